@@ -1,0 +1,32 @@
+/* compiler.h - the only attributes and builtins, each with a fallback */
+#ifndef GG_BASE_COMPILER_H
+#define GG_BASE_COMPILER_H
+
+#if defined(__GNUC__)
+# define GG_PRINTF(f, a) __attribute__((format(printf, f, a)))
+# define GG_LIKELY(x) __builtin_expect(!!(x), 1)
+# define GG_UNLIKELY(x) __builtin_expect(!!(x), 0)
+# define GG_NOINLINE __attribute__((noinline))
+# define GG_PREFETCH(p) __builtin_prefetch(p)
+#else
+# define GG_PRINTF(f, a)
+# define GG_LIKELY(x) (x)
+# define GG_UNLIKELY(x) (x)
+# define GG_NOINLINE
+# define GG_PREFETCH(p) ((void)(p))
+#endif
+
+/* Pause in a spin loop. */
+#if defined(__x86_64__) || defined(__i386__)
+# define GG_CPU_RELAX() __builtin_ia32_pause()
+#elif defined(__aarch64__) && defined(__GNUC__)
+# define GG_CPU_RELAX() __asm__ volatile("yield")
+#else
+# define GG_CPU_RELAX() ((void)0)
+#endif
+
+#define GG_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define GG_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define GG_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+#endif

@@ -1,0 +1,63 @@
+/* cursor.h - bounds-checked reading of a mapped file
+ *
+ * Invariant: off <= size. A read that does not fit fails with
+ * GGUF_E_TRUNCATED at the byte where the thing should have begun and moves
+ * nothing.
+ */
+#ifndef GG_BASE_CURSOR_H
+#define GG_BASE_CURSOR_H
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+#include <stdbool.h>
+
+struct gg_cursor {
+    const uint8_t *base;
+    uint64_t size; /* bytes that may be read */
+    uint64_t off;  /* next byte; also the offset that errors report */
+    bool swap;     /* numbers are big-endian */
+};
+
+static inline uint64_t gg_cursor_left(const struct gg_cursor *c)
+{
+    return c->size - c->off;
+}
+
+/* n bytes at the cursor, which moves behind them. what names them. */
+static inline enum gguf_status gg_cursor_take(struct gg_cursor *c, uint64_t n,
+                                              const uint8_t **out,
+                                              const char *what,
+                                              struct gguf_error *err)
+{
+    if (gg_cursor_left(c) < n)
+        return gg_fail(err, GGUF_E_TRUNCATED, c->off,
+                       "%s at byte %" PRIu64 " needs %" PRIu64
+                       " bytes, the file has %" PRIu64 " left",
+                       what, c->off, n, gg_cursor_left(c));
+    *out = c->base + c->off;
+    c->off += n;
+    return GGUF_OK;
+}
+
+static inline enum gguf_status gg_cursor_u32(struct gg_cursor *c, uint32_t *out,
+                                             const char *what,
+                                             struct gguf_error *err)
+{
+    const uint8_t *p;
+    GG_TRY(gg_cursor_take(c, 4, &p, what, err));
+    *out = c->swap ? gg_swap32(gg_load32le(p)) : gg_load32le(p);
+    return GGUF_OK;
+}
+
+static inline enum gguf_status gg_cursor_u64(struct gg_cursor *c, uint64_t *out,
+                                             const char *what,
+                                             struct gguf_error *err)
+{
+    const uint8_t *p;
+    GG_TRY(gg_cursor_take(c, 8, &p, what, err));
+    *out = c->swap ? gg_swap64(gg_load64le(p)) : gg_load64le(p);
+    return GGUF_OK;
+}
+
+#endif

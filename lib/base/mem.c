@@ -1,0 +1,140 @@
+/* mem.c - calls of the caller's allocator, and the bump arena */
+#include "config.h"
+#include "base/mem.h"
+#include "base/compiler.h"
+
+#include <stdalign.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+void *gg_alloc(const struct gguf_allocator *a, size_t size)
+{
+    size = size ? size : 1;
+    if (size > PTRDIFF_MAX)
+        return NULL;
+    return a ? a->alloc(a->user, size) : malloc(size);
+}
+
+void *gg_alloc_zero(const struct gguf_allocator *a, uint64_t n, size_t size)
+{
+    size_t bytes;
+    if (gg_ckd_array(&bytes, n, size))
+        return NULL;
+    if (!a)
+        return calloc(bytes ? bytes : 1, 1);
+    void *p = gg_alloc(a, bytes);
+    if (p)
+        memset(p, 0, bytes);
+    return p;
+}
+
+void *gg_realloc(const struct gguf_allocator *a, void *ptr, size_t old,
+                 size_t size)
+{
+    if (size > PTRDIFF_MAX)
+        return NULL;
+    if (!a)
+        return realloc(ptr, size ? size : 1);
+    void *p = gg_alloc(a, size);
+    if (!p)
+        return NULL;
+    if (ptr) {
+        memcpy(p, ptr, GG_MIN(old, size));
+        gg_free(a, ptr);
+    }
+    return p;
+}
+
+void gg_free(const struct gguf_allocator *a, void *ptr)
+{
+    if (!ptr)
+        return;
+    if (a)
+        a->free(a->user, ptr);
+    else
+        free(ptr);
+}
+
+/* The pointer that the allocator gave lies right before the aligned block. */
+void *gg_alloc_aligned(const struct gguf_allocator *a, size_t size,
+                       size_t align)
+{
+    align = GG_MAX(align, alignof(void *));
+    if (size > PTRDIFF_MAX - align - sizeof(void *))
+        return NULL;
+    char *raw = gg_alloc(a, size + align + sizeof(void *));
+    if (!raw)
+        return NULL;
+    uintptr_t at = (uintptr_t)(raw + sizeof(void *));
+    size_t skip = (size_t)(-at & (align - 1));
+    char *p = raw + sizeof(void *) + skip;
+    memcpy(p - sizeof(void *), &raw, sizeof raw);
+    return p;
+}
+
+void gg_free_aligned(const struct gguf_allocator *a, void *ptr)
+{
+    if (!ptr)
+        return;
+    void *raw;
+    memcpy(&raw, (char *)ptr - sizeof(void *), sizeof raw);
+    gg_free(a, raw);
+}
+
+struct gg_arena_chunk {
+    struct gg_arena_chunk *next;
+    alignas(max_align_t) char data[];
+};
+
+enum { ARENA_CHUNK = 1 << 16 };
+
+void gg_arena_init(struct gg_arena *arena, const struct gguf_allocator *a)
+{
+    *arena = (struct gg_arena){ .allocator = a };
+}
+
+void gg_arena_fini(struct gg_arena *arena)
+{
+    struct gg_arena_chunk *c = arena->head, *next;
+    for (; c; c = next) {
+        next = c->next;
+        gg_free(arena->allocator, c);
+    }
+    gg_arena_init(arena, arena->allocator);
+}
+
+void *gg_arena_alloc(struct gg_arena *arena, size_t size)
+{
+    const size_t mask = alignof(max_align_t) - 1;
+    if (size > PTRDIFF_MAX - mask - sizeof(struct gg_arena_chunk))
+        return NULL;
+    size = (size + mask) & ~mask;
+    if (!arena->head || arena->size - arena->used < size) {
+        size_t room = GG_MAX(size, (size_t)ARENA_CHUNK);
+        struct gg_arena_chunk *c =
+            gg_alloc(arena->allocator, sizeof *c + room);
+        if (!c)
+            return NULL;
+        c->next = arena->head;
+        arena->head = c;
+        arena->size = room;
+        arena->used = 0;
+    }
+    void *p = arena->head->data + arena->used;
+    arena->used += size;
+    return p;
+}
+
+char *gg_arena_strndup(struct gg_arena *arena, const char *data, size_t n)
+{
+    if (n == SIZE_MAX)
+        return NULL;
+    char *p = gg_arena_alloc(arena, n + 1);
+    if (p) {
+        if (n)
+            memcpy(p, data, n);
+        p[n] = '\0';
+    }
+    return p;
+}

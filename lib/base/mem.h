@@ -1,0 +1,42 @@
+/* mem.h - calls of the caller's allocator, and arenas for small lifetimes */
+#ifndef GG_BASE_MEM_H
+#define GG_BASE_MEM_H
+
+#include "base/ckd.h"
+#include "gguf/memory.h"
+
+/* size bytes from a (NULL: malloc), or NULL. Size 0 gives a pointer that can
+ * be freed. */
+void *gg_alloc(const struct gguf_allocator *a, size_t size);
+
+/* n * size zeroed bytes, or NULL; also when the product overflows. */
+void *gg_alloc_zero(const struct gguf_allocator *a, uint64_t n, size_t size);
+
+/* ptr of old bytes grown to size bytes; on failure NULL, and ptr stays. */
+void *gg_realloc(const struct gguf_allocator *a, void *ptr, size_t old,
+                 size_t size);
+
+/* NULL is fine. */
+void gg_free(const struct gguf_allocator *a, void *ptr);
+
+/* As above, aligned to align (a power of two). Freed by
+ * gg_free_aligned only. */
+void *gg_alloc_aligned(const struct gguf_allocator *a, size_t size,
+                       size_t align);
+void gg_free_aligned(const struct gguf_allocator *a, void *ptr);
+
+/* Bump arena: many small things that die together. Not for threads. */
+struct gg_arena {
+    const struct gguf_allocator *allocator; /* kept */
+    struct gg_arena_chunk *head;
+    size_t used, size; /* of the head chunk, bytes */
+};
+
+void gg_arena_init(struct gg_arena *arena, const struct gguf_allocator *a);
+void gg_arena_fini(struct gg_arena *arena);
+/* size bytes aligned for any C type and not zeroed, or NULL. */
+void *gg_arena_alloc(struct gg_arena *arena, size_t size);
+/* A copy of n bytes with a NUL behind, or NULL. */
+char *gg_arena_strndup(struct gg_arena *arena, const char *data, size_t n);
+
+#endif

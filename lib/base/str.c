@@ -1,0 +1,169 @@
+/* str.c - counted strings, UTF-8, and making file text safe to print */
+#include "config.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+bool gg_str_eq(struct gguf_str a, struct gguf_str b)
+{
+    return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
+}
+
+struct gguf_str gg_strz(const char *z)
+{
+    return (struct gguf_str){ z, strlen(z) };
+}
+
+bool gg_str_eqz(struct gguf_str a, const char *z)
+{
+    return gg_str_eq(a, gg_strz(z));
+}
+
+bool gg_str_starts(struct gguf_str s, const char *prefix)
+{
+    size_t n = strlen(prefix);
+    return s.size >= n && !memcmp(s.data, prefix, n);
+}
+
+bool gg_str_ends(struct gguf_str s, const char *suffix)
+{
+    size_t n = strlen(suffix);
+    return s.size >= n && !memcmp(s.data + s.size - n, suffix, n);
+}
+
+/* Well-formed byte sequences: The Unicode Standard 15.0, table 3-7. */
+size_t gg_utf8_decode(const char *p, size_t n, uint32_t *cp)
+{
+    const unsigned char *b = (const unsigned char *)p;
+    if (b[0] < 0x80) {
+        *cp = b[0];
+        return 1;
+    }
+    size_t len = b[0] < 0xc2   ? 0
+                 : b[0] < 0xe0 ? 2
+                 : b[0] < 0xf0 ? 3
+                 : b[0] < 0xf5 ? 4
+                               : 0;
+    if (!len || len > n)
+        return 0;
+    uint32_t v = b[0] & (0xffu >> (len + 1));
+    for (size_t i = 1; i < len; i++) {
+        if ((b[i] & 0xc0) != 0x80)
+            return 0;
+        v = v << 6 | (b[i] & 0x3fu);
+    }
+    if ((len == 3 && v < 0x800) || (len == 4 && v < 0x10000) ||
+        v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
+        return 0;
+    *cp = v;
+    return len;
+}
+
+size_t gg_utf8_encode(uint32_t cp, char out[4])
+{
+    if (cp < 0x80) {
+        out[0] = (char)cp;
+        return 1;
+    }
+    if (cp < 0x800) {
+        out[0] = (char)(0xc0 | cp >> 6);
+        out[1] = (char)(0x80 | (cp & 0x3f));
+        return 2;
+    }
+    if (cp < 0x10000) {
+        if (cp >= 0xd800 && cp < 0xe000)
+            return 0;
+        out[0] = (char)(0xe0 | cp >> 12);
+        out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+        out[2] = (char)(0x80 | (cp & 0x3f));
+        return 3;
+    }
+    if (cp > 0x10ffff)
+        return 0;
+    out[0] = (char)(0xf0 | cp >> 18);
+    out[1] = (char)(0x80 | (cp >> 12 & 0x3f));
+    out[2] = (char)(0x80 | (cp >> 6 & 0x3f));
+    out[3] = (char)(0x80 | (cp & 0x3f));
+    return 4;
+}
+
+bool gg_utf8_valid(const char *p, size_t n)
+{
+    uint32_t cp;
+    for (size_t len; n; p += len, n -= len)
+        if (!(len = gg_utf8_decode(p, n, &cp)))
+            return false;
+    return true;
+}
+
+/* Characters that reorder or hide text on a terminal: explicit directional
+ * formatting (UAX #9), zero-width characters, line and paragraph separators,
+ * the byte order mark. */
+static bool hides(uint32_t cp)
+{
+    return cp == 0x61c || (cp >= 0x200b && cp <= 0x200f) ||
+           (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) ||
+           cp == 0xfeff;
+}
+
+/* One character of the input as text in out[16]; its length in the input. */
+static size_t escape_one(const char *p, size_t n, char out[16])
+{
+    uint32_t cp;
+    size_t len = gg_utf8_decode(p, n, &cp);
+    unsigned char b = (unsigned char)p[0];
+    if (!len) {
+        snprintf(out, 16, "\\x%02X", b);
+        return 1;
+    }
+    if (cp == '\n' || cp == '\t' || cp == '\r' || cp == '\\')
+        snprintf(out, 16, "\\%c",
+                 cp == '\n'   ? 'n'
+                 : cp == '\t' ? 't'
+                 : cp == '\r' ? 'r'
+                              : '\\');
+    else if (cp < 0x20 || cp == 0x7f)
+        snprintf(out, 16, "\\x%02X", b);
+    else if ((cp >= 0x80 && cp < 0xa0) || hides(cp))
+        snprintf(out, 16, "\\u{%X}", (unsigned)cp);
+    else {
+        memcpy(out, p, len);
+        out[len] = '\0';
+    }
+    return len;
+}
+
+size_t gg_escape(char *out, size_t size, const char *data, size_t n)
+{
+    if (!size)
+        return 0;
+    size_t used = 0;
+    size_t fit = 0; /* length up to which "..." still fits behind */
+    char one[16];
+    while (n) {
+        size_t len = escape_one(data, n, one);
+        size_t k = strlen(one);
+        if (used + k >= size) {
+            used = fit;
+            size_t dots = size - 1 - used < 3 ? size - 1 - used : 3;
+            memcpy(out + used, "...", dots);
+            used += dots;
+            break;
+        }
+        memcpy(out + used, one, k);
+        used += k;
+        if (used + 3 < size)
+            fit = used;
+        data += len;
+        n -= len;
+    }
+    out[used] = '\0';
+    return used;
+}
+
+const char *gg_esc(struct gg_esc *e, struct gguf_str s)
+{
+    gg_escape(e->s, sizeof e->s, s.data, s.size);
+    return e->s;
+}

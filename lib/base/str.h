@@ -1,0 +1,41 @@
+/* str.h - counted strings, UTF-8, and making file text safe to print */
+#ifndef GG_BASE_STR_H
+#define GG_BASE_STR_H
+
+#include "gguf/memory.h"
+
+#include <stdbool.h>
+
+/* A string literal as a counted string. */
+#define GG_STR(s) ((struct gguf_str){ "" s, sizeof(s) - 1 })
+
+bool gg_str_eq(struct gguf_str a, struct gguf_str b);
+bool gg_str_eqz(struct gguf_str a, const char *z);
+bool gg_str_starts(struct gguf_str s, const char *prefix);
+bool gg_str_ends(struct gguf_str s, const char *suffix);
+struct gguf_str gg_strz(const char *z);
+
+/* One code point at p[0..n), n > 0: its length in bytes (1 to 4) and its
+ * value in *cp, or 0 if the bytes are not well-formed UTF-8 (surrogates,
+ * overlong forms and values above U+10FFFF are not). */
+size_t gg_utf8_decode(const char *p, size_t n, uint32_t *cp);
+
+/* UTF-8 of cp into out: 1 to 4 bytes; 0 if cp cannot be encoded. */
+size_t gg_utf8_encode(uint32_t cp, char out[4]);
+
+bool gg_utf8_valid(const char *p, size_t n);
+
+/* File text as one printable line: control characters (C0, DEL, C1), bytes
+ * that are not UTF-8, direction overrides and backslashes become \n, \t,
+ * \xNN or \u{N}. Writes at most size bytes with the NUL and never cuts an
+ * escape or a code point; what does not fit ends in "...". Returns the bytes
+ * written without the NUL. */
+size_t gg_escape(char *out, size_t size, const char *data, size_t n);
+
+/* Room for an escaped name inside an error message. */
+struct gg_esc {
+    char s[120];
+};
+const char *gg_esc(struct gg_esc *e, struct gguf_str s);
+
+#endif

@@ -1,0 +1,227 @@
+/* block.h - how each quantized type lays out one block
+ *
+ * Numbers are little-endian; d, m and dmin of two bytes are f16. Blocks in a
+ * file have no alignment: kernels read them with memcpy or unaligned loads.
+ * Source: ggml-common.h (ggml commit d99724f); a block's decoder in kern/c is
+ * its definition.
+ */
+#ifndef GG_DTYPE_BLOCK_H
+#define GG_DTYPE_BLOCK_H
+
+#include <stdint.h>
+
+/* A block that is only counted, never looked into. */
+#define GG_BYTES(n) char[n]
+
+/* w = d * (q - 8); low nibbles are elements 0..15, high ones 16..31 */
+struct gg_block_q4_0 {
+    uint16_t d;
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_q4_0) == 18, "block_q4_0");
+
+/* w = d * q + m */
+struct gg_block_q4_1 {
+    uint16_t d, m;
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_q4_1) == 20, "block_q4_1");
+
+/* w = d * (q - 16); qh: fifth bits */
+struct gg_block_q5_0 {
+    uint16_t d;
+    uint8_t qh[4];
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_q5_0) == 22, "block_q5_0");
+
+/* w = d * q + m; qh: fifth bits */
+struct gg_block_q5_1 {
+    uint16_t d, m;
+    uint8_t qh[4];
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_q5_1) == 24, "block_q5_1");
+
+/* w = d * q */
+struct gg_block_q8_0 {
+    uint16_t d;
+    int8_t qs[32];
+};
+_Static_assert(sizeof(struct gg_block_q8_0) == 34, "block_q8_0");
+
+/* w = d * q; s = d * sum of q */
+struct gg_block_q8_1 {
+    uint16_t d, s;
+    int8_t qs[32];
+};
+_Static_assert(sizeof(struct gg_block_q8_1) == 36, "block_q8_1");
+
+/* 16 sub-blocks of 16: w = d * sc * q - dmin * m */
+struct gg_block_q2_k {
+    uint8_t scales[16];
+    uint8_t qs[64];
+    uint16_t d, dmin;
+};
+_Static_assert(sizeof(struct gg_block_q2_k) == 84, "block_q2_k");
+
+/* 16 sub-blocks of 16: w = d * (sc - 32) * (q - 4) */
+struct gg_block_q3_k {
+    uint8_t hmask[32];
+    uint8_t qs[64];
+    uint8_t scales[12];
+    uint16_t d;
+};
+_Static_assert(sizeof(struct gg_block_q3_k) == 110, "block_q3_k");
+
+/* 8 sub-blocks of 32: w = d * sc * q - dmin * m */
+struct gg_block_q4_k {
+    uint16_t d, dmin;
+    uint8_t scales[12];
+    uint8_t qs[128];
+};
+_Static_assert(sizeof(struct gg_block_q4_k) == 144, "block_q4_k");
+
+/* 8 sub-blocks of 32: w = d * sc * q - dmin * m */
+struct gg_block_q5_k {
+    uint16_t d, dmin;
+    uint8_t scales[12];
+    uint8_t qh[32];
+    uint8_t qs[128];
+};
+_Static_assert(sizeof(struct gg_block_q5_k) == 176, "block_q5_k");
+
+/* 16 sub-blocks of 16: w = d * sc * (q - 32) */
+struct gg_block_q6_k {
+    uint8_t ql[128];
+    uint8_t qh[64];
+    int8_t scales[16];
+    uint16_t d;
+};
+_Static_assert(sizeof(struct gg_block_q6_k) == 210, "block_q6_k");
+
+/* w = d * q; sums of 16 q each; run time only */
+struct gg_block_q8_k {
+    float d;
+    int8_t qs[256];
+    int16_t bsums[16];
+};
+_Static_assert(sizeof(struct gg_block_q8_k) == 292, "block_q8_k");
+
+/* 8 groups of 32: 4 grid indices, 4 x 7 sign bits, 4 bit scale */
+struct gg_block_iq2_xxs {
+    uint16_t d;
+    uint16_t qs[32];
+};
+_Static_assert(sizeof(struct gg_block_iq2_xxs) == 66, "block_iq2_xxs");
+
+/* grid index of 9 bits and 7 sign bits per 8 elements */
+struct gg_block_iq2_xs {
+    uint16_t d;
+    uint16_t qs[32];
+    uint8_t scales[8];
+};
+_Static_assert(sizeof(struct gg_block_iq2_xs) == 74, "block_iq2_xs");
+
+/* grid index of 10 bits per 8 elements; signs in qs[32..] */
+struct gg_block_iq2_s {
+    uint16_t d;
+    uint8_t qs[64];
+    uint8_t qh[8];
+    uint8_t scales[8];
+};
+_Static_assert(sizeof(struct gg_block_iq2_s) == 82, "block_iq2_s");
+
+/* 64 grid indices, then 8 words of signs and scale */
+struct gg_block_iq3_xxs {
+    uint16_t d;
+    uint8_t qs[96];
+};
+_Static_assert(sizeof(struct gg_block_iq3_xxs) == 98, "block_iq3_xxs");
+
+/* grid index of 9 bits per 4 elements */
+struct gg_block_iq3_s {
+    uint16_t d;
+    uint8_t qs[64];
+    uint8_t qh[8];
+    uint8_t signs[32];
+    uint8_t scales[4];
+};
+_Static_assert(sizeof(struct gg_block_iq3_s) == 110, "block_iq3_s");
+
+/* grid index of 11 bits per 8 elements; shift and scale in qh */
+struct gg_block_iq1_s {
+    uint16_t d;
+    uint8_t qs[32];
+    uint16_t qh[8];
+};
+_Static_assert(sizeof(struct gg_block_iq1_s) == 50, "block_iq1_s");
+
+/* as IQ1_S, the f16 scale spread over scales */
+struct gg_block_iq1_m {
+    uint8_t qs[32];
+    uint8_t qh[16];
+    uint8_t scales[8];
+};
+_Static_assert(sizeof(struct gg_block_iq1_m) == 56, "block_iq1_m");
+
+/* w = d * table[q] */
+struct gg_block_iq4_nl {
+    uint16_t d;
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_iq4_nl) == 18, "block_iq4_nl");
+
+/* 8 sub-blocks of 32: w = d * (sc - 32) * table[q] */
+struct gg_block_iq4_xs {
+    uint16_t d;
+    uint16_t scales_h;
+    uint8_t scales_l[4];
+    uint8_t qs[128];
+};
+_Static_assert(sizeof(struct gg_block_iq4_xs) == 136, "block_iq4_xs");
+
+/* five ternary digits per byte */
+struct gg_block_tq1_0 {
+    uint8_t qs[48];
+    uint8_t qh[4];
+    uint16_t d;
+};
+_Static_assert(sizeof(struct gg_block_tq1_0) == 54, "block_tq1_0");
+
+/* four 2-bit digits per byte */
+struct gg_block_tq2_0 {
+    uint8_t qs[64];
+    uint16_t d;
+};
+_Static_assert(sizeof(struct gg_block_tq2_0) == 66, "block_tq2_0");
+
+/* E8M0 scale, E2M1 elements */
+struct gg_block_mxfp4 {
+    uint8_t e;
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_mxfp4) == 17, "block_mxfp4");
+
+/* UE4M3 scale per 16, E2M1 elements */
+struct gg_block_nvfp4 {
+    uint8_t d[4];
+    uint8_t qs[32];
+};
+_Static_assert(sizeof(struct gg_block_nvfp4) == 36, "block_nvfp4");
+
+/* 128 sign bits */
+struct gg_block_q1_0 {
+    uint16_t d;
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_q1_0) == 18, "block_q1_0");
+
+/* 64 2-bit digits */
+struct gg_block_q2_0 {
+    uint16_t d;
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_q2_0) == 18, "block_q2_0");
+
+#endif

@@ -1,0 +1,95 @@
+/* list.h - every tensor type that has an id in GGUF files, one row each
+ *
+ * GG_DTYPE_LIST(X)       X(ID, NAME, LEN, BLOCK, ROW_HEADER, FAMILY)
+ *   ID           number in the file
+ *   NAME         identifier and printed name
+ *   LEN          elements per block
+ *   BLOCK        C type of a block: sizeof is the block's size
+ *   ROW_HEADER   bytes before the blocks of each row
+ *   FAMILY       suffix of enum gguf_dtype_family
+ *
+ * Rows ascend by id. Source of ids and layouts: the GGUF specification and
+ * ggml (ggml.h, ggml-common.h, commit d99724f); ids from 133 on:
+ * ik_llama.cpp (commit 8337e4c).
+ */
+#ifndef GG_DTYPE_LIST_H
+#define GG_DTYPE_LIST_H
+
+#include "dtype/block.h"
+
+#define GG_DTYPE_LIST(X)                                                      \
+    X(0, F32, 1, float, 0, FLOAT)                                             \
+    X(1, F16, 1, uint16_t, 0, FLOAT)                                          \
+    X(2, Q4_0, 32, struct gg_block_q4_0, 0, QUANT)                            \
+    X(3, Q4_1, 32, struct gg_block_q4_1, 0, QUANT)                            \
+    X(6, Q5_0, 32, struct gg_block_q5_0, 0, QUANT)                            \
+    X(7, Q5_1, 32, struct gg_block_q5_1, 0, QUANT)                            \
+    X(8, Q8_0, 32, struct gg_block_q8_0, 0, QUANT)                            \
+    X(9, Q8_1, 32, struct gg_block_q8_1, 0, QUANT)                            \
+    X(10, Q2_K, 256, struct gg_block_q2_k, 0, QUANT)                          \
+    X(11, Q3_K, 256, struct gg_block_q3_k, 0, QUANT)                          \
+    X(12, Q4_K, 256, struct gg_block_q4_k, 0, QUANT)                          \
+    X(13, Q5_K, 256, struct gg_block_q5_k, 0, QUANT)                          \
+    X(14, Q6_K, 256, struct gg_block_q6_k, 0, QUANT)                          \
+    X(15, Q8_K, 256, struct gg_block_q8_k, 0, QUANT)                          \
+    X(16, IQ2_XXS, 256, struct gg_block_iq2_xxs, 0, QUANT)                    \
+    X(17, IQ2_XS, 256, struct gg_block_iq2_xs, 0, QUANT)                      \
+    X(18, IQ3_XXS, 256, struct gg_block_iq3_xxs, 0, QUANT)                    \
+    X(19, IQ1_S, 256, struct gg_block_iq1_s, 0, QUANT)                        \
+    X(20, IQ4_NL, 32, struct gg_block_iq4_nl, 0, QUANT)                       \
+    X(21, IQ3_S, 256, struct gg_block_iq3_s, 0, QUANT)                        \
+    X(22, IQ2_S, 256, struct gg_block_iq2_s, 0, QUANT)                        \
+    X(23, IQ4_XS, 256, struct gg_block_iq4_xs, 0, QUANT)                      \
+    X(24, I8, 1, int8_t, 0, INT)                                              \
+    X(25, I16, 1, int16_t, 0, INT)                                            \
+    X(26, I32, 1, int32_t, 0, INT)                                            \
+    X(27, I64, 1, int64_t, 0, INT)                                            \
+    X(28, F64, 1, double, 0, FLOAT)                                           \
+    X(29, IQ1_M, 256, struct gg_block_iq1_m, 0, QUANT)                        \
+    X(30, BF16, 1, uint16_t, 0, FLOAT)                                        \
+    X(34, TQ1_0, 256, struct gg_block_tq1_0, 0, QUANT)                        \
+    X(35, TQ2_0, 256, struct gg_block_tq2_0, 0, QUANT)                        \
+    X(39, MXFP4, 32, struct gg_block_mxfp4, 0, QUANT)                         \
+    X(40, NVFP4, 64, struct gg_block_nvfp4, 0, QUANT)                         \
+    X(41, Q1_0, 128, struct gg_block_q1_0, 0, QUANT)                          \
+    X(42, Q2_0, 64, struct gg_block_q2_0, 0, QUANT)                           \
+    X(133, Q6_0, 32, GG_BYTES(26), 0, FORK)                                   \
+    X(134, IQ1_BN, 64, GG_BYTES(13), 2, FORK)                                 \
+    X(135, IQ2_BN, 64, GG_BYTES(16), 4, FORK)                                 \
+    X(137, IQ2_K, 256, GG_BYTES(76), 0, FORK)                                 \
+    X(138, IQ3_K, 256, GG_BYTES(110), 0, FORK)                                \
+    X(139, IQ4_K, 256, GG_BYTES(144), 0, FORK)                                \
+    X(140, IQ5_K, 256, GG_BYTES(176), 0, FORK)                                \
+    X(141, IQ6_K, 256, GG_BYTES(212), 0, FORK)                                \
+    X(144, IQ4_KS, 256, GG_BYTES(136), 4, FORK)                               \
+    X(145, IQ2_KS, 256, GG_BYTES(70), 2, FORK)                                \
+    X(146, IQ4_KSS, 256, GG_BYTES(128), 4, FORK)                              \
+    X(151, Q8_KV, 1, GG_BYTES(1), 8, FORK)                                    \
+    X(152, IQ5_KS, 256, GG_BYTES(168), 4, FORK)                               \
+    X(153, IQ2_KT, 256, GG_BYTES(68), 4, FORK)                                \
+    X(154, IQ3_KT, 256, GG_BYTES(100), 4, FORK)                               \
+    X(155, IQ4_KT, 256, GG_BYTES(128), 4, FORK)                               \
+    X(156, IQ3_KS, 256, GG_BYTES(102), 2, FORK)                               \
+    X(157, IQ2_KL, 256, GG_BYTES(86), 2, FORK)                                \
+    X(158, IQ1_KT, 256, GG_BYTES(56), 4, FORK)
+
+/* Ids that once had a type: known, and refused by name. */
+#define GG_DTYPE_REMOVED_LIST(X)                                              \
+    X(4, Q4_2)                                                                \
+    X(5, Q4_3)                                                                \
+    X(31, Q4_0_4_4)                                                           \
+    X(32, Q4_0_4_8)                                                           \
+    X(33, Q4_0_8_8)                                                           \
+    X(36, IQ4_NL_4_4)                                                         \
+    X(37, IQ4_NL_4_8)                                                         \
+    X(38, IQ4_NL_8_8)
+
+/* Dense numbers of the types, for tables: GG_DT_Q4_K. */
+enum gg_dtype_index {
+#define X(ID, NAME, LEN, BLOCK, HEADER, FAMILY) GG_DT_##NAME,
+    GG_DTYPE_LIST(X)
+#undef X
+    GG_N_DTYPES
+};
+
+#endif

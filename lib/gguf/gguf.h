@@ -1,0 +1,15 @@
+/* gguf.h - all of libgguf
+ *
+ * Reads, writes, quantizes and evaluates GGUF model files. Each header below
+ * is the manual of its part; status.h says how calls fail.
+ */
+#ifndef GGUF_GGUF_H
+#define GGUF_GGUF_H
+
+#include <gguf/dtype.h>
+#include <gguf/memory.h>
+#include <gguf/pool.h>
+#include <gguf/status.h>
+#include <gguf/version.h>
+
+#endif

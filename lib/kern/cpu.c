@@ -1,0 +1,28 @@
+/* cpu.c - detection of instruction sets */
+#include "config.h"
+#include "kern/cpu.h"
+#include "base/compiler.h"
+
+const struct gg_cpu_level gg_cpu_levels[] = {
+    { "avx2", GG_CPU_AVX2 },
+    { "avx512", GG_CPU_AVX512 },
+};
+const unsigned gg_cpu_n_levels = GG_LEN(gg_cpu_levels);
+
+uint32_t gg_cpu_detect(void)
+{
+    uint32_t mask = 0;
+#if defined(__x86_64__) && defined(__GNUC__)
+    /* These builtins also ask whether the system saves the registers. */
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("f16c"))
+        mask |= GG_CPU_AVX2;
+    if (mask && __builtin_cpu_supports("avx512f") &&
+        __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl"))
+        mask |= GG_CPU_AVX512;
+#endif
+    return mask;
+}

@@ -1,0 +1,8 @@
+/* kern.c - filling the table of kernels */
+#include "config.h"
+#include "kern/kern.h"
+
+void gg_kern_init(struct gg_kern *k, uint32_t cpu)
+{
+    *k = (struct gg_kern){ .cpu = cpu };
+}

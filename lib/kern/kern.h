@@ -1,0 +1,22 @@
+/* kern.h - the table of kernels of one instruction set mask
+ *
+ * Selection fills the C reference first; each level that the mask names then
+ * overwrites the slots it has. The table belongs to whoever asked for it (a
+ * backend, a quantization job) and is read-only from then on.
+ *
+ * Each family of kernels is a struct of its own with its own init, declared
+ * in the family's header.
+ */
+#ifndef GG_KERN_KERN_H
+#define GG_KERN_KERN_H
+
+#include "kern/cpu.h"
+
+struct gg_kern {
+    uint32_t cpu; /* the mask it was made for */
+};
+
+/* Fill k for the levels in cpu (GG_CPU_..., 0: C only). */
+void gg_kern_init(struct gg_kern *k, uint32_t cpu);
+
+#endif

@@ -1,0 +1,37 @@
+# GGUF_CHECK_ISA(NAME, LABEL, FLAGS, PROLOGUE, BODY)
+# Can the compiler build this instruction set level? Sets NAME_CFLAGS, the
+# conditional HAVE_NAME, HAVE_NAME in config.h, and adds LABEL to the summary.
+# Whether the processor has it is asked at run time, never here.
+AC_DEFUN([GGUF_CHECK_ISA], [
+gguf_isa_$1=no
+AS_IF([test "x$enable_simd" = xyes], [
+  AC_CACHE_CHECK([whether $CC can build $2 kernels], [gguf_cv_isa_$1], [
+    gguf_save_CFLAGS=$CFLAGS
+    CFLAGS="$CFLAGS $3"
+    AC_COMPILE_IFELSE([AC_LANG_PROGRAM([$4], [$5])],
+      [gguf_cv_isa_$1=yes], [gguf_cv_isa_$1=no])
+    CFLAGS=$gguf_save_CFLAGS])
+  gguf_isa_$1=$gguf_cv_isa_$1])
+AM_CONDITIONAL([HAVE_$1], [test "x$gguf_isa_$1" = xyes])
+AS_IF([test "x$gguf_isa_$1" = xyes],
+  [AC_DEFINE([HAVE_$1], [1], [Define to 1 when $2 kernels are built.])
+   gguf_isa_list="$gguf_isa_list $2"
+   AC_SUBST([$1_CFLAGS], ["$3"])])
+])
+
+# GGUF_SIMD: the levels that exist, one row each.
+AC_DEFUN([GGUF_SIMD], [
+AC_ARG_ENABLE([simd],
+  [AS_HELP_STRING([--disable-simd], [build the portable C kernels only])],
+  [], [enable_simd=yes])
+gguf_isa_list=
+GGUF_CHECK_ISA([X86_AVX2], [avx2], [-mavx2 -mfma -mf16c],
+  [[#include <immintrin.h>
+]], [[__m256 a = _mm256_setzero_ps(); a = _mm256_fmadd_ps(a, a, a);
+      return (int)_mm256_cvtss_f32(a);]])
+GGUF_CHECK_ISA([X86_AVX512], [avx512],
+  [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
+  [[#include <immintrin.h>
+]], [[__m512 a = _mm512_setzero_ps(); a = _mm512_fmadd_ps(a, a, a);
+      return (int)_mm512_cvtss_f32(a);]])
+])

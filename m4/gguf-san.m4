@@ -1,0 +1,33 @@
+# GGUF_DEBUG: assertions are off unless --enable-debug.
+AC_DEFUN([GGUF_DEBUG], [
+AC_ARG_ENABLE([debug],
+  [AS_HELP_STRING([--enable-debug], [check internal invariants at run time])],
+  [], [enable_debug=no])
+AS_IF([test "x$enable_debug" = xno],
+  [AC_SUBST([GGUF_CPPFLAGS], [-DNDEBUG])])
+])
+
+# GGUF_SANITIZERS: --enable-asan, -ubsan, -tsan, -coverage, -fuzz.
+# The flags go to compiling and linking of everything that this tree builds.
+AC_DEFUN([GGUF_SANITIZERS], [
+gguf_san=
+gguf_san_flags=
+m4_foreach_w([gguf_s], [asan ubsan tsan coverage fuzz], [
+AC_ARG_ENABLE(gguf_s,
+  [AS_HELP_STRING([--enable-]gguf_s, [build with ]gguf_s)],
+  [], [enable_]gguf_s[=no])
+AS_IF([test "x$enable_]gguf_s[" = xyes], [gguf_san="$gguf_san gguf_s"])
+])
+AS_IF([test "x$enable_asan" = xyes],
+  [gguf_san_flags="$gguf_san_flags -fsanitize=address -fno-omit-frame-pointer"])
+AS_IF([test "x$enable_ubsan" = xyes],
+  [gguf_san_flags="$gguf_san_flags -fsanitize=undefined -fno-sanitize-recover=undefined"])
+AS_IF([test "x$enable_tsan" = xyes],
+  [gguf_san_flags="$gguf_san_flags -fsanitize=thread"])
+AS_IF([test "x$enable_coverage" = xyes],
+  [gguf_san_flags="$gguf_san_flags --coverage"])
+AS_IF([test "x$enable_fuzz" = xyes],
+  [gguf_san_flags="$gguf_san_flags -fsanitize=fuzzer-no-link"])
+AM_CONDITIONAL([BUILD_FUZZ], [test "x$enable_fuzz" = xyes])
+AC_SUBST([GGUF_SAN_CFLAGS], [$gguf_san_flags])
+])

@@ -1,0 +1,184 @@
+/* check-base.c - sizes, cursor, strings, index, arena */
+#include "config.h"
+#include "base/cursor.h"
+#include "base/index.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "tests/tap.h"
+
+static void check_ckd(void)
+{
+    uint64_t r;
+    size_t s;
+    ok(gg_ckd_mul(&r, UINT64_MAX, 2), "mul overflow is seen");
+    ok(!gg_ckd_mul(&r, UINT64_C(1) << 32, (UINT64_C(1) << 32) - 1) &&
+           r == UINT64_MAX - UINT32_MAX,
+       "a product that just fits");
+    ok(!gg_ckd_align(&r, 33, 32) && r == 64, "33 aligns to 64");
+    ok(!gg_ckd_align(&r, 64, 32) && r == 64, "64 aligns to itself");
+    ok(gg_ckd_align(&r, UINT64_MAX - 3, 32), "align overflow is seen");
+    ok(gg_ckd_array(&s, UINT64_C(1) << 61, 8), "array overflow is seen");
+    ok(gg_ckd_cap(UINT64_C(1) << 63) && !gg_ckd_cap(INT64_MAX), "cap");
+}
+
+static void check_cursor(void)
+{
+    static const uint8_t b[12] = { 1, 2, 3, 4, 5, 6, 7, 8, 9 };
+    struct gguf_error e;
+    uint64_t v64;
+    uint32_t v32;
+    struct gg_cursor c = { b, sizeof b, 0, false };
+
+    ok(gg_cursor_u64(&c, &v64, "count", &e) == GGUF_OK &&
+           v64 == UINT64_C(0x0807060504030201),
+       "u64, little-endian");
+    gguf_error_clear(&e);
+    ok(gg_cursor_u64(&c, &v64, "count", &e) == GGUF_E_TRUNCATED &&
+           e.offset == 8 && strstr(e.message, "4 left") && c.off == 8,
+       "short read: %s", e.message);
+    ok(gg_cursor_u32(&c, &v32, "x", NULL) == GGUF_OK && v32 == 9 && c.off == 12,
+       "u32 up to the last byte");
+    const uint8_t *p;
+    ok(gg_cursor_take(&c, UINT64_MAX, &p, "x", &e) == GGUF_E_TRUNCATED,
+       "a length of 2^64-1 is refused");
+    c = (struct gg_cursor){ b, sizeof b, 0, true };
+    ok(gg_cursor_u32(&c, &v32, "x", NULL) == GGUF_OK && v32 == 0x01020304,
+       "u32, big-endian");
+}
+
+static void check_escape(void)
+{
+    static const struct {
+        const char *in;
+        size_t n;
+        const char *want;
+    } cases[] = {
+        { "plain", 5, "plain" },
+        { "\x1b[31mred", 8, "\\x1B[31mred" },
+        { "a\0b", 3, "a\\x00b" },
+        { "\n\t\\", 3, "\\n\\t\\\\" },
+        { "\xc3\xa9", 2, "\xc3\xa9" },
+        { "\xc3", 1, "\\xC3" },
+        { "\xc2\x9b" "31m", 5, "\\u{9B}31m" },
+        { "\xe2\x80\xae" "abc", 6, "\\u{202E}abc" },
+        { "\xed\xa0\x80", 3, "\\xED\\xA0\\x80" },
+        { "\xf4\x90\x80\x80", 4, "\\xF4\\x90\\x80\\x80" },
+        { "\x7f", 1, "\\x7F" },
+    };
+    char out[64];
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        gg_escape(out, sizeof out, cases[i].in, cases[i].n);
+        ok(!strcmp(out, cases[i].want), "escape %zu gives %s", i, out);
+    }
+    for (size_t size = 1; size < 20; size++) {
+        char big[32];
+        memset(big, '#', sizeof big);
+        size_t n = gg_escape(big, size, "\x1b\xc3\xa9xyz\x1b\x1b", 9);
+        if (n != strlen(big) || n >= size || big[size] != '#' ||
+            !gg_utf8_valid(big, n)) {
+            ok(0, "escape into %zu bytes stays inside", size);
+            return;
+        }
+    }
+    ok(1, "escape stays inside buffers of every size");
+}
+
+static void check_utf8(void)
+{
+    int bad = 0;
+    for (uint32_t cp = 0; cp <= 0x110000; cp++) {
+        char b[4];
+        uint32_t back = 0;
+        size_t n = gg_utf8_encode(cp, b);
+        int surrogate = cp >= 0xd800 && cp < 0xe000;
+        if (!n != (surrogate || cp > 0x10ffff))
+            bad++;
+        if (n && (gg_utf8_decode(b, n, &back) != n || back != cp ||
+                  (n > 1 && gg_utf8_decode(b, n - 1, &back) != 0)))
+            bad++;
+    }
+    ok(!bad, "every code point survives encoding and decoding");
+    ok(!gg_utf8_valid("\xc0\x80", 2) && !gg_utf8_valid("\xe0\x80\x80", 3),
+       "overlong forms are refused");
+}
+
+static struct gguf_str name_of(const void *user, uint32_t id)
+{
+    static char buf[2][24]; /* the index holds at most two names at a time */
+    static unsigned turn;
+    char *b = buf[turn++ & 1];
+    (void)user;
+    int n = snprintf(b, sizeof buf[0], "name%" PRIu32, id % 5000);
+    return (struct gguf_str){ b, (size_t)n };
+}
+
+static void check_index(void)
+{
+    struct gg_index ix;
+    uint32_t other;
+    int bad = 0;
+    ok(gg_index_init(&ix, NULL, 0, name_of, NULL, NULL) == GGUF_OK, "index");
+    for (uint32_t i = 0; i < 5000; i++)
+        bad += gg_index_add(&ix, i, &other, NULL) != GGUF_OK ||
+               other != GG_INDEX_NONE;
+    ok(!bad, "5000 names go in");
+    for (uint32_t i = 0; i < 5000; i++) {
+        char b[24];
+        int n = snprintf(b, sizeof b, "name%" PRIu32, i);
+        bad += gg_index_find(&ix, (struct gguf_str){ b, (size_t)n }) != i;
+    }
+    ok(!bad, "and are found");
+    ok(gg_index_find(&ix, GG_STR("nobody")) == GG_INDEX_NONE,
+       "a name that is not there is not found");
+    ok(gg_index_add(&ix, 5042, &other, NULL) == GGUF_OK && other == 42,
+       "a duplicate tells who has the name");
+    gg_index_fini(&ix);
+}
+
+static void check_arena(void)
+{
+    struct gg_arena a;
+    gg_arena_init(&a, NULL);
+    int bad = 0;
+    for (size_t i = 0; i < 3000; i++) {
+        char *p = gg_arena_alloc(&a, i % 100 + (i == 7 ? 200000 : 1));
+        bad += !p || (uintptr_t)p % 16;
+        if (p)
+            memset(p, 1, i % 100 + 1);
+    }
+    ok(!bad, "arena blocks are aligned");
+    char *s = gg_arena_strndup(&a, "abcdef", 3);
+    ok(s && !strcmp(s, "abc"), "strndup ends the copy");
+    ok(!gg_arena_alloc(&a, SIZE_MAX - 4), "an absurd size fails");
+    gg_arena_fini(&a);
+    for (size_t align = 8; align <= 4096; align *= 2) {
+        void *p = gg_alloc_aligned(NULL, 100, align);
+        bad += !p || (uintptr_t)p % align;
+        gg_free_aligned(NULL, p);
+    }
+    ok(!bad, "aligned blocks are");
+}
+
+static void check_error(void)
+{
+    struct gguf_error e;
+    ok(gg_fail_errno(&e, 2, "open %s", "x") == GGUF_E_IO && e.sys_errno == 2 &&
+           !strncmp(e.message, "open x: No such file", 20),
+       "system errors: %s", e.message);
+    ok(gg_fail_errno(NULL, 28, "x") == GGUF_E_NOSPACE, "a full disk");
+    ok(!strcmp(gguf_status_string(GGUF_E_TRUNCATED), "truncated file") &&
+           !strcmp(gguf_status_string((enum gguf_status)77), "unknown status"),
+       "status strings");
+}
+
+int main(void)
+{
+    check_ckd();
+    check_cursor();
+    check_escape();
+    check_utf8();
+    check_index();
+    check_arena();
+    check_error();
+    return done_testing();
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Includes point one way: a file of lib/ includes its own folder, public
+# headers, and layers before its own in this list.
+set -u
+: "${srcdir:=.}"
+layers='base dtype kern file quant graph alloc backend sched cpu blas vocab model run eval'
+n=0
+status=0
+allowed=gguf
+for layer in $layers; do
+    allowed="$allowed $layer"
+    test -d "$srcdir/lib/$layer" || continue
+    n=$((n + 1))
+    bad=$(find "$srcdir/lib/$layer" -name '*.[ch]' -exec grep -Hn '^ *# *include *"' {} + |
+        awk -v allowed="$allowed" '
+            BEGIN { k = split(allowed, a, " "); for (i = 1; i <= k; i++) good[a[i]] = 1
+                    good["config.h"] = 1 }
+            { p = $0; sub(/^[^"]*"/, "", p); sub(/".*/, "", p)
+              d = p; if (d != "config.h") sub(/\/.*/, "", d)
+              if (!(d in good)) print }')
+    if test -z "$bad"; then
+        echo "ok $n - $layer includes nothing above it"
+    else
+        echo "not ok $n - $layer includes nothing above it"
+        echo "$bad" | sed 's/^/# /'
+        status=1
+    fi
+done
+# A folder that is in no list is a layer that nobody agreed on.
+n=$((n + 1))
+extra=
+for d in "$srcdir"/lib/*/; do
+    b=$(basename "$d")
+    case " gguf $layers " in *" $b "*) ;; *) extra="$extra $b" ;; esac
+done
+if test -z "$extra"; then echo "ok $n - every folder is a layer"
+else echo "not ok $n - every folder is a layer"; echo "#$extra"; status=1; fi
+echo "1..$n"
+exit $status

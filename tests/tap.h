@@ -1,0 +1,87 @@
+/* tap.h - test results in the Test Anything Protocol
+ *
+ *     int main(void)
+ *     {
+ *         ok(1 + 1 == 2, "addition works");
+ *         return done_testing();
+ *     }
+ */
+#ifndef TAP_H
+#define TAP_H
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int tap_n, tap_bad;
+
+/* One result; on failure the place and the condition follow as a comment. */
+#define ok(c, ...)                                                            \
+    do {                                                                      \
+        int c_ = !!(c);                                                       \
+        tap_bad += !c_;                                                       \
+        printf("%sok %d - ", c_ ? "" : "not ", ++tap_n);                      \
+        printf(__VA_ARGS__);                                                  \
+        putchar('\n');                                                        \
+        if (!c_)                                                              \
+            printf("# %s:%d: %s\n", __FILE__, __LINE__, #c);                  \
+        fflush(stdout);                                                       \
+    } while (0)
+
+/* One result that could not be had here, and why. */
+#define skip(...)                                                             \
+    do {                                                                      \
+        printf("ok %d # SKIP ", ++tap_n);                                     \
+        printf(__VA_ARGS__);                                                  \
+        putchar('\n');                                                        \
+    } while (0)
+
+/* The plan, at the end. A program that ran no test has failed. */
+static inline int done_testing(void)
+{
+    printf("1..%d\n", tap_n);
+    return tap_bad != 0 || tap_n == 0;
+}
+
+/* Path of a file of the vectors that lie beside the source tree and that a
+ * user does not have: $GGUF_SHARED (set by tests/Makefile.inc) or ../shared
+ * from the source. NULL when absent: skip(). Static buffer. */
+static inline const char *shared_path(const char *name)
+{
+    static char path[4096];
+    const char *top = getenv("GGUF_SHARED");
+    if (!top || !*top)
+        return NULL;
+    snprintf(path, sizeof path, "%s/%s", top, name);
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return NULL;
+    fclose(f);
+    return path;
+}
+
+/* Small seeded generator (xorshift64*, Vigna 2016). */
+static uint64_t tap_rng = UINT64_C(0x9E3779B97F4A7C15);
+
+static inline uint64_t rnd64(void)
+{
+    tap_rng ^= tap_rng >> 12;
+    tap_rng ^= tap_rng << 25;
+    tap_rng ^= tap_rng >> 27;
+    return tap_rng * UINT64_C(0x2545F4914F6CDD1D);
+}
+
+/* Uniform in [0, n), n > 0. */
+static inline uint64_t rnd_below(uint64_t n)
+{
+    return rnd64() % n;
+}
+
+/* Uniform in [-1, 1), of 24 bits. */
+static inline float rnd_f32(void)
+{
+    return (float)((int32_t)(rnd64() >> 40) - (1 << 23)) * 0x1p-23f;
+}
+
+#endif
