@@ -9,7 +9,9 @@
 #include <gguf/dtype.h>
 #include <gguf/memory.h>
 #include <gguf/pool.h>
+#include <gguf/progress.h>
 #include <gguf/status.h>
+#include <gguf/text.h>
 #include <gguf/version.h>
 
 #endif

@@ -1,0 +1,232 @@
+/* What the tools share: options, JSON, tables, sizes. */
+#include "config.h"
+#include "tests/tap.h"
+#include "tools/common/json.h"
+#include "tools/common/opt.h"
+#include "tools/common/progress.h"
+#include "tools/common/table.h"
+
+#include <math.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char text[4096];
+
+/* What fn prints, into text. */
+static void capture(void (*fn)(FILE *f))
+{
+    FILE *f = tmpfile();
+    if (!f) {
+        perror("tmpfile");
+        exit(99);
+    }
+    fn(f);
+    rewind(f);
+    text[fread(text, 1, sizeof text - 1, f)] = '\0';
+    fclose(f);
+}
+
+static void write_json(FILE *f)
+{
+    static const char bad[] = "a\xff\x1b[1m\"\\\n\xe2\x80\xae\xc3\xa9";
+    struct json j;
+    json_begin(&j, f);
+    json_open(&j, NULL, '{');
+    json_u64(&j, "u", UINT64_MAX);
+    json_i64(&j, "i", INT64_MIN);
+    json_f64(&j, "third", 1.0 / 3);
+    json_f32(&j, "eps", 1e-5f);
+    json_f64(&j, "nan", NAN);
+    json_f64(&j, "inf", -INFINITY);
+    json_key(&j, (struct gguf_str){ "keyed-off", 5 });
+    json_str(&j, NULL, (struct gguf_str){ bad, sizeof bad - 1 });
+    json_open(&j, "flat", '(');
+    json_bool(&j, NULL, true);
+    json_null(&j, NULL);
+    json_close(&j);
+    json_open(&j, "none", '[');
+    json_close(&j);
+    json_close(&j);
+    json_end(&j);
+}
+
+static void test_json(void)
+{
+    capture(write_json);
+    ok(!strcmp(text, "{\n"
+                     "  \"u\": 18446744073709551615,\n"
+                     "  \"i\": -9223372036854775808,\n"
+                     "  \"third\": 0.3333333333333333,\n"
+                     "  \"eps\": 1e-05,\n"
+                     "  \"nan\": null,\n"
+                     "  \"inf\": null,\n"
+                     "  \"keyed\": \"a\\ufffd\\u001b[1m\\\"\\\\\\n"
+                     "\\u202e\xc3\xa9\",\n"
+                     "  \"flat\": [true, null],\n"
+                     "  \"none\": []\n"
+                     "}\n"),
+       "JSON: exact integers, null for what is no number, escapes");
+    if (tap_bad)
+        fprintf(stderr, "%s", text);
+    int bad = 0;
+    for (int i = 0; i < 20000; i++) {
+        uint64_t bits = rnd64();
+        double d;
+        float s;
+        char out[32];
+        memcpy(&d, &bits, sizeof d);
+        memcpy(&s, &bits, sizeof s);
+        json_format_f64(out, d);
+        bad += !isnan(d) && strtod(out, NULL) != d;
+        json_format_f32(out, s);
+        bad += !isnan(s) && strtof(out, NULL) != s;
+    }
+    ok(bad == 0, "numbers read back as what they were");
+    char out[32];
+    json_format_f64(out, 0.1);
+    ok(!strcmp(out, "0.1"), "0.1 is written as 0.1");
+    json_format_f32(out, 16777216.0f);
+    ok(!strcmp(out, "16777216") || !strcmp(out, "1.6777216e+07"),
+       "2^24 keeps its digits (%s)", out);
+}
+
+static void write_table(FILE *f)
+{
+    struct table t;
+    table_init(&t, "lr", 1);
+    table_add(&t, "h\xc3\xa9");
+    table_add(&t, "1");
+    table_add(&t, "long");
+    table_addf(&t, "%d", 100);
+    table_add(&t, "left over");
+    table_print(&t, f);
+    table_markdown(&t, f);
+    table_fini(&t);
+}
+
+static void test_table(void)
+{
+    capture(write_table);
+    ok(!strcmp(text, " h\xc3\xa9      1\n long  100\n"
+                     "| h\xc3\xa9 | 1 |\n|:---|---:|\n| long | 100 |\n"),
+       "columns are aligned by characters");
+    char out[24];
+    ok(!strcmp(table_size(out, 1023), "1023 B"), "%s", out);
+    ok(!strcmp(table_size(out, 1024), "1.00 KiB"), "%s", out);
+    ok(!strcmp(table_size(out, 1048575), "1.00 MiB"), "%s", out);
+    ok(!strcmp(table_size(out, UINT64_MAX), "16.0 EiB"), "%s", out);
+    ok(!strcmp(table_count(out, 1100048384), "1.10 B"), "%s", out);
+    ok(!strcmp(table_count(out, 999), "999"), "%s", out);
+    ok(!strcmp(table_count(out, 999999), "1.00 M"), "%s", out);
+}
+
+enum { OPT_NGL = OPT_FIRST_LONG, OPT_CHUNKS, OPT_HASH };
+
+static const struct opt table[] = {
+    { 'c', "-c --ctx-size", "N", "context" },
+    { 'q', "-q --quiet", NULL, "say nothing" },
+    { OPT_NGL, "-ngl --gpu-layers", "N", "layers" },
+    { OPT_CHUNKS, "--chunks", "N", "chunks" },
+    { OPT_HASH, "--hash", "[ALGO]", "hash" },
+    { 0, NULL, NULL, NULL },
+};
+static const struct opt_tool tool = { "t", "[OPTION]...", "Tests.", table,
+                                      NULL };
+
+/* The options that argv gives, as "id=arg id=arg | operands". */
+static const char *parse(int argc, const char *const *argv)
+{
+    static char out[256];
+    char copy[16][32];
+    char *args[17] = { NULL };
+    for (int i = 0; i < argc; i++) {
+        snprintf(copy[i], sizeof copy[i], "%s", argv[i]);
+        args[i] = copy[i];
+    }
+    struct opt_parser p;
+    size_t n = 0;
+    opt_begin(&p, &tool, argc, args);
+    for (int id; (id = opt_next(&p)) != OPT_END;)
+        n += (size_t)snprintf(out + n, sizeof out - n,
+                              id < 256 ? "%c=%s " : "%d=%s ", id,
+                              p.arg ? p.arg : "");
+    n += (size_t)snprintf(out + n, sizeof out - n, "|");
+    for (; p.i < argc; p.i++)
+        n += (size_t)snprintf(out + n, sizeof out - n, " %s", args[p.i]);
+    return out;
+}
+
+#define PARSE(...)                                                            \
+    parse((int)(sizeof((const char *const[]){ "t", __VA_ARGS__ }) /           \
+                sizeof(char *)),                                              \
+          (const char *const[]){ "t", __VA_ARGS__ })
+
+static void test_opt(void)
+{
+    ok(!strcmp(PARSE("a", "-c", "512", "b", "--chunks=3", "-q"),
+               "c=512 257=3 q= | a b"), "options and operands mix");
+    ok(!strcmp(PARSE("-ngl", "99", "-qc4", "x"), "256=99 q= c=4 | x"),
+       "a long name behind one dash, a cluster");
+    ok(!strcmp(PARSE("--ctx_size", "8", "--hash", "x", "--hash=xxh64"),
+               "c=8 258= 258=xxh64 | x"),
+       "underscores; an optional argument is behind = only");
+    ok(!strcmp(PARSE("-c", "-ngl", "--", "-ngl", "-"), "c=-ngl | -ngl -"),
+       "arguments and what is behind -- stay as they are");
+    uint64_t v;
+    ok(opt_parse_u64("18446744073709551615", &v) && v == UINT64_MAX,
+       "the largest number");
+    ok(!opt_parse_u64("18446744073709551616", &v) &&
+           !opt_parse_u64("-1", &v) && !opt_parse_u64("1x", &v) &&
+           !opt_parse_u64("", &v),
+       "what is no number");
+}
+
+/* Exit status of parsing one option, messages dropped. */
+static int status_of(const char *arg)
+{
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        if (!freopen("/dev/null", "w", stdout) ||
+            !freopen("/dev/null", "w", stderr))
+            _exit(99);
+        PARSE(arg);
+        _exit(42);
+    }
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return WEXITSTATUS(status);
+}
+
+static void test_status(void)
+{
+    ok(status_of("--help") == 0, "--help is no failure");
+    ok(status_of("--version") == 0, "--version is no failure");
+    ok(status_of("--nonsense") == 2, "an unknown option is a usage error");
+    ok(status_of("-Z") == 2, "an unknown letter is a usage error");
+    ok(status_of("--chunks") == 2, "a missing argument is a usage error");
+    ok(status_of("--quiet=1") == 2, "an argument too many is a usage error");
+    ok(status_of("--quiet") == 42, "a known option is none");
+}
+
+static void test_progress(void)
+{
+    struct progress p;
+    progress_init(&p, "x", NULL, true);
+    ok(progress_report(&p, 1, 2) == 0, "nobody asked to stop");
+    progress_catch_signals();
+    raise(SIGTERM);
+    ok(progress_report(&p, 1, 2) != 0 && progress_stopped(),
+       "a signal stops the job");
+}
+
+int main(void)
+{
+    test_json();
+    test_table();
+    test_opt();
+    test_status();
+    test_progress();
+    return done_testing();
+}

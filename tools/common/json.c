@@ -1,0 +1,199 @@
+/* json.c - writing one JSON document as a stream */
+#include "config.h"
+#include "tools/common/json.h"
+#include "gguf/text.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void json_begin(struct json *j, FILE *f)
+{
+    *j = (struct json){ .f = f };
+}
+
+void json_end(struct json *j)
+{
+    assert(j->depth == 0);
+    fputc('\n', j->f);
+}
+
+static void indent(struct json *j)
+{
+    fprintf(j->f, "\n%*s", (int)(2 * j->depth), "");
+}
+
+/* Whether cp goes out as it is. */
+static bool plain(uint32_t cp)
+{
+    return cp >= 0x20 && cp != '"' && cp != '\\' &&
+           (cp < 0x7f || (cp >= 0xa0 && cp != 0xad && cp != 0x61c &&
+                          !(cp >= 0x200b && cp <= 0x200f) &&
+                          !(cp >= 0x2028 && cp <= 0x202e) &&
+                          !(cp >= 0x2066 && cp <= 0x2069) && cp != 0xfeff));
+}
+
+static void put_string(FILE *f, const char *p, size_t n)
+{
+    fputc('"', f);
+    for (size_t len; n; p += len, n -= len) {
+        uint32_t cp = 0;
+        /* Runs of plain ASCII are most of every file. */
+        for (len = 0; len < n && p[len] >= ' ' && p[len] < 0x7f &&
+                      p[len] != '"' && p[len] != '\\';)
+            len++;
+        if (len) {
+            fwrite(p, 1, len, f);
+            continue;
+        }
+        len = gguf_text_decode(p, n, &cp);
+        if (!len) {
+            fputs("\\ufffd", f);
+            len = 1;
+        } else if (cp == '"' || cp == '\\')
+            fprintf(f, "\\%c", (char)cp);
+        else if (cp == '\n')
+            fputs("\\n", f);
+        else if (cp == '\t')
+            fputs("\\t", f);
+        else if (cp == '\r')
+            fputs("\\r", f);
+        else if (!plain(cp))
+            fprintf(f, "\\u%04x", (unsigned)cp);
+        else
+            fwrite(p, 1, len, f);
+    }
+    fputc('"', f);
+}
+
+/* What stands before a member: name.data is NULL in an array. */
+static void put_name(struct json *j, struct gguf_str name)
+{
+    if (!j->depth)
+        return;
+    unsigned d = j->depth - 1;
+    if (j->some[d])
+        fputc(',', j->f);
+    if (!j->flat[d])
+        indent(j);
+    else if (j->some[d])
+        fputc(' ', j->f);
+    j->some[d] = true;
+    assert((name.data != NULL) == (j->close[d] == '}'));
+    if (name.data) {
+        put_string(j->f, name.data, name.size);
+        fputs(": ", j->f);
+    }
+}
+
+static void lead(struct json *j, const char *key)
+{
+    if (!j->named)
+        put_name(j, (struct gguf_str){ key, key ? strlen(key) : 0 });
+    j->named = false;
+}
+
+void json_key(struct json *j, struct gguf_str key)
+{
+    put_name(j, key);
+    j->named = true;
+}
+
+void json_open(struct json *j, const char *key, char kind)
+{
+    assert(j->depth < JSON_DEPTH);
+    lead(j, key);
+    fputc(kind == '{' ? '{' : '[', j->f);
+    j->close[j->depth] = kind == '{' ? '}' : ']';
+    j->flat[j->depth] = kind == '(';
+    j->some[j->depth] = false;
+    j->depth++;
+}
+
+void json_close(struct json *j)
+{
+    assert(j->depth);
+    j->depth--;
+    if (j->some[j->depth] && !j->flat[j->depth])
+        indent(j);
+    fputc(j->close[j->depth], j->f);
+}
+
+void json_u64(struct json *j, const char *key, uint64_t v)
+{
+    lead(j, key);
+    fprintf(j->f, "%" PRIu64, v);
+}
+
+void json_i64(struct json *j, const char *key, int64_t v)
+{
+    lead(j, key);
+    fprintf(j->f, "%" PRId64, v);
+}
+
+void json_format_f64(char *out, double v)
+{
+    if (isnan(v)) {
+        strcpy(out, "nan");
+        return;
+    }
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(out, 32, "%.*g", digits, v);
+        if (strtod(out, NULL) == v)
+            break;
+    }
+}
+
+void json_format_f32(char *out, float v)
+{
+    if (isnan(v)) {
+        strcpy(out, "nan");
+        return;
+    }
+    for (int digits = 6; digits <= 9; digits++) {
+        snprintf(out, 32, "%.*g", digits, (double)v);
+        if (strtof(out, NULL) == v)
+            break;
+    }
+}
+
+void json_f64(struct json *j, const char *key, double v)
+{
+    char text[32];
+    json_format_f64(text, v);
+    lead(j, key);
+    fputs(isfinite(v) ? text : "null", j->f);
+}
+
+void json_f32(struct json *j, const char *key, float v)
+{
+    char text[32];
+    json_format_f32(text, v);
+    lead(j, key);
+    fputs(isfinite(v) ? text : "null", j->f);
+}
+
+void json_bool(struct json *j, const char *key, bool v)
+{
+    lead(j, key);
+    fputs(v ? "true" : "false", j->f);
+}
+
+void json_null(struct json *j, const char *key)
+{
+    lead(j, key);
+    fputs("null", j->f);
+}
+
+void json_str(struct json *j, const char *key, struct gguf_str v)
+{
+    lead(j, key);
+    put_string(j->f, v.data, v.size);
+}
+
+void json_strz(struct json *j, const char *key, const char *v)
+{
+    json_str(j, key, (struct gguf_str){ v, strlen(v) });
+}

@@ -1,0 +1,64 @@
+/* json.h - writing one JSON document as a stream
+ *
+ *     struct json j;
+ *     json_begin(&j, stdout);
+ *     json_open(&j, NULL, '{');
+ *     json_u64(&j, "size", n);
+ *     json_close(&j);
+ *     json_end(&j);
+ *
+ * Integers are exact up to 64 bits; floating point numbers are the shortest
+ * text that reads back as the same value; what JSON has no number for (NaN,
+ * infinities) is null. Strings are valid UTF-8 whatever they were: each byte
+ * that is not part of a well-formed character becomes U+FFFD; control and
+ * invisible characters are written as \uXXXX, so that a document on a terminal
+ * is harmless.
+ *
+ * key is the member's name inside an object, and NULL inside an array, or where
+ * json_key gave the name just before.
+ */
+#ifndef TOOLS_JSON_H
+#define TOOLS_JSON_H
+
+#include <gguf/memory.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { JSON_DEPTH = 32 };
+
+struct json {
+    FILE *f;
+    unsigned depth;
+    bool named;             /* json_key came just before */
+    char close[JSON_DEPTH]; /* '}' or ']' of each open level */
+    bool some[JSON_DEPTH];  /* it has a member already */
+    bool flat[JSON_DEPTH];  /* its members stand on one line */
+};
+
+void json_begin(struct json *j, FILE *f);
+/* Ends the last line. Everything that was opened must be closed. */
+void json_end(struct json *j);
+
+/* kind: '{' or '['. '(' is an array whose members stand on one line. */
+void json_open(struct json *j, const char *key, char kind);
+void json_close(struct json *j);
+
+/* The name of the member that follows, which then has key NULL. */
+void json_key(struct json *j, struct gguf_str key);
+
+void json_u64(struct json *j, const char *key, uint64_t v);
+void json_i64(struct json *j, const char *key, int64_t v);
+void json_f64(struct json *j, const char *key, double v);
+void json_f32(struct json *j, const char *key, float v);
+void json_bool(struct json *j, const char *key, bool v);
+void json_null(struct json *j, const char *key);
+void json_str(struct json *j, const char *key, struct gguf_str v);
+void json_strz(struct json *j, const char *key, const char *v);
+
+/* Shortest decimal text that strtod (strtof) reads as v; "nan", "inf" and
+ * "-inf" for these. out holds 32 bytes. */
+void json_format_f64(char *out, double v);
+void json_format_f32(char *out, float v);
+
+#endif

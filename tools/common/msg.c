@@ -1,0 +1,89 @@
+/* msg.c - what a tool says, and how it ends */
+#include "config.h"
+#include "tools/common/msg.h"
+#include "gguf/text.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char *tool_name = "gguf";
+
+void msg_init(const char *tool)
+{
+    tool_name = tool;
+}
+
+const char *msg_tool(void)
+{
+    return tool_name;
+}
+
+static void print_line(const char *file, const char *kind, const char *fmt,
+                       va_list ap) MSG_PRINTF(3, 0);
+
+static void print_line(const char *file, const char *kind, const char *fmt,
+                       va_list ap)
+{
+    char name[1024];
+    fprintf(stderr, "%s: ", tool_name);
+    if (file) {
+        gguf_text_escape(name, sizeof name,
+                         (struct gguf_str){ file, strlen(file) });
+        fprintf(stderr, "%s: ", name);
+    }
+    fputs(kind, stderr);
+    vfprintf(stderr, fmt, ap);
+    fputc('\n', stderr);
+}
+
+void msg_error(const char *file, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print_line(file, "", fmt, ap);
+    va_end(ap);
+}
+
+void msg_warn(const char *file, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print_line(file, "warning: ", fmt, ap);
+    va_end(ap);
+}
+
+void msg_fail(const char *file, const struct gguf_error *err)
+{
+    char at[40] = "";
+    if (err->offset != GGUF_NO_OFFSET) {
+        snprintf(at, sizeof at, "byte %" PRIu64, err->offset);
+        const char *there = strstr(err->message, at);
+        size_t n = strlen(at);
+        while (there && there[n] >= '0' && there[n] <= '9')
+            there = strstr(there + n, at);
+        if (there)
+            at[0] = '\0';
+    }
+    if (at[0])
+        msg_error(file, "%s (%s)", err->message, at);
+    else
+        msg_error(file, "%s", err->message);
+}
+
+int msg_exit(int status)
+{
+    int failed = ferror(stdout);
+    errno = 0;
+    if (fclose(stdout) != 0 || failed) {
+        /* A reader that went away needs no message: it knows. */
+        if (errno != EPIPE)
+            msg_error(NULL, "standard output: %s",
+                      errno ? strerror(errno) : "not everything was written");
+        if (status == MSG_DONE)
+            status = MSG_FAILED;
+    }
+    return status;
+}

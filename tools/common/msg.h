@@ -1,0 +1,36 @@
+/* msg.h - what a tool says, and how it ends
+ *
+ * Data goes to standard output, everything else here: one line per message,
+ * "gguf-split: model.gguf: message", file names escaped.
+ */
+#ifndef TOOLS_MSG_H
+#define TOOLS_MSG_H
+
+#include <gguf/status.h>
+
+#if defined(__GNUC__)
+# define MSG_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+# define MSG_PRINTF(f, a)
+#endif
+
+/* Exit statuses of every tool. */
+enum { MSG_DONE = 0, MSG_FAILED = 1, MSG_USAGE = 2 };
+
+/* First call of main: the name that messages begin with. Kept. */
+void msg_init(const char *tool);
+const char *msg_tool(void);
+
+/* file may be NULL: the message is not about one. */
+void msg_error(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
+void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
+
+/* A failure of the library: its message, and the byte offset where the message
+ * does not name it. */
+void msg_fail(const char *file, const struct gguf_error *err);
+
+/* Last call of main: flushes and closes standard output, and turns a status of
+ * 0 into 1, with a message, if not everything could be written. */
+int msg_exit(int status);
+
+#endif

@@ -1,0 +1,42 @@
+/* progress.h - a bar with rate and time left; stopping on a signal
+ *
+ * The bar is drawn on standard error, only if that is a terminal and the tool
+ * was not asked to be quiet; else nothing is printed. A message in between
+ * wants progress_clear first.
+ */
+#ifndef TOOLS_PROGRESS_H
+#define TOOLS_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+    const char *label; /* kept */
+    const char *unit;  /* NULL: bytes, printed as MiB */
+    bool on, drawn;
+    double begin, last; /* seconds of a steady clock */
+    uint64_t done0;     /* where the first report stood */
+};
+
+/* Nothing is drawn before the first call of progress_report. */
+void progress_init(struct progress *p, const char *label, const char *unit,
+                   bool quiet);
+
+/* A gguf_progress_fn, user is a struct progress. Draws at most ten times a
+ * second. Not 0 once a signal asked to stop. */
+int progress_report(void *user, uint64_t done, uint64_t total);
+
+/* Take the bar away, before a message and at the end. */
+void progress_clear(struct progress *p);
+
+/* From now on SIGINT, SIGTERM and SIGHUP only make progress_report (and
+ * progress_stopped) say so, so that the library can remove what is half
+ * written; a second one kills. */
+void progress_catch_signals(void);
+bool progress_stopped(void);
+
+/* Die of the signal that was caught, as the shell expects; returns if there
+ * was none. */
+void progress_raise(void);
+
+#endif

@@ -1,0 +1,161 @@
+/* table.c - aligned columns, and numbers as people read them */
+#include "config.h"
+#include "tools/common/table.h"
+#include "tools/common/msg.h"
+#include "gguf/text.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+void table_init(struct table *t, const char *align, int indent)
+{
+    *t = (struct table){ .n_cols = (unsigned)strlen(align),
+                         .indent = indent };
+    memcpy(t->align, align, t->n_cols);
+}
+
+void table_fini(struct table *t)
+{
+    free(t->text);
+    t->text = NULL;
+}
+
+void table_add(struct table *t, const char *text)
+{
+    size_t n = strlen(text) + 1;
+    if (t->size - t->used < n) {
+        size_t size = 2 * t->size + n + 4096;
+        char *p = realloc(t->text, size);
+        if (!p) {
+            msg_error(NULL, "out of memory");
+            exit(MSG_FAILED);
+        }
+        t->text = p;
+        t->size = size;
+    }
+    memcpy(t->text + t->used, text, n);
+    t->used += n;
+    t->n_cells++;
+}
+
+void table_addf(struct table *t, const char *fmt, ...)
+{
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    table_add(t, text);
+}
+
+/* Combining marks take no column, wide East Asian characters and emoji two.
+ * The ranges are those of UAX #11 in blocks, enough for names. */
+static int cp_width(uint32_t cp)
+{
+    if ((cp >= 0x300 && cp < 0x370) || (cp >= 0x1ab0 && cp < 0x1b00) ||
+        (cp >= 0x20d0 && cp < 0x2100) || (cp >= 0xfe00 && cp < 0xfe10))
+        return 0;
+    if ((cp >= 0x1100 && cp < 0x1160) || (cp >= 0x2e80 && cp < 0xa4d0) ||
+        (cp >= 0xac00 && cp < 0xd7a4) || (cp >= 0xf900 && cp < 0xfb00) ||
+        (cp >= 0xff01 && cp < 0xff61) || (cp >= 0x1f300 && cp < 0x1f650) ||
+        (cp >= 0x1f900 && cp < 0x1fa00) || (cp >= 0x20000 && cp < 0x3fffe))
+        return 2;
+    return 1;
+}
+
+int table_width(const char *text)
+{
+    int w = 0;
+    for (size_t n = strlen(text); n;) {
+        uint32_t cp = 0;
+        size_t len = gguf_text_decode(text, n, &cp);
+        w += len ? cp_width(cp) : 1;
+        text += len ? len : 1;
+        n -= len ? len : 1;
+    }
+    return w;
+}
+
+void table_print(const struct table *t, FILE *f)
+{
+    int width[TABLE_MAX_COLS] = { 0 };
+    size_t n_cells = t->n_cells - t->n_cells % t->n_cols;
+    const char *s = t->text;
+    for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
+        int w = table_width(s);
+        if (w > width[i % t->n_cols])
+            width[i % t->n_cols] = w;
+    }
+    s = t->text;
+    for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
+        unsigned c = (unsigned)(i % t->n_cols);
+        int pad = width[c] - table_width(s);
+        fprintf(f, "%*s", c ? 2 : t->indent, "");
+        if (t->align[c] == 'r')
+            fprintf(f, "%*s%s", pad, "", s);
+        else if (c + 1 < t->n_cols)
+            fprintf(f, "%s%*s", s, pad, "");
+        else
+            fputs(s, f);
+        if (c + 1 == t->n_cols)
+            fputc('\n', f);
+    }
+}
+
+/* A cell of Markdown: what would end or style it is escaped. */
+static void put_markdown(const char *s, FILE *f)
+{
+    for (; *s; s++) {
+        if (strchr("|`*_<>[]", *s))
+            fputc('\\', f);
+        fputc(*s, f);
+    }
+}
+
+void table_markdown(const struct table *t, FILE *f)
+{
+    size_t n_cells = t->n_cells - t->n_cells % t->n_cols;
+    const char *s = t->text;
+    for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
+        fputs(i % t->n_cols ? " | " : "| ", f);
+        put_markdown(s, f);
+        if ((i + 1) % t->n_cols)
+            continue;
+        fputs(" |\n", f);
+        if (i + 1 != t->n_cols)
+            continue;
+        for (unsigned c = 0; c < t->n_cols; c++)
+            fputs(t->align[c] == 'r' ? "|---:" : "|:---", f);
+        fputs("|\n", f);
+    }
+}
+
+static char *scaled(char *out, uint64_t n, double step,
+                    const char *const *units, const char *none)
+{
+    if ((double)n < step) {
+        snprintf(out, 24, "%u%s", (unsigned)n, none);
+        return out;
+    }
+    double v = (double)n;
+    unsigned u = 0;
+    for (v /= step; v >= step * 0.9995 && units[u + 1]; v /= step)
+        u++;
+    snprintf(out, 24, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v,
+             units[u]);
+    return out;
+}
+
+char *table_size(char *out, uint64_t n)
+{
+    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB",
+                                         "PiB", "EiB", NULL };
+    return scaled(out, n, 1024, units, " B");
+}
+
+char *table_count(char *out, uint64_t n)
+{
+    static const char *const units[] = { "K", "M", "B", "T", "P", "E", NULL };
+    return scaled(out, n, 1000, units, "");
+}

@@ -1,0 +1,44 @@
+/* table.h - aligned columns, and numbers as people read them */
+#ifndef TOOLS_TABLE_H
+#define TOOLS_TABLE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+enum { TABLE_MAX_COLS = 16 };
+
+/* Cells are added row by row and printed at the end, when the widths are
+ * known. Memory that runs out ends the program with a message. */
+struct table {
+    unsigned n_cols;
+    char align[TABLE_MAX_COLS]; /* 'l' or 'r' */
+    char *text;                 /* cells, each with its NUL */
+    size_t used, size;          /* bytes of text */
+    size_t n_cells;
+    int indent;                 /* spaces before each row */
+};
+
+/* align: one of 'l' and 'r' for each column. */
+void table_init(struct table *t, const char *align, int indent);
+void table_fini(struct table *t);
+
+/* The next cell, in reading order. Text is printable already. */
+void table_add(struct table *t, const char *text);
+void table_addf(struct table *t, const char *fmt, ...);
+
+/* Rows that are not complete are not printed. Keeps the cells. */
+void table_print(const struct table *t, FILE *f);
+/* The same as a Markdown table; the first row is the heading. */
+void table_markdown(const struct table *t, FILE *f);
+
+/* Columns of a terminal that text takes: code points that are not marks. */
+int table_width(const char *text);
+
+/* n bytes with a binary unit and three or four digits: "1.46 GiB". out holds
+ * 24 bytes; returns out. */
+char *table_size(char *out, uint64_t n);
+/* n with a decimal unit: "1.10 B" as of parameters. */
+char *table_count(char *out, uint64_t n);
+
+#endif
