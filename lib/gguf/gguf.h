@@ -7,11 +7,14 @@
 #define GGUF_GGUF_H
 
 #include <gguf/dtype.h>
+#include <gguf/file.h>
+#include <gguf/kv.h>
 #include <gguf/memory.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/status.h>
 #include <gguf/text.h>
 #include <gguf/version.h>
+#include <gguf/writer.h>
 
 #endif

@@ -1,0 +1,204 @@
+/* file.h - a GGUF file, opened and checked
+ *
+ * Opening maps the file and checks every number of the header once: counts,
+ * lengths, types, names, dimensions, offsets, sizes. After that metadata
+ * (kv.h) and tensors are views into the mapping; payload pages are touched
+ * only when they are read. GGUF v2 and v3 are read, little-endian, and v3
+ * big-endian too (its metadata decodes as usual; its tensor bytes are handed
+ * out as they are). v1 is refused by name.
+ *
+ *     struct gguf_file *file;
+ *     struct gguf_error err;
+ *     if (gguf_file_open(&file, "model.gguf", NULL, &err) != GGUF_OK)
+ *         return fail(err.message);
+ *     for (size_t i = 0; i < gguf_file_n_tensors(file); i++)
+ *         show(gguf_file_tensor(file, i), gguf_file_tensor_data(file, i));
+ *     gguf_file_close(file);
+ *
+ * An open file does not change: any number of threads may use it. Whoever
+ * shrinks the file on disk meanwhile takes its pages away (SIGBUS), as with
+ * every mapping.
+ */
+#ifndef GGUF_FILE_H
+#define GGUF_FILE_H
+
+#include <gguf/dtype.h>
+#include <gguf/kv.h>
+#include <gguf/memory.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_file;
+
+/* What a file may contain. The defaults are the specification's numbers where
+ * it has some, else generous; a caller raises them for files that break them
+ * honestly. Whatever the limits, nothing is allocated that the size of the
+ * file does not vouch for. */
+struct gguf_limits {
+    size_t struct_size;
+    uint64_t max_kv;          /* keys */
+    uint64_t max_tensors;
+    uint64_t max_key_size;    /* bytes of a key */
+    uint64_t max_name_size;   /* bytes of a tensor's name */
+    uint64_t max_str_size;    /* bytes of a string */
+    uint64_t max_array_items; /* elements of one array */
+    uint32_t max_depth;       /* arrays in arrays; at most GGUF_MAX_DEPTH */
+    uint32_t max_dims;        /* at most GGUF_MAX_DIMS */
+};
+#define GGUF_MAX_DEPTH 32
+#define GGUF_MAX_DIMS  8
+#define GGUF_LIMITS_INIT                                                      \
+    {                                                                         \
+        sizeof(struct gguf_limits), 1u << 20, 1u << 20, 65535, 64, 1u << 30,  \
+            1u << 30, 8, 4                                                    \
+    }
+
+/* Limits by name ("kv", "tensors", "key-size", "name-size", "str-size",
+ * "array-items", "depth", "dims"), for options such as --limit NAME=N.
+ * GGUF_E_INVALID: no such name (the message lists them), or value out of
+ * range. Since: 0.1 */
+GGUF_API enum gguf_status gguf_limits_set(struct gguf_limits *limits,
+                                          const char *name, uint64_t value,
+                                          struct gguf_error *err);
+
+/* The n-th limit's name, or NULL behind the last. Since: 0.1 */
+GGUF_API const char *gguf_limits_name(size_t n);
+
+struct gguf_file_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    const struct gguf_limits *limits;       /* NULL: the defaults */
+    uint64_t offset; /* byte where the GGUF data begins in the file or memory */
+    uint64_t size;   /* bytes of it; 0: up to the end */
+};
+#define GGUF_FILE_PARAMS_INIT                                                 \
+    {                                                                         \
+        sizeof(struct gguf_file_params), NULL, NULL, 0, 0                     \
+    }
+
+/* Open and check. params may be NULL. Offsets in errors count from where the
+ * GGUF data begins.
+ *
+ * GGUF_E_IO         it cannot be opened or mapped, or is a directory
+ * GGUF_E_INVALID    params; not a regular file; offset behind the end
+ * GGUF_E_FORMAT     no GGUF; a bad type id, bool, name, alignment, dimension
+ *                   or offset; tensors that overlap
+ * GGUF_E_VERSION    another version of GGUF
+ * GGUF_E_TRUNCATED  something reaches past the end of the file
+ * GGUF_E_OVERFLOW   a size does not fit in 63 bits
+ * GGUF_E_SHAPE      a row that is no multiple of its type's block
+ * GGUF_E_LIMIT      more of something than limits allows
+ * GGUF_E_DUPLICATE  two keys or two tensors of one name
+ * GGUF_E_NOMEM      Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_file_open(struct gguf_file **out, const char *path,
+               const struct gguf_file_params *params,
+               struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* fd stays the caller's; the file keeps a duplicate. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_file_open_fd(struct gguf_file **out, int fd,
+                  const struct gguf_file_params *params,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* data is kept: it must outlive the file. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_file_open_memory(struct gguf_file **out, const void *data, size_t size,
+                      const struct gguf_file_params *params,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. Everything that came from the file is gone. Since: 0.1 */
+GGUF_API void gguf_file_close(struct gguf_file *file);
+
+/* ------------------------------------------------------ the whole file --- */
+
+/* As it was given to gguf_file_open; NULL for the other two. Since: 0.1 */
+GGUF_API const char *gguf_file_path(const struct gguf_file *file);
+/* 2 or 3 */
+GGUF_API uint32_t gguf_file_version(const struct gguf_file *file);
+GGUF_API int gguf_file_is_big_endian(const struct gguf_file *file);
+/* general.alignment, or 32: a power of two, 8 or more. */
+GGUF_API uint32_t gguf_file_alignment(const struct gguf_file *file);
+/* Bytes, from the magic to the end (or to params.offset + params.size). */
+GGUF_API uint64_t gguf_file_size(const struct gguf_file *file);
+/* Byte where the header's last field ends; padding follows. */
+GGUF_API uint64_t gguf_file_header_end(const struct gguf_file *file);
+/* Byte where tensor data begins: header_end, aligned. It may lie behind the
+ * end of a file that has no tensors. */
+GGUF_API uint64_t gguf_file_data_off(const struct gguf_file *file);
+/* Byte behind the last tensor's last byte; data_off without tensors. What
+ * follows but padding is no part of the model. */
+GGUF_API uint64_t gguf_file_data_end(const struct gguf_file *file);
+/* Every byte of the file, from the magic on. */
+GGUF_API const void *gguf_file_bytes(const struct gguf_file *file);
+
+/* ------------------------------------------------------------ metadata --- */
+
+GGUF_API size_t gguf_file_n_kv(const struct gguf_file *file);
+/* In file order; NULL if i is out of range. */
+GGUF_API const struct gguf_kv *gguf_file_kv(const struct gguf_file *file,
+                                            size_t i);
+/* NULL if there is no such key. key is NUL-terminated. */
+GGUF_API const struct gguf_kv *gguf_file_kv_find(const struct gguf_file *file,
+                                                 const char *key);
+/* GGUF_E_NOTFOUND (names the key) instead of NULL. Since: 0.1 */
+GGUF_API enum gguf_status gguf_file_kv_get(const struct gguf_file *file,
+                                           const char *key,
+                                           const struct gguf_kv **out,
+                                           struct gguf_error *err);
+
+/* ------------------------------------------------------------- tensors --- */
+
+struct gguf_tensor_info {
+    struct gguf_str name;
+    uint32_t dtype;  /* id in the file; may be one that this library does not
+                      * know: gguf_dtype_find() is NULL then */
+    uint32_t n_dims; /* 0 to max_dims, as in the file */
+    int64_t ne[GGUF_MAX_DIMS]; /* elements, fastest dimension first; 1 from
+                                * n_dims on */
+    uint64_t n_elements;       /* product of ne */
+    uint64_t off;              /* bytes from the start of the tensor data */
+    uint64_t size;             /* bytes, without padding */
+    uint64_t info_off;         /* byte of this entry in the file, or
+                                * GGUF_NO_OFFSET */
+    uint32_t index;            /* place in the file's list */
+    int size_inferred; /* the type is unknown or removed: size reaches up to
+                        * the next tensor or the end of the file, and may
+                        * include padding */
+};
+
+GGUF_API size_t gguf_file_n_tensors(const struct gguf_file *file);
+/* In file order; NULL if i is out of range. */
+GGUF_API const struct gguf_tensor_info *
+gguf_file_tensor(const struct gguf_file *file, size_t i);
+/* NULL if there is none. name is NUL-terminated. */
+GGUF_API const struct gguf_tensor_info *
+gguf_file_tensor_find(const struct gguf_file *file, const char *name);
+/* The i-th tensor in order of offsets, which in most files is file order. */
+GGUF_API const struct gguf_tensor_info *
+gguf_file_tensor_by_offset(const struct gguf_file *file, size_t i);
+
+/* size bytes of tensor i, in the mapping: read-only; aligned to
+ * gguf_file_alignment() if the data begins at byte 0 of a file that was
+ * mapped, else not at all. NULL if i is out of range. Since: 0.1 */
+GGUF_API const void *gguf_file_tensor_data(const struct gguf_file *file,
+                                           size_t i);
+
+/* What is going to happen to size bytes from byte off of tensor i: hints for
+ * the system, never an error. DONTNEED lets go of pages that were read, which
+ * keeps a job over a large file small; they come back when touched. */
+enum gguf_advice {
+    GGUF_ADVICE_SEQUENTIAL,
+    GGUF_ADVICE_WILLNEED,
+    GGUF_ADVICE_DONTNEED
+};
+GGUF_API void gguf_file_advise(const struct gguf_file *file, size_t i,
+                               uint64_t off, uint64_t size,
+                               enum gguf_advice advice);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
