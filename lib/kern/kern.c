@@ -5,4 +5,5 @@
 void gg_kern_init(struct gg_kern *k, uint32_t cpu)
 {
     *k = (struct gg_kern){ .cpu = cpu };
+    gg_codec_kern_init(k->codec, cpu);
 }

@@ -10,10 +10,12 @@
 #ifndef GG_KERN_KERN_H
 #define GG_KERN_KERN_H
 
+#include "kern/codec.h"
 #include "kern/cpu.h"
 
 struct gg_kern {
     uint32_t cpu; /* the mask it was made for */
+    struct gg_codec_kern codec[GG_N_DTYPES]; /* index GG_DT_... */
 };
 
 /* Fill k for the levels in cpu (GG_CPU_..., 0: C only). */

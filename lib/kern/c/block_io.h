@@ -1,0 +1,58 @@
+/* block_io.h - the small things that all reference codecs need
+ *
+ * Blocks of a file have no alignment: a codec copies a block in and out with
+ * memcpy (compilers make plain loads of it) and reads its two-byte fields in
+ * little-endian order.
+ */
+#ifndef GG_KERN_C_BLOCK_IO_H
+#define GG_KERN_C_BLOCK_IO_H
+
+#include "dtype/block.h"
+#include "dtype/f16.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* Copy block i of src. */
+#define GG_GET_BLOCK(b, src, i)                                               \
+    memcpy(&(b), (const uint8_t *)(src) + (i) * sizeof(b), sizeof(b))
+#define GG_PUT_BLOCK(b, dst, i)                                               \
+    memcpy((uint8_t *)(dst) + (i) * sizeof(b), &(b), sizeof(b))
+
+/* The f16 field at p, and back. */
+static inline float gg_get_half(const void *p)
+{
+    return gg_f16_to_f32(gg_load16le(p));
+}
+
+static inline void gg_put_half(void *p, float v)
+{
+    gg_store16le(p, gg_f32_to_f16(v));
+}
+
+/* Scale and minimum j (0..7) of the 12 bytes of Q4_K and Q5_K: eight of six
+ * bits each. Bytes 0-3: scales 0-3, bytes 4-7: minima 0-3, with the upper two
+ * bits of scales and minima 4-7 on top; bytes 8-11: low nibble scales 4-7,
+ * high nibble minima 4-7. */
+static inline unsigned gg_k4_scale(const uint8_t s[12], unsigned j)
+{
+    return j < 4 ? s[j] & 63u : (s[j + 4] & 15u) | (s[j - 4] & 0xc0u) >> 2;
+}
+
+static inline unsigned gg_k4_min(const uint8_t s[12], unsigned j)
+{
+    return j < 4 ? s[j + 4] & 63u : s[j + 4] >> 4 | (s[j] & 0xc0u) >> 2;
+}
+
+static inline void gg_k4_pack(uint8_t s[12], const uint8_t scale[8],
+                              const uint8_t min[8])
+{
+    for (unsigned j = 0; j < 4; j++) {
+        s[j] = (uint8_t)(scale[j] | scale[j + 4] >> 4 << 6);
+        s[j + 4] = (uint8_t)(min[j] | min[j + 4] >> 4 << 6);
+        s[j + 8] = (uint8_t)((scale[j + 4] & 15) | (min[j + 4] & 15) << 4);
+    }
+}
+
+#endif

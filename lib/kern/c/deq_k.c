@@ -1,0 +1,43 @@
+/* deq_k.c - reference decoders of the types with blocks of 256 in sub-blocks
+ *
+ * A sub-block's scale is the block's f16 times a small integer, rounded to
+ * f32; an element is that times its code, less the sub-block's minimum.
+ */
+#include "config.h"
+#include "kern/codec.h"
+#include "kern/c/block_io.h"
+
+void gg_decode_q4_k_c(const void *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_q4_k b;
+        GG_GET_BLOCK(b, src, i);
+        float d = gg_get_half(&b.d), dmin = gg_get_half(&b.dmin);
+        /* 32 bytes hold sub-block s in low nibbles and s + 1 in high ones */
+        for (unsigned s = 0; s < 8; s++) {
+            float scale = d * (float)gg_k4_scale(b.scales, s);
+            float min = dmin * (float)gg_k4_min(b.scales, s);
+            const uint8_t *q = b.qs + s / 2 * 32;
+            for (int j = 0; j < 32; j++)
+                dst[32 * s + j] = scale * (float)(q[j] >> 4 * (s & 1) & 15) - min;
+        }
+    }
+}
+
+void gg_decode_q6_k_c(const void *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_q6_k b;
+        GG_GET_BLOCK(b, src, i);
+        float d = gg_get_half(&b.d);
+        /* Each half of 128 elements has 64 bytes of low nibbles and 32 of high
+         * pairs; its quarter r of 32 elements is nibble r / 2 of the 32 bytes
+         * r % 2, and pair r. */
+        for (unsigned e = 0; e < 256; e++) {
+            unsigned h = e / 128, r = e / 32 % 4, j = e % 32;
+            int lo = b.ql[64 * h + r % 2 * 32 + j] >> 4 * (r / 2) & 15;
+            int hi = b.qh[32 * h + j] >> 2 * r & 3;
+            dst[e] = d * (float)b.scales[e / 16] * (float)((lo | hi << 4) - 32);
+        }
+    }
+}

@@ -1,0 +1,31 @@
+/* enc_flt.c - reference encoders of plain floats: rounding, nothing else */
+#include "config.h"
+#include "kern/codec.h"
+#include "kern/c/block_io.h"
+
+void gg_encode_f32_c(const float *src, void *dst, size_t n_rows,
+                     size_t row_len, const float *weight)
+{
+    (void)weight;
+    uint8_t *p = dst;
+    for (size_t i = 0; i < n_rows * row_len; i++)
+        gg_store32le(p + 4 * i, gg_f32_bits(src[i]));
+}
+
+void gg_encode_f16_c(const float *src, void *dst, size_t n_rows,
+                     size_t row_len, const float *weight)
+{
+    (void)weight;
+    uint8_t *p = dst;
+    for (size_t i = 0; i < n_rows * row_len; i++)
+        gg_store16le(p + 2 * i, gg_f32_to_f16(src[i]));
+}
+
+void gg_encode_bf16_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    (void)weight;
+    uint8_t *p = dst;
+    for (size_t i = 0; i < n_rows * row_len; i++)
+        gg_store16le(p + 2 * i, gg_f32_to_bf16(src[i]));
+}

@@ -1,0 +1,76 @@
+/* codec.h - rows of blocks to floats and back
+ *
+ * The C reference of each kernel (kern/c) defines the result: strict IEEE
+ * single precision in the order that its source shows. Every variant gives
+ * the same bits, for every input, NaN and infinity included.
+ *
+ * Decoding a row and the bytes that encoding gives are those of ggml
+ * (commit d99724f, ggml_quantize_chunk of an x86-64 build without
+ * contraction) for finite input. Blocks with a NaN or infinity decode to
+ * something of no use, are never undefined behaviour, and are the same at all
+ * levels; who quantizes a model checks for them first.
+ */
+#ifndef GG_KERN_CODEC_H
+#define GG_KERN_CODEC_H
+
+#include "dtype/dtype.h"
+#include "kern/codec_list.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Decode one row, or a part of it that starts at its first element or, for
+ * types without a row header, at any block.
+ *
+ * src      the row's bytes (header, then blocks), of any alignment
+ * dst      n floats, must not overlap src
+ * n        elements, a multiple of the type's block_len
+ *
+ * Cannot fail, whatever the bytes are; any thread.
+ */
+typedef void gg_decode_fn(const void *src, float *dst, size_t n);
+
+/* Encode rows.
+ *
+ * src      n_rows * row_len floats, row after row
+ * dst      the rows' bytes, row after row, of any alignment; every byte of
+ *          them is written; must not overlap src
+ * row_len  elements in a row, a multiple of the type's block_len
+ * weight   row_len importances, finite and not negative, the same for all
+ *          rows, or NULL; types without GG_CODEC_WEIGHT do not look at it,
+ *          types with GG_CODEC_NEEDS_WEIGHT must have it
+ *
+ * Rows are independent: any division of a tensor into calls gives the same
+ * bytes. Cannot fail; any thread.
+ */
+typedef void gg_encode_fn(const float *src, void *dst, size_t n_rows,
+                          size_t row_len, const float *weight);
+
+#define GG_CODEC_WEIGHT       (1u << 0) /* importances change the result */
+#define GG_CODEC_NEEDS_WEIGHT (1u << 1) /* and cannot be left out */
+
+/* What can be done with a type; NULL: this build does not do it. */
+struct gg_codec_kern {
+    gg_decode_fn *decode;
+    gg_encode_fn *encode;
+    uint32_t flags; /* GG_CODEC_... */
+};
+
+/* Fill table[GG_N_DTYPES] (index GG_DT_...) for the levels in cpu. */
+void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
+
+/* gg_decode_q4_k_c and so on, from the lists. */
+#define X(TYPE, NAME) gg_decode_fn gg_decode_##NAME##_c;
+GG_DECODE_C_LIST(X)
+#undef X
+#define X(TYPE, NAME, FLAGS) gg_encode_fn gg_encode_##NAME##_c;
+GG_ENCODE_C_LIST(X)
+#undef X
+#define X(TYPE, NAME) gg_decode_fn gg_decode_##NAME##_avx2;
+GG_DECODE_AVX2_LIST(X)
+#undef X
+#define X(TYPE, NAME) gg_encode_fn gg_encode_##NAME##_avx2;
+GG_ENCODE_AVX2_LIST(X)
+#undef X
+
+#endif
