@@ -6,4 +6,6 @@ void gg_kern_init(struct gg_kern *k, uint32_t cpu)
 {
     *k = (struct gg_kern){ .cpu = cpu };
     gg_codec_kern_init(k->codec, cpu);
+    gg_gemm_kern_init(&k->gemm, cpu);
+    gg_vec_kern_init(&k->vec, cpu);
 }

@@ -12,10 +12,14 @@
 
 #include "kern/codec.h"
 #include "kern/cpu.h"
+#include "kern/gemm.h"
+#include "kern/vec.h"
 
 struct gg_kern {
     uint32_t cpu; /* the mask it was made for */
     struct gg_codec_kern codec[GG_N_DTYPES]; /* index GG_DT_... */
+    struct gg_gemm_kern gemm;
+    struct gg_vec_kern vec;
 };
 
 /* Fill k for the levels in cpu (GG_CPU_..., 0: C only). */

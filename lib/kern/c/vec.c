@@ -1,0 +1,131 @@
+/* vec.c - reference kernels on rows */
+#include "config.h"
+#include "kern/vec.h"
+
+#include <math.h>
+
+void gg_vec_add_c(float *y, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] + b[i];
+}
+
+void gg_vec_mul_c(float *y, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] * b[i];
+}
+
+void gg_vec_scale_c(float *y, const float *x, size_t n, float scale, float bias)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = x[i] * scale + bias;
+}
+
+/* At -infinity the quotient would be NaN; the limit is -0. */
+static float silu(float x)
+{
+    return x == -INFINITY ? -0.0f : x / (1 + expf(-x));
+}
+
+void gg_vec_silu_c(float *y, const float *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = silu(x[i]);
+}
+
+void gg_vec_swiglu_c(float *y, const float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = silu(gate[i]) * up[i];
+}
+
+float gg_vec_max_c(const float *x, size_t n)
+{
+    float max = -INFINITY;
+    for (size_t i = 0; i < n; i++)
+        max = x[i] > max ? x[i] : max;
+    return max;
+}
+
+double gg_vec_sum_c(const float *x, size_t n)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+float gg_vec_dot_c(const float *x, const float *y, size_t n)
+{
+    /* Sixteen chains, added in pairs: less error than one, and a compiler may
+     * use its vectors. */
+    float acc[16] = { 0 };
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (size_t l = 0; l < 16; l++)
+            acc[l] += x[i + l] * y[i + l];
+    for (size_t l = 0; i < n; i++, l++)
+        acc[l] += x[i] * y[i];
+    for (size_t half = 8; half; half /= 2)
+        for (size_t l = 0; l < half; l++)
+            acc[l] += acc[l + half];
+    return acc[0];
+}
+
+double gg_vec_exp_sum_c(float *y, const float *x, size_t n, float max)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) {
+        float e = expf(x[i] - max);
+        sum += e;
+        if (y)
+            y[i] = e;
+    }
+    return sum;
+}
+
+void gg_vec_soft_max_c(float *y, const float *x, const float *mask, size_t n,
+                       float scale, float slope)
+{
+    float max = -INFINITY;
+    for (size_t i = 0; i < n; i++) {
+        y[i] = mask ? x[i] * scale + slope * mask[i] : x[i] * scale;
+        max = y[i] > max ? y[i] : max;
+    }
+    if (max == -INFINITY)
+        max = 0;
+    double sum = gg_vec_exp_sum_c(y, y, n, max);
+    gg_vec_scale_c(y, y, n, sum == 0 ? 0 : (float)(1 / sum), 0);
+}
+
+void gg_vec_rms_norm_c(float *y, const float *x, const float *weight, size_t n,
+                       float eps)
+{
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * x[i];
+    float scale = 1 / sqrtf((float)(sum / (double)n) + eps);
+    for (size_t i = 0; i < n; i++)
+        y[i] = weight ? x[i] * scale * weight[i] : x[i] * scale;
+}
+
+void gg_vec_rope_norm_c(float *y, const float *x, const float *cosine,
+                        const float *sine, size_t n_pairs)
+{
+    for (size_t i = 0; i < n_pairs; i++) {
+        float a = x[2 * i], b = x[2 * i + 1];
+        y[2 * i] = a * cosine[i] - b * sine[i];
+        y[2 * i + 1] = a * sine[i] + b * cosine[i];
+    }
+}
+
+void gg_vec_rope_neox_c(float *y, const float *x, const float *cosine,
+                        const float *sine, size_t n_pairs)
+{
+    for (size_t i = 0; i < n_pairs; i++) {
+        float a = x[i], b = x[n_pairs + i];
+        y[i] = a * cosine[i] - b * sine[i];
+        y[n_pairs + i] = a * sine[i] + b * cosine[i];
+    }
+}

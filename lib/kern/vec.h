@@ -1,0 +1,98 @@
+/* vec.h - kernels on rows of f32: elementwise maths and reductions
+ *
+ * n counts floats and may be 0. No pointer needs alignment. y may be the same
+ * row as an input (in place) but must not overlap one in part. NaN and
+ * infinity go through as in IEEE arithmetic. Any thread.
+ *
+ * Contracts (tests/kern): EXACT: the same bits as the C reference at every
+ * level; ULP(n): within n units in the last place of the true value; SUM: the
+ * error bound of any order of summation. Reductions other than dot add up in
+ * double. At one level the result of a row is a function of the row alone.
+ */
+#ifndef GG_KERN_VEC_H
+#define GG_KERN_VEC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* y = a + b, a * b. EXACT. */
+typedef void gg_vec_binary_fn(float *y, const float *a, const float *b,
+                              size_t n);
+
+/* y = x * scale + bias, rounded twice. EXACT. */
+typedef void gg_vec_scale_fn(float *y, const float *x, size_t n, float scale,
+                             float bias);
+
+/* y = x / (1 + exp(-x)). ULP(4); -0 for -infinity and far below. */
+typedef void gg_vec_unary_fn(float *y, const float *x, size_t n);
+
+/* y = silu(gate) * up. ULP(5). */
+typedef void gg_vec_glu_fn(float *y, const float *gate, const float *up,
+                           size_t n);
+
+/* Largest element, -infinity for n = 0; NaN elements may be ignored. */
+typedef float gg_vec_max_fn(const float *x, size_t n);
+
+/* Sum of the elements. SUM with double's epsilon. */
+typedef double gg_vec_sum_fn(const float *x, size_t n);
+
+/* sum of x * y. SUM. */
+typedef float gg_vec_dot_fn(const float *x, const float *y, size_t n);
+
+/* y = exp(x - max), each ULP(2) of exp of the rounded difference, with gradual
+ * underflow; returns their sum. y NULL: only the sum. */
+typedef double gg_vec_exp_sum_fn(float *y, const float *x, size_t n,
+                                 float max);
+
+/* y = exp(s - max s) / sum of exp, where s = x * scale + slope * mask (mask
+ * NULL: no second term; slope and mask multiply first, rounded). A row that is
+ * -infinity throughout gives zeros. */
+typedef void gg_vec_soft_max_fn(float *y, const float *x, const float *mask,
+                                size_t n, float scale, float slope);
+
+/* y = x * (1 / sqrt(mean of squares + eps)) * weight. weight NULL: without.
+ * n > 0. */
+typedef void gg_vec_rms_norm_fn(float *y, const float *x, const float *weight,
+                                size_t n, float eps);
+
+/* Rotate n_pairs pairs (a, b) by the angles whose cosine and sine are given:
+ * (a*c - b*s, a*s + b*c), products rounded. Pair i is x[2i], x[2i + 1]
+ * (rope_norm) or x[i], x[n_pairs + i] (rope_neox). In place or apart. EXACT. */
+typedef void gg_vec_rope_fn(float *y, const float *x, const float *cosine,
+                            const float *sine, size_t n_pairs);
+
+struct gg_vec_kern {
+    gg_vec_binary_fn *add, *mul;
+    gg_vec_scale_fn *scale;
+    gg_vec_unary_fn *silu;
+    gg_vec_glu_fn *swiglu;
+    gg_vec_max_fn *max;
+    gg_vec_sum_fn *sum;
+    gg_vec_dot_fn *dot;
+    gg_vec_exp_sum_fn *exp_sum;
+    gg_vec_soft_max_fn *soft_max;
+    gg_vec_rms_norm_fn *rms_norm;
+    gg_vec_rope_fn *rope_norm, *rope_neox;
+};
+
+void gg_vec_kern_init(struct gg_vec_kern *k, uint32_t cpu);
+
+gg_vec_binary_fn gg_vec_add_c, gg_vec_add_avx2, gg_vec_add_avx512;
+gg_vec_binary_fn gg_vec_mul_c, gg_vec_mul_avx2, gg_vec_mul_avx512;
+gg_vec_scale_fn gg_vec_scale_c, gg_vec_scale_avx2, gg_vec_scale_avx512;
+gg_vec_unary_fn gg_vec_silu_c, gg_vec_silu_avx2, gg_vec_silu_avx512;
+gg_vec_glu_fn gg_vec_swiglu_c, gg_vec_swiglu_avx2, gg_vec_swiglu_avx512;
+gg_vec_max_fn gg_vec_max_c, gg_vec_max_avx2, gg_vec_max_avx512;
+gg_vec_sum_fn gg_vec_sum_c, gg_vec_sum_avx2, gg_vec_sum_avx512;
+gg_vec_dot_fn gg_vec_dot_c, gg_vec_dot_avx2, gg_vec_dot_avx512;
+gg_vec_exp_sum_fn gg_vec_exp_sum_c, gg_vec_exp_sum_avx2, gg_vec_exp_sum_avx512;
+gg_vec_soft_max_fn gg_vec_soft_max_c, gg_vec_soft_max_avx2,
+    gg_vec_soft_max_avx512;
+gg_vec_rms_norm_fn gg_vec_rms_norm_c, gg_vec_rms_norm_avx2,
+    gg_vec_rms_norm_avx512;
+gg_vec_rope_fn gg_vec_rope_norm_c, gg_vec_rope_norm_avx2,
+    gg_vec_rope_norm_avx512;
+gg_vec_rope_fn gg_vec_rope_neox_c, gg_vec_rope_neox_avx2,
+    gg_vec_rope_neox_avx512;
+
+#endif
