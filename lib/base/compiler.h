@@ -7,13 +7,27 @@
 # define GG_LIKELY(x) __builtin_expect(!!(x), 1)
 # define GG_UNLIKELY(x) __builtin_expect(!!(x), 0)
 # define GG_NOINLINE __attribute__((noinline))
+# define GG_ALWAYS_INLINE inline __attribute__((always_inline))
 # define GG_PREFETCH(p) __builtin_prefetch(p)
+# define GG_PREFETCH_W(p) __builtin_prefetch(p, 1)
 #else
 # define GG_PRINTF(f, a)
 # define GG_LIKELY(x) (x)
 # define GG_UNLIKELY(x) (x)
 # define GG_NOINLINE
+# define GG_ALWAYS_INLINE inline
 # define GG_PREFETCH(p) ((void)(p))
+# define GG_PREFETCH_W(p) ((void)(p))
+#endif
+
+/* Before a loop of a constant number of rounds, at most 16: all of them are
+ * written out, so that arrays indexed by its counter can live in registers. */
+#if defined(__clang__)
+# define GG_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+# define GG_UNROLL _Pragma("GCC unroll 16")
+#else
+# define GG_UNROLL
 #endif
 
 /* Pause in a spin loop. */

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "kern/gemm.h"
 
+#include "kern/cpu.h"
+
 void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu)
 {
     *k = (struct gg_gemm_kern){
@@ -13,4 +15,26 @@ void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu)
         .pack = gg_gemm_pack_c,
     };
     (void)cpu;
+#if HAVE_X86_AVX2
+    if (cpu & GG_CPU_AVX2)
+        *k = (struct gg_gemm_kern){
+            .mr = GG_GEMM_MR_AVX2,
+            .nr = GG_GEMM_NR_AVX2,
+            .kc = 512,
+            .mc = 64,
+            .tile = gg_gemm_tile_avx2,
+            .pack = gg_gemm_pack_avx2,
+        };
+#endif
+#if HAVE_X86_AVX512
+    if (cpu & GG_CPU_AVX512)
+        *k = (struct gg_gemm_kern){
+            .mr = GG_GEMM_MR_AVX512,
+            .nr = GG_GEMM_NR_AVX512,
+            .kc = 512,
+            .mc = 128,
+            .tile = gg_gemm_tile_avx512,
+            .pack = gg_gemm_pack_avx512,
+        };
+#endif
 }
