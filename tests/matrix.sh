@@ -1,0 +1,61 @@
+#!/bin/sh
+# matrix.sh - build and test the tree in every way that must work
+#
+#   tests/matrix.sh [ROW]...     run these rows, or all of them
+#   tests/matrix.sh --list
+#
+# Each row is built from scratch in matrix/ROW of the current folder; its log
+# is matrix/ROW.log. Rows whose compiler is absent are skipped. This is what
+# `make check-long` runs last.
+set -u
+src=$(cd "$(dirname "$0")/.." && pwd)
+
+# name | compiler | CFLAGS | configure's options | goals
+rows='
+gcc        | gcc   | -g -O2 -Werror | --enable-debug                                   | check
+clang      | clang | -g -O2 -Werror | --enable-debug                                   | check
+gcc-O0     | gcc   | -g -O0         |                                                  | check
+gcc-O3     | gcc   | -g -O3 -march=native |                                            | check
+asan       | clang | -g -O1         | --enable-debug --enable-asan --enable-ubsan --disable-shared | check
+tsan       | clang | -g -O1         | --enable-tsan --disable-shared                   | check
+c-only     | gcc   | -g -O2         | --disable-simd                                   | check
+static     | gcc   | -g -O2         | --disable-shared                                 | check
+no-tools   | gcc   | -g -O2         | --disable-tools                                  | all
+dist       | gcc   | -g -O2         |                                                  | distcheck
+'
+if test "${1-}" = --list; then
+    echo "$rows" | sed '/^$/d'
+    exit 0
+fi
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
+status=0
+wanted=" $* "
+mkdir -p matrix
+echo "$rows" | sed '/^$/d' | {
+    while IFS='|' read -r name cc cflags options goals; do
+        name=$(echo $name) cc=$(echo $cc)
+        case $wanted in
+        '  ' | *" $name "*) ;;
+        *) continue ;;
+        esac
+        if ! command -v "$cc" >/dev/null 2>&1; then
+            echo "skip $name ($cc is not here)"
+            continue
+        fi
+        rm -rf "matrix/$name"
+        mkdir "matrix/$name"
+        begin=$(date +%s)
+        # shellcheck disable=SC2086 # options and goals are words
+        if (cd "matrix/$name" &&
+            "$src/configure" -q CC="$cc" CFLAGS="$(echo $cflags)" $options &&
+            make -s -k -j"$jobs" && make -s -k -j"$jobs" $goals) \
+            >"matrix/$name.log" 2>&1; then
+            echo "ok   $name ($(($(date +%s) - begin)) s)"
+            rm -rf "matrix/$name"
+        else
+            echo "FAIL $name (matrix/$name.log)"
+            status=1
+        fi
+    done
+    exit $status
+}
