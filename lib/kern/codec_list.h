@@ -23,7 +23,11 @@
 #define GG_ENCODE_C_LIST(X)                                                   \
     X(F32, f32, 0)                                                            \
     X(F16, f16, 0)                                                            \
-    X(BF16, bf16, 0)
+    X(BF16, bf16, 0)                                                          \
+    X(Q4_0, q4_0, GG_CODEC_WEIGHT)                                            \
+    X(Q8_0, q8_0, 0)                                                          \
+    X(Q4_K, q4_k, GG_CODEC_WEIGHT)                                            \
+    X(Q6_K, q6_k, GG_CODEC_WEIGHT)
 
 #define GG_DECODE_AVX2_LIST(X)                                                \
     X(F16, f16)                                                               \

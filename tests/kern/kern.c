@@ -1,0 +1,59 @@
+/* kern.c - what the tests of kernels share */
+#include "config.h"
+#include "tests/kern/kern.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xxhash.h>
+
+unsigned test_levels(struct test_level out[8])
+{
+    uint32_t have = gg_cpu_detect(), mask = 0;
+    unsigned n = 0;
+    out[n++] = (struct test_level){ "c", 0 };
+    for (unsigned i = 0; i < gg_cpu_n_levels; i++)
+        if (have & gg_cpu_levels[i].bit) {
+            mask |= gg_cpu_levels[i].bit;
+            out[n++] = (struct test_level){ gg_cpu_levels[i].name, mask };
+        }
+    return n;
+}
+
+void *test_slurp(const char *path, size_t *size)
+{
+    FILE *f = path ? fopen(path, "rb") : NULL;
+    if (!f)
+        return NULL;
+    char *p = NULL;
+    long n = fseek(f, 0, SEEK_END) ? -1 : ftell(f);
+    if (n >= 0 && !fseek(f, 0, SEEK_SET) && (p = malloc((size_t)n + 1))) {
+        if (fread(p, 1, (size_t)n, f) == (size_t)n) {
+            p[n] = 0;
+            if (size)
+                *size = (size_t)n;
+        } else {
+            free(p);
+            p = NULL;
+        }
+    }
+    fclose(f);
+    return p;
+}
+
+unsigned test_fields(char *line, char **field, unsigned max)
+{
+    unsigned n = 0;
+    while (line && n < max) {
+        field[n++] = line;
+        line = strchr(line, '\t');
+        if (line)
+            *line++ = 0;
+    }
+    return n;
+}
+
+uint64_t test_hash(const void *p, size_t n)
+{
+    return XXH64(p, n, 0);
+}

@@ -1,0 +1,26 @@
+/* kern.h - what the tests of kernels share: levels, tables, golden vectors */
+#ifndef TESTS_KERN_H
+#define TESTS_KERN_H
+
+#include "kern/kern.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Feature masks that this machine can run: C alone, then each level added. */
+struct test_level {
+    const char *name;
+    uint32_t mask;
+};
+unsigned test_levels(struct test_level out[8]);
+
+/* The whole file, or NULL; free it. size may be NULL. */
+void *test_slurp(const char *path, size_t *size);
+
+/* Split a line of tab-separated fields in place; returns how many. */
+unsigned test_fields(char *line, char **field, unsigned max);
+
+/* XXH64 with seed 0. */
+uint64_t test_hash(const void *p, size_t n);
+
+#endif
