@@ -6,13 +6,18 @@
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H
 
+#include <gguf/backend.h>
+#include <gguf/cpu.h>
 #include <gguf/dtype.h>
 #include <gguf/file.h>
+#include <gguf/graph.h>
 #include <gguf/kv.h>
 #include <gguf/memory.h>
+#include <gguf/op.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/status.h>
+#include <gguf/tensor.h>
 #include <gguf/text.h>
 #include <gguf/version.h>
 #include <gguf/writer.h>

@@ -1,0 +1,172 @@
+/* pool.c - the thread pool: workers wait at a gate for the next job
+ *
+ * A job is two words, the function and its argument. The caller opens the
+ * start gate, takes share 0 itself, and waits at the done gate, which the last
+ * worker opens. The start gate's value counts jobs; no worker can miss one,
+ * since the caller does not return before all have finished the last.
+ */
+#include "config.h"
+#include "base/barrier.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "gguf/pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <unistd.h>
+
+struct worker {
+    struct gguf_pool *pool;
+    pthread_t thread;
+    unsigned ith;
+};
+
+struct gguf_pool {
+    const struct gguf_allocator *allocator;
+    unsigned n_threads, n_spin;
+    gguf_pool_fn *fn; /* NULL: end */
+    void *user;
+    struct gg_gate start;
+    struct gg_gate done;
+    _Alignas(64) _Atomic uint32_t n_left;
+    struct worker workers[]; /* n_threads - 1 */
+};
+
+unsigned gguf_cpu_count(void)
+{
+    long n = 0;
+#if defined(HAVE_SCHED_GETAFFINITY) && defined(CPU_COUNT)
+    cpu_set_t set;
+    if (!sched_getaffinity(0, sizeof set, &set))
+        n = CPU_COUNT(&set);
+#endif
+    if (n < 1)
+        n = sysconf(_SC_NPROCESSORS_ONLN);
+    return n < 1 ? 1 : (unsigned)n;
+}
+
+static void *work(void *arg)
+{
+    struct worker *w = arg;
+    struct gguf_pool *p = w->pool;
+    uint32_t seen = 0;
+    for (;;) {
+        /* acquires fn and user, which gguf_pool_run wrote */
+        seen = gg_gate_wait(&p->start, seen, p->n_spin);
+        if (!p->fn)
+            return NULL;
+        p->fn(p->user, w->ith, p->n_threads);
+        /* every worker releases its results to the last, which hands them on
+         * to the caller by the signal */
+        if (atomic_fetch_sub_explicit(&p->n_left, 1, memory_order_acq_rel) ==
+            1)
+            gg_gate_signal(&p->done);
+    }
+}
+
+/* End the first n workers and free the pool. */
+static void stop(struct gguf_pool *p, unsigned n)
+{
+    p->fn = NULL;
+    gg_gate_signal(&p->start);
+    for (unsigned i = 0; i < n; i++)
+        pthread_join(p->workers[i].thread, NULL);
+    gg_gate_fini(&p->done);
+    gg_gate_fini(&p->start);
+    gg_free_aligned(p->allocator, p);
+}
+
+/* Workers block all signals: the program's handlers run on its own threads. */
+static int start(struct gguf_pool *p, unsigned *n_started)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    int e = pthread_sigmask(SIG_SETMASK, &all, &old);
+    if (e)
+        return e;
+    for (*n_started = 0; *n_started + 1 < p->n_threads; ++*n_started) {
+        struct worker *w = &p->workers[*n_started];
+        *w = (struct worker){ .pool = p, .ith = *n_started + 1 };
+        e = pthread_create(&w->thread, NULL, work, w);
+        if (e)
+            break;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return e;
+}
+
+enum gguf_status gguf_pool_create(struct gguf_pool **out,
+                                  const struct gguf_pool_params *params,
+                                  struct gguf_error *err)
+{
+    const struct gguf_pool_params init = GGUF_POOL_PARAMS_INIT;
+    *out = NULL;
+    if (!params)
+        params = &init;
+    unsigned n = params->n_threads ? params->n_threads : gguf_cpu_count();
+    if (!params->n_threads && n > GGUF_POOL_MAX_THREADS)
+        n = GGUF_POOL_MAX_THREADS;
+    if (params->struct_size != sizeof init || n > GGUF_POOL_MAX_THREADS)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "a pool of %u threads: the limit is %u", n,
+                       GGUF_POOL_MAX_THREADS);
+
+    size_t size = sizeof(struct gguf_pool) + (n - 1) * sizeof(struct worker);
+    struct gguf_pool *p = gg_alloc_aligned(params->allocator, size, 64);
+    if (!p)
+        return gg_fail_nomem(err, size);
+    p->allocator = params->allocator;
+    p->n_threads = n;
+    p->n_spin = gg_barrier_spin(n);
+    p->fn = NULL;
+    p->user = NULL;
+    atomic_init(&p->n_left, 0);
+    enum gguf_status st = gg_gate_init(&p->start, err);
+    if (st != GGUF_OK)
+        goto fail;
+    st = gg_gate_init(&p->done, err);
+    if (st != GGUF_OK)
+        goto fail_start;
+    unsigned n_started = 0;
+    int e = start(p, &n_started);
+    if (e) {
+        stop(p, n_started);
+        return gg_fail_errno(err, e, "cannot start thread %u of %u",
+                             n_started + 2, n);
+    }
+    *out = p;
+    return GGUF_OK;
+
+fail_start:
+    gg_gate_fini(&p->start);
+fail:
+    gg_free_aligned(p->allocator, p);
+    return st;
+}
+
+void gguf_pool_destroy(struct gguf_pool *pool)
+{
+    if (pool)
+        stop(pool, pool->n_threads - 1);
+}
+
+unsigned gguf_pool_n_threads(const struct gguf_pool *pool)
+{
+    return pool ? pool->n_threads : 1;
+}
+
+void gguf_pool_run(struct gguf_pool *p, gguf_pool_fn *fn, void *user)
+{
+    if (!p || p->n_threads == 1) {
+        fn(user, 0, 1);
+        return;
+    }
+    p->fn = fn;
+    p->user = user;
+    atomic_store_explicit(&p->n_left, p->n_threads - 1, memory_order_relaxed);
+    uint32_t done = atomic_load_explicit(&p->done.value, memory_order_relaxed);
+    gg_gate_signal(&p->start);
+    fn(user, 0, p->n_threads);
+    gg_gate_wait(&p->done, done, p->n_spin);
+}

@@ -1,0 +1,54 @@
+/* task.h - what an operation's function gets when the CPU backend runs it
+ *
+ * All threads of the team call the function of each node, in the order of the
+ * graph; the backend puts a barrier between nodes. The function divides its
+ * work by ith and nth so that no result depends on nth.
+ */
+#ifndef GG_CPU_TASK_H
+#define GG_CPU_TASK_H
+
+#include "base/barrier.h"
+#include "base/compiler.h"
+#include "gguf/tensor.h"
+#include "kern/kern.h"
+
+struct gg_cpu_run; /* of backend.c */
+
+struct gg_cpu_task {
+    unsigned ith, nth;          /* this thread of how many */
+    struct gg_barrier *barrier; /* of the whole team; every thread of it must
+                                   come, or none */
+    const struct gg_kern *kern;
+    void *work;                 /* shared by the team, aligned to 64, not
+                                   zeroed: as many bytes as the operation's
+                                   work function asked for with this nth */
+    size_t work_size;
+    struct gg_cpu_run *run;
+};
+
+/* Compute node t: shapes, types and strides were accepted by supports. */
+typedef void gg_cpu_op_fn(struct gguf_tensor *t,
+                          const struct gg_cpu_task *task);
+/* Bytes of work for nth threads. */
+typedef size_t gg_cpu_work_fn(const struct gguf_tensor *t, unsigned nth,
+                              const struct gg_kern *kern);
+/* Whether node t can be computed, by types, shapes and strides alone. */
+typedef bool gg_cpu_supports_fn(const struct gguf_tensor *t,
+                                const struct gg_kern *kern);
+
+/* Something in the data was wrong: the computation ends behind this node with
+ * that failure (the first one counts). The caller goes on to the node's end,
+ * through all its barriers, without touching what is wrong. Any thread. */
+void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
+                 const char *fmt, ...) GG_PRINTF(3, 4);
+
+/* This thread's part [*begin, *end) of n items: contiguous, sizes differ by at
+ * most one. */
+static inline void gg_cpu_share(const struct gg_cpu_task *task, int64_t n,
+                                int64_t *begin, int64_t *end)
+{
+    *begin = n * task->ith / task->nth;
+    *end = n * (task->ith + 1) / task->nth;
+}
+
+#endif

@@ -1,0 +1,304 @@
+/* backend.h - memory for tensors, and running graphs
+ *
+ * A registry (an object that the caller fills) lists drivers, a driver lists
+ * devices, a device has a type of buffer and makes backends: streams of work.
+ * A buffer is a block of a device's memory in which tensors are placed.
+ *
+ *     struct gguf_backend *cpu;
+ *     struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
+ *     p.pool = pool;
+ *     gguf_cpu_backend_create(&cpu, &p, &err);              (gguf/cpu.h)
+ *     gguf_galloc_create(&mem, NULL, gguf_backend_buft(cpu), &err);
+ *     gguf_galloc_alloc(mem, graph, &err);        memory for inputs and nodes
+ *     gguf_tensor_set(x, values, 0, gguf_tensor_size(x), &err);
+ *     gguf_backend_compute(cpu, graph, &err);
+ *     gguf_tensor_get(y, result, 0, gguf_tensor_size(y), &err);
+ *
+ * Order of destruction: graph allocators and buffers, backends, registry or
+ * drivers. Devices, buffer types and drivers may be used from any thread;
+ * a buffer, backend or graph allocator from one at a time.
+ */
+#ifndef GGUF_BACKEND_H
+#define GGUF_BACKEND_H
+
+#include <gguf/graph.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_buft;     /* a type of buffer */
+struct gguf_device;
+struct gguf_driver;   /* registration of a kind of backend */
+struct gguf_registry;
+struct gguf_backend;
+
+/* --- buffer types --------------------------------------------------------- */
+
+/* Ordinary memory of the process. Static, always there. Since: 0.1 */
+GGUF_API const struct gguf_buft *gguf_host_buft(void);
+
+GGUF_API const char *gguf_buft_name(const struct gguf_buft *buft);
+/* Of every tensor's address, a power of two. Since: 0.1 */
+GGUF_API size_t gguf_buft_alignment(const struct gguf_buft *buft);
+/* Of one buffer, bytes; SIZE_MAX for no limit. Since: 0.1 */
+GGUF_API size_t gguf_buft_max_size(const struct gguf_buft *buft);
+/* Bytes that t needs in such a buffer, >= gguf_tensor_size(t). Since: 0.1 */
+GGUF_API uint64_t gguf_buft_tensor_size(const struct gguf_buft *buft,
+                                        const struct gguf_tensor *t);
+/* Whether the processor can read and write it through pointers. Since: 0.1 */
+GGUF_API bool gguf_buft_is_host(const struct gguf_buft *buft);
+
+/* --- buffers -------------------------------------------------------------- */
+
+enum gguf_buffer_usage {
+    GGUF_USAGE_ANY,
+    GGUF_USAGE_WEIGHTS, /* constant while graphs run */
+    GGUF_USAGE_COMPUTE  /* results and inputs of graphs */
+};
+
+/* size bytes (0 is fine) of buft's memory, not cleared. allocator NULL:
+ * malloc; kept. GGUF_E_NOMEM, GGUF_E_LIMIT. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_buffer_create(struct gguf_buffer **out, const struct gguf_buft *buft,
+                   size_t size, const struct gguf_allocator *allocator,
+                   struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* A host buffer around memory that somebody else owns, a mapped file for one.
+ * ptr must outlive the buffer, may have any alignment, and may be read-only if
+ * nothing writes to tensors in it. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_buffer_from_host(struct gguf_buffer **out, void *ptr, size_t size,
+                      const struct gguf_allocator *allocator,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Tensors that lie in it lose their memory (their data pointers dangle).
+ * NULL is fine. Since: 0.1 */
+GGUF_API void gguf_buffer_destroy(struct gguf_buffer *buffer);
+
+GGUF_API const struct gguf_buft *gguf_buffer_buft(const struct gguf_buffer *b);
+/* NULL for a buffer of several parts and for one of 0 bytes. Since: 0.1 */
+GGUF_API void *gguf_buffer_base(const struct gguf_buffer *buffer);
+GGUF_API size_t gguf_buffer_size(const struct gguf_buffer *buffer);
+GGUF_API enum gguf_buffer_usage
+gguf_buffer_usage(const struct gguf_buffer *buffer);
+GGUF_API void gguf_buffer_set_usage(struct gguf_buffer *buffer,
+                                    enum gguf_buffer_usage usage);
+/* Every byte becomes value. Since: 0.1 */
+GGUF_API void gguf_buffer_clear(struct gguf_buffer *buffer, uint8_t value);
+
+/* Place t, which has no data yet, off bytes into the buffer: sets t->data and
+ * t->buffer. Not checked: overlap with others. GGUF_E_INVALID (has memory
+ * already, does not fit in size, alignment: host buffers around foreign memory
+ * accept any). Since: 0.1 */
+GGUF_API enum gguf_status gguf_buffer_place(struct gguf_buffer *buffer,
+                                            struct gguf_tensor *t,
+                                            uint64_t off,
+                                            struct gguf_error *err);
+/* Give a view the memory of its root, which has some. Since: 0.1 */
+GGUF_API enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *view,
+                                                struct gguf_error *err);
+
+/* Memory for every tensor of ctx that has none yet and is no view, packed in
+ * one buffer (several behind one object if buft has a maximum size); views are
+ * bound. *out owned by the caller, to be destroyed after the last use of the
+ * tensors. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_ctx_alloc_tensors(struct gguf_ctx *ctx, const struct gguf_buft *buft,
+                       const struct gguf_allocator *allocator,
+                       struct gguf_buffer **out, struct gguf_error *err)
+    GGUF_MUST_CHECK;
+
+/* --- data of tensors ------------------------------------------------------ */
+
+/* size bytes from off on between a tensor's memory and the caller's; off +
+ * size <= gguf_tensor_size(t). Works wherever t lies; done when it returns.
+ * GGUF_E_INVALID (no memory, range). Since: 0.1 */
+GGUF_API enum gguf_status gguf_tensor_set(struct gguf_tensor *t,
+                                          const void *src, uint64_t off,
+                                          uint64_t size,
+                                          struct gguf_error *err);
+GGUF_API enum gguf_status gguf_tensor_get(const struct gguf_tensor *t,
+                                          void *dst, uint64_t off,
+                                          uint64_t size,
+                                          struct gguf_error *err);
+GGUF_API enum gguf_status gguf_tensor_memset(struct gguf_tensor *t,
+                                             uint8_t value, uint64_t off,
+                                             uint64_t size,
+                                             struct gguf_error *err);
+/* Same layout, any two buffers: directly where one side can reach the other,
+ * else by way of host memory. GGUF_E_SHAPE, GGUF_E_INVALID, GGUF_E_NOMEM.
+ * Since: 0.1 */
+GGUF_API enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
+                                           struct gguf_tensor *dst,
+                                           struct gguf_error *err);
+
+/* --- memory for a graph --------------------------------------------------- */
+
+/* Lays the tensors of a graph into one buffer so that memory is reused: a
+ * result's memory is free again when its last reader is done, unless it is an
+ * output; an operation that can works in place. Tensors that have memory
+ * already (weights, caches) are left alone; leaves without memory (inputs) get
+ * some that no node takes over before their last reader is done.
+ *
+ * What is in the buffer is undefined after alloc: set inputs then. */
+struct gguf_galloc;
+
+/* buft is kept. allocator NULL: malloc; kept. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_galloc_create(struct gguf_galloc **out,
+                   const struct gguf_allocator *allocator,
+                   const struct gguf_buft *buft, struct gguf_error *err)
+    GGUF_MUST_CHECK;
+
+/* The same over several types of buffer: one buffer each. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_galloc_create_n(struct gguf_galloc **out,
+                     const struct gguf_allocator *allocator,
+                     const struct gguf_buft *const *bufts, unsigned n_bufts,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Frees the buffers: tensors placed in them lose their memory. NULL is fine.
+ * Since: 0.1 */
+GGUF_API void gguf_galloc_destroy(struct gguf_galloc *ga);
+
+/* Plan graph, the worst case that will come, and allocate the buffers; tensors
+ * are not placed. GGUF_E_NOMEM, GGUF_E_LIMIT. Since: 0.1 */
+GGUF_API enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
+                                              const struct gguf_graph *graph,
+                                              struct gguf_error *err);
+/* With a buffer type (its number) for each node and each leaf. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_galloc_reserve_n(struct gguf_galloc *ga, const struct gguf_graph *graph,
+                      const int *node_buft, const int *leaf_buft,
+                      struct gguf_error *err);
+
+/* Place the tensors of graph. A graph like the planned one (same operations,
+ * same sources, no tensor larger) costs one walk; another is planned anew, and
+ * the buffers grow if it does not fit. Since: 0.1 */
+GGUF_API enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
+                                            struct gguf_graph *graph,
+                                            struct gguf_error *err);
+
+/* Bytes of buffer i. Since: 0.1 */
+GGUF_API size_t gguf_galloc_size(const struct gguf_galloc *ga, unsigned i);
+/* How often graphs were planned so far. Since: 0.1 */
+GGUF_API unsigned gguf_galloc_n_plans(const struct gguf_galloc *ga);
+
+/* --- devices, drivers, registry ------------------------------------------- */
+
+enum gguf_device_kind {
+    GGUF_DEVICE_CPU,
+    GGUF_DEVICE_GPU,
+    GGUF_DEVICE_ACCEL /* works on host memory beside the processor */
+};
+enum gguf_device_cap {
+    GGUF_DEVICE_ASYNC = 1,    /* compute may return before it is done */
+    GGUF_DEVICE_HOST_BUF = 2, /* has a buffer type in host memory */
+    GGUF_DEVICE_HOST_PTR = 4, /* buffers around host pointers */
+    GGUF_DEVICE_EVENTS = 8
+};
+
+GGUF_API const char *gguf_device_name(const struct gguf_device *d);
+GGUF_API const char *gguf_device_description(const struct gguf_device *d);
+GGUF_API enum gguf_device_kind gguf_device_kind(const struct gguf_device *d);
+GGUF_API uint32_t gguf_device_caps(const struct gguf_device *d);
+/* Bytes; 0 where unknown. Since: 0.1 */
+GGUF_API void gguf_device_memory(const struct gguf_device *d, uint64_t *n_free,
+                                 uint64_t *n_total);
+GGUF_API const struct gguf_buft *gguf_device_buft(const struct gguf_device *d);
+/* Whether the device can compute t (its types, shapes and sources; data is not
+ * looked at), and read and write buffers of buft. Since: 0.1 */
+GGUF_API bool gguf_device_supports_op(const struct gguf_device *d,
+                                      const struct gguf_tensor *t);
+GGUF_API bool gguf_device_supports_buft(const struct gguf_device *d,
+                                        const struct gguf_buft *buft);
+/* Whether it would rather compute t, whose weights lie elsewhere, than leave it
+ * to the device that has them. Since: 0.1 */
+GGUF_API bool gguf_device_offloads_op(const struct gguf_device *d,
+                                      const struct gguf_tensor *t);
+/* A backend on the device, with its defaults. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_device_backend(struct gguf_device *d, struct gguf_backend **out,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
+
+GGUF_API void gguf_driver_destroy(struct gguf_driver *driver);
+GGUF_API const char *gguf_driver_name(const struct gguf_driver *driver);
+GGUF_API size_t gguf_driver_n_devices(const struct gguf_driver *driver);
+GGUF_API struct gguf_device *
+gguf_driver_device(const struct gguf_driver *driver, size_t i);
+/* A further function of the driver by name, to be cast to the type that its
+ * header gives; NULL if it has none of that name. Since: 0.1 */
+typedef void gguf_any_fn(void);
+GGUF_API gguf_any_fn *gguf_driver_function(const struct gguf_driver *driver,
+                                           const char *name);
+
+GGUF_API enum gguf_status
+gguf_registry_create(struct gguf_registry **out,
+                     const struct gguf_allocator *allocator,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
+/* Destroys the drivers in it too. NULL is fine. Since: 0.1 */
+GGUF_API void gguf_registry_destroy(struct gguf_registry *r);
+/* driver is given: also destroyed if adding it fails. Since: 0.1 */
+GGUF_API enum gguf_status gguf_registry_add(struct gguf_registry *r,
+                                            struct gguf_driver *driver,
+                                            struct gguf_error *err);
+GGUF_API size_t gguf_registry_n_drivers(const struct gguf_registry *r);
+GGUF_API struct gguf_driver *gguf_registry_driver(const struct gguf_registry *r,
+                                                  size_t i);
+/* Devices of all drivers in the order in which they were added. Since: 0.1 */
+GGUF_API size_t gguf_registry_n_devices(const struct gguf_registry *r);
+GGUF_API struct gguf_device *gguf_registry_device(const struct gguf_registry *r,
+                                                  size_t i);
+/* By name (letter case ignored), the first of a kind, the first GPU or else
+ * the first CPU; or NULL. Since: 0.1 */
+GGUF_API struct gguf_device *
+gguf_registry_find(const struct gguf_registry *r, const char *name);
+GGUF_API struct gguf_device *
+gguf_registry_find_kind(const struct gguf_registry *r,
+                        enum gguf_device_kind kind);
+GGUF_API struct gguf_device *gguf_registry_best(const struct gguf_registry *r);
+
+/* --- backends ------------------------------------------------------------- */
+
+/* NULL is fine. Waits for work that is under way. Since: 0.1 */
+GGUF_API void gguf_backend_destroy(struct gguf_backend *backend);
+
+GGUF_API const char *gguf_backend_name(const struct gguf_backend *backend);
+GGUF_API struct gguf_device *
+gguf_backend_device(const struct gguf_backend *backend);
+/* The buffer type that its device likes best. Since: 0.1 */
+GGUF_API const struct gguf_buft *
+gguf_backend_buft(const struct gguf_backend *backend);
+GGUF_API bool gguf_backend_supports_op(const struct gguf_backend *backend,
+                                       const struct gguf_tensor *t);
+
+/* Compute every node of graph in order; all tensors have memory that the
+ * backend can reach. Work in the order of calls; asynchronous backends may
+ * return early. GGUF_E_OP (an operation that it cannot run, found out before
+ * anything runs), GGUF_E_INVALID (a tensor without memory; a row number out
+ * of range), GGUF_E_CANCELLED (abort callback), GGUF_E_NOMEM. After a failure
+ * results are undefined. Since: 0.1 */
+GGUF_API enum gguf_status gguf_backend_compute(struct gguf_backend *backend,
+                                               struct gguf_graph *graph,
+                                               struct gguf_error *err);
+/* Wait for everything that was started. Since: 0.1 */
+GGUF_API enum gguf_status gguf_backend_sync(struct gguf_backend *backend,
+                                            struct gguf_error *err);
+
+/* A graph made ready once to be computed many times. graph must not change,
+ * nor where its tensors lie; it must outlive the plan. Since: 0.1 */
+struct gguf_plan;
+GGUF_API enum gguf_status gguf_plan_create(struct gguf_plan **out,
+                                           struct gguf_backend *backend,
+                                           struct gguf_graph *graph,
+                                           struct gguf_error *err)
+    GGUF_MUST_CHECK;
+GGUF_API enum gguf_status gguf_plan_compute(struct gguf_plan *plan,
+                                            struct gguf_error *err);
+GGUF_API void gguf_plan_destroy(struct gguf_plan *plan);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

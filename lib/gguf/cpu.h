@@ -1,0 +1,63 @@
+/* cpu.h - the CPU backend
+ *
+ * Computes in host memory with a pool of threads. Same input, same bits, for
+ * any number of threads.
+ */
+#ifndef GGUF_CPU_H
+#define GGUF_CPU_H
+
+#include <gguf/backend.h>
+#include <gguf/pool.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Asked between operations by one thread; not 0 stops the computation with
+ * GGUF_E_CANCELLED. */
+typedef int gguf_abort_fn(void *user);
+
+#define GGUF_CPU_ALL UINT32_MAX
+
+struct gguf_cpu_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    struct gguf_pool *pool; /* NULL: the calling thread only; kept: must
+                               outlive the backend */
+    uint32_t levels; /* instruction sets to use, bits as gguf_cpu_levels()
+                        gives them; GGUF_CPU_ALL: all there are */
+    gguf_abort_fn *abort; /* or NULL */
+    void *abort_user;
+};
+#define GGUF_CPU_PARAMS_INIT                                                  \
+    { sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL }
+
+/* A CPU backend with a device of its own. params NULL: the defaults. Several
+ * may share a pool if they do not compute at the same time. GGUF_E_NOMEM.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_cpu_backend_create(struct gguf_backend **out,
+                        const struct gguf_cpu_params *params,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* A driver with the CPU as its one device, for a registry; its backends use
+ * params. Functions by name: "set_abort" (gguf_cpu_set_abort_fn), "set_pool"
+ * (gguf_cpu_set_pool_fn). Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_cpu_driver_create(struct gguf_driver **out,
+                       const struct gguf_cpu_params *params,
+                       struct gguf_error *err) GGUF_MUST_CHECK;
+typedef void gguf_cpu_set_abort_fn(struct gguf_backend *backend,
+                                   gguf_abort_fn *abort, void *user);
+typedef void gguf_cpu_set_pool_fn(struct gguf_backend *backend,
+                                  struct gguf_pool *pool);
+
+/* Instruction sets that this machine has and this build can use: bit i is
+ * gguf_cpu_level_name(i), NULL behind the last. Since: 0.1 */
+GGUF_API uint32_t gguf_cpu_levels(void);
+GGUF_API const char *gguf_cpu_level_name(unsigned i);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
