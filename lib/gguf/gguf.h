@@ -16,6 +16,7 @@
 #include <gguf/op.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
+#include <gguf/split.h>
 #include <gguf/status.h>
 #include <gguf/tensor.h>
 #include <gguf/text.h>

@@ -1,0 +1,204 @@
+/* split.h - one model in several files
+ *
+ * A split set is PREFIX-00001-of-0000N.gguf to PREFIX-0000N-of-0000N.gguf in
+ * one folder, each a GGUF file with the keys
+ *
+ *     split.no             u16   0 in the first shard, 1 in the second ...
+ *     split.count          u16   N
+ *     split.tensors.count  i32   tensors of all shards together
+ *
+ * The first shard has all other metadata and may have no tensors; a tensor is
+ * in one shard only. Convention: llama.cpp (commit d32676d), gguf-split and
+ * loader.
+ *
+ * Here a set is opened from any of its shards and then reads like one file: the
+ * metadata of the first shard, the tensors of all. An ordinary file opens as a
+ * set of one, so that a program can open everything this way.
+ *
+ *     struct gguf_split *s;
+ *     if (gguf_split_open(&s, path, NULL, &err) != GGUF_OK)
+ *         return fail(err.message);
+ *     for (size_t i = 0; i < gguf_split_n_tensors(s); i++) {
+ *         const struct gguf_split_tensor *t = gguf_split_tensor(s, i);
+ *         use(t->info, gguf_file_tensor_data(t->file, t->info->index));
+ *     }
+ *     gguf_split_close(s);
+ */
+#ifndef GGUF_SPLIT_H
+#define GGUF_SPLIT_H
+
+#include <gguf/file.h>
+#include <gguf/progress.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GGUF_SPLIT_MAX_FILES 65535
+
+/* ------------------------------------------------------------- names --- */
+
+/* PREFIX-%05u-of-%05u.gguf into out; no counts from 1. GGUF_E_INVALID (no or
+ * count out of range), GGUF_E_LIMIT (does not fit in size bytes with its NUL).
+ * Since: 0.1 */
+GGUF_API enum gguf_status gguf_split_name_format(char *out, size_t size,
+                                                 const char *prefix,
+                                                 unsigned no, unsigned count,
+                                                 struct gguf_error *err);
+
+/* 1 if path ends in -NNNNN-of-NNNNN.gguf with 1 <= no <= count, and how many
+ * bytes come before; else 0. The pointers may be NULL. Since: 0.1 */
+GGUF_API int gguf_split_name_parse(const char *path, size_t *prefix_size,
+                                   unsigned *no, unsigned *count);
+
+/* A size as people write it: a number, which may have a fraction, and a unit:
+ * none or B (bytes), k, M, G, T (powers of 1000), Ki, Mi, Gi, Ti (powers of
+ * 1024), each in either case and with or without a B behind. Fractions of a
+ * byte are dropped. GGUF_E_INVALID, GGUF_E_OVERFLOW. Since: 0.1 */
+GGUF_API enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
+                                          struct gguf_error *err);
+
+/* --------------------------------------------------------------- sets --- */
+
+struct gguf_split;
+
+/* path is a shard (any), an ordinary file, a folder that holds one split set,
+ * or a prefix. params may be NULL; they hold for each file, with offset and
+ * size 0.
+ *
+ * All shards are opened and checked, each as gguf_file_open does and then
+ * against the others. A message about one shard begins with its name.
+ *
+ * GGUF_E_NOTFOUND   shards are missing (the message says which), or the folder
+ *                   has no split set
+ * GGUF_E_MISMATCH   a name, number, count, total, alignment, byte order or
+ *                   metadata that does not fit the set
+ * GGUF_E_TYPE       a split key of another type than above
+ * GGUF_E_DUPLICATE  a tensor that is in two shards; a folder with two sets
+ * GGUF_E_INVALID    params
+ * and what gguf_file_open returns. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_split_open(struct gguf_split **out, const char *path,
+                const struct gguf_file_params *params,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. Since: 0.1 */
+GGUF_API void gguf_split_close(struct gguf_split *s);
+
+/* The files in order, at least one. A set does not change: any thread.
+ * file, path: NULL if i is out of range. Since: 0.1 */
+GGUF_API size_t gguf_split_n_files(const struct gguf_split *s);
+GGUF_API const struct gguf_file *gguf_split_file(const struct gguf_split *s,
+                                                 size_t i);
+GGUF_API const char *gguf_split_path(const struct gguf_split *s, size_t i);
+/* Has the first file the keys of a shard (split.count is not 0)? */
+GGUF_API int gguf_split_is_split(const struct gguf_split *s);
+
+/* A tensor and the file that has its data, as tensor info->index. */
+struct gguf_split_tensor {
+    const struct gguf_tensor_info *info;
+    const struct gguf_file *file;
+    uint32_t file_no; /* counts from 0 */
+};
+
+/* Tensors of all files, in order. NULL if i is out of range, if there is none
+ * of that name (NUL-terminated). Since: 0.1 */
+GGUF_API size_t gguf_split_n_tensors(const struct gguf_split *s);
+GGUF_API const struct gguf_split_tensor *
+gguf_split_tensor(const struct gguf_split *s, size_t i);
+GGUF_API const struct gguf_split_tensor *
+gguf_split_tensor_find(const struct gguf_split *s, const char *name);
+
+/* Bytes of all files together. Since: 0.1 */
+GGUF_API uint64_t gguf_split_size(const struct gguf_split *s);
+
+/* ---------------------------------------------------------- splitting --- */
+
+struct gguf_split_params {
+    size_t struct_size;
+    uint64_t max_tensors; /* of a shard; 0: any number */
+    uint64_t max_size;    /* bytes of a shard's file, all of it; 0: any */
+    int no_tensor_first;  /* the first shard has metadata only */
+};
+#define GGUF_SPLIT_PARAMS_INIT                                                \
+    {                                                                         \
+        sizeof(struct gguf_split_params), 0, 0, 0                             \
+    }
+
+/* How writing goes on. One thread; progress counts bytes of tensor data. */
+struct gguf_split_job {
+    size_t struct_size;
+    int force;   /* existing files are replaced */
+    int no_sync; /* do not wait for the disk */
+    gguf_progress_fn *progress; /* NULL: none */
+    void *user;
+};
+#define GGUF_SPLIT_JOB_INIT                                                   \
+    {                                                                         \
+        sizeof(struct gguf_split_job), 0, 0, NULL, NULL                       \
+    }
+
+struct gguf_split_plan;
+
+struct gguf_split_shard {
+    size_t first_tensor; /* of those of the set */
+    size_t n_tensors;
+    uint64_t file_size;  /* bytes */
+};
+
+/* Which tensors go where: in order, each shard as full as params allow. Reads
+ * no tensor data. from is kept; it may be split already. Each shard is laid
+ * out on the alignment of from, and has general.alignment if from has it.
+ *
+ * GGUF_E_INVALID   params, or both limits 0 without no_tensor_first
+ * GGUF_E_LIMIT     a tensor or the metadata alone is larger than max_size, or
+ *                  there would be more than GGUF_SPLIT_MAX_FILES shards
+ * and what the writer's plan returns. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_split_plan_create(struct gguf_split_plan **out,
+                       const struct gguf_split *from,
+                       const struct gguf_split_params *params,
+                       struct gguf_error *err) GGUF_MUST_CHECK;
+/* NULL is fine. Since: 0.1 */
+GGUF_API void gguf_split_plan_destroy(struct gguf_split_plan *plan);
+
+/* shard: NULL if i is out of range. Since: 0.1 */
+GGUF_API size_t gguf_split_plan_n_shards(const struct gguf_split_plan *plan);
+GGUF_API const struct gguf_split_shard *
+gguf_split_plan_shard(const struct gguf_split_plan *plan, size_t i);
+
+/* Write the shards. Each appears under its name when it is complete; if
+ * something fails, those that this call wrote are removed again. An input is
+ * never overwritten. job may be NULL. Memory does not grow with the tensors.
+ *
+ * GGUF_E_EXIST   a shard is there already and job->force is not set: checked
+ *                for all before the first is begun
+ * GGUF_E_NOSPACE, GGUF_E_IO, GGUF_E_CANCELLED, GGUF_E_NOMEM,
+ * GGUF_E_INVALID (an output is an input). Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
+                      const struct gguf_split_job *job,
+                      struct gguf_error *err);
+
+/* ------------------------------------------------------------ merging --- */
+
+/* All tensors of the set in one file, with the metadata of the first shard
+ * less the split keys: what was split by gguf_split_plan_write comes back byte
+ * for byte if it was laid out as a gguf_writer does. job may be NULL.
+ *
+ * GGUF_E_INVALID   set is not split; path is one of its files
+ * and what gguf_split_plan_write returns. Since: 0.1 */
+GGUF_API enum gguf_status gguf_split_merge(const struct gguf_split *set,
+                                           const char *path,
+                                           const struct gguf_split_job *job,
+                                           struct gguf_error *err);
+
+/* Bytes of the file that gguf_split_merge would write. Since: 0.1 */
+GGUF_API enum gguf_status gguf_split_merge_size(const struct gguf_split *set,
+                                                uint64_t *size,
+                                                struct gguf_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
