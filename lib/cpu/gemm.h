@@ -30,7 +30,7 @@ struct gg_gemm_args {
     int64_t m, n, k;  /* each may be 0; k a multiple of the type's block */
 };
 
-/* Bytes of scratch that gg_gemm_run needs for up to nth threads, any m. */
+/* Bytes of scratch that gg_gemm_run needs for nth threads, whatever m is. */
 size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth);
 
 /* Member ith of nth. work: shared by the team, of gg_gemm_work_size bytes,
@@ -40,5 +40,22 @@ size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth);
  * threads; NULL if nth is 1. */
 void gg_gemm_run(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
                  void *work, struct gg_barrier *barrier);
+
+/* Floats of the buffer that gg_gemm_pack_w decodes into. Rows lie a cache line
+ * further apart than their length, so that a column of them does not fall
+ * into one set of the cache. */
+enum {
+    GG_GEMM_BUF_ROWS = 16,
+    GG_GEMM_BUF_LEN = 256, /* a multiple of every type's block */
+    GG_GEMM_BUF_STRIDE = GG_GEMM_BUF_LEN + 16,
+    GG_GEMM_BUF_FLOATS = GG_GEMM_BUF_ROWS * GG_GEMM_BUF_STRIDE
+};
+
+/* Decode n_rows rows of k elements each, stride bytes apart, and pack them
+ * into ceil(n_rows / mr) panels of k * mr floats; rows missing in the last one
+ * are 0. w: start of a block in the first row. buf: GG_GEMM_BUF_FLOATS. */
+void gg_gemm_pack_w(const struct gg_kern *kern, int dtype_index,
+                    const void *w, size_t w_stride, size_t n_rows, size_t k,
+                    float *panels, float *buf);
 
 #endif

@@ -41,7 +41,7 @@ typedef void gg_gemm_tile_fn(const float *w, const float *x, size_t k,
 
 /* Transpose rows into a panel: dst[p * width + r] = src[r * stride + p].
  *
- * rows     1..width; columns rows..width-1 of the panel become 0
+ * rows     at most width; other columns of the panel are not touched
  * stride   floats
  * Contract: EXACT.
  */

@@ -22,7 +22,4 @@ void gg_gemm_pack_c(float *dst, size_t width, const float *src, size_t stride,
     for (size_t r = 0; r < rows; r++)
         for (size_t p = 0; p < k; p++)
             dst[p * width + r] = src[r * stride + p];
-    for (size_t r = rows; r < width; r++)
-        for (size_t p = 0; p < k; p++)
-            dst[p * width + r] = 0;
 }

@@ -150,7 +150,7 @@ void gg_gemm_pack_avx512(float *dst, size_t width, const float *src,
         pack16(dst + r, width, src + r * stride, stride, k);
     for (; r + 4 <= rows; r += 4)
         pack4(dst + r, width, src + r * stride, stride, k);
-    for (; r < width; r++)
+    for (; r < rows; r++)
         for (size_t p = 0; p < k; p++)
-            dst[p * width + r] = r < rows ? src[r * stride + p] : 0;
+            dst[p * width + r] = src[r * stride + p];
 }
