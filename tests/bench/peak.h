@@ -20,12 +20,18 @@ enum { PEAK_CHAINS = 12 };
 static volatile float peak_sink;
 
 #if PEAK_X86
+/* Each chain from another value: equal ones would be computed once. */
+# define START256(i) _mm256_set1_ps(0.01f * (i))
+# define START512(i) _mm512_set1_ps(0.01f * (i))
+
 __attribute__((target("avx2,fma"))) static inline void
 peak_avx2(size_t rounds)
 {
     const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
-    __m256 c0 = a, c1 = b, c2 = a, c3 = b, c4 = a, c5 = b, c6 = a, c7 = b,
-           c8 = a, c9 = b, c10 = a, c11 = b;
+    __m256 c0 = START256(0), c1 = START256(1), c2 = START256(2),
+           c3 = START256(3), c4 = START256(4), c5 = START256(5),
+           c6 = START256(6), c7 = START256(7), c8 = START256(8),
+           c9 = START256(9), c10 = START256(10), c11 = START256(11);
     for (size_t i = 0; i < rounds; i++) {
         c0 = _mm256_fmadd_ps(c0, a, b);
         c1 = _mm256_fmadd_ps(c1, a, b);
@@ -50,8 +56,10 @@ __attribute__((target("avx512f"))) static inline void
 peak_avx512(size_t rounds)
 {
     const __m512 a = _mm512_set1_ps(0.999f), b = _mm512_set1_ps(0.001f);
-    __m512 c0 = a, c1 = b, c2 = a, c3 = b, c4 = a, c5 = b, c6 = a, c7 = b,
-           c8 = a, c9 = b, c10 = a, c11 = b;
+    __m512 c0 = START512(0), c1 = START512(1), c2 = START512(2),
+           c3 = START512(3), c4 = START512(4), c5 = START512(5),
+           c6 = START512(6), c7 = START512(7), c8 = START512(8),
+           c9 = START512(9), c10 = START512(10), c11 = START512(11);
     for (size_t i = 0; i < rounds; i++) {
         c0 = _mm512_fmadd_ps(c0, a, b);
         c1 = _mm512_fmadd_ps(c1, a, b);
