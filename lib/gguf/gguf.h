@@ -16,6 +16,8 @@
 #include <gguf/op.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
+#include <gguf/quant.h>
+#include <gguf/recipe.h>
 #include <gguf/split.h>
 #include <gguf/status.h>
 #include <gguf/tensor.h>

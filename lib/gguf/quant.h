@@ -1,0 +1,168 @@
+/* quant.h - making a model file of other tensor types, as a stream
+ *
+ * A job reads a GGUF file (or a set of split ones) and writes another in which
+ * each tensor has the type that a recipe chose for it. Creating the job makes
+ * the plan, which can be looked at and costs nothing; running it reads rows,
+ * encodes them and writes them through a window of bounded memory, whatever
+ * the size of model and tensors. Names and shapes are all it needs to know:
+ * any architecture will do, or none.
+ *
+ *     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+ *     gguf_recipe_preset(&recipe, "Q4_K_M", NULL, &err);
+ *     p.recipe = recipe;
+ *     gguf_quant_create(&job, "model-f16.gguf", &p, &err);
+ *     gguf_quant_run(job, "model-q4km.gguf", NULL, &err);
+ *     gguf_quant_destroy(job);
+ *
+ * The bytes written depend on the input and the params, not on the number of
+ * threads, the instruction set or the window. A job is used by one thread at a
+ * time.
+ */
+#ifndef GGUF_QUANT_H
+#define GGUF_QUANT_H
+
+#include <gguf/file.h>
+#include <gguf/pool.h>
+#include <gguf/progress.h>
+#include <gguf/recipe.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_quant;
+struct gguf_imatrix;
+
+#define GGUF_DTYPE_NONE UINT32_MAX /* no type */
+
+/* A type for the tensors whose name matches: POSIX extended regular
+ * expression, searched anywhere in the name, letter case ignored; \d, \w and
+ * \s are understood. The first that matches decides. */
+struct gguf_quant_override {
+    const char *pattern;
+    uint32_t dtype;
+};
+
+/* What to do about a weight that is NaN or infinite. */
+enum gguf_nonfinite {
+    GGUF_NONFINITE_ERROR, /* end with GGUF_E_NONFINITE: tensor, row, column */
+    GGUF_NONFINITE_ZERO,  /* take it as zero; counted */
+    GGUF_NONFINITE_KEEP   /* encode what comes; counted */
+};
+
+struct gguf_quant_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    const struct gguf_limits *limits;       /* of the input; NULL: defaults */
+    const struct gguf_recipe *recipe;       /* kept; must be given */
+    struct gguf_pool *pool;                 /* kept; NULL: no threads */
+    const struct gguf_imatrix *imatrix;     /* kept; NULL: none */
+    const struct gguf_quant_override *overrides; /* borrowed */
+    size_t n_overrides;
+    uint32_t output_type;    /* for output.weight, or where there is none for
+                              * the token embedding; GGUF_DTYPE_NONE */
+    uint32_t embedding_type; /* for the token embedding; GGUF_DTYPE_NONE */
+    int pure;             /* everything to the recipe's base type */
+    int leave_output;     /* output.weight keeps its type */
+    int allow_requantize; /* from types that are quantized already */
+    int compat; /* the bytes of llama-quantize, also where it is odd */
+    enum gguf_nonfinite nonfinite;
+    uint64_t max_memory; /* bytes of buffers; 0: 128 MiB */
+    gguf_progress_fn *progress; /* bytes of input; NULL: none */
+    void *progress_user;
+};
+#define GGUF_QUANT_PARAMS_INIT                                                \
+    {                                                                         \
+        sizeof(struct gguf_quant_params), NULL, NULL, NULL, NULL, NULL, NULL, \
+            0, GGUF_DTYPE_NONE, GGUF_DTYPE_NONE, 0, 0, 0, 0,                  \
+            GGUF_NONFINITE_ERROR, 0, NULL, NULL                               \
+    }
+
+/* ------------------------------------------------------------ the plan --- */
+
+/* Open the input and choose a type for each tensor. path: a file, or the first
+ * of a split set. The statuses of gguf_file_open, and:
+ * GGUF_E_UNSUPPORTED  requantizing without allow_requantize
+ * GGUF_E_NOTFOUND     a pattern that matches no tensor that may be quantized
+ * GGUF_E_FORMAT       a pattern that is none
+ * GGUF_E_INVALID      params
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_quant_create(struct gguf_quant **out, const char *path,
+                  const struct gguf_quant_params *params,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. Since: 0.1 */
+GGUF_API void gguf_quant_destroy(struct gguf_quant *q);
+
+enum gguf_quant_why {
+    GGUF_WHY_KEPT,      /* such tensors are never quantized */
+    GGUF_WHY_LEFT,      /* leave_output */
+    GGUF_WHY_EMBEDDING, /* embedding_type */
+    GGUF_WHY_OUTPUT,    /* output_type */
+    GGUF_WHY_OVERRIDE,  /* a pattern */
+    GGUF_WHY_BASE,      /* the base type: pure, or no rule holds */
+    GGUF_WHY_RULE       /* a rule of the recipe */
+};
+
+/* One tensor of the output. All it points to belongs to the job. */
+struct gguf_quant_tensor {
+    const char *name;   /* printable as it is */
+    unsigned n_dims;
+    int64_t ne[4];      /* elements, fastest dimension first */
+    uint64_t n_elements;
+    uint32_t from, to;  /* type ids */
+    uint32_t wanted;    /* id chosen; differs from to where its blocks do not
+                         * fit the rows */
+    uint64_t from_size, to_size; /* bytes */
+    enum gguf_quant_why why;
+    const char *rule;   /* what decided, as a text of one line */
+    int needs_imatrix;  /* the type wants importance data, and there are none
+                         * for this tensor */
+    int copied;         /* bytes are copied, not encoded */
+};
+
+/* In the order of the output. NULL if i is out of range. Since: 0.1 */
+GGUF_API size_t gguf_quant_n_tensors(const struct gguf_quant *q);
+GGUF_API const struct gguf_quant_tensor *
+gguf_quant_tensor(const struct gguf_quant *q, size_t i);
+
+struct gguf_quant_totals {
+    uint64_t n_elements;
+    uint64_t from_size, to_size; /* bytes of tensor data, without padding */
+    uint64_t file_size;          /* bytes of the whole output */
+    uint64_t n_fallbacks;        /* tensors whose wanted type did not fit */
+    uint64_t n_needs_imatrix;
+    uint64_t n_nonfinite;        /* weights met so far by run */
+};
+GGUF_API void gguf_quant_totals(const struct gguf_quant *q,
+                                struct gguf_quant_totals *out);
+
+/* ------------------------------------------------------------- the run --- */
+
+struct gguf_quant_output {
+    size_t struct_size;
+    int force;   /* an existing regular file is replaced in the end */
+    int no_sync; /* do not wait for the disk: for tests and scratch files */
+};
+#define GGUF_QUANT_OUTPUT_INIT { sizeof(struct gguf_quant_output), 0, 0 }
+
+/* Write the file. It grows under a temporary name and takes its own when it is
+ * complete; whatever fails leaves no file, and an old one untouched. output
+ * may be NULL. May be called again for another path.
+ *
+ * GGUF_E_EXIST        path is there, and force is not set
+ * GGUF_E_INVALID      path is the input; a tensor needs importance data
+ * GGUF_E_UNSUPPORTED  a type that cannot be decoded or encoded
+ * GGUF_E_NONFINITE    names tensor, row and column
+ * GGUF_E_CANCELLED    the progress callback asked to stop
+ * GGUF_E_NOSPACE, GGUF_E_IO, GGUF_E_NOMEM
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_quant_run(struct gguf_quant *q, const char *path,
+               const struct gguf_quant_output *output, struct gguf_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

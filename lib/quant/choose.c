@@ -1,0 +1,276 @@
+/* choose.c - the type of each tensor: see choose.h for the order */
+#include "config.h"
+#include "quant/choose.h"
+#include "base/compiler.h"
+#include "dtype/dtype.h"
+
+#include <string.h>
+
+enum how { IS, BEGINS, ENDS, HAS };
+
+static bool name_matches(const char *name, enum how how, const char *part)
+{
+    size_t n = strlen(name), k = strlen(part);
+    switch (how) {
+    case IS:
+        return !strcmp(name, part);
+    case BEGINS:
+        return !strncmp(name, part, k);
+    case ENDS:
+        return n >= k && !strcmp(name + n - k, part);
+    default:
+        return strstr(name, part) != NULL;
+    }
+}
+
+/* Tensors that are small, sensitive, or read by code that wants them as they
+ * are: those that llama-quantize leaves alone. */
+static const struct {
+    enum how how;
+    const char *part, *why;
+} kept[] = {
+    { HAS, "_norm.weight", "kept: norm" },
+    { HAS, "ffn_gate_inp", "kept: expert router" },
+    { HAS, "ffn_gate_tid2eid", "kept: expert router" },
+    { HAS, "altup", "kept: small projection" },
+    { HAS, "laurel", "kept: small projection" },
+    { HAS, "per_layer_model_proj", "kept: small projection" },
+    { IS, "position_embd.weight", "kept: position embedding" },
+    { IS, "token_types.weight", "kept: token type embedding" },
+    { HAS, "ssm_conv1d", "kept: convolution" },
+    { HAS, "shortconv.conv", "kept: convolution" },
+    { HAS, "indexer.k_proj", "kept: attention indexer" },
+    { HAS, "indexer.q_proj", "kept: attention indexer" },
+    { HAS, "time_mix_first.weight", "kept: time mix" },
+    { HAS, "time_mix_w0.weight", "kept: time mix" },
+    { HAS, "time_mix_w1.weight", "kept: time mix" },
+    { HAS, "time_mix_w2.weight", "kept: time mix" },
+    { HAS, "time_mix_v0.weight", "kept: time mix" },
+    { HAS, "time_mix_v1.weight", "kept: time mix" },
+    { HAS, "time_mix_v2.weight", "kept: time mix" },
+    { HAS, "time_mix_a0.weight", "kept: time mix" },
+    { HAS, "time_mix_a1.weight", "kept: time mix" },
+    { HAS, "time_mix_a2.weight", "kept: time mix" },
+    { HAS, "time_mix_g1.weight", "kept: time mix" },
+    { HAS, "time_mix_g2.weight", "kept: time mix" },
+    { HAS, "time_mix_decay_w1.weight", "kept: time mix" },
+    { HAS, "time_mix_decay_w2.weight", "kept: time mix" },
+    { HAS, "time_mix_lerp_fused.weight", "kept: time mix" },
+    { HAS, "attn_rel_b.weight", "kept: relative position bias" },
+    { HAS, ".position_embd", "kept: position embedding" },
+    { HAS, "sam.pos_embd", "kept: position embedding" },
+    { HAS, "sam.neck.", "kept: vision part" },
+    { HAS, "sam.net_", "kept: vision part" },
+    { HAS, ".rel_pos", "kept: position embedding" },
+    { HAS, ".patch_embd", "kept: vision part" },
+    { HAS, ".patch_merger", "kept: vision part" },
+    { BEGINS, "a.rvq.codebook", "kept: codebook" },
+    { BEGINS, "mm.a.code_embd", "kept: codebook" },
+};
+
+static const struct {
+    enum how how;
+    const char *part;
+    enum gg_class cls;
+} classes[] = {
+    { IS, "output.weight", GG_CLASS_OUTPUT },
+    { IS, "token_embd.weight", GG_CLASS_TOKEN_EMBD },
+    { IS, "per_layer_token_embd.weight", GG_CLASS_TOKEN_EMBD },
+    { HAS, "attn_v.weight", GG_CLASS_ATTN_V },
+    { HAS, "attn_qkv.weight", GG_CLASS_ATTN_V },
+    { HAS, "attn_kv_b.weight", GG_CLASS_ATTN_V },
+    { HAS, "attn_k.weight", GG_CLASS_ATTN_K },
+    { HAS, "attn_q.weight", GG_CLASS_ATTN_Q },
+    { HAS, "attn_output.weight", GG_CLASS_ATTN_OUTPUT },
+    { HAS, "ffn_down", GG_CLASS_FFN_DOWN },
+    { HAS, "ffn_gate", GG_CLASS_FFN_GATE },
+    { HAS, "ffn_up", GG_CLASS_FFN_UP },
+};
+
+/* Where the blocks of a type do not fit a row: the next to try, from 256 to 32
+ * elements. What is not listed becomes F16 at once. */
+static const struct {
+    uint32_t from, to;
+} shorter[] = {
+    { GGUF_DTYPE_IQ1_S, GGUF_DTYPE_IQ4_NL },
+    { GGUF_DTYPE_IQ1_M, GGUF_DTYPE_IQ4_NL },
+    { GGUF_DTYPE_IQ2_XXS, GGUF_DTYPE_IQ4_NL },
+    { GGUF_DTYPE_IQ2_XS, GGUF_DTYPE_IQ4_NL },
+    { GGUF_DTYPE_IQ2_S, GGUF_DTYPE_IQ4_NL },
+    { GGUF_DTYPE_IQ3_XXS, GGUF_DTYPE_IQ4_NL },
+    { GGUF_DTYPE_IQ3_S, GGUF_DTYPE_IQ4_NL },
+    { GGUF_DTYPE_IQ4_XS, GGUF_DTYPE_IQ4_NL },
+    { GGUF_DTYPE_Q2_K, GGUF_DTYPE_Q4_0 },
+    { GGUF_DTYPE_Q3_K, GGUF_DTYPE_Q4_0 },
+    { GGUF_DTYPE_TQ1_0, GGUF_DTYPE_Q4_0 },
+    { GGUF_DTYPE_TQ2_0, GGUF_DTYPE_Q4_0 },
+    { GGUF_DTYPE_Q2_0, GGUF_DTYPE_Q4_0 },
+    { GGUF_DTYPE_Q4_K, GGUF_DTYPE_Q5_0 },
+    { GGUF_DTYPE_Q5_K, GGUF_DTYPE_Q5_1 },
+    { GGUF_DTYPE_Q6_K, GGUF_DTYPE_Q8_0 },
+};
+
+/* Encoders of these types do not work without weights. */
+static const uint32_t weighted[] = {
+    GGUF_DTYPE_IQ1_S,  GGUF_DTYPE_IQ1_M, GGUF_DTYPE_IQ2_XXS,
+    GGUF_DTYPE_IQ2_XS, GGUF_DTYPE_IQ2_S, GGUF_DTYPE_IQ3_XXS,
+};
+
+const char *gg_choose_kept(const char *name, const int64_t *ne)
+{
+    if (ne[1] == 1 && ne[2] == 1 && ne[3] == 1)
+        return "kept: one dimension";
+    if (!name_matches(name, ENDS, "weight"))
+        return "kept: no weight";
+    for (size_t i = 0; i < GG_LEN(kept); i++)
+        if (name_matches(name, kept[i].how, kept[i].part))
+            return kept[i].why;
+    return NULL;
+}
+
+enum gg_class gg_choose_class(const char *name)
+{
+    for (size_t i = 0; i < GG_LEN(classes); i++)
+        if (name_matches(name, classes[i].how, classes[i].part))
+            return classes[i].cls;
+    return GG_CLASS_OTHER;
+}
+
+int64_t gg_choose_layer(const char *name)
+{
+    int64_t n = 0;
+    if (strncmp(name, "blk.", 4))
+        return -1;
+    const char *p = name + 4;
+    for (; *p >= '0' && *p <= '9' && n < 1000000000; p++)
+        n = 10 * n + (*p - '0');
+    return *p == '.' && p > name + 4 ? n : -1;
+}
+
+bool gg_choose_needs_imatrix(const struct gguf_recipe *r, enum gg_class cls,
+                             uint32_t type)
+{
+    if (cls == GG_CLASS_OUTPUT || cls == GG_CLASS_TOKEN_EMBD)
+        return false;
+    for (size_t i = 0; i < GG_LEN(weighted); i++)
+        if (weighted[i] == type)
+            return true;
+    for (uint32_t i = 0; i < r->n_needs; i++)
+        if (r->needs[i] == type)
+            return true;
+    return false;
+}
+
+static uint32_t fit_shape(uint32_t type, int64_t cols)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_find(type);
+    if (cols % t->block_len == 0)
+        return type;
+    for (size_t i = 0; i < GG_LEN(shorter); i++)
+        if (shorter[i].from == type) {
+            t = gguf_dtype_find(shorter[i].to);
+            return cols % t->block_len == 0 ? t->id : GGUF_DTYPE_F16;
+        }
+    return GGUF_DTYPE_F16;
+}
+
+static bool is_float(int64_t type)
+{
+    return type >= 0 &&
+           gguf_dtype_find((uint32_t)type)->family == GGUF_FAMILY_FLOAT;
+}
+
+/* The number of the first pattern that matches, or n_overrides. */
+static size_t find_override(const struct gg_chooser *c, const char *name)
+{
+    size_t i = 0;
+    while (i < c->n_overrides && !gg_pattern_match(&c->patterns[i], name))
+        i++;
+    return i;
+}
+
+static void by_recipe(struct gg_chooser *c, const char *name,
+                      const int64_t *ne, uint32_t type, struct gg_choice *out)
+{
+    const struct gguf_recipe *r = c->recipe;
+    int64_t chosen = r->base;
+    int64_t seq = c->seq[out->cls]++;
+    int64_t layer = gg_choose_layer(name);
+    bool ffn = out->cls == GG_CLASS_FFN_DOWN ||
+               out->cls == GG_CLASS_FFN_GATE || out->cls == GG_CLASS_FFN_UP;
+
+    layer = layer < 0 ? seq : layer;
+    c->facts.var[GG_VAR_SEQ] = seq;
+    c->facts.var[GG_VAR_LAYER] = layer;
+    c->facts.var[GG_VAR_I] =
+        ffn && c->facts.var[GG_VAR_EXPERTS] > 1 ? layer : seq;
+    c->facts.var[GG_VAR_COLS] = ne[0];
+    c->facts.var[GG_VAR_ROWS] = ne[1];
+    c->facts.var[GG_VAR_MATS] = (int64_t)((uint64_t)ne[2] * (uint64_t)ne[3]);
+    out->rule = gg_recipe_find(r, out->cls, name, &c->facts);
+    out->why = out->rule ? GGUF_WHY_RULE : GGUF_WHY_BASE;
+    out->text = out->rule ? out->rule->text : "base";
+    if (out->rule && out->rule->type != GG_RECIPE_BASE)
+        chosen = out->rule->type;
+    out->wanted = chosen == GG_RECIPE_KEEP ? type : (uint32_t)chosen;
+}
+
+/* Everything but the shape. */
+static void want(struct gg_chooser *c, const char *name, const int64_t *ne,
+                 uint32_t type, struct gg_choice *out)
+{
+    const char *why = gg_choose_kept(name, ne);
+    int64_t base = c->recipe->base;
+    enum gg_class cls = gg_choose_class(name);
+    bool embedding = cls == GG_CLASS_TOKEN_EMBD;
+    bool output = cls == GG_CLASS_OUTPUT || (embedding && c->tied);
+
+    *out = (struct gg_choice){ .wanted = type, .why = GGUF_WHY_KEPT,
+                               .text = why,
+                               .cls = output ? GG_CLASS_OUTPUT : cls };
+    if (why)
+        return;
+    if (c->leave_output && cls == GG_CLASS_OUTPUT) {
+        out->why = GGUF_WHY_LEFT;
+        out->text = "left: output";
+        return;
+    }
+    if (embedding && c->embedding_type != GGUF_DTYPE_NONE) {
+        out->why = GGUF_WHY_EMBEDDING;
+        out->text = "token embedding type";
+        out->wanted = c->embedding_type;
+        return;
+    }
+    if (output && c->output_type != GGUF_DTYPE_NONE) {
+        out->why = GGUF_WHY_OUTPUT;
+        out->text = "output tensor type";
+        out->wanted = c->output_type;
+        return;
+    }
+    if (!(c->compat && (is_float(base) || base == GG_RECIPE_KEEP))) {
+        size_t i = find_override(c, name);
+        if (i < c->n_overrides) {
+            c->n_matched[i]++;
+            out->why = GGUF_WHY_OVERRIDE;
+            out->text = c->overrides[i].pattern;
+            out->wanted = c->overrides[i].dtype;
+            return;
+        }
+    }
+    if (c->pure && base != GG_RECIPE_KEEP) {
+        out->why = GGUF_WHY_BASE;
+        out->text = "pure";
+        out->wanted = (uint32_t)base;
+        return;
+    }
+    by_recipe(c, name, ne, type, out);
+}
+
+void gg_choose(struct gg_chooser *c, const char *name, const int64_t *ne,
+               uint32_t type, struct gg_choice *out)
+{
+    want(c, name, ne, type, out);
+    out->type = out->wanted;
+    if (out->wanted != type)
+        out->type = fit_shape(out->wanted, ne[0]);
+}

@@ -1,0 +1,61 @@
+/* choose.h - the type of each tensor: options, recipe, shape, in that order
+ *
+ * The order of decisions is llama-quantize's (llama.cpp d32676d), so that the
+ * presets give the types that people know:
+ *
+ *  1. what is never quantized keeps its type (one dimension, norms, routers,
+ *     position embeddings ...), as does everything under "base keep";
+ *  2. a type asked for the token embedding, then one for the output matrix;
+ *  3. the first pattern that matches the name;
+ *  4. the base type: with "pure", and for recipes whose base is a float type;
+ *  5. the recipe's first rule that holds, else its base type;
+ *  6. a type whose blocks do not fit the rows is replaced by one of shorter
+ *     blocks, in the end by F16 (where llama-quantize gives up).
+ */
+#ifndef GG_QUANT_CHOOSE_H
+#define GG_QUANT_CHOOSE_H
+
+#include "gguf/quant.h"
+#include "quant/recipe.h"
+
+struct gg_chooser {
+    const struct gguf_recipe *recipe;
+    struct gg_facts facts;   /* the model's part: LAYERS ... IMATRIX, arch */
+    bool tied;               /* the model has no output.weight */
+    bool pure, leave_output;
+    bool compat; /* as llama-quantize: no patterns under a float target */
+    uint32_t output_type, embedding_type; /* GGUF_DTYPE_NONE: not asked for */
+    const struct gguf_quant_override *overrides;
+    const struct gg_pattern *patterns; /* of the overrides */
+    size_t n_overrides;
+    uint64_t *n_matched;          /* per override: tensors it chose */
+    int64_t seq[GG_N_CLASSES];    /* zero in the beginning */
+};
+
+struct gg_choice {
+    uint32_t type;   /* id to write */
+    uint32_t wanted; /* id before the shape was looked at */
+    enum gguf_quant_why why;
+    const struct gg_rule *rule; /* for GGUF_WHY_RULE */
+    const char *text; /* what decided, printable; borrowed */
+    enum gg_class cls;
+};
+
+/* Choose for the next tensor; they must come in the order of writing, because
+ * rules count. ne[4]; type is the one it has. */
+void gg_choose(struct gg_chooser *c, const char *name, const int64_t *ne,
+               uint32_t type, struct gg_choice *out);
+
+/* Why a tensor is never quantized, or NULL if it may be. */
+const char *gg_choose_kept(const char *name, const int64_t *ne);
+
+enum gg_class gg_choose_class(const char *name);
+
+/* N of a name "blk.N....", or -1. */
+int64_t gg_choose_layer(const char *name);
+
+/* Must there be importance data for a tensor of this class and type? */
+bool gg_choose_needs_imatrix(const struct gguf_recipe *r, enum gg_class cls,
+                             uint32_t type);
+
+#endif

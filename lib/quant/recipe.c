@@ -1,0 +1,139 @@
+/* recipe.c - recipes as objects, and the presets */
+#include "config.h"
+#include "quant/recipe.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+void gguf_recipe_destroy(struct gguf_recipe *r)
+{
+    if (!r)
+        return;
+    for (uint32_t i = 0; i < r->n_rules; i++)
+        if (r->rules[i].pattern) {
+            gg_pattern_fini(r->rules[i].pattern);
+            gg_free(r->allocator, r->rules[i].pattern);
+        }
+    gg_free(r->allocator, r->rules);
+    gg_free(r->allocator, r->code);
+    gg_free(r->allocator, r->archs);
+    gg_arena_fini(&r->arena);
+    gg_free(r->allocator, r);
+}
+
+enum gguf_status gguf_recipe_load(struct gguf_recipe **out, const char *path,
+                                  const struct gguf_allocator *allocator,
+                                  struct gguf_error *err)
+{
+    struct gg_esc esc;
+    enum gguf_status st;
+    *out = NULL;
+    FILE *f = fopen(path, "rb");
+    if (!f)
+        return gg_fail_errno(err, errno, "cannot open '%s'",
+                             gg_esc(&esc, gg_strz(path)));
+    char *text = gg_alloc(allocator, GGUF_RECIPE_MAX_SIZE + 1);
+    if (!text) {
+        fclose(f);
+        return gg_fail_nomem(err, GGUF_RECIPE_MAX_SIZE + 1);
+    }
+    errno = 0;
+    size_t n = fread(text, 1, GGUF_RECIPE_MAX_SIZE + 1, f);
+    if (ferror(f))
+        st = gg_fail_errno(err, errno, "cannot read '%s'",
+                           gg_esc(&esc, gg_strz(path)));
+    else
+        st = gguf_recipe_parse(out, (struct gguf_str){ text, n }, allocator,
+                               err);
+    fclose(f);
+    gg_free(allocator, text);
+    return st;
+}
+
+/* Equal but for the case of ASCII letters. */
+static bool same(const char *a, const char *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char x = a[i], y = b[i];
+        x = (char)(x >= 'a' && x <= 'z' ? x - 32 : x);
+        y = (char)(y >= 'a' && y <= 'z' ? y - 32 : y);
+        if (x != y || !x)
+            return false;
+    }
+    return !b[n];
+}
+
+static bool preset_is(const struct gg_preset *preset, const char *name)
+{
+    /* names are separated by blanks */
+    for (const char *p = preset->names; *p; p += strspn(p, " ")) {
+        size_t n = strcspn(p, " ");
+        if (n == strlen(name) && same(p, name, n))
+            return true;
+        p += n;
+    }
+    return false;
+}
+
+enum gguf_status gguf_recipe_preset(struct gguf_recipe **out, const char *name,
+                                    const struct gguf_allocator *allocator,
+                                    struct gguf_error *err)
+{
+    struct gg_esc esc;
+    *out = NULL;
+    for (unsigned i = 0; i < gg_recipe_n_presets; i++)
+        if (preset_is(&gg_recipe_presets[i], name))
+            return gguf_recipe_parse(out, gg_strz(gg_recipe_presets[i].text),
+                                     allocator, err);
+    return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                   "there is no recipe '%s'", gg_esc(&esc, gg_strz(name)));
+}
+
+const char *gguf_recipe_preset_name(size_t n)
+{
+    return n < gg_recipe_n_presets ? gg_recipe_presets[n].name : NULL;
+}
+
+const char *gguf_recipe_preset_about(size_t n)
+{
+    return n < gg_recipe_n_presets ? gg_recipe_presets[n].about : NULL;
+}
+
+struct gguf_str gguf_recipe_text(const struct gguf_recipe *r)
+{
+    return r->text;
+}
+
+const char *gguf_recipe_name(const struct gguf_recipe *r)
+{
+    return r->name;
+}
+
+const char *gguf_recipe_about(const struct gguf_recipe *r)
+{
+    return r->about;
+}
+
+int gguf_recipe_ftype(const struct gguf_recipe *r)
+{
+    return r->ftype;
+}
+
+const struct gg_rule *gg_recipe_find(const struct gguf_recipe *r,
+                                     enum gg_class cls, const char *name,
+                                     const struct gg_facts *facts)
+{
+    for (uint32_t i = 0; i < r->n_rules; i++) {
+        const struct gg_rule *rule = &r->rules[i];
+        if (rule->cls != GG_CLASS_OTHER && rule->cls != cls)
+            continue;
+        if (rule->pattern && !gg_pattern_match(rule->pattern, name))
+            continue;
+        if (gg_recipe_holds(r, rule, facts))
+            return rule;
+    }
+    return NULL;
+}

@@ -1,0 +1,345 @@
+/* recipe_expr.c - conditions of recipes: numbers, comparisons, and/or/not
+ *
+ * A condition is compiled by precedence climbing into steps of a stack
+ * machine. Names given by "let" are copied in where they are used, so that
+ * evaluation is one loop without calls.
+ */
+#include "config.h"
+#include "quant/recipe.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <string.h>
+
+enum { MAX_CODE = 65536, MAX_STACK = 64, MAX_NESTING = 40 };
+
+enum op {
+    OP_CONST,
+    OP_VAR,
+    OP_ARCH, /* 1 if the architecture is archs[arg] */
+    OP_NOT,
+    OP_NEG,
+    OP_MUL,
+    OP_DIV,
+    OP_MOD,
+    OP_ADD,
+    OP_SUB,
+    OP_LT,
+    OP_LE,
+    OP_GT,
+    OP_GE,
+    OP_EQ,
+    OP_NE,
+    OP_AND,
+    OP_OR
+};
+
+static const struct {
+    const char *word;
+    enum op op;
+    int level; /* binds tighter where it is higher */
+} binary[] = {
+    { "or", OP_OR, 1 },  { "and", OP_AND, 2 }, { "<=", OP_LE, 4 },
+    { ">=", OP_GE, 4 },  { "==", OP_EQ, 4 },   { "!=", OP_NE, 4 },
+    { "<", OP_LT, 4 },   { ">", OP_GT, 4 },    { "+", OP_ADD, 5 },
+    { "-", OP_SUB, 5 },  { "*", OP_MUL, 6 },   { "/", OP_DIV, 6 },
+    { "%", OP_MOD, 6 },
+};
+enum { LEVEL_NOT = 3, LEVEL_NEG = 7 };
+
+static const char *const var_names[] = {
+#define X(ID, NAME) #NAME,
+    GG_VAR_LIST(X)
+#undef X
+};
+
+struct parser {
+    struct gguf_recipe *r;
+    const char *p, *end, *begin;
+    const struct gg_let *lets;
+    uint32_t n_lets, line, nesting;
+    uint64_t off;
+    struct gguf_error *err;
+};
+
+static enum gguf_status wrong(struct parser *p, const char *what)
+{
+    struct gg_esc esc;
+    struct gguf_str rest = { p->p, (size_t)(p->end - p->p) };
+    return gg_fail(p->err, GGUF_E_FORMAT,
+                   p->off + (uint64_t)(p->p - p->begin),
+                   "line %u: %s at '%s'", p->line, what, gg_esc(&esc, rest));
+}
+
+static void skip_blanks(struct parser *p)
+{
+    while (p->p < p->end && (*p->p == ' ' || *p->p == '\t'))
+        p->p++;
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '-';
+}
+
+/* The word at p: letters, digits and '_'; also '-' and '.' in names of
+ * architectures. Not consumed. */
+static struct gguf_str peek_word(const struct parser *p, bool arch)
+{
+    const char *q = p->p;
+    while (q < p->end && is_word(*q) && (arch || (*q != '-' && *q != '.')))
+        q++;
+    return (struct gguf_str){ p->p, (size_t)(q - p->p) };
+}
+
+/* Is this token next? If so it is consumed. Words end where words end. */
+static bool accept(struct parser *p, const char *token)
+{
+    skip_blanks(p);
+    size_t n = strlen(token);
+    if ((size_t)(p->end - p->p) < n || memcmp(p->p, token, n))
+        return false;
+    if (token[0] >= 'a' && token[0] <= 'z' && peek_word(p, false).size != n)
+        return false;
+    p->p += n;
+    return true;
+}
+
+static enum gguf_status emit(struct parser *p, enum op op, int64_t arg)
+{
+    struct gguf_recipe *r = p->r;
+    if (r->n_code == MAX_CODE)
+        return gg_fail(p->err, GGUF_E_LIMIT, p->off,
+                       "line %u: conditions of more than %d steps", p->line,
+                       MAX_CODE);
+    if (r->n_code == r->cap_code) {
+        uint32_t cap = r->cap_code ? 2 * r->cap_code : 64;
+        void *grown = gg_realloc(r->allocator, r->code,
+                                 r->cap_code * sizeof *r->code,
+                                 cap * sizeof *r->code);
+        if (!grown)
+            return gg_fail_nomem(p->err, cap * sizeof *r->code);
+        r->code = grown;
+        r->cap_code = cap;
+    }
+    r->code[r->n_code++] = (struct gg_step){ (uint8_t)op, arg };
+    return GGUF_OK;
+}
+
+static enum gguf_status emit_arch(struct parser *p)
+{
+    struct gguf_recipe *r = p->r;
+    skip_blanks(p);
+    struct gguf_str name = peek_word(p, true);
+    if (!name.size)
+        return wrong(p, "the name of an architecture is missing");
+    p->p += name.size;
+    if (r->n_archs == r->cap_archs) {
+        uint32_t cap = r->cap_archs ? 2 * r->cap_archs : 8;
+        void *grown = gg_realloc(r->allocator, r->archs,
+                                 r->cap_archs * sizeof *r->archs,
+                                 cap * sizeof *r->archs);
+        if (!grown)
+            return gg_fail_nomem(p->err, cap * sizeof *r->archs);
+        r->archs = grown;
+        r->cap_archs = cap;
+    }
+    r->archs[r->n_archs] = name; /* lies in r->text */
+    return emit(p, OP_ARCH, r->n_archs++);
+}
+
+/* arch == NAME, arch != NAME, arch in (NAME, NAME ...) */
+static enum gguf_status arch_test(struct parser *p)
+{
+    if (accept(p, "=="))
+        return emit_arch(p);
+    if (accept(p, "!=")) {
+        GG_TRY(emit_arch(p));
+        return emit(p, OP_NOT, 0);
+    }
+    if (!accept(p, "in") || !accept(p, "("))
+        return wrong(p, "'==', '!=' or 'in (' is expected behind arch");
+    GG_TRY(emit_arch(p));
+    while (accept(p, ",")) {
+        GG_TRY(emit_arch(p));
+        GG_TRY(emit(p, OP_OR, 0));
+    }
+    return accept(p, ")") ? GGUF_OK : wrong(p, "')' is missing");
+}
+
+static enum gguf_status number(struct parser *p, struct gguf_str word)
+{
+    int64_t v = 0;
+    for (size_t i = 0; i < word.size; i++) {
+        if (word.data[i] < '0' || word.data[i] > '9' || word.size > 15)
+            return wrong(p, "this is no number");
+        v = 10 * v + (word.data[i] - '0');
+    }
+    p->p += word.size;
+    return emit(p, OP_CONST, v);
+}
+
+static enum gguf_status name(struct parser *p, struct gguf_str word)
+{
+    for (uint32_t i = 0; i < p->n_lets; i++)
+        if (gg_str_eq(word, p->lets[i].name)) {
+            p->p += word.size;
+            for (uint32_t k = 0; k < p->lets[i].n_code; k++) {
+                struct gg_step s = p->r->code[p->lets[i].code + k];
+                GG_TRY(emit(p, s.op, s.arg));
+            }
+            return GGUF_OK;
+        }
+    for (unsigned i = 0; i < GG_N_VARS; i++)
+        if (gg_str_eqz(word, var_names[i])) {
+            p->p += word.size;
+            return emit(p, OP_VAR, i);
+        }
+    return wrong(p, "this name is not known");
+}
+
+static enum gguf_status expression(struct parser *p, int level);
+
+static enum gguf_status operand(struct parser *p)
+{
+    if (accept(p, "(")) {
+        GG_TRY(expression(p, 1));
+        return accept(p, ")") ? GGUF_OK : wrong(p, "')' is missing");
+    }
+    if (accept(p, "not")) {
+        GG_TRY(expression(p, LEVEL_NOT));
+        return emit(p, OP_NOT, 0);
+    }
+    if (accept(p, "-")) {
+        GG_TRY(expression(p, LEVEL_NEG));
+        return emit(p, OP_NEG, 0);
+    }
+    if (accept(p, "arch"))
+        return arch_test(p);
+    skip_blanks(p);
+    struct gguf_str word = peek_word(p, false);
+    if (!word.size)
+        return wrong(p, "a number, a name or '(' is expected");
+    if (word.data[0] >= '0' && word.data[0] <= '9')
+        return number(p, word);
+    return name(p, word);
+}
+
+/* An operand and what follows it of operators that bind at least as tight. */
+static enum gguf_status expression(struct parser *p, int level)
+{
+    if (++p->nesting > MAX_NESTING)
+        return gg_fail(p->err, GGUF_E_LIMIT, p->off,
+                       "line %u: nested deeper than %d", p->line,
+                       MAX_NESTING);
+    GG_TRY(operand(p));
+    for (bool more = true; more;) {
+        more = false;
+        for (size_t i = 0; i < GG_LEN(binary) && !more; i++) {
+            if (binary[i].level < level || !accept(p, binary[i].word))
+                continue;
+            GG_TRY(expression(p, binary[i].level + 1));
+            GG_TRY(emit(p, binary[i].op, 0));
+            more = true;
+        }
+    }
+    p->nesting--;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
+                                   const struct gg_let *lets, uint32_t n_lets,
+                                   uint32_t line, uint64_t off,
+                                   uint32_t *n_code, struct gguf_error *err)
+{
+    uint32_t begin = r->n_code;
+    struct parser p = { r, text.data, text.data + text.size, text.data, lets,
+                        n_lets, line, 0, off, err };
+    GG_TRY(expression(&p, 1));
+    skip_blanks(&p);
+    if (p.p < p.end)
+        return wrong(&p, "an operator or the end is expected");
+    *n_code = r->n_code - begin;
+
+    unsigned depth = 0, most = 0;
+    for (uint32_t i = begin; i < r->n_code; i++) {
+        enum op op = r->code[i].op;
+        depth += op <= OP_ARCH;
+        depth -= op >= OP_MUL;
+        most = GG_MAX(most, depth);
+    }
+    if (most > MAX_STACK)
+        return gg_fail(err, GGUF_E_LIMIT, off,
+                       "line %u: a condition needs more than %d numbers at "
+                       "once",
+                       line, MAX_STACK);
+    return GGUF_OK;
+}
+
+bool gg_recipe_reserved(struct gguf_str word)
+{
+    static const char *const words[] = { "and", "or", "not", "in", "arch",
+                                         "if", "base", "keep", "let" };
+    for (size_t i = 0; i < GG_LEN(words); i++)
+        if (gg_str_eqz(word, words[i]))
+            return true;
+    for (unsigned i = 0; i < GG_N_VARS; i++)
+        if (gg_str_eqz(word, var_names[i]))
+            return true;
+    return false;
+}
+
+static int64_t apply(enum op op, int64_t a, int64_t b)
+{
+    uint64_t ua = (uint64_t)a, ub = (uint64_t)b;
+    switch (op) {
+    case OP_MUL: return (int64_t)(ua * ub);
+    case OP_DIV: return !b ? 0 : b == -1 ? (int64_t)(0 - ua) : a / b;
+    case OP_MOD: return !b || b == -1 ? 0 : a % b;
+    case OP_ADD: return (int64_t)(ua + ub);
+    case OP_SUB: return (int64_t)(ua - ub);
+    case OP_LT: return a < b;
+    case OP_LE: return a <= b;
+    case OP_GT: return a > b;
+    case OP_GE: return a >= b;
+    case OP_EQ: return a == b;
+    case OP_NE: return a != b;
+    case OP_AND: return a && b;
+    case OP_OR: return a || b;
+    default: return 0;
+    }
+}
+
+bool gg_recipe_holds(const struct gguf_recipe *r, const struct gg_rule *rule,
+                     const struct gg_facts *facts)
+{
+    int64_t stack[MAX_STACK + 1];
+    unsigned n = 0;
+    if (!rule->n_code)
+        return true;
+    for (uint32_t i = 0; i < rule->n_code; i++) {
+        const struct gg_step *s = &r->code[rule->code + i];
+        switch ((enum op)s->op) {
+        case OP_CONST:
+            stack[n++] = s->arg;
+            break;
+        case OP_VAR:
+            stack[n++] = facts->var[s->arg];
+            break;
+        case OP_ARCH:
+            stack[n++] = gg_str_eq(facts->arch, r->archs[s->arg]);
+            break;
+        case OP_NOT:
+            stack[n - 1] = !stack[n - 1];
+            break;
+        case OP_NEG:
+            stack[n - 1] = (int64_t)(0 - (uint64_t)stack[n - 1]);
+            break;
+        default:
+            n--;
+            stack[n - 1] = apply(s->op, stack[n - 1], stack[n]);
+        }
+    }
+    return stack[0] != 0;
+}

@@ -1,0 +1,357 @@
+/* recipe_parse.c - the text of a recipe, line by line
+ *
+ *     name WORD, alias WORD, about TEXT, ftype NUMBER, base TYPE
+ *     needs_imatrix TYPE
+ *     let WORD = CONDITION
+ *     SELECTOR = TYPE [if CONDITION]
+ *
+ * SELECTOR is a class of tensors, a "pattern" on names, or *. Everything
+ * behind # is a comment.
+ */
+#include "config.h"
+#include "quant/recipe.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <string.h>
+
+enum { MAX_LETS = 64 };
+
+struct parser {
+    struct gguf_recipe *r;
+    struct gg_let lets[MAX_LETS];
+    uint32_t n_lets, line;
+    struct gguf_str rest; /* of the line */
+    struct gguf_error *err;
+};
+
+static const char *const class_names[] = {
+    NULL,
+#define X(ID, NAME) #NAME,
+    GG_CLASS_LIST(X)
+#undef X
+};
+
+static uint64_t offset(const struct parser *p)
+{
+    return (uint64_t)(p->rest.data - p->r->text.data);
+}
+
+static enum gguf_status wrong(struct parser *p, const char *what)
+{
+    struct gg_esc esc;
+    return gg_fail(p->err, GGUF_E_FORMAT, offset(p), "line %u: %s at '%s'",
+                   p->line, what, gg_esc(&esc, p->rest));
+}
+
+static struct gguf_str trim(struct gguf_str s)
+{
+    while (s.size && strchr(" \t\r", s.data[0])) {
+        s.data++;
+        s.size--;
+    }
+    while (s.size && strchr(" \t\r", s.data[s.size - 1]))
+        s.size--;
+    return s;
+}
+
+/* Take n bytes off the front of the rest, and the blanks behind them. */
+static struct gguf_str take(struct parser *p, size_t n)
+{
+    struct gguf_str s = { p->rest.data, n };
+    p->rest.data += n;
+    p->rest.size -= n;
+    p->rest = trim(p->rest);
+    return s;
+}
+
+static struct gguf_str take_word(struct parser *p)
+{
+    size_t n = 0;
+    while (n < p->rest.size && !strchr(" \t=\"#", p->rest.data[n]))
+        n++;
+    return take(p, n);
+}
+
+static enum gguf_status take_equals(struct parser *p)
+{
+    if (!p->rest.size || p->rest.data[0] != '=')
+        return wrong(p, "'=' is expected");
+    take(p, 1);
+    return GGUF_OK;
+}
+
+static enum gguf_status take_type(struct parser *p, bool rule, int64_t *type)
+{
+    char word[32];
+    uint64_t at = offset(p);
+    struct gguf_str s = take_word(p);
+    if (gg_str_eqz(s, "keep")) {
+        *type = GG_RECIPE_KEEP;
+        return GGUF_OK;
+    }
+    if (rule && gg_str_eqz(s, "base")) {
+        *type = GG_RECIPE_BASE;
+        return GGUF_OK;
+    }
+    const struct gguf_dtype_info *t = NULL;
+    if (s.size < sizeof word) {
+        memcpy(word, s.data, s.size);
+        word[s.size] = 0;
+        t = gguf_dtype_from_name(word);
+    }
+    if (!t || (t->family != GGUF_FAMILY_FLOAT &&
+               t->family != GGUF_FAMILY_QUANT)) {
+        struct gg_esc esc;
+        return gg_fail(p->err, GGUF_E_FORMAT, at,
+                       "line %u: '%s' is no type to quantize to", p->line,
+                       gg_esc(&esc, s));
+    }
+    *type = t->id;
+    return GGUF_OK;
+}
+
+static enum gguf_status take_condition(struct parser *p, uint32_t *code,
+                                       uint32_t *n_code)
+{
+    *code = p->r->n_code;
+    return gg_recipe_compile(p->r, p->rest, p->lets, p->n_lets, p->line,
+                             offset(p), n_code, p->err);
+}
+
+static enum gguf_status parse_let(struct parser *p)
+{
+    struct gguf_str word = take_word(p);
+    if (!word.size || gg_recipe_reserved(word))
+        return wrong(p, "a new name is expected behind 'let'");
+    for (size_t i = 0; i < word.size; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
+                    "0123456789", word.data[i]) ||
+            (!i && word.data[i] <= '9'))
+            return wrong(p, "a name is letters, digits and '_'");
+    for (uint32_t i = 0; i < p->n_lets; i++)
+        if (gg_str_eq(word, p->lets[i].name))
+            return wrong(p, "this name is given already");
+    if (p->n_lets == MAX_LETS)
+        return gg_fail(p->err, GGUF_E_LIMIT, offset(p),
+                       "line %u: more than %d names", p->line, MAX_LETS);
+    GG_TRY(take_equals(p));
+    struct gg_let *let = &p->lets[p->n_lets];
+    let->name = word;
+    GG_TRY(take_condition(p, &let->code, &let->n_code));
+    p->n_lets++;
+    return GGUF_OK;
+}
+
+static enum gguf_status parse_pattern(struct parser *p, struct gg_rule *rule)
+{
+    const char *end = memchr(p->rest.data + 1, '"', p->rest.size - 1);
+    if (!end)
+        return wrong(p, "the closing '\"' is missing");
+    struct gguf_str text = { p->rest.data + 1,
+                             (size_t)(end - p->rest.data - 1) };
+    struct gg_pattern *pattern =
+        gg_alloc(p->r->allocator, sizeof *pattern);
+    if (!pattern)
+        return gg_fail_nomem(p->err, sizeof *pattern);
+    enum gguf_status st = gg_pattern_init(pattern, text, p->err);
+    if (st != GGUF_OK) {
+        gg_free(p->r->allocator, pattern);
+        if (p->err)
+            p->err->offset = offset(p);
+        return st;
+    }
+    rule->pattern = pattern; /* the recipe frees it */
+    take(p, text.size + 2);
+    return GGUF_OK;
+}
+
+/* Room for one more rule, cleared, which counts at once. */
+static enum gguf_status new_rule(struct parser *p, struct gg_rule **rule)
+{
+    struct gguf_recipe *r = p->r;
+    if (r->n_rules == GGUF_RECIPE_MAX_RULES)
+        return gg_fail(p->err, GGUF_E_LIMIT, offset(p),
+                       "line %u: more than %d rules", p->line,
+                       GGUF_RECIPE_MAX_RULES);
+    if (r->n_rules == r->cap_rules) {
+        uint32_t cap = r->cap_rules ? 2 * r->cap_rules : 32;
+        void *grown = gg_realloc(r->allocator, r->rules,
+                                 r->cap_rules * sizeof *r->rules,
+                                 cap * sizeof *r->rules);
+        if (!grown)
+            return gg_fail_nomem(p->err, cap * sizeof *r->rules);
+        r->rules = grown;
+        r->cap_rules = cap;
+    }
+    *rule = &r->rules[r->n_rules++];
+    **rule = (struct gg_rule){ .line = p->line };
+    return GGUF_OK;
+}
+
+static enum gguf_status parse_rule(struct parser *p, enum gg_class cls,
+                                   struct gguf_str word)
+{
+    struct gg_rule *rule = NULL;
+    struct gguf_str line = { word.data, (size_t)(p->rest.data + p->rest.size -
+                                                 word.data) };
+    GG_TRY(new_rule(p, &rule));
+    rule->cls = cls;
+    if (!word.size) {
+        line = p->rest;
+        GG_TRY(parse_pattern(p, rule));
+    }
+    size_t size = 8 * line.size + 1; /* an escaped byte takes at most 8 */
+    char *text = gg_arena_alloc(&p->r->arena, size);
+    if (!text)
+        return gg_fail_nomem(p->err, size);
+    gg_escape(text, size, line.data, line.size);
+    rule->text = text;
+    GG_TRY(take_equals(p));
+    GG_TRY(take_type(p, true, &rule->type));
+    if (!p->rest.size)
+        return GGUF_OK;
+    struct gguf_str before = p->rest;
+    if (!gg_str_eqz(take_word(p), "if")) {
+        p->rest = before;
+        return wrong(p, "'if' or the end of the line is expected");
+    }
+    return take_condition(p, &rule->code, &rule->n_code);
+}
+
+/* The rest of the line as a text of its own. */
+static enum gguf_status parse_text(struct parser *p, const char **out)
+{
+    if (!p->rest.size)
+        return wrong(p, "a text is expected");
+    size_t size = 8 * p->rest.size + 1;
+    char *text = gg_arena_alloc(&p->r->arena, size);
+    if (!text)
+        return gg_fail_nomem(p->err, size);
+    gg_escape(text, size, p->rest.data, p->rest.size);
+    *out = text;
+    return GGUF_OK;
+}
+
+static enum gguf_status parse_ftype(struct parser *p)
+{
+    struct gguf_str word = take_word(p);
+    int v = 0;
+    for (size_t i = 0; i < word.size; i++)
+        v = word.data[i] >= '0' && word.data[i] <= '9' && v < 100000
+                ? 10 * v + word.data[i] - '0'
+                : 1000000;
+    if (!word.size || v >= 1000000)
+        return wrong(p, "a number is expected behind 'ftype'");
+    p->r->ftype = v;
+    return GGUF_OK;
+}
+
+static enum gguf_status parse_needs(struct parser *p)
+{
+    int64_t type;
+    GG_TRY(take_type(p, false, &type));
+    if (type < 0)
+        return wrong(p, "a type is expected");
+    if (p->r->n_needs == GG_LEN(p->r->needs))
+        return wrong(p, "too many types");
+    p->r->needs[p->r->n_needs++] = (uint32_t)type;
+    return GGUF_OK;
+}
+
+static enum gguf_status parse_line(struct parser *p)
+{
+    const char *ignored;
+    if (!p->rest.size)
+        return GGUF_OK;
+    if (p->rest.data[0] == '"')
+        return parse_rule(p, GG_CLASS_OTHER, (struct gguf_str){ NULL, 0 });
+    struct gguf_str word = take_word(p);
+    bool rule = p->rest.size && p->rest.data[0] == '=';
+    if (gg_str_eqz(word, "*"))
+        return parse_rule(p, GG_CLASS_OTHER, word);
+    for (int c = 1; c < GG_N_CLASSES; c++)
+        if (gg_str_eqz(word, class_names[c]))
+            return parse_rule(p, (enum gg_class)c, word);
+    if (!rule && gg_str_eqz(word, "let"))
+        return parse_let(p);
+    if (!rule && gg_str_eqz(word, "name"))
+        return parse_text(p, &p->r->name);
+    if (!rule && gg_str_eqz(word, "about"))
+        return parse_text(p, &p->r->about);
+    if (!rule && gg_str_eqz(word, "alias"))
+        return parse_text(p, &ignored);
+    if (!rule && gg_str_eqz(word, "ftype"))
+        return parse_ftype(p);
+    if (!rule && gg_str_eqz(word, "base"))
+        return take_type(p, false, &p->r->base);
+    if (!rule && gg_str_eqz(word, "needs_imatrix"))
+        return parse_needs(p);
+    p->rest.size += (size_t)(p->rest.data - word.data);
+    p->rest.data = word.data;
+    return wrong(p, "this is no line of a recipe");
+}
+
+/* The line without its comment; '#' in a quoted pattern is part of it. */
+static struct gguf_str uncomment(struct gguf_str s)
+{
+    bool quoted = false;
+    for (size_t i = 0; i < s.size; i++) {
+        quoted ^= s.data[i] == '"';
+        if (s.data[i] == '#' && !quoted)
+            s.size = i;
+    }
+    return trim(s);
+}
+
+static enum gguf_status parse_all(struct gguf_recipe *r,
+                                  struct gguf_error *err)
+{
+    struct parser p = { .r = r, .err = err };
+    const char *at = r->text.data, *end = at + r->text.size;
+    while (at < end) {
+        const char *eol = memchr(at, '\n', (size_t)(end - at));
+        size_t n = (size_t)((eol ? eol : end) - at);
+        p.line++;
+        p.rest = uncomment((struct gguf_str){ at, n });
+        GG_TRY(parse_line(&p));
+        at += n + 1;
+    }
+    if (r->base == GG_RECIPE_BASE)
+        return gg_fail(err, GGUF_E_FORMAT, r->text.size,
+                       "the recipe has no line 'base TYPE'");
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_recipe_parse(struct gguf_recipe **out,
+                                   struct gguf_str text,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    enum gguf_status st;
+    *out = NULL;
+    if (text.size > GGUF_RECIPE_MAX_SIZE)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "a recipe of %zu bytes, limit is %d", text.size,
+                       GGUF_RECIPE_MAX_SIZE);
+    if (text.size && memchr(text.data, 0, text.size))
+        return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                       "a recipe has no NUL bytes");
+    struct gguf_recipe *r = gg_alloc_zero(allocator, 1, sizeof *r);
+    if (!r)
+        return gg_fail_nomem(err, sizeof *r);
+    r->allocator = allocator;
+    r->name = r->about = "";
+    r->base = GG_RECIPE_BASE; /* none yet */
+    r->ftype = -1;
+    gg_arena_init(&r->arena, allocator);
+    r->text.data = gg_arena_strndup(&r->arena, text.data, text.size);
+    r->text.size = text.size;
+    st = r->text.data ? parse_all(r, err) : gg_fail_nomem(err, text.size);
+    if (st != GGUF_OK) {
+        gguf_recipe_destroy(r);
+        return st;
+    }
+    *out = r;
+    return GGUF_OK;
+}

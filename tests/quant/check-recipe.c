@@ -1,0 +1,368 @@
+/* check-recipe.c - the language of recipes, patterns, and the presets' choices
+ * against what llama-quantize chose for models of many shapes */
+#include "config.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "quant/choose.h"
+#include "tests/tap.h"
+
+#include <strings.h>
+
+static void check_patterns(void)
+{
+    static const struct {
+        const char *pattern, *name;
+        int want; /* 1, 0, or -1: no pattern */
+    } cases[] = {
+        { "attn_v", "blk.0.attn_v.weight", 1 },
+        { "ATTN_V", "blk.0.attn_v.weight", 1 },
+        { "^attn_v", "blk.0.attn_v.weight", 0 },
+        { "blk\\.(0|3)\\.ffn_down", "blk.3.ffn_down.weight", 1 },
+        { "blk\\.(0|3)\\.ffn_down", "blk.30.ffn_down.weight", 0 },
+        { "blk\\.\\d+\\.ffn", "blk.12.ffn_up.weight", 1 },
+        { "blk\\.\\D+\\.ffn", "blk.12.ffn_up.weight", 0 },
+        { "attn_[qk]\\.weight", "blk.1.attn_k.weight", 1 },
+        { "attn_[^qk]\\.weight", "blk.1.attn_k.weight", 0 },
+        { "attn_[^qk]\\.weight", "blk.1.attn_v.weight", 1 },
+        { "blk[\\.]1[\\d]", "blk.17.x", 1 },
+        { "a[\\]x]b", "a]b", 1 },
+        { "a[x^]b", "a^b", 1 },
+        { "a[\\^]b", "a^b", 1 },
+        { "a[\\^]b", "axb", 0 },
+        { "a[x\\-z]b", "ayb", 0 },
+        { "a[x\\-z]b", "a-b", 1 },
+        { "a{2}", "xaax", 1 },
+        { "\\w+_exps$", "ffn_down_exps", 1 },
+        { "attn_(v", "", -1 },
+        { "attn_[v", "", -1 },
+        { "", "", -1 },
+    };
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct gg_pattern p;
+        enum gguf_status st =
+            gg_pattern_init(&p, gg_strz(cases[i].pattern), NULL);
+        if (cases[i].want < 0) {
+            ok(st == GGUF_E_FORMAT, "'%s' is no pattern", cases[i].pattern);
+            continue;
+        }
+        ok(st == GGUF_OK && gg_pattern_match(&p, cases[i].name) ==
+                                (cases[i].want != 0),
+           "'%s' %s '%s'", cases[i].pattern,
+           cases[i].want ? "matches" : "does not match", cases[i].name);
+        if (st == GGUF_OK)
+            gg_pattern_fini(&p);
+    }
+}
+
+static void check_conditions(void)
+{
+    static const struct {
+        const char *text;
+        int want; /* 1, 0, or -1: malformed */
+    } cases[] = {
+        { "1", 1 },
+        { "0", 0 },
+        { "1 + 2 * 3 == 7", 1 },
+        { "(1 + 2) * 3 == 9", 1 },
+        { "10 - 3 - 2 == 5", 1 },
+        { "7 / 2 == 3 and 7 % 2 == 1", 1 },
+        { "-3 < 2", 1 },
+        { "7 / 0 == 0 and 7 % 0 == 0", 1 },
+        { "1 or 0 and 0", 1 },
+        { "not 1 or 1", 1 },
+        { "not (1 or 1)", 0 },
+        { "not 1 == 2", 1 },
+        { "i == 5 and n == 32 and layers == 32", 1 },
+        { "i < n/8", 0 == 1 || 5 < 4 },
+        { "i>=n/8", 1 },
+        { "arch == llama", 1 },
+        { "arch != llama", 0 },
+        { "arch in (falcon, llama)", 1 },
+        { "arch in (falcon, qwen2)", 0 },
+        { "two == 2 and three == 3", 1 },
+        { "-two*two == -4", 1 },
+        { "", -1 },
+        { "1 +", -1 },
+        { "(1", -1 },
+        { "1 2", -1 },
+        { "x", -1 },
+        { "arch", -1 },
+        { "arch == ", -1 },
+        { "llama", -1 },
+        { "9999999999999999", -1 },
+        { "1x", -1 },
+        { "((((((((((((((((((((((((((((((((((((((((((1))))))))))))))))))))))))))"
+          "))))))))))))))))", -1 },
+    };
+    struct gg_facts facts = { .arch = GG_STR("llama") };
+    facts.var[GG_VAR_I] = 5;
+    facts.var[GG_VAR_N] = facts.var[GG_VAR_LAYERS] = 32;
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        char text[512];
+        struct gguf_recipe *r;
+        struct gguf_error err;
+        snprintf(text, sizeof text,
+                 "base Q4_K\nlet two = 2\nlet three = two + 1\n"
+                 "attn_v = Q6_K if %s\n",
+                 cases[i].text);
+        enum gguf_status st =
+            gguf_recipe_parse(&r, gg_strz(text), NULL, &err);
+        if (cases[i].want < 0)
+            ok(st != GGUF_OK && !r && strstr(err.message, "line 4") &&
+                   err.offset >= 33 && err.offset <= strlen(text),
+               "'%s': %s", cases[i].text, err.message);
+        else
+            ok(st == GGUF_OK &&
+                   (gg_recipe_find(r, GG_CLASS_ATTN_V, "x", &facts) != NULL) ==
+                       (cases[i].want != 0),
+               "'%s' is %d", cases[i].text, cases[i].want);
+        gguf_recipe_destroy(r);
+    }
+}
+
+static void check_texts(void)
+{
+    static const struct {
+        const char *text, *want; /* part of the message; NULL: fine */
+    } cases[] = {
+        { "base Q4_K", NULL },
+        { "base q4_k\r\n# comment\n\n\"a#b\" = F16 # more\n* = base", NULL },
+        { "base keep\n", NULL },
+        { "", "no line 'base" },
+        { "base Q9_9", "line 1: 'Q9_9' is no type" },
+        { "base I32", "'I32' is no type" },
+        { "base Q4_K\nattn_x = Q6_K", "line 2: this is no line" },
+        { "base Q4_K\nattn_v Q6_K", "line 2: '=' is expected" },
+        { "base Q4_K\nattn_v = Q6_K when 1", "line 2: 'if'" },
+        { "base Q4_K\n\"a[\" = Q6_K", "'[' has no end" },
+        { "base Q4_K\n\"a = Q6_K", "closing" },
+        { "base Q4_K\nlet i = 1", "a new name" },
+        { "base Q4_K\nlet x = 1\nlet x = 2", "given already" },
+        { "base Q4_K\nlet 9x = 1", "a name is" },
+        { "base Q4_K\nftype x", "a number" },
+        { "base Q4_K\nneeds_imatrix base", "is no type" },
+    };
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct gguf_recipe *r;
+        struct gguf_error err;
+        enum gguf_status st =
+            gguf_recipe_parse(&r, gg_strz(cases[i].text), NULL, &err);
+        if (!cases[i].want)
+            ok(st == GGUF_OK, "recipe %zu is one", i);
+        else
+            ok(st == GGUF_E_FORMAT && strstr(err.message, cases[i].want),
+               "recipe %zu: %s", i, err.message);
+        gguf_recipe_destroy(r);
+    }
+    /* names that double in each line: growth is bounded */
+    char text[4096] = "base Q4_K\nlet a0 = i + i\n";
+    for (int i = 1; i < 40; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text),
+                 "let a%d = a%d + a%d\n", i, i - 1, i - 1);
+    struct gguf_recipe *r;
+    ok(gguf_recipe_parse(&r, gg_strz(text), NULL, NULL) == GGUF_E_LIMIT,
+       "conditions cannot grow without end");
+}
+
+static void check_presets(void)
+{
+    struct gguf_recipe *r;
+    int bad = 0;
+    size_t n = 0;
+    for (; gguf_recipe_preset_name(n); n++) {
+        struct gguf_error err;
+        const char *name = gguf_recipe_preset_name(n);
+        if (gguf_recipe_preset(&r, name, NULL, &err) != GGUF_OK) {
+            printf("# %s: %s\n", name, err.message);
+            bad++;
+            continue;
+        }
+        bad += strcmp(gguf_recipe_name(r), name) != 0 ||
+               strcmp(gguf_recipe_about(r), gguf_recipe_preset_about(n)) ||
+               !*gguf_recipe_about(r);
+        gguf_recipe_destroy(r);
+    }
+    ok(n == 36 && !bad, "%zu presets are recipes", n);
+    static const char *const same[][2] = {
+        { "q4_k", "Q4_K_M" }, { "15", "Q4_K_M" }, { "iq4_nl", "IQ4_NL" },
+        { "32", "BF16" },     { "copy", "COPY" },
+    };
+    for (size_t i = 0; i < GG_LEN(same); i++) {
+        ok(gguf_recipe_preset(&r, same[i][0], NULL, NULL) == GGUF_OK &&
+               !strcmp(gguf_recipe_name(r), same[i][1]),
+           "'%s' is %s", same[i][0], same[i][1]);
+        gguf_recipe_destroy(r);
+    }
+    ok(gguf_recipe_preset(&r, "Q4", NULL, NULL) == GGUF_E_NOTFOUND,
+       "'Q4' is none");
+}
+
+/* -------------------------------------------------- golden/recipes ------ */
+
+enum { MAX_TENSORS = 2000 };
+static struct shape {
+    char name[32], arch[32];
+    int64_t layers, heads, kv, experts;
+    bool tied;
+    unsigned n;
+    struct {
+        char name[64];
+        int64_t ne[4];
+        uint32_t type;
+    } t[MAX_TENSORS];
+} shapes[32];
+static unsigned n_shapes;
+
+static struct shape *find_shape(const char *name)
+{
+    for (unsigned i = 0; i < n_shapes; i++)
+        if (!strcmp(shapes[i].name, name))
+            return &shapes[i];
+    struct shape *s = &shapes[n_shapes++];
+    snprintf(s->name, sizeof s->name, "%s", name);
+    s->tied = true;
+    return s;
+}
+
+static void read_shapes(FILE *f)
+{
+    char name[64], key[64], value[512], line[1024];
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%63s %63s %511s", name, key, value) != 3 ||
+            !strcmp(name, "shape"))
+            continue;
+        struct shape *s = find_shape(name);
+        if (!strcmp(key, "arch"))
+            snprintf(s->arch, sizeof s->arch, "%.31s", value);
+        if (!strcmp(key, "layers"))
+            s->layers = atoi(value);
+        if (!strcmp(key, "heads"))
+            s->heads = atoi(value);
+        if (!strcmp(key, "kv"))
+            s->kv = atoi(value);
+        if (!strcmp(key, "experts"))
+            s->experts = atoi(value);
+    }
+}
+
+static void read_tensors(FILE *f)
+{
+    char name[64], tensor[64], type[32], line[1024];
+    long long d[4];
+    while (fgets(line, sizeof line, f)) {
+        if (sscanf(line, "%63s %*d %63s %lldx%lldx%lldx%lld %31s", name,
+                   tensor, d, d + 1, d + 2, d + 3, type) != 7)
+            continue;
+        struct shape *s = find_shape(name);
+        if (s->n == MAX_TENSORS)
+            continue;
+        for (int k = 0; k < 4; k++)
+            s->t[s->n].ne[k] = d[k];
+        snprintf(s->t[s->n].name, sizeof s->t->name, "%s", tensor);
+        s->t[s->n++].type = gguf_dtype_from_name(type)->id;
+        if (!strcmp(tensor, "output.weight"))
+            s->tied = false;
+    }
+}
+
+/* Compare the choices for shape s with "type*count,type..." Where the
+ * reference gave up, only that every type fits its rows. */
+static bool same_types(struct shape *s, const struct gguf_recipe *r,
+                       bool imatrix, const char *want, bool *needs)
+{
+    struct gg_chooser c = { .recipe = r, .tied = s->tied,
+                            .output_type = GGUF_DTYPE_NONE,
+                            .embedding_type = GGUF_DTYPE_NONE };
+    c.facts.arch = gg_strz(s->arch);
+    c.facts.var[GG_VAR_LAYERS] = c.facts.var[GG_VAR_N] = s->layers;
+    c.facts.var[GG_VAR_HEADS] = s->heads;
+    c.facts.var[GG_VAR_KV_HEADS] = s->kv;
+    c.facts.var[GG_VAR_EXPERTS] = s->experts;
+    c.facts.var[GG_VAR_IMATRIX] = imatrix;
+    *needs = false;
+    int left = 0;
+    char name[32] = "";
+    for (unsigned i = 0; i < s->n; i++) {
+        struct gg_choice choice;
+        gg_choose(&c, s->t[i].name, s->t[i].ne, s->t[i].type, &choice);
+        const struct gguf_dtype_info *t = gguf_dtype_find(choice.type);
+        if (s->t[i].ne[0] % t->block_len)
+            return false;
+        *needs |= !imatrix && choice.type != s->t[i].type &&
+                  gg_choose_needs_imatrix(r, choice.cls, choice.type);
+        if (!want)
+            continue;
+        if (!left) {
+            size_t n = strcspn(want, "*,");
+            snprintf(name, sizeof name, "%.*s", (int)n, want);
+            want += n;
+            left = *want == '*' ? (int)strtol(want + 1, (char **)&want, 10)
+                                : 1;
+            want += *want == ',';
+        }
+        left--;
+        if (strcasecmp(name, t->name)) {
+            printf("# %s %s: %s, not %s (%s)\n", s->name, s->t[i].name,
+                   t->name, name, choice.text);
+            return false;
+        }
+    }
+    return !want || (!left && !*want);
+}
+
+static void check_golden(void)
+{
+    static char line[65536];
+    FILE *f;
+    const char *path = shared_path("golden/recipes/shapes.tsv");
+    if (!path) {
+        skip("golden/recipes is not here");
+        return;
+    }
+    f = fopen(path, "r");
+    read_shapes(f);
+    fclose(f);
+    f = fopen(shared_path("golden/recipes/tensors.tsv"), "r");
+    read_tensors(f);
+    fclose(f);
+    f = fopen(shared_path("golden/recipes/recipes.tsv"), "r");
+    unsigned n = 0, bad = 0, n_given_up = 0;
+    while (f && fgets(line, sizeof line, f)) {
+        char *save, *shape = strtok_r(line, "\t", &save);
+        char *ftype = strtok_r(NULL, "\t", &save);
+        char *imatrix = strtok_r(NULL, "\t", &save);
+        char *status = strtok_r(NULL, "\t", &save);
+        char *types = strtok_r(NULL, "\t", &save);
+        char *message = strtok_r(NULL, "\n", &save);
+        struct gguf_recipe *r;
+        bool needs, given_up = *status == '1';
+        if (!strcmp(shape, "shape"))
+            continue;
+        n++;
+        n_given_up += given_up;
+        if (gguf_recipe_preset(&r, ftype, NULL, NULL) != GGUF_OK ||
+            !same_types(find_shape(shape), r, !strcmp(imatrix, "yes"),
+                        given_up ? NULL : types, &needs) ||
+            (!given_up && strncmp(message, "fallbacks", 9) &&
+             needs != !strcmp(message, "needs_imatrix"))) {
+            printf("# %s %s imatrix %s: wrong (%s)\n", shape, ftype, imatrix,
+                   message);
+            bad++;
+        }
+        gguf_recipe_destroy(r);
+    }
+    if (f)
+        fclose(f);
+    ok(n > 1400 && !bad, "%u lists of types are the reference's (%u where it "
+       "gave up)", n, n_given_up);
+}
+
+int main(void)
+{
+    check_patterns();
+    check_conditions();
+    check_texts();
+    check_presets();
+    check_golden();
+    return done_testing();
+}
