@@ -44,7 +44,7 @@ static inline enum gguf_status gg_cursor_u32(struct gg_cursor *c, uint32_t *out,
                                              const char *what,
                                              struct gguf_error *err)
 {
-    const uint8_t *p;
+    const uint8_t *p = NULL;
     GG_TRY(gg_cursor_take(c, 4, &p, what, err));
     *out = c->swap ? gg_swap32(gg_load32le(p)) : gg_load32le(p);
     return GGUF_OK;
@@ -54,7 +54,7 @@ static inline enum gguf_status gg_cursor_u64(struct gg_cursor *c, uint64_t *out,
                                              const char *what,
                                              struct gguf_error *err)
 {
-    const uint8_t *p;
+    const uint8_t *p = NULL;
     GG_TRY(gg_cursor_take(c, 8, &p, what, err));
     *out = c->swap ? gg_swap64(gg_load64le(p)) : gg_load64le(p);
     return GGUF_OK;

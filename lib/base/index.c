@@ -55,6 +55,13 @@ void gg_index_fini(struct gg_index *ix)
     ix->n_slots = ix->n_used = 0;
 }
 
+void gg_index_clear(struct gg_index *ix)
+{
+    for (uint32_t i = 0; i < ix->n_slots; i++)
+        ix->slots[2 * i + 1] = GG_INDEX_NONE;
+    ix->n_used = 0;
+}
+
 /* The slot that holds name, or the free one where it belongs. The table is
  * never more than half full, so the walk ends. */
 static uint32_t probe(const struct gg_index *ix, struct gguf_str name,

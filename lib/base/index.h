@@ -32,6 +32,9 @@ enum gguf_status gg_index_init(struct gg_index *ix,
                                const void *user, struct gguf_error *err);
 void gg_index_fini(struct gg_index *ix);
 
+/* Take every name out. As many as there were then fit without allocation. */
+void gg_index_clear(struct gg_index *ix);
+
 /* Add id. If its name is there already, *other is the id that has it and
  * nothing is added; else *other is GG_INDEX_NONE. GGUF_E_NOMEM. */
 enum gguf_status gg_index_add(struct gg_index *ix, uint32_t id,

@@ -1,0 +1,169 @@
+/* mapfile.c - a regular file, mapped for reading */
+#include "config.h"
+#include "base/mapfile.h"
+#include "base/ckd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static enum gguf_status fail_kind(mode_t mode, struct gguf_error *err)
+{
+    if (S_ISDIR(mode))
+        return gg_fail_errno(err, EISDIR, "cannot be read as a file");
+    const char *kind = S_ISFIFO(mode)   ? "a pipe"
+                       : S_ISCHR(mode)  ? "a character device"
+                       : S_ISBLK(mode)  ? "a block device"
+                       : S_ISSOCK(mode) ? "a socket"
+                                        : "something else";
+    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                   "is no regular file but %s: it cannot be mapped", kind);
+}
+
+/* The part [off, off + size) of total bytes; size 0: the rest. */
+static enum gguf_status choose_range(uint64_t total, uint64_t off,
+                                     uint64_t *size, struct gguf_error *err)
+{
+    if (off > total)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "offset %" PRIu64 " lies behind the end of the file "
+                       "of %" PRIu64 " bytes", off, total);
+    if (*size > total - off)
+        return gg_fail(err, GGUF_E_TRUNCATED, GGUF_NO_OFFSET,
+                       "%" PRIu64 " bytes from offset %" PRIu64
+                       " reach past the end of the file of %" PRIu64 " bytes",
+                       *size, off, total);
+    if (*size == 0)
+        *size = total - off;
+    return GGUF_OK;
+}
+
+/* Takes fd, also on failure. */
+static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
+                               uint64_t size, struct gguf_error *err)
+{
+    enum gguf_status st;
+    struct stat s;
+    *m = (struct gg_mapfile){ .fd = fd };
+    if (fstat(fd, &s) != 0) {
+        st = gg_fail_errno(err, errno, "fstat");
+        goto fail;
+    }
+    if (!S_ISREG(s.st_mode)) {
+        st = fail_kind(s.st_mode, err);
+        goto fail;
+    }
+    st = choose_range((uint64_t)s.st_size, off, &size, err);
+    if (st != GGUF_OK)
+        goto fail;
+    m->dev = s.st_dev;
+    m->ino = s.st_ino;
+    m->off = off;
+    m->size = size;
+    m->data = (const uint8_t *)"";
+    if (size == 0)
+        return GGUF_OK;
+
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    uint64_t skip = off % page;
+    if (size > PTRDIFF_MAX - skip) {
+        st = gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                     "%" PRIu64 " bytes do not fit the address space", size);
+        goto fail;
+    }
+    m->map_size = (size_t)(size + skip);
+    void *p = mmap(NULL, m->map_size, PROT_READ, MAP_SHARED, fd,
+                   (off_t)(off - skip));
+    if (p == MAP_FAILED) {
+        st = gg_fail_errno(err, errno, "mmap of %" PRIu64 " bytes", size);
+        goto fail;
+    }
+    m->map = p;
+    m->data = (const uint8_t *)p + skip;
+    return GGUF_OK;
+fail:
+    gg_mapfile_close(m);
+    return st;
+}
+
+enum gguf_status gg_mapfile_open(struct gg_mapfile *m, const char *path,
+                                 uint64_t off, uint64_t size,
+                                 struct gguf_error *err)
+{
+    *m = (struct gg_mapfile){ .fd = -1 };
+    /* O_NONBLOCK: a pipe without a writer must not make us wait. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0)
+        return gg_fail_errno(err, errno, "cannot be opened");
+    return map_fd(m, fd, off, size, err);
+}
+
+enum gguf_status gg_mapfile_open_fd(struct gg_mapfile *m, int fd, uint64_t off,
+                                    uint64_t size, struct gguf_error *err)
+{
+    *m = (struct gg_mapfile){ .fd = -1 };
+    int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (own < 0)
+        return gg_fail_errno(err, errno, "descriptor %d", fd);
+    return map_fd(m, own, off, size, err);
+}
+
+enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
+                                   uint64_t data_size, uint64_t off,
+                                   uint64_t size, struct gguf_error *err)
+{
+    *m = (struct gg_mapfile){ .fd = -1 };
+    GG_TRY(choose_range(data_size, off, &size, err));
+    m->data = data ? (const uint8_t *)data + off : (const uint8_t *)"";
+    m->size = size;
+    m->off = off;
+    return GGUF_OK;
+}
+
+void gg_mapfile_close(struct gg_mapfile *m)
+{
+    if (!m->data && !m->map && m->fd == 0)
+        return; /* never opened */
+    if (m->map)
+        munmap(m->map, m->map_size);
+    if (m->fd >= 0)
+        close(m->fd);
+    *m = (struct gg_mapfile){ .fd = -1 };
+}
+
+void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
+                       enum gg_advice advice)
+{
+#if HAVE_MADVISE
+    static const int how[] = { MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED };
+    if (!m->map || off > m->size)
+        return;
+    size = GG_MIN(size, m->size - off);
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t from = (uintptr_t)m->data + (uintptr_t)off;
+    uintptr_t to = from + (uintptr_t)size;
+    if (advice == GG_ADVISE_DONTNEED) {
+        from = (from + page - 1) / page * page;
+        to = to / page * page;
+    } else {
+        from = from / page * page;
+    }
+    if (from < to) {
+        int saved = errno;
+        (void)madvise((void *)from, to - from, how[advice]);
+        errno = saved;
+    }
+#else
+    (void)m, (void)off, (void)size, (void)advice;
+#endif
+}
+
+bool gg_mapfile_is(const struct gg_mapfile *m, const char *path)
+{
+    struct stat s;
+    return m->fd >= 0 && stat(path, &s) == 0 && s.st_dev == m->dev &&
+           s.st_ino == m->ino;
+}

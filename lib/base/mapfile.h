@@ -1,0 +1,54 @@
+/* mapfile.h - a regular file, mapped for reading
+ *
+ * Bytes off .. off+size of a file appear at data. The descriptor stays open,
+ * for copies by the file system (outfile.h) and to tell files apart.
+ */
+#ifndef GG_BASE_MAPFILE_H
+#define GG_BASE_MAPFILE_H
+
+#include "base/error.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct gg_mapfile {
+    const uint8_t *data; /* never NULL when open */
+    uint64_t size;       /* bytes at data */
+    int fd;              /* own duplicate; -1: memory, not a file */
+    uint64_t off;        /* of data in the file */
+    void *map;           /* as from mmap; NULL if there is nothing to unmap */
+    size_t map_size;
+    dev_t dev;
+    ino_t ino;
+};
+
+/* Map the file at path; size 0 means up to its end. GGUF_E_IO (open, mmap; a
+ * directory), GGUF_E_INVALID (no regular file, off behind the end),
+ * GGUF_E_TRUNCATED (size reaches past the end), GGUF_E_LIMIT (more than the
+ * address space). */
+enum gguf_status gg_mapfile_open(struct gg_mapfile *m, const char *path,
+                                 uint64_t off, uint64_t size,
+                                 struct gguf_error *err);
+
+/* The same from a descriptor, which stays the caller's. */
+enum gguf_status gg_mapfile_open_fd(struct gg_mapfile *m, int fd, uint64_t off,
+                                    uint64_t size, struct gguf_error *err);
+
+/* The same over memory, which is kept. */
+enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
+                                   uint64_t data_size, uint64_t off,
+                                   uint64_t size, struct gguf_error *err);
+
+/* Fine on a zeroed struct, and twice. */
+void gg_mapfile_close(struct gg_mapfile *m);
+
+/* How bytes off .. off+size will be used; a hint. dontneed touches only pages
+ * that lie wholly inside. */
+enum gg_advice { GG_ADVISE_SEQUENTIAL, GG_ADVISE_WILLNEED, GG_ADVISE_DONTNEED };
+void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
+                       enum gg_advice advice);
+
+/* Is m a file, and the one that path leads to? */
+bool gg_mapfile_is(const struct gg_mapfile *m, const char *path);
+
+#endif

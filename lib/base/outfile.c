@@ -1,0 +1,394 @@
+/* outfile.c - a file that appears complete or not at all */
+#include "config.h"
+#include "base/outfile.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+enum { BUF_SIZE = 1 << 18 };
+
+/* Linux caps one transfer a little below 2 GiB; this also keeps a copy
+ * interruptible. */
+#define MAX_TRANSFER (UINT64_C(1) << 30)
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+/* The folder of path, or NULL for lack of memory. */
+static char *folder_of(const struct gguf_allocator *a, const char *path)
+{
+    size_t n = (size_t)(base_of(path) - path);
+    char *dir = gg_alloc(a, n + 2);
+    if (!dir)
+        return NULL;
+    memcpy(dir, path, n);
+    if (n == 0)
+        dir[n++] = '.';
+    dir[n] = '\0';
+    return dir;
+}
+
+static char *copy_of(const struct gguf_allocator *a, const char *s)
+{
+    size_t n = strlen(s) + 1;
+    char *c = gg_alloc(a, n);
+    return c ? memcpy(c, s, n) : NULL;
+}
+
+/* A name beside the target that nobody has: ".NAME.PID-N.tmp". */
+static char *temp_name(const struct gg_outfile *o, unsigned n)
+{
+    const char *base = base_of(o->path);
+    size_t dir = (size_t)(base - o->path), size = strlen(o->path) + 48;
+    char *t = gg_alloc(o->allocator, size);
+    if (t)
+        snprintf(t, size, "%.*s.%.200s.%ld-%u.tmp", (int)dir, o->path, base,
+                 (long)getpid(), n);
+    return t;
+}
+
+/* A file without a name that can be given one later. */
+static int open_nameless(const char *dir)
+{
+#if defined(O_TMPFILE)
+    int fd = open(dir, O_RDWR | O_TMPFILE | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return -1;
+    char proc[64];
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", fd);
+    struct stat s;
+    if (lstat(proc, &s) == 0) /* the way to name it is there */
+        return fd;
+    close(fd);
+#else
+    (void)dir;
+#endif
+    return -1;
+}
+
+static enum gguf_status open_named(struct gg_outfile *o,
+                                   struct gguf_error *err)
+{
+    for (unsigned n = 0; n < 1000; n++) {
+        char *t = temp_name(o, n);
+        if (!t)
+            return gg_fail_nomem(err, strlen(o->path) + 48);
+        int fd = open(t, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+        if (fd >= 0) {
+            o->fd = fd;
+            o->temp = t;
+            return GGUF_OK;
+        }
+        int e = errno;
+        gg_free(o->allocator, t);
+        if (e != EEXIST)
+            return gg_fail_errno(err, e, "cannot create a file beside it");
+    }
+    return gg_fail_errno(err, EEXIST, "no name for a temporary beside it");
+}
+
+enum gguf_status gg_outfile_open(struct gg_outfile *o,
+                                 const struct gguf_allocator *a,
+                                 const char *path, bool force,
+                                 struct gguf_error *err)
+{
+    *o = (struct gg_outfile){ .allocator = a, .fd = -1, .force = force };
+    struct stat s;
+    bool exists = stat(path, &s) == 0;
+    if (exists && !S_ISREG(s.st_mode))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "is no regular file: it cannot be an output");
+    if (exists && !force)
+        return gg_fail_errno(err, EEXIST, "not written");
+    if (!*base_of(path))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "the output has no name");
+    char *dir = folder_of(a, path);
+    o->path = copy_of(a, path);
+    o->buf = gg_alloc(a, BUF_SIZE);
+    enum gguf_status st = GGUF_OK;
+    if (!dir || !o->path || !o->buf) {
+        st = gg_fail_nomem(err, BUF_SIZE);
+        goto out;
+    }
+    o->fd = open_nameless(dir);
+    if (o->fd < 0)
+        st = open_named(o, err);
+    if (st == GGUF_OK && exists && fchmod(o->fd, s.st_mode & 0777) != 0)
+        st = gg_fail_errno(err, errno, "cannot set the mode of the output");
+out:
+    gg_free(a, dir);
+    if (st != GGUF_OK)
+        gg_outfile_abort(o);
+    return st;
+}
+
+static enum gguf_status write_all(const struct gg_outfile *o, uint64_t off,
+                                  const void *data, uint64_t size,
+                                  struct gguf_error *err)
+{
+    const char *p = data;
+    while (size) {
+        ssize_t n = pwrite(o->fd, p, (size_t)GG_MIN(size, MAX_TRANSFER),
+                           (off_t)off);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return gg_fail_errno(err, errno,
+                                 "writing %" PRIu64 " bytes at byte %" PRIu64,
+                                 size, off);
+        p += n;
+        off += (uint64_t)n;
+        size -= (uint64_t)n;
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status flush(struct gg_outfile *o, struct gguf_error *err)
+{
+    size_t n = o->n_buf;
+    o->n_buf = 0;
+    return write_all(o, o->pos - n, o->buf, n, err);
+}
+
+enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
+                                    bool allocate, struct gguf_error *err)
+{
+    struct statvfs v;
+    if (fstatvfs(o->fd, &v) == 0 && v.f_frsize > 0 && v.f_blocks > 0 &&
+        size / v.f_frsize >= v.f_bavail)
+        return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
+                       "needs %" PRIu64 " bytes, the file system has %" PRIu64
+                       " free", size,
+                       (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
+#if HAVE_FALLOCATE
+    /* Not posix_fallocate: where the file system cannot, that writes every
+     * block. */
+    if (allocate && size > 0 && fallocate(o->fd, 0, 0, (off_t)size) != 0 &&
+        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+        return gg_fail_errno(err, errno, "no room for %" PRIu64 " bytes",
+                             size);
+#else
+    (void)allocate;
+#endif
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,
+                                  uint64_t size, struct gguf_error *err)
+{
+    if (size > BUF_SIZE - o->n_buf)
+        GG_TRY(flush(o, err));
+    if (size >= BUF_SIZE) {
+        GG_TRY(write_all(o, o->pos, data, size, err));
+    } else if (size) {
+        memcpy(o->buf + o->n_buf, data, (size_t)size);
+        o->n_buf += (size_t)size;
+    }
+    o->pos += size;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_zeros(struct gg_outfile *o, uint64_t size,
+                                  struct gguf_error *err)
+{
+    static const uint8_t zeros[4096];
+    while (size) {
+        uint64_t n = GG_MIN(size, (uint64_t)sizeof zeros);
+        GG_TRY(gg_outfile_write(o, zeros, n, err));
+        size -= n;
+    }
+    return GGUF_OK;
+}
+
+/* Up to size bytes by the file system. *done may be less; no_cfr is set when
+ * it does not work here at all. */
+static enum gguf_status copy_inside(struct gg_outfile *o, int in_fd,
+                                    uint64_t in_off, uint64_t size,
+                                    uint64_t *done, struct gguf_error *err)
+{
+    *done = 0;
+#if HAVE_COPY_FILE_RANGE
+    while (*done < size && !o->no_cfr) {
+        off_t from = (off_t)(in_off + *done), to = (off_t)(o->pos + *done);
+        ssize_t n = copy_file_range(
+            in_fd, &from, o->fd, &to,
+            (size_t)GG_MIN(size - *done, MAX_TRANSFER), 0);
+        if (n > 0)
+            *done += (uint64_t)n;
+        else if (n < 0 && errno == EINTR)
+            continue;
+        else if (n < 0 && (errno == ENOSPC || errno == EDQUOT ||
+                           errno == EIO))
+            return gg_fail_errno(err, errno, "copying to byte %" PRIu64,
+                                 o->pos + *done);
+        else
+            o->no_cfr = true; /* other file system, old kernel, end of file */
+    }
+#else
+    (void)in_fd, (void)in_off, (void)size, (void)err;
+    o->no_cfr = true;
+#endif
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
+                                 uint64_t in_off, uint64_t size,
+                                 struct gguf_error *err)
+{
+    GG_TRY(flush(o, err));
+    uint64_t done;
+    GG_TRY(copy_inside(o, in_fd, in_off, size, &done, err));
+    o->pos += done;
+    while (done < size) {
+        ssize_t n = pread(in_fd, o->buf,
+                          (size_t)GG_MIN(size - done, (uint64_t)BUF_SIZE),
+                          (off_t)(in_off + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return gg_fail_errno(err, errno,
+                                 "reading the input at byte %" PRIu64,
+                                 in_off + done);
+        if (n == 0)
+            return gg_fail(err, GGUF_E_TRUNCATED, in_off + done,
+                           "the input ends at byte %" PRIu64 ", %" PRIu64
+                           " bytes early", in_off + done, size - done);
+        GG_TRY(write_all(o, o->pos, o->buf, (uint64_t)n, err));
+        o->pos += (uint64_t)n;
+        done += (uint64_t)n;
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_write_at(struct gg_outfile *o, uint64_t off,
+                                     const void *data, uint64_t size,
+                                     struct gguf_error *err)
+{
+    return write_all(o, off, data, size, err);
+}
+
+enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
+                                 struct gguf_error *err)
+{
+    GG_TRY(flush(o, err));
+    o->pos += size;
+    return GGUF_OK;
+}
+
+static enum gguf_status sync_folder(const struct gg_outfile *o,
+                                    struct gguf_error *err)
+{
+    char *dir = folder_of(o->allocator, o->path);
+    if (!dir)
+        return gg_fail_nomem(err, strlen(o->path));
+    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    gg_free(o->allocator, dir);
+    if (fd < 0)
+        return GGUF_OK; /* may be written but not read: nothing to sync with */
+    int bad = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
+    int e = errno;
+    close(fd);
+    return bad ? gg_fail_errno(err, e, "fsync of the folder") : GGUF_OK;
+}
+
+/* Give the nameless file the name to. */
+static int link_nameless(const struct gg_outfile *o, const char *to)
+{
+    char proc[64];
+    snprintf(proc, sizeof proc, "/proc/self/fd/%d", o->fd);
+    return linkat(AT_FDCWD, proc, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
+}
+
+/* With force a nameless file first takes a temporary's name: linking never
+ * replaces, renaming does. */
+static enum gguf_status give_temp_name(struct gg_outfile *o,
+                                       struct gguf_error *err)
+{
+    for (unsigned n = 0; n < 1000; n++) {
+        char *t = temp_name(o, n);
+        if (!t)
+            return gg_fail_nomem(err, strlen(o->path) + 48);
+        if (link_nameless(o, t) == 0) {
+            o->temp = t;
+            return GGUF_OK;
+        }
+        int e = errno;
+        gg_free(o->allocator, t);
+        if (e != EEXIST)
+            return gg_fail_errno(err, e, "cannot name the output");
+    }
+    return gg_fail_errno(err, EEXIST, "no name for a temporary beside it");
+}
+
+static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
+{
+    if (o->force) {
+        if (!o->temp)
+            GG_TRY(give_temp_name(o, err));
+        if (rename(o->temp, o->path) != 0)
+            return gg_fail_errno(err, errno, "cannot rename the output");
+        gg_free(o->allocator, o->temp);
+        o->temp = NULL;
+        return GGUF_OK;
+    }
+    if (!o->temp) {
+        if (link_nameless(o, o->path) != 0)
+            return gg_fail_errno(err, errno, "cannot name the output");
+        return GGUF_OK;
+    }
+#if HAVE_RENAMEAT2 && defined(RENAME_NOREPLACE)
+    if (renameat2(AT_FDCWD, o->temp, AT_FDCWD, o->path, RENAME_NOREPLACE) ==
+        0) {
+        gg_free(o->allocator, o->temp);
+        o->temp = NULL;
+        return GGUF_OK;
+    }
+    if (errno == EEXIST)
+        return gg_fail_errno(err, errno, "cannot name the output");
+#endif
+    /* A second name, made only if it is free; the first one goes away. */
+    if (link(o->temp, o->path) != 0)
+        return gg_fail_errno(err, errno, "cannot name the output");
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_commit(struct gg_outfile *o,
+                                   struct gguf_error *err)
+{
+    enum gguf_status st = flush(o, err);
+    if (st == GGUF_OK && ftruncate(o->fd, (off_t)o->pos) != 0)
+        st = gg_fail_errno(err, errno, "cannot set the size to %" PRIu64,
+                           o->pos);
+    if (st == GGUF_OK && !o->no_sync && fsync(o->fd) != 0)
+        st = gg_fail_errno(err, errno, "fsync");
+    if (st == GGUF_OK)
+        st = give_name(o, err);
+    if (st == GGUF_OK && !o->no_sync)
+        st = sync_folder(o, err);
+    gg_outfile_abort(o);
+    return st;
+}
+
+void gg_outfile_abort(struct gg_outfile *o)
+{
+    if (!o->path && !o->buf)
+        return; /* never opened, or closed */
+    if (o->fd >= 0)
+        close(o->fd);
+    if (o->temp)
+        unlink(o->temp);
+    gg_free(o->allocator, o->temp);
+    gg_free(o->allocator, o->path);
+    gg_free(o->allocator, o->buf);
+    *o = (struct gg_outfile){ .fd = -1 };
+}

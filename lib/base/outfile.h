@@ -1,0 +1,76 @@
+/* outfile.h - a file that appears complete or not at all
+ *
+ * Bytes go to a file without a name on the target's file system (O_TMPFILE),
+ * or, where that does not work, to a temporary beside the target. A commit
+ * syncs it and gives it the target's name; anything else leaves the target as
+ * it was and removes the temporary.
+ */
+#ifndef GG_BASE_OUTFILE_H
+#define GG_BASE_OUTFILE_H
+
+#include "base/error.h"
+#include "gguf/memory.h"
+
+#include <stdbool.h>
+
+struct gg_outfile {
+    const struct gguf_allocator *allocator;
+    int fd;        /* -1: not open */
+    char *path;    /* the target */
+    char *temp;    /* name of the temporary, or NULL if it has none */
+    bool force;    /* replace a target that exists */
+    bool no_sync;
+    uint64_t pos;  /* bytes written and buffered by gg_outfile_write */
+    uint8_t *buf;
+    size_t n_buf;  /* bytes in buf, not yet in the file */
+    bool no_cfr;   /* copy_file_range does not work between these two */
+};
+
+/* Begin the file that will be path. Without force an existing path is
+ * refused here (GGUF_E_EXIST), and once more at commit. What exists and is
+ * no regular file is refused: GGUF_E_INVALID. */
+enum gguf_status gg_outfile_open(struct gg_outfile *o,
+                                 const struct gguf_allocator *a,
+                                 const char *path, bool force,
+                                 struct gguf_error *err);
+
+/* Make sure that size bytes will fit: GGUF_E_NOSPACE with both numbers.
+ * allocate takes them from the file system; else the free room is looked at
+ * only. */
+enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
+                                    bool allocate, struct gguf_error *err);
+
+/* Append; small pieces are collected. */
+enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,
+                                  uint64_t size, struct gguf_error *err);
+/* Append size zero bytes. */
+enum gguf_status gg_outfile_zeros(struct gg_outfile *o, uint64_t size,
+                                  struct gguf_error *err);
+
+/* Append size bytes of the file in_fd from in_off on, by the file system's
+ * own copy where it has one. in_fd's own position does not move.
+ * GGUF_E_TRUNCATED if the file ends before. */
+enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
+                                 uint64_t in_off, uint64_t size,
+                                 struct gguf_error *err);
+
+/* size bytes at off, past what is appended or into space that
+ * gg_outfile_skip left. From any thread. */
+enum gguf_status gg_outfile_write_at(struct gg_outfile *o, uint64_t off,
+                                     const void *data, uint64_t size,
+                                     struct gguf_error *err);
+
+/* Go on appending size bytes further, leaving what is between (zeros, until
+ * gg_outfile_write_at) alone. */
+enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
+                                 struct gguf_error *err);
+
+/* Flush, cut or extend to pos, sync, name, sync the folder. The object is
+ * closed afterwards, whatever comes back. */
+enum gguf_status gg_outfile_commit(struct gg_outfile *o,
+                                   struct gguf_error *err);
+
+/* Away with it. Fine on a zeroed or closed one. */
+void gg_outfile_abort(struct gg_outfile *o);
+
+#endif
