@@ -146,9 +146,9 @@ GGUF_API enum gguf_status gguf_kv_elem(const struct gguf_kv *kv, uint64_t i,
                                        struct gguf_error *err);
 
 /* Elements first .. first+n-1 of an array, converted, into dst[n]. f32: from
- * f32 or f64 elements; the others from elements of any integer type (uint:
- * bool too) whose values are in range. GGUF_E_TYPE, GGUF_E_OVERFLOW,
- * GGUF_E_INVALID (range). Since: 0.1 */
+ * f32 or f64 elements; the others from elements of any integer type, or bool,
+ * whose values are in range. GGUF_E_TYPE, GGUF_E_OVERFLOW, GGUF_E_INVALID
+ * (first or n). Since: 0.1 */
 GGUF_API enum gguf_status gguf_kv_elems_f32(const struct gguf_kv *kv,
                                             uint64_t first, size_t n,
                                             float *dst,

@@ -1,0 +1,354 @@
+/* file.c - open a file, check it, hand out views of it */
+#include "config.h"
+#include "file/file.h"
+#include "file/header.h"
+#include "file/value.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <string.h>
+
+static struct gguf_str kv_name(const void *user, uint32_t id)
+{
+    const struct gguf_file *f = user;
+    return f->kv[id].key;
+}
+
+static struct gguf_str tensor_name(const void *user, uint32_t id)
+{
+    const struct gguf_file *f = user;
+    return f->tensor[id].name;
+}
+
+/* Room for one more of size bytes at *items. The count in the header is not
+ * trusted: the list grows with what has been read. */
+static enum gguf_status grow(const struct gguf_file *f, void **items,
+                             size_t *room, size_t n, size_t size,
+                             struct gguf_error *err)
+{
+    if (n < *room)
+        return GGUF_OK;
+    size_t want = *room ? *room * 2 : 64;
+    void *p = gg_realloc(f->allocator, *items, *room * size, want * size);
+    if (!p)
+        return gg_fail_nomem(err, want * size);
+    *items = p;
+    *room = want;
+    return GGUF_OK;
+}
+
+static enum gguf_status read_kvs(struct gguf_file *f, struct gg_cursor *c,
+                                 const struct gguf_limits *limits, uint64_t n,
+                                 struct gguf_error *err)
+{
+    GG_TRY(gg_index_init(&f->kv_index, f->allocator, 64, kv_name, f, err));
+    for (uint64_t i = 0; i < n; i++) {
+        void *items = f->kv;
+        enum gguf_status st = grow(f, &items, &f->kv_room, f->n_kv,
+                                   sizeof *f->kv, err);
+        f->kv = items;
+        GG_TRY(st);
+        struct gguf_kv *kv = &f->kv[f->n_kv];
+        GG_TRY(gg_kv_read(c, limits, kv, err));
+        uint32_t other;
+        GG_TRY(gg_index_add(&f->kv_index, (uint32_t)f->n_kv, &other, err));
+        struct gg_esc e;
+        if (other != GG_INDEX_NONE)
+            return gg_fail(err, GGUF_E_DUPLICATE, kv->key_off,
+                           "key '%s' at byte %" PRIu64
+                           " is there already at byte %" PRIu64,
+                           gg_esc(&e, kv->key), kv->key_off,
+                           f->kv[other].key_off);
+        f->n_kv++;
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
+                                     const struct gguf_limits *limits,
+                                     uint64_t n, struct gguf_error *err)
+{
+    GG_TRY(gg_index_init(&f->tensor_index, f->allocator, 64, tensor_name, f,
+                         err));
+    for (uint64_t i = 0; i < n; i++) {
+        void *items = f->tensor;
+        enum gguf_status st = grow(f, &items, &f->tensor_room, f->n_tensors,
+                                   sizeof *f->tensor, err);
+        f->tensor = items;
+        GG_TRY(st);
+        struct gguf_tensor_info *t = &f->tensor[f->n_tensors];
+        GG_TRY(gg_info_read(c, limits, t, err));
+        t->index = (uint32_t)i;
+        uint32_t other;
+        GG_TRY(gg_index_add(&f->tensor_index, t->index, &other, err));
+        struct gg_esc e;
+        if (other != GG_INDEX_NONE)
+            return gg_fail(err, GGUF_E_DUPLICATE, t->info_off,
+                           "tensor '%s' at byte %" PRIu64
+                           " is there already at byte %" PRIu64,
+                           gg_esc(&e, t->name), t->info_off,
+                           f->tensor[other].info_off);
+        f->n_tensors++;
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status place_data(struct gguf_file *f, struct gguf_error *err)
+{
+    if (gg_align_up(&f->data_off, f->header_end, f->align))
+        return gg_fail(err, GGUF_E_OVERFLOW, f->header_end,
+                       "the start of the tensor data overflows");
+    f->data_end = f->data_off;
+    if (f->n_tensors == 0)
+        return GGUF_OK;
+    if (f->data_off > f->map.size)
+        return gg_fail(err, GGUF_E_TRUNCATED, f->header_end,
+                       "tensor data would begin at byte %" PRIu64
+                       " (alignment %" PRIu32 "), the file ends at %" PRIu64,
+                       f->data_off, f->align, f->map.size);
+    f->places = gg_alloc_zero(f->allocator, f->n_tensors, sizeof *f->places);
+    if (!f->places)
+        return gg_fail_nomem(err, f->n_tensors * sizeof *f->places);
+    uint64_t end;
+    GG_TRY(gg_layout_check(f->tensor, f->n_tensors, f->places,
+                           f->map.size - f->data_off, f->align, &end, err));
+    f->data_end = f->data_off + end;
+    return GGUF_OK;
+}
+
+static enum gguf_status read_all(struct gguf_file *f,
+                                 const struct gguf_limits *limits,
+                                 struct gguf_error *err)
+{
+    struct gg_cursor c = { f->map.data, f->map.size, 0, false };
+    struct gg_head h;
+    GG_TRY(gg_head_read(&c, limits, &h, err));
+    f->version = h.version;
+    f->big_endian = c.swap;
+    GG_TRY(read_kvs(f, &c, limits, h.n_kv, err));
+    GG_TRY(gg_align_from_kv(gguf_file_kv_find(f, "general.alignment"),
+                            &f->align, err));
+    GG_TRY(read_tensors(f, &c, limits, h.n_tensors, err));
+    f->header_end = c.off;
+    return place_data(f, err);
+}
+
+/* Where the bytes of a file come from. */
+struct source {
+    const char *path; /* or NULL: */
+    const void *data; /* or NULL: */
+    size_t size;
+    int fd;
+};
+
+static enum gguf_status map_source(struct gguf_file *f,
+                                   const struct source *s,
+                                   const struct gguf_file_params *p,
+                                   struct gguf_error *err)
+{
+    if (s->path) {
+        size_t n = strlen(s->path) + 1;
+        f->path = gg_alloc(f->allocator, n);
+        if (!f->path)
+            return gg_fail_nomem(err, n);
+        memcpy(f->path, s->path, n);
+        return gg_mapfile_open(&f->map, s->path, p->offset, p->size, err);
+    }
+    if (s->data)
+        return gg_mapfile_memory(&f->map, s->data, s->size, p->offset,
+                                 p->size, err);
+    return gg_mapfile_open_fd(&f->map, s->fd, p->offset, p->size, err);
+}
+
+static enum gguf_status open_source(struct gguf_file **out,
+                                    const struct source *s,
+                                    const struct gguf_file_params *params,
+                                    struct gguf_error *err)
+{
+    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_limits limits;
+    *out = NULL;
+    if (params && params->struct_size > sizeof p)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "params of %zu bytes are newer than the library",
+                       params->struct_size);
+    if (params)
+        memcpy(&p, params, params->struct_size);
+    GG_TRY(gg_limits_resolve(&limits, p.limits, err));
+    struct gguf_file *f = gg_alloc_zero(p.allocator, 1, sizeof *f);
+    if (!f)
+        return gg_fail_nomem(err, sizeof *f);
+    f->allocator = p.allocator;
+    f->map.fd = -1;
+    enum gguf_status st = map_source(f, s, &p, err);
+    if (st == GGUF_OK)
+        st = read_all(f, &limits, err);
+    if (st != GGUF_OK) {
+        gguf_file_close(f);
+        return st;
+    }
+    *out = f;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_file_open(struct gguf_file **out, const char *path,
+                                const struct gguf_file_params *params,
+                                struct gguf_error *err)
+{
+    struct source s = { .path = path, .fd = -1 };
+    return open_source(out, &s, params, err);
+}
+
+enum gguf_status gguf_file_open_fd(struct gguf_file **out, int fd,
+                                   const struct gguf_file_params *params,
+                                   struct gguf_error *err)
+{
+    struct source s = { .fd = fd };
+    return open_source(out, &s, params, err);
+}
+
+enum gguf_status gguf_file_open_memory(struct gguf_file **out,
+                                       const void *data, size_t size,
+                                       const struct gguf_file_params *params,
+                                       struct gguf_error *err)
+{
+    struct source s = { .data = data ? data : "", .size = size, .fd = -1 };
+    return open_source(out, &s, params, err);
+}
+
+void gguf_file_close(struct gguf_file *f)
+{
+    if (!f)
+        return;
+    const struct gguf_allocator *a = f->allocator;
+    gg_index_fini(&f->tensor_index);
+    gg_index_fini(&f->kv_index);
+    gg_free(a, f->places);
+    gg_free(a, f->tensor);
+    gg_free(a, f->kv);
+    gg_free(a, f->path);
+    gg_mapfile_close(&f->map);
+    gg_free(a, f);
+}
+
+/* ------------------------------------------------------------ asking it --- */
+
+const char *gguf_file_path(const struct gguf_file *f)
+{
+    return f->path;
+}
+
+uint32_t gguf_file_version(const struct gguf_file *f)
+{
+    return f->version;
+}
+
+int gguf_file_is_big_endian(const struct gguf_file *f)
+{
+    return f->big_endian;
+}
+
+uint32_t gguf_file_alignment(const struct gguf_file *f)
+{
+    return f->align;
+}
+
+uint64_t gguf_file_size(const struct gguf_file *f)
+{
+    return f->map.size;
+}
+
+uint64_t gguf_file_header_end(const struct gguf_file *f)
+{
+    return f->header_end;
+}
+
+uint64_t gguf_file_data_off(const struct gguf_file *f)
+{
+    return f->data_off;
+}
+
+uint64_t gguf_file_data_end(const struct gguf_file *f)
+{
+    return f->data_end;
+}
+
+const void *gguf_file_bytes(const struct gguf_file *f)
+{
+    return f->map.data;
+}
+
+size_t gguf_file_n_kv(const struct gguf_file *f)
+{
+    return f->n_kv;
+}
+
+const struct gguf_kv *gguf_file_kv(const struct gguf_file *f, size_t i)
+{
+    return i < f->n_kv ? &f->kv[i] : NULL;
+}
+
+const struct gguf_kv *gguf_file_kv_find(const struct gguf_file *f,
+                                        const char *key)
+{
+    uint32_t id = gg_index_find(&f->kv_index, gg_strz(key));
+    return id == GG_INDEX_NONE ? NULL : &f->kv[id];
+}
+
+enum gguf_status gguf_file_kv_get(const struct gguf_file *f, const char *key,
+                                  const struct gguf_kv **out,
+                                  struct gguf_error *err)
+{
+    struct gg_esc e;
+    *out = gguf_file_kv_find(f, key);
+    if (*out)
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "no key '%s'",
+                   gg_esc(&e, gg_strz(key)));
+}
+
+size_t gguf_file_n_tensors(const struct gguf_file *f)
+{
+    return f->n_tensors;
+}
+
+const struct gguf_tensor_info *gguf_file_tensor(const struct gguf_file *f,
+                                                size_t i)
+{
+    return i < f->n_tensors ? &f->tensor[i] : NULL;
+}
+
+const struct gguf_tensor_info *
+gguf_file_tensor_find(const struct gguf_file *f, const char *name)
+{
+    uint32_t id = gg_index_find(&f->tensor_index, gg_strz(name));
+    return id == GG_INDEX_NONE ? NULL : &f->tensor[id];
+}
+
+const struct gguf_tensor_info *
+gguf_file_tensor_by_offset(const struct gguf_file *f, size_t i)
+{
+    return i < f->n_tensors ? &f->tensor[f->places[i].index] : NULL;
+}
+
+const void *gguf_file_tensor_data(const struct gguf_file *f, size_t i)
+{
+    return i < f->n_tensors ? f->map.data + f->data_off + f->tensor[i].off
+                            : NULL;
+}
+
+void gguf_file_advise(const struct gguf_file *f, size_t i, uint64_t off,
+                      uint64_t size, enum gguf_advice advice)
+{
+    static const enum gg_advice how[] = {
+        [GGUF_ADVICE_SEQUENTIAL] = GG_ADVISE_SEQUENTIAL,
+        [GGUF_ADVICE_WILLNEED] = GG_ADVISE_WILLNEED,
+        [GGUF_ADVICE_DONTNEED] = GG_ADVISE_DONTNEED,
+    };
+    if (i >= f->n_tensors || off > f->tensor[i].size ||
+        (size_t)advice >= GG_LEN(how))
+        return;
+    size = GG_MIN(size, f->tensor[i].size - off);
+    gg_mapfile_advise(&f->map, f->data_off + f->tensor[i].off + off, size,
+                      how[advice]);
+}

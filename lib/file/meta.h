@@ -1,0 +1,15 @@
+/* meta.h - what a metadata list is made of */
+#ifndef GG_FILE_META_H
+#define GG_FILE_META_H
+
+#include "base/index.h"
+#include "gguf/kv.h"
+
+struct gguf_meta {
+    const struct gguf_allocator *allocator;
+    struct gguf_kv *kv; /* each owns the block that its key begins */
+    size_t n, room;
+    struct gg_index index;
+};
+
+#endif

@@ -1,0 +1,91 @@
+/* check-hostile.c - every file of the hostile collection gets its answer
+ *
+ * The collection lies beside the source tree (shared_path in tap.h) with a
+ * table: file, what opening and listing must answer, why. Files that are
+ * wrong only as members of a set, or as importance data, open like others.
+ */
+#include "config.h"
+#include "gguf/file.h"
+#include "tests/tap.h"
+
+#include <inttypes.h>
+#include <time.h>
+
+/* Touch all that a listing shows. Returns something that depends on it. */
+static uint64_t list(const struct gguf_file *f)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
+        const struct gguf_kv *kv = gguf_file_kv(f, i);
+        struct gguf_kv_iter it;
+        struct gguf_kv e;
+        gguf_kv_iter_init(&it, kv);
+        while (gguf_kv_next(&it, &e))
+            sum += e.size + (e.size ? *(const unsigned char *)e.data : 0);
+        for (size_t k = 0; k < kv->size; k++)
+            sum += ((const unsigned char *)kv->data)[k];
+    }
+    for (size_t i = 0; i < gguf_file_n_tensors(f); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
+        const unsigned char *d = gguf_file_tensor_data(f, i);
+        sum += d[0] + d[t->size - 1] + t->name.size;
+    }
+    return sum;
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static void check(const char *dir, const char *name, const char *expect,
+                  const char *reason)
+{
+    char path[4400];
+    struct gguf_file *f;
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    snprintf(path, sizeof path, "%s/%s", dir, name);
+    double t = seconds();
+    enum gguf_status st = gguf_file_open(&f, path, NULL, &err);
+    if (st == GGUF_OK)
+        list(f);
+    t = seconds() - t;
+    int accept = !strcmp(expect, "accept");
+    ok((st == GGUF_OK) == accept, "%s: %s (%s)", name, expect, reason);
+    if (st != GGUF_OK && !accept)
+        ok(err.offset != GGUF_NO_OFFSET && err.message[0] &&
+               err.status == st && f == NULL,
+           "%s: refused at byte %" PRIu64 ": %s", name, err.offset,
+           err.message);
+    else if (st != GGUF_OK)
+        printf("# %s\n", err.message);
+    if (t > 1)
+        ok(0, "%s: took %.1f s", name, t);
+    gguf_file_close(f);
+}
+
+int main(void)
+{
+    const char *table = shared_path("hostile/public/expect.tsv");
+    if (!table) {
+        skip("no hostile collection here");
+        return done_testing();
+    }
+    char dir[4096], line[4096];
+    snprintf(dir, sizeof dir, "%s", table);
+    *strrchr(dir, '/') = '\0';
+    FILE *in = fopen(table, "r");
+    while (in && fgets(line, sizeof line, in)) {
+        char *name = strtok(line, "\t"), *expect = strtok(NULL, "\t"),
+             *reason = strtok(NULL, "\t");
+        if (!name || name[0] == '#' || !expect || !reason)
+            continue;
+        check(dir, name, expect, reason);
+    }
+    if (in)
+        fclose(in);
+    return done_testing();
+}
