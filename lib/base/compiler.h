@@ -10,6 +10,7 @@
 # define GG_ALWAYS_INLINE inline __attribute__((always_inline))
 # define GG_PREFETCH(p) __builtin_prefetch(p)
 # define GG_PREFETCH_W(p) __builtin_prefetch(p, 1)
+# define GG_CTZ32(x) __builtin_ctz(x) /* trailing zero bits, x != 0 */
 #else
 # define GG_PRINTF(f, a)
 # define GG_LIKELY(x) (x)
@@ -18,6 +19,14 @@
 # define GG_ALWAYS_INLINE inline
 # define GG_PREFETCH(p) ((void)(p))
 # define GG_PREFETCH_W(p) ((void)(p))
+static inline int gg_ctz32(unsigned x)
+{
+    int n = 0;
+    for (; !(x & 1); x >>= 1)
+        n++;
+    return n;
+}
+# define GG_CTZ32(x) gg_ctz32(x)
 #endif
 
 /* Before a loop of a constant number of rounds, at most 16: all of them are

@@ -31,10 +31,18 @@
 
 #define GG_DECODE_AVX2_LIST(X)                                                \
     X(F16, f16)                                                               \
-    X(BF16, bf16)
+    X(BF16, bf16)                                                             \
+    X(Q4_0, q4_0)                                                             \
+    X(Q8_0, q8_0)                                                             \
+    X(Q4_K, q4_k)                                                             \
+    X(Q6_K, q6_k)
 
 #define GG_ENCODE_AVX2_LIST(X)                                                \
     X(F16, f16)                                                               \
-    X(BF16, bf16)
+    X(BF16, bf16)                                                             \
+    X(Q4_0, q4_0)                                                             \
+    X(Q8_0, q8_0)                                                             \
+    X(Q4_K, q4_k)                                                             \
+    X(Q6_K, q6_k)
 
 #endif

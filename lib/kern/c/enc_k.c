@@ -6,28 +6,7 @@
  */
 #include "config.h"
 #include "kern/codec.h"
-#include "kern/c/block_io.h"
-#include "kern/c/enc_search.h"
-#include "kern/c/round.h"
-
-/* What sets apart the types with a scale and a minimum per sub-block. */
-struct affine_type {
-    int sub;       /* elements in a sub-block */
-    int n_sub;     /* sub-blocks, sub * n_sub = 256 */
-    int scale_max; /* largest code of a sub-block's scale and minimum */
-    struct gg_affine_search plain, weighted;
-};
-
-static const struct affine_type type_q4_k = {
-    32, 8, 63, GG_AFFINE_Q4, GG_AFFINE_W(15)
-};
-
-/* A block on its way: what the fits found, then what is stored. */
-struct affine_block {
-    uint8_t scale[16], min[16]; /* codes of sub-blocks */
-    uint8_t q[256];             /* codes of elements */
-    uint16_t d, dmin;           /* halves */
-};
+#include "kern/c/enc_k.h"
 
 /* Importances of a sub-block where none are given. */
 static void plain_weights(float *w, const float *x, int n,
@@ -46,25 +25,10 @@ static void plain_weights(float *w, const float *x, int n,
     }
 }
 
-/* Scales without importances: the largest gets the largest code. */
-static float plain_scale_codes(const float *v, int n, int code_max,
-                               uint8_t *code)
-{
-    float max = 0;
-    for (int j = 0; j < n; j++)
-        max = v[j] > max ? v[j] : max;
-    float inv = max > 0 ? (float)code_max / max : 0;
-    for (int j = 0; j < n; j++) {
-        uint8_t c = (uint8_t)gg_nearest(inv * v[j]);
-        code[j] = c < code_max ? c : (uint8_t)code_max;
-    }
-    return max / (float)code_max;
-}
-
 /* Round the elements by the scales that a decoder will see. A sub-block whose
  * scale became zero keeps the codes of its fit. */
-static void affine_requantize(const float *x, const struct affine_type *t,
-                              struct affine_block *b)
+static void affine_requantize(const float *x, const struct gg_affine_type *t,
+                              struct gg_affine_block *b)
 {
     float d = gg_f16_to_f32(b->d), dmin = gg_f16_to_f32(b->dmin);
     for (int j = 0; j < t->n_sub; j++) {
@@ -78,8 +42,8 @@ static void affine_requantize(const float *x, const struct affine_type *t,
     }
 }
 
-static void affine_plain(const float *x, const struct affine_type *t,
-                         struct affine_block *b)
+static void affine_plain(const float *x, const struct gg_affine_type *t,
+                         struct gg_affine_block *b)
 {
     float scale[16], min[16], w[GG_ENC_MAX_N];
     for (int j = 0; j < t->n_sub; j++) {
@@ -89,15 +53,15 @@ static void affine_plain(const float *x, const struct affine_type *t,
                                  &min[j]);
     }
     b->d = gg_f32_to_f16(
-        plain_scale_codes(scale, t->n_sub, t->scale_max, b->scale));
+        gg_plain_scale_codes(scale, t->n_sub, t->scale_max, b->scale));
     b->dmin =
-        gg_f32_to_f16(plain_scale_codes(min, t->n_sub, t->scale_max, b->min));
+        gg_f32_to_f16(gg_plain_scale_codes(min, t->n_sub, t->scale_max, b->min));
     affine_requantize(x, t, b);
 }
 
 static void affine_weighted(const float *x, const float *weight,
-                            const struct affine_type *t,
-                            struct affine_block *b)
+                            const struct gg_affine_type *t,
+                            struct gg_affine_block *b)
 {
     float scale[16], min[16], sum_w[16], w[GG_ENC_MAX_N], sum2 = 0;
     for (int i = 0; i < 256; i++)
@@ -122,7 +86,7 @@ static void affine_weighted(const float *x, const float *weight,
 }
 
 static void affine_encode(const float *x, const float *weight,
-                          const struct affine_type *t, struct affine_block *b)
+                          const struct gg_affine_type *t, struct gg_affine_block *b)
 {
     if (weight)
         affine_weighted(x, weight, t, b);
@@ -135,46 +99,15 @@ void gg_encode_q4_k_c(const float *src, void *dst, size_t n_rows,
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
-        struct affine_block a;
+        struct gg_affine_block a;
         struct gg_block_q4_k b;
         affine_encode(src, weight ? weight + i % n_block * 256 : NULL,
-                      &type_q4_k, &a);
+                      &gg_affine_q4_k, &a);
         gg_store16le(&b.d, a.d);
         gg_store16le(&b.dmin, a.dmin);
         gg_k4_pack(b.scales, a.scale, a.min);
-        for (int e = 0; e < 128; e++) {
-            const uint8_t *q = a.q + e / 32 * 64 + e % 32;
-            b.qs[e] = (uint8_t)(q[0] | q[32] << 4);
-        }
+        gg_k4_pack_nibbles(b.qs, a.q);
         GG_PUT_BLOCK(b, dst, i);
-    }
-}
-
-/* The sub-blocks' scales of Q6_K become eight-bit integers, the one of
- * largest magnitude -128. Returns 0 where all are zero. */
-static int q6_k_scales(const float scale[16], struct gg_block_q6_k *b)
-{
-    float max = gg_max_abs_signed(scale, 16);
-    if (fabsf(max) < GG_ENC_ZERO)
-        return 0;
-    float inv = -128.0f / max;
-    gg_put_half(&b->d, 1 / inv);
-    for (int j = 0; j < 16; j++) {
-        int s = gg_nearest(inv * scale[j]);
-        b->scales[j] = (int8_t)(s < 127 ? s : 127);
-    }
-    return 1;
-}
-
-static void q6_k_pack(struct gg_block_q6_k *b, const uint8_t q[256])
-{
-    for (int h = 0; h < 2; h++, q += 128) {
-        for (int j = 0; j < 64; j++)
-            b->ql[64 * h + j] = (uint8_t)((q[j] & 15) | (q[j + 64] & 15) << 4);
-        for (int j = 0; j < 32; j++)
-            b->qh[32 * h + j] =
-                (uint8_t)(q[j] >> 4 | q[j + 32] >> 4 << 2 |
-                          q[j + 64] >> 4 << 4 | q[j + 96] >> 4 << 6);
     }
 }
 
@@ -189,7 +122,7 @@ static void q6_k_block(const float *x, const float *weight,
             w[i] = weight ? weight[16 * j + i] : xs[i] * xs[i];
         scale[j] = gg_fit_symmetric(xs, w, 16, 32, q + 16 * j);
     }
-    if (!q6_k_scales(scale, b)) {
+    if (!gg_q6_k_scales(scale, b)) {
         memset(b, 0, sizeof *b);
         return;
     }
@@ -199,7 +132,7 @@ static void q6_k_block(const float *x, const float *weight,
         if (d != 0)
             q[e] = (uint8_t)(gg_clamp(gg_nearest(x[e] / d), -32, 31) + 32);
     }
-    q6_k_pack(b, q);
+    gg_q6_k_pack(b, q);
 }
 
 void gg_encode_q6_k_c(const float *src, void *dst, size_t n_rows,

@@ -1,0 +1,86 @@
+/* enc_k.h - what the encoders of 256-element blocks share at all levels
+ *
+ * Only what costs little time or compiles well as it stands; static inline,
+ * so that each instruction set level has its own copy.
+ */
+#ifndef GG_KERN_C_ENC_K_H
+#define GG_KERN_C_ENC_K_H
+
+#include "kern/c/block_io.h"
+#include "kern/c/enc_search.h"
+#include "kern/c/round.h"
+
+/* What sets apart the types with a scale and a minimum per sub-block. */
+struct gg_affine_type {
+    int sub;       /* elements in a sub-block */
+    int n_sub;     /* sub-blocks, sub * n_sub = 256 */
+    int scale_max; /* largest code of a sub-block's scale and minimum */
+    struct gg_affine_search plain, weighted;
+};
+
+static const struct gg_affine_type gg_affine_q4_k = {
+    32, 8, 63, GG_AFFINE_Q4, GG_AFFINE_W(15)
+};
+
+/* A block on its way: what the fits found, then what is stored. */
+struct gg_affine_block {
+    uint8_t scale[16], min[16]; /* codes of sub-blocks */
+    uint8_t q[256];             /* codes of elements */
+    uint16_t d, dmin;           /* halves */
+};
+
+/* Scales without importances: the largest gets the largest code. */
+static inline float gg_plain_scale_codes(const float *v, int n, int code_max,
+                               uint8_t *code)
+{
+    float max = 0;
+    for (int j = 0; j < n; j++)
+        max = v[j] > max ? v[j] : max;
+    float inv = max > 0 ? (float)code_max / max : 0;
+    for (int j = 0; j < n; j++) {
+        uint8_t c = (uint8_t)gg_nearest(inv * v[j]);
+        code[j] = c < code_max ? c : (uint8_t)code_max;
+    }
+    return max / (float)code_max;
+}
+
+/* Elements of Q4_K to nibbles: 32 bytes hold two sub-blocks. */
+static inline void gg_k4_pack_nibbles(uint8_t qs[128], const uint8_t q[256])
+{
+    for (int e = 0; e < 128; e++) {
+        const uint8_t *p = q + e / 32 * 64 + e % 32;
+        qs[e] = (uint8_t)((p[0] & 15) | (p[32] & 15) << 4);
+    }
+}
+
+/* The sub-blocks' scales of Q6_K become eight-bit integers, the one of
+ * largest magnitude -128. Returns 0 where all are zero. */
+static inline int gg_q6_k_scales(const float scale[16], struct gg_block_q6_k *b)
+{
+    float max = 0;
+    for (int j = 0; j < 16; j++)
+        max = fabsf(scale[j]) > fabsf(max) ? scale[j] : max;
+    if (fabsf(max) < GG_ENC_ZERO)
+        return 0;
+    float inv = -128.0f / max;
+    gg_put_half(&b->d, 1 / inv);
+    for (int j = 0; j < 16; j++) {
+        int s = gg_nearest(inv * scale[j]);
+        b->scales[j] = (int8_t)(s < 127 ? s : 127);
+    }
+    return 1;
+}
+
+static inline void gg_q6_k_pack(struct gg_block_q6_k *b, const uint8_t q[256])
+{
+    for (int h = 0; h < 2; h++, q += 128) {
+        for (int j = 0; j < 64; j++)
+            b->ql[64 * h + j] = (uint8_t)((q[j] & 15) | (q[j + 64] & 15) << 4);
+        for (int j = 0; j < 32; j++)
+            b->qh[32 * h + j] =
+                (uint8_t)(q[j] >> 4 | q[j + 32] >> 4 << 2 |
+                          q[j + 64] >> 4 << 4 | q[j + 96] >> 4 << 6);
+    }
+}
+
+#endif

@@ -1,0 +1,38 @@
+/* enc_search_avx2.h - the searches of c/enc_search.h for 16 groups at once
+ *
+ * One lane per group. Each lane does the float operations of the C search in
+ * the same order, so the results are the same bits. What makes that fast is
+ * also what limits it: rounding by one instruction instead of ggml's bit
+ * trick is the same only up to 2^22. Elements must be finite, and a search
+ * that could leave that range gives up; its caller uses the C encoder then.
+ */
+#ifndef GG_KERN_X86_ENC_SEARCH_AVX2_H
+#define GG_KERN_X86_ENC_SEARCH_AVX2_H
+
+#include "kern/c/enc_search.h"
+
+/* Element i of group g is x[i][g], of importance w[i][g]. */
+struct gg_lanes {
+    float x[GG_ENC_MAX_N][16], w[GG_ENC_MAX_N][16];
+};
+
+/* What was found, per group: the fit, and the rounding that gave it:
+ * q = clamp(nearest(inv * (x - base))). */
+struct gg_lanes_fit {
+    float scale[16], min[16], inv[16], base[16];
+};
+
+/* Load 16 groups of n floats (a multiple of 8), group after group, into one
+ * of the arrays of struct gg_lanes. */
+void gg_lanes_load_avx2(float out[][16], const float *src, int n);
+
+/* As gg_fit_symmetric; min and base are zero. */
+void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
+                             struct gg_lanes_fit *out);
+
+/* As gg_fit_affine. Returns 0 if it gives up. */
+int gg_lanes_affine_avx2(const struct gg_lanes *l, int n,
+                         const struct gg_affine_search *s,
+                         struct gg_lanes_fit *out);
+
+#endif

@@ -1,0 +1,120 @@
+/* x86.h - shared intrinsics of AVX2 kernels, static inline only */
+#ifndef GG_KERN_X86_X86_H
+#define GG_KERN_X86_X86_H
+
+#include <immintrin.h>
+#include <stddef.h>
+#include <stdint.h>
+
+static inline __m256i gg_load256(const void *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+
+static inline __m128i gg_load128(const void *p)
+{
+    return _mm_loadu_si128((const __m128i *)p);
+}
+
+/* The f16 at p, exact (VCVTPH2PS). */
+static inline float gg_half_ps(const void *p)
+{
+    const uint8_t *b = p;
+    return _cvtsh_ss((unsigned short)(b[0] | b[1] << 8));
+}
+
+/* Eight signed or unsigned bytes, from the low half, as floats. */
+static inline __m256 gg_i8_ps(__m128i v)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v));
+}
+
+static inline __m256 gg_u8_ps(__m128i v)
+{
+    return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v));
+}
+
+/* Bits of eight floats without the sign. */
+static inline __m256i gg_abs_bits(__m256 v)
+{
+    return _mm256_and_si256(_mm256_castps_si256(v),
+                            _mm256_set1_epi32(0x7fffffff));
+}
+
+static inline __m256 gg_abs_ps(__m256 v)
+{
+    return _mm256_castsi256_ps(gg_abs_bits(v));
+}
+
+/* Largest of eight signed integers. */
+static inline int gg_hmax_epi32(__m256i v)
+{
+    __m128i m = _mm_max_epi32(_mm256_castsi256_si128(v),
+                              _mm256_extracti128_si256(v, 1));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
+    m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
+    return _mm_cvtsi128_si32(m);
+}
+
+/* Are n floats (a multiple of 8) all finite? */
+static inline int gg_all_finite(const float *x, size_t n)
+{
+    __m256i m = _mm256_setzero_si256();
+    for (size_t i = 0; i < n; i += 8)
+        m = _mm256_max_epi32(m, gg_abs_bits(_mm256_loadu_ps(x + i)));
+    return gg_hmax_epi32(m) < 0x7f800000;
+}
+
+/* gg_nearest of round.h, for every input. */
+static inline __m256i gg_nearest_epi32(__m256 v)
+{
+    v = _mm256_add_ps(v, _mm256_set1_ps(12582912.0f));
+    return _mm256_sub_epi32(_mm256_and_si256(_mm256_castps_si256(v),
+                                             _mm256_set1_epi32(0x7fffff)),
+                            _mm256_set1_epi32(0x400000));
+}
+
+static inline __m256i gg_clamp_epi32(__m256i v, int lo, int hi)
+{
+    return _mm256_min_epi32(_mm256_max_epi32(v, _mm256_set1_epi32(lo)),
+                            _mm256_set1_epi32(hi));
+}
+
+/* Nearest float integer for |v| <= 2^22: there the same as gg_nearest. */
+static inline __m256 gg_nearest_ps(__m256 v)
+{
+    return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* The low bytes of four vectors of eight integers, each in -128 .. 255, in
+ * order; is_signed says whether they are -128 .. 127. */
+static inline __m256i gg_pack_bytes(__m256i a, __m256i b, __m256i c, __m256i d,
+                                    int is_signed)
+{
+    __m256i ab = _mm256_packs_epi32(a, b), cd = _mm256_packs_epi32(c, d);
+    __m256i v = is_signed ? _mm256_packs_epi16(ab, cd)
+                          : _mm256_packus_epi16(ab, cd);
+    return _mm256_permutevar8x32_epi32(
+        v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+}
+
+/* v[r] lane c becomes v[c] lane r. */
+static inline void gg_transpose8(__m256 v[8])
+{
+    __m256 a[8], b[8];
+    for (int i = 0; i < 4; i++) {
+        a[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
+        a[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
+    }
+    for (int i = 0; i < 8; i += 4)
+        for (int j = 0; j < 2; j++) {
+            b[i + 2 * j] = _mm256_shuffle_ps(a[i + j], a[i + j + 2], 0x44);
+            b[i + 2 * j + 1] = _mm256_shuffle_ps(a[i + j], a[i + j + 2], 0xee);
+        }
+    for (int i = 0; i < 4; i++) {
+        v[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
+    }
+}
+
+#endif
