@@ -23,10 +23,11 @@ typedef void gg_vec_binary_fn(float *y, const float *a, const float *b,
 typedef void gg_vec_scale_fn(float *y, const float *x, size_t n, float scale,
                              float bias);
 
-/* y = x / (1 + exp(-x)). ULP(4); -0 for -infinity and far below. */
+/* y = x / (1 + exp(-x)), to which ULP(4) refers: -0 where exp overflows, below
+ * -88.72, and for -infinity. */
 typedef void gg_vec_unary_fn(float *y, const float *x, size_t n);
 
-/* y = silu(gate) * up. ULP(5). */
+/* y = silu(gate) * up, the product of the rounded silu. */
 typedef void gg_vec_glu_fn(float *y, const float *gate, const float *up,
                            size_t n);
 

@@ -1,0 +1,235 @@
+/* vec_impl.h - rows of f32 for x86, in terms of a level's vectors
+ *
+ * Included once by vec_avx2.c and vec_avx512.c, which define before it:
+ *
+ *     VF, LANES           a vector of floats, how many
+ *     FN(name)            name with the level's suffix
+ *     vf_load, vf_store   unaligned; _n: the first n < LANES only, the other
+ *                         lanes are 0
+ *     vf_set1 vf_add vf_sub vf_mul vf_div vf_fma (a*b + c) vf_fnma (c - a*b)
+ *     vf_min, vf_max      the second operand if one is NaN
+ *     vf_round            to the nearest integer
+ *     vf_scale2(x, n)     x * 2^n rounded once, |n| <= 160, n an integer
+ *     vf_hmax             largest lane
+ *     VD, vd_add(s, x), vd_add_sq(s, x), vd_sum    sums in double
+ *     vf_rotate(x, c, s)  LANES/2 interleaved pairs, c and s LANES/2 values
+ *
+ * Elements at the end of a row go through the same operations as the others,
+ * in a vector that is not full.
+ */
+
+/* e^x, within 1 unit in the last place, gradual underflow included.
+ * x = n ln 2 + r; ln 2 in two parts, the first with 15 bits, so that its
+ * product with n is exact. e^r = 1 + r + r^2 p(r) on |r| <= ln 2 / 2, p of
+ * degree 4, fitted for least relative error (3.6e-9). */
+static inline VF vf_exp(VF x)
+{
+    /* e^89 is above FLT_MAX, e^-104 rounds to 0 */
+    x = vf_max(vf_set1(-104.0f), vf_min(vf_set1(89.0f), x));
+    const VF n = vf_round(vf_mul(x, vf_set1(0x1.715476p+0f)));
+    VF r = vf_fnma(n, vf_set1(0x1.62e4p-1f), x);
+    r = vf_fnma(n, vf_set1(0x1.7f7d1cp-20f), r);
+    VF p = vf_set1(0x1.6a23cep-10f);
+    p = vf_fma(p, r, vf_set1(0x1.123a2p-7f));
+    p = vf_fma(p, r, vf_set1(0x1.5558f2p-5f));
+    p = vf_fma(p, r, vf_set1(0x1.555492p-3f));
+    p = vf_fma(p, r, vf_set1(0x1.fffffcp-2f));
+    p = vf_fma(vf_mul(r, r), p, r);
+    return vf_scale2(vf_add(p, vf_set1(1.0f)), n);
+}
+
+/* The numerator is finite, so that -infinity gives -0. */
+static inline VF vf_silu(VF x)
+{
+    const VF one = vf_set1(1.0f);
+    const VF e = vf_exp(vf_sub(vf_set1(0.0f), x));
+    return vf_div(vf_max(vf_set1(-FLT_MAX), x), vf_add(one, e));
+}
+
+/* y = EXPR of a = A and b = B, all rows of n; the last vector is partial. */
+#define MAP1(EXPR)                                                            \
+    do {                                                                      \
+        size_t i = 0;                                                         \
+        for (; n - i >= LANES; i += LANES) {                                  \
+            const VF a = vf_load(x + i);                                      \
+            vf_store(y + i, EXPR);                                            \
+        }                                                                     \
+        if (i < n) {                                                          \
+            const VF a = vf_load_n(x + i, n - i);                             \
+            vf_store_n(y + i, EXPR, n - i);                                   \
+        }                                                                     \
+    } while (0)
+#define MAP2(A, B, EXPR)                                                      \
+    do {                                                                      \
+        size_t i = 0;                                                         \
+        for (; n - i >= LANES; i += LANES) {                                  \
+            const VF a = vf_load((A) + i), b = vf_load((B) + i);              \
+            vf_store(y + i, EXPR);                                            \
+        }                                                                     \
+        if (i < n) {                                                          \
+            const VF a = vf_load_n((A) + i, n - i);                           \
+            const VF b = vf_load_n((B) + i, n - i);                           \
+            vf_store_n(y + i, EXPR, n - i);                                   \
+        }                                                                     \
+    } while (0)
+
+void FN(gg_vec_add)(float *y, const float *l, const float *r, size_t n)
+{
+    MAP2(l, r, vf_add(a, b));
+}
+
+void FN(gg_vec_mul)(float *y, const float *l, const float *r, size_t n)
+{
+    MAP2(l, r, vf_mul(a, b));
+}
+
+void FN(gg_vec_scale)(float *y, const float *x, size_t n, float scale,
+                      float bias)
+{
+    const VF s = vf_set1(scale), t = vf_set1(bias);
+    MAP1(vf_add(vf_mul(a, s), t));
+}
+
+void FN(gg_vec_silu)(float *y, const float *x, size_t n)
+{
+    MAP1(vf_silu(a));
+}
+
+void FN(gg_vec_swiglu)(float *y, const float *gate, const float *up, size_t n)
+{
+    MAP2(gate, up, vf_mul(vf_silu(a), b));
+}
+
+float FN(gg_vec_max)(const float *x, size_t n)
+{
+    const VF lowest = vf_set1(-INFINITY);
+    VF m0 = lowest, m1 = lowest;
+    size_t i = 0;
+    for (; n - i >= 2 * LANES; i += 2 * LANES) {
+        m0 = vf_max(vf_load(x + i), m0);
+        m1 = vf_max(vf_load(x + i + LANES), m1);
+    }
+    float max = vf_hmax(vf_max(m0, m1));
+    for (; i < n; i++)
+        max = x[i] > max ? x[i] : max;
+    return max;
+}
+
+double FN(gg_vec_sum)(const float *x, size_t n)
+{
+    VD s = vd_zero();
+    size_t i = 0;
+    for (; n - i >= LANES; i += LANES)
+        s = vd_add(s, vf_load(x + i));
+    if (i < n)
+        s = vd_add(s, vf_load_n(x + i, n - i));
+    return vd_sum(s);
+}
+
+float FN(gg_vec_dot)(const float *x, const float *y, size_t n)
+{
+    VF s0 = vf_set1(0.0f), s1 = s0, s2 = s0, s3 = s0;
+    size_t i = 0;
+    for (; n - i >= 4 * LANES; i += 4 * LANES) {
+        const float *a = x + i, *b = y + i;
+        s0 = vf_fma(vf_load(a), vf_load(b), s0);
+        s1 = vf_fma(vf_load(a + LANES), vf_load(b + LANES), s1);
+        s2 = vf_fma(vf_load(a + 2 * LANES), vf_load(b + 2 * LANES), s2);
+        s3 = vf_fma(vf_load(a + 3 * LANES), vf_load(b + 3 * LANES), s3);
+    }
+    for (; n - i >= LANES; i += LANES)
+        s0 = vf_fma(vf_load(x + i), vf_load(y + i), s0);
+    if (i < n)
+        s1 = vf_fma(vf_load_n(x + i, n - i), vf_load_n(y + i, n - i), s1);
+    return vf_hsum(vf_add(vf_add(s0, s1), vf_add(s2, s3)));
+}
+
+static inline double exp_sum(float *y, const float *x, size_t n, float max)
+{
+    const VF m = vf_set1(max);
+    VD s = vd_zero();
+    size_t i = 0;
+    for (; n - i >= LANES; i += LANES) {
+        const VF e = vf_exp(vf_sub(vf_load(x + i), m));
+        s = vd_add(s, e);
+        if (y)
+            vf_store(y + i, e);
+    }
+    if (i < n) {
+        VF e = vf_exp(vf_sub(vf_load_n(x + i, n - i), m));
+        float t[LANES];
+        vf_store(t, e);
+        e = vf_load_n(t, n - i);
+        s = vd_add(s, e);
+        if (y)
+            vf_store_n(y + i, e, n - i);
+    }
+    return vd_sum(s);
+}
+
+double FN(gg_vec_exp_sum)(float *y, const float *x, size_t n, float max)
+{
+    return exp_sum(y, x, n, max);
+}
+
+void FN(gg_vec_soft_max)(float *y, const float *x, const float *mask, size_t n,
+                         float scale, float slope)
+{
+    const VF s = vf_set1(scale), t = vf_set1(slope);
+    if (mask)
+        MAP2(x, mask, vf_add(vf_mul(a, s), vf_mul(t, b)));
+    else
+        MAP1(vf_mul(a, s));
+    float max = FN(gg_vec_max)(y, n);
+    if (max == -INFINITY)
+        max = 0;
+    const double sum = exp_sum(y, y, n, max);
+    FN(gg_vec_scale)(y, y, n, sum == 0 ? 0 : (float)(1 / sum), 0);
+}
+
+void FN(gg_vec_rms_norm)(float *y, const float *x, const float *weight,
+                         size_t n, float eps)
+{
+    VD sum = vd_zero();
+    size_t j = 0;
+    for (; n - j >= LANES; j += LANES)
+        sum = vd_add_sq(sum, vf_load(x + j));
+    if (j < n)
+        sum = vd_add_sq(sum, vf_load_n(x + j, n - j));
+    const float mean = (float)(vd_sum(sum) / (double)n);
+    const VF s = vf_set1(1 / sqrtf(mean + eps));
+    if (weight)
+        MAP2(x, weight, vf_mul(vf_mul(a, s), b));
+    else
+        MAP1(vf_mul(a, s));
+}
+
+void FN(gg_vec_rope_norm)(float *y, const float *x, const float *cosine,
+                          const float *sine, size_t n_pairs)
+{
+    size_t i = 0;
+    for (; n_pairs - i >= LANES / 2; i += LANES / 2)
+        vf_store(y + 2 * i, vf_rotate(vf_load(x + 2 * i), cosine + i, sine + i));
+    for (; i < n_pairs; i++) {
+        const float a = x[2 * i], b = x[2 * i + 1];
+        y[2 * i] = a * cosine[i] - b * sine[i];
+        y[2 * i + 1] = a * sine[i] + b * cosine[i];
+    }
+}
+
+void FN(gg_vec_rope_neox)(float *y, const float *x, const float *cosine,
+                          const float *sine, size_t n_pairs)
+{
+    size_t i = 0;
+    for (; n_pairs - i >= LANES; i += LANES) {
+        const VF a = vf_load(x + i), b = vf_load(x + n_pairs + i);
+        const VF c = vf_load(cosine + i), s = vf_load(sine + i);
+        vf_store(y + i, vf_sub(vf_mul(a, c), vf_mul(b, s)));
+        vf_store(y + n_pairs + i, vf_add(vf_mul(a, s), vf_mul(b, c)));
+    }
+    for (; i < n_pairs; i++) {
+        const float a = x[i], b = x[n_pairs + i];
+        y[i] = a * cosine[i] - b * sine[i];
+        y[n_pairs + i] = a * sine[i] + b * cosine[i];
+    }
+}

@@ -1,0 +1,348 @@
+/* check-vec.c - kernels on rows at every level of this machine
+ *
+ * EXACT kernels against the C reference, the others against double precision.
+ * Rows start at odd addresses and lie between guards; lengths go round the
+ * lengths of vectors. A seed as argument gives other data.
+ */
+#include "config.h"
+#include "tests/kern/kern.h"
+#include "tests/tap.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+
+enum { MAX_N = 5003, GUARD = 16, SKEW = 3 };
+
+static const size_t lengths[] = { 0,  1,  2,  3,  7,   8,   9,   15,  16,  17,
+                                  31, 32, 33, 63, 64,  65,  127, 128, 129, 130,
+                                  255, 256, 1000, 2048, MAX_N };
+#define N_LENGTHS (sizeof lengths / sizeof lengths[0])
+
+/* Input rows, an output row between guards, and the reference's output. */
+static float store[5][MAX_N + 2 * GUARD + SKEW];
+static float *const in1 = store[0] + GUARD + SKEW;
+static float *const in2 = store[1] + GUARD + SKEW;
+static float *const in3 = store[2] + GUARD + SKEW;
+static float *const out = store[3] + GUARD + SKEW;
+static float *const ref = store[4] + GUARD + SKEW;
+
+static const float guard = -12345.675f;
+
+static void arm(void)
+{
+    for (size_t i = 0; i < sizeof store[3] / sizeof(float); i++)
+        store[3][i] = guard;
+}
+
+static bool guards_intact(size_t n)
+{
+    for (size_t i = 0; i < GUARD; i++)
+        if (out[-1 - (int)i] != guard || out[n + i] != guard)
+            return false;
+    return true;
+}
+
+static const float special[] = {
+    0.0f, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX,
+    FLT_MIN, FLT_TRUE_MIN, -FLT_TRUE_MIN, 88.72283f, 88.72284f, -87.33655f,
+    -88.8f, -103.97f, -104.5f, 89.5f, 1e-20f, -1e30f,
+};
+
+/* Values of a size, every tenth a special one if wanted. */
+static void fill(float *x, size_t n, float size, bool specials)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = specials && rnd_below(10) == 0
+                   ? special[rnd_below(sizeof special / sizeof *special)]
+                   : rnd_f32() * size;
+}
+
+static bool same_float(float a, float b)
+{
+    return (a != a && b != b) || memcmp(&a, &b, sizeof a) == 0;
+}
+
+static bool same_row(const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!same_float(a[i], b[i])) {
+            printf("# [%zu]: %a, not %a\n", i, (double)a[i], (double)b[i]);
+            return false;
+        }
+    return true;
+}
+
+/* Distance from the true value in units of its last place as a float. */
+static double ulps(float y, double want)
+{
+    if (want != want || y != y)
+        return (want != want) == (y != y) ? 0 : INFINITY;
+    if (fabs(want) > (double)FLT_MAX * (1 + 0x1p-25))
+        want = copysign(INFINITY, want);
+    if (isinf(want) || isinf(y))
+        return (double)y == want ? 0
+               : isinf(want) && fabsf(y) == FLT_MAX ? 1 : INFINITY;
+    int e;
+    frexp(want, &e);
+    return fabs((double)y - want) / ldexp(1, e < -125 ? -149 : e - 24);
+}
+
+static const char *level_name;
+
+static void check_binary(const char *name, gg_vec_binary_fn *f,
+                         gg_vec_binary_fn *c)
+{
+    bool good = true;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l];
+        fill(in1, n, 100, true);
+        fill(in2, n, 100, true);
+        arm();
+        c(ref, in1, in2, n);
+        f(out, in1, in2, n);
+        good = good && same_row(out, ref, n) && guards_intact(n);
+        memcpy(out, in1, n * sizeof *out);
+        f(out, out, in2, n); /* in place */
+        good = good && same_row(out, ref, n);
+    }
+    ok(good, "%s: %s is exact, in place too", level_name, name);
+}
+
+static void check_scale(const struct gg_vec_kern *k)
+{
+    bool good = true;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l];
+        const float scale = rnd_f32() * 9, bias = l % 2 ? rnd_f32() : 0;
+        fill(in1, n, 100, true);
+        arm();
+        gg_vec_scale_c(ref, in1, n, scale, bias);
+        k->scale(out, in1, n, scale, bias);
+        good = good && same_row(out, ref, n) && guards_intact(n);
+    }
+    ok(good, "%s: scale is exact", level_name);
+}
+
+static double silu_true(float x)
+{
+    if (x == -INFINITY || x < -88.72284f)
+        return -0.0;
+    return (double)x / (1 + exp(-(double)x));
+}
+
+static void check_silu(const struct gg_vec_kern *k)
+{
+    double worst = 0;
+    bool good = true, product = true;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l];
+        fill(in1, n, l % 2 ? 95 : 6, true);
+        fill(in2, n, 10, true);
+        arm();
+        k->silu(out, in1, n);
+        good = good && guards_intact(n);
+        for (size_t i = 0; i < n; i++)
+            worst = fmax(worst, ulps(out[i], silu_true(in1[i])));
+        gg_vec_mul_c(ref, out, in2, n);
+        arm();
+        k->swiglu(out, in1, in2, n);
+        product = product && guards_intact(n) && same_row(out, ref, n);
+    }
+    ok(good && worst <= 4, "%s: silu within %.2f ulp", level_name, worst);
+    ok(product, "%s: swiglu is silu times up", level_name);
+}
+
+static void check_exp(const struct gg_vec_kern *k)
+{
+    double worst = 0;
+    bool good = true;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l];
+        const float max = l % 3 ? 0 : rnd_f32() * 50;
+        fill(in1, n, l % 2 ? 110 : 3, l % 3 == 1);
+        arm();
+        const double sum = k->exp_sum(out, in1, n, max);
+        double want = 0;
+        good = good && guards_intact(n);
+        for (size_t i = 0; i < n; i++) {
+            const float d = in1[i] - max;
+            worst = fmax(worst, ulps(out[i], exp((double)d)));
+            want += (double)out[i];
+        }
+        const double only = k->exp_sum(NULL, in1, n, max);
+        good = good && (only == sum || (only != only && sum != sum));
+        good = good && (sum == want || want != want ||
+                        fabs(sum - want) <= 1e-12 * want);
+    }
+    ok(good && worst <= 2, "%s: exp within %.2f ulp, its sum in double",
+       level_name, worst);
+    /* Every hundredth float of the whole range. */
+    worst = 0;
+    for (float x = -104; x < 89;) {
+        size_t n = 0;
+        for (; n < 1000; n++, x += 0x1p-9f + fabsf(x) * 0x1p-17f)
+            in1[n] = x;
+        k->exp_sum(out, in1, n, 0);
+        for (size_t i = 0; i < n; i++)
+            worst = fmax(worst, ulps(out[i], exp((double)in1[i])));
+    }
+    ok(worst <= 2, "%s: exp over its range within %.3f ulp", level_name, worst);
+}
+
+/* Reductions: inputs whose every partial sum is exact, then any. */
+static void check_sums(const struct gg_vec_kern *k)
+{
+    bool exact = true, bound = true, max_good = true;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l];
+        float dot = 0, max = -INFINITY;
+        double sum = 0;
+        for (size_t i = 0; i < n; i++) {
+            in1[i] = (float)rnd_below(31) - 15;
+            in2[i] = ((float)rnd_below(15) - 7) * 0.25f;
+            dot += in1[i] * in2[i];
+            sum += (double)in1[i];
+        }
+        exact = exact && k->dot(in1, in2, n) == dot && k->sum(in1, n) == sum;
+        fill(in1, n, 3, false);
+        fill(in2, n, 3, false);
+        double want = 0, size = 0, total = 0, total_size = 0;
+        for (size_t i = 0; i < n; i++) {
+            want += (double)in1[i] * (double)in2[i];
+            size += fabs((double)in1[i] * (double)in2[i]);
+            total += (double)in1[i];
+            total_size += fabs((double)in1[i]);
+            max = fmaxf(max, in1[i]);
+        }
+        bound = bound && fabs((double)k->dot(in1, in2, n) - want) <=
+                             (double)n * FLT_EPSILON * size;
+        bound = bound && fabs(k->sum(in1, n) - total) <=
+                             (double)n * DBL_EPSILON * total_size;
+        max_good = max_good && k->max(in1, n) == max;
+        if (n) { /* wherever it is */
+            in1[rnd_below(n)] = 77;
+            max_good = max_good && k->max(in1, n) == 77;
+            in1[rnd_below(n)] = INFINITY;
+            max_good = max_good && k->max(in1, n) == INFINITY;
+        }
+    }
+    ok(exact, "%s: dot and sum of exact inputs are equal", level_name);
+    ok(bound, "%s: dot and sum within the bound of any order", level_name);
+    ok(max_good, "%s: max finds the largest", level_name);
+}
+
+static void check_soft_max(const struct gg_vec_kern *k)
+{
+    bool good = true;
+    double worst = 0;
+    for (size_t l = 0; l < N_LENGTHS; l++)
+        for (int masked = 0; masked < 2; masked++) {
+            const size_t n = lengths[l];
+            const float scale = 0.125f, slope = 0.5f;
+            fill(in1, n, 40, false);
+            fill(in2, n, 4, false);
+            for (size_t i = 0; i < n; i++)
+                if (rnd_below(3) == 0 && i)
+                    in2[i] = -INFINITY;
+            arm();
+            k->soft_max(out, in1, masked ? in2 : NULL, n, scale, slope);
+            good = good && guards_intact(n);
+            double sum = 0;
+            float max = -INFINITY;
+            for (size_t i = 0; i < n; i++) {
+                in3[i] = in1[i] * scale;
+                if (masked)
+                    in3[i] = in3[i] + slope * in2[i];
+                max = fmaxf(max, in3[i]);
+            }
+            for (size_t i = 0; i < n; i++)
+                sum += exp((double)(in3[i] - max));
+            for (size_t i = 0; i < n; i++) {
+                const double want = exp((double)(in3[i] - max)) / sum;
+                worst = fmax(worst, ulps(out[i], want));
+                good = good && (in3[i] != -INFINITY || out[i] == 0);
+            }
+        }
+    ok(good && worst <= 4, "%s: soft_max within %.2f ulp", level_name, worst);
+    for (size_t i = 0; i < 37; i++)
+        in1[i] = 1, in2[i] = -INFINITY;
+    k->soft_max(out, in1, in2, 37, 1, 1);
+    good = true;
+    for (size_t i = 0; i < 37; i++)
+        good = good && out[i] == 0;
+    in1[5] = NAN;
+    k->soft_max(out, in1, NULL, 37, 1, 1);
+    ok(good && out[5] != out[5],
+       "%s: soft_max of nothing is zero, of a NaN is NaN", level_name);
+}
+
+static void check_rms_norm(const struct gg_vec_kern *k)
+{
+    bool good = true;
+    double worst = 0;
+    for (size_t l = 1; l < N_LENGTHS; l++)
+        for (int weighted = 0; weighted < 2; weighted++) {
+            const size_t n = lengths[l];
+            fill(in1, n, l % 2 ? 1 : 1e4f, false);
+            fill(in2, n, 2, false);
+            arm();
+            k->rms_norm(out, in1, weighted ? in2 : NULL, n, 1e-5f);
+            good = good && guards_intact(n);
+            double sum = 0;
+            for (size_t i = 0; i < n; i++)
+                sum += (double)in1[i] * (double)in1[i];
+            const double s = 1 / sqrt(sum / (double)n + 1e-5);
+            for (size_t i = 0; i < n; i++)
+                worst = fmax(worst, ulps(out[i], (double)in1[i] * s *
+                                                     (weighted ? (double)in2[i]
+                                                               : 1)));
+        }
+    ok(good && worst <= 4, "%s: rms_norm within %.2f ulp", level_name, worst);
+}
+
+static void check_rope(const struct gg_vec_kern *k)
+{
+    bool good = true;
+    for (size_t l = 0; l < N_LENGTHS; l++)
+        for (int neox = 0; neox < 2; neox++) {
+            const size_t n = lengths[l] / 2;
+            gg_vec_rope_fn *c = neox ? gg_vec_rope_neox_c : gg_vec_rope_norm_c;
+            gg_vec_rope_fn *f = neox ? k->rope_neox : k->rope_norm;
+            fill(in1, 2 * n, 5, true);
+            fill(in2, n, 1, false);
+            fill(in3, n, 1, false);
+            arm();
+            c(ref, in1, in2, in3, n);
+            f(out, in1, in2, in3, n);
+            good = good && same_row(out, ref, 2 * n) && guards_intact(2 * n);
+            memcpy(out, in1, 2 * n * sizeof *out);
+            f(out, out, in2, in3, n);
+            good = good && same_row(out, ref, 2 * n);
+        }
+    ok(good, "%s: rope is exact, in place too", level_name);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        tap_rng ^= strtoull(argv[1], NULL, 0) << 1;
+    printf("# seed state %#llx\n", (unsigned long long)tap_rng);
+    struct test_level level[8];
+    const unsigned n = test_levels(level);
+    for (unsigned i = 0; i < n; i++) {
+        struct gg_kern k;
+        gg_kern_init(&k, level[i].mask);
+        level_name = level[i].name;
+        check_binary("add", k.vec.add, gg_vec_add_c);
+        check_binary("mul", k.vec.mul, gg_vec_mul_c);
+        check_scale(&k.vec);
+        check_silu(&k.vec);
+        check_exp(&k.vec);
+        check_sums(&k.vec);
+        check_soft_max(&k.vec);
+        check_rms_norm(&k.vec);
+        check_rope(&k.vec);
+    }
+    return done_testing();
+}
