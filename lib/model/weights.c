@@ -12,6 +12,7 @@
 #include "kern/kern.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /* Sizes that occur in shapes. */
 enum dim { NONE, EMBD, VOCAB, Q, K, V, HEADS_V, HEAD, FF, ROT };
@@ -195,7 +196,7 @@ static enum gguf_status load_table(struct gguf_model *m,
                                    const struct gg_kern *kern,
                                    struct gguf_error *err)
 {
-    char name[GGUF_MAX_NAME];
+    char name[GGUF_TENSOR_NAME];
     for (size_t i = 0; i < GG_LEN(top_weights); i++)
         GG_TRY(load_one(m, &top_weights[i], top_weights[i].name,
                         &m->hp.layer[0], kern, m, err));

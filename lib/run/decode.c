@@ -51,7 +51,7 @@ static enum gguf_status check_batch(const struct gguf_session *s,
                            "token %zu is of sequence %" PRId32
                            ", the session has %" PRIu32,
                            i, b->seq[i], s->n_seq);
-        if (b->pos && b->pos[i] < 0)
+        if (b->pos && (b->pos[i] < 0 || b->pos[i] == INT32_MAX))
             return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                            "token %zu is at position %" PRId32, i, b->pos[i]);
     }
@@ -222,7 +222,8 @@ static enum gguf_status run_passes(struct gguf_session *s,
     for (uint32_t q = 0; q < s->n_seq;) {
         uint32_t n = p->begin[q + 1] - p->begin[q], side = 1;
         /* neighbours with equally many tokens go side by side */
-        while (n && q + side < s->n_seq && (side + 1) * n <= s->n_ubatch &&
+        while (n && q + side < s->n_seq &&
+               (side + 1) * (uint64_t)n <= s->n_ubatch &&
                p->begin[q + side + 1] - p->begin[q + side] == n)
             side++;
         for (uint32_t at = 0; at < n; at += s->n_ubatch)
