@@ -122,9 +122,13 @@ static enum gguf_status load_scores(struct gguf_vocab *v,
 
 /* Texts that end a turn or a text: control tokens whatever the file says,
  * since converters have written them as ordinary ones. */
-static const char *const ends[] = { "<|eot_id|>", "<|im_end|>", "<|end|>",
-                                    "<end_of_turn>", "<|endoftext|>",
-                                    "<|eom_id|>", "<EOT>" };
+static const char *const ends[] = {
+    "<|eot_id|>",  "<|im_end|>",      "<|end|>",       "<end_of_turn>",
+    "<|eom_id|>",  "<|endoftext|>",   "<|end_of_text|>", "<EOT>",
+    "_<EOT>",      "[EOT]",           "[EOS]",         "</s>",
+    "<|return|>",  "<|call|>",        "<|flush|>",     "<end_of_utterance>",
+    "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+};
 
 static enum gguf_status load_kinds(struct gguf_vocab *v,
                                    struct gguf_error *err)
