@@ -109,8 +109,8 @@ static int affine_two(const float *x, const float *const weight[2],
             d = gg_plain_scale_codes(scale, 8, t->scale_max, b[k].scale);
             dmin = gg_plain_scale_codes(min, 8, t->scale_max, b[k].min);
         }
-        b[k].d = gg_f32_to_f16(d);
-        b[k].dmin = gg_f32_to_f16(dmin);
+        b[k].d = gg_half_of(d);
+        b[k].dmin = gg_half_of(dmin);
         d = gg_f16_to_f32(b[k].d);
         dmin = gg_f16_to_f32(b[k].dmin);
         for (int j = 0; j < 8; j++) {
