@@ -127,7 +127,8 @@ static const char *const ends[] = {
     "<|eom_id|>",  "<|endoftext|>",   "<|end_of_text|>", "<EOT>",
     "_<EOT>",      "[EOT]",           "[EOS]",         "</s>",
     "<|return|>",  "<|call|>",        "<|flush|>",     "<end_of_utterance>",
-    "<\xef\xbd\x9c" "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+    ("<\xef\xbd\x9c"
+     "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"),
 };
 
 static enum gguf_status load_kinds(struct gguf_vocab *v,

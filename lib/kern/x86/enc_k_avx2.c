@@ -184,8 +184,8 @@ static void q6_k_block(const float *x, const float *weight, void *dst)
         gg_lanes_load_avx2(l.w, weight, 16);
     } else {
         for (int i = 0; i < 256; i += 8) {
-            __m256 v = _mm256_loadu_ps(l.x[0] + i);
-            _mm256_storeu_ps(l.w[0] + i, _mm256_mul_ps(v, v));
+            __m256 v = _mm256_loadu_ps(&l.x[i / 16][i % 16]);
+            _mm256_storeu_ps(&l.w[i / 16][i % 16], _mm256_mul_ps(v, v));
         }
     }
     gg_lanes_symmetric_avx2(&l, 16, 32, &f);
