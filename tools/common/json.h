@@ -25,7 +25,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { JSON_DEPTH = 32 };
+enum { JSON_DEPTH = 64 };
 
 struct json {
     FILE *f;

@@ -47,6 +47,14 @@ void msg_error(const char *file, const char *fmt, ...)
     va_end(ap);
 }
 
+void msg_info(const char *file, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    print_line(file, "", fmt, ap);
+    va_end(ap);
+}
+
 void msg_warn(const char *file, const char *fmt, ...)
 {
     va_list ap;

@@ -23,6 +23,8 @@ const char *msg_tool(void);
 
 /* file may be NULL: the message is not about one. */
 void msg_error(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
+/* A word about what was done: the tool prints none with --quiet. */
+void msg_info(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 
 /* A failure of the library: its message, and the byte offset where the message

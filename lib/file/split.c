@@ -1,0 +1,424 @@
+/* split.c - several files read as one model */
+#include "config.h"
+#include "file/split.h"
+#include "base/ckd.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "file/split_find.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+const char *const gg_split_keys[GG_N_SPLIT_KEYS] = { "split.no", "split.count",
+                                                     "split.tensors.count" };
+
+struct gguf_split {
+    const struct gguf_allocator *allocator;
+    struct gguf_file **files;
+    unsigned n_files;
+    bool is_split;
+    int32_t total; /* split.tensors.count of the first shard */
+    struct gguf_split_tensor *tensors;
+    size_t n_tensors;
+    struct gg_index index; /* of tensor names; .slots NULL: not yet made */
+};
+
+/* Put the shard's name before the message. */
+static enum gguf_status in_shard(enum gguf_status status, const char *path,
+                                 struct gguf_error *err)
+{
+    if (status != GGUF_OK && err) {
+        struct gg_esc e;
+        char old[sizeof err->message];
+        memcpy(old, err->message, sizeof old);
+        snprintf(err->message, sizeof err->message, "shard '%s': %.320s",
+                 gg_esc(&e, gg_strz(gg_split_base(path))), old);
+    }
+    return status;
+}
+
+/* ---- what a shard says about itself ---- */
+
+struct shard_keys {
+    uint16_t no, count;
+    int32_t total;
+};
+
+static enum gguf_status read_keys(const struct gguf_file *f,
+                                  struct shard_keys *k, struct gguf_error *err)
+{
+    const struct gguf_kv *kv;
+    GG_TRY(gguf_file_kv_get(f, "split.no", &kv, err));
+    GG_TRY(gguf_kv_get_u16(kv, &k->no, err));
+    GG_TRY(gguf_file_kv_get(f, "split.count", &kv, err));
+    GG_TRY(gguf_kv_get_u16(kv, &k->count, err));
+    GG_TRY(gguf_file_kv_get(f, "split.tensors.count", &kv, err));
+    GG_TRY(gguf_kv_get_i32(kv, &k->total, err));
+    if (k->total < 0)
+        return gg_fail(err, GGUF_E_MISMATCH, kv->off,
+                       "split.tensors.count is %" PRId32, k->total);
+    return GGUF_OK;
+}
+
+bool gg_is_split_key(struct gguf_str key)
+{
+    for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
+        if (gg_str_eqz(key, gg_split_keys[i]))
+            return true;
+    return false;
+}
+
+static bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
+{
+    return a->type == b->type && a->elem_type == b->elem_type &&
+           a->n == b->n && a->size == b->size &&
+           (!a->size || !memcmp(a->data, b->data, a->size));
+}
+
+/* Metadata of a later shard repeats the first one's or is about the split. */
+static enum gguf_status check_metadata(const struct gguf_file *first,
+                                       const struct gguf_file *f,
+                                       struct gguf_error *err)
+{
+    char key[256];
+    struct gg_esc e;
+    for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
+        const struct gguf_kv *kv = gguf_file_kv(f, i);
+        if (gg_is_split_key(kv->key))
+            continue;
+        const struct gguf_kv *other = NULL;
+        if (kv->key.size < sizeof key) {
+            memcpy(key, kv->key.data, kv->key.size);
+            key[kv->key.size] = '\0';
+            other = gguf_file_kv_find(first, key);
+        }
+        if (!other || !same_value(kv, other))
+            return gg_fail(err, GGUF_E_MISMATCH, kv->key_off,
+                           "key '%s' %s in the first shard: not of one model",
+                           gg_esc(&e, kv->key),
+                           other ? "has another value" : "is not");
+    }
+    return GGUF_OK;
+}
+
+/* Does shard number i (from 0) fit the set so far? */
+static enum gguf_status check_shard(const struct gguf_split *s, unsigned i,
+                                    struct gguf_error *err)
+{
+    const struct gguf_file *f = s->files[i], *first = s->files[0];
+    struct shard_keys k;
+    GG_TRY(read_keys(f, &k, err));
+    if (k.no != i)
+        return gg_fail(err, GGUF_E_MISMATCH,
+                       gguf_file_kv_find(f, "split.no")->off,
+                       "split.no is %u, its name says %u", k.no, i);
+    if (k.count != s->n_files)
+        return gg_fail(err, GGUF_E_MISMATCH,
+                       gguf_file_kv_find(f, "split.count")->off,
+                       "split.count is %u, the set has %u shards", k.count,
+                       s->n_files);
+    if (k.total != s->total)
+        return gg_fail(err, GGUF_E_MISMATCH,
+                       gguf_file_kv_find(f, "split.tensors.count")->off,
+                       "split.tensors.count is %" PRId32
+                       ", the first shard says %" PRId32, k.total, s->total);
+    if (gguf_file_is_big_endian(f) != gguf_file_is_big_endian(first))
+        return gg_fail(err, GGUF_E_MISMATCH, 4,
+                       "its byte order is not that of the first shard");
+    if (gguf_file_alignment(f) != gguf_file_alignment(first))
+        return gg_fail(err, GGUF_E_MISMATCH, gguf_file_data_off(f),
+                       "its alignment is %" PRIu32
+                       " bytes, that of the first shard %" PRIu32,
+                       gguf_file_alignment(f), gguf_file_alignment(first));
+    return i ? check_metadata(first, f, err) : GGUF_OK;
+}
+
+/* ---- tensors ---- */
+
+static struct gguf_str tensor_name(const void *user, uint32_t id)
+{
+    const struct gguf_split *s = user;
+    return s->tensors[id].info->name;
+}
+
+static enum gguf_status list_tensors(struct gguf_split *s,
+                                     struct gguf_error *err)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < s->n_files; i++)
+        n += gguf_file_n_tensors(s->files[i]);
+    if (s->is_split && n != (uint64_t)s->total)
+        return gg_fail(err, GGUF_E_MISMATCH,
+                       gguf_file_kv_find(s->files[0], "split.tensors.count")
+                           ->off,
+                       "split.tensors.count is %" PRId32
+                       ", the shards have %" PRIu64 " tensors",
+                       s->total, n);
+    if (n >= GG_INDEX_NONE)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "%" PRIu64 " tensors are too many", n);
+    s->tensors = gg_alloc_zero(s->allocator, n, sizeof *s->tensors);
+    if (!s->tensors)
+        return gg_fail_nomem(err, (size_t)n * sizeof *s->tensors);
+    GG_TRY(gg_index_init(&s->index, s->allocator, (uint32_t)n, tensor_name, s,
+                         err));
+    for (unsigned i = 0; i < s->n_files; i++) {
+        const struct gguf_file *f = s->files[i];
+        for (size_t k = 0; k < gguf_file_n_tensors(f); k++) {
+            struct gguf_split_tensor *t = &s->tensors[s->n_tensors];
+            *t = (struct gguf_split_tensor){ gguf_file_tensor(f, k), f, i };
+            uint32_t other;
+            GG_TRY(gg_index_add(&s->index, (uint32_t)s->n_tensors, &other,
+                                err));
+            struct gg_esc e;
+            if (other != GG_INDEX_NONE)
+                return in_shard(
+                    gg_fail(err, GGUF_E_DUPLICATE, t->info->info_off,
+                            "tensor '%s' is in shard %" PRIu32 " too",
+                            gg_esc(&e, t->info->name),
+                            s->tensors[other].file_no + 1),
+                    gguf_split_path(s, i), err);
+            s->n_tensors++;
+        }
+    }
+    return GGUF_OK;
+}
+
+/* ---- opening ---- */
+
+static enum gguf_status make_room(struct gguf_split *s, unsigned n,
+                                  struct gguf_error *err)
+{
+    s->files = gg_alloc_zero(s->allocator, n, sizeof(struct gguf_file *));
+    if (!s->files)
+        return gg_fail_nomem(err, n * sizeof(struct gguf_file *));
+    s->n_files = n;
+    return GGUF_OK;
+}
+
+/* Every shard of a set, those opened already (files[i] set) but not again. */
+static enum gguf_status open_shards(struct gguf_split *s, const char *prefix,
+                                    const struct gguf_file_params *params,
+                                    struct gguf_error *err)
+{
+    s->is_split = true;
+    GG_TRY(gg_split_all_there(prefix, s->n_files, s->allocator, err));
+    for (unsigned i = 0; i < s->n_files; i++) {
+        char *name;
+        enum gguf_status st =
+            gg_split_name(prefix, i + 1, s->n_files, s->allocator, &name, err);
+        if (st == GGUF_OK && !s->files[i])
+            st = in_shard(gguf_file_open(&s->files[i], name, params, err),
+                          name, err);
+        if (st == GGUF_OK && i == 0) {
+            struct shard_keys k;
+            st = in_shard(read_keys(s->files[0], &k, err), name, err);
+            if (st == GGUF_OK)
+                s->total = k.total;
+        }
+        if (st == GGUF_OK)
+            st = in_shard(check_shard(s, i, err), name, err);
+        gg_free(s->allocator, name);
+        GG_TRY(st);
+    }
+    return GGUF_OK;
+}
+
+/* A file that is a shard of more: its place by its name, and the rest. f is
+ * taken. */
+static enum gguf_status open_rest(struct gguf_split *s, struct gguf_file *f,
+                                  const struct shard_keys *k,
+                                  const char *path,
+                                  const struct gguf_file_params *params,
+                                  struct gguf_error *err)
+{
+    size_t n;
+    unsigned no, count;
+    bool named = gguf_split_name_parse(path, &n, &no, &count);
+    enum gguf_status st = GGUF_OK;
+    char *prefix = NULL;
+    if (!named || count != k->count || no != k->no + 1u)
+        st = gg_fail(err, GGUF_E_MISMATCH,
+                     gguf_file_kv_find(f, "split.no")->off,
+                     "shard %u of %u has another name than "
+                     "NAME-%05u-of-%05u.gguf, so the others cannot be found",
+                     k->no + 1u, k->count, k->no + 1u, k->count);
+    else
+        st = make_room(s, count, err);
+    if (st != GGUF_OK) {
+        gguf_file_close(f);
+        return st;
+    }
+    s->files[no - 1] = f;
+    prefix = gg_alloc(s->allocator, n + 1);
+    if (!prefix)
+        return gg_fail_nomem(err, n + 1);
+    memcpy(prefix, path, n);
+    prefix[n] = '\0';
+    st = open_shards(s, prefix, params, err);
+    gg_free(s->allocator, prefix);
+    return st;
+}
+
+static enum gguf_status open_file(struct gguf_split *s, const char *path,
+                                  const struct gguf_file_params *params,
+                                  struct gguf_error *err)
+{
+    struct gguf_file *f;
+    GG_TRY(gguf_file_open(&f, path, params, err));
+    struct shard_keys k = { 0, 0, 0 };
+    const struct gguf_kv *kv = gguf_file_kv_find(f, "split.count");
+    unsigned no, count;
+    enum gguf_status st = GGUF_OK;
+    if (kv)
+        st = gguf_kv_get_u16(kv, &k.count, err);
+    else if (gguf_split_name_parse(path, NULL, &no, &count) && count > 1)
+        st = gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                     "named as shard %u of %u, but key 'split.count' is "
+                     "missing", no, count);
+    if (st == GGUF_OK && k.count)
+        st = read_keys(f, &k, err);
+    if (st == GGUF_OK && k.count > 1)
+        return open_rest(s, f, &k, path, params, err);
+    if (st == GGUF_OK)
+        st = make_room(s, 1, err);
+    if (st != GGUF_OK) {
+        gguf_file_close(f);
+        return st;
+    }
+    s->files[0] = f;
+    s->is_split = k.count == 1;
+    s->total = k.total;
+    return s->is_split ? check_shard(s, 0, err) : GGUF_OK;
+}
+
+/* A folder, or the prefix of a set. */
+static enum gguf_status open_set(struct gguf_split *s, const char *path,
+                                 bool is_dir,
+                                 const struct gguf_file_params *params,
+                                 struct gguf_error *err)
+{
+    char *dir = NULL, *prefix = NULL;
+    unsigned count = 0;
+    enum gguf_status st;
+    if (is_dir) {
+        st = gg_split_find(path, NULL, s->allocator, &prefix, &count, err);
+    } else {
+        const char *base = gg_split_base(path);
+        size_t n = (size_t)(base - path);
+        dir = gg_alloc(s->allocator, n + 1);
+        if (!dir)
+            return gg_fail_nomem(err, n + 1);
+        memcpy(dir, path, n);
+        dir[n] = '\0';
+        st = gg_split_find(dir, base, s->allocator, &prefix, &count, err);
+    }
+    if (st == GGUF_OK)
+        st = make_room(s, count, err);
+    if (st == GGUF_OK)
+        st = open_shards(s, prefix, params, err);
+    gg_free(s->allocator, dir);
+    gg_free(s->allocator, prefix);
+    return st;
+}
+
+enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
+                                 const struct gguf_file_params *params,
+                                 struct gguf_error *err)
+{
+    *out = NULL;
+    const struct gguf_allocator *a = params ? params->allocator : NULL;
+    if (params && (params->offset || params->size))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "a split set cannot be opened at an offset");
+    struct gguf_split *s = gg_alloc_zero(a, 1, sizeof *s);
+    if (!s)
+        return gg_fail_nomem(err, sizeof *s);
+    s->allocator = a;
+    struct stat sb;
+    bool there = stat(path, &sb) == 0;
+    enum gguf_status st;
+    if (there && !S_ISDIR(sb.st_mode))
+        st = open_file(s, path, params, err);
+    else
+        st = open_set(s, path, there, params, err);
+    if (st == GGUF_OK)
+        st = list_tensors(s, err);
+    if (st == GGUF_OK)
+        *out = s;
+    else
+        gguf_split_close(s);
+    return st;
+}
+
+void gguf_split_close(struct gguf_split *s)
+{
+    if (!s)
+        return;
+    if (s->index.slots)
+        gg_index_fini(&s->index);
+    for (unsigned i = 0; i < s->n_files; i++)
+        gguf_file_close(s->files[i]);
+    gg_free(s->allocator, s->files);
+    gg_free(s->allocator, s->tensors);
+    gg_free(s->allocator, s);
+}
+
+/* ---- reading ---- */
+
+size_t gguf_split_n_files(const struct gguf_split *s)
+{
+    return s->n_files;
+}
+
+const struct gguf_file *gguf_split_file(const struct gguf_split *s, size_t i)
+{
+    return i < s->n_files ? s->files[i] : NULL;
+}
+
+const char *gguf_split_path(const struct gguf_split *s, size_t i)
+{
+    return i < s->n_files ? gguf_file_path(s->files[i]) : NULL;
+}
+
+int gguf_split_is_split(const struct gguf_split *s)
+{
+    return s->is_split;
+}
+
+size_t gguf_split_n_tensors(const struct gguf_split *s)
+{
+    return s->n_tensors;
+}
+
+const struct gguf_split_tensor *gguf_split_tensor(const struct gguf_split *s,
+                                                  size_t i)
+{
+    return i < s->n_tensors ? &s->tensors[i] : NULL;
+}
+
+const struct gguf_split_tensor *
+gguf_split_tensor_find(const struct gguf_split *s, const char *name)
+{
+    uint32_t i = gg_index_find(&s->index, gg_strz(name));
+    return i == GG_INDEX_NONE ? NULL : &s->tensors[i];
+}
+
+uint64_t gguf_split_size(const struct gguf_split *s)
+{
+    uint64_t n = 0;
+    for (unsigned i = 0; i < s->n_files; i++)
+        n += gguf_file_size(s->files[i]);
+    return n;
+}
+
+const struct gguf_allocator *gg_split_allocator(const struct gguf_split *s)
+{
+    return s->allocator;
+}
+
+const struct gguf_file *const *gg_split_files(const struct gguf_split *s)
+{
+    return (const struct gguf_file *const *)s->files;
+}

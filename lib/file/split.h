@@ -1,0 +1,21 @@
+/* split.h - what the parts of split sets share */
+#ifndef GG_FILE_SPLIT_H
+#define GG_FILE_SPLIT_H
+
+#include "base/error.h"
+#include "base/index.h"
+#include "gguf/split.h"
+
+#include <stdbool.h>
+
+/* The keys that make a file a shard, in the order in which they are written. */
+enum { GG_SPLIT_NO, GG_SPLIT_COUNT, GG_SPLIT_TOTAL, GG_N_SPLIT_KEYS };
+extern const char *const gg_split_keys[GG_N_SPLIT_KEYS];
+bool gg_is_split_key(struct gguf_str key);
+
+/* Of the set: NULL is malloc. */
+const struct gguf_allocator *gg_split_allocator(const struct gguf_split *s);
+/* All gguf_split_n_files of them. */
+const struct gguf_file *const *gg_split_files(const struct gguf_split *s);
+
+#endif

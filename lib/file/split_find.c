@@ -1,0 +1,144 @@
+/* split_find.c - which files belong to a split set */
+#include "config.h"
+#include "file/split_find.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gguf/split.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const char *gg_split_base(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+enum gguf_status gg_split_name(const char *prefix, unsigned no, unsigned count,
+                               const struct gguf_allocator *a, char **name,
+                               struct gguf_error *err)
+{
+    size_t size = strlen(prefix) + sizeof "-00001-of-00001.gguf";
+    *name = gg_alloc(a, size);
+    if (!*name)
+        return gg_fail_nomem(err, size);
+    return gguf_split_name_format(*name, size, prefix, no, count, err);
+}
+
+/* Does name (no folder) belong to a set of prefix base? */
+static bool belongs(const char *name, const char *base, size_t *prefix_size,
+                    unsigned *count)
+{
+    return gguf_split_name_parse(name, prefix_size, NULL, count) &&
+           (!base || (strlen(base) == *prefix_size &&
+                      !memcmp(base, name, *prefix_size)));
+}
+
+/* dir/base of n bytes. */
+static enum gguf_status join(const char *dir, const char *base, size_t n,
+                             const struct gguf_allocator *a, char **out,
+                             struct gguf_error *err)
+{
+    size_t k = strlen(dir);
+    bool slash = k && dir[k - 1] != '/';
+    *out = gg_alloc(a, k + slash + n + 1);
+    if (!*out)
+        return gg_fail_nomem(err, k + n + 2);
+    memcpy(*out, dir, k);
+    if (slash)
+        (*out)[k] = '/';
+    memcpy(*out + k + slash, base, n);
+    (*out)[k + slash + n] = '\0';
+    return GGUF_OK;
+}
+
+/* All entries of d: the first set's prefix in *prefix. */
+static enum gguf_status scan(DIR *d, const char *dir, const char *base,
+                             const struct gguf_allocator *a, char **prefix,
+                             unsigned *count, struct gguf_error *err)
+{
+    struct dirent *entry;
+    while ((entry = readdir(d)) != NULL) {
+        size_t n;
+        unsigned k;
+        if (!belongs(entry->d_name, base, &n, &k))
+            continue;
+        if (!*prefix) {
+            GG_TRY(join(dir, entry->d_name, n, a, prefix, err));
+            *count = k;
+            continue;
+        }
+        const char *first = gg_split_base(*prefix);
+        struct gg_esc e, f;
+        if (k != *count || strlen(first) != n ||
+            memcmp(first, entry->d_name, n) != 0)
+            return gg_fail(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
+                           "more than one split model: '%s-*-of-%05u.gguf' "
+                           "and '%s'",
+                           gg_esc(&e, gg_strz(first)), *count,
+                           gg_esc(&f, gg_strz(entry->d_name)));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_split_find(const char *dir, const char *base,
+                               const struct gguf_allocator *a, char **prefix,
+                               unsigned *count, struct gguf_error *err)
+{
+    struct gg_esc e;
+    *prefix = NULL;
+    DIR *d = opendir(*dir ? dir : ".");
+    if (!d)
+        return gg_fail_errno(err, errno, "folder '%s'",
+                             gg_esc(&e, gg_strz(dir)));
+    enum gguf_status st = scan(d, dir, base, a, prefix, count, err);
+    closedir(d);
+    if (st != GGUF_OK) {
+        gg_free(a, *prefix);
+        *prefix = NULL;
+    } else if (!*prefix && base) {
+        st = gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                     "there is no such file, nor a split model "
+                     "'%s-NNNNN-of-NNNNN.gguf'",
+                     gg_esc(&e, gg_strz(base)));
+    } else if (!*prefix) {
+        st = gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                     "the folder has no split model "
+                     "(NAME-NNNNN-of-NNNNN.gguf)");
+    }
+    return st;
+}
+
+enum gguf_status gg_split_all_there(const char *prefix, unsigned count,
+                                    const struct gguf_allocator *a,
+                                    struct gguf_error *err)
+{
+    char list[200] = "";
+    size_t used = 0;
+    unsigned n_missing = 0;
+    for (unsigned no = 1; no <= count; no++) {
+        char *name;
+        enum gguf_status st = gg_split_name(prefix, no, count, a, &name, err);
+        bool there = st == GGUF_OK && access(name, F_OK) == 0;
+        gg_free(a, name);
+        GG_TRY(st);
+        if (there)
+            continue;
+        n_missing++;
+        if (sizeof list - used > 12)
+            used += (size_t)snprintf(list + used, sizeof list - used, "%s%u",
+                                     used ? ", " : "", no);
+        else if (list[used - 1] != '.')
+            used += (size_t)snprintf(list + used, sizeof list - used, "...");
+    }
+    struct gg_esc e;
+    if (n_missing)
+        return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                       "%u of %u shards of '%s' %s missing: %s", n_missing,
+                       count, gg_esc(&e, gg_strz(gg_split_base(prefix))),
+                       n_missing == 1 ? "is" : "are", list);
+    return GGUF_OK;
+}

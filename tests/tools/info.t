@@ -1,0 +1,166 @@
+#!/bin/sh
+# gguf-info: what it shows, in which form, and how it ends.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+info=$builddir/gguf-info
+m=$tmp/model.gguf
+"$mkmodel" "$m" || exit 99
+
+run "$info" "$m"
+test $rc -eq 0 -a ! -s "$tmp/err"
+ok 'a model is shown'
+LC_ALL=C grep -q "$(printf '\033')" "$tmp/out"
+test $? -eq 1
+ok 'no escape of the file reaches the output'
+grep -q 'Test \\x1B\[31m\\\\ model\\n' "$tmp/out"
+ok 'text is escaped'
+grep -q '^  arr\[2\] *test.nested *\[\[-1, 7\], \["a\\xFFb""\]\]$' "$tmp/out"
+ok 'nested arrays'
+grep -q '^  u64 *test.big *18446744073709551614$' "$tmp/out"
+ok 'large integers are exact'
+grep -q '^  str\[8\] .*"tok5", ... 8 in all\]$' "$tmp/out"
+ok 'arrays are cut, with their length'
+grep -q '^  blk.0.t3  256 x 4  Q4_K  *576 B  ' "$tmp/out"
+ok 'tensors are listed'
+grep -q '^  quantization *Q4_K_M$' "$tmp/out" &&
+    grep -q '^  parameters *8.19 K (8192)$' "$tmp/out" &&
+    grep -q '^  context length *4096$' "$tmp/out"
+ok 'the summary'
+grep -q '^  Q8_0 *2 *2048 *2.12 KiB *13.9%  *8.500$' "$tmp/out"
+ok 'totals by type'
+
+run "$info" --metadata --arrays=all --strings=4 "$m"
+grep -q '"tok7"\]$' "$tmp/out" && grep -q 'llam... (5 bytes)$' "$tmp/out" &&
+    test "$(grep -c blk "$tmp/out")" -eq 0
+ok '--metadata, --arrays=all, --strings'
+run "$info" '--tensors=*.t[37]' --sort=name "$m"
+test "$(grep -c ' 256 x 4 ' "$tmp/out")" -eq 2
+ok '--tensors=GLOB'
+run "$info" --tensors --sort=size "$m"
+test "$(awk '/256 x 4/ { print $1; exit }' "$tmp/out")" = blk.0.t0 &&
+    test "$(awk '/256 x 4/ { print $1 }' "$tmp/out" | tail -1)" = blk.1.t7
+ok '--sort=size'
+
+run "$info" --key=llama.context_length "$m"
+test $rc -eq 0 -a "$(cat "$tmp/out")" = 4096
+ok '--key of a number'
+run "$info" --key general.name "$m"
+printf 'Test \033[31m\\ model\n\n' | cmp -s - "$tmp/out"
+ok '--key of a string gives its bytes'
+run "$info" --key tokenizer.ggml.tokens "$m"
+test "$(wc -l <"$tmp/out")" -eq 8 -a "$(tail -1 "$tmp/out")" = tok7
+ok '--key of an array gives a line each'
+run "$info" --key nothing "$m"
+test $rc -eq 1 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
+ok '--key that is not there'
+
+run "$info" --markdown "$m"
+grep -q '^## Tensors: 8$' "$tmp/out" && grep -q '^|:---|:---|:---|---:|' "$tmp/out"
+ok '--markdown'
+
+# JSON, read by others.
+run "$info" --json "$m"
+cp "$tmp/out" "$tmp/json"
+if python3 -c '' 2>/dev/null; then
+    python3 - "$tmp/json" <<'EOF' 2>"$tmp/err"
+import json, sys
+d = json.load(open(sys.argv[1]))
+m = d["metadata"]
+assert m["test.big"] == {"type": "u64", "value": 2**64 - 2}
+assert m["test.float"]["value"] == 0.1
+assert m["test.nan"]["value"] is None
+assert m["test.nested"]["value"] == [[-1, 7], ["a\ufffdb\""]]
+assert m["general.name"]["value"] == "Test \x1b[31m\\ model\n"
+assert m["tokenizer.ggml.tokens"]["length"] == 8
+assert len(m["tokenizer.ggml.tokens"]["value"]) == 8
+assert d["summary"]["quantization"] == "Q4_K_M"
+assert d["summary"]["parameters"] == sum(t["elements"] for t in d["tensors"])
+assert [t["name"] for t in d["tensors"]][-1] == "blk.1.t7"
+t = d["tensors"][3]
+assert (t["shape"], t["type"], t["size"]) == ([256, 4], "Q4_K", 576)
+assert d["size"] == d["files"][0]["size"]
+assert d["files"][0]["alignment"] == 32
+EOF
+    ok '--json says the same as the file'
+    run "$info" --json "$m" "$m"
+    python3 -c 'import json, sys; assert len(json.load(sys.stdin)) == 2' \
+        <"$tmp/out"
+    ok '--json of two files is one document'
+    run "$info" --json --key=test.nested "$m"
+    python3 -c 'import json, sys; assert json.load(sys.stdin)[0] == [-1, 7]' \
+        <"$tmp/out"
+    ok '--json --key'
+    run "$info" --json --arrays=1 "$m"
+    python3 -c 'import json, sys
+m = json.load(sys.stdin)["metadata"]["tokenizer.ggml.tokens"]
+assert m["length"] == 8 and m["value"] == ["tok0"]' <"$tmp/out"
+    ok '--json --arrays=1'
+else
+    skip '--json is read by another program' 'no python3'
+fi
+
+"$mkmodel" "$tmp/big.gguf" b=1 a=64
+run "$info" "$tmp/big.gguf"
+test $rc -eq 0 && grep -q 'v3, big-endian, alignment 64' "$tmp/out" &&
+    grep -q '^  u64 *test.big *18446744073709551614$' "$tmp/out"
+ok 'a big-endian file'
+
+# Failures.
+head -c 400 "$m" >"$tmp/cut.gguf"
+run "$info" "$tmp/cut.gguf"
+test $rc -eq 1 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1 &&
+    grep -q '^gguf-info: .*cut.gguf: .*byte [0-9]' "$tmp/err"
+ok 'a truncated file: one line with the byte, status 1'
+run "$info" "$tmp/cut.gguf" "$m"
+test $rc -eq 1 && grep -q blk.1.t7 "$tmp/out"
+ok 'the other files are shown all the same'
+run "$info" "$tmp/none.gguf"
+test $rc -eq 1 && grep -q 'none' "$tmp/err"
+ok 'a file that is not there'
+run "$info"
+test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
+ok 'no file: a usage error'
+run "$info" --sort=colour "$m"
+test $rc -eq 2
+ok 'a wrong word: a usage error'
+run "$info" --limit kv=5 "$m"
+test $rc -eq 1 && grep -q 'limit' "$tmp/err"
+ok '--limit'
+if test -c /dev/full; then
+    "$info" "$m" >/dev/full 2>"$tmp/err"
+    test $? -eq 1 && grep -q 'standard output' "$tmp/err"
+    ok 'a full disk is noticed'
+fi
+cat "$m" "$m" >"$tmp/long.gguf"
+run "$info" "$tmp/long.gguf"
+test $rc -eq 0 && grep -q 'warning: .* bytes behind' "$tmp/err"
+ok 'bytes behind the data: a warning'
+run "$info" -q "$tmp/long.gguf"
+test ! -s "$tmp/err"
+ok '--quiet: no warning'
+
+# The files that readers trip over.
+h=$GGUF_SHARED/hostile/public
+if test -f "$h/expect.tsv"; then
+    awk -F'\t' '!/^#/ { print $1, $2, ($9 ~ /noraw/) }' "$h/expect.tsv" \
+        >"$tmp/list"
+    : >"$tmp/wrong"
+    while read -r f expect noraw; do
+        run "$info" "$h/$f"
+        case $expect in accept) want=0 ;; *) want=1 ;; esac
+        test $rc -eq $want || echo "$f: status $rc" >>"$tmp/wrong"
+        test $want -eq 0 || {
+            test "$(wc -l <"$tmp/err")" -eq 1 -a ! -s "$tmp/out" &&
+                grep -q 'byte [0-9]' "$tmp/err"
+        } || echo "$f: not one line with a byte" >>"$tmp/wrong"
+        if LC_ALL=C grep -q "$(printf '\033')" "$tmp/out" "$tmp/err"; then
+            echo "$f: escape in the output" >>"$tmp/wrong"
+        fi
+    done <"$tmp/list"
+    cp "$tmp/wrong" "$tmp/out"
+    test ! -s "$tmp/wrong" -a -s "$tmp/list"
+    ok "$(wc -l <"$tmp/list") hostile files are answered as expected"
+else
+    skip 'hostile files' 'they are not here'
+fi
+done_testing

@@ -1,0 +1,43 @@
+# lib.sh - what the shell tests of the tools share: TAP, a scratch folder, and
+# where things are. Sourced.
+: "${srcdir:=.}" "${builddir:=.}"
+: "${GGUF_SHARED=$srcdir/../shared}"
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+n=0
+status=0
+mkmodel=$builddir/tests/tools/mkmodel
+
+ok() # description; the verdict is the status of the command before
+{
+    ok_status=$?
+    n=$((n + 1))
+    if test $ok_status -eq 0; then
+        echo "ok $n - $1"
+    else
+        echo "not ok $n - $1"
+        status=1
+        for f in "$tmp/out" "$tmp/err"; do
+            test -s "$f" && head -5 "$f" | cut -c1-200 | LC_ALL=C tr -d '\033' |
+                sed "s/^/# ${f##*/}: /"
+        done
+    fi
+}
+
+skip() # description, why
+{
+    n=$((n + 1))
+    echo "ok $n # SKIP $1: $2"
+}
+
+run() # command...: $tmp/out, $tmp/err, $rc
+{
+    "$@" >"$tmp/out" 2>"$tmp/err"
+    rc=$?
+}
+
+done_testing()
+{
+    echo "1..$n"
+    exit $status
+}

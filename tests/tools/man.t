@@ -1,0 +1,72 @@
+#!/bin/sh
+# Options in --help and in the manual page of every tool are the same, the
+# examples of the pages run, and the pages have the sections that they should.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+
+# Names of options in what --help prints: of the lines that begin with one,
+# what stands before the text.
+help_options() # tool
+{
+    "$1" --help | sed -n 's/^  *\(-[^ ].*\)/\1/p' | sed 's/   .*//' |
+        tr ' ,=[' '\n\n\n\n' | grep '^-' | sort -u
+}
+
+# Of a page: names in the line behind each .TP in OPTIONS.
+man_options() # page
+{
+    awk '/^\.SH/ { on = /^\.SH OPTIONS/ } on' "$1" |
+        awk 'tag { print; tag = 0 } /^\.T[PQ]/ { tag = 1 }' |
+        sed 's/\\-/-/g; s/\\f.//g; s/^\.[A-Z]* *//' |
+        tr ' ,="[' '\n\n\n\n\n' | grep '^-' | sort -u
+}
+
+for page in "$srcdir"/man/*.1; do
+    tool=$(basename "$page" .1)
+    test -x "$builddir/$tool"
+    ok "$tool is built and has a page" || continue
+    help_options "$builddir/$tool" >"$tmp/help"
+    man_options "$page" >"$tmp/man"
+    run diff "$tmp/help" "$tmp/man"
+    test $rc -eq 0 -a -s "$tmp/help"
+    ok "$tool: page and --help have the same options"
+    for s in NAME SYNOPSIS DESCRIPTION OPTIONS OUTPUT 'EXIT STATUS' EXAMPLES \
+        'SEE ALSO'; do
+        grep -qx "\\.SH $s" "$page" || echo "$s"
+    done >"$tmp/out"
+    test ! -s "$tmp/out"
+    ok "$tool: the page has every section"
+    if test "$(wc -L <"$tmp/help" 2>/dev/null || echo 0)" -gt 0; then
+        test "$("$builddir/$tool" --help | awk 'length > 80' | wc -l)" -eq 0
+        ok "$tool: --help fits in 80 columns"
+    fi
+    run "$builddir/$tool" --version
+    test $rc -eq 0 && grep -q "^$tool " "$tmp/out"
+    ok "$tool: --version says its name"
+    run "$builddir/$tool" --no-such-option
+    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1 &&
+        grep -q -e --help "$tmp/err"
+    ok "$tool: a wrong option is one line with a hint, status 2"
+    run sh -c '"$1" --help >/dev/full' sh "$builddir/$tool"
+    test $rc -eq 1 -o ! -c /dev/full
+    ok "$tool: a full disk under --help is noticed"
+done
+
+# Every program has a page.
+for tool in "$builddir"/gguf-*; do
+    case $tool in *.*) continue ;; esac
+    test -f "$tool" -a -x "$tool" || continue
+    test -f "$srcdir/man/$(basename "$tool").1"
+    ok "$(basename "$tool") has a page"
+done
+
+if man --version >/dev/null 2>&1; then
+    for page in "$srcdir"/man/*.[1-9]; do
+        MANWIDTH=80 man --warnings -E UTF-8 -l "$page" 2>"$tmp/err" >"$tmp/out"
+        test ! -s "$tmp/err"
+        ok "$(basename "$page") is formatted without a warning"
+    done
+else
+    skip 'pages are formatted without a warning' 'no man'
+fi
+done_testing

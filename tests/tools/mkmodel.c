@@ -1,0 +1,177 @@
+/* mkmodel - write a small GGUF file for the tests of the tools
+ *
+ *     mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N]
+ *
+ * Knows nothing of the library: what the tools make of its files is compared
+ * with what is written here. Tensors t0, t1 ... cycle through types and shapes
+ * (256 x rows), in canonical layout.
+ */
+#include "config.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static FILE *out;
+static int big;
+static uint64_t pos;
+
+static void put(const void *p, size_t n)
+{
+    if (fwrite(p, 1, n, out) != n) {
+        perror("mkmodel");
+        exit(1);
+    }
+    pos += n;
+}
+
+static void num(uint64_t v, int n)
+{
+    unsigned char b[8];
+    for (int i = 0; i < n; i++)
+        b[big ? n - 1 - i : i] = (unsigned char)(v >> 8 * i);
+    put(b, (size_t)n);
+}
+
+static void str(const char *s)
+{
+    num(strlen(s), 8);
+    put(s, strlen(s));
+}
+
+static void kv_u32(const char *key, uint32_t v)
+{
+    str(key);
+    num(4, 4);
+    num(v, 4);
+}
+
+static void kv_str(const char *key, const char *v)
+{
+    str(key);
+    num(8, 4);
+    str(v);
+}
+
+/* id, elements and bytes of a block */
+static const struct {
+    uint32_t id, len, size;
+} types[] = { { 0, 1, 4 }, { 1, 1, 2 }, { 8, 32, 34 }, { 12, 256, 144 } };
+
+static uint64_t size_of(uint64_t i, uint64_t rows)
+{
+    return rows * (256 / types[i % 4].len) * types[i % 4].size;
+}
+
+static void pad(uint64_t align)
+{
+    while (pos % align)
+        put("", 1);
+}
+
+static void metadata(uint64_t n_kv, uint32_t align)
+{
+    kv_str("general.architecture", "llama");
+    kv_str("general.name", "Test \033[31m\\ model\n");
+    if (align)
+        kv_u32("general.alignment", align);
+    kv_u32("llama.block_count", 2);
+    kv_u32("llama.context_length", 4096);
+    kv_u32("general.file_type", 15);
+    str("test.big");
+    num(10, 4);
+    num(UINT64_MAX - 1, 8);
+    str("test.float");
+    num(6, 4);
+    num(0x3dcccccd, 4); /* 0.1 */
+    str("test.nan");
+    num(12, 4);
+    num(UINT64_C(0x7ff8000000000000), 8);
+    str("test.nested");
+    num(9, 4);
+    num(9, 4);
+    num(2, 8);
+    num(5, 4);
+    num(2, 8);
+    num(UINT32_MAX, 4);
+    num(7, 4);
+    num(8, 4);
+    num(1, 8);
+    str("a\xff" "b\"");
+    str("tokenizer.ggml.tokens");
+    num(9, 4);
+    num(8, 4);
+    num(8, 8);
+    for (int i = 0; i < 8; i++) {
+        char s[8];
+        snprintf(s, sizeof s, "tok%d", i);
+        str(s);
+    }
+    for (uint64_t i = 0; i < n_kv; i++) {
+        char s[32];
+        snprintf(s, sizeof s, "test.more.%u", (unsigned)i);
+        kv_u32(s, (uint32_t)i);
+    }
+}
+
+static void data(uint64_t n, uint64_t rows, uint64_t align)
+{
+    uint64_t x = UINT64_C(0x9E3779B97F4A7C15);
+    unsigned char buf[4096];
+    for (uint64_t i = 0; i < n; i++) {
+        pad(align);
+        for (uint64_t left = size_of(i, rows); left;) {
+            size_t k = left < sizeof buf ? (size_t)left : sizeof buf;
+            for (size_t b = 0; b < k; b++) {
+                x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+                /* Exponents of 16-bit floats stay finite. */
+                buf[b] = (unsigned char)(x >> 56) & 0x3b;
+            }
+            put(buf, k);
+            left -= k;
+        }
+    }
+    pad(align);
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t n = 8, align = 0, rows = 4, n_kv = 0;
+    out = argc > 1 ? fopen(argv[1], "wb") : NULL;
+    if (!out) {
+        fprintf(stderr, "mkmodel: no output\n");
+        return 1;
+    }
+    for (int i = 2; i < argc; i++) {
+        const char *eq = strchr(argv[i], '=');
+        uint64_t v = eq ? strtoull(eq + 1, NULL, 10) : 0;
+        switch (argv[i][0]) {
+        case 'n': n = v; break;
+        case 'a': align = v; break;
+        case 'r': rows = v; break;
+        case 'b': big = v != 0; break;
+        case 'k': n_kv = v; break;
+        default: return 2;
+        }
+    }
+    put("GGUF", 4);
+    num(3, 4);
+    num(n, 8);
+    num(10 + n_kv + (align != 0), 8);
+    metadata(n_kv, (uint32_t)align);
+    uint64_t real = align ? align : 32, off = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        char s[32];
+        snprintf(s, sizeof s, "blk.%u.t%u", (unsigned)(i / 4), (unsigned)i);
+        str(s);
+        num(2, 4);
+        num(256, 8);
+        num(rows, 8);
+        num(types[i % 4].id, 4);
+        num(off, 8);
+        off += (size_of(i, rows) + real - 1) / real * real;
+    }
+    data(n, rows, real);
+    return fclose(out) != 0;
+}

@@ -1,0 +1,72 @@
+/* load.c - opening what a tool was given: a file, a shard, a folder, a prefix */
+#include "config.h"
+#include "tools/common/load.h"
+#include "tools/common/msg.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+void load_raise_limits(void)
+{
+    struct rlimit r;
+    if (getrlimit(RLIMIT_NOFILE, &r) == 0 && r.rlim_cur < r.rlim_max) {
+        r.rlim_cur = r.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &r);
+    }
+}
+
+bool load_open(struct load *l, const char *path, bool with_set,
+               const struct gguf_file_params *params)
+{
+    struct gguf_error err, err2;
+    struct stat sb;
+    gguf_error_clear(&err);
+    *l = (struct load){ .path = path };
+    if (with_set && gguf_split_open(&l->set, path, params, &err) == GGUF_OK)
+        return true;
+    bool is_file = stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);
+    if (with_set && !is_file) {
+        msg_fail(path, &err);
+        return false;
+    }
+    if (gguf_file_open(&l->alone, path, params, &err2) != GGUF_OK) {
+        msg_fail(path, &err2);
+        return false;
+    }
+    if (with_set) {
+        msg_warn(path, "%s", err.message);
+        msg_warn(path, "what follows is about this file alone");
+    }
+    return true;
+}
+
+void load_close(struct load *l)
+{
+    gguf_split_close(l->set);
+    gguf_file_close(l->alone);
+    *l = (struct load){ NULL, NULL, NULL };
+}
+
+size_t load_n_files(const struct load *l)
+{
+    return l->set ? gguf_split_n_files(l->set) : 1;
+}
+
+const struct gguf_file *load_file(const struct load *l, size_t i)
+{
+    return l->set ? gguf_split_file(l->set, i) : l->alone;
+}
+
+size_t load_n_tensors(const struct load *l)
+{
+    return l->set ? gguf_split_n_tensors(l->set)
+                  : gguf_file_n_tensors(l->alone);
+}
+
+struct gguf_split_tensor load_tensor(const struct load *l, size_t i)
+{
+    if (l->set)
+        return *gguf_split_tensor(l->set, i);
+    return (struct gguf_split_tensor){ gguf_file_tensor(l->alone, i), l->alone,
+                                       0 };
+}

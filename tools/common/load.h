@@ -1,0 +1,32 @@
+/* load.h - opening what a tool was given: a file, a shard, a folder, a prefix */
+#ifndef TOOLS_LOAD_H
+#define TOOLS_LOAD_H
+
+#include <gguf/split.h>
+
+#include <stdbool.h>
+
+/* Zeroed is empty. */
+struct load {
+    const char *path;        /* as given; kept */
+    struct gguf_split *set;  /* NULL: the set is broken, or was not wanted */
+    struct gguf_file *alone; /* opened without the rest of its set */
+};
+
+/* Open path with the shards that belong to it. If something is wrong with the
+ * set but path by itself is sound, warn and open it alone. false: a message
+ * was printed. params may be NULL. */
+bool load_open(struct load *l, const char *path, bool with_set,
+               const struct gguf_file_params *params);
+void load_close(struct load *l);
+
+size_t load_n_files(const struct load *l);
+const struct gguf_file *load_file(const struct load *l, size_t i);
+size_t load_n_tensors(const struct load *l);
+struct gguf_split_tensor load_tensor(const struct load *l, size_t i);
+
+/* Files of many shards need many descriptors: take all that the system gives.
+ * Before the first load_open. */
+void load_raise_limits(void);
+
+#endif

@@ -1,0 +1,161 @@
+/* text.c - a growing line of text, and metadata values as text */
+#include "config.h"
+#include "tools/common/text.h"
+#include "tools/common/json.h"
+
+#include <gguf/text.h>
+
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void text_fini(struct text *t)
+{
+    free(t->s);
+    *t = (struct text){ NULL, 0, 0 };
+}
+
+void text_clear(struct text *t)
+{
+    t->n = 0;
+    if (t->s)
+        t->s[0] = '\0';
+}
+
+/* Room for n more bytes and a NUL. */
+static void grow(struct text *t, size_t n)
+{
+    if (t->size - t->n > n)
+        return;
+    size_t size = 2 * t->size + n + 256;
+    char *p = realloc(t->s, size);
+    if (!p) {
+        msg_error(NULL, "out of memory");
+        exit(MSG_FAILED);
+    }
+    t->s = p;
+    t->size = size;
+}
+
+void text_add(struct text *t, const char *p, size_t n)
+{
+    grow(t, n);
+    if (n)
+        memcpy(t->s + t->n, p, n);
+    t->n += n;
+    t->s[t->n] = '\0';
+}
+
+void text_addz(struct text *t, const char *z)
+{
+    text_add(t, z, strlen(z));
+}
+
+void text_addf(struct text *t, const char *fmt, ...)
+{
+    char line[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    text_addz(t, line);
+}
+
+void text_add_esc(struct text *t, struct gguf_str s, uint64_t max)
+{
+    bool cut = s.size > max;
+    if (cut) {
+        s.size = (size_t)max;
+        while (s.size && ((unsigned char)s.data[s.size] & 0xc0) == 0x80)
+            s.size--;
+    }
+    size_t room = 8 * s.size + 1;
+    grow(t, room);
+    t->n += gguf_text_escape(t->s + t->n, room, s);
+    if (cut)
+        text_addz(t, "...");
+}
+
+static void add_number(struct text *t, const struct gguf_kv *kv)
+{
+    char out[32];
+    int b = 0;
+    float f = 0;
+    double d = 0;
+    int64_t i = 0;
+    uint64_t u = 0;
+    switch (kv->type) {
+    case GGUF_VAL_BOOL:
+        if (gguf_kv_get_bool(kv, &b, NULL) == GGUF_OK)
+            text_addz(t, b ? "true" : "false");
+        break;
+    case GGUF_VAL_F32:
+        if (gguf_kv_get_f32(kv, &f, NULL) == GGUF_OK) {
+            json_format_f32(out, f);
+            text_addz(t, out);
+        }
+        break;
+    case GGUF_VAL_F64:
+        if (gguf_kv_get_f64(kv, &d, NULL) == GGUF_OK) {
+            json_format_f64(out, d);
+            text_addz(t, out);
+        }
+        break;
+    default:
+        if (gguf_kv_get_int(kv, &i, NULL) == GGUF_OK)
+            text_addf(t, "%" PRId64, i);
+        else if (gguf_kv_get_uint(kv, &u, NULL) == GGUF_OK)
+            text_addf(t, "%" PRIu64, u);
+    }
+}
+
+static void add_value(struct text *t, const struct gguf_kv *kv,
+                      const struct text_limits *limits, bool quote)
+{
+    struct gguf_str s;
+    if (kv->type == GGUF_VAL_STR && gguf_kv_get_str(kv, &s, NULL) == GGUF_OK) {
+        if (quote)
+            text_addz(t, "\"");
+        text_add_esc(t, s, limits->bytes);
+        if (quote)
+            text_addz(t, "\"");
+        if (!quote && s.size > limits->bytes)
+            text_addf(t, " (%zu bytes)", s.size);
+    } else if (kv->type == GGUF_VAL_ARR) {
+        struct gguf_kv_iter it;
+        struct gguf_kv e;
+        uint64_t n = 0;
+        text_addz(t, "[");
+        gguf_kv_iter_init(&it, kv);
+        for (; n < limits->elems && gguf_kv_next(&it, &e); n++) {
+            if (n)
+                text_addz(t, ", ");
+            add_value(t, &e, limits, true);
+        }
+        if (n < kv->n)
+            text_addf(t, "%s... %" PRIu64 " in all]", n ? ", " : "", kv->n);
+        else
+            text_addz(t, "]");
+    } else {
+        add_number(t, kv);
+    }
+}
+
+void text_add_kv(struct text *t, const struct gguf_kv *kv,
+                 const struct text_limits *limits)
+{
+    add_value(t, kv, limits, false);
+}
+
+bool text_glob(const char *pattern, struct gguf_str s)
+{
+    char name[1024]; /* longer than any name the default limits allow */
+    if (s.size >= sizeof name)
+        return false;
+    memcpy(name, s.data, s.size);
+    name[s.size] = '\0';
+    return fnmatch(pattern, name, 0) == 0;
+}

@@ -1,0 +1,40 @@
+/* text.h - a growing line of text, and metadata values as text */
+#ifndef TOOLS_TEXT_H
+#define TOOLS_TEXT_H
+
+#include "tools/common/msg.h"
+
+#include <gguf/kv.h>
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Zeroed is empty. Memory that runs out ends the program with a message. */
+struct text {
+    char *s; /* NUL-terminated once something was added, else NULL */
+    size_t n, size;
+};
+
+void text_fini(struct text *t);
+void text_clear(struct text *t);
+void text_add(struct text *t, const char *p, size_t n);
+void text_addz(struct text *t, const char *z);
+void text_addf(struct text *t, const char *fmt, ...) MSG_PRINTF(2, 3);
+/* Escaped. At most max bytes of s, cut at a character, then "..." */
+void text_add_esc(struct text *t, struct gguf_str s, uint64_t max);
+
+/* How much of a value is shown. */
+struct text_limits {
+    uint64_t elems; /* of each array */
+    uint64_t bytes; /* of each string */
+};
+
+/* A metadata value on one line: strings of arrays are quoted; an array that is
+ * cut ends in its count. */
+void text_add_kv(struct text *t, const struct gguf_kv *kv,
+                 const struct text_limits *limits);
+
+/* A shell pattern (* ? [a-z] \x) against all of s. */
+bool text_glob(const char *pattern, struct gguf_str s);
+
+#endif

@@ -1,0 +1,299 @@
+/* gguf-info-model.c - the numbers of a model that no view computes itself */
+#include "config.h"
+#include "tools/gguf-info.h"
+#include "tools/common/msg.h"
+
+#include <gguf/text.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+const struct info_hparam info_hparams[] = {
+    { "context length", "context_length", "context_length" },
+    { "layers", "block_count", "block_count" },
+    { "embedding width", "embedding_length", "embedding_length" },
+    { "feed-forward width", "feed_forward_length", "feed_forward_length" },
+    { "attention heads", "head_count", "attention.head_count" },
+    { "key/value heads", "head_count_kv", "attention.head_count_kv" },
+    { "key width of a head", "key_length", "attention.key_length" },
+    { "value width of a head", "value_length", "attention.value_length" },
+    { "sliding window", "sliding_window", "attention.sliding_window" },
+    { "rotary dimensions", "rope_dimension_count", "rope.dimension_count" },
+    { "rotary base", "rope_freq_base", "rope.freq_base" },
+    { "rotary scaling", "rope_scaling_type", "rope.scaling.type" },
+    { "experts", "expert_count", "expert_count" },
+    { "experts in use", "expert_used_count", "expert_used_count" },
+    { "shared experts", "expert_shared_count", "expert_shared_count" },
+    { "state-space width", "ssm_state_size", "ssm.state_size" },
+    { NULL, NULL, NULL },
+};
+
+/* general.file_type: what the recipe was called (llama.cpp, llama.h). */
+static const struct {
+    unsigned id;
+    const char *name;
+} file_types[] = {
+    { 0, "F32" },      { 1, "F16" },      { 2, "Q4_0" },     { 3, "Q4_1" },
+    { 7, "Q8_0" },     { 8, "Q5_0" },     { 9, "Q5_1" },     { 10, "Q2_K" },
+    { 11, "Q3_K_S" },  { 12, "Q3_K_M" },  { 13, "Q3_K_L" },  { 14, "Q4_K_S" },
+    { 15, "Q4_K_M" },  { 16, "Q5_K_S" },  { 17, "Q5_K_M" },  { 18, "Q6_K" },
+    { 19, "IQ2_XXS" }, { 20, "IQ2_XS" },  { 21, "Q2_K_S" },  { 22, "IQ3_XS" },
+    { 23, "IQ3_XXS" }, { 24, "IQ1_S" },   { 25, "IQ4_NL" },  { 26, "IQ3_S" },
+    { 27, "IQ3_M" },   { 28, "IQ2_S" },   { 29, "IQ2_M" },   { 30, "IQ4_XS" },
+    { 31, "IQ1_M" },   { 32, "BF16" },    { 36, "TQ1_0" },   { 37, "TQ2_0" },
+    { 38, "MXFP4" },
+};
+
+const char *info_type_name(uint32_t id, char *out)
+{
+    const struct gguf_dtype_info *d = gguf_dtype_find(id);
+    if (d && d->family != GGUF_FAMILY_REMOVED)
+        return d->name;
+    snprintf(out, 32, "%s %" PRIu32, d ? "removed" : "unknown", id);
+    return out;
+}
+
+double info_bits(uint64_t size, uint64_t n_elements)
+{
+    return n_elements ? 8.0 * (double)size / (double)n_elements : 0;
+}
+
+const struct gguf_kv *info_hparam(const struct info *info,
+                                  const struct info_hparam *h)
+{
+    const struct gguf_file *f = load_file(info->load, 0);
+    struct gguf_str arch;
+    char key[256];
+    if (gguf_kv_get_str(gguf_file_kv_find(f, "general.architecture"), &arch,
+                        NULL) != GGUF_OK ||
+        arch.size > 128 || memchr(arch.data, '\0', arch.size))
+        return NULL;
+    snprintf(key, sizeof key, "%.*s.%s", (int)arch.size, arch.data, h->suffix);
+    return gguf_file_kv_find(f, key);
+}
+
+uint64_t info_n_vocab(const struct info *info)
+{
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(load_file(info->load, 0), "tokenizer.ggml.tokens");
+    return kv && kv->type == GGUF_VAL_ARR ? kv->n : 0;
+}
+
+/* ---- totals ---- */
+
+static int by_size(const void *a, const void *b)
+{
+    const struct info_type *x = a, *y = b;
+    if (x->size != y->size)
+        return x->size < y->size ? 1 : -1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void *must(void *p)
+{
+    if (!p) {
+        msg_error(NULL, "out of memory");
+        exit(MSG_FAILED);
+    }
+    return p;
+}
+
+static void count(struct info *info, const struct gguf_tensor_info *t)
+{
+    size_t i = 0;
+    while (i < info->n_types && info->types[i].id != t->dtype)
+        i++;
+    if (i == info->n_types) {
+        info->types = must(
+            realloc(info->types, (i + 1) * sizeof info->types[0]));
+        info->types[i] = (struct info_type){ t->dtype, 0, 0, 0 };
+        info->n_types++;
+    }
+    info->types[i].n_tensors++;
+    info->types[i].n_elements += t->n_elements;
+    info->types[i].size += t->size;
+    info->n_elements += t->n_elements;
+    info->data_size += t->size;
+}
+
+/* ---- which tensors, in which order ---- */
+
+const char *const info_sorts[] = { "name", "size", "type", "elements",
+                                   "offset", NULL };
+
+struct row {
+    struct gguf_split_tensor t;
+    uint32_t i;
+    const char *sort;
+};
+
+static int by_word(const void *a, const void *b)
+{
+    const struct row *x = a, *y = b;
+    const struct gguf_tensor_info *s = x->t.info, *t = y->t.info;
+    int c = 0;
+    switch (x->sort[0]) {
+    case 'n': {
+        size_t n = s->name.size < t->name.size ? s->name.size : t->name.size;
+        c = memcmp(s->name.data, t->name.data, n);
+        if (!c)
+            c = s->name.size < t->name.size ? -1 : s->name.size > t->name.size;
+        break;
+    }
+    case 's':
+        c = s->size > t->size ? -1 : s->size < t->size;
+        break;
+    case 't':
+        c = s->dtype < t->dtype ? -1 : s->dtype > t->dtype;
+        break;
+    case 'e':
+        c = s->n_elements > t->n_elements ? -1 : s->n_elements < t->n_elements;
+        break;
+    case 'o':
+        c = x->t.file_no != y->t.file_no
+                ? (x->t.file_no < y->t.file_no ? -1 : 1)
+            : s->off < t->off ? -1
+                              : s->off > t->off;
+        break;
+    }
+    return c ? c : x->i < y->i ? -1 : x->i > y->i;
+}
+
+static void make_list(struct info *info, const struct info_options *o)
+{
+    size_t n = load_n_tensors(info->load), k = 0;
+    struct row *rows = must(calloc(n ? n : 1, sizeof *rows));
+    for (size_t i = 0; i < n; i++) {
+        struct gguf_split_tensor t = load_tensor(info->load, i);
+        count(info, t.info);
+        if (!o->glob || text_glob(o->glob, t.info->name))
+            rows[k++] = (struct row){ t, (uint32_t)i, o->sort };
+    }
+    if (o->sort)
+        qsort(rows, k, sizeof *rows, by_word);
+    info->list = must(calloc(k ? k : 1, sizeof *info->list));
+    for (size_t i = 0; i < k; i++)
+        info->list[i] = rows[i].i;
+    info->n_list = k;
+    free(rows);
+}
+
+void info_init(struct info *info, const struct load *load,
+               const struct info_options *o)
+{
+    *info = (struct info){ .load = load };
+    make_list(info, o);
+    if (info->n_types)
+        qsort(info->types, info->n_types, sizeof *info->types, by_size);
+    for (size_t i = 0; i < load_n_files(load); i++)
+        info->file_size += gguf_file_size(load_file(load, i));
+    uint64_t id;
+    if (gguf_kv_get_uint(
+            gguf_file_kv_find(load_file(load, 0), "general.file_type"), &id,
+            NULL) == GGUF_OK)
+        for (size_t i = 0; i < sizeof file_types / sizeof file_types[0]; i++)
+            if (file_types[i].id == id)
+                info->file_type = file_types[i].name;
+}
+
+void info_fini(struct info *info)
+{
+    free(info->types);
+    free(info->list);
+}
+
+/* ---- warnings ---- */
+
+static bool is_utf8(struct gguf_str s)
+{
+    for (size_t len; s.size; s.data += len, s.size -= len)
+        if (!(len = gguf_text_decode(s.data, s.size, NULL)))
+            return false;
+    return true;
+}
+
+static bool is_ascii(struct gguf_str s)
+{
+    for (size_t i = 0; i < s.size; i++)
+        if ((unsigned char)s.data[i] >= 0x80)
+            return false;
+    return true;
+}
+
+/* The first string of kv that is not UTF-8: its number, or 0 from a value that
+ * is no array; -1 if all are. */
+static int64_t bad_string(const struct gguf_kv *kv)
+{
+    struct gguf_str s;
+    if (kv->type == GGUF_VAL_STR && gguf_kv_get_str(kv, &s, NULL) == GGUF_OK)
+        return is_utf8(s) ? -1 : 0;
+    if (kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_STR)
+        return -1;
+    struct gguf_kv_iter it;
+    gguf_kv_iter_init(&it, kv);
+    for (int64_t i = 0; gguf_kv_next_str(&it, &s); i++)
+        if (!is_utf8(s))
+            return i;
+    return -1;
+}
+
+static void warn_metadata(const char *path, const struct gguf_file *f)
+{
+    struct text t = { NULL, 0, 0 };
+    for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
+        const struct gguf_kv *kv = gguf_file_kv(f, i);
+        int64_t bad = bad_string(kv);
+        text_clear(&t);
+        text_add_esc(&t, kv->key, UINT64_MAX);
+        if (!is_ascii(kv->key))
+            msg_warn(path, "key '%s' at byte %" PRIu64 " is not ASCII", t.s,
+                     kv->key_off);
+        if (bad >= 0 && kv->type == GGUF_VAL_ARR)
+            msg_warn(path,
+                     "key '%s' at byte %" PRIu64 ": string %" PRId64
+                     " is not UTF-8", t.s, kv->key_off, bad);
+        else if (bad >= 0)
+            msg_warn(path,
+                     "key '%s' at byte %" PRIu64 ": value is not UTF-8", t.s,
+                     kv->key_off);
+    }
+    text_fini(&t);
+}
+
+static void warn_tensors(const char *path, const struct gguf_file *f)
+{
+    struct text t = { NULL, 0, 0 };
+    uint64_t n = 0;
+    for (size_t i = 0; i < gguf_file_n_tensors(f); i++) {
+        const struct gguf_tensor_info *info = gguf_file_tensor(f, i);
+        char name[32];
+        if (!info->size_inferred || n++ >= 10)
+            continue;
+        text_clear(&t);
+        text_add_esc(&t, info->name, UINT64_MAX);
+        msg_warn(path,
+                 "tensor '%s' at byte %" PRIu64 ": type is %s, size is a guess",
+                 t.s, info->info_off, info_type_name(info->dtype, name));
+    }
+    if (n > 10)
+        msg_warn(path, "%" PRIu64 " more tensors of such types", n - 10);
+    text_fini(&t);
+}
+
+void info_warn(const struct info *info)
+{
+    for (size_t i = 0; i < load_n_files(info->load); i++) {
+        const struct gguf_file *f = load_file(info->load, i);
+        const char *path = gguf_file_path(f);
+        warn_metadata(path, f);
+        warn_tensors(path, f);
+        uint64_t end = gguf_file_data_end(f), align = gguf_file_alignment(f);
+        end = (end + align - 1) & ~(align - 1);
+        if (gguf_file_size(f) > end)
+            msg_warn(path,
+                     "%" PRIu64 " bytes behind the last tensor's data, from "
+                     "byte %" PRIu64 " on",
+                     gguf_file_size(f) - end, end);
+    }
+}

@@ -1,0 +1,281 @@
+/* gguf-info-text.c - the view for people: plain text and Markdown */
+#include "config.h"
+#include "tools/gguf-info.h"
+#include "tools/common/table.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+static void print(struct table *t, const struct info_options *o)
+{
+    if (o->markdown)
+        table_markdown(t, stdout);
+    else
+        table_print(t, stdout);
+    table_fini(t);
+}
+
+static void heading(const char *text, const struct info_options *o)
+{
+    printf(o->markdown ? "\n## %s\n\n" : "\n%s\n", text);
+}
+
+/* ---- summary ---- */
+
+static void add_kv(struct table *t, const char *label,
+                   const struct gguf_kv *kv)
+{
+    static const struct text_limits limits = { 8, 100 };
+    struct text s = { NULL, 0, 0 };
+    if (!kv)
+        return;
+    text_add_kv(&s, kv, &limits);
+    table_add(t, label);
+    table_add(t, s.s ? s.s : "");
+    text_fini(&s);
+}
+
+static void add_sizes(struct table *t, const struct info *info)
+{
+    char out[24], name[32];
+    table_add(t, "size");
+    table_addf(t, "%s (%" PRIu64 " bytes%s)",
+               table_size(out, info->file_size), info->file_size,
+               load_n_files(info->load) > 1 ? ", all files" : "");
+    if (info->file_type) {
+        table_add(t, "quantization");
+        table_add(t, info->file_type);
+    } else if (info->n_types) {
+        table_add(t, "quantization");
+        table_addf(t, "mostly %s",
+                   info_type_name(info->types[0].id, name));
+    }
+    table_add(t, "parameters");
+    table_addf(t, "%s (%" PRIu64 ")", table_count(out, info->n_elements),
+               info->n_elements);
+    table_add(t, "bits per weight");
+    table_addf(t, "%.3f", info_bits(info->data_size, info->n_elements));
+}
+
+static void summary(const struct info *info, const struct info_options *o)
+{
+    struct table t;
+    const struct gguf_file *f = load_file(info->load, 0);
+    table_init(&t, "ll", o->markdown ? 0 : 2);
+    if (o->markdown) {
+        table_add(&t, "property");
+        table_add(&t, "value");
+    }
+    table_add(&t, "format");
+    table_addf(&t, "GGUF v%" PRIu32 ", %s-endian, alignment %" PRIu32,
+               gguf_file_version(f),
+               gguf_file_is_big_endian(f) ? "big" : "little",
+               gguf_file_alignment(f));
+    if (load_n_files(info->load) > 1) {
+        table_add(&t, "files");
+        table_addf(&t, "%zu", load_n_files(info->load));
+    }
+    add_kv(&t, "architecture", gguf_file_kv_find(f, "general.architecture"));
+    add_kv(&t, "name", gguf_file_kv_find(f, "general.name"));
+    add_kv(&t, "licence", gguf_file_kv_find(f, "general.license"));
+    add_sizes(&t, info);
+    for (const struct info_hparam *h = info_hparams; h->label; h++)
+        add_kv(&t, h->label, info_hparam(info, h));
+    if (info_n_vocab(info)) {
+        table_add(&t, "vocabulary");
+        table_addf(&t, "%" PRIu64 " tokens", info_n_vocab(info));
+    }
+    add_kv(&t, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));
+    print(&t, o);
+}
+
+/* ---- metadata ---- */
+
+static void metadata(const struct info *info, const struct info_options *o)
+{
+    struct table t;
+    struct text s = { NULL, 0, 0 };
+    const struct gguf_file *f = load_file(info->load, 0);
+    char head[64];
+    snprintf(head, sizeof head, "Metadata: %zu keys", gguf_file_n_kv(f));
+    heading(head, o);
+    table_init(&t, "lll", o->markdown ? 0 : 2);
+    if (o->markdown) {
+        table_add(&t, "type");
+        table_add(&t, "key");
+        table_add(&t, "value");
+    }
+    for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
+        const struct gguf_kv *kv = gguf_file_kv(f, i);
+        if (kv->type == GGUF_VAL_ARR)
+            table_addf(&t, "%s[%" PRIu64 "]",
+                       gguf_val_type_name(kv->elem_type), kv->n);
+        else
+            table_add(&t, gguf_val_type_name(kv->type));
+        text_clear(&s);
+        text_add_esc(&s, kv->key, UINT64_MAX);
+        table_add(&t, s.s);
+        text_clear(&s);
+        text_add_kv(&s, kv, &o->limits);
+        table_add(&t, s.s ? s.s : "");
+    }
+    text_fini(&s);
+    print(&t, o);
+}
+
+/* ---- tensors ---- */
+
+static void add_shape(struct table *t, const struct gguf_tensor_info *info)
+{
+    struct text s = { NULL, 0, 0 };
+    text_addz(&s, info->n_dims ? "" : "scalar");
+    for (uint32_t d = 0; d < info->n_dims; d++)
+        text_addf(&s, "%s%" PRId64, d ? " x " : "", info->ne[d]);
+    table_add(t, s.s);
+    text_fini(&s);
+}
+
+static void tensors(const struct info *info, const struct info_options *o)
+{
+    struct table t;
+    struct text s = { NULL, 0, 0 };
+    char head[96], name[32], out[24];
+    bool many = load_n_files(info->load) > 1;
+    size_t n = load_n_tensors(info->load);
+    if (info->n_list == n)
+        snprintf(head, sizeof head, "Tensors: %zu", n);
+    else
+        snprintf(head, sizeof head, "Tensors: %zu of %zu", info->n_list, n);
+    heading(head, o);
+    table_init(&t, many ? "lllrrr" : "lllrr", o->markdown ? 0 : 2);
+    if (info->n_list) {
+        table_add(&t, "name");
+        table_add(&t, "shape");
+        table_add(&t, "type");
+        table_add(&t, "size");
+        table_add(&t, "offset");
+        if (many)
+            table_add(&t, "file");
+    }
+    for (size_t i = 0; i < info->n_list; i++) {
+        struct gguf_split_tensor x = load_tensor(info->load, info->list[i]);
+        text_clear(&s);
+        text_add_esc(&s, x.info->name, UINT64_MAX);
+        table_add(&t, s.s);
+        add_shape(&t, x.info);
+        table_add(&t, info_type_name(x.info->dtype, name));
+        table_add(&t, table_size(out, x.info->size));
+        table_addf(&t, "%" PRIu64, gguf_file_data_off(x.file) + x.info->off);
+        if (many)
+            table_addf(&t, "%" PRIu32, x.file_no + 1);
+    }
+    text_fini(&s);
+    print(&t, o);
+}
+
+static void types(const struct info *info, const struct info_options *o)
+{
+    struct table t;
+    char name[32], out[24];
+    heading("Tensor types", o);
+    table_init(&t, "lrrrrr", o->markdown ? 0 : 2);
+    if (info->n_types) {
+        table_add(&t, "type");
+        table_add(&t, "tensors");
+        table_add(&t, "elements");
+        table_add(&t, "size");
+        table_add(&t, "share");
+        table_add(&t, "bits");
+    }
+    for (size_t i = 0; i < info->n_types; i++) {
+        const struct info_type *x = &info->types[i];
+        table_add(&t, info_type_name(x->id, name));
+        table_addf(&t, "%" PRIu64, x->n_tensors);
+        table_addf(&t, "%" PRIu64, x->n_elements);
+        table_add(&t, table_size(out, x->size));
+        table_addf(&t, "%.1f%%",
+                   info->data_size ? 100.0 * (double)x->size /
+                                         (double)info->data_size
+                                   : 0);
+        table_addf(&t, "%.3f", info_bits(x->size, x->n_elements));
+    }
+    print(&t, o);
+}
+
+void info_text(const struct info *info, const struct info_options *o)
+{
+    struct text s = { NULL, 0, 0 };
+    const char *path = info->load->path;
+    text_addz(&s, o->markdown ? "# " : "");
+    text_add_esc(&s, (struct gguf_str){ path, strlen(path) }, UINT64_MAX);
+    printf("%s\n%s", s.s, o->markdown ? "\n" : "");
+    text_fini(&s);
+    if (o->show & SHOW_SUMMARY)
+        summary(info, o);
+    if (o->show & SHOW_METADATA)
+        metadata(info, o);
+    if (o->show & SHOW_TENSORS)
+        tensors(info, o);
+    if (o->show & SHOW_TYPES)
+        types(info, o);
+}
+
+/* ---- one value ---- */
+
+/* On a terminal escaped, elsewhere the bytes themselves. */
+static void put_raw(struct gguf_str v, struct text *s)
+{
+    if (isatty(STDOUT_FILENO)) {
+        text_clear(s);
+        text_add_esc(s, v, UINT64_MAX);
+        fputs(s->s, stdout);
+    } else {
+        fwrite(v.data, 1, v.size, stdout);
+    }
+    putchar('\n');
+}
+
+static void put_value(const struct gguf_kv *kv, const struct text_limits *lim,
+                      struct text *s)
+{
+    struct gguf_str v;
+    if (kv->type == GGUF_VAL_STR && gguf_kv_get_str(kv, &v, NULL) == GGUF_OK) {
+        put_raw(v, s);
+        return;
+    }
+    text_clear(s);
+    text_add_kv(s, kv, lim);
+    puts(s->s ? s->s : "");
+}
+
+bool info_key(const struct load *load, const struct info_options *o)
+{
+    static const struct text_limits all = { UINT64_MAX, UINT64_MAX };
+    struct gguf_error err;
+    const struct gguf_kv *kv;
+    if (gguf_file_kv_get(load_file(load, 0), o->key, &kv, &err) != GGUF_OK) {
+        msg_fail(load->path, &err);
+        return false;
+    }
+    uint64_t max = o->limits_given ? o->limits.elems : UINT64_MAX;
+    if (o->json) {
+        struct json j;
+        json_begin(&j, stdout);
+        info_json_value(&j, kv, max);
+        json_end(&j);
+        return true;
+    }
+    struct text s = { NULL, 0, 0 };
+    if (kv->type == GGUF_VAL_ARR) {
+        struct gguf_kv_iter it;
+        struct gguf_kv e;
+        gguf_kv_iter_init(&it, kv);
+        for (uint64_t i = 0; i < max && gguf_kv_next(&it, &e); i++)
+            put_value(&e, &all, &s);
+    } else {
+        put_value(kv, &all, &s);
+    }
+    text_fini(&s);
+    return true;
+}

@@ -1,0 +1,81 @@
+/* gguf-info.h - what the views of a model share */
+#ifndef TOOLS_GGUF_INFO_H
+#define TOOLS_GGUF_INFO_H
+
+#include "tools/common/json.h"
+#include "tools/common/load.h"
+#include "tools/common/text.h"
+
+/* Parts of the output. */
+enum {
+    SHOW_SUMMARY = 1,
+    SHOW_METADATA = 2,
+    SHOW_TENSORS = 4,
+    SHOW_TYPES = 8,
+    SHOW_ALL = 15
+};
+
+struct info_options {
+    unsigned show;          /* SHOW_...; 0: all */
+    bool json, markdown, alone, quiet;
+    bool limits_given;      /* --arrays was */
+    struct text_limits limits;
+    const char *glob;       /* tensors to list; NULL: all */
+    const char *sort;       /* a word of info_sorts; NULL: file order */
+    const char *key;        /* NULL: no single value */
+};
+
+/* The words of --sort, ended by NULL. */
+extern const char *const info_sorts[];
+
+/* What the data of one type amounts to. */
+struct info_type {
+    uint32_t id;
+    uint64_t n_tensors, n_elements, size;
+};
+
+/* A model's numbers, and which of its tensors are listed in which order. */
+struct info {
+    const struct load *load;
+    uint64_t n_elements, data_size, file_size;
+    struct info_type *types; /* by descending size */
+    size_t n_types;
+    uint32_t *list;          /* tensor numbers */
+    size_t n_list;
+    const char *file_type;   /* NULL: the file does not say */
+};
+
+void info_init(struct info *info, const struct load *load,
+               const struct info_options *o);
+void info_fini(struct info *info);
+
+/* "Q4_K"; "unknown 152" and "removed 4" into out, which holds 32 bytes. */
+const char *info_type_name(uint32_t id, char *out);
+
+/* Bits of data for each element, or 0 if there are none. */
+double info_bits(uint64_t size, uint64_t n_elements);
+
+/* A row of the summary about the model's shape: label and value as found
+ * under "ARCH.suffix". */
+struct info_hparam {
+    const char *label, *field, *suffix;
+};
+extern const struct info_hparam info_hparams[]; /* ended by label NULL */
+const struct gguf_kv *info_hparam(const struct info *info,
+                                  const struct info_hparam *h);
+/* Tokens of the vocabulary, 0 if there is none. */
+uint64_t info_n_vocab(const struct info *info);
+
+/* Things worth a word, to standard error. */
+void info_warn(const struct info *info);
+
+/* The views. */
+void info_text(const struct info *info, const struct info_options *o);
+void info_json(struct json *j, const struct info *info,
+               const struct info_options *o);
+void info_json_value(struct json *j, const struct gguf_kv *kv,
+                     uint64_t max_elems);
+/* One value for a script; false: there is no such key. */
+bool info_key(const struct load *load, const struct info_options *o);
+
+#endif
