@@ -16,6 +16,7 @@
         .sum = gg_vec_sum_##suffix,                                           \
         .dot = gg_vec_dot_##suffix,                                           \
         .exp_sum = gg_vec_exp_sum_##suffix,                                   \
+        .scores = gg_vec_scores_##suffix,                                     \
         .soft_max = gg_vec_soft_max_##suffix,                                 \
         .rms_norm = gg_vec_rms_norm_##suffix,                                 \
         .rope_norm = gg_vec_rope_norm_##suffix,                               \

@@ -45,9 +45,13 @@ typedef float gg_vec_dot_fn(const float *x, const float *y, size_t n);
 typedef double gg_vec_exp_sum_fn(float *y, const float *x, size_t n,
                                  float max);
 
-/* y = exp(s - max s) / sum of exp, where s = x * scale + slope * mask (mask
- * NULL: no second term; slope and mask multiply first, rounded). A row that is
- * -infinity throughout gives zeros. */
+/* y = x * scale + slope * mask, each product rounded (EXACT); mask NULL: no
+ * second term. Returns the largest y, as max does. */
+typedef float gg_vec_scores_fn(float *y, const float *x, const float *mask,
+                               size_t n, float scale, float slope);
+
+/* y = exp(s - max s) / sum of exp, where s are the scores. A row that is
+ * -infinity throughout gives zeros. ULP(4) of the scores' true quotient. */
 typedef void gg_vec_soft_max_fn(float *y, const float *x, const float *mask,
                                 size_t n, float scale, float slope);
 
@@ -71,6 +75,7 @@ struct gg_vec_kern {
     gg_vec_sum_fn *sum;
     gg_vec_dot_fn *dot;
     gg_vec_exp_sum_fn *exp_sum;
+    gg_vec_scores_fn *scores;
     gg_vec_soft_max_fn *soft_max;
     gg_vec_rms_norm_fn *rms_norm;
     gg_vec_rope_fn *rope_norm, *rope_neox;
@@ -87,6 +92,7 @@ gg_vec_max_fn gg_vec_max_c, gg_vec_max_avx2, gg_vec_max_avx512;
 gg_vec_sum_fn gg_vec_sum_c, gg_vec_sum_avx2, gg_vec_sum_avx512;
 gg_vec_dot_fn gg_vec_dot_c, gg_vec_dot_avx2, gg_vec_dot_avx512;
 gg_vec_exp_sum_fn gg_vec_exp_sum_c, gg_vec_exp_sum_avx2, gg_vec_exp_sum_avx512;
+gg_vec_scores_fn gg_vec_scores_c, gg_vec_scores_avx2, gg_vec_scores_avx512;
 gg_vec_soft_max_fn gg_vec_soft_max_c, gg_vec_soft_max_avx2,
     gg_vec_soft_max_avx512;
 gg_vec_rms_norm_fn gg_vec_rms_norm_c, gg_vec_rms_norm_avx2,

@@ -232,6 +232,26 @@ static void check_sums(const struct gg_vec_kern *k)
     ok(max_good, "%s: max finds the largest", level_name);
 }
 
+static void check_scores(const struct gg_vec_kern *k)
+{
+    bool good = true;
+    for (size_t l = 0; l < N_LENGTHS; l++)
+        for (int masked = 0; masked < 2; masked++) {
+            const size_t n = lengths[l];
+            fill(in1, n, 40, false);
+            fill(in2, n, 4, false);
+            if (n)
+                in2[rnd_below(n)] = -INFINITY;
+            const float *mask = masked ? in2 : NULL;
+            arm();
+            const float want = gg_vec_scores_c(ref, in1, mask, n, 0.3f, 0.7f);
+            const float max = k->scores(out, in1, mask, n, 0.3f, 0.7f);
+            good = good && max == want && same_row(out, ref, n) &&
+                   guards_intact(n);
+        }
+    ok(good, "%s: scores are exact", level_name);
+}
+
 static void check_soft_max(const struct gg_vec_kern *k)
 {
     bool good = true;
@@ -340,6 +360,7 @@ int main(int argc, char **argv)
         check_silu(&k.vec);
         check_exp(&k.vec);
         check_sums(&k.vec);
+        check_scores(&k.vec);
         check_soft_max(&k.vec);
         check_rms_norm(&k.vec);
         check_rope(&k.vec);

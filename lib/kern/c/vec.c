@@ -85,14 +85,18 @@ double gg_vec_exp_sum_c(float *y, const float *x, size_t n, float max)
     return sum;
 }
 
+float gg_vec_scores_c(float *y, const float *x, const float *mask, size_t n,
+                      float scale, float slope)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = mask ? x[i] * scale + slope * mask[i] : x[i] * scale;
+    return gg_vec_max_c(y, n);
+}
+
 void gg_vec_soft_max_c(float *y, const float *x, const float *mask, size_t n,
                        float scale, float slope)
 {
-    float max = -INFINITY;
-    for (size_t i = 0; i < n; i++) {
-        y[i] = mask ? x[i] * scale + slope * mask[i] : x[i] * scale;
-        max = y[i] > max ? y[i] : max;
-    }
+    float max = gg_vec_scores_c(y, x, mask, n, scale, slope);
     if (max == -INFINITY)
         max = 0;
     double sum = gg_vec_exp_sum_c(y, y, n, max);

@@ -172,15 +172,37 @@ double FN(gg_vec_exp_sum)(float *y, const float *x, size_t n, float max)
     return exp_sum(y, x, n, max);
 }
 
+float FN(gg_vec_scores)(float *y, const float *x, const float *mask, size_t n,
+                        float scale, float slope)
+{
+    const VF s = vf_set1(scale), t = vf_set1(slope);
+    VF max = vf_set1(-INFINITY);
+    size_t i = 0;
+    if (mask)
+        for (; n - i >= LANES; i += LANES) {
+            const VF v = vf_add(vf_mul(vf_load(x + i), s),
+                                vf_mul(t, vf_load(mask + i)));
+            max = vf_max(v, max);
+            vf_store(y + i, v);
+        }
+    else
+        for (; n - i >= LANES; i += LANES) {
+            const VF v = vf_mul(vf_load(x + i), s);
+            max = vf_max(v, max);
+            vf_store(y + i, v);
+        }
+    float m = vf_hmax(max);
+    for (; i < n; i++) {
+        y[i] = mask ? x[i] * scale + slope * mask[i] : x[i] * scale;
+        m = y[i] > m ? y[i] : m;
+    }
+    return m;
+}
+
 void FN(gg_vec_soft_max)(float *y, const float *x, const float *mask, size_t n,
                          float scale, float slope)
 {
-    const VF s = vf_set1(scale), t = vf_set1(slope);
-    if (mask)
-        MAP2(x, mask, vf_add(vf_mul(a, s), vf_mul(t, b)));
-    else
-        MAP1(vf_mul(a, s));
-    float max = FN(gg_vec_max)(y, n);
+    float max = FN(gg_vec_scores)(y, x, mask, n, scale, slope);
     if (max == -INFINITY)
         max = 0;
     const double sum = exp_sum(y, y, n, max);

@@ -1,0 +1,339 @@
+/* attn.c - attention: blocks of tokens and heads by blocks of keys
+ *
+ * A task is some tokens of all the heads that share a head of keys: its
+ * columns. For each block of keys it multiplies K by the columns (scores lie
+ * with a column's keys side by side), turns scores into weights, and adds V
+ * times weights to the columns' outputs. K is packed as a product's weights
+ * are, V is in that order already but for the width of the panels.
+ */
+#include "config.h"
+#include "cpu/attn.h"
+
+#include "base/barrier.h"
+#include "base/compiler.h"
+#include "cpu/gemm.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+
+enum {
+    ALIGN = 64,
+    N_COLS = 96, /* columns of a task, as far as whole tokens allow */
+    N_KEYS = 128 /* keys in a block, a multiple of every mr */
+};
+
+/* Sizes that follow from the arguments, in elements. */
+struct dims {
+    size_t group;     /* heads that share keys */
+    size_t block_tok; /* tokens of a task */
+    size_t n_blocks;  /* of tokens */
+    size_t n_tasks;
+    size_t cols;      /* of a task, rounded up to nr */
+    size_t dv;        /* rounded up to mr */
+};
+
+/* What the threads share, at the start of work. */
+struct shared {
+    _Alignas(ALIGN) _Atomic size_t next; /* task */
+};
+
+/* One thread's buffers. */
+struct scratch {
+    float *q;      /* panels [cols / nr][d][nr] */
+    float *k;      /* panels [N_KEYS / mr][d][mr] */
+    float *v;      /* panels [dv / mr][N_KEYS][mr] */
+    float *scores; /* [cols][N_KEYS], then weights */
+    float *packed; /* weights as panels [cols / nr][N_KEYS][nr] */
+    float *out;    /* [cols][dv], not divided by sum yet */
+    float *mask;   /* [block_tok][N_KEYS] */
+    float *buf;    /* for decoding */
+    float *max;    /* [cols], of the scores so far */
+    double *sum;   /* [cols], of exp(score - max) so far */
+};
+
+static size_t round_up(size_t n, size_t to)
+{
+    return (n + to - 1) / to * to;
+}
+
+static void dims_init(struct dims *s, const struct gg_attn_args *a)
+{
+    const struct gg_gemm_kern *g = &a->kern->gemm;
+    s->group = (size_t)(a->n_head / a->n_head_kv);
+    s->block_tok = GG_MAX(N_COLS / s->group, 1);
+    s->block_tok = GG_MIN(s->block_tok, (size_t)a->n_tok);
+    s->n_blocks = ((size_t)a->n_tok + s->block_tok - 1) / s->block_tok;
+    s->n_tasks = s->n_blocks * (size_t)a->n_head_kv * (size_t)a->n_seq;
+    s->cols = round_up(s->group * s->block_tok, g->nr);
+    s->dv = round_up((size_t)a->dv, g->mr);
+}
+
+/* Take n floats from *at, aligned; with at NULL only count. */
+static float *take(float *base, size_t *used, size_t n)
+{
+    float *p = base ? base + *used : NULL;
+    *used += round_up(n, ALIGN / sizeof(float));
+    return p;
+}
+
+/* Divide base into buffers; returns the floats they take (base NULL: only
+ * that). */
+static size_t scratch_init(struct scratch *b, float *base,
+                           const struct gg_attn_args *a, const struct dims *s)
+{
+    const size_t d = (size_t)a->d;
+    size_t used = 0;
+    b->q = take(base, &used, s->cols * d);
+    b->k = take(base, &used, N_KEYS * d);
+    b->v = take(base, &used, N_KEYS * s->dv);
+    b->scores = take(base, &used, s->cols * N_KEYS);
+    b->packed = take(base, &used, s->cols * N_KEYS);
+    b->out = take(base, &used, s->cols * s->dv);
+    b->mask = take(base, &used, s->block_tok * N_KEYS);
+    b->buf = take(base, &used, GG_MAX(s->dv, (size_t)GG_GEMM_BUF_FLOATS));
+    b->max = take(base, &used, s->cols);
+    b->sum = (double *)(void *)take(base, &used, 2 * s->cols);
+    return used;
+}
+
+static bool is_empty(const struct gg_attn_args *a)
+{
+    return !a->n_tok || !a->n_head || !a->n_seq || !a->dv;
+}
+
+size_t gg_attn_work_size(const struct gg_attn_args *a, unsigned nth)
+{
+    if (is_empty(a))
+        return 0;
+    struct dims s;
+    struct scratch b;
+    dims_init(&s, a);
+    return ALIGN + sizeof(struct shared) +
+           nth * scratch_init(&b, NULL, a, &s) * sizeof(float);
+}
+
+float gg_attn_slope(float max_bias, int64_t head, int64_t n_head)
+{
+    if (max_bias == 0)
+        return 1;
+    int64_t n = 1;
+    while (n <= n_head / 2)
+        n *= 2;
+    const double step = head < n ? (double)(head + 1)
+                                 : (double)(2 * (head - n) + 1) / 2;
+    return (float)exp2(-(double)max_bias * step / (double)n);
+}
+
+/* A task in progress. */
+struct task {
+    const struct gg_attn_args *a;
+    const struct dims *s;
+    struct scratch *b;
+    size_t seq, head_kv, head0; /* the first of the group's heads */
+    size_t tok0, n_tok;
+    size_t n_cols; /* column h * n_tok + t is head head0 + h, token tok0 + t */
+};
+
+/* Rows of q into panels. */
+static void pack_q(const struct task *t)
+{
+    const struct gg_attn_args *a = t->a;
+    const size_t nr = a->kern->gemm.nr, d = (size_t)a->d;
+    const size_t stride = a->q_nb[0] / sizeof(float);
+    memset(t->b->q, 0, t->s->cols * d * sizeof(float));
+    for (size_t h = 0; h < t->s->group; h++) {
+        const float *q = (const float *)a->q +
+                         (t->tok0 * a->q_nb[0] + (t->head0 + h) * a->q_nb[1] +
+                          t->seq * a->q_nb[2]) / sizeof(float);
+        for (size_t i = 0, n; i < t->n_tok; i += n) {
+            const size_t col = h * t->n_tok + i;
+            n = GG_MIN(t->n_tok - i, nr - col % nr);
+            a->kern->gemm.pack(t->b->q + col / nr * nr * d + col % nr, nr,
+                               q + i * stride, stride, n, d);
+        }
+    }
+}
+
+/* Values of n positions from first on into panels. */
+static void pack_v(const struct task *t, size_t first, size_t n)
+{
+    const struct gg_attn_args *a = t->a;
+    const size_t mr = a->kern->gemm.mr, dv = (size_t)a->dv;
+    float *row = t->b->buf;
+    for (size_t i = dv; i < t->s->dv; i++)
+        row[i] = 0;
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char *v = (const unsigned char *)a->v +
+                                 (first + i) * a->v_nb[0] +
+                                 t->head_kv * a->v_nb[1] + t->seq * a->v_nb[2];
+        a->kern->codec[a->v_type].decode(v, row, dv);
+        for (size_t j = 0; j < t->s->dv; j += mr)
+            memcpy(t->b->v + j * N_KEYS + i * mr, row + j, mr * sizeof *row);
+    }
+}
+
+/* The mask's rows for n positions into the buffer; false if it closes all of
+ * them to all tokens. */
+static bool load_mask(const struct task *t, size_t first, size_t n)
+{
+    const struct gg_attn_args *a = t->a;
+    const size_t size = gg_dtype_by_index(a->mask_type)->block_size;
+    bool open = false;
+    for (size_t i = 0; i < t->n_tok; i++) {
+        const unsigned char *m = (const unsigned char *)a->mask +
+                                 (t->tok0 + i) * a->mask_nb[0] +
+                                 t->seq * a->mask_nb[1] + first * size;
+        float *row = t->b->mask + i * N_KEYS;
+        a->kern->codec[a->mask_type].decode(m, row, n);
+        open = open || a->kern->vec.max(row, n) != -INFINITY;
+    }
+    return open;
+}
+
+/* Products of the packed keys with all columns. */
+static void multiply_keys(const struct task *t, size_t n)
+{
+    const struct gg_gemm_kern *g = &t->a->kern->gemm;
+    const size_t d = (size_t)t->a->d;
+    for (size_t j = 0; j < t->n_cols; j += g->nr)
+        for (size_t i = 0; i < n; i += g->mr)
+            g->tile(t->b->k + i * d, t->b->q + j * d, d,
+                    (unsigned)GG_MIN(g->nr, t->n_cols - j),
+                    t->b->scores + j * N_KEYS + i, N_KEYS, 0);
+}
+
+static void cap_scores(float *s, size_t n, float scale, float cap)
+{
+    for (size_t i = 0; i < n; i++)
+        s[i] = cap * tanhf(s[i] * scale / cap);
+}
+
+/* One column's n products become weights exp(score - max); what was summed
+ * under a smaller maximum is scaled down. */
+static void weigh_column(const struct task *t, size_t col, size_t n,
+                         float slope)
+{
+    const struct gg_attn_args *a = t->a;
+    const struct gg_vec_kern *vec = &a->kern->vec;
+    float *s = t->b->scores + col * N_KEYS;
+    float scale = a->scale;
+    if (a->softcap != 0) {
+        cap_scores(s, n, scale, a->softcap);
+        scale = 1;
+    }
+    const float *mask =
+        a->mask ? t->b->mask + col % t->n_tok * N_KEYS : NULL;
+    const float block_max = vec->scores(s, s, mask, n, scale, slope);
+    const float old = t->b->max[col];
+    if (block_max > old) {
+        float shrink = old; /* -infinity: to 0 */
+        vec->exp_sum(&shrink, &shrink, 1, block_max);
+        t->b->max[col] = block_max;
+        t->b->sum[col] *= (double)shrink;
+        float *out = t->b->out + col * t->s->dv;
+        vec->scale(out, out, t->s->dv, shrink, 0);
+    }
+    if (t->b->max[col] == -INFINITY) {
+        /* Nothing open yet. A NaN among the scores must show. */
+        for (size_t i = 0; i < n; i++)
+            s[i] = s[i] == -INFINITY ? 0 : s[i];
+        return;
+    }
+    t->b->sum[col] += vec->exp_sum(s, s, n, t->b->max[col]);
+}
+
+/* The weights of all columns into panels, and V times weights to out. */
+static void multiply_values(const struct task *t, size_t n)
+{
+    const struct gg_gemm_kern *g = &t->a->kern->gemm;
+    for (size_t j = 0; j < t->n_cols; j += g->nr) {
+        const size_t cols = GG_MIN(g->nr, t->n_cols - j);
+        float *p = t->b->packed + j * N_KEYS;
+        g->pack(p, g->nr, t->b->scores + j * N_KEYS, N_KEYS, cols, n);
+        for (size_t i = 0; i < t->s->dv; i += g->mr)
+            g->tile(t->b->v + i * N_KEYS, p, n, (unsigned)cols,
+                    t->b->out + j * t->s->dv + i, t->s->dv, 1);
+    }
+}
+
+static void run_block(const struct task *t, size_t first, size_t n)
+{
+    const struct gg_attn_args *a = t->a;
+    gg_gemm_pack_w(a->kern, a->k_type,
+                   (const unsigned char *)a->k + first * a->k_nb[0] +
+                       t->head_kv * a->k_nb[1] + t->seq * a->k_nb[2],
+                   a->k_nb[0], n, (size_t)a->d, t->b->k, t->b->buf);
+    multiply_keys(t, n);
+    for (size_t h = 0; h < t->s->group; h++) {
+        const float slope = gg_attn_slope(
+            a->max_bias, (int64_t)(t->head0 + h), a->n_head);
+        for (size_t i = 0; i < t->n_tok; i++)
+            weigh_column(t, h * t->n_tok + i, n, slope);
+    }
+    pack_v(t, first, n);
+    multiply_values(t, n);
+}
+
+static void store_out(const struct task *t)
+{
+    const struct gg_attn_args *a = t->a;
+    for (size_t c = 0; c < t->n_cols; c++) {
+        float *out = a->out + ((t->head0 + c / t->n_tok) * a->out_nb[0] +
+                               (t->tok0 + c % t->n_tok) * a->out_nb[1] +
+                               t->seq * a->out_nb[2]) / sizeof(float);
+        const double sum = t->b->sum[c];
+        a->kern->vec.scale(out, t->b->out + c * t->s->dv, (size_t)a->dv,
+                           sum == 0 ? 1 : (float)(1 / sum), 0);
+    }
+}
+
+static void run_task(const struct gg_attn_args *a, const struct dims *s,
+                     struct scratch *b, size_t i)
+{
+    struct task t = { .a = a, .s = s, .b = b };
+    /* The last tokens first: with a causal mask they take longest. */
+    t.tok0 = (s->n_blocks - 1 - i % s->n_blocks) * s->block_tok;
+    t.head_kv = i / s->n_blocks % (size_t)a->n_head_kv;
+    t.seq = i / s->n_blocks / (size_t)a->n_head_kv;
+    t.head0 = t.head_kv * s->group;
+    t.n_tok = GG_MIN(s->block_tok, (size_t)a->n_tok - t.tok0);
+    t.n_cols = t.n_tok * s->group;
+    pack_q(&t);
+    memset(b->out, 0, t.n_cols * s->dv * sizeof(float));
+    for (size_t c = 0; c < t.n_cols; c++) {
+        b->max[c] = -INFINITY;
+        b->sum[c] = 0;
+    }
+    for (size_t k = 0; k < (size_t)a->n_kv; k += N_KEYS) {
+        const size_t n = GG_MIN((size_t)a->n_kv - k, (size_t)N_KEYS);
+        if (!a->mask || load_mask(&t, k, n))
+            run_block(&t, k, n);
+    }
+    store_out(&t);
+}
+
+void gg_attn_run(const struct gg_attn_args *a, unsigned ith, void *work,
+                 struct gg_barrier *barrier)
+{
+    if (is_empty(a))
+        return;
+    struct dims s;
+    struct scratch b;
+    dims_init(&s, a);
+    unsigned char *at = work;
+    at += (ALIGN - (uintptr_t)at % ALIGN) % ALIGN;
+    struct shared *shared = (struct shared *)(void *)at;
+    float *base = (float *)(void *)(at + sizeof *shared);
+    const size_t floats = scratch_init(&b, NULL, a, &s);
+    scratch_init(&b, base + ith * floats, a, &s);
+    if (ith == 0)
+        atomic_store_explicit(&shared->next, 0, memory_order_relaxed);
+    if (barrier)
+        gg_barrier_wait(barrier);
+    /* relaxed: a claim orders nothing but itself */
+    for (size_t i; (i = atomic_fetch_add_explicit(
+                        &shared->next, 1, memory_order_relaxed)) < s.n_tasks;)
+        run_task(a, &s, &b, i);
+}

@@ -1,0 +1,331 @@
+/* check-attn.c - attention against double precision, at every level
+ *
+ * The bound is an estimate of what f32 sums can lose: scores of length d err
+ * by d * eps * sum|q k|, a weight by as much relatively, and the output is a
+ * mean of n_kv values under such weights.
+ */
+#include "config.h"
+#include "base/barrier.h"
+#include "cpu/attn.h"
+#include "dtype/f16.h"
+#include "gguf/pool.h"
+#include "tests/kern/kern.h"
+#include "tests/tap.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+
+enum mask_kind { NONE, CAUSAL, RANDOM };
+
+struct shape {
+    const char *name;
+    size_t d, dv, n_tok, n_kv, n_head, n_head_kv, n_seq;
+    enum mask_kind mask;
+    bool half; /* k, v and mask are f16 */
+    float max_bias, softcap;
+};
+
+static const struct shape shapes[] = {
+    { "one token", 64, 64, 1, 7, 4, 4, 1, NONE, false, 0, 0 },
+    { "one token, grouped, half", 64, 64, 1, 300, 8, 2, 1, CAUSAL, true, 0,
+      0 },
+    { "causal", 32, 32, 130, 130, 4, 4, 1, CAUSAL, false, 0, 0 },
+    { "causal, grouped, half", 64, 64, 140, 260, 8, 1, 2, CAUSAL, true, 0,
+      0 },
+    { "group of 3, odd sizes", 20, 13, 37, 129, 6, 2, 1, RANDOM, false, 0,
+      0 },
+    { "ALiBi, 6 heads", 16, 40, 33, 65, 6, 6, 1, CAUSAL, true, 8, 0 },
+    { "softcap", 48, 48, 9, 150, 4, 2, 2, RANDOM, false, 0, 20 },
+    { "wide group", 16, 16, 5, 17, 128, 1, 1, CAUSAL, false, 0, 0 },
+    { "long rows", 320, 288, 3, 11, 2, 1, 1, NONE, false, 0, 0 },
+};
+#define N_SHAPES (sizeof shapes / sizeof shapes[0])
+
+struct problem {
+    const struct shape *s;
+    struct gg_attn_args a;
+    float *q, *k, *v, *mask; /* f32 values, contiguous */
+    void *k16, *v16, *mask16;
+    float *out;
+    size_t out_floats;
+    void *work;
+    struct gg_barrier barrier;
+};
+
+static void *must(void *p)
+{
+    if (!p) {
+        printf("Bail out! out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+/* n random floats that f16 can hold. */
+static float *values(size_t n, float size)
+{
+    float *x = must(malloc((n + 1) * sizeof *x));
+    for (size_t i = 0; i < n; i++)
+        x[i] = gg_f16_to_f32(gg_f32_to_f16(rnd_f32() * size));
+    return x;
+}
+
+static void *halves(const float *x, size_t n)
+{
+    uint16_t *h = must(malloc((n + 1) * sizeof *h));
+    for (size_t i = 0; i < n; i++)
+        h[i] = gg_f32_to_f16(x[i]);
+    return h;
+}
+
+static float mask_at(const struct shape *s, size_t tok, size_t pos)
+{
+    if (s->mask == CAUSAL) /* the last token sees all */
+        return pos + s->n_tok <= tok + s->n_kv
+                   ? s->max_bias != 0
+                         ? -(float)(tok + s->n_kv - s->n_tok - pos)
+                         : 0
+                   : -INFINITY;
+    /* token 2 sees nothing */
+    return tok == 2 || rnd_below(3) == 0 ? -INFINITY
+                                         : (float)rnd_below(4) - 2;
+}
+
+/* k, v lie position by head by element, as a cache does; q and out head by
+ * token. */
+static void problem_init(struct problem *p, const struct shape *s,
+                         const struct gg_kern *kern)
+{
+    const size_t n_mask = s->n_kv * s->n_tok;
+    *p = (struct problem){ .s = s };
+    p->q = values(s->d * s->n_tok * s->n_head * s->n_seq, 1);
+    p->k = values(s->d * s->n_kv * s->n_head_kv * s->n_seq, 3);
+    p->v = values(s->dv * s->n_kv * s->n_head_kv * s->n_seq, 1);
+    p->mask = values(n_mask, 0);
+    for (size_t t = 0; t < s->n_tok; t++)
+        for (size_t i = 0; i < s->n_kv; i++)
+            p->mask[t * s->n_kv + i] = mask_at(s, t, i);
+    p->k16 = halves(p->k, s->d * s->n_kv * s->n_head_kv * s->n_seq);
+    p->v16 = halves(p->v, s->dv * s->n_kv * s->n_head_kv * s->n_seq);
+    p->mask16 = halves(p->mask, n_mask);
+    p->out_floats = (s->dv + 3) * s->n_head * s->n_tok * s->n_seq;
+    p->out = values(p->out_floats, 0);
+    const size_t e = s->half ? 2 : 4, f = sizeof(float);
+    p->a = (struct gg_attn_args){
+        .kern = kern,
+        .q = p->q,
+        .k = s->half ? p->k16 : p->k,
+        .v = s->half ? p->v16 : p->v,
+        .q_nb = { s->d * f, s->d * s->n_tok * f,
+                  s->d * s->n_tok * s->n_head * f },
+        .k_nb = { s->d * s->n_head_kv * e, s->d * e,
+                  s->d * s->n_head_kv * s->n_kv * e },
+        .v_nb = { s->dv * s->n_head_kv * e, s->dv * e,
+                  s->dv * s->n_head_kv * s->n_kv * e },
+        .k_type = s->half ? GG_DT_F16 : GG_DT_F32,
+        .v_type = s->half ? GG_DT_F16 : GG_DT_F32,
+        .mask = s->mask == NONE ? NULL : s->half ? p->mask16 : p->mask,
+        .mask_nb = { s->n_kv * e, 0 },
+        .mask_type = s->half ? GG_DT_F16 : GG_DT_F32,
+        .out = p->out,
+        .out_nb = { (s->dv + 3) * f, (s->dv + 3) * s->n_head * f,
+                    (s->dv + 3) * s->n_head * s->n_tok * f },
+        .d = (int64_t)s->d,
+        .dv = (int64_t)s->dv,
+        .n_tok = (int64_t)s->n_tok,
+        .n_kv = (int64_t)s->n_kv,
+        .n_seq = (int64_t)s->n_seq,
+        .n_head = (int64_t)s->n_head,
+        .n_head_kv = (int64_t)s->n_head_kv,
+        .scale = 0.2f,
+        .max_bias = s->max_bias,
+        .softcap = s->softcap,
+    };
+}
+
+static void problem_fini(struct problem *p)
+{
+    free(p->q);
+    free(p->k);
+    free(p->v);
+    free(p->mask);
+    free(p->k16);
+    free(p->v16);
+    free(p->mask16);
+    free(p->out);
+}
+
+static void run(void *user, unsigned ith, unsigned nth)
+{
+    struct problem *p = user;
+    (void)nth;
+    gg_attn_run(&p->a, ith, p->work, &p->barrier);
+}
+
+static void problem_run(struct problem *p, struct gguf_pool *pool)
+{
+    const unsigned nth = gguf_pool_n_threads(pool);
+    const size_t size = gg_attn_work_size(&p->a, nth);
+    unsigned char *work = must(malloc(size + 2));
+    memset(work, 0x7f, size + 2); /* floats of 3.4e38 */
+    p->work = work + 1;
+    for (size_t i = 0; i < p->out_floats; i++)
+        p->out[i] = -7;
+    if (gg_barrier_init(&p->barrier, nth, 0, NULL)) {
+        printf("Bail out! no barrier\n");
+        exit(1);
+    }
+    gguf_pool_run(pool, run, p);
+    gg_barrier_fini(&p->barrier);
+    if (work[0] != 0x7f || work[size + 1] != 0x7f) {
+        printf("Bail out! wrote outside of work\n");
+        exit(1);
+    }
+    free(work);
+}
+
+/* One token of one head by the formula; the largest error as a fraction of
+ * the bound. */
+static double token_error(const struct problem *p, size_t seq, size_t h,
+                          size_t t)
+{
+    const struct shape *s = p->s;
+    const size_t h_kv = h / (s->n_head / s->n_head_kv);
+    const float *q = p->q + ((seq * s->n_head + h) * s->n_tok + t) * s->d;
+    double *w = must(malloc(s->n_kv * sizeof *w));
+    double max = -INFINITY, sum = 0, slack = 0, worst = 0;
+    for (size_t i = 0; i < s->n_kv; i++) {
+        const float *k =
+            p->k + ((seq * s->n_kv + i) * s->n_head_kv + h_kv) * s->d;
+        double size = 0;
+        w[i] = 0;
+        for (size_t e = 0; e < s->d; e++) {
+            w[i] += (double)q[e] * (double)k[e];
+            size += fabs((double)q[e] * (double)k[e]);
+        }
+        slack = fmax(slack, (double)(s->d + 4) * size * (double)p->a.scale);
+        w[i] *= (double)p->a.scale;
+        if (s->softcap != 0)
+            w[i] = (double)s->softcap * tanh(w[i] / (double)s->softcap);
+        if (s->mask != NONE)
+            w[i] += (double)gg_attn_slope(s->max_bias, (int64_t)h,
+                                          (int64_t)s->n_head) *
+                    (double)p->mask[t * s->n_kv + i];
+        max = fmax(max, w[i]);
+    }
+    for (size_t i = 0; i < s->n_kv; i++) {
+        w[i] = max == -INFINITY ? 0 : exp(w[i] - max);
+        sum += w[i];
+    }
+    const float *out =
+        p->out + ((seq * s->n_tok + t) * s->n_head + h) * (s->dv + 3);
+    for (size_t e = 0; e < s->dv + 3; e++) {
+        double want = 0, size = 0;
+        for (size_t i = 0; i < s->n_kv && e < s->dv && sum > 0; i++) {
+            const float v = p->v[((seq * s->n_kv + i) * s->n_head_kv + h_kv) *
+                                     s->dv + e];
+            want += w[i] / sum * (double)v;
+            size += w[i] / sum * fabs((double)v);
+        }
+        if (e >= s->dv)
+            want = -7;
+        const double bound =
+            FLT_EPSILON * size * ((double)s->n_kv + 2 * slack + 8);
+        const double err = fabs((double)out[e] - want);
+        worst = fmax(worst, bound > 0 ? err / bound : err > 0 ? INFINITY : 0);
+        if (out[e] != out[e])
+            worst = INFINITY;
+    }
+    free(w);
+    return worst;
+}
+
+static void check_shape(const char *level, const struct gg_kern *kern,
+                        const struct shape *s, struct gguf_pool *const pool[4])
+{
+    struct problem p;
+    problem_init(&p, s, kern);
+    problem_run(&p, pool[0]);
+    double worst = 0;
+    for (size_t seq = 0; seq < s->n_seq; seq++)
+        for (size_t h = 0; h < s->n_head; h++)
+            for (size_t t = 0; t < s->n_tok; t++)
+                worst = fmax(worst, token_error(&p, seq, h, t));
+    ok(worst <= 1, "%s: %s: largest error %.3f of the bound", level, s->name,
+       worst);
+    float *first = must(malloc(p.out_floats * sizeof *first));
+    memcpy(first, p.out, p.out_floats * sizeof *first);
+    bool same = true;
+    for (unsigned t = 1; t < 4; t++) {
+        problem_run(&p, pool[t]);
+        same = same && !memcmp(first, p.out, p.out_floats * sizeof *first);
+    }
+    ok(same, "%s: %s: same bits with 1 to 4 threads", level, s->name);
+    free(first);
+    problem_fini(&p);
+}
+
+/* A token's result does not depend on the tokens that are computed with it:
+ * the last token alone gives the bits it had among all. */
+static void check_alone(const char *level, const struct gg_kern *kern,
+                        struct gguf_pool *pool)
+{
+    struct problem p;
+    const struct shape *s = &shapes[3];
+    problem_init(&p, s, kern);
+    problem_run(&p, pool);
+    const size_t row = (s->dv + 3) * s->n_head;
+    float *last = must(malloc(row * sizeof *last));
+    memcpy(last, p.out + (s->n_tok - 1) * row, row * sizeof *last);
+    p.a.q = (const char *)p.a.q + (s->n_tok - 1) * p.a.q_nb[0];
+    p.a.mask = (const char *)p.a.mask + (s->n_tok - 1) * p.a.mask_nb[0];
+    p.a.n_tok = 1;
+    problem_run(&p, pool);
+    bool same = true;
+    for (size_t h = 0; h < s->n_head; h++)
+        same = same && !memcmp(last + h * (s->dv + 3), p.out + h * (s->dv + 3),
+                               s->dv * sizeof *last);
+    ok(same, "%s: a token alone gives the same bits", level);
+    free(last);
+    problem_fini(&p);
+}
+
+static void check_slopes(void)
+{
+    /* 8 heads: 2^-1 .. 2^-8; 12: those, then 2^-0.5, 2^-1.5, ... */
+    bool good = gg_attn_slope(0, 3, 8) == 1;
+    for (int h = 0; h < 8; h++)
+        good = good && gg_attn_slope(8, h, 8) == ldexpf(1, -(h + 1)) &&
+               gg_attn_slope(8, h, 12) == ldexpf(1, -(h + 1));
+    for (int h = 8; h < 12; h++)
+        good = good && gg_attn_slope(8, h, 12) ==
+                           (float)exp2(-0.5 - (double)(h - 8));
+    ok(good, "ALiBi slopes");
+}
+
+int main(void)
+{
+    struct gguf_pool *pool[4];
+    for (unsigned t = 0; t < 4; t++) {
+        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+        params.n_threads = t + 1;
+        if (gguf_pool_create(&pool[t], &params, NULL)) {
+            printf("Bail out! no threads\n");
+            return 1;
+        }
+    }
+    check_slopes();
+    struct test_level level[8];
+    const unsigned n = test_levels(level);
+    for (unsigned i = 0; i < n; i++) {
+        struct gg_kern kern;
+        gg_kern_init(&kern, level[i].mask);
+        for (size_t s = 0; s < N_SHAPES; s++)
+            check_shape(level[i].name, &kern, &shapes[s], pool);
+        check_alone(level[i].name, &kern, pool[0]);
+    }
+    for (unsigned t = 0; t < 4; t++)
+        gguf_pool_destroy(pool[t]);
+    return done_testing();
+}
