@@ -9,20 +9,24 @@
 #include <gguf/backend.h>
 #include <gguf/cpu.h>
 #include <gguf/dtype.h>
+#include <gguf/eval.h>
 #include <gguf/file.h>
 #include <gguf/graph.h>
 #include <gguf/kv.h>
 #include <gguf/memory.h>
+#include <gguf/model.h>
 #include <gguf/op.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/quant.h>
 #include <gguf/recipe.h>
+#include <gguf/session.h>
 #include <gguf/split.h>
 #include <gguf/status.h>
 #include <gguf/tensor.h>
 #include <gguf/text.h>
 #include <gguf/version.h>
+#include <gguf/vocab.h>
 #include <gguf/writer.h>
 
 #endif

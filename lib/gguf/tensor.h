@@ -192,9 +192,9 @@ GGUF_API unsigned gguf_tensor_n_dims(const struct gguf_tensor *t);
 
 GGUF_API bool gguf_tensor_is_empty(const struct gguf_tensor *t);
 
-/* No gaps and in order: dimension i's stride is what is below it, for every i
- * >= dim that has more than one element; is_contiguous is dim 0. A dimension
- * of one element may have any stride. Since: 0.1 */
+/* No gaps and in order: each stride above dimension dim's is that of the
+ * dimension below it times its elements; is_contiguous is dim 0, elements
+ * included. A dimension of one element may have any stride. Since: 0.1 */
 GGUF_API bool gguf_tensor_is_contiguous(const struct gguf_tensor *t);
 GGUF_API bool gguf_tensor_is_contiguous_from(const struct gguf_tensor *t,
                                              unsigned dim);

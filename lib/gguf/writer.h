@@ -16,7 +16,8 @@
  *     gguf_writer_commit(w, err);
  *     gguf_writer_destroy(w);                       in every case
  *
- * One thread at a time, but for gguf_writer_write_at.
+ * One thread at a time, but for gguf_writer_write_at. Errors of writing do not
+ * name the path: whoever prints them has it.
  */
 #ifndef GGUF_WRITER_H
 #define GGUF_WRITER_H
@@ -115,8 +116,9 @@ gguf_writer_open(struct gguf_writer *w, const char *path,
                  const struct gguf_output_params *params,
                  struct gguf_error *err);
 
-/* Data of tensor i comes next: 0, 1, 2 ... in order. GGUF_E_INVALID if it is
- * not its turn or the tensor before is not complete. Since: 0.1 */
+/* Data of tensor i comes next. Tensors are begun in order; those that are left
+ * out come by gguf_writer_write_at. GGUF_E_INVALID if i is not behind the last
+ * one, or that one is not complete. Since: 0.1 */
 GGUF_API enum gguf_status gguf_writer_begin(struct gguf_writer *w, size_t i,
                                             struct gguf_error *err);
 
@@ -133,9 +135,10 @@ gguf_writer_copy(struct gguf_writer *w, const struct gguf_file *file,
                  size_t src, uint64_t off, uint64_t size,
                  struct gguf_error *err);
 
-/* Bytes off .. off+size of tensor i, in any order and from any thread, but
- * not for tensors that gguf_writer_begin has been called for. Every byte must
- * come exactly once: what is counted is their number. Since: 0.1 */
+/* Bytes off .. off+size of tensor i, in any order and from any thread, while
+ * no other function runs on w, and only for tensors behind the last that was
+ * begun. Every byte must come exactly once: what is counted is their number.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_writer_write_at(struct gguf_writer *w, size_t i, uint64_t off,
                      const void *data, uint64_t size, struct gguf_error *err);

@@ -20,15 +20,31 @@
 #define GG_PUT_BLOCK(b, dst, i)                                               \
     memcpy((uint8_t *)(dst) + (i) * sizeof(b), &(b), sizeof(b))
 
-/* The f16 field at p, and back. */
+/* Are this machine's floats in a file's byte order? (A constant.) */
+static inline int gg_host_is_le(void)
+{
+    const uint32_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first;
+}
+
+/* The f16 field at p, and back. A NaN is written as 0xfe00 (what x86
+ * makes of an invalid operation, and ggml of that): which of a NaN's
+ * bits survive arithmetic is the compiler's choice. */
 static inline float gg_get_half(const void *p)
 {
     return gg_f16_to_f32(gg_load16le(p));
 }
 
+static inline uint16_t gg_half_of(float v)
+{
+    return v == v ? gg_f32_to_f16(v) : 0xfe00;
+}
+
 static inline void gg_put_half(void *p, float v)
 {
-    gg_store16le(p, gg_f32_to_f16(v));
+    gg_store16le(p, gg_half_of(v));
 }
 
 /* Scale and minimum j (0..7) of the 12 bytes of Q4_K and Q5_K: eight of six

@@ -10,6 +10,11 @@
 void gg_decode_f32_c(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
+    if (gg_host_is_le()) {
+        if (n)
+            memcpy(dst, src, 4 * n);
+        return;
+    }
     for (size_t i = 0; i < n; i++)
         dst[i] = gg_f32_from_bits(gg_load32le(p + 4 * i));
 }

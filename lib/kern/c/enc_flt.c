@@ -8,6 +8,11 @@ void gg_encode_f32_c(const float *src, void *dst, size_t n_rows,
 {
     (void)weight;
     uint8_t *p = dst;
+    if (gg_host_is_le()) {
+        if (n_rows && row_len)
+            memcpy(dst, src, 4 * n_rows * row_len);
+        return;
+    }
     for (size_t i = 0; i < n_rows * row_len; i++)
         gg_store32le(p + 4 * i, gg_f32_bits(src[i]));
 }

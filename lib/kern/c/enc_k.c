@@ -52,10 +52,10 @@ static void affine_plain(const float *x, const struct gg_affine_type *t,
         scale[j] = gg_fit_affine(xs, w, t->sub, &t->plain, b->q + t->sub * j,
                                  &min[j]);
     }
-    b->d = gg_f32_to_f16(
+    b->d = gg_half_of(
         gg_plain_scale_codes(scale, t->n_sub, t->scale_max, b->scale));
     b->dmin =
-        gg_f32_to_f16(gg_plain_scale_codes(min, t->n_sub, t->scale_max, b->min));
+        gg_half_of(gg_plain_scale_codes(min, t->n_sub, t->scale_max, b->min));
     affine_requantize(x, t, b);
 }
 
@@ -78,9 +78,9 @@ static void affine_weighted(const float *x, const float *weight,
         scale[j] = gg_fit_affine(xs, w, t->sub, &t->weighted,
                                  b->q + t->sub * j, &min[j]);
     }
-    b->d = gg_f32_to_f16(
+    b->d = gg_half_of(
         gg_fit_positive(scale, sum_w, t->n_sub, t->scale_max, b->scale));
-    b->dmin = gg_f32_to_f16(
+    b->dmin = gg_half_of(
         gg_fit_positive(min, sum_w, t->n_sub, t->scale_max, b->min));
     affine_requantize(x, t, b);
 }

@@ -109,8 +109,8 @@ static int affine_two(const float *x, const float *const weight[2],
             d = gg_plain_scale_codes(scale, 8, t->scale_max, b[k].scale);
             dmin = gg_plain_scale_codes(min, 8, t->scale_max, b[k].min);
         }
-        b[k].d = gg_f32_to_f16(d);
-        b[k].dmin = gg_f32_to_f16(dmin);
+        b[k].d = gg_half_of(d);
+        b[k].dmin = gg_half_of(dmin);
         d = gg_f16_to_f32(b[k].d);
         dmin = gg_f16_to_f32(b[k].dmin);
         for (int j = 0; j < 8; j++) {
@@ -184,8 +184,8 @@ static void q6_k_block(const float *x, const float *weight, void *dst)
         gg_lanes_load_avx2(l.w, weight, 16);
     } else {
         for (int i = 0; i < 256; i += 8) {
-            __m256 v = _mm256_loadu_ps(l.x[0] + i);
-            _mm256_storeu_ps(l.w[0] + i, _mm256_mul_ps(v, v));
+            __m256 v = _mm256_loadu_ps(&l.x[i / 16][i % 16]);
+            _mm256_storeu_ps(&l.w[i / 16][i % 16], _mm256_mul_ps(v, v));
         }
     }
     gg_lanes_symmetric_avx2(&l, 16, 32, &f);

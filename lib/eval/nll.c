@@ -1,0 +1,40 @@
+/* nll.c - negative log-likelihoods of rows of logits */
+#include "config.h"
+#include "eval/nll.h"
+
+#include "kern/cpu.h"
+#include "kern/vec.h"
+
+#include <math.h>
+
+struct job {
+    struct gg_vec_kern vec;
+    const float *logits;
+    size_t n_vocab, n_rows;
+    const gguf_token *token;
+    double *nll;
+};
+
+static void run(void *user, unsigned ith, unsigned nth)
+{
+    const struct job *j = user;
+    size_t end = j->n_rows * (ith + 1) / nth;
+    for (size_t i = j->n_rows * ith / nth; i < end; i++) {
+        const float *row = j->logits + i * j->n_vocab;
+        float max = j->vec.max(row, j->n_vocab);
+        double sum = j->vec.exp_sum(NULL, row, j->n_vocab, max);
+        j->nll[i] = log(sum) + ((double)max - (double)row[j->token[i]]);
+    }
+}
+
+void gg_nll_rows(struct gguf_pool *pool, const float *logits, size_t n_vocab,
+                 size_t n_rows, const gguf_token *token, double *nll)
+{
+    struct job j = { .logits = logits,
+                     .n_vocab = n_vocab,
+                     .n_rows = n_rows,
+                     .token = token,
+                     .nll = nll };
+    gg_vec_kern_init(&j.vec, gg_cpu_detect());
+    gguf_pool_run(pool, run, &j);
+}

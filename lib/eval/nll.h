@@ -1,0 +1,15 @@
+/* nll.h - negative log-likelihoods of rows of logits */
+#ifndef GG_EVAL_NLL_H
+#define GG_EVAL_NLL_H
+
+#include "gguf/pool.h"
+#include "gguf/vocab.h"
+
+/* nll[i] = ln(sum exp(row i)) - row i [token[i]], for rows of n_vocab floats;
+ * natural logarithm, exponentials in f32, their sum and the rest in double.
+ * Not finite if the row holds a NaN or +infinity. The rows are dealt out to
+ * the pool's threads (NULL: this one). */
+void gg_nll_rows(struct gguf_pool *pool, const float *logits, size_t n_vocab,
+                 size_t n_rows, const gguf_token *token, double *nll);
+
+#endif

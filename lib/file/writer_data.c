@@ -1,0 +1,200 @@
+/* writer_data.c - the bytes of a file, tensor by tensor or in parallel */
+#include "config.h"
+#include "file/file.h"
+#include "file/writer_int.h"
+#include "base/str.h"
+
+#include <string.h>
+
+static enum gguf_status fail_state(const char *what, struct gguf_error *err)
+{
+    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s", what);
+}
+
+static enum gguf_status check_inputs(const char *path,
+                                     const struct gguf_output_params *p,
+                                     struct gguf_error *err)
+{
+    for (size_t i = 0; i < p->n_inputs; i++)
+        if (p->inputs[i] && gg_mapfile_is(&p->inputs[i]->map, path))
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "is an input of the same job and is not "
+                           "overwritten");
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
+                                  const struct gguf_output_params *params,
+                                  struct gguf_error *err)
+{
+    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    if (w->state != GG_PLANNING)
+        return fail_state("the file was begun before", err);
+    if (params && params->struct_size > sizeof p)
+        return fail_state("params are newer than the library", err);
+    if (params)
+        memcpy(&p, params, params->struct_size);
+    GG_TRY(check_inputs(path, &p, err));
+    const void *header;
+    size_t size;
+    GG_TRY(gguf_writer_header(w, &header, &size, err));
+    w->done = gg_alloc_zero(w->allocator, w->n_tensors, sizeof *w->done);
+    if (!w->done)
+        return gg_fail_nomem(err, w->n_tensors * sizeof *w->done);
+    enum gguf_status st =
+        gg_outfile_open(&w->out, w->allocator, path, p.force, err);
+    if (st == GGUF_OK && !p.no_reserve)
+        st = gg_outfile_reserve(&w->out, gguf_writer_file_size(w), true, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_write(&w->out, header, size, err);
+    w->out.no_sync = p.no_sync;
+    if (st != GGUF_OK) {
+        gg_outfile_abort(&w->out);
+        gg_free(w->allocator, (void *)w->done);
+        w->done = NULL;
+        return st;
+    }
+    w->state = GG_WRITING;
+    return GGUF_OK;
+}
+
+static uint64_t bytes_done(const struct gguf_writer *w, size_t i)
+{
+    return atomic_load_explicit(&w->done[i], memory_order_relaxed);
+}
+
+static enum gguf_status check_complete(const struct gguf_writer *w, size_t i,
+                                       struct gguf_error *err)
+{
+    struct gg_esc e;
+    if (bytes_done(w, i) == w->tensor[i].size)
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                   "tensor '%s' got %" PRIu64 " bytes, has %" PRIu64,
+                   gg_esc(&e, w->tensor[i].name), bytes_done(w, i),
+                   w->tensor[i].size);
+}
+
+/* Place in the file of byte off of tensor i. */
+static uint64_t file_off(const struct gguf_writer *w, size_t i, uint64_t off)
+{
+    return gguf_writer_data_off(w) + w->tensor[i].off + off;
+}
+
+/* The streamed tensor is over: pad up to where the next one begins. Nothing
+ * to do unless one is being streamed. */
+static enum gguf_status end_stream(struct gguf_writer *w,
+                                   struct gguf_error *err)
+{
+    if (!w->streaming)
+        return GGUF_OK;
+    GG_TRY(check_complete(w, w->next - 1, err));
+    uint64_t end = w->next < w->n_tensors ? file_off(w, w->next, 0)
+                                          : gguf_writer_file_size(w);
+    GG_TRY(gg_outfile_zeros(&w->out, end - w->out.pos, err));
+    w->streaming = false;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_writer_begin(struct gguf_writer *w, size_t i,
+                                   struct gguf_error *err)
+{
+    if (w->state != GG_WRITING)
+        return fail_state("the file is not open for writing", err);
+    if (i >= w->n_tensors || i < w->next)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "it is not the turn of tensor %zu: next is %zu of %zu",
+                       i, w->next, w->n_tensors);
+    GG_TRY(end_stream(w, err));
+    /* Tensors left out come through gguf_writer_write_at; commit looks. */
+    uint64_t at = file_off(w, i, 0);
+    if (at != w->out.pos)
+        GG_TRY(gg_outfile_skip(&w->out, at - w->out.pos, err));
+    w->next = i + 1;
+    w->streaming = true;
+    return GGUF_OK;
+}
+
+/* Room for size more bytes in the streamed tensor? */
+static enum gguf_status check_room(const struct gguf_writer *w, uint64_t size,
+                                   struct gguf_error *err)
+{
+    struct gg_esc e;
+    if (w->state != GG_WRITING || !w->streaming)
+        return fail_state("no tensor was begun", err);
+    const struct gguf_tensor_info *t = &w->tensor[w->next - 1];
+    uint64_t done = bytes_done(w, w->next - 1);
+    if (size > t->size - done)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "tensor '%s': %" PRIu64 " bytes more, but only %" PRIu64
+                       " of %" PRIu64 " are to come",
+                       gg_esc(&e, t->name), size, t->size - done, t->size);
+    return GGUF_OK;
+}
+
+static void add_done(struct gguf_writer *w, size_t i, uint64_t size)
+{
+    /* A count, read when the threads have been joined. */
+    atomic_fetch_add_explicit(&w->done[i], size, memory_order_relaxed);
+}
+
+enum gguf_status gguf_writer_write(struct gguf_writer *w, const void *data,
+                                   uint64_t size, struct gguf_error *err)
+{
+    GG_TRY(check_room(w, size, err));
+    GG_TRY(gg_outfile_write(&w->out, data, size, err));
+    add_done(w, w->next - 1, size);
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_writer_copy(struct gguf_writer *w,
+                                  const struct gguf_file *file, size_t src,
+                                  uint64_t off, uint64_t size,
+                                  struct gguf_error *err)
+{
+    const struct gguf_tensor_info *t = gguf_file_tensor(file, src);
+    if (!t || off > t->size || size > t->size - off)
+        return fail_state("the range to copy is not in the tensor", err);
+    GG_TRY(check_room(w, size, err));
+    uint64_t at = file->data_off + t->off + off;
+    if (file->map.fd >= 0)
+        GG_TRY(gg_outfile_copy(&w->out, file->map.fd, file->map.off + at, size,
+                               err));
+    else
+        GG_TRY(gg_outfile_write(&w->out, file->map.data + at, size, err));
+    add_done(w, w->next - 1, size);
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_writer_write_at(struct gguf_writer *w, size_t i,
+                                      uint64_t off, const void *data,
+                                      uint64_t size, struct gguf_error *err)
+{
+    struct gg_esc e;
+    if (w->state != GG_WRITING || i >= w->n_tensors || i < w->next)
+        return fail_state("no such tensor, or its turn is over", err);
+    const struct gguf_tensor_info *t = &w->tensor[i];
+    if (off > t->size || size > t->size - off)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "tensor '%s': bytes %" PRIu64 " + %" PRIu64
+                       " are not in its %" PRIu64,
+                       gg_esc(&e, t->name), off, size, t->size);
+    GG_TRY(gg_outfile_write_at(&w->out, file_off(w, i, off), data, size, err));
+    add_done(w, i, size);
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_writer_commit(struct gguf_writer *w,
+                                    struct gguf_error *err)
+{
+    if (w->state != GG_WRITING)
+        return fail_state("the file is not open for writing", err);
+    GG_TRY(end_stream(w, err));
+    for (size_t i = 0; i < w->n_tensors; i++)
+        GG_TRY(check_complete(w, i, err));
+    uint64_t size = gguf_writer_file_size(w);
+    if (w->out.pos != size)
+        GG_TRY(gg_outfile_skip(&w->out, size - w->out.pos, err));
+    w->state = GG_DONE;
+    return gg_outfile_commit(&w->out, err);
+}

@@ -1,0 +1,86 @@
+/* model.h - from a file to a model that can be evaluated
+ *
+ * A model is a file's hyperparameters, its vocabulary and its weights, all of
+ * them checked against each other. Weights are used in place, from the
+ * mapping; nothing is copied. Sessions (session.h) compute with it.
+ *
+ *     struct gguf_model *model;
+ *     st = gguf_model_open(&model, file, NULL, &err);
+ */
+#ifndef GGUF_MODEL_H
+#define GGUF_MODEL_H
+
+#include <gguf/file.h>
+#include <gguf/pool.h>
+#include <gguf/vocab.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_model;
+
+struct gguf_model_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    gguf_warn_fn *warn;                     /* or NULL */
+    void *warn_user;
+};
+#define GGUF_MODEL_PARAMS_INIT                                                \
+    { sizeof(struct gguf_model_params), NULL, NULL, NULL }
+
+/* file is kept: it must outlive the model, and stay as it is on disk.
+ *
+ * GGUF_E_ARCH        the architecture is not one that can be evaluated
+ * GGUF_E_HPARAM      a hyperparameter that is impossible: key and value
+ * GGUF_E_NOTFOUND    a key that is missing
+ * GGUF_E_TYPE        a key of the wrong type
+ * GGUF_E_VOCAB       the vocabulary is inconsistent, or is not that of the
+ *                    embeddings
+ * GGUF_E_TENSOR      a weight that is missing, or has a shape or a type that
+ *                    does not fit: its name, what it has, what it should have
+ * GGUF_E_UNSUPPORTED something well formed that is not evaluated yet
+ * GGUF_E_NOMEM
+ * Tensors that the model does not use are warned of. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_model_open(struct gguf_model **out, const struct gguf_file *file,
+                const struct gguf_model_params *params,
+                struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. Sessions on it must be gone. Since: 0.1 */
+GGUF_API void gguf_model_destroy(struct gguf_model *model);
+
+/* The model does not change: any thread may call what follows. */
+
+struct gguf_model_info {
+    struct gguf_str arch; /* general.architecture; borrowed of the file */
+    uint32_t n_layer;
+    uint32_t n_embd;      /* width of the residual stream */
+    uint32_t n_vocab;     /* rows of the output matrix */
+    uint32_t n_ctx_train; /* tokens of context that it was trained on */
+    uint64_t n_params;    /* elements of the weights that are used; a matrix
+                             used twice counts once */
+    uint64_t weight_size; /* bytes of them */
+};
+GGUF_API void gguf_model_get_info(const struct gguf_model *model,
+                                  struct gguf_model_info *out);
+
+/* Owned by the model. Since: 0.1 */
+GGUF_API const struct gguf_vocab *
+gguf_model_vocab(const struct gguf_model *model);
+
+/* Read every weight that is used and look for NaN and infinities.
+ * GGUF_E_NONFINITE names the tensor and the element. pool may be NULL.
+ * Since: 0.1 */
+GGUF_API enum gguf_status gguf_model_check(const struct gguf_model *model,
+                                           struct gguf_pool *pool,
+                                           struct gguf_error *err);
+
+/* The n-th architecture that can be evaluated, or NULL behind the last.
+ * Since: 0.1 */
+GGUF_API const char *gguf_model_arch_at(size_t n);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

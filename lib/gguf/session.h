@@ -1,0 +1,114 @@
+/* session.h - computing with a model: tokens in, logits out
+ *
+ * A session has memory for the keys and values of the tokens that it has
+ * seen: n_seq sequences of up to n_ctx tokens each, which never see each
+ * other. A batch appends tokens to sequences and says of which ones logits
+ * are wanted.
+ *
+ *     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+ *     p.backend = cpu;                                       (gguf/cpu.h)
+ *     st = gguf_session_create(&s, model, &p, &err);
+ *     struct gguf_batch batch = { .n = n, .token = ids };
+ *     st = gguf_session_decode(s, &batch, &err);
+ *     st = gguf_session_logits(s, 0, 1, &row, &err);   n_vocab floats
+ *
+ * Arithmetic is exact mode: weights decoded to f32, activations f32. Results
+ * do not depend on the number of threads. One thread at a time.
+ */
+#ifndef GGUF_SESSION_H
+#define GGUF_SESSION_H
+
+#include <gguf/backend.h>
+#include <gguf/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_session;
+
+struct gguf_session_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    struct gguf_backend *backend; /* computes; kept, used by one session at a
+                                     time; must reach host memory */
+    uint32_t n_ctx;       /* tokens of a sequence; 0: as trained */
+    uint32_t n_seq;       /* sequences */
+    uint32_t n_ubatch;    /* tokens computed together, at most; 0: chosen */
+    uint32_t cache_dtype; /* of keys and values: GGUF_DTYPE_F32 or _F16 */
+};
+#define GGUF_SESSION_PARAMS_INIT                                              \
+    { sizeof(struct gguf_session_params), NULL, NULL, 0, 1, 0,                \
+      0 /* GGUF_DTYPE_F32 */ }
+
+/* model is kept. Memory for keys, values and the largest graph is allocated
+ * here. GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backend lacks
+ * an operation). Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_create(struct gguf_session **out, const struct gguf_model *model,
+                    const struct gguf_session_params *params,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. Since: 0.1 */
+GGUF_API void gguf_session_destroy(struct gguf_session *s);
+
+GGUF_API const struct gguf_model *
+gguf_session_model(const struct gguf_session *s);
+GGUF_API uint32_t gguf_session_n_ctx(const struct gguf_session *s);
+GGUF_API uint32_t gguf_session_n_seq(const struct gguf_session *s);
+GGUF_API uint32_t gguf_session_n_ubatch(const struct gguf_session *s);
+
+/* Bytes of the key/value memory and of the graph's memory. Since: 0.1 */
+GGUF_API void gguf_session_memory(const struct gguf_session *s,
+                                  uint64_t *cache_size, uint64_t *graph_size);
+
+/* Tokens, in the order in which they are appended to their sequences. Arrays
+ * of n elements; borrowed. */
+struct gguf_batch {
+    size_t n;
+    const gguf_token *token;
+    const int32_t *pos;  /* NULL: each sequence goes on where it ended */
+    const int32_t *seq;  /* NULL: all 0 */
+    const uint8_t *want; /* not 0: logits wanted; NULL: of the last token */
+};
+
+/* Run the batch, in as many pieces as n_ubatch asks for. A token sees what is
+ * in its sequence at its position and before. GGUF_E_INVALID (a token, a
+ * position or a sequence out of range; names the index), GGUF_E_FULL (more
+ * than n_ctx tokens in a sequence; nothing was changed), GGUF_E_CANCELLED,
+ * GGUF_E_NOMEM. After the last two the sequences of the batch must be cleared.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* How many rows of logits the last decode has, in batch order. Since: 0.1 */
+GGUF_API size_t gguf_session_n_outputs(const struct gguf_session *s);
+
+/* At most how many rows gguf_session_logits gives at once, at least 1: the
+ * memory for logits is bounded, whatever the batch. Since: 0.1 */
+GGUF_API size_t gguf_session_max_logits(const struct gguf_session *s);
+
+/* Compute rows first to first + n - 1 of the last decode's outputs: *logits is
+ * n rows of n_vocab floats, valid until the next call on the session.
+ * GGUF_E_INVALID, GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_logits(struct gguf_session *s, size_t first, size_t n,
+                    const float **logits, struct gguf_error *err);
+
+/* Tokens in a sequence; 0 if seq is out of range. Since: 0.1 */
+GGUF_API uint32_t gguf_session_n_tokens(const struct gguf_session *s,
+                                        uint32_t seq);
+
+/* Forget the tokens of a sequence at positions begin and later, before end
+ * (end < 0: all). Out of range: nothing. Since: 0.1 */
+GGUF_API void gguf_session_remove(struct gguf_session *s, uint32_t seq,
+                                  int32_t begin, int32_t end);
+
+/* Forget everything. Since: 0.1 */
+GGUF_API void gguf_session_clear(struct gguf_session *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

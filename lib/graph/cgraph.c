@@ -1,0 +1,255 @@
+/* cgraph.c - forward graphs: depth first, each tensor once
+ *
+ * The nodes that wait for their sources are a stack, which grows down from the
+ * end of the array of nodes: what waits is not yet in the array, so both fit
+ * as long as all nodes do. No recursion, whatever the graph's depth.
+ */
+#include "config.h"
+#include "graph/cgraph.h"
+
+enum { MAX_CAPACITY = 1 << 28 };
+
+/* Slots for twice as many tensors as can be in it. */
+static size_t slots_for(size_t capacity)
+{
+    size_t n = 16;
+    while (n < 4 * capacity)
+        n *= 2;
+    return n;
+}
+
+/* Parts in one block: struct, nodes, leaves, keys, numbers, next_src. */
+static size_t graph_size(size_t capacity)
+{
+    size_t n_slots = slots_for(capacity);
+    return ((sizeof(struct gguf_graph) + GG_OBJECT_ALIGN - 1) &
+            ~(size_t)(GG_OBJECT_ALIGN - 1)) +
+           2 * capacity * sizeof(void *) +
+           n_slots * (sizeof(void *) + sizeof(uint32_t)) + capacity;
+}
+
+size_t gguf_graph_overhead(size_t capacity)
+{
+    if (capacity > MAX_CAPACITY)
+        return SIZE_MAX;
+    return sizeof(struct gguf_object) +
+           ((graph_size(capacity) + GG_OBJECT_ALIGN - 1) &
+            ~(size_t)(GG_OBJECT_ALIGN - 1));
+}
+
+struct gguf_graph *gguf_graph_create(struct gguf_ctx *ctx, size_t capacity)
+{
+    if (gg_ctx_failed(ctx))
+        return NULL;
+    if (!capacity || capacity > MAX_CAPACITY) {
+        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "a graph of %zu nodes: 1 to %d are possible", capacity,
+                MAX_CAPACITY);
+        return NULL;
+    }
+    struct gguf_graph *g =
+        gg_ctx_push(ctx, GGUF_OBJECT_GRAPH, graph_size(capacity), "a graph");
+    if (!g)
+        return NULL;
+    size_t head = (sizeof *g + GG_OBJECT_ALIGN - 1) &
+                  ~(size_t)(GG_OBJECT_ALIGN - 1);
+    char *p = (char *)g + head;
+    *g = (struct gguf_graph){ .ctx = ctx, .capacity = capacity };
+    g->n_slots = slots_for(capacity);
+    g->nodes = (struct gguf_tensor **)p;
+    g->leaves = g->nodes + capacity;
+    g->keys = (const struct gguf_tensor **)(g->leaves + capacity);
+    g->numbers = (uint32_t *)(g->keys + g->n_slots);
+    g->next_src = (uint8_t *)(g->numbers + g->n_slots);
+    gguf_graph_clear(g);
+    return g;
+}
+
+void gguf_graph_clear(struct gguf_graph *g)
+{
+    g->n_nodes = g->n_leaves = 0;
+    memset(g->keys, 0, g->n_slots * sizeof *g->keys);
+}
+
+/* Slot of t or the empty one where it belongs. Tensors are at least
+ * GG_OBJECT_ALIGN apart; multiplying spreads their addresses (Knuth, 6.4). */
+static size_t find_slot(const struct gguf_graph *g,
+                        const struct gguf_tensor *t)
+{
+    uint64_t h = ((uint64_t)(uintptr_t)t >> 4) * UINT64_C(0x9E3779B97F4A7C15);
+    size_t i = (size_t)(h >> 32) & (g->n_slots - 1);
+    while (g->keys[i] && g->keys[i] != t)
+        i = (i + 1) & (g->n_slots - 1);
+    return i;
+}
+
+uint32_t gg_graph_number(const struct gguf_graph *g,
+                         const struct gguf_tensor *t)
+{
+    if (g->n_slots) {
+        size_t i = find_slot(g, t);
+        return g->keys[i] ? g->numbers[i] : GG_GRAPH_NONE;
+    }
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (g->nodes[i] == t)
+            return (uint32_t)(2 * i);
+    return GG_GRAPH_NONE;
+}
+
+bool gguf_graph_has(const struct gguf_graph *g, const struct gguf_tensor *t)
+{
+    return gg_graph_number(g, t) != GG_GRAPH_NONE;
+}
+
+static bool full(struct gguf_graph *g, const struct gguf_tensor *t,
+                 const char *what)
+{
+    char name[160];
+    gg_fail(gg_ctx_err(g->ctx), GGUF_E_FULL, GGUF_NO_OFFSET,
+            "the graph is full: no room for %s %s beside %zu %s",
+            gguf_op_name(t->op) ? gguf_op_name(t->op) : "?",
+            gguf_tensor_format(t, name, sizeof name), g->capacity, what);
+    return false;
+}
+
+/* Take t in as a leaf, or put it on the stack of *depth nodes; nothing if it
+ * is there already. False: full. */
+static bool visit(struct gguf_graph *g, struct gguf_tensor *t, size_t *depth)
+{
+    size_t slot = find_slot(g, t);
+    if (g->keys[slot])
+        return true;
+    if (t->op == GGUF_OP_NONE && !(t->flags & GGUF_TENSOR_PARAM)) {
+        if (g->n_leaves == g->capacity)
+            return full(g, t, "leaves");
+        g->keys[slot] = t;
+        g->numbers[slot] = (uint32_t)(2 * g->n_leaves + 1);
+        g->leaves[g->n_leaves++] = t;
+        return true;
+    }
+    if (g->n_nodes + *depth == g->capacity)
+        return full(g, t, "nodes");
+    g->keys[slot] = t;
+    ++*depth;
+    g->nodes[g->capacity - *depth] = t;
+    g->next_src[g->capacity - *depth] = 0;
+    return true;
+}
+
+void gguf_graph_add(struct gguf_graph *g, struct gguf_tensor *t)
+{
+    if (!t || !g || gg_ctx_failed(g->ctx))
+        return;
+    if (!g->n_slots) {
+        gg_fail(gg_ctx_err(g->ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "a view of a graph cannot be added to");
+        return;
+    }
+    size_t depth = 0;
+    if (!visit(g, t, &depth))
+        return;
+    while (depth) {
+        size_t top = g->capacity - depth;
+        struct gguf_tensor *n = g->nodes[top];
+        if (g->next_src[top] < GGUF_TENSOR_SRC) {
+            struct gguf_tensor *s = n->src[g->next_src[top]++];
+            if (s && !visit(g, s, &depth))
+                return;
+            continue;
+        }
+        depth--;
+        g->numbers[find_slot(g, n)] = (uint32_t)(2 * g->n_nodes);
+        g->nodes[g->n_nodes++] = n;
+    }
+}
+
+enum gguf_status gguf_graph_finish(struct gguf_ctx *ctx, struct gguf_graph *g,
+                                   struct gguf_tensor *result,
+                                   struct gguf_error *err)
+{
+    gguf_graph_add(g, result);
+    GG_TRY(gguf_ctx_status(ctx, err));
+    if (!g)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no graph");
+    return gguf_ctx_status(g->ctx, err);
+}
+
+size_t gguf_graph_capacity(const struct gguf_graph *g)
+{
+    return g->capacity;
+}
+
+size_t gguf_graph_n_nodes(const struct gguf_graph *g)
+{
+    return g->n_nodes;
+}
+
+size_t gguf_graph_n_leaves(const struct gguf_graph *g)
+{
+    return g->n_leaves;
+}
+
+struct gguf_tensor *gguf_graph_node(const struct gguf_graph *g, size_t i)
+{
+    return g->nodes[i];
+}
+
+struct gguf_tensor *gguf_graph_leaf(const struct gguf_graph *g, size_t i)
+{
+    return g->leaves[i];
+}
+
+struct gguf_tensor *gguf_graph_find(const struct gguf_graph *g,
+                                    const char *name)
+{
+    for (size_t i = 0; i < g->n_nodes; i++)
+        if (!strcmp(g->nodes[i]->name, name))
+            return g->nodes[i];
+    for (size_t i = 0; i < g->n_leaves; i++)
+        if (!strcmp(g->leaves[i]->name, name))
+            return g->leaves[i];
+    return NULL;
+}
+
+struct gguf_graph *gguf_graph_view(struct gguf_ctx *ctx,
+                                   const struct gguf_graph *g, size_t begin,
+                                   size_t end)
+{
+    if (gg_ctx_failed(ctx) || !g)
+        return NULL;
+    if (begin > end || end > g->n_nodes) {
+        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "nodes %zu to %zu of a graph of %zu", begin, end, g->n_nodes);
+        return NULL;
+    }
+    struct gguf_graph *v =
+        gg_ctx_push(ctx, GGUF_OBJECT_GRAPH, sizeof *v, "a view of a graph");
+    if (v)
+        *v = (struct gguf_graph){ .ctx = ctx,
+                                  .capacity = end - begin,
+                                  .n_nodes = end - begin,
+                                  .nodes = g->nodes + begin };
+    return v;
+}
+
+struct gguf_graph *gguf_graph_copy(struct gguf_ctx *ctx,
+                                   const struct gguf_graph *g)
+{
+    struct gguf_graph *c =
+        g ? gguf_graph_create(ctx, GG_MAX(g->capacity, (size_t)1)) : NULL;
+    if (!c)
+        return NULL;
+    for (size_t i = 0; i < g->n_leaves; i++) {
+        size_t slot = find_slot(c, g->leaves[i]);
+        c->keys[slot] = g->leaves[i];
+        c->numbers[slot] = (uint32_t)(2 * i + 1);
+        c->leaves[c->n_leaves++] = g->leaves[i];
+    }
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        size_t slot = find_slot(c, g->nodes[i]);
+        c->keys[slot] = g->nodes[i];
+        c->numbers[slot] = (uint32_t)(2 * i);
+        c->nodes[c->n_nodes++] = g->nodes[i];
+    }
+    return c;
+}

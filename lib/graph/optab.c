@@ -1,0 +1,88 @@
+/* optab.c - the table of operations, and making a node from a row */
+#include "config.h"
+#include "graph/optab.h"
+
+#include <assert.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+static const struct gg_op_row rows[] = {
+#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE)                          \
+    [GGUF_OP_##ID] = { NAME, SRC, OPT, INPLACE, FLAGS, gg_shape_##SHAPE },
+    GG_OP_LIST(X)
+#undef X
+};
+
+/* Every enumerator has a row, and none has two. */
+enum {
+#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE) ROW_##ID,
+    GG_OP_LIST(X)
+#undef X
+    N_ROWS
+};
+static_assert((int)N_ROWS == (int)GGUF_N_OPS && GG_LEN(rows) == GGUF_N_OPS,
+              "one row for each operation");
+
+const struct gg_op_row *gg_op_row(uint32_t op)
+{
+    return &rows[op];
+}
+
+const char *gguf_op_name(uint32_t op)
+{
+    return op < GGUF_N_OPS ? rows[op].name : NULL;
+}
+
+enum gguf_status gg_op_fail(const struct gguf_tensor *t,
+                            struct gguf_error *err, enum gguf_status status,
+                            const char *fmt, ...)
+{
+    if (!err)
+        return status;
+    char text[480], one[160];
+    int at = 0;
+    va_list ap;
+    va_start(ap, fmt);
+    at = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    for (int i = 0; i < GGUF_TENSOR_SRC && t->src[i]; i++) {
+        if (at < 0 || (size_t)at >= sizeof text)
+            break;
+        int n = snprintf(text + at, sizeof text - (size_t)at, "%s%s",
+                         i ? ", " : ": ",
+                         gguf_tensor_format(t->src[i], one, sizeof one));
+        at = n < 0 ? n : at + n;
+    }
+    return gg_fail(err, status, GGUF_NO_OFFSET, "%s: %s", rows[t->op].name,
+                   text);
+}
+
+struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
+                                struct gguf_tensor *proto)
+{
+    if (gg_ctx_failed(ctx))
+        return NULL;
+    const struct gg_op_row *row = &rows[proto->op];
+    for (unsigned i = 0; i < row->n_src; i++) {
+        if (proto->src[i])
+            continue;
+        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "%s: source %u is NULL", row->name, i);
+        return NULL;
+    }
+    if (row->shape(proto, gg_ctx_err(ctx)) != GGUF_OK)
+        return NULL;
+    return gg_ctx_tensor(ctx, proto);
+}
+
+struct gguf_tensor *gg_op_make(struct gguf_ctx *ctx, enum gguf_op op,
+                               const void *params, size_t params_size,
+                               unsigned n_src, struct gguf_tensor *const *src)
+{
+    struct gguf_tensor proto = { .op = op };
+    assert(params_size <= sizeof proto.op_params);
+    if (params_size)
+        memcpy(proto.op_params, params, params_size);
+    memcpy(proto.src, src, n_src * sizeof *src);
+    return gg_op_build(ctx, &proto);
+}

@@ -1,0 +1,101 @@
+/* optab.h - the table of operations
+ *
+ * One row says what an operation is to the layers that only describe, lay out
+ * and split graphs. What computes it is a row of a backend's own table.
+ */
+#ifndef GG_GRAPH_OPTAB_H
+#define GG_GRAPH_OPTAB_H
+
+#include "graph/ctx.h"
+#include "gguf/op.h"
+
+#include <string.h>
+
+/* Check t's sources and parameters, and set type, ne and nb of the result; a
+ * view also has view_src and view_off set here or by its builder. Fails with
+ * gg_op_fail. */
+typedef enum gguf_status gg_shape_fn(struct gguf_tensor *t,
+                                     struct gguf_error *err);
+
+#define GG_OP_VIEW (1u << 0) /* no work: another look at the source's memory */
+#define GG_OP_DEST (1u << 1) /* writes into a source; the result is a view */
+
+/* GG_OP_LIST(X)  X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE)
+ *   SRC      sources that must be there
+ *   OPT      sources behind them that may be NULL
+ *   INPLACE  bit i: the result may lie where source i lies if both have the
+ *            same layout: each element (row, for operations along rows) is
+ *            read before it is written, by the same thread
+ *   SHAPE    rule, gg_shape_... of shape.c */
+#define GG_OP_LIST(X)                                                         \
+    X(NONE, "none", 0, 0, 0, 0, none)                                         \
+    X(DUP, "dup", 1, 0, 1, 0, dup)                                            \
+    X(CPY, "cpy", 2, 0, 0, GG_OP_DEST, cpy)                                   \
+    X(RESHAPE, "reshape", 1, 0, 0, GG_OP_VIEW, reshape)                       \
+    X(VIEW, "view", 1, 0, 0, GG_OP_VIEW, view)                                \
+    X(PERMUTE, "permute", 1, 0, 0, GG_OP_VIEW, permute)                       \
+    X(TRANSPOSE, "transpose", 1, 0, 0, GG_OP_VIEW, permute)                   \
+    X(GET_ROWS, "get_rows", 2, 0, 0, 0, get_rows)                             \
+    X(SET_ROWS, "set_rows", 3, 0, 0, GG_OP_DEST, set_rows)                    \
+    X(ADD, "add", 2, 0, 3, 0, binary)                                         \
+    X(SUB, "sub", 2, 0, 3, 0, binary)                                         \
+    X(MUL, "mul", 2, 0, 3, 0, binary)                                         \
+    X(DIV, "div", 2, 0, 3, 0, binary)                                         \
+    X(SCALE, "scale", 1, 0, 1, 0, unary)                                      \
+    X(SILU, "silu", 1, 0, 1, 0, unary)                                        \
+    X(GELU, "gelu", 1, 0, 1, 0, unary)                                        \
+    X(GELU_ERF, "gelu_erf", 1, 0, 1, 0, unary)                                \
+    X(GELU_QUICK, "gelu_quick", 1, 0, 1, 0, unary)                            \
+    X(RELU, "relu", 1, 0, 1, 0, unary)                                        \
+    X(SIGMOID, "sigmoid", 1, 0, 1, 0, unary)                                  \
+    X(TANH, "tanh", 1, 0, 1, 0, unary)                                        \
+    X(SWIGLU, "swiglu", 2, 0, 3, 0, gated)                                    \
+    X(GEGLU, "geglu", 2, 0, 3, 0, gated)                                      \
+    X(REGLU, "reglu", 2, 0, 3, 0, gated)                                      \
+    X(NORM, "norm", 1, 0, 1, 0, unary)                                        \
+    X(RMS_NORM, "rms_norm", 1, 0, 1, 0, unary)                                \
+    X(SOFT_MAX, "soft_max", 1, 1, 1, 0, soft_max)                             \
+    X(ROPE, "rope", 2, 1, 1, 0, rope)                                         \
+    X(MATMUL, "matmul", 2, 0, 0, 0, matmul)                                   \
+    X(ATTENTION, "attention", 3, 1, 0, 0, attention)
+
+struct gg_op_row {
+    const char *name;
+    uint8_t n_src, n_opt;
+    uint8_t inplace;
+    uint8_t flags; /* GG_OP_... */
+    gg_shape_fn *shape;
+};
+
+/* op < GGUF_N_OPS. */
+const struct gg_op_row *gg_op_row(uint32_t op);
+
+/* Status with a message: operation, reason, and t's sources with shapes. */
+enum gguf_status gg_op_fail(const struct gguf_tensor *t,
+                            struct gguf_error *err, enum gguf_status status,
+                            const char *fmt, ...) GG_PRINTF(4, 5);
+
+/* Make the tensor that proto (op, op_params, src) describes: NULL if a source
+ * that must be there is NULL or the rule says no. */
+struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
+                                struct gguf_tensor *proto);
+
+/* Parameters of an operation as a struct. */
+static inline void gg_op_params_get(const struct gguf_tensor *t, void *p,
+                                    size_t size)
+{
+    memcpy(p, t->op_params, size);
+}
+
+/* The same with n_params bytes of parameters, and sources in order. */
+struct gguf_tensor *gg_op_make(struct gguf_ctx *ctx, enum gguf_op op,
+                               const void *params, size_t params_size,
+                               unsigned n_src,
+                               struct gguf_tensor *const *src);
+
+#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE)                          \
+    gg_shape_fn gg_shape_##SHAPE;
+GG_OP_LIST(X)
+#undef X
+
+#endif

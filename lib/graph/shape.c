@@ -1,0 +1,218 @@
+/* shape.c - the rules of the operations' shapes, one for each kind
+ *
+ * A rule looks at sources and parameters and sets the result's type and shape.
+ * Rules of views are in op_view.c.
+ */
+#include "config.h"
+#include "graph/optab.h"
+
+static bool is_float(const struct gguf_tensor *t)
+{
+    const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
+    return info && info->family == GGUF_FAMILY_FLOAT;
+}
+
+static enum gguf_status like(struct gguf_tensor *t,
+                             const struct gguf_tensor *s, uint32_t dtype,
+                             struct gguf_error *err)
+{
+    return gg_tensor_shape(t, dtype, s->ne, err);
+}
+
+#define FAIL_SHAPE(...) return gg_op_fail(t, err, GGUF_E_SHAPE, __VA_ARGS__)
+#define FAIL_TYPE(...) return gg_op_fail(t, err, GGUF_E_TYPE, __VA_ARGS__)
+
+enum gguf_status gg_shape_none(struct gguf_tensor *t, struct gguf_error *err)
+{
+    return gg_op_fail(t, err, GGUF_E_INVALID, "no operation");
+}
+
+/* The builder says the type. */
+enum gguf_status gg_shape_dup(struct gguf_tensor *t, struct gguf_error *err)
+{
+    if (gguf_dtype_row_size(t->dtype, (uint64_t)t->src[0]->ne[0],
+                            &(uint64_t){ 0 }, NULL) != GGUF_OK) {
+        const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
+        FAIL_SHAPE("rows do not fit into type %s", info ? info->name : "?");
+    }
+    return like(t, t->src[0], t->dtype, err);
+}
+
+/* The result is src[i], as it is. */
+static void result_is(struct gguf_tensor *t, int i)
+{
+    struct gguf_tensor *d = t->src[i];
+    t->dtype = d->dtype;
+    memcpy(t->ne, d->ne, sizeof t->ne);
+    memcpy(t->nb, d->nb, sizeof t->nb);
+    t->view_src = d->view_src ? d->view_src : d;
+    t->view_off = d->view_off;
+}
+
+enum gguf_status gg_shape_cpy(struct gguf_tensor *t, struct gguf_error *err)
+{
+    int64_t a = gguf_tensor_n_elements(t->src[0]);
+    int64_t b = gguf_tensor_n_elements(t->src[1]);
+    if (a != b)
+        FAIL_SHAPE("%" PRId64 " and %" PRId64 " elements", a, b);
+    result_is(t, 1);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_shape_get_rows(struct gguf_tensor *t,
+                                   struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0], *ids = t->src[1];
+    if (ids->dtype != GGUF_DTYPE_I32)
+        FAIL_TYPE("row numbers must be i32");
+    if (ids->ne[1] != a->ne[2] || ids->ne[2] != a->ne[3] || ids->ne[3] != 1)
+        FAIL_SHAPE("row numbers do not match the upper dimensions");
+    int64_t ne[] = { a->ne[0], ids->ne[0], a->ne[2], a->ne[3] };
+    uint32_t dtype =
+        a->dtype == GGUF_DTYPE_I32 ? GGUF_DTYPE_I32 : GGUF_DTYPE_F32;
+    return gg_tensor_shape(t, dtype, ne, err);
+}
+
+enum gguf_status gg_shape_set_rows(struct gguf_tensor *t,
+                                   struct gguf_error *err)
+{
+    const struct gguf_tensor *d = t->src[0], *s = t->src[1], *ids = t->src[2];
+    if (ids->dtype != GGUF_DTYPE_I32 && ids->dtype != GGUF_DTYPE_I64)
+        FAIL_TYPE("row numbers must be i32 or i64");
+    if (s->dtype != GGUF_DTYPE_F32)
+        FAIL_TYPE("the rows must be f32");
+    if (s->ne[0] != d->ne[0] || s->ne[2] != d->ne[2] || s->ne[3] != d->ne[3])
+        FAIL_SHAPE("the rows do not match the destination");
+    if (ids->ne[0] != s->ne[1] || ids->ne[3] != 1 || !ids->ne[1] ||
+        !ids->ne[2] || s->ne[2] % ids->ne[1] || s->ne[3] % ids->ne[2])
+        FAIL_SHAPE("the row numbers do not match the rows");
+    result_is(t, 0);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_shape_binary(struct gguf_tensor *t, struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0], *b = t->src[1];
+    if (!is_float(a) || !is_float(b))
+        FAIL_TYPE("the types must be floats");
+    if (!gguf_tensor_can_repeat(b, a))
+        FAIL_SHAPE("the second does not broadcast to the first");
+    return like(t, a, a->dtype, err);
+}
+
+enum gguf_status gg_shape_unary(struct gguf_tensor *t, struct gguf_error *err)
+{
+    if (!is_float(t->src[0]))
+        FAIL_TYPE("the type must be a float");
+    return like(t, t->src[0], t->src[0]->dtype, err);
+}
+
+enum gguf_status gg_shape_gated(struct gguf_tensor *t, struct gguf_error *err)
+{
+    if (!is_float(t->src[0]) || !is_float(t->src[1]))
+        FAIL_TYPE("the types must be floats");
+    if (!gguf_tensor_same_shape(t->src[0], t->src[1]))
+        FAIL_SHAPE("the shapes differ");
+    return like(t, t->src[0], t->src[0]->dtype, err);
+}
+
+/* A mask for rows of n over m positions, h heads and s sequences. */
+static enum gguf_status mask_fits(const struct gguf_tensor *t,
+                                  const struct gguf_tensor *mask, int64_t n,
+                                  int64_t m, int64_t h, int64_t s,
+                                  struct gguf_error *err)
+{
+    if (!mask)
+        return GGUF_OK;
+    if (mask->dtype != GGUF_DTYPE_F32 && mask->dtype != GGUF_DTYPE_F16)
+        FAIL_TYPE("the mask must be f32 or f16");
+    if (!mask->ne[2] || !mask->ne[3] || mask->ne[0] != n ||
+        mask->ne[1] < m || h % mask->ne[2] || s % mask->ne[3])
+        FAIL_SHAPE("the mask must be [%" PRId64 ", >= %" PRId64
+                   "] and broadcast",
+                   n, m);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_shape_soft_max(struct gguf_tensor *t,
+                                   struct gguf_error *err)
+{
+    const struct gguf_tensor *x = t->src[0];
+    struct gguf_soft_max_params p;
+    gg_op_params_get(t, &p, sizeof p);
+    if (!is_float(x))
+        FAIL_TYPE("the type must be a float");
+    if (p.max_bias > 0 && !t->src[1])
+        FAIL_SHAPE("a slope needs a mask");
+    GG_TRY(mask_fits(t, t->src[1], x->ne[0], x->ne[1], x->ne[2], x->ne[3],
+                     err));
+    return like(t, x, x->dtype, err);
+}
+
+enum gguf_status gg_shape_rope(struct gguf_tensor *t, struct gguf_error *err)
+{
+    const struct gguf_tensor *x = t->src[0], *pos = t->src[1];
+    const struct gguf_tensor *ff = t->src[2];
+    struct gguf_rope r;
+    gg_op_params_get(t, &r, sizeof r);
+    if (!is_float(x))
+        FAIL_TYPE("the type must be a float");
+    if (pos->dtype != GGUF_DTYPE_I32)
+        FAIL_TYPE("positions must be i32");
+    if (ff && ff->dtype != GGUF_DTYPE_F32)
+        FAIL_TYPE("frequency factors must be f32");
+    if (pos->ne[0] != x->ne[2] || gguf_tensor_n_rows(pos) != 1)
+        FAIL_SHAPE("%" PRId64 " positions for %" PRId64 " tokens", pos->ne[0],
+                   x->ne[2]);
+    if (r.n_dims < 0 || r.n_dims % 2 || r.n_dims > x->ne[0])
+        FAIL_SHAPE("cannot rotate %" PRId32 " elements of a head", r.n_dims);
+    if (ff && (ff->ne[0] < r.n_dims / 2 || !gguf_tensor_is_contiguous(ff)))
+        FAIL_SHAPE("%" PRId32 " frequency factors are needed", r.n_dims / 2);
+    if (r.kind != GGUF_ROPE_NORM && r.kind != GGUF_ROPE_NEOX)
+        return gg_op_fail(t, err, GGUF_E_INVALID,
+                          "pairing %" PRId32 " is unknown", r.kind);
+    if (!(r.freq_base > 0) || (r.ext_factor != 0 && r.n_ctx_orig <= 0))
+        return gg_op_fail(t, err, GGUF_E_INVALID,
+                          "frequency base %g, original context %" PRId32,
+                          (double)r.freq_base, r.n_ctx_orig);
+    return like(t, x, x->dtype, err);
+}
+
+enum gguf_status gg_shape_matmul(struct gguf_tensor *t, struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0], *b = t->src[1];
+    if (!is_float(b))
+        FAIL_TYPE("the second must be a float");
+    if (a->ne[0] != b->ne[0])
+        FAIL_SHAPE("rows of %" PRId64 " and %" PRId64 " elements", a->ne[0],
+                   b->ne[0]);
+    if (!a->ne[2] || !a->ne[3] || b->ne[2] % a->ne[2] || b->ne[3] % a->ne[3])
+        FAIL_SHAPE("the upper dimensions do not broadcast");
+    int64_t ne[] = { a->ne[1], b->ne[1], b->ne[2], b->ne[3] };
+    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+}
+
+enum gguf_status gg_shape_attention(struct gguf_tensor *t,
+                                    struct gguf_error *err)
+{
+    const struct gguf_tensor *q = t->src[0], *k = t->src[1], *v = t->src[2];
+    struct gguf_attn_params p;
+    gg_op_params_get(t, &p, sizeof p);
+    if (q->dtype != GGUF_DTYPE_F32)
+        FAIL_TYPE("q must be f32");
+    if (q->ne[0] != k->ne[0])
+        FAIL_SHAPE("heads of %" PRId64 " and %" PRId64 " elements", q->ne[0],
+                   k->ne[0]);
+    if (k->ne[1] != v->ne[1] || k->ne[2] != v->ne[2] || k->ne[3] != v->ne[3])
+        FAIL_SHAPE("k and v differ");
+    if (!k->ne[2] || q->ne[2] % k->ne[2])
+        FAIL_SHAPE("%" PRId64 " heads over %" PRId64, q->ne[2], k->ne[2]);
+    if (q->ne[3] != k->ne[3])
+        FAIL_SHAPE("%" PRId64 " and %" PRId64 " sequences", q->ne[3],
+                   k->ne[3]);
+    if (p.max_bias > 0 && !t->src[3])
+        FAIL_SHAPE("a slope needs a mask");
+    GG_TRY(mask_fits(t, t->src[3], k->ne[1], q->ne[1], 1, q->ne[3], err));
+    int64_t ne[] = { v->ne[0], q->ne[2], q->ne[1], q->ne[3] };
+    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+}

@@ -1,0 +1,115 @@
+/* check.c - looking for weights that are no numbers
+ *
+ * Every row is decoded to floats and its exponents are looked at. Rows are
+ * dealt out to the threads in turn; the first bad element in file order wins,
+ * so that the answer does not depend on the number of threads.
+ */
+#include "config.h"
+#include "model/model.h"
+
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "dtype/dtype.h"
+#include "kern/kern.h"
+
+enum { PIECE = 4096 }; /* elements decoded at once: a multiple of all blocks */
+
+struct finding {
+    size_t tensor; /* SIZE_MAX: none */
+    uint64_t element;
+    float value;
+};
+
+struct check {
+    const struct gguf_model *m;
+    struct gg_kern kern;
+    struct finding *found; /* one per thread */
+};
+
+/* Index of the first element that is NaN or infinite, or n. */
+static size_t first_bad(const float *x, size_t n)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t e = gg_f32_bits(x[i]) & 0x7f800000u;
+        most = e > most ? e : most;
+    }
+    if (most != 0x7f800000u)
+        return n;
+    size_t i = 0;
+    while ((gg_f32_bits(x[i]) & 0x7f800000u) != 0x7f800000u)
+        i++;
+    return i;
+}
+
+/* Rows [first, last) of a tensor; true if something was found. */
+static bool check_rows(const struct gg_codec_kern *codec,
+                       const struct gguf_dtype_info *d, const uint8_t *data,
+                       uint64_t ne0, uint64_t row_size, uint64_t first,
+                       uint64_t last, struct finding *f)
+{
+    float x[PIECE];
+    for (uint64_t r = first; r < last; r++) {
+        for (uint64_t i = 0; i < ne0; i += PIECE) {
+            size_t n = (size_t)GG_MIN(ne0 - i, (uint64_t)PIECE);
+            codec->decode(data + r * row_size +
+                              i / d->block_len * d->block_size,
+                          x, n);
+            size_t bad = first_bad(x, n);
+            if (bad < n) {
+                f->element = r * ne0 + i + bad;
+                f->value = x[bad];
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void check_thread(void *user, unsigned ith, unsigned nth)
+{
+    struct check *c = user;
+    const struct gguf_file *file = c->m->file;
+    struct finding *f = &c->found[ith];
+    f->tensor = SIZE_MAX;
+    for (size_t k = 0; k < gguf_file_n_tensors(file); k++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(file, k);
+        if (!c->m->used[k])
+            continue;
+        const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
+        uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0;
+        if (check_rows(&c->kern.codec[gg_dtype_index(t->dtype)], d,
+                       gguf_file_tensor_data(file, k), ne0, t->size / rows,
+                       rows * ith / nth, rows * (ith + 1) / nth, f)) {
+            f->tensor = k;
+            return;
+        }
+    }
+}
+
+enum gguf_status gguf_model_check(const struct gguf_model *m,
+                                  struct gguf_pool *pool,
+                                  struct gguf_error *err)
+{
+    struct check c = { .m = m };
+    unsigned n = gguf_pool_n_threads(pool);
+    gg_kern_init(&c.kern, gg_cpu_detect());
+    c.found = gg_alloc_zero(m->allocator, n, sizeof *c.found);
+    if (!c.found)
+        return gg_fail_nomem(err, n * sizeof *c.found);
+    gguf_pool_run(pool, check_thread, &c);
+    struct finding best = { .tensor = SIZE_MAX };
+    for (unsigned i = 0; i < n; i++)
+        if (c.found[i].tensor < best.tensor)
+            best = c.found[i]; /* of one tensor: lower threads, lower rows */
+    gg_free(m->allocator, c.found);
+    if (best.tensor == SIZE_MAX)
+        return GGUF_OK;
+    struct gg_esc e;
+    const struct gguf_tensor_info *t = gguf_file_tensor(m->file, best.tensor);
+    return gg_fail(err, GGUF_E_NONFINITE,
+                   gguf_file_data_off(m->file) + t->off,
+                   "tensor '%s': element %" PRIu64 " is %f",
+                   gg_esc(&e, t->name), best.element, (double)best.value);
+}

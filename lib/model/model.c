@@ -1,0 +1,98 @@
+/* model.c - open a model: architecture, vocabulary, hyperparameters, weights */
+#include "config.h"
+#include "model/model.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
+{
+    const struct gguf_kv *kv;
+    struct gg_esc e;
+    GG_TRY(gguf_file_kv_get(m->file, "general.architecture", &kv, err));
+    GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
+    m->arch = gg_arch_find(m->arch_name);
+    if (!m->arch)
+        return gg_fail(err, GGUF_E_ARCH, kv->off,
+                       "architecture '%s' is not supported for evaluation yet",
+                       gg_esc(&e, m->arch_name));
+    if (gguf_file_is_big_endian(m->file))
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "big-endian tensor data is not evaluated yet");
+    return GGUF_OK;
+}
+
+static enum gguf_status load(struct gguf_model *m, struct gguf_error *err)
+{
+    struct gguf_vocab_params vp = GGUF_VOCAB_PARAMS_INIT;
+    vp.allocator = m->allocator;
+    vp.warn = m->warn;
+    vp.warn_user = m->warn_user;
+    GG_TRY(load_arch(m, err));
+    GG_TRY(gguf_vocab_create(&m->vocab, m->file, &vp, err));
+    GG_TRY(gg_hparams_load(&m->hp, m->file, m->arch->name,
+                           gguf_vocab_n_tokens(m->vocab), m->allocator, err));
+    m->hp.rope.kind = m->arch->rope;
+    return gg_weights_load(m, err);
+}
+
+enum gguf_status gguf_model_open(struct gguf_model **out,
+                                 const struct gguf_file *file,
+                                 const struct gguf_model_params *params,
+                                 struct gguf_error *err)
+{
+    const struct gguf_model_params dflt = GGUF_MODEL_PARAMS_INIT;
+    const struct gguf_model_params *p = params ? params : &dflt;
+    *out = NULL;
+    if (!file || p->struct_size != sizeof *p)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s",
+                       file ? "model params of another size" : "no file");
+    struct gguf_model *m = gg_alloc_zero(p->allocator, 1, sizeof *m);
+    if (!m)
+        return gg_fail_nomem(err, sizeof *m);
+    m->allocator = p->allocator;
+    m->file = file;
+    m->warn = p->warn;
+    m->warn_user = p->warn_user;
+    enum gguf_status st = load(m, err);
+    if (st != GGUF_OK) {
+        gguf_model_destroy(m);
+        return st;
+    }
+    *out = m;
+    return GGUF_OK;
+}
+
+void gguf_model_destroy(struct gguf_model *m)
+{
+    if (!m)
+        return;
+    gguf_buffer_destroy(m->copy_buffer);
+    gguf_buffer_destroy(m->buffer);
+    gguf_ctx_destroy(m->ctx);
+    gg_free_aligned(m->allocator, m->copy);
+    gg_free(m->allocator, m->block);
+    gg_free(m->allocator, m->used);
+    gg_free(m->allocator, m->hp.layer);
+    gguf_vocab_destroy(m->vocab);
+    gg_free(m->allocator, m);
+}
+
+void gguf_model_get_info(const struct gguf_model *m,
+                         struct gguf_model_info *out)
+{
+    *out = (struct gguf_model_info){
+        .arch = m->arch_name,
+        .n_layer = m->hp.n_layer,
+        .n_embd = m->hp.n_embd,
+        .n_vocab = m->hp.n_vocab,
+        .n_ctx_train = m->hp.n_ctx_train,
+        .n_params = m->n_params,
+        .weight_size = m->weight_size,
+    };
+}
+
+const struct gguf_vocab *gguf_model_vocab(const struct gguf_model *m)
+{
+    return m->vocab;
+}

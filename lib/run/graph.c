@@ -1,0 +1,89 @@
+/* graph.c - graphs of a session: built when shapes change, else used again */
+#include "config.h"
+#include "run/session.h"
+
+#include "base/error.h"
+
+static bool same_shape(const struct gg_shape *a, const struct gg_shape *b)
+{
+    return a->n_tok == b->n_tok && a->n_seq == b->n_seq &&
+           a->n_kv == b->n_kv && a->n_out == b->n_out &&
+           a->n_mask == b->n_mask && a->first_stream == b->first_stream &&
+           a->all_out == b->all_out;
+}
+
+static struct gguf_tensor *input(struct gguf_tensor *t, const char *name)
+{
+    return gguf_tensor_name(gguf_tensor_flag(t, GGUF_TENSOR_INPUT), name);
+}
+
+static enum gguf_status build(struct gguf_session *s,
+                              const struct gg_shape *h, struct gguf_error *err)
+{
+    struct gguf_ctx *c = s->ctx;
+    gguf_ctx_reset(c);
+    int64_t n = h->n_tok * h->n_seq;
+    s->pass = (struct gg_pass){
+        .model = s->model,
+        .ctx = c,
+        .graph = gguf_graph_create(c, gg_build_n_nodes(s->model)),
+        .n_tok = h->n_tok,
+        .n_seq = h->n_seq,
+        .n_kv = h->n_kv,
+        .n_out = h->n_out,
+        .tokens = input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "tokens"),
+        .pos = input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "positions"),
+        .kv_rows = input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "kv_rows"),
+        .mask = input(gguf_tensor_4d(c, GGUF_DTYPE_F32, h->n_kv, h->n_tok, 1,
+                                     h->n_mask),
+                      "mask"),
+        .cache_k = s->cache_k,
+        .cache_v = s->cache_v,
+        .n_ctx = s->n_ctx,
+        .first_stream = h->first_stream,
+    };
+    if (!h->all_out && h->n_out)
+        s->pass.out_rows = input(
+            gguf_tensor_1d(c, GGUF_DTYPE_I32, h->n_out), "out_rows");
+    s->states = gg_build_pass(&s->pass);
+    return gguf_graph_finish(c, s->pass.graph, s->states, err);
+}
+
+enum gguf_status gg_session_graph(struct gguf_session *s,
+                                  const struct gg_shape *shape,
+                                  struct gguf_error *err)
+{
+    if (s->has_graph && same_shape(&s->shape, shape))
+        return GGUF_OK;
+    s->has_graph = false;
+    GG_TRY(build(s, shape, err));
+    GG_TRY(gguf_galloc_alloc(s->galloc, s->pass.graph, err));
+    s->shape = *shape;
+    s->has_graph = true;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_session_reserve(struct gguf_session *s,
+                                    struct gguf_error *err)
+{
+    int64_t n_tok = s->n_ubatch < s->n_ctx ? s->n_ubatch : s->n_ctx;
+    int64_t n_seq = s->n_ubatch / n_tok;
+    struct gg_shape h = {
+        .n_tok = n_tok,
+        .n_seq = n_seq,
+        .n_kv = s->n_ctx,
+        .n_out = n_tok * n_seq,
+        .n_mask = n_seq,
+    };
+    GG_TRY(build(s, &h, err));
+    for (size_t i = 0; i < gguf_graph_n_nodes(s->pass.graph); i++) {
+        const struct gguf_tensor *t = gguf_graph_node(s->pass.graph, i);
+        char text[160];
+        if (!gguf_backend_supports_op(s->backend, t))
+            return gg_fail(err, GGUF_E_OP, GGUF_NO_OFFSET,
+                           "backend %s cannot compute %s: %s",
+                           gguf_backend_name(s->backend), gguf_op_name(t->op),
+                           gguf_tensor_format(t, text, sizeof text));
+    }
+    return gguf_galloc_reserve(s->galloc, s->pass.graph, err);
+}

@@ -1,0 +1,202 @@
+/* session.c - create and destroy sessions; what does not compute */
+#include "config.h"
+#include "run/session.h"
+
+#include "base/ckd.h"
+#include "base/mem.h"
+
+/* Memory for logits: rows of the output matrix's width are computed in
+ * pieces of at most about so many bytes. */
+#define LOGITS_SIZE ((size_t)64 << 20)
+
+/* Tokens that are computed together unless the caller says: enough for
+ * matrix products to run at their best, and no more activations than that. */
+#define DEFAULT_UBATCH 512
+
+static enum gguf_status check_params(const struct gguf_model *model,
+                                     const struct gguf_session_params *p,
+                                     struct gguf_error *err)
+{
+    if (!model || !p || p->struct_size != sizeof *p || !p->backend)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "a session needs a model, params and a backend");
+    if (!gguf_buft_is_host(gguf_backend_buft(p->backend)))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "backend %s does not work in host memory",
+                       gguf_backend_name(p->backend));
+    if (p->cache_dtype != GGUF_DTYPE_F32 && p->cache_dtype != GGUF_DTYPE_F16)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "keys and values of type %" PRIu32
+                       ", must be F32 or F16",
+                       p->cache_dtype);
+    uint64_t n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
+    if (!p->n_seq || n_ctx > INT32_MAX || n_ctx * p->n_seq > INT32_MAX)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "%" PRIu32 " sequences of %" PRIu64
+                       " tokens: must be 1 to 2^31 - 1 in all",
+                       p->n_seq, n_ctx);
+    return GGUF_OK;
+}
+
+static enum gguf_status make_ctx(struct gguf_session *s, size_t n_tensors,
+                                 size_t n_graph, struct gguf_ctx **out,
+                                 struct gguf_error *err)
+{
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    p.allocator = s->allocator;
+    p.mem_size = n_tensors * gguf_tensor_overhead() +
+                 (n_graph ? gguf_graph_overhead(n_graph) : 0);
+    p.no_alloc = true;
+    return gguf_ctx_create(out, &p, err);
+}
+
+static enum gguf_status make_cache(struct gguf_session *s, uint32_t dtype,
+                                   struct gguf_error *err)
+{
+    const struct gg_hparams *hp = &s->model->hp;
+    int64_t rows = (int64_t)s->n_ctx * s->n_seq;
+    s->cache_k = gg_alloc_zero(s->allocator, hp->n_layer, sizeof(void *));
+    s->cache_v = gg_alloc_zero(s->allocator, hp->n_layer, sizeof(void *));
+    if (!s->cache_k || !s->cache_v)
+        return gg_fail_nomem(err, hp->n_layer * sizeof(void *));
+    GG_TRY(make_ctx(s, 2 * (size_t)hp->n_layer, 0, &s->cache_ctx, err));
+    for (uint32_t i = 0; i < hp->n_layer; i++) {
+        int64_t h = hp->layer[i].n_head_kv;
+        s->cache_k[i] = gguf_tensor_namef(
+            gguf_tensor_2d(s->cache_ctx, dtype, hp->dim_k * h, rows),
+            "cache_k.%" PRIu32, i);
+        s->cache_v[i] = gguf_tensor_namef(
+            gguf_tensor_2d(s->cache_ctx, dtype, hp->dim_v * h, rows),
+            "cache_v.%" PRIu32, i);
+    }
+    GG_TRY(gguf_ctx_status(s->cache_ctx, err));
+    GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, gguf_backend_buft(s->backend),
+                                  s->allocator, &s->cache_buffer, err));
+    /* rows that were never written are masked, but 0 times NaN is NaN */
+    gguf_buffer_clear(s->cache_buffer, 0);
+    return gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->allocator, err);
+}
+
+static enum gguf_status make_graphs(struct gguf_session *s,
+                                    struct gguf_error *err)
+{
+    size_t n = gg_build_n_nodes(s->model);
+    const struct gguf_buft *buft = gguf_backend_buft(s->backend);
+    s->tok = gg_alloc_zero(s->allocator, s->n_ubatch, 4 * sizeof *s->tok);
+    if (!s->tok)
+        return gg_fail_nomem(err, s->n_ubatch * 4 * sizeof *s->tok);
+    s->pos = s->tok + s->n_ubatch;
+    s->row = s->pos + s->n_ubatch;
+    s->out_row = s->row + s->n_ubatch;
+    GG_TRY(make_ctx(s, n, n, &s->ctx, err));
+    GG_TRY(make_ctx(s, 8, 8, &s->head_ctx, err));
+    GG_TRY(gguf_galloc_create(&s->galloc, s->allocator, buft, err));
+    GG_TRY(gguf_galloc_create(&s->head_galloc, s->allocator, buft, err));
+    return gg_session_reserve(s, err);
+}
+
+enum gguf_status gguf_session_create(struct gguf_session **out,
+                                     const struct gguf_model *model,
+                                     const struct gguf_session_params *p,
+                                     struct gguf_error *err)
+{
+    *out = NULL;
+    GG_TRY(check_params(model, p, err));
+    struct gguf_session *s = gg_alloc_zero(p->allocator, 1, sizeof *s);
+    if (!s)
+        return gg_fail_nomem(err, sizeof *s);
+    s->allocator = p->allocator;
+    s->model = model;
+    s->backend = p->backend;
+    s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
+    s->n_seq = p->n_seq;
+    s->n_ubatch = p->n_ubatch ? p->n_ubatch : DEFAULT_UBATCH;
+    if (s->n_ubatch > s->n_ctx * s->n_seq)
+        s->n_ubatch = s->n_ctx * s->n_seq;
+    s->max_logits = LOGITS_SIZE / sizeof(float) / model->hp.n_vocab;
+    s->max_logits = s->max_logits < 1 ? 1 : GG_MIN(s->max_logits, 4096);
+    enum gguf_status st = make_cache(s, p->cache_dtype, err);
+    if (st == GGUF_OK)
+        st = make_graphs(s, err);
+    if (st != GGUF_OK) {
+        gguf_session_destroy(s);
+        return st;
+    }
+    *out = s;
+    return GGUF_OK;
+}
+
+void gguf_session_destroy(struct gguf_session *s)
+{
+    if (!s)
+        return;
+    gguf_galloc_destroy(s->head_galloc);
+    gguf_galloc_destroy(s->galloc);
+    gguf_ctx_destroy(s->head_ctx);
+    gguf_ctx_destroy(s->ctx);
+    gguf_buffer_destroy(s->cache_buffer);
+    gguf_ctx_destroy(s->cache_ctx);
+    gg_cells_fini(&s->cells);
+    gg_free(s->allocator, s->cache_k);
+    gg_free(s->allocator, s->cache_v);
+    gg_free(s->allocator, s->tok);
+    gg_free(s->allocator, s->mask);
+    gg_free(s->allocator, s->out);
+    gg_free(s->allocator, s);
+}
+
+const struct gguf_model *gguf_session_model(const struct gguf_session *s)
+{
+    return s->model;
+}
+
+uint32_t gguf_session_n_ctx(const struct gguf_session *s)
+{
+    return s->n_ctx;
+}
+
+uint32_t gguf_session_n_seq(const struct gguf_session *s)
+{
+    return s->n_seq;
+}
+
+uint32_t gguf_session_n_ubatch(const struct gguf_session *s)
+{
+    return s->n_ubatch;
+}
+
+void gguf_session_memory(const struct gguf_session *s, uint64_t *cache_size,
+                         uint64_t *graph_size)
+{
+    *cache_size = gguf_buffer_size(s->cache_buffer);
+    *graph_size = gguf_galloc_size(s->galloc, 0) +
+                  gguf_galloc_size(s->head_galloc, 0);
+}
+
+size_t gguf_session_n_outputs(const struct gguf_session *s)
+{
+    return s->n_out;
+}
+
+size_t gguf_session_max_logits(const struct gguf_session *s)
+{
+    return s->max_logits;
+}
+
+uint32_t gguf_session_n_tokens(const struct gguf_session *s, uint32_t seq)
+{
+    return seq < s->n_seq ? s->cells.stream[seq].n_used : 0;
+}
+
+void gguf_session_remove(struct gguf_session *s, uint32_t seq, int32_t begin,
+                         int32_t end)
+{
+    if (seq < s->n_seq)
+        gg_cells_remove(&s->cells, seq, begin < 0 ? 0 : begin, end);
+}
+
+void gguf_session_clear(struct gguf_session *s)
+{
+    gg_cells_clear(&s->cells);
+    s->n_out = 0;
+}

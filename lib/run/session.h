@@ -1,0 +1,62 @@
+/* session.h - a session inside */
+#ifndef GG_RUN_SESSION_H
+#define GG_RUN_SESSION_H
+
+#include "gguf/session.h"
+#include "model/build.h"
+#include "run/cells.h"
+
+/* What the graph of a pass depends on: equal shapes, the same graph. */
+struct gg_shape {
+    int64_t n_tok, n_seq, n_kv, n_out, n_mask, first_stream;
+    bool all_out;
+};
+
+struct gguf_session {
+    const struct gguf_allocator *allocator;
+    const struct gguf_model *model;
+    struct gguf_backend *backend;
+    uint32_t n_ctx, n_seq, n_ubatch;
+
+    /* keys and values */
+    struct gguf_ctx *cache_ctx;
+    struct gguf_buffer *cache_buffer;
+    struct gguf_tensor **cache_k, **cache_v; /* per layer */
+    struct gg_cells cells;
+
+    /* the graph of the last pass */
+    struct gguf_ctx *ctx;
+    struct gguf_galloc *galloc;
+    struct gg_shape shape;
+    bool has_graph;
+    struct gg_pass pass;
+    struct gguf_tensor *states;
+
+    /* the graph of logits */
+    struct gguf_ctx *head_ctx;
+    struct gguf_galloc *head_galloc;
+    struct gguf_graph *head_graph;
+    struct gguf_tensor *head_in, *head_out;
+    size_t head_n; /* rows of it; 0: none yet */
+    size_t max_logits;
+
+    /* outputs of the last decode, [n_embd] each */
+    float *out;
+    size_t n_out, out_cap;
+
+    /* scratch of a pass: n_ubatch each, the mask by its size */
+    int32_t *tok, *pos, *row, *out_row;
+    float *mask;
+    size_t mask_cap; /* elements */
+};
+
+/* graph.c: the graph for shape, built or taken again, with memory.
+ * GGUF_E_NOMEM and what building and planning return. */
+enum gguf_status gg_session_graph(struct gguf_session *s,
+                                  const struct gg_shape *shape,
+                                  struct gguf_error *err);
+/* Plan the largest graph there can be, so that decoding allocates nothing. */
+enum gguf_status gg_session_reserve(struct gguf_session *s,
+                                    struct gguf_error *err);
+
+#endif

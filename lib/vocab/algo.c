@@ -1,0 +1,35 @@
+/* algo.c - the algorithms, by tokenizer.ggml.model
+ *
+ * Defaults are those of the models that the algorithm comes from; a file's
+ * own keys go before them.
+ */
+#include "config.h"
+#include "vocab/vocab.h"
+
+#include "base/str.h"
+
+#define NONE GGUF_TOKEN_NONE
+
+static const struct gg_vocab_algo algos[] = {
+    { .model = "llama",
+      .add_bos = true,
+      .add_space_prefix = true,
+      .special = { [GGUF_SPECIAL_BOS] = 1, [GGUF_SPECIAL_EOS] = 2,
+                   [GGUF_SPECIAL_UNK] = 0, [GGUF_SPECIAL_SEP] = NONE,
+                   [GGUF_SPECIAL_PAD] = NONE, [GGUF_SPECIAL_MASK] = NONE },
+      .load = gg_spm_load,
+      .encode = gg_spm_encode,
+      .put = gg_spm_put },
+
+    /* A file without a vocabulary says so; both names are in use. */
+    { .model = "no_vocab", .special = { NONE, NONE, NONE, NONE, NONE, NONE } },
+    { .model = "none", .special = { NONE, NONE, NONE, NONE, NONE, NONE } },
+};
+
+const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model)
+{
+    for (size_t i = 0; i < GG_LEN(algos); i++)
+        if (gg_str_eqz(model, algos[i].model))
+            return &algos[i];
+    return NULL;
+}

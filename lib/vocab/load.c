@@ -1,0 +1,292 @@
+/* load.c - the vocabulary from a file's metadata, every value checked */
+#include "config.h"
+#include "vocab/vocab.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <math.h>
+
+#define PREFIX "tokenizer.ggml."
+
+int gg_byte_text(struct gguf_str t)
+{
+    int value = 0;
+    if (t.size != 6 || memcmp(t.data, "<0x", 3) || t.data[5] != '>')
+        return -1;
+    for (int i = 3; i < 5; i++) {
+        char c = t.data[i];
+        int d = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
+        if (d < 0)
+            return -1;
+        value = value * 16 + d;
+    }
+    return value;
+}
+
+/* The array under key, with as many elements of that type as there are
+ * tokens. Missing: *out is NULL. */
+static enum gguf_status token_array(const struct gguf_vocab *v,
+                                    const char *key, uint32_t elem_type,
+                                    const struct gguf_kv **out,
+                                    struct gguf_error *err)
+{
+    const struct gguf_kv *kv = *out = gguf_file_kv_find(v->file, key);
+    if (!kv)
+        return GGUF_OK;
+    GG_TRY(gguf_kv_check_array(kv, elem_type, err));
+    if (kv->n != v->n_tokens)
+        return gg_fail(err, GGUF_E_VOCAB, kv->off,
+                       "%s has %" PRIu64 " elements, there are %zu tokens",
+                       key, kv->n, v->n_tokens);
+    return GGUF_OK;
+}
+
+/* ---- tokens ---- */
+
+static struct gguf_str token_name(const void *user, uint32_t id)
+{
+    return ((const struct gguf_vocab *)user)->token[id].text;
+}
+
+static enum gguf_status load_texts(struct gguf_vocab *v,
+                                   struct gguf_error *err)
+{
+    const struct gguf_kv *kv;
+    struct gguf_kv_iter it;
+    GG_TRY(gguf_file_kv_get(v->file, PREFIX "tokens", &kv, err));
+    GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
+    if (!kv->n || kv->n > INT32_MAX)
+        return gg_fail(err, GGUF_E_VOCAB, kv->off,
+                       PREFIX "tokens has %" PRIu64
+                              " elements, must be 1 to 2^31 - 1",
+                       kv->n);
+    v->token = gg_alloc_zero(v->allocator, kv->n, sizeof *v->token);
+    if (!v->token)
+        return gg_fail_nomem(err, (size_t)kv->n * sizeof *v->token);
+    v->n_tokens = (size_t)kv->n;
+    gguf_kv_iter_init(&it, kv);
+    for (size_t i = 0; i < v->n_tokens; i++) {
+        struct gg_token *t = &v->token[i];
+        gguf_kv_next_str(&it, &t->text);
+        t->kind = GGUF_TOKEN_NORMAL;
+        if (t->text.size > v->max_size)
+            v->max_size = t->text.size;
+    }
+    GG_TRY(gg_index_init(&v->index, v->allocator, (uint32_t)kv->n, token_name,
+                         v, err));
+    v->has_index = true;
+    size_t n_empty = 0;
+    for (uint32_t i = 0; i < v->n_tokens; i++) {
+        uint32_t other;
+        struct gg_esc e;
+        if (!v->token[i].text.size) {
+            n_empty++;
+            continue;
+        }
+        GG_TRY(gg_index_add(&v->index, i, &other, err));
+        if (other != GG_INDEX_NONE)
+            return gg_fail(err, GGUF_E_VOCAB, kv->off,
+                           PREFIX "tokens: %" PRIu32 " and %" PRIu32
+                                  " are both '%s'",
+                           other, i, gg_esc(&e, v->token[i].text));
+    }
+    if (n_empty)
+        gg_vocab_warn(v, "%zu tokens have no text and are never found",
+                      n_empty);
+    return GGUF_OK;
+}
+
+static enum gguf_status load_scores(struct gguf_vocab *v,
+                                    struct gguf_error *err)
+{
+    const struct gguf_kv *kv;
+    size_t n_bad = 0;
+    GG_TRY(token_array(v, PREFIX "scores", GGUF_VAL_F32, &kv, err));
+    for (size_t i = 0; kv && i < v->n_tokens; i++) {
+        float *s = &v->token[i].score;
+        GG_TRY(gguf_kv_elems_f32(kv, i, 1, s, err));
+        if (isnan(*s)) {
+            *s = -INFINITY;
+            n_bad++;
+        }
+    }
+    if (n_bad)
+        gg_vocab_warn(v, PREFIX "scores: %zu are no numbers, taken as the "
+                                "lowest", n_bad);
+    return GGUF_OK;
+}
+
+/* Texts that end a turn or a text: control tokens whatever the file says,
+ * since converters have written them as ordinary ones. */
+static const char *const ends[] = {
+    "<|eot_id|>",  "<|im_end|>",      "<|end|>",       "<end_of_turn>",
+    "<|eom_id|>",  "<|endoftext|>",   "<|end_of_text|>", "<EOT>",
+    "_<EOT>",      "[EOT]",           "[EOS]",         "</s>",
+    "<|return|>",  "<|call|>",        "<|flush|>",     "<end_of_utterance>",
+    ("<\xef\xbd\x9c"
+     "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"),
+};
+
+static enum gguf_status load_kinds(struct gguf_vocab *v,
+                                   struct gguf_error *err)
+{
+    const struct gguf_kv *kv;
+    size_t n_bad = 0;
+    GG_TRY(token_array(v, PREFIX "token_type", GGUF_VAL_I32, &kv, err));
+    for (size_t i = 0; kv && i < v->n_tokens; i++) {
+        int32_t kind;
+        struct gg_token *t = &v->token[i];
+        struct gg_esc e;
+        GG_TRY(gguf_kv_elems_i32(kv, i, 1, &kind, err));
+        if (kind < GGUF_TOKEN_NORMAL || kind > GGUF_TOKEN_BYTE) {
+            kind = GGUF_TOKEN_UNDEFINED;
+            n_bad++;
+        }
+        if (kind == GGUF_TOKEN_BYTE && gg_byte_text(t->text) < 0)
+            return gg_fail(err, GGUF_E_VOCAB, kv->off,
+                           "token %zu is a byte token, but its text '%s' is "
+                           "not of the form <0xHH>",
+                           i, gg_esc(&e, t->text));
+        t->kind = (uint8_t)kind;
+    }
+    if (n_bad)
+        gg_vocab_warn(v, PREFIX "token_type: %zu values are not 1 to 6, taken "
+                                "as undefined", n_bad);
+    for (size_t i = 0; i < GG_LEN(ends); i++) {
+        gguf_token id = gguf_vocab_find(v, gg_strz(ends[i]));
+        if (id != GGUF_TOKEN_NONE)
+            v->token[id].kind = GGUF_TOKEN_CONTROL;
+    }
+    return GGUF_OK;
+}
+
+/* ---- special tokens and switches ---- */
+
+static const struct {
+    const char *key;
+    enum gguf_special which;
+} special_keys[] = {
+    { PREFIX "bos_token_id", GGUF_SPECIAL_BOS },
+    { PREFIX "eos_token_id", GGUF_SPECIAL_EOS },
+    { PREFIX "unknown_token_id", GGUF_SPECIAL_UNK },
+    { PREFIX "seperator_token_id", GGUF_SPECIAL_SEP }, /* as upstream has it */
+    { PREFIX "padding_token_id", GGUF_SPECIAL_PAD },
+    { PREFIX "mask_token_id", GGUF_SPECIAL_MASK },
+};
+
+static enum gguf_status load_special(struct gguf_vocab *v,
+                                     struct gguf_error *err)
+{
+    for (size_t i = 0; i < GGUF_N_SPECIAL; i++)
+        v->special[i] = v->algo->special[i];
+    for (size_t i = 0; i < GG_LEN(special_keys); i++) {
+        const char *key = special_keys[i].key;
+        const struct gguf_kv *kv = gguf_file_kv_find(v->file, key);
+        gguf_token *id = &v->special[special_keys[i].which];
+        if (!kv)
+            continue;
+        int64_t value;
+        enum gguf_status st = gguf_kv_get_int(kv, &value, err);
+        if (st == GGUF_E_OVERFLOW)
+            value = -1; /* a u64 above all ids */
+        else if (st != GGUF_OK)
+            return st;
+        if (value >= 0 && (uint64_t)value < v->n_tokens) {
+            *id = (gguf_token)value;
+            continue;
+        }
+        gg_vocab_warn(v, "%s is no token (there are %zu): not used", key,
+                      v->n_tokens);
+        *id = GGUF_TOKEN_NONE;
+    }
+    for (size_t i = 0; i < GGUF_N_SPECIAL; i++)
+        if (v->special[i] != GGUF_TOKEN_NONE &&
+            (size_t)v->special[i] >= v->n_tokens)
+            v->special[i] = GGUF_TOKEN_NONE; /* a default */
+    return GGUF_OK;
+}
+
+static enum gguf_status load_switch(const struct gguf_vocab *v,
+                                    const char *key, bool dflt, bool *out,
+                                    struct gguf_error *err)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(v->file, key);
+    int value = dflt;
+    if (kv)
+        GG_TRY(gguf_kv_get_bool(kv, &value, err));
+    *out = value;
+    return GGUF_OK;
+}
+
+/* Whether the model's name says Phi-3: its tokenizer drops blanks behind its
+ * special tokens, which no key of the format tells. */
+static bool is_phi3(const struct gguf_file *file)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(file, "general.name");
+    struct gguf_str s;
+    if (!kv || kv->type != GGUF_VAL_STR ||
+        gguf_kv_get_str(kv, &s, NULL) != GGUF_OK)
+        return false;
+    for (size_t i = 0; i + 4 <= s.size; i++) {
+        const char *p = s.data + i;
+        if ((p[0] | 32) != 'p' || (p[1] | 32) != 'h' || (p[2] | 32) != 'i')
+            continue;
+        size_t k = 3 + (p[3] == '-');
+        if (i + k < s.size && p[k] == '3')
+            return true;
+    }
+    return false;
+}
+
+static void set_rstrip(struct gguf_vocab *v)
+{
+    static const char *const not_these[] = { "<unk>", "<s>", "<|endoftext|>" };
+    if (!is_phi3(v->file))
+        return;
+    for (size_t i = 0; i < v->n_tokens; i++)
+        v->token[i].rstrip = v->token[i].kind == GGUF_TOKEN_CONTROL ||
+                             v->token[i].kind == GGUF_TOKEN_UNKNOWN ||
+                             v->token[i].kind == GGUF_TOKEN_USER;
+    for (size_t i = 0; i < GG_LEN(not_these); i++) {
+        gguf_token id = gguf_vocab_find(v, gg_strz(not_these[i]));
+        if (id != GGUF_TOKEN_NONE)
+            v->token[id].rstrip = false;
+    }
+}
+
+enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)
+{
+    const struct gguf_kv *kv;
+    struct gguf_str model;
+    struct gg_esc e;
+    GG_TRY(gguf_file_kv_get(v->file, PREFIX "model", &kv, err));
+    GG_TRY(gguf_kv_get_str(kv, &model, err));
+    v->algo = gg_vocab_algo_find(model);
+    if (!v->algo)
+        return gg_fail(err, GGUF_E_UNSUPPORTED, kv->off,
+                       PREFIX "model '%s' is not supported yet",
+                       gg_esc(&e, model));
+    for (int b = 0; b < 256; b++)
+        v->byte[b] = GGUF_TOKEN_NONE;
+    for (size_t i = 0; i < GGUF_N_SPECIAL; i++)
+        v->special[i] = GGUF_TOKEN_NONE;
+    if (!v->algo->encode)
+        return GGUF_OK;
+    GG_TRY(load_texts(v, err));
+    GG_TRY(load_scores(v, err));
+    GG_TRY(load_kinds(v, err));
+    GG_TRY(load_special(v, err));
+    GG_TRY(load_switch(v, PREFIX "add_bos_token", v->algo->add_bos,
+                       &v->add_bos, err));
+    GG_TRY(load_switch(v, PREFIX "add_eos_token", v->algo->add_eos,
+                       &v->add_eos, err));
+    GG_TRY(load_switch(v, PREFIX "add_space_prefix", v->algo->add_space_prefix,
+                       &v->add_space_prefix, err));
+    set_rstrip(v);
+    GG_TRY(gg_split_load(v, err));
+    return v->algo->load ? v->algo->load(v, v->file, err) : GGUF_OK;
+}

@@ -1,0 +1,269 @@
+/* vocab.c - the vocabulary: create, look up, tokenize, detokenize */
+#include "config.h"
+#include "vocab/vocab.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
+{
+    char line[320];
+    va_list ap;
+    if (!v->warn)
+        return;
+    va_start(ap, fmt);
+    vsnprintf(line, sizeof line, fmt, ap);
+    va_end(ap);
+    v->warn(v->warn_user, line);
+}
+
+enum gguf_status gguf_vocab_create(struct gguf_vocab **out,
+                                   const struct gguf_file *file,
+                                   const struct gguf_vocab_params *params,
+                                   struct gguf_error *err)
+{
+    const struct gguf_vocab_params dflt = GGUF_VOCAB_PARAMS_INIT;
+    const struct gguf_vocab_params *p = params ? params : &dflt;
+    *out = NULL;
+    if (!file || p->struct_size != sizeof *p)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       file ? "vocabulary params of %zu bytes"
+                            : "no file (%zu)",
+                       file ? p->struct_size : 0);
+    struct gguf_vocab *v = gg_alloc_zero(p->allocator, 1, sizeof *v);
+    if (!v)
+        return gg_fail_nomem(err, sizeof *v);
+    v->allocator = p->allocator;
+    v->file = file;
+    v->warn = p->warn;
+    v->warn_user = p->warn_user;
+    enum gguf_status st = gg_vocab_load(v, err);
+    if (st != GGUF_OK) {
+        gguf_vocab_destroy(v);
+        return st;
+    }
+    *out = v;
+    return GGUF_OK;
+}
+
+void gguf_vocab_destroy(struct gguf_vocab *v)
+{
+    if (!v)
+        return;
+    if (v->algo && v->algo->unload)
+        v->algo->unload(v);
+    if (v->has_index)
+        gg_index_fini(&v->index);
+    gg_free(v->allocator, v->split);
+    gg_free(v->allocator, v->token);
+    gg_free(v->allocator, v);
+}
+
+/* ---- looking up ---- */
+
+static bool known(const struct gguf_vocab *v, gguf_token id)
+{
+    return id >= 0 && (size_t)id < v->n_tokens;
+}
+
+size_t gguf_vocab_n_tokens(const struct gguf_vocab *v)
+{
+    return v->n_tokens;
+}
+
+struct gguf_str gguf_vocab_model(const struct gguf_vocab *v)
+{
+    return gg_strz(v->algo->model);
+}
+
+struct gguf_str gguf_vocab_text(const struct gguf_vocab *v, gguf_token id)
+{
+    return known(v, id) ? v->token[id].text : GG_STR("");
+}
+
+enum gguf_token_kind gguf_vocab_kind(const struct gguf_vocab *v, gguf_token id)
+{
+    return known(v, id) ? (enum gguf_token_kind)v->token[id].kind
+                        : GGUF_TOKEN_UNDEFINED;
+}
+
+float gguf_vocab_score(const struct gguf_vocab *v, gguf_token id)
+{
+    return known(v, id) ? v->token[id].score : 0;
+}
+
+gguf_token gguf_vocab_find(const struct gguf_vocab *v, struct gguf_str text)
+{
+    if (!v->has_index)
+        return GGUF_TOKEN_NONE;
+    uint32_t id = gg_index_find(&v->index, text);
+    return id == GG_INDEX_NONE ? GGUF_TOKEN_NONE : (gguf_token)id;
+}
+
+gguf_token gguf_vocab_special(const struct gguf_vocab *v,
+                              enum gguf_special which)
+{
+    return (unsigned)which < GGUF_N_SPECIAL ? v->special[which]
+                                            : GGUF_TOKEN_NONE;
+}
+
+int gguf_vocab_add_bos(const struct gguf_vocab *v)
+{
+    return v->add_bos;
+}
+
+int gguf_vocab_add_eos(const struct gguf_vocab *v)
+{
+    return v->add_eos;
+}
+
+/* ---- lists ---- */
+
+enum gguf_status gg_tokens_reserve(struct gguf_tokens *t, size_t n,
+                                   struct gguf_error *err)
+{
+    if (n <= t->cap - t->n)
+        return GGUF_OK;
+    size_t cap = t->cap / 2 * 3 + 64, size;
+    if (cap - t->n < n)
+        cap = t->n + n;
+    if (cap < t->n || gg_ckd_array(&size, cap, sizeof *t->id))
+        return gg_fail_nomem(err, SIZE_MAX);
+    gguf_token *p = gg_realloc(t->allocator, t->id, t->cap * sizeof *p, size);
+    if (!p)
+        return gg_fail_nomem(err, size);
+    t->id = p;
+    t->cap = cap;
+    return GGUF_OK;
+}
+
+void gguf_tokens_fini(struct gguf_tokens *t)
+{
+    gg_free(t->allocator, t->id);
+    t->id = NULL;
+    t->n = t->cap = 0;
+}
+
+/* ---- text to tokens ---- */
+
+static enum gguf_status encode_pieces(const struct gguf_vocab *v,
+                                      const char *text,
+                                      const struct gg_piece *p, size_t n,
+                                      struct gguf_tokens *out,
+                                      struct gguf_error *err)
+{
+    bool prefix = true;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i].id == GGUF_TOKEN_NONE)
+            GG_TRY(v->algo->encode(v, text + p[i].off, p[i].size, prefix, out,
+                                   err));
+        else
+            GG_TRY(gg_tokens_push(out, p[i].id, err));
+        prefix = p[i].id != GGUF_TOKEN_NONE;
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status push_end(const struct gguf_vocab *v,
+                                 enum gguf_special which, const char *name,
+                                 struct gguf_tokens *out,
+                                 struct gguf_error *err)
+{
+    if (v->special[which] == GGUF_TOKEN_NONE)
+        return gg_fail(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
+                       "the vocabulary asks for a %s token and has none",
+                       name);
+    return gg_tokens_push(out, v->special[which], err);
+}
+
+enum gguf_status gguf_vocab_tokenize(const struct gguf_vocab *v,
+                                     const char *text, size_t size,
+                                     unsigned flags, struct gguf_tokens *out,
+                                     struct gguf_error *err)
+{
+    if (!v->algo->encode)
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "the file has no vocabulary (tokenizer.ggml.model is "
+                       "'%s')",
+                       v->algo->model);
+    size_t n_before = out->n, n;
+    bool special = flags & GGUF_TOKENIZE_ADD_SPECIAL;
+    struct gg_piece *p;
+    GG_TRY(gg_split_text(v, text, size, flags & GGUF_TOKENIZE_PARSE_SPECIAL,
+                         &p, &n, err));
+    enum gguf_status st = GGUF_OK;
+    if (special && v->add_bos)
+        st = push_end(v, GGUF_SPECIAL_BOS, "BOS", out, err);
+    if (st == GGUF_OK)
+        st = encode_pieces(v, text, p, n, out, err);
+    if (st == GGUF_OK && special && v->add_eos)
+        st = push_end(v, GGUF_SPECIAL_EOS, "EOS", out, err);
+    gg_free(v->allocator, p);
+    if (st != GGUF_OK)
+        out->n = n_before;
+    return st;
+}
+
+/* ---- tokens to text ---- */
+
+static void put_text(struct gg_sink *s, struct gguf_str t)
+{
+    for (size_t i = 0; i < t.size; i++)
+        gg_sink_put(s, t.data[i]);
+}
+
+static void put_token(const struct gguf_vocab *v, gguf_token id,
+                      unsigned flags, struct gg_sink *s)
+{
+    if (!known(v, id))
+        return;
+    const struct gg_token *t = &v->token[id];
+    switch ((enum gguf_token_kind)t->kind) {
+    case GGUF_TOKEN_NORMAL:
+        v->algo->put(v, id, s);
+        break;
+    case GGUF_TOKEN_USER:
+        put_text(s, t->text);
+        break;
+    case GGUF_TOKEN_CONTROL:
+    case GGUF_TOKEN_UNKNOWN:
+        if (flags & GGUF_DETOKENIZE_SPECIAL)
+            put_text(s, t->text);
+        break;
+    case GGUF_TOKEN_BYTE:
+        gg_sink_put(s, (char)gg_byte_text(t->text));
+        break;
+    case GGUF_TOKEN_UNDEFINED:
+    case GGUF_TOKEN_UNUSED:
+        break;
+    }
+}
+
+size_t gguf_vocab_piece(const struct gguf_vocab *v, gguf_token id,
+                        unsigned flags, char *out, size_t size)
+{
+    struct gg_sink s = { out, size, 0, false };
+    put_token(v, id, flags, &s);
+    return s.n;
+}
+
+size_t gguf_vocab_detokenize(const struct gguf_vocab *v, const gguf_token *id,
+                             size_t n, unsigned flags, char *out, size_t size)
+{
+    bool strip = flags & GGUF_DETOKENIZE_STRIP;
+    if (strip && n && v->add_bos && id[0] == v->special[GGUF_SPECIAL_BOS]) {
+        id++;
+        n--;
+    }
+    if (strip && n && v->add_eos && id[n - 1] == v->special[GGUF_SPECIAL_EOS])
+        n--;
+    struct gg_sink s = { out, size, 0, v->add_space_prefix };
+    for (size_t i = 0; i < n; i++) {
+        put_token(v, id[i], flags, &s);
+        s.skip_space = false;
+    }
+    return s.n;
+}

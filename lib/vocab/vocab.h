@@ -1,0 +1,144 @@
+/* vocab.h - the vocabulary inside, and the table of algorithms */
+#ifndef GG_VOCAB_VOCAB_H
+#define GG_VOCAB_VOCAB_H
+
+#include "base/index.h"
+#include "gguf/vocab.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+/* What the peers call the meta space: U+2581, a visible blank. */
+#define GG_META_SPACE "\xe2\x96\x81"
+#define GG_META_SPACE_SIZE 3
+
+struct gg_token {
+    struct gguf_str text; /* in the file's mapping */
+    float score;
+    uint8_t kind;  /* enum gguf_token_kind */
+    bool rstrip;   /* blanks behind it are dropped when it is split off */
+};
+
+/* Where text goes that may not fit. */
+struct gg_sink {
+    char *out;
+    size_t size;     /* bytes at out */
+    size_t n;        /* bytes put so far, also those that did not fit */
+    bool skip_space; /* drop the next byte if it is a blank */
+};
+
+static inline void gg_sink_put(struct gg_sink *s, char c)
+{
+    bool skip = s->skip_space && c == ' ';
+    s->skip_space = false;
+    if (skip)
+        return;
+    if (s->n < s->size)
+        s->out[s->n] = c;
+    s->n++;
+}
+
+/* One algorithm: a row of the table in algo.c. */
+struct gg_vocab_algo {
+    const char *model; /* tokenizer.ggml.model */
+    bool add_bos, add_eos, add_space_prefix; /* unless the file says */
+    gguf_token special[GGUF_N_SPECIAL];      /* unless the file says */
+    /* Prepare: after tokens are loaded and indexed. Or NULL. */
+    enum gguf_status (*load)(struct gguf_vocab *v,
+                             const struct gguf_file *file,
+                             struct gguf_error *err);
+    /* Free what load made. Or NULL. */
+    void (*unload)(struct gguf_vocab *v);
+    /* Append the tokens of a piece of text that holds no special token.
+     * prefix: the piece stands at the start or behind a special token.
+     * NULL: there is no text to tokenize ("no_vocab"). */
+    enum gguf_status (*encode)(const struct gguf_vocab *v, const char *text,
+                               size_t size, bool prefix,
+                               struct gguf_tokens *out,
+                               struct gguf_error *err);
+    /* The bytes of a normal token. */
+    void (*put)(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+};
+
+/* By tokenizer.ggml.model, or NULL. */
+const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model);
+
+struct gguf_vocab {
+    const struct gguf_allocator *allocator;
+    const struct gguf_file *file;
+    const struct gg_vocab_algo *algo;
+    gguf_warn_fn *warn;
+    void *warn_user;
+
+    struct gg_token *token;
+    size_t n_tokens;
+    size_t max_size; /* bytes of the longest text */
+    struct gg_index index;
+    bool has_index;
+
+    gguf_token special[GGUF_N_SPECIAL];
+    bool add_bos, add_eos, add_space_prefix;
+    gguf_token byte[256]; /* token of a byte, or GGUF_TOKEN_NONE */
+
+    /* Tokens that are split off before the algorithm sees the text, sorted
+     * by text; first[b] to first[b + 1] - 1 begin with byte b. */
+    gguf_token *split;
+    uint32_t first[257];
+
+    /* SentencePiece: no token has a meta space behind another character, so
+     * that the text can be cut before each run of blanks. */
+    bool words;
+};
+
+void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
+    GG_PRINTF(2, 3);
+
+/* The byte of a text <0xHH>, or -1. */
+int gg_byte_text(struct gguf_str text);
+
+/* Room for n more tokens behind out->n. GGUF_E_NOMEM. */
+enum gguf_status gg_tokens_reserve(struct gguf_tokens *out, size_t n,
+                                   struct gguf_error *err);
+
+/* Append one token. GGUF_E_NOMEM. */
+static inline enum gguf_status gg_tokens_push(struct gguf_tokens *out,
+                                              gguf_token id,
+                                              struct gguf_error *err)
+{
+    if (out->n == out->cap)
+        GG_TRY(gg_tokens_reserve(out, 1, err));
+    out->id[out->n++] = id;
+    return GGUF_OK;
+}
+
+/* load.c: metadata to v, which holds allocator, file and algo. */
+enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err);
+
+/* split.c: prepare v->split. GGUF_E_NOMEM. */
+enum gguf_status gg_split_load(struct gguf_vocab *v, struct gguf_error *err);
+
+/* A stretch of text: a token (id) or text to tokenize (id is
+ * GGUF_TOKEN_NONE). */
+struct gg_piece {
+    size_t off, size;
+    gguf_token id;
+};
+
+/* Cut text at the tokens that are found by their text: longer ones first
+ * wherever they stand, then by id, then from left to right; control and
+ * unknown tokens only if parse is set. *out is an owned array of *n pieces.
+ * GGUF_E_NOMEM. */
+enum gguf_status gg_split_text(const struct gguf_vocab *v, const char *text,
+                               size_t size, bool parse, struct gg_piece **out,
+                               size_t *n, struct gguf_error *err);
+
+/* spm.c: SentencePiece byte-pair encoding, merges by score. */
+enum gguf_status gg_spm_load(struct gguf_vocab *v, const struct gguf_file *file,
+                             struct gguf_error *err);
+enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
+                               size_t size, bool prefix,
+                               struct gguf_tokens *out,
+                               struct gguf_error *err);
+void gg_spm_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+
+#endif

@@ -1,0 +1,456 @@
+/* check-write.c - what is written is what is read, byte for byte again
+ *
+ * Random metadata of every type, nested arrays too, and random tensors; in
+ * pieces, by copy, and by several threads' write_at.
+ */
+#include "config.h"
+#include "base/bytes.h"
+#include "gguf/writer.h"
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[] = "check-write-XXXXXX";
+
+static const char *in_dir(const char *name)
+{
+    static char path[4][256];
+    static unsigned turn;
+    char *p = path[turn++ & 3];
+    snprintf(p, sizeof path[0], "%s/%s", dir, name);
+    return p;
+}
+
+static uint8_t *slurp(const char *path, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    *size = 0;
+    if (!f)
+        return NULL;
+    fseek(f, 0, SEEK_END);
+    *size = (size_t)ftell(f);
+    rewind(f);
+    uint8_t *p = malloc(*size + 1);
+    if (fread(p, 1, *size, f) != *size)
+        *size = 0;
+    fclose(f);
+    return p;
+}
+
+static int same_bytes(const char *a, const char *b)
+{
+    size_t na, nb;
+    uint8_t *pa = slurp(a, &na), *pb = slurp(b, &nb);
+    int same = pa && pb && na == nb && !memcmp(pa, pb, na);
+    free(pa);
+    free(pb);
+    return same;
+}
+
+static int n_entries(void)
+{
+    char cmd[300];
+    snprintf(cmd, sizeof cmd, "ls -A %s | wc -l", dir);
+    FILE *p = popen(cmd, "r");
+    int n = -1;
+    if (p && fscanf(p, "%d", &n) != 1)
+        n = -1;
+    if (p)
+        pclose(p);
+    return n;
+}
+
+/* --------------------------------------------------------- random things --- */
+
+struct bytes {
+    uint8_t b[8192];
+    size_t n;
+};
+
+static void put(struct bytes *o, uint64_t v, size_t size)
+{
+    uint8_t b[8];
+    gg_store64le(b, v);
+    if (o->n + size <= sizeof o->b) {
+        memcpy(o->b + o->n, b, size);
+        o->n += size;
+    }
+}
+
+/* A value's encoding, arrays at most depth deep. */
+static void random_value(struct bytes *o, uint32_t type, unsigned depth)
+{
+    size_t size = gguf_val_type_size(type);
+    if (type == GGUF_VAL_BOOL) {
+        put(o, rnd_below(2), 1);
+    } else if (size) {
+        put(o, rnd64(), size);
+    } else if (type == GGUF_VAL_STR) {
+        uint64_t n = rnd_below(12);
+        put(o, n, 8);
+        while (n--)
+            put(o, rnd64(), 1);
+    } else {
+        uint32_t elem = (uint32_t)rnd_below(GGUF_N_VAL_TYPES);
+        if (elem == GGUF_VAL_ARR && depth == 0)
+            elem = GGUF_VAL_I16;
+        uint64_t n = rnd_below(4);
+        put(o, elem, 4);
+        put(o, n, 8);
+        while (n--)
+            random_value(o, elem, depth - 1);
+    }
+}
+
+static struct gguf_meta *random_meta(void)
+{
+    struct gguf_meta *m;
+    struct gguf_error err;
+    if (gguf_meta_create(&m, NULL, &err) != GGUF_OK)
+        return NULL;
+    for (uint64_t i = 0, n = rnd_below(20); i < n; i++) {
+        char key[40];
+        struct bytes o = { .n = 0 };
+        uint32_t type = (uint32_t)rnd_below(GGUF_N_VAL_TYPES);
+        snprintf(key, sizeof key, "some.key_%d", (int)rnd_below(1000));
+        random_value(&o, type, 3);
+        if (gguf_meta_set_encoded(m, key, type, o.b, o.n, &err) != GGUF_OK)
+            printf("# %s\n", err.message);
+    }
+    if (rnd_below(2) && gguf_meta_set_u32(m, "general.alignment",
+                                          8u << rnd_below(6), &err) != GGUF_OK)
+        printf("# %s\n", err.message);
+    return m;
+}
+
+/* Byte k of tensor i. */
+static uint8_t content(size_t i, uint64_t k)
+{
+    return (uint8_t)((i * 31 + k) * 2654435761u >> 13);
+}
+
+static int plan_tensors(struct gguf_writer *w, size_t n)
+{
+    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
+                                      GGUF_DTYPE_Q8_0, GGUF_DTYPE_Q4_K,
+                                      GGUF_DTYPE_I8, GGUF_DTYPE_F64 };
+    struct gguf_error err;
+    for (size_t i = 0; i < n; i++) {
+        char name[40];
+        int len = snprintf(name, sizeof name, "blk.%zu.weight", i);
+        uint32_t type = types[rnd_below(6)];
+        unsigned n_dims = (unsigned)rnd_below(5);
+        int64_t ne[4];
+        for (unsigned d = 0; d < n_dims; d++)
+            ne[d] = 1 + (int64_t)rnd_below(5);
+        if (n_dims == 0)
+            type = GGUF_DTYPE_F32;
+        else
+            ne[0] *= gguf_dtype_find(type)->block_len;
+        if (gguf_writer_add_tensor(w, (struct gguf_str){ name, (size_t)len },
+                                   type, n_dims, ne, &err) != GGUF_OK) {
+            printf("# %s\n", err.message);
+            return 0;
+        }
+    }
+    return 1;
+}
+
+/* Data of all tensors: in pieces of random size, or in reverse order by
+ * write_at, or alternately. */
+static int write_data(struct gguf_writer *w, unsigned how)
+{
+    struct gguf_error err;
+    static uint8_t buf[5 * 5 * 5 * 5 * 144]; /* the largest of plan_tensors */
+    for (size_t k = 0, n = gguf_writer_n_tensors(w); k < n; k++) {
+        size_t i = how == 1 ? n - 1 - k : k;
+        const struct gguf_tensor_info *t = gguf_writer_tensor(w, i);
+        for (uint64_t b = 0; b < t->size; b++)
+            buf[b] = content(i, b);
+        if (how == 1 || (how == 2 && i % 2 == 1)) {
+            uint64_t half = t->size / 2;
+            if (gguf_writer_write_at(w, i, half, buf + half, t->size - half,
+                                     &err) != GGUF_OK ||
+                gguf_writer_write_at(w, i, 0, buf, half, &err) != GGUF_OK)
+                return 0;
+            continue;
+        }
+        if (gguf_writer_begin(w, i, &err) != GGUF_OK)
+            return 0;
+        for (uint64_t off = 0, step; off < t->size; off += step) {
+            step = 1 + rnd_below(t->size - off);
+            if (gguf_writer_write(w, buf + off, step, &err) != GGUF_OK)
+                return 0;
+        }
+    }
+    return 1;
+}
+
+static int equal_kv(const struct gguf_kv *a, const struct gguf_kv *b)
+{
+    return a->type == b->type && a->elem_type == b->elem_type &&
+           a->n == b->n && a->size == b->size &&
+           !memcmp(a->data, b->data, a->size) && a->key.size == b->key.size &&
+           !memcmp(a->key.data, b->key.data, a->key.size);
+}
+
+static int equal_file(const struct gguf_file *f, const struct gguf_meta *m,
+                      const struct gguf_writer *w)
+{
+    if (gguf_file_n_kv(f) != gguf_meta_n_kv(m) ||
+        gguf_file_n_tensors(f) != gguf_writer_n_tensors(w) ||
+        gguf_file_size(f) != gguf_writer_file_size(w) ||
+        gguf_file_data_off(f) != gguf_writer_data_off(w))
+        return 0;
+    for (size_t i = 0; i < gguf_file_n_kv(f); i++)
+        if (!equal_kv(gguf_file_kv(f, i), gguf_meta_kv(m, i)))
+            return 0;
+    for (size_t i = 0; i < gguf_file_n_tensors(f); i++) {
+        const struct gguf_tensor_info *a = gguf_file_tensor(f, i);
+        const struct gguf_tensor_info *b = gguf_writer_tensor(w, i);
+        const uint8_t *d = gguf_file_tensor_data(f, i);
+        if (a->size != b->size || a->off != b->off || a->dtype != b->dtype ||
+            a->n_dims != b->n_dims || memcmp(a->ne, b->ne, sizeof a->ne))
+            return 0;
+        for (uint64_t k = 0; k < a->size; k++)
+            if (d[k] != content(i, k))
+                return 0;
+    }
+    return 1;
+}
+
+/* f once more, through copies. */
+static int rewrite(const struct gguf_file *f, const char *path)
+{
+    struct gguf_error err;
+    struct gguf_meta *m = NULL;
+    struct gguf_writer *w = NULL;
+    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    p.version = gguf_file_version(f);
+    o.no_sync = 1;
+    int good = gguf_meta_create(&m, NULL, &err) == GGUF_OK &&
+               gguf_meta_copy_file(m, f, &err) == GGUF_OK &&
+               gguf_writer_create(&w, m, &p, &err) == GGUF_OK;
+    for (size_t i = 0; good && i < gguf_file_n_tensors(f); i++)
+        good = gguf_writer_add_like(w, gguf_file_tensor(f, i), &err) ==
+               GGUF_OK;
+    good = good && gguf_writer_open(w, path, &o, &err) == GGUF_OK;
+    for (size_t i = 0; good && i < gguf_file_n_tensors(f); i++) {
+        uint64_t size = gguf_file_tensor(f, i)->size, half = size / 3;
+        good = gguf_writer_begin(w, i, &err) == GGUF_OK &&
+               gguf_writer_copy(w, f, i, 0, half, &err) == GGUF_OK &&
+               gguf_writer_copy(w, f, i, half, size - half, &err) == GGUF_OK;
+    }
+    good = good && gguf_writer_commit(w, &err) == GGUF_OK;
+    if (!good)
+        printf("# %s\n", err.message);
+    gguf_writer_destroy(w);
+    gguf_meta_destroy(m);
+    return good;
+}
+
+static void check_round_trip(unsigned round)
+{
+    struct gguf_error err;
+    struct gguf_writer *w = NULL;
+    struct gguf_file *f = NULL;
+    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    const char *a = in_dir("a.gguf"), *b = in_dir("b.gguf");
+    struct gguf_meta *m = random_meta();
+    p.version = round % 5 == 0 ? 2 : 3;
+    o.no_sync = o.force = 1;
+    int good = m && gguf_writer_create(&w, m, &p, &err) == GGUF_OK &&
+               plan_tensors(w, (size_t)rnd_below(9)) &&
+               gguf_writer_open(w, a, &o, &err) == GGUF_OK &&
+               write_data(w, round % 3) &&
+               gguf_writer_commit(w, &err) == GGUF_OK;
+    if (!good)
+        printf("# %s\n", err.message);
+    good = good && gguf_file_open(&f, a, NULL, &err) == GGUF_OK;
+    int equal = good && equal_file(f, m, w);
+    unlink(b);
+    int again = equal && rewrite(f, b) && same_bytes(a, b);
+    if (!good || !equal || !again)
+        ok(0, "round %u: written %d, equal %d, again %d", round, good, equal,
+           again);
+    gguf_file_close(f);
+    gguf_writer_destroy(w);
+    gguf_meta_destroy(m);
+}
+
+/* ------------------------------------------------------------ refusals --- */
+
+static struct gguf_writer *small_writer(void)
+{
+    static const int64_t ne[] = { 4 };
+    struct gguf_writer *w = NULL;
+    struct gguf_error err;
+    if (gguf_writer_create(&w, NULL, NULL, &err) != GGUF_OK ||
+        gguf_writer_add_tensor(w, (struct gguf_str){ "t", 1 }, 0, 1, ne,
+                               &err) != GGUF_OK)
+        printf("# %s\n", err.message);
+    return w;
+}
+
+static void check_plan(void)
+{
+    static const int64_t good[] = { 32, 2 }, zero[] = { 0 }, odd[] = { 33 },
+                         huge[] = { INT64_MAX, 2 };
+    struct gguf_error err;
+    struct gguf_str n = { "x", 1 };
+    struct gguf_writer *w = small_writer();
+    ok(gguf_writer_add_tensor(w, (struct gguf_str){ "t", 1 }, 0, 1, good,
+                              &err) == GGUF_E_DUPLICATE,
+       "a second tensor of one name: %s", err.message);
+    ok(gguf_writer_add_tensor(w, n, 0, 1, zero, &err) == GGUF_E_INVALID,
+       "no elements: %s", err.message);
+    ok(gguf_writer_add_tensor(w, n, GGUF_DTYPE_Q4_0, 1, odd, &err) ==
+           GGUF_E_SHAPE, "part of a block: %s", err.message);
+    ok(gguf_writer_add_tensor(w, n, 0, 2, huge, &err) == GGUF_E_OVERFLOW,
+       "too many elements: %s", err.message);
+    ok(gguf_writer_add_tensor(w, n, 4, 1, good, &err) == GGUF_E_UNSUPPORTED,
+       "a removed type: %s", err.message);
+    ok(gguf_writer_add_tensor(w, n, 0, 5, good, &err) == GGUF_E_INVALID,
+       "five dimensions: %s", err.message);
+    ok(gguf_writer_add_tensor(w, (struct gguf_str){ "a\nb", 3 }, 0, 1, good,
+                              &err) == GGUF_E_INVALID,
+       "a line break in a name: %s", err.message);
+    ok(gguf_writer_n_tensors(w) == 1 && gguf_writer_data_off(w) == 64 &&
+           gguf_writer_file_size(w) == 96,
+       "refusals leave the plan alone");
+    gguf_writer_destroy(w);
+
+    struct gguf_meta *m;
+    if (gguf_meta_create(&m, NULL, &err) != GGUF_OK)
+        return;
+    static const uint32_t bad[] = { 0, 4, 24, 33 };
+    for (size_t i = 0; i < 4; i++)
+        ok(gguf_meta_set_u32(m, "general.alignment", bad[i], &err) ==
+                   GGUF_OK &&
+               gguf_writer_create(&w, m, NULL, &err) == GGUF_E_FORMAT && !w,
+           "alignment %u: %s", (unsigned)bad[i], err.message);
+    ok(gguf_meta_set_u64(m, "general.alignment", 64, &err) == GGUF_OK &&
+           gguf_writer_create(&w, m, NULL, &err) == GGUF_E_FORMAT && !w,
+       "alignment of another type: %s", err.message);
+    gguf_meta_destroy(m);
+}
+
+static void check_target(void)
+{
+    struct gguf_error err;
+    struct gguf_file *f = NULL;
+    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    const char *t = in_dir("target.gguf"), *l = in_dir("link.gguf");
+    static const float v[4] = { 1, 2, 3, 4 };
+    struct gguf_writer *w = small_writer();
+    ok(gguf_writer_open(w, t, NULL, &err) == GGUF_OK &&
+           access(t, F_OK) != 0,
+       "a file that is being written has no name yet");
+    ok(gguf_writer_commit(w, &err) == GGUF_E_INVALID &&
+           strstr(err.message, "'t' got 0 bytes, has 16"),
+       "an incomplete tensor: %s", err.message);
+    ok(gguf_writer_begin(w, 0, &err) == GGUF_OK &&
+           gguf_writer_write(w, v, 17, &err) == GGUF_E_INVALID,
+       "a byte too many: %s", err.message);
+    ok(gguf_writer_begin(w, 0, &err) == GGUF_E_INVALID, "twice: %s",
+       err.message);
+    gguf_writer_destroy(w);
+    ok(access(t, F_OK) != 0 && n_entries() == 2,
+       "giving up leaves nothing behind");
+
+    w = small_writer();
+    ok(gguf_writer_open(w, t, NULL, &err) == GGUF_OK &&
+           gguf_writer_begin(w, 0, &err) == GGUF_OK &&
+           gguf_writer_write(w, v, 16, &err) == GGUF_OK &&
+           gguf_writer_commit(w, &err) == GGUF_OK &&
+           gguf_file_open(&f, t, NULL, &err) == GGUF_OK &&
+           !memcmp(gguf_file_tensor_data(f, 0), v, 16),
+       "a commit gives the name");
+    gguf_writer_destroy(w);
+
+    w = small_writer();
+    ok(gguf_writer_open(w, t, NULL, &err) == GGUF_E_EXIST,
+       "an output that exists: %s", err.message);
+    const struct gguf_file *inputs[] = { f };
+    o.force = 1;
+    o.inputs = inputs;
+    o.n_inputs = 1;
+    ok(link(t, l) == 0 && gguf_writer_open(w, l, &o, &err) == GGUF_E_INVALID,
+       "the input under another name, with force: %s", err.message);
+    unlink(l);
+    ok(symlink("target.gguf", l) == 0 &&
+           gguf_writer_open(w, l, &o, &err) == GGUF_E_INVALID,
+       "the input through a symbolic link: %s", err.message);
+    unlink(l);
+    ok(gguf_writer_open(w, dir, &o, &err) == GGUF_E_INVALID,
+       "a folder as output: %s", err.message);
+    ok(gguf_writer_open(w, "/dev/null", &o, &err) == GGUF_E_INVALID,
+       "a device as output: %s", err.message);
+    ok(gguf_writer_open(w, in_dir("no/such/x"), &o, &err) == GGUF_E_IO &&
+           err.sys_errno == ENOENT,
+       "no such folder: %s", err.message);
+    gguf_file_close(f);
+
+    chmod(t, 0600);
+    struct stat s;
+    o.n_inputs = 0;
+    ok(gguf_writer_open(w, t, &o, &err) == GGUF_OK &&
+           gguf_writer_write_at(w, 0, 0, v + 1, 12, &err) == GGUF_OK &&
+           gguf_writer_write_at(w, 0, 12, v, 4, &err) == GGUF_OK &&
+           gguf_writer_commit(w, &err) == GGUF_OK && stat(t, &s) == 0 &&
+           (s.st_mode & 0777) == 0600 && s.st_size == 96,
+       "force replaces, and keeps the mode");
+    gguf_writer_destroy(w);
+    ok(n_entries() == 3, "no temporaries stay");
+
+    /* Somebody takes the name while we write. */
+    const char *late = in_dir("late.gguf");
+    w = small_writer();
+    FILE *other = NULL;
+    ok(gguf_writer_open(w, late, NULL, &err) == GGUF_OK &&
+           (other = fopen(late, "w")) != NULL &&
+           gguf_writer_write_at(w, 0, 0, v, 16, &err) == GGUF_OK &&
+           gguf_writer_commit(w, &err) == GGUF_E_EXIST && n_entries() == 4,
+       "a name that was taken meanwhile is not replaced: %s", err.message);
+    if (other)
+        fclose(other);
+    gguf_writer_destroy(w);
+}
+
+static void check_space(void)
+{
+    struct gguf_error err;
+    struct gguf_writer *w = NULL;
+    static const int64_t ne[] = { INT64_C(1) << 50 };
+    ok(gguf_writer_create(&w, NULL, NULL, &err) == GGUF_OK &&
+           gguf_writer_add_tensor(w, (struct gguf_str){ "big", 3 }, 0, 1, ne,
+                                  &err) == GGUF_OK &&
+           gguf_writer_open(w, in_dir("big.gguf"), NULL, &err) ==
+               GGUF_E_NOSPACE,
+       "a petabyte does not fit: %s", err.message);
+    gguf_writer_destroy(w);
+}
+
+int main(void)
+{
+    if (!mkdtemp(dir))
+        return 99;
+    enum { ROUNDS = 300 };
+    int before = tap_bad;
+    for (unsigned i = 0; i < ROUNDS; i++)
+        check_round_trip(i);
+    ok(tap_bad == before, "%d random files come back equal and write the "
+       "same bytes again", ROUNDS);
+    check_plan();
+    check_target();
+    check_space();
+    char cmd[300];
+    snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
+    if (system(cmd) != 0)
+        return 99;
+    return done_testing();
+}

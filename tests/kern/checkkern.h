@@ -1,0 +1,58 @@
+/* checkkern.h - every variant of a kernel against its C reference
+ *
+ * For each level of this machine the table is made with that level's mask;
+ * each slot that then differs from the C table is run on the same seeded
+ * input as the reference, with guard bytes round the output.
+ */
+#ifndef TESTS_CHECKKERN_H
+#define TESTS_CHECKKERN_H
+
+#include "tests/kern/kern.h"
+
+struct check_options {
+    uint64_t seed;
+    const char *only; /* part of a slot's name, or NULL */
+    unsigned rounds;  /* of random input per slot */
+    int bench;        /* print rates instead of testing */
+};
+
+/* One family: compare k, made for level, with the C table ref. k is ref
+ * itself for level "c" (when benchmarking). */
+typedef void check_family_fn(const struct check_options *o, const char *level,
+                             const struct gg_kern *ref,
+                             const struct gg_kern *k);
+check_family_fn check_codec;
+
+int check_wanted(const struct check_options *o, const char *name);
+
+/* One result (tap.h counts in one file only). */
+void check_result(int good, const char *name, const char *what);
+
+/* The one seeded generator of all families. */
+void test_seed(uint64_t seed);
+uint64_t test_rnd(void);
+uint64_t test_below(uint64_t n);
+
+/* A block of bytes between guards. */
+struct guarded {
+    unsigned char *base, *p; /* all of it; the part to use, odd address */
+    size_t size;
+};
+struct guarded guarded_new(size_t size);
+int guarded_intact(const struct guarded *g);
+void guarded_free(struct guarded *g);
+
+/* n floats of one of the distributions 0 .. TEST_N_DIST-1; from
+ * TEST_DIST_FINITE on they include infinities and NaNs. */
+#define TEST_DIST_FINITE 18
+#define TEST_N_DIST      20
+void test_floats(float *x, size_t n, unsigned dist);
+
+/* Importances, in several ways; kind 0 .. TEST_N_WEIGHT-1. */
+#define TEST_N_WEIGHT 6
+void test_weights(float *w, size_t n, unsigned kind);
+
+/* Seconds of processor time of this thread. */
+double test_cpu_time(void);
+
+#endif

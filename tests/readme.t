@@ -1,0 +1,40 @@
+#!/bin/sh
+# The program in README compiles without warnings against the library that was
+# just built, and does on the shipped model what README says.
+set -u
+: "${srcdir:=.}" "${builddir:=.}" "${CC_FOR_TEST:=cc}"
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+n=0
+status=0
+verdict() # name, exit status, log
+{
+    n=$((n + 1))
+    if test "$2" = 0; then echo "ok $n - $1"
+    else echo "not ok $n - $1"; sed 's/^/# /' "$3"; status=1; fi
+}
+sed -n '/^A program$/,/^    cc prog.c/p' "$srcdir/README" |
+    sed -n '/^    #include/,/^    }$/s/^    //p' >"$tmp/prog.c"
+lines=$(wc -l <"$tmp/prog.c")
+test "$lines" -gt 10 && test "$lines" -lt 25
+verdict "README has a short program" $? "$tmp/prog.c"
+
+"$builddir/libtool" --silent --mode=compile --tag=CC $CC_FOR_TEST -std=c11 \
+    -Wall -Wextra -Werror -I"$srcdir/lib" ${TEST_CFLAGS-} -c "$tmp/prog.c" \
+    -o "$tmp/prog.lo" >"$tmp/log" 2>&1 &&
+    "$builddir/libtool" --silent --mode=link --tag=CC $CC_FOR_TEST \
+        ${TEST_CFLAGS-} "$tmp/prog.lo" "$builddir/libgguf.la" -o "$tmp/prog" >>"$tmp/log" 2>&1
+verdict "it compiles" $? "$tmp/log"
+
+model=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+"$tmp/prog" "$model" >"$tmp/out" 2>&1 &&
+    grep -q '^token_embd.weight: 524288 elements$' "$tmp/out"
+verdict "it lists the tensors of the shipped model" $? "$tmp/out"
+
+printf 'GGUF' >"$tmp/bad.gguf"
+if "$tmp/prog" "$tmp/bad.gguf" >"$tmp/out" 2>&1; then bad=1; else
+    test "$(wc -l <"$tmp/out")" = 1; bad=$?
+fi
+verdict "and refuses a truncated file with one line" "$bad" "$tmp/out"
+echo "1..$n"
+exit $status
