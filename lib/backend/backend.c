@@ -1,0 +1,115 @@
+/* backend.c - running graphs: checks, and defaults of what is optional */
+#include "config.h"
+#include "backend/backend.h"
+#include "graph/optab.h"
+
+void gguf_backend_destroy(struct gguf_backend *b)
+{
+    if (b)
+        b->iface->destroy(b);
+}
+
+const char *gguf_backend_name(const struct gguf_backend *b)
+{
+    return b->name;
+}
+
+struct gguf_device *gguf_backend_device(const struct gguf_backend *b)
+{
+    return b->device;
+}
+
+const struct gguf_buft *gguf_backend_buft(const struct gguf_backend *b)
+{
+    return b->device->buft;
+}
+
+bool gguf_backend_supports_op(const struct gguf_backend *b,
+                              const struct gguf_tensor *t)
+{
+    return gguf_device_supports_op(b->device, t);
+}
+
+enum gguf_status gg_backend_check(const struct gguf_backend *b,
+                                  const struct gguf_graph *graph,
+                                  struct gguf_error *err)
+{
+    size_t n = gguf_graph_n_nodes(graph);
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_tensor *t = gguf_graph_node(graph, i);
+        if (t->op >= GGUF_N_OPS)
+            return gg_fail(err, GGUF_E_OP, GGUF_NO_OFFSET,
+                           "operation %" PRIu32 " is unknown", t->op);
+        GG_TRY(gg_tensor_check_data(t, err));
+        if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
+            continue;
+        for (int s = 0; s < GGUF_TENSOR_SRC; s++)
+            if (t->src[s])
+                GG_TRY(gg_tensor_check_data(t->src[s], err));
+        if (!gguf_device_supports_op(b->device, t)) {
+            char name[160];
+            return gg_op_fail(t, err, GGUF_E_OP,
+                              "%s cannot compute node %zu, %s", b->name, i,
+                              gguf_tensor_format(t, name, sizeof name));
+        }
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_backend_compute(struct gguf_backend *b,
+                                      struct gguf_graph *graph,
+                                      struct gguf_error *err)
+{
+    GG_TRY(gg_backend_check(b, graph, err));
+    return b->iface->compute(b, graph, err);
+}
+
+enum gguf_status gguf_backend_sync(struct gguf_backend *b,
+                                   struct gguf_error *err)
+{
+    return b->iface->sync ? b->iface->sync(b, err) : GGUF_OK;
+}
+
+struct gguf_plan {
+    struct gguf_backend *backend;
+    struct gguf_graph *graph;
+    void *priv;
+};
+
+enum gguf_status gguf_plan_create(struct gguf_plan **out,
+                                  struct gguf_backend *b,
+                                  struct gguf_graph *graph,
+                                  struct gguf_error *err)
+{
+    *out = NULL;
+    GG_TRY(gg_backend_check(b, graph, err));
+    struct gguf_plan *p = gg_alloc(b->allocator, sizeof *p);
+    if (!p)
+        return gg_fail_nomem(err, sizeof *p);
+    *p = (struct gguf_plan){ .backend = b, .graph = graph };
+    enum gguf_status st = GGUF_OK;
+    if (b->iface->plan_create)
+        st = b->iface->plan_create(b, graph, &p->priv, err);
+    if (st != GGUF_OK)
+        gg_free(b->allocator, p);
+    else
+        *out = p;
+    return st;
+}
+
+enum gguf_status gguf_plan_compute(struct gguf_plan *p, struct gguf_error *err)
+{
+    struct gguf_backend *b = p->backend;
+    if (b->iface->plan_compute)
+        return b->iface->plan_compute(b, p->priv, err);
+    return b->iface->compute(b, p->graph, err);
+}
+
+void gguf_plan_destroy(struct gguf_plan *p)
+{
+    if (!p)
+        return;
+    if (p->backend->iface->plan_destroy)
+        p->backend->iface->plan_destroy(p->backend, p->priv);
+    gg_free(p->backend->allocator, p);
+}

@@ -1,0 +1,158 @@
+/* backend.h - what a backend implements
+ *
+ * Each object of gguf/backend.h begins with a pointer to a table of functions;
+ * a backend embeds the object in a struct of its own or hangs its data on
+ * priv. Optional members may be NULL: the comment says what happens then.
+ * Arguments are checked before a member is called.
+ */
+#ifndef GG_BACKEND_BACKEND_H
+#define GG_BACKEND_BACKEND_H
+
+#include "base/error.h"
+#include "base/mem.h"
+#include "gguf/backend.h"
+
+/* --- buffer types and buffers --------------------------------------------- */
+
+struct gguf_buft {
+    const char *name;
+    size_t alignment;      /* power of two */
+    size_t max_size;       /* of one buffer */
+    bool is_host;
+    struct gguf_device *device; /* NULL: host memory as such */
+    void *priv;
+    /* Fill b: iface, base, priv. size > 0. GGUF_E_NOMEM. */
+    enum gguf_status (*alloc)(const struct gguf_buft *buft,
+                              struct gguf_buffer *b, size_t size,
+                              struct gguf_error *err);
+    /* optional: gguf_tensor_size() */
+    uint64_t (*tensor_size)(const struct gguf_buft *buft,
+                            const struct gguf_tensor *t);
+};
+
+struct gg_buffer_iface {
+    /* free base and priv; optional */
+    void (*free)(struct gguf_buffer *b);
+    /* optional, all of these, for host buffers: memcpy and memset */
+    void (*set)(struct gguf_buffer *b, struct gguf_tensor *t, const void *src,
+                uint64_t off, uint64_t size);
+    void (*get)(struct gguf_buffer *b, const struct gguf_tensor *t, void *dst,
+                uint64_t off, uint64_t size);
+    void (*memset)(struct gguf_buffer *b, struct gguf_tensor *t, uint8_t value,
+                   uint64_t off, uint64_t size);
+    void (*clear)(struct gguf_buffer *b, uint8_t value);
+    /* copy src, which lies in another buffer, to dst in b; false: cannot, by
+     * way of host memory then. Optional. */
+    bool (*copy)(struct gguf_buffer *b, const struct gguf_tensor *src,
+                 struct gguf_tensor *dst);
+    /* t was placed; may set t->extra. Optional. */
+    enum gguf_status (*init_tensor)(struct gguf_buffer *b,
+                                    struct gguf_tensor *t,
+                                    struct gguf_error *err);
+    /* forget what init_tensor made; optional */
+    void (*reset)(struct gguf_buffer *b);
+};
+
+struct gguf_buffer {
+    const struct gg_buffer_iface *iface;
+    const struct gguf_buft *buft;
+    const struct gguf_allocator *allocator;
+    void *base;
+    size_t size;
+    enum gguf_buffer_usage usage;
+    bool foreign; /* around memory of somebody else: any alignment */
+    void *priv;
+    struct gguf_buffer **parts; /* of a buffer of several, owned */
+    size_t n_parts;
+};
+
+/* Replace the memory of a buffer by size bytes of the same type; the object
+ * stays, what lay in it is lost. After a failure it has 0 bytes. */
+enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
+                                  struct gguf_error *err);
+
+/* One object around n buffers, which are given (also after a failure). */
+enum gguf_status gg_buffer_join(struct gguf_buffer **out,
+                                struct gguf_buffer **parts, size_t n,
+                                const struct gguf_allocator *allocator,
+                                struct gguf_error *err);
+
+/* Fail unless t (or its root) has memory. */
+enum gguf_status gg_tensor_check_data(const struct gguf_tensor *t,
+                                      struct gguf_error *err);
+
+/* --- devices and drivers -------------------------------------------------- */
+
+struct gg_device_iface {
+    /* 0 and 0 where unknown; optional */
+    void (*memory)(const struct gguf_device *d, uint64_t *n_free,
+                   uint64_t *n_total);
+    bool (*supports_op)(const struct gguf_device *d,
+                        const struct gguf_tensor *t);
+    /* optional: host buffers and the device's own */
+    bool (*supports_buft)(const struct gguf_device *d,
+                          const struct gguf_buft *buft);
+    /* optional: no */
+    bool (*offloads_op)(const struct gguf_device *d,
+                        const struct gguf_tensor *t);
+    enum gguf_status (*backend)(struct gguf_device *d,
+                                struct gguf_backend **out,
+                                struct gguf_error *err);
+};
+
+struct gguf_device {
+    const struct gg_device_iface *iface;
+    const char *name, *description;
+    enum gguf_device_kind kind;
+    uint32_t caps;
+    const struct gguf_buft *buft;
+    void *priv;
+};
+
+struct gg_driver_iface {
+    void (*destroy)(struct gguf_driver *driver);
+    gguf_any_fn *(*function)(const struct gguf_driver *driver,
+                             const char *name); /* optional */
+};
+
+struct gguf_driver {
+    const struct gg_driver_iface *iface;
+    const char *name;
+    size_t n_devices;
+    struct gguf_device **devices;
+    void *priv;
+};
+
+/* --- backends ------------------------------------------------------------- */
+
+struct gg_backend_iface {
+    void (*destroy)(struct gguf_backend *b);
+    /* Every node was asked supports_op and has memory. */
+    enum gguf_status (*compute)(struct gguf_backend *b,
+                                struct gguf_graph *graph,
+                                struct gguf_error *err);
+    /* optional: everything is done when compute returns */
+    enum gguf_status (*sync)(struct gguf_backend *b, struct gguf_error *err);
+    /* optional: a plan is the graph, compute does the rest */
+    enum gguf_status (*plan_create)(struct gguf_backend *b,
+                                    struct gguf_graph *graph, void **plan,
+                                    struct gguf_error *err);
+    enum gguf_status (*plan_compute)(struct gguf_backend *b, void *plan,
+                                     struct gguf_error *err);
+    void (*plan_destroy)(struct gguf_backend *b, void *plan);
+};
+
+struct gguf_backend {
+    const struct gg_backend_iface *iface;
+    struct gguf_device *device;
+    const struct gguf_allocator *allocator;
+    const char *name;
+    void *priv;
+};
+
+/* Fail unless every node can run on the device and has memory. */
+enum gguf_status gg_backend_check(const struct gguf_backend *b,
+                                  const struct gguf_graph *graph,
+                                  struct gguf_error *err);
+
+#endif

@@ -1,0 +1,255 @@
+/* buffer.c - buffer types and buffers; host memory */
+#include "config.h"
+#include "backend/backend.h"
+
+#include <string.h>
+
+/* --- host memory ---------------------------------------------------------- */
+
+static void host_free(struct gguf_buffer *b)
+{
+    gg_free_aligned(b->allocator, b->base);
+}
+
+static const struct gg_buffer_iface host_own = { .free = host_free };
+static const struct gg_buffer_iface host_foreign = { .free = NULL };
+
+static enum gguf_status host_alloc(const struct gguf_buft *buft,
+                                   struct gguf_buffer *b, size_t size,
+                                   struct gguf_error *err)
+{
+    b->iface = &host_own;
+    b->base = gg_alloc_aligned(b->allocator, size, buft->alignment);
+    return b->base ? GGUF_OK : gg_fail_nomem(err, size);
+}
+
+static const struct gguf_buft host_buft = { .name = "host",
+                                            .alignment = GGUF_TENSOR_ALIGN,
+                                            .max_size = SIZE_MAX,
+                                            .is_host = true,
+                                            .alloc = host_alloc };
+
+const struct gguf_buft *gguf_host_buft(void)
+{
+    return &host_buft;
+}
+
+/* --- buffer types --------------------------------------------------------- */
+
+const char *gguf_buft_name(const struct gguf_buft *buft)
+{
+    return buft->name;
+}
+
+size_t gguf_buft_alignment(const struct gguf_buft *buft)
+{
+    return buft->alignment;
+}
+
+size_t gguf_buft_max_size(const struct gguf_buft *buft)
+{
+    return buft->max_size;
+}
+
+uint64_t gguf_buft_tensor_size(const struct gguf_buft *buft,
+                               const struct gguf_tensor *t)
+{
+    return buft->tensor_size ? buft->tensor_size(buft, t)
+                             : gguf_tensor_size(t);
+}
+
+bool gguf_buft_is_host(const struct gguf_buft *buft)
+{
+    return buft->is_host;
+}
+
+/* --- buffers -------------------------------------------------------------- */
+
+static enum gguf_status get_memory(struct gguf_buffer *b, size_t size,
+                                   struct gguf_error *err)
+{
+    const struct gguf_buft *t = b->buft;
+    if (size > t->max_size)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "a buffer of %zu bytes: the limit of '%s' is %zu",
+                       size, t->name, t->max_size);
+    b->iface = &host_foreign;
+    b->base = NULL;
+    b->size = 0;
+    if (size)
+        GG_TRY(t->alloc(t, b, size, err));
+    b->size = size;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_buffer_create(struct gguf_buffer **out,
+                                    const struct gguf_buft *buft, size_t size,
+                                    const struct gguf_allocator *allocator,
+                                    struct gguf_error *err)
+{
+    *out = NULL;
+    struct gguf_buffer *b = gg_alloc(allocator, sizeof *b);
+    if (!b)
+        return gg_fail_nomem(err, sizeof *b);
+    *b = (struct gguf_buffer){ .buft = buft, .allocator = allocator };
+    enum gguf_status st = get_memory(b, size, err);
+    if (st != GGUF_OK)
+        gg_free(allocator, b);
+    else
+        *out = b;
+    return st;
+}
+
+enum gguf_status gguf_buffer_from_host(struct gguf_buffer **out, void *ptr,
+                                       size_t size,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err)
+{
+    *out = NULL;
+    if (!ptr && size)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "a buffer around a null pointer");
+    struct gguf_buffer *b = gg_alloc(allocator, sizeof *b);
+    if (!b)
+        return gg_fail_nomem(err, sizeof *b);
+    *b = (struct gguf_buffer){ .iface = &host_foreign,
+                               .buft = &host_buft,
+                               .allocator = allocator,
+                               .base = ptr,
+                               .size = size,
+                               .foreign = true };
+    *out = b;
+    return GGUF_OK;
+}
+
+static void drop_memory(struct gguf_buffer *b)
+{
+    if (b->iface->free)
+        b->iface->free(b);
+    b->iface = &host_foreign;
+    b->base = NULL;
+    b->size = 0;
+}
+
+enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
+                                  struct gguf_error *err)
+{
+    drop_memory(b);
+    return get_memory(b, size, err);
+}
+
+void gguf_buffer_destroy(struct gguf_buffer *b)
+{
+    if (!b)
+        return;
+    for (size_t i = 0; i < b->n_parts; i++)
+        gguf_buffer_destroy(b->parts[i]);
+    gg_free(b->allocator, b->parts);
+    drop_memory(b);
+    gg_free(b->allocator, b);
+}
+
+enum gguf_status gg_buffer_join(struct gguf_buffer **out,
+                                struct gguf_buffer **parts, size_t n,
+                                const struct gguf_allocator *allocator,
+                                struct gguf_error *err)
+{
+    *out = NULL;
+    struct gguf_buffer *b = gg_alloc(allocator, sizeof *b);
+    struct gguf_buffer **list = gg_alloc_zero(allocator, n, sizeof *list);
+    if (!b || !list) {
+        gg_free(allocator, b);
+        gg_free(allocator, list);
+        for (size_t i = 0; i < n; i++)
+            gguf_buffer_destroy(parts[i]);
+        return gg_fail_nomem(err, n * sizeof *list);
+    }
+    *b = (struct gguf_buffer){ .iface = &host_foreign,
+                               .buft = parts[0]->buft,
+                               .allocator = allocator,
+                               .parts = list,
+                               .n_parts = n };
+    for (size_t i = 0; i < n; i++) {
+        list[i] = parts[i];
+        b->size += parts[i]->size;
+    }
+    *out = b;
+    return GGUF_OK;
+}
+
+const struct gguf_buft *gguf_buffer_buft(const struct gguf_buffer *b)
+{
+    return b->buft;
+}
+
+void *gguf_buffer_base(const struct gguf_buffer *b)
+{
+    return b->base;
+}
+
+size_t gguf_buffer_size(const struct gguf_buffer *b)
+{
+    return b->size;
+}
+
+enum gguf_buffer_usage gguf_buffer_usage(const struct gguf_buffer *b)
+{
+    return b->usage;
+}
+
+void gguf_buffer_set_usage(struct gguf_buffer *b, enum gguf_buffer_usage usage)
+{
+    b->usage = usage;
+    for (size_t i = 0; i < b->n_parts; i++)
+        b->parts[i]->usage = usage;
+}
+
+void gguf_buffer_clear(struct gguf_buffer *b, uint8_t value)
+{
+    for (size_t i = 0; i < b->n_parts; i++)
+        gguf_buffer_clear(b->parts[i], value);
+    if (b->iface->clear)
+        b->iface->clear(b, value);
+    else if (b->size && !b->n_parts)
+        memset(b->base, value, b->size);
+}
+
+enum gguf_status gguf_buffer_place(struct gguf_buffer *b,
+                                   struct gguf_tensor *t, uint64_t off,
+                                   struct gguf_error *err)
+{
+    char name[160];
+    uint64_t size = gguf_buft_tensor_size(b->buft, t);
+    const char *why = NULL;
+    if (t->data || t->view_src)
+        why = "it has memory, or is a view";
+    else if (off > b->size || size > b->size - off)
+        why = "it does not fit";
+    else if (!b->foreign && off % b->buft->alignment)
+        why = "the offset is not aligned";
+    if (why)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "cannot place %s at byte %" PRIu64
+                       " of a buffer of %zu: %s",
+                       gguf_tensor_format(t, name, sizeof name), off, b->size,
+                       why);
+    t->buffer = b;
+    t->data = b->base ? (char *)b->base + off : NULL;
+    return b->iface->init_tensor ? b->iface->init_tensor(b, t, err) : GGUF_OK;
+}
+
+enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *t,
+                                       struct gguf_error *err)
+{
+    const struct gguf_tensor *root = t->view_src;
+    char name[160];
+    if (!root || (!root->data && !root->buffer))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "%s: what it views has no memory",
+                       gguf_tensor_format(t, name, sizeof name));
+    t->buffer = root->buffer;
+    t->data = root->data ? (char *)root->data + t->view_off : NULL;
+    if (t->buffer && t->buffer->iface->init_tensor)
+        return t->buffer->iface->init_tensor(t->buffer, t, err);
+    return GGUF_OK;
+}

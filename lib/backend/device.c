@@ -1,0 +1,194 @@
+/* device.c - devices, drivers, and the registry that lists them */
+#include "config.h"
+#include "backend/backend.h"
+
+#include <strings.h>
+
+const char *gguf_device_name(const struct gguf_device *d)
+{
+    return d->name;
+}
+
+const char *gguf_device_description(const struct gguf_device *d)
+{
+    return d->description;
+}
+
+enum gguf_device_kind gguf_device_kind(const struct gguf_device *d)
+{
+    return d->kind;
+}
+
+uint32_t gguf_device_caps(const struct gguf_device *d)
+{
+    return d->caps;
+}
+
+void gguf_device_memory(const struct gguf_device *d, uint64_t *n_free,
+                        uint64_t *n_total)
+{
+    *n_free = *n_total = 0;
+    if (d->iface->memory)
+        d->iface->memory(d, n_free, n_total);
+}
+
+const struct gguf_buft *gguf_device_buft(const struct gguf_device *d)
+{
+    return d->buft;
+}
+
+bool gguf_device_supports_op(const struct gguf_device *d,
+                             const struct gguf_tensor *t)
+{
+    return d->iface->supports_op(d, t);
+}
+
+bool gguf_device_supports_buft(const struct gguf_device *d,
+                               const struct gguf_buft *buft)
+{
+    if (d->iface->supports_buft)
+        return d->iface->supports_buft(d, buft);
+    return buft->is_host || buft->device == d;
+}
+
+bool gguf_device_offloads_op(const struct gguf_device *d,
+                             const struct gguf_tensor *t)
+{
+    return d->iface->offloads_op && d->iface->offloads_op(d, t);
+}
+
+enum gguf_status gguf_device_backend(struct gguf_device *d,
+                                     struct gguf_backend **out,
+                                     struct gguf_error *err)
+{
+    *out = NULL;
+    return d->iface->backend(d, out, err);
+}
+
+void gguf_driver_destroy(struct gguf_driver *driver)
+{
+    if (driver)
+        driver->iface->destroy(driver);
+}
+
+const char *gguf_driver_name(const struct gguf_driver *driver)
+{
+    return driver->name;
+}
+
+size_t gguf_driver_n_devices(const struct gguf_driver *driver)
+{
+    return driver->n_devices;
+}
+
+struct gguf_device *gguf_driver_device(const struct gguf_driver *driver,
+                                       size_t i)
+{
+    return i < driver->n_devices ? driver->devices[i] : NULL;
+}
+
+gguf_any_fn *gguf_driver_function(const struct gguf_driver *driver,
+                                  const char *name)
+{
+    return driver->iface->function ? driver->iface->function(driver, name)
+                                   : NULL;
+}
+
+struct gguf_registry {
+    const struct gguf_allocator *allocator;
+    struct gguf_driver **drivers;
+    size_t n;
+};
+
+enum gguf_status gguf_registry_create(struct gguf_registry **out,
+                                      const struct gguf_allocator *allocator,
+                                      struct gguf_error *err)
+{
+    *out = gg_alloc_zero(allocator, 1, sizeof **out);
+    if (!*out)
+        return gg_fail_nomem(err, sizeof **out);
+    (*out)->allocator = allocator;
+    return GGUF_OK;
+}
+
+void gguf_registry_destroy(struct gguf_registry *r)
+{
+    if (!r)
+        return;
+    for (size_t i = r->n; i-- > 0;)
+        gguf_driver_destroy(r->drivers[i]);
+    gg_free(r->allocator, r->drivers);
+    gg_free(r->allocator, r);
+}
+
+enum gguf_status gguf_registry_add(struct gguf_registry *r,
+                                   struct gguf_driver *driver,
+                                   struct gguf_error *err)
+{
+    size_t old = r->n * sizeof *r->drivers;
+    struct gguf_driver **p =
+        gg_realloc(r->allocator, r->drivers, old, old + sizeof *p);
+    if (!p) {
+        gguf_driver_destroy(driver);
+        return gg_fail_nomem(err, old + sizeof *p);
+    }
+    r->drivers = p;
+    r->drivers[r->n++] = driver;
+    return GGUF_OK;
+}
+
+size_t gguf_registry_n_drivers(const struct gguf_registry *r)
+{
+    return r->n;
+}
+
+struct gguf_driver *gguf_registry_driver(const struct gguf_registry *r,
+                                         size_t i)
+{
+    return i < r->n ? r->drivers[i] : NULL;
+}
+
+size_t gguf_registry_n_devices(const struct gguf_registry *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++)
+        n += r->drivers[i]->n_devices;
+    return n;
+}
+
+struct gguf_device *gguf_registry_device(const struct gguf_registry *r,
+                                         size_t i)
+{
+    for (size_t k = 0; k < r->n; k++) {
+        if (i < r->drivers[k]->n_devices)
+            return r->drivers[k]->devices[i];
+        i -= r->drivers[k]->n_devices;
+    }
+    return NULL;
+}
+
+struct gguf_device *gguf_registry_find(const struct gguf_registry *r,
+                                       const char *name)
+{
+    struct gguf_device *d;
+    for (size_t i = 0; (d = gguf_registry_device(r, i)); i++)
+        if (!strcasecmp(d->name, name))
+            return d;
+    return NULL;
+}
+
+struct gguf_device *gguf_registry_find_kind(const struct gguf_registry *r,
+                                            enum gguf_device_kind kind)
+{
+    struct gguf_device *d;
+    for (size_t i = 0; (d = gguf_registry_device(r, i)); i++)
+        if (d->kind == kind)
+            return d;
+    return NULL;
+}
+
+struct gguf_device *gguf_registry_best(const struct gguf_registry *r)
+{
+    struct gguf_device *d = gguf_registry_find_kind(r, GGUF_DEVICE_GPU);
+    return d ? d : gguf_registry_find_kind(r, GGUF_DEVICE_CPU);
+}
