@@ -61,6 +61,15 @@ static inline unsigned gg_k4_min(const uint8_t s[12], unsigned j)
     return j < 4 ? s[j + 4] & 63u : s[j + 4] >> 4 | (s[j] & 0xc0u) >> 2;
 }
 
+/* Scale j (0..15) of the 12 bytes of Q3_K, -32 .. 31: low nibbles of scales 0-7
+ * and, on top, 8-15 in bytes 0-7; upper pairs of scales j, j+4, j+8, j+12 in
+ * byte 8 + j. */
+static inline int gg_k3_scale(const uint8_t s[12], unsigned j)
+{
+    int lo = j < 8 ? s[j] & 15 : s[j - 8] >> 4;
+    return (lo | (s[8 + j % 4] >> 2 * (j / 4) & 3) << 4) - 32;
+}
+
 static inline void gg_k4_pack(uint8_t s[12], const uint8_t scale[8],
                               const uint8_t min[8])
 {

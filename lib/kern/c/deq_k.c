@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "kern/codec.h"
+#include "dtype/iq_code.h"
 #include "kern/c/block_io.h"
 
 void gg_decode_q4_k_c(const void *src, float *dst, size_t n)
@@ -38,6 +39,96 @@ void gg_decode_q6_k_c(const void *src, float *dst, size_t n)
             int lo = b.ql[64 * h + r % 2 * 32 + j] >> 4 * (r / 2) & 15;
             int hi = b.qh[32 * h + j] >> 2 * r & 3;
             dst[e] = d * (float)b.scales[e / 16] * (float)((lo | hi << 4) - 32);
+        }
+    }
+}
+
+/* Element e of Q2_K and Q3_K has its pair of bits in byte 32 * (e / 128) +
+ * e % 32, at bit 2 * (e / 32 % 4). */
+static unsigned pair_of(const uint8_t *qs, unsigned e)
+{
+    return qs[e / 128 * 32 + e % 32] >> 2 * (e / 32 % 4) & 3u;
+}
+
+void gg_decode_q2_k_c(const void *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_q2_k b;
+        GG_GET_BLOCK(b, src, i);
+        float d = gg_get_half(&b.d), dmin = gg_get_half(&b.dmin);
+        for (unsigned s = 0; s < 16; s++) {
+            float scale = d * (float)(b.scales[s] & 15);
+            float min = dmin * (float)(b.scales[s] >> 4);
+            for (unsigned e = 16 * s; e < 16 * s + 16; e++)
+                dst[e] = scale * (float)pair_of(b.qs, e) - min;
+        }
+    }
+}
+
+void gg_decode_q3_k_c(const void *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_q3_k b;
+        GG_GET_BLOCK(b, src, i);
+        float d = gg_get_half(&b.d);
+        for (unsigned s = 0; s < 16; s++) {
+            float scale = d * (float)gg_k3_scale(b.scales, s);
+            for (unsigned e = 16 * s; e < 16 * s + 16; e++) {
+                /* the third bit of element e: bit e / 32 of byte e % 32 */
+                int hi = b.hmask[e % 32] >> e / 32 & 1;
+                dst[e] = scale * (float)((int)pair_of(b.qs, e) - 4 * !hi);
+            }
+        }
+    }
+}
+
+void gg_decode_q5_k_c(const void *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_q5_k b;
+        GG_GET_BLOCK(b, src, i);
+        float d = gg_get_half(&b.d), dmin = gg_get_half(&b.dmin);
+        /* nibbles as in Q4_K; the fifth bit is bit s of byte j */
+        for (unsigned s = 0; s < 8; s++) {
+            float scale = d * (float)gg_k4_scale(b.scales, s);
+            float min = dmin * (float)gg_k4_min(b.scales, s);
+            const uint8_t *q = b.qs + s / 2 * 32;
+            for (int j = 0; j < 32; j++) {
+                int lo = q[j] >> 4 * (s & 1) & 15, hi = b.qh[j] >> s & 1;
+                dst[32 * s + j] = scale * (float)(lo | hi << 4) - min;
+            }
+        }
+    }
+}
+
+void gg_decode_q8_k_c(const void *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_q8_k b;
+        GG_GET_BLOCK(b, src, i);
+        float d = gg_f32_from_bits(gg_load32le(&b.d));
+        for (int j = 0; j < 256; j++)
+            dst[j] = d * (float)b.qs[j];
+    }
+}
+
+void gg_decode_iq4_xs_c(const void *src, float *dst, size_t n)
+{
+    static const int8_t level[16] = GG_IQ4_LEVELS;
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_iq4_xs b;
+        GG_GET_BLOCK(b, src, i);
+        float d = gg_get_half(&b.d);
+        unsigned high = gg_load16le(&b.scales_h);
+        for (unsigned s = 0; s < 8; s++) {
+            int lo = b.scales_l[s / 2] >> 4 * (s & 1) & 15;
+            int hi = high >> 2 * s & 3;
+            float scale = d * (float)((lo | hi << 4) - 32);
+            const uint8_t *q = b.qs + 16 * s;
+            for (int j = 0; j < 16; j++) {
+                dst[32 * s + j] = scale * (float)level[q[j] & 15];
+                dst[32 * s + j + 16] = scale * (float)level[q[j] >> 4];
+            }
         }
     }
 }

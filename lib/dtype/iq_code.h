@@ -1,0 +1,49 @@
+/* iq_code.h - the codebooks of the IQ1, IQ2 and IQ3 types
+ *
+ * An entry stands for 8 elements (IQ1, IQ2) or 4 (IQ3), each one of a few
+ * levels. It is stored as the levels' numbers: 2 bits an element for IQ1 and
+ * IQ2, 3 bits for IQ3, element 0 lowest. Which combinations there are, and in
+ * which order, is part of the format; the tables (iq_code_tab.c) were made by
+ * tests/dtype/check-iq-code.c from a list of the entries that was read out of
+ * ggml's decoders (ggml commit d99724f).
+ */
+#ifndef GG_DTYPE_IQ_CODE_H
+#define GG_DTYPE_IQ_CODE_H
+
+#include <stdint.h>
+
+extern const uint16_t gg_iq1_code[2048]; /* IQ1_S, IQ1_M */
+extern const uint16_t gg_iq2_xxs_code[256];
+extern const uint16_t gg_iq2_xs_code[512];
+extern const uint16_t gg_iq2_s_code[1024];
+extern const uint16_t gg_iq3_xxs_code[256];
+extern const uint16_t gg_iq3_s_code[512];
+
+/* X(level 0, level 1, ...): the levels, as the decoders multiply them. */
+#define GG_IQ1_LEVELS     { -1, 0, 1 }
+#define GG_IQ2_LEVELS     { 8, 25, 43 }
+#define GG_IQ3_XXS_LEVELS { 4, 12, 20, 28, 36, 44, 52, 62 }
+#define GG_IQ3_S_LEVELS   { 1, 3, 5, 7, 9, 11, 13, 15 }
+
+/* IQ4_NL, IQ4_XS: what the 16 codes stand for. */
+#define GG_IQ4_LEVELS                                                         \
+    { -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113 }
+
+/* MXFP4, NVFP4: twice the values of E2M1. */
+#define GG_FP4_LEVELS                                                         \
+    { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 }
+
+/* IQ1: an element is its level plus or minus this. */
+#define GG_IQ1_DELTA 0.125f
+
+/* Eight signs from seven bits: the eighth makes their number even. */
+static inline uint32_t gg_iq_signs(uint32_t s)
+{
+    uint32_t p = s & 127;
+    p ^= p >> 4;
+    p ^= p >> 2;
+    p ^= p >> 1;
+    return (s & 127) | (p & 1) << 7;
+}
+
+#endif

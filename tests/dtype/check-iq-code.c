@@ -1,0 +1,100 @@
+/* check-iq-code.c - the codebook tables against the list of their entries
+ *
+ *     check-iq-code            compare with $GGUF_SHARED/golden/codebooks
+ *     check-iq-code DIR        print lib/dtype/iq_code_tab.c, from DIR
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "dtype/iq_code.h"
+#include "tests/tap.h"
+
+static const int iq1_levels[] = GG_IQ1_LEVELS;
+static const int iq2_levels[] = GG_IQ2_LEVELS;
+static const int iq3_xxs_levels[] = GG_IQ3_XXS_LEVELS;
+static const int iq3_s_levels[] = GG_IQ3_S_LEVELS;
+
+static const struct book {
+    const char *file, *symbol;
+    const uint16_t *code;
+    unsigned n, n_elem, bits, n_levels;
+    const int *levels;
+} books[] = {
+    { "iq1.txt", "gg_iq1_code", gg_iq1_code, 2048, 8, 2, 3, iq1_levels },
+    { "iq2_xxs.txt", "gg_iq2_xxs_code", gg_iq2_xxs_code, 256, 8, 2, 3,
+      iq2_levels },
+    { "iq2_xs.txt", "gg_iq2_xs_code", gg_iq2_xs_code, 512, 8, 2, 3,
+      iq2_levels },
+    { "iq2_s.txt", "gg_iq2_s_code", gg_iq2_s_code, 1024, 8, 2, 3, iq2_levels },
+    { "iq3_xxs.txt", "gg_iq3_xxs_code", gg_iq3_xxs_code, 256, 4, 3, 8,
+      iq3_xxs_levels },
+    { "iq3_s.txt", "gg_iq3_s_code", gg_iq3_s_code, 512, 4, 3, 8,
+      iq3_s_levels },
+};
+
+/* Read the next entry; -1 at the end or where a number is no level. */
+static long next_code(FILE *f, const struct book *b)
+{
+    unsigned long code = 0;
+    for (unsigned i = 0; i < b->n_elem; i++) {
+        int v;
+        unsigned level = 0;
+        if (fscanf(f, "%d", &v) != 1)
+            return -1;
+        while (level < b->n_levels && b->levels[level] != v)
+            level++;
+        if (level == b->n_levels)
+            return -1;
+        code |= (unsigned long)level << b->bits * i;
+    }
+    return (long)code;
+}
+
+static void compare(const struct book *b)
+{
+    char name[128];
+    snprintf(name, sizeof name, "golden/codebooks/%s", b->file);
+    const char *path = shared_path(name);
+    FILE *f = path ? fopen(path, "r") : NULL;
+    if (!f) {
+        skip("%s is not here", b->file);
+        return;
+    }
+    unsigned n = 0;
+    while (n < b->n && next_code(f, b) == b->code[n])
+        n++;
+    ok(n == b->n && next_code(f, b) == -1, "%s", b->symbol);
+    fclose(f);
+}
+
+static int print_tables(const char *dir)
+{
+    printf("/* iq_code_tab.c - made by tests/dtype/check-iq-code.c; see "
+           "iq_code.h */\n#include \"config.h\"\n"
+           "#include \"dtype/iq_code.h\"\n");
+    for (size_t k = 0; k < GG_LEN(books); k++) {
+        const struct book *b = &books[k];
+        char path[4096];
+        snprintf(path, sizeof path, "%s/%s", dir, b->file);
+        FILE *f = fopen(path, "r");
+        if (!f) {
+            perror(path);
+            return 1;
+        }
+        printf("\nconst uint16_t %s[%u] = {", b->symbol, b->n);
+        for (unsigned i = 0; i < b->n; i++)
+            printf("%s0x%04lx,", i % 10 ? " " : "\n    ",
+                   (unsigned long)next_code(f, b));
+        printf("\n};\n");
+        fclose(f);
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        return print_tables(argv[1]);
+    for (size_t k = 0; k < GG_LEN(books); k++)
+        compare(&books[k]);
+    return done_testing();
+}
