@@ -1,0 +1,196 @@
+/* split_plan.c - which tensor goes to which shard */
+#include "config.h"
+#include "file/split_plan.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <string.h>
+
+enum gguf_status gg_split_meta(struct gguf_meta **out,
+                               const struct gguf_split *s,
+                               struct gguf_error *err)
+{
+    GG_TRY(gguf_meta_create(out, gg_split_allocator(s), err));
+    enum gguf_status st =
+        gguf_meta_copy_file(*out, gguf_split_file(s, 0), err);
+    if (st != GGUF_OK) {
+        gguf_meta_destroy(*out);
+        *out = NULL;
+        return st;
+    }
+    for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
+        gguf_meta_remove(*out, gg_split_keys[i]);
+    return GGUF_OK;
+}
+
+struct gguf_writer_params gg_split_writer_params(const struct gguf_split *s)
+{
+    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    const struct gguf_file *f = gguf_split_file(s, 0);
+    p.allocator = gg_split_allocator(s);
+    p.version = gguf_file_version(f);
+    p.big_endian = gguf_file_is_big_endian(f);
+    return p;
+}
+
+enum gguf_status gg_split_writer(struct gguf_writer **out,
+                                 const struct gguf_split_plan *plan, size_t no,
+                                 size_t count, struct gguf_error *err)
+{
+    *out = NULL;
+    /* Setting a key that is there keeps its place, so the list serves every
+     * shard again. */
+    struct gguf_meta *m = no ? plan->rest : plan->first;
+    GG_TRY(gguf_meta_set_u16(m, gg_split_keys[GG_SPLIT_NO], (uint16_t)no,
+                             err));
+    GG_TRY(gguf_meta_set_u16(m, gg_split_keys[GG_SPLIT_COUNT],
+                             (uint16_t)count, err));
+    GG_TRY(gguf_meta_set_i32(m, gg_split_keys[GG_SPLIT_TOTAL],
+                             (int32_t)gguf_split_n_tensors(plan->from), err));
+    struct gguf_writer_params p = gg_split_writer_params(plan->from);
+    return gguf_writer_create(out, m, &p, err);
+}
+
+static enum gguf_status add_shard(struct gguf_split_plan *plan,
+                                  const struct gguf_split_shard *shard,
+                                  struct gguf_error *err)
+{
+    if (plan->n_shards == GGUF_SPLIT_MAX_FILES)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "more than %d shards would be needed",
+                       GGUF_SPLIT_MAX_FILES);
+    if (plan->n_shards == plan->cap) {
+        size_t cap = plan->cap ? 2 * plan->cap : 16;
+        size_t size = sizeof *plan->shards;
+        void *p = gg_realloc(plan->allocator, plan->shards, plan->cap * size,
+                             cap * size);
+        if (!p)
+            return gg_fail_nomem(err, cap * size);
+        plan->shards = p;
+        plan->cap = cap;
+    }
+    plan->shards[plan->n_shards++] = *shard;
+    return GGUF_OK;
+}
+
+/* One shard: the tensors from shard->first_tensor on that fit. */
+static enum gguf_status fill_shard(struct gguf_split_plan *plan,
+                                   const struct gguf_split_params *p,
+                                   struct gguf_writer *w,
+                                   struct gguf_split_shard *shard,
+                                   struct gguf_error *err)
+{
+    size_t n = gguf_split_n_tensors(plan->from);
+    uint64_t max_tensors = p->max_tensors ? p->max_tensors : UINT64_MAX;
+    bool meta_only = p->no_tensor_first && plan->n_shards == 0;
+    shard->file_size = gguf_writer_file_size(w);
+    if (p->max_size && shard->file_size > p->max_size)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "the metadata alone takes %" PRIu64
+                       " bytes, a shard may have %" PRIu64,
+                       shard->file_size, p->max_size);
+    for (size_t i = shard->first_tensor;
+         i < n && !meta_only && shard->n_tensors < max_tensors; i++) {
+        const struct gguf_tensor_info *t =
+            gguf_split_tensor(plan->from, i)->info;
+        GG_TRY(gguf_writer_add_like(w, t, err));
+        uint64_t size = gguf_writer_file_size(w);
+        struct gg_esc e;
+        if (p->max_size && size > p->max_size && !shard->n_tensors &&
+            plan->n_shards)
+            return gg_fail(err, GGUF_E_LIMIT, t->info_off,
+                           "tensor '%s' alone makes a file of %" PRIu64
+                           " bytes, a shard may have %" PRIu64,
+                           gg_esc(&e, t->name), size, p->max_size);
+        if (p->max_size && size > p->max_size)
+            break;
+        shard->n_tensors++;
+        shard->file_size = size;
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status plan_shards(struct gguf_split_plan *plan,
+                                    const struct gguf_split_params *p,
+                                    struct gguf_error *err)
+{
+    struct gguf_split_shard shard = { 0, 0, 0 };
+    do {
+        struct gguf_writer *w;
+        shard.n_tensors = 0;
+        enum gguf_status st =
+            gg_split_writer(&w, plan, plan->n_shards, 1, err);
+        if (st == GGUF_OK)
+            st = fill_shard(plan, p, w, &shard, err);
+        gguf_writer_destroy(w);
+        GG_TRY(st);
+        GG_TRY(add_shard(plan, &shard, err));
+        shard.first_tensor += shard.n_tensors;
+    } while (shard.first_tensor < gguf_split_n_tensors(plan->from));
+    return GGUF_OK;
+}
+
+/* The two lists of metadata. */
+static enum gguf_status make_meta(struct gguf_split_plan *plan,
+                                  struct gguf_error *err)
+{
+    GG_TRY(gg_split_meta(&plan->first, plan->from, err));
+    GG_TRY(gguf_meta_create(&plan->rest, plan->allocator, err));
+    const struct gguf_kv *alignment =
+        gguf_meta_find(plan->first, "general.alignment");
+    return alignment ? gguf_meta_set_kv(plan->rest, NULL, alignment, err)
+                     : GGUF_OK;
+}
+
+enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
+                                        const struct gguf_split *from,
+                                        const struct gguf_split_params *params,
+                                        struct gguf_error *err)
+{
+    *out = NULL;
+    if (params->struct_size != sizeof *params)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "split params are of another version of the library");
+    if (!params->max_tensors && !params->max_size && !params->no_tensor_first)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "neither a number of tensors nor a size is given");
+    if (gguf_split_n_tensors(from) > INT32_MAX)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "%zu tensors cannot be counted in split.tensors.count",
+                       gguf_split_n_tensors(from));
+    const struct gguf_allocator *a = gg_split_allocator(from);
+    struct gguf_split_plan *plan = gg_alloc_zero(a, 1, sizeof *plan);
+    if (!plan)
+        return gg_fail_nomem(err, sizeof *plan);
+    plan->allocator = a;
+    plan->from = from;
+    enum gguf_status st = make_meta(plan, err);
+    if (st == GGUF_OK)
+        st = plan_shards(plan, params, err);
+    if (st == GGUF_OK)
+        *out = plan;
+    else
+        gguf_split_plan_destroy(plan);
+    return st;
+}
+
+void gguf_split_plan_destroy(struct gguf_split_plan *plan)
+{
+    if (!plan)
+        return;
+    gguf_meta_destroy(plan->first);
+    gguf_meta_destroy(plan->rest);
+    gg_free(plan->allocator, plan->shards);
+    gg_free(plan->allocator, plan);
+}
+
+size_t gguf_split_plan_n_shards(const struct gguf_split_plan *plan)
+{
+    return plan->n_shards;
+}
+
+const struct gguf_split_shard *
+gguf_split_plan_shard(const struct gguf_split_plan *plan, size_t i)
+{
+    return i < plan->n_shards ? &plan->shards[i] : NULL;
+}

@@ -1,0 +1,234 @@
+/* split_write.c - writing shards, and one file from shards */
+#include "config.h"
+#include "file/split_find.h"
+#include "file/split_plan.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Between two calls of the progress callback: long enough that calls cost
+ * nothing, short enough that a stop is prompt and what is dirty in memory
+ * stays small. */
+enum { STEP = 32 << 20 };
+
+struct run {
+    const struct gguf_split *from;
+    const struct gguf_split_job *job;
+    uint64_t done, total; /* bytes of tensor data */
+};
+
+static enum gguf_status report(const struct run *r, struct gguf_error *err)
+{
+    if (r->job->progress && r->job->progress(r->job->user, r->done, r->total))
+        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+    return GGUF_OK;
+}
+
+static uint64_t data_size(const struct gguf_split *s)
+{
+    uint64_t n = 0;
+    for (size_t i = 0; i < gguf_split_n_tensors(s); i++)
+        n += gguf_split_tensor(s, i)->info->size;
+    return n;
+}
+
+/* Tensor number from of the set becomes tensor number to of w. */
+static enum gguf_status copy_tensor(struct run *r, struct gguf_writer *w,
+                                    size_t from, size_t to,
+                                    struct gguf_error *err)
+{
+    const struct gguf_split_tensor *t = gguf_split_tensor(r->from, from);
+    GG_TRY(gguf_writer_begin(w, to, err));
+    for (uint64_t off = 0; off < t->info->size;) {
+        uint64_t n = GG_MIN(t->info->size - off, (uint64_t)STEP);
+        GG_TRY(gguf_writer_copy(w, t->file, t->info->index, off, n, err));
+        off += n;
+        r->done += n;
+        GG_TRY(report(r, err));
+    }
+    return GGUF_OK;
+}
+
+/* n tensors from number first on, as path; w has the metadata. */
+static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
+                                   size_t first, size_t n, const char *path,
+                                   struct gguf_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        GG_TRY(gguf_writer_add_like(
+            w, gguf_split_tensor(r->from, first + i)->info, err));
+    struct gguf_output_params out = GGUF_OUTPUT_PARAMS_INIT;
+    out.force = r->job->force;
+    out.no_sync = r->job->no_sync;
+    out.no_reserve = 1;
+    out.inputs = gg_split_files(r->from);
+    out.n_inputs = gguf_split_n_files(r->from);
+    GG_TRY(gguf_writer_open(w, path, &out, err));
+    GG_TRY(report(r, err));
+    for (size_t i = 0; i < n; i++)
+        GG_TRY(copy_tensor(r, w, first + i, i, err));
+    return gguf_writer_commit(w, err);
+}
+
+static const struct gguf_split_job default_job = GGUF_SPLIT_JOB_INIT;
+
+static enum gguf_status check_job(const struct gguf_split_job **job,
+                                  struct gguf_error *err)
+{
+    if (!*job)
+        *job = &default_job;
+    if ((*job)->struct_size != sizeof **job)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "split job is of another version of the library");
+    return GGUF_OK;
+}
+
+/* ---- shards ---- */
+
+/* Is the output an input? What is overwritten must not be what is read. */
+static enum gguf_status not_an_input(const struct gguf_split *from,
+                                     const char *path, const struct stat *sb,
+                                     struct gguf_error *err)
+{
+    for (size_t i = 0; i < gguf_split_n_files(from); i++) {
+        struct stat in;
+        struct gg_esc e;
+        if (stat(gguf_split_path(from, i), &in) == 0 &&
+            in.st_dev == sb->st_dev && in.st_ino == sb->st_ino)
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "output '%s' is an input",
+                           gg_esc(&e, gg_strz(path)));
+    }
+    return GGUF_OK;
+}
+
+/* No shard may be there, or with force: be an input. */
+static enum gguf_status check_outputs(const struct gguf_split_plan *plan,
+                                      const char *prefix, bool force,
+                                      struct gguf_error *err)
+{
+    for (size_t i = 0; i < plan->n_shards; i++) {
+        char *path;
+        struct stat sb;
+        struct gg_esc e;
+        enum gguf_status st =
+            gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
+                          plan->allocator, &path, err);
+        if (st == GGUF_OK && stat(path, &sb) == 0) {
+            st = not_an_input(plan->from, path, &sb, err);
+            if (st == GGUF_OK && !force)
+                st = gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+                             "output '%s' exists already",
+                             gg_esc(&e, gg_strz(path)));
+        }
+        gg_free(plan->allocator, path);
+        GG_TRY(st);
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status write_shard(struct run *r,
+                                    const struct gguf_split_plan *plan,
+                                    size_t i, const char *path,
+                                    struct gguf_error *err)
+{
+    struct gguf_writer *w;
+    GG_TRY(gg_split_writer(&w, plan, i, plan->n_shards, err));
+    enum gguf_status st =
+        write_file(r, w, plan->shards[i].first_tensor,
+                   plan->shards[i].n_tensors, path, err);
+    gguf_writer_destroy(w);
+    return st;
+}
+
+/* Take away the first n shards, which this run wrote. */
+static void remove_shards(const struct gguf_split_plan *plan,
+                          const char *prefix, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char *path;
+        if (gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
+                          plan->allocator, &path, NULL) == GGUF_OK)
+            unlink(path);
+        gg_free(plan->allocator, path);
+    }
+}
+
+enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
+                                       const char *prefix,
+                                       const struct gguf_split_job *job,
+                                       struct gguf_error *err)
+{
+    GG_TRY(check_job(&job, err));
+    GG_TRY(check_outputs(plan, prefix, job->force, err));
+    struct run r = { plan->from, job, 0, data_size(plan->from) };
+    for (size_t i = 0; i < plan->n_shards; i++) {
+        char *path;
+        enum gguf_status st =
+            gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
+                          plan->allocator, &path, err);
+        if (st == GGUF_OK)
+            st = write_shard(&r, plan, i, path, err);
+        gg_free(plan->allocator, path);
+        if (st != GGUF_OK) {
+            remove_shards(plan, prefix, i);
+            return st;
+        }
+    }
+    return GGUF_OK;
+}
+
+/* ---- one file ---- */
+
+/* Writer with the metadata of the merged file. */
+static enum gguf_status merge_writer(struct gguf_writer **w,
+                                     const struct gguf_split *set,
+                                     struct gguf_error *err)
+{
+    *w = NULL;
+    if (!gguf_split_is_split(set))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "nothing to merge: the file is no shard of a split "
+                       "model (split.count is %s)",
+                       gguf_file_kv_find(gguf_split_file(set, 0),
+                                         gg_split_keys[GG_SPLIT_COUNT])
+                           ? "0"
+                           : "missing");
+    struct gguf_meta *m;
+    GG_TRY(gg_split_meta(&m, set, err));
+    struct gguf_writer_params p = gg_split_writer_params(set);
+    enum gguf_status st = gguf_writer_create(w, m, &p, err);
+    gguf_meta_destroy(m);
+    return st;
+}
+
+enum gguf_status gguf_split_merge(const struct gguf_split *set,
+                                  const char *path,
+                                  const struct gguf_split_job *job,
+                                  struct gguf_error *err)
+{
+    GG_TRY(check_job(&job, err));
+    struct gguf_writer *w;
+    GG_TRY(merge_writer(&w, set, err));
+    struct run r = { set, job, 0, data_size(set) };
+    enum gguf_status st =
+        write_file(&r, w, 0, gguf_split_n_tensors(set), path, err);
+    gguf_writer_destroy(w);
+    return st;
+}
+
+enum gguf_status gguf_split_merge_size(const struct gguf_split *set,
+                                       uint64_t *size, struct gguf_error *err)
+{
+    struct gguf_writer *w;
+    GG_TRY(merge_writer(&w, set, err));
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; i < gguf_split_n_tensors(set) && st == GGUF_OK; i++)
+        st = gguf_writer_add_like(w, gguf_split_tensor(set, i)->info, err);
+    if (st == GGUF_OK)
+        *size = gguf_writer_file_size(w);
+    gguf_writer_destroy(w);
+    return st;
+}

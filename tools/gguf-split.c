@@ -1,0 +1,241 @@
+/* gguf-split - one model in several files, and back */
+#include "config.h"
+#include "tools/common/load.h"
+#include "tools/common/opt.h"
+#include "tools/common/progress.h"
+#include "tools/common/table.h"
+#include "tools/common/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    OPT_MAX_SIZE = OPT_FIRST_LONG,
+    OPT_MAX_TENSORS,
+    OPT_MERGE,
+    OPT_NO_TENSOR_FIRST,
+    OPT_SPLIT
+};
+
+static const struct opt table[] = {
+    { 0, NULL, NULL, "What to do:" },
+    { OPT_SPLIT, "--split", NULL,
+      "write the model IN as shards OUT-00001-of-0000N.gguf ...; this is the "
+      "default" },
+    { OPT_MERGE, "--merge", NULL,
+      "write the split model IN as one file OUT; IN is any of its shards, its "
+      "folder or its prefix" },
+    { 0, NULL, NULL, "How to split:" },
+    { OPT_MAX_TENSORS, "--split-max-tensors", "N",
+      "at most N tensors in a shard; 128 if no limit is given" },
+    { OPT_MAX_SIZE, "--split-max-size", "SIZE",
+      "at most SIZE bytes in a shard's file, metadata counted. SIZE may have "
+      "a fraction and a unit: k, M, G, T (powers of 1000), Ki, Mi, Gi, Ti "
+      "(powers of 1024)" },
+    { OPT_NO_TENSOR_FIRST, "--no-tensor-first-split", NULL,
+      "put metadata only into the first shard" },
+    { 0, NULL, NULL, "In general:" },
+    { 'n', "-n --dry-run", NULL,
+      "print what would be written; read no tensor data" },
+    { 'f', "-f --force", NULL, "replace output files that exist" },
+    { 'q', "-q --quiet", NULL, "no progress, no summary" },
+    { 0, NULL, NULL, NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-split",
+    "[--split] [OPTION]... IN OUT-PREFIX\n--merge [OPTION]... IN OUT",
+    "Split a GGUF model into several files, or merge them. Every file of the "
+    "input is checked before the first byte is written, an output appears "
+    "under its name when it is complete, and merging what was split gives the "
+    "original file, byte for byte.",
+    table, NULL
+};
+
+struct options {
+    bool split, merge, dry_run, force, quiet;
+    struct gguf_split_params limits;
+};
+
+static void parse(struct opt_parser *p, struct options *o)
+{
+    struct gguf_error err;
+    for (int id; (id = opt_next(p)) != OPT_END;)
+        switch (id) {
+        case OPT_SPLIT:
+            o->split = true;
+            break;
+        case OPT_MERGE:
+            o->merge = true;
+            break;
+        case OPT_MAX_TENSORS:
+            o->limits.max_tensors = opt_u64(p, 1, INT32_MAX);
+            break;
+        case OPT_MAX_SIZE:
+            if (gguf_size_parse(p->arg, &o->limits.max_size, &err) != GGUF_OK)
+                opt_usage("--split-max-size: %s", err.message);
+            if (!o->limits.max_size)
+                opt_usage("--split-max-size: no shard fits in 0 bytes");
+            break;
+        case OPT_NO_TENSOR_FIRST:
+            o->limits.no_tensor_first = 1;
+            break;
+        case 'n':
+            o->dry_run = true;
+            break;
+        case 'f':
+            o->force = true;
+            break;
+        case 'q':
+            o->quiet = true;
+            break;
+        }
+    if (o->split && o->merge)
+        opt_usage("--split and --merge exclude each other");
+    if (o->merge && (o->limits.max_tensors || o->limits.max_size ||
+                     o->limits.no_tensor_first))
+        opt_usage("--merge has no limits");
+    if (!o->merge && !o->limits.max_tensors && !o->limits.max_size)
+        o->limits.max_tensors = 128;
+}
+
+/* A tensor of unknown size must not be taken apart from what surrounds it. */
+static bool sizes_known(const struct gguf_split *s, const char *path)
+{
+    for (size_t i = 0; i < gguf_split_n_tensors(s); i++) {
+        const struct gguf_tensor_info *t = gguf_split_tensor(s, i)->info;
+        struct text name = { NULL, 0, 0 };
+        if (!t->size_inferred)
+            continue;
+        text_add_esc(&name, t->name, UINT64_MAX);
+        msg_error(path,
+                  "tensor '%s' at byte %" PRIu64 " is of unknown type %" PRIu32
+                  ": how many bytes it has is not known",
+                  name.s, t->info_off, t->dtype);
+        text_fini(&name);
+        return false;
+    }
+    return true;
+}
+
+static void list_shards(const struct gguf_split_plan *plan, const char *prefix)
+{
+    struct table t;
+    char path[4096], out[24];
+    size_t n = gguf_split_plan_n_shards(plan);
+    table_init(&t, "lrrr", 0);
+    table_add(&t, "file");
+    table_add(&t, "tensors");
+    table_add(&t, "bytes");
+    table_add(&t, "");
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_split_shard *s = gguf_split_plan_shard(plan, i);
+        struct text name = { NULL, 0, 0 };
+        if (gguf_split_name_format(path, sizeof path, prefix, (unsigned)i + 1,
+                                   (unsigned)n, NULL) != GGUF_OK)
+            continue;
+        text_add_esc(&name, (struct gguf_str){ path, strlen(path) },
+                     UINT64_MAX);
+        table_add(&t, name.s);
+        table_addf(&t, "%zu", s->n_tensors);
+        table_addf(&t, "%" PRIu64, s->file_size);
+        table_addf(&t, "(%s)", table_size(out, s->file_size));
+        text_fini(&name);
+    }
+    table_print(&t, stdout);
+    table_fini(&t);
+}
+
+static void say(const struct options *o, const char *file, size_t n_files,
+                size_t n_tensors, uint64_t size)
+{
+    char out[24];
+    if (!o->quiet)
+        msg_info(file, "%s %zu %s, %zu tensors, %s",
+                 o->dry_run ? "would write" : "wrote", n_files,
+                 n_files == 1 ? "file" : "files", n_tensors,
+                 table_size(out, size));
+}
+
+/* What there is to say about a failure: *about is the file. */
+static enum gguf_status split(const struct options *o,
+                              const struct gguf_split *s, const char *prefix,
+                              const struct gguf_split_job *job,
+                              const char **about, struct gguf_error *err)
+{
+    struct gguf_split_plan *plan;
+    enum gguf_status st = gguf_split_plan_create(&plan, s, &o->limits, err);
+    if (st == GGUF_OK && o->dry_run) {
+        list_shards(plan, prefix);
+    } else if (st == GGUF_OK) {
+        *about = prefix;
+        st = gguf_split_plan_write(plan, prefix, job, err);
+    }
+    if (st == GGUF_OK) {
+        uint64_t size = 0;
+        size_t n = gguf_split_plan_n_shards(plan);
+        for (size_t i = 0; i < n; i++)
+            size += gguf_split_plan_shard(plan, i)->file_size;
+        progress_clear(job->user);
+        say(o, prefix, n, gguf_split_n_tensors(s), size);
+    }
+    gguf_split_plan_destroy(plan);
+    return st;
+}
+
+static enum gguf_status merge(const struct options *o,
+                              const struct gguf_split *s, const char *path,
+                              const struct gguf_split_job *job,
+                              const char **about, struct gguf_error *err)
+{
+    uint64_t size;
+    enum gguf_status st = gguf_split_merge_size(s, &size, err);
+    if (st == GGUF_OK && !o->dry_run) {
+        *about = path;
+        st = gguf_split_merge(s, path, job, err);
+    }
+    if (st == GGUF_OK) {
+        progress_clear(job->user);
+        say(o, path, 1, gguf_split_n_tensors(s), size);
+    }
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { .limits = GGUF_SPLIT_PARAMS_INIT };
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split *s = NULL;
+    struct progress bar;
+    struct gguf_error err;
+    struct opt_parser p;
+    opt_begin(&p, &tool, argc, argv);
+    parse(&p, &o);
+    if (p.argc - p.i != 2)
+        opt_usage(o.merge ? "--merge wants two names: IN and OUT"
+                          : "two names are wanted: IN and OUT-PREFIX");
+    const char *in = argv[p.i], *out = argv[p.i + 1];
+    load_raise_limits();
+    progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
+    progress_catch_signals();
+    job.force = o.force;
+    job.progress = progress_report;
+    job.user = &bar;
+    gguf_error_clear(&err);
+    const char *about = in;
+    enum gguf_status st = gguf_split_open(&s, in, NULL, &err);
+    int status = MSG_FAILED;
+    if (st == GGUF_OK && sizes_known(s, in)) {
+        st = o.merge ? merge(&o, s, out, &job, &about, &err)
+                     : split(&o, s, out, &job, &about, &err);
+        if (st == GGUF_OK)
+            status = MSG_DONE;
+    }
+    progress_clear(&bar);
+    if (st != GGUF_OK)
+        msg_fail(about, &err);
+    gguf_split_close(s);
+    progress_raise();
+    return msg_exit(status);
+}
