@@ -1,0 +1,53 @@
+/* failalloc.h - an allocator that fails at the n-th call, and counts
+ *
+ *     struct failalloc fa;
+ *     for (unsigned n = 0; ; n++) {
+ *         const struct gguf_allocator *a = failalloc_init(&fa, n);
+ *         status = thing(a);
+ *         ok(fa.live == 0, ...);
+ *         if (fa.calls <= n)
+ *             break;          nothing failed: every call was tried
+ *     }
+ */
+#ifndef TESTS_FAILALLOC_H
+#define TESTS_FAILALLOC_H
+
+#include "gguf/memory.h"
+
+#include <stdlib.h>
+
+struct failalloc {
+    struct gguf_allocator a;
+    unsigned fail_at; /* this call fails, the others do not */
+    unsigned calls;
+    int live;         /* blocks that are not freed */
+};
+
+static inline void *failalloc_alloc(void *user, size_t size)
+{
+    struct failalloc *f = user;
+    if (f->calls++ == f->fail_at)
+        return NULL;
+    void *p = malloc(size);
+    f->live += p != NULL;
+    return p;
+}
+
+static inline void failalloc_free(void *user, void *p)
+{
+    struct failalloc *f = user;
+    f->live--;
+    free(p);
+}
+
+static inline const struct gguf_allocator *failalloc_init(struct failalloc *f,
+                                                          unsigned fail_at)
+{
+    *f = (struct failalloc){
+        .a = { failalloc_alloc, failalloc_free, f },
+        .fail_at = fail_at,
+    };
+    return &f->a;
+}
+
+#endif

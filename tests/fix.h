@@ -1,0 +1,63 @@
+/* fix.h - GGUF files made by hand, good and bad, byte by byte
+ *
+ * A fixture is a function that writes a file into memory with the helpers
+ * below; fix_good.c and fix_bad.c have one function per fixture. A bad one
+ * calls fix_mark where its first wrong field begins: the offset that the
+ * error must report. mkfix writes all of them as files.
+ */
+#ifndef TESTS_FIX_H
+#define TESTS_FIX_H
+
+#include "gguf/file.h"
+
+#include <stdbool.h>
+
+struct fix {
+    uint8_t *data;
+    size_t size, room;
+    bool big_endian;
+    uint64_t mark; /* or GGUF_NO_OFFSET */
+};
+
+void fix_init(struct fix *f);
+void fix_fini(struct fix *f);
+
+/* The next field goes wrong. */
+void fix_mark(struct fix *f);
+
+void fix_u8(struct fix *f, unsigned v);
+void fix_u16(struct fix *f, unsigned v);
+void fix_u32(struct fix *f, uint32_t v);
+void fix_u64(struct fix *f, uint64_t v);
+void fix_f32(struct fix *f, float v);
+void fix_bytes(struct fix *f, const void *p, size_t n);
+void fix_fill(struct fix *f, unsigned byte, size_t n);
+/* Zeros up to a multiple of align. */
+void fix_pad(struct fix *f, size_t align);
+/* Length and bytes. */
+void fix_str(struct fix *f, const char *s);
+
+/* Magic, version, counts. */
+void fix_head(struct fix *f, uint32_t version, uint64_t n_tensors,
+              uint64_t n_kv);
+/* Key and type; the value follows. */
+void fix_key(struct fix *f, const char *key, uint32_t type);
+/* Key, type, element type, count; the elements follow. */
+void fix_array(struct fix *f, const char *key, uint32_t elem, uint64_t n);
+void fix_kv_u32(struct fix *f, const char *key, uint32_t v);
+void fix_kv_str(struct fix *f, const char *key, const char *v);
+/* One entry of the tensor list; ne ends with 0. */
+void fix_info(struct fix *f, const char *name, const uint64_t *ne,
+              uint32_t type, uint64_t off);
+#define FIX_NE(...) ((const uint64_t[]){ __VA_ARGS__, 0 })
+
+struct fixture {
+    const char *name;
+    void (*make)(struct fix *f);
+    enum gguf_status status;
+};
+
+/* Both end with a row whose name is NULL. */
+extern const struct fixture fix_good[], fix_bad[];
+
+#endif
