@@ -162,6 +162,16 @@ GGUF_API enum gguf_status
 gguf_quant_run(struct gguf_quant *q, const char *path,
                const struct gguf_quant_output *output, struct gguf_error *err);
 
+/* Several jobs over the same input, which is read and decoded once: jobs[n]
+ * must have been created from one path, and paths[n] are different. Pool,
+ * memory, progress and what to do about non-finite weights are those of the
+ * first job. If something fails before the first output has its name, there is
+ * none. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_quant_run_many(struct gguf_quant *const *jobs, const char *const *paths,
+                    size_t n, const struct gguf_quant_output *output,
+                    struct gguf_error *err);
+
 #ifdef __cplusplus
 }
 #endif

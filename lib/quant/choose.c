@@ -250,7 +250,6 @@ static void want(struct gg_chooser *c, const char *name, const int64_t *ne,
     if (!(c->compat && (is_float(base) || base == GG_RECIPE_KEEP))) {
         size_t i = find_override(c, name);
         if (i < c->n_overrides) {
-            c->n_matched[i]++;
             out->why = GGUF_WHY_OVERRIDE;
             out->text = c->overrides[i].pattern;
             out->wanted = c->overrides[i].dtype;

@@ -28,7 +28,6 @@ struct gg_chooser {
     const struct gguf_quant_override *overrides;
     const struct gg_pattern *patterns; /* of the overrides */
     size_t n_overrides;
-    uint64_t *n_matched;          /* per override: tensors it chose */
     int64_t seq[GG_N_CLASSES];    /* zero in the beginning */
 };
 

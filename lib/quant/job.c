@@ -1,0 +1,133 @@
+/* job.c - a quantization job: made, asked, destroyed */
+#include "config.h"
+#include "quant/job.h"
+#include "base/str.h"
+
+#include <string.h>
+
+static bool is_target(uint32_t type)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_find(type);
+    return type == GGUF_DTYPE_NONE ||
+           (t && (t->family == GGUF_FAMILY_FLOAT ||
+                  t->family == GGUF_FAMILY_QUANT));
+}
+
+static enum gguf_status check_params(const struct gguf_quant_params *p,
+                                     struct gguf_error *err)
+{
+    if (!p || p->struct_size != sizeof *p || !p->recipe)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "gguf_quant_params: %s",
+                       p && p->struct_size == sizeof *p ? "no recipe"
+                                                        : "struct_size");
+    bool good = is_target(p->output_type) && is_target(p->embedding_type);
+    for (size_t i = 0; i < p->n_overrides; i++)
+        good = good && p->overrides[i].pattern &&
+               p->overrides[i].dtype != GGUF_DTYPE_NONE &&
+               is_target(p->overrides[i].dtype);
+    if (!good)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "gguf_quant_params: a type that is no target");
+    return GGUF_OK;
+}
+
+enum gguf_status gg_job_writer(const struct gguf_quant *q,
+                               struct gguf_writer **out,
+                               struct gguf_error *err)
+{
+    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    p.allocator = q->p.allocator;
+    GG_TRY(gguf_writer_create(out, q->meta, &p, err));
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gg_job_tensor *t = &q->t[i];
+        enum gguf_status st =
+            t->pub.copied
+                ? gguf_writer_add_like(*out, t->src->info, err)
+                : gguf_writer_add_tensor(*out, t->src->info->name, t->pub.to,
+                                         t->pub.n_dims, t->pub.ne, err);
+        if (st != GGUF_OK) {
+            gguf_writer_destroy(*out);
+            *out = NULL;
+            return st;
+        }
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status build(struct gguf_quant *q, const char *path,
+                              struct gguf_error *err)
+{
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_writer *w;
+    fp.allocator = q->p.allocator;
+    fp.limits = q->p.limits;
+    GG_TRY(gguf_split_open(&q->set, path, &fp, err));
+    const struct gguf_file *f = gguf_split_file(q->set, 0);
+    if (gguf_file_is_big_endian(f))
+        return gg_fail(err, GGUF_E_UNSUPPORTED, 0,
+                       "a big-endian file: its tensors are not read yet");
+    GG_TRY(gg_job_plan(q, err));
+    GG_TRY(gg_job_meta(q, err));
+    GG_TRY(gg_job_writer(q, &w, err));
+    q->totals.file_size = gguf_writer_file_size(w);
+    gguf_writer_destroy(w);
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
+                                   const struct gguf_quant_params *params,
+                                   struct gguf_error *err)
+{
+    *out = NULL;
+    GG_TRY(check_params(params, err));
+    struct gguf_quant *q =
+        gg_alloc_zero(params->allocator, 1, sizeof *q);
+    if (!q)
+        return gg_fail_nomem(err, sizeof *q);
+    q->p = *params;
+    gg_arena_init(&q->arena, params->allocator);
+    gg_kern_init(&q->kern, gg_cpu_detect());
+    enum gguf_status st = build(q, path, err);
+    q->p.overrides = NULL;
+    q->p.n_overrides = 0;
+    if (st != GGUF_OK) {
+        gguf_quant_destroy(q);
+        return st;
+    }
+    *out = q;
+    return GGUF_OK;
+}
+
+void gguf_quant_destroy(struct gguf_quant *q)
+{
+    if (!q)
+        return;
+    gguf_meta_destroy(q->meta);
+    gguf_split_close(q->set);
+    gg_free(q->p.allocator, q->t);
+    gg_arena_fini(&q->arena);
+    gg_free(q->p.allocator, q);
+}
+
+size_t gguf_quant_n_tensors(const struct gguf_quant *q)
+{
+    return q->n_t;
+}
+
+const struct gguf_quant_tensor *gguf_quant_tensor(const struct gguf_quant *q,
+                                                  size_t i)
+{
+    return i < q->n_t ? &q->t[i].pub : NULL;
+}
+
+void gguf_quant_totals(const struct gguf_quant *q,
+                       struct gguf_quant_totals *out)
+{
+    *out = q->totals;
+}
+
+void gg_job_set_cpu(struct gguf_quant *q, uint32_t cpu)
+{
+    gg_kern_init(&q->kern, cpu);
+}

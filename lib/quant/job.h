@@ -1,0 +1,48 @@
+/* job.h - a quantization job as it lies in memory */
+#ifndef GG_QUANT_JOB_H
+#define GG_QUANT_JOB_H
+
+#include "base/mem.h"
+#include "gguf/quant.h"
+#include "gguf/split.h"
+#include "gguf/writer.h"
+#include "kern/kern.h"
+#include "quant/choose.h"
+
+/* One tensor of the output and where it comes from. */
+struct gg_job_tensor {
+    struct gguf_quant_tensor pub;
+    const struct gguf_split_tensor *src;
+    enum gg_class cls;
+    const float *weights; /* pub.ne[0] importances for each matrix, or NULL;
+                           * belongs to the imatrix */
+};
+
+struct gguf_quant {
+    struct gguf_quant_params p; /* allocator, recipe, pool ...; overrides are
+                                 * not kept */
+    struct gg_arena arena;      /* names, texts */
+    struct gguf_split *set;     /* the input */
+    struct gg_job_tensor *t;    /* in the order of writing */
+    size_t n_t;
+    struct gguf_meta *meta;     /* of the output */
+    struct gg_kern kern;
+    struct gguf_quant_totals totals;
+};
+
+/* plan.c: fill q->t from q->set and q->p: order and types. */
+enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
+
+/* meta.c: fill q->meta. */
+enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err);
+
+/* A writer for q's output, with all its tensors. */
+enum gguf_status gg_job_writer(const struct gguf_quant *q,
+                               struct gguf_writer **out,
+                               struct gguf_error *err);
+
+/* Use the kernels of these levels only (GG_CPU_...): for tests, which compare
+ * the levels' bytes. */
+void gg_job_set_cpu(struct gguf_quant *q, uint32_t cpu);
+
+#endif

@@ -1,0 +1,235 @@
+/* plan.c - order and types of the tensors of a job */
+#include "config.h"
+#include "quant/job.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ------------------------------------------------- facts of the model --- */
+
+/* ARCH.suffix of the model as a number; the first element if it is an array
+ * (one value per layer). fallback if it is not there or no number. */
+static int64_t model_int(const struct gguf_file *f, struct gguf_str arch,
+                         const char *suffix, int64_t fallback)
+{
+    char key[256];
+    size_t n = strlen(suffix);
+    uint64_t v;
+    struct gguf_kv first;
+    if (arch.size + n + 1 > sizeof key)
+        return fallback;
+    if (arch.size)
+        memcpy(key, arch.data, arch.size);
+    memcpy(key + arch.size, suffix, n + 1);
+    const struct gguf_kv *kv = gguf_file_kv_find(f, key);
+    if (kv && kv->type == GGUF_VAL_ARR) {
+        if (!kv->n || gguf_kv_elem(kv, 0, &first, NULL) != GGUF_OK)
+            return fallback;
+        kv = &first;
+    }
+    if (!kv || gguf_kv_get_uint(kv, &v, NULL) != GGUF_OK || v > INT32_MAX)
+        return fallback;
+    return (int64_t)v;
+}
+
+/* What conditions may ask about the model: from its metadata, or from names
+ * and shapes where these say nothing. */
+static void read_facts(const struct gguf_quant *q, struct gg_chooser *c)
+{
+    const struct gguf_file *f = gguf_split_file(q->set, 0);
+    const struct gguf_kv *kv = gguf_file_kv_find(f, "general.architecture");
+    int64_t layers = 0, experts = 0;
+
+    if (gguf_kv_get_str(kv, &c->facts.arch, NULL) != GGUF_OK)
+        c->facts.arch = (struct gguf_str){ NULL, 0 };
+    c->tied = true;
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gguf_quant_tensor *t = &q->t[i].pub;
+        layers = GG_MAX(layers, gg_choose_layer(t->name) + 1);
+        if (strstr(t->name, "_exps."))
+            experts = GG_MAX(experts, t->ne[2]);
+        if (!strcmp(t->name, "output.weight"))
+            c->tied = false;
+    }
+    struct gguf_str arch = c->facts.arch;
+    int64_t heads = model_int(f, arch, ".attention.head_count", 0);
+    layers = model_int(f, arch, ".block_count", layers);
+    c->facts.var[GG_VAR_LAYERS] = c->facts.var[GG_VAR_N] = layers;
+    c->facts.var[GG_VAR_HEADS] = heads;
+    c->facts.var[GG_VAR_KV_HEADS] =
+        model_int(f, arch, ".attention.head_count_kv", heads);
+    c->facts.var[GG_VAR_EXPERTS] =
+        model_int(f, arch, ".expert_count", experts);
+    c->facts.var[GG_VAR_IMATRIX] = q->p.imatrix != NULL;
+}
+
+/* --------------------------------------------------------------- order --- */
+
+/* As llama-quantize writes: what is in no layer first, then layer by layer,
+ * by name within. */
+static int compare_tensors(const void *a, const void *b)
+{
+    const char *x = ((const struct gg_job_tensor *)a)->pub.name;
+    const char *y = ((const struct gg_job_tensor *)b)->pub.name;
+    int64_t i = gg_choose_layer(x), k = gg_choose_layer(y);
+    return i != k ? (i > k) - (i < k) : strcmp(x, y);
+}
+
+static enum gguf_status list_tensors(struct gguf_quant *q,
+                                     struct gguf_error *err)
+{
+    q->n_t = gguf_split_n_tensors(q->set);
+    q->t = gg_alloc_zero(q->p.allocator, q->n_t, sizeof *q->t);
+    if (!q->t)
+        return gg_fail_nomem(err, q->n_t * sizeof *q->t);
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gguf_split_tensor *src = gguf_split_tensor(q->set, i);
+        const struct gguf_tensor_info *info = src->info;
+        struct gguf_quant_tensor *t = &q->t[i].pub;
+        struct gg_esc esc;
+        if (info->n_dims > 4)
+            return gg_fail(err, GGUF_E_UNSUPPORTED, info->info_off,
+                           "tensor '%s' has %u dimensions, limit is 4",
+                           gg_esc(&esc, info->name), info->n_dims);
+        t->name = gg_arena_strndup(&q->arena, info->name.data,
+                                   info->name.size);
+        if (!t->name)
+            return gg_fail_nomem(err, info->name.size + 1);
+        q->t[i].src = src;
+        t->n_dims = info->n_dims;
+        memcpy(t->ne, info->ne, sizeof t->ne);
+        t->n_elements = info->n_elements;
+        t->from = info->dtype;
+        t->from_size = info->size;
+    }
+    if (q->n_t)
+        qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
+    return GGUF_OK;
+}
+
+/* --------------------------------------------------------------- types --- */
+
+static enum gguf_status check_source(const struct gguf_quant *q,
+                                     const struct gguf_quant_tensor *t,
+                                     struct gguf_error *err)
+{
+    const struct gguf_dtype_info *from = gguf_dtype_find(t->from);
+    struct gg_esc esc;
+    if (!from || from->family == GGUF_FAMILY_REMOVED)
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "tensor '%s': type %u is not known",
+                       gg_esc(&esc, gg_strz(t->name)), t->from);
+    if (from->family != GGUF_FAMILY_FLOAT && !q->p.allow_requantize)
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "tensor '%s' is %s already: quantizing it again is "
+                       "not allowed unless asked for",
+                       gg_esc(&esc, gg_strz(t->name)), from->name);
+    return GGUF_OK;
+}
+
+static enum gguf_status choose_type(struct gguf_quant *q,
+                                    struct gg_chooser *c,
+                                    struct gg_job_tensor *jt,
+                                    struct gguf_error *err)
+{
+    struct gguf_quant_tensor *t = &jt->pub;
+    struct gg_choice choice;
+    uint64_t row;
+
+    gg_choose(c, t->name, t->ne, t->from, &choice);
+    jt->cls = choice.cls;
+    t->to = choice.type;
+    t->wanted = choice.wanted;
+    t->why = choice.why;
+    t->copied = t->to == t->from;
+    size_t n = strlen(choice.text);
+    t->rule = gg_arena_strndup(&q->arena, choice.text, n);
+    if (!t->rule)
+        return gg_fail_nomem(err, n + 1);
+    t->to_size = t->from_size;
+    if (!t->copied) {
+        GG_TRY(check_source(q, t, err));
+        GG_TRY(gguf_dtype_row_size(t->to, (uint64_t)t->ne[0], &row, err));
+        if (gg_ckd_mul(&t->to_size, row,
+                       t->n_elements / (uint64_t)t->ne[0]))
+            return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                           "the output is too large");
+        t->needs_imatrix =
+            !jt->weights &&
+            (gg_choose_needs_imatrix(q->p.recipe, jt->cls, t->to));
+    }
+    q->totals.n_elements += t->n_elements;
+    q->totals.from_size += t->from_size;
+    q->totals.to_size += t->to_size;
+    q->totals.n_fallbacks += t->to != t->wanted;
+    q->totals.n_needs_imatrix += (uint64_t)t->needs_imatrix;
+    return GGUF_OK;
+}
+
+/* A pattern that matches nothing is a mistake in the pattern. */
+static enum gguf_status check_overrides(const struct gguf_quant *q,
+                                        const struct gg_chooser *c,
+                                        struct gguf_error *err)
+{
+    for (size_t k = 0; k < c->n_overrides; k++) {
+        bool used = false;
+        for (size_t i = 0; i < q->n_t && !used; i++)
+            used = !gg_choose_kept(q->t[i].pub.name, q->t[i].pub.ne) &&
+                   gg_pattern_match(&c->patterns[k], q->t[i].pub.name);
+        struct gg_esc esc;
+        if (!used)
+            return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                           "pattern '%s' matches no tensor that can be "
+                           "quantized",
+                           gg_esc(&esc, gg_strz(c->overrides[k].pattern)));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status choose_all(struct gguf_quant *q, struct gg_chooser *c,
+                                   struct gguf_error *err)
+{
+    GG_TRY(check_overrides(q, c, err));
+    for (size_t i = 0; i < q->n_t; i++)
+        GG_TRY(choose_type(q, c, &q->t[i], err));
+    return GGUF_OK;
+}
+
+enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
+{
+    enum gguf_status st;
+    struct gg_pattern *patterns;
+    size_t n = 0, bytes;
+    struct gg_chooser c = { .recipe = q->p.recipe };
+
+    if (gg_ckd_array(&bytes, q->p.n_overrides, sizeof *patterns))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "n_overrides");
+    GG_TRY(list_tensors(q, err));
+    read_facts(q, &c);
+    c.pure = q->p.pure;
+    c.leave_output = q->p.leave_output;
+    c.compat = q->p.compat;
+    c.output_type = q->p.output_type;
+    c.embedding_type = q->p.embedding_type;
+    patterns = gg_alloc(q->p.allocator, bytes);
+    if (!patterns)
+        return gg_fail_nomem(err, bytes);
+    st = GGUF_OK;
+    while (n < q->p.n_overrides && st == GGUF_OK) {
+        st = gg_pattern_init(&patterns[n],
+                             gg_strz(q->p.overrides[n].pattern), err);
+        n += st == GGUF_OK;
+    }
+    if (st == GGUF_OK) {
+        c.overrides = q->p.overrides;
+        c.patterns = patterns;
+        c.n_overrides = n;
+        st = choose_all(q, &c, err);
+    }
+    while (n)
+        gg_pattern_fini(&patterns[--n]);
+    gg_free(q->p.allocator, patterns);
+    return st;
+}

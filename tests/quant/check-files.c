@@ -1,0 +1,271 @@
+/* check-files.c - whole output files against those of llama-quantize
+ *
+ * golden/files/runs.tsv lists runs and the SHA-256 of what they wrote. Models
+ * that were trained lie beside the vectors; synthetic ones are made here by the
+ * vectors' own script, where there is a Python with numpy. A run whose options
+ * or types are not supported is counted, not passed. With
+ * GGUF_TEST_LONG=1 every run is done, else a sample.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "gguf/quant.h"
+#include "tests/tap.h"
+
+#include <stdbool.h>
+#include <unistd.h>
+
+static char dir[4096]; /* of temporary files */
+static struct gguf_pool *pools[4];
+
+/* The digest of a file by the system's tool. */
+static bool sha256(const char *path, char out[65])
+{
+    char command[8300];
+    snprintf(command, sizeof command, "sha256sum '%s' 2>/dev/null", path);
+    FILE *f = popen(command, "r");
+    bool good = f && fread(out, 1, 64, f) == 64;
+    out[64] = 0;
+    return f && pclose(f) == 0 && good;
+}
+
+/* Lines of a table, cut at the tabs. */
+enum { MAX_FIELDS = 16 };
+struct row {
+    char line[4096];
+    char *f[MAX_FIELDS];
+};
+
+static bool next_row(FILE *in, struct row *r)
+{
+    if (!fgets(r->line, sizeof r->line, in))
+        return false;
+    r->line[strcspn(r->line, "\n")] = 0;
+    char *p = r->line;
+    for (int i = 0; i < MAX_FIELDS; i++) {
+        r->f[i] = p;
+        p += strcspn(p, "\t");
+        if (*p)
+            *p++ = 0;
+    }
+    return true;
+}
+
+/* ------------------------------------------------------------ one run --- */
+
+enum outcome { SAME, DIFFERENT, UNSUPPORTED };
+
+struct args {
+    struct gguf_quant_params p;
+    struct gguf_quant_override overrides[8];
+    char text[1024];
+};
+
+static uint32_t type_of(const char *name)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
+    return t ? t->id : GGUF_DTYPE_NONE;
+}
+
+/* Options of llama-quantize as params; false if one is not for this test. */
+static bool parse_args(struct args *a, const char *text)
+{
+    char *save, *value = NULL;
+    snprintf(a->text, sizeof a->text, "%s", text);
+    for (char *w = strtok_r(a->text, " ", &save); w;
+         w = strtok_r(NULL, " ", &save)) {
+        if (!strcmp(w, "-"))
+            continue;
+        if (!strcmp(w, "--pure"))
+            a->p.pure = 1;
+        else if (!strcmp(w, "--leave-output-tensor"))
+            a->p.leave_output = 1;
+        else if (!strcmp(w, "--allow-requantize"))
+            a->p.allow_requantize = 1;
+        else if (!(value = strtok_r(NULL, " ", &save)))
+            return false;
+        else if (!strcmp(w, "--output-tensor-type"))
+            a->p.output_type = type_of(value);
+        else if (!strcmp(w, "--token-embedding-type"))
+            a->p.embedding_type = type_of(value);
+        else if (!strcmp(w, "--tensor-type")) {
+            char *eq = strchr(value, '=');
+            *eq = 0;
+            a->overrides[a->p.n_overrides++] =
+                (struct gguf_quant_override){ value, type_of(eq + 1) };
+        } else {
+            return false;
+        }
+    }
+    a->p.overrides = a->overrides;
+    return true;
+}
+
+static enum outcome one_run(const char *model, const struct row *run)
+{
+    struct args a = { .p = GGUF_QUANT_PARAMS_INIT };
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_recipe *recipe = NULL;
+    struct gguf_quant *q = NULL;
+    struct gguf_error err;
+    static unsigned n;
+    char out[5000], digest[65];
+
+    if (strcmp(run->f[3], "-") || !parse_args(&a, run->f[4]))
+        return UNSUPPORTED;
+    snprintf(out, sizeof out, "%s/out.gguf", dir);
+    a.p.compat = 1;
+    a.p.pool = pools[n++ % GG_LEN(pools)];
+    o.no_sync = o.force = 1;
+    enum gguf_status st = gguf_recipe_preset(&recipe, run->f[2], NULL, &err);
+    a.p.recipe = recipe;
+    if (st == GGUF_OK)
+        st = gguf_quant_create(&q, model, &a.p, &err);
+    if (st == GGUF_OK)
+        st = gguf_quant_run(q, out, &o, &err);
+    gguf_quant_destroy(q);
+    gguf_recipe_destroy(recipe);
+    if (st == GGUF_E_UNSUPPORTED)
+        return UNSUPPORTED;
+    if (st == GGUF_OK && sha256(out, digest) && !strcmp(digest, run->f[8]))
+        return SAME;
+    printf("# %s: %s\n", run->f[0], st == GGUF_OK ? digest : err.message);
+    return DIFFERENT;
+}
+
+/* Runs of a model that lies at path; name is how the table calls it. */
+static void check_model(const char *name, const char *path)
+{
+    struct row run;
+    unsigned n[3] = { 0, 0, 0 }, failed = 0, left = 0, k = 0;
+    bool all = getenv("GGUF_TEST_LONG") != NULL;
+    FILE *f = fopen(shared_path("golden/files/runs.tsv"), "r");
+    while (f && next_row(f, &run)) {
+        const char *slash = strchr(run.f[1], '/');
+        if (!slash || strcmp(slash + 1, name) || strstr(run.f[4], "--keep"))
+            continue;
+        if (strcmp(run.f[6], "0")) {
+            failed++; /* the reference gave up */
+            continue;
+        }
+        if (!all && k++ % 3)
+            left++;
+        else
+            n[one_run(path, &run)]++;
+    }
+    if (f)
+        fclose(f);
+    ok(n[SAME] && !n[DIFFERENT],
+       "%s: %u files are the reference's (%u not supported, %u left out, %u "
+       "where it failed)",
+       name, n[SAME], n[UNSUPPORTED], left, failed);
+}
+
+/* --------------------------------------------------------- the models --- */
+
+/* Make a synthetic model by its command in models.tsv. */
+static bool make_model(const struct row *m, const char *path)
+{
+    static const char *const pythons[] = { "python3", "/usr/bin/python3" };
+    char command[16384], digest[65];
+    const char *script = strchr(m->f[3], ' ');
+    const char *args = strstr(m->f[3], "OUT ");
+    if (!script || !args)
+        return false;
+    for (size_t i = 0; i < GG_LEN(pythons); i++) {
+        snprintf(command, sizeof command,
+                 "%s '%s/golden/tools/%.*s' '%s' %s >/dev/null 2>&1",
+                 pythons[i], getenv("GGUF_SHARED"),
+                 (int)(script - m->f[3]), m->f[3], path, args + 4);
+        if (system(command) == 0)
+            return sha256(path, digest) && !strcmp(digest, m->f[1]);
+    }
+    return false;
+}
+
+static void check_models(FILE *models)
+{
+    struct row m;
+    char path[5000], digest[65];
+    while (next_row(models, &m)) {
+        if (!strncmp(m.f[3], "trained", 7)) {
+            char name[128];
+            snprintf(name, sizeof name, "models/%s", m.f[0]);
+            const char *p = shared_path(name);
+            if (p && sha256(p, digest) && !strcmp(digest, m.f[1])) {
+                snprintf(path, sizeof path, "%s", p);
+                check_model(m.f[0], path);
+            } else {
+                skip("%s is not here", m.f[0]);
+            }
+        } else if (!strncmp(m.f[3], "synth", 5)) {
+            snprintf(path, sizeof path, "%s/%s", dir, m.f[0]);
+            if (make_model(&m, path))
+                check_model(m.f[0], path);
+            else
+                skip("%s cannot be made here: no Python with numpy", m.f[0]);
+            if (strcmp(m.f[0], "syn-a-f16.gguf"))
+                remove(path);
+        }
+    }
+}
+
+/* Models that a quantizer made from syn-a. */
+static void check_derived(const char *name, const char *type)
+{
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_recipe *recipe;
+    struct gguf_quant *q = NULL;
+    char in[5000], out[5000];
+    snprintf(in, sizeof in, "%s/syn-a-f16.gguf", dir);
+    snprintf(out, sizeof out, "%s/%s", dir, name);
+    if (access(in, R_OK)) {
+        skip("no syn-a-f16.gguf to make %s from", name);
+        return;
+    }
+    o.no_sync = 1;
+    if (gguf_recipe_preset(&recipe, type, NULL, NULL) == GGUF_OK) {
+        p.recipe = recipe;
+        if (gguf_quant_create(&q, in, &p, NULL) == GGUF_OK &&
+            gguf_quant_run(q, out, &o, NULL) == GGUF_OK)
+            check_model(name, out);
+        else
+            ok(0, "%s can be made", name);
+        gguf_quant_destroy(q);
+        gguf_recipe_destroy(recipe);
+    }
+    remove(out);
+}
+
+int main(void)
+{
+    const char *path = shared_path("golden/files/models.tsv");
+    FILE *models = path ? fopen(path, "r") : NULL;
+    const char *tmp = getenv("TMPDIR");
+    if (!models) {
+        skip("golden/files is not here");
+        return done_testing();
+    }
+    snprintf(dir, sizeof dir, "%.3000s/gguf-check-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir)) {
+        perror(dir);
+        return 99;
+    }
+    for (unsigned i = 0; i < GG_LEN(pools); i++) {
+        struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+        p.n_threads = i + 1;
+        if (gguf_pool_create(&pools[i], &p, NULL) != GGUF_OK)
+            pools[i] = NULL;
+    }
+    check_models(models);
+    check_derived("syn-a-q8_0.gguf", "Q8_0");
+    check_derived("syn-a-q4km.gguf", "Q4_K_M");
+    fclose(models);
+    char command[4200];
+    snprintf(command, sizeof command, "rm -rf '%s'", dir);
+    if (system(command))
+        perror(command);
+    for (unsigned i = 0; i < GG_LEN(pools); i++)
+        gguf_pool_destroy(pools[i]);
+    return done_testing();
+}

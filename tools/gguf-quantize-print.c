@@ -1,0 +1,148 @@
+/* gguf-quantize-print.c - plan and result of gguf-quantize, for people and for
+ * programs */
+#include "config.h"
+#include "tools/gguf-quantize.h"
+#include "tools/common/json.h"
+#include "tools/common/msg.h"
+#include "tools/common/table.h"
+#include "tools/common/text.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *type_name(uint32_t id)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_find(id);
+    return t ? t->name : "?";
+}
+
+static struct gguf_str str(const char *z)
+{
+    return (struct gguf_str){ z, strlen(z) };
+}
+
+void print_plan(const struct target *target, bool explain)
+{
+    struct table t;
+    struct text text = { NULL, 0, 0 };
+    char size[24];
+    table_init(&t, explain ? "lrllrl" : "lrllr", 0);
+    for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++) {
+        const struct gguf_quant_tensor *q = gguf_quant_tensor(target->job, i);
+        text_clear(&text);
+        text_add_esc(&text, str(q->name), UINT64_MAX);
+        table_add(&t, text.s ? text.s : "");
+        text_clear(&text);
+        for (unsigned d = 0; d < q->n_dims; d++)
+            text_addf(&text, "%s%" PRId64, d ? " x " : "", q->ne[d]);
+        table_add(&t, text.s ? text.s : "");
+        table_add(&t, type_name(q->from));
+        table_addf(&t, "%s%s", q->copied ? "" : "-> ",
+                   q->copied ? "" : type_name(q->to));
+        table_add(&t, table_size(size, q->to_size));
+        if (!explain)
+            continue;
+        text_clear(&text);
+        text_add_esc(&text, str(q->rule), UINT64_MAX);
+        if (q->to != q->wanted)
+            text_addf(&text, "; rows do not fit %s", type_name(q->wanted));
+        if (q->needs_imatrix)
+            text_addz(&text, "; needs importance data");
+        table_add(&t, text.s ? text.s : "");
+    }
+    table_print(&t, stdout);
+    table_fini(&t);
+    text_fini(&text);
+}
+
+static double bits_per_weight(const struct gguf_quant_totals *t)
+{
+    return t->n_elements ? 8.0 * (double)t->to_size / (double)t->n_elements
+                         : 0;
+}
+
+void print_summary(const struct target *target, double seconds)
+{
+    struct gguf_quant_totals t;
+    char from[24], to[24], time[32] = "";
+    gguf_quant_totals(target->job, &t);
+    if (seconds >= 0)
+        snprintf(time, sizeof time, ", %.1f s", seconds);
+    msg_info(target->path, "%s, %zu tensors, %s -> %s, %.2f bits per weight%s",
+             target->type, gguf_quant_n_tensors(target->job),
+             table_size(from, t.from_size), table_size(to, t.to_size),
+             bits_per_weight(&t), time);
+    if (t.n_fallbacks)
+        msg_info(target->path,
+                 "%" PRIu64 " tensors have rows that do not fit the blocks of "
+                 "the chosen type and got another; --explain lists them",
+                 t.n_fallbacks);
+    if (t.n_needs_imatrix)
+        msg_info(target->path,
+                 "%" PRIu64 " tensors get types that need an importance matrix",
+                 t.n_needs_imatrix);
+    if (t.n_nonfinite)
+        msg_warn(target->path, "%" PRIu64 " weights are NaN or infinite",
+                 t.n_nonfinite);
+}
+
+static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
+{
+    json_open(j, NULL, '{');
+    json_strz(j, "name", q->name);
+    json_open(j, "dims", '(');
+    for (unsigned d = 0; d < q->n_dims; d++)
+        json_i64(j, NULL, q->ne[d]);
+    json_close(j);
+    json_strz(j, "from", type_name(q->from));
+    json_strz(j, "to", type_name(q->to));
+    json_strz(j, "wanted", type_name(q->wanted));
+    json_strz(j, "rule", q->rule);
+    json_u64(j, "from_size", q->from_size);
+    json_u64(j, "to_size", q->to_size);
+    json_bool(j, "needs_imatrix", q->needs_imatrix);
+    json_close(j);
+}
+
+static void json_target(struct json *j, const struct target *target)
+{
+    struct gguf_quant_totals t;
+    gguf_quant_totals(target->job, &t);
+    json_open(j, NULL, '{');
+    if (target->path)
+        json_strz(j, "path", target->path);
+    else
+        json_null(j, "path");
+    json_strz(j, "type", target->type);
+    json_u64(j, "file_size", t.file_size);
+    json_u64(j, "n_elements", t.n_elements);
+    json_u64(j, "from_size", t.from_size);
+    json_u64(j, "to_size", t.to_size);
+    json_f64(j, "bits_per_weight", bits_per_weight(&t));
+    json_u64(j, "n_fallbacks", t.n_fallbacks);
+    json_u64(j, "n_needs_imatrix", t.n_needs_imatrix);
+    json_u64(j, "n_nonfinite", t.n_nonfinite);
+    json_open(j, "tensors", '[');
+    for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++)
+        json_tensor(j, gguf_quant_tensor(target->job, i));
+    json_close(j);
+    json_close(j);
+}
+
+void print_json(FILE *f, const char *in, const struct target *t, size_t n,
+                double seconds)
+{
+    struct json j;
+    json_begin(&j, f);
+    json_open(&j, NULL, '{');
+    json_strz(&j, "input", in);
+    json_bool(&j, "written", seconds >= 0);
+    if (seconds >= 0)
+        json_f64(&j, "seconds", seconds);
+    json_open(&j, "outputs", '[');
+    for (size_t i = 0; i < n; i++)
+        json_target(&j, &t[i]);
+    json_close(&j);
+    json_close(&j);
+    json_end(&j);
+}

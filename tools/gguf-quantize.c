@@ -1,0 +1,426 @@
+/* gguf-quantize - a model file of other tensor types */
+#include "config.h"
+#include "tools/gguf-quantize.h"
+#include "tools/common/load.h"
+#include "tools/common/opt.h"
+#include "tools/common/progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <gguf/split.h>
+
+enum {
+    OPT_COMPAT = OPT_FIRST_LONG,
+    OPT_EMBEDDING_TYPE,
+    OPT_EXPLAIN,
+    OPT_JSON,
+    OPT_LEAVE_OUTPUT,
+    OPT_LIST,
+    OPT_MAX_MEMORY,
+    OPT_NONFINITE,
+    OPT_OUTPUT_TYPE,
+    OPT_PRINT_RECIPE,
+    OPT_PURE,
+    OPT_RECIPE,
+    OPT_REQUANTIZE,
+    OPT_TENSOR_TYPE,
+    OPT_TENSOR_TYPE_FILE
+};
+
+static const struct opt table[] = {
+    { 0, NULL, NULL, "Which types:" },
+    { OPT_PURE, "--pure", NULL,
+      "every tensor that can be quantized gets the base type" },
+    { OPT_OUTPUT_TYPE, "--output-tensor-type", "TYPE",
+      "type of output.weight, or of the token embedding where that is both" },
+    { OPT_EMBEDDING_TYPE, "--token-embedding-type", "TYPE",
+      "type of the token embedding" },
+    { OPT_LEAVE_OUTPUT, "--leave-output-tensor", NULL,
+      "output.weight keeps its type" },
+    { OPT_TENSOR_TYPE, "--tensor-type", "PATTERN=TYPE",
+      "type of the tensors whose names match PATTERN, a regular expression; "
+      "may be given again, the first that matches counts; one that matches "
+      "nothing is an error" },
+    { OPT_TENSOR_TYPE_FILE, "--tensor-type-file", "FILE",
+      "the same from a file: PATTERN=TYPE, separated by blanks or lines" },
+    { OPT_RECIPE, "-r --recipe", "FILE",
+      "a recipe of one's own instead of TYPE" },
+    { OPT_LIST, "--list-types", NULL, "list what TYPE may be, and exit" },
+    { OPT_PRINT_RECIPE, "--print-recipe", "TYPE",
+      "print the recipe of TYPE, and exit" },
+    { 0, NULL, NULL, "What is written:" },
+    { 'o', "-o --output", "OUT=TYPE",
+      "another output; may be given again. The input is read once for all" },
+    { OPT_REQUANTIZE, "--allow-requantize", NULL,
+      "also from tensors that are quantized already, which costs quality" },
+    { OPT_NONFINITE, "--on-nonfinite", "WHAT",
+      "weights that are NaN or infinite: error (the default) ends the run, "
+      "zero takes them as 0, keep encodes what comes" },
+    { OPT_COMPAT, "--compat", NULL,
+      "the file that llama-quantize writes, byte for byte" },
+    { 'f', "-f --force", NULL, "replace output files that exist" },
+    { 0, NULL, NULL, "What is shown:" },
+    { 'n', "-n --dry-run", NULL, "show the plan; read no tensor data" },
+    { OPT_EXPLAIN, "--explain", NULL,
+      "list the tensors with the rule that chose each type" },
+    { 'v', "-v --verbose", NULL, "list the tensors" },
+    { OPT_JSON, "-j --json", NULL,
+      "print plan and result as one JSON document" },
+    { 'q', "-q --quiet", NULL, "no progress, no summary" },
+    { 0, NULL, NULL, "How it is done:" },
+    { 't', "-t --threads", "N",
+      "threads; the default is the number of processors" },
+    { OPT_MAX_MEMORY, "--max-memory", "SIZE",
+      "bytes of buffers at most, 128Mi by default; the input is mapped and "
+      "does not count" },
+    { 0, NULL, NULL, NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-quantize",
+    "[OPTION]... IN OUT TYPE [THREADS]\n[OPTION]... IN TYPE [THREADS]\n"
+    "[OPTION]... --recipe FILE IN OUT [THREADS]\n[OPTION]... IN -o OUT=TYPE...",
+    "Write the model IN as OUT with tensors of smaller types. TYPE names a "
+    "recipe, such as Q4_K_M, that chooses a type for each tensor; a number is "
+    "understood as general.file_type has it. IN may be any shard of a split "
+    "model. Without OUT it is ggml-model-TYPE.gguf beside IN. Any "
+    "architecture will do. OUT appears under its name when it is complete.",
+    table, NULL
+};
+
+enum { MAX_TARGETS = 64 };
+
+struct options {
+    struct gguf_quant_params params;
+    struct gguf_quant_override *overrides; /* patterns are allocated */
+    size_t n_overrides;
+    struct target targets[MAX_TARGETS];
+    size_t n_targets;
+    const char *in, *recipe_file;
+    unsigned threads;
+    bool dry_run, explain, verbose, json, quiet, force;
+    char *default_out;
+};
+
+static void *must_realloc(void *p, size_t size)
+{
+    p = realloc(p, size);
+    if (!p) {
+        msg_error(NULL, "out of memory");
+        exit(MSG_FAILED);
+    }
+    return p;
+}
+
+static uint32_t parse_type(const char *option, const char *name)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
+    if (!t || (t->family != GGUF_FAMILY_FLOAT &&
+               t->family != GGUF_FAMILY_QUANT))
+        opt_usage("%s: '%s' is no type to quantize to", option, name);
+    return t->id;
+}
+
+/* PATTERN=TYPE of n bytes; the last '=' counts. */
+static void add_override(struct options *o, const char *option,
+                         const char *text, size_t n)
+{
+    char *copy = must_realloc(NULL, n + 1);
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    char *eq = strrchr(copy, '=');
+    if (!eq || eq == copy)
+        opt_usage("%s: '%s' is not PATTERN=TYPE", option, copy);
+    *eq = 0;
+    o->overrides = must_realloc(o->overrides, (o->n_overrides + 1) *
+                                                  sizeof *o->overrides);
+    o->overrides[o->n_overrides++] =
+        (struct gguf_quant_override){ copy, parse_type(option, eq + 1) };
+}
+
+static void read_overrides(struct options *o, const char *path)
+{
+    char line[4096];
+    FILE *f = fopen(path, "r");
+    if (!f) {
+        msg_error(path, "cannot be opened");
+        exit(MSG_FAILED);
+    }
+    while (fgets(line, sizeof line, f))
+        for (char *p = line; *(p += strspn(p, " \t\r\n"));) {
+            size_t n = strcspn(p, " \t\r\n");
+            add_override(o, "--tensor-type-file", p, n);
+            p += n;
+        }
+    bool bad = ferror(f);
+    fclose(f);
+    if (bad) {
+        msg_error(path, "cannot be read");
+        exit(MSG_FAILED);
+    }
+}
+
+static void add_target(struct options *o, const char *path, const char *type)
+{
+    if (o->n_targets == MAX_TARGETS)
+        opt_usage("more than %d outputs", MAX_TARGETS);
+    o->targets[o->n_targets++] =
+        (struct target){ .path = path, .type = type };
+}
+
+static void list_types(void)
+{
+    for (size_t i = 0; gguf_recipe_preset_name(i); i++)
+        printf("%-10s %s\n", gguf_recipe_preset_name(i),
+               gguf_recipe_preset_about(i));
+    exit(msg_exit(MSG_DONE));
+}
+
+static bool is_preset(const char *name)
+{
+    struct gguf_recipe *r;
+    bool yes = gguf_recipe_preset(&r, name, NULL, NULL) == GGUF_OK;
+    gguf_recipe_destroy(r);
+    return yes;
+}
+
+static void print_recipe(const char *name)
+{
+    struct gguf_recipe *r;
+    struct gguf_error err;
+    if (gguf_recipe_preset(&r, name, NULL, &err) != GGUF_OK)
+        opt_usage("--print-recipe: %s", err.message);
+    struct gguf_str text = gguf_recipe_text(r);
+    fwrite(text.data, 1, text.size, stdout);
+    gguf_recipe_destroy(r);
+    exit(msg_exit(MSG_DONE));
+}
+
+static void parse_output(struct options *o, char *arg)
+{
+    char *eq = strrchr(arg, '=');
+    if (!eq || eq == arg || !is_preset(eq + 1))
+        opt_usage("--output: '%s' is not OUT=TYPE", arg);
+    *eq = 0;
+    add_target(o, arg, eq + 1);
+}
+
+static void parse_nonfinite(struct options *o, const char *arg)
+{
+    static const char *const words[] = { "error", "zero", "keep" };
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(arg, words[i])) {
+            o->params.nonfinite = (enum gguf_nonfinite)i;
+            return;
+        }
+    opt_usage("--on-nonfinite: '%s' is none of error, zero, keep", arg);
+}
+
+static void parse_options(struct opt_parser *p, struct options *o)
+{
+    struct gguf_error err;
+    for (int id; (id = opt_next(p)) != OPT_END;)
+        switch (id) {
+        case OPT_PURE: o->params.pure = 1; break;
+        case OPT_LEAVE_OUTPUT: o->params.leave_output = 1; break;
+        case OPT_REQUANTIZE: o->params.allow_requantize = 1; break;
+        case OPT_COMPAT: o->params.compat = 1; break;
+        case OPT_EXPLAIN: o->explain = true; break;
+        case OPT_JSON: o->json = true; break;
+        case 'n': o->dry_run = true; break;
+        case 'v': o->verbose = true; break;
+        case 'q': o->quiet = true; break;
+        case 'f': o->force = true; break;
+        case 't': o->threads = (unsigned)opt_u64(p, 1, GGUF_POOL_MAX_THREADS);
+            break;
+        case 'o': parse_output(o, (char *)p->arg); break;
+        case OPT_OUTPUT_TYPE:
+            o->params.output_type = parse_type("--output-tensor-type", p->arg);
+            break;
+        case OPT_EMBEDDING_TYPE:
+            o->params.embedding_type =
+                parse_type("--token-embedding-type", p->arg);
+            break;
+        case OPT_TENSOR_TYPE:
+            add_override(o, "--tensor-type", p->arg, strlen(p->arg));
+            break;
+        case OPT_TENSOR_TYPE_FILE: read_overrides(o, p->arg); break;
+        case OPT_RECIPE: o->recipe_file = p->arg; break;
+        case OPT_LIST: list_types(); break;
+        case OPT_PRINT_RECIPE: print_recipe(p->arg); break;
+        case OPT_NONFINITE: parse_nonfinite(o, p->arg); break;
+        case OPT_MAX_MEMORY:
+            if (gguf_size_parse(p->arg, &o->params.max_memory, &err) !=
+                    GGUF_OK || !o->params.max_memory)
+                opt_usage("--max-memory: '%s' is no size", p->arg);
+            break;
+        }
+}
+
+/* ggml-model-TYPE.gguf in the folder of IN, as llama-quantize does. */
+static const char *default_out(struct options *o, const char *type)
+{
+    const char *slash = strrchr(o->in, '/');
+    size_t dir = slash ? (size_t)(slash - o->in) + 1 : 0;
+    struct gguf_recipe *r;
+    if (gguf_recipe_preset(&r, type, NULL, NULL) != GGUF_OK)
+        return NULL;
+    const char *name = gguf_recipe_name(r);
+    size_t size = dir + strlen(name) + sizeof "ggml-model-.gguf";
+    o->default_out = must_realloc(NULL, size);
+    snprintf(o->default_out, size, "%.*sggml-model-%s.gguf", (int)dir, o->in,
+             name);
+    gguf_recipe_destroy(r);
+    return o->default_out;
+}
+
+static void parse_operands(struct opt_parser *p, struct options *o)
+{
+    char **arg = p->argv + p->i;
+    int n = p->argc - p->i;
+    uint64_t threads;
+    if (n < 1)
+        opt_usage("the input file is missing");
+    o->in = arg[0];
+    arg++;
+    n--;
+    if (o->recipe_file) {
+        if (n < 1 && !o->dry_run)
+            opt_usage("two names are wanted: IN and OUT");
+        add_target(o, n ? arg[0] : NULL, o->recipe_file);
+        arg += n > 0;
+        n -= n > 0;
+    } else if (n && is_preset(arg[0])) { /* IN TYPE */
+        add_target(o, default_out(o, arg[0]), arg[0]);
+        arg++;
+        n--;
+    } else if (n > 1) { /* IN OUT TYPE */
+        if (!is_preset(arg[1]))
+            opt_usage("'%s' is no type; --list-types lists them", arg[1]);
+        add_target(o, arg[0], arg[1]);
+        arg += 2;
+        n -= 2;
+    } else if (!o->n_targets || n) {
+        opt_usage(n ? "TYPE is missing; --list-types lists them"
+                    : "OUT and TYPE are missing");
+    }
+    if (n == 1 && opt_parse_u64(arg[0], &threads) && threads >= 1 &&
+        threads <= GGUF_POOL_MAX_THREADS) {
+        o->threads = (unsigned)threads;
+        n = 0;
+    }
+    if (n)
+        opt_usage("'%s' is one argument too many", arg[0]);
+}
+
+/* Recipes and plans of all targets. */
+static enum gguf_status make_jobs(struct options *o, const char **about,
+                                  struct gguf_error *err)
+{
+    for (size_t i = 0; i < o->n_targets; i++) {
+        struct target *t = &o->targets[i];
+        enum gguf_status st =
+            o->recipe_file && !i
+                ? gguf_recipe_load(&t->recipe, t->type, NULL, err)
+                : gguf_recipe_preset(&t->recipe, t->type, NULL, err);
+        *about = t->type;
+        if (st == GGUF_OK) {
+            o->params.recipe = t->recipe;
+            *about = o->in;
+            st = gguf_quant_create(&t->job, o->in, &o->params, err);
+        }
+        if (st != GGUF_OK)
+            return st;
+        if (o->verbose || o->explain)
+            print_plan(t, o->explain);
+    }
+    return GGUF_OK;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static enum gguf_status run(struct options *o, const char **about,
+                            struct gguf_error *err)
+{
+    struct gguf_quant_output out = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_quant *jobs[MAX_TARGETS];
+    const char *paths[MAX_TARGETS];
+    out.force = o->force;
+    for (size_t i = 0; i < o->n_targets; i++) {
+        jobs[i] = o->targets[i].job;
+        paths[i] = o->targets[i].path;
+    }
+    enum gguf_status st =
+        gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
+    bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE;
+    *about = output ? paths[0] : o->in;
+    return st;
+}
+
+static enum gguf_status work(struct options *o, struct progress *bar,
+                             const char **about, struct gguf_error *err)
+{
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool *pool = NULL;
+    enum gguf_status st = GGUF_OK;
+    double begin = now(), seconds = -1;
+
+    pp.n_threads = o->threads;
+    o->params.overrides = o->overrides;
+    o->params.n_overrides = o->n_overrides;
+    o->params.progress = progress_report;
+    o->params.progress_user = bar;
+    if (!o->dry_run)
+        st = gguf_pool_create(&pool, &pp, err);
+    o->params.pool = pool;
+    if (st == GGUF_OK)
+        st = make_jobs(o, about, err);
+    if (st == GGUF_OK && !o->dry_run) {
+        fflush(stdout);
+        st = run(o, about, err);
+        seconds = now() - begin;
+    }
+    progress_clear(bar);
+    for (size_t i = 0; st == GGUF_OK && !o->quiet && i < o->n_targets; i++)
+        print_summary(&o->targets[i], seconds);
+    if (st == GGUF_OK && o->json)
+        print_json(stdout, o->in, o->targets, o->n_targets, seconds);
+    for (size_t i = 0; i < o->n_targets; i++) {
+        gguf_quant_destroy(o->targets[i].job);
+        gguf_recipe_destroy(o->targets[i].recipe);
+    }
+    gguf_pool_destroy(pool);
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { .params = GGUF_QUANT_PARAMS_INIT };
+    struct progress bar;
+    struct gguf_error err;
+    struct opt_parser p;
+    opt_begin(&p, &tool, argc, argv);
+    parse_options(&p, &o);
+    parse_operands(&p, &o);
+    load_raise_limits();
+    progress_init(&bar, "quantizing", NULL, o.quiet);
+    progress_catch_signals();
+    gguf_error_clear(&err);
+    const char *about = o.in;
+    enum gguf_status st = work(&o, &bar, &about, &err);
+    if (st != GGUF_OK)
+        msg_fail(about, &err);
+    for (size_t i = 0; i < o.n_overrides; i++)
+        free((char *)o.overrides[i].pattern);
+    free(o.overrides);
+    free(o.default_out);
+    progress_raise();
+    return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);
+}
