@@ -110,6 +110,9 @@ enum gguf_status gguf_model_check(const struct gguf_model *m,
     const struct gguf_tensor_info *t = gguf_file_tensor(m->file, best.tensor);
     return gg_fail(err, GGUF_E_NONFINITE,
                    gguf_file_data_off(m->file) + t->off,
-                   "tensor '%s': element %" PRIu64 " is %f",
-                   gg_esc(&e, t->name), best.element, (double)best.value);
+                   "tensor '%s': element %" PRIu64 " is %s",
+                   gg_esc(&e, t->name), best.element,
+                   best.value != best.value ? "not a number"
+                   : best.value > 0         ? "infinite"
+                                            : "minus infinity");
 }

@@ -16,7 +16,23 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
         return gg_fail(err, GGUF_E_ARCH, kv->off,
                        "architecture '%s' is not supported for evaluation yet",
                        gg_esc(&e, m->arch_name));
-    if (gguf_file_is_big_endian(m->file))
+    return GGUF_OK;
+}
+
+static enum gguf_status check_file(const struct gguf_file *file,
+                                   struct gguf_error *err)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(file, "split.count");
+    uint64_t n_shards = 1;
+    if (kv)
+        GG_TRY(gguf_kv_get_uint(kv, &n_shards, err));
+    if (n_shards > 1)
+        return gg_fail(err, GGUF_E_UNSUPPORTED, kv->off,
+                       "the file is one of %" PRIu64
+                       " shards; split models are not evaluated yet: merge "
+                       "them first",
+                       n_shards);
+    if (gguf_file_is_big_endian(file))
         return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                        "big-endian tensor data is not evaluated yet");
     return GGUF_OK;
@@ -29,6 +45,7 @@ static enum gguf_status load(struct gguf_model *m, struct gguf_error *err)
     vp.warn = m->warn;
     vp.warn_user = m->warn_user;
     GG_TRY(load_arch(m, err));
+    GG_TRY(check_file(m->file, err));
     GG_TRY(gguf_vocab_create(&m->vocab, m->file, &vp, err));
     GG_TRY(gg_hparams_load(&m->hp, m->file, m->arch->name,
                            gguf_vocab_n_tokens(m->vocab), m->allocator, err));

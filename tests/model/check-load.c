@@ -1,0 +1,336 @@
+/* check-load.c - models that must be refused, and what is said */
+#include "config.h"
+#include "base/compiler.h"
+#include "tests/model/gen.h"
+#include "tests/tap.h"
+
+/* ---- the files of ../shared/hostile: column "model" of expect.tsv ---- */
+
+static int n_warned;
+
+static void on_warn(void *user, const char *message)
+{
+    (void)user;
+    (void)message;
+    n_warned++;
+}
+
+/* Open, read all weights, close. */
+static enum gguf_status load(const char *path, struct gguf_error *err)
+{
+    struct gguf_file *file;
+    struct gguf_model *model = NULL;
+    struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
+    p.warn = on_warn;
+    n_warned = 0;
+    enum gguf_status st = gguf_file_open(&file, path, NULL, err);
+    if (st == GGUF_OK)
+        st = gguf_model_open(&model, file, &p, err);
+    if (st == GGUF_OK)
+        st = gguf_model_check(model, NULL, err);
+    gguf_model_destroy(model);
+    gguf_file_close(file);
+    return st;
+}
+
+static void check_hostile(void)
+{
+    const char *list = shared_path("hostile/public/expect.tsv");
+    FILE *f = list ? fopen(list, "r") : NULL;
+    char line[1024];
+    int n = 0, n_wrong = 0;
+    if (!f) {
+        skip("no hostile files here");
+        return;
+    }
+    while (fgets(line, sizeof line, f)) {
+        char *col[8], *p = line, rel[256];
+        for (int i = 0; i < 8; i++) {
+            col[i] = p;
+            p += strcspn(p, "\t\n");
+            if (*p)
+                *p++ = 0;
+        }
+        int accept = strcmp(col[6], "accept") == 0;
+        if (line[0] == '#' || (!accept && strcmp(col[6], "reject") != 0))
+            continue;
+        struct gguf_error err = { GGUF_OK, 0, 0, "" };
+        snprintf(rel, sizeof rel, "hostile/public/%s", col[0]);
+        const char *path = shared_path(rel);
+        if (!path)
+            continue;
+        enum gguf_status st = load(path, &err);
+        n++;
+        if ((st == GGUF_OK) != accept || (st != GGUF_OK && !err.message[0])) {
+            n_wrong++;
+            printf("# %s: %s; %s\n", col[0],
+                   st == GGUF_OK ? "accepted" : err.message, col[2]);
+        }
+    }
+    fclose(f);
+    ok(n > 100 && !n_wrong, "%d models as the list expects", n - n_wrong);
+}
+
+/* ---- one wrong thing at a time ---- */
+
+static const struct gen_spec spec = {
+    .arch = "llama", .n_vocab = 32, .n_ctx = 64, .n_embd = 32, .n_layer = 1,
+    .n_ff = 64, .n_head = 4, .n_head_kv = 2, .eps = 1e-5f, .freq_base = 10000
+};
+
+static struct gen g;
+
+static struct gen_tensor *tensor(const char *name)
+{
+    for (size_t i = 0; i < g.n; i++)
+        if (strcmp(g.t[i].name, name) == 0)
+            return &g.t[i];
+    return &g.t[0];
+}
+
+static void u32(const char *key, uint32_t v)
+{
+    if (gguf_meta_set_u32(g.meta, key, v, NULL) != GGUF_OK)
+        abort();
+}
+
+static void f32(const char *key, float v)
+{
+    if (gguf_meta_set_f32(g.meta, key, v, NULL) != GGUF_OK)
+        abort();
+}
+
+static void str(const char *key, const char *v)
+{
+    if (gguf_meta_set_strz(g.meta, key, v, NULL) != GGUF_OK)
+        abort();
+}
+
+static void nothing(void)
+{
+}
+static void as_u64(void)
+{
+    if (gguf_meta_set_u64(g.meta, "llama.block_count", 1, NULL) != GGUF_OK)
+        abort();
+}
+static void arch(void)
+{
+    str("general.architecture", "gem\033ma3");
+}
+static void heads(void)
+{
+    u32("llama.attention.head_count", 5);
+}
+static void groups(void)
+{
+    u32("llama.attention.head_count_kv", 3);
+}
+static void layers(void)
+{
+    u32("llama.block_count", 4000000000u);
+}
+static void more_layers(void)
+{
+    u32("llama.block_count", 2);
+}
+static void no_width(void)
+{
+    gguf_meta_remove(g.meta, "llama.embedding_length");
+}
+static void eps(void)
+{
+    f32("llama.attention.layer_norm_rms_epsilon", -1);
+}
+static void rope_odd(void)
+{
+    u32("llama.rope.dimension_count", 3);
+}
+static void rope_scaling(void)
+{
+    str("llama.rope.scaling.type", "longrope");
+}
+static void rope_factor(void)
+{
+    f32("llama.rope.scaling.factor", 0);
+}
+static void experts(void)
+{
+    u32("llama.expert_count", 8);
+}
+static void vocab_size(void)
+{
+    u32("llama.vocab_size", 33);
+}
+static void tokenizer(void)
+{
+    str("tokenizer.ggml.model", "bert");
+}
+static void missing(void)
+{
+    strcpy(tensor("blk.0.ffn_up.weight")->name, "blk.0.ffn_top.weight");
+}
+static void transposed(void)
+{
+    tensor("blk.0.ffn_up.weight")->ne[0] = 64;
+    tensor("blk.0.ffn_up.weight")->ne[1] = 32;
+}
+static void extra(void)
+{
+    gen_tensor(&g, 32, 0, "blk.0.extra.weight");
+}
+static void shard(void)
+{
+    if (gguf_meta_set_u16(g.meta, "split.count", 3, NULL) != GGUF_OK ||
+        gguf_meta_set_u16(g.meta, "split.no", 0, NULL) != GGUF_OK)
+        abort();
+}
+
+static const struct {
+    void (*change)(void);
+    enum gguf_status status;
+    const char *says; /* part of the message, or of the warning */
+} changes[] = {
+    { nothing, GGUF_OK, "" },
+    { as_u64, GGUF_OK, "" },
+    { arch, GGUF_E_ARCH, "architecture 'gem\\x1Bma3' is not supported" },
+    { heads, GGUF_E_HPARAM, "llama.attention.head_count is 5" },
+    { groups, GGUF_E_HPARAM, "no multiple of head_count_kv 3" },
+    { layers, GGUF_E_HPARAM, "llama.block_count is 4000000000" },
+    { more_layers, GGUF_E_TENSOR, "'blk.1.attn_norm.weight' is missing" },
+    { no_width, GGUF_E_NOTFOUND, "'llama.embedding_length' is missing" },
+    { eps, GGUF_E_HPARAM, "epsilon is -1" },
+    { rope_odd, GGUF_E_HPARAM, "llama.rope.dimension_count is 3" },
+    { rope_scaling, GGUF_E_HPARAM, "scaling.type 'longrope'" },
+    { rope_factor, GGUF_E_HPARAM, "llama.rope.scaling.factor is 0" },
+    { experts, GGUF_E_UNSUPPORTED, "mixture-of-experts" },
+    { vocab_size, GGUF_E_TENSOR,
+      "'token_embd.weight' has shape [32, 32], must be [32, 33]" },
+    { tokenizer, GGUF_E_UNSUPPORTED, "'bert' is not supported yet" },
+    { missing, GGUF_E_TENSOR, "'blk.0.ffn_up.weight' is missing" },
+    { transposed, GGUF_E_TENSOR,
+      "'blk.0.ffn_up.weight' has shape [64, 32], must be [32, 64]" },
+    { extra, GGUF_OK, "'blk.0.extra.weight' is not used" },
+    { shard, GGUF_E_UNSUPPORTED, "one of 3 shards" },
+};
+
+static char warned[512];
+
+static void keep_warning(void *user, const char *message)
+{
+    (void)user;
+    snprintf(warned, sizeof warned, "%s", message);
+}
+
+static enum gguf_status open_bytes(const void *data, size_t size,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
+    struct gguf_file *file;
+    struct gguf_model *model = NULL;
+    fp.allocator = mp.allocator = allocator;
+    mp.warn = keep_warning;
+    enum gguf_status st = gguf_file_open_memory(&file, data, size, &fp, err);
+    if (st == GGUF_OK)
+        st = gguf_model_open(&model, file, &mp, err);
+    gguf_model_destroy(model);
+    gguf_file_close(file);
+    return st;
+}
+
+static void check_changes(void)
+{
+    for (size_t i = 0; i < GG_LEN(changes); i++) {
+        struct gguf_error err = { GGUF_OK, 0, 0, "" };
+        size_t size;
+        gen_init(&g, 3);
+        gen_model(&g, &spec);
+        changes[i].change();
+        void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+        warned[0] = 0;
+        enum gguf_status st = open_bytes(file, size, NULL, &err);
+        const char *said = st == GGUF_OK ? warned : err.message;
+        ok(st == changes[i].status && strstr(said, changes[i].says),
+           "change %zu: %s", i, *said ? said : "loads");
+        free(file);
+        gen_fini(&g);
+    }
+}
+
+/* ---- no memory ---- */
+
+struct failing {
+    long left; /* allocations until one fails */
+    long balance;
+};
+
+static void *failing_alloc(void *user, size_t size)
+{
+    struct failing *f = user;
+    if (f->left-- <= 0)
+        return NULL;
+    f->balance++;
+    return malloc(size);
+}
+
+static void failing_free(void *user, void *ptr)
+{
+    ((struct failing *)user)->balance--;
+    free(ptr);
+}
+
+static void check_nomem(const void *data, size_t size)
+{
+    enum gguf_status st = GGUF_E_NOMEM;
+    long n;
+    int bad = 0;
+    for (n = 0; n < 1000 && st == GGUF_E_NOMEM; n++) {
+        struct failing f = { n, 0 };
+        struct gguf_allocator a = { failing_alloc, failing_free, &f };
+        st = open_bytes(data, size, &a, NULL);
+        bad += f.balance != 0;
+    }
+    ok(st == GGUF_OK && !bad && n > 5,
+       "each of %ld allocations may fail; nothing is lost", n - 1);
+}
+
+/* ---- NaN ---- */
+
+static void check_nan(uint8_t *data, size_t size)
+{
+    struct gguf_file *file;
+    struct gguf_model *model;
+    struct gguf_error err;
+    if (gguf_file_open_memory(&file, data, size, NULL, &err) != GGUF_OK ||
+        gguf_model_open(&model, file, NULL, &err) != GGUF_OK) {
+        ok(0, "%s", err.message);
+        return;
+    }
+    ok(gguf_model_check(model, NULL, &err) == GGUF_OK, "all are numbers");
+    const struct gguf_tensor_info *t =
+        gguf_file_tensor_find(file, "blk.0.ffn_down.weight");
+    uint8_t *w = data + gguf_file_data_off(file) + t->off;
+    memset(w + 4 * 1234, 0xff, 4);
+    ok(gguf_model_check(model, NULL, &err) == GGUF_E_NONFINITE &&
+           strstr(err.message, "'blk.0.ffn_down.weight': element 1234 is not a"),
+       "%s", err.message);
+    gguf_model_destroy(model);
+    gguf_file_close(file);
+}
+
+int main(void)
+{
+    size_t size;
+    check_hostile();
+    check_changes();
+    gen_init(&g, 3);
+    gen_model(&g, &spec);
+    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    check_nomem(file, size);
+    check_nan(file, size);
+    free(file);
+    gen_fini(&g);
+    return done_testing();
+}

@@ -1,0 +1,62 @@
+/* gen.h - model files for tests, built in memory
+ *
+ * A model is a description: metadata, and names and shapes of tensors. The
+ * weights come from a fixed generator, a function of the tensor's name and a
+ * seed, so that any program can build the same file.
+ */
+#ifndef TESTS_MODEL_GEN_H
+#define TESTS_MODEL_GEN_H
+
+#include "gguf/gguf.h"
+
+enum { GEN_MAX_TENSORS = 512 };
+
+struct gen_tensor {
+    char name[64];
+    unsigned n_dims;
+    int64_t ne[4];
+};
+
+struct gen {
+    uint64_t seed;
+    struct gguf_meta *meta;
+    struct gen_tensor t[GEN_MAX_TENSORS];
+    size_t n;
+};
+
+/* Empty; aborts the test when memory runs out. */
+void gen_init(struct gen *g, uint64_t seed);
+void gen_fini(struct gen *g);
+/* ne1 0: one dimension. */
+void gen_tensor(struct gen *g, int64_t ne0, int64_t ne1, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+
+/* n weights of a tensor of that name; the kind of weight is chosen by the
+ * name. ne0 is the tensor's first dimension. */
+void gen_weights(float *out, const char *name, uint64_t seed, size_t n,
+                 unsigned n_dims, int64_t ne0);
+
+/* The file: malloc'ed bytes. Weights of two dimensions are stored as dtype
+ * (F32 or F16), all others as F32. */
+void *gen_file(const struct gen *g, uint32_t dtype, size_t *size);
+
+/* Read a description in JSON: {"seed": "0x..", "kv": [[key, type, value]..],
+ * "tensors": [[name, type, [dims]]..], ...}. 0 if it cannot be read. */
+int gen_read(struct gen *g, const char *path);
+
+/* A llama-like model. */
+struct gen_spec {
+    const char *arch;
+    uint32_t n_vocab, n_ctx, n_embd, n_layer, n_ff, n_head, n_head_kv;
+    uint32_t head_dim; /* 0: n_embd / n_head, and no key */
+    uint32_t n_rot;    /* 0: no key */
+    float eps, freq_base;
+    const char *scaling; /* rope.scaling.type, or NULL */
+    float factor;
+    uint32_t n_ctx_orig;
+    int qkv_bias, qk_norm, out_bias, ffn_bias, tied, rope_freqs;
+    const uint32_t *head_kv_layer, *ff_layer; /* per layer, or NULL */
+};
+void gen_model(struct gen *g, const struct gen_spec *spec);
+
+#endif
