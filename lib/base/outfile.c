@@ -98,16 +98,16 @@ static enum gguf_status open_named(struct gg_outfile *o,
 
 enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  const struct gguf_allocator *a,
-                                 const char *path, bool force,
+                                 const char *path, unsigned flags,
                                  struct gguf_error *err)
 {
-    *o = (struct gg_outfile){ .allocator = a, .fd = -1, .force = force };
+    *o = (struct gg_outfile){ .allocator = a, .fd = -1, .flags = flags };
     struct stat s;
     bool exists = stat(path, &s) == 0;
     if (exists && !S_ISREG(s.st_mode))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "is no regular file: it cannot be an output");
-    if (exists && !force)
+    if (exists && !(flags & GG_OUTFILE_FORCE))
         return gg_fail_errno(err, EEXIST, "not written");
     if (!*base_of(path))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -120,7 +120,8 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
         st = gg_fail_nomem(err, BUF_SIZE);
         goto out;
     }
-    o->fd = open_nameless(dir);
+    if (!(flags & GG_OUTFILE_NAMED))
+        o->fd = open_nameless(dir);
     if (o->fd < 0)
         st = open_named(o, err);
     if (st == GGUF_OK && exists && fchmod(o->fd, s.st_mode & 0777) != 0)
@@ -332,7 +333,7 @@ static enum gguf_status give_temp_name(struct gg_outfile *o,
 
 static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
 {
-    if (o->force) {
+    if (o->flags & GG_OUTFILE_FORCE) {
         if (!o->temp)
             GG_TRY(give_temp_name(o, err));
         if (rename(o->temp, o->path) != 0)
@@ -369,11 +370,12 @@ enum gguf_status gg_outfile_commit(struct gg_outfile *o,
     if (st == GGUF_OK && ftruncate(o->fd, (off_t)o->pos) != 0)
         st = gg_fail_errno(err, errno, "cannot set the size to %" PRIu64,
                            o->pos);
-    if (st == GGUF_OK && !o->no_sync && fsync(o->fd) != 0)
+    bool sync = !(o->flags & GG_OUTFILE_NO_SYNC);
+    if (st == GGUF_OK && sync && fsync(o->fd) != 0)
         st = gg_fail_errno(err, errno, "fsync");
     if (st == GGUF_OK)
         st = give_name(o, err);
-    if (st == GGUF_OK && !o->no_sync)
+    if (st == GGUF_OK && sync)
         st = sync_folder(o, err);
     gg_outfile_abort(o);
     return st;

@@ -18,20 +18,26 @@ struct gg_outfile {
     int fd;        /* -1: not open */
     char *path;    /* the target */
     char *temp;    /* name of the temporary, or NULL if it has none */
-    bool force;    /* replace a target that exists */
-    bool no_sync;
+    unsigned flags;
     uint64_t pos;  /* bytes written and buffered by gg_outfile_write */
     uint8_t *buf;
     size_t n_buf;  /* bytes in buf, not yet in the file */
     bool no_cfr;   /* copy_file_range does not work between these two */
 };
 
-/* Begin the file that will be path. Without force an existing path is
- * refused here (GGUF_E_EXIST), and once more at commit. What exists and is
+enum {
+    GG_OUTFILE_FORCE = 1,  /* replace a regular file that exists */
+    GG_OUTFILE_NO_SYNC = 2, /* do not wait for the disk */
+    GG_OUTFILE_NAMED = 4   /* never without a name: as on systems that cannot
+                            * do that */
+};
+
+/* Begin the file that will be path. Without GG_OUTFILE_FORCE an existing path
+ * is refused here (GGUF_E_EXIST), and once more at commit. What exists and is
  * no regular file is refused: GGUF_E_INVALID. */
 enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  const struct gguf_allocator *a,
-                                 const char *path, bool force,
+                                 const char *path, unsigned flags,
                                  struct gguf_error *err);
 
 /* Make sure that size bytes will fit: GGUF_E_NOSPACE with both numbers.

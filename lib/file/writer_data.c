@@ -41,13 +41,14 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
     w->done = gg_alloc_zero(w->allocator, w->n_tensors, sizeof *w->done);
     if (!w->done)
         return gg_fail_nomem(err, w->n_tensors * sizeof *w->done);
+    unsigned flags = (p.force ? GG_OUTFILE_FORCE : 0u) |
+                     (p.no_sync ? GG_OUTFILE_NO_SYNC : 0u);
     enum gguf_status st =
-        gg_outfile_open(&w->out, w->allocator, path, p.force, err);
+        gg_outfile_open(&w->out, w->allocator, path, flags, err);
     if (st == GGUF_OK && !p.no_reserve)
         st = gg_outfile_reserve(&w->out, gguf_writer_file_size(w), true, err);
     if (st == GGUF_OK)
         st = gg_outfile_write(&w->out, header, size, err);
-    w->out.no_sync = p.no_sync;
     if (st != GGUF_OK) {
         gg_outfile_abort(&w->out);
         gg_free(w->allocator, (void *)w->done);

@@ -6,9 +6,11 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "gguf/writer.h"
+#include "tests/failalloc.h"
 #include "tests/tap.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -435,6 +437,113 @@ static void check_space(void)
     gguf_writer_destroy(w);
 }
 
+/* ------------------------------------------- several threads, no memory --- */
+
+struct part {
+    struct gguf_writer *w;
+    unsigned ith;
+    int bad;
+};
+
+static void *write_part(void *user)
+{
+    struct part *p = user;
+    uint8_t b[1000];
+    memset(b, (int)p->ith, sizeof b);
+    for (uint64_t off = p->ith * 1000; off < 40000; off += 4000)
+        p->bad += gguf_writer_write_at(p->w, 0, off, b, 1000, NULL) != GGUF_OK;
+    return NULL;
+}
+
+static void check_threads(void)
+{
+    static const int64_t ne[] = { 40000 };
+    struct gguf_error err;
+    struct gguf_writer *w = NULL;
+    struct gguf_file *f = NULL;
+    struct gguf_str name = { "t", 1 };
+    struct part part[4];
+    pthread_t thread[4];
+    const char *path = in_dir("threads.gguf");
+    ok(gguf_writer_create(&w, NULL, NULL, &err) == GGUF_OK &&
+           gguf_writer_add_tensor(w, name, GGUF_DTYPE_I8, 1, ne, &err) ==
+               GGUF_OK &&
+           gguf_writer_open(w, path, NULL, &err) == GGUF_OK, "four writers");
+    for (unsigned i = 0; i < 4; i++) {
+        part[i] = (struct part){ w, i, 0 };
+        if (pthread_create(&thread[i], NULL, write_part, &part[i]))
+            exit(99);
+    }
+    int bad = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        pthread_join(thread[i], NULL);
+        bad += part[i].bad;
+    }
+    ok(!bad && gguf_writer_commit(w, &err) == GGUF_OK &&
+           gguf_file_open(&f, path, NULL, &err) == GGUF_OK, "are done");
+    const uint8_t *d = f ? gguf_file_tensor_data(f, 0) : NULL;
+    for (unsigned i = 0; d && i < 40000; i++)
+        bad += d[i] != i / 1000 % 4;
+    ok(d && !bad, "each wrote its part");
+    gguf_file_close(f);
+    gguf_writer_destroy(w);
+    unlink(path);
+}
+
+static enum gguf_status write_with(const struct gguf_allocator *a)
+{
+    static const int64_t ne[] = { 8 };
+    static const uint8_t data[32];
+    struct gguf_error err;
+    struct gguf_meta *m = NULL;
+    struct gguf_writer *w = NULL;
+    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    o.no_sync = o.force = 1;
+    p.allocator = a;
+    enum gguf_status st = gguf_meta_create(&m, a, &err);
+    if (st == GGUF_OK)
+        st = gguf_meta_set_strz(m, "k", "v", &err);
+    if (st == GGUF_OK)
+        st = gguf_writer_create(&w, m, &p, &err);
+    for (int i = 0; st == GGUF_OK && i < 70; i++) {
+        char name[8];
+        struct gguf_str s = { name,
+                              (size_t)snprintf(name, sizeof name, "%d", i) };
+        st = gguf_writer_add_tensor(w, s, 0, 1, ne, &err);
+    }
+    if (st == GGUF_OK)
+        st = gguf_writer_open(w, in_dir("nomem.gguf"), &o, &err);
+    for (size_t i = 0; st == GGUF_OK && i < 70; i++) {
+        st = gguf_writer_begin(w, i, &err);
+        if (st == GGUF_OK)
+            st = gguf_writer_write(w, data, sizeof data, &err);
+    }
+    if (st == GGUF_OK)
+        st = gguf_writer_commit(w, &err);
+    gguf_writer_destroy(w);
+    gguf_meta_destroy(m);
+    return st;
+}
+
+static void check_nomem(void)
+{
+    struct failalloc fa;
+    unsigned n = 0, bad = 0;
+    for (;; n++) {
+        int files = n_entries();
+        enum gguf_status st = write_with(failalloc_init(&fa, n));
+        bad += fa.live != 0;
+        if (fa.calls <= n) {
+            bad += st != GGUF_OK;
+            break;
+        }
+        /* The last chances to fail are behind the naming of the file. */
+        bad += st != GGUF_E_NOMEM || n_entries() != files;
+    }
+    ok(bad == 0 && n > 10, "memory may run out at each of %u calls", n);
+}
+
 int main(void)
 {
     if (!mkdtemp(dir))
@@ -448,6 +557,8 @@ int main(void)
     check_plan();
     check_target();
     check_space();
+    check_threads();
+    check_nomem();
     char cmd[300];
     snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
     if (system(cmd) != 0)

@@ -1,0 +1,174 @@
+/* check-outfile.c - outputs appear whole or not at all; inputs are mapped
+ *
+ * Once without a name until the commit, once under a temporary's name, as on
+ * file systems that cannot do better.
+ */
+#include "config.h"
+#include "base/mapfile.h"
+#include "base/outfile.h"
+#include "tests/tap.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[] = "check-outfile-XXXXXX";
+static char target[64], source[64];
+
+/* Files in dir that are not one of the two. */
+static int n_others(void)
+{
+    int n = 0;
+    DIR *d = opendir(dir);
+    for (struct dirent *e; d && (e = readdir(d));)
+        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+             strcmp(e->d_name, "target") && strcmp(e->d_name, "source");
+    if (d)
+        closedir(d);
+    return n;
+}
+
+/* Does path hold n bytes, byte i of them f(i)? */
+static int holds(const char *path, size_t n, uint8_t f(size_t))
+{
+    struct gg_mapfile m;
+    if (gg_mapfile_open(&m, path, 0, 0, NULL) != GGUF_OK)
+        return 0;
+    int good = m.size == n;
+    for (size_t i = 0; good && i < n; i++)
+        good = m.data[i] == f(i);
+    gg_mapfile_close(&m);
+    return good;
+}
+
+static uint8_t byte_at(size_t i)
+{
+    return (uint8_t)(i * 2654435761u >> 11);
+}
+
+static uint8_t copy_at(size_t i)
+{
+    return i < 100 ? 0 : byte_at(i - 100 + 7);
+}
+
+/* Pieces of all sizes, with a hole that is filled later. */
+static enum gguf_status write_pieces(struct gg_outfile *o, size_t n)
+{
+    uint8_t *b = malloc(n);
+    for (size_t i = 0; i < n; i++)
+        b[i] = byte_at(i);
+    enum gguf_status st = GGUF_OK;
+    size_t hole = 0, at = 0;
+    for (size_t k = 0, step; st == GGUF_OK && at < n; at += step, k++) {
+        step = 1 + rnd_below(k % 7 == 0 ? n - at : (n - at) / 9 + 1);
+        if (k == 3) {
+            hole = at;
+            st = gg_outfile_skip(o, step, NULL);
+            if (st == GGUF_OK)
+                st = gg_outfile_write_at(o, hole, b + hole, step, NULL);
+        } else {
+            st = gg_outfile_write(o, b + at, step, NULL);
+        }
+    }
+    free(b);
+    return st;
+}
+
+static void check_way(unsigned how, const char *name)
+{
+    struct gguf_error err;
+    struct gg_outfile o;
+    enum { SIZE = 1 << 20 };
+    unlink(target);
+    ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
+           (o.temp != NULL) == (n_others() == 1) && access(target, F_OK) != 0,
+       "%s: nothing is there yet", name);
+    ok(gg_outfile_reserve(&o, SIZE, true, &err) == GGUF_OK &&
+           write_pieces(&o, SIZE) == GGUF_OK &&
+           gg_outfile_commit(&o, &err) == GGUF_OK &&
+           holds(target, SIZE, byte_at) && n_others() == 0,
+       "%s: then all of it", name);
+    ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_E_EXIST,
+       "%s: once only: %s", name, err.message);
+
+    ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_FORCE, &err) ==
+               GGUF_OK && gg_outfile_write(&o, "x", 1, &err) == GGUF_OK,
+       "%s: by force", name);
+    gg_outfile_abort(&o);
+    gg_outfile_abort(&o);
+    ok(holds(target, SIZE, byte_at) && n_others() == 0,
+       "%s: giving up keeps the old one", name);
+
+    int fd = open(source, O_RDONLY);
+    ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_FORCE, &err) ==
+               GGUF_OK &&
+           gg_outfile_zeros(&o, 100, &err) == GGUF_OK &&
+           gg_outfile_copy(&o, fd, 7, SIZE - 7, &err) == GGUF_OK &&
+           gg_outfile_commit(&o, &err) == GGUF_OK &&
+           holds(target, SIZE - 7 + 100, copy_at) && n_others() == 0,
+       "%s: a copy replaces it", name);
+    ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_FORCE, &err) ==
+               GGUF_OK &&
+           gg_outfile_copy(&o, fd, SIZE - 10, 11, &err) == GGUF_E_TRUNCATED,
+       "%s: a copy of more than there is: %s", name, err.message);
+    gg_outfile_abort(&o);
+    ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_FORCE, &err) ==
+               GGUF_OK &&
+           (o.no_cfr = true) &&
+           gg_outfile_zeros(&o, 100, &err) == GGUF_OK &&
+           gg_outfile_copy(&o, fd, 7, SIZE - 7, &err) == GGUF_OK &&
+           gg_outfile_commit(&o, &err) == GGUF_OK &&
+           holds(target, SIZE - 7 + 100, copy_at),
+       "%s: a copy without the file system's help", name);
+    close(fd);
+
+    unlink(target);
+    ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
+           link(source, target) == 0 &&
+           gg_outfile_commit(&o, &err) == GGUF_E_EXIST &&
+           holds(target, SIZE, byte_at) && n_others() == 0,
+       "%s: a late name is not taken away: %s", name, err.message);
+}
+
+static void check_map(void)
+{
+    struct gguf_error err;
+    struct gg_mapfile m;
+    long page = sysconf(_SC_PAGESIZE);
+    ok(gg_mapfile_open(&m, source, (uint64_t)page + 3, 1000, &err) ==
+               GGUF_OK && m.size == 1000 &&
+           m.data[999] == byte_at((size_t)page + 3 + 999),
+       "a part of a file");
+    gg_mapfile_advise(&m, 10, 500, GG_ADVISE_DONTNEED);
+    gg_mapfile_advise(&m, 0, UINT64_MAX, GG_ADVISE_WILLNEED);
+    ok(m.data[10] == byte_at((size_t)page + 13) && gg_mapfile_is(&m, source) &&
+           !gg_mapfile_is(&m, dir), "is there after advice");
+    gg_mapfile_close(&m);
+    gg_mapfile_close(&m);
+    int fd = open(target, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ok(fd >= 0 && gg_mapfile_open(&m, target, 0, 0, &err) == GGUF_OK &&
+           m.size == 0 && m.data, "an empty file");
+    gg_mapfile_close(&m);
+    close(fd);
+}
+
+int main(void)
+{
+    struct gg_outfile o;
+    if (!mkdtemp(dir))
+        return 99;
+    snprintf(target, sizeof target, "%s/target", dir);
+    snprintf(source, sizeof source, "%s/source", dir);
+    ok(gg_outfile_open(&o, NULL, source, 0, NULL) == GGUF_OK &&
+           write_pieces(&o, 1 << 20) == GGUF_OK &&
+           gg_outfile_commit(&o, NULL) == GGUF_OK, "a source");
+    check_way(0, "nameless");
+    check_way(GG_OUTFILE_NAMED, "named");
+    check_way(GG_OUTFILE_NO_SYNC, "unsynced");
+    check_map();
+    unlink(target);
+    unlink(source);
+    rmdir(dir);
+    return done_testing();
+}
