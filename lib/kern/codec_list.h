@@ -48,9 +48,23 @@
     X(F16, f16, 0)                                                            \
     X(BF16, bf16, 0)                                                          \
     X(Q4_0, q4_0, GG_CODEC_WEIGHT)                                            \
+    X(Q4_1, q4_1, GG_CODEC_WEIGHT)                                            \
+    X(Q5_0, q5_0, GG_CODEC_WEIGHT)                                            \
+    X(Q5_1, q5_1, GG_CODEC_WEIGHT)                                            \
     X(Q8_0, q8_0, 0)                                                          \
+    X(Q8_1, q8_1, 0)                                                          \
+    X(Q2_K, q2_k, GG_CODEC_WEIGHT)                                            \
+    X(Q3_K, q3_k, GG_CODEC_WEIGHT)                                            \
     X(Q4_K, q4_k, GG_CODEC_WEIGHT)                                            \
-    X(Q6_K, q6_k, GG_CODEC_WEIGHT)
+    X(Q5_K, q5_k, GG_CODEC_WEIGHT)                                            \
+    X(Q6_K, q6_k, GG_CODEC_WEIGHT)                                            \
+    X(Q8_K, q8_k, 0)                                                          \
+    X(TQ1_0, tq1_0, 0)                                                        \
+    X(TQ2_0, tq2_0, 0)                                                        \
+    X(MXFP4, mxfp4, 0)                                                        \
+    X(NVFP4, nvfp4, 0)                                                        \
+    X(Q1_0, q1_0, 0)                                                          \
+    X(Q2_0, q2_0, 0)
 
 #define GG_DECODE_AVX2_LIST(X)                                                \
     X(F16, f16)                                                               \

@@ -80,4 +80,13 @@ static inline void gg_k4_pack(uint8_t s[12], const uint8_t scale[8],
     }
 }
 
+/* Lowest pairs of bits of 256 codes: four codes a byte, 32 apart. */
+static inline void gg_pack_pairs(uint8_t qs[64], const uint8_t q[256])
+{
+    for (int h = 0; h < 2; h++, q += 128, qs += 32)
+        for (int j = 0; j < 32; j++)
+            qs[j] = (uint8_t)((q[j] & 3) | (q[j + 32] & 3) << 2 |
+                              (q[j + 64] & 3) << 4 | (q[j + 96] & 3) << 6);
+}
+
 #endif

@@ -1,4 +1,4 @@
-/* enc_k.c - reference encoders of Q4_K and Q6_K
+/* enc_k.c - reference encoders of Q2_K, Q3_K, Q4_K, Q5_K, Q6_K and Q8_K
  *
  * A fit per sub-block, then the block's scales are made small integers and
  * every element is rounded again by what a decoder will see. Source:
@@ -94,19 +94,127 @@ static void affine_encode(const float *x, const float *weight,
         affine_plain(x, t, b);
 }
 
+void gg_encode_q2_k_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    static const struct gg_affine_type type = GG_AFFINE_Q2_K;
+    size_t n_block = row_len / 256;
+    for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
+        struct gg_affine_block a;
+        struct gg_block_q2_k b;
+        affine_encode(src, weight ? weight + i % n_block * 256 : NULL, &type,
+                      &a);
+        gg_store16le(&b.d, a.d);
+        gg_store16le(&b.dmin, a.dmin);
+        for (int j = 0; j < 16; j++)
+            b.scales[j] = (uint8_t)(a.scale[j] | a.min[j] << 4);
+        gg_pack_pairs(b.qs, a.q);
+        GG_PUT_BLOCK(b, dst, i);
+    }
+}
+
+/* Low nibbles of two sub-blocks share 32 bytes. */
+static void pack_nibbles(uint8_t qs[128], const uint8_t q[256])
+{
+    for (int e = 0; e < 128; e++) {
+        const uint8_t *p = q + e / 32 * 64 + e % 32;
+        qs[e] = (uint8_t)((p[0] & 15) | (p[32] & 15) << 4);
+    }
+}
+
 void gg_encode_q4_k_c(const float *src, void *dst, size_t n_rows,
                       size_t row_len, const float *weight)
 {
+    static const struct gg_affine_type type = GG_AFFINE_Q4_K;
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
         struct gg_affine_block a;
         struct gg_block_q4_k b;
-        affine_encode(src, weight ? weight + i % n_block * 256 : NULL,
-                      &gg_affine_q4_k, &a);
+        affine_encode(src, weight ? weight + i % n_block * 256 : NULL, &type,
+                      &a);
         gg_store16le(&b.d, a.d);
         gg_store16le(&b.dmin, a.dmin);
         gg_k4_pack(b.scales, a.scale, a.min);
-        gg_k4_pack_nibbles(b.qs, a.q);
+        pack_nibbles(b.qs, a.q);
+        GG_PUT_BLOCK(b, dst, i);
+    }
+}
+
+void gg_encode_q5_k_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    static const struct gg_affine_type type = GG_AFFINE_Q5_K;
+    size_t n_block = row_len / 256;
+    for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
+        struct gg_affine_block a;
+        struct gg_block_q5_k b;
+        affine_encode(src, weight ? weight + i % n_block * 256 : NULL, &type,
+                      &a);
+        gg_store16le(&b.d, a.d);
+        gg_store16le(&b.dmin, a.dmin);
+        gg_k4_pack(b.scales, a.scale, a.min);
+        pack_nibbles(b.qs, a.q);
+        memset(b.qh, 0, sizeof b.qh);
+        for (int e = 0; e < 256; e++)
+            b.qh[e % 32] |= (uint8_t)(a.q[e] >> 4 << e / 32);
+        GG_PUT_BLOCK(b, dst, i);
+    }
+}
+
+/* Scales of 16 elements and their codes; half and codes' bias as in
+ * gg_fit_symmetric. A sub-block whose scale became zero keeps its codes. */
+static void symmetric_requantize(const float *x, const float scale[16],
+                                 int half, uint8_t q[256])
+{
+    for (int e = 0; e < 256; e++) {
+        float d = scale[e / 16];
+        if (d != 0)
+            q[e] = (uint8_t)(gg_clamp(gg_nearest(x[e] / d), -half, half - 1) +
+                             half);
+    }
+}
+
+static void q3_k_block(const float *x, const float *weight,
+                       struct gg_block_q3_k *b)
+{
+    uint8_t q[256], code[16];
+    float scale[16], sum_w[16], w[16], sum2 = 0, d;
+    for (int i = 0; i < 256; i++)
+        sum2 += x[i] * x[i];
+    float sigma2 = 2 * sum2 / 256;
+    for (int j = 0; j < 16; j++) {
+        const float *xs = x + 16 * j;
+        if (!weight) {
+            scale[j] = gg_fit_refined(xs, 16, 4, q + 16 * j);
+            continue;
+        }
+        sum_w[j] = 0;
+        for (int i = 0; i < 16; i++) {
+            w[i] = weight[16 * j + i] * sqrtf(sigma2 + xs[i] * xs[i]);
+            sum_w[j] += w[i];
+        }
+        scale[j] = gg_fit_symmetric(xs, w, 16, 4, q + 16 * j);
+    }
+    d = weight ? gg_fit_symmetric(scale, sum_w, 16, 32, code)
+               : gg_q3_k_scale_codes(scale, code);
+    gg_put_half(&b->d, d);
+    gg_k3_pack(b->scales, code);
+    for (int j = 0; j < 16; j++)
+        scale[j] = gg_get_half(&b->d) * (float)(code[j] - 32);
+    symmetric_requantize(x, scale, 4, q);
+    memset(b->hmask, 0, sizeof b->hmask);
+    for (int e = 0; e < 256; e++)
+        b->hmask[e % 32] |= (uint8_t)(q[e] >> 2 << e / 32);
+    gg_pack_pairs(b->qs, q);
+}
+
+void gg_encode_q3_k_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    size_t n_block = row_len / 256;
+    for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
+        struct gg_block_q3_k b;
+        q3_k_block(src, weight ? weight + i % n_block * 256 : NULL, &b);
         GG_PUT_BLOCK(b, dst, i);
     }
 }
@@ -126,12 +234,9 @@ static void q6_k_block(const float *x, const float *weight,
         memset(b, 0, sizeof *b);
         return;
     }
-    float half = gg_get_half(&b->d);
-    for (int e = 0; e < 256; e++) {
-        float d = half * (float)b->scales[e / 16];
-        if (d != 0)
-            q[e] = (uint8_t)(gg_clamp(gg_nearest(x[e] / d), -32, 31) + 32);
-    }
+    for (int j = 0; j < 16; j++)
+        scale[j] = gg_get_half(&b->d) * (float)b->scales[j];
+    symmetric_requantize(x, scale, 32, q);
     gg_q6_k_pack(b, q);
 }
 
@@ -142,6 +247,31 @@ void gg_encode_q6_k_c(const float *src, void *dst, size_t n_rows,
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
         struct gg_block_q6_k b;
         q6_k_block(src, weight ? weight + i % n_block * 256 : NULL, &b);
+        GG_PUT_BLOCK(b, dst, i);
+    }
+}
+
+/* For activations: the extreme element becomes -127 or 127. */
+void gg_encode_q8_k_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    (void)weight;
+    for (size_t i = 0; i < n_rows * row_len / 256; i++, src += 256) {
+        struct gg_block_q8_k b;
+        memset(&b, 0, sizeof b);
+        float max = gg_max_abs_signed(src, 256), inv = -127.0f / max, d = 0;
+        for (int j = 0; max != 0 && j < 256; j++) {
+            int v = gg_nearest(inv * src[j]);
+            b.qs[j] = (int8_t)(v < 127 ? v : 127);
+            d = 1 / inv;
+        }
+        for (int j = 0; j < 16; j++) {
+            int sum = 0;
+            for (int k = 16 * j; k < 16 * j + 16; k++)
+                sum += b.qs[k];
+            gg_store16le(&b.bsums[j], (uint16_t)sum);
+        }
+        gg_store32le(&b.d, gg_f32_bits(d));
         GG_PUT_BLOCK(b, dst, i);
     }
 }

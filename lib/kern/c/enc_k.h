@@ -18,9 +18,9 @@ struct gg_affine_type {
     struct gg_affine_search plain, weighted;
 };
 
-static const struct gg_affine_type gg_affine_q4_k = {
-    32, 8, 63, GG_AFFINE_Q4, GG_AFFINE_W(15)
-};
+#define GG_AFFINE_Q2_K { 16, 16, 15, GG_AFFINE_Q2, GG_AFFINE_W(3) }
+#define GG_AFFINE_Q4_K { 32, 8, 63, GG_AFFINE_Q4, GG_AFFINE_W(15) }
+#define GG_AFFINE_Q5_K { 32, 8, 63, GG_AFFINE_Q5, GG_AFFINE_W(31) }
 
 /* A block on its way: what the fits found, then what is stored. */
 struct gg_affine_block {
@@ -31,7 +31,7 @@ struct gg_affine_block {
 
 /* Scales without importances: the largest gets the largest code. */
 static inline float gg_plain_scale_codes(const float *v, int n, int code_max,
-                               uint8_t *code)
+                                         uint8_t *code)
 {
     float max = 0;
     for (int j = 0; j < n; j++)
@@ -42,15 +42,6 @@ static inline float gg_plain_scale_codes(const float *v, int n, int code_max,
         code[j] = c < code_max ? c : (uint8_t)code_max;
     }
     return max / (float)code_max;
-}
-
-/* Elements of Q4_K to nibbles: 32 bytes hold two sub-blocks. */
-static inline void gg_k4_pack_nibbles(uint8_t qs[128], const uint8_t q[256])
-{
-    for (int e = 0; e < 128; e++) {
-        const uint8_t *p = q + e / 32 * 64 + e % 32;
-        qs[e] = (uint8_t)((p[0] & 15) | (p[32] & 15) << 4);
-    }
 }
 
 /* The sub-blocks' scales of Q6_K become eight-bit integers, the one of
@@ -81,6 +72,34 @@ static inline void gg_q6_k_pack(struct gg_block_q6_k *b, const uint8_t q[256])
                 (uint8_t)(q[j] >> 4 | q[j + 32] >> 4 << 2 |
                           q[j + 64] >> 4 << 4 | q[j + 96] >> 4 << 6);
     }
+}
+
+/* Q3_K: 16 scale codes of six bits (gg_k3_scale). */
+static inline void gg_k3_pack(uint8_t s[12], const uint8_t code[16])
+{
+    for (int j = 0; j < 8; j++)
+        s[j] = (uint8_t)((code[j] & 15) | (code[j + 8] & 15) << 4);
+    for (int j = 0; j < 4; j++)
+        s[8 + j] = (uint8_t)(code[j] >> 4 | code[j + 4] >> 4 << 2 |
+                             code[j + 8] >> 4 << 4 | code[j + 12] >> 4 << 6);
+}
+
+/* Q3_K without importances: the scale of largest magnitude gets code 0, which
+ * stands for -32. Returns the block's scale. */
+static inline float gg_q3_k_scale_codes(const float scale[16],
+                                        uint8_t code[16])
+{
+    float max = 0;
+    memset(code, 0, 16);
+    for (int j = 0; j < 16; j++)
+        max = fabsf(scale[j]) > fabsf(max) ? scale[j] : max;
+    if (max == 0)
+        return 0;
+    float inv = -32.0f / max;
+    for (int j = 0; j < 16; j++)
+        code[j] = (uint8_t)(gg_clamp((int8_t)gg_nearest(inv * scale[j]), -32,
+                                     31) + 32);
+    return 1 / inv;
 }
 
 #endif

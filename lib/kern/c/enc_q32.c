@@ -11,6 +11,8 @@
 #include "kern/c/enc_search.h"
 #include "kern/c/round.h"
 
+#include <float.h>
+
 /* Elements j and j + 16 share byte j. */
 static void pack_nibbles(uint8_t qs[16], const uint8_t q[32])
 {
@@ -46,25 +48,133 @@ static float plain_symmetric(const float *x, int half, uint8_t q[32])
     return d;
 }
 
+/* Codes 0 .. q_max upwards from the least element. ggml cuts codes of Q4_1 to
+ * 8 bits and then to q_max, those of Q5_1 to 8 bits only. */
+static float plain_affine(const float *x, int q_max, uint8_t q[32], float *min)
+{
+    float lo = FLT_MAX, hi = -FLT_MAX;
+    for (int j = 0; j < 32; j++) {
+        lo = x[j] < lo ? x[j] : lo;
+        hi = x[j] > hi ? x[j] : hi;
+    }
+    float d = (hi - lo) / (float)q_max;
+    float inv = d != 0 ? 1 / d : 0;
+    for (int j = 0; j < 32; j++) {
+        int v = (int8_t)gg_truncate((x[j] - lo) * inv + 0.5f);
+        q[j] = (uint8_t)(v < q_max ? v : q_max);
+    }
+    *min = lo;
+    return d;
+}
+
+/* What a row's blocks are encoded with. */
+struct row {
+    const float *x, *weight; /* weight may be NULL */
+    float mean2;
+};
+
+static struct row row_of(const float *x, size_t len, const float *weight)
+{
+    return (struct row){ x, weight, weight ? mean_square(x, len) : 0 };
+}
+
+/* Block i of a row: scale and codes. */
+static float symmetric_block(const struct row *r, size_t i, int half,
+                             uint8_t q[32])
+{
+    float w[32];
+    if (!r->weight)
+        return plain_symmetric(r->x + 32 * i, half, q);
+    block_weights(w, r->x + 32 * i, r->weight + 32 * i, r->mean2);
+    return gg_fit_symmetric(r->x + 32 * i, w, 32, half, q);
+}
+
+static float affine_block(const struct row *r, size_t i, int q_max,
+                          uint8_t q[32], float *min)
+{
+    const struct gg_affine_search search = GG_AFFINE_W(q_max);
+    float w[32];
+    if (!r->weight)
+        return plain_affine(r->x + 32 * i, q_max, q, min);
+    block_weights(w, r->x + 32 * i, r->weight + 32 * i, r->mean2);
+    float d = gg_fit_affine(r->x + 32 * i, w, 32, &search, q, min);
+    *min = -*min;
+    return d;
+}
+
+static void pack_fifth(uint8_t qh[4], const uint8_t q[32])
+{
+    uint32_t bits = 0;
+    for (int j = 0; j < 32; j++)
+        bits |= (uint32_t)(q[j] >> 4 & 1) << j;
+    gg_store32le(qh, bits);
+}
+
 void gg_encode_q4_0_c(const float *src, void *dst, size_t n_rows,
                       size_t row_len, const float *weight)
 {
     size_t n_block = row_len / 32;
-    for (size_t r = 0; r < n_rows; r++, src += row_len) {
-        float mean2 = weight ? mean_square(src, row_len) : 0;
+    for (size_t r = 0; r < n_rows; r++) {
+        struct row row = row_of(src + r * row_len, row_len, weight);
         for (size_t i = 0; i < n_block; i++) {
             struct gg_block_q4_0 b;
-            const float *x = src + 32 * i;
             uint8_t q[32];
-            float d, w[32];
-            if (weight) {
-                block_weights(w, x, weight + 32 * i, mean2);
-                d = gg_fit_symmetric(x, w, 32, 8, q);
-            } else {
-                d = plain_symmetric(x, 8, q);
-            }
-            gg_put_half(&b.d, d);
+            gg_put_half(&b.d, symmetric_block(&row, i, 8, q));
             pack_nibbles(b.qs, q);
+            GG_PUT_BLOCK(b, dst, r * n_block + i);
+        }
+    }
+}
+
+void gg_encode_q4_1_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    size_t n_block = row_len / 32;
+    for (size_t r = 0; r < n_rows; r++) {
+        struct row row = row_of(src + r * row_len, row_len, weight);
+        for (size_t i = 0; i < n_block; i++) {
+            struct gg_block_q4_1 b;
+            uint8_t q[32];
+            float min;
+            gg_put_half(&b.d, affine_block(&row, i, 15, q, &min));
+            gg_put_half(&b.m, min);
+            pack_nibbles(b.qs, q);
+            GG_PUT_BLOCK(b, dst, r * n_block + i);
+        }
+    }
+}
+
+void gg_encode_q5_0_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    size_t n_block = row_len / 32;
+    for (size_t r = 0; r < n_rows; r++) {
+        struct row row = row_of(src + r * row_len, row_len, weight);
+        for (size_t i = 0; i < n_block; i++) {
+            struct gg_block_q5_0 b;
+            uint8_t q[32];
+            gg_put_half(&b.d, symmetric_block(&row, i, 16, q));
+            pack_nibbles(b.qs, q);
+            pack_fifth(b.qh, q);
+            GG_PUT_BLOCK(b, dst, r * n_block + i);
+        }
+    }
+}
+
+void gg_encode_q5_1_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    size_t n_block = row_len / 32;
+    for (size_t r = 0; r < n_rows; r++) {
+        struct row row = row_of(src + r * row_len, row_len, weight);
+        for (size_t i = 0; i < n_block; i++) {
+            struct gg_block_q5_1 b;
+            uint8_t q[32];
+            float min;
+            gg_put_half(&b.d, affine_block(&row, i, 31, q, &min));
+            gg_put_half(&b.m, min);
+            pack_nibbles(b.qs, q);
+            pack_fifth(b.qh, q);
             GG_PUT_BLOCK(b, dst, r * n_block + i);
         }
     }
@@ -81,6 +191,26 @@ void gg_encode_q8_0_c(const float *src, void *dst, size_t n_rows,
         gg_put_half(&b.d, d);
         for (int j = 0; j < 32; j++)
             b.qs[j] = (int8_t)gg_round_away(src[j] * inv);
+        GG_PUT_BLOCK(b, dst, i);
+    }
+}
+
+/* For activations: as Q8_0, and the scaled sum. */
+void gg_encode_q8_1_c(const float *src, void *dst, size_t n_rows,
+                      size_t row_len, const float *weight)
+{
+    (void)weight;
+    for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
+        struct gg_block_q8_1 b;
+        float d = gg_max_abs(src, 32) / 127;
+        float inv = d != 0 ? 1 / d : 0;
+        int sum = 0;
+        for (int j = 0; j < 32; j++) {
+            b.qs[j] = (int8_t)gg_round_away(src[j] * inv);
+            sum += b.qs[j];
+        }
+        gg_put_half(&b.d, d);
+        gg_put_half(&b.s, (float)sum * d);
         GG_PUT_BLOCK(b, dst, i);
     }
 }

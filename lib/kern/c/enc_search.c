@@ -3,6 +3,7 @@
 #include "kern/c/enc_search.h"
 #include "kern/c/round.h"
 
+#include <limits.h>
 #include <math.h>
 #include <string.h>
 
@@ -152,9 +153,16 @@ static float positive_error(const float *x, const float *w, int n, int q_max,
     return sum;
 }
 
+/* Bounds of a refinement's codes. `whole' wants a fit of the other elements
+ * alone that is positive; codes below zero, which only rounding can make of a
+ * positive fit, are cut to a byte there. */
+struct refine {
+    int lo, hi, whole;
+};
+
 /* Change one code at a time, the others fixed, where the fit gets better. */
-static struct fit positive_refine(const float *x, const float *w, int n,
-                                  int q_max, uint8_t *q, struct fit s)
+static struct fit refine(const float *x, const float *w, int n,
+                         const struct refine *r, int *q, struct fit s)
 {
     for (int round = 0; round < 5; round++) {
         int changed = 0;
@@ -162,16 +170,15 @@ static struct fit positive_refine(const float *x, const float *w, int n,
             struct fit t;
             t.xl = s.xl - w[i] * x[i] * (float)q[i];
             t.ll = s.ll - w[i] * (float)q[i] * (float)q[i];
-            if (!(t.xl > 0 && t.ll > 0))
+            if (!(t.xl > 0 && (!r->whole || t.ll > 0)))
                 continue;
-            int l = gg_nearest(x[i] * t.ll / t.xl);
-            l = l < q_max ? l : q_max;
+            int l = gg_clamp(gg_nearest(x[i] * t.ll / t.xl), r->lo, r->hi);
             if (l == q[i])
                 continue;
             t.xl += w[i] * x[i] * (float)l;
             t.ll += w[i] * (float)l * (float)l;
-            if (t.xl * t.xl * s.ll > s.xl * s.xl * t.ll) {
-                q[i] = (uint8_t)l;
+            if (t.ll > 0 && t.xl * t.xl * s.ll > s.xl * s.xl * t.ll) {
+                q[i] = r->whole ? (uint8_t)l : l;
                 s = t;
                 changed = 1;
             }
@@ -180,6 +187,29 @@ static struct fit positive_refine(const float *x, const float *w, int n,
             break;
     }
     return s;
+}
+
+float gg_fit_refined(const float *x, int n, int half, uint8_t *q)
+{
+    float max = gg_max_abs_signed(x, (size_t)n), w[GG_ENC_MAX_N] = { 0 };
+    if (fabsf(max) < GG_ENC_ZERO) {
+        memset(q, 0, (size_t)n);
+        return 0;
+    }
+    float inv = -(float)half / max;
+    const struct refine r = { -half, half - 1, 0 };
+    struct fit s = { 0, 0 };
+    int l[GG_ENC_MAX_N];
+    for (int i = 0; i < n; i++) {
+        l[i] = gg_clamp(gg_nearest(inv * x[i]), r.lo, r.hi);
+        w[i] = x[i] * x[i];
+        s.xl += w[i] * x[i] * (float)l[i];
+        s.ll += w[i] * (float)l[i] * (float)l[i];
+    }
+    s = refine(x, w, n, &r, l, s);
+    for (int i = 0; i < n; i++)
+        q[i] = (uint8_t)(l[i] + half);
+    return s.ll > 0 ? s.xl / s.ll : 0;
 }
 
 float gg_fit_positive(const float *x, const float *w, int n, int q_max,
@@ -203,14 +233,18 @@ float gg_fit_positive(const float *x, const float *w, int n, int q_max,
             inv = try;
         }
     }
+    const struct refine r = { INT_MIN, q_max, 1 };
     struct fit s = { 0, 0 };
+    int c[GG_ENC_MAX_N];
     for (int i = 0; i < n; i++) {
         int l = gg_nearest(inv * x[i]);
         l = l < q_max ? l : q_max;
-        q[i] = (uint8_t)l;
+        c[i] = (uint8_t)l;
         s.xl += w[i] * x[i] * (float)l;
         s.ll += w[i] * (float)l * (float)l;
     }
-    s = positive_refine(x, w, n, q_max, q, s);
+    s = refine(x, w, n, &r, c, s);
+    for (int i = 0; i < n; i++)
+        q[i] = (uint8_t)c[i];
     return s.ll > 0 ? s.xl / s.ll : 0;
 }

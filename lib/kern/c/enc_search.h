@@ -25,6 +25,10 @@
 float gg_fit_symmetric(const float *x, const float *w, int n, int half,
                        uint8_t *q);
 
+/* As gg_fit_symmetric, with importances x^2: instead of trying other scales,
+ * single codes are changed while that helps. */
+float gg_fit_refined(const float *x, int n, int half, uint8_t *q);
+
 /* Candidates of an affine search: n_step + 1 divisions of the range, into
  * q_max + start + k * step parts. */
 struct gg_affine_search {

@@ -28,4 +28,55 @@ static inline float gg_ue4m3_half(uint8_t v)
     return gg_f32_from_bits((exp + 127 - 8) << 23 | man << 20);
 }
 
+/* The nearest unsigned E4M3 of v; halves go up, NaN and what is not positive
+ * are 0, the largest is 448 (0x7e). */
+static inline uint8_t gg_ue4m3_of(float v)
+{
+    if (!(v > 0))
+        return 0;
+    if (v > 448)
+        v = 448;
+    uint32_t bits = gg_f32_bits(v);
+    int exp = (int)(bits >> 23) - 127 + 7;
+    if (exp <= 0) {
+        int man = (int)(v * 512 + 0.5f);
+        return (uint8_t)(man > 7 ? 7 : man);
+    }
+    /* a carry out of the significand goes on into the exponent */
+    int code = (exp << 3 | (int)(bits >> 20 & 7)) + (int)(bits >> 19 & 1);
+    return (uint8_t)(code < 0x78 ? code : 0x7e);
+}
+
+/* floor(log2f(amax)) for amax > 0, finite: the exponent; one more where
+ * amax is so little below a power of two, 2^k, that its logarithm rounds to
+ * k. It lies eps * 2^-24 below, relatively, so the logarithm is
+ * k - eps * 2^-24 / ln 2, and half of the distance from k to the next float
+ * towards minus infinity is 2^(m - 24), m = floor(log2(|k|)) (half of that
+ * where k is a positive power of two): eps must be less than ln 2 * 2^m. */
+static inline int gg_floor_log2f(float amax)
+{
+    int subnormal = amax < 0x1p-126f, m = 0;
+    uint32_t bits = gg_f32_bits(subnormal ? amax * 0x1p24f : amax);
+    int k = (int)(bits >> 23) - 126 - (subnormal ? 24 : 0);
+    unsigned eps = 0x800000 - (bits & 0x7fffff), a = (unsigned)(k < 0 ? -k : k);
+    while (a >> (m + 1))
+        m++;
+    if (k > 0 && !(a & (a - 1)))
+        m--;
+    /* 0.693147 * 2^7 at most: no product is near an integer */
+    float limit = m < 0 ? 0.3465736f : 0.6931472f * (float)(1 << m);
+    return k != 0 && (float)eps < limit ? k : k - 1;
+}
+
+/* Scale of MXFP4: the largest level, 6, is for magnitudes from 4 to 8. What
+ * does not fit into eight bits wraps, as ggml's conversion does on x86. */
+static inline uint8_t gg_mxfp4_exponent(float amax)
+{
+    if (!(amax > 0))
+        return 0;
+    if (gg_f32_bits(amax) >= 0x7f800000)
+        return 0; /* infinity: out of range of any integer */
+    return (uint8_t)(gg_floor_log2f(amax) - 2 + 127);
+}
+
 #endif

@@ -145,6 +145,7 @@ static void q4_k_put(const struct gg_affine_block *a, void *dst, size_t i)
 void gg_encode_q4_k_avx2(const float *src, void *dst, size_t n_rows,
                          size_t row_len, const float *weight)
 {
+    static const struct gg_affine_type type = GG_AFFINE_Q4_K;
     size_t n_block = row_len / 256, n = n_rows * n_block;
     for (size_t i = 0; i < n; i += 2) {
         struct gg_affine_block a[2];
@@ -160,7 +161,7 @@ void gg_encode_q4_k_avx2(const float *src, void *dst, size_t n_rows,
             w[0] = weight + i % n_block * 256;
             w[1] = weight + (i + n_here - 1) % n_block * 256;
         }
-        if (affine_two(x, w, &gg_affine_q4_k, a)) {
+        if (affine_two(x, w, &type, a)) {
             for (size_t k = 0; k < n_here; k++)
                 q4_k_put(&a[k], dst, i + k);
             continue;
