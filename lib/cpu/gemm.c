@@ -110,21 +110,23 @@ void gg_gemm_pack_w(const struct gg_kern *kern, int dtype_index,
     }
 }
 
-/* Columns j0 .. j0 + n of x, the panels ith, ith + nth, ... of them. */
+/* Columns j0 .. j0 + n of x, the panels ith, ith + nth, ... of them. All
+ * panels of the first kc steps lie behind each other, then those of the next:
+ * a block of rows reads them in that order. */
 static void pack_x(const struct gg_gemm_args *a, const struct plan *p,
                    size_t j0, size_t n, float *xp, unsigned ith, unsigned nth)
 {
     const size_t k = (size_t)a->k, stride = a->x_stride / sizeof(float);
     for (size_t j = ith * p->nr; j < n; j += nth * p->nr) {
         const size_t cols = GG_MIN(p->nr, n - j);
-        float *panel = xp + j * k;
-        if (cols < p->nr)
-            memset(panel, 0, p->nr * k * sizeof *panel);
-        /* A stretch at a time, so that source lines stay in L1. */
-        for (size_t q = 0; q < k; q += GG_GEMM_BUF_LEN)
-            a->kern->gemm.pack(panel + q * p->nr, p->nr,
-                               a->x + (j0 + j) * stride + q, stride, cols,
-                               GG_MIN(k - q, (size_t)GG_GEMM_BUF_LEN));
+        for (size_t q = 0; q < k; q += p->kc) {
+            const size_t kc = GG_MIN(p->kc, k - q);
+            float *panel = xp + q * p->nc + j * kc;
+            if (cols < p->nr)
+                memset(panel, 0, p->nr * kc * sizeof *panel);
+            a->kern->gemm.pack(panel, p->nr, a->x + (j0 + j) * stride + q,
+                               stride, cols, kc);
+        }
     }
 }
 
@@ -159,7 +161,7 @@ static void run_block(const struct gg_gemm_args *a, const struct plan *p,
                        a->w_stride, rows, kc, wp, buf);
         for (size_t j = jb; j < je; j += p->nr) {
             const unsigned cols = (unsigned)GG_MIN(p->nr, je - j);
-            const float *x = xp + j * k + q * p->nr;
+            const float *x = xp + q * p->nc + j * kc;
             float *y = a->y + (j0 + j) * y_stride + i0;
             for (size_t i = 0; i < rows; i += p->mr) {
                 if (rows - i >= p->mr)
