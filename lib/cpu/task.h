@@ -12,7 +12,9 @@
 #include "gguf/tensor.h"
 #include "kern/kern.h"
 
-struct gg_cpu_run; /* of backend.c */
+#include <stdbool.h>
+
+struct gg_cpu_run; /* of run.c */
 
 struct gg_cpu_task {
     unsigned ith, nth;          /* this thread of how many */
@@ -24,6 +26,7 @@ struct gg_cpu_task {
                                    work function asked for with this nth */
     size_t work_size;
     struct gg_cpu_run *run;
+    size_t step;                /* number of the node in the plan */
 };
 
 /* Compute node t: shapes, types and strides were accepted by supports. */

@@ -152,8 +152,8 @@ GGUF_API struct gguf_tensor *gguf_op_get_rows(struct gguf_ctx *ctx,
                                               struct gguf_tensor *ids);
 /* Store rows: src f32 [n, r, b2, b3] into rows ids (i32 or i64 [r, c2, c3],
  * broadcast over b2, b3) of dst [n, m, b2, b3], any type that encodes. The
- * result is dst again, as with cpy. If a row is named twice, which of the two
- * is kept is not said. */
+ * result is dst again, as with cpy. If a row is named twice the last one is
+ * kept. A number out of range fails the computation as with get_rows. */
 GGUF_API struct gguf_tensor *gguf_op_set_rows(struct gguf_ctx *ctx,
                                               struct gguf_tensor *dst,
                                               struct gguf_tensor *src,

@@ -1,0 +1,318 @@
+/* backend.c - the CPU as a driver with one device, and its backends */
+#include "config.h"
+#include "backend/backend.h"
+#include "cpu/optab.h"
+#include "cpu/run.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+struct cpu_driver {
+    struct gguf_driver base;
+    struct gguf_device device;
+    struct gguf_device *list[1];
+    struct gguf_cpu_params params;
+    struct gg_kern kern;
+    char description[64];
+};
+
+struct cpu_backend {
+    struct gguf_backend base;
+    struct gguf_driver *own_driver; /* destroyed with it, or NULL */
+    const struct gg_kern *kern;     /* the device's */
+    struct gguf_pool *pool;
+    gguf_abort_fn *abort;
+    void *abort_user;
+    struct gg_barrier *barrier; /* of the pool's threads */
+    struct gg_cpu_plan plan;    /* of the last compute */
+    void *work;
+    size_t work_size;
+};
+
+/* --- backend -------------------------------------------------------------- */
+
+static struct cpu_backend *cpu_of(struct gguf_backend *b)
+{
+    return b->priv;
+}
+
+static void destroy(struct gguf_backend *b)
+{
+    struct cpu_backend *c = cpu_of(b);
+    const struct gguf_allocator *a = b->allocator;
+    struct gguf_driver *driver = c->own_driver;
+    gg_cpu_plan_fini(&c->plan);
+    gg_free_aligned(a, c->work);
+    if (c->barrier)
+        gg_barrier_fini(c->barrier);
+    gg_free_aligned(a, c->barrier);
+    gg_free(a, c);
+    gguf_driver_destroy(driver);
+}
+
+static enum gguf_status run(struct cpu_backend *c, const struct gg_cpu_plan *p,
+                            struct gguf_error *err)
+{
+    const struct gguf_allocator *a = c->base.allocator;
+    unsigned nth = gguf_pool_n_threads(c->pool);
+    if (p->work_size > c->work_size) {
+        gg_free_aligned(a, c->work);
+        c->work_size = 0;
+        c->work = gg_alloc_aligned(a, p->work_size, 64);
+        if (!c->work)
+            return gg_fail_nomem(err, p->work_size);
+        c->work_size = p->work_size;
+    }
+    if (c->barrier && c->barrier->n_threads != nth) {
+        gg_barrier_fini(c->barrier);
+        gg_free_aligned(a, c->barrier);
+        c->barrier = NULL;
+    }
+    if (!c->barrier) {
+        struct gg_barrier *b = gg_alloc_aligned(a, sizeof *b, 64);
+        if (!b)
+            return gg_fail_nomem(err, sizeof *b);
+        enum gguf_status st =
+            gg_barrier_init(b, nth, gg_barrier_spin(nth), err);
+        if (st != GGUF_OK) {
+            gg_free_aligned(a, b);
+            return st;
+        }
+        c->barrier = b;
+    }
+    return gg_cpu_plan_run(p, c->pool, c->barrier, c->work, c->kern, c->abort,
+                           c->abort_user, err);
+}
+
+static enum gguf_status compute(struct gguf_backend *b,
+                                struct gguf_graph *graph,
+                                struct gguf_error *err)
+{
+    struct cpu_backend *c = cpu_of(b);
+    GG_TRY(gg_cpu_plan_make(&c->plan, graph, gguf_pool_n_threads(c->pool),
+                            c->kern, err));
+    return run(c, &c->plan, err);
+}
+
+/* A plan made for another pool than the backend has now is made again. */
+struct cpu_plan {
+    struct gg_cpu_plan plan;
+    struct gguf_graph *graph;
+    unsigned nth;
+};
+
+static void plan_destroy(struct gguf_backend *b, void *plan)
+{
+    struct cpu_plan *p = plan;
+    gg_cpu_plan_fini(&p->plan);
+    gg_free(b->allocator, p);
+}
+
+static enum gguf_status plan_create(struct gguf_backend *b,
+                                    struct gguf_graph *graph, void **plan,
+                                    struct gguf_error *err)
+{
+    struct cpu_backend *c = cpu_of(b);
+    struct cpu_plan *p = gg_alloc(b->allocator, sizeof *p);
+    if (!p)
+        return gg_fail_nomem(err, sizeof *p);
+    gg_cpu_plan_init(&p->plan, b->allocator);
+    p->graph = graph;
+    p->nth = gguf_pool_n_threads(c->pool);
+    enum gguf_status st =
+        gg_cpu_plan_make(&p->plan, graph, p->nth, c->kern, err);
+    if (st != GGUF_OK)
+        plan_destroy(b, p);
+    else
+        *plan = p;
+    return st;
+}
+
+static enum gguf_status plan_compute(struct gguf_backend *b, void *plan,
+                                     struct gguf_error *err)
+{
+    struct cpu_backend *c = cpu_of(b);
+    struct cpu_plan *p = plan;
+    unsigned nth = gguf_pool_n_threads(c->pool);
+    if (nth != p->nth)
+        GG_TRY(gg_cpu_plan_make(&p->plan, p->graph, nth, c->kern, err));
+    p->nth = nth;
+    return run(c, &p->plan, err);
+}
+
+static const struct gg_backend_iface backend_iface = {
+    .destroy = destroy,
+    .compute = compute,
+    .plan_create = plan_create,
+    .plan_compute = plan_compute,
+    .plan_destroy = plan_destroy,
+};
+
+static void set_abort(struct gguf_backend *b, gguf_abort_fn *abort, void *user)
+{
+    cpu_of(b)->abort = abort;
+    cpu_of(b)->abort_user = user;
+}
+
+static void set_pool(struct gguf_backend *b, struct gguf_pool *pool)
+{
+    cpu_of(b)->pool = pool;
+}
+
+/* --- device --------------------------------------------------------------- */
+
+static void memory(const struct gguf_device *d, uint64_t *n_free,
+                   uint64_t *n_total)
+{
+    (void)d;
+    long page = sysconf(_SC_PAGESIZE);
+#ifdef _SC_PHYS_PAGES
+    long all = sysconf(_SC_PHYS_PAGES);
+    *n_total = all > 0 && page > 0 ? (uint64_t)all * (uint64_t)page : 0;
+#endif
+#ifdef _SC_AVPHYS_PAGES
+    long avail = sysconf(_SC_AVPHYS_PAGES);
+    *n_free = avail > 0 && page > 0 ? (uint64_t)avail * (uint64_t)page : 0;
+#endif
+    (void)page;
+}
+
+static bool supports_op(const struct gguf_device *d,
+                        const struct gguf_tensor *t)
+{
+    const struct cpu_driver *c = d->priv;
+    return gg_cpu_supports(t, &c->kern);
+}
+
+static bool supports_buft(const struct gguf_device *d,
+                          const struct gguf_buft *buft)
+{
+    (void)d;
+    return buft->is_host;
+}
+
+static enum gguf_status new_backend(struct gguf_device *d,
+                                    struct gguf_backend **out,
+                                    struct gguf_error *err)
+{
+    struct cpu_driver *driver = d->priv;
+    const struct gguf_cpu_params *p = &driver->params;
+    struct cpu_backend *c = gg_alloc(p->allocator, sizeof *c);
+    if (!c)
+        return gg_fail_nomem(err, sizeof *c);
+    *c = (struct cpu_backend){ .base = { .iface = &backend_iface,
+                                         .device = d,
+                                         .allocator = p->allocator,
+                                         .name = d->name },
+                               .kern = &driver->kern,
+                               .pool = p->pool,
+                               .abort = p->abort,
+                               .abort_user = p->abort_user };
+    c->base.priv = c;
+    gg_cpu_plan_init(&c->plan, p->allocator);
+    *out = &c->base;
+    return GGUF_OK;
+}
+
+static const struct gg_device_iface device_iface = {
+    .memory = memory,
+    .supports_op = supports_op,
+    .supports_buft = supports_buft,
+    .backend = new_backend,
+};
+
+/* --- driver --------------------------------------------------------------- */
+
+static void driver_destroy(struct gguf_driver *driver)
+{
+    struct cpu_driver *c = driver->priv;
+    gg_free(c->params.allocator, c);
+}
+
+static gguf_any_fn *driver_function(const struct gguf_driver *driver,
+                                    const char *name)
+{
+    (void)driver;
+    if (!strcmp(name, "set_abort"))
+        return (gguf_any_fn *)set_abort;
+    if (!strcmp(name, "set_pool"))
+        return (gguf_any_fn *)set_pool;
+    return NULL;
+}
+
+static const struct gg_driver_iface driver_iface = {
+    .destroy = driver_destroy,
+    .function = driver_function,
+};
+
+static void describe(struct cpu_driver *c)
+{
+    int at = snprintf(c->description, sizeof c->description, "kernels: c");
+    for (unsigned i = 0; i < gg_cpu_n_levels; i++)
+        if (c->kern.cpu & gg_cpu_levels[i].bit)
+            at += snprintf(c->description + at,
+                           sizeof c->description - (size_t)at, " %s",
+                           gg_cpu_levels[i].name);
+}
+
+enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
+                                        const struct gguf_cpu_params *params,
+                                        struct gguf_error *err)
+{
+    const struct gguf_cpu_params init = GGUF_CPU_PARAMS_INIT;
+    *out = NULL;
+    params = params ? params : &init;
+    if (params->struct_size != sizeof init)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "parameters of %zu bytes, not %zu", params->struct_size,
+                       sizeof init);
+    struct cpu_driver *c = gg_alloc_zero(params->allocator, 1, sizeof *c);
+    if (!c)
+        return gg_fail_nomem(err, sizeof *c);
+    c->params = *params;
+    gg_kern_init(&c->kern, gg_cpu_detect() & params->levels);
+    describe(c);
+    c->device = (struct gguf_device){ .iface = &device_iface,
+                                      .name = "CPU",
+                                      .description = c->description,
+                                      .kind = GGUF_DEVICE_CPU,
+                                      .caps = GGUF_DEVICE_HOST_BUF |
+                                              GGUF_DEVICE_HOST_PTR,
+                                      .buft = gguf_host_buft(),
+                                      .priv = c };
+    c->list[0] = &c->device;
+    c->base = (struct gguf_driver){ .iface = &driver_iface,
+                                    .name = "CPU",
+                                    .n_devices = 1,
+                                    .devices = c->list,
+                                    .priv = c };
+    *out = &c->base;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_cpu_backend_create(struct gguf_backend **out,
+                                         const struct gguf_cpu_params *params,
+                                         struct gguf_error *err)
+{
+    struct gguf_driver *driver;
+    *out = NULL;
+    GG_TRY(gguf_cpu_driver_create(&driver, params, err));
+    enum gguf_status st =
+        gguf_device_backend(gguf_driver_device(driver, 0), out, err);
+    if (st != GGUF_OK)
+        gguf_driver_destroy(driver);
+    else
+        cpu_of(*out)->own_driver = driver;
+    return st;
+}
+
+uint32_t gguf_cpu_levels(void)
+{
+    return gg_cpu_detect();
+}
+
+const char *gguf_cpu_level_name(unsigned i)
+{
+    return i < gg_cpu_n_levels ? gg_cpu_levels[i].name : NULL;
+}

@@ -1,0 +1,171 @@
+/* op_elem.c - elementwise operations: rows through a function of the table */
+#include "config.h"
+#include "cpu/optab.h"
+#include "cpu/row.h"
+#include "gguf/op.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Scratch of these operations: two sources and the result. */
+enum { TMP_A, TMP_B, TMP_OUT, N_TMP };
+
+size_t gg_cpu_elem_work(const struct gguf_tensor *t, unsigned nth,
+                        const struct gg_kern *kern)
+{
+    (void)kern;
+    return gg_row_work(t->ne[0], N_TMP, nth);
+}
+
+/* Floats in, floats out; index tensors are sources that are no floats. */
+bool gg_cpu_elem_supports(const struct gguf_tensor *t,
+                          const struct gg_kern *kern)
+{
+    for (int i = 0; i < GGUF_TENSOR_SRC && t->src[i]; i++)
+        if (!gg_row_can_load(kern, t->src[i]))
+            return false;
+    return gg_row_can_store(kern, t);
+}
+
+/* --- two sources ---------------------------------------------------------- */
+
+static void sub(float *y, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] - b[i];
+}
+
+static void divide(float *y, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = a[i] / b[i];
+}
+
+static float gelu1(float x)
+{
+    const float c = 0.797884560802865356f; /* sqrt(2 / pi) */
+    return 0.5f * x * (1.0f + tanhf(c * (x + 0.044715f * x * x * x)));
+}
+
+static void geglu(float *y, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = gelu1(a[i]) * b[i];
+}
+
+/* NaN stays NaN. */
+static float relu1(float x)
+{
+    return x < 0.0f ? 0.0f : x;
+}
+
+static void reglu(float *y, const float *a, const float *b, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = relu1(a[i]) * b[i];
+}
+
+/* A row of b as long as a's: repeated into tmp where it is shorter. */
+static const float *repeated(const float *b, int64_t nb, float *tmp, int64_t n)
+{
+    if (nb == n)
+        return b;
+    if (b != tmp)
+        memcpy(tmp, b, (size_t)nb * sizeof *tmp);
+    for (int64_t i = nb; i < n; i++)
+        tmp[i] = tmp[i - nb];
+    return tmp;
+}
+
+static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                   gg_vec_binary_fn *fn)
+{
+    const struct gguf_tensor *a = t->src[0], *b = t->src[1];
+    const int64_t n = t->ne[0];
+    float *tmp_a = gg_row_tmp(task, n, N_TMP, TMP_A);
+    float *tmp_b = gg_row_tmp(task, n, N_TMP, TMP_B);
+    float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
+    int64_t r, end;
+    if (gguf_tensor_is_empty(t))
+        return;
+    gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
+    struct gg_pos p = gg_pos_at(t, r);
+    for (; r < end; r++, gg_pos_next(t, &p)) {
+        const float *xa = gg_row_load(task->kern, a, gg_row(a, p), tmp_a, n);
+        const float *xb = gg_row_load(task->kern, b, gg_row_mod(b, p), tmp_b,
+                                      b->ne[0]);
+        xb = repeated(xb, b->ne[0], tmp_b, n);
+        float *y = gg_row_out(t, gg_row(t, p), tmp_y);
+        fn(y, xa, xb, (size_t)n);
+        gg_row_store(task->kern, t, gg_row(t, p), y);
+    }
+}
+
+#define BINARY(name, fn)                                                      \
+    void gg_cpu_##name(struct gguf_tensor *t, const struct gg_cpu_task *task) \
+    {                                                                         \
+        binary(t, task, fn);                                                  \
+    }
+
+BINARY(add, task->kern->vec.add)
+BINARY(sub, sub)
+BINARY(mul, task->kern->vec.mul)
+BINARY(div, divide)
+BINARY(swiglu, task->kern->vec.swiglu)
+BINARY(geglu, geglu)
+BINARY(reglu, reglu)
+
+/* --- one source ----------------------------------------------------------- */
+
+/* Element by element; y may be x. p: the operation's parameters. */
+typedef void unary_fn(float *y, const float *x, size_t n,
+                      const struct gg_vec_kern *v, const float *p);
+
+static void unary(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                  unary_fn *fn)
+{
+    const struct gguf_tensor *a = t->src[0];
+    const int64_t n = t->ne[0];
+    float *tmp_a = gg_row_tmp(task, n, N_TMP, TMP_A);
+    float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
+    float params[GG_LEN(t->op_params)];
+    int64_t r, end;
+    memcpy(params, t->op_params, sizeof params);
+    if (gguf_tensor_is_empty(t))
+        return;
+    gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
+    struct gg_pos p = gg_pos_at(t, r);
+    for (; r < end; r++, gg_pos_next(t, &p)) {
+        const float *x = gg_row_load(task->kern, a, gg_row(a, p), tmp_a, n);
+        float *y = gg_row_out(t, gg_row(t, p), tmp_y);
+        fn(y, x, (size_t)n, &task->kern->vec, params);
+        gg_row_store(task->kern, t, gg_row(t, p), y);
+    }
+}
+
+#define UNARY(name, body)                                                     \
+    static void name##_row(float *y, const float *v, size_t n,                \
+                           const struct gg_vec_kern *k, const float *p)       \
+    {                                                                         \
+        (void)k;                                                              \
+        (void)p;                                                              \
+        body;                                                                 \
+    }                                                                         \
+    void gg_cpu_##name(struct gguf_tensor *t, const struct gg_cpu_task *task) \
+    {                                                                         \
+        unary(t, task, name##_row);                                           \
+    }
+#define EACH(expr)                                                            \
+    for (size_t i = 0; i < n; i++) {                                          \
+        float x = v[i];                                                       \
+        y[i] = (expr);                                                        \
+    }
+
+UNARY(scale, k->scale(y, v, n, p[0], 0.0f))
+UNARY(silu, k->silu(y, v, n))
+UNARY(gelu, EACH(gelu1(x)))
+UNARY(gelu_erf, EACH(0.5f * x * (1.0f + erff(x * 0.707106781186547524f))))
+UNARY(gelu_quick, EACH(x / (1.0f + expf(-1.702f * x))))
+UNARY(relu, EACH(relu1(x)))
+UNARY(sigmoid, EACH(1.0f / (1.0f + expf(-x))))
+UNARY(tanh, EACH(tanhf(x)))

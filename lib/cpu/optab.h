@@ -1,0 +1,41 @@
+/* optab.h - the CPU backend's table of operations: what computes each */
+#ifndef GG_CPU_OPTAB_H
+#define GG_CPU_OPTAB_H
+
+#include "cpu/task.h"
+
+struct gg_cpu_op {
+    gg_cpu_op_fn *run;             /* NULL: not supported */
+    gg_cpu_work_fn *work;          /* NULL: none */
+    gg_cpu_supports_fn *supports;
+};
+
+/* Row of op, < GGUF_N_OPS; run is NULL for what is no work. */
+const struct gg_cpu_op *gg_cpu_op_row(uint32_t op);
+
+/* Whether t can be computed, or needs no computing. */
+bool gg_cpu_supports(const struct gguf_tensor *t, const struct gg_kern *kern);
+
+/* op_copy.c */
+gg_cpu_op_fn gg_cpu_copy, gg_cpu_get_rows, gg_cpu_set_rows;
+gg_cpu_work_fn gg_cpu_copy_work, gg_cpu_set_rows_work;
+gg_cpu_supports_fn gg_cpu_copy_supports, gg_cpu_get_rows_supports,
+    gg_cpu_set_rows_supports;
+/* op_elem.c */
+gg_cpu_op_fn gg_cpu_add, gg_cpu_sub, gg_cpu_mul, gg_cpu_div, gg_cpu_swiglu,
+    gg_cpu_geglu, gg_cpu_reglu;
+gg_cpu_op_fn gg_cpu_scale, gg_cpu_silu, gg_cpu_gelu, gg_cpu_gelu_erf,
+    gg_cpu_gelu_quick, gg_cpu_relu, gg_cpu_sigmoid, gg_cpu_tanh;
+gg_cpu_work_fn gg_cpu_elem_work;
+gg_cpu_supports_fn gg_cpu_elem_supports;
+/* op_row.c */
+gg_cpu_op_fn gg_cpu_norm, gg_cpu_rms_norm, gg_cpu_soft_max;
+/* op_rope.c */
+gg_cpu_op_fn gg_cpu_rope;
+gg_cpu_work_fn gg_cpu_rope_work;
+/* op_matmul.c */
+gg_cpu_op_fn gg_cpu_matmul;
+gg_cpu_work_fn gg_cpu_matmul_work;
+gg_cpu_supports_fn gg_cpu_matmul_supports;
+
+#endif

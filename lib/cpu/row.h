@@ -1,0 +1,83 @@
+/* row.h - rows of tensors of any type and stride as floats
+ *
+ * Operations work on rows of f32. A row that is f32 and contiguous is used in
+ * place; any other is decoded into, or encoded from, scratch.
+ */
+#ifndef GG_CPU_ROW_H
+#define GG_CPU_ROW_H
+
+#include "cpu/task.h"
+
+/* A row by its upper indices. */
+struct gg_pos {
+    int64_t i1, i2, i3;
+};
+
+/* Position of row r of t, in order. */
+static inline struct gg_pos gg_pos_at(const struct gguf_tensor *t, int64_t r)
+{
+    int64_t n1 = t->ne[1], n2 = t->ne[2];
+    return (struct gg_pos){ r % n1, r / n1 % n2, r / n1 / n2 };
+}
+
+static inline void gg_pos_next(const struct gguf_tensor *t, struct gg_pos *p)
+{
+    if (++p->i1 < t->ne[1])
+        return;
+    p->i1 = 0;
+    if (++p->i2 < t->ne[2])
+        return;
+    p->i2 = 0;
+    p->i3++;
+}
+
+static inline void *gg_row_at(const struct gguf_tensor *t, int64_t i1,
+                              int64_t i2, int64_t i3)
+{
+    return (char *)t->data + i1 * t->nb[1] + i2 * t->nb[2] + i3 * t->nb[3];
+}
+
+static inline void *gg_row(const struct gguf_tensor *t, struct gg_pos p)
+{
+    return gg_row_at(t, p.i1, p.i2, p.i3);
+}
+
+/* The row of t that meets row p of a larger tensor, broadcast. */
+static inline void *gg_row_mod(const struct gguf_tensor *t, struct gg_pos p)
+{
+    return gg_row_at(t, p.i1 % t->ne[1], p.i2 % t->ne[2], p.i3 % t->ne[3]);
+}
+
+/* Whether rows are f32, contiguous. */
+static inline bool gg_row_is_plain(const struct gguf_tensor *t)
+{
+    return t->dtype == GGUF_DTYPE_F32 &&
+           (t->nb[0] == sizeof(float) || t->ne[0] <= 1);
+}
+
+/* Whether rows can be read as floats: the type decodes, and elements that are
+ * spread are single ones; and likewise written. */
+bool gg_row_can_load(const struct gg_kern *k, const struct gguf_tensor *t);
+bool gg_row_can_store(const struct gg_kern *k, const struct gguf_tensor *t);
+
+/* n elements of a row of t, from its address on, as floats: where they lie, or
+ * decoded into tmp (n floats). n is a multiple of the block. */
+const float *gg_row_load(const struct gg_kern *k, const struct gguf_tensor *t,
+                         const void *row, float *tmp, int64_t n);
+/* Where to put a result for a row of t: the row, or tmp; then gg_row_store of
+ * what this gave. */
+static inline float *gg_row_out(const struct gguf_tensor *t, void *row,
+                                float *tmp)
+{
+    return gg_row_is_plain(t) ? row : tmp;
+}
+void gg_row_store(const struct gg_kern *k, const struct gguf_tensor *t,
+                  void *row, const float *src);
+
+/* Scratch of n_rows rows of n floats for each of nth threads, and this
+ * thread's row i of it. */
+size_t gg_row_work(int64_t n, unsigned n_rows, unsigned nth);
+float *gg_row_tmp(const struct gg_cpu_task *task, int64_t n, unsigned n_rows,
+                  unsigned i);
+
+#endif

@@ -1,0 +1,183 @@
+/* run.c - all threads of the team walk the plan, a barrier between steps
+ *
+ * Small steps run on the first thread alone, and two of them in a row need no
+ * barrier. When a step fails, threads must agree on where to stop, or some
+ * would wait for others that are gone: the failure carries the step's number,
+ * and a thread stops at a step right behind a barrier if a step before it
+ * failed. All failures before a barrier are known to all behind it, and those
+ * of later steps do not count yet.
+ */
+#include "config.h"
+#include "cpu/run.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "cpu/optab.h"
+
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Below as many elements, a step is faster on one thread than a barrier of
+ * about a microsecond lets two be (measured on Zen 3: 2048 sums of floats take
+ * 0.2 us, as many exponentials 1.5 us). */
+enum { SINGLE_ELEMENTS = 2048 };
+
+struct gg_cpu_run {
+    const struct gg_cpu_plan *plan;
+    struct gg_barrier *barrier, alone;
+    const struct gg_kern *kern;
+    void *work;
+    gguf_abort_fn *abort;
+    void *abort_user;
+    _Atomic size_t failed; /* first step that did, or SIZE_MAX */
+    atomic_flag has_error;
+    struct gguf_error err;
+};
+
+void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a)
+{
+    *p = (struct gg_cpu_plan){ .allocator = a };
+}
+
+void gg_cpu_plan_fini(struct gg_cpu_plan *p)
+{
+    gg_free(p->allocator, p->steps);
+    gg_cpu_plan_init(p, p->allocator);
+}
+
+/* Elements that a step reads or writes, roughly its cost. */
+static bool is_small(const struct gguf_tensor *t)
+{
+    int64_t n = gguf_tensor_n_elements(t);
+    for (int i = 0; i < GGUF_TENSOR_SRC; i++) {
+        /* products read whole matrices; rows by number do not */
+        if (t->src[i] && t->op != GGUF_OP_GET_ROWS &&
+            t->op != GGUF_OP_SET_ROWS)
+            n = GG_MAX(n, gguf_tensor_n_elements(t->src[i]));
+    }
+    return n <= SINGLE_ELEMENTS;
+}
+
+enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
+                                  const struct gguf_graph *graph, unsigned nth,
+                                  const struct gg_kern *kern,
+                                  struct gguf_error *err)
+{
+    size_t n_nodes = gguf_graph_n_nodes(graph);
+    p->n = 0;
+    p->work_size = 0;
+    p->shared = false;
+    if (n_nodes > p->cap) {
+        gg_free(p->allocator, p->steps);
+        p->cap = 0;
+        p->steps = gg_alloc_zero(p->allocator, n_nodes, sizeof *p->steps);
+        if (!p->steps)
+            return gg_fail_nomem(err, n_nodes * sizeof *p->steps);
+        p->cap = n_nodes;
+    }
+    for (size_t i = 0; i < n_nodes; i++) {
+        struct gguf_tensor *t = gguf_graph_node(graph, i);
+        const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
+        if (!op->run)
+            continue;
+        struct gg_cpu_step s = { t, op->run, nth == 1 || is_small(t), false };
+        size_t work = op->work ? op->work(t, s.single ? 1 : nth, kern) : 0;
+        p->work_size = GG_MAX(p->work_size, work);
+        p->shared = p->shared || !s.single;
+        if (p->n)
+            p->steps[p->n - 1].barrier =
+                !(p->steps[p->n - 1].single && s.single);
+        p->steps[p->n++] = s;
+    }
+    return GGUF_OK;
+}
+
+static void fail_at(struct gg_cpu_run *r, size_t step)
+{
+    size_t seen = atomic_load_explicit(&r->failed, memory_order_relaxed);
+    while (step < seen &&
+           !atomic_compare_exchange_weak_explicit(&r->failed, &seen, step,
+                                                  memory_order_relaxed,
+                                                  memory_order_relaxed))
+        ; /* seen is fresh */
+}
+
+void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
+                 const char *fmt, ...)
+{
+    struct gg_cpu_run *r = task->run;
+    if (!atomic_flag_test_and_set_explicit(&r->has_error,
+                                           memory_order_relaxed)) {
+        /* read when the pool has come back */
+        char text[sizeof r->err.message];
+        va_list ap;
+        va_start(ap, fmt);
+        vsnprintf(text, sizeof text, fmt, ap);
+        va_end(ap);
+        gg_fail(&r->err, status, GGUF_NO_OFFSET, "%s", text);
+    }
+    fail_at(r, task->step);
+}
+
+static void walk(void *user, unsigned ith, unsigned nth)
+{
+    struct gg_cpu_run *r = user;
+    struct gg_cpu_task all = { .ith = ith,
+                               .nth = nth,
+                               .barrier = r->barrier,
+                               .kern = r->kern,
+                               .work = r->work,
+                               .work_size = r->plan->work_size,
+                               .run = r };
+    struct gg_cpu_task alone = all;
+    alone.nth = 1;
+    alone.barrier = &r->alone;
+    bool synced = true;
+    for (size_t i = 0; i < r->plan->n; i++) {
+        const struct gg_cpu_step *s = &r->plan->steps[i];
+        /* the barrier orders these accesses */
+        bool stop = atomic_load_explicit(&r->failed, memory_order_relaxed) < i;
+        if (stop && synced)
+            return;
+        struct gg_cpu_task *task = s->single ? &alone : &all;
+        task->step = i;
+        if (!stop && (!s->single || ith == 0))
+            s->run(s->node, task);
+        if (ith == 0 && !stop && r->abort && r->abort(r->abort_user))
+            gg_cpu_fail(task, GGUF_E_CANCELLED, "stopped behind %s",
+                        gguf_op_name(s->node->op));
+        synced = s->barrier;
+        if (synced)
+            gg_barrier_wait(r->barrier);
+    }
+}
+
+enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
+                                 struct gguf_pool *pool,
+                                 struct gg_barrier *barrier, void *work,
+                                 const struct gg_kern *kern,
+                                 gguf_abort_fn *abort, void *abort_user,
+                                 struct gguf_error *err)
+{
+    struct gg_cpu_run r = { .plan = p,
+                            .barrier = barrier,
+                            .kern = kern,
+                            .work = work,
+                            .abort = abort,
+                            .abort_user = abort_user,
+                            .has_error = ATOMIC_FLAG_INIT };
+    GG_TRY(gg_barrier_init(&r.alone, 1, 0, err));
+    atomic_init(&r.failed, SIZE_MAX);
+    /* a plan of small steps does not wake the others */
+    if (p->shared)
+        gguf_pool_run(pool, walk, &r);
+    else
+        walk(&r, 0, 1);
+    gg_barrier_fini(&r.alone);
+    if (atomic_load_explicit(&r.failed, memory_order_relaxed) == SIZE_MAX)
+        return GGUF_OK;
+    if (err)
+        *err = r.err;
+    return r.err.status;
+}

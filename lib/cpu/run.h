@@ -1,0 +1,43 @@
+/* run.h - plans of the CPU backend: a graph made ready, and running it */
+#ifndef GG_CPU_RUN_H
+#define GG_CPU_RUN_H
+
+#include "cpu/task.h"
+#include "gguf/cpu.h"
+#include "gguf/graph.h"
+
+struct gg_cpu_step {
+    struct gguf_tensor *node;
+    gg_cpu_op_fn *run;
+    bool single;  /* too small to share: the first thread does it */
+    bool barrier; /* behind this step */
+};
+
+struct gg_cpu_plan {
+    const struct gguf_allocator *allocator;
+    struct gg_cpu_step *steps; /* nodes that are work */
+    size_t n, cap;
+    size_t work_size; /* bytes that the largest step needs */
+    bool shared;      /* a step that is not single */
+};
+
+void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a);
+void gg_cpu_plan_fini(struct gg_cpu_plan *p);
+
+/* Make p the plan of graph for nth threads. Every node is one that
+ * gg_cpu_supports accepts. GGUF_E_NOMEM. */
+enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
+                                  const struct gguf_graph *graph, unsigned nth,
+                                  const struct gg_kern *kern,
+                                  struct gguf_error *err);
+
+/* Run it on all threads of pool, which barrier is for; work of p->work_size
+ * bytes, aligned to 64. The failures of operations; GGUF_E_CANCELLED. */
+enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,
+                                 struct gguf_pool *pool,
+                                 struct gg_barrier *barrier, void *work,
+                                 const struct gg_kern *kern,
+                                 gguf_abort_fn *abort, void *abort_user,
+                                 struct gguf_error *err);
+
+#endif
