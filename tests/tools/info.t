@@ -2,7 +2,7 @@
 # gguf-info: what it shows, in which form, and how it ends.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-info=$builddir/gguf-info
+info=$bin/gguf-info
 m=$tmp/model.gguf
 "$mkmodel" "$m" || exit 99
 
@@ -95,6 +95,21 @@ EOF
 m = json.load(sys.stdin)["metadata"]["tokenizer.ggml.tokens"]
 assert m["length"] == 8 and m["value"] == ["tok0"]' <"$tmp/out"
     ok '--json --arrays=1'
+    schema=$srcdir/share/gguf-info.schema.json
+    for o in --json '--json --summary' '--json --types --tensors=x'; do
+        "$info" $o "$m" >"$tmp/doc"
+        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
+        test $rc -eq 0
+        ok "$o keeps to the schema"
+    done
+    "$info" --json "$m" "$m" >"$tmp/doc"
+    run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
+    test $rc -eq 0
+    ok 'two files keep to the schema'
+    echo '[{"path": "x", "size": 1}]' >"$tmp/no"
+    run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/no"
+    test $rc -eq 1
+    ok 'what lacks files does not'
 else
     skip '--json is read by another program' 'no python3'
 fi
@@ -157,6 +172,12 @@ if test -f "$h/expect.tsv"; then
             echo "$f: escape in the output" >>"$tmp/wrong"
         fi
     done <"$tmp/list"
+    if python3 -c '' 2>/dev/null; then
+        (cd "$h" && awk -F'\t' '$2 == "accept" { print $1 }' expect.tsv |
+            xargs "$bin/gguf-info" -q --json) >"$tmp/all.json" 2>/dev/null
+        python3 "$srcdir/tests/tools/schema.py" \
+            "$srcdir/share/gguf-info.schema.json" "$tmp/all.json" 2>>"$tmp/wrong"
+    fi
     cp "$tmp/wrong" "$tmp/out"
     test ! -s "$tmp/wrong" -a -s "$tmp/list"
     ok "$(wc -l <"$tmp/list") hostile files are answered as expected"

@@ -23,9 +23,9 @@ man_options() # page
 
 for page in "$srcdir"/man/*.1; do
     tool=$(basename "$page" .1)
-    test -x "$builddir/$tool"
+    test -x "$bin/$tool"
     ok "$tool is built and has a page" || continue
-    help_options "$builddir/$tool" >"$tmp/help"
+    help_options "$bin/$tool" >"$tmp/help"
     man_options "$page" >"$tmp/man"
     run diff "$tmp/help" "$tmp/man"
     test $rc -eq 0 -a -s "$tmp/help"
@@ -37,19 +37,32 @@ for page in "$srcdir"/man/*.1; do
     test ! -s "$tmp/out"
     ok "$tool: the page has every section"
     if test "$(wc -L <"$tmp/help" 2>/dev/null || echo 0)" -gt 0; then
-        test "$("$builddir/$tool" --help | awk 'length > 80' | wc -l)" -eq 0
+        test "$("$bin/$tool" --help | awk 'length > 80' | wc -l)" -eq 0
         ok "$tool: --help fits in 80 columns"
     fi
-    run "$builddir/$tool" --version
+    run "$bin/$tool" --version
     test $rc -eq 0 && grep -q "^$tool " "$tmp/out"
     ok "$tool: --version says its name"
-    run "$builddir/$tool" --no-such-option
+    run "$bin/$tool" --no-such-option
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1 &&
         grep -q -e --help "$tmp/err"
     ok "$tool: a wrong option is one line with a hint, status 2"
-    run sh -c '"$1" --help >/dev/full' sh "$builddir/$tool"
+    run sh -c '"$1" --help >/dev/full' sh "$bin/$tool"
     test $rc -eq 1 -o ! -c /dev/full
     ok "$tool: a full disk under --help is noticed"
+done
+
+# The examples of these pages need nothing but a model.
+"$mkmodel" "$tmp/model.gguf" || exit 99
+for tool in gguf-info gguf-split; do
+    sed -n 's/^\$ //p' "$srcdir/man/$tool.1" | sed 's/\\-/-/g' >"$tmp/examples"
+    test -s "$tmp/examples"
+    ok "$tool: the page has examples"
+    while read -r line; do
+        run sh -c "cd '$tmp' && PATH='$bin':\$PATH && export PATH && $line"
+        test $rc -eq 0
+        ok "$tool: $line"
+    done <"$tmp/examples"
 done
 
 # Every program has a page.

@@ -4,8 +4,8 @@
 # each with a test here that this one has not got it.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
-split=$builddir/gguf-split
-info=$builddir/gguf-info
+split=$bin/gguf-split
+info=$bin/gguf-info
 m=$tmp/model.gguf
 "$mkmodel" "$m" n=10 rows=8 || exit 99
 
