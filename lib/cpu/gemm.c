@@ -82,6 +82,17 @@ size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth)
            (p.x_floats + nth * p.thread_floats) * sizeof(float);
 }
 
+/* Ask for the n bytes behind the n bytes at p: rows are far apart, and a short
+ * part of each is read at a time, which hardware does not foresee. Their
+ * address may be beyond the tensor: asking does no harm. */
+static void prefetch(const unsigned char *p, size_t block_size, size_t n_blocks)
+{
+    const size_t n = block_size * n_blocks;
+    const uintptr_t next = (uintptr_t)p + n;
+    for (size_t i = 0; i < n; i += ALIGN)
+        GG_PREFETCH((const void *)(next + i));
+}
+
 void gg_gemm_pack_w(const struct gg_kern *kern, int dtype_index,
                     const void *w, size_t w_stride, size_t n_rows, size_t k,
                     float *panels, float *buf)
@@ -100,9 +111,12 @@ void gg_gemm_pack_w(const struct gg_kern *kern, int dtype_index,
                 const unsigned char *src =
                     (const unsigned char *)w + (i0 + r0) * w_stride +
                     p / dt->block_len * dt->block_size;
-                for (size_t r = 0; r < nr; r++)
+                for (size_t r = 0; r < nr; r++) {
+                    prefetch(src + r * w_stride, dt->block_size,
+                             len / dt->block_len);
                     decode(src + r * w_stride, buf + r * GG_GEMM_BUF_STRIDE,
                            len);
+                }
                 kern->gemm.pack(panels + p * mr + r0, mr, buf,
                                 GG_GEMM_BUF_STRIDE, nr, len);
             }
