@@ -1,0 +1,313 @@
+/* check_data.c - every float and every block scale of a file, on all threads
+ *
+ * Tensors are cut into pieces that the threads take one by one; each tensor's
+ * count and first place are the same whoever found them.
+ */
+#include "config.h"
+#include "file/check.h"
+#include "file/file.h"
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "dtype/dtype.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+/* How a number is stored that must be finite. */
+enum form { NONE, F16, BF16, F32, F64, E8M0, UE4M3, IQ1M };
+
+/* Where they lie in a block: n numbers from off on, one after another. */
+struct scales {
+    enum form form;
+    uint8_t n;
+    size_t off;
+};
+
+/* One row per type that has any; a type that is itself a float is one number
+ * per block. Formats: dtype/block.h. */
+static const struct scales table[GG_N_DTYPES] = {
+#define ROW(NAME, FORM, N, TYPE, MEMBER)                                      \
+    [GG_DT_##NAME] = { FORM, N, offsetof(struct gg_block_##TYPE, MEMBER) }
+    [GG_DT_F32] = { F32, 1, 0 },
+    [GG_DT_F16] = { F16, 1, 0 },
+    [GG_DT_BF16] = { BF16, 1, 0 },
+    [GG_DT_F64] = { F64, 1, 0 },
+    ROW(Q4_0, F16, 1, q4_0, d),
+    ROW(Q4_1, F16, 2, q4_1, d),
+    ROW(Q5_0, F16, 1, q5_0, d),
+    ROW(Q5_1, F16, 2, q5_1, d),
+    ROW(Q8_0, F16, 1, q8_0, d),
+    ROW(Q8_1, F16, 2, q8_1, d),
+    ROW(Q2_K, F16, 2, q2_k, d),
+    ROW(Q3_K, F16, 1, q3_k, d),
+    ROW(Q4_K, F16, 2, q4_k, d),
+    ROW(Q5_K, F16, 2, q5_k, d),
+    ROW(Q6_K, F16, 1, q6_k, d),
+    ROW(Q8_K, F32, 1, q8_k, d),
+    ROW(IQ2_XXS, F16, 1, iq2_xxs, d),
+    ROW(IQ2_XS, F16, 1, iq2_xs, d),
+    ROW(IQ2_S, F16, 1, iq2_s, d),
+    ROW(IQ3_XXS, F16, 1, iq3_xxs, d),
+    ROW(IQ3_S, F16, 1, iq3_s, d),
+    ROW(IQ1_S, F16, 1, iq1_s, d),
+    ROW(IQ1_M, IQ1M, 1, iq1_m, scales),
+    ROW(IQ4_NL, F16, 1, iq4_nl, d),
+    ROW(IQ4_XS, F16, 1, iq4_xs, d),
+    ROW(TQ1_0, F16, 1, tq1_0, d),
+    ROW(TQ2_0, F16, 1, tq2_0, d),
+    ROW(MXFP4, E8M0, 1, mxfp4, e),
+    ROW(NVFP4, UE4M3, 4, nvfp4, d),
+    ROW(Q1_0, F16, 1, q1_0, d),
+    ROW(Q2_0, F16, 1, q2_0, d),
+#undef ROW
+};
+
+static const uint8_t form_size[] = {
+    [F16] = 2, [BF16] = 2, [F32] = 4, [F64] = 8,
+    [E8M0] = 1, [UE4M3] = 1, [IQ1M] = 8,
+};
+
+/* Is the number of this form at p neither NaN nor infinite? */
+static inline bool finite_at(enum form form, const uint8_t *p)
+{
+    switch (form) {
+    case F16:
+        return (gg_load16le(p) & 0x7c00) != 0x7c00;
+    case BF16:
+        return (gg_load16le(p) & 0x7f80) != 0x7f80;
+    case F32:
+        return (gg_load32le(p) & 0x7f800000u) != 0x7f800000u;
+    case F64:
+        return (gg_load64le(p) >> 52 & 0x7ff) != 0x7ff;
+    case E8M0: /* 255 is NaN (OCP microscaling formats, 5.4.1) */
+        return *p != 0xff;
+    case UE4M3: /* all ones is NaN (OCP 8-bit floats, E4M3) */
+        return (*p & 0x7f) != 0x7f;
+    case IQ1M: /* nibbles of an f16 on top of four words, lowest first: its
+                * exponent is in the last two */
+        return (((gg_load16le(p + 4) >> 4 & 0x0f00) |
+                 (gg_load16le(p + 6) & 0xf000)) & 0x7c00) != 0x7c00;
+    default:
+        return true;
+    }
+}
+
+/* How many of the numbers in n blocks are not finite. */
+static inline uint64_t count(enum form form, const struct scales *s,
+                             const uint8_t *p, uint64_t n, size_t stride)
+{
+    uint64_t bad = 0;
+    for (unsigned k = 0; k < s->n; k++) {
+        const uint8_t *q = p + s->off + k * (size_t)form_size[form];
+        for (uint64_t i = 0; i < n; i++)
+            bad += !finite_at(form, q + i * stride);
+    }
+    return bad;
+}
+
+/* The same with the form known to the compiler. */
+static uint64_t count_form(const struct scales *s, const uint8_t *p,
+                           uint64_t n, size_t stride)
+{
+    switch (s->form) {
+    case F16:
+        return stride == 2 ? count(F16, s, p, n, 2)
+                           : count(F16, s, p, n, stride);
+    case BF16:
+        return count(BF16, s, p, n, 2);
+    case F32:
+        return stride == 4 ? count(F32, s, p, n, 4)
+                           : count(F32, s, p, n, stride);
+    case F64:
+        return count(F64, s, p, n, 8);
+    default:
+        return count(s->form, s, p, n, stride);
+    }
+}
+
+/* The first block of n that has one. */
+static uint64_t first_block(const struct scales *s, const uint8_t *p,
+                            uint64_t n, size_t stride)
+{
+    uint64_t i = 0;
+    while (i < n && count(s->form, s, p + i * stride, 1, stride) == 0)
+        i++;
+    return i;
+}
+
+/* ------------------------------------------------------------- the work --- */
+
+enum { PIECE = 1 << 22 }; /* bytes that a thread takes at a time, about */
+
+struct result {
+    _Atomic uint64_t bad;
+    _Atomic uint64_t first; /* block, counted over the tensor */
+};
+
+struct job {
+    const struct gg_checker *c;
+    struct result *result;   /* per tensor */
+    uint64_t *first_piece;   /* of each tensor, and one more: of all */
+    _Atomic uint64_t next;   /* piece to take */
+    _Atomic uint64_t done;   /* bytes */
+    atomic_bool stop;
+    uint64_t total;          /* bytes */
+};
+
+static const struct scales *scales_of(const struct gguf_tensor_info *t)
+{
+    int i = gg_dtype_index(t->dtype);
+    return i < 0 || t->size_inferred || table[i].form == NONE ? NULL
+                                                              : &table[i];
+}
+
+static uint64_t blocks_of(const struct gguf_tensor_info *t)
+{
+    return t->n_elements / gguf_dtype_find(t->dtype)->block_len;
+}
+
+/* Blocks in a piece of this type. */
+static uint64_t piece_blocks(const struct gguf_tensor_info *t)
+{
+    return PIECE / gguf_dtype_find(t->dtype)->block_size;
+}
+
+/* The smallest value wins, whoever comes first. Relaxed: read after the
+ * threads have met. */
+static void lower_to(_Atomic uint64_t *v, uint64_t to)
+{
+    uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
+    while (to < old && !atomic_compare_exchange_weak_explicit(
+                           v, &old, to, memory_order_relaxed,
+                           memory_order_relaxed))
+        ;
+}
+
+static void check_piece(struct job *j, size_t i, uint64_t piece)
+{
+    const struct gguf_file *f = j->c->file;
+    const struct gguf_tensor_info *t = &f->tensor[i];
+    const struct scales *s = scales_of(t);
+    size_t stride = gguf_dtype_find(t->dtype)->block_size;
+    uint64_t from = piece * piece_blocks(t);
+    uint64_t n = GG_MIN(piece_blocks(t), blocks_of(t) - from);
+    const uint8_t *p = f->map.data + f->data_off + t->off + from * stride;
+    uint64_t bad = count_form(s, p, n, stride);
+    if (bad) {
+        atomic_fetch_add_explicit(&j->result[i].bad, bad,
+                                  memory_order_relaxed);
+        lower_to(&j->result[i].first, from + first_block(s, p, n, stride));
+    }
+    atomic_fetch_add_explicit(&j->done, n * stride, memory_order_relaxed);
+}
+
+/* The tensor that a piece belongs to. */
+static size_t tensor_of(const struct job *j, uint64_t piece)
+{
+    size_t lo = 0, hi = j->c->file->n_tensors;
+    while (hi - lo > 1) {
+        size_t mid = lo + (hi - lo) / 2;
+        if (j->first_piece[mid] <= piece)
+            lo = mid;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+static void work(void *user, unsigned ith, unsigned nth)
+{
+    struct job *j = user;
+    const struct gguf_check_params *p = &j->c->params;
+    uint64_t n = j->first_piece[j->c->file->n_tensors];
+    (void)nth;
+    for (;;) {
+        uint64_t piece =
+            atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
+        if (piece >= n ||
+            atomic_load_explicit(&j->stop, memory_order_relaxed))
+            return;
+        size_t i = tensor_of(j, piece);
+        check_piece(j, i, piece - j->first_piece[i]);
+        if (ith == 0 && p->progress &&
+            p->progress(p->progress_user,
+                        atomic_load_explicit(&j->done, memory_order_relaxed),
+                        j->total))
+            atomic_store_explicit(&j->stop, true, memory_order_relaxed);
+    }
+}
+
+static void plan(struct job *j)
+{
+    const struct gguf_file *f = j->c->file;
+    uint64_t pieces = 0;
+    for (size_t i = 0; i < f->n_tensors; i++) {
+        const struct gguf_tensor_info *t = &f->tensor[i];
+        atomic_init(&j->result[i].bad, 0);
+        atomic_init(&j->result[i].first, UINT64_MAX);
+        j->first_piece[i] = pieces;
+        if (!scales_of(t))
+            continue;
+        pieces += (blocks_of(t) + piece_blocks(t) - 1) / piece_blocks(t);
+        j->total += t->size;
+    }
+    j->first_piece[f->n_tensors] = pieces;
+}
+
+static enum gguf_status report(const struct job *j, struct gguf_error *err)
+{
+    const struct gguf_file *f = j->c->file;
+    for (size_t i = 0; i < f->n_tensors; i++) {
+        const struct gguf_tensor_info *t = &f->tensor[i];
+        uint64_t bad =
+            atomic_load_explicit(&j->result[i].bad, memory_order_relaxed);
+        if (bad == 0)
+            continue;
+        const struct gguf_dtype_info *dt = gguf_dtype_find(t->dtype);
+        uint64_t block =
+            atomic_load_explicit(&j->result[i].first, memory_order_relaxed);
+        uint64_t at = f->data_off + t->off + block * dt->block_size;
+        bool is_float = dt->family == GGUF_FAMILY_FLOAT;
+        struct gg_esc e;
+        GG_TRY(gg_finding(
+            j->c, is_float ? GG_CHECK_VALUES : GG_CHECK_SCALES, t->name, at,
+            err,
+            "tensor '%s': %" PRIu64 " %s %s not finite, first in %s %" PRIu64
+            " at byte %" PRIu64,
+            gg_esc(&e, t->name), bad, is_float ? "values" : "block scales",
+            bad == 1 ? "is" : "are", is_float ? "element" : "block", block,
+            at));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_check_payload(const struct gg_checker *c,
+                                  struct gguf_error *err)
+{
+    const struct gguf_file *f = c->file;
+    const struct gguf_allocator *a = c->params.allocator;
+    if (f->big_endian)
+        return gg_finding(c, GG_CHECK_UNCHECKED, (struct gguf_str){ "", 0 },
+                          f->data_off, err,
+                          "tensor data is big-endian and was not looked into");
+    struct job j = { .c = c };
+    enum gguf_status st = GGUF_OK;
+    j.result = gg_alloc_zero(a, f->n_tensors, sizeof *j.result);
+    j.first_piece =
+        gg_alloc_zero(a, (uint64_t)f->n_tensors + 1, sizeof *j.first_piece);
+    if (!j.result || !j.first_piece) {
+        st = gg_fail_nomem(err, (f->n_tensors + 1) * sizeof *j.result);
+        goto out;
+    }
+    plan(&j);
+    gguf_pool_run(c->params.pool, work, &j);
+    st = atomic_load(&j.stop)
+             ? gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                       "the check was stopped")
+             : report(&j, err);
+out:
+    gg_free(a, j.first_piece);
+    gg_free(a, j.result);
+    return st;
+}
