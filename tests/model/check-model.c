@@ -1,0 +1,339 @@
+/* check-model.c - logits of small models
+ *
+ * Against a double-precision forward pass of our own, against what llama.cpp
+ * computes for the same weights, and against each other: however a text is cut
+ * into batches, sequences and threads, the logits are the same.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "tests/model/gen.h"
+#include "tests/model/ref.h"
+#include "tests/model/run.h"
+#include "tests/tap.h"
+
+#include <zlib.h>
+
+enum { N_TOK = 48 };
+
+static const struct gguf_session_params session_init =
+    GGUF_SESSION_PARAMS_INIT;
+
+/* ---- against the reference ---- */
+
+#define TINY                                                                  \
+    .n_vocab = 96, .n_ctx = 64, .n_embd = 64, .n_layer = 2, .n_ff = 80,       \
+    .eps = 1e-5f, .freq_base = 10000
+#define HEADS .n_head = 4, .n_head_kv = 2
+
+static const uint32_t kv_layers[] = { 4, 1 }, ff_layers[] = { 96, 32 };
+
+static const struct {
+    const char *what;
+    struct gen_spec spec;
+} tiny[] = {
+    { "llama", { .arch = "llama", TINY, HEADS } },
+    { "llama, tied, each head its own keys",
+      { .arch = "llama", TINY, .n_head = 4, .n_head_kv = 4, .tied = 1 } },
+    { "llama, head size of its own, part of it rotated",
+      { .arch = "llama", TINY, HEADS, .head_dim = 24, .n_rot = 16 } },
+    { "llama, biases everywhere",
+      { .arch = "llama", TINY, HEADS, .qkv_bias = 1, .out_bias = 1, .ffn_bias = 1 } },
+    { "llama, numbers per layer",
+      { .arch = "llama", TINY, HEADS, .head_kv_layer = kv_layers,
+        .ff_layer = ff_layers } },
+    { "llama, frequency factors",
+      { .arch = "llama", TINY, HEADS, .rope_freqs = 1 } },
+    { "llama, linear scaling",
+      { .arch = "llama", TINY, HEADS, .scaling = "linear", .factor = 4 } },
+    { "llama, YaRN",
+      { .arch = "llama", TINY, .n_head = 1, .n_head_kv = 1,
+        .scaling = "yarn", .factor = 4, .n_ctx_orig = 256 } },
+    { "qwen2", { .arch = "qwen2", TINY, HEADS, .qkv_bias = 1, .tied = 1 } },
+    { "qwen2, part of a head rotated",
+      { .arch = "qwen2", TINY, HEADS, .qkv_bias = 1, .n_rot = 8 } },
+    { "qwen2, norms of queries and keys",
+      { .arch = "qwen2", TINY, HEADS, .qk_norm = 1 } },
+};
+
+static void make_tokens(gguf_token *t, int n, uint32_t n_vocab)
+{
+    for (int i = 0; i < n; i++)
+        t[i] = (gguf_token)(((uint32_t)i * 37 + 11) % n_vocab);
+}
+
+static void check_tiny(const char *what, const struct gen_spec *spec)
+{
+    static struct gen g;
+    static double want[N_TOK * 128];
+    static float got[N_TOK * 128];
+    gguf_token tok[N_TOK];
+    struct run r;
+    size_t size;
+    gen_init(&g, 1);
+    gen_model(&g, spec);
+    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    make_tokens(tok, N_TOK, spec->n_vocab);
+    ref_logits(&g, spec, tok, N_TOK, want);
+    struct gguf_batch b = { .n = N_TOK, .token = tok };
+    bool good = run_open(&r, file, size, 1, &session_init) &&
+                run_logits(&r, &b, got);
+    double d = 0, s = 0;
+    for (size_t i = 0; i < N_TOK * spec->n_vocab; i++) {
+        d += (want[i] - (double)got[i]) * (want[i] - (double)got[i]);
+        s += want[i] * want[i];
+    }
+    ok(good && d / s < 1e-11, "%s: %s%.2g from the reference", what,
+       good ? "" : r.err.message, d / s);
+    run_close(&r);
+    free(file);
+    gen_fini(&g);
+}
+
+/* ---- against llama.cpp ---- */
+
+static float *read_logits(const char *path, size_t n)
+{
+    float *x = malloc(n * sizeof *x);
+    gzFile f = gzopen(path, "rb");
+    if (!f || gzread(f, x, (unsigned)(n * sizeof *x)) !=
+                  (int)(n * sizeof *x)) {
+        free(x);
+        x = NULL;
+    }
+    if (f)
+        gzclose(f);
+    return x;
+}
+
+static void check_arch(const char *name)
+{
+    enum { N = 64, VOCAB = 128 };
+    static struct gen g;
+    static float got[N * VOCAB];
+    static const struct {
+        uint32_t n_ubatch, dtype;
+        double most;
+    } runs[] = { { 0, GGUF_DTYPE_F32, 1e-11 },
+                 { 7, GGUF_DTYPE_F32, 1e-11 },
+                 { 0, GGUF_DTYPE_F16, 1e-6 } };
+    char rel[128];
+    gguf_token tok[N];
+    size_t size;
+    snprintf(rel, sizeof rel, "archs/public/skeletons/%s.json", name);
+    gen_init(&g, 0);
+    const char *path = shared_path(rel);
+    if (!path) {
+        skip("%s: no vectors here", name);
+        gen_fini(&g);
+        return;
+    }
+    if (!gen_read(&g, path)) {
+        ok(0, "%s: cannot read", path);
+        gen_fini(&g);
+        return;
+    }
+    snprintf(rel, sizeof rel, "archs/public/logits/%s.f32.gz", name);
+    path = shared_path(rel);
+    float *want = path ? read_logits(path, N * VOCAB) : NULL;
+    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    make_tokens(tok, N, VOCAB);
+    for (size_t i = 0; want && i < GG_LEN(runs); i++) {
+        struct run r;
+        struct gguf_session_params p = session_init;
+        struct gguf_batch b = { .n = N, .token = tok };
+        p.n_ctx = N;
+        p.n_ubatch = runs[i].n_ubatch;
+        p.cache_dtype = runs[i].dtype;
+        bool good = run_open(&r, file, size, 2, &p) &&
+                    r.n_vocab == VOCAB && run_logits(&r, &b, got);
+        double d = good ? run_nmse(got, want, N * VOCAB) : 1;
+        ok(good && d < runs[i].most,
+           "%s, passes of %u tokens, cache of %s: %s%.2g from llama.cpp", name,
+           runs[i].n_ubatch, gguf_dtype_find(runs[i].dtype)->name,
+           good ? "" : r.err.message, d);
+        run_close(&r);
+    }
+    ok(want != NULL, "%s: logits of llama.cpp", name);
+    free(want);
+    free(file);
+    gen_fini(&g);
+}
+
+/* ---- against itself ---- */
+
+static const struct gen_spec self = { .arch = "llama", TINY, HEADS };
+
+static void check_threads(const void *file, size_t size)
+{
+    static float one[N_TOK * 96], many[N_TOK * 96];
+    gguf_token tok[N_TOK];
+    struct gguf_batch b = { .n = N_TOK, .token = tok };
+    make_tokens(tok, N_TOK, self.n_vocab);
+    for (unsigned n = 1; n <= 4; n++) {
+        struct run r;
+        bool good = run_open(&r, file, size, n, &session_init) &&
+                    run_logits(&r, &b, n == 1 ? one : many);
+        if (n > 1)
+            ok(good && memcmp(one, many, sizeof one) == 0,
+               "the same bits with %u threads", n);
+        run_close(&r);
+    }
+}
+
+/* Three sequences: alone, and mixed in one batch in several ways. */
+static void check_sequences(const void *file, size_t size)
+{
+    enum { V = 96, LEN = 16 };
+    static float alone[3][LEN * V], mixed[3 * LEN * V];
+    static const uint32_t ubatches[] = { 48, 32, 16, 5 };
+    gguf_token tok[3][LEN];
+    struct run r;
+    struct gguf_session_params p = session_init;
+    p.n_ctx = LEN;
+    p.n_seq = 3;
+    for (int q = 0; q < 3; q++)
+        for (int i = 0; i < LEN; i++)
+            tok[q][i] = (q * 31 + i * 7) % V;
+    bool good = run_open(&r, file, size, 2, &p);
+    for (int q = 0; good && q < 3; q++) {
+        int32_t seq[LEN];
+        for (int i = 0; i < LEN; i++)
+            seq[i] = (q + 1) % 3; /* any sequence will do */
+        struct gguf_batch b = { .n = LEN, .token = tok[q], .seq = seq };
+        good = run_logits(&r, &b, alone[q]);
+    }
+    ok(good, "three sequences alone: %s", good ? "" : r.err.message);
+    run_close(&r);
+    for (size_t u = 0; u < GG_LEN(ubatches); u++) {
+        gguf_token t[3 * LEN];
+        int32_t seq[3 * LEN];
+        double worst = 0;
+        p.n_ubatch = ubatches[u];
+        for (int i = 0; i < 3 * LEN; i++) { /* token by token in turn */
+            seq[i] = i % 3;
+            t[i] = tok[i % 3][i / 3];
+        }
+        struct gguf_batch b = { .n = 3 * LEN, .token = t, .seq = seq };
+        good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, mixed);
+        for (int i = 0; i < 3 * LEN; i++) {
+            double d = run_nmse(mixed + i * V, alone[i % 3] + i / 3 * V, V);
+            worst = d > worst ? d : worst;
+        }
+        ok(good && worst < 1e-11,
+           "mixed, passes of %u: %s%.2g from those alone", ubatches[u],
+           good ? "" : r.err.message, worst);
+        run_close(&r);
+    }
+}
+
+/* Forgetting and going on; rows that are not wanted are not computed. */
+static void check_memory(const void *file, size_t size)
+{
+    enum { V = 96, N = 24 };
+    static float first[N * V], again[N * V], some[V];
+    gguf_token tok[N];
+    uint8_t want[N] = { 0 };
+    struct run r;
+    struct gguf_session_params p = session_init;
+    p.n_ctx = N;
+    make_tokens(tok, N, V);
+    struct gguf_batch b = { .n = N, .token = tok };
+    bool good = run_open(&r, file, size, 1, &p) && run_logits(&r, &b, first);
+    ok(good && gguf_session_n_tokens(r.session, 0) == N, "a full sequence");
+    ok(good && gguf_session_decode(r.session, &b, &r.err) == GGUF_E_FULL,
+       "no more fits: %s", r.err.message);
+    gguf_session_remove(r.session, 0, 10, -1);
+    ok(gguf_session_n_tokens(r.session, 0) == 10, "the end is forgotten");
+    struct gguf_batch tail = { .n = N - 10, .token = tok + 10 };
+    good = good && run_logits(&r, &tail, again);
+    ok(good && run_nmse(again, first + 10 * V, (N - 10) * V) < 1e-11,
+       "and computed again");
+    gguf_session_clear(r.session);
+    want[17] = 1;
+    b.want = want;
+    good = good && run_logits(&r, &b, some);
+    ok(good && gguf_session_n_outputs(r.session) == 1 &&
+           run_nmse(some, first + 17 * V, V) < 1e-11,
+       "one row of many");
+    memset(want, 0, sizeof want);
+    gguf_session_clear(r.session);
+    good = good && run_logits(&r, &b, some) &&
+           gguf_session_n_outputs(r.session) == 0;
+    gguf_session_remove(r.session, 0, N - 1, -1);
+    struct gguf_batch last = { .n = 1, .token = tok + N - 1 };
+    good = good && run_logits(&r, &last, some);
+    ok(good && run_nmse(some, first + (N - 1) * V, V) < 1e-11,
+       "a pass without outputs fills the memory");
+    run_close(&r);
+}
+
+static void check_misuse(const void *file, size_t size)
+{
+    struct run r;
+    gguf_token bad = 96, neg = -1, good_tok = 3;
+    int32_t seq = 1, pos = -1;
+    struct gguf_error err;
+    bool good = run_open(&r, file, size, 1, &session_init);
+    struct gguf_batch b = { .n = 1, .token = &bad };
+    ok(good && gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,
+       "a token that is none: %s", err.message);
+    b.token = &neg;
+    ok(gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,
+       "a negative token");
+    b.token = &good_tok;
+    b.seq = &seq;
+    ok(gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,
+       "a sequence that is none: %s", err.message);
+    b.seq = NULL;
+    b.pos = &pos;
+    ok(gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,
+       "a negative position: %s", err.message);
+    const float *logits;
+    ok(gguf_session_logits(r.session, 0, 1, &logits, &err) == GGUF_E_INVALID,
+       "logits without a batch: %s", err.message);
+    run_close(&r);
+}
+
+/* A file that lies askew in memory: its weights are copied. */
+static void check_askew(const void *file, size_t size)
+{
+    static float a[N_TOK * 96], b[N_TOK * 96];
+    gguf_token tok[N_TOK];
+    struct gguf_batch batch = { .n = N_TOK, .token = tok };
+    char *copy = malloc(size + 1);
+    struct run r;
+    memcpy(copy + 1, file, size);
+    make_tokens(tok, N_TOK, self.n_vocab);
+    bool good = run_open(&r, file, size, 1, &session_init) &&
+                run_logits(&r, &batch, a);
+    run_close(&r);
+    good = good && run_open(&r, copy + 1, size, 1, &session_init) &&
+           run_logits(&r, &batch, b);
+    ok(good && memcmp(a, b, sizeof a) == 0, "a file at an odd address");
+    run_close(&r);
+    free(copy);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < GG_LEN(tiny); i++)
+        check_tiny(tiny[i].what, &tiny[i].spec);
+    check_arch("llama");
+    check_arch("qwen2");
+
+    static struct gen g;
+    size_t size;
+    gen_init(&g, 2);
+    gen_model(&g, &self);
+    void *file = gen_file(&g, GGUF_DTYPE_F16, &size);
+    check_threads(file, size);
+    check_sequences(file, size);
+    check_memory(file, size);
+    check_misuse(file, size);
+    free(file);
+    file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    check_askew(file, size);
+    free(file);
+    gen_fini(&g);
+    return done_testing();
+}

@@ -1,0 +1,299 @@
+/* check-ppl.c - perplexity: the arithmetic, and figures of llama.cpp */
+#include "config.h"
+#include "base/compiler.h"
+#include "eval/nll.h"
+#include "gguf/eval.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+/* ---- arithmetic ---- */
+
+static void check_nll(void)
+{
+    enum { V = 1000, N = 9 };
+    static float x[N * V];
+    double got[N], worst = 0;
+    gguf_token tok[N];
+    for (int i = 0; i < N * V; i++)
+        x[i] = 20 * rnd_f32() + (float)(i / V) * 30;
+    for (int i = 0; i < N; i++)
+        tok[i] = (gguf_token)rnd_below(V);
+    gg_nll_rows(NULL, x, V, N, tok, got);
+    for (int i = 0; i < N; i++) {
+        long double sum = 0;
+        for (int k = 0; k < V; k++)
+            sum += expl((long double)x[i * V + k] - 300);
+        double want = (double)(logl(sum) + 300 -
+                               (long double)x[i * V + tok[i]]);
+        worst = fmax(worst, fabs(got[i] - want));
+    }
+    ok(worst < 3e-7, "log-likelihoods to %.1g", worst);
+    x[3 * V + 5] = NAN;
+    x[4 * V] = INFINITY;
+    gg_nll_rows(NULL, x, V, N, tok, got);
+    ok(!isfinite(got[3]) && !isfinite(got[4]) && isfinite(got[5]),
+       "what is no number shows");
+}
+
+static void check_sums(void)
+{
+    struct gguf_ppl p = { 0, 0, 0 };
+    ok(isnan(gguf_ppl_value(&p)) && isnan(gguf_ppl_error(&p)), "no tokens");
+    const double x[] = { 1, 2, 4, 5 };
+    for (int i = 0; i < 4; i++) {
+        p.n++;
+        p.sum += x[i];
+        p.sum_sq += x[i] * x[i];
+    }
+    /* mean 3, mean square 11.5, variance 2.5 */
+    ok(fabs(gguf_ppl_value(&p) - exp(3)) < 1e-12 &&
+           fabs(gguf_ppl_error(&p) - exp(3) * sqrt(2.5 / 3)) < 1e-12,
+       "value and uncertainty");
+    ok(gguf_ppl_n_chunks(1023, 512) == 0 && gguf_ppl_n_chunks(1024, 512) == 2 &&
+           gguf_ppl_n_chunks(1600, 512) == 3,
+       "numbers of chunks");
+}
+
+/* ---- a model of our own: chunks by hand ---- */
+
+static const struct gen_spec spec = {
+    .arch = "llama", .n_vocab = 80, .n_ctx = 64, .n_embd = 32, .n_layer = 1,
+    .n_ff = 64, .n_head = 4, .n_head_kv = 2, .eps = 1e-5f, .freq_base = 10000
+};
+
+static int stop_at_two(void *user, size_t chunk, size_t n_chunks,
+                       const struct gguf_ppl *one, const struct gguf_ppl *all)
+{
+    (void)n_chunks;
+    (void)one;
+    *(uint64_t *)user = all->n;
+    return chunk == 1;
+}
+
+static void check_own(void)
+{
+    enum { CTX = 10, N = 4 * CTX + 3 };
+    static struct gen g;
+    static float logits[CTX * 80];
+    gguf_token tok[N];
+    struct gguf_ppl want = { 0, 0, 0 }, got;
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
+    struct run r;
+    size_t size;
+    gen_init(&g, 5);
+    gen_model(&g, &spec);
+    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    sp.n_ctx = CTX;
+    sp.n_seq = 3;
+    for (int i = 0; i < N; i++)
+        tok[i] = (gguf_token)rnd_below(80);
+    bool good = run_open(&r, file, size, 2, &sp);
+    for (int c = 0; good && c < 4; c++) {
+        struct gguf_batch b = { .n = CTX, .token = tok + c * CTX };
+        gguf_session_clear(r.session);
+        good = run_logits(&r, &b, logits);
+        for (int i = CTX / 2; i < CTX - 1; i++) {
+            double sum = 0;
+            for (int k = 0; k < 80; k++)
+                sum += exp((double)logits[i * 80 + k]);
+            double x = log(sum) -
+                       (double)logits[i * 80 + tok[c * CTX + i + 1]];
+            want.n++;
+            want.sum += x;
+            want.sum_sq += x * x;
+        }
+    }
+    p.n_ctx = CTX;
+    p.pool = r.pool;
+    good = good &&
+           gguf_ppl_run(r.session, tok, N, &p, &got, &r.err) == GGUF_OK;
+    ok(good && got.n == want.n && fabs(got.sum - want.sum) < 1e-4 &&
+           fabs(got.sum_sq - want.sum_sq) < 1e-3,
+       "four chunks, three at a time%s", good ? "" : r.err.message);
+
+    struct gguf_ppl part[2];
+    p.max_chunks = 1;
+    good = good && gguf_ppl_run(r.session, tok, N, &p, &part[0], &r.err) ==
+                       GGUF_OK;
+    p.first_chunk = 1;
+    p.max_chunks = 0;
+    good = good && gguf_ppl_run(r.session, tok, N, &p, &part[1], &r.err) ==
+                       GGUF_OK;
+    ok(good && part[0].n + part[1].n == got.n &&
+           fabs(part[0].sum + part[1].sum - got.sum) < 1e-9,
+       "parts add up");
+
+    uint64_t n_seen = 0;
+    p.first_chunk = 0;
+    p.on_chunk = stop_at_two;
+    p.user = &n_seen;
+    ok(good &&
+           gguf_ppl_run(r.session, tok, N, &p, &got, &r.err) ==
+               GGUF_E_CANCELLED &&
+           n_seen == 2 * 4,
+       "stopped after two chunks");
+    ok(good &&
+           gguf_ppl_run(r.session, tok, 2 * CTX - 1, &p, &got, &r.err) ==
+               GGUF_E_INVALID,
+       "%s", r.err.message);
+    run_close(&r);
+    free(file);
+    gen_fini(&g);
+}
+
+/* ---- figures of llama.cpp: running values of each chunk ---- */
+
+static char *read_file(const char *path, size_t *size)
+{
+    FILE *f = path ? fopen(path, "rb") : NULL;
+    if (!f)
+        return NULL;
+    char *p = malloc(1 << 20);
+    *size = fread(p, 1, (1 << 20) - 1, f);
+    p[*size] = 0;
+    fclose(f);
+    return p;
+}
+
+struct compare {
+    const char *log; /* "[1]57.0912,[2]..." */
+    double worst;    /* relative */
+    size_t n;
+};
+
+static int on_chunk(void *user, size_t chunk, size_t n_chunks,
+                    const struct gguf_ppl *one, const struct gguf_ppl *all)
+{
+    struct compare *c = user;
+    char mark[24];
+    (void)n_chunks;
+    (void)one;
+    snprintf(mark, sizeof mark, "[%zu]", chunk + 1);
+    const char *at = strstr(c->log, mark);
+    double want = at ? strtod(at + strlen(mark), NULL) : 0;
+    c->worst = fmax(c->worst, fabs(gguf_ppl_value(all) / want - 1));
+    c->n++;
+    return 0;
+}
+
+static const struct figure {
+    const char *model, *log;
+    uint32_t n_ctx, n_chunks;
+    double most; /* relative difference of every running value */
+} figures[] = {
+    { "models/llama-f16.gguf", "llama.F16.c512", 512, 24, 2e-4 },
+    { "models/llama-f32.gguf", "llama.F32.c512", 512, 24, 1e-4 },
+    { "models/llama-f16.gguf", "llama.F16.c256", 256, 24, 2e-4 },
+    { "models/llama-f32.gguf", "llama.F32.c256", 256, 24, 1e-4 },
+};
+
+static bool tokenize(struct run *r, struct gguf_tokens *t)
+{
+    size_t size;
+    char *text = read_file(shared_path("golden/ppl/trained/test-pub.txt"),
+                           &size);
+    if (!text)
+        return false;
+    size -= size && text[size - 1] == '\n';
+    bool good = gguf_vocab_tokenize(gguf_model_vocab(r->model), text, size,
+                                    GGUF_TOKENIZE_ADD_SPECIAL, t,
+                                    &r->err) == GGUF_OK;
+    free(text);
+    return good;
+}
+
+static void check_figure(const struct figure *f)
+{
+    char rel[128];
+    size_t size;
+    struct run r;
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
+    struct gguf_ppl got = { 0, 0, 0 };
+    snprintf(rel, sizeof rel, "golden/ppl/trained/logs/%s.txt", f->log);
+    char *log = read_file(shared_path(rel), &size);
+    const char *path = shared_path(f->model);
+    if (!log || !path) {
+        skip("%s: no figures here", f->log);
+        free(log);
+        return;
+    }
+    struct compare c = { strstr(log, "[1]"), 0, 0 };
+    sp.n_ctx = p.n_ctx = f->n_ctx;
+    sp.n_seq = 4;
+    bool good = run_open_path(&r, path, 2, &sp) && tokenize(&r, &t);
+    p.max_chunks = f->n_chunks;
+    p.pool = r.pool;
+    p.on_chunk = on_chunk;
+    p.user = &c;
+    good = good &&
+           gguf_ppl_run(r.session, t.id, t.n, &p, &got, &r.err) == GGUF_OK;
+    ok(good && c.n == f->n_chunks && c.worst < f->most,
+       "%s: %s%.4f +/- %.5f, at most %.1e from llama.cpp", f->log,
+       good ? "" : r.err.message, gguf_ppl_value(&got), gguf_ppl_error(&got),
+       c.worst);
+    const char *final = strstr(log, "PPL = ");
+    double error = final ? strtod(strstr(final, "+/-") + 3, NULL) : 0;
+    ok(fabs(gguf_ppl_error(&got) / error - 1) < 1e-3, "%s: uncertainty",
+       f->log);
+    gguf_tokens_fini(&t);
+    run_close(&r);
+    free(log);
+}
+
+/* The same bits however the work is cut. */
+static void check_same(void)
+{
+    static const struct {
+        unsigned n_threads;
+        uint32_t n_seq, n_ubatch;
+    } ways[] = { { 1, 1, 0 }, { 2, 1, 0 },  { 4, 1, 0 },
+                 { 2, 3, 0 }, { 2, 3, 128 }, { 3, 2, 100 } };
+    char want[64] = "", got[64];
+    for (size_t i = 0; i < GG_LEN(ways); i++) {
+        struct run r;
+        struct gguf_tokens t = GGUF_TOKENS_INIT;
+        struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+        struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
+        struct gguf_ppl sums = { 0, 0, 0 };
+        const char *path = shared_path("models/llama-f16.gguf");
+        if (!path) {
+            skip("no model here");
+            return;
+        }
+        sp.n_ctx = p.n_ctx = 128;
+        sp.n_seq = ways[i].n_seq;
+        sp.n_ubatch = ways[i].n_ubatch;
+        bool good = run_open_path(&r, path, ways[i].n_threads, &sp) &&
+                    tokenize(&r, &t);
+        p.max_chunks = 3;
+        p.pool = r.pool;
+        good = good && gguf_ppl_run(r.session, t.id, t.n, &p, &sums, &r.err) ==
+                           GGUF_OK;
+        snprintf(got, sizeof got, "%.17g %.17g", sums.sum, sums.sum_sq);
+        if (!i)
+            strcpy(want, got);
+        ok(good && strcmp(want, got) == 0,
+           "%u threads, %u chunks together, passes of %u: %s",
+           ways[i].n_threads, ways[i].n_seq, ways[i].n_ubatch,
+           good ? got : r.err.message);
+        gguf_tokens_fini(&t);
+        run_close(&r);
+    }
+}
+
+int main(void)
+{
+    check_nll();
+    check_sums();
+    check_own();
+    check_same();
+    for (size_t i = 0; i < GG_LEN(figures); i++)
+        check_figure(&figures[i]);
+    return done_testing();
+}

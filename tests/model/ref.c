@@ -1,0 +1,252 @@
+/* ref.c - a forward pass in double precision
+ *
+ * One token after the other, one loop after the other; nothing of the library
+ * is used but the generator's weights.
+ */
+#include "config.h"
+#include "tests/model/ref.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PI 3.14159265358979323846
+
+/* Weights by name; NULL if the model has none of that name. free(). */
+__attribute__((format(printf, 2, 3))) static float *
+weights(const struct gen *g, const char *fmt, ...)
+{
+    char name[64];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(name, sizeof name, fmt, ap);
+    va_end(ap);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gen_tensor *t = &g->t[i];
+        if (strcmp(t->name, name) != 0)
+            continue;
+        size_t n = (size_t)(t->ne[0] * t->ne[1]);
+        float *w = malloc(n * sizeof *w);
+        if (!w)
+            abort();
+        gen_weights(w, name, g->seed, n, t->n_dims, t->ne[0]);
+        return w;
+    }
+    return NULL;
+}
+
+static double *doubles(size_t n)
+{
+    double *p = calloc(n, sizeof *p);
+    if (!p)
+        abort();
+    return p;
+}
+
+static void rms_norm(double *y, const double *x, const float *w, int n,
+                     double eps)
+{
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] / sqrt(sum / n + eps) * (double)w[i];
+}
+
+/* y = W x + b; frees neither. */
+static void linear(double *y, const float *w, const float *b, const double *x,
+                   int k, int m)
+{
+    for (int i = 0; i < m; i++) {
+        y[i] = b ? (double)b[i] : 0;
+        for (int j = 0; j < k; j++)
+            y[i] += (double)w[(size_t)i * (size_t)k + (size_t)j] * x[j];
+    }
+}
+
+/* Angle of pair i at position p, and in *scale what the pair is multiplied
+ * with; YaRN as in arXiv 2309.00071, section 3. */
+static double angle(const struct gen_spec *s, const float *freqs, int n_rot,
+                    int i, int p, double *scale)
+{
+    double base = (double)s->freq_base;
+    double theta = p * pow(base, -2.0 * i / n_rot);
+    if (freqs)
+        theta /= (double)freqs[i];
+    *scale = 1;
+    if (!s->scaling)
+        return theta;
+    double f = (double)s->factor;
+    if (strcmp(s->scaling, "linear") == 0)
+        return theta / f;
+    double lo = n_rot * log(s->n_ctx_orig / (32 * 2 * PI)) / (2 * log(base));
+    double hi = n_rot * log(s->n_ctx_orig / (1 * 2 * PI)) / (2 * log(base));
+    lo = fmax(0, floor(lo));
+    hi = fmin(n_rot - 1, ceil(hi));
+    double ramp = fmin(1, fmax(0, (i - lo) / fmax(0.001, hi - lo)));
+    *scale = 1 + 0.1 * log(f);
+    return theta / f * ramp + theta * (1 - ramp);
+}
+
+static void rope(const struct gen_spec *s, const float *freqs, double *x,
+                 int d, int p)
+{
+    int n_rot = s->n_rot ? (int)s->n_rot : d;
+    int neox = strcmp(s->arch, "llama") != 0;
+    for (int i = 0; i < n_rot / 2; i++) {
+        double scale, a = angle(s, freqs, n_rot, i, p, &scale);
+        double *u = neox ? &x[i] : &x[2 * i];
+        double *v = neox ? &x[i + n_rot / 2] : &x[2 * i + 1];
+        double c = cos(a) * scale, z = sin(a) * scale, u0 = *u, v0 = *v;
+        *u = u0 * c - v0 * z;
+        *v = u0 * z + v0 * c;
+    }
+}
+
+/* Project, normalise and rotate heads of all n tokens: out [n][h * d]. */
+static void project(const struct gen *g, const struct gen_spec *s,
+                    const char *what, unsigned il, const double *x, int n,
+                    int d, int h, int rotate, double *out)
+{
+    int e = (int)s->n_embd;
+    float *w = weights(g, "blk.%u.attn_%s.weight", il, what);
+    float *b = weights(g, "blk.%u.attn_%s.bias", il, what);
+    float *norm = weights(g, "blk.%u.attn_%s_norm.weight", il, what);
+    float *freqs = weights(g, "rope_freqs.weight");
+    for (int t = 0; t < n; t++) {
+        double *y = out + t * h * d;
+        linear(y, w, b, x + t * e, e, h * d);
+        for (int i = 0; i < h; i++) {
+            if (norm)
+                rms_norm(y + i * d, y + i * d, norm, d, (double)s->eps);
+            if (rotate)
+                rope(s, freqs, y + i * d, d, t);
+        }
+    }
+    free(w);
+    free(b);
+    free(norm);
+    free(freqs);
+}
+
+/* y[d] of head h (kv head hk) of token t. */
+static void attend(const double *q, const double *k, const double *v, int t,
+                   int d, int stride_kv, double *y)
+{
+    double *p = doubles((size_t)t + 1), max = -INFINITY, sum = 0;
+    for (int i = 0; i <= t; i++) {
+        for (int j = 0; j < d; j++)
+            p[i] += q[j] * k[i * stride_kv + j];
+        p[i] /= sqrt(d);
+        max = fmax(max, p[i]);
+    }
+    for (int i = 0; i <= t; i++)
+        sum += p[i] = exp(p[i] - max);
+    for (int j = 0; j < d; j++) {
+        y[j] = 0;
+        for (int i = 0; i <= t; i++)
+            y[j] += p[i] / sum * v[i * stride_kv + j];
+    }
+    free(p);
+}
+
+/* x += attention of layer il */
+static void attention(const struct gen *g, const struct gen_spec *s,
+                      unsigned il, double *x, int n)
+{
+    int e = (int)s->n_embd, h = (int)s->n_head;
+    int d = s->head_dim ? (int)s->head_dim : e / h;
+    int hk = (int)(s->head_kv_layer ? s->head_kv_layer[il] : s->n_head_kv);
+    double *z = doubles((size_t)(n * e)), *o = doubles((size_t)e);
+    double *q = doubles((size_t)(n * h * d)), *y = doubles((size_t)(h * d));
+    double *k = doubles((size_t)(n * hk * d));
+    double *v = doubles((size_t)(n * hk * d));
+    float *norm = weights(g, "blk.%u.attn_norm.weight", il);
+    float *w = weights(g, "blk.%u.attn_output.weight", il);
+    float *b = weights(g, "blk.%u.attn_output.bias", il);
+    for (int t = 0; t < n; t++)
+        rms_norm(z + t * e, x + t * e, norm, e, (double)s->eps);
+    project(g, s, "q", il, z, n, d, h, 1, q);
+    project(g, s, "k", il, z, n, d, hk, 1, k);
+    project(g, s, "v", il, z, n, d, hk, 0, v);
+    for (int t = 0; t < n; t++) {
+        for (int i = 0; i < h; i++)
+            attend(q + (t * h + i) * d, k + i / (h / hk) * d,
+                   v + i / (h / hk) * d, t, d, hk * d, y + i * d);
+        linear(o, w, b, y, h * d, e);
+        for (int i = 0; i < e; i++)
+            x[t * e + i] += o[i];
+    }
+    free(z);
+    free(o);
+    free(q);
+    free(y);
+    free(k);
+    free(v);
+    free(norm);
+    free(w);
+    free(b);
+}
+
+static void feed_forward(const struct gen *g, const struct gen_spec *s,
+                         unsigned il, double *x, int n)
+{
+    int e = (int)s->n_embd;
+    int f = (int)(s->ff_layer ? s->ff_layer[il] : s->n_ff);
+    double *z = doubles((size_t)e), *gate = doubles((size_t)f);
+    double *up = doubles((size_t)f);
+    float *norm = weights(g, "blk.%u.ffn_norm.weight", il);
+    float *wg = weights(g, "blk.%u.ffn_gate.weight", il);
+    float *wu = weights(g, "blk.%u.ffn_up.weight", il);
+    float *wd = weights(g, "blk.%u.ffn_down.weight", il);
+    float *bg = weights(g, "blk.%u.ffn_gate.bias", il);
+    float *bu = weights(g, "blk.%u.ffn_up.bias", il);
+    float *bd = weights(g, "blk.%u.ffn_down.bias", il);
+    for (int t = 0; t < n; t++) {
+        rms_norm(z, x + t * e, norm, e, (double)s->eps);
+        linear(gate, wg, bg, z, e, f);
+        linear(up, wu, bu, z, e, f);
+        for (int i = 0; i < f; i++)
+            up[i] *= gate[i] / (1 + exp(-gate[i]));
+        linear(z, wd, bd, up, f, e);
+        for (int i = 0; i < e; i++)
+            x[t * e + i] += z[i];
+    }
+    free(z);
+    free(gate);
+    free(up);
+    free(norm);
+    free(wg);
+    free(wu);
+    free(wd);
+    free(bg);
+    free(bu);
+    free(bd);
+}
+
+void ref_logits(const struct gen *g, const struct gen_spec *s,
+                const gguf_token *token, int n, double *logits)
+{
+    int e = (int)s->n_embd, v = (int)s->n_vocab;
+    double *x = doubles((size_t)(n * e));
+    float *embd = weights(g, "token_embd.weight");
+    float *norm = weights(g, "output_norm.weight");
+    float *out = s->tied ? NULL : weights(g, "output.weight");
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < e; i++)
+            x[t * e + i] = (double)embd[token[t] * e + i];
+    for (unsigned il = 0; il < s->n_layer; il++) {
+        attention(g, s, il, x, n);
+        feed_forward(g, s, il, x, n);
+    }
+    for (int t = 0; t < n; t++) {
+        rms_norm(x + t * e, x + t * e, norm, e, (double)s->eps);
+        linear(logits + t * v, out ? out : embd, NULL, x + t * e, e, v);
+    }
+    free(x);
+    free(embd);
+    free(norm);
+    free(out);
+}

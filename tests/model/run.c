@@ -1,0 +1,86 @@
+/* run.c - a model from bytes, and its logits */
+#include "config.h"
+#include "tests/model/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool start(struct run *r, unsigned n_threads,
+                  const struct gguf_session_params *params)
+{
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct gguf_session_params p = *params;
+    struct gguf_model_info info;
+    if (gguf_model_open(&r->model, r->file, NULL, &r->err) != GGUF_OK)
+        return false;
+    gguf_model_get_info(r->model, &info);
+    r->n_vocab = info.n_vocab;
+    pp.n_threads = n_threads;
+    if (gguf_pool_create(&r->pool, &pp, &r->err) != GGUF_OK)
+        return false;
+    cp.pool = r->pool;
+    if (gguf_cpu_backend_create(&r->backend, &cp, &r->err) != GGUF_OK)
+        return false;
+    p.backend = r->backend;
+    return gguf_session_create(&r->session, r->model, &p, &r->err) == GGUF_OK;
+}
+
+bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
+              const struct gguf_session_params *p)
+{
+    memset(r, 0, sizeof *r);
+    return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
+               GGUF_OK &&
+           start(r, n_threads, p);
+}
+
+bool run_open_path(struct run *r, const char *path, unsigned n_threads,
+                   const struct gguf_session_params *p)
+{
+    memset(r, 0, sizeof *r);
+    return gguf_file_open(&r->file, path, NULL, &r->err) == GGUF_OK &&
+           start(r, n_threads, p);
+}
+
+void run_close(struct run *r)
+{
+    gguf_session_destroy(r->session);
+    gguf_backend_destroy(r->backend);
+    gguf_pool_destroy(r->pool);
+    gguf_model_destroy(r->model);
+    gguf_file_close(r->file);
+}
+
+bool run_logits(struct run *r, const struct gguf_batch *batch, float *out)
+{
+    struct gguf_batch b = *batch;
+    uint8_t *all = malloc(b.n);
+    memset(all, 1, b.n);
+    if (!b.want)
+        b.want = all;
+    bool good = gguf_session_decode(r->session, &b, &r->err) == GGUF_OK;
+    size_t n = gguf_session_n_outputs(r->session);
+    size_t most = gguf_session_max_logits(r->session);
+    for (size_t i = 0; good && i < n; i += most) {
+        const float *rows;
+        size_t k = n - i < most ? n - i : most;
+        good = gguf_session_logits(r->session, i, k, &rows, &r->err) ==
+               GGUF_OK;
+        if (good)
+            memcpy(out + i * r->n_vocab, rows,
+                   k * r->n_vocab * sizeof *rows);
+    }
+    free(all);
+    return good;
+}
+
+double run_nmse(const float *a, const float *b, size_t n)
+{
+    double d = 0, s = 0;
+    for (size_t i = 0; i < n; i++) {
+        d += ((double)a[i] - (double)b[i]) * ((double)a[i] - (double)b[i]);
+        s += (double)b[i] * (double)b[i];
+    }
+    return d / s;
+}

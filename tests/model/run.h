@@ -1,0 +1,35 @@
+/* run.h - a model from bytes, and its logits: what the tests here share */
+#ifndef TESTS_MODEL_RUN_H
+#define TESTS_MODEL_RUN_H
+
+#include "gguf/gguf.h"
+
+#include <stdbool.h>
+
+struct run {
+    struct gguf_file *file;
+    struct gguf_model *model;
+    struct gguf_pool *pool;
+    struct gguf_backend *backend;
+    struct gguf_session *session;
+    uint32_t n_vocab;
+    struct gguf_error err; /* of what failed last */
+};
+
+/* Open a model in memory (kept) or from a path, and a session on it with a CPU
+ * backend of n_threads. p->backend is set here. false: err says why; close all
+ * the same. */
+bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
+              const struct gguf_session_params *p);
+bool run_open_path(struct run *r, const char *path, unsigned n_threads,
+                   const struct gguf_session_params *p);
+void run_close(struct run *r);
+
+/* Logits of every token of a batch, [n][n_vocab]; want, if the batch has none,
+ * is set to all. false: err says why. */
+bool run_logits(struct run *r, const struct gguf_batch *b, float *out);
+
+/* sum (a - b)^2 / sum b^2 */
+double run_nmse(const float *a, const float *b, size_t n);
+
+#endif

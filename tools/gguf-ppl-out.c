@@ -1,0 +1,130 @@
+/* gguf-ppl-out.c - what gguf-ppl prints */
+#include "config.h"
+#include "tools/gguf-ppl.h"
+#include "tools/common/json.h"
+#include "tools/common/table.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+enum { PER_LINE = 8 };
+
+/* Arithmetic of every figure below; see session.h. */
+#define MODE "exact"
+
+static void escape(char out[256], const char *s)
+{
+    struct gguf_str z = { s, 0 };
+    while (s[z.size])
+        z.size++;
+    gguf_text_escape(out, 256, z);
+}
+
+/* Instruction sets in use, separated by spaces; "c" if there are none. */
+static const char *levels(char out[64])
+{
+    uint32_t have = gguf_cpu_levels();
+    int n = snprintf(out, 64, "c");
+    for (unsigned i = 0; gguf_cpu_level_name(i) && n < 48; i++)
+        if (have >> i & 1)
+            n += snprintf(out + n, (size_t)(64 - n), " %s",
+                          gguf_cpu_level_name(i));
+    return out;
+}
+
+void ppl_print_head(const struct ppl_run *r)
+{
+    char name[256], arch[64], size[24], count[24], cpu[64];
+    escape(name, r->o->model);
+    gguf_text_escape(arch, sizeof arch, r->model.arch);
+    printf("model   %s: %s, %s parameters, %s\n", name, arch,
+           table_count(count, r->model.n_params),
+           table_size(size, r->model.weight_size));
+    escape(name, r->o->text);
+    printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
+           r->n_tokens);
+    printf("chunks  %zu of %" PRIu32 " tokens, %" PRIu32
+           " together, the last %" PRIu64 " of each scored%s\n",
+           r->n_chunks, r->o->n_ctx, r->n_seq, r->n_scored_chunk,
+           r->add_bos ? ", BOS first" : "");
+    printf("mode    %s (weights decoded to f32, f32 activations), "
+           "%" PRIu32 " threads, %s\n",
+           MODE, r->o->n_threads, levels(cpu));
+    fflush(stdout);
+}
+
+void ppl_print_chunk(struct ppl_run *r)
+{
+    /* whole lines only, so that the bar can stand below them */
+    if (r->n_done % PER_LINE && r->n_done < r->n_chunks)
+        return;
+    size_t begin = (r->n_done - 1) / PER_LINE * PER_LINE;
+    double sum = 0;
+    progress_clear(&r->bar);
+    for (size_t i = 0; i < r->n_done; i++) {
+        sum += r->nll[i];
+        if (i >= begin)
+            printf("[%zu]%.4f,", i + 1,
+                   exp(sum / (double)((i + 1) * r->n_scored_chunk)));
+    }
+    putchar('\n');
+    fflush(stdout);
+}
+
+void ppl_print_end(const struct ppl_run *r)
+{
+    double n = (double)r->n_done * r->o->n_ctx;
+    printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
+           r->seconds > 0 ? n / r->seconds : 0);
+    printf("Final estimate: PPL = %.4f +/- %.5f\n", gguf_ppl_value(&r->total),
+           gguf_ppl_error(&r->total));
+}
+
+static void json_settings(struct json *j, const struct ppl_run *r)
+{
+    char cpu[64];
+    json_open(j, "settings", '{');
+    json_strz(j, "mode", MODE);
+    json_u64(j, "ctx_size", r->o->n_ctx);
+    json_u64(j, "sequences", r->n_seq);
+    json_u64(j, "ubatch_size", r->o->n_ubatch);
+    json_u64(j, "threads", r->o->n_threads);
+    json_strz(j, "cpu", levels(cpu));
+    json_strz(j, "cache_type", gguf_dtype_find(r->o->cache_dtype)->name);
+    json_bool(j, "add_bos", r->add_bos);
+    json_close(j);
+}
+
+void ppl_print_json(const struct ppl_run *r)
+{
+    struct json j;
+    double n = (double)r->n_done * r->o->n_ctx;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    json_open(&j, "model", '{');
+    json_strz(&j, "file", r->o->model);
+    json_str(&j, "architecture", r->model.arch);
+    json_u64(&j, "parameters", r->model.n_params);
+    json_u64(&j, "size", r->model.weight_size);
+    json_close(&j);
+    json_open(&j, "text", '{');
+    json_strz(&j, "file", r->o->text);
+    json_u64(&j, "size", r->text_size);
+    json_u64(&j, "tokens", r->n_tokens);
+    json_close(&j);
+    json_settings(&j, r);
+    json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
+    json_open(&j, "chunk_nll", '(');
+    for (size_t i = 0; i < r->n_done; i++)
+        json_f64(&j, NULL, r->nll[i]);
+    json_close(&j);
+    json_u64(&j, "tokens_scored", r->total.n);
+    json_f64(&j, "nll", r->total.sum / (double)r->total.n);
+    json_f64(&j, "ppl", gguf_ppl_value(&r->total));
+    json_f64(&j, "ppl_error", gguf_ppl_error(&r->total));
+    json_f64(&j, "seconds", r->seconds);
+    json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
+    json_close(&j);
+    json_end(&j);
+}
