@@ -359,8 +359,11 @@ static enum gguf_status run(struct options *o, const char **about,
     }
     enum gguf_status st =
         gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
-    bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE;
-    *about = output ? paths[0] : o->in;
+    /* The input was opened before: what the system refuses is the output. Of
+     * several the library names the one. */
+    bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE ||
+                  st == GGUF_E_IO || st == GGUF_E_INVALID;
+    *about = output && o->n_targets == 1 ? paths[0] : o->in;
     return st;
 }
 

@@ -115,8 +115,10 @@ static enum gguf_status take_condition(struct parser *p, uint32_t *code,
                                        uint32_t *n_code)
 {
     *code = p->r->n_code;
-    return gg_recipe_compile(p->r, p->rest, p->lets, p->n_lets, p->line,
-                             offset(p), n_code, p->err);
+    GG_TRY(gg_recipe_compile(p->r, p->rest, p->lets, p->n_lets, p->line,
+                             offset(p), n_code, p->err));
+    take(p, p->rest.size);
+    return GGUF_OK;
 }
 
 static enum gguf_status parse_let(struct parser *p)
@@ -230,6 +232,7 @@ static enum gguf_status parse_text(struct parser *p, const char **out)
         return gg_fail_nomem(p->err, size);
     gg_escape(text, size, p->rest.data, p->rest.size);
     *out = text;
+    take(p, p->rest.size);
     return GGUF_OK;
 }
 
@@ -259,11 +262,10 @@ static enum gguf_status parse_needs(struct parser *p)
     return GGUF_OK;
 }
 
-static enum gguf_status parse_line(struct parser *p)
+/* The keyword lines, and rules. */
+static enum gguf_status parse_words(struct parser *p)
 {
     const char *ignored;
-    if (!p->rest.size)
-        return GGUF_OK;
     if (p->rest.data[0] == '"')
         return parse_rule(p, GG_CLASS_OTHER, (struct gguf_str){ NULL, 0 });
     struct gguf_str word = take_word(p);
@@ -290,6 +292,15 @@ static enum gguf_status parse_line(struct parser *p)
     p->rest.size += (size_t)(p->rest.data - word.data);
     p->rest.data = word.data;
     return wrong(p, "this is no line of a recipe");
+}
+
+static enum gguf_status parse_line(struct parser *p)
+{
+    if (!p->rest.size)
+        return GGUF_OK;
+    GG_TRY(parse_words(p));
+    return p->rest.size ? wrong(p, "the end of the line is expected")
+                        : GGUF_OK;
 }
 
 /* The line without its comment; '#' in a quoted pattern is part of it. */

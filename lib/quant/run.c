@@ -16,6 +16,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 
 enum {
@@ -419,6 +420,21 @@ static enum gguf_status make_buffers(struct run *r, struct gguf_error *err)
                       : gg_fail_nomem(err, r->n_threads * r->buffer_size);
 }
 
+/* Of several outputs, say which one it was. */
+static enum gguf_status about_output(const struct run *r, const char *path,
+                                     enum gguf_status st,
+                                     struct gguf_error *err)
+{
+    struct gg_esc esc;
+    char message[sizeof err->message];
+    if (st == GGUF_OK || r->n_jobs == 1 || !err)
+        return st;
+    memcpy(message, err->message, sizeof message);
+    snprintf(err->message, sizeof err->message, "%s: %.300s",
+             gg_esc(&esc, gg_strz(path)), message);
+    return st;
+}
+
 static enum gguf_status open_writer(struct run *r, size_t k, const char *path,
                                     const struct gguf_quant_output *output,
                                     struct gguf_error *err)
@@ -453,7 +469,8 @@ static enum gguf_status run_all(struct run *r, const char *const *paths,
     }
     GG_TRY(make_buffers(r, err));
     for (size_t k = 0; k < r->n_jobs; k++)
-        GG_TRY(open_writer(r, k, paths[k], output, err));
+        GG_TRY(about_output(r, paths[k],
+                            open_writer(r, k, paths[k], output, err), err));
     gguf_pool_run(r->jobs[0]->p.pool, work, r);
     for (size_t k = 0; k < r->n_jobs; k++)
         r->jobs[k]->totals.n_nonfinite = atomic_load(&r->n_nonfinite);
@@ -465,7 +482,8 @@ static enum gguf_status run_all(struct run *r, const char *const *paths,
         return r->status;
     }
     for (size_t k = 0; k < r->n_jobs; k++)
-        GG_TRY(gguf_writer_commit(r->writers[k], err));
+        GG_TRY(about_output(r, paths[k],
+                            gguf_writer_commit(r->writers[k], err), err));
     return GGUF_OK;
 }
 

@@ -141,6 +141,9 @@ static void check_texts(void)
         { "base Q4_K\nlet 9x = 1", "a name is" },
         { "base Q4_K\nftype x", "a number" },
         { "base Q4_K\nneeds_imatrix base", "is no type" },
+        { "base Q4_K if", "line 1: the end" },
+        { "base Q4_K\nftype 1 2", "line 2: the end" },
+        { "base Q4_K\nattn_v = F16 F16", "line 2: 'if'" },
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         struct gguf_recipe *r;

@@ -1,0 +1,123 @@
+#!/bin/sh
+# gguf-quantize: how it is called, what it prints, how it ends.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+q=$builddir/gguf-quantize
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+if test ! -f "$m"; then
+    echo "1..0 # SKIP no model in share/"
+    exit 0
+fi
+cp "$m" "$tmp/in.gguf"
+m=$tmp/in.gguf
+
+# one line on standard error that names the file, status 1, no output
+refused() # file, text
+{
+    test $rc -eq 1 -a ! -e "$tmp/o.gguf" -a ! -s "$tmp/out" &&
+        test "$(wc -l <"$tmp/err")" -eq 1 &&
+        grep -q "^gguf-quantize: $1: .*$2" "$tmp/err" &&
+        test "$(ls -A "$tmp" | grep -vc '^\(in\|bad\)\.gguf$\|^out$\|^err$')" \
+            -eq 0
+}
+
+run "$q" "$m" "$tmp/o.gguf" q8_0 2
+test $rc -eq 0 -a -f "$tmp/o.gguf" -a ! -s "$tmp/out" &&
+    grep -q ' 8\.5[0-9] bits per weight' "$tmp/err"
+ok 'IN OUT TYPE THREADS'
+run "$builddir/gguf-info" --verify "$tmp/o.gguf"
+test $rc -le 2 && "$builddir/gguf-info" "$tmp/o.gguf" | grep -q 'Q8_0'
+ok 'the output is a model'
+run "$q" "$m" "$tmp/o.gguf" q8_0
+test $rc -eq 1 && grep -q "o.gguf: " "$tmp/err"
+ok 'an output that exists is kept'
+run "$q" -f -q "$m" "$tmp/o.gguf" 7
+test $rc -eq 0 -a ! -s "$tmp/err"
+ok '--force, --quiet, a number'
+run "$q" -q "$m" -o "$tmp/a.gguf=Q8_0" -o "$tmp/b.gguf=F16"
+test $rc -eq 0 && cmp -s "$tmp/a.gguf" "$tmp/o.gguf" && test -f "$tmp/b.gguf"
+ok 'two outputs from one reading, the same as alone'
+rm -f "$tmp"/[abo].gguf
+run "$q" -q "$m" Q8_0
+test $rc -eq 0 -a -f "$tmp/ggml-model-Q8_0.gguf"
+ok 'IN TYPE'
+rm -f "$tmp/ggml-model-Q8_0.gguf"
+
+run "$q" -n "$m" "$tmp/o.gguf" Q4_K_M
+test $rc -eq 0 -a ! -e "$tmp/o.gguf" -a ! -s "$tmp/out" &&
+    grep -q ' bits per weight$' "$tmp/err"
+ok '--dry-run writes nothing'
+run "$q" -n -q --explain --tensor-type 'attn_v=q6_k' "$m" "$tmp/o.gguf" Q4_K_M
+test $rc -eq 0 -a ! -s "$tmp/err" &&
+    grep -q '^output.weight .* -> Q6_K .* output = Q6_K$' "$tmp/out" &&
+    grep -q '^output_norm.weight .* kept: one dimension$' "$tmp/out" &&
+    grep -q '^blk.0.attn_v.weight .* -> Q6_K .* attn_v$' "$tmp/out"
+ok '--explain tells the rules'
+run "$q" -n -q -j "$m" "$tmp/o.gguf" Q4_K_M
+test $rc -eq 0 && head -1 "$tmp/out" | grep -q '^{' &&
+    grep -q '"written": false' "$tmp/out" &&
+    grep -q '"rule": "output = Q6_K"' "$tmp/out"
+ok '--json'
+if python3 -c '' 2>/dev/null; then
+    python3 -m json.tool "$tmp/out" >/dev/null 2>"$tmp/err"
+    ok 'it is JSON'
+fi
+run "$q" --list-types
+test $rc -eq 0 -a "$(wc -l <"$tmp/out")" -eq 36
+ok '--list-types'
+run "$q" --print-recipe=q4_k
+test $rc -eq 0 && cmp -s "$tmp/out" "$srcdir/share/recipes/Q4_K_M.recipe"
+ok '--print-recipe prints what lies in share/recipes'
+cp "$tmp/out" "$tmp/r.recipe"
+run "$q" -q "$m" "$tmp/o.gguf" Q4_K_M
+run "$q" -q --recipe "$tmp/r.recipe" "$m" "$tmp/p.gguf"
+test $rc -eq 0 && cmp -s "$tmp/o.gguf" "$tmp/p.gguf"
+ok 'a recipe from a file gives what the preset gives'
+echo 'base Q4_K if' >"$tmp/r.recipe"
+rm -f "$tmp"/[op].gguf
+run "$q" -q --recipe "$tmp/r.recipe" "$m" "$tmp/o.gguf"
+test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'r.recipe: line 1' "$tmp/err"
+ok 'a recipe that is wrong names its line'
+rm -f "$tmp/r.recipe"
+
+for args in '' 'x' 'x y' 'x y Q9_9' '--threads=0 x y Q8_0' \
+    '--tensor-type=attn_v x y Q8_0' '--tensor-type=attn_v=I32 x y Q8_0' \
+    '--on-nonfinite=maybe x y Q8_0' 'x y Q8_0 2 3' '--output=x y Q8_0'; do
+    run "$q" $args
+    test $rc -eq 2 -a ! -s "$tmp/out" -a "$(wc -l <"$tmp/err")" -eq 1
+    ok "wrong usage: $args"
+done
+
+run "$q" -q --tensor-type 'attn_x=Q6_K' "$m" "$tmp/o.gguf" Q8_0
+refused "$m" "pattern 'attn_x' matches no tensor"
+ok 'a pattern that matches nothing'
+run "$q" -q "$m" "$m" Q8_0 && refused "$m" 'input'
+test $rc -eq 1 && cmp -s "$m" "$m"
+ok 'the input is not the output'
+run "$q" -q "$tmp/none.gguf" "$tmp/o.gguf" Q8_0
+refused "$tmp/none.gguf" 'no such file'
+ok 'no input'
+run "$q" -q "$m" "$tmp/no/o.gguf" Q8_0
+refused "$tmp/no/o.gguf" 'No such file'
+ok 'no folder'
+head -c 5000000 "$m" >"$tmp/bad.gguf"
+run "$q" -q "$tmp/bad.gguf" "$tmp/o.gguf" Q8_0
+refused "$tmp/bad.gguf" 'byte [0-9]'
+ok 'a truncated input names the byte'
+{ printf 'GGML'; tail -c +5 "$m"; } >"$tmp/bad.gguf"
+run "$q" -q "$tmp/bad.gguf" "$tmp/o.gguf" Q8_0
+refused "$tmp/bad.gguf" 'not a GGUF file'
+ok 'a wrong magic'
+rm -f "$tmp/bad.gguf"
+mkdir "$tmp/small"
+if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
+    run "$q" -q "$m" "$tmp/small/o.gguf" Q8_0
+    test $rc -eq 1 -a -z "$(ls -A "$tmp/small")" &&
+        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q 'bytes' "$tmp/err"
+    ok 'a full disk is told before the work, and nothing is left'
+    umount "$tmp/small"
+else
+    skip 'a full disk' 'no tmpfs can be mounted'
+fi
+rmdir "$tmp/small"
+done_testing
