@@ -59,6 +59,8 @@
     X(Q5_K, q5_k, GG_CODEC_WEIGHT)                                            \
     X(Q6_K, q6_k, GG_CODEC_WEIGHT)                                            \
     X(Q8_K, q8_k, 0)                                                          \
+    X(IQ4_NL, iq4_nl, GG_CODEC_WEIGHT)                                        \
+    X(IQ4_XS, iq4_xs, GG_CODEC_WEIGHT)                                        \
     X(TQ1_0, tq1_0, 0)                                                        \
     X(TQ2_0, tq2_0, 0)                                                        \
     X(MXFP4, mxfp4, 0)                                                        \
@@ -78,8 +80,16 @@
     X(F16, f16)                                                               \
     X(BF16, bf16)                                                             \
     X(Q4_0, q4_0)                                                             \
+    X(Q4_1, q4_1)                                                             \
+    X(Q5_0, q5_0)                                                             \
+    X(Q5_1, q5_1)                                                             \
     X(Q8_0, q8_0)                                                             \
+    X(Q2_K, q2_k)                                                             \
+    X(Q3_K, q3_k)                                                             \
     X(Q4_K, q4_k)                                                             \
-    X(Q6_K, q6_k)
+    X(Q5_K, q5_k)                                                             \
+    X(Q6_K, q6_k)                                                             \
+    X(IQ4_NL, iq4_nl)                                                         \
+    X(IQ4_XS, iq4_xs)
 
 #endif

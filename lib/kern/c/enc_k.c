@@ -219,6 +219,18 @@ void gg_encode_q3_k_c(const float *src, void *dst, size_t n_rows,
     }
 }
 
+static void gg_q6_k_pack(struct gg_block_q6_k *b, const uint8_t q[256])
+{
+    for (int h = 0; h < 2; h++, q += 128) {
+        for (int j = 0; j < 64; j++)
+            b->ql[64 * h + j] = (uint8_t)((q[j] & 15) | (q[j + 64] & 15) << 4);
+        for (int j = 0; j < 32; j++)
+            b->qh[32 * h + j] =
+                (uint8_t)(q[j] >> 4 | q[j + 32] >> 4 << 2 |
+                          q[j + 64] >> 4 << 4 | q[j + 96] >> 4 << 6);
+    }
+}
+
 static void q6_k_block(const float *x, const float *weight,
                        struct gg_block_q6_k *b)
 {

@@ -62,18 +62,6 @@ static inline int gg_q6_k_scales(const float scale[16], struct gg_block_q6_k *b)
     return 1;
 }
 
-static inline void gg_q6_k_pack(struct gg_block_q6_k *b, const uint8_t q[256])
-{
-    for (int h = 0; h < 2; h++, q += 128) {
-        for (int j = 0; j < 64; j++)
-            b->ql[64 * h + j] = (uint8_t)((q[j] & 15) | (q[j + 64] & 15) << 4);
-        for (int j = 0; j < 32; j++)
-            b->qh[32 * h + j] =
-                (uint8_t)(q[j] >> 4 | q[j + 32] >> 4 << 2 |
-                          q[j + 64] >> 4 << 4 | q[j + 96] >> 4 << 6);
-    }
-}
-
 /* Q3_K: 16 scale codes of six bits (gg_k3_scale). */
 static inline void gg_k3_pack(uint8_t s[12], const uint8_t code[16])
 {

@@ -1,4 +1,4 @@
-/* enc_k_avx2.c - encoders of 256-element blocks, one lane per sub-block
+/* enc_k_avx2.c - encoders of Q2_K, Q4_K and Q5_K, one lane per sub-block
  *
  * The order of operations is the reference's, lane by lane (c/enc_k.c); blocks
  * with values that the vector search cannot take go to the reference.
@@ -9,17 +9,16 @@
 #include "kern/x86/enc_search_avx2.h"
 #include "kern/x86/x86.h"
 
-/* 32 codes: nearest((x + min) / scale), between lo and hi, plus bias. */
-static void requantize32(const float *x, float min, float scale, int lo,
-                         int hi, int bias, uint8_t *q)
+/* 32 codes, nearest((x + min) / scale), 0 .. q_max, 16 by each scale. */
+static void requantize32(const float *x, const float scale[2],
+                         const float min[2], int q_max, uint8_t *q)
 {
-    __m256 m = _mm256_set1_ps(min), s = _mm256_set1_ps(scale);
     __m256i v[4];
     for (int i = 0; i < 4; i++) {
-        __m256 t = _mm256_add_ps(_mm256_loadu_ps(x + 8 * i), m);
-        v[i] = gg_nearest_epi32(_mm256_div_ps(t, s));
-        v[i] = _mm256_add_epi32(gg_clamp_epi32(v[i], lo, hi),
-                                _mm256_set1_epi32(bias));
+        __m256 t = _mm256_add_ps(_mm256_loadu_ps(x + 8 * i),
+                                 _mm256_set1_ps(min[i / 2]));
+        t = _mm256_div_ps(t, _mm256_set1_ps(scale[i / 2]));
+        v[i] = gg_clamp_epi32(gg_nearest_epi32(t), 0, q_max);
     }
     _mm256_storeu_si256((void *)q,
                         gg_pack_bytes(v[0], v[1], v[2], v[3], 0));
@@ -27,42 +26,50 @@ static void requantize32(const float *x, float min, float scale, int lo,
 
 /* Codes of a group by the rounding that its fit found, as the reference. */
 static void fit_codes(const float *x, int n, const struct gg_lanes_fit *f,
-                      int g, int lo, int hi, int bias, uint8_t *q)
+                      int g, int q_max, uint8_t *q)
 {
     for (int i = 0; i < n; i++)
-        q[i] = (uint8_t)(gg_clamp(gg_nearest(f->inv[g] * (x[i] - f->base[g])),
-                                  lo, hi) + bias);
+        q[i] = (uint8_t)gg_clamp(
+            gg_nearest(f->inv[g] * (x[i] - f->base[g])), 0, q_max);
 }
 
-/* Importances of sub-blocks of 32 where none are given. */
-static void plain_weights(struct gg_lanes *l)
+/* Importances of 16 sub-blocks of n where none are given. */
+static void plain_weights(struct gg_lanes *l, int n, int abs_error)
 {
+    for (int i = 0; abs_error && i < n; i++)
+        for (int g = 0; g < 16; g += 8)
+            _mm256_storeu_ps(&l->w[i][g],
+                             gg_abs_ps(_mm256_loadu_ps(&l->x[i][g])));
+    if (abs_error)
+        return;
     for (int g = 0; g < 16; g += 8) {
         __m256 sum = _mm256_setzero_ps();
-        for (int i = 0; i < 32; i++) {
+        for (int i = 0; i < n; i++) {
             __m256 x = _mm256_loadu_ps(&l->x[i][g]);
             sum = _mm256_add_ps(sum, _mm256_mul_ps(x, x));
         }
         __m256 mean =
-            _mm256_sqrt_ps(_mm256_div_ps(sum, _mm256_set1_ps(32.0f)));
-        for (int i = 0; i < 32; i++) {
+            _mm256_sqrt_ps(_mm256_div_ps(sum, _mm256_set1_ps((float)n)));
+        for (int i = 0; i < n; i++) {
             __m256 x = gg_abs_ps(_mm256_loadu_ps(&l->x[i][g]));
             _mm256_storeu_ps(&l->w[i][g], _mm256_add_ps(mean, x));
         }
     }
 }
 
-/* Two blocks' importances: weight * sqrt(sigma2 + x^2), natural order. */
-static void given_weights(const float *x, const float *const weight[2],
-                          float w[512])
+/* Importances of n_block blocks: weight * sqrt(sigma2 + x^2), sigma2 being the
+ * mean square times factor. Several sums run side by side. */
+static void given_weights(const float *x, const float *const *weight,
+                          int n_block, float factor, float *w)
 {
     float sum[2] = { 0, 0 };
     for (int i = 0; i < 256; i++) {
         sum[0] += x[i] * x[i];
-        sum[1] += x[256 + i] * x[256 + i];
+        if (n_block == 2)
+            sum[1] += x[256 + i] * x[256 + i];
     }
-    for (int b = 0; b < 2; b++) {
-        __m256 sigma2 = _mm256_set1_ps(2 * sum[b] / 256);
+    for (int b = 0; b < n_block; b++) {
+        __m256 sigma2 = _mm256_set1_ps(factor * sum[b] / 256);
         for (int i = 0; i < 256; i += 8) {
             __m256 v = _mm256_loadu_ps(x + 256 * b + i);
             v = _mm256_sqrt_ps(_mm256_add_ps(sigma2, _mm256_mul_ps(v, v)));
@@ -72,167 +79,184 @@ static void given_weights(const float *x, const float *const weight[2],
     }
 }
 
-/* Two neighbouring blocks of a type with sub-blocks of 32. 0: give up. */
-static int affine_two(const float *x, const float *const weight[2],
-                      const struct gg_affine_type *t,
-                      struct gg_affine_block b[2])
+/* What a type with scale and minimum adds to the common part. */
+struct affine_kind {
+    struct gg_affine_type t;
+    size_t size;
+    void (*put)(const struct gg_affine_block *a, uint8_t *out);
+    gg_encode_fn *reference;
+};
+
+/* Integer scales, then codes, of a block whose fits are lanes g and up. */
+static void finish_block(const float *x, const struct gg_affine_type *t,
+                         struct gg_lanes_fit *f, int g, const float *sum_w,
+                         struct gg_affine_block *b)
+{
+    float d, dmin;
+    if (sum_w) {
+        d = gg_fit_positive(f->scale + g, sum_w + g, t->n_sub, t->scale_max,
+                            b->scale);
+        dmin = gg_fit_positive(f->min + g, sum_w + g, t->n_sub, t->scale_max,
+                               b->min);
+    } else {
+        d = gg_plain_scale_codes(f->scale + g, t->n_sub, t->scale_max,
+                                 b->scale);
+        dmin = gg_plain_scale_codes(f->min + g, t->n_sub, t->scale_max,
+                                    b->min);
+    }
+    b->d = gg_half_of(d);
+    b->dmin = gg_half_of(dmin);
+    d = gg_f16_to_f32(b->d);
+    dmin = gg_f16_to_f32(b->dmin);
+    int per = 32 / t->sub; /* sub-blocks in 32 elements: 1 or 2 */
+    for (int e = 0; e < 256; e += 32) {
+        float s[2], m[2];
+        for (int k = 0; k < 2; k++) {
+            int j = e / t->sub + (per == 2 ? k : 0);
+            s[k] = d * (float)b->scale[j];
+            m[k] = dmin * (float)b->min[j];
+        }
+        requantize32(x + e, s, m, t->plain.q_max, b->q + e);
+        for (int k = 0; k < per; k++)
+            if (s[k] == 0)
+                fit_codes(x + e + 16 * k, t->sub, f, g + e / t->sub + k,
+                          t->plain.q_max, b->q + e + 16 * k);
+    }
+}
+
+/* The 512 / (sub * n_sub) blocks that fill 16 lanes. 0: give up. */
+static int affine_blocks(const float *x, const float *const *weight,
+                         const struct gg_affine_type *t,
+                         struct gg_affine_block *b)
 {
     struct gg_lanes l;
     struct gg_lanes_fit f;
     float sum_w[16];
-    gg_lanes_load_avx2(l.x, x, 32);
-    if (weight[0]) {
+    int n_block = 16 / t->n_sub;
+    gg_lanes_load_avx2(l.x, x, t->sub);
+    if (weight) {
         float w[512];
-        given_weights(x, weight, w);
-        gg_lanes_load_avx2(l.w, w, 32);
-        for (int g = 0; g < 16; g += 8) {
-            __m256 sum = _mm256_setzero_ps();
-            for (int i = 0; i < 32; i++)
-                sum = _mm256_add_ps(sum, _mm256_loadu_ps(&l.w[i][g]));
-            _mm256_storeu_ps(sum_w + g, sum);
-        }
+        given_weights(x, weight, n_block, t->sub == 32 ? 2 : 1, w);
+        gg_lanes_load_avx2(l.w, w, t->sub);
+        gg_sum_lanes((const float(*)[16])l.w, t->sub, sum_w);
     } else {
-        plain_weights(&l);
+        plain_weights(&l, t->sub, t->plain.abs_error);
     }
-    if (!gg_all_finite(x, 512) ||
-        !gg_lanes_affine_avx2(&l, 32, weight[0] ? &t->weighted : &t->plain,
+    if (!gg_all_finite(x, 256 * (size_t)n_block) ||
+        !gg_lanes_affine_avx2(&l, t->sub, weight ? &t->weighted : &t->plain,
                               &f))
         return 0;
-    for (int k = 0; k < 2; k++) {
-        float *scale = f.scale + 8 * k, *min = f.min + 8 * k, d, dmin;
-        if (weight[0]) {
-            d = gg_fit_positive(scale, sum_w + 8 * k, 8, t->scale_max,
-                                b[k].scale);
-            dmin = gg_fit_positive(min, sum_w + 8 * k, 8, t->scale_max,
-                                   b[k].min);
-        } else {
-            d = gg_plain_scale_codes(scale, 8, t->scale_max, b[k].scale);
-            dmin = gg_plain_scale_codes(min, 8, t->scale_max, b[k].min);
-        }
-        b[k].d = gg_half_of(d);
-        b[k].dmin = gg_half_of(dmin);
-        d = gg_f16_to_f32(b[k].d);
-        dmin = gg_f16_to_f32(b[k].dmin);
-        for (int j = 0; j < 8; j++) {
-            const float *xs = x + 256 * k + 32 * j;
-            float s = d * (float)b[k].scale[j];
-            if (s != 0)
-                requantize32(xs, dmin * (float)b[k].min[j], s, 0,
-                             t->plain.q_max, 0, b[k].q + 32 * j);
-            else
-                fit_codes(xs, 32, &f, 8 * k + j, 0, t->plain.q_max, 0,
-                          b[k].q + 32 * j);
-        }
-    }
+    for (int k = 0; k < n_block; k++)
+        finish_block(x + 256 * k, t, &f, k * t->n_sub, weight ? sum_w : NULL,
+                     &b[k]);
     return 1;
 }
 
-static void q4_k_put(const struct gg_affine_block *a, void *dst, size_t i)
+static void encode_affine(const struct affine_kind *kind, const float *src,
+                          uint8_t *out, size_t n_rows, size_t row_len,
+                          const float *weight)
+{
+    size_t n_block = row_len / 256, n = n_rows * n_block;
+    size_t step = (size_t)(16 / kind->t.n_sub);
+    for (size_t i = 0; i < n; i += step) {
+        struct gg_affine_block a[2];
+        size_t n_here = n - i < step ? 1 : step;
+        const float *x = src + 256 * i, *w[2] = { NULL, NULL };
+        float two[512];
+        if (n_here < step) {
+            memcpy(two, x, 256 * sizeof *two);
+            memcpy(two + 256, x, 256 * sizeof *two);
+            x = two;
+        }
+        for (size_t k = 0; weight && k < 2; k++)
+            w[k] = weight + (i + (k < n_here ? k : 0)) % n_block * 256;
+        int fine = affine_blocks(x, weight ? w : NULL, &kind->t, a);
+        for (size_t k = 0; k < n_here; k++, out += kind->size) {
+            if (fine)
+                kind->put(&a[k], out);
+            else
+                kind->reference(x + 256 * k, out, 1, 256, w[k]);
+        }
+    }
+}
+
+static void put_nibbles(uint8_t *qs, const uint8_t q[256])
+{
+    const __m256i low = _mm256_set1_epi8(15);
+    for (int k = 0; k < 4; k++) {
+        __m256i lo = _mm256_and_si256(gg_load256(q + 64 * k), low);
+        __m256i hi = _mm256_and_si256(gg_load256(q + 64 * k + 32), low);
+        lo = _mm256_or_si256(lo, _mm256_slli_epi16(hi, 4));
+        _mm256_storeu_si256((void *)(qs + 32 * k), lo);
+    }
+}
+
+static void q2_k_put(const struct gg_affine_block *a, uint8_t *out)
+{
+    struct gg_block_q2_k b;
+    gg_store16le(&b.d, a->d);
+    gg_store16le(&b.dmin, a->dmin);
+    for (int j = 0; j < 16; j++)
+        b.scales[j] = (uint8_t)(a->scale[j] | a->min[j] << 4);
+    gg_put_pairs(b.qs, a->q);
+    GG_PUT_BLOCK(b, out, 0);
+}
+
+static void q4_k_put(const struct gg_affine_block *a, uint8_t *out)
 {
     struct gg_block_q4_k b;
     gg_store16le(&b.d, a->d);
     gg_store16le(&b.dmin, a->dmin);
     gg_k4_pack(b.scales, a->scale, a->min);
-    for (int k = 0; k < 4; k++) {
-        __m256i lo = gg_load256(a->q + 64 * k);
-        __m256i hi = gg_load256(a->q + 64 * k + 32);
-        hi = _mm256_or_si256(lo, _mm256_slli_epi16(hi, 4));
-        _mm256_storeu_si256((void *)(b.qs + 32 * k), hi);
+    put_nibbles(b.qs, a->q);
+    GG_PUT_BLOCK(b, out, 0);
+}
+
+static void q5_k_put(const struct gg_affine_block *a, uint8_t *out)
+{
+    struct gg_block_q5_k b;
+    gg_store16le(&b.d, a->d);
+    gg_store16le(&b.dmin, a->dmin);
+    gg_k4_pack(b.scales, a->scale, a->min);
+    put_nibbles(b.qs, a->q);
+    /* bit 4 of the code of sub-block s becomes bit s */
+    const __m256i one = _mm256_set1_epi8(1);
+    __m256i qh = _mm256_setzero_si256();
+    for (int s = 7; s >= 0; s--) {
+        __m256i q = _mm256_srli_epi16(gg_load256(a->q + 32 * s), 4);
+        qh = _mm256_or_si256(_mm256_add_epi8(qh, qh),
+                             _mm256_and_si256(q, one));
     }
-    GG_PUT_BLOCK(b, dst, i);
+    _mm256_storeu_si256((void *)b.qh, qh);
+    GG_PUT_BLOCK(b, out, 0);
+}
+
+void gg_encode_q2_k_avx2(const float *src, void *dst, size_t n_rows,
+                         size_t row_len, const float *weight)
+{
+    static const struct affine_kind kind = {
+        GG_AFFINE_Q2_K, sizeof(struct gg_block_q2_k), q2_k_put,
+        gg_encode_q2_k_c
+    };
+    encode_affine(&kind, src, dst, n_rows, row_len, weight);
 }
 
 void gg_encode_q4_k_avx2(const float *src, void *dst, size_t n_rows,
                          size_t row_len, const float *weight)
 {
-    static const struct gg_affine_type type = GG_AFFINE_Q4_K;
-    size_t n_block = row_len / 256, n = n_rows * n_block;
-    for (size_t i = 0; i < n; i += 2) {
-        struct gg_affine_block a[2];
-        size_t n_here = n - i < 2 ? 1 : 2;
-        const float *x = src + 256 * i, *w[2] = { NULL, NULL };
-        float two[512];
-        if (n_here == 1) {
-            memcpy(two, x, 256 * sizeof *two);
-            memcpy(two + 256, x, 256 * sizeof *two);
-            x = two;
-        }
-        if (weight) {
-            w[0] = weight + i % n_block * 256;
-            w[1] = weight + (i + n_here - 1) % n_block * 256;
-        }
-        if (affine_two(x, w, &type, a)) {
-            for (size_t k = 0; k < n_here; k++)
-                q4_k_put(&a[k], dst, i + k);
-            continue;
-        }
-        for (size_t k = 0; k < n_here; k++)
-            gg_encode_q4_k_c(x + 256 * k,
-                             (uint8_t *)dst +
-                                 (i + k) * sizeof(struct gg_block_q4_k),
-                             1, 256, w[k]);
-    }
+    static const struct affine_kind kind = {
+        GG_AFFINE_Q4_K, sizeof(struct gg_block_q4_k), q4_k_put,
+        gg_encode_q4_k_c
+    };
+    encode_affine(&kind, src, dst, n_rows, row_len, weight);
 }
 
-static void q6_k_block(const float *x, const float *weight, void *dst)
-{
-    struct gg_lanes l;
-    struct gg_lanes_fit f;
-    struct gg_block_q6_k b;
-    uint8_t q[256];
-    gg_lanes_load_avx2(l.x, x, 16);
-    if (weight) {
-        gg_lanes_load_avx2(l.w, weight, 16);
-    } else {
-        for (int i = 0; i < 256; i += 8) {
-            __m256 v = _mm256_loadu_ps(&l.x[i / 16][i % 16]);
-            _mm256_storeu_ps(&l.w[i / 16][i % 16], _mm256_mul_ps(v, v));
-        }
-    }
-    gg_lanes_symmetric_avx2(&l, 16, 32, &f);
-    if (!gg_q6_k_scales(f.scale, &b)) {
-        memset(dst, 0, sizeof b);
-        return;
-    }
-    float half = gg_get_half(&b.d);
-    for (int j = 0; j < 16; j += 2) {
-        float s[2] = { half * (float)b.scales[j],
-                       half * (float)b.scales[j + 1] };
-        __m256i v[4];
-        for (int i = 0; i < 4; i++) {
-            __m256 t = _mm256_loadu_ps(x + 16 * j + 8 * i);
-            t = _mm256_div_ps(t, _mm256_set1_ps(s[i / 2]));
-            v[i] = _mm256_add_epi32(
-                gg_clamp_epi32(gg_nearest_epi32(t), -32, 31),
-                _mm256_set1_epi32(32));
-        }
-        _mm256_storeu_si256((void *)(q + 16 * j),
-                            gg_pack_bytes(v[0], v[1], v[2], v[3], 0));
-        for (int k = 0; k < 2; k++)
-            if (s[k] == 0) {
-                if (f.inv[j + k] != 0)
-                    fit_codes(x + 16 * (j + k), 16, &f, j + k, -32, 31, 32,
-                              q + 16 * (j + k));
-                else
-                    memset(q + 16 * (j + k), 0, 16);
-            }
-    }
-    gg_q6_k_pack(&b, q);
-    GG_PUT_BLOCK(b, dst, 0);
-}
-
-void gg_encode_q6_k_avx2(const float *src, void *dst, size_t n_rows,
+void gg_encode_q5_k_avx2(const float *src, void *dst, size_t n_rows,
                          size_t row_len, const float *weight)
 {
-    size_t n_block = row_len / 256, n = n_rows * n_block;
-    uint8_t *out = dst;
-    for (size_t i = 0; i < n; i++) {
-        const float *w = weight ? weight + i % n_block * 256 : NULL;
-        if (gg_all_finite(src, 256))
-            q6_k_block(src, w, out);
-        else
-            gg_encode_q6_k_c(src, out, 1, 256, w);
-        src += 256;
-        out += sizeof(struct gg_block_q6_k);
-    }
+    static const struct affine_kind kind = {
+        GG_AFFINE_Q5_K, sizeof(struct gg_block_q5_k), q5_k_put,
+        gg_encode_q5_k_c
+    };
+    encode_affine(&kind, src, dst, n_rows, row_len, weight);
 }

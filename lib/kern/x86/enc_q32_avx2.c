@@ -10,6 +10,8 @@
 #include "kern/x86/enc_search_avx2.h"
 #include "kern/x86/x86.h"
 
+#include <float.h>
+#include <stddef.h>
 #include <string.h>
 
 struct block32 {
@@ -31,25 +33,6 @@ static inline int max_abs_bits(const struct block32 *b)
     return gg_hmax_epi32(_mm256_max_epi32(m, gg_abs_bits(b->v[3])));
 }
 
-/* Round half away from zero, and to INT32_MIN what is out of range. Adding
- * the float below one half and cutting is exact: only what is at least half
- * reaches the next integer. */
-static inline __m256i round_away(__m256 v)
-{
-    __m256 sign = _mm256_and_ps(v, _mm256_set1_ps(-0.0f));
-    __m256 h = _mm256_or_ps(sign, _mm256_set1_ps(0x1.fffffep-2f));
-    return _mm256_cvttps_epi32(_mm256_add_ps(v, h));
-}
-
-/* The low bytes of four vectors, whatever the rest of each lane is. */
-static inline __m256i low_bytes(const __m256i v[4])
-{
-    const __m256i byte = _mm256_set1_epi32(255);
-    return gg_pack_bytes(
-        _mm256_and_si256(v[0], byte), _mm256_and_si256(v[1], byte),
-        _mm256_and_si256(v[2], byte), _mm256_and_si256(v[3], byte), 0);
-}
-
 void gg_encode_q8_0_avx2(const float *src, void *dst, size_t n_rows,
                          size_t row_len, const float *weight)
 {
@@ -61,9 +44,9 @@ void gg_encode_q8_0_avx2(const float *src, void *dst, size_t n_rows,
         __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
         __m256i v[4];
         for (int k = 0; k < 4; k++)
-            v[k] = round_away(_mm256_mul_ps(x.v[k], inv));
+            v[k] = gg_round_away_epi32(_mm256_mul_ps(x.v[k], inv));
         gg_put_half(&b.d, d);
-        _mm256_storeu_si256((void *)b.qs, low_bytes(v));
+        _mm256_storeu_si256((void *)b.qs, gg_low_bytes(v));
         GG_PUT_BLOCK(b, dst, i);
     }
 }
@@ -90,6 +73,13 @@ static inline void put_nibbles(uint8_t qs[16], __m256i q)
     _mm_storeu_si128((void *)qs, _mm_or_si128(lo, _mm_slli_epi16(hi, 4)));
 }
 
+/* Fifth bits of 32 codes: bit j is element j's. */
+static inline void put_fifth(uint8_t *qh, __m256i q)
+{
+    int bits = _mm256_movemask_epi8(_mm256_slli_epi16(q, 3));
+    gg_store32le(qh, (uint32_t)bits);
+}
+
 /* 32 codes about half without importances; returns the scale. */
 static inline float plain_symmetric(const float *src, int half, __m256i *q)
 {
@@ -101,7 +91,49 @@ static inline float plain_symmetric(const float *src, int half, __m256i *q)
     for (int k = 0; k < 4; k++)
         v[k] = _mm256_cvttps_epi32(
             _mm256_add_ps(_mm256_mul_ps(x.v[k], inv), mid));
-    *q = _mm256_min_epi8(low_bytes(v), _mm256_set1_epi8((char)(2 * half - 1)));
+    *q = _mm256_min_epi8(gg_low_bytes(v), _mm256_set1_epi8((char)(2 * half - 1)));
+    return d;
+}
+
+/* Least and largest of eight, NaN-free. */
+static inline float least(__m256 v)
+{
+    __m128 m = _mm_min_ps(_mm256_castps256_ps128(v),
+                          _mm256_extractf128_ps(v, 1));
+    m = _mm_min_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_min_ss(m, _mm_shuffle_ps(m, m, 1)));
+}
+
+/* 32 codes upwards from the least element, without importances. */
+static inline float plain_affine(const float *src, int q_max, __m256i *q,
+                                 float *min)
+{
+    struct block32 x = load_block(src);
+    __m256 lo = _mm256_set1_ps(FLT_MAX), hi = _mm256_set1_ps(FLT_MAX);
+    for (int k = 0; k < 4; k++) {
+        /* a NaN is never the lesser; the largest is the least of -x */
+        __m256 n = _mm256_xor_ps(x.v[k], _mm256_set1_ps(-0.0f));
+        lo = _mm256_min_ps(x.v[k], lo);
+        hi = _mm256_min_ps(n, hi);
+    }
+    float first = least(lo), last = -least(hi);
+    /* of zeros of both signs the reference has the first */
+    for (int j = 0; first == 0 && j < 32; j++)
+        if (src[j] == 0) {
+            first = src[j];
+            last = last == 0 ? first : last;
+            break;
+        }
+    float d = (last - first) / (float)q_max;
+    __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
+    __m256 base = _mm256_set1_ps(first), half = _mm256_set1_ps(0.5f);
+    __m256i v[4];
+    for (int k = 0; k < 4; k++) {
+        __m256 t = _mm256_mul_ps(_mm256_sub_ps(x.v[k], base), inv);
+        v[k] = _mm256_cvttps_epi32(_mm256_add_ps(t, half));
+    }
+    *q = _mm256_min_epi8(gg_low_bytes(v), _mm256_set1_epi8((char)q_max));
+    *min = first;
     return d;
 }
 
@@ -131,55 +163,128 @@ static void load_row_part(struct gg_lanes *l, const float *x,
     gg_lanes_load_avx2(l->w, w, 32);
 }
 
-/* Codes about half of one block by its fit; a zero block has codes 0. */
-static __m256i symmetric_codes(const float *x, float inv, int half)
+/* Codes of a block by its fit: about half, where a block of zeros has codes
+ * 0, or (half 0) from its base to q_max. */
+static __m256i fit_codes(const float *x, const struct gg_lanes_fit *f,
+                         size_t g, int half, int q_max)
 {
-    __m256i v[4];
+    __m256 inv = _mm256_set1_ps(f->inv[g]), base = _mm256_set1_ps(f->base[g]);
+    __m256i bias = _mm256_set1_epi32(f->inv[g] != 0 ? half : 0), v[4];
     for (int k = 0; k < 4; k++) {
-        __m256 t = _mm256_mul_ps(_mm256_set1_ps(inv),
-                                 _mm256_loadu_ps(x + 8 * k));
-        v[k] = _mm256_add_epi32(
-            gg_clamp_epi32(gg_nearest_epi32(t), -half, half - 1),
-            _mm256_set1_epi32(inv != 0 ? half : 0));
+        __m256 t = _mm256_sub_ps(_mm256_loadu_ps(x + 8 * k), base);
+        v[k] = gg_nearest_epi32(_mm256_mul_ps(inv, t));
+        v[k] = gg_clamp_epi32(v[k], -half, half ? half - 1 : q_max);
+        v[k] = _mm256_add_epi32(v[k], bias);
     }
     return gg_pack_bytes(v[0], v[1], v[2], v[3], 0);
 }
 
-static void q4_0_row_weighted(const float *x, uint8_t *dst, size_t row_len,
-                              const float *weight)
+/* One of the four types: how codes are fitted and where they are put. */
+struct type32 {
+    int half, q_max; /* symmetric about half, or (half 0) affine */
+    size_t size;
+    void (*put)(uint8_t *out, float d, float m, __m256i q);
+    gg_encode_fn *reference;
+};
+
+static inline void row_weighted(const struct type32 *t, const float *x,
+                                uint8_t *out, size_t row_len,
+                                const float *weight)
 {
-    const size_t size = sizeof(struct gg_block_q4_0);
-    if (!gg_all_finite(x, row_len)) {
-        gg_encode_q4_0_c(x, dst, 1, row_len, weight);
-        return;
-    }
+    const struct gg_affine_search search = GG_AFFINE_W(t->q_max);
     float mean2 = mean_square(x, row_len);
-    for (size_t i = 0, n_block = row_len / 32; i < n_block; i += 16) {
+    int fine = gg_all_finite(x, row_len);
+    for (size_t i = 0, n_block = row_len / 32; fine && i < n_block; i += 16) {
         struct gg_lanes l;
         struct gg_lanes_fit f;
         size_t n = n_block - i < 16 ? n_block - i : 16;
         load_row_part(&l, x + 32 * i, weight + 32 * i, n, mean2);
-        gg_lanes_symmetric_avx2(&l, 32, 8, &f);
-        for (size_t k = 0; k < n; k++) {
-            uint8_t *b = dst + (i + k) * size;
-            gg_put_half(b, f.scale[k]);
-            put_nibbles(b + 2, symmetric_codes(x + 32 * (i + k), f.inv[k], 8));
-        }
+        if (t->half)
+            gg_lanes_symmetric_avx2(&l, 32, t->half, &f);
+        else
+            fine = gg_lanes_affine_avx2(&l, 32, &search, &f);
+        for (size_t k = 0; fine && k < n; k++)
+            t->put(out + (i + k) * t->size, f.scale[k], -f.min[k],
+                   fit_codes(x + 32 * (i + k), &f, k, t->half, t->q_max));
     }
+    if (!fine)
+        t->reference(x, out, 1, row_len, weight);
+}
+
+static inline void encode32(const struct type32 *t, const float *src,
+                            uint8_t *out, size_t n_rows, size_t row_len,
+                            const float *weight)
+{
+    for (size_t r = 0; weight && r < n_rows; r++)
+        row_weighted(t, src + r * row_len, out + r * (row_len / 32) * t->size,
+                     row_len, weight);
+    for (size_t i = 0; !weight && i < n_rows * row_len / 32; i++) {
+        __m256i q;
+        float m = 0, d;
+        d = t->half ? plain_symmetric(src + 32 * i, t->half, &q)
+                    : plain_affine(src + 32 * i, t->q_max, &q, &m);
+        t->put(out + i * t->size, d, m, q);
+    }
+}
+
+static inline void put_q4_0(uint8_t *out, float d, float m, __m256i q)
+{
+    (void)m;
+    gg_put_half(out, d);
+    put_nibbles(out + offsetof(struct gg_block_q4_0, qs), q);
+}
+
+static inline void put_q4_1(uint8_t *out, float d, float m, __m256i q)
+{
+    gg_put_half(out, d);
+    gg_put_half(out + offsetof(struct gg_block_q4_1, m), m);
+    put_nibbles(out + offsetof(struct gg_block_q4_1, qs), q);
+}
+
+static inline void put_q5_0(uint8_t *out, float d, float m, __m256i q)
+{
+    (void)m;
+    gg_put_half(out, d);
+    put_fifth(out + offsetof(struct gg_block_q5_0, qh), q);
+    put_nibbles(out + offsetof(struct gg_block_q5_0, qs), q);
+}
+
+static inline void put_q5_1(uint8_t *out, float d, float m, __m256i q)
+{
+    gg_put_half(out, d);
+    gg_put_half(out + offsetof(struct gg_block_q5_1, m), m);
+    put_fifth(out + offsetof(struct gg_block_q5_1, qh), q);
+    put_nibbles(out + offsetof(struct gg_block_q5_1, qs), q);
 }
 
 void gg_encode_q4_0_avx2(const float *src, void *dst, size_t n_rows,
                          size_t row_len, const float *weight)
 {
-    const size_t size = sizeof(struct gg_block_q4_0);
-    uint8_t *out = dst;
-    for (size_t r = 0; weight && r < n_rows; r++)
-        q4_0_row_weighted(src + r * row_len, out + r * row_len / 32 * size,
-                          row_len, weight);
-    for (size_t i = 0; !weight && i < n_rows * row_len / 32; i++) {
-        __m256i q;
-        gg_put_half(out, plain_symmetric(src + 32 * i, 8, &q));
-        put_nibbles(out + 2, q);
-        out += size;
-    }
+    static const struct type32 t = { 8, 15, sizeof(struct gg_block_q4_0),
+                                     put_q4_0, gg_encode_q4_0_c };
+    encode32(&t, src, dst, n_rows, row_len, weight);
+}
+
+void gg_encode_q4_1_avx2(const float *src, void *dst, size_t n_rows,
+                         size_t row_len, const float *weight)
+{
+    static const struct type32 t = { 0, 15, sizeof(struct gg_block_q4_1),
+                                     put_q4_1, gg_encode_q4_1_c };
+    encode32(&t, src, dst, n_rows, row_len, weight);
+}
+
+void gg_encode_q5_0_avx2(const float *src, void *dst, size_t n_rows,
+                         size_t row_len, const float *weight)
+{
+    static const struct type32 t = { 16, 31, sizeof(struct gg_block_q5_0),
+                                     put_q5_0, gg_encode_q5_0_c };
+    encode32(&t, src, dst, n_rows, row_len, weight);
+}
+
+void gg_encode_q5_1_avx2(const float *src, void *dst, size_t n_rows,
+                         size_t row_len, const float *weight)
+{
+    static const struct type32 t = { 0, 31, sizeof(struct gg_block_q5_1),
+                                     put_q5_1, gg_encode_q5_1_c };
+    encode32(&t, src, dst, n_rows, row_len, weight);
 }

@@ -1,120 +1,7 @@
 /* enc_search_avx2.c - fitting scales to 16 groups at once, lane by lane */
 #include "config.h"
 #include "kern/x86/enc_search_avx2.h"
-#include "kern/x86/x86.h"
-
-/* Two vectors: groups 0-7 and 8-15. */
-struct pair {
-    __m256 a, b;
-};
-
-#define PAIR(op, u, v) ((struct pair){ op((u).a, (v).a), op((u).b, (v).b) })
-
-static inline struct pair pair_load(const float *p)
-{
-    return (struct pair){ _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
-}
-
-static inline void pair_store(float *p, struct pair v)
-{
-    _mm256_storeu_ps(p, v.a);
-    _mm256_storeu_ps(p + 8, v.b);
-}
-
-static inline struct pair pair_set(float v)
-{
-    return (struct pair){ _mm256_set1_ps(v), _mm256_set1_ps(v) };
-}
-
-static inline struct pair add(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_add_ps, u, v);
-}
-
-static inline struct pair sub(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_sub_ps, u, v);
-}
-
-static inline struct pair mul(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_mul_ps, u, v);
-}
-
-static inline struct pair quot(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_div_ps, u, v);
-}
-
-/* u < v ? u : v and u > v ? u : v; the second where that is unordered */
-static inline struct pair lesser(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_min_ps, u, v);
-}
-
-static inline struct pair greater(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_max_ps, u, v);
-}
-
-static inline struct pair nearest(struct pair v)
-{
-    return (struct pair){ gg_nearest_ps(v.a), gg_nearest_ps(v.b) };
-}
-
-static inline struct pair magnitude(struct pair v)
-{
-    return (struct pair){ gg_abs_ps(v.a), gg_abs_ps(v.b) };
-}
-
-static inline struct pair negative(struct pair v)
-{
-    return PAIR(_mm256_xor_ps, v, pair_set(-0.0f));
-}
-
-/* Masks: all ones where u < v, where equal; u and not v; m ? u : v. */
-static inline struct pair less(struct pair u, struct pair v)
-{
-    return (struct pair){ _mm256_cmp_ps(u.a, v.a, _CMP_LT_OQ),
-                          _mm256_cmp_ps(u.b, v.b, _CMP_LT_OQ) };
-}
-
-static inline struct pair equal(struct pair u, struct pair v)
-{
-    return (struct pair){ _mm256_cmp_ps(u.a, v.a, _CMP_EQ_OQ),
-                          _mm256_cmp_ps(u.b, v.b, _CMP_EQ_OQ) };
-}
-
-static inline struct pair both(struct pair u, struct pair v)
-{
-    return PAIR(_mm256_and_ps, u, v);
-}
-
-static inline struct pair without(struct pair u, struct pair v)
-{
-    return (struct pair){ _mm256_andnot_ps(v.a, u.a),
-                          _mm256_andnot_ps(v.b, u.b) };
-}
-
-static inline struct pair choose(struct pair m, struct pair u, struct pair v)
-{
-    return (struct pair){ _mm256_blendv_ps(v.a, u.a, m.a),
-                          _mm256_blendv_ps(v.b, u.b, m.b) };
-}
-
-static inline int any(struct pair m)
-{
-    return _mm256_movemask_ps(_mm256_or_ps(m.a, m.b));
-}
-
-/* Are all lanes at most limit? Not if one is NaN. */
-static inline int all_at_most(struct pair v, float limit)
-{
-    __m256 l = _mm256_set1_ps(limit);
-    __m256 m = _mm256_and_ps(_mm256_cmp_ps(v.a, l, _CMP_LE_OQ),
-                             _mm256_cmp_ps(v.b, l, _CMP_LE_OQ));
-    return _mm256_movemask_ps(m) == 0xff;
-}
+#include "kern/x86/pair_avx2.h"
 
 void gg_lanes_load_avx2(float out[][16], const float *src, int n)
 {
@@ -181,6 +68,74 @@ void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
     pair_store(out->min, zero);
     pair_store(out->inv, inv);
     pair_store(out->base, zero);
+}
+
+static inline struct pair nearest_between(struct pair v, int lo, int hi)
+{
+    __m256i a = gg_clamp_epi32(gg_nearest_epi32(v.a), lo, hi);
+    __m256i b = gg_clamp_epi32(gg_nearest_epi32(v.b), lo, hi);
+    return (struct pair){ _mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b) };
+}
+
+/* One pass over the elements; says whether any code changed. A group that a
+ * pass leaves as it was, later passes leave as well. */
+static int refine_pass(const struct gg_lanes *l, float wx[][16], int n,
+                       int half, float q[][16], struct pair *xl,
+                       struct pair *ll)
+{
+    struct pair zero = pair_set(0), changed = zero;
+    for (int i = 0; i < n; i++) {
+        struct pair w = pair_load(l->w[i]), u = pair_load(wx[i]);
+        struct pair c = pair_load(q[i]);
+        struct pair txl = sub(*xl, mul(u, c));
+        struct pair tll = sub(*ll, mul(mul(w, c), c));
+        struct pair t = quot(mul(pair_load(l->x[i]), tll), txl);
+        t = nearest_between(t, -half, half - 1);
+        struct pair m = without(less(zero, txl), equal(t, c));
+        txl = add(txl, mul(u, t));
+        tll = add(tll, mul(mul(w, t), t));
+        m = both(m, less(zero, tll));
+        m = both(m, less(mul(mul(*xl, *xl), tll), mul(mul(txl, txl), *ll)));
+        pair_store(q[i], choose(m, t, c));
+        *xl = choose(m, txl, *xl);
+        *ll = choose(m, tll, *ll);
+        changed = PAIR(_mm256_or_ps, changed, m);
+    }
+    return any(changed);
+}
+
+void gg_lanes_refined_avx2(const struct gg_lanes *l, int n, int half,
+                           struct gg_lanes_fit *out)
+{
+    float wx[16][16], q[16][16];
+    struct pair amax = pair_set(0), max = amax, zero = amax;
+    for (int i = 0; i < n; i++) {
+        struct pair x = pair_load(l->x[i]), a = magnitude(x);
+        max = choose(less(amax, a), x, max);
+        amax = greater(amax, a);
+        pair_store(wx[i], mul(pair_load(l->w[i]), x));
+    }
+    struct pair dead = less(amax, pair_set(GG_ENC_ZERO));
+    struct pair inv = without(quot(pair_set(-(float)half), max), dead);
+    struct pair xl = zero, ll = zero;
+    for (int i = 0; i < n; i++) {
+        struct pair c = mul(inv, pair_load(l->x[i]));
+        c = nearest_between(c, -half, half - 1);
+        pair_store(q[i], c);
+        xl = add(xl, mul(pair_load(wx[i]), c));
+        ll = add(ll, mul(mul(pair_load(l->w[i]), c), c));
+    }
+    for (int k = 0; k < 5; k++)
+        if (!refine_pass(l, wx, n, half, q, &xl, &ll))
+            break;
+    struct pair scale = both(quot(xl, ll), less(zero, ll));
+    pair_store(out->scale, without(scale, dead));
+    pair_store(out->min, zero);
+    pair_store(out->inv, inv);
+    pair_store(out->base, zero);
+    for (int i = 0; i < n; i++)
+        for (int g = 0; g < 16; g++)
+            out->q[i][g] = out->inv[g] == 0 ? 0 : (uint8_t)((int)q[i][g] + half);
 }
 
 /* State of an affine search. */

@@ -20,6 +20,7 @@ struct gg_lanes {
  * q = clamp(nearest(inv * (x - base))). */
 struct gg_lanes_fit {
     float scale[16], min[16], inv[16], base[16];
+    uint8_t q[16][16]; /* of gg_lanes_refined_avx2: code of element i, group g */
 };
 
 /* Load 16 groups of n floats (a multiple of 8), group after group, into one
@@ -29,6 +30,11 @@ void gg_lanes_load_avx2(float out[][16], const float *src, int n);
 /* As gg_fit_symmetric; min and base are zero. */
 void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
                              struct gg_lanes_fit *out);
+
+/* As gg_fit_refined, l->w being x^2; n at most 16. inv and base are not those
+ * of the codes, which q has. */
+void gg_lanes_refined_avx2(const struct gg_lanes *l, int n, int half,
+                           struct gg_lanes_fit *out);
 
 /* As gg_fit_affine. Returns 0 if it gives up. */
 int gg_lanes_affine_avx2(const struct gg_lanes *l, int n,

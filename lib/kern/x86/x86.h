@@ -98,6 +98,51 @@ static inline __m256i gg_pack_bytes(__m256i a, __m256i b, __m256i c, __m256i d,
         v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
 
+/* gg_round_away of round.h for |v| < 2^22, and INT32_MIN for what is out of
+ * range. Adding the float below one half and cutting is exact: only what is at
+ * least half reaches the next integer. */
+static inline __m256i gg_round_away_epi32(__m256 v)
+{
+    __m256 sign = _mm256_and_ps(v, _mm256_set1_ps(-0.0f));
+    __m256 h = _mm256_or_ps(sign, _mm256_set1_ps(0x1.fffffep-2f));
+    return _mm256_cvttps_epi32(_mm256_add_ps(v, h));
+}
+
+/* The low bytes of four vectors, whatever the rest of each lane is. */
+static inline __m256i gg_low_bytes(const __m256i v[4])
+{
+    const __m256i byte = _mm256_set1_epi32(255);
+    return gg_pack_bytes(
+        _mm256_and_si256(v[0], byte), _mm256_and_si256(v[1], byte),
+        _mm256_and_si256(v[2], byte), _mm256_and_si256(v[3], byte), 0);
+}
+
+/* Sums of 16 columns, row after row. */
+static inline void gg_sum_lanes(const float w[][16], int n, float sum[16])
+{
+    for (int g = 0; g < 16; g += 8) {
+        __m256 s = _mm256_setzero_ps();
+        for (int i = 0; i < n; i++)
+            s = _mm256_add_ps(s, _mm256_loadu_ps(&w[i][g]));
+        _mm256_storeu_ps(sum + g, s);
+    }
+}
+
+/* Lowest pairs of bits of 256 codes: four codes a byte, 32 apart. */
+static inline void gg_put_pairs(uint8_t qs[64], const uint8_t q[256])
+{
+    const __m256i two = _mm256_set1_epi8(3);
+    for (int h = 0; h < 2; h++) {
+        __m256i v = _mm256_setzero_si256();
+        for (int r = 3; r >= 0; r--) {
+            __m256i c = gg_load256(q + 128 * h + 32 * r);
+            v = _mm256_or_si256(_mm256_slli_epi16(v, 2),
+                                _mm256_and_si256(c, two));
+        }
+        _mm256_storeu_si256((__m256i *)(qs + 32 * h), v);
+    }
+}
+
 /* v[r] lane c becomes v[c] lane r. */
 static inline void gg_transpose8(__m256 v[8])
 {

@@ -1,0 +1,119 @@
+/* pair_avx2.h - 16 floats: groups 0-7 and 8-15 of a search, one lane each */
+#ifndef GG_KERN_X86_PAIR_AVX2_H
+#define GG_KERN_X86_PAIR_AVX2_H
+
+#include "kern/x86/x86.h"
+
+struct pair {
+    __m256 a, b;
+};
+
+#define PAIR(op, u, v) ((struct pair){ op((u).a, (v).a), op((u).b, (v).b) })
+
+static inline struct pair pair_load(const float *p)
+{
+    return (struct pair){ _mm256_loadu_ps(p), _mm256_loadu_ps(p + 8) };
+}
+
+static inline void pair_store(float *p, struct pair v)
+{
+    _mm256_storeu_ps(p, v.a);
+    _mm256_storeu_ps(p + 8, v.b);
+}
+
+static inline struct pair pair_set(float v)
+{
+    return (struct pair){ _mm256_set1_ps(v), _mm256_set1_ps(v) };
+}
+
+static inline struct pair add(struct pair u, struct pair v)
+{
+    return PAIR(_mm256_add_ps, u, v);
+}
+
+static inline struct pair sub(struct pair u, struct pair v)
+{
+    return PAIR(_mm256_sub_ps, u, v);
+}
+
+static inline struct pair mul(struct pair u, struct pair v)
+{
+    return PAIR(_mm256_mul_ps, u, v);
+}
+
+static inline struct pair quot(struct pair u, struct pair v)
+{
+    return PAIR(_mm256_div_ps, u, v);
+}
+
+/* u < v ? u : v and u > v ? u : v; the second where that is unordered */
+static inline struct pair lesser(struct pair u, struct pair v)
+{
+    return PAIR(_mm256_min_ps, u, v);
+}
+
+static inline struct pair greater(struct pair u, struct pair v)
+{
+    return PAIR(_mm256_max_ps, u, v);
+}
+
+static inline struct pair nearest(struct pair v)
+{
+    return (struct pair){ gg_nearest_ps(v.a), gg_nearest_ps(v.b) };
+}
+
+static inline struct pair magnitude(struct pair v)
+{
+    return (struct pair){ gg_abs_ps(v.a), gg_abs_ps(v.b) };
+}
+
+static inline struct pair negative(struct pair v)
+{
+    return PAIR(_mm256_xor_ps, v, pair_set(-0.0f));
+}
+
+/* Masks: all ones where u < v, where equal; u and not v; m ? u : v. */
+static inline struct pair less(struct pair u, struct pair v)
+{
+    return (struct pair){ _mm256_cmp_ps(u.a, v.a, _CMP_LT_OQ),
+                          _mm256_cmp_ps(u.b, v.b, _CMP_LT_OQ) };
+}
+
+static inline struct pair equal(struct pair u, struct pair v)
+{
+    return (struct pair){ _mm256_cmp_ps(u.a, v.a, _CMP_EQ_OQ),
+                          _mm256_cmp_ps(u.b, v.b, _CMP_EQ_OQ) };
+}
+
+static inline struct pair both(struct pair u, struct pair v)
+{
+    return PAIR(_mm256_and_ps, u, v);
+}
+
+static inline struct pair without(struct pair u, struct pair v)
+{
+    return (struct pair){ _mm256_andnot_ps(v.a, u.a),
+                          _mm256_andnot_ps(v.b, u.b) };
+}
+
+static inline struct pair choose(struct pair m, struct pair u, struct pair v)
+{
+    return (struct pair){ _mm256_blendv_ps(v.a, u.a, m.a),
+                          _mm256_blendv_ps(v.b, u.b, m.b) };
+}
+
+static inline int any(struct pair m)
+{
+    return _mm256_movemask_ps(_mm256_or_ps(m.a, m.b));
+}
+
+/* Are all lanes at most limit? Not if one is NaN. */
+static inline int all_at_most(struct pair v, float limit)
+{
+    __m256 l = _mm256_set1_ps(limit);
+    __m256 m = _mm256_and_ps(_mm256_cmp_ps(v.a, l, _CMP_LE_OQ),
+                             _mm256_cmp_ps(v.b, l, _CMP_LE_OQ));
+    return _mm256_movemask_ps(m) == 0xff;
+}
+
+#endif
