@@ -23,6 +23,7 @@
 #include <gguf/recipe.h>
 #include <gguf/session.h>
 #include <gguf/split.h>
+#include <gguf/stats.h>
 #include <gguf/status.h>
 #include <gguf/tensor.h>
 #include <gguf/text.h>

@@ -1,0 +1,332 @@
+/* stats.c - the numbers of a tensor summed up, and of two compared
+ *
+ * A tensor is cut into pieces of PIECE elements. Threads take pieces by their
+ * number and keep a record for each; the records are put together in order,
+ * so that the result is the same for any number of threads. Moments are
+ * central in each slice and combined by the formulas of Chan, Golub and LeVeque
+ * (1979) and, for the fourth, of Terriberry (2007).
+ */
+#include "config.h"
+#include "gguf/stats.h"
+#include "base/compiler.h"
+#include "base/error.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    SLICE = 8192,       /* elements decoded at once: 32 KiB */
+    PIECE = 64 * SLICE, /* elements of a record; multiples of every block */
+};
+
+/* ---- pieces on all threads ---- */
+
+struct work;
+typedef void piece_fn(const struct work *w, uint64_t piece, float *a,
+                      float *b);
+
+struct work {
+    const struct gguf_rows *rows;
+    const struct gguf_file *a, *b; /* b: NULL unless compared */
+    size_t ia, ib;
+    uint64_t n, n_pieces;
+    piece_fn *fn;
+    void *records;  /* one for each piece */
+    float *buffers; /* two slices for each thread */
+    const struct gguf_stats *stats; /* for the second pass */
+    atomic_uint_fast64_t next;
+};
+
+static void member(void *user, unsigned ith, unsigned nth)
+{
+    struct work *w = user;
+    float *a = w->buffers + (size_t)2 * SLICE * ith;
+    (void)nth;
+    /* Relaxed: a piece's record is read only after the team has joined. */
+    for (uint64_t i; (i = atomic_fetch_add_explicit(
+                          &w->next, 1, memory_order_relaxed)) < w->n_pieces;)
+        w->fn(w, i, a, a + SLICE);
+}
+
+static void run(struct work *w, struct gguf_pool *pool, piece_fn *fn)
+{
+    atomic_init(&w->next, 0);
+    w->fn = fn;
+    gguf_pool_run(pool, member, w);
+}
+
+/* The slices of a piece: first element and length of number s, 0 behind the
+ * last. */
+static size_t slice(const struct work *w, uint64_t piece, uint64_t s,
+                    uint64_t *first)
+{
+    *first = piece * PIECE + s * SLICE;
+    if (s == PIECE / SLICE || *first >= w->n)
+        return 0;
+    return (size_t)GG_MIN(w->n - *first, (uint64_t)SLICE);
+}
+
+static enum gguf_status begin(struct work *w, size_t record_size,
+                              const struct gguf_stats_params *p,
+                              struct gguf_error *err)
+{
+    if (p->struct_size != sizeof *p || !p->rows)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "stats params are not complete");
+    float none;
+    /* Whatever could fail in a piece fails here. */
+    GG_TRY(gguf_rows_get(p->rows, w->a, w->ia, 0, 0, &none, err));
+    if (w->b)
+        GG_TRY(gguf_rows_get(p->rows, w->b, w->ib, 0, 0, &none, err));
+    w->rows = p->rows;
+    w->n = gguf_file_tensor(w->a, w->ia)->n_elements;
+    w->n_pieces = (w->n + PIECE - 1) / PIECE;
+    size_t n_threads = gguf_pool_n_threads(p->pool);
+    w->records = gg_alloc_zero(p->allocator, w->n_pieces, record_size);
+    w->buffers = gg_alloc_aligned(
+        p->allocator, n_threads * 2 * SLICE * sizeof(float), 64);
+    if (w->records && w->buffers)
+        return GGUF_OK;
+    return gg_fail_nomem(err, (size_t)w->n_pieces * record_size);
+}
+
+static void end(struct work *w, const struct gguf_allocator *a)
+{
+    gg_free(a, w->records);
+    gg_free_aligned(a, w->buffers);
+}
+
+/* ---- moments ---- */
+
+struct moments {
+    uint64_t n, n_zero, n_nan, n_inf; /* n: finite ones */
+    double min, max, mean, m2, m3, m4;
+    double sum_sq;
+};
+
+static void join(struct moments *a, const struct moments *b)
+{
+    a->n_zero += b->n_zero;
+    a->n_nan += b->n_nan;
+    a->n_inf += b->n_inf;
+    if (!b->n)
+        return;
+    a->min = a->n ? fmin(a->min, b->min) : b->min;
+    a->max = a->n ? fmax(a->max, b->max) : b->max;
+    double na = (double)a->n, nb = (double)b->n, n = na + nb;
+    double d = b->mean - a->mean, d2 = d * d;
+    a->m4 += b->m4 + d2 * d2 * na * nb * (na * na - na * nb + nb * nb) /
+                         (n * n * n) +
+             6 * d2 * (na * na * b->m2 + nb * nb * a->m2) / (n * n) +
+             4 * d * (na * b->m3 - nb * a->m3) / n;
+    a->m3 += b->m3 + d * d2 * na * nb * (na - nb) / (n * n) +
+             3 * d * (na * b->m2 - nb * a->m2) / n;
+    a->m2 += b->m2 + d2 * na * nb / n;
+    a->mean += d * nb / n;
+    a->sum_sq += b->sum_sq;
+    a->n += b->n;
+}
+
+static void slice_moments(struct moments *m, float *x, size_t n)
+{
+    size_t k = 0;
+    double sum = 0;
+    *m = (struct moments){ .min = 0 };
+    for (size_t i = 0; i < n; i++) {
+        m->n_zero += x[i] == 0;
+        m->n_nan += isnan(x[i]) != 0;
+        m->n_inf += isinf(x[i]) != 0;
+        if (isfinite(x[i]))
+            x[k++] = x[i];
+    }
+    m->n = k;
+    if (!k)
+        return;
+    m->min = m->max = x[0];
+    for (size_t i = 0; i < k; i++) {
+        double v = x[i];
+        m->min = v < m->min ? v : m->min;
+        m->max = v > m->max ? v : m->max;
+        sum += v;
+        m->sum_sq += v * v;
+    }
+    m->mean = sum / (double)k;
+    for (size_t i = 0; i < k; i++) {
+        double d = x[i] - m->mean, d2 = d * d;
+        m->m2 += d2;
+        m->m3 += d2 * d;
+        m->m4 += d2 * d2;
+    }
+}
+
+static void piece_moments(const struct work *w, uint64_t piece, float *a,
+                          float *b)
+{
+    struct moments *all = (struct moments *)w->records + piece, m;
+    uint64_t first;
+    size_t n;
+    (void)b;
+    for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
+        (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
+        slice_moments(&m, a, n);
+        join(all, &m);
+    }
+}
+
+/* ---- histogram ---- */
+
+static void piece_bins(const struct work *w, uint64_t piece, float *a,
+                       float *b)
+{
+    uint64_t *bins = (uint64_t *)w->records + piece * GGUF_STATS_BINS, first;
+    double lo = w->stats->lo, range = w->stats->hi - lo;
+    double scale = range > 0 ? GGUF_STATS_BINS / range : 0;
+    size_t n;
+    (void)b;
+    for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
+        (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
+        for (size_t i = 0; i < n; i++) {
+            if (!isfinite(a[i]))
+                continue;
+            double at = (a[i] - lo) * scale;
+            bins[at <= 0                      ? 0
+                 : at >= GGUF_STATS_BINS - 1 ? GGUF_STATS_BINS - 1
+                                              : (int)at]++;
+        }
+    }
+}
+
+static void set_stats(struct gguf_stats *s, const struct moments *m,
+                      uint64_t n)
+{
+    *s = (struct gguf_stats){ .n = n,
+                              .n_zero = m->n_zero,
+                              .n_nan = m->n_nan,
+                              .n_inf = m->n_inf };
+    if (!m->n)
+        return;
+    double k = (double)m->n, var = m->m2 / k;
+    s->min = m->min;
+    s->max = m->max;
+    s->mean = m->mean;
+    s->rms = sqrt(m->sum_sq / k);
+    s->stddev = sqrt(var);
+    s->kurtosis = var > 0 ? m->m4 / k / (var * var) - 3 : 0;
+    s->lo = fmax(s->min, s->mean - 4 * s->stddev);
+    s->hi = fmin(s->max, s->mean + 4 * s->stddev);
+}
+
+enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
+                                   const struct gguf_stats_params *params,
+                                   struct gguf_stats *out,
+                                   struct gguf_error *err)
+{
+    struct work w = { .a = file, .ia = i };
+    size_t size = GG_MAX(sizeof(struct moments),
+                         GGUF_STATS_BINS * sizeof(uint64_t));
+    enum gguf_status st = begin(&w, size, params, err);
+    if (st == GGUF_OK) {
+        struct moments all = { .n = 0 };
+        run(&w, params->pool, piece_moments);
+        for (uint64_t k = 0; k < w.n_pieces; k++)
+            join(&all, (struct moments *)w.records + k);
+        set_stats(out, &all, w.n);
+        memset(w.records, 0, (size_t)w.n_pieces * size);
+        w.stats = out;
+        run(&w, params->pool, piece_bins);
+        const uint64_t *bins = w.records;
+        for (uint64_t k = 0; k < w.n_pieces * GGUF_STATS_BINS; k++)
+            out->bins[k % GGUF_STATS_BINS] += bins[k];
+    }
+    end(&w, params->allocator);
+    return st;
+}
+
+/* ---- two tensors ---- */
+
+struct sums {
+    uint64_t n, n_differ, n_nan;
+    double max_abs, diff, aa, bb, ab;
+};
+
+static void piece_compare(const struct work *w, uint64_t piece, float *a,
+                          float *b)
+{
+    struct sums *r = (struct sums *)w->records + piece;
+    uint64_t first;
+    size_t n;
+    for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
+        (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
+        (void)gguf_rows_get(w->rows, w->b, w->ib, first, n, b, NULL);
+        for (size_t i = 0; i < n; i++) {
+            double x = a[i], y = b[i], d = fabs(x - y);
+            r->n_differ += !(x == y || (isnan(x) && isnan(y)));
+            if (!isfinite(x) || !isfinite(y)) {
+                r->n_nan++;
+                continue;
+            }
+            r->n++;
+            r->max_abs = d > r->max_abs ? d : r->max_abs;
+            r->diff += d * d;
+            r->aa += x * x;
+            r->bb += y * y;
+            r->ab += x * y;
+        }
+    }
+}
+
+static void set_diff(struct gguf_stats_diff *d, const struct sums *r,
+                     uint64_t n)
+{
+    double k = r->n ? (double)r->n : 1;
+    *d = (struct gguf_stats_diff){ .n = n,
+                                   .n_differ = r->n_differ,
+                                   .n_nan = r->n_nan,
+                                   .max_abs = r->max_abs,
+                                   .rms = sqrt(r->diff / k),
+                                   .rms_a = sqrt(r->aa / k),
+                                   .rms_b = sqrt(r->bb / k) };
+    if (r->aa > 0 && r->bb > 0)
+        d->cosine = r->diff > 0
+                        ? fmin(1, r->ab / (sqrt(r->aa) * sqrt(r->bb)))
+                        : 1;
+    else
+        d->cosine = r->aa > 0 || r->bb > 0 ? 0 : 1;
+}
+
+enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
+                                    const struct gguf_file *b, size_t ib,
+                                    const struct gguf_stats_params *params,
+                                    struct gguf_stats_diff *out,
+                                    struct gguf_error *err)
+{
+    struct work w = { .a = a, .ia = ia, .b = b, .ib = ib };
+    const struct gguf_tensor_info *s = gguf_file_tensor(a, ia);
+    const struct gguf_tensor_info *t = gguf_file_tensor(b, ib);
+    struct gg_esc e;
+    if (s && t && memcmp(s->ne, t->ne, sizeof s->ne) != 0)
+        return gg_fail(err, GGUF_E_SHAPE, t->info_off,
+                       "tensor '%s' has another shape", gg_esc(&e, t->name));
+    enum gguf_status st = begin(&w, sizeof(struct sums), params, err);
+    if (st == GGUF_OK) {
+        struct sums all = { 0, 0, 0, 0, 0, 0, 0, 0 };
+        run(&w, params->pool, piece_compare);
+        for (uint64_t k = 0; k < w.n_pieces; k++) {
+            const struct sums *r = (struct sums *)w.records + k;
+            all.n += r->n;
+            all.n_differ += r->n_differ;
+            all.n_nan += r->n_nan;
+            all.max_abs = fmax(all.max_abs, r->max_abs);
+            all.diff += r->diff;
+            all.aa += r->aa;
+            all.bb += r->bb;
+            all.ab += r->ab;
+        }
+        set_diff(out, &all, w.n);
+    }
+    end(&w, params->allocator);
+    return st;
+}
