@@ -9,6 +9,7 @@
 #include <gguf/backend.h>
 #include <gguf/check.h>
 #include <gguf/cpu.h>
+#include <gguf/digest.h>
 #include <gguf/dtype.h>
 #include <gguf/eval.h>
 #include <gguf/file.h>

@@ -1,0 +1,272 @@
+/* manifest.c - lists of digests as llama-gguf-hash writes them */
+#include "config.h"
+#include "base/index.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "gguf/digest.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct entry {
+    struct gguf_digest digest;
+    struct gguf_str name; /* as written, then without the file's name */
+};
+
+struct gguf_manifest {
+    const struct gguf_allocator *allocator;
+    char *text;
+    struct entry *entry;
+    size_t n, room, n_skipped;
+    struct gg_index index[GGUF_N_DIGESTS];
+};
+
+size_t gguf_manifest_line(char *out, size_t size, const struct gguf_digest *d,
+                          struct gguf_str file, struct gguf_str tensor)
+{
+    char hex[33];
+    gguf_digest_hex(d, hex);
+    int n = snprintf(out, size, "%-8s  %s  %.*s%s%.*s",
+                     gguf_digest_algo_name(d->algo), hex, (int)file.size,
+                     file.data, tensor.size ? ":" : "", (int)tensor.size,
+                     tensor.data);
+    return n < 0 ? 0 : (size_t)n;
+}
+
+static struct gguf_str entry_name(const void *user, uint32_t id)
+{
+    const struct gguf_manifest *m = user;
+    return m->entry[id].name;
+}
+
+void gguf_manifest_destroy(struct gguf_manifest *m)
+{
+    if (!m)
+        return;
+    for (int k = 0; k < GGUF_N_DIGESTS; k++)
+        gg_index_fini(&m->index[k]);
+    gg_free(m->allocator, m->entry);
+    gg_free(m->allocator, m->text);
+    gg_free(m->allocator, m);
+}
+
+/* The next word of s, which shrinks to what is behind it. */
+static struct gguf_str word(struct gguf_str *s)
+{
+    struct gguf_str w;
+    while (s->size && (*s->data == ' ' || *s->data == '\t'))
+        s->data++, s->size--;
+    w = (struct gguf_str){ s->data, 0 };
+    while (s->size && *s->data != ' ' && *s->data != '\t')
+        s->data++, s->size--, w.size++;
+    return w;
+}
+
+static int digit(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* false unless hex has exactly the digits of d->algo. */
+static bool parse_hex(struct gguf_str hex, struct gguf_digest *d)
+{
+    char form[33];
+    gguf_digest_hex(d, form);
+    if (hex.size != strlen(form))
+        return false;
+    for (size_t i = 0; i < hex.size; i += 2) {
+        int hi = digit(hex.data[i]), lo = digit(hex.data[i + 1]);
+        if (hi < 0 || lo < 0)
+            return false;
+        d->bytes[i / 2] = (unsigned char)(hi << 4 | lo);
+    }
+    return true;
+}
+
+static enum gguf_status add(struct gguf_manifest *m, const struct entry *e,
+                            struct gguf_error *err)
+{
+    if (m->n == m->room) {
+        size_t room = m->room ? 2 * m->room : 64;
+        void *p = room > UINT32_MAX / 2
+                      ? NULL
+                      : gg_realloc(m->allocator, m->entry,
+                                   m->room * sizeof *e, room * sizeof *e);
+        if (!p)
+            return gg_fail_nomem(err, room * sizeof *e);
+        m->entry = p;
+        m->room = room;
+    }
+    m->entry[m->n++] = *e;
+    return GGUF_OK;
+}
+
+static enum gguf_status parse_line(struct gguf_manifest *m,
+                                   struct gguf_str line, size_t number,
+                                   struct gguf_error *err)
+{
+    char name[16];
+    struct entry e = { .digest.algo = GGUF_DIGEST_XXH64 };
+    if (line.size && line.data[line.size - 1] == '\r')
+        line.size--;
+    struct gguf_str algo = word(&line), hex = word(&line);
+    if (algo.size == 0)
+        return GGUF_OK;
+    while (line.size && *line.data == ' ')
+        line.data++, line.size--;
+    if (hex.size == 0 || line.size == 0)
+        return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                       "line %zu is no ALGORITHM DIGEST NAME", number);
+    snprintf(name, sizeof name, "%.*s", (int)GG_MIN(algo.size, sizeof name),
+             algo.data);
+    int k = gguf_digest_algo_from_name(name);
+    if (k < 0) {
+        m->n_skipped++;
+        return GGUF_OK;
+    }
+    e.digest.algo = (enum gguf_digest_algo)k;
+    e.name = line;
+    if (!parse_hex(hex, &e.digest))
+        return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                       "line %zu holds no digest of %s", number, name);
+    return add(m, &e, err);
+}
+
+static bool begins(struct gguf_str s, struct gguf_str with)
+{
+    return s.size >= with.size && !memcmp(s.data, with.data, with.size);
+}
+
+/* What stands before each tensor's name, "FILE:". FILE is the name in the
+ * model's line, the shortest; a list without that line goes by the last colon
+ * of its first name. Empty if the names do not agree. */
+static struct gguf_str find_prefix(const struct gguf_manifest *m)
+{
+    struct gguf_str file = m->entry[0].name, first = file;
+    for (size_t i = 1; i < m->n; i++)
+        if (m->entry[i].name.size < file.size)
+            file = m->entry[i].name;
+    size_t n_agree = 0;
+    for (size_t i = 0; i < m->n; i++) {
+        struct gguf_str s = m->entry[i].name;
+        n_agree += begins(s, file) &&
+                   (s.size == file.size || s.data[file.size] == ':');
+    }
+    if (n_agree == m->n)
+        return file;
+    struct gguf_str prefix = first;
+    while (prefix.size && prefix.data[prefix.size - 1] != ':')
+        prefix.size--;
+    for (size_t i = 0; i < m->n; i++)
+        if (!begins(m->entry[i].name, prefix))
+            return (struct gguf_str){ file.data, 0 };
+    prefix.size -= prefix.size > 0;
+    return prefix;
+}
+
+/* Names become those of tensors; the model's becomes empty. */
+static void strip_file(struct gguf_manifest *m)
+{
+    if (m->n == 0)
+        return;
+    struct gguf_str prefix = find_prefix(m);
+    for (size_t i = 0; i < m->n && prefix.size; i++) {
+        struct gguf_str *s = &m->entry[i].name;
+        size_t skip = GG_MIN(prefix.size + 1, s->size);
+        s->data += skip;
+        s->size -= skip;
+    }
+}
+
+static enum gguf_status index_all(struct gguf_manifest *m,
+                                  struct gguf_error *err)
+{
+    for (int k = 0; k < GGUF_N_DIGESTS; k++)
+        GG_TRY(gg_index_init(&m->index[k], m->allocator, 16, entry_name, m,
+                             err));
+    for (size_t i = 0; i < m->n; i++) {
+        const struct gguf_digest *d = &m->entry[i].digest;
+        uint32_t other;
+        struct gg_esc e;
+        GG_TRY(gg_index_add(&m->index[d->algo], (uint32_t)i, &other, err));
+        if (other != GG_INDEX_NONE &&
+            !gguf_digest_equal(d, &m->entry[other].digest))
+            return gg_fail(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
+                           "two digests for '%s'",
+                           gg_esc(&e, m->entry[i].name));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status parse(struct gguf_manifest *m, const char *text,
+                              size_t size, struct gguf_error *err)
+{
+    m->text = gg_alloc(m->allocator, size);
+    if (!m->text)
+        return gg_fail_nomem(err, size);
+    if (size)
+        memcpy(m->text, text, size);
+    for (size_t at = 0, number = 1; at < size; number++) {
+        const char *nl = memchr(m->text + at, '\n', size - at);
+        size_t n = nl ? (size_t)(nl - (m->text + at)) : size - at;
+        GG_TRY(parse_line(m, (struct gguf_str){ m->text + at, n }, number,
+                          err));
+        at += n + 1;
+    }
+    strip_file(m);
+    return index_all(m, err);
+}
+
+enum gguf_status gguf_manifest_parse(struct gguf_manifest **out,
+                                     const char *text, size_t size,
+                                     const struct gguf_allocator *allocator,
+                                     struct gguf_error *err)
+{
+    *out = NULL;
+    struct gguf_manifest *m = gg_alloc_zero(allocator, 1, sizeof *m);
+    if (!m)
+        return gg_fail_nomem(err, sizeof *m);
+    m->allocator = allocator;
+    for (int k = 0; k < GGUF_N_DIGESTS; k++)
+        m->index[k].allocator = allocator;
+    enum gguf_status st = parse(m, text, size, err);
+    if (st != GGUF_OK)
+        gguf_manifest_destroy(m);
+    else
+        *out = m;
+    return st;
+}
+
+size_t gguf_manifest_n(const struct gguf_manifest *m)
+{
+    return m->n;
+}
+
+size_t gguf_manifest_n_skipped(const struct gguf_manifest *m)
+{
+    return m->n_skipped;
+}
+
+const struct gguf_digest *gguf_manifest_entry(const struct gguf_manifest *m,
+                                              size_t i,
+                                              struct gguf_str *tensor)
+{
+    if (i >= m->n)
+        return NULL;
+    if (tensor)
+        *tensor = m->entry[i].name;
+    return &m->entry[i].digest;
+}
+
+const struct gguf_digest *gguf_manifest_find(const struct gguf_manifest *m,
+                                             enum gguf_digest_algo algo,
+                                             struct gguf_str tensor)
+{
+    if ((unsigned)algo >= GGUF_N_DIGESTS)
+        return NULL;
+    uint32_t id = gg_index_find(&m->index[algo], tensor);
+    return id == GG_INDEX_NONE ? NULL : &m->entry[id].digest;
+}

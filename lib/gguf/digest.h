@@ -1,0 +1,116 @@
+/* digest.h - checksums of tensors and models, and manifests of them
+ *
+ * A digest covers tensor data only, so that it stays the same when metadata is
+ * edited, when a model is split or merged, and when alignment changes. A
+ * tensor's digest is that of its bytes; a model's is that of all its tensors'
+ * bytes one after another in the order of the list, without padding.
+ *
+ * These are checksums against accidents, not against people.
+ */
+#ifndef GGUF_DIGEST_H
+#define GGUF_DIGEST_H
+
+#include <gguf/file.h>
+#include <gguf/pool.h>
+#include <gguf/progress.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum gguf_digest_algo {
+    GGUF_DIGEST_XXH64 = 0,   /* "xxh64": XXH64, seed 0 */
+    GGUF_DIGEST_XXH3_128 = 1 /* "xxh3-128": XXH3, 128 bits, seed 0 */
+};
+#define GGUF_N_DIGESTS 2
+
+/* Bytes in canonical (big-endian) order; 8 or 16 of them count. */
+struct gguf_digest {
+    enum gguf_digest_algo algo;
+    unsigned char bytes[16];
+};
+
+/* NULL for a number that is none; -1 for a name that is none. Since: 0.1 */
+GGUF_API const char *gguf_digest_algo_name(enum gguf_digest_algo algo);
+GGUF_API int gguf_digest_algo_from_name(const char *name);
+
+/* As people compare them: 16 or 32 lower-case digits and a NUL. Since: 0.1 */
+GGUF_API void gguf_digest_hex(const struct gguf_digest *d, char out[33]);
+
+/* 1 if algorithm and value are the same. Since: 0.1 */
+GGUF_API int gguf_digest_equal(const struct gguf_digest *a,
+                               const struct gguf_digest *b);
+
+struct gguf_digest_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc */
+    enum gguf_digest_algo algo;
+    struct gguf_pool *pool;     /* NULL: on the calling thread */
+    gguf_progress_fn *progress; /* bytes; NULL: silent */
+    void *progress_user;
+};
+#define GGUF_DIGEST_PARAMS_INIT                                               \
+    {                                                                         \
+        sizeof(struct gguf_digest_params), NULL, GGUF_DIGEST_XXH64, NULL,     \
+            NULL, NULL                                                        \
+    }
+
+/* Digests of n_files files that together are one model: a file, or the shards
+ * of a set in order.
+ *
+ * tensors  one per tensor, of all files one after another; NULL if unwanted
+ * model    NULL if unwanted
+ *
+ * A model's digest is one stream: a second thread lets the tensors' be done
+ * meanwhile, more than that share the tensors. GGUF_E_CANCELLED,
+ * GGUF_E_NOMEM, GGUF_E_INVALID. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_digest_files(const struct gguf_file *const *files, size_t n_files,
+                  const struct gguf_digest_params *params,
+                  struct gguf_digest *tensors, struct gguf_digest *model,
+                  struct gguf_error *err);
+
+/* ----------------------------------------------------------- manifests ---
+ *
+ * Lines as llama-gguf-hash writes them: the algorithm in 8 columns, two
+ * blanks, the digits, two blanks, FILE:TENSOR or, for the model, FILE. */
+
+/* One such line without its end; tensor.size 0: the model's. Like snprintf:
+ * returns the length that the line has, writes what fits. Since: 0.1 */
+GGUF_API size_t gguf_manifest_line(char *out, size_t size,
+                                   const struct gguf_digest *d,
+                                   struct gguf_str file,
+                                   struct gguf_str tensor);
+
+struct gguf_manifest;
+
+/* Read a manifest of one model. Lines of other algorithms (sha1, sha256, uuid)
+ * are counted and passed over, empty ones ignored. text is not needed
+ * afterwards. GGUF_E_FORMAT (the message names the line), GGUF_E_DUPLICATE
+ * (two digests for one thing), GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_manifest_parse(struct gguf_manifest **out, const char *text, size_t size,
+                    const struct gguf_allocator *allocator,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
+/* NULL is fine. Since: 0.1 */
+GGUF_API void gguf_manifest_destroy(struct gguf_manifest *m);
+
+/* Entries of an algorithm that is known here. Since: 0.1 */
+GGUF_API size_t gguf_manifest_n(const struct gguf_manifest *m);
+/* Lines of algorithms that are not. Since: 0.1 */
+GGUF_API size_t gguf_manifest_n_skipped(const struct gguf_manifest *m);
+/* The i-th entry's digest, NULL if i is out of range; *tensor (may be NULL)
+ * is its tensor's name, of size 0 for the model. Since: 0.1 */
+GGUF_API const struct gguf_digest *
+gguf_manifest_entry(const struct gguf_manifest *m, size_t i,
+                    struct gguf_str *tensor);
+/* The digest of a tensor (or, size 0, of the model); NULL if there is none.
+ * The file's name does not matter. Since: 0.1 */
+GGUF_API const struct gguf_digest *
+gguf_manifest_find(const struct gguf_manifest *m, enum gguf_digest_algo algo,
+                   struct gguf_str tensor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,235 @@
+/* check-digest.c - digests by any number of threads, and their manifests */
+#include "config.h"
+#include "gguf/digest.h"
+#include "gguf/writer.h"
+#include "tests/failalloc.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { N = 7 };
+static const char path[] = "check-digest.gguf";
+
+/* Tensor i has i * i * 40000 + 4 bytes. */
+static struct gguf_file *make_file(void)
+{
+    struct gguf_writer *w = NULL;
+    struct gguf_file *f = NULL;
+    struct gguf_error err;
+    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    o.no_sync = o.force = 1;
+    static uint8_t buf[40000 * N * N + 4];
+    for (size_t i = 0; i < sizeof buf; i++)
+        buf[i] = (uint8_t)rnd64();
+    enum gguf_status st = gguf_writer_create(&w, NULL, NULL, &err);
+    for (int i = 0; st == GGUF_OK && i < N; i++) {
+        int64_t ne = i * i * 10000 + 1;
+        char name[] = { 't', (char)('0' + i) };
+        st = gguf_writer_add_tensor(w, (struct gguf_str){ name, 2 },
+                                    GGUF_DTYPE_F32, 1, &ne, &err);
+    }
+    if (st == GGUF_OK)
+        st = gguf_writer_open(w, path, &o, &err);
+    for (size_t i = 0; st == GGUF_OK && i < N; i++) {
+        st = gguf_writer_begin(w, i, &err);
+        if (st == GGUF_OK)
+            st = gguf_writer_write(w, buf + i, gguf_writer_tensor(w, i)->size,
+                                   &err);
+    }
+    if (st == GGUF_OK)
+        st = gguf_writer_commit(w, &err);
+    if (st == GGUF_OK)
+        st = gguf_file_open(&f, path, NULL, &err);
+    if (st != GGUF_OK)
+        printf("# %s\n", err.message);
+    gguf_writer_destroy(w);
+    unlink(path);
+    return f;
+}
+
+/* What the digests must be, from the library's one-shot calls. */
+static void expect(const struct gguf_file *f, enum gguf_digest_algo algo,
+                   struct gguf_digest *t, struct gguf_digest *m)
+{
+    uint8_t *all = malloc(4000000);
+    size_t n = 0;
+    memset(t, 0, N * sizeof *t);
+    memset(m, 0, sizeof *m);
+    for (size_t i = 0; i <= N; i++) {
+        struct gguf_digest *d = i < N ? &t[i] : m;
+        const void *p = i < N ? gguf_file_tensor_data(f, i) : all;
+        size_t size = i < N ? (size_t)gguf_file_tensor(f, i)->size : n;
+        if (algo == GGUF_DIGEST_XXH64)
+            XXH64_canonicalFromHash((XXH64_canonical_t *)d->bytes,
+                                    XXH64(p, size, 0));
+        else
+            XXH128_canonicalFromHash((XXH128_canonical_t *)d->bytes,
+                                     XXH3_128bits(p, size));
+        d->algo = algo;
+        if (i < N) {
+            memcpy(all + n, p, size);
+            n += size;
+        }
+    }
+    free(all);
+}
+
+static int equal(const struct gguf_digest *a, const struct gguf_digest *b,
+                 size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!gguf_digest_equal(&a[i], &b[i]))
+            return 0;
+    return 1;
+}
+
+static int stop_at_second(void *user, uint64_t done, uint64_t total)
+{
+    unsigned *n = user;
+    return done > total || ++*n == 2;
+}
+
+static void check_digests(const struct gguf_file *f,
+                          enum gguf_digest_algo algo)
+{
+    struct gguf_digest want_t[N], want_m, t[N], m;
+    struct gguf_error err;
+    expect(f, algo, want_t, &want_m);
+    for (unsigned n = 0; n <= 4; n++) {
+        struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
+        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        p.algo = algo;
+        pp.n_threads = n;
+        if (n && gguf_pool_create(&p.pool, &pp, &err) != GGUF_OK)
+            continue;
+        memset(t, 0, sizeof t);
+        memset(&m, 0, sizeof m);
+        ok(gguf_digest_files(&f, 1, &p, t, &m, &err) == GGUF_OK &&
+               equal(t, want_t, N) && equal(&m, &want_m, 1),
+           "%s, %u threads: tensors and model", gguf_digest_algo_name(algo),
+           n);
+        memset(t, 0, sizeof t);
+        memset(&m, 0, sizeof m);
+        ok(gguf_digest_files(&f, 1, &p, t, NULL, &err) == GGUF_OK &&
+               gguf_digest_files(&f, 1, &p, NULL, &m, &err) == GGUF_OK &&
+               equal(t, want_t, N) && equal(&m, &want_m, 1),
+           "%s, %u threads: each alone", gguf_digest_algo_name(algo), n);
+        unsigned calls = 0;
+        p.progress = stop_at_second;
+        p.progress_user = &calls;
+        if (n < 2)
+            ok(gguf_digest_files(&f, 1, &p, t, &m, &err) ==
+                       GGUF_E_CANCELLED && calls == 2,
+               "%u threads: stopped", n);
+        gguf_pool_destroy(p.pool);
+    }
+    const struct gguf_file *twice[] = { f, f };
+    struct gguf_digest t2[2 * N];
+    struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
+    p.algo = algo;
+    ok(gguf_digest_files(twice, 2, &p, t2, &m, &err) == GGUF_OK &&
+           equal(t2, want_t, N) && equal(t2 + N, want_t, N) &&
+           !equal(&m, &want_m, 1), "two files are one model");
+}
+
+/* ----------------------------------------------------------- manifests --- */
+
+static const struct gguf_str whole = { "", 0 };
+
+static int finds(const struct gguf_manifest *m, const char *tensor,
+                 const char *hex)
+{
+    char got[33] = "";
+    const struct gguf_digest *d = gguf_manifest_find(
+        m, GGUF_DIGEST_XXH64, (struct gguf_str){ tensor, strlen(tensor) });
+    if (d)
+        gguf_digest_hex(d, got);
+    return !strcmp(got, hex);
+}
+
+static enum gguf_status parse(const char *text, struct gguf_manifest **m,
+                              struct gguf_error *err)
+{
+    return gguf_manifest_parse(m, text, strlen(text), NULL, err);
+}
+
+static void check_manifest(void)
+{
+    /* As llama-gguf-hash prints them. */
+    static const char text[] =
+        "xxh64     f66e9cd66a4396a0  dir/test.gguf:tensor_0\n"
+        "sha1      59f79ecefd8125a996fdf419239051a7e99e5f20  "
+        "dir/test.gguf:tensor_0\n"
+        "xxh64     7D3A1F9AC04D0537  dir/test.gguf:tensor_1\r\n"
+        "\n"
+        "xxh64     5a54d3aad816f302  dir/test.gguf\n";
+    struct gguf_error err;
+    struct gguf_manifest *m;
+    ok(parse(text, &m, &err) == GGUF_OK && gguf_manifest_n(m) == 3 &&
+           gguf_manifest_n_skipped(m) == 1, "a manifest");
+    ok(finds(m, "tensor_0", "f66e9cd66a4396a0") &&
+           finds(m, "tensor_1", "7d3a1f9ac04d0537") &&
+           finds(m, "", "5a54d3aad816f302") && finds(m, "tensor_2", "") &&
+           !gguf_manifest_find(m, GGUF_DIGEST_XXH3_128, whole),
+       "knows tensors and the model");
+    struct gguf_str name;
+    ok(gguf_manifest_entry(m, 2, &name) && name.size == 0 &&
+           !gguf_manifest_entry(m, 3, &name), "entry by entry");
+    const struct gguf_digest *d = gguf_manifest_entry(m, 0, &name);
+    char line[128];
+    struct gguf_str file = { "dir/test.gguf", 13 };
+    size_t n = gguf_manifest_line(line, sizeof line, d, file, name);
+    ok(n == strlen(line) && n == strcspn(text, "\n") &&
+           !strncmp(line, text, n), "writes the same line: %s", line);
+    gguf_manifest_destroy(m);
+
+    ok(parse("xxh64  f66e9cd66a4396a0  C:x.gguf:a\n"
+             "xxh64  f66e9cd66a4396a1  C:x.gguf:b\n", &m, &err) == GGUF_OK &&
+           finds(m, "a", "f66e9cd66a4396a0") &&
+           finds(m, "b", "f66e9cd66a4396a1"),
+       "a list without the model");
+    gguf_manifest_destroy(m);
+    ok(parse("xxh64  f66e9cd66a4396a0  x.gguf\n", &m, &err) == GGUF_OK &&
+           finds(m, "", "f66e9cd66a4396a0"), "a list of the model alone");
+    gguf_manifest_destroy(m);
+    ok(parse("", &m, &err) == GGUF_OK && gguf_manifest_n(m) == 0,
+       "an empty list");
+    gguf_manifest_destroy(m);
+    static const char *const bad[] = {
+        "xxh64\n", "xxh64 12\n", "xxh64 f66e9cd66a4396a x\n",
+        "xxh64 f66e9cd66a4396ag x\n", "xxh64 f66e9cd66a4396a00 x\n",
+        "\nxxh3-128 f66e9cd66a4396a0 x\n",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        ok(parse(bad[i], &m, &err) == GGUF_E_FORMAT && !m,
+           "a bad line: %s", err.message);
+    ok(parse("xxh64 f66e9cd66a4396a0 x:a\nxxh64 f66e9cd66a4396a1 x:a\n"
+             "xxh64 f66e9cd66a4396a1 x\n", &m, &err) == GGUF_E_DUPLICATE && !m,
+       "two digests for one: %s", err.message);
+    struct failalloc fa;
+    unsigned wrong = 0;
+    for (unsigned k = 0;; k++) {
+        enum gguf_status st = gguf_manifest_parse(
+            &m, text, strlen(text), failalloc_init(&fa, k), &err);
+        gguf_manifest_destroy(m);
+        wrong += fa.live != 0 || (st != GGUF_E_NOMEM && fa.calls > k);
+        if (fa.calls <= k)
+            break;
+    }
+    ok(!wrong, "memory may run out at any call");
+}
+
+int main(void)
+{
+    struct gguf_file *f = make_file();
+    if (!f)
+        return 99;
+    check_digests(f, GGUF_DIGEST_XXH64);
+    check_digests(f, GGUF_DIGEST_XXH3_128);
+    gguf_file_close(f);
+    check_manifest();
+    ok(gguf_digest_algo_from_name("xxh3-128") == GGUF_DIGEST_XXH3_128 &&
+           gguf_digest_algo_from_name("md5") == -1, "names");
+    return done_testing();
+}
