@@ -1,22 +1,17 @@
-/* deq_k_avx2.c - decoders of 256-element blocks */
+/* deq_k_avx2.c - decoders of 256-element blocks in sub-blocks */
 #include "config.h"
 #include "kern/codec.h"
+#include "dtype/iq_code.h"
 #include "kern/c/block_io.h"
 #include "kern/x86/x86.h"
 
-#include <stddef.h>
-
-/* 32 codes of a byte each: scale * code - min. */
-static inline void put_affine(float *dst, __m256i q, float scale, float min)
+/* 32 codes that share the scale and minimum of sub-block s. */
+static inline void put_k4(float *dst, __m256i q, const uint8_t *sc, unsigned s,
+                          float d, float dmin)
 {
-    __m256 s = _mm256_set1_ps(scale), m = _mm256_set1_ps(min);
-    __m128i half[2] = { _mm256_castsi256_si128(q),
-                        _mm256_extracti128_si256(q, 1) };
-    for (int k = 0; k < 4; k++) {
-        __m128i b = k & 1 ? _mm_srli_si128(half[k / 2], 8) : half[k / 2];
-        __m256 v = _mm256_mul_ps(s, gg_u8_ps(b));
-        _mm256_storeu_ps(dst + 8 * k, _mm256_sub_ps(v, m));
-    }
+    float scale = d * (float)gg_k4_scale(sc, s);
+    float min = dmin * (float)gg_k4_min(sc, s);
+    gg_put_u8(dst, q, scale, min, scale, min);
 }
 
 void gg_decode_q4_k_avx2(const void *src, float *dst, size_t n)
@@ -30,27 +25,79 @@ void gg_decode_q4_k_avx2(const void *src, float *dst, size_t n)
         float dmin = gg_half_ps(p + offsetof(struct gg_block_q4_k, dmin));
         for (unsigned s = 0; s < 8; s += 2) {
             __m256i q = gg_load256(qs + 16 * s);
-            put_affine(dst + 32 * s, _mm256_and_si256(q, low),
-                       d * (float)gg_k4_scale(sc, s),
-                       dmin * (float)gg_k4_min(sc, s));
-            put_affine(dst + 32 * s + 32,
-                       _mm256_and_si256(_mm256_srli_epi16(q, 4), low),
-                       d * (float)gg_k4_scale(sc, s + 1),
-                       dmin * (float)gg_k4_min(sc, s + 1));
+            __m256i hi = _mm256_and_si256(_mm256_srli_epi16(q, 4), low);
+            put_k4(dst + 32 * s, _mm256_and_si256(q, low), sc, s, d, dmin);
+            put_k4(dst + 32 * s + 32, hi, sc, s + 1, d, dmin);
         }
         p += sizeof(struct gg_block_q4_k);
     }
 }
 
-/* 32 signed codes, 16 by each scale. */
-static inline void put_two(float *dst, __m256i q, float s0, float s1)
+void gg_decode_q5_k_avx2(const void *src, float *dst, size_t n)
 {
-    __m128i half[2] = { _mm256_castsi256_si128(q),
-                        _mm256_extracti128_si256(q, 1) };
-    for (int k = 0; k < 4; k++) {
-        __m128i b = k & 1 ? _mm_srli_si128(half[k / 2], 8) : half[k / 2];
-        __m256 s = _mm256_set1_ps(k < 2 ? s0 : s1);
-        _mm256_storeu_ps(dst + 8 * k, _mm256_mul_ps(s, gg_i8_ps(b)));
+    const uint8_t *p = src;
+    const __m256i low = _mm256_set1_epi8(15), fifth = _mm256_set1_epi8(16);
+    const __m256i one = _mm256_set1_epi8(1);
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        const uint8_t *sc = p + offsetof(struct gg_block_q5_k, scales);
+        const uint8_t *qs = p + offsetof(struct gg_block_q5_k, qs);
+        __m256i h = gg_load256(p + offsetof(struct gg_block_q5_k, qh));
+        float d = gg_half_ps(p);
+        float dmin = gg_half_ps(p + offsetof(struct gg_block_q5_k, dmin));
+        for (unsigned s = 0; s < 8; s++) {
+            __m256i q = gg_load256(qs + s / 2 * 32);
+            q = _mm256_and_si256(s & 1 ? _mm256_srli_epi16(q, 4) : q, low);
+            __m256i bit = _mm256_slli_epi16(_mm256_and_si256(h, one), 4);
+            q = _mm256_or_si256(q, _mm256_and_si256(bit, fifth));
+            h = _mm256_srli_epi16(h, 1);
+            put_k4(dst + 32 * s, q, sc, s, d, dmin);
+        }
+        p += sizeof(struct gg_block_q5_k);
+    }
+}
+
+/* Pairs of bits of elements 32 * s and up (Q2_K, Q3_K, TQ2_0). */
+static inline __m256i pairs_of(const uint8_t *qs, unsigned s)
+{
+    __m256i q = gg_load256(qs + s / 4 * 32);
+    q = _mm256_srl_epi16(q, _mm_cvtsi32_si128((int)(2 * (s % 4))));
+    return _mm256_and_si256(q, _mm256_set1_epi8(3));
+}
+
+void gg_decode_q2_k_avx2(const void *src, float *dst, size_t n)
+{
+    const uint8_t *p = src;
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        const uint8_t *sc = p + offsetof(struct gg_block_q2_k, scales);
+        float d = gg_half_ps(p + offsetof(struct gg_block_q2_k, d));
+        float dmin = gg_half_ps(p + offsetof(struct gg_block_q2_k, dmin));
+        for (unsigned s = 0; s < 8; s++, sc += 2)
+            gg_put_u8(dst + 32 * s,
+                      pairs_of(p + offsetof(struct gg_block_q2_k, qs), s),
+                      d * (float)(sc[0] & 15), dmin * (float)(sc[0] >> 4),
+                      d * (float)(sc[1] & 15), dmin * (float)(sc[1] >> 4));
+        p += sizeof(struct gg_block_q2_k);
+    }
+}
+
+void gg_decode_q3_k_avx2(const void *src, float *dst, size_t n)
+{
+    const uint8_t *p = src;
+    const __m256i four = _mm256_set1_epi8(4);
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        const uint8_t *sc = p + offsetof(struct gg_block_q3_k, scales);
+        __m256i h = gg_load256(p + offsetof(struct gg_block_q3_k, hmask));
+        float d = gg_half_ps(p + offsetof(struct gg_block_q3_k, d));
+        for (unsigned s = 0; s < 8; s++) {
+            /* the third bit, then four less */
+            __m256i q = pairs_of(p + offsetof(struct gg_block_q3_k, qs), s);
+            __m256i bit = _mm256_srl_epi16(h, _mm_cvtsi32_si128((int)s));
+            bit = _mm256_and_si256(_mm256_slli_epi16(bit, 2), four);
+            q = _mm256_sub_epi8(_mm256_or_si256(q, bit), four);
+            gg_put_i8(dst + 32 * s, q, d * (float)gg_k3_scale(sc, 2 * s),
+                      d * (float)gg_k3_scale(sc, 2 * s + 1));
+        }
+        p += sizeof(struct gg_block_q3_k);
     }
 }
 
@@ -64,23 +111,53 @@ void gg_decode_q6_k_avx2(const void *src, float *dst, size_t n)
             (const int8_t *)p + offsetof(struct gg_block_q6_k, scales);
         float d = gg_half_ps(p + offsetof(struct gg_block_q6_k, d));
         for (int h = 0; h < 2; h++, sc += 8, dst += 128) {
-            __m256i l0 = gg_load256(p + 64 * h), l1 = gg_load256(p + 64 * h + 32);
             __m256i hi = gg_load256(p + offsetof(struct gg_block_q6_k, qh) +
                                     32 * h);
-            __m256i q[4] = {
-                _mm256_or_si256(_mm256_and_si256(l0, low),
-                                _mm256_and_si256(_mm256_slli_epi16(hi, 4), two)),
-                _mm256_or_si256(_mm256_and_si256(l1, low),
-                                _mm256_and_si256(_mm256_slli_epi16(hi, 2), two)),
-                _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(l0, 4), low),
-                                _mm256_and_si256(hi, two)),
-                _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi16(l1, 4), low),
-                                _mm256_and_si256(_mm256_srli_epi16(hi, 2), two))
-            };
-            for (int r = 0; r < 4; r++)
-                put_two(dst + 32 * r, _mm256_sub_epi8(q[r], bias),
-                        d * (float)sc[2 * r], d * (float)sc[2 * r + 1]);
+            __m256i up[4] = { _mm256_slli_epi16(hi, 4),
+                              _mm256_slli_epi16(hi, 2), hi,
+                              _mm256_srli_epi16(hi, 2) };
+            for (int r = 0; r < 4; r++) {
+                __m256i l = gg_load256(p + 64 * h + 32 * (r & 1));
+                l = _mm256_and_si256(r < 2 ? l : _mm256_srli_epi16(l, 4), low);
+                l = _mm256_or_si256(l, _mm256_and_si256(up[r], two));
+                gg_put_i8(dst + 32 * r, _mm256_sub_epi8(l, bias),
+                          d * (float)sc[2 * r], d * (float)sc[2 * r + 1]);
+            }
         }
         p += sizeof(struct gg_block_q6_k);
+    }
+}
+
+void gg_decode_iq4_xs_avx2(const void *src, float *dst, size_t n)
+{
+    static const int8_t level[16] = GG_IQ4_LEVELS;
+    const __m256i table = _mm256_broadcastsi128_si256(gg_load128(level));
+    const uint8_t *p = src;
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        const uint8_t *low = p + offsetof(struct gg_block_iq4_xs, scales_l);
+        unsigned high =
+            gg_load16le(p + offsetof(struct gg_block_iq4_xs, scales_h));
+        float d = gg_half_ps(p);
+        for (unsigned s = 0; s < 8; s++) {
+            unsigned l = low[s / 2] >> 4 * (s & 1) & 15u;
+            float dl = d * (float)((int)(l | (high >> 2 * s & 3) << 4) - 32);
+            __m256i q = gg_nibbles(p + offsetof(struct gg_block_iq4_xs, qs) +
+                                   16 * s);
+            gg_put_i8(dst + 32 * s, _mm256_shuffle_epi8(table, q), dl, dl);
+        }
+        p += sizeof(struct gg_block_iq4_xs);
+    }
+}
+
+void gg_decode_tq2_0_avx2(const void *src, float *dst, size_t n)
+{
+    const __m256i one = _mm256_set1_epi8(1);
+    const uint8_t *p = src;
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        float d = gg_half_ps(p + offsetof(struct gg_block_tq2_0, d));
+        for (unsigned s = 0; s < 8; s++)
+            gg_put_i8(dst + 32 * s, _mm256_sub_epi8(pairs_of(p, s), one), d,
+                      d);
+        p += sizeof(struct gg_block_tq2_0);
     }
 }

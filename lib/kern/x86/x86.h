@@ -34,6 +34,51 @@ static inline __m256 gg_u8_ps(__m128i v)
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v));
 }
 
+/* 32 floats: signed bytes, 16 by each scale. */
+static inline void gg_put_i8(float *dst, __m256i q, float s0, float s1)
+{
+    __m128i half[2] = { _mm256_castsi256_si128(q),
+                        _mm256_extracti128_si256(q, 1) };
+    for (int k = 0; k < 4; k++) {
+        __m128i b = k & 1 ? _mm_srli_si128(half[k / 2], 8) : half[k / 2];
+        __m256 s = _mm256_set1_ps(k < 2 ? s0 : s1);
+        _mm256_storeu_ps(dst + 8 * k, _mm256_mul_ps(s, gg_i8_ps(b)));
+    }
+}
+
+/* 32 floats: unsigned bytes times scale, less min; 16 by each pair. */
+static inline void gg_put_u8(float *dst, __m256i q, float s0, float m0,
+                             float s1, float m1)
+{
+    __m128i half[2] = { _mm256_castsi256_si128(q),
+                        _mm256_extracti128_si256(q, 1) };
+    for (int k = 0; k < 4; k++) {
+        __m128i b = k & 1 ? _mm_srli_si128(half[k / 2], 8) : half[k / 2];
+        __m256 v = _mm256_mul_ps(_mm256_set1_ps(k < 2 ? s0 : s1), gg_u8_ps(b));
+        v = _mm256_sub_ps(v, _mm256_set1_ps(k < 2 ? m0 : m1));
+        _mm256_storeu_ps(dst + 8 * k, v);
+    }
+}
+
+/* 16 bytes of nibbles: the low ones, then the high ones. */
+static inline __m256i gg_nibbles(const void *p)
+{
+    __m128i b = gg_load128(p);
+    __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(b),
+                                        _mm_srli_epi16(b, 4), 1);
+    return _mm256_and_si256(v, _mm256_set1_epi8(15));
+}
+
+/* 0xff in byte j where bit j is set. */
+static inline __m256i gg_spread_bits(uint32_t bits)
+{
+    const __m256i which = _mm256_setr_epi64x(
+        0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
+    const __m256i bit = _mm256_set1_epi64x((long long)0x8040201008040201);
+    __m256i v = _mm256_shuffle_epi8(_mm256_set1_epi32((int)bits), which);
+    return _mm256_cmpeq_epi8(_mm256_and_si256(v, bit), bit);
+}
+
 /* Bits of eight floats without the sign. */
 static inline __m256i gg_abs_bits(__m256 v)
 {
