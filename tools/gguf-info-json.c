@@ -164,7 +164,7 @@ static void types(struct json *j, const struct info *info)
     json_close(j);
 }
 
-void info_json(struct json *j, const struct info *info,
+bool info_json(struct json *j, const struct info *info,
                const struct info_options *o)
 {
     json_open(j, NULL, '{');
@@ -179,5 +179,9 @@ void info_json(struct json *j, const struct info *info,
         tensors(j, info);
     if (o->show & SHOW_TYPES)
         types(j, info);
+    bool good = !(o->show & SHOW_STATS) || info_stats(j, info, o);
+    if (o->show & SHOW_CHECK)
+        good &= info_check(j, info, o);
     json_close(j);
+    return good;
 }

@@ -203,7 +203,7 @@ static void types(const struct info *info, const struct info_options *o)
     print(&t, o);
 }
 
-void info_text(const struct info *info, const struct info_options *o)
+bool info_text(const struct info *info, const struct info_options *o)
 {
     struct text s = { NULL, 0, 0 };
     const char *path = info->load->path;
@@ -219,6 +219,10 @@ void info_text(const struct info *info, const struct info_options *o)
         tensors(info, o);
     if (o->show & SHOW_TYPES)
         types(info, o);
+    bool good = !(o->show & SHOW_STATS) || info_stats(NULL, info, o);
+    if (o->show & SHOW_CHECK)
+        good &= info_check(NULL, info, o);
+    return good;
 }
 
 /* ---- one value ---- */

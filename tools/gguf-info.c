@@ -2,23 +2,29 @@
 #include "config.h"
 #include "tools/gguf-info.h"
 #include "tools/common/opt.h"
+#include "tools/common/progress.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     OPT_ALONE = OPT_FIRST_LONG,
     OPT_ARRAYS,
+    OPT_CHECK,
+    OPT_DIFF,
     OPT_JSON,
     OPT_KEY,
     OPT_LIMIT,
     OPT_MARKDOWN,
     OPT_METADATA,
     OPT_SORT,
+    OPT_STATS,
     OPT_STRINGS,
     OPT_SUMMARY,
     OPT_TENSORS,
-    OPT_TYPES
+    OPT_TYPES,
+    OPT_VALUES
 };
 
 static const struct opt table[] = {
@@ -32,6 +38,19 @@ static const struct opt table[] = {
     { OPT_KEY, "--key", "NAME",
       "print the value of NAME and nothing else: a string as its bytes, an "
       "array one element a line" },
+    { 0, NULL, NULL, "What reads tensor data:" },
+    { OPT_CHECK, "--check", "[WHAT]",
+      "look for whatever is odd or wrong, down to every number; WHAT is 'all' "
+      "or 'header', which reads no tensor data" },
+    { OPT_STATS, "--stats", "[GLOB]",
+      "extremes, mean, rms, kurtosis, zeros, what is not finite, and a "
+      "histogram, of the tensors that match GLOB" },
+    { OPT_VALUES, "--values", "NAME",
+      "print the numbers of tensor NAME and nothing else, a row on each line" },
+    { OPT_DIFF, "--diff", NULL,
+      "compare two models: keys, shapes, types, and the numbers after "
+      "decoding" },
+    { 't', "-t --threads", "N", "use N threads; all processors by default" },
     { 0, NULL, NULL, "How:" },
     { OPT_JSON, "-j --json", NULL, "one JSON document" },
     { OPT_MARKDOWN, "--markdown", NULL, "Markdown, for model cards" },
@@ -54,7 +73,7 @@ static const struct opt table[] = {
 };
 
 static const struct opt_tool tool = {
-    "gguf-info", "[OPTION]... FILE...",
+    "gguf-info", "[OPTION]... FILE...\n--diff [OPTION]... FILE-A FILE-B",
     "Show what is in GGUF files: the model, its metadata, its tensors. FILE "
     "may be a shard, the folder or the prefix of a split model, which is then "
     "shown as one.",
@@ -89,9 +108,24 @@ static void check_sort(const char *word)
     opt_usage("--sort: there is no order '%s'", word);
 }
 
-static void parse(struct opt_parser *p, struct info_options *o,
-                  struct gguf_limits *limits)
+/* The argument of --check. */
+static bool header_only(const char *what)
 {
+    if (what && strcmp(what, "all") && strcmp(what, "header"))
+        opt_usage("--check: there is no '%s'", what);
+    return what && !strcmp(what, "header");
+}
+
+struct settings {
+    struct info_options o;
+    struct gguf_limits limits;
+    bool diff;
+    unsigned n_threads;
+};
+
+static void parse(struct opt_parser *p, struct settings *s)
+{
+    struct info_options *o = &s->o;
     for (int id; (id = opt_next(p)) != OPT_END;)
         switch (id) {
         case OPT_SUMMARY:
@@ -105,7 +139,24 @@ static void parse(struct opt_parser *p, struct info_options *o,
             break;
         case OPT_TENSORS:
             o->show |= SHOW_TENSORS;
-            o->glob = p->arg;
+            o->glob = p->arg ? p->arg : o->glob;
+            break;
+        case OPT_CHECK:
+            o->show |= SHOW_CHECK;
+            o->check_header = header_only(p->arg);
+            break;
+        case OPT_STATS:
+            o->show |= SHOW_STATS;
+            o->glob = p->arg ? p->arg : o->glob;
+            break;
+        case OPT_VALUES:
+            o->values = p->arg;
+            break;
+        case OPT_DIFF:
+            s->diff = true;
+            break;
+        case 't':
+            s->n_threads = (unsigned)opt_u64(p, 1, GGUF_POOL_MAX_THREADS);
             break;
         case OPT_KEY:
             o->key = p->arg;
@@ -131,7 +182,7 @@ static void parse(struct opt_parser *p, struct info_options *o,
             o->alone = true;
             break;
         case OPT_LIMIT:
-            set_limit(p, limits);
+            set_limit(p, &s->limits);
             break;
         case 'q':
             o->quiet = true;
@@ -145,62 +196,106 @@ static void parse(struct opt_parser *p, struct info_options *o,
 
 /* One operand; false: it failed. */
 static bool show(const char *path, const struct info_options *o,
-                 const struct gguf_file_params *params, struct json *j)
+                 const struct gguf_file_params *params, struct json *j,
+                 bool *opened)
 {
     struct load l;
     struct info info;
     bool good = true;
-    if (!load_open(&l, path, !o->alone, params)) {
-        load_close(&l);
-        return false;
-    }
-    if (o->key) {
+    *opened = load_open(&l, path, !o->alone, params);
+    if (!*opened) {
+        good = false;
+    } else if (o->key) {
         good = info_key(&l, o);
+    } else if (o->values) {
+        good = info_values(&l, o);
     } else {
         info_init(&info, &l, o);
-        if (!o->quiet)
+        if (!o->quiet && !(o->show & SHOW_CHECK))
             info_warn(&info);
-        if (o->json)
-            info_json(j, &info, o);
-        else
-            info_text(&info, o);
+        good = o->json ? info_json(j, &info, o) : info_text(&info, o);
         info_fini(&info);
     }
     load_close(&l);
     return good;
 }
 
-int main(int argc, char **argv)
+static int show_all(char *const *path, int n, const struct info_options *o,
+                    const struct gguf_file_params *params)
 {
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
-    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
-    struct info_options o = { .limits = { 6, 120 } };
-    struct opt_parser p;
-    opt_begin(&p, &tool, argc, argv);
-    parse(&p, &o, &limits);
-    params.limits = &limits;
-    int n = p.argc - p.i, status = MSG_DONE;
-    if (!n)
-        opt_usage("which file?");
-    load_raise_limits();
     /* One operand is one object, more are an array of them. */
     struct json j;
     json_begin(&j, stdout);
-    bool array = o.json && !o.key && n > 1;
+    bool plain = o->key || o->values, array = o->json && !plain && n > 1;
+    bool some = false;
+    int status = MSG_DONE;
     if (array)
         json_open(&j, NULL, '[');
-    bool some = false;
-    for (int i = 0; i < n; i++) {
-        if (some && !o.json && !o.key)
+    for (int i = 0; i < n && !progress_stopped(); i++) {
+        bool opened;
+        if (some && !o->json && !plain)
             putchar('\n');
-        if (show(argv[p.i + i], &o, &params, &j))
-            some = true;
-        else
+        if (!show(path[i], o, params, &j, &opened))
             status = MSG_FAILED;
+        some |= opened;
     }
     if (array)
         json_close(&j);
-    if (o.json && !o.key && (array || some))
+    if (o->json && !plain && (array || some))
         json_end(&j);
+    return status;
+}
+
+/* Like diff: 1 also if the models differ. */
+static int diff(char *const *path, const struct info_options *o,
+                const struct gguf_file_params *params)
+{
+    struct load a, b = { NULL, NULL, NULL };
+    bool same = false;
+    bool good = load_open(&a, path[0], !o->alone, params) &&
+                load_open(&b, path[1], !o->alone, params) &&
+                info_diff(&a, &b, o, &same);
+    load_close(&a);
+    load_close(&b);
+    return good && same ? MSG_DONE : MSG_FAILED;
+}
+
+/* Threads and decoders, for what reads tensor data. */
+static void prepare(struct settings *s)
+{
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_error err;
+    if (!(s->o.show & (SHOW_STATS | SHOW_CHECK)) && !s->o.values && !s->diff)
+        return;
+    pp.n_threads = s->n_threads;
+    if (gguf_rows_create(&s->o.rows, NULL, &err) != GGUF_OK ||
+        gguf_pool_create(&s->o.pool, &pp, &err) != GGUF_OK) {
+        msg_fail(NULL, &err);
+        exit(MSG_FAILED);
+    }
+    progress_catch_signals();
+}
+
+int main(int argc, char **argv)
+{
+    struct settings s = { .o = { .limits = { 6, 120 } },
+                          .limits = GGUF_LIMITS_INIT };
+    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    struct opt_parser p;
+    opt_begin(&p, &tool, argc, argv);
+    parse(&p, &s);
+    params.limits = &s.limits;
+    int n = p.argc - p.i;
+    if (!n)
+        opt_usage("which file?");
+    if (s.diff && n != 2)
+        opt_usage("--diff wants two files");
+    load_raise_limits();
+    prepare(&s);
+    int status = s.diff ? diff(argv + p.i, &s.o, &params)
+                        : show_all(argv + p.i, n, &s.o, &params);
+    gguf_pool_destroy(s.o.pool);
+    gguf_rows_destroy(s.o.rows);
+    progress_raise();
     return msg_exit(status);
 }

@@ -6,13 +6,17 @@
 #include "tools/common/load.h"
 #include "tools/common/text.h"
 
+#include <gguf/stats.h>
+
 /* Parts of the output. */
 enum {
     SHOW_SUMMARY = 1,
     SHOW_METADATA = 2,
     SHOW_TENSORS = 4,
     SHOW_TYPES = 8,
-    SHOW_ALL = 15
+    SHOW_ALL = 15, /* what is shown without being asked for */
+    SHOW_STATS = 16,
+    SHOW_CHECK = 32
 };
 
 struct info_options {
@@ -23,6 +27,10 @@ struct info_options {
     const char *glob;       /* tensors to list; NULL: all */
     const char *sort;       /* a word of info_sorts; NULL: file order */
     const char *key;        /* NULL: no single value */
+    const char *values;     /* NULL, or the tensor whose values to print */
+    bool check_header;      /* --check leaves tensor data alone */
+    struct gguf_pool *pool; /* for what reads data */
+    struct gguf_rows *rows; /* likewise */
 };
 
 /* The words of --sort, ended by NULL. */
@@ -69,12 +77,23 @@ uint64_t info_n_vocab(const struct info *info);
 /* Things worth a word, to standard error. */
 void info_warn(const struct info *info);
 
-/* The views. */
-void info_text(const struct info *info, const struct info_options *o);
-void info_json(struct json *j, const struct info *info,
+/* The views. false: what was asked for failed or found errors. */
+bool info_text(const struct info *info, const struct info_options *o);
+bool info_json(struct json *j, const struct info *info,
                const struct info_options *o);
 void info_json_value(struct json *j, const struct gguf_kv *kv,
                      uint64_t max_elems);
+
+/* What reads tensor data. j: inside the object, or NULL for text. false: it
+ * failed, or errors were found. */
+bool info_check(struct json *j, const struct info *info,
+                const struct info_options *o);
+bool info_stats(struct json *j, const struct info *info,
+                const struct info_options *o);
+bool info_values(const struct load *load, const struct info_options *o);
+bool info_diff(const struct load *a, const struct load *b,
+               const struct info_options *o, bool *same);
+
 /* One value for a script; false: there is no such key. */
 bool info_key(const struct load *load, const struct info_options *o);
 

@@ -114,6 +114,66 @@ else
     skip '--json is read by another program' 'no python3'
 fi
 
+# What reads tensor data. m2 differs from m in one byte of the last tensor.
+m2=$tmp/other.gguf
+size=$(wc -c <"$m")
+cp "$m" "$m2"
+printf '\001' | dd of="$m2" bs=1 seek=$((size - 100)) conv=notrunc 2>/dev/null
+run "$info" --stats "$m"
+test $rc -eq 0 && test "$(grep -c ']$' "$tmp/out")" -eq 8 &&
+    grep -q '^  blk.0.t2 *Q8_0 ' "$tmp/out"
+ok '--stats'
+run "$info" -t 3 '--stats=*.t5' "$m"
+test $rc -eq 0 && test "$(grep -c ']$' "$tmp/out")" -eq 1
+ok '--stats=GLOB'
+run "$info" --values=blk.0.t2 "$m"
+test $rc -eq 0 -a "$(wc -l <"$tmp/out")" -eq 4 -a \
+    "$(head -1 "$tmp/out" | wc -w)" -eq 256
+ok '--values: a line for each row'
+run "$info" --values=nothing "$m"
+test $rc -eq 1 -a ! -s "$tmp/out"
+ok '--values of a tensor that is not there'
+run "$info" --check "$m"
+test $rc -eq 0 && grep -q '^  0 errors, ' "$tmp/out"
+ok '--check of a sound file'
+cp "$m" "$tmp/nan.gguf"
+off=$("$info" --tensors=blk.0.t0 "$m" | awk '/F32/ { print $NF }')
+printf '\000\000\300\177' |
+    dd of="$tmp/nan.gguf" bs=1 seek="$off" conv=notrunc 2>/dev/null
+run "$info" --check "$tmp/nan.gguf"
+test $rc -eq 1 && grep -q "^  error: .*blk.0.t0" "$tmp/out"
+ok '--check finds a NaN'
+run "$info" --check=header "$tmp/nan.gguf"
+test $rc -eq 0
+ok '--check=header does not look'
+run "$info" --stats=blk.0.t0 "$tmp/nan.gguf"
+test $rc -eq 0 && awk '/blk.0.t0/ { exit $9 != 1 }' "$tmp/out"
+ok '--stats counts it'
+run "$info" --diff "$m" "$m"
+test $rc -eq 0 -a ! -s "$tmp/out" -a ! -s "$tmp/err"
+ok '--diff of a model and itself'
+run "$info" --diff "$m" "$m2"
+test $rc -eq 1 -a "$(wc -l <"$tmp/out")" -eq 2 && grep -q '^blk.1.t7 ' "$tmp/out"
+ok '--diff finds the tensor'
+"$mkmodel" "$tmp/more.gguf" n=9 rows=5 kv=2
+run "$info" --diff "$m" "$tmp/more.gguf"
+test $rc -eq 1 && grep -q '^+ u32  test.more.1 = 1$' "$tmp/out" &&
+    grep -q '^- blk.0.t0 F32 256 x 4$' "$tmp/out" &&
+    grep -q '^+ blk.0.t0 F32 256 x 5$' "$tmp/out" &&
+    grep -q '^+ blk.2.t8 F32 256 x 5$' "$tmp/out"
+ok '--diff shows keys, shapes, and what is in one only'
+run "$info" --diff "$m"
+test $rc -eq 2
+ok '--diff of one file: a usage error'
+if python3 -c '' 2>/dev/null; then
+    for o in --stats --check "--diff $m2" "--diff $tmp/more.gguf"; do
+        "$info" --json $o "$m" >"$tmp/doc"
+        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
+        test $rc -eq 0
+        ok "${o%% *} --json keeps to the schema"
+    done
+fi
+
 "$mkmodel" "$tmp/big.gguf" b=1 a=64
 run "$info" "$tmp/big.gguf"
 test $rc -eq 0 && grep -q 'v3, big-endian, alignment 64' "$tmp/out" &&

@@ -1,0 +1,256 @@
+/* gguf-info-data.c - what needs the data of tensors: checks, statistics,
+ * values */
+#include "config.h"
+#include "tools/gguf-info.h"
+#include "tools/common/msg.h"
+#include "tools/common/progress.h"
+#include "tools/common/table.h"
+
+#include <gguf/check.h>
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- findings ---- */
+
+struct findings {
+    const struct info_options *o;
+    struct json *j;      /* NULL: text */
+    struct progress bar;
+    size_t file, n[3];   /* by severity */
+};
+
+static int finding(void *user, const struct gguf_finding *x)
+{
+    struct findings *f = user;
+    f->n[x->severity]++;
+    if (f->j) {
+        json_open(f->j, NULL, '{');
+        json_strz(f->j, "severity", gguf_severity_name(x->severity));
+        json_strz(f->j, "code", x->code);
+        if (x->name.size)
+            json_str(f->j, "name", x->name);
+        if (x->offset != GGUF_NO_OFFSET)
+            json_u64(f->j, "offset", x->offset);
+        json_strz(f->j, "message", x->message);
+        json_u64(f->j, "file", f->file);
+        json_close(f->j);
+        return 0;
+    }
+    progress_clear(&f->bar);
+    if (x->severity == GGUF_SEVERITY_NOTE && f->o->quiet)
+        return 0;
+    printf("  %s: %s: %s", gguf_severity_name(x->severity), x->code,
+           x->message);
+    if (x->offset != GGUF_NO_OFFSET && !strstr(x->message, "byte "))
+        printf(" (byte %" PRIu64 ")", x->offset);
+    putchar('\n');
+    return 0;
+}
+
+bool info_check(struct json *j, const struct info *info,
+                const struct info_options *o)
+{
+    struct findings f = { .o = o, .j = j };
+    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_error err;
+    bool good = true;
+    p.payload = !o->check_header;
+    p.pool = o->pool;
+    p.progress = progress_report;
+    p.progress_user = &f.bar;
+    progress_init(&f.bar, "checking", NULL, o->quiet);
+    if (j)
+        json_open(j, "findings", '[');
+    else
+        puts("\nFindings");
+    for (size_t i = 0; i < load_n_files(info->load) && good; i++) {
+        const struct gguf_file *file = load_file(info->load, i);
+        f.file = i;
+        if (!j && load_n_files(info->load) > 1)
+            printf(" file %zu\n", i + 1);
+        good = gguf_file_check(file, &p, finding, &f, &err) == GGUF_OK;
+        progress_clear(&f.bar);
+        if (!good)
+            msg_fail(gguf_file_path(file), &err);
+    }
+    if (j)
+        json_close(j);
+    else
+        printf("  %zu errors, %zu warnings, %zu notes%s\n",
+               f.n[GGUF_SEVERITY_ERROR], f.n[GGUF_SEVERITY_WARNING],
+               f.n[GGUF_SEVERITY_NOTE],
+               p.payload ? "" : " (tensor data was not read)");
+    return good && !f.n[GGUF_SEVERITY_ERROR];
+}
+
+/* ---- statistics ---- */
+
+/* Ten levels of darkness; works in every character set. */
+static void add_histogram(struct table *t, const struct gguf_stats *s)
+{
+    static const char ramp[] = " .:-=+*#%@";
+    char out[GGUF_STATS_BINS + 3];
+    uint64_t most = 1;
+    for (int i = 0; i < GGUF_STATS_BINS; i++)
+        most = s->bins[i] > most ? s->bins[i] : most;
+    out[0] = '[';
+    for (int i = 0; i < GGUF_STATS_BINS; i++) {
+        double f = (double)s->bins[i] / (double)most;
+        int level = s->bins[i] ? 1 + (int)(8.999 * f) : 0;
+        out[i + 1] = ramp[level > 9 ? 9 : level];
+    }
+    out[GGUF_STATS_BINS + 1] = ']';
+    out[GGUF_STATS_BINS + 2] = '\0';
+    table_add(t, out);
+}
+
+static void stats_heading(struct table *t)
+{
+    static const char *const names[] = { "name", "type", "min", "max", "mean",
+                                         "rms", "kurtosis", "zeros",
+                                         "not finite", "-4 sd .. +4 sd" };
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        table_add(t, names[i]);
+}
+
+static void stats_row(struct table *t, const struct gguf_tensor_info *x,
+                      const struct gguf_stats *s)
+{
+    struct text name = { NULL, 0, 0 };
+    char type[32];
+    text_add_esc(&name, x->name, UINT64_MAX);
+    table_add(t, name.s);
+    table_add(t, info_type_name(x->dtype, type));
+    table_addf(t, "%.4g", s->min);
+    table_addf(t, "%.4g", s->max);
+    table_addf(t, "%.3g", s->mean);
+    table_addf(t, "%.4g", s->rms);
+    table_addf(t, "%.2f", s->kurtosis);
+    table_addf(t, "%.3g%%",
+               s->n ? 100.0 * (double)s->n_zero / (double)s->n : 0);
+    table_addf(t, "%" PRIu64, s->n_nan + s->n_inf);
+    add_histogram(t, s);
+    text_fini(&name);
+}
+
+static void stats_json(struct json *j, const struct gguf_tensor_info *x,
+                       const struct gguf_stats *s)
+{
+    json_open(j, NULL, '{');
+    json_str(j, "name", x->name);
+    json_u64(j, "elements", s->n);
+    json_u64(j, "zeros", s->n_zero);
+    json_u64(j, "nan", s->n_nan);
+    json_u64(j, "infinite", s->n_inf);
+    json_f64(j, "min", s->min);
+    json_f64(j, "max", s->max);
+    json_f64(j, "mean", s->mean);
+    json_f64(j, "rms", s->rms);
+    json_f64(j, "stddev", s->stddev);
+    json_f64(j, "kurtosis", s->kurtosis);
+    json_open(j, "histogram", '{');
+    json_f64(j, "from", s->lo);
+    json_f64(j, "to", s->hi);
+    json_open(j, "counts", '(');
+    for (int i = 0; i < GGUF_STATS_BINS; i++)
+        json_u64(j, NULL, s->bins[i]);
+    json_close(j);
+    json_close(j);
+    json_close(j);
+}
+
+bool info_stats(struct json *j, const struct info *info,
+                const struct info_options *o)
+{
+    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
+    struct gguf_error err;
+    struct gguf_stats s;
+    struct progress bar;
+    struct table t;
+    bool good = true;
+    p.rows = o->rows;
+    p.pool = o->pool;
+    progress_init(&bar, "reading", "tensors", o->quiet);
+    table_init(&t, "llrrrrrrrl", 2);
+    stats_heading(&t);
+    if (j)
+        json_open(j, "stats", '[');
+    else
+        puts("\nStatistics");
+    for (size_t i = 0; i < info->n_list && !progress_stopped(); i++) {
+        struct gguf_split_tensor x = load_tensor(info->load, info->list[i]);
+        progress_report(&bar, i, info->n_list);
+        if (gguf_stats_tensor(x.file, x.info->index, &p, &s, &err) !=
+            GGUF_OK) {
+            progress_clear(&bar);
+            msg_fail(gguf_file_path(x.file), &err);
+            good = false;
+        } else if (j) {
+            stats_json(j, x.info, &s);
+        } else {
+            stats_row(&t, x.info, &s);
+        }
+    }
+    progress_clear(&bar);
+    if (j)
+        json_close(j);
+    else
+        table_print(&t, stdout);
+    table_fini(&t);
+    return good;
+}
+
+/* ---- values ---- */
+
+static void put_row(const float *x, size_t n)
+{
+    char out[32];
+    for (size_t i = 0; i < n; i++) {
+        json_format_f32(out, x[i]);
+        printf("%s%s", i ? " " : "", out);
+    }
+    putchar('\n');
+}
+
+/* Row after row of tensor t. */
+static bool put_values(const struct load *l, const struct gguf_split_tensor *t,
+                       const struct info_options *o)
+{
+    struct gguf_error err;
+    uint64_t n = (uint64_t)t->info->ne[0];
+    float *x = n <= SIZE_MAX / sizeof *x ? malloc((size_t)n * sizeof *x)
+                                         : NULL;
+    bool good = x != NULL;
+    if (!x)
+        msg_error(l->path, "out of memory for a row");
+    for (uint64_t i = 0; good && i < t->info->n_elements; i += n) {
+        good = gguf_rows_get(o->rows, t->file, t->info->index, i, n, x,
+                             &err) == GGUF_OK;
+        if (good)
+            put_row(x, (size_t)n);
+        else
+            msg_fail(gguf_file_path(t->file), &err);
+        if (ferror(stdout))
+            break;
+    }
+    free(x);
+    return good;
+}
+
+bool info_values(const struct load *l, const struct info_options *o)
+{
+    for (size_t i = 0; i < load_n_tensors(l); i++) {
+        struct gguf_split_tensor t = load_tensor(l, i);
+        if (t.info->name.size == strlen(o->values) &&
+            !memcmp(t.info->name.data, o->values, t.info->name.size))
+            return put_values(l, &t, o);
+    }
+    struct text name = { NULL, 0, 0 };
+    text_add_esc(&name, (struct gguf_str){ o->values, strlen(o->values) },
+                 UINT64_MAX);
+    msg_error(l->path, "there is no tensor '%s'", name.s);
+    text_fini(&name);
+    return false;
+}

@@ -1,0 +1,307 @@
+/* gguf-info-diff.c - in what two models differ */
+#include "config.h"
+#include "tools/gguf-info.h"
+#include "tools/common/msg.h"
+#include "tools/common/progress.h"
+#include "tools/common/table.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct diff {
+    const struct load *a, *b;
+    const struct info_options *o;
+    struct json *j; /* NULL: text */
+    size_t n;       /* differences */
+};
+
+/* ---- metadata ---- */
+
+static const struct gguf_kv *find_kv(const struct load *l, struct gguf_str key)
+{
+    struct text z = { NULL, 0, 0 };
+    text_add(&z, key.data, key.size);
+    const struct gguf_kv *kv = gguf_file_kv_find(load_file(l, 0), z.s);
+    text_fini(&z);
+    return kv;
+}
+
+static bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
+{
+    return a->type == b->type && a->elem_type == b->elem_type &&
+           a->n == b->n && a->size == b->size &&
+           a->big_endian == b->big_endian &&
+           !memcmp(a->data, b->data, a->size);
+}
+
+static void put_kv(struct diff *d, char mark, const struct gguf_kv *kv)
+{
+    struct text s = { NULL, 0, 0 };
+    text_addf(&s, "%c %-4s ", mark, gguf_val_type_name(kv->type));
+    text_add_esc(&s, kv->key, UINT64_MAX);
+    text_addz(&s, " = ");
+    text_add_kv(&s, kv, &d->o->limits);
+    puts(s.s);
+    text_fini(&s);
+}
+
+/* One key that differs: a or b may be NULL. */
+static void differ(struct diff *d, const struct gguf_kv *a,
+                   const struct gguf_kv *b)
+{
+    uint64_t max = d->o->limits_given ? d->o->limits.elems : UINT64_MAX;
+    d->n++;
+    if (!d->j) {
+        if (a)
+            put_kv(d, '-', a);
+        if (b)
+            put_kv(d, '+', b);
+        return;
+    }
+    json_open(d->j, NULL, '{');
+    json_str(d->j, "key", a ? a->key : b->key);
+    for (int i = 0; i < 2; i++) {
+        const struct gguf_kv *kv = i ? b : a;
+        if (!kv)
+            continue;
+        json_open(d->j, i ? "b" : "a", '{');
+        json_strz(d->j, "type", gguf_val_type_name(kv->type));
+        json_key(d->j, (struct gguf_str){ "value", 5 });
+        info_json_value(d->j, kv, max);
+        json_close(d->j);
+    }
+    json_close(d->j);
+}
+
+static void metadata(struct diff *d)
+{
+    const struct gguf_file *f = load_file(d->a, 0), *g = load_file(d->b, 0);
+    if (d->j)
+        json_open(d->j, "metadata", '[');
+    for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
+        const struct gguf_kv *a = gguf_file_kv(f, i);
+        const struct gguf_kv *b = find_kv(d->b, a->key);
+        if (!b || !same_value(a, b))
+            differ(d, a, b);
+    }
+    for (size_t i = 0; i < gguf_file_n_kv(g); i++)
+        if (!find_kv(d->a, gguf_file_kv(g, i)->key))
+            differ(d, NULL, gguf_file_kv(g, i));
+    if (d->j)
+        json_close(d->j);
+}
+
+/* ---- tensors ---- */
+
+static int by_name(const void *x, const void *y)
+{
+    const struct gguf_str a = ((const struct gguf_split_tensor *)x)->info->name;
+    const struct gguf_str b = ((const struct gguf_split_tensor *)y)->info->name;
+    size_t n = a.size < b.size ? a.size : b.size;
+    int c = memcmp(a.data, b.data, n);
+    return c ? c : a.size < b.size ? -1 : a.size > b.size;
+}
+
+/* All tensors, by name. */
+static struct gguf_split_tensor *by_names(const struct load *l, size_t *n)
+{
+    *n = load_n_tensors(l);
+    struct gguf_split_tensor *list = calloc(*n ? *n : 1, sizeof *list);
+    if (!list) {
+        msg_error(NULL, "out of memory");
+        exit(MSG_FAILED);
+    }
+    for (size_t i = 0; i < *n; i++)
+        list[i] = load_tensor(l, i);
+    qsort(list, *n, sizeof *list, by_name);
+    return list;
+}
+
+static bool same_bytes(const struct gguf_split_tensor *a,
+                       const struct gguf_split_tensor *b)
+{
+    return a->info->dtype == b->info->dtype &&
+           a->info->size == b->info->size &&
+           !memcmp(gguf_file_tensor_data(a->file, a->info->index),
+                   gguf_file_tensor_data(b->file, b->info->index),
+                   (size_t)a->info->size);
+}
+
+static void add_shape(struct text *s, const struct gguf_tensor_info *t)
+{
+    for (uint32_t i = 0; i < t->n_dims; i++)
+        text_addf(s, "%s%" PRId64, i ? " x " : "", t->ne[i]);
+}
+
+/* A tensor that is in one model only, or has another shape there. */
+static void put_shapes(struct diff *d, const struct gguf_tensor_info *a,
+                       const struct gguf_tensor_info *b)
+{
+    d->n++;
+    if (d->j) {
+        json_open(d->j, NULL, '{');
+        json_str(d->j, "name", a ? a->name : b->name);
+    }
+    for (int i = 0; i < 2; i++) {
+        const struct gguf_tensor_info *t = i ? b : a;
+        struct text s = { NULL, 0, 0 };
+        char type[32];
+        if (!t)
+            continue;
+        if (d->j) {
+            json_open(d->j, i ? "b" : "a", '{');
+            json_strz(d->j, "type", info_type_name(t->dtype, type));
+            json_open(d->j, "shape", '(');
+            for (uint32_t k = 0; k < t->n_dims; k++)
+                json_i64(d->j, NULL, t->ne[k]);
+            json_close(d->j);
+            json_close(d->j);
+            continue;
+        }
+        text_addf(&s, "%c ", i ? '+' : '-');
+        text_add_esc(&s, t->name, UINT64_MAX);
+        text_addf(&s, " %s ", info_type_name(t->dtype, type));
+        add_shape(&s, t);
+        puts(s.s);
+        text_fini(&s);
+    }
+    if (d->j)
+        json_close(d->j);
+}
+
+static void json_diff(struct json *j, const struct gguf_tensor_info *a,
+                      const struct gguf_tensor_info *b,
+                      const struct gguf_stats_diff *x)
+{
+    char type[32];
+    json_open(j, NULL, '{');
+    json_str(j, "name", a->name);
+    json_open(j, "a", '{');
+    json_strz(j, "type", info_type_name(a->dtype, type));
+    json_f64(j, "rms", x->rms_a);
+    json_close(j);
+    json_open(j, "b", '{');
+    json_strz(j, "type", info_type_name(b->dtype, type));
+    json_f64(j, "rms", x->rms_b);
+    json_close(j);
+    json_u64(j, "elements", x->n);
+    json_u64(j, "differ", x->n_differ);
+    json_u64(j, "not_finite", x->n_nan);
+    json_f64(j, "max", x->max_abs);
+    json_f64(j, "rms", x->rms);
+    json_f64(j, "cosine", x->cosine);
+    json_close(j);
+}
+
+static void add_row(struct table *t, const struct gguf_tensor_info *a,
+                    const struct gguf_tensor_info *b,
+                    const struct gguf_stats_diff *x)
+{
+    struct text s = { NULL, 0, 0 };
+    char type[32];
+    text_add_esc(&s, a->name, UINT64_MAX);
+    table_add(t, s.s);
+    text_clear(&s);
+    text_addz(&s, info_type_name(a->dtype, type));
+    if (a->dtype != b->dtype)
+        text_addf(&s, " -> %s", info_type_name(b->dtype, type));
+    table_add(t, s.s);
+    table_addf(t, "%.1f%%",
+               x->n ? 100 * (double)x->n_differ / (double)x->n : 0);
+    table_addf(t, "%.4g", x->max_abs);
+    table_addf(t, "%.4g", x->rms);
+    table_addf(t, "%.3f%%", x->rms_a > 0 ? 100 * x->rms / x->rms_a : 0);
+    table_addf(t, "%.7f", x->cosine);
+    table_addf(t, "%" PRIu64, x->n_nan);
+    text_fini(&s);
+}
+
+/* Tensors of one name in both. */
+static bool compare(struct diff *d, const struct gguf_split_tensor *a,
+                    const struct gguf_split_tensor *b, struct table *t)
+{
+    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
+    struct gguf_stats_diff x;
+    struct gguf_error err;
+    p.rows = d->o->rows;
+    p.pool = d->o->pool;
+    if (memcmp(a->info->ne, b->info->ne, sizeof a->info->ne) != 0) {
+        put_shapes(d, a->info, b->info);
+        return true;
+    }
+    if (same_bytes(a, b))
+        return true;
+    d->n++;
+    if (gguf_stats_compare(a->file, a->info->index, b->file, b->info->index,
+                           &p, &x, &err) != GGUF_OK) {
+        msg_fail(d->b->path, &err);
+        return false;
+    }
+    if (d->j)
+        json_diff(d->j, a->info, b->info, &x);
+    else
+        add_row(t, a->info, b->info, &x);
+    return true;
+}
+
+static bool tensors(struct diff *d)
+{
+    static const char *const heads[] = { "tensor", "type", "differ", "max",
+                                         "rms", "of a", "cosine",
+                                         "not finite" };
+    size_t n, m;
+    struct gguf_split_tensor *a = by_names(d->a, &n);
+    struct gguf_split_tensor *b = by_names(d->b, &m);
+    struct progress bar;
+    struct table t;
+    bool good = true;
+    progress_init(&bar, "comparing", "tensors", d->o->quiet);
+    table_init(&t, "llrrrrrr", 0);
+    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
+        table_add(&t, heads[i]);
+    if (d->j)
+        json_open(d->j, "tensors", '[');
+    for (size_t i = 0, k = 0; (i < n || k < m) && !progress_stopped();) {
+        int c = i == n ? 1 : k == m ? -1 : by_name(&a[i], &b[k]);
+        progress_report(&bar, i, n);
+        if (c < 0)
+            put_shapes(d, a[i++].info, NULL);
+        else if (c > 0)
+            put_shapes(d, NULL, b[k++].info);
+        else
+            good &= compare(d, &a[i++], &b[k++], &t);
+    }
+    progress_clear(&bar);
+    if (d->j)
+        json_close(d->j);
+    else if (t.n_cells > t.n_cols)
+        table_print(&t, stdout);
+    table_fini(&t);
+    free(a);
+    free(b);
+    return good;
+}
+
+bool info_diff(const struct load *a, const struct load *b,
+               const struct info_options *o, bool *same)
+{
+    struct diff d = { .a = a, .b = b, .o = o };
+    struct json j;
+    json_begin(&j, stdout);
+    if (o->json) {
+        d.j = &j;
+        json_open(&j, NULL, '{');
+        json_strz(&j, "a", a->path);
+        json_strz(&j, "b", b->path);
+    }
+    metadata(&d);
+    bool good = tensors(&d);
+    if (o->json) {
+        json_bool(&j, "same", d.n == 0);
+        json_close(&j);
+        json_end(&j);
+    }
+    *same = d.n == 0;
+    return good;
+}
