@@ -21,6 +21,15 @@ static const struct gg_vocab_algo algos[] = {
       .encode = gg_spm_encode,
       .put = gg_spm_put },
 
+    { .model = "gpt2",
+      .special = { [GGUF_SPECIAL_BOS] = 11, [GGUF_SPECIAL_EOS] = 11,
+                   [GGUF_SPECIAL_UNK] = NONE, [GGUF_SPECIAL_SEP] = NONE,
+                   [GGUF_SPECIAL_PAD] = NONE, [GGUF_SPECIAL_MASK] = NONE },
+      .load = gg_bpe_load,
+      .unload = gg_bpe_unload,
+      .encode = gg_bpe_encode,
+      .put = gg_bpe_put },
+
     /* A file without a vocabulary says so; both names are in use. */
     { .model = "no_vocab", .special = { NONE, NONE, NONE, NONE, NONE, NONE } },
     { .model = "none", .special = { NONE, NONE, NONE, NONE, NONE, NONE } },

@@ -85,6 +85,8 @@ struct gguf_vocab {
     gguf_token *split;
     uint32_t first[257];
 
+    struct gg_bpe *bpe; /* byte-level encoding's own */
+
     /* SentencePiece: no token has a meta space behind another character, so
      * that the text can be cut before each run of blanks. */
     bool words;
@@ -140,5 +142,15 @@ enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
                                struct gguf_tokens *out,
                                struct gguf_error *err);
 void gg_spm_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+
+/* bpe.c: byte-level byte-pair encoding, merges by rank. */
+enum gguf_status gg_bpe_load(struct gguf_vocab *v, const struct gguf_file *file,
+                             struct gguf_error *err);
+void gg_bpe_unload(struct gguf_vocab *v);
+enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
+                               size_t size, bool prefix,
+                               struct gguf_tokens *out,
+                               struct gguf_error *err);
+void gg_bpe_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
 
 #endif

@@ -189,6 +189,7 @@ static const struct figure {
     { "models/llama-f32.gguf", "llama.F32.c512", 512, 24, 1e-4 },
     { "models/llama-f16.gguf", "llama.F16.c256", 256, 24, 2e-4 },
     { "models/llama-f32.gguf", "llama.F32.c256", 256, 24, 1e-4 },
+    { "models/qwen2-f16.gguf", "qwen2.F16.c512", 512, 24, 2e-4 },
 };
 
 static bool tokenize(struct run *r, struct gguf_tokens *t)

@@ -1,0 +1,334 @@
+/* bpe.c - byte-level byte-pair encoding
+ *
+ * The text is cut into words (pretok.h), a word into bytes; tokenizer.ggml.
+ * merges lists pairs that may be joined, the best first. In token texts each
+ * byte is written as a character that prints: itself where it does, else
+ * U+0100 and following. (Sennrich et al., arXiv 1508.07909; Radford et al.
+ * 2019; ids checked against llama.cpp.)
+ */
+#include "config.h"
+#include "vocab/merge.h"
+#include "vocab/pretok.h"
+
+#include "base/mem.h"
+#include "base/str.h"
+
+#define MERGES "tokenizer.ggml.merges"
+#define PRE "tokenizer.ggml.pre"
+
+/* A pair that may be joined; id is GGUF_TOKEN_NONE in empty slots. */
+struct rule {
+    gguf_token left, right, id;
+    uint32_t rank;
+};
+
+struct gg_bpe {
+    struct gg_pretok *pretok;
+    struct rule *slot; /* open addressing by (left, right) */
+    size_t mask;
+};
+
+/* ---- bytes as characters ---- */
+
+static bool prints(unsigned b)
+{
+    return (b >= 33 && b <= 126) || (b >= 161 && b != 173 && b <= 255);
+}
+
+/* The character that byte b is written as: those that do not print follow
+ * each other from U+0100 on. */
+static uint32_t char_of_byte(unsigned b)
+{
+    if (prints(b))
+        return b;
+    return 256 + (b <= 32 ? b : b <= 160 ? b - 127 + 33 : 67);
+}
+
+/* The byte that a character stands for, or -1. */
+static int byte_of_char(uint32_t c)
+{
+    if (c < 256)
+        return prints(c) ? (int)c : -1;
+    c -= 256;
+    return c <= 32 ? (int)c : c <= 66 ? (int)c - 33 + 127 : c == 67 ? 173 : -1;
+}
+
+static size_t byte_text(unsigned b, char out[4])
+{
+    return gg_utf8_encode(char_of_byte(b), out);
+}
+
+/* ---- rules ---- */
+
+static size_t hash(const struct gguf_vocab *v, gguf_token l, gguf_token r)
+{
+    /* seeded, so that no file can choose its collisions */
+    uint64_t z = ((uint64_t)(uint32_t)l << 32 | (uint32_t)r) ^ v->index.seed;
+    z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+    return (size_t)(z ^ z >> 31);
+}
+
+/* The slot of a pair, or the empty one where it would be. */
+static struct rule *slot_of(const struct gguf_vocab *v, gguf_token l,
+                            gguf_token r)
+{
+    size_t i = hash(v, l, r) & v->bpe->mask;
+    for (;; i = (i + 1) & v->bpe->mask) {
+        struct rule *s = &v->bpe->slot[i];
+        if (s->id == GGUF_TOKEN_NONE || (s->left == l && s->right == r))
+            return s;
+    }
+}
+
+static bool pair(const void *user, const struct gg_sym *l,
+                 const struct gg_sym *r, double *score, gguf_token *id)
+{
+    const struct gguf_vocab *v = user;
+    if (l->id == GGUF_TOKEN_NONE || r->id == GGUF_TOKEN_NONE)
+        return false;
+    const struct rule *s = slot_of(v, l->id, r->id);
+    *id = s->id;
+    *score = -(double)s->rank;
+    return s->id != GGUF_TOKEN_NONE;
+}
+
+/* Entry i of the list, "left right". False in *known: not all three texts are
+ * tokens. */
+static enum gguf_status load_rule(struct gguf_vocab *v,
+                                  const struct gguf_kv *kv, uint32_t i,
+                                  struct gguf_str text, bool *known,
+                                  struct gguf_error *err)
+{
+    struct gg_esc e;
+    char joined[512];
+    const char *blank =
+        text.size > 2 ? memchr(text.data + 1, ' ', text.size - 2) : NULL;
+    if (!blank || text.data[0] == ' ')
+        return gg_fail(err, GGUF_E_VOCAB, kv->off,
+                       MERGES ": element %" PRIu32
+                              " '%s' is not two texts with a blank between",
+                       i, gg_esc(&e, text));
+    struct gguf_str l = { text.data, (size_t)(blank - text.data) };
+    struct gguf_str r = { blank + 1, text.size - l.size - 1 };
+    *known = false;
+    if (l.size + r.size > sizeof joined)
+        return GGUF_OK; /* longer than tokens that words are made of */
+    memcpy(joined, l.data, l.size);
+    memcpy(joined + l.size, r.data, r.size);
+    struct gguf_str j = { joined, l.size + r.size };
+    struct rule rule = { gguf_vocab_find(v, l), gguf_vocab_find(v, r),
+                         gguf_vocab_find(v, j), i };
+    if (rule.left == GGUF_TOKEN_NONE || rule.right == GGUF_TOKEN_NONE ||
+        rule.id == GGUF_TOKEN_NONE)
+        return GGUF_OK;
+    *known = true;
+    struct rule *s = slot_of(v, rule.left, rule.right);
+    if (s->id == GGUF_TOKEN_NONE) /* of two alike the first counts */
+        *s = rule;
+    return GGUF_OK;
+}
+
+static enum gguf_status load_rules(struct gguf_vocab *v,
+                                   const struct gguf_file *file,
+                                   struct gguf_error *err)
+{
+    const struct gguf_kv *kv;
+    struct gguf_kv_iter it;
+    struct gguf_str text;
+    size_t n_slots = 16, n_unknown = 0;
+    GG_TRY(gguf_file_kv_get(file, MERGES, &kv, err));
+    GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
+    while (n_slots / 2 < kv->n)
+        n_slots *= 2;
+    v->bpe->slot = gg_alloc_zero(v->allocator, n_slots, sizeof(struct rule));
+    if (!v->bpe->slot)
+        return gg_fail_nomem(err, n_slots * sizeof(struct rule));
+    for (size_t i = 0; i < n_slots; i++)
+        v->bpe->slot[i].id = GGUF_TOKEN_NONE;
+    v->bpe->mask = n_slots - 1;
+    gguf_kv_iter_init(&it, kv);
+    for (uint32_t i = 0; gguf_kv_next_str(&it, &text); i++) {
+        bool known;
+        GG_TRY(load_rule(v, kv, i, text, &known, err));
+        n_unknown += !known;
+    }
+    if (n_unknown)
+        gg_vocab_warn(v, MERGES ": %zu join or make texts that are no tokens, "
+                                "and are left out", n_unknown);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_bpe_load(struct gguf_vocab *v, const struct gguf_file *file,
+                             struct gguf_error *err)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(file, PRE);
+    struct gguf_str pre = GG_STR("default");
+    size_t n_missing = 0;
+    v->bpe = gg_alloc_zero(v->allocator, 1, sizeof *v->bpe);
+    if (!v->bpe)
+        return gg_fail_nomem(err, sizeof *v->bpe);
+    if (kv)
+        GG_TRY(gguf_kv_get_str(kv, &pre, err));
+    else
+        gg_vocab_warn(v, PRE " is missing: words are cut in a way that may "
+                             "not be the model's");
+    GG_TRY(load_rules(v, file, err));
+    GG_TRY(gg_pretok_create(&v->bpe->pretok, pre, v->allocator, err));
+    if (!gguf_file_kv_find(file, "tokenizer.ggml.add_bos_token"))
+        v->add_bos = gg_pretok_add_bos(v->bpe->pretok);
+    for (unsigned b = 0; b < 256; b++) {
+        char text[4];
+        size_t n = byte_text(b, text);
+        v->byte[b] = gguf_vocab_find(v, (struct gguf_str){ text, n });
+        n_missing += v->byte[b] == GGUF_TOKEN_NONE;
+    }
+    if (n_missing)
+        gg_vocab_warn(v, "%zu of 256 bytes have no token and are dropped from "
+                         "texts", n_missing);
+    return GGUF_OK;
+}
+
+void gg_bpe_unload(struct gguf_vocab *v)
+{
+    if (!v->bpe)
+        return;
+    gg_pretok_destroy(v->bpe->pretok);
+    gg_free(v->allocator, v->bpe->slot);
+    gg_free(v->allocator, v->bpe);
+}
+
+/* ---- text to tokens ---- */
+
+/* A code point as the peer reads it: overlong forms and surrogates pass, any
+ * other byte that is out of place is U+FFFD by itself. */
+static size_t decode(const char *p, size_t n, uint32_t *cp)
+{
+    uint8_t b = (uint8_t)p[0];
+    size_t k = b < 0x80 ? 1 : b < 0xc0 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3
+                                                     : b < 0xf8 ? 4 : 0;
+    *cp = k == 1 ? b : b & (0x7fu >> k);
+    for (size_t i = 1; i < k; i++) {
+        if (i >= n || ((uint8_t)p[i] & 0xc0) != 0x80) {
+            k = 0;
+            break;
+        }
+        *cp = *cp << 6 | ((uint8_t)p[i] & 0x3f);
+    }
+    if (k && *cp <= 0x10ffff)
+        return k;
+    *cp = 0xfffd;
+    return 1;
+}
+
+static size_t encode(uint32_t cp, char out[4])
+{
+    if (cp < 0xd800 || cp > 0xdfff)
+        return gg_utf8_encode(cp, out);
+    out[0] = (char)0xed; /* a surrogate stays what it was */
+    out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
+    out[2] = (char)(0x80 | (cp & 0x3f));
+    return 3;
+}
+
+/* text in well-formed UTF-8, but for surrogates; owned, text itself if it is
+ * that already. NULL: no memory. */
+static char *normalize(const struct gguf_vocab *v, const char *text,
+                       size_t size, size_t *n)
+{
+    *n = size;
+    if (gg_utf8_valid(text, size))
+        return (char *)(uintptr_t)text;
+    char *out = gg_alloc(v->allocator, 3 * size);
+    if (!out)
+        return NULL;
+    *n = 0;
+    for (size_t i = 0; i < size;) {
+        uint32_t cp;
+        char c[4];
+        i += decode(text + i, size - i, &cp);
+        size_t k = encode(cp, c);
+        memcpy(out + *n, c, k);
+        *n += k;
+    }
+    return out;
+}
+
+/* A word that is a token as a whole, or GGUF_TOKEN_NONE. */
+static gguf_token whole(const struct gguf_vocab *v, const char *word,
+                        size_t size)
+{
+    char text[1024];
+    size_t n = 0;
+    if (size > sizeof text / 4)
+        return GGUF_TOKEN_NONE;
+    for (size_t i = 0; i < size; i++)
+        n += byte_text((uint8_t)word[i], text + n);
+    return gguf_vocab_find(v, (struct gguf_str){ text, n });
+}
+
+static enum gguf_status encode_word(const struct gguf_vocab *v,
+                                    struct gg_merge *m, const char *word,
+                                    size_t size, struct gguf_tokens *out,
+                                    struct gguf_error *err)
+{
+    if (gg_pretok_ignore_merges(v->bpe->pretok)) {
+        gguf_token id = whole(v, word, size);
+        if (id != GGUF_TOKEN_NONE)
+            return gg_tokens_push(out, id, err);
+    }
+    m->n = 0;
+    for (size_t i = 0; i < size; i++)
+        GG_TRY(gg_merge_add(m, (uint32_t)i, 1, v->byte[(uint8_t)word[i]],
+                            err));
+    GG_TRY(gg_merge_run(m, err));
+    for (uint32_t i = 0; i != GG_NO_SYM; i = m->sym[i].next)
+        if (m->sym[i].id != GGUF_TOKEN_NONE)
+            GG_TRY(gg_tokens_push(out, m->sym[i].id, err));
+    return GGUF_OK;
+}
+
+enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
+                               size_t size, bool prefix,
+                               struct gguf_tokens *out,
+                               struct gguf_error *err)
+{
+    size_t n, n_words = 0, *end = NULL;
+    (void)prefix;
+    if (size > UINT32_MAX / 4)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "%zu bytes of text in one piece, limit is %u", size,
+                       UINT32_MAX / 4);
+    char *norm = normalize(v, text, size, &n);
+    if (!norm)
+        return gg_fail_nomem(err, 3 * size);
+    struct gg_merge m;
+    gg_merge_init(&m, v->allocator, pair, v);
+    enum gguf_status st = gg_pretok_split(v->bpe->pretok, norm, n, &end,
+                                          &n_words, err);
+    for (size_t i = 0, at = 0; st == GGUF_OK && i < n_words; at = end[i++])
+        st = encode_word(v, &m, norm + at, end[i] - at, out, err);
+    gg_merge_fini(&m);
+    gg_free(v->allocator, end);
+    if (norm != text)
+        gg_free(v->allocator, norm);
+    return st;
+}
+
+/* ---- and back ---- */
+
+void gg_bpe_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s)
+{
+    struct gguf_str t = v->token[id].text;
+    for (size_t i = 0; i < t.size;) {
+        uint32_t cp;
+        size_t k = gg_utf8_decode(t.data + i, t.size - i, &cp);
+        int b = k ? byte_of_char(cp) : -1;
+        if (b >= 0)
+            gg_sink_put(s, (char)b);
+        else /* not written in this way: as it is */
+            for (size_t c = 0; c < (k ? k : 1); c++)
+                gg_sink_put(s, t.data[i + c]);
+        i += k ? k : 1;
+    }
+}

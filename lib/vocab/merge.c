@@ -1,0 +1,127 @@
+/* merge.c - joining neighbours, best pair first */
+#include "config.h"
+#include "vocab/merge.h"
+
+#include "base/mem.h"
+
+void gg_merge_init(struct gg_merge *m, const struct gguf_allocator *a,
+                   gg_pair_fn *pair, const void *user)
+{
+    *m = (struct gg_merge){ .allocator = a, .pair = pair, .user = user };
+}
+
+void gg_merge_fini(struct gg_merge *m)
+{
+    gg_free(m->allocator, m->sym);
+    gg_free(m->allocator, m->heap);
+}
+
+enum gguf_status gg_merge_add(struct gg_merge *m, uint32_t off, uint32_t size,
+                              gguf_token id, struct gguf_error *err)
+{
+    if (m->n == m->cap) {
+        size_t cap = m->cap ? 2 * m->cap : 256;
+        struct gg_sym *p = gg_realloc(m->allocator, m->sym,
+                                      m->cap * sizeof *p, cap * sizeof *p);
+        if (!p)
+            return gg_fail_nomem(err, cap * sizeof *p);
+        m->sym = p;
+        m->cap = cap;
+    }
+    m->sym[m->n] = (struct gg_sym){ off, size,
+                                    m->n ? (uint32_t)m->n - 1 : GG_NO_SYM,
+                                    (uint32_t)m->n + 1, id };
+    m->n++;
+    return GGUF_OK;
+}
+
+/* ---- heap, best candidate first ---- */
+
+static bool better(const struct gg_cand *a, const struct gg_cand *b)
+{
+    return a->score > b->score || (a->score == b->score && a->left < b->left);
+}
+
+static void heap_push(struct gg_merge *m, struct gg_cand c)
+{
+    size_t i = m->n_heap++;
+    while (i && better(&c, &m->heap[(i - 1) / 2])) {
+        m->heap[i] = m->heap[(i - 1) / 2];
+        i = (i - 1) / 2;
+    }
+    m->heap[i] = c;
+}
+
+static struct gg_cand heap_pop(struct gg_merge *m)
+{
+    struct gg_cand top = m->heap[0], last = m->heap[--m->n_heap];
+    size_t i = 0;
+    for (;;) {
+        size_t k = 2 * i + 1;
+        if (k >= m->n_heap)
+            break;
+        if (k + 1 < m->n_heap && better(&m->heap[k + 1], &m->heap[k]))
+            k++;
+        if (!better(&m->heap[k], &last))
+            break;
+        m->heap[i] = m->heap[k];
+        i = k;
+    }
+    m->heap[i] = last;
+    return top;
+}
+
+/* ---- joining ---- */
+
+static void try_join(struct gg_merge *m, uint32_t left)
+{
+    if (left == GG_NO_SYM || m->sym[left].next == GG_NO_SYM)
+        return;
+    const struct gg_sym *l = &m->sym[left], *r = &m->sym[l->next];
+    struct gg_cand c = { .left = left, .size = l->size + r->size };
+    if (m->pair(m->user, l, r, &c.score, &c.id))
+        heap_push(m, c);
+}
+
+static void join(struct gg_merge *m, const struct gg_cand *c)
+{
+    struct gg_sym *l = &m->sym[c->left];
+    if (!l->size || l->next == GG_NO_SYM)
+        return;
+    struct gg_sym *r = &m->sym[l->next];
+    if (l->size + r->size != c->size)
+        return;
+    l->size = c->size;
+    l->id = c->id;
+    r->size = 0;
+    l->next = r->next;
+    if (l->next != GG_NO_SYM)
+        m->sym[l->next].prev = c->left;
+    try_join(m, l->prev);
+    try_join(m, c->left);
+}
+
+enum gguf_status gg_merge_run(struct gg_merge *m, struct gguf_error *err)
+{
+    /* each of the at most n - 1 joins puts in two candidates */
+    if (3 * m->n > m->heap_cap) {
+        size_t cap = 3 * m->cap;
+        struct gg_cand *p = gg_realloc(m->allocator, m->heap,
+                                       m->heap_cap * sizeof *p,
+                                       cap * sizeof *p);
+        if (!p)
+            return gg_fail_nomem(err, cap * sizeof *p);
+        m->heap = p;
+        m->heap_cap = cap;
+    }
+    m->n_heap = 0;
+    if (m->n)
+        m->sym[m->n - 1].next = GG_NO_SYM;
+    for (uint32_t i = 0; i + 1 < m->n; i++)
+        try_join(m, i);
+    while (m->n_heap) {
+        struct gg_cand c = heap_pop(m);
+        join(m, &c);
+    }
+    return GGUF_OK;
+}

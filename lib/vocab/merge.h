@@ -1,0 +1,57 @@
+/* merge.h - joining neighbours, best pair first
+ *
+ * What byte-pair encodings have in common: a text starts as a list of symbols;
+ * of all neighbours that may be joined, the pair with the best score, the
+ * leftmost of equals, is joined, until none is left. Candidates wait in a
+ * heap; one that has changed since it was put there is recognised by its size
+ * and dropped: n symbols take n log n steps.
+ */
+#ifndef GG_VOCAB_MERGE_H
+#define GG_VOCAB_MERGE_H
+
+#include "vocab/vocab.h"
+
+#define GG_NO_SYM UINT32_MAX
+
+/* A stretch of the text: one node of a doubly linked list. */
+struct gg_sym {
+    uint32_t off, size; /* bytes; size 0: joined to its left neighbour */
+    uint32_t prev, next;
+    gguf_token id; /* or GGUF_TOKEN_NONE */
+};
+
+/* May l and r, which lies behind it, be joined? Then *id is what they become,
+ * and *score says how good that is. */
+typedef bool gg_pair_fn(const void *user, const struct gg_sym *l,
+                        const struct gg_sym *r, double *score,
+                        gguf_token *id);
+
+struct gg_cand {
+    double score;
+    uint32_t left, size; /* size: bytes of both, when it was found */
+    gguf_token id;
+};
+
+struct gg_merge {
+    const struct gguf_allocator *allocator;
+    gg_pair_fn *pair;
+    const void *user;
+    struct gg_sym *sym; /* n of them; the first is never joined to another */
+    size_t n, cap;
+    struct gg_cand *heap;
+    size_t n_heap, heap_cap;
+};
+
+void gg_merge_init(struct gg_merge *m, const struct gguf_allocator *a,
+                   gg_pair_fn *pair, const void *user);
+void gg_merge_fini(struct gg_merge *m);
+
+/* Append a symbol behind the last. GGUF_E_NOMEM. */
+enum gguf_status gg_merge_add(struct gg_merge *m, uint32_t off, uint32_t size,
+                              gguf_token id, struct gguf_error *err);
+
+/* Join all that can be; walk from sym[0] by next to GG_NO_SYM afterwards, and
+ * set n to 0 for the next list. GGUF_E_NOMEM. */
+enum gguf_status gg_merge_run(struct gg_merge *m, struct gguf_error *err);
+
+#endif

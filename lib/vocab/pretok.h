@@ -1,0 +1,34 @@
+/* pretok.h - cutting a text into words before byte-pair encoding
+ *
+ * How is said by tokenizer.ggml.pre: a name for regular expressions that the
+ * tokenizer's authors publish. They are data, run by PCRE2: one row per
+ * tokenizer in pretok.c.
+ */
+#ifndef GG_VOCAB_PRETOK_H
+#define GG_VOCAB_PRETOK_H
+
+#include "base/error.h"
+#include "gguf/memory.h"
+
+#include <stdbool.h>
+
+struct gg_pretok;
+
+/* By name. *ignore_merges: a word that is a token as a whole is that token.
+ * *add_bos: whether a BOS goes in front unless the file says. GGUF_E_NOMEM,
+ * GGUF_E_UNSUPPORTED (name). */
+enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
+                                  const struct gguf_allocator *allocator,
+                                  struct gguf_error *err);
+void gg_pretok_destroy(struct gg_pretok *p);
+bool gg_pretok_ignore_merges(const struct gg_pretok *p);
+bool gg_pretok_add_bos(const struct gg_pretok *p);
+
+/* Cut size bytes of UTF-8 into words: *end is an owned array of *n offsets
+ * behind each word, the last is size. Surrogates may occur. Any thread.
+ * GGUF_E_NOMEM, GGUF_E_LIMIT (the expressions give up on the text). */
+enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
+                                 size_t size, size_t **end, size_t *n,
+                                 struct gguf_error *err);
+
+#endif
