@@ -1,7 +1,7 @@
 /* layout.c - lifetimes, reuse, in-place take-over */
 #include "config.h"
 #include "alloc/layout.h"
-#include "alloc/bestfit.h"
+#include "alloc/blocks.h"
 
 #include <string.h>
 #include <xxhash.h>
@@ -12,15 +12,20 @@ enum { OUTSIDE = -1 };
 struct life {
     int32_t n_children; /* readers still to come */
     int32_t n_views;    /* views of it that have readers to come */
+    int32_t block;      /* that it holds, or OUTSIDE: none yet, no more */
     bool keep;          /* an output, or an output's root: never freed */
-    bool live;          /* has a block */
+    bool had;           /* a block */
 };
 
+/* Step 0 is before the graph, step i + 1 is node i, the last is behind it. */
 struct work {
     struct gg_layout *l;
     const struct gg_layout_in *in;
     struct life *lives;
-    struct gg_bestfit *pools;
+    struct gg_block *blocks; /* in the order of their first step */
+    int32_t *pools;          /* of each block */
+    int32_t *block_of;       /* of each tensor; OUTSIDE: none */
+    size_t n_blocks;
 };
 
 static int32_t index_of(const struct gguf_graph *g,
@@ -116,17 +121,30 @@ static void count_readers(struct work *w)
     }
 }
 
-static enum gguf_status take_block(struct work *w, size_t i,
-                                   struct gguf_error *err)
+static void take_block(struct work *w, size_t i, int32_t step)
 {
     const struct gguf_tensor *t = tensor_at(w->in->graph, i);
-    struct gg_place *p = &w->l->places[i];
-    if (w->lives[i].live || !laid_out(w->in, t))
-        return GGUF_OK;
-    p->pool = pool_of(w->in, i);
-    p->size = w->in->size(w->in->user, (unsigned)p->pool, t);
-    w->lives[i].live = true;
-    return gg_bestfit_alloc(&w->pools[p->pool], p->size, &p->off, err);
+    if (w->lives[i].had || !laid_out(w->in, t))
+        return;
+    int32_t k = (int32_t)w->n_blocks++, pool = pool_of(w->in, i);
+    w->lives[i].had = true;
+    w->lives[i].block = w->block_of[i] = k;
+    w->pools[k] = pool;
+    w->blocks[k] = (struct gg_block){
+        .size = w->in->size(w->in->user, (unsigned)pool, t),
+        .first = step,
+        .last = (int32_t)w->in->graph->n_nodes + 1,
+    };
+}
+
+/* How often t reads p. */
+static int32_t n_reads(const struct gguf_tensor *t,
+                       const struct gguf_tensor *p)
+{
+    int32_t n = 0;
+    for (int s = 0; s < GGUF_TENSOR_SRC; s++)
+        n += t->src[s] == p;
+    return n;
 }
 
 /* Let node i take over the block of one of its sources, if it can. */
@@ -140,7 +158,7 @@ static bool take_over(struct work *w, size_t i)
         if (!(slots >> s & 1) || !p || !gguf_tensor_same_layout(t, p))
             continue;
         int32_t parent = index_of(g, p), owner = parent;
-        if (parent < 0 || w->lives[parent].n_children != 1)
+        if (parent < 0 || w->lives[parent].n_children != n_reads(t, p))
             continue;
         int32_t n_views = 0;
         if (p->view_src) {
@@ -149,35 +167,33 @@ static bool take_over(struct work *w, size_t i)
                 continue;
             n_views = 1;
         }
-        struct gg_place *from = &w->l->places[owner];
-        if (!w->lives[owner].live || w->lives[owner].keep ||
+        int32_t k = w->lives[owner].block;
+        if (k < 0 || w->lives[owner].keep ||
             w->lives[owner].n_views != n_views ||
-            from->pool != pool_of(w->in, i) ||
-            w->in->size(w->in->user, (unsigned)from->pool, t) > from->size)
+            w->pools[k] != pool_of(w->in, i) ||
+            w->in->size(w->in->user, (unsigned)w->pools[k], t) >
+                w->blocks[k].size)
             continue;
-        w->l->places[i] = (struct gg_place){ from->off, from->size,
-                                             from->pool, s };
-        w->lives[owner].live = false;
-        w->lives[i].live = true;
+        w->lives[owner].block = OUTSIDE;
+        w->lives[i].block = w->block_of[i] = k;
+        w->lives[i].had = true;
+        w->l->places[i].inplace = s;
         return true;
     }
     return false;
 }
 
-/* Tensor k may have lost its last reader. */
-static enum gguf_status release(struct work *w, int32_t k,
-                                struct gguf_error *err)
+/* Tensor k may have lost its last reader, at that step. */
+static void release(struct work *w, int32_t k, int32_t step)
 {
     struct life *life = &w->lives[k];
-    if (!life->live || life->keep || life->n_children || life->n_views)
-        return GGUF_OK;
-    const struct gg_place *p = &w->l->places[k];
-    life->live = false;
-    return gg_bestfit_free(&w->pools[p->pool], p->off, p->size, err);
+    if (life->block < 0 || life->keep || life->n_children || life->n_views)
+        return;
+    w->blocks[life->block].last = step;
+    life->block = OUTSIDE;
 }
 
-static enum gguf_status done_with_sources(struct work *w, size_t i,
-                                          struct gguf_error *err)
+static void done_with_sources(struct work *w, size_t i)
 {
     const struct gguf_graph *g = w->in->graph;
     const struct gguf_tensor *t = g->nodes[i];
@@ -192,29 +208,63 @@ static enum gguf_status done_with_sources(struct work *w, size_t i,
                 continue;
             w->lives[k].n_views--;
         }
-        GG_TRY(release(w, k, err));
+        release(w, k, (int32_t)i + 1);
     }
-    return GGUF_OK;
 }
 
-static enum gguf_status walk(struct work *w, struct gguf_error *err)
+static void walk(struct work *w)
 {
     const struct gguf_graph *g = w->in->graph;
+    for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++)
+        w->lives[i].block = w->block_of[i] = OUTSIDE;
     count_readers(w);
     /* what is written before the graph runs is there from its start */
     for (size_t i = 0; i < g->n_leaves; i++)
-        GG_TRY(take_block(w, g->n_nodes + i, err));
+        take_block(w, g->n_nodes + i, 0);
     for (size_t i = 0; i < g->n_nodes; i++)
         if (g->nodes[i]->op == GGUF_OP_NONE ||
             g->nodes[i]->flags & GGUF_TENSOR_INPUT)
-            GG_TRY(take_block(w, i, err));
+            take_block(w, i, 0);
     for (size_t i = 0; i < g->n_nodes; i++) {
-        if (!w->lives[i].live && laid_out(w->in, g->nodes[i]) &&
+        if (!w->lives[i].had && laid_out(w->in, g->nodes[i]) &&
             !take_over(w, i))
-            GG_TRY(take_block(w, i, err));
-        GG_TRY(done_with_sources(w, i, err));
+            take_block(w, i, (int32_t)i + 1);
+        done_with_sources(w, i);
     }
-    return GGUF_OK;
+}
+
+/* Give each pool's blocks offsets: gathered, placed, put back. */
+static enum gguf_status place_pools(struct work *w, struct gguf_error *err)
+{
+    const struct gguf_graph *g = w->in->graph;
+    const struct gguf_allocator *a = w->l->allocator;
+    struct gg_block *some = gg_alloc(a, (w->n_blocks + 1) * sizeof *some);
+    if (!some)
+        return gg_fail_nomem(err, (w->n_blocks + 1) * sizeof *some);
+    enum gguf_status st = GGUF_OK;
+    for (unsigned pool = 0; st == GGUF_OK && pool < w->in->n_pools; pool++) {
+        size_t n = 0;
+        for (size_t k = 0; k < w->n_blocks; k++)
+            if (w->pools[k] == (int32_t)pool)
+                some[n++] = w->blocks[k];
+        st = gg_blocks_place(some, n, g->n_nodes + 2, w->in->align[pool], a,
+                             &w->l->total[pool], err);
+        n = 0;
+        for (size_t k = 0; k < w->n_blocks; k++)
+            if (w->pools[k] == (int32_t)pool)
+                w->blocks[k].off = some[n++].off;
+    }
+    gg_free(a, some);
+    for (size_t i = 0; st == GGUF_OK && i < g->n_nodes + g->n_leaves; i++) {
+        struct gg_place *p = &w->l->places[i];
+        int32_t k = w->block_of[i];
+        p->pool = k < 0 ? -1 : w->pools[k];
+        if (k >= 0) {
+            p->off = w->blocks[k].off;
+            p->size = w->blocks[k].size;
+        }
+    }
+    return st;
 }
 
 enum gguf_status gg_layout_init(struct gg_layout *l,
@@ -253,21 +303,20 @@ enum gguf_status gg_layout_make(struct gg_layout *l,
     struct work w = { .l = l, .in = in };
     l->places = gg_alloc_zero(l->allocator, n, sizeof *l->places);
     w.lives = gg_alloc_zero(l->allocator, n, sizeof *w.lives);
-    w.pools = gg_alloc_zero(l->allocator, in->n_pools, sizeof *w.pools);
+    w.blocks = gg_alloc_zero(l->allocator, n, sizeof *w.blocks);
+    w.pools = gg_alloc_zero(l->allocator, 2 * n, sizeof *w.pools);
     enum gguf_status st = GGUF_OK;
-    if (!l->places || !w.lives || !w.pools)
+    if (!l->places || !w.lives || !w.blocks || !w.pools) {
         st = gg_fail_nomem(err, n * sizeof *l->places);
-    for (size_t i = 0; st == GGUF_OK && i < n; i++)
-        l->places[i] = (struct gg_place){ .pool = -1, .inplace = -1 };
-    for (unsigned i = 0; st == GGUF_OK && i < in->n_pools; i++)
-        st = gg_bestfit_init(&w.pools[i], l->allocator, in->align[i], err);
-    if (st == GGUF_OK)
-        st = walk(&w, err);
-    for (unsigned i = 0; st == GGUF_OK && i < in->n_pools; i++)
-        l->total[i] = w.pools[i].high;
-    for (unsigned i = 0; w.pools && i < in->n_pools; i++)
-        gg_bestfit_fini(&w.pools[i]);
+    } else {
+        w.block_of = w.pools + n;
+        for (size_t i = 0; i < n; i++)
+            l->places[i].inplace = -1;
+        walk(&w);
+        st = place_pools(&w, err);
+    }
     gg_free(l->allocator, w.pools);
+    gg_free(l->allocator, w.blocks);
     gg_free(l->allocator, w.lives);
     if (st != GGUF_OK) {
         clear(l);

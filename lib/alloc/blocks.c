@@ -1,0 +1,239 @@
+/* blocks.c - placing blocks with known lifetimes */
+#include "config.h"
+#include "alloc/blocks.h"
+#include "alloc/bestfit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { NONE = -1 };
+
+/* --- in time's order ------------------------------------------------------ */
+
+static enum gguf_status by_time(struct gg_block *b, size_t n, size_t n_steps,
+                                uint64_t align, const struct gguf_allocator *a,
+                                uint64_t *total, struct gguf_error *err)
+{
+    struct gg_bestfit fit;
+    GG_TRY(gg_bestfit_init(&fit, a, align, err));
+    enum gguf_status st = GGUF_OK;
+    /* blocks that end at a step, as lists */
+    int32_t *ends = gg_alloc(a, (n_steps + n) * sizeof *ends);
+    int32_t *next = ends + n_steps;
+    if (!ends)
+        st = gg_fail_nomem(err, (n_steps + n) * sizeof *ends);
+    for (size_t s = 0; st == GGUF_OK && s < n_steps; s++)
+        ends[s] = NONE;
+    size_t i = 0;
+    for (size_t s = 0; st == GGUF_OK && s < n_steps; s++) {
+        for (; st == GGUF_OK && i < n && b[i].first == (int32_t)s; i++) {
+            st = gg_bestfit_alloc(&fit, b[i].size, &b[i].off, err);
+            next[i] = ends[b[i].last];
+            ends[b[i].last] = (int32_t)i;
+        }
+        for (int32_t k = ends[s]; st == GGUF_OK && k != NONE; k = next[k])
+            st = gg_bestfit_free(&fit, b[k].off, b[k].size, err);
+    }
+    *total = fit.high;
+    gg_free(a, ends);
+    gg_bestfit_fini(&fit);
+    return st;
+}
+
+/* --- in the order of size ------------------------------------------------- */
+
+/* Placed blocks, to be asked which live at the same time as another: those
+ * that begin within its life, by step, and those that live when it begins,
+ * from a tree of intervals of steps in which each block hangs at the few nodes
+ * that make up its life. */
+struct item {
+    int32_t block, next;
+};
+
+struct greedy {
+    struct gg_block *b;
+    size_t n_leaves;    /* of the tree: power of two >= n_steps */
+    int32_t *tree;      /* lists of items, root at 1 */
+    struct item *items;
+    size_t n_items, cap_items;
+    int32_t *begins;    /* first block of each step; blocks follow in order */
+    bool *placed;
+    int32_t *order;     /* by size */
+    struct gg_span *near; /* placed blocks that live at the same time */
+    size_t n_near;
+    const struct gguf_allocator *a;
+};
+
+static enum gguf_status hang(struct greedy *g, size_t node, int32_t block,
+                             struct gguf_error *err)
+{
+    if (g->n_items == g->cap_items) {
+        size_t old = g->cap_items * sizeof *g->items;
+        struct item *p = gg_realloc(g->a, g->items, old, 2 * old);
+        if (!p)
+            return gg_fail_nomem(err, 2 * old);
+        g->items = p;
+        g->cap_items *= 2;
+    }
+    g->items[g->n_items] = (struct item){ block, g->tree[node] };
+    g->tree[node] = (int32_t)g->n_items++;
+    return GGUF_OK;
+}
+
+static enum gguf_status insert(struct greedy *g, int32_t k,
+                               struct gguf_error *err)
+{
+    size_t lo = (size_t)g->b[k].first + g->n_leaves;
+    size_t hi = (size_t)g->b[k].last + g->n_leaves + 1;
+    for (; lo < hi; lo /= 2, hi /= 2) {
+        if (lo & 1)
+            GG_TRY(hang(g, lo++, k, err));
+        if (hi & 1)
+            GG_TRY(hang(g, --hi, k, err));
+    }
+    g->placed[k] = true;
+    return GGUF_OK;
+}
+
+static void note(struct greedy *g, int32_t k)
+{
+    g->near[g->n_near++] = (struct gg_span){ g->b[k].off, g->b[k].size };
+}
+
+static void find_near(struct greedy *g, const struct gg_block *b)
+{
+    g->n_near = 0;
+    for (size_t node = (size_t)b->first + g->n_leaves; node; node /= 2)
+        for (int32_t i = g->tree[node]; i != NONE; i = g->items[i].next)
+            note(g, g->items[i].block);
+    for (int32_t k = g->begins[b->first + 1]; k < g->begins[b->last + 1]; k++)
+        if (g->placed[k])
+            note(g, k);
+}
+
+static int by_off(const void *x, const void *y)
+{
+    const struct gg_span *a = x, *b = y;
+    return (a->off > b->off) - (a->off < b->off);
+}
+
+/* The smallest gap that holds size bytes, or the end of all. */
+static uint64_t find_gap(struct greedy *g, uint64_t size)
+{
+    uint64_t end = 0, best = 0, best_size = UINT64_MAX;
+    qsort(g->near, g->n_near, sizeof *g->near, by_off);
+    for (size_t i = 0; i < g->n_near; i++) {
+        const struct gg_span *s = &g->near[i];
+        if (s->off > end && s->off - end >= size && s->off - end < best_size) {
+            best = end;
+            best_size = s->off - end;
+        }
+        end = GG_MAX(end, s->off + s->size);
+    }
+    return best_size == UINT64_MAX ? end : best;
+}
+
+/* Sort keys by size, the largest first; ties by time. Bottom-up merge sort:
+ * qsort has no argument for the blocks. */
+static void sort_by_size(const struct gg_block *b, int32_t *v, int32_t *tmp,
+                         size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        v[i] = (int32_t)i;
+    for (size_t w = 1; w < n; w *= 2) {
+        for (size_t lo = 0; lo < n; lo += 2 * w) {
+            size_t mid = GG_MIN(lo + w, n), hi = GG_MIN(lo + 2 * w, n);
+            size_t i = lo, j = mid, k = lo;
+            while (i < mid || j < hi)
+                tmp[k++] = j == hi || (i < mid && b[v[i]].size >= b[v[j]].size)
+                               ? v[i++]
+                               : v[j++];
+        }
+        memcpy(v, tmp, n * sizeof *v);
+    }
+}
+
+static enum gguf_status greedy_walk(struct greedy *g, size_t n, uint64_t align,
+                                    uint64_t limit, uint64_t *total,
+                                    struct gguf_error *err)
+{
+    *total = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct gg_block *b = &g->b[g->order[i]];
+        /* the other way summed these sizes up without overflow */
+        uint64_t size = (b->size + align - 1) & ~(align - 1);
+        if (!size)
+            continue;
+        find_near(g, b);
+        for (size_t k = 0; k < g->n_near; k++)
+            g->near[k].size = (g->near[k].size + align - 1) & ~(align - 1);
+        b->off = find_gap(g, size);
+        *total = GG_MAX(*total, b->off + size);
+        if (*total >= limit)
+            return GGUF_OK; /* no better */
+        GG_TRY(insert(g, g->order[i], err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status by_size(struct gg_block *b, size_t n, size_t n_steps,
+                                uint64_t align, uint64_t limit,
+                                const struct gguf_allocator *a,
+                                uint64_t *total, struct gguf_error *err)
+{
+    struct greedy g = { .b = b, .n_leaves = 1, .a = a, .cap_items = 4 * n + 16 };
+    while (g.n_leaves < n_steps)
+        g.n_leaves *= 2;
+    g.tree = gg_alloc(a, 2 * g.n_leaves * sizeof *g.tree);
+    g.items = gg_alloc(a, g.cap_items * sizeof *g.items);
+    g.begins = gg_alloc(a, (n_steps + 2) * sizeof *g.begins);
+    g.placed = gg_alloc_zero(a, n, sizeof *g.placed);
+    g.order = gg_alloc(a, 2 * n * sizeof *g.order);
+    g.near = gg_alloc(a, 2 * n * sizeof *g.near);
+    enum gguf_status st = GGUF_OK;
+    if (!g.tree || !g.items || !g.begins || !g.placed || !g.order || !g.near) {
+        st = gg_fail_nomem(err, n * sizeof *g.items);
+    } else {
+        for (size_t i = 0; i < 2 * g.n_leaves; i++)
+            g.tree[i] = NONE;
+        size_t k = 0;
+        for (size_t s = 0; s < n_steps + 2; s++) {
+            while (k < n && b[k].first < (int32_t)s)
+                k++;
+            g.begins[s] = (int32_t)k;
+        }
+        sort_by_size(b, g.order, g.order + n, n);
+        st = greedy_walk(&g, n, align, limit, total, err);
+    }
+    gg_free(a, g.near);
+    gg_free(a, g.order);
+    gg_free(a, g.placed);
+    gg_free(a, g.begins);
+    gg_free(a, g.items);
+    gg_free(a, g.tree);
+    return st;
+}
+
+enum gguf_status gg_blocks_place(struct gg_block *blocks, size_t n,
+                                 size_t n_steps, uint64_t align,
+                                 const struct gguf_allocator *a,
+                                 uint64_t *total, struct gguf_error *err)
+{
+    *total = 0;
+    if (!n)
+        return GGUF_OK;
+    GG_TRY(by_time(blocks, n, n_steps, align, a, total, err));
+    uint64_t other = UINT64_MAX;
+    struct gg_block *copy = gg_alloc(a, n * sizeof *copy);
+    if (!copy)
+        return gg_fail_nomem(err, n * sizeof *copy);
+    memcpy(copy, blocks, n * sizeof *copy);
+    enum gguf_status st =
+        by_size(copy, n, n_steps, align, *total, a, &other, err);
+    if (st == GGUF_OK && other < *total) {
+        memcpy(blocks, copy, n * sizeof *copy);
+        *total = other;
+    }
+    gg_free(a, copy);
+    return st;
+}

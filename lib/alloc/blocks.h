@@ -1,0 +1,31 @@
+/* blocks.h - blocks with known lifetimes to offsets
+ *
+ * The walk over a graph (layout.c) says when each block is needed first and
+ * last. Two ways of placing them are tried and the lower total is kept:
+ *
+ *   in time's order, best fit (bestfit.h), as if they came one by one;
+ *   in the order of size, the largest first, each into the smallest gap
+ *   between those that are placed already and live at the same time
+ *   (greedy by size: Pisarchyk and Lee, arXiv 2001.03288, section 4).
+ */
+#ifndef GG_ALLOC_BLOCKS_H
+#define GG_ALLOC_BLOCKS_H
+
+#include "base/error.h"
+#include "base/mem.h"
+
+struct gg_block {
+    uint64_t size;       /* bytes */
+    uint64_t off;        /* set by gg_blocks_place */
+    int32_t first, last; /* steps at which it is in use, both included */
+};
+
+/* Place n blocks, given in the order of their first step; steps are 0 to
+ * n_steps - 1. Offsets are multiples of align, *total is the end of the
+ * highest. GGUF_E_NOMEM, GGUF_E_OVERFLOW. */
+enum gguf_status gg_blocks_place(struct gg_block *blocks, size_t n,
+                                 size_t n_steps, uint64_t align,
+                                 const struct gguf_allocator *a,
+                                 uint64_t *total, struct gguf_error *err);
+
+#endif

@@ -1,0 +1,575 @@
+/* check-alloc.c - allocators: best fit, graphs, contexts, failing memory
+ *
+ * Random graphs are laid out and computed, and computed again where every
+ * tensor has memory of its own: the results must be the same bytes. Lifetimes
+ * are worked out here a second time, plainly, to see that no two tensors that
+ * live at the same time overlap, and how far the peak is from the largest sum
+ * of what lives at one time.
+ *
+ *     check-alloc [GRAPHS [SEED]]
+ */
+#include "config.h"
+#include "alloc/bestfit.h"
+#include "graph/optab.h"
+#include "gguf/cpu.h"
+#include "tests/tap.h"
+
+typedef struct gguf_tensor tensor;
+enum { MAX_NODES = 120, ALIGN = GGUF_TENSOR_ALIGN };
+
+static struct gguf_backend *cpu;
+
+static void bail(const char *what, const struct gguf_error *err)
+{
+    printf("Bail out! %s: %s\n", what, err->message);
+    exit(1);
+}
+
+/* --- best fit ------------------------------------------------------------- */
+
+static void check_bestfit(void)
+{
+    struct gg_bestfit b;
+    struct { uint64_t off, size; } held[64] = { { 0, 0 } };
+    static uint8_t used[1 << 16];
+    bool overlap = false;
+    uint64_t most = 0, now = 0, off, off2;
+    if (gg_bestfit_init(&b, NULL, 16, NULL) != GGUF_OK)
+        exit(99);
+    for (int i = 0; i < 50000; i++) {
+        size_t k = (size_t)rnd_below(64);
+        if (held[k].size) {
+            memset(used + held[k].off, 0, held[k].size);
+            now -= (held[k].size + 15) / 16 * 16;
+            if (gg_bestfit_free(&b, held[k].off, held[k].size, NULL))
+                exit(99);
+            held[k].size = 0;
+        } else {
+            held[k].size = 1 + rnd_below(400);
+            if (gg_bestfit_alloc(&b, held[k].size, &held[k].off, NULL))
+                exit(99);
+            for (uint64_t j = 0; j < held[k].size; j++)
+                overlap = overlap || used[held[k].off + j]++;
+            overlap = overlap || held[k].off % 16;
+            now += (held[k].size + 15) / 16 * 16;
+            most = GG_MAX(most, now);
+        }
+    }
+    ok(!overlap, "50000 random requests do not overlap");
+    ok(b.high >= most && b.high < most * 5 / 4,
+       "high-water mark %" PRIu64 " for %" PRIu64 " at most in use", b.high,
+       most);
+    for (size_t k = 0; k < 64; k++)
+        if (held[k].size && gg_bestfit_free(&b, held[k].off, held[k].size,
+                                            NULL))
+            exit(99);
+    ok(b.n == 1 && b.spans[0].off == 0, "all free: one span again");
+
+    uint64_t o[5];
+    for (int i = 0; i < 5; i++)
+        if (gg_bestfit_alloc(&b, i == 1 ? 100 : 48, &o[i], NULL))
+            exit(99);
+    if (gg_bestfit_free(&b, o[1], 100, NULL) ||
+        gg_bestfit_free(&b, o[3], 48, NULL) ||
+        gg_bestfit_alloc(&b, 40, &off, NULL) ||
+        gg_bestfit_alloc(&b, 90, &off2, NULL))
+        exit(99);
+    ok(off == o[3] && off2 == o[1], "the smallest span that is large enough");
+    struct gguf_error err;
+    ok(gg_bestfit_alloc(&b, UINT64_MAX - 3, &off, &err) == GGUF_E_OVERFLOW,
+       "too much: %s", err.message);
+    gg_bestfit_fini(&b);
+}
+
+/* --- random graphs -------------------------------------------------------- */
+
+struct made {
+    struct gguf_ctx *ctx;
+    struct gguf_graph *graph;
+    tensor *inputs[8];
+    int n_inputs;
+    tensor *cache; /* memory of its own, written by the graph */
+};
+
+/* One of what is there, preferring what is new. */
+static tensor *pick(tensor *const *t, int n)
+{
+    int most = rnd_below(3) ? 5 : n;
+    int back = (int)rnd_below((uint64_t)GG_MIN(n, most));
+    return t[n - 1 - back];
+}
+
+static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
+                           tensor *cache)
+{
+    tensor *a = pick(t, n), *b = pick(t, n);
+    int64_t m = gguf_tensor_n_elements(a);
+    switch (rnd_below(15)) {
+    case 0:
+    case 1:
+        return gguf_tensor_can_repeat(b, a) ? gguf_op_add(c, a, b)
+                                            : gguf_op_scale(c, a, 0.5f);
+    case 2:
+        return gguf_tensor_same_shape(a, b) ? gguf_op_swiglu(c, a, b)
+                                            : gguf_op_silu(c, a);
+    case 3: return gguf_op_rms_norm(c, a, 1e-3f);
+    case 4: return gguf_op_soft_max(c, a, NULL, 1, 0);
+    case 5: return gguf_op_tanh(c, a);
+    case 6:
+        return a->ne[0] == b->ne[0] && b->ne[1] * a->ne[1] < 2000
+                   ? gguf_op_scale(c, gguf_op_matmul(c, b, a), 0.01f)
+                   : gguf_op_relu(c, a);
+    case 7: return gguf_op_reshape_1d(c, gguf_op_cont(c, a), m);
+    case 8: return gguf_op_cont(c, gguf_op_transpose(c, a));
+    case 9: return gguf_op_sub(c, gguf_op_transpose(c, a), gguf_op_transpose(c, a));
+    case 10:
+        return a->ne[0] > 1 ? gguf_op_view_1d(c, a, a->ne[0] / 2,
+                                              (uint64_t)a->nb[0])
+                            : gguf_op_sigmoid(c, a);
+    case 11:
+        return m % 8 ? gguf_op_mul(c, a, a)
+                     : gguf_op_reshape_2d(c, gguf_op_cont(c, a), 8, m / 8);
+    case 12:
+        if (m <= gguf_tensor_n_elements(cache))
+            return gguf_op_cpy(c, a, gguf_op_view_1d(c, cache, m, 0));
+        return gguf_op_dup(c, a);
+    case 13: return gguf_op_relu(c, gguf_op_reshape_1d(c, gguf_op_cont(c, a), m));
+    default: return gguf_op_mul(c, a, a);
+    }
+}
+
+/* The graph of a seed; scale makes all its tensors larger. */
+static struct made make(uint64_t seed, bool no_alloc, int64_t scale)
+{
+    struct gguf_error err;
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    struct made g = { .n_inputs = 0 };
+    tensor *t[3 * MAX_NODES];
+    int n = 0;
+    p.mem_size = 32 << 20;
+    p.no_alloc = no_alloc;
+    if (gguf_ctx_create(&g.ctx, &p, &err) != GGUF_OK)
+        bail("context", &err);
+    tap_rng = seed * UINT64_C(0x9E3779B97F4A7C15) | 1;
+    g.graph = gguf_graph_create(g.ctx, 4 * MAX_NODES);
+    gguf_ctx_set_no_alloc(g.ctx, false);
+    g.cache = gguf_tensor_1d(g.ctx, GGUF_DTYPE_F32, 600 * scale);
+    memset(g.cache->data, 0, (size_t)gguf_tensor_size(g.cache));
+    gguf_ctx_set_no_alloc(g.ctx, no_alloc);
+    g.n_inputs = 1 + (int)rnd_below(4);
+    int64_t row = 8 * (1 + (int64_t)rnd_below(12));
+    for (int i = 0; i < g.n_inputs; i++) {
+        g.inputs[i] = gguf_tensor_2d(g.ctx, GGUF_DTYPE_F32, row,
+                                     (1 + (int64_t)rnd_below(6)) * scale);
+        gguf_tensor_flag(g.inputs[i], GGUF_TENSOR_INPUT);
+        t[n++] = g.inputs[i];
+    }
+    int n_nodes = 5 + (int)rnd_below(MAX_NODES - 5);
+    for (int i = 0; i < n_nodes; i++) {
+        tensor *x = random_node(g.ctx, t, n, g.cache);
+        if (!x) {
+            gguf_ctx_status(g.ctx, &err);
+            bail("node", &err);
+        }
+        t[n++] = x;
+        if (!rnd_below(10))
+            gguf_tensor_flag(x, GGUF_TENSOR_OUTPUT);
+        if (!rnd_below(5))
+            gguf_graph_add(g.graph, x);
+    }
+    gguf_tensor_flag(t[n - 1], GGUF_TENSOR_OUTPUT);
+    if (gguf_graph_finish(g.ctx, g.graph, t[n - 1], &err) != GGUF_OK)
+        bail("graph", &err);
+    return g;
+}
+
+static void fill_inputs(struct made *g, uint64_t seed)
+{
+    tap_rng = seed + 77;
+    memset(g->cache->data, 0, (size_t)gguf_tensor_size(g->cache));
+    for (int i = 0; i < g->n_inputs; i++)
+        for (int64_t k = 0; k < gguf_tensor_n_elements(g->inputs[i]); k++) {
+            float v = rnd_f32();
+            if (g->inputs[i]->data) /* not if no node reads it */
+                ((float *)g->inputs[i]->data)[k] = v;
+        }
+}
+
+/* --- lifetimes, a second time --------------------------------------------- */
+
+struct span {
+    const tensor *t;
+    int first, last; /* nodes; -1: before the graph */
+    uint64_t size;
+    bool keep;
+};
+
+static int spans_of(const struct made *g, struct span *s)
+{
+    int n_nodes = (int)gguf_graph_n_nodes(g->graph), n = 0;
+    for (int i = 0; i < (int)gguf_graph_n_leaves(g->graph); i++)
+        if (gguf_graph_leaf(g->graph, (size_t)i) != g->cache)
+            s[n++] = (struct span){
+                gguf_graph_leaf(g->graph, (size_t)i), -1, -1, 0, false
+            };
+    for (int i = 0; i < n_nodes; i++) {
+        const tensor *t = gguf_graph_node(g->graph, (size_t)i);
+        if (!t->view_src)
+            s[n++] = (struct span){ t, i, i, 0, false };
+    }
+    for (int k = 0; k < n; k++) {
+        bool read = false;
+        s[k].size = (gguf_tensor_size(s[k].t) + ALIGN - 1) / ALIGN * ALIGN;
+        s[k].keep = s[k].t->flags & GGUF_TENSOR_OUTPUT;
+        for (int i = 0; i < n_nodes; i++) {
+            const tensor *t = gguf_graph_node(g->graph, (size_t)i);
+            if (t->view_src == s[k].t && t->flags & GGUF_TENSOR_OUTPUT)
+                s[k].keep = true;
+            for (int j = 0; j < GGUF_TENSOR_SRC; j++)
+                if (t->src[j] &&
+                    (t->src[j] == s[k].t || t->src[j]->view_src == s[k].t)) {
+                    s[k].last = i;
+                    read = true;
+                }
+        }
+        if (s[k].keep || !read)
+            s[k].last = n_nodes;
+    }
+    return n;
+}
+
+static bool may_take(const tensor *node, const tensor *src)
+{
+    unsigned slots = gg_op_row(node->op)->inplace;
+    for (int j = 0; j < GGUF_TENSOR_SRC; j++)
+        if (slots >> j & 1 && node->src[j] &&
+            (node->src[j] == src ||
+             (node->src[j]->view_src == src && !node->src[j]->view_off)) &&
+            gguf_tensor_same_layout(node, node->src[j]))
+            return true;
+    return false;
+}
+
+/* Whether two tensors overlap that must not. */
+static bool overlaps(const struct span *s, int n)
+{
+    for (int a = 0; a < n; a++)
+        for (int b = a + 1; b < n; b++) {
+            const char *pa = s[a].t->data, *pb = s[b].t->data;
+            if (s[a].last < s[b].first || s[b].last < s[a].first ||
+                pa + s[a].size <= pb || pb + s[b].size <= pa)
+                continue;
+            const struct span *old = s[a].first < s[b].first ? &s[a] : &s[b];
+            const struct span *new = old == &s[a] ? &s[b] : &s[a];
+            if (old->last == new->first && !old->keep &&
+                may_take(new->t, old->t) && old->t->data == new->t->data)
+                continue;
+            return true;
+        }
+    return false;
+}
+
+/* Largest sum of what must live at one node. */
+static uint64_t bound(const struct span *s, int n, int n_nodes)
+{
+    uint64_t most = 0;
+    for (int i = -1; i < n_nodes; i++) {
+        uint64_t sum = 0, saved = 0;
+        for (int k = 0; k < n; k++) {
+            if (s[k].first > i || s[k].last < i)
+                continue;
+            sum += s[k].size;
+            if (s[k].first == i)
+                for (int j = 0; j < n; j++)
+                    if (s[j].last == i && s[j].first < i && !s[j].keep &&
+                        s[j].size >= s[k].size && may_take(s[k].t, s[j].t))
+                        saved = s[k].size;
+        }
+        most = GG_MAX(most, sum - saved);
+    }
+    return GG_MAX(most, (uint64_t)ALIGN);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static bool same_results(const struct made *a, const struct made *b)
+{
+    for (size_t i = 0; i < gguf_graph_n_nodes(a->graph); i++) {
+        const tensor *x = gguf_graph_node(a->graph, i);
+        const tensor *y = gguf_graph_node(b->graph, i);
+        if (!(x->flags & GGUF_TENSOR_OUTPUT) || x->view_src == a->cache)
+            continue;
+        if (memcmp(x->data, y->data, (size_t)gguf_tensor_size(x)))
+            return false;
+    }
+    return !memcmp(a->cache->data, b->cache->data,
+                   (size_t)gguf_tensor_size(a->cache));
+}
+
+static void check_random(int n_graphs, uint64_t seed)
+{
+    static struct span s[8 * MAX_NODES];
+    double *ratio = malloc(sizeof *ratio * (size_t)n_graphs);
+    int n_overlap = 0, n_differ = 0;
+    struct gguf_error err;
+    struct gguf_galloc *ga;
+    for (int k = 0; k < n_graphs; k++) {
+        struct made g = make(seed + (uint64_t)k, true, 1);
+        struct made plain = make(seed + (uint64_t)k, false, 1);
+        if (gguf_galloc_create(&ga, NULL, gguf_backend_buft(cpu), &err) ||
+            gguf_galloc_alloc(ga, g.graph, &err))
+            bail("allocation", &err);
+        int n = spans_of(&g, s);
+        n_overlap += overlaps(s, n);
+        ratio[k] = (double)gguf_galloc_size(ga, 0) /
+                   (double)bound(s, n, (int)gguf_graph_n_nodes(g.graph));
+        fill_inputs(&g, seed);
+        fill_inputs(&plain, seed);
+        if (gguf_backend_compute(cpu, g.graph, &err) ||
+            gguf_backend_compute(cpu, plain.graph, &err))
+            bail("computation", &err);
+        n_differ += !same_results(&g, &plain);
+        gguf_galloc_destroy(ga);
+        gguf_ctx_destroy(g.ctx);
+        gguf_ctx_destroy(plain.ctx);
+    }
+    qsort(ratio, (size_t)n_graphs, sizeof *ratio, by_value);
+    ok(!n_overlap, "%d random graphs: no overlap of what lives", n_graphs);
+    ok(!n_differ, "results are those without reuse");
+    printf("# peak over lower bound: median %.3f, 90%% %.3f, worst %.3f\n",
+           ratio[n_graphs / 2], ratio[n_graphs * 9 / 10],
+           ratio[n_graphs - 1]);
+    ok(ratio[n_graphs / 2] <= 1.10 && ratio[0] >= 1, "peak at the median");
+    free(ratio);
+}
+
+/* A plan serves smaller graphs of the same structure, larger ones and other
+ * structures are planned anew. */
+static void check_reuse(void)
+{
+    struct gguf_error err;
+    struct gguf_galloc *ga;
+    int n_differ = 0, n_again = 0, n_grown = 0;
+    for (uint64_t k = 0; k < 100; k++) {
+        if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err))
+            bail("allocator", &err);
+        struct made big = make(k, true, 3);
+        if (gguf_galloc_reserve(ga, big.graph, &err))
+            bail("reserve", &err);
+        size_t size = gguf_galloc_size(ga, 0);
+        for (int64_t scale = 1; scale <= 4; scale++) {
+            struct made g = make(k, true, scale);
+            struct made plain = make(k, false, scale);
+            unsigned before = gguf_galloc_n_plans(ga);
+            for (int round = 0; round < 2; round++) {
+                if (gguf_galloc_alloc(ga, g.graph, &err))
+                    bail("allocation", &err);
+                fill_inputs(&g, k);
+                fill_inputs(&plain, k);
+                if (gguf_backend_compute(cpu, g.graph, &err) ||
+                    gguf_backend_compute(cpu, plain.graph, &err))
+                    bail("computation", &err);
+                n_differ += !same_results(&g, &plain);
+            }
+            n_again += scale == 3 && gguf_galloc_n_plans(ga) != before;
+            n_grown += scale == 4 && gguf_galloc_size(ga, 0) > size;
+            gguf_ctx_destroy(g.ctx);
+            gguf_ctx_destroy(plain.ctx);
+        }
+        gguf_ctx_destroy(big.ctx);
+        gguf_galloc_destroy(ga);
+    }
+    ok(!n_differ, "reserved plans give the same results, twice each");
+    printf("# planned again for the reserved shape: %d of 100 (another scale "
+           "came between)\n", n_again);
+    ok(n_grown > 50, "%d of 100 grew for a larger graph", n_grown);
+
+    struct made a = make(5, true, 1), b = make(6, true, 1);
+    if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err) ||
+        gguf_galloc_alloc(ga, a.graph, &err) ||
+        gguf_galloc_alloc(ga, a.graph, &err))
+        bail("allocation", &err);
+    ok(gguf_galloc_n_plans(ga) == 1, "the same graph is not planned twice");
+    if (gguf_galloc_alloc(ga, b.graph, &err))
+        bail("allocation", &err);
+    ok(gguf_galloc_n_plans(ga) == 2, "another is");
+    gguf_galloc_destroy(ga);
+    gguf_ctx_destroy(a.ctx);
+    gguf_ctx_destroy(b.ctx);
+}
+
+/* --- buffers -------------------------------------------------------------- */
+
+static void check_buffers(void)
+{
+    struct gguf_error err;
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    struct gguf_ctx *c;
+    struct gguf_buffer *b, *f;
+    static float mem[64];
+    p.mem_size = 1 << 16;
+    p.no_alloc = true;
+    if (gguf_ctx_create(&c, &p, &err))
+        bail("context", &err);
+    tensor *a = gguf_tensor_2d(c, GGUF_DTYPE_F32, 5, 3);
+    tensor *v = gguf_op_view_1d(c, a, 2, 8);
+    tensor *q = gguf_tensor_1d(c, GGUF_DTYPE_Q8_0, 64);
+    ok(gguf_tensor_set(a, mem, 0, 4, &err) == GGUF_E_INVALID,
+       "set without memory: %s", err.message);
+    if (gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err))
+        bail("tensors", &err);
+    ok(a->data && q->data && (uintptr_t)q->data % 64 == 0 &&
+           v->data == (char *)a->data + 8 && v->buffer == b &&
+           gguf_buffer_size(b) == 128 + 64,
+       "all tensors of a context in one buffer");
+    gguf_buffer_clear(b, 1);
+    float one[15], got[15];
+    for (int i = 0; i < 15; i++)
+        one[i] = (float)i;
+    ok(!gguf_tensor_set(a, one, 0, 60, &err) &&
+           !gguf_tensor_get(v, got, 0, 8, &err) && got[0] == 2 &&
+           got[1] == 3 && ((uint8_t *)q->data)[67] == 1,
+       "set, get, clear");
+    ok(gguf_tensor_get(a, got, 56, 8, &err) == GGUF_E_INVALID,
+       "behind the end: %s", err.message);
+    ok(!gguf_tensor_memset(v, 0, 4, 4, &err) &&
+           ((float *)a->data)[3] == 0 && ((float *)a->data)[2] == 2,
+       "memset");
+
+    if (gguf_buffer_from_host(&f, mem, sizeof mem, NULL, &err))
+        bail("buffer", &err);
+    tensor *m = gguf_tensor_2d(c, GGUF_DTYPE_F32, 5, 3);
+    ok(gguf_buffer_place(f, m, 200, &err) == GGUF_E_INVALID, "%s",
+       err.message);
+    ok(!gguf_buffer_place(f, m, 4, &err) && m->data == mem + 1 &&
+           !gguf_tensor_copy(a, m, &err) && mem[3] == 2,
+       "a tensor in memory of somebody else, and a copy");
+    ok(gguf_buffer_place(f, m, 4, &err) == GGUF_E_INVALID, "%s", err.message);
+    ok(gguf_tensor_copy(a, q, &err) == GGUF_E_SHAPE, "%s", err.message);
+    gguf_buffer_destroy(f);
+    gguf_buffer_destroy(b);
+    gguf_ctx_destroy(c);
+    if (gguf_buffer_create(&b, gguf_host_buft(), 0, NULL, &err))
+        bail("buffer", &err);
+    ok(gguf_buffer_size(b) == 0 && !gguf_buffer_base(b), "a buffer of nothing");
+    gguf_buffer_clear(b, 1);
+    gguf_buffer_destroy(b);
+}
+
+/* --- failing memory ------------------------------------------------------- */
+
+struct failing {
+    long left; /* calls that succeed */
+    long balance;
+};
+
+static void *failing_alloc(void *user, size_t size)
+{
+    struct failing *f = user;
+    if (f->left-- <= 0)
+        return NULL;
+    f->balance++;
+    return malloc(size);
+}
+
+static void failing_free(void *user, void *ptr)
+{
+    struct failing *f = user;
+    f->balance--;
+    free(ptr);
+}
+
+/* Graph, allocator, backend, run; the first failure's status. */
+static enum gguf_status whole_way(const struct gguf_allocator *a)
+{
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_ctx *c = NULL;
+    struct gguf_galloc *ga = NULL;
+    struct gguf_backend *b = NULL;
+    struct gguf_registry *r = NULL;
+    struct gguf_driver *d = NULL;
+    struct gguf_pool *pool = NULL;
+    struct gguf_buffer *w = NULL;
+    struct gguf_plan *plan = NULL;
+    struct gguf_error err = { GGUF_OK, 0, 0, "" };
+    p.allocator = cp.allocator = pp.allocator = a;
+    p.mem_size = 1 << 18;
+    p.no_alloc = true;
+    pp.n_threads = 2;
+#define STEP(call)                                                            \
+    do {                                                                      \
+        if (err.status == GGUF_OK && (call) != err.status)                    \
+            bail("status and error differ", &err);                            \
+    } while (0)
+    STEP(gguf_ctx_create(&c, &p, &err));
+    STEP(gguf_pool_create(&pool, &pp, &err));
+    cp.pool = pool;
+    STEP(gguf_registry_create(&r, a, &err));
+    STEP(gguf_cpu_driver_create(&d, &cp, &err));
+    if (err.status == GGUF_OK)
+        STEP(gguf_registry_add(r, d, &err));
+    if (err.status == GGUF_OK)
+        STEP(gguf_device_backend(gguf_registry_best(r), &b, &err));
+    if (err.status == GGUF_OK) {
+        tensor *x = gguf_tensor_2d(c, GGUF_DTYPE_F32, 64, 100);
+        tensor *m = gguf_tensor_2d(c, GGUF_DTYPE_F32, 64, 64);
+        STEP(gguf_ctx_alloc_tensors(c, gguf_host_buft(), a, &w, &err));
+        if (err.status == GGUF_OK)
+            gguf_buffer_clear(w, 0);
+        struct gguf_graph *g = gguf_graph_create(c, 64);
+        for (int i = 0; i < 20; i++)
+            x = gguf_op_add(c, gguf_op_matmul(c, m, x), gguf_op_silu(c, x));
+        STEP(gguf_graph_finish(c, g, x, &err));
+        STEP(gguf_galloc_create(&ga, a, gguf_backend_buft(b), &err));
+        STEP(gguf_galloc_reserve(ga, g, &err));
+        STEP(gguf_galloc_alloc(ga, g, &err));
+        STEP(gguf_backend_compute(b, g, &err));
+        STEP(gguf_plan_create(&plan, b, g, &err));
+        STEP(gguf_plan_compute(plan, &err));
+    }
+    gguf_plan_destroy(plan);
+    gguf_galloc_destroy(ga);
+    gguf_buffer_destroy(w);
+    gguf_backend_destroy(b);
+    gguf_registry_destroy(r);
+    gguf_pool_destroy(pool);
+    gguf_ctx_destroy(c);
+    return err.status;
+}
+
+static void check_failing(void)
+{
+    struct failing f;
+    const struct gguf_allocator a = { failing_alloc, failing_free, &f };
+    long n = 0;
+    bool right = true;
+    enum gguf_status st;
+    do {
+        f = (struct failing){ n++, 0 };
+        st = whole_way(&a);
+        right = right && (st == GGUF_E_NOMEM || st == GGUF_OK) && !f.balance;
+    } while (st != GGUF_OK && n < 1000);
+    ok(st == GGUF_OK && n > 15 && right,
+       "memory that fails at the n-th call, for %ld n: a status, no leak",
+       n - 1);
+}
+
+int main(int argc, char **argv)
+{
+    if (gguf_cpu_backend_create(&cpu, NULL, NULL) != GGUF_OK)
+        return 99;
+    check_bestfit();
+    check_random(argc > 1 ? atoi(argv[1]) : 2000,
+                 argc > 2 ? (uint64_t)atoll(argv[2]) : 1);
+    check_reuse();
+    check_buffers();
+    check_failing();
+    gguf_backend_destroy(cpu);
+    return done_testing();
+}
