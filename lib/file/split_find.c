@@ -112,27 +112,43 @@ enum gguf_status gg_split_find(const char *dir, const char *base,
     return st;
 }
 
+/* Append the missing shards from first to last to list. */
+static size_t add_range(char *list, size_t size, size_t used, unsigned first,
+                        unsigned last)
+{
+    const char *comma = used ? ", " : "";
+    if (size - used < 24) {
+        if (used && list[used - 1] != '.')
+            used += (size_t)snprintf(list + used, size - used, " ...");
+        return used;
+    }
+    if (first == last)
+        return used + (size_t)snprintf(list + used, size - used, "%s%u", comma,
+                                       first);
+    return used + (size_t)snprintf(list + used, size - used, "%s%u-%u", comma,
+                                   first, last);
+}
+
 enum gguf_status gg_split_all_there(const char *prefix, unsigned count,
                                     const struct gguf_allocator *a,
                                     struct gguf_error *err)
 {
-    char list[200] = "";
+    char list[160] = "";
     size_t used = 0;
-    unsigned n_missing = 0;
+    unsigned n_missing = 0, first = 0; /* of a range that goes on, or 0 */
     for (unsigned no = 1; no <= count; no++) {
         char *name;
         enum gguf_status st = gg_split_name(prefix, no, count, a, &name, err);
         bool there = st == GGUF_OK && access(name, F_OK) == 0;
         gg_free(a, name);
         GG_TRY(st);
-        if (there)
-            continue;
-        n_missing++;
-        if (sizeof list - used > 12)
-            used += (size_t)snprintf(list + used, sizeof list - used, "%s%u",
-                                     used ? ", " : "", no);
-        else if (list[used - 1] != '.')
-            used += (size_t)snprintf(list + used, sizeof list - used, "...");
+        n_missing += !there;
+        if (!there && !first)
+            first = no;
+        if (first && (there || no == count)) {
+            used = add_range(list, sizeof list, used, first, no - there);
+            first = 0;
+        }
     }
     struct gg_esc e;
     if (n_missing)

@@ -217,6 +217,18 @@ static void test_open(void)
     ok(gguf_split_open(&s, in_dir("m-00002-of-00003.gguf"), NULL, &err) ==
                GGUF_E_NOTFOUND && strstr(err.message, "missing: 1, 3"),
        "%s", err.message);
+    for (unsigned i = 1; i <= 200; i++) {
+        /* Every third of the first 150 is there, and those up to 200. */
+        char name[32];
+        snprintf(name, sizeof name, "w-%05u-of-03000.gguf", i);
+        struct shard x = { name, i - 1, 3000, 0, NULL, NULL, 0, 0, 0 };
+        if (i % 3 == 0 || i > 150)
+            write_shard(&x);
+    }
+    ok(gguf_split_open(&s, in_dir("w"), NULL, &err) == GGUF_E_NOTFOUND &&
+           strstr(err.message, "2900 of 3000 shards of 'w' are missing: 1-2, "
+                               "4-5, 7-8, ") &&
+           strstr(err.message, " ..."), "%s", err.message);
     write_sound();
     struct shard other = sound[0];
     other.file = "n-00001-of-00003.gguf";

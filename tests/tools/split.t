@@ -165,7 +165,7 @@ done
 rm "$tmp/a-00002-of-00004.gguf" "$tmp/a-00003-of-00004.gguf"
 run "$split" --merge "$tmp/a" "$tmp/merged.gguf"
 test $rc -eq 1 -a ! -e "$tmp/merged.gguf" &&
-    grep -q "2 of 4 shards of 'a' are missing: 2, 3" "$tmp/err"
+    grep -q "2 of 4 shards of 'a' are missing: 2-3" "$tmp/err"
 ok 'missing shards are named'
 run "$info" "$tmp/a-00004-of-00004.gguf"
 test $rc -eq 0 && grep -q 'warning: .*missing' "$tmp/err" &&
