@@ -180,6 +180,8 @@ bool info_json(struct json *j, const struct info *info,
     if (o->show & SHOW_TYPES)
         types(j, info);
     bool good = !(o->show & SHOW_STATS) || info_stats(j, info, o);
+    if (o->show & SHOW_HASH)
+        good &= info_hash(j, info, o);
     if (o->show & SHOW_CHECK)
         good &= info_check(j, info, o);
     json_close(j);

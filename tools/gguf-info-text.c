@@ -207,6 +207,9 @@ bool info_text(const struct info *info, const struct info_options *o)
 {
     struct text s = { NULL, 0, 0 };
     const char *path = info->load->path;
+    /* A manifest begins with its first line. */
+    if (o->show == SHOW_HASH)
+        return info_hash(NULL, info, o);
     text_addz(&s, o->markdown ? "# " : "");
     text_add_esc(&s, (struct gguf_str){ path, strlen(path) }, UINT64_MAX);
     printf("%s\n%s", s.s, o->markdown ? "\n" : "");
@@ -220,6 +223,10 @@ bool info_text(const struct info *info, const struct info_options *o)
     if (o->show & SHOW_TYPES)
         types(info, o);
     bool good = !(o->show & SHOW_STATS) || info_stats(NULL, info, o);
+    if (o->show & SHOW_HASH) {
+        puts("\nChecksums");
+        good &= info_hash(NULL, info, o);
+    }
     if (o->show & SHOW_CHECK)
         good &= info_check(NULL, info, o);
     return good;

@@ -4,6 +4,8 @@
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
 
+#include <gguf/digest.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +15,11 @@ enum {
     OPT_ARRAYS,
     OPT_CHECK,
     OPT_DIFF,
+    OPT_HASH,
     OPT_JSON,
     OPT_KEY,
     OPT_LIMIT,
+    OPT_MANIFEST,
     OPT_MARKDOWN,
     OPT_METADATA,
     OPT_SORT,
@@ -45,6 +49,12 @@ static const struct opt table[] = {
     { OPT_STATS, "--stats", "[GLOB]",
       "extremes, mean, rms, kurtosis, zeros, what is not finite, and a "
       "histogram, of the tensors that match GLOB" },
+    { OPT_HASH, "--hash", "[ALGO]",
+      "print checksums of the tensors and of the model, as a manifest; ALGO is "
+      "'xxh64' or 'xxh3-128'" },
+    { OPT_MANIFEST, "--manifest", "FILE",
+      "compare with the checksums in FILE, which llama-gguf-hash or --hash "
+      "wrote" },
     { OPT_VALUES, "--values", "NAME",
       "print the numbers of tensor NAME and nothing else, a row on each line" },
     { OPT_DIFF, "--diff", NULL,
@@ -149,6 +159,16 @@ static void parse(struct opt_parser *p, struct settings *s)
             o->show |= SHOW_STATS;
             o->glob = p->arg ? p->arg : o->glob;
             break;
+        case OPT_HASH:
+            o->show |= SHOW_HASH;
+            o->hash = p->arg ? gguf_digest_algo_from_name(p->arg)
+                             : GGUF_DIGEST_XXH64;
+            if (o->hash < 0)
+                opt_usage("--hash: there is no algorithm '%s'", p->arg);
+            break;
+        case OPT_MANIFEST:
+            o->manifest = p->arg;
+            break;
         case OPT_VALUES:
             o->values = p->arg;
             break;
@@ -209,6 +229,8 @@ static bool show(const char *path, const struct info_options *o,
         good = info_key(&l, o);
     } else if (o->values) {
         good = info_values(&l, o);
+    } else if (o->manifest) {
+        good = info_manifest(&l, o);
     } else {
         info_init(&info, &l, o);
         if (!o->quiet && !(o->show & SHOW_CHECK))
@@ -226,7 +248,8 @@ static int show_all(char *const *path, int n, const struct info_options *o,
     /* One operand is one object, more are an array of them. */
     struct json j;
     json_begin(&j, stdout);
-    bool plain = o->key || o->values, array = o->json && !plain && n > 1;
+    bool plain = o->key || o->values || o->manifest;
+    bool array = o->json && !plain && n > 1;
     bool some = false;
     int status = MSG_DONE;
     if (array)
@@ -265,7 +288,8 @@ static void prepare(struct settings *s)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_error err;
-    if (!(s->o.show & (SHOW_STATS | SHOW_CHECK)) && !s->o.values && !s->diff)
+    if (!(s->o.show & (SHOW_STATS | SHOW_CHECK | SHOW_HASH)) &&
+        !s->o.values && !s->o.manifest && !s->diff)
         return;
     pp.n_threads = s->n_threads;
     if (gguf_rows_create(&s->o.rows, NULL, &err) != GGUF_OK ||

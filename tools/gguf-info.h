@@ -16,7 +16,8 @@ enum {
     SHOW_TYPES = 8,
     SHOW_ALL = 15, /* what is shown without being asked for */
     SHOW_STATS = 16,
-    SHOW_CHECK = 32
+    SHOW_CHECK = 32,
+    SHOW_HASH = 64
 };
 
 struct info_options {
@@ -28,6 +29,8 @@ struct info_options {
     const char *sort;       /* a word of info_sorts; NULL: file order */
     const char *key;        /* NULL: no single value */
     const char *values;     /* NULL, or the tensor whose values to print */
+    const char *manifest;   /* NULL, or the file to compare with */
+    int hash;               /* enum gguf_digest_algo */
     bool check_header;      /* --check leaves tensor data alone */
     struct gguf_pool *pool; /* for what reads data */
     struct gguf_rows *rows; /* likewise */
@@ -90,6 +93,9 @@ bool info_check(struct json *j, const struct info *info,
                 const struct info_options *o);
 bool info_stats(struct json *j, const struct info *info,
                 const struct info_options *o);
+bool info_hash(struct json *j, const struct info *info,
+               const struct info_options *o);
+bool info_manifest(const struct load *load, const struct info_options *o);
 bool info_values(const struct load *load, const struct info_options *o);
 bool info_diff(const struct load *a, const struct load *b,
                const struct info_options *o, bool *same);

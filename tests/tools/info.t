@@ -149,6 +149,29 @@ ok '--check=header does not look'
 run "$info" --stats=blk.0.t0 "$tmp/nan.gguf"
 test $rc -eq 0 && awk '/blk.0.t0/ { exit $9 != 1 }' "$tmp/out"
 ok '--stats counts it'
+for a in xxh64 xxh3-128; do
+    "$info" --hash=$a "$m" >"$tmp/manifest"
+    test "$(wc -l <"$tmp/manifest")" -eq 9
+    ok "--hash=$a: a line for each tensor and one for the model"
+    run "$info" --manifest "$tmp/manifest" "$m"
+    test $rc -eq 0 && grep -q '9 of 9 checksums are right' "$tmp/err"
+    ok "--manifest: they are right"
+    run "$info" --manifest "$tmp/manifest" "$m2"
+    test $rc -eq 1 && grep -q "tensor 'blk.1.t7': the data is not" "$tmp/err" &&
+        test "$(wc -l <"$tmp/err")" -eq 3
+    ok "--manifest: the tensor and the model that are not"
+done
+sed 's/t3$/t33/' "$tmp/manifest" >"$tmp/manifest2"
+run "$info" --manifest "$tmp/manifest2" "$m"
+test $rc -eq 1 && grep -q '1 of the tensors' "$tmp/err"
+ok '--manifest: a tensor that is not there'
+echo 'not a manifest' >"$tmp/manifest2"
+run "$info" --manifest "$tmp/manifest2" "$m"
+test $rc -eq 1
+ok '--manifest that is none'
+run "$info" --hash=md5 "$m"
+test $rc -eq 2
+ok 'an unknown algorithm: a usage error'
 run "$info" --diff "$m" "$m"
 test $rc -eq 0 -a ! -s "$tmp/out" -a ! -s "$tmp/err"
 ok '--diff of a model and itself'
@@ -166,7 +189,7 @@ run "$info" --diff "$m"
 test $rc -eq 2
 ok '--diff of one file: a usage error'
 if python3 -c '' 2>/dev/null; then
-    for o in --stats --check "--diff $m2" "--diff $tmp/more.gguf"; do
+    for o in --stats --check --hash "--diff $m2" "--diff $tmp/more.gguf"; do
         "$info" --json $o "$m" >"$tmp/doc"
         run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
         test $rc -eq 0

@@ -1,0 +1,192 @@
+/* gguf-info-hash.c - checksums, and manifests of them */
+#include "config.h"
+#include "tools/gguf-info.h"
+#include "tools/common/digest.h"
+#include "tools/common/msg.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *must(void *p)
+{
+    if (!p) {
+        msg_error(NULL, "out of memory");
+        exit(MSG_FAILED);
+    }
+    return p;
+}
+
+/* ---- printing ---- */
+
+static void put_line(const struct gguf_digest *d, const char *file,
+                     struct gguf_str tensor)
+{
+    /* A manifest is for programs: names as they are, but for what would end
+     * the line, which the reader of files lets no name have. */
+    struct gguf_str f = { file, strlen(file) };
+    size_t n = gguf_manifest_line(NULL, 0, d, f, tensor);
+    char *line = must(malloc(n + 1));
+    gguf_manifest_line(line, n + 1, d, f, tensor);
+    fwrite(line, 1, n, stdout);
+    putchar('\n');
+    free(line);
+}
+
+static void hash_json(struct json *j, const struct info *info,
+                      const struct gguf_digest *tensors,
+                      const struct gguf_digest *model)
+{
+    char hex[33];
+    json_open(j, "digests", '{');
+    json_strz(j, "algorithm", gguf_digest_algo_name(model->algo));
+    gguf_digest_hex(model, hex);
+    json_strz(j, "model", hex);
+    json_open(j, "tensors", '[');
+    for (size_t i = 0; i < info->n_list; i++) {
+        uint32_t k = info->list[i];
+        json_open(j, NULL, '{');
+        json_str(j, "name", load_tensor(info->load, k).info->name);
+        gguf_digest_hex(&tensors[k], hex);
+        json_strz(j, "digest", hex);
+        json_close(j);
+    }
+    json_close(j);
+    json_close(j);
+}
+
+bool info_hash(struct json *j, const struct info *info,
+               const struct info_options *o)
+{
+    size_t n = load_n_tensors(info->load);
+    struct gguf_digest *tensors = must(calloc(n + 1, sizeof *tensors));
+    struct gguf_digest model;
+    struct gguf_error err;
+    bool good = digest_model(info->load, (enum gguf_digest_algo)o->hash,
+                             o->pool, "hashing", o->quiet, tensors, &model,
+                             &err) == GGUF_OK;
+    static const struct gguf_str whole = { "", 0 };
+    if (!good) {
+        msg_fail(info->load->path, &err);
+    } else if (j) {
+        hash_json(j, info, tensors, &model);
+    } else {
+        for (size_t i = 0; i < info->n_list; i++)
+            put_line(&tensors[info->list[i]], info->load->path,
+                     load_tensor(info->load, info->list[i]).info->name);
+        put_line(&model, info->load->path, whole);
+    }
+    free(tensors);
+    return good;
+}
+
+/* ---- checking ---- */
+
+/* All of a file of less than 2 GiB: *text is given to the caller. */
+static bool read_all(const char *path, char **text, size_t *size)
+{
+    FILE *f = fopen(path, "rb");
+    size_t room = 1 << 16;
+    *size = 0;
+    *text = must(malloc(room));
+    while (f && room <= (size_t)1 << 30) {
+        *size += fread(*text + *size, 1, room - *size, f);
+        if (*size < room)
+            break;
+        room *= 2;
+        *text = must(realloc(*text, room));
+    }
+    bool good = f && !ferror(f) && feof(f);
+    if (!good)
+        msg_error(path, "%s", errno ? strerror(errno) : "too large");
+    if (f)
+        fclose(f);
+    return good;
+}
+
+struct compared {
+    size_t n_same, n_wrong, n_missing;
+};
+
+static void complain(const struct load *l, struct gguf_str name,
+                     const char *what)
+{
+    struct text s = { NULL, 0, 0 };
+    text_add_esc(&s, name, UINT64_MAX);
+    if (name.size)
+        msg_error(l->path, "tensor '%s': %s", s.s, what);
+    else
+        msg_error(l->path, "the model: %s", what);
+    text_fini(&s);
+}
+
+/* All entries of m that have the algorithm. */
+static void compare(const struct load *l, const struct gguf_manifest *m,
+                    enum gguf_digest_algo algo,
+                    const struct gguf_digest *tensors,
+                    const struct gguf_digest *model, struct compared *c)
+{
+    size_t n_found = 0, n_listed = 0;
+    for (size_t i = 0; i <= load_n_tensors(l); i++) {
+        bool whole = i == load_n_tensors(l);
+        struct gguf_str name = { "", 0 };
+        if (!whole)
+            name = load_tensor(l, i).info->name;
+        const struct gguf_digest *d = gguf_manifest_find(m, algo, name);
+        if (!d)
+            continue;
+        n_found++;
+        if (gguf_digest_equal(d, whole ? model : &tensors[i])) {
+            c->n_same++;
+        } else {
+            c->n_wrong++;
+            complain(l, name, "the data is not what the manifest says");
+        }
+    }
+    for (size_t i = 0; i < gguf_manifest_n(m); i++)
+        n_listed += gguf_manifest_entry(m, i, NULL)->algo == algo;
+    c->n_missing += n_listed - n_found;
+}
+
+bool info_manifest(const struct load *l, const struct info_options *o)
+{
+    struct gguf_manifest *m = NULL;
+    struct gguf_error err;
+    struct compared c = { 0, 0, 0 };
+    char *text = NULL;
+    size_t size, n = load_n_tensors(l);
+    struct gguf_digest *tensors = must(calloc(n + 1, sizeof *tensors)), model;
+    bool good = read_all(o->manifest, &text, &size);
+    if (good && gguf_manifest_parse(&m, text, size, NULL, &err) != GGUF_OK) {
+        msg_fail(o->manifest, &err);
+        good = false;
+    }
+    bool used[GGUF_N_DIGESTS] = { false };
+    for (size_t i = 0; good && i < gguf_manifest_n(m); i++)
+        used[gguf_manifest_entry(m, i, NULL)->algo] = true;
+    for (int a = 0; good && a < GGUF_N_DIGESTS; a++) {
+        if (!used[a])
+            continue;
+        good = digest_model(l, (enum gguf_digest_algo)a, o->pool, "hashing",
+                            o->quiet, tensors, &model, &err) == GGUF_OK;
+        if (good)
+            compare(l, m, (enum gguf_digest_algo)a, tensors, &model, &c);
+        else
+            msg_fail(l->path, &err);
+    }
+    if (c.n_missing)
+        msg_error(l->path, "%zu of the tensors in the manifest are not there",
+                  c.n_missing);
+    if (good && !c.n_same && !c.n_wrong && !c.n_missing) {
+        msg_error(o->manifest, "has no checksum that is known here");
+        good = false;
+    }
+    if (good && !o->quiet)
+        msg_info(l->path, "%zu of %zu checksums are right", c.n_same,
+                 c.n_same + c.n_wrong + c.n_missing);
+    gguf_manifest_destroy(m);
+    free(tensors);
+    free(text);
+    return good && !c.n_wrong && !c.n_missing;
+}
