@@ -29,7 +29,7 @@ test "$lines" -le 24 || echo "    ... $((lines - 24)) more lines"
 
 for type in Q8_0 Q4_K_M; do
     show gguf-quantize F16.gguf $type.gguf $type $threads
-    "$tools/gguf-quantize" --quiet F16.gguf $type.gguf $type "$threads"
+    "$tools/gguf-quantize" F16.gguf $type.gguf $type "$threads"
 done
 
 for type in F16 Q8_0 Q4_K_M; do
