@@ -65,7 +65,7 @@ void opt_begin(struct opt_parser *p, const struct opt_tool *tool, int argc,
 int opt_next(struct opt_parser *p);
 
 /* One line of usage error, the hint, exit status 2. */
-void opt_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
+_Noreturn void opt_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
 
 /* The last option's argument as a number in [min, max], or a usage error. */
 uint64_t opt_u64(const struct opt_parser *p, uint64_t min, uint64_t max);

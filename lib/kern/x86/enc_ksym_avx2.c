@@ -37,8 +37,8 @@ static void symmetric_codes(const float *x, const float scale[16], int half,
 static void square_weights(struct gg_lanes *l)
 {
     for (int i = 0; i < 256; i += 8) {
-        __m256 v = _mm256_loadu_ps(l->x[0] + i);
-        _mm256_storeu_ps(l->w[0] + i, _mm256_mul_ps(v, v));
+        __m256 v = _mm256_loadu_ps(&l->x[i / 16][i % 16]);
+        _mm256_storeu_ps(&l->w[i / 16][i % 16], _mm256_mul_ps(v, v));
     }
 }
 
