@@ -70,6 +70,7 @@ static char *read_all(gzFile f, const char *path, size_t *size)
 bool ppl_read_text(const char *path, char **data, size_t *size)
 {
     int fd = open_text(path);
+    *data = NULL;
     if (fd < 0)
         return false;
     gzFile f = gzdopen(fd, "rb"); /* plain text goes through as it is */
@@ -86,6 +87,7 @@ bool ppl_read_text(const char *path, char **data, size_t *size)
     if (*size >= 4 && memcmp(*data, "GGUF", 4) == 0) {
         msg_error(path, "is a GGUF file, not a text");
         free(*data);
+        *data = NULL;
         return false;
     }
     /* as llama.cpp does: editors end a file with one that nobody wrote */

@@ -18,7 +18,7 @@ struct ppl_options {
 };
 
 /* The whole of a text file: plain or gzip, "-" for standard input. *data is
- * owned, free(). false: a message was printed. */
+ * owned, free(), and NULL after a failure. false: a message was printed. */
 bool ppl_read_text(const char *path, char **data, size_t *size);
 
 /* What was measured, in the order in which it becomes known. */

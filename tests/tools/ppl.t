@@ -1,0 +1,129 @@
+#!/bin/sh
+# gguf-ppl: what it prints, what it reads, and how it fails.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+ppl=$builddir/gguf-ppl
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+t=$tmp/text
+head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
+gzip -c "$t" >"$t.gz"
+
+# What does not depend on the machine, the time and the way to the text.
+figures()
+{
+    grep -v -e '^mode' -e '^time' -e '^text' "$tmp/out"
+}
+
+fails() # what is expected in the one line of the message
+{
+    test $rc -eq 1 -a ! -s "$tmp/out" &&
+        test "$(wc -l <"$tmp/err")" -eq 1 && grep -q -e "$1" "$tmp/err"
+}
+
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -t 1
+test $rc -eq 0 -a ! -s "$tmp/err"
+ok 'a model is evaluated'
+figures >"$tmp/one"
+grep -q '^mode *exact ' "$tmp/out" && grep -q ', BOS first$' "$tmp/out" &&
+    grep -q '^chunks *5 of 128 tokens' "$tmp/out"
+ok 'settings are printed'
+grep -q '^\[1\][0-9.]*,\[2\].*\[5\][0-9.]*,$' "$tmp/out"
+ok 'a running value for each chunk'
+last=$(sed -n 's/.*\[5\]\([0-9.]*\),$/\1/p' "$tmp/out")
+final=$(sed -n 's/^Final estimate: PPL = \([0-9.]*\) +\/- [0-9.]*$/\1/p' \
+    "$tmp/out")
+test -n "$final" -a "$last" = "$final"
+ok "the last of them is the final estimate: $final"
+
+for threads in 2 4; do
+    run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -t $threads
+    figures | cmp -s - "$tmp/one"
+    ok "the same digits with $threads threads"
+done
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -b 640 -ub 64
+figures | grep -v ^chunks >"$tmp/two"
+grep -v ^chunks "$tmp/one" | cmp -s - "$tmp/two"
+ok 'the same digits in other batches'
+run "$ppl" --model="$m" --file="$t.gz" --ctx-size=128 --chunks=5
+figures | cmp -s - "$tmp/one"
+ok 'text compressed by gzip, long options'
+"$ppl" -m "$m" -f - -c 128 --chunks 5 <"$t.gz" >"$tmp/out" 2>"$tmp/err"
+figures | cmp -s - "$tmp/one"
+ok 'text from standard input'
+{ cat "$t"; echo; } >"$tmp/newline"
+n1=$("$ppl" -m "$m" -f "$t" -c 128 --chunks 2 | sed -n 's/.*, \([0-9]*\) tokens$/\1/p')
+n2=$("$ppl" -m "$m" -f "$tmp/newline" -c 128 --chunks 2 |
+    sed -n 's/.*, \([0-9]*\) tokens$/\1/p')
+test -n "$n1" -a "$n1" = "$n2"
+ok 'one newline at the end does not count'
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -ctk f16
+test $rc -eq 0 && ! figures | cmp -s - "$tmp/one"
+ok 'keys and values in f16 change the last digits'
+
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --json
+test $rc -eq 0 && grep -q '"mode": "exact"' "$tmp/out" &&
+    grep -q '"tokens_scored": 315' "$tmp/out" &&
+    test "$(sed -n 's/.*"ppl": \([0-9.]*\).*/\1/p' "$tmp/out" |
+        LC_ALL=C awk '{ printf "%.4f", $1 }')" = "$final"
+ok 'JSON has the same figure'
+if command -v python3 >/dev/null 2>&1; then
+    python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+assert len(d["chunk_nll"]) == 5
+assert abs(sum(d["chunk_nll"]) / d["tokens_scored"] - d["nll"]) < 1e-9' \
+        "$tmp/out" 2>"$tmp/err"
+    ok 'JSON can be read, and adds up'
+else
+    skip 'JSON can be read, and adds up' 'no python3'
+fi
+
+run "$ppl" -q -m "$m" -f "$t" -c 4096
+fails 'tokens are too few'
+ok 'a text that is too short'
+run "$ppl" -m "$m" -f "$tmp/none"
+fails 'cannot open'
+ok 'a text that is not there'
+run "$ppl" -m "$m" -f "$tmp"
+fails 'is a directory'
+ok 'a directory as text'
+run "$ppl" -m "$m" -f "$m"
+fails 'is a GGUF file, not a text'
+ok 'a model as text'
+head -c 1000 "$t.gz" >"$tmp/cut.gz"
+run "$ppl" -m "$m" -f "$tmp/cut.gz"
+fails 'compressed data is cut off'
+ok 'a compressed text that is cut off'
+run "$ppl" -m "$t" -f "$t"
+fails 'GGUF'
+ok 'a text as model'
+head -c 100000 "$m" >"$tmp/cut.gguf"
+run "$ppl" -m "$tmp/cut.gguf" -f "$t"
+test $rc -eq 1 -a ! -s "$tmp/out"
+ok 'a model that is cut off'
+
+LC_ALL=C sed 's/llama/gemma/' "$m" >"$tmp/arch.gguf"
+run "$ppl" -m "$tmp/arch.gguf" -f "$t"
+fails "architecture 'gemma' is not supported by gguf-ppl yet; gguf-info, gguf-split and gguf-quantize work on it$"
+ok 'an architecture that is not supported says what still works'
+
+# The last weight becomes NaN.
+cp "$m" "$tmp/nan.gguf" && chmod u+w "$tmp/nan.gguf"
+size=$(wc -c <"$m")
+printf '\377\377' | dd of="$tmp/nan.gguf" bs=1 seek=$((size - 2)) \
+    conv=notrunc 2>/dev/null
+run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128
+fails "tensor '.*': element [0-9]* is not a number"
+ok 'a weight that is no number'
+run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128 --no-check
+test $rc -eq 1 && grep -q 'probability of token [0-9]* is no number: tensor' \
+    "$tmp/err"
+ok 'and where it is noticed without the check'
+
+for args in '' "-m $m" "-f $t" "-m $m -f $t -c 3" "-m $m -f $t -t 0" \
+    "-m $m -f $t --chunks 0" "-m $m -f $t -ctk q8_0" "-m $m -f $t more"; do
+    # shellcheck disable=SC2086
+    run "$ppl" $args
+    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
+    ok "wrong usage: $(echo "$args" | sed "s|$srcdir/||g; s|$tmp/||g")"
+done
+done_testing
