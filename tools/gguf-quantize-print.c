@@ -81,6 +81,20 @@ void print_summary(const struct target *target, double seconds)
         msg_info(target->path,
                  "%" PRIu64 " tensors get types that need an importance matrix",
                  t.n_needs_imatrix);
+    if (t.n_bad_imatrix)
+        msg_warn(target->path,
+                 "the importance data of %" PRIu64 " tensors have another "
+                 "shape and are not used",
+                 t.n_bad_imatrix);
+    for (size_t i = 0; t.n_mended && i < gguf_quant_n_tensors(target->job);
+         i++) {
+        const struct gguf_quant_tensor *q = gguf_quant_tensor(target->job, i);
+        if (q->n_mended)
+            msg_warn(target->path,
+                     "tensor '%s': %" PRIu64 " importances are zero "
+                     "throughout or no numbers, and were replaced",
+                     q->name, q->n_mended);
+    }
     if (t.n_nonfinite)
         msg_warn(target->path, "%" PRIu64 " weights are NaN or infinite",
                  t.n_nonfinite);
@@ -100,7 +114,9 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
     json_strz(j, "rule", q->rule);
     json_u64(j, "from_size", q->from_size);
     json_u64(j, "to_size", q->to_size);
+    json_bool(j, "has_imatrix", q->has_imatrix);
     json_bool(j, "needs_imatrix", q->needs_imatrix);
+    json_u64(j, "n_mended", q->n_mended);
     json_close(j);
 }
 
@@ -121,6 +137,7 @@ static void json_target(struct json *j, const struct target *target)
     json_f64(j, "bits_per_weight", bits_per_weight(&t));
     json_u64(j, "n_fallbacks", t.n_fallbacks);
     json_u64(j, "n_needs_imatrix", t.n_needs_imatrix);
+    json_u64(j, "n_bad_imatrix", t.n_bad_imatrix);
     json_u64(j, "n_nonfinite", t.n_nonfinite);
     json_open(j, "tensors", '[');
     for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++)

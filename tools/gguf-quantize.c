@@ -14,7 +14,10 @@
 enum {
     OPT_COMPAT = OPT_FIRST_LONG,
     OPT_EMBEDDING_TYPE,
+    OPT_EXCLUDE,
     OPT_EXPLAIN,
+    OPT_IMATRIX,
+    OPT_INCLUDE,
     OPT_JSON,
     OPT_LEAVE_OUTPUT,
     OPT_LIST,
@@ -50,6 +53,15 @@ static const struct opt table[] = {
     { OPT_LIST, "--list-types", NULL, "list what TYPE may be, and exit" },
     { OPT_PRINT_RECIPE, "--print-recipe", "TYPE",
       "print the recipe of TYPE, and exit" },
+    { 0, NULL, NULL, "What matters:" },
+    { OPT_IMATRIX, "--imatrix", "FILE",
+      "importance data, in GGUF or the older form (.dat); given again, the "
+      "data are added up" },
+    { OPT_INCLUDE, "--include-weights", "TEXT",
+      "use importance data only for tensors whose names contain TEXT; may be "
+      "given again" },
+    { OPT_EXCLUDE, "--exclude-weights", "TEXT",
+      "use none for such tensors; excludes --include-weights" },
     { 0, NULL, NULL, "What is written:" },
     { 'o', "-o --output", "OUT=TYPE",
       "another output; may be given again. The input is read once for all" },
@@ -99,6 +111,11 @@ struct options {
     struct target targets[MAX_TARGETS];
     size_t n_targets;
     const char *in, *recipe_file;
+    struct gguf_imatrix *imatrix;
+    const char *imatrix_path;
+    const char *texts[64]; /* of --include-weights or --exclude-weights */
+    size_t n_texts;
+    bool include;
     unsigned threads;
     bool dry_run, explain, verbose, json, quiet, force;
     char *default_out;
@@ -218,6 +235,55 @@ static void parse_nonfinite(struct options *o, const char *arg)
     opt_usage("--on-nonfinite: '%s' is none of error, zero, keep", arg);
 }
 
+/* The first file, or one to be added to it. */
+static void load_imatrix(struct options *o, const char *path)
+{
+    struct gguf_imatrix *im;
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    enum gguf_status st = gguf_imatrix_load(&im, path, NULL, &err);
+    if (st == GGUF_OK && o->imatrix) {
+        st = gguf_imatrix_merge(o->imatrix, im, &err);
+        gguf_imatrix_destroy(im);
+    } else if (st == GGUF_OK) {
+        o->imatrix = im;
+        o->imatrix_path = path;
+    }
+    if (st != GGUF_OK) {
+        msg_fail(path, &err);
+        exit(MSG_FAILED);
+    }
+}
+
+static void add_text(struct options *o, const char *text, bool include)
+{
+    if (o->n_texts && o->include != include)
+        opt_usage("--include-weights and --exclude-weights exclude each "
+                  "other");
+    if (o->n_texts == sizeof o->texts / sizeof *o->texts)
+        opt_usage("too many --%s-weights", include ? "include" : "exclude");
+    o->include = include;
+    o->texts[o->n_texts++] = text;
+}
+
+/* Importance data as the jobs get them, and the name that is recorded: not the
+ * path, which tells about the machine. */
+static void use_imatrix(struct options *o)
+{
+    if (!o->imatrix) {
+        if (o->n_texts)
+            opt_usage("--%s-weights is for --imatrix",
+                      o->include ? "include" : "exclude");
+        return;
+    }
+    if (o->n_texts)
+        gguf_imatrix_filter(o->imatrix, o->texts, o->n_texts, o->include);
+    const char *slash = strrchr(o->imatrix_path, '/');
+    o->params.imatrix = o->imatrix;
+    o->params.imatrix_name =
+        slash && !o->params.compat ? slash + 1 : o->imatrix_path;
+}
+
 static void parse_options(struct opt_parser *p, struct options *o)
 {
     struct gguf_error err;
@@ -236,6 +302,9 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case 't': o->threads = (unsigned)opt_u64(p, 1, GGUF_POOL_MAX_THREADS);
             break;
         case 'o': parse_output(o, (char *)p->arg); break;
+        case OPT_IMATRIX: load_imatrix(o, p->arg); break;
+        case OPT_INCLUDE: add_text(o, p->arg, true); break;
+        case OPT_EXCLUDE: add_text(o, p->arg, false); break;
         case OPT_OUTPUT_TYPE:
             o->params.output_type = parse_type("--output-tensor-type", p->arg);
             break;
@@ -412,6 +481,7 @@ int main(int argc, char **argv)
     opt_begin(&p, &tool, argc, argv);
     parse_options(&p, &o);
     parse_operands(&p, &o);
+    use_imatrix(&o);
     load_raise_limits();
     progress_init(&bar, "quantizing", NULL, o.quiet);
     progress_catch_signals();
@@ -423,6 +493,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < o.n_overrides; i++)
         free((char *)o.overrides[i].pattern);
     free(o.overrides);
+    gguf_imatrix_destroy(o.imatrix);
     free(o.default_out);
     progress_raise();
     return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);

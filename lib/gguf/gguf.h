@@ -14,6 +14,7 @@
 #include <gguf/eval.h>
 #include <gguf/file.h>
 #include <gguf/graph.h>
+#include <gguf/imatrix.h>
 #include <gguf/kv.h>
 #include <gguf/memory.h>
 #include <gguf/model.h>

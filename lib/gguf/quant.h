@@ -22,6 +22,7 @@
 #define GGUF_QUANT_H
 
 #include <gguf/file.h>
+#include <gguf/imatrix.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/recipe.h>
@@ -31,7 +32,6 @@ extern "C" {
 #endif
 
 struct gguf_quant;
-struct gguf_imatrix;
 
 #define GGUF_DTYPE_NONE UINT32_MAX /* no type */
 
@@ -57,6 +57,8 @@ struct gguf_quant_params {
     const struct gguf_recipe *recipe;       /* kept; must be given */
     struct gguf_pool *pool;                 /* kept; NULL: no threads */
     const struct gguf_imatrix *imatrix;     /* kept; NULL: none */
+    const char *imatrix_name; /* for quantize.imatrix.file, which everybody
+                               * can read; kept; NULL: not recorded */
     const struct gguf_quant_override *overrides; /* borrowed */
     size_t n_overrides;
     uint32_t output_type;    /* for output.weight, or where there is none for
@@ -74,7 +76,7 @@ struct gguf_quant_params {
 #define GGUF_QUANT_PARAMS_INIT                                                \
     {                                                                         \
         sizeof(struct gguf_quant_params), NULL, NULL, NULL, NULL, NULL, NULL, \
-            0, GGUF_DTYPE_NONE, GGUF_DTYPE_NONE, 0, 0, 0, 0,                  \
+            NULL, 0, GGUF_DTYPE_NONE, GGUF_DTYPE_NONE, 0, 0, 0, 0,            \
             GGUF_NONFINITE_ERROR, 0, NULL, NULL                               \
     }
 
@@ -117,8 +119,13 @@ struct gguf_quant_tensor {
     uint64_t from_size, to_size; /* bytes */
     enum gguf_quant_why why;
     const char *rule;   /* what decided, as a text of one line */
+    int has_imatrix;    /* importance data for this tensor are used */
     int needs_imatrix;  /* the type wants importance data, and there are none
                          * for this tensor */
+    int bad_imatrix;    /* there are, but of another shape: not used */
+    uint64_t n_mended;  /* columns whose importance was NaN, infinite or
+                         * negative, and all where it was zero throughout:
+                         * replaced by the mean of the others, or by 1 */
     int copied;         /* bytes are copied, not encoded */
 };
 
@@ -132,7 +139,7 @@ struct gguf_quant_totals {
     uint64_t from_size, to_size; /* bytes of tensor data, without padding */
     uint64_t file_size;          /* bytes of the whole output */
     uint64_t n_fallbacks;        /* tensors whose wanted type did not fit */
-    uint64_t n_needs_imatrix;
+    uint64_t n_imatrix, n_needs_imatrix, n_bad_imatrix, n_mended; /* tensors */
     uint64_t n_nonfinite;        /* weights met so far by run */
 };
 GGUF_API void gguf_quant_totals(const struct gguf_quant *q,

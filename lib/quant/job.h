@@ -8,14 +8,14 @@
 #include "gguf/writer.h"
 #include "kern/kern.h"
 #include "quant/choose.h"
+#include "quant/imatrix.h"
 
 /* One tensor of the output and where it comes from. */
 struct gg_job_tensor {
     struct gguf_quant_tensor pub;
     const struct gguf_split_tensor *src;
     enum gg_class cls;
-    const float *weights; /* pub.ne[0] importances for each matrix, or NULL;
-                           * belongs to the imatrix */
+    const struct gg_imatrix_entry *imatrix; /* NULL: none */
 };
 
 struct gguf_quant {

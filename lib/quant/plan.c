@@ -129,6 +129,33 @@ static enum gguf_status check_source(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
+/* The tensor's importance data, and how much of it cannot be used as it is. */
+static enum gguf_status find_imatrix(struct gguf_quant *q,
+                                     struct gg_job_tensor *jt,
+                                     struct gguf_error *err)
+{
+    struct gguf_quant_tensor *t = &jt->pub;
+    const struct gg_imatrix_entry *e =
+        q->p.imatrix ? gg_imatrix_find(q->p.imatrix, t->name) : NULL;
+    const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
+    uint64_t ne0 = (uint64_t)t->ne[0];
+    if (!e || (to->encode && !(to->flags & GG_CODEC_WEIGHT)))
+        return GGUF_OK; /* none, or nothing looks at them */
+    if (e->n_values != t->n_elements / (uint64_t)t->ne[1]) {
+        t->bad_imatrix = 1;
+        return GGUF_OK;
+    }
+    float *row = gg_alloc(q->p.allocator, ne0 * sizeof *row);
+    if (!row)
+        return gg_fail_nomem(err, ne0 * sizeof *row);
+    for (uint64_t at = 0; at < e->n_values; at += ne0)
+        t->n_mended += gg_imatrix_weights(e, at, ne0, row);
+    gg_free(q->p.allocator, row);
+    t->has_imatrix = 1;
+    jt->imatrix = e;
+    return GGUF_OK;
+}
+
 static enum gguf_status choose_type(struct gguf_quant *q,
                                     struct gg_chooser *c,
                                     struct gg_job_tensor *jt,
@@ -156,15 +183,19 @@ static enum gguf_status choose_type(struct gguf_quant *q,
                        t->n_elements / (uint64_t)t->ne[0]))
             return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                            "the output is too large");
+        GG_TRY(find_imatrix(q, jt, err));
         t->needs_imatrix =
-            !jt->weights &&
-            (gg_choose_needs_imatrix(q->p.recipe, jt->cls, t->to));
+            !jt->imatrix &&
+            gg_choose_needs_imatrix(q->p.recipe, jt->cls, t->to);
     }
     q->totals.n_elements += t->n_elements;
     q->totals.from_size += t->from_size;
     q->totals.to_size += t->to_size;
     q->totals.n_fallbacks += t->to != t->wanted;
+    q->totals.n_imatrix += (uint64_t)t->has_imatrix;
     q->totals.n_needs_imatrix += (uint64_t)t->needs_imatrix;
+    q->totals.n_bad_imatrix += (uint64_t)t->bad_imatrix;
+    q->totals.n_mended += t->n_mended != 0;
     return GGUF_OK;
 }
 

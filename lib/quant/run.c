@@ -45,7 +45,9 @@ struct run {
     struct cut *cuts;             /* of the tensors, and one behind the end */
     uint8_t *buffers;
     size_t buffer_size;           /* of one thread */
-    size_t slice_size;            /* of it for the floats; then the jobs' */
+    size_t slice_size;            /* of it for the floats */
+    size_t weight_size;           /* then for a row of weights for each job;
+                                   * then what the jobs encode */
     unsigned n_threads;           /* that have a buffer */
     uint64_t total;               /* bytes of input */
 
@@ -153,7 +155,7 @@ static void decode_rows(const struct gg_codec_kern *codec,
 
 /* The rows of a chunk through the floats into the jobs' buffers. */
 static bool encode_chunk(struct run *r, const struct chunk *c, float *slice,
-                         uint8_t *out, unsigned ith)
+                         float *weights, uint8_t *out, unsigned ith)
 {
     const struct gguf_quant_tensor *t = tensor(r, 0, c->i);
     const struct cut *cut = &r->cuts[c->i];
@@ -163,6 +165,10 @@ static bool encode_chunk(struct run *r, const struct chunk *c, float *slice,
     size_t ne0 = (size_t)t->ne[0];
     uint64_t step = GG_MAX(1, SLICE / ne0);
 
+    for (size_t k = 0; k < r->n_jobs; k++)
+        if (r->jobs[k]->t[c->i].imatrix)
+            gg_imatrix_weights(r->jobs[k]->t[c->i].imatrix, c->mat * ne0, ne0,
+                               weights + k * r->weight_size / 4);
     for (uint64_t at = 0; at < c->n; at += step) {
         size_t n = (size_t)GG_MIN(step, c->n - at);
         decode_rows(from, type, c->src + at * cut->row_from,
@@ -180,7 +186,7 @@ static bool encode_chunk(struct run *r, const struct chunk *c, float *slice,
                 &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
             uint64_t row_to = jt->pub.to_size / (jt->pub.n_elements / ne0);
             to->encode(slice, dst + at * row_to, n, ne0,
-                       jt->weights ? jt->weights + c->mat * ne0 : NULL);
+                       jt->imatrix ? weights + k * r->weight_size / 4 : NULL);
             dst += c->n * row_to;
         }
         atomic_fetch_add(&r->done, n * cut->row_from);
@@ -264,8 +270,10 @@ static void do_chunk(struct run *r, unsigned ith, size_t i, uint64_t no)
         c.src = src + off;
         advise(st, off, size, true);
         uint8_t *buffer = r->buffers + ith * r->buffer_size;
-        uint8_t *out = buffer + r->slice_size;
-        if (encode_chunk(r, &c, (float *)(void *)buffer, out, ith))
+        uint8_t *weights = buffer + r->slice_size;
+        uint8_t *out = weights + r->n_jobs * r->weight_size;
+        if (encode_chunk(r, &c, (float *)(void *)buffer,
+                         (float *)(void *)weights, out, ith))
             write_chunk(r, &c, out);
     }
     advise(st, off, size, false);
@@ -303,6 +311,12 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
             &q->kern.codec[gg_dtype_index(t->from)];
         const struct gg_codec_kern *to =
             &q->kern.codec[gg_dtype_index(t->to)];
+        if (t->needs_imatrix ||
+            (!q->t[i].imatrix && to->flags & GG_CODEC_NEEDS_WEIGHT))
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "tensor '%s': %s needs importance data",
+                           gg_esc(&esc, gg_strz(t->name)),
+                           gguf_dtype_find(t->to)->name);
         if (!from->decode || !to->encode)
             return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                            "tensor '%s': %s %s is not supported yet",
@@ -310,12 +324,6 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
                            from->decode ? "encoding to" : "decoding",
                            gguf_dtype_find(from->decode ? t->to : t->from)
                                ->name);
-        if (t->needs_imatrix ||
-            (!q->t[i].weights && to->flags & GG_CODEC_NEEDS_WEIGHT))
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "tensor '%s': %s needs importance data",
-                           gg_esc(&esc, gg_strz(t->name)),
-                           gguf_dtype_find(t->to)->name);
     }
     return GGUF_OK;
 }
@@ -388,15 +396,23 @@ static enum gguf_status make_buffers(struct run *r, struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[0];
     uint64_t limit = q->p.max_memory ? q->p.max_memory : DEFAULT_MEMORY;
-    uint64_t slice = SLICE, out, size;
+    uint64_t slice = SLICE, weights = 0, out, size;
     unsigned nth = gguf_pool_n_threads(q->p.pool);
 
     for (size_t i = 0; i < q->n_t; i++) {
         r->total += q->t[i].pub.from_size;
+        uint64_t ne0 = (uint64_t)q->t[i].pub.ne[0];
         if (wants_rows(r, i))
-            slice = GG_MAX(slice, (uint64_t)q->t[i].pub.ne[0]);
+            slice = GG_MAX(slice, ne0);
+        for (size_t k = 0; k < r->n_jobs; k++)
+            if (r->jobs[k]->t[i].imatrix)
+                weights = GG_MAX(weights, ne0);
     }
-    slice *= sizeof(float);
+    slice = (slice * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+    weights = (weights * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+    r->slice_size = (size_t)slice;
+    r->weight_size = (size_t)weights;
+    slice += weights * r->n_jobs;
     for (uint64_t n = CHUNK;; n /= 2) {
         cut_tensors(r, n, &out);
         if (gg_ckd_add(&size, slice, out) ||
@@ -412,7 +428,6 @@ static enum gguf_status make_buffers(struct run *r, struct gguf_error *err)
                        " bytes, limit is %" PRIu64,
                        size, limit);
     r->n_threads = (unsigned)GG_MIN(nth, limit / size);
-    r->slice_size = (size_t)((slice + ALIGN - 1) / ALIGN * ALIGN);
     r->buffer_size = (size_t)size;
     r->buffers = gg_alloc_aligned(q->p.allocator,
                                   r->n_threads * r->buffer_size, ALIGN);

@@ -57,6 +57,9 @@ enum outcome { SAME, DIFFERENT, UNSUPPORTED };
 struct args {
     struct gguf_quant_params p;
     struct gguf_quant_override overrides[8];
+    const char *texts[8];
+    size_t n_texts;
+    bool include;
     char text[1024];
 };
 
@@ -87,7 +90,10 @@ static bool parse_args(struct args *a, const char *text)
             a->p.output_type = type_of(value);
         else if (!strcmp(w, "--token-embedding-type"))
             a->p.embedding_type = type_of(value);
-        else if (!strcmp(w, "--tensor-type")) {
+        else if (strstr(w, "clude-weights")) {
+            a->include = !strcmp(w, "--include-weights");
+            a->texts[a->n_texts++] = value;
+        } else if (!strcmp(w, "--tensor-type")) {
             char *eq = strchr(value, '=');
             *eq = 0;
             a->overrides[a->p.n_overrides++] =
@@ -105,13 +111,27 @@ static enum outcome one_run(const char *model, const struct row *run)
     struct args a = { .p = GGUF_QUANT_PARAMS_INIT };
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     struct gguf_recipe *recipe = NULL;
+    struct gguf_imatrix *im = NULL;
     struct gguf_quant *q = NULL;
     struct gguf_error err;
     static unsigned n;
     char out[5000], digest[65];
 
-    if (strcmp(run->f[3], "-") || !parse_args(&a, run->f[4]))
+    if (!parse_args(&a, run->f[4]))
         return UNSUPPORTED;
+    if (strcmp(run->f[3], "-")) {
+        char name[256];
+        snprintf(name, sizeof name, "golden/files/imatrix/%s", run->f[3]);
+        const char *path = shared_path(name);
+        if (!path || gguf_imatrix_load(&im, path, NULL, &err) != GGUF_OK) {
+            printf("# %s: %s\n", run->f[0], path ? err.message : name);
+            return DIFFERENT;
+        }
+        if (a.n_texts)
+            gguf_imatrix_filter(im, a.texts, a.n_texts, a.include);
+        a.p.imatrix = im;
+        a.p.imatrix_name = run->f[3];
+    }
     snprintf(out, sizeof out, "%s/out.gguf", dir);
     a.p.compat = 1;
     a.p.pool = pools[n++ % GG_LEN(pools)];
@@ -124,6 +144,7 @@ static enum outcome one_run(const char *model, const struct row *run)
         st = gguf_quant_run(q, out, &o, &err);
     gguf_quant_destroy(q);
     gguf_recipe_destroy(recipe);
+    gguf_imatrix_destroy(im);
     if (st == GGUF_E_UNSUPPORTED)
         return UNSUPPORTED;
     if (st == GGUF_OK && sha256(out, digest) && !strcmp(digest, run->f[8]))

@@ -1,0 +1,107 @@
+/* imatrix.h - importance data: which columns of a weight matrix matter
+ *
+ * For a weight matrix, the mean square of each column's input over some text.
+ * Encoders weigh errors with it. There are two file forms: GGUF (general.type
+ * "imatrix": tensors NAME.in_sum2 [n_cols, n_mats] and NAME.counts [1, n_mats])
+ * and an older one without magic (.dat), which has one count per tensor. Both
+ * are read and written. Source: llama.cpp (commit d32676d), tools/imatrix.
+ *
+ * An object is read by any number of threads as long as none changes it.
+ */
+#ifndef GGUF_IMATRIX_H
+#define GGUF_IMATRIX_H
+
+#include <gguf/memory.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_imatrix;
+
+/* No entries. allocator: NULL is malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_create(struct gguf_imatrix **out,
+                    const struct gguf_allocator *allocator,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* From a file of either form, which stays mapped: memory does not grow with
+ * the data. The statuses of gguf_file_open, and GGUF_E_MISMATCH (sums without
+ * counts, or of another shape), GGUF_E_TYPE (no F32), GGUF_E_NOTFOUND (a GGUF
+ * file that is no imatrix). Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
+                  const struct gguf_allocator *allocator,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. Since: 0.1 */
+GGUF_API void gguf_imatrix_destroy(struct gguf_imatrix *im);
+
+/* One tensor's data. Everything belongs to the object. */
+struct gguf_imatrix_entry {
+    const char *name;  /* of the weight tensor; NUL-terminated */
+    uint64_t n_values; /* sums: columns of all matrices, one after another */
+    uint64_t n_mats;   /* counts; 0: the older form, which does not know */
+    uint64_t n_calls;  /* of the older form; else 0 */
+};
+
+/* By ascending name: 1, or 0 if i is out of range. Since: 0.1 */
+GGUF_API size_t gguf_imatrix_n_entries(const struct gguf_imatrix *im);
+GGUF_API int gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
+                                struct gguf_imatrix_entry *out);
+
+/* Sums of squares first .. first+n-1 of entry i, and its counts: how many rows
+ * of input each matrix saw. GGUF_E_INVALID (out of range). Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i, uint64_t first,
+                  size_t n, float *dst, struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i, uint64_t first,
+                    size_t n, float *dst, struct gguf_error *err);
+
+/* Texts that were read, in order. NULL behind the last. Since: 0.1 */
+GGUF_API const char *gguf_imatrix_dataset(const struct gguf_imatrix *im,
+                                          size_t i);
+/* Pieces of text, and tokens in each; 0: not known. Since: 0.1 */
+GGUF_API uint64_t gguf_imatrix_n_chunks(const struct gguf_imatrix *im);
+GGUF_API uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im);
+
+/* Add data to an entry, which is made if there is none: sums[n_cols * n_mats]
+ * and counts[n_mats]. GGUF_E_MISMATCH (another shape than before),
+ * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_add(struct gguf_imatrix *im, const char *name, uint64_t n_cols,
+                 uint64_t n_mats, const float *sums, const float *counts,
+                 struct gguf_error *err);
+/* Count chunks of size tokens from a text, which is noted unless it is there
+ * already; dataset may be NULL. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_add_chunks(struct gguf_imatrix *im, const char *dataset,
+                        uint64_t n_chunks, uint64_t size,
+                        struct gguf_error *err);
+
+/* Add everything of other. Since: 0.1 */
+GGUF_API enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
+                                             const struct gguf_imatrix *other,
+                                             struct gguf_error *err);
+
+/* Keep (keep not 0) or drop the entries whose names contain one of the n
+ * texts. Since: 0.1 */
+GGUF_API void gguf_imatrix_filter(struct gguf_imatrix *im,
+                                  const char *const *texts, size_t n,
+                                  int keep);
+
+enum gguf_imatrix_form { GGUF_IMATRIX_GGUF, GGUF_IMATRIX_DAT };
+
+/* Write a file, atomically. The older form keeps one count for a tensor, so
+ * that what each expert saw is lost. force: replace an existing file.
+ * GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_save(const struct gguf_imatrix *im, const char *path,
+                  enum gguf_imatrix_form form, int force,
+                  struct gguf_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,376 @@
+/* imatrix_file.c - both forms of importance files, read and written
+ *
+ * Older form, all little-endian: i32 entries; for each i32 length, name, i32
+ * calls, i32 values, f32 value each (mean square * calls); then, if there is
+ * more, i32 chunks, i32 length, name of the text.
+ */
+#include "config.h"
+#include "quant/imatrix.h"
+#include "base/cursor.h"
+#include "base/outfile.h"
+#include "base/str.h"
+#include "gguf/writer.h"
+
+#include <math.h>
+#include <string.h>
+
+static const char sums_suffix[] = ".in_sum2";
+static const char counts_suffix[] = ".counts";
+
+/* ---------------------------------------------------------- older form --- */
+
+static enum gguf_status read_i32(struct gg_cursor *c, uint32_t *v,
+                                 const char *what, struct gguf_error *err)
+{
+    uint64_t at = c->off;
+    GG_TRY(gg_cursor_u32(c, v, what, err));
+    if (*v > INT32_MAX)
+        return gg_fail(err, GGUF_E_FORMAT, at, "%s at byte %" PRIu64
+                       " is negative", what, at);
+    return GGUF_OK;
+}
+
+static enum gguf_status read_text(struct gg_cursor *c, struct gguf_str *out,
+                                  const char *what, struct gguf_error *err)
+{
+    uint32_t n;
+    const uint8_t *p = NULL;
+    uint64_t at = c->off;
+    GG_TRY(read_i32(c, &n, what, err));
+    if (n > 65535)
+        return gg_fail(err, GGUF_E_LIMIT, at,
+                       "%s at byte %" PRIu64 " has %" PRIu32
+                       " bytes, limit is 65535",
+                       what, at, n);
+    GG_TRY(gg_cursor_take(c, n, &p, what, err));
+    if (n && memchr(p, 0, n))
+        return gg_fail(err, GGUF_E_FORMAT, at,
+                       "%s at byte %" PRIu64 " has a NUL byte", what, at);
+    *out = (struct gguf_str){ (const char *)p, n };
+    return GGUF_OK;
+}
+
+static enum gguf_status read_old_entry(struct gguf_imatrix *im,
+                                       struct gg_cursor *c,
+                                       struct gguf_error *err)
+{
+    struct gguf_str name;
+    struct gg_imatrix_entry *e;
+    struct gg_esc esc;
+    uint32_t n_calls, n;
+    const uint8_t *p = NULL;
+    bool found;
+    uint64_t at = c->off;
+    GG_TRY(read_text(c, &name, "a name", err));
+    GG_TRY(read_i32(c, &n_calls, "a number of calls", err));
+    GG_TRY(read_i32(c, &n, "a number of values", err));
+    if (!name.size || !n)
+        return gg_fail(err, GGUF_E_FORMAT, at,
+                       "the entry at byte %" PRIu64 " is empty", at);
+    GG_TRY(gg_cursor_take(c, (uint64_t)n * 4, &p, "values", err));
+    GG_TRY(gg_imatrix_insert(im, name, &e, &found, err));
+    if (found)
+        return gg_fail(err, GGUF_E_DUPLICATE, at, "'%s' is there twice",
+                       gg_esc(&esc, name));
+    e->n_values = e->n_cols = n;
+    e->n_calls = n_calls;
+    e->sums = p;
+    return GGUF_OK;
+}
+
+static enum gguf_status read_old(struct gguf_imatrix *im,
+                                 struct gguf_error *err)
+{
+    struct gg_cursor c = { im->map.data, im->map.size, 0, false };
+    struct gguf_str text;
+    uint32_t n, v;
+    GG_TRY(read_i32(&c, &n, "the number of entries", err));
+    if (!n || n > gg_cursor_left(&c) / 12)
+        return gg_fail(err, GGUF_E_FORMAT, 0,
+                       "neither GGUF nor importance data: %" PRIu32
+                       " entries in %" PRIu64 " bytes",
+                       n, im->map.size);
+    for (uint32_t i = 0; i < n; i++)
+        GG_TRY(read_old_entry(im, &c, err));
+    if (!gg_cursor_left(&c))
+        return GGUF_OK;
+    GG_TRY(read_i32(&c, &v, "the number of chunks", err));
+    im->n_chunks = v;
+    if (!gg_cursor_left(&c))
+        return GGUF_OK;
+    GG_TRY(read_text(&c, &text, "the name of the text", err));
+    return text.size ? gg_imatrix_add_dataset(im, text, err) : GGUF_OK;
+}
+
+/* ---------------------------------------------------------------- GGUF --- */
+
+static const struct gguf_tensor_info *
+find_counts(const struct gguf_file *f, struct gguf_str base)
+{
+    char name[256];
+    if (base.size + sizeof counts_suffix > sizeof name)
+        return NULL;
+    memcpy(name, base.data, base.size);
+    memcpy(name + base.size, counts_suffix, sizeof counts_suffix);
+    return gguf_file_tensor_find(f, name);
+}
+
+static enum gguf_status read_tensor(struct gguf_imatrix *im,
+                                    const struct gguf_tensor_info *t,
+                                    struct gguf_error *err)
+{
+    struct gg_imatrix_entry *e;
+    struct gg_esc esc;
+    bool found;
+    if (!gg_str_ends(t->name, sums_suffix))
+        return GGUF_OK;
+    struct gguf_str base = { t->name.data,
+                             t->name.size - (sizeof sums_suffix - 1) };
+    const struct gguf_tensor_info *counts = find_counts(im->file, base);
+    if (!base.size || !counts ||
+        counts->n_elements * (uint64_t)t->ne[0] != t->n_elements ||
+        !t->n_elements)
+        return gg_fail(err, GGUF_E_MISMATCH, t->info_off,
+                       "'%s' has no counts of its shape",
+                       gg_esc(&esc, t->name));
+    if (t->dtype != GGUF_DTYPE_F32 || counts->dtype != GGUF_DTYPE_F32)
+        return gg_fail(err, GGUF_E_TYPE, t->info_off, "'%s' is not F32",
+                       gg_esc(&esc, t->name));
+    GG_TRY(gg_imatrix_insert(im, base, &e, &found, err));
+    e->n_values = t->n_elements;
+    e->n_cols = (uint64_t)t->ne[0];
+    e->n_mats = counts->n_elements;
+    e->sums = gguf_file_tensor_data(im->file, t->index);
+    e->counts = gguf_file_tensor_data(im->file, counts->index);
+    return GGUF_OK;
+}
+
+static enum gguf_status read_gguf(struct gguf_imatrix *im,
+                                  struct gguf_error *err)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(im->file, "general.type");
+    struct gguf_str type, text;
+    struct gguf_kv_iter it;
+    if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK ||
+        !gg_str_eqz(type, "imatrix"))
+        return gg_fail(err, GGUF_E_NOTFOUND, 0,
+                       "general.type is not 'imatrix'");
+    if (gguf_file_is_big_endian(im->file))
+        return gg_fail(err, GGUF_E_UNSUPPORTED, 0, "big-endian data");
+    kv = gguf_file_kv_find(im->file, "imatrix.chunk_count");
+    gguf_kv_get_uint(kv, &im->n_chunks, NULL);
+    kv = gguf_file_kv_find(im->file, "imatrix.chunk_size");
+    gguf_kv_get_uint(kv, &im->chunk_size, NULL);
+    kv = gguf_file_kv_find(im->file, "imatrix.datasets");
+    gguf_kv_iter_init(&it, kv);
+    while (gguf_kv_next_str(&it, &text))
+        if (text.size && !memchr(text.data, 0, text.size))
+            GG_TRY(gg_imatrix_add_dataset(im, text, err));
+    for (size_t i = 0; i < gguf_file_n_tensors(im->file); i++)
+        GG_TRY(read_tensor(im, gguf_file_tensor(im->file, i), err));
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_limits limits = GGUF_LIMITS_INIT;
+    struct gguf_imatrix *im;
+    *out = NULL;
+    GG_TRY(gguf_imatrix_create(&im, allocator, err));
+    enum gguf_status st = gg_mapfile_open(&im->map, path, 0, 0, err);
+    if (st == GGUF_OK && im->map.size >= 4 &&
+        !memcmp(im->map.data, "GGUF", 4)) {
+        gg_mapfile_close(&im->map);
+        limits.max_name_size = 128; /* names of tensors with a suffix */
+        fp.allocator = allocator;
+        fp.limits = &limits;
+        st = gguf_file_open(&im->file, path, &fp, err);
+        if (st == GGUF_OK)
+            st = read_gguf(im, err);
+    } else if (st == GGUF_OK) {
+        st = read_old(im, err);
+    }
+    if (st != GGUF_OK) {
+        gguf_imatrix_destroy(im);
+        return st;
+    }
+    *out = im;
+    return GGUF_OK;
+}
+
+/* ------------------------------------------------------------- writing --- */
+
+static float value(const uint8_t *floats, uint64_t i)
+{
+    return gg_f32_from_bits(gg_load32le(floats + 4 * i));
+}
+
+static enum gguf_status put_u32(struct gg_outfile *o, uint64_t v,
+                                struct gguf_error *err)
+{
+    uint8_t b[4];
+    gg_store32le(b, (uint32_t)GG_MIN(v, INT32_MAX));
+    return gg_outfile_write(o, b, 4, err);
+}
+
+static enum gguf_status put_text(struct gg_outfile *o, const char *text,
+                                 struct gguf_error *err)
+{
+    GG_TRY(put_u32(o, strlen(text), err));
+    return gg_outfile_write(o, text, strlen(text), err);
+}
+
+static enum gguf_status put_entry(struct gg_outfile *o,
+                                  const struct gguf_imatrix *im,
+                                  const struct gg_imatrix_entry *e,
+                                  struct gguf_error *err)
+{
+    uint64_t size = im->chunk_size ? im->chunk_size : 1;
+    float most = 0;
+    for (uint64_t k = 0; k < e->n_mats; k++)
+        most = GG_MAX(most, value(e->counts, k));
+    most = most > 0 && most < 0x1p53f ? most : 0;
+    uint64_t n_calls =
+        e->counts ? ((uint64_t)most + size - 1) / size : e->n_calls;
+    GG_TRY(put_text(o, e->name, err));
+    GG_TRY(put_u32(o, n_calls, err));
+    GG_TRY(put_u32(o, e->n_values, err));
+    if (!e->counts)
+        return gg_outfile_write(o, e->sums, 4 * e->n_values, err);
+    for (uint64_t k = 0; k < e->n_values; k++) {
+        float count = value(e->counts, k / e->n_cols);
+        float mean = count > 0 ? value(e->sums, k) / count : 1;
+        uint8_t b[4];
+        gg_store32le(b, gg_f32_bits(mean * (float)n_calls));
+        GG_TRY(gg_outfile_write(o, b, 4, err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status save_old(const struct gguf_imatrix *im,
+                                 const char *path, bool force,
+                                 struct gguf_error *err)
+{
+    struct gg_outfile o = { .fd = -1 };
+    const char *text = im->n_datasets ? im->datasets[im->n_datasets - 1] : "";
+    GG_TRY(gg_outfile_open(&o, im->allocator, path, force, err));
+    enum gguf_status st = put_u32(&o, im->n_entries, err);
+    for (size_t i = 0; st == GGUF_OK && i < im->n_entries; i++)
+        st = put_entry(&o, im, &im->entries[i], err);
+    if (st == GGUF_OK)
+        st = put_u32(&o, im->n_chunks, err);
+    if (st == GGUF_OK)
+        st = put_text(&o, text, err);
+    if (st == GGUF_OK)
+        return gg_outfile_commit(&o, err);
+    gg_outfile_abort(&o);
+    return st;
+}
+
+static enum gguf_status make_meta(const struct gguf_imatrix *im,
+                                  struct gguf_meta *m, struct gguf_error *err)
+{
+    struct gguf_str *texts =
+        gg_alloc_zero(im->allocator, im->n_datasets, sizeof *texts);
+    if (!texts)
+        return gg_fail_nomem(err, im->n_datasets * sizeof *texts);
+    for (size_t i = 0; i < im->n_datasets; i++)
+        texts[i] = gg_strz(im->datasets[i]);
+    enum gguf_status st =
+        gguf_meta_set_strz(m, "general.type", "imatrix", err);
+    if (st == GGUF_OK)
+        st = gguf_meta_set_str_array(m, "imatrix.datasets", texts,
+                                     im->n_datasets, err);
+    gg_free(im->allocator, texts);
+    if (st == GGUF_OK)
+        st = gguf_meta_set_u32(m, "imatrix.chunk_count",
+                               (uint32_t)GG_MIN(im->n_chunks, UINT32_MAX),
+                               err);
+    uint64_t size = im->chunk_size ? im->chunk_size : 1;
+    if (st == GGUF_OK)
+        st = gguf_meta_set_u32(m, "imatrix.chunk_size",
+                               (uint32_t)GG_MIN(size, UINT32_MAX), err);
+    return st;
+}
+
+static enum gguf_status plan_entry(struct gguf_writer *w,
+                                   const struct gg_imatrix_entry *e,
+                                   struct gguf_error *err)
+{
+    struct gguf_tensor_info t = { .dtype = GGUF_DTYPE_F32, .n_dims = 2,
+                                  .ne = { 1, 1, 1, 1, 1, 1, 1, 1 } };
+    char name[256];
+    uint64_t n_mats = GG_MAX(e->n_mats, 1);
+    size_t n = strlen(e->name);
+    if (n + sizeof sums_suffix > sizeof name)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "a name of %zu bytes is too long", n);
+    memcpy(name, e->name, n);
+    memcpy(name + n, sums_suffix, sizeof sums_suffix);
+    t.name = gg_strz(name);
+    t.ne[0] = (int64_t)e->n_cols;
+    t.ne[1] = (int64_t)n_mats;
+    t.n_elements = e->n_values;
+    t.size = 4 * e->n_values;
+    t.n_dims = n_mats > 1 ? 2 : 1;
+    GG_TRY(gguf_writer_add_like(w, &t, err));
+    memcpy(name + n, counts_suffix, sizeof counts_suffix);
+    t.name = gg_strz(name);
+    t.ne[0] = 1;
+    t.n_elements = n_mats;
+    t.size = 4 * n_mats;
+    return gguf_writer_add_like(w, &t, err);
+}
+
+static enum gguf_status write_entries(const struct gguf_imatrix *im,
+                                      struct gguf_writer *w, const char *path,
+                                      bool force, struct gguf_error *err)
+{
+    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    p.force = force;
+    for (size_t i = 0; i < im->n_entries; i++)
+        GG_TRY(plan_entry(w, &im->entries[i], err));
+    GG_TRY(gguf_writer_open(w, path, &p, err));
+    for (size_t i = 0; i < im->n_entries; i++) {
+        const struct gg_imatrix_entry *e = &im->entries[i];
+        uint8_t calls[4];
+        gg_store32le(calls, gg_f32_bits((float)e->n_calls));
+        GG_TRY(gguf_writer_begin(w, 2 * i, err));
+        GG_TRY(gguf_writer_write(w, e->sums, 4 * e->n_values, err));
+        GG_TRY(gguf_writer_begin(w, 2 * i + 1, err));
+        GG_TRY(gguf_writer_write(w, e->counts ? e->counts : calls,
+                                 4 * GG_MAX(e->n_mats, 1), err));
+    }
+    return gguf_writer_commit(w, err);
+}
+
+static enum gguf_status save_gguf(const struct gguf_imatrix *im,
+                                  const char *path, bool force,
+                                  struct gguf_error *err)
+{
+    struct gguf_writer_params wp = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_meta *m;
+    struct gguf_writer *w = NULL;
+    wp.allocator = im->allocator;
+    GG_TRY(gguf_meta_create(&m, im->allocator, err));
+    enum gguf_status st = make_meta(im, m, err);
+    if (st == GGUF_OK)
+        st = gguf_writer_create(&w, m, &wp, err);
+    if (st == GGUF_OK)
+        st = write_entries(im, w, path, force, err);
+    gguf_writer_destroy(w);
+    gguf_meta_destroy(m);
+    return st;
+}
+
+enum gguf_status gguf_imatrix_save(const struct gguf_imatrix *im,
+                                   const char *path,
+                                   enum gguf_imatrix_form form, int force,
+                                   struct gguf_error *err)
+{
+    return form == GGUF_IMATRIX_DAT ? save_old(im, path, force != 0, err)
+                                    : save_gguf(im, path, force != 0, err);
+}

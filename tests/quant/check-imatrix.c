@@ -1,0 +1,236 @@
+/* check-imatrix.c - importance data: both file forms against those of
+ * llama-imatrix, adding up, what encoders get, and files that are none */
+#include "config.h"
+#include "base/compiler.h"
+#include "base/bytes.h"
+#include "quant/imatrix.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static char dir[3000];
+
+static const char *in_dir(const char *name)
+{
+    static char path[4][4000];
+    static unsigned n;
+    char *p = path[n++ % 4];
+    snprintf(p, sizeof path[0], "%s/%s", dir, name);
+    return p;
+}
+
+static size_t slurp(const char *path, uint8_t *p, size_t size)
+{
+    FILE *f = fopen(path, "rb");
+    size_t n = f ? fread(p, 1, size, f) : 0;
+    if (f)
+        fclose(f);
+    return n;
+}
+
+static bool same_files(const char *a, const char *b)
+{
+    static uint8_t x[1 << 20], y[1 << 20];
+    size_t n = slurp(a, x, sizeof x);
+    return n && n == slurp(b, y, sizeof y) && !memcmp(x, y, n);
+}
+
+/* Written again a file is the same; the newer form becomes the older one that
+ * the reference wrote of the same data. */
+static void check_golden(const char *model)
+{
+    char name[256], gguf[4096], dat[4096];
+    const char *out = in_dir("out");
+    struct gguf_imatrix *a = NULL, *b = NULL;
+    struct gguf_error err;
+    snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.gguf", model);
+    if (!shared_path(name)) {
+        skip("imat-%s.gguf is not here", model);
+        return;
+    }
+    snprintf(gguf, sizeof gguf, "%s", shared_path(name));
+    snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.dat", model);
+    snprintf(dat, sizeof dat, "%s", shared_path(name) ? shared_path(name)
+                                                      : "");
+    gguf_error_clear(&err);
+    ok(gguf_imatrix_load(&a, gguf, NULL, &err) == GGUF_OK &&
+           gguf_imatrix_n_entries(a) > 10 &&
+           gguf_imatrix_dataset(a, 0) && gguf_imatrix_n_chunks(a),
+       "%s, GGUF: read %s", model, err.message);
+    ok(gguf_imatrix_load(&b, dat, NULL, &err) == GGUF_OK &&
+           gguf_imatrix_n_entries(b) == gguf_imatrix_n_entries(a) &&
+           gguf_imatrix_n_chunks(b) == gguf_imatrix_n_chunks(a),
+       "%s, older form: read %s", model, err.message);
+    ok(gguf_imatrix_save(a, out, GGUF_IMATRIX_GGUF, 1, &err) == GGUF_OK &&
+           same_files(out, gguf),
+       "%s, GGUF: written as it was %s", model, err.message);
+    ok(gguf_imatrix_save(b, out, GGUF_IMATRIX_DAT, 1, &err) == GGUF_OK &&
+           same_files(out, dat),
+       "%s, older form: written as it was %s", model, err.message);
+    ok(gguf_imatrix_save(a, out, GGUF_IMATRIX_DAT, 1, &err) == GGUF_OK &&
+           same_files(out, dat),
+       "%s: GGUF made older %s", model, err.message);
+    ok(gguf_imatrix_save(b, out, GGUF_IMATRIX_GGUF, 0, &err) == GGUF_E_EXIST,
+       "%s: an existing file is kept", model);
+    gguf_imatrix_destroy(a);
+    gguf_imatrix_destroy(b);
+    remove(out);
+}
+
+static bool near(const struct gguf_imatrix *im, const char *name, size_t i,
+                 float want)
+{
+    float w[64];
+    const struct gg_imatrix_entry *e = gg_imatrix_find(im, name);
+    if (!e)
+        return false;
+    gg_imatrix_weights(e, 0, (size_t)e->n_values, w);
+    return fabsf(w[i] - want) <= 1e-6f * want;
+}
+
+static void check_sums(void)
+{
+    static const float s1[8] = { 1, 2, 3, 4, 5, 6, 7, 8 },
+                       c1[2] = { 2, 0 }, s2[8] = { 3, 2, 1, 0, 8, 8, 8, 8 },
+                       c2[2] = { 2, 4 };
+    struct gguf_imatrix *a, *b, *c;
+    struct gguf_error err;
+    if (gguf_imatrix_create(&a, NULL, NULL) != GGUF_OK ||
+        gguf_imatrix_create(&b, NULL, NULL) != GGUF_OK)
+        return;
+    ok(gguf_imatrix_add(a, "b", 4, 2, s1, c1, NULL) == GGUF_OK &&
+           gguf_imatrix_add(a, "a", 4, 2, s1, c1, NULL) == GGUF_OK &&
+           gguf_imatrix_add(b, "b", 4, 2, s2, c2, NULL) == GGUF_OK &&
+           gguf_imatrix_add(b, "c", 8, 1, s2, c2, NULL) == GGUF_OK &&
+           gguf_imatrix_add_chunks(a, "x.txt", 3, 512, NULL) == GGUF_OK &&
+           gguf_imatrix_add_chunks(b, "y.txt", 4, 512, NULL) == GGUF_OK,
+       "data are added");
+    ok(near(a, "b", 1, 1) && near(a, "b", 6, 1),
+       "sum by count; 1 for an expert that saw nothing");
+    ok(gguf_imatrix_merge(a, b, NULL) == GGUF_OK &&
+           gguf_imatrix_n_entries(a) == 3 && gguf_imatrix_n_chunks(a) == 7 &&
+           !strcmp(gguf_imatrix_dataset(a, 1), "y.txt"),
+       "merged");
+    ok(near(a, "b", 0, 1) && near(a, "b", 4, 13 / 4.0f) &&
+           near(a, "a", 1, 1) && near(a, "c", 0, 1.5f),
+       "sums and counts are added");
+    ok(gguf_imatrix_add(a, "b", 8, 1, s1, c1, &err) == GGUF_E_MISMATCH,
+       "another shape: %s", err.message);
+    const char *dat = in_dir("m.dat");
+    ok(gguf_imatrix_save(a, dat, GGUF_IMATRIX_DAT, 0, &err) == GGUF_OK &&
+           gguf_imatrix_load(&c, dat, NULL, &err) == GGUF_OK &&
+           near(c, "c", 0, 1.5f),
+       "through the older form");
+    ok(gguf_imatrix_merge(c, b, &err) == GGUF_OK && near(c, "c", 0, 1.5f) &&
+           near(c, "b", 4, (13 / 4.0f * 512 + 8) / (512 + 4)),
+       "the older form counts calls of a chunk each");
+    gguf_imatrix_destroy(c);
+    remove(dat);
+    static const char *const drop[] = { "x", "b" };
+    gguf_imatrix_filter(a, drop, 2, 0);
+    ok(gguf_imatrix_n_entries(a) == 2 && !gg_imatrix_find(a, "b"),
+       "filtered");
+    gguf_imatrix_filter(a, drop, 2, 1);
+    ok(gguf_imatrix_n_entries(a) == 0, "to nothing");
+    gguf_imatrix_destroy(a);
+    gguf_imatrix_destroy(b);
+}
+
+static void check_mending(void)
+{
+    static const struct {
+        float sums[4], want[4];
+        uint64_t n;
+    } cases[] = {
+        { { 1, 2, 3, 0 }, { 1, 2, 3, 0 }, 0 },
+        { { 1, NAN, 3, 2 }, { 1, 2, 3, 2 }, 1 },
+        { { 1, INFINITY, -3, 2 }, { 1, 1.5f, 1.5f, 2 }, 2 },
+        { { 0, 0, 0, 0 }, { 1, 1, 1, 1 }, 4 },
+        { { NAN, 0, -1, 0 }, { 1, 1, 1, 1 }, 4 },
+        { { NAN, NAN, NAN, NAN }, { 1, 1, 1, 1 }, 4 },
+    };
+    static const float one = 1;
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct gguf_imatrix *im;
+        float w[4];
+        if (gguf_imatrix_create(&im, NULL, NULL) != GGUF_OK ||
+            gguf_imatrix_add(im, "t", 4, 1, cases[i].sums, &one, NULL) !=
+                GGUF_OK)
+            return;
+        uint64_t n = gg_imatrix_weights(gg_imatrix_find(im, "t"), 0, 4, w);
+        ok(n == cases[i].n && !memcmp(w, cases[i].want, sizeof w),
+           "weights %g %g %g %g, %d replaced", w[0], w[1], w[2], w[3], (int)n);
+        gguf_imatrix_destroy(im);
+    }
+}
+
+/* Every prefix of a file, and every byte of its beginning changed, is either
+ * refused or read; nothing else happens. */
+static void check_broken(const char *model, const char *suffix)
+{
+    static uint8_t b[1 << 20];
+    char name[256];
+    const char *bad = in_dir("bad");
+    struct gguf_imatrix *im;
+    struct gguf_error err;
+    snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.%s", model,
+             suffix);
+    const char *path = shared_path(name);
+    if (!path) {
+        skip("%s is not here", name);
+        return;
+    }
+    size_t n = slurp(path, b, sizeof b);
+    int wrong = 0, refused = 0;
+    for (size_t k = 0; k < 300; k++) {
+        size_t cut = k < 200 ? k : (size_t)rnd_below(n);
+        FILE *f = fopen(bad, "wb");
+        if (k & 1) { /* changed */
+            size_t at = (size_t)rnd_below(GG_MIN(n, 2000));
+            uint8_t old = b[at];
+            b[at] = (uint8_t)rnd64();
+            fwrite(b, 1, n, f);
+            b[at] = old;
+        } else {
+            fwrite(b, 1, cut, f);
+        }
+        fclose(f);
+        gguf_error_clear(&err);
+        if (gguf_imatrix_load(&im, bad, NULL, &err) != GGUF_OK) {
+            refused++;
+            wrong += im != NULL || !err.message[0];
+            continue;
+        }
+        for (size_t i = 0; i < gguf_imatrix_n_entries(im); i++) {
+            float w[256];
+            uint64_t all = im->entries[i].n_values;
+            gg_imatrix_weights(&im->entries[i], 0,
+                               (size_t)GG_MIN(all, GG_LEN(w)), w);
+        }
+        gguf_imatrix_destroy(im);
+    }
+    ok(!wrong && refused > 100, "%s: %d of 300 broken files are refused", name,
+       refused);
+    remove(bad);
+}
+
+int main(void)
+{
+    static const char *const models[] = { "llama", "syn-a", "syn-moe8",
+                                          "syn-odd" };
+    const char *tmp = getenv("TMPDIR");
+    snprintf(dir, sizeof dir, "%.2900s/gguf-check-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir)) {
+        perror(dir);
+        return 99;
+    }
+    for (size_t i = 0; i < GG_LEN(models); i++)
+        check_golden(models[i]);
+    check_sums();
+    check_mending();
+    check_broken("syn-moe8", "gguf");
+    check_broken("syn-moe8", "dat");
+    ok(rmdir(dir) == 0, "nothing is left");
+    return done_testing();
+}
