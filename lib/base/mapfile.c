@@ -123,6 +123,24 @@ enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
     return GGUF_OK;
 }
 
+enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
+                                    uint64_t size, struct gguf_error *err)
+{
+    size_t skip = (size_t)(m->data - (const uint8_t *)m->map);
+    void *p = mmap(NULL, m->map_size, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_NORESERVE, m->fd,
+                   (off_t)(m->off - skip));
+    if (p == MAP_FAILED)
+        return gg_fail_errno(err, errno, "mmap of %" PRIu64 " bytes",
+                             m->size);
+    memcpy((uint8_t *)p + skip, data, (size_t)size);
+    (void)mprotect(p, m->map_size, PROT_READ); /* only to find mistakes */
+    munmap(m->map, m->map_size);
+    m->map = p;
+    m->data = (const uint8_t *)p + skip;
+    return GGUF_OK;
+}
+
 void gg_mapfile_close(struct gg_mapfile *m)
 {
     if (!m->data && !m->map && m->fd == 0)

@@ -39,6 +39,12 @@ enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
                                    uint64_t data_size, uint64_t off,
                                    uint64_t size, struct gguf_error *err);
 
+/* Show size bytes of data at the beginning of m, which has them, instead of
+ * what the file has there. The file stays as it is. Before anything was read
+ * from m: data moves. */
+enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
+                                    uint64_t size, struct gguf_error *err);
+
 /* Fine on a zeroed struct, and twice. */
 void gg_mapfile_close(struct gg_mapfile *m);
 

@@ -10,6 +10,12 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
+#if HAVE_SYS_IOCTL_H
+# include <sys/ioctl.h>
+#endif
+#if HAVE_LINUX_FS_H
+# include <linux/fs.h>
+#endif
 
 enum { BUF_SIZE = 1 << 18 };
 
@@ -269,6 +275,19 @@ enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
         done += (uint64_t)n;
     }
     return GGUF_OK;
+}
+
+bool gg_outfile_clone(struct gg_outfile *o, int in_fd, uint64_t size)
+{
+#if HAVE_LINUX_FS_H && HAVE_SYS_IOCTL_H && defined(FICLONE)
+    if (ioctl(o->fd, FICLONE, in_fd) == 0) {
+        o->pos = size;
+        return true;
+    }
+#else
+    (void)o, (void)in_fd, (void)size;
+#endif
+    return false;
 }
 
 enum gguf_status gg_outfile_write_at(struct gg_outfile *o, uint64_t off,

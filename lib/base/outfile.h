@@ -60,6 +60,11 @@ enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
                                  uint64_t in_off, uint64_t size,
                                  struct gguf_error *err);
 
+/* Make the file, which must be empty, a clone of in_fd's size bytes that
+ * shares its extents, with the position behind them. False where the file
+ * system cannot: the file is as it was. */
+bool gg_outfile_clone(struct gg_outfile *o, int in_fd, uint64_t size);
+
 /* size bytes at off, past what is appended or into space that
  * gg_outfile_skip left. From any thread. */
 enum gguf_status gg_outfile_write_at(struct gg_outfile *o, uint64_t off,

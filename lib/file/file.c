@@ -2,6 +2,7 @@
 #include "config.h"
 #include "file/file.h"
 #include "file/header.h"
+#include "file/journal.h"
 #include "file/value.h"
 #include "base/mem.h"
 #include "base/str.h"
@@ -141,6 +142,19 @@ struct source {
     int fd;
 };
 
+/* An edit that was interrupted left the header beside the file. */
+static enum gguf_status apply_journal(struct gguf_file *f,
+                                      struct gguf_error *err)
+{
+    struct gg_journal j;
+    GG_TRY(gg_journal_find(&j, f->allocator, f->path, &f->map, err));
+    if (!j.header)
+        return GGUF_OK;
+    enum gguf_status st = gg_mapfile_overlay(&f->map, j.header, j.size, err);
+    gg_journal_close(&j);
+    return st;
+}
+
 static enum gguf_status map_source(struct gguf_file *f,
                                    const struct source *s,
                                    const struct gguf_file_params *p,
@@ -152,7 +166,8 @@ static enum gguf_status map_source(struct gguf_file *f,
         if (!f->path)
             return gg_fail_nomem(err, n);
         memcpy(f->path, s->path, n);
-        return gg_mapfile_open(&f->map, s->path, p->offset, p->size, err);
+        GG_TRY(gg_mapfile_open(&f->map, s->path, p->offset, p->size, err));
+        return p->offset || p->size ? GGUF_OK : apply_journal(f, err);
     }
     if (s->data)
         return gg_mapfile_memory(&f->map, s->data, s->size, p->offset,

@@ -11,6 +11,7 @@
 #include <gguf/cpu.h>
 #include <gguf/digest.h>
 #include <gguf/dtype.h>
+#include <gguf/edit.h>
 #include <gguf/eval.h>
 #include <gguf/file.h>
 #include <gguf/graph.h>

@@ -1,0 +1,313 @@
+/* edit.c - other metadata for a file whose tensors stay */
+#include "config.h"
+#include "file/file.h"
+#include "file/header.h"
+#include "file/journal.h"
+#include "file/value.h"
+#include "file/writer_int.h"
+#include "gguf/edit.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* Extents are shared in units of this, or not at all. */
+enum { EXTENT = 4096 };
+
+struct edit {
+    const struct gguf_file *file;
+    struct gguf_edit_params p;
+    const struct gguf_allocator *a;
+    char *target;       /* resolved, from malloc: what is written */
+    bool replaces;      /* target is the file itself */
+    struct gguf_meta *meta; /* own copy */
+    struct gguf_writer *w;  /* encodes the header; the data keeps its place
+                             * unless the alignment changes */
+    bool relayout;
+};
+
+/* A writer for e->meta with the file's tensors at their old offsets. */
+static enum gguf_status make_writer(struct edit *e, struct gguf_error *err)
+{
+    const struct gguf_file *f = e->file;
+    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    p.allocator = e->a;
+    p.version = f->version;
+    p.big_endian = f->big_endian;
+    gguf_writer_destroy(e->w);
+    GG_TRY(gguf_writer_create(&e->w, e->meta, &p, err));
+    e->relayout = e->w->align != f->align;
+    for (size_t i = 0; i < f->n_tensors; i++) {
+        GG_TRY(gguf_writer_add_like(e->w, &f->tensor[i], err));
+        if (!e->relayout)
+            e->w->tensor[i].off = f->tensor[i].off;
+    }
+    return GGUF_OK;
+}
+
+static uint64_t header_end(const struct edit *e)
+{
+    return GG_HEAD_SIZE + e->w->kv_size + e->w->infos_size;
+}
+
+/* Bytes of a padding pair with n zeros. */
+static uint64_t padding_size(uint64_t n)
+{
+    struct gguf_kv kv = { .key.size = sizeof GGUF_EDIT_PADDING_KEY - 1,
+                          .type = GGUF_VAL_ARR,
+                          .size = (size_t)n };
+    uint64_t size = 0;
+    (void)gg_kv_encoded_size(&kv, &size);
+    return size;
+}
+
+/* Make the header reach up to data_off and no further, by a padding pair if
+ * need be. *fits says whether that is possible. */
+static enum gguf_status pad_to(struct edit *e, uint64_t data_off, bool *fits,
+                               struct gguf_error *err)
+{
+    uint64_t end = header_end(e);
+    *fits = end <= data_off && data_off - end < e->file->align;
+    if (*fits || end > data_off || data_off - end < padding_size(0))
+        return GGUF_OK;
+    uint64_t n = data_off - end - padding_size(0);
+    uint8_t *zeros = gg_alloc_zero(e->a, n ? n : 1, 1);
+    if (!zeros)
+        return gg_fail_nomem(err, (size_t)n);
+    enum gguf_status st = gguf_meta_set_array(
+        e->meta, GGUF_EDIT_PADDING_KEY, GGUF_VAL_U8, zeros, n, err);
+    gg_free(e->a, zeros);
+    GG_TRY(st);
+    GG_TRY(make_writer(e, err));
+    *fits = gguf_writer_data_off(e->w) == data_off;
+    return GGUF_OK;
+}
+
+/* --------------------------------------------------------------- copies --- */
+
+static enum gguf_status tell(const struct edit *e, uint64_t done,
+                             uint64_t total, struct gguf_error *err)
+{
+    if (e->p.progress && e->p.progress(e->p.progress_user, done, total))
+        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                       "the edit was stopped");
+    return GGUF_OK;
+}
+
+/* Everything behind the header as it is. The first piece ends at a boundary
+ * between extents, so that what follows can be shared. */
+static enum gguf_status copy_rest(struct edit *e, struct gg_outfile *o,
+                                  struct gguf_error *err)
+{
+    enum { PIECE = 64 << 20 };
+    const struct gg_mapfile *m = &e->file->map;
+    uint64_t from = GG_MIN(e->file->data_off, m->size), at = from;
+    while (at < m->size) {
+        uint64_t n = GG_MIN(m->size - at, PIECE - at % EXTENT);
+        GG_TRY(gg_outfile_copy(o, m->fd, m->off + at, n, err));
+        at += n;
+        GG_TRY(tell(e, at - from, m->size - from, err));
+    }
+    return GGUF_OK;
+}
+
+static unsigned out_flags(const struct edit *e)
+{
+    return (e->replaces || e->p.force ? GG_OUTFILE_FORCE : 0u) |
+           (e->p.no_sync ? GG_OUTFILE_NO_SYNC : 0u);
+}
+
+static enum gguf_status write_copy(struct edit *e, bool share,
+                                   struct gguf_error *err)
+{
+    struct gg_outfile o;
+    const void *header;
+    size_t size;
+    GG_TRY(gguf_writer_header(e->w, &header, &size, err));
+    GG_TRY(gg_outfile_open(&o, e->a, e->target, out_flags(e), err));
+    enum gguf_status st = GGUF_OK;
+    uint64_t data = e->file->map.size > e->file->data_off
+                        ? e->file->map.size - e->file->data_off
+                        : 0;
+    if (!share)
+        st = gg_outfile_reserve(&o, size + data, true, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_write(&o, header, size, err);
+    if (st == GGUF_OK)
+        st = copy_rest(e, &o, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_commit(&o, err);
+    gg_outfile_abort(&o);
+    return st;
+}
+
+/* With another alignment: tensor by tensor, through the writer. */
+static enum gguf_status write_relayout(struct edit *e, struct gguf_error *err)
+{
+    const struct gguf_file *f = e->file;
+    struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
+    o.force = e->replaces || e->p.force;
+    o.no_sync = e->p.no_sync;
+    GG_TRY(gguf_writer_open(e->w, e->target, &o, err));
+    uint64_t total = gguf_writer_file_size(e->w);
+    for (size_t i = 0; i < f->n_tensors; i++) {
+        GG_TRY(gguf_writer_begin(e->w, i, err));
+        GG_TRY(gguf_writer_copy(e->w, f, i, 0, f->tensor[i].size, err));
+        GG_TRY(tell(e, e->w->out.pos, total, err));
+    }
+    return gguf_writer_commit(e->w, err);
+}
+
+/* ------------------------------------------------------------- in place --- */
+
+/* A clone of the file, with the new header, takes its name. *done is false
+ * where the file system cannot clone. */
+static enum gguf_status write_clone(struct edit *e, const void *header,
+                                    size_t size, bool *done,
+                                    struct gguf_error *err)
+{
+    struct gg_outfile o;
+    *done = false;
+    GG_TRY(gg_outfile_open(&o, e->a, e->target, out_flags(e), err));
+    enum gguf_status st = GGUF_OK;
+    if (gg_outfile_clone(&o, e->file->map.fd, e->file->map.size)) {
+        *done = true;
+        st = gg_outfile_write_at(&o, 0, header, size, err);
+        if (st == GGUF_OK)
+            st = gg_outfile_commit(&o, err);
+    }
+    gg_outfile_abort(&o);
+    return st;
+}
+
+static enum gguf_status write_in_place(struct edit *e, enum gguf_edit_way *way,
+                                       struct gguf_error *err)
+{
+    const struct gg_mapfile *m = &e->file->map;
+    const void *header;
+    size_t size;
+    bool done;
+    GG_TRY(gguf_writer_header(e->w, &header, &size, err));
+    *way = GGUF_EDIT_CLONED;
+    GG_TRY(write_clone(e, header, size, &done, err));
+    if (done)
+        return GGUF_OK;
+    *way = GGUF_EDIT_WROTE_HEADER;
+    GG_TRY(gg_journal_save(e->a, e->target, m, header, size, err));
+    GG_TRY(gg_header_overwrite(e->target, m, header, size, err));
+    return gg_journal_remove(e->a, e->target, err);
+}
+
+/* ------------------------------------------------------------- the edit --- */
+
+static enum gguf_status find_target(struct edit *e, struct gguf_error *err)
+{
+    const struct gguf_file *f = e->file;
+    if (!f->path || f->map.fd < 0 || f->map.off != 0)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "only a whole file that was opened by its path can be "
+                       "edited");
+    e->replaces = !e->p.output;
+    if (e->p.output && gg_mapfile_is(&f->map, e->p.output))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "the output is the input");
+    /* The file that a symbolic link leads to is edited, not the link. */
+    e->target = e->replaces ? realpath(f->path, NULL) : strdup(e->p.output);
+    if (!e->target)
+        return gg_fail_errno(err, errno, "cannot find the file again");
+    if (e->replaces && !gg_mapfile_is(&f->map, e->target))
+        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                       "is another file than the one that was opened");
+    return GGUF_OK;
+}
+
+static enum gguf_status copy_meta(struct edit *e, const struct gguf_meta *meta,
+                                  struct gguf_error *err)
+{
+    GG_TRY(gguf_meta_create(&e->meta, e->a, err));
+    for (size_t i = 0; i < gguf_meta_n_kv(meta); i++)
+        GG_TRY(gguf_meta_set_kv(e->meta, NULL, gguf_meta_kv(meta, i), err));
+    gguf_meta_remove(e->meta, GGUF_EDIT_PADDING_KEY);
+    return GGUF_OK;
+}
+
+static enum gguf_status apply(struct edit *e, enum gguf_edit_way *way,
+                              struct gguf_error *err)
+{
+    const struct gguf_file *f = e->file;
+    bool large = f->map.size >= GGUF_EDIT_LARGE;
+    bool only_in_place = e->p.mode == GGUF_EDIT_IN_PLACE;
+    bool fits = false;
+    *way = GGUF_EDIT_COPIED;
+    GG_TRY(make_writer(e, err));
+    if (e->relayout && !only_in_place)
+        return write_relayout(e, err);
+    if (e->p.mode == GGUF_EDIT_COPY || (!large && !only_in_place))
+        return write_copy(e, false, err);
+    if (!e->relayout && e->replaces && f->data_off <= f->map.size)
+        GG_TRY(pad_to(e, f->data_off, &fits, err));
+    if (fits)
+        return write_in_place(e, way, err);
+    if (only_in_place)
+        return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
+                       "the new header ends at byte %" PRIu64
+                       ", the tensor data %s at %" PRIu64,
+                       header_end(e), e->relayout ? "would move, it begins"
+                                                  : "begins", f->data_off);
+    /* The data moves by whole extents. */
+    uint64_t off = f->data_off;
+    while (off < header_end(e) + padding_size(0))
+        off += EXTENT;
+    GG_TRY(pad_to(e, off, &fits, err));
+    return write_copy(e, fits, err);
+}
+
+enum gguf_status gguf_edit_apply(const struct gguf_file *file,
+                                 const struct gguf_meta *meta,
+                                 const struct gguf_edit_params *params,
+                                 enum gguf_edit_way *way,
+                                 struct gguf_error *err)
+{
+    struct edit e = { .file = file, .p = GGUF_EDIT_PARAMS_INIT };
+    enum gguf_edit_way ignored;
+    if (params && params->struct_size > sizeof e.p)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "params of %zu bytes are newer than the library",
+                       params->struct_size);
+    if (params)
+        memcpy(&e.p, params, params->struct_size);
+    e.a = e.p.allocator;
+    enum gguf_status st = find_target(&e, err);
+    if (st == GGUF_OK && e.replaces)
+        st = gguf_edit_recover(e.target, NULL, err);
+    if (st == GGUF_OK)
+        st = copy_meta(&e, meta, err);
+    if (st == GGUF_OK)
+        st = apply(&e, way ? way : &ignored, err);
+    gguf_writer_destroy(e.w);
+    gguf_meta_destroy(e.meta);
+    free(e.target);
+    return st;
+}
+
+enum gguf_status gguf_edit_recover(const char *path, int *done,
+                                   struct gguf_error *err)
+{
+    struct gg_mapfile m;
+    struct gg_journal j;
+    if (done)
+        *done = 0;
+    GG_TRY(gg_mapfile_open(&m, path, 0, 0, err));
+    enum gguf_status st = gg_journal_find(&j, NULL, path, &m, err);
+    if (st == GGUF_OK && j.header) {
+        st = gg_header_overwrite(path, &m, j.header, j.size, err);
+        if (st == GGUF_OK)
+            st = gg_journal_remove(NULL, path, err);
+        gg_journal_close(&j);
+        if (st == GGUF_OK && done)
+            *done = 1;
+    }
+    gg_mapfile_close(&m);
+    return st;
+}

@@ -1,0 +1,144 @@
+/* journal.c - a header that is being written in place, saved beside its file
+ */
+#include "config.h"
+#include "file/journal.h"
+#include "base/bytes.h"
+#include "base/mem.h"
+#include "base/outfile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+enum { HEAD = 8 + 4 + 4 + 8 + 8 + 8 + 8 + 8, BEHIND = 1 << 16 };
+
+static char *journal_path(const struct gguf_allocator *a, const char *path)
+{
+    size_t size = strlen(path) + sizeof ".edit-journal";
+    char *p = gg_alloc(a, size);
+    if (p)
+        snprintf(p, size, "%s.edit-journal", path);
+    return p;
+}
+
+static void put_head(uint8_t *b, const struct gg_mapfile *m,
+                     const void *header, uint64_t size)
+{
+    memcpy(b, "GGUFEDIT", 8);
+    gg_store32le(b + 8, 1);
+    gg_store32le(b + 12, 0);
+    gg_store64le(b + 16, (uint64_t)m->ino);
+    gg_store64le(b + 24, m->size);
+    uint64_t behind = GG_MIN(m->size - size, (uint64_t)BEHIND);
+    gg_store64le(b + 32, XXH3_64bits(m->data + size, (size_t)behind));
+    gg_store64le(b + 40, size);
+    gg_store64le(b + 48, XXH3_64bits(header, (size_t)size));
+}
+
+enum gguf_status gg_journal_find(struct gg_journal *j,
+                                 const struct gguf_allocator *a,
+                                 const char *path, const struct gg_mapfile *m,
+                                 struct gguf_error *err)
+{
+    uint8_t head[HEAD];
+    *j = (struct gg_journal){ .map.fd = -1 };
+    char *name = journal_path(a, path);
+    if (!name)
+        return gg_fail_nomem(err, strlen(path));
+    enum gguf_status st = gg_mapfile_open(&j->map, name, 0, 0, NULL);
+    gg_free(a, name);
+    if (st != GGUF_OK)
+        return GGUF_OK; /* none, or none that can be read */
+    if (j->map.size >= HEAD && j->map.size - HEAD <= m->size) {
+        j->size = j->map.size - HEAD;
+        put_head(head, m, j->map.data + HEAD, j->size);
+        if (!memcmp(head, j->map.data, HEAD)) {
+            j->header = j->map.data + HEAD;
+            return GGUF_OK;
+        }
+    }
+    gg_journal_close(j);
+    return GGUF_OK;
+}
+
+void gg_journal_close(struct gg_journal *j)
+{
+    gg_mapfile_close(&j->map);
+}
+
+enum gguf_status gg_journal_save(const struct gguf_allocator *a,
+                                 const char *path, const struct gg_mapfile *m,
+                                 const void *header, uint64_t size,
+                                 struct gguf_error *err)
+{
+    struct gg_outfile o;
+    uint8_t head[HEAD];
+    char *name = journal_path(a, path);
+    if (!name)
+        return gg_fail_nomem(err, strlen(path));
+    put_head(head, m, header, size);
+    enum gguf_status st =
+        gg_outfile_open(&o, a, name, GG_OUTFILE_FORCE, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_write(&o, head, HEAD, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_write(&o, header, size, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_commit(&o, err);
+    gg_outfile_abort(&o);
+    gg_free(a, name);
+    return st;
+}
+
+enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
+                                   const char *path, struct gguf_error *err)
+{
+    char *name = journal_path(a, path);
+    if (!name)
+        return gg_fail_nomem(err, strlen(path));
+    enum gguf_status st = GGUF_OK;
+    if (unlink(name) != 0)
+        st = gg_fail_errno(err, errno, "cannot remove the edit journal");
+    gg_free(a, name);
+    return st;
+}
+
+static enum gguf_status write_all(int fd, const uint8_t *p, uint64_t size,
+                                  struct gguf_error *err)
+{
+    for (uint64_t off = 0; off < size;) {
+        ssize_t n = pwrite(fd, p + off, (size_t)(size - off), (off_t)off);
+        if (n < 0 && errno != EINTR)
+            return gg_fail_errno(err, errno, "writing the header at byte %"
+                                 PRIu64, off);
+        off += n > 0 ? (uint64_t)n : 0;
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_header_overwrite(const char *path,
+                                     const struct gg_mapfile *m,
+                                     const void *header, uint64_t size,
+                                     struct gguf_error *err)
+{
+    struct stat s;
+    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return gg_fail_errno(err, errno, "cannot be opened for writing");
+    enum gguf_status st = GGUF_OK;
+    if (fstat(fd, &s) != 0)
+        st = gg_fail_errno(err, errno, "fstat");
+    else if (s.st_dev != m->dev || s.st_ino != m->ino ||
+             (uint64_t)s.st_size != m->size)
+        st = gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                     "is another file than the one that was opened");
+    if (st == GGUF_OK)
+        st = write_all(fd, header, size, err);
+    if (st == GGUF_OK && fsync(fd) != 0)
+        st = gg_fail_errno(err, errno, "fsync");
+    close(fd);
+    return st;
+}

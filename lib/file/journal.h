@@ -1,0 +1,47 @@
+/* journal.h - a header that is being written in place, saved beside its file
+ *
+ * PATH.edit-journal: "GGUFEDIT", u32 1, u32 0, u64 inode and u64 size of the
+ * file it belongs to, u64 XXH3 of the 64 KiB behind the header in that file,
+ * u64 size of the header, u64 XXH3 of it, the header; all little-endian. It
+ * appears complete, by renaming. One that belongs to another file than PATH
+ * is now means nothing.
+ */
+#ifndef GG_FILE_JOURNAL_H
+#define GG_FILE_JOURNAL_H
+
+#include "base/mapfile.h"
+#include "gguf/memory.h"
+
+struct gg_journal {
+    struct gg_mapfile map;
+    const uint8_t *header;
+    uint64_t size; /* of the header */
+};
+
+/* Open the journal of the file that m maps from its first byte to its last
+ * and that path leads to; without one, j->header is NULL and there is nothing
+ * to close. GGUF_E_NOMEM. */
+enum gguf_status gg_journal_find(struct gg_journal *j,
+                                 const struct gguf_allocator *a,
+                                 const char *path, const struct gg_mapfile *m,
+                                 struct gguf_error *err);
+void gg_journal_close(struct gg_journal *j);
+
+/* Save header for the file m, which path leads to. */
+enum gguf_status gg_journal_save(const struct gguf_allocator *a,
+                                 const char *path, const struct gg_mapfile *m,
+                                 const void *header, uint64_t size,
+                                 struct gguf_error *err);
+
+/* The edit is complete. */
+enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
+                                   const char *path, struct gguf_error *err);
+
+/* Write header over the beginning of the file path, which must be the one
+ * that m maps, and wait for the disk. */
+enum gguf_status gg_header_overwrite(const char *path,
+                                     const struct gg_mapfile *m,
+                                     const void *header, uint64_t size,
+                                     struct gguf_error *err);
+
+#endif

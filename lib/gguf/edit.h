@@ -1,0 +1,92 @@
+/* edit.h - other metadata for a file whose tensors stay
+ *
+ *     gguf_file_open(&file, path, NULL, err);
+ *     gguf_meta_create(&meta, NULL, err);
+ *     gguf_meta_copy_file(meta, file, err);
+ *     gguf_meta_set_strz(meta, "general.name", "Better", err);
+ *     gguf_edit_apply(file, meta, NULL, NULL, err);
+ *     gguf_file_close(file);
+ *
+ * A large file is not copied if the new header can fill the room of the old
+ * one: tensor data stays where it is. The rest of the room is taken by a pair
+ * of no meaning, GGUF_EDIT_PADDING_KEY, an array of u8 zeros, because readers
+ * find the tensor data right behind the header. A file that is copied for
+ * lack of room gets such a pair too if that lets the copy share the old
+ * file's extents. Small files are copied always and never padded.
+ *
+ * Whenever the process dies, what is left is the old file or the new one. A
+ * copy takes the file's name when it is complete. In place, the new header is
+ * first saved beside the file (PATH.edit-journal); as long as that is there,
+ * gguf_file_open reads the header from it, and gguf_edit_recover finishes the
+ * job. Programs that do not know of it may meet a header that is half
+ * written, until then.
+ */
+#ifndef GGUF_EDIT_H
+#define GGUF_EDIT_H
+
+#include <gguf/file.h>
+#include <gguf/progress.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define GGUF_EDIT_PADDING_KEY "libgguf.padding"
+
+/* Files of this size and more are edited in place where that is possible. */
+#define GGUF_EDIT_LARGE (UINT64_C(64) << 20)
+
+enum gguf_edit_mode {
+    GGUF_EDIT_AUTO,    /* as said above */
+    GGUF_EDIT_COPY,    /* always a plain copy, no padding pair */
+    GGUF_EDIT_IN_PLACE /* never a copy of the data, however small */
+};
+
+/* What was done. */
+enum gguf_edit_way {
+    GGUF_EDIT_WROTE_HEADER, /* in place */
+    GGUF_EDIT_CLONED,       /* in place as far as the disk is concerned: a
+                             * clone of the file took its name */
+    GGUF_EDIT_COPIED
+};
+
+struct gguf_edit_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc */
+    enum gguf_edit_mode mode;
+    const char *output; /* NULL: the file itself; else a new file */
+    int force;          /* output may replace a file, but not the input */
+    int no_sync;        /* do not wait for the disk: for tests */
+    gguf_progress_fn *progress; /* bytes copied; NULL: silent */
+    void *progress_user;
+};
+#define GGUF_EDIT_PARAMS_INIT                                                 \
+    {                                                                         \
+        sizeof(struct gguf_edit_params), NULL, GGUF_EDIT_AUTO, NULL, 0, 0,    \
+            NULL, NULL                                                        \
+    }
+
+/* Give file the pairs of meta and no others. Version, byte order and the list
+ * of tensors stay; with another general.alignment the data is laid out anew.
+ * file must come from gguf_file_open, without an offset; close it afterwards,
+ * for its metadata may have changed underneath. params and way may be NULL.
+ *
+ * GGUF_E_INVALID (file not opened by path; output is the input),
+ * GGUF_E_MISMATCH (path is another file by now), GGUF_E_FORMAT (alignment),
+ * GGUF_E_NOSPACE (in place only, and the header does not fit; or no room on
+ * the disk), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_CANCELLED, GGUF_E_NOMEM.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_edit_apply(const struct gguf_file *file, const struct gguf_meta *meta,
+                const struct gguf_edit_params *params, enum gguf_edit_way *way,
+                struct gguf_error *err);
+
+/* Finish an edit that was interrupted; *done (may be NULL) is 1 if there was
+ * one. GGUF_E_IO, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status gguf_edit_recover(const char *path, int *done,
+                                            struct gguf_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
