@@ -1,21 +1,27 @@
 /* gguf-split - one model in several files, and back */
 #include "config.h"
+#include "tools/common/digest.h"
 #include "tools/common/load.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
-    OPT_MAX_SIZE = OPT_FIRST_LONG,
+    OPT_BY_LAYER = OPT_FIRST_LONG,
+    OPT_DELETE_INPUTS,
+    OPT_MAX_SIZE,
     OPT_MAX_TENSORS,
     OPT_MERGE,
     OPT_NO_TENSOR_FIRST,
-    OPT_SPLIT
+    OPT_SPLIT,
+    OPT_VERIFY
 };
 
 static const struct opt table[] = {
@@ -35,7 +41,15 @@ static const struct opt table[] = {
       "(powers of 1024)" },
     { OPT_NO_TENSOR_FIRST, "--no-tensor-first-split", NULL,
       "put metadata only into the first shard" },
+    { OPT_BY_LAYER, "--split-by-layer", NULL,
+      "keep the tensors of a layer together; without a limit each layer is a "
+      "shard" },
     { 0, NULL, NULL, "In general:" },
+    { OPT_VERIFY, "--verify", NULL,
+      "read the output again and compare the checksums of its data with those "
+      "of the input" },
+    { OPT_DELETE_INPUTS, "--delete-inputs --delete-splits", NULL,
+      "delete the input files, after --verify found the output right" },
     { 'n', "-n --dry-run", NULL,
       "print what would be written; read no tensor data" },
     { 'f', "-f --force", NULL, "replace output files that exist" },
@@ -54,7 +68,7 @@ static const struct opt_tool tool = {
 };
 
 struct options {
-    bool split, merge, dry_run, force, quiet;
+    bool split, merge, dry_run, force, quiet, verify, delete_inputs;
     struct gguf_split_params limits;
 };
 
@@ -81,6 +95,15 @@ static void parse(struct opt_parser *p, struct options *o)
         case OPT_NO_TENSOR_FIRST:
             o->limits.no_tensor_first = 1;
             break;
+        case OPT_BY_LAYER:
+            o->limits.by_layer = 1;
+            break;
+        case OPT_VERIFY:
+            o->verify = true;
+            break;
+        case OPT_DELETE_INPUTS:
+            o->verify = o->delete_inputs = true;
+            break;
         case 'n':
             o->dry_run = true;
             break;
@@ -94,9 +117,10 @@ static void parse(struct opt_parser *p, struct options *o)
     if (o->split && o->merge)
         opt_usage("--split and --merge exclude each other");
     if (o->merge && (o->limits.max_tensors || o->limits.max_size ||
-                     o->limits.no_tensor_first))
+                     o->limits.no_tensor_first || o->limits.by_layer))
         opt_usage("--merge has no limits");
-    if (!o->merge && !o->limits.max_tensors && !o->limits.max_size)
+    if (!o->merge && !o->limits.max_tensors && !o->limits.max_size &&
+        !o->limits.by_layer)
         o->limits.max_tensors = 128;
 }
 
@@ -158,11 +182,12 @@ static void say(const struct options *o, const char *file, size_t n_files,
                  table_size(out, size));
 }
 
-/* What there is to say about a failure: *about is the file. */
+/* *about is the file that a failure is about. */
 static enum gguf_status split(const struct options *o,
                               const struct gguf_split *s, const char *prefix,
                               const struct gguf_split_job *job,
-                              const char **about, struct gguf_error *err)
+                              const char **about, size_t *n_shards,
+                              struct gguf_error *err)
 {
     struct gguf_split_plan *plan;
     enum gguf_status st = gguf_split_plan_create(&plan, s, &o->limits, err);
@@ -174,7 +199,7 @@ static enum gguf_status split(const struct options *o,
     }
     if (st == GGUF_OK) {
         uint64_t size = 0;
-        size_t n = gguf_split_plan_n_shards(plan);
+        size_t n = *n_shards = gguf_split_plan_n_shards(plan);
         for (size_t i = 0; i < n; i++)
             size += gguf_split_plan_shard(plan, i)->file_size;
         progress_clear(job->user);
@@ -202,6 +227,59 @@ static enum gguf_status merge(const struct options *o,
     return st;
 }
 
+/* ---- afterwards ---- */
+
+static bool differs(const char *out)
+{
+    msg_error(out, "the data is not that of the input");
+    return false;
+}
+
+/* Is the data of the output, read again, that of the input? */
+static bool verify(const struct options *o, struct gguf_split *in,
+                   const char *out, size_t n_shards)
+{
+    struct load a = { .set = in }, b;
+    struct gguf_digest x, y;
+    struct gguf_error err;
+    char first[4096];
+    if (!o->merge) {
+        /* The prefix may be the name of something else, too. */
+        if (gguf_split_name_format(first, sizeof first, out, 1,
+                                   (unsigned)n_shards, &err) != GGUF_OK) {
+            msg_fail(out, &err);
+            return false;
+        }
+        out = first;
+    }
+    if (!load_open(&b, out, true, NULL) || !b.set) {
+        load_close(&b);
+        return false;
+    }
+    bool good = digest_model(&a, GGUF_DIGEST_XXH3_128, NULL, "reading input",
+                             o->quiet, NULL, &x, &err) == GGUF_OK &&
+                digest_model(&b, GGUF_DIGEST_XXH3_128, NULL, "reading output",
+                             o->quiet, NULL, &y, &err) == GGUF_OK;
+    if (!good)
+        msg_fail(out, &err);
+    else if (load_n_tensors(&a) != load_n_tensors(&b) ||
+             !gguf_digest_equal(&x, &y))
+        good = differs(out);
+    load_close(&b);
+    return good;
+}
+
+static bool delete_inputs(const struct gguf_split *s)
+{
+    bool good = true;
+    for (size_t i = 0; i < gguf_split_n_files(s); i++)
+        if (unlink(gguf_split_path(s, i)) != 0) {
+            msg_error(gguf_split_path(s, i), "%s", strerror(errno));
+            good = false;
+        }
+    return good;
+}
+
 int main(int argc, char **argv)
 {
     struct options o = { .limits = GGUF_SPLIT_PARAMS_INIT };
@@ -226,12 +304,17 @@ int main(int argc, char **argv)
     const char *about = in;
     enum gguf_status st = gguf_split_open(&s, in, NULL, &err);
     int status = MSG_FAILED;
+    size_t n_shards = 0;
     if (st == GGUF_OK && sizes_known(s, in)) {
         st = o.merge ? merge(&o, s, out, &job, &about, &err)
-                     : split(&o, s, out, &job, &about, &err);
+                     : split(&o, s, out, &job, &about, &n_shards, &err);
         if (st == GGUF_OK)
             status = MSG_DONE;
     }
+    if (status == MSG_DONE && !o.dry_run &&
+        ((o.verify && !verify(&o, s, out, n_shards)) ||
+         (o.delete_inputs && !delete_inputs(s))))
+        status = MSG_FAILED;
     progress_clear(&bar);
     if (st != GGUF_OK)
         msg_fail(about, &err);

@@ -73,6 +73,48 @@ static enum gguf_status add_shard(struct gguf_split_plan *plan,
     return GGUF_OK;
 }
 
+/* The layer of a tensor: N of "blk.N.", or -1. */
+static int64_t layer_of(struct gguf_str name)
+{
+    int64_t n = 0;
+    size_t i = 4;
+    if (!gg_str_starts(name, "blk.") || name.size < 6 || name.data[4] == '.')
+        return -1;
+    for (; i < name.size && name.data[i] != '.'; i++) {
+        if (name.data[i] < '0' || name.data[i] > '9' || i > 12)
+            return -1;
+        n = 10 * n + (name.data[i] - '0');
+    }
+    return i < name.size ? n : -1;
+}
+
+/* May a shard end before tensor i? */
+static bool may_cut(const struct gguf_split_plan *plan,
+                    const struct gguf_split_params *p, size_t i)
+{
+    return !p->by_layer ||
+           layer_of(gguf_split_tensor(plan->from, i)->info->name) !=
+               layer_of(gguf_split_tensor(plan->from, i - 1)->info->name);
+}
+
+static enum gguf_status too_large(const struct gguf_split_plan *plan,
+                                  const struct gguf_split_params *p, size_t i,
+                                  uint64_t size, struct gguf_error *err)
+{
+    const struct gguf_tensor_info *t = gguf_split_tensor(plan->from, i)->info;
+    struct gg_esc e;
+    if (p->max_size && size > p->max_size)
+        return gg_fail(err, GGUF_E_LIMIT, t->info_off,
+                       "%s '%s' alone makes a file of %" PRIu64
+                       " bytes%s, a shard may have %" PRIu64,
+                       p->by_layer ? "the layer of tensor" : "tensor",
+                       gg_esc(&e, t->name), size,
+                       p->by_layer ? " or more" : "", p->max_size);
+    return gg_fail(err, GGUF_E_LIMIT, t->info_off,
+                   "the layer of tensor '%s' has more than %" PRIu64
+                   " tensors", gg_esc(&e, t->name), p->max_tensors);
+}
+
 /* One shard: the tensors from shard->first_tensor on that fit. */
 static enum gguf_status fill_shard(struct gguf_split_plan *plan,
                                    const struct gguf_split_params *p,
@@ -80,33 +122,36 @@ static enum gguf_status fill_shard(struct gguf_split_plan *plan,
                                    struct gguf_split_shard *shard,
                                    struct gguf_error *err)
 {
-    size_t n = gguf_split_n_tensors(plan->from);
+    size_t n = gguf_split_n_tensors(plan->from), first = shard->first_tensor;
     uint64_t max_tensors = p->max_tensors ? p->max_tensors : UINT64_MAX;
-    bool meta_only = p->no_tensor_first && plan->n_shards == 0;
-    shard->file_size = gguf_writer_file_size(w);
-    if (p->max_size && shard->file_size > p->max_size)
+    uint64_t size = gguf_writer_file_size(w);
+    shard->file_size = size;
+    if (p->max_size && size > p->max_size)
         return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                        "the metadata alone takes %" PRIu64
                        " bytes, a shard may have %" PRIu64,
-                       shard->file_size, p->max_size);
-    for (size_t i = shard->first_tensor;
-         i < n && !meta_only && shard->n_tensors < max_tensors; i++) {
-        const struct gguf_tensor_info *t =
-            gguf_split_tensor(plan->from, i)->info;
-        GG_TRY(gguf_writer_add_like(w, t, err));
-        uint64_t size = gguf_writer_file_size(w);
-        struct gg_esc e;
-        if (p->max_size && size > p->max_size && !shard->n_tensors &&
-            plan->n_shards)
-            return gg_fail(err, GGUF_E_LIMIT, t->info_off,
-                           "tensor '%s' alone makes a file of %" PRIu64
-                           " bytes, a shard may have %" PRIu64,
-                           gg_esc(&e, t->name), size, p->max_size);
-        if (p->max_size && size > p->max_size)
-            break;
-        shard->n_tensors++;
-        shard->file_size = size;
+                       size, p->max_size);
+    if (p->no_tensor_first && plan->n_shards == 0)
+        return GGUF_OK;
+    for (size_t i = first; i < n; i++) {
+        if (i > first && may_cut(plan, p, i)) {
+            shard->n_tensors = i - first;
+            shard->file_size = size;
+            if (p->by_layer && !p->max_tensors && !p->max_size)
+                return GGUF_OK;
+        }
+        GG_TRY(gguf_writer_add_like(w, gguf_split_tensor(plan->from, i)->info,
+                                    err));
+        size = gguf_writer_file_size(w);
+        if (i - first < max_tensors && (!p->max_size || size <= p->max_size))
+            continue;
+        /* Only the first shard, which has the metadata, may stay empty. */
+        return shard->n_tensors || plan->n_shards == 0
+                   ? GGUF_OK
+                   : too_large(plan, p, i, size, err);
     }
+    shard->n_tensors = n - first;
+    shard->file_size = size;
     return GGUF_OK;
 }
 
@@ -151,9 +196,11 @@ enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
     if (params->struct_size != sizeof *params)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "split params are of another version of the library");
-    if (!params->max_tensors && !params->max_size && !params->no_tensor_first)
+    if (!params->max_tensors && !params->max_size && !params->no_tensor_first &&
+        !params->by_layer)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "neither a number of tensors nor a size is given");
+                       "there is nothing to split by: no number of tensors, no "
+                       "size");
     if (gguf_split_n_tensors(from) > INT32_MAX)
         return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                        "%zu tensors cannot be counted in split.tensors.count",

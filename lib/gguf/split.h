@@ -119,10 +119,13 @@ struct gguf_split_params {
     uint64_t max_tensors; /* of a shard; 0: any number */
     uint64_t max_size;    /* bytes of a shard's file, all of it; 0: any */
     int no_tensor_first;  /* the first shard has metadata only */
+    int by_layer;         /* shards end between layers: runs of tensors named
+                           * blk.N., with one N, stay together, and so do runs
+                           * of others. Without a limit each run is a shard */
 };
 #define GGUF_SPLIT_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_split_params), 0, 0, 0                             \
+        sizeof(struct gguf_split_params), 0, 0, 0, 0                           \
     }
 
 /* How writing goes on. One thread; progress counts bytes of tensor data. */
@@ -150,9 +153,10 @@ struct gguf_split_shard {
  * no tensor data. from is kept; it may be split already. Each shard is laid
  * out on the alignment of from, and has general.alignment if from has it.
  *
- * GGUF_E_INVALID   params, or both limits 0 without no_tensor_first
- * GGUF_E_LIMIT     a tensor or the metadata alone is larger than max_size, or
- *                  there would be more than GGUF_SPLIT_MAX_FILES shards
+ * GGUF_E_INVALID   params, or nothing in them that divides
+ * GGUF_E_LIMIT     a tensor (with by_layer: a layer) or the metadata alone is
+ *                  more than a shard may have, or there would be more than
+ *                  GGUF_SPLIT_MAX_FILES shards
  * and what the writer's plan returns. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_split_plan_create(struct gguf_split_plan **out,

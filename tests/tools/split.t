@@ -63,6 +63,40 @@ round_trip 'no tensors' rt --split-max-tensors 3
 ok 'shards are split anew'
 rm -f "$tmp/merged.gguf" "$tmp"/b-*
 
+# Layers: $m has four tensors in blk.0, four in blk.1, two in blk.2.
+model=$m
+round_trip 'by layer' rt --split-by-layer
+for f in "$tmp"/rt/*; do
+    "$info" --alone --tensors "$f" | sed -n 's/^  \(blk\.[0-9]*\)\..*/\1/p' |
+        uniq | tr '\n' ' '
+done >"$tmp/out"
+test "$(cat "$tmp/out")" = 'blk.0 blk.1 blk.2 '
+ok 'each layer is a shard'
+rm -rf "$tmp/rt"/*
+"$split" -q --split-by-layer --split-max-tensors 7 "$m" "$tmp/rt/s"
+test "$(ls "$tmp/rt")" = 's-00001-of-00002.gguf
+s-00002-of-00002.gguf' &&
+    test "$("$info" --alone --tensors "$tmp/rt/s-00001-of-00002.gguf" |
+        grep -c ' 256 x ')" -eq 4
+ok 'a limit does not divide a layer'
+run "$split" --split-by-layer --split-max-tensors 3 "$m" "$tmp/no"
+test $rc -eq 1 && grep -q "layer of tensor 'blk.0" "$tmp/err"
+ok 'a layer that does not fit'
+
+# Verified, and then deleted.
+cp "$m" "$tmp/d.gguf"
+run "$split" -q --verify --split-max-tensors 3 "$tmp/d.gguf" "$tmp/d"
+test $rc -eq 0 -a -e "$tmp/d.gguf"
+ok '--verify'
+run "$split" -q --delete-inputs --merge "$tmp/d-00001-of-00004.gguf" \
+    "$tmp/dd.gguf"
+test $rc -eq 0 -a "$(ls "$tmp"/d-* 2>/dev/null | wc -l)" -eq 0 && cmp "$m" "$tmp/dd.gguf"
+ok '--delete-inputs deletes what was merged'
+run "$split" -q --delete-inputs --merge "$tmp/d.gguf" "$tmp/e.gguf"
+test $rc -eq 1 -a -e "$tmp/d.gguf"
+ok 'a failure deletes nothing'
+rm -f "$tmp"/d*.gguf
+
 # D6: sizes with fractions and units, and the whole file counts.
 for s in 11500 11.5k 0.0115M 11.3KiB 0.012mb; do
     rm -f "$tmp"/z-*

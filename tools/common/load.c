@@ -1,4 +1,4 @@
-/* load.c - opening what a tool was given: a file, a shard, a folder, a prefix */
+/* load.c - open what a tool was given: file, shard, folder or prefix */
 #include "config.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"

@@ -1,4 +1,4 @@
-/* load.h - opening what a tool was given: a file, a shard, a folder, a prefix */
+/* load.h - open what a tool was given: file, shard, folder or prefix */
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
 
