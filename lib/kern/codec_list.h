@@ -59,6 +59,13 @@
     X(Q5_K, q5_k, GG_CODEC_WEIGHT)                                            \
     X(Q6_K, q6_k, GG_CODEC_WEIGHT)                                            \
     X(Q8_K, q8_k, 0)                                                          \
+    X(IQ1_S, iq1_s, GG_CODEC_WEIGHT | GG_CODEC_NEEDS_WEIGHT)                  \
+    X(IQ1_M, iq1_m, GG_CODEC_WEIGHT)                                          \
+    X(IQ2_XXS, iq2_xxs, GG_CODEC_WEIGHT | GG_CODEC_NEEDS_WEIGHT)              \
+    X(IQ2_XS, iq2_xs, GG_CODEC_WEIGHT | GG_CODEC_NEEDS_WEIGHT)                \
+    X(IQ2_S, iq2_s, GG_CODEC_WEIGHT)                                          \
+    X(IQ3_XXS, iq3_xxs, GG_CODEC_WEIGHT)                                      \
+    X(IQ3_S, iq3_s, GG_CODEC_WEIGHT)                                          \
     X(IQ4_NL, iq4_nl, GG_CODEC_WEIGHT)                                        \
     X(IQ4_XS, iq4_xs, GG_CODEC_WEIGHT)                                        \
     X(TQ1_0, tq1_0, 0)                                                        \

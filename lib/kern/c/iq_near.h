@@ -1,0 +1,45 @@
+/* iq_near.h - which codebook entries are near a point
+ *
+ * A point is one level number per element; only some points are entries. For
+ * each point: the entries at the smallest few squared distances (in level
+ * numbers; 1 distance for IQ2_S, 3 for IQ1 and IQ3_S, 2 for the others),
+ * nearest first, by index within a distance; for a point that is an entry
+ * just that. An encoder looks among these for the best by importance. Source
+ * of the rule: iq2xs_init_impl and iq3xs_init_impl of ggml-quants.c (ggml
+ * commit d99724f).
+ *
+ * Points count in base 3 (IQ1, IQ2) or 8 (IQ3), element 0 lowest.
+ * start[p] >> 1 is where the list of point p begins, start[p + 1] >> 1 where
+ * it ends; start[p] & 1: the point is an entry.
+ */
+#ifndef GG_KERN_C_IQ_NEAR_H
+#define GG_KERN_C_IQ_NEAR_H
+
+#include "dtype/iq_code.h"
+
+extern const uint32_t gg_near_iq1_start[], gg_near_iq2_xxs_start[],
+    gg_near_iq2_xs_start[], gg_near_iq2_s_start[], gg_near_iq3_xxs_start[],
+    gg_near_iq3_s_start[];
+extern const uint16_t gg_near_iq1[], gg_near_iq2_xxs[], gg_near_iq2_xs[],
+    gg_near_iq2_s[], gg_near_iq3_xxs[], gg_near_iq3_s[];
+
+/* A codebook as an encoder needs it. */
+struct gg_iq_book {
+    const uint16_t *code;
+    const uint32_t *start;
+    const uint16_t *near;
+    int group;     /* elements of an entry: 8 or 4 */
+    int bits, top; /* bits of a level number, the largest one */
+};
+
+#define GG_IQ_BOOK(name, group, bits, top)                                    \
+    { gg_##name##_code, gg_near_##name##_start, gg_near_##name, group, bits,  \
+      top }
+
+static inline unsigned gg_iq_level(const struct gg_iq_book *b, unsigned entry,
+                                   int i)
+{
+    return b->code[entry] >> b->bits * i & ((1u << b->bits) - 1);
+}
+
+#endif
