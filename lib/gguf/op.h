@@ -88,7 +88,7 @@ GGUF_API struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx,
                                           struct gguf_tensor *a,
                                           uint32_t dtype);
 /* Copy a into b: same number of elements, any shapes (in element order), any
- * strides, types as for cast. The result is b again (a view of it): take it
+ * strides, types as for cast; a and b must not overlap. The result is b again (a view of it): take it
  * into the graph, since what reads b must come behind it. */
 GGUF_API struct gguf_tensor *gguf_op_cpy(struct gguf_ctx *ctx,
                                          struct gguf_tensor *a,

@@ -130,7 +130,8 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
         return m % 8 ? gguf_op_mul(c, a, a)
                      : gguf_op_reshape_2d(c, gguf_op_cont(c, a), 8, m / 8);
     case 12:
-        if (m <= gguf_tensor_n_elements(cache))
+        /* what is copied onto memory that it shares is not said */
+        if (m <= gguf_tensor_n_elements(cache) && a->view_src != cache)
             return gguf_op_cpy(c, a, gguf_op_view_1d(c, cache, m, 0));
         return gguf_op_dup(c, a);
     case 13: return gguf_op_relu(c, gguf_op_reshape_1d(c, gguf_op_cont(c, a), m));
