@@ -4,16 +4,16 @@
 #include "cpu/op_attn.h"
 #include "graph/optab.h"
 
-#define COPY { gg_cpu_copy, gg_cpu_copy_work, gg_cpu_copy_supports }
+#define COPY { gg_cpu_copy, gg_cpu_copy_work, gg_cpu_copy_supports, false }
 /* rows of floats in, rows of floats out */
-#define ROWS(fn) { fn, gg_cpu_elem_work, gg_cpu_elem_supports }
+#define ROWS(fn) { fn, gg_cpu_elem_work, gg_cpu_elem_supports, true }
 
 static const struct gg_cpu_op rows[GGUF_N_OPS] = {
     [GGUF_OP_DUP] = COPY,
     [GGUF_OP_CPY] = COPY,
-    [GGUF_OP_GET_ROWS] = { gg_cpu_get_rows, NULL, gg_cpu_get_rows_supports },
+    [GGUF_OP_GET_ROWS] = { gg_cpu_get_rows, NULL, gg_cpu_get_rows_supports, true },
     [GGUF_OP_SET_ROWS] = { gg_cpu_set_rows, gg_cpu_set_rows_work,
-                           gg_cpu_set_rows_supports },
+                           gg_cpu_set_rows_supports, false },
     [GGUF_OP_ADD] = ROWS(gg_cpu_add),
     [GGUF_OP_SUB] = ROWS(gg_cpu_sub),
     [GGUF_OP_MUL] = ROWS(gg_cpu_mul),
@@ -32,11 +32,12 @@ static const struct gg_cpu_op rows[GGUF_N_OPS] = {
     [GGUF_OP_NORM] = ROWS(gg_cpu_norm),
     [GGUF_OP_RMS_NORM] = ROWS(gg_cpu_rms_norm),
     [GGUF_OP_SOFT_MAX] = ROWS(gg_cpu_soft_max),
-    [GGUF_OP_ROPE] = { gg_cpu_rope, gg_cpu_rope_work, gg_cpu_elem_supports },
+    [GGUF_OP_ROPE] = { gg_cpu_rope, gg_cpu_rope_work, gg_cpu_elem_supports,
+                       true },
     [GGUF_OP_MATMUL] = { gg_cpu_matmul, gg_cpu_matmul_work,
-                         gg_cpu_matmul_supports },
+                         gg_cpu_matmul_supports, false },
     [GGUF_OP_ATTENTION] = { gg_cpu_attention, gg_cpu_attention_work,
-                            gg_cpu_attention_supports },
+                            gg_cpu_attention_supports, false },
 };
 
 const struct gg_cpu_op *gg_cpu_op_row(uint32_t op)

@@ -8,6 +8,7 @@ struct gg_cpu_op {
     gg_cpu_op_fn *run;             /* NULL: not supported */
     gg_cpu_work_fn *work;          /* NULL: none */
     gg_cpu_supports_fn *supports;
+    bool by_rows;                  /* shares out whole rows of the result */
 };
 
 /* Row of op, < GGUF_N_OPS; run is NULL for what is no work. */

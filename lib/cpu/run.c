@@ -46,10 +46,13 @@ void gg_cpu_plan_fini(struct gg_cpu_plan *p)
     gg_cpu_plan_init(p, p->allocator);
 }
 
-/* Elements that a step reads or writes, roughly its cost. */
-static bool is_small(const struct gguf_tensor *t)
+/* Whether to leave a step to one thread: by the elements that it reads or
+ * writes, roughly its cost, or because it has but one row to share. */
+static bool is_small(const struct gguf_tensor *t, const struct gg_cpu_op *op)
 {
     int64_t n = gguf_tensor_n_elements(t);
+    if (op->by_rows && gguf_tensor_n_rows(t) < 2)
+        return true;
     for (int i = 0; i < GGUF_TENSOR_SRC; i++) {
         /* products read whole matrices; rows by number do not */
         if (t->src[i] && t->op != GGUF_OP_GET_ROWS &&
@@ -81,7 +84,7 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
         const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
         if (!op->run)
             continue;
-        struct gg_cpu_step s = { t, op->run, nth == 1 || is_small(t), false };
+        struct gg_cpu_step s = { t, op->run, nth == 1 || is_small(t, op), false };
         size_t work = op->work ? op->work(t, s.single ? 1 : nth, kern) : 0;
         p->work_size = GG_MAX(p->work_size, work);
         p->shared = p->shared || !s.single;
