@@ -287,6 +287,8 @@ enum gguf_status gg_check_payload(const struct gg_checker *c,
 {
     const struct gguf_file *f = c->file;
     const struct gguf_allocator *a = c->params.allocator;
+    if (f->n_tensors == 0)
+        return GGUF_OK;
     if (f->big_endian)
         return gg_finding(c, GG_CHECK_UNCHECKED, (struct gguf_str){ "", 0 },
                           f->data_off, err,

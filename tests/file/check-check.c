@@ -49,7 +49,7 @@ static void check_fixtures(void)
         { "good-plain", "" },
         { "good-version-2", "version-2" },
         { "good-scalars", "no-architecture" },
-        { "good-scalars-be", "big-endian no-architecture payload-unchecked" },
+        { "good-scalars-be", "big-endian no-architecture" },
         { "good-nested", "no-architecture nested-array" },
         { "good-no-dims", "no-final-padding no-architecture no-dimensions" },
         { "good-name-64", "no-final-padding no-architecture long-name" },

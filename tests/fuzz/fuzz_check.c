@@ -1,0 +1,28 @@
+/* fuzz_check.c - every finding about every file that opens */
+#include "config.h"
+#include "gguf/check.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+static int look(void *user, const struct gguf_finding *f)
+{
+    const size_t *size = user;
+    MUST(f->message[0] && f->code[0]);
+    MUST(f->offset <= *size || f->offset == GGUF_NO_OFFSET);
+    for (const char *p = f->message; *p; p++)
+        MUST((unsigned char)*p >= 0x20 && *p != 0x7f);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct gguf_file *f;
+    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    p.payload = 1;
+    if (gguf_file_open_memory(&f, data, size, NULL, NULL) != GGUF_OK)
+        return 0;
+    MUST(gguf_file_check(f, &p, look, &size, NULL) == GGUF_OK);
+    gguf_file_close(f);
+    return 0;
+}

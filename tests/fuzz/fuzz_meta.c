@@ -1,0 +1,61 @@
+/* fuzz_meta.c - one encoded value: set, renamed, written, read again
+ *
+ * The first byte chooses the type, the rest is the value.
+ */
+#include "config.h"
+#include "gguf/writer.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+static void same(const struct gguf_kv *a, const struct gguf_kv *b)
+{
+    MUST(a && b && a->type == b->type && a->elem_type == b->elem_type &&
+         a->n == b->n && a->size == b->size);
+    MUST(a->size == 0 || !memcmp(a->data, b->data, a->size));
+}
+
+/* Through a file in this byte order, and back into a list. */
+static void round_trip(const struct gguf_meta *m, int big_endian)
+{
+    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_writer *w = NULL;
+    struct gguf_meta *back = NULL;
+    struct gguf_file *f = NULL;
+    const void *header;
+    size_t size;
+    p.big_endian = big_endian;
+    MUST(gguf_writer_create(&w, m, &p, NULL) == GGUF_OK);
+    MUST(gguf_writer_header(w, &header, &size, NULL) == GGUF_OK);
+    MUST(gguf_file_open_memory(&f, header, size, NULL, NULL) == GGUF_OK);
+    MUST(gguf_meta_create(&back, NULL, NULL) == GGUF_OK);
+    MUST(gguf_meta_copy_file(back, f, NULL) == GGUF_OK);
+    MUST(gguf_meta_n_kv(back) == gguf_meta_n_kv(m));
+    for (size_t i = 0; i < gguf_meta_n_kv(m); i++)
+        same(gguf_meta_kv(back, i), gguf_meta_kv(m, i));
+    gguf_meta_destroy(back);
+    gguf_file_close(f);
+    gguf_writer_destroy(w);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct gguf_meta *m;
+    struct gguf_error err;
+    if (size == 0)
+        return 0;
+    MUST(gguf_meta_create(&m, NULL, NULL) == GGUF_OK);
+    MUST(gguf_meta_set_u8(m, "first", 1, NULL) == GGUF_OK);
+    if (gguf_meta_set_encoded(m, "key", data[0] % (GGUF_N_VAL_TYPES + 1),
+                              data + 1, size - 1, &err) == GGUF_OK) {
+        MUST(gguf_meta_set_u8(m, "last", 1, NULL) == GGUF_OK);
+        MUST(gguf_meta_rename(m, "key", "yek", NULL) == GGUF_OK);
+        MUST(gguf_meta_remove(m, "first") == 1);
+        round_trip(m, 0);
+        round_trip(m, 1);
+    } else {
+        MUST(err.message[0] && gguf_meta_n_kv(m) == 1);
+    }
+    gguf_meta_destroy(m);
+    return 0;
+}
