@@ -28,14 +28,12 @@ struct check {
 };
 
 /* Index of the first element that is NaN or infinite, or n. */
-static size_t first_bad(const float *x, size_t n)
+static size_t first_bad(const struct gg_vec_kern *vec, const float *x,
+                        size_t n)
 {
-    uint32_t most = 0;
-    for (size_t i = 0; i < n; i++) {
-        uint32_t e = gg_f32_bits(x[i]) & 0x7f800000u;
-        most = e > most ? e : most;
-    }
-    if (most != 0x7f800000u)
+    static const float zero[PIECE];
+    /* 0 times anything but a number is NaN, and so is a sum with it */
+    if (vec->dot(x, zero, n) == 0)
         return n;
     size_t i = 0;
     while ((gg_f32_bits(x[i]) & 0x7f800000u) != 0x7f800000u)
@@ -44,11 +42,12 @@ static size_t first_bad(const float *x, size_t n)
 }
 
 /* Rows [first, last) of a tensor; true if something was found. */
-static bool check_rows(const struct gg_codec_kern *codec,
+static bool check_rows(const struct gg_kern *kern,
                        const struct gguf_dtype_info *d, const uint8_t *data,
                        uint64_t ne0, uint64_t row_size, uint64_t first,
                        uint64_t last, struct finding *f)
 {
+    const struct gg_codec_kern *codec = &kern->codec[gg_dtype_index(d->id)];
     float x[PIECE];
     for (uint64_t r = first; r < last; r++) {
         for (uint64_t i = 0; i < ne0; i += PIECE) {
@@ -56,7 +55,7 @@ static bool check_rows(const struct gg_codec_kern *codec,
             codec->decode(data + r * row_size +
                               i / d->block_len * d->block_size,
                           x, n);
-            size_t bad = first_bad(x, n);
+            size_t bad = first_bad(&kern->vec, x, n);
             if (bad < n) {
                 f->element = r * ne0 + i + bad;
                 f->value = x[bad];
@@ -79,8 +78,8 @@ static void check_thread(void *user, unsigned ith, unsigned nth)
             continue;
         const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
         uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0;
-        if (check_rows(&c->kern.codec[gg_dtype_index(t->dtype)], d,
-                       gguf_file_tensor_data(file, k), ne0, t->size / rows,
+        if (check_rows(&c->kern, d, gguf_file_tensor_data(file, k), ne0,
+                       t->size / rows,
                        rows * ith / nth, rows * (ith + 1) / nth, f)) {
             f->tensor = k;
             return;

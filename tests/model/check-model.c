@@ -314,6 +314,76 @@ static void check_askew(const void *file, size_t size)
     free(copy);
 }
 
+/* ---- no memory ---- */
+
+struct failing {
+    long left; /* allocations until one fails */
+    long balance;
+};
+
+static void *failing_alloc(void *user, size_t size)
+{
+    struct failing *f = user;
+    if (f->left-- <= 0)
+        return NULL;
+    f->balance++;
+    return malloc(size);
+}
+
+static void failing_free(void *user, void *ptr)
+{
+    ((struct failing *)user)->balance--;
+    free(ptr);
+}
+
+static enum gguf_status try_all(const struct gguf_model *m,
+                                const struct gguf_allocator *a)
+{
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct gguf_session_params p = session_init;
+    struct gguf_backend *backend = NULL;
+    struct gguf_session *s = NULL;
+    gguf_token tok[20];
+    const float *logits;
+    struct gguf_batch b = { .n = 20, .token = tok };
+    make_tokens(tok, 20, self.n_vocab);
+    cp.allocator = p.allocator = a;
+    enum gguf_status st = gguf_cpu_backend_create(&backend, &cp, NULL);
+    p.backend = backend;
+    p.n_ubatch = 16;
+    if (st == GGUF_OK)
+        st = gguf_session_create(&s, m, &p, NULL);
+    if (st == GGUF_OK)
+        st = gguf_session_decode(s, &b, NULL);
+    if (st == GGUF_OK)
+        st = gguf_session_logits(s, 0, 1, &logits, NULL);
+    gguf_session_destroy(s);
+    gguf_backend_destroy(backend);
+    return st;
+}
+
+static void check_nomem(const void *file, size_t size)
+{
+    struct run r;
+    enum gguf_status st = GGUF_E_NOMEM;
+    int bad = 0;
+    long n;
+    if (!run_open(&r, file, size, 1, &session_init)) {
+        ok(0, "%s", r.err.message);
+        run_close(&r);
+        return;
+    }
+    for (n = 0; n < 1000 && st == GGUF_E_NOMEM; n++) {
+        struct failing f = { n, 0 };
+        struct gguf_allocator a = { failing_alloc, failing_free, &f };
+        st = try_all(r.model, &a);
+        bad += f.balance != 0;
+    }
+    ok(st == GGUF_OK && !bad && n > 10,
+       "each of %ld allocations may fail; nothing is lost", n - 1);
+    run_close(&r);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < GG_LEN(tiny); i++)
@@ -330,6 +400,7 @@ int main(void)
     check_sequences(file, size);
     check_memory(file, size);
     check_misuse(file, size);
+    check_nomem(file, size);
     free(file);
     file = gen_file(&g, GGUF_DTYPE_F32, &size);
     check_askew(file, size);

@@ -1,8 +1,8 @@
 /* check-vocab.c - text to tokens and back, against what llama.cpp gives */
 #include "config.h"
 #include "base/compiler.h"
-#include "gguf/file.h"
 #include "gguf/vocab.h"
+#include "gguf/writer.h"
 #include "tests/tap.h"
 
 #include <time.h>
@@ -233,6 +233,330 @@ static void check_time(void)
     gguf_file_close(file);
 }
 
+/* ---- a vocabulary of our own ---- */
+
+struct own {
+    struct gguf_meta *meta;
+    struct gguf_file *file;
+    struct gguf_vocab *v;
+    void *bytes;
+    struct gguf_error err;
+};
+
+/* Text, score, kind. U+2581 is written as _ here. */
+struct own_token {
+    const char *text;
+    float score;
+    int32_t kind;
+};
+
+static const struct own_token spm_tokens[] = {
+    { "<unk>", 0, 2 },    { "<s>", 0, 3 },     { "</s>", 0, 3 },
+    { "_", -9, 1 },       { "a", -9, 1 },      { "b", -9, 1 },
+    { "c", -9, 1 },       { "ab", -2, 1 },     { "bc", -1, 1 },
+    { "_a", -4, 1 },      { "_ab", -3, 1 },    { "<ctl>", 0, 3 },
+    { "<user>", 0, 4 },   { "<user>a", 0, 4 }, { "<0x0A>", 0, 6 },
+    { "<0xC3>", 0, 6 },   { "__", -5, 1 },     { "dead", 0, 5 },
+};
+enum { N_SPM = GG_LEN(spm_tokens) };
+
+static void own_tokens(struct own *o, const struct own_token *t, size_t n,
+                       const char *model)
+{
+    struct gguf_str text[64];
+    static char buf[64][32];
+    float score[64];
+    int32_t kind[64];
+    if (gguf_meta_create(&o->meta, NULL, NULL) != GGUF_OK)
+        abort();
+    for (size_t i = 0; i < n; i++) {
+        size_t k = 0;
+        for (const char *p = t[i].text; *p; p++) {
+            if (*p == '_')
+                memcpy(buf[i] + k, "\xe2\x96\x81", 3);
+            else
+                buf[i][k] = *p;
+            k += *p == '_' ? 3 : 1;
+        }
+        text[i] = (struct gguf_str){ buf[i], k };
+        score[i] = t[i].score;
+        kind[i] = t[i].kind;
+    }
+    if (gguf_meta_set_strz(o->meta, "tokenizer.ggml.model", model, NULL) ||
+        gguf_meta_set_str_array(o->meta, "tokenizer.ggml.tokens", text, n,
+                                NULL) ||
+        gguf_meta_set_array(o->meta, "tokenizer.ggml.scores", GGUF_VAL_F32,
+                            score, n, NULL) ||
+        gguf_meta_set_array(o->meta, "tokenizer.ggml.token_type", GGUF_VAL_I32,
+                            kind, n, NULL))
+        abort();
+}
+
+/* The file of o->meta, and its vocabulary. */
+static enum gguf_status own_open(struct own *o,
+                                 const struct gguf_vocab_params *params)
+{
+    struct gguf_writer *w;
+    const void *head;
+    size_t size;
+    if (gguf_writer_create(&w, o->meta, NULL, NULL) != GGUF_OK ||
+        gguf_writer_header(w, &head, &size, NULL) != GGUF_OK)
+        abort();
+    o->bytes = malloc(size);
+    memcpy(o->bytes, head, size);
+    gguf_writer_destroy(w);
+    if (gguf_file_open_memory(&o->file, o->bytes, size, NULL, &o->err) !=
+        GGUF_OK)
+        abort();
+    return gguf_vocab_create(&o->v, o->file, params, &o->err);
+}
+
+static void own_close(struct own *o)
+{
+    gguf_vocab_destroy(o->v);
+    gguf_file_close(o->file);
+    free(o->bytes);
+    o->v = NULL;
+    o->file = NULL;
+    o->bytes = NULL;
+}
+
+static int gives(const struct gguf_vocab *v, const char *text, unsigned flags,
+                 const char *want)
+{
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    int good = gguf_vocab_tokenize(v, text, strlen(text), flags, &t, NULL) ==
+                   GGUF_OK &&
+               same_ids(&t, want);
+    if (!good) {
+        printf("# '%s': ", text);
+        print_ids(&t);
+    }
+    gguf_tokens_fini(&t);
+    return good;
+}
+
+static void check_own(void)
+{
+    struct own o = { 0 };
+    own_tokens(&o, spm_tokens, N_SPM, "llama");
+    if (own_open(&o, NULL) != GGUF_OK) {
+        ok(0, "%s", o.err.message);
+        own_close(&o);
+        return;
+    }
+    /* "bc" joins before "ab", although it stands behind it */
+    ok(gives(o.v, "abc", 0, "9,8"), "the better pair joins first");
+    ok(gives(o.v, "ab ab", 0, "10,10"), "words, with a blank in front");
+    ok(gives(o.v, "ab  b", 0, "10,16,5"), "blanks");
+    ok(gives(o.v, "\n\xc3\xa9", 0, "3,14,15,0"),
+       "bytes, and the unknown token where there is none");
+    ok(gives(o.v, "a<ctl>b", 0, "9,0,6,0,0,0,5"), "control text is text");
+    ok(gives(o.v, "a<ctl>b", GGUF_TOKENIZE_PARSE_SPECIAL, "9,11,3,5"),
+       "or a token, and a blank behind it");
+    ok(gives(o.v, "b<user>ab", 0, "3,5,13,3,5"),
+       "the longest of the tokens that are split off");
+    ok(gives(o.v, "", GGUF_TOKENIZE_ADD_SPECIAL, "1") && gives(o.v, "", 0, ""),
+       "no text");
+    own_close(&o);
+
+    gguf_meta_set_bool(o.meta, "tokenizer.ggml.add_eos_token", 1, NULL);
+    gguf_meta_set_bool(o.meta, "tokenizer.ggml.add_space_prefix", 0, NULL);
+    ok(own_open(&o, NULL) == GGUF_OK &&
+           gives(o.v, "ab", GGUF_TOKENIZE_ADD_SPECIAL, "1,7,2"),
+       "EOS, and no blank in front");
+    own_close(&o);
+    gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id", 18, NULL);
+    ok(own_open(&o, NULL) == GGUF_OK &&
+           gguf_vocab_special(o.v, GGUF_SPECIAL_BOS) == GGUF_TOKEN_NONE,
+       "a BOS that is none");
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    ok(gguf_vocab_tokenize(o.v, "a", 1, GGUF_TOKENIZE_ADD_SPECIAL, &t,
+                           &o.err) == GGUF_E_VOCAB &&
+           t.n == 0,
+       "is missed: %s", o.err.message);
+    own_close(&o);
+    gguf_meta_destroy(o.meta);
+}
+
+/* Back to text, into buffers of every size. */
+static void check_pieces(void)
+{
+    static const gguf_token ids[] = { 1, 10, 11, 9, 14, 2 };
+    static const struct {
+        unsigned flags;
+        const char *text;
+    } ways[] = { { 0, " ab a\n" },
+                 { GGUF_DETOKENIZE_SPECIAL, "<s> ab<ctl> a\n</s>" },
+                 { GGUF_DETOKENIZE_STRIP, "ab a\n" } };
+    struct own o = { 0 };
+    int bad = 0;
+    own_tokens(&o, spm_tokens, N_SPM, "llama");
+    if (own_open(&o, NULL) != GGUF_OK)
+        abort();
+    for (size_t w = 0; w < GG_LEN(ways); w++) {
+        size_t n = strlen(ways[w].text);
+        for (size_t size = 0; size <= n + 1; size++) {
+            char out[64];
+            memset(out, '#', sizeof out);
+            size_t got = gguf_vocab_detokenize(o.v, ids, GG_LEN(ids),
+                                               ways[w].flags, out, size);
+            size_t k = GG_MIN(size, n);
+            bad += got != n || memcmp(out, ways[w].text, k) != 0 ||
+                   out[k] != '#';
+        }
+    }
+    ok(!bad, "text of tokens, in buffers of every size");
+    ok(gguf_vocab_piece(o.v, 17, 0, NULL, 0) == 0 &&
+           gguf_vocab_piece(o.v, 18, 0, NULL, 0) == 0 &&
+           gguf_vocab_piece(o.v, -1, 0, NULL, 0) == 0 &&
+           gguf_vocab_text(o.v, 99).size == 0,
+       "tokens that are unused, and that are none");
+    own_close(&o);
+    gguf_meta_destroy(o.meta);
+}
+
+/* ---- what must be refused, or warned of ---- */
+
+static int n_warned;
+
+static void on_warn(void *user, const char *message)
+{
+    (void)user;
+    n_warned += message[0] != 0;
+}
+
+static const struct own_token dup_tokens[] = { { "a", 0, 1 }, { "a", 0, 1 } };
+static const struct own_token byte_tokens[] = { { "a", 0, 1 },
+                                                { "<0x-1>", 0, 6 } };
+static const struct own_token kind_tokens[] = { { "a", 0, 1 },
+                                                { "b", 0, 77 } };
+static const struct own_token empty_tokens[] = { { "a", 0, 1 }, { "", 0, 1 } };
+
+static void check_refused(void)
+{
+    static const struct {
+        const struct own_token *t;
+        const char *model, *says; /* NULL: accepted with a warning */
+        enum gguf_status status;
+    } cases[] = {
+        { dup_tokens, "llama", "0 and 1 are both 'a'", GGUF_E_VOCAB },
+        { byte_tokens, "llama", "token 1 is a byte token", GGUF_E_VOCAB },
+        { kind_tokens, "llama", NULL, GGUF_OK },
+        { empty_tokens, "llama", NULL, GGUF_OK },
+        { dup_tokens, "bert", "'bert' is not supported", GGUF_E_UNSUPPORTED },
+        { kind_tokens, "gpt2", "tokenizer.ggml.merges", GGUF_E_NOTFOUND },
+    };
+    struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
+    p.warn = on_warn;
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct own o = { 0 };
+        own_tokens(&o, cases[i].t, 2, cases[i].model);
+        n_warned = 0;
+        enum gguf_status st = own_open(&o, &p);
+        ok(st == cases[i].status &&
+               (cases[i].says ? strstr(o.err.message, cases[i].says) != NULL
+                              : n_warned > 0),
+           "case %zu: %s", i, st == GGUF_OK ? "a warning" : o.err.message);
+        own_close(&o);
+        gguf_meta_destroy(o.meta);
+    }
+}
+
+/* ---- bytes as tokens, and no memory ---- */
+
+struct failing {
+    long left; /* allocations until one fails */
+    long balance;
+};
+
+static void *failing_alloc(void *user, size_t size)
+{
+    struct failing *f = user;
+    if (f->left-- <= 0)
+        return NULL;
+    f->balance++;
+    return malloc(size);
+}
+
+static void failing_free(void *user, void *ptr)
+{
+    ((struct failing *)user)->balance--;
+    free(ptr);
+}
+
+static enum gguf_status use(const struct gguf_file *file, const char *text,
+                            const struct gguf_allocator *a)
+{
+    struct gguf_vocab *v;
+    struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    p.allocator = t.allocator = a;
+    enum gguf_status st = gguf_vocab_create(&v, file, &p, NULL);
+    if (st == GGUF_OK)
+        st = gguf_vocab_tokenize(v, text, strlen(text),
+                                 GGUF_TOKENIZE_PARSE_SPECIAL, &t, NULL);
+    gguf_tokens_fini(&t);
+    gguf_vocab_destroy(v);
+    return st;
+}
+
+static void check_nomem(struct own *o, const char *what)
+{
+    enum gguf_status st = GGUF_E_NOMEM;
+    int bad = 0;
+    long n;
+    for (n = 0; n < 1000 && st == GGUF_E_NOMEM; n++) {
+        struct failing f = { n, 0 };
+        struct gguf_allocator a = { failing_alloc, failing_free, &f };
+        st = use(o->file, "ab <ctl> abc\xff", &a);
+        bad += f.balance != 0;
+    }
+    ok(st == GGUF_OK && !bad && n > 5,
+       "%s: each of %ld allocations may fail; nothing is lost", what, n - 1);
+}
+
+static void check_bytes(void)
+{
+    static const struct own_token tokens[] = {
+        { "a", 0, 1 }, { "b", 0, 1 }, { "c", 0, 1 }, { "\xc4\xa0", 0, 1 },
+        { "ab", 0, 1 }, { "\xc4\xa0" "ab", 0, 1 }, { "bc", 0, 1 },
+        { "<ctl>", 0, 3 }
+    };
+    static const struct gguf_str merges[] = {
+        { "b c", 3 }, { "a b", 3 }, { "\xc4\xa0 ab", 5 }, { "a x", 3 }
+    };
+    struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
+    struct own o = { 0 };
+    char out[16];
+    p.warn = on_warn;
+    own_tokens(&o, tokens, GG_LEN(tokens), "gpt2");
+    gguf_meta_set_str_array(o.meta, "tokenizer.ggml.merges", merges,
+                            GG_LEN(merges), NULL);
+    gguf_meta_set_strz(o.meta, "tokenizer.ggml.pre", "gpt-2", NULL);
+    n_warned = 0;
+    int good = own_open(&o, &p) == GGUF_OK;
+    ok(good && n_warned == 2, "bytes and merges that are no tokens: warnings");
+    ok(good && gives(o.v, "ab ab abc", 0, "4,5,3,0,6"), "merges by rank");
+    static const gguf_token ids[] = { 4, 5 };
+    ok(good && gguf_vocab_detokenize(o.v, ids, 2, 0, out, sizeof out) == 5 &&
+           memcmp(out, "ab ab", 5) == 0,
+       "characters back to bytes");
+    if (good)
+        check_nomem(&o, "merges by rank");
+    own_close(&o);
+    gguf_meta_set_strz(o.meta, "tokenizer.ggml.pre", "unheard-of", NULL);
+    ok(own_open(&o, NULL) == GGUF_E_UNSUPPORTED, "%s", o.err.message);
+    own_close(&o);
+    gguf_meta_destroy(o.meta);
+
+    own_tokens(&o, spm_tokens, N_SPM, "llama");
+    if (own_open(&o, NULL) == GGUF_OK)
+        check_nomem(&o, "merges by score");
+    own_close(&o);
+    gguf_meta_destroy(o.meta);
+}
+
 /* Byte-level vocabularies, of different pre-tokenizers. */
 static const char *const bytes[] = { "gpt-2",  "gpt-neox",  "mpt",
                                      "refact", "starcoder", "falcon",
@@ -257,6 +581,10 @@ int main(void)
     }
     check_golden("trained-qwen2", "models/qwen2-f16.gguf");
     check_time();
+    check_own();
+    check_pieces();
+    check_refused();
+    check_bytes();
     for (size_t i = 0; i < n_corpus; i++)
         free(corpus[i].data);
     free(corpus);
