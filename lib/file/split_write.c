@@ -5,8 +5,13 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
+#if defined(__linux__)
+# include <sys/vfs.h>
+#endif
 
 /* Between two calls of the progress callback: long enough that calls cost
  * nothing, short enough that a stop is prompt and what is dirty in memory
@@ -16,6 +21,7 @@ enum { STEP = 32 << 20 };
 struct run {
     const struct gguf_split *from;
     const struct gguf_split_job *job;
+    bool shares;          /* copies may take no room */
     uint64_t done, total; /* bytes of tensor data */
 };
 
@@ -24,6 +30,26 @@ static enum gguf_status report(const struct run *r, struct gguf_error *err)
     if (r->job->progress && r->job->progress(r->job->user, r->done, r->total))
         return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
     return GGUF_OK;
+}
+
+/* Do copies of this file share its blocks, so that free room says little? By
+ * the magic numbers of statfs(2): Btrfs, XFS, bcachefs, ZFS, OCFS2, and what
+ * copies on a server, NFS and SMB. */
+static bool shares_blocks(const char *path)
+{
+#if defined(__linux__)
+    static const uint32_t magic[] = { 0x9123683e, 0x58465342, 0xca451a4e,
+                                      0x2fc12fc1, 0x7461636f, 0x6969,
+                                      0xfe534d42 };
+    struct statfs sb;
+    if (statfs(path, &sb) == 0)
+        for (size_t i = 0; i < GG_LEN(magic); i++)
+            if ((uint32_t)sb.f_type == magic[i])
+                return true;
+#else
+    (void)path;
+#endif
+    return false;
 }
 
 static uint64_t data_size(const struct gguf_split *s)
@@ -62,7 +88,7 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     struct gguf_output_params out = GGUF_OUTPUT_PARAMS_INIT;
     out.force = r->job->force;
     out.no_sync = r->job->no_sync;
-    out.no_reserve = 1;
+    out.no_reserve = r->shares;
     out.inputs = gg_split_files(r->from);
     out.n_inputs = gguf_split_n_files(r->from);
     GG_TRY(gguf_writer_open(w, path, &out, err));
@@ -129,6 +155,32 @@ static enum gguf_status check_outputs(const struct gguf_split_plan *plan,
     return GGUF_OK;
 }
 
+/* Is there room for all shards together? A folder that cannot be looked at is
+ * for the first shard to complain about. */
+static enum gguf_status check_room(const struct gguf_split_plan *plan,
+                                   const char *prefix, struct gguf_error *err)
+{
+    uint64_t size = 0;
+    size_t n = (size_t)(gg_split_base(prefix) - prefix);
+    char *dir = gg_alloc(plan->allocator, n + 2);
+    if (!dir)
+        return gg_fail_nomem(err, n + 2);
+    memcpy(dir, prefix, n);
+    memcpy(dir + n, n ? "" : ".", n ? 1 : 2);
+    struct statvfs v;
+    int there = statvfs(dir, &v);
+    gg_free(plan->allocator, dir);
+    for (size_t i = 0; i < plan->n_shards; i++)
+        size += plan->shards[i].file_size;
+    if (there == 0 && v.f_frsize > 0 && v.f_blocks > 0 &&
+        size / v.f_frsize >= v.f_bavail)
+        return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
+                       "the shards need %" PRIu64
+                       " bytes, the file system has %" PRIu64 " free",
+                       size, (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
+    return GGUF_OK;
+}
+
 static enum gguf_status write_shard(struct run *r,
                                     const struct gguf_split_plan *plan,
                                     size_t i, const char *path,
@@ -163,7 +215,11 @@ enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
 {
     GG_TRY(check_job(&job, err));
     GG_TRY(check_outputs(plan, prefix, job->force, err));
-    struct run r = { plan->from, job, 0, data_size(plan->from) };
+    struct run r = { plan->from, job,
+                     shares_blocks(gguf_split_path(plan->from, 0)), 0,
+                     data_size(plan->from) };
+    if (!r.shares)
+        GG_TRY(check_room(plan, prefix, err));
     for (size_t i = 0; i < plan->n_shards; i++) {
         char *path;
         enum gguf_status st =
@@ -212,7 +268,8 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
     GG_TRY(check_job(&job, err));
     struct gguf_writer *w;
     GG_TRY(merge_writer(&w, set, err));
-    struct run r = { set, job, 0, data_size(set) };
+    struct run r = { set, job, shares_blocks(gguf_split_path(set, 0)), 0,
+                     data_size(set) };
     enum gguf_status st =
         write_file(&r, w, 0, gguf_split_n_tensors(set), path, err);
     gguf_writer_destroy(w);
