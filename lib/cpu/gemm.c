@@ -4,8 +4,9 @@
  * whole length k, by all threads together. Then each thread claims blocks of
  * rows until there are no more. In a block, for each kc steps: decode and pack
  * the rows (they stay in L2), then for each panel of columns (L1) multiply it
- * with each panel of rows. The part of y that belongs to the block stays in L2
- * from one kc to the next.
+ * with each panel of rows. Sums are kept tile by tile and go to y at the end:
+ * the columns of y mostly lie a power of two apart, so that a block of them
+ * would share a few sets of the cache.
  */
 #include "config.h"
 #include "cpu/gemm.h"
@@ -14,6 +15,7 @@
 #include "base/compiler.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 
 enum {
@@ -22,18 +24,19 @@ enum {
     NARROW = 4,
     NARROW_LEN = 1024, /* floats decoded at a time, 4 KB of L1 */
     ALIGN = 64,
-    PACK_BYTES = 16 << 20, /* most of x that is packed at a time: L3 */
+    PACK_BYTES = 16 << 20, /* most of x that is packed at a time: L3, */
+    PACK_COLS = 1024       /* and most columns: their sums are for L2 */
 };
 
 /* How the product is cut; the same for every thread. */
 struct plan {
-    size_t mr, nr, kc;
-    size_t nc;            /* columns per pass, a multiple of nr */
-    size_t n_panels;      /* of rows */
-    size_t max_claim;     /* panels per block */
-    size_t n_groups;      /* of columns within a pass */
-    size_t x_floats;      /* packed columns */
-    size_t thread_floats; /* packed rows and the decoding buffer */
+    size_t mr, nr, kc, mc;
+    size_t nc;       /* columns per pass, a multiple of nr */
+    size_t n_panels; /* of rows */
+    size_t n_groups; /* of columns within a pass */
+    size_t x_floats; /* packed columns */
+    size_t w_floats, sum_floats, thread_floats; /* packed rows, sums; both and
+                                                   the decoding buffer */
 };
 
 static size_t ceil_div(size_t a, size_t b)
@@ -49,22 +52,24 @@ static void plan_init(struct plan *p, const struct gg_gemm_args *a,
     p->mr = g->mr;
     p->nr = g->nr;
     p->kc = g->kc;
-    p->nc = GG_MAX(PACK_BYTES / sizeof(float) / GG_MAX(k, 1) / p->nr, 8) *
-            p->nr;
+    p->mc = g->mc;
+    p->nc = PACK_BYTES / sizeof(float) / GG_MAX(k, 1) / p->nr * p->nr;
+    p->nc = GG_MIN(GG_MAX(p->nc, 8 * p->nr), (size_t)PACK_COLS);
     /* Passes of equal length, up to a panel. */
     const size_t n_passes = ceil_div(n, p->nc);
     p->nc = ceil_div(ceil_div(n, GG_MAX(n_passes, 1)), p->nr) * p->nr;
     p->n_panels = ceil_div((size_t)a->m, p->mr);
-    p->max_claim = g->mc / g->mr;
     p->n_groups = 1;
     /* Too few rows for the threads: divide the columns, too, and decode the
      * rows once per group. */
     if (p->n_panels && p->n_panels < 2 * (size_t)nth)
         p->n_groups = GG_MIN(ceil_div(2 * (size_t)nth, p->n_panels),
                              ceil_div(p->nc, 4 * p->nr));
+    /* Whole cache lines each, as mc * 4 bytes and the buffer are. */
     p->x_floats = ceil_div(p->nc * k, ALIGN) * ALIGN;
-    p->thread_floats = g->mc * GG_MIN(p->kc, k) + GG_GEMM_BUF_FLOATS;
-    p->thread_floats = ceil_div(p->thread_floats, ALIGN) * ALIGN;
+    p->w_floats = p->mc * GG_MIN(p->kc, k);
+    p->sum_floats = p->mc * p->nc;
+    p->thread_floats = p->w_floats + p->sum_floats + GG_GEMM_BUF_FLOATS;
 }
 
 /* What the threads share, at the start of work. */
@@ -144,69 +149,76 @@ static void pack_x(const struct gg_gemm_args *a, const struct plan *p,
     }
 }
 
-/* A tile of fewer rows than mr, through a whole one. */
-static void edge_tile(const struct gg_gemm_kern *g, size_t rows,
-                      const float *w, const float *x, size_t k, unsigned cols,
-                      float *y, size_t y_stride, int add)
+/* Some rows and the packed columns jb .. je of the pass that begins with
+ * column j0. */
+struct block {
+    size_t i0, rows, j0, jb, je;
+};
+
+/* The sums of a tile, nr columns of mr each. */
+static float *tile_at(float *sums, const struct plan *p,
+                      const struct block *b, size_t i, size_t j)
 {
-    _Alignas(ALIGN) float t[GG_GEMM_MAX_MR * GG_GEMM_MAX_NR];
-    g->tile(w, x, k, cols, t, g->mr, 0);
-    for (size_t j = 0; j < cols; j++)
-        for (size_t i = 0; i < rows; i++) {
-            float *d = y + j * y_stride + i;
-            *d = add ? *d + t[j * g->mr + i] : t[j * g->mr + i];
-        }
+    return sums + (j - b->jb) * p->mc + i * p->nr;
 }
 
-/* Rows i0 .. i0 + rows by the packed columns jb .. je of this pass. */
-static void run_block(const struct gg_gemm_args *a, const struct plan *p,
-                      size_t i0, size_t rows, const float *xp, size_t j0,
-                      size_t jb, size_t je, float *wp)
+static void store_block(const struct gg_gemm_args *a, const struct plan *p,
+                        const struct block *b, float *sums)
 {
-    const struct gg_gemm_kern *g = &a->kern->gemm;
-    const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
-    const size_t k = (size_t)a->k, y_stride = a->y_stride / sizeof(float);
-    float *buf = wp + p->thread_floats - GG_GEMM_BUF_FLOATS;
-    for (size_t q = 0; q < k; q += p->kc) {
-        const size_t kc = GG_MIN(p->kc, k - q);
-        gg_gemm_pack_w(a->kern, a->dtype_index,
-                       (const unsigned char *)a->w + i0 * a->w_stride +
-                           q / dt->block_len * dt->block_size,
-                       a->w_stride, rows, kc, wp, buf);
-        for (size_t j = jb; j < je; j += p->nr) {
-            const unsigned cols = (unsigned)GG_MIN(p->nr, je - j);
-            const float *x = xp + q * p->nc + j * kc;
-            float *y = a->y + (j0 + j) * y_stride + i0;
-            for (size_t i = 0; i < rows; i += p->mr) {
-                if (rows - i >= p->mr)
-                    g->tile(wp + i * kc, x, kc, cols, y + i, y_stride, q > 0);
-                else
-                    edge_tile(g, rows - i, wp + i * kc, x, kc, cols, y + i,
-                              y_stride, q > 0);
-            }
-        }
+    for (size_t j = b->jb; j < b->je; j++) {
+        const size_t c = (j - b->jb) % p->nr;
+        float *y = a->y + (b->j0 + j) * (a->y_stride / sizeof(float)) + b->i0;
+        for (size_t i = 0; i < b->rows; i += p->mr)
+            memcpy(y + i, tile_at(sums, p, b, i, j - c) + c * p->mr,
+                   GG_MIN(b->rows - i, p->mr) * sizeof *y);
     }
 }
 
-/* The next block: panels [*begin, *end) of group *group; 0: none left. Blocks
- * get smaller towards the end, so that threads finish together. */
-static int claim(struct shared *s, const struct plan *p, unsigned nth,
-                 size_t *group, size_t *begin, size_t *end)
+static void run_block(const struct gg_gemm_args *a, const struct plan *p,
+                      const struct block *b, const float *xp, float *wp)
+{
+    const struct gg_gemm_kern *g = &a->kern->gemm;
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
+    const unsigned char *w = (const unsigned char *)a->w + b->i0 * a->w_stride;
+    const size_t k = (size_t)a->k;
+    float *sums = wp + p->w_floats, *buf = sums + p->sum_floats;
+    for (size_t q = 0; q < k; q += p->kc) {
+        const size_t kc = GG_MIN(p->kc, k - q);
+        gg_gemm_pack_w(a->kern, a->dtype_index,
+                       w + q / dt->block_len * dt->block_size, a->w_stride,
+                       b->rows, kc, wp, buf);
+        for (size_t j = b->jb; j < b->je; j += p->nr)
+            for (size_t i = 0; i < b->rows; i += p->mr)
+                g->tile(wp + i * kc, xp + q * p->nc + j * kc, kc,
+                        (unsigned)GG_MIN(p->nr, b->je - j),
+                        tile_at(sums, p, b, i, j), p->mr, q > 0);
+    }
+    store_block(a, p, b, sums);
+}
+
+/* Claim the next block of a pass over nc columns from j0 on; false: none left.
+ * Blocks get smaller towards the end, so that threads finish together. */
+static bool claim(struct shared *s, const struct plan *p, unsigned nth,
+                  const struct gg_gemm_args *a, size_t j0, size_t nc,
+                  struct block *b)
 {
     const size_t total = p->n_groups * p->n_panels;
     /* relaxed: a claim orders nothing but itself */
     size_t at = atomic_load_explicit(&s->next, memory_order_relaxed), n;
     do {
         if (at >= total)
-            return 0;
-        *group = at / p->n_panels;
-        *begin = at % p->n_panels;
-        n = GG_MIN(p->max_claim, ceil_div(total - at, 4 * (size_t)nth));
-        n = GG_MIN(n, p->n_panels - *begin);
+            return false;
+        n = GG_MIN(p->mc / p->mr, ceil_div(total - at, 4 * (size_t)nth));
+        n = GG_MIN(n, p->n_panels - at % p->n_panels);
     } while (!atomic_compare_exchange_weak_explicit(
         &s->next, &at, at + n, memory_order_relaxed, memory_order_relaxed));
-    *end = *begin + n;
-    return 1;
+    const size_t group = at / p->n_panels, n_cols = ceil_div(nc, p->nr);
+    b->i0 = at % p->n_panels * p->mr;
+    b->rows = GG_MIN((size_t)a->m - b->i0, n * p->mr);
+    b->j0 = j0;
+    b->jb = n_cols * group / p->n_groups * p->nr;
+    b->je = GG_MIN(n_cols * (group + 1) / p->n_groups * p->nr, nc);
+    return true;
 }
 
 static void wait_all(struct gg_barrier *barrier)
@@ -225,7 +237,7 @@ static void run_wide(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
     struct shared *s = (struct shared *)(void *)at;
     float *xp = (float *)(void *)(at + sizeof *s);
     float *wp = xp + p.x_floats + ith * p.thread_floats;
-    const size_t n = (size_t)a->n, m = (size_t)a->m;
+    const size_t n = (size_t)a->n;
     for (size_t j0 = 0; j0 < n; j0 += p.nc) {
         const size_t nc = GG_MIN(p.nc, n - j0);
         if (j0)
@@ -234,16 +246,9 @@ static void run_wide(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
             atomic_store_explicit(&s->next, 0, memory_order_relaxed);
         pack_x(a, &p, j0, nc, xp, ith, nth);
         wait_all(barrier);
-        const size_t n_col_panels = ceil_div(nc, p.nr);
-        size_t group, begin, end;
-        while (claim(s, &p, nth, &group, &begin, &end)) {
-            const size_t i0 = begin * p.mr;
-            const size_t jb = n_col_panels * group / p.n_groups * p.nr;
-            const size_t je =
-                n_col_panels * (group + 1) / p.n_groups * p.nr;
-            run_block(a, &p, i0, GG_MIN(m, end * p.mr) - i0, xp, j0, jb,
-                      GG_MIN(je, nc), wp);
-        }
+        struct block b;
+        while (claim(s, &p, nth, a, j0, nc, &b))
+            run_block(a, &p, &b, xp, wp);
     }
 }
 

@@ -20,8 +20,8 @@ void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu)
         *k = (struct gg_gemm_kern){
             .mr = GG_GEMM_MR_AVX2,
             .nr = GG_GEMM_NR_AVX2,
-            .kc = 512,
-            .mc = 64,
+            .kc = 256,
+            .mc = 128,
             .tile = gg_gemm_tile_avx2,
             .pack = gg_gemm_pack_avx2,
         };
