@@ -157,7 +157,7 @@ static bool product_init(struct product *p, const struct gg_kern *kern,
     fill(p->x, n * (k + 3), exact);
     for (size_t i = 0; i < m; i++) {
         unsigned char *w = p->w + 1 + i * p->args.w_stride;
-        if (codec->encode)
+        if (codec->encode && !(codec->flags & GG_CODEC_NEEDS_WEIGHT))
             codec->encode(p->decoded + i * k, w, 1, k, NULL);
         else if (exact)
             return false;
