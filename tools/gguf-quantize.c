@@ -5,6 +5,7 @@
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -19,15 +20,19 @@ enum {
     OPT_IMATRIX,
     OPT_INCLUDE,
     OPT_JSON,
+    OPT_KEEP_SPLIT,
     OPT_LEAVE_OUTPUT,
     OPT_LIST,
     OPT_MAX_MEMORY,
     OPT_NONFINITE,
     OPT_OUTPUT_TYPE,
+    OPT_OVERRIDE_KV,
     OPT_PRINT_RECIPE,
+    OPT_PRUNE,
     OPT_PURE,
     OPT_RECIPE,
     OPT_REQUANTIZE,
+    OPT_SPLIT_MAX_SIZE,
     OPT_TENSOR_TYPE,
     OPT_TENSOR_TYPE_FILE
 };
@@ -65,6 +70,15 @@ static const struct opt table[] = {
     { 0, NULL, NULL, "What is written:" },
     { 'o', "-o --output", "OUT=TYPE",
       "another output; may be given again. The input is read once for all" },
+    { OPT_OVERRIDE_KV, "--override-kv", "KEY=TYPE:VALUE",
+      "set a metadata key; TYPE is int, float, bool, str, or a type of GGUF "
+      "such as u64 or i8. May be given again" },
+    { OPT_PRUNE, "--prune-layers", "N,...",
+      "leave out these layers, counted from 0; later ones move up" },
+    { OPT_KEEP_SPLIT, "--keep-split", NULL,
+      "write as many files as IN has: OUT-00001-of-0000N.gguf ..." },
+    { OPT_SPLIT_MAX_SIZE, "--split-max-size", "SIZE",
+      "write several files of at most SIZE bytes" },
     { OPT_REQUANTIZE, "--allow-requantize", NULL,
       "also from tensors that are quantized already, which costs quality" },
     { OPT_NONFINITE, "--on-nonfinite", "WHAT",
@@ -111,6 +125,10 @@ struct options {
     struct target targets[MAX_TARGETS];
     size_t n_targets;
     const char *in, *recipe_file;
+    struct gguf_meta *meta; /* of --override-kv */
+    const char *kv_texts[64];
+    size_t n_kv_texts;
+    uint32_t prune[1024];
     struct gguf_imatrix *imatrix;
     const char *imatrix_path;
     const char *texts[64]; /* of --include-weights or --exclude-weights */
@@ -284,9 +302,137 @@ static void use_imatrix(struct options *o)
         slash && !o->params.compat ? slash + 1 : o->imatrix_path;
 }
 
-static void parse_options(struct opt_parser *p, struct options *o)
+/* An integer of KEY=int:VALUE: of the narrowest usual type that holds it. With
+ * compat as llama-quantize has it: without its sign. */
+static enum gguf_status set_int(struct options *o, const char *key,
+                                const char *text, struct gguf_error *err)
+{
+    char *end;
+    errno = 0;
+    if (text[0] == '-') {
+        long long v = strtoll(text, &end, 10);
+        if (*end || end == text || errno)
+            opt_usage("--override-kv: '%s' is no integer", text);
+        if (o->params.compat)
+            return gguf_meta_set_u32(o->meta, key, (uint32_t)-v, err);
+        return v >= INT32_MIN
+                   ? gguf_meta_set_i32(o->meta, key, (int32_t)v, err)
+                   : gguf_meta_set_i64(o->meta, key, v, err);
+    }
+    unsigned long long v = strtoull(text, &end, 10);
+    if (*end || end == text || errno)
+        opt_usage("--override-kv: '%s' is no integer", text);
+    return v <= UINT32_MAX || o->params.compat
+               ? gguf_meta_set_u32(o->meta, key, (uint32_t)v, err)
+               : gguf_meta_set_u64(o->meta, key, v, err);
+}
+
+/* A number of one of GGUF's own types: its bytes. */
+static enum gguf_status set_number(struct options *o, const char *key,
+                                   int type, const char *text,
+                                   struct gguf_error *err)
+{
+    uint8_t b[8];
+    char *end;
+    errno = 0;
+    size_t size = gguf_val_type_size((uint32_t)type);
+    uint64_t bits = text[0] == '-' ? (uint64_t)strtoll(text, &end, 10)
+                                   : strtoull(text, &end, 10);
+    bool is_signed = type == GGUF_VAL_I8 || type == GGUF_VAL_I16 ||
+                     type == GGUF_VAL_I32 || type == GGUF_VAL_I64;
+    unsigned width = (unsigned)(8 * size);
+    bool fits = is_signed ? (text[0] == '-'
+                                 ? (int64_t)bits >= -(INT64_C(1) << (width - 2)) * 2
+                                 : bits >> (width - 1) == 0)
+                          : text[0] != '-' && (width == 64 || !(bits >> width));
+    if (!size || *end || end == text || errno || !fits)
+        opt_usage("--override-kv: '%s' is no %s", text,
+                  gguf_val_type_name((uint32_t)type));
+    for (size_t i = 0; i < size; i++)
+        b[i] = (uint8_t)(bits >> 8 * i);
+    return gguf_meta_set_encoded(o->meta, key, (uint32_t)type, b, size, err);
+}
+
+static enum gguf_status set_kv(struct options *o, const char *key,
+                               const char *type, const char *value,
+                               struct gguf_error *err)
+{
+    int id = gguf_val_type_from_name(type);
+    char *end;
+    if (!strcmp(type, "str") || id == GGUF_VAL_STR)
+        return gguf_meta_set_strz(o->meta, key, value, err);
+    if (!strcmp(type, "bool") || id == GGUF_VAL_BOOL) {
+        if (strcmp(value, "true") && strcmp(value, "false"))
+            opt_usage("--override-kv: '%s' is neither true nor false", value);
+        return gguf_meta_set_bool(o->meta, key, *value == 't', err);
+    }
+    if (!strcmp(type, "float") || id == GGUF_VAL_F32 || id == GGUF_VAL_F64) {
+        double v = strtod(value, &end);
+        if (*end || end == value)
+            opt_usage("--override-kv: '%s' is no number", value);
+        return id == GGUF_VAL_F64
+                   ? gguf_meta_set_f64(o->meta, key, v, err)
+                   : gguf_meta_set_f32(o->meta, key, (float)v, err);
+    }
+    if (!strcmp(type, "int"))
+        return set_int(o, key, value, err);
+    if (id < 0 || id == GGUF_VAL_ARR)
+        opt_usage("--override-kv: '%s' is no type of a value", type);
+    return set_number(o, key, id, value, err);
+}
+
+/* The keys of --override-kv, once --compat is known. */
+static void use_overrides(struct options *o)
 {
     struct gguf_error err;
+    gguf_error_clear(&err);
+    if (!o->n_kv_texts)
+        return;
+    if (gguf_meta_create(&o->meta, NULL, &err) != GGUF_OK) {
+        msg_fail(NULL, &err);
+        exit(MSG_FAILED);
+    }
+    for (size_t i = 0; i < o->n_kv_texts; i++) {
+        char *copy = must_realloc(NULL, strlen(o->kv_texts[i]) + 1);
+        strcpy(copy, o->kv_texts[i]);
+        char *eq = strchr(copy, '='), *colon = eq ? strchr(eq, ':') : NULL;
+        if (!colon || eq == copy)
+            opt_usage("--override-kv: '%s' is not KEY=TYPE:VALUE", copy);
+        *eq = *colon = 0;
+        if (set_kv(o, copy, eq + 1, colon + 1, &err) != GGUF_OK)
+            opt_usage("--override-kv: %s", err.message);
+        free(copy);
+    }
+    o->params.meta = o->meta;
+}
+
+static void parse_prune(struct options *o, const char *arg)
+{
+    for (const char *p = arg;; p++) {
+        char *end;
+        unsigned long v = strtoul(p, &end, 10);
+        if (end == p || *p < '0' || *p > '9' || v > 1000000 ||
+            (*end && *end != ',') ||
+            o->params.n_prune == sizeof o->prune / sizeof *o->prune)
+            opt_usage("--prune-layers: '%s' is no list of layers", arg);
+        o->prune[o->params.n_prune++] = (uint32_t)v;
+        o->params.prune = o->prune;
+        p = end;
+        if (!*p)
+            return;
+    }
+}
+
+static uint64_t parse_size(const char *option, const char *arg)
+{
+    uint64_t v;
+    if (gguf_size_parse(arg, &v, NULL) != GGUF_OK || !v)
+        opt_usage("%s: '%s' is no size", option, arg);
+    return v;
+}
+
+static void parse_options(struct opt_parser *p, struct options *o)
+{
     for (int id; (id = opt_next(p)) != OPT_END;)
         switch (id) {
         case OPT_PURE: o->params.pure = 1; break;
@@ -320,10 +466,18 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case OPT_LIST: list_types(); break;
         case OPT_PRINT_RECIPE: print_recipe(p->arg); break;
         case OPT_NONFINITE: parse_nonfinite(o, p->arg); break;
+        case OPT_OVERRIDE_KV:
+            if (o->n_kv_texts == sizeof o->kv_texts / sizeof *o->kv_texts)
+                opt_usage("too many --override-kv");
+            o->kv_texts[o->n_kv_texts++] = p->arg;
+            break;
+        case OPT_PRUNE: parse_prune(o, p->arg); break;
+        case OPT_KEEP_SPLIT: o->params.keep_split = 1; break;
+        case OPT_SPLIT_MAX_SIZE:
+            o->params.max_file_size = parse_size("--split-max-size", p->arg);
+            break;
         case OPT_MAX_MEMORY:
-            if (gguf_size_parse(p->arg, &o->params.max_memory, &err) !=
-                    GGUF_OK || !o->params.max_memory)
-                opt_usage("--max-memory: '%s' is no size", p->arg);
+            o->params.max_memory = parse_size("--max-memory", p->arg);
             break;
         }
 }
@@ -482,6 +636,7 @@ int main(int argc, char **argv)
     parse_options(&p, &o);
     parse_operands(&p, &o);
     use_imatrix(&o);
+    use_overrides(&o);
     load_raise_limits();
     progress_init(&bar, "quantizing", NULL, o.quiet);
     progress_catch_signals();
@@ -494,6 +649,7 @@ int main(int argc, char **argv)
         free((char *)o.overrides[i].pattern);
     free(o.overrides);
     gguf_imatrix_destroy(o.imatrix);
+    gguf_meta_destroy(o.meta);
     free(o.default_out);
     progress_raise();
     return msg_exit(st == GGUF_OK ? MSG_DONE : MSG_FAILED);

@@ -69,6 +69,12 @@ struct gguf_quant_params {
     int allow_requantize; /* from types that are quantized already */
     int compat; /* the bytes of llama-quantize, also where it is odd */
     enum gguf_nonfinite nonfinite;
+    const struct gguf_meta *meta; /* keys to set in the output; borrowed. Rules
+                                   * see these values too. NULL: none */
+    const uint32_t *prune;  /* layers to leave out, borrowed: later ones move */
+    size_t n_prune;         /* up, and per-layer arrays of the metadata follow */
+    int keep_split;         /* as many files as the input, with its tensors */
+    uint64_t max_file_size; /* bytes of each output file; 0: one file */
     uint64_t max_memory; /* bytes of buffers; 0: 128 MiB */
     gguf_progress_fn *progress; /* bytes of input; NULL: none */
     void *progress_user;
@@ -77,7 +83,7 @@ struct gguf_quant_params {
     {                                                                         \
         sizeof(struct gguf_quant_params), NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, 0, GGUF_DTYPE_NONE, GGUF_DTYPE_NONE, 0, 0, 0, 0,            \
-            GGUF_NONFINITE_ERROR, 0, NULL, NULL                               \
+            GGUF_NONFINITE_ERROR, NULL, NULL, 0, 0, 0, 0, NULL, NULL          \
     }
 
 /* ------------------------------------------------------------ the plan --- */
@@ -87,6 +93,7 @@ struct gguf_quant_params {
  * GGUF_E_UNSUPPORTED  requantizing without allow_requantize
  * GGUF_E_NOTFOUND     a pattern that matches no tensor that may be quantized
  * GGUF_E_FORMAT       a pattern that is none
+ * GGUF_E_LIMIT        a tensor or the metadata alone exceed max_file_size
  * GGUF_E_INVALID      params
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -137,7 +144,7 @@ gguf_quant_tensor(const struct gguf_quant *q, size_t i);
 struct gguf_quant_totals {
     uint64_t n_elements;
     uint64_t from_size, to_size; /* bytes of tensor data, without padding */
-    uint64_t file_size;          /* bytes of the whole output */
+    uint64_t file_size;          /* bytes of the whole output, all files */
     uint64_t n_fallbacks;        /* tensors whose wanted type did not fit */
     uint64_t n_imatrix, n_needs_imatrix, n_bad_imatrix, n_mended; /* tensors */
     uint64_t n_nonfinite;        /* weights met so far by run */
@@ -153,6 +160,11 @@ struct gguf_quant_output {
     int no_sync; /* do not wait for the disk: for tests and scratch files */
 };
 #define GGUF_QUANT_OUTPUT_INIT { sizeof(struct gguf_quant_output), 0, 0 }
+
+/* Files of the output; more than one with keep_split or max_file_size. The
+ * path of each is PREFIX-NNNNN-of-NNNNN.gguf then, where PREFIX is the path
+ * that is given to run, less ".gguf". Since: 0.1 */
+GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
 
 /* Write the file. It grows under a temporary name and takes its own when it is
  * complete; whatever fails leaves no file, and an old one untouched. output

@@ -69,12 +69,18 @@ static size_t place(const struct gguf_imatrix *im, struct gguf_str name,
     return low;
 }
 
+const struct gg_imatrix_entry *
+gg_imatrix_find_str(const struct gguf_imatrix *im, struct gguf_str name)
+{
+    bool found;
+    size_t i = place(im, name, &found);
+    return found ? &im->entries[i] : NULL;
+}
+
 const struct gg_imatrix_entry *gg_imatrix_find(const struct gguf_imatrix *im,
                                                const char *name)
 {
-    bool found;
-    size_t i = place(im, gg_strz(name), &found);
-    return found ? &im->entries[i] : NULL;
+    return gg_imatrix_find_str(im, gg_strz(name));
 }
 
 enum gguf_status gg_imatrix_insert(struct gguf_imatrix *im,

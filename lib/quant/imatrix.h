@@ -32,6 +32,8 @@ struct gguf_imatrix {
 };
 
 /* NULL: no such entry. */
+const struct gg_imatrix_entry *
+gg_imatrix_find_str(const struct gguf_imatrix *im, struct gguf_str name);
 const struct gg_imatrix_entry *gg_imatrix_find(const struct gguf_imatrix *im,
                                                const char *name);
 

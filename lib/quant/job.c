@@ -32,34 +32,10 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
     return GGUF_OK;
 }
 
-enum gguf_status gg_job_writer(const struct gguf_quant *q,
-                               struct gguf_writer **out,
-                               struct gguf_error *err)
-{
-    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
-    p.allocator = q->p.allocator;
-    GG_TRY(gguf_writer_create(out, q->meta, &p, err));
-    for (size_t i = 0; i < q->n_t; i++) {
-        const struct gg_job_tensor *t = &q->t[i];
-        enum gguf_status st =
-            t->pub.copied
-                ? gguf_writer_add_like(*out, t->src->info, err)
-                : gguf_writer_add_tensor(*out, t->src->info->name, t->pub.to,
-                                         t->pub.n_dims, t->pub.ne, err);
-        if (st != GGUF_OK) {
-            gguf_writer_destroy(*out);
-            *out = NULL;
-            return st;
-        }
-    }
-    return GGUF_OK;
-}
-
 static enum gguf_status build(struct gguf_quant *q, const char *path,
                               struct gguf_error *err)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_writer *w;
     fp.allocator = q->p.allocator;
     fp.limits = q->p.limits;
     GG_TRY(gguf_split_open(&q->set, path, &fp, err));
@@ -69,10 +45,7 @@ static enum gguf_status build(struct gguf_quant *q, const char *path,
                        "a big-endian file: its tensors are not read yet");
     GG_TRY(gg_job_plan(q, err));
     GG_TRY(gg_job_meta(q, err));
-    GG_TRY(gg_job_writer(q, &w, err));
-    q->totals.file_size = gguf_writer_file_size(w);
-    gguf_writer_destroy(w);
-    return GGUF_OK;
+    return gg_job_shards(q, &q->totals.file_size, err);
 }
 
 enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
@@ -89,8 +62,10 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
     gg_arena_init(&q->arena, params->allocator);
     gg_kern_init(&q->kern, gg_cpu_detect());
     enum gguf_status st = build(q, path, err);
-    q->p.overrides = NULL;
+    q->p.overrides = NULL; /* borrowed until here */
     q->p.n_overrides = 0;
+    q->p.meta = NULL;
+    q->p.prune = NULL;
     if (st != GGUF_OK) {
         gguf_quant_destroy(q);
         return st;
@@ -113,6 +88,11 @@ void gguf_quant_destroy(struct gguf_quant *q)
 size_t gguf_quant_n_tensors(const struct gguf_quant *q)
 {
     return q->n_t;
+}
+
+size_t gguf_quant_n_files(const struct gguf_quant *q)
+{
+    return q->n_shards;
 }
 
 const struct gguf_quant_tensor *gguf_quant_tensor(const struct gguf_quant *q,

@@ -16,6 +16,9 @@ struct gg_job_tensor {
     const struct gguf_split_tensor *src;
     enum gg_class cls;
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
+    int64_t layer;  /* of the input's name; -1: none */
+    uint32_t shard; /* which file it goes to, and its place there */
+    size_t index;
 };
 
 struct gguf_quant {
@@ -25,7 +28,10 @@ struct gguf_quant {
     struct gguf_split *set;     /* the input */
     struct gg_job_tensor *t;    /* in the order of writing */
     size_t n_t;
-    struct gguf_meta *meta;     /* of the output */
+    struct gguf_meta *meta;     /* of the output; of its first file */
+    size_t n_shards;            /* files of the output */
+    int64_t n_layers;           /* of the input, and of the output */
+    int64_t n_layers_left;
     struct gg_kern kern;
     struct gguf_quant_totals totals;
 };
@@ -36,10 +42,18 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
 /* meta.c: fill q->meta. */
 enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err);
 
-/* A writer for q's output, with all its tensors. */
-enum gguf_status gg_job_writer(const struct gguf_quant *q,
+/* shard.c: give each tensor its file; *size is that of all files. */
+enum gguf_status gg_job_shards(struct gguf_quant *q, uint64_t *size,
+                               struct gguf_error *err);
+
+/* A writer for file no of the output, with all its tensors. */
+enum gguf_status gg_job_writer(const struct gguf_quant *q, size_t no,
                                struct gguf_writer **out,
                                struct gguf_error *err);
+
+/* The path of file no, for path as it was given: allocated. */
+enum gguf_status gg_job_path(const struct gguf_quant *q, const char *path,
+                             size_t no, char **out, struct gguf_error *err);
 
 /* Use the kernels of these levels only (GG_CPU_...): for tests, which compare
  * the levels' bytes. */

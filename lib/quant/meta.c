@@ -3,6 +3,9 @@
 #include "quant/job.h"
 #include "base/compiler.h"
 
+#include <stdio.h>
+#include <string.h>
+
 /* Version of the block layouts that runtimes check: ggml's
  * GGML_QNT_VERSION. */
 enum { QUANTIZATION_VERSION = 2 };
@@ -28,6 +31,73 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
     return GGUF_OK;
 }
 
+/* Set a key that the caller gave: at the end, as llama-quantize does. */
+static enum gguf_status replace(struct gguf_quant *q,
+                                const struct gguf_kv *kv,
+                                struct gguf_error *err)
+{
+    char *key = gg_arena_strndup(&q->arena, kv->key.data, kv->key.size);
+    if (!key)
+        return gg_fail_nomem(err, kv->key.size + 1);
+    gguf_meta_remove(q->meta, key);
+    return gguf_meta_set_kv(q->meta, NULL, kv, err);
+}
+
+static bool pruned(const struct gguf_quant *q, uint64_t layer)
+{
+    for (size_t i = 0; i < q->p.n_prune; i++)
+        if (q->p.prune[i] == layer)
+            return true;
+    return false;
+}
+
+/* An array with one number for each layer, less those of the layers that are
+ * left out. */
+static enum gguf_status prune_array(struct gguf_quant *q,
+                                    const struct gguf_kv *kv,
+                                    struct gguf_error *err)
+{
+    size_t size = gguf_val_type_size(kv->elem_type), n = 0;
+    uint8_t *left = gg_alloc(q->p.allocator, kv->size);
+    char *key = gg_arena_strndup(&q->arena, kv->key.data, kv->key.size);
+    enum gguf_status st = GGUF_E_NOMEM;
+    if (left && key) {
+        for (uint64_t i = 0; i < kv->n; i++)
+            if (!pruned(q, i))
+                memcpy(left + size * n++,
+                       (const uint8_t *)kv->data + size * i, size);
+        st = gguf_meta_set_array(q->meta, key, kv->elem_type, left, n, err);
+    } else {
+        gg_fail_nomem(err, kv->size);
+    }
+    gg_free(q->p.allocator, left);
+    return st;
+}
+
+/* The number of layers, and what metadata say about each. */
+static enum gguf_status prune_keys(struct gguf_quant *q,
+                                   struct gguf_error *err)
+{
+    char key[256];
+    struct gguf_str arch;
+    if (gguf_kv_get_str(gguf_meta_find(q->meta, "general.architecture"), &arch,
+                        NULL) != GGUF_OK ||
+        arch.size > 200)
+        return GGUF_OK;
+    snprintf(key, sizeof key, "%.*s.block_count", (int)arch.size, arch.data);
+    for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
+        const struct gguf_kv *kv = gguf_meta_kv(q->meta, i);
+        if (kv->type == GGUF_VAL_ARR && kv->elem_type != GGUF_VAL_STR &&
+            kv->elem_type != GGUF_VAL_ARR &&
+            kv->n == (uint64_t)q->n_layers && kv->key.size > arch.size &&
+            !memcmp(kv->key.data, arch.data, arch.size) &&
+            kv->key.data[arch.size] == '.')
+            GG_TRY(prune_array(q, kv, err));
+    }
+    gguf_meta_remove(q->meta, key);
+    return gguf_meta_set_u32(q->meta, key, (uint32_t)q->n_layers_left, err);
+}
+
 enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
 {
     static const char version[] = "general.quantization_version";
@@ -51,5 +121,9 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
     else if (old && q->p.recipe->base == GG_RECIPE_KEEP)
         GG_TRY(gguf_meta_set_kv(q->meta, NULL, old, err));
     /* else no number says what this recipe makes */
-    return q->p.imatrix ? imatrix_keys(q, err) : GGUF_OK;
+    for (size_t i = 0; q->p.meta && i < gguf_meta_n_kv(q->p.meta); i++)
+        GG_TRY(replace(q, gguf_meta_kv(q->p.meta, i), err));
+    if (q->p.imatrix)
+        GG_TRY(imatrix_keys(q, err));
+    return q->p.n_prune ? prune_keys(q, err) : GGUF_OK;
 }

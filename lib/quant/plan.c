@@ -4,14 +4,24 @@
 #include "base/compiler.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ------------------------------------------------- facts of the model --- */
 
+/* A key as the output will have it. */
+static const struct gguf_kv *find_kv(const struct gguf_quant *q,
+                                     const char *key)
+{
+    const struct gguf_kv *kv =
+        q->p.meta ? gguf_meta_find(q->p.meta, key) : NULL;
+    return kv ? kv : gguf_file_kv_find(gguf_split_file(q->set, 0), key);
+}
+
 /* ARCH.suffix of the model as a number; the first element if it is an array
  * (one value per layer). fallback if it is not there or no number. */
-static int64_t model_int(const struct gguf_file *f, struct gguf_str arch,
+static int64_t model_int(const struct gguf_quant *q, struct gguf_str arch,
                          const char *suffix, int64_t fallback)
 {
     char key[256];
@@ -23,7 +33,7 @@ static int64_t model_int(const struct gguf_file *f, struct gguf_str arch,
     if (arch.size)
         memcpy(key, arch.data, arch.size);
     memcpy(key + arch.size, suffix, n + 1);
-    const struct gguf_kv *kv = gguf_file_kv_find(f, key);
+    const struct gguf_kv *kv = find_kv(q, key);
     if (kv && kv->type == GGUF_VAL_ARR) {
         if (!kv->n || gguf_kv_elem(kv, 0, &first, NULL) != GGUF_OK)
             return fallback;
@@ -38,30 +48,29 @@ static int64_t model_int(const struct gguf_file *f, struct gguf_str arch,
  * and shapes where these say nothing. */
 static void read_facts(const struct gguf_quant *q, struct gg_chooser *c)
 {
-    const struct gguf_file *f = gguf_split_file(q->set, 0);
-    const struct gguf_kv *kv = gguf_file_kv_find(f, "general.architecture");
-    int64_t layers = 0, experts = 0;
+    const struct gguf_kv *kv = find_kv(q, "general.architecture");
+    int64_t layers = q->n_layers_left, experts = 0;
 
     if (gguf_kv_get_str(kv, &c->facts.arch, NULL) != GGUF_OK)
         c->facts.arch = (struct gguf_str){ NULL, 0 };
     c->tied = true;
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *t = &q->t[i].pub;
-        layers = GG_MAX(layers, gg_choose_layer(t->name) + 1);
         if (strstr(t->name, "_exps."))
             experts = GG_MAX(experts, t->ne[2]);
         if (!strcmp(t->name, "output.weight"))
             c->tied = false;
     }
     struct gguf_str arch = c->facts.arch;
-    int64_t heads = model_int(f, arch, ".attention.head_count", 0);
-    layers = model_int(f, arch, ".block_count", layers);
+    int64_t heads = model_int(q, arch, ".attention.head_count", 0);
+    if (!q->p.n_prune)
+        layers = model_int(q, arch, ".block_count", layers);
     c->facts.var[GG_VAR_LAYERS] = c->facts.var[GG_VAR_N] = layers;
     c->facts.var[GG_VAR_HEADS] = heads;
     c->facts.var[GG_VAR_KV_HEADS] =
-        model_int(f, arch, ".attention.head_count_kv", heads);
+        model_int(q, arch, ".attention.head_count_kv", heads);
     c->facts.var[GG_VAR_EXPERTS] =
-        model_int(f, arch, ".expert_count", experts);
+        model_int(q, arch, ".expert_count", experts);
     c->facts.var[GG_VAR_IMATRIX] = q->p.imatrix != NULL;
 }
 
@@ -77,17 +86,68 @@ static int compare_tensors(const void *a, const void *b)
     return i != k ? (i > k) - (i < k) : strcmp(x, y);
 }
 
+static bool is_pruned(const struct gguf_quant *q, int64_t layer)
+{
+    for (size_t i = 0; i < q->p.n_prune; i++)
+        if (q->p.prune[i] == layer)
+            return true;
+    return false;
+}
+
+/* gg_choose_layer of a counted name; the part that matters is short. */
+static int64_t name_layer(struct gguf_str name)
+{
+    char z[32];
+    size_t n = GG_MIN(name.size, sizeof z - 1);
+    memcpy(z, name.data, n);
+    z[n] = 0;
+    return gg_choose_layer(z);
+}
+
+/* Close the gaps that pruned layers leave in the names. */
+static enum gguf_status renumber(struct gguf_quant *q, struct gguf_error *err)
+{
+    int64_t n_gone = 0;
+    for (size_t i = 0; i < q->p.n_prune; i++) {
+        bool again = false;
+        for (size_t k = 0; k < i; k++)
+            again |= q->p.prune[k] == q->p.prune[i];
+        if (q->p.prune[i] >= q->n_layers && !q->p.compat)
+            return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                           "there is no layer %" PRIu32 " to leave out: the "
+                           "model has %" PRId64,
+                           q->p.prune[i], q->n_layers);
+        n_gone += !again && q->p.prune[i] < q->n_layers;
+    }
+    q->n_layers_left = q->n_layers - n_gone;
+    for (size_t i = 0; n_gone && i < q->n_t; i++) {
+        int64_t layer = q->t[i].layer, gone = 0;
+        const char *rest = strchr(q->t[i].pub.name + 4 * (layer >= 0), '.');
+        if (layer < 0)
+            continue;
+        for (int64_t k = 0; k < layer; k++)
+            gone += is_pruned(q, k);
+        size_t size = strlen(q->t[i].pub.name) + 1;
+        char *name = gg_arena_alloc(&q->arena, size);
+        if (!name)
+            return gg_fail_nomem(err, size);
+        snprintf(name, size, "blk.%" PRId64 "%s", layer - gone, rest);
+        q->t[i].pub.name = name;
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status list_tensors(struct gguf_quant *q,
                                      struct gguf_error *err)
 {
-    q->n_t = gguf_split_n_tensors(q->set);
-    q->t = gg_alloc_zero(q->p.allocator, q->n_t, sizeof *q->t);
+    size_t n = gguf_split_n_tensors(q->set);
+    q->t = gg_alloc_zero(q->p.allocator, n, sizeof *q->t);
     if (!q->t)
-        return gg_fail_nomem(err, q->n_t * sizeof *q->t);
-    for (size_t i = 0; i < q->n_t; i++) {
+        return gg_fail_nomem(err, n * sizeof *q->t);
+    for (size_t i = 0; i < n; i++) {
         const struct gguf_split_tensor *src = gguf_split_tensor(q->set, i);
         const struct gguf_tensor_info *info = src->info;
-        struct gguf_quant_tensor *t = &q->t[i].pub;
+        struct gguf_quant_tensor *t = &q->t[q->n_t].pub;
         struct gg_esc esc;
         if (info->n_dims > 4)
             return gg_fail(err, GGUF_E_UNSUPPORTED, info->info_off,
@@ -97,14 +157,22 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
                                    info->name.size);
         if (!t->name)
             return gg_fail_nomem(err, info->name.size + 1);
-        q->t[i].src = src;
+        q->t[q->n_t].layer = gg_choose_layer(t->name);
+        if (is_pruned(q, q->t[q->n_t].layer))
+            continue;
+        q->t[q->n_t++].src = src;
         t->n_dims = info->n_dims;
         memcpy(t->ne, info->ne, sizeof t->ne);
         t->n_elements = info->n_elements;
         t->from = info->dtype;
         t->from_size = info->size;
     }
-    if (q->n_t)
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_split_tensor *src = gguf_split_tensor(q->set, i);
+        q->n_layers = GG_MAX(q->n_layers, name_layer(src->info->name) + 1);
+    }
+    GG_TRY(renumber(q, err));
+    if (q->n_t && !(q->p.keep_split && gguf_split_n_files(q->set) > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
     return GGUF_OK;
 }
@@ -136,7 +204,8 @@ static enum gguf_status find_imatrix(struct gguf_quant *q,
 {
     struct gguf_quant_tensor *t = &jt->pub;
     const struct gg_imatrix_entry *e =
-        q->p.imatrix ? gg_imatrix_find(q->p.imatrix, t->name) : NULL;
+        q->p.imatrix ? gg_imatrix_find_str(q->p.imatrix, jt->src->info->name)
+                     : NULL;
     const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
     uint64_t ne0 = (uint64_t)t->ne[0];
     if (!e || (to->encode && !(to->flags & GG_CODEC_WEIGHT)))

@@ -18,6 +18,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     SLICE = 16384,         /* elements decoded at once: 64 KiB, for the cache */
@@ -40,7 +41,9 @@ struct cut {
 
 struct run {
     struct gguf_quant *const *jobs;
-    struct gguf_writer **writers; /* of the jobs */
+    struct gguf_writer **writers; /* all files of job 0, of job 1 ... */
+    char **paths;                 /* of the writers */
+    size_t *first_writer;         /* of the jobs, and one behind the end */
     size_t n_jobs;
     struct cut *cuts;             /* of the tensors, and one behind the end */
     uint8_t *buffers;
@@ -90,6 +93,16 @@ static const struct gguf_quant_tensor *tensor(const struct run *r, size_t job,
                                               size_t i)
 {
     return &r->jobs[job]->t[i].pub;
+}
+
+/* Where job k's bytes of tensor i go. */
+static enum gguf_status write_at(struct run *r, size_t k, size_t i,
+                                 uint64_t off, const void *data, uint64_t size,
+                                 struct gguf_error *err)
+{
+    const struct gg_job_tensor *t = &r->jobs[k]->t[i];
+    return gguf_writer_write_at(r->writers[r->first_writer[k] + t->shard],
+                                t->index, off, data, size, err);
 }
 
 /* Report; not 0 if the job is to stop. Only the calling thread may. */
@@ -206,9 +219,8 @@ static bool write_chunk(struct run *r, const struct chunk *c,
         uint64_t n_rows = t->n_elements / (uint64_t)t->ne[0];
         uint64_t row = t->to_size / n_rows;
         uint64_t off = (c->mat * cut->n_rows + c->row) * row;
-        if (gguf_writer_write_at(r->writers[k], c->i, off,
-                                 t->copied ? c->src : out, c->n * row,
-                                 &err) != GGUF_OK) {
+        if (write_at(r, k, c->i, off, t->copied ? c->src : out, c->n * row,
+                     &err) != GGUF_OK) {
             fail(r, c->no, &err);
             return false;
         }
@@ -223,8 +235,7 @@ static bool copy_piece(struct run *r, size_t i, uint64_t no, uint64_t off,
 {
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++)
-        if (gguf_writer_write_at(r->writers[k], i, off, src, size, &err) !=
-            GGUF_OK) {
+        if (write_at(r, k, i, off, src, size, &err) != GGUF_OK) {
             fail(r, no, &err);
             return false;
         }
@@ -442,7 +453,7 @@ static enum gguf_status about_output(const struct run *r, const char *path,
 {
     struct gg_esc esc;
     char message[sizeof err->message];
-    if (st == GGUF_OK || r->n_jobs == 1 || !err)
+    if (st == GGUF_OK || r->first_writer[r->n_jobs] == 1 || !err)
         return st;
     memcpy(message, err->message, sizeof message);
     snprintf(err->message, sizeof err->message, "%s: %.300s",
@@ -450,13 +461,15 @@ static enum gguf_status about_output(const struct run *r, const char *path,
     return st;
 }
 
-static enum gguf_status open_writer(struct run *r, size_t k, const char *path,
-                                    const struct gguf_quant_output *output,
-                                    struct gguf_error *err)
+static enum gguf_status open_writers(struct run *r, size_t k,
+                                     const char *path,
+                                     const struct gguf_quant_output *output,
+                                     struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[k];
     struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
     size_t n = gguf_split_n_files(q->set);
+    enum gguf_status st = GGUF_OK;
     const struct gguf_file **inputs =
         gg_alloc(q->p.allocator, n * sizeof *inputs);
     if (!inputs)
@@ -467,11 +480,35 @@ static enum gguf_status open_writer(struct run *r, size_t k, const char *path,
     p.no_sync = output && output->no_sync;
     p.inputs = inputs;
     p.n_inputs = n;
-    enum gguf_status st = gg_job_writer(q, &r->writers[k], err);
-    if (st == GGUF_OK)
-        st = gguf_writer_open(r->writers[k], path, &p, err);
+    for (size_t no = 0; no < q->n_shards && st == GGUF_OK; no++) {
+        size_t w = r->first_writer[k] + no;
+        st = gg_job_path(q, path, no, &r->paths[w], err);
+        if (st == GGUF_OK)
+            st = gg_job_writer(q, no, &r->writers[w], err);
+        if (st == GGUF_OK)
+            st = about_output(
+                r, r->paths[w],
+                gguf_writer_open(r->writers[w], r->paths[w], &p, err), err);
+    }
     gg_free(q->p.allocator, inputs);
     return st;
+}
+
+/* Give all files their names. If one cannot have it, those of this run that
+ * have are removed again. */
+static enum gguf_status commit(struct run *r, struct gguf_error *err)
+{
+    size_t n = r->first_writer[r->n_jobs];
+    for (size_t w = 0; w < n; w++) {
+        enum gguf_status st = gguf_writer_commit(r->writers[w], err);
+        if (st == GGUF_OK)
+            continue;
+        about_output(r, r->paths[w], st, err);
+        while (w)
+            unlink(r->paths[--w]);
+        return st;
+    }
+    return GGUF_OK;
 }
 
 static enum gguf_status run_all(struct run *r, const char *const *paths,
@@ -484,8 +521,7 @@ static enum gguf_status run_all(struct run *r, const char *const *paths,
     }
     GG_TRY(make_buffers(r, err));
     for (size_t k = 0; k < r->n_jobs; k++)
-        GG_TRY(about_output(r, paths[k],
-                            open_writer(r, k, paths[k], output, err), err));
+        GG_TRY(open_writers(r, k, paths[k], output, err));
     gguf_pool_run(r->jobs[0]->p.pool, work, r);
     for (size_t k = 0; k < r->n_jobs; k++)
         r->jobs[k]->totals.n_nonfinite = atomic_load(&r->n_nonfinite);
@@ -496,10 +532,46 @@ static enum gguf_status run_all(struct run *r, const char *const *paths,
             *err = r->err;
         return r->status;
     }
-    for (size_t k = 0; k < r->n_jobs; k++)
-        GG_TRY(about_output(r, paths[k],
-                            gguf_writer_commit(r->writers[k], err), err));
+    return commit(r, err);
+}
+
+/* Everything but the buffers, which make_buffers takes. */
+static enum gguf_status run_init(struct run *r, struct gguf_quant *const *jobs,
+                                 size_t n, struct gguf_error *err)
+{
+    const struct gguf_allocator *a = jobs[0]->p.allocator;
+    size_t n_files = 0;
+    r->jobs = jobs;
+    r->n_jobs = n;
+    r->first_writer = gg_alloc_zero(a, n + 1, sizeof *r->first_writer);
+    if (!r->first_writer)
+        return gg_fail_nomem(err, (n + 1) * sizeof *r->first_writer);
+    for (size_t k = 0; k < n; k++) {
+        r->first_writer[k] = n_files;
+        n_files += jobs[k]->n_shards;
+    }
+    r->writers = gg_alloc_zero(a, n_files, sizeof *r->writers);
+    r->paths = gg_alloc_zero(a, n_files, sizeof *r->paths);
+    r->cuts = gg_alloc_zero(a, jobs[0]->n_t + 1, sizeof *r->cuts);
+    if (!r->writers || !r->paths || !r->cuts)
+        return gg_fail_nomem(err, (jobs[0]->n_t + 1) * sizeof *r->cuts);
+    r->first_writer[n] = n_files; /* what run_fini looks at */
     return GGUF_OK;
+}
+
+static void run_fini(struct run *r)
+{
+    const struct gguf_allocator *a = r->jobs[0]->p.allocator;
+    size_t n = r->first_writer ? r->first_writer[r->n_jobs] : 0;
+    for (size_t w = 0; w < n; w++) {
+        gguf_writer_destroy(r->writers[w]);
+        gg_free(a, r->paths[w]);
+    }
+    gg_free_aligned(a, r->buffers);
+    gg_free(a, r->writers);
+    gg_free(a, r->paths);
+    gg_free(a, r->first_writer);
+    gg_free(a, r->cuts);
 }
 
 enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
@@ -507,7 +579,6 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
                                      const struct gguf_quant_output *output,
                                      struct gguf_error *err)
 {
-    enum gguf_status st;
     if (!n || (output && output->struct_size != sizeof *output))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        n ? "gguf_quant_output: struct_size" : "no jobs");
@@ -515,23 +586,14 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     struct run *r = gg_alloc_zero(a, 1, sizeof *r);
     if (!r)
         return gg_fail_nomem(err, sizeof *r);
-    r->jobs = jobs;
-    r->n_jobs = n;
     if (pthread_mutex_init(&r->lock, NULL)) {
         gg_free(a, r);
         return gg_fail_nomem(err, sizeof r->lock);
     }
-    r->writers = gg_alloc_zero(a, n, sizeof *r->writers);
-    r->cuts = gg_alloc_zero(a, jobs[0]->n_t + 1, sizeof *r->cuts);
-    if (r->writers && r->cuts)
+    enum gguf_status st = run_init(r, jobs, n, err);
+    if (st == GGUF_OK)
         st = run_all(r, paths, output, err);
-    else
-        st = gg_fail_nomem(err, (jobs[0]->n_t + 1) * sizeof *r->cuts);
-    for (size_t k = 0; r->writers && k < n; k++)
-        gguf_writer_destroy(r->writers[k]);
-    gg_free_aligned(a, r->buffers);
-    gg_free(a, r->writers);
-    gg_free(a, r->cuts);
+    run_fini(r);
     pthread_mutex_destroy(&r->lock);
     gg_free(a, r);
     return st;

@@ -97,8 +97,22 @@ run "$q" -q --recipe "$tmp/r.recipe" "$m" "$tmp/o.gguf"
 test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'r.recipe: line 1' "$tmp/err"
 ok 'a recipe that is wrong names its line'
 rm -f "$tmp/r.recipe"
+run "$q" -q --override-kv a.b=int:-7 --override-kv a.c=u64:18446744073709551615 \
+    --override-kv a.d=str:x=y:z --override-kv a.e=bool:true "$m" "$tmp/o.gguf" F16
+"$builddir/gguf-info" --metadata "$tmp/o.gguf" >"$tmp/err"
+test $rc -eq 0 && grep -q '^  i32 .* a.b .*-7$' "$tmp/err" &&
+    grep -q '^  u64 .* a.c .*18446744073709551615$' "$tmp/err" &&
+    grep -q '^  str .* a.d .*x=y:z$' "$tmp/err" && grep -q ' a.e .*true' "$tmp/err"
+ok '--override-kv'
+rm -f "$tmp/o.gguf"
+run "$q" -q --prune-layers 1,2 --split-max-size 3M "$m" "$tmp/o.gguf" F16
+test $rc -eq 0 && "$builddir/gguf-info" "$tmp/o-00001-of-00003.gguf" |
+    grep -q 'llama.block_count  *4$'
+ok '--prune-layers, --split-max-size'
+rm -f "$tmp"/o-*
 
-for args in '' 'x' 'x y' 'x y Q9_9' '--threads=0 x y Q8_0' \
+for args in '' 'x' '--prune-layers=1,x x y F16' '--override-kv=a x y F16' \
+    '--override-kv=a=i8:128 x y F16' 'x y' 'x y Q9_9' '--threads=0 x y Q8_0' \
     '--tensor-type=attn_v x y Q8_0' '--tensor-type=attn_v=I32 x y Q8_0' \
     '--on-nonfinite=maybe x y Q8_0' 'x y Q8_0 2 3' '--output=x y Q8_0'; do
     run "$q" $args
