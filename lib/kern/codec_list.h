@@ -117,6 +117,11 @@
     X(Q4_K, q4_k)                                                             \
     X(Q5_K, q5_k)                                                             \
     X(Q6_K, q6_k)                                                             \
+    X(IQ2_XXS, iq2_xxs)                                                       \
+    X(IQ2_XS, iq2_xs)                                                         \
+    X(IQ2_S, iq2_s)                                                           \
+    X(IQ3_XXS, iq3_xxs)                                                       \
+    X(IQ3_S, iq3_s)                                                           \
     X(IQ4_NL, iq4_nl)                                                         \
     X(IQ4_XS, iq4_xs)
 

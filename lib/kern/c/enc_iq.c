@@ -20,8 +20,7 @@
 struct part {
     float x[32], w[32]; /* magnitudes (one may be negative); importances */
     float root[32];     /* square roots of importances */
-    uint8_t level[32];  /* level numbers */
-    uint16_t entry[8];  /* codebook entries that these are */
+    uint16_t code[8];   /* level numbers, of codebook entries */
     uint8_t near[8];    /* the group was no entry before */
     int zero;           /* nothing to fit */
 };
@@ -55,7 +54,7 @@ static unsigned best_near(const struct gg_iq_book *b, unsigned point,
 {
     float best = FLT_MAX;
     uint32_t from = b->start[point] >> 1, to = b->start[point + 1] >> 1;
-    unsigned entry = b->near[from];
+    unsigned code = b->near[from];
     for (; from < to; from++) {
         float d = 0;
         for (int i = 0; i < b->group; i++) {
@@ -65,37 +64,37 @@ static unsigned best_near(const struct gg_iq_book *b, unsigned point,
         }
         if (d < best) {
             best = d;
-            entry = b->near[from];
+            code = b->near[from];
         }
     }
-    return entry;
+    return code;
 }
 
-/* Levels and entry of group g when elements are divided by scale = 1/inv. */
+/* Levels of group g when elements are divided by scale = 1/inv. */
 static void round_group(const struct gg_iq_book *b, struct part *p, int g,
                         float inv, float scale)
 {
     const float *x = p->x + b->group * g;
-    unsigned point = 0;
-    for (int i = b->group - 1; i >= 0; i--) {
+    unsigned code = 0;
+    for (int i = 0; i < b->group; i++) {
         int l = gg_clamp(gg_nearest(0.5f * (inv * x[i] - 1)), 0, b->top);
-        point = point * (unsigned)(b->top + 1) + (unsigned)l;
+        code |= (unsigned)l << b->bits * i;
     }
-    uint32_t start = b->start[point];
-    p->near[g] = !(start & 1);
-    p->entry[g] = p->near[g]
-                      ? (uint16_t)best_near(b, point, x,
-                                            p->root + b->group * g, scale)
-                      : b->near[start >> 1];
-    for (int i = 0; i < b->group; i++)
-        p->level[b->group * g + i] = (uint8_t)gg_iq_level(b, p->entry[g], i);
+    unsigned point = gg_iq_point(b, code);
+    p->near[g] = !(b->start[point] & 1);
+    if (p->near[g])
+        code = best_near(b, point, x, p->root + b->group * g, scale);
+    p->code[g] = (uint16_t)code;
 }
 
-static void part_sums(const struct part *p, int n, float *qx, float *qq)
+static void part_sums(const struct gg_iq_type *t, const struct part *p,
+                      float *qx, float *qq)
 {
+    const struct gg_iq_book *b = &t->book;
     *qx = *qq = 0;
-    for (int i = 0; i < n; i++) {
-        float q = (float)(2 * p->level[i] + 1);
+    for (int i = 0; i < t->n; i++) {
+        unsigned l = gg_iq_level(b, p->code[i / b->group], i % b->group);
+        float q = (float)(2 * l + 1);
         *qx += p->w[i] * p->x[i] * q;
         *qq += p->w[i] * q * q;
     }
@@ -128,8 +127,7 @@ static float fit_part(const struct gg_iq_type *t, struct part *p)
     int n_group = t->n / t->book.group;
     float scale = 0, best = 0, qx, qq;
     float max = start_scale(t, p, &scale);
-    memset(p->level, 0, sizeof p->level);
-    memset(p->entry, 0, sizeof p->entry);
+    memset(p->code, 0, sizeof p->code);
     memset(p->near, t->refine_all, sizeof p->near);
     p->zero = max == 0;
     if (p->zero)
@@ -140,7 +138,7 @@ static float fit_part(const struct gg_iq_type *t, struct part *p)
             ((float)(2 * t->book.top + 1) + (float)k * t->step) / max;
         for (int g = 0; g < n_group; g++)
             round_group(&t->book, &try, g, inv, 1 / inv);
-        part_sums(&try, t->n, &qx, &qq);
+        part_sums(t, &try, &qx, &qq);
         if (qq > 0 && qx * qx > best * qq) {
             scale = qx / qq;
             best = scale * qx;
@@ -155,7 +153,7 @@ static float fit_part(const struct gg_iq_type *t, struct part *p)
         for (int g = 0; g < n_group; g++)
             if (p->near[g] || t->refine_all)
                 round_group(&t->book, p, g, inv, scale);
-        part_sums(p, t->n, &qx, &qq);
+        part_sums(t, p, &qx, &qq);
         if (qq > 0)
             scale = qx / qq;
     }
@@ -202,8 +200,10 @@ static void fit_block(const struct gg_iq_type *t, const float *x,
         } else if (p.zero) {
             memset(signs, 0, (size_t)(t->n / 8));
         }
-        memcpy(b->entry + t->n / t->book.group * s, p.entry,
-               (size_t)(t->n / t->book.group) * sizeof *p.entry);
+        int n_group = t->n / t->book.group;
+        for (int g = 0; g < n_group; g++)
+            b->entry[n_group * s + g] =
+                (uint16_t)(p.zero ? 0 : gg_iq_entry(&t->book, p.code[g]));
     }
     gg_iq_scale_codes(t, b);
 }

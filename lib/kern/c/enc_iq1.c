@@ -123,7 +123,7 @@ static unsigned best_near(unsigned point, const float *x, const float *w,
 {
     float best = FLT_MAX;
     uint32_t from = book.start[point] >> 1, to = book.start[point + 1] >> 1;
-    unsigned entry = book.near[from];
+    unsigned code = book.near[from];
     for (; from < to; from++) {
         float d = 0;
         for (int i = 0; i < 8; i++) {
@@ -132,15 +132,15 @@ static unsigned best_near(unsigned point, const float *x, const float *w,
         }
         if (d < best) {
             best = d;
-            entry = book.near[from];
+            code = book.near[from];
         }
     }
-    return entry;
+    return code;
 }
 
-/* A part: entries of its groups, scale and shifts. */
+/* A part: codes of its groups, scale and shifts. */
 struct part {
-    unsigned entry[4];
+    unsigned code[4];
     int down[2];
     float scale;
 };
@@ -158,20 +158,20 @@ static void find_entries(const float *x, const float *w, int n,
     int moved = 0;
     float qx = 0, qq = 0;
     for (int g = 0; g < n / 8; g++) {
-        unsigned point = 0;
-        for (int i = 7; i >= 0; i--)
-            point = point * 3 + level[8 * g + i];
-        if (book.start[point] & 1) {
-            p->entry[g] = book.near[book.start[point] >> 1];
-        } else {
+        unsigned point, code = 0;
+        for (int i = 0; i < 8; i++)
+            code |= (unsigned)level[8 * g + i] << 2 * i;
+        point = gg_iq_point(&book, code);
+        if (!(book.start[point] & 1)) {
             moved = 1;
-            p->entry[g] = best_near(point, x + 8 * g, w + 8 * g, p->scale,
-                                    shifted[down_of(p, g)]);
+            code = best_near(point, x + 8 * g, w + 8 * g, p->scale,
+                             shifted[down_of(p, g)]);
         }
+        p->code[g] = code;
     }
     for (int e = 0; moved && e < n; e++) {
         float q = shifted[down_of(p, e / 8)]
-                         [gg_iq_level(&book, p->entry[e / 8], e % 8)];
+                         [gg_iq_level(&book, p->code[e / 8], e % 8)];
         qx += w[e] * q * x[e];
         qq += w[e] * q * q;
     }
@@ -239,8 +239,9 @@ static void iq1_s_block(const float *x, const float *weight,
     for (int s = 0; s < 8; s++) {
         unsigned h = 0;
         for (int k = 0; k < 4; k++) {
-            b->qs[4 * s + k] = (uint8_t)p[s].entry[k];
-            h |= p[s].entry[k] >> 8 << 3 * k;
+            unsigned entry = gg_iq_entry(&book, p[s].code[k]);
+            b->qs[4 * s + k] = (uint8_t)entry;
+            h |= entry >> 8 << 3 * k;
         }
         if (max != 0)
             h |= (unsigned)(scale_code(inv, p[s].scale) | p[s].down[0] << 3)
@@ -258,7 +259,7 @@ static float iq1_m_refit(const float *x, const float *w, const struct part *p,
     for (int e = 0; e < 256; e++) {
         const struct part *q = &p[e / 16];
         float v = shifted[down_of(q, e / 8)]
-                         [gg_iq_level(&book, q->entry[e / 8 % 2], e % 8)] *
+                         [gg_iq_level(&book, q->code[e / 8 % 2], e % 8)] *
                   (float)(2 * code[e / 16] + 1);
         qx += w[e] * v * x[e];
         qq += w[e] * v * v;
@@ -278,9 +279,11 @@ static void iq1_m_block(const float *x, const float *weight,
         fit_part(x + 16 * s, w + 16 * s, 16, 1e-7f, &p[s]);
     float max = largest_scale(p, 16), d = max / 15, inv = 1 / d;
     for (int s = 0; s < 16; s++) {
-        b->qs[2 * s] = (uint8_t)p[s].entry[0];
-        b->qs[2 * s + 1] = (uint8_t)p[s].entry[1];
-        unsigned h = p[s].entry[0] >> 8 | p[s].entry[1] >> 8 << 4;
+        unsigned lo = gg_iq_entry(&book, p[s].code[0]);
+        unsigned hi = gg_iq_entry(&book, p[s].code[1]);
+        unsigned h = lo >> 8 | hi >> 8 << 4;
+        b->qs[2 * s] = (uint8_t)lo;
+        b->qs[2 * s + 1] = (uint8_t)hi;
         if (max != 0)
             h |= (unsigned)(p[s].down[0] << 3 | p[s].down[1] << 7);
         b->qh[s] = (uint8_t)h;

@@ -1,16 +1,17 @@
 /* iq_near.h - which codebook entries are near a point
  *
  * A point is one level number per element; only some points are entries. For
- * each point: the entries at the smallest few squared distances (in level
- * numbers; 1 distance for IQ2_S, 3 for IQ1 and IQ3_S, 2 for the others),
- * nearest first, by index within a distance; for a point that is an entry
- * just that. An encoder looks among these for the best by importance. Source
+ * each point: the codes of the entries at the smallest few squared distances (in
+ * level numbers; 1 distance for IQ2_S, 3 for IQ1 and IQ3_S, 2 for the others),
+ * nearest first, by index within a distance; for a point that is an entry just
+ * its index. An encoder looks among these for the best by importance. Source
  * of the rule: iq2xs_init_impl and iq3xs_init_impl of ggml-quants.c (ggml
  * commit d99724f).
  *
  * Points count in base 3 (IQ1, IQ2) or 8 (IQ3), element 0 lowest.
  * start[p] >> 1 is where the list of point p begins, start[p + 1] >> 1 where
- * it ends; start[p] & 1: the point is an entry.
+ * it ends; start[p] & 1: the point is an entry. Behind the last list are eight
+ * more numbers, for loads of whole vectors.
  */
 #ifndef GG_KERN_C_IQ_NEAR_H
 #define GG_KERN_C_IQ_NEAR_H
@@ -36,10 +37,24 @@ struct gg_iq_book {
     { gg_##name##_code, gg_near_##name##_start, gg_near_##name, group, bits,  \
       top }
 
-static inline unsigned gg_iq_level(const struct gg_iq_book *b, unsigned entry,
+static inline unsigned gg_iq_level(const struct gg_iq_book *b, unsigned code,
                                    int i)
 {
-    return b->code[entry] >> b->bits * i & ((1u << b->bits) - 1);
+    return code >> b->bits * i & ((1u << b->bits) - 1);
+}
+
+/* The point of a code, and the entry's index of the code of an entry. */
+static inline unsigned gg_iq_point(const struct gg_iq_book *b, unsigned code)
+{
+    unsigned p = 0;
+    for (int i = b->group - 1; i >= 0; i--)
+        p = p * (unsigned)(b->top + 1) + gg_iq_level(b, code, i);
+    return p;
+}
+
+static inline unsigned gg_iq_entry(const struct gg_iq_book *b, unsigned code)
+{
+    return b->near[b->start[gg_iq_point(b, code)] >> 1];
 }
 
 #endif

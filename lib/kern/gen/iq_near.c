@@ -73,13 +73,15 @@ static void print_book(const struct book *b)
         total += n;
     }
     printf(" %d\n};\n\nconst uint16_t gg_near_%s[%d] = {", total * 2, b->name,
-           total);
+           total + 8);
     for (int p = 0, k = 0; p < points; p++) {
         int n = near_of(b, p, list);
+        int entry = distance(b, p, list[0]) == 0;
         for (int i = 0; i < n; i++, k++)
-            printf("%s%d,", k % 16 ? "" : "\n    ", list[i]);
+            printf("%s%d,", k % 16 ? "" : "\n    ",
+                   entry ? list[i] : b->code[list[i]]);
     }
-    printf("\n};\n");
+    printf("\n    0,0,0,0,0,0,0,0\n};\n");
 }
 
 int main(void)
