@@ -26,7 +26,7 @@ struct part {
 };
 
 /* Levels of up to 32 elements by inv, as bytes. */
-static inline __m256i round_levels(const float *x, int n, int top, float inv)
+static GG_ALWAYS_INLINE __m256i round_levels(const float *x, int n, int top, float inv)
 {
     const __m256 half = _mm256_set1_ps(0.5f), one = _mm256_set1_ps(1);
     __m256i v[4] = { _mm256_setzero_si256(), _mm256_setzero_si256(),
@@ -40,27 +40,35 @@ static inline __m256i round_levels(const float *x, int n, int top, float inv)
     return gg_pack_bytes(v[0], v[1], v[2], v[3], 0);
 }
 
-/* Codes of groups of 8 elements of 2 bits, or of 4 of 3 bits: four bytes of
- * levels side by side in each lane, as one number. */
-static inline void pack_codes(__m256i levels, const struct gg_iq_book *b,
-                              uint16_t *code)
+/* Four bytes l0 .. l3 side by side: l0 + l1 * base + l2 * base^2 + ... */
+static inline __m256i fours(__m256i levels, int base)
 {
-    const int bits = b->bits;
-    uint32_t v[8];
-    __m256i pair = _mm256_maddubs_epi16(
-        levels, _mm256_set1_epi16((short)(1 | (1 << bits) << 8)));
-    pair = _mm256_madd_epi16(pair, _mm256_set1_epi32(1 | 1 << (16 + 2 * bits)));
-    _mm256_storeu_si256((void *)v, pair);
+    __m256i v = _mm256_maddubs_epi16(
+        levels, _mm256_set1_epi16((short)(1 | base << 8)));
+    return _mm256_madd_epi16(v, _mm256_set1_epi32(1 | base * base << 16));
+}
+
+/* Codes and points of the groups. Of three bits they are the same. */
+static GG_ALWAYS_INLINE void pack_codes(__m256i levels,
+                                        const struct gg_iq_book *b,
+                                        uint16_t *code, uint32_t *point)
+{
+    uint32_t v[8], u[8];
+    _mm256_storeu_si256((void *)v, fours(levels, 1 << b->bits));
+    _mm256_storeu_si256((void *)u, fours(levels, b->top + 1));
     for (int g = 0; g < 8; g++) {
-        if (b->group == 4)
+        if (b->group == 4) {
             code[g] = (uint16_t)v[g];
-        else if (g % 2 == 0)
+            point[g] = u[g];
+        } else if (g % 2 == 0) {
             code[g / 2] = (uint16_t)(v[g] | v[g + 1] << 8);
+            point[g / 2] = u[g] + 81 * u[g + 1];
+        }
     }
 }
 
 /* The near entry with the least error: lanes are entries. */
-static inline unsigned best_near(const struct gg_iq_book *b, unsigned point,
+static GG_ALWAYS_INLINE unsigned best_near(const struct gg_iq_book *b, unsigned point,
                                  const float *x, const float *root,
                                  float scale)
 {
@@ -75,6 +83,7 @@ static inline unsigned best_near(const struct gg_iq_book *b, unsigned point,
     for (int j = 0; j < n; j += 8) {
         __m256i c = _mm256_cvtepu16_epi32(gg_load128(list + j));
         __m256 d = _mm256_setzero_ps();
+        GG_UNROLL
         for (int i = 0; i < b->group; i++) {
             __m256 q = _mm256_permutevar8x32_ps(table,
                                                 _mm256_and_si256(c, mask));
@@ -102,22 +111,22 @@ static inline unsigned best_near(const struct gg_iq_book *b, unsigned point,
     return list[~gg_hmax_epi32(_mm256_xor_si256(p, _mm256_set1_epi32(-1)))];
 }
 
-static inline void round_groups(const struct gg_iq_book *b,
+static GG_ALWAYS_INLINE void round_groups(const struct gg_iq_book *b,
                                 const struct part *p, int n, float inv,
                                 float scale, uint16_t *code, uint8_t *near)
 {
-    pack_codes(round_levels(p->x, n, b->top, inv), b, code);
+    uint32_t point[8];
+    pack_codes(round_levels(p->x, n, b->top, inv), b, code, point);
     for (int g = 0; g < n / b->group; g++) {
-        unsigned point = gg_iq_point(b, code[g]);
-        near[g] = !(b->start[point] & 1);
+        near[g] = !(b->start[point[g]] & 1);
         if (near[g])
-            code[g] = (uint16_t)best_near(b, point, p->x + b->group * g,
+            code[g] = (uint16_t)best_near(b, point[g], p->x + b->group * g,
                                           p->root + b->group * g, scale);
     }
 }
 
 /* Sums of w*x*q and w*q*q for eight sets of codes, one per lane. */
-static inline void trial_sums(const struct gg_iq_type *t, const struct part *p,
+static GG_ALWAYS_INLINE void trial_sums(const struct gg_iq_type *t, const struct part *p,
                               uint16_t code[][8], __m256 *qx, __m256 *qq)
 {
     const struct gg_iq_book *b = &t->book;
@@ -140,7 +149,7 @@ static inline void trial_sums(const struct gg_iq_type *t, const struct part *p,
 }
 
 /* Try all scales; the best one's codes go into p. Returns its scale. */
-static inline float try_scales(const struct gg_iq_type *t, struct part *p,
+static GG_ALWAYS_INLINE float try_scales(const struct gg_iq_type *t, struct part *p,
                                float scale, float max)
 {
     uint16_t code[MAX_TRY][8];
@@ -174,7 +183,7 @@ static inline float try_scales(const struct gg_iq_type *t, struct part *p,
 }
 
 /* As fit_part of the reference. */
-static inline float fit_part(const struct gg_iq_type *t, struct part *p)
+static GG_ALWAYS_INLINE float fit_part(const struct gg_iq_type *t, struct part *p)
 {
     float scale, max = p->x[0];
     for (int i = 1; i < t->n; i++)
@@ -243,7 +252,7 @@ static inline uint8_t split_signs(const float *x, const float *w, int even,
     return (uint8_t)(even ? signs & 127 : signs);
 }
 
-static inline void weigh(const struct gg_iq_type *t, const float *x,
+static GG_ALWAYS_INLINE void weigh(const struct gg_iq_type *t, const float *x,
                          const float *weight, float sigma2, struct part *p)
 {
     __m256 s = _mm256_set1_ps(sigma2);
@@ -259,7 +268,7 @@ static inline void weigh(const struct gg_iq_type *t, const float *x,
     }
 }
 
-static inline void fit_block(const struct gg_iq_type *t, const float *x,
+static GG_ALWAYS_INLINE void fit_block(const struct gg_iq_type *t, const float *x,
                              const float *weight, struct gg_iq_block *b)
 {
     float sum = 0;
@@ -292,7 +301,7 @@ static inline void fit_block(const struct gg_iq_type *t, const float *x,
     gg_iq_scale_codes(t, b);
 }
 
-static inline void encode(const struct gg_iq_type *t, gg_iq_put_fn *put,
+static GG_ALWAYS_INLINE void encode(const struct gg_iq_type *t, gg_iq_put_fn *put,
                           gg_encode_fn *reference, const float *src,
                           uint8_t *out, size_t size, size_t n_rows,
                           size_t row_len, const float *weight)
