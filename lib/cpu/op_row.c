@@ -61,6 +61,36 @@ static void rms_norm_row(const struct gguf_tensor *t,
     task->kern->vec.rms_norm(y, x, NULL, (size_t)t->ne[0], eps);
 }
 
+static void l2_norm_row(const struct gguf_tensor *t,
+                        const struct gg_cpu_task *task, struct gg_pos p,
+                        float *y, const float *x)
+{
+    const size_t n = (size_t)t->ne[0];
+    float eps;
+    double sum = 0;
+    (void)task;
+    (void)p;
+    memcpy(&eps, t->op_params, sizeof eps);
+    for (size_t i = 0; i < n; i++)
+        sum += (double)x[i] * x[i];
+    double scale = 1.0 / fmax(sqrt(sum), (double)eps);
+    for (size_t i = 0; i < n; i++)
+        y[i] = (float)(x[i] * scale);
+}
+
+static void cumsum_row(const struct gguf_tensor *t,
+                       const struct gg_cpu_task *task, struct gg_pos p,
+                       float *y, const float *x)
+{
+    double sum = 0;
+    (void)task;
+    (void)p;
+    for (int64_t i = 0; i < t->ne[0]; i++) {
+        sum += x[i];
+        y[i] = (float)sum;
+    }
+}
+
 static void soft_max_row(const struct gguf_tensor *t,
                          const struct gg_cpu_task *task, struct gg_pos p,
                          float *y, const float *x)
@@ -91,4 +121,14 @@ void gg_cpu_rms_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
 void gg_cpu_soft_max(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     each_row(t, task, soft_max_row);
+}
+
+void gg_cpu_l2_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    each_row(t, task, l2_norm_row);
+}
+
+void gg_cpu_cumsum(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    each_row(t, task, cumsum_row);
 }

@@ -7,11 +7,16 @@
 #define COPY { gg_cpu_copy, gg_cpu_copy_work, gg_cpu_copy_supports, false }
 /* rows of floats in, rows of floats out */
 #define ROWS(fn) { fn, gg_cpu_elem_work, gg_cpu_elem_supports, true }
+/* bytes of elements, moved */
+#define JOIN(fn) { fn, NULL, gg_cpu_join_supports, true }
+/* numbers of rows; shared by the rows of the source */
+#define REDUCE(fn) { fn, gg_cpu_reduce_work, gg_cpu_reduce_supports, false }
 
 static const struct gg_cpu_op rows[GGUF_N_OPS] = {
     [GGUF_OP_DUP] = COPY,
     [GGUF_OP_CPY] = COPY,
-    [GGUF_OP_GET_ROWS] = { gg_cpu_get_rows, NULL, gg_cpu_get_rows_supports, true },
+    [GGUF_OP_GET_ROWS] = { gg_cpu_get_rows, NULL, gg_cpu_get_rows_supports,
+                           true },
     [GGUF_OP_SET_ROWS] = { gg_cpu_set_rows, gg_cpu_set_rows_work,
                            gg_cpu_set_rows_supports, false },
     [GGUF_OP_ADD] = ROWS(gg_cpu_add),
@@ -26,16 +31,42 @@ static const struct gg_cpu_op rows[GGUF_N_OPS] = {
     [GGUF_OP_RELU] = ROWS(gg_cpu_relu),
     [GGUF_OP_SIGMOID] = ROWS(gg_cpu_sigmoid),
     [GGUF_OP_TANH] = ROWS(gg_cpu_tanh),
+    [GGUF_OP_RELU_SQR] = ROWS(gg_cpu_relu_sqr),
+    [GGUF_OP_LEAKY_RELU] = ROWS(gg_cpu_leaky_relu),
+    [GGUF_OP_ELU] = ROWS(gg_cpu_elu),
+    [GGUF_OP_SOFTPLUS] = ROWS(gg_cpu_softplus),
+    [GGUF_OP_NEG] = ROWS(gg_cpu_neg),
+    [GGUF_OP_ABS] = ROWS(gg_cpu_abs),
+    [GGUF_OP_SQR] = ROWS(gg_cpu_sqr),
+    [GGUF_OP_SQRT] = ROWS(gg_cpu_sqrt),
+    [GGUF_OP_EXP] = ROWS(gg_cpu_exp),
+    [GGUF_OP_LOG] = ROWS(gg_cpu_log),
+    [GGUF_OP_SIN] = ROWS(gg_cpu_sin),
+    [GGUF_OP_COS] = ROWS(gg_cpu_cos),
+    [GGUF_OP_CLAMP] = ROWS(gg_cpu_clamp),
     [GGUF_OP_SWIGLU] = ROWS(gg_cpu_swiglu),
     [GGUF_OP_GEGLU] = ROWS(gg_cpu_geglu),
     [GGUF_OP_REGLU] = ROWS(gg_cpu_reglu),
+    [GGUF_OP_CONCAT] = JOIN(gg_cpu_concat),
+    [GGUF_OP_REPEAT] = JOIN(gg_cpu_repeat),
+    [GGUF_OP_PAD] = JOIN(gg_cpu_pad),
+    [GGUF_OP_ROLL] = JOIN(gg_cpu_roll),
+    [GGUF_OP_SUM] = REDUCE(gg_cpu_sum),
+    [GGUF_OP_SUM_ROWS] = REDUCE(gg_cpu_sum_rows),
+    [GGUF_OP_MEAN] = REDUCE(gg_cpu_mean),
+    [GGUF_OP_ARGMAX] = REDUCE(gg_cpu_argmax),
+    [GGUF_OP_ARGSORT] = REDUCE(gg_cpu_argsort),
+    [GGUF_OP_CUMSUM] = ROWS(gg_cpu_cumsum),
     [GGUF_OP_NORM] = ROWS(gg_cpu_norm),
     [GGUF_OP_RMS_NORM] = ROWS(gg_cpu_rms_norm),
+    [GGUF_OP_L2_NORM] = ROWS(gg_cpu_l2_norm),
     [GGUF_OP_SOFT_MAX] = ROWS(gg_cpu_soft_max),
     [GGUF_OP_ROPE] = { gg_cpu_rope, gg_cpu_rope_work, gg_cpu_elem_supports,
                        true },
     [GGUF_OP_MATMUL] = { gg_cpu_matmul, gg_cpu_matmul_work,
                          gg_cpu_matmul_supports, false },
+    [GGUF_OP_MATMUL_ID] = { gg_cpu_matmul_id, gg_cpu_matmul_id_work,
+                            gg_cpu_matmul_supports, false },
     [GGUF_OP_ATTENTION] = { gg_cpu_attention, gg_cpu_attention_work,
                             gg_cpu_attention_supports, false },
 };

@@ -54,17 +54,44 @@ enum gguf_op {
     GGUF_OP_RELU,
     GGUF_OP_SIGMOID,
     GGUF_OP_TANH,
+    GGUF_OP_RELU_SQR,
+    GGUF_OP_LEAKY_RELU,
+    GGUF_OP_ELU,
+    GGUF_OP_SOFTPLUS,
+    GGUF_OP_NEG,
+    GGUF_OP_ABS,
+    GGUF_OP_SQR,
+    GGUF_OP_SQRT,
+    GGUF_OP_EXP,
+    GGUF_OP_LOG,
+    GGUF_OP_SIN,
+    GGUF_OP_COS,
+    GGUF_OP_CLAMP,
     /* gated */
     GGUF_OP_SWIGLU,
     GGUF_OP_GEGLU,
     GGUF_OP_REGLU,
+    /* put together */
+    GGUF_OP_CONCAT,
+    GGUF_OP_REPEAT,
+    GGUF_OP_PAD,
+    GGUF_OP_ROLL,
+    /* reductions */
+    GGUF_OP_SUM,
+    GGUF_OP_SUM_ROWS,
+    GGUF_OP_MEAN,
+    GGUF_OP_ARGMAX,
+    GGUF_OP_ARGSORT,
+    GGUF_OP_CUMSUM,
     /* rows */
     GGUF_OP_NORM,
     GGUF_OP_RMS_NORM,
+    GGUF_OP_L2_NORM,
     GGUF_OP_SOFT_MAX,
     GGUF_OP_ROPE,
     /* products */
     GGUF_OP_MATMUL,
+    GGUF_OP_MATMUL_ID,
     GGUF_OP_ATTENTION,
 
     GGUF_N_OPS
@@ -185,6 +212,13 @@ GGUF_API struct gguf_tensor *gguf_op_scale(struct gguf_ctx *ctx,
  *   gelu_quick  x / (1 + exp(-1.702 x))
  *   relu        max(x, 0)
  *   sigmoid     1 / (1 + exp(-x))
+ *   relu_sqr    max(x, 0)^2
+ *   leaky_relu  x for x > 0, else slope x
+ *   elu         x for x > 0, else exp(x) - 1
+ *   softplus    ln(1 + exp(x))
+ *   sqr         x^2
+ *   clamp       min(max(x, low), high), low <= high
+ *   others      as the functions of their names in math.h
  * gelu forms: Hendrycks and Gimpel, arXiv 1606.08415. */
 GGUF_API struct gguf_tensor *gguf_op_silu(struct gguf_ctx *ctx,
                                           struct gguf_tensor *a);
@@ -200,6 +234,34 @@ GGUF_API struct gguf_tensor *gguf_op_sigmoid(struct gguf_ctx *ctx,
                                              struct gguf_tensor *a);
 GGUF_API struct gguf_tensor *gguf_op_tanh(struct gguf_ctx *ctx,
                                           struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_relu_sqr(struct gguf_ctx *ctx,
+                                              struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_elu(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_softplus(struct gguf_ctx *ctx,
+                                              struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_neg(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_abs(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_sqr(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_sqrt(struct gguf_ctx *ctx,
+                                          struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_exp(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_log(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_sin(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_cos(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_leaky_relu(struct gguf_ctx *ctx,
+                                                struct gguf_tensor *a,
+                                                float slope);
+GGUF_API struct gguf_tensor *gguf_op_clamp(struct gguf_ctx *ctx,
+                                           struct gguf_tensor *a, float low,
+                                           float high);
 
 /* Gated: act(gate) * up, same shapes; act is silu, gelu (tanh form), relu.
  * Shazeer, arXiv 2002.05202. */
@@ -213,16 +275,71 @@ GGUF_API struct gguf_tensor *gguf_op_reglu(struct gguf_ctx *ctx,
                                            struct gguf_tensor *gate,
                                            struct gguf_tensor *up);
 
+/* --- put together ---------------------------------------------------------- */
+
+/* a, then b, along dimension dim (0 to 3); the other dimensions and the types
+ * agree; blocks are not cut. The type is kept, any type does. */
+GGUF_API struct gguf_tensor *gguf_op_concat(struct gguf_ctx *ctx,
+                                            struct gguf_tensor *a,
+                                            struct gguf_tensor *b,
+                                            unsigned dim);
+/* a over and over until it has the shape ne[4], which are multiples of its
+ * own. Types as concat. */
+GGUF_API struct gguf_tensor *gguf_op_repeat(struct gguf_ctx *ctx,
+                                            struct gguf_tensor *a, int64_t ne0,
+                                            int64_t ne1, int64_t ne2,
+                                            int64_t ne3);
+/* Zeros behind a: p[i] more elements in dimension i. Single elements only. */
+GGUF_API struct gguf_tensor *gguf_op_pad(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a, int32_t p0,
+                                         int32_t p1, int32_t p2, int32_t p3);
+/* Element i of each dimension d goes to (i + s[d]) mod ne[d]; s may be
+ * negative. Single elements only. */
+GGUF_API struct gguf_tensor *gguf_op_roll(struct gguf_ctx *ctx,
+                                          struct gguf_tensor *a, int32_t s0,
+                                          int32_t s1, int32_t s2, int32_t s3);
+
+/* --- reductions ------------------------------------------------------------ */
+
+/* Sums are taken in double, in order, and rounded once.
+ *   sum       all elements                     -> f32 [1]
+ *   sum_rows  of each row                      -> f32 [1, ne1, ne2, ne3]
+ *   mean      of each row (NaN for none)       -> f32 [1, ne1, ne2, ne3]
+ *   cumsum    of a row up to each element      -> a's shape and type
+ *   argmax    the first largest of each row    -> i32 [ne1, ne2, ne3] */
+GGUF_API struct gguf_tensor *gguf_op_sum(struct gguf_ctx *ctx,
+                                         struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_sum_rows(struct gguf_ctx *ctx,
+                                              struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_mean(struct gguf_ctx *ctx,
+                                          struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_cumsum(struct gguf_ctx *ctx,
+                                            struct gguf_tensor *a);
+GGUF_API struct gguf_tensor *gguf_op_argmax(struct gguf_ctx *ctx,
+                                            struct gguf_tensor *a);
+
+/* Numbers of each row's elements in the order of their values: i32 in a's
+ * shape. Equal values keep their order; NaN comes last. */
+GGUF_API struct gguf_tensor *gguf_op_argsort(struct gguf_ctx *ctx,
+                                             struct gguf_tensor *a,
+                                             bool descending);
+/* The first k of the descending order: a view i32 [k, ne1, ne2, ne3]. */
+GGUF_API struct gguf_tensor *gguf_op_top_k(struct gguf_ctx *ctx,
+                                           struct gguf_tensor *a, int64_t k);
+
 /* --- along rows ----------------------------------------------------------- */
 
 /* Each row x of n elements:
  *   norm      (x - mean x) / sqrt(mean (x - mean x)^2 + eps)
  *   rms_norm  x / sqrt(mean x^2 + eps)
+ *   l2_norm   x / max(sqrt(sum x^2), eps)
  * eps >= 0. Weights and biases are a mul and an add behind it. */
 GGUF_API struct gguf_tensor *gguf_op_norm(struct gguf_ctx *ctx,
                                           struct gguf_tensor *a, float eps);
 GGUF_API struct gguf_tensor *gguf_op_rms_norm(struct gguf_ctx *ctx,
                                               struct gguf_tensor *a, float eps);
+GGUF_API struct gguf_tensor *gguf_op_l2_norm(struct gguf_ctx *ctx,
+                                             struct gguf_tensor *a, float eps);
 
 /* Each row of x [n, m, h, s]: softmax(x * scale + slope * mask). mask (may be
  * NULL) f32 or f16 [n, >= m, b2, b3], broadcast over h and s. slope is 1, or
@@ -285,6 +402,15 @@ GGUF_API struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx,
 GGUF_API struct gguf_tensor *gguf_op_matmul(struct gguf_ctx *ctx,
                                             struct gguf_tensor *a,
                                             struct gguf_tensor *b);
+
+/* A matrix for each column, by number: a [k, m, n_expert], b f32 [k, n_b,
+ * n_tok], ids i32 [n_used, n_tok] -> [m, n_used, n_tok]: column (u, t) is
+ * matrix ids[u, t] times column (u mod n_b, t) of b; n_b divides n_used. A
+ * number that is not in [0, n_expert) fails the computation. */
+GGUF_API struct gguf_tensor *gguf_op_matmul_id(struct gguf_ctx *ctx,
+                                               struct gguf_tensor *a,
+                                               struct gguf_tensor *b,
+                                               struct gguf_tensor *ids);
 
 /* softmax(q k^T * scale + slope * mask) v for every head, without the matrix
  * of weights in memory.

@@ -26,6 +26,22 @@ UNARY(gelu_quick, GELU_QUICK)
 UNARY(relu, RELU)
 UNARY(sigmoid, SIGMOID)
 UNARY(tanh, TANH)
+UNARY(relu_sqr, RELU_SQR)
+UNARY(elu, ELU)
+UNARY(softplus, SOFTPLUS)
+UNARY(neg, NEG)
+UNARY(abs, ABS)
+UNARY(sqr, SQR)
+UNARY(sqrt, SQRT)
+UNARY(exp, EXP)
+UNARY(log, LOG)
+UNARY(sin, SIN)
+UNARY(cos, COS)
+UNARY(sum, SUM)
+UNARY(sum_rows, SUM_ROWS)
+UNARY(mean, MEAN)
+UNARY(cumsum, CUMSUM)
+UNARY(argmax, ARGMAX)
 BINARY(add, ADD)
 BINARY(sub, SUB)
 BINARY(mul, MUL)
@@ -72,6 +88,72 @@ struct gguf_tensor *gguf_op_scale(struct gguf_ctx *ctx, struct gguf_tensor *a,
     return gg_op_make(ctx, GGUF_OP_SCALE, &s, sizeof s, SRC(a));
 }
 
+struct gguf_tensor *gguf_op_leaky_relu(struct gguf_ctx *ctx,
+                                       struct gguf_tensor *a, float slope)
+{
+    return gg_op_make(ctx, GGUF_OP_LEAKY_RELU, &slope, sizeof slope, SRC(a));
+}
+
+struct gguf_tensor *gguf_op_clamp(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                  float low, float high)
+{
+    if (!(low <= high)) {
+        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "clamp: from %g to %g", (double)low, (double)high);
+        return NULL;
+    }
+    return gg_op_make(ctx, GGUF_OP_CLAMP, (float[]){ low, high },
+                      2 * sizeof low, SRC(a));
+}
+
+struct gguf_tensor *gguf_op_concat(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                   struct gguf_tensor *b, unsigned dim)
+{
+    int32_t d = dim < GGUF_TENSOR_DIMS ? (int32_t)dim : -1;
+    return gg_op_make(ctx, GGUF_OP_CONCAT, &d, sizeof d, SRC(a, b));
+}
+
+struct gguf_tensor *gguf_op_repeat(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                   int64_t ne0, int64_t ne1, int64_t ne2,
+                                   int64_t ne3)
+{
+    struct gguf_tensor proto = { .op = GGUF_OP_REPEAT,
+                                 .ne = { ne0, ne1, ne2, ne3 },
+                                 .src = { a } };
+    return gg_op_build(ctx, &proto);
+}
+
+struct gguf_tensor *gguf_op_pad(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                int32_t p0, int32_t p1, int32_t p2, int32_t p3)
+{
+    return gg_op_make(ctx, GGUF_OP_PAD, (int32_t[]){ p0, p1, p2, p3 },
+                      4 * sizeof p0, SRC(a));
+}
+
+struct gguf_tensor *gguf_op_roll(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                 int32_t s0, int32_t s1, int32_t s2,
+                                 int32_t s3)
+{
+    return gg_op_make(ctx, GGUF_OP_ROLL, (int32_t[]){ s0, s1, s2, s3 },
+                      4 * sizeof s0, SRC(a));
+}
+
+struct gguf_tensor *gguf_op_argsort(struct gguf_ctx *ctx,
+                                    struct gguf_tensor *a, bool descending)
+{
+    int32_t down = descending;
+    return gg_op_make(ctx, GGUF_OP_ARGSORT, &down, sizeof down, SRC(a));
+}
+
+struct gguf_tensor *gguf_op_top_k(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                  int64_t k)
+{
+    struct gguf_tensor *s = gguf_op_argsort(ctx, a, true);
+    return s ? gguf_op_view_4d(ctx, s, k, s->ne[1], s->ne[2], s->ne[3],
+                               s->nb[1], s->nb[2], s->nb[3], 0)
+             : NULL;
+}
+
 static struct gguf_tensor *norm(struct gguf_ctx *ctx, enum gguf_op op,
                                 struct gguf_tensor *a, float eps)
 {
@@ -93,6 +175,20 @@ struct gguf_tensor *gguf_op_rms_norm(struct gguf_ctx *ctx,
                                      struct gguf_tensor *a, float eps)
 {
     return norm(ctx, GGUF_OP_RMS_NORM, a, eps);
+}
+
+struct gguf_tensor *gguf_op_l2_norm(struct gguf_ctx *ctx,
+                                    struct gguf_tensor *a, float eps)
+{
+    return norm(ctx, GGUF_OP_L2_NORM, a, eps);
+}
+
+struct gguf_tensor *gguf_op_matmul_id(struct gguf_ctx *ctx,
+                                      struct gguf_tensor *a,
+                                      struct gguf_tensor *b,
+                                      struct gguf_tensor *ids)
+{
+    return gg_op_make(ctx, GGUF_OP_MATMUL_ID, NULL, 0, SRC(a, b, ids));
 }
 
 struct gguf_tensor *gguf_op_soft_max(struct gguf_ctx *ctx,

@@ -49,14 +49,39 @@ typedef enum gguf_status gg_shape_fn(struct gguf_tensor *t,
     X(RELU, "relu", 1, 0, 1, 0, unary)                                        \
     X(SIGMOID, "sigmoid", 1, 0, 1, 0, unary)                                  \
     X(TANH, "tanh", 1, 0, 1, 0, unary)                                        \
+    X(RELU_SQR, "relu_sqr", 1, 0, 1, 0, unary)                                \
+    X(LEAKY_RELU, "leaky_relu", 1, 0, 1, 0, unary)                            \
+    X(ELU, "elu", 1, 0, 1, 0, unary)                                          \
+    X(SOFTPLUS, "softplus", 1, 0, 1, 0, unary)                                \
+    X(NEG, "neg", 1, 0, 1, 0, unary)                                          \
+    X(ABS, "abs", 1, 0, 1, 0, unary)                                          \
+    X(SQR, "sqr", 1, 0, 1, 0, unary)                                          \
+    X(SQRT, "sqrt", 1, 0, 1, 0, unary)                                        \
+    X(EXP, "exp", 1, 0, 1, 0, unary)                                          \
+    X(LOG, "log", 1, 0, 1, 0, unary)                                          \
+    X(SIN, "sin", 1, 0, 1, 0, unary)                                          \
+    X(COS, "cos", 1, 0, 1, 0, unary)                                          \
+    X(CLAMP, "clamp", 1, 0, 1, 0, unary)                                      \
     X(SWIGLU, "swiglu", 2, 0, 3, 0, gated)                                    \
     X(GEGLU, "geglu", 2, 0, 3, 0, gated)                                      \
     X(REGLU, "reglu", 2, 0, 3, 0, gated)                                      \
+    X(CONCAT, "concat", 2, 0, 0, 0, concat)                                   \
+    X(REPEAT, "repeat", 1, 0, 0, 0, repeat)                                   \
+    X(PAD, "pad", 1, 0, 0, 0, pad)                                            \
+    X(ROLL, "roll", 1, 0, 0, 0, roll)                                         \
+    X(SUM, "sum", 1, 0, 0, 0, sum)                                            \
+    X(SUM_ROWS, "sum_rows", 1, 0, 0, 0, sum_rows)                             \
+    X(MEAN, "mean", 1, 0, 0, 0, sum_rows)                                     \
+    X(ARGMAX, "argmax", 1, 0, 0, 0, argmax)                                   \
+    X(ARGSORT, "argsort", 1, 0, 0, 0, argsort)                                \
+    X(CUMSUM, "cumsum", 1, 0, 1, 0, unary)                                    \
     X(NORM, "norm", 1, 0, 1, 0, unary)                                        \
     X(RMS_NORM, "rms_norm", 1, 0, 1, 0, unary)                                \
+    X(L2_NORM, "l2_norm", 1, 0, 1, 0, unary)                                  \
     X(SOFT_MAX, "soft_max", 1, 1, 1, 0, soft_max)                             \
     X(ROPE, "rope", 2, 1, 1, 0, rope)                                         \
     X(MATMUL, "matmul", 2, 0, 0, 0, matmul)                                   \
+    X(MATMUL_ID, "matmul_id", 3, 0, 0, 0, matmul_id)                          \
     X(ATTENTION, "attention", 3, 1, 0, 0, attention)
 
 struct gg_op_row {

@@ -116,6 +116,109 @@ enum gguf_status gg_shape_gated(struct gguf_tensor *t, struct gguf_error *err)
     return like(t, t->src[0], t->src[0]->dtype, err);
 }
 
+/* op_params: the dimension. */
+enum gguf_status gg_shape_concat(struct gguf_tensor *t, struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0], *b = t->src[1];
+    int64_t ne[GGUF_TENSOR_DIMS];
+    int32_t dim = t->op_params[0];
+    if (dim < 0 || dim >= GGUF_TENSOR_DIMS)
+        FAIL_SHAPE("dimension %" PRId32, dim);
+    if (a->dtype != b->dtype)
+        FAIL_TYPE("the types differ");
+    for (int d = 0; d < GGUF_TENSOR_DIMS; d++) {
+        if (d != dim && a->ne[d] != b->ne[d])
+            FAIL_SHAPE("dimension %d differs", d);
+        ne[d] = a->ne[d];
+    }
+    if (b->ne[dim] > INT64_MAX - a->ne[dim])
+        FAIL_SHAPE("dimension %" PRId32 " overflows", dim);
+    ne[dim] += b->ne[dim];
+    return gg_tensor_shape(t, a->dtype, ne, err);
+}
+
+/* The builder says the shape. */
+enum gguf_status gg_shape_repeat(struct gguf_tensor *t, struct gguf_error *err)
+{
+    int64_t ne[GGUF_TENSOR_DIMS];
+    memcpy(ne, t->ne, sizeof ne);
+    for (int d = 0; d < GGUF_TENSOR_DIMS; d++)
+        if (ne[d] < 0)
+            FAIL_SHAPE("dimension %d is %" PRId64, d, ne[d]);
+    if (!gguf_tensor_can_repeat(t->src[0], t))
+        FAIL_SHAPE("it does not repeat to [%" PRId64 ", %" PRId64 ", %" PRId64
+                   ", %" PRId64 "]",
+                   ne[0], ne[1], ne[2], ne[3]);
+    return gg_tensor_shape(t, t->src[0]->dtype, ne, err);
+}
+
+static bool is_single(const struct gguf_tensor *t)
+{
+    return gguf_dtype_find(t->dtype)->block_len == 1;
+}
+
+/* op_params: elements to add in each dimension. */
+enum gguf_status gg_shape_pad(struct gguf_tensor *t, struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0];
+    int64_t ne[GGUF_TENSOR_DIMS];
+    if (!is_single(a))
+        FAIL_TYPE("blocks cannot be padded");
+    for (int d = 0; d < GGUF_TENSOR_DIMS; d++) {
+        if (t->op_params[d] < 0 || a->ne[d] > INT64_MAX - t->op_params[d])
+            FAIL_SHAPE("%" PRId32 " more in dimension %d", t->op_params[d], d);
+        ne[d] = a->ne[d] + t->op_params[d];
+    }
+    return gg_tensor_shape(t, a->dtype, ne, err);
+}
+
+enum gguf_status gg_shape_roll(struct gguf_tensor *t, struct gguf_error *err)
+{
+    if (!is_single(t->src[0]))
+        FAIL_TYPE("blocks cannot be rolled");
+    return like(t, t->src[0], t->src[0]->dtype, err);
+}
+
+enum gguf_status gg_shape_sum(struct gguf_tensor *t, struct gguf_error *err)
+{
+    if (!is_float(t->src[0]))
+        FAIL_TYPE("the type must be a float");
+    return gg_tensor_shape(t, GGUF_DTYPE_F32, (int64_t[]){ 1, 1, 1, 1 }, err);
+}
+
+enum gguf_status gg_shape_sum_rows(struct gguf_tensor *t,
+                                   struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0];
+    if (!is_float(a))
+        FAIL_TYPE("the type must be a float");
+    return gg_tensor_shape(t, GGUF_DTYPE_F32,
+                           (int64_t[]){ 1, a->ne[1], a->ne[2], a->ne[3] },
+                           err);
+}
+
+enum gguf_status gg_shape_argmax(struct gguf_tensor *t, struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0];
+    if (!is_float(a))
+        FAIL_TYPE("the type must be a float");
+    if (!a->ne[0])
+        FAIL_SHAPE("rows of nothing have no largest element");
+    return gg_tensor_shape(t, GGUF_DTYPE_I32,
+                           (int64_t[]){ a->ne[1], a->ne[2], a->ne[3], 1 },
+                           err);
+}
+
+enum gguf_status gg_shape_argsort(struct gguf_tensor *t,
+                                  struct gguf_error *err)
+{
+    if (!is_float(t->src[0]))
+        FAIL_TYPE("the type must be a float");
+    if (t->src[0]->ne[0] > INT32_MAX)
+        FAIL_SHAPE("numbers of a row must fit 32 bits");
+    return like(t, t->src[0], GGUF_DTYPE_I32, err);
+}
+
 /* A mask for rows of n over m positions, h heads and s sequences. */
 static enum gguf_status mask_fits(const struct gguf_tensor *t,
                                   const struct gguf_tensor *mask, int64_t n,
@@ -189,6 +292,24 @@ enum gguf_status gg_shape_matmul(struct gguf_tensor *t, struct gguf_error *err)
     if (!a->ne[2] || !a->ne[3] || b->ne[2] % a->ne[2] || b->ne[3] % a->ne[3])
         FAIL_SHAPE("the upper dimensions do not broadcast");
     int64_t ne[] = { a->ne[1], b->ne[1], b->ne[2], b->ne[3] };
+    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+}
+
+enum gguf_status gg_shape_matmul_id(struct gguf_tensor *t,
+                                    struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0], *b = t->src[1], *ids = t->src[2];
+    if (!is_float(b))
+        FAIL_TYPE("the second must be a float");
+    if (ids->dtype != GGUF_DTYPE_I32)
+        FAIL_TYPE("matrix numbers must be i32");
+    if (a->ne[0] != b->ne[0])
+        FAIL_SHAPE("rows of %" PRId64 " and %" PRId64 " elements", a->ne[0],
+                   b->ne[0]);
+    if (a->ne[3] != 1 || b->ne[3] != 1 || ids->ne[2] != 1 || ids->ne[3] != 1 ||
+        ids->ne[1] != b->ne[2] || !b->ne[1] || ids->ne[0] % b->ne[1])
+        FAIL_SHAPE("the matrix numbers do not match");
+    int64_t ne[] = { a->ne[1], ids->ne[0], ids->ne[1], 1 };
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 

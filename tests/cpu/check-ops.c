@@ -208,6 +208,20 @@ FORMULA(sigmoid, 4, 1 / (1 + exp(-A)))
 FORMULA(tanh, 4, tanh(A))
 FORMULA(copy, 1, A)
 
+FORMULA(relu_sqr, 1, pow(fmax(A, 0), 2))
+FORMULA(leaky_relu, 1, A > 0 ? A : A * 0.1f)
+FORMULA(elu, 2, A > 0 ? A : expm1(A))
+FORMULA(softplus, 4, log1p(exp(A)))
+FORMULA(neg, 0, -A)
+FORMULA(abs, 0, fabs(A))
+FORMULA(sqr, 1, A * A)
+FORMULA(sqrt, 1, sqrt(A))
+FORMULA(exp, 2, exp(A))
+FORMULA(log, 2, log(A))
+FORMULA(sin, 2, sin(A))
+FORMULA(cos, 2, cos(A))
+FORMULA(clamp, 1, fmin(fmax(A, -0.5), 1.25))
+
 /* 1 + tanh and 1 + erf cancel for negative x: relative to x. */
 #define CANCELS(name, expr, part)                                             \
     static double f_##name(const tensor *t, int64_t i0, int64_t i1,           \
@@ -228,6 +242,27 @@ static tensor *scale_037(ctx_t *c, tensor *a)
     return gguf_op_scale(c, a, 0.37f);
 }
 
+static tensor *leaky(ctx_t *c, tensor *a)
+{
+    return gguf_op_leaky_relu(c, a, 0.1f);
+}
+
+static tensor *clamp(ctx_t *c, tensor *a)
+{
+    return gguf_op_clamp(c, a, -0.5f, 1.25f);
+}
+
+/* Of what is not negative. */
+static tensor *root(ctx_t *c, tensor *a)
+{
+    return gguf_op_sqrt(c, gguf_op_abs(c, a));
+}
+
+static tensor *logarithm(ctx_t *c, tensor *a)
+{
+    return gguf_op_log(c, gguf_op_exp(c, a));
+}
+
 static const struct {
     const char *name;
     unary_fn *build;
@@ -242,6 +277,19 @@ static const struct {
     { "sigmoid", gguf_op_sigmoid, f_sigmoid },
     { "tanh", gguf_op_tanh, f_tanh },
     { "dup", gguf_op_dup, f_copy },
+    { "relu_sqr", gguf_op_relu_sqr, f_relu_sqr },
+    { "leaky_relu", leaky, f_leaky_relu },
+    { "elu", gguf_op_elu, f_elu },
+    { "softplus", gguf_op_softplus, f_softplus },
+    { "neg", gguf_op_neg, f_neg },
+    { "abs", gguf_op_abs, f_abs },
+    { "sqr", gguf_op_sqr, f_sqr },
+    { "sqrt", root, f_sqrt },
+    { "exp", gguf_op_exp, f_exp },
+    { "log", logarithm, f_log },
+    { "sin", gguf_op_sin, f_sin },
+    { "cos", gguf_op_cos, f_cos },
+    { "clamp", clamp, f_clamp },
 };
 
 static const struct {
@@ -469,6 +517,8 @@ static double f_norms(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     if (i0)
         goto known;
     mean = sum = 0;
+    if (t->op == GGUF_OP_L2_NORM)
+        eps = 0; /* rows are longer than that */
     if (t->op == GGUF_OP_NORM) {
         for (int64_t i = 0; i < a->ne[0]; i++)
             mean += at(a, i, i1, i2, i3);
@@ -477,8 +527,8 @@ static double f_norms(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     for (int64_t i = 0; i < a->ne[0]; i++)
         sum += pow(at(a, i, i1, i2, i3) - mean, 2);
 known:;
-    double v = (at(a, i0, i1, i2, i3) - mean) /
-               sqrt(sum / (double)a->ne[0] + (double)eps);
+    double n = t->op == GGUF_OP_L2_NORM ? 1 : (double)a->ne[0];
+    double v = (at(a, i0, i1, i2, i3) - mean) / sqrt(sum / n + (double)eps);
     *tol = 4 * ulp(t, v);
     return v;
 }
@@ -542,6 +592,9 @@ static void check_along_rows(void)
                 snprintf(name, sizeof name, "rms_norm %s %s shape %d",
                          layout_names[l], type, s);
                 run_case(c, gguf_op_rms_norm(c, a, 1e-6f), f_norms, name);
+                snprintf(name, sizeof name, "l2_norm %s %s shape %d",
+                         layout_names[l], type, s);
+                run_case(c, gguf_op_l2_norm(c, a, 1e-6f), f_norms, name);
                 snprintf(name, sizeof name, "soft_max %s %s shape %d",
                          layout_names[l], type, s);
                 run_case(c, gguf_op_soft_max(c, a, NULL, 0.7f, 0), f_soft_max,
@@ -563,6 +616,176 @@ static void check_along_rows(void)
                      gguf_dtype_find(m->dtype)->name, k);
             run_case(c, gguf_op_soft_max(c, x, m, 0.5f, k ? 8.0f : 0),
                      f_soft_max, name);
+            gguf_ctx_destroy(c);
+        }
+}
+
+/* --- reductions, and putting together --------------------------------------- */
+
+static double f_reduce(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0];
+    double sum = 0, all = 0;
+    if (t->op == GGUF_OP_SUM) {
+        for (int64_t i = 0; i < gguf_tensor_n_elements(a); i++) {
+            sum += linear(a, i);
+            all += fabs(linear(a, i));
+        }
+    } else {
+        int64_t n = t->op == GGUF_OP_CUMSUM ? i0 + 1 : a->ne[0];
+        for (int64_t i = 0; i < n; i++)
+            sum += at(a, i, i1, i2, i3);
+        if (t->op == GGUF_OP_MEAN)
+            sum /= (double)a->ne[0];
+    }
+    *tol = ulp(t, sum) + all * 1e-14;
+    return sum;
+}
+
+static double f_argmax(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0];
+    int64_t best = 0;
+    (void)i3;
+    *tol = 0;
+    for (int64_t i = 1; i < a->ne[0]; i++)
+        if (at(a, i, i0, i1, i2) > at(a, best, i0, i1, i2))
+            best = i;
+    return (double)best;
+}
+
+/* Place of an element: how many come before it. */
+static double f_argsort(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                        int64_t i3, double *tol)
+{
+    const tensor *s = t->op == GGUF_OP_VIEW ? t->src[0] : t, *a = s->src[0];
+    bool down = s->op_params[0];
+    *tol = 0;
+    for (int64_t k = 0; k < a->ne[0]; k++) {
+        double v = at(a, k, i1, i2, i3);
+        int64_t before = 0;
+        for (int64_t i = 0; i < a->ne[0]; i++) {
+            double x = at(a, i, i1, i2, i3);
+            before += x == v ? i < k : down ? x > v : x < v;
+        }
+        if (before == i0)
+            return (double)k;
+    }
+    return -1;
+}
+
+static double f_concat(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0], *b = t->src[1];
+    int64_t i[] = { i0, i1, i2, i3 };
+    int d = t->op_params[0];
+    *tol = 0;
+    if (i[d] < a->ne[d])
+        return at(a, i0, i1, i2, i3);
+    i[d] -= a->ne[d];
+    return at(b, i[0], i[1], i[2], i[3]);
+}
+
+static double f_repeat(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    *tol = 0;
+    return A;
+}
+
+static double f_pad(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                    int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0];
+    *tol = 0;
+    return i0 < a->ne[0] && i1 < a->ne[1] && i2 < a->ne[2] && i3 < a->ne[3]
+               ? at(a, i0, i1, i2, i3)
+               : 0;
+}
+
+static double f_roll(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                     int64_t i3, double *tol)
+{
+    int64_t i[] = { i0, i1, i2, i3 };
+    *tol = 0;
+    for (int d = 0; d < 4; d++)
+        i[d] = ((i[d] - t->op_params[d]) % t->ne[d] + t->ne[d]) % t->ne[d];
+    return at(t->src[0], i[0], i[1], i[2], i[3]);
+}
+
+static void check_reductions(void)
+{
+    char name[200];
+    for (int l = 0; l < N_LAYOUTS; l++)
+        for (int d = 0; d < 3; d++)
+            for (int s = 0; s < N_SHAPES; s++) {
+                const int64_t *n = shapes[s];
+                ctx_t *c = new_ctx();
+                tensor *a = source(c, float_types[d], (enum layout)l, n[0],
+                                   n[1], n[2], n[3]);
+                snprintf(name, sizeof name, "%s %s shape %d", layout_names[l],
+                         gguf_dtype_find(float_types[d])->name, s);
+                char what[240];
+#define RUN(op, call, f)                                                      \
+    snprintf(what, sizeof what, op " %s", name);                              \
+    run_case(c, call, f, what)
+                RUN("sum", gguf_op_sum(c, a), f_reduce);
+                RUN("cumsum", gguf_op_cumsum(c, a), f_reduce);
+                if (n[0]) { /* the mean of nothing is no number */
+                    RUN("sum_rows", gguf_op_sum_rows(c, a), f_reduce);
+                    RUN("mean", gguf_op_mean(c, a), f_reduce);
+                    RUN("argmax", gguf_op_argmax(c, a), f_argmax);
+                }
+                if (n[0] < 100) {
+                    RUN("argsort", gguf_op_argsort(c, a, false), f_argsort);
+                    RUN("argsort down", gguf_op_argsort(c, a, true),
+                        f_argsort);
+                }
+                if (n[0] == 33) {
+                    RUN("top_k", gguf_op_top_k(c, a, 5), f_argsort);
+                }
+#undef RUN
+                gguf_ctx_destroy(c);
+            }
+}
+
+static void check_joins(void)
+{
+    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
+                                      GGUF_DTYPE_Q8_0, GGUF_DTYPE_I32 };
+    char name[200];
+    for (int l = 0; l < N_LAYOUTS; l++)
+        for (int d = 0; d < 4; d++) {
+            if (types[d] == GGUF_DTYPE_Q8_0 && l == TRANSPOSED)
+                continue;
+            ctx_t *c = new_ctx();
+            tensor *a = source(c, types[d], (enum layout)l, 64, 5, 3, 2);
+            const char *type = gguf_dtype_find(types[d])->name;
+            for (unsigned dim = 0; dim < 4; dim++) {
+                int64_t n[] = { 64, 5, 3, 2 };
+                n[dim] = dim ? 4 : 96;
+                tensor *b = source(c, types[d],
+                                   (enum layout)(types[d] == GGUF_DTYPE_Q8_0
+                                                     ? PLAIN
+                                                     : N_LAYOUTS - 1 - l),
+                                   n[0], n[1], n[2], n[3]);
+                snprintf(name, sizeof name, "concat %s %s, dimension %u",
+                         layout_names[l], type, dim);
+                run_case(c, gguf_op_concat(c, a, b, dim), f_concat, name);
+            }
+            snprintf(name, sizeof name, "repeat %s %s", layout_names[l], type);
+            run_case(c, gguf_op_repeat(c, a, 128, 5, 9, 4), f_repeat, name);
+            if (types[d] != GGUF_DTYPE_Q8_0) {
+                snprintf(name, sizeof name, "pad %s %s", layout_names[l],
+                         type);
+                run_case(c, gguf_op_pad(c, a, 3, 1, 0, 2), f_pad, name);
+                snprintf(name, sizeof name, "roll %s %s", layout_names[l],
+                         type);
+                run_case(c, gguf_op_roll(c, a, 7, -3, 70, 1), f_roll, name);
+            }
             gguf_ctx_destroy(c);
         }
 }
@@ -687,6 +910,101 @@ static void check_matmul(void)
             }
 }
 
+static double f_matmul_id(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                          int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0], *b = t->src[1];
+    int64_t e = (int64_t)at(t->src[2], i1, i2, 0, 0);
+    double v = 0, sum = 0;
+    (void)i3;
+    for (int64_t p = 0; p < a->ne[0]; p++) {
+        double x = at(a, p, i0, e, 0) * at(b, p, i1 % b->ne[1], i2, 0);
+        v += x;
+        sum += fabs(x);
+    }
+    *tol = (double)(a->ne[0] + 1) * 0x1p-24 * sum;
+    return v;
+}
+
+static void check_matmul_id(void)
+{
+    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
+                                      GGUF_DTYPE_Q8_0 };
+    char name[200];
+    for (int k = 0; k < 12; k++) {
+        ctx_t *c = new_ctx();
+        int64_t n_tok = k & 1 ? 1 : 23, n_b = k & 2 ? 1 : 4;
+        tensor *a = source(c, types[k % 3], (enum layout)(k % 2), 64, 19, 7,
+                           1);
+        tensor *b = source(c, GGUF_DTYPE_F32, (enum layout)(k % 3), 64, n_b,
+                           n_tok, 1);
+        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 4, n_tok);
+        set_ids(ids, k & 4 ? 2 : 7);
+        snprintf(name, sizeof name, "matmul_id %d", k);
+        run_case(c, gguf_op_matmul_id(c, a, b, ids), f_matmul_id, name);
+        gguf_ctx_destroy(c);
+    }
+}
+
+/* Numbers that are out of range: a status from every team, nothing else. */
+static void check_bad_numbers(void)
+{
+    for (int k = 0; k < 3; k++) {
+        struct gguf_error err;
+        ctx_t *c = new_ctx();
+        tensor *a = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1), *t;
+        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 40, 1);
+        set_ids(ids, k == 2 ? 1 : 50);
+        ((int32_t *)ids->data)[39] = k ? -1 : 50;
+        tensor *b = source(c, GGUF_DTYPE_F32, PLAIN, 64, 40, 1, 1);
+        t = k == 0   ? gguf_op_get_rows(c, a, ids)
+            : k == 1 ? gguf_op_set_rows(c, a, b, ids)
+                     : gguf_op_matmul_id(c, a, b, ids);
+        t = gguf_op_matmul(c, a, gguf_op_relu(c, k == 2 ? b : t));
+        struct gguf_graph *g = gguf_graph_create(c, 32);
+        if (k == 2)
+            gguf_graph_add(g, gguf_op_matmul_id(c, a, b, ids));
+        bool all = gguf_graph_finish(c, g, t, &err) == GGUF_OK;
+        for (int i = 0; i < N_TEAMS; i++)
+            for (int round = 0; round < 50; round++)
+                all = all && gguf_backend_compute(backends[i], g, &err) ==
+                                 GGUF_E_INVALID;
+        ok(all, "%s", err.message);
+        gguf_ctx_destroy(c);
+    }
+}
+
+static int stop_third(void *user)
+{
+    return ++*(int *)user == 3;
+}
+
+static void check_abort(void)
+{
+    struct gguf_error err;
+    ctx_t *c = new_ctx();
+    tensor *t = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);
+    for (int i = 0; i < 6; i++)
+        t = gguf_op_relu(c, t);
+    struct gguf_graph *g = gguf_graph_create(c, 32);
+    bool all = gguf_graph_finish(c, g, t, &err) == GGUF_OK;
+    for (int i = 0; i < N_TEAMS; i++) {
+        int n = 0;
+        struct gguf_backend *b;
+        struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
+        p.pool = pools[i];
+        p.abort = stop_third;
+        p.abort_user = &n;
+        if (gguf_cpu_backend_create(&b, &p, NULL) != GGUF_OK)
+            exit(99);
+        all = all && gguf_backend_compute(b, g, &err) == GGUF_E_CANCELLED &&
+              n == 3;
+        gguf_backend_destroy(b);
+    }
+    ok(all, "an abort callback stops behind the third node: %s", err.message);
+    gguf_ctx_destroy(c);
+}
+
 static double f_attention(const tensor *t, int64_t i0, int64_t head,
                           int64_t tok, int64_t seq, double *tol)
 {
@@ -786,8 +1104,13 @@ int main(void)
     check_copies();
     check_rows();
     check_along_rows();
+    check_reductions();
+    check_joins();
     check_rope();
     check_matmul();
+    check_matmul_id();
+    check_bad_numbers();
+    check_abort();
     check_attention();
     for (int i = 0; i < N_TEAMS; i++) {
         gguf_backend_destroy(backends[i]);

@@ -229,6 +229,18 @@ static void check_errors(void)
     FAILS(GGUF_E_INVALID, "pairing 77",
           gguf_op_rope(ctx, gguf_op_reshape_3d(ctx, w, 64, 32, 1),
                        gguf_tensor_1d(ctx, GGUF_DTYPE_I32, 1), NULL, &kind));
+    FAILS(GGUF_E_SHAPE, "concat: dimension 0 differs",
+          gguf_op_concat(ctx, w, x, 1));
+    FAILS(GGUF_E_SHAPE, "dimension -1", gguf_op_concat(ctx, w, w, 4));
+    FAILS(GGUF_E_TYPE, "types differ", gguf_op_concat(ctx, w, ids, 0));
+    FAILS(GGUF_E_SHAPE, "repeat", gguf_op_repeat(ctx, x, 15, 32, 1, 1));
+    FAILS(GGUF_E_SHAPE, "pad: -1", gguf_op_pad(ctx, x, 0, -1, 0, 0));
+    FAILS(GGUF_E_TYPE, "blocks", gguf_op_roll(ctx, q4, 1, 0, 0, 0));
+    FAILS(GGUF_E_SHAPE, "view", gguf_op_top_k(ctx, x, 11));
+    FAILS(GGUF_E_INVALID, "clamp", gguf_op_clamp(ctx, x, 1, 0));
+    FAILS(GGUF_E_SHAPE, "matmul_id", gguf_op_matmul_id(ctx, w, x, ids));
+    FAILS(GGUF_E_SHAPE, "matrix numbers",
+          gguf_op_matmul_id(ctx, w, w, ids));
     FAILS(GGUF_E_SHAPE, "attention",
           gguf_op_attention(ctx, w, x, x, NULL, 1, 0, 0));
     FAILS(GGUF_E_SHAPE, "tensor of 5 dimensions",

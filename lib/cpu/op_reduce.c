@@ -1,0 +1,144 @@
+/* op_reduce.c - sums, largest elements and orders of rows
+ *
+ * Rows of the source are shared out; the sum of everything adds up the rows'
+ * sums in order, on one thread.
+ */
+#include "config.h"
+#include "cpu/optab.h"
+#include "cpu/row.h"
+
+#include <string.h>
+
+enum { TMP_ROW, TMP_ORDER, N_TMP };
+
+size_t gg_cpu_reduce_work(const struct gguf_tensor *t, unsigned nth,
+                          const struct gg_kern *kern)
+{
+    (void)kern;
+    return gg_row_work(t->src[0]->ne[0], N_TMP, nth);
+}
+
+bool gg_cpu_reduce_supports(const struct gguf_tensor *t,
+                            const struct gg_kern *kern)
+{
+    return gg_row_can_load(kern, t->src[0]);
+}
+
+static double sum_of(const float *x, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++)
+        sum += x[i];
+    return sum;
+}
+
+/* The result of row r, number r in the result's order. */
+typedef void reduce_fn(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                       int64_t r, const float *x, int64_t n);
+
+static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                     reduce_fn *fn)
+{
+    const struct gguf_tensor *a = t->src[0];
+    float *tmp = gg_row_tmp(task, a->ne[0], N_TMP, TMP_ROW);
+    int64_t r, end;
+    if (!gguf_tensor_n_rows(a))
+        return;
+    gg_cpu_share(task, gguf_tensor_n_rows(a), &r, &end);
+    struct gg_pos p = gg_pos_at(a, r);
+    for (; r < end; r++, gg_pos_next(a, &p))
+        fn(t, task, r, gg_row_load(task->kern, a, gg_row(a, p), tmp, a->ne[0]),
+           a->ne[0]);
+}
+
+void gg_cpu_sum(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    const struct gguf_tensor *a = t->src[0];
+    float *tmp = gg_row_tmp(task, a->ne[0], N_TMP, TMP_ROW);
+    double sum = 0;
+    if (task->ith)
+        return;
+    struct gg_pos p = { 0, 0, 0 };
+    for (int64_t r = gguf_tensor_n_rows(a); r; r--, gg_pos_next(a, &p))
+        sum += sum_of(gg_row_load(task->kern, a, gg_row(a, p), tmp, a->ne[0]),
+                      a->ne[0]);
+    *(float *)t->data = (float)sum;
+}
+
+static void sum_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                    int64_t r, const float *x, int64_t n)
+{
+    (void)task;
+    ((float *)t->data)[r] = (float)sum_of(x, n);
+}
+
+static void mean_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                     int64_t r, const float *x, int64_t n)
+{
+    (void)task;
+    ((float *)t->data)[r] = (float)(sum_of(x, n) / (double)n);
+}
+
+static void argmax_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                       int64_t r, const float *x, int64_t n)
+{
+    int64_t best = 0;
+    (void)task;
+    for (int64_t i = 1; i < n; i++)
+        if (x[i] > x[best])
+            best = i;
+    ((int32_t *)t->data)[r] = (int32_t)best;
+}
+
+/* Whether element i stands behind j: by value, NaN last, then by number. */
+static bool behind(const float *x, int32_t i, int32_t j, bool down)
+{
+    bool ni = x[i] != x[i], nj = x[j] != x[j];
+    if (ni || nj)
+        return ni != nj ? ni : i > j;
+    if (x[i] != x[j])
+        return down ? x[i] < x[j] : x[i] > x[j];
+    return i > j;
+}
+
+/* Bottom-up merge sort between the row and scratch: stable, no worst case. */
+static void argsort_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                        int64_t r, const float *x, int64_t n)
+{
+    int32_t *v = (int32_t *)t->data + r * n;
+    int32_t *tmp = (int32_t *)gg_row_tmp(task, n, N_TMP, TMP_ORDER);
+    const bool down = t->op_params[0] != 0;
+    for (int64_t i = 0; i < n; i++)
+        v[i] = (int32_t)i;
+    for (int64_t w = 1; w < n; w *= 2) {
+        for (int64_t lo = 0; lo < n; lo += 2 * w) {
+            int64_t mid = GG_MIN(lo + w, n), hi = GG_MIN(lo + 2 * w, n);
+            int64_t i = lo, j = mid, k = lo;
+            while (i < mid || j < hi)
+                tmp[k++] = j == hi || (i < mid && !behind(x, v[i], v[j], down))
+                               ? v[i++]
+                               : v[j++];
+        }
+        memcpy(v, tmp, (size_t)n * sizeof *v);
+    }
+}
+
+void gg_cpu_sum_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    each_row(t, task, sum_row);
+}
+
+void gg_cpu_mean(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    each_row(t, task, mean_row);
+}
+
+void gg_cpu_argmax(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    each_row(t, task, argmax_row);
+}
+
+void gg_cpu_argsort(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    each_row(t, task, argsort_row);
+}
