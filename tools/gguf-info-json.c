@@ -179,6 +179,8 @@ bool info_json(struct json *j, const struct info *info,
         tensors(j, info);
     if (o->show & SHOW_TYPES)
         types(j, info);
+    if (o->show & SHOW_MEMORY)
+        info_memory(j, info, o);
     bool good = !(o->show & SHOW_STATS) || info_stats(j, info, o);
     if (o->show & SHOW_HASH)
         good &= info_hash(j, info, o);

@@ -222,6 +222,8 @@ bool info_text(const struct info *info, const struct info_options *o)
         tensors(info, o);
     if (o->show & SHOW_TYPES)
         types(info, o);
+    if (o->show & SHOW_MEMORY)
+        info_memory(NULL, info, o);
     bool good = !(o->show & SHOW_STATS) || info_stats(NULL, info, o);
     if (o->show & SHOW_HASH) {
         puts("\nChecksums");

@@ -21,6 +21,7 @@ enum {
     OPT_LIMIT,
     OPT_MANIFEST,
     OPT_MARKDOWN,
+    OPT_MEMORY,
     OPT_METADATA,
     OPT_SORT,
     OPT_STATS,
@@ -39,6 +40,10 @@ static const struct opt table[] = {
     { OPT_TENSORS, "--tensors", "[GLOB]",
       "names, shapes and types of the tensors, of those that match GLOB" },
     { OPT_TYPES, "--types", NULL, "totals by tensor type" },
+    { OPT_MEMORY, "--memory", NULL,
+      "what weights and key/value cache take in memory" },
+    { 'c', "-c --ctx-size", "N",
+      "tokens of the cache for --memory; those of the model by default" },
     { OPT_KEY, "--key", "NAME",
       "print the value of NAME and nothing else: a string as its bytes, an "
       "array one element a line" },
@@ -133,83 +138,74 @@ struct settings {
     unsigned n_threads;
 };
 
+/* Options that add a part to what is shown. */
+static const struct {
+    int id;
+    unsigned show;
+} parts[] = {
+    { OPT_SUMMARY, SHOW_SUMMARY }, { OPT_METADATA, SHOW_METADATA },
+    { OPT_TENSORS, SHOW_TENSORS }, { OPT_TYPES, SHOW_TYPES },
+    { OPT_MEMORY, SHOW_MEMORY },   { OPT_STATS, SHOW_STATS },
+    { OPT_HASH, SHOW_HASH },       { OPT_CHECK, SHOW_CHECK },
+};
+
+/* What an option says beside which part is shown. */
+static void option(const struct opt_parser *p, int id, struct settings *s)
+{
+    struct info_options *o = &s->o;
+    switch (id) {
+    case OPT_TENSORS:
+    case OPT_STATS:
+        o->glob = p->arg ? p->arg : o->glob;
+        break;
+    case OPT_CHECK:
+        o->check_header = header_only(p->arg);
+        break;
+    case OPT_HASH:
+        o->hash = p->arg ? gguf_digest_algo_from_name(p->arg)
+                         : GGUF_DIGEST_XXH64;
+        if (o->hash < 0)
+            opt_usage("--hash: there is no algorithm '%s'", p->arg);
+        break;
+    case OPT_KEY: o->key = p->arg; break;
+    case OPT_VALUES: o->values = p->arg; break;
+    case OPT_MANIFEST: o->manifest = p->arg; break;
+    case OPT_DIFF: s->diff = true; break;
+    case OPT_JSON: o->json = true; break;
+    case OPT_MARKDOWN: o->markdown = true; break;
+    case OPT_ALONE: o->alone = true; break;
+    case 'q': o->quiet = true; break;
+    case 'c': o->n_ctx = opt_u64(p, 1, UINT32_MAX); break;
+    case 't':
+        s->n_threads = (unsigned)opt_u64(p, 1, GGUF_POOL_MAX_THREADS);
+        break;
+    case OPT_ARRAYS:
+        o->limits.elems = amount(p);
+        o->limits_given = true;
+        break;
+    case OPT_STRINGS: o->limits.bytes = amount(p); break;
+    case OPT_SORT:
+        check_sort(p->arg);
+        o->sort = p->arg;
+        break;
+    case OPT_LIMIT: set_limit(p, &s->limits); break;
+    }
+}
+
 static void parse(struct opt_parser *p, struct settings *s)
 {
     struct info_options *o = &s->o;
-    for (int id; (id = opt_next(p)) != OPT_END;)
-        switch (id) {
-        case OPT_SUMMARY:
-            o->show |= SHOW_SUMMARY;
-            break;
-        case OPT_METADATA:
-            o->show |= SHOW_METADATA;
-            break;
-        case OPT_TYPES:
-            o->show |= SHOW_TYPES;
-            break;
-        case OPT_TENSORS:
-            o->show |= SHOW_TENSORS;
-            o->glob = p->arg ? p->arg : o->glob;
-            break;
-        case OPT_CHECK:
-            o->show |= SHOW_CHECK;
-            o->check_header = header_only(p->arg);
-            break;
-        case OPT_STATS:
-            o->show |= SHOW_STATS;
-            o->glob = p->arg ? p->arg : o->glob;
-            break;
-        case OPT_HASH:
-            o->show |= SHOW_HASH;
-            o->hash = p->arg ? gguf_digest_algo_from_name(p->arg)
-                             : GGUF_DIGEST_XXH64;
-            if (o->hash < 0)
-                opt_usage("--hash: there is no algorithm '%s'", p->arg);
-            break;
-        case OPT_MANIFEST:
-            o->manifest = p->arg;
-            break;
-        case OPT_VALUES:
-            o->values = p->arg;
-            break;
-        case OPT_DIFF:
-            s->diff = true;
-            break;
-        case 't':
-            s->n_threads = (unsigned)opt_u64(p, 1, GGUF_POOL_MAX_THREADS);
-            break;
-        case OPT_KEY:
-            o->key = p->arg;
-            break;
-        case OPT_JSON:
-            o->json = true;
-            break;
-        case OPT_MARKDOWN:
-            o->markdown = true;
-            break;
-        case OPT_ARRAYS:
-            o->limits.elems = amount(p);
-            o->limits_given = true;
-            break;
-        case OPT_STRINGS:
-            o->limits.bytes = amount(p);
-            break;
-        case OPT_SORT:
-            check_sort(p->arg);
-            o->sort = p->arg;
-            break;
-        case OPT_ALONE:
-            o->alone = true;
-            break;
-        case OPT_LIMIT:
-            set_limit(p, &s->limits);
-            break;
-        case 'q':
-            o->quiet = true;
-            break;
-        }
+    for (int id; (id = opt_next(p)) != OPT_END;) {
+        for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+            if (parts[i].id == id)
+                o->show |= parts[i].show;
+        option(p, id, s);
+    }
     if (o->json && o->markdown)
         opt_usage("--json and --markdown exclude each other");
+    if ((o->key != NULL) + (o->values != NULL) + (o->manifest != NULL) +
+            s->diff + (o->show != 0) > 1)
+        opt_usage("--key, --values, --manifest and --diff do one thing only");
     if (!o->show)
         o->show = SHOW_ALL;
 }

@@ -17,7 +17,8 @@ enum {
     SHOW_ALL = 15, /* what is shown without being asked for */
     SHOW_STATS = 16,
     SHOW_CHECK = 32,
-    SHOW_HASH = 64
+    SHOW_HASH = 64,
+    SHOW_MEMORY = 128
 };
 
 struct info_options {
@@ -30,6 +31,7 @@ struct info_options {
     const char *key;        /* NULL: no single value */
     const char *values;     /* NULL, or the tensor whose values to print */
     const char *manifest;   /* NULL, or the file to compare with */
+    uint64_t n_ctx;         /* for --memory; 0: the model's */
     int hash;               /* enum gguf_digest_algo */
     bool check_header;      /* --check leaves tensor data alone */
     struct gguf_pool *pool; /* for what reads data */
@@ -86,6 +88,10 @@ bool info_json(struct json *j, const struct info *info,
                const struct info_options *o);
 void info_json_value(struct json *j, const struct gguf_kv *kv,
                      uint64_t max_elems);
+
+/* What the model takes in memory. */
+void info_memory(struct json *j, const struct info *info,
+                 const struct info_options *o);
 
 /* What reads tensor data. j: inside the object, or NULL for text. false: it
  * failed, or errors were found. */

@@ -41,6 +41,17 @@ test "$(awk '/256 x 4/ { print $1; exit }' "$tmp/out")" = blk.0.t0 &&
     test "$(awk '/256 x 4/ { print $1 }' "$tmp/out" | tail -1)" = blk.1.t7
 ok '--sort=size'
 
+run "$info" --memory "$m"
+test $rc -eq 0 && grep -q '^  cache for 4096 tokens  not known' "$tmp/out"
+ok '--memory of a model that lacks the keys'
+tiny=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+if test -f "$tiny"; then
+    # 6 layers, 4 heads, 32 + 32 numbers, 2 bytes: 3072 for each token.
+    run "$info" --memory --ctx-size 100 "$tiny"
+    test $rc -eq 0 && grep -q '^  cache for 100 tokens .*(307200 bytes' "$tmp/out"
+    ok '--memory -c'
+fi
+
 run "$info" --key=llama.context_length "$m"
 test $rc -eq 0 -a "$(cat "$tmp/out")" = 4096
 ok '--key of a number'
@@ -189,7 +200,7 @@ run "$info" --diff "$m"
 test $rc -eq 2
 ok '--diff of one file: a usage error'
 if python3 -c '' 2>/dev/null; then
-    for o in --stats --check --hash "--diff $m2" "--diff $tmp/more.gguf"; do
+    for o in --memory --stats --check --hash "--diff $m2" "--diff $tmp/more.gguf"; do
         "$info" --json $o "$m" >"$tmp/doc"
         run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
         test $rc -eq 0
