@@ -29,11 +29,11 @@ static const struct opt table[] = {
       "tokens of a chunk: the context in which they are predicted; 512 "
       "without this option" },
     { 'b', "-b --batch-size", "N",
-      "tokens of the chunks that are evaluated together; 2048 without this "
-      "option. No digit depends on it" },
+      "tokens of the chunks that are evaluated together, at most; 2048 "
+      "without this option. No digit depends on it" },
     { OPT_UBATCH, "-ub --ubatch-size", "N",
-      "tokens that go through the matrices together; 512 without this "
-      "option. No digit depends on it" },
+      "tokens that go through the matrices together, at most; 512 without "
+      "this option. No digit depends on it" },
     { 't', "-t --threads", "N",
       "threads; without this option, one for each processor. No digit "
       "depends on it" },
@@ -220,15 +220,24 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     return true;
 }
 
+/* Asked by the backend between operations. */
+static int stopped(void *user)
+{
+    (void)user;
+    return progress_stopped();
+}
+
 static bool open_session(struct job *j, const struct ppl_options *o)
 {
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_error err;
-    uint32_t n_seq = o->n_batch / o->n_ctx;
+    uint32_t n_batch = o->n_batch < o->n_ubatch ? o->n_batch : o->n_ubatch;
+    uint32_t n_seq = n_batch / o->n_ctx;
     if (n_seq > j->run.n_chunks)
         n_seq = (uint32_t)j->run.n_chunks;
     cp.pool = j->pool;
+    cp.abort = stopped;
     if (gguf_cpu_backend_create(&j->backend, &cp, &err) != GGUF_OK)
         return fail(NULL, &err);
     sp.backend = j->backend;

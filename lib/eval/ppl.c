@@ -1,7 +1,7 @@
 /* ppl.c - perplexity
  *
- * Chunks of the text are sequences of the session, as many at a time as it
- * has. Logits come some rows at a time and are turned into one number per
+ * Chunks of the text are sequences of the session, as many at a time as go
+ * through the model together. Logits come some rows at a time and are turned into one number per
  * token by the threads; the numbers are added up in the order of the text.
  */
 #include "config.h"
@@ -86,7 +86,9 @@ static enum gguf_status setup(struct job *j, struct gguf_error *err)
                                    : GGUF_TOKEN_NONE;
     j->first = n_ctx / 2;
     j->n_score = n_ctx - j->first - 1;
-    j->group = gguf_session_n_seq(j->s);
+    /* those that go through the model in one pass: more would only wait */
+    j->group = gguf_session_n_ubatch(j->s) / n_ctx;
+    j->group = GG_MAX(1, GG_MIN(j->group, gguf_session_n_seq(j->s)));
     if (j->group > j->end - j->p->first_chunk)
         j->group = (uint32_t)(j->end - j->p->first_chunk);
     uint64_t n = (uint64_t)n_ctx * j->group;
