@@ -54,12 +54,14 @@ static enum gguf_status fail_dim(const struct gguf_tensor_info *t, unsigned d,
     struct gg_esc e;
     struct where w;
     if (t->ne[d] == 0)
-        return gg_fail(err, GGUF_E_FORMAT, at, "tensor '%s'%s: dimension %u is 0",
+        return gg_fail(err, GGUF_E_FORMAT, at,
+                       "tensor '%s'%s: dimension %u is 0",
                        gg_esc(&e, t->name), where(&w, at), d);
     return gg_fail(err, GGUF_E_OVERFLOW, at,
                    "tensor '%s'%s: dimension %u is %" PRIu64
                    ", limit is %" PRId64,
-                   gg_esc(&e, t->name), where(&w, at), d, (uint64_t)t->ne[d], INT64_MAX);
+                   gg_esc(&e, t->name), where(&w, at), d, (uint64_t)t->ne[d],
+                   INT64_MAX);
 }
 
 static enum gguf_status fail_size(const struct gguf_tensor_info *t,
@@ -73,8 +75,8 @@ static enum gguf_status fail_size(const struct gguf_tensor_info *t,
                    "tensor '%s'%s: the %s of %" PRId64
                    " x %" PRId64 " x %" PRId64 " x %" PRId64
                    " (type %s) do not fit 63 bits",
-                   gg_esc(&e, t->name), where(&w, at), what, t->ne[0], t->ne[1], t->ne[2],
-                   t->ne[3], dt ? dt->name : "unknown");
+                   gg_esc(&e, t->name), where(&w, at), what, t->ne[0],
+                   t->ne[1], t->ne[2], t->ne[3], dt ? dt->name : "unknown");
 }
 
 /* A fork's id may mean something else to another fork: where the layout that

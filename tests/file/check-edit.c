@@ -286,7 +286,7 @@ static void check_alignment(void)
     gguf_file_close(f);
 }
 
-/* ---------------------------------------------------------- interruptions --- */
+/* ------------------------------------------------------ interruptions --- */
 
 /* Header of name, up to the data. */
 static uint8_t *header_of(const char *name, size_t *n)

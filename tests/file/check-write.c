@@ -64,7 +64,7 @@ static int n_entries(void)
     return n;
 }
 
-/* --------------------------------------------------------- random things --- */
+/* ------------------------------------------------------ random things --- */
 
 struct bytes {
     uint8_t b[8192];
