@@ -77,6 +77,15 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 const struct gguf_allocator *allocator,
                                 struct gguf_error *err);
 
+/* Whether b is one of ga's buffers: what lies in it was placed by ga. */
+bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b);
+
+/* gguf_galloc_alloc with a pool for each node and leaf. */
+enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
+                                   struct gguf_graph *graph,
+                                   const int *node_buft, const int *leaf_buft,
+                                   struct gguf_error *err);
+
 /* Fail unless t (or its root) has memory. */
 enum gguf_status gg_tensor_check_data(const struct gguf_tensor *t,
                                       struct gguf_error *err);

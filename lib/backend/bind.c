@@ -196,15 +196,17 @@ static uint64_t pool_size(void *user, unsigned pool,
     return gguf_buft_tensor_size(ga->bufts[pool], t);
 }
 
-static bool is_ours(void *user, const struct gguf_tensor *t)
+bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b)
 {
-    const struct gguf_galloc *ga = user;
-    if (!t->buffer)
-        return !t->data;
     for (unsigned i = 0; i < ga->n; i++)
-        if (t->buffer == ga->buffers[i])
+        if (b == ga->buffers[i])
             return true;
     return false;
+}
+
+static bool is_ours(void *user, const struct gguf_tensor *t)
+{
+    return t->buffer ? gg_galloc_owns(user, t->buffer) : !t->data;
 }
 
 static struct gg_layout_in layout_in(struct gguf_galloc *ga,
@@ -327,6 +329,16 @@ enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
             GG_TRY(gguf_tensor_bind_view(t, err));
     }
     return GGUF_OK;
+}
+
+enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
+                                   struct gguf_graph *graph,
+                                   const int *node_buft, const int *leaf_buft,
+                                   struct gguf_error *err)
+{
+    GG_TRY(keep_pools(ga, node_buft, gguf_graph_n_nodes(graph), leaf_buft,
+                      gguf_graph_n_leaves(graph), err));
+    return gguf_galloc_alloc(ga, graph, err);
 }
 
 size_t gguf_galloc_size(const struct gguf_galloc *ga, unsigned i)

@@ -24,6 +24,7 @@
 #include <gguf/progress.h>
 #include <gguf/quant.h>
 #include <gguf/recipe.h>
+#include <gguf/sched.h>
 #include <gguf/session.h>
 #include <gguf/split.h>
 #include <gguf/stats.h>

@@ -136,6 +136,16 @@ static bool visit(struct gguf_graph *g, struct gguf_tensor *t, size_t *depth)
     return true;
 }
 
+void gg_graph_append(struct gguf_graph *g, struct gguf_tensor *t)
+{
+    size_t depth = 0;
+    if (gg_ctx_failed(g->ctx) || !visit(g, t, &depth) || !depth)
+        return;
+    /* visit put it at the end of the array: as if its sources were done */
+    g->numbers[find_slot(g, t)] = (uint32_t)(2 * g->n_nodes);
+    g->nodes[g->n_nodes++] = t;
+}
+
 void gguf_graph_add(struct gguf_graph *g, struct gguf_tensor *t)
 {
     if (!t || !g || gg_ctx_failed(g->ctx))
@@ -239,17 +249,9 @@ struct gguf_graph *gguf_graph_copy(struct gguf_ctx *ctx,
         g ? gguf_graph_create(ctx, GG_MAX(g->capacity, (size_t)1)) : NULL;
     if (!c)
         return NULL;
-    for (size_t i = 0; i < g->n_leaves; i++) {
-        size_t slot = find_slot(c, g->leaves[i]);
-        c->keys[slot] = g->leaves[i];
-        c->numbers[slot] = (uint32_t)(2 * i + 1);
-        c->leaves[c->n_leaves++] = g->leaves[i];
-    }
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        size_t slot = find_slot(c, g->nodes[i]);
-        c->keys[slot] = g->nodes[i];
-        c->numbers[slot] = (uint32_t)(2 * i);
-        c->nodes[c->n_nodes++] = g->nodes[i];
-    }
+    for (size_t i = 0; i < g->n_leaves; i++)
+        gg_graph_append(c, g->leaves[i]);
+    for (size_t i = 0; i < g->n_nodes; i++)
+        gg_graph_append(c, g->nodes[i]);
     return c;
 }

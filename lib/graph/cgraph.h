@@ -23,4 +23,8 @@ struct gguf_graph {
 uint32_t gg_graph_number(const struct gguf_graph *graph,
                          const struct gguf_tensor *t);
 
+/* Append t alone, a leaf or a node as graph_add tells them apart, in whatever
+ * order the caller says; t is not there yet. Sticky GGUF_E_FULL. */
+void gg_graph_append(struct gguf_graph *graph, struct gguf_tensor *t);
+
 #endif
