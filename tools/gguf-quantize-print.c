@@ -55,6 +55,36 @@ void print_plan(const struct target *target, bool explain)
     text_fini(&text);
 }
 
+void print_loss(const struct target *target)
+{
+    static const char *const heads[] = { "tensor", "type", "bytes",
+                                         "rms error", "weighted", "max error",
+                                         "SNR dB", "seconds" };
+    struct table t;
+    struct text name = { NULL, 0, 0 };
+    table_init(&t, "llrrrrrr", 0);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        table_add(&t, heads[i]);
+    for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++) {
+        const struct gguf_quant_tensor *q = gguf_quant_tensor(target->job, i);
+        if (!q->loss.measured)
+            continue;
+        text_clear(&name);
+        text_add_esc(&name, str(q->name), UINT64_MAX);
+        table_add(&t, name.s ? name.s : "");
+        table_add(&t, type_name(q->to));
+        table_addf(&t, "%" PRIu64, q->to_size);
+        table_addf(&t, "%.4g", q->loss.rms);
+        table_addf(&t, "%.4g", q->loss.weighted);
+        table_addf(&t, "%.4g", q->loss.max);
+        table_addf(&t, "%.2f", q->loss.snr);
+        table_addf(&t, "%.3f", q->loss.seconds);
+    }
+    table_print(&t, stdout);
+    table_fini(&t);
+    text_fini(&name);
+}
+
 static double bits_per_weight(const struct gguf_quant_totals *t)
 {
     return t->n_elements ? 8.0 * (double)t->to_size / (double)t->n_elements
@@ -117,6 +147,14 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
     json_bool(j, "has_imatrix", q->has_imatrix);
     json_bool(j, "needs_imatrix", q->needs_imatrix);
     json_u64(j, "n_mended", q->n_mended);
+    if (q->loss.measured) {
+        json_f64(j, "rms_error", q->loss.rms);
+        json_f64(j, "weighted_error", q->loss.weighted);
+        json_f64(j, "max_error", q->loss.max);
+        json_f64(j, "rms", q->loss.rms_in);
+        json_f64(j, "snr_db", q->loss.snr);
+        json_f64(j, "seconds", q->loss.seconds);
+    }
     json_close(j);
 }
 

@@ -31,6 +31,7 @@ enum {
     OPT_PRUNE,
     OPT_PURE,
     OPT_RECIPE,
+    OPT_REPORT,
     OPT_REQUANTIZE,
     OPT_SPLIT_MAX_SIZE,
     OPT_TENSOR_TYPE,
@@ -92,6 +93,9 @@ static const struct opt table[] = {
     { OPT_EXPLAIN, "--explain", NULL,
       "list the tensors with the rule that chose each type" },
     { 'v', "-v --verbose", NULL, "list the tensors" },
+    { OPT_REPORT, "--report", "[FILE]",
+      "read back what was encoded and tell each tensor's error: as a table, "
+      "or as JSON into FILE" },
     { OPT_JSON, "-j --json", NULL,
       "print plan and result as one JSON document" },
     { 'q', "-q --quiet", NULL, "no progress, no summary" },
@@ -135,6 +139,7 @@ struct options {
     size_t n_texts;
     bool include;
     unsigned threads;
+    const char *report; /* a file's name */
     bool dry_run, explain, verbose, json, quiet, force;
     char *default_out;
 };
@@ -448,6 +453,10 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case 't': o->threads = (unsigned)opt_u64(p, 1, GGUF_POOL_MAX_THREADS);
             break;
         case 'o': parse_output(o, (char *)p->arg); break;
+        case OPT_REPORT:
+            o->params.measure = 1;
+            o->report = p->arg;
+            break;
         case OPT_IMATRIX: load_imatrix(o, p->arg); break;
         case OPT_INCLUDE: add_text(o, p->arg, true); break;
         case OPT_EXCLUDE: add_text(o, p->arg, false); break;
@@ -590,6 +599,29 @@ static enum gguf_status run(struct options *o, const char **about,
     return st;
 }
 
+static enum gguf_status write_report(const struct options *o, double seconds,
+                                     const char **about,
+                                     struct gguf_error *err)
+{
+    FILE *f = fopen(o->report, "w");
+    bool bad = !f;
+    int reason = errno;
+    if (f) {
+        print_json(f, o->in, o->targets, o->n_targets, seconds);
+        bad = ferror(f) != 0;
+        bad |= fclose(f) != 0;
+        reason = errno;
+    }
+    *about = o->report;
+    if (!bad)
+        return GGUF_OK;
+    gguf_error_clear(err);
+    err->status = GGUF_E_IO;
+    snprintf(err->message, sizeof err->message, "cannot be written: %s",
+             strerror(reason));
+    return GGUF_E_IO;
+}
+
 static enum gguf_status work(struct options *o, struct progress *bar,
                              const char **about, struct gguf_error *err)
 {
@@ -616,6 +648,11 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     progress_clear(bar);
     for (size_t i = 0; st == GGUF_OK && !o->quiet && i < o->n_targets; i++)
         print_summary(&o->targets[i], seconds);
+    for (size_t i = 0; st == GGUF_OK && seconds >= 0 && i < o->n_targets; i++)
+        if (o->params.measure && !o->report)
+            print_loss(&o->targets[i]);
+    if (st == GGUF_OK && seconds >= 0 && o->report)
+        st = write_report(o, seconds, about, err);
     if (st == GGUF_OK && o->json)
         print_json(stdout, o->in, o->targets, o->n_targets, seconds);
     for (size_t i = 0; i < o->n_targets; i++) {

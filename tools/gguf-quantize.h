@@ -18,6 +18,9 @@ struct target {
 /* The tensors as a table: shape, types, sizes, and with explain what decided. */
 void print_plan(const struct target *t, bool explain);
 
+/* What encoding did to each tensor. */
+void print_loss(const struct target *t);
+
 /* "x.gguf: Q4_K_M, 57 tensors, 11.0 MiB -> 3.5 MiB, 4.95 bits per weight". The
  * message goes to standard error. seconds < 0: nothing was written. */
 void print_summary(const struct target *t, double seconds);

@@ -75,6 +75,7 @@ struct gguf_quant_params {
     size_t n_prune;         /* up, and per-layer arrays of the metadata follow */
     int keep_split;         /* as many files as the input, with its tensors */
     uint64_t max_file_size; /* bytes of each output file; 0: one file */
+    int measure; /* decode what was encoded, and fill gguf_quant_loss */
     uint64_t max_memory; /* bytes of buffers; 0: 128 MiB */
     gguf_progress_fn *progress; /* bytes of input; NULL: none */
     void *progress_user;
@@ -83,7 +84,7 @@ struct gguf_quant_params {
     {                                                                         \
         sizeof(struct gguf_quant_params), NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, 0, GGUF_DTYPE_NONE, GGUF_DTYPE_NONE, 0, 0, 0, 0,            \
-            GGUF_NONFINITE_ERROR, NULL, NULL, 0, 0, 0, 0, NULL, NULL          \
+            GGUF_NONFINITE_ERROR, NULL, NULL, 0, 0, 0, 0, 0, NULL, NULL       \
     }
 
 /* ------------------------------------------------------------ the plan --- */
@@ -114,6 +115,20 @@ enum gguf_quant_why {
     GGUF_WHY_RULE       /* a rule of the recipe */
 };
 
+/* What encoding did to a tensor: of the differences between what was read and
+ * what is read back. Sums are put together in order: the same for any number
+ * of threads, but for seconds. */
+struct gguf_quant_loss {
+    int measured;  /* 0: nothing was encoded, or measure was not asked for */
+    double rms;    /* of the differences */
+    double max;    /* the largest */
+    double rms_in; /* of what was read */
+    double weighted; /* as rms, weighted with the importance data; rms where
+                      * there are none */
+    double snr;    /* 20 log10(rms_in / rms), dB; infinite without a loss */
+    double seconds; /* processor time of all threads: decode, encode, measure */
+};
+
 /* One tensor of the output. All it points to belongs to the job. */
 struct gguf_quant_tensor {
     const char *name;   /* printable as it is */
@@ -134,6 +149,7 @@ struct gguf_quant_tensor {
                          * negative, and all where it was zero throughout:
                          * replaced by the mean of the others, or by 1 */
     int copied;         /* bytes are copied, not encoded */
+    struct gguf_quant_loss loss; /* filled by run */
 };
 
 /* In the order of the output. NULL if i is out of range. Since: 0.1 */

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "quant/finite.h"
+#include "quant/loss.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -49,6 +50,10 @@ struct run {
     uint8_t *buffers;
     size_t buffer_size;           /* of one thread */
     size_t slice_size;            /* of it for the floats */
+    struct gg_loss *losses;       /* of all chunks of job 0, of job 1 ...;
+                                   * NULL: not asked for */
+    size_t check_size;            /* of a buffer for what is read back; at the
+                                   * end of a thread's */
     size_t weight_size;           /* then for a row of weights for each job;
                                    * then what the jobs encode */
     unsigned n_threads;           /* that have a buffer */
@@ -166,6 +171,24 @@ static void decode_rows(const struct gg_codec_kern *codec,
         codec->decode(src + k * row_size, dst + k * ne0, ne0);
 }
 
+/* Read back what job k made of n rows, and sum up the differences. */
+static void measure(struct run *r, const struct chunk *c, size_t k,
+                    const float *slice, const float *weights,
+                    const uint8_t *encoded, size_t n, unsigned ith)
+{
+    const struct gguf_quant *q = r->jobs[k];
+    const struct gguf_quant_tensor *t = tensor(r, k, c->i);
+    const struct gg_codec_kern *codec = &q->kern.codec[gg_dtype_index(t->to)];
+    float *back = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
+                                    r->check_size);
+    size_t ne0 = (size_t)t->ne[0];
+    if (!codec->decode)
+        return;
+    codec->decode(encoded, back, n * ne0);
+    gg_loss_add(&r->losses[k * r->cuts[q->n_t].first + c->no], slice, back, n,
+                ne0, weights);
+}
+
 /* The rows of a chunk through the floats into the jobs' buffers. */
 static bool encode_chunk(struct run *r, const struct chunk *c, float *slice,
                          float *weights, uint8_t *out, unsigned ith)
@@ -198,8 +221,11 @@ static bool encode_chunk(struct run *r, const struct chunk *c, float *slice,
             const struct gg_codec_kern *to =
                 &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
             uint64_t row_to = jt->pub.to_size / (jt->pub.n_elements / ne0);
-            to->encode(slice, dst + at * row_to, n, ne0,
-                       jt->imatrix ? weights + k * r->weight_size / 4 : NULL);
+            const float *w =
+                jt->imatrix ? weights + k * r->weight_size / 4 : NULL;
+            to->encode(slice, dst + at * row_to, n, ne0, w);
+            if (r->losses)
+                measure(r, c, k, slice, w, dst + at * row_to, n, ith);
             dst += c->n * row_to;
         }
         atomic_fetch_add(&r->done, n * cut->row_from);
@@ -283,8 +309,13 @@ static void do_chunk(struct run *r, unsigned ith, size_t i, uint64_t no)
         uint8_t *buffer = r->buffers + ith * r->buffer_size;
         uint8_t *weights = buffer + r->slice_size;
         uint8_t *out = weights + r->n_jobs * r->weight_size;
-        if (encode_chunk(r, &c, (float *)(void *)buffer,
-                         (float *)(void *)weights, out, ith))
+        double begin = r->losses ? gg_loss_clock() : 0;
+        bool good = encode_chunk(r, &c, (float *)(void *)buffer,
+                                 (float *)(void *)weights, out, ith);
+        for (size_t job = 0; r->losses && job < r->n_jobs; job++)
+            r->losses[job * r->cuts[r->jobs[0]->n_t].first + no].seconds =
+                gg_loss_clock() - begin;
+        if (good)
             write_chunk(r, &c, out);
     }
     advise(st, off, size, false);
@@ -423,7 +454,8 @@ static enum gguf_status make_buffers(struct run *r, struct gguf_error *err)
     weights = (weights * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
     r->slice_size = (size_t)slice;
     r->weight_size = (size_t)weights;
-    slice += weights * r->n_jobs;
+    r->check_size = q->p.measure ? (size_t)slice : 0;
+    slice += weights * r->n_jobs + r->check_size;
     for (uint64_t n = CHUNK;; n /= 2) {
         cut_tensors(r, n, &out);
         if (gg_ckd_add(&size, slice, out) ||
@@ -439,6 +471,11 @@ static enum gguf_status make_buffers(struct run *r, struct gguf_error *err)
                        " bytes, limit is %" PRIu64,
                        size, limit);
     r->n_threads = (unsigned)GG_MIN(nth, limit / size);
+    uint64_t n_losses = r->cuts[q->n_t].first;
+    if (q->p.measure && (gg_ckd_mul(&n_losses, n_losses, r->n_jobs) ||
+                         !(r->losses = gg_alloc_zero(q->p.allocator, n_losses,
+                                                     sizeof *r->losses))))
+        return gg_fail_nomem(err, SIZE_MAX);
     r->buffer_size = (size_t)size;
     r->buffers = gg_alloc_aligned(q->p.allocator,
                                   r->n_threads * r->buffer_size, ALIGN);
@@ -511,6 +548,19 @@ static enum gguf_status commit(struct run *r, struct gguf_error *err)
     return GGUF_OK;
 }
 
+static void finish_losses(struct run *r)
+{
+    size_t n_t = r->jobs[0]->n_t;
+    for (size_t k = 0; k < r->n_jobs; k++)
+        for (size_t i = 0; i < n_t; i++) {
+            const struct cut *cut = &r->cuts[i];
+            struct gguf_quant_tensor *t = &r->jobs[k]->t[i].pub;
+            if (!t->copied)
+                gg_loss_finish(r->losses + k * r->cuts[n_t].first + cut->first,
+                               (size_t)(cut[1].first - cut->first), &t->loss);
+        }
+}
+
 static enum gguf_status run_all(struct run *r, const char *const *paths,
                                 const struct gguf_quant_output *output,
                                 struct gguf_error *err)
@@ -525,6 +575,8 @@ static enum gguf_status run_all(struct run *r, const char *const *paths,
     gguf_pool_run(r->jobs[0]->p.pool, work, r);
     for (size_t k = 0; k < r->n_jobs; k++)
         r->jobs[k]->totals.n_nonfinite = atomic_load(&r->n_nonfinite);
+    if (r->losses)
+        finish_losses(r);
     if (r->status == GGUF_OK)
         poll(r, 0);
     if (r->status != GGUF_OK) {
@@ -572,6 +624,7 @@ static void run_fini(struct run *r)
     gg_free(a, r->paths);
     gg_free(a, r->first_writer);
     gg_free(a, r->cuts);
+    gg_free(a, r->losses);
 }
 
 enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,

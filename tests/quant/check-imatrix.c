@@ -94,7 +94,7 @@ static void check_sums(void)
     static const float s1[8] = { 1, 2, 3, 4, 5, 6, 7, 8 },
                        c1[2] = { 2, 0 }, s2[8] = { 3, 2, 1, 0, 8, 8, 8, 8 },
                        c2[2] = { 2, 4 };
-    struct gguf_imatrix *a, *b, *c;
+    struct gguf_imatrix *a, *b, *c = NULL;
     struct gguf_error err;
     if (gguf_imatrix_create(&a, NULL, NULL) != GGUF_OK ||
         gguf_imatrix_create(&b, NULL, NULL) != GGUF_OK)

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "dtype/f16.h"
+#include "gguf/stats.h"
 #include "quant/job.h"
 #include "tests/tap.h"
 
@@ -202,6 +203,74 @@ static void check_same(const char *in)
     }
     remove(a);
     remove(b);
+}
+
+/* The figures against a plain computation, and that threads do not matter. */
+static void check_loss(const char *in)
+{
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    const char *out = in_dir("loss.gguf");
+    struct gguf_quant_loss first = { .measured = 0 };
+    struct gguf_recipe *r = NULL;
+    struct gguf_quant *q = NULL;
+    struct gguf_pool *pool = NULL;
+    o.force = o.no_sync = 1;
+    for (unsigned n = 1; n < 4; n += 2) {
+        struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+        pp.n_threads = n;
+        p.measure = 1;
+        bool good = gguf_pool_create(&pool, &pp, NULL) == GGUF_OK &&
+                    gguf_recipe_preset(&r, "Q8_0", NULL, NULL) == GGUF_OK;
+        p.pool = pool;
+        p.recipe = r;
+        good = good && gguf_quant_create(&q, in, &p, NULL) == GGUF_OK &&
+               gguf_quant_run(q, out, &o, NULL) == GGUF_OK;
+        size_t i = 0;
+        while (good && strcmp(gguf_quant_tensor(q, i)->name,
+                              "blk.2.ffn_down_exps.weight"))
+            i++;
+        if (good && n == 1) {
+            first = gguf_quant_tensor(q, i)->loss;
+            ok(first.measured && first.snr > 40 && first.snr < 60 &&
+                   fabs(first.rms_in - sqrt(1 / 3.0)) < 0.01 &&
+                   first.weighted == first.rms && first.max > first.rms &&
+                   fabs(first.snr - 20 * log10(first.rms_in / first.rms)) <
+                       1e-9,
+               "Q8_0 of uniform numbers: rms %g, max %g, %g dB", first.rms,
+               first.max, first.snr);
+            ok(!gguf_quant_tensor(q, 1)->loss.measured,
+               "nothing is measured where nothing is encoded");
+        } else {
+            const struct gguf_quant_loss *l = &gguf_quant_tensor(q, i)->loss;
+            ok(good && l->rms == first.rms && l->max == first.max &&
+                   l->weighted == first.weighted && l->snr == first.snr,
+               "the same with 3 threads");
+        }
+        gguf_quant_destroy(q);
+        gguf_recipe_destroy(r);
+        gguf_pool_destroy(pool);
+    }
+    /* the library's own comparison of the two files */
+    struct gguf_file *a = NULL, *b = NULL;
+    struct gguf_rows *rows = NULL;
+    struct gguf_stats_params sp = GGUF_STATS_PARAMS_INIT;
+    struct gguf_stats_diff d = { .n = 0 };
+    bool good = gguf_file_open(&a, in, NULL, NULL) == GGUF_OK &&
+                gguf_file_open(&b, out, NULL, NULL) == GGUF_OK &&
+                gguf_rows_create(&rows, NULL, NULL) == GGUF_OK;
+    sp.rows = rows;
+    good = good &&
+           gguf_stats_compare(
+               a, gguf_file_tensor_find(a, "blk.2.ffn_down_exps.weight")->index,
+               b, gguf_file_tensor_find(b, "blk.2.ffn_down_exps.weight")->index,
+               &sp, &d, NULL) == GGUF_OK;
+    ok(good && fabs(d.rms - first.rms) <= 1e-12 && d.max_abs == first.max,
+       "and what comparing the files says: rms %g, max %g", d.rms, d.max_abs);
+    gguf_rows_destroy(rows);
+    gguf_file_close(a);
+    gguf_file_close(b);
+    remove(out);
 }
 
 static void check_many(const char *in)
@@ -682,6 +751,7 @@ int main(void)
     write_model(in, -1, 0, 0);
     check_same(in);
     check_many(in);
+    check_loss(in);
     check_nonfinite();
     check_outputs(in);
     check_inputs(in);

@@ -105,6 +105,13 @@ test $rc -eq 0 && grep -q '^  i32 .* a.b .*-7$' "$tmp/err" &&
     grep -q '^  str .* a.d .*x=y:z$' "$tmp/err" && grep -q ' a.e .*true' "$tmp/err"
 ok '--override-kv'
 rm -f "$tmp/o.gguf"
+run "$q" -q --report "$m" "$tmp/o.gguf" Q8_0
+test $rc -eq 0 && grep -q '^output.weight  *Q8_0 .* [34][0-9]\.[0-9][0-9] ' "$tmp/out"
+ok '--report'
+run "$q" -q -f --report="$tmp/r.json" "$m" "$tmp/o.gguf" Q8_0
+test $rc -eq 0 -a ! -s "$tmp/out" && grep -q '"snr_db": [34][0-9]\.' "$tmp/r.json"
+ok '--report=FILE'
+rm -f "$tmp/o.gguf" "$tmp/r.json"
 run "$q" -q --prune-layers 1,2 --split-max-size 3M "$m" "$tmp/o.gguf" F16
 test $rc -eq 0 && "$builddir/gguf-info" "$tmp/o-00001-of-00003.gguf" |
     grep -q 'llama.block_count  *4$'
