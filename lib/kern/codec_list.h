@@ -117,6 +117,8 @@
     X(Q4_K, q4_k)                                                             \
     X(Q5_K, q5_k)                                                             \
     X(Q6_K, q6_k)                                                             \
+    X(IQ1_S, iq1_s)                                                           \
+    X(IQ1_M, iq1_m)                                                           \
     X(IQ2_XXS, iq2_xxs)                                                       \
     X(IQ2_XS, iq2_xs)                                                         \
     X(IQ2_S, iq2_s)                                                           \

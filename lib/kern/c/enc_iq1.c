@@ -10,6 +10,7 @@
 #include "config.h"
 #include "kern/codec.h"
 #include "kern/c/block_io.h"
+#include "kern/c/enc_iq1.h"
 #include "kern/c/enc_search.h"
 #include "kern/c/iq_near.h"
 #include "kern/c/round.h"
@@ -18,17 +19,7 @@
 
 static const struct gg_iq_book book = GG_IQ_BOOK(iq1, 8, 2, 2);
 
-/* What the levels stand for, shifted up and down. */
-static const float shifted[2][3] = { { -0.875f, 0.125f, 1.125f },
-                                     { -1.125f, -0.125f, 0.875f } };
-
-/* A division: the first `one' elements of the order are -1, those from `two'
- * on are 1. down: for the lower and the upper half of the part. */
-struct split {
-    int one, two;
-    int down[2];
-    float scale;
-};
+static const float shifted[2][3] = GG_IQ1_SHIFTED;
 
 static void sort(const float *x, int n, int *order)
 {
@@ -42,7 +33,7 @@ static void sort(const float *x, int n, int *order)
 
 /* IQ1_S: one shift for all 32; sums of runs are differences of running sums. */
 static int best_split_s(const float *x, const float *w, const int *order,
-                        struct split *best)
+                        struct gg_iq1_split *best)
 {
     float sx[33], sw[33], score = -FLT_MAX;
     sx[0] = sw[0] = 0;
@@ -64,7 +55,7 @@ static int best_split_s(const float *x, const float *w, const int *order,
                 if (qq > 0 && qx * qx > score * qq) {
                     float scale = qx / qq;
                     score = scale * qx;
-                    *best = (struct split){ one, two, { down, down }, scale };
+                    *best = (struct gg_iq1_split){ one, two, { down, down }, scale };
                     found = 1;
                 }
             }
@@ -88,7 +79,7 @@ static void add_element(struct four *f, float x, float w, int upper, int level)
 
 /* IQ1_M: 16 elements, a shift for each half; sums run over the elements. */
 static int best_split_m(const float *x, const float *w, const int *order,
-                        struct split *best)
+                        struct gg_iq1_split *best)
 {
     float score = -FLT_MAX;
     int found = 0;
@@ -103,7 +94,7 @@ static int best_split_m(const float *x, const float *w, const int *order,
                 if (f.qq[k] > 0 && f.qx[k] * f.qx[k] > score * f.qq[k]) {
                     float scale = f.qx[k] / f.qq[k];
                     score = scale * f.qx[k];
-                    *best = (struct split){ one, two, { k >> 1, k & 1 },
+                    *best = (struct gg_iq1_split){ one, two, { k >> 1, k & 1 },
                                             scale };
                     found = 1;
                 }
@@ -152,8 +143,9 @@ static int down_of(const struct part *p, int g)
 }
 
 /* Entries for the levels of a division; fits again if any had to move. */
-static void find_entries(const float *x, const float *w, int n,
-                         const uint8_t *level, struct part *p)
+static void find_entries(const struct gg_iq1_search *search, const float *x,
+                         const float *w, int n, const uint8_t *level,
+                         struct part *p)
 {
     int moved = 0;
     float qx = 0, qq = 0;
@@ -164,8 +156,8 @@ static void find_entries(const float *x, const float *w, int n,
         point = gg_iq_point(&book, code);
         if (!(book.start[point] & 1)) {
             moved = 1;
-            code = best_near(point, x + 8 * g, w + 8 * g, p->scale,
-                             shifted[down_of(p, g)]);
+            code = search->near(point, x + 8 * g, w + 8 * g, p->scale,
+                                shifted[down_of(p, g)]);
         }
         p->code[g] = code;
     }
@@ -180,17 +172,17 @@ static void find_entries(const float *x, const float *w, int n,
 }
 
 /* n is 32 (IQ1_S) or 16 (IQ1_M). */
-static void fit_part(const float *x, const float *w, int n, float zero,
-                     struct part *p)
+static void fit_part(const struct gg_iq1_search *search, const float *x,
+                     const float *w, int n, float zero, struct part *p)
 {
     int order[32];
     uint8_t level[32];
-    struct split s;
+    struct gg_iq1_split s;
     *p = (struct part){ { 0 }, { 0 }, 0 };
     if (gg_max_abs(x, (size_t)n) < zero)
         return;
     sort(x, n, order);
-    if (!(n == 32 ? best_split_s : best_split_m)(x, w, order, &s))
+    if (!(n == 32 ? search->split_s : search->split_m)(x, w, order, &s))
         return;
     int turn = s.scale < 0; /* then levels and shifts change sign */
     for (int j = 0; j < n; j++) {
@@ -200,7 +192,7 @@ static void fit_part(const float *x, const float *w, int n, float zero,
     p->scale = turn ? -s.scale : s.scale;
     for (int k = 0; k < 2; k++)
         p->down[k] = s.down[k] ^ turn;
-    find_entries(x, w, n, level, p);
+    find_entries(search, x, w, n, level, p);
 }
 
 static void weigh(const float *x, const float *weight, float w[256])
@@ -226,14 +218,14 @@ static float largest_scale(const struct part *p, int n)
     return max;
 }
 
-static void iq1_s_block(const float *x, const float *weight,
-                        struct gg_block_iq1_s *b)
+static void iq1_s_block(const struct gg_iq1_search *search, const float *x,
+                        const float *weight, struct gg_block_iq1_s *b)
 {
     struct part p[8];
     float w[256];
     weigh(x, weight, w);
     for (int s = 0; s < 8; s++)
-        fit_part(x + 32 * s, w + 32 * s, 32, 1e-12f, &p[s]);
+        fit_part(search, x + 32 * s, w + 32 * s, 32, 1e-12f, &p[s]);
     float max = largest_scale(p, 8), d = max / 15, inv = 1 / d;
     memset(b, 0, sizeof *b);
     for (int s = 0; s < 8; s++) {
@@ -267,8 +259,8 @@ static float iq1_m_refit(const float *x, const float *w, const struct part *p,
     return qq > 0 ? qx / qq : d;
 }
 
-static void iq1_m_block(const float *x, const float *weight,
-                        struct gg_block_iq1_m *b)
+static void iq1_m_block(const struct gg_iq1_search *search, const float *x,
+                        const float *weight, struct gg_block_iq1_m *b)
 {
     struct part p[16];
     float w[256];
@@ -276,7 +268,7 @@ static void iq1_m_block(const float *x, const float *weight,
     unsigned sc[4] = { 0 }, half = 0;
     weigh(x, weight, w);
     for (int s = 0; s < 16; s++)
-        fit_part(x + 16 * s, w + 16 * s, 16, 1e-7f, &p[s]);
+        fit_part(search, x + 16 * s, w + 16 * s, 16, 1e-7f, &p[s]);
     float max = largest_scale(p, 16), d = max / 15, inv = 1 / d;
     for (int s = 0; s < 16; s++) {
         unsigned lo = gg_iq_entry(&book, p[s].code[0]);
@@ -297,24 +289,42 @@ static void iq1_m_block(const float *x, const float *weight,
                      (uint16_t)(sc[k] | (half >> 4 * k & 15) << 12));
 }
 
-void gg_encode_iq1_s_c(const float *src, void *dst, size_t n_rows,
-                       size_t row_len, const float *weight)
+void gg_iq1_s_encode(const struct gg_iq1_search *search, const float *src,
+                     void *dst, size_t n_rows, size_t row_len,
+                     const float *weight)
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
         struct gg_block_iq1_s b;
-        iq1_s_block(src, weight + i % n_block * 256, &b);
+        iq1_s_block(search, src, weight + i % n_block * 256, &b);
         GG_PUT_BLOCK(b, dst, i);
     }
+}
+
+void gg_iq1_m_encode(const struct gg_iq1_search *search, const float *src,
+                     void *dst, size_t n_rows, size_t row_len,
+                     const float *weight)
+{
+    size_t n_block = row_len / 256;
+    for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
+        struct gg_block_iq1_m b;
+        iq1_m_block(search, src, weight ? weight + i % n_block * 256 : NULL,
+                    &b);
+        GG_PUT_BLOCK(b, dst, i);
+    }
+}
+
+static const struct gg_iq1_search reference = { best_split_s, best_split_m,
+                                                best_near };
+
+void gg_encode_iq1_s_c(const float *src, void *dst, size_t n_rows,
+                       size_t row_len, const float *weight)
+{
+    gg_iq1_s_encode(&reference, src, dst, n_rows, row_len, weight);
 }
 
 void gg_encode_iq1_m_c(const float *src, void *dst, size_t n_rows,
                        size_t row_len, const float *weight)
 {
-    size_t n_block = row_len / 256;
-    for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
-        struct gg_block_iq1_m b;
-        iq1_m_block(src, weight ? weight + i % n_block * 256 : NULL, &b);
-        GG_PUT_BLOCK(b, dst, i);
-    }
+    gg_iq1_m_encode(&reference, src, dst, n_rows, row_len, weight);
 }
