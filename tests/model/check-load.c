@@ -2,6 +2,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/gen.h"
+#include "tests/model/run.h"
 #include "tests/tap.h"
 
 /* ---- the files of ../shared/hostile: column "model" of expect.tsv ---- */
@@ -320,11 +321,107 @@ static void check_nan(uint8_t *data, size_t size)
     gguf_file_close(file);
 }
 
+/* ---- a header with a few bytes changed: refused, or it computes ---- */
+
+static void add_vocab(void)
+{
+    static char text[32][8];
+    struct gguf_str tokens[32];
+    float score[32];
+    int32_t kind[32];
+    for (int i = 0; i < 32; i++) {
+        int n = snprintf(text[i], sizeof text[i],
+                         i < 3    ? "<s%d>"
+                         : i < 16 ? "<0x%02X>"
+                                  : "t%d",
+                         i);
+        tokens[i] = (struct gguf_str){ text[i], (size_t)n };
+        score[i] = (float)-i;
+        kind[i] = i < 3 ? 3 : i < 16 ? 6 : 1;
+    }
+    str("tokenizer.ggml.model", "llama");
+    u32("tokenizer.ggml.bos_token_id", 1);
+    if (gguf_meta_set_str_array(g.meta, "tokenizer.ggml.tokens", tokens, 32,
+                                NULL) ||
+        gguf_meta_set_array(g.meta, "tokenizer.ggml.scores", GGUF_VAL_F32,
+                            score, 32, NULL) ||
+        gguf_meta_set_array(g.meta, "tokenizer.ggml.token_type", GGUF_VAL_I32,
+                            kind, 32, NULL))
+        abort();
+}
+
+static bool compute(const void *data, size_t size, struct gguf_error *err)
+{
+    static const gguf_token tok[] = { 1, 0, 31, 7 };
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_batch b = { .n = 4, .token = tok };
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    struct run r;
+    p.n_ctx = 8;
+    bool good = run_open(&r, data, size, 1, &p);
+    if (good) {
+        const float *row;
+        enum gguf_status st = gguf_vocab_tokenize(
+            gguf_model_vocab(r.model), "a t17 <s1>", 10,
+            GGUF_TOKENIZE_ADD_SPECIAL | GGUF_TOKENIZE_PARSE_SPECIAL, &t,
+            &r.err);
+        good = (st == GGUF_OK || st == GGUF_E_VOCAB ||
+                st == GGUF_E_UNSUPPORTED) &&
+               gguf_session_decode(r.session, &b, &r.err) == GGUF_OK &&
+               gguf_session_logits(r.session, 0, 1, &row, &r.err) == GGUF_OK;
+    }
+    *err = r.err;
+    gguf_tokens_fini(&t);
+    run_close(&r);
+    return good;
+}
+
+static void check_mutations(void)
+{
+    enum { N = 4000 };
+    struct gguf_error err;
+    struct gguf_file *file;
+    size_t size, head;
+    int n_good = 0, n_mute = 0;
+    gen_init(&g, 4);
+    gen_model(&g, &spec);
+    add_vocab();
+    uint8_t *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+    uint8_t *copy = malloc(size);
+    if (gguf_file_open_memory(&file, data, size, NULL, NULL) != GGUF_OK)
+        abort();
+    head = (size_t)gguf_file_data_off(file);
+    gguf_file_close(file);
+    ok(compute(data, size, &err), "a model with a vocabulary computes");
+    memcpy(copy, data, size);
+    for (int i = 0; i < N; i++) {
+        size_t at[3], n = 1 + (size_t)rnd_below(3);
+        for (size_t k = 0; k < n; k++) {
+            at[k] = (size_t)rnd_below(head);
+            copy[at[k]] = rnd_below(2) ? (uint8_t)rnd64()
+                                       : (uint8_t)(1u << rnd_below(8));
+        }
+        if (compute(copy, size, &err))
+            n_good++;
+        else
+            n_mute += !err.message[0];
+        for (size_t k = 0; k < n; k++)
+            copy[at[k]] = data[at[k]];
+    }
+    ok(!n_mute && n_good > 0 && n_good < N,
+       "%d headers with bytes changed: %d compute, all others say why", N,
+       n_good);
+    free(copy);
+    free(data);
+    gen_fini(&g);
+}
+
 int main(void)
 {
     size_t size;
     check_hostile();
     check_changes();
+    check_mutations();
     gen_init(&g, 3);
     gen_model(&g, &spec);
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
