@@ -3,8 +3,8 @@
  * Columns are taken nc at a time. Their activations are packed once, for the
  * whole length k, by all threads together. Then each thread claims blocks of
  * rows until there are no more. In a block, for each kc steps: decode and pack
- * the rows (they stay in L2), then for each panel of columns (L1) multiply it
- * with each panel of rows. Sums are kept tile by tile and go to y at the end:
+ * the rows (they stay in L2), then round by round multiply some panels of
+ * columns with each panel of rows. Sums are kept tile by tile and go to y at the end:
  * the columns of y mostly lie a power of two apart, so that a block of them
  * would share a few sets of the cache.
  */
@@ -174,6 +174,19 @@ static void store_block(const struct gg_gemm_args *a, const struct plan *p,
     }
 }
 
+/* One round: columns j0 and up by all rows, kc steps from q on. */
+static void run_round(const struct plan *p, const struct gg_gemm_kern *g,
+                      const struct block *b, size_t j0, size_t q, size_t kc,
+                      const float *wp, const float *xp, float *sums)
+{
+    const size_t end = GG_MIN(j0 + g->round, b->je);
+    for (size_t i = 0; i < b->rows; i += p->mr)
+        for (size_t j = j0; j < end; j += p->nr)
+            g->tile(wp + i * kc, xp + j * kc, kc,
+                    (unsigned)GG_MIN(p->nr, end - j),
+                    tile_at(sums, p, b, i, j), p->mr, q > 0);
+}
+
 static void run_block(const struct gg_gemm_args *a, const struct plan *p,
                       const struct block *b, const float *xp, float *wp)
 {
@@ -187,11 +200,8 @@ static void run_block(const struct gg_gemm_args *a, const struct plan *p,
         gg_gemm_pack_w(a->kern, a->dtype_index,
                        w + q / dt->block_len * dt->block_size, a->w_stride,
                        b->rows, kc, wp, buf);
-        for (size_t j = b->jb; j < b->je; j += p->nr)
-            for (size_t i = 0; i < b->rows; i += p->mr)
-                g->tile(wp + i * kc, xp + q * p->nc + j * kc, kc,
-                        (unsigned)GG_MIN(p->nr, b->je - j),
-                        tile_at(sums, p, b, i, j), p->mr, q > 0);
+        for (size_t j = b->jb; j < b->je; j += g->round)
+            run_round(p, g, b, j, q, kc, wp, xp + q * p->nc, sums);
     }
     store_block(a, p, b, sums);
 }

@@ -11,6 +11,7 @@ void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu)
         .nr = GG_GEMM_NR_C,
         .kc = 512,
         .mc = 64,
+        .round = GG_GEMM_NR_C,
         .tile = gg_gemm_tile_c,
         .pack = gg_gemm_pack_c,
     };
@@ -22,6 +23,7 @@ void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu)
             .nr = GG_GEMM_NR_AVX2,
             .kc = 256,
             .mc = 128,
+            .round = 16 * GG_GEMM_NR_AVX2,
             .tile = gg_gemm_tile_avx2,
             .pack = gg_gemm_pack_avx2,
         };
@@ -33,6 +35,7 @@ void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu)
             .nr = GG_GEMM_NR_AVX512,
             .kc = 512,
             .mc = 128,
+            .round = GG_GEMM_NR_AVX512,
             .tile = gg_gemm_tile_avx512,
             .pack = gg_gemm_pack_avx512,
         };

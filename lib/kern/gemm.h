@@ -50,8 +50,11 @@ typedef void gg_gemm_pack_fn(float *dst, size_t width, const float *src,
 
 struct gg_gemm_kern {
     unsigned mr, nr; /* tile: rows (a multiple of 8), columns */
-    unsigned kc;     /* steps per block: an x panel stays in L1 */
+    unsigned kc;     /* steps per block, a multiple of 256 */
     unsigned mc;     /* rows per block, of mr each: w panels stay in L2 */
+    unsigned round;  /* columns per round, of nr each. nr: their x panel stays
+                        in L1, w panels pass by. More: x panels stay in L2, a
+                        w panel meets them all before the next */
     gg_gemm_tile_fn *tile;
     gg_gemm_pack_fn *pack;
 };

@@ -3,7 +3,7 @@
  * Twelve accumulators, two vectors of weights and a broadcast use 15 of the
  * 16 registers; a step loads 2 vectors and 6 scalars for 12 multiply-adds, so
  * that two loads and two multiply-adds per cycle are balanced by the latter.
- * The x panel (kc * 24 bytes) stays in L1, w panels stream from L2.
+ * A w panel (kc * 64 bytes) stays in L1, x panels stream from L2.
  */
 #include "config.h"
 #include "base/compiler.h"
