@@ -223,7 +223,8 @@ static tensor *random_node(struct made *g, tensor **t, int n)
                                               (uint64_t)a->nb[0])
                             : gguf_op_relu(c, a);
     case 9:
-        if (m <= gguf_tensor_n_elements(g->cache))
+        if (m <= gguf_tensor_n_elements(g->cache) &&
+            a->view_src != g->cache) /* not onto itself */
             return gguf_op_cpy(c, a, gguf_op_view_1d(c, g->cache, m, 0));
         return gguf_op_dup(c, a);
     case 10:
