@@ -200,6 +200,66 @@ static void check_presets(void)
        "'Q4' is none");
 }
 
+/* Presets with bytes changed, taken out and doubled: parsed or refused with a
+ * message, and what is parsed can be asked. */
+static void check_mutations(void)
+{
+    static char text[8192];
+    int n_parsed = 0, n_refused = 0, wrong = 0;
+    for (int round = 0; round < 5000; round++) {
+        const char *from =
+            gg_recipe_presets[rnd_below(gg_recipe_n_presets)].text;
+        size_t n = strlen(from);
+        memcpy(text, from, n);
+        for (uint64_t k = rnd_below(4) + 1; k; k--) {
+            size_t at = (size_t)rnd_below(n), len = (size_t)rnd_below(n - at);
+            switch (rnd_below(4)) {
+            case 0:
+                text[at] = (char)rnd64();
+                break;
+            case 1:
+                text[at] = "\n\"=()#*%/-9ai "[rnd_below(14)];
+                break;
+            case 2: /* out */
+                len = GG_MIN(len, n - 1);
+                memmove(text + at, text + at + len, n - at - len);
+                n -= len;
+                break;
+            default: /* doubled */
+                len = GG_MIN(len, sizeof text - n);
+                memmove(text + at + len, text + at, n - at);
+                n += len;
+            }
+        }
+        struct gguf_recipe *r;
+        struct gguf_error err = { .message = "" };
+        struct gguf_str s = { text, n };
+        if (gguf_recipe_parse(&r, s, NULL, &err) != GGUF_OK) {
+            n_refused++;
+            wrong += r || !err.message[0];
+            continue;
+        }
+        n_parsed++;
+        struct gg_chooser c = { .recipe = r, .output_type = GGUF_DTYPE_NONE,
+                                .embedding_type = GGUF_DTYPE_NONE };
+        c.facts.arch = GG_STR("llama");
+        for (int i = 0; i < GG_N_VARS; i++)
+            c.facts.var[i] = (int64_t)rnd64() >> rnd_below(64);
+        static const char *const names[] = { "output.weight",
+                                             "blk.3.attn_v.weight",
+                                             "blk.99.ffn_down_exps.weight" };
+        for (size_t i = 0; i < GG_LEN(names); i++) {
+            static const int64_t ne[4] = { 512, 3, 2, 1 };
+            struct gg_choice choice;
+            gg_choose(&c, names[i], ne, GGUF_DTYPE_F16, &choice);
+            wrong += 512 % gguf_dtype_find(choice.type)->block_len != 0;
+        }
+        gguf_recipe_destroy(r);
+    }
+    ok(!wrong && n_parsed > 100 && n_refused > 100,
+       "%d changed presets are refused, %d are recipes", n_refused, n_parsed);
+}
+
 /* -------------------------------------------------- golden/recipes ------ */
 
 enum { MAX_TENSORS = 2000 };
@@ -366,6 +426,7 @@ int main(void)
     check_conditions();
     check_texts();
     check_presets();
+    check_mutations();
     check_golden();
     return done_testing();
 }
