@@ -24,7 +24,7 @@ void fix_mark(struct fix *f)
 
 static uint8_t *room(struct fix *f, size_t n)
 {
-    if (f->room - f->size < n) {
+    if (!f->data || f->room - f->size < n) {
         f->room = 2 * (f->size + n) + 256;
         f->data = realloc(f->data, f->room);
         if (!f->data)

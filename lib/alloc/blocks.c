@@ -19,7 +19,7 @@ static enum gguf_status by_time(struct gg_block *b, size_t n, size_t n_steps,
     enum gguf_status st = GGUF_OK;
     /* blocks that end at a step, as lists */
     int32_t *ends = gg_alloc(a, (n_steps + n) * sizeof *ends);
-    int32_t *next = ends + n_steps;
+    int32_t *next = ends ? ends + n_steps : NULL;
     if (!ends)
         st = gg_fail_nomem(err, (n_steps + n) * sizeof *ends);
     for (size_t s = 0; st == GGUF_OK && s < n_steps; s++)
