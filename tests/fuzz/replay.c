@@ -83,7 +83,8 @@ static void run_changed(const struct fix *s)
     static const uint8_t odd[] = { 0, 1, 0x7f, 0x80, 0xff };
     size_t n = s->size;
     uint8_t *b = malloc(2 * n + 1);
-    memcpy(b, s->data, n);
+    if (n)
+        memcpy(b, s->data, n);
     for (uint64_t k = 1 + rnd_below(4); k && n; k--) {
         size_t at = (size_t)rnd_below(n);
         switch (rnd_below(4)) {
