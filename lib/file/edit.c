@@ -194,6 +194,7 @@ static enum gguf_status write_in_place(struct edit *e, enum gguf_edit_way *way,
     if (done)
         return GGUF_OK;
     *way = GGUF_EDIT_WROTE_HEADER;
+    GG_TRY(gg_header_check(e->target, m, err));
     GG_TRY(gg_journal_save(e->a, e->target, m, header, size, err));
     GG_TRY(gg_header_overwrite(e->target, m, header, size, err));
     return gg_journal_remove(e->a, e->target, err);

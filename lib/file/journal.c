@@ -119,24 +119,43 @@ static enum gguf_status write_all(int fd, const uint8_t *p, uint64_t size,
     return GGUF_OK;
 }
 
-enum gguf_status gg_header_overwrite(const char *path,
-                                     const struct gg_mapfile *m,
-                                     const void *header, uint64_t size,
-                                     struct gguf_error *err)
+static enum gguf_status open_header(const char *path,
+                                    const struct gg_mapfile *m, int *fd,
+                                    struct gguf_error *err)
 {
     struct stat s;
-    int fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
+    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0)
         return gg_fail_errno(err, errno, "cannot be opened for writing");
     enum gguf_status st = GGUF_OK;
-    if (fstat(fd, &s) != 0)
+    if (fstat(*fd, &s) != 0)
         st = gg_fail_errno(err, errno, "fstat");
     else if (s.st_dev != m->dev || s.st_ino != m->ino ||
              (uint64_t)s.st_size != m->size)
         st = gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                      "is another file than the one that was opened");
-    if (st == GGUF_OK)
-        st = write_all(fd, header, size, err);
+    if (st != GGUF_OK)
+        close(*fd);
+    return st;
+}
+
+enum gguf_status gg_header_check(const char *path, const struct gg_mapfile *m,
+                                 struct gguf_error *err)
+{
+    int fd;
+    GG_TRY(open_header(path, m, &fd, err));
+    close(fd);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_header_overwrite(const char *path,
+                                     const struct gg_mapfile *m,
+                                     const void *header, uint64_t size,
+                                     struct gguf_error *err)
+{
+    int fd;
+    GG_TRY(open_header(path, m, &fd, err));
+    enum gguf_status st = write_all(fd, header, size, err);
     if (st == GGUF_OK && fsync(fd) != 0)
         st = gg_fail_errno(err, errno, "fsync");
     close(fd);

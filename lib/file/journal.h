@@ -37,6 +37,11 @@ enum gguf_status gg_journal_save(const struct gguf_allocator *a,
 enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
                                    const char *path, struct gguf_error *err);
 
+/* May the file path be written to, and is it the one that m maps? To be asked
+ * before the journal is saved, which counts from then on. */
+enum gguf_status gg_header_check(const char *path, const struct gg_mapfile *m,
+                                 struct gguf_error *err);
+
 /* Write header over the beginning of the file path, which must be the one
  * that m maps, and wait for the disk. */
 enum gguf_status gg_header_overwrite(const char *path,
