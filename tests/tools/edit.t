@@ -1,0 +1,428 @@
+#!/bin/sh
+# gguf-edit: every operation, what is refused and what is not, that tensor data
+# stays, that nothing is overwritten, and that whatever kills it leaves the old
+# file or the new one.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+edit=$bin/gguf-edit
+info=$bin/gguf-info
+m=$tmp/model.gguf
+"$mkmodel" "$m" n=6 || exit 99
+
+key() # file, key: its value; "absent"
+{
+    "$info" --key "$2" "$1" 2>/dev/null || echo absent
+}
+
+kind() # file, key: type of its value
+{
+    "$info" --json --metadata "$1" |
+        awk -v k="\"$2\"" 'index($0, k) { on = 1 }
+            on && /"type"/ { gsub(/.*"type": *"|".*/, ""); print; exit }'
+}
+
+tensors() # file: names, types, shapes and checksums of its tensors
+{
+    "$info" --hash --tensors --json "$1" |
+        sed -n '/"tensors": \[/,$p' | sed '/"offset"/d'
+}
+tensors "$m" >"$tmp/tensors"
+test -s "$tmp/tensors"
+ok 'the model has tensors'
+
+same_tensors() # file
+{
+    tensors "$1" | cmp - "$tmp/tensors"
+}
+
+fresh()
+{
+    rm -f "$tmp/f.gguf"
+    cp "$m" "$tmp/f.gguf"
+}
+w=$tmp/f.gguf
+
+# Operations.
+fresh
+run "$edit" --set general.name=New --set 'test.s=str:u32:7' \
+    --rename test.float=test.half --delete test.nan "$w"
+test $rc -eq 0 -a ! -s "$tmp/out" -a "$(key "$w" general.name)" = New -a \
+    "$(key "$w" test.s)" = u32:7 -a "$(key "$w" test.nan)" = absent -a \
+    "$(key "$w" test.float)" = absent -a "$(key "$w" test.half)" = 0.1 &&
+    same_tensors "$w"
+ok 'several operations in one call; tensors stay'
+grep -q "f.gguf: set 'general.name' to str New (was str Test " "$tmp/err" &&
+    grep -q "added 'test.s' as str u32:7" "$tmp/err" &&
+    grep -q "renamed 'test.float' to 'test.half'" "$tmp/err" &&
+    grep -q "deleted 'test.nan' (was f64 " "$tmp/err"
+ok 'it says what it did'
+LC_ALL=C tr -d '\n\040-\176' <"$tmp/err" >"$tmp/odd"
+test ! -s "$tmp/odd"
+ok 'text from the file is escaped'
+run "$edit" -q --set general.name=A --rename general.name=x.y \
+    --set x.y=B --rename x.y=general.name "$w"
+test $rc -eq 0 -a ! -s "$tmp/err" -a "$(key "$w" general.name)" = B
+ok 'operations are done in order; --quiet is quiet'
+run "$edit" --set general.name=B "$w"
+test $rc -eq 0 && grep -q 'nothing was written' "$tmp/err"
+ok 'a value that is there already'
+
+# Types: option, type and value that it gives.
+while IFS='|' read -r arg type value; do
+    fresh
+    run "$edit" -q --set "k.k=$arg" "$w"
+    test $rc -eq 0 && test "$(kind "$w" k.k)" = "$type" -a \
+        "$(key "$w" k.k | tr '\n' ' ')" = "$value "
+    ok "k.k=$arg is $type"
+done <<'END'
+u8:255|u8|255
+i8:-128|i8|-128
+u16:0xffff|u16|65535
+i16:-32768|i16|-32768
+u32:4294967295|u32|4294967295
+i32:-2147483648|i32|-2147483648
+u64:18446744073709551615|u64|18446744073709551615
+i64:-9223372036854775808|i64|-9223372036854775808
+f32:-2.5e-3|f32|-0.0025
+f64:0.1|f64|0.1
+bool:1|bool|true
+str:|str|
+7|u32|7
+4294967296|u64|4294967296
+-7|i32|-7
+-2147483649|i64|-2147483649
+1.5|f32|1.5
+true|bool|true
+nan|str|nan
+word|str|word
+other:word|str|other:word
+a=b|str|a=b
+END
+for arg in u8:256 i8:-129 i8:128 u8:-1 u32:4294967296 u64:18446744073709551616 \
+    i64:9223372036854775808 u8: u8:x u8:1x f32:1e39 f64:1e999 f32:1.5x bool:2 \
+    u32:1.5 'u8: 1' 'arr[u8]:1,256' 'arr[u8]:1,,2' 'arr[u8]:1,' 'arr[u8]:[1' \
+    'arr[u8]:[1]2' 'arr[u8]:[1,]' 'arr[str]:[a]' 'arr[str]:["a]' \
+    'arr[str]:["\x"]' 'arr[str]:["\ud800"]' 'arr[str]:["a" "b"]' \
+    'arr[u8]:[,1]'; do
+    fresh
+    run "$edit" --set "k.k=$arg" "$w"
+    test $rc -eq 1 && cmp "$m" "$w" && test "$(wc -l <"$tmp/err")" -eq 1 &&
+        grep -q -e '--set k.k: ' "$tmp/err"
+    ok "k.k=$arg is refused in one line"
+done
+
+# Arrays: what is set, and what it is in JSON on one line.
+while IFS='|' read -r arg json; do
+    fresh
+    run "$edit" -q --set "k.k=$arg" "$w"
+    test $rc -eq 0 && "$info" --json --metadata --arrays=all "$w" |
+        tr -d '\n ' >"$tmp/out"
+    grep -qF "\"value\":$json" "$tmp/out"
+    ok "an array: $(printf '%s' "$arg" | tr -d '\\')"
+done <<'END'
+arr[u32]:1,2,3|[1,2,3]
+arr[i8]:[-1, 2]|[-1,2]
+arr[bool]:true,0|[true,false]
+arr[f32]:[ 0.5 , 1e3 ]|[0.5,1000]
+arr[u8]:|[]
+arr[u8]:[]|[]
+arr[str]:a,b|["a","b"]
+arr[str]:a,|["a",""]
+arr[str]:["a,b", "\"c\u00e9\ud83d\ude00\n]"]|["a,b","\"cé😀\n]"]
+END
+fresh
+run "$edit" -q --set 'general.tags=["x","y"]' --set general.version=1.0 \
+    --set tokenizer.ggml.tokens=a,b,c,d,e,f,g,h --set test.float=3 "$w"
+test $rc -eq 0 -a "$(kind "$w" general.version)" = str -a \
+    "$(kind "$w" test.float)" = f32 -a "$(kind "$w" general.tags)" = arr -a \
+    "$(kind "$w" tokenizer.ggml.tokens)" = arr
+ok 'without TYPE: the type that is there, or that of a known key'
+run "$edit" --set test.nested=1 "$w"
+test $rc -eq 1 && grep -q 'array of arrays' "$tmp/err"
+ok 'arrays of arrays'
+
+# --set-file
+printf '{%% for m in messages %%}\n\303\251=:\n' >"$tmp/template"
+fresh
+run "$edit" -q --set-file "tokenizer.chat_template=$tmp/template" "$w"
+key "$w" tokenizer.chat_template >"$tmp/out"
+test $rc -eq 0 && head -c "$(wc -c <"$tmp/template")" "$tmp/out" |
+    cmp - "$tmp/template"
+ok '--set-file'
+fresh
+"$edit" -q --set-file x.y=- "$w" <"$tmp/template" 2>"$tmp/err" &&
+    key "$w" x.y | head -c "$(wc -c <"$tmp/template")" |
+    cmp - "$tmp/template"
+ok '--set-file from standard input'
+fresh
+run "$edit" --set-file "x.y=$tmp/none" "$w"
+test $rc -eq 1 && cmp "$m" "$w" && grep -q 'none: ' "$tmp/err"
+ok '--set-file of nothing'
+printf 'a\377' >"$tmp/bytes"
+run "$edit" --set-file "x.y=$tmp/bytes" "$w"
+test $rc -eq 1 && cmp "$m" "$w" && grep -q "'x.y'.*not UTF-8" "$tmp/err"
+ok 'a string that is not UTF-8'
+run "$edit" -q --force --set-file "x.y=$tmp/bytes" "$w"
+test $rc -eq 0 && "$info" --key x.y "$w" | head -c 2 | cmp - "$tmp/bytes"
+ok 'but with --force'
+
+# What others need. Each is refused with the key's name, and done by force.
+"$mkmodel" "$tmp/base.gguf" n=2
+"$edit" -q --set tokenizer.ggml.eos_token_id=7 \
+    --set tokenizer.ggml.model=llama --set llama.embedding_length=256 \
+    --set 'tokenizer.ggml.scores=arr[f32]:0,0,0,0,0,0,0,0' "$tmp/base.gguf" ||
+    exit 99
+while IFS='|' read -r key args; do
+    rm -f "$w" && cp "$tmp/base.gguf" "$w"
+    run "$edit" $args "$w"
+    test $rc -eq 1 && cmp "$tmp/base.gguf" "$w" &&
+        grep -q "refused: key '$key'" "$tmp/err" &&
+        grep -q -e '--force does it anyway' "$tmp/err"
+    ok "refused: $args"
+    run "$edit" -q --force $args "$w"
+    test $rc -eq 0 && ! cmp -s "$tmp/base.gguf" "$w" &&
+        grep -q "warning: key '$key'" "$tmp/err"
+    ok 'and done by force'
+done <<'END'
+general.architecture|--delete general.architecture
+general.architecture|--set general.architecture=gpt2
+general.architecture|--rename general.architecture=a.b
+general.alignment|--set general.alignment=64
+split.no|--set split.no=u16:0
+split.count|--set split.count=u16:2
+split.tensors.count|--set split.tensors.count=i32:2
+llama.block_count|--delete llama.block_count
+llama.context_length|--rename llama.context_length=llama.x
+llama.context_length|--set llama.context_length=str:long
+llama.embedding_length|--delete llama.embedding_length
+tokenizer.ggml.model|--delete tokenizer.ggml.model
+tokenizer.ggml.tokens|--delete tokenizer.ggml.tokens
+tokenizer.ggml.tokens|--set tokenizer.ggml.tokens=arr[u8]:1,2,3,4,5,6,7,8
+tokenizer.ggml.eos_token_id|--set tokenizer.ggml.eos_token_id=8
+tokenizer.ggml.bos_token_id|--set tokenizer.ggml.bos_token_id=-1
+tokenizer.ggml.bos_token_id|--set tokenizer.ggml.bos_token_id=str:a
+tokenizer.ggml.eos_token_id|--set tokenizer.ggml.tokens=a,b,c
+tokenizer.ggml.scores|--set tokenizer.ggml.tokens=a,b,c
+tokenizer.ggml.scores|--set tokenizer.ggml.scores=1,2
+tokenizer.ggml.token_type|--set tokenizer.ggml.token_type=arr[i32]:1
+END
+run "$edit" --set tokenizer.ggml.eos_token_id=9 "$tmp/base.gguf"
+grep -q "eos_token_id' is 9, but tokens are 0 to 7" "$tmp/err"
+ok 'with the value, and what it may be'
+for args in '--set llama.context_length=8192' '--delete general.file_type' \
+    '--set tokenizer.ggml.bos_token_id=0' '--set general.alignment=32' \
+    '--set tokenizer.ggml.scores=1,2,3,4,5,6,7,8'; do
+    rm -f "$w" && cp "$tmp/base.gguf" "$w"
+    run "$edit" -q $args "$w"
+    test $rc -eq 0 -a ! -s "$tmp/err" && ! cmp -s "$tmp/base.gguf" "$w"
+    ok "not refused: $args"
+done
+rm -f "$w" && cp "$tmp/base.gguf" "$w"
+"$edit" -q --force --set tokenizer.ggml.eos_token_id=99 "$w" 2>"$tmp/err"
+run "$edit" -q --set general.name=x "$w"
+test $rc -eq 0 -a ! -s "$tmp/err"
+ok 'what was wrong before is not complained about'
+fresh
+run "$edit" -q --force --set general.alignment=4096 "$w"
+test $rc -eq 0 && "$info" --summary "$w" | grep -q 'alignment 4096$' &&
+    same_tensors "$w"
+ok 'another alignment: tensors stay the same'
+for a in 0 33 4 str:x; do
+    fresh
+    run "$edit" --force --set general.alignment=$a "$w"
+    test $rc -eq 1 && cmp "$m" "$w"
+    ok "no alignment by force: $a"
+done
+for args in '--delete no.such' '--rename no.such=x' '--delete libgguf.padding' \
+    '--rename general.name=test.big' '--set libgguf.padding=1' \
+    '--set general.name=x --delete no.such'; do
+    fresh
+    run "$edit" --force $args "$w"
+    test $rc -eq 1 && cmp "$m" "$w" && test "$(wc -l <"$tmp/err")" -eq 1
+    ok "not even by force: $args"
+done
+esc=$(printf '\033[31m')
+fresh
+run "$edit" --delete "no$esc" "$w"
+test $rc -eq 1 && grep -qF 'no\x1B[31m' "$tmp/err"
+ok 'a key that is not there is escaped'
+run "$edit" --set "no$esc=1" "$w"
+test $rc -eq 1 && cmp "$m" "$w" &&
+    ! LC_ALL=C grep -q "$(printf '\033')" "$tmp/err"
+ok 'no key with control characters'
+
+# Other outputs.
+fresh
+run "$edit" -q --set general.name=Out -o "$tmp/o.gguf" "$w"
+test $rc -eq 0 -a "$(key "$tmp/o.gguf" general.name)" = Out && cmp "$m" "$w" &&
+    same_tensors "$tmp/o.gguf"
+ok '--output; the input stays'
+run "$edit" --set general.name=Out2 -o "$tmp/o.gguf" "$w"
+test $rc -eq 1 -a "$(key "$tmp/o.gguf" general.name)" = Out &&
+    grep -q exists "$tmp/err"
+ok 'nothing is overwritten'
+run "$edit" -q --force --set general.name=Out2 -o "$tmp/o.gguf" "$w"
+test $rc -eq 0 -a "$(key "$tmp/o.gguf" general.name)" = Out2
+ok 'but with --force'
+ln "$w" "$tmp/hard.gguf"
+run "$edit" --force --set general.name=x -o "$tmp/hard.gguf" "$w"
+test $rc -eq 1 && cmp "$m" "$w" && grep -q 'is the input' "$tmp/err"
+ok 'never the input under another name'
+rm -f "$tmp/hard.gguf" "$tmp/o.gguf"
+run "$edit" --set general.name=x -o "$tmp/no/such" "$w"
+test $rc -eq 1 && grep -q 'no/such: ' "$tmp/err"
+ok 'a folder that is not there'
+ln -s f.gguf "$tmp/link.gguf"
+run "$edit" -q --set general.name=Link "$tmp/link.gguf"
+test $rc -eq 0 -a -h "$tmp/link.gguf" -a "$(key "$w" general.name)" = Link
+ok 'a symbolic link stays one'
+rm -f "$tmp/link.gguf"
+
+run "$edit" --dry-run --set general.name=x --delete test.nan "$m"
+cp "$m" "$w"
+test $rc -eq 0 -a ! -s "$tmp/err" -a "$(wc -l <"$tmp/out")" -eq 2 &&
+    grep -q "^set 'general.name' to str x (was" "$tmp/out" &&
+    "$mkmodel" "$tmp/again.gguf" n=6 && cmp "$m" "$tmp/again.gguf"
+ok '--dry-run lists the changes and writes nothing'
+if test -c /dev/full; then
+    run sh -c '"$1" -n --set general.name=x "$2" >/dev/full' sh "$edit" "$m"
+    test $rc -eq 1 && grep -q 'standard output' "$tmp/err"
+    ok 'a full disk under --dry-run is noticed'
+    run "$edit" --force --set general.name=x -o /dev/full "$m"
+    test $rc -eq 1 -a -c /dev/full
+    ok '/dev/full is no output'
+else
+    skip 'a full disk' 'no /dev/full'
+fi
+
+# In place.
+fresh
+run "$edit" --in-place --set 'general.name=a much longer name than before,
+which is not going to fit into the padding of the header, whatever it is' "$w"
+test $rc -eq 1 && cmp "$m" "$w" && grep -q 'header ends at' "$tmp/err"
+ok '--in-place of what does not fit'
+run "$edit" --in-place --delete test.nested --set general.name=Place "$w"
+test $rc -eq 0 -a "$(key "$w" general.name)" = Place -a \
+    "$(wc -c <"$w")" -eq "$(wc -c <"$m")" -a ! -e "$w.edit-journal" &&
+    same_tensors "$w" && grep -q 'in place' "$tmp/err"
+ok '--in-place'
+test "$(key "$w" libgguf.padding)" != absent
+ok 'the room that is left is kept'
+run "$edit" -q --in-place --set test.one=1 "$w"
+test $rc -eq 0 -a "$(key "$w" test.one)" = 1 && same_tensors "$w"
+ok 'and used by the next edit'
+run "$edit" -q --copy "$w"
+test $rc -eq 0 -a "$(key "$w" libgguf.padding)" = absent && same_tensors "$w"
+ok '--copy takes it out'
+run "$edit" --recover "$w"
+test $rc -eq 0 && grep -q 'no edit was interrupted' "$tmp/err"
+ok '--recover with nothing to do'
+
+# From 64 MiB on that is the default.
+"$mkmodel" "$w" n=1 rows=65536
+run "$edit" --delete test.nested --set general.name=Large "$w"
+test $rc -eq 0 -a "$(key "$w" general.name)" = Large &&
+    grep -q 'in place' "$tmp/err" && test "$(key "$w" libgguf.padding)" != absent
+ok 'a large file is edited in place'
+run "$edit" -q --set "general.name=$(printf '%0500d' 1)" "$w"
+test $rc -eq 0 -a "$(key "$w" general.name | wc -c)" -eq 501 &&
+    test "$(wc -c <"$w")" -gt 67108864
+ok 'or written anew if that does not fit'
+
+# A file that may not be written: no edit in place, and no journal either,
+# which would make one of it. The superuser may write all files.
+fresh
+chmod 444 "$w"
+chmod 777 "$tmp"
+as=
+test -w "$w" && as='setpriv --reuid=65534 --clear-groups'
+if test -z "$as" || $as "$edit" --version >"$tmp/out" 2>&1; then
+    run $as "$edit" --in-place --delete test.nested "$w"
+    test $rc -eq 1 -a ! -e "$w.edit-journal" && cmp "$m" "$w" &&
+        grep -q 'cannot be opened for writing' "$tmp/err"
+    ok '--in-place of a file that is read-only'
+else
+    skip '--in-place of a file that is read-only' 'all files can be written'
+fi
+chmod 700 "$tmp"
+
+# Byte order stays.
+"$mkmodel" "$tmp/big.gguf" big=1
+"$edit" -q --set test.more=arr[u16]:258 --set general.name=Big "$tmp/big.gguf"
+test "$("$info" --summary "$tmp/big.gguf" | grep -c -i 'big')" -ge 1 -a \
+    "$(key "$tmp/big.gguf" test.more)" = 258 -a \
+    "$(key "$tmp/big.gguf" test.big)" = 18446744073709551614
+ok 'a big-endian file stays one'
+
+# Kills. Each round edits in place, back and forth; whatever is left opens, has
+# one of the two names, and all its tensors.
+"$mkmodel" "$tmp/k.gguf" n=8 rows=256 kv=20000
+tensors "$tmp/k.gguf" >"$tmp/k.tensors"
+long=$(printf '%01000d' 7)
+"$edit" -q --force --set "general.name=$long" "$tmp/k.gguf"
+for how in --in-place --copy; do
+    bad=
+    for i in 004 008 012 016 020 025 030 040 050 070; do
+        "$edit" -q $how --set general.name=short$i --delete test.more.7 \
+            "$tmp/k.gguf" 2>/dev/null &
+        pid=$!
+        sleep 0.$i
+        kill -s KILL $pid 2>/dev/null
+        wait $pid 2>/dev/null
+        name=$(key "$tmp/k.gguf" general.name)
+        case $name in
+        "$long" | short$i) ;;
+        *) bad="$bad $i:$name" ;;
+        esac
+        tensors "$tmp/k.gguf" | cmp -s - "$tmp/k.tensors" ||
+            bad="$bad $i:tensors"
+        "$edit" -q --recover "$tmp/k.gguf" || bad="$bad $i:recover"
+        test ! -e "$tmp/k.gguf.edit-journal" -a \
+            "$(key "$tmp/k.gguf" general.name)" = "$name" ||
+            bad="$bad $i:recovered"
+        "$edit" -q --set "general.name=$long" --set test.more.7=1 \
+            "$tmp/k.gguf" || bad="$bad $i:back"
+    done
+    echo "$bad" >"$tmp/out"
+    test -z "$bad"
+    ok "killed with $how: the old file or the new one"
+done
+# Calls that are wrong.
+for args in '' "$m" "--set general.name=x" "--set general.name $m" \
+    "--set =x $m" "--rename a $m" "--rename =a $m" "--set-file a $m" \
+    "--recover --set a=1 $m" '--recover' "--in-place --copy --set a=1 $m" \
+    "--in-place --set a=1 -o $tmp/x $m" "--set a=1 $m $m"; do
+    run "$edit" $args
+    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
+    ok "wrong usage: '$(echo "$args" | sed "s#$tmp/##g")'"
+done
+run "$edit" --set a.b=1 "$tmp/nothing"
+test $rc -eq 1 && grep -q 'nothing: ' "$tmp/err"
+ok 'a file that is not there'
+head -c 100 "$m" >"$tmp/cut.gguf"
+run "$edit" --set a.b=1 "$tmp/cut.gguf"
+test $rc -eq 1 && test "$(wc -c <"$tmp/cut.gguf")" -eq 100
+ok 'a file that is truncated'
+
+# Files made to break readers: an edit fails in one line, or what comes out is
+# as sound as what went in.
+h=$GGUF_SHARED/hostile/public
+if test -f "$h/expect.tsv"; then
+    bad=
+    for g in "$h"/*.gguf; do
+        rm -f "$tmp/x.gguf"
+        run "$edit" --set test.edit=1 -o "$tmp/x.gguf" "$g"
+        if test $rc -eq 0; then
+            test "$(key "$tmp/x.gguf" test.edit)" = 1 || bad="$bad ${g##*/}"
+        else
+            test $rc -eq 1 -a ! -e "$tmp/x.gguf" || bad="$bad ${g##*/}"
+        fi
+        LC_ALL=C grep -q "$(printf '\033')" "$tmp/err" && bad="$bad ${g##*/}!"
+    done
+    echo "$bad" >"$tmp/out"
+    test -z "$bad"
+    ok 'hostile files'
+else
+    skip 'hostile files' 'they are not here'
+fi
+done_testing

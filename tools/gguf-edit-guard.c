@@ -1,0 +1,212 @@
+/* gguf-edit-guard.c - what an edit must not break for others */
+#include "config.h"
+#include "tools/gguf-edit.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct guard {
+    const char *name; /* of the file */
+    const struct gguf_meta *before, *after;
+    bool force;
+    bool broken;
+};
+
+/* Keys that must stay; '*' stands for the architecture. */
+static const struct {
+    const char *key;
+    bool value; /* the value must stay too */
+    const char *why;
+} keep[] = {
+    { "general.architecture", true, "it says how the model is to be read" },
+    { "split.no", true, "it says which shard the file is" },
+    { "split.count", true, "it says how many shards there are" },
+    { "split.tensors.count", true, "the shards are checked by it" },
+    { "*.block_count", false, "no model is read without it" },
+    { "*.context_length", false, "no model is read without it" },
+    { "*.embedding_length", false, "no model is read without it" },
+    { "*.feed_forward_length", false, "no model is read without it" },
+    { "*.attention.head_count", false, "no model is read without it" },
+    { "*.attention.layer_norm_rms_epsilon", false,
+      "no model is read without it" },
+    { "tokenizer.ggml.model", false, "no text is read without it" },
+    { "tokenizer.ggml.tokens", false, "no text is read without it" },
+    { "tokenizer.ggml.merges", false, "no text is read without it" },
+};
+
+static const struct text_limits shown = { 4, 60 };
+
+static void complain(struct guard *g, const struct text *what)
+{
+    g->broken = true;
+    if (g->force)
+        msg_warn(g->name, "%s", what->s);
+    else
+        msg_error(g->name, "refused: %s", what->s);
+}
+
+bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->type == b->type && a->elem_type == b->elem_type &&
+           a->n == b->n && a->size == b->size &&
+           (!a->size || !memcmp(a->data, b->data, a->size));
+}
+
+static void add_value(struct text *t, const struct gguf_kv *kv)
+{
+    if (kv)
+        text_add_kv(t, kv, &shown);
+    else
+        text_addz(t, "absent");
+}
+
+/* "key 'k': 1 would become 2: why" */
+static void complain_change(struct guard *g, struct gguf_str key,
+                            const struct gguf_kv *old,
+                            const struct gguf_kv *new, const char *why)
+{
+    struct text t = { NULL, 0, 0 };
+    text_addz(&t, "key '");
+    text_add_esc(&t, key, 200);
+    text_addz(&t, "': ");
+    add_value(&t, old);
+    text_addz(&t, " would become ");
+    add_value(&t, new);
+    text_addf(&t, ": %s", why);
+    complain(g, &t);
+    text_fini(&t);
+}
+
+static void check_kept(struct guard *g)
+{
+    const struct gguf_kv *arch =
+        gguf_meta_find(g->before, "general.architecture");
+    struct gguf_str a = { "", 0 };
+    (void)gguf_kv_get_str(arch, &a, NULL);
+    for (size_t i = 0; i < sizeof keep / sizeof *keep; i++) {
+        struct text key = { NULL, 0, 0 };
+        const char *k = keep[i].key;
+        if (*k == '*') {
+            text_add(&key, a.data, a.size);
+            k++;
+        }
+        text_addz(&key, k);
+        const struct gguf_kv *old = gguf_meta_find(g->before, key.s);
+        const struct gguf_kv *new = gguf_meta_find(g->after, key.s);
+        /* An architecture may be added; numbers of a shard may not. */
+        bool added = !old && new && strncmp(key.s, "split.", 6);
+        if (!added && !same_value(old, new) && (!new || keep[i].value))
+            complain_change(g, (struct gguf_str){ key.s, key.n }, old, new,
+                            keep[i].why);
+        text_fini(&key);
+    }
+}
+
+static void check_alignment(struct guard *g)
+{
+    static const char name[] = "general.alignment";
+    const struct gguf_kv *old = gguf_meta_find(g->before, name);
+    const struct gguf_kv *new = gguf_meta_find(g->after, name);
+    uint64_t a = 32, b = 32;
+    (void)gguf_kv_get_uint(old, &a, NULL);
+    (void)gguf_kv_get_uint(new, &b, NULL);
+    if (a != b)
+        complain_change(g, (struct gguf_str){ name, sizeof name - 1 }, old,
+                        new, "all tensor data would be laid out anew");
+}
+
+static void check_types(struct guard *g)
+{
+    for (size_t i = 0; i < gguf_meta_n_kv(g->before); i++) {
+        const struct gguf_kv *old = gguf_meta_kv(g->before, i);
+        struct text t = { NULL, 0, 0 };
+        text_add(&t, old->key.data, old->key.size);
+        const struct gguf_kv *new = gguf_meta_find(g->after, t.s);
+        text_clear(&t);
+        if (new && (new->type != old->type ||
+                    new->elem_type != old->elem_type)) {
+            text_addf(&t, "%s, was %s: readers expect the old type",
+                      gguf_val_type_name(new->elem_type),
+                      gguf_val_type_name(old->elem_type));
+            complain_change(g, old->key, old, new, t.s);
+        }
+        text_fini(&t);
+    }
+}
+
+/* ----------------------------------------------------------- vocabulary --- */
+
+/* How many tokens a list says that there are; false: it does not say. */
+static bool count_tokens(const struct gguf_meta *m, uint64_t *n)
+{
+    const struct gguf_kv *kv = gguf_meta_find(m, "tokenizer.ggml.tokens");
+    if (!kv || kv->type != GGUF_VAL_ARR)
+        return false;
+    *n = kv->n;
+    return true;
+}
+
+static bool is_token_id(struct gguf_str key)
+{
+    static const char begin[] = "tokenizer.ggml.", end[] = "_token_id";
+    return key.size >= sizeof begin + sizeof end - 2 &&
+           !memcmp(key.data, begin, sizeof begin - 1) &&
+           !memcmp(key.data + key.size - sizeof end + 1, end, sizeof end - 1);
+}
+
+/* Was kv, in before, what it is now? */
+static bool was(const struct guard *g, const struct gguf_kv *kv)
+{
+    struct text key = { NULL, 0, 0 };
+    text_add(&key, kv->key.data, kv->key.size);
+    bool yes = same_value(kv, gguf_meta_find(g->before, key.s));
+    text_fini(&key);
+    return yes;
+}
+
+static void check_vocab(struct guard *g)
+{
+    uint64_t n, n_before, id;
+    if (!count_tokens(g->after, &n))
+        return;
+    bool same_count = count_tokens(g->before, &n_before) && n == n_before;
+    for (size_t i = 0; i < gguf_meta_n_kv(g->after); i++) {
+        const struct gguf_kv *kv = gguf_meta_kv(g->after, i);
+        struct text t = { NULL, 0, 0 };
+        bool list = str_is(kv->key, "tokenizer.ggml.scores") ||
+                    str_is(kv->key, "tokenizer.ggml.token_type");
+        if ((!list && !is_token_id(kv->key)) || (same_count && was(g, kv)))
+            continue;
+        text_addz(&t, "key '");
+        text_add_esc(&t, kv->key, 200);
+        text_addz(&t, "' ");
+        if (list && (kv->type != GGUF_VAL_ARR || kv->n != n)) {
+            text_addf(&t, "has %" PRIu64 " elements, but there are %" PRIu64
+                      " tokens", kv->n, n);
+            complain(g, &t);
+        } else if (!list && (gguf_kv_get_uint(kv, &id, NULL) != GGUF_OK ||
+                             id >= n)) {
+            text_addz(&t, "is ");
+            add_value(&t, kv);
+            text_addf(&t, ", but tokens are 0 to %" PRIu64, n ? n - 1 : 0);
+            complain(g, &t);
+        }
+        text_fini(&t);
+    }
+}
+
+bool guard_check(const char *name, const struct gguf_meta *before,
+                 const struct gguf_meta *after, bool force)
+{
+    struct guard g = { name, before, after, force, false };
+    check_kept(&g);
+    check_alignment(&g);
+    check_types(&g);
+    check_vocab(&g);
+    if (g.broken && !force)
+        msg_error(name, "nothing was written; --force does it anyway");
+    return !g.broken || force;
+}

@@ -1,0 +1,450 @@
+/* gguf-edit - other metadata for a GGUF file */
+#include "config.h"
+#include "tools/common/opt.h"
+#include "tools/common/progress.h"
+#include "tools/common/table.h"
+#include "tools/gguf-edit.h"
+
+#include <gguf/edit.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    OPT_COPY = OPT_FIRST_LONG,
+    OPT_DELETE,
+    OPT_IN_PLACE,
+    OPT_RECOVER,
+    OPT_RENAME,
+    OPT_SET,
+    OPT_SET_FILE
+};
+
+static const struct opt table[] = {
+    { 0, NULL, NULL, "What to change, in the order given:" },
+    { OPT_SET, "--set", "KEY=[TYPE:]VALUE",
+      "give KEY a value. TYPE is u8, i8, u16, i16, u32, i32, u64, i64, f32, "
+      "f64, bool, str, or arr[TYPE] with a VALUE like 1,2,3 or "
+      "[\"a\", \"b\"]; without it, the type that KEY has, or else one that "
+      "fits" },
+    { OPT_SET_FILE, "--set-file", "KEY=PATH",
+      "give KEY the bytes of the file PATH as a string; '-' is standard "
+      "input" },
+    { OPT_RENAME, "--rename", "OLD=NEW", "give a value another key" },
+    { OPT_DELETE, "--delete", "KEY", "take KEY out" },
+    { 0, NULL, NULL, "How to write it:" },
+    { 'o', "-o --output", "OUT",
+      "write a new file; FILE stays as it is" },
+    { OPT_IN_PLACE, "--in-place", NULL,
+      "never copy the tensor data: fail if the metadata does not fit" },
+    { OPT_COPY, "--copy", NULL,
+      "always write a whole file, without room to spare" },
+    { OPT_RECOVER, "--recover", NULL,
+      "finish an edit that was interrupted; change nothing else" },
+    { 0, NULL, NULL, "In general:" },
+    { 'n', "-n --dry-run", NULL, "print what would change; write nothing" },
+    { 'f', "-f --force", NULL,
+      "also make changes that others cannot read, and replace OUT" },
+    { 'q', "-q --quiet", NULL, "no progress, no summary" },
+    { 0, NULL, NULL, NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-edit", "[OPTION]... FILE\n--recover FILE",
+    "Change the metadata of a GGUF file. Tensor data of a large file stays "
+    "where it is if the metadata fits into the space before it. Whenever the "
+    "program is interrupted, what is left is the old file or the new one.",
+    table, NULL
+};
+
+struct op {
+    int what;         /* OPT_SET ... */
+    char *key;        /* from malloc; arg is part of it */
+    const char *arg;  /* behind the '='; NULL for OPT_DELETE */
+};
+
+struct options {
+    struct op *op;    /* n_ops of them */
+    size_t n_ops;
+    const char *output;
+    enum gguf_edit_mode mode;
+    bool dry_run, force, quiet, recover;
+};
+
+/* What is being done to one file. */
+struct job {
+    const struct options *o;
+    const char *path;
+    struct gguf_file *file;
+    struct gguf_meta *before, *after;
+    struct text log; /* a line for each change */
+};
+
+static void add_op(struct options *o, const struct opt_parser *p, int what)
+{
+    struct op *op = &o->op[o->n_ops++];
+    char *key = strdup(p->arg);
+    if (!key) {
+        msg_error(NULL, "out of memory");
+        exit(MSG_FAILED);
+    }
+    *op = (struct op){ what, key, NULL };
+    if (what != OPT_DELETE) {
+        char *eq = strchr(key, '=');
+        if (!eq || eq == key)
+            opt_usage("%s wants %s", what == OPT_SET        ? "--set"
+                                     : what == OPT_SET_FILE ? "--set-file"
+                                                            : "--rename",
+                      p->opt->arg);
+        *eq = '\0';
+        op->arg = eq + 1;
+    }
+}
+
+static void parse(struct opt_parser *p, struct options *o)
+{
+    bool in_place = false, copy = false;
+    for (int id; (id = opt_next(p)) != OPT_END;)
+        switch (id) {
+        case OPT_SET:
+        case OPT_SET_FILE:
+        case OPT_RENAME:
+        case OPT_DELETE:
+            add_op(o, p, id);
+            break;
+        case 'o':
+            o->output = p->arg;
+            break;
+        case OPT_IN_PLACE:
+            in_place = true;
+            break;
+        case OPT_COPY:
+            copy = true;
+            break;
+        case OPT_RECOVER:
+            o->recover = true;
+            break;
+        case 'n':
+            o->dry_run = true;
+            break;
+        case 'f':
+            o->force = true;
+            break;
+        case 'q':
+            o->quiet = true;
+            break;
+        }
+    if (in_place && (copy || o->output))
+        opt_usage("--in-place excludes --copy and --output");
+    if (o->recover && (o->n_ops || o->output || in_place || copy || o->dry_run))
+        opt_usage("--recover stands alone");
+    if (!o->recover && !o->n_ops && !copy && !o->output)
+        opt_usage("nothing to do: give --set, --set-file, --rename or "
+                  "--delete");
+    o->mode = in_place ? GGUF_EDIT_IN_PLACE
+              : copy   ? GGUF_EDIT_COPY
+                       : GGUF_EDIT_AUTO;
+}
+
+/* ----------------------------------------------------------- operations --- */
+
+/* To be given to text_fini. */
+static struct text escaped(const char *key)
+{
+    struct text t = { NULL, 0, 0 };
+    text_add_esc(&t, (struct gguf_str){ key, strlen(key) }, 200);
+    return t;
+}
+
+static void log_key(struct job *j, const char *word, const char *key)
+{
+    text_addf(&j->log, "%s '", word);
+    text_add_esc(&j->log, (struct gguf_str){ key, strlen(key) }, 200);
+    text_addz(&j->log, "'");
+}
+
+static void log_value(struct job *j, const struct gguf_kv *kv)
+{
+    static const struct text_limits shown = { 8, 120 };
+    bool array = kv->type == GGUF_VAL_ARR;
+    text_addf(&j->log, array ? "arr[%s] " : "%s ",
+              gguf_val_type_name(kv->elem_type));
+    text_add_kv(&j->log, kv, &shown);
+}
+
+/* All of the file called path. */
+static bool read_all(const char *path, struct text *out)
+{
+    char buf[1 << 14];
+    size_t n;
+    bool std = !strcmp(path, "-");
+    FILE *f = std ? stdin : fopen(path, "rb");
+    if (!f) {
+        msg_error(path, "%s", strerror(errno));
+        return false;
+    }
+    text_add(out, "", 0);
+    errno = 0;
+    while ((n = fread(buf, 1, sizeof buf, f)) > 0 && out->n < 1u << 30)
+        text_add(out, buf, n);
+    bool good = !ferror(f) && n == 0;
+    if (!good)
+        msg_error(path, "%s", n ? "is larger than 1 GiB" : strerror(errno));
+    if (!std)
+        fclose(f);
+    return good;
+}
+
+/* The value that op gives, into v. */
+static bool make_value(struct job *j, const struct op *op, struct value *v)
+{
+    struct text t = { NULL, 0, 0 };
+    bool good;
+    if (op->what == OPT_SET_FILE) {
+        good = read_all(op->arg, &t);
+        if (good)
+            value_set_str(v, (struct gguf_str){ t.s, t.n });
+    } else {
+        good = value_parse(v, op->key, op->arg,
+                           gguf_meta_find(j->after, op->key), &t);
+        struct text key = escaped(op->key);
+        if (!good)
+            msg_error(j->path, "--set %s: %s", key.s, t.s);
+        text_fini(&key);
+    }
+    text_fini(&t);
+    return good;
+}
+
+static bool set(struct job *j, const struct op *op, struct gguf_error *err)
+{
+    struct value v = { 0, 0, { NULL, 0, 0 }, false };
+    struct text old = { NULL, 0, 0 };
+    bool good = make_value(j, op, &v);
+    const struct gguf_kv *was = gguf_meta_find(j->after, op->key);
+    log_key(j, was ? "set" : "added", op->key);
+    if (was) {
+        /* It goes behind the new value, which replaces it. */
+        size_t n = j->log.n;
+        text_addz(&j->log, " (was ");
+        log_value(j, was);
+        text_addz(&j->log, ")");
+        text_add(&old, j->log.s + n, j->log.n - n);
+        j->log.s[j->log.n = n] = '\0';
+    }
+    if (good && v.not_utf8 && !j->o->force) {
+        struct text key = escaped(op->key);
+        msg_error(j->path, "refused: key '%s': the string is not UTF-8; "
+                  "--force writes it anyway", key.s);
+        text_fini(&key);
+        good = false;
+    }
+    if (good && gguf_meta_set_encoded(j->after, op->key, v.type, v.bytes.s,
+                                      v.bytes.n, err) != GGUF_OK) {
+        msg_error(j->path, "%s", err->message);
+        good = false;
+    }
+    if (good) {
+        text_addz(&j->log, old.n ? " to " : " as ");
+        log_value(j, gguf_meta_find(j->after, op->key));
+        if (old.n)
+            text_addz(&j->log, old.s);
+    }
+    text_fini(&old);
+    value_fini(&v);
+    return good;
+}
+
+static bool rename_key(struct job *j, const struct op *op,
+                       struct gguf_error *err)
+{
+    log_key(j, "renamed", op->key);
+    log_key(j, " to", op->arg);
+    if (gguf_meta_rename(j->after, op->key, op->arg, err) == GGUF_OK)
+        return true;
+    msg_error(j->path, "--rename: %s", err->message);
+    return false;
+}
+
+static bool delete_key(struct job *j, const struct op *op)
+{
+    const struct gguf_kv *kv = gguf_meta_find(j->after, op->key);
+    if (!kv) {
+        struct text key = escaped(op->key);
+        msg_error(j->path, "--delete: there is no key '%s'", key.s);
+        text_fini(&key);
+        return false;
+    }
+    log_key(j, "deleted", op->key);
+    text_addz(&j->log, " (was ");
+    log_value(j, kv);
+    text_addz(&j->log, ")");
+    gguf_meta_remove(j->after, op->key);
+    return true;
+}
+
+static bool run_op(struct job *j, const struct op *op)
+{
+    struct gguf_error err;
+    if (!strcmp(op->key, GGUF_EDIT_PADDING_KEY) ||
+        (op->what == OPT_RENAME && !strcmp(op->arg, GGUF_EDIT_PADDING_KEY))) {
+        msg_error(j->path, "key '%s' only fills space: it is made and removed "
+                  "as needed", GGUF_EDIT_PADDING_KEY);
+        return false;
+    }
+    gguf_error_clear(&err);
+    bool good = op->what == OPT_DELETE   ? delete_key(j, op)
+                : op->what == OPT_RENAME ? rename_key(j, op, &err)
+                                         : set(j, op, &err);
+    text_addz(&j->log, "\n");
+    return good;
+}
+
+/* -------------------------------------------------------------- writing --- */
+
+static bool changed(const struct job *j)
+{
+    size_t n = gguf_meta_n_kv(j->before);
+    if (n != gguf_meta_n_kv(j->after))
+        return true;
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_kv *a = gguf_meta_kv(j->before, i);
+        const struct gguf_kv *b = gguf_meta_kv(j->after, i);
+        if (a->key.size != b->key.size ||
+            memcmp(a->key.data, b->key.data, a->key.size) || !same_value(a, b))
+            return true;
+    }
+    return false;
+}
+
+/* The lines of the log: to standard output if they are all that is wanted. */
+static void say_changes(const struct job *j)
+{
+    if (j->o->dry_run) {
+        fputs(j->log.s ? j->log.s : "", stdout);
+        return;
+    }
+    for (char *p = j->log.s, *end; p && *p; p = end + 1) {
+        end = strchr(p, '\n');
+        msg_info(j->path, "%.*s", (int)(end - p), p);
+    }
+}
+
+static void say_way(const struct job *j, enum gguf_edit_way way)
+{
+    char size[24];
+    const char *out = j->o->output ? j->o->output : j->path;
+    table_size(size, gguf_file_size(j->file));
+    if (way == GGUF_EDIT_COPIED)
+        msg_info(out, "wrote a new file of about %s", size);
+    else
+        msg_info(out, "wrote the metadata in place; %s of the file stayed "
+                 "where they were", size);
+}
+
+static bool write_it(struct job *j)
+{
+    const struct options *o = j->o;
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_error err;
+    struct progress bar;
+    enum gguf_edit_way way;
+    if (!o->output && o->mode != GGUF_EDIT_COPY && !changed(j)) {
+        if (!o->quiet)
+            msg_info(j->path, "has these values already: nothing was written");
+        return true;
+    }
+    progress_init(&bar, "copying", NULL, o->quiet);
+    progress_catch_signals();
+    p.mode = o->mode;
+    p.output = o->output;
+    p.force = o->force;
+    p.progress = progress_report;
+    p.progress_user = &bar;
+    gguf_error_clear(&err);
+    bool good =
+        gguf_edit_apply(j->file, j->after, &p, &way, &err) == GGUF_OK;
+    progress_clear(&bar);
+    if (!good) {
+        msg_fail(o->output ? o->output : j->path, &err);
+    } else if (!o->quiet) {
+        say_changes(j);
+        say_way(j, way);
+    }
+    return good;
+}
+
+static bool open_job(struct job *j)
+{
+    struct gguf_error err;
+    uint64_t no = 0;
+    gguf_error_clear(&err);
+    if (gguf_file_open(&j->file, j->path, NULL, &err) != GGUF_OK ||
+        gguf_meta_create(&j->before, NULL, &err) != GGUF_OK ||
+        gguf_meta_create(&j->after, NULL, &err) != GGUF_OK ||
+        gguf_meta_copy_file(j->before, j->file, &err) != GGUF_OK ||
+        gguf_meta_copy_file(j->after, j->file, &err) != GGUF_OK) {
+        msg_fail(j->path, &err);
+        return false;
+    }
+    if (gguf_kv_get_uint(gguf_meta_find(j->before, "split.no"), &no, NULL) ==
+            GGUF_OK && no > 0 && !j->o->quiet)
+        msg_warn(j->path, "is a later shard of a split model, whose metadata "
+                 "is in the first");
+    return true;
+}
+
+static bool edit(const struct options *o, const char *path)
+{
+    struct job j = { .o = o, .path = path };
+    bool good = open_job(&j);
+    for (size_t i = 0; good && i < o->n_ops; i++)
+        good = run_op(&j, &o->op[i]);
+    good = good && guard_check(path, j.before, j.after, o->force);
+    if (good && o->dry_run)
+        say_changes(&j);
+    else if (good)
+        good = write_it(&j);
+    gguf_meta_destroy(j.before);
+    gguf_meta_destroy(j.after);
+    gguf_file_close(j.file);
+    text_fini(&j.log);
+    return good;
+}
+
+static bool recover(const struct options *o, const char *path)
+{
+    struct gguf_error err;
+    int done;
+    gguf_error_clear(&err);
+    if (gguf_edit_recover(path, &done, &err) != GGUF_OK) {
+        msg_fail(path, &err);
+        return false;
+    }
+    if (!o->quiet)
+        msg_info(path, "%s", done ? "finished the edit that was interrupted"
+                                  : "no edit was interrupted");
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { .mode = GGUF_EDIT_AUTO };
+    struct opt_parser p;
+    o.op = calloc((size_t)argc + 1, sizeof *o.op);
+    if (!o.op)
+        return MSG_FAILED;
+    opt_begin(&p, &tool, argc, argv);
+    parse(&p, &o);
+    if (p.argc - p.i != 1)
+        opt_usage("one file is wanted, %d were given", p.argc - p.i);
+    bool good = o.recover ? recover(&o, argv[p.i]) : edit(&o, argv[p.i]);
+    for (size_t i = 0; i < o.n_ops; i++)
+        free(o.op[i].key);
+    free(o.op);
+    progress_raise();
+    return msg_exit(good ? MSG_DONE : MSG_FAILED);
+}
