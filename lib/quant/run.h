@@ -1,0 +1,78 @@
+/* run.h - jobs that run together, as they lie in memory
+ *
+ * run.c opens and names the files, run_prepare.c cuts the tensors and sizes
+ * the buffers, run_rows.c is what the threads do.
+ */
+#ifndef GG_QUANT_RUN_H
+#define GG_QUANT_RUN_H
+
+#include "quant/job.h"
+#include "quant/loss.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    GG_RUN_SLICE = 16384,  /* elements decoded at once: 64 KiB, for the cache */
+    GG_RUN_PIECE = 1 << 20 /* bytes copied at once */
+};
+
+/* How a tensor is cut. */
+struct gg_run_cut {
+    bool rows;          /* else bytes, GG_RUN_PIECE at a time */
+    uint64_t n_rows;    /* of a matrix */
+    uint64_t per_chunk; /* rows */
+    uint64_t per_mat;   /* chunks */
+    uint64_t first;     /* number of the first chunk */
+    uint64_t row_from;  /* bytes */
+};
+
+struct gg_run {
+    struct gguf_quant *const *jobs;
+    struct gguf_writer **writers; /* all files of job 0, of job 1 ... */
+    char **paths;                 /* of the writers */
+    size_t *first_writer;         /* of the jobs, and one behind the end */
+    size_t n_jobs;
+    struct gg_run_cut *cuts;      /* of the tensors, and one behind the end */
+    uint8_t *buffers;
+    size_t buffer_size;           /* of one thread */
+    size_t slice_size;            /* of it for the floats */
+    struct gg_loss *losses;       /* of all chunks of job 0, of job 1 ...;
+                                   * NULL: not asked for */
+    size_t check_size;            /* of a buffer for what is read back; at the
+                                   * end of a thread's */
+    size_t weight_size;           /* then for a row of weights for each job;
+                                   * then what the jobs encode */
+    unsigned n_threads;           /* that have a buffer */
+    uint64_t total;               /* bytes of input */
+
+    atomic_uint_fast64_t next;    /* chunk */
+    atomic_uint_fast64_t done;    /* bytes of input */
+    atomic_uint_fast64_t n_nonfinite;
+    atomic_bool stop;             /* take no more chunks */
+    atomic_bool cancel;           /* leave the chunk too */
+    pthread_mutex_t lock;         /* for what follows */
+    enum gguf_status status;
+    struct gguf_error err;
+    uint64_t err_chunk;           /* the lowest that failed */
+};
+
+static inline const struct gguf_quant_tensor *
+gg_run_tensor(const struct gg_run *r, size_t job, size_t i)
+{
+    return &r->jobs[job]->t[i].pub;
+}
+
+/* run_prepare.c: look whether the jobs can run (together); set cuts, buffers,
+ * losses and their sizes, within the memory that is allowed. Who fails leaves
+ * what was allocated to the caller. */
+enum gguf_status gg_run_prepare(struct gg_run *r, struct gguf_error *err);
+
+/* run_rows.c: what each thread of the pool does with user, a struct gg_run. */
+void gg_run_work(void *user, unsigned ith, unsigned nth);
+
+/* Report progress; true: the job is to stop, and r->err says so. Thread 0 is
+ * the calling one, and reports; the others look only. */
+bool gg_run_poll(struct gg_run *r, unsigned ith);
+
+#endif

@@ -1,0 +1,169 @@
+/* run_prepare.c - what is settled before the threads start
+ *
+ * Whether every tensor can be decoded and encoded here, how the tensors are
+ * cut into chunks, and buffers for as many threads as the memory allows.
+ */
+#include "config.h"
+#include "quant/run.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <string.h>
+
+enum {
+    CHUNK = 1 << 18, /* elements written at once */
+    ALIGN = 64       /* of buffers, for vector loads */
+};
+#define DEFAULT_MEMORY (UINT64_C(128) << 20)
+
+/* Can every tensor be decoded and encoded here? */
+static enum gguf_status check_codecs(const struct gguf_quant *q,
+                                     struct gguf_error *err)
+{
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gguf_quant_tensor *t = &q->t[i].pub;
+        struct gg_esc esc;
+        if (t->copied)
+            continue;
+        const struct gg_codec_kern *from =
+            &q->kern.codec[gg_dtype_index(t->from)];
+        const struct gg_codec_kern *to =
+            &q->kern.codec[gg_dtype_index(t->to)];
+        if (t->needs_imatrix ||
+            (!q->t[i].imatrix && to->flags & GG_CODEC_NEEDS_WEIGHT))
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "tensor '%s': %s needs importance data",
+                           gg_esc(&esc, gg_strz(t->name)),
+                           gguf_dtype_find(t->to)->name);
+        if (!from->decode || !to->encode)
+            return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                           "tensor '%s': %s %s is not supported yet",
+                           gg_esc(&esc, gg_strz(t->name)),
+                           from->decode ? "encoding to" : "decoding",
+                           gguf_dtype_find(from->decode ? t->to : t->from)
+                               ->name);
+    }
+    return GGUF_OK;
+}
+
+/* Jobs that run together read the same tensors. */
+static enum gguf_status check_same_input(const struct gguf_quant *a,
+                                         const struct gguf_quant *b,
+                                         struct gguf_error *err)
+{
+    bool same = a->n_t == b->n_t && !strcmp(gguf_split_path(a->set, 0),
+                                            gguf_split_path(b->set, 0));
+    for (size_t i = 0; same && i < a->n_t; i++)
+        same = !strcmp(a->t[i].pub.name, b->t[i].pub.name) &&
+               a->t[i].pub.from == b->t[i].pub.from &&
+               a->t[i].src->info->off == b->t[i].src->info->off &&
+               !memcmp(a->t[i].pub.ne, b->t[i].pub.ne, sizeof a->t[i].pub.ne);
+    return same ? GGUF_OK
+                : gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                          "jobs that run together must have the same input");
+}
+
+/* Must tensor i be looked at as numbers: because a job encodes it, or because
+ * copies of float tensors are checked too? */
+static bool wants_rows(const struct gg_run *r, size_t i)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    const struct gguf_quant_tensor *t = &q->t[i].pub;
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
+    for (size_t k = 0; k < r->n_jobs; k++)
+        if (!gg_run_tensor(r, k, i)->copied)
+            return true;
+    return q->p.nonfinite == GGUF_NONFINITE_ERROR &&
+           q->p.recipe->base != GG_RECIPE_KEEP && t->n_elements && type &&
+           type->family == GGUF_FAMILY_FLOAT &&
+           q->kern.codec[gg_dtype_index(t->from)].decode;
+}
+
+/* Cut all tensors into chunks of at most n elements; *most is what the jobs'
+ * buffers need for one. */
+static void cut_tensors(struct gg_run *r, uint64_t n, uint64_t *most)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    uint64_t first = 0;
+    *most = 0;
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gguf_quant_tensor *t = &q->t[i].pub;
+        struct gg_run_cut *cut = &r->cuts[i];
+        cut->first = first;
+        cut->rows = wants_rows(r, i);
+        if (!cut->rows) {
+            first += (t->from_size + GG_RUN_PIECE - 1) / GG_RUN_PIECE;
+            continue;
+        }
+        uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0, out = 0;
+        cut->n_rows = (uint64_t)t->ne[1];
+        cut->row_from = t->from_size / rows;
+        cut->per_chunk = GG_MIN(GG_MAX(1, n / ne0), cut->n_rows);
+        cut->per_mat = (cut->n_rows + cut->per_chunk - 1) / cut->per_chunk;
+        first += cut->per_mat * (rows / cut->n_rows);
+        for (size_t k = 0; k < r->n_jobs; k++)
+            if (!gg_run_tensor(r, k, i)->copied)
+                out += gg_run_tensor(r, k, i)->to_size / rows * cut->per_chunk;
+        *most = GG_MAX(*most, out);
+    }
+    r->cuts[q->n_t].first = first;
+}
+
+/* Sizes of chunks and buffers, within the memory that is allowed. */
+static enum gguf_status make_buffers(struct gg_run *r, struct gguf_error *err)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    uint64_t limit = q->p.max_memory ? q->p.max_memory : DEFAULT_MEMORY;
+    uint64_t slice = GG_RUN_SLICE, weights = 0, out, size;
+    unsigned nth = gguf_pool_n_threads(q->p.pool);
+
+    for (size_t i = 0; i < q->n_t; i++) {
+        r->total += q->t[i].pub.from_size;
+        uint64_t ne0 = (uint64_t)q->t[i].pub.ne[0];
+        if (wants_rows(r, i))
+            slice = GG_MAX(slice, ne0);
+        for (size_t k = 0; k < r->n_jobs; k++)
+            if (r->jobs[k]->t[i].imatrix)
+                weights = GG_MAX(weights, ne0);
+    }
+    slice = (slice * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+    weights = (weights * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
+    r->slice_size = (size_t)slice;
+    r->weight_size = (size_t)weights;
+    r->check_size = q->p.measure ? (size_t)slice : 0;
+    slice += weights * r->n_jobs + r->check_size;
+    for (uint64_t n = CHUNK;; n /= 2) {
+        cut_tensors(r, n, &out);
+        if (gg_ckd_add(&size, slice, out) ||
+            gg_ckd_align(&size, size + ALIGN, ALIGN) || size > SIZE_MAX / 2)
+            return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                           "a row is too long");
+        if (size <= limit / nth || n < GG_RUN_SLICE)
+            break;
+    }
+    if (size > limit)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "the longest rows need buffers of %" PRIu64
+                       " bytes, limit is %" PRIu64,
+                       size, limit);
+    r->n_threads = (unsigned)GG_MIN(nth, limit / size);
+    uint64_t n_losses = r->cuts[q->n_t].first;
+    if (q->p.measure && (gg_ckd_mul(&n_losses, n_losses, r->n_jobs) ||
+                         !(r->losses = gg_alloc_zero(q->p.allocator, n_losses,
+                                                     sizeof *r->losses))))
+        return gg_fail_nomem(err, SIZE_MAX);
+    r->buffer_size = (size_t)size;
+    r->buffers = gg_alloc_aligned(q->p.allocator,
+                                  r->n_threads * r->buffer_size, ALIGN);
+    return r->buffers ? GGUF_OK
+                      : gg_fail_nomem(err, r->n_threads * r->buffer_size);
+}
+
+enum gguf_status gg_run_prepare(struct gg_run *r, struct gguf_error *err)
+{
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        GG_TRY(check_codecs(r->jobs[k], err));
+        GG_TRY(check_same_input(r->jobs[0], r->jobs[k], err));
+    }
+    return make_buffers(r, err);
+}

@@ -1,0 +1,276 @@
+/* run_rows.c - rows in, rows out: the streaming part of a job
+ *
+ * The tensors are cut into chunks of whole rows, numbered in the order of
+ * writing. The threads of the pool take chunk after chunk: each decodes a
+ * slice of rows into floats, looks for what is not finite, encodes the slice,
+ * and writes a chunk's bytes to their place in the output. Threads do not wait
+ * for each other, so that reading, computing and writing overlap; what a chunk
+ * gives depends on nothing but its rows. Memory is one slice and one chunk for
+ * each thread; pages of the input are let go of behind the chunk.
+ */
+#include "config.h"
+#include "quant/run.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "quant/finite.h"
+
+#define READ_AHEAD (UINT64_C(8) << 20) /* bytes asked for before use */
+
+/* Keep the failure of the lowest chunk: chunks are taken in order and each is
+ * finished, so that it is the same one for any number of threads. */
+static void fail(struct gg_run *r, uint64_t chunk, const struct gguf_error *err)
+{
+    pthread_mutex_lock(&r->lock);
+    if (r->status == GGUF_OK || chunk < r->err_chunk) {
+        r->status = err->status;
+        r->err = *err;
+        r->err_chunk = chunk;
+    }
+    pthread_mutex_unlock(&r->lock);
+    atomic_store(&r->stop, true);
+}
+
+struct chunk {
+    size_t i;           /* tensor */
+    uint64_t no;        /* of the chunk, in all */
+    uint64_t mat;       /* matrix of the tensor */
+    uint64_t row, n;    /* first row in the matrix, number of rows */
+    const uint8_t *src; /* bytes of the first row */
+};
+
+/* Where job k's bytes of tensor i go. */
+static enum gguf_status write_at(struct gg_run *r, size_t k, size_t i,
+                                 uint64_t off, const void *data, uint64_t size,
+                                 struct gguf_error *err)
+{
+    const struct gg_job_tensor *t = &r->jobs[k]->t[i];
+    return gguf_writer_write_at(r->writers[r->first_writer[k] + t->shard],
+                                t->index, off, data, size, err);
+}
+
+bool gg_run_poll(struct gg_run *r, unsigned ith)
+{
+    const struct gguf_quant_params *p = &r->jobs[0]->p;
+    if (!ith && p->progress &&
+        p->progress(p->progress_user, atomic_load(&r->done), r->total)) {
+        struct gguf_error err;
+        gg_fail(&err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+        fail(r, 0, &err);
+        atomic_store(&r->cancel, true);
+    }
+    return atomic_load(&r->cancel);
+}
+
+/* An element of the slice that is not finite: what to do about it. */
+static bool meet_nonfinite(struct gg_run *r, size_t i, uint64_t chunk,
+                           uint64_t element, float *x, size_t n)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    const struct gguf_quant_tensor *t = gg_run_tensor(r, 0, i);
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
+    if (q->p.nonfinite == GGUF_NONFINITE_ERROR) {
+        size_t k = 0;
+        while (gg_finite(x + k, 1))
+            k++;
+        const struct gguf_split_tensor *src = q->t[i].src;
+        uint64_t e = element + k, ne0 = (uint64_t)t->ne[0];
+        uint64_t off = gguf_file_data_off(src->file) + src->info->off +
+                       e / type->block_len * type->block_size;
+        struct gg_esc esc;
+        struct gguf_error err;
+        gg_fail(&err, GGUF_E_NONFINITE, off,
+                "tensor '%s': %s at row %" PRIu64 ", column %" PRIu64,
+                gg_esc(&esc, gg_strz(t->name)),
+                x[k] != x[k] ? "NaN" : "infinity", e / ne0, e % ne0);
+        fail(r, chunk, &err);
+        return false;
+    }
+    uint64_t count = 0;
+    for (size_t k = 0; k < n; k++)
+        if (!gg_finite(x + k, 1)) {
+            count++;
+            if (q->p.nonfinite == GGUF_NONFINITE_ZERO)
+                x[k] = 0;
+        }
+    atomic_fetch_add(&r->n_nonfinite, count);
+    return true;
+}
+
+static void decode_rows(const struct gg_codec_kern *codec,
+                        const struct gguf_dtype_info *type, const uint8_t *src,
+                        size_t row_size, float *dst, size_t n_rows, size_t ne0)
+{
+    if (!type->row_header) {
+        codec->decode(src, dst, n_rows * ne0);
+        return;
+    }
+    for (size_t k = 0; k < n_rows; k++)
+        codec->decode(src + k * row_size, dst + k * ne0, ne0);
+}
+
+/* Read back what job k made of n rows, and sum up the differences. */
+static void measure(struct gg_run *r, const struct chunk *c, size_t k,
+                    const float *slice, const float *weights,
+                    const uint8_t *encoded, size_t n, unsigned ith)
+{
+    const struct gguf_quant *q = r->jobs[k];
+    const struct gguf_quant_tensor *t = gg_run_tensor(r, k, c->i);
+    const struct gg_codec_kern *codec = &q->kern.codec[gg_dtype_index(t->to)];
+    float *back = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
+                                    r->check_size);
+    size_t ne0 = (size_t)t->ne[0];
+    if (!codec->decode)
+        return;
+    codec->decode(encoded, back, n * ne0);
+    gg_loss_add(&r->losses[k * r->cuts[q->n_t].first + c->no], slice, back, n,
+                ne0, weights);
+}
+
+/* The rows of a chunk through the floats into the jobs' buffers. */
+static bool encode_chunk(struct gg_run *r, const struct chunk *c, float *slice,
+                         float *weights, uint8_t *out, unsigned ith)
+{
+    const struct gguf_quant_tensor *t = gg_run_tensor(r, 0, c->i);
+    const struct gg_run_cut *cut = &r->cuts[c->i];
+    const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
+    const struct gg_codec_kern *from =
+        &r->jobs[0]->kern.codec[gg_dtype_index(t->from)];
+    size_t ne0 = (size_t)t->ne[0];
+    uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
+
+    for (size_t k = 0; k < r->n_jobs; k++)
+        if (r->jobs[k]->t[c->i].imatrix)
+            gg_imatrix_weights(r->jobs[k]->t[c->i].imatrix, c->mat * ne0, ne0,
+                               weights + k * r->weight_size / 4);
+    for (uint64_t at = 0; at < c->n; at += step) {
+        size_t n = (size_t)GG_MIN(step, c->n - at);
+        decode_rows(from, type, c->src + at * cut->row_from,
+                    (size_t)cut->row_from, slice, n, ne0);
+        uint64_t row = c->mat * cut->n_rows + c->row + at;
+        if (!gg_finite(slice, n * ne0) &&
+            !meet_nonfinite(r, c->i, c->no, row * ne0, slice, n * ne0))
+            return false;
+        uint8_t *dst = out;
+        for (size_t k = 0; k < r->n_jobs; k++) {
+            const struct gg_job_tensor *jt = &r->jobs[k]->t[c->i];
+            if (jt->pub.copied)
+                continue;
+            const struct gg_codec_kern *to =
+                &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
+            uint64_t row_to = jt->pub.to_size / (jt->pub.n_elements / ne0);
+            const float *w =
+                jt->imatrix ? weights + k * r->weight_size / 4 : NULL;
+            to->encode(slice, dst + at * row_to, n, ne0, w);
+            if (r->losses)
+                measure(r, c, k, slice, w, dst + at * row_to, n, ith);
+            dst += c->n * row_to;
+        }
+        atomic_fetch_add(&r->done, n * cut->row_from);
+        if (gg_run_poll(r, ith))
+            return false;
+    }
+    return true;
+}
+
+static bool write_chunk(struct gg_run *r, const struct chunk *c,
+                        const uint8_t *out)
+{
+    const struct gg_run_cut *cut = &r->cuts[c->i];
+    struct gguf_error err;
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gguf_quant_tensor *t = gg_run_tensor(r, k, c->i);
+        uint64_t n_rows = t->n_elements / (uint64_t)t->ne[0];
+        uint64_t row = t->to_size / n_rows;
+        uint64_t off = (c->mat * cut->n_rows + c->row) * row;
+        if (write_at(r, k, c->i, off, t->copied ? c->src : out, c->n * row,
+                     &err) != GGUF_OK) {
+            fail(r, c->no, &err);
+            return false;
+        }
+        out += t->copied ? 0 : c->n * row;
+    }
+    return true;
+}
+
+/* A piece of a tensor that no job changes. */
+static bool copy_piece(struct gg_run *r, size_t i, uint64_t no, uint64_t off,
+                       uint64_t size, const uint8_t *src, unsigned ith)
+{
+    struct gguf_error err;
+    for (size_t k = 0; k < r->n_jobs; k++)
+        if (write_at(r, k, i, off, src, size, &err) != GGUF_OK) {
+            fail(r, no, &err);
+            return false;
+        }
+    atomic_fetch_add(&r->done, size);
+    return !gg_run_poll(r, ith);
+}
+
+/* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
+ * while this one is computed. Behind it: let go. */
+static void advise(const struct gguf_split_tensor *t, uint64_t off,
+                   uint64_t size, bool before)
+{
+    uint64_t end = t->info->size;
+    if (!before) {
+        gguf_file_advise(t->file, t->info->index, off, size,
+                         GGUF_ADVICE_DONTNEED);
+    } else if (off + READ_AHEAD < end) {
+        off += READ_AHEAD;
+        gguf_file_advise(t->file, t->info->index, off,
+                         GG_MIN(size, end - off), GGUF_ADVICE_WILLNEED);
+    }
+}
+
+static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
+{
+    const struct gg_run_cut *cut = &r->cuts[i];
+    const struct gguf_split_tensor *st = r->jobs[0]->t[i].src;
+    const uint8_t *src = gguf_file_tensor_data(st->file, st->info->index);
+    uint64_t k = no - cut->first, off, size;
+
+    if (!cut->rows) {
+        off = k * GG_RUN_PIECE;
+        size = GG_MIN(GG_RUN_PIECE, st->info->size - off);
+        advise(st, off, size, true);
+        copy_piece(r, i, no, off, size, src + off, ith);
+    } else {
+        struct chunk c = { .i = i, .no = no };
+        c.mat = k / cut->per_mat;
+        c.row = k % cut->per_mat * cut->per_chunk;
+        c.n = GG_MIN(cut->per_chunk, cut->n_rows - c.row);
+        off = (c.mat * cut->n_rows + c.row) * cut->row_from;
+        size = c.n * cut->row_from;
+        c.src = src + off;
+        advise(st, off, size, true);
+        uint8_t *buffer = r->buffers + ith * r->buffer_size;
+        uint8_t *weights = buffer + r->slice_size;
+        uint8_t *out = weights + r->n_jobs * r->weight_size;
+        double begin = r->losses ? gg_loss_clock() : 0;
+        bool good = encode_chunk(r, &c, (float *)(void *)buffer,
+                                 (float *)(void *)weights, out, ith);
+        for (size_t job = 0; r->losses && job < r->n_jobs; job++)
+            r->losses[job * r->cuts[r->jobs[0]->n_t].first + no].seconds =
+                gg_loss_clock() - begin;
+        if (good)
+            write_chunk(r, &c, out);
+    }
+    advise(st, off, size, false);
+}
+
+void gg_run_work(void *user, unsigned ith, unsigned nth)
+{
+    struct gg_run *r = user;
+    size_t n_t = r->jobs[0]->n_t, i = 0;
+    (void)nth;
+    if (ith >= r->n_threads)
+        return;
+    while (!atomic_load(&r->stop)) {
+        uint64_t no = atomic_fetch_add(&r->next, 1);
+        if (no >= r->cuts[n_t].first)
+            return;
+        while (no >= r->cuts[i + 1].first)
+            i++; /* numbers only grow */
+        do_chunk(r, ith, i, no);
+    }
+}
