@@ -1,7 +1,7 @@
 /* fix.h - GGUF files made by hand, good and bad, byte by byte
  *
  * A fixture is a function that writes a file into memory with the helpers
- * below; fix_good.c and fix_bad.c have one function per fixture. A bad one
+ * below; fix_good.c and fix_bad_*.c have one function per fixture. A bad one
  * calls fix_mark where its first wrong field begins: the offset that the
  * error must report. mkfix writes all of them as files.
  */
@@ -57,7 +57,7 @@ struct fixture {
     enum gguf_status status;
 };
 
-/* Both end with a row whose name is NULL. */
-extern const struct fixture fix_good[], fix_bad[];
+/* Each ends with a row whose name is NULL. */
+extern const struct fixture fix_good[], fix_bad_meta[], fix_bad_tensor[];
 
 #endif

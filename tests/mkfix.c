@@ -28,5 +28,6 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: mkfix DIRECTORY\n");
         return 2;
     }
-    return write_all(argv[1], fix_good) || write_all(argv[1], fix_bad);
+    return write_all(argv[1], fix_good) || write_all(argv[1], fix_bad_meta) ||
+           write_all(argv[1], fix_bad_tensor);
 }

@@ -17,8 +17,9 @@
 
 static const struct fixture *fixture(const char *name)
 {
-    const struct fixture *tables[] = { fix_good, fix_bad };
-    for (int k = 0; k < 2; k++)
+    const struct fixture *tables[] = { fix_good, fix_bad_meta,
+                                       fix_bad_tensor };
+    for (int k = 0; k < 3; k++)
         for (const struct fixture *x = tables[k]; x->name; x++)
             if (!strcmp(x->name, name))
                 return x;
@@ -346,12 +347,14 @@ static void check_types(void)
 int main(void)
 {
     check_answers(fix_good);
-    check_answers(fix_bad);
+    check_answers(fix_bad_meta);
+    check_answers(fix_bad_tensor);
     check_cut(fix_good);
     check_bent(fix_good);
     int before = tap_bad;
     check_nomem(fix_good);
-    check_nomem(fix_bad);
+    check_nomem(fix_bad_meta);
+    check_nomem(fix_bad_tensor);
     ok(tap_bad == before, "memory may run out at any call of opening");
     check_sources();
     check_limits();

@@ -56,8 +56,9 @@ static void make_seeds(void)
             "xxh64     5a54d3aad816f302  m.gguf\n",
         "xxh64 f66e9cd66a4396a0 x:y:a\nxxh64 f66e9cd66a4396a1 x:y:b",
     };
-    const struct fixture *tables[] = { fix_good, fix_bad };
-    for (int k = 0; k < 2; k++)
+    const struct fixture *tables[] = { fix_good, fix_bad_meta,
+                                       fix_bad_tensor };
+    for (int k = 0; k < 3; k++)
         for (const struct fixture *x = tables[k]; x->name; x++) {
             struct fix *s = new_seed();
             x->make(s);
