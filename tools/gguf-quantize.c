@@ -346,10 +346,11 @@ static enum gguf_status set_number(struct options *o, const char *key,
     bool is_signed = type == GGUF_VAL_I8 || type == GGUF_VAL_I16 ||
                      type == GGUF_VAL_I32 || type == GGUF_VAL_I64;
     unsigned width = (unsigned)(8 * size);
-    bool fits = is_signed ? (text[0] == '-'
-                                 ? (int64_t)bits >= -(INT64_C(1) << (width - 2)) * 2
-                                 : bits >> (width - 1) == 0)
-                          : text[0] != '-' && (width == 64 || !(bits >> width));
+    bool fits = is_signed
+                    ? (text[0] == '-'
+                           ? (int64_t)bits >= -(INT64_C(1) << (width - 2)) * 2
+                           : bits >> (width - 1) == 0)
+                    : text[0] != '-' && (width == 64 || !(bits >> width));
     if (!size || *end || end == text || errno || !fits)
         opt_usage("--override-kv: '%s' is no %s", text,
                   gguf_val_type_name((uint32_t)type));

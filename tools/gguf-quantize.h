@@ -15,7 +15,7 @@ struct target {
     struct gguf_quant *job;
 };
 
-/* The tensors as a table: shape, types, sizes, and with explain what decided. */
+/* The tensors as a table: shape, types, sizes, with explain what decided. */
 void print_plan(const struct target *t, bool explain);
 
 /* What encoding did to each tensor. */

@@ -181,7 +181,9 @@ static enum gguf_status by_size(struct gg_block *b, size_t n, size_t n_steps,
                                 const struct gguf_allocator *a,
                                 uint64_t *total, struct gguf_error *err)
 {
-    struct greedy g = { .b = b, .n_leaves = 1, .a = a, .cap_items = 4 * n + 16 };
+    struct greedy g = {
+        .b = b, .n_leaves = 1, .a = a, .cap_items = 4 * n + 16
+    };
     while (g.n_leaves < n_steps)
         g.n_leaves *= 2;
     g.tree = gg_alloc(a, 2 * g.n_leaves * sizeof *g.tree);

@@ -58,7 +58,8 @@ static inline uint32_t gg_swap32(uint32_t v)
 
 static inline uint64_t gg_swap64(uint64_t v)
 {
-    return (uint64_t)gg_swap32((uint32_t)v) << 32 | gg_swap32((uint32_t)(v >> 32));
+    return (uint64_t)gg_swap32((uint32_t)v) << 32 |
+           gg_swap32((uint32_t)(v >> 32));
 }
 
 /* Bit patterns of floats. */

@@ -53,7 +53,8 @@ void gg_attn_run(const struct gg_attn_args *a, unsigned ith, void *work,
 
 /* Slope of head h for ALiBi: 1 if max_bias is 0; else, with n = n_head rounded
  * down to a power of two, 2^(-max_bias (h + 1) / n), and for the heads beyond
- * n the odd steps of the sequence for 2n (Press et al. 2022, section 3, and their code). */
+ * n the odd steps of the sequence for 2n (Press et al. 2022, section 3, and
+ * their code). */
 float gg_attn_slope(float max_bias, int64_t head, int64_t n_head);
 
 #endif

@@ -4,9 +4,9 @@
  * whole length k, by all threads together. Then each thread claims blocks of
  * rows until there are no more. In a block, for each kc steps: decode and pack
  * the rows (they stay in L2), then round by round multiply some panels of
- * columns with each panel of rows. Sums are kept tile by tile and go to y at the end:
- * the columns of y mostly lie a power of two apart, so that a block of them
- * would share a few sets of the cache.
+ * columns with each panel of rows. Sums are kept tile by tile and go to y at
+ * the end: the columns of y mostly lie a power of two apart, so that a block of
+ * them would share a few sets of the cache.
  */
 #include "config.h"
 #include "cpu/gemm.h"

@@ -84,7 +84,8 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
         const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
         if (!op->run)
             continue;
-        struct gg_cpu_step s = { t, op->run, nth == 1 || is_small(t, op), false };
+        struct gg_cpu_step s = { t, op->run, nth == 1 || is_small(t, op),
+                                 false };
         size_t work = op->work ? op->work(t, s.single ? 1 : nth, kern) : 0;
         p->work_size = GG_MAX(p->work_size, work);
         p->shared = p->shared || !s.single;

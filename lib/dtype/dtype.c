@@ -71,11 +71,13 @@ enum gguf_status gguf_dtype_row_size(uint32_t id, uint64_t ne0, uint64_t *size,
                        "tensor type %" PRIu32 " is unknown", id);
     if (t->family == GGUF_FAMILY_REMOVED)
         return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "tensor type %" PRIu32 " (%s) was removed from the format",
+                       "tensor type %" PRIu32
+                       " (%s) was removed from the format",
                        id, t->name);
     if (ne0 % t->block_len)
         return gg_fail(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
-                       "a row of %" PRIu64 " elements is no multiple of %s's %" PRIu32,
+                       "a row of %" PRIu64
+                       " elements is no multiple of %s's %" PRIu32,
                        ne0, t->name, t->block_len);
     uint64_t n;
     if (gg_ckd_mul(&n, ne0 / t->block_len, t->block_size) ||

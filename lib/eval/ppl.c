@@ -1,8 +1,9 @@
 /* ppl.c - perplexity
  *
  * Chunks of the text are sequences of the session, as many at a time as go
- * through the model together. Logits come some rows at a time and are turned into one number per
- * token by the threads; the numbers are added up in the order of the text.
+ * through the model together. Logits come some rows at a time and are turned
+ * into one number per token by the threads; the numbers are added up in the
+ * order of the text.
  */
 #include "config.h"
 #include "eval/nll.h"

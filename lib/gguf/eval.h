@@ -62,10 +62,11 @@ GGUF_API size_t gguf_ppl_n_chunks(size_t n_tokens, uint32_t n_ctx);
 
 /* Perplexity of n tokens (tokenized with GGUF_TOKENIZE_ADD_SPECIAL). As many
  * chunks as the session has sequences and n_ubatch has room for are computed
- * together; the session is cleared. GGUF_E_INVALID (too few tokens, params), GGUF_E_NONFINITE (logits
- * that are no numbers: names chunk and position, and the weight that is to
- * blame if there is one), GGUF_E_CANCELLED, GGUF_E_NOMEM. *out holds what was
- * summed until then. Since: 0.1 */
+ * together; the session is cleared. GGUF_E_INVALID (too few tokens,
+ * params), GGUF_E_NONFINITE (logits that are no numbers: names chunk and
+ * position, and the weight that is to blame if there is one),
+ * GGUF_E_CANCELLED, GGUF_E_NOMEM. *out holds what was summed until then.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_ppl_run(struct gguf_session *session, const gguf_token *token, size_t n,
              const struct gguf_ppl_params *params, struct gguf_ppl *out,

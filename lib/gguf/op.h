@@ -115,8 +115,9 @@ GGUF_API struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx,
                                           struct gguf_tensor *a,
                                           uint32_t dtype);
 /* Copy a into b: same number of elements, any shapes (in element order), any
- * strides, types as for cast; a and b must not overlap. The result is b again (a view of it): take it
- * into the graph, since what reads b must come behind it. */
+ * strides, types as for cast; a and b must not overlap. The result is b again
+ * (a view of it): take it into the graph, since what reads b must come behind
+ * it. */
 GGUF_API struct gguf_tensor *gguf_op_cpy(struct gguf_ctx *ctx,
                                          struct gguf_tensor *a,
                                          struct gguf_tensor *b);
@@ -275,7 +276,7 @@ GGUF_API struct gguf_tensor *gguf_op_reglu(struct gguf_ctx *ctx,
                                            struct gguf_tensor *gate,
                                            struct gguf_tensor *up);
 
-/* --- put together ---------------------------------------------------------- */
+/* --- put together -------------------------------------------------------- */
 
 /* a, then b, along dimension dim (0 to 3); the other dimensions and the types
  * agree; blocks are not cut. The type is kept, any type does. */
@@ -299,7 +300,7 @@ GGUF_API struct gguf_tensor *gguf_op_roll(struct gguf_ctx *ctx,
                                           struct gguf_tensor *a, int32_t s0,
                                           int32_t s1, int32_t s2, int32_t s3);
 
-/* --- reductions ------------------------------------------------------------ */
+/* --- reductions ---------------------------------------------------------- */
 
 /* Sums are taken in double, in order, and rounded once.
  *   sum       all elements                     -> f32 [1]

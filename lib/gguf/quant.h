@@ -72,7 +72,7 @@ struct gguf_quant_params {
     const struct gguf_meta *meta; /* keys to set in the output; borrowed. Rules
                                    * see these values too. NULL: none */
     const uint32_t *prune;  /* layers to leave out, borrowed: later ones move */
-    size_t n_prune;         /* up, and per-layer arrays of the metadata follow */
+    size_t n_prune;         /* up, and so do per-layer arrays of the metadata */
     int keep_split;         /* as many files as the input, with its tensors */
     uint64_t max_file_size; /* bytes of each output file; 0: one file */
     int measure; /* decode what was encoded, and fill gguf_quant_loss */

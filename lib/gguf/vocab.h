@@ -1,7 +1,8 @@
 /* vocab.h - text to tokens and back
  *
  *     struct gguf_tokens t = GGUF_TOKENS_INIT;
- *     gguf_vocab_tokenize(vocab, text, size, GGUF_TOKENIZE_ADD_SPECIAL, &t, &err);
+ *     gguf_vocab_tokenize(vocab, text, size, GGUF_TOKENIZE_ADD_SPECIAL,
+ *                         &t, &err);
  *     ... t.id[0] to t.id[t.n - 1] ...
  *     gguf_tokens_fini(&t);
  *

@@ -47,7 +47,8 @@ static void put_escape(struct text *t, char c)
 }
 
 /* A bracket expression from its '[' on: how many bytes it takes, or 0 if it
- * has no end. POSIX knows no escapes there: ']' goes first, '-' and '^' last. */
+ * has no end. POSIX knows no escapes there: ']' goes first, '-' and '^'
+ * last. */
 static size_t put_bracket(struct text *t, const char *p, size_t n)
 {
     bool first = false, last_dash = false, last_hat = false, negate = false;

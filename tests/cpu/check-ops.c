@@ -620,7 +620,7 @@ static void check_along_rows(void)
         }
 }
 
-/* --- reductions, and putting together --------------------------------------- */
+/* --- reductions, and putting together ------------------------------------ */
 
 static double f_reduce(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                        int64_t i3, double *tol)

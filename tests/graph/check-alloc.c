@@ -121,7 +121,8 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
                    : gguf_op_relu(c, a);
     case 7: return gguf_op_reshape_1d(c, gguf_op_cont(c, a), m);
     case 8: return gguf_op_cont(c, gguf_op_transpose(c, a));
-    case 9: return gguf_op_sub(c, gguf_op_transpose(c, a), gguf_op_transpose(c, a));
+    case 9:
+        return gguf_op_sub(c, gguf_op_transpose(c, a), gguf_op_transpose(c, a));
     case 10:
         return a->ne[0] > 1 ? gguf_op_view_1d(c, a, a->ne[0] / 2,
                                               (uint64_t)a->nb[0])
@@ -134,7 +135,8 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
         if (m <= gguf_tensor_n_elements(cache) && a->view_src != cache)
             return gguf_op_cpy(c, a, gguf_op_view_1d(c, cache, m, 0));
         return gguf_op_dup(c, a);
-    case 13: return gguf_op_relu(c, gguf_op_reshape_1d(c, gguf_op_cont(c, a), m));
+    case 13:
+        return gguf_op_relu(c, gguf_op_reshape_1d(c, gguf_op_cont(c, a), m));
     default: return gguf_op_mul(c, a, a);
     }
 }

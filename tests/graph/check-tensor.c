@@ -71,7 +71,8 @@ static void check_arena(void)
        "10 descriptions take 10 times the overhead: %d", n);
     gguf_ctx_destroy(c);
     c = new_ctx(1000, NULL, true);
-    ok(gguf_tensor_1d(c, GGUF_DTYPE_F32, 8)->data == NULL && gguf_ctx_no_alloc(c),
+    ok(gguf_tensor_1d(c, GGUF_DTYPE_F32, 8)->data == NULL &&
+           gguf_ctx_no_alloc(c),
        "a description has no data");
     gguf_ctx_destroy(c);
     gguf_ctx_destroy(NULL);

@@ -78,9 +78,10 @@ static void note_bad(struct tally *t, const struct result *r, const char *what)
 /* Types that are never written have no `chunk' results. */
 static bool wants_encode(const struct result *r)
 {
-    return r->stable && (!strcmp(r->variant, "chunk") ||
-                         (!strncmp(r->type, "q8_", 3) &&
-                          strcmp(r->type, "q8_0") && !strcmp(r->variant, "ref")));
+    return r->stable &&
+           (!strcmp(r->variant, "chunk") ||
+            (!strncmp(r->type, "q8_", 3) && strcmp(r->type, "q8_0") &&
+             !strcmp(r->variant, "ref")));
 }
 
 static void run_result(const struct result *r, const char *bytes,
@@ -144,7 +145,8 @@ static void run_manifest(const char *manifest, const struct gg_kern *k,
                             strtoul(f[4], NULL, 10), strtoul(f[5], NULL, 10),
                             strtoul(f[8], NULL, 10), strtoul(f[9], NULL, 10),
                             strtoul(f[12], NULL, 10), strtoul(f[13], NULL, 10),
-                            strtoull(f[10], NULL, 16), strtoull(f[11], NULL, 16),
+                            strtoull(f[10], NULL, 16),
+                            strtoull(f[11], NULL, 16),
                             f[15][0] == '1' };
         if (strcmp(file_name, r.file)) {
             free(file);

@@ -40,7 +40,8 @@ static int decode_once(const struct slot *s, size_t n, int encoded)
     struct guarded b = guarded_new(n * sizeof *a + 3);
     float *y = (float *)(void *)(b.p + 3); /* guards at odd addresses */
     if (encoded && s->ref.encode && !s->type->row_header) {
-        float *x = malloc((n + 1) * sizeof *x), *w = malloc((n + 1) * sizeof *w);
+        float *x = malloc((n + 1) * sizeof *x);
+        float *w = malloc((n + 1) * sizeof *w);
         test_floats(x, n, (unsigned)test_below(TEST_DIST_FINITE));
         test_weights(w, n, 0);
         s->ref.encode(x, src.p, 1, n, w);

@@ -315,7 +315,8 @@ static void check_nan(uint8_t *data, size_t size)
     uint8_t *w = data + gguf_file_data_off(file) + t->off;
     memset(w + 4 * 1234, 0xff, 4);
     ok(gguf_model_check(model, NULL, &err) == GGUF_E_NONFINITE &&
-           strstr(err.message, "'blk.0.ffn_down.weight': element 1234 is not a"),
+           strstr(err.message,
+                  "'blk.0.ffn_down.weight': element 1234 is not a"),
        "%s", err.message);
     gguf_model_destroy(model);
     gguf_file_close(file);

@@ -20,7 +20,8 @@ void gg_decode_q4_k_c(const void *src, float *dst, size_t n)
             float min = dmin * (float)gg_k4_min(b.scales, s);
             const uint8_t *q = b.qs + s / 2 * 32;
             for (int j = 0; j < 32; j++)
-                dst[32 * s + j] = scale * (float)(q[j] >> 4 * (s & 1) & 15) - min;
+                dst[32 * s + j] =
+                    scale * (float)(q[j] >> 4 * (s & 1) & 15) - min;
         }
     }
 }

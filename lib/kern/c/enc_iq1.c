@@ -55,7 +55,9 @@ static int best_split_s(const float *x, const float *w, const int *order,
                 if (qq > 0 && qx * qx > score * qq) {
                     float scale = qx / qq;
                     score = scale * qx;
-                    *best = (struct gg_iq1_split){ one, two, { down, down }, scale };
+                    *best = (struct gg_iq1_split){
+                        one, two, { down, down }, scale
+                    };
                     found = 1;
                 }
             }

@@ -31,7 +31,8 @@ static float fit_levels(const float *x, const float *w)
     float scale = 0, best = 0;
     for (int k = -8; k <= 7; k++) {
         /* first the one that makes the extreme element level 0 */
-        float inv = k == -8 ? 1 / (-max / level[0]) : ((float)k + level[0]) / max;
+        float inv =
+            k == -8 ? 1 / (-max / level[0]) : ((float)k + level[0]) / max;
         float sum_qx = 0, sum_qq = 0;
         for (int j = 0; j < 32; j++) {
             float q = level[nearest_level(inv * x[j])];

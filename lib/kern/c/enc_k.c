@@ -86,7 +86,8 @@ static void affine_weighted(const float *x, const float *weight,
 }
 
 static void affine_encode(const float *x, const float *weight,
-                          const struct gg_affine_type *t, struct gg_affine_block *b)
+                          const struct gg_affine_type *t,
+                          struct gg_affine_block *b)
 {
     if (weight)
         affine_weighted(x, weight, t, b);

@@ -1,12 +1,12 @@
 /* iq_near.h - which codebook entries are near a point
  *
  * A point is one level number per element; only some points are entries. For
- * each point: the codes of the entries at the smallest few squared distances (in
- * level numbers; 1 distance for IQ2_S, 3 for IQ1 and IQ3_S, 2 for the others),
- * nearest first, by index within a distance; for a point that is an entry just
- * its index. An encoder looks among these for the best by importance. Source
- * of the rule: iq2xs_init_impl and iq3xs_init_impl of ggml-quants.c (ggml
- * commit d99724f).
+ * each point: the codes of the entries at the smallest few squared distances
+ * (in level numbers; 1 distance for IQ2_S, 3 for IQ1 and IQ3_S, 2 for the
+ * others), nearest first, by index within a distance; for a point that is an
+ * entry just its index. An encoder looks among these for the best by
+ * importance. Source of the rule: iq2xs_init_impl and iq3xs_init_impl of
+ * ggml-quants.c (ggml commit d99724f).
  *
  * Points count in base 3 (IQ1, IQ2) or 8 (IQ3), element 0 lowest.
  * start[p] >> 1 is where the list of point p begins, start[p + 1] >> 1 where

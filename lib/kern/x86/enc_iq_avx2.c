@@ -26,7 +26,8 @@ struct part {
 };
 
 /* Levels of up to 32 elements by inv, as bytes. */
-static GG_ALWAYS_INLINE __m256i round_levels(const float *x, int n, int top, float inv)
+static GG_ALWAYS_INLINE __m256i round_levels(const float *x, int n, int top,
+                                             float inv)
 {
     const __m256 half = _mm256_set1_ps(0.5f), one = _mm256_set1_ps(1);
     __m256i v[4] = { _mm256_setzero_si256(), _mm256_setzero_si256(),
@@ -68,9 +69,9 @@ static GG_ALWAYS_INLINE void pack_codes(__m256i levels,
 }
 
 /* The near entry with the least error: lanes are entries. */
-static GG_ALWAYS_INLINE unsigned best_near(const struct gg_iq_book *b, unsigned point,
-                                 const float *x, const float *root,
-                                 float scale)
+static GG_ALWAYS_INLINE unsigned best_near(const struct gg_iq_book *b,
+                                           unsigned point, const float *x,
+                                           const float *root, float scale)
 {
     const uint16_t *list = b->near + (b->start[point] >> 1);
     int n = (int)((b->start[point + 1] >> 1) - (b->start[point] >> 1));
@@ -126,8 +127,10 @@ static GG_ALWAYS_INLINE void round_groups(const struct gg_iq_book *b,
 }
 
 /* Sums of w*x*q and w*q*q for eight sets of codes, one per lane. */
-static GG_ALWAYS_INLINE void trial_sums(const struct gg_iq_type *t, const struct part *p,
-                              uint16_t code[][8], __m256 *qx, __m256 *qq)
+static GG_ALWAYS_INLINE void trial_sums(const struct gg_iq_type *t,
+                                        const struct part *p,
+                                        uint16_t code[][8], __m256 *qx,
+                                        __m256 *qq)
 {
     const struct gg_iq_book *b = &t->book;
     const __m256 odd = _mm256_setr_ps(1, 3, 5, 7, 9, 11, 13, 15);
@@ -149,8 +152,8 @@ static GG_ALWAYS_INLINE void trial_sums(const struct gg_iq_type *t, const struct
 }
 
 /* Try all scales; the best one's codes go into p. Returns its scale. */
-static GG_ALWAYS_INLINE float try_scales(const struct gg_iq_type *t, struct part *p,
-                               float scale, float max)
+static GG_ALWAYS_INLINE float try_scales(const struct gg_iq_type *t,
+                                         struct part *p, float scale, float max)
 {
     uint16_t code[MAX_TRY][8];
     uint8_t near[MAX_TRY][8];
@@ -183,7 +186,8 @@ static GG_ALWAYS_INLINE float try_scales(const struct gg_iq_type *t, struct part
 }
 
 /* As fit_part of the reference. */
-static GG_ALWAYS_INLINE float fit_part(const struct gg_iq_type *t, struct part *p)
+static GG_ALWAYS_INLINE float fit_part(const struct gg_iq_type *t,
+                                       struct part *p)
 {
     float scale, max = p->x[0];
     for (int i = 1; i < t->n; i++)
@@ -268,8 +272,9 @@ static GG_ALWAYS_INLINE void weigh(const struct gg_iq_type *t, const float *x,
     }
 }
 
-static GG_ALWAYS_INLINE void fit_block(const struct gg_iq_type *t, const float *x,
-                             const float *weight, struct gg_iq_block *b)
+static GG_ALWAYS_INLINE void fit_block(const struct gg_iq_type *t,
+                                       const float *x, const float *weight,
+                                       struct gg_iq_block *b)
 {
     float sum = 0;
     for (int i = 0; i < 256; i++)
@@ -301,10 +306,11 @@ static GG_ALWAYS_INLINE void fit_block(const struct gg_iq_type *t, const float *
     gg_iq_scale_codes(t, b);
 }
 
-static GG_ALWAYS_INLINE void encode(const struct gg_iq_type *t, gg_iq_put_fn *put,
-                          gg_encode_fn *reference, const float *src,
-                          uint8_t *out, size_t size, size_t n_rows,
-                          size_t row_len, const float *weight)
+static GG_ALWAYS_INLINE void encode(const struct gg_iq_type *t,
+                                    gg_iq_put_fn *put, gg_encode_fn *reference,
+                                    const float *src, uint8_t *out, size_t size,
+                                    size_t n_rows, size_t row_len,
+                                    const float *weight)
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256, out += size) {

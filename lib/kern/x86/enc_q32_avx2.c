@@ -91,7 +91,8 @@ static inline float plain_symmetric(const float *src, int half, __m256i *q)
     for (int k = 0; k < 4; k++)
         v[k] = _mm256_cvttps_epi32(
             _mm256_add_ps(_mm256_mul_ps(x.v[k], inv), mid));
-    *q = _mm256_min_epi8(gg_low_bytes(v), _mm256_set1_epi8((char)(2 * half - 1)));
+    *q = _mm256_min_epi8(gg_low_bytes(v),
+                         _mm256_set1_epi8((char)(2 * half - 1)));
     return d;
 }
 

@@ -135,7 +135,8 @@ void gg_lanes_refined_avx2(const struct gg_lanes *l, int n, int half,
     pair_store(out->base, zero);
     for (int i = 0; i < n; i++)
         for (int g = 0; g < 16; g++)
-            out->q[i][g] = out->inv[g] == 0 ? 0 : (uint8_t)((int)q[i][g] + half);
+            out->q[i][g] =
+                out->inv[g] == 0 ? 0 : (uint8_t)((int)q[i][g] + half);
 }
 
 /* State of an affine search. */

@@ -20,7 +20,7 @@ struct gg_lanes {
  * q = clamp(nearest(inv * (x - base))). */
 struct gg_lanes_fit {
     float scale[16], min[16], inv[16], base[16];
-    uint8_t q[16][16]; /* of gg_lanes_refined_avx2: code of element i, group g */
+    uint8_t q[16][16]; /* of gg_lanes_refined_avx2: code of element, group */
 };
 
 /* Load 16 groups of n floats (a multiple of 8), group after group, into one

@@ -231,7 +231,8 @@ void FN(gg_vec_rope_norm)(float *y, const float *x, const float *cosine,
 {
     size_t i = 0;
     for (; n_pairs - i >= LANES / 2; i += LANES / 2)
-        vf_store(y + 2 * i, vf_rotate(vf_load(x + 2 * i), cosine + i, sine + i));
+        vf_store(y + 2 * i,
+                 vf_rotate(vf_load(x + 2 * i), cosine + i, sine + i));
     for (; i < n_pairs; i++) {
         const float a = x[2 * i], b = x[2 * i + 1];
         y[2 * i] = a * cosine[i] - b * sine[i];
