@@ -29,7 +29,8 @@ run "$builddir/gguf-info" --verify "$tmp/o.gguf"
 test $rc -le 2 && "$builddir/gguf-info" "$tmp/o.gguf" | grep -q 'Q8_0'
 ok 'the output is a model'
 run "$q" "$m" "$tmp/o.gguf" q8_0
-test $rc -eq 1 && grep -q "o.gguf: " "$tmp/err"
+test $rc -eq 1 &&
+    grep -q "o.gguf: .* exists (--force replaces it)$" "$tmp/err"
 ok 'an output that exists is kept'
 run "$q" -f -q "$m" "$tmp/o.gguf" 7
 test $rc -eq 0 -a ! -s "$tmp/err"

@@ -259,7 +259,7 @@ test $rc -eq 0 -a "$(key "$tmp/o.gguf" general.name)" = Out && cmp "$m" "$w" &&
 ok '--output; the input stays'
 run "$edit" --set general.name=Out2 -o "$tmp/o.gguf" "$w"
 test $rc -eq 1 -a "$(key "$tmp/o.gguf" general.name)" = Out &&
-    grep -q exists "$tmp/err"
+    grep -q 'exists (--force replaces it)$' "$tmp/err"
 ok 'nothing is overwritten'
 run "$edit" -q --force --set general.name=Out2 -o "$tmp/o.gguf" "$w"
 test $rc -eq 0 -a "$(key "$tmp/o.gguf" general.name)" = Out2

@@ -150,14 +150,15 @@ ok 'D4: a truncated file is not split'
 echo old >"$tmp/n-00002-of-00004.gguf"
 run "$split" --split-max-tensors 3 "$m" "$tmp/n"
 test $rc -eq 1 -a "$(cat "$tmp/n-00002-of-00004.gguf")" = old &&
-    test ! -e "$tmp/n-00001-of-00004.gguf"
+    test ! -e "$tmp/n-00001-of-00004.gguf" &&
+    grep -q ' (--force replaces it)$' "$tmp/err"
 ok 'D8: an existing shard is not overwritten, and none is written'
 run "$split" -q --force --split-max-tensors 3 "$m" "$tmp/n"
 test $rc -eq 0 && "$split" -q --merge "$tmp/n" "$tmp/merged.gguf" &&
     cmp "$m" "$tmp/merged.gguf"
 ok '--force replaces it'
 run "$split" --merge "$tmp/n" "$tmp/merged.gguf"
-test $rc -eq 1 && grep -q 'exists' "$tmp/err"
+test $rc -eq 1 && grep -q 'exists (--force replaces it)$' "$tmp/err"
 ok 'merging does not overwrite'
 run "$split" --force --merge "$tmp/n" "$tmp/n-00003-of-00004.gguf"
 test $rc -eq 1 && cmp "$tmp/n-00003-of-00004.gguf" "$tmp/a-00003-of-00004.gguf"

@@ -75,10 +75,9 @@ void msg_fail(const char *file, const struct gguf_error *err)
         if (there)
             at[0] = '\0';
     }
-    if (at[0])
-        msg_error(file, "%s (%s)", err->message, at);
-    else
-        msg_error(file, "%s", err->message);
+    msg_error(file, "%s%s%s%s%s", err->message, at[0] ? " (" : "", at,
+              at[0] ? ")" : "",
+              err->status == GGUF_E_EXIST ? " (--force replaces it)" : "");
 }
 
 int msg_exit(int status)

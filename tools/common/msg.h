@@ -27,8 +27,9 @@ void msg_error(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 void msg_info(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
 
-/* A failure of the library: its message, and the byte offset where the message
- * does not name it. */
+/* A failure of the library: its message, the byte offset where the message
+ * does not name it, and for an output that exists the option that every tool
+ * with outputs has. */
 void msg_fail(const char *file, const struct gguf_error *err);
 
 /* Last call of main: flushes and closes standard output, and turns a status of
