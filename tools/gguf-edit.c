@@ -86,11 +86,7 @@ struct job {
 static void add_op(struct options *o, const struct opt_parser *p, int what)
 {
     struct op *op = &o->op[o->n_ops++];
-    char *key = strdup(p->arg);
-    if (!key) {
-        msg_error(NULL, "out of memory");
-        exit(MSG_FAILED);
-    }
+    char *key = msg_must(strdup(p->arg));
     *op = (struct op){ what, key, NULL };
     if (what != OPT_DELETE) {
         char *eq = strchr(key, '=');

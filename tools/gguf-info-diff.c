@@ -107,11 +107,8 @@ static int by_name(const void *x, const void *y)
 static struct gguf_split_tensor *by_names(const struct load *l, size_t *n)
 {
     *n = load_n_tensors(l);
-    struct gguf_split_tensor *list = calloc(*n ? *n : 1, sizeof *list);
-    if (!list) {
-        msg_error(NULL, "out of memory");
-        exit(MSG_FAILED);
-    }
+    struct gguf_split_tensor *list =
+        msg_must(calloc(*n ? *n : 1, sizeof *list));
     for (size_t i = 0; i < *n; i++)
         list[i] = load_tensor(l, i);
     qsort(list, *n, sizeof *list, by_name);

@@ -9,15 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *must(void *p)
-{
-    if (!p) {
-        msg_error(NULL, "out of memory");
-        exit(MSG_FAILED);
-    }
-    return p;
-}
-
 /* ---- printing ---- */
 
 static void put_line(const struct gguf_digest *d, const char *file,
@@ -27,7 +18,7 @@ static void put_line(const struct gguf_digest *d, const char *file,
      * the line, which the reader of files lets no name have. */
     struct gguf_str f = { file, strlen(file) };
     size_t n = gguf_manifest_line(NULL, 0, d, f, tensor);
-    char *line = must(malloc(n + 1));
+    char *line = msg_must(malloc(n + 1));
     gguf_manifest_line(line, n + 1, d, f, tensor);
     fwrite(line, 1, n, stdout);
     putchar('\n');
@@ -60,7 +51,7 @@ bool info_hash(struct json *j, const struct info *info,
                const struct info_options *o)
 {
     size_t n = load_n_tensors(info->load);
-    struct gguf_digest *tensors = must(calloc(n + 1, sizeof *tensors));
+    struct gguf_digest *tensors = msg_must(calloc(n + 1, sizeof *tensors));
     struct gguf_digest model;
     struct gguf_error err;
     bool good = digest_model(info->load, (enum gguf_digest_algo)o->hash,
@@ -89,13 +80,13 @@ static bool read_all(const char *path, char **text, size_t *size)
     FILE *f = fopen(path, "rb");
     size_t room = 1 << 16;
     *size = 0;
-    *text = must(malloc(room));
+    *text = msg_must(malloc(room));
     while (f && room <= (size_t)1 << 30) {
         *size += fread(*text + *size, 1, room - *size, f);
         if (*size < room)
             break;
         room *= 2;
-        *text = must(realloc(*text, room));
+        *text = msg_must(realloc(*text, room));
     }
     bool good = f && !ferror(f) && feof(f);
     if (!good)
@@ -156,7 +147,8 @@ bool info_manifest(const struct load *l, const struct info_options *o)
     struct compared c = { 0, 0, 0 };
     char *text = NULL;
     size_t size, n = load_n_tensors(l);
-    struct gguf_digest *tensors = must(calloc(n + 1, sizeof *tensors)), model;
+    struct gguf_digest *tensors = msg_must(calloc(n + 1, sizeof *tensors));
+    struct gguf_digest model;
     bool good = read_all(o->manifest, &text, &size);
     if (good && gguf_manifest_parse(&m, text, size, NULL, &err) != GGUF_OK) {
         msg_fail(o->manifest, &err);

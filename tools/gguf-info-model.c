@@ -90,22 +90,13 @@ static int by_size(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
-static void *must(void *p)
-{
-    if (!p) {
-        msg_error(NULL, "out of memory");
-        exit(MSG_FAILED);
-    }
-    return p;
-}
-
 static void count(struct info *info, const struct gguf_tensor_info *t)
 {
     size_t i = 0;
     while (i < info->n_types && info->types[i].id != t->dtype)
         i++;
     if (i == info->n_types) {
-        info->types = must(
+        info->types = msg_must(
             realloc(info->types, (i + 1) * sizeof info->types[0]));
         info->types[i] = (struct info_type){ t->dtype, 0, 0, 0 };
         info->n_types++;
@@ -163,7 +154,7 @@ static int by_word(const void *a, const void *b)
 static void make_list(struct info *info, const struct info_options *o)
 {
     size_t n = load_n_tensors(info->load), k = 0;
-    struct row *rows = must(calloc(n ? n : 1, sizeof *rows));
+    struct row *rows = msg_must(calloc(n ? n : 1, sizeof *rows));
     for (size_t i = 0; i < n; i++) {
         struct gguf_split_tensor t = load_tensor(info->load, i);
         count(info, t.info);
@@ -172,7 +163,7 @@ static void make_list(struct info *info, const struct info_options *o)
     }
     if (o->sort)
         qsort(rows, k, sizeof *rows, by_word);
-    info->list = must(calloc(k ? k : 1, sizeof *info->list));
+    info->list = msg_must(calloc(k ? k : 1, sizeof *info->list));
     for (size_t i = 0; i < k; i++)
         info->list[i] = rows[i].i;
     info->n_list = k;

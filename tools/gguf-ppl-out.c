@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 enum { PER_LINE = 8 };
 
@@ -15,10 +16,7 @@ enum { PER_LINE = 8 };
 
 static void escape(char out[256], const char *s)
 {
-    struct gguf_str z = { s, 0 };
-    while (s[z.size])
-        z.size++;
-    gguf_text_escape(out, 256, z);
+    gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
 }
 
 /* Instruction sets in use, separated by spaces; "c" if there are none. */

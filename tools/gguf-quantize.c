@@ -144,16 +144,6 @@ struct options {
     char *default_out;
 };
 
-static void *must_realloc(void *p, size_t size)
-{
-    p = realloc(p, size);
-    if (!p) {
-        msg_error(NULL, "out of memory");
-        exit(MSG_FAILED);
-    }
-    return p;
-}
-
 static uint32_t parse_type(const char *option, const char *name)
 {
     const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
@@ -167,15 +157,15 @@ static uint32_t parse_type(const char *option, const char *name)
 static void add_override(struct options *o, const char *option,
                          const char *text, size_t n)
 {
-    char *copy = must_realloc(NULL, n + 1);
+    char *copy = msg_must(malloc(n + 1));
     memcpy(copy, text, n);
     copy[n] = 0;
     char *eq = strrchr(copy, '=');
     if (!eq || eq == copy)
         opt_usage("%s: '%s' is not PATTERN=TYPE", option, copy);
     *eq = 0;
-    o->overrides = must_realloc(o->overrides, (o->n_overrides + 1) *
-                                                  sizeof *o->overrides);
+    o->overrides = msg_must(realloc(
+        o->overrides, (o->n_overrides + 1) * sizeof *o->overrides));
     o->overrides[o->n_overrides++] =
         (struct gguf_quant_override){ copy, parse_type(option, eq + 1) };
 }
@@ -399,7 +389,7 @@ static void use_overrides(struct options *o)
         exit(MSG_FAILED);
     }
     for (size_t i = 0; i < o->n_kv_texts; i++) {
-        char *copy = must_realloc(NULL, strlen(o->kv_texts[i]) + 1);
+        char *copy = msg_must(malloc(strlen(o->kv_texts[i]) + 1));
         strcpy(copy, o->kv_texts[i]);
         char *eq = strchr(copy, '='), *colon = eq ? strchr(eq, ':') : NULL;
         if (!colon || eq == copy)
@@ -502,7 +492,7 @@ static const char *default_out(struct options *o, const char *type)
         return NULL;
     const char *name = gguf_recipe_name(r);
     size_t size = dir + strlen(name) + sizeof "ggml-model-.gguf";
-    o->default_out = must_realloc(NULL, size);
+    o->default_out = msg_must(malloc(size));
     snprintf(o->default_out, size, "%.*sggml-model-%s.gguf", (int)dir, o->in,
              name);
     gguf_recipe_destroy(r);

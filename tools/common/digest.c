@@ -15,11 +15,7 @@ enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
     struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
     struct progress bar;
     size_t n = load_n_files(l);
-    const struct gguf_file **files = calloc(n, sizeof *files);
-    if (!files) {
-        msg_error(NULL, "out of memory");
-        exit(MSG_FAILED);
-    }
+    const struct gguf_file **files = msg_must(calloc(n, sizeof *files));
     for (size_t i = 0; i < n; i++)
         files[i] = load_file(l, i);
     progress_init(&bar, label, NULL, quiet);

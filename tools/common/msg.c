@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *tool_name = "gguf";
@@ -78,6 +79,15 @@ void msg_fail(const char *file, const struct gguf_error *err)
     msg_error(file, "%s%s%s%s%s", err->message, at[0] ? " (" : "", at,
               at[0] ? ")" : "",
               err->status == GGUF_E_EXIST ? " (--force replaces it)" : "");
+}
+
+void *msg_must(void *p)
+{
+    if (!p) {
+        msg_error(NULL, "out of memory");
+        exit(MSG_FAILED);
+    }
+    return p;
 }
 
 int msg_exit(int status)

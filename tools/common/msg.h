@@ -32,6 +32,9 @@ void msg_warn(const char *file, const char *fmt, ...) MSG_PRINTF(2, 3);
  * with outputs has. */
 void msg_fail(const char *file, const struct gguf_error *err);
 
+/* p; NULL ends the program: out of memory. */
+void *msg_must(void *p);
+
 /* Last call of main: flushes and closes standard output, and turns a status of
  * 0 into 1, with a message, if not everything could be written. */
 int msg_exit(int status);

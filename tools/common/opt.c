@@ -81,11 +81,7 @@ void opt_begin(struct opt_parser *p, const struct opt_tool *tool, int argc,
 {
     msg_init(tool->name);
     *p = (struct opt_parser){ .tool = tool, .argc = argc, .argv = argv };
-    p->lists = calloc(1, sizeof *p->lists);
-    if (!p->lists) {
-        msg_error(NULL, "out of memory");
-        exit(MSG_FAILED);
-    }
+    p->lists = msg_must(calloc(1, sizeof *p->lists));
     strcpy(p->lists->shorts, ":");
     add_table(p->lists, tool->table);
     add_table(p->lists, common);

@@ -1,11 +1,9 @@
 /* table.c - aligned columns, and numbers as people read them */
 #include "config.h"
 #include "tools/common/table.h"
-#include "tools/common/msg.h"
 #include "gguf/text.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
 
 void table_init(struct table *t, const char *align, int indent)
@@ -17,25 +15,12 @@ void table_init(struct table *t, const char *align, int indent)
 
 void table_fini(struct table *t)
 {
-    free(t->text);
-    t->text = NULL;
+    text_fini(&t->text);
 }
 
 void table_add(struct table *t, const char *text)
 {
-    size_t n = strlen(text) + 1;
-    if (t->size - t->used < n) {
-        size_t size = 2 * t->size + n + 4096;
-        char *p = realloc(t->text, size);
-        if (!p) {
-            msg_error(NULL, "out of memory");
-            exit(MSG_FAILED);
-        }
-        t->text = p;
-        t->size = size;
-    }
-    memcpy(t->text + t->used, text, n);
-    t->used += n;
+    text_add(&t->text, text, strlen(text) + 1);
     t->n_cells++;
 }
 
@@ -81,13 +66,13 @@ void table_print(const struct table *t, FILE *f)
 {
     int width[TABLE_MAX_COLS] = { 0 };
     size_t n_cells = t->n_cells - t->n_cells % t->n_cols;
-    const char *s = t->text;
+    const char *s = t->text.s;
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         int w = table_width(s);
         if (w > width[i % t->n_cols])
             width[i % t->n_cols] = w;
     }
-    s = t->text;
+    s = t->text.s;
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         unsigned c = (unsigned)(i % t->n_cols);
         int pad = width[c] - table_width(s);
@@ -116,7 +101,7 @@ static void put_markdown(const char *s, FILE *f)
 void table_markdown(const struct table *t, FILE *f)
 {
     size_t n_cells = t->n_cells - t->n_cells % t->n_cols;
-    const char *s = t->text;
+    const char *s = t->text.s;
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         fputs(i % t->n_cols ? " | " : "| ", f);
         put_markdown(s, f);

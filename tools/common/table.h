@@ -2,6 +2,8 @@
 #ifndef TOOLS_TABLE_H
 #define TOOLS_TABLE_H
 
+#include "tools/common/text.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,8 +15,7 @@ enum { TABLE_MAX_COLS = 16 };
 struct table {
     unsigned n_cols;
     char align[TABLE_MAX_COLS]; /* 'l' or 'r' */
-    char *text;                 /* cells, each with its NUL */
-    size_t used, size;          /* bytes of text */
+    struct text text;           /* cells, each with its NUL */
     size_t n_cells;
     int indent;                 /* spaces before each row */
 };

@@ -31,12 +31,7 @@ static void grow(struct text *t, size_t n)
     if (t->size - t->n > n)
         return;
     size_t size = 2 * t->size + n + 256;
-    char *p = realloc(t->s, size);
-    if (!p) {
-        msg_error(NULL, "out of memory");
-        exit(MSG_FAILED);
-    }
-    t->s = p;
+    t->s = msg_must(realloc(t->s, size));
     t->size = size;
 }
 
