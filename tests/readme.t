@@ -1,6 +1,6 @@
 #!/bin/sh
-# The program in README compiles without warnings against the library that was
-# just built, and does on the shipped model what README says.
+# The programs in README and libgguf(3) compile without warnings against the
+# library that was just built, and do what is said of them.
 set -u
 : "${srcdir:=.}" "${builddir:=.}" "${CC_FOR_TEST:=cc}"
 tmp=$(mktemp -d) || exit 99
@@ -19,11 +19,15 @@ lines=$(wc -l <"$tmp/prog.c")
 test "$lines" -gt 10 && test "$lines" -lt 25
 verdict "README has a short program" $? "$tmp/prog.c"
 
-"$builddir/libtool" --silent --mode=compile --tag=CC $CC_FOR_TEST -std=c11 \
-    -Wall -Wextra -Werror -I"$srcdir/lib" ${TEST_CFLAGS-} -c "$tmp/prog.c" \
-    -o "$tmp/prog.lo" >"$tmp/log" 2>&1 &&
-    "$builddir/libtool" --silent --mode=link --tag=CC $CC_FOR_TEST \
-        ${TEST_CFLAGS-} "$tmp/prog.lo" "$builddir/libgguf.la" -o "$tmp/prog" >>"$tmp/log" 2>&1
+compile() # $tmp/NAME.c to $tmp/NAME
+{
+    "$builddir/libtool" --silent --mode=compile --tag=CC $CC_FOR_TEST -std=c11 \
+        -Wall -Wextra -Werror -I"$srcdir/lib" ${TEST_CFLAGS-} -c "$tmp/$1.c" \
+        -o "$tmp/$1.lo" >"$tmp/log" 2>&1 &&
+        "$builddir/libtool" --silent --mode=link --tag=CC $CC_FOR_TEST \
+            ${TEST_CFLAGS-} "$tmp/$1.lo" "$builddir/libgguf.la" -o "$tmp/$1" >>"$tmp/log" 2>&1
+}
+compile prog
 verdict "it compiles" $? "$tmp/log"
 
 model=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
@@ -33,6 +37,19 @@ verdict "it lists the tensors of the shipped model" $? "$tmp/out"
 
 printf 'GGUF' >"$tmp/bad.gguf"
 if "$tmp/prog" "$tmp/bad.gguf" >"$tmp/out" 2>&1; then bad=1; else
+    test "$(wc -l <"$tmp/out")" = 1; bad=$?
+fi
+verdict "and refuses a truncated file with one line" "$bad" "$tmp/out"
+
+# Perplexity of the first chunks of the shipped text.
+sed -n '/^#include/,/^\.EE/p' "$srcdir/man/libgguf.3" |
+    sed '/^\./d; s/\\-/-/g; s/\\e/\\/g' >"$tmp/ppl.c"
+compile ppl
+verdict "the program in libgguf(3) compiles" $? "$tmp/log"
+head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" |
+    "$tmp/ppl" "$model" >"$tmp/out" 2>&1 && grep -q '^[1-9][0-9.]* +/- [0-9.]*$' "$tmp/out"
+verdict "it prints a perplexity" $? "$tmp/out"
+if "$tmp/ppl" "$tmp/bad.gguf" </dev/null >"$tmp/out" 2>&1; then bad=1; else
     test "$(wc -l <"$tmp/out")" = 1; bad=$?
 fi
 verdict "and refuses a truncated file with one line" "$bad" "$tmp/out"
