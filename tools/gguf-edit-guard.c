@@ -3,7 +3,6 @@
 #include "tools/gguf-edit.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 struct guard {

@@ -5,8 +5,6 @@
 #include "base/compiler.h"
 #include "gguf/check.h"
 
-#include <stdbool.h>
-
 /* X(ID, CODE, SEVERITY, ABOUT): every finding about a file. */
 #define GG_CHECK_LIST(X)                                                      \
     X(BIG_ENDIAN, "big-endian", NOTE, "numbers are in big-endian order")      \

@@ -1,10 +1,10 @@
 /* digest.c - checksums of tensors and models */
 #include "config.h"
 #include "base/error.h"
-#include "base/mem.h"
 #include "gguf/digest.h"
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <string.h>
 #include <xxhash.h>
 

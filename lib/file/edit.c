@@ -10,7 +10,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 /* Extents are shared in units of this, or not at all. */
 enum { EXTENT = 4096 };

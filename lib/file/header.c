@@ -3,8 +3,6 @@
 #include "file/header.h"
 #include "file/value.h"
 
-#include <stdio.h>
-
 /* What files turn out to be that people take for GGUF. */
 static const struct {
     size_t off;

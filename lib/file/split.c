@@ -2,6 +2,7 @@
 #include "config.h"
 #include "file/split.h"
 #include "base/ckd.h"
+#include "base/index.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "file/split_find.h"

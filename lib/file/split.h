@@ -3,7 +3,6 @@
 #define GG_FILE_SPLIT_H
 
 #include "base/error.h"
-#include "base/index.h"
 #include "gguf/split.h"
 
 #include <stdbool.h>

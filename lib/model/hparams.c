@@ -9,7 +9,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 
-#include <math.h>
 #include <stdio.h>
 
 /* More than any model has; products of two of them fit 64 bits easily. */

@@ -2,7 +2,6 @@
 #include "config.h"
 #include "quant/choose.h"
 #include "base/compiler.h"
-#include "dtype/dtype.h"
 
 #include <string.h>
 

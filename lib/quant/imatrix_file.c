@@ -11,7 +11,6 @@
 #include "base/str.h"
 #include "gguf/writer.h"
 
-#include <math.h>
 #include <string.h>
 
 static const char sums_suffix[] = ".in_sum2";

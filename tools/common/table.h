@@ -4,7 +4,6 @@
 
 #include "tools/common/text.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 

@@ -6,7 +6,6 @@
 #define GG_KERN_C_ENC_IQ1_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 /* A division: the first `one' elements of the order are -1, those from `two'
  * on are 1. down: for the lower and the upper half of the part. */

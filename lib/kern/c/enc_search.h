@@ -12,7 +12,6 @@
 #ifndef GG_KERN_C_ENC_SEARCH_H
 #define GG_KERN_C_ENC_SEARCH_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 #define GG_ENC_MAX_N 32 /* elements that a search takes at most */

@@ -5,7 +5,6 @@
 #include "dtype/iq_code.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 static const struct book {
     const char *name;
