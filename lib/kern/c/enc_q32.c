@@ -12,6 +12,7 @@
 #include "kern/c/round.h"
 
 #include <float.h>
+#include <stdbool.h>
 
 /* Elements j and j + 16 share byte j. */
 static void pack_nibbles(uint8_t qs[16], const uint8_t q[32])
@@ -67,37 +68,52 @@ static float plain_affine(const float *x, int q_max, uint8_t q[32], float *min)
     return d;
 }
 
-/* What a row's blocks are encoded with. */
-struct row {
-    const float *x, *weight; /* weight may be NULL */
-    float mean2;
+/* The blocks of all rows, one after another. */
+struct walk {
+    const float *src, *weight; /* weight: of a row, may be NULL */
+    size_t row_len, n, i;      /* blocks, and those that were met */
+    const float *x, *w;        /* of the block; w NULL: no weights */
+    float mean2;               /* of its row, for the weights */
 };
 
-static struct row row_of(const float *x, size_t len, const float *weight)
+static struct walk walk_of(const float *src, size_t n_rows, size_t row_len,
+                           const float *weight)
 {
-    return (struct row){ x, weight, weight ? mean_square(x, len) : 0 };
+    return (struct walk){ .src = src, .weight = weight, .row_len = row_len,
+                          .n = n_rows * (row_len / 32) };
 }
 
-/* Block i of a row: scale and codes. */
-static float symmetric_block(const struct row *r, size_t i, int half,
-                             uint8_t q[32])
+static bool next_block(struct walk *k)
+{
+    if (k->i == k->n)
+        return false;
+    size_t at = 32 * k->i++, column = at % k->row_len;
+    k->x = k->src + at;
+    k->w = k->weight ? k->weight + column : NULL;
+    if (k->w && !column)
+        k->mean2 = mean_square(k->x, k->row_len);
+    return true;
+}
+
+/* Scale and codes of a block. */
+static float symmetric_block(const struct walk *k, int half, uint8_t q[32])
 {
     float w[32];
-    if (!r->weight)
-        return plain_symmetric(r->x + 32 * i, half, q);
-    block_weights(w, r->x + 32 * i, r->weight + 32 * i, r->mean2);
-    return gg_fit_symmetric(r->x + 32 * i, w, 32, half, q);
+    if (!k->w)
+        return plain_symmetric(k->x, half, q);
+    block_weights(w, k->x, k->w, k->mean2);
+    return gg_fit_symmetric(k->x, w, 32, half, q);
 }
 
-static float affine_block(const struct row *r, size_t i, int q_max,
-                          uint8_t q[32], float *min)
+static float affine_block(const struct walk *k, int q_max, uint8_t q[32],
+                          float *min)
 {
     const struct gg_affine_search search = GG_AFFINE_W(q_max);
     float w[32];
-    if (!r->weight)
-        return plain_affine(r->x + 32 * i, q_max, q, min);
-    block_weights(w, r->x + 32 * i, r->weight + 32 * i, r->mean2);
-    float d = gg_fit_affine(r->x + 32 * i, w, 32, &search, q, min);
+    if (!k->w)
+        return plain_affine(k->x, q_max, q, min);
+    block_weights(w, k->x, k->w, k->mean2);
+    float d = gg_fit_affine(k->x, w, 32, &search, q, min);
     *min = -*min;
     return d;
 }
@@ -113,70 +129,58 @@ static void pack_fifth(uint8_t qh[4], const uint8_t q[32])
 void gg_encode_q4_0_c(const float *src, void *dst, size_t n_rows,
                       size_t row_len, const float *weight)
 {
-    size_t n_block = row_len / 32;
-    for (size_t r = 0; r < n_rows; r++) {
-        struct row row = row_of(src + r * row_len, row_len, weight);
-        for (size_t i = 0; i < n_block; i++) {
-            struct gg_block_q4_0 b;
-            uint8_t q[32];
-            gg_put_half(&b.d, symmetric_block(&row, i, 8, q));
-            pack_nibbles(b.qs, q);
-            GG_PUT_BLOCK(b, dst, r * n_block + i);
-        }
+    struct walk k = walk_of(src, n_rows, row_len, weight);
+    for (size_t i = 0; next_block(&k); i++) {
+        struct gg_block_q4_0 b;
+        uint8_t q[32];
+        gg_put_half(&b.d, symmetric_block(&k, 8, q));
+        pack_nibbles(b.qs, q);
+        GG_PUT_BLOCK(b, dst, i);
     }
 }
 
 void gg_encode_q4_1_c(const float *src, void *dst, size_t n_rows,
                       size_t row_len, const float *weight)
 {
-    size_t n_block = row_len / 32;
-    for (size_t r = 0; r < n_rows; r++) {
-        struct row row = row_of(src + r * row_len, row_len, weight);
-        for (size_t i = 0; i < n_block; i++) {
-            struct gg_block_q4_1 b;
-            uint8_t q[32];
-            float min;
-            gg_put_half(&b.d, affine_block(&row, i, 15, q, &min));
-            gg_put_half(&b.m, min);
-            pack_nibbles(b.qs, q);
-            GG_PUT_BLOCK(b, dst, r * n_block + i);
-        }
+    struct walk k = walk_of(src, n_rows, row_len, weight);
+    for (size_t i = 0; next_block(&k); i++) {
+        struct gg_block_q4_1 b;
+        uint8_t q[32];
+        float min;
+        gg_put_half(&b.d, affine_block(&k, 15, q, &min));
+        gg_put_half(&b.m, min);
+        pack_nibbles(b.qs, q);
+        GG_PUT_BLOCK(b, dst, i);
     }
 }
 
 void gg_encode_q5_0_c(const float *src, void *dst, size_t n_rows,
                       size_t row_len, const float *weight)
 {
-    size_t n_block = row_len / 32;
-    for (size_t r = 0; r < n_rows; r++) {
-        struct row row = row_of(src + r * row_len, row_len, weight);
-        for (size_t i = 0; i < n_block; i++) {
-            struct gg_block_q5_0 b;
-            uint8_t q[32];
-            gg_put_half(&b.d, symmetric_block(&row, i, 16, q));
-            pack_nibbles(b.qs, q);
-            pack_fifth(b.qh, q);
-            GG_PUT_BLOCK(b, dst, r * n_block + i);
-        }
+    struct walk k = walk_of(src, n_rows, row_len, weight);
+    for (size_t i = 0; next_block(&k); i++) {
+        struct gg_block_q5_0 b;
+        uint8_t q[32];
+        gg_put_half(&b.d, symmetric_block(&k, 16, q));
+        pack_nibbles(b.qs, q);
+        pack_fifth(b.qh, q);
+        GG_PUT_BLOCK(b, dst, i);
     }
 }
 
 void gg_encode_q5_1_c(const float *src, void *dst, size_t n_rows,
                       size_t row_len, const float *weight)
 {
-    size_t n_block = row_len / 32;
-    for (size_t r = 0; r < n_rows; r++) {
-        struct row row = row_of(src + r * row_len, row_len, weight);
-        for (size_t i = 0; i < n_block; i++) {
-            struct gg_block_q5_1 b;
-            uint8_t q[32];
-            float min;
-            gg_put_half(&b.d, affine_block(&row, i, 31, q, &min));
-            gg_put_half(&b.m, min);
-            pack_nibbles(b.qs, q);
-            pack_fifth(b.qh, q);
-            GG_PUT_BLOCK(b, dst, r * n_block + i);
-        }
+    struct walk k = walk_of(src, n_rows, row_len, weight);
+    for (size_t i = 0; next_block(&k); i++) {
+        struct gg_block_q5_1 b;
+        uint8_t q[32];
+        float min;
+        gg_put_half(&b.d, affine_block(&k, 31, q, &min));
+        gg_put_half(&b.m, min);
+        pack_nibbles(b.qs, q);
+        pack_fifth(b.qh, q);
+        GG_PUT_BLOCK(b, dst, i);
     }
 }
 
