@@ -81,16 +81,12 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
         if (st == GGUF_OK)
             st = pack(ctx, buft, NULL, &end, &size, err);
         if (st == GGUF_OK && n == cap) {
-            size_t more = cap ? 2 * cap : 4;
             struct gguf_buffer **p =
-                gg_realloc(allocator, parts, cap * sizeof *p,
-                           more * sizeof *p);
-            if (p) {
+                gg_grow(allocator, parts, &cap, sizeof *p, 4, err);
+            if (p)
                 parts = p;
-                cap = more;
-            } else {
-                st = gg_fail_nomem(err, more * sizeof *p);
-            }
+            else
+                st = GGUF_E_NOMEM;
         }
         if (st == GGUF_OK)
             st = gguf_buffer_create(&parts[n], buft,

@@ -46,6 +46,21 @@ void *gg_realloc(const struct gguf_allocator *a, void *ptr, size_t old,
     return p;
 }
 
+void *gg_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
+              size_t item_size, size_t first, struct gguf_error *err)
+{
+    size_t more = *room ? *room : first, size = SIZE_MAX;
+    void *p = NULL;
+    if (!gg_ckd_array(&size, *room + more, item_size))
+        p = gg_realloc(a, ptr, *room * item_size, size);
+    if (!p) {
+        gg_fail_nomem(err, size);
+        return NULL;
+    }
+    *room += more;
+    return p;
+}
+
 void gg_free(const struct gguf_allocator *a, void *ptr)
 {
     if (!ptr)

@@ -60,14 +60,11 @@ static enum gguf_status add_shard(struct gguf_split_plan *plan,
                        "more than %d shards would be needed",
                        GGUF_SPLIT_MAX_FILES);
     if (plan->n_shards == plan->cap) {
-        size_t cap = plan->cap ? 2 * plan->cap : 16;
-        size_t size = sizeof *plan->shards;
-        void *p = gg_realloc(plan->allocator, plan->shards, plan->cap * size,
-                             cap * size);
-        if (!p)
-            return gg_fail_nomem(err, cap * size);
-        plan->shards = p;
-        plan->cap = cap;
+        void *grown = gg_grow(plan->allocator, plan->shards, &plan->cap,
+                              sizeof *plan->shards, 16, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        plan->shards = grown;
     }
     plan->shards[plan->n_shards++] = *shard;
     return GGUF_OK;

@@ -94,14 +94,11 @@ enum gguf_status gg_imatrix_insert(struct gguf_imatrix *im,
         return GGUF_OK;
     }
     if (im->n_entries == im->cap_entries) {
-        size_t cap = im->cap_entries ? 2 * im->cap_entries : 64;
-        void *grown = gg_realloc(im->allocator, im->entries,
-                                 im->cap_entries * sizeof *im->entries,
-                                 cap * sizeof *im->entries);
+        void *grown = gg_grow(im->allocator, im->entries, &im->cap_entries,
+                              sizeof *im->entries, 64, err);
         if (!grown)
-            return gg_fail_nomem(err, cap * sizeof *im->entries);
+            return GGUF_E_NOMEM;
         im->entries = grown;
-        im->cap_entries = cap;
     }
     const char *copy = gg_arena_strndup(&im->arena, name.data, name.size);
     if (!copy)
@@ -121,14 +118,11 @@ enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
         if (!compare(name, im->datasets[i]))
             return GGUF_OK;
     if (im->n_datasets == im->cap_datasets) {
-        size_t cap = im->cap_datasets ? 2 * im->cap_datasets : 4;
-        void *grown = gg_realloc(im->allocator, im->datasets,
-                                 im->cap_datasets * sizeof *im->datasets,
-                                 cap * sizeof *im->datasets);
+        void *grown = gg_grow(im->allocator, im->datasets, &im->cap_datasets,
+                              sizeof *im->datasets, 4, err);
         if (!grown)
-            return gg_fail_nomem(err, cap * sizeof *im->datasets);
+            return GGUF_E_NOMEM;
         im->datasets = grown;
-        im->cap_datasets = cap;
     }
     const char *copy = gg_arena_strndup(&im->arena, name.data, name.size);
     if (!copy)

@@ -79,11 +79,14 @@ struct gguf_recipe {
     int64_t base; /* id or GG_RECIPE_KEEP */
     int ftype;    /* -1: none */
     struct gg_rule *rules;
-    uint32_t n_rules, cap_rules;
+    uint32_t n_rules;
+    size_t cap_rules;
     struct gg_step *code;
-    uint32_t n_code, cap_code;
+    uint32_t n_code;
+    size_t cap_code;
     struct gguf_str *archs;
-    uint32_t n_archs, cap_archs;
+    uint32_t n_archs;
+    size_t cap_archs;
     uint32_t needs[8]; /* type ids that need importance data here, beside
                         * those that always do */
     uint32_t n_needs;

@@ -114,14 +114,11 @@ static enum gguf_status emit(struct parser *p, enum op op, int64_t arg)
                        "line %u: conditions of more than %d steps", p->line,
                        MAX_CODE);
     if (r->n_code == r->cap_code) {
-        uint32_t cap = r->cap_code ? 2 * r->cap_code : 64;
-        void *grown = gg_realloc(r->allocator, r->code,
-                                 r->cap_code * sizeof *r->code,
-                                 cap * sizeof *r->code);
+        void *grown = gg_grow(r->allocator, r->code, &r->cap_code,
+                              sizeof *r->code, 64, p->err);
         if (!grown)
-            return gg_fail_nomem(p->err, cap * sizeof *r->code);
+            return GGUF_E_NOMEM;
         r->code = grown;
-        r->cap_code = cap;
     }
     r->code[r->n_code++] = (struct gg_step){ (uint8_t)op, arg };
     return GGUF_OK;
@@ -136,14 +133,11 @@ static enum gguf_status emit_arch(struct parser *p)
         return wrong(p, "the name of an architecture is missing");
     p->p += name.size;
     if (r->n_archs == r->cap_archs) {
-        uint32_t cap = r->cap_archs ? 2 * r->cap_archs : 8;
-        void *grown = gg_realloc(r->allocator, r->archs,
-                                 r->cap_archs * sizeof *r->archs,
-                                 cap * sizeof *r->archs);
+        void *grown = gg_grow(r->allocator, r->archs, &r->cap_archs,
+                              sizeof *r->archs, 8, p->err);
         if (!grown)
-            return gg_fail_nomem(p->err, cap * sizeof *r->archs);
+            return GGUF_E_NOMEM;
         r->archs = grown;
-        r->cap_archs = cap;
     }
     r->archs[r->n_archs] = name; /* lies in r->text */
     return emit(p, OP_ARCH, r->n_archs++);

@@ -177,14 +177,11 @@ static enum gguf_status new_rule(struct parser *p, struct gg_rule **rule)
                        "line %u: more than %d rules", p->line,
                        GGUF_RECIPE_MAX_RULES);
     if (r->n_rules == r->cap_rules) {
-        uint32_t cap = r->cap_rules ? 2 * r->cap_rules : 32;
-        void *grown = gg_realloc(r->allocator, r->rules,
-                                 r->cap_rules * sizeof *r->rules,
-                                 cap * sizeof *r->rules);
+        void *grown = gg_grow(r->allocator, r->rules, &r->cap_rules,
+                              sizeof *r->rules, 32, p->err);
         if (!grown)
-            return gg_fail_nomem(p->err, cap * sizeof *r->rules);
+            return GGUF_E_NOMEM;
         r->rules = grown;
-        r->cap_rules = cap;
     }
     *rule = &r->rules[r->n_rules++];
     **rule = (struct gg_rule){ .line = p->line };

@@ -20,13 +20,11 @@ enum gguf_status gg_merge_add(struct gg_merge *m, uint32_t off, uint32_t size,
                               gguf_token id, struct gguf_error *err)
 {
     if (m->n == m->cap) {
-        size_t cap = m->cap ? 2 * m->cap : 256;
-        struct gg_sym *p = gg_realloc(m->allocator, m->sym,
-                                      m->cap * sizeof *p, cap * sizeof *p);
-        if (!p)
-            return gg_fail_nomem(err, cap * sizeof *p);
-        m->sym = p;
-        m->cap = cap;
+        void *grown = gg_grow(m->allocator, m->sym, &m->cap,
+                              sizeof *m->sym, 256, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        m->sym = grown;
     }
     m->sym[m->n] = (struct gg_sym){ off, size,
                                     m->n ? (uint32_t)m->n - 1 : GG_NO_SYM,

@@ -168,13 +168,11 @@ static enum gguf_status push(struct ends *a, size_t end,
                              struct gguf_error *err)
 {
     if (a->n == a->cap) {
-        size_t cap = a->cap ? 2 * a->cap : 256;
-        size_t *p = gg_realloc(a->allocator, a->end, a->cap * sizeof *p,
-                               cap * sizeof *p);
-        if (!p)
-            return gg_fail_nomem(err, cap * sizeof *p);
-        a->end = p;
-        a->cap = cap;
+        void *grown = gg_grow(a->allocator, a->end, &a->cap,
+                              sizeof *a->end, 256, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        a->end = grown;
     }
     a->end[a->n++] = end;
     return GGUF_OK;

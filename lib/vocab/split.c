@@ -93,13 +93,11 @@ static enum gguf_status match_push(struct matches *a, struct match m,
                                    struct gguf_error *err)
 {
     if (a->n == a->cap) {
-        size_t cap = a->cap ? 2 * a->cap : 64;
-        struct match *p = gg_realloc(a->allocator, a->m, a->cap * sizeof *p,
-                                     cap * sizeof *p);
-        if (!p)
-            return gg_fail_nomem(err, cap * sizeof *p);
-        a->m = p;
-        a->cap = cap;
+        void *grown = gg_grow(a->allocator, a->m, &a->cap,
+                              sizeof *a->m, 64, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        a->m = grown;
     }
     a->m[a->n++] = m;
     return GGUF_OK;

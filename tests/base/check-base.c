@@ -1,4 +1,4 @@
-/* check-base.c - sizes, cursor, strings, index, arena */
+/* check-base.c - sizes, cursor, strings, index, memory */
 #include "config.h"
 #include "base/cursor.h"
 #include "base/index.h"
@@ -159,6 +159,27 @@ static void check_arena(void)
     ok(!bad, "aligned blocks are");
 }
 
+static void check_grow(void)
+{
+    struct gguf_error err;
+    size_t room = 0, n = 0;
+    int *v = NULL;
+    for (int i = 0; i < 100; i++) {
+        if (n == room)
+            v = gg_grow(NULL, v, &room, sizeof *v, 3, &err);
+        v[n++] = i;
+    }
+    bool good = room == 192;
+    for (int i = 0; i < 100; i++)
+        good &= v[i] == i;
+    ok(good, "an array grows by doubling and keeps its items");
+    gg_free(NULL, v);
+    room = SIZE_MAX / 8;
+    ok(!gg_grow(NULL, NULL, &room, 16, 1, &err) &&
+           err.status == GGUF_E_NOMEM && room == SIZE_MAX / 8,
+       "not beyond what there is");
+}
+
 static void check_error(void)
 {
     struct gguf_error e;
@@ -179,6 +200,7 @@ int main(void)
     check_utf8();
     check_index();
     check_arena();
+    check_grow();
     check_error();
     return done_testing();
 }
