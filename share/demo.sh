@@ -5,7 +5,7 @@
 # three over a text that the model has not seen. TOOLS is the folder of the
 # programs, MODELS that of tiny-llama. Run by ./bootstrap demo.
 set -eu
-tools=$1 models=$2
+tools=$(cd "$1" && pwd) models=$(cd "$2" && pwd)
 model=$models/tiny-llama-f16.gguf
 text=$models/persuasion.txt
 threads=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
@@ -29,7 +29,7 @@ test "$lines" -le 24 || echo "    ... $((lines - 24)) more lines"
 
 for type in Q8_0 Q4_K_M; do
     show gguf-quantize F16.gguf $type.gguf $type $threads
-    "$tools/gguf-quantize" F16.gguf $type.gguf $type "$threads"
+    "$tools/gguf-quantize" F16.gguf $type.gguf $type "$threads" 2>&1
 done
 
 for type in F16 Q8_0 Q4_K_M; do
