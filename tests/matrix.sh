@@ -17,7 +17,7 @@ gcc        | gcc   | -g -O2 -Werror | --enable-debug                            
 clang      | clang | -g -O2 -Werror | --enable-debug                                   | check
 gcc-O0     | gcc   | -g -O0         |                                                  | check
 gcc-O3     | gcc   | -g -O3 -march=native |                                            | check
-asan       | clang | -g -O1         | --enable-debug --enable-asan --enable-ubsan --disable-shared | check
+asan       | gcc   | -g -O1         | --enable-debug --enable-asan --enable-ubsan --disable-shared | check
 tsan       | clang | -g -O1         | --enable-tsan --disable-shared                   | check
 c-only     | gcc   | -g -O2         | --disable-simd                                   | check
 static     | gcc   | -g -O2         | --disable-shared                                 | check
