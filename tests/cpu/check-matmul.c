@@ -1,0 +1,171 @@
+/* check-matmul.c - matrix products and attention */
+#include "config.h"
+#include "tests/cpu/ops.h"
+
+static double f_matmul(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0], *b = t->src[1];
+    double v = 0, sum = 0;
+    for (int64_t p = 0; p < a->ne[0]; p++) {
+        double x = at(a, p, i0, i2 / (b->ne[2] / a->ne[2]),
+                      i3 / (b->ne[3] / a->ne[3])) *
+                   at(b, p, i1, i2, i3);
+        v += x;
+        sum += fabs(x);
+    }
+    *tol = (double)(a->ne[0] + 1) * 0x1p-24 * sum; /* any order */
+    return v;
+}
+
+static void check_matmul(void)
+{
+    static const int64_t cases[][7] = {
+        /* k, m, n, a2, a3, b2, b3 */
+        { 64, 10, 7, 1, 1, 1, 1 },   { 256, 33, 1, 1, 1, 1, 1 },
+        { 32, 17, 20, 2, 1, 4, 1 },  { 32, 9, 5, 2, 3, 2, 6 },
+        { 32, 9, 5, 1, 1, 3, 2 },    { 64, 100, 70, 1, 1, 1, 1 },
+        { 64, 9, 1, 1, 1, 5, 2 },    { 32, 0, 5, 1, 1, 1, 1 },
+        { 32, 4, 0, 1, 1, 1, 1 },    { 0, 4, 3, 1, 1, 1, 1 },
+    };
+    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
+                                      GGUF_DTYPE_Q8_0, GGUF_DTYPE_Q4_0 };
+    for (int k = 0; k < 10; k++)
+        for (int d = 0; d < 4; d++)
+            for (int l = PLAIN; l <= SWAPPED; l++) {
+                const int64_t *n = cases[k];
+                ctx_t *c = new_ctx();
+                tensor *a = source(c, types[d], (enum layout)l, n[0], n[1],
+                                   n[3], n[4]);
+                tensor *b = source(c, GGUF_DTYPE_F32, (enum layout)l, n[0],
+                                   n[2], n[5], n[6]);
+                run_case(c, gguf_op_matmul(c, a, b), f_matmul,
+                         "matmul %s %s, case %d", layout_names[l],
+                         gguf_dtype_find(types[d])->name, k);
+                gguf_ctx_destroy(c);
+            }
+}
+
+static double f_matmul_id(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                          int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0], *b = t->src[1];
+    int64_t e = (int64_t)at(t->src[2], i1, i2, 0, 0);
+    double v = 0, sum = 0;
+    (void)i3;
+    for (int64_t p = 0; p < a->ne[0]; p++) {
+        double x = at(a, p, i0, e, 0) * at(b, p, i1 % b->ne[1], i2, 0);
+        v += x;
+        sum += fabs(x);
+    }
+    *tol = (double)(a->ne[0] + 1) * 0x1p-24 * sum;
+    return v;
+}
+
+static void check_matmul_id(void)
+{
+    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
+                                      GGUF_DTYPE_Q8_0 };
+    for (int k = 0; k < 12; k++) {
+        ctx_t *c = new_ctx();
+        int64_t n_tok = k & 1 ? 1 : 23, n_b = k & 2 ? 1 : 4;
+        tensor *a = source(c, types[k % 3], (enum layout)(k % 2), 64, 19, 7,
+                           1);
+        tensor *b = source(c, GGUF_DTYPE_F32, (enum layout)(k % 3), 64, n_b,
+                           n_tok, 1);
+        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 4, n_tok);
+        set_ids(ids, k & 4 ? 2 : 7);
+        run_case(c, gguf_op_matmul_id(c, a, b, ids), f_matmul_id,
+                 "matmul_id %d", k);
+        gguf_ctx_destroy(c);
+    }
+}
+
+/* Numbers that are out of range: a status from every team, nothing else. */
+static double f_attention(const tensor *t, int64_t i0, int64_t head,
+                          int64_t tok, int64_t seq, double *tol)
+{
+    const tensor *q = t->src[0], *k = t->src[1], *v = t->src[2];
+    const tensor *m = t->src[3];
+    struct gguf_attn_params p;
+    memcpy(&p, t->op_params, sizeof p);
+    int64_t hk = head / (q->ne[2] / k->ne[2]), n = k->ne[1];
+    double slope = slope_of(p.max_bias, head, q->ne[2]);
+    double sum = 0, out = 0, part = 0;
+    static double s[256], max; /* of the row that i0 = 0 began */
+    if (!i0)
+        max = -INFINITY;
+    for (int64_t i = 0; i < n && !i0; i++) {
+        double x = 0;
+        for (int64_t e = 0; e < q->ne[0]; e++)
+            x += at(q, e, tok, head, seq) * at(k, e, i, hk, seq);
+        x *= p.scale;
+        if (p.softcap != 0)
+            x = p.softcap * tanh(x / p.softcap);
+        if (m)
+            x += slope * at(m, i, tok, 0, seq % m->ne[3]);
+        s[i] = x;
+        max = fmax(max, x);
+    }
+    for (int64_t i = 0; i < n && max > -INFINITY; i++) {
+        double w = exp(s[i] - max);
+        sum += w;
+        out += w * at(v, i0, i, hk, seq);
+        part += w * fabs(at(v, i0, i, hk, seq));
+    }
+    *tol = sum ? 1e-5 * part / sum : 0;
+    return sum ? out / sum : 0;
+}
+
+static void check_attention(void)
+{
+    static const int64_t cases[][7] = {
+        /* d, dv, n_tok, n_kv, n_head, n_head_kv, n_seq */
+        { 64, 64, 7, 40, 4, 2, 1 },  { 32, 64, 1, 200, 6, 6, 2 },
+        { 96, 32, 30, 150, 4, 1, 1 }, { 64, 64, 3, 0, 2, 1, 1 },
+        { 64, 64, 0, 9, 2, 1, 1 },
+    };
+    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
+                                      GGUF_DTYPE_Q8_0 };
+    for (int k = 0; k < 5; k++)
+        for (int d = 0; d < 3; d++)
+            for (int w = 0; w < 6; w++) {
+                const int64_t *n = cases[k];
+                enum layout l = (enum layout)(w % 3);
+                ctx_t *c = new_ctx();
+                tensor *q = source(c, GGUF_DTYPE_F32, l, n[0], n[2], n[4],
+                                   n[6]);
+                tensor *kk = source(c, types[d], l, n[0], n[3], n[5], n[6]);
+                tensor *v = source(c, types[d], l, n[1], n[3], n[5], n[6]);
+                tensor *m = NULL;
+                if (w) {
+                    m = source(c, w & 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32,
+                               PLAIN, n[3], n[2] + 1, 1, w > 3 ? n[6] : 1);
+                    for (int64_t i = 0; i < n[3] * n[2] / 2; i++) {
+                        int64_t e = (int64_t)rnd_below(
+                            (uint64_t)(n[3] * n[2]));
+                        if (m->dtype == GGUF_DTYPE_F16)
+                            ((uint16_t *)m->data)[e] = 0xfc00;
+                        else
+                            ((float *)m->data)[e] = -INFINITY;
+                    }
+                }
+                run_case(
+                    c,
+                    gguf_op_attention(c, q, kk, v, m, 0.125f, w == 4 ? 8.0f : 0,
+                                      w == 5 ? 3.0f : 0),
+                    f_attention, "attention %s %s, case %d, way %d",
+                    layout_names[l], gguf_dtype_find(types[d])->name, k, w);
+                gguf_ctx_destroy(c);
+            }
+}
+
+int main(void)
+{
+    ops_begin();
+    check_matmul();
+    check_matmul_id();
+    check_attention();
+    ops_end();
+    return done_testing();
+}

@@ -1,0 +1,215 @@
+/* check-row.c - along rows: norms, soft-max, reductions, orders */
+#include "config.h"
+#include "tests/cpu/ops.h"
+
+static double f_norms(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                      int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0];
+    static double mean, sum; /* of the row that i0 = 0 began */
+    float eps;
+    memcpy(&eps, t->op_params, sizeof eps);
+    if (i0)
+        goto known;
+    mean = sum = 0;
+    if (t->op == GGUF_OP_L2_NORM)
+        eps = 0; /* rows are longer than that */
+    if (t->op == GGUF_OP_NORM) {
+        for (int64_t i = 0; i < a->ne[0]; i++)
+            mean += at(a, i, i1, i2, i3);
+        mean /= (double)a->ne[0];
+    }
+    for (int64_t i = 0; i < a->ne[0]; i++)
+        sum += pow(at(a, i, i1, i2, i3) - mean, 2);
+known:;
+    double n = t->op == GGUF_OP_L2_NORM ? 1 : (double)a->ne[0];
+    double v = (at(a, i0, i1, i2, i3) - mean) / sqrt(sum / n + (double)eps);
+    *tol = 4 * ulp(t, v);
+    return v;
+}
+
+static double f_soft_max(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                         int64_t i3, double *tol)
+{
+    const tensor *x = t->src[0], *m = t->src[1];
+    struct gguf_soft_max_params p;
+    memcpy(&p, t->op_params, sizeof p);
+    double slope = slope_of(p.max_bias, i2, x->ne[2]), mine = 0;
+    static double max, sum; /* of the row that i0 = 0 began */
+    if (!i0) {
+        max = -INFINITY;
+        sum = 0;
+    }
+    for (int pass = i0 ? 2 : 0; pass < 3; pass++)
+        for (int64_t i = pass < 2 ? 0 : i0;
+             i < (pass < 2 ? x->ne[0] : i0 + 1); i++) {
+            double v = at(x, i, i1, i2, i3) * p.scale;
+            if (m)
+                v += slope * at(m, i, i1, i2 % m->ne[2], i3 % m->ne[3]);
+            if (pass == 0)
+                max = fmax(max, v);
+            else if (pass == 1)
+                sum += exp(v - max);
+            else
+                mine = v;
+        }
+    double v = exp(mine - max) / sum;
+    *tol = max == -INFINITY ? 0 : 40 * ulp(t, v) + 1e-30;
+    return max == -INFINITY ? 0 : v;
+}
+
+static double f_reduce(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0];
+    double sum = 0, all = 0;
+    if (t->op == GGUF_OP_SUM) {
+        for (int64_t i = 0; i < gguf_tensor_n_elements(a); i++) {
+            sum += linear(a, i);
+            all += fabs(linear(a, i));
+        }
+    } else {
+        int64_t n = t->op == GGUF_OP_CUMSUM ? i0 + 1 : a->ne[0];
+        for (int64_t i = 0; i < n; i++)
+            sum += at(a, i, i1, i2, i3);
+        if (t->op == GGUF_OP_MEAN)
+            sum /= (double)a->ne[0];
+    }
+    *tol = ulp(t, sum) + all * 1e-14;
+    return sum;
+}
+
+static double f_argmax(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0];
+    int64_t best = 0;
+    (void)i3;
+    *tol = 0;
+    for (int64_t i = 1; i < a->ne[0]; i++)
+        if (at(a, i, i0, i1, i2) > at(a, best, i0, i1, i2))
+            best = i;
+    return (double)best;
+}
+
+/* Place of an element: how many come before it. */
+static double f_argsort(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                        int64_t i3, double *tol)
+{
+    const tensor *s = t->op == GGUF_OP_VIEW ? t->src[0] : t, *a = s->src[0];
+    bool down = s->op_params[0];
+    *tol = 0;
+    for (int64_t k = 0; k < a->ne[0]; k++) {
+        double v = at(a, k, i1, i2, i3);
+        int64_t before = 0;
+        for (int64_t i = 0; i < a->ne[0]; i++) {
+            double x = at(a, i, i1, i2, i3);
+            before += x == v ? i < k : down ? x > v : x < v;
+        }
+        if (before == i0)
+            return (double)k;
+    }
+    return -1;
+}
+
+static tensor *norm(ctx_t *c, tensor *a)
+{
+    return gguf_op_norm(c, a, 1e-5f);
+}
+
+static tensor *rms_norm(ctx_t *c, tensor *a)
+{
+    return gguf_op_rms_norm(c, a, 1e-6f);
+}
+
+static tensor *l2_norm(ctx_t *c, tensor *a)
+{
+    return gguf_op_l2_norm(c, a, 1e-6f);
+}
+
+static tensor *soft_max(ctx_t *c, tensor *a)
+{
+    return gguf_op_soft_max(c, a, NULL, 0.7f, 0);
+}
+
+static tensor *argsort_up(ctx_t *c, tensor *a)
+{
+    return gguf_op_argsort(c, a, false);
+}
+
+static tensor *argsort_down(ctx_t *c, tensor *a)
+{
+    return gguf_op_argsort(c, a, true);
+}
+
+static tensor *top_5(ctx_t *c, tensor *a)
+{
+    return gguf_op_top_k(c, a, 5);
+}
+
+static const struct {
+    const char *name;
+    tensor *(*build)(ctx_t *, tensor *);
+    formula *f;
+    int64_t least, most; /* elements of a row */
+} row_ops[] = {
+    { "norm", norm, f_norms, 0, 200 },
+    { "rms_norm", rms_norm, f_norms, 0, 200 },
+    { "l2_norm", l2_norm, f_norms, 0, 200 },
+    { "soft_max", soft_max, f_soft_max, 0, 200 },
+    { "sum", gguf_op_sum, f_reduce, 0, 200 },
+    { "cumsum", gguf_op_cumsum, f_reduce, 0, 200 },
+    /* the mean of nothing is no number */
+    { "sum_rows", gguf_op_sum_rows, f_reduce, 1, 200 },
+    { "mean", gguf_op_mean, f_reduce, 1, 200 },
+    { "argmax", gguf_op_argmax, f_argmax, 1, 200 },
+    { "argsort", argsort_up, f_argsort, 0, 64 },
+    { "argsort down", argsort_down, f_argsort, 0, 64 },
+    { "top_k", top_5, f_argsort, 5, 64 },
+};
+
+static void check_row_ops(void)
+{
+    for (size_t k = 0; k < sizeof row_ops / sizeof *row_ops; k++)
+        for (int v = 0; v < N_LAYOUTS * N_FLOATS * N_SHAPES; v++) {
+            const int64_t *n = shapes[v % N_SHAPES];
+            enum layout l = (enum layout)(v / N_SHAPES % N_LAYOUTS);
+            if (n[0] < row_ops[k].least || n[0] > row_ops[k].most)
+                continue;
+            ctx_t *c = new_ctx();
+            tensor *a = source(c, float_types[v / N_SHAPES / N_LAYOUTS], l,
+                               n[0], n[1], n[2], n[3]);
+            run_case(c, row_ops[k].build(c, a), row_ops[k].f,
+                     "%s %s %s shape %d", row_ops[k].name, layout_names[l],
+                     type_name(a), v % N_SHAPES);
+            gguf_ctx_destroy(c);
+        }
+}
+
+static void check_masks(void)
+{
+    for (int d = 0; d < 2; d++)
+        for (int k = 0; k < 4; k++) {
+            ctx_t *c = new_ctx();
+            tensor *x = source(c, GGUF_DTYPE_F32, PLAIN, 50, 9, 6, 2);
+            tensor *m = source(c, float_types[d], PLAIN, 50, 11,
+                               k & 1 ? 6 : 1, k & 2 ? 2 : 1);
+            float low = -INFINITY, row[50];
+            for (int i = 0; i < 50; i++) /* of the mask's second row: closed */
+                row[i] = low;
+            ops_kern.codec[gg_dtype_index(m->dtype)].encode(
+                row, (char *)m->data + m->nb[1], 1, 50, NULL);
+            run_case(c, gguf_op_soft_max(c, x, m, 0.5f, k ? 8.0f : 0),
+                     f_soft_max, "soft_max with mask %s, %d", type_name(m), k);
+            gguf_ctx_destroy(c);
+        }
+}
+
+int main(void)
+{
+    ops_begin();
+    check_row_ops();
+    check_masks();
+    ops_end();
+    return done_testing();
+}
