@@ -15,6 +15,40 @@ struct target {
     struct gguf_quant *job;
 };
 
+enum { MAX_TARGETS = 64, MAX_TEXTS = 64, MAX_PRUNE = 1024 };
+
+/* What the command line says. */
+struct options {
+    struct gguf_quant_params params;
+    struct gguf_quant_override *overrides; /* patterns are allocated */
+    size_t n_overrides;
+    struct target targets[MAX_TARGETS];
+    size_t n_targets;
+    const char *in, *recipe_file;
+    struct gguf_meta *meta; /* of --override-kv */
+    const char *kv_texts[MAX_TEXTS];
+    size_t n_kv_texts;
+    uint32_t prune[MAX_PRUNE];
+    struct gguf_imatrix *imatrix;
+    const char *imatrix_path;
+    const char *texts[MAX_TEXTS]; /* of --include/--exclude-weights */
+    size_t n_texts;
+    bool include;
+    unsigned threads;
+    const char *report; /* a file's name */
+    bool dry_run, explain, verbose, json, quiet, force;
+    char *default_out;
+};
+#define OPTIONS_INIT { .params = GGUF_QUANT_PARAMS_INIT }
+
+/* gguf-quantize-opt.c: fill o, which was initialised; ends the program where
+ * something is wrong, or where nothing but text was asked for. */
+void parse_command_line(struct options *o, int argc, char **argv);
+void options_fini(struct options *o);
+
+/* gguf-quantize-kv.c: the keys of --override-kv, once --compat is known. */
+void use_kv_texts(struct options *o);
+
 /* The tensors as a table: shape, types, sizes, with explain what decided. */
 void print_plan(const struct target *t, bool explain);
 

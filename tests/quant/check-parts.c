@@ -1,0 +1,153 @@
+/* check-parts.c - jobs over parts of a model: fewer layers, several files */
+#include "config.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "dtype/f16.h"
+#include "gguf/split.h"
+#include "gguf/writer.h"
+#include "tests/quant/fixture.h"
+#include "tests/tap.h"
+
+/* A tensor of 32 values per layer, each the layer's number. */
+static void write_layers(const char *path, int n_layers)
+{
+    struct gguf_meta *m = NULL;
+    struct gguf_writer *w = NULL;
+    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
+    uint32_t per_layer[16];
+    char name[64];
+    int64_t ne[2] = { 32, 2 };
+    p.no_sync = p.force = 1;
+    for (uint32_t i = 0; i < 16; i++)
+        per_layer[i] = 100 + i;
+    bool good =
+        gguf_meta_create(&m, NULL, NULL) == GGUF_OK &&
+        gguf_meta_set_strz(m, "general.architecture", "x", NULL) == GGUF_OK &&
+        gguf_meta_set_u32(m, "x.block_count", (uint32_t)n_layers, NULL) ==
+            GGUF_OK &&
+        gguf_meta_set_array(m, "x.heads", GGUF_VAL_U32, per_layer,
+                            (uint64_t)n_layers, NULL) == GGUF_OK &&
+        gguf_writer_create(&w, m, NULL, NULL) == GGUF_OK;
+    for (int i = 0; good && i < n_layers; i++) {
+        snprintf(name, sizeof name, "blk.%d.a.weight", i);
+        struct gguf_str s = { name, strlen(name) };
+        good = gguf_writer_add_tensor(w, s, GGUF_DTYPE_F32, 2, ne, NULL) ==
+               GGUF_OK;
+    }
+    good = good && gguf_writer_open(w, path, &p, NULL) == GGUF_OK;
+    for (int i = 0; good && i < n_layers; i++) {
+        uint8_t b[256];
+        for (int k = 0; k < 64; k++)
+            gg_store32le(b + 4 * k, gg_f32_bits((float)i));
+        good = gguf_writer_begin(w, (size_t)i, NULL) == GGUF_OK &&
+               gguf_writer_write(w, b, sizeof b, NULL) == GGUF_OK;
+    }
+    if (!good || gguf_writer_commit(w, NULL) != GGUF_OK)
+        printf("Bail out! cannot write %s\n", path);
+    gguf_writer_destroy(w);
+    gguf_meta_destroy(m);
+}
+
+static void check_pruning(void)
+{
+    static const uint32_t prune[] = { 1, 4, 4 }, none[] = { 6 };
+    static const int want[] = { 0, 2, 3, 5 };
+    const char *in = in_dir("layers.gguf"), *out = in_dir("o.gguf");
+    struct gguf_error err;
+    struct setup s = SETUP("F16");
+    struct gguf_file *f;
+    write_layers(in, 6);
+    s.p.prune = none;
+    s.p.n_prune = 1;
+    ok(quantize(in, out, s, &err) == GGUF_E_NOTFOUND, "%s", err.message);
+    s.p.prune = prune;
+    s.p.n_prune = 3;
+    ok(quantize(in, out, s, &err) == GGUF_OK &&
+           gguf_file_open(&f, out, NULL, &err) == GGUF_OK,
+       "layers 1 and 4 are left out %s", err.message);
+    int bad = gguf_file_n_tensors(f) != 4;
+    for (int i = 0; !bad && i < 4; i++) {
+        char name[64];
+        uint64_t v = 0;
+        struct gguf_kv kv;
+        snprintf(name, sizeof name, "blk.%d.a.weight", i);
+        const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
+        bad += !t || gg_f16_to_f32(gg_load16le(gguf_file_tensor_data(
+                         f, t->index))) != (float)want[i];
+        bad += gguf_kv_elem(gguf_file_kv_find(f, "x.heads"), (uint64_t)i, &kv,
+                            NULL) != GGUF_OK ||
+               gguf_kv_get_uint(&kv, &v, NULL) != GGUF_OK ||
+               v != 100 + (uint64_t)want[i];
+    }
+    uint64_t n = 0;
+    bad += gguf_kv_get_uint(gguf_file_kv_find(f, "x.block_count"), &n, NULL) !=
+               GGUF_OK || n != 4;
+    ok(!bad, "later layers move up, with their data and metadata");
+    gguf_file_close(f);
+    remove(in);
+    remove(out);
+}
+
+static void check_shards(const char *in)
+{
+    const char *out = in_dir("s.gguf"), *one = in_dir("one.gguf");
+    const char *merged = in_dir("merged.gguf");
+    struct gguf_error err;
+    struct setup s = SETUP("Q8_0");
+    struct gguf_split *set = NULL;
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    job.no_sync = 1;
+    int before = n_entries();
+    ok(quantize(in, one, s, &err) == GGUF_OK, "one file");
+    s.threads = 2;
+    s.p.max_file_size = 200000;
+    ok(quantize(in, out, s, &err) == GGUF_E_LIMIT && n_entries() == before + 1,
+       "too small a file: %s", err.message);
+    s.p.max_file_size = 520000;
+    ok(quantize(in, out, s, &err) == GGUF_OK &&
+           gguf_split_open(&set, in_dir("s-00001-of-00002.gguf"), NULL,
+                           &err) == GGUF_OK &&
+           gguf_file_size(gguf_split_file(set, 0)) <= 520000 &&
+           gguf_file_size(gguf_split_file(set, 1)) <= 520000,
+       "two files %s", err.message);
+    ok(gguf_split_merge(set, merged, &job, &err) == GGUF_OK &&
+           same_files(merged, one),
+       "merged they are the same as one %s", err.message);
+    gguf_split_close(set);
+    s.p.max_file_size = 0;
+    s.p.keep_split = 1;
+    s.p.allow_requantize = 1;
+    ok(quantize(in_dir("s-00002-of-00002.gguf"), in_dir("k"), s, &err) ==
+               GGUF_OK &&
+           same_files(in_dir("s-00001-of-00002.gguf"),
+                      in_dir("k-00001-of-00002.gguf")) &&
+           same_files(in_dir("s-00002-of-00002.gguf"),
+                      in_dir("k-00002-of-00002.gguf")),
+       "a split input stays split %s", err.message);
+    s.p.keep_split = 0;
+    ok(quantize(in_dir("k-00001-of-00002.gguf"), out, s, &err) == GGUF_OK &&
+           same_files(out, one),
+       "or becomes one file %s", err.message);
+    static const char *const names[] = {
+        "s-00001-of-00002.gguf", "s-00002-of-00002.gguf",
+        "k-00001-of-00002.gguf", "k-00002-of-00002.gguf", "s.gguf",
+        "one.gguf", "merged.gguf",
+    };
+    for (size_t i = 0; i < GG_LEN(names); i++)
+        remove(in_dir(names[i]));
+    ok(n_entries() == before, "and that was all");
+}
+
+int main(void)
+{
+    if (!enter_dir())
+        return 99;
+    char in[4000]; /* in_dir forgets */
+    snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
+    write_model(in, -1, 0, 0);
+    check_pruning();
+    check_shards(in);
+    remove(in);
+    ok(leave_dir(), "the folder is empty again");
+    return done_testing();
+}

@@ -1,0 +1,228 @@
+/* check-refuse.c - what jobs refuse, that nothing is left behind then, and what they do when
+ * asked to go on */
+#include "config.h"
+#include "base/compiler.h"
+#include "tests/quant/fixture.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static void check_nonfinite(void)
+{
+    static const struct {
+        int tensor;
+        size_t where;
+        float value;
+        const char *want;
+    } cases[] = {
+        { 4, 64 * 256 + 255, NAN, "blk.2.attn_v.weight': NaN at row 64, "
+                                  "column 255" },
+        { 8, 2 * 300 * 512 + 17 * 512 + 3, INFINITY,
+          "blk.2.ffn_down_exps.weight': infinity at row 617, column 3" },
+        { 2, 0, -INFINITY, "output.weight': infinity at row 0, column 0" },
+        { 1, 7, NAN, "output_norm.weight': NaN at row 0, column 7" },
+    };
+    const char *in = in_dir("nan.gguf"), *out = in_dir("o.gguf");
+    struct gguf_error err;
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        write_model(in, cases[i].tensor, cases[i].where, cases[i].value);
+        int before = n_entries();
+        for (unsigned n = 1; n < 4; n++) {
+            struct setup s = SETUP("Q8_0");
+            s.threads = n;
+            struct gguf_file *f;
+            uint64_t off = 0;
+            if (gguf_file_open(&f, in, NULL, NULL) == GGUF_OK)
+                off = gguf_file_data_off(f) +
+                      gguf_file_tensor(f, (size_t)cases[i].tensor)->off +
+                      cases[i].where *
+                          (model_tensors[cases[i].tensor].type == GGUF_DTYPE_F32
+                               ? 4 : 2);
+            gguf_file_close(f);
+            ok(quantize(in, out, s, &err) == GGUF_E_NONFINITE &&
+                   strstr(err.message, cases[i].want) && err.offset == off &&
+                   n_entries() == before,
+               "%u threads: %s", n, err.message);
+        }
+        struct setup s = SETUP("Q8_0");
+        s.p.nonfinite = GGUF_NONFINITE_ZERO;
+        ok(quantize(in, out, s, &err) == GGUF_OK, "taken as zero");
+        s.p.nonfinite = GGUF_NONFINITE_KEEP;
+        ok(quantize(in, out, s, &err) == GGUF_OK, "kept");
+        remove(out);
+    }
+    /* zero is what a zero would have given */
+    const char *zero = in_dir("zero.gguf"), *out2 = in_dir("o2.gguf");
+    write_model(in, 4, 100, NAN);
+    write_model(zero, 4, 100, 0);
+    struct setup s = SETUP("Q4_K_M");
+    s.p.nonfinite = GGUF_NONFINITE_ZERO;
+    ok(quantize(in, out, s, &err) == GGUF_OK &&
+           quantize(zero, out2, s, &err) == GGUF_OK && same_files(out, out2),
+       "NaN taken as zero gives the bytes of zero");
+    remove(in);
+    remove(zero);
+    remove(out);
+    remove(out2);
+}
+
+static void check_outputs(const char *in)
+{
+    const char *out = in_dir("o.gguf"), *link1 = in_dir("link.gguf");
+    struct setup s = SETUP("Q8_0");
+    struct gguf_error err;
+    int before = n_entries();
+    s.threads = 2;
+    ok(quantize(in, in, s, &err) == GGUF_E_INVALID, "input as output: %s",
+       err.message);
+    ok(!link(in, link1) &&
+           quantize(in, link1, s, &err) == GGUF_E_INVALID,
+       "another name of the input: %s", err.message);
+    remove(link1);
+    ok(quantize(in, in_dir("no/o.gguf"), s, &err) == GGUF_E_IO,
+       "a folder that is not there: %s", err.message);
+    ok(quantize(in, dir_name(), s, &err) == GGUF_E_INVALID, "a folder: %s",
+       err.message);
+    ok(n_entries() == before, "nothing is left");
+    FILE *f = fopen(out, "w");
+    fputs("precious", f);
+    fclose(f);
+    s.no_force = true;
+    ok(quantize(in, out, s, &err) == GGUF_E_EXIST, "an existing file: %s",
+       err.message);
+    struct bytes b = slurp(out);
+    ok(b.n == 8 && !memcmp(b.p, "precious", 8), "it is untouched");
+    free(b.p);
+    s.no_force = false;
+    ok(quantize(in, out, s, &err) == GGUF_OK, "it is replaced by force");
+    remove(out);
+}
+
+static void check_inputs(const char *in)
+{
+    const char *bad = in_dir("bad.gguf"), *out = in_dir("o.gguf");
+    struct setup s = SETUP("Q8_0");
+    struct gguf_error err;
+    struct bytes b = slurp(in);
+    static const struct {
+        size_t keep;
+        enum gguf_status want;
+    } cuts[] = {
+        { 3, GGUF_E_TRUNCATED },
+        { 100, GGUF_E_TRUNCATED },
+        { 20000, GGUF_E_TRUNCATED },
+    };
+    for (size_t i = 0; i < GG_LEN(cuts); i++) {
+        FILE *f = fopen(bad, "wb");
+        fwrite(b.p, 1, cuts[i].keep, f);
+        fclose(f);
+        int before = n_entries();
+        ok(quantize(bad, out, s, &err) == cuts[i].want &&
+               err.offset != GGUF_NO_OFFSET && n_entries() == before,
+           "%zu bytes only: %s (byte %llu)", cuts[i].keep, err.message,
+           (unsigned long long)err.offset);
+    }
+    FILE *f = fopen(bad, "wb");
+    fwrite("GGML", 1, 4, f);
+    fwrite(b.p + 4, 1, b.n - 4, f);
+    fclose(f);
+    ok(quantize(bad, out, s, &err) == GGUF_E_FORMAT && err.offset == 0,
+       "a wrong magic: %s", err.message);
+    ok(quantize(in_dir("none.gguf"), out, s, &err) == GGUF_E_IO ||
+           err.status == GGUF_E_NOTFOUND,
+       "no such file: %s", err.message);
+    remove(bad);
+    free(b.p);
+}
+
+static void check_choices(const char *in)
+{
+    const char *out = in_dir("o.gguf"), *out2 = in_dir("o2.gguf");
+    struct gguf_error err;
+    struct setup s = SETUP("Q8_0");
+    struct gguf_quant_override o = { "attn_x", GGUF_DTYPE_Q4_0 };
+    s.p.overrides = &o;
+    s.p.n_overrides = 1;
+    ok(quantize(in, out, s, &err) == GGUF_E_NOTFOUND &&
+           strstr(err.message, "attn_x"),
+       "a pattern without a tensor: %s", err.message);
+    o.pattern = "output_norm";
+    ok(quantize(in, out, s, &err) == GGUF_E_NOTFOUND,
+       "a pattern for what is never quantized: %s", err.message);
+    o.pattern = "attn_(";
+    ok(quantize(in, out, s, &err) == GGUF_E_FORMAT, "no pattern: %s",
+       err.message);
+    o.pattern = "attn_v";
+    o.dtype = GGUF_DTYPE_Q8_K;
+    s.p.recipe = NULL;
+    o.dtype = 4;
+    ok(quantize(in, out, s, &err) == GGUF_E_INVALID, "a removed type: %s",
+       err.message);
+
+    struct setup t = SETUP("Q8_0");
+    ok(quantize(in, out, t, &err) == GGUF_OK, "once");
+    t.type = "Q4_0";
+    ok(quantize(out, out2, t, &err) == GGUF_E_UNSUPPORTED &&
+           strstr(err.message, "already"),
+       "twice is refused: %s", err.message);
+    t.p.allow_requantize = 1;
+    ok(quantize(out, out2, t, &err) == GGUF_OK, "unless asked for");
+
+    /* what came out */
+    struct gguf_file *f;
+    uint32_t v = 0;
+    if (gguf_file_open(&f, out, NULL, &err) == GGUF_OK) {
+        static const struct {
+            const char *name;
+            uint32_t type;
+        } want[] = {
+            { "output.weight", GGUF_DTYPE_Q8_0 },
+            { "output_norm.weight", GGUF_DTYPE_F32 },
+            { "table", GGUF_DTYPE_I32 },
+            { "token_embd.weight", GGUF_DTYPE_Q8_0 },
+            { "blk.2.attn_k.weight", GGUF_DTYPE_Q8_0 },
+            { "blk.2.attn_q.bias", GGUF_DTYPE_F32 },
+            { "blk.2.attn_q.weight", GGUF_DTYPE_F16 }, /* rows of 48 */
+            { "blk.2.attn_v.weight", GGUF_DTYPE_Q8_0 },
+            { "blk.2.ffn_down_exps.weight", GGUF_DTYPE_Q8_0 },
+            { "blk.2.ffn_gate_inp.weight", GGUF_DTYPE_F32 },
+            { "blk.10.attn_v.weight", GGUF_DTYPE_Q8_0 },
+        };
+        int bad = gguf_file_n_tensors(f) != GG_LEN(want);
+        for (size_t i = 0; !bad && i < GG_LEN(want); i++) {
+            const struct gguf_tensor_info *ti = gguf_file_tensor(f, i);
+            bad += ti->dtype != want[i].type ||
+                   strlen(want[i].name) != ti->name.size ||
+                   memcmp(want[i].name, ti->name.data, ti->name.size);
+        }
+        ok(!bad, "tensors in order, with their types");
+        ok(gguf_file_alignment(f) == 64, "the alignment is the input's");
+        ok(gguf_kv_get_u32(gguf_file_kv_find(f, "general.file_type"), &v,
+                           NULL) == GGUF_OK && v == 7,
+           "general.file_type");
+        ok(gguf_kv_get_u32(
+               gguf_file_kv_find(f, "general.quantization_version"), &v,
+               NULL) == GGUF_OK && v == 2,
+           "general.quantization_version");
+        gguf_file_close(f);
+    }
+    remove(out);
+    remove(out2);
+}
+
+int main(void)
+{
+    if (!enter_dir())
+        return 99;
+    char in[4000]; /* in_dir forgets */
+    snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
+    write_model(in, -1, 0, 0);
+    check_nonfinite();
+    check_outputs(in);
+    check_inputs(in);
+    check_choices(in);
+    remove(in);
+    ok(leave_dir(), "the folder is empty again");
+    return done_testing();
+}

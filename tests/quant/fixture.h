@@ -1,0 +1,57 @@
+/* fixture.h - a scratch folder, a small model in it, and jobs over it: what the
+ * tests of the quantizer share */
+#ifndef TESTS_QUANT_FIXTURE_H
+#define TESTS_QUANT_FIXTURE_H
+
+#include "gguf/quant.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Make the folder, which in_dir speaks of; false, with a message, if that does
+ * not work. leave_dir removes it, empty; false if it is not. */
+bool enter_dir(void);
+bool leave_dir(void);
+
+/* Path of a file in the folder; good for 63 calls more. */
+const char *in_dir(const char *name);
+
+/* The folder itself, and how many entries it has, so that nothing can be left
+ * without notice. */
+const char *dir_name(void);
+int n_entries(void);
+
+struct bytes {
+    uint8_t *p; /* to be freed */
+    size_t n;
+};
+struct bytes slurp(const char *path);
+
+/* Do the two files have the same bytes, and some? */
+bool same_files(const char *a, const char *b);
+
+/* A model of all shapes: tensors of its file, in order. */
+struct model_tensor {
+    const char *name;
+    uint32_t type;
+    int64_t ne[4];
+};
+extern const struct model_tensor model_tensors[];
+
+/* Write it; tensor bad (or -1) gets the value at element where. */
+void write_model(const char *path, int bad, size_t where, float value);
+
+struct setup {
+    struct gguf_quant_params p;
+    const char *type;
+    unsigned threads; /* 0: no pool */
+    bool no_simd, no_force;
+};
+#define SETUP(t) { .p = GGUF_QUANT_PARAMS_INIT, .type = t }
+
+/* Make the job and run it. */
+enum gguf_status quantize(const char *in, const char *out, struct setup s,
+                          struct gguf_error *err);
+
+#endif

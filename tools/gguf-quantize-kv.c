@@ -1,0 +1,112 @@
+/* gguf-quantize-kv.c - the values of --override-kv */
+#include "config.h"
+#include "tools/gguf-quantize.h"
+#include "tools/common/opt.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An integer of KEY=int:VALUE: of the narrowest usual type that holds it. With
+ * compat as llama-quantize has it: without its sign. */
+static enum gguf_status set_int(struct options *o, const char *key,
+                                const char *text, struct gguf_error *err)
+{
+    char *end;
+    errno = 0;
+    if (text[0] == '-') {
+        long long v = strtoll(text, &end, 10);
+        if (*end || end == text || errno)
+            opt_usage("--override-kv: '%s' is no integer", text);
+        if (o->params.compat)
+            return gguf_meta_set_u32(o->meta, key, (uint32_t)-v, err);
+        return v >= INT32_MIN
+                   ? gguf_meta_set_i32(o->meta, key, (int32_t)v, err)
+                   : gguf_meta_set_i64(o->meta, key, v, err);
+    }
+    unsigned long long v = strtoull(text, &end, 10);
+    if (*end || end == text || errno)
+        opt_usage("--override-kv: '%s' is no integer", text);
+    return v <= UINT32_MAX || o->params.compat
+               ? gguf_meta_set_u32(o->meta, key, (uint32_t)v, err)
+               : gguf_meta_set_u64(o->meta, key, v, err);
+}
+
+/* A number of one of GGUF's own types: its bytes. */
+static enum gguf_status set_number(struct options *o, const char *key,
+                                   int type, const char *text,
+                                   struct gguf_error *err)
+{
+    uint8_t b[8];
+    char *end;
+    errno = 0;
+    size_t size = gguf_val_type_size((uint32_t)type);
+    uint64_t bits = text[0] == '-' ? (uint64_t)strtoll(text, &end, 10)
+                                   : strtoull(text, &end, 10);
+    bool is_signed = type == GGUF_VAL_I8 || type == GGUF_VAL_I16 ||
+                     type == GGUF_VAL_I32 || type == GGUF_VAL_I64;
+    unsigned width = (unsigned)(8 * size);
+    bool fits = is_signed
+                    ? (text[0] == '-'
+                           ? (int64_t)bits >= -(INT64_C(1) << (width - 2)) * 2
+                           : bits >> (width - 1) == 0)
+                    : text[0] != '-' && (width == 64 || !(bits >> width));
+    if (!size || *end || end == text || errno || !fits)
+        opt_usage("--override-kv: '%s' is no %s", text,
+                  gguf_val_type_name((uint32_t)type));
+    for (size_t i = 0; i < size; i++)
+        b[i] = (uint8_t)(bits >> 8 * i);
+    return gguf_meta_set_encoded(o->meta, key, (uint32_t)type, b, size, err);
+}
+
+static enum gguf_status set_kv(struct options *o, const char *key,
+                               const char *type, const char *value,
+                               struct gguf_error *err)
+{
+    int id = gguf_val_type_from_name(type);
+    char *end;
+    if (!strcmp(type, "str") || id == GGUF_VAL_STR)
+        return gguf_meta_set_strz(o->meta, key, value, err);
+    if (!strcmp(type, "bool") || id == GGUF_VAL_BOOL) {
+        if (strcmp(value, "true") && strcmp(value, "false"))
+            opt_usage("--override-kv: '%s' is neither true nor false", value);
+        return gguf_meta_set_bool(o->meta, key, *value == 't', err);
+    }
+    if (!strcmp(type, "float") || id == GGUF_VAL_F32 || id == GGUF_VAL_F64) {
+        double v = strtod(value, &end);
+        if (*end || end == value)
+            opt_usage("--override-kv: '%s' is no number", value);
+        return id == GGUF_VAL_F64
+                   ? gguf_meta_set_f64(o->meta, key, v, err)
+                   : gguf_meta_set_f32(o->meta, key, (float)v, err);
+    }
+    if (!strcmp(type, "int"))
+        return set_int(o, key, value, err);
+    if (id < 0 || id == GGUF_VAL_ARR)
+        opt_usage("--override-kv: '%s' is no type of a value", type);
+    return set_number(o, key, id, value, err);
+}
+
+void use_kv_texts(struct options *o)
+{
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    if (!o->n_kv_texts)
+        return;
+    if (gguf_meta_create(&o->meta, NULL, &err) != GGUF_OK) {
+        msg_fail(NULL, &err);
+        exit(MSG_FAILED);
+    }
+    for (size_t i = 0; i < o->n_kv_texts; i++) {
+        char *copy = msg_must(malloc(strlen(o->kv_texts[i]) + 1));
+        strcpy(copy, o->kv_texts[i]);
+        char *eq = strchr(copy, '='), *colon = eq ? strchr(eq, ':') : NULL;
+        if (!colon || eq == copy)
+            opt_usage("--override-kv: '%s' is not KEY=TYPE:VALUE", copy);
+        *eq = *colon = 0;
+        if (set_kv(o, copy, eq + 1, colon + 1, &err) != GGUF_OK)
+            opt_usage("--override-kv: %s", err.message);
+        free(copy);
+    }
+    o->params.meta = o->meta;
+}
