@@ -13,6 +13,7 @@
 #include "kern/codec.h"
 #include "kern/cpu.h"
 #include "kern/gemm.h"
+#include "kern/stat.h"
 #include "kern/vec.h"
 
 struct gg_kern {
@@ -20,6 +21,7 @@ struct gg_kern {
     struct gg_codec_kern codec[GG_N_DTYPES]; /* index GG_DT_... */
     struct gg_gemm_kern gemm;
     struct gg_vec_kern vec;
+    struct gg_stat_kern stat;
 };
 
 /* Fill k for the levels in cpu (GG_CPU_..., 0: C only). */

@@ -12,6 +12,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "base/str.h"
+#include "kern/cpu.h"
+#include "kern/stat.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -30,6 +32,7 @@ typedef void piece_fn(const struct work *w, uint64_t piece, float *a,
 
 struct work {
     const struct gguf_rows *rows;
+    struct gg_stat_kern kern;
     const struct gguf_file *a, *b; /* b: NULL unless compared */
     size_t ia, ib;
     uint64_t n, n_pieces;
@@ -82,6 +85,7 @@ static enum gguf_status begin(struct work *w, size_t record_size,
     if (w->b)
         GG_TRY(gguf_rows_get(p->rows, w->b, w->ib, 0, 0, &none, err));
     w->rows = p->rows;
+    gg_stat_kern_init(&w->kern, gg_cpu_detect());
     w->n = gguf_file_tensor(w->a, w->ia)->n_elements;
     w->n_pieces = (w->n + PIECE - 1) / PIECE;
     size_t n_threads = gguf_pool_n_threads(p->pool);
@@ -130,36 +134,26 @@ static void join(struct moments *a, const struct moments *b)
     a->n += b->n;
 }
 
-static void slice_moments(struct moments *m, float *x, size_t n)
+static void slice_moments(const struct work *w, struct moments *m,
+                          const float *x, size_t n)
 {
-    size_t k = 0;
-    double sum = 0;
-    *m = (struct moments){ .min = 0 };
-    for (size_t i = 0; i < n; i++) {
-        m->n_zero += x[i] == 0;
-        m->n_nan += isnan(x[i]) != 0;
-        m->n_inf += isinf(x[i]) != 0;
-        if (isfinite(x[i]))
-            x[k++] = x[i];
-    }
-    m->n = k;
-    if (!k)
+    struct gg_stat_sums s;
+    double central[3];
+    w->kern.sums(x, n, &s);
+    *m = (struct moments){ .n = s.n_finite,
+                           .n_zero = s.n_zero,
+                           .n_nan = s.n_nan,
+                           .n_inf = s.n_inf };
+    if (!m->n)
         return;
-    m->min = m->max = x[0];
-    for (size_t i = 0; i < k; i++) {
-        double v = x[i];
-        m->min = v < m->min ? v : m->min;
-        m->max = v > m->max ? v : m->max;
-        sum += v;
-        m->sum_sq += v * v;
-    }
-    m->mean = sum / (double)k;
-    for (size_t i = 0; i < k; i++) {
-        double d = x[i] - m->mean, d2 = d * d;
-        m->m2 += d2;
-        m->m3 += d2 * d;
-        m->m4 += d2 * d2;
-    }
+    m->min = s.min;
+    m->max = s.max;
+    m->mean = s.sum / (double)m->n;
+    m->sum_sq = s.sum_sq;
+    w->kern.central(x, n, m->mean, central);
+    m->m2 = central[0];
+    m->m3 = central[1];
+    m->m4 = central[2];
 }
 
 static void piece_moments(const struct work *w, uint64_t piece, float *a,
@@ -171,7 +165,7 @@ static void piece_moments(const struct work *w, uint64_t piece, float *a,
     (void)b;
     for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
         (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
-        slice_moments(&m, a, n);
+        slice_moments(w, &m, a, n);
         join(all, &m);
     }
 }
@@ -188,14 +182,7 @@ static void piece_bins(const struct work *w, uint64_t piece, float *a,
     (void)b;
     for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
         (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
-        for (size_t i = 0; i < n; i++) {
-            if (!isfinite(a[i]))
-                continue;
-            double at = (a[i] - lo) * scale;
-            bins[at <= 0                      ? 0
-                 : at >= GGUF_STATS_BINS - 1 ? GGUF_STATS_BINS - 1
-                                              : (int)at]++;
-        }
+        w->kern.bins(a, n, lo, scale, bins, GGUF_STATS_BINS);
     }
 }
 
@@ -256,25 +243,21 @@ static void piece_compare(const struct work *w, uint64_t piece, float *a,
                           float *b)
 {
     struct sums *r = (struct sums *)w->records + piece;
+    struct gg_stat_diff d;
     uint64_t first;
     size_t n;
     for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
         (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
         (void)gguf_rows_get(w->rows, w->b, w->ib, first, n, b, NULL);
-        for (size_t i = 0; i < n; i++) {
-            double x = a[i], y = b[i], d = fabs(x - y);
-            r->n_differ += !(x == y || (isnan(x) && isnan(y)));
-            if (!isfinite(x) || !isfinite(y)) {
-                r->n_nan++;
-                continue;
-            }
-            r->n++;
-            r->max_abs = d > r->max_abs ? d : r->max_abs;
-            r->diff += d * d;
-            r->aa += x * x;
-            r->bb += y * y;
-            r->ab += x * y;
-        }
+        w->kern.diff(a, b, n, &d);
+        r->n += d.n_finite;
+        r->n_differ += n - d.n_same;
+        r->n_nan += n - d.n_finite;
+        r->max_abs = fmax(r->max_abs, d.max_abs);
+        r->diff += d.dd;
+        r->aa += d.xx;
+        r->bb += d.yy;
+        r->ab += d.xy;
     }
 }
 

@@ -1,0 +1,58 @@
+/* stat.h - kernels that sum up rows of f32
+ *
+ * Sums are of doubles in GG_STAT_LANES lanes: element i goes into lane
+ * i % GG_STAT_LANES, and gg_stat_join (stat_join.h) puts the lanes together in
+ * one order, so that every level gives the same bits (EXACT, see vec.h).
+ * Elements that are not finite are counted and take no part in anything else.
+ * n is at most GG_STAT_MAX. No pointer needs alignment. Any thread.
+ */
+#ifndef GG_KERN_STAT_H
+#define GG_KERN_STAT_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { GG_STAT_LANES = 8, GG_STAT_MAX = 1 << 24 };
+
+struct gg_stat_sums {
+    size_t n_finite, n_zero, n_nan, n_inf;
+    float min, max; /* infinity and -infinity if no element is finite; 0 has
+                     * no sign */
+    double sum, sum_sq;
+};
+typedef void gg_stat_sums_fn(const float *x, size_t n,
+                             struct gg_stat_sums *out);
+
+/* out: the sums of (x - mean)^2, ^3 and ^4. */
+typedef void gg_stat_central_fn(const float *x, size_t n, double mean,
+                                double out[3]);
+
+/* Adds to bins[n_bins] each element where (x - lo) * scale, cut off behind the
+ * point, says; below 0 to the first and above to the last. n_bins <= 32. */
+typedef void gg_stat_bins_fn(const float *x, size_t n, double lo, double scale,
+                             uint64_t *bins, unsigned n_bins);
+
+struct gg_stat_diff {
+    size_t n_finite; /* pairs of which both are */
+    size_t n_same;   /* pairs of equal numbers or two NaN */
+    double max_abs;  /* largest |x - y| */
+    double dd, xx, yy, xy; /* sums of (x - y)^2, x^2, y^2, x y */
+};
+typedef void gg_stat_diff_fn(const float *x, const float *y, size_t n,
+                             struct gg_stat_diff *out);
+
+struct gg_stat_kern {
+    gg_stat_sums_fn *sums;
+    gg_stat_central_fn *central;
+    gg_stat_bins_fn *bins;
+    gg_stat_diff_fn *diff;
+};
+
+void gg_stat_kern_init(struct gg_stat_kern *k, uint32_t cpu);
+
+gg_stat_sums_fn gg_stat_sums_c, gg_stat_sums_avx2;
+gg_stat_central_fn gg_stat_central_c, gg_stat_central_avx2;
+gg_stat_bins_fn gg_stat_bins_c, gg_stat_bins_avx2;
+gg_stat_diff_fn gg_stat_diff_c, gg_stat_diff_avx2;
+
+#endif
