@@ -4,6 +4,7 @@
 #include "tools/gguf-info.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
+#include "tools/common/style.h"
 #include "tools/common/table.h"
 
 #include <gguf/check.h>
@@ -23,6 +24,11 @@ struct findings {
 
 static int finding(void *user, const struct gguf_finding *x)
 {
+    static const enum style styles[] = {
+        [GGUF_SEVERITY_ERROR] = STYLE_ERROR,
+        [GGUF_SEVERITY_WARNING] = STYLE_WARNING,
+        [GGUF_SEVERITY_NOTE] = STYLE_NOTE,
+    };
     struct findings *f = user;
     f->n[x->severity]++;
     if (f->j) {
@@ -41,7 +47,8 @@ static int finding(void *user, const struct gguf_finding *x)
     progress_clear(&f->bar);
     if (x->severity == GGUF_SEVERITY_NOTE && f->o->quiet)
         return 0;
-    printf("  %s: %s: %s", gguf_severity_name(x->severity), x->code,
+    printf("  %s%s%s: %s: %s", style(styles[x->severity]),
+           gguf_severity_name(x->severity), style(STYLE_PLAIN), x->code,
            x->message);
     if (x->offset != GGUF_NO_OFFSET && !strstr(x->message, "byte "))
         printf(" (byte %" PRIu64 ")", x->offset);
@@ -64,7 +71,7 @@ bool info_check(struct json *j, const struct info *info,
     if (j)
         json_open(j, "findings", '[');
     else
-        puts("\nFindings");
+        info_heading("Findings", o);
     for (size_t i = 0; i < load_n_files(info->load) && good; i++) {
         const struct gguf_file *file = load_file(info->load, i);
         f.file = i;
@@ -178,7 +185,7 @@ bool info_stats(struct json *j, const struct info *info,
     if (j)
         json_open(j, "stats", '[');
     else
-        puts("\nStatistics");
+        info_heading("Statistics", o);
     for (size_t i = 0; i < info->n_list && !progress_stopped(); i++) {
         struct gguf_split_tensor x = load_tensor(info->load, info->list[i]);
         progress_report(&bar, i, info->n_list);

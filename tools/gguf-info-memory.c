@@ -96,7 +96,7 @@ void info_memory(struct json *j, const struct info *info,
                    table_size(out, each * n_ctx), each * n_ctx);
     else
         table_add(&t, "not known for this kind of model");
-    puts("\nMemory");
+    info_heading("Memory", o);
     table_print(&t, stdout);
     table_fini(&t);
 }

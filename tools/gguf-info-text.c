@@ -1,6 +1,7 @@
 /* gguf-info-text.c - the view for people: plain text and Markdown */
 #include "config.h"
 #include "tools/gguf-info.h"
+#include "tools/common/style.h"
 #include "tools/common/table.h"
 
 #include <inttypes.h>
@@ -16,9 +17,13 @@ static void print(struct table *t, const struct info_options *o)
     table_fini(t);
 }
 
-static void heading(const char *text, const struct info_options *o)
+void info_heading(const char *text, const struct info_options *o)
 {
-    printf(o->markdown ? "\n## %s\n\n" : "\n%s\n", text);
+    if (o->markdown)
+        printf("\n## %s\n\n", text);
+    else
+        printf("\n%s%s%s\n", style(STYLE_HEADING), text,
+               style(STYLE_PLAIN));
 }
 
 /* ---- summary ---- */
@@ -99,7 +104,7 @@ static void metadata(const struct info *info, const struct info_options *o)
     const struct gguf_file *f = load_file(info->load, 0);
     char head[64];
     snprintf(head, sizeof head, "Metadata: %zu keys", gguf_file_n_kv(f));
-    heading(head, o);
+    info_heading(head, o);
     table_init(&t, "lll", o->markdown ? 0 : 2);
     if (o->markdown) {
         table_add(&t, "type");
@@ -147,7 +152,7 @@ static void tensors(const struct info *info, const struct info_options *o)
         snprintf(head, sizeof head, "Tensors: %zu", n);
     else
         snprintf(head, sizeof head, "Tensors: %zu of %zu", info->n_list, n);
-    heading(head, o);
+    info_heading(head, o);
     table_init(&t, many ? "lllrrr" : "lllrr", o->markdown ? 0 : 2);
     if (info->n_list) {
         table_add(&t, "name");
@@ -178,7 +183,7 @@ static void types(const struct info *info, const struct info_options *o)
 {
     struct table t;
     char name[32], out[24];
-    heading("Tensor types", o);
+    info_heading("Tensor types", o);
     table_init(&t, "lrrrrr", o->markdown ? 0 : 2);
     if (info->n_types) {
         table_add(&t, "type");
@@ -212,7 +217,10 @@ bool info_text(const struct info *info, const struct info_options *o)
         return info_hash(NULL, info, o);
     text_addz(&s, o->markdown ? "# " : "");
     text_add_esc(&s, (struct gguf_str){ path, strlen(path) }, UINT64_MAX);
-    printf("%s\n%s", s.s, o->markdown ? "\n" : "");
+    if (o->markdown)
+        printf("%s\n\n", s.s);
+    else
+        printf("%s%s%s\n", style(STYLE_TITLE), s.s, style(STYLE_PLAIN));
     text_fini(&s);
     if (o->show & SHOW_SUMMARY)
         summary(info, o);
@@ -226,7 +234,7 @@ bool info_text(const struct info *info, const struct info_options *o)
         info_memory(NULL, info, o);
     bool good = !(o->show & SHOW_STATS) || info_stats(NULL, info, o);
     if (o->show & SHOW_HASH) {
-        puts("\nChecksums");
+        info_heading("Checksums", o);
         good &= info_hash(NULL, info, o);
     }
     if (o->show & SHOW_CHECK)

@@ -3,6 +3,7 @@
 #include "tools/gguf-info.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
+#include "tools/common/style.h"
 
 #include <gguf/digest.h>
 
@@ -14,6 +15,7 @@ enum {
     OPT_ALONE = OPT_FIRST_LONG,
     OPT_ARRAYS,
     OPT_CHECK,
+    OPT_COLOR,
     OPT_DIFF,
     OPT_HASH,
     OPT_JSON,
@@ -80,6 +82,8 @@ static const struct opt table[] = {
       "instead of by their place in the file" },
     { OPT_ALONE, "--alone", NULL,
       "show one shard of a split model as if it were a file of its own" },
+    { OPT_COLOR, "--color", "WHEN",
+      "'auto' (colours on a terminal only), 'always' or 'never'" },
     { OPT_LIMIT, "--limit", "NAME=N",
       "read files that break a limit honestly; NAME is one of kv, tensors, "
       "key-size, name-size, str-size, array-items, depth, dims" },
@@ -184,6 +188,11 @@ static void option(const struct opt_parser *p, int id, struct settings *s)
         o->limits_given = true;
         break;
     case OPT_STRINGS: o->limits.bytes = amount(p); break;
+    case OPT_COLOR:
+        if (!style_init(p->arg))
+            opt_usage("--color: '%s' is not 'auto', 'always' or 'never'",
+                      p->arg);
+        break;
     case OPT_SORT:
         check_sort(p->arg);
         o->sort = p->arg;
@@ -195,6 +204,7 @@ static void option(const struct opt_parser *p, int id, struct settings *s)
 static void parse(struct opt_parser *p, struct settings *s)
 {
     struct info_options *o = &s->o;
+    (void)style_init("auto");
     for (int id; (id = opt_next(p)) != OPT_END;) {
         for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
             if (parts[i].id == id)

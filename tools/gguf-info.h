@@ -82,6 +82,9 @@ uint64_t info_n_vocab(const struct info *info);
 /* Things worth a word, to standard error. */
 void info_warn(const struct info *info);
 
+/* A line above a part of the text. */
+void info_heading(const char *text, const struct info_options *o);
+
 /* The views. false: what was asked for failed or found errors. */
 bool info_text(const struct info *info, const struct info_options *o);
 bool info_json(struct json *j, const struct info *info,

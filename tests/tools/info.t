@@ -29,6 +29,26 @@ ok 'the summary'
 grep -q '^  Q8_0 *2 *2048 *2.12 KiB *13.9%  *8.500$' "$tmp/out"
 ok 'totals by type'
 
+esc=$(printf '\033')
+run "$info" --color=always "$m"
+LC_ALL=C grep -q "^$esc\[1mTensor types$esc\[0m\$" "$tmp/out" &&
+    ! LC_ALL=C grep "$esc" "$tmp/out" | LC_ALL=C grep -qv "^$esc\[[0-9;]*m"
+ok '--color=always: headings stand out, and nothing else'
+run "$info" --color=often "$m"
+test $rc -eq 2
+ok '--color=often: a usage error'
+if command -v script >/dev/null 2>&1; then
+    for no in '' 1; do
+        TERM=xterm NO_COLOR=$no script -qec "'$info' '$m'" /dev/null \
+            </dev/null >"$tmp/tty$no" 2>&1
+    done
+    LC_ALL=C grep -q "^$esc\[1mTensor types" "$tmp/tty" &&
+        ! LC_ALL=C grep -q "$esc" "$tmp/tty1"
+    ok 'colours on a terminal, unless NO_COLOR'
+else
+    skip 'colours on a terminal' 'there is no script(1)'
+fi
+
 run "$info" --metadata --arrays=all --strings=4 "$m"
 grep -q '"tok7"\]$' "$tmp/out" && grep -q 'llam... (5 bytes)$' "$tmp/out" &&
     test "$(grep -c blk "$tmp/out")" -eq 0

@@ -1,0 +1,38 @@
+/* style.c - weight and colour, on a terminal only */
+#include "config.h"
+#include "tools/common/style.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool styled;
+
+/* The convention of no-color.org: set and not empty. */
+static bool wanted(void)
+{
+    const char *term = getenv("TERM"), *no = getenv("NO_COLOR");
+    return isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0 &&
+           !(no && *no);
+}
+
+bool style_init(const char *when)
+{
+    if (!strcmp(when, "auto"))
+        styled = wanted();
+    else if (!strcmp(when, "always") || !strcmp(when, "never"))
+        styled = *when == 'a';
+    else
+        return false;
+    return true;
+}
+
+const char *style(enum style s)
+{
+    static const char *const code[] = {
+        [STYLE_PLAIN] = "\033[0m",      [STYLE_TITLE] = "\033[1;36m",
+        [STYLE_HEADING] = "\033[1m",    [STYLE_ERROR] = "\033[1;31m",
+        [STYLE_WARNING] = "\033[1;33m", [STYLE_NOTE] = "\033[36m",
+    };
+    return styled ? code[s] : "";
+}
