@@ -276,6 +276,27 @@ static void run_block(const struct task *t, size_t first, size_t n)
     multiply_values(t, n);
 }
 
+/* What column c's output is multiplied by in the end: 1 / sum, with the
+ * head's sink, if there is one, in the sum. */
+static float last_scale(const struct task *t, size_t c)
+{
+    const struct gg_attn_args *a = t->a;
+    const struct gg_vec_kern *vec = &a->kern->vec;
+    double sum = t->b->sum[c];
+    float shrink = 1;
+    if (a->sinks) {
+        const float sink = a->sinks[t->head0 + c / t->n_tok];
+        const float max = t->b->max[c];
+        if (sink > max) { /* what was summed so far is worth less */
+            vec->exp_sum(&shrink, &max, 1, sink);
+            sum = sum * (double)shrink + 1;
+        } else if (max != -INFINITY) {
+            sum += vec->exp_sum(NULL, &sink, 1, max);
+        }
+    }
+    return sum == 0 ? 1 : (float)((double)shrink / sum);
+}
+
 static void store_out(const struct task *t)
 {
     const struct gg_attn_args *a = t->a;
@@ -283,9 +304,8 @@ static void store_out(const struct task *t)
         float *out = a->out + ((t->head0 + c / t->n_tok) * a->out_nb[0] +
                                (t->tok0 + c % t->n_tok) * a->out_nb[1] +
                                t->seq * a->out_nb[2]) / sizeof(float);
-        const double sum = t->b->sum[c];
         a->kern->vec.scale(out, t->b->out + c * t->s->dv, (size_t)a->dv,
-                           sum == 0 ? 1 : (float)(1 / sum), 0);
+                           last_scale(t, c), 0);
     }
 }
 

@@ -7,6 +7,7 @@
  *     s[i] = s[i] + slope(h) * mask[t][i]          if there is a mask
  *     out[t] = sum over i of exp(s[i]) * v[i] / sum over i of exp(s[i])
  *
+ * where with sinks the last sum has one more term, exp(sinks[h]).
  * Head h reads the keys and values of head h / (n_head / n_head_kv). Keys are
  * taken in blocks of fixed length with a running maximum (Milakov and
  * Gimelshein 2018; Dao et al. 2022); a block that the mask closes to all
@@ -35,6 +36,7 @@ struct gg_attn_args {
     const void *mask;     /* rows of n_kv, or NULL */
     size_t mask_nb[2];    /* token, sequence (0: the same for all) */
     int mask_type;        /* GG_DT_F32 or GG_DT_F16 */
+    const float *sinks;   /* [n_head], or NULL */
     float *out;           /* rows of dv; overlaps no input */
     size_t out_nb[3];     /* head, token, sequence */
     int64_t d, dv;        /* elements of a row of q and k, of v and out */

@@ -11,7 +11,7 @@ static void args_init(struct gg_attn_args *a, const struct gguf_tensor *t,
                       const struct gg_kern *kern)
 {
     const struct gguf_tensor *q = t->src[0], *k = t->src[1], *v = t->src[2];
-    const struct gguf_tensor *mask = t->src[3];
+    const struct gguf_tensor *mask = t->src[3], *sinks = t->src[4];
     struct gguf_attn_params p;
     memcpy(&p, t->op_params, sizeof p);
     *a = (struct gg_attn_args){
@@ -21,6 +21,7 @@ static void args_init(struct gg_attn_args *a, const struct gguf_tensor *t,
         .v = v->data,
         .k_type = gg_dtype_index(k->dtype),
         .v_type = gg_dtype_index(v->dtype),
+        .sinks = sinks ? sinks->data : NULL,
         .out = t->data,
         .d = q->ne[0],
         .dv = v->ne[0],
@@ -80,9 +81,10 @@ static bool decodes(const struct gguf_tensor *t, const struct gg_kern *kern)
 bool gg_cpu_attention_supports(const struct gguf_tensor *t,
                                const struct gg_kern *kern)
 {
-    const struct gguf_tensor *mask = t->src[3];
+    const struct gguf_tensor *mask = t->src[3], *sinks = t->src[4];
     return is_f32(t) && is_f32(t->src[0]) && decodes(t->src[1], kern) &&
            decodes(t->src[2], kern) &&
+           (!sinks || gguf_tensor_has_rows(sinks)) &&
            (!mask || ((mask->dtype == GGUF_DTYPE_F32 ||
                        mask->dtype == GGUF_DTYPE_F16) &&
                       decodes(mask, kern)));

@@ -21,25 +21,13 @@ size_t gg_cpu_elem_work(const struct gguf_tensor *t, unsigned nth,
 bool gg_cpu_elem_supports(const struct gguf_tensor *t,
                           const struct gg_kern *kern)
 {
-    for (int i = 0; i < GGUF_TENSOR_SRC && t->src[i]; i++)
-        if (!gg_row_can_load(kern, t->src[i]))
+    for (int i = 0; i < GGUF_TENSOR_SRC; i++)
+        if (t->src[i] && !gg_row_can_load(kern, t->src[i]))
             return false;
     return gg_row_can_store(kern, t);
 }
 
-/* --- two sources ---------------------------------------------------------- */
-
-static void sub(float *y, const float *a, const float *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i] - b[i];
-}
-
-static void divide(float *y, const float *a, const float *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        y[i] = a[i] / b[i];
-}
+/* --- functions of one element --------------------------------------------- */
 
 static float gelu1(float x)
 {
@@ -47,10 +35,15 @@ static float gelu1(float x)
     return 0.5f * x * (1.0f + tanhf(c * (x + 0.044715f * x * x * x)));
 }
 
-static void geglu(float *y, const float *a, const float *b, size_t n)
+static float gelu_erf1(float x)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = gelu1(a[i]) * b[i];
+    return 0.5f * x * (1.0f + erff(x * 0.707106781186547524f));
+}
+
+/* x / (1 + exp(-alpha x)). */
+static float swish1(float x, float alpha)
+{
+    return x / (1.0f + expf(-alpha * x));
 }
 
 /* NaN stays NaN. */
@@ -59,11 +52,31 @@ static float relu1(float x)
     return x < 0.0f ? 0.0f : x;
 }
 
-static void reglu(float *y, const float *a, const float *b, size_t n)
+static float clamp1(float x, float low, float high)
 {
-    for (size_t i = 0; i < n; i++)
-        y[i] = relu1(a[i]) * b[i];
+    return x < low ? low : x > high ? high : x;
 }
+
+static float softplus1(float x)
+{
+    return x > 0.0f ? x + log1pf(expf(-x)) : log1pf(expf(x));
+}
+
+/* p: the numbers before the curves' constraints. */
+static float xielu1(float x, const float *p)
+{
+    const float beta = p[2], eps = p[3];
+    if (x > 0.0f)
+        return softplus1(p[1]) * x * x + beta * x;
+    return (expm1f(x < eps ? x : eps) - x) * (beta + softplus1(p[0])) +
+           beta * x;
+}
+
+/* --- two sources ---------------------------------------------------------- */
+
+/* Element by element; y may be a or b. p: the operation's parameters. */
+typedef void binary_fn(float *y, const float *a, const float *b, size_t n,
+                       const struct gg_vec_kern *k, const float *p);
 
 /* A row of b as long as a's: repeated into tmp where it is shorter. */
 static const float *repeated(const float *b, int64_t nb, float *tmp, int64_t n)
@@ -78,14 +91,16 @@ static const float *repeated(const float *b, int64_t nb, float *tmp, int64_t n)
 }
 
 static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
-                   gg_vec_binary_fn *fn)
+                   binary_fn *fn)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     const int64_t n = t->ne[0];
     float *tmp_a = gg_row_tmp(task, n, N_TMP, TMP_A);
     float *tmp_b = gg_row_tmp(task, n, N_TMP, TMP_B);
     float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
+    float params[GG_LEN(t->op_params)];
     int64_t r, end;
+    memcpy(params, t->op_params, sizeof params);
     if (gguf_tensor_is_empty(t))
         return;
     gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
@@ -96,24 +111,41 @@ static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
                                       b->ne[0]);
         xb = repeated(xb, b->ne[0], tmp_b, n);
         float *y = gg_row_out(t, gg_row(t, p), tmp_y);
-        fn(y, xa, xb, (size_t)n);
+        fn(y, xa, xb, (size_t)n, &task->kern->vec, params);
         gg_row_store(task->kern, t, gg_row(t, p), y);
     }
 }
 
-#define BINARY(name, fn)                                                      \
+#define BINARY(name, body)                                                    \
+    static void name##_row(float *y, const float *a, const float *b,          \
+                           size_t n, const struct gg_vec_kern *k,             \
+                           const float *p)                                    \
+    {                                                                         \
+        (void)k;                                                              \
+        (void)p;                                                              \
+        body;                                                                 \
+    }                                                                         \
     void gg_cpu_##name(struct gguf_tensor *t, const struct gg_cpu_task *task) \
     {                                                                         \
-        binary(t, task, fn);                                                  \
+        binary(t, task, name##_row);                                          \
+    }
+#define PAIRS(expr)                                                           \
+    for (size_t i = 0; i < n; i++) {                                          \
+        float u = a[i], v = b[i];                                             \
+        y[i] = (expr);                                                        \
     }
 
-BINARY(add, task->kern->vec.add)
-BINARY(sub, sub)
-BINARY(mul, task->kern->vec.mul)
-BINARY(div, divide)
-BINARY(swiglu, task->kern->vec.swiglu)
-BINARY(geglu, geglu)
-BINARY(reglu, reglu)
+BINARY(add, k->add(y, a, b, n))
+BINARY(sub, PAIRS(u - v))
+BINARY(mul, k->mul(y, a, b, n))
+BINARY(div, PAIRS(u / v))
+BINARY(swiglu, k->swiglu(y, a, b, n))
+BINARY(geglu, PAIRS(gelu1(u) * v))
+BINARY(geglu_erf, PAIRS(gelu_erf1(u) * v))
+BINARY(geglu_quick, PAIRS(swish1(u, 1.702f) * v))
+BINARY(reglu, PAIRS(relu1(u) * v))
+BINARY(swiglu_oai, PAIRS(swish1(u > p[1] ? p[1] : u, p[0]) *
+                         (clamp1(v, -p[1], p[1]) + 1.0f)))
 
 /* --- one source ----------------------------------------------------------- */
 
@@ -164,15 +196,15 @@ static void unary(struct gguf_tensor *t, const struct gg_cpu_task *task,
 UNARY(scale, k->scale(y, v, n, p[0], 0.0f))
 UNARY(silu, k->silu(y, v, n))
 UNARY(gelu, EACH(gelu1(x)))
-UNARY(gelu_erf, EACH(0.5f * x * (1.0f + erff(x * 0.707106781186547524f))))
-UNARY(gelu_quick, EACH(x / (1.0f + expf(-1.702f * x))))
+UNARY(gelu_erf, EACH(gelu_erf1(x)))
+UNARY(gelu_quick, EACH(swish1(x, 1.702f)))
 UNARY(relu, EACH(relu1(x)))
 UNARY(sigmoid, EACH(1.0f / (1.0f + expf(-x))))
 UNARY(tanh, EACH(tanhf(x)))
 UNARY(relu_sqr, EACH(relu1(x) * relu1(x)))
 UNARY(leaky_relu, EACH(x > 0.0f ? x : x * p[0]))
 UNARY(elu, EACH(x > 0.0f ? x : expm1f(x)))
-UNARY(softplus, EACH(x > 0.0f ? x + log1pf(expf(-x)) : log1pf(expf(x))))
+UNARY(softplus, EACH(softplus1(x)))
 UNARY(neg, EACH(-x))
 UNARY(abs, EACH(fabsf(x)))
 UNARY(sqr, EACH(x * x))
@@ -181,4 +213,5 @@ UNARY(exp, EACH(expf(x)))
 UNARY(log, EACH(logf(x)))
 UNARY(sin, EACH(sinf(x)))
 UNARY(cos, EACH(cosf(x)))
-UNARY(clamp, EACH(x < p[0] ? p[0] : x > p[1] ? p[1] : x))
+UNARY(clamp, EACH(clamp1(x, p[0], p[1])))
+UNARY(xielu, EACH(xielu1(x, p)))

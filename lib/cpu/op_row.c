@@ -1,4 +1,4 @@
-/* op_row.c - norms and soft-max: one result row from one source row */
+/* op_row.c - norms, masks, soft-max: a result row from a source row */
 #include "config.h"
 #include "cpu/attn.h"
 #include "cpu/optab.h"
@@ -91,11 +91,53 @@ static void cumsum_row(const struct gguf_tensor *t,
     }
 }
 
+/* What lies above the diagonal: from n_past + row + 1 on. */
+static void mask_row(const struct gguf_tensor *t, struct gg_pos p, float *y,
+                     const float *x, float value)
+{
+    const int64_t n = t->ne[0];
+    const int64_t open = GG_MIN(n, t->op_params[0] + p.i1 + 1);
+    if (y != x)
+        memcpy(y, x, (size_t)open * sizeof *y);
+    for (int64_t i = open; i < n; i++)
+        y[i] = value;
+}
+
+static void mask_inf_row(const struct gguf_tensor *t,
+                         const struct gg_cpu_task *task, struct gg_pos p,
+                         float *y, const float *x)
+{
+    (void)task;
+    mask_row(t, p, y, x, -INFINITY);
+}
+
+static void mask_zero_row(const struct gguf_tensor *t,
+                          const struct gg_cpu_task *task, struct gg_pos p,
+                          float *y, const float *x)
+{
+    (void)task;
+    mask_row(t, p, y, x, 0);
+}
+
+/* The kernel's steps with one more score than are written. */
+static void soft_max_sink(const struct gg_vec_kern *k, float *y,
+                          const float *x, const float *mask, size_t n,
+                          float scale, float slope, float sink)
+{
+    float max = k->scores(y, x, mask, n, scale, slope);
+    max = sink > max ? sink : max;
+    if (max == -INFINITY)
+        max = 0;
+    double sum = k->exp_sum(y, y, n, max) + k->exp_sum(NULL, &sink, 1, max);
+    k->scale(y, y, n, sum == 0 ? 0 : (float)(1 / sum), 0);
+}
+
 static void soft_max_row(const struct gguf_tensor *t,
                          const struct gg_cpu_task *task, struct gg_pos p,
                          float *y, const float *x)
 {
-    const struct gguf_tensor *mask = t->src[1];
+    const struct gguf_tensor *mask = t->src[1], *sinks = t->src[2];
+    const size_t n = (size_t)t->ne[0];
     struct gguf_soft_max_params par;
     const float *m = NULL;
     memcpy(&par, t->op_params, sizeof par);
@@ -104,8 +146,15 @@ static void soft_max_row(const struct gguf_tensor *t,
                         gg_row_at(mask, p.i1, p.i2 % mask->ne[2],
                                   p.i3 % mask->ne[3]),
                         gg_row_tmp(task, t->ne[0], N_TMP, TMP_MASK), t->ne[0]);
-    task->kern->vec.soft_max(y, x, m, (size_t)t->ne[0], par.scale,
-                             gg_attn_slope(par.max_bias, p.i2, t->ne[2]));
+    const float slope = gg_attn_slope(par.max_bias, p.i2, t->ne[2]);
+    if (sinks) {
+        float sink;
+        memcpy(&sink, (const char *)sinks->data + p.i2 * sinks->nb[0],
+               sizeof sink);
+        soft_max_sink(&task->kern->vec, y, x, m, n, par.scale, slope, sink);
+        return;
+    }
+    task->kern->vec.soft_max(y, x, m, n, par.scale, slope);
 }
 
 void gg_cpu_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
@@ -131,4 +180,85 @@ void gg_cpu_l2_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
 void gg_cpu_cumsum(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     each_row(t, task, cumsum_row);
+}
+
+void gg_cpu_diag_mask_inf(struct gguf_tensor *t,
+                          const struct gg_cpu_task *task)
+{
+    each_row(t, task, mask_inf_row);
+}
+
+void gg_cpu_diag_mask_zero(struct gguf_tensor *t,
+                           const struct gg_cpu_task *task)
+{
+    each_row(t, task, mask_zero_row);
+}
+
+/* Rows first to end - 1 of slice i3, those of a channel behind each other. */
+struct group {
+    const struct gguf_tensor *t;
+    const struct gg_cpu_task *task;
+    int64_t first, end, i3;
+};
+
+static const float *group_row(const struct group *g, int64_t r)
+{
+    const struct gguf_tensor *a = g->t->src[0];
+    return gg_row_load(g->task->kern, a,
+                       gg_row_at(a, r % a->ne[1], r / a->ne[1], g->i3),
+                       gg_row_tmp(g->task, a->ne[0], N_TMP, TMP_X), a->ne[0]);
+}
+
+static double group_sum(const struct group *g)
+{
+    double sum = 0;
+    for (int64_t r = g->first; r < g->end; r++)
+        sum += g->task->kern->vec.sum(group_row(g, r), (size_t)g->t->ne[0]);
+    return sum;
+}
+
+static double group_squares(const struct group *g, double mean)
+{
+    double sum = 0;
+    for (int64_t r = g->first; r < g->end; r++) {
+        const float *x = group_row(g, r);
+        for (int64_t i = 0; i < g->t->ne[0]; i++)
+            sum += (x[i] - mean) * (x[i] - mean);
+    }
+    return sum;
+}
+
+static void norm_group(const struct group *g, float eps)
+{
+    const struct gguf_tensor *t = g->t;
+    const int64_t n = t->ne[0];
+    const double count = (double)((g->end - g->first) * n);
+    const double mean = group_sum(g) / count;
+    const double scale =
+        1.0 / sqrt(group_squares(g, mean) / count + (double)eps);
+    for (int64_t r = g->first; r < g->end; r++) {
+        const float *x = group_row(g, r);
+        void *row = gg_row_at(t, r % t->ne[1], r / t->ne[1], g->i3);
+        float *y = gg_row_out(t, row, gg_row_tmp(g->task, n, N_TMP, TMP_OUT));
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (float)((x[i] - mean) * scale);
+        gg_row_store(g->task->kern, t, row, y);
+    }
+}
+
+void gg_cpu_group_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    struct gguf_group_norm_params par;
+    int64_t i, end;
+    memcpy(&par, t->op_params, sizeof par);
+    if (gguf_tensor_is_empty(t))
+        return;
+    const int64_t rows = t->ne[1] * (t->ne[2] / par.n_groups);
+    gg_cpu_share(task, par.n_groups * t->ne[3], &i, &end);
+    for (; i < end; i++) {
+        const int64_t first = i % par.n_groups * rows;
+        norm_group(&(struct group){ t, task, first, first + rows,
+                                    i / par.n_groups },
+                   par.eps);
+    }
 }

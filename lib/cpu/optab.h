@@ -24,17 +24,19 @@ gg_cpu_supports_fn gg_cpu_copy_supports, gg_cpu_get_rows_supports,
     gg_cpu_set_rows_supports;
 /* op_elem.c */
 gg_cpu_op_fn gg_cpu_add, gg_cpu_sub, gg_cpu_mul, gg_cpu_div, gg_cpu_swiglu,
-    gg_cpu_geglu, gg_cpu_reglu;
+    gg_cpu_geglu, gg_cpu_geglu_erf, gg_cpu_geglu_quick, gg_cpu_reglu,
+    gg_cpu_swiglu_oai;
 gg_cpu_op_fn gg_cpu_scale, gg_cpu_silu, gg_cpu_gelu, gg_cpu_gelu_erf,
     gg_cpu_gelu_quick, gg_cpu_relu, gg_cpu_sigmoid, gg_cpu_tanh,
     gg_cpu_relu_sqr, gg_cpu_leaky_relu, gg_cpu_elu, gg_cpu_softplus, gg_cpu_neg,
     gg_cpu_abs, gg_cpu_sqr, gg_cpu_sqrt, gg_cpu_exp, gg_cpu_log, gg_cpu_sin,
-    gg_cpu_cos, gg_cpu_clamp;
+    gg_cpu_cos, gg_cpu_clamp, gg_cpu_xielu;
 gg_cpu_work_fn gg_cpu_elem_work;
 gg_cpu_supports_fn gg_cpu_elem_supports;
 /* op_row.c */
 gg_cpu_op_fn gg_cpu_norm, gg_cpu_rms_norm, gg_cpu_l2_norm, gg_cpu_soft_max,
-    gg_cpu_cumsum;
+    gg_cpu_cumsum, gg_cpu_group_norm, gg_cpu_diag_mask_inf,
+    gg_cpu_diag_mask_zero;
 /* op_join.c */
 gg_cpu_op_fn gg_cpu_concat, gg_cpu_repeat, gg_cpu_pad, gg_cpu_roll;
 gg_cpu_supports_fn gg_cpu_join_supports;
@@ -50,6 +52,9 @@ gg_cpu_work_fn gg_cpu_rope_work;
 gg_cpu_op_fn gg_cpu_matmul;
 gg_cpu_work_fn gg_cpu_matmul_work;
 gg_cpu_supports_fn gg_cpu_matmul_supports;
+/* op_out_prod.c */
+gg_cpu_op_fn gg_cpu_out_prod;
+gg_cpu_work_fn gg_cpu_out_prod_work;
 /* op_matmul_id.c */
 gg_cpu_op_fn gg_cpu_matmul_id;
 gg_cpu_work_fn gg_cpu_matmul_id_work;

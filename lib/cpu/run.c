@@ -12,16 +12,17 @@
 #include "base/error.h"
 #include "base/mem.h"
 #include "cpu/optab.h"
+#include "graph/optab.h"
 
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Below as many elements, a step is faster on one thread than a barrier of
- * about a microsecond lets two be (measured on Zen 3: 2048 sums of floats take
- * 0.2 us, as many exponentials 1.5 us). */
-enum { SINGLE_ELEMENTS = 2048 };
+/* A node of as many steps is faster on one thread than a barrier of about a
+ * microsecond lets two be (measured on Zen 3: 2048 sums of floats take 0.2 us,
+ * as many exponentials 1.5 us). */
+enum { SINGLE_STEPS = 2048 };
 
 struct gg_cpu_run {
     const struct gg_cpu_plan *plan;
@@ -46,20 +47,12 @@ void gg_cpu_plan_fini(struct gg_cpu_plan *p)
     gg_cpu_plan_init(p, p->allocator);
 }
 
-/* Whether to leave a step to one thread: by the elements that it reads or
- * writes, roughly its cost, or because it has but one row to share. */
+/* Whether to leave a node to one thread: by its cost, or because it has but
+ * one row to share. */
 static bool is_small(const struct gguf_tensor *t, const struct gg_cpu_op *op)
 {
-    int64_t n = gguf_tensor_n_elements(t);
-    if (op->by_rows && gguf_tensor_n_rows(t) < 2)
-        return true;
-    for (int i = 0; i < GGUF_TENSOR_SRC; i++) {
-        /* products read whole matrices; rows by number do not */
-        if (t->src[i] && t->op != GGUF_OP_GET_ROWS &&
-            t->op != GGUF_OP_SET_ROWS)
-            n = GG_MAX(n, gguf_tensor_n_elements(t->src[i]));
-    }
-    return n <= SINGLE_ELEMENTS;
+    return (op->by_rows && gguf_tensor_n_rows(t) < 2) ||
+           gg_op_row(t->op)->cost(t) <= SINGLE_STEPS;
 }
 
 enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,

@@ -20,6 +20,11 @@
 #include <gguf/memory.h>
 #include <gguf/model.h>
 #include <gguf/op.h>
+#include <gguf/op_base.h>
+#include <gguf/op_copy.h>
+#include <gguf/op_elem.h>
+#include <gguf/op_mat.h>
+#include <gguf/op_row.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/quant.h>

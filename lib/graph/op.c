@@ -48,10 +48,13 @@ BINARY(mul, MUL)
 BINARY(div, DIV)
 BINARY(swiglu, SWIGLU)
 BINARY(geglu, GEGLU)
+BINARY(geglu_erf, GEGLU_ERF)
+BINARY(geglu_quick, GEGLU_QUICK)
 BINARY(reglu, REGLU)
 BINARY(cpy, CPY)
 BINARY(get_rows, GET_ROWS)
 BINARY(matmul, MATMUL)
+BINARY(out_prod, OUT_PROD)
 
 struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                  uint32_t dtype)
@@ -106,6 +109,29 @@ struct gguf_tensor *gguf_op_clamp(struct gguf_ctx *ctx, struct gguf_tensor *a,
                       2 * sizeof low, SRC(a));
 }
 
+struct gguf_tensor *gguf_op_xielu(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                  float alpha_n, float alpha_p, float beta,
+                                  float eps)
+{
+    return gg_op_make(ctx, GGUF_OP_XIELU,
+                      (float[]){ alpha_n, alpha_p, beta, eps }, 4 * sizeof eps,
+                      SRC(a));
+}
+
+struct gguf_tensor *gguf_op_swiglu_oai(struct gguf_ctx *ctx,
+                                       struct gguf_tensor *a,
+                                       struct gguf_tensor *b, float alpha,
+                                       float limit)
+{
+    if (!(limit >= 0)) {
+        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "swiglu_oai: the limit is %g", (double)limit);
+        return NULL;
+    }
+    return gg_op_make(ctx, GGUF_OP_SWIGLU_OAI, (float[]){ alpha, limit },
+                      2 * sizeof limit, SRC(a, b));
+}
+
 struct gguf_tensor *gguf_op_concat(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                    struct gguf_tensor *b, unsigned dim)
 {
@@ -154,15 +180,21 @@ struct gguf_tensor *gguf_op_top_k(struct gguf_ctx *ctx, struct gguf_tensor *a,
              : NULL;
 }
 
+static bool eps_is_good(struct gguf_ctx *ctx, enum gguf_op op, float eps)
+{
+    if (eps >= 0)
+        return true;
+    gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET, "%s: eps is %g",
+            gguf_op_name(op), (double)eps);
+    return false;
+}
+
 static struct gguf_tensor *norm(struct gguf_ctx *ctx, enum gguf_op op,
                                 struct gguf_tensor *a, float eps)
 {
-    if (!(eps >= 0)) {
-        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "%s: eps is %g", gguf_op_name(op), (double)eps);
-        return NULL;
-    }
-    return gg_op_make(ctx, op, &eps, sizeof eps, SRC(a));
+    return eps_is_good(ctx, op, eps)
+               ? gg_op_make(ctx, op, &eps, sizeof eps, SRC(a))
+               : NULL;
 }
 
 struct gguf_tensor *gguf_op_norm(struct gguf_ctx *ctx, struct gguf_tensor *a,
@@ -183,6 +215,32 @@ struct gguf_tensor *gguf_op_l2_norm(struct gguf_ctx *ctx,
     return norm(ctx, GGUF_OP_L2_NORM, a, eps);
 }
 
+struct gguf_tensor *gguf_op_group_norm(struct gguf_ctx *ctx,
+                                       struct gguf_tensor *a,
+                                       int32_t n_groups, float eps)
+{
+    struct gguf_group_norm_params p = { eps, n_groups };
+    return eps_is_good(ctx, GGUF_OP_GROUP_NORM, eps)
+               ? gg_op_make(ctx, GGUF_OP_GROUP_NORM, &p, sizeof p, SRC(a))
+               : NULL;
+}
+
+struct gguf_tensor *gguf_op_diag_mask_inf(struct gguf_ctx *ctx,
+                                          struct gguf_tensor *a,
+                                          int32_t n_past)
+{
+    return gg_op_make(ctx, GGUF_OP_DIAG_MASK_INF, &n_past, sizeof n_past,
+                      SRC(a));
+}
+
+struct gguf_tensor *gguf_op_diag_mask_zero(struct gguf_ctx *ctx,
+                                           struct gguf_tensor *a,
+                                           int32_t n_past)
+{
+    return gg_op_make(ctx, GGUF_OP_DIAG_MASK_ZERO, &n_past, sizeof n_past,
+                      SRC(a));
+}
+
 struct gguf_tensor *gguf_op_matmul_id(struct gguf_ctx *ctx,
                                       struct gguf_tensor *a,
                                       struct gguf_tensor *b,
@@ -191,13 +249,23 @@ struct gguf_tensor *gguf_op_matmul_id(struct gguf_ctx *ctx,
     return gg_op_make(ctx, GGUF_OP_MATMUL_ID, NULL, 0, SRC(a, b, ids));
 }
 
+struct gguf_tensor *gguf_op_soft_max_sinks(struct gguf_ctx *ctx,
+                                           struct gguf_tensor *x,
+                                           struct gguf_tensor *mask,
+                                           struct gguf_tensor *sinks,
+                                           float scale, float max_bias)
+{
+    struct gguf_soft_max_params p = { scale, max_bias };
+    return gg_op_make(ctx, GGUF_OP_SOFT_MAX, &p, sizeof p,
+                      SRC(x, mask, sinks));
+}
+
 struct gguf_tensor *gguf_op_soft_max(struct gguf_ctx *ctx,
                                      struct gguf_tensor *x,
                                      struct gguf_tensor *mask, float scale,
                                      float max_bias)
 {
-    struct gguf_soft_max_params p = { scale, max_bias };
-    return gg_op_make(ctx, GGUF_OP_SOFT_MAX, &p, sizeof p, SRC(x, mask));
+    return gguf_op_soft_max_sinks(ctx, x, mask, NULL, scale, max_bias);
 }
 
 struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx, struct gguf_tensor *x,
@@ -209,6 +277,17 @@ struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx, struct gguf_tensor *x,
                       SRC(x, pos, freq_factors));
 }
 
+struct gguf_tensor *
+gguf_op_attention_sinks(struct gguf_ctx *ctx, struct gguf_tensor *q,
+                        struct gguf_tensor *k, struct gguf_tensor *v,
+                        struct gguf_tensor *mask, struct gguf_tensor *sinks,
+                        float scale, float max_bias, float softcap)
+{
+    struct gguf_attn_params p = { scale, max_bias, softcap };
+    return gg_op_make(ctx, GGUF_OP_ATTENTION, &p, sizeof p,
+                      SRC(q, k, v, mask, sinks));
+}
+
 struct gguf_tensor *gguf_op_attention(struct gguf_ctx *ctx,
                                       struct gguf_tensor *q,
                                       struct gguf_tensor *k,
@@ -216,7 +295,6 @@ struct gguf_tensor *gguf_op_attention(struct gguf_ctx *ctx,
                                       struct gguf_tensor *mask, float scale,
                                       float max_bias, float softcap)
 {
-    struct gguf_attn_params p = { scale, max_bias, softcap };
-    return gg_op_make(ctx, GGUF_OP_ATTENTION, &p, sizeof p,
-                      SRC(q, k, v, mask));
+    return gguf_op_attention_sinks(ctx, q, k, v, mask, NULL, scale, max_bias,
+                                   softcap);
 }

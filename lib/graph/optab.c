@@ -7,15 +7,16 @@
 #include <stdio.h>
 
 static const struct gg_op_row rows[] = {
-#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE)                          \
-    [GGUF_OP_##ID] = { NAME, SRC, OPT, INPLACE, FLAGS, gg_shape_##SHAPE },
+#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE, COST)                    \
+    [GGUF_OP_##ID] = { NAME, SRC, OPT, INPLACE, FLAGS, gg_shape_##SHAPE,      \
+                       gg_cost_##COST },
     GG_OP_LIST(X)
 #undef X
 };
 
 /* Every enumerator has a row, and none has two. */
 enum {
-#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE) ROW_##ID,
+#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE, COST) ROW_##ID,
     GG_OP_LIST(X)
 #undef X
     N_ROWS
@@ -45,7 +46,9 @@ enum gguf_status gg_op_fail(const struct gguf_tensor *t,
     va_start(ap, fmt);
     at = vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    for (int i = 0; i < GGUF_TENSOR_SRC && t->src[i]; i++) {
+    for (int i = 0; i < GGUF_TENSOR_SRC; i++) {
+        if (!t->src[i])
+            continue;
         if (at < 0 || (size_t)at >= sizeof text)
             break;
         int n = snprintf(text + at, sizeof text - (size_t)at, "%s%s",

@@ -20,69 +20,82 @@ typedef enum gguf_status gg_shape_fn(struct gguf_tensor *t,
 #define GG_OP_VIEW (1u << 0) /* no work: another look at the source's memory */
 #define GG_OP_DEST (1u << 1) /* writes into a source; the result is a view */
 
-/* GG_OP_LIST(X)  X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE)
+/* Steps that t takes, about: a multiplication and addition, or a function of
+ * one element, is one. Does not overflow: UINT64_MAX at most. */
+typedef uint64_t gg_cost_fn(const struct gguf_tensor *t);
+
+/* GG_OP_LIST(X)  X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE, COST)
  *   SRC      sources that must be there
  *   OPT      sources behind them that may be NULL
  *   INPLACE  bit i: the result may lie where source i lies if both have the
  *            same layout: each element (row, for operations along rows) is
  *            read before it is written, by the same thread
- *   SHAPE    rule, gg_shape_... of shape.c */
+ *   SHAPE    rule, gg_shape_... of shape*.c
+ *   COST     gg_cost_... of cost.c */
 #define GG_OP_LIST(X)                                                         \
-    X(NONE, "none", 0, 0, 0, 0, none)                                         \
-    X(DUP, "dup", 1, 0, 1, 0, dup)                                            \
-    X(CPY, "cpy", 2, 0, 0, GG_OP_DEST, cpy)                                   \
-    X(RESHAPE, "reshape", 1, 0, 0, GG_OP_VIEW, reshape)                       \
-    X(VIEW, "view", 1, 0, 0, GG_OP_VIEW, view)                                \
-    X(PERMUTE, "permute", 1, 0, 0, GG_OP_VIEW, permute)                       \
-    X(TRANSPOSE, "transpose", 1, 0, 0, GG_OP_VIEW, permute)                   \
-    X(GET_ROWS, "get_rows", 2, 0, 0, 0, get_rows)                             \
-    X(SET_ROWS, "set_rows", 3, 0, 0, GG_OP_DEST, set_rows)                    \
-    X(ADD, "add", 2, 0, 3, 0, binary)                                         \
-    X(SUB, "sub", 2, 0, 3, 0, binary)                                         \
-    X(MUL, "mul", 2, 0, 3, 0, binary)                                         \
-    X(DIV, "div", 2, 0, 3, 0, binary)                                         \
-    X(SCALE, "scale", 1, 0, 1, 0, unary)                                      \
-    X(SILU, "silu", 1, 0, 1, 0, unary)                                        \
-    X(GELU, "gelu", 1, 0, 1, 0, unary)                                        \
-    X(GELU_ERF, "gelu_erf", 1, 0, 1, 0, unary)                                \
-    X(GELU_QUICK, "gelu_quick", 1, 0, 1, 0, unary)                            \
-    X(RELU, "relu", 1, 0, 1, 0, unary)                                        \
-    X(SIGMOID, "sigmoid", 1, 0, 1, 0, unary)                                  \
-    X(TANH, "tanh", 1, 0, 1, 0, unary)                                        \
-    X(RELU_SQR, "relu_sqr", 1, 0, 1, 0, unary)                                \
-    X(LEAKY_RELU, "leaky_relu", 1, 0, 1, 0, unary)                            \
-    X(ELU, "elu", 1, 0, 1, 0, unary)                                          \
-    X(SOFTPLUS, "softplus", 1, 0, 1, 0, unary)                                \
-    X(NEG, "neg", 1, 0, 1, 0, unary)                                          \
-    X(ABS, "abs", 1, 0, 1, 0, unary)                                          \
-    X(SQR, "sqr", 1, 0, 1, 0, unary)                                          \
-    X(SQRT, "sqrt", 1, 0, 1, 0, unary)                                        \
-    X(EXP, "exp", 1, 0, 1, 0, unary)                                          \
-    X(LOG, "log", 1, 0, 1, 0, unary)                                          \
-    X(SIN, "sin", 1, 0, 1, 0, unary)                                          \
-    X(COS, "cos", 1, 0, 1, 0, unary)                                          \
-    X(CLAMP, "clamp", 1, 0, 1, 0, unary)                                      \
-    X(SWIGLU, "swiglu", 2, 0, 3, 0, gated)                                    \
-    X(GEGLU, "geglu", 2, 0, 3, 0, gated)                                      \
-    X(REGLU, "reglu", 2, 0, 3, 0, gated)                                      \
-    X(CONCAT, "concat", 2, 0, 0, 0, concat)                                   \
-    X(REPEAT, "repeat", 1, 0, 0, 0, repeat)                                   \
-    X(PAD, "pad", 1, 0, 0, 0, pad)                                            \
-    X(ROLL, "roll", 1, 0, 0, 0, roll)                                         \
-    X(SUM, "sum", 1, 0, 0, 0, sum)                                            \
-    X(SUM_ROWS, "sum_rows", 1, 0, 0, 0, sum_rows)                             \
-    X(MEAN, "mean", 1, 0, 0, 0, sum_rows)                                     \
-    X(ARGMAX, "argmax", 1, 0, 0, 0, argmax)                                   \
-    X(ARGSORT, "argsort", 1, 0, 0, 0, argsort)                                \
-    X(CUMSUM, "cumsum", 1, 0, 1, 0, unary)                                    \
-    X(NORM, "norm", 1, 0, 1, 0, unary)                                        \
-    X(RMS_NORM, "rms_norm", 1, 0, 1, 0, unary)                                \
-    X(L2_NORM, "l2_norm", 1, 0, 1, 0, unary)                                  \
-    X(SOFT_MAX, "soft_max", 1, 1, 1, 0, soft_max)                             \
-    X(ROPE, "rope", 2, 1, 1, 0, rope)                                         \
-    X(MATMUL, "matmul", 2, 0, 0, 0, matmul)                                   \
-    X(MATMUL_ID, "matmul_id", 3, 0, 0, 0, matmul_id)                          \
-    X(ATTENTION, "attention", 3, 1, 0, 0, attention)
+    X(NONE, "none", 0, 0, 0, 0, none, none)                                   \
+    X(DUP, "dup", 1, 0, 1, 0, dup, out)                                       \
+    X(CPY, "cpy", 2, 0, 0, GG_OP_DEST, cpy, in)                               \
+    X(RESHAPE, "reshape", 1, 0, 0, GG_OP_VIEW, reshape, none)                 \
+    X(VIEW, "view", 1, 0, 0, GG_OP_VIEW, view, none)                          \
+    X(PERMUTE, "permute", 1, 0, 0, GG_OP_VIEW, permute, none)                 \
+    X(TRANSPOSE, "transpose", 1, 0, 0, GG_OP_VIEW, permute, none)             \
+    X(GET_ROWS, "get_rows", 2, 0, 0, 0, get_rows, out)                        \
+    X(SET_ROWS, "set_rows", 3, 0, 0, GG_OP_DEST, set_rows, in1)               \
+    X(ADD, "add", 2, 0, 3, 0, binary, out)                                    \
+    X(SUB, "sub", 2, 0, 3, 0, binary, out)                                    \
+    X(MUL, "mul", 2, 0, 3, 0, binary, out)                                    \
+    X(DIV, "div", 2, 0, 3, 0, binary, out)                                    \
+    X(SCALE, "scale", 1, 0, 1, 0, unary, out)                                 \
+    X(SILU, "silu", 1, 0, 1, 0, unary, out)                                   \
+    X(GELU, "gelu", 1, 0, 1, 0, unary, out)                                   \
+    X(GELU_ERF, "gelu_erf", 1, 0, 1, 0, unary, out)                           \
+    X(GELU_QUICK, "gelu_quick", 1, 0, 1, 0, unary, out)                       \
+    X(RELU, "relu", 1, 0, 1, 0, unary, out)                                   \
+    X(SIGMOID, "sigmoid", 1, 0, 1, 0, unary, out)                             \
+    X(TANH, "tanh", 1, 0, 1, 0, unary, out)                                   \
+    X(RELU_SQR, "relu_sqr", 1, 0, 1, 0, unary, out)                           \
+    X(LEAKY_RELU, "leaky_relu", 1, 0, 1, 0, unary, out)                       \
+    X(ELU, "elu", 1, 0, 1, 0, unary, out)                                     \
+    X(SOFTPLUS, "softplus", 1, 0, 1, 0, unary, out)                           \
+    X(NEG, "neg", 1, 0, 1, 0, unary, out)                                     \
+    X(ABS, "abs", 1, 0, 1, 0, unary, out)                                     \
+    X(SQR, "sqr", 1, 0, 1, 0, unary, out)                                     \
+    X(SQRT, "sqrt", 1, 0, 1, 0, unary, out)                                   \
+    X(EXP, "exp", 1, 0, 1, 0, unary, out)                                     \
+    X(LOG, "log", 1, 0, 1, 0, unary, out)                                     \
+    X(SIN, "sin", 1, 0, 1, 0, unary, out)                                     \
+    X(COS, "cos", 1, 0, 1, 0, unary, out)                                     \
+    X(CLAMP, "clamp", 1, 0, 1, 0, unary, out)                                 \
+    X(XIELU, "xielu", 1, 0, 1, 0, unary, out)                                 \
+    X(SWIGLU, "swiglu", 2, 0, 3, 0, gated, out)                               \
+    X(GEGLU, "geglu", 2, 0, 3, 0, gated, out)                                 \
+    X(GEGLU_ERF, "geglu_erf", 2, 0, 3, 0, gated, out)                         \
+    X(GEGLU_QUICK, "geglu_quick", 2, 0, 3, 0, gated, out)                     \
+    X(REGLU, "reglu", 2, 0, 3, 0, gated, out)                                 \
+    X(SWIGLU_OAI, "swiglu_oai", 2, 0, 3, 0, gated, out)                       \
+    X(CONCAT, "concat", 2, 0, 0, 0, concat, out)                              \
+    X(REPEAT, "repeat", 1, 0, 0, 0, repeat, out)                              \
+    X(PAD, "pad", 1, 0, 0, 0, pad, out)                                       \
+    X(ROLL, "roll", 1, 0, 0, 0, roll, out)                                    \
+    X(SUM, "sum", 1, 0, 0, 0, sum, in)                                        \
+    X(SUM_ROWS, "sum_rows", 1, 0, 0, 0, sum_rows, in)                         \
+    X(MEAN, "mean", 1, 0, 0, 0, sum_rows, in)                                 \
+    X(ARGMAX, "argmax", 1, 0, 0, 0, argmax, in)                               \
+    X(ARGSORT, "argsort", 1, 0, 0, 0, argsort, sort)                          \
+    X(CUMSUM, "cumsum", 1, 0, 1, 0, unary, out)                               \
+    X(NORM, "norm", 1, 0, 1, 0, unary, out)                                   \
+    X(RMS_NORM, "rms_norm", 1, 0, 1, 0, unary, out)                           \
+    X(L2_NORM, "l2_norm", 1, 0, 1, 0, unary, out)                             \
+    X(GROUP_NORM, "group_norm", 1, 0, 1, 0, group_norm, out)                  \
+    X(DIAG_MASK_INF, "diag_mask_inf", 1, 0, 1, 0, diag_mask, out)             \
+    X(DIAG_MASK_ZERO, "diag_mask_zero", 1, 0, 1, 0, diag_mask, out)           \
+    X(SOFT_MAX, "soft_max", 1, 2, 1, 0, soft_max, out)                        \
+    X(ROPE, "rope", 2, 1, 1, 0, rope, out)                                    \
+    X(MATMUL, "matmul", 2, 0, 0, 0, matmul, dot)                              \
+    X(MATMUL_ID, "matmul_id", 3, 0, 0, 0, matmul_id, dot)                     \
+    X(OUT_PROD, "out_prod", 2, 0, 0, 0, out_prod, outer)                      \
+    X(ATTENTION, "attention", 3, 2, 0, 0, attention, attention)
 
 struct gg_op_row {
     const char *name;
@@ -90,6 +103,7 @@ struct gg_op_row {
     uint8_t inplace;
     uint8_t flags; /* GG_OP_... */
     gg_shape_fn *shape;
+    gg_cost_fn *cost;
 };
 
 /* op < GGUF_N_OPS. */
@@ -118,8 +132,9 @@ struct gguf_tensor *gg_op_make(struct gguf_ctx *ctx, enum gguf_op op,
                                unsigned n_src,
                                struct gguf_tensor *const *src);
 
-#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE)                          \
-    gg_shape_fn gg_shape_##SHAPE;
+#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE, COST)                    \
+    gg_shape_fn gg_shape_##SHAPE;                                             \
+    gg_cost_fn gg_cost_##COST;
 GG_OP_LIST(X)
 #undef X
 

@@ -219,6 +219,28 @@ enum gguf_status gg_shape_argsort(struct gguf_tensor *t,
     return like(t, t->src[0], GGUF_DTYPE_I32, err);
 }
 
+enum gguf_status gg_shape_group_norm(struct gguf_tensor *t,
+                                     struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0];
+    struct gguf_group_norm_params p;
+    gg_op_params_get(t, &p, sizeof p);
+    if (p.n_groups < 1 || a->ne[2] % p.n_groups)
+        FAIL_SHAPE("%" PRId64 " channels in %" PRId32 " groups", a->ne[2],
+                   p.n_groups);
+    return gg_shape_unary(t, err);
+}
+
+/* op_params: n_past. */
+enum gguf_status gg_shape_diag_mask(struct gguf_tensor *t,
+                                    struct gguf_error *err)
+{
+    if (t->op_params[0] < 0)
+        return gg_op_fail(t, err, GGUF_E_INVALID, "%" PRId32 " are past",
+                          t->op_params[0]);
+    return gg_shape_unary(t, err);
+}
+
 /* A mask for rows of n over m positions, h heads and s sequences. */
 static enum gguf_status mask_fits(const struct gguf_tensor *t,
                                   const struct gguf_tensor *mask, int64_t n,
@@ -237,6 +259,20 @@ static enum gguf_status mask_fits(const struct gguf_tensor *t,
     return GGUF_OK;
 }
 
+/* Sinks of h heads. */
+static enum gguf_status sinks_fit(const struct gguf_tensor *t,
+                                  const struct gguf_tensor *sinks, int64_t h,
+                                  struct gguf_error *err)
+{
+    if (!sinks)
+        return GGUF_OK;
+    if (sinks->dtype != GGUF_DTYPE_F32)
+        FAIL_TYPE("sinks must be f32");
+    if (sinks->ne[0] != h || gguf_tensor_n_rows(sinks) != 1)
+        FAIL_SHAPE("%" PRId64 " sinks for %" PRId64 " heads", sinks->ne[0], h);
+    return GGUF_OK;
+}
+
 enum gguf_status gg_shape_soft_max(struct gguf_tensor *t,
                                    struct gguf_error *err)
 {
@@ -249,7 +285,33 @@ enum gguf_status gg_shape_soft_max(struct gguf_tensor *t,
         FAIL_SHAPE("a slope needs a mask");
     GG_TRY(mask_fits(t, t->src[1], x->ne[0], x->ne[1], x->ne[2], x->ne[3],
                      err));
+    GG_TRY(sinks_fit(t, t->src[2], x->ne[2], err));
     return like(t, x, x->dtype, err);
+}
+
+/* Sections, and how many pairs a head has room for. */
+static enum gguf_status rope_kind_fits(const struct gguf_tensor *t,
+                                       const struct gguf_rope *r,
+                                       struct gguf_error *err)
+{
+    int64_t sum = 0, room = t->src[0]->ne[0];
+    if (r->kind < GGUF_ROPE_NORM || r->kind > GGUF_ROPE_VISION)
+        return gg_op_fail(t, err, GGUF_E_INVALID,
+                          "pairing %" PRId32 " is unknown", r->kind);
+    if (r->kind == GGUF_ROPE_VISION)
+        room /= 2;
+    if (r->n_dims < 0 || r->n_dims % 2 || r->n_dims > room)
+        FAIL_SHAPE("cannot rotate %" PRId32 " elements of a head", r->n_dims);
+    if (r->kind < GGUF_ROPE_MROPE)
+        return GGUF_OK;
+    for (int i = 0; i < 4; i++)
+        sum = r->sections[i] < 0 ? INT64_MIN / 2 : sum + r->sections[i];
+    if (sum < 1 || sum > t->src[0]->ne[0])
+        FAIL_SHAPE("sections of %" PRId32 ", %" PRId32 ", %" PRId32
+                   ", %" PRId32 " pairs",
+                   r->sections[0], r->sections[1], r->sections[2],
+                   r->sections[3]);
+    return GGUF_OK;
 }
 
 enum gguf_status gg_shape_rope(struct gguf_tensor *t, struct gguf_error *err)
@@ -264,21 +326,29 @@ enum gguf_status gg_shape_rope(struct gguf_tensor *t, struct gguf_error *err)
         FAIL_TYPE("positions must be i32");
     if (ff && ff->dtype != GGUF_DTYPE_F32)
         FAIL_TYPE("frequency factors must be f32");
-    if (pos->ne[0] != x->ne[2] || gguf_tensor_n_rows(pos) != 1)
+    GG_TRY(rope_kind_fits(t, &r, err));
+    const int64_t n_pos = r.kind < GGUF_ROPE_MROPE ? 1 : 4; /* of a token */
+    if (pos->ne[0] % n_pos || pos->ne[0] / n_pos != x->ne[2] ||
+        gguf_tensor_n_rows(pos) != 1)
         FAIL_SHAPE("%" PRId64 " positions for %" PRId64 " tokens", pos->ne[0],
                    x->ne[2]);
-    if (r.n_dims < 0 || r.n_dims % 2 || r.n_dims > x->ne[0])
-        FAIL_SHAPE("cannot rotate %" PRId32 " elements of a head", r.n_dims);
-    if (ff && (ff->ne[0] < r.n_dims / 2 || !gguf_tensor_is_contiguous(ff)))
-        FAIL_SHAPE("%" PRId32 " frequency factors are needed", r.n_dims / 2);
-    if (r.kind != GGUF_ROPE_NORM && r.kind != GGUF_ROPE_NEOX)
-        return gg_op_fail(t, err, GGUF_E_INVALID,
-                          "pairing %" PRId32 " is unknown", r.kind);
+    const int64_t pairs =
+        r.kind == GGUF_ROPE_VISION ? r.n_dims : r.n_dims / 2;
+    if (ff && (ff->ne[0] < pairs || !gguf_tensor_is_contiguous(ff)))
+        FAIL_SHAPE("%" PRId64 " frequency factors are needed", pairs);
     if (!(r.freq_base > 0) || (r.ext_factor != 0 && r.n_ctx_orig <= 0))
         return gg_op_fail(t, err, GGUF_E_INVALID,
                           "frequency base %g, original context %" PRId32,
                           (double)r.freq_base, r.n_ctx_orig);
     return like(t, x, x->dtype, err);
+}
+
+/* Slices of a and b meet, as the header says of matmul. */
+static bool slices_meet(const struct gguf_tensor *a,
+                        const struct gguf_tensor *b)
+{
+    return a->ne[2] && a->ne[3] && b->ne[2] % a->ne[2] == 0 &&
+           b->ne[3] % a->ne[3] == 0;
 }
 
 enum gguf_status gg_shape_matmul(struct gguf_tensor *t, struct gguf_error *err)
@@ -289,9 +359,23 @@ enum gguf_status gg_shape_matmul(struct gguf_tensor *t, struct gguf_error *err)
     if (a->ne[0] != b->ne[0])
         FAIL_SHAPE("rows of %" PRId64 " and %" PRId64 " elements", a->ne[0],
                    b->ne[0]);
-    if (!a->ne[2] || !a->ne[3] || b->ne[2] % a->ne[2] || b->ne[3] % a->ne[3])
+    if (!slices_meet(a, b))
         FAIL_SHAPE("the upper dimensions do not broadcast");
     int64_t ne[] = { a->ne[1], b->ne[1], b->ne[2], b->ne[3] };
+    return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
+}
+
+enum gguf_status gg_shape_out_prod(struct gguf_tensor *t,
+                                   struct gguf_error *err)
+{
+    const struct gguf_tensor *a = t->src[0], *b = t->src[1];
+    if (!is_float(a) || !is_float(b))
+        FAIL_TYPE("the types must be floats");
+    if (a->ne[1] != b->ne[1])
+        FAIL_SHAPE("%" PRId64 " and %" PRId64 " vectors", a->ne[1], b->ne[1]);
+    if (!slices_meet(a, b))
+        FAIL_SHAPE("the upper dimensions do not broadcast");
+    int64_t ne[] = { a->ne[0], b->ne[0], b->ne[2], b->ne[3] };
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
@@ -334,6 +418,7 @@ enum gguf_status gg_shape_attention(struct gguf_tensor *t,
     if (p.max_bias > 0 && !t->src[3])
         FAIL_SHAPE("a slope needs a mask");
     GG_TRY(mask_fits(t, t->src[3], k->ne[1], q->ne[1], 1, q->ne[3], err));
+    GG_TRY(sinks_fit(t, t->src[4], q->ne[2], err));
     int64_t ne[] = { v->ne[0], q->ne[2], q->ne[1], q->ne[3] };
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }

@@ -47,6 +47,32 @@ FORMULA(clamp, 1, fmin(fmax(A, -0.5), 1.25))
 CANCELS(gelu, gelu(A), A)
 CANCELS(gelu_erf, A / 2 * (1 + erf(A / sqrt(2))), A)
 CANCELS(geglu, gelu(A) * B, A * B)
+CANCELS(geglu_erf, A / 2 * (1 + erf(A / sqrt(2))) * B, A * B)
+FORMULA(geglu_quick, 8, A / (1 + exp(-1.702 * A)) * B)
+
+/* Parameters of the models that have these. */
+#define OAI_ALPHA 1.702f
+#define OAI_LIMIT 2.0f /* 7 there; here some values are beyond it */
+
+static double f_swiglu_oai(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                           int64_t i3, double *tol)
+{
+    double g = fmin(A, OAI_LIMIT);
+    double u = fmax(-OAI_LIMIT, fmin(B, OAI_LIMIT));
+    double act = g / (1 + exp(-(double)OAI_ALPHA * g));
+    *tol = 8 * ulp(t, act * (fabs(u) + 1)); /* u + 1 cancels */
+    return act * (u + 1);
+}
+
+static double f_xielu(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                      int64_t i3, double *tol)
+{
+    double x = A, beta = 0.5, p = log1p(exp(0.8f)), n = log1p(exp(-0.3f));
+    n += beta;
+    *tol = 4 * ulp(t, p * x * x + fabs(n * x) + fabs(beta * x));
+    return x > 0 ? p * x * x + beta * x
+                 : n * (expm1(fmin(x, -1e-6)) - x) + beta * x;
+}
 
 typedef tensor *unary_fn(ctx_t *, tensor *);
 typedef tensor *binary_fn(ctx_t *, tensor *, tensor *);
@@ -77,6 +103,16 @@ static tensor *logarithm(ctx_t *c, tensor *a)
     return gguf_op_log(c, gguf_op_exp(c, a));
 }
 
+static tensor *xielu(ctx_t *c, tensor *a)
+{
+    return gguf_op_xielu(c, a, -0.3f, 0.8f, 0.5f, -1e-6f);
+}
+
+static tensor *swiglu_oai(ctx_t *c, tensor *a, tensor *b)
+{
+    return gguf_op_swiglu_oai(c, a, b, OAI_ALPHA, OAI_LIMIT);
+}
+
 static const struct {
     const char *name;
     unary_fn *build;
@@ -104,6 +140,7 @@ static const struct {
     { "sin", gguf_op_sin, f_sin },
     { "cos", gguf_op_cos, f_cos },
     { "clamp", clamp, f_clamp },
+    { "xielu", xielu, f_xielu },
 };
 
 static const struct {
@@ -118,7 +155,10 @@ static const struct {
     { "div", gguf_op_div, f_div, false },
     { "swiglu", gguf_op_swiglu, f_swiglu, true },
     { "geglu", gguf_op_geglu, f_geglu, true },
+    { "geglu_erf", gguf_op_geglu_erf, f_geglu_erf, true },
+    { "geglu_quick", gguf_op_geglu_quick, f_geglu_quick, true },
     { "reglu", gguf_op_reglu, f_reglu, true },
+    { "swiglu_oai", swiglu_oai, f_swiglu_oai, true },
 };
 
 static void check_unary(void)
@@ -173,11 +213,30 @@ static void check_binary(void)
     gguf_ctx_destroy(c);
 }
 
+static void check_refused(void)
+{
+    ctx_t *c = new_ctx();
+#define F32(n0, n1) gguf_tensor_2d(c, GGUF_DTYPE_F32, n0, n1)
+    refused(c, gguf_op_swiglu_oai(c, F32(4, 2), F32(4, 2), 1, -1),
+            GGUF_E_INVALID, "swiglu_oai", "-1");
+    refused(c, gguf_op_geglu_quick(c, F32(4, 2), F32(4, 1)), GGUF_E_SHAPE,
+            "geglu_quick", "[4, 2]", "[4]");
+    refused(c, gguf_op_clamp(c, F32(4, 2), 1, 0), GGUF_E_INVALID, "clamp");
+    refused(c, gguf_op_xielu(c, gguf_tensor_1d(c, GGUF_DTYPE_I32, 3), 1, 1, 1,
+                             0),
+            GGUF_E_TYPE, "xielu", "I32 [3]");
+    refused(c, gguf_op_add(c, F32(4, 2), F32(3, 2)), GGUF_E_SHAPE, "add",
+            "[4, 2]", "[3, 2]");
+#undef F32
+    gguf_ctx_destroy(c);
+}
+
 int main(void)
 {
     ops_begin();
     check_unary();
     check_binary();
+    check_refused();
     ops_end();
     return done_testing();
 }

@@ -2,19 +2,22 @@
 #include "config.h"
 #include "tests/cpu/ops.h"
 
-static double f_matmul(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
-                       int64_t i3, double *tol)
+/* Sums along the rows of both sources, or (out_prod) along their columns. */
+static double f_product(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                        int64_t i3, double *tol)
 {
     const tensor *a = t->src[0], *b = t->src[1];
+    const bool outer = t->op == GGUF_OP_OUT_PROD;
+    const int64_t n = a->ne[outer], a2 = i2 / (b->ne[2] / a->ne[2]),
+                  a3 = i3 / (b->ne[3] / a->ne[3]);
     double v = 0, sum = 0;
-    for (int64_t p = 0; p < a->ne[0]; p++) {
-        double x = at(a, p, i0, i2 / (b->ne[2] / a->ne[2]),
-                      i3 / (b->ne[3] / a->ne[3])) *
-                   at(b, p, i1, i2, i3);
+    for (int64_t p = 0; p < n; p++) {
+        double x = outer ? at(a, i0, p, a2, a3) * at(b, i1, p, i2, i3)
+                         : at(a, p, i0, a2, a3) * at(b, p, i1, i2, i3);
         v += x;
         sum += fabs(x);
     }
-    *tol = (double)(a->ne[0] + 1) * 0x1p-24 * sum; /* any order */
+    *tol = (double)(n + 1) * 0x1p-24 * sum; /* any order */
     return v;
 }
 
@@ -39,7 +42,7 @@ static void check_matmul(void)
                                    n[3], n[4]);
                 tensor *b = source(c, GGUF_DTYPE_F32, (enum layout)l, n[0],
                                    n[2], n[5], n[6]);
-                run_case(c, gguf_op_matmul(c, a, b), f_matmul,
+                run_case(c, gguf_op_matmul(c, a, b), f_product,
                          "matmul %s %s, case %d", layout_names[l],
                          gguf_dtype_find(types[d])->name, k);
                 gguf_ctx_destroy(c);
@@ -82,11 +85,37 @@ static void check_matmul_id(void)
 }
 
 /* Numbers that are out of range: a status from every team, nothing else. */
+static void check_out_prod(void)
+{
+    static const int64_t cases[][7] = {
+        /* m, n, k, a2, a3, b2, b3 */
+        { 64, 10, 7, 1, 1, 1, 1 }, { 33, 1, 40, 2, 1, 4, 1 },
+        { 5, 17, 20, 2, 3, 2, 6 }, { 1, 1, 1, 1, 1, 1, 1 },
+        { 0, 3, 5, 1, 1, 1, 1 },   { 4, 0, 5, 1, 1, 1, 1 },
+        { 4, 3, 0, 1, 1, 1, 1 },   { 100, 70, 64, 1, 1, 1, 1 },
+    };
+    for (int k = 0; k < 8; k++)
+        for (int v = 0; v < N_LAYOUTS * N_LAYOUTS; v++) {
+            const int64_t *n = cases[k];
+            ctx_t *c = new_ctx();
+            enum layout la = (enum layout)(v / N_LAYOUTS);
+            enum layout lb = (enum layout)(v % N_LAYOUTS);
+            tensor *a = source(c, float_types[v % 3], la, n[0], n[2], n[3],
+                               n[4]);
+            tensor *b = source(c, float_types[k % 3], lb, n[1], n[2], n[5],
+                               n[6]);
+            run_case(c, gguf_op_out_prod(c, a, b), f_product,
+                     "out_prod %s %s by %s %s, case %d", layout_names[la],
+                     type_name(a), layout_names[lb], type_name(b), k);
+            gguf_ctx_destroy(c);
+        }
+}
+
 static double f_attention(const tensor *t, int64_t i0, int64_t head,
                           int64_t tok, int64_t seq, double *tol)
 {
     const tensor *q = t->src[0], *k = t->src[1], *v = t->src[2];
-    const tensor *m = t->src[3];
+    const tensor *m = t->src[3], *sinks = t->src[4];
     struct gguf_attn_params p;
     memcpy(&p, t->op_params, sizeof p);
     int64_t hk = head / (q->ne[2] / k->ne[2]), n = k->ne[1];
@@ -106,6 +135,11 @@ static double f_attention(const tensor *t, int64_t i0, int64_t head,
             x += slope * at(m, i, tok, 0, seq % m->ne[3]);
         s[i] = x;
         max = fmax(max, x);
+    }
+    if (sinks) {
+        double sink = at(sinks, head, 0, 0, 0);
+        max = fmax(max, sink);
+        sum = exp(sink - max);
     }
     for (int64_t i = 0; i < n && max > -INFINITY; i++) {
         double w = exp(s[i] - max);
@@ -129,7 +163,7 @@ static void check_attention(void)
                                       GGUF_DTYPE_Q8_0 };
     for (int k = 0; k < 5; k++)
         for (int d = 0; d < 3; d++)
-            for (int w = 0; w < 6; w++) {
+            for (int w = 0; w < 9; w++) {
                 const int64_t *n = cases[k];
                 enum layout l = (enum layout)(w % 3);
                 ctx_t *c = new_ctx();
@@ -138,7 +172,10 @@ static void check_attention(void)
                 tensor *kk = source(c, types[d], l, n[0], n[3], n[5], n[6]);
                 tensor *v = source(c, types[d], l, n[1], n[3], n[5], n[6]);
                 tensor *m = NULL;
-                if (w) {
+                tensor *sinks = NULL;
+                if (w > 5)
+                    sinks = between(c, PLAIN, n[4], 1, 1, 1, -2, 5);
+                if (w && w != 7) {
                     m = source(c, w & 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32,
                                PLAIN, n[3], n[2] + 1, 1, w > 3 ? n[6] : 1);
                     for (int64_t i = 0; i < n[3] * n[2] / 2; i++) {
@@ -152,12 +189,31 @@ static void check_attention(void)
                 }
                 run_case(
                     c,
-                    gguf_op_attention(c, q, kk, v, m, 0.125f, w == 4 ? 8.0f : 0,
-                                      w == 5 ? 3.0f : 0),
+                    gguf_op_attention_sinks(c, q, kk, v, m, sinks, 0.125f,
+                                            w % 4 == 0 && w ? 8.0f : 0,
+                                            w == 5 || w == 8 ? 3.0f : 0),
                     f_attention, "attention %s %s, case %d, way %d",
                     layout_names[l], gguf_dtype_find(types[d])->name, k, w);
                 gguf_ctx_destroy(c);
             }
+}
+
+static void check_refused(void)
+{
+    ctx_t *c = new_ctx();
+#define F32(n0, n1, n2) gguf_tensor_3d(c, GGUF_DTYPE_F32, n0, n1, n2)
+    refused(c, gguf_op_out_prod(c, F32(4, 2, 1), F32(4, 3, 1)), GGUF_E_SHAPE,
+            "out_prod", "2 and 3 vectors", "[4, 2]", "[4, 3]");
+    refused(c, gguf_op_out_prod(c, F32(4, 2, 2), F32(4, 2, 3)), GGUF_E_SHAPE,
+            "do not broadcast");
+    refused(c, gguf_op_out_prod(c, F32(4, 2, 0), F32(4, 2, 3)), GGUF_E_SHAPE,
+            "do not broadcast");
+    refused(c,
+            gguf_op_attention_sinks(c, F32(4, 2, 2), F32(4, 3, 1),
+                                    F32(4, 3, 1), NULL, F32(3, 1, 1), 1, 0, 0),
+            GGUF_E_SHAPE, "3 sinks for 2 heads", "[4, 2, 2]", "[3]");
+#undef F32
+    gguf_ctx_destroy(c);
 }
 
 int main(void)
@@ -165,7 +221,9 @@ int main(void)
     ops_begin();
     check_matmul();
     check_matmul_id();
+    check_out_prod();
     check_attention();
+    check_refused();
     ops_end();
     return done_testing();
 }

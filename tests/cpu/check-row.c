@@ -31,19 +31,21 @@ known:;
 static double f_soft_max(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
                          int64_t i3, double *tol)
 {
-    const tensor *x = t->src[0], *m = t->src[1];
+    const tensor *x = t->src[0], *m = t->src[1], *sinks = t->src[2];
     struct gguf_soft_max_params p;
     memcpy(&p, t->op_params, sizeof p);
     double slope = slope_of(p.max_bias, i2, x->ne[2]), mine = 0;
     static double max, sum; /* of the row that i0 = 0 began */
     if (!i0) {
-        max = -INFINITY;
+        max = sinks ? at(sinks, i2, 0, 0, 0) : -INFINITY;
         sum = 0;
     }
-    for (int pass = i0 ? 2 : 0; pass < 3; pass++)
+    for (int pass = i0 ? 2 : 0; pass < 3; pass++) {
+        if (pass == 1 && sinks)
+            sum = exp(at(sinks, i2, 0, 0, 0) - max);
         for (int64_t i = pass < 2 ? 0 : i0;
              i < (pass < 2 ? x->ne[0] : i0 + 1); i++) {
-            double v = at(x, i, i1, i2, i3) * p.scale;
+            double v = at(x, i, i1, i2, i3) * (double)p.scale;
             if (m)
                 v += slope * at(m, i, i1, i2 % m->ne[2], i3 % m->ne[3]);
             if (pass == 0)
@@ -53,6 +55,7 @@ static double f_soft_max(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
             else
                 mine = v;
         }
+    }
     double v = exp(mine - max) / sum;
     *tol = max == -INFINITY ? 0 : 40 * ulp(t, v) + 1e-30;
     return max == -INFINITY ? 0 : v;
@@ -112,6 +115,44 @@ static double f_argsort(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     return -1;
 }
 
+/* Mean and scale of the group that the first element of a channel began. */
+static double f_group_norm(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                           int64_t i3, double *tol)
+{
+    const tensor *a = t->src[0];
+    static double mean, sum;
+    struct gguf_group_norm_params p;
+    memcpy(&p, t->op_params, sizeof p);
+    int64_t size = a->ne[2] / p.n_groups, first = i2 / size * size;
+    double n = (double)(a->ne[0] * a->ne[1] * size);
+    if (!i0 && !i1) {
+        mean = sum = 0;
+        for (int pass = 0; pass < 2; pass++) {
+            for (int64_t c = first; c < first + size; c++)
+                for (int64_t r = 0; r < a->ne[1]; r++)
+                    for (int64_t i = 0; i < a->ne[0]; i++) {
+                        double x = at(a, i, r, c, i3);
+                        if (pass)
+                            sum += (x - mean) * (x - mean);
+                        else
+                            mean += x / n;
+                    }
+        }
+    }
+    double v = (at(a, i0, i1, i2, i3) - mean) / sqrt(sum / n + (double)p.eps);
+    *tol = 4 * ulp(t, v) + 1e-12;
+    return v;
+}
+
+static double f_diag_mask(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                          int64_t i3, double *tol)
+{
+    *tol = 0;
+    if (i0 <= t->op_params[0] + i1)
+        return at(t->src[0], i0, i1, i2, i3);
+    return t->op == GGUF_OP_DIAG_MASK_INF ? -INFINITY : 0;
+}
+
 static tensor *norm(ctx_t *c, tensor *a)
 {
     return gguf_op_norm(c, a, 1e-5f);
@@ -125,6 +166,26 @@ static tensor *rms_norm(ctx_t *c, tensor *a)
 static tensor *l2_norm(ctx_t *c, tensor *a)
 {
     return gguf_op_l2_norm(c, a, 1e-6f);
+}
+
+static tensor *group_norm(ctx_t *c, tensor *a)
+{
+    return gguf_op_group_norm(c, a, (int32_t)a->ne[2], 1e-6f);
+}
+
+static tensor *group_norm_1(ctx_t *c, tensor *a)
+{
+    return gguf_op_group_norm(c, a, 1, 0);
+}
+
+static tensor *diag_mask_inf(ctx_t *c, tensor *a)
+{
+    return gguf_op_diag_mask_inf(c, a, 2);
+}
+
+static tensor *diag_mask_zero(ctx_t *c, tensor *a)
+{
+    return gguf_op_diag_mask_zero(c, a, 0);
 }
 
 static tensor *soft_max(ctx_t *c, tensor *a)
@@ -156,6 +217,10 @@ static const struct {
     { "norm", norm, f_norms, 0, 200 },
     { "rms_norm", rms_norm, f_norms, 0, 200 },
     { "l2_norm", l2_norm, f_norms, 0, 200 },
+    { "group_norm", group_norm, f_group_norm, 0, 200 },
+    { "group_norm of all", group_norm_1, f_group_norm, 2, 200 },
+    { "diag_mask_inf", diag_mask_inf, f_diag_mask, 0, 200 },
+    { "diag_mask_zero", diag_mask_zero, f_diag_mask, 0, 200 },
     { "soft_max", soft_max, f_soft_max, 0, 200 },
     { "sum", gguf_op_sum, f_reduce, 0, 200 },
     { "cumsum", gguf_op_cumsum, f_reduce, 0, 200 },
@@ -186,23 +251,62 @@ static void check_row_ops(void)
         }
 }
 
+/* A mask whose second row is closed. */
+static tensor *mask_of(ctx_t *c, uint32_t dtype, int64_t n2, int64_t n3)
+{
+    tensor *m = source(c, dtype, PLAIN, 50, 11, n2, n3);
+    float row[50];
+    for (int i = 0; i < 50; i++)
+        row[i] = -INFINITY;
+    ops_kern.codec[gg_dtype_index(dtype)].encode(
+        row, (char *)m->data + m->nb[1], 1, 50, NULL);
+    return m;
+}
+
 static void check_masks(void)
 {
-    for (int d = 0; d < 2; d++)
-        for (int k = 0; k < 4; k++) {
-            ctx_t *c = new_ctx();
-            tensor *x = source(c, GGUF_DTYPE_F32, PLAIN, 50, 9, 6, 2);
-            tensor *m = source(c, float_types[d], PLAIN, 50, 11,
-                               k & 1 ? 6 : 1, k & 2 ? 2 : 1);
-            float low = -INFINITY, row[50];
-            for (int i = 0; i < 50; i++) /* of the mask's second row: closed */
-                row[i] = low;
-            ops_kern.codec[gg_dtype_index(m->dtype)].encode(
-                row, (char *)m->data + m->nb[1], 1, 50, NULL);
-            run_case(c, gguf_op_soft_max(c, x, m, 0.5f, k ? 8.0f : 0),
-                     f_soft_max, "soft_max with mask %s, %d", type_name(m), k);
-            gguf_ctx_destroy(c);
-        }
+    for (int k = 0; k < 16; k++) {
+        ctx_t *c = new_ctx();
+        enum layout l = k & 8 ? TRANSPOSED : PLAIN;
+        tensor *x = source(c, GGUF_DTYPE_F32, l, 50, 9, 6, 2);
+        tensor *m = mask_of(c, float_types[k & 1], k & 2 ? 6 : 1,
+                            k & 4 ? 2 : 1);
+        tensor *sinks = between(c, PLAIN, 6, 1, 1, 1, -2, 5);
+        float bias = k & 6 ? 8.0f : 0;
+        run_case(c, gguf_op_soft_max(c, x, m, 0.5f, bias), f_soft_max,
+                 "soft_max with mask %s, %d", type_name(m), k);
+        run_case(c, gguf_op_soft_max_sinks(c, x, m, sinks, 0.5f, bias),
+                 f_soft_max, "soft_max with mask %s and sinks, %d",
+                 type_name(m), k);
+        run_case(c, gguf_op_soft_max_sinks(c, x, NULL, sinks, 2.0f, 0),
+                 f_soft_max, "soft_max with sinks, %d", k);
+        gguf_ctx_destroy(c);
+    }
+}
+
+static void check_refused(void)
+{
+    ctx_t *c = new_ctx();
+#define F32(n0, n1, n2) gguf_tensor_3d(c, GGUF_DTYPE_F32, n0, n1, n2)
+    refused(c, gguf_op_group_norm(c, F32(4, 2, 6), 4, 0), GGUF_E_SHAPE,
+            "group_norm", "6 channels in 4 groups", "[4, 2, 6]");
+    refused(c, gguf_op_group_norm(c, F32(4, 2, 6), 0, 0), GGUF_E_SHAPE,
+            "in 0 groups");
+    refused(c, gguf_op_group_norm(c, F32(4, 2, 6), 2, -1), GGUF_E_INVALID,
+            "eps");
+    refused(c, gguf_op_diag_mask_inf(c, F32(4, 4, 1), -1), GGUF_E_INVALID,
+            "diag_mask_inf", "-1");
+    refused(c,
+            gguf_op_soft_max_sinks(c, F32(4, 4, 3), NULL, F32(2, 1, 1), 1, 0),
+            GGUF_E_SHAPE, "2 sinks for 3 heads", "[4, 4, 3]", "[2]");
+    refused(c,
+            gguf_op_soft_max_sinks(c, F32(4, 4, 3), NULL,
+                                   gguf_tensor_1d(c, GGUF_DTYPE_F16, 3), 1, 0),
+            GGUF_E_TYPE, "sinks must be f32");
+    refused(c, gguf_op_top_k(c, F32(4, 2, 1), 5), GGUF_E_SHAPE, "[4, 2]");
+    refused(c, gguf_op_argmax(c, F32(0, 2, 1)), GGUF_E_SHAPE, "argmax");
+#undef F32
+    gguf_ctx_destroy(c);
 }
 
 int main(void)
@@ -210,6 +314,7 @@ int main(void)
     ops_begin();
     check_row_ops();
     check_masks();
+    check_refused();
     ops_end();
     return done_testing();
 }

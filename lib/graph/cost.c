@@ -1,0 +1,67 @@
+/* cost.c - what operations cost, in steps: see gg_cost_fn
+ *
+ * Estimates, for whoever divides work: a node of few steps is not worth a
+ * barrier, one of many is worth another device.
+ */
+#include "config.h"
+#include "graph/optab.h"
+
+/* a * b, at most UINT64_MAX. */
+static uint64_t times(uint64_t a, int64_t b)
+{
+    uint64_t r;
+    return gg_ckd_mul(&r, a, (uint64_t)b) ? UINT64_MAX : r;
+}
+
+static uint64_t elements(const struct gguf_tensor *t)
+{
+    return (uint64_t)gguf_tensor_n_elements(t);
+}
+
+uint64_t gg_cost_none(const struct gguf_tensor *t)
+{
+    (void)t;
+    return 0;
+}
+
+uint64_t gg_cost_out(const struct gguf_tensor *t)
+{
+    return elements(t);
+}
+
+uint64_t gg_cost_in(const struct gguf_tensor *t)
+{
+    return elements(t->src[0]);
+}
+
+uint64_t gg_cost_in1(const struct gguf_tensor *t)
+{
+    return elements(t->src[1]);
+}
+
+/* A merge sort compares each element once a level. */
+uint64_t gg_cost_sort(const struct gguf_tensor *t)
+{
+    int64_t levels = 1;
+    for (int64_t n = 2; n < t->ne[0]; n *= 2)
+        levels++;
+    return times(elements(t), levels);
+}
+
+uint64_t gg_cost_dot(const struct gguf_tensor *t)
+{
+    return times(elements(t), t->src[0]->ne[0]);
+}
+
+uint64_t gg_cost_outer(const struct gguf_tensor *t)
+{
+    return times(elements(t), t->src[0]->ne[1]);
+}
+
+/* A score takes d steps, adding what it weighs dv. */
+uint64_t gg_cost_attention(const struct gguf_tensor *t)
+{
+    const struct gguf_tensor *q = t->src[0], *k = t->src[1], *v = t->src[2];
+    uint64_t scores = times((uint64_t)gguf_tensor_n_rows(q), k->ne[1]);
+    return times(scores, q->ne[0] + v->ne[0]);
+}
