@@ -20,7 +20,8 @@ enum {
     OPT_RECOVER,
     OPT_RENAME,
     OPT_SET,
-    OPT_SET_FILE
+    OPT_SET_FILE,
+    OPT_TO_ENDIAN
 };
 
 static const struct opt table[] = {
@@ -35,6 +36,8 @@ static const struct opt table[] = {
       "input" },
     { OPT_RENAME, "--rename", "OLD=NEW", "give a value another key" },
     { OPT_DELETE, "--delete", "KEY", "take KEY out" },
+    { OPT_TO_ENDIAN, "--to-endian", "ORDER",
+      "write metadata and tensor data in this byte order: big or little" },
     { 0, NULL, NULL, "How to write it:" },
     { 'o', "-o --output", "OUT",
       "write a new file; FILE stays as it is" },
@@ -71,6 +74,7 @@ struct options {
     size_t n_ops;
     const char *output;
     enum gguf_edit_mode mode;
+    enum gguf_edit_order order;
     bool dry_run, force, quiet, recover;
 };
 
@@ -100,6 +104,13 @@ static void add_op(struct options *o, const struct opt_parser *p, int what)
     }
 }
 
+static enum gguf_edit_order parse_order(const char *arg)
+{
+    if (strcmp(arg, "big") && strcmp(arg, "little"))
+        opt_usage("--to-endian: '%s' is neither big nor little", arg);
+    return *arg == 'b' ? GGUF_EDIT_BIG_ENDIAN : GGUF_EDIT_LITTLE_ENDIAN;
+}
+
 static void parse(struct opt_parser *p, struct options *o)
 {
     bool in_place = false, copy = false;
@@ -110,6 +121,9 @@ static void parse(struct opt_parser *p, struct options *o)
         case OPT_RENAME:
         case OPT_DELETE:
             add_op(o, p, id);
+            break;
+        case OPT_TO_ENDIAN:
+            o->order = parse_order(p->arg);
             break;
         case 'o':
             o->output = p->arg;
@@ -133,13 +147,14 @@ static void parse(struct opt_parser *p, struct options *o)
             o->quiet = true;
             break;
         }
-    if (in_place && (copy || o->output))
-        opt_usage("--in-place excludes --copy and --output");
-    if (o->recover && (o->n_ops || o->output || in_place || copy || o->dry_run))
+    if (in_place && (copy || o->output || o->order))
+        opt_usage("--in-place excludes --copy, --output and --to-endian");
+    if (o->recover && (o->n_ops || o->output || in_place || copy ||
+                       o->dry_run || o->order))
         opt_usage("--recover stands alone");
-    if (!o->recover && !o->n_ops && !copy && !o->output)
-        opt_usage("nothing to do: give --set, --set-file, --rename or "
-                  "--delete");
+    if (!o->recover && !o->n_ops && !copy && !o->output && !o->order)
+        opt_usage("nothing to do: give --set, --set-file, --rename, --delete "
+                  "or --to-endian");
     o->mode = in_place ? GGUF_EDIT_IN_PLACE
               : copy   ? GGUF_EDIT_COPY
                        : GGUF_EDIT_AUTO;
@@ -301,10 +316,18 @@ static bool run_op(struct job *j, const struct op *op)
 
 /* -------------------------------------------------------------- writing --- */
 
+/* Is the file of another byte order than it is to be? */
+static bool turns(const struct job *j)
+{
+    return j->o->order != GGUF_EDIT_KEEP_ORDER &&
+           (j->o->order == GGUF_EDIT_BIG_ENDIAN) !=
+               !!gguf_file_is_big_endian(j->file);
+}
+
 static bool changed(const struct job *j)
 {
     size_t n = gguf_meta_n_kv(j->before);
-    if (n != gguf_meta_n_kv(j->after))
+    if (n != gguf_meta_n_kv(j->after) || turns(j))
         return true;
     for (size_t i = 0; i < n; i++) {
         const struct gguf_kv *a = gguf_meta_kv(j->before, i);
@@ -353,9 +376,10 @@ static bool write_it(struct job *j)
             msg_info(j->path, "has these values already: nothing was written");
         return true;
     }
-    progress_init(&bar, "copying", NULL, o->quiet);
+    progress_init(&bar, turns(j) ? "converting" : "copying", NULL, o->quiet);
     progress_catch_signals();
     p.mode = o->mode;
+    p.order = o->order;
     p.output = o->output;
     p.force = o->force;
     p.progress = progress_report;
@@ -387,9 +411,18 @@ static bool open_job(struct job *j)
         return false;
     }
     if (gguf_kv_get_uint(gguf_meta_find(j->before, "split.no"), &no, NULL) ==
-            GGUF_OK && no > 0 && !j->o->quiet)
+            GGUF_OK && no > 0 && j->o->n_ops && !j->o->quiet)
         msg_warn(j->path, "is a later shard of a split model, whose metadata "
                  "is in the first");
+    if (turns(j))
+        text_addf(&j->log, "%s-endian becomes %s-endian\n",
+                  j->o->order == GGUF_EDIT_BIG_ENDIAN ? "little" : "big",
+                  j->o->order == GGUF_EDIT_BIG_ENDIAN ? "big" : "little");
+    if (turns(j) && !j->o->quiet &&
+        gguf_kv_get_uint(gguf_meta_find(j->before, "split.count"), &no,
+                         NULL) == GGUF_OK && no > 1)
+        msg_warn(j->path, "is one of %" PRIu64 " shards: the others need the "
+                 "same byte order", no);
     return true;
 }
 

@@ -30,7 +30,6 @@
       "a tensor of a type that is not meant for files")                       \
     X(ORDER, "order", WARNING, "tensor data in another order than the list")  \
     X(GAP, "gap", WARNING, "unused bytes between tensors")                    \
-    X(UNCHECKED, "payload-unchecked", NOTE, "data was not looked into")       \
     X(VALUES, "nonfinite-values", ERROR, "values that are not finite")        \
     X(SCALES, "nonfinite-scales", ERROR, "block scales that are not finite")
 

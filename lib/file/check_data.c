@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "dtype/dtype.h"
+#include "dtype/order.h"
 
 #include <stdatomic.h>
 #include <string.h>
@@ -172,6 +172,46 @@ static uint64_t first_block(const struct scales *s, const uint8_t *p,
     return i;
 }
 
+/* The smallest value wins, whoever comes first. Relaxed: read after the
+ * threads have met. */
+static void lower_to(_Atomic uint64_t *v, uint64_t to)
+{
+    uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
+    while (to < old && !atomic_compare_exchange_weak_explicit(
+                           v, &old, to, memory_order_relaxed,
+                           memory_order_relaxed))
+        ;
+}
+
+/* How many in n blocks at p, the first of which is number from of its tensor;
+ * *first is lowered to the number of a block that has one. */
+static uint64_t look(int type, const uint8_t *p, uint64_t n, uint64_t from,
+                     _Atomic uint64_t *first)
+{
+    const struct scales *s = &table[type];
+    size_t stride = gg_dtype_by_index(type)->block_size;
+    uint64_t bad = count_form(s, p, n, stride);
+    if (bad)
+        lower_to(first, from + first_block(s, p, n, stride));
+    return bad;
+}
+
+/* The same of blocks of a big-endian file. */
+static uint64_t look_swapped(int type, const uint8_t *p, uint64_t n,
+                             uint64_t from, _Atomic uint64_t *first)
+{
+    size_t stride = gg_dtype_by_index(type)->block_size;
+    uint8_t buf[1 << 13];
+    uint64_t bad = 0;
+    for (uint64_t k; n; n -= k, p += k * stride, from += k) {
+        k = GG_MIN(n, (uint64_t)(sizeof buf / stride));
+        memcpy(buf, p, (size_t)k * stride);
+        gg_order_swap(type, 0, 0, buf, (size_t)k * stride);
+        bad += look(type, buf, k, from, first);
+    }
+    return bad;
+}
+
 /* ------------------------------------------------------------- the work --- */
 
 enum { PIECE = 1 << 22 }; /* bytes that a thread takes at a time, about */
@@ -209,32 +249,20 @@ static uint64_t piece_blocks(const struct gguf_tensor_info *t)
     return PIECE / gguf_dtype_find(t->dtype)->block_size;
 }
 
-/* The smallest value wins, whoever comes first. Relaxed: read after the
- * threads have met. */
-static void lower_to(_Atomic uint64_t *v, uint64_t to)
-{
-    uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
-    while (to < old && !atomic_compare_exchange_weak_explicit(
-                           v, &old, to, memory_order_relaxed,
-                           memory_order_relaxed))
-        ;
-}
-
 static void check_piece(struct job *j, size_t i, uint64_t piece)
 {
     const struct gguf_file *f = j->c->file;
     const struct gguf_tensor_info *t = &f->tensor[i];
-    const struct scales *s = scales_of(t);
-    size_t stride = gguf_dtype_find(t->dtype)->block_size;
+    int type = gg_dtype_index(t->dtype);
+    size_t stride = gg_dtype_by_index(type)->block_size;
     uint64_t from = piece * piece_blocks(t);
     uint64_t n = GG_MIN(piece_blocks(t), blocks_of(t) - from);
     const uint8_t *p = f->map.data + f->data_off + t->off + from * stride;
-    uint64_t bad = count_form(s, p, n, stride);
-    if (bad) {
-        atomic_fetch_add_explicit(&j->result[i].bad, bad,
-                                  memory_order_relaxed);
-        lower_to(&j->result[i].first, from + first_block(s, p, n, stride));
-    }
+    struct result *r = &j->result[i];
+    uint64_t bad = f->big_endian ? look_swapped(type, p, n, from, &r->first)
+                                 : look(type, p, n, from, &r->first);
+    if (bad)
+        atomic_fetch_add_explicit(&r->bad, bad, memory_order_relaxed);
     atomic_fetch_add_explicit(&j->done, n * stride, memory_order_relaxed);
 }
 
@@ -325,10 +353,6 @@ enum gguf_status gg_check_payload(const struct gg_checker *c,
     const struct gguf_allocator *a = c->params.allocator;
     if (f->n_tensors == 0)
         return GGUF_OK;
-    if (f->big_endian)
-        return gg_finding(c, GG_CHECK_UNCHECKED, (struct gguf_str){ "", 0 },
-                          f->data_off, err,
-                          "tensor data is big-endian and was not looked into");
     struct job j = { .c = c };
     enum gguf_status st = GGUF_OK;
     j.result = gg_alloc_zero(a, f->n_tensors, sizeof *j.result);

@@ -1,11 +1,10 @@
 /* edit.c - other metadata for a file whose tensors stay */
 #include "config.h"
-#include "file/file.h"
+#include "file/edit_int.h"
+#include "base/room.h"
 #include "file/header.h"
 #include "file/journal.h"
 #include "file/value.h"
-#include "file/writer_int.h"
-#include "gguf/edit.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -14,26 +13,14 @@
 /* Extents are shared in units of this, or not at all. */
 enum { EXTENT = 4096 };
 
-struct edit {
-    const struct gguf_file *file;
-    struct gguf_edit_params p;
-    const struct gguf_allocator *a;
-    char *target;       /* resolved, from malloc: what is written */
-    bool replaces;      /* target is the file itself */
-    struct gguf_meta *meta; /* own copy */
-    struct gguf_writer *w;  /* encodes the header; the data keeps its place
-                             * unless the alignment changes */
-    bool relayout;
-};
-
 /* A writer for e->meta with the file's tensors at their old offsets. */
-static enum gguf_status make_writer(struct edit *e, struct gguf_error *err)
+static enum gguf_status make_writer(struct gg_edit *e, struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
     struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
     p.allocator = e->a;
-    p.version = f->version;
-    p.big_endian = f->big_endian;
+    p.big_endian = f->big_endian != e->swaps;
+    p.version = p.big_endian ? 3 : f->version; /* v2 is little-endian only */
     gguf_writer_destroy(e->w);
     GG_TRY(gguf_writer_create(&e->w, e->meta, &p, err));
     e->relayout = e->w->align != f->align;
@@ -45,7 +32,7 @@ static enum gguf_status make_writer(struct edit *e, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static uint64_t header_end(const struct edit *e)
+static uint64_t header_end(const struct gg_edit *e)
 {
     return GG_HEAD_SIZE + e->w->kv_size + e->w->infos_size;
 }
@@ -63,7 +50,7 @@ static uint64_t padding_size(uint64_t n)
 
 /* Make the header reach up to data_off and no further, by a padding pair if
  * need be. *fits says whether that is possible. */
-static enum gguf_status pad_to(struct edit *e, uint64_t data_off, bool *fits,
+static enum gguf_status pad_to(struct gg_edit *e, uint64_t data_off, bool *fits,
                                struct gguf_error *err)
 {
     uint64_t end = header_end(e);
@@ -85,8 +72,8 @@ static enum gguf_status pad_to(struct edit *e, uint64_t data_off, bool *fits,
 
 /* --------------------------------------------------------------- copies --- */
 
-static enum gguf_status tell(const struct edit *e, uint64_t done,
-                             uint64_t total, struct gguf_error *err)
+enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
+                              uint64_t total, struct gguf_error *err)
 {
     if (e->p.progress && e->p.progress(e->p.progress_user, done, total))
         return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -96,7 +83,7 @@ static enum gguf_status tell(const struct edit *e, uint64_t done,
 
 /* Everything behind the header as it is. The first piece ends at a boundary
  * between extents, so that what follows can be shared. */
-static enum gguf_status copy_rest(struct edit *e, struct gg_outfile *o,
+static enum gguf_status copy_rest(struct gg_edit *e, struct gg_outfile *o,
                                   struct gguf_error *err)
 {
     enum { PIECE = 64 << 20 };
@@ -106,35 +93,38 @@ static enum gguf_status copy_rest(struct edit *e, struct gg_outfile *o,
         uint64_t n = GG_MIN(m->size - at, PIECE - at % EXTENT);
         GG_TRY(gg_outfile_copy(o, m->fd, m->off + at, n, err));
         at += n;
-        GG_TRY(tell(e, at - from, m->size - from, err));
+        GG_TRY(gg_edit_tell(e, at - from, m->size - from, err));
     }
     return GGUF_OK;
 }
 
-static unsigned out_flags(const struct edit *e)
+static unsigned out_flags(const struct gg_edit *e)
 {
     return (e->replaces || e->p.force ? GG_OUTFILE_FORCE : 0u) |
            (e->p.no_sync ? GG_OUTFILE_NO_SYNC : 0u);
 }
 
-static enum gguf_status write_copy(struct edit *e, bool share,
+static enum gguf_status write_copy(struct gg_edit *e, bool share,
                                    struct gguf_error *err)
 {
     struct gg_outfile o;
     const void *header;
     size_t size;
     GG_TRY(gguf_writer_header(e->w, &header, &size, err));
+    const struct gguf_file *f = e->file;
+    if (f->map.size < f->data_off) { /* no tensors, and no padding for them */
+        uint64_t end = header_end(e) + (f->map.size - f->header_end);
+        size = (size_t)GG_MIN(size, end);
+    }
     GG_TRY(gg_outfile_open(&o, e->a, e->target, out_flags(e), err));
     enum gguf_status st = GGUF_OK;
-    uint64_t data = e->file->map.size > e->file->data_off
-                        ? e->file->map.size - e->file->data_off
-                        : 0;
-    if (!share)
+    uint64_t data = f->map.size > f->data_off ? f->map.size - f->data_off : 0;
+    if (!share || !gg_room_is_shared(f->path))
         st = gg_outfile_reserve(&o, size + data, true, err);
     if (st == GGUF_OK)
         st = gg_outfile_write(&o, header, size, err);
     if (st == GGUF_OK)
-        st = copy_rest(e, &o, err);
+        st = e->swaps ? gg_edit_swap_rest(e, &o, err) : copy_rest(e, &o, err);
     if (st == GGUF_OK)
         st = gg_outfile_commit(&o, err);
     gg_outfile_abort(&o);
@@ -142,7 +132,8 @@ static enum gguf_status write_copy(struct edit *e, bool share,
 }
 
 /* With another alignment: tensor by tensor, through the writer. */
-static enum gguf_status write_relayout(struct edit *e, struct gguf_error *err)
+static enum gguf_status write_relayout(struct gg_edit *e,
+                                       struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
     struct gguf_output_params o = GGUF_OUTPUT_PARAMS_INIT;
@@ -152,8 +143,10 @@ static enum gguf_status write_relayout(struct edit *e, struct gguf_error *err)
     uint64_t total = gguf_writer_file_size(e->w);
     for (size_t i = 0; i < f->n_tensors; i++) {
         GG_TRY(gguf_writer_begin(e->w, i, err));
-        GG_TRY(gguf_writer_copy(e->w, f, i, 0, f->tensor[i].size, err));
-        GG_TRY(tell(e, e->w->out.pos, total, err));
+        GG_TRY(e->swaps ? gg_edit_swap_tensor(e, i, err)
+                        : gguf_writer_copy(e->w, f, i, 0, f->tensor[i].size,
+                                           err));
+        GG_TRY(gg_edit_tell(e, e->w->out.pos, total, err));
     }
     return gguf_writer_commit(e->w, err);
 }
@@ -162,7 +155,7 @@ static enum gguf_status write_relayout(struct edit *e, struct gguf_error *err)
 
 /* A clone of the file, with the new header, takes its name. *done is false
  * where the file system cannot clone. */
-static enum gguf_status write_clone(struct edit *e, const void *header,
+static enum gguf_status write_clone(struct gg_edit *e, const void *header,
                                     size_t size, bool *done,
                                     struct gguf_error *err)
 {
@@ -180,7 +173,8 @@ static enum gguf_status write_clone(struct edit *e, const void *header,
     return st;
 }
 
-static enum gguf_status write_in_place(struct edit *e, enum gguf_edit_way *way,
+static enum gguf_status write_in_place(struct gg_edit *e,
+                                       enum gguf_edit_way *way,
                                        struct gguf_error *err)
 {
     const struct gg_mapfile *m = &e->file->map;
@@ -201,7 +195,7 @@ static enum gguf_status write_in_place(struct edit *e, enum gguf_edit_way *way,
 
 /* ------------------------------------------------------------- the edit --- */
 
-static enum gguf_status find_target(struct edit *e, struct gguf_error *err)
+static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
     if (!f->path || f->map.fd < 0 || f->map.off != 0)
@@ -222,7 +216,8 @@ static enum gguf_status find_target(struct edit *e, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status copy_meta(struct edit *e, const struct gguf_meta *meta,
+static enum gguf_status copy_meta(struct gg_edit *e,
+                                  const struct gguf_meta *meta,
                                   struct gguf_error *err)
 {
     GG_TRY(gguf_meta_create(&e->meta, e->a, err));
@@ -232,7 +227,7 @@ static enum gguf_status copy_meta(struct edit *e, const struct gguf_meta *meta,
     return GGUF_OK;
 }
 
-static enum gguf_status apply(struct edit *e, enum gguf_edit_way *way,
+static enum gguf_status apply(struct gg_edit *e, enum gguf_edit_way *way,
                               struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
@@ -240,10 +235,18 @@ static enum gguf_status apply(struct edit *e, enum gguf_edit_way *way,
     bool only_in_place = e->p.mode == GGUF_EDIT_IN_PLACE;
     bool fits = false;
     *way = GGUF_EDIT_COPIED;
+    e->swaps = e->p.order != GGUF_EDIT_KEEP_ORDER &&
+               (e->p.order == GGUF_EDIT_BIG_ENDIAN) != f->big_endian;
+    if (e->swaps && only_in_place)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "the byte order cannot be changed in place: all tensor "
+                       "data is written anew");
+    if (e->swaps)
+        GG_TRY(gg_edit_check_order(e, err));
     GG_TRY(make_writer(e, err));
     if (e->relayout && !only_in_place)
         return write_relayout(e, err);
-    if (e->p.mode == GGUF_EDIT_COPY || (!large && !only_in_place))
+    if (e->swaps || e->p.mode == GGUF_EDIT_COPY || (!large && !only_in_place))
         return write_copy(e, false, err);
     if (!e->relayout && e->replaces && f->data_off <= f->map.size)
         GG_TRY(pad_to(e, f->data_off, &fits, err));
@@ -269,7 +272,7 @@ enum gguf_status gguf_edit_apply(const struct gguf_file *file,
                                  enum gguf_edit_way *way,
                                  struct gguf_error *err)
 {
-    struct edit e = { .file = file, .p = GGUF_EDIT_PARAMS_INIT };
+    struct gg_edit e = { .file = file, .p = GGUF_EDIT_PARAMS_INIT };
     enum gguf_edit_way ignored;
     if (params && params->struct_size > sizeof e.p)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

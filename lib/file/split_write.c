@@ -3,15 +3,13 @@
 #include "file/split_find.h"
 #include "file/split_plan.h"
 #include "base/mem.h"
+#include "base/room.h"
 #include "base/str.h"
 
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
-#if defined(__linux__)
-# include <sys/vfs.h>
-#endif
 
 /* Between two calls of the progress callback: long enough that calls cost
  * nothing, short enough that a stop is prompt and what is dirty in memory
@@ -30,26 +28,6 @@ static enum gguf_status report(const struct run *r, struct gguf_error *err)
     if (r->job->progress && r->job->progress(r->job->user, r->done, r->total))
         return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
     return GGUF_OK;
-}
-
-/* Do copies of this file share its blocks, so that free room says little? By
- * the magic numbers of statfs(2): Btrfs, XFS, bcachefs, ZFS, OCFS2, and what
- * copies on a server, NFS and SMB. */
-static bool shares_blocks(const char *path)
-{
-#if defined(__linux__)
-    static const uint32_t magic[] = { 0x9123683e, 0x58465342, 0xca451a4e,
-                                      0x2fc12fc1, 0x7461636f, 0x6969,
-                                      0xfe534d42 };
-    struct statfs sb;
-    if (statfs(path, &sb) == 0)
-        for (size_t i = 0; i < GG_LEN(magic); i++)
-            if ((uint32_t)sb.f_type == magic[i])
-                return true;
-#else
-    (void)path;
-#endif
-    return false;
 }
 
 static uint64_t data_size(const struct gguf_split *s)
@@ -216,7 +194,7 @@ enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
     GG_TRY(check_job(&job, err));
     GG_TRY(check_outputs(plan, prefix, job->force, err));
     struct run r = { plan->from, job,
-                     shares_blocks(gguf_split_path(plan->from, 0)), 0,
+                     gg_room_is_shared(gguf_split_path(plan->from, 0)), 0,
                      data_size(plan->from) };
     if (!r.shares)
         GG_TRY(check_room(plan, prefix, err));
@@ -268,7 +246,7 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
     GG_TRY(check_job(&job, err));
     struct gguf_writer *w;
     GG_TRY(merge_writer(&w, set, err));
-    struct run r = { set, job, shares_blocks(gguf_split_path(set, 0)), 0,
+    struct run r = { set, job, gg_room_is_shared(gguf_split_path(set, 0)), 0,
                      data_size(set) };
     enum gguf_status st =
         write_file(&r, w, 0, gguf_split_n_tensors(set), path, err);

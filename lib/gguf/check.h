@@ -57,9 +57,8 @@ struct gguf_check_params {
  * call; the result does not depend on the pool.
  *
  * Payload: floats must be finite, and so must the scales of quantized blocks
- * (a scale that is not makes the whole block so). Types of forks, types that
- * are unknown and big-endian files are not looked into; the first two are
- * reported anyway, the last as "payload-unchecked". Since: 0.1 */
+ * (a scale that is not makes the whole block so). Types of forks and types that
+ * are unknown are not looked into; they are reported anyway. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_check(const struct gguf_file *file,
                 const struct gguf_check_params *params, gguf_finding_fn *report,

@@ -42,6 +42,16 @@ enum gguf_edit_mode {
     GGUF_EDIT_IN_PLACE /* never a copy of the data, however small */
 };
 
+/* Byte order of what is written: of the metadata and of the numbers in tensor
+ * data. A file of version 2 becomes one of version 3 if it is to be big-endian.
+ * Everything else stays in its place, so that two changes give the first file
+ * again, byte for byte, less a padding pair. */
+enum gguf_edit_order {
+    GGUF_EDIT_KEEP_ORDER,
+    GGUF_EDIT_LITTLE_ENDIAN,
+    GGUF_EDIT_BIG_ENDIAN
+};
+
 /* What was done. */
 enum gguf_edit_way {
     GGUF_EDIT_WROTE_HEADER, /* in place */
@@ -59,19 +69,23 @@ struct gguf_edit_params {
     int no_sync;        /* do not wait for the disk: for tests */
     gguf_progress_fn *progress; /* bytes copied; NULL: silent */
     void *progress_user;
+    enum gguf_edit_order order; /* another one is a copy, always */
 };
 #define GGUF_EDIT_PARAMS_INIT                                                 \
     {                                                                         \
         sizeof(struct gguf_edit_params), NULL, GGUF_EDIT_AUTO, NULL, 0, 0,    \
-            NULL, NULL                                                        \
+            NULL, NULL, GGUF_EDIT_KEEP_ORDER                                  \
     }
 
-/* Give file the pairs of meta and no others. Version, byte order and the list
- * of tensors stay; with another general.alignment the data is laid out anew.
+/* Give file the pairs of meta and no others. Version, byte order (but for
+ * params->order) and the list of tensors stay; with another general.alignment
+ * the data is laid out anew.
  * file must come from gguf_file_open, without an offset; close it afterwards,
  * for its metadata may have changed underneath. params and way may be NULL.
  *
- * GGUF_E_INVALID (file not opened by path; output is the input),
+ * GGUF_E_INVALID (file not opened by path; output is the input; another byte
+ * order in place), GGUF_E_UNSUPPORTED (another byte order, and a tensor whose
+ * numbers are in unknown places),
  * GGUF_E_MISMATCH (path is another file by now), GGUF_E_FORMAT (alignment),
  * GGUF_E_NOSPACE (in place only, and the header does not fit; or no room on
  * the disk), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_CANCELLED, GGUF_E_NOMEM.

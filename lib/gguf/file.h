@@ -5,7 +5,7 @@
  * (kv.h) and tensors are views into the mapping; payload pages are touched
  * only when they are read. GGUF v2 and v3 are read, little-endian, and v3
  * big-endian too (its metadata decodes as usual; its tensor bytes are handed
- * out as they are). v1 is refused by name.
+ * out as they are, and become numbers in stats.h). v1 is refused by name.
  *
  *     struct gguf_file *file;
  *     struct gguf_error err;

@@ -32,7 +32,8 @@ GGUF_API int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype);
 
 /* n elements from element first on of tensor i, in file order, into dst[n].
  * Both are multiples of the type's block_len, inside a row or of whole rows.
- * GGUF_E_UNSUPPORTED (type; big-endian file), GGUF_E_INVALID (range).
+ * Files of both byte orders give the same. GGUF_E_UNSUPPORTED (type),
+ * GGUF_E_INVALID (range).
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_rows_get(const struct gguf_rows *rows, const struct gguf_file *file,

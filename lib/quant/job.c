@@ -39,10 +39,6 @@ static enum gguf_status build(struct gguf_quant *q, const char *path,
     fp.allocator = q->p.allocator;
     fp.limits = q->p.limits;
     GG_TRY(gguf_split_open(&q->set, path, &fp, err));
-    const struct gguf_file *f = gguf_split_file(q->set, 0);
-    if (gguf_file_is_big_endian(f))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, 0,
-                       "a big-endian file: its tensors are not read yet");
     GG_TRY(gg_job_plan(q, err));
     GG_TRY(gg_job_meta(q, err));
     return gg_job_shards(q, &q->totals.file_size, err);

@@ -8,6 +8,7 @@
 
 #include "quant/job.h"
 #include "quant/loss.h"
+#include "quant/rows.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -25,6 +26,8 @@ struct gg_run_cut {
     uint64_t per_mat;   /* chunks */
     uint64_t first;     /* number of the first chunk */
     uint64_t row_from;  /* bytes */
+    bool swap;          /* big-endian: bytes that are copied are swapped */
+    struct gg_row_src src; /* if rows */
 };
 
 struct gg_run {

@@ -7,6 +7,7 @@
 #include "quant/run.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "dtype/order.h"
 
 #include <string.h>
 
@@ -22,7 +23,16 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
 {
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *t = &q->t[i].pub;
+        const struct gguf_split_tensor *src = q->t[i].src;
         struct gg_esc esc;
+        if (t->copied && gguf_file_is_big_endian(src->file) &&
+            (src->info->size_inferred ||
+             !gg_order_known(gg_dtype_index(t->from))))
+            return gg_fail(err, GGUF_E_UNSUPPORTED, src->info->info_off,
+                           "tensor '%s': type %" PRIu32 " cannot be copied "
+                           "out of a big-endian file: where its numbers are "
+                           "is not known",
+                           gg_esc(&esc, gg_strz(t->name)), t->from);
         if (t->copied)
             continue;
         const struct gg_codec_kern *from =
@@ -79,6 +89,11 @@ static bool wants_rows(const struct gg_run *r, size_t i)
            q->kern.codec[gg_dtype_index(t->from)].decode;
 }
 
+static uint64_t rows_of(const struct gguf_quant_tensor *t)
+{
+    return t->n_elements / (uint64_t)t->ne[0];
+}
+
 /* Cut all tensors into chunks of at most n elements; *most is what the jobs'
  * buffers need for one. */
 static void cut_tensors(struct gg_run *r, uint64_t n, uint64_t *most)
@@ -89,15 +104,19 @@ static void cut_tensors(struct gg_run *r, uint64_t n, uint64_t *most)
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *t = &q->t[i].pub;
         struct gg_run_cut *cut = &r->cuts[i];
+        const struct gguf_split_tensor *from = q->t[i].src;
         cut->first = first;
-        cut->rows = wants_rows(r, i);
+        cut->swap = gguf_file_is_big_endian(from->file);
+        cut->row_from = from->info->size / rows_of(t);
+        cut->rows = wants_rows(r, i) &&
+                    gg_row_src_init(&cut->src, q->kern.codec, from->file,
+                                    from->info->index);
         if (!cut->rows) {
             first += (t->from_size + GG_RUN_PIECE - 1) / GG_RUN_PIECE;
             continue;
         }
-        uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0, out = 0;
+        uint64_t ne0 = (uint64_t)t->ne[0], rows = rows_of(t), out = 0;
         cut->n_rows = (uint64_t)t->ne[1];
-        cut->row_from = t->from_size / rows;
         cut->per_chunk = GG_MIN(GG_MAX(1, n / ne0), cut->n_rows);
         cut->per_mat = (cut->n_rows + cut->per_chunk - 1) / cut->per_chunk;
         first += cut->per_mat * (rows / cut->n_rows);

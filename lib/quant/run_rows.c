@@ -12,7 +12,12 @@
 #include "quant/run.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "dtype/order.h"
 #include "quant/finite.h"
+
+#include <string.h>
+
+enum { COPY = 1 << 14 }; /* bytes whose order is changed at once */
 
 #define READ_AHEAD (UINT64_C(8) << 20) /* bytes asked for before use */
 
@@ -46,6 +51,29 @@ static enum gguf_status write_at(struct gg_run *r, size_t k, size_t i,
     const struct gg_job_tensor *t = &r->jobs[k]->t[i];
     return gguf_writer_write_at(r->writers[r->first_writer[k] + t->shard],
                                 t->index, off, data, size, err);
+}
+
+/* The same with bytes of the input, from off on, which no job changes: output
+ * is little-endian. */
+static enum gguf_status copy_at(struct gg_run *r, size_t k, size_t i,
+                                uint64_t off, const uint8_t *src,
+                                uint64_t size, struct gguf_error *err)
+{
+    const struct gg_run_cut *cut = &r->cuts[i];
+    uint8_t buf[COPY];
+    if (!cut->swap)
+        return write_at(r, k, i, off, src, size, err);
+    int type = gg_dtype_index(gg_run_tensor(r, k, i)->from);
+    for (uint64_t at = 0; at < size;) {
+        size_t n = (size_t)GG_MIN(size - at, (uint64_t)COPY);
+        n = (size_t)(gg_order_floor(type, cut->row_from, off + at + n) - off -
+                     at);
+        memcpy(buf, src + at, n);
+        gg_order_swap(type, cut->row_from, off + at, buf, n);
+        GG_TRY(write_at(r, k, i, off + at, buf, n, err));
+        at += n;
+    }
+    return GGUF_OK;
 }
 
 bool gg_run_poll(struct gg_run *r, unsigned ith)
@@ -96,18 +124,6 @@ static bool meet_nonfinite(struct gg_run *r, size_t i, uint64_t chunk,
     return true;
 }
 
-static void decode_rows(const struct gg_codec_kern *codec,
-                        const struct gguf_dtype_info *type, const uint8_t *src,
-                        size_t row_size, float *dst, size_t n_rows, size_t ne0)
-{
-    if (!type->row_header) {
-        codec->decode(src, dst, n_rows * ne0);
-        return;
-    }
-    for (size_t k = 0; k < n_rows; k++)
-        codec->decode(src + k * row_size, dst + k * ne0, ne0);
-}
-
 /* Read back what job k made of n rows, and sum up the differences. */
 static void measure(struct gg_run *r, const struct chunk *c, size_t k,
                     const float *slice, const float *weights,
@@ -132,9 +148,6 @@ static bool encode_chunk(struct gg_run *r, const struct chunk *c, float *slice,
 {
     const struct gguf_quant_tensor *t = gg_run_tensor(r, 0, c->i);
     const struct gg_run_cut *cut = &r->cuts[c->i];
-    const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
-    const struct gg_codec_kern *from =
-        &r->jobs[0]->kern.codec[gg_dtype_index(t->from)];
     size_t ne0 = (size_t)t->ne[0];
     uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
 
@@ -144,9 +157,8 @@ static bool encode_chunk(struct gg_run *r, const struct chunk *c, float *slice,
                                weights + k * r->weight_size / 4);
     for (uint64_t at = 0; at < c->n; at += step) {
         size_t n = (size_t)GG_MIN(step, c->n - at);
-        decode_rows(from, type, c->src + at * cut->row_from,
-                    (size_t)cut->row_from, slice, n, ne0);
         uint64_t row = c->mat * cut->n_rows + c->row + at;
+        gg_row_src_read(&cut->src, row * ne0, n * ne0, slice);
         if (!gg_finite(slice, n * ne0) &&
             !meet_nonfinite(r, c->i, c->no, row * ne0, slice, n * ne0))
             return false;
@@ -182,8 +194,10 @@ static bool write_chunk(struct gg_run *r, const struct chunk *c,
         uint64_t n_rows = t->n_elements / (uint64_t)t->ne[0];
         uint64_t row = t->to_size / n_rows;
         uint64_t off = (c->mat * cut->n_rows + c->row) * row;
-        if (write_at(r, k, c->i, off, t->copied ? c->src : out, c->n * row,
-                     &err) != GGUF_OK) {
+        if ((t->copied
+                 ? copy_at(r, k, c->i, off, c->src, c->n * row, &err)
+                 : write_at(r, k, c->i, off, out, c->n * row, &err)) !=
+            GGUF_OK) {
             fail(r, c->no, &err);
             return false;
         }
@@ -198,7 +212,7 @@ static bool copy_piece(struct gg_run *r, size_t i, uint64_t no, uint64_t off,
 {
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++)
-        if (write_at(r, k, i, off, src, size, &err) != GGUF_OK) {
+        if (copy_at(r, k, i, off, src, size, &err) != GGUF_OK) {
             fail(r, no, &err);
             return false;
         }
@@ -222,6 +236,16 @@ static void advise(const struct gguf_split_tensor *t, uint64_t off,
     }
 }
 
+/* Where piece k of a tensor that is copied begins. */
+static uint64_t piece_off(const struct gg_run_cut *cut,
+                          const struct gguf_split_tensor *t, uint64_t k)
+{
+    uint64_t off = GG_MIN(k * GG_RUN_PIECE, t->info->size);
+    return cut->swap ? gg_order_floor(gg_dtype_index(t->info->dtype),
+                                      cut->row_from, off)
+                     : off;
+}
+
 static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
 {
     const struct gg_run_cut *cut = &r->cuts[i];
@@ -230,8 +254,8 @@ static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
     uint64_t k = no - cut->first, off, size;
 
     if (!cut->rows) {
-        off = k * GG_RUN_PIECE;
-        size = GG_MIN(GG_RUN_PIECE, st->info->size - off);
+        off = piece_off(cut, st, k);
+        size = piece_off(cut, st, k + 1) - off;
         advise(st, off, size, true);
         copy_piece(r, i, no, off, size, src + off, ith);
     } else {

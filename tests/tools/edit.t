@@ -353,6 +353,54 @@ test "$("$info" --summary "$tmp/big.gguf" | grep -c -i 'big')" -ge 1 -a \
     "$(key "$tmp/big.gguf" test.more)" = 258 -a \
     "$(key "$tmp/big.gguf" test.big)" = 18446744073709551614
 ok 'a big-endian file stays one'
+run "$edit" -n --to-endian big "$m"
+test $rc -eq 0 && grep -q '^little-endian becomes big-endian$' "$tmp/out" &&
+    "$info" --summary "$m" | grep -q 'little-endian'
+ok '--to-endian under --dry-run'
+run "$edit" --to-endian big --set general.name=Turned -o "$tmp/be.gguf" "$m"
+test $rc -eq 0 -a "$(key "$tmp/be.gguf" general.name)" = Turned -a \
+    "$(key "$tmp/be.gguf" test.big)" = "$(key "$m" test.big)" &&
+    "$info" --summary "$tmp/be.gguf" | grep -q ' big-endian' &&
+    grep -q 'little-endian becomes big-endian' "$tmp/err"
+ok '--to-endian big'
+"$info" --stats "$m" | sed 1d >"$tmp/le.stats"
+"$info" --stats "$tmp/be.gguf" | sed 1d | cmp - "$tmp/le.stats" &&
+    test "$(wc -l <"$tmp/le.stats")" -gt 6
+ok 'its numbers are the same'
+for t in blk.0.t0 blk.0.t1 blk.0.t2 blk.0.t3; do
+    "$info" --values "$t" "$m" >"$tmp/le.values"
+    "$info" --values "$t" "$tmp/be.gguf" | cmp - "$tmp/le.values" || break
+done && test -s "$tmp/le.values"
+ok 'one by one, too'
+run "$edit" -q --to-endian little --set "general.name=$(key "$m" general.name |
+    printf '%b' "$(cat)")" "$tmp/be.gguf"
+test $rc -eq 0 && "$info" --summary "$tmp/be.gguf" | grep -q 'little-endian' &&
+    same_tensors "$tmp/be.gguf"
+ok '--to-endian little'
+fresh
+"$edit" -q --to-endian big "$w" && ! cmp -s "$m" "$w" &&
+    "$edit" -q --to-endian little "$w" && cmp "$m" "$w"
+ok 'there and back: the same file'
+run "$edit" --to-endian little "$w"
+test $rc -eq 0 && grep -q 'nothing was written' "$tmp/err"
+ok 'a file that has that order'
+run "$edit" --in-place --to-endian big "$w"
+test $rc -eq 2 && cmp "$m" "$w"
+ok 'not in place'
+run "$edit" --to-endian middle "$w"
+test $rc -eq 2 && cmp "$m" "$w" && grep -q "'middle'" "$tmp/err"
+ok 'no other order'
+"$bin/gguf-split" -q --split-max-tensors 3 "$m" "$tmp/be" &&
+    run "$edit" --to-endian big "$tmp/be-00001-of-00002.gguf"
+test $rc -eq 0 && grep -q 'one of 2 shards' "$tmp/err" &&
+    ! "$info" --summary "$tmp/be-00001-of-00002.gguf" 2>/dev/null |
+        grep -q ' 6 tensors' &&
+    "$edit" -q --to-endian big "$tmp/be-00002-of-00002.gguf" &&
+    "$bin/gguf-split" -q --merge "$tmp/be-00001-of-00002.gguf" \
+        "$tmp/be2.gguf" && "$edit" -q --to-endian little "$tmp/be2.gguf" &&
+    cmp "$m" "$tmp/be2.gguf"
+ok 'shards, one after the other'
+rm -f "$tmp"/be*.gguf
 
 # Kills. Each round edits in place, back and forth; whatever is left opens, has
 # one of the two names, and all its tensors.
