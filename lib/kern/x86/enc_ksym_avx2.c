@@ -9,10 +9,10 @@
 #include "kern/x86/enc_search_avx2.h"
 #include "kern/x86/x86.h"
 
-/* Codes of a block: nearest(x / scale) + half for each 16 elements; where a
- * scale is zero those of the fit, or 0 for a group of zeros. */
+/* Codes of a block: nearest(x / scale) + half for each 16 elements; of no use
+ * where a scale is zero. */
 static void symmetric_codes(const float *x, const float scale[16], int half,
-                            const struct gg_lanes_fit *f, uint8_t q[256])
+                            uint8_t q[256])
 {
     for (int j = 0; j < 16; j += 2) {
         __m256i v[4];
@@ -26,12 +26,17 @@ static void symmetric_codes(const float *x, const float scale[16], int half,
         _mm256_storeu_si256((void *)(q + 16 * j),
                             gg_pack_bytes(v[0], v[1], v[2], v[3], 0));
     }
-    for (int j = 0; j < 16; j++)
-        for (int i = 16 * j; scale[j] == 0 && i < 16 * j + 16; i++)
-            q[i] = f->inv[j] == 0
-                       ? 0
-                       : (uint8_t)(gg_clamp(gg_nearest(f->inv[j] * x[i]), -half,
-                                            half - 1) + half);
+}
+
+/* Codes of group j as its fit found them, 0 for a group of zeros. */
+static void fit_codes(const float *x, const struct gg_lanes_fit *f, int j,
+                      int half, uint8_t q[256])
+{
+    float inv = f->inv[j];
+    for (int i = 16 * j; i < 16 * j + 16; i++)
+        q[i] = inv == 0 ? 0
+                        : (uint8_t)(gg_clamp(gg_nearest(inv * x[i]), -half,
+                                             half - 1) + half);
 }
 
 static void square_weights(struct gg_lanes *l)
@@ -55,60 +60,72 @@ static void put_q3(struct gg_block_q3_k *b, const uint8_t q[256])
     gg_put_pairs(b->qs, q);
 }
 
-static void q3_k_block(const float *x, const float *weight, void *dst)
+/* A block's scales as bytes, then its codes; plain ones (fit NULL) of groups
+ * whose scale became zero are those of their fit. */
+static void put_q3_k(const float *x, float d, const uint8_t code[16],
+                     const struct gg_lanes_fit *fit, void *dst)
 {
-    struct gg_lanes l;
-    struct gg_lanes_fit f;
     struct gg_block_q3_k b;
-    uint8_t q[256], code[16];
-    float scale[16], d;
-    gg_lanes_load_avx2(l.x, x, 16);
-    if (weight) {
-        float w[256], sum_w[16], sum2 = 0;
-        for (int i = 0; i < 256; i++)
-            sum2 += x[i] * x[i];
-        __m256 sigma2 = _mm256_set1_ps(2 * sum2 / 256);
-        for (int i = 0; i < 256; i += 8) {
-            __m256 v = _mm256_loadu_ps(x + i);
-            v = _mm256_sqrt_ps(_mm256_add_ps(sigma2, _mm256_mul_ps(v, v)));
-            v = _mm256_mul_ps(_mm256_loadu_ps(weight + i), v);
-            _mm256_storeu_ps(w + i, v);
-        }
-        gg_lanes_load_avx2(l.w, w, 16);
-        gg_sum_lanes((const float(*)[16])l.w, 16, sum_w);
-        gg_lanes_symmetric_avx2(&l, 16, 4, &f);
-        d = gg_fit_symmetric(f.scale, sum_w, 16, 32, code);
-    } else {
-        square_weights(&l);
-        gg_lanes_refined_avx2(&l, 16, 4, &f);
-        d = gg_q3_k_scale_codes(f.scale, code);
-    }
+    uint8_t q[256];
+    float scale[16];
     gg_put_half(&b.d, d);
     gg_k3_pack(b.scales, code);
     for (int j = 0; j < 16; j++)
         scale[j] = gg_get_half(&b.d) * (float)(code[j] - 32);
-    symmetric_codes(x, scale, 4, &f, q);
-    if (!weight)
-        for (int j = 0; j < 16; j++)
-            for (int i = 0; scale[j] == 0 && i < 16; i++)
-                q[16 * j + i] = f.q[i][j];
+    symmetric_codes(x, scale, 4, q);
+    for (int j = 0; j < 16; j++) {
+        if (scale[j] == 0 && fit)
+            fit_codes(x, fit, j, 4, q);
+        else if (scale[j] == 0)
+            gg_fit_refined(x + 16 * j, 16, 4, q + 16 * j);
+    }
     put_q3(&b, q);
     GG_PUT_BLOCK(b, dst, 0);
+}
+
+static void q3_k_weighted(const float *x, const float *weight, void *dst)
+{
+    struct gg_lanes l;
+    struct gg_lanes_fit f;
+    uint8_t code[16];
+    float w[256], sum_w[16], sum2 = 0, d;
+    for (int i = 0; i < 256; i++)
+        sum2 += x[i] * x[i];
+    __m256 sigma2 = _mm256_set1_ps(2 * sum2 / 256);
+    for (int i = 0; i < 256; i += 8) {
+        __m256 v = _mm256_loadu_ps(x + i);
+        v = _mm256_sqrt_ps(_mm256_add_ps(sigma2, _mm256_mul_ps(v, v)));
+        v = _mm256_mul_ps(_mm256_loadu_ps(weight + i), v);
+        _mm256_storeu_ps(w + i, v);
+    }
+    gg_lanes_load_avx2(l.x, x, 16);
+    gg_lanes_load_avx2(l.w, w, 16);
+    gg_sum_lanes((const float(*)[16])l.w, 16, sum_w);
+    gg_lanes_symmetric_avx2(&l, 16, 4, &f);
+    d = gg_fit_symmetric(f.scale, sum_w, 16, 32, code);
+    put_q3_k(x, d, code, &f, dst);
 }
 
 void gg_encode_q3_k_avx2(const float *src, void *dst, size_t n_rows,
                          size_t row_len, const float *weight)
 {
+    enum { BATCH = GG_REFINED_MAX / 16 };
+    const size_t size = sizeof(struct gg_block_q3_k);
     size_t n_block = row_len / 256, n = n_rows * n_block;
-    uint8_t *out = dst;
-    for (size_t i = 0; i < n; i++) {
+    uint8_t *out = dst, code[16];
+    float scale[GG_REFINED_MAX];
+    for (size_t i = 0; i < n; i++, src += 256, out += size) {
         const float *w = weight ? weight + i % n_block * 256 : NULL;
-        if (gg_all_finite(src, 256))
-            q3_k_block(src, w, out);
-        else
+        const float *s = scale + i % BATCH * 16;
+        if (!weight && i % BATCH == 0)
+            gg_scales_refined_avx2(
+                src, (int)(n - i < BATCH ? n - i : BATCH) * 16, scale);
+        if (!gg_all_finite(src, 256))
             gg_encode_q3_k_c(src, out, 1, 256, w);
-        src += 256;
-        out += sizeof(struct gg_block_q3_k);
+        else if (weight)
+            q3_k_weighted(src, w, out);
+        else
+            put_q3_k(src, gg_q3_k_scale_codes(s, code), code, NULL, out);
     }
 }
 
@@ -151,7 +168,10 @@ static void q6_k_block(const float *x, const float *weight, void *dst)
     }
     for (int j = 0; j < 16; j++)
         scale[j] = gg_get_half(&b.d) * (float)b.scales[j];
-    symmetric_codes(x, scale, 32, &f, q);
+    symmetric_codes(x, scale, 32, q);
+    for (int j = 0; j < 16; j++)
+        if (scale[j] == 0)
+            fit_codes(x, &f, j, 32, q);
     put_q6(&b, q);
     GG_PUT_BLOCK(b, dst, 0);
 }

@@ -5,15 +5,13 @@
 
 void gg_lanes_load_avx2(float out[][16], const float *src, int n)
 {
-    for (int g = 0; g < 16; g += 8)
-        for (int i = 0; i < n; i += 8) {
-            __m256 v[8];
-            for (int k = 0; k < 8; k++)
-                v[k] = _mm256_loadu_ps(src + (g + k) * n + i);
-            gg_transpose8(v);
-            for (int k = 0; k < 8; k++)
-                _mm256_storeu_ps(&out[i + k][g], v[k]);
-        }
+    const float *row[8];
+    for (int g = 0; g < 16; g += 8) {
+        for (int k = 0; k < 8; k++)
+            row[k] = src + (g + k) * n;
+        for (int i = 0; i < n; i += 8)
+            gg_load_columns(row, i, &out[i][g], 16);
+    }
 }
 
 /* Sums of w*x*l and w*l*l by lane; wx holds the products w*x. */
@@ -68,75 +66,6 @@ void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
     pair_store(out->min, zero);
     pair_store(out->inv, inv);
     pair_store(out->base, zero);
-}
-
-static inline struct pair nearest_between(struct pair v, int lo, int hi)
-{
-    __m256i a = gg_clamp_epi32(gg_nearest_epi32(v.a), lo, hi);
-    __m256i b = gg_clamp_epi32(gg_nearest_epi32(v.b), lo, hi);
-    return (struct pair){ _mm256_cvtepi32_ps(a), _mm256_cvtepi32_ps(b) };
-}
-
-/* One pass over the elements; says whether any code changed. A group that a
- * pass leaves as it was, later passes leave as well. */
-static int refine_pass(const struct gg_lanes *l, float wx[][16], int n,
-                       int half, float q[][16], struct pair *xl,
-                       struct pair *ll)
-{
-    struct pair zero = pair_set(0), changed = zero;
-    for (int i = 0; i < n; i++) {
-        struct pair w = pair_load(l->w[i]), u = pair_load(wx[i]);
-        struct pair c = pair_load(q[i]);
-        struct pair txl = sub(*xl, mul(u, c));
-        struct pair tll = sub(*ll, mul(mul(w, c), c));
-        struct pair t = quot(mul(pair_load(l->x[i]), tll), txl);
-        t = nearest_between(t, -half, half - 1);
-        struct pair m = without(less(zero, txl), equal(t, c));
-        txl = add(txl, mul(u, t));
-        tll = add(tll, mul(mul(w, t), t));
-        m = both(m, less(zero, tll));
-        m = both(m, less(mul(mul(*xl, *xl), tll), mul(mul(txl, txl), *ll)));
-        pair_store(q[i], choose(m, t, c));
-        *xl = choose(m, txl, *xl);
-        *ll = choose(m, tll, *ll);
-        changed = PAIR(_mm256_or_ps, changed, m);
-    }
-    return any(changed);
-}
-
-void gg_lanes_refined_avx2(const struct gg_lanes *l, int n, int half,
-                           struct gg_lanes_fit *out)
-{
-    float wx[16][16], q[16][16];
-    struct pair amax = pair_set(0), max = amax, zero = amax;
-    for (int i = 0; i < n; i++) {
-        struct pair x = pair_load(l->x[i]), a = magnitude(x);
-        max = choose(less(amax, a), x, max);
-        amax = greater(amax, a);
-        pair_store(wx[i], mul(pair_load(l->w[i]), x));
-    }
-    struct pair dead = less(amax, pair_set(GG_ENC_ZERO));
-    struct pair inv = without(quot(pair_set(-(float)half), max), dead);
-    struct pair xl = zero, ll = zero;
-    for (int i = 0; i < n; i++) {
-        struct pair c = mul(inv, pair_load(l->x[i]));
-        c = nearest_between(c, -half, half - 1);
-        pair_store(q[i], c);
-        xl = add(xl, mul(pair_load(wx[i]), c));
-        ll = add(ll, mul(mul(pair_load(l->w[i]), c), c));
-    }
-    for (int k = 0; k < 5; k++)
-        if (!refine_pass(l, wx, n, half, q, &xl, &ll))
-            break;
-    struct pair scale = both(quot(xl, ll), less(zero, ll));
-    pair_store(out->scale, without(scale, dead));
-    pair_store(out->min, zero);
-    pair_store(out->inv, inv);
-    pair_store(out->base, zero);
-    for (int i = 0; i < n; i++)
-        for (int g = 0; g < 16; g++)
-            out->q[i][g] =
-                out->inv[g] == 0 ? 0 : (uint8_t)((int)q[i][g] + half);
 }
 
 /* State of an affine search. */

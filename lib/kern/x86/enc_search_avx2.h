@@ -20,7 +20,6 @@ struct gg_lanes {
  * q = clamp(nearest(inv * (x - base))). */
 struct gg_lanes_fit {
     float scale[16], min[16], inv[16], base[16];
-    uint8_t q[16][16]; /* of gg_lanes_refined_avx2: code of element, group */
 };
 
 /* Load 16 groups of n floats (a multiple of 8), group after group, into one
@@ -31,10 +30,11 @@ void gg_lanes_load_avx2(float out[][16], const float *src, int n);
 void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
                              struct gg_lanes_fit *out);
 
-/* As gg_fit_refined, l->w being x^2; n at most 16. inv and base are not those
- * of the codes, which q has. */
-void gg_lanes_refined_avx2(const struct gg_lanes *l, int n, int half,
-                           struct gg_lanes_fit *out);
+/* The scales that gg_fit_refined gives for n groups of 16 elements, half being
+ * 4; n at most GG_REFINED_MAX. Elements may be anything: of groups that are
+ * not finite the scales are of no use. */
+#define GG_REFINED_MAX 512
+void gg_scales_refined_avx2(const float *x, int n, float *scale);
 
 /* As gg_fit_affine. Returns 0 if it gives up. */
 int gg_lanes_affine_avx2(const struct gg_lanes *l, int n,

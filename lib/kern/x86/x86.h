@@ -2,6 +2,8 @@
 #ifndef GG_KERN_X86_X86_H
 #define GG_KERN_X86_X86_H
 
+#include "base/compiler.h"
+
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -188,23 +190,42 @@ static inline void gg_put_pairs(uint8_t qs[64], const uint8_t q[256])
     }
 }
 
-/* v[r] lane c becomes v[c] lane r. */
+/* v[r] lane c becomes v[c] lane r. Unrolled, or v would be in memory. */
 static inline void gg_transpose8(__m256 v[8])
 {
     __m256 a[8], b[8];
+    GG_UNROLL
     for (int i = 0; i < 4; i++) {
         a[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
         a[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
     }
-    for (int i = 0; i < 8; i += 4)
-        for (int j = 0; j < 2; j++) {
-            b[i + 2 * j] = _mm256_shuffle_ps(a[i + j], a[i + j + 2], 0x44);
-            b[i + 2 * j + 1] = _mm256_shuffle_ps(a[i + j], a[i + j + 2], 0xee);
-        }
+    GG_UNROLL
+    for (int i = 0; i < 4; i++) {
+        int j = i / 2 * 4 + i % 2; /* 0 1 4 5 */
+        int k = i / 2 * 4 + i % 2 * 2;
+        b[k] = _mm256_shuffle_ps(a[j], a[j + 2], 0x44);
+        b[k + 1] = _mm256_shuffle_ps(a[j], a[j + 2], 0xee);
+    }
+    GG_UNROLL
     for (int i = 0; i < 4; i++) {
         v[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
         v[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
     }
+}
+
+/* Columns i .. i + 7 of eight rows: row k of the result, at out + k * step,
+ * is element i + k of each row. */
+static inline void gg_load_columns(const float *const row[8], int i,
+                                   float *out, size_t step)
+{
+    __m256 v[8];
+    GG_UNROLL
+    for (int k = 0; k < 8; k++)
+        v[k] = _mm256_loadu_ps(row[k] + i);
+    gg_transpose8(v);
+    GG_UNROLL
+    for (int k = 0; k < 8; k++)
+        _mm256_storeu_ps(out + step * (size_t)k, v[k]);
 }
 
 #endif
