@@ -9,7 +9,20 @@ AS_IF([test "x$enable_debug" = xno],
 
 # GGUF_SANITIZERS: --enable-asan, -ubsan, -tsan, -coverage, -fuzz.
 # The flags go to compiling and linking of everything that this tree builds.
+# Fuzzing comes with asan and ubsan unless they are disabled by name.
 AC_DEFUN([GGUF_SANITIZERS], [
+AS_IF([test "x$enable_fuzz" = xyes],
+  [: "${enable_asan=yes}" "${enable_ubsan=yes}"
+   gguf_save_CFLAGS=$CFLAGS
+   CFLAGS="$CFLAGS -fsanitize=fuzzer"
+   AC_LINK_IFELSE([AC_LANG_SOURCE([
+int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n);
+int LLVMFuzzerTestOneInput(const unsigned char *p, unsigned long n)
+{
+    return n && p@<:@0@:>@ > 255;
+}])], [],
+     [AC_MSG_ERROR([--enable-fuzz needs libFuzzer: try CC=clang])])
+   CFLAGS=$gguf_save_CFLAGS])
 gguf_san=
 gguf_san_flags=
 m4_foreach_w([gguf_s], [asan ubsan tsan coverage fuzz], [
@@ -27,7 +40,10 @@ AS_IF([test "x$enable_tsan" = xyes],
 AS_IF([test "x$enable_coverage" = xyes],
   [gguf_san_flags="$gguf_san_flags --coverage"])
 AS_IF([test "x$enable_fuzz" = xyes],
-  [gguf_san_flags="$gguf_san_flags -fsanitize=fuzzer-no-link"])
+  [gguf_san_flags="$gguf_san_flags -fsanitize=fuzzer-no-link"
+   gguf_ignore='$(top_srcdir)/tests/fuzz/uninstrumented.txt'
+   gguf_san_flags="$gguf_san_flags -fsanitize-ignorelist=$gguf_ignore"
+   gguf_san_flags="$gguf_san_flags -fsanitize-coverage-ignorelist=$gguf_ignore"])
 AM_CONDITIONAL([BUILD_FUZZ], [test "x$enable_fuzz" = xyes])
 AC_SUBST([GGUF_SAN_CFLAGS], [$gguf_san_flags])
 ])

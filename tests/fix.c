@@ -37,7 +37,8 @@ static uint8_t *room(struct fix *f, size_t n)
 
 void fix_bytes(struct fix *f, const void *p, size_t n)
 {
-    memcpy(room(f, n), p, n);
+    if (n)
+        memcpy(room(f, n), p, n);
 }
 
 void fix_fill(struct fix *f, unsigned byte, size_t n)

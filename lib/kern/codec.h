@@ -2,15 +2,16 @@
  *
  * The C reference of each kernel (kern/c) defines the result: strict IEEE
  * single precision in the order that its source shows. Every variant gives
- * the same bits, for every input, NaN and infinity included.
+ * the same bits, for every input, infinity included.
  *
  * Decoding a row and the bytes that encoding gives are those of ggml
  * (commit d99724f, ggml_quantize_chunk of an x86-64 build without
  * contraction) for finite input, with one exception: of Q3_K, blocks so large
  * that a scale overflows f16, where ggml's bytes rest on conversions that C
  * leaves undefined. Blocks with a NaN or infinity decode to something of no
- * use, are never undefined behaviour, and are the same at all levels; who
- * quantizes a model checks for them first.
+ * use, are never undefined behaviour, and are the same at all levels, but for
+ * the sign and payload of a NaN, which C leaves to the compiler; who quantizes
+ * a model checks for them first.
  */
 #ifndef GG_KERN_CODEC_H
 #define GG_KERN_CODEC_H

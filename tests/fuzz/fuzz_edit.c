@@ -7,15 +7,7 @@
 #include "gguf/edit.h"
 #include "tests/fuzz/fuzz.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <unistd.h>
-
-static void put_file(const char *path, const uint8_t *data, size_t size)
-{
-    FILE *f = fopen(path, "wb");
-    MUST(f && fwrite(data, 1, size, f) == size && !fclose(f));
-}
 
 static void compare(const struct gguf_file *a, const char *path,
                     const struct gguf_meta *m)
@@ -50,10 +42,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 ||
         gguf_file_open_memory(&was, data, size, NULL, NULL) != GGUF_OK)
         return 0;
-    char path[64], text[257];
+    char text[257];
     uint8_t how = data[size - 1];
-    snprintf(path, sizeof path, "/tmp/fuzz-edit-%ld.gguf", (long)getpid());
-    put_file(path, data, size);
+    const char *path = scratch_path("edit.gguf");
+    scratch_write(path, data, size);
     memset(text, 'x', sizeof text);
     text[how] = '\0';
     p.no_sync = 1;
@@ -79,6 +71,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         compare(was, path, m);
     gguf_meta_destroy(m);
     gguf_file_close(was);
-    unlink(path);
+    scratch_clean();
     return 0;
+}
+
+void fuzz_make_seeds(void)
+{
+    for (uint8_t how = 0; how < 8; how++)
+        seed_files("", 0, &how, 1);
 }

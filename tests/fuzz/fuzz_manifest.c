@@ -28,3 +28,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     gguf_manifest_destroy(m);
     return 0;
 }
+
+void fuzz_make_seeds(void)
+{
+    seed_text("");
+    seed_text("xxh64     f66e9cd66a4396a0  m.gguf:a\n"
+              "sha1 59f79ecefd8125a996fdf419239051a7e99e5f20 m.gguf:a\n"
+              "xxh3-128  29c03956cdaddb76c02b18920c812d41  m.gguf:a\n"
+              "xxh64     5a54d3aad816f302  m.gguf\n");
+    seed_text("xxh64 f66e9cd66a4396a0 x:y:a\n"
+              "xxh64 f66e9cd66a4396a1 x:y:b");
+    seed_text("xxh64 f66e9cd66a4396a0 x:a\r\n\r\nxxh64 F66E9CD66A4396A0 x:a");
+    seed_text("xxh64 f66e9cd66a4396a x:a\n");
+}

@@ -3,6 +3,7 @@
  * The first byte chooses the type, the rest is the value.
  */
 #include "config.h"
+#include "file/value.h"
 #include "gguf/writer.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -58,4 +59,30 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     gguf_meta_destroy(m);
     return 0;
+}
+
+/* Type and encoded value of every pair of every fixture that opens. */
+void fuzz_make_seeds(void)
+{
+    for (const struct fixture *x = fix_good; x->name; x++) {
+        struct fix fx;
+        struct gguf_file *f;
+        fix_init(&fx);
+        x->make(&fx);
+        MUST(gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ==
+             GGUF_OK);
+        for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
+            const struct gguf_kv *kv = gguf_file_kv(f, i);
+            uint64_t n, skip = 8 + kv->key.size + 4;
+            MUST(!gg_kv_encoded_size(kv, &n));
+            uint8_t *b = malloc((size_t)n);
+            gg_kv_encode(kv, false, b);
+            struct fix *s = new_seed();
+            fix_u8(s, kv->type);
+            fix_bytes(s, b + skip, (size_t)(n - skip));
+            free(b);
+        }
+        gguf_file_close(f);
+        fix_fini(&fx);
+    }
 }

@@ -1,0 +1,121 @@
+/* fuzz_recipe.c - a recipe from anywhere, and the types it gives
+ *
+ * The input is the text; what is behind a NUL byte are facts of the model.
+ */
+#include "config.h"
+#include "base/str.h"
+#include "quant/choose.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <string.h>
+
+static const struct {
+    const char *name;
+    int64_t ne[4];
+    uint32_t type;
+} tensors[] = {
+    { "token_embd.weight", { 256, 1000, 1, 1 }, GGUF_DTYPE_F16 },
+    { "output_norm.weight", { 256, 1, 1, 1 }, GGUF_DTYPE_F32 },
+    { "blk.0.attn_q.weight", { 256, 256, 1, 1 }, GGUF_DTYPE_F16 },
+    { "blk.0.attn_k.weight", { 96, 64, 1, 1 }, GGUF_DTYPE_F16 },
+    { "blk.0.attn_v.weight", { 256, 64, 1, 1 }, GGUF_DTYPE_BF16 },
+    { "blk.0.attn_output.weight", { 256, 256, 1, 1 }, GGUF_DTYPE_F16 },
+    { "blk.0.ffn_gate_exps.weight", { 256, 512, 8, 1 }, GGUF_DTYPE_F16 },
+    { "blk.0.ffn_down_exps.weight", { 512, 256, 8, 1 }, GGUF_DTYPE_Q8_0 },
+    { "blk.12.ffn_up.weight", { 100, 7, 1, 1 }, GGUF_DTYPE_F32 },
+    { "blk.12.ffn_down.weight", { INT64_C(1) << 40, 3, 1, 1 }, 0 },
+    { "blk.99999999999999999999.x.weight", { 1, 2, 3, 4 }, 0 },
+    { "output.weight", { 257, 1000, 1, 1 }, GGUF_DTYPE_F16 },
+};
+enum { N_TENSORS = sizeof tensors / sizeof tensors[0] };
+
+static void read_facts(struct gg_chooser *c, struct bytes *b)
+{
+    static const char *const archs[] = { "llama", "falcon", "", "qwen2" };
+    *c = (struct gg_chooser){ .output_type = GGUF_DTYPE_NONE,
+                              .embedding_type = GGUF_DTYPE_NONE };
+    unsigned how = take(b);
+    c->pure = how & 1;
+    c->tied = how & 2;
+    c->leave_output = how & 4;
+    c->compat = how & 8;
+    c->facts.arch = gg_strz(archs[how >> 4 & 3]);
+    /* Numbers of one byte, the largest of a type, or below zero. */
+    for (int i = 0; i < GG_N_VARS; i++) {
+        int64_t v = take(b);
+        c->facts.var[i] = v < 250   ? v
+                          : v < 253 ? INT64_MAX - 252 + v
+                                    : INT64_MIN + 255 - v;
+    }
+}
+
+static void choose_all(struct gg_chooser *c, const struct gguf_recipe *r,
+                       struct gg_choice out[N_TENSORS])
+{
+    c->recipe = r;
+    for (size_t i = 0; i < N_TENSORS; i++) {
+        const int64_t *ne = tensors[i].ne;
+        gg_choose(c, tensors[i].name, ne, tensors[i].type, &out[i]);
+        MUST(out[i].text && gguf_dtype_find(out[i].wanted));
+        const struct gguf_dtype_info *t = gguf_dtype_find(out[i].type);
+        MUST(t && t->block_len &&
+             (out[i].type == tensors[i].type || ne[0] % t->block_len == 0));
+        MUST((out[i].why == GGUF_WHY_RULE) == (out[i].rule != NULL));
+        (void)gg_choose_needs_imatrix(r, out[i].cls, out[i].type);
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct gg_choice a[N_TENSORS], b[N_TENSORS];
+    struct gguf_recipe *r, *again;
+    struct gguf_error err;
+    struct gg_chooser c, d;
+    const uint8_t *end = size ? memchr(data, 0, size) : NULL;
+    size_t n = end ? (size_t)(end - data) : size;
+    struct gguf_str text = { (const char *)data, n };
+    struct bytes rest = { data + n, size - n };
+    (void)take(&rest);
+    gguf_error_clear(&err);
+    enum gguf_status st = gguf_recipe_parse(&r, text, NULL, &err);
+    if (st != GGUF_OK) {
+        MUST(!r && err.status == st && err.message[0]);
+        MUST(err.offset <= n || err.offset == GGUF_NO_OFFSET);
+        return 0;
+    }
+    read_facts(&c, &rest);
+    d = c;
+    choose_all(&c, r, a);
+    /* What it says of itself is a recipe too, and the same one. */
+    MUST(gguf_recipe_parse(&again, gguf_recipe_text(r), NULL, NULL) ==
+         GGUF_OK);
+    choose_all(&d, again, b);
+    for (size_t i = 0; i < N_TENSORS; i++)
+        MUST(a[i].type == b[i].type && a[i].why == b[i].why &&
+             !strcmp(a[i].text, b[i].text));
+    gguf_recipe_destroy(again);
+    gguf_recipe_destroy(r);
+    return 0;
+}
+
+void fuzz_make_seeds(void)
+{
+    static const char facts[] = "\0\0\40\40\10\2\10\1\0\0\0\0\0";
+    const char *name;
+    for (size_t i = 0; (name = gguf_recipe_preset_name(i)) != NULL; i++) {
+        struct gguf_recipe *r;
+        struct fix *s = new_seed();
+        MUST(gguf_recipe_preset(&r, name, NULL, NULL) == GGUF_OK);
+        struct gguf_str t = gguf_recipe_text(r);
+        fix_bytes(s, t.data, t.size);
+        fix_bytes(s, facts, sizeof facts - 1);
+        gguf_recipe_destroy(r);
+    }
+    seed_text("base keep\n\"blk\\.[0-9]+\\.(ffn|attn)_\" = base if layer < 2\n"
+              "* = Q8_0 if not (rows % 0 == 0) and -i*3 <= 7\n");
+    seed_text("base Q4_K\nlet a = arch in (llama, qwen2)\n"
+              "let b = a or experts > 1 and n != 3\n"
+              "attn_v = IQ4_NL if a and b # twice\n"
+              "needs_imatrix Q4_K\nname x\nalias y\nabout z\nftype 12\n");
+    seed_text("base Q4_K\n\"(a|b)*c{2,3}[^x-z\\d]\" = Q5_K\n");
+}

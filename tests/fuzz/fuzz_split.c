@@ -1,0 +1,230 @@
+/* fuzz_split.c - a split set: opened, merged, split again, merged again
+ *
+ * What comes before the first "GGUF" says how: which path is opened, whether
+ * a shard is missing, how the set is split again. From there on every "GGUF"
+ * begins another shard.
+ */
+#include "config.h"
+#include "gguf/split.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MAX_PIECES = 8, MAX_SHARDS = 40 };
+
+/* The shards of in, and how many bytes come before the first. */
+static size_t cut(struct bytes in, struct bytes *piece, size_t *front)
+{
+    size_t n = 0, i = 0;
+    *front = in.n;
+    for (; in.n - i >= 4; i++) {
+        if (memcmp(in.p + i, "GGUF", 4))
+            continue;
+        if (n == 0)
+            *front = i;
+        else
+            piece[n - 1].n = (size_t)(in.p + i - piece[n - 1].p);
+        if (n == MAX_PIECES)
+            return n;
+        piece[n++] = (struct bytes){ in.p + i, in.n - i };
+    }
+    return n;
+}
+
+static enum gguf_status open_set(struct gguf_split **s, struct bytes *how,
+                                 const struct bytes *piece, size_t n)
+{
+    char name[64];
+    struct gguf_error err;
+    unsigned which = take(how), missing = take(how) == 'm';
+    unsigned count = (unsigned)n + missing;
+    for (unsigned i = 0; i < n; i++) {
+        MUST(gguf_split_name_format(name, sizeof name, "m", i + 1, count,
+                                    NULL) == GGUF_OK);
+        scratch_write(scratch_path(name), piece[i].p, piece[i].n);
+    }
+    if (which == 'd')
+        strcpy(name, ".");
+    else if (which == 'p')
+        strcpy(name, "m");
+    else
+        MUST(gguf_split_name_format(name, sizeof name, "m", 1 + which % count,
+                                    count, NULL) == GGUF_OK);
+    gguf_error_clear(&err);
+    enum gguf_status st = gguf_split_open(s, scratch_path(name), NULL, &err);
+    MUST(st == GGUF_OK ? *s != NULL
+                       : !*s && err.status == st && err.message[0]);
+    MUST(st != GGUF_OK || !missing);
+    return st;
+}
+
+/* Names, types and data of a and b are the same. */
+static void same_tensors(const struct gguf_split *a, const struct gguf_split *b)
+{
+    MUST(gguf_split_n_tensors(a) == gguf_split_n_tensors(b));
+    for (size_t i = 0; i < gguf_split_n_tensors(a); i++) {
+        const struct gguf_split_tensor *t = gguf_split_tensor(a, i);
+        const struct gguf_split_tensor *u = gguf_split_tensor(b, i);
+        const struct gguf_tensor_info *x = t->info, *y = u->info;
+        char name[65];
+        MUST(x->name.size == y->name.size && x->name.size < sizeof name);
+        memcpy(name, x->name.data, x->name.size);
+        name[x->name.size] = '\0';
+        MUST(!memcmp(name, y->name.data, x->name.size));
+        MUST(gguf_split_tensor_find(a, name) == t);
+        MUST(x->dtype == y->dtype && x->size <= y->size);
+        MUST(!memcmp(gguf_file_tensor_data(t->file, x->index),
+                     gguf_file_tensor_data(u->file, y->index), x->size));
+    }
+}
+
+/* Merge a set into a file; it has the same tensors. */
+static void merge(const struct gguf_split *s, const char *name)
+{
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split *one;
+    uint64_t size;
+    job.no_sync = 1;
+    MUST(gguf_split_merge(s, scratch_path(name), &job, NULL) == GGUF_OK);
+    MUST(gguf_split_merge_size(s, &size, NULL) == GGUF_OK);
+    MUST(gguf_split_open(&one, scratch_path(name), NULL, NULL) == GGUF_OK);
+    MUST(!gguf_split_is_split(one) && gguf_split_size(one) == size);
+    same_tensors(s, one);
+    gguf_split_close(one);
+}
+
+static void same_bytes(const char *name, const char *other)
+{
+    size_t n, m;
+    uint8_t *a = scratch_read(scratch_path(name), &n);
+    uint8_t *b = scratch_read(scratch_path(other), &m);
+    MUST(n == m && !memcmp(a, b, n));
+    free(a);
+    free(b);
+}
+
+static void split_again(const struct gguf_split *s, struct bytes *how)
+{
+    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split_plan *plan;
+    struct gguf_split *set;
+    struct gguf_error err;
+    unsigned v = take(how);
+    p.max_tensors = v & 7;
+    p.by_layer = (v & 8) != 0;
+    p.no_tensor_first = (v & 16) != 0;
+    p.max_size = 64 * (uint64_t)take(how);
+    job.no_sync = 1;
+    if (gguf_split_plan_create(&plan, s, &p, &err) != GGUF_OK) {
+        MUST(!plan && err.message[0]);
+        return;
+    }
+    size_t n = gguf_split_plan_n_shards(plan);
+    MUST(n > 0);
+    if (n <= MAX_SHARDS) {
+        MUST(gguf_split_plan_write(plan, scratch_path("again"), &job, NULL) ==
+             GGUF_OK);
+        MUST(gguf_split_open(&set, scratch_path("again"), NULL, NULL) ==
+             GGUF_OK);
+        MUST(gguf_split_n_files(set) == n);
+        for (size_t i = 0; i < n; i++) {
+            uint64_t size = gguf_file_size(gguf_split_file(set, i));
+            MUST(size == gguf_split_plan_shard(plan, i)->file_size);
+            MUST(!p.max_size || size <= p.max_size);
+        }
+        same_tensors(s, set);
+        merge(set, "back.gguf");
+        if (gguf_split_is_split(s))
+            same_bytes("back.gguf", "one.gguf");
+        gguf_split_close(set);
+    }
+    gguf_split_plan_destroy(plan);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bytes piece[MAX_PIECES], how = { data, size };
+    struct gguf_split *s;
+    size_t n = cut(how, piece, &how.n);
+    if (n == 0)
+        return 0;
+    if (open_set(&s, &how, piece, n) == GGUF_OK) {
+        if (gguf_split_is_split(s))
+            merge(s, "one.gguf");
+        split_again(s, &how);
+        gguf_split_close(s);
+    }
+    scratch_clean();
+    return 0;
+}
+
+/* ---- seeds ---- */
+
+struct shard {
+    const char *name; /* general.name; NULL: no such key */
+    const char *tensor[3];
+    uint16_t no, count;
+    uint32_t total, type; /* of its tensors */
+};
+
+static void put_shard(struct fix *f, const struct shard *s)
+{
+    unsigned n = 0;
+    struct fix head = { .data = NULL };
+    while (n < 3 && s->tensor[n])
+        n++;
+    head.big_endian = f->big_endian;
+    fix_head(&head, 3, n, 3 + (s->name != NULL));
+    if (s->name)
+        fix_kv_str(&head, "general.name", s->name);
+    fix_key(&head, "split.no", GGUF_VAL_U16);
+    fix_u16(&head, s->no);
+    fix_key(&head, "split.count", GGUF_VAL_U16);
+    fix_u16(&head, s->count);
+    fix_key(&head, "split.tensors.count", GGUF_VAL_I32);
+    fix_u32(&head, s->total);
+    for (unsigned i = 0; i < n; i++)
+        fix_info(&head, s->tensor[i], FIX_NE(32, 2), s->type, 128 * i);
+    fix_pad(&head, 32);
+    for (unsigned i = 0; i < n; i++)
+        fix_fill(&head, s->no * 16 + i, 128); /* 68 or 128 of them count */
+    fix_bytes(f, head.data, head.size);
+    fix_fini(&head);
+}
+
+static void seed_set(const char *how, bool big_endian, const struct shard *s,
+                     size_t n)
+{
+    struct fix *f = new_seed();
+    f->big_endian = big_endian;
+    fix_bytes(f, how, strlen(how));
+    while (n--)
+        put_shard(f, s++);
+}
+
+void fuzz_make_seeds(void)
+{
+    static const struct shard two[] = {
+        { "x", { "a", "b" }, 0, 2, 3, GGUF_DTYPE_Q8_0 },
+        { NULL, { "c" }, 1, 2, 3, GGUF_DTYPE_F16 },
+    };
+    static const struct shard three[] = {
+        { "layers", { NULL }, 0, 3, 5, 0 },
+        { "layers", { "blk.0.w", "blk.0.b", "blk.1.w" }, 1, 3, 5, 1 },
+        { "layers", { "blk.1.b", "output" }, 2, 3, 5, 1 },
+    };
+    static const struct shard wrong[] = {
+        { "x", { "a", "a" }, 0, 2, 3, GGUF_DTYPE_Q8_0 },
+        { "y", { "a" }, 0, 3, 2, 4242 },
+    };
+    seed_set("0 \001", false, two, 2);   /* the first shard, one tensor each */
+    seed_set("1 \002\100", false, two, 2);
+    seed_set("p \010", true, two, 2);    /* the prefix, by layer */
+    seed_set("d \031", false, three, 3); /* the folder */
+    seed_set("0m", false, two, 2);       /* a shard is missing */
+    seed_set("0 ", false, wrong, 2);
+    seed_set("0 ", false, wrong + 1, 1);
+    seed_files("0 \001", 3, "", 0);
+}
