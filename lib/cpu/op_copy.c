@@ -206,12 +206,9 @@ void gg_cpu_get_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *ids = t->src[1];
     const size_t size = (size_t)t->ne[0] * 4;
-    int64_t r, end;
-    if (gguf_tensor_is_empty(t))
-        return;
-    gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
-    struct gg_pos p = gg_pos_at(t, r);
-    for (; r < end; r++, gg_pos_next(t, &p)) {
+    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
+         gg_rows_next(t, &rows)) {
+        const struct gg_pos p = rows.p;
         int64_t k = row_number(t, ids, p.i1, p.i2, p.i3, a->ne[1], task);
         if (k < 0)
             return;

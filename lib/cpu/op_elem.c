@@ -99,13 +99,10 @@ static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     float *tmp_b = gg_row_tmp(task, n, N_TMP, TMP_B);
     float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
     float params[GG_LEN(t->op_params)];
-    int64_t r, end;
     memcpy(params, t->op_params, sizeof params);
-    if (gguf_tensor_is_empty(t))
-        return;
-    gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
-    struct gg_pos p = gg_pos_at(t, r);
-    for (; r < end; r++, gg_pos_next(t, &p)) {
+    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
+         gg_rows_next(t, &rows)) {
+        const struct gg_pos p = rows.p;
         const float *xa = gg_row_load(task->kern, a, gg_row(a, p), tmp_a, n);
         const float *xb = gg_row_load(task->kern, b, gg_row_mod(b, p), tmp_b,
                                       b->ne[0]);
@@ -161,13 +158,10 @@ static void unary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     float *tmp_a = gg_row_tmp(task, n, N_TMP, TMP_A);
     float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
     float params[GG_LEN(t->op_params)];
-    int64_t r, end;
     memcpy(params, t->op_params, sizeof params);
-    if (gguf_tensor_is_empty(t))
-        return;
-    gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
-    struct gg_pos p = gg_pos_at(t, r);
-    for (; r < end; r++, gg_pos_next(t, &p)) {
+    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
+         gg_rows_next(t, &rows)) {
+        const struct gg_pos p = rows.p;
         const float *x = gg_row_load(task->kern, a, gg_row(a, p), tmp_a, n);
         float *y = gg_row_out(t, gg_row(t, p), tmp_y);
         fn(y, x, (size_t)n, &task->kern->vec, params);

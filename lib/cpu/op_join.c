@@ -39,13 +39,9 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
                      fill_fn *fn)
 {
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
-    int64_t r, end;
-    if (gguf_tensor_is_empty(t))
-        return;
-    gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
-    struct gg_pos p = gg_pos_at(t, r);
-    for (; r < end; r++, gg_pos_next(t, &p))
-        fn(t, gg_row(t, p), p, info->block_size, info->block_len);
+    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
+         gg_rows_next(t, &rows))
+        fn(t, gg_row(t, rows.p), rows.p, info->block_size, info->block_len);
 }
 
 static void concat_row(const struct gguf_tensor *t, char *row, struct gg_pos p,

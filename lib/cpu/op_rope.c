@@ -111,15 +111,13 @@ void gg_cpu_rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
     float *sine = cosine + n_pairs;
     double *step = (double *)(void *)gg_row_tmp(task, n, N_TMP, TMP_STEP);
     uint8_t *axis = (uint8_t *)gg_row_tmp(task, n, N_TMP, TMP_AXIS);
-    int64_t r, end, last = -1;
-    if (gguf_tensor_is_empty(t))
-        return;
-    gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
-    if (r == end)
+    int64_t last = -1;
+    struct gg_rows rows = gg_rows_share(t, task);
+    if (!rows.left)
         return;
     double scale = steps(&rope, n_pairs, ff ? ff->data : NULL, step, axis);
-    struct gg_pos p = gg_pos_at(t, r);
-    for (; r < end; r++, gg_pos_next(t, &p)) {
+    for (; rows.left; gg_rows_next(t, &rows)) {
+        const struct gg_pos p = rows.p;
         if (p.i2 != last) {
             double at[4];
             positions(t, &rope, p.i2, at);

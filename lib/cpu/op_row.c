@@ -22,12 +22,9 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     const int64_t n = t->ne[0];
     float *tmp_x = gg_row_tmp(task, n, N_TMP, TMP_X);
     float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
-    int64_t r, end;
-    if (gguf_tensor_is_empty(t))
-        return;
-    gg_cpu_share(task, gguf_tensor_n_rows(t), &r, &end);
-    struct gg_pos p = gg_pos_at(t, r);
-    for (; r < end; r++, gg_pos_next(t, &p)) {
+    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
+         gg_rows_next(t, &rows)) {
+        const struct gg_pos p = rows.p;
         const float *x = gg_row_load(task->kern, a, gg_row(a, p), tmp_x, n);
         float *y = gg_row_out(t, gg_row(t, p), tmp_y);
         fn(t, task, p, y, x);

@@ -79,6 +79,15 @@ static const struct gg_cpu_op rows[GGUF_N_OPS] = {
                            gg_cpu_elem_supports, true },
     [GGUF_OP_ATTENTION] = { gg_cpu_attention, gg_cpu_attention_work,
                             gg_cpu_attention_supports, false },
+    [GGUF_OP_IM2COL] = ROWS(gg_cpu_im2col),
+    [GGUF_OP_CONV] = { gg_cpu_conv, gg_cpu_conv_work, gg_cpu_elem_supports,
+                       true },
+    [GGUF_OP_CONV_TRANSPOSE] = { gg_cpu_conv_transpose, gg_cpu_conv_work,
+                                 gg_cpu_elem_supports, true },
+    [GGUF_OP_POOL] = { gg_cpu_pool, NULL, gg_cpu_elem_supports, true },
+    [GGUF_OP_TIMESTEP_EMBEDDING] = { gg_cpu_timestep, NULL,
+                                     gg_cpu_elem_supports, true },
+    [GGUF_OP_CUSTOM] = { gg_cpu_custom, NULL, gg_cpu_custom_supports, false },
 };
 
 const struct gg_cpu_op *gg_cpu_op_row(uint32_t op)

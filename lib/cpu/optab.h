@@ -58,5 +58,13 @@ gg_cpu_work_fn gg_cpu_out_prod_work;
 /* op_matmul_id.c */
 gg_cpu_op_fn gg_cpu_matmul_id;
 gg_cpu_work_fn gg_cpu_matmul_id_work;
+/* op_conv.c */
+gg_cpu_op_fn gg_cpu_im2col, gg_cpu_conv, gg_cpu_conv_transpose;
+gg_cpu_work_fn gg_cpu_conv_work;
+/* op_pool.c */
+gg_cpu_op_fn gg_cpu_pool, gg_cpu_timestep;
+/* op_custom.c */
+gg_cpu_op_fn gg_cpu_custom;
+gg_cpu_supports_fn gg_cpu_custom_supports;
 
 #endif

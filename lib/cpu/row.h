@@ -31,6 +31,30 @@ static inline void gg_pos_next(const struct gguf_tensor *t, struct gg_pos *p)
     p->i3++;
 }
 
+/* This thread's part of t's rows, one after the other: where left is not 0, p
+ * is the row at hand. */
+struct gg_rows {
+    int64_t left;
+    struct gg_pos p;
+};
+
+static inline struct gg_rows gg_rows_share(const struct gguf_tensor *t,
+                                           const struct gg_cpu_task *task)
+{
+    int64_t begin, end;
+    if (gguf_tensor_is_empty(t))
+        return (struct gg_rows){ 0 };
+    gg_cpu_share(task, gguf_tensor_n_rows(t), &begin, &end);
+    return (struct gg_rows){ end - begin, gg_pos_at(t, begin) };
+}
+
+static inline void gg_rows_next(const struct gguf_tensor *t,
+                                struct gg_rows *rows)
+{
+    rows->left--;
+    gg_pos_next(t, &rows->p);
+}
+
 static inline void *gg_row_at(const struct gguf_tensor *t, int64_t i1,
                               int64_t i2, int64_t i3)
 {
@@ -64,6 +88,14 @@ bool gg_row_can_store(const struct gg_kern *k, const struct gguf_tensor *t);
  * decoded into tmp (n floats). n is a multiple of the block. */
 const float *gg_row_load(const struct gg_kern *k, const struct gguf_tensor *t,
                          const void *row, float *tmp, int64_t n);
+/* Element i of a row of t, a type of single elements. */
+static inline float gg_row_get(const struct gg_kern *k,
+                               const struct gguf_tensor *t, const void *row,
+                               int64_t i)
+{
+    float one;
+    return *gg_row_load(k, t, (const char *)row + i * t->nb[0], &one, 1);
+}
 /* Where to put a result for a row of t: the row, or tmp; then gg_row_store of
  * what this gave. */
 static inline float *gg_row_out(const struct gguf_tensor *t, void *row,

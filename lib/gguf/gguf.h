@@ -21,7 +21,9 @@
 #include <gguf/model.h>
 #include <gguf/op.h>
 #include <gguf/op_base.h>
+#include <gguf/op_conv.h>
 #include <gguf/op_copy.h>
+#include <gguf/op_custom.h>
 #include <gguf/op_elem.h>
 #include <gguf/op_mat.h>
 #include <gguf/op_row.h>

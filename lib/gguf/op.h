@@ -25,7 +25,9 @@
 #ifndef GGUF_OP_H
 #define GGUF_OP_H
 
+#include <gguf/op_conv.h>
 #include <gguf/op_copy.h>
+#include <gguf/op_custom.h>
 #include <gguf/op_elem.h>
 #include <gguf/op_mat.h>
 #include <gguf/op_row.h>

@@ -86,6 +86,14 @@ enum gguf_op {
     GGUF_OP_MATMUL_ID,
     GGUF_OP_OUT_PROD,
     GGUF_OP_ATTENTION,
+    /* convolution and pooling */
+    GGUF_OP_IM2COL,
+    GGUF_OP_CONV,
+    GGUF_OP_CONV_TRANSPOSE,
+    GGUF_OP_POOL,
+    GGUF_OP_TIMESTEP_EMBEDDING,
+    /* a function of the program */
+    GGUF_OP_CUSTOM,
 
     GGUF_N_OPS
 };

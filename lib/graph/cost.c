@@ -65,3 +65,31 @@ uint64_t gg_cost_attention(const struct gguf_tensor *t)
     uint64_t scores = times((uint64_t)gguf_tensor_n_rows(q), k->ne[1]);
     return times(scores, q->ne[0] + v->ne[0]);
 }
+
+/* A result of a convolution sums a kernel, or one channel of it. */
+uint64_t gg_cost_conv(const struct gguf_tensor *t)
+{
+    const struct gguf_tensor *k = t->src[0];
+    return times(times(elements(t), k->ne[2]), k->ne[0] * k->ne[1]);
+}
+
+/* An element of data adds to a kernel's elements of all channels. */
+uint64_t gg_cost_spread(const struct gguf_tensor *t)
+{
+    const struct gguf_tensor *k = t->src[0];
+    return times(times(elements(t->src[1]), k->ne[2]), k->ne[0] * k->ne[1]);
+}
+
+uint64_t gg_cost_pool(const struct gguf_tensor *t)
+{
+    struct gguf_conv_params p;
+    gg_op_params_get(t, &p, sizeof p);
+    return times(times(elements(t), p.window.size[0]), p.window.size[1]);
+}
+
+/* To be on the safe side: a lot. */
+uint64_t gg_cost_unknown(const struct gguf_tensor *t)
+{
+    (void)t;
+    return UINT64_MAX;
+}

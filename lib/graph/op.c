@@ -1,9 +1,6 @@
 /* op.c - builders: each fills parameters and sources; the row does the rest */
 #include "config.h"
-#include "graph/optab.h"
-
-#define SRC(...) GG_LEN(((struct gguf_tensor *[]){ __VA_ARGS__ })),           \
-                 (struct gguf_tensor *[]){ __VA_ARGS__ }
+#include "graph/rule.h"
 
 /* Builders without parameters. */
 #define UNARY(name, OP)                                                       \

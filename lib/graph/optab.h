@@ -95,7 +95,13 @@ typedef uint64_t gg_cost_fn(const struct gguf_tensor *t);
     X(MATMUL, "matmul", 2, 0, 0, 0, matmul, dot)                              \
     X(MATMUL_ID, "matmul_id", 3, 0, 0, 0, matmul_id, dot)                     \
     X(OUT_PROD, "out_prod", 2, 0, 0, 0, out_prod, outer)                      \
-    X(ATTENTION, "attention", 3, 2, 0, 0, attention, attention)
+    X(ATTENTION, "attention", 3, 2, 0, 0, attention, attention)               \
+    X(IM2COL, "im2col", 1, 0, 0, 0, im2col, out)                              \
+    X(CONV, "conv", 2, 0, 0, 0, conv, conv)                                   \
+    X(CONV_TRANSPOSE, "conv_transpose", 2, 0, 0, 0, conv_transpose, spread)   \
+    X(POOL, "pool", 1, 0, 0, 0, pool, pool)                                   \
+    X(TIMESTEP_EMBEDDING, "timestep_embedding", 1, 0, 0, 0, timestep, out)    \
+    X(CUSTOM, "custom", 0, 10, 0, 0, custom, unknown)
 
 struct gg_op_row {
     const char *name;

@@ -4,13 +4,7 @@
  * Rules of views are in op_view.c.
  */
 #include "config.h"
-#include "graph/optab.h"
-
-static bool is_float(const struct gguf_tensor *t)
-{
-    const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
-    return info && info->family == GGUF_FAMILY_FLOAT;
-}
+#include "graph/rule.h"
 
 static enum gguf_status like(struct gguf_tensor *t,
                              const struct gguf_tensor *s, uint32_t dtype,
@@ -18,9 +12,6 @@ static enum gguf_status like(struct gguf_tensor *t,
 {
     return gg_tensor_shape(t, dtype, s->ne, err);
 }
-
-#define FAIL_SHAPE(...) return gg_op_fail(t, err, GGUF_E_SHAPE, __VA_ARGS__)
-#define FAIL_TYPE(...) return gg_op_fail(t, err, GGUF_E_TYPE, __VA_ARGS__)
 
 enum gguf_status gg_shape_none(struct gguf_tensor *t, struct gguf_error *err)
 {
@@ -93,7 +84,7 @@ enum gguf_status gg_shape_set_rows(struct gguf_tensor *t,
 enum gguf_status gg_shape_binary(struct gguf_tensor *t, struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
-    if (!is_float(a) || !is_float(b))
+    if (!gg_is_float(a) || !gg_is_float(b))
         FAIL_TYPE("the types must be floats");
     if (!gguf_tensor_can_repeat(b, a))
         FAIL_SHAPE("the second does not broadcast to the first");
@@ -102,14 +93,14 @@ enum gguf_status gg_shape_binary(struct gguf_tensor *t, struct gguf_error *err)
 
 enum gguf_status gg_shape_unary(struct gguf_tensor *t, struct gguf_error *err)
 {
-    if (!is_float(t->src[0]))
+    if (!gg_is_float(t->src[0]))
         FAIL_TYPE("the type must be a float");
     return like(t, t->src[0], t->src[0]->dtype, err);
 }
 
 enum gguf_status gg_shape_gated(struct gguf_tensor *t, struct gguf_error *err)
 {
-    if (!is_float(t->src[0]) || !is_float(t->src[1]))
+    if (!gg_is_float(t->src[0]) || !gg_is_float(t->src[1]))
         FAIL_TYPE("the types must be floats");
     if (!gguf_tensor_same_shape(t->src[0], t->src[1]))
         FAIL_SHAPE("the shapes differ");
@@ -181,7 +172,7 @@ enum gguf_status gg_shape_roll(struct gguf_tensor *t, struct gguf_error *err)
 
 enum gguf_status gg_shape_sum(struct gguf_tensor *t, struct gguf_error *err)
 {
-    if (!is_float(t->src[0]))
+    if (!gg_is_float(t->src[0]))
         FAIL_TYPE("the type must be a float");
     return gg_tensor_shape(t, GGUF_DTYPE_F32, (int64_t[]){ 1, 1, 1, 1 }, err);
 }
@@ -190,7 +181,7 @@ enum gguf_status gg_shape_sum_rows(struct gguf_tensor *t,
                                    struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
-    if (!is_float(a))
+    if (!gg_is_float(a))
         FAIL_TYPE("the type must be a float");
     return gg_tensor_shape(t, GGUF_DTYPE_F32,
                            (int64_t[]){ 1, a->ne[1], a->ne[2], a->ne[3] },
@@ -200,7 +191,7 @@ enum gguf_status gg_shape_sum_rows(struct gguf_tensor *t,
 enum gguf_status gg_shape_argmax(struct gguf_tensor *t, struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
-    if (!is_float(a))
+    if (!gg_is_float(a))
         FAIL_TYPE("the type must be a float");
     if (!a->ne[0])
         FAIL_SHAPE("rows of nothing have no largest element");
@@ -212,7 +203,7 @@ enum gguf_status gg_shape_argmax(struct gguf_tensor *t, struct gguf_error *err)
 enum gguf_status gg_shape_argsort(struct gguf_tensor *t,
                                   struct gguf_error *err)
 {
-    if (!is_float(t->src[0]))
+    if (!gg_is_float(t->src[0]))
         FAIL_TYPE("the type must be a float");
     if (t->src[0]->ne[0] > INT32_MAX)
         FAIL_SHAPE("numbers of a row must fit 32 bits");
@@ -279,7 +270,7 @@ enum gguf_status gg_shape_soft_max(struct gguf_tensor *t,
     const struct gguf_tensor *x = t->src[0];
     struct gguf_soft_max_params p;
     gg_op_params_get(t, &p, sizeof p);
-    if (!is_float(x))
+    if (!gg_is_float(x))
         FAIL_TYPE("the type must be a float");
     if (p.max_bias > 0 && !t->src[1])
         FAIL_SHAPE("a slope needs a mask");
@@ -320,7 +311,7 @@ enum gguf_status gg_shape_rope(struct gguf_tensor *t, struct gguf_error *err)
     const struct gguf_tensor *ff = t->src[2];
     struct gguf_rope r;
     gg_op_params_get(t, &r, sizeof r);
-    if (!is_float(x))
+    if (!gg_is_float(x))
         FAIL_TYPE("the type must be a float");
     if (pos->dtype != GGUF_DTYPE_I32)
         FAIL_TYPE("positions must be i32");
@@ -354,7 +345,7 @@ static bool slices_meet(const struct gguf_tensor *a,
 enum gguf_status gg_shape_matmul(struct gguf_tensor *t, struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
-    if (!is_float(b))
+    if (!gg_is_float(b))
         FAIL_TYPE("the second must be a float");
     if (a->ne[0] != b->ne[0])
         FAIL_SHAPE("rows of %" PRId64 " and %" PRId64 " elements", a->ne[0],
@@ -369,7 +360,7 @@ enum gguf_status gg_shape_out_prod(struct gguf_tensor *t,
                                    struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
-    if (!is_float(a) || !is_float(b))
+    if (!gg_is_float(a) || !gg_is_float(b))
         FAIL_TYPE("the types must be floats");
     if (a->ne[1] != b->ne[1])
         FAIL_SHAPE("%" PRId64 " and %" PRId64 " vectors", a->ne[1], b->ne[1]);
@@ -383,7 +374,7 @@ enum gguf_status gg_shape_matmul_id(struct gguf_tensor *t,
                                     struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1], *ids = t->src[2];
-    if (!is_float(b))
+    if (!gg_is_float(b))
         FAIL_TYPE("the second must be a float");
     if (ids->dtype != GGUF_DTYPE_I32)
         FAIL_TYPE("matrix numbers must be i32");

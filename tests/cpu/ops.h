@@ -8,6 +8,7 @@
 #ifndef TESTS_CPU_OPS_H
 #define TESTS_CPU_OPS_H
 
+#include "base/compiler.h"
 #include "gguf/cpu.h"
 #include "gguf/graph.h"
 #include "kern/kern.h"

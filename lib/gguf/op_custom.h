@@ -1,0 +1,56 @@
+/* op_custom.h - operations of the program's own
+ *
+ * Conventions: op.h. The CPU backend computes them; others say no.
+ */
+#ifndef GGUF_OP_CUSTOM_H
+#define GGUF_OP_CUSTOM_H
+
+#include <gguf/op_base.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Compute part ith of nth of t, from t->src[]: data, shapes and strides as in
+ * the tensors. Called for each ith below nth, from threads of the backend's
+ * pool at the same time; t and sources are in host memory, the sources
+ * computed. So that results do not depend on nth, divide elements among the
+ * parts and never a sum. What is not GGUF_OK ends the computation behind this
+ * node with that status. */
+typedef enum gguf_status gguf_custom_fn(struct gguf_tensor *t, unsigned ith,
+                                        unsigned nth, void *user);
+
+/* What computes an operation. fn and user are kept: both must live as long as
+ * graphs with the result run. */
+struct gguf_custom {
+    gguf_custom_fn *fn;
+    void *user;
+    uint32_t n_tasks; /* at most so many parts; 0: as many as threads */
+    uint32_t reserved; /* 0 */
+};
+
+/* A result of a's type and shape from one, two, three sources. */
+GGUF_API struct gguf_tensor *gguf_op_map_1(struct gguf_ctx *ctx,
+                                           struct gguf_tensor *a,
+                                           const struct gguf_custom *custom);
+GGUF_API struct gguf_tensor *gguf_op_map_2(struct gguf_ctx *ctx,
+                                           struct gguf_tensor *a,
+                                           struct gguf_tensor *b,
+                                           const struct gguf_custom *custom);
+GGUF_API struct gguf_tensor *gguf_op_map_3(struct gguf_ctx *ctx,
+                                           struct gguf_tensor *a,
+                                           struct gguf_tensor *b,
+                                           struct gguf_tensor *c,
+                                           const struct gguf_custom *custom);
+/* A result of any type and shape ne[4] from n_src sources, 0 to
+ * GGUF_TENSOR_SRC. */
+GGUF_API struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx,
+                                            uint32_t dtype, const int64_t *ne,
+                                            unsigned n_src,
+                                            struct gguf_tensor *const *src,
+                                            const struct gguf_custom *custom);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
