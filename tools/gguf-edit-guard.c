@@ -45,15 +45,6 @@ static void complain(struct guard *g, const struct text *what)
         msg_error(g->name, "refused: %s", what->s);
 }
 
-bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
-{
-    if (!a || !b)
-        return a == b;
-    return a->type == b->type && a->elem_type == b->elem_type &&
-           a->n == b->n && a->size == b->size &&
-           (!a->size || !memcmp(a->data, b->data, a->size));
-}
-
 static void add_value(struct text *t, const struct gguf_kv *kv)
 {
     if (kv)
@@ -97,7 +88,7 @@ static void check_kept(struct guard *g)
         const struct gguf_kv *new = gguf_meta_find(g->after, key.s);
         /* An architecture may be added; numbers of a shard may not. */
         bool added = !old && new && strncmp(key.s, "split.", 6);
-        if (!added && !same_value(old, new) && (!new || keep[i].value))
+        if (!added && !gguf_kv_equal(old, new) && (!new || keep[i].value))
             complain_change(g, (struct gguf_str){ key.s, key.n }, old, new,
                             keep[i].why);
         text_fini(&key);
@@ -161,7 +152,7 @@ static bool was(const struct guard *g, const struct gguf_kv *kv)
 {
     struct text key = { NULL, 0, 0 };
     text_add(&key, kv->key.data, kv->key.size);
-    bool yes = same_value(kv, gguf_meta_find(g->before, key.s));
+    bool yes = gguf_kv_equal(kv, gguf_meta_find(g->before, key.s));
     text_fini(&key);
     return yes;
 }

@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Levels of arrays in a type that is written down: more than the library
+ * takes. */
+enum { MAX_DEPTH = 64 };
+
 void value_fini(struct value *v)
 {
     text_fini(&v->bytes);
@@ -39,7 +43,7 @@ static void put_str(struct value *v, struct gguf_str s)
 
 void value_set_str(struct value *v, struct gguf_str s)
 {
-    v->type = v->elem_type = GGUF_VAL_STR;
+    v->type = v->base = GGUF_VAL_STR;
     put_str(v, s);
 }
 
@@ -255,90 +259,152 @@ static const char *skip_space(const char *p)
     return p + strspn(p, " \t\r\n");
 }
 
-/* "[1, 2]", "["a", "b"]": p is behind the bracket. */
-static bool put_json(struct value *v, const char *p, uint64_t *n,
-                     struct text *why)
+/* Element type and count of an array, to be known later. */
+static size_t begin_array(struct value *v, unsigned depth)
 {
-    bool strings = v->elem_type == GGUF_VAL_STR;
-    p = skip_space(p);
-    while (*p && (*n || *p != ']')) {
-        struct text item = { NULL, 0, 0 };
-        const char *end = p + strcspn(p, " \t\r\n,]");
-        if (strings && (*p != '"' || !(end = unquote(p + 1, &item)))) {
-            text_fini(&item);
-            break;
-        }
-        struct gguf_str s = { p, (size_t)(end - p) };
-        if (strings)
-            s = (struct gguf_str){ item.s, item.n };
-        bool good = put_scalar(v, v->elem_type, s, why);
-        text_fini(&item);
-        if (!good)
-            return false;
-        ++*n;
-        p = skip_space(end);
-        if (*p != ',')
-            break;
-        p = skip_space(p + 1);
-    }
-    if (*p == ']' && !*skip_space(p + 1))
-        return true;
-    text_addf(why, "[...] is wrong at element %" PRIu64 ": %s", *n,
-              strings ? "strings stand in double quotes, commas between them"
-                      : "numbers stand with commas between them");
-    return false;
+    put_le(&v->bytes, depth > 1 ? GGUF_VAL_ARR : v->base, 4);
+    put_le(&v->bytes, 0, 8);
+    return v->bytes.n - 8;
 }
 
-static bool put_commas(struct value *v, const char *p, uint64_t *n,
-                       struct text *why)
+static void end_array(struct value *v, size_t at, uint64_t n)
 {
+    for (size_t i = 0; i < 8; i++)
+        v->bytes.s[at + i] = (char)(unsigned char)(n >> 8 * i);
+}
+
+/* A number or a string as JSON has it. Returns what follows, or NULL; why is
+ * empty if it was no such thing at all. */
+static const char *put_item(struct value *v, const char *p, struct text *why)
+{
+    struct text item = { NULL, 0, 0 };
+    bool string = v->base == GGUF_VAL_STR;
+    const char *end = p + strcspn(p, " \t\r\n,]");
+    if (string)
+        end = *p == '"' ? unquote(p + 1, &item) : NULL;
+    struct gguf_str s = { string ? item.s : p,
+                          string ? item.n : (size_t)(end - p) };
+    if (end && !put_scalar(v, v->base, s, why))
+        end = NULL;
+    text_fini(&item);
+    return end;
+}
+
+/* "[1, 2]", "[["a", "b"], []]": p is behind the bracket, of an array of depth
+ * levels. Returns what follows its last bracket, or NULL. */
+static const char *put_json(struct value *v, unsigned depth, const char *p,
+                            struct text *why)
+{
+    uint64_t n = 0;
+    size_t at = begin_array(v, depth);
+    p = skip_space(p);
+    bool more = *p != ']';
+    while (more) {
+        const char *end = depth == 1  ? put_item(v, p, why)
+                          : *p == '[' ? put_json(v, depth - 1, p + 1, why)
+                                      : NULL;
+        if (!end && why->n)
+            return NULL;
+        if (!end)
+            break;
+        n++;
+        p = skip_space(end);
+        more = *p == ',';
+        p = more ? skip_space(p + 1) : p;
+    }
+    end_array(v, at, n);
+    if (!more && *p == ']' && (depth < v->depth || !*skip_space(p + 1)))
+        return p + 1;
+    text_addf(why, "[...] is wrong at element %" PRIu64 ": %s", n,
+              depth > 1 ? "arrays stand in brackets, commas between them"
+              : v->base == GGUF_VAL_STR
+                  ? "strings stand in double quotes, commas between them"
+                  : "numbers stand with commas between them");
+    return NULL;
+}
+
+/* "1,2,3" */
+static bool put_commas(struct value *v, const char *p, struct text *why)
+{
+    uint64_t n = 0;
+    size_t at = begin_array(v, 1);
     while (*p) {
         size_t len = strcspn(p, ",");
-        if (!put_scalar(v, v->elem_type, (struct gguf_str){ p, len }, why))
+        if (!put_scalar(v, v->base, (struct gguf_str){ p, len }, why))
             return false;
-        ++*n;
+        n++;
         p += len;
         if (*p && !*++p) { /* ends in a comma: an empty element */
-            ++*n;
-            return put_scalar(v, v->elem_type, (struct gguf_str){ p, 0 }, why);
+            if (!put_scalar(v, v->base, (struct gguf_str){ p, 0 }, why))
+                return false;
+            n++;
         }
     }
+    end_array(v, at, n);
     return true;
 }
 
 static bool put_array(struct value *v, const char *p, struct text *why)
 {
-    uint64_t n = 0;
-    put_le(&v->bytes, v->elem_type, 4);
-    put_le(&v->bytes, 0, 8);
-    if (*p == '[' ? !put_json(v, p + 1, &n, why) : !put_commas(v, p, &n, why))
-        return false;
-    for (size_t i = 0; i < 8; i++)
-        v->bytes.s[4 + i] = (char)(unsigned char)(n >> 8 * i);
+    if (*p == '[')
+        return put_json(v, v->depth, p + 1, why) != NULL;
+    if (v->depth == 1)
+        return put_commas(v, p, why);
+    text_addz(why, "an array of arrays is written [[...], [...]]");
+    return false;
+}
+
+/* Give v the type of what is in kv, which is of this level of arrays: that of
+ * all innermost ones. false: they differ. */
+static bool type_of_array(struct value *v, const struct gguf_kv *kv,
+                          unsigned level)
+{
+    struct gguf_kv_iter it;
+    struct gguf_kv e;
+    if (kv->elem_type != GGUF_VAL_ARR) {
+        if (!v->depth) {
+            v->depth = level;
+            v->base = kv->elem_type;
+        }
+        return v->depth == level && v->base == kv->elem_type;
+    }
+    gguf_kv_iter_init(&it, kv);
+    while (gguf_kv_next(&it, &e))
+        if (!type_of_array(v, &e, level + 1))
+            return false;
     return true;
 }
 
 /* ---------------------------------------------------------------- types --- */
 
-/* "TYPE:" or "arr[TYPE]:" at the beginning of *arg, which moves behind it. */
+/* "TYPE:", "arr[TYPE]:", "arr[arr[TYPE]]:" ... at the beginning of *arg, which
+ * moves behind it. */
 static bool take_type(struct value *v, const char **arg)
 {
+    static const char open[] = "arr[";
     char name[24];
-    const char *colon = strchr(*arg, ':');
-    size_t n = colon ? (size_t)(colon - *arg) : 0;
+    const char *p = *arg;
+    unsigned depth = 0;
+    while (!strncmp(p, open, 4) && depth < MAX_DEPTH) {
+        p += 4;
+        depth++;
+    }
+    size_t n = strcspn(p, "]:");
     if (!n || n >= sizeof name)
         return false;
-    memcpy(name, *arg, n);
+    memcpy(name, p, n);
     name[n] = '\0';
-    bool array = !strncmp(name, "arr[", 4) && name[n - 1] == ']';
-    if (array)
-        name[n - 1] = '\0';
-    int type = gguf_val_type_from_name(array ? name + 4 : name);
-    if (type < 0 || type == GGUF_VAL_ARR)
+    p += n;
+    for (unsigned i = 0; i < depth; i++)
+        if (*p++ != ']')
+            return false;
+    int type = gguf_val_type_from_name(name);
+    if (*p != ':' || type < 0 || type == GGUF_VAL_ARR)
         return false;
-    v->elem_type = (uint32_t)type;
-    v->type = array ? GGUF_VAL_ARR : v->elem_type;
-    *arg = colon + 1;
+    v->depth = depth;
+    v->base = (uint32_t)type;
+    v->type = depth ? GGUF_VAL_ARR : v->base;
+    *arg = p + 1;
     return true;
 }
 
@@ -355,11 +421,11 @@ static void guess_type(struct value *v, const char *key, const char *arg)
     bool neg;
     uint64_t u;
     double d;
-    v->type = GGUF_VAL_STR;
+    v->type = v->base = GGUF_VAL_STR;
     if (!strcmp(key, "general.tags") || !strcmp(key, "general.languages") ||
         !strcmp(key, "general.datasets")) {
         v->type = GGUF_VAL_ARR;
-        v->elem_type = GGUF_VAL_STR;
+        v->depth = 1;
         return;
     }
     bool number = strncmp(key, "general.", 8) ||
@@ -375,26 +441,35 @@ static void guess_type(struct value *v, const char *key, const char *arg)
                                                         : GGUF_VAL_I64);
     else if (number && *arg != 'n' && *arg != 'i' && parse_float(s, &d))
         v->type = GGUF_VAL_F32;
-    v->elem_type = v->type;
+    v->base = v->type;
+}
+
+/* The type of a value that is there. */
+static bool type_of_present(struct value *v, const struct gguf_kv *present,
+                            struct text *why)
+{
+    v->type = v->base = present->type;
+    if (present->type != GGUF_VAL_ARR)
+        return true;
+    bool same = type_of_array(v, present, 1);
+    if (same && v->depth)
+        return true;
+    text_addf(why, "%s: the type has to be given, as in arr[arr[u32]]:[[1]]",
+              same ? "has empty arrays only"
+                   : "has arrays of more than one type");
+    return false;
 }
 
 bool value_parse(struct value *v, const char *key, const char *arg,
                  const struct gguf_kv *present, struct text *why)
 {
     if (!take_type(v, &arg)) {
-        if (present) {
-            v->type = present->type;
-            v->elem_type = present->elem_type;
-        } else {
+        if (!present)
             guess_type(v, key, arg);
-        }
+        else if (!type_of_present(v, present, why))
+            return false;
     }
     struct gguf_str s = { arg, strlen(arg) };
-    if (v->type != GGUF_VAL_ARR)
-        return put_scalar(v, v->type, s, why);
-    if (v->elem_type == GGUF_VAL_ARR) {
-        text_addz(why, "is an array of arrays, which cannot be set here");
-        return false;
-    }
-    return put_array(v, arg, why);
+    return v->type == GGUF_VAL_ARR ? put_array(v, arg, why)
+                                   : put_scalar(v, v->type, s, why);
 }

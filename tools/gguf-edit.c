@@ -17,6 +17,7 @@ enum {
     OPT_COPY = OPT_FIRST_LONG,
     OPT_DELETE,
     OPT_IN_PLACE,
+    OPT_LIMIT,
     OPT_RECOVER,
     OPT_RENAME,
     OPT_SET,
@@ -29,8 +30,8 @@ static const struct opt table[] = {
     { OPT_SET, "--set", "KEY=[TYPE:]VALUE",
       "give KEY a value. TYPE is u8, i8, u16, i16, u32, i32, u64, i64, f32, "
       "f64, bool, str, or arr[TYPE] with a VALUE like 1,2,3 or "
-      "[\"a\", \"b\"]; without it, the type that KEY has, or else one that "
-      "fits" },
+      "[\"a\", \"b\"], or arr[arr[TYPE]] with [[1,2],[3]] and so on; without "
+      "it, the type that KEY has, or else one that fits" },
     { OPT_SET_FILE, "--set-file", "KEY=PATH",
       "give KEY the bytes of the file PATH as a string; '-' is standard "
       "input" },
@@ -51,6 +52,7 @@ static const struct opt table[] = {
     { 'n', "-n --dry-run", NULL, "print what would change; write nothing" },
     { 'f', "-f --force", NULL,
       "also make changes that others cannot read, and replace OUT" },
+    { OPT_LIMIT, "--limit", "NAME=N", OPT_LIMIT_HELP },
     { 'q', "-q --quiet", NULL, "no progress, no summary" },
     { 0, NULL, NULL, NULL },
 };
@@ -75,6 +77,7 @@ struct options {
     const char *output;
     enum gguf_edit_mode mode;
     enum gguf_edit_order order;
+    struct gguf_limits limits;
     bool dry_run, force, quiet, recover;
 };
 
@@ -133,6 +136,9 @@ static void parse(struct opt_parser *p, struct options *o)
             break;
         case OPT_COPY:
             copy = true;
+            break;
+        case OPT_LIMIT:
+            opt_limit(p, &o->limits);
             break;
         case OPT_RECOVER:
             o->recover = true;
@@ -232,7 +238,7 @@ static bool make_value(struct job *j, const struct op *op, struct value *v)
 
 static bool set(struct job *j, const struct op *op, struct gguf_error *err)
 {
-    struct value v = { 0, 0, { NULL, 0, 0 }, false };
+    struct value v = { 0, 0, 0, { NULL, 0, 0 }, false };
     struct text old = { NULL, 0, 0 };
     bool good = make_value(j, op, &v);
     const struct gguf_kv *was = gguf_meta_find(j->after, op->key);
@@ -333,7 +339,8 @@ static bool changed(const struct job *j)
         const struct gguf_kv *a = gguf_meta_kv(j->before, i);
         const struct gguf_kv *b = gguf_meta_kv(j->after, i);
         if (a->key.size != b->key.size ||
-            memcmp(a->key.data, b->key.data, a->key.size) || !same_value(a, b))
+            memcmp(a->key.data, b->key.data, a->key.size) ||
+            !gguf_kv_equal(a, b))
             return true;
     }
     return false;
@@ -400,9 +407,11 @@ static bool write_it(struct job *j)
 static bool open_job(struct job *j)
 {
     struct gguf_error err;
+    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     uint64_t no = 0;
     gguf_error_clear(&err);
-    if (gguf_file_open(&j->file, j->path, NULL, &err) != GGUF_OK ||
+    params.limits = &j->o->limits;
+    if (gguf_file_open(&j->file, j->path, &params, &err) != GGUF_OK ||
         gguf_meta_create(&j->before, NULL, &err) != GGUF_OK ||
         gguf_meta_create(&j->after, NULL, &err) != GGUF_OK ||
         gguf_meta_copy_file(j->before, j->file, &err) != GGUF_OK ||
@@ -461,7 +470,7 @@ static bool recover(const struct options *o, const char *path)
 
 int main(int argc, char **argv)
 {
-    struct options o = { .mode = GGUF_EDIT_AUTO };
+    struct options o = { .limits = GGUF_LIMITS_INIT };
     struct opt_parser p;
     o.op = calloc((size_t)argc + 1, sizeof *o.op);
     if (!o.op)

@@ -11,7 +11,8 @@
 /* A value as it stands in a file behind its type. Zeroed is empty. */
 struct value {
     uint32_t type;
-    uint32_t elem_type; /* of an array's elements */
+    uint32_t base;  /* of the innermost elements; type if that is no array */
+    unsigned depth; /* levels of arrays */
     struct text bytes;
     bool not_utf8;      /* a string of it is not UTF-8 */
 };
@@ -35,8 +36,5 @@ bool str_is(struct gguf_str s, const char *z);
  * warnings. Returns whether the edit may be done. */
 bool guard_check(const char *name, const struct gguf_meta *before,
                  const struct gguf_meta *after, bool force);
-
-/* Are both there and the same, or both NULL? Of lists in memory. */
-bool same_value(const struct gguf_kv *a, const struct gguf_kv *b);
 
 #endif

@@ -5,6 +5,8 @@
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 
+#include <gguf/edit.h>
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,12 +29,12 @@ static const struct gguf_kv *find_kv(const struct load *l, struct gguf_str key)
     return kv;
 }
 
-static bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
+/* Room that an edit left says nothing about the model. */
+static bool is_padding(const struct gguf_kv *kv)
 {
-    return a->type == b->type && a->elem_type == b->elem_type &&
-           a->n == b->n && a->size == b->size &&
-           a->big_endian == b->big_endian &&
-           !memcmp(a->data, b->data, a->size);
+    static const char key[] = GGUF_EDIT_PADDING_KEY;
+    return kv->key.size == sizeof key - 1 &&
+           !memcmp(kv->key.data, key, sizeof key - 1);
 }
 
 static void put_kv(struct diff *d, char mark, const struct gguf_kv *kv)
@@ -82,12 +84,14 @@ static void metadata(struct diff *d)
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
         const struct gguf_kv *a = gguf_file_kv(f, i);
         const struct gguf_kv *b = find_kv(d->b, a->key);
-        if (!b || !same_value(a, b))
+        if (!gguf_kv_equal(a, b) && !is_padding(a))
             differ(d, a, b);
     }
-    for (size_t i = 0; i < gguf_file_n_kv(g); i++)
-        if (!find_kv(d->a, gguf_file_kv(g, i)->key))
-            differ(d, NULL, gguf_file_kv(g, i));
+    for (size_t i = 0; i < gguf_file_n_kv(g); i++) {
+        const struct gguf_kv *b = gguf_file_kv(g, i);
+        if (!find_kv(d->a, b->key) && !is_padding(b))
+            differ(d, NULL, b);
+    }
     if (d->j)
         json_close(d->j);
 }

@@ -84,9 +84,7 @@ static const struct opt table[] = {
       "show one shard of a split model as if it were a file of its own" },
     { OPT_COLOR, "--color", "WHEN",
       "'auto' (colours on a terminal only), 'always' or 'never'" },
-    { OPT_LIMIT, "--limit", "NAME=N",
-      "read files that break a limit honestly; NAME is one of kv, tensors, "
-      "key-size, name-size, str-size, array-items, depth, dims" },
+    { OPT_LIMIT, "--limit", "NAME=N", OPT_LIMIT_HELP },
     { 'q', "-q --quiet", NULL, "no warnings" },
     { 0, NULL, NULL, NULL },
 };
@@ -102,21 +100,6 @@ static const struct opt_tool tool = {
 static uint64_t amount(const struct opt_parser *p)
 {
     return strcmp(p->arg, "all") ? opt_u64(p, 0, UINT64_MAX - 1) : UINT64_MAX;
-}
-
-static void set_limit(const struct opt_parser *p, struct gguf_limits *limits)
-{
-    char name[64];
-    const char *eq = strchr(p->arg, '=');
-    uint64_t n;
-    struct gguf_error err;
-    if (!eq || (size_t)(eq - p->arg) >= sizeof name ||
-        !opt_parse_u64(eq + 1, &n))
-        opt_usage("--limit: '%s' is not NAME=N", p->arg);
-    memcpy(name, p->arg, (size_t)(eq - p->arg));
-    name[eq - p->arg] = '\0';
-    if (gguf_limits_set(limits, name, n, &err) != GGUF_OK)
-        opt_usage("--limit: %s", err.message);
 }
 
 static void check_sort(const char *word)
@@ -197,7 +180,7 @@ static void option(const struct opt_parser *p, int id, struct settings *s)
         check_sort(p->arg);
         o->sort = p->arg;
         break;
-    case OPT_LIMIT: set_limit(p, &s->limits); break;
+    case OPT_LIMIT: opt_limit(p, &s->limits); break;
     }
 }
 

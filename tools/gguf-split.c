@@ -16,6 +16,7 @@
 enum {
     OPT_BY_LAYER = OPT_FIRST_LONG,
     OPT_DELETE_INPUTS,
+    OPT_LIMIT,
     OPT_MAX_SIZE,
     OPT_MAX_TENSORS,
     OPT_MERGE,
@@ -53,6 +54,7 @@ static const struct opt table[] = {
     { 'n', "-n --dry-run", NULL,
       "print what would be written; read no tensor data" },
     { 'f', "-f --force", NULL, "replace output files that exist" },
+    { OPT_LIMIT, "--limit", "NAME=N", OPT_LIMIT_HELP },
     { 'q', "-q --quiet", NULL, "no progress, no summary" },
     { 0, NULL, NULL, NULL },
 };
@@ -70,6 +72,7 @@ static const struct opt_tool tool = {
 struct options {
     bool split, merge, dry_run, force, quiet, verify, delete_inputs;
     struct gguf_split_params limits;
+    struct gguf_limits file_limits;
 };
 
 static void parse(struct opt_parser *p, struct options *o)
@@ -97,6 +100,9 @@ static void parse(struct opt_parser *p, struct options *o)
             break;
         case OPT_BY_LAYER:
             o->limits.by_layer = 1;
+            break;
+        case OPT_LIMIT:
+            opt_limit(p, &o->file_limits);
             break;
         case OPT_VERIFY:
             o->verify = true;
@@ -252,7 +258,9 @@ static bool verify(const struct options *o, struct gguf_split *in,
         }
         out = first;
     }
-    if (!load_open(&b, out, true, NULL) || !b.set) {
+    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
+    params.limits = &o->file_limits;
+    if (!load_open(&b, out, true, &params) || !b.set) {
         load_close(&b);
         return false;
     }
@@ -282,7 +290,9 @@ static bool delete_inputs(const struct gguf_split *s)
 
 int main(int argc, char **argv)
 {
-    struct options o = { .limits = GGUF_SPLIT_PARAMS_INIT };
+    struct options o = { .limits = GGUF_SPLIT_PARAMS_INIT,
+                         .file_limits = GGUF_LIMITS_INIT };
+    struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
     struct gguf_split *s = NULL;
     struct progress bar;
@@ -297,12 +307,13 @@ int main(int argc, char **argv)
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
     progress_catch_signals();
+    params.limits = &o.file_limits;
     job.force = o.force;
     job.progress = progress_report;
     job.user = &bar;
     gguf_error_clear(&err);
     const char *about = in;
-    enum gguf_status st = gguf_split_open(&s, in, NULL, &err);
+    enum gguf_status st = gguf_split_open(&s, in, &params, &err);
     int status = MSG_FAILED;
     size_t n_shards = 0;
     if (st == GGUF_OK && sizes_known(s, in)) {

@@ -286,6 +286,41 @@ int gguf_kv_next_str(struct gguf_kv_iter *it, struct gguf_str *out)
     return 1;
 }
 
+/* Numbers of this many bytes, the one list in the other's byte order. */
+static bool same_reversed(const uint8_t *a, const uint8_t *b, size_t size,
+                          size_t width)
+{
+    for (size_t i = 0; i < size; i += width)
+        for (size_t k = 0; k < width; k++)
+            if (a[i + k] != b[i + width - 1 - k])
+                return false;
+    return true;
+}
+
+int gguf_kv_equal(const struct gguf_kv *a, const struct gguf_kv *b)
+{
+    if (!a || !b)
+        return a == b;
+    if (a->type != b->type || a->elem_type != b->elem_type || a->n != b->n ||
+        a->size != b->size)
+        return 0;
+    if (!a->size)
+        return 1;
+    if (!a->big_endian == !b->big_endian || a->type == GGUF_VAL_STR)
+        return !memcmp(a->data, b->data, a->size);
+    if (types[a->elem_type].size)
+        return same_reversed(a->data, b->data, a->size,
+                             types[a->elem_type].size);
+    struct gguf_kv_iter i, k;
+    struct gguf_kv x, y;
+    gguf_kv_iter_init(&i, a);
+    gguf_kv_iter_init(&k, b);
+    while (gguf_kv_next(&i, &x) && gguf_kv_next(&k, &y))
+        if (!gguf_kv_equal(&x, &y)) /* as deep as arrays may be nested */
+            return 0;
+    return 1;
+}
+
 static enum gguf_status check_range(const struct gguf_kv *kv, uint64_t first,
                                     uint64_t n, struct gguf_error *err)
 {

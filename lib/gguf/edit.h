@@ -12,7 +12,9 @@
  * of no meaning, GGUF_EDIT_PADDING_KEY, an array of u8 zeros, because readers
  * find the tensor data right behind the header. A file that is copied for
  * lack of room gets such a pair too if that lets the copy share the old
- * file's extents. Small files are copied always and never padded.
+ * file's extents. Small files are copied always and never padded. The pair is
+ * dropped by every other copy that an edit makes, and by quantization; a
+ * split set keeps it, so that merging gives back the file.
  *
  * Whenever the process dies, what is left is the old file or the new one. A
  * copy takes the file's name when it is complete. In place, the new header is

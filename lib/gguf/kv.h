@@ -182,6 +182,10 @@ GGUF_API int gguf_kv_next(struct gguf_kv_iter *it, struct gguf_kv *out);
 /* The same for an array of strings, less to fill: 1 or 0. Since: 0.1 */
 GGUF_API int gguf_kv_next_str(struct gguf_kv_iter *it, struct gguf_str *out);
 
+/* 1 if both are of one type and have one value, bit for bit, whatever their
+ * keys and byte orders; or if both are NULL. Since: 0.1 */
+GGUF_API int gguf_kv_equal(const struct gguf_kv *a, const struct gguf_kv *b);
+
 /* ------------------------------------------------- metadata in memory ---
  *
  * An ordered list of pairs with distinct keys, for writing. Setting a key that

@@ -244,6 +244,45 @@ static void check_list(void)
     gguf_meta_destroy(m);
 }
 
+/* Is a value that has one bit more or less in its last byte, or in any byte if
+ * that is sure to be part of a number, another one? */
+static unsigned same_but_for_a_bit(const struct gguf_kv *a,
+                                   const struct gguf_kv *b)
+{
+    unsigned same = 0;
+    int numbers = gguf_val_type_size(a->elem_type) > 0;
+    uint8_t *p = malloc(a->size + 1);
+    for (size_t i = 0; i < a->size; i++) {
+        struct gguf_kv c = *a;
+        if (!numbers && i + 1 < a->size)
+            continue;
+        memcpy(p, a->data, a->size);
+        p[i] ^= 1;
+        c.data = p;
+        same += gguf_kv_equal(&c, b) != 0;
+    }
+    free(p);
+    return same;
+}
+
+static void check_equal(const struct gguf_file *f, const struct gguf_file *g,
+                        const char *name)
+{
+    unsigned equal = 0, wrong = 0;
+    for (size_t i = 0; i < gguf_file_n_kv(g); i++)
+        for (size_t k = 0; k < gguf_file_n_kv(g); k++) {
+            const struct gguf_kv *a = gguf_file_kv(f, i);
+            const struct gguf_kv *b = gguf_file_kv(g, k);
+            equal += i == k && gguf_kv_equal(a, b) && gguf_kv_equal(b, a);
+            wrong += i == k && same_but_for_a_bit(a, b);
+            wrong += a->type != b->type && gguf_kv_equal(a, b);
+        }
+    ok(equal && equal == gguf_file_n_kv(g) && !wrong,
+       "%s: equal in both byte orders", name);
+    ok(gguf_kv_equal(NULL, NULL) && !gguf_kv_equal(gguf_file_kv(f, 0), NULL) &&
+           !gguf_kv_equal(NULL, gguf_file_kv(f, 0)), "nothing is nothing");
+}
+
 /* Everything that a big-endian file has reads the same from a copy. */
 static void check_copy(const char *name,
                        void check(const struct gguf_file *, const char *))
@@ -266,6 +305,8 @@ static void check_copy(const char *name,
         }
     ok(equal && equal == gguf_file_n_kv(g), "%s copied is little-endian",
        name_be);
+    if (f && g)
+        check_equal(f, g, name);
     if (f)
         check(f, "big-endian");
     gguf_meta_destroy(m);

@@ -129,7 +129,20 @@ arr[u8]:[]|[]
 arr[str]:a,b|["a","b"]
 arr[str]:a,|["a",""]
 arr[str]:["a,b", "\"c\u00e9\ud83d\ude00\n]"]|["a,b","\"cé😀\n]"]
+arr[arr[i16]]:[[1, -2],[] , [3]]|[[1,-2],[],[3]]
+arr[arr[str]]:[["[a]", ","], [""]]|[["[a]",","],[""]]
+arr[arr[u8]]:[]|[]
+arr[arr[arr[f64]]]:[[[0.5], []], [], [[1]]]|[[[0.5],[]],[],[[1]]]
+arr[arr[arr[arr[arr[arr[arr[arr[u8]]]]]]]]:[[[[[[[[9]]]]]]]]|[[[[[[[[9]]]]]]]]
 END
+fresh
+run "$edit" -q --set 'k.k=arr[arr[i8]]:[[],[1]]' --set 'k.k=[[2],[-3,4]]' "$w"
+"$info" --json --metadata "$w" | tr -d '\n ' >"$tmp/out"
+test $rc -eq 0 && grep -qF '"value":[[2],[-3,4]]' "$tmp/out"
+ok 'arrays of arrays: without TYPE, that of those that are there'
+run "$edit" --set 'k.e=arr[arr[i8]]:[]' --set 'k.e=[[1]]' "$w"
+test $rc -eq 1 && grep -q 'empty arrays only: the type' "$tmp/err"
+ok 'unless there are none'
 fresh
 run "$edit" -q --set 'general.tags=["x","y"]' --set general.version=1.0 \
     --set tokenizer.ggml.tokens=a,b,c,d,e,f,g,h --set test.float=3 "$w"
@@ -137,9 +150,19 @@ test $rc -eq 0 -a "$(kind "$w" general.version)" = str -a \
     "$(kind "$w" test.float)" = f32 -a "$(kind "$w" general.tags)" = arr -a \
     "$(kind "$w" tokenizer.ggml.tokens)" = arr
 ok 'without TYPE: the type that is there, or that of a known key'
-run "$edit" --set test.nested=1 "$w"
-test $rc -eq 1 && grep -q 'array of arrays' "$tmp/err"
-ok 'arrays of arrays'
+run "$edit" --set 'test.nested=[[1]]' "$w"
+test $rc -eq 1 && grep -q 'arrays of more than one type' "$tmp/err"
+ok 'a value of several types is not guessed at'
+for arg in 'arr[arr[u8]]:1' 'arr[arr[u8]]:[1]' 'arr[arr[u8]]:[[1],2]' \
+    'arr[arr[u8]]:[[1]' 'arr[arr[u8]]:[[1]]]' 'arr[arr[u8]]:[[1][2]]' \
+    'arr[arr[u8]]:[[256]]' 'arr[arr[u8]]:[[1],]' 'arr[str]:["a",]' 'arr[arr[u8]]:[[[1]]]' \
+    'arr[arr[str]]:[["a]]' 'arr[u8]:[[1]]' \
+    'arr[arr[arr[arr[arr[arr[arr[arr[arr[u8]]]]]]]]]:[[[[[[[[[1]]]]]]]]]'; do
+    fresh
+    run "$edit" --set "k.k=$arg" "$w"
+    test $rc -eq 1 && cmp "$m" "$w" && test "$(wc -l <"$tmp/err")" -eq 1
+    ok "k.k=$arg is refused"
+done
 
 # --set-file
 printf '{%% for m in messages %%}\n\303\251=:\n' >"$tmp/template"
@@ -363,6 +386,10 @@ test $rc -eq 0 -a "$(key "$tmp/be.gguf" general.name)" = Turned -a \
     "$info" --summary "$tmp/be.gguf" | grep -q ' big-endian' &&
     grep -q 'little-endian becomes big-endian' "$tmp/err"
 ok '--to-endian big'
+run "$info" --diff "$m" "$tmp/be.gguf"
+test $rc -eq 1 -a "$(grep -c '^[-+] ' "$tmp/out")" -eq 2 &&
+    grep -q '^+ str  general.name = Turned' "$tmp/out"
+ok 'its values are the same, too'
 "$info" --stats "$m" | sed 1d >"$tmp/le.stats"
 "$info" --stats "$tmp/be.gguf" | sed 1d | cmp - "$tmp/le.stats" &&
     test "$(wc -l <"$tmp/le.stats")" -gt 6
@@ -435,6 +462,48 @@ for how in --in-place --copy; do
     test -z "$bad"
     ok "killed with $how: the old file or the new one"
 done
+# Files that break a limit honestly.
+mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix"
+while read -r name limit; do
+    f=$tmp/fix/$name.gguf
+    run "$edit" --set a.b=1 -o "$tmp/limit.gguf" "$f"
+    test $rc -eq 1 -a ! -e "$tmp/limit.gguf" && grep -q limit "$tmp/err" &&
+        run "$edit" -q --limit "$limit" --set a.b=1 -o "$tmp/limit.gguf" "$f" &&
+        test "$rc$("$info" --limit "$limit" --key a.b "$tmp/limit.gguf")" = 01
+    ok "$name, with --limit $limit"
+    rm -f "$tmp/limit.gguf"
+done <<'END'
+bad-name-65 name-size=65
+bad-dims-5 dims=5
+bad-depth-9 depth=9
+END
+run "$edit" --limit kv=x --set a.b=1 "$m"
+test $rc -eq 2 && run "$edit" --limit nothing=1 --set a.b=1 "$m" &&
+    test $rc -eq 2
+ok 'no such limit'
+
+# What an edit in place leaves over is in nobody's way.
+fresh
+"$edit" -q --in-place --delete test.nested --set test.one=1 "$w"
+"$edit" -q --copy -o "$tmp/plain.gguf" "$w"
+run "$info" --diff "$w" "$tmp/plain.gguf"
+test $rc -eq 0 -a "$(key "$w" libgguf.padding)" != absent -a \
+    "$(key "$tmp/plain.gguf" libgguf.padding)" = absent
+ok 'libgguf.padding is no difference'
+"$bin/gguf-split" -q --split-max-tensors 2 "$w" "$tmp/pad" &&
+    "$bin/gguf-split" -q --merge "$tmp/pad-00001-of-00003.gguf" \
+        "$tmp/pad.gguf" && cmp "$w" "$tmp/pad.gguf"
+ok 'split and merged, it is there again'
+"$bin/gguf-quantize" -q "$w" "$tmp/quant.gguf" COPY >"$tmp/out" 2>&1
+test "$(key "$tmp/quant.gguf" libgguf.padding)" = absent -a \
+    "$(key "$tmp/quant.gguf" test.one)" = 1
+ok 'quantized, it is not'
+"$edit" -q --to-endian big -o "$tmp/pad-be.gguf" "$w" &&
+    "$edit" -q --to-endian little "$tmp/pad-be.gguf" &&
+    cmp "$tmp/plain.gguf" "$tmp/pad-be.gguf"
+ok 'in another byte order neither'
+rm -f "$tmp"/pad*.gguf "$tmp/plain.gguf" "$tmp/quant.gguf"
+
 # Calls that are wrong.
 for args in '' "$m" "--set general.name=x" "--set general.name $m" \
     "--set =x $m" "--rename a $m" "--rename =a $m" "--set-file a $m" \

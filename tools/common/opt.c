@@ -312,3 +312,18 @@ double opt_double(const struct opt_parser *p, double min, double max)
                   p->arg, min, max);
     return v;
 }
+
+void opt_limit(const struct opt_parser *p, struct gguf_limits *limits)
+{
+    char name[64];
+    const char *eq = strchr(p->arg, '=');
+    uint64_t n;
+    struct gguf_error err;
+    if (!eq || (size_t)(eq - p->arg) >= sizeof name ||
+        !opt_parse_u64(eq + 1, &n))
+        opt_usage("--limit: '%s' is not NAME=N", p->arg);
+    memcpy(name, p->arg, (size_t)(eq - p->arg));
+    name[eq - p->arg] = '\0';
+    if (gguf_limits_set(limits, name, n, &err) != GGUF_OK)
+        opt_usage("--limit: %s", err.message);
+}

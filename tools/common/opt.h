@@ -29,6 +29,8 @@
 
 #include "tools/common/msg.h"
 
+#include <gguf/file.h>
+
 #include <stdbool.h>
 
 enum { OPT_END = -1, OPT_FIRST_LONG = 256 };
@@ -70,6 +72,13 @@ _Noreturn void opt_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
 /* The last option's argument as a number in [min, max], or a usage error. */
 uint64_t opt_u64(const struct opt_parser *p, uint64_t min, uint64_t max);
 double opt_double(const struct opt_parser *p, double min, double max);
+
+/* The last option's argument NAME=N as one of limits, or a usage error. */
+void opt_limit(const struct opt_parser *p, struct gguf_limits *limits);
+/* What --help says about it. */
+#define OPT_LIMIT_HELP                                                        \
+    "read files that break a limit honestly; NAME is one of kv, tensors, "    \
+    "key-size, name-size, str-size, array-items, depth, dims"
 
 /* text as a decimal number; false if it is anything else or too large. */
 bool opt_parse_u64(const char *text, uint64_t *v);
