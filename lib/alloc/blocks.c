@@ -6,7 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NONE = -1 };
+enum {
+    NONE = -1,
+    MAX_ROUNDS = 200,     /* of placing all blocks greedily */
+    ROUND_BLOCKS = 20000, /* blocks placed in all rounds together, about */
+};
 
 /* --- in time's order ------------------------------------------------------ */
 
@@ -153,22 +157,35 @@ static void sort_by_size(const struct gg_block *b, int32_t *v, int32_t *tmp,
     }
 }
 
+/* Sizes are summed up without overflow before anything is placed. */
+static uint64_t padded(uint64_t size, uint64_t align)
+{
+    return (size + align - 1) & ~(align - 1);
+}
+
+/* Place all in the given order, as long as the total stays below limit.
+ * *worst: the place in the order of the block that ends highest. */
 static enum gguf_status greedy_walk(struct greedy *g, size_t n, uint64_t align,
                                     uint64_t limit, uint64_t *total,
-                                    struct gguf_error *err)
+                                    size_t *worst, struct gguf_error *err)
 {
-    *total = 0;
+    *total = *worst = g->n_items = 0;
+    for (size_t i = 0; i < 2 * g->n_leaves; i++)
+        g->tree[i] = NONE;
+    memset(g->placed, 0, n * sizeof *g->placed);
     for (size_t i = 0; i < n; i++) {
         struct gg_block *b = &g->b[g->order[i]];
-        /* the other way summed these sizes up without overflow */
-        uint64_t size = (b->size + align - 1) & ~(align - 1);
+        uint64_t size = padded(b->size, align);
         if (!size)
             continue;
         find_near(g, b);
         for (size_t k = 0; k < g->n_near; k++)
-            g->near[k].size = (g->near[k].size + align - 1) & ~(align - 1);
+            g->near[k].size = padded(g->near[k].size, align);
         b->off = find_gap(g, size);
-        *total = GG_MAX(*total, b->off + size);
+        if (b->off + size > *total) {
+            *total = b->off + size;
+            *worst = i;
+        }
         if (*total >= limit)
             return GGUF_OK; /* no better */
         GG_TRY(insert(g, g->order[i], err));
@@ -176,36 +193,77 @@ static enum gguf_status greedy_walk(struct greedy *g, size_t n, uint64_t align,
     return GGUF_OK;
 }
 
-static enum gguf_status by_size(struct gg_block *b, size_t n, size_t n_steps,
-                                uint64_t align, uint64_t limit,
+/* Another order for round r: the block that ended highest comes first, or in
+ * every second round two change places, drawn by a linear congruential
+ * generator (Knuth's MMIX), so that the same graph is always laid out alike. */
+static void reorder(int32_t *order, size_t n, size_t r, size_t worst,
+                    uint64_t *random)
+{
+    if (r % 2) {
+        *random = *random * UINT64_C(6364136223846793005) +
+                  UINT64_C(1442695040888963407);
+        size_t x = (size_t)(*random >> 48) % n;
+        size_t y = (size_t)(*random >> 32) % 0x10000 % n;
+        int32_t k = order[x];
+        order[x] = order[y];
+        order[y] = k;
+    } else {
+        int32_t k = order[worst];
+        memmove(order + 1, order, worst * sizeof *order);
+        order[0] = k;
+    }
+}
+
+/* Again and again in other orders, until the total is bound, or for so many
+ * rounds. best has a solution of *total already, and gets a better one if
+ * there is one. */
+static enum gguf_status rounds(struct greedy *g, size_t n, uint64_t align,
+                               uint64_t bound, struct gg_block *best,
+                               uint64_t *total, struct gguf_error *err)
+{
+    size_t n_rounds = GG_MAX(1, GG_MIN(MAX_ROUNDS, ROUND_BLOCKS / n)), worst;
+    uint64_t random = 1;
+    for (size_t r = 0; r < n_rounds && *total > bound; r++) {
+        uint64_t t;
+        GG_TRY(greedy_walk(g, n, align, *total, &t, &worst, err));
+        if (t < *total) {
+            memcpy(best, g->b, n * sizeof *best);
+            *total = t;
+        }
+        reorder(g->order, n, r, worst, &random);
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status by_size(struct gg_block *best, size_t n,
+                                size_t n_steps, uint64_t align, uint64_t bound,
                                 const struct gguf_allocator *a,
                                 uint64_t *total, struct gguf_error *err)
 {
-    struct greedy g = {
-        .b = b, .n_leaves = 1, .a = a, .cap_items = 4 * n + 16
-    };
+    struct greedy g = { .n_leaves = 1, .a = a, .cap_items = 4 * n + 16 };
     while (g.n_leaves < n_steps)
         g.n_leaves *= 2;
+    g.b = gg_alloc(a, n * sizeof *g.b);
     g.tree = gg_alloc(a, 2 * g.n_leaves * sizeof *g.tree);
     g.items = gg_alloc(a, g.cap_items * sizeof *g.items);
     g.begins = gg_alloc(a, (n_steps + 2) * sizeof *g.begins);
-    g.placed = gg_alloc_zero(a, n, sizeof *g.placed);
+    g.placed = gg_alloc(a, n * sizeof *g.placed);
     g.order = gg_alloc(a, 2 * n * sizeof *g.order);
     g.near = gg_alloc(a, 2 * n * sizeof *g.near);
     enum gguf_status st = GGUF_OK;
-    if (!g.tree || !g.items || !g.begins || !g.placed || !g.order || !g.near) {
+    if (!g.b || !g.tree || !g.items || !g.begins || !g.placed || !g.order ||
+        !g.near) {
         st = gg_fail_nomem(err, n * sizeof *g.items);
     } else {
-        for (size_t i = 0; i < 2 * g.n_leaves; i++)
-            g.tree[i] = NONE;
+        memcpy(g.b, best, n * sizeof *g.b);
         size_t k = 0;
         for (size_t s = 0; s < n_steps + 2; s++) {
-            while (k < n && b[k].first < (int32_t)s)
+            while (k < n && g.b[k].first < (int32_t)s)
                 k++;
             g.begins[s] = (int32_t)k;
         }
-        sort_by_size(b, g.order, g.order + n, n);
-        st = greedy_walk(&g, n, align, limit, total, err);
+        sort_by_size(g.b, g.order, g.order + n, n);
+        st = rounds(&g, n, align, bound, best, total, err);
     }
     gg_free(a, g.near);
     gg_free(a, g.order);
@@ -213,7 +271,34 @@ static enum gguf_status by_size(struct gg_block *b, size_t n, size_t n_steps,
     gg_free(a, g.begins);
     gg_free(a, g.items);
     gg_free(a, g.tree);
+    gg_free(a, g.b);
     return st;
+}
+
+/* --- together ------------------------------------------------------------- */
+
+/* The most that lives at one step. */
+static enum gguf_status live_sum(const struct gg_block *b, size_t n,
+                                 size_t n_steps, uint64_t align,
+                                 const struct gguf_allocator *a,
+                                 uint64_t *most, struct gguf_error *err)
+{
+    /* what ends before each step; blocks come in the order of their first */
+    uint64_t *ended = gg_alloc_zero(a, n_steps + 1, sizeof *ended), now = 0;
+    if (!ended)
+        return gg_fail_nomem(err, (n_steps + 1) * sizeof *ended);
+    size_t i = 0;
+    *most = 0;
+    for (size_t k = 0; k < n; k++)
+        ended[b[k].last + 1] += padded(b[k].size, align);
+    for (size_t s = 0; s < n_steps; s++) {
+        now -= ended[s];
+        for (; i < n && b[i].first == (int32_t)s; i++)
+            now += padded(b[i].size, align);
+        *most = GG_MAX(*most, now);
+    }
+    gg_free(a, ended);
+    return GGUF_OK;
 }
 
 enum gguf_status gg_blocks_place(struct gg_block *blocks, size_t n,
@@ -221,21 +306,13 @@ enum gguf_status gg_blocks_place(struct gg_block *blocks, size_t n,
                                  const struct gguf_allocator *a,
                                  uint64_t *total, struct gguf_error *err)
 {
+    uint64_t bound = 0;
     *total = 0;
     if (!n)
         return GGUF_OK;
     GG_TRY(by_time(blocks, n, n_steps, align, a, total, err));
-    uint64_t other = UINT64_MAX;
-    struct gg_block *copy = gg_alloc(a, n * sizeof *copy);
-    if (!copy)
-        return gg_fail_nomem(err, n * sizeof *copy);
-    memcpy(copy, blocks, n * sizeof *copy);
-    enum gguf_status st =
-        by_size(copy, n, n_steps, align, *total, a, &other, err);
-    if (st == GGUF_OK && other < *total) {
-        memcpy(blocks, copy, n * sizeof *copy);
-        *total = other;
-    }
-    gg_free(a, copy);
-    return st;
+    GG_TRY(live_sum(blocks, n, n_steps, align, a, &bound, err));
+    if (*total == bound)
+        return GGUF_OK;
+    return by_size(blocks, n, n_steps, align, bound, a, total, err);
 }

@@ -1,12 +1,16 @@
 /* blocks.h - blocks with known lifetimes to offsets
  *
  * The walk over a graph (layout.c) says when each block is needed first and
- * last. Two ways of placing them are tried and the lower total is kept:
+ * last. No placement can be smaller than the most that lives at one step; ways
+ * of placing them are tried until one is as small as that, and the lowest total
+ * is kept:
  *
  *   in time's order, best fit (bestfit.h), as if they came one by one;
  *   in the order of size, the largest first, each into the smallest gap
  *   between those that are placed already and live at the same time
- *   (greedy by size: Pisarchyk and Lee, arXiv 2001.03288, section 4).
+ *   (greedy by size: Pisarchyk and Lee, arXiv 2001.03288, section 4);
+ *   the same in other orders, with the block that ended highest first or two
+ *   blocks exchanged, as often as the number of blocks leaves time for.
  */
 #ifndef GG_ALLOC_BLOCKS_H
 #define GG_ALLOC_BLOCKS_H

@@ -56,6 +56,26 @@ static bool laid_out(const struct gg_layout_in *in,
     return !t->view_src && in->ours(in->user, t);
 }
 
+/* --- in place ------------------------------------------------------------- */
+
+static const struct gguf_tensor *root_of(const struct gguf_tensor *t)
+{
+    return t->view_src ? t->view_src : t;
+}
+
+/* Whether t may lie where root does: all that it reads there has its layout
+ * and begins where root does. */
+static bool can_overwrite(const struct gguf_tensor *t,
+                          const struct gguf_tensor *root)
+{
+    for (int s = 0; s < GGUF_TENSOR_SRC; s++)
+        if (t->src[s] && root_of(t->src[s]) == root &&
+            (!gguf_tensor_same_layout(t, t->src[s]) ||
+             (t->src[s]->view_src && t->src[s]->view_off)))
+            return false;
+    return true;
+}
+
 /* --- comparing structures ------------------------------------------------- */
 
 static uint64_t structure(const struct gg_layout_in *in)
@@ -94,8 +114,7 @@ bool gg_layout_fits(const struct gg_layout *l, const struct gg_layout_in *in)
             return false;
         const struct gguf_tensor *s =
             p->inplace < 0 ? NULL : t->src[p->inplace];
-        if (s && (!gguf_tensor_same_layout(t, s) ||
-                  (s->view_src && s->view_off)))
+        if (s && !can_overwrite(t, root_of(s)))
             return false;
     }
     return true;
@@ -147,6 +166,28 @@ static int32_t n_reads(const struct gguf_tensor *t,
     return n;
 }
 
+/* Whether nobody but t will read root (tensor number k), in its own name or
+ * through a view. */
+static bool is_last_reader(const struct work *w, const struct gguf_tensor *t,
+                           const struct gguf_tensor *root, int32_t k)
+{
+    int32_t n_views = 0;
+    for (int s = 0; s < GGUF_TENSOR_SRC; s++) {
+        const struct gguf_tensor *p = t->src[s];
+        bool seen = false;
+        if (!p || p->view_src != root)
+            continue;
+        for (int j = 0; j < s; j++)
+            seen = seen || t->src[j] == p;
+        int32_t v = index_of(w->in->graph, p);
+        if (v < 0 || w->lives[v].n_children != n_reads(t, p))
+            return false;
+        n_views += !seen;
+    }
+    return w->lives[k].n_views == n_views &&
+           w->lives[k].n_children == n_reads(t, root);
+}
+
 /* Let node i take over the block of one of its sources, if it can. */
 static bool take_over(struct work *w, size_t i)
 {
@@ -154,22 +195,13 @@ static bool take_over(struct work *w, size_t i)
     const struct gguf_tensor *t = g->nodes[i];
     unsigned slots = gg_op_row(t->op)->inplace;
     for (int s = 0; slots >> s; s++) {
-        const struct gguf_tensor *p = t->src[s];
-        if (!(slots >> s & 1) || !p || !gguf_tensor_same_layout(t, p))
+        if (!(slots >> s & 1) || !t->src[s])
             continue;
-        int32_t parent = index_of(g, p), owner = parent;
-        if (parent < 0 || w->lives[parent].n_children != n_reads(t, p))
-            continue;
-        int32_t n_views = 0;
-        if (p->view_src) {
-            owner = index_of(g, p->view_src);
-            if (owner < 0 || p->view_off || w->lives[owner].n_children)
-                continue;
-            n_views = 1;
-        }
-        int32_t k = w->lives[owner].block;
-        if (k < 0 || w->lives[owner].keep ||
-            w->lives[owner].n_views != n_views ||
+        const struct gguf_tensor *root = root_of(t->src[s]);
+        int32_t owner = index_of(g, root);
+        int32_t k = owner < 0 ? OUTSIDE : w->lives[owner].block;
+        if (k < 0 || w->lives[owner].keep || !can_overwrite(t, root) ||
+            !is_last_reader(w, t, root, owner) ||
             w->pools[k] != pool_of(w->in, i) ||
             w->in->size(w->in->user, (unsigned)w->pools[k], t) >
                 w->blocks[k].size)

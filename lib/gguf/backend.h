@@ -137,7 +137,8 @@ GGUF_API enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
 
 /* Lays the tensors of a graph into one buffer so that memory is reused: a
  * result's memory is free again when its last reader is done, unless it is an
- * output; an operation that can works in place. Tensors that have memory
+ * output or nobody reads it (what a view that nobody reads looks at counts as
+ * an output); an operation that can works in place. Tensors that have memory
  * already (weights, caches) are left alone; leaves without memory (inputs) get
  * some that no node takes over before their last reader is done.
  *
