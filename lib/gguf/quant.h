@@ -35,9 +35,9 @@ struct gguf_quant;
 
 #define GGUF_DTYPE_NONE UINT32_MAX /* no type */
 
-/* A type for the tensors whose name matches: POSIX extended regular
- * expression, searched anywhere in the name, letter case ignored; \d, \w and
- * \s are understood. The first that matches decides. */
+/* A type for the tensors whose name matches: a regular expression of Perl's
+ * kind, at most 1000 bytes, searched anywhere in the name, letter case
+ * ignored. The first that matches decides. */
 struct gguf_quant_override {
     const char *pattern;
     uint32_t dtype;
@@ -94,6 +94,8 @@ struct gguf_quant_params {
  * GGUF_E_UNSUPPORTED  requantizing without allow_requantize
  * GGUF_E_NOTFOUND     a pattern that matches no tensor that may be quantized
  * GGUF_E_FORMAT       a pattern that is none
+ * GGUF_E_LIMIT        one that is too long, or whose search takes too many
+ *                     steps
  * GGUF_E_LIMIT        a tensor or the metadata alone exceed max_file_size
  * GGUF_E_INVALID      params
  * Since: 0.1 */

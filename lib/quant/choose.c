@@ -180,16 +180,23 @@ static bool is_float(int64_t type)
 }
 
 /* The number of the first pattern that matches, or n_overrides. */
-static size_t find_override(const struct gg_chooser *c, const char *name)
+static enum gguf_status find_override(const struct gg_chooser *c,
+                                      const char *name, size_t *i,
+                                      struct gguf_error *err)
 {
-    size_t i = 0;
-    while (i < c->n_overrides && !gg_pattern_match(&c->patterns[i], name))
-        i++;
-    return i;
+    for (*i = 0; *i < c->n_overrides; ++*i) {
+        bool found;
+        GG_TRY(gg_pattern_match(c->patterns[*i], name, &found, err));
+        if (found)
+            break;
+    }
+    return GGUF_OK;
 }
 
-static void by_recipe(struct gg_chooser *c, const char *name,
-                      const int64_t *ne, uint32_t type, struct gg_choice *out)
+static enum gguf_status by_recipe(struct gg_chooser *c, const char *name,
+                                  const int64_t *ne, uint32_t type,
+                                  struct gg_choice *out,
+                                  struct gguf_error *err)
 {
     const struct gguf_recipe *r = c->recipe;
     int64_t chosen = r->base;
@@ -206,17 +213,19 @@ static void by_recipe(struct gg_chooser *c, const char *name,
     c->facts.var[GG_VAR_COLS] = ne[0];
     c->facts.var[GG_VAR_ROWS] = ne[1];
     c->facts.var[GG_VAR_MATS] = (int64_t)((uint64_t)ne[2] * (uint64_t)ne[3]);
-    out->rule = gg_recipe_find(r, out->cls, name, &c->facts);
+    GG_TRY(gg_recipe_find(r, out->cls, name, &c->facts, &out->rule, err));
     out->why = out->rule ? GGUF_WHY_RULE : GGUF_WHY_BASE;
     out->text = out->rule ? out->rule->text : "base";
     if (out->rule && out->rule->type != GG_RECIPE_BASE)
         chosen = out->rule->type;
     out->wanted = chosen == GG_RECIPE_KEEP ? type : (uint32_t)chosen;
+    return GGUF_OK;
 }
 
 /* Everything but the shape. */
-static void want(struct gg_chooser *c, const char *name, const int64_t *ne,
-                 uint32_t type, struct gg_choice *out)
+static enum gguf_status want(struct gg_chooser *c, const char *name,
+                             const int64_t *ne, uint32_t type,
+                             struct gg_choice *out, struct gguf_error *err)
 {
     const char *why = gg_choose_kept(name, ne);
     int64_t base = c->recipe->base;
@@ -228,47 +237,50 @@ static void want(struct gg_chooser *c, const char *name, const int64_t *ne,
                                .text = why,
                                .cls = output ? GG_CLASS_OUTPUT : cls };
     if (why)
-        return;
+        return GGUF_OK;
     if (c->leave_output && cls == GG_CLASS_OUTPUT) {
         out->why = GGUF_WHY_LEFT;
         out->text = "left: output";
-        return;
+        return GGUF_OK;
     }
     if (embedding && c->embedding_type != GGUF_DTYPE_NONE) {
         out->why = GGUF_WHY_EMBEDDING;
         out->text = "token embedding type";
         out->wanted = c->embedding_type;
-        return;
+        return GGUF_OK;
     }
     if (output && c->output_type != GGUF_DTYPE_NONE) {
         out->why = GGUF_WHY_OUTPUT;
         out->text = "output tensor type";
         out->wanted = c->output_type;
-        return;
+        return GGUF_OK;
     }
     if (!(c->compat && (is_float(base) || base == GG_RECIPE_KEEP))) {
-        size_t i = find_override(c, name);
+        size_t i;
+        GG_TRY(find_override(c, name, &i, err));
         if (i < c->n_overrides) {
             out->why = GGUF_WHY_OVERRIDE;
             out->text = c->overrides[i].pattern;
             out->wanted = c->overrides[i].dtype;
-            return;
+            return GGUF_OK;
         }
     }
     if (c->pure && base != GG_RECIPE_KEEP) {
         out->why = GGUF_WHY_BASE;
         out->text = "pure";
         out->wanted = (uint32_t)base;
-        return;
+        return GGUF_OK;
     }
-    by_recipe(c, name, ne, type, out);
+    return by_recipe(c, name, ne, type, out, err);
 }
 
-void gg_choose(struct gg_chooser *c, const char *name, const int64_t *ne,
-               uint32_t type, struct gg_choice *out)
+enum gguf_status gg_choose(struct gg_chooser *c, const char *name,
+                           const int64_t *ne, uint32_t type,
+                           struct gg_choice *out, struct gguf_error *err)
 {
-    want(c, name, ne, type, out);
+    GG_TRY(want(c, name, ne, type, out, err));
     out->type = out->wanted;
     if (out->wanted != type)
         out->type = fit_shape(out->wanted, ne[0]);
+    return GGUF_OK;
 }

@@ -26,7 +26,7 @@ struct gg_chooser {
     bool compat; /* as llama-quantize: no patterns under a float target */
     uint32_t output_type, embedding_type; /* GGUF_DTYPE_NONE: not asked for */
     const struct gguf_quant_override *overrides;
-    const struct gg_pattern *patterns; /* of the overrides */
+    struct gg_pattern *const *patterns; /* of the overrides */
     size_t n_overrides;
     int64_t seq[GG_N_CLASSES];    /* zero in the beginning */
 };
@@ -41,9 +41,11 @@ struct gg_choice {
 };
 
 /* Choose for the next tensor; they must come in the order of writing, because
- * rules count. ne[4]; type is the one it has. */
-void gg_choose(struct gg_chooser *c, const char *name, const int64_t *ne,
-               uint32_t type, struct gg_choice *out);
+ * rules count. ne[4]; type is the one it has. The statuses of
+ * gg_pattern_match. */
+enum gguf_status gg_choose(struct gg_chooser *c, const char *name,
+                           const int64_t *ne, uint32_t type,
+                           struct gg_choice *out, struct gguf_error *err);
 
 /* Why a tensor is never quantized, or NULL if it may be. */
 const char *gg_choose_kept(const char *name, const int64_t *ne);

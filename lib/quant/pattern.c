@@ -1,106 +1,81 @@
-/* pattern.c - regular expressions on tensor names, by the system's regcomp */
+/* pattern.c - regular expressions on tensor names, by PCRE2 */
 #include "config.h"
 #include "quant/pattern.h"
-#include "base/compiler.h"
+#include "base/mem.h"
 #include "base/str.h"
 
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
 #include <string.h>
 
-enum { MAX_PATTERN = 1000 };
-
-struct text {
-    char s[8 * MAX_PATTERN + 1]; /* no piece is longer than 8 bytes a byte */
-    size_t n;
+enum {
+    MAX_PATTERN = 1000,
+    MAX_STEPS = 100000, /* a name has 64 bytes: what is sane needs hundreds */
+    MAX_HEAP = 1024,    /* KiB of a search */
 };
 
-static void put(struct text *t, const char *s)
-{
-    size_t n = strlen(s);
-    memcpy(t->s + t->n, s, n);
-    t->n += n;
-}
-
-/* Classes that POSIX spells otherwise: outside and inside of brackets. */
-static const struct {
-    char letter;
-    const char *out, *in;
-} classes[] = {
-    { 'd', "[0-9]", "0-9" },
-    { 'D', "[^0-9]", NULL },
-    { 'w', "[_a-zA-Z0-9]", NULL },
-    { 'W', "[^_a-zA-Z0-9]", NULL },
-    { 's', "[ \t]", NULL },
-    { 'S', "[^ \t]", NULL },
+struct gg_pattern {
+    const struct gguf_allocator *allocator;
+    pcre2_general_context *general;
+    pcre2_match_context *limits;
+    pcre2_code *code;
+    size_t size;
+    char text[];
 };
 
-/* An escape outside of brackets. */
-static void put_escape(struct text *t, char c)
+static void *re_alloc(PCRE2_SIZE size, void *user)
 {
-    for (size_t i = 0; i < GG_LEN(classes); i++)
-        if (classes[i].letter == c) {
-            put(t, classes[i].out);
-            return;
-        }
-    char s[3] = { '\\', c, 0 };
-    /* Before anything but punctuation the backslash says nothing. */
-    put(t, strchr(".[]{}()*+?^$|\\", c) ? s : s + 1);
+    return gg_alloc(user, size);
 }
 
-/* A bracket expression from its '[' on: how many bytes it takes, or 0 if it
- * has no end. POSIX knows no escapes there: ']' goes first, '-' and '^'
- * last. */
-static size_t put_bracket(struct text *t, const char *p, size_t n)
+static void re_free(void *ptr, void *user)
 {
-    bool first = false, last_dash = false, last_hat = false, negate = false;
-    char set[2 * MAX_PATTERN + 8];
-    size_t n_set = 0, i = 1;
-
-    if (i < n && p[i] == '^') {
-        negate = true;
-        i++;
-    }
-    for (size_t begin = i;; i++) {
-        if (i >= n)
-            return 0;
-        char c = p[i];
-        bool escaped = c == '\\' && i + 1 < n;
-        if (c == ']' && i > begin)
-            break;
-        if (escaped)
-            c = p[++i];
-        if (escaped && c == 'd') {
-            memcpy(set + n_set, "0-9", 3);
-            n_set += 3;
-        } else if (c == ']') {
-            first = true;
-        } else if (escaped && c == '-') {
-            last_dash = true;
-        } else if (c == '^') {
-            last_hat = true;
-        } else {
-            set[n_set++] = c;
-        }
-    }
-    set[n_set] = 0;
-    if (last_hat && !last_dash && !first && !n_set && !negate) {
-        put(t, "\\^"); /* "[^]" would begin a negated set */
-        return i + 1;
-    }
-    put(t, negate ? "[^" : "[");
-    put(t, first ? "]" : "");
-    put(t, set);
-    put(t, last_hat ? "^" : "");
-    put(t, last_dash ? "-" : "");
-    put(t, "]");
-    return i + 1;
+    gg_free(user, ptr);
 }
 
-enum gguf_status gg_pattern_init(struct gg_pattern *p, struct gguf_str text,
-                                 struct gguf_error *err)
+static enum gguf_status compile(struct gg_pattern *p, struct gguf_error *err)
 {
+    void *user = (void *)(uintptr_t)p->allocator;
     struct gg_esc esc;
-    struct text t = { .n = 0 };
+    PCRE2_UCHAR why[120];
+    PCRE2_SIZE at;
+    int rc;
 
+    p->general = pcre2_general_context_create(re_alloc, re_free, user);
+    pcre2_compile_context *cc =
+        p->general ? pcre2_compile_context_create(p->general) : NULL;
+    p->limits = p->general ? pcre2_match_context_create(p->general) : NULL;
+    if (!cc || !p->limits) {
+        pcre2_compile_context_free(cc);
+        return gg_fail_nomem(err, sizeof *p);
+    }
+    pcre2_set_match_limit(p->limits, MAX_STEPS);
+    pcre2_set_heap_limit(p->limits, MAX_HEAP);
+    p->code = pcre2_compile((PCRE2_SPTR)p->text, p->size,
+                            PCRE2_CASELESS | PCRE2_DOLLAR_ENDONLY |
+                                PCRE2_NEVER_UTF,
+                            &rc, &at, cc);
+    pcre2_compile_context_free(cc);
+    if (p->code)
+        return GGUF_OK;
+    struct gguf_str text = { p->text, p->size };
+    pcre2_get_error_message(rc, why, sizeof why);
+    if (rc == PCRE2_ERROR_HEAP_FAILED)
+        return gg_fail(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
+                       "no memory for pattern '%s'", gg_esc(&esc, text));
+    return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                   "pattern '%s': %s at its byte %zu", gg_esc(&esc, text),
+                   (char *)why, (size_t)at);
+}
+
+enum gguf_status gg_pattern_create(struct gg_pattern **out,
+                                   struct gguf_str text,
+                                   const struct gguf_allocator *a,
+                                   struct gguf_error *err)
+{
+    struct gg_pattern *p;
+    struct gg_esc esc;
+    *out = NULL;
     if (text.size > MAX_PATTERN)
         return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                        "pattern of %zu bytes, limit is %d", text.size,
@@ -109,43 +84,50 @@ enum gguf_status gg_pattern_init(struct gg_pattern *p, struct gguf_str text,
         return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
                        "pattern '%s' is empty or has a NUL byte",
                        gg_esc(&esc, text));
-    for (size_t i = 0; i < text.size;) {
-        char c = text.data[i];
-        size_t n = 1;
-        if (c == '\\' && i + 1 < text.size) {
-            put_escape(&t, text.data[i + 1]);
-            n = 2;
-        } else if (c == '[') {
-            n = put_bracket(&t, text.data + i, text.size - i);
-            if (!n)
-                return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                               "pattern '%s': '[' has no end",
-                               gg_esc(&esc, text));
-        } else {
-            t.s[t.n++] = c;
-        }
-        i += n;
+    p = gg_alloc_zero(a, 1, sizeof *p + text.size);
+    if (!p)
+        return gg_fail_nomem(err, sizeof *p + text.size);
+    p->allocator = a;
+    p->size = text.size;
+    memcpy(p->text, text.data, text.size);
+    enum gguf_status st = compile(p, err);
+    if (st != GGUF_OK) {
+        gg_pattern_destroy(p);
+        return st;
     }
-    t.s[t.n] = 0;
-    int rc = regcomp(&p->re, t.s, REG_EXTENDED | REG_ICASE | REG_NOSUB);
-    if (rc == REG_ESPACE)
-        return gg_fail(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
-                       "no memory for pattern '%s'", gg_esc(&esc, text));
-    if (rc) {
-        char why[100];
-        regerror(rc, &p->re, why, sizeof why);
-        return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET, "pattern '%s': %s",
-                       gg_esc(&esc, text), why);
-    }
+    *out = p;
     return GGUF_OK;
 }
 
-void gg_pattern_fini(struct gg_pattern *p)
+void gg_pattern_destroy(struct gg_pattern *p)
 {
-    regfree(&p->re);
+    if (!p)
+        return;
+    pcre2_code_free(p->code);
+    pcre2_match_context_free(p->limits);
+    pcre2_general_context_free(p->general);
+    gg_free(p->allocator, p);
 }
 
-bool gg_pattern_match(const struct gg_pattern *p, const char *name)
+enum gguf_status gg_pattern_match(const struct gg_pattern *p, const char *name,
+                                  bool *found, struct gguf_error *err)
 {
-    return regexec(&p->re, name, 0, NULL, 0) == 0;
+    struct gg_esc esc, esc_name;
+    pcre2_match_data *data = pcre2_match_data_create(1, p->general);
+    *found = false;
+    if (!data)
+        return gg_fail_nomem(err, sizeof *p);
+    int rc = pcre2_match(p->code, (PCRE2_SPTR)name, strlen(name), 0, 0, data,
+                         p->limits);
+    pcre2_match_data_free(data);
+    *found = rc >= 0;
+    if (rc >= 0 || rc == PCRE2_ERROR_NOMATCH)
+        return GGUF_OK;
+    struct gguf_str text = { p->text, p->size };
+    if (rc == PCRE2_ERROR_NOMEMORY)
+        return gg_fail(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
+                       "no memory for pattern '%s'", gg_esc(&esc, text));
+    return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                   "pattern '%s' takes too many steps on tensor '%s'",
+                   gg_esc(&esc, text), gg_esc(&esc_name, gg_strz(name)));
 }

@@ -1,9 +1,9 @@
 /* pattern.h - regular expressions on tensor names
  *
- * POSIX extended expressions, searched anywhere in the name, letter case
- * ignored; in addition \d, \w, \s and their capitals mean what they do
- * elsewhere, and a backslash escapes inside brackets too, so that patterns
- * written for llama.cpp's tools mean the same here.
+ * Perl's syntax (PCRE2), which is that of llama.cpp's tools for what people
+ * write: searched anywhere in the name, byte by byte, letter case of ASCII
+ * ignored. A recipe may come from a stranger: compiling and searching take
+ * bounded memory and time, whatever the expression is.
  */
 #ifndef GG_QUANT_PATTERN_H
 #define GG_QUANT_PATTERN_H
@@ -11,21 +11,23 @@
 #include "base/error.h"
 #include "gguf/memory.h"
 
-#include <regex.h>
 #include <stdbool.h>
 
-struct gg_pattern {
-    regex_t re;
-};
+/* Read-only: any thread. */
+struct gg_pattern;
 
-/* Compile text. The system's regcomp takes its memory from malloc. On failure
- * nothing needs gg_pattern_fini. GGUF_E_FORMAT (with regcomp's reason),
- * GGUF_E_LIMIT (over 1000 bytes), GGUF_E_NOMEM. */
-enum gguf_status gg_pattern_init(struct gg_pattern *p, struct gguf_str text,
-                                 struct gguf_error *err);
-void gg_pattern_fini(struct gg_pattern *p);
+/* Compile text, which is copied. a is kept. GGUF_E_FORMAT (with the reason and
+ * the byte), GGUF_E_LIMIT (over 1000 bytes), GGUF_E_NOMEM. */
+enum gguf_status gg_pattern_create(struct gg_pattern **out,
+                                   struct gguf_str text,
+                                   const struct gguf_allocator *a,
+                                   struct gguf_error *err);
+/* NULL is fine. */
+void gg_pattern_destroy(struct gg_pattern *p);
 
-/* name is NUL-terminated. One thread at a time, as regexec may lock. */
-bool gg_pattern_match(const struct gg_pattern *p, const char *name);
+/* *found: does it match? name is NUL-terminated. GGUF_E_LIMIT (a search of so
+ * many steps that it cannot be meant; names the pattern), GGUF_E_NOMEM. */
+enum gguf_status gg_pattern_match(const struct gg_pattern *p, const char *name,
+                                  bool *found, struct gguf_error *err);
 
 #endif

@@ -234,7 +234,7 @@ static enum gguf_status choose_type(struct gguf_quant *q,
     struct gg_choice choice;
     uint64_t row;
 
-    gg_choose(c, t->name, t->ne, t->from, &choice);
+    GG_TRY(gg_choose(c, t->name, t->ne, t->from, &choice, err));
     jt->cls = choice.cls;
     t->to = choice.type;
     t->wanted = choice.wanted;
@@ -276,8 +276,9 @@ static enum gguf_status check_overrides(const struct gguf_quant *q,
     for (size_t k = 0; k < c->n_overrides; k++) {
         bool used = false;
         for (size_t i = 0; i < q->n_t && !used; i++)
-            used = !gg_choose_kept(q->t[i].pub.name, q->t[i].pub.ne) &&
-                   gg_pattern_match(&c->patterns[k], q->t[i].pub.name);
+            if (!gg_choose_kept(q->t[i].pub.name, q->t[i].pub.ne))
+                GG_TRY(gg_pattern_match(c->patterns[k], q->t[i].pub.name,
+                                        &used, err));
         struct gg_esc esc;
         if (!used)
             return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
@@ -300,7 +301,7 @@ static enum gguf_status choose_all(struct gguf_quant *q, struct gg_chooser *c,
 enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
 {
     enum gguf_status st;
-    struct gg_pattern *patterns;
+    struct gg_pattern **patterns;
     size_t n = 0, bytes;
     struct gg_chooser c = { .recipe = q->p.recipe };
 
@@ -318,8 +319,9 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
         return gg_fail_nomem(err, bytes);
     st = GGUF_OK;
     while (n < q->p.n_overrides && st == GGUF_OK) {
-        st = gg_pattern_init(&patterns[n],
-                             gg_strz(q->p.overrides[n].pattern), err);
+        st = gg_pattern_create(&patterns[n],
+                               gg_strz(q->p.overrides[n].pattern),
+                               q->p.allocator, err);
         n += st == GGUF_OK;
     }
     if (st == GGUF_OK) {
@@ -329,7 +331,7 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
         st = choose_all(q, &c, err);
     }
     while (n)
-        gg_pattern_fini(&patterns[--n]);
+        gg_pattern_destroy(patterns[--n]);
     gg_free(q->p.allocator, patterns);
     return st;
 }

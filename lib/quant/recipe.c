@@ -13,10 +13,7 @@ void gguf_recipe_destroy(struct gguf_recipe *r)
     if (!r)
         return;
     for (uint32_t i = 0; i < r->n_rules; i++)
-        if (r->rules[i].pattern) {
-            gg_pattern_fini(r->rules[i].pattern);
-            gg_free(r->allocator, r->rules[i].pattern);
-        }
+        gg_pattern_destroy(r->rules[i].pattern);
     gg_free(r->allocator, r->rules);
     gg_free(r->allocator, r->code);
     gg_free(r->allocator, r->archs);
@@ -122,18 +119,23 @@ int gguf_recipe_ftype(const struct gguf_recipe *r)
     return r->ftype;
 }
 
-const struct gg_rule *gg_recipe_find(const struct gguf_recipe *r,
-                                     enum gg_class cls, const char *name,
-                                     const struct gg_facts *facts)
+enum gguf_status gg_recipe_find(const struct gguf_recipe *r, enum gg_class cls,
+                                const char *name, const struct gg_facts *facts,
+                                const struct gg_rule **out,
+                                struct gguf_error *err)
 {
+    *out = NULL;
     for (uint32_t i = 0; i < r->n_rules; i++) {
         const struct gg_rule *rule = &r->rules[i];
         if (rule->cls != GG_CLASS_OTHER && rule->cls != cls)
             continue;
-        if (rule->pattern && !gg_pattern_match(rule->pattern, name))
-            continue;
-        if (gg_recipe_holds(r, rule, facts))
-            return rule;
+        bool found = true;
+        if (rule->pattern)
+            GG_TRY(gg_pattern_match(rule->pattern, name, &found, err));
+        if (found && gg_recipe_holds(r, rule, facts)) {
+            *out = rule;
+            break;
+        }
     }
-    return NULL;
+    return GGUF_OK;
 }

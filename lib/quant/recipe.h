@@ -97,10 +97,12 @@ struct gguf_recipe {
 bool gg_recipe_holds(const struct gguf_recipe *r, const struct gg_rule *rule,
                      const struct gg_facts *facts);
 
-/* The first rule for a tensor, or NULL: base. */
-const struct gg_rule *gg_recipe_find(const struct gguf_recipe *r,
-                                     enum gg_class cls, const char *name,
-                                     const struct gg_facts *facts);
+/* *out: the first rule for a tensor, or NULL: base. The statuses of
+ * gg_pattern_match. */
+enum gguf_status gg_recipe_find(const struct gguf_recipe *r, enum gg_class cls,
+                                const char *name, const struct gg_facts *facts,
+                                const struct gg_rule **out,
+                                struct gguf_error *err);
 
 /* recipe_expr.c: compile the text of a condition and append it to r->code;
  * *n_code is its length. lets are names for conditions compiled before. line

@@ -152,20 +152,14 @@ static enum gguf_status parse_pattern(struct parser *p, struct gg_rule *rule)
         return wrong(p, "the closing '\"' is missing");
     struct gguf_str text = { p->rest.data + 1,
                              (size_t)(end - p->rest.data - 1) };
-    struct gg_pattern *pattern =
-        gg_alloc(p->r->allocator, sizeof *pattern);
-    if (!pattern)
-        return gg_fail_nomem(p->err, sizeof *pattern);
-    enum gguf_status st = gg_pattern_init(pattern, text, p->err);
-    if (st != GGUF_OK) {
-        gg_free(p->r->allocator, pattern);
-        if (p->err)
-            p->err->offset = offset(p);
-        return st;
-    }
-    rule->pattern = pattern; /* the recipe frees it */
-    take(p, text.size + 2);
-    return GGUF_OK;
+    /* the recipe frees it */
+    enum gguf_status st =
+        gg_pattern_create(&rule->pattern, text, p->r->allocator, p->err);
+    if (st == GGUF_OK)
+        take(p, text.size + 2);
+    else if (p->err)
+        p->err->offset = offset(p);
+    return st;
 }
 
 /* Room for one more rule, cleared, which counts at once. */

@@ -49,13 +49,19 @@ static void read_facts(struct gg_chooser *c, struct bytes *b)
     }
 }
 
-static void choose_all(struct gg_chooser *c, const struct gguf_recipe *r,
+/* false: a pattern takes too many steps. */
+static bool choose_all(struct gg_chooser *c, const struct gguf_recipe *r,
                        struct gg_choice out[N_TENSORS])
 {
+    struct gguf_error err;
     c->recipe = r;
     for (size_t i = 0; i < N_TENSORS; i++) {
         const int64_t *ne = tensors[i].ne;
-        gg_choose(c, tensors[i].name, ne, tensors[i].type, &out[i]);
+        if (gg_choose(c, tensors[i].name, ne, tensors[i].type, &out[i],
+                      &err) != GGUF_OK) {
+            MUST(err.status == GGUF_E_LIMIT);
+            return false;
+        }
         MUST(out[i].text && gguf_dtype_find(out[i].wanted));
         const struct gguf_dtype_info *t = gguf_dtype_find(out[i].type);
         MUST(t && t->block_len &&
@@ -63,6 +69,7 @@ static void choose_all(struct gg_chooser *c, const struct gguf_recipe *r,
         MUST((out[i].why == GGUF_WHY_RULE) == (out[i].rule != NULL));
         (void)gg_choose_needs_imatrix(r, out[i].cls, out[i].type);
     }
+    return true;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -85,12 +92,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     read_facts(&c, &rest);
     d = c;
-    choose_all(&c, r, a);
+    bool chosen = choose_all(&c, r, a);
     /* What it says of itself is a recipe too, and the same one. */
     MUST(gguf_recipe_parse(&again, gguf_recipe_text(r), NULL, NULL) ==
          GGUF_OK);
-    choose_all(&d, again, b);
-    for (size_t i = 0; i < N_TENSORS; i++)
+    MUST(choose_all(&d, again, b) == chosen);
+    for (size_t i = 0; chosen && i < N_TENSORS; i++)
         MUST(a[i].type == b[i].type && a[i].why == b[i].why &&
              !strcmp(a[i].text, b[i].text));
     gguf_recipe_destroy(again);
@@ -117,5 +124,6 @@ void fuzz_make_seeds(void)
               "let b = a or experts > 1 and n != 3\n"
               "attn_v = IQ4_NL if a and b # twice\n"
               "needs_imatrix Q4_K\nname x\nalias y\nabout z\nftype 12\n");
+    seed_text("base Q4_K\n\"....49+++++++++++++++++++++9i\" = Q5_K\n");
     seed_text("base Q4_K\n\"(a|b)*c{2,3}[^x-z\\d]\" = Q5_K\n");
 }

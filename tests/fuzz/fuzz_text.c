@@ -44,15 +44,17 @@ static void check_pattern(struct gguf_str s)
         "", "blk.0.attn_v.weight", "token_embd.weight",
         "blk.12.ffn_gate_exps.weight", as,
     };
-    struct gg_pattern p;
+    struct gg_pattern *p;
     struct gguf_error err;
-    if (gg_pattern_init(&p, s, &err) == GGUF_OK) {
-        for (size_t i = 0; i < GG_LEN(names); i++)
-            (void)gg_pattern_match(&p, names[i]);
-        gg_pattern_fini(&p);
-    } else {
-        MUST(err.message[0]);
+    bool found;
+    if (gg_pattern_create(&p, s, NULL, &err) != GGUF_OK) {
+        MUST(!p && err.message[0]);
+        return;
     }
+    for (size_t i = 0; i < GG_LEN(names); i++)
+        if (gg_pattern_match(p, names[i], &found, &err) != GGUF_OK)
+            MUST(err.status == GGUF_E_LIMIT);
+    gg_pattern_destroy(p);
 }
 
 /* A name that was read is written the same way. */
@@ -103,6 +105,8 @@ void fuzz_make_seeds(void)
         "Q4_K", "iq2_xxs", "blk\\.(\\d+)\\.ffn_(gate|up)_exps", "^[^a-c\\]x]+$",
         "(a|ab)*{2,3}[[:alpha:]]\\w\\S", "a\xc2\x9b\xe2\x80\xae\xff\x1b[0m\\",
         "\xf0\x9f\x98\x80 \xed\xa0\x80", "(a*)*b", "\\", "[", "a{1,2}{3}",
+        "....49+++++++++++++++++++++9i", /* more memory than there is */
+        "(?:a|(?=b))\\b(?!c)", "((a{99}){99}){99}", "(a*)*(a*)*(a*)*b",
     };
     for (size_t i = 0; i < GG_LEN(texts); i++)
         seed_text(texts[i]);

@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "quant/choose.h"
+#include "tests/failalloc.h"
 #include "tests/tap.h"
 
 #include <strings.h>
@@ -33,25 +34,83 @@ static void check_patterns(void)
         { "a[x\\-z]b", "a-b", 1 },
         { "a{2}", "xaax", 1 },
         { "\\w+_exps$", "ffn_down_exps", 1 },
+        { "ffn_(?:up|gate)_", "blk.0.ffn_gate_exps.weight", 1 },
+        { "blk\\.(?!0\\.)\\d+\\.ffn", "blk.0.ffn_up.weight", 0 },
+        { "blk\\.(?!0\\.)\\d+\\.ffn", "blk.10.ffn_up.weight", 1 },
+        { "k\\.1+?\\.", "blk.2.x", 0 },
+        { "x$", "x\n", 0 },
+        { "a++", "b", 0 },
+        { "a+++", "", -1 },
         { "attn_(v", "", -1 },
         { "attn_[v", "", -1 },
         { "", "", -1 },
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {
-        struct gg_pattern p;
+        struct gg_pattern *p;
+        bool found = !cases[i].want;
         enum gguf_status st =
-            gg_pattern_init(&p, gg_strz(cases[i].pattern), NULL);
+            gg_pattern_create(&p, gg_strz(cases[i].pattern), NULL, NULL);
         if (cases[i].want < 0) {
-            ok(st == GGUF_E_FORMAT, "'%s' is no pattern", cases[i].pattern);
+            ok(st == GGUF_E_FORMAT && !p, "'%s' is no pattern",
+               cases[i].pattern);
             continue;
         }
-        ok(st == GGUF_OK && gg_pattern_match(&p, cases[i].name) ==
-                                (cases[i].want != 0),
+        ok(st == GGUF_OK &&
+               gg_pattern_match(p, cases[i].name, &found, NULL) == GGUF_OK &&
+               found == (cases[i].want != 0),
            "'%s' %s '%s'", cases[i].pattern,
            cases[i].want ? "matches" : "does not match", cases[i].name);
-        if (st == GGUF_OK)
-            gg_pattern_fini(&p);
+        gg_pattern_destroy(p);
     }
+}
+
+/* Expressions that take regcomp's, or a matcher's, whole life. */
+static void check_bombs(void)
+{
+    static const char *const bombs[] = {
+        "x+++++++++++++++++++++++++++++y",  /* found by fuzzing: 2^29 nodes */
+        "((((a{99}){99}){99}){99}){99}",
+        "((((a{0,99}){0,99}){0,99}){0,99}){0,99}b",
+        "(a*)*(a*)*(a*)*(a*)*(a*)*[bd]",
+        "^(((a|aa)+)+)+[bd]$",
+    };
+    static const char name[] =
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaac";
+    for (size_t i = 0; i < GG_LEN(bombs); i++) {
+        struct gg_pattern *p;
+        struct gguf_error err = { .message = "no match" };
+        bool found = true;
+        enum gguf_status st =
+            gg_pattern_create(&p, gg_strz(bombs[i]), NULL, &err);
+        if (st == GGUF_OK)
+            st = gg_pattern_match(p, name, &found, &err);
+        ok(st == GGUF_OK ? !found
+                         : st == GGUF_E_FORMAT || st == GGUF_E_LIMIT,
+           "%s: %s", bombs[i], err.message);
+        gg_pattern_destroy(p);
+    }
+}
+
+/* Memory that ends at the n-th call ends in GGUF_E_NOMEM, for every n. */
+static void check_nomem(void)
+{
+    struct failalloc fa;
+    unsigned n = 0;
+    bool bad = false;
+    do {
+        const struct gguf_allocator *a = failalloc_init(&fa, n);
+        struct gg_pattern *p;
+        bool found = false;
+        enum gguf_status st =
+            gg_pattern_create(&p, GG_STR("a(b|c)+"), a, NULL);
+        bad |= (st == GGUF_OK) != (p != NULL);
+        if (st == GGUF_OK)
+            st = gg_pattern_match(p, "xabc", &found, NULL);
+        bad |= fa.calls > n ? st != GGUF_E_NOMEM : st != GGUF_OK || !found;
+        gg_pattern_destroy(p);
+        bad |= fa.live != 0;
+    } while (fa.calls > n++ && n < 100);
+    ok(!bad && n > 4 && n < 100, "patterns without memory, %u times", n - 1);
 }
 
 static void check_conditions(void)
@@ -100,6 +159,7 @@ static void check_conditions(void)
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         char text[512];
         struct gguf_recipe *r;
+        const struct gg_rule *rule;
         struct gguf_error err;
         snprintf(text, sizeof text,
                  "base Q4_K\nlet two = 2\nlet three = two + 1\n"
@@ -113,8 +173,9 @@ static void check_conditions(void)
                "'%s': %s", cases[i].text, err.message);
         else
             ok(st == GGUF_OK &&
-                   (gg_recipe_find(r, GG_CLASS_ATTN_V, "x", &facts) != NULL) ==
-                       (cases[i].want != 0),
+                   gg_recipe_find(r, GG_CLASS_ATTN_V, "x", &facts, &rule,
+                                  NULL) == GGUF_OK &&
+                   (rule != NULL) == (cases[i].want != 0),
                "'%s' is %d", cases[i].text, cases[i].want);
         gguf_recipe_destroy(r);
     }
@@ -134,7 +195,7 @@ static void check_texts(void)
         { "base Q4_K\nattn_x = Q6_K", "line 2: this is no line" },
         { "base Q4_K\nattn_v Q6_K", "line 2: '=' is expected" },
         { "base Q4_K\nattn_v = Q6_K when 1", "line 2: 'if'" },
-        { "base Q4_K\n\"a[\" = Q6_K", "'[' has no end" },
+        { "base Q4_K\n\"a[\" = Q6_K", "missing terminating" },
         { "base Q4_K\n\"a = Q6_K", "closing" },
         { "base Q4_K\nlet i = 1", "a new name" },
         { "base Q4_K\nlet x = 1\nlet x = 2", "given already" },
@@ -251,8 +312,9 @@ static void check_mutations(void)
         for (size_t i = 0; i < GG_LEN(names); i++) {
             static const int64_t ne[4] = { 512, 3, 2, 1 };
             struct gg_choice choice;
-            gg_choose(&c, names[i], ne, GGUF_DTYPE_F16, &choice);
-            wrong += 512 % gguf_dtype_find(choice.type)->block_len != 0;
+            wrong += gg_choose(&c, names[i], ne, GGUF_DTYPE_F16, &choice,
+                               NULL) != GGUF_OK ||
+                     512 % gguf_dtype_find(choice.type)->block_len != 0;
         }
         gguf_recipe_destroy(r);
     }
@@ -347,7 +409,9 @@ static bool same_types(struct shape *s, const struct gguf_recipe *r,
     char name[32] = "";
     for (unsigned i = 0; i < s->n; i++) {
         struct gg_choice choice;
-        gg_choose(&c, s->t[i].name, s->t[i].ne, s->t[i].type, &choice);
+        if (gg_choose(&c, s->t[i].name, s->t[i].ne, s->t[i].type, &choice,
+                      NULL) != GGUF_OK)
+            return false;
         const struct gguf_dtype_info *t = gguf_dtype_find(choice.type);
         if (s->t[i].ne[0] % t->block_len)
             return false;
@@ -423,6 +487,8 @@ static void check_golden(void)
 int main(void)
 {
     check_patterns();
+    check_bombs();
+    check_nomem();
     check_conditions();
     check_texts();
     check_presets();
