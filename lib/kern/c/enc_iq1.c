@@ -32,10 +32,11 @@ static void sort(const float *x, int n, int *order)
 }
 
 /* IQ1_S: one shift for all 32; sums of runs are differences of running sums. */
-static int best_split_s(const float *x, const float *w, const int *order,
+static int best_split_s(const float *x, const float *w, int *order,
                         struct gg_iq1_split *best)
 {
     float sx[33], sw[33], score = -FLT_MAX;
+    sort(x, 32, order);
     sx[0] = sw[0] = 0;
     for (int j = 0; j < 32; j++) {
         sx[j + 1] = sx[j] + w[order[j]] * x[order[j]];
@@ -80,10 +81,11 @@ static void add_element(struct four *f, float x, float w, int upper, int level)
 }
 
 /* IQ1_M: 16 elements, a shift for each half; sums run over the elements. */
-static int best_split_m(const float *x, const float *w, const int *order,
+static int best_split_m(const float *x, const float *w, int *order,
                         struct gg_iq1_split *best)
 {
     float score = -FLT_MAX;
+    sort(x, 16, order);
     int found = 0;
     struct four first = { { 0 }, { 0 } };
     for (int one = 0; one <= 16; one++) {
@@ -183,7 +185,6 @@ static void fit_part(const struct gg_iq1_search *search, const float *x,
     *p = (struct part){ { 0 }, { 0 }, 0 };
     if (gg_max_abs(x, (size_t)n) < zero)
         return;
-    sort(x, n, order);
     if (!(n == 32 ? search->split_s : search->split_m)(x, w, order, &s))
         return;
     int turn = s.scale < 0; /* then levels and shifts change sign */
@@ -197,14 +198,19 @@ static void fit_part(const struct gg_iq1_search *search, const float *x,
     find_entries(search, x, w, n, level, p);
 }
 
-static void weigh(const float *x, const float *weight, float w[256])
+static void weigh(const float *x, const float *weight, float sigma2, float *w)
+{
+    for (int i = 0; i < 256; i++)
+        w[i] = weight ? weight[i] * sqrtf(sigma2 + x[i] * x[i]) : x[i] * x[i];
+}
+
+/* Twice the mean square of a block. */
+static float sigma2_of(const float *x)
 {
     float sum = 0;
     for (int i = 0; i < 256; i++)
         sum += x[i] * x[i];
-    float sigma2 = 2 * sum / 256;
-    for (int i = 0; i < 256; i++)
-        w[i] = weight ? weight[i] * sqrtf(sigma2 + x[i] * x[i]) : x[i] * x[i];
+    return 2 * sum / 256;
 }
 
 static int scale_code(float inv, float scale)
@@ -225,7 +231,7 @@ static void iq1_s_block(const struct gg_iq1_search *search, const float *x,
 {
     struct part p[8];
     float w[256];
-    weigh(x, weight, w);
+    search->weigh(x, weight, sigma2_of(x), w);
     for (int s = 0; s < 8; s++)
         fit_part(search, x + 32 * s, w + 32 * s, 32, 1e-12f, &p[s]);
     float max = largest_scale(p, 8), d = max / 15, inv = 1 / d;
@@ -268,7 +274,7 @@ static void iq1_m_block(const struct gg_iq1_search *search, const float *x,
     float w[256];
     int code[16];
     unsigned sc[4] = { 0 }, half = 0;
-    weigh(x, weight, w);
+    search->weigh(x, weight, sigma2_of(x), w);
     for (int s = 0; s < 16; s++)
         fit_part(search, x + 16 * s, w + 16 * s, 16, 1e-7f, &p[s]);
     float max = largest_scale(p, 16), d = max / 15, inv = 1 / d;
@@ -316,17 +322,17 @@ void gg_iq1_m_encode(const struct gg_iq1_search *search, const float *src,
     }
 }
 
-static const struct gg_iq1_search reference = { best_split_s, best_split_m,
-                                                best_near };
+const struct gg_iq1_search gg_iq1_search_c = { weigh, best_split_s,
+                                               best_split_m, best_near };
 
 void gg_encode_iq1_s_c(const float *src, void *dst, size_t n_rows,
                        size_t row_len, const float *weight)
 {
-    gg_iq1_s_encode(&reference, src, dst, n_rows, row_len, weight);
+    gg_iq1_s_encode(&gg_iq1_search_c, src, dst, n_rows, row_len, weight);
 }
 
 void gg_encode_iq1_m_c(const float *src, void *dst, size_t n_rows,
                        size_t row_len, const float *weight)
 {
-    gg_iq1_m_encode(&reference, src, dst, n_rows, row_len, weight);
+    gg_iq1_m_encode(&gg_iq1_search_c, src, dst, n_rows, row_len, weight);
 }

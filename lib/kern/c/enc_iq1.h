@@ -15,10 +15,14 @@ struct gg_iq1_split {
     float scale;
 };
 
-/* Best division of a part's elements x with importances w, order being their
- * indices sorted by x: 32 elements and one shift (IQ1_S), 16 elements and a
- * shift for each half (IQ1_M). Returns 0 if there is none. */
-typedef int gg_iq1_split_fn(const float *x, const float *w, const int *order,
+/* Importances of 256 elements: weight * sqrt(sigma2 + x^2), or x^2. */
+typedef void gg_iq1_weigh_fn(const float *x, const float *weight, float sigma2,
+                             float *w);
+
+/* Best division of a part's elements x with importances w: 32 elements and
+ * one shift (IQ1_S), 16 elements and a shift for each half (IQ1_M). order gets
+ * their indices sorted by x, equal ones by index. Returns 0 if there is none. */
+typedef int gg_iq1_split_fn(const float *x, const float *w, int *order,
                             struct gg_iq1_split *best);
 
 /* Code of the entry near a point with the least error of scale * v[level]. */
@@ -26,9 +30,12 @@ typedef unsigned gg_iq1_near_fn(unsigned point, const float *x, const float *w,
                                 float scale, const float v[3]);
 
 struct gg_iq1_search {
+    gg_iq1_weigh_fn *weigh;
     gg_iq1_split_fn *split_s, *split_m;
     gg_iq1_near_fn *near;
 };
+
+extern const struct gg_iq1_search gg_iq1_search_c;
 
 /* What the levels stand for, shifted up and down by an eighth. */
 #define GG_IQ1_SHIFTED                                                        \

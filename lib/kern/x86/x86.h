@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 
+#include <float.h>
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -101,6 +102,15 @@ static inline int gg_hmax_epi32(__m256i v)
     m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4e));
     m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xb1));
     return _mm_cvtsi128_si32(m);
+}
+
+/* Largest of eight floats, none of them NaN. */
+static inline float gg_hmax_ps(__m256 v)
+{
+    __m128 m = _mm_max_ps(_mm256_castps256_ps128(v),
+                          _mm256_extractf128_ps(v, 1));
+    m = _mm_max_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
 
 /* Are n floats (a multiple of 8) all finite? */
@@ -226,6 +236,45 @@ static inline void gg_load_columns(const float *const row[8], int i,
     GG_UNROLL
     for (int k = 0; k < 8; k++)
         _mm256_storeu_ps(out + step * (size_t)k, v[k]);
+}
+
+/* The least of n floats that come eight at a time, below FLT_MAX, and the
+ * first place that has it. */
+struct gg_least {
+    __m256 value;
+    __m256i at;
+};
+
+static inline struct gg_least gg_least_none(void)
+{
+    return (struct gg_least){ _mm256_set1_ps(FLT_MAX),
+                              _mm256_setzero_si256() };
+}
+
+/* Floats j .. j + 7; those from n on do not count. */
+static inline void gg_least_add(struct gg_least *l, __m256 v, int j, int n)
+{
+    const __m256i step = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+    __m256i at = _mm256_add_epi32(_mm256_set1_epi32(j), step);
+    __m256i in = _mm256_cmpgt_epi32(_mm256_set1_epi32(n), at);
+    __m256 m = _mm256_and_ps(_mm256_cmp_ps(v, l->value, _CMP_LT_OQ),
+                             _mm256_castsi256_ps(in));
+    l->value = _mm256_blendv_ps(l->value, v, m);
+    l->at = _mm256_blendv_epi8(l->at, at, _mm256_castps_si256(m));
+}
+
+/* Where the least is; 0 if none counted. */
+static inline int gg_least_place(const struct gg_least *l)
+{
+    __m128 m = _mm_min_ps(_mm256_castps256_ps128(l->value),
+                          _mm256_extractf128_ps(l->value, 1));
+    m = _mm_min_ps(m, _mm_movehl_ps(m, m));
+    m = _mm_min_ss(m, _mm_shuffle_ps(m, m, 1));
+    __m256 eq = _mm256_cmp_ps(l->value, _mm256_broadcastss_ps(m), _CMP_EQ_OQ);
+    __m256i p = _mm256_blendv_epi8(_mm256_set1_epi32(INT32_MAX), l->at,
+                                   _mm256_castps_si256(eq));
+    /* the least of p is the largest of its complement */
+    return ~gg_hmax_epi32(_mm256_xor_si256(p, _mm256_set1_epi32(-1)));
 }
 
 #endif
