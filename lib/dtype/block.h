@@ -3,7 +3,8 @@
  * Numbers are little-endian; d, m and dmin of two bytes are f16. Blocks in a
  * file have no alignment: kernels read them with memcpy or unaligned loads.
  * Source: ggml-common.h (ggml commit d99724f); a block's decoder in kern/c is
- * its definition.
+ * its definition. The types of ik_llama.cpp, at the end: its ggml-common.h and
+ * iqk_quantize.cpp (commit 8337e4c).
  */
 #ifndef GG_DTYPE_BLOCK_H
 #define GG_DTYPE_BLOCK_H
@@ -223,5 +224,97 @@ struct gg_block_q2_0 {
     uint8_t qs[16];
 };
 _Static_assert(sizeof(struct gg_block_q2_0) == 18, "block_q2_0");
+
+/* ------------------------------------------- types of ik_llama.cpp only --- */
+
+/* w = d * (q - 32); qh: upper two bits, of j and j + 8 in nibbles */
+struct gg_block_q6_0 {
+    uint16_t d;
+    uint8_t qh[8];
+    uint8_t qs[16];
+};
+_Static_assert(sizeof(struct gg_block_q6_0) == 26, "block_q6_0");
+
+/* IQ2_K .. IQ6_K: 16 sub-blocks of 16: w = d * sc * (level[q] + shift); bit s
+ * of extra says whether sub-block s is shifted */
+struct gg_block_iq2_k {
+    uint16_t d, extra;
+    uint8_t scales[8];
+    uint8_t qs[64];
+};
+_Static_assert(sizeof(struct gg_block_iq2_k) == 76, "block_iq2_k");
+
+/* scales_h: signs of the scales */
+struct gg_block_iq3_k {
+    uint16_t d, extra, scales_h;
+    uint8_t scales_l[8];
+    uint8_t qs[64];
+    uint8_t qh[32];
+};
+_Static_assert(sizeof(struct gg_block_iq3_k) == 110, "block_iq3_k");
+
+struct gg_block_iq4_k {
+    uint16_t d, extra;
+    uint8_t scales_h[4];
+    uint8_t scales_l[8];
+    uint8_t qs[128];
+};
+_Static_assert(sizeof(struct gg_block_iq4_k) == 144, "block_iq4_k");
+
+struct gg_block_iq5_k {
+    uint16_t d, extra;
+    uint8_t scales_h[4];
+    uint8_t scales_l[8];
+    uint8_t qs[128];
+    uint8_t qh[32];
+};
+_Static_assert(sizeof(struct gg_block_iq5_k) == 176, "block_iq5_k");
+
+/* a cubic of q in place of levels */
+struct gg_block_iq6_k {
+    uint16_t d, extra;
+    int8_t scales[16];
+    uint8_t qs[128];
+    uint8_t qh[64];
+};
+_Static_assert(sizeof(struct gg_block_iq6_k) == 212, "block_iq6_k");
+
+/* The rest: 8 sub-blocks of 32; d is in the row's header, an f16 for IQ2_KS
+ * and IQ3_KS, else an f32. scales: seven bits of scale, the lowest the shift */
+struct gg_block_iq4_ks {
+    uint8_t scales[8];
+    uint8_t qs[128];
+};
+_Static_assert(sizeof(struct gg_block_iq4_ks) == 136, "block_iq4_ks");
+
+struct gg_block_iq5_ks {
+    uint8_t scales[8];
+    uint8_t qs[128];
+    uint8_t qh[32];
+};
+_Static_assert(sizeof(struct gg_block_iq5_ks) == 168, "block_iq5_ks");
+
+/* as IQ4_KS; the scale's bits are the lowest ones of eight words of codes */
+struct gg_block_iq4_kss {
+    uint16_t qs[64];
+};
+_Static_assert(sizeof(struct gg_block_iq4_kss) == 128, "block_iq4_kss");
+
+/* extra: shifts, then fifth bits of scales */
+struct gg_block_iq2_ks {
+    uint16_t extra;
+    uint8_t scales[4];
+    uint8_t qs[64];
+};
+_Static_assert(sizeof(struct gg_block_iq2_ks) == 70, "block_iq2_ks");
+
+/* extra: fifth bits of scales, then shifts */
+struct gg_block_iq3_ks {
+    uint16_t extra;
+    uint8_t scales[4];
+    uint8_t qs[64];
+    uint8_t qh[32];
+};
+_Static_assert(sizeof(struct gg_block_iq3_ks) == 102, "block_iq3_ks");
 
 #endif

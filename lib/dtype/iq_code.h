@@ -33,6 +33,24 @@ extern const uint16_t gg_iq3_s_code[512];
 #define GG_FP4_LEVELS                                                         \
     { 0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12 }
 
+/* IQ2_K .. IQ6_K and their kin (ik_llama.cpp, commit 8337e4c): the levels of
+ * a code, and what is added to each in a sub-block that is shifted. Four bits:
+ * GG_IQ4_LEVELS. Six bits: a cubic in f32, from the innermost product out. */
+#define GG_IQ2K_LEVELS { -31, -13, 1, 17 }
+#define GG_IQ3K_LEVELS { -63, -40, -23, -10, 1, 13, 28, 47 }
+#define GG_IQ5K_LEVELS                                                        \
+    { -126, -114, -103, -92, -83, -74, -65, -57, -50, -43, -36, -30, -24, -18, \
+      -12, -6, -1, 5, 11, 17, 23, 29, 36, 43, 51, 59, 68, 77, 87, 97, 109, 121 }
+#define GG_IQ6K_CUBIC(q)                                                      \
+    (-127.0f + (q) * (6.2568f + (q) * (-0.11218f + (q) * 0.0011972f)))
+enum {
+    GG_IQ2K_SHIFT = 5,
+    GG_IQ3K_SHIFT = 4,
+    GG_IQ4K_SHIFT = 4,
+    GG_IQ5K_SHIFT = 2,
+    GG_IQ6K_SHIFT = 1
+};
+
 /* IQ1: an element is its level plus or minus this. */
 #define GG_IQ1_DELTA 0.125f
 

@@ -10,7 +10,8 @@
  *
  * Rows ascend by id. Source of ids and layouts: the GGUF specification and
  * ggml (ggml.h, ggml-common.h, commit d99724f); ids from 133 on:
- * ik_llama.cpp (commit 8337e4c).
+ * ik_llama.cpp (commit 8337e4c, ggml.c). Those from 202 on have rows that are
+ * interleaved by four, eight or sixteen: sizes are those of one such row.
  */
 #ifndef GG_DTYPE_LIST_H
 #define GG_DTYPE_LIST_H
@@ -53,25 +54,55 @@
     X(40, NVFP4, 64, struct gg_block_nvfp4, 0, QUANT)                         \
     X(41, Q1_0, 128, struct gg_block_q1_0, 0, QUANT)                          \
     X(42, Q2_0, 64, struct gg_block_q2_0, 0, QUANT)                           \
-    X(133, Q6_0, 32, GG_BYTES(26), 0, FORK)                                   \
+    X(133, Q6_0, 32, struct gg_block_q6_0, 0, FORK)                           \
     X(134, IQ1_BN, 64, GG_BYTES(13), 2, FORK)                                 \
     X(135, IQ2_BN, 64, GG_BYTES(16), 4, FORK)                                 \
-    X(137, IQ2_K, 256, GG_BYTES(76), 0, FORK)                                 \
-    X(138, IQ3_K, 256, GG_BYTES(110), 0, FORK)                                \
-    X(139, IQ4_K, 256, GG_BYTES(144), 0, FORK)                                \
-    X(140, IQ5_K, 256, GG_BYTES(176), 0, FORK)                                \
-    X(141, IQ6_K, 256, GG_BYTES(212), 0, FORK)                                \
-    X(144, IQ4_KS, 256, GG_BYTES(136), 4, FORK)                               \
-    X(145, IQ2_KS, 256, GG_BYTES(70), 2, FORK)                                \
-    X(146, IQ4_KSS, 256, GG_BYTES(128), 4, FORK)                              \
-    X(151, Q8_KV, 1, GG_BYTES(1), 8, FORK)                                    \
-    X(152, IQ5_KS, 256, GG_BYTES(168), 4, FORK)                               \
+    X(137, IQ2_K, 256, struct gg_block_iq2_k, 0, FORK)                        \
+    X(138, IQ3_K, 256, struct gg_block_iq3_k, 0, FORK)                        \
+    X(139, IQ4_K, 256, struct gg_block_iq4_k, 0, FORK)                        \
+    X(140, IQ5_K, 256, struct gg_block_iq5_k, 0, FORK)                        \
+    X(141, IQ6_K, 256, struct gg_block_iq6_k, 0, FORK)                        \
+    X(144, IQ4_KS, 256, struct gg_block_iq4_ks, 4, FORK)                      \
+    X(145, IQ2_KS, 256, struct gg_block_iq2_ks, 2, FORK)                      \
+    X(146, IQ4_KSS, 256, struct gg_block_iq4_kss, 4, FORK)                    \
+    X(151, Q8_KV, 32, GG_BYTES(32), 8, FORK)                                  \
+    X(152, IQ5_KS, 256, struct gg_block_iq5_ks, 4, FORK)                      \
     X(153, IQ2_KT, 256, GG_BYTES(68), 4, FORK)                                \
     X(154, IQ3_KT, 256, GG_BYTES(100), 4, FORK)                               \
     X(155, IQ4_KT, 256, GG_BYTES(128), 4, FORK)                               \
-    X(156, IQ3_KS, 256, GG_BYTES(102), 2, FORK)                               \
+    X(156, IQ3_KS, 256, struct gg_block_iq3_ks, 2, FORK)                      \
     X(157, IQ2_KL, 256, GG_BYTES(86), 2, FORK)                                \
-    X(158, IQ1_KT, 256, GG_BYTES(56), 4, FORK)
+    X(158, IQ1_KT, 256, GG_BYTES(56), 4, FORK)                                \
+    X(202, Q4_0_R8, 32, GG_BYTES(18), 0, FORK)                                \
+    X(206, Q5_0_R4, 32, GG_BYTES(22), 0, FORK)                                \
+    X(208, Q8_0_R8, 32, GG_BYTES(34), 0, FORK)                                \
+    X(210, Q2_K_R4, 256, GG_BYTES(84), 0, FORK)                               \
+    X(211, Q3_K_R4, 256, GG_BYTES(110), 0, FORK)                              \
+    X(212, Q4_K_R4, 256, GG_BYTES(144), 0, FORK)                              \
+    X(213, Q5_K_R4, 256, GG_BYTES(176), 0, FORK)                              \
+    X(214, Q6_K_R4, 256, GG_BYTES(210), 0, FORK)                              \
+    X(216, IQ2_XXS_R4, 256, GG_BYTES(66), 0, FORK)                            \
+    X(217, IQ2_XS_R4, 256, GG_BYTES(74), 0, FORK)                             \
+    X(218, IQ3_XXS_R4, 256, GG_BYTES(98), 0, FORK)                            \
+    X(219, IQ1_S_R4, 32, GG_BYTES(6), 2, FORK)                                \
+    X(220, IQ4_NL_R4, 32, GG_BYTES(18), 0, FORK)                              \
+    X(221, IQ3_S_R4, 256, GG_BYTES(110), 0, FORK)                             \
+    X(222, IQ2_S_R4, 256, GG_BYTES(82), 0, FORK)                              \
+    X(223, IQ4_XS_R8, 256, GG_BYTES(136), 0, FORK)                            \
+    X(229, IQ1_M_R4, 32, GG_BYTES(7), 2, FORK)                                \
+    X(230, BF16_R16, 1, GG_BYTES(2), 0, FORK)                                 \
+    X(233, Q6_0_R4, 32, GG_BYTES(26), 0, FORK)                                \
+    X(335, IQ2_BN_R4, 64, GG_BYTES(16), 4, FORK)                              \
+    X(337, IQ2_K_R4, 256, GG_BYTES(76), 0, FORK)                              \
+    X(338, IQ3_K_R4, 256, GG_BYTES(110), 0, FORK)                             \
+    X(339, IQ4_K_R4, 256, GG_BYTES(144), 0, FORK)                             \
+    X(340, IQ5_K_R4, 256, GG_BYTES(176), 0, FORK)                             \
+    X(344, IQ4_KS_R4, 256, GG_BYTES(136), 4, FORK)                            \
+    X(352, IQ5_KS_R4, 256, GG_BYTES(168), 4, FORK)                            \
+    X(353, MXFP4_R8, 32, GG_BYTES(17), 0, FORK)                               \
+    X(397, Q8_K_R16, 256, GG_BYTES(258), 0, FORK)                             \
+    X(398, Q8_KV_R8, 32, GG_BYTES(32), 4, FORK)                               \
+    X(399, Q8_K_R8, 256, GG_BYTES(258), 0, FORK)
 
 /* Ids that once had a type: known, and refused by name. */
 #define GG_DTYPE_REMOVED_LIST(X)                                              \

@@ -28,7 +28,8 @@
 /* type is GG_DT_... in all of these; row_size: bytes of a row of the tensor,
  * header included. */
 
-/* Is it known where the numbers of this type are? Of all in list.h, it is. */
+/* Is it known where the numbers of this type are? Of all in list.h, it is, but
+ * for those whose rows are interleaved (ids from 202 on). */
 bool gg_order_known(int type);
 
 /* The last byte of a tensor, off or before it, where no block and no row

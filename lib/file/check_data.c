@@ -17,7 +17,8 @@
 /* How a number is stored that must be finite. */
 enum form { NONE, F16, BF16, F32, F64, E8M0, UE4M3, IQ1M };
 
-/* Where they lie in a block: n numbers from off on, one after another. */
+/* Where they lie in a unit: n numbers from off on, one after another. A unit is
+ * a block or, of types with a row header, a row. */
 struct scales {
     enum form form;
     uint8_t n;
@@ -60,7 +61,27 @@ static const struct scales table[GG_N_DTYPES] = {
     ROW(NVFP4, UE4M3, 4, nvfp4, d),
     ROW(Q1_0, F16, 1, q1_0, d),
     ROW(Q2_0, F16, 1, q2_0, d),
+    ROW(Q6_0, F16, 1, q6_0, d),
+    ROW(IQ2_K, F16, 1, iq2_k, d),
+    ROW(IQ3_K, F16, 1, iq3_k, d),
+    ROW(IQ4_K, F16, 1, iq4_k, d),
+    ROW(IQ5_K, F16, 1, iq5_k, d),
+    ROW(IQ6_K, F16, 1, iq6_k, d),
 #undef ROW
+    /* in row headers (ik_llama.cpp, iqk_quantize.cpp) */
+    [GG_DT_IQ1_BN] = { F16, 1, 0 },
+    [GG_DT_IQ2_BN] = { F32, 1, 0 },
+    [GG_DT_IQ4_KS] = { F32, 1, 0 },
+    [GG_DT_IQ2_KS] = { F16, 1, 0 },
+    [GG_DT_IQ4_KSS] = { F32, 1, 0 },
+    [GG_DT_Q8_KV] = { F32, 1, 0 },
+    [GG_DT_IQ5_KS] = { F32, 1, 0 },
+    [GG_DT_IQ2_KT] = { F32, 1, 0 },
+    [GG_DT_IQ3_KT] = { F32, 1, 0 },
+    [GG_DT_IQ4_KT] = { F32, 1, 0 },
+    [GG_DT_IQ3_KS] = { F16, 1, 0 },
+    [GG_DT_IQ2_KL] = { F16, 1, 0 },
+    [GG_DT_IQ1_KT] = { F32, 1, 0 },
 };
 
 static const uint8_t form_size[] = {
@@ -93,7 +114,7 @@ static inline bool finite_at(enum form form, const uint8_t *p)
     }
 }
 
-/* How many of the numbers in n blocks are not finite. */
+/* How many of the numbers in n units are not finite. */
 static inline uint64_t count(enum form form, const struct scales *s,
                              const uint8_t *p, uint64_t n, size_t stride)
 {
@@ -162,9 +183,9 @@ static uint64_t count_form(const struct scales *s, const uint8_t *p,
     return count(s->form, s, p, n, stride);
 }
 
-/* The first block of n that has one. */
-static uint64_t first_block(const struct scales *s, const uint8_t *p,
-                            uint64_t n, size_t stride)
+/* The first unit of n that has one. */
+static uint64_t first_unit(const struct scales *s, const uint8_t *p,
+                           uint64_t n, size_t stride)
 {
     uint64_t i = 0;
     while (i < n && count(s->form, s, p + i * stride, 1, stride) == 0)
@@ -183,31 +204,32 @@ static void lower_to(_Atomic uint64_t *v, uint64_t to)
         ;
 }
 
-/* How many in n blocks at p, the first of which is number from of its tensor;
- * *first is lowered to the number of a block that has one. */
-static uint64_t look(int type, const uint8_t *p, uint64_t n, uint64_t from,
-                     _Atomic uint64_t *first)
+/* How many in n units of stride bytes at p, the first of which is number from
+ * of its tensor; *first is lowered to the number of a unit that has one. */
+static uint64_t look(int type, const uint8_t *p, uint64_t n, size_t stride,
+                     uint64_t from, _Atomic uint64_t *first)
 {
     const struct scales *s = &table[type];
-    size_t stride = gg_dtype_by_index(type)->block_size;
     uint64_t bad = count_form(s, p, n, stride);
     if (bad)
-        lower_to(first, from + first_block(s, p, n, stride));
+        lower_to(first, from + first_unit(s, p, n, stride));
     return bad;
 }
 
-/* The same of blocks of a big-endian file. */
+/* The same of blocks, or headers, of a big-endian file. */
 static uint64_t look_swapped(int type, const uint8_t *p, uint64_t n,
-                             uint64_t from, _Atomic uint64_t *first)
+                             size_t stride, uint64_t from,
+                             _Atomic uint64_t *first)
 {
-    size_t stride = gg_dtype_by_index(type)->block_size;
+    size_t header = gg_dtype_by_index(type)->row_header;
     uint8_t buf[1 << 13];
     uint64_t bad = 0;
     for (uint64_t k; n; n -= k, p += k * stride, from += k) {
-        k = GG_MIN(n, (uint64_t)(sizeof buf / stride));
-        memcpy(buf, p, (size_t)k * stride);
-        gg_order_swap(type, 0, 0, buf, (size_t)k * stride);
-        bad += look(type, buf, k, from, first);
+        k = header ? 1 : GG_MIN(n, (uint64_t)(sizeof buf / stride));
+        size_t size = header ? header : (size_t)k * stride;
+        memcpy(buf, p, size);
+        gg_order_swap(type, stride, 0, buf, size);
+        bad += look(type, buf, k, stride, from, first);
     }
     return bad;
 }
@@ -218,7 +240,7 @@ enum { PIECE = 1 << 22 }; /* bytes that a thread takes at a time, about */
 
 struct result {
     _Atomic uint64_t bad;
-    _Atomic uint64_t first; /* block, counted over the tensor */
+    _Atomic uint64_t first; /* unit, counted over the tensor */
 };
 
 struct job {
@@ -238,15 +260,22 @@ static const struct scales *scales_of(const struct gguf_tensor_info *t)
                                                               : &table[i];
 }
 
-static uint64_t blocks_of(const struct gguf_tensor_info *t)
+/* Of a tensor that scales_of() is not NULL for. */
+static uint64_t units_of(const struct gguf_tensor_info *t)
 {
-    return t->n_elements / gguf_dtype_find(t->dtype)->block_len;
+    const struct gguf_dtype_info *dt = gguf_dtype_find(t->dtype);
+    return t->n_elements /
+           (dt->row_header ? (uint64_t)t->ne[0] : dt->block_len);
 }
 
-/* Blocks in a piece of this type. */
-static uint64_t piece_blocks(const struct gguf_tensor_info *t)
+static size_t unit_size(const struct gguf_tensor_info *t)
 {
-    return PIECE / gguf_dtype_find(t->dtype)->block_size;
+    return (size_t)(t->size / units_of(t));
+}
+
+static uint64_t piece_units(const struct gguf_tensor_info *t)
+{
+    return GG_MAX(1, PIECE / unit_size(t));
 }
 
 static void check_piece(struct job *j, size_t i, uint64_t piece)
@@ -254,13 +283,14 @@ static void check_piece(struct job *j, size_t i, uint64_t piece)
     const struct gguf_file *f = j->c->file;
     const struct gguf_tensor_info *t = &f->tensor[i];
     int type = gg_dtype_index(t->dtype);
-    size_t stride = gg_dtype_by_index(type)->block_size;
-    uint64_t from = piece * piece_blocks(t);
-    uint64_t n = GG_MIN(piece_blocks(t), blocks_of(t) - from);
+    size_t stride = unit_size(t);
+    uint64_t from = piece * piece_units(t);
+    uint64_t n = GG_MIN(piece_units(t), units_of(t) - from);
     const uint8_t *p = f->map.data + f->data_off + t->off + from * stride;
     struct result *r = &j->result[i];
-    uint64_t bad = f->big_endian ? look_swapped(type, p, n, from, &r->first)
-                                 : look(type, p, n, from, &r->first);
+    uint64_t bad =
+        f->big_endian ? look_swapped(type, p, n, stride, from, &r->first)
+                      : look(type, p, n, stride, from, &r->first);
     if (bad)
         atomic_fetch_add_explicit(&r->bad, bad, memory_order_relaxed);
     atomic_fetch_add_explicit(&j->done, n * stride, memory_order_relaxed);
@@ -313,7 +343,7 @@ static void plan(struct job *j)
         j->first_piece[i] = pieces;
         if (!scales_of(t))
             continue;
-        pieces += (blocks_of(t) + piece_blocks(t) - 1) / piece_blocks(t);
+        pieces += (units_of(t) + piece_units(t) - 1) / piece_units(t);
         j->total += t->size;
     }
     j->first_piece[f->n_tensors] = pieces;
@@ -329,9 +359,9 @@ static enum gguf_status report(const struct job *j, struct gguf_error *err)
         if (bad == 0)
             continue;
         const struct gguf_dtype_info *dt = gguf_dtype_find(t->dtype);
-        uint64_t block =
+        uint64_t unit =
             atomic_load_explicit(&j->result[i].first, memory_order_relaxed);
-        uint64_t at = f->data_off + t->off + block * dt->block_size;
+        uint64_t at = f->data_off + t->off + unit * unit_size(t);
         bool is_float = dt->family == GGUF_FAMILY_FLOAT;
         struct gg_esc e;
         GG_TRY(gg_finding(
@@ -339,8 +369,11 @@ static enum gguf_status report(const struct job *j, struct gguf_error *err)
             err,
             "tensor '%s': %" PRIu64 " %s %s not finite, first in %s %" PRIu64
             " at byte %" PRIu64,
-            gg_esc(&e, t->name), bad, is_float ? "values" : "block scales",
-            bad == 1 ? "is" : "are", is_float ? "element" : "block", block,
+            gg_esc(&e, t->name), bad,
+            is_float ? "values"
+                     : dt->row_header ? "row scales" : "block scales",
+            bad == 1 ? "is" : "are",
+            is_float ? "element" : dt->row_header ? "row" : "block", unit,
             at));
     }
     return GGUF_OK;

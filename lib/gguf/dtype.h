@@ -2,7 +2,8 @@
  *
  * A type packs block_len consecutive elements of a row into block_size bytes.
  * Ids are those of the GGUF format; ids of fork-only types are listed so that
- * files with them can be inspected, split and merged.
+ * files with them can be inspected, split and merged. Many of those are also
+ * decoded: gguf_rows_can() tells which.
  */
 #ifndef GGUF_DTYPE_H
 #define GGUF_DTYPE_H
@@ -57,7 +58,7 @@ enum gguf_dtype_family {
     GGUF_FAMILY_INT,     /* plain integers */
     GGUF_FAMILY_QUANT,   /* blocks of quantized values */
     GGUF_FAMILY_REMOVED, /* id is taken, the type is gone: sizes are 0 */
-    GGUF_FAMILY_FORK     /* written by a fork only: sizes known */
+    GGUF_FAMILY_FORK     /* written by a fork only, decoded at most */
 };
 
 struct gguf_dtype_info {

@@ -41,7 +41,22 @@
     X(MXFP4, mxfp4)                                                           \
     X(NVFP4, nvfp4)                                                           \
     X(Q1_0, q1_0)                                                             \
-    X(Q2_0, q2_0)
+    X(Q2_0, q2_0)                                                             \
+    GG_DECODE_FORK_LIST(X)
+
+/* Types of ik_llama.cpp: decoded at all levels. */
+#define GG_DECODE_FORK_LIST(X)                                                \
+    X(Q6_0, q6_0)                                                             \
+    X(IQ2_K, iq2_k)                                                           \
+    X(IQ3_K, iq3_k)                                                           \
+    X(IQ4_K, iq4_k)                                                           \
+    X(IQ5_K, iq5_k)                                                           \
+    X(IQ6_K, iq6_k)                                                           \
+    X(IQ4_KS, iq4_ks)                                                         \
+    X(IQ2_KS, iq2_ks)                                                         \
+    X(IQ4_KSS, iq4_kss)                                                       \
+    X(IQ5_KS, iq5_ks)                                                         \
+    X(IQ3_KS, iq3_ks)
 
 #define GG_ENCODE_C_LIST(X)                                                   \
     X(F32, f32, 0)                                                            \
@@ -102,7 +117,8 @@
     X(MXFP4, mxfp4)                                                           \
     X(NVFP4, nvfp4)                                                           \
     X(Q1_0, q1_0)                                                             \
-    X(Q2_0, q2_0)
+    X(Q2_0, q2_0)                                                             \
+    GG_DECODE_FORK_LIST(X)
 
 #define GG_ENCODE_AVX2_LIST(X)                                                \
     X(F16, f16)                                                               \

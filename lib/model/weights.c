@@ -124,7 +124,7 @@ static enum gguf_status check_type(const struct weight *w, const char *name,
                        "tensor '%s' is of type %s (%" PRIu32
                        "), must be F32",
                        name, d ? d->name : "unknown", t->dtype);
-    if (index >= 0 && d->family != GGUF_FAMILY_INT &&
+    if (index >= 0 && d->family != GGUF_FAMILY_INT && !d->row_header &&
         kern->codec[index].decode)
         return GGUF_OK;
     return gg_fail(err, GGUF_E_TENSOR, t->info_off,

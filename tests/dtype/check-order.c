@@ -131,8 +131,12 @@ static void check_type(int type)
 
 int main(void)
 {
+    int other = gg_order_known(-1);
     for (int type = 0; type < GG_N_DTYPES; type++)
-        check_type(type);
-    ok(!gg_order_known(-1), "of other types nothing is known");
+        if (gg_dtype_by_index(type)->id < 200)
+            check_type(type);
+        else /* interleaved rows */
+            other |= gg_order_known(type);
+    ok(!other, "of other types nothing is known");
     return done_testing();
 }

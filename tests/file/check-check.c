@@ -82,7 +82,8 @@ static void check_fixtures(void)
 
 enum { N_BLOCKS = 5 };
 
-/* A file with one tensor of N_BLOCKS blocks of zeros; *data is where. */
+/* A file with one tensor of N_BLOCKS rows of a block of zeros each; *data is
+ * where. */
 static void one_tensor(struct fix *fx, uint32_t type, size_t *data)
 {
     const struct gguf_dtype_info *dt = gguf_dtype_find(type);
@@ -92,7 +93,7 @@ static void one_tensor(struct fix *fx, uint32_t type, size_t *data)
     fix_info(fx, "t", FIX_NE(dt->block_len, N_BLOCKS), type, 0);
     fix_pad(fx, 32);
     *data = fx->size;
-    fix_fill(fx, 0, N_BLOCKS * dt->block_size);
+    fix_fill(fx, 0, N_BLOCKS * (dt->row_header + dt->block_size));
     fix_pad(fx, 32);
 }
 
@@ -136,6 +137,25 @@ static const struct {
     { GGUF_DTYPE_NVFP4, 3, 1, { 0x7f } },
     { GGUF_DTYPE_Q1_0, 0, 2, { 0, 0x7c } },
     { GGUF_DTYPE_Q2_0, 0, 2, { 0, 0x7c } },
+    { 133, 0, 2, { 0, 0x7c } }, /* Q6_0, and IQ2_K to IQ6_K */
+    { 137, 0, 2, { 0, 0x7c } },
+    { 138, 0, 2, { 0, 0x7c } },
+    { 139, 0, 2, { 0, 0x7c } },
+    { 140, 0, 2, { 0, 0x7c } },
+    { 141, 0, 2, { 0, 0x7c } },
+    { 134, 0, 2, { 0, 0x7c } }, /* IQ1_BN and on: in the row's header */
+    { 135, 0, 4, { 0, 0, 0x80, 0x7f } },
+    { 144, 0, 4, { 0, 0, 0xc0, 0x7f } },
+    { 145, 0, 2, { 0, 0xfc } },
+    { 146, 0, 4, { 0, 0, 0x80, 0xff } },
+    { 151, 0, 4, { 0, 0, 0x80, 0xff } },
+    { 152, 0, 4, { 0, 0, 0x80, 0x7f } },
+    { 153, 0, 4, { 0, 0, 0x80, 0x7f } },
+    { 154, 0, 4, { 0, 0, 0x80, 0x7f } },
+    { 155, 0, 4, { 0, 0, 0x80, 0x7f } },
+    { 156, 0, 2, { 0, 0x7c } },
+    { 157, 0, 2, { 0, 0x7c } },
+    { 158, 0, 4, { 0, 0, 0x80, 0x7f } },
 };
 
 static void check_poison(void)
@@ -149,11 +169,13 @@ static void check_poison(void)
         const struct gguf_dtype_info *dt = gguf_dtype_find(poison[i].type);
         one_tensor(&fx, poison[i].type, &data);
         enum gguf_status st = check_bytes(fx.data, fx.size, &p, &clean);
-        size_t at = data + 3 * dt->block_size;
+        size_t at = data + 3 * (size_t)(dt->row_header + dt->block_size);
+        unsigned fork = dt->family == GGUF_FAMILY_FORK;
         memcpy(fx.data + at + poison[i].off, poison[i].bytes, poison[i].n);
-        ok(st == GGUF_OK && clean.n == 0 &&
-               check_bytes(fx.data, fx.size, &p, &s) == GGUF_OK && s.n == 1 &&
-               s.offset == at && strstr(s.last, " 3 at byte"),
+        ok(st == GGUF_OK && clean.n == fork &&
+               check_bytes(fx.data, fx.size, &p, &s) == GGUF_OK &&
+               s.n == 1 + fork && s.offset == at &&
+               strstr(s.last, " 3 at byte"),
            "%s: %s %s", dt->name, clean.codes, s.last);
         fix_fini(&fx);
     }

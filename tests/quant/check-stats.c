@@ -136,6 +136,49 @@ static void test_rows(const struct gguf_file *f, const struct gguf_rows *rows)
            !gguf_rows_can(rows, 4), "types");
 }
 
+/* Rows with headers: pieces that begin anywhere, as the formula has them
+ * (IQ4_KS, gguf-quants(7); all codes 8 but in the last sub-blocks). */
+static void test_headers(const struct gguf_rows *rows)
+{
+    enum { ROW = 20 * 256, ROWS = 3, BLOCKS = ROW / 256 };
+    struct fix f;
+    struct gguf_file *file;
+    static float x[ROW * ROWS], y[ROW * ROWS];
+    unsigned bad = 0;
+    fix_init(&f);
+    fix_head(&f, 3, 1, 0);
+    fix_info(&f, "k", FIX_NE(ROW, ROWS), 144, 0);
+    fix_pad(&f, 32);
+    for (int r = 0; r < ROWS; r++) {
+        fix_f32(&f, (float)(r + 1));
+        for (int b = 0; b < BLOCKS; b++) {
+            for (unsigned s = 0; s < 8; s++)
+                fix_u8(&f, s == 5 ? (unsigned)b : 128 + 2 * s);
+            fix_fill(&f, 0x88, 128);
+        }
+    }
+    fix_pad(&f, 32);
+    if (gguf_file_open_memory(&file, f.data, f.size, NULL, NULL) != GGUF_OK)
+        exit(99);
+    for (int i = 0; i < ROW * ROWS; i++) {
+        int s = i % 256 / 32, b = i % ROW / 256;
+        int scale = s == 5 ? (b & 254) - 127 : 1 + 2 * s;
+        y[i] = (float)(i / ROW + 1) * (float)scale * (s == 5 && b & 1 ? 5 : 1);
+    }
+    ok(gguf_rows_get(rows, file, 0, 0, ROW * ROWS, x, NULL) == GGUF_OK &&
+           !memcmp(x, y, sizeof x), "rows with headers, all");
+    for (int i = 0; i < ROW * ROWS; i += 256) {
+        int n = (int)rnd_below((uint64_t)(ROW * ROWS - i) / 256 + 1) * 256;
+        memset(x, 0, sizeof x);
+        bad += gguf_rows_get(rows, file, 0, (uint64_t)i, (uint64_t)n, x,
+                             NULL) != GGUF_OK ||
+               memcmp(x, y + i, (size_t)n * sizeof *x);
+    }
+    ok(!bad, "pieces of rows with headers");
+    gguf_file_close(file);
+    fix_fini(&f);
+}
+
 int main(void)
 {
     struct fix f;
@@ -157,6 +200,7 @@ int main(void)
     test_moments(file, &p);
     test_compare(file, &p);
     test_rows(file, rows);
+    test_headers(rows);
     memset(&one, 0, sizeof one);
     memset(&many, 0, sizeof many);
     (void)gguf_stats_tensor(file, 0, &p, &one, NULL);

@@ -70,6 +70,15 @@ static inline int gg_k3_scale(const uint8_t s[12], unsigned j)
     return (lo | (s[8 + j % 4] >> 2 * (j / 4) & 3) << 4) - 32;
 }
 
+/* Scale s (0..15) of IQ4_K and IQ5_K, -32 .. 31: nibbles of low, upper pairs of
+ * bits in high. */
+static inline int gg_iq4k_scale(const uint8_t low[8], const uint8_t high[4],
+                                unsigned s)
+{
+    int lo = low[s / 2] >> 4 * (s & 1) & 15;
+    return (lo | (high[s / 4] >> 2 * (s % 4) & 3) << 4) - 32;
+}
+
 static inline void gg_k4_pack(uint8_t s[12], const uint8_t scale[8],
                               const uint8_t min[8])
 {
@@ -78,6 +87,13 @@ static inline void gg_k4_pack(uint8_t s[12], const uint8_t scale[8],
         s[j + 4] = (uint8_t)(min[j] | min[j + 4] >> 4 << 6);
         s[j + 8] = (uint8_t)((scale[j + 4] & 15) | (min[j + 4] & 15) << 4);
     }
+}
+
+/* Pair of bits of element e (0..255) of the types that have four codes in a
+ * byte, 32 apart. */
+static inline unsigned gg_pair_of(const uint8_t *qs, unsigned e)
+{
+    return qs[e / 128 * 32 + e % 32] >> 2 * (e / 32 % 4) & 3u;
 }
 
 /* Lowest pairs of bits of 256 codes: four codes a byte, 32 apart. */

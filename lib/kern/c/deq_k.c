@@ -44,13 +44,6 @@ void gg_decode_q6_k_c(const void *src, float *dst, size_t n)
     }
 }
 
-/* Element e of Q2_K and Q3_K has its pair of bits in byte 32 * (e / 128) +
- * e % 32, at bit 2 * (e / 32 % 4). */
-static unsigned pair_of(const uint8_t *qs, unsigned e)
-{
-    return qs[e / 128 * 32 + e % 32] >> 2 * (e / 32 % 4) & 3u;
-}
-
 void gg_decode_q2_k_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
@@ -61,7 +54,7 @@ void gg_decode_q2_k_c(const void *src, float *dst, size_t n)
             float scale = d * (float)(b.scales[s] & 15);
             float min = dmin * (float)(b.scales[s] >> 4);
             for (unsigned e = 16 * s; e < 16 * s + 16; e++)
-                dst[e] = scale * (float)pair_of(b.qs, e) - min;
+                dst[e] = scale * (float)gg_pair_of(b.qs, e) - min;
         }
     }
 }
@@ -77,7 +70,7 @@ void gg_decode_q3_k_c(const void *src, float *dst, size_t n)
             for (unsigned e = 16 * s; e < 16 * s + 16; e++) {
                 /* the third bit of element e: bit e / 32 of byte e % 32 */
                 int hi = b.hmask[e % 32] >> e / 32 & 1;
-                dst[e] = scale * (float)((int)pair_of(b.qs, e) - 4 * !hi);
+                dst[e] = scale * (float)((int)gg_pair_of(b.qs, e) - 4 * !hi);
             }
         }
     }

@@ -37,10 +37,8 @@ void gg_decode_tq2_0_c(const void *src, float *dst, size_t n)
         struct gg_block_tq2_0 b;
         GG_GET_BLOCK(b, src, i);
         float d = gg_get_half(&b.d);
-        for (int e = 0; e < 256; e++) {
-            int q = b.qs[e / 128 * 32 + e % 32] >> 2 * (e / 32 % 4) & 3;
-            dst[e] = (float)(q - 1) * d;
-        }
+        for (unsigned e = 0; e < 256; e++)
+            dst[e] = (float)((int)gg_pair_of(b.qs, e) - 1) * d;
     }
 }
 

@@ -56,14 +56,6 @@ void gg_decode_q5_k_avx2(const void *src, float *dst, size_t n)
     }
 }
 
-/* Pairs of bits of elements 32 * s and up (Q2_K, Q3_K, TQ2_0). */
-static inline __m256i pairs_of(const uint8_t *qs, unsigned s)
-{
-    __m256i q = gg_load256(qs + s / 4 * 32);
-    q = _mm256_srl_epi16(q, _mm_cvtsi32_si128((int)(2 * (s % 4))));
-    return _mm256_and_si256(q, _mm256_set1_epi8(3));
-}
-
 void gg_decode_q2_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
@@ -73,7 +65,7 @@ void gg_decode_q2_k_avx2(const void *src, float *dst, size_t n)
         float dmin = gg_half_ps(p + offsetof(struct gg_block_q2_k, dmin));
         for (unsigned s = 0; s < 8; s++, sc += 2)
             gg_put_u8(dst + 32 * s,
-                      pairs_of(p + offsetof(struct gg_block_q2_k, qs), s),
+                      gg_pairs_of(p + offsetof(struct gg_block_q2_k, qs), s),
                       d * (float)(sc[0] & 15), dmin * (float)(sc[0] >> 4),
                       d * (float)(sc[1] & 15), dmin * (float)(sc[1] >> 4));
         p += sizeof(struct gg_block_q2_k);
@@ -90,7 +82,7 @@ void gg_decode_q3_k_avx2(const void *src, float *dst, size_t n)
         float d = gg_half_ps(p + offsetof(struct gg_block_q3_k, d));
         for (unsigned s = 0; s < 8; s++) {
             /* the third bit, then four less */
-            __m256i q = pairs_of(p + offsetof(struct gg_block_q3_k, qs), s);
+            __m256i q = gg_pairs_of(p + offsetof(struct gg_block_q3_k, qs), s);
             __m256i bit = _mm256_srl_epi16(h, _mm_cvtsi32_si128((int)s));
             bit = _mm256_and_si256(_mm256_slli_epi16(bit, 2), four);
             q = _mm256_sub_epi8(_mm256_or_si256(q, bit), four);
@@ -156,7 +148,7 @@ void gg_decode_tq2_0_avx2(const void *src, float *dst, size_t n)
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         float d = gg_half_ps(p + offsetof(struct gg_block_tq2_0, d));
         for (unsigned s = 0; s < 8; s++)
-            gg_put_i8(dst + 32 * s, _mm256_sub_epi8(pairs_of(p, s), one), d,
+            gg_put_i8(dst + 32 * s, _mm256_sub_epi8(gg_pairs_of(p, s), one), d,
                       d);
         p += sizeof(struct gg_block_tq2_0);
     }

@@ -72,6 +72,14 @@ static inline __m256i gg_nibbles(const void *p)
     return _mm256_and_si256(v, _mm256_set1_epi8(15));
 }
 
+/* Pairs of bits of elements 32 * s and up: gg_pair_of of block_io.h. */
+static inline __m256i gg_pairs_of(const uint8_t *qs, unsigned s)
+{
+    __m256i q = gg_load256(qs + s / 4 * 32);
+    q = _mm256_srl_epi16(q, _mm_cvtsi32_si128((int)(2 * (s % 4))));
+    return _mm256_and_si256(q, _mm256_set1_epi8(3));
+}
+
 /* 0xff in byte j where bit j is set. */
 static inline __m256i gg_spread_bits(uint32_t bits)
 {
