@@ -1,26 +1,12 @@
 /* index.c - from name to number, on seeded XXH3 */
 #include "config.h"
 #include "base/index.h"
+#include "base/hashes.h"
 #include "base/mem.h"
 #include "base/str.h"
 
 #include <string.h>
-#include <time.h>
-#include <unistd.h>
 #include <xxhash.h>
-
-static uint64_t random_seed(const void *salt)
-{
-    uint64_t seed = 0;
-#if HAVE_GETENTROPY
-    if (getentropy(&seed, sizeof seed) == 0)
-        return seed;
-#endif
-    struct timespec ts = { 0, 0 };
-    clock_gettime(CLOCK_MONOTONIC, &ts);
-    return (uint64_t)ts.tv_nsec * UINT64_C(0x9E3779B97F4A7C15) ^
-           (uint64_t)(uintptr_t)salt;
-}
 
 static enum gguf_status slots_alloc(struct gg_index *ix, uint32_t n_slots,
                                     struct gguf_error *err)
@@ -41,7 +27,7 @@ enum gguf_status gg_index_init(struct gg_index *ix,
                                const void *user, struct gguf_error *err)
 {
     *ix = (struct gg_index){ .allocator = a, .name = name, .user = user };
-    ix->seed = random_seed(ix);
+    ix->seed = gg_random_seed(ix);
     uint32_t n_slots = 16;
     while (n_slots / 2 < n_expected && n_slots < UINT32_C(1) << 30)
         n_slots *= 2;

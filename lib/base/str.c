@@ -91,9 +91,11 @@ size_t gg_utf8_encode(uint32_t cp, char out[4])
 bool gg_utf8_valid(const char *p, size_t n)
 {
     uint32_t cp;
-    for (size_t len; n; p += len, n -= len)
-        if (!(len = gg_utf8_decode(p, n, &cp)))
+    for (size_t len; n; p += len, n -= len) {
+        len = 1;
+        if ((unsigned char)*p >= 0x80 && !(len = gg_utf8_decode(p, n, &cp)))
             return false;
+    }
     return true;
 }
 

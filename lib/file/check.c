@@ -2,6 +2,7 @@
 #include "config.h"
 #include "file/check.h"
 #include "file/file.h"
+#include "file/split.h"
 #include "file/value.h"
 #include "base/str.h"
 
@@ -48,7 +49,7 @@ enum gguf_status gg_finding(const struct gg_checker *c,
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
     struct gguf_finding f = { codes[code].severity, codes[code].code, name,
-                              offset, message };
+                              offset, message, c->file };
     if (c->report(c->user, &f) == 0)
         return GGUF_OK;
     return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -71,6 +72,8 @@ static enum gguf_status check_zeros(const struct gg_checker *c, uint64_t from,
                                     uint64_t to, struct gguf_str name,
                                     struct gguf_error *err)
 {
+    if (c->params.quick)
+        return GGUF_OK;
     to = GG_MIN(to, c->file->map.size);
     uint64_t at = first_nonzero(c->file, from, to);
     struct gg_esc e;
@@ -176,11 +179,18 @@ static enum gguf_status check_metadata(const struct gg_checker *c,
     const struct gguf_kv *arch =
         gguf_file_kv_find(c->file, "general.architecture");
     struct gg_esc e;
-    if (!arch || arch->type != GGUF_VAL_STR)
+    struct gguf_str name;
+    uint64_t no = 0; /* later shards leave it to the first */
+    (void)gguf_kv_get_uint(
+        gguf_file_kv_find(c->file, gg_split_keys[GG_SPLIT_NO]), &no, NULL);
+    if (!no &&
+        (gguf_kv_get_str(arch, &name, NULL) != GGUF_OK || !name.size))
         GG_TRY(gg_finding(c, GG_CHECK_NO_ARCH, GG_STR("general.architecture"),
                           arch ? arch->off : GGUF_NO_OFFSET, err,
                           "key 'general.architecture' is %s",
-                          arch ? "no text" : "missing"));
+                          !arch                        ? "missing"
+                          : arch->type == GGUF_VAL_STR ? "empty"
+                                                       : "no text"));
     for (size_t i = 0; i < c->file->n_kv; i++) {
         const struct gguf_kv *kv = &c->file->kv[i];
         if (!is_ascii(kv->key))
@@ -284,25 +294,44 @@ static enum gguf_status check_places(const struct gg_checker *c,
     return GGUF_OK;
 }
 
+enum gguf_status gg_check_header(const struct gg_checker *c,
+                                 struct gguf_error *err)
+{
+    GG_TRY(check_whole(c, err));
+    GG_TRY(check_metadata(c, err));
+    for (size_t i = 0; i < c->file->n_tensors; i++)
+        GG_TRY(check_tensor(c, &c->file->tensor[i], err));
+    return check_places(c, err);
+}
+
+enum gguf_status gg_checker_init(struct gg_checker *c,
+                                 const struct gguf_check_params *params,
+                                 gguf_finding_fn *report, void *user,
+                                 struct gguf_error *err)
+{
+    *c = (struct gg_checker){ .params = GGUF_CHECK_PARAMS_INIT,
+                              .report = report,
+                              .user = user };
+    if (params && params->struct_size > sizeof c->params)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "params of %zu bytes are newer than the library",
+                       params->struct_size);
+    if (params)
+        memcpy(&c->params, params, params->struct_size);
+    if (c->params.payload && c->params.quick)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "payload and quick exclude each other");
+    return GGUF_OK;
+}
+
 enum gguf_status gguf_file_check(const struct gguf_file *file,
                                  const struct gguf_check_params *params,
                                  gguf_finding_fn *report, void *user,
                                  struct gguf_error *err)
 {
-    struct gg_checker c = { .file = file,
-                            .params = GGUF_CHECK_PARAMS_INIT,
-                            .report = report,
-                            .user = user };
-    if (params && params->struct_size > sizeof c.params)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "params of %zu bytes are newer than the library",
-                       params->struct_size);
-    if (params)
-        memcpy(&c.params, params, params->struct_size);
-    GG_TRY(check_whole(&c, err));
-    GG_TRY(check_metadata(&c, err));
-    for (size_t i = 0; i < file->n_tensors; i++)
-        GG_TRY(check_tensor(&c, &file->tensor[i], err));
-    GG_TRY(check_places(&c, err));
+    struct gg_checker c;
+    GG_TRY(gg_checker_init(&c, params, report, user, err));
+    c.file = file;
+    GG_TRY(gg_check_header(&c, err));
     return c.params.payload ? gg_check_payload(&c, err) : GGUF_OK;
 }

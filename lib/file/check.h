@@ -1,12 +1,21 @@
-/* check.h - findings: their table, and reporting one */
+/* check.h - findings: their table, and reporting one
+ *
+ * The table has the findings of all layers, so that their codes are distinct;
+ * who reports one says its heading. */
 #ifndef GG_FILE_CHECK_H
 #define GG_FILE_CHECK_H
 
 #include "base/compiler.h"
 #include "gguf/check.h"
 
-/* X(ID, CODE, SEVERITY, ABOUT): every finding about a file. */
+/* X(ID, CODE, SEVERITY, ABOUT) */
 #define GG_CHECK_LIST(X)                                                      \
+    GG_CHECK_LIST_FILE(X)                                                     \
+    GG_CHECK_LIST_VOCAB(X)                                                    \
+    GG_CHECK_LIST_MODEL(X)
+
+/* check.c, check_data.c: about a file. */
+#define GG_CHECK_LIST_FILE(X)                                                 \
     X(BIG_ENDIAN, "big-endian", NOTE, "numbers are in big-endian order")      \
     X(VERSION_2, "version-2", NOTE, "GGUF version 2")                         \
     X(TRAILING, "trailing-bytes", WARNING, "bytes behind the last tensor")    \
@@ -33,6 +42,63 @@
     X(VALUES, "nonfinite-values", ERROR, "values that are not finite")        \
     X(SCALES, "nonfinite-scales", ERROR, "block scales that are not finite")
 
+/* vocab/check.c: about the keys tokenizer.* of a model. */
+#define GG_CHECK_LIST_VOCAB(X)                                                \
+    X(VOCAB_MODEL, "no-tokenizer", ERROR,                                     \
+      "tokenizer.ggml.model is missing or no text")                           \
+    X(VOCAB_UNKNOWN, "unknown-tokenizer", WARNING,                            \
+      "tokenizer.ggml.model is not one of those known")                       \
+    X(VOCAB_TYPE, "vocab-type", ERROR,                                        \
+      "a key of the vocabulary has the wrong type")                           \
+    X(NO_TOKENS, "no-tokens", ERROR, "there are no tokens, or too many")      \
+    X(VOCAB_LENGTH, "vocab-length", ERROR,                                    \
+      "there are not as many scores or token types as tokens")                \
+    X(TOKEN_EMPTY, "empty-token", WARNING, "tokens without text")             \
+    X(TOKEN_TWICE, "duplicate-token", ERROR, "tokens with the same text")     \
+    X(BYTE_TOKEN, "byte-token", ERROR,                                        \
+      "a byte token whose text is not <0xHH>")                                \
+    X(BYTES, "missing-bytes", WARNING, "bytes that no token stands for")      \
+    X(TOKEN_KIND, "token-type", WARNING, "token types that do not exist")     \
+    X(SCORE, "nonfinite-score", WARNING, "scores that are not finite")        \
+    X(NO_SCORES, "no-scores", WARNING,                                        \
+      "a tokenizer that goes by scores has none")                             \
+    X(TOKEN_ID, "token-id", WARNING, "a token id that is out of range")       \
+    X(NO_MERGES, "no-merges", ERROR,                                          \
+      "a tokenizer that goes by merges has none")                             \
+    X(MERGE, "malformed-merge", ERROR,                                        \
+      "merges that are not two texts with a blank between")                   \
+    X(MERGE_BLANKS, "merge-blanks", WARNING, "merges with several blanks")    \
+    X(MERGE_UNKNOWN, "unknown-merge", WARNING,                                \
+      "merges of texts, or into texts, that are no tokens")                   \
+    X(MERGE_TWICE, "duplicate-merge", WARNING, "merges listed twice")         \
+    X(NO_PRE, "no-pre-tokenizer", WARNING, "tokenizer.ggml.pre is missing")   \
+    X(CHARSMAP, "charsmap", ERROR,                                            \
+      "tokenizer.ggml.precompiled_charsmap is cut off or malformed")
+
+/* model/verify*.c, model/hparams.c: about hyperparameters and tensors. */
+#define GG_CHECK_LIST_MODEL(X)                                                \
+    X(ARCH_UNKNOWN, "unknown-architecture", NOTE,                             \
+      "tensors were not compared with hyperparameters")                       \
+    X(SHARD, "shard", NOTE,                                                   \
+      "one shard of a set: tensors were not compared")                        \
+    X(SET, "broken-set", ERROR,                                               \
+      "the shards of the model are not all there, or not of one set")         \
+    X(KEY_MISSING, "missing-key", ERROR, "a hyperparameter is missing")       \
+    X(KEY_TYPE, "key-type", ERROR, "a hyperparameter has the wrong type")     \
+    X(KEY_VALUE, "key-value", ERROR, "a hyperparameter that cannot be")       \
+    X(VOCAB_SIZE, "vocab-size", ERROR,                                        \
+      "vocab_size is not the number of tokens")                               \
+    X(BLOCK_MISSING, "missing-block", ERROR,                                  \
+      "layers that block_count promises have no tensors")                     \
+    X(TENSOR_MISSING, "missing-tensor", ERROR,                                \
+      "a tensor that the architecture needs is missing")                      \
+    X(TENSOR_EXTRA, "extra-tensor", WARNING,                                  \
+      "a tensor that the architecture does not use")                          \
+    X(TENSOR_SHAPE, "tensor-shape", ERROR,                                    \
+      "a shape that contradicts the hyperparameters")                         \
+    X(TENSOR_TYPE, "tensor-type", ERROR,                                      \
+      "a type that such a tensor cannot have")
+
 enum gg_check_code {
 #define X(ID, CODE, SEVERITY, ABOUT) GG_CHECK_##ID,
     GG_CHECK_LIST(X)
@@ -46,11 +112,22 @@ struct gg_checker {
     void *user;
 };
 
-/* Hand one finding to the caller: GGUF_OK or GGUF_E_CANCELLED. */
+/* From the public params, checked. GGUF_E_INVALID. */
+enum gguf_status gg_checker_init(struct gg_checker *c,
+                                 const struct gguf_check_params *params,
+                                 gguf_finding_fn *report, void *user,
+                                 struct gguf_error *err);
+
+/* Hand one finding about c->file to the caller: GGUF_OK or
+ * GGUF_E_CANCELLED. */
 enum gguf_status gg_finding(const struct gg_checker *c,
                             enum gg_check_code code, struct gguf_str name,
                             uint64_t offset, struct gguf_error *err,
                             const char *fmt, ...) GG_PRINTF(6, 7);
+
+/* Structure, metadata and tensor list of c->file. */
+enum gguf_status gg_check_header(const struct gg_checker *c,
+                                 struct gguf_error *err);
 
 /* check_data.c: the payload of every tensor. */
 enum gguf_status gg_check_payload(const struct gg_checker *c,

@@ -2,8 +2,8 @@
  *
  * gguf_file_open refuses what no reader may accept. This looks further: at
  * what the specification asks for or other programs stumble over, and, if
- * wanted, at every number of every tensor. Vocabulary and hyperparameters are
- * checked where they are understood, and reported in the same form.
+ * wanted, at every number of every tensor. What a model needs beyond that,
+ * verify.h looks at, and reports in the same form.
  */
 #ifndef GGUF_CHECK_H
 #define GGUF_CHECK_H
@@ -32,11 +32,14 @@ struct gguf_finding {
     struct gguf_str name; /* key or tensor; size 0: the file as a whole */
     uint64_t offset;      /* byte in the file, or GGUF_NO_OFFSET */
     const char *message;  /* one line for people, escaped, names the thing */
+    const struct gguf_file *file; /* that it is about, and offset counts in */
 };
 
 /* Another value than 0 ends the check: GGUF_E_CANCELLED. Called from the
  * thread that runs it. */
 typedef int gguf_finding_fn(void *user, const struct gguf_finding *finding);
+
+#define GGUF_QUICK_TEXTS 16384
 
 struct gguf_check_params {
     size_t struct_size;
@@ -45,10 +48,13 @@ struct gguf_check_params {
     int payload;             /* look at tensor data too: reads all of it */
     gguf_progress_fn *progress; /* bytes of tensor data; NULL: silent */
     void *progress_user;
+    int quick; /* leave out what takes longer than opening the file: what is
+                * behind the header, even padding; and (verify.h) comparing
+                * texts of more than GGUF_QUICK_TEXTS tokens with others */
 };
 #define GGUF_CHECK_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_check_params), NULL, NULL, 0, NULL, NULL           \
+        sizeof(struct gguf_check_params), NULL, NULL, 0, NULL, NULL, 0        \
     }
 
 /* Report findings in a fixed order: file, metadata, tensors, payload by
@@ -64,7 +70,7 @@ gguf_file_check(const struct gguf_file *file,
                 const struct gguf_check_params *params, gguf_finding_fn *report,
                 void *user, struct gguf_error *err);
 
-/* The n-th code that gguf_file_check can report, what it means in a few
+/* The n-th code that a finding can have (also those of verify.h), what it means in a few
  * words, and its severity; NULL behind the last. Since: 0.1 */
 GGUF_API const char *gguf_check_code(size_t n, const char **about,
                                      enum gguf_severity *severity);

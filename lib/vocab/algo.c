@@ -19,7 +19,9 @@ static const struct gg_vocab_algo algos[] = {
                    [GGUF_SPECIAL_PAD] = NONE, [GGUF_SPECIAL_MASK] = NONE },
       .load = gg_spm_load,
       .encode = gg_spm_encode,
-      .put = gg_spm_put },
+      .put = gg_spm_put,
+      .byte_text = gg_spm_byte_text,
+      .check = gg_spm_check },
 
     { .model = "gpt2",
       .special = { [GGUF_SPECIAL_BOS] = 11, [GGUF_SPECIAL_EOS] = 11,
@@ -28,7 +30,9 @@ static const struct gg_vocab_algo algos[] = {
       .load = gg_bpe_load,
       .unload = gg_bpe_unload,
       .encode = gg_bpe_encode,
-      .put = gg_bpe_put },
+      .put = gg_bpe_put,
+      .byte_text = gg_bpe_byte_text,
+      .check = gg_bpe_check },
 
     /* A file without a vocabulary says so; both names are in use. */
     { .model = "no_vocab", .special = { NONE, NONE, NONE, NONE, NONE, NONE } },
@@ -41,4 +45,15 @@ const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model)
         if (gg_str_eqz(model, algos[i].model))
             return &algos[i];
     return NULL;
+}
+
+bool gg_vocab_known(struct gguf_str model)
+{
+    static const char *const others[] = { "bert",   "t5",        "rwkv",
+                                          "plamo2", "hybriddna", "whitespace",
+                                          "gemma4", "replit" };
+    for (size_t i = 0; i < GG_LEN(others); i++)
+        if (gg_str_eqz(model, others[i]))
+            return true;
+    return gg_vocab_algo_find(model) != NULL;
 }

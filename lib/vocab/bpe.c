@@ -58,6 +58,11 @@ static size_t byte_text(unsigned b, char out[4])
     return gg_utf8_encode(char_of_byte(b), out);
 }
 
+size_t gg_bpe_byte_text(unsigned b, unsigned i, char out[8])
+{
+    return i == 0 ? byte_text(b, out) : 0;
+}
+
 /* ---- rules ---- */
 
 static size_t hash(const struct gguf_vocab *v, gguf_token l, gguf_token r)
@@ -93,36 +98,48 @@ static bool pair(const void *user, const struct gg_sym *l,
     return s->id != GGUF_TOKEN_NONE;
 }
 
-/* Entry i of the list, "left right". False in *known: not all three texts are
- * tokens. */
+bool gg_bpe_cut_rule(struct gguf_str text, struct gguf_str *left,
+                     struct gguf_str *right)
+{
+    const char *blank =
+        text.size > 2 ? memchr(text.data + 1, ' ', text.size - 2) : NULL;
+    if (!blank || text.data[0] == ' ')
+        return false;
+    *left = (struct gguf_str){ text.data, (size_t)(blank - text.data) };
+    *right = (struct gguf_str){ blank + 1, text.size - left->size - 1 };
+    return true;
+}
+
+struct gguf_str gg_bpe_join(struct gguf_str left, struct gguf_str right,
+                            char buf[GG_BPE_MAX_JOINED])
+{
+    if (left.size + right.size > GG_BPE_MAX_JOINED)
+        return GG_STR("");
+    memcpy(buf, left.data, left.size);
+    memcpy(buf + left.size, right.data, right.size);
+    return (struct gguf_str){ buf, left.size + right.size };
+}
+
+/* Entry i of the list. False in *known: not all three texts are tokens. */
 static enum gguf_status load_rule(struct gguf_vocab *v,
                                   const struct gguf_kv *kv, uint32_t i,
                                   struct gguf_str text, bool *known,
                                   struct gguf_error *err)
 {
     struct gg_esc e;
-    char joined[512];
-    const char *blank =
-        text.size > 2 ? memchr(text.data + 1, ' ', text.size - 2) : NULL;
-    if (!blank || text.data[0] == ' ')
+    struct gguf_str l, r;
+    char joined[GG_BPE_MAX_JOINED];
+    if (!gg_bpe_cut_rule(text, &l, &r))
         return gg_fail(err, GGUF_E_VOCAB, kv->off,
                        MERGES ": element %" PRIu32
                               " '%s' is not two texts with a blank between",
                        i, gg_esc(&e, text));
-    struct gguf_str l = { text.data, (size_t)(blank - text.data) };
-    struct gguf_str r = { blank + 1, text.size - l.size - 1 };
-    *known = false;
-    if (l.size + r.size > sizeof joined)
-        return GGUF_OK; /* longer than tokens that words are made of */
-    memcpy(joined, l.data, l.size);
-    memcpy(joined + l.size, r.data, r.size);
-    struct gguf_str j = { joined, l.size + r.size };
     struct rule rule = { gguf_vocab_find(v, l), gguf_vocab_find(v, r),
-                         gguf_vocab_find(v, j), i };
-    if (rule.left == GGUF_TOKEN_NONE || rule.right == GGUF_TOKEN_NONE ||
-        rule.id == GGUF_TOKEN_NONE)
+                         gguf_vocab_find(v, gg_bpe_join(l, r, joined)), i };
+    *known = rule.left != GGUF_TOKEN_NONE && rule.right != GGUF_TOKEN_NONE &&
+             rule.id != GGUF_TOKEN_NONE;
+    if (!*known)
         return GGUF_OK;
-    *known = true;
     struct rule *s = slot_of(v, rule.left, rule.right);
     if (s->id == GGUF_TOKEN_NONE) /* of two alike the first counts */
         *s = rule;
@@ -164,7 +181,6 @@ enum gguf_status gg_bpe_load(struct gguf_vocab *v, const struct gguf_file *file,
 {
     const struct gguf_kv *kv = gguf_file_kv_find(file, PRE);
     struct gguf_str pre = GG_STR("default");
-    size_t n_missing = 0;
     v->bpe = gg_alloc_zero(v->allocator, 1, sizeof *v->bpe);
     if (!v->bpe)
         return gg_fail_nomem(err, sizeof *v->bpe);
@@ -177,12 +193,7 @@ enum gguf_status gg_bpe_load(struct gguf_vocab *v, const struct gguf_file *file,
     GG_TRY(gg_pretok_create(&v->bpe->pretok, pre, v->allocator, err));
     if (!gguf_file_kv_find(file, "tokenizer.ggml.add_bos_token"))
         v->add_bos = gg_pretok_add_bos(v->bpe->pretok);
-    for (unsigned b = 0; b < 256; b++) {
-        char text[4];
-        size_t n = byte_text(b, text);
-        v->byte[b] = gguf_vocab_find(v, (struct gguf_str){ text, n });
-        n_missing += v->byte[b] == GGUF_TOKEN_NONE;
-    }
+    size_t n_missing = gg_vocab_load_bytes(v);
     if (n_missing)
         gg_vocab_warn(v, "%zu of 256 bytes have no token and are dropped from "
                          "texts", n_missing);

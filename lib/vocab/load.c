@@ -258,6 +258,23 @@ static void set_rstrip(struct gguf_vocab *v)
     }
 }
 
+size_t gg_vocab_load_bytes(struct gguf_vocab *v)
+{
+    size_t n_missing = 0;
+    for (unsigned b = 0; b < 256; b++) {
+        gguf_token id = GGUF_TOKEN_NONE;
+        char text[8];
+        size_t size;
+        for (unsigned i = 0; id == GGUF_TOKEN_NONE &&
+                             (size = v->algo->byte_text(b, i, text));
+             i++)
+            id = gguf_vocab_find(v, (struct gguf_str){ text, size });
+        v->byte[b] = id;
+        n_missing += id == GGUF_TOKEN_NONE;
+    }
+    return n_missing;
+}
+
 enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)
 {
     const struct gguf_kv *kv;

@@ -10,6 +10,7 @@
 #include "vocab/merge.h"
 
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <stdio.h>
 
@@ -152,22 +153,22 @@ static bool crosses_words(struct gguf_str t)
     return false;
 }
 
+size_t gg_spm_byte_text(unsigned b, unsigned i, char out[8])
+{
+    if (i == 0) {
+        snprintf(out, 8, "<0x%02X>", b & 0xff);
+        return 6;
+    }
+    out[0] = (char)b; /* the byte itself */
+    return i == 1;
+}
+
 enum gguf_status gg_spm_load(struct gguf_vocab *v, const struct gguf_file *file,
                              struct gguf_error *err)
 {
     (void)file;
     (void)err;
-    size_t n_missing = 0;
-    for (int b = 0; b < 256; b++) {
-        char text[8];
-        snprintf(text, sizeof text, "<0x%02X>", (unsigned)b);
-        v->byte[b] = gguf_vocab_find(v, (struct gguf_str){ text, 6 });
-        if (v->byte[b] == GGUF_TOKEN_NONE) {
-            text[0] = (char)b;
-            v->byte[b] = gguf_vocab_find(v, (struct gguf_str){ text, 1 });
-        }
-        n_missing += v->byte[b] == GGUF_TOKEN_NONE;
-    }
+    size_t n_missing = gg_vocab_load_bytes(v);
     if (n_missing)
         gg_vocab_warn(v, "%zu of 256 bytes have no token: %s", n_missing,
                       v->special[GGUF_SPECIAL_UNK] == GGUF_TOKEN_NONE
@@ -188,4 +189,15 @@ void gg_spm_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s)
         gg_sink_put(s, meta ? ' ' : t.data[i]);
         i += meta ? GG_META_SPACE_SIZE : 1;
     }
+}
+
+enum gguf_status gg_spm_check(const struct gg_vocab_scan *s,
+                              struct gguf_error *err)
+{
+    if (gguf_file_kv_find(s->c->file, "tokenizer.ggml.scores"))
+        return GGUF_OK;
+    return gg_finding(s->c, GG_CHECK_NO_SCORES,
+                      GG_STR("tokenizer.ggml.scores"), GGUF_NO_OFFSET, err,
+                      "key 'tokenizer.ggml.scores' is missing: which tokens "
+                      "a text becomes depends on them");
 }

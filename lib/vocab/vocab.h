@@ -2,7 +2,9 @@
 #ifndef GG_VOCAB_VOCAB_H
 #define GG_VOCAB_VOCAB_H
 
+#include "base/hashes.h"
 #include "base/index.h"
+#include "file/check.h"
 #include "gguf/vocab.h"
 
 #include <stdbool.h>
@@ -38,6 +40,8 @@ static inline void gg_sink_put(struct gg_sink *s, char c)
     s->n++;
 }
 
+struct gg_vocab_scan;
+
 /* One algorithm: a row of the table in algo.c. */
 struct gg_vocab_algo {
     const char *model; /* tokenizer.ggml.model */
@@ -58,10 +62,21 @@ struct gg_vocab_algo {
                                struct gguf_error *err);
     /* The bytes of a normal token. */
     void (*put)(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+    /* The i-th text that a token for a byte can have, the best first, into
+     * out: its size, or 0 behind the last. */
+    size_t (*byte_text)(unsigned b, unsigned i, char out[8]);
+    /* Report what is wrong about its own keys: check.c has done the others.
+     * NULL: it has none. */
+    enum gguf_status (*check)(const struct gg_vocab_scan *s,
+                              struct gguf_error *err);
 };
 
 /* By tokenizer.ggml.model, or NULL. */
 const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model);
+
+/* Is it a tokenizer.ggml.model of llama.cpp (August 2026) or of the format's
+ * specification, supported here or not? */
+bool gg_vocab_known(struct gguf_str model);
 
 struct gguf_vocab {
     const struct gguf_allocator *allocator;
@@ -116,6 +131,28 @@ static inline enum gguf_status gg_tokens_push(struct gguf_tokens *out,
 /* load.c: metadata to v, which holds allocator, file and algo. */
 enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err);
 
+/* load.c: fill v->byte by v->algo; how many bytes have no token. */
+size_t gg_vocab_load_bytes(struct gguf_vocab *v);
+
+/* check.c: report all that is wrong about the vocabulary of c->file, where
+ * gg_vocab_load stops at the first. Needs no algorithm that is supported; a
+ * file without vocabulary has no findings. Memory: 48 bytes a token at most,
+ * and as much a merge.
+ * GGUF_E_CANCELLED, GGUF_E_NOMEM. */
+enum gguf_status gg_vocab_check(const struct gg_checker *c,
+                                struct gguf_error *err);
+
+/* What an algorithm's own check has to go by. */
+struct gg_vocab_scan {
+    const struct gg_checker *c;
+    const struct gguf_str *text; /* of the n tokens */
+    uint32_t n;
+    const struct gg_hashes *texts; /* NULL: not to be compared with */
+};
+
+/* Byte of the file where a string that lies in the mapping begins. */
+uint64_t gg_vocab_text_off(const struct gg_vocab_scan *s, struct gguf_str t);
+
 /* split.c: prepare v->split. GGUF_E_NOMEM. */
 enum gguf_status gg_split_load(struct gguf_vocab *v, struct gguf_error *err);
 
@@ -142,6 +179,9 @@ enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
                                struct gguf_tokens *out,
                                struct gguf_error *err);
 void gg_spm_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+size_t gg_spm_byte_text(unsigned b, unsigned i, char out[8]);
+enum gguf_status gg_spm_check(const struct gg_vocab_scan *s,
+                              struct gguf_error *err);
 
 /* bpe.c: byte-level byte-pair encoding, merges by rank. */
 enum gguf_status gg_bpe_load(struct gguf_vocab *v, const struct gguf_file *file,
@@ -152,5 +192,21 @@ enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
                                struct gguf_tokens *out,
                                struct gguf_error *err);
 void gg_bpe_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+size_t gg_bpe_byte_text(unsigned b, unsigned i, char out[8]);
+
+/* Cut an entry of tokenizer.ggml.merges, "left right". false: it is not two
+ * texts with a blank between. */
+bool gg_bpe_cut_rule(struct gguf_str text, struct gguf_str *left,
+                     struct gguf_str *right);
+
+/* What they join to, in buf; size 0 if that is longer than tokens that words
+ * are made of. */
+enum { GG_BPE_MAX_JOINED = 512 };
+struct gguf_str gg_bpe_join(struct gguf_str left, struct gguf_str right,
+                            char buf[GG_BPE_MAX_JOINED]);
+
+/* check_merges.c */
+enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
+                              struct gguf_error *err);
 
 #endif

@@ -241,8 +241,38 @@ static void check_threads(void)
     fix_fini(&fx);
 }
 
+/* The manual page has every code with its severity. */
+static void check_page(void)
+{
+    static char page[1 << 16];
+    char path[4096];
+    const char *top = getenv("srcdir"), *code;
+    enum gguf_severity severity;
+    unsigned n_missing = 0;
+    snprintf(path, sizeof path, "%s/man/gguf-info.1", top ? top : ".");
+    FILE *f = fopen(path, "r");
+    page[f ? fread(page, 1, sizeof page - 1, f) : 0] = 0;
+    if (f)
+        fclose(f);
+    for (size_t i = 0; (code = gguf_check_code(i, NULL, &severity)); i++) {
+        char line[128];
+        size_t n = (size_t)snprintf(line, sizeof line, "\n.BR ");
+        for (; *code; code++)
+            n += (size_t)snprintf(line + n, sizeof line - n, "%s%c",
+                                  *code == '-' ? "\\" : "", *code);
+        snprintf(line + n, sizeof line - n, " \" (%s)\"\n",
+                 gguf_severity_name(severity));
+        if (!strstr(page, line)) {
+            printf("# %s is not there\n", line + 1);
+            n_missing++;
+        }
+    }
+    ok(!n_missing, "the manual page has all codes");
+}
+
 int main(void)
 {
+    check_page();
     check_fixtures();
     check_poison();
     check_threads();

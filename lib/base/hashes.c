@@ -1,0 +1,67 @@
+/* hashes.c - a set of texts, by their hashes alone */
+#include "config.h"
+#include "base/hashes.h"
+#include "base/mem.h"
+
+#include <time.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+uint64_t gg_random_seed(const void *salt)
+{
+    uint64_t seed = 0;
+#if HAVE_GETENTROPY
+    if (getentropy(&seed, sizeof seed) == 0)
+        return seed;
+#endif
+    struct timespec ts = { 0, 0 };
+    clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_nsec * UINT64_C(0x9E3779B97F4A7C15) ^
+           (uint64_t)(uintptr_t)salt;
+}
+
+enum gguf_status gg_hashes_init(struct gg_hashes *h,
+                                const struct gguf_allocator *a, uint64_t n,
+                                struct gguf_error *err)
+{
+    uint64_t n_slots = 16;
+    while (n_slots / 2 < n && n_slots < UINT64_C(1) << 60)
+        n_slots *= 2;
+    *h = (struct gg_hashes){ .allocator = a, .mask = n_slots - 1 };
+    h->seed = gg_random_seed(h);
+    h->slot = gg_alloc_zero(a, n_slots, sizeof *h->slot);
+    return h->slot ? GGUF_OK
+                   : gg_fail_nomem(err, (size_t)n_slots * sizeof *h->slot);
+}
+
+void gg_hashes_fini(struct gg_hashes *h)
+{
+    gg_free(h->allocator, h->slot);
+    h->slot = NULL;
+}
+
+/* The slot of text, or the free one where it belongs; its hash in *hash. */
+static uint64_t *probe(const struct gg_hashes *h, struct gguf_str text,
+                       uint64_t *hash)
+{
+    *hash = XXH3_64bits_withSeed(text.data, text.size, h->seed);
+    *hash += *hash == 0;
+    uint64_t i = *hash & h->mask;
+    while (h->slot[i] && h->slot[i] != *hash)
+        i = (i + 1) & h->mask;
+    return &h->slot[i];
+}
+
+bool gg_hashes_add(struct gg_hashes *h, struct gguf_str text)
+{
+    uint64_t hash, *slot = probe(h, text, &hash);
+    bool was_there = *slot != 0;
+    *slot = hash;
+    return was_there;
+}
+
+bool gg_hashes_has(const struct gg_hashes *h, struct gguf_str text)
+{
+    uint64_t hash;
+    return *probe(h, text, &hash) != 0;
+}

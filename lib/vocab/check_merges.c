@@ -1,0 +1,107 @@
+/* check_merges.c - what is wrong about tokenizer.ggml.merges
+ *
+ * Each entry must be two texts with one blank between; the texts, and what
+ * they join to, must be tokens; and no pair should come twice, as only the
+ * first counts.
+ */
+#include "config.h"
+#include "vocab/vocab.h"
+
+#include "base/str.h"
+
+#define KEY "tokenizer.ggml.merges"
+
+/* Entries of one kind: how many, and the first. */
+struct kind {
+    uint64_t n, first;
+    struct gguf_str text;
+};
+
+static void count(struct kind *k, uint64_t i, struct gguf_str text)
+{
+    if (k->n++ == 0) {
+        k->first = i;
+        k->text = text;
+    }
+}
+
+static enum gguf_status report(const struct gg_vocab_scan *s,
+                               const struct gguf_kv *kv, const struct kind *k,
+                               enum gg_check_code code, const char *what,
+                               struct gguf_error *err)
+{
+    struct gg_esc e;
+    if (!k->n)
+        return GGUF_OK;
+    return gg_finding(s->c, code, kv->key, gg_vocab_text_off(s, k->text), err,
+                      KEY ": %" PRIu64 " of %" PRIu64 " %s, first [%" PRIu64
+                          "] '%s'",
+                      k->n, kv->n, what, k->first, gg_esc(&e, k->text));
+}
+
+static bool is_known(const struct gg_vocab_scan *s, struct gguf_str l,
+                     struct gguf_str r)
+{
+    char joined[GG_BPE_MAX_JOINED];
+    return gg_hashes_has(s->texts, l) && gg_hashes_has(s->texts, r) &&
+           gg_hashes_has(s->texts, gg_bpe_join(l, r, joined));
+}
+
+static enum gguf_status check_all(const struct gg_vocab_scan *s,
+                                  const struct gguf_kv *kv,
+                                  struct gg_hashes *seen,
+                                  struct gguf_error *err)
+{
+    struct kind malformed = { 0 }, blanks = { 0 }, unknown = { 0 },
+                twice = { 0 };
+    struct gguf_kv_iter it;
+    struct gguf_str text, l, r;
+    gguf_kv_iter_init(&it, kv);
+    while (gguf_kv_next_str(&it, &text)) {
+        if (!gg_bpe_cut_rule(text, &l, &r)) {
+            count(&malformed, it.i - 1, text);
+            continue;
+        }
+        if (memchr(r.data, ' ', r.size))
+            count(&blanks, it.i - 1, text);
+        if (!s->texts)
+            continue;
+        if (!is_known(s, l, r))
+            count(&unknown, it.i - 1, text);
+        if (gg_hashes_add(seen, text))
+            count(&twice, it.i - 1, text);
+    }
+    GG_TRY(report(s, kv, &malformed, GG_CHECK_MERGE,
+                  "are not two texts with a blank between", err));
+    GG_TRY(report(s, kv, &blanks, GG_CHECK_MERGE_BLANKS,
+                  "have more than one blank", err));
+    GG_TRY(report(s, kv, &unknown, GG_CHECK_MERGE_UNKNOWN,
+                  "join or make texts that are no tokens", err));
+    return report(s, kv, &twice, GG_CHECK_MERGE_TWICE, "are there before", err);
+}
+
+enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
+                              struct gguf_error *err)
+{
+    const struct gguf_file *file = s->c->file;
+    const struct gguf_allocator *a = s->c->params.allocator;
+    const struct gguf_kv *kv = gguf_file_kv_find(file, KEY);
+    if (!gguf_file_kv_find(file, "tokenizer.ggml.pre"))
+        GG_TRY(gg_finding(s->c, GG_CHECK_NO_PRE, GG_STR("tokenizer.ggml.pre"),
+                          GGUF_NO_OFFSET, err,
+                          "key 'tokenizer.ggml.pre' is missing: programs "
+                          "guess how texts are cut into words"));
+    if (!kv || kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_STR ||
+        kv->n > UINT32_MAX)
+        return gg_finding(s->c, GG_CHECK_NO_MERGES, GG_STR(KEY),
+                          kv ? kv->off : GGUF_NO_OFFSET, err,
+                          "key '" KEY "' is %s",
+                          kv ? "no array of str" : "missing");
+    struct gg_hashes seen = { .slot = NULL };
+    enum gguf_status st =
+        s->texts ? gg_hashes_init(&seen, a, kv->n, err) : GGUF_OK;
+    if (st == GGUF_OK)
+        st = check_all(s, kv, &seen, err);
+    gg_hashes_fini(&seen);
+    return st;
+}
