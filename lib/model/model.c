@@ -12,7 +12,7 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
     GG_TRY(gguf_file_kv_get(m->file, "general.architecture", &kv, err));
     GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
     m->arch = gg_arch_find(m->arch_name);
-    if (!m->arch)
+    if (!m->arch || !m->arch->runs)
         return gg_fail(err, GGUF_E_ARCH, kv->off,
                        "architecture '%s' is not supported for evaluation yet",
                        gg_esc(&e, m->arch_name));
@@ -47,8 +47,9 @@ static enum gguf_status load(struct gguf_model *m, struct gguf_error *err)
     GG_TRY(load_arch(m, err));
     GG_TRY(check_file(m->file, err));
     GG_TRY(gguf_vocab_create(&m->vocab, m->file, &vp, err));
-    GG_TRY(gg_hparams_load(&m->hp, m->file, m->arch->name,
-                           gguf_vocab_n_tokens(m->vocab), m->allocator, err));
+    GG_TRY(gg_hparams_load(&m->hp, m->file, m->arch,
+                           gguf_vocab_n_tokens(m->vocab), m->allocator, NULL,
+                           err));
     m->hp.rope.kind = m->arch->rope;
     return gg_weights_load(m, err);
 }

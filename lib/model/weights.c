@@ -10,116 +10,47 @@
 #include "base/str.h"
 #include "dtype/dtype.h"
 #include "kern/kern.h"
+#include "model/shape.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Sizes that occur in shapes. */
-enum dim { NONE, EMBD, VOCAB, Q, K, V, HEADS_V, HEAD, FF, ROT };
-
-enum role {
-    MATRIX, /* multiplied or looked up: any type that decodes */
-    VECTOR  /* read as it is: F32 */
-};
-
+/* A weight, and where its pointer goes in struct gg_block or gguf_model. */
 struct weight {
-    const char *name;
-    size_t slot; /* offset of the pointer in struct gg_block or gguf_model */
-    enum role role;
-    bool optional;
-    enum dim ne[2];
+    enum gg_weight id;
+    size_t slot;
 };
 
-#define TOP(n, s, r, o, ...)                                                  \
-    { n, offsetof(struct gguf_model, s), r, o, { __VA_ARGS__ } }
+#define TOP(id, s) { GG_W_##id, offsetof(struct gguf_model, s) }
 static const struct weight top_weights[] = {
-    TOP("token_embd.weight", token_embd, MATRIX, false, EMBD, VOCAB),
-    TOP("output_norm.weight", output_norm, VECTOR, false, EMBD),
-    /* missing: the embeddings again */
-    TOP("output.weight", output, MATRIX, true, EMBD, VOCAB),
-    TOP("output.bias", output_b, VECTOR, true, VOCAB),
-    TOP("rope_freqs.weight", rope_freqs, VECTOR, true, ROT),
+    TOP(TOKEN_EMBD, token_embd), TOP(OUTPUT_NORM, output_norm),
+    TOP(OUTPUT, output), /* missing: the embeddings again */
+    TOP(OUTPUT_B, output_b),     TOP(ROPE_FREQS, rope_freqs),
 };
 
-#define BLK(n, s, r, o, ...)                                                  \
-    { n, offsetof(struct gg_block, s), r, o, { __VA_ARGS__ } }
+#define BLK(id, s) { GG_W_##id, offsetof(struct gg_block, s) }
 static const struct weight block_weights[] = {
-    BLK("attn_norm.weight", attn_norm, VECTOR, false, EMBD),
-    BLK("attn_q.weight", attn_q, MATRIX, false, EMBD, Q),
-    BLK("attn_k.weight", attn_k, MATRIX, false, EMBD, K),
-    BLK("attn_v.weight", attn_v, MATRIX, false, EMBD, V),
-    BLK("attn_q.bias", attn_q_b, VECTOR, true, Q),
-    BLK("attn_k.bias", attn_k_b, VECTOR, true, K),
-    BLK("attn_v.bias", attn_v_b, VECTOR, true, V),
-    BLK("attn_q_norm.weight", attn_q_norm, VECTOR, true, HEAD),
-    BLK("attn_k_norm.weight", attn_k_norm, VECTOR, true, HEAD),
-    BLK("attn_output.weight", attn_out, MATRIX, false, HEADS_V, EMBD),
-    BLK("attn_output.bias", attn_out_b, VECTOR, true, EMBD),
-    BLK("ffn_norm.weight", ffn_norm, VECTOR, false, EMBD),
-    BLK("ffn_gate.weight", ffn_gate, MATRIX, false, EMBD, FF),
-    BLK("ffn_up.weight", ffn_up, MATRIX, false, EMBD, FF),
-    BLK("ffn_down.weight", ffn_down, MATRIX, false, FF, EMBD),
-    BLK("ffn_gate.bias", ffn_gate_b, VECTOR, true, FF),
-    BLK("ffn_up.bias", ffn_up_b, VECTOR, true, FF),
-    BLK("ffn_down.bias", ffn_down_b, VECTOR, true, EMBD),
+    BLK(ATTN_NORM, attn_norm),     BLK(ATTN_Q, attn_q),
+    BLK(ATTN_K, attn_k),           BLK(ATTN_V, attn_v),
+    BLK(ATTN_Q_B, attn_q_b),       BLK(ATTN_K_B, attn_k_b),
+    BLK(ATTN_V_B, attn_v_b),       BLK(ATTN_Q_NORM, attn_q_norm),
+    BLK(ATTN_K_NORM, attn_k_norm), BLK(ATTN_OUT, attn_out),
+    BLK(ATTN_OUT_B, attn_out_b),   BLK(FFN_NORM, ffn_norm),
+    BLK(FFN_GATE, ffn_gate),       BLK(FFN_UP, ffn_up),
+    BLK(FFN_DOWN, ffn_down),       BLK(FFN_GATE_B, ffn_gate_b),
+    BLK(FFN_UP_B, ffn_up_b),       BLK(FFN_DOWN_B, ffn_down_b),
 };
-
-static int64_t dim_of(const struct gg_hparams *hp,
-                      const struct gg_layer_hp *l, enum dim d)
-{
-    switch (d) {
-    case NONE: return 1;
-    case EMBD: return hp->n_embd;
-    case VOCAB: return hp->n_vocab;
-    case Q: return (int64_t)l->n_head * hp->dim_k;
-    case K: return (int64_t)l->n_head_kv * hp->dim_k;
-    case V: return (int64_t)l->n_head_kv * hp->dim_v;
-    case HEADS_V: return (int64_t)l->n_head * hp->dim_v;
-    case HEAD: return hp->dim_k;
-    case FF: return l->n_ff;
-    case ROT: return hp->rope.n_dims / 2;
-    }
-    return 0;
-}
 
 /* ---- checks ---- */
 
-static void shape_text(char *out, size_t size, const int64_t *ne, unsigned n)
-{
-    int used = snprintf(out, size, "[");
-    for (unsigned i = 0; i < n && used < (int)size; i++)
-        used += snprintf(out + used, size - (size_t)used, "%s%" PRId64,
-                         i ? ", " : "", ne[i]);
-    if (used < (int)size)
-        snprintf(out + used, size - (size_t)used, "]");
-}
-
-static enum gguf_status check_shape(const struct weight *w, const char *name,
-                                    const struct gguf_tensor_info *t,
-                                    const int64_t want[2],
-                                    struct gguf_error *err)
-{
-    unsigned n_want = w->ne[1] == NONE ? 1 : 2;
-    bool same = t->ne[0] == want[0] && t->ne[1] == want[1];
-    for (unsigned i = 2; i < t->n_dims; i++)
-        same &= t->ne[i] == 1;
-    if (same)
-        return GGUF_OK;
-    char a[128], b[64];
-    shape_text(a, sizeof a, t->ne, t->n_dims);
-    shape_text(b, sizeof b, want, n_want);
-    return gg_fail(err, GGUF_E_TENSOR, t->info_off,
-                   "tensor '%s' has shape %s, must be %s", name, a, b);
-}
-
-static enum gguf_status check_type(const struct weight *w, const char *name,
+static enum gguf_status check_type(const struct gg_shape *w, const char *name,
                                    const struct gguf_tensor_info *t,
                                    const struct gg_kern *kern,
                                    struct gguf_error *err)
 {
     const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
     int index = gg_dtype_index(t->dtype);
-    if (w->role == VECTOR && t->dtype != GGUF_DTYPE_F32)
+    if (w->role == GG_VECTOR && t->dtype != GGUF_DTYPE_F32)
         return gg_fail(err, GGUF_E_TENSOR, t->info_off,
                        "tensor '%s' is of type %s (%" PRIu32
                        "), must be F32",
@@ -170,17 +101,21 @@ static enum gguf_status load_one(struct gguf_model *m, const struct weight *w,
                                  struct gguf_error *err)
 {
     struct gguf_tensor **slot = (void *)((char *)slots + w->slot);
+    const struct gg_shape *shape = &gg_shapes[w->id];
     const struct gguf_tensor_info *info = gguf_file_tensor_find(m->file, name);
+    struct gg_shape_text text;
+    int64_t want[3];
     *slot = NULL;
-    if (!info && w->optional)
+    if (!info && !(shape->need & m->arch->parts))
         return GGUF_OK;
     if (!info)
         return gg_fail(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
                        "tensor '%s' is missing", name);
-    const int64_t want[2] = { dim_of(&m->hp, l, w->ne[0]),
-                              dim_of(&m->hp, l, w->ne[1]) };
-    GG_TRY(check_shape(w, name, info, want, err));
-    GG_TRY(check_type(w, name, info, kern, err));
+    gg_shape_want(shape, &m->hp, l, want);
+    if (!gg_shape_fits(info, want))
+        return gg_fail(err, GGUF_E_TENSOR, info->info_off, "%s",
+                       gg_shape_text(&text, info, shape, want));
+    GG_TRY(check_type(shape, name, info, kern, err));
     struct gguf_tensor *t = gguf_tensor_2d(m->ctx, info->dtype, want[0],
                                            want[1]);
     GG_TRY(gguf_ctx_status(m->ctx, err));
@@ -198,12 +133,12 @@ static enum gguf_status load_table(struct gguf_model *m,
 {
     char name[GGUF_TENSOR_NAME];
     for (size_t i = 0; i < GG_LEN(top_weights); i++)
-        GG_TRY(load_one(m, &top_weights[i], top_weights[i].name,
+        GG_TRY(load_one(m, &top_weights[i], gg_shapes[top_weights[i].id].name,
                         &m->hp.layer[0], kern, m, err));
     for (uint32_t il = 0; il < m->hp.n_layer; il++) {
         for (size_t i = 0; i < GG_LEN(block_weights); i++) {
             snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", il,
-                     block_weights[i].name);
+                     gg_shapes[block_weights[i].id].name);
             GG_TRY(load_one(m, &block_weights[i], name, &m->hp.layer[il],
                             kern, &m->block[il], err));
         }
