@@ -3,7 +3,8 @@
  * A fixture is a function that writes a file into memory with the helpers
  * below; fix_good.c and fix_bad_*.c have one function per fixture. A bad one
  * calls fix_mark where its first wrong field begins: the offset that the
- * error must report. mkfix writes all of them as files.
+ * error must report. fix_model.c has models that open, with what a verification
+ * finds in them. mkfix writes all of them as files.
  */
 #ifndef TESTS_FIX_H
 #define TESTS_FIX_H
@@ -57,7 +58,14 @@ struct fixture {
     enum gguf_status status;
 };
 
+struct fix_model {
+    const char *name;
+    void (*make)(struct fix *f);
+    const char *codes; /* of the findings, with blanks between */
+};
+
 /* Each ends with a row whose name is NULL. */
+extern const struct fix_model fix_models[];
 extern const struct fixture fix_good[], fix_bad_meta[], fix_bad_tensor[];
 
 #endif

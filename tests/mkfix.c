@@ -4,21 +4,28 @@
 
 #include <stdio.h>
 
+static int write_one(const char *dir, const char *name,
+                     void (*make)(struct fix *f))
+{
+    char path[4096];
+    struct fix f;
+    fix_init(&f);
+    make(&f);
+    snprintf(path, sizeof path, "%s/%s.gguf", dir, name);
+    FILE *out = fopen(path, "wb");
+    if (!out || fwrite(f.data, 1, f.size, out) != f.size || fclose(out)) {
+        perror(path);
+        return 1;
+    }
+    fix_fini(&f);
+    return 0;
+}
+
 static int write_all(const char *dir, const struct fixture *x)
 {
-    for (; x->name; x++) {
-        char path[4096];
-        struct fix f;
-        fix_init(&f);
-        x->make(&f);
-        snprintf(path, sizeof path, "%s/%s.gguf", dir, x->name);
-        FILE *out = fopen(path, "wb");
-        if (!out || fwrite(f.data, 1, f.size, out) != f.size || fclose(out)) {
-            perror(path);
+    for (; x->name; x++)
+        if (write_one(dir, x->name, x->make))
             return 1;
-        }
-        fix_fini(&f);
-    }
     return 0;
 }
 
@@ -28,6 +35,9 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: mkfix DIRECTORY\n");
         return 2;
     }
+    for (const struct fix_model *x = fix_models; x->name; x++)
+        if (write_one(argv[1], x->name, x->make))
+            return 1;
     return write_all(argv[1], fix_good) || write_all(argv[1], fix_bad_meta) ||
            write_all(argv[1], fix_bad_tensor);
 }

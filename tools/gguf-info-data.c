@@ -1,5 +1,4 @@
-/* gguf-info-data.c - what needs the data of tensors: checks, statistics,
- * values */
+/* gguf-info-data.c - what needs the data of tensors: statistics, values */
 #include "config.h"
 #include "tools/gguf-info.h"
 #include "tools/common/msg.h"
@@ -7,90 +6,9 @@
 #include "tools/common/style.h"
 #include "tools/common/table.h"
 
-#include <gguf/check.h>
-
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* ---- findings ---- */
-
-struct findings {
-    const struct info_options *o;
-    struct json *j;      /* NULL: text */
-    struct progress bar;
-    size_t file, n[3];   /* by severity */
-};
-
-static int finding(void *user, const struct gguf_finding *x)
-{
-    static const enum style styles[] = {
-        [GGUF_SEVERITY_ERROR] = STYLE_ERROR,
-        [GGUF_SEVERITY_WARNING] = STYLE_WARNING,
-        [GGUF_SEVERITY_NOTE] = STYLE_NOTE,
-    };
-    struct findings *f = user;
-    f->n[x->severity]++;
-    if (f->j) {
-        json_open(f->j, NULL, '{');
-        json_strz(f->j, "severity", gguf_severity_name(x->severity));
-        json_strz(f->j, "code", x->code);
-        if (x->name.size)
-            json_str(f->j, "name", x->name);
-        if (x->offset != GGUF_NO_OFFSET)
-            json_u64(f->j, "offset", x->offset);
-        json_strz(f->j, "message", x->message);
-        json_u64(f->j, "file", f->file);
-        json_close(f->j);
-        return 0;
-    }
-    progress_clear(&f->bar);
-    if (x->severity == GGUF_SEVERITY_NOTE && f->o->quiet)
-        return 0;
-    printf("  %s%s%s: %s: %s", style(styles[x->severity]),
-           gguf_severity_name(x->severity), style(STYLE_PLAIN), x->code,
-           x->message);
-    if (x->offset != GGUF_NO_OFFSET && !strstr(x->message, "byte "))
-        printf(" (byte %" PRIu64 ")", x->offset);
-    putchar('\n');
-    return 0;
-}
-
-bool info_check(struct json *j, const struct info *info,
-                const struct info_options *o)
-{
-    struct findings f = { .o = o, .j = j };
-    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
-    struct gguf_error err;
-    bool good = true;
-    p.payload = !o->check_header;
-    p.pool = o->pool;
-    p.progress = progress_report;
-    p.progress_user = &f.bar;
-    progress_init(&f.bar, "checking", NULL, o->quiet);
-    if (j)
-        json_open(j, "findings", '[');
-    else
-        info_heading("Findings", o);
-    for (size_t i = 0; i < load_n_files(info->load) && good; i++) {
-        const struct gguf_file *file = load_file(info->load, i);
-        f.file = i;
-        if (!j && load_n_files(info->load) > 1)
-            printf(" file %zu\n", i + 1);
-        good = gguf_file_check(file, &p, finding, &f, &err) == GGUF_OK;
-        progress_clear(&f.bar);
-        if (!good)
-            msg_fail(gguf_file_path(file), &err);
-    }
-    if (j)
-        json_close(j);
-    else
-        printf("  %zu errors, %zu warnings, %zu notes%s\n",
-               f.n[GGUF_SEVERITY_ERROR], f.n[GGUF_SEVERITY_WARNING],
-               f.n[GGUF_SEVERITY_NOTE],
-               p.payload ? "" : " (tensor data was not read)");
-    return good && !f.n[GGUF_SEVERITY_ERROR];
-}
 
 /* ---- statistics ---- */
 

@@ -38,6 +38,7 @@
 #include <gguf/status.h>
 #include <gguf/tensor.h>
 #include <gguf/text.h>
+#include <gguf/verify.h>
 #include <gguf/version.h>
 #include <gguf/vocab.h>
 #include <gguf/writer.h>

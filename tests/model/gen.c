@@ -196,6 +196,15 @@ static double number(struct json *j)
     return v;
 }
 
+static int truth(struct json *j)
+{
+    int v = peek(j) == 't';
+    j->bad |= strncmp(j->p, v ? "true" : "false", v ? 4 : 5) != 0;
+    while (!j->bad && *j->p >= 'a' && *j->p <= 'z')
+        j->p++;
+    return v;
+}
+
 static void skip_value(struct json *j)
 {
     char text[256];
@@ -226,6 +235,8 @@ static void read_kv(struct gen *g, struct json *j)
         must(gguf_meta_set_u32(g->meta, key, (uint32_t)number(j), &err), &err);
     } else if (strcmp(type, "f32") == 0) {
         must(gguf_meta_set_f32(g->meta, key, (float)number(j), &err), &err);
+    } else if (strcmp(type, "bool") == 0) {
+        must(gguf_meta_set_bool(g->meta, key, truth(j), &err), &err);
     } else {
         j->bad = 1;
     }

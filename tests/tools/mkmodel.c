@@ -73,6 +73,7 @@ static void pad(uint64_t align)
 static void metadata(uint64_t n_kv, uint32_t align)
 {
     kv_str("general.architecture", "llama");
+    kv_str("general.type", "adapter"); /* not all tensors that llama has */
     kv_str("general.name", "Test \033[31m\\ model\n");
     if (align)
         kv_u32("general.alignment", align);
@@ -99,6 +100,7 @@ static void metadata(uint64_t n_kv, uint32_t align)
     num(8, 4);
     num(1, 8);
     str("a\xff" "b\"");
+    kv_str("tokenizer.ggml.model", "bert");
     str("tokenizer.ggml.tokens");
     num(9, 4);
     num(8, 4);
@@ -158,7 +160,7 @@ int main(int argc, char **argv)
     put("GGUF", 4);
     num(3, 4);
     num(n, 8);
-    num(10 + n_kv + (align != 0), 8);
+    num(12 + n_kv + (align != 0), 8);
     metadata(n_kv, (uint32_t)align);
     uint64_t real = align ? align : 32, off = 0;
     for (uint64_t i = 0; i < n; i++) {

@@ -1,0 +1,54 @@
+/* verify.h - all that is wrong about a model, from its bytes to its meaning
+ *
+ * gguf_file_check (check.h) looks at a file as a container. This looks at
+ * what it contains, too, and at all files of a split model together:
+ *
+ *   the vocabulary     scores and token types as many as tokens, ids in range,
+ *                      byte tokens and merges well formed, no token twice
+ *   hyperparameters    there, of a possible value, of one mind
+ *   tensors            those that the architecture needs and no others, of
+ *                      the shapes that hyperparameters and vocabulary imply
+ *
+ * The last two are done for architectures that the library knows, which are
+ * more than it can evaluate; for others a note says so. A model that passes
+ * without errors can be loaded, one that does not cannot be right.
+ *
+ *     static int show(void *user, const struct gguf_finding *f)
+ *     {
+ *         puts(f->message);
+ *         return 0;
+ *     }
+ *     ... gguf_split_verify(set, NULL, show, NULL, &err)
+ */
+#ifndef GGUF_VERIFY_H
+#define GGUF_VERIFY_H
+
+#include <gguf/check.h>
+#include <gguf/split.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Report findings in a fixed order: of each file in turn as gguf_file_check
+ * does, then vocabulary, hyperparameters, tensors, then payload if
+ * params->payload is set. Without it no tensor data is read, and a large
+ * vocabulary takes tens of milliseconds and some ten megabytes. params may be
+ * NULL. Statuses and threads: as gguf_file_check. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_split_verify(const struct gguf_split *set,
+                  const struct gguf_check_params *params,
+                  gguf_finding_fn *report, void *user, struct gguf_error *err);
+
+/* The same of one file. If it says to be one shard of several, its tensors
+ * are not compared with its hyperparameters; and if it was opened by its path,
+ * the set is opened, too: "broken-set" is what fails then. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_file_verify(const struct gguf_file *file,
+                 const struct gguf_check_params *params,
+                 gguf_finding_fn *report, void *user, struct gguf_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,465 @@
+/* check-verify.c - findings about what a model contains */
+#include "config.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "gguf/verify.h"
+#include "tests/failalloc.h"
+#include "tests/fix.h"
+#include "tests/model/gen.h"
+#include "tests/tap.h"
+
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+/* Codes of all findings, in order, separated by blanks. */
+struct seen {
+    char codes[4096], last[512], name[128];
+    uint64_t offset, size; /* of the last one; of the file */
+    unsigned n, n_error, n_warning, n_outside, stop_at;
+};
+
+static int note(void *user, const struct gguf_finding *f)
+{
+    struct seen *s = user;
+    size_t n = strlen(s->codes);
+    snprintf(s->codes + n, sizeof s->codes - n, "%s%s", n ? " " : "", f->code);
+    snprintf(s->last, sizeof s->last, "%s", f->message);
+    snprintf(s->name, sizeof s->name, "%.*s", (int)f->name.size, f->name.data);
+    s->offset = f->offset;
+    s->n_error += f->severity == GGUF_SEVERITY_ERROR;
+    s->n_warning += f->severity == GGUF_SEVERITY_WARNING;
+    s->n_outside += f->offset != GGUF_NO_OFFSET &&
+                    f->offset >= gguf_file_size(f->file);
+    return ++s->n == s->stop_at;
+}
+
+static enum gguf_status verify_bytes(const void *p, size_t n,
+                                     const struct gguf_check_params *params,
+                                     struct seen *s)
+{
+    struct gguf_file *f;
+    struct gguf_error err;
+    enum gguf_status st = gguf_file_open_memory(&f, p, n, NULL, &err);
+    if (st == GGUF_OK)
+        st = gguf_file_verify(f, params, note, s, &err);
+    if (st != GGUF_OK)
+        printf("# %s\n", err.message);
+    gguf_file_close(f);
+    return st;
+}
+
+/* ------------------------------------------------------------ fixtures --- */
+
+/* Findings that are not about a place in the file. */
+static int has_no_place(const char *codes)
+{
+    static const char *const none[] = { "no-tokenizer", "no-scores",
+                                        "missing-", "no-merges", "no-pre" };
+    for (size_t i = 0; i < GG_LEN(none); i++)
+        if (strstr(codes, none[i]))
+            return 1;
+    return 0;
+}
+
+static void check_fixtures(void)
+{
+    for (const struct fix_model *x = fix_models; x->name; x++) {
+        struct seen s = { .n = 0 };
+        struct fix fx;
+        fix_init(&fx);
+        x->make(&fx);
+        ok(verify_bytes(fx.data, fx.size, NULL, &s) == GGUF_OK &&
+               !strcmp(s.codes, x->codes) && !s.n_outside &&
+               (!s.n || s.offset != GGUF_NO_OFFSET || has_no_place(s.codes)),
+           "%s: %s: %s", x->name, s.codes, s.last);
+        fix_fini(&fx);
+    }
+}
+
+/* A fixture by its name. */
+static void make(struct fix *fx, const char *name)
+{
+    fix_init(fx);
+    for (const struct fix_model *x = fix_models; x->name; x++)
+        if (!strcmp(x->name, name))
+            x->make(fx);
+}
+
+/* Where a finding is: the place of the text, element or entry itself. */
+static void check_places(void)
+{
+    static const struct {
+        const char *name, *bytes;
+        size_t size;
+    } rows[] = {
+        { "model-byte-bad", "\6\0\0\0\0\0\0\0<0xZZ>", 14 },
+        { "model-merge-unknown", "\3\0\0\0\0\0\0\0z x", 11 },
+        { "model-kinds-value", "\x63\0\0\0", 4 },
+        { "model-suppress-range", "\xe8\3\0\0", 4 },
+        { "model-matrix-type", "\x13\0\0\0\0\0\0\0blk.0.ffn_up.weight", 27 },
+    };
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        struct seen s = { .n = 0, .stop_at = 1 };
+        struct fix fx;
+        make(&fx, rows[i].name);
+        ok(verify_bytes(fx.data, fx.size, NULL, &s) == GGUF_E_CANCELLED &&
+               s.offset + rows[i].size <= fx.size &&
+               !memcmp(fx.data + s.offset, rows[i].bytes, rows[i].size),
+           "%s: byte %" PRIu64 ": %s", rows[i].name, s.offset, s.last);
+        fix_fini(&fx);
+    }
+}
+
+static void check_nomem(void)
+{
+    static const char *const names[] = { "model-bpe", "model-layers-more" };
+    for (size_t i = 0; i < GG_LEN(names); i++) {
+        struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+        struct failalloc fa;
+        struct fix fx;
+        unsigned n = 0, bad = 0;
+        make(&fx, names[i]);
+        for (;; n++) {
+            struct seen s = { .n = 0 };
+            p.allocator = failalloc_init(&fa, n);
+            enum gguf_status st = verify_bytes(fx.data, fx.size, &p, &s);
+            if (fa.calls <= n)
+                break;
+            bad += st != GGUF_E_NOMEM || fa.live != 0;
+        }
+        ok(n > 3 && !bad, "%s: each of %u allocations may fail", names[i], n);
+        fix_fini(&fx);
+    }
+}
+
+/* ------------------------------------------------- a large vocabulary --- */
+
+struct counted {
+    size_t live, peak;
+};
+
+static void *counted_alloc(void *user, size_t size)
+{
+    struct counted *c = user;
+    size_t *p = malloc(size + 16);
+    if (!p)
+        return NULL;
+    *p = size;
+    c->live += size;
+    c->peak = c->live > c->peak ? c->live : c->peak;
+    return p + 16 / sizeof *p;
+}
+
+static void counted_free(void *user, void *ptr)
+{
+    struct counted *c = user;
+    size_t *p = ptr;
+    if (!p)
+        return;
+    c->live -= p[-16 / (int)sizeof *p];
+    free(p - 16 / sizeof *p);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* n tokens, of which same have one text, and as many merges. */
+static void large_vocab(struct fix *fx, unsigned n, unsigned same)
+{
+    char text[32];
+    fix_init(fx);
+    fix_head(fx, 3, 0, 3);
+    fix_kv_str(fx, "tokenizer.ggml.model", "gpt2");
+    fix_array(fx, "tokenizer.ggml.tokens", GGUF_VAL_STR, n);
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "t%u", i < same ? 0 : i);
+        fix_str(fx, text);
+    }
+    fix_array(fx, "tokenizer.ggml.merges", GGUF_VAL_STR, n);
+    for (unsigned i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "t %u", i);
+        fix_str(fx, text);
+    }
+}
+
+static void check_large(void)
+{
+    enum { N = 400000 };
+    for (unsigned same = 0; same <= N; same += N) {
+        struct seen s = { .n = 0 };
+        struct counted c = { 0, 0 };
+        struct gguf_allocator a = { counted_alloc, counted_free, &c };
+        struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+        struct fix fx;
+        p.allocator = &a;
+        large_vocab(&fx, N, same);
+        double t = seconds();
+        enum gguf_status st = verify_bytes(fx.data, fx.size, &p, &s);
+        t = seconds() - t;
+        ok(st == GGUF_OK && c.live == 0 && t < 1 && c.peak < 64 << 20 &&
+               (strstr(s.codes, "duplicate-token") != NULL) == (same > 0) &&
+               strstr(s.codes, "unknown-merge"),
+           "%u tokens and merges: %.0f ms, %.1f MiB: %s", N, t * 1e3,
+           (double)c.peak / (1 << 20), s.codes);
+        struct seen q = { .n = 0 };
+        p.quick = 1;
+        t = seconds();
+        st = verify_bytes(fx.data, fx.size, &p, &q);
+        ok(st == GGUF_OK && !strstr(q.codes, "duplicate-token"),
+           "quick: %.0f ms: %s", (seconds() - t) * 1e3, q.codes);
+        fix_fini(&fx);
+    }
+    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct seen s = { .n = 0 };
+    struct fix fx;
+    make(&fx, "model-spm");
+    p.quick = p.payload = 1;
+    ok(verify_bytes(fx.data, fx.size, &p, &s) == GGUF_E_INVALID,
+       "quick and payload exclude each other");
+    fix_fini(&fx);
+}
+
+/* ---------------------------------------------------------------- sets --- */
+
+static void check_set(void)
+{
+    char dir[] = "/tmp/check-verify-XXXXXX", path[64], prefix[64];
+    struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split *set;
+    struct gguf_split_plan *plan;
+    struct gguf_file *file;
+    struct gguf_error err;
+    struct seen s = { .n = 0 }, alone = { .n = 0 }, broken = { .n = 0 };
+    struct fix fx;
+    if (!mkdtemp(dir)) {
+        ok(0, "a folder for the test");
+        return;
+    }
+    make(&fx, "model-tensor-none");
+    snprintf(path, sizeof path, "%s/m.gguf", dir);
+    snprintf(prefix, sizeof prefix, "%s/s", dir);
+    FILE *f = fopen(path, "wb");
+    ok(f && fwrite(fx.data, 1, fx.size, f) == fx.size && !fclose(f),
+       "a model is written");
+    fix_fini(&fx);
+    sp.max_tensors = 12;
+    if (gguf_split_open(&set, path, NULL, &err) ||
+        gguf_split_plan_create(&plan, set, &sp, &err) ||
+        gguf_split_plan_write(plan, prefix, NULL, &err)) {
+        ok(0, "%s", err.message);
+        return;
+    }
+    gguf_split_plan_destroy(plan);
+    gguf_split_close(set);
+    ok(gguf_split_open(&set, prefix, NULL, &err) == GGUF_OK &&
+           gguf_split_verify(set, NULL, note, &s, &err) == GGUF_OK &&
+           !strcmp(s.codes, "missing-tensor") &&
+           !strcmp(s.name, "blk.1.attn_v.weight"),
+       "a set of %zu: %s: %s", gguf_split_n_files(set), s.codes, s.last);
+    char first[128], second[128];
+    snprintf(first, sizeof first, "%s", gguf_split_path(set, 0));
+    snprintf(second, sizeof second, "%s", gguf_split_path(set, 1));
+    gguf_split_close(set);
+    ok(gguf_file_open(&file, first, NULL, &err) == GGUF_OK &&
+           gguf_file_verify(file, NULL, note, &alone, &err) == GGUF_OK &&
+           !strcmp(alone.codes, "shard"),
+       "one shard: %s", alone.last);
+    unlink(second);
+    ok(gguf_file_verify(file, NULL, note, &broken, &err) == GGUF_OK &&
+           !strcmp(broken.codes, "broken-set shard") && broken.n_error == 1,
+       "the other is gone: %s", broken.codes);
+    gguf_file_close(file);
+    unlink(first);
+    unlink(path);
+    rmdir(dir);
+}
+
+/* ------------------------------------------------------- architectures --- */
+
+static const char *const skeletons[] = {
+    "bloom", "command-r", "deepseek2", "falcon", "gemma", "gemma2", "gemma3",
+    "glm4", "gpt-oss", "gpt2", "gptneox", "llama", "llama-moe", "mistral3",
+    "olmo2", "phi2", "phi3", "qwen2", "qwen3", "qwen3moe", "stablelm",
+    "starcoder2",
+};
+
+/* Findings after n bytes at off were replaced; the file is as it was then. */
+static void with_bytes(uint8_t *data, size_t size, uint64_t off,
+                       const void *bytes, size_t n, struct seen *s)
+{
+    uint8_t old[8];
+    memcpy(old, data + off, n);
+    memcpy(data + off, bytes, n);
+    memset(s, 0, sizeof *s);
+    verify_bytes(data, size, NULL, s);
+    memcpy(data + off, old, n);
+}
+
+/* Every hyperparameter that tensors depend on, one too many. */
+static unsigned check_keys(uint8_t *data, size_t size,
+                           const struct gguf_file *file, const char *name)
+{
+    static const char *const keys[] = {
+        ".embedding_length", ".vocab_size",           ".block_count",
+        ".kv_lora_rank",     ".q_lora_rank",          ".expert_count",
+        ".key_length_mla",   ".feed_forward_length",  ".value_length_mla",
+        ".expert_feed_forward_length",
+    };
+    unsigned n = 0;
+    for (size_t i = 0; i < gguf_file_n_kv(file); i++) {
+        const struct gguf_kv *kv = gguf_file_kv(file, i);
+        for (size_t k = 0; k < GG_LEN(keys); k++) {
+            size_t len = strlen(keys[k]);
+            uint8_t more[4];
+            struct seen s;
+            if (kv->key.size < len || kv->type != GGUF_VAL_U32 ||
+                memcmp(kv->key.data + kv->key.size - len, keys[k], len))
+                continue;
+            gg_store32le(more, gg_load32le(data + kv->off) + 1);
+            with_bytes(data, size, kv->off, more, 4, &s);
+            if (!s.n_error) {
+                /* nothing uses it where all layers have experts */
+                if (strstr(keys[k], "feed") && strstr(name, "moe"))
+                    continue;
+                if (strstr(keys[k], "feed") && !strcmp(name, "gpt-oss"))
+                    continue;
+                printf("# %s: %s + 1 is not noticed\n", name, keys[k]);
+                return 0;
+            }
+            n++;
+        }
+    }
+    return n;
+}
+
+/* Every tensor under another name: it is none then, or missing. */
+static unsigned check_names(uint8_t *data, size_t size,
+                            const struct gguf_file *file, const char *name)
+{
+    unsigned n_missing = 0;
+    for (size_t i = 0; i < gguf_file_n_tensors(file); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(file, i);
+        struct seen s;
+        with_bytes(data, size, t->info_off + 8 + t->name.size - 1, "X", 1, &s);
+        if (!strstr(s.codes, "extra-tensor")) {
+            printf("# %s: tensor %zu: %s\n", name, i, s.codes);
+            return 0;
+        }
+        n_missing += strstr(s.codes, "missing-tensor") != NULL;
+    }
+    return n_missing;
+}
+
+static void check_skeletons(void)
+{
+    static struct gen g;
+    for (size_t i = 0; i < GG_LEN(skeletons); i++) {
+        const char *name = skeletons[i];
+        char rel[128];
+        struct seen s = { .n = 0 };
+        struct gguf_file *file;
+        size_t size;
+        snprintf(rel, sizeof rel, "archs/public/skeletons/%s.json", name);
+        const char *path = shared_path(rel);
+        if (!path) {
+            skip("%s: no model here", name);
+            continue;
+        }
+        gen_init(&g, 0);
+        if (!gen_read(&g, path)) {
+            ok(0, "%s is read", name);
+            continue;
+        }
+        uint8_t *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+        verify_bytes(data, size, NULL, &s);
+        if (gguf_file_open_memory(&file, data, size, NULL, NULL))
+            abort();
+        unsigned n_keys = check_keys(data, size, file, name);
+        unsigned n_names = check_names(data, size, file, name);
+        ok(!s.n && n_keys > 2 &&
+               n_names > gguf_file_n_tensors(file) / 2,
+           "%s: no findings but for %u keys + 1, and %u of %zu tensors "
+           "gone: %s", name, n_keys, n_names, gguf_file_n_tensors(file),
+           s.codes);
+        gguf_file_close(file);
+        free(data);
+        gen_fini(&g);
+    }
+}
+
+/* ------------------------------------------------- hostile collection --- */
+
+/* What the table asks for, of files that open: those that cannot be loaded
+ * have an error, those with "yes" a warning, those that load no error. */
+static int agrees(const char *name, const char *model, const char *warn,
+                  const struct seen *s)
+{
+    /* no architecture, or one that is not known: no more can be said */
+    static const char *const vague[] = {
+        "hp-arch-type.gguf", "hp-arch-unknown.gguf", "hp-no-arch.gguf",
+        "vo-model-unknown.gguf",
+    };
+    for (size_t i = 0; i < GG_LEN(vague); i++)
+        if (!strcmp(name, vague[i]))
+            return s->n > 0;
+    if (!strcmp(model, "reject"))
+        return s->n_error > 0;
+    if (!strcmp(model, "accept") && s->n_error)
+        return 0;
+    return strcmp(warn, "yes") || s->n_error + s->n_warning > 0;
+}
+
+static void check_hostile(void)
+{
+    const char *table = shared_path("hostile/public/expect.tsv");
+    FILE *in = table ? fopen(table, "r") : NULL;
+    char line[4096];
+    if (!in) {
+        skip("no hostile collection here");
+        return;
+    }
+    while (fgets(line, sizeof line, in)) {
+        char *col[8], *p = line, rel[512];
+        for (int i = 0; i < 8; i++) {
+            col[i] = p;
+            p += strcspn(p, "\t\n");
+            if (*p)
+                *p++ = 0;
+        }
+        if (strcmp(col[3], "hparams") && strcmp(col[3], "vocab") &&
+            strcmp(col[3], "tensor-shape"))
+            continue;
+        struct gguf_check_params q = GGUF_CHECK_PARAMS_INIT;
+        struct seen s = { .n = 0 };
+        struct gguf_file *file;
+        struct gguf_error err;
+        q.quick = 1; /* what gguf-info says without being asked */
+        snprintf(rel, sizeof rel, "hostile/public/%s", col[0]);
+        enum gguf_status st =
+            gguf_file_open(&file, shared_path(rel), NULL, &err);
+        if (st == GGUF_OK)
+            st = gguf_file_verify(file, &q, note, &s, &err);
+        ok(st == GGUF_OK && !s.n_outside &&
+               agrees(col[0], col[6], col[7], &s),
+           "%s: model %s, warning %s: %s", col[0], col[6], col[7], s.codes);
+        gguf_file_close(file);
+    }
+    fclose(in);
+}
+
+int main(void)
+{
+    check_fixtures();
+    check_places();
+    check_nomem();
+    check_large();
+    check_set();
+    check_skeletons();
+    check_hostile();
+    return done_testing();
+}

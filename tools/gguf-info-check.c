@@ -1,0 +1,147 @@
+/* gguf-info-check.c - what is odd or wrong: --check, and warnings without it */
+#include "config.h"
+#include "tools/gguf-info.h"
+#include "tools/common/msg.h"
+#include "tools/common/progress.h"
+#include "tools/common/style.h"
+
+#include <gguf/verify.h>
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct findings {
+    const struct info_options *o;
+    const struct load *load;
+    struct json *j;      /* NULL: text */
+    struct progress bar;
+    size_t n[3];         /* by severity */
+};
+
+static enum gguf_status verify(const struct load *l,
+                               const struct gguf_check_params *p,
+                               gguf_finding_fn *report, void *user,
+                               struct gguf_error *err)
+{
+    return l->set ? gguf_split_verify(l->set, p, report, user, err)
+                  : gguf_file_verify(l->alone, p, report, user, err);
+}
+
+/* Place of a finding's file in the set. */
+static size_t file_no(const struct load *l, const struct gguf_finding *x)
+{
+    size_t i = load_n_files(l);
+    while (i > 1 && load_file(l, i - 1) != x->file)
+        i--;
+    return i - 1;
+}
+
+/* The byte, if it is known and the message does not have it. */
+static void offset_text(char out[40], const struct gguf_finding *x)
+{
+    out[0] = '\0';
+    if (x->offset != GGUF_NO_OFFSET && !strstr(x->message, "byte "))
+        snprintf(out, 40, " (byte %" PRIu64 ")", x->offset);
+}
+
+static void print(struct findings *f, const struct gguf_finding *x)
+{
+    static const enum style styles[] = {
+        [GGUF_SEVERITY_ERROR] = STYLE_ERROR,
+        [GGUF_SEVERITY_WARNING] = STYLE_WARNING,
+        [GGUF_SEVERITY_NOTE] = STYLE_NOTE,
+    };
+    char byte[40];
+    if (x->severity == GGUF_SEVERITY_NOTE && f->o->quiet)
+        return;
+    offset_text(byte, x);
+    printf("  %s%s%s: %s: ", style(styles[x->severity]),
+           gguf_severity_name(x->severity), style(STYLE_PLAIN), x->code);
+    if (load_n_files(f->load) > 1)
+        printf("file %zu: ", file_no(f->load, x) + 1);
+    printf("%s%s\n", x->message, byte);
+}
+
+static void print_json(struct findings *f, const struct gguf_finding *x)
+{
+    json_open(f->j, NULL, '{');
+    json_strz(f->j, "severity", gguf_severity_name(x->severity));
+    json_strz(f->j, "code", x->code);
+    if (x->name.size)
+        json_str(f->j, "name", x->name);
+    if (x->offset != GGUF_NO_OFFSET)
+        json_u64(f->j, "offset", x->offset);
+    json_strz(f->j, "message", x->message);
+    json_u64(f->j, "file", file_no(f->load, x));
+    json_close(f->j);
+}
+
+static int finding(void *user, const struct gguf_finding *x)
+{
+    struct findings *f = user;
+    f->n[x->severity]++;
+    progress_clear(&f->bar);
+    if (f->j)
+        print_json(f, x);
+    else
+        print(f, x);
+    return 0;
+}
+
+bool info_check(struct json *j, const struct info *info,
+                const struct info_options *o)
+{
+    struct findings f = { .o = o, .load = info->load, .j = j };
+    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_error err;
+    p.payload = !o->check_header;
+    p.pool = o->pool;
+    p.progress = progress_report;
+    p.progress_user = &f.bar;
+    progress_init(&f.bar, "checking", NULL, o->quiet);
+    if (j)
+        json_open(j, "findings", '[');
+    else
+        info_heading("Findings", o);
+    bool good = verify(f.load, &p, finding, &f, &err) == GGUF_OK;
+    progress_clear(&f.bar);
+    if (!good)
+        msg_fail(f.load->path, &err);
+    if (j)
+        json_close(j);
+    else
+        printf("  %zu errors, %zu warnings, %zu notes%s\n",
+               f.n[GGUF_SEVERITY_ERROR], f.n[GGUF_SEVERITY_WARNING],
+               f.n[GGUF_SEVERITY_NOTE],
+               p.payload ? "" : " (tensor data was not read)");
+    return good && !f.n[GGUF_SEVERITY_ERROR];
+}
+
+/* ---- warnings ---- */
+
+enum { MAX_WARNINGS = 10 };
+
+static int warning(void *user, const struct gguf_finding *x)
+{
+    size_t *n = user;
+    char byte[40];
+    if (x->severity == GGUF_SEVERITY_NOTE || (*n)++ >= MAX_WARNINGS)
+        return 0;
+    offset_text(byte, x);
+    msg_warn(gguf_file_path(x->file), "%s%s", x->message, byte);
+    return 0;
+}
+
+void info_warn(const struct info *info)
+{
+    struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_error err;
+    size_t n = 0;
+    p.quick = 1;
+    if (verify(info->load, &p, warning, &n, &err) != GGUF_OK)
+        msg_fail(info->load->path, &err);
+    if (n > MAX_WARNINGS)
+        msg_warn(info->load->path, "%zu more warnings: see --check",
+                 n - MAX_WARNINGS);
+}
