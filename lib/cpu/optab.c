@@ -9,6 +9,8 @@
 #define ROWS(fn) { fn, gg_cpu_elem_work, gg_cpu_elem_supports, true }
 /* bytes of elements, moved */
 #define JOIN(fn) { fn, NULL, gg_cpu_join_supports, true }
+/* a state for each head, which are shared out */
+#define RECUR(fn) { fn, gg_cpu_recur_work, gg_cpu_elem_supports, false }
 /* numbers of rows; shared by the rows of the source */
 #define REDUCE(fn) { fn, gg_cpu_reduce_work, gg_cpu_reduce_supports, false }
 
@@ -87,6 +89,14 @@ static const struct gg_cpu_op rows[GGUF_N_OPS] = {
     [GGUF_OP_POOL] = { gg_cpu_pool, NULL, gg_cpu_elem_supports, true },
     [GGUF_OP_TIMESTEP_EMBEDDING] = { gg_cpu_timestep, NULL,
                                      gg_cpu_elem_supports, true },
+    [GGUF_OP_SSM_CONV] = { gg_cpu_ssm_conv, gg_cpu_ssm_conv_work,
+                           gg_cpu_elem_supports, false },
+    [GGUF_OP_SSM_SCAN] = { gg_cpu_ssm_scan, gg_cpu_ssm_scan_work,
+                           gg_cpu_elem_supports, false },
+    [GGUF_OP_RWKV_WKV6] = RECUR(gg_cpu_wkv6),
+    [GGUF_OP_RWKV_WKV7] = RECUR(gg_cpu_wkv7),
+    [GGUF_OP_GATED_LINEAR_ATTN] = RECUR(gg_cpu_gla),
+    [GGUF_OP_GATED_DELTA] = RECUR(gg_cpu_delta),
     [GGUF_OP_CUSTOM] = { gg_cpu_custom, NULL, gg_cpu_custom_supports, false },
 };
 

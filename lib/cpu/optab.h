@@ -63,6 +63,12 @@ gg_cpu_op_fn gg_cpu_im2col, gg_cpu_conv, gg_cpu_conv_transpose;
 gg_cpu_work_fn gg_cpu_conv_work;
 /* op_pool.c */
 gg_cpu_op_fn gg_cpu_pool, gg_cpu_timestep;
+/* op_recur.c */
+gg_cpu_op_fn gg_cpu_wkv6, gg_cpu_wkv7, gg_cpu_gla, gg_cpu_delta;
+gg_cpu_work_fn gg_cpu_recur_work;
+/* op_ssm.c */
+gg_cpu_op_fn gg_cpu_ssm_conv, gg_cpu_ssm_scan;
+gg_cpu_work_fn gg_cpu_ssm_conv_work, gg_cpu_ssm_scan_work;
 /* op_custom.c */
 gg_cpu_op_fn gg_cpu_custom;
 gg_cpu_supports_fn gg_cpu_custom_supports;

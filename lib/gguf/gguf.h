@@ -26,6 +26,7 @@
 #include <gguf/op_custom.h>
 #include <gguf/op_elem.h>
 #include <gguf/op_mat.h>
+#include <gguf/op_recur.h>
 #include <gguf/op_row.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>

@@ -92,6 +92,13 @@ enum gguf_op {
     GGUF_OP_CONV_TRANSPOSE,
     GGUF_OP_POOL,
     GGUF_OP_TIMESTEP_EMBEDDING,
+    /* recurrences */
+    GGUF_OP_SSM_CONV,
+    GGUF_OP_SSM_SCAN,
+    GGUF_OP_RWKV_WKV6,
+    GGUF_OP_RWKV_WKV7,
+    GGUF_OP_GATED_LINEAR_ATTN,
+    GGUF_OP_GATED_DELTA,
     /* a function of the program */
     GGUF_OP_CUSTOM,
 

@@ -87,6 +87,24 @@ uint64_t gg_cost_pool(const struct gguf_tensor *t)
     return times(times(elements(t), p.window.size[0]), p.window.size[1]);
 }
 
+/* Each result sums a row of the kernel. */
+uint64_t gg_cost_columns(const struct gguf_tensor *t)
+{
+    return times(elements(t), t->src[1]->ne[0]);
+}
+
+/* Each token changes and reads its heads' states. */
+uint64_t gg_cost_scan(const struct gguf_tensor *t)
+{
+    return times(times(elements(t->src[1]), t->src[0]->ne[0]), 2);
+}
+
+uint64_t gg_cost_states(const struct gguf_tensor *t)
+{
+    const struct gguf_tensor *v = t->src[2];
+    return times(times(elements(v), v->ne[0]), 2);
+}
+
 /* To be on the safe side: a lot. */
 uint64_t gg_cost_unknown(const struct gguf_tensor *t)
 {

@@ -101,6 +101,12 @@ typedef uint64_t gg_cost_fn(const struct gguf_tensor *t);
     X(CONV_TRANSPOSE, "conv_transpose", 2, 0, 0, 0, conv_transpose, spread)   \
     X(POOL, "pool", 1, 0, 0, 0, pool, pool)                                   \
     X(TIMESTEP_EMBEDDING, "timestep_embedding", 1, 0, 0, 0, timestep, out)    \
+    X(SSM_CONV, "ssm_conv", 2, 0, 0, 0, ssm_conv, columns)                    \
+    X(SSM_SCAN, "ssm_scan", 7, 0, 0, 0, ssm_scan, scan)                       \
+    X(RWKV_WKV6, "rwkv_wkv6", 6, 0, 0, 0, wkv6, states)                       \
+    X(RWKV_WKV7, "rwkv_wkv7", 7, 0, 0, 0, wkv7, states)                       \
+    X(GATED_LINEAR_ATTN, "gated_linear_attn", 5, 0, 0, 0, gla, states)        \
+    X(GATED_DELTA, "gated_delta", 6, 0, 0, 0, delta, states)                  \
     X(CUSTOM, "custom", 0, 10, 0, 0, custom, unknown)
 
 struct gg_op_row {
