@@ -5,13 +5,20 @@
 
 void gguf_backend_destroy(struct gguf_backend *b)
 {
-    if (b)
-        b->iface->destroy(b);
+    if (!b)
+        return;
+    gguf_event_destroy(b->mark);
+    b->iface->destroy(b);
 }
 
 const char *gguf_backend_name(const struct gguf_backend *b)
 {
     return b->name;
+}
+
+uint64_t gguf_backend_id(const struct gguf_backend *b)
+{
+    return b->iface->id;
 }
 
 struct gguf_device *gguf_backend_device(const struct gguf_backend *b)
@@ -28,6 +35,18 @@ bool gguf_backend_supports_op(const struct gguf_backend *b,
                               const struct gguf_tensor *t)
 {
     return gguf_device_supports_op(b->device, t);
+}
+
+bool gguf_backend_supports_buft(const struct gguf_backend *b,
+                                const struct gguf_buft *buft)
+{
+    return gguf_device_supports_buft(b->device, buft);
+}
+
+bool gguf_backend_offloads_op(const struct gguf_backend *b,
+                              const struct gguf_tensor *t)
+{
+    return gguf_device_offloads_op(b->device, t);
 }
 
 enum gguf_status gg_backend_check(const struct gguf_backend *b,
@@ -56,12 +75,20 @@ enum gguf_status gg_backend_check(const struct gguf_backend *b,
     return GGUF_OK;
 }
 
+enum gguf_status gguf_backend_compute_async(struct gguf_backend *b,
+                                            struct gguf_graph *graph,
+                                            struct gguf_error *err)
+{
+    GG_TRY(gg_backend_check(b, graph, err));
+    return b->iface->compute(b, graph, err);
+}
+
 enum gguf_status gguf_backend_compute(struct gguf_backend *b,
                                       struct gguf_graph *graph,
                                       struct gguf_error *err)
 {
-    GG_TRY(gg_backend_check(b, graph, err));
-    return b->iface->compute(b, graph, err);
+    GG_TRY(gguf_backend_compute_async(b, graph, err));
+    return gguf_backend_sync(b, err);
 }
 
 enum gguf_status gguf_backend_sync(struct gguf_backend *b,
@@ -97,12 +124,19 @@ enum gguf_status gguf_plan_create(struct gguf_plan **out,
     return st;
 }
 
-enum gguf_status gguf_plan_compute(struct gguf_plan *p, struct gguf_error *err)
+enum gguf_status gguf_plan_compute_async(struct gguf_plan *p,
+                                         struct gguf_error *err)
 {
     struct gguf_backend *b = p->backend;
     if (b->iface->plan_compute)
         return b->iface->plan_compute(b, p->priv, err);
     return b->iface->compute(b, p->graph, err);
+}
+
+enum gguf_status gguf_plan_compute(struct gguf_plan *p, struct gguf_error *err)
+{
+    GG_TRY(gguf_plan_compute_async(p, err));
+    return gguf_backend_sync(p->backend, err);
 }
 
 void gguf_plan_destroy(struct gguf_plan *p)

@@ -107,6 +107,18 @@ struct gg_device_iface {
     enum gguf_status (*backend)(struct gguf_device *d,
                                 struct gguf_backend **out,
                                 struct gguf_error *err);
+    /* with GGUF_DEVICE_HOST_BUF; optional: gguf_host_buft() */
+    const struct gguf_buft *(*host_buft)(const struct gguf_device *d);
+    /* with GGUF_DEVICE_HOST_PTR; optional: gguf_buffer_from_host */
+    enum gguf_status (*from_host)(struct gguf_device *d,
+                                  struct gguf_buffer **out, void *ptr,
+                                  size_t size,
+                                  const struct gguf_allocator *allocator,
+                                  struct gguf_error *err);
+    /* with GGUF_DEVICE_EVENTS */
+    enum gguf_status (*event)(struct gguf_device *d, struct gguf_event **out,
+                              const struct gguf_allocator *allocator,
+                              struct gguf_error *err);
 };
 
 struct gguf_device {
@@ -135,8 +147,9 @@ struct gguf_driver {
 /* --- backends ------------------------------------------------------------- */
 
 struct gg_backend_iface {
+    uint64_t id; /* of the implementation: any number that no other has */
     void (*destroy)(struct gguf_backend *b);
-    /* Every node was asked supports_op and has memory. */
+    /* Every node was asked supports_op and has memory. May return early. */
     enum gguf_status (*compute)(struct gguf_backend *b,
                                 struct gguf_graph *graph,
                                 struct gguf_error *err);
@@ -149,6 +162,30 @@ struct gg_backend_iface {
     enum gguf_status (*plan_compute)(struct gguf_backend *b, void *plan,
                                      struct gguf_error *err);
     void (*plan_destroy)(struct gguf_backend *b, void *plan);
+    /* optional: a sync, then the buffer's own. Ranges were checked. */
+    void (*set_async)(struct gguf_backend *b, struct gguf_tensor *t,
+                      const void *src, uint64_t off, uint64_t size);
+    void (*get_async)(struct gguf_backend *b, const struct gguf_tensor *t,
+                      void *dst, uint64_t off, uint64_t size);
+    /* Queue a copy of src, which b can reach, to dst anywhere, in the order of
+     * b's work; whoever has dst waits for it by an event. false: cannot.
+     * Optional. */
+    bool (*copy_async)(struct gguf_backend *b, const struct gguf_tensor *src,
+                       struct gguf_tensor *dst);
+    /* with GGUF_DEVICE_EVENTS; e is of b's device */
+    void (*event_record)(struct gguf_backend *b, struct gguf_event *e);
+    /* optional: the caller waits; e is of any device */
+    void (*event_wait)(struct gguf_backend *b, struct gguf_event *e);
+};
+
+struct gg_event_iface {
+    void (*destroy)(struct gguf_event *e); /* waits */
+    void (*sync)(struct gguf_event *e);
+};
+
+struct gguf_event {
+    const struct gg_event_iface *iface;
+    struct gguf_device *device;
 };
 
 struct gguf_backend {
@@ -157,7 +194,23 @@ struct gguf_backend {
     const struct gguf_allocator *allocator;
     const char *name;
     void *priv;
+    struct gguf_event *mark; /* of gguf_backend_copy_async, when first used */
 };
+
+/* Queue a copy in the order of b's work alone, if b can: nobody else uses src
+ * or dst until an event that is recorded on b behind it is past. */
+bool gg_backend_copy_behind(struct gguf_backend *b,
+                            const struct gguf_tensor *src,
+                            struct gguf_tensor *dst);
+
+/* GGUF_E_INVALID unless t has memory and size bytes from off on. */
+enum gguf_status gg_tensor_check_range(const struct gguf_tensor *t,
+                                       uint64_t off, uint64_t size,
+                                       struct gguf_error *err);
+/* GGUF_E_SHAPE unless the layouts are the same; both must have memory. */
+enum gguf_status gg_tensor_check_copy(const struct gguf_tensor *src,
+                                      const struct gguf_tensor *dst,
+                                      struct gguf_error *err);
 
 /* Fail unless every node can run on the device and has memory. */
 enum gguf_status gg_backend_check(const struct gguf_backend *b,

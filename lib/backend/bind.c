@@ -310,8 +310,7 @@ enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
     if (!fits)
         GG_TRY(plan(ga, graph, err));
     for (unsigned i = 0; i < ga->n; i++)
-        if (ga->buffers[i]->iface->reset)
-            ga->buffers[i]->iface->reset(ga->buffers[i]);
+        gguf_buffer_reset(ga->buffers[i]);
     const struct gg_place *p = ga->layout.places;
     size_t n = gguf_graph_n_nodes(graph), n_leaves = gguf_graph_n_leaves(graph);
     for (size_t i = 0; i < n_leaves; i++)

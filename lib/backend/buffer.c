@@ -214,6 +214,14 @@ void gguf_buffer_clear(struct gguf_buffer *b, uint8_t value)
         memset(b->base, value, b->size);
 }
 
+void gguf_buffer_reset(struct gguf_buffer *b)
+{
+    for (size_t i = 0; i < b->n_parts; i++)
+        gguf_buffer_reset(b->parts[i]);
+    if (b->iface->reset)
+        b->iface->reset(b);
+}
+
 enum gguf_status gguf_buffer_place(struct gguf_buffer *b,
                                    struct gguf_tensor *t, uint64_t off,
                                    struct gguf_error *err)

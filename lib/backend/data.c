@@ -14,8 +14,9 @@ enum gguf_status gg_tensor_check_data(const struct gguf_tensor *t,
                    gguf_tensor_format(t, name, sizeof name));
 }
 
-static enum gguf_status check_range(const struct gguf_tensor *t, uint64_t off,
-                                    uint64_t size, struct gguf_error *err)
+enum gguf_status gg_tensor_check_range(const struct gguf_tensor *t,
+                                       uint64_t off, uint64_t size,
+                                       struct gguf_error *err)
 {
     uint64_t all = gguf_tensor_size(t);
     char name[160];
@@ -31,7 +32,7 @@ enum gguf_status gguf_tensor_set(struct gguf_tensor *t, const void *src,
                                  uint64_t off, uint64_t size,
                                  struct gguf_error *err)
 {
-    GG_TRY(check_range(t, off, size, err));
+    GG_TRY(gg_tensor_check_range(t, off, size, err));
     if (!size)
         return GGUF_OK;
     if (t->buffer && t->buffer->iface->set)
@@ -45,7 +46,7 @@ enum gguf_status gguf_tensor_get(const struct gguf_tensor *t, void *dst,
                                  uint64_t off, uint64_t size,
                                  struct gguf_error *err)
 {
-    GG_TRY(check_range(t, off, size, err));
+    GG_TRY(gg_tensor_check_range(t, off, size, err));
     if (!size)
         return GGUF_OK;
     if (t->buffer && t->buffer->iface->get)
@@ -59,7 +60,7 @@ enum gguf_status gguf_tensor_memset(struct gguf_tensor *t, uint8_t value,
                                     uint64_t off, uint64_t size,
                                     struct gguf_error *err)
 {
-    GG_TRY(check_range(t, off, size, err));
+    GG_TRY(gg_tensor_check_range(t, off, size, err));
     if (!size)
         return GGUF_OK;
     if (t->buffer && t->buffer->iface->memset)
@@ -95,9 +96,9 @@ static enum gguf_status copy_by_host(const struct gguf_tensor *src,
     return st;
 }
 
-enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
-                                  struct gguf_tensor *dst,
-                                  struct gguf_error *err)
+enum gguf_status gg_tensor_check_copy(const struct gguf_tensor *src,
+                                      const struct gguf_tensor *dst,
+                                      struct gguf_error *err)
 {
     if (!gguf_tensor_same_layout(src, dst)) {
         char a[160], b[160];
@@ -107,7 +108,14 @@ enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
                        gguf_tensor_format(dst, b, sizeof b));
     }
     GG_TRY(gg_tensor_check_data(src, err));
-    GG_TRY(gg_tensor_check_data(dst, err));
+    return gg_tensor_check_data(dst, err);
+}
+
+enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
+                                  struct gguf_tensor *dst,
+                                  struct gguf_error *err)
+{
+    GG_TRY(gg_tensor_check_copy(src, dst, err));
     uint64_t size = gguf_tensor_size(src);
     if (!size || src == dst)
         return GGUF_OK;

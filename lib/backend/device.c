@@ -37,6 +37,29 @@ const struct gguf_buft *gguf_device_buft(const struct gguf_device *d)
     return d->buft;
 }
 
+const struct gguf_buft *gguf_device_host_buft(const struct gguf_device *d)
+{
+    if (!(d->caps & GGUF_DEVICE_HOST_BUF))
+        return NULL;
+    return d->iface->host_buft ? d->iface->host_buft(d) : gguf_host_buft();
+}
+
+enum gguf_status
+gguf_device_buffer_from_host(struct gguf_device *d, struct gguf_buffer **out,
+                             void *ptr, size_t size,
+                             const struct gguf_allocator *allocator,
+                             struct gguf_error *err)
+{
+    *out = NULL;
+    if (!(d->caps & GGUF_DEVICE_HOST_PTR))
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "device %s makes no buffers around host memory",
+                       d->name);
+    if (d->iface->from_host)
+        return d->iface->from_host(d, out, ptr, size, allocator, err);
+    return gguf_buffer_from_host(out, ptr, size, allocator, err);
+}
+
 bool gguf_device_supports_op(const struct gguf_device *d,
                              const struct gguf_tensor *t)
 {

@@ -142,6 +142,7 @@ static enum gguf_status plan_compute(struct gguf_backend *b, void *plan,
 }
 
 static const struct gg_backend_iface backend_iface = {
+    .id = UINT64_C(0x5d1f0e7ac94b2361),
     .destroy = destroy,
     .compute = compute,
     .plan_create = plan_create,

@@ -14,9 +14,9 @@
  *     gguf_backend_compute(cpu, graph, &err);
  *     gguf_tensor_get(y, result, 0, gguf_tensor_size(y), &err);
  *
- * Order of destruction: graph allocators and buffers, backends, registry or
- * drivers. Devices, buffer types and drivers may be used from any thread;
- * a buffer, backend or graph allocator from one at a time.
+ * Order of destruction: graph allocators and buffers, events, backends,
+ * registry or drivers. Devices, buffer types, drivers and events may be used
+ * from any thread; a buffer, backend or graph allocator from one at a time.
  */
 #ifndef GGUF_BACKEND_H
 #define GGUF_BACKEND_H
@@ -32,6 +32,7 @@ struct gguf_device;
 struct gguf_driver;   /* registration of a kind of backend */
 struct gguf_registry;
 struct gguf_backend;
+struct gguf_event;    /* a point in the work of a backend */
 
 /* --- buffer types --------------------------------------------------------- */
 
@@ -86,6 +87,9 @@ GGUF_API void gguf_buffer_set_usage(struct gguf_buffer *buffer,
                                     enum gguf_buffer_usage usage);
 /* Every byte becomes value. Since: 0.1 */
 GGUF_API void gguf_buffer_clear(struct gguf_buffer *buffer, uint8_t value);
+/* Forget what placing tensors made beside their memory, before others are
+ * placed there. Since: 0.1 */
+GGUF_API void gguf_buffer_reset(struct gguf_buffer *buffer);
 
 /* Place t, which has no data yet, off bytes into the buffer: sets t->data and
  * t->buffer. Not checked: overlap with others. GGUF_E_INVALID (has memory
@@ -208,6 +212,18 @@ GGUF_API uint32_t gguf_device_caps(const struct gguf_device *d);
 GGUF_API void gguf_device_memory(const struct gguf_device *d, uint64_t *n_free,
                                  uint64_t *n_total);
 GGUF_API const struct gguf_buft *gguf_device_buft(const struct gguf_device *d);
+/* Host memory that the device reads and writes quickly; NULL without
+ * GGUF_DEVICE_HOST_BUF. Since: 0.1 */
+GGUF_API const struct gguf_buft *
+gguf_device_host_buft(const struct gguf_device *d);
+/* A buffer of the device around memory that somebody else owns, as
+ * gguf_buffer_from_host. GGUF_E_UNSUPPORTED without GGUF_DEVICE_HOST_PTR,
+ * GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_device_buffer_from_host(struct gguf_device *d, struct gguf_buffer **out,
+                             void *ptr, size_t size,
+                             const struct gguf_allocator *allocator,
+                             struct gguf_error *err) GGUF_MUST_CHECK;
 /* Whether the device can compute t (its types, shapes and sources; data is not
  * looked at), and read and write buffers of buft. Since: 0.1 */
 GGUF_API bool gguf_device_supports_op(const struct gguf_device *d,
@@ -262,30 +278,93 @@ GGUF_API struct gguf_device *gguf_registry_best(const struct gguf_registry *r);
 
 /* --- backends ------------------------------------------------------------- */
 
+/* A backend is a stream of work: what is started on it runs in the order of
+ * the calls. With GGUF_DEVICE_ASYNC among the device's caps, calls that end in
+ * _async return when the work is queued; what they were given (tensors, their
+ * memory, the graph, the caller's bytes) must stay until a sync. Where the
+ * device has nothing of the kind, the same calls do the work before they
+ * return. A failure of queued work is what the next sync returns; the rest of
+ * the queue is dropped then. */
+
 /* NULL is fine. Waits for work that is under way. Since: 0.1 */
 GGUF_API void gguf_backend_destroy(struct gguf_backend *backend);
 
 GGUF_API const char *gguf_backend_name(const struct gguf_backend *backend);
+/* Tells implementations apart: equal for all backends of a kind of driver, in
+ * every process, whatever they are called. Since: 0.1 */
+GGUF_API uint64_t gguf_backend_id(const struct gguf_backend *backend);
 GGUF_API struct gguf_device *
 gguf_backend_device(const struct gguf_backend *backend);
 /* The buffer type that its device likes best. Since: 0.1 */
 GGUF_API const struct gguf_buft *
 gguf_backend_buft(const struct gguf_backend *backend);
+/* What its device answers. Since: 0.1 */
 GGUF_API bool gguf_backend_supports_op(const struct gguf_backend *backend,
+                                       const struct gguf_tensor *t);
+GGUF_API bool gguf_backend_supports_buft(const struct gguf_backend *backend,
+                                         const struct gguf_buft *buft);
+GGUF_API bool gguf_backend_offloads_op(const struct gguf_backend *backend,
                                        const struct gguf_tensor *t);
 
 /* Compute every node of graph in order; all tensors have memory that the
- * backend can reach. Work in the order of calls; asynchronous backends may
- * return early. GGUF_E_OP (an operation that it cannot run, found out before
- * anything runs), GGUF_E_INVALID (a tensor without memory; a row number out
- * of range), GGUF_E_CANCELLED (abort callback), GGUF_E_NOMEM. After a failure
- * results are undefined. Since: 0.1 */
+ * backend can reach. Done when it returns, as all that was started before.
+ * GGUF_E_OP (an operation that it cannot run, found out before anything runs),
+ * GGUF_E_INVALID (a tensor without memory; a row number out of range),
+ * GGUF_E_CANCELLED (abort callback), GGUF_E_NOMEM. After a failure results are
+ * undefined. Since: 0.1 */
 GGUF_API enum gguf_status gguf_backend_compute(struct gguf_backend *backend,
                                                struct gguf_graph *graph,
                                                struct gguf_error *err);
-/* Wait for everything that was started. Since: 0.1 */
+/* The same, started. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_backend_compute_async(struct gguf_backend *backend,
+                           struct gguf_graph *graph, struct gguf_error *err);
+/* Wait for everything that was started: the first failure of it. Since: 0.1 */
 GGUF_API enum gguf_status gguf_backend_sync(struct gguf_backend *backend,
                                             struct gguf_error *err);
+
+/* gguf_tensor_set and _get in the order of the backend's work; t lies in
+ * memory that the backend can reach. GGUF_E_INVALID. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_backend_set_async(struct gguf_backend *backend, struct gguf_tensor *t,
+                       const void *src, uint64_t off, uint64_t size,
+                       struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_backend_get_async(struct gguf_backend *backend,
+                       const struct gguf_tensor *t, void *dst, uint64_t off,
+                       uint64_t size, struct gguf_error *err);
+/* gguf_tensor_copy from memory of one backend to that of another (or the same)
+ * in the order of both: behind what was started on either so far, before what
+ * is started later. GGUF_E_SHAPE, GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_backend_copy_async(struct gguf_backend *from, struct gguf_backend *to,
+                        const struct gguf_tensor *src, struct gguf_tensor *dst,
+                        struct gguf_error *err);
+
+/* An event says when a backend has come to the point where it was recorded
+ * last; one that was never recorded is past. GGUF_E_UNSUPPORTED without
+ * GGUF_DEVICE_EVENTS, GGUF_E_NOMEM, GGUF_E_IO. allocator NULL: malloc; kept.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_event_create(struct gguf_event **out, struct gguf_device *device,
+                  const struct gguf_allocator *allocator,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+/* Waits until it is past. NULL is fine. Since: 0.1 */
+GGUF_API void gguf_event_destroy(struct gguf_event *event);
+/* Behind all that was started on backend, one of the event's device, so far.
+ * GGUF_E_INVALID (another device). Since: 0.1 */
+GGUF_API enum gguf_status gguf_event_record(struct gguf_event *event,
+                                            struct gguf_backend *backend,
+                                            struct gguf_error *err);
+/* What is started on backend, of any device, from now on runs when event, as
+ * recorded now, is past. An asynchronous backend does the waiting, else the
+ * caller. Since: 0.1 */
+GGUF_API enum gguf_status gguf_event_wait(struct gguf_event *event,
+                                          struct gguf_backend *backend,
+                                          struct gguf_error *err);
+/* The calling thread waits. Whether the work before it failed is not said
+ * here. Since: 0.1 */
+GGUF_API void gguf_event_sync(struct gguf_event *event);
 
 /* A graph made ready once to be computed many times. graph must not change,
  * nor where its tensors lie; it must outlive the plan. Since: 0.1 */
@@ -295,8 +374,12 @@ GGUF_API enum gguf_status gguf_plan_create(struct gguf_plan **out,
                                            struct gguf_graph *graph,
                                            struct gguf_error *err)
     GGUF_MUST_CHECK;
+/* As gguf_backend_compute and gguf_backend_compute_async. Since: 0.1 */
 GGUF_API enum gguf_status gguf_plan_compute(struct gguf_plan *plan,
                                             struct gguf_error *err);
+GGUF_API enum gguf_status gguf_plan_compute_async(struct gguf_plan *plan,
+                                                  struct gguf_error *err);
+/* NULL is fine. No computation of it may be queued. Since: 0.1 */
 GGUF_API void gguf_plan_destroy(struct gguf_plan *plan);
 
 #ifdef __cplusplus

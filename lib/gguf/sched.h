@@ -11,6 +11,18 @@
  *     gguf_sched_compute(s, graph, &err);
  *     gguf_tensor_get(output, ...);
  *
+ * With n_copies > 1 and backends that are asynchronous, have events and memory
+ * of their own, computations of one graph overlap: while one backend works on
+ * its splits of the first, another does its own of the second.
+ *
+ *     gguf_tensor_set(input, first...);
+ *     gguf_sched_compute_async(s, graph, &err);
+ *     gguf_backend_get_async(last, output, first_result, ...);
+ *     gguf_tensor_set(input, second...);       inputs have been copied
+ *     gguf_sched_compute_async(s, graph, &err);
+ *     gguf_backend_get_async(last, output, second_result, ...);
+ *     gguf_sched_sync(s, &err);
+ *
  * The graph and its tensors are not changed, except that tensors get memory.
  * One thread at a time.
  */
@@ -24,6 +36,7 @@ extern "C" {
 #endif
 
 #define GGUF_SCHED_MAX_BACKENDS 16
+#define GGUF_SCHED_MAX_COPIES 8
 
 struct gguf_sched;
 
@@ -32,18 +45,22 @@ struct gguf_sched_params {
     const struct gguf_allocator *allocator;  /* NULL: malloc; kept */
     struct gguf_backend *const *backends;    /* must outlive the scheduler */
     unsigned n_backends;                     /* 1 to 16 */
+    unsigned n_copies; /* of what a split needs from elsewhere, each with
+                          memory of its own: how many computations may be under
+                          way; 1 to 8 */
 };
 #define GGUF_SCHED_PARAMS_INIT                                                \
-    { sizeof(struct gguf_sched_params), NULL, NULL, 0 }
+    { sizeof(struct gguf_sched_params), NULL, NULL, 0, 1 }
 
-/* GGUF_E_INVALID (no backend, too many, the last is not one of host memory),
- * GGUF_E_NOMEM. Since: 0.1 */
+/* GGUF_E_INVALID (no backend, too many, the last is not one of host memory,
+ * number of copies), GGUF_E_NOMEM, GGUF_E_IO. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_sched_create(struct gguf_sched **out,
                   const struct gguf_sched_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Tensors that it placed lose their memory. NULL is fine. Since: 0.1 */
+/* Waits for what is under way. Tensors that it placed lose their memory. NULL
+ * is fine. Since: 0.1 */
 GGUF_API void gguf_sched_destroy(struct gguf_sched *s);
 
 /* Assign, split and plan graph, the worst case that will come, and allocate;
@@ -53,7 +70,10 @@ GGUF_API enum gguf_status gguf_sched_reserve(struct gguf_sched *s,
                                              const struct gguf_graph *graph,
                                              struct gguf_error *err);
 
-/* The same and place the tensors: set inputs after it. Since: 0.1 */
+/* The same and place the tensors: set inputs after it. Waits for what is under
+ * way. A graph like the last one (same operations, shapes, sources, flags,
+ * memory; its tensors may be others) is not assigned and planned again: that
+ * costs a walk over its nodes. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
                                            struct gguf_graph *graph,
                                            struct gguf_error *err);
@@ -65,7 +85,18 @@ GGUF_API enum gguf_status gguf_sched_compute(struct gguf_sched *s,
                                              struct gguf_graph *graph,
                                              struct gguf_error *err);
 
-/* Forget pins and what was allocated for; buffers stay. Since: 0.1 */
+/* The same, started: inputs (leaves with GGUF_TENSOR_INPUT) may be set again
+ * when it returns, if they lie with the last backend; results are there after
+ * a sync, or for what is started behind it on the backend that computes them.
+ * With an evaluation callback it is done when it returns. Since: 0.1 */
+GGUF_API enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
+                                                   struct gguf_graph *graph,
+                                                   struct gguf_error *err);
+/* Wait for all backends: the first failure. Since: 0.1 */
+GGUF_API enum gguf_status gguf_sched_sync(struct gguf_sched *s,
+                                          struct gguf_error *err);
+
+/* Forget pins and what was allocated for; buffers stay. Waits. Since: 0.1 */
 GGUF_API void gguf_sched_reset(struct gguf_sched *s);
 
 /* Compute t on backend i, also in graphs to come, until a reset.
@@ -84,6 +115,8 @@ GGUF_API void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
 /* Of the last reserve or alloc. Since: 0.1 */
 GGUF_API size_t gguf_sched_n_splits(const struct gguf_sched *s);
 GGUF_API size_t gguf_sched_n_copies(const struct gguf_sched *s);
+/* How often graphs were assigned so far. Since: 0.1 */
+GGUF_API unsigned gguf_sched_n_plans(const struct gguf_sched *s);
 /* Backend number of a tensor of that graph, or -1. Since: 0.1 */
 GGUF_API int gguf_sched_backend_of(const struct gguf_sched *s,
                                    const struct gguf_tensor *t);

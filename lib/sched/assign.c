@@ -65,14 +65,6 @@ static bool may_run(const struct gguf_sched *s, const struct gguf_graph *g,
 
 /* --- 1: what is certain --------------------------------------------------- */
 
-static int pinned(const struct gguf_sched *s, const struct gguf_tensor *t)
-{
-    for (size_t i = 0; i < s->n_pins; i++)
-        if (s->pins[i].t == t)
-            return s->pins[i].backend;
-    return GG_SCHED_NONE;
-}
-
 /* The first backend that can reach t's memory, and compute node n there. */
 static int first_that_reaches(const struct gguf_sched *s,
                               const struct gguf_tensor *t,
@@ -112,7 +104,7 @@ static int from_weights(const struct gguf_sched *s,
 
 static int certain(const struct gguf_sched *s, const struct gguf_tensor *t)
 {
-    int b = pinned(s, t);
+    int b = gg_sched_pinned(s, t);
     const struct gguf_tensor *root = t->view_src ? t->view_src : t;
     if (b != GG_SCHED_NONE)
         return b;
@@ -175,7 +167,7 @@ static void improve(struct gguf_sched *s, const struct gguf_graph *g, size_t i)
         return;
     }
     /* only where nothing has to be copied in or out for it */
-    for (int k = 0; k < *b && pinned(s, t) == GG_SCHED_NONE; k++)
+    for (int k = 0; k < *b && gg_sched_pinned(s, t) == GG_SCHED_NONE; k++)
         if (gguf_backend_buft(s->backends[k]) ==
                 gguf_backend_buft(s->backends[*b]) &&
             may_run(s, g, k, t) && n_reached(s, g, k, t, &n_src) == n_src) {

@@ -1,9 +1,44 @@
-/* sched.c - the scheduler: planning, placing, running */
+/* sched.c - the scheduler: planning and placing */
 #include "config.h"
 #include "sched/sched.h"
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <xxhash.h>
+
+/* --- create, destroy ------------------------------------------------------ */
+
+static bool shares(const struct gguf_sched *s, int a, int b)
+{
+    return gguf_backend_supports_buft(s->backends[b],
+                                      gguf_backend_buft(s->backends[a]));
+}
+
+static void find_apart(struct gguf_sched *s)
+{
+    const uint32_t both = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS;
+    for (int a = 0; a < s->n_backends; a++) {
+        struct gguf_device *d = gguf_backend_device(s->backends[a]);
+        s->apart[a] = (gguf_device_caps(d) & both) == both;
+        for (int b = 0; b < s->n_backends; b++)
+            s->apart[a] = s->apart[a] && (a == b || !shares(s, a, b));
+    }
+}
+
+static enum gguf_status make_events(struct gguf_sched *s,
+                                    struct gguf_error *err)
+{
+    for (int b = 0; b < s->n_backends; b++) {
+        struct gguf_device *d = gguf_backend_device(s->backends[b]);
+        if (!(gguf_device_caps(d) & GGUF_DEVICE_EVENTS))
+            continue;
+        GG_TRY(gguf_event_create(&s->done[b], d, s->allocator, err));
+        for (unsigned i = 0; s->n_lanes > 1 && i < s->n_lanes; i++)
+            GG_TRY(gguf_event_create(&s->lanes[i].used[b], d, s->allocator,
+                                     err));
+    }
+    return GGUF_OK;
+}
 
 enum gguf_status gguf_sched_create(struct gguf_sched **out,
                                    const struct gguf_sched_params *params,
@@ -13,23 +48,29 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     *out = NULL;
     unsigned n = params->n_backends;
     if (params->struct_size != sizeof *params || n < 1 ||
-        n > GGUF_SCHED_MAX_BACKENDS ||
+        n > GGUF_SCHED_MAX_BACKENDS || params->n_copies < 1 ||
+        params->n_copies > GGUF_SCHED_MAX_COPIES ||
         !gguf_buft_is_host(gguf_backend_buft(params->backends[n - 1])))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a scheduler of %u backends: 1 to %d, the last one of "
-                       "host memory",
-                       n, GGUF_SCHED_MAX_BACKENDS);
+                       "a scheduler of %u backends, %u copies: 1 to %d, the "
+                       "last one of host memory, and 1 to %d",
+                       n, params->n_copies, GGUF_SCHED_MAX_BACKENDS,
+                       GGUF_SCHED_MAX_COPIES);
     struct gguf_sched *s = gg_alloc_zero(params->allocator, 1, sizeof *s);
     if (!s)
         return gg_fail_nomem(err, sizeof *s);
     s->allocator = params->allocator;
     s->n_backends = (int)n;
+    s->n_lanes = params->n_copies;
     for (unsigned i = 0; i < n; i++) {
         s->backends[i] = params->backends[i];
         bufts[i] = gguf_backend_buft(params->backends[i]);
     }
+    find_apart(s);
     enum gguf_status st =
         gguf_galloc_create_n(&s->galloc, s->allocator, bufts, n, err);
+    if (st == GGUF_OK)
+        st = make_events(s, err);
     if (st != GGUF_OK)
         gguf_sched_destroy(s);
     else
@@ -37,22 +78,38 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     return st;
 }
 
+static void drop_plans(struct gg_lane *l, size_t n_splits)
+{
+    for (size_t i = 0; i < n_splits && l->splits; i++) {
+        gguf_plan_destroy(l->splits[i].plan);
+        l->splits[i].plan = NULL;
+    }
+}
+
 /* Forget the last graph; buffers and pins stay. */
 static void forget(struct gguf_sched *s)
 {
-    gguf_ctx_destroy(s->ctx);
-    gg_free(s->allocator, s->backend_of);
-    gg_free(s->allocator, s->shadows);
-    gg_free(s->allocator, (void *)s->origin);
-    gg_free(s->allocator, s->node_pool);
-    gg_free(s->allocator, s->leaf_pool);
-    gg_free(s->allocator, s->splits);
-    s->ctx = NULL;
+    const struct gguf_allocator *a = s->allocator;
+    gguf_sched_sync(s, NULL);
+    for (unsigned i = 0; i < s->n_lanes; i++) {
+        struct gg_lane *l = &s->lanes[i];
+        drop_plans(l, s->n_splits);
+        gguf_ctx_destroy(l->ctx);
+        gg_free(a, l->shadows);
+        gg_free(a, (void *)l->origin);
+        gg_free(a, l->splits);
+        l->ctx = NULL;
+        l->shadow = NULL;
+        l->shadows = NULL;
+        l->origin = NULL;
+        l->splits = NULL;
+    }
+    gg_free(a, s->backend_of);
+    gg_free(a, s->slots);
+    gg_free(a, s->node_pool);
+    gg_free(a, s->leaf_pool);
     s->backend_of = s->node_pool = s->leaf_pool = NULL;
-    s->shadows = NULL;
-    s->origin = NULL;
-    s->splits = NULL;
-    s->shadow = NULL;
+    s->slots = NULL;
     s->graph = NULL;
     s->planned = NULL;
     s->n_splits = s->n_copies = 0;
@@ -63,6 +120,11 @@ void gguf_sched_destroy(struct gguf_sched *s)
     if (!s)
         return;
     forget(s);
+    for (int b = 0; b < s->n_backends; b++) {
+        gguf_event_destroy(s->done[b]);
+        for (unsigned i = 0; i < s->n_lanes; i++)
+            gguf_event_destroy(s->lanes[i].used[b]);
+    }
     gguf_galloc_destroy(s->galloc);
     gg_free(s->allocator, s->pins);
     gg_free(s->allocator, s);
@@ -108,18 +170,129 @@ bool gg_sched_is_placed(const struct gguf_sched *s, const struct gguf_tensor *t)
     return t->buffer ? !gg_galloc_owns(s->galloc, t->buffer) : t->data != NULL;
 }
 
+int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t)
+{
+    for (size_t i = 0; i < s->n_pins; i++)
+        if (s->pins[i].t == t)
+            return s->pins[i].backend;
+    return GG_SCHED_NONE;
+}
+
+/* --- whether a graph is like the last one --------------------------------- */
+
+/* What assignments and splits depend on, of one tensor. */
+struct traits {
+    int64_t ne[GGUF_TENSOR_DIMS], nb[GGUF_TENSOR_DIMS];
+    uint64_t view_off, where;
+    uint32_t op, dtype, flags, usage;
+    int32_t params[GGUF_TENSOR_PARAMS / sizeof(int32_t)];
+    int32_t src[GGUF_TENSOR_SRC], root, pin;
+};
+
+static struct gguf_tensor *tensor_at(const struct gguf_graph *g, size_t i)
+{
+    return i < g->n_nodes ? g->nodes[i] : g->leaves[i - g->n_nodes];
+}
+
+static int32_t number(const struct gguf_graph *g, const struct gguf_tensor *t)
+{
+    return t ? (int32_t)gg_sched_index(g, t) : GG_SCHED_NONE - 1;
+}
+
+static void traits_of(const struct gguf_sched *s, const struct gguf_graph *g,
+                      const struct gguf_tensor *t, struct traits *x)
+{
+    memset(x, 0, sizeof *x); /* padding too */
+    memcpy(x->ne, t->ne, sizeof x->ne);
+    memcpy(x->nb, t->nb, sizeof x->nb);
+    memcpy(x->params, t->op_params, sizeof x->params);
+    x->op = t->op;
+    x->dtype = t->dtype;
+    x->flags = t->flags;
+    x->view_off = t->view_off;
+    x->pin = gg_sched_pinned(s, t);
+    x->root = number(g, t->view_src);
+    for (int i = 0; i < GGUF_TENSOR_SRC; i++)
+        x->src[i] = number(g, t->src[i]);
+    const struct gguf_tensor *r = t->view_src ? t->view_src : t;
+    if (!gg_sched_is_placed(s, r))
+        return;
+    x->where = (uintptr_t)gguf_host_buft();
+    if (r->buffer) {
+        x->where = (uintptr_t)gguf_buffer_buft(r->buffer);
+        x->usage = (uint32_t)gguf_buffer_usage(r->buffer);
+    }
+}
+
+static uint64_t structure_of(const struct gguf_sched *s,
+                             const struct gguf_graph *g)
+{
+    uint64_t h = g->n_nodes;
+    for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
+        struct traits x;
+        traits_of(s, g, tensor_at(g, i), &x);
+        h = XXH3_64bits_withSeed(&x, sizeof x, h);
+    }
+    return h;
+}
+
+/* Which tensors these are, and where those lie that were placed. */
+static uint64_t tensors_of(const struct gguf_sched *s,
+                           const struct gguf_graph *g)
+{
+    uint64_t h = 0;
+    for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
+        const struct gguf_tensor *t = tensor_at(g, i);
+        const void *v[3] = { t, NULL, NULL };
+        if (gg_sched_is_placed(s, t)) {
+            v[1] = t->data;
+            v[2] = t->buffer;
+        }
+        h = XXH3_64bits_withSeed(v, sizeof v, h);
+    }
+    return h;
+}
+
 /* --- planning ------------------------------------------------------------- */
 
-/* Nodes of the shadow graph: each node, and a copy of each of its sources. */
-static size_t most_nodes(const struct gguf_graph *g)
+/* At most so many copies: of each source that its reader does not reach. */
+static size_t most_copies(const struct gguf_sched *s,
+                          const struct gguf_graph *g)
 {
     size_t n = 0;
-    for (size_t i = 0; i < g->n_nodes; i++) {
-        n++;
-        for (int k = 0; k < GGUF_TENSOR_SRC; k++)
-            n += g->nodes[i]->src[k] != NULL;
-    }
-    return GG_MAX(n, g->n_leaves);
+    for (size_t i = 0; i < g->n_nodes; i++)
+        for (int k = 0; k < GGUF_TENSOR_SRC; k++) {
+            const struct gguf_tensor *x = g->nodes[i]->src[k];
+            if (!x)
+                continue;
+            int64_t home = gg_sched_index(g, x->view_src ? x->view_src : x);
+            n += !gg_sched_reaches(s, s->backend_of[i], x,
+                                   home < 0 ? GG_SCHED_NONE
+                                            : s->backend_of[home]);
+        }
+    return n;
+}
+
+static enum gguf_status get_lane(struct gguf_sched *s, struct gg_lane *l,
+                                 const struct gguf_graph *g, size_t n_copies,
+                                 size_t n_slots, struct gguf_error *err)
+{
+    const struct gguf_allocator *a = s->allocator;
+    const size_t n = g->n_nodes + n_copies;
+    const size_t capacity = GG_MAX(n, g->n_leaves + n_slots) + 1;
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    p.allocator = a;
+    p.no_alloc = true;
+    p.mem_size = (n + n_slots) * gguf_tensor_overhead() +
+                 gguf_graph_overhead(capacity) + 4096;
+    l->shadows = gg_alloc_zero(a, g->n_nodes, sizeof *l->shadows);
+    l->origin = gg_alloc_zero(a, n, sizeof *l->origin);
+    l->splits = gg_alloc_zero(a, g->n_nodes + 1, sizeof *l->splits);
+    if (!l->shadows || !l->origin || !l->splits)
+        return gg_fail_nomem(err, n * sizeof *l->origin);
+    GG_TRY(gguf_ctx_create(&l->ctx, &p, err));
+    l->shadow = gguf_graph_create(l->ctx, capacity);
+    return gguf_ctx_status(l->ctx, err);
 }
 
 static enum gguf_status get_memory(struct gguf_sched *s,
@@ -127,40 +300,68 @@ static enum gguf_status get_memory(struct gguf_sched *s,
                                    struct gguf_error *err)
 {
     const struct gguf_allocator *a = s->allocator;
-    const size_t n = most_nodes(g) + 1;
-    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
-    p.allocator = a;
-    p.no_alloc = true;
-    p.mem_size = n * gguf_tensor_overhead() + gguf_graph_overhead(n) + 4096;
-    s->n_tensors = g->n_nodes + g->n_leaves;
-    s->backend_of = gg_alloc_zero(a, s->n_tensors, sizeof *s->backend_of);
-    s->shadows = gg_alloc_zero(a, g->n_nodes, sizeof *s->shadows);
-    s->origin = gg_alloc_zero(a, n, sizeof *s->origin);
+    const size_t n_copies = most_copies(s, g);
+    const size_t n_slots = (s->n_lanes - 1) * n_copies;
+    const size_t n = g->n_nodes + n_copies, n_leaves = g->n_leaves + n_slots;
+    s->max_copies = n_copies;
     s->node_pool = gg_alloc_zero(a, n, sizeof *s->node_pool);
-    s->leaf_pool = gg_alloc_zero(a, g->n_leaves, sizeof *s->leaf_pool);
-    s->splits = gg_alloc_zero(a, g->n_nodes + 1, sizeof *s->splits);
-    if (!s->backend_of || !s->shadows || !s->origin || !s->node_pool ||
-        !s->leaf_pool || !s->splits)
-        return gg_fail_nomem(err, n * sizeof *s->origin);
-    GG_TRY(gguf_ctx_create(&s->ctx, &p, err));
-    s->shadow = gguf_graph_create(s->ctx, n);
-    return gguf_ctx_status(s->ctx, err);
+    s->leaf_pool = gg_alloc_zero(a, n_leaves, sizeof *s->leaf_pool);
+    s->slots = gg_alloc_zero(a, n_slots, sizeof *s->slots);
+    if (!s->node_pool || !s->leaf_pool || !s->slots)
+        return gg_fail_nomem(err, n * sizeof *s->node_pool);
+    for (unsigned i = 0; i < s->n_lanes; i++)
+        GG_TRY(get_lane(s, &s->lanes[i], g, n_copies, i ? 0 : n_slots, err));
+    return GGUF_OK;
+}
+
+/* Shadows of another graph of the same structure. */
+static void clear_lanes(struct gguf_sched *s, const struct gguf_graph *g)
+{
+    for (unsigned i = 0; i < s->n_lanes; i++) {
+        struct gg_lane *l = &s->lanes[i];
+        const size_t capacity = gguf_graph_capacity(l->shadow);
+        drop_plans(l, s->n_splits);
+        memset(l->shadows, 0, g->n_nodes * sizeof *l->shadows);
+        gguf_ctx_reset(l->ctx);
+        l->shadow = gguf_graph_create(l->ctx, capacity);
+    }
+}
+
+static enum gguf_status assign(struct gguf_sched *s, const struct gguf_graph *g,
+                               struct gguf_error *err)
+{
+    const size_t n = g->n_nodes + g->n_leaves;
+    forget(s);
+    s->backend_of = gg_alloc_zero(s->allocator, n, sizeof *s->backend_of);
+    if (!s->backend_of)
+        return gg_fail_nomem(err, n * sizeof *s->backend_of);
+    GG_TRY(gg_sched_assign(s, g, err));
+    s->n_plans++;
+    return get_memory(s, g, err);
 }
 
 static enum gguf_status plan(struct gguf_sched *s, const struct gguf_graph *g,
                              struct gguf_error *err)
 {
-    forget(s);
-    enum gguf_status st = get_memory(s, g, err);
-    if (st == GGUF_OK)
-        st = gg_sched_assign(s, g, err);
-    if (st == GGUF_OK)
+    const uint64_t structure = structure_of(s, g), tensors = tensors_of(s, g);
+    const bool like = s->planned && structure == s->structure;
+    enum gguf_status st = GGUF_OK;
+    gguf_sched_sync(s, NULL); /* its failure is not this graph's */
+    if (!like)
+        st = assign(s, g, err);
+    else if (tensors != s->tensors)
+        clear_lanes(s, g);
+    if (st == GGUF_OK && (!like || tensors != s->tensors))
         st = gg_sched_split(s, g, err);
-    if (st != GGUF_OK)
+    if (st != GGUF_OK) {
         forget(s);
-    else
-        s->planned = g;
-    return st;
+        return st;
+    }
+    s->planned = g;
+    s->structure = structure;
+    s->tensors = tensors;
+    s->lane = 0;
+    return GGUF_OK;
 }
 
 enum gguf_status gguf_sched_reserve(struct gguf_sched *s,
@@ -168,89 +369,38 @@ enum gguf_status gguf_sched_reserve(struct gguf_sched *s,
                                     struct gguf_error *err)
 {
     GG_TRY(plan(s, graph, err));
-    return gguf_galloc_reserve_n(s->galloc, s->shadow, s->node_pool,
+    s->graph = NULL;
+    return gguf_galloc_reserve_n(s->galloc, s->lanes[0].shadow, s->node_pool,
                                  s->leaf_pool, err);
+}
+
+static void take_place(struct gguf_tensor *t, const struct gguf_tensor *from)
+{
+    t->data = from->data;
+    t->buffer = from->buffer;
+    t->extra = from->extra;
 }
 
 enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
                                   struct gguf_graph *graph,
                                   struct gguf_error *err)
 {
+    const struct gg_lane *first = &s->lanes[0];
     GG_TRY(plan(s, graph, err));
-    GG_TRY(gg_galloc_alloc_n(s->galloc, s->shadow, s->node_pool, s->leaf_pool,
-                             err));
-    for (size_t i = 0; i < graph->n_nodes; i++) {
-        graph->nodes[i]->data = s->shadows[i]->data;
-        graph->nodes[i]->buffer = s->shadows[i]->buffer;
-        graph->nodes[i]->extra = s->shadows[i]->extra;
+    s->graph = NULL;
+    GG_TRY(gg_galloc_alloc_n(s->galloc, first->shadow, s->node_pool,
+                             s->leaf_pool, err));
+    for (size_t i = 0; i < graph->n_nodes; i++)
+        take_place(graph->nodes[i], first->shadows[i]);
+    for (unsigned k = 1; k < s->n_lanes; k++) {
+        struct gguf_graph *g = s->lanes[k].shadow;
+        struct gguf_tensor **slot = s->slots + (k - 1) * s->max_copies;
+        for (size_t i = 0; i < g->n_nodes; i++)
+            take_place(g->nodes[i], s->lanes[k].origin[i]
+                                        ? first->shadow->nodes[i]
+                                        : *slot++);
     }
     s->graph = graph;
-    return GGUF_OK;
-}
-
-/* --- running -------------------------------------------------------------- */
-
-/* Nodes begin to end - 1 of the shadow graph on a backend. */
-static enum gguf_status run_nodes(struct gguf_sched *s, int backend,
-                                  size_t begin, size_t end,
-                                  struct gguf_error *err)
-{
-    struct gguf_graph part = { .ctx = s->ctx,
-                               .capacity = end - begin,
-                               .n_nodes = end - begin,
-                               .nodes = s->shadow->nodes + begin };
-    if (begin == end)
-        return GGUF_OK;
-    GG_TRY(gguf_backend_compute(s->backends[backend], &part, err));
-    return gguf_backend_sync(s->backends[backend], err);
-}
-
-static struct gguf_tensor *callers(const struct gguf_sched *s, size_t i)
-{
-    return (struct gguf_tensor *)s->origin[i];
-}
-
-/* Up to each node that the callback wants, then the callback. */
-static enum gguf_status run_asking(struct gguf_sched *s,
-                                   const struct gg_split *split,
-                                   struct gguf_error *err)
-{
-    for (size_t i = split->copies_end; i < split->end;) {
-        size_t end = i;
-        bool wanted = false;
-        while (end < split->end && !wanted)
-            wanted = s->eval(s->eval_user, callers(s, end++), false) != 0;
-        GG_TRY(run_nodes(s, split->backend, i, end, err));
-        if (wanted && !s->eval(s->eval_user, callers(s, end - 1), true))
-            return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                           "stopped by the evaluation callback");
-        i = end;
-    }
-    return GGUF_OK;
-}
-
-static enum gguf_status run_split(struct gguf_sched *s,
-                                  const struct gg_split *split,
-                                  struct gguf_error *err)
-{
-    for (size_t i = split->begin; i < split->copies_end; i++) {
-        struct gguf_tensor *t = s->shadow->nodes[i];
-        if (!s->origin[i])
-            GG_TRY(gguf_tensor_copy(t->src[0], t, err));
-    }
-    if (s->eval)
-        return run_asking(s, split, err);
-    return run_nodes(s, split->backend, split->copies_end, split->end, err);
-}
-
-enum gguf_status gguf_sched_compute(struct gguf_sched *s,
-                                    struct gguf_graph *graph,
-                                    struct gguf_error *err)
-{
-    if (s->graph != graph)
-        GG_TRY(gguf_sched_alloc(s, graph, err));
-    for (size_t i = 0; i < s->n_splits; i++)
-        GG_TRY(run_split(s, &s->splits[i], err));
     return GGUF_OK;
 }
 
@@ -264,6 +414,11 @@ size_t gguf_sched_n_splits(const struct gguf_sched *s)
 size_t gguf_sched_n_copies(const struct gguf_sched *s)
 {
     return s->n_copies;
+}
+
+unsigned gguf_sched_n_plans(const struct gguf_sched *s)
+{
+    return s->n_plans;
 }
 
 int gguf_sched_backend_of(const struct gguf_sched *s,
@@ -295,18 +450,20 @@ enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
                                  gguf_write_fn *write, void *user,
                                  struct gguf_error *err)
 {
+    const struct gg_lane *l = &s->lanes[0];
     bool on = true;
     for (size_t k = 0; on && k < s->n_splits; k++) {
-        const struct gg_split *p = &s->splits[k];
+        const struct gg_split *p = &l->splits[k];
         on = put(write, user, "split %zu: %s, %zu nodes\n", k,
                  gguf_backend_name(s->backends[p->backend]),
                  p->end - p->copies_end);
         for (size_t i = p->begin; on && i < p->end; i++) {
-            const struct gguf_tensor *t = s->shadow->nodes[i];
+            const struct gguf_tensor *t = l->shadow->nodes[i];
             char name[160];
             on = put(write, user, "  %s %s\n",
-                     s->origin[i] ? gguf_op_name(t->op) : "copy",
-                     gguf_tensor_format(t, name, sizeof name));
+                     l->origin[i] ? gguf_op_name(t->op) : "copy",
+                     gguf_tensor_format(l->origin[i] ? l->origin[i] : t, name,
+                                        sizeof name));
         }
     }
     if (!on)

@@ -4,6 +4,11 @@
  * shadow, the same but for its sources, which are shadows or copies. So the
  * caller's tensors stay as they are, and lifetimes of copies are seen by the
  * graph allocator as those of any node.
+ *
+ * With several copies there are as many lanes: each a set of shadows with
+ * copies of its own. Computations take them in turn. Shadows of all lanes lie
+ * in the same memory, since a backend works in order; copies do not, since who
+ * fills them is not the backend that reads them.
  */
 #ifndef GG_SCHED_SCHED_H
 #define GG_SCHED_SCHED_H
@@ -16,8 +21,20 @@ enum { GG_SCHED_NONE = -1 };
 
 struct gg_split {
     int backend;
-    size_t begin, copies_end, end; /* nodes of the shadow graph: copies, then
-                                      what is computed */
+    size_t begin, copies_end, end; /* nodes of the shadow graph: views and
+                                      copies, then what is computed */
+    struct gguf_graph part;        /* what is computed */
+    struct gguf_plan *plan;        /* of part, when it has run once */
+};
+
+struct gg_lane {
+    struct gguf_ctx *ctx; /* shadows, copies, the graph */
+    struct gguf_graph *shadow;
+    struct gguf_tensor **shadows; /* of the caller's nodes */
+    const struct gguf_tensor **origin; /* of shadow nodes; NULL: a copy */
+    struct gg_split *splits;
+    struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS]; /* behind each backend's
+                               part of the last computation; NULL: no events */
 };
 
 struct gg_pin {
@@ -28,25 +45,32 @@ struct gg_pin {
 struct gguf_sched {
     const struct gguf_allocator *allocator;
     struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
+    struct gguf_event *done[GGUF_SCHED_MAX_BACKENDS]; /* behind its last split;
+                                                         NULL: no events */
     int n_backends;
+    bool apart[GGUF_SCHED_MAX_BACKENDS]; /* asynchronous, with events, and no
+                                            other backend reaches its memory */
+    unsigned n_lanes;
     gguf_sched_eval_fn *eval;
     void *eval_user;
     struct gguf_galloc *galloc; /* pool i: backend i */
     struct gg_pin *pins;
     size_t n_pins;
+    unsigned n_plans;
 
     /* of the last graph */
     const struct gguf_graph *graph; /* the caller's; only alloc sets it */
     const struct gguf_graph *planned; /* the same; reserve too */
+    uint64_t structure;     /* what assignments depend on */
+    uint64_t tensors;       /* which tensors it has */
     int *backend_of;        /* of its nodes, then leaves; GG_SCHED_NONE */
-    size_t n_tensors;
-    struct gguf_ctx *ctx;   /* shadows, copies, the graph */
-    struct gguf_graph *shadow;
-    struct gguf_tensor **shadows; /* of the caller's nodes */
-    const struct gguf_tensor **origin; /* of shadow nodes; NULL: a copy */
+    size_t max_copies;      /* that there is memory for in each lane */
+    struct gg_lane lanes[GGUF_SCHED_MAX_COPIES];
+    struct gguf_tensor **slots; /* for the copies of lanes 1 and up: leaves of
+                                   lane 0's graph, max_copies for each */
     int *node_pool, *leaf_pool;
-    struct gg_split *splits;
     size_t n_splits, n_copies;
+    unsigned lane;          /* the next computation's */
 };
 
 /* Whether the backend can read and write what lies where t lies, or will lie
@@ -67,9 +91,19 @@ enum gguf_status gg_sched_assign(struct gguf_sched *s,
                                  const struct gguf_graph *graph,
                                  struct gguf_error *err);
 
-/* Cut graph into splits: shadows, copies, pools. GGUF_E_NOMEM. */
+/* Cut graph into splits: shadows, copies, pools, for every lane.
+ * GGUF_E_NOMEM. */
 enum gguf_status gg_sched_split(struct gguf_sched *s,
                                 const struct gguf_graph *graph,
                                 struct gguf_error *err);
+
+/* The backend that t is pinned to, or GG_SCHED_NONE. */
+int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t);
+
+/* What a copy in a shadow graph is, as its parameters. */
+struct gg_copy {
+    int32_t early; /* of an input that nothing writes: made before all else */
+    int32_t home;  /* backend whose pool has the source, or GG_SCHED_NONE */
+};
 
 #endif

@@ -2,23 +2,30 @@
 #include "config.h"
 #include "sched/sched.h"
 
+static bool is_view(const struct gguf_tensor *t)
+{
+    return gg_op_row(t->op)->flags & GG_OP_VIEW;
+}
+
 struct cut {
     struct gguf_sched *s;
+    struct gg_lane *l;           /* the one that is filled */
     const struct gguf_graph *g;
     struct gguf_tensor **copies; /* of each tensor for this split, or NULL */
     size_t *copied;              /* which entries are set */
     size_t n_copied;
+    bool *written;               /* which tensors a node writes into */
 };
 
-static void append(struct gguf_sched *s, struct gguf_tensor *t,
+static void append(struct cut *c, struct gguf_tensor *t,
                    const struct gguf_tensor *origin, int pool)
 {
-    size_t i = s->shadow->n_nodes;
-    gg_graph_append(s->shadow, t);
-    if (gg_ctx_failed(s->ctx))
+    size_t i = c->l->shadow->n_nodes;
+    gg_graph_append(c->l->shadow, t);
+    if (gg_ctx_failed(c->l->ctx))
         return;
-    s->origin[i] = origin;
-    s->node_pool[i] = pool;
+    c->l->origin[i] = origin;
+    c->s->node_pool[i] = pool;
 }
 
 /* What stands for t in the shadow graph. */
@@ -26,7 +33,7 @@ static struct gguf_tensor *stand_in(const struct cut *c,
                                     struct gguf_tensor *t)
 {
     int64_t i = gg_sched_index(c->g, t);
-    return i >= 0 && i < (int64_t)c->g->n_nodes ? c->s->shadows[i] : t;
+    return i >= 0 && i < (int64_t)c->g->n_nodes ? c->l->shadows[i] : t;
 }
 
 static int home_of(const struct cut *c, const struct gguf_tensor *t)
@@ -35,30 +42,72 @@ static int home_of(const struct cut *c, const struct gguf_tensor *t)
     return i < 0 ? GG_SCHED_NONE : c->s->backend_of[i];
 }
 
+/* Memory for a copy in the other lanes: leaves, so that nothing else ever
+ * lies there. */
+static void add_slots(struct cut *c, const struct gguf_tensor *y, int b)
+{
+    struct gguf_sched *s = c->s;
+    for (unsigned k = 1; k < s->n_lanes; k++) {
+        struct gguf_tensor proto = { .dtype = y->dtype };
+        memcpy(proto.ne, y->ne, sizeof proto.ne);
+        memcpy(proto.nb, y->nb, sizeof proto.nb);
+        struct gguf_tensor *t = gg_ctx_tensor(c->l->ctx, &proto);
+        if (!t)
+            return;
+        t->flags = GGUF_TENSOR_INPUT | GGUF_TENSOR_OUTPUT;
+        s->leaf_pool[c->l->shadow->n_leaves] = b;
+        gg_graph_append(c->l->shadow, t);
+        s->slots[(k - 1) * s->max_copies + s->n_copies] = t;
+    }
+}
+
+/* A copy of x, tensor number i, for backend b; the layout stays, gaps of a
+ * view included. */
+static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
+                                    int64_t i, int b)
+{
+    struct gguf_sched *s = c->s;
+    const struct gguf_tensor *root = x->view_src ? x->view_src : x;
+    const struct gg_copy how = {
+        .early = i >= (int64_t)c->g->n_nodes && !c->written[i] &&
+                 x->flags & GGUF_TENSOR_INPUT,
+        .home = gg_sched_is_placed(s, root) ? GG_SCHED_NONE : home_of(c, x),
+    };
+    struct gguf_tensor proto = { .dtype = x->dtype,
+                                 .op = GGUF_OP_DUP,
+                                 .src = { stand_in(c, x) } };
+    memcpy(proto.ne, x->ne, sizeof proto.ne);
+    memcpy(proto.nb, x->nb, sizeof proto.nb);
+    memcpy(proto.name, x->name, sizeof proto.name);
+    memcpy(proto.op_params, &how, sizeof how);
+    struct gguf_tensor *y = gg_ctx_tensor(c->l->ctx, &proto);
+    if (!y)
+        return NULL;
+    if (how.early || s->n_lanes > 1)
+        y->flags |= GGUF_TENSOR_INPUT;
+    if (s->n_lanes > 1)
+        y->flags |= GGUF_TENSOR_OUTPUT;
+    append(c, y, NULL, b);
+    if (c->l == s->lanes) {
+        add_slots(c, y, b);
+        s->n_copies++;
+    }
+    return y;
+}
+
 /* Make the copies that node t needs on backend b. */
 static void copy_sources(struct cut *c, const struct gguf_tensor *t, int b)
 {
-    struct gguf_sched *s = c->s;
     for (int k = 0; k < GGUF_TENSOR_SRC; k++) {
         struct gguf_tensor *x = t->src[k];
-        if (!x || gg_sched_reaches(s, b, x, home_of(c, x)))
+        if (!x || gg_sched_reaches(c->s, b, x, home_of(c, x)))
             continue;
         int64_t i = gg_sched_index(c->g, x);
         if (i < 0 || c->copies[i])
             continue;
-        /* the layout stays, gaps of a view included */
-        struct gguf_tensor proto = { .dtype = x->dtype,
-                                     .op = GGUF_OP_DUP,
-                                     .src = { stand_in(c, x) } };
-        memcpy(proto.ne, x->ne, sizeof proto.ne);
-        memcpy(proto.nb, x->nb, sizeof proto.nb);
-        memcpy(proto.name, x->name, sizeof proto.name);
-        struct gguf_tensor *y = gg_ctx_tensor(s->ctx, &proto);
-        if (!y)
+        c->copies[i] = add_copy(c, x, i, b);
+        if (!c->copies[i])
             return;
-        append(s, y, NULL, b);
-        s->n_copies++;
-        c->copies[i] = y;
         c->copied[c->n_copied++] = (size_t)i;
     }
 }
@@ -69,7 +118,7 @@ static void add_shadow(struct cut *c, size_t i)
     struct gguf_sched *s = c->s;
     const struct gguf_tensor *t = c->g->nodes[i];
     struct gguf_tensor proto = *t;
-    bool view = gg_op_row(t->op)->flags & GG_OP_VIEW;
+    const bool view = is_view(t);
     for (int k = 0; k < GGUF_TENSOR_SRC; k++) {
         int64_t j = t->src[k] ? gg_sched_index(c->g, t->src[k]) : -1;
         if (!t->src[k])
@@ -84,20 +133,23 @@ static void add_shadow(struct cut *c, size_t i)
         proto.data = NULL;
         proto.buffer = NULL;
     }
-    struct gguf_tensor *y = gg_ctx_tensor(s->ctx, &proto);
+    struct gguf_tensor *y = gg_ctx_tensor(c->l->ctx, &proto);
     if (!y)
         return;
-    s->shadows[i] = y;
-    append(s, y, t, s->backend_of[i]);
+    c->l->shadows[i] = y;
+    append(c, y, t, s->backend_of[i]);
 }
 
-static void begin_split(struct cut *c, int backend)
+static struct gg_split *begin_split(struct cut *c, size_t k, int backend)
 {
-    struct gguf_sched *s = c->s;
     while (c->n_copied)
         c->copies[c->copied[--c->n_copied]] = NULL;
-    size_t at = s->shadow->n_nodes;
-    s->splits[s->n_splits++] = (struct gg_split){ backend, at, at, at };
+    size_t at = c->l->shadow->n_nodes;
+    c->l->splits[k] = (struct gg_split){ .backend = backend,
+                                         .begin = at,
+                                         .copies_end = at,
+                                         .end = at };
+    return &c->l->splits[k];
 }
 
 /* Nodes from begin on that stay in one split: its end. */
@@ -106,7 +158,7 @@ static size_t split_end(const struct cut *c, size_t begin, int *backend)
     size_t i = begin;
     *backend = GG_SCHED_NONE;
     for (; i < c->g->n_nodes; i++) {
-        if (gg_op_row(c->g->nodes[i]->op)->flags & GG_OP_VIEW)
+        if (is_view(c->g->nodes[i]))
             continue;
         int b = c->s->backend_of[i];
         if (*backend == GG_SCHED_NONE)
@@ -117,34 +169,59 @@ static size_t split_end(const struct cut *c, size_t begin, int *backend)
     return i;
 }
 
-static void cut_all(struct cut *c)
+/* Nodes begin to end - 1 as a split. Copies are made before its first node.
+ * What the split itself makes is reachable for it; views of what was there
+ * before are not, and stand before the copies. */
+static void add_split(struct cut *c, size_t k, size_t begin, size_t end, int b)
+{
+    const struct gguf_graph *g = c->g;
+    struct gg_split *split =
+        begin_split(c, k, b == GG_SCHED_NONE ? c->s->n_backends - 1 : b);
+    for (size_t i = begin; i < end; i++)
+        if (is_view(g->nodes[i]) && stand_in(c, g->nodes[i]->src[0]))
+            add_shadow(c, i);
+    for (size_t i = begin; i < end && !gg_ctx_failed(c->l->ctx); i++)
+        if (!is_view(g->nodes[i]))
+            copy_sources(c, g->nodes[i], b);
+    split->copies_end = c->l->shadow->n_nodes;
+    for (size_t i = begin; i < end && !gg_ctx_failed(c->l->ctx); i++)
+        if (!c->l->shadows[i])
+            add_shadow(c, i);
+    split->end = c->l->shadow->n_nodes;
+    const size_t n = split->end - split->copies_end;
+    split->part = (struct gguf_graph){ .ctx = c->l->ctx,
+                                       .capacity = n,
+                                       .n_nodes = n,
+                                       .nodes = c->l->shadow->nodes +
+                                                split->copies_end };
+}
+
+static void cut_lane(struct cut *c)
 {
     struct gguf_sched *s = c->s;
     const struct gguf_graph *g = c->g;
+    size_t n_splits = 0;
     for (size_t i = 0; i < g->n_leaves; i++) {
-        gg_graph_append(s->shadow, g->leaves[i]);
+        gg_graph_append(c->l->shadow, g->leaves[i]);
         s->leaf_pool[i] = s->backend_of[g->n_nodes + i];
     }
     for (size_t begin = 0, end; begin < g->n_nodes; begin = end) {
         int b;
         end = split_end(c, begin, &b);
-        /* Copies are made before the split's first node. What the split itself
-         * makes is reachable for it; views of what was there before are not,
-         * and stand before the copies. */
-        begin_split(c, b == GG_SCHED_NONE ? s->n_backends - 1 : b);
-        struct gg_split *split = &s->splits[s->n_splits - 1];
-        for (size_t i = begin; i < end; i++)
-            if (gg_op_row(g->nodes[i]->op)->flags & GG_OP_VIEW &&
-                stand_in(c, g->nodes[i]->src[0]))
-                add_shadow(c, i);
-        for (size_t i = begin; i < end && !gg_ctx_failed(s->ctx); i++)
-            if (!(gg_op_row(g->nodes[i]->op)->flags & GG_OP_VIEW))
-                copy_sources(c, g->nodes[i], b);
-        split->copies_end = s->shadow->n_nodes;
-        for (size_t i = begin; i < end && !gg_ctx_failed(s->ctx); i++)
-            if (!s->shadows[i])
-                add_shadow(c, i);
-        split->end = s->shadow->n_nodes;
+        add_split(c, n_splits++, begin, end, b);
+    }
+    s->n_splits = n_splits;
+}
+
+static void find_written(struct cut *c)
+{
+    for (size_t i = 0; i < c->g->n_nodes; i++) {
+        const struct gguf_tensor *t = c->g->nodes[i];
+        int64_t root = !is_view(t) && t->view_src
+                           ? gg_sched_index(c->g, t->view_src)
+                           : GG_SCHED_NONE;
+        if (root >= 0)
+            c->written[root] = true;
     }
 }
 
@@ -156,14 +233,21 @@ enum gguf_status gg_sched_split(struct gguf_sched *s,
     struct cut c = { .s = s, .g = g };
     c.copies = gg_alloc_zero(s->allocator, n, sizeof *c.copies);
     c.copied = gg_alloc_zero(s->allocator, n, sizeof *c.copied);
+    c.written = gg_alloc_zero(s->allocator, n, sizeof *c.written);
     enum gguf_status st = GGUF_OK;
     s->n_splits = s->n_copies = 0;
-    if (!c.copies || !c.copied) {
+    if (!c.copies || !c.copied || !c.written)
         st = gg_fail_nomem(err, n * sizeof *c.copies);
-    } else {
-        cut_all(&c);
-        st = gguf_ctx_status(s->ctx, err);
+    else
+        find_written(&c);
+    for (unsigned k = 0; st == GGUF_OK && k < s->n_lanes; k++) {
+        c.l = &s->lanes[k];
+        c.n_copied = 0;
+        memset(c.copies, 0, n * sizeof *c.copies);
+        cut_lane(&c);
+        st = gguf_ctx_status(c.l->ctx, err);
     }
+    gg_free(s->allocator, c.written);
     gg_free(s->allocator, c.copied);
     gg_free(s->allocator, c.copies);
     return st;

@@ -1,330 +1,12 @@
 /* check-sched.c - the scheduler over backends whose memory is their own
  *
- * The test backend computes what the CPU does, but its memory is closed to the
- * process except while it works or its tensors are set and read: whoever else
- * touches it gets a signal. It refuses operations by chance.
- *
  *     check-sched [GRAPHS [SEED]]
  */
 #include "config.h"
-#include "backend/backend.h"
 #include "gguf/cpu.h"
 #include "gguf/sched.h"
-#include "tests/tap.h"
-
-#include <sys/mman.h>
-
-typedef struct gguf_tensor tensor;
-
-static void must(enum gguf_status st, const struct gguf_error *err)
-{
-    if (st == GGUF_OK)
-        return;
-    printf("Bail out! %s\n", err->message);
-    exit(1);
-}
-
-/* --- a backend with memory of its own ------------------------------------- */
-
-struct island {
-    struct gguf_buft buft;
-    struct gguf_device device;
-    struct gguf_backend backend;
-    struct gguf_backend *cpu;  /* does its work */
-    uint64_t refuses;          /* bit i: operation i */
-    struct gguf_buffer *open[64];
-    int n_open;
-    int n_foreign;             /* nodes that it was given with far memory */
-    int n_nodes;
-};
-
-static void protect(struct gguf_buffer *b, int how)
-{
-    if (b->base && mprotect(b->base, b->size, how))
-        exit(99);
-}
-
-static void island_free(struct gguf_buffer *b)
-{
-    struct island *is = b->buft->priv;
-    for (int i = 0; i < is->n_open; i++)
-        if (is->open[i] == b)
-            is->open[i] = is->open[--is->n_open];
-    munmap(b->base, b->size);
-}
-
-static void island_set(struct gguf_buffer *b, tensor *t, const void *src,
-                       uint64_t off, uint64_t size)
-{
-    protect(b, PROT_READ | PROT_WRITE);
-    memcpy((char *)t->data + off, src, (size_t)size);
-    protect(b, PROT_NONE);
-}
-
-static void island_get(struct gguf_buffer *b, const tensor *t, void *dst,
-                       uint64_t off, uint64_t size)
-{
-    protect(b, PROT_READ);
-    memcpy(dst, (const char *)t->data + off, (size_t)size);
-    protect(b, PROT_NONE);
-}
-
-static void island_memset(struct gguf_buffer *b, tensor *t, uint8_t value,
-                          uint64_t off, uint64_t size)
-{
-    protect(b, PROT_READ | PROT_WRITE);
-    memset((char *)t->data + off, value, (size_t)size);
-    protect(b, PROT_NONE);
-}
-
-static void island_clear(struct gguf_buffer *b, uint8_t value)
-{
-    protect(b, PROT_READ | PROT_WRITE);
-    memset(b->base, value, b->size);
-    protect(b, PROT_NONE);
-}
-
-static const struct gg_buffer_iface island_buffer = {
-    .free = island_free,
-    .set = island_set,
-    .get = island_get,
-    .memset = island_memset,
-    .clear = island_clear,
-};
-
-static enum gguf_status island_alloc(const struct gguf_buft *buft,
-                                     struct gguf_buffer *b, size_t size,
-                                     struct gguf_error *err)
-{
-    struct island *is = buft->priv;
-    void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED || is->n_open == 64)
-        return gg_fail_nomem(err, size);
-    b->iface = &island_buffer;
-    b->base = p;
-    is->open[is->n_open++] = b;
-    return GGUF_OK;
-}
-
-static bool island_supports(const struct gguf_device *d, const tensor *t)
-{
-    struct island *is = d->priv;
-    return !(is->refuses >> t->op & 1) &&
-           gguf_backend_supports_op(is->cpu, t);
-}
-
-static bool island_buft(const struct gguf_device *d,
-                        const struct gguf_buft *buft)
-{
-    return buft == d->buft;
-}
-
-static const struct gg_device_iface island_device = {
-    .supports_op = island_supports,
-    .supports_buft = island_buft,
-};
-
-static bool is_mine(const struct island *is, const tensor *t)
-{
-    return t->buffer && t->buffer->buft == &is->buft;
-}
-
-static enum gguf_status island_compute(struct gguf_backend *b,
-                                       struct gguf_graph *g,
-                                       struct gguf_error *err)
-{
-    struct island *is = b->priv;
-    for (size_t i = 0; i < gguf_graph_n_nodes(g); i++) {
-        const tensor *t = gguf_graph_node(g, i);
-        if (gguf_op_name(t->op) && t->op >= GGUF_OP_RESHAPE &&
-            t->op <= GGUF_OP_TRANSPOSE)
-            continue; /* a view of anything is no access */
-        is->n_nodes++;
-        is->n_foreign += !is_mine(is, t);
-        for (int k = 0; k < GGUF_TENSOR_SRC && t->src[k]; k++)
-            is->n_foreign += !is_mine(is, t->src[k]);
-    }
-    for (int i = 0; i < is->n_open; i++)
-        protect(is->open[i], PROT_READ | PROT_WRITE);
-    enum gguf_status st = gguf_backend_compute(is->cpu, g, err);
-    for (int i = 0; i < is->n_open; i++)
-        protect(is->open[i], PROT_NONE);
-    return st;
-}
-
-static void island_destroy(struct gguf_backend *b)
-{
-    struct island *is = b->priv;
-    gguf_backend_destroy(is->cpu);
-}
-
-static const struct gg_backend_iface island_backend = {
-    .destroy = island_destroy,
-    .compute = island_compute,
-};
-
-static void island_init(struct island *is, const char *name)
-{
-    struct gguf_error err;
-    *is = (struct island){ .n_open = 0 };
-    must(gguf_cpu_backend_create(&is->cpu, NULL, &err), &err);
-    is->buft = (struct gguf_buft){ .name = name,
-                                   .alignment = 256,
-                                   .max_size = SIZE_MAX,
-                                   .device = &is->device,
-                                   .priv = is,
-                                   .alloc = island_alloc };
-    is->device = (struct gguf_device){ .iface = &island_device,
-                                       .name = name,
-                                       .description = "for tests",
-                                       .kind = GGUF_DEVICE_GPU,
-                                       .buft = &is->buft,
-                                       .priv = is };
-    is->backend = (struct gguf_backend){ .iface = &island_backend,
-                                         .device = &is->device,
-                                         .name = name,
-                                         .priv = is };
-}
-
-/* --- random graphs -------------------------------------------------------- */
-
-enum { MAX_NODES = 60, ROW = 32 };
-
-struct made {
-    struct gguf_ctx *ctx;
-    struct gguf_graph *graph;
-    struct gguf_buffer *buffers[4];
-    tensor *inputs[3], *weights[3], *cache, *out[MAX_NODES];
-    int n_out;
-};
-
-static tensor *random_node(struct made *g, tensor **t, int n)
-{
-    struct gguf_ctx *c = g->ctx;
-    tensor *a = t[n - 1 - (int)rnd_below((uint64_t)(n < 6 ? n : 6))];
-    tensor *b = t[rnd_below((uint64_t)n)];
-    int64_t m = gguf_tensor_n_elements(a);
-    switch (rnd_below(12)) {
-    case 0:
-    case 1:
-        return a->ne[0] == ROW ? gguf_op_scale(
-                   c, gguf_op_matmul(c, g->weights[rnd_below(3)], a), 0.1f)
-                               : gguf_op_tanh(c, a);
-    case 2:
-    case 3:
-        return gguf_tensor_can_repeat(b, a) ? gguf_op_add(c, a, b)
-                                            : gguf_op_silu(c, a);
-    case 4: return gguf_op_rms_norm(c, a, 1e-3f);
-    case 5: return gguf_op_soft_max(c, a, NULL, 1, 0);
-    case 6: return gguf_op_reshape_1d(c, gguf_op_cont(c, a), m);
-    case 7: return gguf_op_cont(c, gguf_op_transpose(c, a));
-    case 8:
-        return a->ne[0] > 1 ? gguf_op_view_1d(c, a, a->ne[0] / 2,
-                                              (uint64_t)a->nb[0])
-                            : gguf_op_relu(c, a);
-    case 9:
-        if (m <= gguf_tensor_n_elements(g->cache) &&
-            a->view_src != g->cache) /* not onto itself */
-            return gguf_op_cpy(c, a, gguf_op_view_1d(c, g->cache, m, 0));
-        return gguf_op_dup(c, a);
-    case 10:
-        return m % ROW ? gguf_op_mul(c, a, a)
-                       : gguf_op_reshape_2d(c, gguf_op_cont(c, a), ROW,
-                                            m / ROW);
-    default: return gguf_op_gelu(c, a);
-    }
-}
-
-static void set_random(tensor *t, uint64_t seed)
-{
-    static float v[ROW * ROW];
-    struct gguf_error err;
-    tap_rng = seed;
-    for (int64_t i = 0; i < gguf_tensor_n_elements(t); i++)
-        v[i] = rnd_f32();
-    if (t->data)
-        must(gguf_tensor_set(t, v, 0, gguf_tensor_size(t), &err), &err);
-}
-
-/* home[k]: buffer types of the three weights and the cache. */
-static struct made make(uint64_t seed, const struct gguf_buft *const *home)
-{
-    struct gguf_error err;
-    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
-    struct made g = { .n_out = 0 };
-    tensor *t[3 * MAX_NODES];
-    int n = 0;
-    p.mem_size = 1 << 20;
-    p.no_alloc = true;
-    must(gguf_ctx_create(&g.ctx, &p, &err), &err);
-    for (int k = 0; k < 4; k++) {
-        tensor *w = gguf_tensor_2d(g.ctx, GGUF_DTYPE_F32, ROW, k < 3 ? ROW : 8);
-        must(gguf_ctx_alloc_tensors(g.ctx, home[k], NULL, &g.buffers[k], &err),
-             &err);
-        if (k < 3) {
-            gguf_buffer_set_usage(g.buffers[k], GGUF_USAGE_WEIGHTS);
-            g.weights[k] = w;
-        } else {
-            g.cache = w;
-        }
-        set_random(w, seed + (uint64_t)k + 1);
-    }
-    tap_rng = seed * UINT64_C(0x9E3779B97F4A7C15) | 1;
-    for (int i = 0; i < 3; i++) {
-        g.inputs[i] = gguf_tensor_2d(g.ctx, GGUF_DTYPE_F32, ROW,
-                                     1 + (int64_t)rnd_below(5));
-        t[n++] = gguf_tensor_flag(g.inputs[i], GGUF_TENSOR_INPUT);
-    }
-    g.graph = gguf_graph_create(g.ctx, 4 * MAX_NODES);
-    int n_nodes = 4 + (int)rnd_below(MAX_NODES - 4);
-    for (int i = 0; i < n_nodes; i++) {
-        t[n] = random_node(&g, t, n);
-        if (!rnd_below(6) || i == n_nodes - 1) {
-            g.out[g.n_out++] = gguf_tensor_flag(t[n], GGUF_TENSOR_OUTPUT);
-            gguf_graph_add(g.graph, t[n]);
-        }
-        n++;
-    }
-    must(gguf_graph_finish(g.ctx, g.graph, NULL, &err), &err);
-    return g;
-}
-
-static void drop(struct made *g)
-{
-    for (int k = 0; k < 4; k++)
-        gguf_buffer_destroy(g->buffers[k]);
-    gguf_ctx_destroy(g->ctx);
-}
-
-static void run(struct gguf_sched *s, struct made *g, uint64_t seed)
-{
-    struct gguf_error err;
-    set_random(g->cache, seed + 4);
-    must(gguf_sched_alloc(s, g->graph, &err), &err);
-    for (int i = 0; i < 3; i++)
-        set_random(g->inputs[i], seed + 10 + (uint64_t)i);
-    must(gguf_sched_compute(s, g->graph, &err), &err);
-}
-
-static bool same_tensor(const tensor *a, const tensor *b)
-{
-    static char x[1 << 16], y[1 << 16];
-    struct gguf_error err;
-    uint64_t size = gguf_tensor_size(a);
-    must(gguf_tensor_get(a, x, 0, size, &err), &err);
-    must(gguf_tensor_get(b, y, 0, size, &err), &err);
-    return !memcmp(x, y, (size_t)size);
-}
-
-static bool same(const struct made *a, const struct made *b)
-{
-    bool all = same_tensor(a->cache, b->cache);
-    for (int i = 0; i < a->n_out; i++)
-        if ((a->out[i]->view_src ? a->out[i]->view_src : a->out[i]) !=
-            a->cache)
-            all = all && same_tensor(a->out[i], b->out[i]);
-    return all;
-}
+#include "tests/failalloc.h"
+#include "tests/graph/gen.h"
 
 static int keep_going(void *user, tensor *t, bool done)
 {
@@ -342,8 +24,8 @@ static void check_random(int n_graphs, uint64_t seed)
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
     int differ = 0, differ_again = 0, n_asked = 0;
     size_t n_splits = 0, n_copies = 0;
-    island_init(&a, "A");
-    island_init(&b, "B");
+    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(island_init(&b, "B", false, NULL, &err), &err);
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, &b.backend, cpu };
     p.backends = all + 2;
@@ -353,8 +35,8 @@ static void check_random(int n_graphs, uint64_t seed)
         const struct gguf_buft *host[4], *home[4];
         uint64_t x = seed + (uint64_t)k;
         tap_rng = x * UINT64_C(0x2545F4914F6CDD1D) | 1;
-        a.refuses = k % 3 ? rnd64() & rnd64() : 0;
-        b.refuses = rnd64() & rnd64();
+        island_refuse(&a, k % 3 ? rnd64() : 0);
+        island_refuse(&b, rnd64());
         p.n_backends = 2 + (unsigned)(k & 1);
         p.backends = p.n_backends == 3 ? all : all + 1;
         for (int i = 0; i < 4; i++) {
@@ -363,23 +45,22 @@ static void check_random(int n_graphs, uint64_t seed)
                 p.backends[rnd_below((uint64_t)p.n_backends)]);
             /* who has the cache must be able to write into it */
             if (i == 3 && home[i]->priv)
-                ((struct island *)home[i]->priv)->refuses &=
-                    ~(UINT64_C(1) << GGUF_OP_CPY);
+                ((struct island *)home[i]->priv)->refuses[GGUF_OP_CPY] = false;
         }
-        struct made one = make(x, host), many = make(x, home);
+        struct made one = gen_make(x, host), many = gen_make(x, home);
         must(gguf_sched_create(&s, &p, &err), &err);
-        run(alone, &one, x);
-        run(s, &many, x);
-        differ += !same(&one, &many);
+        gen_run(alone, &one, x);
+        gen_run(s, &many, x);
+        differ += !gen_same(&one, &many);
         n_splits += gguf_sched_n_splits(s);
         n_copies += gguf_sched_n_copies(s);
         /* once more, node by node where the callback wants */
         gguf_sched_set_eval(s, keep_going, &n_asked);
-        run(s, &many, x);
-        differ_again += !same(&one, &many);
+        gen_run(s, &many, x);
+        differ_again += !gen_same(&one, &many);
         gguf_sched_destroy(s);
-        drop(&one);
-        drop(&many);
+        gen_drop(&one);
+        gen_drop(&many);
     }
     ok(!differ, "%d random graphs over 2 and 3 backends: the CPU's results",
        n_graphs);
@@ -423,8 +104,8 @@ static void check_by_hand(void)
     struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
     struct gguf_ctx *c;
     static char text[2000];
-    island_init(&a, "A");
-    a.refuses = UINT64_C(1) << GGUF_OP_SOFT_MAX;
+    must(island_init(&a, "A", false, NULL, &err), &err);
+    a.refuses[GGUF_OP_SOFT_MAX] = true;
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, cpu };
     p.backends = all;
@@ -489,86 +170,202 @@ static void check_by_hand(void)
     gguf_backend_destroy(&a.backend);
 }
 
-/* --- failing memory ------------------------------------------------------- */
+/* --- graphs like the last one --------------------------------------------- */
 
-struct failing {
-    long left, balance;
-};
-
-static void *failing_alloc(void *user, size_t size)
+static int count_lines(void *user, const char *text, size_t n)
 {
-    struct failing *f = user;
-    if (f->left-- <= 0)
-        return NULL;
-    f->balance++;
-    return malloc(size);
+    *(size_t *)user += n > 0 && text[n - 1] == '\n';
+    return 0;
 }
 
-static void failing_free(void *user, void *ptr)
-{
-    ((struct failing *)user)->balance--;
-    free(ptr);
-}
-
-static void check_failing(void)
+/* Graphs of one shape, made anew each time, are assigned once; another shape,
+ * pin or place of the weights is another graph. */
+static void check_again(void)
 {
     struct gguf_error err;
     static struct island a;
-    struct failing f;
-    const struct gguf_allocator mem = { failing_alloc, failing_free, &f };
     struct gguf_backend *cpu;
+    struct gguf_sched *s, *alone;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
-    bool right = true;
-    long n = 0;
-    island_init(&a, "A");
-    a.refuses = UINT64_C(1) << GGUF_OP_SOFT_MAX | UINT64_C(1) << GGUF_OP_ADD;
+    bool once = true, right = true;
+    must(island_init(&a, "A", false, NULL, &err), &err);
+    a.refuses[GGUF_OP_SOFT_MAX] = a.refuses[GGUF_OP_ADD] = true;
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     struct gguf_backend *const all[] = { &a.backend, cpu };
-    const struct gguf_buft *home[] = { &a.buft, &a.buft, gguf_host_buft(),
+    const struct gguf_buft *host[] = { gguf_host_buft(), gguf_host_buft(),
+                                       gguf_host_buft(), gguf_host_buft() };
+    const struct gguf_buft *home[] = { &a.buft, gguf_host_buft(), &a.buft,
                                        gguf_host_buft() };
-    struct made g = make(3, home);
+    p.backends = all + 1;
+    p.n_backends = 1;
+    must(gguf_sched_create(&alone, &p, &err), &err);
     p.backends = all;
     p.n_backends = 2;
-    p.allocator = &mem;
-    enum gguf_status st;
-    do {
-        struct gguf_sched *s;
-        f = (struct failing){ n++, 0 };
-        st = gguf_sched_create(&s, &p, &err);
-        if (st == GGUF_OK)
-            st = gguf_sched_pin(s, g.out[0], 1, &err);
-        if (st == GGUF_OK)
-            st = gguf_sched_reserve(s, g.graph, &err);
-        if (st == GGUF_OK)
-            st = gguf_sched_alloc(s, g.graph, &err);
-        for (int i = 0; st == GGUF_OK && i < 3; i++)
-            set_random(g.inputs[i], 1);
-        if (st == GGUF_OK)
-            st = gguf_sched_compute(s, g.graph, &err);
-        /* the graph forgets what the scheduler gave it */
-        for (size_t i = 0; i < gguf_graph_n_nodes(g.graph); i++) {
-            gguf_graph_node(g.graph, i)->data = NULL;
-            gguf_graph_node(g.graph, i)->buffer = NULL;
-        }
-        for (int i = 0; i < 3; i++) {
-            g.inputs[i]->data = NULL;
-            g.inputs[i]->buffer = NULL;
-        }
-        gguf_sched_destroy(s);
-        right = right && (st == GGUF_OK || st == GGUF_E_NOMEM) && !f.balance;
-    } while (st != GGUF_OK && n < 1000);
-    ok(st == GGUF_OK && right && n > 30,
-       "memory that fails at the n-th call, for %ld n: a status, no leak",
-       n - 1);
-    drop(&g);
+    must(gguf_sched_create(&s, &p, &err), &err);
+    struct made held[4];
+    uint64_t seed = 1;
+    for (bool has_weight = false; !has_weight; seed += !has_weight) {
+        struct made one = gen_make(seed, host);
+        has_weight = gguf_graph_has(one.graph, one.weights[0]);
+        gen_drop(&one);
+    }
+    for (int k = 0; k < 4; k++) {
+        /* different tensors, at other addresses, and other values */
+        struct made one = gen_make(seed, host);
+        held[k] = gen_make(seed, home);
+        gen_run(alone, &one, (uint64_t)k);
+        gen_run(s, &held[k], (uint64_t)k);
+        right = right && gen_same(&one, &held[k]);
+        gen_run(s, &held[k], (uint64_t)k);
+        right = right && gen_same(&one, &held[k]);
+        once = once && gguf_sched_n_plans(s) == 1;
+        gen_drop(&one);
+    }
+    ok(once, "a graph of the same shape is not assigned again");
+    ok(right, "and its results are right");
+    size_t n = 0;
+    must(gguf_sched_dump(s, count_lines, &n, &err), &err);
+    ok(n > gguf_graph_n_nodes(held[3].graph), "%zu lines of assignments", n);
+    must(gguf_sched_pin(s, held[3].out[0], 1, &err), &err);
+    must(gguf_sched_alloc(s, held[3].graph, &err), &err);
+    ok(gguf_sched_n_plans(s) == 2, "a pin changes assignments");
+    gguf_buffer_set_usage(held[3].buffers[0], GGUF_USAGE_ANY);
+    must(gguf_sched_reserve(s, held[3].graph, &err), &err);
+    ok(gguf_sched_n_plans(s) == 3, "so does what a buffer is for");
+    struct made other = gen_make(seed + 1, home);
+    must(gguf_sched_alloc(s, other.graph, &err), &err);
+    ok(gguf_sched_n_plans(s) == 4, "so does another graph");
+    gguf_sched_destroy(s);
+    gguf_sched_destroy(alone);
+    for (int k = 0; k < 4; k++)
+        gen_drop(&held[k]);
+    gen_drop(&other);
     gguf_backend_destroy(cpu);
     gguf_backend_destroy(&a.backend);
+}
+
+/* --- failing memory ------------------------------------------------------- */
+
+/* Threads of a backend allocate too. */
+struct locked {
+    struct gguf_allocator a;
+    struct failalloc f;
+    pthread_mutex_t mutex;
+};
+
+static void *locked_alloc(void *user, size_t size)
+{
+    struct locked *l = user;
+    pthread_mutex_lock(&l->mutex);
+    void *p = failalloc_alloc(&l->f, size);
+    pthread_mutex_unlock(&l->mutex);
+    return p;
+}
+
+static void locked_free(void *user, void *p)
+{
+    struct locked *l = user;
+    pthread_mutex_lock(&l->mutex);
+    failalloc_free(&l->f, p);
+    pthread_mutex_unlock(&l->mutex);
+}
+
+/* What one try has made. */
+struct try {
+    struct island is;
+    struct gguf_backend *cpu;
+    struct gguf_ctx *ctx;
+    struct gguf_buffer *buffer;
+    struct gguf_sched *sched;
+};
+
+static enum gguf_status build(struct try *y, const struct gguf_allocator *a,
+                              struct gguf_graph **graph, tensor **in,
+                              struct gguf_error *err)
+{
+    struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
+    cp.mem_size = 1 << 15;
+    cp.no_alloc = true;
+    cp.allocator = a;
+    GG_TRY(gguf_ctx_create(&y->ctx, &cp, err));
+    struct gguf_ctx *c = y->ctx;
+    tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 8);
+    GG_TRY(gguf_ctx_alloc_tensors(c, &y->is.buft, a, &y->buffer, err));
+    gguf_buffer_set_usage(y->buffer, GGUF_USAGE_WEIGHTS);
+    gguf_buffer_clear(y->buffer, 0);
+    *in = gguf_tensor_flag(gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 3),
+                           GGUF_TENSOR_INPUT);
+    tensor *t = gguf_op_matmul(c, w, *in);
+    t = gguf_op_matmul(c, w, gguf_op_soft_max(c, t, NULL, 1, 0));
+    *graph = gguf_graph_create(c, 16);
+    return gguf_graph_finish(c, *graph,
+                             gguf_tensor_flag(gguf_op_add(c, t, *in),
+                                              GGUF_TENSOR_OUTPUT),
+                             err);
+}
+
+static enum gguf_status try_all(struct try *y, const struct gguf_allocator *a,
+                                bool async, unsigned n_copies,
+                                struct gguf_error *err)
+{
+    struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
+    struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
+    struct gguf_graph *g;
+    tensor *in;
+    GG_TRY(island_init(&y->is, "A", async, a, err));
+    y->is.refuses[GGUF_OP_SOFT_MAX] = y->is.refuses[GGUF_OP_ADD] = true;
+    cpu.allocator = a;
+    GG_TRY(gguf_cpu_backend_create(&y->cpu, &cpu, err));
+    GG_TRY(build(y, a, &g, &in, err));
+    struct gguf_backend *const all[] = { &y->is.backend, y->cpu };
+    p.backends = all;
+    p.n_backends = 2;
+    p.n_copies = n_copies;
+    p.allocator = a;
+    GG_TRY(gguf_sched_create(&y->sched, &p, err));
+    GG_TRY(gguf_sched_pin(y->sched, in, 1, err));
+    GG_TRY(gguf_sched_reserve(y->sched, g, err));
+    GG_TRY(gguf_sched_alloc(y->sched, g, err));
+    GG_TRY(gguf_tensor_memset(in, 0, 0, gguf_tensor_size(in), err));
+    GG_TRY(gguf_sched_compute_async(y->sched, g, err));
+    return gguf_sched_compute(y->sched, g, err);
+}
+
+static void check_failing(bool async, unsigned n_copies)
+{
+    struct locked l = { .a = { locked_alloc, locked_free, &l } };
+    bool right = true;
+    unsigned n = 0;
+    pthread_mutex_init(&l.mutex, NULL);
+    do {
+        static struct try y;
+        struct gguf_error err;
+        memset(&y, 0, sizeof y);
+        failalloc_init(&l.f, n++);
+        enum gguf_status st = try_all(&y, &l.a, async, n_copies, &err);
+        gguf_sched_destroy(y.sched);
+        gguf_buffer_destroy(y.buffer);
+        gguf_ctx_destroy(y.ctx);
+        gguf_backend_destroy(y.cpu);
+        if (y.is.cpu)
+            gguf_backend_destroy(&y.is.backend);
+        right = right && !l.f.live &&
+                st == (l.f.calls < n ? GGUF_OK : GGUF_E_NOMEM);
+    } while (l.f.calls >= n && n < 1000);
+    pthread_mutex_destroy(&l.mutex);
+    ok(right && n > 50 && n < 1000,
+       "%s, %u copies: memory that fails at the n-th call, for %u n: a status, "
+       "no leak",
+       async ? "with a queue" : "without", n_copies, n - 1);
 }
 
 int main(int argc, char **argv)
 {
     check_by_hand();
-    check_failing();
+    check_again();
+    check_failing(false, 1);
+    check_failing(true, 1);
+    check_failing(true, 3);
     check_random(argc > 1 ? atoi(argv[1]) : 1000,
                  argc > 2 ? (uint64_t)atoll(argv[2]) : 1);
     return done_testing();

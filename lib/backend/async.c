@@ -1,0 +1,123 @@
+/* async.c - events, and transfers in the order of a backend's work
+ *
+ * A backend that has none of it does the work before the call returns: the
+ * caller waits where the backend would.
+ */
+#include "config.h"
+#include "backend/backend.h"
+
+/* --- events --------------------------------------------------------------- */
+
+enum gguf_status gguf_event_create(struct gguf_event **out,
+                                   struct gguf_device *d,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    *out = NULL;
+    if (!(d->caps & GGUF_DEVICE_EVENTS))
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "device %s has no events", d->name);
+    return d->iface->event(d, out, allocator, err);
+}
+
+void gguf_event_destroy(struct gguf_event *e)
+{
+    if (e)
+        e->iface->destroy(e);
+}
+
+enum gguf_status gguf_event_record(struct gguf_event *e,
+                                   struct gguf_backend *b,
+                                   struct gguf_error *err)
+{
+    if (b->device != e->device)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "an event of device %s cannot be recorded on %s",
+                       e->device->name, b->name);
+    b->iface->event_record(b, e);
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_event_wait(struct gguf_event *e, struct gguf_backend *b,
+                                 struct gguf_error *err)
+{
+    (void)err;
+    if (b->iface->event_wait)
+        b->iface->event_wait(b, e);
+    else
+        gguf_event_sync(e);
+    return GGUF_OK;
+}
+
+void gguf_event_sync(struct gguf_event *e)
+{
+    e->iface->sync(e);
+}
+
+/* --- transfers ------------------------------------------------------------ */
+
+enum gguf_status gguf_backend_set_async(struct gguf_backend *b,
+                                        struct gguf_tensor *t,
+                                        const void *src, uint64_t off,
+                                        uint64_t size, struct gguf_error *err)
+{
+    GG_TRY(gg_tensor_check_range(t, off, size, err));
+    if (!b->iface->set_async) {
+        GG_TRY(gguf_backend_sync(b, err));
+        return gguf_tensor_set(t, src, off, size, err);
+    }
+    b->iface->set_async(b, t, src, off, size);
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_backend_get_async(struct gguf_backend *b,
+                                        const struct gguf_tensor *t, void *dst,
+                                        uint64_t off, uint64_t size,
+                                        struct gguf_error *err)
+{
+    GG_TRY(gg_tensor_check_range(t, off, size, err));
+    if (!b->iface->get_async) {
+        GG_TRY(gguf_backend_sync(b, err));
+        return gguf_tensor_get(t, dst, off, size, err);
+    }
+    b->iface->get_async(b, t, dst, off, size);
+    return GGUF_OK;
+}
+
+bool gg_backend_copy_behind(struct gguf_backend *b,
+                            const struct gguf_tensor *src,
+                            struct gguf_tensor *dst)
+{
+    return b->iface->copy_async && b->iface->copy_async(b, src, dst);
+}
+
+/* b's own event, recorded now. */
+static enum gguf_status mark(struct gguf_backend *b, struct gguf_error *err)
+{
+    if (!b->mark)
+        GG_TRY(gguf_event_create(&b->mark, b->device, b->allocator, err));
+    return gguf_event_record(b->mark, b, err);
+}
+
+enum gguf_status gguf_backend_copy_async(struct gguf_backend *from,
+                                         struct gguf_backend *to,
+                                         const struct gguf_tensor *src,
+                                         struct gguf_tensor *dst,
+                                         struct gguf_error *err)
+{
+    const uint32_t both = from->device->caps & to->device->caps;
+    GG_TRY(gg_tensor_check_copy(src, dst, err));
+    if (from == to && gg_backend_copy_behind(from, src, dst))
+        return GGUF_OK;
+    if (from != to && both & GGUF_DEVICE_EVENTS && from->iface->copy_async) {
+        GG_TRY(mark(to, err));
+        GG_TRY(gguf_event_wait(to->mark, from, err));
+        if (gg_backend_copy_behind(from, src, dst)) {
+            GG_TRY(mark(from, err));
+            return gguf_event_wait(from->mark, to, err);
+        }
+    }
+    GG_TRY(gguf_backend_sync(from, err));
+    GG_TRY(gguf_backend_sync(to, err));
+    return gguf_tensor_copy(src, dst, err);
+}

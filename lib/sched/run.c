@@ -1,0 +1,220 @@
+/* run.c - a computation: copies, splits, and who waits for whom
+ *
+ * The calling thread goes through the splits and starts each on its backend;
+ * backends that are synchronous work in that call. What is under way may be
+ * waited for in three ways:
+ *
+ *   - A backend that reaches memory of another waits for the other's last
+ *     split before its own: whoever shares memory, takes turns.
+ *   - A copy out of a backend that stands apart is made by that backend, in
+ *     its order, so that nothing overwrites the source before; who reads the
+ *     copy waits for an event. With several lanes the copy has memory that was
+ *     last used as many computations ago, which the start of this one waited
+ *     for. With one lane, and a reader that stands apart too, the source's
+ *     backend waits for the reader's first.
+ *   - Any other copy waits for all backends.
+ */
+#include "config.h"
+#include "sched/sched.h"
+
+static bool is_async(const struct gguf_sched *s, int b)
+{
+    const struct gguf_device *d = gguf_backend_device(s->backends[b]);
+    return gguf_device_caps(d) & GGUF_DEVICE_ASYNC;
+}
+
+enum gguf_status gguf_sched_sync(struct gguf_sched *s, struct gguf_error *err)
+{
+    enum gguf_status first = GGUF_OK;
+    for (int b = 0; b < s->n_backends; b++) {
+        enum gguf_status st =
+            gguf_backend_sync(s->backends[b], first ? NULL : err);
+        if (first == GGUF_OK)
+            first = st;
+    }
+    return first;
+}
+
+/* Backend b goes on when a has done what was started on it. */
+static enum gguf_status wait_for(struct gguf_sched *s, int b, int a,
+                                 struct gguf_error *err)
+{
+    if (a == b || !is_async(s, a))
+        return GGUF_OK;
+    if (s->done[a] && is_async(s, b))
+        return gguf_event_wait(s->done[a], s->backends[b], err);
+    return gguf_backend_sync(s->backends[a], err);
+}
+
+/* --- copies --------------------------------------------------------------- */
+
+static struct gg_copy how_of(const struct gguf_tensor *copy)
+{
+    struct gg_copy how;
+    gg_op_params_get(copy, &how, sizeof how);
+    return how;
+}
+
+/* The copies of inputs, of all splits. */
+static enum gguf_status copy_inputs(struct gguf_sched *s, struct gg_lane *l,
+                                    struct gguf_error *err)
+{
+    for (size_t k = 0; k < s->n_splits; k++)
+        for (size_t i = l->splits[k].begin; i < l->splits[k].copies_end; i++) {
+            struct gguf_tensor *t = l->shadow->nodes[i];
+            if (!l->origin[i] && how_of(t).early)
+                GG_TRY(gguf_tensor_copy(t->src[0], t, err));
+        }
+    return GGUF_OK;
+}
+
+/* Copy t for a split of backend b. */
+static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
+                                int b, struct gguf_error *err)
+{
+    const int a = how_of(t).home;
+    const bool apart = a != GG_SCHED_NONE && s->apart[a];
+    if (apart && s->n_lanes == 1 && s->apart[b])
+        return gguf_backend_copy_async(s->backends[a], s->backends[b],
+                                       t->src[0], t, err);
+    if (apart && s->n_lanes > 1 &&
+        gg_backend_copy_behind(s->backends[a], t->src[0], t)) {
+        GG_TRY(gguf_event_record(s->done[a], s->backends[a], err));
+        return wait_for(s, b, a, err);
+    }
+    GG_TRY(gguf_sched_sync(s, err));
+    return gguf_tensor_copy(t->src[0], t, err);
+}
+
+/* --- splits --------------------------------------------------------------- */
+
+static struct gguf_tensor *callers(const struct gg_lane *l, size_t i)
+{
+    return (struct gguf_tensor *)(uintptr_t)l->origin[i];
+}
+
+/* Up to each node that the callback wants, then the callback. */
+static enum gguf_status run_asking(struct gguf_sched *s,
+                                   const struct gg_lane *l,
+                                   const struct gg_split *split,
+                                   struct gguf_error *err)
+{
+    for (size_t i = split->copies_end; i < split->end;) {
+        struct gguf_graph part = split->part;
+        size_t end = i;
+        bool wanted = false;
+        while (end < split->end && !wanted)
+            wanted = s->eval(s->eval_user, callers(l, end++), false) != 0;
+        part.nodes = l->shadow->nodes + i;
+        part.capacity = part.n_nodes = end - i;
+        GG_TRY(gguf_backend_compute(s->backends[split->backend], &part, err));
+        if (wanted && !s->eval(s->eval_user, callers(l, end - 1), true))
+            return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                           "stopped by the evaluation callback");
+        i = end;
+    }
+    return GGUF_OK;
+}
+
+/* Whether b can touch what lies in memory of a, or both what lies on the
+ * host. */
+static bool meet(const struct gguf_sched *s, int a, int b)
+{
+    struct gguf_backend *x = s->backends[a], *y = s->backends[b];
+    return gguf_backend_supports_buft(y, gguf_backend_buft(x)) ||
+           gguf_backend_supports_buft(x, gguf_backend_buft(y)) ||
+           (gguf_backend_supports_buft(x, gguf_host_buft()) &&
+            gguf_backend_supports_buft(y, gguf_host_buft()));
+}
+
+static enum gguf_status run_split(struct gguf_sched *s, struct gg_lane *l,
+                                  struct gg_split *split,
+                                  struct gguf_error *err)
+{
+    const int b = split->backend;
+    for (size_t i = split->begin; i < split->copies_end; i++) {
+        struct gguf_tensor *t = l->shadow->nodes[i];
+        if (!l->origin[i] && !how_of(t).early)
+            GG_TRY(copy_in(s, t, b, err));
+    }
+    if (split->copies_end == split->end)
+        return GGUF_OK;
+    for (int a = 0; a < s->n_backends; a++)
+        if (a != b && is_async(s, a) && meet(s, a, b))
+            GG_TRY(wait_for(s, b, a, err));
+    if (s->eval) {
+        GG_TRY(gguf_sched_sync(s, err));
+        return run_asking(s, l, split, err);
+    }
+    if (!split->plan)
+        GG_TRY(gguf_plan_create(&split->plan, s->backends[b], &split->part,
+                                err));
+    GG_TRY(gguf_plan_compute_async(split->plan, err));
+    if (s->done[b])
+        return gguf_event_record(s->done[b], s->backends[b], err);
+    return GGUF_OK;
+}
+
+/* --- all of it ------------------------------------------------------------ */
+
+/* Wait until the last computation in this lane is done: with one lane, all. */
+static enum gguf_status enter(struct gguf_sched *s, struct gg_lane *l,
+                              struct gguf_error *err)
+{
+    if (s->n_lanes == 1)
+        return gguf_sched_sync(s, err);
+    for (int b = 0; b < s->n_backends; b++) {
+        if (l->used[b])
+            gguf_event_sync(l->used[b]);
+        else
+            GG_TRY(gguf_backend_sync(s->backends[b], err));
+    }
+    return GGUF_OK;
+}
+
+/* Inputs may be changed from now on: who reads them in place must be done. */
+static enum gguf_status leave(struct gguf_sched *s, struct gg_lane *l,
+                              struct gguf_error *err)
+{
+    const int last = s->n_backends - 1;
+    for (int b = 0; b < s->n_backends; b++) {
+        if (l->used[b])
+            GG_TRY(gguf_event_record(l->used[b], s->backends[b], err));
+        if (is_async(s, b) && (b == last || meet(s, b, last)))
+            GG_TRY(gguf_backend_sync(s->backends[b], err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status run_lane(struct gguf_sched *s, struct gg_lane *l,
+                                 struct gguf_error *err)
+{
+    GG_TRY(enter(s, l, err));
+    GG_TRY(copy_inputs(s, l, err));
+    for (size_t i = 0; i < s->n_splits; i++)
+        GG_TRY(run_split(s, l, &l->splits[i], err));
+    return leave(s, l, err);
+}
+
+enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
+                                          struct gguf_graph *graph,
+                                          struct gguf_error *err)
+{
+    if (s->graph != graph)
+        GG_TRY(gguf_sched_alloc(s, graph, err));
+    enum gguf_status st = run_lane(s, &s->lanes[s->lane], err);
+    s->lane = (s->lane + 1) % s->n_lanes;
+    if (st != GGUF_OK || s->eval) {
+        enum gguf_status rest = gguf_sched_sync(s, st ? NULL : err);
+        return st ? st : rest;
+    }
+    return st;
+}
+
+enum gguf_status gguf_sched_compute(struct gguf_sched *s,
+                                    struct gguf_graph *graph,
+                                    struct gguf_error *err)
+{
+    GG_TRY(gguf_sched_compute_async(s, graph, err));
+    return gguf_sched_sync(s, err);
+}

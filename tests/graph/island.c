@@ -1,0 +1,293 @@
+/* island.c - the test backend: closed memory, refusals, counts */
+#include "config.h"
+#include "tests/graph/island.h"
+#include "gguf/cpu.h"
+#include "graph/optab.h"
+
+#include <sys/mman.h>
+#include <time.h>
+
+/* --- memory --------------------------------------------------------------- */
+
+static void protect(struct island *is, int how)
+{
+    for (int i = 0; i < is->n_open; i++)
+        if (mprotect(is->open[i]->base, is->open[i]->size, how))
+            exit(99);
+}
+
+static void enter(struct island *is)
+{
+    pthread_mutex_lock(&is->mutex);
+    if (is->n_inside++ == 0)
+        protect(is, PROT_READ | PROT_WRITE);
+    pthread_mutex_unlock(&is->mutex);
+}
+
+static void leave(struct island *is)
+{
+    pthread_mutex_lock(&is->mutex);
+    if (--is->n_inside == 0)
+        protect(is, PROT_NONE);
+    pthread_mutex_unlock(&is->mutex);
+}
+
+static struct island *of(const struct gguf_buffer *b)
+{
+    return b->buft->priv;
+}
+
+static void mem_free(struct gguf_buffer *b)
+{
+    struct island *is = of(b);
+    pthread_mutex_lock(&is->mutex);
+    for (int i = 0; i < is->n_open; i++)
+        if (is->open[i] == b)
+            is->open[i] = is->open[--is->n_open];
+    pthread_mutex_unlock(&is->mutex);
+    munmap(b->base, b->size);
+}
+
+static void mem_set(struct gguf_buffer *b, tensor *t, const void *src,
+                    uint64_t off, uint64_t size)
+{
+    enter(of(b));
+    memcpy((char *)t->data + off, src, (size_t)size);
+    leave(of(b));
+}
+
+static void mem_get(struct gguf_buffer *b, const tensor *t, void *dst,
+                    uint64_t off, uint64_t size)
+{
+    enter(of(b));
+    memcpy(dst, (const char *)t->data + off, (size_t)size);
+    leave(of(b));
+}
+
+static void mem_memset(struct gguf_buffer *b, tensor *t, uint8_t value,
+                       uint64_t off, uint64_t size)
+{
+    enter(of(b));
+    memset((char *)t->data + off, value, (size_t)size);
+    leave(of(b));
+}
+
+static void mem_clear(struct gguf_buffer *b, uint8_t value)
+{
+    enter(of(b));
+    memset(b->base, value, b->size);
+    leave(of(b));
+}
+
+static const struct gg_buffer_iface memory = {
+    .free = mem_free,
+    .set = mem_set,
+    .get = mem_get,
+    .memset = mem_memset,
+    .clear = mem_clear,
+};
+
+static enum gguf_status mem_alloc(const struct gguf_buft *buft,
+                                  struct gguf_buffer *b, size_t size,
+                                  struct gguf_error *err)
+{
+    struct island *is = buft->priv;
+    void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED || is->n_open == 64)
+        return gg_fail_nomem(err, size);
+    b->iface = &memory;
+    b->base = p;
+    b->size = size;
+    pthread_mutex_lock(&is->mutex);
+    if (is->n_inside && mprotect(p, size, PROT_READ | PROT_WRITE))
+        exit(99);
+    is->open[is->n_open++] = b;
+    pthread_mutex_unlock(&is->mutex);
+    return GGUF_OK;
+}
+
+/* --- device --------------------------------------------------------------- */
+
+static bool supports(const struct gguf_device *d, const tensor *t)
+{
+    const struct island *is = d->priv;
+    return !is->refuses[t->op] &&
+           gguf_backend_supports_op(is->cpu, t);
+}
+
+static bool supports_buft(const struct gguf_device *d,
+                          const struct gguf_buft *buft)
+{
+    return buft == d->buft;
+}
+
+static const struct gg_device_iface device_iface = {
+    .supports_op = supports,
+    .supports_buft = supports_buft,
+    .event = gg_stream_event,
+};
+
+/* --- backend -------------------------------------------------------------- */
+
+static void count(struct island *is, const tensor *t)
+{
+    if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
+        return; /* a view of anything is no access */
+    is->n_nodes++;
+    bool mine = t->buffer && t->buffer->buft == &is->buft;
+    is->n_foreign += !mine;
+    for (int k = 0; k < GGUF_TENSOR_SRC; k++)
+        if (t->src[k])
+            is->n_foreign += !t->src[k]->buffer ||
+                             t->src[k]->buffer->buft != &is->buft;
+}
+
+struct job {
+    struct island *is;
+    struct gguf_graph *graph;
+};
+
+static void come_and_go(struct island *is, int n)
+{
+    if (!is->gauge)
+        return;
+    int now = atomic_fetch_add(&is->gauge->now, n) + n;
+    int most = atomic_load(&is->gauge->most);
+    while (now > most &&
+           !atomic_compare_exchange_weak(&is->gauge->most, &most, now))
+        ; /* most is fresh */
+}
+
+static enum gguf_status work(void *arg, struct gguf_error *err)
+{
+    const struct job *j = arg;
+    struct island *is = j->is;
+    come_and_go(is, 1);
+    if (is->slow)
+        nanosleep(&(struct timespec){ .tv_nsec = is->slow * 1000L }, NULL);
+    for (size_t i = 0; i < gguf_graph_n_nodes(j->graph); i++)
+        count(is, gguf_graph_node(j->graph, i));
+    enter(is);
+    enum gguf_status st = gguf_backend_compute(is->cpu, j->graph, err);
+    leave(is);
+    come_and_go(is, -1);
+    return st;
+}
+
+static struct gg_stream *stream_of(struct gguf_backend *b)
+{
+    return ((struct island *)b->priv)->stream;
+}
+
+static enum gguf_status compute(struct gguf_backend *b, struct gguf_graph *g,
+                                struct gguf_error *err)
+{
+    struct job j = { b->priv, g };
+    if (!stream_of(b))
+        return work(&j, err);
+    gg_stream_push(stream_of(b), work, &j, sizeof j);
+    return GGUF_OK;
+}
+
+static void destroy(struct gguf_backend *b)
+{
+    struct island *is = b->priv;
+    gg_stream_destroy(is->stream);
+    gguf_backend_destroy(is->cpu);
+    pthread_mutex_destroy(&is->mutex);
+}
+
+static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
+{
+    return gg_stream_sync(stream_of(b), err);
+}
+
+static void set_async(struct gguf_backend *b, tensor *t, const void *src,
+                      uint64_t off, uint64_t size)
+{
+    gg_stream_set(stream_of(b), t, src, off, size);
+}
+
+static void get_async(struct gguf_backend *b, const tensor *t, void *dst,
+                      uint64_t off, uint64_t size)
+{
+    gg_stream_get(stream_of(b), t, dst, off, size);
+}
+
+static bool copy_async(struct gguf_backend *b, const tensor *src, tensor *dst)
+{
+    gg_stream_copy(stream_of(b), src, dst);
+    return true;
+}
+
+static void record(struct gguf_backend *b, struct gguf_event *e)
+{
+    gg_stream_record(stream_of(b), e);
+}
+
+static void await(struct gguf_backend *b, struct gguf_event *e)
+{
+    gg_stream_wait(stream_of(b), e);
+}
+
+static const struct gg_backend_iface plain = {
+    .id = 1,
+    .destroy = destroy,
+    .compute = compute,
+};
+static const struct gg_backend_iface streaming = {
+    .id = 1,
+    .destroy = destroy,
+    .compute = compute,
+    .sync = sync,
+    .set_async = set_async,
+    .get_async = get_async,
+    .copy_async = copy_async,
+    .event_record = record,
+    .event_wait = await,
+};
+
+enum gguf_status island_init(struct island *is, const char *name, bool async,
+                             const struct gguf_allocator *allocator,
+                             struct gguf_error *err)
+{
+    *is = (struct island){ .n_open = 0 };
+    if (async)
+        GG_TRY(gg_stream_create(&is->stream, allocator, err));
+    struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
+    p.allocator = allocator;
+    enum gguf_status st = gguf_cpu_backend_create(&is->cpu, &p, err);
+    if (st != GGUF_OK) {
+        gg_stream_destroy(is->stream);
+        return st;
+    }
+    pthread_mutex_init(&is->mutex, NULL);
+    is->buft = (struct gguf_buft){ .name = name,
+                                   .alignment = 256,
+                                   .max_size = SIZE_MAX,
+                                   .device = &is->device,
+                                   .priv = is,
+                                   .alloc = mem_alloc };
+    is->device = (struct gguf_device){
+        .iface = &device_iface,
+        .name = name,
+        .description = "for tests",
+        .kind = GGUF_DEVICE_GPU,
+        .caps = async ? GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS : 0,
+        .buft = &is->buft,
+        .priv = is,
+    };
+    is->backend = (struct gguf_backend){ .iface = async ? &streaming : &plain,
+                                         .device = &is->device,
+                                         .allocator = allocator,
+                                         .name = name,
+                                         .priv = is };
+    return GGUF_OK;
+}
+
+void island_refuse(struct island *is, uint64_t seed)
+{
+    tap_rng = seed;
+    for (int i = 0; i < GGUF_N_OPS; i++)
+        is->refuses[i] = seed && rnd_below(4) == 0;
+}

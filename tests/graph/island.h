@@ -1,0 +1,57 @@
+/* island.h - a backend for tests, with memory of its own
+ *
+ * It computes what the CPU does, but its memory is closed to the process
+ * except while it works or its tensors are set and read: whoever else touches
+ * it gets a signal. It refuses operations by chance, counts what it is given
+ * that lies elsewhere, and may work on a thread of its own, with events.
+ */
+#ifndef TESTS_GRAPH_ISLAND_H
+#define TESTS_GRAPH_ISLAND_H
+
+#include "backend/stream.h"
+#include "tests/tap.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+typedef struct gguf_tensor tensor;
+
+static inline void must(enum gguf_status st, const struct gguf_error *err)
+{
+    if (st == GGUF_OK)
+        return;
+    printf("Bail out! %s\n", err->message);
+    exit(1);
+}
+
+/* How many islands work at the same time. */
+struct island_gauge {
+    _Atomic int now, most;
+};
+
+struct island {
+    struct gguf_buft buft;
+    struct gguf_device device;
+    struct gguf_backend backend;
+    struct gguf_backend *cpu;  /* does its work */
+    bool refuses[GGUF_N_OPS];
+    struct gg_stream *stream;  /* NULL: it works when it is called */
+    int n_foreign;             /* nodes that it was given with far memory */
+    int n_nodes;
+    int slow;                  /* microseconds that it sleeps per graph */
+    struct island_gauge *gauge; /* or NULL */
+
+    pthread_mutex_t mutex;     /* of what follows */
+    struct gguf_buffer *open[64];
+    int n_open, n_inside;
+};
+
+/* allocator: of its stream and events. Destroyed with its backend. */
+enum gguf_status island_init(struct island *is, const char *name, bool async,
+                             const struct gguf_allocator *allocator,
+                             struct gguf_error *err);
+
+/* Refuse about a quarter of all operations by chance, or none (seed 0). */
+void island_refuse(struct island *is, uint64_t seed);
+
+#endif
