@@ -21,6 +21,7 @@ asan       | gcc   | -g -O1         | --enable-debug --enable-asan --enable-ubsa
 tsan       | clang | -g -O1         | --enable-tsan --disable-shared                   | check
 c-only     | gcc   | -g -O2         | --disable-simd                                   | check
 static     | gcc   | -g -O2         | --disable-shared                                 | check
+blas       | gcc   | -g -O2 -Werror | --enable-debug --with-blas=auto                  | check
 no-tools   | gcc   | -g -O2         | --disable-tools                                  | all
 dist       | gcc   | -g -O2         |                                                  | distcheck
 '

@@ -7,6 +7,7 @@
 #define GGUF_GGUF_H
 
 #include <gguf/backend.h>
+#include <gguf/blas.h>
 #include <gguf/check.h>
 #include <gguf/cpu.h>
 #include <gguf/digest.h>

@@ -1,0 +1,328 @@
+/* backend.c - the BLAS library as a driver with one device, and its backends
+ *
+ * A backend is a queue of graphs (backend/stream.h): its thread calls the
+ * library, which may use more threads of its own.
+ */
+#include "config.h"
+#include "backend/stream.h"
+#include "blas/product.h"
+#include "gguf/blas.h"
+#include "graph/optab.h"
+
+#include <string.h>
+
+struct blas_driver {
+    struct gguf_driver base;
+    struct gguf_device device;
+    struct gguf_device *list[1];
+    struct gguf_buft own_buft;
+    struct gguf_blas_params params;
+    struct gg_kern kern;
+};
+
+struct blas_backend {
+    struct gguf_backend base;
+    struct gguf_driver *own_driver; /* destroyed with it, or NULL */
+    const struct gg_kern *kern;     /* the device's */
+    struct gg_stream *stream;
+    /* of its thread, while something runs */
+    gguf_abort_fn *abort;
+    void *abort_user;
+    float *scratch;
+    size_t scratch_size;
+};
+
+static struct blas_backend *blas_of(struct gguf_backend *b)
+{
+    return b->priv;
+}
+
+/* --- backend -------------------------------------------------------------- */
+
+static void destroy(struct gguf_backend *b)
+{
+    struct blas_backend *c = blas_of(b);
+    const struct gguf_allocator *a = b->allocator;
+    struct gguf_driver *driver = c->own_driver;
+    gg_stream_destroy(c->stream);
+    gg_free_aligned(a, c->scratch);
+    gg_free(a, c);
+    gguf_driver_destroy(driver);
+}
+
+static enum gguf_status room_for(struct blas_backend *c, size_t size,
+                                 struct gguf_error *err)
+{
+    const struct gguf_allocator *a = c->base.allocator;
+    if (size <= c->scratch_size)
+        return GGUF_OK;
+    gg_free_aligned(a, c->scratch);
+    c->scratch_size = 0;
+    c->scratch = gg_alloc_aligned(a, size, 64);
+    if (!c->scratch)
+        return gg_fail_nomem(err, size);
+    c->scratch_size = size;
+    return GGUF_OK;
+}
+
+struct job {
+    struct blas_backend *backend;
+    const struct gguf_graph *graph;
+};
+
+static enum gguf_status work(void *arg, struct gguf_error *err)
+{
+    const struct job *j = arg;
+    struct blas_backend *c = j->backend;
+    for (size_t i = 0; i < gguf_graph_n_nodes(j->graph); i++) {
+        struct gguf_tensor *t = gguf_graph_node(j->graph, i);
+        if (t->op != GGUF_OP_MATMUL) /* a view */
+            continue;
+        if (c->abort && c->abort(c->abort_user))
+            return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                           "stopped before node %zu", i);
+        GG_TRY(room_for(c, gg_blas_scratch(t), err));
+        gg_blas_product(t, c->kern, c->scratch);
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status compute(struct gguf_backend *b,
+                                struct gguf_graph *graph,
+                                struct gguf_error *err)
+{
+    struct job j = { blas_of(b), graph };
+    (void)err;
+    gg_stream_push(blas_of(b)->stream, work, &j, sizeof j);
+    return GGUF_OK;
+}
+
+static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
+{
+    return gg_stream_sync(blas_of(b)->stream, err);
+}
+
+static void set_async(struct gguf_backend *b, struct gguf_tensor *t,
+                      const void *src, uint64_t off, uint64_t size)
+{
+    gg_stream_set(blas_of(b)->stream, t, src, off, size);
+}
+
+static void get_async(struct gguf_backend *b, const struct gguf_tensor *t,
+                      void *dst, uint64_t off, uint64_t size)
+{
+    gg_stream_get(blas_of(b)->stream, t, dst, off, size);
+}
+
+static bool copy_async(struct gguf_backend *b, const struct gguf_tensor *src,
+                       struct gguf_tensor *dst)
+{
+    gg_stream_copy(blas_of(b)->stream, src, dst);
+    return true;
+}
+
+static void event_record(struct gguf_backend *b, struct gguf_event *e)
+{
+    gg_stream_record(blas_of(b)->stream, e);
+}
+
+static void event_wait(struct gguf_backend *b, struct gguf_event *e)
+{
+    gg_stream_wait(blas_of(b)->stream, e);
+}
+
+static const struct gg_backend_iface backend_iface = {
+    .id = UINT64_C(0x9c83d6e1047fb25a),
+    .destroy = destroy,
+    .compute = compute,
+    .sync = sync,
+    .set_async = set_async,
+    .get_async = get_async,
+    .copy_async = copy_async,
+    .event_record = event_record,
+    .event_wait = event_wait,
+};
+
+/* --- functions by name ---------------------------------------------------- */
+
+static void set_abort(struct gguf_backend *b, gguf_abort_fn *abort, void *user)
+{
+    blas_of(b)->abort = abort;
+    blas_of(b)->abort_user = user;
+}
+
+static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
+                                      struct gguf_error *err)
+{
+    GG_TRY(gguf_backend_sync(b, err));
+    if (!n || n > GGUF_POOL_MAX_THREADS)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "%u threads of %s: 1 to %d", n, b->name,
+                       GGUF_POOL_MAX_THREADS);
+    if (!gg_blas_set_n_threads(n))
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "%s has no setting for threads", BLAS_NAME);
+    return GGUF_OK;
+}
+
+/* --- device --------------------------------------------------------------- */
+
+static bool supports_op(const struct gguf_device *d,
+                        const struct gguf_tensor *t)
+{
+    const struct blas_driver *c = d->priv;
+    if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
+        return true; /* no work */
+    return gg_blas_supports(t, &c->kern, c->params.min_size);
+}
+
+/* Products are what it is for, wherever their weights lie. */
+static bool offloads_op(const struct gguf_device *d,
+                        const struct gguf_tensor *t)
+{
+    const struct blas_driver *c = d->priv;
+    return gg_blas_supports(t, &c->kern, c->params.min_size);
+}
+
+static bool supports_buft(const struct gguf_device *d,
+                          const struct gguf_buft *buft)
+{
+    return d->buft == buft || (d->buft->is_host && buft->is_host);
+}
+
+static void own_free(struct gguf_buffer *b)
+{
+    gg_free_aligned(b->allocator, b->base);
+}
+
+static const struct gg_buffer_iface own_iface = { .free = own_free };
+
+static enum gguf_status own_alloc(const struct gguf_buft *buft,
+                                  struct gguf_buffer *b, size_t size,
+                                  struct gguf_error *err)
+{
+    b->iface = &own_iface;
+    b->base = gg_alloc_aligned(b->allocator, size, buft->alignment);
+    return b->base ? GGUF_OK : gg_fail_nomem(err, size);
+}
+
+static enum gguf_status new_backend(struct gguf_device *d,
+                                    struct gguf_backend **out,
+                                    struct gguf_error *err)
+{
+    struct blas_driver *driver = d->priv;
+    const struct gguf_blas_params *p = &driver->params;
+    struct blas_backend *c = gg_alloc(p->allocator, sizeof *c);
+    if (!c)
+        return gg_fail_nomem(err, sizeof *c);
+    *c = (struct blas_backend){ .base = { .iface = &backend_iface,
+                                          .device = d,
+                                          .allocator = p->allocator,
+                                          .name = d->name },
+                                .kern = &driver->kern };
+    c->base.priv = c;
+    enum gguf_status st = gg_stream_create(&c->stream, p->allocator, err);
+    if (st == GGUF_OK && p->n_threads)
+        gg_blas_set_n_threads(p->n_threads);
+    if (st != GGUF_OK)
+        gg_free(p->allocator, c);
+    else
+        *out = &c->base;
+    return st;
+}
+
+static const struct gg_device_iface device_iface = {
+    .supports_op = supports_op,
+    .supports_buft = supports_buft,
+    .offloads_op = offloads_op,
+    .backend = new_backend,
+    .event = gg_stream_event,
+};
+
+/* --- driver --------------------------------------------------------------- */
+
+static void driver_destroy(struct gguf_driver *driver)
+{
+    struct blas_driver *c = driver->priv;
+    gg_free(c->params.allocator, c);
+}
+
+static gguf_any_fn *driver_function(const struct gguf_driver *driver,
+                                    const char *name)
+{
+    (void)driver;
+    if (!strcmp(name, "set_n_threads"))
+        return (gguf_any_fn *)set_n_threads;
+    if (!strcmp(name, "set_abort"))
+        return (gguf_any_fn *)set_abort;
+    return NULL;
+}
+
+static const struct gg_driver_iface driver_iface = {
+    .destroy = driver_destroy,
+    .function = driver_function,
+};
+
+enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
+                                         const struct gguf_blas_params *params,
+                                         struct gguf_error *err)
+{
+    const struct gguf_blas_params init = GGUF_BLAS_PARAMS_INIT;
+    *out = NULL;
+    params = params ? params : &init;
+    if (params->struct_size != sizeof init)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "parameters of %zu bytes, not %zu", params->struct_size,
+                       sizeof init);
+    if (params->n_threads > GGUF_POOL_MAX_THREADS)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "%u threads of BLAS: at most %d", params->n_threads,
+                       GGUF_POOL_MAX_THREADS);
+    struct blas_driver *c = gg_alloc_zero(params->allocator, 1, sizeof *c);
+    if (!c)
+        return gg_fail_nomem(err, sizeof *c);
+    c->params = *params;
+    if (!c->params.min_size)
+        c->params.min_size = 32;
+    gg_kern_init(&c->kern, gg_cpu_detect() & params->levels);
+    c->own_buft = (struct gguf_buft){ .name = "BLAS",
+                                      .alignment = GGUF_TENSOR_ALIGN,
+                                      .max_size = SIZE_MAX,
+                                      .device = &c->device,
+                                      .alloc = own_alloc };
+    const uint32_t host = GGUF_DEVICE_HOST_BUF | GGUF_DEVICE_HOST_PTR;
+    c->device = (struct gguf_device){
+        .iface = &device_iface,
+        .name = "BLAS",
+        .description = BLAS_NAME,
+        .kind = GGUF_DEVICE_ACCEL,
+        .caps = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS |
+                (params->own_memory ? 0 : host),
+        .buft = params->own_memory ? &c->own_buft : gguf_host_buft(),
+        .priv = c,
+    };
+    c->list[0] = &c->device;
+    c->base = (struct gguf_driver){ .iface = &driver_iface,
+                                    .name = "BLAS",
+                                    .n_devices = 1,
+                                    .devices = c->list,
+                                    .priv = c };
+    *out = &c->base;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_blas_backend_create(struct gguf_backend **out,
+                                          const struct gguf_blas_params *params,
+                                          struct gguf_error *err)
+{
+    struct gguf_driver *driver;
+    *out = NULL;
+    GG_TRY(gguf_blas_driver_create(&driver, params, err));
+    enum gguf_status st =
+        gguf_device_backend(gguf_driver_device(driver, 0), out, err);
+    if (st != GGUF_OK)
+        gguf_driver_destroy(driver);
+    else
+        blas_of(*out)->own_driver = driver;
+    return st;
+}
