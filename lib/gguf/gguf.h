@@ -9,6 +9,7 @@
 #include <gguf/backend.h>
 #include <gguf/blas.h>
 #include <gguf/check.h>
+#include <gguf/compare.h>
 #include <gguf/cpu.h>
 #include <gguf/digest.h>
 #include <gguf/dtype.h>

@@ -142,6 +142,15 @@ static void count(struct island *is, const tensor *t)
                              t->src[k]->buffer->buft != &is->buft;
 }
 
+static void spoil(struct island *is, struct gguf_graph *g)
+{
+    for (size_t i = 0; is->wrong && i < gguf_graph_n_nodes(g); i++) {
+        tensor *t = gguf_graph_node(g, i);
+        if (t->op == is->wrong)
+            *(float *)t->data += 1;
+    }
+}
+
 struct job {
     struct island *is;
     struct gguf_graph *graph;
@@ -169,6 +178,7 @@ static enum gguf_status work(void *arg, struct gguf_error *err)
         count(is, gguf_graph_node(j->graph, i));
     enter(is);
     enum gguf_status st = gguf_backend_compute(is->cpu, j->graph, err);
+    spoil(is, j->graph);
     leave(is);
     come_and_go(is, -1);
     return st;
