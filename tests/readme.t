@@ -1,5 +1,5 @@
 #!/bin/sh
-# The programs in README and libgguf(3) compile without warnings against the
+# The programs in README, libgguf(3) and doc/tour.md compile without warnings against the
 # library that was just built, and do what is said of them.
 set -u
 : "${srcdir:=.}" "${builddir:=.}" "${CC_FOR_TEST:=cc}"
@@ -53,5 +53,18 @@ if "$tmp/ppl" "$tmp/bad.gguf" </dev/null >"$tmp/out" 2>&1; then bad=1; else
     test "$(wc -l <"$tmp/out")" = 1; bad=$?
 fi
 verdict "and refuses a truncated file with one line" "$bad" "$tmp/out"
+
+# What the tour says it prints.
+awk '/^```c$/ { on = 1; next } /^```$/ { on = 0 } on' "$srcdir/doc/tour.md" \
+    >"$tmp/tour.c"
+sed -n '/a.out$/,/^$/s/^    \([0-9].*\)/\1/p' "$srcdir/doc/tour.md" \
+    >"$tmp/want"
+lines=$(wc -l <"$tmp/tour.c")
+test "$lines" -gt 20 && test "$lines" -lt 60 && test -s "$tmp/want"
+verdict "the tour has a program of less than 60 lines" $? "$tmp/tour.c"
+compile tour
+verdict "it compiles" $? "$tmp/log"
+"$tmp/tour" >"$tmp/out" 2>&1 && cmp "$tmp/out" "$tmp/want" >>"$tmp/out" 2>&1
+verdict "it prints what the tour says" $? "$tmp/out"
 echo "1..$n"
 exit $status
