@@ -33,9 +33,15 @@ static enum gguf_status encode_meta(struct gguf_writer *w,
         (void)gg_kv_encoded_size(kv, &one); /* did not overflow above */
         w->kv_size += (size_t)one;
     }
-    return gg_align_from_kv(
+    GG_TRY(gg_align_from_kv(
         meta ? gguf_meta_find(meta, "general.alignment") : NULL, &w->align,
-        err);
+        err));
+    if (w->align > GGUF_WRITER_MAX_ALIGNMENT)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "general.alignment is %" PRIu32
+                       ", at most %" PRIu32 " is written",
+                       w->align, GGUF_WRITER_MAX_ALIGNMENT);
+    return GGUF_OK;
 }
 
 static enum gguf_status check_params(const struct gguf_writer_params *params,

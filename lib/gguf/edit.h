@@ -89,6 +89,7 @@ struct gguf_edit_params {
  * order in place), GGUF_E_UNSUPPORTED (another byte order, and a tensor whose
  * numbers are in unknown places),
  * GGUF_E_MISMATCH (path is another file by now), GGUF_E_FORMAT (alignment),
+ * GGUF_E_LIMIT (alignment above GGUF_WRITER_MAX_ALIGNMENT),
  * GGUF_E_NOSPACE (in place only, and the header does not fit; or no room on
  * the disk), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_CANCELLED, GGUF_E_NOMEM.
  * Since: 0.1 */

@@ -44,9 +44,14 @@ struct gguf_writer_params {
 
 /* ------------------------------------------------------------ the plan --- */
 
+/* A header is padded to the alignment, also where nothing follows: with the
+ * largest number that a file may name there, a few bytes become 2 GiB. */
+#define GGUF_WRITER_MAX_ALIGNMENT (UINT32_C(1) << 24)
+
 /* meta may be NULL (no pairs) and is not needed afterwards. Its
  * general.alignment lays out the data; without it 32 does. params may be NULL.
  * GGUF_E_FORMAT (general.alignment is no u32, or no power of two from 8 on),
+ * GGUF_E_LIMIT (it is above GGUF_WRITER_MAX_ALIGNMENT),
  * GGUF_E_INVALID, GGUF_E_OVERFLOW, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_writer_create(struct gguf_writer **out, const struct gguf_meta *meta,

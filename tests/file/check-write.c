@@ -335,6 +335,10 @@ static void check_plan(void)
                    GGUF_OK &&
                gguf_writer_create(&w, m, NULL, &err) == GGUF_E_FORMAT && !w,
            "alignment %u: %s", (unsigned)bad[i], err.message);
+    ok(gguf_meta_set_u32(m, "general.alignment",
+                         2 * GGUF_WRITER_MAX_ALIGNMENT, &err) == GGUF_OK &&
+           gguf_writer_create(&w, m, NULL, &err) == GGUF_E_LIMIT && !w,
+       "padding that takes all memory: %s", err.message);
     ok(gguf_meta_set_u64(m, "general.alignment", 64, &err) == GGUF_OK &&
            gguf_writer_create(&w, m, NULL, &err) == GGUF_E_FORMAT && !w,
        "alignment of another type: %s", err.message);

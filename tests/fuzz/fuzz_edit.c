@@ -1,13 +1,22 @@
 /* fuzz_edit.c - edit a file in place or by copy: what comes out opens, with
  * the metadata asked for and the same tensor data
  *
- * The last byte of the input chooses what is done.
+ * The last byte of the input chooses what is done, as a sum of these.
  */
 #include "config.h"
 #include "gguf/edit.h"
+#include "gguf/writer.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
+
+enum how {
+    IN_PLACE = 1,
+    SET = 2,    /* a text as long as the sum */
+    REMOVE = 4, /* the first pair */
+    SWAP = 8,   /* to the other byte order, and back */
+    ALIGN = 16  /* to 64 bytes */
+};
 
 static void compare(const struct gguf_file *a, const char *path,
                     const struct gguf_meta *m)
@@ -33,6 +42,40 @@ static void compare(const struct gguf_file *a, const char *path,
     gguf_file_close(b);
 }
 
+/* What of it is wanted into m. */
+static void change(struct gguf_meta *m, const struct gguf_file *f,
+                   unsigned how)
+{
+    char text[257];
+    memset(text, 'x', sizeof text);
+    text[how] = '\0';
+    MUST(gguf_meta_copy_file(m, f, NULL) == GGUF_OK);
+    if (how & SET)
+        MUST(gguf_meta_set_strz(m, "edited", text, NULL) == GGUF_OK);
+    if (how & REMOVE && gguf_meta_n_kv(m) > 0) {
+        struct gguf_str k = gguf_meta_kv(m, 0)->key;
+        char *key = calloc(k.size + 1, 1);
+        MUST(key);
+        memcpy(key, k.data, k.size);
+        MUST(gguf_meta_remove(m, key) == 1);
+        free(key);
+    }
+    if (how & ALIGN)
+        MUST(gguf_meta_set_u32(m, "general.alignment", 64, NULL) == GGUF_OK);
+}
+
+/* Back to its old byte order. */
+static void swap_back(const char *path, const struct gguf_meta *m,
+                      struct gguf_edit_params *p)
+{
+    struct gguf_file *f;
+    MUST(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK);
+    p->order = gguf_file_is_big_endian(f) ? GGUF_EDIT_LITTLE_ENDIAN
+                                          : GGUF_EDIT_BIG_ENDIAN;
+    MUST(gguf_edit_apply(f, m, p, NULL, NULL) == GGUF_OK);
+    gguf_file_close(f);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct gguf_file *was, *f = NULL;
@@ -42,31 +85,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size == 0 ||
         gguf_file_open_memory(&was, data, size, NULL, NULL) != GGUF_OK)
         return 0;
-    char text[257];
-    uint8_t how = data[size - 1];
+    unsigned how = data[size - 1];
     const char *path = scratch_path("edit.gguf");
     scratch_write(path, data, size);
-    memset(text, 'x', sizeof text);
-    text[how] = '\0';
     p.no_sync = 1;
-    p.mode = how & 1 ? GGUF_EDIT_IN_PLACE : GGUF_EDIT_COPY;
+    p.mode = how & IN_PLACE ? GGUF_EDIT_IN_PLACE : GGUF_EDIT_COPY;
+    if (how & SWAP) {
+        p.mode = GGUF_EDIT_COPY;
+        p.order = gguf_file_is_big_endian(was) ? GGUF_EDIT_LITTLE_ENDIAN
+                                               : GGUF_EDIT_BIG_ENDIAN;
+    }
     MUST(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK);
     MUST(gguf_meta_create(&m, NULL, NULL) == GGUF_OK);
-    MUST(gguf_meta_copy_file(m, f, NULL) == GGUF_OK);
-    if (how & 2)
-        MUST(gguf_meta_set_strz(m, "edited", text, NULL) == GGUF_OK);
-    if (how & 4 && gguf_meta_n_kv(m) > 0) {
-        struct gguf_str k = gguf_meta_kv(m, 0)->key;
-        char *key = calloc(k.size + 1, 1);
-        MUST(key);
-        memcpy(key, k.data, k.size);
-        MUST(gguf_meta_remove(m, key) == 1);
-        free(key);
-    }
+    change(m, f, how);
     enum gguf_status st = gguf_edit_apply(f, m, &p, NULL, &err);
     gguf_file_close(f);
     MUST(st == GGUF_OK ||
-         (st == GGUF_E_NOSPACE && p.mode == GGUF_EDIT_IN_PLACE));
+         (st == GGUF_E_NOSPACE && p.mode == GGUF_EDIT_IN_PLACE) ||
+         (st == GGUF_E_UNSUPPORTED && how & SWAP) ||
+         (st == GGUF_E_LIMIT &&
+          gguf_file_alignment(was) > GGUF_WRITER_MAX_ALIGNMENT));
+    if (st == GGUF_OK && how & SWAP)
+        swap_back(path, m, &p);
     if (st == GGUF_OK)
         compare(was, path, m);
     gguf_meta_destroy(m);
@@ -77,6 +117,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 void fuzz_make_seeds(void)
 {
-    for (uint8_t how = 0; how < 8; how++)
+    for (uint8_t how = 0; how < 32; how = (uint8_t)(how + 3))
         seed_files("", 0, &how, 1);
 }
