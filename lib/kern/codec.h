@@ -6,13 +6,12 @@
  *
  * Decoding a row and the bytes that encoding gives are those of ggml
  * (commit d99724f, ggml_quantize_chunk of an x86-64 build without
- * contraction) for finite input, with one exception: of Q3_K, blocks so large
- * that a scale overflows f16, where ggml's bytes rest on conversions that C
- * leaves undefined. Blocks with a NaN or infinity decode to something of no
- * use, are never undefined behaviour, and are the same at all levels, but for
- * the sign and payload of a NaN, which C leaves to the compiler; who quantizes
- * a model checks for them first. Rows of a fork's types decode to the floats of
- * ik_llama.cpp (commit 8337e4c) built without contraction.
+ * contraction) for finite input, also where scales overflow. Blocks with a NaN
+ * or infinity decode to something of no use, are never undefined behaviour,
+ * and are the same at all levels, but for the sign and payload of a NaN, which
+ * C leaves to the compiler; who quantizes a model checks for them first. Rows
+ * of a fork's types decode to the floats of ik_llama.cpp (commit 8337e4c)
+ * built without contraction.
  */
 #ifndef GG_KERN_CODEC_H
 #define GG_KERN_CODEC_H

@@ -98,11 +98,13 @@
     X(Q5_0, q5_0)                                                             \
     X(Q5_1, q5_1)                                                             \
     X(Q8_0, q8_0)                                                             \
+    X(Q8_1, q8_1)                                                             \
     X(Q2_K, q2_k)                                                             \
     X(Q3_K, q3_k)                                                             \
     X(Q4_K, q4_k)                                                             \
     X(Q5_K, q5_k)                                                             \
     X(Q6_K, q6_k)                                                             \
+    X(Q8_K, q8_k)                                                             \
     X(IQ1_S, iq1_s)                                                           \
     X(IQ1_M, iq1_m)                                                           \
     X(IQ2_XXS, iq2_xxs)                                                       \
@@ -141,6 +143,14 @@
     X(IQ3_XXS, iq3_xxs)                                                       \
     X(IQ3_S, iq3_s)                                                           \
     X(IQ4_NL, iq4_nl)                                                         \
-    X(IQ4_XS, iq4_xs)
+    X(IQ4_XS, iq4_xs)                                                         \
+    X(Q8_1, q8_1)                                                             \
+    X(Q8_K, q8_k)                                                             \
+    X(TQ1_0, tq1_0)                                                           \
+    X(TQ2_0, tq2_0)                                                           \
+    X(MXFP4, mxfp4)                                                           \
+    X(NVFP4, nvfp4)                                                           \
+    X(Q1_0, q1_0)                                                             \
+    X(Q2_0, q2_0)
 
 #endif

@@ -59,6 +59,8 @@ static inline int gg_floor_log2f(float amax)
     uint32_t bits = gg_f32_bits(subnormal ? amax * 0x1p24f : amax);
     int k = (int)(bits >> 23) - 126 - (subnormal ? 24 : 0);
     unsigned eps = 0x800000 - (bits & 0x7fffff), a = (unsigned)(k < 0 ? -k : k);
+    if (eps > 88) /* ln 2 * 2^7 */
+        return k - 1;
     while (a >> (m + 1))
         m++;
     if (k > 0 && !(a & (a - 1)))

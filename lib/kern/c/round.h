@@ -48,13 +48,14 @@ static inline float gg_max_abs(const float *x, size_t n)
     return gg_f32_from_bits(m);
 }
 
-/* The first of n floats that has the largest magnitude, with its sign. */
+/* The first of n floats that has the largest magnitude, with its sign; NaN
+ * does not count, and 0 is what is left of nothing else. */
 static inline float gg_max_abs_signed(const float *x, size_t n)
 {
     uint32_t best = 0, m = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t v = gg_f32_bits(x[i]), a = v & 0x7fffffff;
-        if (a > m) {
+        if (a > m && a <= 0x7f800000) {
             m = a;
             best = v;
         }

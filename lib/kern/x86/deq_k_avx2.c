@@ -120,6 +120,19 @@ void gg_decode_q6_k_avx2(const void *src, float *dst, size_t n)
     }
 }
 
+void gg_decode_q8_k_avx2(const void *src, float *dst, size_t n)
+{
+    const uint8_t *p = src;
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        float d = gg_f32_from_bits(gg_load32le(p));
+        for (int e = 0; e < 256; e += 32)
+            gg_put_i8(dst + e,
+                      gg_load256(p + offsetof(struct gg_block_q8_k, qs) + e),
+                      d, d);
+        p += sizeof(struct gg_block_q8_k);
+    }
+}
+
 void gg_decode_iq4_xs_avx2(const void *src, float *dst, size_t n)
 {
     static const int8_t level[16] = GG_IQ4_LEVELS;

@@ -68,6 +68,14 @@ void gg_decode_q8_0_avx2(const void *src, float *dst, size_t n)
     })
 }
 
+void gg_decode_q8_1_avx2(const void *src, float *dst, size_t n)
+{
+    EACH_BLOCK(struct gg_block_q8_1, {
+        gg_put_i8(dst, gg_load256(p + offsetof(struct gg_block_q8_1, qs)), d,
+                  d);
+    })
+}
+
 void gg_decode_iq4_nl_avx2(const void *src, float *dst, size_t n)
 {
     static const int8_t level[16] = GG_IQ4_LEVELS;

@@ -7,6 +7,7 @@
 #include "kern/codec.h"
 #include "base/compiler.h"
 #include "kern/c/block_io.h"
+#include "kern/c/round.h"
 #include "kern/x86/enc_search_avx2.h"
 #include "kern/x86/x86.h"
 
@@ -33,21 +34,47 @@ static inline int max_abs_bits(const struct block32 *b)
     return gg_hmax_epi32(_mm256_max_epi32(m, gg_abs_bits(b->v[3])));
 }
 
+/* Scale and codes of a block of Q8_0 and Q8_1. */
+static inline float codes_q8(const float *src, __m256i *q)
+{
+    struct block32 x = load_block(src);
+    float d = gg_f32_from_bits((uint32_t)max_abs_bits(&x)) / 127;
+    __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
+    __m256i v[4];
+    for (int k = 0; k < 4; k++)
+        v[k] = gg_round_away_epi32(_mm256_mul_ps(x.v[k], inv));
+    *q = gg_low_bytes(v);
+    return d;
+}
+
 void gg_encode_q8_0_avx2(const float *src, void *dst, size_t n_rows,
                          size_t row_len, const float *weight)
 {
+    uint8_t *p = dst;
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
-        struct gg_block_q8_0 b;
-        struct block32 x = load_block(src);
-        float d = gg_f32_from_bits((uint32_t)max_abs_bits(&x)) / 127;
-        __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
-        __m256i v[4];
-        for (int k = 0; k < 4; k++)
-            v[k] = gg_round_away_epi32(_mm256_mul_ps(x.v[k], inv));
-        gg_put_half(&b.d, d);
-        _mm256_storeu_si256((void *)b.qs, gg_low_bytes(v));
-        GG_PUT_BLOCK(b, dst, i);
+        __m256i q;
+        gg_put_half_ps(p, codes_q8(src, &q));
+        _mm256_storeu_si256(
+            (void *)(p + offsetof(struct gg_block_q8_0, qs)), q);
+        p += sizeof(struct gg_block_q8_0);
+    }
+}
+
+void gg_encode_q8_1_avx2(const float *src, void *dst, size_t n_rows,
+                         size_t row_len, const float *weight)
+{
+    uint8_t *p = dst;
+    (void)weight;
+    for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
+        __m256i q;
+        float d = codes_q8(src, &q);
+        gg_put_half_ps(p, d);
+        gg_put_half_ps(p + offsetof(struct gg_block_q8_1, s),
+                       (float)gg_sum_i8(q) * d);
+        _mm256_storeu_si256(
+            (void *)(p + offsetof(struct gg_block_q8_1, qs)), q);
+        p += sizeof(struct gg_block_q8_1);
     }
 }
 
@@ -55,22 +82,14 @@ void gg_encode_q8_0_avx2(const float *src, void *dst, size_t n_rows,
 static inline float extreme(const float *x, const struct block32 *b)
 {
     int bits = max_abs_bits(b);
+    if (bits > 0x7f800000) /* a NaN, which does not count */
+        return gg_max_abs_signed(x, 32);
     __m256i m = _mm256_set1_epi32(bits), e[4];
     for (int k = 0; k < 4; k++)
         e[k] = _mm256_cmpeq_epi32(gg_abs_bits(b->v[k]), m);
     __m256i is = gg_pack_bytes(e[0], e[1], e[2], e[3], 1);
     uint32_t mask = (uint32_t)_mm256_movemask_epi8(is);
     return bits ? x[GG_CTZ32(mask)] : 0;
-}
-
-/* Two halves of 16 codes to nibbles. */
-static inline void put_nibbles(uint8_t qs[16], __m256i q)
-{
-    __m128i lo = _mm256_castsi256_si128(q);
-    __m128i hi = _mm256_extracti128_si256(q, 1);
-    lo = _mm_and_si128(lo, _mm_set1_epi8(15));
-    hi = _mm_and_si128(hi, _mm_set1_epi8(15));
-    _mm_storeu_si128((void *)qs, _mm_or_si128(lo, _mm_slli_epi16(hi, 4)));
 }
 
 /* Fifth bits of 32 codes: bit j is element j's. */
@@ -231,31 +250,31 @@ static inline void encode32(const struct type32 *t, const float *src,
 static inline void put_q4_0(uint8_t *out, float d, float m, __m256i q)
 {
     (void)m;
-    gg_put_half(out, d);
-    put_nibbles(out + offsetof(struct gg_block_q4_0, qs), q);
+    gg_put_half_ps(out, d);
+    gg_put_nibbles(out + offsetof(struct gg_block_q4_0, qs), q);
 }
 
 static inline void put_q4_1(uint8_t *out, float d, float m, __m256i q)
 {
-    gg_put_half(out, d);
-    gg_put_half(out + offsetof(struct gg_block_q4_1, m), m);
-    put_nibbles(out + offsetof(struct gg_block_q4_1, qs), q);
+    gg_put_half_ps(out, d);
+    gg_put_half_ps(out + offsetof(struct gg_block_q4_1, m), m);
+    gg_put_nibbles(out + offsetof(struct gg_block_q4_1, qs), q);
 }
 
 static inline void put_q5_0(uint8_t *out, float d, float m, __m256i q)
 {
     (void)m;
-    gg_put_half(out, d);
+    gg_put_half_ps(out, d);
     put_fifth(out + offsetof(struct gg_block_q5_0, qh), q);
-    put_nibbles(out + offsetof(struct gg_block_q5_0, qs), q);
+    gg_put_nibbles(out + offsetof(struct gg_block_q5_0, qs), q);
 }
 
 static inline void put_q5_1(uint8_t *out, float d, float m, __m256i q)
 {
-    gg_put_half(out, d);
-    gg_put_half(out + offsetof(struct gg_block_q5_1, m), m);
+    gg_put_half_ps(out, d);
+    gg_put_half_ps(out + offsetof(struct gg_block_q5_1, m), m);
     put_fifth(out + offsetof(struct gg_block_q5_1, qh), q);
-    put_nibbles(out + offsetof(struct gg_block_q5_1, qs), q);
+    gg_put_nibbles(out + offsetof(struct gg_block_q5_1, qs), q);
 }
 
 void gg_encode_q4_0_avx2(const float *src, void *dst, size_t n_rows,

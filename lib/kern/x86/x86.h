@@ -26,6 +26,15 @@ static inline float gg_half_ps(const void *p)
     return _cvtsh_ss((unsigned short)(b[0] | b[1] << 8));
 }
 
+/* gg_put_half of block_io.h. */
+static inline void gg_put_half_ps(void *p, float v)
+{
+    unsigned h = v == v ? _cvtss_sh(v, _MM_FROUND_TO_NEAREST_INT) : 0xfe00;
+    uint8_t *b = p;
+    b[0] = (uint8_t)h;
+    b[1] = (uint8_t)(h >> 8);
+}
+
 /* Eight signed or unsigned bytes, from the low half, as floats. */
 static inline __m256 gg_i8_ps(__m128i v)
 {
@@ -70,6 +79,27 @@ static inline __m256i gg_nibbles(const void *p)
     __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(b),
                                         _mm_srli_epi16(b, 4), 1);
     return _mm256_and_si256(v, _mm256_set1_epi8(15));
+}
+
+/* Two halves of 16 codes to nibbles: byte j has codes j and j + 16. */
+static inline void gg_put_nibbles(uint8_t qs[16], __m256i q)
+{
+    __m128i lo = _mm256_castsi256_si128(q);
+    __m128i hi = _mm256_extracti128_si256(q, 1);
+    lo = _mm_and_si128(lo, _mm_set1_epi8(15));
+    hi = _mm_and_si128(hi, _mm_set1_epi8(15));
+    _mm_storeu_si128((__m128i *)qs, _mm_or_si128(lo, _mm_slli_epi16(hi, 4)));
+}
+
+/* Sum of 32 signed bytes: of them plus 128, less 32 * 128. */
+static inline int gg_sum_i8(__m256i q)
+{
+    __m256i v = _mm256_sad_epu8(
+        _mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)),
+        _mm256_setzero_si256());
+    __m128i s = _mm_add_epi64(_mm256_castsi256_si128(v),
+                              _mm256_extracti128_si256(v, 1));
+    return _mm_cvtsi128_si32(_mm_add_epi64(s, _mm_srli_si128(s, 8))) - 4096;
 }
 
 /* Pairs of bits of elements 32 * s and up: gg_pair_of of block_io.h. */
