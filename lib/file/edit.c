@@ -81,8 +81,8 @@ enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
     return GGUF_OK;
 }
 
-/* Everything behind the header as it is. The first piece ends at a boundary
- * between extents, so that what follows can be shared. */
+/* Everything behind the header as it is. The first piece ends at the next
+ * boundary between extents, so that what follows can be shared. */
 static enum gguf_status copy_rest(struct gg_edit *e, struct gg_outfile *o,
                                   struct gguf_error *err)
 {
@@ -90,7 +90,8 @@ static enum gguf_status copy_rest(struct gg_edit *e, struct gg_outfile *o,
     const struct gg_mapfile *m = &e->file->map;
     uint64_t from = GG_MIN(e->file->data_off, m->size), at = from;
     while (at < m->size) {
-        uint64_t n = GG_MIN(m->size - at, PIECE - at % EXTENT);
+        uint64_t n = GG_MIN(m->size - at, at % EXTENT ? EXTENT - at % EXTENT
+                                                      : (uint64_t)PIECE);
         GG_TRY(gg_outfile_copy(o, m->fd, m->off + at, n, err));
         at += n;
         GG_TRY(gg_edit_tell(e, at - from, m->size - from, err));

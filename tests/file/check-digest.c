@@ -220,6 +220,35 @@ static void check_manifest(void)
     ok(!wrong, "memory may run out at any call");
 }
 
+/* Two files, with an allocator that fails at every n-th call. */
+static void check_nomem(const struct gguf_file *f)
+{
+    const struct gguf_file *two[] = { f, f };
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_digest_params p = GGUF_DIGEST_PARAMS_INIT;
+    struct gguf_digest t[2 * N], m, want[2 * N], want_m;
+    struct failalloc fa;
+    unsigned wrong = 0, n = 0;
+    pp.n_threads = 3;
+    if (gguf_pool_create(&p.pool, &pp, NULL) != GGUF_OK ||
+        gguf_digest_files(two, 2, &p, want, &want_m, NULL) != GGUF_OK)
+        exit(99);
+    for (;; n++) {
+        memset(t, 0, sizeof t);
+        p.allocator = failalloc_init(&fa, n);
+        enum gguf_status st = gguf_digest_files(two, 2, &p, t, &m, NULL);
+        wrong += fa.live != 0;
+        if (fa.calls <= n) {
+            wrong += st != GGUF_OK || !equal(t, want, 2 * N) ||
+                     !equal(&m, &want_m, 1);
+            break;
+        }
+        wrong += st != GGUF_E_NOMEM;
+    }
+    ok(!wrong, "memory may run out at each of %u calls", n);
+    gguf_pool_destroy(p.pool);
+}
+
 int main(void)
 {
     struct gguf_file *f = make_file();
@@ -227,6 +256,7 @@ int main(void)
         return 99;
     check_digests(f, GGUF_DIGEST_XXH64);
     check_digests(f, GGUF_DIGEST_XXH3_128);
+    check_nomem(f);
     gguf_file_close(f);
     check_manifest();
     ok(gguf_digest_algo_from_name("xxh3-128") == GGUF_DIGEST_XXH3_128 &&

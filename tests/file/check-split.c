@@ -7,6 +7,7 @@
 #include "gguf/split.h"
 #include "gguf/writer.h"
 
+#include <dirent.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -393,15 +394,33 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
     return st;
 }
 
+/* Files of the folder whose names begin with this, or all. */
+static unsigned n_files(const char *begin)
+{
+    unsigned n = 0;
+    DIR *d = opendir(dir);
+    for (const struct dirent *e; d && (e = readdir(d));)
+        n += strcmp(e->d_name, ".") && strcmp(e->d_name, "..") &&
+             !strncmp(e->d_name, begin, strlen(begin));
+    if (d)
+        closedir(d);
+    return n;
+}
+
 static void test_memory(void)
 {
     struct failalloc fa;
-    int leaks = 0, wrong = 0;
+    int leaks = 0, wrong = 0, left = 0;
     unsigned n = 0;
-    write_sound();
     for (;; n++) {
+        write_sound();
         enum gguf_status st = whole_way(failalloc_init(&fa, n));
         leaks += fa.live != 0;
+        /* All shards or none, nothing that is not complete. */
+        unsigned out = n_files("out-"), all = n_files("all.gguf");
+        left += (out && out != 2) || (all && !out) ||
+                n_files("") != 3 + out + all ||
+                (all && st != GGUF_OK);
         if (fa.calls <= n) {
             wrong += st != GGUF_OK;
             break;
@@ -409,6 +428,7 @@ static void test_memory(void)
         wrong += st != GGUF_E_NOMEM;
     }
     ok(leaks == 0, "no block is lost, whichever of %u fails", n);
+    ok(left == 0, "no file is left that is not complete");
     ok(wrong == 0, "each failure is GGUF_E_NOMEM");
 }
 
