@@ -79,7 +79,7 @@ static enum gguf_status add(struct gguf_writer *w, const char *name,
                                   type, 2, ne, NULL);
 }
 
-/* All types, of bytes by chance. */
+/* All types whose numbers are known, of bytes by chance. */
 static void write_model(uint32_t version)
 {
     static const int64_t ne[2] = { 512, 3 };
@@ -99,6 +99,8 @@ static void write_model(uint32_t version)
         st = gguf_writer_create(&w, m, &p, NULL);
     for (int t = 0; t < GG_N_DTYPES && st == GGUF_OK; t++) {
         char name[64];
+        if (!gg_order_known(t))
+            continue;
         snprintf(name, sizeof name, "blk.0.%s.weight",
                  gg_dtype_by_index(t)->name);
         st = add(w, name, gg_dtype_by_index(t)->id, ne);
