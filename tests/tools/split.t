@@ -187,6 +187,18 @@ ok 'and writes nothing'
 run "$split" --dry-run --merge "$tmp/a" "$tmp/dry"
 test $rc -eq 0 -a ! -e "$tmp/dry"
 ok '--dry-run --merge writes nothing'
+if test -c /dev/full; then
+    run sh -c '"$1" -n --split-max-tensors 3 "$2" "$3" >/dev/full' sh \
+        "$split" "$m" "$tmp/dry"
+    test $rc -eq 1 && grep -q 'standard output' "$tmp/err"
+    ok 'a full disk under --dry-run is noticed'
+else
+    skip 'a full disk under --dry-run' 'no /dev/full'
+fi
+run "$split" --limit kv=3 -n "$m" "$tmp/dry"
+test $rc -eq 1 && grep -q limit "$tmp/err" &&
+    run "$split" --limit kv=900 -n "$m" "$tmp/dry" && test $rc -eq 0
+ok '--limit'
 
 # gguf-info takes a set for one model.
 "$info" --json --tensors --types "$m" | sed '/"path"\|"offset"\|"file"/d' |
