@@ -188,7 +188,17 @@ static void check_vocab(struct guard *g)
     }
 }
 
-bool guard_check(const char *name, const struct gguf_meta *before,
+static void complain_error(void *user, const char *message)
+{
+    struct text t = { NULL, 0, 0 };
+    text_addz(&t, message);
+    complain(user, &t);
+    text_fini(&t);
+}
+
+bool guard_check(const char *name, const struct gguf_file *file,
+                 const struct gguf_limits *limits,
+                 const struct gguf_meta *before,
                  const struct gguf_meta *after, bool force)
 {
     struct guard g = { name, before, after, force, false };
@@ -196,6 +206,8 @@ bool guard_check(const char *name, const struct gguf_meta *before,
     check_alignment(&g);
     check_types(&g);
     check_vocab(&g);
+    if (!g.broken) /* else it would be said twice */
+        verify_new_errors(name, file, limits, after, complain_error, &g);
     if (g.broken && !force)
         msg_error(name, "nothing was written; --force does it anyway");
     return !g.broken || force;

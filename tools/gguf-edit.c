@@ -441,7 +441,8 @@ static bool edit(const struct options *o, const char *path)
     bool good = open_job(&j);
     for (size_t i = 0; good && i < o->n_ops; i++)
         good = run_op(&j, &o->op[i]);
-    good = good && guard_check(path, j.before, j.after, o->force);
+    good = good && (!o->n_ops || guard_check(path, j.file, &o->limits,
+                                             j.before, j.after, o->force));
     if (good && o->dry_run)
         say_changes(&j);
     else if (good)

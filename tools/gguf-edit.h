@@ -4,7 +4,7 @@
 
 #include "tools/common/text.h"
 
-#include <gguf/kv.h>
+#include <gguf/file.h>
 
 #include <stdbool.h>
 
@@ -33,8 +33,19 @@ bool str_is(struct gguf_str s, const char *z);
 
 /* What of after would break, that before did not, for programs that read the
  * file: a message for each, about the file called name; with force they are
- * warnings. Returns whether the edit may be done. */
-bool guard_check(const char *name, const struct gguf_meta *before,
+ * warnings. limits: what the file was opened with. Returns whether the edit
+ * may be done. */
+bool guard_check(const char *name, const struct gguf_file *file,
+                 const struct gguf_limits *limits,
+                 const struct gguf_meta *before,
                  const struct gguf_meta *after, bool force);
+
+/* Errors that verify.h finds in the file with the metadata after, and not in
+ * the file as it is: report is called for each. */
+void verify_new_errors(const char *name, const struct gguf_file *file,
+                       const struct gguf_limits *limits,
+                       const struct gguf_meta *after,
+                       void (*report)(void *user, const char *message),
+                       void *user);
 
 #endif

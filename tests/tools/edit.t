@@ -229,6 +229,33 @@ tokenizer.ggml.scores|--set tokenizer.ggml.tokens=a,b,c
 tokenizer.ggml.scores|--set tokenizer.ggml.scores=1,2
 tokenizer.ggml.token_type|--set tokenizer.ggml.token_type=arr[i32]:1
 END
+# Numbers that contradict the tensors, in a model that is right.
+mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
+good=$tmp/fix/model-spm.gguf
+while IFS='|' read -r arg message; do
+    rm -f "$w" && cp "$good" "$w"
+    run "$edit" --set "$arg" "$w"
+    test $rc -eq 1 && cmp "$good" "$w" && test "$(wc -l <"$tmp/err")" -le 9 &&
+        grep -q "refused: $message" "$tmp/err"
+    ok "refused: $arg"
+    run "$edit" -q --force --set "$arg" "$w"
+    test $rc -eq 0 && grep -q "warning: $message" "$tmp/err" &&
+        ! "$info" --check "$w" >"$tmp/out" 2>&1
+    ok 'and done by force'
+    run "$edit" -q --set general.name=x "$w"
+    test $rc -eq 0 -a ! -s "$tmp/err"
+    ok 'after which it is nothing new'
+done <<'END'
+llama.embedding_length=16|tensor 'token_embd.weight' has shape \[8, 262\]
+llama.feed_forward_length=17|tensor 'blk.0.ffn_gate.weight' has shape
+llama.attention.head_count=3|llama.attention.head_count is 3, does not divide
+llama.block_count=3|1 of 3 layers have no tensors
+END
+rm -f "$w" && cp "$good" "$w"
+run "$edit" --set llama.context_length=64 --set llama.rope.freq_base=1e6 "$w"
+test $rc -eq 0 && "$info" --check "$w" >"$tmp/out"
+ok 'what is right may change'
+
 run "$edit" --set tokenizer.ggml.eos_token_id=9 "$tmp/base.gguf"
 grep -q "eos_token_id' is 9, but tokens are 0 to 7" "$tmp/err"
 ok 'with the value, and what it may be'
@@ -463,7 +490,6 @@ for how in --in-place --copy; do
     ok "killed with $how: the old file or the new one"
 done
 # Files that break a limit honestly.
-mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix"
 while read -r name limit; do
     f=$tmp/fix/$name.gguf
     run "$edit" --set a.b=1 -o "$tmp/limit.gguf" "$f"
