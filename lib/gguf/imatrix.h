@@ -26,9 +26,12 @@ gguf_imatrix_create(struct gguf_imatrix **out,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* From a file of either form, which stays mapped: memory does not grow with
- * the data. The statuses of gguf_file_open, and GGUF_E_MISMATCH (sums without
- * counts, or of another shape), GGUF_E_TYPE (no F32), GGUF_E_NOTFOUND (a GGUF
- * file that is no imatrix). Since: 0.1 */
+ * the data. Every number is looked at once. The statuses of gguf_file_open, and
+ * GGUF_E_MISMATCH (sums without counts, counts without sums, or of another
+ * shape), GGUF_E_TYPE (no F32; a key of another type), GGUF_E_NONFINITE,
+ * GGUF_E_FORMAT (a negative number; a tensor of which nothing was counted),
+ * GGUF_E_NOTFOUND (a GGUF file that is no imatrix, or has no entries).
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
                   const struct gguf_allocator *allocator,

@@ -227,6 +227,7 @@ static enum gguf_status want(struct gg_chooser *c, const char *name,
                              const int64_t *ne, uint32_t type,
                              struct gg_choice *out, struct gguf_error *err)
 {
+    const struct gguf_dtype_info *from = gguf_dtype_find(type);
     const char *why = gg_choose_kept(name, ne);
     int64_t base = c->recipe->base;
     enum gg_class cls = gg_choose_class(name);
@@ -236,6 +237,8 @@ static enum gguf_status want(struct gg_chooser *c, const char *name,
     *out = (struct gg_choice){ .wanted = type, .why = GGUF_WHY_KEPT,
                                .text = why,
                                .cls = output ? GG_CLASS_OUTPUT : cls };
+    if (!why && from && from->family == GGUF_FAMILY_INT)
+        out->text = why = "kept: integers";
     if (why)
         return GGUF_OK;
     if (c->leave_output && cls == GG_CLASS_OUTPUT) {

@@ -11,10 +11,32 @@
 #include "base/str.h"
 #include "gguf/writer.h"
 
+#include <math.h>
 #include <string.h>
 
 static const char sums_suffix[] = ".in_sum2";
 static const char counts_suffix[] = ".counts";
+
+/* Sums of squares and counts are numbers from 0 up. off: of the first. */
+static enum gguf_status check_values(const uint8_t *p, uint64_t n,
+                                     uint64_t off, struct gguf_str name,
+                                     const char *what, struct gguf_error *err)
+{
+    struct gg_esc esc;
+    uint32_t bad = 0;
+    uint64_t i = 0;
+    for (; i < n && !bad; i++) {
+        uint32_t bits = gg_load32le(p + 4 * i);
+        bad = bits >= 0x7f800000u && bits != 0x80000000u;
+    }
+    if (!bad)
+        return GGUF_OK;
+    float v = gg_f32_from_bits(gg_load32le(p + 4 * --i));
+    return gg_fail(err, isfinite(v) ? GGUF_E_FORMAT : GGUF_E_NONFINITE,
+                   off + 4 * i,
+                   "'%s': %s %" PRIu64 " is %g, must be a number from 0 up",
+                   gg_esc(&esc, name), what, i, (double)v);
+}
 
 /* ---------------------------------------------------------- older form --- */
 
@@ -67,6 +89,7 @@ static enum gguf_status read_old_entry(struct gguf_imatrix *im,
         return gg_fail(err, GGUF_E_FORMAT, at,
                        "the entry at byte %" PRIu64 " is empty", at);
     GG_TRY(gg_cursor_take(c, (uint64_t)n * 4, &p, "values", err));
+    GG_TRY(check_values(p, n, c->off - (uint64_t)n * 4, name, "value", err));
     GG_TRY(gg_imatrix_insert(im, name, &e, &found, err));
     if (found)
         return gg_fail(err, GGUF_E_DUPLICATE, at, "'%s' is there twice",
@@ -103,15 +126,34 @@ static enum gguf_status read_old(struct gguf_imatrix *im,
 
 /* ---------------------------------------------------------------- GGUF --- */
 
+/* The tensor that is called like t, with another suffix. */
 static const struct gguf_tensor_info *
-find_counts(const struct gguf_file *f, struct gguf_str base)
+find_other(const struct gguf_file *f, const struct gguf_tensor_info *t,
+           const char *has, const char *wants)
 {
     char name[256];
-    if (base.size + sizeof counts_suffix > sizeof name)
+    size_t n = t->name.size - strlen(has);
+    if (n + strlen(wants) + 1 > sizeof name)
         return NULL;
-    memcpy(name, base.data, base.size);
-    memcpy(name + base.size, counts_suffix, sizeof counts_suffix);
+    memcpy(name, t->name.data, n);
+    memcpy(name + n, wants, strlen(wants) + 1);
     return gguf_file_tensor_find(f, name);
+}
+
+static enum gguf_status check_tensor(const struct gguf_file *f,
+                                     const struct gguf_tensor_info *t,
+                                     const char *what, struct gguf_error *err)
+{
+    return check_values(gguf_file_tensor_data(f, t->index), t->n_elements,
+                        gguf_file_data_off(f) + t->off, t->name, what, err);
+}
+
+static bool is_zero(const uint8_t *floats, uint64_t n)
+{
+    for (uint64_t i = 0; i < 4 * n; i++)
+        if (floats[i] & (i % 4 == 3 ? 0x7f : 0xff))
+            return false;
+    return true;
 }
 
 static enum gguf_status read_tensor(struct gguf_imatrix *im,
@@ -121,11 +163,16 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     struct gg_imatrix_entry *e;
     struct gg_esc esc;
     bool found;
+    if (gg_str_ends(t->name, counts_suffix) &&
+        !find_other(im->file, t, counts_suffix, sums_suffix))
+        return gg_fail(err, GGUF_E_MISMATCH, t->info_off,
+                       "'%s' has no sums", gg_esc(&esc, t->name));
     if (!gg_str_ends(t->name, sums_suffix))
         return GGUF_OK;
     struct gguf_str base = { t->name.data,
                              t->name.size - (sizeof sums_suffix - 1) };
-    const struct gguf_tensor_info *counts = find_counts(im->file, base);
+    const struct gguf_tensor_info *counts =
+        find_other(im->file, t, sums_suffix, counts_suffix);
     if (!base.size || !counts ||
         counts->n_elements * (uint64_t)t->ne[0] != t->n_elements ||
         !t->n_elements)
@@ -135,6 +182,12 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     if (t->dtype != GGUF_DTYPE_F32 || counts->dtype != GGUF_DTYPE_F32)
         return gg_fail(err, GGUF_E_TYPE, t->info_off, "'%s' is not F32",
                        gg_esc(&esc, t->name));
+    GG_TRY(check_tensor(im->file, t, "sum", err));
+    GG_TRY(check_tensor(im->file, counts, "count", err));
+    if (is_zero(gguf_file_tensor_data(im->file, counts->index),
+                counts->n_elements))
+        return gg_fail(err, GGUF_E_FORMAT, counts->info_off,
+                       "'%s' counted nothing", gg_esc(&esc, counts->name));
     GG_TRY(gg_imatrix_insert(im, base, &e, &found, err));
     e->n_values = t->n_elements;
     e->n_cols = (uint64_t)t->ne[0];
@@ -157,17 +210,23 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
     if (gguf_file_is_big_endian(im->file))
         return gg_fail(err, GGUF_E_UNSUPPORTED, 0, "big-endian data");
     kv = gguf_file_kv_find(im->file, "imatrix.chunk_count");
-    gguf_kv_get_uint(kv, &im->n_chunks, NULL);
+    if (kv)
+        GG_TRY(gguf_kv_get_uint(kv, &im->n_chunks, err));
     kv = gguf_file_kv_find(im->file, "imatrix.chunk_size");
-    gguf_kv_get_uint(kv, &im->chunk_size, NULL);
+    if (kv)
+        GG_TRY(gguf_kv_get_uint(kv, &im->chunk_size, err));
     kv = gguf_file_kv_find(im->file, "imatrix.datasets");
+    if (kv)
+        GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
     gguf_kv_iter_init(&it, kv);
     while (gguf_kv_next_str(&it, &text))
         if (text.size && !memchr(text.data, 0, text.size))
             GG_TRY(gg_imatrix_add_dataset(im, text, err));
     for (size_t i = 0; i < gguf_file_n_tensors(im->file); i++)
         GG_TRY(read_tensor(im, gguf_file_tensor(im->file, i), err));
-    return GGUF_OK;
+    return im->n_entries ? GGUF_OK
+                         : gg_fail(err, GGUF_E_NOTFOUND, 0,
+                                   "there are no entries");
 }
 
 enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,

@@ -153,6 +153,11 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
             return gg_fail(err, GGUF_E_UNSUPPORTED, info->info_off,
                            "tensor '%s' has %u dimensions, limit is 4",
                            gg_esc(&esc, info->name), info->n_dims);
+        if (info->size_inferred)
+            return gg_fail(err, GGUF_E_UNSUPPORTED, info->info_off,
+                           "tensor '%s' is of unknown type %" PRIu32
+                           ": how many bytes it has is not known",
+                           gg_esc(&esc, info->name), info->dtype);
         t->name = gg_arena_strndup(&q->arena, info->name.data,
                                    info->name.size);
         if (!t->name)
@@ -174,6 +179,27 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
     GG_TRY(renumber(q, err));
     if (q->n_t && !(q->p.keep_split && gguf_split_n_files(q->set) > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
+    return GGUF_OK;
+}
+
+/* Importance data of another shape are of another model. Only embeddings are
+ * let pass, as the peer does: vocabularies of one model differ. */
+static enum gguf_status check_imatrix(const struct gguf_quant *q,
+                                      struct gguf_error *err)
+{
+    struct gg_esc esc;
+    for (size_t i = 0; q->p.imatrix && i < q->n_t; i++) {
+        const struct gguf_tensor_info *t = q->t[i].src->info;
+        const struct gg_imatrix_entry *e =
+            gg_imatrix_find_str(q->p.imatrix, t->name);
+        uint64_t want = t->n_elements / (uint64_t)t->ne[1];
+        if (e && e->n_values != want &&
+            !gg_str_eqz(t->name, "token_embd.weight"))
+            return gg_fail(err, GGUF_E_MISMATCH, t->info_off,
+                           "tensor '%s' has %" PRIu64 " columns, its "
+                           "importance data %" PRIu64 " values",
+                           gg_esc(&esc, t->name), want, e->n_values);
+    }
     return GGUF_OK;
 }
 
@@ -308,6 +334,7 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
     if (gg_ckd_array(&bytes, q->p.n_overrides, sizeof *patterns))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "n_overrides");
     GG_TRY(list_tensors(q, err));
+    GG_TRY(check_imatrix(q, err));
     read_facts(q, &c);
     c.pure = q->p.pure;
     c.leave_output = q->p.leave_output;

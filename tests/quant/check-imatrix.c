@@ -165,6 +165,124 @@ static void check_mending(void)
     }
 }
 
+/* ------------------------------------------------ data that cannot be --- */
+
+/* The bytes from, which are there once, become to. */
+static void patch(uint8_t *b, size_t n, const char *from, const char *to,
+                  size_t size)
+{
+    for (size_t i = 0; i + size <= n; i++)
+        if (!memcmp(b + i, from, size)) {
+            memcpy(b + i, to, size);
+            return;
+        }
+    abort();
+}
+
+/* Write what has these four sums and this count; two tensors. */
+static size_t save_one(const char *path, const float *sums, float count,
+                       enum gguf_imatrix_form format, uint8_t *b,
+                       size_t size)
+{
+    static const float good[4] = { 1, 2, 3, 4 }, one = 1;
+    struct gguf_imatrix *im;
+    if (gguf_imatrix_create(&im, NULL, NULL) ||
+        gguf_imatrix_add(im, "a", 4, 1, good, &one, NULL) ||
+        gguf_imatrix_add(im, "t", 4, 1, sums, &count, NULL) ||
+        gguf_imatrix_add_chunks(im, "x.txt", 3, 512, NULL) ||
+        gguf_imatrix_save(im, path, format, 1, NULL))
+        abort();
+    gguf_imatrix_destroy(im);
+    return slurp(path, b, size);
+}
+
+static void check_values(void)
+{
+    static const struct {
+        float sums[4], count;
+        enum gguf_imatrix_form format;
+        enum gguf_status status;
+        const char *says;
+    } cases[] = {
+        { { 1, 0, 3, -0.0f }, 2, GGUF_IMATRIX_GGUF, GGUF_OK, "" },
+        { { 0, 0, 0, 0 }, 2, GGUF_IMATRIX_GGUF, GGUF_OK, "" },
+        { { 1, NAN, 3, 4 }, 2, GGUF_IMATRIX_GGUF, GGUF_E_NONFINITE,
+          "'t.in_sum2': sum 1 is " },
+        { { 1, 2, 3, INFINITY }, 2, GGUF_IMATRIX_GGUF, GGUF_E_NONFINITE,
+          "sum 3 is inf" },
+        { { 1, 2, -3, 4 }, 2, GGUF_IMATRIX_GGUF, GGUF_E_FORMAT,
+          "sum 2 is -3" },
+        { { 1, 2, 3, 4 }, -1, GGUF_IMATRIX_GGUF, GGUF_E_FORMAT,
+          "'t.counts': count 0 is -1" },
+        { { 1, 2, 3, 4 }, NAN, GGUF_IMATRIX_GGUF, GGUF_E_NONFINITE,
+          "count 0 is " },
+        { { 1, 2, 3, 4 }, 0, GGUF_IMATRIX_GGUF, GGUF_E_FORMAT,
+          "'t.counts' counted nothing" },
+        { { 1, 2, 3, 4 }, 1, GGUF_IMATRIX_DAT, GGUF_OK, "" },
+        { { 1, 2, -3, 4 }, 1, GGUF_IMATRIX_DAT, GGUF_E_FORMAT,
+          "'t': value 2 is -" },
+    };
+    static uint8_t b[4096];
+    const char *path = in_dir("values");
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct gguf_imatrix *im;
+        struct gguf_error err;
+        gguf_error_clear(&err);
+        save_one(path, cases[i].sums, cases[i].count, cases[i].format, b,
+                 sizeof b);
+        enum gguf_status st = gguf_imatrix_load(&im, path, NULL, &err);
+        ok(st == cases[i].status && strstr(err.message, cases[i].says) &&
+               (st == GGUF_OK || err.offset < 4096),
+           "data %zu: %s", i, err.message);
+        gguf_imatrix_destroy(im);
+    }
+    remove(path);
+}
+
+static void check_keys(void)
+{
+    static const float sums[4] = { 1, 2, 3, 4 };
+    static const struct {
+        const char *from, *to;
+        size_t size;
+        enum gguf_status status;
+        const char *says;
+    } cases[] = {
+        { "chunk_count\4", "chunk_count\6", 12, GGUF_E_TYPE,
+          "'imatrix.chunk_count' is f32" },
+        { "chunk_size\4", "chunk_size\6", 11, GGUF_E_TYPE,
+          "'imatrix.chunk_size' is f32" },
+        { "chunk_size\4", "chunk_sizE\4", 11, GGUF_OK, "" },
+        { "t.in_sum2", "t.in_sum3", 9, GGUF_E_MISMATCH,
+          "'t.counts' has no sums" },
+        { "t.counts", "t.countS", 8, GGUF_E_MISMATCH,
+          "'t.in_sum2' has no counts" },
+    };
+    static uint8_t b[4096];
+    const char *path = in_dir("keys");
+    struct gguf_imatrix *im;
+    struct gguf_error err;
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        size_t n = save_one(path, sums, 1, GGUF_IMATRIX_GGUF, b, sizeof b);
+        patch(b, n, cases[i].from, cases[i].to, cases[i].size);
+        FILE *f = fopen(path, "wb");
+        if (!f || fwrite(b, 1, n, f) != n || fclose(f))
+            abort();
+        gguf_error_clear(&err);
+        ok(gguf_imatrix_load(&im, path, NULL, &err) == cases[i].status &&
+               strstr(err.message, cases[i].says),
+           "key %zu: %s", i, err.message);
+        gguf_imatrix_destroy(im);
+    }
+    if (gguf_imatrix_create(&im, NULL, NULL) ||
+        gguf_imatrix_save(im, path, GGUF_IMATRIX_GGUF, 1, NULL))
+        abort();
+    gguf_imatrix_destroy(im);
+    ok(gguf_imatrix_load(&im, path, NULL, &err) == GGUF_E_NOTFOUND,
+       "no entries: %s", err.message);
+    remove(path);
+}
+
 /* Every prefix of a file, and every byte of its beginning changed, is either
  * refused or read; nothing else happens. */
 static void check_broken(const char *model, const char *suffix)
@@ -229,6 +347,8 @@ int main(void)
         check_golden(models[i]);
     check_sums();
     check_mending();
+    check_values();
+    check_keys();
     check_broken("syn-moe8", "gguf");
     check_broken("syn-moe8", "dat");
     ok(rmdir(dir) == 0, "nothing is left");

@@ -1,6 +1,7 @@
-/* check-refuse.c - what jobs refuse, that nothing is left behind then, and what they do when
- * asked to go on */
+/* check-refuse.c - what jobs refuse, that nothing is left behind then, and what
+ * they do when asked to go on */
 #include "config.h"
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
@@ -211,6 +212,76 @@ static void check_choices(const char *in)
     remove(out2);
 }
 
+/* The model with the type of one tensor changed, by its place in the file. */
+static void retype(const char *in, const char *out, const char *name,
+                   uint32_t type)
+{
+    struct bytes b = slurp(in);
+    struct gguf_file *f;
+    if (gguf_file_open_memory(&f, b.p, b.n, NULL, NULL) != GGUF_OK)
+        abort();
+    const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
+    gg_store32le(b.p + t->info_off + 8 + t->name.size + 4 + 8 * t->n_dims,
+                 type);
+    gguf_file_close(f);
+    FILE *o = fopen(out, "wb");
+    if (!o || fwrite(b.p, 1, b.n, o) != b.n || fclose(o))
+        abort();
+    free(b.p);
+}
+
+/* Types that are no weights: integers are copied, what is not known cannot
+ * be. */
+static void check_types(const char *in)
+{
+    const char *bad = in_dir("type.gguf"), *out = in_dir("o.gguf");
+    const char *name = "token_embd.weight";
+    struct setup s = SETUP("Q8_0");
+    struct gguf_error err;
+    struct gguf_file *f = NULL;
+    retype(in, bad, name, 399);
+    ok(quantize(bad, out, s, &err) == GGUF_E_UNSUPPORTED &&
+           strstr(err.message, "unknown type 399") &&
+           err.offset != GGUF_NO_OFFSET,
+       "%s", err.message);
+    retype(in, bad, name, GGUF_DTYPE_I16); /* it is F16 */
+    ok(quantize(bad, out, s, &err) == GGUF_OK &&
+           gguf_file_open(&f, out, NULL, &err) == GGUF_OK,
+       "a matrix of integers");
+    ok(gguf_file_tensor_find(f, name)->dtype == GGUF_DTYPE_I16 &&
+           gguf_file_tensor_find(f, "output.weight")->dtype ==
+               GGUF_DTYPE_Q8_0,
+       "it is copied, others are not");
+    gguf_file_close(f);
+    remove(bad);
+    remove(out);
+}
+
+/* Importance data of another model. */
+static void check_imatrix(const char *in)
+{
+    static const float sums[3] = { 1, 2, 3 }, one = 1;
+    const char *out = in_dir("o.gguf");
+    struct setup s = SETUP("Q4_K_M");
+    struct gguf_error err;
+    struct gguf_imatrix *im, *embd;
+    if (gguf_imatrix_create(&im, NULL, NULL) ||
+        gguf_imatrix_create(&embd, NULL, NULL) ||
+        gguf_imatrix_add(im, "output.weight", 3, 1, sums, &one, NULL) ||
+        gguf_imatrix_add(embd, "token_embd.weight", 3, 1, sums, &one, NULL))
+        abort();
+    s.p.imatrix = im;
+    ok(quantize(in, out, s, &err) == GGUF_E_MISMATCH &&
+           strstr(err.message, "its importance data 3 values"),
+       "%s", err.message);
+    s.p.imatrix = embd;
+    ok(quantize(in, out, s, &err) == GGUF_OK,
+       "those of embeddings are passed over");
+    gguf_imatrix_destroy(im);
+    gguf_imatrix_destroy(embd);
+    remove(out);
+}
+
 int main(void)
 {
     if (!enter_dir())
@@ -222,6 +293,8 @@ int main(void)
     check_outputs(in);
     check_inputs(in);
     check_choices(in);
+    check_types(in);
+    check_imatrix(in);
     remove(in);
     ok(leave_dir(), "the folder is empty again");
     return done_testing();
