@@ -268,34 +268,16 @@ run "$info" -q "$tmp/long.gguf"
 test ! -s "$tmp/err"
 ok '--quiet: no warning'
 
-# The files that readers trip over.
+# The files that readers trip over (tests/tools/check-answers looks at each).
 h=$GGUF_SHARED/hostile/public
-if test -f "$h/expect.tsv"; then
-    awk -F'\t' '!/^#/ { print $1, $2, ($9 ~ /noraw/) }' "$h/expect.tsv" \
-        >"$tmp/list"
-    : >"$tmp/wrong"
-    while read -r f expect noraw; do
-        run "$info" "$h/$f"
-        case $expect in accept) want=0 ;; *) want=1 ;; esac
-        test $rc -eq $want || echo "$f: status $rc" >>"$tmp/wrong"
-        test $want -eq 0 || {
-            test "$(wc -l <"$tmp/err")" -eq 1 -a ! -s "$tmp/out" &&
-                grep -q 'byte [0-9]' "$tmp/err"
-        } || echo "$f: not one line with a byte" >>"$tmp/wrong"
-        if LC_ALL=C grep -q "$(printf '\033')" "$tmp/out" "$tmp/err"; then
-            echo "$f: escape in the output" >>"$tmp/wrong"
-        fi
-    done <"$tmp/list"
-    if python3 -c '' 2>/dev/null; then
-        (cd "$h" && awk -F'\t' '$2 == "accept" { print $1 }' expect.tsv |
-            xargs "$bin/gguf-info" -q --json) >"$tmp/all.json" 2>/dev/null
-        python3 "$srcdir/tests/tools/schema.py" \
-            "$srcdir/share/gguf-info.schema.json" "$tmp/all.json" 2>>"$tmp/wrong"
-    fi
-    cp "$tmp/wrong" "$tmp/out"
-    test ! -s "$tmp/wrong" -a -s "$tmp/list"
-    ok "$(wc -l <"$tmp/list") hostile files are answered as expected"
+if test -f "$h/expect.tsv" && python3 -c '' 2>/dev/null; then
+    (cd "$h" && awk -F'\t' '$2 == "accept" { print $1 }' expect.tsv |
+        xargs "$bin/gguf-info" -q --json) >"$tmp/all.json" 2>/dev/null
+    run python3 "$srcdir/tests/tools/schema.py" \
+        "$srcdir/share/gguf-info.schema.json" "$tmp/all.json"
+    test $rc -eq 0
+    ok 'JSON of odd files keeps to the schema'
 else
-    skip 'hostile files' 'they are not here'
+    skip 'JSON of odd files' 'they are not here'
 fi
 done_testing

@@ -1,0 +1,308 @@
+/* check-answers.c - what the tools answer to every file of the hostile
+ * collection
+ *
+ * Its table has a row per file: what opening must answer, what tools that
+ * touch tensor data, what loading for evaluation, whether a warning is wanted,
+ * and what reading it as importance data must answer. Each tool is run on each
+ * file as users run it. Whatever the answer, a run must end by itself, within
+ * a second of processor time and 64 MiB, print no raw escape, and refuse with
+ * one line that says which file; a file that does not open, at which byte.
+ */
+#include "config.h"
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+/* Sanitizers and the like take time and memory of their own. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+# define MEASURES 0
+#else
+# define MEASURES 1
+#endif
+#define MAX_SECONDS 1.0
+#define MAX_MEMORY  (64L << 10) /* kB */
+
+static char dir[64], bin[4096], libs[4200], table_dir[4096];
+
+/* A file's row, and what was wrong about the answers to it. */
+struct row {
+    char *name, *expect, *class, *use, *model, *warn, *extra;
+    char path[4400], wrong[2048];
+};
+
+struct answer {
+    int status;     /* -1: ended by a signal */
+    double seconds; /* of processor time */
+    long memory;    /* kB, at most */
+    char err[8192];
+    unsigned n_lines; /* of err */
+    bool escapes, out; /* raw escapes; anything on standard output */
+};
+
+static void complain(struct row *r, const char *tool, const char *what,
+                     const char *detail)
+{
+    size_t n = strlen(r->wrong);
+    snprintf(r->wrong + n, sizeof r->wrong - n, "%s%s: %s%s%.300s",
+             n ? "; " : "", tool, what, *detail ? ": " : "", detail);
+}
+
+static char *in_dir(char path[128], const char *name)
+{
+    snprintf(path, 128, "%s/%s", dir, name);
+    return path;
+}
+
+/* Look through what a run printed. */
+static void look(const char *name, struct answer *a, bool is_err)
+{
+    char path[128], buf[8192];
+    FILE *f = fopen(in_dir(path, name), "rb");
+    size_t n, kept = 0;
+    while (f && (n = fread(buf, 1, sizeof buf, f)) > 0) {
+        a->escapes |= memchr(buf, '\033', n) != NULL;
+        a->out |= !is_err;
+        for (size_t i = 0; is_err && i < n; i++) {
+            a->n_lines += buf[i] == '\n';
+            if (kept + 1 < sizeof a->err)
+                a->err[kept++] = buf[i];
+        }
+    }
+    a->err[is_err ? kept : strlen(a->err)] = '\0';
+    if (f)
+        fclose(f);
+}
+
+static void redirect(const char *name, int fd)
+{
+    char path[128];
+    int f = open(in_dir(path, name), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    if (f < 0 || dup2(f, fd) < 0)
+        _exit(126);
+}
+
+/* Run a tool: argv[0] is its name, NULL ends. */
+static struct answer run(const char *const *argv)
+{
+    struct answer a = { .status = -1 };
+    struct rusage u;
+    char program[4200];
+    int status = 0;
+    snprintf(program, sizeof program, "%s/%s", bin, argv[0]);
+    fflush(stdout);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct rlimit cpu = { 20, 20 };
+        redirect("out", 1);
+        redirect("err", 2);
+        setrlimit(RLIMIT_CPU, &cpu);
+        if (*libs)
+            setenv("LD_LIBRARY_PATH", libs, 1);
+        execv(program, (char *const *)(uintptr_t)argv);
+        _exit(127);
+    }
+    while (pid > 0 && wait4(pid, &status, 0, &u) < 0 && errno == EINTR)
+        ;
+    if (pid <= 0)
+        return a;
+    if (WIFEXITED(status))
+        a.status = WEXITSTATUS(status);
+    a.seconds = (double)u.ru_utime.tv_sec + (double)u.ru_stime.tv_sec +
+                1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    a.memory = u.ru_maxrss;
+    look("out", &a, false);
+    look("err", &a, true);
+    return a;
+}
+
+/* What holds for every run. */
+static void judge_run(struct row *r, const char *tool, const struct answer *a)
+{
+    char number[64];
+    if (a->status != 0 && a->status != 1)
+        complain(r, tool, "ended otherwise", a->err);
+    if (a->escapes)
+        complain(r, tool, "a raw escape", "");
+    snprintf(number, sizeof number, "%.2f s, %ld kB", a->seconds, a->memory);
+    if (MEASURES && (a->seconds >= MAX_SECONDS || a->memory > MAX_MEMORY))
+        complain(r, tool, "too much", number);
+}
+
+/* want: "accept", "reject", or "-" for either. A refusal is one line that
+ * begins with the tool's name, and names the byte if the file does not open. */
+static void judge(struct row *r, const char *tool, const struct answer *a,
+                  const char *want)
+{
+    char begin[64];
+    snprintf(begin, sizeof begin, "gguf-%s: ", tool);
+    judge_run(r, tool, a);
+    if (!strcmp(want, "accept") && a->status)
+        complain(r, tool, "refused", a->err);
+    if (!strcmp(want, "reject") && !a->status)
+        complain(r, tool, "accepted", "");
+    if (a->status == 1 &&
+        (strncmp(a->err, begin, strlen(begin)) || a->n_lines != 1))
+        complain(r, tool, "not one line", a->err);
+    if (a->status == 1 && !strcmp(r->expect, "reject") &&
+        !strstr(a->err, "byte "))
+        complain(r, tool, "no byte", a->err);
+}
+
+/* Nothing but what the runs leave: a refusal leaves no output. */
+static void check_outputs(struct row *r, const char *tool, const char *file,
+                          const struct answer *a)
+{
+    char path[128];
+    struct stat sb;
+    bool there = stat(in_dir(path, file), &sb) == 0;
+    if (there != (a->status == 0))
+        complain(r, tool, there ? "refused, and left an output"
+                                : "no output", "");
+    unlink(path);
+}
+
+/* Shards of which others are missing or foreign. The two others make a sound
+ * model here, whichever is named. */
+static bool is_of_broken_set(const struct row *r)
+{
+    return !strcmp(r->class, "split") && !strcmp(r->model, "reject") &&
+           strncmp(r->name, "split-start-second/", 19) &&
+           strncmp(r->name, "split-count-zero/", 17);
+}
+
+static void info(struct row *r)
+{
+    struct answer a =
+        run((const char *[]){ "gguf-info", r->path, NULL });
+    judge(r, "info", &a, r->expect);
+    if (a.status && a.out)
+        complain(r, "info", "refused, and printed", "");
+    if (!strcmp(r->warn, "yes") && !strstr(a.err, ": warning: "))
+        complain(r, "info", "no warning", "");
+    a = run((const char *[]){ "gguf-info", "-q", "--alone", "--check",
+                              "--hash", r->path, NULL });
+    judge_run(r, "info --check", &a); /* 1: there are errors */
+    if (a.out != !strcmp(r->expect, "accept"))
+        complain(r, "info --check", "no findings", a.err);
+}
+
+/* The tools that read and write tensor data. Those that want all of a model
+ * refuse a set that is broken. */
+static void use(struct row *r)
+{
+    char out[128];
+    struct answer a = run((const char *[]){
+        "gguf-quantize", "-q", r->path, in_dir(out, "q.gguf"), "q8_0", "1",
+        NULL });
+    judge(r, "quantize", &a,
+          is_of_broken_set(r) ? "reject" : r->use);
+    check_outputs(r, "quantize", "q.gguf", &a);
+    a = run((const char *[]){ "gguf-edit", "--set", "test.edit=1", "-o",
+                              in_dir(out, "e.gguf"), r->path, NULL });
+    judge(r, "edit", &a, strcmp(r->expect, "reject") ? "-" : "reject");
+    check_outputs(r, "edit", "e.gguf", &a);
+    a = run((const char *[]){ "gguf-split", "-q", "--dry-run",
+                              "--split-max-tensors", "1", r->path,
+                              in_dir(out, "s"), NULL });
+    judge(r, "split", &a, strcmp(r->use, "reject") ? "-" : "reject");
+}
+
+static void model(struct row *r)
+{
+    char text[128];
+    struct answer a = run((const char *[]){
+        "gguf-ppl", "-q", "-m", r->path, "-f", in_dir(text, "text"), "-c",
+        "16", "--chunks", "1", "-t", "1", NULL });
+    judge(r, "ppl", &a, r->model);
+}
+
+static void imatrix(struct row *r)
+{
+    char out[128], sound[4200];
+    const char *want = strstr(r->extra, "imatrix:");
+    if (!want)
+        return;
+    snprintf(sound, sizeof sound, "%s/model-ok.gguf", table_dir);
+    struct answer a = run((const char *[]){
+        "gguf-quantize", "-q", "--imatrix", r->path, sound,
+        in_dir(out, "i.gguf"), "q4_0", "1", NULL });
+    bool refused = !strncmp(want + 8, "reject", 6);
+    judge_run(r, "imatrix", &a);
+    if ((a.status == 1) != refused)
+        complain(r, "imatrix", refused ? "accepted" : "refused", a.err);
+    if (a.status == 1 && a.n_lines != 1)
+        complain(r, "imatrix", "not one line", a.err);
+    check_outputs(r, "imatrix", "i.gguf", &a);
+}
+
+static bool read_row(struct row *r, char *line)
+{
+    char *col[9];
+    for (int i = 0; i < 9; i++) {
+        col[i] = line;
+        line += strcspn(line, "\t\n");
+        if (*line)
+            *line++ = '\0';
+    }
+    *r = (struct row){ .name = col[0], .expect = col[1], .class = col[3],
+                       .use = col[5], .model = col[6], .warn = col[7],
+                       .extra = col[8] };
+    snprintf(r->path, sizeof r->path, "%s/%s", table_dir, r->name);
+    return r->name[0] && r->name[0] != '#';
+}
+
+/* The programs, past libtool's scripts if they are there. */
+static void find_tools(void)
+{
+    const char *top = getenv("builddir");
+    char path[4200];
+    snprintf(bin, sizeof bin, "%s", top ? top : ".");
+    snprintf(path, sizeof path, "%s/.libs/gguf-info", bin);
+    if (access(path, X_OK) == 0) {
+        snprintf(libs, sizeof libs, "%s/.libs", bin);
+        snprintf(bin, sizeof bin, "%.4080s", libs);
+    }
+}
+
+int main(void)
+{
+    const char *table = shared_path("hostile/public/expect.tsv");
+    FILE *in = table ? fopen(table, "r") : NULL;
+    char line[4096], text[128];
+    static struct row r;
+    if (!in) {
+        skip("no hostile collection here");
+        return done_testing();
+    }
+    snprintf(table_dir, sizeof table_dir, "%.*s",
+             (int)(strrchr(table, '/') - table), table);
+    snprintf(dir, sizeof dir, "/tmp/check-answers-XXXXXX");
+    FILE *f = mkdtemp(dir) ? fopen(in_dir(text, "text"), "w") : NULL;
+    for (int i = 0; f && i < 64; i++)
+        fputs("a b c ", f);
+    ok(f && fclose(f) == 0, "a folder and a text");
+    find_tools();
+    while (fgets(line, sizeof line, in)) {
+        if (!read_row(&r, line))
+            continue;
+        info(&r);
+        use(&r);
+        model(&r);
+        imatrix(&r);
+        ok(!*r.wrong, "%s", r.name);
+        if (*r.wrong)
+            printf("# %s\n", r.wrong);
+    }
+    fclose(in);
+    unlink(text);
+    unlink(in_dir(text, "out"));
+    unlink(in_dir(text, "err"));
+    rmdir(dir);
+    return done_testing();
+}
