@@ -160,4 +160,23 @@ else
     skip 'a full disk' 'no tmpfs can be mounted'
 fi
 rmdir "$tmp/small"
+
+# D1: llama-quantize keeps general.alignment and lays tensors out on 32 bytes
+# all the same; then its own loader refuses the file.
+"$mkmodel" "$tmp/a64.gguf" align=64 n=7 rows=3
+for type in COPY Q8_0; do
+    run "$q" -q -f "$tmp/a64.gguf" "$tmp/o.gguf" $type
+    "$builddir/gguf-info" --check "$tmp/o.gguf" >"$tmp/out"
+    test $rc -eq 0 -a $? -eq 0 && grep -q '^  0 errors, 0 warn' "$tmp/out" &&
+        test "$("$builddir/gguf-info" --key general.alignment \
+            "$tmp/o.gguf")" = 64 &&
+        test "$("$builddir/gguf-info" --tensors "$tmp/o.gguf" |
+            awk '/ x / && $NF % 64 == 0' | wc -l)" -eq 7
+    ok "D1: quantize $type of a file with alignment 64 is laid out on 64"
+done
+"$builddir/gguf-info" --hash "$tmp/a64.gguf" >"$tmp/manifest"
+run "$q" -q -f "$tmp/a64.gguf" "$tmp/o.gguf" COPY
+run "$builddir/gguf-info" --manifest "$tmp/manifest" "$tmp/o.gguf"
+test $rc -eq 0
+ok 'D1: the copy has the same data'
 done_testing
