@@ -30,6 +30,7 @@ enum {
     OPT_RECIPE,
     OPT_REPORT,
     OPT_REQUANTIZE,
+    OPT_RESUME,
     OPT_SPLIT_MAX_SIZE,
     OPT_TENSOR_TYPE,
     OPT_TENSOR_TYPE_FILE
@@ -85,6 +86,9 @@ static const struct opt table[] = {
     { OPT_COMPAT, "--compat", NULL,
       "the file that llama-quantize writes, byte for byte" },
     { 'f', "-f --force", NULL, "replace output files that exist" },
+    { OPT_RESUME, "--resume", NULL,
+      "note in OUT.resume what is complete; if the run is interrupted, the "
+      "same command goes on from there" },
     { 0, NULL, NULL, "What is shown:" },
     { 'n', "-n --dry-run", NULL, "show the plan; read no tensor data" },
     { OPT_EXPLAIN, "--explain", NULL,
@@ -302,6 +306,7 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case OPT_PURE: o->params.pure = 1; break;
         case OPT_LEAVE_OUTPUT: o->params.leave_output = 1; break;
         case OPT_REQUANTIZE: o->params.allow_requantize = 1; break;
+        case OPT_RESUME: o->resume = true; break;
         case OPT_COMPAT: o->params.compat = 1; break;
         case OPT_EXPLAIN: o->explain = true; break;
         case OPT_JSON: o->json = true; break;

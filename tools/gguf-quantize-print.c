@@ -102,6 +102,10 @@ void print_summary(const struct target *target, double seconds)
              target->type, gguf_quant_n_tensors(target->job),
              table_size(from, t.from_size), table_size(to, t.to_size),
              bits_per_weight(&t), time);
+    if (t.n_kept)
+        msg_info(target->path,
+                 "%" PRIu64 " tensors were there from an earlier run",
+                 t.n_kept);
     if (t.n_fallbacks)
         msg_info(target->path,
                  "%" PRIu64 " tensors have rows that do not fit the blocks of "
@@ -177,6 +181,7 @@ static void json_target(struct json *j, const struct target *target)
     json_u64(j, "n_needs_imatrix", t.n_needs_imatrix);
     json_u64(j, "n_bad_imatrix", t.n_bad_imatrix);
     json_u64(j, "n_nonfinite", t.n_nonfinite);
+    json_u64(j, "n_kept", t.n_kept);
     json_open(j, "tensors", '[');
     for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++)
         json_tensor(j, gguf_quant_tensor(target->job, i));

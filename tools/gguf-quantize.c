@@ -47,6 +47,7 @@ static enum gguf_status run(struct options *o, const char **about,
     struct gguf_quant *jobs[MAX_TARGETS];
     const char *paths[MAX_TARGETS];
     out.force = o->force;
+    out.resume = o->resume;
     for (size_t i = 0; i < o->n_targets; i++) {
         jobs[i] = o->targets[i].job;
         paths[i] = o->targets[i].path;
@@ -56,7 +57,8 @@ static enum gguf_status run(struct options *o, const char **about,
     /* The input was opened before: what the system refuses is the output. Of
      * several the library names the one. */
     bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE ||
-                  st == GGUF_E_IO || st == GGUF_E_INVALID;
+                  st == GGUF_E_IO || st == GGUF_E_INVALID ||
+                  st == GGUF_E_MISMATCH;
     *about = output && o->n_targets == 1 ? paths[0] : o->in;
     return st;
 }

@@ -36,7 +36,7 @@ struct options {
     bool include;
     unsigned threads;
     const char *report; /* a file's name */
-    bool dry_run, explain, verbose, json, quiet, force;
+    bool dry_run, explain, verbose, json, quiet, force, resume;
     char *default_out;
 };
 #define OPTIONS_INIT { .params = GGUF_QUANT_PARAMS_INIT }

@@ -102,6 +102,29 @@ static enum gguf_status open_named(struct gg_outfile *o,
     return gg_fail_errno(err, EEXIST, "no name for a temporary beside it");
 }
 
+/* The temporary that stays, by its one name. */
+static enum gguf_status open_partial(struct gg_outfile *o,
+                                     struct gguf_error *err)
+{
+    int keep = o->flags & GG_OUTFILE_RESUME ? 0 : O_TRUNC;
+    size_t n = strlen(o->path), size = n + sizeof GG_OUTFILE_PART;
+    struct stat s;
+    char *t = gg_alloc(o->allocator, size);
+    if (!t)
+        return gg_fail_nomem(err, size);
+    memcpy(t, o->path, n);
+    memcpy(t + n, GG_OUTFILE_PART, sizeof GG_OUTFILE_PART);
+    o->fd = open(t, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | keep, 0666);
+    int e = errno;
+    if (o->fd >= 0 && fstat(o->fd, &s) == 0 && S_ISREG(s.st_mode)) {
+        o->temp = t;
+        return GGUF_OK;
+    }
+    gg_free(o->allocator, t);
+    return gg_fail_errno(err, o->fd < 0 ? e : EINVAL,
+                         "cannot open a file beside it");
+}
+
 enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  const struct gguf_allocator *a,
                                  const char *path, unsigned flags,
@@ -126,9 +149,11 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
         st = gg_fail_nomem(err, BUF_SIZE);
         goto out;
     }
-    if (!(flags & GG_OUTFILE_NAMED))
+    if (!(flags & (GG_OUTFILE_NAMED | GG_OUTFILE_PARTIAL)))
         o->fd = open_nameless(dir);
-    if (o->fd < 0)
+    if (flags & GG_OUTFILE_PARTIAL)
+        st = open_partial(o, err);
+    else if (o->fd < 0)
         st = open_named(o, err);
     if (st == GGUF_OK && exists && fchmod(o->fd, s.st_mode & 0777) != 0)
         st = gg_fail_errno(err, errno, "cannot set the mode of the output");
@@ -171,11 +196,14 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
                                     bool allocate, struct gguf_error *err)
 {
     struct statvfs v;
-    if (fstatvfs(o->fd, &v) == 0 && v.f_frsize > 0 && v.f_blocks > 0 &&
-        size / v.f_frsize >= v.f_bavail)
+    struct stat s;
+    /* a file that is taken up has room already, in blocks of 512 bytes */
+    uint64_t has = fstat(o->fd, &s) == 0 ? (uint64_t)s.st_blocks * 512 : 0;
+    if (size > has && fstatvfs(o->fd, &v) == 0 && v.f_frsize > 0 &&
+        v.f_blocks > 0 && (size - has) / v.f_frsize >= v.f_bavail)
         return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
                        "needs %" PRIu64 " bytes, the file system has %" PRIu64
-                       " free", size,
+                       " free", size - has,
                        (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
 #if HAVE_FALLOCATE
     /* Not posix_fallocate: where the file system cannot, that writes every
@@ -297,6 +325,29 @@ enum gguf_status gg_outfile_write_at(struct gg_outfile *o, uint64_t off,
     return write_all(o, off, data, size, err);
 }
 
+enum gguf_status gg_outfile_read_at(const struct gg_outfile *o, uint64_t off,
+                                    void *data, uint64_t size,
+                                    struct gguf_error *err)
+{
+    char *p = data;
+    while (size) {
+        ssize_t n = pread(o->fd, p, (size_t)GG_MIN(size, MAX_TRANSFER),
+                          (off_t)off);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return gg_fail_errno(err, errno, "reading back byte %" PRIu64,
+                                 off);
+        if (n == 0)
+            return gg_fail(err, GGUF_E_TRUNCATED, off,
+                           "%" PRIu64 " bytes are not there yet", size);
+        p += n;
+        off += (uint64_t)n;
+        size -= (uint64_t)n;
+    }
+    return GGUF_OK;
+}
+
 enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
                                  struct gguf_error *err)
 {
@@ -379,6 +430,7 @@ static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
     /* A second name, made only if it is free; the first one goes away. */
     if (link(o->temp, o->path) != 0)
         return gg_fail_errno(err, errno, "cannot name the output");
+    o->flags &= ~(unsigned)GG_OUTFILE_PARTIAL;
     return GGUF_OK;
 }
 
@@ -406,7 +458,7 @@ void gg_outfile_abort(struct gg_outfile *o)
         return; /* never opened, or closed */
     if (o->fd >= 0)
         close(o->fd);
-    if (o->temp)
+    if (o->temp && !(o->flags & GG_OUTFILE_PARTIAL))
         unlink(o->temp);
     gg_free(o->allocator, o->temp);
     gg_free(o->allocator, o->path);

@@ -28,9 +28,14 @@ struct gg_outfile {
 enum {
     GG_OUTFILE_FORCE = 1,  /* replace a regular file that exists */
     GG_OUTFILE_NO_SYNC = 2, /* do not wait for the disk */
-    GG_OUTFILE_NAMED = 4   /* never without a name: as on systems that cannot
+    GG_OUTFILE_NAMED = 4,  /* never without a name: as on systems that cannot
                             * do that */
+    GG_OUTFILE_PARTIAL = 8, /* the temporary is path + GG_OUTFILE_PART, and
+                            * stays where there is no commit */
+    GG_OUTFILE_RESUME = 16 /* with that: keep what it holds already */
 };
+
+#define GG_OUTFILE_PART ".resume-data"
 
 /* Begin the file that will be path. Without GG_OUTFILE_FORCE an existing path
  * is refused here (GGUF_E_EXIST), and once more at commit. What exists and is
@@ -71,6 +76,12 @@ enum gguf_status gg_outfile_write_at(struct gg_outfile *o, uint64_t off,
                                      const void *data, uint64_t size,
                                      struct gguf_error *err);
 
+/* Read size bytes at off, which must have been written: GGUF_E_TRUNCATED
+ * otherwise. From any thread. */
+enum gguf_status gg_outfile_read_at(const struct gg_outfile *o, uint64_t off,
+                                    void *data, uint64_t size,
+                                    struct gguf_error *err);
+
 /* Go on appending size bytes further, leaving what is between (zeros, until
  * gg_outfile_write_at) alone. */
 enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
@@ -81,7 +92,8 @@ enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
 enum gguf_status gg_outfile_commit(struct gg_outfile *o,
                                    struct gguf_error *err);
 
-/* Away with it. Fine on a zeroed or closed one. */
+/* Away with it, but for a partial one, which stays. Fine on a zeroed or closed
+ * one. */
 void gg_outfile_abort(struct gg_outfile *o);
 
 #endif

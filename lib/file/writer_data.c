@@ -4,6 +4,7 @@
 #include "file/writer_int.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static enum gguf_status fail_state(const char *what, struct gguf_error *err)
@@ -11,15 +12,49 @@ static enum gguf_status fail_state(const char *what, struct gguf_error *err)
     return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s", what);
 }
 
-static enum gguf_status check_inputs(const char *path,
+static enum gguf_status check_inputs(const struct gguf_writer *w,
+                                     const char *path,
                                      const struct gguf_output_params *p,
                                      struct gguf_error *err)
 {
-    for (size_t i = 0; i < p->n_inputs; i++)
-        if (p->inputs[i] && gg_mapfile_is(&p->inputs[i]->map, path))
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "is an input of the same job and is not "
-                           "overwritten");
+    size_t size = strlen(path) + sizeof GG_OUTFILE_PART;
+    char *part = gg_alloc(w->allocator, size);
+    bool bad = false;
+    if (!part)
+        return gg_fail_nomem(err, size);
+    snprintf(part, size, "%s%s", path, GG_OUTFILE_PART);
+    for (size_t i = 0; i < p->n_inputs && !bad; i++)
+        bad = p->inputs[i] &&
+              (gg_mapfile_is(&p->inputs[i]->map, path) ||
+               (p->partial && gg_mapfile_is(&p->inputs[i]->map, part)));
+    gg_free(w->allocator, part);
+    if (!bad)
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                   "is an input of the same job and is not overwritten");
+}
+
+/* Place in the file of byte off of tensor i. */
+static uint64_t file_off(const struct gguf_writer *w, size_t i, uint64_t off)
+{
+    return gguf_writer_data_off(w) + w->tensor[i].off + off;
+}
+
+/* What lies between the tensors of a file that is taken up may be anything. */
+static enum gguf_status clear_gaps(struct gguf_writer *w,
+                                   struct gguf_error *err)
+{
+    static const uint8_t zeros[4096];
+    for (size_t i = 0; i < w->n_tensors; i++) {
+        uint64_t at = file_off(w, i, w->tensor[i].size);
+        uint64_t end = i + 1 < w->n_tensors ? file_off(w, i + 1, 0)
+                                            : gguf_writer_file_size(w);
+        while (at < end) {
+            uint64_t n = GG_MIN(end - at, (uint64_t)sizeof zeros);
+            GG_TRY(gg_outfile_write_at(&w->out, at, zeros, n, err));
+            at += n;
+        }
+    }
     return GGUF_OK;
 }
 
@@ -34,7 +69,7 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
         return fail_state("params are newer than the library", err);
     if (params)
         memcpy(&p, params, params->struct_size);
-    GG_TRY(check_inputs(path, &p, err));
+    GG_TRY(check_inputs(w, path, &p, err));
     const void *header;
     size_t size;
     GG_TRY(gguf_writer_header(w, &header, &size, err));
@@ -42,13 +77,17 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
     if (!w->done)
         return gg_fail_nomem(err, w->n_tensors * sizeof *w->done);
     unsigned flags = (p.force ? GG_OUTFILE_FORCE : 0u) |
-                     (p.no_sync ? GG_OUTFILE_NO_SYNC : 0u);
+                     (p.no_sync ? GG_OUTFILE_NO_SYNC : 0u) |
+                     (p.partial ? GG_OUTFILE_PARTIAL : 0u) |
+                     (p.resume ? GG_OUTFILE_RESUME : 0u);
     enum gguf_status st =
         gg_outfile_open(&w->out, w->allocator, path, flags, err);
     if (st == GGUF_OK && !p.no_reserve)
         st = gg_outfile_reserve(&w->out, gguf_writer_file_size(w), true, err);
     if (st == GGUF_OK)
         st = gg_outfile_write(&w->out, header, size, err);
+    if (st == GGUF_OK && p.resume)
+        st = clear_gaps(w, err);
     if (st != GGUF_OK) {
         gg_outfile_abort(&w->out);
         gg_free(w->allocator, (void *)w->done);
@@ -74,12 +113,6 @@ static enum gguf_status check_complete(const struct gguf_writer *w, size_t i,
                    "tensor '%s' got %" PRIu64 " bytes, has %" PRIu64,
                    gg_esc(&e, w->tensor[i].name), bytes_done(w, i),
                    w->tensor[i].size);
-}
-
-/* Place in the file of byte off of tensor i. */
-static uint64_t file_off(const struct gguf_writer *w, size_t i, uint64_t off)
-{
-    return gguf_writer_data_off(w) + w->tensor[i].off + off;
 }
 
 /* The streamed tensor is over: pad up to where the next one begins. Nothing
@@ -167,9 +200,11 @@ enum gguf_status gguf_writer_copy(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_writer_write_at(struct gguf_writer *w, size_t i,
-                                      uint64_t off, const void *data,
-                                      uint64_t size, struct gguf_error *err)
+/* Is the file open, and are bytes off .. off+size in tensor i, whose turn was
+ * not yet? */
+static enum gguf_status check_range(const struct gguf_writer *w, size_t i,
+                                    uint64_t off, uint64_t size,
+                                    struct gguf_error *err)
 {
     struct gg_esc e;
     if (w->state != GG_WRITING || i >= w->n_tensors || i < w->next)
@@ -180,6 +215,31 @@ enum gguf_status gguf_writer_write_at(struct gguf_writer *w, size_t i,
                        "tensor '%s': bytes %" PRIu64 " + %" PRIu64
                        " are not in its %" PRIu64,
                        gg_esc(&e, t->name), off, size, t->size);
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_writer_read_at(const struct gguf_writer *w, size_t i,
+                                     uint64_t off, void *data, uint64_t size,
+                                     struct gguf_error *err)
+{
+    GG_TRY(check_range(w, i, off, size, err));
+    return gg_outfile_read_at(&w->out, file_off(w, i, off), data, size, err);
+}
+
+enum gguf_status gguf_writer_keep(struct gguf_writer *w, size_t i,
+                                  struct gguf_error *err)
+{
+    GG_TRY(check_range(w, i, 0, 0, err));
+    atomic_store_explicit(&w->done[i], w->tensor[i].size,
+                          memory_order_relaxed);
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_writer_write_at(struct gguf_writer *w, size_t i,
+                                      uint64_t off, const void *data,
+                                      uint64_t size, struct gguf_error *err)
+{
+    GG_TRY(check_range(w, i, off, size, err));
     GG_TRY(gg_outfile_write_at(&w->out, file_off(w, i, off), data, size, err));
     add_done(w, i, size);
     return GGUF_OK;

@@ -166,6 +166,8 @@ struct gguf_quant_totals {
     uint64_t n_fallbacks;        /* tensors whose wanted type did not fit */
     uint64_t n_imatrix, n_needs_imatrix, n_bad_imatrix, n_mended; /* tensors */
     uint64_t n_nonfinite;        /* weights met so far by run */
+    uint64_t n_kept;             /* tensors that the last run with resume found
+                                  * complete */
 };
 GGUF_API void gguf_quant_totals(const struct gguf_quant *q,
                                 struct gguf_quant_totals *out);
@@ -176,8 +178,9 @@ struct gguf_quant_output {
     size_t struct_size;
     int force;   /* an existing regular file is replaced in the end */
     int no_sync; /* do not wait for the disk: for tests and scratch files */
+    int resume;  /* keep a journal, and go on where it ends: see below */
 };
-#define GGUF_QUANT_OUTPUT_INIT { sizeof(struct gguf_quant_output), 0, 0 }
+#define GGUF_QUANT_OUTPUT_INIT { sizeof(struct gguf_quant_output), 0, 0, 0 }
 
 /* Files of the output; more than one with keep_split or max_file_size. The
  * path of each is PREFIX-NNNNN-of-NNNNN.gguf then, where PREFIX is the path
@@ -188,7 +191,20 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  * complete; whatever fails leaves no file, and an old one untouched. output
  * may be NULL. May be called again for another path.
  *
- * GGUF_E_EXIST        path is there, and force is not set
+ * With resume, the file grows as PATH.resume-data, and PATH.resume notes each
+ * tensor that is complete, with a digest of its bytes (XXH3, 128 bits). A run
+ * that fails, is cancelled or killed leaves both. The next run with resume
+ * checks that the journal is of the same plan (input, types, metadata,
+ * importance data, version of the library), reads back what it notes, keeps
+ * the tensors whose digests are right and makes the others; what comes out is
+ * what one run would have given, byte for byte, whatever threads and memory
+ * either had. gguf_quant_loss of tensors that are kept is that of the run that
+ * made them. Of several files each has its own PATH.resume-data, the journal
+ * is one for a job. A run that completes no tensor leaves nothing.
+ *
+ * GGUF_E_EXIST        path is there, and force is not set; with resume also:
+ *                     another process is at it
+ * GGUF_E_MISMATCH     PATH.resume is of another plan, or no journal
  * GGUF_E_INVALID      path is the input; a tensor needs importance data
  * GGUF_E_UNSUPPORTED  a type that cannot be decoded or encoded
  * GGUF_E_NONFINITE    names tensor, row and column

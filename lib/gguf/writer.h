@@ -105,10 +105,15 @@ struct gguf_output_params {
                      * extents with their input */
     const struct gguf_file *const *inputs; /* files that are read from: */
     size_t n_inputs; /* the output may be none of them, whatever its path */
+    int partial; /* the temporary is PATH.resume-data. Without a commit it
+                  * stays, also if the process is killed, so that a later
+                  * writer of the same plan can go on with it */
+    int resume;  /* with partial: go on with what is there; else that is
+                  * emptied */
 };
 #define GGUF_OUTPUT_PARAMS_INIT                                               \
     {                                                                         \
-        sizeof(struct gguf_output_params), 0, 0, 0, NULL, 0                   \
+        sizeof(struct gguf_output_params), 0, 0, 0, NULL, 0, 0, 0             \
     }
 
 /* Begin the file that will be path: makes the temporary, makes sure of the
@@ -147,6 +152,19 @@ gguf_writer_copy(struct gguf_writer *w, const struct gguf_file *file,
 GGUF_API enum gguf_status
 gguf_writer_write_at(struct gguf_writer *w, size_t i, uint64_t off,
                      const void *data, uint64_t size, struct gguf_error *err);
+
+/* Read back bytes off .. off+size of tensor i, which must have been written,
+ * by this writer or the one whose file it resumes. From any thread, as
+ * gguf_writer_write_at. GGUF_E_INVALID, GGUF_E_TRUNCATED, GGUF_E_IO.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_writer_read_at(const struct gguf_writer *w, size_t i, uint64_t off,
+                    void *data, uint64_t size, struct gguf_error *err);
+
+/* All of tensor i was written by the writer whose file this one resumes: it
+ * is complete. GGUF_E_INVALID. Since: 0.1 */
+GGUF_API enum gguf_status gguf_writer_keep(struct gguf_writer *w, size_t i,
+                                           struct gguf_error *err);
 
 /* Every tensor must be complete (GGUF_E_INVALID names the first that is not).
  * Syncs, then gives the file its name. GGUF_E_EXIST if somebody else was

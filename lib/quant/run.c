@@ -39,11 +39,17 @@ static enum gguf_status open_writers(struct gg_run *r, size_t k,
         inputs[i] = gguf_split_file(q->set, i);
     p.force = output && output->force;
     p.no_sync = output && output->no_sync;
+    p.partial = r->resume != NULL;
+    p.resume = r->resume && r->resume[k].found;
     p.inputs = inputs;
     p.n_inputs = n;
     for (size_t no = 0; no < q->n_shards && st == GGUF_OK; no++) {
         size_t w = r->first_writer[k] + no;
         st = gg_job_path(q, path, no, &r->paths[w], err);
+        if (st == GGUF_OK && r->resume)
+            st = about_output(r, r->paths[w],
+                              gg_resume_unname(&r->resume[k], no, r->paths[w],
+                                               err), err);
         if (st == GGUF_OK)
             st = gg_job_writer(q, no, &r->writers[w], err);
         if (st == GGUF_OK)
@@ -56,7 +62,7 @@ static enum gguf_status open_writers(struct gg_run *r, size_t k,
 }
 
 /* Give all files their names. If one cannot have it, those of this run that
- * have are removed again. */
+ * have are removed again, or are temporaries again. */
 static enum gguf_status commit(struct gg_run *r, struct gguf_error *err)
 {
     size_t n = r->first_writer[r->n_jobs];
@@ -65,24 +71,25 @@ static enum gguf_status commit(struct gg_run *r, struct gguf_error *err)
         if (st == GGUF_OK)
             continue;
         about_output(r, r->paths[w], st, err);
-        while (w)
+        if (r->resume)
+            gg_run_unname(r);
+        while (w && !r->resume)
             unlink(r->paths[--w]);
         return st;
     }
     return GGUF_OK;
 }
 
-static void finish_losses(struct gg_run *r)
+void gg_run_finish_loss(struct gg_run *r, size_t i)
 {
-    size_t n_t = r->jobs[0]->n_t;
-    for (size_t k = 0; k < r->n_jobs; k++)
-        for (size_t i = 0; i < n_t; i++) {
-            const struct gg_run_cut *cut = &r->cuts[i];
-            struct gguf_quant_tensor *t = &r->jobs[k]->t[i].pub;
-            if (!t->copied)
-                gg_loss_finish(r->losses + k * r->cuts[n_t].first + cut->first,
-                               (size_t)(cut[1].first - cut->first), &t->loss);
-        }
+    const struct gg_run_cut *cut = &r->cuts[i];
+    size_t n_chunks = (size_t)r->cuts[r->jobs[0]->n_t].first;
+    for (size_t k = 0; r->losses && k < r->n_jobs; k++) {
+        struct gguf_quant_tensor *t = &r->jobs[k]->t[i].pub;
+        if (!t->copied)
+            gg_loss_finish(r->losses + k * n_chunks + cut->first,
+                           (size_t)(cut[1].first - cut->first), &t->loss);
+    }
 }
 
 static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
@@ -90,13 +97,18 @@ static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
                                 struct gguf_error *err)
 {
     GG_TRY(gg_run_prepare(r, err));
+    if (output && output->resume)
+        GG_TRY(gg_run_resume(r, paths, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_writers(r, k, paths[k], output, err));
+    if (r->resume)
+        GG_TRY(gg_run_keep(r, err));
     gguf_pool_run(r->jobs[0]->p.pool, gg_run_work, r);
     for (size_t k = 0; k < r->n_jobs; k++)
         r->jobs[k]->totals.n_nonfinite = atomic_load(&r->n_nonfinite);
-    if (r->losses)
-        finish_losses(r);
+    for (size_t i = 0; i < r->jobs[0]->n_t; i++)
+        if (!r->states || !r->states[i].kept)
+            gg_run_finish_loss(r, i);
     if (r->status == GGUF_OK)
         gg_run_poll(r, 0);
     if (r->status != GGUF_OK) {
@@ -104,6 +116,8 @@ static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
             *err = r->err;
         return r->status;
     }
+    if (r->resume)
+        GG_TRY(gg_run_note_names(r, !output->no_sync, err));
     return commit(r, err);
 }
 
@@ -146,6 +160,8 @@ static void run_fini(struct gg_run *r)
     gg_free(a, r->first_writer);
     gg_free(a, r->cuts);
     gg_free(a, r->losses);
+    gg_free(a, r->resume);
+    gg_free(a, r->states);
 }
 
 enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
@@ -167,6 +183,7 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     enum gguf_status st = run_init(r, jobs, n, err);
     if (st == GGUF_OK)
         st = run_all(r, paths, output, err);
+    gg_run_resume_end(r, st == GGUF_OK);
     run_fini(r);
     pthread_mutex_destroy(&r->lock);
     gg_free(a, r);

@@ -1,7 +1,8 @@
 /* run.h - jobs that run together, as they lie in memory
  *
  * run.c opens and names the files, run_prepare.c cuts the tensors and sizes
- * the buffers, run_rows.c is what the threads do.
+ * the buffers, run_rows.c is what the threads do, run_resume.c keeps what an
+ * earlier run has done.
  */
 #ifndef GG_QUANT_RUN_H
 #define GG_QUANT_RUN_H
@@ -9,6 +10,7 @@
 #include "quant/job.h"
 #include "quant/loss.h"
 #include "quant/rows.h"
+#include "quant/resume.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -30,6 +32,13 @@ struct gg_run_cut {
     struct gg_row_src src; /* if rows */
 };
 
+/* What is known of a tensor in a run that can be resumed. */
+struct gg_run_state {
+    bool kept; /* it is complete, from an earlier run */
+    atomic_uint_fast64_t left;        /* chunks to come */
+    atomic_uint_fast64_t n_nonfinite; /* weights */
+};
+
 struct gg_run {
     struct gguf_quant *const *jobs;
     struct gguf_writer **writers; /* all files of job 0, of job 1 ... */
@@ -46,6 +55,8 @@ struct gg_run {
                                    * end of a thread's */
     size_t weight_size;           /* then for a row of weights for each job;
                                    * then what the jobs encode */
+    struct gg_resume *resume;     /* of the jobs; NULL: not asked for */
+    struct gg_run_state *states;  /* of the tensors; NULL likewise */
     unsigned n_threads;           /* that have a buffer */
     uint64_t total;               /* bytes of input */
 
@@ -70,6 +81,27 @@ gg_run_tensor(const struct gg_run *r, size_t job, size_t i)
  * losses and their sizes, within the memory that is allowed. Who fails leaves
  * what was allocated to the caller. */
 enum gguf_status gg_run_prepare(struct gg_run *r, struct gguf_error *err);
+
+/* The loss of tensor i, all of whose chunks are done, for all jobs. */
+void gg_run_finish_loss(struct gg_run *r, size_t i);
+
+/* Chunk no failed; the run stops, and says why the lowest did. */
+void gg_run_fail(struct gg_run *r, uint64_t no, const struct gguf_error *err);
+
+/* run_resume.c: open the journals of the jobs, before their files. */
+enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
+                               struct gguf_error *err);
+/* Look which tensors are complete, in the files that are open now. */
+enum gguf_status gg_run_keep(struct gg_run *r, struct gguf_error *err);
+/* A chunk of tensor i is done: note the tensor if it was the last. */
+void gg_run_note(struct gg_run *r, size_t i, uint64_t no, unsigned ith);
+/* Before the files get their names; and if they could not. */
+enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
+                                   struct gguf_error *err);
+void gg_run_unname(struct gg_run *r);
+/* Close the journals. They go away if the run is done, and with the files
+ * beside the outputs if no tensor is complete. */
+void gg_run_resume_end(struct gg_run *r, bool done);
 
 /* run_rows.c: what each thread of the pool does with user, a struct gg_run. */
 void gg_run_work(void *user, unsigned ith, unsigned nth);

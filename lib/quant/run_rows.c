@@ -23,7 +23,8 @@ enum { COPY = 1 << 14 }; /* bytes whose order is changed at once */
 
 /* Keep the failure of the lowest chunk: chunks are taken in order and each is
  * finished, so that it is the same one for any number of threads. */
-static void fail(struct gg_run *r, uint64_t chunk, const struct gguf_error *err)
+void gg_run_fail(struct gg_run *r, uint64_t chunk,
+                 const struct gguf_error *err)
 {
     pthread_mutex_lock(&r->lock);
     if (r->status == GGUF_OK || chunk < r->err_chunk) {
@@ -83,7 +84,7 @@ bool gg_run_poll(struct gg_run *r, unsigned ith)
         p->progress(p->progress_user, atomic_load(&r->done), r->total)) {
         struct gguf_error err;
         gg_fail(&err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
-        fail(r, 0, &err);
+        gg_run_fail(r, 0, &err);
         atomic_store(&r->cancel, true);
     }
     return atomic_load(&r->cancel);
@@ -110,7 +111,7 @@ static bool meet_nonfinite(struct gg_run *r, size_t i, uint64_t chunk,
                 "tensor '%s': %s at row %" PRIu64 ", column %" PRIu64,
                 gg_esc(&esc, gg_strz(t->name)),
                 x[k] != x[k] ? "NaN" : "infinity", e / ne0, e % ne0);
-        fail(r, chunk, &err);
+        gg_run_fail(r, chunk, &err);
         return false;
     }
     uint64_t count = 0;
@@ -121,6 +122,8 @@ static bool meet_nonfinite(struct gg_run *r, size_t i, uint64_t chunk,
                 x[k] = 0;
         }
     atomic_fetch_add(&r->n_nonfinite, count);
+    if (r->states)
+        atomic_fetch_add(&r->states[i].n_nonfinite, count);
     return true;
 }
 
@@ -198,7 +201,7 @@ static bool write_chunk(struct gg_run *r, const struct chunk *c,
                  ? copy_at(r, k, c->i, off, c->src, c->n * row, &err)
                  : write_at(r, k, c->i, off, out, c->n * row, &err)) !=
             GGUF_OK) {
-            fail(r, c->no, &err);
+            gg_run_fail(r, c->no, &err);
             return false;
         }
         out += t->copied ? 0 : c->n * row;
@@ -213,7 +216,7 @@ static bool copy_piece(struct gg_run *r, size_t i, uint64_t no, uint64_t off,
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++)
         if (copy_at(r, k, i, off, src, size, &err) != GGUF_OK) {
-            fail(r, no, &err);
+            gg_run_fail(r, no, &err);
             return false;
         }
     atomic_fetch_add(&r->done, size);
@@ -252,12 +255,13 @@ static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
     const struct gguf_split_tensor *st = r->jobs[0]->t[i].src;
     const uint8_t *src = gguf_file_tensor_data(st->file, st->info->index);
     uint64_t k = no - cut->first, off, size;
+    bool good;
 
     if (!cut->rows) {
         off = piece_off(cut, st, k);
         size = piece_off(cut, st, k + 1) - off;
         advise(st, off, size, true);
-        copy_piece(r, i, no, off, size, src + off, ith);
+        good = copy_piece(r, i, no, off, size, src + off, ith);
     } else {
         struct chunk c = { .i = i, .no = no };
         c.mat = k / cut->per_mat;
@@ -271,15 +275,16 @@ static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
         uint8_t *weights = buffer + r->slice_size;
         uint8_t *out = weights + r->n_jobs * r->weight_size;
         double begin = r->losses ? gg_loss_clock() : 0;
-        bool good = encode_chunk(r, &c, (float *)(void *)buffer,
-                                 (float *)(void *)weights, out, ith);
+        good = encode_chunk(r, &c, (float *)(void *)buffer,
+                            (float *)(void *)weights, out, ith);
         for (size_t job = 0; r->losses && job < r->n_jobs; job++)
             r->losses[job * r->cuts[r->jobs[0]->n_t].first + no].seconds =
                 gg_loss_clock() - begin;
-        if (good)
-            write_chunk(r, &c, out);
+        good = good && write_chunk(r, &c, out);
     }
     advise(st, off, size, false);
+    if (good && r->states)
+        gg_run_note(r, i, no, ith);
 }
 
 void gg_run_work(void *user, unsigned ith, unsigned nth)
@@ -295,6 +300,8 @@ void gg_run_work(void *user, unsigned ith, unsigned nth)
             return;
         while (no >= r->cuts[i + 1].first)
             i++; /* numbers only grow */
+        if (r->states && r->states[i].kept)
+            continue;
         do_chunk(r, ith, i, no);
     }
 }

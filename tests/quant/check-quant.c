@@ -1,4 +1,4 @@
-/* check-quant.c - jobs: the same bytes however they run, and the figures about them */
+/* check-quant.c - jobs: the same bytes however they run, and their figures */
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/stats.h"

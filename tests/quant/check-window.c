@@ -94,6 +94,16 @@ static void check_memory(const char *in)
     ok(!bad && n > 10 && n < 5000,
        "each of %d allocations may fail, and nothing is left", n - 1);
     remove(out);
+    s.resume = true;
+    bad = n = 0;
+    for (enum gguf_status st = GGUF_E_NOMEM; st != GGUF_OK && n < 5000; n++) {
+        c.left = n;
+        st = quantize(in, out, s, &err);
+        bad += c.now != 0 || (st != GGUF_OK && st != GGUF_E_NOMEM);
+    }
+    ok(!bad && n > 10 && n < 5000 && n_entries() == before + 1,
+       "and each of %d of a run that can be resumed", n - 1);
+    remove(out);
 }
 
 int main(void)

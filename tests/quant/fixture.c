@@ -162,6 +162,7 @@ enum gguf_status quantize(const char *in, const char *out, struct setup s,
     gguf_error_clear(err);
     o.no_sync = 1;
     o.force = !s.no_force;
+    o.resume = s.resume;
     pp.n_threads = s.threads;
     enum gguf_status st = gguf_recipe_preset(&recipe, s.type, NULL, err);
     if (st == GGUF_OK && s.threads)

@@ -46,7 +46,7 @@ struct setup {
     struct gguf_quant_params p;
     const char *type;
     unsigned threads; /* 0: no pool */
-    bool no_simd, no_force;
+    bool no_simd, no_force, resume;
 };
 #define SETUP(t) { .p = GGUF_QUANT_PARAMS_INIT, .type = t }
 

@@ -179,4 +179,58 @@ run "$q" -q -f "$tmp/a64.gguf" "$tmp/o.gguf" COPY
 run "$builddir/gguf-info" --manifest "$tmp/manifest" "$tmp/o.gguf"
 test $rc -eq 0
 ok 'D1: the copy has the same data'
+# Interrupted, at a time when a run is under way.
+hit() # signal, option...: its status is above 128
+{
+    signal=$1
+    shift
+    for pause in 0.3 0.5 0.8 0.2 0.1; do
+        rm -f "$tmp"/o.gguf*
+        timeout --preserve-status -s "$signal" $pause "$bin/gguf-quantize" -q \
+            -t 1 "$@" "$m" "$tmp/o.gguf" IQ3_S 2>/dev/null
+        rc=$?
+        test $rc -gt 128 && return 0
+    done 2>/dev/null
+    return 1
+}
+run "$q" -q "$m" "$tmp/want.gguf" IQ3_S
+for signal in INT KILL; do
+    if hit $signal; then
+        test -z "$(ls -A "$tmp" | grep '^o.gguf')"
+        ok "SIG$signal leaves nothing"
+    else
+        skip "SIG$signal leaves nothing" 'no run could be hit'
+    fi
+    if hit $signal --resume; then
+        test ! -e "$tmp/o.gguf" &&
+            test "$(ls -A "$tmp" | grep -c '^o.gguf.resume')" -ne 1
+        ok "SIG$signal with --resume leaves the journal and the temporary"
+    else
+        skip "SIG$signal with --resume" 'no run could be hit'
+    fi
+    run "$q" -f --resume "$m" "$tmp/o.gguf" IQ3_S
+    test $rc -eq 0 && cmp -s "$tmp/o.gguf" "$tmp/want.gguf" &&
+        test "$(ls -A "$tmp" | grep -c '^o.gguf')" -eq 1
+    ok "the next run gives the same file"
+    rm -f "$tmp/o.gguf"
+done
+# A disk that is full when the journal wants its second block.
+mkdir "$tmp/small"
+pages=$(($(wc -c <"$tmp/want.gguf") / 4096 + 2))
+if mount -t tmpfs -o size=$((4 * pages))k none "$tmp/small" 2>/dev/null; then
+    run "$q" -q --resume "$m" "$tmp/small/o.gguf" IQ3_S
+    test $rc -eq 1 && grep -q 'No space left' "$tmp/err" &&
+        test "$(ls -A "$tmp/small" | tr '\n' ' ')" = \
+            'o.gguf.resume o.gguf.resume-data '
+    ok 'a disk that fills up: journal and temporary stay'
+    mount -o remount,size=$((4 * pages + 16))k "$tmp/small"
+    run "$q" --resume "$m" "$tmp/small/o.gguf" IQ3_S
+    test $rc -eq 0 && cmp -s "$tmp/small/o.gguf" "$tmp/want.gguf" &&
+        grep -q ' 4[0-9] tensors were there' "$tmp/err"
+    ok 'with more room the run goes on'
+    umount "$tmp/small"
+else
+    skip 'a disk that fills up' 'no tmpfs can be mounted'
+fi
+rm -rf "$tmp/small" "$tmp/want.gguf"
 done_testing

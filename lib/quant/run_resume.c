@@ -1,0 +1,156 @@
+/* run_resume.c - going on where an earlier run ended
+ *
+ * A tensor is noted in the journal of each job when its last chunk is written:
+ * with a digest of what can be read back from the file. The run that goes on
+ * keeps the tensors that are noted in all journals, and whose digests are
+ * those of what lies in the files now: nothing depends on the order in which
+ * the system wrote what, so that the disk need not be waited for.
+ */
+#include "config.h"
+#include "quant/run.h"
+
+#include <string.h>
+
+enum { PIECE = 1 << 20 }; /* bytes read back between two looks at the clock */
+
+enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
+                               struct gguf_error *err)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    r->states = gg_alloc_zero(q->p.allocator, q->n_t, sizeof *r->states);
+    r->resume =
+        gg_alloc_zero(q->p.allocator, r->n_jobs, sizeof *r->resume);
+    for (size_t k = 0; r->resume && k < r->n_jobs; k++)
+        r->resume[k].fd = -1;
+    if (!r->states || !r->resume)
+        return gg_fail_nomem(err, q->n_t * sizeof *r->states);
+    for (size_t i = 0; i < q->n_t; i++)
+        atomic_init(&r->states[i].left, r->cuts[i + 1].first -
+                                            r->cuts[i].first);
+    for (size_t k = 0; k < r->n_jobs; k++)
+        GG_TRY(gg_resume_open(&r->resume[k], r->jobs[k], paths[k], err));
+    return GGUF_OK;
+}
+
+/* The digest of job k's tensor i as it lies in the file. false: not all of it
+ * can be read, or the run is to stop. */
+static bool read_back(struct gg_run *r, size_t k, size_t i, unsigned ith,
+                      XXH128_canonical_t *out)
+{
+    const struct gg_job_tensor *t = &r->jobs[k]->t[i];
+    const struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
+    uint8_t *buffer = r->buffers + ith * r->buffer_size;
+    size_t most = GG_MIN(r->buffer_size, (size_t)PIECE);
+    XXH3_state_t *s = XXH3_createState();
+    bool good = s && XXH3_128bits_reset(s) == XXH_OK;
+    for (uint64_t off = 0; good && off < t->pub.to_size; off += most) {
+        size_t n = (size_t)GG_MIN(t->pub.to_size - off, most);
+        good = gguf_writer_read_at(w, t->index, off, buffer, n, NULL) ==
+                   GGUF_OK &&
+               !gg_run_poll(r, ith);
+        if (good)
+            (void)XXH3_128bits_update(s, buffer, n);
+    }
+    if (good)
+        XXH128_canonicalFromHash(out, XXH3_128bits_digest(s));
+    (void)XXH3_freeState(s);
+    return good;
+}
+
+/* Is tensor i there, for all jobs, as the parameters of this run want it? */
+static bool is_complete(struct gg_run *r, size_t i)
+{
+    const struct gguf_quant_params *p = &r->jobs[0]->p;
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_resume_tensor *t = &r->resume[k].tensors[i];
+        XXH128_canonical_t digest;
+        bool looked = t->nonfinite == p->nonfinite ||
+                      t->nonfinite == GGUF_NONFINITE_ERROR;
+        if (!t->have || !looked || !read_back(r, k, i, 0, &digest) ||
+            memcmp(&digest, &t->digest, sizeof digest))
+            return false;
+    }
+    return true;
+}
+
+enum gguf_status gg_run_keep(struct gg_run *r, struct gguf_error *err)
+{
+    uint64_t n_kept = 0;
+    for (size_t i = 0; i < r->jobs[0]->n_t; i++) {
+        if (!is_complete(r, i))
+            continue;
+        n_kept++;
+        r->states[i].kept = true;
+        atomic_fetch_add(&r->done, gg_run_tensor(r, 0, i)->from_size);
+        atomic_fetch_add(&r->n_nonfinite, r->resume[0].tensors[i].n_nonfinite);
+        for (size_t k = 0; k < r->n_jobs; k++) {
+            struct gg_job_tensor *t = &r->jobs[k]->t[i];
+            t->pub.loss = r->resume[k].tensors[i].loss;
+            GG_TRY(gguf_writer_keep(r->writers[r->first_writer[k] + t->shard],
+                                    t->index, err));
+        }
+    }
+    for (size_t k = 0; k < r->n_jobs; k++)
+        r->jobs[k]->totals.n_kept = n_kept;
+    return GGUF_OK;
+}
+
+void gg_run_note(struct gg_run *r, size_t i, uint64_t no, unsigned ith)
+{
+    struct gg_run_state *s = &r->states[i];
+    struct gguf_error err;
+    if (atomic_fetch_sub(&s->left, 1) != 1)
+        return;
+    gg_run_finish_loss(r, i);
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        struct gg_resume_tensor *t = &r->resume[k].tensors[i];
+        if (!read_back(r, k, i, ith, &t->digest))
+            return; /* stopped; or what is not noted is made again */
+        t->n_nonfinite = atomic_load(&s->n_nonfinite);
+        t->nonfinite = r->jobs[0]->p.nonfinite;
+        t->loss = r->jobs[k]->t[i].pub.loss;
+        if (gg_resume_add(&r->resume[k], i, &err) != GGUF_OK) {
+            gg_run_fail(r, no, &err);
+            return;
+        }
+        t->have = true;
+    }
+}
+
+enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
+                                   struct gguf_error *err)
+{
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
+            GG_TRY(gg_resume_add_name(&r->resume[k], no,
+                                      r->paths[r->first_writer[k] + no], err));
+        if (sync)
+            GG_TRY(gg_resume_sync(&r->resume[k], err));
+    }
+    return GGUF_OK;
+}
+
+void gg_run_unname(struct gg_run *r)
+{
+    for (size_t k = 0; k < r->n_jobs; k++)
+        for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
+            (void)gg_resume_unname(&r->resume[k], no,
+                                   r->paths[r->first_writer[k] + no], NULL);
+}
+
+void gg_run_resume_end(struct gg_run *r, bool done)
+{
+    bool some = false;
+    for (size_t k = 0; r->resume && k < r->n_jobs; k++)
+        for (size_t i = 0; r->resume[k].tensors && i < r->jobs[k]->n_t; i++)
+            some |= r->resume[k].tensors[i].have;
+    for (size_t k = 0; r->resume && k < r->n_jobs; k++) {
+        struct gg_resume *j = &r->resume[k];
+        bool discard = done || (!some && !j->found);
+        for (size_t no = 0;
+             discard && !done && j->path && no < r->jobs[k]->n_shards; no++)
+            if (r->writers[r->first_writer[k] + no])
+                gg_resume_discard_part(j, r->paths[r->first_writer[k] + no]);
+        gg_resume_close(j, discard);
+    }
+}
