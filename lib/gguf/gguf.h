@@ -39,6 +39,7 @@
 #include <gguf/split.h>
 #include <gguf/stats.h>
 #include <gguf/status.h>
+#include <gguf/target.h>
 #include <gguf/tensor.h>
 #include <gguf/text.h>
 #include <gguf/verify.h>

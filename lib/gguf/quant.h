@@ -114,7 +114,8 @@ enum gguf_quant_why {
     GGUF_WHY_OUTPUT,    /* output_type */
     GGUF_WHY_OVERRIDE,  /* a pattern */
     GGUF_WHY_BASE,      /* the base type: pure, or no rule holds */
-    GGUF_WHY_RULE       /* a rule of the recipe */
+    GGUF_WHY_RULE,      /* a rule of the recipe */
+    GGUF_WHY_TARGET     /* gguf_quant_target */
 };
 
 /* What encoding did to a tensor: of the differences between what was read and
@@ -151,6 +152,7 @@ struct gguf_quant_tensor {
                          * negative, and all where it was zero throughout:
                          * replaced by the mean of the others, or by 1 */
     int copied;         /* bytes are copied, not encoded */
+    double noise;       /* for GGUF_WHY_TARGET: what it expects, see target.h */
     struct gguf_quant_loss loss; /* filled by run */
 };
 

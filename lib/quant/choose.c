@@ -160,7 +160,7 @@ bool gg_choose_needs_imatrix(const struct gguf_recipe *r, enum gg_class cls,
     return false;
 }
 
-static uint32_t fit_shape(uint32_t type, int64_t cols)
+uint32_t gg_choose_fit(uint32_t type, int64_t cols)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find(type);
     if (cols % t->block_len == 0)
@@ -284,6 +284,6 @@ enum gguf_status gg_choose(struct gg_chooser *c, const char *name,
     GG_TRY(want(c, name, ne, type, out, err));
     out->type = out->wanted;
     if (out->wanted != type)
-        out->type = fit_shape(out->wanted, ne[0]);
+        out->type = gg_choose_fit(out->wanted, ne[0]);
     return GGUF_OK;
 }

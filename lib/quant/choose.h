@@ -47,6 +47,10 @@ enum gguf_status gg_choose(struct gg_chooser *c, const char *name,
                            const int64_t *ne, uint32_t type,
                            struct gg_choice *out, struct gguf_error *err);
 
+/* type, or where its blocks do not fit rows of cols elements, what is taken
+ * instead. */
+uint32_t gg_choose_fit(uint32_t type, int64_t cols);
+
 /* Why a tensor is never quantized, or NULL if it may be. */
 const char *gg_choose_kept(const char *name, const int64_t *ne);
 

@@ -30,6 +30,7 @@ struct gguf_quant {
     size_t n_t;
     struct gguf_meta *meta;     /* of the output; of its first file */
     size_t n_shards;            /* files of the output */
+    bool ftype_given;           /* general.file_type is of p.meta */
     int64_t n_layers;           /* of the input, and of the output */
     int64_t n_layers_left;
     struct gg_kern kern;
@@ -38,6 +39,21 @@ struct gguf_quant {
 
 /* plan.c: fill q->t from q->set and q->p: order and types. */
 enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
+
+/* types.c: give a tensor its type and what follows from it; text, which is
+ * copied, tells why. */
+enum gguf_status gg_job_set_type(struct gguf_quant *q,
+                                 struct gg_job_tensor *jt, uint32_t wanted,
+                                 uint32_t to, enum gguf_quant_why why,
+                                 const char *text, struct gguf_error *err);
+
+/* The importance data for a tensor, whatever its type; NULL if there are none
+ * of its shape. */
+const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
+                                              const struct gg_job_tensor *jt);
+
+/* The sums over all tensors. */
+void gg_job_sum_up(struct gguf_quant *q);
 
 /* meta.c: fill q->meta. */
 enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err);

@@ -9,7 +9,8 @@ void gg_loss_add(struct gg_loss *l, const float *a, const float *b,
                  size_t n_rows, size_t n, const float *weight)
 {
     for (size_t row = 0; row < n_rows; row++) {
-        double err2 = 0, in2 = 0, sum = 0, weighted = 0, max = l->max;
+        double err2 = 0, in2 = 0, sum = 0, max = l->max;
+        double weighted = 0, weighted_in = 0;
         size_t count = 0;
         for (size_t i = 0; i < n; i++) {
             double x = a[row * n + i];
@@ -22,6 +23,7 @@ void gg_loss_add(struct gg_loss *l, const float *a, const float *b,
             in2 += x * x;
             sum += w;
             weighted += w * d * d;
+            weighted_in += w * x * x;
             max = fabs(d) > max ? fabs(d) : max;
         }
         l->n += (double)count;
@@ -29,6 +31,7 @@ void gg_loss_add(struct gg_loss *l, const float *a, const float *b,
         l->in2 += in2;
         l->weight += sum;
         l->weighted += weighted;
+        l->weighted_in += weighted_in;
         l->max = max;
     }
 }

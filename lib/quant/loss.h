@@ -9,6 +9,7 @@
 struct gg_loss {
     double n, err2, in2;     /* elements, squared differences, squares */
     double weight, weighted; /* sums of weights and of weight * difference^2 */
+    double weighted_in;      /* sum of weight * square */
     double max, seconds;
 };
 

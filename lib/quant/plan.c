@@ -203,96 +203,7 @@ static enum gguf_status check_imatrix(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* --------------------------------------------------------------- types --- */
-
-static enum gguf_status check_source(const struct gguf_quant *q,
-                                     const struct gguf_quant_tensor *t,
-                                     struct gguf_error *err)
-{
-    const struct gguf_dtype_info *from = gguf_dtype_find(t->from);
-    struct gg_esc esc;
-    if (!from || from->family == GGUF_FAMILY_REMOVED)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "tensor '%s': type %u is not known",
-                       gg_esc(&esc, gg_strz(t->name)), t->from);
-    if (from->family != GGUF_FAMILY_FLOAT && !q->p.allow_requantize)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "tensor '%s' is %s already: quantizing it again is "
-                       "not allowed unless asked for",
-                       gg_esc(&esc, gg_strz(t->name)), from->name);
-    return GGUF_OK;
-}
-
-/* The tensor's importance data, and how much of it cannot be used as it is. */
-static enum gguf_status find_imatrix(struct gguf_quant *q,
-                                     struct gg_job_tensor *jt,
-                                     struct gguf_error *err)
-{
-    struct gguf_quant_tensor *t = &jt->pub;
-    const struct gg_imatrix_entry *e =
-        q->p.imatrix ? gg_imatrix_find_str(q->p.imatrix, jt->src->info->name)
-                     : NULL;
-    const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
-    uint64_t ne0 = (uint64_t)t->ne[0];
-    if (!e || (to->encode && !(to->flags & GG_CODEC_WEIGHT)))
-        return GGUF_OK; /* none, or nothing looks at them */
-    if (e->n_values != t->n_elements / (uint64_t)t->ne[1]) {
-        t->bad_imatrix = 1;
-        return GGUF_OK;
-    }
-    float *row = gg_alloc(q->p.allocator, ne0 * sizeof *row);
-    if (!row)
-        return gg_fail_nomem(err, ne0 * sizeof *row);
-    for (uint64_t at = 0; at < e->n_values; at += ne0)
-        t->n_mended += gg_imatrix_weights(e, at, ne0, row);
-    gg_free(q->p.allocator, row);
-    t->has_imatrix = 1;
-    jt->imatrix = e;
-    return GGUF_OK;
-}
-
-static enum gguf_status choose_type(struct gguf_quant *q,
-                                    struct gg_chooser *c,
-                                    struct gg_job_tensor *jt,
-                                    struct gguf_error *err)
-{
-    struct gguf_quant_tensor *t = &jt->pub;
-    struct gg_choice choice;
-    uint64_t row;
-
-    GG_TRY(gg_choose(c, t->name, t->ne, t->from, &choice, err));
-    jt->cls = choice.cls;
-    t->to = choice.type;
-    t->wanted = choice.wanted;
-    t->why = choice.why;
-    t->copied = t->to == t->from;
-    size_t n = strlen(choice.text);
-    t->rule = gg_arena_strndup(&q->arena, choice.text, n);
-    if (!t->rule)
-        return gg_fail_nomem(err, n + 1);
-    t->to_size = t->from_size;
-    if (!t->copied) {
-        GG_TRY(check_source(q, t, err));
-        GG_TRY(gguf_dtype_row_size(t->to, (uint64_t)t->ne[0], &row, err));
-        if (gg_ckd_mul(&t->to_size, row,
-                       t->n_elements / (uint64_t)t->ne[0]))
-            return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                           "the output is too large");
-        GG_TRY(find_imatrix(q, jt, err));
-        t->needs_imatrix =
-            !jt->imatrix &&
-            gg_choose_needs_imatrix(q->p.recipe, jt->cls, t->to);
-    }
-    q->totals.n_elements += t->n_elements;
-    q->totals.from_size += t->from_size;
-    q->totals.to_size += t->to_size;
-    q->totals.n_fallbacks += t->to != t->wanted;
-    q->totals.n_imatrix += (uint64_t)t->has_imatrix;
-    q->totals.n_needs_imatrix += (uint64_t)t->needs_imatrix;
-    q->totals.n_bad_imatrix += (uint64_t)t->bad_imatrix;
-    q->totals.n_mended += t->n_mended != 0;
-    return GGUF_OK;
-}
+/* ------------------------------------------------------------- choice --- */
 
 /* A pattern that matches nothing is a mistake in the pattern. */
 static enum gguf_status check_overrides(const struct gguf_quant *q,
@@ -319,8 +230,16 @@ static enum gguf_status choose_all(struct gguf_quant *q, struct gg_chooser *c,
                                    struct gguf_error *err)
 {
     GG_TRY(check_overrides(q, c, err));
-    for (size_t i = 0; i < q->n_t; i++)
-        GG_TRY(choose_type(q, c, &q->t[i], err));
+    for (size_t i = 0; i < q->n_t; i++) {
+        struct gg_job_tensor *jt = &q->t[i];
+        struct gg_choice choice;
+        GG_TRY(gg_choose(c, jt->pub.name, jt->pub.ne, jt->pub.from, &choice,
+                         err));
+        jt->cls = choice.cls;
+        GG_TRY(gg_job_set_type(q, jt, choice.wanted, choice.type, choice.why,
+                               choice.text, err));
+    }
+    gg_job_sum_up(q);
     return GGUF_OK;
 }
 

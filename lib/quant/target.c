@@ -1,0 +1,318 @@
+/* target.c - types for a model that is to have a certain size */
+#include "config.h"
+#include "quant/target.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "quant/knapsack.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* What there is to choose from, where the caller does not say. Rows that do
+ * not fit get the fallbacks of these, in blocks of 32. */
+static const uint32_t all_types[] = {
+    GGUF_DTYPE_IQ1_S,   GGUF_DTYPE_IQ1_M, GGUF_DTYPE_IQ2_XXS,
+    GGUF_DTYPE_IQ2_XS,  GGUF_DTYPE_IQ2_S, GGUF_DTYPE_Q2_K,
+    GGUF_DTYPE_IQ3_XXS, GGUF_DTYPE_IQ3_S, GGUF_DTYPE_Q3_K,
+    GGUF_DTYPE_IQ4_XS,  GGUF_DTYPE_Q4_K,  GGUF_DTYPE_Q5_K,
+    GGUF_DTYPE_Q6_K,    GGUF_DTYPE_Q8_0,  GGUF_DTYPE_F16,
+};
+
+struct target {
+    struct gguf_quant *q;
+    struct gguf_target_params p;
+    const uint32_t *types;
+    size_t n_types;
+    struct gg_target_tensor *tensors; /* the free ones */
+    size_t n;
+    struct gg_group *groups;          /* of the tensors; one with pure */
+    size_t n_groups;
+    struct gg_option *options;        /* of the groups */
+    uint64_t other;   /* bytes that there is no choice about */
+    uint64_t align;   /* of tensors in what is limited */
+    uint64_t limit;
+};
+
+static enum gguf_status check_params(const struct gguf_target_params *p,
+                                     struct gguf_error *err)
+{
+    if (!p || p->struct_size != sizeof *p)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "gguf_target_params: struct_size");
+    bool bpw = isfinite(p->max_bpw) && p->max_bpw > 0 && p->max_bpw < 1024;
+    bool good = p->max_size ? p->max_bpw == 0 : bpw;
+    if (!good || p->n_types > GG_TARGET_MAX_TYPES)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "gguf_target_params: %s",
+                       good ? "too many types"
+                            : "one of max_size and max_bpw is wanted");
+    for (size_t i = 0; i < p->n_types; i++) {
+        const struct gguf_dtype_info *t = gguf_dtype_find(p->types[i]);
+        if (!t || (t->family != GGUF_FAMILY_FLOAT &&
+                   t->family != GGUF_FAMILY_QUANT))
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "gguf_target_params: type %" PRIu32
+                           " is no target", p->types[i]);
+    }
+    return GGUF_OK;
+}
+
+/* Can a tensor have this type, and is it worth a thought? */
+static bool is_candidate(const struct gguf_quant *q,
+                         const struct gg_job_tensor *t,
+                         const struct gg_target_option *o)
+{
+    const struct gg_codec_kern *c = &q->kern.codec[gg_dtype_index(o->to)];
+    bool weights = gg_job_imatrix(q, t) != NULL;
+    return c->encode && c->decode && o->size < t->pub.from_size &&
+           (!q->p.max_file_size || o->size < q->p.max_file_size) &&
+           (weights || (!(c->flags & GG_CODEC_NEEDS_WEIGHT) &&
+                        !gg_choose_needs_imatrix(q->p.recipe, t->cls, o->to)));
+}
+
+/* Its type of today, and all others; with pure in the order of the types, so
+ * that the same place is the same type in all tensors, noise is infinite
+ * where it cannot be had. */
+static enum gguf_status list_options(const struct target *t,
+                                     struct gg_target_tensor *tt,
+                                     struct gguf_error *err)
+{
+    const struct gguf_quant_tensor *pub = &tt->t->pub;
+    const struct gguf_dtype_info *from = gguf_dtype_find(pub->from);
+    bool readable = from && gg_dtype_index(pub->from) >= 0 &&
+                    t->q->kern.codec[gg_dtype_index(pub->from)].decode &&
+                    !from->row_header &&
+                    (from->family == GGUF_FAMILY_FLOAT ||
+                     t->q->p.allow_requantize);
+    uint64_t ne0 = (uint64_t)pub->ne[0], row;
+    tt->options[0] = (struct gg_target_option){ pub->from, pub->from,
+                                                pub->from_size, 0 };
+    tt->n = 1;
+    for (size_t i = 0; readable && i < t->n_types; i++) {
+        struct gg_target_option o = { .wanted = t->types[i] };
+        bool known = false;
+        o.to = gg_choose_fit(o.wanted, pub->ne[0]);
+        GG_TRY(gguf_dtype_row_size(o.to, ne0, &row, err));
+        o.size = row * (pub->n_elements / ne0); /* less than it has */
+        for (size_t k = 0; k < tt->n; k++)
+            known |= tt->options[k].to == o.to;
+        if (!known && is_candidate(t->q, tt->t, &o))
+            tt->options[tt->n++] = o;
+    }
+    return GGUF_OK;
+}
+
+static uint64_t aligned(const struct target *t, uint64_t size)
+{
+    return (size + t->align - 1) / t->align * t->align;
+}
+
+/* The free tensors, their options, and what the others take. */
+static enum gguf_status list_free(struct target *t, struct gguf_error *err)
+{
+    struct gguf_quant *q = t->q;
+    t->tensors = gg_alloc_zero(q->p.allocator, q->n_t, sizeof *t->tensors);
+    if (!t->tensors)
+        return gg_fail_nomem(err, q->n_t * sizeof *t->tensors);
+    t->other = t->p.max_size ? q->totals.file_size : q->totals.to_size;
+    for (size_t i = 0; i < q->n_t; i++) {
+        if (q->t[i].pub.why != GGUF_WHY_BASE)
+            continue;
+        t->tensors[t->n].t = &q->t[i];
+        t->other -= aligned(t, q->t[i].pub.to_size);
+        GG_TRY(list_options(t, &t->tensors[t->n++], err));
+    }
+    return GGUF_OK;
+}
+
+/* The option of a tensor for type wanted; NULL: none, which is right if it is
+ * no smaller than what it has. */
+static const struct gg_target_option *
+find_option(const struct gg_target_tensor *tt, uint32_t to)
+{
+    for (size_t k = 0; k < tt->n; k++)
+        if (tt->options[k].to == to)
+            return &tt->options[k];
+    return NULL;
+}
+
+/* With pure: type number i for all tensors; those that it does not make
+ * smaller stay. False: one of them cannot have it. */
+static bool uniform(const struct target *t, size_t i, struct gg_option *out)
+{
+    *out = (struct gg_option){ .tag = (uint32_t)i };
+    for (size_t k = 0; k < t->n; k++) {
+        const struct gg_target_tensor *tt = &t->tensors[k];
+        uint32_t to = gg_choose_fit(t->types[i], tt->t->pub.ne[0]);
+        const struct gg_target_option *o = find_option(tt, to);
+        uint64_t row;
+        if (!o) {
+            uint64_t ne0 = (uint64_t)tt->t->pub.ne[0];
+            if (gguf_dtype_row_size(to, ne0, &row, NULL) != GGUF_OK ||
+                row * (tt->t->pub.n_elements / ne0) < tt->t->pub.from_size)
+                return false;
+            o = &tt->options[0];
+        }
+        out->size += aligned(t, o->size);
+        out->cost += o->noise;
+    }
+    return isfinite(out->cost);
+}
+
+/* Groups and their options for the solver. */
+static enum gguf_status make_groups(struct target *t, struct gguf_error *err)
+{
+    const struct gguf_allocator *a = t->q->p.allocator;
+    size_t most = (GG_TARGET_MAX_TYPES + 1) * GG_MAX(t->n, 1), n = 0;
+    t->groups = gg_alloc_zero(a, GG_MAX(t->n, 1), sizeof *t->groups);
+    t->options = gg_alloc_zero(a, most, sizeof *t->options);
+    if (!t->groups || !t->options)
+        return gg_fail_nomem(err, most * sizeof *t->options);
+    t->n_groups = t->q->p.pure && t->n ? 1 : t->n;
+    for (size_t i = 0; i < t->n_groups; i++) {
+        struct gg_group *g = &t->groups[i];
+        g->options = t->options + n;
+        for (size_t k = 0; t->q->p.pure && k < t->n_types; k++)
+            g->n += uniform(t, k, &g->options[g->n]);
+        for (size_t k = 0; !t->q->p.pure && k < t->tensors[i].n; k++) {
+            const struct gg_target_option *o = &t->tensors[i].options[k];
+            if (isfinite(o->noise))
+                g->options[g->n++] = (struct gg_option){
+                    aligned(t, o->size), o->noise, (uint32_t)k
+                };
+        }
+        if (!g->n)
+            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                           "there is no type that all tensors can have");
+        n += g->n;
+    }
+    return GGUF_OK;
+}
+
+/* ------------------------------------------------------------- choice --- */
+
+static const char *type_name(uint32_t id)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_find(id);
+    return t ? t->name : "?";
+}
+
+/* Give a tensor option o; next, if not NULL, is the next larger one. */
+static enum gguf_status apply(struct target *t, struct gg_target_tensor *tt,
+                              const struct gg_target_option *o,
+                              const struct gg_target_option *next,
+                              struct gguf_error *err)
+{
+    char text[160];
+    int n = snprintf(text, sizeof text, "target: noise %.3g", o->noise);
+    if (next)
+        snprintf(text + n, sizeof text - (size_t)n,
+                 "; %s has %.3g for %" PRIu64 " bytes more",
+                 type_name(next->to), next->noise, next->size - o->size);
+    tt->t->pub.noise = o->noise;
+    return gg_job_set_type(t->q, tt->t, o->wanted, o->to, GGUF_WHY_TARGET,
+                           text, err);
+}
+
+static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct gg_target_tensor *tt = &t->tensors[i];
+        const struct gg_group *g = &t->groups[t->n_groups == t->n ? i : 0];
+        const struct gg_option *o = &g->options[g->chosen];
+        const struct gg_target_option *to, *next = NULL;
+        if (t->q->p.pure) {
+            uint32_t type = t->types[o->tag];
+            to = find_option(tt, gg_choose_fit(type, tt->t->pub.ne[0]));
+            to = to ? to : &tt->options[0];
+        } else {
+            to = &tt->options[o->tag];
+            if (g->chosen + 1 < g->n)
+                next = &tt->options[g->options[g->chosen + 1].tag];
+        }
+        GG_TRY(apply(t, tt, to, next, err));
+    }
+    gg_job_sum_up(t->q);
+    return gg_job_shards(t->q, &t->q->totals.file_size, err);
+}
+
+/* Solve and apply. Headers of several files depend on where they end: what
+ * they take more is taken from the tensors. */
+static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
+                               struct gguf_error *err)
+{
+    uint64_t other = t->other;
+    for (;;) {
+        enum gguf_status st = GGUF_E_LIMIT;
+        if (other <= t->limit)
+            st = gg_knapsack_solve(t->groups, t->n_groups, t->limit - other,
+                                   0, t->q->p.allocator, k, err);
+        if (st == GGUF_E_LIMIT) {
+            uint64_t least = other;
+            for (size_t i = 0; i < t->n_groups; i++) {
+                uint64_t size = UINT64_MAX;
+                for (size_t j = 0; j < t->groups[i].n; j++)
+                    size = GG_MIN(size, t->groups[i].options[j].size);
+                least += size;
+            }
+            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                           "no choice of types has less than %" PRIu64
+                           " bytes; %" PRIu64 " are asked for",
+                           least, t->limit);
+        }
+        GG_TRY(st);
+        GG_TRY(apply_all(t, err));
+        if (!t->p.max_size || t->q->totals.file_size <= t->limit)
+            return GGUF_OK;
+        other += t->q->totals.file_size - t->limit;
+    }
+}
+
+static enum gguf_status run(struct target *t,
+                            struct gguf_target_result *result,
+                            struct gguf_error *err)
+{
+    static const char type[] = "general.file_type";
+    struct gguf_quant *q = t->q;
+    struct gg_knapsack k = { .size = 0 };
+    if (!q->ftype_given)
+        gguf_meta_remove(q->meta, type); /* no number says what this makes */
+    GG_TRY(gg_job_shards(q, &q->totals.file_size, err));
+    t->align = t->p.max_size
+                   ? gguf_file_alignment(gguf_split_file(q->set, 0))
+                   : 1;
+    double bits = t->p.max_bpw * (double)q->totals.n_elements;
+    t->limit = t->p.max_size ? t->p.max_size : (uint64_t)(bits / 8);
+    GG_TRY(list_free(t, err));
+    GG_TRY(gg_target_measure(q, t->tensors, t->n, t->p.sample, err));
+    GG_TRY(make_groups(t, err));
+    GG_TRY(choose(t, &k, err));
+    if (result)
+        *result = (struct gguf_target_result){
+            .limit = t->limit,
+            .size = t->p.max_size ? q->totals.file_size : q->totals.to_size,
+            .n_free = t->n, .noise = k.cost, .bound = k.bound,
+            .exact = k.exact,
+        };
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_quant_target(struct gguf_quant *q,
+                                   const struct gguf_target_params *params,
+                                   struct gguf_target_result *result,
+                                   struct gguf_error *err)
+{
+    GG_TRY(check_params(params, err));
+    struct target t = { .q = q, .p = *params, .types = params->types,
+                        .n_types = params->n_types };
+    if (!t.n_types) {
+        t.types = all_types;
+        t.n_types = GG_LEN(all_types);
+    }
+    enum gguf_status st = run(&t, result, err);
+    gg_free(q->p.allocator, t.tensors);
+    gg_free(q->p.allocator, t.groups);
+    gg_free(q->p.allocator, t.options);
+    return st;
+}

@@ -1,0 +1,27 @@
+/* target.h - what is known about the types that a free tensor may have */
+#ifndef GG_QUANT_TARGET_H
+#define GG_QUANT_TARGET_H
+
+#include "gguf/target.h"
+#include "quant/job.h"
+
+enum { GG_TARGET_MAX_TYPES = 32 };
+
+struct gg_target_option {
+    uint32_t wanted, to; /* to: in blocks that fit the rows */
+    uint64_t size;       /* bytes */
+    double noise;        /* infinite: a number became none */
+};
+
+struct gg_target_tensor {
+    struct gg_job_tensor *t;
+    size_t n;
+    struct gg_target_option options[GG_TARGET_MAX_TYPES + 1];
+};
+
+/* target_noise.c: encode and read back rows of n tensors, and fill noise. */
+enum gguf_status gg_target_measure(const struct gguf_quant *q,
+                                   struct gg_target_tensor *tensors, size_t n,
+                                   uint64_t sample, struct gguf_error *err);
+
+#endif

@@ -1,0 +1,206 @@
+/* target_noise.c - how much noise each type adds to each tensor
+ *
+ * A tensor and a type are one piece of work for one thread, which goes through
+ * the sampled rows in order: sums do not depend on who does them.
+ */
+#include "config.h"
+#include "quant/target.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "quant/finite.h"
+#include "quant/loss.h"
+#include "quant/rows.h"
+
+#include <math.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum {
+    SAMPLE = 1 << 17,   /* elements of a tensor: a few seconds for a model of
+                         * a billion weights, and 1% of the noise */
+    SAMPLE_ROWS = 32,   /* but not less */
+    SLICE = 16384,      /* elements at once */
+    ALIGN = 64          /* of buffers, for vector loads */
+};
+#define DEFAULT_MEMORY (UINT64_C(128) << 20)
+
+struct work {
+    const struct gguf_quant *q;
+    struct gg_target_tensor *tensors;
+    size_t n;
+    uint64_t sample;
+    uint64_t total;           /* bytes of input, as often as they are read */
+    uint8_t *buffers;
+    size_t buffer_size;       /* of one thread: */
+    size_t slice_size;        /* of it for floats, twice; then for one row of
+                               * weights; then for what is encoded */
+    size_t weight_size;
+    unsigned n_threads;
+    atomic_size_t next;       /* tensor and option */
+    atomic_uint_fast64_t done;
+    atomic_bool stop;
+};
+
+/* Rows that are looked at. */
+static uint64_t n_sampled(const struct work *w,
+                          const struct gguf_quant_tensor *t)
+{
+    uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0;
+    uint64_t want = w->sample ? (w->sample - 1) / ne0 + 1
+                              : GG_MAX(SAMPLE / ne0, (uint64_t)SAMPLE_ROWS);
+    return GG_MIN(rows, want);
+}
+
+/* The k-th of n rows: in the middle of the k-th part of all, of which the
+ * first ones have a row more. */
+static uint64_t row_at(uint64_t rows, uint64_t n, uint64_t k)
+{
+    uint64_t part = rows / n, rest = rows % n;
+    return k * part + GG_MIN(k, rest) + part / 2;
+}
+
+/* What is not finite is taken as zero: the run says what it thinks of it. */
+static void read_row(const struct gg_row_src *src, uint64_t row, float *dst)
+{
+    size_t ne0 = (size_t)src->ne0;
+    gg_row_src_read(src, row * ne0, ne0, dst);
+    for (size_t i = 0; i < ne0 && !gg_finite(dst, ne0); i++)
+        if (!gg_finite(dst + i, 1))
+            dst[i] = 0;
+}
+
+/* Thread 0 is the calling one, and reports. True: stop. */
+static bool poll(struct work *w, unsigned ith)
+{
+    const struct gguf_quant_params *p = &w->q->p;
+    if (!ith && p->progress &&
+        p->progress(p->progress_user, atomic_load(&w->done), w->total))
+        atomic_store(&w->stop, true);
+    return atomic_load(&w->stop);
+}
+
+/* n rows from a slice: encode, decode, compare. */
+static void try_rows(const struct work *w, struct gg_loss *loss,
+                     const struct gg_target_option *o, float *slice, size_t n,
+                     size_t ne0, const float *weights, uint8_t *out)
+{
+    const struct gg_codec_kern *codec =
+        &w->q->kern.codec[gg_dtype_index(o->to)];
+    float *back = slice + w->slice_size / sizeof *slice;
+    codec->encode(slice, out, n, ne0, weights);
+    codec->decode(out, back, n * ne0);
+    gg_loss_add(loss, slice, back, n, ne0, weights);
+}
+
+/* All sampled rows of a tensor in one type. */
+static void try_option(struct work *w, const struct gg_target_tensor *tt,
+                       struct gg_target_option *o, unsigned ith)
+{
+    const struct gguf_quant_tensor *t = &tt->t->pub;
+    const struct gg_imatrix_entry *im = gg_job_imatrix(w->q, tt->t);
+    size_t ne0 = (size_t)t->ne[0], most = GG_MAX(SLICE / ne0, 1), n_slice = 0;
+    uint64_t rows = t->n_elements / ne0, n = n_sampled(w, t), mat = 0;
+    uint8_t *buffer = w->buffers + ith * w->buffer_size;
+    float *slice = (float *)(void *)buffer;
+    float *weights = (float *)(void *)(buffer + 2 * w->slice_size);
+    uint8_t *out = buffer + 2 * w->slice_size + w->weight_size;
+    struct gg_loss loss = { .n = 0 };
+    struct gg_row_src src;
+    if (!gg_row_src_init(&src, w->q->kern.codec, tt->t->src->file,
+                         tt->t->src->info->index))
+        return; /* list_options looked */
+    for (uint64_t k = 0; k <= n; k++) {
+        uint64_t row = k < n ? row_at(rows, n, k) : 0;
+        uint64_t m = k < n ? row / (uint64_t)t->ne[1] : UINT64_MAX;
+        if (n_slice && (m != mat || n_slice == most)) {
+            try_rows(w, &loss, o, slice, n_slice, ne0, im ? weights : NULL,
+                     out);
+            atomic_fetch_add(&w->done, n_slice * (t->from_size / rows));
+            n_slice = 0;
+            if (poll(w, ith))
+                return;
+        }
+        if (k == n)
+            break;
+        if (im && (m != mat || !k))
+            gg_imatrix_weights(im, m * ne0, ne0, weights);
+        mat = m;
+        read_row(&src, row, slice + n_slice++ * ne0);
+    }
+    o->noise = loss.n < (double)(n * ne0) ? (double)INFINITY
+               : loss.weighted_in > 0     ? loss.weighted / loss.weighted_in
+                                          : 0;
+}
+
+static void work(void *user, unsigned ith, unsigned nth)
+{
+    struct work *w = user;
+    (void)nth;
+    while (ith < w->n_threads && !atomic_load(&w->stop)) {
+        size_t no = atomic_fetch_add(&w->next, 1), i = 0;
+        while (i < w->n && no >= w->tensors[i].n)
+            no -= w->tensors[i++].n;
+        if (i == w->n)
+            return;
+        struct gg_target_tensor *t = &w->tensors[i];
+        if (t->options[no].to != t->t->pub.from)
+            try_option(w, t, &t->options[no], ith);
+    }
+}
+
+static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
+{
+    const struct gguf_quant_params *p = &w->q->p;
+    uint64_t limit = p->max_memory ? p->max_memory : DEFAULT_MEMORY;
+    uint64_t row = 0, out = 0, slice, size, all;
+    unsigned nth = gguf_pool_n_threads(p->pool);
+    for (size_t i = 0; i < w->n; i++) {
+        const struct gguf_quant_tensor *t = &w->tensors[i].t->pub;
+        uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0;
+        uint64_t most = GG_MAX(SLICE / ne0, 1);
+        row = GG_MAX(row, ne0);
+        for (size_t k = 0; k < w->tensors[i].n; k++) {
+            const struct gg_target_option *o = &w->tensors[i].options[k];
+            out = GG_MAX(out, o->size / rows * most);
+            w->total += o->to == t->from
+                            ? 0
+                            : n_sampled(w, t) * (t->from_size / rows);
+        }
+    }
+    slice = GG_MAX(row, (uint64_t)SLICE);
+    if (gg_ckd_mul(&slice, slice, sizeof(float)) ||
+        gg_ckd_align(&slice, slice, ALIGN) ||
+        gg_ckd_align(&row, row * sizeof(float), ALIGN) ||
+        gg_ckd_mul(&size, slice, 2) || gg_ckd_add(&size, size, row) ||
+        gg_ckd_add(&size, size, out) || gg_ckd_align(&size, size, ALIGN) ||
+        gg_ckd_mul(&all, size, nth) || all > SIZE_MAX / 2)
+        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                       "a row is too long");
+    if (size > limit)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "the longest rows need buffers of %" PRIu64
+                       " bytes, limit is %" PRIu64, size, limit);
+    w->slice_size = (size_t)slice;
+    w->weight_size = (size_t)row;
+    w->buffer_size = (size_t)size;
+    w->n_threads = (unsigned)GG_MIN(nth, limit / size);
+    w->buffers = gg_alloc_aligned(p->allocator,
+                                  w->n_threads * w->buffer_size, ALIGN);
+    return w->buffers ? GGUF_OK
+                      : gg_fail_nomem(err, w->n_threads * w->buffer_size);
+}
+
+enum gguf_status gg_target_measure(const struct gguf_quant *q,
+                                   struct gg_target_tensor *tensors, size_t n,
+                                   uint64_t sample, struct gguf_error *err)
+{
+    struct work w = { .q = q, .tensors = tensors, .n = n, .sample = sample };
+    GG_TRY(make_buffers(&w, err));
+    gguf_pool_run(q->p.pool, work, &w);
+    gg_free_aligned(q->p.allocator, w.buffers);
+    if (!atomic_load(&w.stop))
+        poll(&w, 0);
+    if (atomic_load(&w.stop))
+        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+    return GGUF_OK;
+}

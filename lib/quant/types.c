@@ -1,0 +1,112 @@
+/* types.c - what follows from a tensor's type */
+#include "config.h"
+#include "quant/job.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <string.h>
+
+static enum gguf_status check_source(const struct gguf_quant *q,
+                                     const struct gguf_quant_tensor *t,
+                                     struct gguf_error *err)
+{
+    const struct gguf_dtype_info *from = gguf_dtype_find(t->from);
+    struct gg_esc esc;
+    if (!from || from->family == GGUF_FAMILY_REMOVED)
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "tensor '%s': type %u is not known",
+                       gg_esc(&esc, gg_strz(t->name)), t->from);
+    if (from->family != GGUF_FAMILY_FLOAT && !q->p.allow_requantize)
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "tensor '%s' is %s already: quantizing it again is "
+                       "not allowed unless asked for",
+                       gg_esc(&esc, gg_strz(t->name)), from->name);
+    return GGUF_OK;
+}
+
+const struct gg_imatrix_entry *gg_job_imatrix(const struct gguf_quant *q,
+                                              const struct gg_job_tensor *jt)
+{
+    const struct gg_imatrix_entry *e =
+        q->p.imatrix ? gg_imatrix_find_str(q->p.imatrix, jt->src->info->name)
+                     : NULL;
+    uint64_t want = jt->pub.n_elements / (uint64_t)jt->pub.ne[1];
+    return e && e->n_values == want ? e : NULL;
+}
+
+/* The importance data as this type wants them, and how much of them cannot be
+ * used as it is. */
+static enum gguf_status use_imatrix(struct gguf_quant *q,
+                                    struct gg_job_tensor *jt,
+                                    struct gguf_error *err)
+{
+    struct gguf_quant_tensor *t = &jt->pub;
+    const struct gg_codec_kern *to = &q->kern.codec[gg_dtype_index(t->to)];
+    const struct gg_imatrix_entry *e = gg_job_imatrix(q, jt);
+    size_t ne0 = (size_t)t->ne[0];
+    if (!q->p.imatrix || (to->encode && !(to->flags & GG_CODEC_WEIGHT)))
+        return GGUF_OK; /* none, or nothing looks at them */
+    if (!e) {
+        t->bad_imatrix =
+            gg_imatrix_find_str(q->p.imatrix, jt->src->info->name) != NULL;
+        return GGUF_OK;
+    }
+    float *row = gg_alloc(q->p.allocator, ne0 * sizeof *row);
+    if (!row)
+        return gg_fail_nomem(err, ne0 * sizeof *row);
+    for (uint64_t at = 0; at < e->n_values; at += ne0)
+        t->n_mended += gg_imatrix_weights(e, at, ne0, row);
+    gg_free(q->p.allocator, row);
+    t->has_imatrix = 1;
+    jt->imatrix = e;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_job_set_type(struct gguf_quant *q,
+                                 struct gg_job_tensor *jt, uint32_t wanted,
+                                 uint32_t to, enum gguf_quant_why why,
+                                 const char *text, struct gguf_error *err)
+{
+    struct gguf_quant_tensor *t = &jt->pub;
+    uint64_t row;
+    t->to = to;
+    t->wanted = wanted;
+    t->why = why;
+    t->copied = t->to == t->from;
+    t->has_imatrix = t->needs_imatrix = t->bad_imatrix = 0;
+    t->n_mended = 0;
+    jt->imatrix = NULL;
+    size_t n = strlen(text);
+    t->rule = gg_arena_strndup(&q->arena, text, n);
+    if (!t->rule)
+        return gg_fail_nomem(err, n + 1);
+    t->to_size = t->from_size;
+    if (t->copied)
+        return GGUF_OK;
+    GG_TRY(check_source(q, t, err));
+    GG_TRY(gguf_dtype_row_size(t->to, (uint64_t)t->ne[0], &row, err));
+    if (gg_ckd_mul(&t->to_size, row, t->n_elements / (uint64_t)t->ne[0]))
+        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                       "the output is too large");
+    GG_TRY(use_imatrix(q, jt, err));
+    t->needs_imatrix =
+        !jt->imatrix && gg_choose_needs_imatrix(q->p.recipe, jt->cls, t->to);
+    return GGUF_OK;
+}
+
+void gg_job_sum_up(struct gguf_quant *q)
+{
+    struct gguf_quant_totals s = { .file_size = q->totals.file_size };
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gguf_quant_tensor *t = &q->t[i].pub;
+        s.n_elements += t->n_elements;
+        s.from_size += t->from_size;
+        s.to_size += t->to_size;
+        s.n_fallbacks += t->to != t->wanted;
+        s.n_imatrix += (uint64_t)t->has_imatrix;
+        s.n_needs_imatrix += (uint64_t)t->needs_imatrix;
+        s.n_bad_imatrix += (uint64_t)t->bad_imatrix;
+        s.n_mended += t->n_mended != 0;
+    }
+    q->totals = s;
+}

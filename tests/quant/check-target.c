@@ -1,0 +1,374 @@
+/* check-target.c - models of a size that was asked for */
+#include "config.h"
+#include "base/compiler.h"
+#include "gguf/split.h"
+#include "gguf/target.h"
+#include "quant/job.h"
+#include "tests/quant/fixture.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <sys/stat.h>
+
+/* A job under way. */
+struct case_ {
+    struct gguf_quant_params p;
+    struct gguf_target_params t;
+    const char *recipe; /* text */
+    unsigned threads;
+    uint32_t cpu;       /* with forced: levels */
+    bool forced;
+    struct gguf_target_result result;
+    struct gguf_recipe *r;
+    struct gguf_quant *q;
+    struct gguf_pool *pool;
+    struct gguf_error err;
+};
+#define CASE                                                                  \
+    {                                                                         \
+        .p = GGUF_QUANT_PARAMS_INIT, .t = GGUF_TARGET_PARAMS_INIT,            \
+        .recipe = "base Q2_K\n"                                               \
+    }
+
+static enum gguf_status begin(struct case_ *c, const char *in)
+{
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_str text = { c->recipe, strlen(c->recipe) };
+    gguf_error_clear(&c->err);
+    pp.n_threads = c->threads;
+    enum gguf_status st = gguf_recipe_parse(&c->r, text, NULL, &c->err);
+    if (st == GGUF_OK && c->threads)
+        st = gguf_pool_create(&c->pool, &pp, &c->err);
+    c->p.recipe = c->r;
+    c->p.pool = c->pool;
+    if (st == GGUF_OK)
+        st = gguf_quant_create(&c->q, in, &c->p, &c->err);
+    if (st == GGUF_OK && c->forced)
+        gg_job_set_cpu(c->q, c->cpu);
+    if (st == GGUF_OK)
+        st = gguf_quant_target(c->q, &c->t, &c->result, &c->err);
+    return st;
+}
+
+static void end(struct case_ *c)
+{
+    gguf_quant_destroy(c->q);
+    gguf_recipe_destroy(c->r);
+    gguf_pool_destroy(c->pool);
+    c->q = NULL;
+    c->r = NULL;
+    c->pool = NULL;
+}
+
+static enum gguf_status write_out(struct case_ *c, const char *out)
+{
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    o.no_sync = o.force = 1;
+    return gguf_quant_run(c->q, out, &o, &c->err);
+}
+
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static const struct gguf_quant_tensor *find(const struct case_ *c,
+                                            const char *name)
+{
+    size_t i = 0;
+    while (i < gguf_quant_n_tensors(c->q) &&
+           strcmp(gguf_quant_tensor(c->q, i)->name, name))
+        i++;
+    return gguf_quant_tensor(c->q, i);
+}
+
+/* From just enough to everything: files never exceed the limit, and noise
+ * falls. */
+static void check_sizes(const char *in)
+{
+    const char *out = in_dir("o.gguf");
+    uint64_t whole = size_of(in);
+    double last = (double)INFINITY;
+    int bad = 0, n = 0, n_exact = 0;
+    struct case_ c = CASE;
+    c.t.max_size = 1;
+    ok(begin(&c, in) == GGUF_E_LIMIT, "too little: %s", c.err.message);
+    const char *digits = strstr(c.err.message, "less than ");
+    uint64_t least = digits ? strtoull(digits + 10, NULL, 10) : 0;
+    end(&c);
+    for (uint64_t size = least; size <= whole; size += (whole - least) / 9) {
+        c.t.max_size = size;
+        bad += begin(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
+               size_of(out) > size || size_of(out) != c.result.size ||
+               c.result.limit != size || c.result.noise > last ||
+               c.result.bound > c.result.noise || c.result.n_free != 7;
+        n_exact += c.result.exact;
+        last = c.result.noise;
+        n++;
+        end(&c);
+    }
+    ok(!bad && n > 8 && n_exact == n,
+       "%d sizes from %llu bytes on: never exceeded, noise falls, all proven",
+       n, (unsigned long long)least);
+    c.t.max_size = whole + 1000;
+    ok(begin(&c, in) == GGUF_OK && c.result.noise == 0,
+       "with room for all nothing is lost");
+    end(&c);
+    c.t.max_size = least - 1;
+    ok(begin(&c, in) == GGUF_E_LIMIT, "a byte less than the least: %s",
+       c.err.message);
+    end(&c);
+    c.t.max_size = 0;
+    for (double bpw = 4.5; bpw < 17; bpw += 2.9) {
+        struct gguf_quant_totals totals;
+        c.t.max_bpw = bpw;
+        bool good = begin(&c, in) == GGUF_OK;
+        if (good)
+            gguf_quant_totals(c.q, &totals);
+        ok(good && 8 * (double)totals.to_size <=
+                       bpw * (double)totals.n_elements,
+           "%g bits per weight: %g %s", bpw,
+           8 * (double)totals.to_size / (double)totals.n_elements,
+           c.err.message);
+        end(&c);
+    }
+    remove(out);
+}
+
+/* The same types and figures, however it is computed. */
+static void check_same(const char *in)
+{
+    static uint32_t want[64];
+    struct gguf_target_result first = { .limit = 0 };
+    int bad = 0, n = 0;
+    for (unsigned threads = 0; threads < 9; threads++)
+        for (int forced = 0; forced < 2; forced++, n++) {
+            struct case_ c = CASE;
+            c.threads = threads;
+            c.forced = forced;
+            c.p.max_memory = threads % 2 ? 300000 : 0;
+            c.t.max_size = 400000;
+            bad += begin(&c, in) != GGUF_OK;
+            if (!n)
+                first = c.result;
+            bad += c.result.noise != first.noise ||
+                   c.result.size != first.size;
+            for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
+                uint32_t type = gguf_quant_tensor(c.q, i)->to;
+                if (!n)
+                    want[i] = type;
+                bad += type != want[i];
+            }
+            end(&c);
+        }
+    ok(!bad, "the same choice with 0 to 8 threads, with and without vector "
+             "instructions, in little memory");
+}
+
+static void check_constraints(const char *in)
+{
+    static const struct gguf_quant_override over = { "attn_k",
+                                                     GGUF_DTYPE_Q5_0 };
+    static const uint32_t types[] = { GGUF_DTYPE_Q4_0, GGUF_DTYPE_Q8_0 };
+    struct case_ c = CASE;
+    const struct gguf_quant_tensor *t;
+    c.recipe = "base Q2_K\n\"blk.10\" = Q8_0\nffn_gate = keep\n";
+    c.p.overrides = &over;
+    c.p.n_overrides = 1;
+    c.p.embedding_type = GGUF_DTYPE_Q4_1;
+    c.p.leave_output = 1;
+    c.t.max_size = 450000;
+    ok(begin(&c, in) == GGUF_OK && c.result.size <= 450000 &&
+           c.result.n_free == 3, "constraints of all kinds %s", c.err.message);
+    ok((t = find(&c, "token_embd.weight")) && t->to == GGUF_DTYPE_Q4_1 &&
+           (t = find(&c, "output.weight")) && t->to == GGUF_DTYPE_BF16 &&
+           (t = find(&c, "blk.2.attn_k.weight")) && t->to == GGUF_DTYPE_Q5_0 &&
+           t->why == GGUF_WHY_OVERRIDE &&
+           (t = find(&c, "blk.10.attn_v.weight")) && t->to == GGUF_DTYPE_Q8_0 &&
+           (t = find(&c, "output_norm.weight")) && t->to == GGUF_DTYPE_F32 &&
+           t->why == GGUF_WHY_KEPT,
+       "what options and rules chose stays");
+    t = find(&c, "blk.2.ffn_down_exps.weight");
+    ok(t && t->why == GGUF_WHY_TARGET && t->noise > 0 &&
+           strstr(t->rule, "target: noise ") && strstr(t->rule, " has "),
+       "what was free says why: %s", t ? t->rule : "");
+    t = find(&c, "blk.2.attn_q.weight");
+    ok(t && t->to == t->from, "rows of 48 fit nothing, and stay");
+    end(&c);
+
+    struct case_ d = CASE;
+    d.t.types = types;
+    d.t.n_types = 2;
+    d.t.max_size = 400000;
+    int bad = begin(&d, in) != GGUF_OK;
+    for (size_t i = 0; d.q && i < gguf_quant_n_tensors(d.q); i++) {
+        t = gguf_quant_tensor(d.q, i);
+        bad += t->why == GGUF_WHY_TARGET && t->to != GGUF_DTYPE_Q4_0 &&
+               t->to != GGUF_DTYPE_Q8_0 && t->to != t->from;
+    }
+    ok(!bad, "types that were asked for, or none %s", d.err.message);
+    end(&d);
+    d.p.pure = 1;
+    bad = begin(&d, in) != GGUF_OK || d.result.size > 400000;
+    uint32_t only = GGUF_DTYPE_NONE;
+    for (size_t i = 0; d.q && i < gguf_quant_n_tensors(d.q); i++) {
+        t = gguf_quant_tensor(d.q, i);
+        if (t->why != GGUF_WHY_TARGET || t->to == t->from)
+            continue;
+        bad += only != GGUF_DTYPE_NONE && t->to != only;
+        only = t->to;
+    }
+    ok(!bad && only == GGUF_DTYPE_Q4_0, "pure: one type for all %s",
+       d.err.message);
+    end(&d);
+}
+
+/* Importance data allow more types, and decide about noise. */
+static void check_imatrix(const char *in)
+{
+    static float sums[512 * 3], counts[3] = { 1, 1, 1 };
+    struct gguf_imatrix *im = NULL;
+    struct case_ c = CASE;
+    c.t.max_size = 165000;
+    ok(begin(&c, in) == GGUF_E_LIMIT,
+       "without importance data nothing is so small: %s", c.err.message);
+    end(&c);
+    for (size_t i = 0; i < 512 * 3; i++)
+        sums[i] = i % 7 ? 0.01f : 1;
+    bool good = gguf_imatrix_create(&im, NULL, NULL) == GGUF_OK &&
+                gguf_imatrix_add(im, "blk.2.ffn_down_exps.weight", 512, 3,
+                                 sums, counts, NULL) == GGUF_OK;
+    c.p.imatrix = im;
+    good = good && begin(&c, in) == GGUF_OK &&
+           write_out(&c, in_dir("o.gguf")) == GGUF_OK;
+    const struct gguf_quant_tensor *t =
+        good ? find(&c, "blk.2.ffn_down_exps.weight") : NULL;
+    ok(t && t->has_imatrix && size_of(in_dir("o.gguf")) <= 165000,
+       "with them it is: %s (%s) %s", t ? gguf_dtype_find(t->to)->name : "",
+       t ? t->rule : "", c.err.message);
+    remove(in_dir("o.gguf"));
+    end(&c);
+    gguf_imatrix_destroy(im);
+}
+
+/* What is expected is what happens, where all rows are looked at. */
+static void check_noise(const char *in)
+{
+    struct case_ c = CASE;
+    int bad = 0, n = 0;
+    c.t.max_size = 400000;
+    c.t.sample = UINT64_MAX;
+    c.p.measure = 1;
+    bad += begin(&c, in) != GGUF_OK ||
+           write_out(&c, in_dir("o.gguf")) != GGUF_OK;
+    for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
+        const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
+        if (t->why != GGUF_WHY_TARGET || !t->loss.measured)
+            continue;
+        double r = t->loss.rms / t->loss.rms_in;
+        bad += fabs(r * r - t->noise) > 1e-9 * t->noise;
+        n++;
+    }
+    ok(!bad && n >= 4, "the noise of %d tensors is what --report measures %s",
+       n, c.err.message);
+    remove(in_dir("o.gguf"));
+    end(&c);
+}
+
+static void check_shards(const char *in)
+{
+    struct gguf_split *set = NULL;
+    struct case_ c = CASE;
+    c.p.max_file_size = 250000;
+    int bad = 0;
+    for (uint64_t size = 350000; size < 420000; size += 7777) {
+        c.t.max_size = size;
+        bad += begin(&c, in) != GGUF_OK ||
+               write_out(&c, in_dir("s.gguf")) != GGUF_OK;
+        char name[64];
+        size_t n = c.q ? gguf_quant_n_files(c.q) : 0;
+        uint64_t sum = 0;
+        snprintf(name, sizeof name, "s-00001-of-%05zu.gguf", n);
+        bad += gguf_split_open(&set, in_dir(name), NULL, &c.err) != GGUF_OK;
+        sum = set ? gguf_split_size(set) : 0;
+        bad += n < 2 || sum != c.result.size || sum > size;
+        gguf_split_close(set);
+        set = NULL;
+        for (size_t i = 1; i <= n; i++) {
+            snprintf(name, sizeof name, "s-%05zu-of-%05zu.gguf", i, n);
+            remove(in_dir(name));
+        }
+        end(&c);
+    }
+    ok(!bad, "several files together stay below, too %s", c.err.message);
+}
+
+struct stopper {
+    int calls, stop;
+    bool wrong;
+    uint64_t last;
+};
+
+static int stop_at(void *user, uint64_t done, uint64_t total)
+{
+    struct stopper *s = user;
+    s->wrong |= done > total || done < s->last;
+    s->last = done;
+    return ++s->calls == s->stop;
+}
+
+static void check_refusals(const char *in)
+{
+    struct case_ c = CASE;
+    static const uint32_t removed = 4;
+    ok(begin(&c, in) == GGUF_E_INVALID, "no limit: %s", c.err.message);
+    end(&c);
+    c.t.max_size = 1000000;
+    c.t.max_bpw = 4;
+    ok(begin(&c, in) == GGUF_E_INVALID, "two limits: %s", c.err.message);
+    end(&c);
+    c.t.max_size = 0;
+    c.t.max_bpw = (double)NAN;
+    ok(begin(&c, in) == GGUF_E_INVALID, "no number: %s", c.err.message);
+    end(&c);
+    c.t.max_bpw = 6;
+    c.t.types = &removed;
+    c.t.n_types = 1;
+    ok(begin(&c, in) == GGUF_E_INVALID, "a removed type: %s", c.err.message);
+    end(&c);
+    c.t.n_types = 0;
+    struct stopper s = { .stop = 0 };
+    c.p.progress = stop_at;
+    c.p.progress_user = &s;
+    ok(begin(&c, in) == GGUF_OK && !s.wrong && s.calls > 20,
+       "progress in %d steps", s.calls);
+    end(&c);
+    s = (struct stopper){ .stop = 5 };
+    ok(begin(&c, in) == GGUF_E_CANCELLED && s.calls == 5, "stopped: %s",
+       c.err.message);
+    end(&c);
+    c.p.progress = NULL;
+    c.p.max_memory = 1000;
+    ok(begin(&c, in) == GGUF_E_LIMIT, "too little memory: %s", c.err.message);
+    end(&c);
+}
+
+int main(void)
+{
+    char in[4000]; /* in_dir forgets */
+    if (!enter_dir())
+        return 99;
+    snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
+    write_model(in, -1, 0, 0);
+    check_sizes(in);
+    check_same(in);
+    check_constraints(in);
+    check_imatrix(in);
+    check_noise(in);
+    check_shards(in);
+    check_refusals(in);
+    remove(in);
+    ok(leave_dir(), "the folder is empty again");
+    return done_testing();
+}
