@@ -69,6 +69,37 @@ GGUF_API const char *gguf_imatrix_dataset(const struct gguf_imatrix *im,
 GGUF_API uint64_t gguf_imatrix_n_chunks(const struct gguf_imatrix *im);
 GGUF_API uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im);
 
+/* Texts are known by their names from here on, without the folders that they
+ * lie in: those tell about a machine. Since: 0.1 */
+GGUF_API void gguf_imatrix_hide_paths(struct gguf_imatrix *im);
+
+/* Of the mean squares of an entry: sums by counts. What is negative or no
+ * number counts as bad and nowhere else, matrices without input nowhere. */
+struct gguf_imatrix_stats {
+    uint64_t n;       /* values */
+    uint64_t n_empty; /* matrices that saw no input */
+    uint64_t n_bad;   /* values that are negative, NaN or infinite */
+    double min_count, max_count; /* of the matrices; calls in the older form */
+    double sum, min, max, mean;
+    double stddev;    /* of the population */
+    double active;    /* share of values above 0.00001 */
+    double high;      /* share of values above mean + stddev */
+    double entropy;   /* bits, of the values as shares of their sum: log2(n) if
+                       * all are the same */
+};
+
+/* Figures of entry i. GGUF_E_INVALID (out of range). Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
+                   struct gguf_imatrix_stats *out, struct gguf_error *err);
+
+/* Cosine of the angle between the mean squares of entries i and k; 0 if one of
+ * them is zero throughout. GGUF_E_INVALID (out of range), GGUF_E_MISMATCH
+ * (shapes). Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i, size_t k,
+                    double *out, struct gguf_error *err);
+
 /* Add data to an entry, which is made if there is none: sums[n_cols * n_mats]
  * and counts[n_mats]. GGUF_E_MISMATCH (another shape than before),
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */

@@ -152,6 +152,28 @@ const char *gguf_imatrix_dataset(const struct gguf_imatrix *im, size_t i)
     return i < im->n_datasets ? im->datasets[i] : NULL;
 }
 
+const char *gg_imatrix_base_name(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        if ((*p == '/' || *p == '\\') && p[1])
+            text = p + 1;
+    return text;
+}
+
+void gguf_imatrix_hide_paths(struct gguf_imatrix *im)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < im->n_datasets; i++) {
+        const char *name = gg_imatrix_base_name(im->datasets[i]);
+        bool known = false;
+        for (size_t k = 0; k < n; k++)
+            known |= !strcmp(im->datasets[k], name);
+        if (!known)
+            im->datasets[n++] = name;
+    }
+    im->n_datasets = n;
+}
+
 uint64_t gguf_imatrix_n_chunks(const struct gguf_imatrix *im)
 {
     return im->n_chunks;

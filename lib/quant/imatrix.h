@@ -48,6 +48,9 @@ enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
                                         struct gguf_str name,
                                         struct gguf_error *err);
 
+/* The name of a text without the folders before it, of either system. */
+const char *gg_imatrix_base_name(const char *text);
+
 /* Weights for values first .. first+n of an entry: sum / count, or 1 where the
  * count is 0. What is no number or negative becomes the mean of the others of
  * these n; where nothing is left but zeros, all become 1. Returns how many had

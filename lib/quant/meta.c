@@ -19,9 +19,11 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
     if (q->p.imatrix_name)
         GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.file",
                                   q->p.imatrix_name, err));
-    if (im->n_datasets)
-        GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.dataset",
-                                  im->datasets[0], err));
+    if (im->n_datasets) /* its path is for nobody else */
+        GG_TRY(gguf_meta_set_strz(
+            q->meta, "quantize.imatrix.dataset",
+            q->p.compat ? im->datasets[0]
+                        : gg_imatrix_base_name(im->datasets[0]), err));
     GG_TRY(gguf_meta_set_u32(q->meta, "quantize.imatrix.entries_count",
                              (uint32_t)GG_MIN(im->n_entries, UINT32_MAX),
                              err));

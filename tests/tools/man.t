@@ -54,7 +54,8 @@ done
 
 # The examples of these pages need nothing but a model.
 "$mkmodel" "$tmp/model.gguf" || exit 99
-for tool in gguf-info gguf-split gguf-edit; do
+"$builddir/tests/tools/mkimatrix" "$tmp/a.dat" && cp "$tmp/a.dat" "$tmp/b.dat"
+for tool in gguf-info gguf-split gguf-edit gguf-imatrix; do
     sed -n 's/^\$ //p' "$srcdir/man/$tool.1" | sed 's/\\-/-/g' >"$tmp/examples"
     test -s "$tmp/examples"
     ok "$tool: the page has examples"

@@ -1,0 +1,108 @@
+#!/bin/sh
+# gguf-imatrix: what it shows, that merging adds up, that converting keeps.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+im=$bin/gguf-imatrix
+mk=$builddir/tests/tools/mkimatrix
+"$mk" "$tmp/a.dat" && "$mk" "$tmp/b.dat" 3 || exit 99
+
+run "$im" "$tmp/a.dat"
+test $rc -eq 0 -a ! -s "$tmp/err" -a "$(wc -l <"$tmp/out")" -eq 4 &&
+    grep -q '^blk.0.attn_q.weight  *64  *1  *0  *4  *126  *0  *4 ' "$tmp/out" &&
+    grep -q '^blk.1.attn_q.weight .* 1.0000$' "$tmp/out"
+ok 'statistics: mean squares are sums by counts'
+run "$im" -j "$tmp/a.dat"
+test $rc -eq 0 && grep -q '"mean": 1.96875' "$tmp/out" &&
+    grep -q '"n_chunks": 4' "$tmp/out" && grep -q '"cosine": null' "$tmp/out" &&
+    grep -q '"wiki.raw"' "$tmp/out" && ! grep -q somebody "$tmp/out"
+ok '--json'
+if python3 -c '' 2>/dev/null; then
+    python3 -m json.tool "$tmp/out" >/dev/null 2>"$tmp/err"
+    ok 'it is JSON'
+fi
+run "$im" -o "$tmp/a.gguf" "$tmp/a.dat"
+test $rc -eq 0 && grep -q 'gguf, 3 tensors, 4 chunks$' "$tmp/err" &&
+    head -c 4 "$tmp/a.gguf" | grep -q GGUF && ! grep -q somebody "$tmp/a.gguf"
+ok 'to GGUF, without the path'
+run "$im" -q -o "$tmp/back.dat" --keep-paths "$tmp/a.dat"
+test $rc -eq 0 && cmp -s "$tmp/back.dat" "$tmp/a.dat"
+ok '--keep-paths: the older form comes back as it was'
+run "$im" -q -o "$tmp/c.dat" "$tmp/a.gguf"
+run "$im" -j "$tmp/c.dat"
+cp "$tmp/out" "$tmp/c.json"
+run "$im" -j "$tmp/a.dat"
+test $rc -eq 0 && cmp -s "$tmp/out" "$tmp/c.json"
+ok 'there and back the figures are the same'
+
+# 4 calls of k and 4 calls of 3k: 8 calls of 2k
+run "$im" -o "$tmp/all.gguf" "$tmp/a.dat" "$tmp/b.dat"
+test $rc -eq 0 && grep -q ' 8 chunks$' "$tmp/err"
+ok 'two files become one'
+run "$im" -j "$tmp/all.gguf"
+test $rc -eq 0 && grep -q '"mean": 3.9375' "$tmp/out" &&
+    grep -q '"max_count": 8' "$tmp/out"
+ok 'sums and counts are added'
+run "$im" -q -o "$tmp/all.gguf" "$tmp/a.dat"
+test $rc -eq 1 && grep -q 'all.gguf: .*exists (--force' "$tmp/err"
+ok 'an output that exists is kept'
+run "$im" -q -f -o "$tmp/all.gguf" --include attn --output-format dat \
+    "$tmp/a.dat"
+test $rc -eq 0 && ! grep -q GGUF "$tmp/all.gguf" &&
+    "$im" "$tmp/all.gguf" | grep -vq ffn_down
+ok '--force, --include, --output-format'
+run "$im" -j --exclude attn "$tmp/a.dat"
+test $rc -eq 0 && grep -q ffn_down "$tmp/out" && ! grep -q attn "$tmp/out"
+ok '--exclude'
+
+"$mk" "$tmp/nan.dat" nan && "$mk" "$tmp/zero.dat" 0
+run "$im" "$tmp/nan.dat"
+test $rc -eq 0 && test "$(grep -c 'are no numbers' "$tmp/err")" -eq 3 &&
+    test "$(wc -l <"$tmp/err")" -eq 3
+ok 'what is no number is reported, once for a tensor'
+run "$im" "$tmp/zero.dat"
+test $rc -eq 0 && test "$(grep -c 'all values are 0' "$tmp/err")" -eq 3
+ok 'so is what is zero throughout'
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+if test -f "$m"; then
+    run "$im" --model "$m" "$tmp/a.dat"
+    test $rc -eq 0 && grep -q '^no data: blk.0.attn_k.weight$' "$tmp/out" &&
+        grep -q '^64 values, .* are wanted: blk.0.attn_q.weight$' "$tmp/out"
+    ok '--model tells what is missing'
+else
+    skip '--model' 'no model in share/'
+fi
+for f in imat-llama imat-syn-moe8; do
+    v=$GGUF_SHARED/golden/files/imatrix/$f
+    if test ! -f "$v.gguf" -o ! -f "$v.dat"; then
+        skip "$f" 'no vectors'
+        continue
+    fi
+    run "$im" -j "$v.gguf"
+    test $rc -eq 0 && grep -q '"n_mats": ' "$tmp/out"
+    ok "$f.gguf is read"
+    run "$im" -q -f -o "$tmp/v.gguf" "$v.gguf"
+    run "$im" -j "$tmp/v.gguf"
+    cp "$tmp/out" "$tmp/v.json"
+    run "$im" -j "$v.gguf"
+    test $rc -eq 0 && cmp -s "$tmp/out" "$tmp/v.json"
+    ok "$f.gguf: written and read it is the same"
+done
+
+head -c 40 "$tmp/a.dat" >"$tmp/bad.dat"
+run "$im" "$tmp/bad.dat"
+test $rc -eq 1 -a ! -s "$tmp/out" -a "$(wc -l <"$tmp/err")" -eq 1 &&
+    grep -q '^gguf-imatrix: .*bad.dat: .*byte' "$tmp/err"
+ok 'a truncated file names the byte'
+run "$im" "$tmp/none"
+test $rc -eq 1 && grep -q 'none: no such file' "$tmp/err"
+ok 'no such file'
+run "$im" -o "$tmp/x.gguf" "$tmp/a.dat" "$tmp/none"
+test $rc -eq 1 -a ! -e "$tmp/x.gguf"
+ok 'nothing is written then'
+for args in '' '--output-format=gguf a' '--output-format=x -o y a' \
+    '--include=a --exclude=b a'; do
+    run "$im" $args
+    test $rc -eq 2 -a ! -s "$tmp/out" -a "$(wc -l <"$tmp/err")" -eq 1
+    ok "wrong usage: $args"
+done
+done_testing

@@ -1,0 +1,54 @@
+/* mkimatrix - importance data for the tests, in the older form, byte by byte
+ *
+ *     mkimatrix OUT [SCALE]
+ *
+ * What mkmodel's first layer might have: blk.0.attn_q.weight, blk.0.ffn_down
+ * and blk.1.attn_q; 4 calls, value k of each is SCALE * (k % 5), default 1. The
+ * text that was read lies in somebody's home.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static FILE *f;
+
+static void put(uint32_t v)
+{
+    for (int i = 0; i < 4; i++)
+        fputc((int)(v >> 8 * i & 255), f);
+}
+
+static void put_float(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, 4);
+    put(bits);
+}
+
+static void entry(const char *name, uint32_t n, float scale)
+{
+    put((uint32_t)strlen(name));
+    fputs(name, f);
+    put(4);
+    put(n);
+    for (uint32_t k = 0; k < n; k++)
+        put_float(4 * scale * (float)(k % 5));
+}
+
+int main(int argc, char **argv)
+{
+    static const char text[] = "/home/somebody/secret/wiki.raw";
+    float scale = argc > 2 ? (float)atof(argv[2]) : 1;
+    f = argc > 1 ? fopen(argv[1], "wb") : NULL;
+    if (!f)
+        return 99;
+    put(3);
+    entry("blk.0.attn_q.weight", 64, scale);
+    entry("blk.0.ffn_down.weight", 32, scale);
+    entry("blk.1.attn_q.weight", 64, scale);
+    put(4); /* chunks */
+    put(sizeof text - 1);
+    fputs(text, f);
+    return fclose(f) != 0;
+}

@@ -1,0 +1,357 @@
+/* gguf-imatrix - importance data: show, merge, convert */
+#include "config.h"
+#include "tools/common/json.h"
+#include "tools/common/load.h"
+#include "tools/common/msg.h"
+#include "tools/common/opt.h"
+#include "tools/common/table.h"
+#include "tools/common/text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <gguf/imatrix.h>
+
+enum {
+    OPT_EXCLUDE = OPT_FIRST_LONG,
+    OPT_FORMAT,
+    OPT_INCLUDE,
+    OPT_KEEP_PATHS,
+    OPT_MODEL
+};
+
+static const struct opt table[] = {
+    { 0, NULL, NULL, "What is written:" },
+    { 'o', "-o --output", "OUT",
+      "write what all IN together have; without it they are shown" },
+    { OPT_FORMAT, "--output-format", "FORM",
+      "gguf or dat; the default is dat where OUT ends so, else gguf" },
+    { OPT_INCLUDE, "--include", "TEXT",
+      "only tensors whose names contain TEXT; may be given again" },
+    { OPT_EXCLUDE, "--exclude", "TEXT",
+      "no such tensors; excludes --include" },
+    { OPT_KEEP_PATHS, "--keep-paths", NULL,
+      "keep the folders in the names of the texts that were read" },
+    { 'f', "-f --force", NULL, "replace OUT if it exists" },
+    { 0, NULL, NULL, "What is shown:" },
+    { 's', "-s --show", NULL, "statistics, also with --output" },
+    { OPT_MODEL, "-m --model", "FILE",
+      "compare with a model: which tensors have no data, or of another "
+      "shape" },
+    { 'j', "-j --json", NULL, "print one JSON document" },
+    { 'q', "-q --quiet", NULL, "no summary" },
+    { 0, NULL, NULL, NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-imatrix", "[OPTION]... IN...",
+    "Show importance data, as gguf-quantize --imatrix reads them, in GGUF or "
+    "in the older form (.dat); add up several, and write them in either.",
+    table, NULL
+};
+
+enum { MAX_TEXTS = 64 };
+
+struct options {
+    const char *out, *model;
+    const char *texts[MAX_TEXTS]; /* of --include or --exclude */
+    size_t n_texts;
+    bool include, keep_paths, force, show, json, quiet;
+    int form; /* enum gguf_imatrix_form; -1: by the name */
+};
+
+static void add_text(struct options *o, const char *text, bool include)
+{
+    if (o->n_texts && o->include != include)
+        opt_usage("--include and --exclude exclude each other");
+    if (o->n_texts == MAX_TEXTS)
+        opt_usage("more than %d --%s", MAX_TEXTS,
+                  include ? "include" : "exclude");
+    o->include = include;
+    o->texts[o->n_texts++] = text;
+}
+
+static void parse_options(struct opt_parser *p, struct options *o)
+{
+    for (int id; (id = opt_next(p)) != OPT_END;)
+        switch (id) {
+        case 'o': o->out = p->arg; break;
+        case OPT_FORMAT:
+            if (strcmp(p->arg, "gguf") && strcmp(p->arg, "dat"))
+                opt_usage("--output-format: '%s' is neither gguf nor dat",
+                          p->arg);
+            o->form = *p->arg == 'd' ? GGUF_IMATRIX_DAT : GGUF_IMATRIX_GGUF;
+            break;
+        case OPT_INCLUDE: add_text(o, p->arg, true); break;
+        case OPT_EXCLUDE: add_text(o, p->arg, false); break;
+        case OPT_KEEP_PATHS: o->keep_paths = true; break;
+        case 'f': o->force = true; break;
+        case 's': o->show = true; break;
+        case OPT_MODEL: o->model = p->arg; break;
+        case 'j': o->json = true; break;
+        case 'q': o->quiet = true; break;
+        }
+    if (p->i == p->argc)
+        opt_usage("importance data are missing");
+    if (o->form >= 0 && !o->out)
+        opt_usage("--output-format is for --output");
+}
+
+/* ------------------------------------------------------------- figures --- */
+
+/* The entry of the same name one layer before, or n. */
+static size_t find_before(const struct gguf_imatrix *im,
+                          const struct gguf_imatrix_entry *e)
+{
+    size_t n = gguf_imatrix_n_entries(im);
+    struct gguf_imatrix_entry other;
+    char *rest;
+    if (strncmp(e->name, "blk.", 4))
+        return n;
+    unsigned long layer = strtoul(e->name + 4, &rest, 10);
+    if (!layer || *rest != '.')
+        return n;
+    for (size_t i = 0; gguf_imatrix_entry(im, i, &other); i++) {
+        char *end;
+        if (!strncmp(other.name, "blk.", 4) &&
+            strtoul(other.name + 4, &end, 10) == layer - 1 &&
+            !strcmp(end, rest))
+            return i;
+    }
+    return n;
+}
+
+/* Entry i, its figures, and its likeness to the layer before; NaN: none. */
+struct row {
+    struct gguf_imatrix_entry e;
+    struct gguf_imatrix_stats s;
+    double cosine, evenness;
+};
+
+static bool get_row(const struct gguf_imatrix *im, size_t i, struct row *r)
+{
+    if (!gguf_imatrix_entry(im, i, &r->e) ||
+        gguf_imatrix_stats(im, i, &r->s, NULL) != GGUF_OK)
+        return false;
+    size_t before = find_before(im, &r->e);
+    if (gguf_imatrix_cosine(im, i, before, &r->cosine, NULL) != GGUF_OK)
+        r->cosine = (double)NAN;
+    r->evenness = r->s.n > 1 ? r->s.entropy / log2((double)r->s.n) : 1;
+    return true;
+}
+
+static void show(const struct gguf_imatrix *im)
+{
+    static const char *const heads[] = {
+        "tensor", "values", "mats", "empty", "counts", "sum", "min", "max",
+        "mean", "stddev", "active", "even", "high", "cosine"
+    };
+    struct table t;
+    struct text name = { NULL, 0, 0 };
+    struct row r;
+    table_init(&t, "lrrrrrrrrrrrrr", 0);
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
+        table_add(&t, heads[i]);
+    for (size_t i = 0; get_row(im, i, &r); i++) {
+        struct gguf_str s = { r.e.name, strlen(r.e.name) };
+        text_clear(&name);
+        text_add_esc(&name, s, UINT64_MAX);
+        table_add(&t, name.s ? name.s : "");
+        table_addf(&t, "%" PRIu64, r.e.n_values);
+        table_addf(&t, "%" PRIu64, r.e.n_mats ? r.e.n_mats : 1);
+        table_addf(&t, "%" PRIu64, r.s.n_empty);
+        if (r.s.min_count < r.s.max_count)
+            table_addf(&t, "%.6g..%.6g", r.s.min_count, r.s.max_count);
+        else
+            table_addf(&t, "%.6g", r.s.max_count);
+        table_addf(&t, "%.4g", r.s.sum);
+        table_addf(&t, "%.4g", r.s.min);
+        table_addf(&t, "%.4g", r.s.max);
+        table_addf(&t, "%.4g", r.s.mean);
+        table_addf(&t, "%.4g", r.s.stddev);
+        table_addf(&t, "%.1f%%", 100 * r.s.active);
+        table_addf(&t, "%.1f%%", 100 * r.evenness);
+        table_addf(&t, "%.2f%%", 100 * r.s.high);
+        if (isnan(r.cosine))
+            table_add(&t, "");
+        else
+            table_addf(&t, "%.4f", r.cosine);
+    }
+    table_print(&t, stdout);
+    table_fini(&t);
+    text_fini(&name);
+}
+
+static void print_json(const struct gguf_imatrix *im)
+{
+    struct json j;
+    struct row r;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    json_u64(&j, "n_chunks", gguf_imatrix_n_chunks(im));
+    json_u64(&j, "chunk_size", gguf_imatrix_chunk_size(im));
+    json_open(&j, "datasets", '[');
+    for (size_t i = 0; gguf_imatrix_dataset(im, i); i++)
+        json_strz(&j, NULL, gguf_imatrix_dataset(im, i));
+    json_close(&j);
+    json_open(&j, "tensors", '[');
+    for (size_t i = 0; get_row(im, i, &r); i++) {
+        json_open(&j, NULL, '{');
+        json_strz(&j, "name", r.e.name);
+        json_u64(&j, "n_values", r.e.n_values);
+        json_u64(&j, "n_mats", r.e.n_mats);
+        json_u64(&j, "n_empty", r.s.n_empty);
+        json_u64(&j, "n_bad", r.s.n_bad);
+        json_f64(&j, "min_count", r.s.min_count);
+        json_f64(&j, "max_count", r.s.max_count);
+        json_f64(&j, "sum", r.s.sum);
+        json_f64(&j, "min", r.s.min);
+        json_f64(&j, "max", r.s.max);
+        json_f64(&j, "mean", r.s.mean);
+        json_f64(&j, "stddev", r.s.stddev);
+        json_f64(&j, "active", r.s.active);
+        json_f64(&j, "entropy", r.s.entropy);
+        json_f64(&j, "high", r.s.high);
+        json_f64(&j, "cosine", r.cosine);
+        json_close(&j);
+    }
+    json_close(&j);
+    json_close(&j);
+    json_end(&j);
+}
+
+/* Of each tensor once: what quantizing would replace. */
+static void warn_bad(const struct gguf_imatrix *im, const char *path)
+{
+    struct row r;
+    for (size_t i = 0; get_row(im, i, &r); i++) {
+        if (r.s.n_bad)
+            msg_warn(path,
+                     "tensor '%s': %" PRIu64 " values are no numbers, or "
+                     "negative", r.e.name, r.s.n_bad);
+        else if (r.s.n && r.s.sum <= 0)
+            msg_warn(path, "tensor '%s': all values are 0", r.e.name);
+        else if (r.s.n_empty)
+            msg_warn(path,
+                     "tensor '%s': %" PRIu64 " of %" PRIu64
+                     " matrices saw no input", r.e.name, r.s.n_empty,
+                     r.e.n_mats ? r.e.n_mats : 1);
+    }
+}
+
+/* Which weights of a model have data? */
+static enum gguf_status compare(const struct gguf_imatrix *im,
+                                const char *path)
+{
+    struct load l = { NULL, NULL, NULL };
+    struct gguf_imatrix_entry e;
+    uint64_t n_matrices = 0, n_none = 0, n_shape = 0, n_used = 0;
+    if (!load_open(&l, path, true, NULL))
+        return GGUF_E_IO;
+    for (size_t i = 0; i < load_n_tensors(&l); i++) {
+        const struct gguf_tensor_info *t = load_tensor(&l, i).info;
+        struct text name = { NULL, 0, 0 };
+        size_t k = 0;
+        bool found = false;
+        if (t->ne[1] < 2)
+            continue;
+        n_matrices++;
+        for (; !found && gguf_imatrix_entry(im, k, &e); k++)
+            found = strlen(e.name) == t->name.size &&
+                    !memcmp(e.name, t->name.data, t->name.size);
+        uint64_t want = t->n_elements / (uint64_t)t->ne[1];
+        text_add_esc(&name, t->name, UINT64_MAX);
+        n_used += found;
+        if (!found) {
+            n_none++;
+            printf("no data: %s\n", name.s ? name.s : "");
+        } else if (e.n_values != want) {
+            n_shape++;
+            printf("%" PRIu64 " values, %" PRIu64 " are wanted: %s\n",
+                   e.n_values, want, name.s ? name.s : "");
+        }
+        text_fini(&name);
+    }
+    printf("%" PRIu64 " matrices, %" PRIu64 " without data, %" PRIu64
+           " with data of another shape; %" PRIu64 " data of no matrix\n",
+           n_matrices, n_none, n_shape,
+           (uint64_t)gguf_imatrix_n_entries(im) - n_used);
+    load_close(&l);
+    return GGUF_OK;
+}
+
+/* ---------------------------------------------------------------- main --- */
+
+static enum gguf_status load_all(struct gguf_imatrix **im, char **paths, int n,
+                                 const char **about, struct gguf_error *err)
+{
+    enum gguf_status st = gguf_imatrix_create(im, NULL, err);
+    for (int i = 0; i < n && st == GGUF_OK; i++) {
+        struct gguf_imatrix *one;
+        *about = paths[i];
+        st = gguf_imatrix_load(&one, paths[i], NULL, err);
+        if (st == GGUF_OK && n == 1) { /* as it is: what the form knows stays */
+            gguf_imatrix_destroy(*im);
+            *im = one;
+            return GGUF_OK;
+        }
+        if (st == GGUF_OK)
+            st = gguf_imatrix_merge(*im, one, err);
+        gguf_imatrix_destroy(one);
+    }
+    return st;
+}
+
+static enum gguf_status save(const struct options *o,
+                             const struct gguf_imatrix *im,
+                             const char **about, struct gguf_error *err)
+{
+    size_t n = strlen(o->out);
+    bool dat = o->form < 0 ? n > 4 && !strcmp(o->out + n - 4, ".dat")
+                           : o->form == GGUF_IMATRIX_DAT;
+    *about = o->out;
+    enum gguf_status st = gguf_imatrix_save(
+        im, o->out, dat ? GGUF_IMATRIX_DAT : GGUF_IMATRIX_GGUF, o->force, err);
+    if (st == GGUF_OK && !o->quiet)
+        msg_info(o->out, "%s, %zu tensors, %" PRIu64 " chunks",
+                 dat ? "dat" : "gguf", gguf_imatrix_n_entries(im),
+                 gguf_imatrix_n_chunks(im));
+    return st;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = { .form = -1 };
+    struct gguf_imatrix *im = NULL;
+    struct gguf_error err;
+    struct opt_parser p;
+    opt_begin(&p, &tool, argc, argv);
+    parse_options(&p, &o);
+    gguf_error_clear(&err);
+    load_raise_limits();
+    const char *about = NULL;
+    char **paths = p.argv + p.i;
+    enum gguf_status st =
+        load_all(&im, paths, p.argc - p.i, &about, &err);
+    if (st == GGUF_OK && !o.keep_paths)
+        gguf_imatrix_hide_paths(im);
+    if (st == GGUF_OK && o.n_texts)
+        gguf_imatrix_filter(im, o.texts, o.n_texts, o.include);
+    if (st == GGUF_OK && !o.quiet)
+        warn_bad(im, about);
+    if (st == GGUF_OK && o.json)
+        print_json(im);
+    else if (st == GGUF_OK && (o.show || (!o.out && !o.model)))
+        show(im);
+    bool failed = false;
+    if (st == GGUF_OK && o.model)
+        failed = compare(im, o.model) != GGUF_OK; /* which said why */
+    if (st == GGUF_OK && o.out && !failed)
+        st = save(&o, im, &about, &err);
+    if (st != GGUF_OK)
+        msg_fail(about, &err);
+    gguf_imatrix_destroy(im);
+    return msg_exit(st == GGUF_OK && !failed ? MSG_DONE : MSG_FAILED);
+}
