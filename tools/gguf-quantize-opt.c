@@ -32,6 +32,9 @@ enum {
     OPT_REQUANTIZE,
     OPT_RESUME,
     OPT_SPLIT_MAX_SIZE,
+    OPT_TARGET_BPW,
+    OPT_TARGET_SIZE,
+    OPT_TARGET_TYPES,
     OPT_TENSOR_TYPE,
     OPT_TENSOR_TYPE_FILE
 };
@@ -57,6 +60,14 @@ static const struct opt table[] = {
     { OPT_LIST, "--list-types", NULL, "list what TYPE may be, and exit" },
     { OPT_PRINT_RECIPE, "--print-recipe", "TYPE",
       "print the recipe of TYPE, and exit" },
+    { OPT_TARGET_SIZE, "--target-size", "SIZE",
+      "choose types such that OUT has at most SIZE bytes and the damage is "
+      "least; what options and rules of TYPE decide stays. TYPE may be left "
+      "out" },
+    { OPT_TARGET_BPW, "--target-bpw", "X",
+      "the same with at most X bits per weight" },
+    { OPT_TARGET_TYPES, "--target-types", "TYPE,...",
+      "choose from these types only" },
     { 0, NULL, NULL, "What matters:" },
     { OPT_IMATRIX, "--imatrix", "FILE",
       "importance data, in GGUF or the older form (.dat); given again, the "
@@ -112,7 +123,9 @@ static const struct opt table[] = {
 static const struct opt_tool tool = {
     "gguf-quantize",
     "[OPTION]... IN OUT TYPE [THREADS]\n[OPTION]... IN TYPE [THREADS]\n"
-    "[OPTION]... --recipe FILE IN OUT [THREADS]\n[OPTION]... IN -o OUT=TYPE...",
+    "[OPTION]... --recipe FILE IN OUT [THREADS]\n"
+    "[OPTION]... --target-size SIZE IN OUT [TYPE [THREADS]]\n"
+    "[OPTION]... IN -o OUT=TYPE...",
     "Write the model IN as OUT with tensors of smaller types. TYPE names a "
     "recipe, such as Q4_K_M, that chooses a type for each tensor; a number is "
     "understood as general.file_type has it. IN may be any shard of a split "
@@ -173,8 +186,10 @@ static void add_target(struct options *o, const char *path, const char *type)
 {
     if (o->n_targets == MAX_TARGETS)
         opt_usage("more than %d outputs", MAX_TARGETS);
-    o->targets[o->n_targets++] =
-        (struct target){ .path = path, .type = type };
+    o->targets[o->n_targets++] = (struct target){
+        .path = path, .type = type,
+        .is_file = o->recipe_file && type == o->recipe_file
+    };
 }
 
 static void list_types(void)
@@ -212,6 +227,23 @@ static void parse_output(struct options *o, char *arg)
         opt_usage("--output: '%s' is not OUT=TYPE", arg);
     *eq = 0;
     add_target(o, arg, eq + 1);
+}
+
+static void parse_target_types(struct options *o, const char *arg)
+{
+    char name[32];
+    for (const char *p = arg;; p++) {
+        size_t n = strcspn(p, ",");
+        if (o->target.n_types == GGUF_TARGET_MAX_TYPES)
+            opt_usage("--target-types: more than %d", GGUF_TARGET_MAX_TYPES);
+        snprintf(name, sizeof name, "%.*s", (int)(n < 31 ? n : 31), p);
+        o->target_types[o->target.n_types++] =
+            parse_type("--target-types", name);
+        o->target.types = o->target_types;
+        p += n;
+        if (!*p)
+            return;
+    }
 }
 
 static void parse_nonfinite(struct options *o, const char *arg)
@@ -349,6 +381,12 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case OPT_SPLIT_MAX_SIZE:
             o->params.max_file_size = parse_size("--split-max-size", p->arg);
             break;
+        case OPT_TARGET_SIZE:
+            o->target.max_size = parse_size("--target-size", p->arg);
+            break;
+        case OPT_TARGET_BPW: o->target.max_bpw = opt_double(p, 0.01, 64);
+            break;
+        case OPT_TARGET_TYPES: parse_target_types(o, p->arg); break;
         case OPT_MAX_MEMORY:
             o->params.max_memory = parse_size("--max-memory", p->arg);
             break;
@@ -382,6 +420,8 @@ static void parse_operands(struct opt_parser *p, struct options *o)
     o->in = arg[0];
     arg++;
     n--;
+    bool sized = o->target.max_size || o->target.max_bpw > 0;
+    size_t n_outputs = o->n_targets;
     if (o->recipe_file) {
         if (n < 1 && !o->dry_run)
             opt_usage("two names are wanted: IN and OUT");
@@ -392,6 +432,10 @@ static void parse_operands(struct opt_parser *p, struct options *o)
         add_target(o, default_out(o, arg[0]), arg[0]);
         arg++;
         n--;
+    } else if (sized && (n == 1 || (!n && o->dry_run))) { /* IN OUT */
+        add_target(o, n ? arg[0] : NULL, TYPE_AUTO);
+        arg += n;
+        n = 0;
     } else if (n > 1) { /* IN OUT TYPE */
         if (!is_preset(arg[1]))
             opt_usage("'%s' is no type; --list-types lists them", arg[1]);
@@ -402,6 +446,11 @@ static void parse_operands(struct opt_parser *p, struct options *o)
         opt_usage(n ? "TYPE is missing; --list-types lists them"
                     : "OUT and TYPE are missing");
     }
+    if (sized && o->n_targets == n_outputs)
+        opt_usage("--target-size and --target-bpw are for OUT, which is "
+                  "missing");
+    if (sized)
+        o->targets[n_outputs].sized = true;
     if (n == 1 && opt_parse_u64(arg[0], &threads) && threads >= 1 &&
         threads <= GGUF_POOL_MAX_THREADS) {
         o->threads = (unsigned)threads;
@@ -416,6 +465,8 @@ void parse_command_line(struct options *o, int argc, char **argv)
     struct opt_parser p;
     opt_begin(&p, &tool, argc, argv);
     parse_options(&p, o);
+    if (o->target.max_size && o->target.max_bpw > 0)
+        opt_usage("--target-size and --target-bpw exclude each other");
     parse_operands(&p, o);
     use_imatrix(o);
     use_kv_texts(o);

@@ -91,6 +91,20 @@ static double bits_per_weight(const struct gguf_quant_totals *t)
                          : 0;
 }
 
+static void print_target(const struct target *target)
+{
+    const struct gguf_target_result *r = &target->result;
+    char best[64] = "the least there is";
+    if (!r->exact && r->bound > 0)
+        snprintf(best, sizeof best, "at most %.2g%% above the least",
+                 100 * (r->noise / r->bound - 1));
+    else if (!r->exact)
+        snprintf(best, sizeof best, "which need not be the least");
+    msg_info(target->path,
+             "%" PRIu64 " bytes of %" PRIu64 "; noise of %zu tensors %.4g, %s",
+             r->size, r->limit, r->n_free, r->noise, best);
+}
+
 void print_summary(const struct target *target, double seconds)
 {
     struct gguf_quant_totals t;
@@ -102,6 +116,8 @@ void print_summary(const struct target *target, double seconds)
              target->type, gguf_quant_n_tensors(target->job),
              table_size(from, t.from_size), table_size(to, t.to_size),
              bits_per_weight(&t), time);
+    if (target->sized)
+        print_target(target);
     if (t.n_kept)
         msg_info(target->path,
                  "%" PRIu64 " tensors were there from an earlier run",
@@ -172,6 +188,17 @@ static void json_target(struct json *j, const struct target *target)
     else
         json_null(j, "path");
     json_strz(j, "type", target->type);
+    if (target->sized) {
+        const struct gguf_target_result *r = &target->result;
+        json_open(j, "target", '{');
+        json_u64(j, "limit", r->limit);
+        json_u64(j, "size", r->size);
+        json_u64(j, "n_free", r->n_free);
+        json_f64(j, "noise", r->noise);
+        json_f64(j, "bound", r->bound);
+        json_bool(j, "exact", r->exact);
+        json_close(j);
+    }
     json_u64(j, "file_size", t.file_size);
     json_u64(j, "n_elements", t.n_elements);
     json_u64(j, "from_size", t.from_size);

@@ -9,21 +9,35 @@
 #include <string.h>
 #include <time.h>
 
+static enum gguf_status make_recipe(struct target *t, struct gguf_error *err)
+{
+    static const char text[] = "base Q2_K\n";
+    struct gguf_str s = { text, sizeof text - 1 };
+    if (t->is_file)
+        return gguf_recipe_load(&t->recipe, t->type, NULL, err);
+    if (!strcmp(t->type, TYPE_AUTO))
+        return gguf_recipe_parse(&t->recipe, s, NULL, err);
+    return gguf_recipe_preset(&t->recipe, t->type, NULL, err);
+}
+
 /* Recipes and plans of all targets. */
-static enum gguf_status make_jobs(struct options *o, const char **about,
-                                  struct gguf_error *err)
+static enum gguf_status make_jobs(struct options *o, struct progress *bar,
+                                  const char **about, struct gguf_error *err)
 {
     for (size_t i = 0; i < o->n_targets; i++) {
         struct target *t = &o->targets[i];
-        enum gguf_status st =
-            o->recipe_file && !i
-                ? gguf_recipe_load(&t->recipe, t->type, NULL, err)
-                : gguf_recipe_preset(&t->recipe, t->type, NULL, err);
         *about = t->type;
+        enum gguf_status st = make_recipe(t, err);
         if (st == GGUF_OK) {
             o->params.recipe = t->recipe;
             *about = o->in;
             st = gguf_quant_create(&t->job, o->in, &o->params, err);
+        }
+        if (st == GGUF_OK && t->sized) {
+            progress_init(bar, "measuring", NULL, o->quiet);
+            st = gguf_quant_target(t->job, &o->target, &t->result, err);
+            progress_clear(bar);
+            progress_init(bar, "quantizing", NULL, o->quiet);
         }
         if (st != GGUF_OK)
             return st;
@@ -99,11 +113,12 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     o->params.n_overrides = o->n_overrides;
     o->params.progress = progress_report;
     o->params.progress_user = bar;
-    if (!o->dry_run)
+    bool sized = o->target.max_size || o->target.max_bpw > 0;
+    if (!o->dry_run || sized)
         st = gguf_pool_create(&pool, &pp, err);
     o->params.pool = pool;
     if (st == GGUF_OK)
-        st = make_jobs(o, about, err);
+        st = make_jobs(o, bar, about, err);
     if (st == GGUF_OK && !o->dry_run) {
         fflush(stdout);
         st = run(o, about, err);

@@ -2,7 +2,7 @@
 #ifndef TOOLS_GGUF_QUANTIZE_H
 #define TOOLS_GGUF_QUANTIZE_H
 
-#include <gguf/quant.h>
+#include <gguf/target.h>
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -11,6 +11,9 @@
 struct target {
     const char *path;   /* NULL: dry run without one */
     const char *type;   /* as given: a preset's name, or the recipe's file */
+    bool is_file;       /* type is a file */
+    bool sized;         /* --target-size or --target-bpw is for this one */
+    struct gguf_target_result result; /* if so */
     struct gguf_recipe *recipe;
     struct gguf_quant *job;
 };
@@ -25,6 +28,8 @@ struct options {
     struct target targets[MAX_TARGETS];
     size_t n_targets;
     const char *in, *recipe_file;
+    struct gguf_target_params target; /* no limit: not asked for */
+    uint32_t target_types[MAX_TEXTS];
     struct gguf_meta *meta; /* of --override-kv */
     const char *kv_texts[MAX_TEXTS];
     size_t n_kv_texts;
@@ -39,7 +44,13 @@ struct options {
     bool dry_run, explain, verbose, json, quiet, force, resume;
     char *default_out;
 };
-#define OPTIONS_INIT { .params = GGUF_QUANT_PARAMS_INIT }
+#define OPTIONS_INIT                                                          \
+    {                                                                         \
+        .params = GGUF_QUANT_PARAMS_INIT, .target = GGUF_TARGET_PARAMS_INIT   \
+    }
+
+/* The type where a size is asked for and no type: nothing is decided. */
+#define TYPE_AUTO "auto"
 
 /* gguf-quantize-opt.c: fill o, which was initialised; ends the program where
  * something is wrong, or where nothing but text was asked for. */

@@ -42,7 +42,7 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
                        "gguf_target_params: struct_size");
     bool bpw = isfinite(p->max_bpw) && p->max_bpw > 0 && p->max_bpw < 1024;
     bool good = p->max_size ? p->max_bpw == 0 : bpw;
-    if (!good || p->n_types > GG_TARGET_MAX_TYPES)
+    if (!good || p->n_types > GGUF_TARGET_MAX_TYPES)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "gguf_target_params: %s",
                        good ? "too many types"
@@ -164,7 +164,7 @@ static bool uniform(const struct target *t, size_t i, struct gg_option *out)
 static enum gguf_status make_groups(struct target *t, struct gguf_error *err)
 {
     const struct gguf_allocator *a = t->q->p.allocator;
-    size_t most = (GG_TARGET_MAX_TYPES + 1) * GG_MAX(t->n, 1), n = 0;
+    size_t most = (GGUF_TARGET_MAX_TYPES + 1) * GG_MAX(t->n, 1), n = 0;
     t->groups = gg_alloc_zero(a, GG_MAX(t->n, 1), sizeof *t->groups);
     t->options = gg_alloc_zero(a, most, sizeof *t->options);
     if (!t->groups || !t->options)

@@ -5,8 +5,6 @@
 #include "gguf/target.h"
 #include "quant/job.h"
 
-enum { GG_TARGET_MAX_TYPES = 32 };
-
 struct gg_target_option {
     uint32_t wanted, to; /* to: in blocks that fit the rows */
     uint64_t size;       /* bytes */
@@ -16,7 +14,7 @@ struct gg_target_option {
 struct gg_target_tensor {
     struct gg_job_tensor *t;
     size_t n;
-    struct gg_target_option options[GG_TARGET_MAX_TYPES + 1];
+    struct gg_target_option options[GGUF_TARGET_MAX_TYPES + 1];
 };
 
 /* target_noise.c: encode and read back rows of n tensors, and fill noise. */

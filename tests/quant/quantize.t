@@ -119,7 +119,40 @@ test $rc -eq 0 && "$builddir/gguf-info" "$tmp/o-00001-of-00003.gguf" |
 ok '--prune-layers, --split-max-size'
 rm -f "$tmp"/o-*
 
-for args in '' 'x' '--prune-layers=1,x x y F16' '--override-kv=a x y F16' \
+# A size that was asked for.
+run "$q" --target-size 3M --explain "$m" "$tmp/o.gguf"
+test $rc -eq 0 -a "$(wc -c <"$tmp/o.gguf")" -le 3000000 \
+    -a "$(wc -c <"$tmp/o.gguf")" -gt 2950000 &&
+    grep -q ' bytes of 3000000; noise of [0-9]* tensors [0-9.]*, the least' \
+        "$tmp/err" &&
+    grep -q '^blk.3.ffn_up.weight .* target: noise 0\.[0-9]*; .* bytes more$' \
+        "$tmp/out"
+ok '--target-size'
+run "$q" -q -n -j -t 1 --target-size 3M "$m"
+test $rc -eq 0 && grep -q '"limit": 3000000' "$tmp/out" &&
+    grep -q "\"file_size\": $(wc -c <"$tmp/o.gguf")" "$tmp/out"
+ok 'a dry run with one thread says the same'
+rm -f "$tmp/o.gguf"
+run "$q" -q --target-bpw 5 --target-types Q4_K,Q6_K --tensor-type attn_v=Q8_0 \
+    -o "$tmp/a.gguf=Q8_0" "$m" "$tmp/o.gguf" Q4_K_M
+test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/o.gguf" >"$tmp/out" &&
+    grep -q 'attn_v.* Q8_0' "$tmp/out" && ! grep -q 'Q5_K\|Q3_K' "$tmp/out" &&
+    "$builddir/gguf-info" --tensors "$tmp/a.gguf" | grep -q 'ffn_up.* Q8_0'
+ok '--target-bpw, with types, constraints and another output'
+rm -f "$tmp"/[ao].gguf
+run "$q" -q --target-size 1M "$m" "$tmp/o.gguf"
+refused "$m" 'no choice of types has less than [0-9]* bytes'
+ok 'a size that cannot be had'
+run "$q" -q -o "$tmp/a.gguf=Q4_0" --recipe "$srcdir/share/recipes/F16.recipe" \
+    "$m" "$tmp/o.gguf"
+test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/o.gguf" |
+    grep -q 'ffn_up.* F16' &&
+    "$builddir/gguf-info" --tensors "$tmp/a.gguf" | grep -q 'ffn_up.* Q4_0'
+ok '--recipe and --output together'
+rm -f "$tmp"/[ao].gguf
+
+for args in '' 'x' '--target-size=1G x -o y=F16' '--target-types=Q9 x y F16' \
+    '--target-size=1G --target-bpw=4 x y' '--prune-layers=1,x x y F16' '--override-kv=a x y F16' \
     '--override-kv=a=i8:128 x y F16' 'x y' 'x y Q9_9' '--threads=0 x y Q8_0' \
     '--tensor-type=attn_v x y Q8_0' '--tensor-type=attn_v=I32 x y Q8_0' \
     '--on-nonfinite=maybe x y Q8_0' 'x y Q8_0 2 3' '--output=x y Q8_0'; do

@@ -86,6 +86,12 @@ for f in imat-llama imat-syn-moe8; do
     run "$im" -j "$v.gguf"
     test $rc -eq 0 && cmp -s "$tmp/out" "$tmp/v.json"
     ok "$f.gguf: written and read it is the same"
+    run "$im" -q -f -o "$tmp/v.gguf" "$v.gguf" "$v.gguf"
+    run "$im" -j "$tmp/v.gguf"
+    grep -v 'count\|n_chunks' "$tmp/out" >"$tmp/twice"
+    grep -v 'count\|n_chunks' "$tmp/v.json" | cmp -s - "$tmp/twice" &&
+        ! cmp -s "$tmp/out" "$tmp/v.json"
+    ok "$f.gguf twice: other counts of each expert, the same mean squares"
 done
 
 head -c 40 "$tmp/a.dat" >"$tmp/bad.dat"
@@ -94,7 +100,7 @@ test $rc -eq 1 -a ! -s "$tmp/out" -a "$(wc -l <"$tmp/err")" -eq 1 &&
     grep -q '^gguf-imatrix: .*bad.dat: .*byte' "$tmp/err"
 ok 'a truncated file names the byte'
 run "$im" "$tmp/none"
-test $rc -eq 1 && grep -q 'none: no such file' "$tmp/err"
+test $rc -eq 1 && grep -q 'none: .*No such file' "$tmp/err"
 ok 'no such file'
 run "$im" -o "$tmp/x.gguf" "$tmp/a.dat" "$tmp/none"
 test $rc -eq 1 -a ! -e "$tmp/x.gguf"
