@@ -148,9 +148,10 @@ struct gguf_quant_tensor {
     int needs_imatrix;  /* the type wants importance data, and there are none
                          * for this tensor */
     int bad_imatrix;    /* there are, but of another shape: not used */
-    uint64_t n_mended;  /* columns whose importance was NaN, infinite or
-                         * negative, and all where it was zero throughout:
-                         * replaced by the mean of the others, or by 1 */
+    uint64_t n_mended;  /* columns whose importance was NaN, infinite, above
+                         * 2^64 or negative, and all where it was zero
+                         * throughout: replaced by the mean of the others, or
+                         * by 1 */
     int copied;         /* bytes are copied, not encoded */
     double noise;       /* for GGUF_WHY_TARGET: what it expects, see target.h */
     struct gguf_quant_loss loss; /* filled by run */

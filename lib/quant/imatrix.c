@@ -3,7 +3,6 @@
 #include "quant/imatrix.h"
 #include "base/bytes.h"
 #include "base/str.h"
-#include "quant/finite.h"
 
 #include <string.h>
 
@@ -224,6 +223,12 @@ enum gguf_status gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i,
     return GGUF_OK;
 }
 
+/* Can a value be used? Of larger ones the encoders' sums overflow. */
+static bool is_usable(float v)
+{
+    return v >= 0 && v <= 0x1p64f;
+}
+
 uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
                             size_t n, float *dst)
 {
@@ -240,7 +245,7 @@ uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
         else if (e->counts)
             v = 1;
         dst[k] = v;
-        if (gg_finite(&v, 1) && v >= 0) {
+        if (is_usable(v)) {
             sum += v;
             n_good++;
             some |= v > 0;
@@ -248,7 +253,7 @@ uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
     }
     float mean = n_good ? (float)(sum / (double)n_good) : 1;
     for (size_t k = 0; k < n; k++) {
-        bool good = gg_finite(&dst[k], 1) && dst[k] >= 0;
+        bool good = is_usable(dst[k]);
         n_bad += !good || !some;
         if (!some)
             dst[k] = 1;

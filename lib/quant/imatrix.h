@@ -52,9 +52,9 @@ enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
 const char *gg_imatrix_base_name(const char *text);
 
 /* Weights for values first .. first+n of an entry: sum / count, or 1 where the
- * count is 0. What is no number or negative becomes the mean of the others of
- * these n; where nothing is left but zeros, all become 1. Returns how many had
- * to be replaced. */
+ * count is 0. What is no number, negative or above 2^64 (of which encoders'
+ * sums overflow) becomes the mean of the others of these n; where nothing is
+ * left but zeros, all become 1. Returns how many had to be replaced. */
 uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
                             size_t n, float *dst);
 

@@ -170,6 +170,8 @@ static bool encode_chunk(struct gg_run *r, const struct chunk *c, float *slice,
             const struct gg_job_tensor *jt = &r->jobs[k]->t[c->i];
             if (jt->pub.copied)
                 continue;
+            if (dst != out && gg_run_poll(r, ith))
+                return false; /* each output may take its time */
             const struct gg_codec_kern *to =
                 &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
             uint64_t row_to = jt->pub.to_size / (jt->pub.n_elements / ne0);

@@ -2,34 +2,56 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "gguf/stats.h"
+#include "kern/cpu.h"
 #include "quant/job.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
 
 #include <math.h>
 
-static void check_same(const char *in)
+/* One type: with 1, 2, 3 and 8 threads, little memory, and with the kernels of
+ * every level that this machine has. */
+static void check_type(const char *in, const char *type,
+                       const struct gguf_imatrix *im)
 {
-    static const char *const types[] = { "Q4_K_M", "Q8_0", "Q4_0", "F32",
-                                         "COPY" };
+    static const unsigned threads[] = { 1, 2, 3, 8 };
     const char *a = in_dir("a.gguf"), *b = in_dir("b.gguf");
     struct gguf_error err;
-    for (size_t i = 0; i < GG_LEN(types); i++) {
-        struct setup s = SETUP(types[i]);
-        ok(quantize(in, a, s, &err) == GGUF_OK, "%s: %s", types[i],
-           err.message);
-        for (unsigned n = 1; n < 9; n += n < 3 ? 1 : 5) {
-            s.threads = n;
-            s.p.max_memory = n == 3 ? 700000 : 0;
-            ok(quantize(in, b, s, &err) == GGUF_OK && same_files(a, b),
-               "%s: the same with %u threads %s", types[i], n, err.message);
-        }
-        s.no_simd = true;
-        ok(quantize(in, b, s, &err) == GGUF_OK && same_files(a, b),
-           "%s: the same without vector instructions", types[i]);
+    struct setup s = SETUP(type);
+    int bad = 0;
+    s.p.imatrix = im;
+    ok(quantize(in, a, s, &err) == GGUF_OK, "%s: %s", type, err.message);
+    for (size_t i = 0; i < GG_LEN(threads); i++) {
+        s.threads = threads[i];
+        s.p.max_memory = threads[i] == 3 ? 700000 : 0;
+        bad += quantize(in, b, s, &err) != GGUF_OK || !same_files(a, b);
     }
+    ok(!bad, "%s: the same with 1, 2, 3, 8 threads %s", type, err.message);
+    s.forced = true;
+    for (unsigned i = 0; i <= gg_cpu_n_levels; i++) {
+        if (!(gg_cpu_detect() & ~s.cpu) && i)
+            break;
+        bad += quantize(in, b, s, &err) != GGUF_OK || !same_files(a, b);
+        if (i < gg_cpu_n_levels)
+            s.cpu |= gg_cpu_levels[i].bit & gg_cpu_detect();
+    }
+    ok(!bad, "%s: the same with the kernels of every level", type);
     remove(a);
     remove(b);
+}
+
+static void check_same(const char *in)
+{
+    static const char *const some[] = { "Q4_K_M", "Q8_0", "Q4_0", "F32",
+                                        "COPY", "IQ4_XS", "IQ1_S" };
+    bool is_long = getenv("GGUF_TEST_LONG") != NULL;
+    struct gguf_imatrix *im = model_imatrix();
+    for (size_t i = 0; is_long && gguf_recipe_preset_name(i); i++)
+        check_type(in, gguf_recipe_preset_name(i), im);
+    for (size_t i = 0; !is_long && i < GG_LEN(some); i++)
+        check_type(in, some[i], im);
+    gguf_imatrix_destroy(im);
+    check_type(in, "Q3_K_M", NULL);
 }
 
 /* The figures against a plain computation, and that threads do not matter. */

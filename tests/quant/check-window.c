@@ -4,6 +4,8 @@
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
 
+#include <time.h>
+
 struct watch {
     uint64_t last, total;
     int calls, stop_at;
@@ -37,6 +39,87 @@ static void check_progress(const char *in)
     ok(quantize(in, out, s, &err) == GGUF_E_CANCELLED && w.calls == 1 &&
            n_entries() == before,
        "a callback stops the job: %s", err.message);
+}
+
+/* --------------------------------------------------- how fast it stops --- */
+
+/* What lies between two looks at the progress callback: never more than a
+ * slice of rows, or a piece that is copied. */
+struct gait {
+    uint64_t last, most;
+    double last_cpu, most_cpu; /* seconds of this thread */
+};
+
+static double cpu_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int measure_gait(void *user, uint64_t done, uint64_t total)
+{
+    struct gait *g = user;
+    double cpu = cpu_now();
+    (void)total;
+    g->most = GG_MAX(g->most, done - g->last);
+    if (g->last)
+        g->most_cpu = GG_MAX(g->most_cpu, cpu - g->last_cpu);
+    g->last = done;
+    g->last_cpu = cpu;
+    return 0;
+}
+
+/* Slices have 16384 elements, of 4 bytes at most here; rows are shorter. The
+ * slowest C kernel encodes a million a second. */
+static void check_gait(const char *in)
+{
+    static const char *const types[] = { "Q8_0", "Q4_K_M", "IQ2_XS", "IQ3_S",
+                                         "COPY" };
+    struct gguf_imatrix *im = model_imatrix();
+    struct gguf_error err;
+    for (int forced = 0; forced < 2; forced++)
+        for (size_t i = 0; i < GG_LEN(types); i++) {
+            struct setup s = SETUP(types[i]);
+            struct gait g = { .last = 0 };
+            uint64_t limit = strcmp(types[i], "COPY") ? 65536 : 1 << 20;
+            s.p.imatrix = im;
+            s.forced = forced;
+            s.p.progress = measure_gait;
+            s.p.progress_user = &g;
+            ok(quantize(in, in_dir("o.gguf"), s, &err) == GGUF_OK &&
+                   g.most <= limit,
+               "%s%s: at most %d bytes of input, %.1f ms of work, until a "
+               "stop is noticed", types[i], forced ? " in C" : "", (int)g.most,
+               1e3 * g.most_cpu);
+        }
+    remove(in_dir("o.gguf"));
+    gguf_imatrix_destroy(im);
+}
+
+/* With several threads, whose work nobody waits for once the call returns. */
+static void check_stops(const char *in)
+{
+    struct gguf_error err;
+    int bad = 0, before = n_entries();
+    for (unsigned threads = 1; threads < 9; threads++)
+        for (int at = 1; at < 20; at += 6) {
+            struct setup s = SETUP("Q4_K_M");
+            struct watch w = { .stop_at = at };
+            s.threads = threads;
+            s.p.progress = watch;
+            s.p.progress_user = &w;
+            enum gguf_status st =
+                quantize(in, in_dir("o.gguf"), s, &err);
+            /* few steps may be left for the thread that reports */
+            bad += st == GGUF_E_CANCELLED ? w.calls != at
+                                          : st != GGUF_OK || w.calls >= at;
+            if (st == GGUF_OK)
+                remove(in_dir("o.gguf"));
+            bad += n_entries() != before;
+        }
+    ok(!bad, "no call comes after the one that asked to stop, and nothing is "
+             "left");
 }
 
 struct counter {
@@ -114,6 +197,8 @@ int main(void)
     snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
     write_model(in, -1, 0, 0);
     check_progress(in);
+    check_gait(in);
+    check_stops(in);
     check_memory(in);
     remove(in);
     ok(leave_dir(), "the folder is empty again");

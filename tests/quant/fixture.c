@@ -149,6 +149,27 @@ void write_model(const char *path, int bad, size_t where, float value)
         printf("Bail out! cannot write %s\n", path);
 }
 
+struct gguf_imatrix *model_imatrix(void)
+{
+    static float sums[512 * 3], counts[3] = { 1, 2, 3 };
+    struct gguf_imatrix *im;
+    if (gguf_imatrix_create(&im, NULL, NULL) != GGUF_OK)
+        return NULL;
+    for (size_t i = 0; i < GG_LEN(sums); i++)
+        sums[i] = i % 7 ? 0.01f * (float)(1 + i % 64) : 1;
+    for (size_t i = 0; i < N_TENSORS; i++) {
+        const struct model_tensor *t = &model_tensors[i];
+        if (t->ne[1] > 1 &&
+            gguf_imatrix_add(im, t->name, (uint64_t)t->ne[0],
+                             (uint64_t)t->ne[2], sums, counts, NULL) !=
+                GGUF_OK) {
+            gguf_imatrix_destroy(im);
+            return NULL;
+        }
+    }
+    return im;
+}
+
 /* ------------------------------------------------------------ running --- */
 
 enum gguf_status quantize(const char *in, const char *out, struct setup s,
@@ -171,8 +192,8 @@ enum gguf_status quantize(const char *in, const char *out, struct setup s,
     s.p.pool = pool;
     if (st == GGUF_OK)
         st = gguf_quant_create(&q, in, &s.p, err);
-    if (st == GGUF_OK && s.no_simd)
-        gg_job_set_cpu(q, 0);
+    if (st == GGUF_OK && s.forced)
+        gg_job_set_cpu(q, s.cpu);
     if (st == GGUF_OK)
         st = gguf_quant_run(q, out, &o, err);
     gguf_quant_destroy(q);

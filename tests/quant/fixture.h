@@ -42,11 +42,16 @@ extern const struct model_tensor model_tensors[];
 /* Write it; tensor bad (or -1) gets the value at element where. */
 void write_model(const char *path, int bad, size_t where, float value);
 
+/* Importance data for all matrices of the model, uneven; NULL: no memory. */
+struct gguf_imatrix *model_imatrix(void);
+
 struct setup {
     struct gguf_quant_params p;
     const char *type;
     unsigned threads; /* 0: no pool */
-    bool no_simd, no_force, resume;
+    bool forced;      /* the kernels of the levels in cpu only */
+    uint32_t cpu;
+    bool no_force, resume;
 };
 #define SETUP(t) { .p = GGUF_QUANT_PARAMS_INIT, .type = t }
 

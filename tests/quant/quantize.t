@@ -105,6 +105,19 @@ test $rc -eq 0 && grep -q '^  i32 .* a.b .*-7$' "$tmp/err" &&
     grep -q '^  u64 .* a.c .*18446744073709551615$' "$tmp/err" &&
     grep -q '^  str .* a.d .*x=y:z$' "$tmp/err" && grep -q ' a.e .*true' "$tmp/err"
 ok '--override-kv'
+long=$(head -c 100000 /dev/zero | tr '\0' x)
+run "$q" -q -f --override-kv a.min=i64:-9223372036854775808 \
+    --override-kv a.neg=int:-9223372036854775807 \
+    --override-kv a.big=int:9223372036854775807 \
+    --override-kv a.small=int:4294967295 --override-kv a.long=str:"$long" \
+    "$m" "$tmp/o.gguf" F16
+"$builddir/gguf-info" --metadata "$tmp/o.gguf" >"$tmp/err"
+test $rc -eq 0 && grep -q '^  i64 .* a.min .*-9223372036854775808$' "$tmp/err" &&
+    grep -q '^  i64 .* a.neg .*-9223372036854775807$' "$tmp/err" &&
+    grep -q '^  u64 .* a.big .*9223372036854775807$' "$tmp/err" &&
+    grep -q '^  u32 .* a.small .*4294967295$' "$tmp/err" &&
+    test "$("$builddir/gguf-info" --key a.long "$tmp/o.gguf" | wc -c)" -eq 100001
+ok '--override-kv: 64-bit integers, long strings'
 rm -f "$tmp/o.gguf"
 run "$q" -q --report "$m" "$tmp/o.gguf" Q8_0
 test $rc -eq 0 && grep -q '^output.weight  *Q8_0 .* [34][0-9]\.[0-9][0-9] ' "$tmp/out"
@@ -118,6 +131,42 @@ test $rc -eq 0 && "$builddir/gguf-info" "$tmp/o-00001-of-00003.gguf" |
     grep -q 'llama.block_count  *4$'
 ok '--prune-layers, --split-max-size'
 rm -f "$tmp"/o-*
+
+# Which types: what --explain says of the options.
+types() # option...: the plan in $tmp/out
+{
+    run "$q" -n -q --explain "$@"
+    test $rc -eq 0 -a ! -s "$tmp/err"
+}
+types --output-tensor-type Q5_K --token-embedding-type Q3_K "$m" Q4_K_M &&
+    grep -q '^output.weight .* -> Q5_K .* output tensor type$' "$tmp/out" &&
+    grep -q '^token_embd.weight .* -> Q3_K .* token embedding type$' "$tmp/out"
+ok '--output-tensor-type, --token-embedding-type'
+types --leave-output-tensor --pure "$m" Q4_K_M &&
+    grep -q '^output.weight .* F16 .* left: output$' "$tmp/out" &&
+    grep -q '^blk.0.attn_v.weight .* -> Q4_K .* pure$' "$tmp/out" &&
+    ! grep -q Q6_K "$tmp/out"
+ok '--leave-output-tensor, --pure'
+printf 'attn_v=Q5_0  attn_k=Q5_1\nblk\\.[0-1]\\.ffn_up=Q8_0\n' >"$tmp/types"
+types --tensor-type-file "$tmp/types" --tensor-type 'attn_v=F16' "$m" Q4_K_M &&
+    grep -q '^blk.3.attn_v.weight .* -> Q5_0 .* attn_v$' "$tmp/out" &&
+    grep -q '^blk.3.attn_k.weight .* -> Q5_1 ' "$tmp/out" &&
+    grep -q '^blk.1.ffn_up.weight .* -> Q8_0 ' "$tmp/out" &&
+    grep -q '^blk.2.ffn_up.weight .* -> Q4_K ' "$tmp/out"
+ok '--tensor-type-file: the first pattern that matches counts'
+rm -f "$tmp/types"
+"$builddir/gguf-split" --quiet --split-max-tensors 20 "$m" "$tmp/s" 2>/dev/null
+run "$q" -q --keep-split "$tmp/s-00002-of-00003.gguf" "$tmp/k.gguf" Q8_0
+test $rc -eq 0 -a "$(ls "$tmp"/k-0000?-of-00003.gguf | wc -l)" -eq 3
+ok '--keep-split'
+rm -f "$tmp"/[ks]-0*
+"$builddir/tests/tools/mkimatrix" "$tmp/im.dat"
+run "$q" -q --imatrix "$tmp/im.dat" "$m" "$tmp/o.gguf" Q4_0
+test $rc -eq 0 && ! grep -q somebody "$tmp/o.gguf" &&
+    "$builddir/gguf-info" --metadata "$tmp/o.gguf" |
+    grep -q 'quantize.imatrix.dataset *wiki.raw$'
+ok 'no path of the machine gets into the output'
+rm -f "$tmp/o.gguf" "$tmp/im.dat"
 
 # A size that was asked for.
 run "$q" --target-size 3M --explain "$m" "$tmp/o.gguf"
