@@ -136,18 +136,25 @@ void print_summary(const struct target *target, double seconds)
                  "the importance data of %" PRIu64 " tensors have another "
                  "shape and are not used",
                  t.n_bad_imatrix);
-    for (size_t i = 0; t.n_mended && i < gguf_quant_n_tensors(target->job);
-         i++) {
-        const struct gguf_quant_tensor *q = gguf_quant_tensor(target->job, i);
-        if (q->n_mended)
-            msg_warn(target->path,
-                     "tensor '%s': %" PRIu64 " importances are zero "
-                     "throughout or no numbers, and were replaced",
-                     q->name, q->n_mended);
-    }
     if (t.n_nonfinite)
         msg_warn(target->path, "%" PRIu64 " weights are NaN or infinite",
                  t.n_nonfinite);
+}
+
+void print_mended(const char *in, const struct target *t, size_t n)
+{
+    for (size_t i = 0; i < gguf_quant_n_tensors(t->job); i++)
+        for (size_t k = 0; k < n; k++) {
+            const struct gguf_quant_tensor *q =
+                gguf_quant_tensor(t[k].job, i);
+            if (!q->n_mended)
+                continue;
+            msg_warn(in,
+                     "tensor '%s': %" PRIu64 " importances are zero "
+                     "throughout or no numbers, and were replaced",
+                     q->name, q->n_mended);
+            break;
+        }
 }
 
 static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)

@@ -125,6 +125,8 @@ static enum gguf_status work(struct options *o, struct progress *bar,
         seconds = now() - begin;
     }
     progress_clear(bar);
+    if (st == GGUF_OK && !o->quiet)
+        print_mended(o->in, o->targets, o->n_targets);
     for (size_t i = 0; st == GGUF_OK && !o->quiet && i < o->n_targets; i++)
         print_summary(&o->targets[i], seconds);
     for (size_t i = 0; st == GGUF_OK && seconds >= 0 && i < o->n_targets; i++)

@@ -70,6 +70,10 @@ void print_loss(const struct target *t);
  * message goes to standard error. seconds < 0: nothing was written. */
 void print_summary(const struct target *t, double seconds);
 
+/* Of each tensor once, not for each of the n targets: importance data that had
+ * to be replaced. */
+void print_mended(const char *in, const struct target *t, size_t n);
+
 /* All of it as one JSON document. */
 void print_json(FILE *f, const char *in, const struct target *t, size_t n,
                 double seconds);

@@ -230,7 +230,8 @@ enum gguf_status gg_resume_sync(struct gg_resume *r, struct gguf_error *err)
 }
 
 enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
-                                  const char *path, struct gguf_error *err)
+                                  const char *path, uint64_t size,
+                                  struct gguf_error *err)
 {
     struct stat st;
     char *part = part_of(r, path);
@@ -238,7 +239,7 @@ enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
         return gg_fail_nomem(err, strlen(path));
     bool ours = r->inodes[no] && lstat(part, &st) != 0 &&
                 lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-                st.st_ino == r->inodes[no];
+                st.st_ino == r->inodes[no] && (uint64_t)st.st_size == size;
     int bad = ours && rename(path, part), reason = errno;
     gg_free(r->allocator, part);
     return bad ? gg_fail_errno(err, reason, "cannot be renamed") : GGUF_OK;

@@ -58,10 +58,12 @@ enum gguf_status gg_resume_add_name(struct gg_resume *r, size_t no,
 /* Wait for the disk. */
 enum gguf_status gg_resume_sync(struct gg_resume *r, struct gguf_error *err);
 
-/* Take back the name of file no, if a run of this journal gave it: the file is
- * path + GG_OUTFILE_PART again. Another file of that name stays. */
+/* Take back the name of file no, of size bytes, if a run of this journal gave
+ * it: the file is path + GG_OUTFILE_PART again. Another file of that name
+ * stays. */
 enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
-                                  const char *path, struct gguf_error *err);
+                                  const char *path, uint64_t size,
+                                  struct gguf_error *err);
 
 /* Remove path + GG_OUTFILE_PART. */
 void gg_resume_discard_part(const struct gg_resume *r, const char *path);

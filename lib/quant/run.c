@@ -46,12 +46,11 @@ static enum gguf_status open_writers(struct gg_run *r, size_t k,
     for (size_t no = 0; no < q->n_shards && st == GGUF_OK; no++) {
         size_t w = r->first_writer[k] + no;
         st = gg_job_path(q, path, no, &r->paths[w], err);
-        if (st == GGUF_OK && r->resume)
-            st = about_output(r, r->paths[w],
-                              gg_resume_unname(&r->resume[k], no, r->paths[w],
-                                               err), err);
         if (st == GGUF_OK)
             st = gg_job_writer(q, no, &r->writers[w], err);
+        if (st == GGUF_OK && r->resume)
+            st = gg_resume_unname(&r->resume[k], no, r->paths[w],
+                                  gguf_writer_file_size(r->writers[w]), err);
         if (st == GGUF_OK)
             st = about_output(
                 r, r->paths[w],

@@ -133,9 +133,11 @@ enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
 void gg_run_unname(struct gg_run *r)
 {
     for (size_t k = 0; k < r->n_jobs; k++)
-        for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
-            (void)gg_resume_unname(&r->resume[k], no,
-                                   r->paths[r->first_writer[k] + no], NULL);
+        for (size_t no = 0; no < r->jobs[k]->n_shards; no++) {
+            size_t w = r->first_writer[k] + no;
+            (void)gg_resume_unname(&r->resume[k], no, r->paths[w],
+                                   gguf_writer_file_size(r->writers[w]), NULL);
+        }
 }
 
 void gg_run_resume_end(struct gg_run *r, bool done)

@@ -160,13 +160,19 @@ run "$q" -q --keep-split "$tmp/s-00002-of-00003.gguf" "$tmp/k.gguf" Q8_0
 test $rc -eq 0 -a "$(ls "$tmp"/k-0000?-of-00003.gguf | wc -l)" -eq 3
 ok '--keep-split'
 rm -f "$tmp"/[ks]-0*
-"$builddir/tests/tools/mkimatrix" "$tmp/im.dat"
+"$builddir/tests/tools/mkimatrix" "$tmp/im.dat" 1 256
 run "$q" -q --imatrix "$tmp/im.dat" "$m" "$tmp/o.gguf" Q4_0
 test $rc -eq 0 && ! grep -q somebody "$tmp/o.gguf" &&
     "$builddir/gguf-info" --metadata "$tmp/o.gguf" |
     grep -q 'quantize.imatrix.dataset *wiki.raw$'
 ok 'no path of the machine gets into the output'
-rm -f "$tmp/o.gguf" "$tmp/im.dat"
+rm -f "$tmp/o.gguf"
+"$builddir/tests/tools/mkimatrix" "$tmp/im.dat" nan 256
+run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/a.gguf=Q4_0" -o "$tmp/o.gguf=Q5_0"
+test $rc -eq 0 -a "$(grep -c "blk.0.attn_q.*256 importances" "$tmp/err")" -eq 1 &&
+    test "$(grep -c importances "$tmp/err")" -eq 3
+ok 'importances that are no numbers end no run: one line for a tensor'
+rm -f "$tmp"/[ao].gguf "$tmp/im.dat"
 
 # A size that was asked for.
 run "$q" --target-size 3M --explain "$m" "$tmp/o.gguf"

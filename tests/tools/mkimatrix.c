@@ -1,10 +1,10 @@
 /* mkimatrix - importance data for the tests, in the older form, byte by byte
  *
- *     mkimatrix OUT [SCALE]
+ *     mkimatrix OUT [SCALE [COLUMNS]]
  *
- * What mkmodel's first layer might have: blk.0.attn_q.weight, blk.0.ffn_down
- * and blk.1.attn_q; 4 calls, value k of each is SCALE * (k % 5), default 1. The
- * text that was read lies in somebody's home.
+ * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
+ * calls, value k of each is SCALE * (k % 5). Default: 1, 64. The text that was
+ * read lies in somebody's home.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -40,13 +40,14 @@ int main(int argc, char **argv)
 {
     static const char text[] = "/home/somebody/secret/wiki.raw";
     float scale = argc > 2 ? (float)atof(argv[2]) : 1;
+    uint32_t cols = argc > 3 ? (uint32_t)atoi(argv[3]) : 64;
     f = argc > 1 ? fopen(argv[1], "wb") : NULL;
     if (!f)
         return 99;
     put(3);
-    entry("blk.0.attn_q.weight", 64, scale);
-    entry("blk.0.ffn_down.weight", 32, scale);
-    entry("blk.1.attn_q.weight", 64, scale);
+    entry("blk.0.attn_q.weight", cols, scale);
+    entry("blk.0.ffn_down.weight", 3 * cols, scale);
+    entry("blk.1.attn_q.weight", cols, scale);
     put(4); /* chunks */
     put(sizeof text - 1);
     fputs(text, f);
