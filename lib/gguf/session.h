@@ -12,14 +12,14 @@
  *     st = gguf_session_decode(s, &batch, &err);
  *     st = gguf_session_logits(s, 0, 1, &row, &err);   n_vocab floats
  *
- * Arithmetic is exact mode: weights decoded to f32, activations f32. Results
- * do not depend on the number of threads. One thread at a time.
+ * Arithmetic is exact mode: weights decoded to f32, activations f32. On the CPU
+ * backend results do not depend on the number of threads. One thread at a time.
  */
 #ifndef GGUF_SESSION_H
 #define GGUF_SESSION_H
 
-#include <gguf/backend.h>
 #include <gguf/model.h>
+#include <gguf/sched.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,22 +27,34 @@ extern "C" {
 
 struct gguf_session;
 
+/* A graph that is about to be computed: of a pass through the layers, or from
+ * states to logits. Its tensors have memory, its inputs are set, and sched has
+ * it planned. Not 0 stops with GGUF_E_CANCELLED. */
+typedef int gguf_session_graph_fn(void *user, struct gguf_graph *graph,
+                                  struct gguf_sched *sched);
+
 struct gguf_session_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    struct gguf_backend *backend; /* computes; kept, used by one session at a
-                                     time; must reach host memory */
+    struct gguf_backend *backend; /* computes what no other does; kept, used by
+                                     one session at a time; its memory is the
+                                     host's */
+    struct gguf_backend *const *preferred; /* n_preferred backends, the best
+                                     first, for what they support; likewise */
+    unsigned n_preferred; /* 0 to 15 */
+    gguf_session_graph_fn *on_graph; /* or NULL */
+    void *user;                      /* of on_graph */
     uint32_t n_ctx;       /* tokens of a sequence; 0: as trained */
     uint32_t n_seq;       /* sequences */
     uint32_t n_ubatch;    /* tokens computed together, at most; 0: chosen */
     uint32_t cache_dtype; /* of keys and values: GGUF_DTYPE_F32 or _F16 */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
-    { sizeof(struct gguf_session_params), NULL, NULL, 0, 1, 0,                \
-      0 /* GGUF_DTYPE_F32 */ }
+    { sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL, 0, \
+      1, 0, 0 /* GGUF_DTYPE_F32 */ }
 
 /* model is kept. Memory for keys, values and the largest graph is allocated
- * here. GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backend lacks
+ * here. GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backends lack
  * an operation). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_create(struct gguf_session **out, const struct gguf_model *model,
@@ -58,7 +70,8 @@ GGUF_API uint32_t gguf_session_n_ctx(const struct gguf_session *s);
 GGUF_API uint32_t gguf_session_n_seq(const struct gguf_session *s);
 GGUF_API uint32_t gguf_session_n_ubatch(const struct gguf_session *s);
 
-/* Bytes of the key/value memory and of the graph's memory. Since: 0.1 */
+/* Bytes of the key/value memory and of the graphs' memory, that of all
+ * backends together. Since: 0.1 */
 GGUF_API void gguf_session_memory(const struct gguf_session *s,
                                   uint64_t *cache_size, uint64_t *graph_size);
 

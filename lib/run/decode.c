@@ -211,7 +211,7 @@ static enum gguf_status run_pass(struct gguf_session *s, const struct plan *p,
     GG_TRY(set(s->pass.mask, s->mask, err));
     if (s->pass.out_rows)
         GG_TRY(set(s->pass.out_rows, s->out_row, err));
-    GG_TRY(gguf_backend_compute(s->backend, s->pass.graph, err));
+    GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
     return get_outputs(s, p, seq, begin, err);
 }
 

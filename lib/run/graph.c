@@ -57,7 +57,7 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
         return GGUF_OK;
     s->has_graph = false;
     GG_TRY(build(s, shape, err));
-    GG_TRY(gguf_galloc_alloc(s->galloc, s->pass.graph, err));
+    GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
     s->shape = *shape;
     s->has_graph = true;
     return GGUF_OK;
@@ -76,14 +76,16 @@ enum gguf_status gg_session_reserve(struct gguf_session *s,
         .n_mask = n_seq,
     };
     GG_TRY(build(s, &h, err));
-    for (size_t i = 0; i < gguf_graph_n_nodes(s->pass.graph); i++) {
-        const struct gguf_tensor *t = gguf_graph_node(s->pass.graph, i);
-        char text[160];
-        if (!gguf_backend_supports_op(s->backend, t))
-            return gg_fail(err, GGUF_E_OP, GGUF_NO_OFFSET,
-                           "backend %s cannot compute %s: %s",
-                           gguf_backend_name(s->backend), gguf_op_name(t->op),
-                           gguf_tensor_format(t, text, sizeof text));
-    }
-    return gguf_galloc_reserve(s->galloc, s->pass.graph, err);
+    return gguf_sched_reserve(s->sched, s->pass.graph, err);
+}
+
+enum gguf_status gg_session_compute(struct gguf_session *s,
+                                    struct gguf_sched *sched,
+                                    struct gguf_graph *graph,
+                                    struct gguf_error *err)
+{
+    if (s->on_graph && s->on_graph(s->user, graph, sched))
+        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                       "stopped before a graph was computed");
+    return gguf_sched_compute(sched, graph, err);
 }

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "run/session.h"
 
+#include "base/mem.h"
 
 static enum gguf_status build_head(struct gguf_session *s, size_t n,
                                    struct gguf_error *err)
@@ -17,9 +18,25 @@ static enum gguf_status build_head(struct gguf_session *s, size_t n,
     s->head_out = gguf_tensor_flag(gg_build_logits(s->model, c, s->head_in),
                                    GGUF_TENSOR_OUTPUT);
     GG_TRY(gguf_graph_finish(c, s->head_graph, s->head_out, err));
-    GG_TRY(gguf_galloc_alloc(s->head_galloc, s->head_graph, err));
+    GG_TRY(gguf_sched_alloc(s->head_sched, s->head_graph, err));
     s->head_n = n;
     return GGUF_OK;
+}
+
+static enum gguf_status on_host(struct gguf_session *s, size_t n,
+                                const float **logits, struct gguf_error *err)
+{
+    const size_t row = s->model->hp.n_vocab * sizeof **logits;
+    if (gguf_buft_is_host(gguf_buffer_buft(s->head_out->buffer))) {
+        *logits = s->head_out->data;
+        return GGUF_OK;
+    }
+    if (!s->logits)
+        s->logits = gg_alloc_zero(s->allocator, s->max_logits, row);
+    if (!s->logits)
+        return gg_fail_nomem(err, s->max_logits * row);
+    *logits = s->logits;
+    return gguf_tensor_get(s->head_out, s->logits, 0, n * row, err);
 }
 
 enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
@@ -35,8 +52,6 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
         GG_TRY(build_head(s, n, err));
     GG_TRY(gguf_tensor_set(s->head_in, s->out + first * s->model->hp.n_embd,
                            0, gguf_tensor_size(s->head_in), err));
-    GG_TRY(gguf_backend_compute(s->backend, s->head_graph, err));
-    GG_TRY(gguf_backend_sync(s->backend, err));
-    *logits = s->head_out->data; /* host memory: checked when it was made */
-    return GGUF_OK;
+    GG_TRY(gg_session_compute(s, s->head_sched, s->head_graph, err));
+    return on_host(s, n, logits, err);
 }

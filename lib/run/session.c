@@ -20,6 +20,10 @@ static enum gguf_status check_params(const struct gguf_model *model,
     if (!model || !p || p->struct_size != sizeof *p || !p->backend)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "a session needs a model, params and a backend");
+    if (p->n_preferred >= GGUF_SCHED_MAX_BACKENDS)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "%u preferred backends, at most %d", p->n_preferred,
+                       GGUF_SCHED_MAX_BACKENDS - 1);
     if (!gguf_buft_is_host(gguf_backend_buft(p->backend)))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "backend %s does not work in host memory",
@@ -78,10 +82,18 @@ static enum gguf_status make_cache(struct gguf_session *s, uint32_t dtype,
 }
 
 static enum gguf_status make_graphs(struct gguf_session *s,
+                                    const struct gguf_session_params *p,
                                     struct gguf_error *err)
 {
     size_t n = gg_build_n_nodes(s->model);
-    const struct gguf_buft *buft = gguf_backend_buft(s->backend);
+    struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
+    struct gguf_sched_params sp = GGUF_SCHED_PARAMS_INIT;
+    for (unsigned i = 0; i < p->n_preferred; i++)
+        backends[i] = p->preferred[i];
+    backends[p->n_preferred] = s->backend;
+    sp.allocator = s->allocator;
+    sp.backends = backends;
+    sp.n_backends = p->n_preferred + 1;
     s->tok = gg_alloc_zero(s->allocator, s->n_ubatch, 4 * sizeof *s->tok);
     if (!s->tok)
         return gg_fail_nomem(err, s->n_ubatch * 4 * sizeof *s->tok);
@@ -90,8 +102,8 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     s->out_row = s->row + s->n_ubatch;
     GG_TRY(make_ctx(s, n, n, &s->ctx, err));
     GG_TRY(make_ctx(s, 8, 8, &s->head_ctx, err));
-    GG_TRY(gguf_galloc_create(&s->galloc, s->allocator, buft, err));
-    GG_TRY(gguf_galloc_create(&s->head_galloc, s->allocator, buft, err));
+    GG_TRY(gguf_sched_create(&s->sched, &sp, err));
+    GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
     return gg_session_reserve(s, err);
 }
 
@@ -108,6 +120,8 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
     s->allocator = p->allocator;
     s->model = model;
     s->backend = p->backend;
+    s->on_graph = p->on_graph;
+    s->user = p->user;
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     s->n_seq = p->n_seq;
     s->n_ubatch = p->n_ubatch ? p->n_ubatch : DEFAULT_UBATCH;
@@ -117,7 +131,7 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
     s->max_logits = s->max_logits < 1 ? 1 : GG_MIN(s->max_logits, 4096);
     enum gguf_status st = make_cache(s, p->cache_dtype, err);
     if (st == GGUF_OK)
-        st = make_graphs(s, err);
+        st = make_graphs(s, p, err);
     if (st != GGUF_OK) {
         gguf_session_destroy(s);
         return st;
@@ -130,8 +144,8 @@ void gguf_session_destroy(struct gguf_session *s)
 {
     if (!s)
         return;
-    gguf_galloc_destroy(s->head_galloc);
-    gguf_galloc_destroy(s->galloc);
+    gguf_sched_destroy(s->head_sched);
+    gguf_sched_destroy(s->sched);
     gguf_ctx_destroy(s->head_ctx);
     gguf_ctx_destroy(s->ctx);
     gguf_buffer_destroy(s->cache_buffer);
@@ -142,6 +156,7 @@ void gguf_session_destroy(struct gguf_session *s)
     gg_free(s->allocator, s->tok);
     gg_free(s->allocator, s->mask);
     gg_free(s->allocator, s->out);
+    gg_free(s->allocator, s->logits);
     gg_free(s->allocator, s);
 }
 
@@ -169,8 +184,10 @@ void gguf_session_memory(const struct gguf_session *s, uint64_t *cache_size,
                          uint64_t *graph_size)
 {
     *cache_size = gguf_buffer_size(s->cache_buffer);
-    *graph_size = gguf_galloc_size(s->galloc, 0) +
-                  gguf_galloc_size(s->head_galloc, 0);
+    *graph_size = 0;
+    for (unsigned i = 0; i < GGUF_SCHED_MAX_BACKENDS; i++)
+        *graph_size += gguf_sched_size(s->sched, i) +
+                       gguf_sched_size(s->head_sched, i);
 }
 
 size_t gguf_session_n_outputs(const struct gguf_session *s)

@@ -15,7 +15,9 @@ struct gg_shape {
 struct gguf_session {
     const struct gguf_allocator *allocator;
     const struct gguf_model *model;
-    struct gguf_backend *backend;
+    struct gguf_backend *backend; /* the last one of the schedulers */
+    gguf_session_graph_fn *on_graph;
+    void *user;
     uint32_t n_ctx, n_seq, n_ubatch;
 
     /* keys and values */
@@ -26,7 +28,7 @@ struct gguf_session {
 
     /* the graph of the last pass */
     struct gguf_ctx *ctx;
-    struct gguf_galloc *galloc;
+    struct gguf_sched *sched;
     struct gg_shape shape;
     bool has_graph;
     struct gg_pass pass;
@@ -34,11 +36,13 @@ struct gguf_session {
 
     /* the graph of logits */
     struct gguf_ctx *head_ctx;
-    struct gguf_galloc *head_galloc;
+    struct gguf_sched *head_sched;
     struct gguf_graph *head_graph;
     struct gguf_tensor *head_in, *head_out;
     size_t head_n; /* rows of it; 0: none yet */
     size_t max_logits;
+    float *logits;     /* max_logits rows on the host, if they are computed
+                          elsewhere */
 
     /* outputs of the last decode, [n_embd] each */
     float *out;
@@ -57,6 +61,11 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
                                   struct gguf_error *err);
 /* Plan the largest graph there can be, so that decoding allocates nothing. */
 enum gguf_status gg_session_reserve(struct gguf_session *s,
+                                    struct gguf_error *err);
+/* Show a graph whose inputs are set to on_graph, and compute it. */
+enum gguf_status gg_session_compute(struct gguf_session *s,
+                                    struct gguf_sched *sched,
+                                    struct gguf_graph *graph,
                                     struct gguf_error *err);
 
 #endif

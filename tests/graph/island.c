@@ -115,6 +115,11 @@ static bool supports(const struct gguf_device *d, const tensor *t)
            gguf_backend_supports_op(is->cpu, t);
 }
 
+static bool offloads(const struct gguf_device *d, const tensor *t)
+{
+    return ((const struct island *)d->priv)->offloads && supports(d, t);
+}
+
 static bool supports_buft(const struct gguf_device *d,
                           const struct gguf_buft *buft)
 {
@@ -124,6 +129,7 @@ static bool supports_buft(const struct gguf_device *d,
 static const struct gg_device_iface device_iface = {
     .supports_op = supports,
     .supports_buft = supports_buft,
+    .offloads_op = offloads,
     .event = gg_stream_event,
 };
 

@@ -1,0 +1,197 @@
+/* check-backends.c - models on several backends */
+#include "config.h"
+#include "gguf/gguf.h"
+#include "tests/graph/island.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+
+enum { N_TOK = 40, N_VOCAB = 96 };
+
+static void *make_model(size_t *size)
+{
+    const struct gen_spec spec = { .arch = "llama", .n_vocab = N_VOCAB,
+                                   .n_ctx = 64, .n_embd = 64, .n_layer = 3,
+                                   .n_ff = 96, .n_head = 4, .n_head_kv = 2,
+                                   .eps = 1e-5f, .freq_base = 10000 };
+    struct gen g;
+    gen_init(&g, 7);
+    gen_model(&g, &spec);
+    void *data = gen_file(&g, GGUF_DTYPE_F16, size);
+    gen_fini(&g);
+    return data;
+}
+
+/* Logits of N_TOK tokens in two batches; how large is what it needs. */
+static void evaluate(const void *data, size_t size,
+                     const struct gguf_session_params *p, float *out)
+{
+    struct run r;
+    gguf_token tok[N_TOK];
+    for (int i = 0; i < N_TOK; i++)
+        tok[i] = (i * 37 + 11) % N_VOCAB;
+    struct gguf_batch b = { .n = N_TOK - 8, .token = tok };
+    bool good = run_open(&r, data, size, 2, p) && run_logits(&r, &b, out);
+    b.n = 8;
+    b.token = tok + N_TOK - 8;
+    good = good && run_logits(&r, &b, out + (N_TOK - 8) * N_VOCAB);
+    must(good ? GGUF_OK : r.err.status, &r.err);
+    run_close(&r);
+}
+
+struct seen {
+    int n_graphs, n_nodes, n_far; /* far: not on the last backend */
+    struct gguf_backend *a, *b;   /* to compare, or NULL */
+    int n_differ;
+    struct gguf_error err;
+};
+
+static int look(void *user, size_t i, const tensor *node, const tensor *a,
+                const tensor *b)
+{
+    struct seen *s = user;
+    struct gguf_difference d;
+    (void)i;
+    (void)node;
+    s->n_differ += gguf_tensor_compare(a, b, NULL, &d, &s->err) != GGUF_OK ||
+                   d.n_differ != 0;
+    return 0;
+}
+
+static int see(void *user, struct gguf_graph *g, struct gguf_sched *sched)
+{
+    struct seen *s = user;
+    struct gguf_compare_params p = GGUF_COMPARE_PARAMS_INIT;
+    s->n_graphs++;
+    for (size_t i = 0; i < gguf_graph_n_nodes(g); i++) {
+        s->n_nodes++;
+        s->n_far +=
+            gguf_sched_backend_of(sched, gguf_graph_node(g, i)) == 0;
+    }
+    p.fn = look;
+    p.user = s;
+    return s->a && gguf_compare_backends(s->a, s->b, g, &p, NULL, &s->err);
+}
+
+static int refuse(void *user, struct gguf_graph *g, struct gguf_sched *sched)
+{
+    (void)user;
+    (void)g;
+    (void)sched;
+    return 1;
+}
+
+static void check_islands(const void *data, size_t size, const float *want)
+{
+    static float out[N_TOK * N_VOCAB];
+    static struct island a, b;
+    struct gguf_error err;
+    bool same = true;
+    int n_far = 0;
+    must(island_init(&a, "A", true, NULL, &err), &err);
+    must(island_init(&b, "B", false, NULL, &err), &err);
+    a.offloads = b.offloads = true;
+    struct gguf_backend *const all[] = { &a.backend, &b.backend };
+    for (uint64_t k = 0; k < 6; k++) {
+        struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+        struct seen s = { .n_graphs = 0 };
+        island_refuse(&a, k * 77);
+        island_refuse(&b, k * 99 + 1);
+        p.n_ctx = 64;
+        p.n_ubatch = 24;
+        p.preferred = all;
+        p.n_preferred = 1 + (unsigned)k % 2;
+        p.on_graph = see;
+        p.user = &s;
+        memset(out, 0, sizeof out);
+        evaluate(data, size, &p, out);
+        same = same && !memcmp(out, want, sizeof out);
+        n_far += s.n_far;
+    }
+    ok(same, "logits over closed backends: the CPU's bits");
+    ok(n_far > 100 && !a.n_foreign && !b.n_foreign && a.n_nodes > 100,
+       "which computed %d and %d nodes", a.n_nodes, b.n_nodes);
+    gguf_backend_destroy(&a.backend);
+    gguf_backend_destroy(&b.backend);
+}
+
+static void check_compare(const void *data, size_t size, const float *want)
+{
+    static float out[N_TOK * N_VOCAB];
+    static struct island a;
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_backend *cpu;
+    struct gguf_error err;
+    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
+    struct seen s = { .a = cpu, .b = &a.backend };
+    p.n_ctx = 64;
+    p.on_graph = see;
+    p.user = &s;
+    evaluate(data, size, &p, out);
+    ok(!s.n_differ && s.n_graphs == 4 && !memcmp(out, want, sizeof out),
+       "node by node on two backends, and the evaluation goes on");
+    a.wrong = GGUF_OP_ROPE;
+    evaluate(data, size, &p, out);
+    ok(s.n_differ == 2 * 2 * 3, "%d wrong nodes are found, no more",
+       s.n_differ);
+    gguf_backend_destroy(cpu);
+    gguf_backend_destroy(&a.backend);
+
+    struct run r;
+    gguf_token tok = 1;
+    struct gguf_batch b = { .n = 1, .token = &tok };
+    p.on_graph = refuse;
+    bool opened = run_open(&r, data, size, 1, &p);
+    ok(opened && !run_logits(&r, &b, out) &&
+           r.err.status == GGUF_E_CANCELLED, "%s", r.err.message);
+    run_close(&r);
+    p.n_preferred = 16;
+    ok(!run_open(&r, data, size, 1, &p) && r.err.status == GGUF_E_INVALID,
+       "%s", r.err.message);
+    run_close(&r);
+}
+
+static void check_blas(const void *data, size_t size, const float *want)
+{
+    static float out[N_TOK * N_VOCAB];
+    for (int own = 0; own < 2; own++) {
+        struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+        struct gguf_blas_params bp = GGUF_BLAS_PARAMS_INIT;
+        struct gguf_backend *blas;
+        struct gguf_error err;
+        struct seen s = { .n_graphs = 0 };
+        bp.own_memory = own;
+        bp.min_size = 8;
+        bp.n_threads = 1;
+        if (gguf_blas_backend_create(&blas, &bp, &err) != GGUF_OK) {
+            skip("%s", err.message);
+            return;
+        }
+        p.n_ctx = 64;
+        p.preferred = &blas;
+        p.n_preferred = 1;
+        p.on_graph = see;
+        p.user = &s;
+        evaluate(data, size, &p, out);
+        double nmse = run_nmse(out, want, N_TOK * N_VOCAB);
+        ok(nmse < 1e-10 && s.n_far > 20,
+           "BLAS in %s memory computes %d nodes, nmse %.1e",
+           own ? "its own" : "host", s.n_far, nmse);
+        gguf_backend_destroy(blas);
+    }
+}
+
+int main(void)
+{
+    static float want[N_TOK * N_VOCAB];
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    size_t size;
+    void *data = make_model(&size);
+    p.n_ctx = 64;
+    evaluate(data, size, &p, want);
+    check_islands(data, size, want);
+    check_compare(data, size, want);
+    check_blas(data, size, want);
+    free(data);
+    return done_testing();
+}
