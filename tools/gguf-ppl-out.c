@@ -31,6 +31,12 @@ static const char *levels(char out[64])
     return out;
 }
 
+static void print_backend(const struct gguf_backend *b, const char *lead)
+{
+    printf("%s%s (%s)", lead, gguf_backend_name(b),
+           gguf_device_description(gguf_backend_device(b)));
+}
+
 void ppl_print_head(const struct ppl_run *r)
 {
     char name[256], arch[64], size[24], count[24], cpu[64];
@@ -49,6 +55,12 @@ void ppl_print_head(const struct ppl_run *r)
     printf("mode    %s (weights decoded to f32, f32 activations), "
            "%" PRIu32 " threads, %s\n",
            MODE, r->o->n_threads, levels(cpu));
+    if (r->backends.n > 1) {
+        printf("backend ");
+        for (unsigned i = 0; i < r->backends.n; i++)
+            print_backend(r->backends.list[i], i ? ", then " : "");
+        putchar('\n');
+    }
     fflush(stdout);
 }
 
@@ -89,6 +101,10 @@ static void json_settings(struct json *j, const struct ppl_run *r)
     json_u64(j, "ubatch_size", r->o->n_ubatch);
     json_u64(j, "threads", r->o->n_threads);
     json_strz(j, "cpu", levels(cpu));
+    json_open(j, "backends", '(');
+    for (unsigned i = 0; i < r->backends.n; i++)
+        json_strz(j, NULL, gguf_backend_name(r->backends.list[i]));
+    json_close(j);
     json_strz(j, "cache_type", gguf_dtype_find(r->o->cache_dtype)->name);
     json_bool(j, "add_bos", r->add_bos);
     json_close(j);

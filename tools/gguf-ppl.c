@@ -11,9 +11,15 @@
 
 enum {
     OPT_CHUNKS = OPT_FIRST_LONG,
+    OPT_ASSIGNMENTS,
+    OPT_BACKEND,
     OPT_CACHE,
+    OPT_COMPARE,
+    OPT_GRAPH,
     OPT_JSON,
     OPT_NO_CHECK,
+    OPT_PLAN,
+    OPT_TOLERANCE,
     OPT_UBATCH
 };
 
@@ -42,6 +48,22 @@ static const struct opt table[] = {
       "f16" },
     { OPT_NO_CHECK, "--no-check", NULL,
       "do not look for NaN and infinities among the weights first" },
+    { OPT_BACKEND, "--backend", "NAME[,NAME]...",
+      "what computes: CPU, or before it BLAS where it was built; the first "
+      "that can compute an operation does. BLAS changes last digits" },
+    { 0, NULL, NULL, "Instead of an evaluation:" },
+    { OPT_COMPARE, "--compare-backends", "A,B",
+      "compute a chunk, or as many as are asked for, node by node on both, "
+      "and name the first node that differs" },
+    { OPT_TOLERANCE, "--tolerance", "X",
+      "with --compare-backends: relative error of a node that is a "
+      "difference; 1e-5 without this option" },
+    { OPT_GRAPH, "--print-graph", "[dot]",
+      "print the graphs of the first tokens, as text or for Graphviz" },
+    { OPT_ASSIGNMENTS, "--print-assignments", NULL,
+      "print which backend computes which node, and what is copied" },
+    { OPT_PLAN, "--print-plan", NULL,
+      "print where in memory each tensor lies" },
     { 0, NULL, NULL, "Output:" },
     { OPT_JSON, "-j --json", NULL, "one JSON document at the end" },
     { 'q', "-q --quiet", NULL, "no progress bar, no warnings" },
@@ -64,6 +86,34 @@ static uint32_t cache_type(const char *name)
     if (!d || (d->id != GGUF_DTYPE_F32 && d->id != GGUF_DTYPE_F16))
         opt_usage("--cache-type: '%s' is not f32 or f16", name);
     return d->id;
+}
+
+static void choose_graph(const struct opt_parser *p, struct ppl_options *o)
+{
+    if (p->arg && strcmp(p->arg, "dot") != 0)
+        opt_usage("--print-graph=%s: only 'dot' is known", p->arg);
+    o->print_graph = !p->arg;
+    o->print_dot = p->arg != NULL;
+}
+
+static bool only_prints(const struct ppl_options *o)
+{
+    return o->print_graph || o->print_dot || o->print_assignments ||
+           o->print_plan;
+}
+
+static void check_options(struct ppl_options *o)
+{
+    const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
+    if (o->compare && (!comma || comma == o->compare || !comma[1] ||
+                       strchr(comma + 1, ',')))
+        opt_usage("--compare-backends takes two names, A,B");
+    if (o->compare && o->backends)
+        opt_usage("--compare-backends and --backend exclude each other");
+    if (o->compare && only_prints(o))
+        opt_usage("--compare-backends and --print-... exclude each other");
+    if (o->compare && !o->n_chunks)
+        o->n_chunks = 1;
 }
 
 static void parse(struct opt_parser *p, struct ppl_options *o)
@@ -94,6 +144,24 @@ static void parse(struct opt_parser *p, struct ppl_options *o)
         case OPT_CACHE:
             o->cache_dtype = cache_type(p->arg);
             break;
+        case OPT_BACKEND:
+            o->backends = p->arg;
+            break;
+        case OPT_COMPARE:
+            o->compare = p->arg;
+            break;
+        case OPT_TOLERANCE:
+            o->tolerance = opt_double(p, 0, 1e9);
+            break;
+        case OPT_GRAPH:
+            choose_graph(p, o);
+            break;
+        case OPT_ASSIGNMENTS:
+            o->print_assignments = true;
+            break;
+        case OPT_PLAN:
+            o->print_plan = true;
+            break;
         case OPT_NO_CHECK:
             o->check = false;
             break;
@@ -112,6 +180,7 @@ static void parse(struct opt_parser *p, struct ppl_options *o)
         opt_usage("which text? (-f)");
     if (!o->n_threads)
         o->n_threads = gguf_cpu_count();
+    check_options(o);
 }
 
 /* ---- the run ---- */
@@ -120,12 +189,12 @@ static void parse(struct opt_parser *p, struct ppl_options *o)
 struct job {
     char *text;
     struct gguf_session *session;
-    struct gguf_backend *backend;
     struct gguf_pool *pool;
     struct gguf_model *model;
     struct gguf_file *file;
     struct gguf_tokens tokens;
     struct ppl_run run;
+    struct ppl_compare compare;
 };
 
 static double now(void)
@@ -229,18 +298,27 @@ static int stopped(void *user)
 
 static bool open_session(struct job *j, const struct ppl_options *o)
 {
-    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct ppl_backends *b = &j->run.backends;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_error err;
     uint32_t n_batch = o->n_batch < o->n_ubatch ? o->n_batch : o->n_ubatch;
     uint32_t n_seq = n_batch / o->n_ctx;
     if (n_seq > j->run.n_chunks)
         n_seq = (uint32_t)j->run.n_chunks;
-    cp.pool = j->pool;
-    cp.abort = stopped;
-    if (gguf_cpu_backend_create(&j->backend, &cp, &err) != GGUF_OK)
-        return fail(NULL, &err);
-    sp.backend = j->backend;
+    if (!ppl_backends_open(b, o, j->pool, stopped))
+        return false;
+    sp.backend = b->list[b->n - 1];
+    sp.user = &j->run;
+    if (o->compare) {
+        j->compare.o = o;
+        j->compare.backends = b;
+        sp.on_graph = ppl_compare_graph;
+        sp.user = &j->compare;
+    } else {
+        sp.preferred = b->list;
+        sp.n_preferred = b->n - 1;
+        sp.on_graph = only_prints(o) ? ppl_print_graph : NULL;
+    }
     sp.n_ctx = o->n_ctx;
     sp.n_seq = n_seq ? n_seq : 1;
     sp.n_ubatch = o->n_ubatch;
@@ -270,28 +348,37 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     return progress_report(&r->bar, done, total);
 }
 
-static bool run(struct job *j)
+/* Evaluate n_chunks chunks; what is printed of it is the caller's business. */
+static enum gguf_status evaluate(struct job *j, size_t n_chunks,
+                                 gguf_ppl_fn *fn, const char *what,
+                                 struct gguf_error *err)
 {
     struct ppl_run *r = &j->run;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
-    struct gguf_error err;
     p.n_ctx = r->o->n_ctx;
-    p.max_chunks = r->n_chunks;
+    p.max_chunks = n_chunks;
     p.pool = j->pool;
-    p.on_chunk = on_chunk;
+    p.on_chunk = fn;
     p.progress = on_progress;
     p.user = r;
-    if (!r->o->json)
-        ppl_print_head(r);
-    progress_init(&r->bar, "perplexity", "tokens", r->o->quiet);
+    progress_init(&r->bar, what, "tokens", r->o->quiet);
     double begin = now();
     enum gguf_status st = gguf_ppl_run(j->session, j->tokens.id, j->tokens.n,
-                                       &p, &r->total, &err);
+                                       &p, &r->total, err);
     r->seconds = now() - begin;
     progress_clear(&r->bar);
-    if (st == GGUF_E_CANCELLED)
+    if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();
-    if (st != GGUF_OK)
+    return st;
+}
+
+static bool run(struct job *j)
+{
+    struct ppl_run *r = &j->run;
+    struct gguf_error err;
+    if (!r->o->json)
+        ppl_print_head(r);
+    if (evaluate(j, r->n_chunks, on_chunk, "perplexity", &err) != GGUF_OK)
         return fail(r->o->model, &err);
     if (r->o->json)
         ppl_print_json(r);
@@ -300,19 +387,51 @@ static bool run(struct job *j)
     return true;
 }
 
+/* Node by node; a difference is a failure. */
+static bool compare(struct job *j)
+{
+    struct ppl_compare *c = &j->compare;
+    struct gguf_error err;
+    if (evaluate(j, j->run.n_chunks, NULL, "comparing", &err) != GGUF_OK)
+        return fail(j->run.o->model, c->err.status ? &c->err : &err);
+    ppl_print_compare(c);
+    return !c->first.graph;
+}
+
+/* The graphs of as many tokens as go through the model together, computed so
+ * that there are states for the second one. */
+static bool print_graphs(struct job *j)
+{
+    struct gguf_session *s = j->session;
+    const uint32_t n = gguf_session_n_ubatch(s) < j->run.o->n_ctx
+                           ? gguf_session_n_ubatch(s)
+                           : j->run.o->n_ctx;
+    struct gguf_batch b = { .n = n, .token = j->tokens.id };
+    const float *logits;
+    struct gguf_error err;
+    if (gguf_session_decode(s, &b, &err) != GGUF_OK ||
+        gguf_session_logits(s, 0, 1, &logits, &err) != GGUF_OK)
+        return fail(j->run.o->model, &err);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     struct ppl_options o = { .n_ctx = 512, .n_batch = 2048, .n_ubatch = 512,
-                             .cache_dtype = GGUF_DTYPE_F32, .check = true };
+                             .cache_dtype = GGUF_DTYPE_F32, .check = true,
+                             .tolerance = 1e-5 };
     struct opt_parser p;
     opt_begin(&p, &tool, argc, argv);
     parse(&p, &o);
     progress_catch_signals();
     struct job j = { .tokens = GGUF_TOKENS_INIT, .run = { .o = &o } };
     bool good = open_model(&j, &o) && read_tokens(&j, &o) &&
-                open_session(&j, &o) && run(&j);
+                open_session(&j, &o) &&
+                (o.compare ? compare(&j)
+                 : only_prints(&o) ? print_graphs(&j)
+                                   : run(&j));
     gguf_session_destroy(j.session);
-    gguf_backend_destroy(j.backend);
+    ppl_backends_close(&j.run.backends);
     gguf_pool_destroy(j.pool);
     gguf_model_destroy(j.model);
     gguf_file_close(j.file);

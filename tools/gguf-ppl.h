@@ -15,6 +15,40 @@ struct ppl_options {
     uint64_t n_chunks; /* 0: all */
     uint32_t cache_dtype;
     bool json, quiet, check;
+    const char *backends;  /* names, separated by commas; NULL: the CPU */
+    const char *compare;   /* two names, or NULL */
+    double tolerance;      /* relative error that is a difference */
+    bool print_graph, print_dot, print_assignments, print_plan;
+};
+
+/* The backends of a run, in order of preference; the CPU is the last. */
+enum { PPL_MAX_BACKENDS = 8 };
+struct ppl_backends {
+    struct gguf_registry *registry;
+    struct gguf_backend *list[PPL_MAX_BACKENDS + 1];
+    unsigned n;
+    struct gguf_backend *pair[2]; /* that are compared, of the list */
+};
+
+/* Open those that o asks for. abort is asked between operations. false: a
+ * message was printed. */
+bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
+                       struct gguf_pool *pool, gguf_abort_fn *abort);
+void ppl_backends_close(struct ppl_backends *b);
+
+/* What comparing two backends found. */
+struct ppl_finding {
+    size_t graph, node; /* numbers from 1 and 0 */
+    char what[400];     /* operation, shapes, sources */
+    struct gguf_difference d;
+};
+struct ppl_compare {
+    const struct ppl_options *o;
+    const struct ppl_backends *backends;
+    struct gguf_error err; /* why the run was stopped, if its status is set */
+    size_t n_graphs, n_equal;
+    struct gguf_compare_counts n;
+    struct ppl_finding first, largest; /* node's graph 0: none */
 };
 
 /* The whole of a text file: plain or gzip, "-" for standard input. *data is
@@ -24,6 +58,7 @@ bool ppl_read_text(const char *path, char **data, size_t *size);
 /* What was measured, in the order in which it becomes known. */
 struct ppl_run {
     const struct ppl_options *o;
+    struct ppl_backends backends;
     struct gguf_model_info model;
     size_t text_size, n_tokens; /* bytes, tokens */
     size_t n_chunks;            /* that will be evaluated */
@@ -43,5 +78,12 @@ void ppl_print_chunk(struct ppl_run *r);
 void ppl_print_end(const struct ppl_run *r);
 /* The same as one JSON document, at the end. */
 void ppl_print_json(const struct ppl_run *r);
+
+/* on_graph of a session (gguf/session.h): print the graph as the options say;
+ * compare it on two backends. user: struct ppl_run, struct ppl_compare. */
+gguf_session_graph_fn ppl_print_graph, ppl_compare_graph;
+
+/* What was found; as text or JSON. */
+void ppl_print_compare(const struct ppl_compare *c);
 
 #endif

@@ -77,7 +77,10 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 const struct gguf_allocator *allocator,
                                 struct gguf_error *err);
 
-/* Whether b is one of ga's buffers: what lies in it was placed by ga. */
+/* Which of ga's buffers b is, or -1; whether it is one: what lies in it was
+ * placed by ga. */
+int gg_galloc_number(const struct gguf_galloc *ga,
+                     const struct gguf_buffer *b);
 bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b);
 
 /* gguf_galloc_alloc with a pool for each node and leaf. */

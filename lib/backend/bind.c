@@ -192,12 +192,18 @@ static uint64_t pool_size(void *user, unsigned pool,
     return gguf_buft_tensor_size(ga->bufts[pool], t);
 }
 
-bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b)
+int gg_galloc_number(const struct gguf_galloc *ga,
+                     const struct gguf_buffer *b)
 {
     for (unsigned i = 0; i < ga->n; i++)
         if (b == ga->buffers[i])
-            return true;
-    return false;
+            return (int)i;
+    return -1;
+}
+
+bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b)
+{
+    return gg_galloc_number(ga, b) >= 0;
 }
 
 static bool is_ours(void *user, const struct gguf_tensor *t)

@@ -122,10 +122,18 @@ GGUF_API int gguf_sched_backend_of(const struct gguf_sched *s,
                                    const struct gguf_tensor *t);
 /* Bytes of the compute buffer of backend i. Since: 0.1 */
 GGUF_API size_t gguf_sched_size(const struct gguf_sched *s, unsigned i);
-/* Splits, their copies and nodes, a line each. Since: 0.1 */
+/* Splits, their copies and nodes, a line each. GGUF_E_CANCELLED if write
+ * stopped. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
                                           gguf_write_fn *write, void *user,
                                           struct gguf_error *err);
+
+/* Where the tensors of the last alloc lie: each backend's buffer, then each
+ * leaf, node and copy with its bytes in one of them. Likewise. Since: 0.1 */
+GGUF_API enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
+                                               gguf_write_fn *write,
+                                               void *user,
+                                               struct gguf_error *err);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,6 @@
 #include "config.h"
 #include "sched/sched.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <xxhash.h>
 
 /* --- create, destroy ------------------------------------------------------ */
@@ -431,43 +429,4 @@ int gguf_sched_backend_of(const struct gguf_sched *s,
 size_t gguf_sched_size(const struct gguf_sched *s, unsigned i)
 {
     return gguf_galloc_size(s->galloc, i);
-}
-
-static bool put(gguf_write_fn *write, void *user, const char *fmt, ...)
-    GG_PRINTF(3, 4);
-static bool put(gguf_write_fn *write, void *user, const char *fmt, ...)
-{
-    char text[512];
-    va_list ap;
-    va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return n >= 0 &&
-           !write(user, text, GG_MIN((size_t)n, sizeof text - 1));
-}
-
-enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
-                                 gguf_write_fn *write, void *user,
-                                 struct gguf_error *err)
-{
-    const struct gg_lane *l = &s->lanes[0];
-    bool on = true;
-    for (size_t k = 0; on && k < s->n_splits; k++) {
-        const struct gg_split *p = &l->splits[k];
-        on = put(write, user, "split %zu: %s, %zu nodes\n", k,
-                 gguf_backend_name(s->backends[p->backend]),
-                 p->end - p->copies_end);
-        for (size_t i = p->begin; on && i < p->end; i++) {
-            const struct gguf_tensor *t = l->shadow->nodes[i];
-            char name[160];
-            on = put(write, user, "  %s %s\n",
-                     l->origin[i] ? gguf_op_name(t->op) : "copy",
-                     gguf_tensor_format(l->origin[i] ? l->origin[i] : t, name,
-                                        sizeof name));
-        }
-    }
-    if (!on)
-        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                       "the dump of a schedule was stopped");
-    return GGUF_OK;
 }

@@ -119,6 +119,71 @@ test $rc -eq 1 && grep -q 'probability of token [0-9]* is no number: tensor' \
     "$tmp/err"
 ok 'and where it is noticed without the check'
 
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --backend cpu
+figures | cmp -s - "$tmp/one"
+ok 'the CPU by name'
+run "$ppl" -m "$m" -f "$t" --backend nothing
+fails "there is no backend 'nothing' here, but CPU"
+ok 'a backend that is not there'
+run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 2 --compare-backends CPU,CPU
+test $rc -eq 0 && grep -q '^first *none$' "$tmp/out" &&
+    grep -q '^largest *none$' "$tmp/out" &&
+    test "$(sed -n 's/^nodes *\([0-9]*\) computed by both.*/\1/p' "$tmp/out")" = \
+        "$(sed -n 's/^equal *\([0-9]*\) of them.*/\1/p' "$tmp/out")"
+ok 'the CPU compared with itself: every node is equal'
+run "$ppl" -q -j -m "$m" -f "$t" -c 128 --compare-backends CPU,CPU
+test $rc -eq 0 && grep -q '"graphs": 2,' "$tmp/out" &&
+    grep -q '"first": {}' "$tmp/out"
+ok 'and as JSON'
+if "$ppl" -m "$m" -f "$t" --backend nothing 2>&1 | grep -q BLAS; then
+    run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --backend BLAS
+    test $rc -eq 0 && grep -q '^backend BLAS (.*), then CPU (.*)$' "$tmp/out" &&
+        test "$(sed -n 's/^Final estimate: PPL = \([0-9.]*\).$/\1/p' "$tmp/one")" = \
+            "$(sed -n 's/^Final estimate: PPL = \([0-9.]*\).$/\1/p' "$tmp/out")"
+    ok 'BLAS: the same figure'
+    run "$ppl" -q -m "$m" -f "$t" -c 128 --compare-backends CPU,BLAS
+    test $rc -eq 0 && grep -q '^first *none$' "$tmp/out" &&
+        grep -q '^largest graph [12], node [0-9]*: matmul F32 \[[0-9, ]*\] of ' "$tmp/out"
+    ok 'CPU and BLAS differ by rounding alone'
+    run "$ppl" -q -m "$m" -f "$t" -c 128 --compare-backends CPU,BLAS \
+        --tolerance 0
+    test $rc -eq 1 &&
+        grep -q "^first *graph 1, node [0-9]*: matmul .* of 'blk" "$tmp/out"
+    ok 'and the first node that does is named'
+    run "$ppl" -m "$m" -f "$t" -c 128 --print-assignments --backend BLAS,CPU
+    test $rc -eq 0 && grep -q '^split [0-9]*: BLAS, ' "$tmp/out"
+    ok 'assignments of two backends'
+else
+    skip 'BLAS' 'built without it'
+fi
+run "$ppl" -m "$m" -f "$t" -c 128 --print-graph
+test $rc -eq 0 -a "$(grep -c '^graph: [0-9]* nodes' "$tmp/out")" -eq 2 &&
+    grep -q "^leaf [0-9]*: none 'tokens' I32 \[128\] input" "$tmp/out"
+ok 'the graphs of a pass and of its logits'
+run "$ppl" -m "$m" -f "$t" -c 128 --print-graph=dot
+test $rc -eq 0 -a "$(grep -c '^digraph gguf {$' "$tmp/out")" -eq 2 -a \
+    "$(grep -c '^}$' "$tmp/out")" -eq 2
+ok 'for Graphviz'
+if command -v dot >/dev/null 2>&1; then
+    dot -Tcanon -o /dev/null "$tmp/out"
+    ok 'which reads it'
+else
+    skip 'which reads it' 'no dot'
+fi
+run "$ppl" -m "$m" -f "$t" -c 128 --print-assignments --print-plan
+test $rc -eq 0 && grep -q '^split 0: CPU, ' "$tmp/out" &&
+    grep -q '^buffer 0: CPU, [0-9]* bytes$' "$tmp/out" &&
+    grep -q "^leaf [0-9]*: 'mask' .*: buffer 0, bytes [0-9]* to [0-9]*$" "$tmp/out"
+ok 'assignments, and where tensors lie'
+
+for args in "--compare-backends CPU" "--compare-backends CPU,CPU,CPU" \
+    "--compare-backends CPU,CPU --backend CPU" "--print-graph=svg" \
+    "--compare-backends CPU,CPU --print-plan" "--tolerance -1"; do
+    # shellcheck disable=SC2086
+    run "$ppl" -m "$m" -f "$t" $args
+    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
+    ok "wrong usage: $args"
+done
 for args in '' "-m $m" "-f $t" "-m $m -f $t -c 3" "-m $m -f $t -t 0" \
     "-m $m -f $t --chunks 0" "-m $m -f $t -ctk q8_0" "-m $m -f $t more"; do
     # shellcheck disable=SC2086

@@ -1,0 +1,143 @@
+/* gguf-ppl-backend.c - choosing backends, and showing what they are given */
+#include "config.h"
+#include "tools/gguf-ppl.h"
+#include "tools/common/msg.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool fail(const struct gguf_error *err)
+{
+    msg_fail(NULL, err);
+    return false;
+}
+
+static bool register_all(struct ppl_backends *b, const struct ppl_options *o,
+                         struct gguf_pool *pool, gguf_abort_fn *abort)
+{
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct gguf_blas_params bp = GGUF_BLAS_PARAMS_INIT;
+    struct gguf_driver *d;
+    struct gguf_error err;
+    cp.pool = pool;
+    cp.abort = abort;
+    if (gguf_registry_create(&b->registry, NULL, &err) != GGUF_OK ||
+        gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||
+        gguf_registry_add(b->registry, d, &err) != GGUF_OK)
+        return fail(&err);
+    bp.n_threads = o->n_threads;
+    enum gguf_status st = gguf_blas_driver_create(&d, &bp, &err);
+    if (st == GGUF_OK)
+        st = gguf_registry_add(b->registry, d, &err);
+    return st == GGUF_OK || st == GGUF_E_UNSUPPORTED || fail(&err);
+}
+
+static void unknown(const struct ppl_backends *b, const char *name)
+{
+    char list[256] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < gguf_registry_n_devices(b->registry); i++)
+        at += (size_t)snprintf(
+            list + at, sizeof list - at, "%s%s", i ? ", " : "",
+            gguf_device_name(gguf_registry_device(b->registry, i)));
+    msg_error(NULL, "there is no backend '%s' here, but %s", name, list);
+}
+
+/* The backend of that name, opened if it is not in the list yet. */
+static struct gguf_backend *get(struct ppl_backends *b, const char *name,
+                                gguf_abort_fn *abort)
+{
+    struct gguf_error err;
+    struct gguf_backend *new;
+    struct gguf_device *d = gguf_registry_find(b->registry, name);
+    if (!d) {
+        unknown(b, name);
+        return NULL;
+    }
+    for (unsigned i = 0; i < b->n; i++)
+        if (gguf_backend_device(b->list[i]) == d)
+            return b->list[i];
+    if (b->n == PPL_MAX_BACKENDS) {
+        msg_error(NULL, "more than %d backends", PPL_MAX_BACKENDS);
+        return NULL;
+    }
+    if (gguf_device_backend(d, &new, &err) != GGUF_OK) {
+        fail(&err);
+        return NULL;
+    }
+    for (size_t i = 0; i < gguf_registry_n_drivers(b->registry); i++) {
+        struct gguf_driver *r = gguf_registry_driver(b->registry, i);
+        gguf_any_fn *set = gguf_driver_device(r, 0) == d
+                               ? gguf_driver_function(r, "set_abort")
+                               : NULL;
+        if (set)
+            ((gguf_cpu_set_abort_fn *)set)(new, abort, NULL);
+    }
+    return b->list[b->n++] = new;
+}
+
+/* The CPU behind all others. */
+static bool put_cpu_last(struct ppl_backends *b, gguf_abort_fn *abort)
+{
+    struct gguf_backend *cpu = get(b, "CPU", abort);
+    unsigned k = 0;
+    for (unsigned i = 0; cpu && i < b->n; i++)
+        if (b->list[i] != cpu)
+            b->list[k++] = b->list[i];
+    if (cpu)
+        b->list[k] = cpu;
+    return cpu != NULL;
+}
+
+bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
+                       struct gguf_pool *pool, gguf_abort_fn *abort)
+{
+    const char *s = o->compare ? o->compare : o->backends ? o->backends : "CPU";
+    if (!register_all(b, o, pool, abort))
+        return false;
+    for (unsigned k = 0; *s; k++) {
+        char name[64];
+        const size_t n = strcspn(s, ",");
+        snprintf(name, sizeof name, "%.*s", (int)(n < 64 ? n : 63), s);
+        struct gguf_backend *x = get(b, name, abort);
+        if (!x)
+            return false;
+        if (k < 2)
+            b->pair[k] = x;
+        s += n + (s[n] == ',');
+    }
+    return put_cpu_last(b, abort);
+}
+
+void ppl_backends_close(struct ppl_backends *b)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        gguf_backend_destroy(b->list[i]);
+    gguf_registry_destroy(b->registry);
+    *b = (struct ppl_backends){ .n = 0 };
+}
+
+/* --- printing ------------------------------------------------------------- */
+
+static int to_stdout(void *user, const char *text, size_t size)
+{
+    (void)user;
+    return fwrite(text, 1, size, stdout) != size;
+}
+
+int ppl_print_graph(void *user, struct gguf_graph *graph,
+                    struct gguf_sched *sched)
+{
+    const struct ppl_run *r = user;
+    const struct ppl_options *o = r->o;
+    /* a full disk is noticed at exit, as for all output */
+    if (o->print_graph)
+        (void)gguf_graph_dump(graph, to_stdout, NULL, NULL);
+    if (o->print_dot)
+        (void)gguf_graph_dump_dot(graph, to_stdout, NULL, NULL);
+    if (o->print_assignments)
+        (void)gguf_sched_dump(sched, to_stdout, NULL, NULL);
+    if (o->print_plan)
+        (void)gguf_sched_dump_plan(sched, to_stdout, NULL, NULL);
+    return 0;
+}
