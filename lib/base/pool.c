@@ -9,6 +9,7 @@
 #include "base/barrier.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/place.h"
 #include "gguf/pool.h"
 
 #include <pthread.h>
@@ -30,6 +31,7 @@ struct gguf_pool {
     struct gg_gate start;
     struct gg_gate done;
     _Alignas(64) _Atomic uint32_t n_left;
+    struct gg_cpu_set *cpus; /* of each member, n_threads; NULL: any */
     struct worker workers[]; /* n_threads - 1 */
 };
 
@@ -74,6 +76,7 @@ static void stop(struct gguf_pool *p, unsigned n)
         pthread_join(p->workers[i].thread, NULL);
     gg_gate_fini(&p->done);
     gg_gate_fini(&p->start);
+    gg_free(p->allocator, p->cpus);
     gg_free_aligned(p->allocator, p);
 }
 
@@ -96,6 +99,64 @@ static int start(struct gguf_pool *p, unsigned *n_started)
     return e;
 }
 
+static enum gguf_status choose_cpus(struct gguf_pool *p,
+                                    const struct gguf_pool_params *params,
+                                    struct gguf_error *err)
+{
+    p->cpus = NULL;
+    if (params->bind == GGUF_BIND_NONE)
+        return GGUF_OK;
+    p->cpus = gg_alloc_zero(p->allocator, p->n_threads, sizeof *p->cpus);
+    if (!p->cpus)
+        return gg_fail_nomem(err, p->n_threads * sizeof *p->cpus);
+    if (params->bind == GGUF_BIND_CPUS)
+        return gg_place_list(p->cpus, p->n_threads, params->cpus,
+                             params->n_cpus, err);
+    struct gg_nodes *nodes = gg_alloc(p->allocator, sizeof *nodes);
+    if (!nodes)
+        return gg_fail_nomem(err, sizeof *nodes);
+    gg_nodes_read(nodes, GG_NODES_ROOT);
+    const bool many = nodes->n > 1;
+    if (many)
+        gg_place_nodes(p->cpus, p->n_threads, nodes);
+    gg_free(p->allocator, nodes);
+    if (!many) {
+        gg_free(p->allocator, p->cpus);
+        p->cpus = NULL;
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status bind_workers(struct gguf_pool *p,
+                                     struct gguf_error *err)
+{
+    for (unsigned i = 1; p->cpus && i < p->n_threads; i++)
+        GG_TRY(gg_place_bind(p->workers[i - 1].thread, &p->cpus[i], err));
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_pool_bind_caller(const struct gguf_pool *pool,
+                                       struct gguf_error *err)
+{
+    if (!pool || !pool->cpus)
+        return GGUF_OK;
+    return gg_place_bind(pthread_self(), &pool->cpus[0], err);
+}
+
+static enum gguf_status check_params(const struct gguf_pool_params *p,
+                                     unsigned n, struct gguf_error *err)
+{
+    if (p->struct_size != sizeof *p || n > GGUF_POOL_MAX_THREADS)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "a pool of %u threads: the limit is %u", n,
+                       GGUF_POOL_MAX_THREADS);
+    if (p->bind > GGUF_BIND_NODES ||
+        (p->bind == GGUF_BIND_CPUS && (!p->cpus || !p->n_cpus)))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "threads bound to no processors");
+    return GGUF_OK;
+}
+
 enum gguf_status gguf_pool_create(struct gguf_pool **out,
                                   const struct gguf_pool_params *params,
                                   struct gguf_error *err)
@@ -107,10 +168,7 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
     unsigned n = params->n_threads ? params->n_threads : gguf_cpu_count();
     if (!params->n_threads && n > GGUF_POOL_MAX_THREADS)
         n = GGUF_POOL_MAX_THREADS;
-    if (params->struct_size != sizeof init || n > GGUF_POOL_MAX_THREADS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a pool of %u threads: the limit is %u", n,
-                       GGUF_POOL_MAX_THREADS);
+    GG_TRY(check_params(params, n, err));
 
     size_t size = sizeof(struct gguf_pool) + (n - 1) * sizeof(struct worker);
     struct gguf_pool *p = gg_alloc_aligned(params->allocator, size, 64);
@@ -122,7 +180,9 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
     p->fn = NULL;
     p->user = NULL;
     atomic_init(&p->n_left, 0);
-    enum gguf_status st = gg_gate_init(&p->start, err);
+    enum gguf_status st = choose_cpus(p, params, err);
+    if (st == GGUF_OK)
+        st = gg_gate_init(&p->start, err);
     if (st != GGUF_OK)
         goto fail;
     st = gg_gate_init(&p->done, err);
@@ -135,12 +195,17 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
         return gg_fail_errno(err, e, "cannot start thread %u of %u",
                              n_started + 2, n);
     }
-    *out = p;
-    return GGUF_OK;
+    st = bind_workers(p, err);
+    if (st != GGUF_OK)
+        stop(p, n_started);
+    else
+        *out = p;
+    return st;
 
 fail_start:
     gg_gate_fini(&p->start);
 fail:
+    gg_free(p->allocator, p->cpus);
     gg_free_aligned(p->allocator, p);
     return st;
 }

@@ -17,22 +17,43 @@ struct gguf_pool;
 
 #define GGUF_POOL_MAX_THREADS 512
 
+/* Where the members of a team may run. */
+enum gguf_pool_bind {
+    GGUF_BIND_NONE,  /* where the system likes */
+    GGUF_BIND_CPUS,  /* member i on processor cpus[i mod n_cpus] alone */
+    GGUF_BIND_NODES  /* member i on any processor of memory node
+                        i * n_nodes / n_threads: neighbours stay together, all
+                        nodes get as many. Nothing on a machine of one node */
+};
+
 struct gguf_pool_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     unsigned n_threads; /* with the caller's; 0: one per usable processor */
+    enum gguf_pool_bind bind;
+    const unsigned *cpus; /* GGUF_BIND_CPUS: n_cpus numbers; borrowed */
+    size_t n_cpus;
 };
-#define GGUF_POOL_PARAMS_INIT { sizeof(struct gguf_pool_params), NULL, 0 }
+#define GGUF_POOL_PARAMS_INIT                                                 \
+    { sizeof(struct gguf_pool_params), NULL, 0, GGUF_BIND_NONE, NULL, 0 }
 
 /* n_threads - 1 threads are started; the calling thread is the first of the
  * team while it runs a job. Threads spin for a short while between jobs, then
- * sleep. GGUF_E_NOMEM, GGUF_E_IO (no thread), GGUF_E_INVALID. Since: 0.1 */
+ * sleep. They are bound as asked for; the calling thread is the program's own
+ * and is not (gguf_pool_bind_caller). GGUF_E_NOMEM, GGUF_E_IO (no thread; a
+ * processor that is not there or may not be used), GGUF_E_INVALID,
+ * GGUF_E_UNSUPPORTED (the system binds no threads). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_pool_create(struct gguf_pool **out, const struct gguf_pool_params *params,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* NULL is fine. No job may be running. Since: 0.1 */
 GGUF_API void gguf_pool_destroy(struct gguf_pool *pool);
+
+/* Bind the calling thread as the first member of the team, for good. Failures
+ * as above. Since: 0.1 */
+GGUF_API enum gguf_status gguf_pool_bind_caller(const struct gguf_pool *pool,
+                                                struct gguf_error *err);
 
 /* Number of threads of the team; 1 for NULL. Since: 0.1 */
 GGUF_API unsigned gguf_pool_n_threads(const struct gguf_pool *pool);
@@ -48,6 +69,22 @@ GGUF_API void gguf_pool_run(struct gguf_pool *pool, gguf_pool_fn *fn,
 
 /* Number of processors that this process may use, at least 1. Since: 0.1 */
 GGUF_API unsigned gguf_cpu_count(void);
+
+/* Number of memory nodes (NUMA) with processors that this process may use, at
+ * least 1. Since: 0.1 */
+GGUF_API unsigned gguf_numa_count(void);
+
+/* Where memory lies that nobody has touched yet: pages of buffers, and of files
+ * that are mapped and not in memory. */
+enum gguf_numa_policy {
+    GGUF_NUMA_LOCAL,     /* on the node of the thread that touches it first */
+    GGUF_NUMA_INTERLEAVE /* page by page on all nodes in turn */
+};
+/* For the calling thread and threads that it creates from now on: set it before
+ * a pool is created and a model is read. Nothing on a machine of one node.
+ * GGUF_E_IO, GGUF_E_UNSUPPORTED (the system has no such call). Since: 0.1 */
+GGUF_API enum gguf_status gguf_numa_set(enum gguf_numa_policy policy,
+                                        struct gguf_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,11 +1,15 @@
 /* check-pool.c - the thread pool and the barrier */
 #include "config.h"
 #include "base/barrier.h"
+#include "base/place.h"
 #include "gguf/pool.h"
 #include "tests/tap.h"
 
+#include <sched.h>
 #include <stdbool.h>
+#include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { MAX_THREADS = 8 };
 
@@ -91,7 +95,7 @@ static void check_idle(void)
     double used = cpu_seconds() - t0;
     printf("# processor time of an idle pool in 100 ms: %.3f ms\n",
            used * 1e3);
-    ok(used < 0.005, "an idle pool sleeps");
+    ok(used < 0.001, "an idle pool sleeps: less than 1 ms");
     gguf_pool_destroy(pool);
 }
 
@@ -145,8 +149,171 @@ static void check_failures(void)
     ok(gguf_cpu_count() >= 1, "%u processors", gguf_cpu_count());
 }
 
+/* --- places --------------------------------------------------------------- */
+
+static bool is_list(const char *text, uint64_t low, unsigned n)
+{
+    struct gg_cpu_set s;
+    return gg_cpu_set_parse(&s, text) && s.bits[0] == low &&
+           gg_cpu_set_count(&s) == n;
+}
+
+static void check_lists(void)
+{
+    struct gg_cpu_set s;
+    ok(is_list("0-3,8\n", 0x10F, 5) && is_list("", 0, 0) && is_list("\n", 0, 0) &&
+           is_list("5", 32, 1) && is_list("0,0-1,1", 3, 2) &&
+           is_list("62-65", UINT64_C(3) << 62, 4),
+       "lists of processors");
+    ok(is_list("1023-99999999999,1", 2, 2) && is_list("4096", 0, 0),
+       "what is beyond the last is left out");
+    static const char *const bad[] = { "-1", "1-", "3-1", "a", "1 2", "1,,2",
+                                       ",", "0x1" };
+    bool refused = true;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refused = refused && !gg_cpu_set_parse(&s, bad[i]);
+    ok(refused, "malformed lists");
+}
+
+static void put(const char *root, const char *name, const char *text)
+{
+    char path[300];
+    snprintf(path, sizeof path, "%s/%s", root, name);
+    FILE *f = text ? fopen(path, "w") : NULL;
+    if (text ? !f || fputs(text, f) < 0 || fclose(f) : mkdir(path, 0700) != 0)
+        exit(99);
+}
+
+/* A machine of three nodes, the second without memory, whose others have the
+ * processors that this process may use. */
+static void check_nodes(void)
+{
+    char root[] = "/tmp/gguf-nodes-XXXXXX", cpu[2][16];
+    static struct gg_nodes n;
+    gg_nodes_read(&n, "/nonexistent");
+    ok(n.n == 1 && gg_cpu_set_count(&n.cpus[0]) == gguf_cpu_count(),
+       "no nodes: one");
+    ok(gguf_numa_count() >= 1, "%u nodes here", gguf_numa_count());
+    unsigned first = 0;
+    while (!(n.cpus[0].bits[first / 64] >> first % 64 & 1))
+        first++;
+    if (!mkdtemp(root))
+        exit(99);
+    snprintf(cpu[0], sizeof cpu[0], "%u\n", first);
+    snprintf(cpu[1], sizeof cpu[1], "%u-1023\n", first + 1);
+    put(root, "has_memory", "0,2\n");
+    put(root, "node0", NULL);
+    put(root, "node1", NULL);
+    put(root, "node2", NULL);
+    put(root, "node0/cpulist", cpu[0]);
+    put(root, "node1/cpulist", cpu[0]);
+    put(root, "node2/cpulist", cpu[1]);
+    gg_nodes_read(&n, root);
+    const unsigned want = gguf_cpu_count() > 1 ? 2 : 1;
+    ok(n.n == want && n.number[want - 1] == 2 * (want - 1) &&
+           gg_cpu_set_count(&n.cpus[0]) == 1 &&
+           (want < 2 || gg_cpu_set_count(&n.cpus[1]) == gguf_cpu_count() - 1),
+       "nodes with memory and with processors of ours");
+    struct gg_cpu_set where[5];
+    n.n = 2;
+    gg_place_nodes(where, 5, &n);
+    bool spread = true;
+    for (int i = 0; i < 5; i++)
+        spread = spread && !memcmp(&where[i], &n.cpus[i >= 3], sizeof *where);
+    ok(spread, "five members on two nodes: three and two");
+    char rm[64];
+    snprintf(rm, sizeof rm, "rm -r %s", root);
+    ok(system(rm) == 0, "and away");
+}
+
+struct at {
+    int cpu[MAX_THREADS];
+};
+
+static void where_am_i(void *user, unsigned ith, unsigned nth)
+{
+    (void)nth;
+#ifdef __linux__
+    ((struct at *)user)->cpu[ith] = sched_getcpu();
+#else
+    ((struct at *)user)->cpu[ith] = -1;
+#endif
+}
+
+static void check_binding(void)
+{
+#if defined(HAVE_PTHREAD_SETAFFINITY_NP) && defined(HAVE_SCHED_GETAFFINITY)
+    struct gguf_pool *pool;
+    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_error err;
+    struct at at;
+    cpu_set_t before;
+    unsigned have[2] = { 0, 0 }, n = 0;
+    sched_getaffinity(0, sizeof before, &before);
+    for (unsigned i = 0; i < CPU_SETSIZE && n < 2; i++)
+        if (CPU_ISSET(i, &before))
+            have[n++] = i;
+    p.n_threads = 4;
+    p.bind = GGUF_BIND_CPUS;
+    p.cpus = have;
+    p.n_cpus = n;
+    bool right = gguf_pool_create(&pool, &p, &err) == GGUF_OK;
+    for (int r = 0; right && r < 50; r++) {
+        gguf_pool_run(pool, where_am_i, &at);
+        for (unsigned i = 1; i < 4; i++)
+            right = right && at.cpu[i] == (int)have[i % n];
+    }
+    ok(right, "members run on their processors");
+    ok(gguf_pool_bind_caller(pool, &err) == GGUF_OK &&
+           sched_getcpu() == (int)have[0],
+       "and the caller, if it wants");
+    gguf_pool_destroy(pool);
+    sched_setaffinity(0, sizeof before, &before);
+    const unsigned far[] = { 1023 }, beyond[] = { 5000 };
+    p.n_cpus = 1;
+    p.cpus = far;
+    if (CPU_ISSET(1023, &before))
+        skip("there are 1024 processors");
+    else
+        ok(gguf_pool_create(&pool, &p, &err) != GGUF_OK && !pool, "%s",
+           err.message);
+    p.cpus = beyond;
+    ok(gguf_pool_create(&pool, &p, &err) == GGUF_E_INVALID && !pool, "%s",
+       err.message);
+    p.n_cpus = 0;
+    ok(gguf_pool_create(&pool, &p, &err) == GGUF_E_INVALID && !pool, "%s",
+       err.message);
+    p.bind = GGUF_BIND_NODES;
+    ok(gguf_pool_create(&pool, &p, &err) == GGUF_OK &&
+           gguf_pool_bind_caller(pool, &err) == GGUF_OK,
+       "spread over nodes");
+    gguf_pool_destroy(pool);
+    sched_setaffinity(0, sizeof before, &before);
+#else
+    skip("threads cannot be bound here");
+#endif
+}
+
+static void check_policy(void)
+{
+    struct gguf_error err;
+    if (gguf_numa_count() < 2) {
+        ok(gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) == GGUF_OK,
+           "on one node there is nothing to set");
+        skip("memory of several nodes: there is one");
+        return;
+    }
+    ok(gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) == GGUF_OK &&
+           gguf_numa_set(GGUF_NUMA_LOCAL, &err) == GGUF_OK,
+       "memory is spread, and is not");
+}
+
 int main(void)
 {
+    check_lists();
+    check_nodes();
+    check_binding();
+    check_policy();
     for (unsigned n = 1; n <= MAX_THREADS; n = n < 4 ? n + 1 : n * 2)
         check_team(n);
     check_idle();
