@@ -72,12 +72,13 @@ void gguf_graph_clear(struct gguf_graph *g)
 }
 
 /* Slot of t or the empty one where it belongs. Tensors are at least
- * GG_OBJECT_ALIGN apart; multiplying spreads their addresses (Knuth, 6.4). */
+ * GG_OBJECT_ALIGN apart; multiplying spreads their addresses, best in the
+ * highest bits of the product (Knuth, 6.4). */
 static size_t find_slot(const struct gguf_graph *g,
                         const struct gguf_tensor *t)
 {
     uint64_t h = ((uint64_t)(uintptr_t)t >> 4) * UINT64_C(0x9E3779B97F4A7C15);
-    size_t i = (size_t)(h >> 32) & (g->n_slots - 1);
+    size_t i = (size_t)((h >> 32) * g->n_slots >> 32);
     while (g->keys[i] && g->keys[i] != t)
         i = (i + 1) & (g->n_slots - 1);
     return i;

@@ -169,10 +169,11 @@ struct gguf_tensor *gg_ctx_tensor(struct gguf_ctx *ctx,
         /* tensors' sizes are below 2^63 */
         size += skip + gguf_tensor_size(proto);
     }
-    char name[160];
-    struct gguf_tensor *t = gg_ctx_push(
-        ctx, GGUF_OBJECT_TENSOR, size,
-        gguf_tensor_format(proto, name, sizeof name));
+    char name[160] = "a tensor";
+    if (size > ctx->size - ctx->used) /* it will be needed */
+        gguf_tensor_format(proto, name, sizeof name);
+    struct gguf_tensor *t =
+        gg_ctx_push(ctx, GGUF_OBJECT_TENSOR, size, name);
     if (!t)
         return NULL;
     *t = *proto;
