@@ -37,10 +37,10 @@ static enum gguf_status finish(const struct out *o, struct gguf_error *err)
 static void put_node(struct out *o, const struct gg_lane *l, size_t i)
 {
     const struct gguf_tensor *t = l->shadow->nodes[i];
+    const struct gguf_tensor *origin = gg_sched_origin(l, i);
     char name[160];
-    put(o, "%s %s", l->origin[i] ? gguf_op_name(t->op) : "copy",
-        gguf_tensor_format(l->origin[i] ? l->origin[i] : t, name,
-                           sizeof name));
+    put(o, "%s %s", origin ? gguf_op_name(t->op) : "copy",
+        gguf_tensor_format(origin ? origin : t, name, sizeof name));
 }
 
 enum gguf_status gguf_sched_dump(const struct gguf_sched *s,

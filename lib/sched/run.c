@@ -62,7 +62,7 @@ static enum gguf_status copy_inputs(struct gguf_sched *s, struct gg_lane *l,
     for (size_t k = 0; k < s->n_splits; k++)
         for (size_t i = l->splits[k].begin; i < l->splits[k].copies_end; i++) {
             struct gguf_tensor *t = l->shadow->nodes[i];
-            if (!l->origin[i] && how_of(t).early)
+            if (!gg_sched_origin(l, i) && how_of(t).early)
                 GG_TRY(gguf_tensor_copy(t->src[0], t, err));
         }
     return GGUF_OK;
@@ -88,11 +88,6 @@ static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
 
 /* --- splits --------------------------------------------------------------- */
 
-static struct gguf_tensor *callers(const struct gg_lane *l, size_t i)
-{
-    return (struct gguf_tensor *)(uintptr_t)l->origin[i];
-}
-
 /* Up to each node that the callback wants, then the callback. */
 static enum gguf_status run_asking(struct gguf_sched *s,
                                    const struct gg_lane *l,
@@ -104,11 +99,11 @@ static enum gguf_status run_asking(struct gguf_sched *s,
         size_t end = i;
         bool wanted = false;
         while (end < split->end && !wanted)
-            wanted = s->eval(s->eval_user, callers(l, end++), false) != 0;
+            wanted = s->eval(s->eval_user, gg_sched_origin(l, end++), false) != 0;
         part.nodes = l->shadow->nodes + i;
         part.capacity = part.n_nodes = end - i;
         GG_TRY(gguf_backend_compute(s->backends[split->backend], &part, err));
-        if (wanted && !s->eval(s->eval_user, callers(l, end - 1), true))
+        if (wanted && !s->eval(s->eval_user, gg_sched_origin(l, end - 1), true))
             return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                            "stopped by the evaluation callback");
         i = end;
@@ -134,7 +129,7 @@ static enum gguf_status run_split(struct gguf_sched *s, struct gg_lane *l,
     const int b = split->backend;
     for (size_t i = split->begin; i < split->copies_end; i++) {
         struct gguf_tensor *t = l->shadow->nodes[i];
-        if (!l->origin[i] && !how_of(t).early)
+        if (!gg_sched_origin(l, i) && !how_of(t).early)
             GG_TRY(copy_in(s, t, b, err));
     }
     if (split->copies_end == split->end)

@@ -277,16 +277,21 @@ static enum gguf_status get_lane(struct gguf_sched *s, struct gg_lane *l,
 {
     const struct gguf_allocator *a = s->allocator;
     const size_t n = g->n_nodes + n_copies;
+    const size_t n_splits = gg_sched_is_plain(s) ? 1 : g->n_nodes + 1;
     const size_t capacity = GG_MAX(n, g->n_leaves + n_slots) + 1;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
     p.allocator = a;
     p.no_alloc = true;
     p.mem_size = (n + n_slots) * gguf_tensor_overhead() +
                  gguf_graph_overhead(capacity) + 4096;
+    l->splits = gg_alloc_zero(a, n_splits, sizeof *l->splits);
+    if (!l->splits)
+        return gg_fail_nomem(err, n_splits * sizeof *l->splits);
+    if (gg_sched_is_plain(s))
+        return GGUF_OK;
     l->shadows = gg_alloc_zero(a, g->n_nodes, sizeof *l->shadows);
     l->origin = gg_alloc_zero(a, n, sizeof *l->origin);
-    l->splits = gg_alloc_zero(a, g->n_nodes + 1, sizeof *l->splits);
-    if (!l->shadows || !l->origin || !l->splits)
+    if (!l->shadows || !l->origin)
         return gg_fail_nomem(err, n * sizeof *l->origin);
     GG_TRY(gguf_ctx_create(&l->ctx, &p, err));
     l->shadow = gguf_graph_create(l->ctx, capacity);
@@ -317,8 +322,10 @@ static void clear_lanes(struct gguf_sched *s, const struct gguf_graph *g)
 {
     for (unsigned i = 0; i < s->n_lanes; i++) {
         struct gg_lane *l = &s->lanes[i];
-        const size_t capacity = gguf_graph_capacity(l->shadow);
         drop_plans(l, s->n_splits);
+        if (gg_sched_is_plain(s))
+            continue;
+        const size_t capacity = gguf_graph_capacity(l->shadow);
         memset(l->shadows, 0, g->n_nodes * sizeof *l->shadows);
         gguf_ctx_reset(l->ctx);
         l->shadow = gguf_graph_create(l->ctx, capacity);
@@ -343,13 +350,15 @@ static enum gguf_status plan(struct gguf_sched *s, const struct gguf_graph *g,
 {
     const uint64_t structure = structure_of(s, g), tensors = tensors_of(s, g);
     const bool like = s->planned && structure == s->structure;
+    const bool same = like && tensors == s->tensors &&
+                      (g == s->planned || !gg_sched_is_plain(s));
     enum gguf_status st = GGUF_OK;
     gguf_sched_sync(s, NULL); /* its failure is not this graph's */
     if (!like)
         st = assign(s, g, err);
-    else if (tensors != s->tensors)
+    else if (!same)
         clear_lanes(s, g);
-    if (st == GGUF_OK && (!like || tensors != s->tensors))
+    if (st == GGUF_OK && !same)
         st = gg_sched_split(s, g, err);
     if (st != GGUF_OK) {
         forget(s);
@@ -388,9 +397,9 @@ enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
     s->graph = NULL;
     GG_TRY(gg_galloc_alloc_n(s->galloc, first->shadow, s->node_pool,
                              s->leaf_pool, err));
-    for (size_t i = 0; i < graph->n_nodes; i++)
+    for (size_t i = 0; first->shadows && i < graph->n_nodes; i++)
         take_place(graph->nodes[i], first->shadows[i]);
-    for (unsigned k = 1; k < s->n_lanes; k++) {
+    for (unsigned k = 1; first->shadows && k < s->n_lanes; k++) {
         struct gguf_graph *g = s->lanes[k].shadow;
         struct gguf_tensor **slot = s->slots + (k - 1) * s->max_copies;
         for (size_t i = 0; i < g->n_nodes; i++)

@@ -3,7 +3,8 @@
  * The scheduler works on a graph of its own: each node of the caller's has a
  * shadow, the same but for its sources, which are shadows or copies. So the
  * caller's tensors stay as they are, and lifetimes of copies are seen by the
- * graph allocator as those of any node.
+ * graph allocator as those of any node. With one backend there is nothing to
+ * copy, and the caller's graph itself is the only split.
  *
  * With several copies there are as many lanes: each a set of shadows with
  * copies of its own. Computations take them in turn. Shadows of all lanes lie
@@ -31,7 +32,8 @@ struct gg_lane {
     struct gguf_ctx *ctx; /* shadows, copies, the graph */
     struct gguf_graph *shadow;
     struct gguf_tensor **shadows; /* of the caller's nodes */
-    const struct gguf_tensor **origin; /* of shadow nodes; NULL: a copy */
+    const struct gguf_tensor **origin; /* of shadow nodes; NULL: a copy;
+                                          no array: all are the caller's */
     struct gg_split *splits;
     struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS]; /* behind each backend's
                                part of the last computation; NULL: no events */
@@ -96,6 +98,20 @@ enum gguf_status gg_sched_assign(struct gguf_sched *s,
 enum gguf_status gg_sched_split(struct gguf_sched *s,
                                 const struct gguf_graph *graph,
                                 struct gguf_error *err);
+
+/* Whether the caller's graph is computed as it is. */
+static inline bool gg_sched_is_plain(const struct gguf_sched *s)
+{
+    return s->n_backends == 1;
+}
+
+/* The caller's tensor that node i of a lane is; NULL: a copy. */
+static inline struct gguf_tensor *gg_sched_origin(const struct gg_lane *l,
+                                                  size_t i)
+{
+    return l->origin ? (struct gguf_tensor *)(uintptr_t)l->origin[i]
+                     : l->shadow->nodes[i];
+}
 
 /* The backend that t is pinned to, or GG_SCHED_NONE. */
 int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t);

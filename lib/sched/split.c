@@ -225,12 +225,27 @@ static void find_written(struct cut *c)
     }
 }
 
+/* All of the caller's graph as one split of the only backend, in each lane. */
+static void take_whole(struct gguf_sched *s, const struct gguf_graph *g)
+{
+    s->n_splits = g->n_nodes > 0;
+    for (unsigned k = 0; k < s->n_lanes; k++) {
+        struct gg_lane *l = &s->lanes[k];
+        l->shadow = (struct gguf_graph *)(uintptr_t)g;
+        l->splits[0] = (struct gg_split){ .end = g->n_nodes, .part = *g };
+    }
+}
+
 enum gguf_status gg_sched_split(struct gguf_sched *s,
                                 const struct gguf_graph *g,
                                 struct gguf_error *err)
 {
     const size_t n = g->n_nodes + g->n_leaves;
     struct cut c = { .s = s, .g = g };
+    if (gg_sched_is_plain(s)) {
+        take_whole(s, g);
+        return GGUF_OK;
+    }
     c.copies = gg_alloc_zero(s->allocator, n, sizeof *c.copies);
     c.copied = gg_alloc_zero(s->allocator, n, sizeof *c.copied);
     c.written = gg_alloc_zero(s->allocator, n, sizeof *c.written);
