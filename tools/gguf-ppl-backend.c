@@ -4,13 +4,77 @@
 #include "tools/common/msg.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { PPL_MAX_CPUS = 1024 };
 
 static bool fail(const struct gguf_error *err)
 {
     msg_fail(NULL, err);
     return false;
 }
+
+/* --- threads -------------------------------------------------------------- */
+
+/* A number at *p, below PPL_MAX_CPUS. */
+static bool parse_number(const char **p, unsigned *out)
+{
+    char *end;
+    if (**p < '0' || **p > '9')
+        return false;
+    unsigned long v = strtoul(*p, &end, 10);
+    *p = end;
+    *out = (unsigned)v;
+    return v < PPL_MAX_CPUS;
+}
+
+/* "0-3,8" into at most PPL_MAX_CPUS numbers; 0 if it is anything else. */
+static size_t parse_cpus(const char *p, unsigned *cpus)
+{
+    size_t n = 0;
+    for (;; p++) {
+        unsigned first, last;
+        if (!parse_number(&p, &first))
+            return 0;
+        last = first;
+        if (*p == '-' && (p++, !parse_number(&p, &last) || last < first))
+            return 0;
+        for (; first <= last && n < PPL_MAX_CPUS; first++)
+            cpus[n++] = first;
+        if (!*p)
+            return n;
+        if (*p != ',')
+            return 0;
+    }
+}
+
+bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o)
+{
+    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_error err;
+    unsigned cpus[PPL_MAX_CPUS];
+    p.n_threads = o->n_threads;
+    if (o->numa) {
+        p.bind = GGUF_BIND_NODES;
+        if (gguf_numa_set(GGUF_NUMA_INTERLEAVE, &err) != GGUF_OK)
+            return fail(&err);
+    }
+    if (o->cpus) {
+        p.bind = GGUF_BIND_CPUS;
+        p.cpus = cpus;
+        p.n_cpus = parse_cpus(o->cpus, cpus);
+        if (!p.n_cpus) {
+            msg_error(NULL, "--cpus: '%s' is no list such as 0-3,8", o->cpus);
+            return false;
+        }
+    }
+    return (gguf_pool_create(pool, &p, &err) == GGUF_OK &&
+            gguf_pool_bind_caller(*pool, &err) == GGUF_OK) ||
+           fail(&err);
+}
+
+/* --- backends ------------------------------------------------------------- */
 
 static bool register_all(struct ppl_backends *b, const struct ppl_options *o,
                          struct gguf_pool *pool, gguf_abort_fn *abort)

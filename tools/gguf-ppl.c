@@ -15,9 +15,11 @@ enum {
     OPT_BACKEND,
     OPT_CACHE,
     OPT_COMPARE,
+    OPT_CPUS,
     OPT_GRAPH,
     OPT_JSON,
     OPT_NO_CHECK,
+    OPT_NUMA,
     OPT_PLAN,
     OPT_TOLERANCE,
     OPT_UBATCH
@@ -43,6 +45,10 @@ static const struct opt table[] = {
     { 't', "-t --threads", "N",
       "threads; without this option, one for each processor. No digit "
       "depends on it" },
+    { OPT_CPUS, "--cpus", "LIST",
+      "bind thread after thread to these processors, such as 0-3,8" },
+    { OPT_NUMA, "--numa", NULL,
+      "spread threads and memory over the memory nodes of the machine" },
     { OPT_CACHE, "-ctk --cache-type", "TYPE",
       "type of the keys and values in memory: f32 (without this option) or "
       "f16" },
@@ -112,6 +118,8 @@ static void check_options(struct ppl_options *o)
         opt_usage("--compare-backends and --backend exclude each other");
     if (o->compare && only_prints(o))
         opt_usage("--compare-backends and --print-... exclude each other");
+    if (o->cpus && o->numa)
+        opt_usage("--cpus and --numa exclude each other");
     if (o->compare && !o->n_chunks)
         o->n_chunks = 1;
 }
@@ -143,6 +151,12 @@ static void parse(struct opt_parser *p, struct ppl_options *o)
             break;
         case OPT_CACHE:
             o->cache_dtype = cache_type(p->arg);
+            break;
+        case OPT_CPUS:
+            o->cpus = p->arg;
+            break;
+        case OPT_NUMA:
+            o->numa = true;
             break;
         case OPT_BACKEND:
             o->backends = p->arg;
@@ -239,17 +253,15 @@ static bool fail_model(const struct job *j, const struct gguf_error *err)
 static bool open_model(struct job *j, const struct ppl_options *o)
 {
     struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
-    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_error err;
     mp.warn = warn;
     mp.warn_user = (void *)(uintptr_t)o;
-    pp.n_threads = o->n_threads;
+    if (!ppl_pool_open(&j->pool, o))
+        return false;
     if (gguf_file_open(&j->file, o->model, NULL, &err) != GGUF_OK)
         return fail(o->model, &err);
     if (gguf_model_open(&j->model, j->file, &mp, &err) != GGUF_OK)
         return fail_model(j, &err);
-    if (gguf_pool_create(&j->pool, &pp, &err) != GGUF_OK)
-        return fail(NULL, &err);
     gguf_model_get_info(j->model, &j->run.model);
     if (o->n_ctx > j->run.model.n_ctx_train)
         warn((void *)(uintptr_t)o,

@@ -19,7 +19,13 @@ struct ppl_options {
     const char *compare;   /* two names, or NULL */
     double tolerance;      /* relative error that is a difference */
     bool print_graph, print_dot, print_assignments, print_plan;
+    const char *cpus;      /* processors to run on, "0-3,8", or NULL */
+    bool numa;             /* spread threads and memory over nodes */
 };
+
+/* The pool that o asks for, its threads and this one bound; first of all, since
+ * it decides where memory lies. false: a message was printed. */
+bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o);
 
 /* The backends of a run, in order of preference; the CPU is the last. */
 enum { PPL_MAX_BACKENDS = 8 };

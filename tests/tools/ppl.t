@@ -122,6 +122,22 @@ ok 'and where it is noticed without the check'
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --backend cpu
 figures | cmp -s - "$tmp/one"
 ok 'the CPU by name'
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --numa
+figures | cmp -s - "$tmp/one"
+ok 'spread over memory nodes'
+cpu=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status 2>/dev/null)
+if test -n "$cpu"; then
+    run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --cpus "$cpu,$cpu-$cpu" -t 2
+    figures | cmp -s - "$tmp/one"
+    ok 'bound to one processor'
+else
+    skip 'bound to one processor' 'no /proc'
+fi
+for list in x 1- 3-1 ,1 1,, 1024; do
+    run "$ppl" -m "$m" -f "$t" --cpus "$list"
+    fails 'is no list such as 0-3,8'
+    ok "a wrong list of processors: $list"
+done
 run "$ppl" -m "$m" -f "$t" --backend nothing
 fails "there is no backend 'nothing' here, but CPU"
 ok 'a backend that is not there'
@@ -177,7 +193,7 @@ test $rc -eq 0 && grep -q '^split 0: CPU, ' "$tmp/out" &&
 ok 'assignments, and where tensors lie'
 
 for args in "--compare-backends CPU" "--compare-backends CPU,CPU,CPU" \
-    "--compare-backends CPU,CPU --backend CPU" "--print-graph=svg" \
+    "--compare-backends CPU,CPU --backend CPU" "--print-graph=svg" "--cpus 0 --numa" \
     "--compare-backends CPU,CPU --print-plan" "--tolerance -1"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$t" $args
