@@ -14,6 +14,10 @@
  *     gguf_quant_run(job, "model-q4km.gguf", NULL, &err);
  *     gguf_quant_destroy(job);
  *
+ * The scale of an NVFP4 tensor (gguf-quants(7)) goes into the weights that are
+ * made of it, and is no tensor of the output then; with compat it stays, and
+ * the weights are without it, which amounts to the same for llama.cpp.
+ *
  * The bytes written depend on the input and the params, not on the number of
  * threads, the instruction set or the window. A job is used by one thread at a
  * time.
@@ -96,6 +100,8 @@ struct gguf_quant_params {
  * GGUF_E_FORMAT       a pattern that is none
  * GGUF_E_LIMIT        one that is too long, or whose search takes too many
  *                     steps
+ * GGUF_E_TENSOR       an NVFP4 tensor's scale is of another type or shape, or
+ *                     not finite
  * GGUF_E_LIMIT        a tensor or the metadata alone exceed max_file_size
  * GGUF_E_INVALID      params
  * Since: 0.1 */

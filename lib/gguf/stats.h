@@ -31,9 +31,11 @@ GGUF_API void gguf_rows_destroy(struct gguf_rows *rows);
 GGUF_API int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype);
 
 /* n elements from element first on of tensor i, in file order, into dst[n].
- * Both are multiples of the type's block_len, inside a row or of whole rows.
- * Files of both byte orders give the same. GGUF_E_UNSUPPORTED (type),
- * GGUF_E_INVALID (range).
+ * Both are multiples of the type's block_len. Elements of NVFP4 are multiplied
+ * by the tensor's scale (gguf-quants(7)), which must be in the same file.
+ * Files of both byte orders give the same. GGUF_E_UNSUPPORTED (type; a shard
+ * without the scale, which another may have), GGUF_E_TENSOR (a scale of another
+ * type or shape, or not finite), GGUF_E_INVALID (range).
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_rows_get(const struct gguf_rows *rows, const struct gguf_file *file,

@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "dtype/dtype.h"
 #include "kern/kern.h"
+#include "quant/rows.h"
 #include "model/shape.h"
 
 #include <stdio.h>
@@ -64,6 +65,22 @@ static enum gguf_status check_type(const struct gg_shape *w, const char *name,
                    name, d ? d->name : "unknown", t->dtype);
 }
 
+/* A scale outside of the blocks would have to be applied to the products. */
+static enum gguf_status check_scale(const struct gguf_file *file,
+                                    const struct gguf_tensor_info *t,
+                                    struct gguf_error *err)
+{
+    char scale[GG_SCALE_NAME];
+    struct gg_esc e, f;
+    if (!gg_scale_name(t, ".scale", scale) ||
+        !gguf_file_tensor_find(file, scale))
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_UNSUPPORTED, t->info_off,
+                   "tensor '%s' has a scale of its own, '%s', which is not "
+                   "applied here: convert it first",
+                   gg_esc(&e, t->name), gg_esc(&f, gg_strz(scale)));
+}
+
 /* ---- placing ---- */
 
 /* Bytes that a VECTOR's copy takes. */
@@ -116,6 +133,7 @@ static enum gguf_status load_one(struct gguf_model *m, const struct weight *w,
         return gg_fail(err, GGUF_E_TENSOR, info->info_off, "%s",
                        gg_shape_text(&text, info, shape, want));
     GG_TRY(check_type(shape, name, info, kern, err));
+    GG_TRY(check_scale(m->file, info, err));
     struct gguf_tensor *t = gguf_tensor_2d(m->ctx, info->dtype, want[0],
                                            want[1]);
     GG_TRY(gguf_ctx_status(m->ctx, err));

@@ -15,6 +15,7 @@ struct gg_job_tensor {
     struct gguf_quant_tensor pub;
     const struct gguf_split_tensor *src;
     enum gg_class cls;
+    const struct gguf_split_tensor *scale;  /* goes into the weights; NULL */
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
     int64_t layer;  /* of the input's name; -1: none */
     uint32_t shard; /* which file it goes to, and its place there */

@@ -3,6 +3,7 @@
 #include "quant/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "quant/rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,6 +244,60 @@ static enum gguf_status choose_all(struct gguf_quant *q, struct gg_chooser *c,
     return GGUF_OK;
 }
 
+/* --------------------------------------------------------- outer scales --- */
+
+/* Tensor src is left out of the job. */
+static void leave_out(struct gguf_quant *q, const struct gguf_split_tensor *src)
+{
+    size_t i = 0;
+    while (i < q->n_t && q->t[i].src != src)
+        i++;
+    if (i == q->n_t)
+        return;
+    const struct gguf_quant_tensor *t = &q->t[i].pub;
+    q->totals.n_elements -= t->n_elements;
+    q->totals.from_size -= t->from_size;
+    q->totals.to_size -= t->to_size;
+    q->n_t--;
+    memmove(&q->t[i], &q->t[i + 1], (q->n_t - i) * sizeof *q->t);
+}
+
+/* The scale of an NVFP4 tensor that becomes another type goes into its weights
+ * (rows.h), and with what belongs to it is left out of the output. compat: as
+ * llama-quantize, which knows of none: they stay, and multiply what was made
+ * without them. */
+static enum gguf_status fold_scales(struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    const struct gguf_split_tensor *s;
+    char name[GG_SCALE_NAME];
+    if (q->p.compat)
+        return GGUF_OK;
+    for (size_t k = gguf_split_n_tensors(q->set); k-- > 0;) {
+        const struct gguf_split_tensor *src = gguf_split_tensor(q->set, k);
+        size_t i = 0;
+        if (!gg_scale_name(src->info, ".scale", name))
+            continue;
+        while (i < q->n_t && q->t[i].src != src)
+            i++;
+        if (i == q->n_t || q->t[i].pub.copied)
+            continue;
+        struct gg_row_src row;
+        s = gguf_split_tensor_find(q->set, name);
+        q->t[i].scale = s;
+        if (s && gg_row_src_init(&row, q->kern.codec, src->file,
+                                 src->info->index))
+            GG_TRY(gg_row_src_set_scale(&row, src->info, s->file, s->info,
+                                        err));
+        if (s)
+            leave_out(q, s);
+        if (gg_scale_name(src->info, ".input_scale", name) &&
+            (s = gguf_split_tensor_find(q->set, name)))
+            leave_out(q, s);
+    }
+    return GGUF_OK;
+}
+
 enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
 {
     enum gguf_status st;
@@ -275,6 +330,7 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
         c.patterns = patterns;
         c.n_overrides = n;
         st = choose_all(q, &c, err);
+        st = st ? st : fold_scales(q, err);
     }
     while (n)
         gg_pattern_destroy(patterns[--n]);

@@ -1,6 +1,7 @@
 /* rows.c - elements of tensors as floats */
 #include "config.h"
 #include "gguf/stats.h"
+#include "base/bytes.h"
 #include "base/ckd.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -10,6 +11,7 @@
 #include "kern/cpu.h"
 #include "quant/rows.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Bytes at which other than the file's own are decoded: all of a block and a
@@ -60,6 +62,64 @@ bool gg_row_src_init(struct gg_row_src *s, const struct gg_codec_kern *codec,
     return true;
 }
 
+static float scale_at(const struct gg_row_src *s, uint64_t i)
+{
+    uint32_t bits = gg_load32le(s->scale + 4 * i);
+    return gg_f32_from_bits(s->swap ? gg_swap32(bits) : bits);
+}
+
+bool gg_scale_name(const struct gguf_tensor_info *t, const char *suffix,
+                   char name[GG_SCALE_NAME])
+{
+    static const char weight[] = ".weight";
+    size_t w = sizeof weight - 1, n = t->name.size;
+    if (t->dtype != GGUF_DTYPE_NVFP4 || n < w ||
+        n - w + strlen(suffix) >= GG_SCALE_NAME ||
+        memcmp(t->name.data + n - w, weight, w) ||
+        memchr(t->name.data, 0, n))
+        return false;
+    memcpy(name, t->name.data, n - w);
+    strcpy(name + n - w, suffix);
+    return true;
+}
+
+enum gguf_status gg_row_src_set_scale(struct gg_row_src *s,
+                                      const struct gguf_tensor_info *t,
+                                      const struct gguf_file *file,
+                                      const struct gguf_tensor_info *scale,
+                                      struct gguf_error *err)
+{
+    struct gg_esc e;
+    uint64_t n = scale->n_elements;
+    uint64_t n_mat = t->n_elements / ((uint64_t)t->ne[0] * (uint64_t)t->ne[1]);
+    if (scale->dtype != GGUF_DTYPE_F32 || (n != 1 && n != n_mat))
+        return gg_fail(err, GGUF_E_TENSOR, scale->info_off,
+                       "tensor '%s' must be F32 of 1 or %" PRIu64
+                       " elements, a scale of each matrix: it is of type "
+                       "%" PRIu32 ", %" PRIu64 " elements",
+                       gg_esc(&e, scale->name), n_mat, scale->dtype, n);
+    s->scale = gguf_file_tensor_data(file, scale->index);
+    s->per_scale = t->n_elements / n;
+    for (uint64_t i = 0; i < n; i++)
+        if (!isfinite(scale_at(s, i)))
+            return gg_fail(err, GGUF_E_TENSOR, scale->info_off,
+                           "tensor '%s': scale %" PRIu64 " is not finite",
+                           gg_esc(&e, scale->name), i);
+    return GGUF_OK;
+}
+
+/* As the model would: an element, then its scale. */
+static void apply_scale(const struct gg_row_src *s, uint64_t first, uint64_t n,
+                        float *x)
+{
+    for (uint64_t k; n; first += k, x += k, n -= k) {
+        float scale = scale_at(s, first / s->per_scale);
+        k = GG_MIN(n, s->per_scale - first % s->per_scale);
+        for (uint64_t i = 0; i < k; i++)
+            x[i] *= scale;
+    }
+}
+
 void gg_row_src_read(const struct gg_row_src *s, uint64_t first, uint64_t n,
                      float *dst)
 {
@@ -70,6 +130,8 @@ void gg_row_src_read(const struct gg_row_src *s, uint64_t first, uint64_t n,
             read_apart(s, src, 0, n, dst);
         else
             s->decode(src, dst, (size_t)n);
+        if (s->scale)
+            apply_scale(s, first, n, dst);
         return;
     }
     for (uint64_t k; n; first += k, n -= k, dst += k) {
@@ -84,6 +146,30 @@ void gg_row_src_read(const struct gg_row_src *s, uint64_t first, uint64_t n,
 }
 
 /* ----------------------------------------------------- public interface --- */
+
+/* The scale of tensor t, from its own file: a shard does not know what is in
+ * the others. */
+static enum gguf_status find_scale(struct gg_row_src *s,
+                                   const struct gguf_file *file,
+                                   const struct gguf_tensor_info *t,
+                                   struct gguf_error *err)
+{
+    char name[GG_SCALE_NAME];
+    struct gg_esc e;
+    uint64_t count;
+    if (!gg_scale_name(t, ".scale", name))
+        return GGUF_OK;
+    const struct gguf_tensor_info *scale = gguf_file_tensor_find(file, name);
+    if (scale)
+        return gg_row_src_set_scale(s, t, file, scale, err);
+    const struct gguf_kv *kv = gguf_file_kv_find(file, "split.count");
+    if (kv && gguf_kv_get_uint(kv, &count, NULL) == GGUF_OK && count > 1)
+        return gg_fail(err, GGUF_E_UNSUPPORTED, t->info_off,
+                       "tensor '%s': its scale is not in this file of %" PRIu64
+                       ", it may be in another: merge them first",
+                       gg_esc(&e, t->name), count);
+    return GGUF_OK;
+}
 
 struct gguf_rows {
     const struct gguf_allocator *allocator;
@@ -135,6 +221,7 @@ enum gguf_status gguf_rows_get(const struct gguf_rows *rows,
         return gg_fail(err, GGUF_E_INVALID, t->info_off,
                        "tensor '%s': no elements %" PRIu64 " to %" PRIu64,
                        gg_esc(&e, t->name), first, first + n);
+    GG_TRY(find_scale(&src, file, t, err));
     gg_row_src_read(&src, first, n, dst);
     return GGUF_OK;
 }

@@ -111,6 +111,10 @@ static void cut_tensors(struct gg_run *r, uint64_t n, uint64_t *most)
         cut->rows = wants_rows(r, i) &&
                     gg_row_src_init(&cut->src, q->kern.codec, from->file,
                                     from->info->index);
+        const struct gguf_split_tensor *scale = q->t[i].scale;
+        if (cut->rows && scale) /* known to be good since the plan */
+            (void)gg_row_src_set_scale(&cut->src, from->info, scale->file,
+                                       scale->info, NULL);
         if (!cut->rows) {
             first += (t->from_size + GG_RUN_PIECE - 1) / GG_RUN_PIECE;
             continue;

@@ -1,6 +1,7 @@
-/* check-back.c - models of types that are only decoded, back to floats
+/* check-back.c - models of types that are decoded, back to floats
  *
- * A job's F32 is what gguf_rows_get gives for the input, element by element.
+ * A job's F32 is what gguf_rows_get gives for the input, element by element:
+ * of a fork's types, and of NVFP4 with scales outside of its blocks.
  */
 #include "config.h"
 #include "base/bytes.h"
@@ -8,12 +9,15 @@
 #include "gguf/quant.h"
 #include "gguf/stats.h"
 #include "gguf/writer.h"
+#include "kern/codec.h"
 #include "tests/tap.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <unistd.h>
 
 static char dir[3000], in[4000], out[4000];
+static uint32_t n_shards; /* of the model, as its metadata have it */
 
 struct tensor {
     const char *name;
@@ -42,6 +46,8 @@ static bool write_model(const struct tensor *t, size_t n)
         return false;
     bool good = gguf_meta_set_strz(m, "general.architecture", "test", NULL) ==
                     GGUF_OK &&
+                (!n_shards || gguf_meta_set_u32(m, "split.count", n_shards,
+                                                NULL) == GGUF_OK) &&
                 gguf_writer_create(&w, m, NULL, NULL) == GGUF_OK;
     gguf_meta_destroy(m);
     if (!good)
@@ -156,6 +162,112 @@ static void test_fork(const struct gguf_rows *rows)
        "what is not decoded is refused: %s", err.message);
 }
 
+/* ---------------------------------------------------------------- NVFP4 --- */
+
+enum { Q, Q_SCALE, Q_INPUT, UP, UP_SCALE, K, OTHER, N_TENSORS };
+
+static const float scales[] = { 0.37f, 3, -0.5f, 0x1.8p-9f };
+
+static struct tensor nvfp4[N_TENSORS] = {
+    { "blk.0.attn_q.weight", GGUF_DTYPE_NVFP4, { 128, 6, 1, 1 }, NULL },
+    { "blk.0.attn_q.scale", GGUF_DTYPE_F32, { 1, 1, 1, 1 }, scales },
+    { "blk.0.attn_q.input_scale", GGUF_DTYPE_F32, { 1, 1, 1, 1 }, scales },
+    { "blk.0.ffn_up_exps.weight", GGUF_DTYPE_NVFP4, { 64, 4, 3, 1 }, NULL },
+    { "blk.0.ffn_up_exps.scale", GGUF_DTYPE_F32, { 3, 1, 1, 1 }, scales + 1 },
+    { "blk.0.attn_k.weight", GGUF_DTYPE_NVFP4, { 64, 2, 1, 1 }, NULL },
+    { "blk.0.other.scale", GGUF_DTYPE_F32, { 1, 1, 1, 1 }, scales },
+};
+
+/* The tensor of `out' is that of nvfp4[i], decoded and times the scales. */
+static bool is_scaled(const struct gguf_rows *rows, int i, const float *scale)
+{
+    struct gguf_file *f;
+    const struct tensor *t = &nvfp4[i];
+    size_t mat = (size_t)(t->ne[0] * t->ne[1]), n = mat * (size_t)t->ne[2];
+    float *x = malloc(n * sizeof *x), *y = malloc(n * sizeof *y);
+    if (gguf_file_open(&f, out, NULL, NULL) != GGUF_OK)
+        exit(99);
+    const struct gguf_tensor_info *info = gguf_file_tensor_find(f, t->name);
+    gg_decode_nvfp4_c(t->data, x, n);
+    for (size_t k = 0; scale && k < n; k++)
+        x[k] *= scale[k / mat];
+    bool good = info && gguf_rows_get(rows, f, info->index, 0, n, y, NULL) ==
+                            GGUF_OK &&
+                !memcmp(x, y, n * sizeof *x);
+    gguf_file_close(f);
+    free(x);
+    free(y);
+    return good;
+}
+
+static size_t n_out(void)
+{
+    struct gguf_file *f;
+    if (gguf_file_open(&f, out, NULL, NULL) != GGUF_OK)
+        return 0;
+    size_t n = gguf_file_n_tensors(f);
+    gguf_file_close(f);
+    return n;
+}
+
+static void test_scales(const struct gguf_rows *rows)
+{
+    struct gguf_error err = { .message = "" };
+    nvfp4[Q].data = random_data(6 * 128 / 64 * 36);
+    nvfp4[UP].data = random_data(12 * 36);
+    nvfp4[K].data = random_data(2 * 36);
+    if (!write_model(nvfp4, N_TENSORS))
+        exit(99);
+    ok(convert("F32", 0, &err) == GGUF_OK, "NVFP4 to F32 %s", err.message);
+    ok(n_out() == N_TENSORS - 3, "what went into weights is left out");
+    ok(is_scaled(rows, Q, scales), "weights times their scale");
+    ok(is_scaled(rows, UP, scales + 1), "experts, each times its own");
+    ok(is_scaled(rows, K, NULL), "without a scale");
+    ok(compare(rows) == N_TENSORS - 3, "rows of the input have their scale");
+    ok(convert("F32", 1, &err) == GGUF_OK && n_out() == N_TENSORS &&
+           is_scaled(rows, Q, NULL) && is_scaled(rows, UP, NULL),
+       "as llama-quantize: scales stay beside weights without them");
+    ok(convert("COPY", 0, &err) == GGUF_OK && n_out() == N_TENSORS &&
+           compare(rows) == N_TENSORS,
+       "NVFP4 that stays has its scales");
+}
+
+static void test_bad_scales(const struct gguf_rows *rows)
+{
+    static const float nan[1] = { NAN };
+    struct gguf_error err;
+    struct gguf_file *f;
+    float x[64];
+    nvfp4[UP_SCALE].ne[0] = 2;
+    ok(write_model(nvfp4, N_TENSORS) &&
+           convert("F32", 0, &err) == GGUF_E_TENSOR,
+       "refused: %s", err.message);
+    nvfp4[UP_SCALE].ne[0] = 3;
+    nvfp4[Q_SCALE].type = GGUF_DTYPE_I32;
+    ok(write_model(nvfp4, N_TENSORS) &&
+           convert("F32", 0, &err) == GGUF_E_TENSOR,
+       "refused: %s", err.message);
+    nvfp4[Q_SCALE].type = GGUF_DTYPE_F32;
+    nvfp4[Q_SCALE].data = nan;
+    ok(write_model(nvfp4, N_TENSORS) &&
+           convert("F32", 0, &err) == GGUF_E_TENSOR,
+       "refused: %s", err.message);
+    ok(gguf_file_open(&f, in, NULL, NULL) == GGUF_OK &&
+           gguf_rows_get(rows, f, 0, 0, 64, x, &err) == GGUF_E_TENSOR,
+       "and its rows are: %s", err.message);
+    gguf_file_close(f);
+    n_shards = 2;
+    ok(write_model(nvfp4 + K, 1) &&
+           gguf_file_open(&f, in, NULL, NULL) == GGUF_OK &&
+           gguf_rows_get(rows, f, 0, 0, 64, x, &err) == GGUF_E_UNSUPPORTED,
+       "a shard does not know: %s", err.message);
+    gguf_file_close(f);
+    n_shards = 0;
+    for (int i = 0; i < N_TENSORS; i++)
+        if (nvfp4[i].type == GGUF_DTYPE_NVFP4)
+            free((void *)(uintptr_t)nvfp4[i].data);
+}
+
 int main(void)
 {
     struct gguf_rows *rows;
@@ -166,6 +278,8 @@ int main(void)
     snprintf(in, sizeof in, "%s/in.gguf", dir);
     snprintf(out, sizeof out, "%s/out.gguf", dir);
     test_fork(rows);
+    test_scales(rows);
+    test_bad_scales(rows);
     gguf_rows_destroy(rows);
     unlink(in);
     unlink(out);
