@@ -21,7 +21,7 @@ typedef void gg_iq1_weigh_fn(const float *x, const float *weight, float sigma2,
 
 /* Best division of a part's elements x with importances w: 32 elements and
  * one shift (IQ1_S), 16 elements and a shift for each half (IQ1_M). order gets
- * their indices sorted by x, equal ones by index. Returns 0 if there is none. */
+ * their indices sorted by x, equal ones by index. 0 if there is none. */
 typedef int gg_iq1_split_fn(const float *x, const float *w, int *order,
                             struct gg_iq1_split *best);
 

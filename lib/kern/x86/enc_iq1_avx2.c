@@ -141,8 +141,9 @@ struct terms {
     float x[4][48], end[4][48], first[4][48];
 };
 
-static GG_ALWAYS_INLINE void estimate(const struct run *r, const struct terms *t,
-                                      int n, struct scores *s)
+static GG_ALWAYS_INLINE void estimate(const struct run *r,
+                                      const struct terms *t, int n,
+                                      struct scores *s)
 {
     const int n_kind = n == 32 ? 2 : 4;
     s->top = _mm256_setzero_ps();

@@ -1,9 +1,10 @@
 /* enc_iq_avx2.c - encoders of the IQ2 and IQ3 types
  *
- * Two kinds of lanes: the near entries of a point are compared eight at a
- * time, and the fits of the trial scales are summed one scale per lane. Each
- * lane keeps the reference's order (c/enc_iq.c), and of equal errors the first
- * in the list wins, as there.
+ * Lanes are trial scales, where groups are rounded and fits are summed up, and
+ * near entries, where those of a point are compared. Each lane keeps the
+ * reference's order (c/enc_iq.c), and of equal errors the first in the list
+ * wins, as there. Most groups need not ask that for each scale
+ * (iq_trials_avx2.h).
  */
 #include "config.h"
 #include "kern/codec.h"
@@ -11,137 +12,24 @@
 #include "kern/c/block_io.h"
 #include "kern/c/enc_iq.h"
 #include "kern/c/enc_search.h"
-#include "kern/c/round.h"
+#include "kern/x86/iq_trials_avx2.h"
 #include "kern/x86/x86.h"
 
-#include <float.h>
-
-#define MAX_TRY 32 /* trial scales, at most */
-
-struct part {
-    float x[32], w[32], root[32];
-    uint16_t code[8];
-    uint8_t near[8];
-    int zero;
-};
-
-/* Levels of up to 32 elements by inv, as bytes. */
-static GG_ALWAYS_INLINE __m256i round_levels(const float *x, int n, int top,
-                                             float inv)
-{
-    const __m256 half = _mm256_set1_ps(0.5f), one = _mm256_set1_ps(1);
-    __m256i v[4] = { _mm256_setzero_si256(), _mm256_setzero_si256(),
-                     _mm256_setzero_si256(), _mm256_setzero_si256() };
-    for (int k = 0; k < n / 8; k++) {
-        __m256 t = _mm256_mul_ps(_mm256_set1_ps(inv),
-                                 _mm256_loadu_ps(x + 8 * k));
-        t = _mm256_mul_ps(half, _mm256_sub_ps(t, one));
-        v[k] = gg_clamp_epi32(gg_nearest_epi32(t), 0, top);
-    }
-    return gg_pack_bytes(v[0], v[1], v[2], v[3], 0);
-}
-
-/* Four bytes l0 .. l3 side by side: l0 + l1 * base + l2 * base^2 + ... */
-static inline __m256i fours(__m256i levels, int base)
-{
-    __m256i v = _mm256_maddubs_epi16(
-        levels, _mm256_set1_epi16((short)(1 | base << 8)));
-    return _mm256_madd_epi16(v, _mm256_set1_epi32(1 | base * base << 16));
-}
-
-/* Codes and points of the groups. Of three bits they are the same. */
-static GG_ALWAYS_INLINE void pack_codes(__m256i levels,
-                                        const struct gg_iq_book *b,
-                                        uint16_t *code, uint32_t *point)
-{
-    uint32_t v[8], u[8];
-    _mm256_storeu_si256((void *)v, fours(levels, 1 << b->bits));
-    _mm256_storeu_si256((void *)u, fours(levels, b->top + 1));
-    for (int g = 0; g < 8; g++) {
-        if (b->group == 4) {
-            code[g] = (uint16_t)v[g];
-            point[g] = u[g];
-        } else if (g % 2 == 0) {
-            code[g / 2] = (uint16_t)(v[g] | v[g + 1] << 8);
-            point[g / 2] = u[g] + 81 * u[g + 1];
-        }
-    }
-}
-
-/* The near entry with the least error: lanes are entries. */
-static GG_ALWAYS_INLINE unsigned best_near(const struct gg_iq_book *b,
-                                           unsigned point, const float *x,
-                                           const float *root, float scale)
-{
-    const uint16_t *list = b->near + (b->start[point] >> 1);
-    int n = (int)((b->start[point + 1] >> 1) - (b->start[point] >> 1));
-    const __m256i step = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256 odd = _mm256_setr_ps(1, 3, 5, 7, 9, 11, 13, 15);
-    const __m256 table = _mm256_mul_ps(_mm256_set1_ps(scale), odd);
-    const __m256i mask = _mm256_set1_epi32((1 << b->bits) - 1);
-    __m256 best = _mm256_set1_ps(FLT_MAX);
-    __m256i at = _mm256_setzero_si256();
-    for (int j = 0; j < n; j += 8) {
-        __m256i c = _mm256_cvtepu16_epi32(gg_load128(list + j));
-        __m256 d = _mm256_setzero_ps();
-        GG_UNROLL
-        for (int i = 0; i < b->group; i++) {
-            __m256 q = _mm256_permutevar8x32_ps(table,
-                                                _mm256_and_si256(c, mask));
-            __m256 e = _mm256_sub_ps(q, _mm256_set1_ps(x[i]));
-            __m256 r = _mm256_mul_ps(_mm256_set1_ps(root[i]), e);
-            d = _mm256_add_ps(d, _mm256_mul_ps(r, e));
-            c = _mm256_srli_epi32(c, b->bits);
-        }
-        __m256i pos = _mm256_add_epi32(_mm256_set1_epi32(j), step);
-        __m256 m = _mm256_and_ps(
-            _mm256_cmp_ps(d, best, _CMP_LT_OQ),
-            _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32(n), pos)));
-        best = _mm256_blendv_ps(best, d, m);
-        at = _mm256_blendv_epi8(at, pos, _mm256_castps_si256(m));
-    }
-    /* the least error of all lanes, then the first place that has it */
-    __m128 l = _mm_min_ps(_mm256_castps256_ps128(best),
-                          _mm256_extractf128_ps(best, 1));
-    l = _mm_min_ps(l, _mm_movehl_ps(l, l));
-    l = _mm_min_ss(l, _mm_shuffle_ps(l, l, 1));
-    __m256 eq = _mm256_cmp_ps(best, _mm256_broadcastss_ps(l), _CMP_EQ_OQ);
-    __m256i p = _mm256_blendv_epi8(_mm256_set1_epi32(INT32_MAX), at,
-                                   _mm256_castps_si256(eq));
-    /* the least of p is the largest of its complement */
-    return list[~gg_hmax_epi32(_mm256_xor_si256(p, _mm256_set1_epi32(-1)))];
-}
-
-static GG_ALWAYS_INLINE void round_groups(const struct gg_iq_book *b,
-                                const struct part *p, int n, float inv,
-                                float scale, uint16_t *code, uint8_t *near)
-{
-    uint32_t point[8];
-    pack_codes(round_levels(p->x, n, b->top, inv), b, code, point);
-    for (int g = 0; g < n / b->group; g++) {
-        near[g] = !(b->start[point[g]] & 1);
-        if (near[g])
-            code[g] = (uint16_t)best_near(b, point[g], p->x + b->group * g,
-                                          p->root + b->group * g, scale);
-    }
-}
-
-/* Sums of w*x*q and w*q*q for eight sets of codes, one per lane. */
+/* Sums of w*x*q and w*q*q for eight sets of codes, one per lane; code points
+ * to those of group 0, those of a group are
+ * CODE_ROOM apart. */
 static GG_ALWAYS_INLINE void trial_sums(const struct gg_iq_type *t,
                                         const struct part *p,
-                                        uint16_t code[][8], __m256 *qx,
+                                        const uint16_t *code, __m256 *qx,
                                         __m256 *qq)
 {
     const struct gg_iq_book *b = &t->book;
-    const __m256 odd = _mm256_setr_ps(1, 3, 5, 7, 9, 11, 13, 15);
-    const __m256i mask = _mm256_set1_epi32((1 << b->bits) - 1);
+    const __m256 odd = odd_numbers(b);
     *qx = *qq = _mm256_setzero_ps();
     for (int g = 0; g < t->n / b->group; g++) {
-        __m256i c = _mm256_setr_epi32(code[0][g], code[1][g], code[2][g],
-                                      code[3][g], code[4][g], code[5][g],
-                                      code[6][g], code[7][g]);
+        __m256i c = _mm256_cvtepu16_epi32(gg_load128(code + CODE_ROOM * g));
         for (int i = b->group * g; i < b->group * (g + 1); i++) {
-            __m256 q = _mm256_permutevar8x32_ps(odd, _mm256_and_si256(c, mask));
+            __m256 q = _mm256_permutevar8x32_ps(odd, c);
             __m256 w = _mm256_set1_ps(p->w[i]);
             __m256 wx = _mm256_mul_ps(w, _mm256_set1_ps(p->x[i]));
             *qx = _mm256_add_ps(*qx, _mm256_mul_ps(wx, q));
@@ -155,45 +43,90 @@ static GG_ALWAYS_INLINE void trial_sums(const struct gg_iq_type *t,
 static GG_ALWAYS_INLINE float try_scales(const struct gg_iq_type *t,
                                          struct part *p, float scale, float max)
 {
-    uint16_t code[MAX_TRY][8];
-    uint8_t near[MAX_TRY][8];
+    const __m256 step = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
+    struct trials s;
     float qx[MAX_TRY], qq[MAX_TRY], best = 0;
-    int n = 2 * t->n_try + 1, chosen = -1;
-    for (int k = 0; k < n; k++) {
-        float inv = ((float)(2 * t->book.top + 1) +
-                     (float)(k - t->n_try) * t->step) / max;
-        round_groups(&t->book, p, t->n, inv, 1 / inv, code[k], near[k]);
+    int chosen = -1;
+    s.n = 2 * t->n_try + 1;
+    for (int k = 0; k < s.n; k += 8) {
+        __m256 v = _mm256_add_ps(_mm256_set1_ps((float)(k - t->n_try)), step);
+        v = _mm256_mul_ps(v, _mm256_set1_ps(t->step));
+        v = _mm256_add_ps(v, _mm256_set1_ps((float)(2 * t->book.top + 1)));
+        v = _mm256_div_ps(v, _mm256_set1_ps(max));
+        _mm256_storeu_ps(s.inv + k, v);
+        _mm256_storeu_ps(s.scale + k, _mm256_div_ps(_mm256_set1_ps(1), v));
     }
-    for (int k = n; k < (n + 7) / 8 * 8; k++)
-        memcpy(code[k], code[0], sizeof code[k]);
-    for (int k = 0; k < n; k += 8) {
+    if (!round_trials(&t->book, p, t->n, &s)) {
+        p->failed = 1;
+        return 0;
+    }
+    for (int k = 0; k < s.n; k += 8) {
         __m256 x, q;
-        trial_sums(t, p, code + k, &x, &q);
+        trial_sums(t, p, s.code[0] + k, &x, &q);
         _mm256_storeu_ps(qx + k, x);
         _mm256_storeu_ps(qq + k, q);
     }
-    for (int k = 0; k < n; k++)
+    for (int k = 0; k < s.n; k++)
         if (qq[k] > 0 && qx[k] * qx[k] > best * qq[k]) {
             scale = qx[k] / qq[k];
             best = scale * qx[k];
             chosen = k;
         }
-    if (chosen >= 0) {
-        memcpy(p->code, code[chosen], sizeof p->code);
-        memcpy(p->near, near[chosen], sizeof p->near);
+    if (chosen >= 0)
+        p->near = 0;
+    for (int g = 0; chosen >= 0 && g < t->n / t->book.group; g++) {
+        p->code[g] = s.code[g][chosen];
+        p->near |= (s.near[g] >> chosen & 1) << g;
     }
     return scale;
+}
+
+/* Round once more by the scale found, all groups or those that were no entry,
+ * and fit again. */
+static GG_ALWAYS_INLINE float refit(const struct gg_iq_type *t, struct part *p,
+                                    float scale)
+{
+    const struct gg_iq_book *b = &t->book;
+    uint16_t code[8][CODE_ROOM];
+    float inv[8];
+    __m256 qx, qq;
+    _mm256_storeu_ps(inv, _mm256_set1_ps(1 / scale));
+    p->failed = !(p->amax * inv[0] < MAX_QUOTIENT);
+    if (p->failed)
+        return 0;
+    for (int g = 0; g < t->n / b->group; g++) {
+        const float *x = p->x + b->group * g;
+        int32_t point[8];
+        if (p->near >> g & 1 || t->refine_all) {
+            round_group(b, x, inv, code[g], point);
+            p->code[g] = code[g][0];
+            if (!(b->start[point[0]] & 1))
+                p->code[g] = (uint16_t)best_near(b, (unsigned)point[0], x,
+                                                 p->root + b->group * g, scale);
+        }
+        _mm_storeu_si128((void *)code[g], _mm_set1_epi16((short)p->code[g]));
+    }
+    trial_sums(t, p, code[0], &qx, &qq);
+    float x = _mm256_cvtss_f32(qx), q = _mm256_cvtss_f32(qq);
+    return q > 0 ? x / q : scale;
 }
 
 /* As fit_part of the reference. */
 static GG_ALWAYS_INLINE float fit_part(const struct gg_iq_type *t,
                                        struct part *p)
 {
-    float scale, max = p->x[0];
-    for (int i = 1; i < t->n; i++)
-        max = max > p->x[i] ? max : p->x[i];
+    float scale, max;
+    __m256 hi = _mm256_loadu_ps(p->x), a = gg_abs_ps(hi);
+    for (int i = 8; i < t->n; i += 8) {
+        __m256 v = _mm256_loadu_ps(p->x + i);
+        hi = _mm256_max_ps(hi, v);
+        a = _mm256_max_ps(a, gg_abs_ps(v));
+    }
+    max = gg_hmax_ps(hi);
+    p->amax = gg_hmax_ps(a);
+    p->failed = 0;
     memset(p->code, 0, sizeof p->code);
-    memset(p->near, t->refine_all, sizeof p->near);
+    p->near = t->refine_all;
     p->zero = 1;
     if (max < t->zero)
         return 0;
@@ -210,26 +143,8 @@ static GG_ALWAYS_INLINE float fit_part(const struct gg_iq_type *t,
     }
     p->zero = 0;
     scale = try_scales(t, p, scale, max);
-    int n_group = t->n / t->book.group, n_near = 0;
-    for (int g = 0; g < n_group; g++)
-        n_near += p->near[g];
-    if ((n_near || t->fit_start) && scale > 0) {
-        uint16_t code[8][8];
-        uint8_t near[8];
-        float qx[8], qq[8];
-        round_groups(&t->book, p, t->n, 1 / scale, scale, code[0], near);
-        for (int g = 0; g < n_group; g++)
-            if (p->near[g] || t->refine_all)
-                p->code[g] = code[0][g];
-        for (int k = 0; k < 8; k++)
-            memcpy(code[k], p->code, sizeof p->code);
-        __m256 x, q;
-        trial_sums(t, p, code, &x, &q);
-        _mm256_storeu_ps(qx, x);
-        _mm256_storeu_ps(qq, q);
-        if (qq[0] > 0)
-            scale = qx[0] / qq[0];
-    }
+    if ((p->near || t->fit_start) && scale > 0)
+        scale = refit(t, p, scale);
     return scale;
 }
 
@@ -272,9 +187,10 @@ static GG_ALWAYS_INLINE void weigh(const struct gg_iq_type *t, const float *x,
     }
 }
 
-static GG_ALWAYS_INLINE void fit_block(const struct gg_iq_type *t,
-                                       const float *x, const float *weight,
-                                       struct gg_iq_block *b)
+/* Returns 0 for a block that is the reference's. */
+static GG_ALWAYS_INLINE int fit_block(const struct gg_iq_type *t,
+                                      const float *x, const float *weight,
+                                      struct gg_iq_block *b)
 {
     float sum = 0;
     for (int i = 0; i < 256; i++)
@@ -291,6 +207,8 @@ static GG_ALWAYS_INLINE void fit_block(const struct gg_iq_type *t,
             signs[k] = split_signs(xs + 8 * k, p.w + 8 * k, t->even,
                                    p.x + 8 * k);
         b->scale[s] = fit_part(t, &p);
+        if (p.failed)
+            return 0;
         b->zero[s] = (uint8_t)p.zero;
         if (p.zero)
             memset(signs, 0, (size_t)n_sign);
@@ -304,6 +222,7 @@ static GG_ALWAYS_INLINE void fit_block(const struct gg_iq_type *t,
                 (uint16_t)(p.zero ? 0 : gg_iq_entry(&t->book, p.code[g]));
     }
     gg_iq_scale_codes(t, b);
+    return 1;
 }
 
 static GG_ALWAYS_INLINE void encode(const struct gg_iq_type *t,
@@ -316,12 +235,10 @@ static GG_ALWAYS_INLINE void encode(const struct gg_iq_type *t,
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256, out += size) {
         const float *w = weight ? weight + i % n_block * 256 : NULL;
         struct gg_iq_block b;
-        if (!gg_all_finite(src, 256)) {
+        if (gg_all_finite(src, 256) && fit_block(t, src, w, &b))
+            put(&b, out);
+        else
             reference(src, out, 1, 256, w);
-            continue;
-        }
-        fit_block(t, src, w, &b);
-        put(&b, out);
     }
 }
 

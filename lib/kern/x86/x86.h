@@ -151,6 +151,15 @@ static inline float gg_hmax_ps(__m256 v)
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
 
+/* Least of eight floats, none of them NaN. */
+static inline float gg_hmin_ps(__m256 v)
+{
+    __m128 m = _mm_min_ps(_mm256_castps256_ps128(v),
+                          _mm256_extractf128_ps(v, 1));
+    m = _mm_min_ps(m, _mm_movehl_ps(m, m));
+    return _mm_cvtss_f32(_mm_min_ss(m, _mm_movehdup_ps(m)));
+}
+
 /* Are n floats (a multiple of 8) all finite? */
 static inline int gg_all_finite(const float *x, size_t n)
 {
