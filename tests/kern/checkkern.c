@@ -1,9 +1,11 @@
 /* checkkern.c - run every variant of every kernel against its C reference
  *
- *     checkkern [--seed N] [--only NAME] [--rounds N] [--bench]
+ *     checkkern [--seed N] [--only NAME] [--rounds N] [--rows N] [--bench]
  *
  * Without options: a sample, seeded by a constant, for `make check'. A longer
- * test is --rounds 10000 --seed $RANDOM; --bench prints rates.
+ * test is --rounds 10000 --seed $RANDOM; --rows 500000 encodes that many rows
+ * per type and instruction set, 11 million in all, some ten minutes: so does
+ * `make check-long' (GGUF_TEST_LONG). --bench prints rates.
  */
 #include "config.h"
 #include "tests/kern/checkkern.h"
@@ -65,6 +67,8 @@ static void parse(struct check_options *o, int argc, char **argv)
             o->only = argv[++i];
         else if (!strcmp(argv[i], "--rounds") && next)
             o->rounds = (unsigned)strtoul(argv[++i], NULL, 0);
+        else if (!strcmp(argv[i], "--rows") && next)
+            o->rows = strtoul(argv[++i], NULL, 0);
         else
             fprintf(stderr, "checkkern: unknown option %s\n", argv[i]);
     }
@@ -73,6 +77,8 @@ static void parse(struct check_options *o, int argc, char **argv)
 int main(int argc, char **argv)
 {
     struct check_options o = { .seed = 1, .rounds = 40 };
+    if (getenv("GGUF_TEST_LONG"))
+        o.rows = 500000;
     parse(&o, argc, argv);
     test_seed(o.seed);
     printf("# seed %llu, %u rounds\n", (unsigned long long)o.seed, o.rounds);

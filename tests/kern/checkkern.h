@@ -11,9 +11,10 @@
 
 struct check_options {
     uint64_t seed;
-    const char *only; /* part of a slot's name, or NULL */
-    unsigned rounds;  /* of random input per slot */
-    int bench;        /* print rates instead of testing */
+    const char *only;   /* part of a slot's name, or NULL */
+    unsigned rounds;    /* of random input per slot */
+    unsigned long rows; /* at least, to encode per slot */
+    int bench;          /* print rates instead of testing */
 };
 
 /* One family: compare k, made for level, with the C table ref. k is ref

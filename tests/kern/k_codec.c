@@ -107,22 +107,42 @@ static int encode_once(const struct slot *s, size_t rows, size_t n,
     return bad;
 }
 
+/* The r-th kind of importances that the type takes; -1: none. */
+static int weight_of(const struct slot *s, unsigned r)
+{
+    int weight = (int)(r % (TEST_N_WEIGHT + 1)) - 1;
+    if (!(s->ref.flags & GG_CODEC_WEIGHT))
+        return -1;
+    return s->ref.flags & GG_CODEC_NEEDS_WEIGHT && weight < 0 ? 0 : weight;
+}
+
 static void test_encode(const struct check_options *o, const struct slot *s)
 {
     int bad = 0;
-    uint32_t flags = s->ref.flags;
     for (unsigned r = 0; r < o->rounds && !bad; r++)
         for (unsigned d = 0; d < TEST_N_DIST && !bad; d++) {
             size_t blocks = 1 + test_below(s->type->block_len > 32 ? 4 : 40);
-            int weight = (int)((r + d) % (TEST_N_WEIGHT + 1)) - 1;
-            if (!(flags & GG_CODEC_WEIGHT))
-                weight = -1;
-            else if (flags & GG_CODEC_NEEDS_WEIGHT && weight < 0)
-                weight = 0;
+            int weight = weight_of(s, r + d);
             bad = encode_once(s, test_below(4), blocks * s->type->block_len, d,
                               weight);
         }
     check_result(!bad, s->name, "encode");
+}
+
+/* Many rows of all distributions, with and without importances. */
+static void test_rows(const struct check_options *o, const struct slot *s)
+{
+    unsigned long done = 0;
+    int bad = 0;
+    for (unsigned r = 0; done < o->rows && !bad; r++) {
+        unsigned dist = r % TEST_N_DIST;
+        int weight = weight_of(s, r / TEST_N_DIST);
+        size_t n = 256 * (1 + test_below(2));
+        bad = encode_once(s, 24, n, dist, weight);
+        done += 24;
+    }
+    printf("# %s: %lu rows\n", s->name, done);
+    check_result(!bad, s->name, "encode many rows");
 }
 
 /* Million elements a second, best of a few tries, in processor time. */
@@ -175,6 +195,7 @@ static void bench(const struct slot *s)
 void check_codec(const struct check_options *o, const char *level,
                  const struct gg_kern *ref, const struct gg_kern *k)
 {
+    static gg_encode_fn *done[GG_N_DTYPES]; /* by a level below */
     for (int i = 0; i < GG_N_DTYPES; i++) {
         struct slot s = { level, "", gg_dtype_by_index(i), ref->codec[i],
                           k->codec[i] };
@@ -189,5 +210,8 @@ void check_codec(const struct check_options *o, const char *level,
             test_decode(o, &s);
         if (s.k.encode != s.ref.encode)
             test_encode(o, &s);
+        if (o->rows && s.k.encode != s.ref.encode && s.k.encode != done[i])
+            test_rows(o, &s);
+        done[i] = s.k.encode;
     }
 }
