@@ -109,10 +109,10 @@ enum gguf_op {
 GGUF_API const char *gguf_op_name(uint32_t op);
 
 /* Declare a builder whose only arguments are one source, or two. */
-#define GGUF_BUILDER_1(name)                                                       \
+#define GGUF_BUILDER_1(name)                                                  \
     GGUF_API struct gguf_tensor *name(struct gguf_ctx *ctx,                   \
                                       struct gguf_tensor *a)
-#define GGUF_BUILDER_2(name)                                                       \
+#define GGUF_BUILDER_2(name)                                                  \
     GGUF_API struct gguf_tensor *name(                                        \
         struct gguf_ctx *ctx, struct gguf_tensor *a, struct gguf_tensor *b)
 

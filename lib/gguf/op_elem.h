@@ -39,8 +39,8 @@ GGUF_API struct gguf_tensor *gguf_op_swiglu_oai(struct gguf_ctx *ctx,
 /* The result has a's shape and type. The gelu forms are those of Hendrycks and
  * Gimpel, arXiv 1606.08415. */
 GGUF_BUILDER_1(gguf_op_silu);       /* x / (1 + exp(-x)) */
-GGUF_BUILDER_1(gguf_op_gelu);       /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
-                                */
+/* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
+GGUF_BUILDER_1(gguf_op_gelu);
 GGUF_BUILDER_1(gguf_op_gelu_erf);   /* x/2 (1 + erf(x / sqrt 2)) */
 GGUF_BUILDER_1(gguf_op_gelu_quick); /* x / (1 + exp(-1.702 x)) */
 GGUF_BUILDER_1(gguf_op_relu);       /* max(x, 0) */

@@ -16,10 +16,10 @@ extern "C" {
 /* Sums are taken in double, in order, and rounded once. */
 GGUF_BUILDER_1(gguf_op_sum);      /* of all elements -> f32 [1] */
 GGUF_BUILDER_1(gguf_op_sum_rows); /* of each row -> f32 [1, ne1, ne2, ne3] */
-GGUF_BUILDER_1(gguf_op_mean);     /* of each row (of nothing: NaN) -> likewise */
-GGUF_BUILDER_1(gguf_op_cumsum);   /* up to each element -> a's shape and type */
-GGUF_BUILDER_1(gguf_op_argmax);   /* first largest of each row -> i32 [ne1, ne2,
-                                ne3] */
+GGUF_BUILDER_1(gguf_op_mean);     /* of each row, NaN for none -> likewise */
+GGUF_BUILDER_1(gguf_op_cumsum);   /* up to an element -> a's shape and type */
+/* Number of the first largest of each row -> i32 [ne1, ne2, ne3]. */
+GGUF_BUILDER_1(gguf_op_argmax);
 
 /* Numbers of each row's elements in the order of their values: i32 in a's
  * shape. Equal values keep their order; NaN comes last. */

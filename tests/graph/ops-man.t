@@ -1,0 +1,29 @@
+#!/bin/sh
+# gguf-ops(7) names every operation's function that the library exports, in a
+# table's first column, and no other.
+set -u
+: "${srcdir:=.}" "${AWK:=awk}"
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+sed -n 's/^[[:space:]]*gguf_op_\([a-z0-9_]*\);.*/\1/p' \
+    "$srcdir/lib/libgguf.map" | grep -vx name | sort >"$tmp/map"
+# "exp, log(a)@..." names exp and log.
+"$AWK" -F@ '
+/^\.TS/ { on = 1 }
+/^\.TE/ { on = 0 }
+on && NF > 1 && !/^tab/ {
+    sub(/\(.*/, "", $1)
+    k = split($1, name, ", *")
+    for (i = 1; i <= k; i++)
+        print name[i]
+}' "$srcdir/man/gguf-ops.7" | sort >"$tmp/page"
+if test -s "$tmp/map" && diff "$tmp/map" "$tmp/page" >"$tmp/out"; then
+    echo 'ok 1 - gguf-ops(7) names what the library exports'
+    status=0
+else
+    echo 'not ok 1 - gguf-ops(7) names what the library exports'
+    sed 's/^/# /' "$tmp/out"
+    status=1
+fi
+echo 1..1
+exit $status
