@@ -4,6 +4,7 @@
 #include "base/bytes.h"
 #include "base/str.h"
 
+#include <float.h>
 #include <string.h>
 
 enum gguf_status gguf_imatrix_create(struct gguf_imatrix **out,
@@ -190,6 +191,11 @@ static float load(const uint8_t *floats, uint64_t i)
     return gg_f32_from_bits(gg_load32le(floats + 4 * i));
 }
 
+void gg_imatrix_store(uint8_t *p, float v)
+{
+    gg_store32le(p, gg_f32_bits(v > FLT_MAX ? FLT_MAX : v));
+}
+
 static float count_of(const struct gg_imatrix_entry *e, uint64_t mat)
 {
     return e->counts ? load(e->counts, mat) : (float)e->n_calls;
@@ -282,10 +288,9 @@ static enum gguf_status own(struct gguf_imatrix *im,
         return gg_fail_nomem(err, size);
     float factor = e->counts ? 1 : (float)scale;
     for (uint64_t k = 0; k < e->n_values; k++)
-        gg_store32le(p + 4 * k, gg_f32_bits(load(e->sums, k) * factor));
+        gg_imatrix_store(p + 4 * k, load(e->sums, k) * factor);
     for (uint64_t k = 0; k < n_mats; k++)
-        gg_store32le(p + 4 * (e->n_values + k),
-                     gg_f32_bits(count_of(e, k) * factor));
+        gg_imatrix_store(p + 4 * (e->n_values + k), count_of(e, k) * factor);
     entry_fini(im, e);
     e->sums = p;
     e->counts = p + 4 * e->n_values;
@@ -296,17 +301,30 @@ static enum gguf_status own(struct gguf_imatrix *im,
     return GGUF_OK;
 }
 
-/* Add the values of b to those of the entry a, which is ours. */
-static void add_values(struct gg_imatrix_entry *a,
-                       const struct gg_imatrix_entry *b, float factor)
+/* Add the values of b to those of the entry a, which is ours. A value that is
+ * NaN in one is so in the sum, and mended when it is used; some must be left
+ * to mend it from. */
+static enum gguf_status add_values(struct gg_imatrix_entry *a,
+                                   const struct gg_imatrix_entry *b,
+                                   float factor, struct gguf_error *err)
 {
+    bool some = false;
+    struct gg_esc esc;
     uint8_t *sums = (uint8_t *)a->sums, *counts = (uint8_t *)a->counts;
-    for (uint64_t k = 0; k < a->n_values; k++)
-        gg_store32le(sums + 4 * k, gg_f32_bits(load(sums, k) +
-                                               load(b->sums, k) * factor));
+    for (uint64_t k = 0; k < a->n_values; k++) {
+        float v = load(sums, k) + load(b->sums, k) * factor;
+        some |= v == v;
+        gg_imatrix_store(sums + 4 * k, v);
+    }
     for (uint64_t k = 0; k < a->n_mats; k++)
-        gg_store32le(counts + 4 * k,
-                     gg_f32_bits(load(counts, k) + count_of(b, k) * factor));
+        gg_imatrix_store(counts + 4 * k,
+                         load(counts, k) + count_of(b, k) * factor);
+    if (some)
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
+                   "importance data of '%s': none of %" PRIu64
+                   " values is a number in both",
+                   gg_esc(&esc, gg_strz(a->name)), a->n_values);
 }
 
 /* Add entry b, whose older values count calls of scale tokens. */
@@ -340,8 +358,7 @@ static enum gguf_status add_entry(struct gguf_imatrix *im,
                        gg_esc(&esc, name), a->n_values, a->n_mats,
                        b->n_values, b->n_mats);
     GG_TRY(own(im, a, GG_MAX(GG_MAX(a->n_mats, b->n_mats), 1), scale, err));
-    add_values(a, b, b->counts ? 1 : (float)scale);
-    return GGUF_OK;
+    return add_values(a, b, b->counts ? 1 : (float)scale, err);
 }
 
 enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im, const char *name,

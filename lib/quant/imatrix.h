@@ -51,6 +51,10 @@ enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
 /* The name of a text without the folders before it, of either system. */
 const char *gg_imatrix_base_name(const char *text);
 
+/* Store a sum or a count: what overflowed becomes the largest number there is,
+ * too large to be used, but still one. NaN stays. */
+void gg_imatrix_store(uint8_t *p, float v);
+
 /* Weights for values first .. first+n of an entry: sum / count, or 1 where the
  * count is 0. What is no number, negative or above 2^64 (of which encoders'
  * sums overflow) becomes the mean of the others of these n; where nothing is

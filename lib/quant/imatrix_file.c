@@ -11,31 +11,40 @@
 #include "base/str.h"
 #include "gguf/writer.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
 static const char sums_suffix[] = ".in_sum2";
 static const char counts_suffix[] = ".counts";
 
-/* Sums of squares and counts are numbers from 0 up. off: of the first. */
+/* Sums of squares and counts are numbers from 0 up. Of sums some may be NaN or
+ * infinite: they are mended where they are used, from the others; if all are,
+ * the data say nothing. off: of the first. */
 static enum gguf_status check_values(const uint8_t *p, uint64_t n,
                                      uint64_t off, struct gguf_str name,
-                                     const char *what, struct gguf_error *err)
+                                     const char *what, bool sums,
+                                     struct gguf_error *err)
 {
     struct gg_esc esc;
-    uint32_t bad = 0;
-    uint64_t i = 0;
-    for (; i < n && !bad; i++) {
-        uint32_t bits = gg_load32le(p + 4 * i);
-        bad = bits >= 0x7f800000u && bits != 0x80000000u;
+    uint64_t n_not = 0;
+    for (uint64_t i = 0; i < n; i++) {
+        float v = gg_f32_from_bits(gg_load32le(p + 4 * i));
+        if (v >= 0 && v <= FLT_MAX)
+            continue;
+        n_not++;
+        if (!sums || (v < 0 && isfinite(v)))
+            return gg_fail(err, isfinite(v) ? GGUF_E_FORMAT : GGUF_E_NONFINITE,
+                           off + 4 * i,
+                           "'%s': %s %" PRIu64
+                           " is %g, must be a number from 0 up",
+                           gg_esc(&esc, name), what, i, (double)v);
     }
-    if (!bad)
+    if (!n || n_not < n)
         return GGUF_OK;
-    float v = gg_f32_from_bits(gg_load32le(p + 4 * --i));
-    return gg_fail(err, isfinite(v) ? GGUF_E_FORMAT : GGUF_E_NONFINITE,
-                   off + 4 * i,
-                   "'%s': %s %" PRIu64 " is %g, must be a number from 0 up",
-                   gg_esc(&esc, name), what, i, (double)v);
+    return gg_fail(err, GGUF_E_NONFINITE, off,
+                   "'%s': none of %" PRIu64 " %ss is a number",
+                   gg_esc(&esc, name), n, what);
 }
 
 /* ---------------------------------------------------------- older form --- */
@@ -89,7 +98,8 @@ static enum gguf_status read_old_entry(struct gguf_imatrix *im,
         return gg_fail(err, GGUF_E_FORMAT, at,
                        "the entry at byte %" PRIu64 " is empty", at);
     GG_TRY(gg_cursor_take(c, (uint64_t)n * 4, &p, "values", err));
-    GG_TRY(check_values(p, n, c->off - (uint64_t)n * 4, name, "value", err));
+    GG_TRY(check_values(p, n, c->off - (uint64_t)n * 4, name, "value", true,
+                        err));
     GG_TRY(gg_imatrix_insert(im, name, &e, &found, err));
     if (found)
         return gg_fail(err, GGUF_E_DUPLICATE, at, "'%s' is there twice",
@@ -142,10 +152,12 @@ find_other(const struct gguf_file *f, const struct gguf_tensor_info *t,
 
 static enum gguf_status check_tensor(const struct gguf_file *f,
                                      const struct gguf_tensor_info *t,
-                                     const char *what, struct gguf_error *err)
+                                     const char *what, bool sums,
+                                     struct gguf_error *err)
 {
     return check_values(gguf_file_tensor_data(f, t->index), t->n_elements,
-                        gguf_file_data_off(f) + t->off, t->name, what, err);
+                        gguf_file_data_off(f) + t->off, t->name, what, sums,
+                        err);
 }
 
 static bool is_zero(const uint8_t *floats, uint64_t n)
@@ -182,8 +194,8 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     if (t->dtype != GGUF_DTYPE_F32 || counts->dtype != GGUF_DTYPE_F32)
         return gg_fail(err, GGUF_E_TYPE, t->info_off, "'%s' is not F32",
                        gg_esc(&esc, t->name));
-    GG_TRY(check_tensor(im->file, t, "sum", err));
-    GG_TRY(check_tensor(im->file, counts, "count", err));
+    GG_TRY(check_tensor(im->file, t, "sum", true, err));
+    GG_TRY(check_tensor(im->file, counts, "count", false, err));
     if (is_zero(gguf_file_tensor_data(im->file, counts->index),
                 counts->n_elements))
         return gg_fail(err, GGUF_E_FORMAT, counts->info_off,
@@ -302,7 +314,7 @@ static enum gguf_status put_entry(struct gg_outfile *o,
         float count = value(e->counts, k / e->n_cols);
         float mean = count > 0 ? value(e->sums, k) / count : 1;
         uint8_t b[4];
-        gg_store32le(b, gg_f32_bits(mean * (float)n_calls));
+        gg_imatrix_store(b, mean * (float)n_calls);
         GG_TRY(gg_outfile_write(o, b, 4, err));
     }
     return GGUF_OK;

@@ -134,7 +134,7 @@ static bool product_init(struct product *p, const struct gg_kern *kern,
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
     const struct gg_codec_kern *codec = &kern->codec[dtype];
-    if (!codec->decode || k % dt->block_len)
+    if (!codec->decode || k % dt->block_len || dt->row_header)
         return false;
     const size_t row = k / dt->block_len * dt->block_size, skew = 5;
     *p = (struct product){ 0 };

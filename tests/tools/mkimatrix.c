@@ -3,8 +3,8 @@
  *     mkimatrix OUT [SCALE [COLUMNS]]
  *
  * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
- * calls, value k of each is SCALE * (k % 5). Default: 1, 64. The text that was
- * read lies in somebody's home.
+ * calls, value k of each is SCALE * (k % 5). Default: 1, 64. SCALE nan: every
+ * second is one. The text that was read lies in somebody's home.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static void entry(const char *name, uint32_t n, float scale)
     put(4);
     put(n);
     for (uint32_t k = 0; k < n; k++)
-        put_float(4 * scale * (float)(k % 5));
+        put_float(4 * (k % 2 && scale != scale ? 1 : scale) * (float)(k % 5));
 }
 
 int main(int argc, char **argv)
