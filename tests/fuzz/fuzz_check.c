@@ -1,6 +1,7 @@
-/* fuzz_check.c - every finding about every file that opens */
+/* fuzz_check.c - every finding about every file that opens, and about the model
+ * in it */
 #include "config.h"
-#include "gguf/check.h"
+#include "gguf/verify.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>
@@ -22,7 +23,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     p.payload = 1;
     if (gguf_file_open_memory(&f, data, size, NULL, NULL) != GGUF_OK)
         return 0;
-    MUST(gguf_file_check(f, &p, look, &size, NULL) == GGUF_OK);
+    MUST(gguf_file_verify(f, &p, look, &size, NULL) == GGUF_OK);
+    p.payload = 0;
+    p.quick = 1;
+    MUST(gguf_file_verify(f, &p, look, &size, NULL) == GGUF_OK);
     gguf_file_close(f);
     return 0;
 }
@@ -30,4 +34,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 void fuzz_make_seeds(void)
 {
     seed_files("", 0, "", 0);
+    for (const struct fix_model *x = fix_models; x->name; x++)
+        x->make(new_seed());
 }

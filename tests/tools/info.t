@@ -268,6 +268,37 @@ run "$info" -q "$tmp/long.gguf"
 test ! -s "$tmp/err"
 ok '--quiet: no warning'
 
+# Findings about each fixture, which do not depend on the byte order.
+findings() # file: codes and names
+{
+    "$info" --check=header "$1" | sed -n 's/^  \([a-z]*: [a-z0-9-]*\):.*/\1/p' |
+        grep -v -e 'note: big-endian'
+}
+mkdir "$tmp/fix"
+"$builddir/tests/mkfix" "$tmp/fix" || exit 99
+for f in "$tmp"/fix/model-*.gguf; do
+    "$bin/gguf-edit" -q --to-endian big -o "$tmp/fix/be" "$f" 2>"$tmp/err" ||
+        continue
+    findings "$f" >"$tmp/le"
+    findings "$tmp/fix/be" >"$tmp/be"
+    cmp -s "$tmp/le" "$tmp/be" && echo "${f##*/}"
+    rm -f "$tmp/fix/be"
+done >"$tmp/out"
+test "$(wc -l <"$tmp/out")" -eq "$(ls "$tmp"/fix/model-*.gguf | wc -l)"
+ok "$(wc -l <"$tmp/out") models have the same findings in the other byte order"
+run "$info" --check=header "$tmp/fix/model-merge-unknown.gguf"
+test $rc -eq 0 &&
+    grep -q "^  warning: unknown-merge: .* 'z x' (byte [0-9]*)$" "$tmp/out"
+ok '--check: severity, code, message, byte'
+run "$info" --check=header "$tmp/fix/model-norm-short.gguf"
+test $rc -eq 1 && grep -q \
+    "^  error: tensor-shape: tensor 'blk.1.ffn_norm.weight' .*(byte" "$tmp/out"
+ok '--check: an error is a failure'
+run "$info" --summary "$tmp/fix/model-norm-short.gguf"
+test $rc -eq 0 && grep -q "warning: tensor 'blk.1.ffn_norm.weight' has shape" \
+    "$tmp/err"
+ok 'without it, a warning'
+
 # The files that readers trip over (tests/tools/check-answers looks at each).
 h=$GGUF_SHARED/hostile/public
 if test -f "$h/expect.tsv" && python3 -c '' 2>/dev/null; then
