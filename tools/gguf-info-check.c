@@ -126,7 +126,9 @@ static int warning(void *user, const struct gguf_finding *x)
 {
     size_t *n = user;
     char byte[40];
-    if (x->severity == GGUF_SEVERITY_NOTE || (*n)++ >= MAX_WARNINGS)
+    /* load_open warned of a broken set, or was not to look at it */
+    if (x->severity == GGUF_SEVERITY_NOTE || !strcmp(x->code, "broken-set") ||
+        (*n)++ >= MAX_WARNINGS)
         return 0;
     offset_text(byte, x);
     msg_warn(gguf_file_path(x->file), "%s%s", x->message, byte);

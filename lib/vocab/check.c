@@ -247,12 +247,14 @@ static enum gguf_status check_id(const struct gg_vocab_scan *s,
         *stop = false;
         return GGUF_OK;
     }
-    char value[24] = "too large";
+    char value[24] = "too large", place[24] = "";
     if (st == GGUF_OK)
         snprintf(value, sizeof value, "%" PRId64, id);
+    if (kv->index != GGUF_NO_INDEX)
+        snprintf(place, sizeof place, "[%" PRIu64 "]", kv->index);
     return gg_finding(s->c, GG_CHECK_TOKEN_ID, kv->key, off, err,
-                      "key '%s' is %s, there are %" PRIu32 " tokens",
-                      gg_esc(&e, kv->key), value, s->n);
+                      "key '%s'%s is %s, there are %" PRIu32 " tokens",
+                      gg_esc(&e, kv->key), place, value, s->n);
 }
 
 /* Every key that names tokens: tokenizer.ggml.*_token_id and lists of ids; of

@@ -19,10 +19,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Sanitizers and the like take time and memory of their own. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+/* Sanitizers take time and memory of their own. */
+#if defined(__has_feature)
+# if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#  define MEASURES 0
+# endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 # define MEASURES 0
-#else
+#endif
+#ifndef MEASURES
 # define MEASURES 1
 #endif
 #define MAX_SECONDS 1.0
