@@ -295,6 +295,8 @@ static pid_t start(const struct job *j, int sync)
     atomic_store(&shared->done, 0);
     atomic_store(&shared->total, 0);
     pid_t pid = fork();
+    if (pid < 0)
+        exit(99);
     if (pid)
         return pid;
     atomic_store(&shared->begin, now());
