@@ -34,7 +34,8 @@ static enum gguf_status check_file(const struct gguf_file *file,
                        n_shards);
     if (gguf_file_is_big_endian(file))
         return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "big-endian tensor data is not evaluated yet");
+                       "big-endian tensor data is not evaluated yet: "
+                       "convert the file first (gguf-edit --to-endian)");
     return GGUF_OK;
 }
 
