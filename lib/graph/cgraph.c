@@ -32,7 +32,7 @@ size_t gguf_graph_overhead(size_t capacity)
 {
     if (capacity > MAX_CAPACITY)
         return SIZE_MAX;
-    return sizeof(struct gguf_object) +
+    return GG_OBJECT_HEAD +
            ((graph_size(capacity) + GG_OBJECT_ALIGN - 1) &
             ~(size_t)(GG_OBJECT_ALIGN - 1));
 }

@@ -2,11 +2,7 @@
 #include "config.h"
 #include "graph/ctx.h"
 
-#include <assert.h>
 #include <string.h>
-
-static_assert(sizeof(struct gguf_object) % GG_OBJECT_ALIGN == 0,
-              "what follows a header is aligned");
 
 static void empty(struct gguf_ctx *ctx)
 {
@@ -111,7 +107,7 @@ static size_t tensor_space(void)
 
 size_t gguf_tensor_overhead(void)
 {
-    return sizeof(struct gguf_object) + tensor_space();
+    return GG_OBJECT_HEAD + tensor_space();
 }
 
 void *gg_ctx_push(struct gguf_ctx *ctx, enum gguf_object_kind kind,
@@ -122,7 +118,7 @@ void *gg_ctx_push(struct gguf_ctx *ctx, enum gguf_object_kind kind,
     uint64_t need;
     size_t left = ctx->size - ctx->used;
     if (gg_ckd_align(&size, size, GG_OBJECT_ALIGN) ||
-        gg_ckd_add(&need, size, sizeof(struct gguf_object)) || need > left) {
+        gg_ckd_add(&need, size, GG_OBJECT_HEAD) || need > left) {
         gg_fail(gg_ctx_err(ctx), GGUF_E_FULL, GGUF_NO_OFFSET,
                 "the context is full: %s needs %" PRIu64 " bytes, "
                 "%zu of %zu are left",
@@ -130,7 +126,7 @@ void *gg_ctx_push(struct gguf_ctx *ctx, enum gguf_object_kind kind,
         return NULL;
     }
     struct gguf_object *o = (struct gguf_object *)(ctx->mem + ctx->used);
-    *o = (struct gguf_object){ .off = ctx->used + sizeof *o,
+    *o = (struct gguf_object){ .off = ctx->used + GG_OBJECT_HEAD,
                                .size = size,
                                .kind = kind };
     if (ctx->last)
@@ -147,7 +143,7 @@ void *gguf_ctx_work(struct gguf_ctx *ctx, size_t size)
     if (gg_ctx_failed(ctx))
         return NULL;
     uint64_t need;
-    size_t head = ctx->used + sizeof(struct gguf_object);
+    size_t head = ctx->used + GG_OBJECT_HEAD;
     size_t skip = (size_t)(-head & (GGUF_TENSOR_ALIGN - 1));
     if (gg_ckd_add(&need, size, skip))
         need = UINT64_MAX;
@@ -164,7 +160,7 @@ struct gguf_tensor *gg_ctx_tensor(struct gguf_ctx *ctx,
     uint64_t size = tensor_space();
     size_t skip = 0;
     if (data) {
-        size_t head = ctx->used + sizeof(struct gguf_object) + tensor_space();
+        size_t head = ctx->used + GG_OBJECT_HEAD + tensor_space();
         skip = (size_t)(-head & (GGUF_TENSOR_ALIGN - 1));
         /* tensors' sizes are below 2^63 */
         size += skip + gguf_tensor_size(proto);

@@ -8,6 +8,11 @@
 
 /* Objects lie at multiples of this; data of tensors at GGUF_TENSOR_ALIGN. */
 enum { GG_OBJECT_ALIGN = 16 };
+/* Bytes of an object's header: what follows is aligned. */
+enum {
+    GG_OBJECT_HEAD = (sizeof(struct gguf_object) + GG_OBJECT_ALIGN - 1) /
+                     GG_OBJECT_ALIGN * GG_OBJECT_ALIGN
+};
 
 struct gguf_ctx {
     const struct gguf_allocator *allocator;
