@@ -5,8 +5,11 @@
 #   tests/matrix.sh --list
 #
 # Each row is built from scratch in matrix/ROW of the current folder; its log
-# is matrix/ROW.log. Rows whose compiler is absent are skipped. This is what
-# `make check-long` runs last.
+# is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
+# skipped. This is what `make check-long` runs last.
+#
+# The big-endian row is a cross build whose tests run in an emulator, against
+# the s390x libraries that the compiler finds (QEMU_LD_PREFIX tells qemu).
 set -u
 src=$(cd "$(dirname "$0")/.." && pwd)
 
@@ -22,6 +25,9 @@ tsan       | clang | -g -O1         | --enable-tsan --disable-shared            
 c-only     | gcc   | -g -O2         | --disable-simd                                   | check
 static     | gcc   | -g -O2         | --disable-shared                                 | check
 blas       | gcc   | -g -O2 -Werror | --enable-debug --with-blas=auto                  | check
+32-bit     | gcc -m32 | -g -O2      | --enable-debug                                   | check
+big-endian | s390x-linux-gnu-gcc | -g -O2 | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-c LOG_COMPILER=qemu-s390x-static
+valgrind   | gcc   | -g -O1         | --enable-debug --disable-shared                  | check-valgrind
 no-tools   | gcc   | -g -O2         | --disable-tools                                  | all
 dist       | gcc   | -g -O2         |                                                  | distcheck
 '
@@ -29,6 +35,16 @@ if test "${1-}" = --list; then
     echo "$rows" | sed '/^$/d'
     exit 0
 fi
+# Can this compiler make programs that link what ours do?
+can_link() {
+    echo 'int main(void) { return 0; }' >matrix/probe.c
+    # shellcheck disable=SC2086 # a compiler may have options
+    $1 -o matrix/probe matrix/probe.c -lxxhash -lz -lpcre2-8 2>/dev/null
+    set -- $?
+    rm -f matrix/probe matrix/probe.c
+    return "$1"
+}
+
 jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)
 status=0
 wanted=" $* "
@@ -40,8 +56,16 @@ echo "$rows" | sed '/^$/d' | {
         '  ' | *" $name "*) ;;
         *) continue ;;
         esac
-        if ! command -v "$cc" >/dev/null 2>&1; then
-            echo "skip $name ($cc is not here)"
+        program=
+        case $goals in
+        *valgrind*) program=valgrind ;;
+        *LOG_COMPILER=*) program=${goals##*LOG_COMPILER=} ;;
+        esac
+        if ! can_link "$cc"; then
+            echo "skip $name ($cc is not here, or not its libraries)"
+            continue
+        elif ! command -v "${program:-true}" >/dev/null; then
+            echo "skip $name ($program is not here)"
             continue
         fi
         rm -rf "matrix/$name"
