@@ -57,11 +57,8 @@ enum {
 /* Eight signs from seven bits: the eighth makes their number even. */
 static inline uint32_t gg_iq_signs(uint32_t s)
 {
-    uint32_t p = s & 127;
-    p ^= p >> 4;
-    p ^= p >> 2;
-    p ^= p >> 1;
-    return (s & 127) | (p & 1) << 7;
+    uint32_t p = (s ^ (s >> 4 & 7)) & 15; /* bit i of 0x6996: parity of i */
+    return (s & 127) | (UINT32_C(0x6996) >> p & 1) << 7;
 }
 
 #endif

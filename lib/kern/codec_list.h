@@ -93,6 +93,8 @@
 #define GG_DECODE_AVX2_LIST(X)                                                \
     X(F16, f16)                                                               \
     X(BF16, bf16)                                                             \
+    X(I8, i8)                                                                 \
+    X(I16, i16)                                                               \
     X(Q4_0, q4_0)                                                             \
     X(Q4_1, q4_1)                                                             \
     X(Q5_0, q5_0)                                                             \

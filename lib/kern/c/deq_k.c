@@ -8,21 +8,41 @@
 #include "dtype/iq_code.h"
 #include "kern/c/block_io.h"
 
+/* A block of Q4_K or Q5_K: 32 bytes hold the nibbles of sub-block s, which is
+ * even, and above them those of s + 1; the fifth bit of Q5_K (qh, else NULL) is
+ * bit s of byte j. */
+static inline void put_k4(float *dst, float d, float dmin,
+                          const uint8_t scales[12], const uint8_t qs[128],
+                          const uint8_t *qh)
+{
+    for (unsigned s = 0; s < 8; s++) {
+        float scale = d * (float)gg_k4_scale(scales, s);
+        float min = dmin * (float)gg_k4_min(scales, s);
+        const uint8_t *q = qs + s / 2 * 32;
+        for (int j = 0; j < 32; j++) {
+            int lo = q[j] >> 4 * (s & 1) & 15, hi = qh ? qh[j] >> s & 1 : 0;
+            dst[32 * s + j] = scale * (float)(lo | hi << 4) - min;
+        }
+    }
+}
+
 void gg_decode_q4_k_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         struct gg_block_q4_k b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d), dmin = gg_get_half(&b.dmin);
-        /* 32 bytes hold sub-block s in low nibbles and s + 1 in high ones */
-        for (unsigned s = 0; s < 8; s++) {
-            float scale = d * (float)gg_k4_scale(b.scales, s);
-            float min = dmin * (float)gg_k4_min(b.scales, s);
-            const uint8_t *q = b.qs + s / 2 * 32;
-            for (int j = 0; j < 32; j++)
-                dst[32 * s + j] =
-                    scale * (float)(q[j] >> 4 * (s & 1) & 15) - min;
-        }
+        put_k4(dst, gg_get_half(&b.d), gg_get_half(&b.dmin), b.scales, b.qs,
+               NULL);
+    }
+}
+
+void gg_decode_q5_k_c(const void *src, float *dst, size_t n)
+{
+    for (size_t i = 0; i < n / 256; i++, dst += 256) {
+        struct gg_block_q5_k b;
+        GG_GET_BLOCK(b, src, i);
+        put_k4(dst, gg_get_half(&b.d), gg_get_half(&b.dmin), b.scales, b.qs,
+               b.qh);
     }
 }
 
@@ -71,25 +91,6 @@ void gg_decode_q3_k_c(const void *src, float *dst, size_t n)
                 /* the third bit of element e: bit e / 32 of byte e % 32 */
                 int hi = b.hmask[e % 32] >> e / 32 & 1;
                 dst[e] = scale * (float)((int)gg_pair_of(b.qs, e) - 4 * !hi);
-            }
-        }
-    }
-}
-
-void gg_decode_q5_k_c(const void *src, float *dst, size_t n)
-{
-    for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        struct gg_block_q5_k b;
-        GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d), dmin = gg_get_half(&b.dmin);
-        /* nibbles as in Q4_K; the fifth bit is bit s of byte j */
-        for (unsigned s = 0; s < 8; s++) {
-            float scale = d * (float)gg_k4_scale(b.scales, s);
-            float min = dmin * (float)gg_k4_min(b.scales, s);
-            const uint8_t *q = b.qs + s / 2 * 32;
-            for (int j = 0; j < 32; j++) {
-                int lo = q[j] >> 4 * (s & 1) & 15, hi = b.qh[j] >> s & 1;
-                dst[32 * s + j] = scale * (float)(lo | hi << 4) - min;
             }
         }
     }

@@ -85,33 +85,37 @@ static void affine_weighted(const float *x, const float *weight,
     affine_requantize(x, t, b);
 }
 
-static void affine_encode(const float *x, const float *weight,
-                          const struct gg_affine_type *t,
-                          struct gg_affine_block *b)
-{
-    if (weight)
-        affine_weighted(x, weight, t, b);
-    else
-        affine_plain(x, t, b);
-}
+/* One of the three types with minima, and how its block is laid out. */
+struct affine_kind {
+    struct gg_affine_type t;
+    size_t size;
+    void (*put)(const struct gg_affine_block *a, uint8_t *out);
+};
 
-void gg_encode_q2_k_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
+static void encode_affine(const struct affine_kind *kind, const float *src,
+                          uint8_t *out, size_t n_rows, size_t row_len,
+                          const float *weight)
 {
-    static const struct gg_affine_type type = GG_AFFINE_Q2_K;
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
         struct gg_affine_block a;
-        struct gg_block_q2_k b;
-        affine_encode(src, weight ? weight + i % n_block * 256 : NULL, &type,
-                      &a);
-        gg_store16le(&b.d, a.d);
-        gg_store16le(&b.dmin, a.dmin);
-        for (int j = 0; j < 16; j++)
-            b.scales[j] = (uint8_t)(a.scale[j] | a.min[j] << 4);
-        gg_pack_pairs(b.qs, a.q);
-        GG_PUT_BLOCK(b, dst, i);
+        if (weight)
+            affine_weighted(src, weight + i % n_block * 256, &kind->t, &a);
+        else
+            affine_plain(src, &kind->t, &a);
+        kind->put(&a, out + i * kind->size);
     }
+}
+
+static void put_q2_k(const struct gg_affine_block *a, uint8_t *out)
+{
+    struct gg_block_q2_k b;
+    gg_store16le(&b.d, a->d);
+    gg_store16le(&b.dmin, a->dmin);
+    for (int j = 0; j < 16; j++)
+        b.scales[j] = (uint8_t)(a->scale[j] | a->min[j] << 4);
+    gg_pack_pairs(b.qs, a->q);
+    GG_PUT_BLOCK(b, out, 0);
 }
 
 /* Low nibbles of two sub-blocks share 32 bytes. */
@@ -123,44 +127,42 @@ static void pack_nibbles(uint8_t qs[128], const uint8_t q[256])
     }
 }
 
-void gg_encode_q4_k_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
+static void put_q4_k(const struct gg_affine_block *a, uint8_t *out)
 {
-    static const struct gg_affine_type type = GG_AFFINE_Q4_K;
-    size_t n_block = row_len / 256;
-    for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
-        struct gg_affine_block a;
-        struct gg_block_q4_k b;
-        affine_encode(src, weight ? weight + i % n_block * 256 : NULL, &type,
-                      &a);
-        gg_store16le(&b.d, a.d);
-        gg_store16le(&b.dmin, a.dmin);
-        gg_k4_pack(b.scales, a.scale, a.min);
-        pack_nibbles(b.qs, a.q);
-        GG_PUT_BLOCK(b, dst, i);
-    }
+    struct gg_block_q4_k b;
+    gg_store16le(&b.d, a->d);
+    gg_store16le(&b.dmin, a->dmin);
+    gg_k4_pack(b.scales, a->scale, a->min);
+    pack_nibbles(b.qs, a->q);
+    GG_PUT_BLOCK(b, out, 0);
 }
 
-void gg_encode_q5_k_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
+static void put_q5_k(const struct gg_affine_block *a, uint8_t *out)
 {
-    static const struct gg_affine_type type = GG_AFFINE_Q5_K;
-    size_t n_block = row_len / 256;
-    for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
-        struct gg_affine_block a;
-        struct gg_block_q5_k b;
-        affine_encode(src, weight ? weight + i % n_block * 256 : NULL, &type,
-                      &a);
-        gg_store16le(&b.d, a.d);
-        gg_store16le(&b.dmin, a.dmin);
-        gg_k4_pack(b.scales, a.scale, a.min);
-        pack_nibbles(b.qs, a.q);
-        memset(b.qh, 0, sizeof b.qh);
-        for (int e = 0; e < 256; e++)
-            b.qh[e % 32] |= (uint8_t)(a.q[e] >> 4 << e / 32);
-        GG_PUT_BLOCK(b, dst, i);
-    }
+    struct gg_block_q5_k b;
+    gg_store16le(&b.d, a->d);
+    gg_store16le(&b.dmin, a->dmin);
+    gg_k4_pack(b.scales, a->scale, a->min);
+    pack_nibbles(b.qs, a->q);
+    memset(b.qh, 0, sizeof b.qh);
+    for (int e = 0; e < 256; e++)
+        b.qh[e % 32] |= (uint8_t)(a->q[e] >> 4 << e / 32);
+    GG_PUT_BLOCK(b, out, 0);
 }
+
+/* gg_encode_q2_k_c and so on. */
+#define ENCODER(NAME, TYPE)                                                   \
+    void gg_encode_##NAME##_c(const float *src, void *dst, size_t n_rows,     \
+                              size_t row_len, const float *weight)            \
+    {                                                                         \
+        static const struct affine_kind kind = {                              \
+            TYPE, sizeof(struct gg_block_##NAME), put_##NAME                  \
+        };                                                                    \
+        encode_affine(&kind, src, dst, n_rows, row_len, weight);              \
+    }
+ENCODER(q2_k, GG_AFFINE_Q2_K)
+ENCODER(q4_k, GG_AFFINE_Q4_K)
+ENCODER(q5_k, GG_AFFINE_Q5_K)
 
 /* Scales of 16 elements and their codes; half and codes' bias as in
  * gg_fit_symmetric. A sub-block whose scale became zero keeps its codes. */

@@ -95,6 +95,22 @@ static bool next_block(struct walk *k)
     return true;
 }
 
+static void pack_fifth(uint8_t qh[4], const uint8_t q[32])
+{
+    uint32_t bits = 0;
+    for (int j = 0; j < 32; j++)
+        bits |= (uint32_t)(q[j] >> 4 & 1) << j;
+    gg_store32le(qh, bits);
+}
+
+/* One of the four types: how codes are fitted, and where a block's scale,
+ * least element (if affine) and codes go. */
+struct type32 {
+    int half, q_max; /* symmetric about half, or (half 0) affine */
+    size_t size;
+    void (*put)(uint8_t *out, float d, float m, const uint8_t q[32]);
+};
+
 /* Scale and codes of a block. */
 static float symmetric_block(const struct walk *k, int half, uint8_t q[32])
 {
@@ -118,70 +134,70 @@ static float affine_block(const struct walk *k, int q_max, uint8_t q[32],
     return d;
 }
 
-static void pack_fifth(uint8_t qh[4], const uint8_t q[32])
+static void encode32(const struct type32 *t, const float *src, uint8_t *out,
+                     size_t n_rows, size_t row_len, const float *weight)
 {
-    uint32_t bits = 0;
+    struct walk k = walk_of(src, n_rows, row_len, weight);
+    for (; next_block(&k); out += t->size) {
+        uint8_t q[32];
+        float m = 0, d = t->half ? symmetric_block(&k, t->half, q)
+                                 : affine_block(&k, t->q_max, q, &m);
+        t->put(out, d, m, q);
+    }
+}
+
+static void put_q4_0(uint8_t *out, float d, float m, const uint8_t q[32])
+{
+    (void)m;
+    gg_put_half(out, d);
+    pack_nibbles(out + offsetof(struct gg_block_q4_0, qs), q);
+}
+
+static void put_q4_1(uint8_t *out, float d, float m, const uint8_t q[32])
+{
+    gg_put_half(out, d);
+    gg_put_half(out + offsetof(struct gg_block_q4_1, m), m);
+    pack_nibbles(out + offsetof(struct gg_block_q4_1, qs), q);
+}
+
+static void put_q5_0(uint8_t *out, float d, float m, const uint8_t q[32])
+{
+    (void)m;
+    gg_put_half(out, d);
+    pack_fifth(out + offsetof(struct gg_block_q5_0, qh), q);
+    pack_nibbles(out + offsetof(struct gg_block_q5_0, qs), q);
+}
+
+static void put_q5_1(uint8_t *out, float d, float m, const uint8_t q[32])
+{
+    gg_put_half(out, d);
+    gg_put_half(out + offsetof(struct gg_block_q5_1, m), m);
+    pack_fifth(out + offsetof(struct gg_block_q5_1, qh), q);
+    pack_nibbles(out + offsetof(struct gg_block_q5_1, qs), q);
+}
+
+/* gg_encode_q4_0_c and so on. */
+#define ENCODER(NAME, HALF, Q_MAX)                                            \
+    void gg_encode_##NAME##_c(const float *src, void *dst, size_t n_rows,     \
+                              size_t row_len, const float *weight)            \
+    {                                                                         \
+        static const struct type32 t = {                                      \
+            HALF, Q_MAX, sizeof(struct gg_block_##NAME), put_##NAME           \
+        };                                                                    \
+        encode32(&t, src, dst, n_rows, row_len, weight);                      \
+    }
+ENCODER(q4_0, 8, 15)
+ENCODER(q4_1, 0, 15)
+ENCODER(q5_0, 16, 31)
+ENCODER(q5_1, 0, 31)
+
+/* Scale and codes of a block of Q8_0 and Q8_1. */
+static float codes_q8(const float *x, int8_t q[32])
+{
+    float d = gg_max_abs(x, 32) / 127, inv = d != 0 ? 1 / d : 0;
     for (int j = 0; j < 32; j++)
-        bits |= (uint32_t)(q[j] >> 4 & 1) << j;
-    gg_store32le(qh, bits);
-}
-
-void gg_encode_q4_0_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
-{
-    struct walk k = walk_of(src, n_rows, row_len, weight);
-    for (size_t i = 0; next_block(&k); i++) {
-        struct gg_block_q4_0 b;
-        uint8_t q[32];
-        gg_put_half(&b.d, symmetric_block(&k, 8, q));
-        pack_nibbles(b.qs, q);
-        GG_PUT_BLOCK(b, dst, i);
-    }
-}
-
-void gg_encode_q4_1_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
-{
-    struct walk k = walk_of(src, n_rows, row_len, weight);
-    for (size_t i = 0; next_block(&k); i++) {
-        struct gg_block_q4_1 b;
-        uint8_t q[32];
-        float min;
-        gg_put_half(&b.d, affine_block(&k, 15, q, &min));
-        gg_put_half(&b.m, min);
-        pack_nibbles(b.qs, q);
-        GG_PUT_BLOCK(b, dst, i);
-    }
-}
-
-void gg_encode_q5_0_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
-{
-    struct walk k = walk_of(src, n_rows, row_len, weight);
-    for (size_t i = 0; next_block(&k); i++) {
-        struct gg_block_q5_0 b;
-        uint8_t q[32];
-        gg_put_half(&b.d, symmetric_block(&k, 16, q));
-        pack_nibbles(b.qs, q);
-        pack_fifth(b.qh, q);
-        GG_PUT_BLOCK(b, dst, i);
-    }
-}
-
-void gg_encode_q5_1_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
-{
-    struct walk k = walk_of(src, n_rows, row_len, weight);
-    for (size_t i = 0; next_block(&k); i++) {
-        struct gg_block_q5_1 b;
-        uint8_t q[32];
-        float min;
-        gg_put_half(&b.d, affine_block(&k, 31, q, &min));
-        gg_put_half(&b.m, min);
-        pack_nibbles(b.qs, q);
-        pack_fifth(b.qh, q);
-        GG_PUT_BLOCK(b, dst, i);
-    }
+        q[j] = (int8_t)gg_round_away(x[j] * inv);
+    return d;
 }
 
 void gg_encode_q8_0_c(const float *src, void *dst, size_t n_rows,
@@ -190,11 +206,7 @@ void gg_encode_q8_0_c(const float *src, void *dst, size_t n_rows,
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
         struct gg_block_q8_0 b;
-        float d = gg_max_abs(src, 32) / 127;
-        float inv = d != 0 ? 1 / d : 0;
-        gg_put_half(&b.d, d);
-        for (int j = 0; j < 32; j++)
-            b.qs[j] = (int8_t)gg_round_away(src[j] * inv);
+        gg_put_half(&b.d, codes_q8(src, b.qs));
         GG_PUT_BLOCK(b, dst, i);
     }
 }
@@ -206,13 +218,10 @@ void gg_encode_q8_1_c(const float *src, void *dst, size_t n_rows,
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
         struct gg_block_q8_1 b;
-        float d = gg_max_abs(src, 32) / 127;
-        float inv = d != 0 ? 1 / d : 0;
+        float d = codes_q8(src, b.qs);
         int sum = 0;
-        for (int j = 0; j < 32; j++) {
-            b.qs[j] = (int8_t)gg_round_away(src[j] * inv);
+        for (int j = 0; j < 32; j++)
             sum += b.qs[j];
-        }
         gg_put_half(&b.d, d);
         gg_put_half(&b.s, (float)sum * d);
         GG_PUT_BLOCK(b, dst, i);

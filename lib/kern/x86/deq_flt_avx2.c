@@ -1,6 +1,7 @@
 /* deq_flt_avx2.c - decoders of plain numbers, eight at a time
  *
- * VCVTPH2PS and a shift do what the reference does, NaN included.
+ * VCVTPH2PS and a shift do what the reference does, NaN included. Integers of
+ * 8 and 16 bits are exact.
  */
 #include "config.h"
 #include "kern/codec.h"
@@ -30,4 +31,30 @@ void gg_decode_bf16_avx2(const void *src, float *dst, size_t n)
     }
     if (i < n)
         gg_decode_bf16_c(p + 2 * i, dst + i, n - i);
+}
+
+void gg_decode_i8_avx2(const void *src, float *dst, size_t n)
+{
+    const unsigned char *p = src;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m128i b = _mm_loadl_epi64((const void *)(p + i));
+        __m256i v = _mm256_cvtepi8_epi32(b);
+        _mm256_storeu_ps(dst + i, _mm256_cvtepi32_ps(v));
+    }
+    if (i < n)
+        gg_decode_i8_c(p + i, dst + i, n - i);
+}
+
+void gg_decode_i16_avx2(const void *src, float *dst, size_t n)
+{
+    const unsigned char *p = src;
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        __m128i h = _mm_loadu_si128((const void *)(p + 2 * i));
+        __m256i v = _mm256_cvtepi16_epi32(h);
+        _mm256_storeu_ps(dst + i, _mm256_cvtepi32_ps(v));
+    }
+    if (i < n)
+        gg_decode_i16_c(p + 2 * i, dst + i, n - i);
 }

@@ -69,11 +69,14 @@ void gg_decode_iq2_xs_avx2(const void *src, float *dst, size_t n)
     for (size_t i = 0; i < n / 256; i++) {
         const uint8_t *sc = p + offsetof(struct gg_block_iq2_xs, scales);
         float d = gg_half_ps(p);
-        for (int l = 0; l < 32; l++, dst += 8) {
-            unsigned q = gg_load16le(p + 2 + 2 * l);
-            unsigned s = sc[l / 4] >> 4 * (l / 2 & 1) & 15u;
-            put8(dst, levels8(iq2_level, gg_iq2_xs_code[q & 511]),
-                 gg_iq_signs(q >> 9), d * (0.5f + (float)s) * 0.25f);
+        for (int s = 0; s < 16; s++, dst += 16) {
+            unsigned v = sc[s / 2] >> 4 * (s & 1) & 15u;
+            float scale = d * (0.5f + (float)(int)v) * 0.25f;
+            for (int l = 0; l < 2; l++) {
+                unsigned q = gg_load16le(p + 2 + 4 * s + 2 * l);
+                put8(dst + 8 * l, levels8(iq2_level, gg_iq2_xs_code[q & 511]),
+                     gg_iq_signs(q >> 9), scale);
+            }
         }
         p += sizeof(struct gg_block_iq2_xs);
     }
@@ -87,11 +90,15 @@ void gg_decode_iq2_s_avx2(const void *src, float *dst, size_t n)
         const uint8_t *qh = p + offsetof(struct gg_block_iq2_s, qh);
         const uint8_t *sc = p + offsetof(struct gg_block_iq2_s, scales);
         float d = gg_half_ps(p);
-        for (int l = 0; l < 32; l++, dst += 8) {
-            unsigned hi = qh[l / 4] >> 2 * (l % 4) & 3u;
-            unsigned s = sc[l / 4] >> 4 * (l / 2 & 1) & 15u;
-            put8(dst, levels8(iq2_level, gg_iq2_s_code[qs[l] | hi << 8]),
-                 qs[32 + l], d * (0.5f + (float)s) * 0.25f);
+        for (int s = 0; s < 16; s++, dst += 16, qs += 2) {
+            unsigned v = sc[s / 2] >> 4 * (s & 1) & 15u;
+            unsigned hi = (unsigned)qh[s / 2] << 8 >> 4 * (s & 1);
+            float scale = d * (0.5f + (float)(int)v) * 0.25f;
+            put8(dst, levels8(iq2_level, gg_iq2_s_code[qs[0] | (hi & 0x300)]),
+                 qs[32], scale);
+            put8(dst + 8,
+                 levels8(iq2_level, gg_iq2_s_code[qs[1] | (hi >> 2 & 0x300)]),
+                 qs[33], scale);
         }
         p += sizeof(struct gg_block_iq2_s);
     }
@@ -126,13 +133,15 @@ void gg_decode_iq3_s_avx2(const void *src, float *dst, size_t n)
         const uint8_t *signs = p + offsetof(struct gg_block_iq3_s, signs);
         const uint8_t *sc = p + offsetof(struct gg_block_iq3_s, scales);
         float d = gg_half_ps(p);
-        for (int l = 0; l < 32; l++, dst += 8) {
-            unsigned h = (unsigned)qh[l / 4] << 8 >> 2 * (l % 4);
-            int s = sc[l / 8] >> 4 * (l / 4 & 1) & 15;
-            put8(dst,
-                 levels4(iq3_s_level, gg_iq3_s_code[qs[2 * l] | (h & 256)],
-                         gg_iq3_s_code[qs[2 * l + 1] | (h >> 1 & 256)]),
-                 signs[l], d * (float)(1 + 2 * s));
+        for (int s = 0; s < 8; s++, qs += 8) {
+            int v = sc[s / 2] >> 4 * (s & 1) & 15;
+            float scale = d * (float)(1 + 2 * v);
+            unsigned h = (unsigned)qh[s] << 8;
+            for (int l = 0; l < 4; l++, dst += 8, h >>= 2)
+                put8(dst,
+                     levels4(iq3_s_level, gg_iq3_s_code[qs[2 * l] | (h & 256)],
+                             gg_iq3_s_code[qs[2 * l + 1] | (h >> 1 & 256)]),
+                     signs[4 * s + l], scale);
         }
         p += sizeof(struct gg_block_iq3_s);
     }
@@ -175,12 +184,12 @@ void gg_decode_iq1_m_avx2(const void *src, float *dst, size_t n)
             half |= sc[k] >> 12 << 4 * k;
         }
         float d = _cvtsh_ss((unsigned short)half);
-        for (int l = 0; l < 32; l++, dst += 8) {
-            unsigned h = qh[l / 2] >> 4 * (l & 1);
-            unsigned s = sc[l / 8] >> 3 * (l / 2 % 4) & 7;
-            put8_shifted(dst, gg_iq1_code[p[l] | (h & 7) << 8],
-                         h & 8 ? -GG_IQ1_DELTA : GG_IQ1_DELTA,
-                         d * (float)(int)(2 * s + 1));
+        for (int s = 0; s < 16; s++) {
+            unsigned h = qh[s], v = sc[s / 4] >> 3 * (s % 4) & 7;
+            float scale = d * (float)(int)(2 * v + 1);
+            for (int l = 0; l < 2; l++, dst += 8, h >>= 4)
+                put8_shifted(dst, gg_iq1_code[p[2 * s + l] | (h & 7) << 8],
+                             h & 8 ? -GG_IQ1_DELTA : GG_IQ1_DELTA, scale);
         }
         p += sizeof(struct gg_block_iq1_m);
     }
