@@ -1,0 +1,246 @@
+/* bench-codec.c - rates of encoders and decoders beside that of copying
+ *
+ *     bench-codec [PART [ROUNDS]]
+ *
+ * For each type whose name has PART in it (default: all), each level that has
+ * a kernel of its own for it, on one thread and on two: million elements a
+ * second, and for decoders the bytes read and written in parts of a hundred of
+ * those that memcpy moves. Runs of memcpy and of decoding take turns. Rows are
+ * 4096 elements long and lie in more memory than caches hold; slow encoders
+ * get less, so that a run takes some hundredths of a second. A run's time is
+ * the processor time of its threads divided by their number, so what other
+ * programs take from the machine does not count, and the best of ROUNDS
+ * (default 5) is printed.
+ */
+#include "config.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "gguf/pool.h"
+#include "kern/kern.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum {
+    ROW = 4096,    /* elements */
+    ROWS = 2048,   /* 32 MiB of floats */
+    SLICE = 4,     /* rows of a call: what a job encodes at once */
+    MAX_THREADS = 2
+};
+#define RUN_SECONDS 0.03
+
+enum what { COPY, ENCODE, WEIGHTED, DECODE };
+
+struct job {
+    enum what what;
+    const struct gg_codec_kern *codec;
+    size_t row_size, n_rows;
+    float *x, *y, *weight;
+    uint8_t *q;
+    double seconds[MAX_THREADS];
+};
+
+static double thread_seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void run(void *user, unsigned ith, unsigned nth)
+{
+    struct job *j = user;
+    size_t first = j->n_rows * ith / nth, end = j->n_rows * (ith + 1) / nth;
+    const double t0 = thread_seconds();
+    for (size_t r = first, n; r < end; r += n) {
+        float *x = j->x + r * ROW, *y = j->y + r * ROW;
+        uint8_t *q = j->q + r * j->row_size;
+        n = GG_MIN((size_t)SLICE, end - r);
+        if (j->what == COPY)
+            memcpy(y, x, n * ROW * sizeof *x);
+        else if (j->what != DECODE)
+            j->codec->encode(x, q, n, ROW,
+                             j->what == WEIGHTED ? j->weight : NULL);
+        for (size_t k = 0; j->what == DECODE && k < n; k++)
+            j->codec->decode(q + k * j->row_size, y + k * ROW, ROW);
+    }
+    j->seconds[ith] = thread_seconds() - t0;
+}
+
+/* Elements a second. */
+static double rate(struct job *j, struct gguf_pool *pool, enum what what)
+{
+    double sum = 0;
+    unsigned nth = gguf_pool_n_threads(pool);
+    j->what = what;
+    gguf_pool_run(pool, run, j);
+    for (unsigned i = 0; i < nth; i++)
+        sum += j->seconds[i];
+    return (double)j->n_rows * ROW * nth / GG_MAX(sum, 1e-9);
+}
+
+/* As many rows as take RUN_SECONDS, by the rate of a few. */
+static void choose_rows(struct job *j, struct gguf_pool *pool, enum what what)
+{
+    j->n_rows = 8;
+    double rows = rate(j, pool, what) * RUN_SECONDS / ROW;
+    j->n_rows = rows < 8 ? 8 : rows > ROWS ? ROWS : (size_t)rows;
+}
+
+static void show_encode(struct job *j, struct gguf_pool **pool,
+                        unsigned n_pools, unsigned rounds, enum what what)
+{
+    uint32_t flags = j->codec->flags;
+    bool can = j->codec->encode &&
+               (what == WEIGHTED ? flags & GG_CODEC_WEIGHT
+                                 : !(flags & GG_CODEC_NEEDS_WEIGHT));
+    for (unsigned p = 0; p < MAX_THREADS; p++) {
+        double best = 0;
+        if (!can || p >= n_pools) {
+            printf(" %8s", "-");
+            continue;
+        }
+        choose_rows(j, pool[p], what);
+        for (unsigned r = 0; r < rounds; r++) {
+            double v = rate(j, pool[p], what);
+            best = GG_MAX(best, v);
+        }
+        printf(" %8.1f", best * 1e-6);
+    }
+}
+
+static void show_decode(struct job *j, struct gguf_pool **pool,
+                        unsigned n_pools, unsigned rounds)
+{
+    j->n_rows = ROWS;
+    for (unsigned p = 0; p < MAX_THREADS; p++) {
+        double copy = 0, best = 0;
+        if (p >= n_pools) {
+            printf(" %8s %4s", "-", "-");
+            continue;
+        }
+        for (unsigned r = 0; r < rounds; r++) {
+            double c = rate(j, pool[p], COPY), d = rate(j, pool[p], DECODE);
+            copy = GG_MAX(copy, c);
+            best = GG_MAX(best, d);
+        }
+        /* bytes of an element: copied, and decoded */
+        double moved = 4 + (double)j->row_size / ROW;
+        printf(" %8.0f %3.0f%%", best * 1e-6,
+               100 * best * moved / (copy * 2 * sizeof(float)));
+    }
+}
+
+static void show_copy(struct job *j, struct gguf_pool **pool,
+                      unsigned n_pools, unsigned rounds)
+{
+    j->n_rows = ROWS;
+    for (unsigned p = 0; p < n_pools; p++) {
+        double best = 0;
+        for (unsigned r = 0; r < 3 * rounds; r++) {
+            double v = rate(j, pool[p], COPY);
+            best = GG_MAX(best, v);
+        }
+        printf("copying floats, %u thread%s: %.0f million a second, "
+               "%.1f GB/s read and %.1f written\n",
+               p + 1, p ? "s" : "", best * 1e-6, best * 4e-9, best * 4e-9);
+    }
+}
+
+/* The type's line for a level. */
+static void show(struct job *j, int type, const char *level,
+                 struct gguf_pool **pool, unsigned n_pools, unsigned rounds)
+{
+    const struct gguf_dtype_info *t = gg_dtype_by_index(type);
+    j->row_size = t->row_header + ROW / t->block_len * t->block_size;
+    printf("%-8s %-6s", t->name, level);
+    show_encode(j, pool, n_pools, rounds, ENCODE);
+    show_encode(j, pool, n_pools, rounds, WEIGHTED);
+    /* halves near 0.05, and no number that is subnormal */
+    for (size_t i = 0; i < ROWS * j->row_size; i++)
+        j->q[i] = (uint8_t)(0x28 + ((uint32_t)i * 2654435761u >> 29));
+    show_decode(j, pool, n_pools, rounds);
+    putchar('\n');
+    fflush(stdout);
+}
+
+static void *must(void *p)
+{
+    if (!p) {
+        fprintf(stderr, "bench-codec: out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+/* Bell-shaped rows, as weights are: sums of four bytes. */
+static void make_rows(struct job *j)
+{
+    uint64_t s = 1;
+    for (size_t i = 0; i < (size_t)ROWS * ROW; i++) {
+        s = s * UINT64_C(6364136223846793005) + 1442695040888963407;
+        uint32_t v = (uint32_t)(s >> 32);
+        int sum = (int)((v & 255) + (v >> 8 & 255) + (v >> 16 & 255) +
+                        (v >> 24)) - 510;
+        j->x[i] = (float)sum * 0x1p-13f + (float)(v & 1023) * 0x1p-26f;
+        j->y[i] = 0;
+    }
+    for (int i = 0; i < ROW; i++)
+        j->weight[i] = 0.1f + (float)(i % 37);
+}
+
+int main(int argc, char **argv)
+{
+    const char *part = argc > 1 ? argv[1] : "";
+    unsigned rounds = argc > 2 ? (unsigned)strtoul(argv[2], NULL, 10) : 5;
+    struct gguf_pool *pool[MAX_THREADS];
+    unsigned n_pools = GG_MIN(gguf_cpu_count(), (unsigned)MAX_THREADS);
+    static struct gg_kern kern[8];
+    const char *name[8] = { "c" };
+    unsigned n_levels = 1;
+    uint32_t cpu = gg_cpu_detect(), mask = 0;
+    size_t n = (size_t)ROWS * ROW;
+    struct job j = { .x = must(malloc(n * sizeof(float))),
+                     .y = must(malloc(n * sizeof(float))),
+                     .weight = must(malloc(ROW * sizeof(float))),
+                     .q = must(malloc(8 * n)) };
+    make_rows(&j);
+    memset(j.q, 0, 8 * n);
+    for (unsigned p = 0; p < n_pools; p++) {
+        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+        params.n_threads = p + 1;
+        if (gguf_pool_create(&pool[p], &params, NULL) != GGUF_OK)
+            return 1;
+    }
+    gg_kern_init(&kern[0], 0);
+    for (unsigned l = 0; l < gg_cpu_n_levels; l++)
+        if (cpu & gg_cpu_levels[l].bit) {
+            mask |= gg_cpu_levels[l].bit;
+            gg_kern_init(&kern[n_levels], mask);
+            name[n_levels++] = gg_cpu_levels[l].name;
+        }
+    show_copy(&j, pool, n_pools, GG_MAX(rounds, 1));
+    printf("\nmillion elements a second, on 1 and 2 threads\n"
+           "%-8s %-6s %17s %17s %26s\n", "type", "level", "encode",
+           "with importance", "decode, of copying");
+    for (int t = 0; t < GG_N_DTYPES; t++)
+        for (unsigned l = 0; l < n_levels; l++) {
+            const struct gg_codec_kern *k = &kern[l].codec[t];
+            const struct gg_codec_kern *was = l ? &kern[l - 1].codec[t] : NULL;
+            if (!k->decode || !strstr(gg_dtype_by_index(t)->name, part) ||
+                (was && k->decode == was->decode && k->encode == was->encode))
+                continue;
+            j.codec = k;
+            show(&j, t, name[l], pool, n_pools, GG_MAX(rounds, 1));
+        }
+    for (unsigned p = 0; p < n_pools; p++)
+        gguf_pool_destroy(pool[p]);
+    free(j.x);
+    free(j.y);
+    free(j.weight);
+    free(j.q);
+    return 0;
+}
