@@ -6,7 +6,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* "matmul 'q' F32 [64, 8] of 'blk.0.attn_q.weight' F16 [64, 64], F32 [64, 8]" */
+/* "matmul 'q' F32 [64, 8] of 'blk.0.attn_q.weight' F16 [64, 64], F32 [64,
+ * 8]" */
 static void describe(const struct gguf_tensor *t, char *out, size_t size)
 {
     char text[160];

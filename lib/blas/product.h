@@ -13,8 +13,8 @@
 bool gg_blas_supports(const struct gguf_tensor *t, const struct gg_kern *kern,
                       unsigned min_size);
 
-/* Bytes of scratch for t: 0 for aligned f32 weights, else 8 MiB, or less where all
- * rows are less, or one row where that is more. */
+/* Bytes of scratch for t: 0 for aligned f32 weights, else 8 MiB, or less where
+ * all rows are less, or one row where that is more. */
 size_t gg_blas_scratch(const struct gguf_tensor *t);
 
 /* Compute t. scratch: gg_blas_scratch(t) bytes, aligned to 64. */

@@ -1,46 +1,16 @@
 /* dump.c - assignments and places as text */
 #include "config.h"
+#include "graph/dump.h"
 #include "sched/sched.h"
 
-#include <stdarg.h>
-#include <stdio.h>
-
-struct out {
-    gguf_write_fn *write;
-    void *user;
-    bool stopped;
-};
-
-static void put(struct out *o, const char *fmt, ...) GG_PRINTF(2, 3);
-static void put(struct out *o, const char *fmt, ...)
-{
-    char text[512];
-    va_list ap;
-    if (o->stopped)
-        return;
-    va_start(ap, fmt);
-    int n = vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    size_t size = n < 0 ? 0 : GG_MIN((size_t)n, sizeof text - 1);
-    o->stopped = o->write(o->user, text, size) != 0;
-}
-
-static enum gguf_status finish(const struct out *o, struct gguf_error *err)
-{
-    if (!o->stopped)
-        return GGUF_OK;
-    return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                   "the dump of a schedule was stopped");
-}
-
 /* "matmul 'name' F32 [4]", "copy F32 [4]" */
-static void put_node(struct out *o, const struct gg_lane *l, size_t i)
+static void put_node(struct gg_out *o, const struct gg_lane *l, size_t i)
 {
     const struct gguf_tensor *t = l->shadow->nodes[i];
     const struct gguf_tensor *origin = gg_sched_origin(l, i);
     char name[160];
-    put(o, "%s %s", origin ? gguf_op_name(t->op) : "copy",
-        gguf_tensor_format(origin ? origin : t, name, sizeof name));
+    gg_out_put(o, "%s %s", origin ? gguf_op_name(t->op) : "copy",
+               gguf_tensor_format(origin ? origin : t, name, sizeof name));
 }
 
 enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
@@ -48,35 +18,36 @@ enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
                                  struct gguf_error *err)
 {
     const struct gg_lane *l = &s->lanes[0];
-    struct out o = { write, user, false };
+    struct gg_out o = { write, user, false };
     for (size_t k = 0; !o.stopped && k < s->n_splits; k++) {
         const struct gg_split *p = &l->splits[k];
-        put(&o, "split %zu: %s, %zu nodes\n", k,
-            gguf_backend_name(s->backends[p->backend]),
-            p->end - p->copies_end);
+        gg_out_put(&o, "split %zu: %s, %zu nodes\n", k,
+                   gguf_backend_name(s->backends[p->backend]),
+                   p->end - p->copies_end);
         for (size_t i = p->begin; !o.stopped && i < p->end; i++) {
-            put(&o, "  ");
+            gg_out_put(&o, "  ");
             put_node(&o, l, i);
-            put(&o, "\n");
+            gg_out_put(&o, "\n");
         }
     }
-    return finish(&o, err);
+    return gg_out_finish(&o, "a schedule", err);
 }
 
-static void put_place(struct out *o, const struct gguf_sched *s,
+static void put_place(struct gg_out *o, const struct gguf_sched *s,
                       const struct gguf_tensor *t)
 {
     const struct gguf_tensor *root = t->view_src ? t->view_src : t;
     const int k = root->buffer ? gg_galloc_number(s->galloc, root->buffer) : -1;
     const char *view = t->view_src ? ", a view" : "";
     if (k < 0 || !root->data) {
-        put(o, ": %s%s\n", root->data ? "elsewhere" : "no memory", view);
+        gg_out_put(o, ": %s%s\n", root->data ? "elsewhere" : "no memory", view);
         return;
     }
-    const uint64_t at = (uint64_t)((const char *)t->data -
-                                   (const char *)gguf_buffer_base(root->buffer));
-    put(o, ": buffer %d, bytes %" PRIu64 " to %" PRIu64 "%s\n", k, at,
-        at + gguf_tensor_size(t), view);
+    const uint64_t at =
+        (uint64_t)((const char *)t->data -
+                   (const char *)gguf_buffer_base(root->buffer));
+    gg_out_put(o, ": buffer %d, bytes %" PRIu64 " to %" PRIu64 "%s\n", k, at,
+               at + gguf_tensor_size(t), view);
 }
 
 enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
@@ -84,21 +55,21 @@ enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
                                       struct gguf_error *err)
 {
     const struct gg_lane *l = &s->lanes[0];
-    struct out o = { write, user, false };
+    struct gg_out o = { write, user, false };
     for (int b = 0; b < s->n_backends; b++)
-        put(&o, "buffer %d: %s, %zu bytes\n", b,
-            gguf_backend_name(s->backends[b]),
-            gguf_galloc_size(s->galloc, (unsigned)b));
+        gg_out_put(&o, "buffer %d: %s, %zu bytes\n", b,
+                   gguf_backend_name(s->backends[b]),
+                   gguf_galloc_size(s->galloc, (unsigned)b));
     for (size_t i = 0; s->graph && i < s->graph->n_leaves; i++) {
         char name[160];
-        put(&o, "leaf %zu: %s", i,
-            gguf_tensor_format(s->graph->leaves[i], name, sizeof name));
+        gg_out_put(&o, "leaf %zu: %s", i,
+                   gguf_tensor_format(s->graph->leaves[i], name, sizeof name));
         put_place(&o, s, s->graph->leaves[i]);
     }
     for (size_t i = 0; s->graph && i < l->shadow->n_nodes; i++) {
-        put(&o, "node %zu: ", i);
+        gg_out_put(&o, "node %zu: ", i);
         put_node(&o, l, i);
         put_place(&o, s, l->shadow->nodes[i]);
     }
-    return finish(&o, err);
+    return gg_out_finish(&o, "a schedule", err);
 }

@@ -99,7 +99,7 @@ static enum gguf_status run_asking(struct gguf_sched *s,
         size_t end = i;
         bool wanted = false;
         while (end < split->end && !wanted)
-            wanted = s->eval(s->eval_user, gg_sched_origin(l, end++), false) != 0;
+            wanted = s->eval(s->eval_user, gg_sched_origin(l, end++), false);
         part.nodes = l->shadow->nodes + i;
         part.capacity = part.n_nodes = end - i;
         GG_TRY(gguf_backend_compute(s->backends[split->backend], &part, err));

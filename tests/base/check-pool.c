@@ -161,8 +161,8 @@ static bool is_list(const char *text, uint64_t low, unsigned n)
 static void check_lists(void)
 {
     struct gg_cpu_set s;
-    ok(is_list("0-3,8\n", 0x10F, 5) && is_list("", 0, 0) && is_list("\n", 0, 0) &&
-           is_list("5", 32, 1) && is_list("0,0-1,1", 3, 2) &&
+    ok(is_list("0-3,8\n", 0x10F, 5) && is_list("", 0, 0) &&
+           is_list("\n", 0, 0) && is_list("5", 32, 1) && is_list("0,0-1,1", 3, 2) &&
            is_list("62-65", UINT64_C(3) << 62, 4),
        "lists of processors");
     ok(is_list("1023-99999999999,1", 2, 2) && is_list("4096", 0, 0),
