@@ -183,7 +183,7 @@ static void check_binary(void)
 {
     /* what dimensions of b are divided by */
     static const int64_t shrink[][4] = {
-        { 1, 1, 1, 1 }, { 1, 4, 1, 1 }, { 11, 1, 3, 2 }, { 33, 4, 3, 2 }
+        { 1, 1, 1, 1 }, { 1, 12, 1, 1 }, { 11, 1, 6, 2 }, { 33, 4, 3, 2 }
     };
     for (size_t k = 0; k < sizeof binaries / sizeof *binaries; k++)
         for (int la = 0; la < N_LAYOUTS; la++)

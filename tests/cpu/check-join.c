@@ -51,10 +51,10 @@ static void check_joins(void)
             if (types[d] == GGUF_DTYPE_Q8_0 && l == TRANSPOSED)
                 continue;
             ctx_t *c = new_ctx();
-            tensor *a = source(c, types[d], (enum layout)l, 64, 5, 3, 2);
+            tensor *a = source(c, types[d], (enum layout)l, 64, 6, 3, 2);
             const char *type = gguf_dtype_find(types[d])->name;
             for (unsigned dim = 0; dim < 4; dim++) {
-                int64_t n[] = { 64, 5, 3, 2 };
+                int64_t n[] = { 64, 6, 3, 2 };
                 n[dim] = dim ? 4 : 96;
                 tensor *b = source(c, types[d],
                                    (enum layout)(types[d] == GGUF_DTYPE_Q8_0
@@ -65,7 +65,7 @@ static void check_joins(void)
                          "concat %s %s, dimension %u", layout_names[l], type,
                          dim);
             }
-            run_case(c, gguf_op_repeat(c, a, 128, 5, 9, 4), f_repeat,
+            run_case(c, gguf_op_repeat(c, a, 128, 6, 9, 4), f_repeat,
                      "repeat %s %s", layout_names[l], type);
             if (types[d] != GGUF_DTYPE_Q8_0) {
                 run_case(c, gguf_op_pad(c, a, 3, 1, 0, 2), f_pad, "pad %s %s",

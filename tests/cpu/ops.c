@@ -16,7 +16,7 @@ const char *const layout_names[N_LAYOUTS] = { "plain", "padded", "swapped",
 const uint32_t float_types[N_FLOATS] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
                                          GGUF_DTYPE_BF16 };
 const int64_t shapes[N_SHAPES][4] = {
-    { 1, 1, 1, 1 }, { 7, 1, 1, 1 },    { 64, 5, 1, 1 }, { 33, 4, 3, 2 },
+    { 1, 1, 1, 1 }, { 7, 1, 1, 1 },    { 64, 5, 1, 1 }, { 33, 12, 6, 2 },
     { 0, 3, 1, 1 }, { 130, 40, 1, 1 }, { 5, 0, 2, 1 },
 };
 
@@ -42,12 +42,33 @@ void ops_begin(void)
     }
 }
 
-void ops_end(void)
+/* Of each operation's cases: whether there was one, and one that is not left
+ * to one thread (as lib/cpu/run.c decides). */
+static bool seen[GGUF_N_OPS], shared[GGUF_N_OPS];
+
+static void note_case(const tensor *t)
 {
+    const tensor *n = gg_op_row(t->op)->flags & GG_OP_VIEW ? t->view_src : t;
+    seen[n->op] = true;
+    shared[n->op] = shared[n->op] || (gg_op_row(n->op)->cost(n) > 2048 &&
+                                      (gguf_tensor_n_rows(n) > 1 ||
+                                       !n->src[0] ||
+                                       gguf_tensor_n_rows(n->src[0]) > 1));
+}
+
+bool ops_finish(void)
+{
+    bool all = true;
     for (int i = 0; i < N_TEAMS; i++) {
         gguf_backend_destroy(ops_backends[i]);
         gguf_pool_destroy(ops_pools[i]);
     }
+    for (uint32_t op = 1; op < GGUF_N_OPS; op++)
+        if (seen[op] && !shared[op]) {
+            printf("# %s: all cases are small\n", gguf_op_name(op));
+            all = false;
+        }
+    return all;
 }
 
 ctx_t *new_ctx(void)
@@ -281,6 +302,7 @@ bool ops_case(ctx_t *c, tensor *t, formula *f, const char *name, ...)
         printf("# %s: not supported\n", ops_text);
         return false;
     }
+    note_case(t);
     struct memory m = { .data = root->data,
                         .size = (size_t)gguf_tensor_size(root) };
     m.before = must(m.size);

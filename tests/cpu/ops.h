@@ -25,9 +25,11 @@ extern struct gguf_pool *ops_pools[N_TEAMS];
 extern struct gguf_backend *ops_backends[N_TEAMS];
 extern struct gg_kern ops_kern; /* of plain C */
 
-/* First and last in main. */
+/* First and last in main. The last is a test too: each operation of the
+ * cases had one that was large enough to be shared among threads. */
 void ops_begin(void);
-void ops_end(void);
+#define ops_end() ok(ops_finish(), "operations were shared among threads")
+bool ops_finish(void);
 
 /* A context that tensors' data fit in; a bail-out if there is no memory. */
 ctx_t *new_ctx(void);
