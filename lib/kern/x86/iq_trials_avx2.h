@@ -113,7 +113,9 @@ static GG_ALWAYS_INLINE unsigned best_near(const struct gg_iq_book *b,
  * e for the largest s and q and that divided by the least s, is below them by
  * 42 u e, and so by more than 30 u e where s is between: its error is the
  * least in the reference. Where it is below by less, the reference's errors
- * are computed. */
+ * are computed; also where e or s are so large or small that terms (root * q^2
+ * is at most e / s^2) could overflow, or what they lose among the smallest
+ * floats, at most 2^-149 times s^2, could count. */
 #define MAX_NEAR 40 /* vectors of entries */
 
 struct lines {
@@ -139,8 +141,8 @@ static GG_ALWAYS_INLINE void part_lines(const struct gg_iq_book *b,
             l->a_of[i] = _mm256_mul_ps(_mm256_set1_ps(root), squares);
             l->b_of[i] = _mm256_mul_ps(_mm256_set1_ps(2 * root * x), odd);
         }
-        int fine = e > 0x1p-80f && e < 0x1p80f && least > 0x1p-40f &&
-                   least < 0x1p40f;
+        int fine = e > 0x1p-70f && e < 0x1p60f && least > 0x1p-30f &&
+                   least < 0x1p20f;
         l->margin[g] = fine ? 0x1p-18f * e / least : -1;
     }
 }
