@@ -20,10 +20,11 @@
  * element; op_row.h sums, orders, norms, soft-max; op_mat.h products, rotary
  * embedding, attention; op_conv.h convolution, pooling; op_recur.h state
  * spaces and linear attention; op_custom.h the program's own. gguf-ops(7)
- * lists all. What ggml has too was compared with its CPU backend (d99724f2,
- * 2026-08-21): equal but for roundings, which there are of f16 in places; and
- * but for conv_1d of several sequences, whose results its conv_1d lays out in
- * another order than its shape says. Since: 0.1, all of them.
+ * lists all. The group norm, gated forms, masks, sinks, rope, out_prod,
+ * op_conv.h and op_recur.h give what ggml's CPU backend gives (d99724f2,
+ * 2026-08-21), within f32, or f16 where it rounds to that; but for conv_1d of
+ * several sequences, which it lays out in another order than its shape says.
+ * Since: 0.1, all of them.
  */
 #ifndef GGUF_OP_H
 #define GGUF_OP_H
