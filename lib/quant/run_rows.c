@@ -104,7 +104,8 @@ static bool meet_nonfinite(struct gg_run *r, size_t i, uint64_t chunk,
         const struct gguf_split_tensor *src = q->t[i].src;
         uint64_t e = element + k, ne0 = (uint64_t)t->ne[0];
         uint64_t off = gguf_file_data_off(src->file) + src->info->off +
-                       e / type->block_len * type->block_size;
+                       e / ne0 * r->cuts[i].row_from + type->row_header +
+                       e % ne0 / type->block_len * type->block_size;
         struct gg_esc esc;
         struct gguf_error err;
         gg_fail(&err, GGUF_E_NONFINITE, off,

@@ -162,6 +162,27 @@ static void test_fork(const struct gguf_rows *rows)
        "what is not decoded is refused: %s", err.message);
 }
 
+/* What is not finite is named with the place of its block in the file. */
+static void test_place(void)
+{
+    enum { ROW = 4 + 2 * 136 };
+    static struct tensor t[] = { { "a.weight", 144, { 512, 5, 1, 1 }, NULL } };
+    struct gguf_error err = { .message = "" };
+    struct gguf_file *f;
+    uint8_t *data = random_data(5 * ROW);
+    for (int r = 0; r < 5; r++)
+        gg_store32le(data + r * ROW, gg_f32_bits(r == 3 ? INFINITY : 1));
+    t[0].data = data;
+    if (!write_model(t, 1) || gguf_file_open(&f, in, NULL, NULL) != GGUF_OK)
+        exit(99);
+    uint64_t at = gguf_file_data_off(f) + 3 * ROW + 4;
+    ok(convert("F32", 0, &err) == GGUF_E_NONFINITE && err.offset == at &&
+           strstr(err.message, "row 3, column 0"),
+       "%s, at byte %llu", err.message, (unsigned long long)err.offset);
+    gguf_file_close(f);
+    free(data);
+}
+
 /* ---------------------------------------------------------------- NVFP4 --- */
 
 enum { Q, Q_SCALE, Q_INPUT, UP, UP_SCALE, K, OTHER, N_TENSORS };
@@ -278,6 +299,7 @@ int main(void)
     snprintf(in, sizeof in, "%s/in.gguf", dir);
     snprintf(out, sizeof out, "%s/out.gguf", dir);
     test_fork(rows);
+    test_place();
     test_scales(rows);
     test_bad_scales(rows);
     gguf_rows_destroy(rows);
