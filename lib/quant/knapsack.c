@@ -20,6 +20,8 @@ struct state {
     uint32_t parent, option;
 };
 
+enum { MAX_ROOM = 65536 }; /* states at once: 2.5 MiB, times options */
+
 /* What is kept of one, to find back. */
 struct trace {
     uint32_t parent, option;
@@ -305,6 +307,7 @@ static enum gguf_status search(struct solver *s, struct gguf_error *err)
     memcpy(kept, s->best, s->n * sizeof *kept);
     struct state root = settle(s, &smallest);
     s->room = GG_MAX(s->max_states / GG_MAX(s->n_core, 1), 16);
+    s->room = GG_MIN(s->room, MAX_ROOM);
     s->first = gg_alloc_zero(s->a, s->n_core + 1, sizeof *s->first);
     s->trace = gg_alloc_zero(s->a, (uint64_t)s->room * s->n_core,
                              sizeof *s->trace);

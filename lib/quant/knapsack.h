@@ -51,7 +51,8 @@ struct gg_knapsack {
 };
 
 /* Choose. max_states bounds the partial solutions that are kept, all steps
- * together; 0: 4 million (32 MiB). Sizes sum to less than 2^63. GGUF_E_LIMIT:
+ * together; 0: 4 million (32 MiB); of one step there are never more than 65536
+ * (2.5 MiB for each option of a group). Sizes sum to less than 2^63. GGUF_E_LIMIT:
  * the smallest options do not fit (the message has both sizes). GGUF_E_NOMEM.
  */
 enum gguf_status gg_knapsack_solve(struct gg_group *groups, size_t n,

@@ -135,16 +135,18 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
 static void work(void *user, unsigned ith, unsigned nth)
 {
     struct work *w = user;
+    size_t i = 0, first = 0; /* a tensor, and the number of its first option */
     (void)nth;
     while (ith < w->n_threads && !atomic_load(&w->stop)) {
-        size_t no = atomic_fetch_add(&w->next, 1), i = 0;
-        while (i < w->n && no >= w->tensors[i].n)
-            no -= w->tensors[i++].n;
+        size_t no = atomic_fetch_add(&w->next, 1);
+        while (i < w->n && no - first >= w->tensors[i].n)
+            first += w->tensors[i++].n; /* numbers only grow */
         if (i == w->n)
             return;
         struct gg_target_tensor *t = &w->tensors[i];
-        if (t->options[no].to != t->t->pub.from)
-            try_option(w, t, &t->options[no], ith);
+        struct gg_target_option *o = &t->options[no - first];
+        if (o->to != t->t->pub.from)
+            try_option(w, t, o, ith);
     }
 }
 
