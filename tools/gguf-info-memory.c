@@ -1,14 +1,19 @@
 /* gguf-info-memory.c - what a model takes in memory
  *
- * Weights are the tensor data; the cache holds a key and a value for each
- * layer, key/value head and token of the context, in f16. That is what models
- * do whose every layer attends to everything: where the file speaks of
- * latent attention, of states instead of keys, or of layers that share, no
- * figure is given rather than a wrong one.
+ * Weights are the tensor data. For models that can be evaluated here the cache
+ * and what the computation needs are those of a session, planned and not
+ * allocated. For others the cache is a key and a value for each layer,
+ * key/value head and token of the context, in f16, which is what models need
+ * whose every layer attends to everything: where the file speaks of latent
+ * attention, of states instead of keys, or of layers that share, no figure is
+ * given rather than a wrong one.
  */
 #include "config.h"
 #include "tools/gguf-info.h"
 #include "tools/common/table.h"
+
+#include <gguf/cpu.h>
+#include <gguf/session.h>
 
 #include <inttypes.h>
 #include <string.h>
@@ -69,33 +74,81 @@ static uint64_t cache_per_token(const struct info *info)
     return n * (key + value) * 2;
 }
 
+/* Tokens that are computed together, unless the context is shorter. */
+enum { UBATCH = 512 };
+
+struct needs {
+    uint64_t n_ctx;
+    uint64_t cache, compute; /* bytes; 0: not known */
+};
+
+/* What a session would take, if there can be one. */
+static void plan(const struct info *info, struct needs *n)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_model *model = NULL;
+    if (load_n_files(info->load) > 1 ||
+        gguf_model_open(&model, load_file(info->load, 0), NULL, NULL) !=
+            GGUF_OK)
+        return;
+    p.n_ctx = (uint32_t)n->n_ctx;
+    p.n_ubatch = UBATCH;
+    p.cache_dtype = GGUF_DTYPE_F16;
+    if (gguf_cpu_backend_create(&p.backend, NULL, NULL) == GGUF_OK)
+        (void)gguf_session_estimate(model, &p, &n->cache, &n->compute, NULL);
+    gguf_backend_destroy(p.backend);
+    gguf_model_destroy(model);
+}
+
+static struct needs needs_of(const struct info *info,
+                             const struct info_options *o)
+{
+    struct needs n = {
+        .n_ctx = o->n_ctx ? o->n_ctx : number(info, "context_length", 0)
+    };
+    if (!n.n_ctx || n.n_ctx > UINT32_MAX)
+        return n;
+    plan(info, &n);
+    if (!n.cache)
+        n.cache = cache_per_token(info) * n.n_ctx;
+    return n;
+}
+
+static void add(struct table *t, const char *label, uint64_t size,
+                const char *more)
+{
+    char out[24];
+    table_add(t, label);
+    if (size)
+        table_addf(t, "%s (%" PRIu64 " bytes%s)", table_size(out, size), size,
+                   more);
+    else
+        table_add(t, "not known for this kind of model");
+}
+
 void info_memory(struct json *j, const struct info *info,
                  const struct info_options *o)
 {
-    uint64_t each = cache_per_token(info);
-    uint64_t n_ctx = o->n_ctx ? o->n_ctx : number(info, "context_length", 0);
-    bool known = each && n_ctx && n_ctx <= UINT32_MAX;
-    char out[24];
+    struct needs n = needs_of(info, o);
+    char label[64];
     if (j) {
         json_open(j, "memory", '{');
         json_u64(j, "weights", info->data_size);
-        json_u64(j, "context", n_ctx);
-        if (known)
-            json_u64(j, "cache", each * n_ctx);
+        json_u64(j, "context", n.n_ctx);
+        if (n.cache)
+            json_u64(j, "cache", n.cache);
+        if (n.compute)
+            json_u64(j, "compute", n.compute);
         json_close(j);
         return;
     }
     struct table t;
     table_init(&t, "ll", 2);
-    table_add(&t, "weights");
-    table_addf(&t, "%s (%" PRIu64 " bytes)", table_size(out, info->data_size),
-               info->data_size);
-    table_addf(&t, "cache for %" PRIu64 " tokens", n_ctx);
-    if (known)
-        table_addf(&t, "%s (%" PRIu64 " bytes, f16)",
-                   table_size(out, each * n_ctx), each * n_ctx);
-    else
-        table_add(&t, "not known for this kind of model");
+    add(&t, "weights", info->data_size, "");
+    snprintf(label, sizeof label, "cache for %" PRIu64 " tokens", n.n_ctx);
+    add(&t, label, n.cache, ", f16");
+    snprintf(label, sizeof label, "computing %d at once", UBATCH);
+    add(&t, label, n.compute, "");
     info_heading("Memory", o);
     table_print(&t, stdout);
     table_fini(&t);

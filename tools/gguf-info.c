@@ -43,7 +43,7 @@ static const struct opt table[] = {
       "names, shapes and types of the tensors, of those that match GLOB" },
     { OPT_TYPES, "--types", NULL, "totals by tensor type" },
     { OPT_MEMORY, "--memory", NULL,
-      "what weights and key/value cache take in memory" },
+      "what weights, key/value cache and computation take in memory" },
     { 'c', "-c --ctx-size", "N",
       "tokens of the cache for --memory; those of the model by default" },
     { OPT_KEY, "--key", "NAME",

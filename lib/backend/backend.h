@@ -66,6 +66,11 @@ struct gguf_buffer {
     size_t n_parts;
 };
 
+/* Buffers with sizes and addresses as those of host memory, and no memory: to
+ * learn what tensors and graphs would take. What is set is lost, what is got is
+ * 0; nothing must be computed in them. */
+const struct gguf_buft *gg_measure_buft(void);
+
 /* Replace the memory of a buffer by size bytes of the same type; the object
  * stays, what lay in it is lost. After a failure it has 0 bytes. */
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
@@ -82,6 +87,10 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
 int gg_galloc_number(const struct gguf_galloc *ga,
                      const struct gguf_buffer *b);
 bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b);
+
+/* How often memory was replaced by more: what was placed before lies nowhere
+ * since. */
+unsigned gg_galloc_n_moves(const struct gguf_galloc *ga);
 
 /* gguf_galloc_alloc with a pool for each node and leaf. */
 enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,

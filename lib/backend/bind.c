@@ -118,7 +118,7 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
 
 struct gguf_galloc {
     const struct gguf_allocator *allocator;
-    unsigned n, n_plans;
+    unsigned n, n_plans, n_moves;
     const struct gguf_buft **bufts;
     struct gguf_buffer **buffers; /* the objects stay for good, so that their
                                      address tells which tensors are ours */
@@ -239,8 +239,10 @@ static enum gguf_status plan(struct gguf_galloc *ga,
         if (need > SIZE_MAX)
             return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                            "a graph needs %" PRIu64 " bytes", need);
-        if (need > ga->buffers[i]->size)
-            GG_TRY(gg_buffer_resize(ga->buffers[i], (size_t)need, err));
+        if (need <= ga->buffers[i]->size)
+            continue;
+        ga->n_moves++;
+        GG_TRY(gg_buffer_resize(ga->buffers[i], (size_t)need, err));
     }
     return GGUF_OK;
 }
@@ -345,6 +347,11 @@ enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
 size_t gguf_galloc_size(const struct gguf_galloc *ga, unsigned i)
 {
     return i < ga->n ? ga->buffers[i]->size : 0;
+}
+
+unsigned gg_galloc_n_moves(const struct gguf_galloc *ga)
+{
+    return ga->n_moves;
 }
 
 unsigned gguf_galloc_n_plans(const struct gguf_galloc *ga)

@@ -48,9 +48,15 @@ struct gguf_sched_params {
     unsigned n_copies; /* of what a split needs from elsewhere, each with
                           memory of its own: how many computations may be under
                           way; 1 to 8 */
+    struct gguf_sched *memory_of; /* NULL, or a scheduler of the same backends
+                          whose memory this one uses, too: what one has computed
+                          is lost when the other allocates or computes. It
+                          must outlive this one, and neither may be under way
+                          when the other is called */
+    bool measure;      /* take no memory: only to reserve, and ask for sizes */
 };
 #define GGUF_SCHED_PARAMS_INIT                                                \
-    { sizeof(struct gguf_sched_params), NULL, NULL, 0, 1 }
+    { sizeof(struct gguf_sched_params), NULL, NULL, 0, 1, NULL, false }
 
 /* GGUF_E_INVALID (no backend, too many, the last is not one of host memory,
  * number of copies), GGUF_E_NOMEM, GGUF_E_IO. Since: 0.1 */

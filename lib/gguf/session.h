@@ -64,6 +64,15 @@ gguf_session_create(struct gguf_session **out, const struct gguf_model *model,
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_session_destroy(struct gguf_session *s);
 
+/* Bytes of key/value memory and of graphs that such a session would take. The
+ * graphs are planned as by create; nothing of that size is allocated. Fails
+ * like create. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_estimate(const struct gguf_model *model,
+                      const struct gguf_session_params *params,
+                      uint64_t *cache_size, uint64_t *graph_size,
+                      struct gguf_error *err);
+
 GGUF_API const struct gguf_model *
 gguf_session_model(const struct gguf_session *s);
 GGUF_API uint32_t gguf_session_n_ctx(const struct gguf_session *s);

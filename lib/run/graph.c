@@ -3,6 +3,7 @@
 #include "run/session.h"
 
 #include "base/error.h"
+#include "sched/sched.h"
 
 static bool same_shape(const struct gg_shape *a, const struct gg_shape *b)
 {
@@ -53,7 +54,8 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
                                   const struct gg_shape *shape,
                                   struct gguf_error *err)
 {
-    if (s->has_graph && same_shape(&s->shape, shape))
+    if (s->has_graph && same_shape(&s->shape, shape) &&
+        !gg_sched_is_stale(s->sched))
         return GGUF_OK;
     s->has_graph = false;
     GG_TRY(build(s, shape, err));
@@ -76,7 +78,8 @@ enum gguf_status gg_session_reserve(struct gguf_session *s,
         .n_mask = n_seq,
     };
     GG_TRY(build(s, &h, err));
-    return gguf_sched_reserve(s->sched, s->pass.graph, err);
+    GG_TRY(gguf_sched_reserve(s->sched, s->pass.graph, err));
+    return gg_session_head(s, GG_MIN(s->max_logits, s->n_ubatch), err);
 }
 
 enum gguf_status gg_session_compute(struct gguf_session *s,

@@ -3,10 +3,13 @@
 #include "run/session.h"
 
 #include "base/mem.h"
+#include "sched/sched.h"
 
-static enum gguf_status build_head(struct gguf_session *s, size_t n,
-                                   struct gguf_error *err)
+enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
+                                 struct gguf_error *err)
 {
+    if (n == s->head_n && !gg_sched_is_stale(s->head_sched))
+        return GGUF_OK;
     struct gguf_ctx *c = s->head_ctx;
     s->head_n = 0;
     gguf_ctx_reset(c);
@@ -48,8 +51,7 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "logits %zu to %zu: there are %zu, at most %zu at once",
                        first, first + n, s->n_out, s->max_logits);
-    if (n != s->head_n)
-        GG_TRY(build_head(s, n, err));
+    GG_TRY(gg_session_head(s, n, err));
     GG_TRY(gguf_tensor_set(s->head_in, s->out + first * s->model->hp.n_embd,
                            0, gguf_tensor_size(s->head_in), err));
     GG_TRY(gg_session_compute(s, s->head_sched, s->head_graph, err));

@@ -3,11 +3,12 @@
 #include "run/session.h"
 
 #include "base/ckd.h"
+#include "backend/backend.h"
 #include "base/mem.h"
 
 /* Memory for logits: rows of the output matrix's width are computed in
  * pieces of at most about so many bytes. */
-#define LOGITS_SIZE ((size_t)64 << 20)
+#define LOGITS_SIZE ((size_t)32 << 20)
 
 /* Tokens that are computed together unless the caller says: enough for
  * matrix products to run at their best, and no more activations than that. */
@@ -74,8 +75,8 @@ static enum gguf_status make_cache(struct gguf_session *s, uint32_t dtype,
             "cache_v.%" PRIu32, i);
     }
     GG_TRY(gguf_ctx_status(s->cache_ctx, err));
-    GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, gguf_backend_buft(s->backend),
-                                  s->allocator, &s->cache_buffer, err));
+    GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, s->buft, s->allocator,
+                                  &s->cache_buffer, err));
     /* rows that were never written are masked, but 0 times NaN is NaN */
     gguf_buffer_clear(s->cache_buffer, 0);
     return gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->allocator, err);
@@ -83,7 +84,7 @@ static enum gguf_status make_cache(struct gguf_session *s, uint32_t dtype,
 
 static enum gguf_status make_graphs(struct gguf_session *s,
                                     const struct gguf_session_params *p,
-                                    struct gguf_error *err)
+                                    bool measure, struct gguf_error *err)
 {
     size_t n = gg_build_n_nodes(s->model);
     struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
@@ -94,6 +95,7 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.allocator = s->allocator;
     sp.backends = backends;
     sp.n_backends = p->n_preferred + 1;
+    sp.measure = measure;
     s->tok = gg_alloc_zero(s->allocator, s->n_ubatch, 4 * sizeof *s->tok);
     if (!s->tok)
         return gg_fail_nomem(err, s->n_ubatch * 4 * sizeof *s->tok);
@@ -103,14 +105,15 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     GG_TRY(make_ctx(s, n, n, &s->ctx, err));
     GG_TRY(make_ctx(s, 8, 8, &s->head_ctx, err));
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
+    sp.memory_of = s->sched;
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
     return gg_session_reserve(s, err);
 }
 
-enum gguf_status gguf_session_create(struct gguf_session **out,
-                                     const struct gguf_model *model,
-                                     const struct gguf_session_params *p,
-                                     struct gguf_error *err)
+static enum gguf_status create(struct gguf_session **out,
+                               const struct gguf_model *model,
+                               const struct gguf_session_params *p,
+                               bool measure, struct gguf_error *err)
 {
     *out = NULL;
     GG_TRY(check_params(model, p, err));
@@ -120,6 +123,7 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
     s->allocator = p->allocator;
     s->model = model;
     s->backend = p->backend;
+    s->buft = measure ? gg_measure_buft() : gguf_backend_buft(p->backend);
     s->on_graph = p->on_graph;
     s->user = p->user;
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
@@ -131,12 +135,34 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
     s->max_logits = s->max_logits < 1 ? 1 : GG_MIN(s->max_logits, 4096);
     enum gguf_status st = make_cache(s, p->cache_dtype, err);
     if (st == GGUF_OK)
-        st = make_graphs(s, p, err);
+        st = make_graphs(s, p, measure, err);
     if (st != GGUF_OK) {
         gguf_session_destroy(s);
         return st;
     }
     *out = s;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_session_create(struct gguf_session **out,
+                                     const struct gguf_model *model,
+                                     const struct gguf_session_params *p,
+                                     struct gguf_error *err)
+{
+    return create(out, model, p, false, err);
+}
+
+enum gguf_status gguf_session_estimate(const struct gguf_model *model,
+                                       const struct gguf_session_params *p,
+                                       uint64_t *cache_size,
+                                       uint64_t *graph_size,
+                                       struct gguf_error *err)
+{
+    struct gguf_session *s;
+    *cache_size = *graph_size = 0;
+    GG_TRY(create(&s, model, p, true, err));
+    gguf_session_memory(s, cache_size, graph_size);
+    gguf_session_destroy(s);
     return GGUF_OK;
 }
 
@@ -186,8 +212,7 @@ void gguf_session_memory(const struct gguf_session *s, uint64_t *cache_size,
     *cache_size = gguf_buffer_size(s->cache_buffer);
     *graph_size = 0;
     for (unsigned i = 0; i < GGUF_SCHED_MAX_BACKENDS; i++)
-        *graph_size += gguf_sched_size(s->sched, i) +
-                       gguf_sched_size(s->head_sched, i);
+        *graph_size += gguf_sched_size(s->sched, i);
 }
 
 size_t gguf_session_n_outputs(const struct gguf_session *s)

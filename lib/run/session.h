@@ -16,6 +16,7 @@ struct gguf_session {
     const struct gguf_allocator *allocator;
     const struct gguf_model *model;
     struct gguf_backend *backend; /* the last one of the schedulers */
+    const struct gguf_buft *buft; /* of keys and values */
     gguf_session_graph_fn *on_graph;
     void *user;
     uint32_t n_ctx, n_seq, n_ubatch;
@@ -36,7 +37,7 @@ struct gguf_session {
 
     /* the graph of logits */
     struct gguf_ctx *head_ctx;
-    struct gguf_sched *head_sched;
+    struct gguf_sched *head_sched; /* in the memory of the other */
     struct gguf_graph *head_graph;
     struct gguf_tensor *head_in, *head_out;
     size_t head_n; /* rows of it; 0: none yet */
@@ -62,6 +63,10 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
 /* Plan the largest graph there can be, so that decoding allocates nothing. */
 enum gguf_status gg_session_reserve(struct gguf_session *s,
                                     struct gguf_error *err);
+/* logits.c: the graph for n rows of logits, built or taken again, with
+ * memory. */
+enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
+                                 struct gguf_error *err);
 /* Show a graph whose inputs are set to on_graph, and compute it. */
 enum gguf_status gg_session_compute(struct gguf_session *s,
                                     struct gguf_sched *sched,

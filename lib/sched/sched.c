@@ -62,11 +62,16 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     s->n_lanes = params->n_copies;
     for (unsigned i = 0; i < n; i++) {
         s->backends[i] = params->backends[i];
-        bufts[i] = gguf_backend_buft(params->backends[i]);
+        bufts[i] = params->measure ? gg_measure_buft()
+                                   : gguf_backend_buft(params->backends[i]);
     }
     find_apart(s);
-    enum gguf_status st =
-        gguf_galloc_create_n(&s->galloc, s->allocator, bufts, n, err);
+    enum gguf_status st = GGUF_OK;
+    s->borrows = params->memory_of != NULL;
+    if (s->borrows)
+        s->galloc = params->memory_of->galloc;
+    else
+        st = gguf_galloc_create_n(&s->galloc, s->allocator, bufts, n, err);
     if (st == GGUF_OK)
         st = make_events(s, err);
     if (st != GGUF_OK)
@@ -123,7 +128,8 @@ void gguf_sched_destroy(struct gguf_sched *s)
         for (unsigned i = 0; i < s->n_lanes; i++)
             gguf_event_destroy(s->lanes[i].used[b]);
     }
-    gguf_galloc_destroy(s->galloc);
+    if (!s->borrows)
+        gguf_galloc_destroy(s->galloc);
     gg_free(s->allocator, s->pins);
     gg_free(s->allocator, s);
 }
@@ -408,7 +414,13 @@ enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
                                         : *slot++);
     }
     s->graph = graph;
+    s->n_moves = gg_galloc_n_moves(s->galloc);
     return GGUF_OK;
+}
+
+bool gg_sched_is_stale(const struct gguf_sched *s)
+{
+    return s->n_moves != gg_galloc_n_moves(s->galloc);
 }
 
 /* --- asking --------------------------------------------------------------- */

@@ -56,6 +56,8 @@ struct gguf_sched {
     gguf_sched_eval_fn *eval;
     void *eval_user;
     struct gguf_galloc *galloc; /* pool i: backend i */
+    bool borrows;           /* it is another scheduler's */
+    unsigned n_moves;       /* of it, at the last alloc */
     struct gg_pin *pins;
     size_t n_pins;
     unsigned n_plans;
@@ -112,6 +114,10 @@ static inline struct gguf_tensor *gg_sched_origin(const struct gg_lane *l,
     return l->origin ? (struct gguf_tensor *)(uintptr_t)l->origin[i]
                      : l->shadow->nodes[i];
 }
+
+/* Whether the memory that the last graph was given is gone, because a graph of
+ * another scheduler needed more. */
+bool gg_sched_is_stale(const struct gguf_sched *s);
 
 /* The backend that t is pinned to, or GG_SCHED_NONE. */
 int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t);

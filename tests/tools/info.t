@@ -70,6 +70,18 @@ if test -f "$tiny"; then
     run "$info" --memory --ctx-size 100 "$tiny"
     test $rc -eq 0 && grep -q '^  cache for 100 tokens .*(307200 bytes' "$tmp/out"
     ok '--memory -c'
+    grep -Eq '^  computing 512 at once  [0-9.]+ [KM]iB \([0-9]+ bytes\)' \
+        "$tmp/out"
+    ok '--memory plans the computation'
+    # Programs with sanitizers do not even start with so little.
+    if (ulimit -v 200000 && exec "$info" --version) >"$tmp/out" 2>&1; then
+        (ulimit -v 200000 && exec "$info" --memory -c 8000000 "$tiny") \
+            >"$tmp/out" 2>"$tmp/err" &&
+            grep -q '^  cache for 8000000 tokens  22.9 GiB' "$tmp/out"
+        ok '--memory plans, and allocates nothing'
+    else
+        skip '--memory plans, and allocates nothing' 'no limit on memory'
+    fi
 fi
 
 run "$info" --key=llama.context_length "$m"
