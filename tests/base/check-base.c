@@ -6,6 +6,9 @@
 #include "base/str.h"
 #include "tests/tap.h"
 
+#include <stdalign.h>
+#include <stddef.h>
+
 static void check_ckd(void)
 {
     uint64_t r;
@@ -142,7 +145,7 @@ static void check_arena(void)
     int bad = 0;
     for (size_t i = 0; i < 3000; i++) {
         char *p = gg_arena_alloc(&a, i % 100 + (i == 7 ? 200000 : 1));
-        bad += !p || (uintptr_t)p % 16;
+        bad += !p || (uintptr_t)p % alignof(max_align_t);
         if (p)
             memset(p, 1, i % 100 + 1);
     }
