@@ -13,7 +13,8 @@ static int write_one(const char *dir, const char *name,
     make(&f);
     snprintf(path, sizeof path, "%s/%s.gguf", dir, name);
     FILE *out = fopen(path, "wb");
-    if (!out || fwrite(f.data, 1, f.size, out) != f.size || fclose(out)) {
+    if (!out || (f.size && fwrite(f.data, 1, f.size, out) != f.size) ||
+        fclose(out)) {
         perror(path);
         return 1;
     }
