@@ -102,12 +102,14 @@ static int32_t bell(void)
 
 static float element(int row, int i)
 {
+    float v;
     switch (row) {
     case 0:
     case 1:
         return (float)bell() * 0x1p-27f;
-    case 2: /* heavy tails */
-        return (float)bell() * 0x1p-30f * (float)(1u << rnd() % 8);
+    case 2: /* heavy tails; the order of calls is part of the inputs */
+        v = (float)bell() * 0x1p-30f;
+        return v * (float)(1u << rnd() % 8);
     case 3: /* ties */
         return (float)((int)(rnd() % 33) - 16) * 0x1p-4f;
     case 4: /* ternary */
