@@ -65,11 +65,15 @@ static enum gguf_status prune_array(struct gguf_quant *q,
     char *key = gg_arena_strndup(&q->arena, kv->key.data, kv->key.size);
     enum gguf_status st = GGUF_E_NOMEM;
     if (left && key) {
+        struct gguf_kv part = *kv; /* in the byte order that it has */
         for (uint64_t i = 0; i < kv->n; i++)
             if (!pruned(q, i))
                 memcpy(left + size * n++,
                        (const uint8_t *)kv->data + size * i, size);
-        st = gguf_meta_set_array(q->meta, key, kv->elem_type, left, n, err);
+        part.data = left;
+        part.n = n;
+        part.size = n * size;
+        st = gguf_meta_set_kv(q->meta, key, &part, err);
     } else {
         gg_fail_nomem(err, kv->size);
     }
