@@ -49,6 +49,15 @@ else
     skip 'colours on a terminal' 'there is no script(1)'
 fi
 
+# Out of the JSON document and into the file again: nothing went by way of a
+# double.
+big=$("$info" --json "$m" |
+    sed -n '/"test.big"/,/}/s/.*"value": *\([0-9]*\).*/\1/p' | head -1)
+cp "$m" "$tmp/big.gguf"
+run "$bin/gguf-edit" --quiet --set "test.big=u64:$big" "$tmp/big.gguf"
+test "$big" = 18446744073709551614 -a $rc -eq 0 && cmp -s "$m" "$tmp/big.gguf"
+ok 'JSON: numbers above 2^53 survive a round trip'
+
 run "$info" --metadata --arrays=all --strings=4 "$m"
 grep -q '"tok7"\]$' "$tmp/out" && grep -q 'llam... (5 bytes)$' "$tmp/out" &&
     test "$(grep -c blk "$tmp/out")" -eq 0
