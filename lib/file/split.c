@@ -272,12 +272,18 @@ static enum gguf_status open_file(struct gguf_split *s, const char *path,
     const struct gguf_kv *kv = gguf_file_kv_find(f, "split.count");
     unsigned no, count;
     enum gguf_status st = GGUF_OK;
+    bool named =
+        gguf_split_name_parse(path, NULL, &no, &count) && count > 1;
     if (kv)
         st = gguf_kv_get_u16(kv, &k.count, err);
-    else if (gguf_split_name_parse(path, NULL, &no, &count) && count > 1)
+    else if (named)
         st = gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                      "named as shard %u of %u, but key 'split.count' is "
                      "missing", no, count);
+    if (st == GGUF_OK && kv && named && k.count <= 1)
+        st = gg_fail(err, GGUF_E_MISMATCH, kv->off,
+                     "named as shard %u of %u, but split.count is %u", no,
+                     count, k.count);
     if (st == GGUF_OK && k.count)
         st = read_keys(f, &k, err);
     if (st == GGUF_OK && k.count > 1)

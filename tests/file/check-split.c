@@ -282,6 +282,32 @@ static void test_total(void)
        err.message);
 }
 
+/* A file that says it is all there is, under the name of a shard. */
+static void test_alone(void)
+{
+    struct gguf_split *s;
+    struct gguf_error err;
+    for (unsigned count = 0; count < 2; count++) {
+        struct shard x = sound[0];
+        char says[64];
+        clean();
+        x.count = count;
+        x.total = 1;
+        write_shard(&x);
+        snprintf(says, sizeof says,
+                 "named as shard 1 of 3, but split.count is %u", count);
+        ok(gguf_split_open(&s, in_dir(x.file), NULL, &err) ==
+                   GGUF_E_MISMATCH &&
+               !s && strstr(err.message, says) && err.offset < 400,
+           "%s", err.message);
+        x.file = "m-00001-of-00001.gguf";
+        write_shard(&x);
+        ok(gguf_split_open(&s, in_dir(x.file), NULL, &err) == GGUF_OK,
+           "under its own name it opens");
+        gguf_split_close(s);
+    }
+}
+
 /* ---- plans, writing, merging ---- */
 
 static uint64_t file_size(const char *path)
@@ -441,6 +467,7 @@ int main(void)
     test_open();
     test_refuse();
     test_total();
+    test_alone();
     test_plan();
     test_cancel();
     test_memory();

@@ -217,6 +217,9 @@ void fuzz_make_seeds(void)
         { "x", { "a", "b" }, 0, 2, 3, GGUF_DTYPE_Q8_0 },
         { NULL, { "c" }, 1, 2, 3, GGUF_DTYPE_F16 },
     };
+    static const struct shard alone[] = {
+        { "x", { "a" }, 0, 1, 1, GGUF_DTYPE_F16 },
+    };
     static const struct shard three[] = {
         { "layers", { NULL }, 0, 3, 5, 0 },
         { "layers", { "blk.0.w", "blk.0.b", "blk.1.w" }, 1, 3, 5, 1 },
@@ -231,6 +234,7 @@ void fuzz_make_seeds(void)
     seed_set("p \010", true, two, 2);    /* the prefix, by layer */
     seed_set("d \031", false, three, 3); /* the folder */
     seed_set("0m", false, two, 2);       /* a shard is missing */
+    seed_set("0m", false, alone, 1);     /* one that says it is no shard */
     seed_set("0 ", false, wrong, 2);
     seed_set("0 ", false, wrong + 1, 1);
     seed_files("0 \001", 3, "", 0);
