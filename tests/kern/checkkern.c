@@ -4,7 +4,7 @@
  *
  * Without options: a sample, seeded by a constant, for `make check'. A longer
  * test is --rounds 10000 --seed $RANDOM; --rows 500000 encodes that many rows
- * per type and instruction set, 11 million in all, some ten minutes: so does
+ * per type and instruction set, 14.5 million in all, some 15 minutes: so does
  * `make check-long' (GGUF_TEST_LONG). --bench prints rates.
  */
 #include "config.h"
