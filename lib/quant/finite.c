@@ -1,9 +1,10 @@
 /* finite.c - is there anything but numbers in an array? */
 #include "config.h"
 #include "quant/finite.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
 
 #include <stdint.h>
-#include <string.h>
 
 enum { LANES = 16 };
 
@@ -12,18 +13,16 @@ enum { LANES = 16 };
  * and infinity. */
 bool gg_finite(const float *x, size_t n)
 {
-    uint32_t bad[LANES] = { 0 }, bits[LANES], any = 0;
+    uint32_t bad[LANES] = { 0 }, any = 0;
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
-        memcpy(bits, x + i, sizeof bits);
+        GG_UNROLL
         for (int k = 0; k < LANES; k++)
-            bad[k] |= (bits[k] & 0x7fffffffu) + 0x00800000u;
+            bad[k] |= (gg_f32_bits(x[i + k]) & 0x7fffffffu) + 0x00800000u;
     }
     for (int k = 0; k < LANES; k++)
         any |= bad[k];
-    for (; i < n; i++) {
-        memcpy(bits, x + i, sizeof *bits);
-        any |= (bits[0] & 0x7fffffffu) + 0x00800000u;
-    }
+    for (; i < n; i++)
+        any |= (gg_f32_bits(x[i]) & 0x7fffffffu) + 0x00800000u;
     return !(any & 0x80000000u);
 }

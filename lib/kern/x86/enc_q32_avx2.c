@@ -41,6 +41,7 @@ static inline float codes_q8(const float *src, __m256i *q)
     float d = gg_f32_from_bits((uint32_t)max_abs_bits(&x)) / 127;
     __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
     __m256i v[4];
+    GG_UNROLL
     for (int k = 0; k < 4; k++)
         v[k] = gg_round_away_epi32(_mm256_mul_ps(x.v[k], inv));
     *q = gg_low_bytes(v);
@@ -85,6 +86,7 @@ static inline float extreme(const float *x, const struct block32 *b)
     if (bits > 0x7f800000) /* a NaN, which does not count */
         return gg_max_abs_signed(x, 32);
     __m256i m = _mm256_set1_epi32(bits), e[4];
+    GG_UNROLL
     for (int k = 0; k < 4; k++)
         e[k] = _mm256_cmpeq_epi32(gg_abs_bits(b->v[k]), m);
     __m256i is = gg_pack_bytes(e[0], e[1], e[2], e[3], 1);
@@ -100,13 +102,14 @@ static inline void put_fifth(uint8_t *qh, __m256i q)
 }
 
 /* 32 codes about half without importances; returns the scale. */
-static inline float plain_symmetric(const float *src, int half, __m256i *q)
+static GG_ALWAYS_INLINE float plain_symmetric(const float *src, int half, __m256i *q)
 {
     struct block32 x = load_block(src);
     float d = extreme(src, &x) / -(float)half;
     __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
     __m256 mid = _mm256_set1_ps((float)half + 0.5f);
     __m256i v[4];
+    GG_UNROLL
     for (int k = 0; k < 4; k++)
         v[k] = _mm256_cvttps_epi32(
             _mm256_add_ps(_mm256_mul_ps(x.v[k], inv), mid));
@@ -125,11 +128,12 @@ static inline float least(__m256 v)
 }
 
 /* 32 codes upwards from the least element, without importances. */
-static inline float plain_affine(const float *src, int q_max, __m256i *q,
+static GG_ALWAYS_INLINE float plain_affine(const float *src, int q_max, __m256i *q,
                                  float *min)
 {
     struct block32 x = load_block(src);
     __m256 lo = _mm256_set1_ps(FLT_MAX), hi = _mm256_set1_ps(FLT_MAX);
+    GG_UNROLL
     for (int k = 0; k < 4; k++) {
         /* a NaN is never the lesser; the largest is the least of -x */
         __m256 n = _mm256_xor_ps(x.v[k], _mm256_set1_ps(-0.0f));
@@ -148,6 +152,7 @@ static inline float plain_affine(const float *src, int q_max, __m256i *q,
     __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
     __m256 base = _mm256_set1_ps(first), half = _mm256_set1_ps(0.5f);
     __m256i v[4];
+    GG_UNROLL
     for (int k = 0; k < 4; k++) {
         __m256 t = _mm256_mul_ps(_mm256_sub_ps(x.v[k], base), inv);
         v[k] = _mm256_cvttps_epi32(_mm256_add_ps(t, half));
@@ -190,6 +195,7 @@ static __m256i fit_codes(const float *x, const struct gg_lanes_fit *f,
 {
     __m256 inv = _mm256_set1_ps(f->inv[g]), base = _mm256_set1_ps(f->base[g]);
     __m256i bias = _mm256_set1_epi32(f->inv[g] != 0 ? half : 0), v[4];
+    GG_UNROLL
     for (int k = 0; k < 4; k++) {
         __m256 t = _mm256_sub_ps(_mm256_loadu_ps(x + 8 * k), base);
         v[k] = gg_nearest_epi32(_mm256_mul_ps(inv, t));
@@ -207,7 +213,7 @@ struct type32 {
     gg_encode_fn *reference;
 };
 
-static inline void row_weighted(const struct type32 *t, const float *x,
+static GG_ALWAYS_INLINE void row_weighted(const struct type32 *t, const float *x,
                                 uint8_t *out, size_t row_len,
                                 const float *weight)
 {
@@ -231,7 +237,7 @@ static inline void row_weighted(const struct type32 *t, const float *x,
         t->reference(x, out, 1, row_len, weight);
 }
 
-static inline void encode32(const struct type32 *t, const float *src,
+static GG_ALWAYS_INLINE void encode32(const struct type32 *t, const float *src,
                             uint8_t *out, size_t n_rows, size_t row_len,
                             const float *weight)
 {
