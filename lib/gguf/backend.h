@@ -39,6 +39,7 @@ struct gguf_event;    /* a point in the work of a backend */
 /* Ordinary memory of the process. Static, always there. Since: 0.1 */
 GGUF_API const struct gguf_buft *gguf_host_buft(void);
 
+/* "host" and so on: for people. Owned by buft. Since: 0.1 */
 GGUF_API const char *gguf_buft_name(const struct gguf_buft *buft);
 /* Of every tensor's address, a power of two. Since: 0.1 */
 GGUF_API size_t gguf_buft_alignment(const struct gguf_buft *buft);
@@ -77,10 +78,13 @@ gguf_buffer_from_host(struct gguf_buffer **out, void *ptr, size_t size,
  * NULL is fine. Since: 0.1 */
 GGUF_API void gguf_buffer_destroy(struct gguf_buffer *buffer);
 
+/* The type that it was created with. Since: 0.1 */
 GGUF_API const struct gguf_buft *gguf_buffer_buft(const struct gguf_buffer *b);
 /* NULL for a buffer of several parts and for one of 0 bytes. Since: 0.1 */
 GGUF_API void *gguf_buffer_base(const struct gguf_buffer *buffer);
+/* Bytes, of all parts together. Since: 0.1 */
 GGUF_API size_t gguf_buffer_size(const struct gguf_buffer *buffer);
+/* What it is said to be used for: at first GGUF_USAGE_ANY. Since: 0.1 */
 GGUF_API enum gguf_buffer_usage
 gguf_buffer_usage(const struct gguf_buffer *buffer);
 GGUF_API void gguf_buffer_set_usage(struct gguf_buffer *buffer,
@@ -204,6 +208,8 @@ enum gguf_device_cap {
     GGUF_DEVICE_EVENTS = 8
 };
 
+/* Its name ("CPU"), a line about it for people, its kind, and GGUF_DEVICE_...
+ * caps. The texts are the device's. Since: 0.1 */
 GGUF_API const char *gguf_device_name(const struct gguf_device *d);
 GGUF_API const char *gguf_device_description(const struct gguf_device *d);
 GGUF_API enum gguf_device_kind gguf_device_kind(const struct gguf_device *d);
@@ -211,6 +217,7 @@ GGUF_API uint32_t gguf_device_caps(const struct gguf_device *d);
 /* Bytes; 0 where unknown. Since: 0.1 */
 GGUF_API void gguf_device_memory(const struct gguf_device *d, uint64_t *n_free,
                                  uint64_t *n_total);
+/* What it computes in, if there is a choice. Since: 0.1 */
 GGUF_API const struct gguf_buft *gguf_device_buft(const struct gguf_device *d);
 /* Host memory that the device reads and writes quickly; NULL without
  * GGUF_DEVICE_HOST_BUF. Since: 0.1 */
@@ -239,7 +246,10 @@ GGUF_API enum gguf_status
 gguf_device_backend(struct gguf_device *d, struct gguf_backend **out,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
+/* With its devices, whose backends must be gone; not for a driver that a
+ * registry has. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_driver_destroy(struct gguf_driver *driver);
+/* Its name, and its devices: NULL if i is out of range. Since: 0.1 */
 GGUF_API const char *gguf_driver_name(const struct gguf_driver *driver);
 GGUF_API size_t gguf_driver_n_devices(const struct gguf_driver *driver);
 GGUF_API struct gguf_device *
@@ -250,20 +260,25 @@ typedef void gguf_any_fn(void);
 GGUF_API gguf_any_fn *gguf_driver_function(const struct gguf_driver *driver,
                                            const char *name);
 
+/* Without drivers. allocator NULL: malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_registry_create(struct gguf_registry **out,
                      const struct gguf_allocator *allocator,
                      struct gguf_error *err) GGUF_MUST_CHECK;
 /* Destroys the drivers in it too. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_registry_destroy(struct gguf_registry *r);
-/* driver is given: also destroyed if adding it fails. Since: 0.1 */
+/* driver is given: also destroyed if adding it fails. GGUF_E_NOMEM.
+ * Since: 0.1 */
 GGUF_API enum gguf_status gguf_registry_add(struct gguf_registry *r,
                                             struct gguf_driver *driver,
                                             struct gguf_error *err);
+/* In the order in which they were added; NULL if i is out of range.
+ * Since: 0.1 */
 GGUF_API size_t gguf_registry_n_drivers(const struct gguf_registry *r);
 GGUF_API struct gguf_driver *gguf_registry_driver(const struct gguf_registry *r,
                                                   size_t i);
-/* Devices of all drivers in the order in which they were added. Since: 0.1 */
+/* Devices of all drivers in that order; NULL if i is out of range.
+ * Since: 0.1 */
 GGUF_API size_t gguf_registry_n_devices(const struct gguf_registry *r);
 GGUF_API struct gguf_device *gguf_registry_device(const struct gguf_registry *r,
                                                   size_t i);
@@ -289,10 +304,12 @@ GGUF_API struct gguf_device *gguf_registry_best(const struct gguf_registry *r);
 /* NULL is fine. Waits for work that is under way. Since: 0.1 */
 GGUF_API void gguf_backend_destroy(struct gguf_backend *backend);
 
+/* As its device is called, for one. Owned by backend. Since: 0.1 */
 GGUF_API const char *gguf_backend_name(const struct gguf_backend *backend);
 /* Tells implementations apart: equal for all backends of a kind of driver, in
  * every process, whatever they are called. Since: 0.1 */
 GGUF_API uint64_t gguf_backend_id(const struct gguf_backend *backend);
+/* Where it works. Since: 0.1 */
 GGUF_API struct gguf_device *
 gguf_backend_device(const struct gguf_backend *backend);
 /* The buffer type that its device likes best. Since: 0.1 */
@@ -366,9 +383,11 @@ GGUF_API enum gguf_status gguf_event_wait(struct gguf_event *event,
  * here. Since: 0.1 */
 GGUF_API void gguf_event_sync(struct gguf_event *event);
 
-/* A graph made ready once to be computed many times. graph must not change,
- * nor where its tensors lie; it must outlive the plan. Since: 0.1 */
+/* A graph made ready once to be computed many times. */
 struct gguf_plan;
+/* graph must not change, nor where its tensors lie; it must outlive the plan,
+ * and so must backend. Failures as of gguf_backend_compute before anything
+ * runs. Since: 0.1 */
 GGUF_API enum gguf_status gguf_plan_create(struct gguf_plan **out,
                                            struct gguf_backend *backend,
                                            struct gguf_graph *graph,

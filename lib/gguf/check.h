@@ -70,8 +70,8 @@ gguf_file_check(const struct gguf_file *file,
                 const struct gguf_check_params *params, gguf_finding_fn *report,
                 void *user, struct gguf_error *err);
 
-/* The n-th code that a finding can have (also those of verify.h), what it means in a few
- * words, and its severity; NULL behind the last. Since: 0.1 */
+/* The n-th code that a finding can have (also those of verify.h), what it
+ * means in a few words, and its severity; NULL behind the last. Since: 0.1 */
 GGUF_API const char *gguf_check_code(size_t n, const char **about,
                                      enum gguf_severity *severity);
 

@@ -60,6 +60,7 @@ struct gguf_digest_params {
  *
  * tensors  one per tensor, of all files one after another; NULL if unwanted
  * model    NULL if unwanted
+ * params   NULL: the defaults
  *
  * A model's digest is one stream: a second thread lets the tensors' be done
  * meanwhile, more than that share the tensors. GGUF_E_CANCELLED,

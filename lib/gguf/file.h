@@ -118,6 +118,7 @@ GGUF_API void gguf_file_close(struct gguf_file *file);
 GGUF_API const char *gguf_file_path(const struct gguf_file *file);
 /* 2 or 3 */
 GGUF_API uint32_t gguf_file_version(const struct gguf_file *file);
+/* 1 if the numbers of the file are, 0 if not. */
 GGUF_API int gguf_file_is_big_endian(const struct gguf_file *file);
 /* general.alignment, or 32: a power of two, 8 or more. */
 GGUF_API uint32_t gguf_file_alignment(const struct gguf_file *file);
@@ -136,6 +137,7 @@ GGUF_API const void *gguf_file_bytes(const struct gguf_file *file);
 
 /* ------------------------------------------------------------ metadata --- */
 
+/* Pairs of key and value. */
 GGUF_API size_t gguf_file_n_kv(const struct gguf_file *file);
 /* In file order; NULL if i is out of range. */
 GGUF_API const struct gguf_kv *gguf_file_kv(const struct gguf_file *file,
@@ -169,6 +171,7 @@ struct gguf_tensor_info {
                         * include padding */
 };
 
+/* Entries of the list of tensors. */
 GGUF_API size_t gguf_file_n_tensors(const struct gguf_file *file);
 /* In file order; NULL if i is out of range. */
 GGUF_API const struct gguf_tensor_info *

@@ -46,17 +46,17 @@ GGUF_BUILDER_1(gguf_op_gelu_quick); /* x / (1 + exp(-1.702 x)) */
 GGUF_BUILDER_1(gguf_op_relu);       /* max(x, 0) */
 GGUF_BUILDER_1(gguf_op_relu_sqr);   /* max(x, 0)^2 */
 GGUF_BUILDER_1(gguf_op_sigmoid);    /* 1 / (1 + exp(-x)) */
-GGUF_BUILDER_1(gguf_op_tanh);
+GGUF_BUILDER_1(gguf_op_tanh);       /* tanh x */
 GGUF_BUILDER_1(gguf_op_elu);        /* x for x > 0, else exp(x) - 1 */
 GGUF_BUILDER_1(gguf_op_softplus);   /* ln(1 + exp(x)) */
 GGUF_BUILDER_1(gguf_op_neg);        /* -x */
 GGUF_BUILDER_1(gguf_op_abs);        /* |x| */
 GGUF_BUILDER_1(gguf_op_sqr);        /* x^2 */
-GGUF_BUILDER_1(gguf_op_sqrt);
-GGUF_BUILDER_1(gguf_op_exp);
+GGUF_BUILDER_1(gguf_op_sqrt);       /* NaN below 0 */
+GGUF_BUILDER_1(gguf_op_exp);        /* e^x */
 GGUF_BUILDER_1(gguf_op_log);        /* natural */
-GGUF_BUILDER_1(gguf_op_sin);
-GGUF_BUILDER_1(gguf_op_cos);
+GGUF_BUILDER_1(gguf_op_sin);        /* of radians */
+GGUF_BUILDER_1(gguf_op_cos);        /* likewise */
 
 /* s x, one rounding. */
 GGUF_API struct gguf_tensor *gguf_op_scale(struct gguf_ctx *ctx,

@@ -73,6 +73,7 @@ gguf_session_estimate(const struct gguf_model *model,
                       uint64_t *cache_size, uint64_t *graph_size,
                       struct gguf_error *err);
 
+/* As it was created: with what was chosen where params had 0. Since: 0.1 */
 GGUF_API const struct gguf_model *
 gguf_session_model(const struct gguf_session *s);
 GGUF_API uint32_t gguf_session_n_ctx(const struct gguf_session *s);

@@ -49,8 +49,8 @@ struct gguf_target_params {
     const uint32_t *types; /* to choose from, borrowed; where a type's blocks
                         * do not fit the rows, the one that a recipe would
                         * fall back to. A tensor may also keep its type */
-    size_t n_types;    /* at most GGUF_TARGET_MAX_TYPES; 0: all from IQ1_S to Q8_0 that have blocks of 256,
-                        * Q8_0, and F16 */
+    size_t n_types;    /* at most GGUF_TARGET_MAX_TYPES; 0: all from IQ1_S to
+                        * Q8_0 that have blocks of 256, Q8_0, and F16 */
     uint64_t sample;   /* elements of each tensor to encode, at least; 0:
                         * 131072 and 32 rows; UINT64_MAX: all */
 };

@@ -190,6 +190,7 @@ GGUF_API uint64_t gguf_tensor_size(const struct gguf_tensor *t);
 /* Used dimensions: the highest with ne > 1, counted from 1. Since: 0.1 */
 GGUF_API unsigned gguf_tensor_n_dims(const struct gguf_tensor *t);
 
+/* A dimension is 0. Since: 0.1 */
 GGUF_API bool gguf_tensor_is_empty(const struct gguf_tensor *t);
 
 /* No gaps and in order: each stride above dimension dim's is that of the
@@ -200,8 +201,9 @@ GGUF_API bool gguf_tensor_is_contiguous_from(const struct gguf_tensor *t,
                                              unsigned dim);
 /* Elements of a row lie behind each other (nb[0] is the block). Since: 0.1 */
 GGUF_API bool gguf_tensor_has_rows(const struct gguf_tensor *t);
-/* nb[0] > nb[1]; strides not ascending. Since: 0.1 */
+/* nb[0] > nb[1]. Since: 0.1 */
 GGUF_API bool gguf_tensor_is_transposed(const struct gguf_tensor *t);
+/* Strides do not ascend. Since: 0.1 */
 GGUF_API bool gguf_tensor_is_permuted(const struct gguf_tensor *t);
 
 /* Same ne[]. Since: 0.1 */

@@ -80,6 +80,7 @@ GGUF_API struct gguf_str gguf_vocab_model(const struct gguf_vocab *vocab);
 /* As the file has it: spaces as U+2581, bytes as <0xHH>; borrowed. */
 GGUF_API struct gguf_str gguf_vocab_text(const struct gguf_vocab *vocab,
                                          gguf_token id);
+/* As tokenizer.ggml.token_type and tokenizer.ggml.scores have it. */
 GGUF_API enum gguf_token_kind gguf_vocab_kind(const struct gguf_vocab *vocab,
                                               gguf_token id);
 GGUF_API float gguf_vocab_score(const struct gguf_vocab *vocab, gguf_token id);

@@ -82,6 +82,7 @@ gguf_writer_add_like(struct gguf_writer *w,
 GGUF_API size_t gguf_writer_n_tensors(const struct gguf_writer *w);
 GGUF_API const struct gguf_tensor_info *
 gguf_writer_tensor(const struct gguf_writer *w, size_t i);
+/* Bytes, of where each tensor begins. */
 GGUF_API uint32_t gguf_writer_alignment(const struct gguf_writer *w);
 /* Byte where tensor data begins. */
 GGUF_API uint64_t gguf_writer_data_off(const struct gguf_writer *w);

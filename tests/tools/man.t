@@ -74,13 +74,4 @@ for tool in "$builddir"/gguf-*; do
     ok "$(basename "$tool") has a page"
 done
 
-if man --version >/dev/null 2>&1; then
-    for page in "$srcdir"/man/*.[1-9]; do
-        MANWIDTH=80 man --warnings -E UTF-8 -l "$page" 2>"$tmp/err" >"$tmp/out"
-        test ! -s "$tmp/err"
-        ok "$(basename "$page") is formatted without a warning"
-    done
-else
-    skip 'pages are formatted without a warning' 'no man'
-fi
 done_testing
