@@ -19,6 +19,7 @@ enum {
     OPT_FORMAT,
     OPT_INCLUDE,
     OPT_KEEP_PATHS,
+    OPT_LIMIT,
     OPT_MODEL
 };
 
@@ -42,6 +43,8 @@ static const struct opt table[] = {
       "shape" },
     { 'j', "-j --json", NULL, "print one JSON document" },
     { 'q', "-q --quiet", NULL, "no summary" },
+    { 0, NULL, NULL, "How:" },
+    { OPT_LIMIT, "--limit", "NAME=N", OPT_LIMIT_HELP },
     { 0, NULL, NULL, NULL },
 };
 
@@ -60,6 +63,8 @@ struct options {
     size_t n_texts;
     bool include, keep_paths, force, show, json, quiet;
     int form; /* enum gguf_imatrix_form; -1: by the name */
+    struct gguf_limits limits;
+    struct gguf_file_params files; /* with these */
 };
 
 static void add_text(struct options *o, const char *text, bool include)
@@ -89,6 +94,7 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case OPT_KEEP_PATHS: o->keep_paths = true; break;
         case 'f': o->force = true; break;
         case 's': o->show = true; break;
+        case OPT_LIMIT: opt_limit(p, &o->limits); break;
         case OPT_MODEL: o->model = p->arg; break;
         case 'j': o->json = true; break;
         case 'q': o->quiet = true; break;
@@ -243,12 +249,12 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
 
 /* Which weights of a model have data? */
 static enum gguf_status compare(const struct gguf_imatrix *im,
-                                const char *path)
+                                const struct options *o)
 {
     struct load l = { NULL, NULL, NULL };
     struct gguf_imatrix_entry e;
     uint64_t n_matrices = 0, n_none = 0, n_shape = 0, n_used = 0;
-    if (!load_open(&l, path, true, NULL))
+    if (!load_open(&l, o->model, true, &o->files))
         return GGUF_E_IO;
     for (size_t i = 0; i < load_n_tensors(&l); i++) {
         const struct gguf_tensor_info *t = load_tensor(&l, i).info;
@@ -284,14 +290,15 @@ static enum gguf_status compare(const struct gguf_imatrix *im,
 
 /* ---------------------------------------------------------------- main --- */
 
-static enum gguf_status load_all(struct gguf_imatrix **im, char **paths, int n,
+static enum gguf_status load_all(struct gguf_imatrix **im,
+                                 const struct options *o, char **paths, int n,
                                  const char **about, struct gguf_error *err)
 {
     enum gguf_status st = gguf_imatrix_create(im, NULL, err);
     for (int i = 0; i < n && st == GGUF_OK; i++) {
         struct gguf_imatrix *one;
         *about = paths[i];
-        st = gguf_imatrix_load(&one, paths[i], NULL, err);
+        st = gguf_imatrix_load(&one, paths[i], &o->files, err);
         if (st == GGUF_OK && n == 1) { /* as it is: what the form knows stays */
             gguf_imatrix_destroy(*im);
             *im = one;
@@ -323,18 +330,20 @@ static enum gguf_status save(const struct options *o,
 
 int main(int argc, char **argv)
 {
-    struct options o = { .form = -1 };
+    struct options o = { .form = -1, .limits = GGUF_LIMITS_INIT,
+                         .files = GGUF_FILE_PARAMS_INIT };
     struct gguf_imatrix *im = NULL;
     struct gguf_error err;
     struct opt_parser p;
     opt_begin(&p, &tool, argc, argv);
+    o.files.limits = &o.limits;
     parse_options(&p, &o);
     gguf_error_clear(&err);
     load_raise_limits();
     const char *about = NULL;
     char **paths = p.argv + p.i;
     enum gguf_status st =
-        load_all(&im, paths, p.argc - p.i, &about, &err);
+        load_all(&im, &o, paths, p.argc - p.i, &about, &err);
     if (st == GGUF_OK && !o.keep_paths)
         gguf_imatrix_hide_paths(im);
     if (st == GGUF_OK && o.n_texts)
@@ -347,7 +356,7 @@ int main(int argc, char **argv)
         show(im);
     bool failed = false;
     if (st == GGUF_OK && o.model)
-        failed = compare(im, o.model) != GGUF_OK; /* which said why */
+        failed = compare(im, &o) != GGUF_OK; /* which said why */
     if (st == GGUF_OK && o.out && !failed)
         st = save(&o, im, &about, &err);
     if (st != GGUF_OK)

@@ -11,7 +11,7 @@
 #ifndef GGUF_IMATRIX_H
 #define GGUF_IMATRIX_H
 
-#include <gguf/memory.h>
+#include <gguf/file.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,15 +26,18 @@ gguf_imatrix_create(struct gguf_imatrix **out,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* From a file of either form, which stays mapped: memory does not grow with
- * the data. Every number is looked at once. The statuses of gguf_file_open, and
- * GGUF_E_MISMATCH (sums without counts, counts without sums, or of another
- * shape), GGUF_E_TYPE (no F32; a key of another type), GGUF_E_NONFINITE,
- * GGUF_E_FORMAT (a negative number; a tensor of which nothing was counted),
- * GGUF_E_NOTFOUND (a GGUF file that is no imatrix, or has no entries).
+ * the data, but for those of big-endian files, which are copied. Every number
+ * is looked at once. params: NULL is the defaults; its limits are for the GGUF
+ * form, where names may have 128 bytes even if they say less, but no more than
+ * 255. The statuses of gguf_file_open, and GGUF_E_MISMATCH (sums without
+ * counts, counts without sums, or of another shape), GGUF_E_TYPE (no F32; a key
+ * of another type), GGUF_E_NONFINITE, GGUF_E_FORMAT (a negative number; a
+ * tensor of which nothing was counted), GGUF_E_NOTFOUND (a GGUF file that is no
+ * imatrix, or has no entries).
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
-                  const struct gguf_allocator *allocator,
+                  const struct gguf_file_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* NULL is fine. Since: 0.1 */

@@ -1,11 +1,14 @@
 /* imatrix_file.c - both forms of importance files, read and written
  *
- * Older form, all little-endian: i32 entries; for each i32 length, name, i32
- * calls, i32 values, f32 value each (mean square * calls); then, if there is
- * more, i32 chunks, i32 length, name of the text.
+ * Older form, in the byte order of the machine that wrote it: i32 entries; for
+ * each i32 length, name, i32 calls, i32 values, f32 value each (mean square *
+ * calls); then, if there is more, i32 chunks, i32 length, name of the text.
+ * Nothing tells the order but the number of entries, of which the file must be
+ * long enough to hold all.
  */
 #include "config.h"
 #include "quant/imatrix.h"
+#include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/outfile.h"
 #include "base/str.h"
@@ -17,6 +20,7 @@
 
 static const char sums_suffix[] = ".in_sum2";
 static const char counts_suffix[] = ".counts";
+enum { NAME_SIZE = 256 }; /* of a tensor with suffix and NUL */
 
 /* Sums of squares and counts are numbers from 0 up. Of sums some may be NaN or
  * infinite: they are mended where they are used, from the others; if all are,
@@ -45,6 +49,37 @@ static enum gguf_status check_values(const uint8_t *p, uint64_t n,
     return gg_fail(err, GGUF_E_NONFINITE, off,
                    "'%s': none of %" PRIu64 " %ss is a number",
                    gg_esc(&esc, name), n, what);
+}
+
+/* The values of an entry: where they lie, or of a big-endian file a copy in
+ * the order that we use. counts may be NULL. */
+static enum gguf_status take_values(struct gguf_imatrix *im,
+                                    struct gg_imatrix_entry *e, bool big,
+                                    const uint8_t *sums, uint64_t n_sums,
+                                    const uint8_t *counts, uint64_t n_counts,
+                                    struct gguf_error *err)
+{
+    e->sums = sums;
+    e->counts = counts;
+    if (!big)
+        return GGUF_OK;
+    size_t size;
+    uint8_t *p = NULL;
+    if (!gg_ckd_array(&size, n_sums + n_counts, 4)) /* both are in a file */
+        p = gg_alloc(im->allocator, size);
+    e->sums = p;
+    e->counts = NULL;
+    if (!p)
+        return gg_fail_nomem(err, SIZE_MAX);
+    for (uint64_t i = 0; i < n_sums; i++)
+        gg_store32le(p + 4 * i, gg_swap32(gg_load32le(sums + 4 * i)));
+    if (counts)
+        e->counts = p + 4 * n_sums;
+    for (uint64_t i = 0; i < n_counts; i++)
+        gg_store32le(p + 4 * (n_sums + i),
+                     gg_swap32(gg_load32le(counts + 4 * i)));
+    e->owned = true;
+    return GGUF_OK;
 }
 
 /* ---------------------------------------------------------- older form --- */
@@ -98,16 +133,20 @@ static enum gguf_status read_old_entry(struct gguf_imatrix *im,
         return gg_fail(err, GGUF_E_FORMAT, at,
                        "the entry at byte %" PRIu64 " is empty", at);
     GG_TRY(gg_cursor_take(c, (uint64_t)n * 4, &p, "values", err));
-    GG_TRY(check_values(p, n, c->off - (uint64_t)n * 4, name, "value", true,
-                        err));
     GG_TRY(gg_imatrix_insert(im, name, &e, &found, err));
     if (found)
         return gg_fail(err, GGUF_E_DUPLICATE, at, "'%s' is there twice",
                        gg_esc(&esc, name));
     e->n_values = e->n_cols = n;
     e->n_calls = n_calls;
-    e->sums = p;
-    return GGUF_OK;
+    GG_TRY(take_values(im, e, c->swap, p, n, NULL, 0, err));
+    return check_values(e->sums, n, c->off - (uint64_t)n * 4, name, "value",
+                        true, err);
+}
+
+static bool can_hold(const struct gg_cursor *c, uint32_t n_entries)
+{
+    return n_entries && n_entries <= gg_cursor_left(c) / 12;
 }
 
 static enum gguf_status read_old(struct gguf_imatrix *im,
@@ -116,8 +155,12 @@ static enum gguf_status read_old(struct gguf_imatrix *im,
     struct gg_cursor c = { im->map.data, im->map.size, 0, false };
     struct gguf_str text;
     uint32_t n, v;
-    GG_TRY(read_i32(&c, &n, "the number of entries", err));
-    if (!n || n > gg_cursor_left(&c) / 12)
+    GG_TRY(gg_cursor_u32(&c, &n, "the number of entries", err));
+    if (!can_hold(&c, n) && can_hold(&c, gg_swap32(n))) {
+        c.swap = true;
+        n = gg_swap32(n);
+    }
+    if (!can_hold(&c, n))
         return gg_fail(err, GGUF_E_FORMAT, 0,
                        "neither GGUF nor importance data: %" PRIu32
                        " entries in %" PRIu64 " bytes",
@@ -141,7 +184,7 @@ static const struct gguf_tensor_info *
 find_other(const struct gguf_file *f, const struct gguf_tensor_info *t,
            const char *has, const char *wants)
 {
-    char name[256];
+    char name[NAME_SIZE];
     size_t n = t->name.size - strlen(has);
     if (n + strlen(wants) + 1 > sizeof name)
         return NULL;
@@ -150,14 +193,14 @@ find_other(const struct gguf_file *f, const struct gguf_tensor_info *t,
     return gguf_file_tensor_find(f, name);
 }
 
+/* The values of t, which lie at p. */
 static enum gguf_status check_tensor(const struct gguf_file *f,
                                      const struct gguf_tensor_info *t,
-                                     const char *what, bool sums,
-                                     struct gguf_error *err)
+                                     const uint8_t *p, const char *what,
+                                     bool sums, struct gguf_error *err)
 {
-    return check_values(gguf_file_tensor_data(f, t->index), t->n_elements,
-                        gguf_file_data_off(f) + t->off, t->name, what, sums,
-                        err);
+    return check_values(p, t->n_elements, gguf_file_data_off(f) + t->off,
+                        t->name, what, sums, err);
 }
 
 static bool is_zero(const uint8_t *floats, uint64_t n)
@@ -175,6 +218,10 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     struct gg_imatrix_entry *e;
     struct gg_esc esc;
     bool found;
+    if (t->name.size >= NAME_SIZE)
+        return gg_fail(err, GGUF_E_LIMIT, t->info_off,
+                       "'%s' has %zu bytes, limit is %d",
+                       gg_esc(&esc, t->name), t->name.size, NAME_SIZE - 1);
     if (gg_str_ends(t->name, counts_suffix) &&
         !find_other(im->file, t, counts_suffix, sums_suffix))
         return gg_fail(err, GGUF_E_MISMATCH, t->info_off,
@@ -194,18 +241,20 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     if (t->dtype != GGUF_DTYPE_F32 || counts->dtype != GGUF_DTYPE_F32)
         return gg_fail(err, GGUF_E_TYPE, t->info_off, "'%s' is not F32",
                        gg_esc(&esc, t->name));
-    GG_TRY(check_tensor(im->file, t, "sum", true, err));
-    GG_TRY(check_tensor(im->file, counts, "count", false, err));
-    if (is_zero(gguf_file_tensor_data(im->file, counts->index),
-                counts->n_elements))
-        return gg_fail(err, GGUF_E_FORMAT, counts->info_off,
-                       "'%s' counted nothing", gg_esc(&esc, counts->name));
     GG_TRY(gg_imatrix_insert(im, base, &e, &found, err));
     e->n_values = t->n_elements;
     e->n_cols = (uint64_t)t->ne[0];
     e->n_mats = counts->n_elements;
-    e->sums = gguf_file_tensor_data(im->file, t->index);
-    e->counts = gguf_file_tensor_data(im->file, counts->index);
+    GG_TRY(take_values(im, e, gguf_file_is_big_endian(im->file),
+                       gguf_file_tensor_data(im->file, t->index),
+                       t->n_elements,
+                       gguf_file_tensor_data(im->file, counts->index),
+                       counts->n_elements, err));
+    GG_TRY(check_tensor(im->file, t, e->sums, "sum", true, err));
+    GG_TRY(check_tensor(im->file, counts, e->counts, "count", false, err));
+    if (is_zero(e->counts, counts->n_elements))
+        return gg_fail(err, GGUF_E_FORMAT, counts->info_off,
+                       "'%s' counted nothing", gg_esc(&esc, counts->name));
     return GGUF_OK;
 }
 
@@ -219,8 +268,6 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
         !gg_str_eqz(type, "imatrix"))
         return gg_fail(err, GGUF_E_NOTFOUND, 0,
                        "general.type is not 'imatrix'");
-    if (gguf_file_is_big_endian(im->file))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, 0, "big-endian data");
     kv = gguf_file_kv_find(im->file, "imatrix.chunk_count");
     if (kv)
         GG_TRY(gguf_kv_get_uint(kv, &im->n_chunks, err));
@@ -242,20 +289,28 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
 }
 
 enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
-                                   const struct gguf_allocator *allocator,
+                                   const struct gguf_file_params *params,
                                    struct gguf_error *err)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gguf_imatrix *im;
     *out = NULL;
-    GG_TRY(gguf_imatrix_create(&im, allocator, err));
+    if (params && params->struct_size != sizeof *params)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "gguf_file_params: struct_size");
+    if (params)
+        fp = *params;
+    if (fp.limits)
+        limits = *fp.limits;
+    GG_TRY(gguf_imatrix_create(&im, fp.allocator, err));
     enum gguf_status st = gg_mapfile_open(&im->map, path, 0, 0, err);
     if (st == GGUF_OK && im->map.size >= 4 &&
         !memcmp(im->map.data, "GGUF", 4)) {
         gg_mapfile_close(&im->map);
-        limits.max_name_size = 128; /* names of tensors with a suffix */
-        fp.allocator = allocator;
+        /* names of tensors, of the usual limit, have a suffix here */
+        if (limits.max_name_size < 128)
+            limits.max_name_size = 128;
         fp.limits = &limits;
         st = gguf_file_open(&im->file, path, &fp, err);
         if (st == GGUF_OK)
@@ -372,7 +427,7 @@ static enum gguf_status plan_entry(struct gguf_writer *w,
 {
     struct gguf_tensor_info t = { .dtype = GGUF_DTYPE_F32, .n_dims = 2,
                                   .ne = { 1, 1, 1, 1, 1, 1, 1, 1 } };
-    char name[256];
+    char name[NAME_SIZE];
     uint64_t n_mats = GG_MAX(e->n_mats, 1);
     size_t n = strlen(e->name);
     if (n + sizeof sums_suffix > sizeof name)

@@ -54,6 +54,20 @@ run "$im" -j --exclude attn "$tmp/a.dat"
 test $rc -eq 0 && grep -q ffn_down "$tmp/out" && ! grep -q attn "$tmp/out"
 ok '--exclude'
 
+# Of a machine with the other byte order, and a limit.
+"$mk" "$tmp/big.dat" 1 64 big
+run "$im" -q --keep-paths -o "$tmp/little.dat" "$tmp/big.dat"
+test $rc -eq 0 && cmp -s "$tmp/little.dat" "$tmp/a.dat" &&
+    ! cmp -s "$tmp/big.dat" "$tmp/a.dat"
+ok 'the older form in big-endian order'
+"$bin/gguf-edit" -q --to-endian big -o "$tmp/big.gguf" "$tmp/a.gguf"
+run "$im" -q -o "$tmp/little.gguf" "$tmp/big.gguf"
+test $rc -eq 0 && cmp -s "$tmp/little.gguf" "$tmp/a.gguf"
+ok 'a big-endian GGUF file'
+run "$im" --limit tensors=5 "$tmp/big.gguf"
+test $rc -eq 1 && grep -q 'big.gguf: 6 tensors at byte 8, limit is 5$' "$tmp/err"
+ok '--limit'
+
 "$mk" "$tmp/nan.dat" nan && "$mk" "$tmp/zero.dat" 0
 run "$im" "$tmp/nan.dat"
 test $rc -eq 0 && test "$(grep -c 'are no numbers' "$tmp/err")" -eq 3 &&

@@ -1,10 +1,11 @@
 /* mkimatrix - importance data for the tests, in the older form, byte by byte
  *
- *     mkimatrix OUT [SCALE [COLUMNS]]
+ *     mkimatrix OUT [SCALE [COLUMNS [big]]]
  *
  * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
  * calls, value k of each is SCALE * (k % 5). Default: 1, 64. SCALE nan: every
- * second is one. The text that was read lies in somebody's home.
+ * second is one. big: as a machine with that byte order writes it. The text that
+ * was read lies in somebody's home.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -12,11 +13,12 @@
 #include <string.h>
 
 static FILE *f;
+static int big;
 
 static void put(uint32_t v)
 {
     for (int i = 0; i < 4; i++)
-        fputc((int)(v >> 8 * i & 255), f);
+        fputc((int)(v >> 8 * (big ? 3 - i : i) & 255), f);
 }
 
 static void put_float(float v)
@@ -41,6 +43,7 @@ int main(int argc, char **argv)
     static const char text[] = "/home/somebody/secret/wiki.raw";
     float scale = argc > 2 ? (float)atof(argv[2]) : 1;
     uint32_t cols = argc > 3 ? (uint32_t)atoi(argv[3]) : 64;
+    big = argc > 4;
     f = argc > 1 ? fopen(argv[1], "wb") : NULL;
     if (!f)
         return 99;
