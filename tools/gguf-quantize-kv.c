@@ -4,6 +4,8 @@
 #include "tools/common/opt.h"
 
 #include <errno.h>
+#include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -74,11 +76,15 @@ static enum gguf_status set_kv(struct options *o, const char *key,
     }
     if (!strcmp(type, "float") || id == GGUF_VAL_F32 || id == GGUF_VAL_F64) {
         double v = strtod(value, &end);
+        bool wide = id == GGUF_VAL_F64;
+        bool number = strpbrk(value, "0123456789") != NULL; /* else inf, nan */
         if (*end || end == value)
             opt_usage("--override-kv: '%s' is no number", value);
-        return id == GGUF_VAL_F64
-                   ? gguf_meta_set_f64(o->meta, key, v, err)
-                   : gguf_meta_set_f32(o->meta, key, (float)v, err);
+        if (number && !(fabs(v) <= (wide ? DBL_MAX : (double)FLT_MAX)))
+            opt_usage("--override-kv: '%s' is no %s", value,
+                      gguf_val_type_name(wide ? GGUF_VAL_F64 : GGUF_VAL_F32));
+        return wide ? gguf_meta_set_f64(o->meta, key, v, err)
+                    : gguf_meta_set_f32(o->meta, key, (float)v, err);
     }
     if (!strcmp(type, "int"))
         return set_int(o, key, value, err);

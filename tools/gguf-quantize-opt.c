@@ -19,6 +19,7 @@ enum {
     OPT_JSON,
     OPT_KEEP_SPLIT,
     OPT_LEAVE_OUTPUT,
+    OPT_LIMIT,
     OPT_LIST,
     OPT_MAX_MEMORY,
     OPT_NONFINITE,
@@ -117,6 +118,7 @@ static const struct opt table[] = {
     { OPT_MAX_MEMORY, "--max-memory", "SIZE",
       "bytes of buffers at most, 128Mi by default; the input is mapped and "
       "does not count" },
+    { OPT_LIMIT, "--limit", "NAME=N", OPT_LIMIT_HELP },
     { 0, NULL, NULL, NULL },
 };
 
@@ -160,26 +162,29 @@ static void add_override(struct options *o, const char *option,
         (struct gguf_quant_override){ copy, parse_type(option, eq + 1) };
 }
 
+static _Noreturn void cannot(const char *path, const char *what)
+{
+    msg_error(path, "cannot be %s: %s", what, strerror(errno));
+    exit(MSG_FAILED);
+}
+
 static void read_overrides(struct options *o, const char *path)
 {
-    char line[4096];
+    char *line = NULL;
+    size_t size = 0;
     FILE *f = fopen(path, "r");
-    if (!f) {
-        msg_error(path, "cannot be opened");
-        exit(MSG_FAILED);
-    }
-    while (fgets(line, sizeof line, f))
+    if (!f)
+        cannot(path, "opened");
+    while (errno = 0, getline(&line, &size, f) >= 0)
         for (char *p = line; *(p += strspn(p, " \t\r\n"));) {
             size_t n = strcspn(p, " \t\r\n");
             add_override(o, "--tensor-type-file", p, n);
             p += n;
         }
-    bool bad = ferror(f);
+    if (!feof(f))
+        cannot(path, "read");
+    free(line);
     fclose(f);
-    if (bad) {
-        msg_error(path, "cannot be read");
-        exit(MSG_FAILED);
-    }
 }
 
 static void add_target(struct options *o, const char *path, const char *type)
@@ -257,26 +262,6 @@ static void parse_nonfinite(struct options *o, const char *arg)
     opt_usage("--on-nonfinite: '%s' is none of error, zero, keep", arg);
 }
 
-/* The first file, or one to be added to it. */
-static void load_imatrix(struct options *o, const char *path)
-{
-    struct gguf_imatrix *im;
-    struct gguf_error err;
-    gguf_error_clear(&err);
-    enum gguf_status st = gguf_imatrix_load(&im, path, NULL, &err);
-    if (st == GGUF_OK && o->imatrix) {
-        st = gguf_imatrix_merge(o->imatrix, im, &err);
-        gguf_imatrix_destroy(im);
-    } else if (st == GGUF_OK) {
-        o->imatrix = im;
-        o->imatrix_path = path;
-    }
-    if (st != GGUF_OK) {
-        msg_fail(path, &err);
-        exit(MSG_FAILED);
-    }
-}
-
 static void add_text(struct options *o, const char *text, bool include)
 {
     if (o->n_texts && o->include != include)
@@ -288,22 +273,46 @@ static void add_text(struct options *o, const char *text, bool include)
     o->texts[o->n_texts++] = text;
 }
 
+/* All files of --imatrix, added up. */
+static void load_imatrix(struct options *o)
+{
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    fp.limits = &o->limits;
+    for (size_t i = 0; i < o->n_imatrix_paths; i++) {
+        struct gguf_imatrix *im;
+        enum gguf_status st =
+            gguf_imatrix_load(&im, o->imatrix_paths[i], &fp, &err);
+        if (st == GGUF_OK && i) {
+            st = gguf_imatrix_merge(o->imatrix, im, &err);
+            gguf_imatrix_destroy(im);
+        } else if (st == GGUF_OK) {
+            o->imatrix = im;
+        }
+        if (st != GGUF_OK) {
+            msg_fail(o->imatrix_paths[i], &err);
+            exit(MSG_FAILED);
+        }
+    }
+}
+
 /* Importance data as the jobs get them, and the name that is recorded: not the
  * path, which tells about the machine. */
 static void use_imatrix(struct options *o)
 {
-    if (!o->imatrix) {
+    if (!o->n_imatrix_paths) {
         if (o->n_texts)
             opt_usage("--%s-weights is for --imatrix",
                       o->include ? "include" : "exclude");
         return;
     }
+    load_imatrix(o);
     if (o->n_texts)
         gguf_imatrix_filter(o->imatrix, o->texts, o->n_texts, o->include);
-    const char *slash = strrchr(o->imatrix_path, '/');
+    const char *path = o->imatrix_paths[0], *slash = strrchr(path, '/');
     o->params.imatrix = o->imatrix;
-    o->params.imatrix_name =
-        slash && !o->params.compat ? slash + 1 : o->imatrix_path;
+    o->params.imatrix_name = slash && !o->params.compat ? slash + 1 : path;
 }
 
 static void parse_prune(struct options *o, const char *arg)
@@ -353,7 +362,11 @@ static void parse_options(struct opt_parser *p, struct options *o)
             o->params.measure = 1;
             o->report = p->arg;
             break;
-        case OPT_IMATRIX: load_imatrix(o, p->arg); break;
+        case OPT_IMATRIX:
+            if (o->n_imatrix_paths == MAX_TEXTS)
+                opt_usage("more than %d --imatrix", MAX_TEXTS);
+            o->imatrix_paths[o->n_imatrix_paths++] = p->arg;
+            break;
         case OPT_INCLUDE: add_text(o, p->arg, true); break;
         case OPT_EXCLUDE: add_text(o, p->arg, false); break;
         case OPT_OUTPUT_TYPE:
@@ -368,6 +381,10 @@ static void parse_options(struct opt_parser *p, struct options *o)
             break;
         case OPT_TENSOR_TYPE_FILE: read_overrides(o, p->arg); break;
         case OPT_RECIPE: o->recipe_file = p->arg; break;
+        case OPT_LIMIT:
+            opt_limit(p, &o->limits);
+            o->params.limits = &o->limits;
+            break;
         case OPT_LIST: list_types(); break;
         case OPT_PRINT_RECIPE: print_recipe(p->arg); break;
         case OPT_NONFINITE: parse_nonfinite(o, p->arg); break;
@@ -467,6 +484,8 @@ void parse_command_line(struct options *o, int argc, char **argv)
     parse_options(&p, o);
     if (o->target.max_size && o->target.max_bpw > 0)
         opt_usage("--target-size and --target-bpw exclude each other");
+    if (o->params.keep_split && o->params.max_file_size)
+        opt_usage("--keep-split and --split-max-size exclude each other");
     parse_operands(&p, o);
     use_imatrix(o);
     use_kv_texts(o);

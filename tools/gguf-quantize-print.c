@@ -108,14 +108,18 @@ static void print_target(const struct target *target)
 void print_summary(const struct target *target, double seconds)
 {
     struct gguf_quant_totals t;
-    char from[24], to[24], time[32] = "";
+    char from[24], to[24], files[32] = "", time[32] = "";
     gguf_quant_totals(target->job, &t);
+    if (gguf_quant_n_files(target->job) > 1)
+        snprintf(files, sizeof files, ", %zu files",
+                 gguf_quant_n_files(target->job));
     if (seconds >= 0)
         snprintf(time, sizeof time, ", %.1f s", seconds);
-    msg_info(target->path, "%s, %zu tensors, %s -> %s, %.2f bits per weight%s",
+    msg_info(target->path,
+             "%s, %zu tensors, %s -> %s, %.2f bits per weight%s%s",
              target->type, gguf_quant_n_tensors(target->job),
              table_size(from, t.from_size), table_size(to, t.to_size),
-             bits_per_weight(&t), time);
+             bits_per_weight(&t), files, time);
     if (target->sized)
         print_target(target);
     if (t.n_kept)
@@ -136,9 +140,20 @@ void print_summary(const struct target *target, double seconds)
                  "the importance data of %" PRIu64 " tensors have another "
                  "shape and are not used",
                  t.n_bad_imatrix);
-    if (t.n_nonfinite)
-        msg_warn(target->path, "%" PRIu64 " weights are NaN or infinite",
-                 t.n_nonfinite);
+}
+
+void print_nonfinite(const char *in, const struct target *t, int kept)
+{
+    for (size_t i = 0; i < gguf_quant_n_tensors(t->job); i++) {
+        const struct gguf_quant_tensor *q = gguf_quant_tensor(t->job, i);
+        uint64_t ne0 = (uint64_t)q->ne[0], first = q->first_nonfinite;
+        if (q->n_nonfinite)
+            msg_warn(in,
+                     "tensor '%s': %" PRIu64 " weights are NaN or infinite%s, "
+                     "the first at row %" PRIu64 ", column %" PRIu64,
+                     q->name, q->n_nonfinite, kept ? "" : " and became 0",
+                     first / ne0, first % ne0);
+    }
 }
 
 void print_mended(const char *in, const struct target *t, size_t n)
@@ -174,6 +189,13 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
     json_bool(j, "has_imatrix", q->has_imatrix);
     json_bool(j, "needs_imatrix", q->needs_imatrix);
     json_u64(j, "n_mended", q->n_mended);
+    json_u64(j, "n_nonfinite", q->n_nonfinite);
+    if (q->n_nonfinite) {
+        json_open(j, "first_nonfinite", '(');
+        json_u64(j, NULL, q->first_nonfinite / (uint64_t)q->ne[0]);
+        json_u64(j, NULL, q->first_nonfinite % (uint64_t)q->ne[0]);
+        json_close(j);
+    }
     if (q->loss.measured) {
         json_f64(j, "rms_error", q->loss.rms);
         json_f64(j, "weighted_error", q->loss.weighted);
@@ -206,6 +228,7 @@ static void json_target(struct json *j, const struct target *target)
         json_bool(j, "exact", r->exact);
         json_close(j);
     }
+    json_u64(j, "n_files", gguf_quant_n_files(target->job));
     json_u64(j, "file_size", t.file_size);
     json_u64(j, "n_elements", t.n_elements);
     json_u64(j, "from_size", t.from_size);

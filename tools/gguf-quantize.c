@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 static enum gguf_status make_recipe(struct target *t, struct gguf_error *err)
@@ -77,27 +78,72 @@ static enum gguf_status run(struct options *o, const char **about,
     return st;
 }
 
-static enum gguf_status write_report(const struct options *o, double seconds,
-                                     const char **about,
-                                     struct gguf_error *err)
+/* ---------------------------------------------------------- the report --- */
+
+/* reason: an errno, or 0. */
+static enum gguf_status report_failed(const struct options *o, int reason,
+                                      const char **about,
+                                      struct gguf_error *err)
 {
-    FILE *f = fopen(o->report, "w");
-    bool bad = !f;
-    int reason = errno;
-    if (f) {
-        print_json(f, o->in, o->targets, o->n_targets, seconds);
-        bad = ferror(f) != 0;
-        bad |= fclose(f) != 0;
-        reason = errno;
-    }
     *about = o->report;
-    if (!bad)
-        return GGUF_OK;
     gguf_error_clear(err);
-    err->status = GGUF_E_IO;
+    err->status = reason == EEXIST ? GGUF_E_EXIST : GGUF_E_IO;
     snprintf(err->message, sizeof err->message, "cannot be written: %s",
-             strerror(reason));
-    return GGUF_E_IO;
+             reason ? strerror(reason) : "it is the input");
+    return err->status;
+}
+
+/* Before the work, so that it is not done for nothing. */
+static enum gguf_status open_report(const struct options *o, FILE **f,
+                                    const char **about,
+                                    struct gguf_error *err)
+{
+    struct stat a, b;
+    *f = NULL;
+    if (!o->report)
+        return GGUF_OK;
+    if (o->force && stat(o->report, &a) == 0 && stat(o->in, &b) == 0 &&
+        a.st_dev == b.st_dev && a.st_ino == b.st_ino)
+        return report_failed(o, 0, about, err);
+    *f = fopen(o->report, o->force ? "w" : "wx");
+    return *f ? GGUF_OK : report_failed(o, errno, about, err);
+}
+
+/* Write it and close f; or take it away, when the run failed. */
+static enum gguf_status end_report(const struct options *o, FILE *f,
+                                   enum gguf_status st, double seconds,
+                                   const char **about, struct gguf_error *err)
+{
+    if (!f)
+        return st;
+    errno = 0;
+    if (st == GGUF_OK)
+        print_json(f, o->in, o->targets, o->n_targets, seconds);
+    bool bad = ferror(f) != 0;
+    bad |= fclose(f) != 0;
+    if (st != GGUF_OK)
+        remove(o->report);
+    return st == GGUF_OK && bad ? report_failed(o, errno, about, err) : st;
+}
+
+/* ------------------------------------------------------------ the work --- */
+
+static void print_results(const struct options *o, double seconds)
+{
+    const struct gguf_quant_params *p = &o->params;
+    if (!o->quiet) {
+        print_mended(o->in, o->targets, o->n_targets);
+        if (seconds >= 0)
+            print_nonfinite(o->in, o->targets,
+                            p->nonfinite == GGUF_NONFINITE_KEEP);
+        for (size_t i = 0; i < o->n_targets; i++)
+            print_summary(&o->targets[i], seconds);
+    }
+    for (size_t i = 0; seconds >= 0 && i < o->n_targets; i++)
+        if (p->measure && !o->report)
+            print_loss(&o->targets[i]);
+    if (o->json)
+        print_json(stdout, o->in, o->targets, o->n_targets, seconds);
 }
 
 static enum gguf_status work(struct options *o, struct progress *bar,
@@ -105,6 +151,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_pool *pool = NULL;
+    FILE *report = NULL;
     enum gguf_status st = GGUF_OK;
     double begin = now(), seconds = -1;
 
@@ -119,23 +166,17 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     o->params.pool = pool;
     if (st == GGUF_OK)
         st = make_jobs(o, bar, about, err);
+    if (st == GGUF_OK && !o->dry_run)
+        st = open_report(o, &report, about, err);
     if (st == GGUF_OK && !o->dry_run) {
         fflush(stdout);
         st = run(o, about, err);
         seconds = now() - begin;
     }
     progress_clear(bar);
-    if (st == GGUF_OK && !o->quiet)
-        print_mended(o->in, o->targets, o->n_targets);
-    for (size_t i = 0; st == GGUF_OK && !o->quiet && i < o->n_targets; i++)
-        print_summary(&o->targets[i], seconds);
-    for (size_t i = 0; st == GGUF_OK && seconds >= 0 && i < o->n_targets; i++)
-        if (o->params.measure && !o->report)
-            print_loss(&o->targets[i]);
-    if (st == GGUF_OK && seconds >= 0 && o->report)
-        st = write_report(o, seconds, about, err);
-    if (st == GGUF_OK && o->json)
-        print_json(stdout, o->in, o->targets, o->n_targets, seconds);
+    st = end_report(o, report, st, seconds, about, err);
+    if (st == GGUF_OK)
+        print_results(o, seconds);
     for (size_t i = 0; i < o->n_targets; i++) {
         gguf_quant_destroy(o->targets[i].job);
         gguf_recipe_destroy(o->targets[i].recipe);

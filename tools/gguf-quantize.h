@@ -35,7 +35,9 @@ struct options {
     size_t n_kv_texts;
     uint32_t prune[MAX_PRUNE];
     struct gguf_imatrix *imatrix;
-    const char *imatrix_path;
+    const char *imatrix_paths[MAX_TEXTS];
+    size_t n_imatrix_paths;
+    struct gguf_limits limits;
     const char *texts[MAX_TEXTS]; /* of --include/--exclude-weights */
     size_t n_texts;
     bool include;
@@ -46,7 +48,8 @@ struct options {
 };
 #define OPTIONS_INIT                                                          \
     {                                                                         \
-        .params = GGUF_QUANT_PARAMS_INIT, .target = GGUF_TARGET_PARAMS_INIT   \
+        .params = GGUF_QUANT_PARAMS_INIT, .target = GGUF_TARGET_PARAMS_INIT,  \
+        .limits = GGUF_LIMITS_INIT                                            \
     }
 
 /* The type where a size is asked for and no type: nothing is decided. */
@@ -69,6 +72,10 @@ void print_loss(const struct target *t);
 /* "x.gguf: Q4_K_M, 57 tensors, 11.0 MiB -> 3.5 MiB, 4.95 bits per weight". The
  * message goes to standard error. seconds < 0: nothing was written. */
 void print_summary(const struct target *t, double seconds);
+
+/* The weights of the input that were NaN or infinite: a line for each tensor;
+ * t is any target. */
+void print_nonfinite(const char *in, const struct target *t, int kept);
 
 /* Of each tensor once, not for each of the n targets: importance data that had
  * to be replaced. */

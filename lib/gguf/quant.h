@@ -50,7 +50,8 @@ struct gguf_quant_override {
 /* What to do about a weight that is NaN or infinite. */
 enum gguf_nonfinite {
     GGUF_NONFINITE_ERROR, /* end with GGUF_E_NONFINITE: tensor, row, column */
-    GGUF_NONFINITE_ZERO,  /* take it as zero; counted */
+    GGUF_NONFINITE_ZERO,  /* take it as zero, also in tensors of floats that
+                           * are copied; counted */
     GGUF_NONFINITE_KEEP   /* encode what comes; counted */
 };
 
@@ -74,10 +75,12 @@ struct gguf_quant_params {
     int compat; /* the bytes of llama-quantize, also where it is odd */
     enum gguf_nonfinite nonfinite;
     const struct gguf_meta *meta; /* keys to set in the output; borrowed. Rules
-                                   * see these values too. NULL: none */
+                                   * see these values too. No split.* keys,
+                                   * which follow from the files. NULL: none */
     const uint32_t *prune;  /* layers to leave out, borrowed: later ones move */
     size_t n_prune;         /* up, and so do per-layer arrays of the metadata */
-    int keep_split;         /* as many files as the input, with its tensors */
+    int keep_split;         /* as many files as the input, with its tensors;
+                             * not together with max_file_size */
     uint64_t max_file_size; /* bytes of each output file; 0: one file */
     int measure; /* decode what was encoded, and fill gguf_quant_loss */
     uint64_t max_memory; /* bytes of buffers; 0: 128 MiB */
@@ -159,6 +162,10 @@ struct gguf_quant_tensor {
                          * throughout: replaced by the mean of the others, or
                          * by 1 */
     int copied;         /* bytes are copied, not encoded */
+    uint64_t n_nonfinite; /* weights that are NaN or infinite, met by run; and
+                           * the element of the first, row after row: row
+                           * first_nonfinite / ne[0] */
+    uint64_t first_nonfinite;
     double noise;       /* for GGUF_WHY_TARGET: what it expects, see target.h */
     struct gguf_quant_loss loss; /* filled by run */
 };
@@ -214,7 +221,8 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  * GGUF_E_EXIST        path is there, and force is not set; with resume also:
  *                     another process is at it
  * GGUF_E_MISMATCH     PATH.resume is of another plan, or no journal
- * GGUF_E_INVALID      path is the input; a tensor needs importance data
+ * GGUF_E_INVALID      path is the input; two outputs have one path; a tensor
+ *                     needs importance data
  * GGUF_E_UNSUPPORTED  a type that cannot be decoded or encoded
  * GGUF_E_NONFINITE    names tensor, row and column
  * GGUF_E_CANCELLED    the progress callback asked to stop

@@ -13,6 +13,23 @@ static bool is_target(uint32_t type)
                   t->family == GGUF_FAMILY_QUANT));
 }
 
+/* What the files of a split model say of themselves follows from the files. */
+static enum gguf_status check_keys(const struct gguf_meta *meta,
+                                   struct gguf_error *err)
+{
+    static const char split[] = "split.";
+    struct gg_esc esc;
+    for (size_t i = 0; meta && i < gguf_meta_n_kv(meta); i++) {
+        struct gguf_str key = gguf_meta_kv(meta, i)->key;
+        if (key.size >= sizeof split - 1 &&
+            !memcmp(key.data, split, sizeof split - 1))
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "key '%s' cannot be set: it follows from the files",
+                           gg_esc(&esc, key));
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status check_params(const struct gguf_quant_params *p,
                                      struct gguf_error *err)
 {
@@ -29,7 +46,10 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
     if (!good)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "gguf_quant_params: a type that is no target");
-    return GGUF_OK;
+    if (p->keep_split && p->max_file_size)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "gguf_quant_params: keep_split and max_file_size");
+    return check_keys(p->meta, err);
 }
 
 static enum gguf_status build(struct gguf_quant *q, const char *path,

@@ -3,6 +3,7 @@
 #include "quant/job.h"
 #include "base/compiler.h"
 #include "gguf/edit.h"
+#include "gguf/version.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -54,25 +55,36 @@ static bool pruned(const struct gguf_quant *q, uint64_t layer)
     return false;
 }
 
-/* An array with one number for each layer, less those of the layers that are
+/* An array with one element for each layer, less those of the layers that are
  * left out. */
 static enum gguf_status prune_array(struct gguf_quant *q,
                                     const struct gguf_kv *kv,
                                     struct gguf_error *err)
 {
-    size_t size = gguf_val_type_size(kv->elem_type), n = 0;
+    /* what stands before the bytes of an element: a string's length, an
+     * array's type and length */
+    size_t before = kv->elem_type == GGUF_VAL_STR   ? 8
+                    : kv->elem_type == GGUF_VAL_ARR ? 12
+                                                    : 0;
     uint8_t *left = gg_alloc(q->p.allocator, kv->size);
     char *key = gg_arena_strndup(&q->arena, kv->key.data, kv->key.size);
     enum gguf_status st = GGUF_E_NOMEM;
     if (left && key) {
-        struct gguf_kv part = *kv; /* in the byte order that it has */
-        for (uint64_t i = 0; i < kv->n; i++)
-            if (!pruned(q, i))
-                memcpy(left + size * n++,
-                       (const uint8_t *)kv->data + size * i, size);
+        struct gguf_kv part = *kv, e; /* in the byte order that it has */
+        struct gguf_kv_iter it;
+        const uint8_t *from = kv->data;
+        gguf_kv_iter_init(&it, kv);
         part.data = left;
-        part.n = n;
-        part.size = n * size;
+        part.n = part.size = 0;
+        for (uint64_t i = 0; gguf_kv_next(&it, &e); i++) {
+            size_t size = before + e.size;
+            if (!pruned(q, i)) {
+                memcpy(left + part.size, from, size);
+                part.size += size;
+                part.n++;
+            }
+            from += size;
+        }
         st = gguf_meta_set_kv(q->meta, key, &part, err);
     } else {
         gg_fail_nomem(err, kv->size);
@@ -94,15 +106,23 @@ static enum gguf_status prune_keys(struct gguf_quant *q,
     snprintf(key, sizeof key, "%.*s.block_count", (int)arch.size, arch.data);
     for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
         const struct gguf_kv *kv = gguf_meta_kv(q->meta, i);
-        if (kv->type == GGUF_VAL_ARR && kv->elem_type != GGUF_VAL_STR &&
-            kv->elem_type != GGUF_VAL_ARR &&
-            kv->n == (uint64_t)q->n_layers && kv->key.size > arch.size &&
+        if (kv->type == GGUF_VAL_ARR && kv->n == (uint64_t)q->n_layers && kv->key.size > arch.size &&
             !memcmp(kv->key.data, arch.data, arch.size) &&
             kv->key.data[arch.size] == '.')
             GG_TRY(prune_array(q, kv, err));
     }
     gguf_meta_remove(q->meta, key);
     return gguf_meta_set_u32(q->meta, key, (uint32_t)q->n_layers_left, err);
+}
+
+/* Who made this of another model. */
+static enum gguf_status tool_key(struct gguf_quant *q, struct gguf_error *err)
+{
+    static const char key[] = "quantize.tool";
+    char text[64];
+    snprintf(text, sizeof text, "libgguf %s", gguf_version_string());
+    gguf_meta_remove(q->meta, key);
+    return gguf_meta_set_strz(q->meta, key, text, err);
 }
 
 enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
@@ -130,6 +150,8 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
     else if (old && q->p.recipe->base == GG_RECIPE_KEEP)
         GG_TRY(gguf_meta_set_kv(q->meta, NULL, old, err));
     /* else no number says what this recipe makes */
+    if (!q->p.compat && q->p.recipe->base != GG_RECIPE_KEEP)
+        GG_TRY(tool_key(q, err));
     q->ftype_given = q->p.meta && gguf_meta_find(q->p.meta, type);
     for (size_t i = 0; q->p.meta && i < gguf_meta_n_kv(q->p.meta); i++)
         GG_TRY(replace(q, gguf_meta_kv(q->p.meta, i), err));

@@ -16,9 +16,9 @@
 static const char magic[8] = "GGUFRESU";
 
 enum {
-    FORMAT = 1,
+    FORMAT = 2,
     HEAD_SIZE = 32,
-    RECORD_SIZE = 96,
+    RECORD_SIZE = 104,
     RECORD_TENSOR = 1,
     RECORD_NAME = 2
 };
@@ -158,6 +158,7 @@ static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
         .weighted = get_f64(b + 64), .snr = get_f64(b + 72),
         .seconds = get_f64(b + 80),
     };
+    t->first_nonfinite = gg_load64le(b + 88);
     return true;
 }
 
@@ -190,6 +191,7 @@ enum gguf_status gg_resume_add(struct gg_resume *r, size_t i,
     put_f64(b + 64, t->loss.weighted);
     put_f64(b + 72, t->loss.snr);
     put_f64(b + 80, t->loss.seconds);
+    gg_store64le(b + 88, t->first_nonfinite);
     return append(r, b, err);
 }
 

@@ -23,7 +23,7 @@
 struct gg_resume_tensor {
     bool have; /* all of it is in the output */
     XXH128_canonical_t digest;
-    uint64_t n_nonfinite;
+    uint64_t n_nonfinite, first_nonfinite;
     enum gguf_nonfinite nonfinite; /* of the run that made it */
     struct gguf_quant_loss loss;
 };

@@ -23,7 +23,6 @@ static enum gguf_status about_output(const struct gg_run *r, const char *path,
 }
 
 static enum gguf_status open_writers(struct gg_run *r, size_t k,
-                                     const char *path,
                                      const struct gguf_quant_output *output,
                                      struct gguf_error *err)
 {
@@ -45,9 +44,7 @@ static enum gguf_status open_writers(struct gg_run *r, size_t k,
     p.n_inputs = n;
     for (size_t no = 0; no < q->n_shards && st == GGUF_OK; no++) {
         size_t w = r->first_writer[k] + no;
-        st = gg_job_path(q, path, no, &r->paths[w], err);
-        if (st == GGUF_OK)
-            st = gg_job_writer(q, no, &r->writers[w], err);
+        st = gg_job_writer(q, no, &r->writers[w], err);
         if (st == GGUF_OK && r->resume)
             st = gg_resume_unname(&r->resume[k], no, r->paths[w],
                                   gguf_writer_file_size(r->writers[w]), err);
@@ -91,22 +88,69 @@ void gg_run_finish_loss(struct gg_run *r, size_t i)
     }
 }
 
+void gg_run_count_nonfinite(struct gg_run *r, size_t i, uint64_t n,
+                            uint64_t first)
+{
+    struct gg_run_state *s = &r->states[i];
+    uint64_t known = atomic_load(&s->first_nonfinite);
+    atomic_fetch_add(&s->n_nonfinite, n);
+    while (first < known &&
+           !atomic_compare_exchange_weak(&s->first_nonfinite, &known, first))
+        continue;
+}
+
+/* Tell the jobs what was met. */
+static void finish_nonfinite(struct gg_run *r)
+{
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        struct gguf_quant *q = r->jobs[k];
+        q->totals.n_nonfinite = 0;
+        for (size_t i = 0; i < q->n_t; i++) {
+            struct gguf_quant_tensor *t = &q->t[i].pub;
+            t->n_nonfinite = atomic_load(&r->states[i].n_nonfinite);
+            t->first_nonfinite =
+                t->n_nonfinite ? atomic_load(&r->states[i].first_nonfinite)
+                               : 0;
+            q->totals.n_nonfinite += t->n_nonfinite;
+        }
+    }
+}
+
+/* Two outputs of one name: found out before the work, not behind it. */
+static enum gguf_status check_paths(const struct gg_run *r,
+                                    struct gguf_error *err)
+{
+    struct gg_esc esc;
+    size_t n = r->first_writer[r->n_jobs];
+    for (size_t w = 1; w < n; w++)
+        for (size_t v = 0; v < w; v++)
+            if (!strcmp(r->paths[v], r->paths[w]))
+                return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                               "'%s' would be two outputs",
+                               gg_esc(&esc, gg_strz(r->paths[w])));
+    return GGUF_OK;
+}
+
 static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
                                 const struct gguf_quant_output *output,
                                 struct gguf_error *err)
 {
     GG_TRY(gg_run_prepare(r, err));
+    for (size_t k = 0; k < r->n_jobs; k++)
+        for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
+            GG_TRY(gg_job_path(r->jobs[k], paths[k], no,
+                               &r->paths[r->first_writer[k] + no], err));
+    GG_TRY(check_paths(r, err));
     if (output && output->resume)
         GG_TRY(gg_run_resume(r, paths, err));
     for (size_t k = 0; k < r->n_jobs; k++)
-        GG_TRY(open_writers(r, k, paths[k], output, err));
+        GG_TRY(open_writers(r, k, output, err));
     if (r->resume)
         GG_TRY(gg_run_keep(r, err));
     gguf_pool_run(r->jobs[0]->p.pool, gg_run_work, r);
-    for (size_t k = 0; k < r->n_jobs; k++)
-        r->jobs[k]->totals.n_nonfinite = atomic_load(&r->n_nonfinite);
+    finish_nonfinite(r);
     for (size_t i = 0; i < r->jobs[0]->n_t; i++)
-        if (!r->states || !r->states[i].kept)
+        if (!r->states[i].kept)
             gg_run_finish_loss(r, i);
     if (r->status == GGUF_OK)
         gg_run_poll(r, 0);
@@ -139,8 +183,11 @@ static enum gguf_status run_init(struct gg_run *r,
     r->writers = gg_alloc_zero(a, n_files, sizeof *r->writers);
     r->paths = gg_alloc_zero(a, n_files, sizeof *r->paths);
     r->cuts = gg_alloc_zero(a, jobs[0]->n_t + 1, sizeof *r->cuts);
-    if (!r->writers || !r->paths || !r->cuts)
+    r->states = gg_alloc_zero(a, jobs[0]->n_t, sizeof *r->states);
+    if (!r->writers || !r->paths || !r->cuts || !r->states)
         return gg_fail_nomem(err, (jobs[0]->n_t + 1) * sizeof *r->cuts);
+    for (size_t i = 0; i < jobs[0]->n_t; i++)
+        atomic_init(&r->states[i].first_nonfinite, UINT64_MAX);
     r->first_writer[n] = n_files; /* what run_fini looks at */
     return GGUF_OK;
 }

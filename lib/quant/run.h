@@ -32,11 +32,12 @@ struct gg_run_cut {
     struct gg_row_src src; /* if rows */
 };
 
-/* What is known of a tensor in a run that can be resumed. */
+/* What is known of a tensor while it is made. */
 struct gg_run_state {
     bool kept; /* it is complete, from an earlier run */
     atomic_uint_fast64_t left;        /* chunks to come */
-    atomic_uint_fast64_t n_nonfinite; /* weights */
+    atomic_uint_fast64_t n_nonfinite; /* weights, and the first of them */
+    atomic_uint_fast64_t first_nonfinite;
 };
 
 struct gg_run {
@@ -56,13 +57,12 @@ struct gg_run {
     size_t weight_size;           /* then for a row of weights for each job;
                                    * then what the jobs encode */
     struct gg_resume *resume;     /* of the jobs; NULL: not asked for */
-    struct gg_run_state *states;  /* of the tensors; NULL likewise */
+    struct gg_run_state *states;  /* of the tensors */
     unsigned n_threads;           /* that have a buffer */
     uint64_t total;               /* bytes of input */
 
     atomic_uint_fast64_t next;    /* chunk */
     atomic_uint_fast64_t done;    /* bytes of input */
-    atomic_uint_fast64_t n_nonfinite;
     atomic_bool stop;             /* take no more chunks */
     atomic_bool cancel;           /* leave the chunk too */
     pthread_mutex_t lock;         /* for what follows */
@@ -84,6 +84,10 @@ enum gguf_status gg_run_prepare(struct gg_run *r, struct gguf_error *err);
 
 /* The loss of tensor i, all of whose chunks are done, for all jobs. */
 void gg_run_finish_loss(struct gg_run *r, size_t i);
+
+/* n weights of tensor i are not finite, the first of them is this one. */
+void gg_run_count_nonfinite(struct gg_run *r, size_t i, uint64_t n,
+                            uint64_t first);
 
 /* Chunk no failed; the run stops, and says why the lowest did. */
 void gg_run_fail(struct gg_run *r, uint64_t no, const struct gguf_error *err);

@@ -74,7 +74,8 @@ static enum gguf_status check_same_input(const struct gguf_quant *a,
 }
 
 /* Must tensor i be looked at as numbers: because a job encodes it, or because
- * copies of float tensors are checked too? */
+ * copies of float tensors are checked too (but not a copy of the model as it
+ * is)? */
 static bool wants_rows(const struct gg_run *r, size_t i)
 {
     const struct gguf_quant *q = r->jobs[0];
@@ -83,9 +84,9 @@ static bool wants_rows(const struct gg_run *r, size_t i)
     for (size_t k = 0; k < r->n_jobs; k++)
         if (!gg_run_tensor(r, k, i)->copied)
             return true;
-    return q->p.nonfinite == GGUF_NONFINITE_ERROR &&
-           q->p.recipe->base != GG_RECIPE_KEEP && t->n_elements && type &&
-           type->family == GGUF_FAMILY_FLOAT &&
+    return (q->p.nonfinite == GGUF_NONFINITE_ZERO ||
+            q->p.recipe->base != GG_RECIPE_KEEP) &&
+           t->n_elements && type && type->family == GGUF_FAMILY_FLOAT &&
            q->kern.codec[gg_dtype_index(t->from)].decode;
 }
 

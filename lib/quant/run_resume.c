@@ -17,13 +17,12 @@ enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
                                struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[0];
-    r->states = gg_alloc_zero(q->p.allocator, q->n_t, sizeof *r->states);
     r->resume =
         gg_alloc_zero(q->p.allocator, r->n_jobs, sizeof *r->resume);
     for (size_t k = 0; r->resume && k < r->n_jobs; k++)
         r->resume[k].fd = -1;
-    if (!r->states || !r->resume)
-        return gg_fail_nomem(err, q->n_t * sizeof *r->states);
+    if (!r->resume)
+        return gg_fail_nomem(err, r->n_jobs * sizeof *r->resume);
     for (size_t i = 0; i < q->n_t; i++)
         atomic_init(&r->states[i].left, r->cuts[i + 1].first -
                                             r->cuts[i].first);
@@ -82,7 +81,8 @@ enum gguf_status gg_run_keep(struct gg_run *r, struct gguf_error *err)
         n_kept++;
         r->states[i].kept = true;
         atomic_fetch_add(&r->done, gg_run_tensor(r, 0, i)->from_size);
-        atomic_fetch_add(&r->n_nonfinite, r->resume[0].tensors[i].n_nonfinite);
+        gg_run_count_nonfinite(r, i, r->resume[0].tensors[i].n_nonfinite,
+                               r->resume[0].tensors[i].first_nonfinite);
         for (size_t k = 0; k < r->n_jobs; k++) {
             struct gg_job_tensor *t = &r->jobs[k]->t[i];
             t->pub.loss = r->resume[k].tensors[i].loss;
@@ -107,6 +107,7 @@ void gg_run_note(struct gg_run *r, size_t i, uint64_t no, unsigned ith)
         if (!read_back(r, k, i, ith, &t->digest))
             return; /* stopped; or what is not noted is made again */
         t->n_nonfinite = atomic_load(&s->n_nonfinite);
+        t->first_nonfinite = atomic_load(&s->first_nonfinite);
         t->nonfinite = r->jobs[0]->p.nonfinite;
         t->loss = r->jobs[k]->t[i].pub.loss;
         if (gg_resume_add(&r->resume[k], i, &err) != GGUF_OK) {

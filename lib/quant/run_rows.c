@@ -42,6 +42,7 @@ struct chunk {
     uint64_t mat;       /* matrix of the tensor */
     uint64_t row, n;    /* first row in the matrix, number of rows */
     const uint8_t *src; /* bytes of the first row */
+    bool zeroed;        /* some of it was not finite, and is taken as 0 */
 };
 
 /* Where job k's bytes of tensor i go. */
@@ -54,23 +55,40 @@ static enum gguf_status write_at(struct gg_run *r, size_t k, size_t i,
                                 t->index, off, data, size, err);
 }
 
-/* The same with bytes of the input, from off on, which no job changes: output
- * is little-endian. */
+/* Zeros where the floats of a type are not finite; slice has room for all. */
+static void zero_nonfinite(const struct gguf_quant *q, int type, uint8_t *buf,
+                           size_t size, float *slice)
+{
+    size_t width = gg_dtype_by_index(type)->block_size, n = size / width;
+    q->kern.codec[type].decode(buf, slice, n);
+    for (size_t e = 0; e < n; e++)
+        if (!gg_finite(slice + e, 1))
+            memset(buf + e * width, 0, width);
+}
+
+/* The same with bytes of the input, from off on, which no job changes but for
+ * their order: output is little-endian. With slice, they are floats, and zero
+ * where they are not finite. */
 static enum gguf_status copy_at(struct gg_run *r, size_t k, size_t i,
                                 uint64_t off, const uint8_t *src,
-                                uint64_t size, struct gguf_error *err)
+                                uint64_t size, float *slice,
+                                struct gguf_error *err)
 {
     const struct gg_run_cut *cut = &r->cuts[i];
     uint8_t buf[COPY];
-    if (!cut->swap)
+    if (!cut->swap && !slice)
         return write_at(r, k, i, off, src, size, err);
     int type = gg_dtype_index(gg_run_tensor(r, k, i)->from);
     for (uint64_t at = 0; at < size;) {
         size_t n = (size_t)GG_MIN(size - at, (uint64_t)COPY);
-        n = (size_t)(gg_order_floor(type, cut->row_from, off + at + n) - off -
-                     at);
+        if (cut->swap)
+            n = (size_t)(gg_order_floor(type, cut->row_from, off + at + n) -
+                         off - at);
         memcpy(buf, src + at, n);
-        gg_order_swap(type, cut->row_from, off + at, buf, n);
+        if (cut->swap)
+            gg_order_swap(type, cut->row_from, off + at, buf, n);
+        if (slice)
+            zero_nonfinite(r->jobs[k], type, buf, n, slice);
         GG_TRY(write_at(r, k, i, off + at, buf, n, err));
         at += n;
     }
@@ -91,10 +109,11 @@ bool gg_run_poll(struct gg_run *r, unsigned ith)
 }
 
 /* An element of the slice that is not finite: what to do about it. */
-static bool meet_nonfinite(struct gg_run *r, size_t i, uint64_t chunk,
+static bool meet_nonfinite(struct gg_run *r, struct chunk *c,
                            uint64_t element, float *x, size_t n)
 {
     const struct gguf_quant *q = r->jobs[0];
+    size_t i = c->i;
     const struct gguf_quant_tensor *t = gg_run_tensor(r, 0, i);
     const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
     if (q->p.nonfinite == GGUF_NONFINITE_ERROR) {
@@ -112,19 +131,18 @@ static bool meet_nonfinite(struct gg_run *r, size_t i, uint64_t chunk,
                 "tensor '%s': %s at row %" PRIu64 ", column %" PRIu64,
                 gg_esc(&esc, gg_strz(t->name)),
                 x[k] != x[k] ? "NaN" : "infinity", e / ne0, e % ne0);
-        gg_run_fail(r, chunk, &err);
+        gg_run_fail(r, c->no, &err);
         return false;
     }
-    uint64_t count = 0;
+    uint64_t count = 0, first = 0;
+    c->zeroed |= q->p.nonfinite == GGUF_NONFINITE_ZERO;
     for (size_t k = 0; k < n; k++)
         if (!gg_finite(x + k, 1)) {
-            count++;
+            first = count++ ? first : element + k;
             if (q->p.nonfinite == GGUF_NONFINITE_ZERO)
                 x[k] = 0;
         }
-    atomic_fetch_add(&r->n_nonfinite, count);
-    if (r->states)
-        atomic_fetch_add(&r->states[i].n_nonfinite, count);
+    gg_run_count_nonfinite(r, i, count, first);
     return true;
 }
 
@@ -147,7 +165,7 @@ static void measure(struct gg_run *r, const struct chunk *c, size_t k,
 }
 
 /* The rows of a chunk through the floats into the jobs' buffers. */
-static bool encode_chunk(struct gg_run *r, const struct chunk *c, float *slice,
+static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
                          float *weights, uint8_t *out, unsigned ith)
 {
     const struct gguf_quant_tensor *t = gg_run_tensor(r, 0, c->i);
@@ -164,7 +182,7 @@ static bool encode_chunk(struct gg_run *r, const struct chunk *c, float *slice,
         uint64_t row = c->mat * cut->n_rows + c->row + at;
         gg_row_src_read(&cut->src, row * ne0, n * ne0, slice);
         if (!gg_finite(slice, n * ne0) &&
-            !meet_nonfinite(r, c->i, c->no, row * ne0, slice, n * ne0))
+            !meet_nonfinite(r, c, row * ne0, slice, n * ne0))
             return false;
         uint8_t *dst = out;
         for (size_t k = 0; k < r->n_jobs; k++) {
@@ -191,7 +209,7 @@ static bool encode_chunk(struct gg_run *r, const struct chunk *c, float *slice,
 }
 
 static bool write_chunk(struct gg_run *r, const struct chunk *c,
-                        const uint8_t *out)
+                        float *slice, const uint8_t *out)
 {
     const struct gg_run_cut *cut = &r->cuts[c->i];
     struct gguf_error err;
@@ -200,10 +218,11 @@ static bool write_chunk(struct gg_run *r, const struct chunk *c,
         uint64_t n_rows = t->n_elements / (uint64_t)t->ne[0];
         uint64_t row = t->to_size / n_rows;
         uint64_t off = (c->mat * cut->n_rows + c->row) * row;
-        if ((t->copied
-                 ? copy_at(r, k, c->i, off, c->src, c->n * row, &err)
-                 : write_at(r, k, c->i, off, out, c->n * row, &err)) !=
-            GGUF_OK) {
+        enum gguf_status st =
+            t->copied ? copy_at(r, k, c->i, off, c->src, c->n * row,
+                                c->zeroed ? slice : NULL, &err)
+                      : write_at(r, k, c->i, off, out, c->n * row, &err);
+        if (st != GGUF_OK) {
             gg_run_fail(r, c->no, &err);
             return false;
         }
@@ -218,7 +237,7 @@ static bool copy_piece(struct gg_run *r, size_t i, uint64_t no, uint64_t off,
 {
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++)
-        if (copy_at(r, k, i, off, src, size, &err) != GGUF_OK) {
+        if (copy_at(r, k, i, off, src, size, NULL, &err) != GGUF_OK) {
             gg_run_fail(r, no, &err);
             return false;
         }
@@ -278,15 +297,15 @@ static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
         uint8_t *weights = buffer + r->slice_size;
         uint8_t *out = weights + r->n_jobs * r->weight_size;
         double begin = r->losses ? gg_loss_clock() : 0;
-        good = encode_chunk(r, &c, (float *)(void *)buffer,
-                            (float *)(void *)weights, out, ith);
+        float *slice = (float *)(void *)buffer;
+        good = encode_chunk(r, &c, slice, (float *)(void *)weights, out, ith);
         for (size_t job = 0; r->losses && job < r->n_jobs; job++)
             r->losses[job * r->cuts[r->jobs[0]->n_t].first + no].seconds =
                 gg_loss_clock() - begin;
-        good = good && write_chunk(r, &c, out);
+        good = good && write_chunk(r, &c, slice, out);
     }
     advise(st, off, size, false);
-    if (good && r->states)
+    if (good && r->resume)
         gg_run_note(r, i, no, ith);
 }
 
@@ -303,7 +322,7 @@ void gg_run_work(void *user, unsigned ith, unsigned nth)
             return;
         while (no >= r->cuts[i + 1].first)
             i++; /* numbers only grow */
-        if (r->states && r->states[i].kept)
+        if (r->states[i].kept)
             continue;
         do_chunk(r, ith, i, no);
     }

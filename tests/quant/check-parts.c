@@ -20,6 +20,12 @@ static void write_layers(const char *path, int n_layers)
     p.no_sync = p.force = 1;
     for (uint32_t i = 0; i < 16; i++)
         per_layer[i] = 100 + i;
+    struct gguf_str texts[16];
+    char letters[16][2];
+    for (int i = 0; i < 16; i++) {
+        letters[i][0] = (char)('a' + i);
+        texts[i] = (struct gguf_str){ letters[i], i % 3 > 0 };
+    }
     bool good =
         gguf_meta_create(&m, NULL, NULL) == GGUF_OK &&
         gguf_meta_set_strz(m, "general.architecture", "x", NULL) == GGUF_OK &&
@@ -27,6 +33,8 @@ static void write_layers(const char *path, int n_layers)
             GGUF_OK &&
         gguf_meta_set_array(m, "x.heads", GGUF_VAL_U32, per_layer,
                             (uint64_t)n_layers, NULL) == GGUF_OK &&
+        gguf_meta_set_str_array(m, "x.kinds", texts, (size_t)n_layers,
+                                NULL) == GGUF_OK &&
         gguf_writer_create(&w, m, NULL, NULL) == GGUF_OK;
     for (int i = 0; good && i < n_layers; i++) {
         snprintf(name, sizeof name, "blk.%d.a.weight", i);
@@ -78,7 +86,15 @@ static void check_pruning(void)
                             NULL) != GGUF_OK ||
                gguf_kv_get_uint(&kv, &v, NULL) != GGUF_OK ||
                v != 100 + (uint64_t)want[i];
+        struct gguf_str text;
+        bad += gguf_kv_elem(gguf_file_kv_find(f, "x.kinds"), (uint64_t)i, &kv,
+                            NULL) != GGUF_OK ||
+               gguf_kv_get_str(&kv, &text, NULL) != GGUF_OK ||
+               text.size != (want[i] % 3 > 0) ||
+               (text.size && text.data[0] != 'a' + want[i]);
     }
+    const struct gguf_kv *kinds = gguf_file_kv_find(f, "x.kinds");
+    bad += !kinds || kinds->n != 4;
     uint64_t n = 0;
     bad += gguf_kv_get_uint(gguf_file_kv_find(f, "x.block_count"), &n, NULL) !=
                GGUF_OK || n != 4;
@@ -114,8 +130,9 @@ static void check_shards(const char *in)
            same_files(merged, one),
        "merged they are the same as one %s", err.message);
     gguf_split_close(set);
-    s.p.max_file_size = 0;
     s.p.keep_split = 1;
+    ok(quantize(in, out, s, &err) == GGUF_E_INVALID, "%s", err.message);
+    s.p.max_file_size = 0;
     s.p.allow_requantize = 1;
     ok(quantize(in_dir("s-00002-of-00002.gguf"), in_dir("k"), s, &err) ==
                GGUF_OK &&
