@@ -106,7 +106,8 @@ static enum gguf_status prune_keys(struct gguf_quant *q,
     snprintf(key, sizeof key, "%.*s.block_count", (int)arch.size, arch.data);
     for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
         const struct gguf_kv *kv = gguf_meta_kv(q->meta, i);
-        if (kv->type == GGUF_VAL_ARR && kv->n == (uint64_t)q->n_layers && kv->key.size > arch.size &&
+        if (kv->type == GGUF_VAL_ARR && kv->n == (uint64_t)q->n_layers &&
+            kv->key.size > arch.size &&
             !memcmp(kv->key.data, arch.data, arch.size) &&
             kv->key.data[arch.size] == '.')
             GG_TRY(prune_array(q, kv, err));

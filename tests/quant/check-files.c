@@ -301,6 +301,7 @@ static void check_split(void)
 static void check_derived(const char *name, const char *type)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    p.compat = 1; /* as llama-quantize made them */
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
     struct gguf_recipe *recipe;
     struct gguf_quant *q = NULL;
