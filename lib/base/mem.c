@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#if HAVE_MADVISE
+#include <sys/mman.h>
+#endif
 
 void *gg_alloc(const struct gguf_allocator *a, size_t size)
 {
@@ -86,6 +89,22 @@ void *gg_alloc_aligned(const struct gguf_allocator *a, size_t size,
     char *p = raw + sizeof(void *) + skip;
     memcpy(p - sizeof(void *), &raw, sizeof raw);
     return p;
+}
+
+void *gg_alloc_huge(const struct gguf_allocator *a, size_t size, size_t align)
+{
+#if HAVE_MADVISE && defined MADV_HUGEPAGE
+    const size_t huge = (size_t)1 << 21;
+    if (!a && size >= huge / 2 && size <= PTRDIFF_MAX - huge) {
+        if (size % huge && (size >= 2 * huge || size % huge >= huge / 2))
+            size += huge - size % huge;
+        void *p = gg_alloc_aligned(a, size, GG_MAX(huge, align));
+        if (p)
+            (void)madvise(p, size & ~(huge - 1), MADV_HUGEPAGE);
+        return p;
+    }
+#endif
+    return gg_alloc_aligned(a, size, align);
 }
 
 void gg_free_aligned(const struct gguf_allocator *a, void *ptr)

@@ -30,6 +30,12 @@ void gg_free(const struct gguf_allocator *a, void *ptr);
  * gg_free_aligned only. */
 void *gg_alloc_aligned(const struct gguf_allocator *a, size_t size,
                        size_t align);
+/* The same, for a block that will be filled from its begin on: where malloc
+ * gives it and the system has huge pages, it gets such from 1 MiB on, the last
+ * one if that is needed by half or is not the only one. Touched first, a page
+ * of 4 KiB costs about 2 us, one of 2 MiB about 100 (Linux 6.18, a virtual
+ * Zen). Freed by gg_free_aligned. */
+void *gg_alloc_huge(const struct gguf_allocator *a, size_t size, size_t align);
 void gg_free_aligned(const struct gguf_allocator *a, void *ptr);
 
 /* Bump arena: many small things that die together. Not for threads. */

@@ -29,8 +29,8 @@ enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
         .no_alloc = params->no_alloc,
     };
     if (!ctx->mem) {
-        ctx->own = gg_alloc_aligned(params->allocator, ctx->size,
-                                    GGUF_TENSOR_ALIGN);
+        ctx->own = gg_alloc_huge(params->allocator, ctx->size,
+                                 GGUF_TENSOR_ALIGN);
         if (!ctx->own) {
             gg_free(params->allocator, ctx);
             return gg_fail_nomem(err, params->mem_size);

@@ -160,6 +160,16 @@ static void check_arena(void)
         gg_free_aligned(NULL, p);
     }
     ok(!bad, "aligned blocks are");
+    /* below, at and above half of a huge page, one and two of them */
+    for (size_t size = 1u << 19; size <= 1u << 23; size += size / 2) {
+        char *p = gg_alloc_huge(NULL, size, 64);
+        bad += !p || (uintptr_t)p % 64;
+        if (p)
+            memset(p, 1, size);
+        gg_free_aligned(NULL, p);
+    }
+    ok(!bad && !gg_alloc_huge(NULL, SIZE_MAX - 5, 64),
+       "large blocks, and one that is too large");
 }
 
 static void check_grow(void)
