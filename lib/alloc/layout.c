@@ -3,6 +3,7 @@
 #include "alloc/layout.h"
 #include "alloc/blocks.h"
 
+#include <stdalign.h>
 #include <string.h>
 #include <xxhash.h>
 
@@ -10,6 +11,8 @@
 enum { OUTSIDE = -1 };
 
 struct life {
+    int32_t root;       /* what it views; itself if it is no view; OUTSIDE:
+                           that is not in the graph */
     int32_t n_children; /* readers still to come */
     int32_t n_views;    /* views of it that have readers to come */
     int32_t block;      /* that it holds, or OUTSIDE: none yet, no more */
@@ -23,24 +26,11 @@ struct work {
     const struct gg_layout_in *in;
     struct life *lives;
     struct gg_block *blocks; /* in the order of their first step */
+    struct gg_block *some;   /* room for those of one pool */
     int32_t *pools;          /* of each block */
     int32_t *block_of;       /* of each tensor; OUTSIDE: none */
     size_t n_blocks;
 };
-
-static int32_t index_of(const struct gguf_graph *g,
-                        const struct gguf_tensor *t)
-{
-    uint32_t k = gg_graph_number(g, t);
-    if (k == GG_GRAPH_NONE)
-        return OUTSIDE;
-    return (int32_t)(k & 1 ? g->n_nodes + k / 2 : k / 2);
-}
-
-static struct gguf_tensor *tensor_at(const struct gguf_graph *g, size_t i)
-{
-    return i < g->n_nodes ? g->nodes[i] : g->leaves[i - g->n_nodes];
-}
 
 static int pool_of(const struct gg_layout_in *in, size_t i)
 {
@@ -68,7 +58,7 @@ static const struct gguf_tensor *root_of(const struct gguf_tensor *t)
 static bool can_overwrite(const struct gguf_tensor *t,
                           const struct gguf_tensor *root)
 {
-    for (int s = 0; s < GGUF_TENSOR_SRC; s++)
+    for (int s = 0, n_src = gg_op_n_src(t); s < n_src; s++)
         if (t->src[s] && root_of(t->src[s]) == root &&
             (!gguf_tensor_same_layout(t, t->src[s]) ||
              (t->src[s]->view_src && t->src[s]->view_off)))
@@ -83,17 +73,21 @@ static uint64_t structure(const struct gg_layout_in *in)
     const struct gguf_graph *g = in->graph;
     uint64_t h = 0;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
-        const struct gguf_tensor *t = tensor_at(g, i);
-        int32_t v[5 + GGUF_TENSOR_SRC];
-        size_t n = 0;
-        v[n++] = (int32_t)t->op;
-        v[n++] = (int32_t)t->flags;
-        v[n++] = pool_of(in, i);
-        v[n++] = laid_out(in, t);
-        v[n++] = t->view_src ? index_of(g, t->view_src) : INT32_MAX;
-        for (int s = 0; s < GGUF_TENSOR_SRC; s++)
-            if (t->src[s])
-                v[n++] = index_of(g, t->src[s]);
+        const struct gguf_tensor *t = gg_graph_at(g, i);
+        uint32_t v[4 + GG_GRAPH_EDGES], found[GG_GRAPH_EDGES];
+        const uint32_t *edges = gg_graph_edges(g, i, found);
+        size_t n = 4, n_edges = t->view_src != NULL;
+        v[0] = t->op;
+        v[1] = t->flags;
+        v[2] = (uint32_t)pool_of(in, i);
+        v[3] = (uint32_t)laid_out(in, t) << 16 | (uint32_t)n_edges << 15;
+        for (int s = 0, n_src = gg_op_n_src(t); s < n_src; s++)
+            if (t->src[s]) {
+                v[3] |= UINT32_C(1) << s;
+                n_edges++;
+            }
+        for (size_t e = 0; e < n_edges; e++)
+            v[n++] = edges[e];
         h = XXH3_64bits_withSeed(v, n * sizeof *v, h);
     }
     return h;
@@ -107,7 +101,7 @@ bool gg_layout_fits(const struct gg_layout *l, const struct gg_layout_in *in)
         return false;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
         const struct gg_place *p = &l->places[i];
-        const struct gguf_tensor *t = tensor_at(g, i);
+        const struct gguf_tensor *t = gg_graph_at(g, i);
         if (p->pool < 0)
             continue;
         if (in->size(in->user, (unsigned)p->pool, t) > p->size)
@@ -126,14 +120,17 @@ static void count_readers(struct work *w)
 {
     const struct gguf_graph *g = w->in->graph;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
-        const struct gguf_tensor *t = tensor_at(g, i);
-        int32_t root = t->view_src ? index_of(g, t->view_src) : OUTSIDE;
-        if (root >= 0)
+        const struct gguf_tensor *t = gg_graph_at(g, i);
+        uint32_t found[GG_GRAPH_EDGES];
+        const uint32_t *edge = gg_graph_edges(g, i, found);
+        int32_t root = t->view_src ? gg_graph_place(g, *edge++) : (int32_t)i;
+        w->lives[i].root = root;
+        if (t->view_src && root >= 0)
             w->lives[root].n_views++;
         if (t->flags & GGUF_TENSOR_OUTPUT)
             w->lives[root >= 0 ? (size_t)root : i].keep = true;
-        for (int s = 0; s < GGUF_TENSOR_SRC; s++) {
-            int32_t k = t->src[s] ? index_of(g, t->src[s]) : OUTSIDE;
+        for (int s = 0, n_src = gg_op_n_src(t); s < n_src; s++) {
+            int32_t k = t->src[s] ? gg_graph_place(g, *edge++) : OUTSIDE;
             if (k >= 0)
                 w->lives[k].n_children++;
         }
@@ -142,7 +139,7 @@ static void count_readers(struct work *w)
 
 static void take_block(struct work *w, size_t i, int32_t step)
 {
-    const struct gguf_tensor *t = tensor_at(w->in->graph, i);
+    const struct gguf_tensor *t = gg_graph_at(w->in->graph, i);
     if (w->lives[i].had || !laid_out(w->in, t))
         return;
     int32_t k = (int32_t)w->n_blocks++, pool = pool_of(w->in, i);
@@ -161,26 +158,42 @@ static int32_t n_reads(const struct gguf_tensor *t,
                        const struct gguf_tensor *p)
 {
     int32_t n = 0;
-    for (int s = 0; s < GGUF_TENSOR_SRC; s++)
+    for (int s = 0, n_src = gg_op_n_src(t); s < n_src; s++)
         n += t->src[s] == p;
     return n;
 }
 
-/* Whether nobody but t will read root (tensor number k), in its own name or
- * through a view. */
+/* The places of as many sources as node i can have, which is returned;
+ * OUTSIDE where it has none. */
+static int find_sources(const struct work *w, size_t i,
+                        int32_t places[GGUF_TENSOR_SRC])
+{
+    const struct gguf_graph *g = w->in->graph;
+    const struct gguf_tensor *t = g->nodes[i];
+    uint32_t found[GG_GRAPH_EDGES];
+    const uint32_t *edge = gg_graph_edges(g, i, found) + (t->view_src != NULL);
+    const int n_src = gg_op_n_src(t);
+    for (int s = 0; s < n_src; s++)
+        places[s] = t->src[s] ? gg_graph_place(g, *edge++) : OUTSIDE;
+    return n_src;
+}
+
+/* Whether nobody but t, whose sources are at places, will read root (at k), in
+ * its own name or through a view. */
 static bool is_last_reader(const struct work *w, const struct gguf_tensor *t,
+                           const int32_t *places,
                            const struct gguf_tensor *root, int32_t k)
 {
     int32_t n_views = 0;
-    for (int s = 0; s < GGUF_TENSOR_SRC; s++) {
+    for (int s = 0, n_src = gg_op_n_src(t); s < n_src; s++) {
         const struct gguf_tensor *p = t->src[s];
         bool seen = false;
         if (!p || p->view_src != root)
             continue;
         for (int j = 0; j < s; j++)
             seen = seen || t->src[j] == p;
-        int32_t v = index_of(w->in->graph, p);
-        if (v < 0 || w->lives[v].n_children != n_reads(t, p))
+        if (places[s] < 0 ||
+            w->lives[places[s]].n_children != n_reads(t, p))
             return false;
         n_views += !seen;
     }
@@ -188,20 +201,20 @@ static bool is_last_reader(const struct work *w, const struct gguf_tensor *t,
            w->lives[k].n_children == n_reads(t, root);
 }
 
-/* Let node i take over the block of one of its sources, if it can. */
-static bool take_over(struct work *w, size_t i)
+/* Let node i, whose sources are at places, take over the block of one of them,
+ * if it can. */
+static bool take_over(struct work *w, size_t i, const int32_t *places)
 {
-    const struct gguf_graph *g = w->in->graph;
-    const struct gguf_tensor *t = g->nodes[i];
+    const struct gguf_tensor *t = w->in->graph->nodes[i];
     unsigned slots = gg_op_row(t->op)->inplace;
     for (int s = 0; slots >> s; s++) {
-        if (!(slots >> s & 1) || !t->src[s])
+        if (!(slots >> s & 1) || places[s] < 0)
             continue;
         const struct gguf_tensor *root = root_of(t->src[s]);
-        int32_t owner = index_of(g, root);
+        int32_t owner = w->lives[places[s]].root;
         int32_t k = owner < 0 ? OUTSIDE : w->lives[owner].block;
         if (k < 0 || w->lives[owner].keep || !can_overwrite(t, root) ||
-            !is_last_reader(w, t, root, owner) ||
+            !is_last_reader(w, t, places, root, owner) ||
             w->pools[k] != pool_of(w->in, i) ||
             w->in->size(w->in->user, (unsigned)w->pools[k], t) >
                 w->blocks[k].size)
@@ -225,17 +238,15 @@ static void release(struct work *w, int32_t k, int32_t step)
     life->block = OUTSIDE;
 }
 
-static void done_with_sources(struct work *w, size_t i)
+static void done_with_sources(struct work *w, size_t i, const int32_t *places,
+                              int n_src)
 {
-    const struct gguf_graph *g = w->in->graph;
-    const struct gguf_tensor *t = g->nodes[i];
-    for (int s = 0; s < GGUF_TENSOR_SRC; s++) {
-        int32_t k = t->src[s] ? index_of(g, t->src[s]) : OUTSIDE;
+    for (int s = 0; s < n_src; s++) {
+        int32_t k = places[s];
         if (k < 0 || --w->lives[k].n_children)
             continue;
-        const struct gguf_tensor *root = t->src[s]->view_src;
-        if (root) {
-            k = index_of(g, root);
+        if (w->lives[k].root != k) {
+            k = w->lives[k].root;
             if (k < 0)
                 continue;
             w->lives[k].n_views--;
@@ -258,10 +269,12 @@ static void walk(struct work *w)
             g->nodes[i]->flags & GGUF_TENSOR_INPUT)
             take_block(w, i, 0);
     for (size_t i = 0; i < g->n_nodes; i++) {
+        int32_t places[GGUF_TENSOR_SRC];
+        const int n_src = find_sources(w, i, places);
         if (!w->lives[i].had && laid_out(w->in, g->nodes[i]) &&
-            !take_over(w, i))
+            !take_over(w, i, places))
             take_block(w, i, (int32_t)i + 1);
-        done_with_sources(w, i);
+        done_with_sources(w, i, places, n_src);
     }
 }
 
@@ -270,23 +283,19 @@ static enum gguf_status place_pools(struct work *w, struct gguf_error *err)
 {
     const struct gguf_graph *g = w->in->graph;
     const struct gguf_allocator *a = w->l->allocator;
-    struct gg_block *some = gg_alloc(a, (w->n_blocks + 1) * sizeof *some);
-    if (!some)
-        return gg_fail_nomem(err, (w->n_blocks + 1) * sizeof *some);
     enum gguf_status st = GGUF_OK;
     for (unsigned pool = 0; st == GGUF_OK && pool < w->in->n_pools; pool++) {
         size_t n = 0;
         for (size_t k = 0; k < w->n_blocks; k++)
             if (w->pools[k] == (int32_t)pool)
-                some[n++] = w->blocks[k];
-        st = gg_blocks_place(some, n, g->n_nodes + 2, w->in->align[pool], a,
+                w->some[n++] = w->blocks[k];
+        st = gg_blocks_place(w->some, n, g->n_nodes + 2, w->in->align[pool], a,
                              &w->l->total[pool], err);
         n = 0;
         for (size_t k = 0; k < w->n_blocks; k++)
             if (w->pools[k] == (int32_t)pool)
-                w->blocks[k].off = some[n++].off;
+                w->blocks[k].off = w->some[n++].off;
     }
-    gg_free(a, some);
     for (size_t i = 0; st == GGUF_OK && i < g->n_nodes + g->n_leaves; i++) {
         struct gg_place *p = &w->l->places[i];
         int32_t k = w->block_of[i];
@@ -325,31 +334,48 @@ void gg_layout_fini(struct gg_layout *l)
     l->total = NULL;
 }
 
+/* The arrays of w for n tensors in one block, which is returned, or NULL. */
+static void *get_arrays(struct work *w, size_t n)
+{
+    const size_t each = sizeof *w->lives + sizeof *w->blocks +
+                        sizeof *w->some + sizeof *w->pools +
+                        sizeof *w->block_of;
+    size_t size;
+    char *p = gg_ckd_array(&size, n, each)
+                  ? NULL
+                  : gg_alloc_huge(w->l->allocator, size,
+                                  alignof(struct gg_block));
+    if (!p)
+        return NULL;
+    w->blocks = (struct gg_block *)p;
+    w->some = w->blocks + n;
+    w->lives = (struct life *)(w->some + n);
+    w->pools = (int32_t *)(w->lives + n);
+    w->block_of = w->pools + n;
+    memset(w->lives, 0, n * sizeof *w->lives);
+    return p;
+}
+
 enum gguf_status gg_layout_make(struct gg_layout *l,
                                 const struct gg_layout_in *in,
                                 struct gguf_error *err)
 {
     const struct gguf_graph *g = in->graph;
-    size_t n = g->n_nodes + g->n_leaves;
+    const size_t n = g->n_nodes + g->n_leaves;
     clear(l);
     struct work w = { .l = l, .in = in };
     l->places = gg_alloc_zero(l->allocator, n, sizeof *l->places);
-    w.lives = gg_alloc_zero(l->allocator, n, sizeof *w.lives);
-    w.blocks = gg_alloc_zero(l->allocator, n, sizeof *w.blocks);
-    w.pools = gg_alloc_zero(l->allocator, 2 * n, sizeof *w.pools);
+    void *arrays = get_arrays(&w, n);
     enum gguf_status st = GGUF_OK;
-    if (!l->places || !w.lives || !w.blocks || !w.pools) {
+    if (!l->places || !arrays) {
         st = gg_fail_nomem(err, n * sizeof *l->places);
     } else {
-        w.block_of = w.pools + n;
         for (size_t i = 0; i < n; i++)
             l->places[i].inplace = -1;
         walk(&w);
         st = place_pools(&w, err);
     }
-    gg_free(l->allocator, w.pools);
-    gg_free(l->allocator, w.blocks);
-    gg_free(l->allocator, w.lives);
+    gg_free_aligned(l->allocator, arrays);
     if (st != GGUF_OK) {
         clear(l);
         return st;

@@ -22,15 +22,12 @@ static const struct gguf_dtype_info removed[] = {
 
 int gg_dtype_index(uint32_t id)
 {
-    size_t lo = 0, hi = GG_LEN(types);
-    while (lo < hi) {
-        size_t mid = (lo + hi) / 2;
-        if (types[mid].id < id)
-            lo = mid + 1;
-        else
-            hi = mid;
-    }
-    return lo < GG_LEN(types) && types[lo].id == id ? (int)lo : -1;
+    static const uint8_t indices[] = {
+#define X(ID, NAME, LEN, BLOCK, HEADER, FAMILY) [ID] = GG_DT_##NAME + 1,
+        GG_DTYPE_LIST(X)
+#undef X
+    };
+    return id < GG_LEN(indices) ? indices[id] - 1 : -1;
 }
 
 const struct gguf_dtype_info *gg_dtype_by_index(int index)

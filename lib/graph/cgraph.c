@@ -7,34 +7,47 @@
 #include "config.h"
 #include "graph/cgraph.h"
 
-enum { MAX_CAPACITY = 1 << 28 };
+#include <assert.h>
 
-/* Slots for twice as many tensors as can be in it. */
-static size_t slots_for(size_t capacity)
+enum {
+    MAX_CAPACITY = 1 << 28,
+    /* Tensors lie one behind the other in a page of memory, and are asked for
+     * much in that order: they get slots beside each other, sixteen of them,
+     * a cache line, for each page. Tensors are larger than a sixteenth. */
+    PAGE_BITS = 12,
+    SLOT_GROUP = 16,
+    SLOT_BITS = PAGE_BITS - 4
+};
+static_assert(sizeof(struct gguf_tensor) + GG_OBJECT_HEAD >= 1 << SLOT_BITS,
+              "tensors side by side have slots of their own");
+
+/* A graph can have twice capacity tensors, most have little more than half of
+ * that: the table is two thirds full at most. */
+static uint64_t slots_for(uint64_t capacity)
 {
-    size_t n = 16;
-    while (n < 4 * capacity)
-        n *= 2;
-    return n;
+    return (3 * capacity + SLOT_GROUP) / SLOT_GROUP * SLOT_GROUP;
 }
 
-/* Parts in one block: struct, nodes, leaves, keys, numbers, next_src. */
-static size_t graph_size(size_t capacity)
+/* Parts in one block: struct, nodes, leaves, slots, first_edge, edges (which
+ * are packed: most of the room for them is never touched), next_src. */
+static uint64_t graph_size(uint64_t capacity)
 {
-    size_t n_slots = slots_for(capacity);
     return ((sizeof(struct gguf_graph) + GG_OBJECT_ALIGN - 1) &
             ~(size_t)(GG_OBJECT_ALIGN - 1)) +
            2 * capacity * sizeof(void *) +
-           n_slots * (sizeof(void *) + sizeof(uint32_t)) + capacity;
+           (slots_for(capacity) + (1 + GG_GRAPH_EDGES) * capacity) *
+               sizeof(uint32_t) +
+           capacity;
 }
 
 size_t gguf_graph_overhead(size_t capacity)
 {
     if (capacity > MAX_CAPACITY)
         return SIZE_MAX;
-    return GG_OBJECT_HEAD +
-           ((graph_size(capacity) + GG_OBJECT_ALIGN - 1) &
-            ~(size_t)(GG_OBJECT_ALIGN - 1));
+    const uint64_t size = GG_OBJECT_HEAD +
+                          ((graph_size(capacity) + GG_OBJECT_ALIGN - 1) &
+                           ~(uint64_t)(GG_OBJECT_ALIGN - 1));
+    return size > SIZE_MAX ? SIZE_MAX : (size_t)size;
 }
 
 struct gguf_graph *gguf_graph_create(struct gguf_ctx *ctx, size_t capacity)
@@ -55,32 +68,40 @@ struct gguf_graph *gguf_graph_create(struct gguf_ctx *ctx, size_t capacity)
                   ~(size_t)(GG_OBJECT_ALIGN - 1);
     char *p = (char *)g + head;
     *g = (struct gguf_graph){ .ctx = ctx, .capacity = capacity };
-    g->n_slots = slots_for(capacity);
+    g->n_slots = (size_t)slots_for(capacity);
     g->nodes = (struct gguf_tensor **)p;
     g->leaves = g->nodes + capacity;
-    g->keys = (const struct gguf_tensor **)(g->leaves + capacity);
-    g->numbers = (uint32_t *)(g->keys + g->n_slots);
-    g->next_src = (uint8_t *)(g->numbers + g->n_slots);
+    g->slots = (uint32_t *)(g->leaves + capacity);
+    g->first_edge = g->slots + g->n_slots;
+    g->edges = g->first_edge + capacity;
+    g->next_src = (uint8_t *)(g->edges + GG_GRAPH_EDGES * capacity);
     gguf_graph_clear(g);
     return g;
 }
 
 void gguf_graph_clear(struct gguf_graph *g)
 {
-    g->n_nodes = g->n_leaves = 0;
-    memset(g->keys, 0, g->n_slots * sizeof *g->keys);
+    g->n_nodes = g->n_leaves = g->n_edges = 0;
+    memset(g->slots, 0, g->n_slots * sizeof *g->slots);
 }
 
-/* Slot of t or the empty one where it belongs. Tensors are at least
- * GG_OBJECT_ALIGN apart; multiplying spreads their addresses, best in the
- * highest bits of the product (Knuth, 6.4). */
+static const struct gguf_tensor *numbered(const struct gguf_graph *g,
+                                          uint32_t number)
+{
+    return number & 1 ? g->leaves[number / 2] : g->nodes[number / 2];
+}
+
+/* Slot of t or the empty one where it belongs. The page's address is spread by
+ * multiplying, best in the highest bits of the product (Knuth, 6.4). */
 static size_t find_slot(const struct gguf_graph *g,
                         const struct gguf_tensor *t)
 {
-    uint64_t h = ((uint64_t)(uintptr_t)t >> 4) * UINT64_C(0x9E3779B97F4A7C15);
-    size_t i = (size_t)((h >> 32) * g->n_slots >> 32);
-    while (g->keys[i] && g->keys[i] != t)
-        i = (i + 1) & (g->n_slots - 1);
+    const uint64_t at = (uintptr_t)t;
+    uint64_t h = (at >> PAGE_BITS) * UINT64_C(0x9E3779B97F4A7C15);
+    size_t i = (size_t)((h >> 32) * (g->n_slots / SLOT_GROUP) >> 32);
+    i = i * SLOT_GROUP + (at >> SLOT_BITS) % SLOT_GROUP;
+    while (g->slots[i] && numbered(g, g->slots[i] - 1) != t)
+        i = i + 1 < g->n_slots ? i + 1 : 0;
     return i;
 }
 
@@ -88,13 +109,25 @@ uint32_t gg_graph_number(const struct gguf_graph *g,
                          const struct gguf_tensor *t)
 {
     if (g->n_slots) {
-        size_t i = find_slot(g, t);
-        return g->keys[i] ? g->numbers[i] : GG_GRAPH_NONE;
+        const uint32_t k = g->slots[find_slot(g, t)];
+        return k ? k - 1 : GG_GRAPH_NONE;
     }
     for (size_t i = 0; i < g->n_nodes; i++)
         if (g->nodes[i] == t)
             return (uint32_t)(2 * i);
     return GG_GRAPH_NONE;
+}
+
+size_t gg_graph_find_edges(const struct gguf_graph *g,
+                           const struct gguf_tensor *t, uint32_t *found)
+{
+    size_t n = 0;
+    if (t->view_src)
+        found[n++] = gg_graph_number(g, t->view_src);
+    for (int s = 0, n_src = gg_op_n_src(t); s < n_src; s++)
+        if (t->src[s])
+            found[n++] = gg_graph_number(g, t->src[s]);
+    return n;
 }
 
 bool gguf_graph_has(const struct gguf_graph *g, const struct gguf_tensor *t)
@@ -114,37 +147,48 @@ static bool full(struct gguf_graph *g, const struct gguf_tensor *t,
 }
 
 /* Take t in as a leaf, or put it on the stack of *depth nodes; nothing if it
- * is there already. False: full. */
+ * is there already. False: full. What is on the stack keeps its slot where the
+ * number of its first edge will be. */
 static bool visit(struct gguf_graph *g, struct gguf_tensor *t, size_t *depth)
 {
-    size_t slot = find_slot(g, t);
-    if (g->keys[slot])
+    const size_t slot = find_slot(g, t);
+    if (g->slots[slot])
         return true;
     if (t->op == GGUF_OP_NONE && !(t->flags & GGUF_TENSOR_PARAM)) {
         if (g->n_leaves == g->capacity)
             return full(g, t, "leaves");
-        g->keys[slot] = t;
-        g->numbers[slot] = (uint32_t)(2 * g->n_leaves + 1);
+        g->slots[slot] = (uint32_t)(2 * g->n_leaves + 1) + 1;
         g->leaves[g->n_leaves++] = t;
         return true;
     }
     if (g->n_nodes + *depth == g->capacity)
         return full(g, t, "nodes");
-    g->keys[slot] = t;
     ++*depth;
-    g->nodes[g->capacity - *depth] = t;
-    g->next_src[g->capacity - *depth] = 0;
+    const size_t top = g->capacity - *depth;
+    g->slots[slot] = (uint32_t)(2 * top) + 1;
+    g->nodes[top] = t;
+    g->next_src[top] = 0;
+    g->first_edge[top] = (uint32_t)slot;
     return true;
+}
+
+/* The sources of the node on top of the stack are done: it goes to its place
+ * behind them. */
+static void settle(struct gguf_graph *g, size_t *depth)
+{
+    const size_t top = g->capacity - (*depth)--, i = g->n_nodes++;
+    struct gguf_tensor *t = g->nodes[top];
+    g->slots[g->first_edge[top]] = (uint32_t)(2 * i) + 1;
+    g->nodes[i] = t;
+    g->first_edge[i] = (uint32_t)g->n_edges;
+    g->n_edges += gg_graph_find_edges(g, t, g->edges + g->n_edges);
 }
 
 void gg_graph_append(struct gguf_graph *g, struct gguf_tensor *t)
 {
     size_t depth = 0;
-    if (gg_ctx_failed(g->ctx) || !visit(g, t, &depth) || !depth)
-        return;
-    /* visit put it at the end of the array: as if its sources were done */
-    g->numbers[find_slot(g, t)] = (uint32_t)(2 * g->n_nodes);
-    g->nodes[g->n_nodes++] = t;
+    if (!gg_ctx_failed(g->ctx) && visit(g, t, &depth) && depth)
+        settle(g, &depth);
 }
 
 void gguf_graph_add(struct gguf_graph *g, struct gguf_tensor *t)
@@ -162,15 +206,13 @@ void gguf_graph_add(struct gguf_graph *g, struct gguf_tensor *t)
     while (depth) {
         size_t top = g->capacity - depth;
         struct gguf_tensor *n = g->nodes[top];
-        if (g->next_src[top] < GGUF_TENSOR_SRC) {
+        if (g->next_src[top] < gg_op_n_src(n)) {
             struct gguf_tensor *s = n->src[g->next_src[top]++];
             if (s && !visit(g, s, &depth))
                 return;
             continue;
         }
-        depth--;
-        g->numbers[find_slot(g, n)] = (uint32_t)(2 * g->n_nodes);
-        g->nodes[g->n_nodes++] = n;
+        settle(g, &depth);
     }
 }
 

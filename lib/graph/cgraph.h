@@ -7,24 +7,72 @@
 
 #define GG_GRAPH_NONE UINT32_MAX
 
-/* Number of a node: 2i; of a leaf: 2i + 1. */
+/* Number of a node: 2i; of a leaf: 2i + 1.
+ *
+ * The edges of node i, from edges[first_edge[i]] on, are numbers: that of its
+ * root if it is a view, then that of each source that is not NULL, in order;
+ * GG_GRAPH_NONE for what is not in the graph. They are there so that passes
+ * over a graph need not search for the tensors that a node refers to. */
 struct gguf_graph {
     struct gguf_ctx *ctx;
     size_t capacity;
-    size_t n_nodes, n_leaves;
+    size_t n_nodes, n_leaves, n_edges;
     struct gguf_tensor **nodes, **leaves;
-    uint8_t *next_src;               /* of tensors on the stack, see add */
-    size_t n_slots;                  /* power of two; 0: a view of a graph */
-    const struct gguf_tensor **keys; /* hash set; NULL: empty slot */
-    uint32_t *numbers;               /* of the tensor in that slot */
+    uint32_t *first_edge, *edges;
+    uint8_t *next_src; /* of tensors on the stack, see add */
+    size_t n_slots;    /* 0: a view of a graph, without edges */
+    uint32_t *slots;   /* hash set of numbers + 1; 0: empty */
 };
 
 /* Number of t, or GG_GRAPH_NONE. */
 uint32_t gg_graph_number(const struct gguf_graph *graph,
                          const struct gguf_tensor *t);
 
+/* What is at a place of an array of nodes, then leaves. */
+static inline struct gguf_tensor *gg_graph_at(const struct gguf_graph *g,
+                                              size_t place)
+{
+    return place < g->n_nodes ? g->nodes[place]
+                              : g->leaves[place - g->n_nodes];
+}
+
+/* Search for the edges of t: how many. */
+size_t gg_graph_find_edges(const struct gguf_graph *graph,
+                           const struct gguf_tensor *t, uint32_t *found);
+
+/* Of a node: each source, and a root. */
+enum { GG_GRAPH_EDGES = GGUF_TENSOR_SRC + 1 };
+
+/* Edges of what is at a place; of a leaf and in a view of a graph they
+ * are searched for, into found. */
+static inline const uint32_t *gg_graph_edges(const struct gguf_graph *g,
+                                             size_t place,
+                                             uint32_t found[GG_GRAPH_EDGES])
+{
+    if (g->n_slots && place < g->n_nodes)
+        return g->edges + g->first_edge[place];
+    gg_graph_find_edges(g, gg_graph_at(g, place), found);
+    return found;
+}
+
+/* Place of a number, or -1 for GG_GRAPH_NONE. */
+static inline int32_t gg_graph_place(const struct gguf_graph *g,
+                                     uint32_t number)
+{
+    if (number == GG_GRAPH_NONE)
+        return -1;
+    return (int32_t)(number & 1 ? g->n_nodes + number / 2 : number / 2);
+}
+
+static inline int32_t gg_graph_find(const struct gguf_graph *g,
+                                    const struct gguf_tensor *t)
+{
+    return gg_graph_place(g, gg_graph_number(g, t));
+}
+
 /* Append t alone, a leaf or a node as graph_add tells them apart, in whatever
- * order the caller says; t is not there yet. Sticky GGUF_E_FULL. */
+ * order the caller says; t is not there yet, its sources are, if ever. Sticky
+ * GGUF_E_FULL. */
 void gg_graph_append(struct gguf_graph *graph, struct gguf_tensor *t);
 
 #endif

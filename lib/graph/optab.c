@@ -6,7 +6,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-static const struct gg_op_row rows[] = {
+const struct gg_op_row gg_op_rows[] = {
 #define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE, COST)                    \
     [GGUF_OP_##ID] = { NAME, SRC, OPT, INPLACE, FLAGS, gg_shape_##SHAPE,      \
                        gg_cost_##COST },
@@ -21,17 +21,13 @@ enum {
 #undef X
     N_ROWS
 };
-static_assert((int)N_ROWS == (int)GGUF_N_OPS && GG_LEN(rows) == GGUF_N_OPS,
+static_assert((int)N_ROWS == (int)GGUF_N_OPS &&
+                  GG_LEN(gg_op_rows) == GGUF_N_OPS,
               "one row for each operation");
-
-const struct gg_op_row *gg_op_row(uint32_t op)
-{
-    return &rows[op];
-}
 
 const char *gguf_op_name(uint32_t op)
 {
-    return op < GGUF_N_OPS ? rows[op].name : NULL;
+    return op < GGUF_N_OPS ? gg_op_rows[op].name : NULL;
 }
 
 enum gguf_status gg_op_fail(const struct gguf_tensor *t,
@@ -56,8 +52,8 @@ enum gguf_status gg_op_fail(const struct gguf_tensor *t,
                          gguf_tensor_format(t->src[i], one, sizeof one));
         at = n < 0 ? n : at + n;
     }
-    return gg_fail(err, status, GGUF_NO_OFFSET, "%s: %s", rows[t->op].name,
-                   text);
+    return gg_fail(err, status, GGUF_NO_OFFSET, "%s: %s",
+                   gg_op_rows[t->op].name, text);
 }
 
 struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
@@ -65,7 +61,7 @@ struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
 {
     if (gg_ctx_failed(ctx))
         return NULL;
-    const struct gg_op_row *row = &rows[proto->op];
+    const struct gg_op_row *row = &gg_op_rows[proto->op];
     for (unsigned i = 0; i < row->n_src; i++) {
         if (proto->src[i])
             continue;

@@ -118,8 +118,21 @@ struct gg_op_row {
     gg_cost_fn *cost;
 };
 
+extern const struct gg_op_row gg_op_rows[GGUF_N_OPS];
+
 /* op < GGUF_N_OPS. */
-const struct gg_op_row *gg_op_row(uint32_t op);
+static inline const struct gg_op_row *gg_op_row(uint32_t op)
+{
+    return &gg_op_rows[op];
+}
+
+/* Sources that t can have: those behind are NULL. */
+static inline int gg_op_n_src(const struct gguf_tensor *t)
+{
+    return t->op < GGUF_N_OPS
+               ? gg_op_rows[t->op].n_src + gg_op_rows[t->op].n_opt
+               : GGUF_TENSOR_SRC;
+}
 
 /* Status with a message: operation, reason, and t's sources with shapes. */
 enum gguf_status gg_op_fail(const struct gguf_tensor *t,

@@ -16,62 +16,77 @@ static bool is_view(const struct gguf_tensor *t)
     return gg_op_row(t->op)->flags & GG_OP_VIEW;
 }
 
-static bool supports(const struct gguf_sched *s, int b,
-                     const struct gguf_tensor *t)
+/* Each backend is asked once about each node: number i. */
+static bool supports(const struct gguf_sched *s, const struct gguf_graph *g,
+                     int b, size_t i)
 {
-    return gguf_backend_supports_op(s->backends[b], t);
+    struct gg_answers *a = &s->answers[i];
+    const uint16_t bit = (uint16_t)(1u << b);
+    if (!(a->asked & bit)) {
+        a->asked |= bit;
+        if (gguf_backend_supports_op(s->backends[b], g->nodes[i]))
+            a->yes |= bit;
+    }
+    return a->yes & bit;
 }
 
-int64_t gg_sched_index(const struct gguf_graph *g,
-                       const struct gguf_tensor *t)
+int gg_sched_sources(const struct gguf_graph *g, size_t place,
+                     int32_t sources[GGUF_TENSOR_SRC])
 {
-    uint32_t k = gg_graph_number(g, t);
-    if (k == GG_GRAPH_NONE)
-        return GG_SCHED_NONE;
-    return (int64_t)(k & 1 ? g->n_nodes + k / 2 : k / 2);
+    const struct gguf_tensor *t = gg_graph_at(g, place);
+    uint32_t found[GG_GRAPH_EDGES];
+    const uint32_t *edge =
+        gg_graph_edges(g, place, found) + (t->view_src != NULL);
+    const int n_src = gg_op_n_src(t);
+    for (int i = 0; i < n_src; i++)
+        sources[i] = t->src[i] ? gg_graph_place(g, *edge++) : GG_SCHED_NONE;
+    return n_src;
 }
 
-static int backend_of(const struct gguf_sched *s, const struct gguf_graph *g,
-                      const struct gguf_tensor *t)
+/* Where the root of what is at a place lies or will lie, if known. */
+static int home_of(const struct gguf_sched *s, const struct gguf_graph *g,
+                   int32_t place)
 {
-    int64_t i = gg_sched_index(g, t);
-    return i < 0 ? GG_SCHED_NONE : s->backend_of[i];
+    const int32_t root = place < 0 ? place : gg_sched_root(g, (size_t)place);
+    return root < 0 ? GG_SCHED_NONE : s->backend_of[root];
 }
 
 bool gg_sched_reaches(const struct gguf_sched *s, int backend,
                       const struct gguf_tensor *t, int home)
 {
-    const struct gguf_device *d = gguf_backend_device(s->backends[backend]);
     if (t->view_src)
         t = t->view_src;
-    if (gg_sched_is_placed(s, t))
-        return gguf_device_supports_buft(
-            d, t->buffer ? gguf_buffer_buft(t->buffer) : gguf_host_buft());
-    return home == GG_SCHED_NONE ||
-           gguf_device_supports_buft(d, gguf_backend_buft(s->backends[home]));
+    if (!gg_sched_is_placed(s, t))
+        return home == GG_SCHED_NONE || s->reaches[backend][home];
+    return gguf_backend_supports_buft(
+        s->backends[backend],
+        t->buffer ? gguf_buffer_buft(t->buffer) : gguf_host_buft());
 }
 
-/* A node that writes into memory of its root must run where that is. */
+/* Node i on backend b. A node that writes into memory of its root must run
+ * where that is. */
 static bool may_run(const struct gguf_sched *s, const struct gguf_graph *g,
-                    int b, const struct gguf_tensor *t)
+                    int b, size_t i)
 {
-    if (!supports(s, b, t))
+    const struct gguf_tensor *t = g->nodes[i];
+    if (!supports(s, g, b, i))
         return false;
-    if (!gg_sched_is_placed(s, t) && !t->view_src)
+    if (!t->view_src && !gg_sched_is_placed(s, t))
         return true;
-    const struct gguf_tensor *root = t->view_src ? t->view_src : t;
-    return gg_sched_reaches(s, b, root, backend_of(s, g, root));
+    return gg_sched_reaches(s, b, t, home_of(s, g, (int32_t)i));
 }
 
 /* --- 1: what is certain --------------------------------------------------- */
 
-/* The first backend that can reach t's memory, and compute node n there. */
+/* The first backend that can reach t's memory, and compute node i there (or
+ * what lies there is no node). */
 static int first_that_reaches(const struct gguf_sched *s,
-                              const struct gguf_tensor *t,
-                              const struct gguf_tensor *n)
+                              const struct gguf_graph *g,
+                              const struct gguf_tensor *t, size_t i)
 {
     for (int b = 0; b < s->n_backends; b++)
-        if (gg_sched_reaches(s, b, t, GG_SCHED_NONE) && supports(s, b, n))
+        if (gg_sched_reaches(s, b, t, GG_SCHED_NONE) &&
+            (i >= g->n_nodes || supports(s, g, b, i)))
             return b;
     return GG_SCHED_NONE;
 }
@@ -84,15 +99,16 @@ static bool is_weight(const struct gguf_sched *s, const struct gguf_tensor *t)
 }
 
 static int from_weights(const struct gguf_sched *s,
-                        const struct gguf_tensor *t)
+                        const struct gguf_graph *g, size_t n)
 {
-    for (int i = 0; i < GGUF_TENSOR_SRC; i++) {
+    const struct gguf_tensor *t = g->nodes[n];
+    for (int i = 0, n_src = gg_op_n_src(t); i < n_src; i++) {
         if (!t->src[i] || !is_weight(s, t->src[i]))
             continue;
-        int home = first_that_reaches(s, t->src[i], t);
+        int home = first_that_reaches(s, g, t->src[i], n);
         /* a better one may want it although it must copy the weights */
         for (int b = 0; b < home; b++)
-            if (supports(s, b, t) &&
+            if (supports(s, g, b, n) &&
                 gguf_device_offloads_op(gguf_backend_device(s->backends[b]),
                                         t))
                 return b;
@@ -102,17 +118,19 @@ static int from_weights(const struct gguf_sched *s,
     return GG_SCHED_NONE;
 }
 
-static int certain(const struct gguf_sched *s, const struct gguf_tensor *t)
+static int certain(const struct gguf_sched *s, const struct gguf_graph *g,
+                   size_t i)
 {
+    const struct gguf_tensor *t = gg_graph_at(g, i);
     int b = gg_sched_pinned(s, t);
     const struct gguf_tensor *root = t->view_src ? t->view_src : t;
     if (b != GG_SCHED_NONE)
         return b;
     if (gg_sched_is_placed(s, root))
-        return first_that_reaches(s, root, t);
+        return first_that_reaches(s, g, root, i);
     if (t->flags & GGUF_TENSOR_INPUT)
         return s->n_backends - 1;
-    return t->op == GGUF_OP_NONE ? GG_SCHED_NONE : from_weights(s, t);
+    return t->op == GGUF_OP_NONE ? GG_SCHED_NONE : from_weights(s, g, i);
 }
 
 /* --- 2: spreading --------------------------------------------------------- */
@@ -129,36 +147,39 @@ static void spread(struct gguf_sched *s, const struct gguf_graph *g, bool down,
             continue;
         if (*b != GG_SCHED_NONE)
             cur = *b == s->n_backends - 1 && !with_last ? GG_SCHED_NONE : *b;
-        else if (cur != GG_SCHED_NONE && may_run(s, g, cur, t))
+        else if (cur != GG_SCHED_NONE && may_run(s, g, cur, i))
             *b = cur;
     }
 }
 
 /* --- 3: improving --------------------------------------------------------- */
 
+/* How many of t's *n_src sources b reaches. */
 static int n_reached(const struct gguf_sched *s, const struct gguf_graph *g,
-                     int b, const struct gguf_tensor *t, int *n_src)
+                     int b, const struct gguf_tensor *t,
+                     const int32_t *sources, int *n_src)
 {
     int n = 0;
     *n_src = 0;
-    for (int i = 0; i < GGUF_TENSOR_SRC; i++) {
+    for (int i = 0, end = gg_op_n_src(t); i < end; i++) {
         if (!t->src[i])
             continue;
         ++*n_src;
-        const struct gguf_tensor *r = t->src[i]->view_src;
-        n += gg_sched_reaches(s, b, t->src[i],
-                              backend_of(s, g, r ? r : t->src[i]));
+        n += gg_sched_reaches(s, b, t->src[i], home_of(s, g, sources[i]));
     }
     return n;
 }
 
-static void improve(struct gguf_sched *s, const struct gguf_graph *g, size_t i)
+static void improve(struct gguf_sched *s, const struct gguf_graph *g, size_t i,
+                    const int32_t *sources)
 {
     const struct gguf_tensor *t = g->nodes[i];
     int *b = &s->backend_of[i], n_src, most = -1;
     if (*b == GG_SCHED_NONE) {
         for (int k = 0; k < s->n_backends; k++) {
-            int n = may_run(s, g, k, t) ? n_reached(s, g, k, t, &n_src) : -1;
+            int n = may_run(s, g, k, i)
+                        ? n_reached(s, g, k, t, sources, &n_src)
+                        : -1;
             if (n > most) {
                 most = n;
                 *b = k;
@@ -170,7 +191,8 @@ static void improve(struct gguf_sched *s, const struct gguf_graph *g, size_t i)
     for (int k = 0; k < *b && gg_sched_pinned(s, t) == GG_SCHED_NONE; k++)
         if (gguf_backend_buft(s->backends[k]) ==
                 gguf_backend_buft(s->backends[*b]) &&
-            may_run(s, g, k, t) && n_reached(s, g, k, t, &n_src) == n_src) {
+            may_run(s, g, k, i) &&
+            n_reached(s, g, k, t, sources, &n_src) == n_src) {
             *b = k;
             return;
         }
@@ -178,12 +200,15 @@ static void improve(struct gguf_sched *s, const struct gguf_graph *g, size_t i)
 
 /* --- 4: the rest ---------------------------------------------------------- */
 
-static void settle_source(struct gguf_sched *s, const struct gguf_graph *g,
-                          const struct gguf_tensor *t, int reader)
+static void settle_sources(struct gguf_sched *s, const struct gguf_graph *g,
+                           const int32_t *sources, int n_src, int reader)
 {
-    int64_t i = gg_sched_index(g, t);
-    if (i >= 0 && s->backend_of[i] == GG_SCHED_NONE)
-        s->backend_of[i] = reader;
+    for (int k = 0; k < n_src; k++) {
+        int32_t i = sources[k] < 0 ? GG_SCHED_NONE
+                                   : gg_sched_root(g, (size_t)sources[k]);
+        if (i >= 0 && s->backend_of[i] == GG_SCHED_NONE)
+            s->backend_of[i] = reader;
+    }
 }
 
 /* Views are where their root is, whoever made them. */
@@ -193,47 +218,70 @@ static void settle_views(struct gguf_sched *s, const struct gguf_graph *g)
         const struct gguf_tensor *t = g->nodes[i];
         if (!is_view(t) || !t->view_src)
             continue;
-        int b = backend_of(s, g, t->view_src);
+        int b = home_of(s, g, (int32_t)i);
         s->backend_of[i] = b == GG_SCHED_NONE ? s->n_backends - 1 : b;
     }
+}
+
+/* Node i has a backend that can compute it. */
+static enum gguf_status check(const struct gguf_sched *s,
+                              const struct gguf_graph *g, size_t i,
+                              struct gguf_error *err)
+{
+    const int b = s->backend_of[i];
+    char name[160];
+    if (b != GG_SCHED_NONE && may_run(s, g, b, i))
+        return GGUF_OK;
+    return gg_op_fail(g->nodes[i], err, GGUF_E_OP, "%s compute node %zu, %s",
+                      b == GG_SCHED_NONE
+                          ? "no backend can"
+                          : "the backend that it is pinned to, or that has "
+                            "its memory, cannot",
+                      i, gguf_tensor_format(g->nodes[i], name, sizeof name));
+}
+
+/* To the only backend. */
+static enum gguf_status assign_plain(struct gguf_sched *s,
+                                     const struct gguf_graph *g,
+                                     struct gguf_error *err)
+{
+    for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++)
+        s->backend_of[i] = 0;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        if (is_view(g->nodes[i]) || may_run(s, g, 0, i))
+            continue;
+        s->backend_of[i] = GG_SCHED_NONE;
+        return check(s, g, i, err);
+    }
+    return GGUF_OK;
 }
 
 enum gguf_status gg_sched_assign(struct gguf_sched *s,
                                  const struct gguf_graph *g,
                                  struct gguf_error *err)
 {
-    for (size_t i = 0; i < g->n_nodes; i++)
-        s->backend_of[i] =
-            is_view(g->nodes[i]) ? GG_SCHED_NONE : certain(s, g->nodes[i]);
-    for (size_t i = 0; i < g->n_leaves; i++)
-        s->backend_of[g->n_nodes + i] = certain(s, g->leaves[i]);
+    if (gg_sched_is_plain(s))
+        return assign_plain(s, g, err);
+    for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++)
+        s->backend_of[i] = i < g->n_nodes && is_view(g->nodes[i])
+                               ? GG_SCHED_NONE
+                               : certain(s, g, i);
     for (int with_last = 0; with_last < 2; with_last++) {
         spread(s, g, true, with_last);
         spread(s, g, false, with_last);
     }
     for (size_t i = 0; i < g->n_nodes; i++) {
-        const struct gguf_tensor *t = g->nodes[i];
-        if (is_view(t))
+        int32_t sources[GGUF_TENSOR_SRC];
+        if (is_view(g->nodes[i]))
             continue;
-        improve(s, g, i);
-        int b = s->backend_of[i];
-        char name[160];
-        if (b == GG_SCHED_NONE || !may_run(s, g, b, t))
-            return gg_op_fail(t, err, GGUF_E_OP,
-                              "%s compute node %zu, %s",
-                              b == GG_SCHED_NONE
-                                  ? "no backend can"
-                                  : "the backend that it is pinned to, or that "
-                                    "has its memory, cannot",
-                              i, gguf_tensor_format(t, name, sizeof name));
-        for (int k = 0; k < GGUF_TENSOR_SRC; k++) {
-            const struct gguf_tensor *x = t->src[k];
-            if (x)
-                settle_source(s, g, x->view_src ? x->view_src : x, b);
-        }
+        const int n_src = gg_sched_sources(g, i, sources);
+        improve(s, g, i, sources);
+        GG_TRY(check(s, g, i, err));
+        settle_sources(s, g, sources, n_src, s->backend_of[i]);
     }
-    for (size_t i = 0; i < g->n_leaves; i++)
-        settle_source(s, g, g->leaves[i], s->n_backends - 1);
+    for (size_t i = g->n_nodes; i < g->n_nodes + g->n_leaves; i++)
+        if (s->backend_of[i] == GG_SCHED_NONE)
+            s->backend_of[i] = s->n_backends - 1;
     settle_views(s, g);
     return GGUF_OK;
 }

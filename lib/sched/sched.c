@@ -2,24 +2,23 @@
 #include "config.h"
 #include "sched/sched.h"
 
+#include <stddef.h>
 #include <xxhash.h>
 
 /* --- create, destroy ------------------------------------------------------ */
 
-static bool shares(const struct gguf_sched *s, int a, int b)
-{
-    return gguf_backend_supports_buft(s->backends[b],
-                                      gguf_backend_buft(s->backends[a]));
-}
-
 static void find_apart(struct gguf_sched *s)
 {
+    for (int a = 0; a < s->n_backends; a++)
+        for (int b = 0; b < s->n_backends; b++)
+            s->reaches[b][a] = gguf_backend_supports_buft(
+                s->backends[b], gguf_backend_buft(s->backends[a]));
     const uint32_t both = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS;
     for (int a = 0; a < s->n_backends; a++) {
         struct gguf_device *d = gguf_backend_device(s->backends[a]);
         s->apart[a] = (gguf_device_caps(d) & both) == both;
         for (int b = 0; b < s->n_backends; b++)
-            s->apart[a] = s->apart[a] && (a == b || !shares(s, a, b));
+            s->apart[a] = s->apart[a] && (a == b || !s->reaches[b][a]);
     }
 }
 
@@ -98,9 +97,6 @@ static void forget(struct gguf_sched *s)
         struct gg_lane *l = &s->lanes[i];
         drop_plans(l, s->n_splits);
         gguf_ctx_destroy(l->ctx);
-        gg_free(a, l->shadows);
-        gg_free(a, (void *)l->origin);
-        gg_free(a, l->splits);
         l->ctx = NULL;
         l->shadow = NULL;
         l->shadows = NULL;
@@ -184,57 +180,45 @@ int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t)
 
 /* --- whether a graph is like the last one --------------------------------- */
 
-/* What assignments and splits depend on, of one tensor. */
-struct traits {
-    int64_t ne[GGUF_TENSOR_DIMS], nb[GGUF_TENSOR_DIMS];
-    uint64_t view_off, where;
-    uint32_t op, dtype, flags, usage;
-    int32_t params[GGUF_TENSOR_PARAMS / sizeof(int32_t)];
-    int32_t src[GGUF_TENSOR_SRC], root, pin;
-};
-
-static struct gguf_tensor *tensor_at(const struct gguf_graph *g, size_t i)
+/* Two numbers for the tensor at a place, besides its members before src: where
+ * memory is that was there before, or 0, and how that is used. */
+static void find_memory(const struct gguf_sched *s, const struct gguf_tensor *t,
+                        uint64_t v[2])
 {
-    return i < g->n_nodes ? g->nodes[i] : g->leaves[i - g->n_nodes];
-}
-
-static int32_t number(const struct gguf_graph *g, const struct gguf_tensor *t)
-{
-    return t ? (int32_t)gg_sched_index(g, t) : GG_SCHED_NONE - 1;
-}
-
-static void traits_of(const struct gguf_sched *s, const struct gguf_graph *g,
-                      const struct gguf_tensor *t, struct traits *x)
-{
-    memset(x, 0, sizeof *x); /* padding too */
-    memcpy(x->ne, t->ne, sizeof x->ne);
-    memcpy(x->nb, t->nb, sizeof x->nb);
-    memcpy(x->params, t->op_params, sizeof x->params);
-    x->op = t->op;
-    x->dtype = t->dtype;
-    x->flags = t->flags;
-    x->view_off = t->view_off;
-    x->pin = gg_sched_pinned(s, t);
-    x->root = number(g, t->view_src);
-    for (int i = 0; i < GGUF_TENSOR_SRC; i++)
-        x->src[i] = number(g, t->src[i]);
     const struct gguf_tensor *r = t->view_src ? t->view_src : t;
+    v[0] = v[1] = 0;
     if (!gg_sched_is_placed(s, r))
         return;
-    x->where = (uintptr_t)gguf_host_buft();
+    v[0] = (uintptr_t)gguf_host_buft();
     if (r->buffer) {
-        x->where = (uintptr_t)gguf_buffer_buft(r->buffer);
-        x->usage = (uint32_t)gguf_buffer_usage(r->buffer);
+        v[0] = (uintptr_t)gguf_buffer_buft(r->buffer);
+        v[1] = (uint64_t)gguf_buffer_usage(r->buffer);
     }
 }
 
+/* What assignments and splits depend on: type, operation, flags, dimensions,
+ * strides and parameters, which a tensor begins with, and what it refers to. */
 static uint64_t structure_of(const struct gguf_sched *s,
                              const struct gguf_graph *g)
 {
     uint64_t h = g->n_nodes;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
-        struct traits x;
-        traits_of(s, g, tensor_at(g, i), &x);
+        const struct gguf_tensor *t = gg_graph_at(g, i);
+        struct {
+            uint64_t view_off, memory[2];
+            int32_t pin, root, src[GGUF_TENSOR_SRC];
+        } x;
+        static_assert(sizeof x == 3 * 8 + (2 + GGUF_TENSOR_SRC) * 4,
+                      "no padding");
+        x.view_off = t->view_off;
+        x.pin = gg_sched_pinned(s, t);
+        x.root = gg_sched_root(g, i);
+        find_memory(s, t, x.memory);
+        int n_src = gg_sched_sources(g, i, x.src);
+        for (int k = 0; k < GGUF_TENSOR_SRC; k++)
+            if (k >= n_src || !t->src[k])
+                x.src[k] = GG_SCHED_NONE - 1; /* none, not one elsewhere */
+        h = XXH3_64bits_withSeed(t, offsetof(struct gguf_tensor, src), h);
         h = XXH3_64bits_withSeed(&x, sizeof x, h);
     }
     return h;
@@ -246,7 +230,7 @@ static uint64_t tensors_of(const struct gguf_sched *s,
 {
     uint64_t h = 0;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
-        const struct gguf_tensor *t = tensor_at(g, i);
+        const struct gguf_tensor *t = gg_graph_at(g, i);
         const void *v[3] = { t, NULL, NULL };
         if (gg_sched_is_placed(s, t)) {
             v[1] = t->data;
@@ -264,44 +248,62 @@ static size_t most_copies(const struct gguf_sched *s,
                           const struct gguf_graph *g)
 {
     size_t n = 0;
-    for (size_t i = 0; i < g->n_nodes; i++)
-        for (int k = 0; k < GGUF_TENSOR_SRC; k++) {
-            const struct gguf_tensor *x = g->nodes[i]->src[k];
-            if (!x)
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        int32_t sources[GGUF_TENSOR_SRC];
+        const int n_src = gg_sched_sources(g, i, sources);
+        for (int k = 0; k < n_src; k++) {
+            if (sources[k] < 0)
                 continue;
-            int64_t home = gg_sched_index(g, x->view_src ? x->view_src : x);
-            n += !gg_sched_reaches(s, s->backend_of[i], x,
+            int32_t home = gg_sched_root(g, (size_t)sources[k]);
+            n += !gg_sched_reaches(s, s->backend_of[i], g->nodes[i]->src[k],
                                    home < 0 ? GG_SCHED_NONE
                                             : s->backend_of[home]);
         }
+    }
     return n;
+}
+
+/* Zeroed memory for n items in a lane's context, or NULL. */
+static void *lane_array(struct gg_lane *l, size_t n, size_t size)
+{
+    void *p = gguf_ctx_work(l->ctx, n * size);
+    if (p)
+        memset(p, 0, n * size);
+    return p;
+}
+
+/* The arrays and the empty graph of a lane in its empty context. */
+static enum gguf_status fill_lane(struct gguf_sched *s, struct gg_lane *l,
+                                  const struct gguf_graph *g,
+                                  struct gguf_error *err)
+{
+    l->splits = lane_array(l, l->max_splits, sizeof *l->splits);
+    if (!gg_sched_is_plain(s)) {
+        l->shadows = lane_array(l, g->n_nodes, sizeof *l->shadows);
+        l->origin = lane_array(l, l->capacity, sizeof *l->origin);
+        l->shadow = gguf_graph_create(l->ctx, l->capacity);
+    }
+    return gguf_ctx_status(l->ctx, err);
 }
 
 static enum gguf_status get_lane(struct gguf_sched *s, struct gg_lane *l,
                                  const struct gguf_graph *g, size_t n_copies,
                                  size_t n_slots, struct gguf_error *err)
 {
-    const struct gguf_allocator *a = s->allocator;
     const size_t n = g->n_nodes + n_copies;
-    const size_t n_splits = gg_sched_is_plain(s) ? 1 : g->n_nodes + 1;
-    const size_t capacity = GG_MAX(n, g->n_leaves + n_slots) + 1;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
-    p.allocator = a;
+    l->max_splits = gg_sched_count_splits(s, g);
+    l->capacity = GG_MAX(n, g->n_leaves + n_slots) + 1;
+    p.allocator = s->allocator;
     p.no_alloc = true;
-    p.mem_size = (n + n_slots) * gguf_tensor_overhead() +
-                 gguf_graph_overhead(capacity) + 4096;
-    l->splits = gg_alloc_zero(a, n_splits, sizeof *l->splits);
-    if (!l->splits)
-        return gg_fail_nomem(err, n_splits * sizeof *l->splits);
-    if (gg_sched_is_plain(s))
-        return GGUF_OK;
-    l->shadows = gg_alloc_zero(a, g->n_nodes, sizeof *l->shadows);
-    l->origin = gg_alloc_zero(a, n, sizeof *l->origin);
-    if (!l->shadows || !l->origin)
-        return gg_fail_nomem(err, n * sizeof *l->origin);
+    p.mem_size = l->max_splits * sizeof *l->splits + 4096;
+    if (!gg_sched_is_plain(s))
+        p.mem_size += (n + n_slots) * gguf_tensor_overhead() +
+                      g->n_nodes * sizeof *l->shadows +
+                      l->capacity * sizeof *l->origin +
+                      gguf_graph_overhead(l->capacity);
     GG_TRY(gguf_ctx_create(&l->ctx, &p, err));
-    l->shadow = gguf_graph_create(l->ctx, capacity);
-    return gguf_ctx_status(l->ctx, err);
+    return fill_lane(s, l, g, err);
 }
 
 static enum gguf_status get_memory(struct gguf_sched *s,
@@ -309,7 +311,7 @@ static enum gguf_status get_memory(struct gguf_sched *s,
                                    struct gguf_error *err)
 {
     const struct gguf_allocator *a = s->allocator;
-    const size_t n_copies = most_copies(s, g);
+    const size_t n_copies = gg_sched_is_plain(s) ? 0 : most_copies(s, g);
     const size_t n_slots = (s->n_lanes - 1) * n_copies;
     const size_t n = g->n_nodes + n_copies, n_leaves = g->n_leaves + n_slots;
     s->max_copies = n_copies;
@@ -324,18 +326,17 @@ static enum gguf_status get_memory(struct gguf_sched *s,
 }
 
 /* Shadows of another graph of the same structure. */
-static void clear_lanes(struct gguf_sched *s, const struct gguf_graph *g)
+static enum gguf_status clear_lanes(struct gguf_sched *s,
+                                    const struct gguf_graph *g,
+                                    struct gguf_error *err)
 {
     for (unsigned i = 0; i < s->n_lanes; i++) {
         struct gg_lane *l = &s->lanes[i];
         drop_plans(l, s->n_splits);
-        if (gg_sched_is_plain(s))
-            continue;
-        const size_t capacity = gguf_graph_capacity(l->shadow);
-        memset(l->shadows, 0, g->n_nodes * sizeof *l->shadows);
         gguf_ctx_reset(l->ctx);
-        l->shadow = gguf_graph_create(l->ctx, capacity);
+        GG_TRY(fill_lane(s, l, g, err));
     }
+    return GGUF_OK;
 }
 
 static enum gguf_status assign(struct gguf_sched *s, const struct gguf_graph *g,
@@ -346,7 +347,13 @@ static enum gguf_status assign(struct gguf_sched *s, const struct gguf_graph *g,
     s->backend_of = gg_alloc_zero(s->allocator, n, sizeof *s->backend_of);
     if (!s->backend_of)
         return gg_fail_nomem(err, n * sizeof *s->backend_of);
-    GG_TRY(gg_sched_assign(s, g, err));
+    s->answers = gg_alloc_zero(s->allocator, g->n_nodes, sizeof *s->answers);
+    if (!s->answers)
+        return gg_fail_nomem(err, g->n_nodes * sizeof *s->answers);
+    const enum gguf_status st = gg_sched_assign(s, g, err);
+    gg_free(s->allocator, s->answers);
+    s->answers = NULL;
+    GG_TRY(st);
     s->n_plans++;
     return get_memory(s, g, err);
 }
@@ -363,7 +370,7 @@ static enum gguf_status plan(struct gguf_sched *s, const struct gguf_graph *g,
     if (!like)
         st = assign(s, g, err);
     else if (!same)
-        clear_lanes(s, g);
+        st = clear_lanes(s, g, err);
     if (st == GGUF_OK && !same)
         st = gg_sched_split(s, g, err);
     if (st != GGUF_OK) {
@@ -443,7 +450,7 @@ unsigned gguf_sched_n_plans(const struct gguf_sched *s)
 int gguf_sched_backend_of(const struct gguf_sched *s,
                           const struct gguf_tensor *t)
 {
-    int64_t i = s->planned ? gg_sched_index(s->planned, t) : GG_SCHED_NONE;
+    int32_t i = s->planned ? gg_graph_find(s->planned, t) : GG_SCHED_NONE;
     return i < 0 ? GG_SCHED_NONE : s->backend_of[i];
 }
 

@@ -18,6 +18,8 @@
 #include "graph/cgraph.h"
 #include "gguf/sched.h"
 
+#include <assert.h>
+
 enum { GG_SCHED_NONE = -1 };
 
 struct gg_split {
@@ -29,7 +31,8 @@ struct gg_split {
 };
 
 struct gg_lane {
-    struct gguf_ctx *ctx; /* shadows, copies, the graph */
+    struct gguf_ctx *ctx; /* shadows, copies, the graph, arrays */
+    size_t capacity, max_splits;
     struct gguf_graph *shadow;
     struct gguf_tensor **shadows; /* of the caller's nodes */
     const struct gguf_tensor **origin; /* of shadow nodes; NULL: a copy;
@@ -44,12 +47,20 @@ struct gg_pin {
     int backend;
 };
 
+/* Which backends can compute a node, bit by bit, as far as they were asked. */
+struct gg_answers {
+    uint16_t asked, yes;
+};
+static_assert(GGUF_SCHED_MAX_BACKENDS <= 16, "a bit for each backend");
+
 struct gguf_sched {
     const struct gguf_allocator *allocator;
     struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
     struct gguf_event *done[GGUF_SCHED_MAX_BACKENDS]; /* behind its last split;
                                                          NULL: no events */
     int n_backends;
+    bool reaches[GGUF_SCHED_MAX_BACKENDS][GGUF_SCHED_MAX_BACKENDS]; /* the
+                                first works in memory of the second's type */
     bool apart[GGUF_SCHED_MAX_BACKENDS]; /* asynchronous, with events, and no
                                             other backend reaches its memory */
     unsigned n_lanes;
@@ -68,6 +79,7 @@ struct gguf_sched {
     uint64_t structure;     /* what assignments depend on */
     uint64_t tensors;       /* which tensors it has */
     int *backend_of;        /* of its nodes, then leaves; GG_SCHED_NONE */
+    struct gg_answers *answers; /* of backends about its nodes */
     size_t max_copies;      /* that there is memory for in each lane */
     struct gg_lane lanes[GGUF_SCHED_MAX_COPIES];
     struct gguf_tensor **slots; /* for the copies of lanes 1 and up: leaves of
@@ -86,14 +98,29 @@ bool gg_sched_reaches(const struct gguf_sched *s, int backend,
 bool gg_sched_is_placed(const struct gguf_sched *s,
                         const struct gguf_tensor *t);
 
-/* Index of t in backend_of, or GG_SCHED_NONE. */
-int64_t gg_sched_index(const struct gguf_graph *g,
-                       const struct gguf_tensor *t);
+/* Place in the graph (backend_of has these) of the root of the tensor at a
+ * place: its own if it is no view; GG_SCHED_NONE. */
+static inline int32_t gg_sched_root(const struct gguf_graph *g, size_t place)
+{
+    uint32_t found[GG_GRAPH_EDGES];
+    return gg_graph_at(g, place)->view_src
+               ? gg_graph_place(g, *gg_graph_edges(g, place, found))
+               : (int32_t)place;
+}
+
+/* The places of as many sources as the tensor at a place can have, which is
+ * returned; GG_SCHED_NONE where it has none. */
+int gg_sched_sources(const struct gguf_graph *graph, size_t place,
+                     int32_t sources[GGUF_TENSOR_SRC]);
 
 /* Fill backend_of for graph. GGUF_E_OP. */
 enum gguf_status gg_sched_assign(struct gguf_sched *s,
                                  const struct gguf_graph *graph,
                                  struct gguf_error *err);
+
+/* How many splits graph, which is assigned, will be. */
+size_t gg_sched_count_splits(const struct gguf_sched *s,
+                             const struct gguf_graph *graph);
 
 /* Cut graph into splits: shadows, copies, pools, for every lane.
  * GGUF_E_NOMEM. */

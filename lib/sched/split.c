@@ -28,18 +28,19 @@ static void append(struct cut *c, struct gguf_tensor *t,
     c->s->node_pool[i] = pool;
 }
 
-/* What stands for t in the shadow graph. */
-static struct gguf_tensor *stand_in(const struct cut *c,
-                                    struct gguf_tensor *t)
+/* What stands for t, at that place of the caller's graph, in the shadow
+ * graph. */
+static struct gguf_tensor *stand_in(const struct cut *c, struct gguf_tensor *t,
+                                    int32_t place)
 {
-    int64_t i = gg_sched_index(c->g, t);
-    return i >= 0 && i < (int64_t)c->g->n_nodes ? c->l->shadows[i] : t;
+    return place >= 0 && place < (int32_t)c->g->n_nodes ? c->l->shadows[place]
+                                                        : t;
 }
 
-static int home_of(const struct cut *c, const struct gguf_tensor *t)
+static int home_of(const struct cut *c, int32_t place)
 {
-    int64_t i = gg_sched_index(c->g, t->view_src ? t->view_src : t);
-    return i < 0 ? GG_SCHED_NONE : c->s->backend_of[i];
+    const int32_t root = place < 0 ? place : gg_sched_root(c->g, (size_t)place);
+    return root < 0 ? GG_SCHED_NONE : c->s->backend_of[root];
 }
 
 /* Memory for a copy in the other lanes: leaves, so that nothing else ever
@@ -61,21 +62,21 @@ static void add_slots(struct cut *c, const struct gguf_tensor *y, int b)
     }
 }
 
-/* A copy of x, tensor number i, for backend b; the layout stays, gaps of a
+/* A copy of x, at place i, for backend b; the layout stays, gaps of a
  * view included. */
 static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
-                                    int64_t i, int b)
+                                    int32_t i, int b)
 {
     struct gguf_sched *s = c->s;
     const struct gguf_tensor *root = x->view_src ? x->view_src : x;
     const struct gg_copy how = {
-        .early = i >= (int64_t)c->g->n_nodes && !c->written[i] &&
+        .early = i >= (int32_t)c->g->n_nodes && !c->written[i] &&
                  x->flags & GGUF_TENSOR_INPUT,
-        .home = gg_sched_is_placed(s, root) ? GG_SCHED_NONE : home_of(c, x),
+        .home = gg_sched_is_placed(s, root) ? GG_SCHED_NONE : home_of(c, i),
     };
     struct gguf_tensor proto = { .dtype = x->dtype,
                                  .op = GGUF_OP_DUP,
-                                 .src = { stand_in(c, x) } };
+                                 .src = { stand_in(c, x, i) } };
     memcpy(proto.ne, x->ne, sizeof proto.ne);
     memcpy(proto.nb, x->nb, sizeof proto.nb);
     memcpy(proto.name, x->name, sizeof proto.name);
@@ -95,15 +96,16 @@ static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
     return y;
 }
 
-/* Make the copies that node t needs on backend b. */
-static void copy_sources(struct cut *c, const struct gguf_tensor *t, int b)
+/* Make the copies that node n needs on backend b. */
+static void copy_sources(struct cut *c, size_t n, int b)
 {
-    for (int k = 0; k < GGUF_TENSOR_SRC; k++) {
-        struct gguf_tensor *x = t->src[k];
-        if (!x || gg_sched_reaches(c->s, b, x, home_of(c, x)))
-            continue;
-        int64_t i = gg_sched_index(c->g, x);
-        if (i < 0 || c->copies[i])
+    int32_t sources[GGUF_TENSOR_SRC];
+    const int n_src = gg_sched_sources(c->g, n, sources);
+    for (int k = 0; k < n_src; k++) {
+        struct gguf_tensor *x = c->g->nodes[n]->src[k];
+        const int32_t i = sources[k];
+        if (i < 0 || c->copies[i] ||
+            gg_sched_reaches(c->s, b, x, home_of(c, i)))
             continue;
         c->copies[i] = add_copy(c, x, i, b);
         if (!c->copies[i])
@@ -117,25 +119,22 @@ static void add_shadow(struct cut *c, size_t i)
 {
     struct gguf_sched *s = c->s;
     const struct gguf_tensor *t = c->g->nodes[i];
-    struct gguf_tensor proto = *t;
-    const bool view = is_view(t);
-    for (int k = 0; k < GGUF_TENSOR_SRC; k++) {
-        int64_t j = t->src[k] ? gg_sched_index(c->g, t->src[k]) : -1;
-        if (!t->src[k])
-            continue;
-        proto.src[k] = !view && j >= 0 && c->copies[j]
-                           ? c->copies[j]
-                           : stand_in(c, t->src[k]);
-    }
-    if (t->view_src)
-        proto.view_src = stand_in(c, t->view_src);
-    if (t->view_src || !gg_sched_is_placed(s, t)) {
-        proto.data = NULL;
-        proto.buffer = NULL;
-    }
-    struct gguf_tensor *y = gg_ctx_tensor(c->l->ctx, &proto);
+    int32_t sources[GGUF_TENSOR_SRC];
+    struct gguf_tensor *y = gg_ctx_tensor(c->l->ctx, t);
     if (!y)
         return;
+    const int n_src = gg_sched_sources(c->g, i, sources);
+    for (int k = 0; k < n_src; k++)
+        if (t->src[k])
+            y->src[k] = !is_view(t) && sources[k] >= 0 && c->copies[sources[k]]
+                            ? c->copies[sources[k]]
+                            : stand_in(c, t->src[k], sources[k]);
+    if (t->view_src)
+        y->view_src = stand_in(c, t->view_src, gg_sched_root(c->g, i));
+    if (t->view_src || !gg_sched_is_placed(s, t)) {
+        y->data = NULL;
+        y->buffer = NULL;
+    }
     c->l->shadows[i] = y;
     append(c, y, t, s->backend_of[i]);
 }
@@ -153,20 +152,39 @@ static struct gg_split *begin_split(struct cut *c, size_t k, int backend)
 }
 
 /* Nodes from begin on that stay in one split: its end. */
-static size_t split_end(const struct cut *c, size_t begin, int *backend)
+static size_t split_end(const struct gguf_sched *s, const struct gguf_graph *g,
+                        size_t begin, int *backend)
 {
     size_t i = begin;
     *backend = GG_SCHED_NONE;
-    for (; i < c->g->n_nodes; i++) {
-        if (is_view(c->g->nodes[i]))
+    for (; i < g->n_nodes; i++) {
+        if (is_view(g->nodes[i]))
             continue;
-        int b = c->s->backend_of[i];
+        int b = s->backend_of[i];
         if (*backend == GG_SCHED_NONE)
             *backend = b;
         else if (b != *backend)
             break;
     }
     return i;
+}
+
+size_t gg_sched_count_splits(const struct gguf_sched *s,
+                             const struct gguf_graph *g)
+{
+    size_t n = 0;
+    int b;
+    for (size_t begin = 0; begin < g->n_nodes; n++)
+        begin = split_end(s, g, begin, &b);
+    return n;
+}
+
+/* Whether what view number i looks at stands in the shadow graph already. */
+static bool is_there(const struct cut *c, size_t i)
+{
+    int32_t sources[GGUF_TENSOR_SRC];
+    gg_sched_sources(c->g, i, sources);
+    return stand_in(c, c->g->nodes[i]->src[0], sources[0]) != NULL;
 }
 
 /* Nodes begin to end - 1 as a split. Copies are made before its first node.
@@ -178,11 +196,11 @@ static void add_split(struct cut *c, size_t k, size_t begin, size_t end, int b)
     struct gg_split *split =
         begin_split(c, k, b == GG_SCHED_NONE ? c->s->n_backends - 1 : b);
     for (size_t i = begin; i < end; i++)
-        if (is_view(g->nodes[i]) && stand_in(c, g->nodes[i]->src[0]))
+        if (is_view(g->nodes[i]) && is_there(c, i))
             add_shadow(c, i);
     for (size_t i = begin; i < end && !gg_ctx_failed(c->l->ctx); i++)
         if (!is_view(g->nodes[i]))
-            copy_sources(c, g->nodes[i], b);
+            copy_sources(c, i, b);
     split->copies_end = c->l->shadow->n_nodes;
     for (size_t i = begin; i < end && !gg_ctx_failed(c->l->ctx); i++)
         if (!c->l->shadows[i])
@@ -207,7 +225,7 @@ static void cut_lane(struct cut *c)
     }
     for (size_t begin = 0, end; begin < g->n_nodes; begin = end) {
         int b;
-        end = split_end(c, begin, &b);
+        end = split_end(s, g, begin, &b);
         add_split(c, n_splits++, begin, end, b);
     }
     s->n_splits = n_splits;
@@ -217,9 +235,8 @@ static void find_written(struct cut *c)
 {
     for (size_t i = 0; i < c->g->n_nodes; i++) {
         const struct gguf_tensor *t = c->g->nodes[i];
-        int64_t root = !is_view(t) && t->view_src
-                           ? gg_sched_index(c->g, t->view_src)
-                           : GG_SCHED_NONE;
+        int32_t root =
+            !is_view(t) && t->view_src ? gg_sched_root(c->g, i) : GG_SCHED_NONE;
         if (root >= 0)
             c->written[root] = true;
     }

@@ -1,6 +1,6 @@
 /* check-tensor.c - contexts, tensors, views, builders' errors, dumps */
 #include "config.h"
-#include "gguf/graph.h"
+#include "graph/cgraph.h"
 #include "tests/tap.h"
 
 #include <stdbool.h>
@@ -376,9 +376,58 @@ static void check_graph(void)
     gguf_ctx_destroy(c);
 }
 
+/* Edges as a search would give them, in the graph and in a view of it. */
+static bool edges_are_right(const struct gguf_graph *g)
+{
+    bool all = true;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        const tensor *t = g->nodes[i];
+        uint32_t found[GG_GRAPH_EDGES];
+        const uint32_t *e = gg_graph_edges(g, i, found);
+        if (t->view_src)
+            all = all && *e++ == gg_graph_number(g, t->view_src);
+        for (int k = 0; k < GGUF_TENSOR_SRC; k++)
+            if (t->src[k])
+                all = all && *e++ == gg_graph_number(g, t->src[k]);
+        all = all && gg_graph_number(g, t) == 2 * i;
+    }
+    return all;
+}
+
+/* As many nodes and leaves as there is room for, in pages of two arenas. */
+static void check_full_graph(void)
+{
+    enum { N = 3000 };
+    struct gguf_error err;
+    struct gguf_ctx *c = new_ctx((size_t)16 << 20, NULL, true);
+    struct gguf_ctx *far = new_ctx((size_t)16 << 20, NULL, true);
+    struct gguf_graph *g = gguf_graph_create(c, 3 * N);
+    tensor *y = gguf_tensor_1d(far, GGUF_DTYPE_F32, 4);
+    for (int i = 0; i < N; i++) {
+        y = gguf_op_add(c, y, gguf_tensor_1d(far, GGUF_DTYPE_F32, 4));
+        y = gguf_op_mul(c, gguf_op_view_1d(c, y, 4, 0),
+                        gguf_tensor_1d(i % 2 ? c : far, GGUF_DTYPE_F32, 4));
+    }
+    ok(gguf_graph_finish(c, g, y, &err) == GGUF_OK && g->n_nodes == 3 * N &&
+           g->n_leaves == 2 * N + 1,
+       "a graph of %zu nodes and %zu leaves", g->n_nodes, g->n_leaves);
+    bool has = !gguf_graph_has(g, gguf_tensor_1d(c, GGUF_DTYPE_F32, 4)) &&
+               !gguf_graph_has(g, gguf_tensor_1d(far, GGUF_DTYPE_F32, 4));
+    for (uint32_t i = 0; i < g->n_leaves; i++)
+        has = has && gg_graph_number(g, g->leaves[i]) == 2 * i + 1;
+    ok(has, "each leaf is found, what is not in it is not");
+    ok(edges_are_right(g), "each node knows the numbers of its sources");
+    ok(edges_are_right(gguf_graph_view(c, g, 30, 60)) &&
+           edges_are_right(gguf_graph_copy(far, g)),
+       "so do those of a view and of a copy");
+    gguf_ctx_destroy(c);
+    gguf_ctx_destroy(far);
+}
+
 int main(void)
 {
     check_arena();
+    check_full_graph();
     check_shapes();
     check_errors();
     check_graph();
