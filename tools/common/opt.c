@@ -86,7 +86,7 @@ void opt_begin(struct opt_parser *p, const struct opt_tool *tool, int argc,
     add_table(p->lists, tool->table);
     add_table(p->lists, common);
     opterr = 0;
-    optind = 1;
+    optind = 0; /* begin anew, whatever an earlier parser was in */
 }
 
 /* Rewrite the next option as getopt_long knows it: "-ngl" as "--ngl", and
@@ -95,7 +95,7 @@ void opt_begin(struct opt_parser *p, const struct opt_tool *tool, int argc,
  * is that cluster, which is none of these. */
 static void normalize(struct opt_parser *p)
 {
-    int i = optind;
+    int i = optind ? optind : 1;
     while (i < p->argc && (p->argv[i][0] != '-' || !p->argv[i][1]))
         i++;
     if (i >= p->argc)
