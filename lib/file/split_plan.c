@@ -1,6 +1,7 @@
 /* split_plan.c - which tensor goes to which shard */
 #include "config.h"
 #include "file/split_plan.h"
+#include "file/split_layout.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -11,8 +12,10 @@ enum gguf_status gg_split_meta(struct gguf_meta **out,
                                struct gguf_error *err)
 {
     GG_TRY(gguf_meta_create(out, gg_split_allocator(s), err));
-    enum gguf_status st =
-        gguf_meta_copy_file(*out, gguf_split_file(s, 0), err);
+    const struct gguf_file *first = gguf_split_file(s, 0);
+    enum gguf_status st = gguf_meta_copy_file(*out, first, err);
+    if (st == GGUF_OK && !gguf_split_is_split(s))
+        st = gg_split_layout_save(*out, first, err);
     if (st != GGUF_OK) {
         gguf_meta_destroy(*out);
         *out = NULL;

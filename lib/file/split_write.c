@@ -1,6 +1,8 @@
 /* split_write.c - writing shards, and one file from shards */
 #include "config.h"
+#include "file/file.h"
 #include "file/split_find.h"
+#include "file/split_layout.h"
 #include "file/split_plan.h"
 #include "base/mem.h"
 #include "base/room.h"
@@ -55,14 +57,22 @@ static enum gguf_status copy_tensor(struct run *r, struct gguf_writer *w,
     return GGUF_OK;
 }
 
-/* n tensors from number first on, as path; w has the metadata. */
-static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
-                                   size_t first, size_t n, const char *path,
-                                   struct gguf_error *err)
+static enum gguf_status add_tensors(struct gguf_writer *w,
+                                    const struct gguf_split *from,
+                                    size_t first, size_t n,
+                                    struct gguf_error *err)
 {
     for (size_t i = 0; i < n; i++)
         GG_TRY(gguf_writer_add_like(
-            w, gguf_split_tensor(r->from, first + i)->info, err));
+            w, gguf_split_tensor(from, first + i)->info, err));
+    return GGUF_OK;
+}
+
+/* The tensors of w, which are those from number first on, as path. */
+static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
+                                   size_t first, const char *path,
+                                   struct gguf_error *err)
+{
     struct gguf_output_params out = GGUF_OUTPUT_PARAMS_INIT;
     out.force = r->job->force;
     out.no_sync = r->job->no_sync;
@@ -71,7 +81,7 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     out.n_inputs = gguf_split_n_files(r->from);
     GG_TRY(gguf_writer_open(w, path, &out, err));
     GG_TRY(report(r, err));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < gguf_writer_n_tensors(w); i++)
         GG_TRY(copy_tensor(r, w, first + i, i, err));
     return gguf_writer_commit(w, err);
 }
@@ -167,8 +177,10 @@ static enum gguf_status write_shard(struct run *r,
     struct gguf_writer *w;
     GG_TRY(gg_split_writer(&w, plan, i, plan->n_shards, err));
     enum gguf_status st =
-        write_file(r, w, plan->shards[i].first_tensor,
-                   plan->shards[i].n_tensors, path, err);
+        add_tensors(w, plan->from, plan->shards[i].first_tensor,
+                    plan->shards[i].n_tensors, err);
+    if (st == GGUF_OK)
+        st = write_file(r, w, plan->shards[i].first_tensor, path, err);
     gguf_writer_destroy(w);
     return st;
 }
@@ -216,25 +228,114 @@ enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
 
 /* ---- one file ---- */
 
-/* Writer with the metadata of the merged file. */
-static enum gguf_status merge_writer(struct gguf_writer **w,
-                                     const struct gguf_split *set,
-                                     struct gguf_error *err)
+/* The merged file. */
+struct merged {
+    const struct gguf_split *set;
+    struct gguf_writer *w;
+    struct gg_split_layout layout;
+    bool exact; /* layout says where things are, not the writer */
+};
+
+static enum gguf_status check_split(const struct gguf_split *set,
+                                    struct gguf_error *err)
 {
-    *w = NULL;
-    if (!gguf_split_is_split(set))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "nothing to merge: the file is no shard of a split "
-                       "model (split.count is %s)",
-                       gguf_file_kv_find(gguf_split_file(set, 0),
-                                         gg_split_keys[GG_SPLIT_COUNT])
-                           ? "0"
-                           : "missing");
-    struct gguf_meta *m;
-    GG_TRY(gg_split_meta(&m, set, err));
+    if (gguf_split_is_split(set))
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                   "nothing to merge: the file is no shard of a split model "
+                   "(split.count is %s)",
+                   gguf_file_kv_find(gguf_split_file(set, 0),
+                                     gg_split_keys[GG_SPLIT_COUNT])
+                       ? "0"
+                       : "missing");
+}
+
+/* To be given to merged_fini in any case. */
+static enum gguf_status merged_init(struct merged *m,
+                                    const struct gguf_split *set,
+                                    struct gguf_error *err)
+{
+    struct gguf_meta *meta;
+    *m = (struct merged){ .set = set };
+    GG_TRY(check_split(set, err));
+    GG_TRY(gg_split_meta(&meta, set, err));
     struct gguf_writer_params p = gg_split_writer_params(set);
-    enum gguf_status st = gguf_writer_create(w, m, &p, err);
-    gguf_meta_destroy(m);
+    enum gguf_status st =
+        gg_split_layout_take(&m->layout, meta, p.allocator, err);
+    if (st == GGUF_OK)
+        st = gguf_writer_create(&m->w, meta, &p, err);
+    gguf_meta_destroy(meta);
+    if (st == GGUF_OK)
+        st = add_tensors(m->w, set, 0, gguf_split_n_tensors(set), err);
+    return st == GGUF_OK
+               ? gg_split_layout_fit(&m->layout, m->w, &m->exact, err)
+               : st;
+}
+
+static void merged_fini(struct merged *m)
+{
+    gguf_writer_destroy(m->w);
+    gg_split_layout_fini(&m->layout);
+}
+
+/* All of tensor i behind what o has. */
+static enum gguf_status append_tensor(struct run *r, struct gg_outfile *o,
+                                      size_t i, struct gguf_error *err)
+{
+    const struct gguf_split_tensor *t = gguf_split_tensor(r->from, i);
+    const struct gg_mapfile *map = &t->file->map;
+    uint64_t from = map->off + t->file->data_off + t->info->off;
+    for (uint64_t off = 0; off < t->info->size;) {
+        uint64_t n = GG_MIN(t->info->size - off, (uint64_t)STEP);
+        GG_TRY(gg_outfile_copy(o, map->fd, from + off, n, err));
+        off += n;
+        r->done += n;
+        GG_TRY(report(r, err));
+    }
+    return GGUF_OK;
+}
+
+/* Header, then tensors in the order of their data and what is between. */
+static enum gguf_status append_all(struct run *r, const struct merged *m,
+                                   struct gg_outfile *o,
+                                   struct gguf_error *err)
+{
+    const void *header;
+    size_t size;
+    uint64_t gap = 0;
+    GG_TRY(gguf_writer_header(m->w, &header, &size, err));
+    GG_TRY(gg_outfile_write(o, header, gg_split_layout_size(&m->layout, m->w) -
+                                           m->layout.size, err));
+    for (size_t k = 0; k < m->w->n_tensors; k++) {
+        GG_TRY(gg_split_layout_gap(&m->layout, m->w, k, o, &gap, err));
+        GG_TRY(append_tensor(r, o, m->layout.places[k].index, err));
+    }
+    return gg_split_layout_gap(&m->layout, m->w, m->w->n_tensors, o, &gap,
+                               err);
+}
+
+/* A file that was laid out in another way than a writer does. */
+static enum gguf_status write_exact(struct run *r, const struct merged *m,
+                                    const char *path, struct gguf_error *err)
+{
+    struct gg_outfile o;
+    struct stat sb;
+    unsigned flags = (r->job->force ? GG_OUTFILE_FORCE : 0u) |
+                     (r->job->no_sync ? GG_OUTFILE_NO_SYNC : 0u);
+    if (stat(path, &sb) == 0)
+        GG_TRY(not_an_input(m->set, path, &sb, err));
+    GG_TRY(gg_outfile_open(&o, gg_split_allocator(m->set), path, flags, err));
+    enum gguf_status st = GGUF_OK;
+    if (!r->shares)
+        st = gg_outfile_reserve(
+            &o, gg_split_layout_size(&m->layout, m->w), true, err);
+    if (st == GGUF_OK)
+        st = report(r, err);
+    if (st == GGUF_OK)
+        st = append_all(r, m, &o, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_commit(&o, err);
+    gg_outfile_abort(&o);
     return st;
 }
 
@@ -243,27 +344,26 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
                                   const struct gguf_split_job *job,
                                   struct gguf_error *err)
 {
+    struct merged m;
     GG_TRY(check_job(&job, err));
-    struct gguf_writer *w;
-    GG_TRY(merge_writer(&w, set, err));
+    enum gguf_status st = merged_init(&m, set, err);
     struct run r = { set, job, gg_room_is_shared(gguf_split_path(set, 0)), 0,
                      data_size(set) };
-    enum gguf_status st =
-        write_file(&r, w, 0, gguf_split_n_tensors(set), path, err);
-    gguf_writer_destroy(w);
+    if (st == GGUF_OK)
+        st = m.exact ? write_exact(&r, &m, path, err)
+                     : write_file(&r, m.w, 0, path, err);
+    merged_fini(&m);
     return st;
 }
 
 enum gguf_status gguf_split_merge_size(const struct gguf_split *set,
                                        uint64_t *size, struct gguf_error *err)
 {
-    struct gguf_writer *w;
-    GG_TRY(merge_writer(&w, set, err));
-    enum gguf_status st = GGUF_OK;
-    for (size_t i = 0; i < gguf_split_n_tensors(set) && st == GGUF_OK; i++)
-        st = gguf_writer_add_like(w, gguf_split_tensor(set, i)->info, err);
+    struct merged m;
+    enum gguf_status st = merged_init(&m, set, err);
     if (st == GGUF_OK)
-        *size = gguf_writer_file_size(w);
-    gguf_writer_destroy(w);
+        *size = m.exact ? gg_split_layout_size(&m.layout, m.w)
+                        : gguf_writer_file_size(m.w);
+    merged_fini(&m);
     return st;
 }

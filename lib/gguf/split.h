@@ -151,12 +151,16 @@ struct gguf_split_shard {
 
 /* Which tensors go where: in order, each shard as full as params allow. Reads
  * no tensor data. from is kept; it may be split already. Each shard is laid
- * out on the alignment of from, and has general.alignment if from has it.
+ * out on the alignment of from, and has general.alignment if from has it. A
+ * file that no gguf_writer would lay out so (gaps, another order, no padding at
+ * the end, bytes behind it) has that remembered in the metadata of the first
+ * shard: gguf(5). For that the bytes between tensors are read.
  *
  * GGUF_E_INVALID   params, or nothing in them that divides
  * GGUF_E_LIMIT     a tensor (with by_layer: a layer) or the metadata alone is
  *                  more than a shard may have, or there would be more than
- *                  GGUF_SPLIT_MAX_FILES shards
+ *                  GGUF_SPLIT_MAX_FILES shards, or more than 64 MiB of the file
+ *                  belong to no tensor
  * and what the writer's plan returns. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_split_plan_create(struct gguf_split_plan **out,
@@ -187,8 +191,8 @@ gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
 /* ------------------------------------------------------------ merging --- */
 
 /* All tensors of the set in one file, with the metadata of the first shard
- * less the split keys: what was split by gguf_split_plan_write comes back byte
- * for byte if it was laid out as a gguf_writer does. job may be NULL.
+ * less the split keys: a file that was split by gguf_split_plan_write comes
+ * back byte for byte, if the sizes of its tensors are known. job may be NULL.
  *
  * GGUF_E_INVALID   set is not split; path is one of its files
  * and what gguf_split_plan_write returns. Since: 0.1 */

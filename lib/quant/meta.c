@@ -2,6 +2,7 @@
 #include "config.h"
 #include "quant/job.h"
 #include "base/compiler.h"
+#include "file/split_layout.h"
 #include "gguf/edit.h"
 #include "gguf/version.h"
 
@@ -140,8 +141,10 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
     GG_TRY(gguf_meta_copy_file(q->meta, f, err));
     for (size_t i = 0; i < sizeof split / sizeof *split; i++)
         gguf_meta_remove(q->meta, split[i]);
-    if (!q->p.compat) /* room for edits of the old file */
+    if (!q->p.compat) { /* room for edits, and the layout, of the old file */
         gguf_meta_remove(q->meta, GGUF_EDIT_PADDING_KEY);
+        gg_split_layout_forget(q->meta);
+    }
     /* llama-quantize puts these two last, in this order. */
     gguf_meta_remove(q->meta, version);
     gguf_meta_remove(q->meta, type);

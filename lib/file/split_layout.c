@@ -1,0 +1,286 @@
+/* split_layout.c - what a file was like that shards cannot show */
+#include "config.h"
+#include "file/split_layout.h"
+#include "base/ckd.h"
+#include "base/mem.h"
+#include "file/file.h"
+#include "file/header.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define PREFIX "libgguf."
+
+static const char key_offsets[] = PREFIX "split.offsets";
+static const char key_size[] = PREFIX "split.size";
+static const char key_gaps[] = PREFIX "split.gaps";
+
+/* Where the tensors of a file are. */
+struct form {
+    const struct gguf_tensor_info *t;
+    const struct gg_place *places; /* by offset */
+    size_t n;
+    uint64_t header_end, data_off, end;
+};
+
+/* The bytes before the k-th tensor by offset that are in none. */
+static void gap(const struct form *f, size_t k, uint64_t *from, uint64_t *to)
+{
+    *from = f->header_end;
+    *to = f->end;
+    if (k > 0) {
+        const struct gguf_tensor_info *t = &f->t[f->places[k - 1].index];
+        *from = f->data_off + t->off + t->size;
+    }
+    if (k < f->n)
+        *to = f->data_off + f->t[f->places[k].index].off;
+}
+
+/* ---------------------------------------------------------- remembering --- */
+
+static struct form form_of_file(const struct gguf_file *f)
+{
+    return (struct form){ f->tensor,     f->places,   f->n_tensors,
+                          f->header_end, f->data_off, f->map.size };
+}
+
+/* Are the offsets and the size those that a writer gives? */
+static bool is_usual(const struct gguf_file *f)
+{
+    uint64_t end = 0;
+    for (size_t i = 0; i < f->n_tensors; i++)
+        if (f->tensor[i].off != end ||
+            gg_align_up(&end, end + f->tensor[i].size, f->align))
+            return false;
+    return f->map.size == f->data_off + end;
+}
+
+/* How many bytes are in no tensor; are they all zero? */
+static uint64_t count_gaps(const struct gguf_file *f, bool *zeros)
+{
+    const struct form form = form_of_file(f);
+    uint64_t n = 0, from, to;
+    *zeros = true;
+    for (size_t k = 0; k <= form.n; k++) {
+        gap(&form, k, &from, &to);
+        n += to - from;
+        for (; from < to && *zeros; from++)
+            *zeros = f->map.data[from] == 0;
+    }
+    return n;
+}
+
+static enum gguf_status save_gaps(struct gguf_meta *m,
+                                  const struct gguf_file *f, uint64_t n,
+                                  struct gguf_error *err)
+{
+    const struct form form = form_of_file(f);
+    uint64_t at = 0, from, to;
+    uint8_t *bytes = gg_alloc(f->allocator, (size_t)n);
+    if (!bytes)
+        return gg_fail_nomem(err, (size_t)n);
+    for (size_t k = 0; k <= form.n; k++) {
+        gap(&form, k, &from, &to);
+        memcpy(bytes + at, f->map.data + from, (size_t)(to - from));
+        at += to - from;
+    }
+    enum gguf_status st =
+        gguf_meta_set_array(m, key_gaps, GGUF_VAL_U8, bytes, n, err);
+    gg_free(f->allocator, bytes);
+    return st;
+}
+
+static enum gguf_status save_offsets(struct gguf_meta *m,
+                                     const struct gguf_file *f,
+                                     struct gguf_error *err)
+{
+    uint64_t *off = gg_alloc_zero(f->allocator, f->n_tensors, sizeof *off);
+    if (!off)
+        return gg_fail_nomem(err, f->n_tensors * sizeof *off);
+    for (size_t i = 0; i < f->n_tensors; i++)
+        off[i] = f->tensor[i].off;
+    enum gguf_status st = gguf_meta_set_array(m, key_offsets, GGUF_VAL_U64,
+                                              off, f->n_tensors, err);
+    gg_free(f->allocator, off);
+    return st;
+}
+
+/* PREFIX before the name of split key i, or not. */
+static enum gguf_status rename_key(struct gguf_meta *m, int i, bool back,
+                                   struct gguf_error *err)
+{
+    char mine[64];
+    const char *key = gg_split_keys[i];
+    snprintf(mine, sizeof mine, PREFIX "%s", key);
+    if (!gguf_meta_find(m, back ? mine : key))
+        return GGUF_OK;
+    return back ? gguf_meta_rename(m, mine, key, err)
+                : gguf_meta_rename(m, key, mine, err);
+}
+
+void gg_split_layout_forget(struct gguf_meta *m)
+{
+    char mine[64];
+    gguf_meta_remove(m, key_offsets);
+    gguf_meta_remove(m, key_size);
+    gguf_meta_remove(m, key_gaps);
+    for (int i = 0; i < GG_N_SPLIT_KEYS; i++) {
+        snprintf(mine, sizeof mine, PREFIX "%s", gg_split_keys[i]);
+        gguf_meta_remove(m, mine);
+    }
+}
+
+enum gguf_status gg_split_layout_save(struct gguf_meta *m,
+                                      const struct gguf_file *f,
+                                      struct gguf_error *err)
+{
+    bool zeros;
+    gg_split_layout_forget(m);
+    for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
+        GG_TRY(rename_key(m, i, false, err));
+    uint64_t n = count_gaps(f, &zeros);
+    if (zeros && is_usual(f))
+        return GGUF_OK;
+    if (n > GG_SPLIT_MAX_GAPS)
+        return gg_fail(err, GGUF_E_LIMIT, f->data_end,
+                       "%" PRIu64 " bytes of the file belong to no tensor, at "
+                       "most %" PRIu64 " are kept", n, GG_SPLIT_MAX_GAPS);
+    GG_TRY(save_offsets(m, f, err));
+    GG_TRY(gguf_meta_set_u64(m, key_size, f->map.size - f->header_end, err));
+    return zeros ? GGUF_OK : save_gaps(m, f, n, err);
+}
+
+/* ------------------------------------------------------------- restoring --- */
+
+/* The numbers of an array, in memory of their own; NULL and *n 0 if there is no
+ * such key, or of another type. */
+static enum gguf_status take_array(const struct gguf_meta *m, const char *key,
+                                   uint32_t elem, size_t elem_size,
+                                   const struct gguf_allocator *a, void **out,
+                                   uint64_t *n, struct gguf_error *err)
+{
+    const struct gguf_kv *kv = gguf_meta_find(m, key);
+    *out = NULL;
+    *n = 0;
+    if (!kv || kv->type != GGUF_VAL_ARR || kv->elem_type != elem)
+        return GGUF_OK;
+    *out = gg_alloc_zero(a, kv->n, elem_size);
+    if (!*out)
+        return gg_fail_nomem(err, (size_t)kv->n * elem_size);
+    *n = kv->n;
+    if (elem == GGUF_VAL_U64)
+        return gguf_kv_elems_uint(kv, 0, (size_t)kv->n, *out, err);
+    if (kv->n)
+        memcpy(*out, kv->data, (size_t)kv->n);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_split_layout_take(struct gg_split_layout *l,
+                                      struct gguf_meta *m,
+                                      const struct gguf_allocator *a,
+                                      struct gguf_error *err)
+{
+    void *off, *gaps;
+    *l = (struct gg_split_layout){ .allocator = a };
+    enum gguf_status st = take_array(m, key_offsets, GGUF_VAL_U64, 8, a, &off,
+                                     &l->n, err);
+    l->off = off;
+    GG_TRY(st);
+    st = take_array(m, key_gaps, GGUF_VAL_U8, 1, a, &gaps, &l->n_gaps, err);
+    l->gaps = gaps;
+    GG_TRY(st);
+    if (gguf_kv_get_u64(gguf_meta_find(m, key_size), &l->size, NULL) !=
+        GGUF_OK) {
+        gg_free(a, l->off);
+        l->off = NULL;
+    }
+    for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
+        GG_TRY(rename_key(m, i, true, err));
+    gg_split_layout_forget(m);
+    return GGUF_OK;
+}
+
+void gg_split_layout_fini(struct gg_split_layout *l)
+{
+    gg_free(l->allocator, l->off);
+    gg_free(l->allocator, l->gaps);
+    gg_free(l->allocator, l->places);
+    *l = (struct gg_split_layout){ 0 };
+}
+
+static uint64_t header_end(const struct gguf_writer *w)
+{
+    return GG_HEAD_SIZE + w->kv_size + w->infos_size;
+}
+
+uint64_t gg_split_layout_size(const struct gg_split_layout *l,
+                              const struct gguf_writer *w)
+{
+    return header_end(w) + l->size;
+}
+
+/* Are the tensors t, with the old offsets, in their places in a file of size
+ * bytes? l->places comes back sorted. */
+static bool in_place(const struct gg_split_layout *l,
+                     const struct gguf_writer *w, struct gguf_tensor_info *t,
+                     uint64_t size)
+{
+    uint64_t data_off = gguf_writer_data_off(w), end, in_tensors = 0;
+    for (size_t i = 0; i < w->n_tensors; i++) {
+        t[i] = w->tensor[i];
+        t[i].off = l->off[i];
+        t[i].size_inferred = 0;
+        in_tensors += t[i].size;
+    }
+    if (w->n_tensors &&
+        (size < data_off ||
+         gg_layout_check(t, w->n_tensors, l->places, size - data_off, w->align,
+                         &end, NULL) != GGUF_OK))
+        return false;
+    for (size_t i = 0; i < w->n_tensors; i++)
+        if (t[i].size_inferred) /* it had to be made smaller */
+            return false;
+    uint64_t n = l->size - in_tensors;
+    return n <= GG_SPLIT_MAX_GAPS && (!l->gaps || l->n_gaps == n);
+}
+
+enum gguf_status gg_split_layout_fit(struct gg_split_layout *l,
+                                     struct gguf_writer *w, bool *fits,
+                                     struct gguf_error *err)
+{
+    uint64_t size, n = w->n_tensors;
+    *fits = false;
+    if (!l->off || l->n != n || gg_ckd_add(&size, header_end(w), l->size) ||
+        gg_ckd_cap(size))
+        return GGUF_OK;
+    struct gguf_tensor_info *t = gg_alloc_zero(l->allocator, n, sizeof *t);
+    l->places = gg_alloc_zero(l->allocator, n, sizeof *l->places);
+    if (!t || !l->places) {
+        gg_free(l->allocator, t);
+        return gg_fail_nomem(err, (size_t)n * sizeof *t);
+    }
+    *fits = in_place(l, w, t, size);
+    for (size_t i = 0; *fits && i < n; i++)
+        w->tensor[i].off = l->off[i];
+    gg_free(l->allocator, t);
+    return GGUF_OK;
+}
+
+enum gguf_status gg_split_layout_gap(const struct gg_split_layout *l,
+                                     const struct gguf_writer *w, size_t k,
+                                     struct gg_outfile *o, uint64_t *done,
+                                     struct gguf_error *err)
+{
+    const struct form form = { w->tensor,
+                               l->places,
+                               w->n_tensors,
+                               header_end(w),
+                               gguf_writer_data_off(w),
+                               gg_split_layout_size(l, w) };
+    uint64_t from, to;
+    gap(&form, k, &from, &to);
+    const uint64_t n = to - from, at = *done;
+    *done += n;
+    return l->gaps ? gg_outfile_write(o, l->gaps + at, n, err)
+                   : gg_outfile_zeros(o, n, err);
+}

@@ -1,0 +1,73 @@
+/* split_layout.h - what a file was like that shards cannot show
+ *
+ * Shards and what is merged from them are laid out as a gguf_writer does:
+ * tensors in the order of their list, zeros up to the alignment behind each.
+ * If a file that is split is not, its first shard has keys that let merging
+ * give it back byte for byte; other programs pass them over:
+ *
+ *   libgguf.split.offsets  arr[u64]  the offset of each tensor
+ *   libgguf.split.size     u64       bytes from the end of the header on
+ *   libgguf.split.gaps     arr[u8]   those of them that are in no tensor, one
+ *                                    after another; left out if all are zero
+ *
+ * And split.no, split.count, split.tensors.count that are in a whole file, as
+ * some programs that merge leave them, stay in their place as libgguf.split.no
+ * and so on.
+ */
+#ifndef GG_FILE_SPLIT_LAYOUT_H
+#define GG_FILE_SPLIT_LAYOUT_H
+
+#include "file/layout.h"
+#include "file/split.h"
+#include "file/writer_int.h"
+
+/* No more bytes than this may belong to no tensor, so that neither metadata nor
+ * a merged file becomes large without reason. */
+#define GG_SPLIT_MAX_GAPS (UINT64_C(64) << 20)
+
+/* Put the keys into m, a copy of the whole file f's metadata. GGUF_E_LIMIT:
+ * GG_SPLIT_MAX_GAPS; GGUF_E_NOMEM. */
+enum gguf_status gg_split_layout_save(struct gguf_meta *m,
+                                      const struct gguf_file *f,
+                                      struct gguf_error *err);
+
+/* Take the keys out of m without looking at them. */
+void gg_split_layout_forget(struct gguf_meta *m);
+
+/* A file that is to be what it was; all zero: laid out as usual. */
+struct gg_split_layout {
+    const struct gguf_allocator *allocator;
+    uint64_t *off;           /* per tensor, or NULL */
+    uint64_t n, size;
+    uint8_t *gaps;           /* n_gaps of them, or NULL: zeros */
+    uint64_t n_gaps;
+    struct gg_place *places; /* per tensor, from gg_split_layout_fit on */
+};
+
+/* Take the keys out of m into l, and give split keys their names back. To be
+ * given to gg_split_layout_fini in any case. GGUF_E_NOMEM. */
+enum gguf_status gg_split_layout_take(struct gg_split_layout *l,
+                                      struct gguf_meta *m,
+                                      const struct gguf_allocator *a,
+                                      struct gguf_error *err);
+void gg_split_layout_fini(struct gg_split_layout *l);
+
+/* Give the tensors of w, all of which are there, their offsets. *fits is false
+ * and w as it was if l is empty, or belongs to other metadata or tensors than
+ * w has. GGUF_E_NOMEM. */
+enum gguf_status gg_split_layout_fit(struct gg_split_layout *l,
+                                     struct gguf_writer *w, bool *fits,
+                                     struct gguf_error *err);
+
+/* Bytes of the file, once it fits. */
+uint64_t gg_split_layout_size(const struct gg_split_layout *l,
+                              const struct gguf_writer *w);
+
+/* Bytes that are in no tensor before the k-th tensor by offset, or for k = n
+ * behind the last: they go to o. *gap counts those that went before. */
+enum gguf_status gg_split_layout_gap(const struct gg_split_layout *l,
+                                     const struct gguf_writer *w, size_t k,
+                                     struct gg_outfile *o, uint64_t *gap,
+                                     struct gguf_error *err);
+
+#endif

@@ -1,0 +1,396 @@
+/* Files that no writer lays out so: split and merged, each byte is where it
+ * was. And what the keys that make it so may not do. */
+#include "config.h"
+#include "tests/failalloc.h"
+#include "tests/fix.h"
+#include "tests/tap.h"
+
+#include "gguf/split.h"
+
+#include <string.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/check-split-layout-XXXXXX";
+
+static const char *in_dir(const char *name)
+{
+    static char path[4][256];
+    static int i;
+    i = (i + 1) % 4;
+    snprintf(path[i], sizeof path[i], "%s/%s", dir, name);
+    return path[i];
+}
+
+static void clean(void)
+{
+    char cmd[300];
+    snprintf(cmd, sizeof cmd, "rm -rf %s/*", dir);
+    if (system(cmd) != 0)
+        exit(99);
+}
+
+static void write_all(const char *name, const void *data, size_t size)
+{
+    FILE *out = fopen(in_dir(name), "wb");
+    if (!out || fwrite(data, 1, size, out) != size || fclose(out))
+        exit(99);
+}
+
+/* Are these the bytes of the file? */
+static bool holds(const char *name, const void *data, size_t size)
+{
+    uint8_t *got = malloc(size + 1);
+    FILE *in = fopen(in_dir(name), "rb");
+    bool same = got && in && fread(got, 1, size + 1, in) == size &&
+                !memcmp(got, data, size);
+    if (in)
+        fclose(in);
+    free(got);
+    return same;
+}
+
+static enum gguf_status merge(const struct gguf_allocator *a, uint64_t *size,
+                              struct gguf_error *err)
+{
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split *set = NULL;
+    fp.allocator = a;
+    job.no_sync = job.force = 1;
+    enum gguf_status st = gguf_split_open(&set, in_dir("s"), &fp, err);
+    if (st == GGUF_OK)
+        st = gguf_split_merge_size(set, size, err);
+    if (st == GGUF_OK)
+        st = gguf_split_merge(set, in_dir("merged.gguf"), &job, err);
+    gguf_split_close(set);
+    return st;
+}
+
+/* in.gguf, split into shards s-..., and merged.gguf from them. */
+static enum gguf_status there_and_back(const struct gguf_allocator *a,
+                                       uint64_t *size, struct gguf_error *err)
+{
+    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split *set = NULL;
+    struct gguf_split_plan *plan = NULL;
+    fp.allocator = a;
+    p.max_tensors = 1;
+    job.no_sync = job.force = 1;
+    gguf_error_clear(err);
+    enum gguf_status st = gguf_split_open(&set, in_dir("in.gguf"), &fp, err);
+    if (st == GGUF_OK)
+        st = gguf_split_plan_create(&plan, set, &p, err);
+    if (st == GGUF_OK)
+        st = gguf_split_plan_write(plan, in_dir("s"), &job, err);
+    gguf_split_plan_destroy(plan);
+    gguf_split_close(set);
+    return st == GGUF_OK ? merge(a, size, err) : st;
+}
+
+static void round_trip(const char *what, const struct fix *f)
+{
+    struct gguf_error err;
+    uint64_t size = 0;
+    clean();
+    write_all("in.gguf", f->data, f->size);
+    enum gguf_status st = there_and_back(NULL, &size, &err);
+    ok(st == GGUF_OK && size == f->size && holds("merged.gguf", f->data,
+                                                 f->size),
+       "%s: %s", what, st == GGUF_OK ? "comes back" : err.message);
+}
+
+/* Ways in which a file can be unusual, each a bit. */
+enum {
+    HEADER_JUNK = 1, /* padding behind the header that is not zero */
+    JUNK = 2,        /* behind tensors, too */
+    GAPS = 4,        /* unused bytes before each tensor */
+    ORDER = 8,       /* data in another order than the list */
+    NO_END = 16,     /* no padding behind the last tensor */
+    TRAIL = 32,      /* bytes behind it */
+    KEYS = 64,       /* split keys that somebody left */
+    BIG = 128,       /* big-endian */
+    N_WAYS = 256
+};
+
+enum { N = 3, TENSOR = 40, ROOM = 64 }; /* bytes of a tensor, with padding */
+
+static void add_keys(struct fix *f)
+{
+    fix_key(f, "split.no", GGUF_VAL_U16);
+    fix_u16(f, 0);
+    fix_key(f, "split.tensors.count", GGUF_VAL_I32);
+    fix_u32(f, N);
+    fix_key(f, "split.count", GGUF_VAL_U16);
+    fix_u16(f, 0);
+}
+
+static void make(struct fix *f, unsigned ways)
+{
+    static const char *const names[N] = { "a", "b", "c" };
+    static const unsigned place[N] = { 1, 2, 0 };
+    const unsigned gap = ways & GAPS ? 96 : 0;
+    const unsigned pad = ways & JUNK ? 0xa5 : 0;
+    fix_init(f);
+    f->big_endian = ways & BIG;
+    fix_head(f, 3, N, ways & KEYS ? 5 : 2);
+    fix_kv_str(f, "general.architecture", "x");
+    if (ways & KEYS)
+        add_keys(f);
+    fix_kv_str(f, "general.name", "model");
+    for (unsigned i = 0; i < N; i++)
+        fix_info(f, names[i], FIX_NE(TENSOR / 4), GGUF_DTYPE_F32,
+                 (ways & ORDER ? place[i] : i) * (ROOM + gap) + gap);
+    while (f->size % 32)
+        fix_u8(f, ways & HEADER_JUNK ? 0x5a : 0);
+    for (unsigned i = 0; i < N; i++) {
+        fix_fill(f, pad, gap);
+        fix_fill(f, i + 1, TENSOR);
+        if (i + 1 < N || !(ways & NO_END) || ways & TRAIL)
+            fix_fill(f, pad, ROOM - TENSOR);
+    }
+    fix_fill(f, 0x77, ways & TRAIL ? 1000 : 0);
+}
+
+static void test_ways(void)
+{
+    for (unsigned ways = 0; ways < N_WAYS; ways++) {
+        struct fix f;
+        char what[64];
+        make(&f, ways);
+        snprintf(what, sizeof what, "ways 0x%02x", ways);
+        round_trip(what, &f);
+        fix_fini(&f);
+    }
+}
+
+/* A tensor of unknown size ends where the next one begins, or its file. */
+static bool sizes_known(const struct fix *f)
+{
+    struct gguf_file *file;
+    bool known = true;
+    if (gguf_file_open_memory(&file, f->data, f->size, NULL, NULL) != GGUF_OK)
+        exit(99);
+    for (size_t i = 0; i < gguf_file_n_tensors(file); i++)
+        known = known && !gguf_file_tensor(file, i)->size_inferred;
+    gguf_file_close(file);
+    return known;
+}
+
+static void test_fixtures(void)
+{
+    for (const struct fixture *x = fix_good; x->name; x++) {
+        struct fix f;
+        fix_init(&f);
+        x->make(&f);
+        if (sizes_known(&f))
+            round_trip(x->name, &f);
+        fix_fini(&f);
+    }
+}
+
+/* The keys are there only where they are needed, and in the first shard. */
+static void test_keys(void)
+{
+    static const struct {
+        unsigned ways;
+        bool offsets, gaps, no;
+    } rows[] = { { 0, false, false, false },
+                 { NO_END, true, false, false },
+                 { GAPS, true, false, false },
+                 { JUNK, true, true, false },
+                 { KEYS, false, false, true } };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct fix f;
+        struct gguf_file *first = NULL, *second = NULL;
+        struct gguf_error err;
+        make(&f, rows[i].ways);
+        round_trip("once more", &f);
+        fix_fini(&f);
+        if (gguf_file_open(&first, in_dir("s-00001-of-00003.gguf"), NULL,
+                           &err) != GGUF_OK ||
+            gguf_file_open(&second, in_dir("s-00002-of-00003.gguf"), NULL,
+                           &err) != GGUF_OK)
+            exit(99);
+        ok(!gguf_file_kv_find(first, "libgguf.split.offsets") ==
+                   !rows[i].offsets &&
+               !gguf_file_kv_find(first, "libgguf.split.size") ==
+                   !rows[i].offsets &&
+               !gguf_file_kv_find(first, "libgguf.split.gaps") ==
+                   !rows[i].gaps &&
+               !gguf_file_kv_find(first, "libgguf.split.no") == !rows[i].no &&
+               gguf_file_n_kv(second) == 3,
+           "the keys of ways 0x%02x", rows[i].ways);
+        gguf_file_close(first);
+        gguf_file_close(second);
+    }
+}
+
+/* ---- keys that somebody made up ---- */
+
+struct made_up {
+    const char *what;
+    unsigned n; /* offsets */
+    uint64_t off[3], size;
+    unsigned n_gaps;
+    uint32_t type; /* of the offsets */
+};
+
+/* Header behind the metadata: infos of two tensors, then padding. */
+static void write_made_up(const struct made_up *m)
+{
+    for (unsigned no = 0; no < 2; no++) {
+        struct fix f;
+        fix_init(&f);
+        fix_head(&f, 3, 1, no ? 3 : 6);
+        fix_key(&f, "split.no", GGUF_VAL_U16);
+        fix_u16(&f, no);
+        fix_key(&f, "split.count", GGUF_VAL_U16);
+        fix_u16(&f, 2);
+        fix_key(&f, "split.tensors.count", GGUF_VAL_I32);
+        fix_u32(&f, 2);
+        if (!no) {
+            fix_array(&f, "libgguf.split.offsets", m->type, m->n);
+            for (unsigned i = 0; i < m->n; i++)
+                fix_u64(&f, m->off[i]);
+            fix_key(&f, "libgguf.split.size", GGUF_VAL_U64);
+            fix_u64(&f, m->size);
+            fix_array(&f, "libgguf.split.gaps", GGUF_VAL_U8, m->n_gaps);
+            fix_fill(&f, 0xee, m->n_gaps);
+        }
+        fix_info(&f, no ? "b" : "a", FIX_NE(TENSOR / 4), GGUF_DTYPE_F32, 0);
+        fix_pad(&f, 32);
+        fix_fill(&f, no + 1, TENSOR);
+        fix_pad(&f, 32);
+        write_all(no ? "s-00002-of-00002.gguf" : "s-00001-of-00002.gguf",
+                  f.data, f.size);
+        fix_fini(&f);
+    }
+}
+
+/* What a merge gives that does not go by the keys. */
+static void usual(struct fix *f)
+{
+    fix_init(f);
+    fix_head(f, 3, 2, 0);
+    fix_info(f, "a", FIX_NE(TENSOR / 4), GGUF_DTYPE_F32, 0);
+    fix_info(f, "b", FIX_NE(TENSOR / 4), GGUF_DTYPE_F32, ROOM);
+    fix_pad(f, 32);
+    for (int i = 1; i <= 2; i++) {
+        fix_fill(f, (unsigned)i, TENSOR);
+        fix_pad(f, 32);
+    }
+}
+
+static void test_made_up(void)
+{
+    enum { HEAD = 24 + 2 * 33 }; /* bytes of the header without padding */
+    const uint64_t pad = 96 - HEAD;
+    const struct made_up rows[] = {
+        { "one offset too few", 1, { 0 }, pad + 128, pad + 48,
+          GGUF_VAL_U64 },
+        { "one too many", 3, { 0, 64, 128 }, pad + 128, pad + 48,
+          GGUF_VAL_U64 },
+        { "none", 0, { 0 }, pad + 128, pad + 48, GGUF_VAL_U64 },
+        { "behind the end", 2, { 0, 128 }, pad + 128, pad + 48,
+          GGUF_VAL_U64 },
+        { "far behind", 2, { 0, UINT64_MAX - 31 }, pad + 128, pad + 48,
+          GGUF_VAL_U64 },
+        { "not aligned", 2, { 0, 65 }, pad + 128, pad + 48, GGUF_VAL_U64 },
+        { "one in the other", 2, { 0, 32 }, pad + 128, pad + 48,
+          GGUF_VAL_U64 },
+        { "of another type", 2, { 0, 64 }, pad + 128, pad + 48,
+          GGUF_VAL_I64 },
+        { "too few gaps", 2, { 0, 64 }, pad + 128, pad + 47, GGUF_VAL_U64 },
+        { "too many gaps", 2, { 64, 0 }, pad + 128, pad + 49,
+          GGUF_VAL_U64 },
+        { "a size that overflows", 2, { 0, 64 }, UINT64_MAX, 0,
+          GGUF_VAL_U64 },
+        { "a size of no end", 2, { 0, 64 }, INT64_MAX / 2, 0,
+          GGUF_VAL_U64 },
+        { "a size too small", 2, { 0, 64 }, 100, 0, GGUF_VAL_U64 },
+        { "a size of 0", 2, { 0, 64 }, 0, 0, GGUF_VAL_U64 },
+    };
+    struct fix want;
+    struct gguf_error err;
+    uint64_t size = 0;
+    usual(&want);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        clean();
+        write_made_up(&rows[i]);
+        gguf_error_clear(&err);
+        enum gguf_status st = merge(NULL, &size, &err);
+        ok(st == GGUF_OK && size == want.size &&
+               holds("merged.gguf", want.data, want.size),
+           "made up, %s: %s", rows[i].what, st ? err.message : "no harm");
+    }
+    /* The counterpart: this one is believed. */
+    const struct made_up good = { "", 2, { 64, 0 }, pad + 128, pad + 48,
+                                  GGUF_VAL_U64 };
+    clean();
+    write_made_up(&good);
+    enum gguf_status st = merge(NULL, &size, &err);
+    ok(st == GGUF_OK && size == HEAD + good.size &&
+           !holds("merged.gguf", want.data, want.size),
+       "made up, and right: %s", st ? err.message : "believed");
+    fix_fini(&want);
+}
+
+static void test_too_much(void)
+{
+    struct fix f;
+    struct gguf_error err;
+    uint64_t size;
+    make(&f, 0);
+    clean();
+    write_all("in.gguf", f.data, f.size);
+    if (truncate(in_dir("in.gguf"), 80 << 20) != 0)
+        exit(99);
+    ok(there_and_back(NULL, &size, &err) == GGUF_E_LIMIT &&
+           strstr(err.message, "belong to no tensor") &&
+           err.offset != GGUF_NO_OFFSET, "%s", err.message);
+    fix_fini(&f);
+}
+
+static void test_memory(void)
+{
+    struct failalloc fa;
+    struct gguf_error err;
+    struct fix f;
+    int leaks = 0, wrong = 0;
+    unsigned n = 0;
+    uint64_t size;
+    make(&f, N_WAYS - 1 - BIG);
+    for (;; n++) {
+        clean();
+        write_all("in.gguf", f.data, f.size);
+        enum gguf_status st = there_and_back(failalloc_init(&fa, n), &size,
+                                             &err);
+        leaks += fa.live != 0;
+        if (fa.calls <= n) {
+            wrong += st != GGUF_OK;
+            break;
+        }
+        wrong += st != GGUF_E_NOMEM || access(in_dir("merged.gguf"), F_OK) == 0;
+    }
+    ok(leaks == 0, "no block is lost, whichever of %u fails", n);
+    ok(wrong == 0 && holds("merged.gguf", f.data, f.size),
+       "each failure is GGUF_E_NOMEM and leaves nothing");
+    fix_fini(&f);
+}
+
+int main(void)
+{
+    if (!mkdtemp(dir))
+        return 99;
+    test_ways();
+    test_fixtures();
+    test_keys();
+    test_made_up();
+    test_too_much();
+    test_memory();
+    clean();
+    rmdir(dir);
+    return done_testing();
+}
