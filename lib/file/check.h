@@ -16,6 +16,16 @@
 
 /* check.c, check_data.c: about a file. */
 #define GG_CHECK_LIST_FILE(X)                                                 \
+    X(MALFORMED, "malformed", ERROR,                                          \
+      "no GGUF, or a rule of it is broken: types, names, places, overlap")    \
+    X(VERSION, "version", ERROR, "a version of GGUF that is not read")        \
+    X(TRUNCATED, "truncated", ERROR,                                          \
+      "something reaches past the end of the file")                           \
+    X(OVERFLOW, "overflow", ERROR, "a size that does not fit 63 bits")        \
+    X(ROW, "row-length", ERROR,                                               \
+      "rows that are no multiple of their type's block")                      \
+    X(LIMIT, "limit", ERROR, "more of something than the limits allow")       \
+    X(TWICE, "duplicate", ERROR, "two keys or two tensors of one name")       \
     X(BIG_ENDIAN, "big-endian", NOTE, "numbers are in big-endian order")      \
     X(VERSION_2, "version-2", NOTE, "GGUF version 2")                         \
     X(TRAILING, "trailing-bytes", WARNING, "bytes behind the last tensor")    \

@@ -32,7 +32,8 @@ struct gguf_finding {
     struct gguf_str name; /* key or tensor; size 0: the file as a whole */
     uint64_t offset;      /* byte in the file, or GGUF_NO_OFFSET */
     const char *message;  /* one line for people, escaped, names the thing */
-    const struct gguf_file *file; /* that it is about, and offset counts in */
+    const struct gguf_file *file; /* that it is about, and offset counts in;
+                                   * NULL if it does not open (verify.h) */
 };
 
 /* Another value than 0 ends the check: GGUF_E_CANCELLED. Called from the

@@ -48,6 +48,18 @@ gguf_file_verify(const struct gguf_file *file,
                  const struct gguf_check_params *params,
                  gguf_finding_fn *report, void *user, struct gguf_error *err);
 
+/* The same of what gguf_split_open takes: a file, any shard, the folder or the
+ * prefix of a set. What keeps it from being opened is a finding as well (its
+ * file is NULL): "malformed", "version", "truncated", "overflow", "row-length",
+ * "limit", "duplicate", "broken-set". Statuses of opening that say nothing about
+ * contents are returned: GGUF_E_IO, GGUF_E_NOMEM, GGUF_E_INVALID, and
+ * GGUF_E_NOTFOUND if there is no such file, or shards are missing. file_params
+ * may be NULL. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_path_verify(const char *path, const struct gguf_file_params *file_params,
+                 const struct gguf_check_params *params,
+                 gguf_finding_fn *report, void *user, struct gguf_error *err);
+
 #ifdef __cplusplus
 }
 #endif

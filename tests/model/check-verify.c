@@ -16,7 +16,7 @@
 struct seen {
     char codes[4096], last[512], name[128];
     uint64_t offset, size; /* of the last one; of the file */
-    unsigned n, n_error, n_warning, n_outside, stop_at;
+    unsigned n, n_error, n_warning, n_outside, n_no_file, stop_at;
 };
 
 static int note(void *user, const struct gguf_finding *f)
@@ -29,8 +29,9 @@ static int note(void *user, const struct gguf_finding *f)
     s->offset = f->offset;
     s->n_error += f->severity == GGUF_SEVERITY_ERROR;
     s->n_warning += f->severity == GGUF_SEVERITY_WARNING;
-    s->n_outside += f->offset != GGUF_NO_OFFSET &&
+    s->n_outside += f->file && f->offset != GGUF_NO_OFFSET &&
                     f->offset >= gguf_file_size(f->file);
+    s->n_no_file += !f->file;
     return ++s->n == s->stop_at;
 }
 
@@ -279,6 +280,69 @@ static void check_set(void)
     rmdir(dir);
 }
 
+/* ------------------------------------------------ what does not open --- */
+
+static void check_bad(const char *path, const struct fixture *x)
+{
+    static const struct {
+        enum gguf_status status;
+        const char *code;
+    } codes[] = {
+        { GGUF_E_FORMAT, "malformed" },   { GGUF_E_VERSION, "version" },
+        { GGUF_E_TRUNCATED, "truncated" }, { GGUF_E_OVERFLOW, "overflow" },
+        { GGUF_E_SHAPE, "row-length" },   { GGUF_E_LIMIT, "limit" },
+        { GGUF_E_DUPLICATE, "duplicate" },
+    };
+    const char *code = "?";
+    struct seen s = { .n = 0 };
+    struct gguf_error err;
+    struct fix f;
+    fix_init(&f);
+    x->make(&f);
+    FILE *out = fopen(path, "wb");
+    if (!out || (f.size && fwrite(f.data, 1, f.size, out) != f.size) ||
+        fclose(out))
+        exit(99);
+    for (size_t i = 0; i < GG_LEN(codes); i++)
+        if (codes[i].status == x->status)
+            code = codes[i].code;
+    ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) == GGUF_OK &&
+           s.n_error == 1 && s.n_no_file == 1 && !strcmp(s.codes, code) &&
+           s.offset == f.mark, "%s: %s: %s", x->name, s.codes, s.last);
+    fix_fini(&f);
+}
+
+static void check_paths(void)
+{
+    char dir[] = "/tmp/check-verify-XXXXXX", path[64];
+    struct gguf_error err;
+    struct seen s = { .n = 0 }, stop = { .stop_at = 1 };
+    if (!mkdtemp(dir))
+        exit(99);
+    snprintf(path, sizeof path, "%s/x.gguf", dir);
+    for (const struct fixture *x = fix_bad_meta; x->name; x++)
+        check_bad(path, x);
+    for (const struct fixture *x = fix_bad_tensor; x->name; x++)
+        check_bad(path, x);
+    ok(gguf_path_verify(path, NULL, NULL, note, &stop, &err) ==
+           GGUF_E_CANCELLED, "stopped: %s", err.message);
+    unlink(path);
+    ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) ==
+               GGUF_E_NOTFOUND && !s.n, "%s", err.message);
+    struct fix f;
+    fix_init(&f);
+    fix_models->make(&f);
+    FILE *out = fopen(path, "wb");
+    if (!out || fwrite(f.data, 1, f.size, out) != f.size || fclose(out))
+        exit(99);
+    fix_fini(&f);
+    ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) == GGUF_OK &&
+           !s.n_no_file && !strcmp(s.codes, fix_models->codes),
+       "one that opens: %s", s.codes);
+    unlink(path);
+    rmdir(dir);
+}
+
 /* ------------------------------------------------------- architectures --- */
 
 static const char *const skeletons[] = {
@@ -459,6 +523,7 @@ int main(void)
     check_nomem();
     check_large();
     check_set();
+    check_paths();
     check_skeletons();
     check_hostile();
     return done_testing();

@@ -1,0 +1,62 @@
+/* verify_path.c - verification of what may not even open */
+#include "config.h"
+#include "base/error.h"
+#include "file/check.h"
+#include "gguf/verify.h"
+
+/* What keeps a file or a set from being opened, as a finding. Statuses that
+ * are not here say nothing about contents. */
+static const struct {
+    enum gguf_status status;
+    enum gg_check_code code;
+} rows[] = {
+    { GGUF_E_FORMAT, GG_CHECK_MALFORMED },
+    { GGUF_E_VERSION, GG_CHECK_VERSION },
+    { GGUF_E_TRUNCATED, GG_CHECK_TRUNCATED },
+    { GGUF_E_OVERFLOW, GG_CHECK_OVERFLOW },
+    { GGUF_E_SHAPE, GG_CHECK_ROW },
+    { GGUF_E_LIMIT, GG_CHECK_LIMIT },
+    { GGUF_E_DUPLICATE, GG_CHECK_TWICE },
+    { GGUF_E_MISMATCH, GG_CHECK_SET },
+    { GGUF_E_TYPE, GG_CHECK_SET },
+};
+
+static enum gguf_status report_why(const struct gg_checker *c,
+                                   const struct gguf_error *why,
+                                   struct gguf_error *err)
+{
+    static const struct gguf_str no_name = { "", 0 };
+    for (size_t i = 0; i < GG_LEN(rows); i++)
+        if (rows[i].status == why->status)
+            return gg_finding(c, rows[i].code, no_name, why->offset, err, "%s",
+                              why->message);
+    if (err)
+        *err = *why;
+    return why->status;
+}
+
+enum gguf_status gguf_path_verify(const char *path,
+                                  const struct gguf_file_params *file_params,
+                                  const struct gguf_check_params *params,
+                                  gguf_finding_fn *report, void *user,
+                                  struct gguf_error *err)
+{
+    struct gg_checker c;
+    struct gguf_split *set;
+    struct gguf_file *file;
+    struct gguf_error why;
+    GG_TRY(gg_checker_init(&c, params, report, user, err));
+    gguf_error_clear(&why);
+    if (gguf_split_open(&set, path, file_params, &why) == GGUF_OK) {
+        enum gguf_status st =
+            gguf_split_verify(set, params, report, user, err);
+        gguf_split_close(set);
+        return st;
+    }
+    /* One shard may be sound where its set is not, which is a finding then. */
+    if (gguf_file_open(&file, path, file_params, NULL) != GGUF_OK)
+        return report_why(&c, &why, err);
+    enum gguf_status st = gguf_file_verify(file, params, report, user, err);
+    gguf_file_close(file);
+    return st;
+}
