@@ -17,6 +17,7 @@ struct findings {
     struct json *j;      /* NULL: text */
     struct progress bar;
     size_t n[3];         /* by severity */
+    size_t n_shown;
 };
 
 static enum gguf_status verify(const struct load *l,
@@ -55,12 +56,18 @@ static void print(struct findings *f, const struct gguf_finding *x)
     char byte[40];
     if (x->severity == GGUF_SEVERITY_NOTE && f->o->quiet)
         return;
+    f->n_shown++;
     offset_text(byte, x);
-    printf("  %s%s%s: %s: ", style(styles[x->severity]),
-           gguf_severity_name(x->severity), style(STYLE_PLAIN), x->code);
+    printf("%s%s%s%s: %s: ", f->o->markdown ? "- " : "  ",
+           style(styles[x->severity]), gguf_severity_name(x->severity),
+           style(STYLE_PLAIN), x->code);
     if (load_n_files(f->load) > 1)
         printf("file %zu: ", file_no(f->load, x) + 1);
-    printf("%s%s\n", x->message, byte);
+    if (f->o->markdown)
+        table_put_markdown(x->message, stdout);
+    else
+        fputs(x->message, stdout);
+    puts(byte);
 }
 
 static void print_json(struct findings *f, const struct gguf_finding *x)
@@ -89,6 +96,26 @@ static int finding(void *user, const struct gguf_finding *x)
     return 0;
 }
 
+static void begin(const struct findings *f)
+{
+    if (f->j)
+        json_open(f->j, "findings", '[');
+    else
+        info_heading("Findings", f->o);
+}
+
+static void end(const struct findings *f)
+{
+    if (f->j)
+        json_close(f->j);
+    else
+        printf("%s%zu errors, %zu warnings, %zu notes%s\n",
+               !f->o->markdown ? "  " : f->n_shown ? "\n" : "",
+               f->n[GGUF_SEVERITY_ERROR], f->n[GGUF_SEVERITY_WARNING],
+               f->n[GGUF_SEVERITY_NOTE],
+               f->o->check_header ? " (tensor data was not read)" : "");
+}
+
 bool info_check(struct json *j, const struct info *info,
                 const struct info_options *o)
 {
@@ -100,22 +127,44 @@ bool info_check(struct json *j, const struct info *info,
     p.progress = progress_report;
     p.progress_user = &f.bar;
     progress_init(&f.bar, "checking", NULL, o->quiet);
-    if (j)
-        json_open(j, "findings", '[');
-    else
-        info_heading("Findings", o);
+    begin(&f);
     bool good = verify(f.load, &p, finding, &f, &err) == GGUF_OK;
     progress_clear(&f.bar);
     if (!good)
         msg_fail(f.load->path, &err);
-    if (j)
-        json_close(j);
-    else
-        printf("  %zu errors, %zu warnings, %zu notes%s\n",
-               f.n[GGUF_SEVERITY_ERROR], f.n[GGUF_SEVERITY_WARNING],
-               f.n[GGUF_SEVERITY_NOTE],
-               p.payload ? "" : " (tensor data was not read)");
+    end(&f);
     return good && !f.n[GGUF_SEVERITY_ERROR];
+}
+
+/* What does not open has one finding. */
+static int first_finding(void *user, const struct gguf_finding *x)
+{
+    struct findings *f = user;
+    if (f->j) {
+        json_open(f->j, NULL, '{');
+        json_strz(f->j, "path", f->load->path);
+    } else {
+        info_title(f->load->path, f->o);
+    }
+    begin(f);
+    finding(f, x);
+    end(f);
+    if (f->j)
+        json_close(f->j);
+    return 0;
+}
+
+bool info_broken(struct json *j, const char *path,
+                 const struct info_options *o,
+                 const struct gguf_file_params *params)
+{
+    struct load none = { .path = path };
+    struct findings f = { .o = o, .load = &none, .j = o->json ? j : NULL };
+    struct gguf_error err;
+    progress_init(&f.bar, "checking", NULL, true);
+    return gguf_path_verify(path, params, NULL, first_finding, &f, &err) ==
+               GGUF_OK &&
+           f.n[GGUF_SEVERITY_ERROR];
 }
 
 /* ---- warnings ---- */

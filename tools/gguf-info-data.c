@@ -4,7 +4,6 @@
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
 #include "tools/common/style.h"
-#include "tools/common/table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -12,10 +11,12 @@
 
 /* ---- statistics ---- */
 
-/* Ten levels of darkness; works in every character set. */
-static void add_histogram(struct table *t, const struct gguf_stats *s)
+/* Ten levels of darkness; works in every character set. Markdown makes one
+ * blank of several. */
+static void add_histogram(struct table *t, const struct gguf_stats *s,
+                          const struct info_options *o)
 {
-    static const char ramp[] = " .:-=+*#%@";
+    const char *ramp = o->markdown ? "_.:-=+*#%@" : " .:-=+*#%@";
     char out[GGUF_STATS_BINS + 3];
     uint64_t most = 1;
     for (int i = 0; i < GGUF_STATS_BINS; i++)
@@ -41,7 +42,8 @@ static void stats_heading(struct table *t)
 }
 
 static void stats_row(struct table *t, const struct gguf_tensor_info *x,
-                      const struct gguf_stats *s)
+                      const struct gguf_stats *s,
+                      const struct info_options *o)
 {
     struct text name = { NULL, 0, 0 };
     char type[32];
@@ -56,7 +58,7 @@ static void stats_row(struct table *t, const struct gguf_tensor_info *x,
     table_addf(t, "%.3g%%",
                s->n ? 100.0 * (double)s->n_zero / (double)s->n : 0);
     table_addf(t, "%" PRIu64, s->n_nan + s->n_inf);
-    add_histogram(t, s);
+    add_histogram(t, s, o);
     text_fini(&name);
 }
 
@@ -98,7 +100,7 @@ bool info_stats(struct json *j, const struct info *info,
     p.rows = o->rows;
     p.pool = o->pool;
     progress_init(&bar, "reading", "tensors", o->quiet);
-    table_init(&t, "llrrrrrrrl", 2);
+    table_init(&t, "llrrrrrrrl", o->markdown ? 0 : 2);
     stats_heading(&t);
     if (j)
         json_open(j, "stats", '[');
@@ -115,15 +117,16 @@ bool info_stats(struct json *j, const struct info *info,
         } else if (j) {
             stats_json(j, x.info, &s);
         } else {
-            stats_row(&t, x.info, &s);
+            stats_row(&t, x.info, &s, o);
         }
     }
     progress_clear(&bar);
-    if (j)
+    if (j) {
         json_close(j);
-    else
-        table_print(&t, stdout);
-    table_fini(&t);
+        table_fini(&t);
+    } else {
+        info_table(&t, o);
+    }
     return good;
 }
 
@@ -139,11 +142,52 @@ static void put_row(const float *x, size_t n)
     putchar('\n');
 }
 
+/* Types with numbers that a float does not hold. */
+static bool is_wide(uint32_t dtype)
+{
+    return dtype == GGUF_DTYPE_I32 || dtype == GGUF_DTYPE_I64 ||
+           dtype == GGUF_DTYPE_F64;
+}
+
+/* The number at p, of size bytes. */
+static uint64_t bits_at(const unsigned char *p, size_t size, bool big_endian)
+{
+    uint64_t v = 0;
+    for (size_t i = 0; i < size; i++)
+        v = v << 8 | p[big_endian ? i : size - 1 - i];
+    return v;
+}
+
+/* Row after row of a tensor of such a type. */
+static void put_wide(const struct gguf_split_tensor *t)
+{
+    const struct gguf_tensor_info *x = t->info;
+    const unsigned char *p = gguf_file_tensor_data(t->file, x->index);
+    bool big = gguf_file_is_big_endian(t->file);
+    size_t size = x->dtype == GGUF_DTYPE_I32 ? 4 : 8;
+    for (uint64_t i = 0; i < x->n_elements && !ferror(stdout); i++) {
+        uint64_t v = bits_at(p + i * size, size, big);
+        char out[32];
+        double d;
+        memcpy(&d, &v, sizeof d);
+        if (x->dtype == GGUF_DTYPE_F64)
+            json_format_f64(out, d);
+        else
+            snprintf(out, sizeof out, "%" PRId64,
+                     size == 4 ? (int64_t)(int32_t)v : (int64_t)v);
+        printf("%s%c", out, (i + 1) % (uint64_t)x->ne[0] ? ' ' : '\n');
+    }
+}
+
 /* Row after row of tensor t. */
 static bool put_values(const struct load *l, const struct gguf_split_tensor *t,
                        const struct info_options *o)
 {
     struct gguf_error err;
+    if (is_wide(t->info->dtype)) {
+        put_wide(t);
+        return true;
+    }
     uint64_t n = (uint64_t)t->info->ne[0];
     float *x = n <= SIZE_MAX / sizeof *x ? malloc((size_t)n * sizeof *x)
                                          : NULL;

@@ -10,7 +10,6 @@
  */
 #include "config.h"
 #include "tools/gguf-info.h"
-#include "tools/common/table.h"
 
 #include <gguf/cpu.h>
 #include <gguf/session.h>
@@ -143,13 +142,16 @@ void info_memory(struct json *j, const struct info *info,
         return;
     }
     struct table t;
-    table_init(&t, "ll", 2);
+    table_init(&t, "ll", o->markdown ? 0 : 2);
+    if (o->markdown) {
+        table_add(&t, "memory");
+        table_add(&t, "size");
+    }
     add(&t, "weights", info->data_size, "");
     snprintf(label, sizeof label, "cache for %" PRIu64 " tokens", n.n_ctx);
     add(&t, label, n.cache, ", f16");
     snprintf(label, sizeof label, "computing %d at once", UBATCH);
     add(&t, label, n.compute, "");
     info_heading("Memory", o);
-    table_print(&t, stdout);
-    table_fini(&t);
+    info_table(&t, o);
 }

@@ -2,13 +2,12 @@
 #include "config.h"
 #include "tools/gguf-info.h"
 #include "tools/common/style.h"
-#include "tools/common/table.h"
 
 #include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
-static void print(struct table *t, const struct info_options *o)
+void info_table(struct table *t, const struct info_options *o)
 {
     if (o->markdown)
         table_markdown(t, stdout);
@@ -41,6 +40,22 @@ static void add_kv(struct table *t, const char *label,
     text_fini(&s);
 }
 
+/* "F16 11.0 MiB, F32 13.0 KiB" */
+static void add_types(struct table *t, const struct info *info)
+{
+    struct text s = { NULL, 0, 0 };
+    char out[24], name[32];
+    for (size_t i = 0; i < info->n_types; i++)
+        text_addf(&s, "%s%s %s", i ? ", " : "",
+                  info_type_name(info->types[i].id, name),
+                  table_size(out, info->types[i].size));
+    if (info->n_types) {
+        table_add(t, "tensor types");
+        table_add(t, s.s);
+    }
+    text_fini(&s);
+}
+
 static void add_sizes(struct table *t, const struct info *info)
 {
     char out[24], name[32];
@@ -56,6 +71,7 @@ static void add_sizes(struct table *t, const struct info *info)
         table_addf(t, "mostly %s",
                    info_type_name(info->types[0].id, name));
     }
+    add_types(t, info);
     table_add(t, "parameters");
     table_addf(t, "%s (%" PRIu64 ")", table_count(out, info->n_elements),
                info->n_elements);
@@ -92,7 +108,7 @@ static void summary(const struct info *info, const struct info_options *o)
         table_addf(&t, "%" PRIu64 " tokens", info_n_vocab(info));
     }
     add_kv(&t, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));
-    print(&t, o);
+    info_table(&t, o);
 }
 
 /* ---- metadata ---- */
@@ -126,7 +142,7 @@ static void metadata(const struct info *info, const struct info_options *o)
         table_add(&t, s.s ? s.s : "");
     }
     text_fini(&s);
-    print(&t, o);
+    info_table(&t, o);
 }
 
 /* ---- tensors ---- */
@@ -176,7 +192,7 @@ static void tensors(const struct info *info, const struct info_options *o)
             table_addf(&t, "%" PRIu32, x.file_no + 1);
     }
     text_fini(&s);
-    print(&t, o);
+    info_table(&t, o);
 }
 
 static void types(const struct info *info, const struct info_options *o)
@@ -205,23 +221,29 @@ static void types(const struct info *info, const struct info_options *o)
                                    : 0);
         table_addf(&t, "%.3f", info_bits(x->size, x->n_elements));
     }
-    print(&t, o);
+    info_table(&t, o);
+}
+
+void info_title(const char *path, const struct info_options *o)
+{
+    struct text s = { NULL, 0, 0 };
+    text_add_esc(&s, (struct gguf_str){ path, strlen(path) }, UINT64_MAX);
+    if (o->markdown) {
+        fputs("# ", stdout);
+        table_put_markdown(s.s, stdout);
+        fputs("\n\n", stdout);
+    } else {
+        printf("%s%s%s\n", style(STYLE_TITLE), s.s, style(STYLE_PLAIN));
+    }
+    text_fini(&s);
 }
 
 bool info_text(const struct info *info, const struct info_options *o)
 {
-    struct text s = { NULL, 0, 0 };
-    const char *path = info->load->path;
     /* A manifest begins with its first line. */
     if (o->show == SHOW_HASH)
         return info_hash(NULL, info, o);
-    text_addz(&s, o->markdown ? "# " : "");
-    text_add_esc(&s, (struct gguf_str){ path, strlen(path) }, UINT64_MAX);
-    if (o->markdown)
-        printf("%s\n\n", s.s);
-    else
-        printf("%s%s%s\n", style(STYLE_TITLE), s.s, style(STYLE_PLAIN));
-    text_fini(&s);
+    info_title(info->load->path, o);
     if (o->show & SHOW_SUMMARY)
         summary(info, o);
     if (o->show & SHOW_METADATA)
@@ -235,7 +257,9 @@ bool info_text(const struct info *info, const struct info_options *o)
     bool good = !(o->show & SHOW_STATS) || info_stats(NULL, info, o);
     if (o->show & SHOW_HASH) {
         info_heading("Checksums", o);
+        fputs(o->markdown ? "```\n" : "", stdout);
         good &= info_hash(NULL, info, o);
+        fputs(o->markdown ? "```\n" : "", stdout);
     }
     if (o->show & SHOW_CHECK)
         good &= info_check(NULL, info, o);

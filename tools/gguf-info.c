@@ -37,7 +37,7 @@ enum {
 static const struct opt table[] = {
     { 0, NULL, NULL, "What is shown (without these, all of it):" },
     { OPT_SUMMARY, "--summary", NULL,
-      "architecture, shape, parameters, sizes" },
+      "architecture, shape, parameters, sizes, also by tensor type" },
     { OPT_METADATA, "--metadata", NULL, "keys and their values" },
     { OPT_TENSORS, "--tensors", "[GLOB]",
       "names, shapes and types of the tensors, of those that match GLOB" },
@@ -199,21 +199,28 @@ static void parse(struct opt_parser *p, struct settings *s)
     if ((o->key != NULL) + (o->values != NULL) + (o->manifest != NULL) +
             s->diff + (o->show != 0) > 1)
         opt_usage("--key, --values, --manifest and --diff do one thing only");
+    if (o->json && (o->values || o->manifest))
+        opt_usage("--values and --manifest have no --json");
+    if (o->markdown && (o->key || o->values || o->manifest || s->diff))
+        opt_usage("--key, --values, --manifest and --diff have no --markdown");
     if (!o->show)
         o->show = SHOW_ALL;
 }
 
-/* One operand; false: it failed. */
+/* One operand; false: it failed. *opened: something was shown. */
 static bool show(const char *path, const struct info_options *o,
                  const struct gguf_file_params *params, struct json *j,
                  bool *opened)
 {
     struct load l;
     struct info info;
+    struct gguf_error err;
     bool good = true;
-    *opened = load_open(&l, path, !o->alone, params);
+    *opened = load_try(&l, path, !o->alone, params, &err);
     if (!*opened) {
+        msg_fail(path, &err);
         good = false;
+        *opened = (o->show & SHOW_CHECK) && info_broken(j, path, o, params);
     } else if (o->key) {
         good = info_key(&l, o);
     } else if (o->values) {

@@ -4,6 +4,7 @@
 
 #include "tools/common/json.h"
 #include "tools/common/load.h"
+#include "tools/common/table.h"
 #include "tools/common/text.h"
 
 #include <gguf/stats.h>
@@ -82,8 +83,13 @@ uint64_t info_n_vocab(const struct info *info);
 /* Things worth a word, to standard error. */
 void info_warn(const struct info *info);
 
+/* The line above all text. */
+void info_title(const char *path, const struct info_options *o);
 /* A line above a part of the text. */
 void info_heading(const char *text, const struct info_options *o);
+
+/* Print the table and free it. */
+void info_table(struct table *t, const struct info_options *o);
 
 /* The views. false: what was asked for failed or found errors. */
 bool info_text(const struct info *info, const struct info_options *o);
@@ -100,6 +106,11 @@ void info_memory(struct json *j, const struct info *info,
  * failed, or errors were found. */
 bool info_check(struct json *j, const struct info *info,
                 const struct info_options *o);
+/* Findings about what does not open. false: nothing was printed, since its
+ * contents are not the reason. */
+bool info_broken(struct json *j, const char *path,
+                 const struct info_options *o,
+                 const struct gguf_file_params *params);
 bool info_stats(struct json *j, const struct info *info,
                 const struct info_options *o);
 bool info_hash(struct json *j, const struct info *info,

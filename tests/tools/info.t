@@ -14,7 +14,7 @@ test $? -eq 1
 ok 'no escape of the file reaches the output'
 grep -q 'Test \\x1B\[31m\\\\ model\\n' "$tmp/out"
 ok 'text is escaped'
-grep -q '^  arr\[2\] *test.nested *\[\[-1, 7\], \["a\\xFFb""\]\]$' "$tmp/out"
+grep -q '^  arr\[2\] *test.nested *\[\[-1, 7\], \["a\\xFFb\\""\]\]$' "$tmp/out"
 ok 'nested arrays'
 grep -q '^  u64 *test.big *18446744073709551614$' "$tmp/out"
 ok 'large integers are exact'
@@ -106,6 +106,19 @@ run "$info" --key nothing "$m"
 test $rc -eq 1 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
 ok '--key that is not there'
 
+run "$info" --summary "$m"
+test $rc -eq 0 &&
+    grep -Eq '^  tensor types  *F32 8.00 KiB, F16 [0-9.]+ KiB, Q8_0 [0-9.]+ KiB, Q4_K ' \
+        "$tmp/out"
+ok 'the summary has sizes by tensor type'
+for o in --stats --memory --types; do
+    run "$info" --markdown $o "$m"
+    grep -q '^|:---|' "$tmp/out" && ! grep -q '^  ' "$tmp/out"
+    ok "--markdown $o is a table"
+done
+run "$info" --markdown --check "$m"
+grep -q '^- [a-z]*: ' "$tmp/out" && ! grep -q '^  ' "$tmp/out"
+ok '--markdown --check is a list'
 run "$info" --markdown "$m"
 grep -q '^## Tensors: 8$' "$tmp/out" && grep -q '^|:---|:---|:---|---:|' "$tmp/out"
 ok '--markdown'
@@ -158,6 +171,17 @@ assert m["length"] == 8 and m["value"] == ["tok0"]' <"$tmp/out"
     run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
     test $rc -eq 0
     ok 'two files keep to the schema'
+    head -c $(($(wc -c <"$m") - 100)) "$m" >"$tmp/short.gguf"
+    for o in '' "$m"; do
+        "$info" --check --json "$tmp/short.gguf" $o >"$tmp/doc" 2>"$tmp/err"
+        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
+        test $rc -eq 0 && grep -q '"code": "truncated"' "$tmp/doc" &&
+            grep -q '"offset": [0-9]' "$tmp/doc"
+        ok "--check of a file that does not open${o:+, and another}"
+    done
+    run "$info" --check --json "$tmp/no.such.file"
+    test $rc -eq 1 -a ! -s "$tmp/out"
+    ok '--check of a file that is not there'
     echo '[{"path": "x", "size": 1}]' >"$tmp/no"
     run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/no"
     test $rc -eq 1
@@ -182,6 +206,35 @@ run "$info" --values=blk.0.t2 "$m"
 test $rc -eq 0 -a "$(wc -l <"$tmp/out")" -eq 4 -a \
     "$(head -1 "$tmp/out" | wc -w)" -eq 256
 ok '--values: a line for each row'
+# One I64 of 2^63 - 1 and one of -2^53 - 1, one F64 of 1e300 and one of 0.1.
+u='\0\0\0\0\0\0\0'
+{
+    printf "GGUF\3\0\0\0\2$u\0$u"
+    printf "\1${u}a\1\0\0\0\2$u\033\0\0\0\0$u"
+    printf "\1${u}b\1\0\0\0\2$u\034\0\0\0\040$u\0\0\0\0\0\0"
+    printf '\377\377\377\377\377\377\377\177\377\377\377\377\377\377\337\377'
+    printf "\0$u\0$u"
+    printf '\234\165\000\210\074\344\067\176\232\231\231\231\231\231\271\077'
+} >"$tmp/wide.gguf"
+"$info" -q --values=a "$tmp/wide.gguf" >"$tmp/out" 2>"$tmp/err" &&
+    "$info" -q --values=b "$tmp/wide.gguf" >>"$tmp/out" 2>"$tmp/err"
+printf '9223372036854775807 -9007199254740993\n1e+300 0.1\n' | cmp - "$tmp/out"
+ok '--values of what no float holds'
+"$bin/gguf-edit" -q --to-endian big -o "$tmp/wide-be.gguf" "$tmp/wide.gguf" &&
+    "$info" -q --values=a "$tmp/wide-be.gguf" >"$tmp/be" &&
+    "$info" -q --values=b "$tmp/wide-be.gguf" >>"$tmp/be" &&
+    cmp "$tmp/out" "$tmp/be"
+ok '--values of them in a big-endian file'
+"$bin/gguf-edit" -q --to-endian big -o "$tmp/be.gguf" "$m"
+run "$info" --diff "$m" "$tmp/be.gguf"
+test $rc -eq 0 -a ! -s "$tmp/out"
+ok '--diff: another byte order is no difference'
+for o in '--json --values x' '--json --manifest x' '--markdown --key x' \
+    '--markdown --values x' '--markdown --manifest x'; do
+    run "$info" $o "$m"
+    test $rc -eq 2 -a ! -s "$tmp/out"
+    ok "$o is wrong usage"
+done
 run "$info" --values=nothing "$m"
 test $rc -eq 1 -a ! -s "$tmp/out"
 ok '--values of a tensor that is not there'

@@ -15,29 +15,36 @@ void load_raise_limits(void)
     }
 }
 
-bool load_open(struct load *l, const char *path, bool with_set,
-               const struct gguf_file_params *params)
+bool load_try(struct load *l, const char *path, bool with_set,
+              const struct gguf_file_params *params, struct gguf_error *err)
 {
-    struct gguf_error err, err2;
+    struct gguf_error why;
     struct stat sb;
-    gguf_error_clear(&err);
+    gguf_error_clear(err);
     *l = (struct load){ .path = path };
-    if (with_set && gguf_split_open(&l->set, path, params, &err) == GGUF_OK)
+    if (with_set && gguf_split_open(&l->set, path, params, err) == GGUF_OK)
         return true;
     bool is_file = stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);
-    if (with_set && !is_file) {
-        msg_fail(path, &err);
+    if (with_set && !is_file)
         return false;
-    }
-    if (gguf_file_open(&l->alone, path, params, &err2) != GGUF_OK) {
-        msg_fail(path, &err2);
+    why = *err;
+    if (gguf_file_open(&l->alone, path, params, err) != GGUF_OK)
         return false;
-    }
     if (with_set) {
-        msg_warn(path, "%s", err.message);
+        msg_warn(path, "%s", why.message);
         msg_warn(path, "what follows is about this file alone");
     }
     return true;
+}
+
+bool load_open(struct load *l, const char *path, bool with_set,
+               const struct gguf_file_params *params)
+{
+    struct gguf_error err;
+    if (load_try(l, path, with_set, params, &err))
+        return true;
+    msg_fail(path, &err);
+    return false;
 }
 
 void load_close(struct load *l)

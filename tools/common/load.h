@@ -18,6 +18,9 @@ struct load {
  * was printed. params may be NULL. */
 bool load_open(struct load *l, const char *path, bool with_set,
                const struct gguf_file_params *params);
+/* The same, but for the message: it is in err. */
+bool load_try(struct load *l, const char *path, bool with_set,
+              const struct gguf_file_params *params, struct gguf_error *err);
 void load_close(struct load *l);
 
 size_t load_n_files(const struct load *l);

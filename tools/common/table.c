@@ -88,8 +88,7 @@ void table_print(const struct table *t, FILE *f)
     }
 }
 
-/* A cell of Markdown: what would end or style it is escaped. */
-static void put_markdown(const char *s, FILE *f)
+void table_put_markdown(const char *s, FILE *f)
 {
     for (; *s; s++) {
         if (strchr("|`*_<>[]", *s))
@@ -104,7 +103,7 @@ void table_markdown(const struct table *t, FILE *f)
     const char *s = t->text.s;
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         fputs(i % t->n_cols ? " | " : "| ", f);
-        put_markdown(s, f);
+        table_put_markdown(s, f);
         if ((i + 1) % t->n_cols)
             continue;
         fputs(" |\n", f);

@@ -31,6 +31,9 @@ void table_addf(struct table *t, const char *fmt, ...);
 void table_print(const struct table *t, FILE *f);
 /* The same as a Markdown table; the first row is the heading. */
 void table_markdown(const struct table *t, FILE *f);
+/* Text of one line, or of a cell, as Markdown: what would end or style it is
+ * escaped. */
+void table_put_markdown(const char *s, FILE *f);
 
 /* Columns of a terminal that text takes: code points that are not marks. */
 int table_width(const char *text);

@@ -107,16 +107,27 @@ static void add_number(struct text *t, const struct gguf_kv *kv)
     }
 }
 
+/* In quotes, those inside escaped: where an element ends is not in doubt. */
+static void add_quoted(struct text *t, struct gguf_str s, uint64_t max)
+{
+    struct text plain = { NULL, 0, 0 };
+    text_add_esc(&plain, s, max);
+    text_addz(t, "\"");
+    for (const char *p = plain.s; *p; p++)
+        text_add(t, *p == '"' ? "\\\"" : p, *p == '"' ? 2 : 1);
+    text_addz(t, "\"");
+    text_fini(&plain);
+}
+
 static void add_value(struct text *t, const struct gguf_kv *kv,
                       const struct text_limits *limits, bool quote)
 {
     struct gguf_str s;
     if (kv->type == GGUF_VAL_STR && gguf_kv_get_str(kv, &s, NULL) == GGUF_OK) {
         if (quote)
-            text_addz(t, "\"");
-        text_add_esc(t, s, limits->bytes);
-        if (quote)
-            text_addz(t, "\"");
+            add_quoted(t, s, limits->bytes);
+        else
+            text_add_esc(t, s, limits->bytes);
         if (!quote && s.size > limits->bytes)
             text_addf(t, " (%zu bytes)", s.size);
     } else if (kv->type == GGUF_VAL_ARR) {
