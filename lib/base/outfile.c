@@ -309,6 +309,22 @@ enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
     return GGUF_OK;
 }
 
+bool gg_outfile_can_share(const struct gg_outfile *o, int in_fd)
+{
+#if HAVE_LINUX_FS_H && HAVE_SYS_IOCTL_H && defined(FICLONERANGE)
+    struct stat s;
+    if (fstat(in_fd, &s) != 0 || s.st_size == 0)
+        return false;
+    struct file_clone_range one = { .src_fd = in_fd };
+    if (s.st_size > s.st_blksize) /* else 0: up to the end */
+        one.src_length = (uint64_t)s.st_blksize;
+    return ioctl(o->fd, FICLONERANGE, &one) == 0 && ftruncate(o->fd, 0) == 0;
+#else
+    (void)o, (void)in_fd;
+    return false;
+#endif
+}
+
 bool gg_outfile_clone(struct gg_outfile *o, int in_fd, uint64_t size)
 {
 #if HAVE_LINUX_FS_H && HAVE_SYS_IOCTL_H && defined(FICLONE)

@@ -65,6 +65,11 @@ enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
                                  uint64_t in_off, uint64_t size,
                                  struct gguf_error *err);
 
+/* Can blocks of in_fd's file be shared with this one, so that copies of whole
+ * pages from like places take no room? Tries it; the file must be empty, and
+ * is afterwards. */
+bool gg_outfile_can_share(const struct gg_outfile *o, int in_fd);
+
 /* Make the file, which must be empty, a clone of in_fd's size bytes that
  * shares its extents, with the position behind them. False where the file
  * system cannot: the file is as it was. */

@@ -1,7 +1,6 @@
 /* edit.c - other metadata for a file whose tensors stay */
 #include "config.h"
 #include "file/edit_int.h"
-#include "base/room.h"
 #include "file/header.h"
 #include "file/journal.h"
 #include "file/value.h"
@@ -120,7 +119,7 @@ static enum gguf_status write_copy(struct gg_edit *e, bool share,
     GG_TRY(gg_outfile_open(&o, e->a, e->target, out_flags(e), err));
     enum gguf_status st = GGUF_OK;
     uint64_t data = f->map.size > f->data_off ? f->map.size - f->data_off : 0;
-    if (!share || !gg_room_is_shared(f->path))
+    if (!share || !gg_outfile_can_share(&o, f->map.fd))
         st = gg_outfile_reserve(&o, size + data, true, err);
     if (st == GGUF_OK)
         st = gg_outfile_write(&o, header, size, err);

@@ -5,7 +5,6 @@
 #include "file/split_layout.h"
 #include "file/split_plan.h"
 #include "base/mem.h"
-#include "base/room.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -21,7 +20,7 @@ enum { STEP = 32 << 20 };
 struct run {
     const struct gguf_split *from;
     const struct gguf_split_job *job;
-    bool shares;          /* copies may take no room */
+    bool shares; /* blocks can be shared between inputs and outputs */
     uint64_t done, total; /* bytes of tensor data */
 };
 
@@ -68,6 +67,40 @@ static enum gguf_status add_tensors(struct gguf_writer *w,
     return GGUF_OK;
 }
 
+/* Does a copy of all tensors of w, those from number first on, take no room?
+ * It does not where each has the place in a page that it had. */
+static bool shares_all(const struct run *r, const struct gguf_writer *w,
+                       size_t first)
+{
+    enum { PAGE = 4096 };
+    bool all = r->shares;
+    for (size_t i = 0; i < w->n_tensors && all; i++) {
+        const struct gguf_split_tensor *t =
+            gguf_split_tensor(r->from, first + i);
+        all = (t->file->data_off + t->info->off - gguf_writer_data_off(w) -
+               w->tensor[i].off) % PAGE == 0;
+    }
+    return all;
+}
+
+/* Can the file path share blocks with those of the set? A file that cannot be
+ * made is for the writer to complain about. GGUF_E_NOMEM. */
+static enum gguf_status try_sharing(struct run *r, const char *path,
+                                    struct gguf_error *err)
+{
+    struct gg_outfile o;
+    struct gguf_error why;
+    enum gguf_status st = gg_outfile_open(&o, gg_split_allocator(r->from),
+                                          path, GG_OUTFILE_FORCE, &why);
+    if (st == GGUF_OK)
+        r->shares =
+            gg_outfile_can_share(&o, gguf_split_file(r->from, 0)->map.fd);
+    gg_outfile_abort(&o);
+    return st == GGUF_E_NOMEM
+               ? gg_fail(err, st, GGUF_NO_OFFSET, "%s", why.message)
+               : GGUF_OK;
+}
+
 /* The tensors of w, which are those from number first on, as path. */
 static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
                                    size_t first, const char *path,
@@ -76,7 +109,7 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     struct gguf_output_params out = GGUF_OUTPUT_PARAMS_INIT;
     out.force = r->job->force;
     out.no_sync = r->job->no_sync;
-    out.no_reserve = r->shares;
+    out.no_reserve = shares_all(r, w, first);
     out.inputs = gg_split_files(r->from);
     out.n_inputs = gguf_split_n_files(r->from);
     GG_TRY(gguf_writer_open(w, path, &out, err));
@@ -143,13 +176,50 @@ static enum gguf_status check_outputs(const struct gguf_split_plan *plan,
     return GGUF_OK;
 }
 
+/* Writer of shard i with its tensors; owned by the caller, NULL if it fails. */
+static enum gguf_status shard_writer(const struct gguf_split_plan *plan,
+                                     size_t i, struct gguf_writer **w,
+                                     struct gguf_error *err)
+{
+    const struct gguf_split_shard *s = &plan->shards[i];
+    GG_TRY(gg_split_writer(w, plan, i, plan->n_shards, err));
+    enum gguf_status st =
+        add_tensors(*w, plan->from, s->first_tensor, s->n_tensors, err);
+    if (st != GGUF_OK) {
+        gguf_writer_destroy(*w);
+        *w = NULL;
+    }
+    return st;
+}
+
+/* Bytes that the file system must have for all shards. */
+static enum gguf_status room_needed(const struct run *r,
+                                    const struct gguf_split_plan *plan,
+                                    uint64_t *size, struct gguf_error *err)
+{
+    *size = 0;
+    for (size_t i = 0; i < plan->n_shards; i++) {
+        bool shared = false;
+        if (r->shares) {
+            struct gguf_writer *w;
+            GG_TRY(shard_writer(plan, i, &w, err));
+            shared = shares_all(r, w, plan->shards[i].first_tensor);
+            gguf_writer_destroy(w);
+        }
+        *size += shared ? 0 : plan->shards[i].file_size;
+    }
+    return GGUF_OK;
+}
+
 /* Is there room for all shards together? A folder that cannot be looked at is
  * for the first shard to complain about. */
-static enum gguf_status check_room(const struct gguf_split_plan *plan,
+static enum gguf_status check_room(const struct run *r,
+                                   const struct gguf_split_plan *plan,
                                    const char *prefix, struct gguf_error *err)
 {
-    uint64_t size = 0;
+    uint64_t size;
     size_t n = (size_t)(gg_split_base(prefix) - prefix);
+    GG_TRY(room_needed(r, plan, &size, err));
     char *dir = gg_alloc(plan->allocator, n + 2);
     if (!dir)
         return gg_fail_nomem(err, n + 2);
@@ -158,8 +228,6 @@ static enum gguf_status check_room(const struct gguf_split_plan *plan,
     struct statvfs v;
     int there = statvfs(dir, &v);
     gg_free(plan->allocator, dir);
-    for (size_t i = 0; i < plan->n_shards; i++)
-        size += plan->shards[i].file_size;
     if (there == 0 && v.f_frsize > 0 && v.f_blocks > 0 &&
         size / v.f_frsize >= v.f_bavail)
         return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
@@ -175,12 +243,9 @@ static enum gguf_status write_shard(struct run *r,
                                     struct gguf_error *err)
 {
     struct gguf_writer *w;
-    GG_TRY(gg_split_writer(&w, plan, i, plan->n_shards, err));
+    GG_TRY(shard_writer(plan, i, &w, err));
     enum gguf_status st =
-        add_tensors(w, plan->from, plan->shards[i].first_tensor,
-                    plan->shards[i].n_tensors, err);
-    if (st == GGUF_OK)
-        st = write_file(r, w, plan->shards[i].first_tensor, path, err);
+        write_file(r, w, plan->shards[i].first_tensor, path, err);
     gguf_writer_destroy(w);
     return st;
 }
@@ -205,11 +270,9 @@ enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
 {
     GG_TRY(check_job(&job, err));
     GG_TRY(check_outputs(plan, prefix, job->force, err));
-    struct run r = { plan->from, job,
-                     gg_room_is_shared(gguf_split_path(plan->from, 0)), 0,
-                     data_size(plan->from) };
-    if (!r.shares)
-        GG_TRY(check_room(plan, prefix, err));
+    struct run r = { plan->from, job, false, 0, data_size(plan->from) };
+    GG_TRY(try_sharing(&r, prefix, err));
+    GG_TRY(check_room(&r, plan, prefix, err));
     for (size_t i = 0; i < plan->n_shards; i++) {
         char *path;
         enum gguf_status st =
@@ -326,7 +389,7 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
         GG_TRY(not_an_input(m->set, path, &sb, err));
     GG_TRY(gg_outfile_open(&o, gg_split_allocator(m->set), path, flags, err));
     enum gguf_status st = GGUF_OK;
-    if (!r->shares)
+    if (!shares_all(r, m->w, 0))
         st = gg_outfile_reserve(
             &o, gg_split_layout_size(&m->layout, m->w), true, err);
     if (st == GGUF_OK)
@@ -347,8 +410,9 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
     struct merged m;
     GG_TRY(check_job(&job, err));
     enum gguf_status st = merged_init(&m, set, err);
-    struct run r = { set, job, gg_room_is_shared(gguf_split_path(set, 0)), 0,
-                     data_size(set) };
+    struct run r = { set, job, false, 0, data_size(set) };
+    if (st == GGUF_OK)
+        st = try_sharing(&r, path, err);
     if (st == GGUF_OK)
         st = m.exact ? write_exact(&r, &m, path, err)
                      : write_file(&r, m.w, 0, path, err);

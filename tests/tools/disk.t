@@ -158,9 +158,35 @@ shared() # mkfs, type
         test "$("$info" --hash "$x.new" | awk '{ print $1, $2 }')" = \
             "$(echo "$tensors" | sed 's#f.gguf#&.new#')"
     ok "$2: a copy with a longer header shares the data"
+    # Where the place in a page changes nothing is shared, and elsewhere.
+    mkdir "$tmp/$2/s"
+    mount -t tmpfs -o size=1m none "$full" || exit 99
+    for command in '"$split" --split-max-tensors 1 "$x" "$tmp/$2/s/x"' \
+        '"$split" --split-max-tensors 1 "$x" "$full/x"' \
+        '"$edit" --set a.b=1 -o "$full/x.gguf" "$x"'; do
+        eval "run $command"
+        test $rc -eq 1 && grep -q 'the file system has [0-9]* free' "$tmp/err" &&
+            empty "$tmp/$2/s" && empty "$full"
+        ok "$2: no room, and it is said first: $(echo "$command" | tr -d '"$')"
+    done
+    umount "$full"
     run "$edit" --to-endian big -o "$x.big" "$x"
     test $rc -eq 1 -a ! -e "$x.big" && grep -q 'free$' "$tmp/err"
     ok "$2: another byte order cannot, and says so first"
+    # With pages for an alignment it is the same.
+    "$edit" -q --force --set general.alignment=4096 -o "$tmp/paged.gguf" "$x" 2>"$tmp/err" &&
+        rm -f "$tmp/$2"/zeros* "$x.new" &&
+        cp "$tmp/paged.gguf" "$tmp/$2/p.gguf" && sync || exit 99
+    before=$(free "$tmp/$2")
+    run "$split" -q --split-max-tensors 1 "$tmp/$2/p.gguf" "$tmp/$2/s/p"
+    sync
+    test $rc -eq 0 -a $((before - $(free "$tmp/$2"))) -lt 4000
+    ok "$2: a split shares the data where it can"
+    run "$split" -q --merge "$tmp/$2/s" "$tmp/$2/m.gguf"
+    sync
+    test $rc -eq 0 -a $((before - $(free "$tmp/$2"))) -lt 4000 &&
+        cmp "$tmp/$2/p.gguf" "$tmp/$2/m.gguf"
+    ok "$2: so does a merge"
     umount "$tmp/$2"
     rm -f "$tmp/$2.img"
 }
