@@ -1,4 +1,5 @@
-/* failalloc.h - an allocator that fails at the n-th call, and counts
+/* failalloc.h - an allocator that fails at the n-th call (or, with
+ * failalloc_from, at all from then on), and counts
  *
  *     struct failalloc fa;
  *     for (unsigned n = 0; ; n++) {
@@ -14,11 +15,13 @@
 
 #include "gguf/memory.h"
 
+#include <limits.h>
 #include <stdlib.h>
 
 struct failalloc {
     struct gguf_allocator a;
-    unsigned fail_at; /* this call fails, the others do not */
+    unsigned fail_at; /* this call fails */
+    unsigned last;    /* and those up to this one, the others do not */
     unsigned calls;
     int live;         /* blocks that are not freed */
 };
@@ -26,7 +29,8 @@ struct failalloc {
 static inline void *failalloc_alloc(void *user, size_t size)
 {
     struct failalloc *f = user;
-    if (f->calls++ == f->fail_at)
+    unsigned call = f->calls++;
+    if (call >= f->fail_at && call <= f->last)
         return NULL;
     void *p = malloc(size);
     f->live += p != NULL;
@@ -46,7 +50,16 @@ static inline const struct gguf_allocator *failalloc_init(struct failalloc *f,
     *f = (struct failalloc){
         .a = { failalloc_alloc, failalloc_free, f },
         .fail_at = fail_at,
+        .last = fail_at,
     };
+    return &f->a;
+}
+
+static inline const struct gguf_allocator *failalloc_from(struct failalloc *f,
+                                                          unsigned fail_at)
+{
+    (void)failalloc_init(f, fail_at);
+    f->last = UINT_MAX;
     return &f->a;
 }
 

@@ -5,22 +5,7 @@
 # there; and each page's program compiles, runs, and prints what the page says.
 # All pages are formatted without warnings and refer to each other both ways.
 set -u
-: "${srcdir:=.}" "${builddir:=.}" "${CC_FOR_TEST:=cc}" "${AWK:=awk}"
-tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
-n=0
-status=0
-verdict() # name, exit status, log
-{
-    n=$((n + 1))
-    if test "$2" = 0; then echo "ok $n - $1"
-    else echo "not ok $n - $1"; sed 's/^/# /' "$3"; status=1; fi
-}
-skip() # name, why
-{
-    n=$((n + 1))
-    echo "ok $n - $1 # SKIP $2"
-}
+. "${srcdir:-.}/tests/tap.sh"
 # All pages are gathered: some are made when the library is built.
 mkdir "$tmp/man"
 cp "$srcdir"/man/*.[1-9] "$builddir"/man/*.[1-9] "$tmp/man" 2>/dev/null
@@ -114,13 +99,7 @@ for page in "$tmp"/man/libgguf_*.3; do
     name=$(basename "$page" .3)
     block "$page" EXAMPLES 1 >"$tmp/$name.c"
     block "$page" EXAMPLES 2 >"$tmp/want"
-    # libtool's wrapper of a program is slow and knows its folder
-    { "$builddir/libtool" --silent --mode=compile --tag=CC $CC_FOR_TEST \
-        -std=c11 -Wall -Wextra -Werror -I"$srcdir/lib" ${TEST_CFLAGS-} \
-        -c "$tmp/$name.c" -o "$tmp/$name.lo" &&
-    "$builddir/libtool" --silent --mode=link --tag=CC $CC_FOR_TEST \
-        ${TEST_CFLAGS-} "$tmp/$name.lo" "$builddir/libgguf.la" \
-        -o "$tmp/$name"; } >"$tmp/log" 2>&1
+    compile "$name"
     verdict "$name: its program compiles" $? "$tmp/log"
     sed -n '1s/^\$ //p' "$tmp/want" | sed "s|\./a\.out|'$tmp/$name'|g" \
         >"$tmp/command"
@@ -155,5 +134,4 @@ if man --version >/dev/null 2>&1; then
 else
     skip "pages fit in 80 columns" "no man"
 fi
-echo "1..$n"
-exit $status
+done_testing

@@ -2,31 +2,13 @@
 # The programs in README, libgguf(3) and doc/tour.md compile without warnings against the
 # library that was just built, and do what is said of them.
 set -u
-: "${srcdir:=.}" "${builddir:=.}" "${CC_FOR_TEST:=cc}"
-tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
-n=0
-status=0
-verdict() # name, exit status, log
-{
-    n=$((n + 1))
-    if test "$2" = 0; then echo "ok $n - $1"
-    else echo "not ok $n - $1"; sed 's/^/# /' "$3"; status=1; fi
-}
+. "${srcdir:-.}/tests/tap.sh"
 sed -n '/^A program$/,/^    cc prog.c/p' "$srcdir/README" |
     sed -n '/^    #include/,/^    }$/s/^    //p' >"$tmp/prog.c"
 lines=$(wc -l <"$tmp/prog.c")
 test "$lines" -gt 10 && test "$lines" -lt 25
 verdict "README has a short program" $? "$tmp/prog.c"
 
-compile() # $tmp/NAME.c to $tmp/NAME
-{
-    "$builddir/libtool" --silent --mode=compile --tag=CC $CC_FOR_TEST -std=c11 \
-        -Wall -Wextra -Werror -I"$srcdir/lib" ${TEST_CFLAGS-} -c "$tmp/$1.c" \
-        -o "$tmp/$1.lo" >"$tmp/log" 2>&1 &&
-        "$builddir/libtool" --silent --mode=link --tag=CC $CC_FOR_TEST \
-            ${TEST_CFLAGS-} "$tmp/$1.lo" "$builddir/libgguf.la" -o "$tmp/$1" >>"$tmp/log" 2>&1
-}
 compile prog
 verdict "it compiles" $? "$tmp/log"
 
@@ -66,5 +48,4 @@ compile tour
 verdict "it compiles" $? "$tmp/log"
 "$tmp/tour" >"$tmp/out" 2>&1 && cmp "$tmp/out" "$tmp/want" >>"$tmp/out" 2>&1
 verdict "it prints what the tour says" $? "$tmp/out"
-echo "1..$n"
-exit $status
+done_testing

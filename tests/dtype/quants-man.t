@@ -3,11 +3,7 @@
 # length and size of a block, bits per element, and the fields of the block
 # where lib/dtype/block.h has them.
 set -u
-: "${srcdir:=.}" "${AWK:=awk}"
-tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
-n=0
-status=0
+. "${srcdir:-.}/tests/tap.sh"
 list=$srcdir/lib/dtype/list.h block=$srcdir/lib/dtype/block.h
 sed 's/\\-/-/g; s/ *$//' "$srcdir/man/gguf-quants.7" >"$tmp/page"
 
@@ -94,12 +90,6 @@ for f in want have; do
 done
 cut -f1 "$tmp/want.sorted" >"$tmp/names"
 
-verdict() # name, exit status, log
-{
-    n=$((n + 1))
-    if test "$2" = 0; then echo "ok $n - $1"
-    else echo "not ok $n - $1"; sed 's/^/# /' "$3"; status=1; fi
-}
 test "$(wc -l <"$tmp/names")" -eq "$(grep -c '^    X([0-9]' "$list")"
 verdict "every row of list.h is read" $? "$tmp/names"
 while read -r name; do
@@ -110,5 +100,4 @@ while read -r name; do
 done <"$tmp/names"
 cut -f1 "$tmp/have.sorted" | diff "$tmp/names" - >"$tmp/diff"
 verdict "the page has no others" $? "$tmp/diff"
-echo "1..$n"
-exit $status
+done_testing

@@ -7,6 +7,7 @@
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>
@@ -24,27 +25,6 @@ static int exists(const char *name)
     return access(name, F_OK) == 0;
 }
 
-static uint8_t *slurp(const char *name, size_t *size)
-{
-    FILE *f = fopen(name, "rb");
-    struct stat s = { .st_size = 0 };
-    if (!f || fstat(fileno(f), &s) != 0)
-        exit(99);
-    *size = (size_t)s.st_size;
-    uint8_t *p = malloc(*size + 1);
-    if (fread(p, 1, *size, f) != *size)
-        exit(99);
-    fclose(f);
-    return p;
-}
-
-static void write_file(const char *name, const void *p, size_t n)
-{
-    FILE *f = fopen(name, "wb");
-    if (!f || fwrite(p, 1, n, f) != n || fclose(f))
-        exit(99);
-}
-
 static void write_fixture(const char *name)
 {
     for (const struct fixture *x = fix_good; x->name; x++)
@@ -52,7 +32,8 @@ static void write_fixture(const char *name)
             struct fix fx;
             fix_init(&fx);
             x->make(&fx);
-            write_file(path, fx.data, fx.size);
+            if (!spill(path, fx.data, fx.size))
+                exit(99);
             fix_fini(&fx);
         }
 }
@@ -72,7 +53,8 @@ static void write_model(size_t n, size_t data)
     fix_pad(&fx, 32);
     for (size_t i = 0; i < 32 + data; i++)
         fix_u8(&fx, (unsigned)(i * 7) & 255);
-    write_file(path, fx.data, fx.size);
+    if (!spill(path, fx.data, fx.size))
+        exit(99);
     fix_fini(&fx);
 }
 

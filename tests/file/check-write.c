@@ -7,6 +7,7 @@
 #include "base/bytes.h"
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <errno.h>
@@ -23,32 +24,6 @@ static const char *in_dir(const char *name)
     char *p = path[turn++ & 3];
     snprintf(p, sizeof path[0], "%s/%s", dir, name);
     return p;
-}
-
-static uint8_t *slurp(const char *path, size_t *size)
-{
-    FILE *f = fopen(path, "rb");
-    *size = 0;
-    if (!f)
-        return NULL;
-    fseek(f, 0, SEEK_END);
-    *size = (size_t)ftell(f);
-    rewind(f);
-    uint8_t *p = malloc(*size + 1);
-    if (fread(p, 1, *size, f) != *size)
-        *size = 0;
-    fclose(f);
-    return p;
-}
-
-static int same_bytes(const char *a, const char *b)
-{
-    size_t na, nb;
-    uint8_t *pa = slurp(a, &na), *pb = slurp(b, &nb);
-    int same = pa && pb && na == nb && !memcmp(pa, pb, na);
-    free(pa);
-    free(pb);
-    return same;
 }
 
 static int n_entries(void)
@@ -275,7 +250,7 @@ static void check_round_trip(unsigned round)
     good = good && gguf_file_open(&f, a, NULL, &err) == GGUF_OK;
     int equal = good && equal_file(f, m, w);
     unlink(b);
-    int again = equal && rewrite(f, b) && same_bytes(a, b);
+    int again = equal && rewrite(f, b) && same_files(a, b);
     if (!good || !equal || !again)
         ok(0, "round %u: written %d, equal %d, again %d", round, good, equal,
            again);

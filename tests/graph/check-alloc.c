@@ -12,6 +12,7 @@
 #include "alloc/bestfit.h"
 #include "gguf/cpu.h"
 #include "tests/graph/lifetimes.h"
+#include "tests/failalloc.h"
 #include "tests/tap.h"
 
 typedef struct gguf_tensor tensor;
@@ -385,27 +386,6 @@ static void check_buffers(void)
 
 /* --- failing memory ------------------------------------------------------- */
 
-struct failing {
-    long left; /* calls that succeed */
-    long balance;
-};
-
-static void *failing_alloc(void *user, size_t size)
-{
-    struct failing *f = user;
-    if (f->left-- <= 0)
-        return NULL;
-    f->balance++;
-    return malloc(size);
-}
-
-static void failing_free(void *user, void *ptr)
-{
-    struct failing *f = user;
-    f->balance--;
-    free(ptr);
-}
-
 /* Graph, allocator, backend, run; the first failure's status. */
 static enum gguf_status whole_way(const struct gguf_allocator *a)
 {
@@ -468,15 +448,13 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
 
 static void check_failing(void)
 {
-    struct failing f;
-    const struct gguf_allocator a = { failing_alloc, failing_free, &f };
+    struct failalloc f;
     long n = 0;
     bool right = true;
     enum gguf_status st;
     do {
-        f = (struct failing){ n++, 0 };
-        st = whole_way(&a);
-        right = right && (st == GGUF_E_NOMEM || st == GGUF_OK) && !f.balance;
+        st = whole_way(failalloc_from(&f, (unsigned)n++));
+        right = right && (st == GGUF_E_NOMEM || st == GGUF_OK) && !f.live;
     } while (st != GGUF_OK && n < 1000);
     ok(st == GGUF_OK && n > 15 && right,
        "memory that fails at the n-th call, for %ld n: a status, no leak",

@@ -7,6 +7,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "tests/kern/kern.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -283,7 +284,7 @@ int main(void)
     const char *dir = getenv("srcdir");
     char path[4096];
     snprintf(path, sizeof path, "%s/tests/kern/fork.hex", dir ? dir : ".");
-    char *text = test_slurp(path, NULL);
+    char *text = slurp(path, NULL);
     struct test_level level[8];
     unsigned n = test_levels(level);
     ok(text != NULL, "%s is there", path);

@@ -10,6 +10,7 @@
  */
 #include "config.h"
 #include "tests/kern/kern.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <stdbool.h>
@@ -32,7 +33,7 @@ static char *slurp_golden(const char *name, size_t *size)
 {
     char path[256];
     snprintf(path, sizeof path, "golden/codec/%s", name);
-    return test_slurp(shared_path(path), size);
+    return slurp(shared_path(path), size);
 }
 
 static struct {

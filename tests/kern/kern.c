@@ -20,27 +20,6 @@ unsigned test_levels(struct test_level out[8])
     return n;
 }
 
-void *test_slurp(const char *path, size_t *size)
-{
-    FILE *f = path ? fopen(path, "rb") : NULL;
-    if (!f)
-        return NULL;
-    char *p = NULL;
-    long n = fseek(f, 0, SEEK_END) ? -1 : ftell(f);
-    if (n >= 0 && !fseek(f, 0, SEEK_SET) && (p = malloc((size_t)n + 1))) {
-        if (fread(p, 1, (size_t)n, f) == (size_t)n) {
-            p[n] = 0;
-            if (size)
-                *size = (size_t)n;
-        } else {
-            free(p);
-            p = NULL;
-        }
-    }
-    fclose(f);
-    return p;
-}
-
 unsigned test_fields(char *line, char **field, unsigned max)
 {
     unsigned n = 0;

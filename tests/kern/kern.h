@@ -14,9 +14,6 @@ struct test_level {
 };
 unsigned test_levels(struct test_level out[8]);
 
-/* The whole file, or NULL; free it. size may be NULL. */
-void *test_slurp(const char *path, size_t *size);
-
 /* Split a line of tab-separated fields in place; returns how many. */
 unsigned test_fields(char *line, char **field, unsigned max);
 

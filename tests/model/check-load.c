@@ -3,6 +3,7 @@
 #include "base/compiler.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
+#include "tests/failalloc.h"
 #include "tests/tap.h"
 
 /* ---- the files of ../shared/hostile: column "model" of expect.tsv ---- */
@@ -262,36 +263,16 @@ static void check_changes(void)
 
 /* ---- no memory ---- */
 
-struct failing {
-    long left; /* allocations until one fails */
-    long balance;
-};
-
-static void *failing_alloc(void *user, size_t size)
-{
-    struct failing *f = user;
-    if (f->left-- <= 0)
-        return NULL;
-    f->balance++;
-    return malloc(size);
-}
-
-static void failing_free(void *user, void *ptr)
-{
-    ((struct failing *)user)->balance--;
-    free(ptr);
-}
-
 static void check_nomem(const void *data, size_t size)
 {
     enum gguf_status st = GGUF_E_NOMEM;
     long n;
     int bad = 0;
     for (n = 0; n < 1000 && st == GGUF_E_NOMEM; n++) {
-        struct failing f = { n, 0 };
-        struct gguf_allocator a = { failing_alloc, failing_free, &f };
-        st = open_bytes(data, size, &a, NULL);
-        bad += f.balance != 0;
+        struct failalloc f;
+        const struct gguf_allocator *a = failalloc_from(&f, (unsigned)n);
+        st = open_bytes(data, size, a, NULL);
+        bad += f.live != 0;
     }
     ok(st == GGUF_OK && !bad && n > 5,
        "each of %ld allocations may fail; nothing is lost", n - 1);

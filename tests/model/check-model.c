@@ -9,6 +9,7 @@
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
+#include "tests/failalloc.h"
 #include "tests/tap.h"
 
 #include <zlib.h>
@@ -317,26 +318,6 @@ static void check_askew(const void *file, size_t size)
 
 /* ---- no memory ---- */
 
-struct failing {
-    long left; /* allocations until one fails */
-    long balance;
-};
-
-static void *failing_alloc(void *user, size_t size)
-{
-    struct failing *f = user;
-    if (f->left-- <= 0)
-        return NULL;
-    f->balance++;
-    return malloc(size);
-}
-
-static void failing_free(void *user, void *ptr)
-{
-    ((struct failing *)user)->balance--;
-    free(ptr);
-}
-
 static enum gguf_status try_all(const struct gguf_model *m,
                                 const struct gguf_allocator *a)
 {
@@ -375,10 +356,10 @@ static void check_nomem(const void *file, size_t size)
         return;
     }
     for (n = 0; n < 1000 && st == GGUF_E_NOMEM; n++) {
-        struct failing f = { n, 0 };
-        struct gguf_allocator a = { failing_alloc, failing_free, &f };
-        st = try_all(r.model, &a);
-        bad += f.balance != 0;
+        struct failalloc f;
+        const struct gguf_allocator *a = failalloc_from(&f, (unsigned)n);
+        st = try_all(r.model, a);
+        bad += f.live != 0;
     }
     ok(st == GGUF_OK && !bad && n > 10,
        "each of %ld allocations may fail; nothing is lost", n - 1);

@@ -10,10 +10,10 @@
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <stdbool.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[] = "check-endian-XXXXXX";
@@ -31,30 +31,6 @@ static const struct {
     { "blocks", "Q5_0", { 3200, 900 } },
     { "one", "F32", { 1, 1 } },
 };
-
-static uint8_t *slurp(const char *name, size_t *size)
-{
-    FILE *f = fopen(name, "rb");
-    struct stat s = { .st_size = 0 };
-    if (!f || fstat(fileno(f), &s) != 0)
-        exit(99);
-    *size = (size_t)s.st_size;
-    uint8_t *p = malloc(*size + 1);
-    if (fread(p, 1, *size, f) != *size)
-        exit(99);
-    fclose(f);
-    return p;
-}
-
-static bool same_files(const char *a, const char *b)
-{
-    size_t n, m;
-    uint8_t *p = slurp(a, &n), *q = slurp(b, &m);
-    bool same = n == m && !memcmp(p, q, n);
-    free(p);
-    free(q);
-    return same;
-}
 
 static enum gguf_status write_data(struct gguf_writer *w)
 {

@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/bytes.h"
 #include "quant/imatrix.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -20,20 +21,16 @@ static const char *in_dir(const char *name)
     return p;
 }
 
-static size_t slurp(const char *path, uint8_t *p, size_t size)
+/* At most size bytes of a file, into p. */
+static size_t read_into(const char *path, uint8_t *p, size_t size)
 {
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(p, 1, size, f) : 0;
-    if (f)
-        fclose(f);
+    size_t n;
+    void *all = slurp(path, &n);
+    if (n > size)
+        n = size;
+    memcpy(p, all ? all : p, n);
+    free(all);
     return n;
-}
-
-static bool same_files(const char *a, const char *b)
-{
-    static uint8_t x[1 << 20], y[1 << 20];
-    size_t n = slurp(a, x, sizeof x);
-    return n && n == slurp(b, y, sizeof y) && !memcmp(x, y, n);
 }
 
 /* Written again a file is the same; the newer form becomes the older one that
@@ -193,7 +190,7 @@ static size_t save_one(const char *path, const float *sums, float count,
         gguf_imatrix_save(im, path, format, 1, NULL))
         abort();
     gguf_imatrix_destroy(im);
-    return slurp(path, b, size);
+    return read_into(path, b, size);
 }
 
 static void check_values(void)
@@ -303,7 +300,7 @@ static void check_broken(const char *model, const char *suffix)
         skip("%s is not here", name);
         return;
     }
-    size_t n = slurp(path, b, sizeof b);
+    size_t n = read_into(path, b, sizeof b);
     int wrong = 0, refused = 0;
     for (size_t k = 0; k < 300; k++) {
         size_t cut = k < 200 ? k : (size_t)rnd_below(n);

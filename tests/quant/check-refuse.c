@@ -86,15 +86,14 @@ static void check_outputs(const char *in)
     ok(quantize(in, dir_name(), s, &err) == GGUF_E_INVALID, "a folder: %s",
        err.message);
     ok(n_entries() == before, "nothing is left");
-    FILE *f = fopen(out, "w");
-    fputs("precious", f);
-    fclose(f);
+    if (!spill(out, "precious", 8))
+        abort();
     s.no_force = true;
     ok(quantize(in, out, s, &err) == GGUF_E_EXIST, "an existing file: %s",
        err.message);
-    struct bytes b = slurp(out);
-    ok(b.n == 8 && !memcmp(b.p, "precious", 8), "it is untouched");
-    free(b.p);
+    char *b = slurp(out, NULL);
+    ok(b && !strcmp(b, "precious"), "it is untouched");
+    free(b);
     s.no_force = false;
     ok(quantize(in, out, s, &err) == GGUF_OK, "it is replaced by force");
     remove(out);
@@ -105,7 +104,8 @@ static void check_inputs(const char *in)
     const char *bad = in_dir("bad.gguf"), *out = in_dir("o.gguf");
     struct setup s = SETUP("Q8_0");
     struct gguf_error err;
-    struct bytes b = slurp(in);
+    size_t size;
+    uint8_t *b = slurp(in, &size);
     static const struct {
         size_t keep;
         enum gguf_status want;
@@ -115,26 +115,24 @@ static void check_inputs(const char *in)
         { 20000, GGUF_E_TRUNCATED },
     };
     for (size_t i = 0; i < GG_LEN(cuts); i++) {
-        FILE *f = fopen(bad, "wb");
-        fwrite(b.p, 1, cuts[i].keep, f);
-        fclose(f);
+        if (!b || cuts[i].keep > size || !spill(bad, b, cuts[i].keep))
+            abort();
         int before = n_entries();
         ok(quantize(bad, out, s, &err) == cuts[i].want &&
                err.offset != GGUF_NO_OFFSET && n_entries() == before,
            "%zu bytes only: %s (byte %llu)", cuts[i].keep, err.message,
            (unsigned long long)err.offset);
     }
-    FILE *f = fopen(bad, "wb");
-    fwrite("GGML", 1, 4, f);
-    fwrite(b.p + 4, 1, b.n - 4, f);
-    fclose(f);
+    memcpy(b, "GGML", 4);
+    if (!spill(bad, b, size))
+        abort();
     ok(quantize(bad, out, s, &err) == GGUF_E_FORMAT && err.offset == 0,
        "a wrong magic: %s", err.message);
     ok(quantize(in_dir("none.gguf"), out, s, &err) == GGUF_E_IO ||
            err.status == GGUF_E_NOTFOUND,
        "no such file: %s", err.message);
     remove(bad);
-    free(b.p);
+    free(b);
 }
 
 static void check_choices(const char *in)
@@ -216,18 +214,18 @@ static void check_choices(const char *in)
 static void retype(const char *in, const char *out, const char *name,
                    uint32_t type)
 {
-    struct bytes b = slurp(in);
+    size_t size;
+    uint8_t *b = slurp(in, &size);
     struct gguf_file *f;
-    if (gguf_file_open_memory(&f, b.p, b.n, NULL, NULL) != GGUF_OK)
+    if (!b || gguf_file_open_memory(&f, b, size, NULL, NULL) != GGUF_OK)
         abort();
     const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
-    gg_store32le(b.p + t->info_off + 8 + t->name.size + 4 + 8 * t->n_dims,
+    gg_store32le(b + t->info_off + 8 + t->name.size + 4 + 8 * t->n_dims,
                  type);
     gguf_file_close(f);
-    FILE *o = fopen(out, "wb");
-    if (!o || fwrite(b.p, 1, b.n, o) != b.n || fclose(o))
+    if (!spill(out, b, size))
         abort();
-    free(b.p);
+    free(b);
 }
 
 /* Types that are no weights: integers are copied, what is not known cannot

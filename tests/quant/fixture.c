@@ -7,7 +7,6 @@
 #include "tests/tap.h"
 
 #include <dirent.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[3000];
@@ -50,29 +49,6 @@ int n_entries(void)
     if (d)
         closedir(d);
     return n - 2;
-}
-
-struct bytes slurp(const char *path)
-{
-    struct bytes b = { NULL, 0 };
-    struct stat st;
-    FILE *f = fopen(path, "rb");
-    if (f && !fstat(fileno(f), &st)) {
-        b.p = malloc((size_t)st.st_size + 1);
-        b.n = fread(b.p, 1, (size_t)st.st_size, f);
-    }
-    if (f)
-        fclose(f);
-    return b;
-}
-
-bool same_files(const char *a, const char *b)
-{
-    struct bytes x = slurp(a), y = slurp(b);
-    bool same = x.n && x.n == y.n && !memcmp(x.p, y.p, x.n);
-    free(x.p);
-    free(y.p);
-    return same;
 }
 
 /* ------------------------------------------------------------ a model --- */

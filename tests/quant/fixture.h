@@ -4,6 +4,7 @@
 #define TESTS_QUANT_FIXTURE_H
 
 #include "gguf/quant.h"
+#include "tests/slurp.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,15 +22,6 @@ const char *in_dir(const char *name);
  * without notice. */
 const char *dir_name(void);
 int n_entries(void);
-
-struct bytes {
-    uint8_t *p; /* to be freed */
-    size_t n;
-};
-struct bytes slurp(const char *path);
-
-/* Do the two files have the same bytes, and some? */
-bool same_files(const char *a, const char *b);
 
 /* A model of all shapes: tensors of its file, in order. */
 struct model_tensor {

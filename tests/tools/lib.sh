@@ -1,11 +1,6 @@
-# lib.sh - what the shell tests of the tools share: TAP, a scratch folder, and
-# where things are. Sourced.
-: "${srcdir:=.}" "${builddir:=.}"
+# lib.sh - what the shell tests of the tools share. Sourced.
+. "${srcdir:-.}/tests/tap.sh"
 : "${GGUF_SHARED=$srcdir/../shared}"
-tmp=$(mktemp -d) || exit 99
-trap 'rm -rf "$tmp"' EXIT
-n=0
-status=0
 mkmodel=$builddir/tests/tools/mkmodel
 # Programs in the build folder are scripts that set up the library's path and
 # start the real ones; hundreds of calls go faster without.
@@ -34,20 +29,8 @@ ok() # description; the verdict is the status of the command before
     fi
 }
 
-skip() # description, why
-{
-    n=$((n + 1))
-    echo "ok $n # SKIP $1: $2"
-}
-
 run() # command...: $tmp/out, $tmp/err, $rc
 {
     "$@" >"$tmp/out" 2>"$tmp/err"
     rc=$?
-}
-
-done_testing()
-{
-    echo "1..$n"
-    exit $status
 }

@@ -3,6 +3,7 @@
 #include "base/compiler.h"
 #include "gguf/vocab.h"
 #include "gguf/writer.h"
+#include "tests/failalloc.h"
 #include "tests/tap.h"
 
 #include <time.h>
@@ -465,26 +466,6 @@ static void check_refused(void)
 
 /* ---- bytes as tokens, and no memory ---- */
 
-struct failing {
-    long left; /* allocations until one fails */
-    long balance;
-};
-
-static void *failing_alloc(void *user, size_t size)
-{
-    struct failing *f = user;
-    if (f->left-- <= 0)
-        return NULL;
-    f->balance++;
-    return malloc(size);
-}
-
-static void failing_free(void *user, void *ptr)
-{
-    ((struct failing *)user)->balance--;
-    free(ptr);
-}
-
 static enum gguf_status use(const struct gguf_file *file, const char *text,
                             const struct gguf_allocator *a)
 {
@@ -507,10 +488,10 @@ static void check_nomem(struct own *o, const char *what)
     int bad = 0;
     long n;
     for (n = 0; n < 1000 && st == GGUF_E_NOMEM; n++) {
-        struct failing f = { n, 0 };
-        struct gguf_allocator a = { failing_alloc, failing_free, &f };
-        st = use(o->file, "ab <ctl> abc\xff", &a);
-        bad += f.balance != 0;
+        struct failalloc f;
+        const struct gguf_allocator *a = failalloc_from(&f, (unsigned)n);
+        st = use(o->file, "ab <ctl> abc\xff", a);
+        bad += f.live != 0;
     }
     ok(st == GGUF_OK && !bad && n > 5,
        "%s: each of %ld allocations may fail; nothing is lost", what, n - 1);
