@@ -52,15 +52,44 @@ for page in "$srcdir"/man/*.1; do
     ok "$tool: a full disk under --help is noticed"
 done
 
-# The examples of these pages need nothing but a model.
-"$mkmodel" "$tmp/model.gguf" || exit 99
-"$builddir/tests/tools/mkimatrix" "$tmp/a.dat" && cp "$tmp/a.dat" "$tmp/b.dat"
-for tool in gguf-info gguf-split gguf-edit gguf-imatrix; do
-    sed -n 's/^\$ //p' "$srcdir/man/$tool.1" | sed 's/\\-/-/g' >"$tmp/examples"
+# Every command of every page's examples runs, on a model that goes with it.
+"$mkmodel" "$tmp/small.gguf" || exit 99
+share=$(cd "$srcdir/share/tiny-llama" && pwd)
+commands() # page: one a line
+{
+    "$AWK" '
+        /^\.SH/ { on = /EXAMPLES/ }
+        /^\.EE/ { code = 0; if (s) print s; s = "" }
+        on && code { if (s && sub(/^\$ /, "")) { print s; s = $0 }
+                     else { sub(/^\$ /, ""); sub(/^ +/, " "); s = s $0 } }
+        /^\.EX/ { code = 1 }' "$1" |
+        sed "s/\\\\-/-/g; s/\\\\(aq/'/g; s/\\\\e/\\\\/g"
+}
+for tool in gguf-info gguf-split gguf-edit gguf-imatrix gguf-quantize gguf-ppl; do
+    rm -rf "$tmp/run" && mkdir "$tmp/run" || exit 99
+    case $tool in
+    gguf-ppl)
+        ln -s "$share/tiny-llama-f16.gguf" "$tmp/run/model.gguf"
+        head -c 4000 "$share/persuasion.txt" >"$tmp/run/test.txt"
+        gzip -k "$tmp/run/test.txt"
+        ;;
+    *)
+        cp "$tmp/small.gguf" "$tmp/run/model.gguf"
+        cp "$tmp/small.gguf" "$tmp/run/model-f16.gguf"
+        "$builddir/tests/tools/mkimatrix" "$tmp/run/a.dat"
+        cp "$tmp/run/a.dat" "$tmp/run/b.dat"
+        "$bin/gguf-imatrix" -q -o "$tmp/run/im.gguf" "$tmp/run/a.dat"
+        ;;
+    esac
+    commands "$srcdir/man/$tool.1" >"$tmp/examples"
     test -s "$tmp/examples"
     ok "$tool: the page has examples"
-    while read -r line; do
-        run sh -c "cd '$tmp' && PATH='$bin':\$PATH && export PATH && $line"
+    while IFS= read -r line; do
+        case $line in
+        *jq*) jq --version >/dev/null 2>&1 || { skip "$line" 'no jq'; continue; } ;;
+        esac
+        run sh -c "cd '$tmp/run' && PATH='$bin':\$PATH && export PATH && $line" \
+            </dev/null
         test $rc -eq 0
         ok "$tool: $line"
     done <"$tmp/examples"
