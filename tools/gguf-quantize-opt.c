@@ -23,6 +23,7 @@ enum {
     OPT_LIST,
     OPT_MAX_MEMORY,
     OPT_NONFINITE,
+    OPT_OUTER_SCALES,
     OPT_OUTPUT_TYPE,
     OPT_OVERRIDE_KV,
     OPT_PRINT_RECIPE,
@@ -90,6 +91,9 @@ static const struct opt table[] = {
       "write as many files as IN has: OUT-00001-of-0000N.gguf ..." },
     { OPT_SPLIT_MAX_SIZE, "--split-max-size", "SIZE",
       "write several files of at most SIZE bytes" },
+    { OPT_OUTER_SCALES, "--outer-scales", NULL,
+      "tensors that become NVFP4 get a scale of their own, NAME.scale, so that "
+      "small weights lose less" },
     { OPT_REQUANTIZE, "--allow-requantize", NULL,
       "also from tensors that are quantized already, which costs quality" },
     { OPT_NONFINITE, "--on-nonfinite", "WHAT",
@@ -347,6 +351,7 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case OPT_PURE: o->params.pure = 1; break;
         case OPT_LEAVE_OUTPUT: o->params.leave_output = 1; break;
         case OPT_REQUANTIZE: o->params.allow_requantize = 1; break;
+        case OPT_OUTER_SCALES: o->params.outer_scales = 1; break;
         case OPT_RESUME: o->resume = true; break;
         case OPT_COMPAT: o->params.compat = 1; break;
         case OPT_EXPLAIN: o->explain = true; break;

@@ -16,7 +16,10 @@
  *
  * The scale of an NVFP4 tensor (gguf-quants(7)) goes into the weights that are
  * made of it, and is no tensor of the output then; with compat it stays, and
- * the weights are without it, which amounts to the same for llama.cpp.
+ * the weights are without it, which amounts to the same for llama.cpp. With
+ * outer_scales, NVFP4 that is made gets one for each matrix: its largest weight
+ * by the largest that blocks can hold, so that their scales are used in full;
+ * the input is read once more for that.
  *
  * The bytes written depend on the input and the params, not on the number of
  * threads, the instruction set or the window. A job is used by one thread at a
@@ -82,6 +85,8 @@ struct gguf_quant_params {
     int keep_split;         /* as many files as the input, with its tensors;
                              * not together with max_file_size */
     uint64_t max_file_size; /* bytes of each output file; 0: one file */
+    int outer_scales; /* tensors NAME.weight that become NVFP4 get NAME.scale
+                       * beside them (gguf-quants(7)); not with compat */
     int measure; /* decode what was encoded, and fill gguf_quant_loss */
     uint64_t max_memory; /* bytes of buffers; 0: 128 MiB */
     gguf_progress_fn *progress; /* bytes of input; NULL: none */
@@ -91,7 +96,7 @@ struct gguf_quant_params {
     {                                                                         \
         sizeof(struct gguf_quant_params), NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, 0, GGUF_DTYPE_NONE, GGUF_DTYPE_NONE, 0, 0, 0, 0,            \
-            GGUF_NONFINITE_ERROR, NULL, NULL, 0, 0, 0, 0, 0, NULL, NULL       \
+            GGUF_NONFINITE_ERROR, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL    \
     }
 
 /* ------------------------------------------------------------ the plan --- */

@@ -17,6 +17,8 @@ struct gg_job_tensor {
     enum gg_class cls;
     const struct gguf_split_tensor *scale;  /* goes into the weights; NULL */
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
+    float *outer;   /* a scale for each matrix, in a tensor of its own behind
+                     * this one, filled by run; NULL: none */
     int64_t layer;  /* of the input's name; -1: none */
     uint32_t shard; /* which file it goes to, and its place there */
     size_t index;
@@ -37,6 +39,18 @@ struct gguf_quant {
     struct gg_kern kern;
     struct gguf_quant_totals totals;
 };
+
+static inline size_t gg_job_n_mats(const struct gg_job_tensor *t)
+{
+    return (size_t)(t->pub.n_elements /
+                    ((uint64_t)t->pub.ne[0] * (uint64_t)t->pub.ne[1]));
+}
+
+/* Tensors of the output that t is: one more with scales of its own. */
+static inline size_t gg_job_n_written(const struct gg_job_tensor *t)
+{
+    return t->outer ? 2 : 1;
+}
 
 /* plan.c: fill q->t from q->set and q->p: order and types. */
 enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);

@@ -145,6 +145,7 @@ static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
         GG_TRY(gg_run_resume(r, paths, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_writers(r, k, output, err));
+    GG_TRY(gg_run_scale(r, err));
     if (r->resume)
         GG_TRY(gg_run_keep(r, err));
     gguf_pool_run(r->jobs[0]->p.pool, gg_run_work, r);
@@ -207,6 +208,7 @@ static void run_fini(struct gg_run *r)
     gg_free(a, r->cuts);
     gg_free(a, r->losses);
     gg_free(a, r->resume);
+    gg_run_scale_fini(r);
     gg_free(a, r->states);
 }
 

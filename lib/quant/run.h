@@ -1,7 +1,8 @@
 /* run.h - jobs that run together, as they lie in memory
  *
  * run.c opens and names the files, run_prepare.c cuts the tensors and sizes
- * the buffers, run_rows.c is what the threads do, run_resume.c keeps what an
+ * the buffers, run_scale.c looks for the scales that tensors have outside of
+ * their blocks, run_rows.c is what the threads do, run_resume.c keeps what an
  * earlier run has done.
  */
 #ifndef GG_QUANT_RUN_H
@@ -38,6 +39,8 @@ struct gg_run_state {
     atomic_uint_fast64_t left;        /* chunks to come */
     atomic_uint_fast64_t n_nonfinite; /* weights, and the first of them */
     atomic_uint_fast64_t first_nonfinite;
+    _Atomic uint32_t *largest; /* weight of each matrix: the bits of its size,
+                                * which compare like it; NULL: not wanted */
 };
 
 struct gg_run {
@@ -52,8 +55,9 @@ struct gg_run {
     size_t slice_size;            /* of it for the floats */
     struct gg_loss *losses;       /* of all chunks of job 0, of job 1 ...;
                                    * NULL: not asked for */
-    size_t check_size;            /* of a buffer for what is read back; at the
-                                   * end of a thread's */
+    size_t check_size;            /* of a buffer for what is scaled before it
+                                   * is encoded, or read back; at the end of a
+                                   * thread's */
     size_t weight_size;           /* then for a row of weights for each job;
                                    * then what the jobs encode */
     struct gg_resume *resume;     /* of the jobs; NULL: not asked for */
@@ -61,6 +65,7 @@ struct gg_run {
     unsigned n_threads;           /* that have a buffer */
     uint64_t total;               /* bytes of input */
 
+    atomic_uint_fast64_t next_scan; /* chunk of the look for the largest */
     atomic_uint_fast64_t next;    /* chunk */
     atomic_uint_fast64_t done;    /* bytes of input */
     atomic_bool stop;             /* take no more chunks */
@@ -91,6 +96,11 @@ void gg_run_count_nonfinite(struct gg_run *r, size_t i, uint64_t n,
 
 /* Chunk no failed; the run stops, and says why the lowest did. */
 void gg_run_fail(struct gg_run *r, uint64_t no, const struct gguf_error *err);
+
+/* run_scale.c: find the scales of the tensors that have their own, and write
+ * them. */
+enum gguf_status gg_run_scale(struct gg_run *r, struct gguf_error *err);
+void gg_run_scale_fini(struct gg_run *r);
 
 /* run_resume.c: open the journals of the jobs, before their files. */
 enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,

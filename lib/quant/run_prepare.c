@@ -140,6 +140,7 @@ static enum gguf_status make_buffers(struct gg_run *r, struct gguf_error *err)
     uint64_t limit = q->p.max_memory ? q->p.max_memory : DEFAULT_MEMORY;
     uint64_t slice = GG_RUN_SLICE, weights = 0, out, size;
     unsigned nth = gguf_pool_n_threads(q->p.pool);
+    size_t n_outer = 0;
 
     for (size_t i = 0; i < q->n_t; i++) {
         r->total += q->t[i].pub.from_size;
@@ -149,12 +150,14 @@ static enum gguf_status make_buffers(struct gg_run *r, struct gguf_error *err)
         for (size_t k = 0; k < r->n_jobs; k++)
             if (r->jobs[k]->t[i].imatrix)
                 weights = GG_MAX(weights, ne0);
+        for (size_t k = 0; k < r->n_jobs; k++)
+            n_outer += r->jobs[k]->t[i].outer != NULL;
     }
     slice = (slice * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
     weights = (weights * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
     r->slice_size = (size_t)slice;
     r->weight_size = (size_t)weights;
-    r->check_size = q->p.measure ? (size_t)slice : 0;
+    r->check_size = q->p.measure || n_outer ? (size_t)slice : 0;
     slice += weights * r->n_jobs + r->check_size;
     for (uint64_t n = CHUNK;; n /= 2) {
         cut_tensors(r, n, &out);

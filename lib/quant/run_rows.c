@@ -160,8 +160,21 @@ static void measure(struct gg_run *r, const struct chunk *c, size_t k,
     if (!codec->decode)
         return;
     codec->decode(encoded, back, n * ne0);
+    for (size_t e = 0; q->t[c->i].outer && e < n * ne0; e++)
+        back[e] *= q->t[c->i].outer[c->mat];
     gg_loss_add(&r->losses[k * r->cuts[q->n_t].first + c->no], slice, back, n,
                 ne0, weights);
+}
+
+/* x by a scale outside of the blocks, in the thread's buffer. */
+static const float *unscaled(struct gg_run *r, const float *x, size_t n,
+                             float scale, unsigned ith)
+{
+    float *y = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
+                                 r->check_size);
+    for (size_t e = 0; e < n; e++)
+        y[e] = x[e] / scale;
+    return y;
 }
 
 /* The rows of a chunk through the floats into the jobs' buffers. */
@@ -196,7 +209,10 @@ static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
             uint64_t row_to = jt->pub.to_size / (jt->pub.n_elements / ne0);
             const float *w =
                 jt->imatrix ? weights + k * r->weight_size / 4 : NULL;
-            to->encode(slice, dst + at * row_to, n, ne0, w);
+            const float *from = slice;
+            if (jt->outer)
+                from = unscaled(r, slice, n * ne0, jt->outer[c->mat], ith);
+            to->encode(from, dst + at * row_to, n, ne0, w);
             if (r->losses)
                 measure(r, c, k, slice, w, dst + at * row_to, n, ith);
             dst += c->n * row_to;

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "quant/job.h"
 #include "base/str.h"
+#include "quant/rows.h"
 
 #include <string.h>
 
@@ -10,12 +11,30 @@ static enum gguf_status add_tensor(struct gguf_writer *w,
                                    struct gguf_error *err)
 {
     struct gguf_str name = gg_strz(t->pub.name);
+    if (t->outer) {
+        char scale[GG_SCALE_NAME];
+        struct gguf_tensor_info info = { .name = name, .dtype = t->pub.to };
+        int64_t n = (int64_t)gg_job_n_mats(t);
+        GG_TRY(gguf_writer_add_tensor(w, name, t->pub.to, t->pub.n_dims,
+                                      t->pub.ne, err));
+        (void)gg_scale_name(&info, ".scale", scale);
+        return gguf_writer_add_tensor(w, gg_strz(scale), GGUF_DTYPE_F32, 1, &n,
+                                      err);
+    }
     if (!t->pub.copied)
         return gguf_writer_add_tensor(w, name, t->pub.to, t->pub.n_dims,
                                       t->pub.ne, err);
     struct gguf_tensor_info like = *t->src->info;
     like.name = name;
     return gguf_writer_add_like(w, &like, err);
+}
+
+static size_t n_written(const struct gguf_quant *q)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < q->n_t; i++)
+        n += gg_job_n_written(&q->t[i]);
+    return n;
 }
 
 /* Metadata of file no of several. */
@@ -39,7 +58,8 @@ static enum gguf_status shard_meta(const struct gguf_quant *q, size_t no,
     if (st == GGUF_OK)
         st = gguf_meta_set_u16(m, "split.count", (uint16_t)q->n_shards, err);
     if (st == GGUF_OK)
-        st = gguf_meta_set_i32(m, "split.tensors.count", (int32_t)q->n_t, err);
+        st = gguf_meta_set_i32(m, "split.tensors.count",
+                               (int32_t)n_written(q), err);
     if (st != GGUF_OK) {
         gguf_meta_destroy(m);
         return st;
@@ -94,7 +114,8 @@ static enum gguf_status divide(struct gguf_quant *q, struct gguf_error *err)
             return st;
         size_t n = 0;
         uint64_t size = gguf_writer_file_size(w);
-        for (; i < q->n_t && st == GGUF_OK; i++, n++) {
+        for (; i < q->n_t && st == GGUF_OK;
+             n += gg_job_n_written(&q->t[i]), i++) {
             st = add_tensor(w, &q->t[i], err);
             size = gguf_writer_file_size(w);
             if (size > q->p.max_file_size && n)
@@ -128,13 +149,17 @@ enum gguf_status gg_job_shards(struct gguf_quant *q, uint64_t *size,
 {
     struct gguf_writer *w;
     q->n_shards = 1;
-    for (size_t i = 0; i < q->n_t; i++)
-        q->t[i].index = i;
+    for (size_t i = 0, n = 0; i < q->n_t; i++) {
+        q->t[i].index = n;
+        n += gg_job_n_written(&q->t[i]);
+    }
     if (q->p.keep_split && gguf_split_n_files(q->set) > 1) {
         q->n_shards = gguf_split_n_files(q->set);
         for (size_t i = 0, n = 0; i < q->n_t; i++) {
             q->t[i].shard = q->t[i].src->file_no;
-            n = i && q->t[i].shard == q->t[i - 1].shard ? n + 1 : 0;
+            n = i && q->t[i].shard == q->t[i - 1].shard
+                    ? n + gg_job_n_written(&q->t[i - 1])
+                    : 0;
             q->t[i].index = n;
         }
     } else if (q->p.max_file_size) {

@@ -3,6 +3,7 @@
 #include "quant/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "quant/rows.h"
 
 #include <string.h>
 
@@ -62,6 +63,25 @@ static enum gguf_status use_imatrix(struct gguf_quant *q,
     return GGUF_OK;
 }
 
+/* Room for the scales of a tensor that becomes NVFP4, where it is to have
+ * some. */
+static enum gguf_status make_outer(struct gguf_quant *q,
+                                   struct gg_job_tensor *jt,
+                                   struct gguf_error *err)
+{
+    char name[GG_SCALE_NAME];
+    struct gguf_tensor_info t = { .name = gg_strz(jt->pub.name),
+                                  .dtype = jt->pub.to };
+    jt->outer = NULL;
+    if (!q->p.outer_scales || q->p.compat ||
+        !gg_scale_name(&t, ".scale", name) ||
+        gguf_split_tensor_find(q->set, name))
+        return GGUF_OK;
+    size_t n = gg_job_n_mats(jt);
+    jt->outer = gg_arena_alloc(&q->arena, n * sizeof *jt->outer);
+    return jt->outer ? GGUF_OK : gg_fail_nomem(err, n * sizeof *jt->outer);
+}
+
 enum gguf_status gg_job_set_type(struct gguf_quant *q,
                                  struct gg_job_tensor *jt, uint32_t wanted,
                                  uint32_t to, enum gguf_quant_why why,
@@ -76,6 +96,7 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     t->has_imatrix = t->needs_imatrix = t->bad_imatrix = 0;
     t->n_mended = 0;
     jt->imatrix = NULL;
+    jt->outer = NULL;
     size_t n = strlen(text);
     t->rule = gg_arena_strndup(&q->arena, text, n);
     if (!t->rule)
@@ -88,6 +109,7 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     if (gg_ckd_mul(&t->to_size, row, t->n_elements / (uint64_t)t->ne[0]))
         return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
                        "the output is too large");
+    GG_TRY(make_outer(q, jt, err));
     GG_TRY(use_imatrix(q, jt, err));
     t->needs_imatrix =
         !jt->imatrix && gg_choose_needs_imatrix(q->p.recipe, jt->cls, t->to);

@@ -289,6 +289,73 @@ static void test_bad_scales(const struct gguf_rows *rows)
             free((void *)(uintptr_t)nvfp4[i].data);
 }
 
+/* ------------------------------------------------ NVFP4 with its scales --- */
+
+/* Weights of three matrices, each 256 times below the one before; the share of
+ * their squares that is lost on the way to NVFP4, matrices counting alike, or
+ * 1 if that does not look as it should. */
+static double loss_of_small(const struct gguf_rows *rows, const float *x,
+                            int outer, unsigned n_threads)
+{
+    enum { N = 128 * 6 * 3 };
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_recipe *r = NULL;
+    struct gguf_quant *q = NULL;
+    struct gguf_file *f = NULL;
+    static float y[N];
+    double lost = 0, all = 0, rms = 0;
+    struct gguf_str text = { "base NVFP4\n", 11 };
+    pp.n_threads = n_threads;
+    o.force = o.no_sync = 1;
+    p.outer_scales = outer;
+    p.measure = 1;
+    bool good =
+        gguf_pool_create(&p.pool, &pp, NULL) == GGUF_OK &&
+        gguf_recipe_parse(&r, text, NULL, NULL) == GGUF_OK;
+    p.recipe = r;
+    good = good && gguf_quant_create(&q, in, &p, NULL) == GGUF_OK &&
+           gguf_quant_run(q, out, &o, NULL) == GGUF_OK &&
+           gguf_file_open(&f, out, NULL, NULL) == GGUF_OK &&
+           gguf_rows_get(rows, f, 0, 0, N, y, NULL) == GGUF_OK;
+    for (size_t i = 0; good && i < N; i++) {
+        double d = (double)x[i] - (double)y[i];
+        double unit = ldexp(1, -8 * (int)(i / (N / 3)));
+        rms += d * d;
+        lost += d / unit * (d / unit);
+        all += (double)x[i] / unit * ((double)x[i] / unit);
+    }
+    const struct gguf_tensor_info *s =
+        good ? gguf_file_tensor_find(f, "ffn_up_exps.scale") : NULL;
+    good = good && (outer ? s && s->n_elements == 3 : !s) &&
+           fabs(gguf_quant_tensor(q, 0)->loss.rms - sqrt(rms / N)) <
+               1e-6 * sqrt(rms / N);
+    gguf_file_close(f);
+    gguf_quant_destroy(q);
+    gguf_recipe_destroy(r);
+    gguf_pool_destroy(p.pool);
+    return good ? lost / all : 1;
+}
+
+static void test_outer(const struct gguf_rows *rows)
+{
+    enum { N = 128 * 6 * 3 };
+    static float x[N];
+    struct tensor t = { "ffn_up_exps.weight", GGUF_DTYPE_F32,
+                        { 128, 6, 3, 1 }, x };
+    for (size_t i = 0; i < N; i++)
+        x[i] = ldexpf((float)(rnd64() % 2001) / 1000 - 1,
+                      -8 * (int)(i / (N / 3)) - 6);
+    if (!write_model(&t, 1))
+        exit(99);
+    double plain = loss_of_small(rows, x, 0, 1);
+    double one = loss_of_small(rows, x, 1, 1);
+    ok(plain < 1 && plain > 0.3 && one < 0.015,
+       "%g of the squares are lost with scales, %g without", one, plain);
+    ok(loss_of_small(rows, x, 1, 3) == one, "the same with three threads");
+}
+
 int main(void)
 {
     struct gguf_rows *rows;
@@ -302,6 +369,7 @@ int main(void)
     test_place();
     test_scales(rows);
     test_bad_scales(rows);
+    test_outer(rows);
     gguf_rows_destroy(rows);
     unlink(in);
     unlink(out);

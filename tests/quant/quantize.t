@@ -178,6 +178,25 @@ test $rc -eq 0 && "$builddir/gguf-info" "$tmp/o-00001-of-00003.gguf" |
 ok '--prune-layers, --split-max-size'
 rm -f "$tmp"/o-*
 
+# Scales of NVFP4: the same when split and merged, or resumed; none where the
+# output is to be llama-quantize's.
+run "$q" -q --outer-scales --tensor-type 'blk=NVFP4' "$m" "$tmp/a.gguf" Q8_0
+test $rc -eq 0 && "$builddir/gguf-info" --tensors "$tmp/a.gguf" |
+    grep -q '^  blk.0.ffn_up.scale  *1  *F32 ' &&
+    "$builddir/gguf-info" --check "$tmp/a.gguf" | grep -q '^  0 errors, 0 warn'
+ok '--outer-scales'
+run "$q" -q --outer-scales --resume --split-max-size 1M --tensor-type \
+    'blk=NVFP4' "$m" "$tmp/o.gguf" Q8_0
+"$builddir/gguf-split" --quiet --merge "$tmp"/o-00001-of-*.gguf "$tmp/b.gguf"
+cmp -s "$tmp/a.gguf" "$tmp/b.gguf"
+ok '--outer-scales with --resume and --split-max-size'
+run "$q" -q -f --outer-scales --compat --tensor-type 'blk=NVFP4' "$m" \
+    "$tmp/a.gguf" Q8_0
+test $rc -eq 0 && ! "$builddir/gguf-info" --tensors "$tmp/a.gguf" |
+    grep -q 'ffn_up.scale'
+ok '--outer-scales --compat'
+rm -f "$tmp"/[ab].gguf "$tmp"/o-*
+
 # Which types: what --explain says of the options.
 types() # option...: the plan in $tmp/out
 {

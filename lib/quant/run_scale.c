@@ -1,0 +1,126 @@
+/* run_scale.c - scales outside of the blocks, found before the blocks are made
+ *
+ * The blocks of NVFP4 have scales of eight bits, with four significant ones
+ * from 2^-6 to 448 only. Weights of models lie at the lower end of that: the
+ * largest weight of a matrix becomes the largest that a block can hold well,
+ * and what it was divided by is the scale of the matrix. The format's authors
+ * (NVIDIA, "Pretraining Large Language Models with NVFP4", arXiv:2509.25149)
+ * take 6 * 448. Our encoder, which gives ggml's bytes, makes 448 of all scales
+ * above 240, so that 240 is the end.
+ */
+#include "config.h"
+#include "quant/run.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
+
+#include <math.h>
+
+/* Of an E2M1 element and of an E4M3 scale. */
+#define LARGEST (6.0f * 240.0f)
+
+static bool has_outer(const struct gg_run *r, size_t i)
+{
+    for (size_t k = 0; k < r->n_jobs; k++)
+        if (r->jobs[k]->t[i].outer)
+            return true;
+    return false;
+}
+
+/* The largest finite weight of a chunk of rows, from row on, in matrix mat. */
+static void scan_chunk(struct gg_run *r, size_t i, uint64_t mat, uint64_t row,
+                       uint64_t n_rows, float *slice)
+{
+    const struct gg_run_cut *cut = &r->cuts[i];
+    uint64_t ne0 = (uint64_t)r->jobs[0]->t[i].pub.ne[0];
+    uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
+    float largest = 0;
+    for (uint64_t at = 0; at < n_rows; at += step) {
+        size_t n = (size_t)(GG_MIN(step, n_rows - at) * ne0);
+        gg_row_src_read(&cut->src, (mat * cut->n_rows + row + at) * ne0, n,
+                        slice);
+        for (size_t e = 0; e < n; e++) {
+            float size = fabsf(slice[e]);
+            if (size > largest && size <= 0x1.fffffep127f)
+                largest = size;
+        }
+    }
+    _Atomic uint32_t *to = &r->states[i].largest[mat];
+    uint32_t bits = gg_f32_bits(largest), known = atomic_load(to);
+    while (bits > known && !atomic_compare_exchange_weak(to, &known, bits))
+        continue;
+}
+
+static void scan(void *user, unsigned ith, unsigned nth)
+{
+    struct gg_run *r = user;
+    size_t n_t = r->jobs[0]->n_t, i = 0;
+    (void)nth;
+    if (ith >= r->n_threads)
+        return;
+    float *slice = (float *)(void *)(r->buffers + ith * r->buffer_size);
+    while (!gg_run_poll(r, ith)) {
+        uint64_t no = atomic_fetch_add(&r->next_scan, 1);
+        if (no >= r->cuts[n_t].first)
+            return;
+        while (no >= r->cuts[i + 1].first)
+            i++; /* numbers only grow */
+        if (!r->states[i].largest)
+            continue;
+        const struct gg_run_cut *cut = &r->cuts[i];
+        uint64_t k = no - cut->first, row = k % cut->per_mat * cut->per_chunk;
+        scan_chunk(r, i, k / cut->per_mat, row,
+                   GG_MIN(cut->per_chunk, cut->n_rows - row), slice);
+    }
+}
+
+/* Scales of tensor i for job k, into its file. */
+static enum gguf_status write_scales(struct gg_run *r, size_t k, size_t i,
+                                     struct gguf_error *err)
+{
+    const struct gg_job_tensor *t = &r->jobs[k]->t[i];
+    struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
+    for (size_t m = 0; m < gg_job_n_mats(t); m++) {
+        uint8_t b[4];
+        float scale =
+            gg_f32_from_bits(atomic_load(&r->states[i].largest[m])) / LARGEST;
+        t->outer[m] = scale > 0 ? scale : 1;
+        gg_store32le(b, gg_f32_bits(t->outer[m]));
+        GG_TRY(gguf_writer_write_at(w, t->index + 1, 4 * m, b, 4, err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_run_scale(struct gg_run *r, struct gguf_error *err)
+{
+    const struct gguf_quant *q = r->jobs[0];
+    bool some = false;
+    for (size_t i = 0; i < q->n_t; i++) {
+        if (!has_outer(r, i))
+            continue;
+        size_t n = gg_job_n_mats(&q->t[i]);
+        r->states[i].largest = gg_alloc_zero(
+            q->p.allocator, n, sizeof *r->states[i].largest);
+        if (!r->states[i].largest)
+            return gg_fail_nomem(err, n * sizeof *r->states[i].largest);
+        some = true;
+    }
+    if (!some)
+        return GGUF_OK;
+    gguf_pool_run(q->p.pool, scan, r);
+    if (r->status != GGUF_OK) {
+        if (err)
+            *err = r->err;
+        return r->status;
+    }
+    for (size_t k = 0; k < r->n_jobs; k++)
+        for (size_t i = 0; i < q->n_t; i++)
+            if (r->jobs[k]->t[i].outer)
+                GG_TRY(write_scales(r, k, i, err));
+    return GGUF_OK;
+}
+
+void gg_run_scale_fini(struct gg_run *r)
+{
+    for (size_t i = 0; r->states && i < r->jobs[0]->n_t; i++)
+        gg_free(r->jobs[0]->p.allocator, (void *)r->states[i].largest);
+}
