@@ -77,7 +77,8 @@ bool info_hash(struct json *j, const struct info *info,
 /* All of a file of less than 2 GiB: *text is given to the caller. */
 static bool read_all(const char *path, char **text, size_t *size)
 {
-    FILE *f = fopen(path, "rb");
+    bool std = !strcmp(path, "-");
+    FILE *f = std ? stdin : fopen(path, "rb");
     size_t room = 1 << 16;
     *size = 0;
     *text = msg_must(malloc(room));
@@ -91,7 +92,7 @@ static bool read_all(const char *path, char **text, size_t *size)
     bool good = f && !ferror(f) && feof(f);
     if (!good)
         msg_error(path, "%s", errno ? strerror(errno) : "too large");
-    if (f)
+    if (f && !std)
         fclose(f);
     return good;
 }

@@ -79,6 +79,7 @@ enum { UBATCH = 512 };
 struct needs {
     uint64_t n_ctx;
     uint64_t cache, compute; /* bytes; 0: not known */
+    const char *why;         /* it is not */
 };
 
 /* What a session would take, if there can be one. */
@@ -103,7 +104,10 @@ static struct needs needs_of(const struct info *info,
                              const struct info_options *o)
 {
     struct needs n = {
-        .n_ctx = o->n_ctx ? o->n_ctx : number(info, "context_length", 0)
+        .n_ctx = o->n_ctx ? o->n_ctx : number(info, "context_length", 0),
+        .why = load_n_files(info->load) > 1
+                   ? "not known for a split model"
+                   : "not known for this kind of model"
     };
     if (!n.n_ctx || n.n_ctx > UINT32_MAX)
         return n;
@@ -114,7 +118,7 @@ static struct needs needs_of(const struct info *info,
 }
 
 static void add(struct table *t, const char *label, uint64_t size,
-                const char *more)
+                const char *more, const char *why)
 {
     char out[24];
     table_add(t, label);
@@ -122,7 +126,7 @@ static void add(struct table *t, const char *label, uint64_t size,
         table_addf(t, "%s (%" PRIu64 " bytes%s)", table_size(out, size), size,
                    more);
     else
-        table_add(t, "not known for this kind of model");
+        table_add(t, why);
 }
 
 void info_memory(struct json *j, const struct info *info,
@@ -147,11 +151,11 @@ void info_memory(struct json *j, const struct info *info,
         table_add(&t, "memory");
         table_add(&t, "size");
     }
-    add(&t, "weights", info->data_size, "");
+    add(&t, "weights", info->data_size, "", n.why);
     snprintf(label, sizeof label, "cache for %" PRIu64 " tokens", n.n_ctx);
-    add(&t, label, n.cache, ", f16");
+    add(&t, label, n.cache, ", f16", n.why);
     snprintf(label, sizeof label, "computing %d at once", UBATCH);
-    add(&t, label, n.compute, "");
+    add(&t, label, n.compute, "", n.why);
     info_heading("Memory", o);
     info_table(&t, o);
 }

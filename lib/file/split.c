@@ -70,13 +70,6 @@ bool gg_is_split_key(struct gguf_str key)
     return false;
 }
 
-static bool same_value(const struct gguf_kv *a, const struct gguf_kv *b)
-{
-    return a->type == b->type && a->elem_type == b->elem_type &&
-           a->n == b->n && a->size == b->size &&
-           (!a->size || !memcmp(a->data, b->data, a->size));
-}
-
 /* Metadata of a later shard repeats the first one's or is about the split. */
 static enum gguf_status check_metadata(const struct gguf_file *first,
                                        const struct gguf_file *f,
@@ -94,7 +87,7 @@ static enum gguf_status check_metadata(const struct gguf_file *first,
             key[kv->key.size] = '\0';
             other = gguf_file_kv_find(first, key);
         }
-        if (!other || !same_value(kv, other))
+        if (!gguf_kv_equal(kv, other))
             return gg_fail(err, GGUF_E_MISMATCH, kv->key_off,
                            "key '%s' %s in the first shard: not of one model",
                            gg_esc(&e, kv->key),

@@ -235,6 +235,10 @@ for o in '--json --values x' '--json --manifest x' '--markdown --key x' \
     test $rc -eq 2 -a ! -s "$tmp/out"
     ok "$o is wrong usage"
 done
+"$bin/gguf-split" -q --split-max-tensors 3 "$m" "$tmp/set" || exit 99
+run "$info" --memory "$tmp/set"
+test $rc -eq 0 && grep -q ' not known for a split model$' "$tmp/out"
+ok '--memory of a split model'
 run "$info" --values=nothing "$m"
 test $rc -eq 1 -a ! -s "$tmp/out"
 ok '--values of a tensor that is not there'
@@ -261,6 +265,9 @@ for a in xxh64 xxh3-128; do
     run "$info" --manifest "$tmp/manifest" "$m"
     test $rc -eq 0 && grep -q '9 of 9 checksums are right' "$tmp/err"
     ok "--manifest: they are right"
+    run "$info" --manifest - "$m" <"$tmp/manifest"
+    test $rc -eq 0 && grep -q '9 of 9' "$tmp/err"
+    ok "--manifest: from standard input"
     run "$info" --manifest "$tmp/manifest" "$m2"
     test $rc -eq 1 && grep -q "tensor 'blk.1.t7': the data is not" "$tmp/err" &&
         test "$(wc -l <"$tmp/err")" -eq 3
