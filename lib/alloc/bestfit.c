@@ -40,10 +40,13 @@ enum gguf_status gg_bestfit_alloc(struct gg_bestfit *b, uint64_t size,
             (best == b->n - 1 || b->spans[i].size < b->spans[best].size))
             best = i;
     struct gg_span *s = &b->spans[best];
-    *off = s->off;
-    s->off += size;
     s->size -= size;
-    b->high = GG_MAX(b->high, s->off);
+    *off = s->off;
+    if (b->at_end && best < b->n - 1)
+        *off += s->size;
+    else
+        s->off += size;
+    b->high = GG_MAX(b->high, *off + size);
     if (!s->size) {
         b->n--;
         memmove(s, s + 1, (b->n - best) * sizeof *s);

@@ -11,6 +11,8 @@
 #include "base/error.h"
 #include "base/mem.h"
 
+#include <stdbool.h>
+
 struct gg_span {
     uint64_t off, size;
 };
@@ -21,6 +23,7 @@ struct gg_bestfit {
     size_t n, cap;
     uint64_t align; /* of offsets and sizes; a power of two */
     uint64_t high;  /* bytes */
+    bool at_end;    /* of a span rather than at its begin, but for the last */
 };
 
 /* GGUF_E_NOMEM. */

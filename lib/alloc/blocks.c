@@ -14,12 +14,32 @@ enum {
 
 /* --- in time's order ------------------------------------------------------ */
 
+/* Sizes are summed up without overflow before anything is placed by size. */
+static uint64_t padded(uint64_t size, uint64_t align)
+{
+    return (size + align - 1) & ~(align - 1);
+}
+
+/* Free block k, but for what the next one lies on. */
+static enum gguf_status end_block(struct gg_bestfit *fit,
+                                  const struct gg_block *b, int32_t k,
+                                  struct gguf_error *err)
+{
+    uint64_t kept = 0;
+    if (b[k].next != GG_BLOCK_ANY)
+        kept = padded(b[b[k].next].size, fit->align);
+    return gg_bestfit_free(fit, b[k].off + kept,
+                           padded(b[k].size, fit->align) - kept, err);
+}
+
 static enum gguf_status by_time(struct gg_block *b, size_t n, size_t n_steps,
-                                uint64_t align, const struct gguf_allocator *a,
+                                uint64_t align, bool at_end,
+                                const struct gguf_allocator *a,
                                 uint64_t *total, struct gguf_error *err)
 {
     struct gg_bestfit fit;
     GG_TRY(gg_bestfit_init(&fit, a, align, err));
+    fit.at_end = at_end;
     enum gguf_status st = GGUF_OK;
     /* blocks that end at a step, as lists */
     int32_t *ends = gg_alloc(a, (n_steps + n) * sizeof *ends);
@@ -31,12 +51,15 @@ static enum gguf_status by_time(struct gg_block *b, size_t n, size_t n_steps,
     size_t i = 0;
     for (size_t s = 0; st == GGUF_OK && s < n_steps; s++) {
         for (; st == GGUF_OK && i < n && b[i].first == (int32_t)s; i++) {
-            st = gg_bestfit_alloc(&fit, b[i].size, &b[i].off, err);
+            if (b[i].on == GG_BLOCK_ANY)
+                st = gg_bestfit_alloc(&fit, b[i].size, &b[i].off, err);
+            else
+                b[i].off = b[b[i].on].off;
             next[i] = ends[b[i].last];
             ends[b[i].last] = (int32_t)i;
         }
         for (int32_t k = ends[s]; st == GGUF_OK && k != NONE; k = next[k])
-            st = gg_bestfit_free(&fit, b[k].off, b[k].size, err);
+            st = end_block(&fit, b, k, err);
     }
     *total = fit.high;
     gg_free(a, ends);
@@ -155,12 +178,6 @@ static void sort_by_size(const struct gg_block *b, int32_t *v, int32_t *tmp,
         }
         memcpy(v, tmp, n * sizeof *v);
     }
-}
-
-/* Sizes are summed up without overflow before anything is placed. */
-static uint64_t padded(uint64_t size, uint64_t align)
-{
-    return (size + align - 1) & ~(align - 1);
 }
 
 /* Place all in the given order, as long as the total stays below limit.
@@ -310,9 +327,18 @@ enum gguf_status gg_blocks_place(struct gg_block *blocks, size_t n,
     *total = 0;
     if (!n)
         return GGUF_OK;
-    GG_TRY(by_time(blocks, n, n_steps, align, a, total, err));
+    GG_TRY(by_time(blocks, n, n_steps, align, false, a, total, err));
     GG_TRY(live_sum(blocks, n, n_steps, align, a, &bound, err));
     if (*total == bound)
         return GGUF_OK;
+    for (size_t i = 0; i < n; i++) {
+        const uint64_t before = *total;
+        if (blocks[i].on == GG_BLOCK_ANY)
+            continue;
+        GG_TRY(by_time(blocks, n, n_steps, align, true, a, total, err));
+        return *total <= before ? GGUF_OK
+                                : by_time(blocks, n, n_steps, align, false, a,
+                                          total, err);
+    }
     return by_size(blocks, n, n_steps, align, bound, a, total, err);
 }

@@ -5,7 +5,8 @@
  * of placing them are tried until one is as small as that, and the lowest total
  * is kept:
  *
- *   in time's order, best fit (bestfit.h), as if they came one by one;
+ *   in time's order, best fit (bestfit.h), as if they came one by one; where
+ *   blocks lie on others at the begin or at the end of gaps, and nothing else;
  *   in the order of size, the largest first, each into the smallest gap
  *   between those that are placed already and live at the same time
  *   (greedy by size: Pisarchyk and Lee, arXiv 2001.03288, section 4);
@@ -22,7 +23,12 @@ struct gg_block {
     uint64_t size;       /* bytes */
     uint64_t off;        /* set by gg_blocks_place */
     int32_t first, last; /* steps at which it is in use, both included */
+    int32_t on;          /* number of a block, not smaller, that ends at the
+                            step before first and where this one must lie, or
+                            GG_BLOCK_ANY */
+    int32_t next;        /* of the one that lies on this; likewise */
 };
+enum { GG_BLOCK_ANY = -1 };
 
 /* Place n blocks, given in the order of their first step; steps are 0 to
  * n_steps - 1. Offsets are multiples of align, *total is the end of the

@@ -20,6 +20,14 @@ struct life {
     bool had;           /* a block */
 };
 
+/* What becomes of a block that something smaller could take over. */
+enum take {
+    TAKE_ALL,    /* it is kept whole */
+    TAKE_PART,   /* what is not needed is free: the rest is another block, which
+                    can be placed in one way only */
+    TAKE_NOTHING /* it is not taken over */
+};
+
 /* Step 0 is before the graph, step i + 1 is node i, the last is behind it. */
 struct work {
     struct gg_layout *l;
@@ -30,6 +38,8 @@ struct work {
     int32_t *pools;          /* of each block */
     int32_t *block_of;       /* of each tensor; OUTSIDE: none */
     size_t n_blocks;
+    enum take take;
+    bool smaller;            /* something smaller than a block wanted it */
 };
 
 static int pool_of(const struct gg_layout_in *in, size_t i)
@@ -150,7 +160,26 @@ static void take_block(struct work *w, size_t i, int32_t step)
         .size = w->in->size(w->in->user, (unsigned)pool, t),
         .first = step,
         .last = (int32_t)w->in->graph->n_nodes + 1,
+        .on = GG_BLOCK_ANY,
+        .next = GG_BLOCK_ANY,
     };
+}
+
+/* A block of size bytes for what comes behind node i, on block k. */
+static int32_t shrink_block(struct work *w, int32_t k, size_t i, uint64_t size)
+{
+    const int32_t n = (int32_t)w->n_blocks++;
+    w->pools[n] = w->pools[k];
+    w->blocks[n] = (struct gg_block){
+        .size = size,
+        .first = (int32_t)i + 2,
+        .last = w->blocks[k].last,
+        .on = k,
+        .next = GG_BLOCK_ANY,
+    };
+    w->blocks[k].last = (int32_t)i + 1;
+    w->blocks[k].next = n;
+    return n;
 }
 
 /* How often t reads p. */
@@ -215,10 +244,17 @@ static bool take_over(struct work *w, size_t i, const int32_t *places)
         int32_t k = owner < 0 ? OUTSIDE : w->lives[owner].block;
         if (k < 0 || w->lives[owner].keep || !can_overwrite(t, root) ||
             !is_last_reader(w, t, places, root, owner) ||
-            w->pools[k] != pool_of(w->in, i) ||
-            w->in->size(w->in->user, (unsigned)w->pools[k], t) >
-                w->blocks[k].size)
+            w->pools[k] != pool_of(w->in, i))
             continue;
+        const uint64_t align = w->in->align[w->pools[k]];
+        const uint64_t size =
+            w->in->size(w->in->user, (unsigned)w->pools[k], t);
+        const bool smaller = size + align <= w->blocks[k].size;
+        w->smaller = w->smaller || smaller;
+        if (size > w->blocks[k].size || (smaller && w->take == TAKE_NOTHING))
+            continue;
+        if (smaller && w->take == TAKE_PART)
+            k = shrink_block(w, k, i, size);
         w->lives[owner].block = OUTSIDE;
         w->lives[i].block = w->block_of[i] = k;
         w->lives[i].had = true;
@@ -258,8 +294,13 @@ static void done_with_sources(struct work *w, size_t i, const int32_t *places,
 static void walk(struct work *w)
 {
     const struct gguf_graph *g = w->in->graph;
-    for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++)
+    const size_t n = g->n_nodes + g->n_leaves;
+    memset(w->lives, 0, n * sizeof *w->lives);
+    w->n_blocks = 0;
+    for (size_t i = 0; i < n; i++) {
         w->lives[i].block = w->block_of[i] = OUTSIDE;
+        w->l->places[i] = (struct gg_place){ .inplace = -1 };
+    }
     count_readers(w);
     /* what is written before the graph runs is there from its start */
     for (size_t i = 0; i < g->n_leaves; i++)
@@ -278,6 +319,18 @@ static void walk(struct work *w)
     }
 }
 
+/* Block k as number n of its pool; what it lies on was gathered before. */
+static void gather(struct work *w, size_t k, size_t n)
+{
+    struct gg_block *b = &w->some[n];
+    *b = w->blocks[k];
+    w->blocks[k].off = n;
+    if (b->on == GG_BLOCK_ANY)
+        return;
+    b->on = (int32_t)w->blocks[b->on].off;
+    w->some[b->on].next = (int32_t)n;
+}
+
 /* Give each pool's blocks offsets: gathered, placed, put back. */
 static enum gguf_status place_pools(struct work *w, struct gguf_error *err)
 {
@@ -288,7 +341,7 @@ static enum gguf_status place_pools(struct work *w, struct gguf_error *err)
         size_t n = 0;
         for (size_t k = 0; k < w->n_blocks; k++)
             if (w->pools[k] == (int32_t)pool)
-                w->some[n++] = w->blocks[k];
+                gather(w, k, n++);
         st = gg_blocks_place(w->some, n, g->n_nodes + 2, w->in->align[pool], a,
                              &w->l->total[pool], err);
         n = 0;
@@ -352,8 +405,37 @@ static void *get_arrays(struct work *w, size_t n)
     w->lives = (struct life *)(w->some + n);
     w->pools = (int32_t *)(w->lives + n);
     w->block_of = w->pools + n;
-    memset(w->lives, 0, n * sizeof *w->lives);
     return p;
+}
+
+static enum gguf_status lay_out(struct work *w, enum take take, uint64_t *sum,
+                                struct gguf_error *err)
+{
+    w->take = take;
+    walk(w);
+    GG_TRY(place_pools(w, err));
+    *sum = 0;
+    for (unsigned pool = 0; pool < w->in->n_pools; pool++)
+        *sum += w->l->total[pool];
+    return GGUF_OK;
+}
+
+/* Where it makes a difference, in all ways: the one with the lowest sum. */
+static enum gguf_status lay_out_best(struct work *w, struct gguf_error *err)
+{
+    enum take best = TAKE_ALL, last = TAKE_ALL;
+    uint64_t least, sum;
+    GG_TRY(lay_out(w, TAKE_ALL, &least, err));
+    if (!w->smaller)
+        return GGUF_OK;
+    for (; last < TAKE_NOTHING; last++) {
+        GG_TRY(lay_out(w, last + 1, &sum, err));
+        if (sum <= least) {
+            least = sum;
+            best = last + 1;
+        }
+    }
+    return best == last ? GGUF_OK : lay_out(w, best, &sum, err);
 }
 
 enum gguf_status gg_layout_make(struct gg_layout *l,
@@ -366,15 +448,9 @@ enum gguf_status gg_layout_make(struct gg_layout *l,
     struct work w = { .l = l, .in = in };
     l->places = gg_alloc_zero(l->allocator, n, sizeof *l->places);
     void *arrays = get_arrays(&w, n);
-    enum gguf_status st = GGUF_OK;
-    if (!l->places || !arrays) {
-        st = gg_fail_nomem(err, n * sizeof *l->places);
-    } else {
-        for (size_t i = 0; i < n; i++)
-            l->places[i].inplace = -1;
-        walk(&w);
-        st = place_pools(&w, err);
-    }
+    enum gguf_status st = l->places && arrays
+                              ? lay_out_best(&w, err)
+                              : gg_fail_nomem(err, n * sizeof *l->places);
     gg_free_aligned(l->allocator, arrays);
     if (st != GGUF_OK) {
         clear(l);

@@ -11,12 +11,13 @@
 #include "config.h"
 #include "alloc/bestfit.h"
 #include "gguf/cpu.h"
-#include "tests/graph/lifetimes.h"
 #include "tests/failalloc.h"
+#include "tests/graph/lifetimes.h"
+#include "tests/graph/randop.h"
 #include "tests/tap.h"
 
 typedef struct gguf_tensor tensor;
-enum { MAX_NODES = 120 };
+enum { MAX_NODES = 80, GRAPH_NODES = 16 * MAX_NODES };
 
 static struct gguf_backend *cpu;
 
@@ -104,6 +105,8 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
                            tensor *cache)
 {
     tensor *a = pick(t, n), *b = pick(t, n);
+    if (rnd_below(4) == 0)
+        return randop_any(&(struct randop){ c, a, b, cache, rnd64() });
     int64_t m = gguf_tensor_n_elements(a);
     switch (rnd_below(15)) {
     case 0:
@@ -117,8 +120,11 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
     case 4: return gguf_op_soft_max(c, a, NULL, 1, 0);
     case 5: return gguf_op_tanh(c, a);
     case 6:
-        return a->ne[0] == b->ne[0] && b->ne[1] * a->ne[1] < 2000
-                   ? gguf_op_scale(c, gguf_op_matmul(c, b, a), 0.01f)
+        return a->ne[0] == b->ne[0] && b->ne[2] * b->ne[3] == 1 &&
+                       b->ne[1] * gguf_tensor_n_rows(a) < 2000
+                   ? gguf_op_scale(c, gguf_op_matmul(c, gguf_op_cont(c, b),
+                                                     gguf_op_cont(c, a)),
+                                   0.01f)
                    : gguf_op_relu(c, a);
     case 7: return gguf_op_reshape_1d(c, gguf_op_cont(c, a), m);
     case 8: return gguf_op_cont(c, gguf_op_transpose(c, a));
@@ -155,7 +161,7 @@ static struct made make(uint64_t seed, bool no_alloc, int64_t scale)
     if (gguf_ctx_create(&g.ctx, &p, &err) != GGUF_OK)
         bail("context", &err);
     tap_rng = seed * UINT64_C(0x9E3779B97F4A7C15) | 1;
-    g.graph = gguf_graph_create(g.ctx, 4 * MAX_NODES);
+    g.graph = gguf_graph_create(g.ctx, GRAPH_NODES);
     gguf_ctx_set_no_alloc(g.ctx, false);
     g.cache = gguf_tensor_1d(g.ctx, GGUF_DTYPE_F32, 600 * scale);
     memset(g.cache->data, 0, (size_t)gguf_tensor_size(g.cache));
@@ -233,9 +239,36 @@ static const struct gguf_buffer *buffer_of(const struct made *g)
     return NULL;
 }
 
+/* A graph for each operation, so that none is missing in the table of those
+ * that random graphs draw from. */
+static void check_each_op(void)
+{
+    int n = 0;
+    for (uint32_t op = 1; op < GGUF_N_OPS; op++) {
+        struct gguf_error err;
+        struct made g = make(op, false, 1);
+        const struct randop r = { g.ctx, g.inputs[0], g.inputs[0], g.cache,
+                                  op };
+        tensor *t = randop_make(&r, op);
+        bool found = false;
+        gguf_graph_clear(g.graph);
+        if (gguf_graph_finish(g.ctx, g.graph, t, &err))
+            bail(gguf_op_name(op), &err);
+        for (size_t i = 0; i < gguf_graph_n_nodes(g.graph); i++)
+            found = found || gguf_graph_node(g.graph, i)->op == op;
+        if (t && t->dtype == GGUF_DTYPE_F32 && found)
+            n++;
+        else
+            printf("# %s has no row in randop.c\n", gguf_op_name(op));
+        gguf_ctx_destroy(g.ctx);
+    }
+    ok(n == GGUF_N_OPS - 1, "random graphs have %d operations, all there are",
+       n);
+}
+
 static void check_random(int n_graphs, uint64_t seed)
 {
-    static struct span s[8 * MAX_NODES];
+    static struct span s[2 * GRAPH_NODES];
     double *ratio = malloc(sizeof *ratio * (size_t)n_graphs);
     int n_overlap = 0, n_differ = 0;
     struct gguf_error err;
@@ -469,6 +502,7 @@ int main(int argc, char **argv)
     int n_graphs = getenv("GGUF_TEST_LONG") ? 50000 : 2000;
     check_random(argc > 1 ? atoi(argv[1]) : n_graphs,
                  argc > 2 ? (uint64_t)atoll(argv[2]) : 1);
+    check_each_op();
     check_reuse();
     check_buffers();
     check_failing();

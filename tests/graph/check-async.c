@@ -285,6 +285,7 @@ static void check_computations(int n_graphs, uint64_t seed)
             home[i] = gguf_backend_buft(all[rnd_below(3)]);
         }
         a.refuses[GGUF_OP_CPY] = b.refuses[GGUF_OP_CPY] = false;
+        a.refuses[GGUF_OP_SET_ROWS] = b.refuses[GGUF_OP_SET_ROWS] = false;
         struct made one = gen_make(x, host), many = gen_make(x, home);
         size_t n = collect(alone, all + 2, &one, x, false, want);
         p.n_copies = 1 + (unsigned)k % 4;

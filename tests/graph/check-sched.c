@@ -44,8 +44,11 @@ static void check_random(int n_graphs, uint64_t seed)
             home[i] = gguf_backend_buft(
                 p.backends[rnd_below((uint64_t)p.n_backends)]);
             /* who has the cache must be able to write into it */
-            if (i == 3 && home[i]->priv)
-                ((struct island *)home[i]->priv)->refuses[GGUF_OP_CPY] = false;
+            if (i == 3 && home[i]->priv) {
+                struct island *is = home[i]->priv;
+                is->refuses[GGUF_OP_CPY] = is->refuses[GGUF_OP_SET_ROWS] =
+                    false;
+            }
         }
         struct made one = gen_make(x, host), many = gen_make(x, home);
         must(gguf_sched_create(&s, &p, &err), &err);

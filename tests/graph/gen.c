@@ -1,6 +1,7 @@
 /* gen.c - random graphs with weights, inputs and a cache that is written */
 #include "config.h"
 #include "tests/graph/gen.h"
+#include "tests/graph/randop.h"
 
 enum { ROW = GEN_ROW };
 
@@ -10,6 +11,8 @@ static tensor *random_node(struct made *g, tensor **t, int n)
     tensor *a = t[n - 1 - (int)rnd_below((uint64_t)(n < 6 ? n : 6))];
     tensor *b = t[rnd_below((uint64_t)n)];
     int64_t m = gguf_tensor_n_elements(a);
+    if (rnd_below(3) == 0)
+        return randop_any(&(struct randop){ c, a, b, g->cache, rnd64() });
     switch (rnd_below(12)) {
     case 0:
     case 1:
@@ -59,7 +62,7 @@ struct made gen_make(uint64_t seed, const struct gguf_buft *const *home)
     struct made g = { .n_out = 0 };
     tensor *t[3 * GEN_NODES];
     int n = 0;
-    p.mem_size = 1 << 20;
+    p.mem_size = 2 << 20;
     p.no_alloc = true;
     must(gguf_ctx_create(&g.ctx, &p, &err), &err);
     for (int k = 0; k < 4; k++) {
@@ -80,7 +83,7 @@ struct made gen_make(uint64_t seed, const struct gguf_buft *const *home)
                                      1 + (int64_t)rnd_below(5));
         t[n++] = gguf_tensor_flag(g.inputs[i], GGUF_TENSOR_INPUT);
     }
-    g.graph = gguf_graph_create(g.ctx, 4 * GEN_NODES);
+    g.graph = gguf_graph_create(g.ctx, 16 * GEN_NODES);
     int n_nodes = 4 + (int)rnd_below(GEN_NODES - 4);
     for (int i = 0; i < n_nodes; i++) {
         t[n] = random_node(&g, t, n);

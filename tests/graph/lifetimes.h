@@ -17,9 +17,9 @@ struct span {
     bool keep;       /* a result, not to be overwritten */
 };
 
-/* The tensors of the graph that lie in buffer (NULL: none), views not. What is flagged as
- * an output or read by nobody is a result and stays to the end; if that is a
- * view, what it looks at. s holds one for each node and leaf; returns how
+/* The tensors of the graph that lie in buffer (NULL: none), views not. What is
+ * flagged as an output or read by nobody is a result and stays to the end; if
+ * that is a view, what it looks at. s holds one for each node and leaf; returns how
  * many. */
 int spans_of(const struct gguf_graph *g, const struct gguf_buffer *buffer,
              struct span *s);

@@ -1,0 +1,27 @@
+/* randop.h - a random node of any operation, for tests with random graphs
+ *
+ * A table with a row for each operation: what it takes is cut out of tensors
+ * that are there, or repeated from them, so that each can follow each.
+ */
+#ifndef TESTS_GRAPH_RANDOP_H
+#define TESTS_GRAPH_RANDOP_H
+
+#include "gguf/op.h"
+
+/* What a node is made from: f32 tensors with elements, one with memory of its
+ * own, of 64 elements at least, that may be written into, and chance. */
+struct randop {
+    struct gguf_ctx *ctx;
+    struct gguf_tensor *a, *b, *cache;
+    uint64_t seed;
+};
+
+/* A node of operation op with what it needs before and, so that the result is
+ * f32, behind it. The same seed gives the same structure. NULL: there
+ * is no row for op, or the context has failed. */
+struct gguf_tensor *randop_make(const struct randop *r, uint32_t op);
+
+/* Of any operation by chance. */
+struct gguf_tensor *randop_any(const struct randop *r);
+
+#endif
