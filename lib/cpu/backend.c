@@ -22,6 +22,7 @@ struct cpu_backend {
     struct gguf_driver *own_driver; /* destroyed with it, or NULL */
     const struct gg_kern *kern;     /* the device's */
     struct gguf_pool *pool;
+    struct gguf_pool *own_pool; /* set_n_threads made it, or NULL */
     gguf_abort_fn *abort;
     void *abort_user;
     struct gg_barrier *barrier; /* of the pool's threads */
@@ -47,6 +48,7 @@ static void destroy(struct gguf_backend *b)
     if (c->barrier)
         gg_barrier_fini(c->barrier);
     gg_free_aligned(a, c->barrier);
+    gguf_pool_destroy(c->own_pool);
     gg_free(a, c);
     gguf_driver_destroy(driver);
 }
@@ -158,7 +160,28 @@ static void set_abort(struct gguf_backend *b, gguf_abort_fn *abort, void *user)
 
 static void set_pool(struct gguf_backend *b, struct gguf_pool *pool)
 {
-    cpu_of(b)->pool = pool;
+    struct cpu_backend *c = cpu_of(b);
+    c->pool = pool;
+    gguf_pool_destroy(c->own_pool);
+    c->own_pool = NULL;
+}
+
+static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
+                                      struct gguf_error *err)
+{
+    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool *pool = NULL;
+    if (!n || n > GGUF_POOL_MAX_THREADS)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "%u threads of %s: 1 to %d", n, b->name,
+                       GGUF_POOL_MAX_THREADS);
+    p.allocator = b->allocator;
+    p.n_threads = n;
+    if (n > 1)
+        GG_TRY(gguf_pool_create(&pool, &p, err));
+    set_pool(b, pool);
+    cpu_of(b)->own_pool = pool;
+    return GGUF_OK;
 }
 
 /* --- device --------------------------------------------------------------- */
@@ -234,11 +257,18 @@ static void driver_destroy(struct gguf_driver *driver)
 static gguf_any_fn *driver_function(const struct gguf_driver *driver,
                                     const char *name)
 {
+    static const struct {
+        const char *name;
+        gguf_any_fn *fn;
+    } rows[] = {
+        { "set_abort", (gguf_any_fn *)set_abort },
+        { "set_n_threads", (gguf_any_fn *)set_n_threads },
+        { "set_pool", (gguf_any_fn *)set_pool },
+    };
     (void)driver;
-    if (!strcmp(name, "set_abort"))
-        return (gguf_any_fn *)set_abort;
-    if (!strcmp(name, "set_pool"))
-        return (gguf_any_fn *)set_pool;
+    for (size_t i = 0; i < GG_LEN(rows); i++)
+        if (!strcmp(name, rows[i].name))
+            return rows[i].fn;
     return NULL;
 }
 

@@ -41,8 +41,11 @@ gguf_cpu_backend_create(struct gguf_backend **out,
                         struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* A driver with the CPU as its one device, for a registry; its backends use
- * params. Functions by name: "set_abort" (gguf_cpu_set_abort_fn), "set_pool"
- * (gguf_cpu_set_pool_fn). Since: 0.1 */
+ * params. Functions by name, to be called while nothing runs: "set_abort"
+ * (gguf_cpu_set_abort_fn), "set_pool" (gguf_cpu_set_pool_fn; NULL: the calling
+ * thread only), "set_n_threads" (gguf_cpu_set_n_threads_fn: 1 to
+ * GGUF_POOL_MAX_THREADS, a pool of the backend's own in place of the one it
+ * has; GGUF_E_INVALID, GGUF_E_NOMEM, GGUF_E_IO leave that). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_cpu_driver_create(struct gguf_driver **out,
                        const struct gguf_cpu_params *params,
@@ -51,6 +54,9 @@ typedef void gguf_cpu_set_abort_fn(struct gguf_backend *backend,
                                    gguf_abort_fn *abort, void *user);
 typedef void gguf_cpu_set_pool_fn(struct gguf_backend *backend,
                                   struct gguf_pool *pool);
+typedef enum gguf_status
+gguf_cpu_set_n_threads_fn(struct gguf_backend *backend, unsigned n,
+                          struct gguf_error *err);
 
 /* Instruction sets that this machine has and this build can use: bit i is
  * gguf_cpu_level_name(i), NULL behind the last. Since: 0.1 */

@@ -61,11 +61,80 @@ static void check_abort(void)
     gguf_ctx_destroy(c);
 }
 
+/* --- functions by name ---------------------------------------------------- */
+
+static enum gguf_status note_nth(tensor *t, unsigned ith, unsigned nth,
+                                 void *user)
+{
+    (void)t;
+    if (!ith)
+        *(unsigned *)user = nth;
+    return GGUF_OK;
+}
+
+static void check_functions(void)
+{
+    struct gguf_error err;
+    struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
+    struct gguf_driver *d;
+    struct gguf_backend *b;
+    struct gguf_plan *plan;
+    unsigned nth = 0;
+    const struct gguf_custom note = { note_nth, &nth, 0, 0 };
+    int n = 0;
+    ctx_t *c = new_ctx();
+    tensor *t = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);
+    for (int i = 0; i < 4; i++)
+        t = gguf_op_map_1(c, t, &note);
+    struct gguf_graph *g = gguf_graph_create(c, 8);
+    p.pool = ops_pools[1];
+    if (gguf_graph_finish(c, g, t, &err) ||
+        gguf_cpu_driver_create(&d, &p, NULL) ||
+        gguf_device_backend(gguf_driver_device(d, 0), &b, NULL) ||
+        gguf_plan_create(&plan, b, g, NULL))
+        exit(99);
+    gguf_cpu_set_n_threads_fn *set_n_threads =
+        (gguf_cpu_set_n_threads_fn *)gguf_driver_function(d, "set_n_threads");
+    gguf_cpu_set_pool_fn *set_pool =
+        (gguf_cpu_set_pool_fn *)gguf_driver_function(d, "set_pool");
+    gguf_cpu_set_abort_fn *set_abort =
+        (gguf_cpu_set_abort_fn *)gguf_driver_function(d, "set_abort");
+    ok(set_n_threads && set_pool && set_abort &&
+           !gguf_driver_function(d, "set_nothing"),
+       "the CPU's functions by name");
+    const unsigned first = gguf_pool_n_threads(ops_pools[1]);
+    ok(!gguf_backend_compute(b, g, &err) && nth == first,
+       "%u threads of the pool", nth);
+    ok(!set_n_threads(b, first + 2, &err) &&
+           !gguf_backend_compute(b, g, &err) && nth == first + 2,
+       "%u of its own", nth);
+    ok(set_n_threads(b, 0, &err) == GGUF_E_INVALID &&
+           set_n_threads(b, GGUF_POOL_MAX_THREADS + 1, NULL) ==
+               GGUF_E_INVALID &&
+           !gguf_plan_compute(plan, NULL) && nth == first + 2,
+       "%s", err.message);
+    ok(!set_n_threads(b, 1, &err) && !gguf_plan_compute(plan, &err) &&
+           nth == 1,
+       "alone, with a plan from before");
+    set_pool(b, ops_pools[1]);
+    ok(!gguf_plan_compute(plan, &err) && nth == first, "the pool again");
+    set_abort(b, stop_third, &n);
+    ok(gguf_backend_compute(b, g, &err) == GGUF_E_CANCELLED && n == 3,
+       "stopped: %s", err.message);
+    gguf_plan_destroy(plan);
+    if (set_n_threads(b, 2, NULL)) /* its pool goes with it */
+        exit(99);
+    gguf_backend_destroy(b);
+    gguf_driver_destroy(d);
+    gguf_ctx_destroy(c);
+}
+
 int main(void)
 {
     ops_begin();
     check_bad_numbers();
     check_abort();
+    check_functions();
     ops_end();
     return done_testing();
 }
