@@ -81,7 +81,7 @@ function paragraphs(text, para,   k, i, line, s, rows, gap)
             print ".TP\n" prose(substr(s, 1, gap))
             s = substr(s, gap + 1)
             sub(/^ +/, "", s)
-            print s == "" ? "\\&" : prose(s)
+            print (s == "" ? "\\&" : prose(s))
         } else {
             if (rows) {
                 print ".RE\n" para
@@ -480,5 +480,5 @@ in_code { print esc($0); next }
         print ".nh\n.ad l"
     next
 }
-{ print in_name ? inner($0) : prose($0); at_heading = 0 }
+{ print (in_name ? inner($0) : prose($0)); at_heading = 0 }
 END { exit failed }
