@@ -135,7 +135,7 @@ void *gg_ctx_push(struct gguf_ctx *ctx, enum gguf_object_kind kind,
         ctx->first = o;
     ctx->last = o;
     ctx->used += (size_t)need;
-    return o + 1;
+    return (char *)o + GG_OBJECT_HEAD;
 }
 
 void *gguf_ctx_work(struct gguf_ctx *ctx, size_t size)
@@ -193,7 +193,8 @@ static struct gguf_tensor *tensor_from(struct gguf_object *o)
 {
     while (o && o->kind != GGUF_OBJECT_TENSOR)
         o = o->next;
-    return o ? (struct gguf_tensor *)(o + 1) : NULL;
+    return o ? (struct gguf_tensor *)(void *)((char *)o + GG_OBJECT_HEAD)
+             : NULL;
 }
 
 struct gguf_tensor *gguf_ctx_first(const struct gguf_ctx *ctx)
@@ -205,7 +206,8 @@ struct gguf_tensor *gguf_ctx_next(const struct gguf_ctx *ctx,
                                   const struct gguf_tensor *t)
 {
     (void)ctx;
-    return tensor_from(((const struct gguf_object *)t - 1)->next);
+    const char *o = (const char *)t - GG_OBJECT_HEAD;
+    return tensor_from(((const struct gguf_object *)(const void *)o)->next);
 }
 
 struct gguf_tensor *gguf_ctx_find(const struct gguf_ctx *ctx,

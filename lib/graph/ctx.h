@@ -8,7 +8,8 @@
 
 /* Objects lie at multiples of this; data of tensors at GGUF_TENSOR_ALIGN. */
 enum { GG_OBJECT_ALIGN = 16 };
-/* Bytes of an object's header: what follows is aligned. */
+/* Bytes from an object's header to the thing, which is aligned: more than
+ * the header's size where pointers have four bytes. */
 enum {
     GG_OBJECT_HEAD = (sizeof(struct gguf_object) + GG_OBJECT_ALIGN - 1) /
                      GG_OBJECT_ALIGN * GG_OBJECT_ALIGN

@@ -37,7 +37,7 @@ ok '--color=always: headings stand out, and nothing else'
 run "$info" --color=often "$m"
 test $rc -eq 2
 ok '--color=often: a usage error'
-if command -v script >/dev/null 2>&1; then
+if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
     for no in '' 1; do
         TERM=xterm NO_COLOR=$no script -qec "'$info' '$m'" /dev/null \
             </dev/null >"$tmp/tty$no" 2>&1
@@ -46,7 +46,7 @@ if command -v script >/dev/null 2>&1; then
         ! LC_ALL=C grep -q "$esc" "$tmp/tty1"
     ok 'colours on a terminal, unless NO_COLOR'
 else
-    skip 'colours on a terminal' 'there is no script(1)'
+    skip 'colours on a terminal' 'there is no script(1), or no terminal'
 fi
 
 # Out of the JSON document and into the file again: nothing went by way of a

@@ -106,7 +106,7 @@ static void metadata(uint64_t n_kv, uint32_t align)
     num(8, 4);
     num(8, 8);
     for (int i = 0; i < 8; i++) {
-        char s[8];
+        char s[16];
         snprintf(s, sizeof s, "tok%d", i);
         str(s);
     }
