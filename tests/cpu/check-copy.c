@@ -46,7 +46,7 @@ static void check_copies(void)
                              layout_names[lb], gguf_dtype_find(types[b])->name,
                              other ? ", other shape" : "");
                     if (t && gguf_backend_supports_op(ops_backends[0], t))
-                        run_case(c, t, f_cpy, name);
+                        run_case(c, t, f_cpy, "%s", name);
                     else
                         ok((types[b] == GGUF_DTYPE_I32 && a != b) ||
                                (blocks && a == b),
