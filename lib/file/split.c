@@ -295,30 +295,17 @@ static enum gguf_status open_file(struct gguf_split *s, const char *path,
 
 /* A folder, or the prefix of a set. */
 static enum gguf_status open_set(struct gguf_split *s, const char *path,
-                                 bool is_dir,
                                  const struct gguf_file_params *params,
                                  struct gguf_error *err)
 {
-    char *dir = NULL, *prefix = NULL;
+    char *prefix;
     unsigned count = 0;
-    enum gguf_status st;
-    if (is_dir) {
-        st = gg_split_find(path, NULL, s->allocator, &prefix, &count, err);
-    } else {
-        const char *base = gg_split_base(path);
-        size_t n = (size_t)(base - path);
-        dir = gg_alloc(s->allocator, n + 1);
-        if (!dir)
-            return gg_fail_nomem(err, n + 1);
-        memcpy(dir, path, n);
-        dir[n] = '\0';
-        st = gg_split_find(dir, base, s->allocator, &prefix, &count, err);
-    }
+    enum gguf_status st =
+        gg_split_find_path(path, s->allocator, &prefix, &count, err);
     if (st == GGUF_OK)
         st = make_room(s, count, err);
     if (st == GGUF_OK)
         st = open_shards(s, prefix, params, err);
-    gg_free(s->allocator, dir);
     gg_free(s->allocator, prefix);
     return st;
 }
@@ -337,12 +324,11 @@ enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
         return gg_fail_nomem(err, sizeof *s);
     s->allocator = a;
     struct stat sb;
-    bool there = stat(path, &sb) == 0;
     enum gguf_status st;
-    if (there && !S_ISDIR(sb.st_mode))
+    if (stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode))
         st = open_file(s, path, params, err);
     else
-        st = open_set(s, path, there, params, err);
+        st = open_set(s, path, params, err);
     if (st == GGUF_OK)
         st = list_tensors(s, err);
     if (st == GGUF_OK)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 const char *gg_split_base(const char *path)
@@ -109,6 +110,27 @@ enum gguf_status gg_split_find(const char *dir, const char *base,
                      "the folder has no split model "
                      "(NAME-NNNNN-of-NNNNN.gguf)");
     }
+    return st;
+}
+
+enum gguf_status gg_split_find_path(const char *path,
+                                    const struct gguf_allocator *a,
+                                    char **prefix, unsigned *count,
+                                    struct gguf_error *err)
+{
+    struct stat sb;
+    *prefix = NULL;
+    if (stat(path, &sb) == 0 && S_ISDIR(sb.st_mode))
+        return gg_split_find(path, NULL, a, prefix, count, err);
+    const char *base = gg_split_base(path);
+    size_t n = (size_t)(base - path);
+    char *dir = gg_alloc(a, n + 1);
+    if (!dir)
+        return gg_fail_nomem(err, n + 1);
+    memcpy(dir, path, n);
+    dir[n] = '\0';
+    enum gguf_status st = gg_split_find(dir, base, a, prefix, count, err);
+    gg_free(a, dir);
     return st;
 }
 

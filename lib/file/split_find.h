@@ -13,6 +13,12 @@ enum gguf_status gg_split_find(const char *dir, const char *base,
                                const struct gguf_allocator *a, char **prefix,
                                unsigned *count, struct gguf_error *err);
 
+/* The same from a path that is a folder, or else the prefix of a set. */
+enum gguf_status gg_split_find_path(const char *path,
+                                    const struct gguf_allocator *a,
+                                    char **prefix, unsigned *count,
+                                    struct gguf_error *err);
+
 /* Are all count files of prefix there? GGUF_E_NOTFOUND says which are not. */
 enum gguf_status gg_split_all_there(const char *prefix, unsigned count,
                                     const struct gguf_allocator *a,

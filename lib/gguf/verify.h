@@ -53,8 +53,8 @@ gguf_file_verify(const struct gguf_file *file,
  * file is NULL): "malformed", "version", "truncated", "overflow", "row-length",
  * "limit", "duplicate", "broken-set". Statuses of opening that say nothing about
  * contents are returned: GGUF_E_IO, GGUF_E_NOMEM, GGUF_E_INVALID, and
- * GGUF_E_NOTFOUND if there is no such file, or shards are missing. file_params
- * may be NULL. Since: 0.1 */
+ * GGUF_E_NOTFOUND if there is no such file nor set; shards that are missing
+ * from a set are a finding. file_params may be NULL. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_path_verify(const char *path, const struct gguf_file_params *file_params,
                  const struct gguf_check_params *params,

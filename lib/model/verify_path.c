@@ -1,7 +1,9 @@
 /* verify_path.c - verification of what may not even open */
 #include "config.h"
 #include "base/error.h"
+#include "base/mem.h"
 #include "file/check.h"
+#include "file/split_find.h"
 #include "gguf/verify.h"
 
 /* What keeps a file or a set from being opened, as a finding. Statuses that
@@ -20,6 +22,21 @@ static const struct {
     { GGUF_E_MISMATCH, GG_CHECK_SET },
     { GGUF_E_TYPE, GG_CHECK_SET },
 };
+
+/* Something is not there: of a set of which some is, that is a fault of the
+ * set; else the path is wrong. */
+static enum gguf_status is_in_set(const char *path,
+                                  const struct gguf_file_params *params,
+                                  bool *yes, struct gguf_error *err)
+{
+    const struct gguf_allocator *a = params ? params->allocator : NULL;
+    char *prefix;
+    unsigned count;
+    enum gguf_status st = gg_split_find_path(path, a, &prefix, &count, err);
+    gg_free(a, prefix);
+    *yes = st == GGUF_OK;
+    return st == GGUF_E_NOMEM ? st : GGUF_OK;
+}
 
 static enum gguf_status report_why(const struct gg_checker *c,
                                    const struct gguf_error *why,
@@ -54,8 +71,17 @@ enum gguf_status gguf_path_verify(const char *path,
         return st;
     }
     /* One shard may be sound where its set is not, which is a finding then. */
-    if (gguf_file_open(&file, path, file_params, NULL) != GGUF_OK)
+    enum gguf_status alone = gguf_file_open(&file, path, file_params, err);
+    if (alone == GGUF_E_NOMEM)
+        return alone;
+    if (alone != GGUF_OK) {
+        bool in_set = false;
+        if (why.status == GGUF_E_NOTFOUND)
+            GG_TRY(is_in_set(path, file_params, &in_set, err));
+        if (in_set)
+            why.status = GGUF_E_MISMATCH;
         return report_why(&c, &why, err);
+    }
     enum gguf_status st = gguf_file_verify(file, params, report, user, err);
     gguf_file_close(file);
     return st;

@@ -227,6 +227,32 @@ static void check_large(void)
 
 /* ---------------------------------------------------------------- sets --- */
 
+/* What keeps path from being opened is code; NULL: there is nothing. */
+static void check_gap(const char *path, const char *code)
+{
+    struct seen s = { .n = 0 };
+    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_error err;
+    enum gguf_status st = gguf_path_verify(path, NULL, NULL, note, &s, &err);
+    if (!code) {
+        ok(st == GGUF_E_NOTFOUND && !s.n, "%s", err.message);
+        return;
+    }
+    ok(st == GGUF_OK && !strcmp(s.codes, code) && s.n_error == 1 &&
+           s.n_no_file == 1 && strstr(s.last, "is missing: 2"),
+       "%s: %s: %s", path, s.codes, s.last);
+    unsigned n = 0, leaks = 0;
+    struct failalloc fa;
+    do {
+        p.allocator = failalloc_init(&fa, n++);
+        s.n = 0;
+        st = gguf_path_verify(path, &p, NULL, note, &s, &err);
+        leaks += fa.live != 0;
+    } while (st == GGUF_E_NOMEM && !s.n);
+    ok(st == GGUF_OK && s.n == 1 && fa.calls < n && !leaks,
+       "none of %u allocations fails unnoticed", n - 1);
+}
+
 static void check_set(void)
 {
     char dir[] = "/tmp/check-verify-XXXXXX", path[64], prefix[64];
@@ -275,8 +301,11 @@ static void check_set(void)
            !strcmp(broken.codes, "broken-set shard") && broken.n_error == 1,
        "the other is gone: %s", broken.codes);
     gguf_file_close(file);
-    unlink(first);
+    check_gap(prefix, "broken-set");
     unlink(path);
+    check_gap(dir, "broken-set");
+    unlink(first);
+    check_gap(prefix, NULL);
     rmdir(dir);
 }
 

@@ -179,6 +179,20 @@ assert m["length"] == 8 and m["value"] == ["tok0"]' <"$tmp/out"
             grep -q '"offset": [0-9]' "$tmp/doc"
         ok "--check of a file that does not open${o:+, and another}"
     done
+    mkdir "$tmp/gap"
+    "$bin/gguf-split" -q --split-max-tensors 3 "$m" "$tmp/gap/x"
+    rm "$tmp/gap/x-00002-of-00003.gguf"
+    for o in "$tmp/gap" "$tmp/gap/x" "$tmp/gap $m"; do
+        run "$info" --check --json $o
+        cp "$tmp/out" "$tmp/doc"
+        good=$rc
+        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/doc"
+        test $rc -eq 0 -a "$good" -eq 1 &&
+            grep -q '"code": "broken-set"' "$tmp/doc" &&
+            grep -q '"message": "1 of 3 shards of .x. is missing: 2"' \
+                "$tmp/doc"
+        ok "--check of a set without its second shard: ${o#"$tmp/"}"
+    done
     run "$info" --check --json "$tmp/no.such.file"
     test $rc -eq 1 -a ! -s "$tmp/out"
     ok '--check of a file that is not there'
