@@ -11,7 +11,8 @@
  * and are the same at all levels, but for the sign and payload of a NaN, which
  * C leaves to the compiler; who quantizes a model checks for them first. Rows
  * of a fork's types decode to the floats of ik_llama.cpp (commit 8337e4c)
- * built without contraction.
+ * built without contraction. F64, which ggml does not encode, is the same
+ * number.
  */
 #ifndef GG_KERN_CODEC_H
 #define GG_KERN_CODEC_H

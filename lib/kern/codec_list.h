@@ -62,6 +62,7 @@
     X(F32, f32, 0)                                                            \
     X(F16, f16, 0)                                                            \
     X(BF16, bf16, 0)                                                          \
+    X(F64, f64, 0)                                                            \
     X(Q4_0, q4_0, GG_CODEC_WEIGHT)                                            \
     X(Q4_1, q4_1, GG_CODEC_WEIGHT)                                            \
     X(Q5_0, q5_0, GG_CODEC_WEIGHT)                                            \

@@ -64,6 +64,8 @@ static const struct expected {
       UINT64_C(0x845c07a0b3db2f4a) },
     { "IQ1_M", UINT64_C(0x3ef22fa4f46e90fd),
       UINT64_C(0xa8e7ed30ede57293) },
+    { "F64", UINT64_C(0xa3721ab6c9c0f8c2),
+      UINT64_C(0x0000000000000000) },
     { "BF16", UINT64_C(0xc9918835a3b6a7a5),
       UINT64_C(0x0000000000000000) },
     { "TQ1_0", UINT64_C(0xea16eb40506247bb),
@@ -124,7 +126,7 @@ static float element(int row, int i)
 }
 
 static float src[N_ROWS * ROW], weight[ROW];
-static unsigned char out[N_ROWS * ROW * sizeof(float) + 64];
+static unsigned char out[N_ROWS * ROW * sizeof(double) + 64];
 
 static void make_inputs(void)
 {

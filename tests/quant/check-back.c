@@ -183,6 +183,32 @@ static void test_place(void)
     free(data);
 }
 
+/* To F64, any float exactly, and back to itself. */
+static void test_wider(const struct gguf_rows *rows)
+{
+    enum { N = 64 * 40 };
+    static float x[N];
+    static const float few[] = { 0, -0.0f, 0x1p-149f, -0x1.fffffep127f };
+    struct tensor t = { "a.weight", GGUF_DTYPE_F32, { 64, 40, 1, 1 }, x };
+    struct gguf_error err = { .message = "" };
+    struct gguf_file *f;
+    for (size_t i = 0; i < N; i++)
+        do
+            x[i] = i < 4 ? few[i] : gg_f32_from_bits((uint32_t)rnd64());
+        while (!isfinite(x[i]));
+    if (!write_model(&t, 1))
+        exit(99);
+    ok(convert("F64", 0, &err) == GGUF_OK && compare(rows) == 1 &&
+           gguf_file_open(&f, out, NULL, &err) == GGUF_OK,
+       "F32 to F64 %s", err.message);
+    const uint8_t *p = gguf_file_tensor_data(f, 0);
+    int bad = gguf_file_tensor(f, 0)->dtype != GGUF_DTYPE_F64;
+    for (size_t i = 0; !bad && i < N; i++)
+        bad = gg_load64le(p + 8 * i) != gg_f64_bits((double)x[i]);
+    ok(!bad, "every number is the same");
+    gguf_file_close(f);
+}
+
 /* ---------------------------------------------------------------- NVFP4 --- */
 
 enum { Q, Q_SCALE, Q_INPUT, UP, UP_SCALE, K, OTHER, N_TENSORS };
@@ -367,6 +393,7 @@ int main(void)
     snprintf(out, sizeof out, "%s/out.gguf", dir);
     test_fork(rows);
     test_place();
+    test_wider(rows);
     test_scales(rows);
     test_bad_scales(rows);
     test_outer(rows);

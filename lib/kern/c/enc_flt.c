@@ -1,4 +1,5 @@
-/* enc_flt.c - reference encoders of plain floats: rounding, nothing else */
+/* enc_flt.c - reference encoders of plain floats: rounding, nothing else; to
+ * F64 not even that (ggml has no encoder of it) */
 #include "config.h"
 #include "kern/codec.h"
 #include "kern/c/block_io.h"
@@ -33,4 +34,13 @@ void gg_encode_bf16_c(const float *src, void *dst, size_t n_rows,
     uint8_t *p = dst;
     for (size_t i = 0; i < n_rows * row_len; i++)
         gg_store16le(p + 2 * i, gg_f32_to_bf16(src[i]));
+}
+
+void gg_encode_f64_c(const float *src, void *dst, size_t n_rows,
+                     size_t row_len, const float *weight)
+{
+    (void)weight;
+    uint8_t *p = dst;
+    for (size_t i = 0; i < n_rows * row_len; i++)
+        gg_store64le(p + 8 * i, gg_f64_bits((double)src[i]));
 }
