@@ -129,7 +129,7 @@ static void parse(struct opt_parser *p, struct options *o)
             o->order = parse_order(p->arg);
             break;
         case 'o':
-            o->output = p->arg;
+            o->output = opt_out(p->arg);
             break;
         case OPT_IN_PLACE:
             in_place = true;

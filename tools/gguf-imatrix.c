@@ -82,7 +82,7 @@ static void parse_options(struct opt_parser *p, struct options *o)
 {
     for (int id; (id = opt_next(p)) != OPT_END;)
         switch (id) {
-        case 'o': o->out = p->arg; break;
+        case 'o': o->out = opt_out(p->arg); break;
         case OPT_FORMAT:
             if (strcmp(p->arg, "gguf") && strcmp(p->arg, "dat"))
                 opt_usage("--output-format: '%s' is neither gguf nor dat",

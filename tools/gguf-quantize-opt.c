@@ -196,7 +196,7 @@ static void add_target(struct options *o, const char *path, const char *type)
     if (o->n_targets == MAX_TARGETS)
         opt_usage("more than %d outputs", MAX_TARGETS);
     o->targets[o->n_targets++] = (struct target){
-        .path = path, .type = type,
+        .path = opt_out(path), .type = type,
         .is_file = o->recipe_file && type == o->recipe_file
     };
 }

@@ -303,7 +303,7 @@ int main(int argc, char **argv)
     if (p.argc - p.i != 2)
         opt_usage(o.merge ? "--merge wants two names: IN and OUT"
                           : "two names are wanted: IN and OUT-PREFIX");
-    const char *in = argv[p.i], *out = argv[p.i + 1];
+    const char *in = argv[p.i], *out = opt_out(argv[p.i + 1]);
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
     progress_catch_signals();

@@ -70,6 +70,24 @@ bool gg_is_split_key(struct gguf_str key)
     return false;
 }
 
+enum gguf_status gg_split_set_keys(struct gguf_meta *m, size_t no,
+                                   size_t count, size_t n_tensors,
+                                   struct gguf_error *err)
+{
+    GG_TRY(gguf_meta_set_u16(m, gg_split_keys[GG_SPLIT_NO], (uint16_t)no,
+                             err));
+    GG_TRY(gguf_meta_set_u16(m, gg_split_keys[GG_SPLIT_COUNT],
+                             (uint16_t)count, err));
+    return gguf_meta_set_i32(m, gg_split_keys[GG_SPLIT_TOTAL],
+                             (int32_t)n_tensors, err);
+}
+
+void gg_split_remove_keys(struct gguf_meta *m)
+{
+    for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
+        gguf_meta_remove(m, gg_split_keys[i]);
+}
+
 /* Metadata of a later shard repeats the first one's or is about the split. */
 static enum gguf_status check_metadata(const struct gguf_file *first,
                                        const struct gguf_file *f,
@@ -105,16 +123,16 @@ static enum gguf_status check_shard(const struct gguf_split *s, unsigned i,
     GG_TRY(read_keys(f, &k, err));
     if (k.no != i)
         return gg_fail(err, GGUF_E_MISMATCH,
-                       gguf_file_kv_find(f, "split.no")->off,
+                       gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_NO])->off,
                        "split.no is %u, its name says %u", k.no, i);
     if (k.count != s->n_files)
         return gg_fail(err, GGUF_E_MISMATCH,
-                       gguf_file_kv_find(f, "split.count")->off,
+                       gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_COUNT])->off,
                        "split.count is %u, the set has %u shards", k.count,
                        s->n_files);
     if (k.total != s->total)
         return gg_fail(err, GGUF_E_MISMATCH,
-                       gguf_file_kv_find(f, "split.tensors.count")->off,
+                       gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_TOTAL])->off,
                        "split.tensors.count is %" PRId32
                        ", the first shard says %" PRId32, k.total, s->total);
     if (gguf_file_is_big_endian(f) != gguf_file_is_big_endian(first))
@@ -144,8 +162,8 @@ static enum gguf_status list_tensors(struct gguf_split *s,
         n += gguf_file_n_tensors(s->files[i]);
     if (s->is_split && n != (uint64_t)s->total)
         return gg_fail(err, GGUF_E_MISMATCH,
-                       gguf_file_kv_find(s->files[0], "split.tensors.count")
-                           ->off,
+                       gguf_file_kv_find(s->files[0],
+                                         gg_split_keys[GG_SPLIT_TOTAL])->off,
                        "split.tensors.count is %" PRId32
                        ", the shards have %" PRIu64 " tensors",
                        s->total, n);
@@ -234,7 +252,7 @@ static enum gguf_status open_rest(struct gguf_split *s, struct gguf_file *f,
     char *prefix = NULL;
     if (!named || count != k->count || no != k->no + 1u)
         st = gg_fail(err, GGUF_E_MISMATCH,
-                     gguf_file_kv_find(f, "split.no")->off,
+                     gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_NO])->off,
                      "shard %u of %u has another name than "
                      "NAME-%05u-of-%05u.gguf, so the others cannot be found",
                      k->no + 1u, k->count, k->no + 1u, k->count);
@@ -262,7 +280,8 @@ static enum gguf_status open_file(struct gguf_split *s, const char *path,
     struct gguf_file *f;
     GG_TRY(gguf_file_open(&f, path, params, err));
     struct shard_keys k = { 0, 0, 0 };
-    const struct gguf_kv *kv = gguf_file_kv_find(f, "split.count");
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_COUNT]);
     unsigned no, count;
     enum gguf_status st = GGUF_OK;
     bool named =

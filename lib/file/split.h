@@ -11,6 +11,11 @@
 enum { GG_SPLIT_NO, GG_SPLIT_COUNT, GG_SPLIT_TOTAL, GG_N_SPLIT_KEYS };
 extern const char *const gg_split_keys[GG_N_SPLIT_KEYS];
 bool gg_is_split_key(struct gguf_str key);
+/* Set them, and take them away. */
+enum gguf_status gg_split_set_keys(struct gguf_meta *m, size_t no,
+                                   size_t count, size_t n_tensors,
+                                   struct gguf_error *err);
+void gg_split_remove_keys(struct gguf_meta *m);
 
 /* Of the set: NULL is malloc. */
 const struct gguf_allocator *gg_split_allocator(const struct gguf_split *s);

@@ -21,8 +21,7 @@ enum gguf_status gg_split_meta(struct gguf_meta **out,
         *out = NULL;
         return st;
     }
-    for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
-        gguf_meta_remove(*out, gg_split_keys[i]);
+    gg_split_remove_keys(*out);
     return GGUF_OK;
 }
 
@@ -44,12 +43,8 @@ enum gguf_status gg_split_writer(struct gguf_writer **out,
     /* Setting a key that is there keeps its place, so the list serves every
      * shard again. */
     struct gguf_meta *m = no ? plan->rest : plan->first;
-    GG_TRY(gguf_meta_set_u16(m, gg_split_keys[GG_SPLIT_NO], (uint16_t)no,
+    GG_TRY(gg_split_set_keys(m, no, count, gguf_split_n_tensors(plan->from),
                              err));
-    GG_TRY(gguf_meta_set_u16(m, gg_split_keys[GG_SPLIT_COUNT],
-                             (uint16_t)count, err));
-    GG_TRY(gguf_meta_set_i32(m, gg_split_keys[GG_SPLIT_TOTAL],
-                             (int32_t)gguf_split_n_tensors(plan->from), err));
     struct gguf_writer_params p = gg_split_writer_params(plan->from);
     return gguf_writer_create(out, m, &p, err);
 }

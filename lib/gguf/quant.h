@@ -81,7 +81,9 @@ struct gguf_quant_params {
                                    * see these values too. No split.* keys,
                                    * which follow from the files. NULL: none */
     const uint32_t *prune;  /* layers to leave out, borrowed: later ones move */
-    size_t n_prune;         /* up, and so do per-layer arrays of the metadata */
+    size_t n_prune;         /* up, and so do per-layer arrays of the metadata:
+                             * of the architecture's keys, or without one of
+                             * those of the only key *.block_count */
     int keep_split;         /* as many files as the input, with its tensors;
                              * not together with max_file_size */
     uint64_t max_file_size; /* bytes of each output file; 0: one file */
@@ -103,7 +105,8 @@ struct gguf_quant_params {
 
 /* Open the input and choose a type for each tensor. path: a file, or the first
  * of a split set. The statuses of gguf_file_open, and:
- * GGUF_E_UNSUPPORTED  requantizing without allow_requantize
+ * GGUF_E_UNSUPPORTED  requantizing without allow_requantize; prune without
+ *                     general.architecture, and several keys *.block_count
  * GGUF_E_NOTFOUND     a pattern that matches no tensor that may be quantized
  * GGUF_E_FORMAT       a pattern that is none
  * GGUF_E_LIMIT        one that is too long, or whose search takes too many
@@ -238,7 +241,9 @@ gguf_quant_run(struct gguf_quant *q, const char *path,
                const struct gguf_quant_output *output, struct gguf_error *err);
 
 /* Several jobs over the same input, which is read and decoded once: jobs[n]
- * must have been created from one path, and paths[n] are different. Pool,
+ * must have been created from one path, have the same tensors (NVFP4's scales
+ * go into the weights in all of them or in none: GGUF_E_INVALID otherwise,
+ * before any file is touched), and paths[n] are different. Pool,
  * memory, progress and what to do about non-finite weights are those of the
  * first job. If something fails before the first output has its name, there is
  * none. Since: 0.1 */

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "quant/job.h"
 #include "base/compiler.h"
+#include "base/str.h"
+#include "file/split.h"
 #include "file/split_layout.h"
 #include "gguf/edit.h"
 #include "gguf/version.h"
@@ -94,16 +96,49 @@ static enum gguf_status prune_array(struct gguf_quant *q,
     return st;
 }
 
+/* What the model's own keys begin with: its architecture, or in a model of none
+ * what stands before the only key that ends in .block_count. GGUF_E_NOTFOUND:
+ * there is no such key. */
+static enum gguf_status find_arch(const struct gguf_quant *q,
+                                  struct gguf_str *arch,
+                                  struct gguf_error *err)
+{
+    static const char end[] = ".block_count";
+    const size_t n_end = sizeof end - 1;
+    struct gguf_str other = { NULL, 0 };
+    struct gg_esc a, b;
+    size_t n = 0;
+    if (gguf_kv_get_str(gguf_meta_find(q->meta, "general.architecture"), arch,
+                        NULL) == GGUF_OK)
+        return GGUF_OK;
+    for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
+        struct gguf_str key = gguf_meta_kv(q->meta, i)->key;
+        if (key.size < n_end ||
+            memcmp(key.data + key.size - n_end, end, n_end))
+            continue;
+        other = *arch;
+        *arch = (struct gguf_str){ key.data, key.size - n_end };
+        n++;
+    }
+    if (n < 2)
+        return n ? GGUF_OK : GGUF_E_NOTFOUND;
+    return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                   "layers cannot be left out: '%s%s' and '%s%s' count some, "
+                   "and no general.architecture says which is to follow",
+                   gg_esc(&a, other), end, gg_esc(&b, *arch), end);
+}
+
 /* The number of layers, and what metadata say about each. */
 static enum gguf_status prune_keys(struct gguf_quant *q,
                                    struct gguf_error *err)
 {
-    char key[256];
-    struct gguf_str arch;
-    if (gguf_kv_get_str(gguf_meta_find(q->meta, "general.architecture"), &arch,
-                        NULL) != GGUF_OK ||
-        arch.size > 200)
-        return GGUF_OK;
+    char key[256], prefix[256];
+    struct gguf_str arch = { NULL, 0 };
+    enum gguf_status st = find_arch(q, &arch, err);
+    if (st != GGUF_OK || arch.size > 200)
+        return st == GGUF_E_NOTFOUND ? GGUF_OK : st;
+    memcpy(prefix, arch.data, arch.size); /* it may lie in what is changed */
+    arch.data = prefix;
     snprintf(key, sizeof key, "%.*s.block_count", (int)arch.size, arch.data);
     for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
         const struct gguf_kv *kv = gguf_meta_kv(q->meta, i);
@@ -131,16 +166,13 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
 {
     static const char version[] = "general.quantization_version";
     static const char type[] = "general.file_type";
-    static const char *const split[] = { "split.no", "split.count",
-                                         "split.tensors.count" };
     const struct gguf_file *f = gguf_split_file(q->set, 0);
     const struct gguf_kv *old = gguf_file_kv_find(f, type);
     int ftype = gguf_recipe_ftype(q->p.recipe);
 
     GG_TRY(gguf_meta_create(&q->meta, q->p.allocator, err));
     GG_TRY(gguf_meta_copy_file(q->meta, f, err));
-    for (size_t i = 0; i < sizeof split / sizeof *split; i++)
-        gguf_meta_remove(q->meta, split[i]);
+    gg_split_remove_keys(q->meta);
     if (!q->p.compat) { /* room for edits, and the layout, of the old file */
         gguf_meta_remove(q->meta, GGUF_EDIT_PADDING_KEY);
         gg_split_layout_forget(q->meta);

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "base/compiler.h"
 #include "dtype/order.h"
+#include "file/split.h"
 #include "kern/cpu.h"
 #include "quant/rows.h"
 
@@ -162,7 +163,8 @@ static enum gguf_status find_scale(struct gg_row_src *s,
     const struct gguf_tensor_info *scale = gguf_file_tensor_find(file, name);
     if (scale)
         return gg_row_src_set_scale(s, t, file, scale, err);
-    const struct gguf_kv *kv = gguf_file_kv_find(file, "split.count");
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(file, gg_split_keys[GG_SPLIT_COUNT]);
     if (kv && gguf_kv_get_uint(kv, &count, NULL) == GGUF_OK && count > 1)
         return gg_fail(err, GGUF_E_UNSUPPORTED, t->info_off,
                        "tensor '%s': its scale is not in this file of %" PRIu64

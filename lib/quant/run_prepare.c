@@ -56,21 +56,46 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
+/* A tensor of a that b leaves out (plan.c: it goes into weights there); NULL:
+ * none. */
+static const char *left_out(const struct gguf_quant *a,
+                            const struct gguf_quant *b)
+{
+    for (size_t i = 0; i < a->n_t; i++) {
+        size_t k = 0;
+        while (k < b->n_t && strcmp(a->t[i].pub.name, b->t[k].pub.name))
+            k++;
+        if (k == b->n_t)
+            return a->t[i].pub.name;
+    }
+    return NULL;
+}
+
 /* Jobs that run together read the same tensors. */
 static enum gguf_status check_same_input(const struct gguf_quant *a,
                                          const struct gguf_quant *b,
                                          struct gguf_error *err)
 {
-    bool same = a->n_t == b->n_t && !strcmp(gguf_split_path(a->set, 0),
-                                            gguf_split_path(b->set, 0));
+    bool file = !strcmp(gguf_split_path(a->set, 0),
+                        gguf_split_path(b->set, 0));
+    bool same = file && a->n_t == b->n_t;
     for (size_t i = 0; same && i < a->n_t; i++)
         same = !strcmp(a->t[i].pub.name, b->t[i].pub.name) &&
                a->t[i].pub.from == b->t[i].pub.from &&
                a->t[i].src->info->off == b->t[i].src->info->off &&
                !memcmp(a->t[i].pub.ne, b->t[i].pub.ne, sizeof a->t[i].pub.ne);
-    return same ? GGUF_OK
-                : gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                          "jobs that run together must have the same input");
+    if (same)
+        return GGUF_OK;
+    const char *name = file ? left_out(a, b) : NULL;
+    struct gg_esc esc;
+    name = name || !file ? name : left_out(b, a);
+    if (name)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "one output has tensor '%s', another has not (a scale "
+                       "that goes into its weights?): make them one by one",
+                       gg_esc(&esc, gg_strz(name)));
+    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                   "jobs that run together must have the same input");
 }
 
 /* Must tensor i be looked at as numbers: because a job encodes it, or because

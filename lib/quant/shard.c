@@ -2,6 +2,7 @@
 #include "config.h"
 #include "quant/job.h"
 #include "base/str.h"
+#include "file/split.h"
 #include "quant/rows.h"
 
 #include <string.h>
@@ -54,12 +55,7 @@ static enum gguf_status shard_meta(const struct gguf_quant *q, size_t no,
         st = gguf_meta_set_u32(m, "general.alignment", gguf_file_alignment(f),
                                err);
     if (st == GGUF_OK)
-        st = gguf_meta_set_u16(m, "split.no", (uint16_t)no, err);
-    if (st == GGUF_OK)
-        st = gguf_meta_set_u16(m, "split.count", (uint16_t)q->n_shards, err);
-    if (st == GGUF_OK)
-        st = gguf_meta_set_i32(m, "split.tensors.count",
-                               (int32_t)n_written(q), err);
+        st = gg_split_set_keys(m, no, q->n_shards, n_written(q), err);
     if (st != GGUF_OK) {
         gguf_meta_destroy(m);
         return st;

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <unistd.h>
 
-static char dir[3000], in[4000], out[4000];
+static char dir[3000], in[4000], out[4000], out_2[4000];
 static uint32_t n_shards; /* of the model, as its metadata have it */
 
 struct tensor {
@@ -257,6 +257,41 @@ static size_t n_out(void)
     return n;
 }
 
+/* Two outputs that do not have the same tensors: refused before the work. */
+static void test_two_outputs(void)
+{
+    static const char *const types[] = { "F32", "COPY", "F16" };
+    const char *paths[] = { out, out_2 };
+    struct gguf_recipe *r[3] = { NULL };
+    struct gguf_quant *q[3] = { NULL };
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_error err = { .message = "" };
+    bool good = true;
+    o.force = o.no_sync = 1;
+    p.allow_requantize = 1;
+    for (int i = 0; good && i < 3; i++) {
+        good = gguf_recipe_preset(&r[i], types[i], NULL, &err) == GGUF_OK;
+        p.recipe = r[i];
+        good = good && gguf_quant_create(&q[i], in, &p, &err) == GGUF_OK;
+    }
+    unlink(out);
+    ok(good && gguf_quant_run_many(q, paths, 2, &o, &err) == GGUF_E_INVALID &&
+           strstr(err.message, "scale'") && access(out, F_OK),
+       "%s", err.message);
+    struct gguf_quant *turned[] = { q[1], q[0] }, *alike[] = { q[0], q[2] };
+    ok(good && gguf_quant_run_many(turned, paths, 2, &o, &err) ==
+                   GGUF_E_INVALID && strstr(err.message, "scale'"),
+       "the other way round, too");
+    ok(good && gguf_quant_run_many(alike, paths, 2, &o, &err) == GGUF_OK,
+       "where both leave the scales out it works");
+    for (int i = 0; i < 3; i++) {
+        gguf_quant_destroy(q[i]);
+        gguf_recipe_destroy(r[i]);
+    }
+    unlink(out_2);
+}
+
 static void test_scales(const struct gguf_rows *rows)
 {
     struct gguf_error err = { .message = "" };
@@ -277,6 +312,7 @@ static void test_scales(const struct gguf_rows *rows)
     ok(convert("COPY", 0, &err) == GGUF_OK && n_out() == N_TENSORS &&
            compare(rows) == N_TENSORS,
        "NVFP4 that stays has its scales");
+    test_two_outputs();
 }
 
 static void test_bad_scales(const struct gguf_rows *rows)
@@ -391,6 +427,7 @@ int main(void)
         return 99;
     snprintf(in, sizeof in, "%s/in.gguf", dir);
     snprintf(out, sizeof out, "%s/out.gguf", dir);
+    snprintf(out_2, sizeof out_2, "%s/out2.gguf", dir);
     test_fork(rows);
     test_place();
     test_wider(rows);

@@ -9,7 +9,8 @@
 #include "tests/tap.h"
 
 /* A tensor of 32 values per layer, each the layer's number. */
-static void write_layers(const char *path, int n_layers)
+static void write_layers(const char *path, int n_layers, const char *arch,
+                         bool other)
 {
     struct gguf_meta *m = NULL;
     struct gguf_writer *w = NULL;
@@ -28,7 +29,10 @@ static void write_layers(const char *path, int n_layers)
     }
     bool good =
         gguf_meta_create(&m, NULL, NULL) == GGUF_OK &&
-        gguf_meta_set_strz(m, "general.architecture", "x", NULL) == GGUF_OK &&
+        (!arch || gguf_meta_set_strz(m, "general.architecture", arch, NULL) ==
+                      GGUF_OK) &&
+        (!other ||
+         gguf_meta_set_u32(m, "y.block_count", 99, NULL) == GGUF_OK) &&
         gguf_meta_set_u32(m, "x.block_count", (uint32_t)n_layers, NULL) ==
             GGUF_OK &&
         gguf_meta_set_array(m, "x.heads", GGUF_VAL_U32, per_layer,
@@ -56,7 +60,8 @@ static void write_layers(const char *path, int n_layers)
     gguf_meta_destroy(m);
 }
 
-static void check_pruning(void)
+/* In a model without an architecture the only count of layers is meant. */
+static void check_pruning(const char *arch)
 {
     static const uint32_t prune[] = { 1, 4, 4 }, none[] = { 6 };
     static const int want[] = { 0, 2, 3, 5 };
@@ -64,7 +69,7 @@ static void check_pruning(void)
     struct gguf_error err;
     struct setup s = SETUP("F16");
     struct gguf_file *f;
-    write_layers(in, 6);
+    write_layers(in, 6, arch, arch != NULL);
     s.p.prune = none;
     s.p.n_prune = 1;
     ok(quantize(in, out, s, &err) == GGUF_E_NOTFOUND, "%s", err.message);
@@ -98,8 +103,38 @@ static void check_pruning(void)
     uint64_t n = 0;
     bad += gguf_kv_get_uint(gguf_file_kv_find(f, "x.block_count"), &n, NULL) !=
                GGUF_OK || n != 4;
-    ok(!bad, "later layers move up, with their data and metadata");
+    bad += arch && (gguf_kv_get_uint(gguf_file_kv_find(f, "y.block_count"), &n,
+                                     NULL) != GGUF_OK || n != 99);
+    ok(!bad, "later layers move up, with their data and metadata%s",
+       arch ? "" : ", without an architecture");
     gguf_file_close(f);
+    remove(in);
+    remove(out);
+}
+
+/* Two counts, and nothing says which of them is of these layers. */
+static void check_pruning_unclear(void)
+{
+    static const uint32_t prune[] = { 1 };
+    const char *in = in_dir("layers.gguf"), *out = in_dir("o.gguf");
+    struct gguf_error err;
+    struct setup s = SETUP("F16");
+    struct gguf_meta *m;
+    write_layers(in, 3, NULL, true);
+    int before = n_entries();
+    s.p.prune = prune;
+    s.p.n_prune = 1;
+    ok(quantize(in, out, s, &err) == GGUF_E_UNSUPPORTED &&
+           strstr(err.message, "'y.block_count' and 'x.block_count'") &&
+           n_entries() == before,
+       "%s", err.message);
+    if (gguf_meta_create(&m, NULL, NULL) != GGUF_OK)
+        return;
+    s.p.meta = m;
+    ok(gguf_meta_set_strz(m, "general.architecture", "x", NULL) == GGUF_OK &&
+           quantize(in, out, s, &err) == GGUF_OK,
+       "told the architecture, it works %s", err.message);
+    gguf_meta_destroy(m);
     remove(in);
     remove(out);
 }
@@ -162,7 +197,9 @@ int main(void)
     char in[4000]; /* in_dir forgets */
     snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
     write_model(in, -1, 0, 0);
-    check_pruning();
+    check_pruning("x");
+    check_pruning(NULL);
+    check_pruning_unclear();
     check_shards(in);
     remove(in);
     ok(leave_dir(), "the folder is empty again");

@@ -284,7 +284,8 @@ for args in '' 'x' '--target-size=1G x -o y=F16' '--target-types=Q9 x y F16' \
     '--keep-split --split-max-size=1M x y F16' '--override-kv=a=float:1e39 x y F16' '--prune-layers=1,x x y F16' '--override-kv=a x y F16' \
     '--override-kv=a=i8:128 x y F16' 'x y' 'x y Q9_9' '--threads=0 x y Q8_0' \
     '--tensor-type=attn_v x y Q8_0' '--tensor-type=attn_v=I32 x y Q8_0' \
-    '--on-nonfinite=maybe x y Q8_0' 'x y Q8_0 2 3' '--output=x y Q8_0'; do
+    '--on-nonfinite=maybe x y Q8_0' 'x y Q8_0 2 3' '--output=x y Q8_0' \
+    'x - Q8_0' 'x --output=-=Q8_0'; do
     run "$q" $args
     test $rc -eq 2 -a ! -s "$tmp/out" -a "$(wc -l <"$tmp/err")" -eq 1
     ok "wrong usage: $args"

@@ -534,7 +534,8 @@ rm -f "$tmp"/pad*.gguf "$tmp/plain.gguf" "$tmp/quant.gguf"
 for args in '' "$m" "--set general.name=x" "--set general.name $m" \
     "--set =x $m" "--rename a $m" "--rename =a $m" "--set-file a $m" \
     "--recover --set a=1 $m" '--recover' "--in-place --copy --set a=1 $m" \
-    "--in-place --set a=1 -o $tmp/x $m" "--set a=1 $m $m"; do
+    "--in-place --set a=1 -o $tmp/x $m" "--set a=1 $m $m" \
+    "--set a=1 -o - $m"; do
     run "$edit" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
     ok "wrong usage: '$(echo "$args" | sed "s#$tmp/##g")'"

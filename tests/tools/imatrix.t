@@ -120,7 +120,7 @@ run "$im" -o "$tmp/x.gguf" "$tmp/a.dat" "$tmp/none"
 test $rc -eq 1 -a ! -e "$tmp/x.gguf"
 ok 'nothing is written then'
 for args in '' '--output-format=gguf a' '--output-format=x -o y a' \
-    '--include=a --exclude=b a'; do
+    '--include=a --exclude=b a' '-o - a'; do
     run "$im" $args
     test $rc -eq 2 -a ! -s "$tmp/out" -a "$(wc -l <"$tmp/err")" -eq 1
     ok "wrong usage: $args"

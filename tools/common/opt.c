@@ -294,6 +294,14 @@ bool opt_parse_u64(const char *text, uint64_t *v)
     return !*end && !errno;
 }
 
+const char *opt_out(const char *path)
+{
+    if (path && !strcmp(path, "-"))
+        opt_usage("the output must be a file, it cannot go to a pipe ('./-' is "
+                  "a file of that name)");
+    return path;
+}
+
 uint64_t opt_u64(const struct opt_parser *p, uint64_t min, uint64_t max)
 {
     uint64_t v;

@@ -80,6 +80,10 @@ void opt_limit(const struct opt_parser *p, struct gguf_limits *limits);
     "read files that break a limit honestly; NAME is one of kv, tensors, "    \
     "key-size, name-size, str-size, array-items, depth, dims"
 
+/* path, of a file to write; "-" is a usage error: models are written at any
+ * place and appear under a name when they are complete, a pipe has neither. */
+const char *opt_out(const char *path);
+
 /* text as a decimal number; false if it is anything else or too large. */
 bool opt_parse_u64(const char *text, uint64_t *v);
 
