@@ -17,7 +17,8 @@
 # include <linux/fs.h>
 #endif
 
-enum { BUF_SIZE = 1 << 18, PAGE = 4096 };
+enum { BUF_SIZE = 1 << 18, PAGE = 4096, SYNC_PIECE = 4 << 20,
+       SYNC_AHEAD = 64 << 20 };
 
 /* Linux caps one transfer a little below 2 GiB; this also keeps a copy
  * interruptible. */
@@ -451,6 +452,34 @@ static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
     if (link(o->temp, o->path) != 0)
         return gg_fail_errno(err, errno, "cannot name the output");
     o->flags &= ~(unsigned)GG_OUTFILE_PARTIAL;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
+                                      uint64_t end, struct gguf_error *err)
+{
+#ifdef SYNC_FILE_RANGE_WRITE
+    uint64_t off = *at, n = GG_MIN(end - off, (uint64_t)SYNC_PIECE);
+    if (!(o->flags & GG_OUTFILE_NO_SYNC)) {
+        *at += n;
+        /* the next ones are on their way while this one is waited for */
+        int bad = sync_file_range(o->fd, (off_t)off, SYNC_AHEAD,
+                                  SYNC_FILE_RANGE_WRITE) != 0 ||
+                  sync_file_range(o->fd, (off_t)off, (off_t)n,
+                                  SYNC_FILE_RANGE_WAIT_BEFORE |
+                                      SYNC_FILE_RANGE_WRITE |
+                                      SYNC_FILE_RANGE_WAIT_AFTER) != 0;
+        /* who was told of a failure is not told again by fsync */
+        if (bad && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
+            return gg_fail_errno(err, errno, "fsync");
+        if (!bad)
+            return GGUF_OK;
+    }
+#else
+    (void)o;
+    (void)err;
+#endif
+    *at = end;
     return GGUF_OK;
 }
 

@@ -92,6 +92,12 @@ enum gguf_status gg_outfile_read_at(const struct gg_outfile *o, uint64_t off,
 enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
                                  struct gguf_error *err);
 
+/* Have a few megabytes from *at on written to the disk, and wait for it, so
+ * that a commit need not wait for all at once; *at moves on, to end at most,
+ * and there at once where the system cannot do it or nobody wants it. */
+enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
+                                      uint64_t end, struct gguf_error *err);
+
 /* Flush, cut or extend to pos, sync, name, sync the folder. The object is
  * closed afterwards, whatever comes back. */
 enum gguf_status gg_outfile_commit(struct gg_outfile *o,

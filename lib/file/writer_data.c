@@ -218,6 +218,12 @@ static enum gguf_status check_range(const struct gguf_writer *w, size_t i,
     return GGUF_OK;
 }
 
+enum gguf_status gg_writer_sync_some(const struct gguf_writer *w, uint64_t *at,
+                                     struct gguf_error *err)
+{
+    return gg_outfile_sync_some(&w->out, at, gguf_writer_file_size(w), err);
+}
+
 enum gguf_status gguf_writer_read_at(const struct gguf_writer *w, size_t i,
                                      uint64_t off, void *data, uint64_t size,
                                      struct gguf_error *err)

@@ -39,4 +39,8 @@ struct gguf_writer {
     _Atomic uint64_t *done; /* bytes written, per tensor */
 };
 
+/* gg_outfile_sync_some, of the file so far. */
+enum gguf_status gg_writer_sync_some(const struct gguf_writer *w, uint64_t *at,
+                                     struct gguf_error *err);
+
 #endif

@@ -233,7 +233,11 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  *                     needs importance data
  * GGUF_E_UNSUPPORTED  a type that cannot be decoded or encoded
  * GGUF_E_NONFINITE    names tensor, row and column
- * GGUF_E_CANCELLED    the progress callback asked to stop
+ * GGUF_E_CANCELLED    the progress callback asked to stop: it is called after
+ *                     each slice of rows, each write and each few megabytes
+ *                     that the disk is waited for, and not again. Freeing what
+ *                     was written, without resume, takes the system its time:
+ *                     some tenths of a second a gigabyte
  * GGUF_E_NOSPACE, GGUF_E_IO, GGUF_E_NOMEM
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -243,10 +247,10 @@ gguf_quant_run(struct gguf_quant *q, const char *path,
 /* Several jobs over the same input, which is read and decoded once: jobs[n]
  * must have been created from one path, have the same tensors (NVFP4's scales
  * go into the weights in all of them or in none: GGUF_E_INVALID otherwise,
- * before any file is touched), and paths[n] are different. Pool,
- * memory, progress and what to do about non-finite weights are those of the
- * first job. If something fails before the first output has its name, there is
- * none. Since: 0.1 */
+ * before any file is touched), and paths[n] are different. Pool, memory,
+ * progress and what to do about non-finite weights are those of the first job.
+ * If something fails before the first output has its name, there is none.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_run_many(struct gguf_quant *const *jobs, const char *const *paths,
                     size_t n, const struct gguf_quant_output *output,

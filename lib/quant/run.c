@@ -2,6 +2,7 @@
 #include "config.h"
 #include "quant/run.h"
 #include "base/str.h"
+#include "file/writer_int.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -131,6 +132,18 @@ static enum gguf_status check_paths(const struct gg_run *r,
     return GGUF_OK;
 }
 
+/* What is written, to the disk: piece by piece, so that this can be stopped
+ * too. */
+static enum gguf_status sync_all(struct gg_run *r, struct gguf_error *err)
+{
+    for (size_t w = 0; w < r->first_writer[r->n_jobs]; w++) {
+        uint64_t end = gguf_writer_file_size(r->writers[w]);
+        for (uint64_t at = 0; at < end && !gg_run_poll(r, 0);)
+            GG_TRY(gg_writer_sync_some(r->writers[w], &at, err));
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
                                 const struct gguf_quant_output *output,
                                 struct gguf_error *err)
@@ -155,6 +168,8 @@ static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
             gg_run_finish_loss(r, i);
     if (r->status == GGUF_OK)
         gg_run_poll(r, 0);
+    if (r->status == GGUF_OK)
+        GG_TRY(sync_all(r, err));
     if (r->status != GGUF_OK) {
         if (err)
             *err = r->err;

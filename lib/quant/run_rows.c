@@ -98,7 +98,7 @@ static enum gguf_status copy_at(struct gg_run *r, size_t k, size_t i,
 bool gg_run_poll(struct gg_run *r, unsigned ith)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
-    if (!ith && p->progress &&
+    if (!ith && p->progress && !atomic_load(&r->cancel) &&
         p->progress(p->progress_user, atomic_load(&r->done), r->total)) {
         struct gguf_error err;
         gg_fail(&err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
@@ -225,7 +225,7 @@ static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
 }
 
 static bool write_chunk(struct gg_run *r, const struct chunk *c,
-                        float *slice, const uint8_t *out)
+                        float *slice, const uint8_t *out, unsigned ith)
 {
     const struct gg_run_cut *cut = &r->cuts[c->i];
     struct gguf_error err;
@@ -243,6 +243,8 @@ static bool write_chunk(struct gg_run *r, const struct chunk *c,
             return false;
         }
         out += t->copied ? 0 : c->n * row;
+        if (gg_run_poll(r, ith))
+            return false; /* the disk, too */
     }
     return true;
 }
@@ -252,11 +254,14 @@ static bool copy_piece(struct gg_run *r, size_t i, uint64_t no, uint64_t off,
                        uint64_t size, const uint8_t *src, unsigned ith)
 {
     struct gguf_error err;
-    for (size_t k = 0; k < r->n_jobs; k++)
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        if (k && gg_run_poll(r, ith))
+            return false;
         if (copy_at(r, k, i, off, src, size, NULL, &err) != GGUF_OK) {
             gg_run_fail(r, no, &err);
             return false;
         }
+    }
     atomic_fetch_add(&r->done, size);
     return !gg_run_poll(r, ith);
 }
@@ -318,7 +323,7 @@ static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
         for (size_t job = 0; r->losses && job < r->n_jobs; job++)
             r->losses[job * r->cuts[r->jobs[0]->n_t].first + no].seconds =
                 gg_loss_clock() - begin;
-        good = good && write_chunk(r, &c, slice, out);
+        good = good && write_chunk(r, &c, slice, out, ith);
     }
     advise(st, off, size, false);
     if (good && r->resume)

@@ -122,6 +122,45 @@ static void check_stops(const char *in)
              "left");
 }
 
+/* Stopped at each call there is, while it waits for the disk too: the status
+ * says so, and what is left is nothing, or what --resume goes on with. */
+static void check_each_stop(const char *in, bool resume)
+{
+    static const char *const outs[] = { "o-00001-of-00002.gguf",
+                                        "o-00002-of-00002.gguf" };
+    static const char *const left[] = { "o.gguf.resume",
+                                        "o-00001-of-00002.gguf.resume-data",
+                                        "o-00002-of-00002.gguf.resume-data" };
+    char out[4000]; /* in_dir forgets */
+    struct gguf_error err;
+    struct setup s = SETUP("Q8_0");
+    struct watch w = { 0 };
+    int bad = 0, n_left = 0, before = n_entries();
+    snprintf(out, sizeof out, "%s", in_dir("o.gguf"));
+    s.sync = true;
+    s.resume = resume;
+    s.p.max_file_size = 520000; /* two files */
+    s.p.progress = watch;
+    s.p.progress_user = &w;
+    bad += quantize(in, out, s, &err) != GGUF_OK || n_entries() != before + 2;
+    int calls = w.calls;
+    for (size_t i = 0; i < GG_LEN(outs); i++)
+        bad += remove(in_dir(outs[i])) != 0;
+    for (int at = 1; at <= calls; at++) {
+        w = (struct watch){ .stop_at = at };
+        bad += quantize(in, out, s, &err) != GGUF_E_CANCELLED || w.calls != at;
+        int n = n_entries() - before;
+        n_left += n > 0;
+        bad += n && !resume;
+        for (size_t i = 0; n && i < GG_LEN(left); i++)
+            bad += remove(in_dir(left[i])) != 0;
+        bad += n_entries() != before;
+    }
+    ok(!bad && calls > 20 && (resume ? n_left > 10 : !n_left),
+       "%d calls, stopped at each%s", calls,
+       resume ? ": the journal is left, and no output" : ": nothing is left");
+}
+
 struct counter {
     size_t now, most;
     int left; /* calls that still succeed; < 0: all */
@@ -199,6 +238,8 @@ int main(void)
     check_progress(in);
     check_gait(in);
     check_stops(in);
+    check_each_stop(in, false);
+    check_each_stop(in, true);
     check_memory(in);
     remove(in);
     ok(leave_dir(), "the folder is empty again");

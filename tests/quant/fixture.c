@@ -157,7 +157,7 @@ enum gguf_status quantize(const char *in, const char *out, struct setup s,
     struct gguf_recipe *recipe = NULL;
     struct gguf_quant *q = NULL;
     gguf_error_clear(err);
-    o.no_sync = 1;
+    o.no_sync = !s.sync;
     o.force = !s.no_force;
     o.resume = s.resume;
     pp.n_threads = s.threads;

@@ -44,6 +44,7 @@ struct setup {
     bool forced;      /* the kernels of the levels in cpu only */
     uint32_t cpu;
     bool no_force, resume;
+    bool sync;        /* wait for the disk */
 };
 #define SETUP(t) { .p = GGUF_QUANT_PARAMS_INIT, .type = t }
 
