@@ -87,9 +87,9 @@ static void plan(const struct info *info, struct needs *n)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_model *model = NULL;
-    if (load_n_files(info->load) > 1 ||
-        gguf_model_open(&model, load_file(info->load, 0), NULL, NULL) !=
-            GGUF_OK)
+    const struct load *l = info->load;
+    if ((l->set ? gguf_model_open_split(&model, l->set, NULL, NULL)
+                : gguf_model_open(&model, l->alone, NULL, NULL)) != GGUF_OK)
         return;
     p.n_ctx = (uint32_t)n->n_ctx;
     p.n_ubatch = UBATCH;
@@ -105,9 +105,7 @@ static struct needs needs_of(const struct info *info,
 {
     struct needs n = {
         .n_ctx = o->n_ctx ? o->n_ctx : number(info, "context_length", 0),
-        .why = load_n_files(info->load) > 1
-                   ? "not known for a split model"
-                   : "not known for this kind of model"
+        .why = "not known for this kind of model"
     };
     if (!n.n_ctx || n.n_ctx > UINT32_MAX)
         return n;

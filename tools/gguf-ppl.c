@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
+#include "tools/common/load.h"
 #include "tools/common/opt.h"
 
 #include <inttypes.h>
@@ -27,7 +28,8 @@ enum {
 
 static const struct opt table[] = {
     { 0, NULL, NULL, "What is evaluated:" },
-    { 'm', "-m --model", "MODEL", "the GGUF file" },
+    { 'm', "-m --model", "MODEL",
+      "the GGUF file, or a shard, the folder or the prefix of a split model" },
     { 'f', "-f --file", "TEXT",
       "the text, plain or compressed by gzip; - for standard input" },
     { OPT_CHUNKS, "--chunks", "N",
@@ -205,7 +207,7 @@ struct job {
     struct gguf_session *session;
     struct gguf_pool *pool;
     struct gguf_model *model;
-    struct gguf_file *file;
+    struct gguf_split *set;
     struct gguf_tokens tokens;
     struct ppl_run run;
     struct ppl_compare compare;
@@ -236,7 +238,7 @@ static bool fail(const char *file, const struct gguf_error *err)
 static bool fail_model(const struct job *j, const struct gguf_error *err)
 {
     const struct gguf_kv *kv =
-        gguf_file_kv_find(j->file, "general.architecture");
+        gguf_file_kv_find(gguf_split_file(j->set, 0), "general.architecture");
     struct gguf_str name;
     char esc[128];
     if (err->status != GGUF_E_ARCH ||
@@ -258,9 +260,10 @@ static bool open_model(struct job *j, const struct ppl_options *o)
     mp.warn_user = (void *)(uintptr_t)o;
     if (!ppl_pool_open(&j->pool, o))
         return false;
-    if (gguf_file_open(&j->file, o->model, NULL, &err) != GGUF_OK)
+    load_raise_limits();
+    if (gguf_split_open(&j->set, o->model, NULL, &err) != GGUF_OK)
         return fail(o->model, &err);
-    if (gguf_model_open(&j->model, j->file, &mp, &err) != GGUF_OK)
+    if (gguf_model_open_split(&j->model, j->set, &mp, &err) != GGUF_OK)
         return fail_model(j, &err);
     gguf_model_get_info(j->model, &j->run.model);
     if (o->n_ctx > j->run.model.n_ctx_train)
@@ -446,7 +449,7 @@ int main(int argc, char **argv)
     ppl_backends_close(&j.run.backends);
     gguf_pool_destroy(j.pool);
     gguf_model_destroy(j.model);
-    gguf_file_close(j.file);
+    gguf_split_close(j.set);
     gguf_tokens_fini(&j.tokens);
     free(j.text);
     free(j.run.nll);

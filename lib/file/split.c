@@ -25,9 +25,8 @@ struct gguf_split {
     struct gg_index index; /* of tensor names; .slots NULL: not yet made */
 };
 
-/* Put the shard's name before the message. */
-static enum gguf_status in_shard(enum gguf_status status, const char *path,
-                                 struct gguf_error *err)
+enum gguf_status gg_in_shard(enum gguf_status status, const char *path,
+                             struct gguf_error *err)
 {
     if (status != GGUF_OK && err) {
         struct gg_esc e;
@@ -185,7 +184,7 @@ static enum gguf_status list_tensors(struct gguf_split *s,
                                 err));
             struct gg_esc e;
             if (other != GG_INDEX_NONE)
-                return in_shard(
+                return gg_in_shard(
                     gg_fail(err, GGUF_E_DUPLICATE, t->info->info_off,
                             "tensor '%s' is in shard %" PRIu32 " too",
                             gg_esc(&e, t->info->name),
@@ -221,16 +220,16 @@ static enum gguf_status open_shards(struct gguf_split *s, const char *prefix,
         enum gguf_status st =
             gg_split_name(prefix, i + 1, s->n_files, s->allocator, &name, err);
         if (st == GGUF_OK && !s->files[i])
-            st = in_shard(gguf_file_open(&s->files[i], name, params, err),
+            st = gg_in_shard(gguf_file_open(&s->files[i], name, params, err),
                           name, err);
         if (st == GGUF_OK && i == 0) {
             struct shard_keys k;
-            st = in_shard(read_keys(s->files[0], &k, err), name, err);
+            st = gg_in_shard(read_keys(s->files[0], &k, err), name, err);
             if (st == GGUF_OK)
                 s->total = k.total;
         }
         if (st == GGUF_OK)
-            st = in_shard(check_shard(s, i, err), name, err);
+            st = gg_in_shard(check_shard(s, i, err), name, err);
         gg_free(s->allocator, name);
         GG_TRY(st);
     }

@@ -17,6 +17,11 @@ enum gguf_status gg_split_set_keys(struct gguf_meta *m, size_t no,
                                    struct gguf_error *err);
 void gg_split_remove_keys(struct gguf_meta *m);
 
+/* Put the name of the shard at path before the message of a failure; returns
+ * status. err may be NULL. */
+enum gguf_status gg_in_shard(enum gguf_status status, const char *path,
+                             struct gguf_error *err);
+
 /* Of the set: NULL is malloc. */
 const struct gguf_allocator *gg_split_allocator(const struct gguf_split *s);
 /* All gguf_split_n_files of them. */

@@ -6,12 +6,18 @@
  *
  *     struct gguf_model *model;
  *     st = gguf_model_open(&model, file, NULL, &err);
+ *
+ * A split model is opened from its set (split.h), and an ordinary file can be:
+ *
+ *     st = gguf_split_open(&set, path, NULL, &err);
+ *     st = gguf_model_open_split(&model, set, NULL, &err);
  */
 #ifndef GGUF_MODEL_H
 #define GGUF_MODEL_H
 
 #include <gguf/file.h>
 #include <gguf/pool.h>
+#include <gguf/split.h>
 #include <gguf/vocab.h>
 
 #ifdef __cplusplus
@@ -39,13 +45,23 @@ struct gguf_model_params {
  *                    embeddings
  * GGUF_E_TENSOR      a weight that is missing, or has a shape or a type that
  *                    does not fit: its name, what it has, what it should have
- * GGUF_E_UNSUPPORTED something well formed that is not evaluated yet
+ * GGUF_E_UNSUPPORTED something well formed that is not evaluated yet; a file
+ *                    that is one shard of several
  * GGUF_E_NOMEM
  * Tensors that the model does not use are warned of. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_open(struct gguf_model **out, const struct gguf_file *file,
                 const struct gguf_model_params *params,
                 struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* The same of a split model, or of an ordinary file, opened as a set, which is
+ * kept likewise: the metadata of the first file, the tensors of all. What is
+ * computed is, bit by bit, what the merged file gives. The byte in an error is
+ * one of the shard whose name begins the message. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_model_open_split(struct gguf_model **out, const struct gguf_split *set,
+                      const struct gguf_model_params *params,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* NULL is fine. Sessions on it must be gone. Since: 0.1 */
 GGUF_API void gguf_model_destroy(struct gguf_model *model);

@@ -69,22 +69,40 @@ static bool check_rows(const struct gg_kern *kern,
 static void check_thread(void *user, unsigned ith, unsigned nth)
 {
     struct check *c = user;
-    const struct gguf_file *file = c->m->file;
+    const struct gg_source *src = &c->m->src;
     struct finding *f = &c->found[ith];
     f->tensor = SIZE_MAX;
-    for (size_t k = 0; k < gguf_file_n_tensors(file); k++) {
-        const struct gguf_tensor_info *t = gguf_file_tensor(file, k);
+    for (size_t k = 0; k < gg_source_n_tensors(src); k++) {
         if (!c->m->used[k])
             continue;
+        const struct gguf_split_tensor from = gg_source_tensor(src, k);
+        const struct gguf_tensor_info *t = from.info;
         const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
         uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0;
-        if (check_rows(&c->kern, d, gguf_file_tensor_data(file, k), ne0,
-                       t->size / rows,
-                       rows * ith / nth, rows * (ith + 1) / nth, f)) {
+        if (check_rows(&c->kern, d, gguf_file_tensor_data(from.file, t->index),
+                       ne0, t->size / rows, rows * ith / nth,
+                       rows * (ith + 1) / nth, f)) {
             f->tensor = k;
             return;
         }
     }
+}
+
+/* The first weight that is no number. */
+static enum gguf_status fail(const struct gguf_model *m,
+                             const struct finding *f, struct gguf_error *err)
+{
+    const struct gguf_split_tensor t = gg_source_tensor(&m->src, f->tensor);
+    struct gg_esc e;
+    enum gguf_status st =
+        gg_fail(err, GGUF_E_NONFINITE,
+                gguf_file_data_off(t.file) + t.info->off,
+                "tensor '%s': element %" PRIu64 " is %s",
+                gg_esc(&e, t.info->name), f->element,
+                f->value != f->value ? "not a number"
+                : f->value > 0       ? "infinite"
+                                     : "minus infinity");
+    return gg_source_fail(&m->src, t.file_no, st, err);
 }
 
 enum gguf_status gguf_model_check(const struct gguf_model *m,
@@ -103,15 +121,5 @@ enum gguf_status gguf_model_check(const struct gguf_model *m,
         if (c.found[i].tensor < best.tensor)
             best = c.found[i]; /* of one tensor: lower threads, lower rows */
     gg_free(m->allocator, c.found);
-    if (best.tensor == SIZE_MAX)
-        return GGUF_OK;
-    struct gg_esc e;
-    const struct gguf_tensor_info *t = gguf_file_tensor(m->file, best.tensor);
-    return gg_fail(err, GGUF_E_NONFINITE,
-                   gguf_file_data_off(m->file) + t->off,
-                   "tensor '%s': element %" PRIu64 " is %s",
-                   gg_esc(&e, t->name), best.element,
-                   best.value != best.value ? "not a number"
-                   : best.value > 0         ? "infinite"
-                                            : "minus infinity");
+    return best.tensor == SIZE_MAX ? GGUF_OK : fail(m, &best, err);
 }

@@ -17,7 +17,8 @@
 #define MAX_WIDTH (1u << 26)
 
 struct reader {
-    const struct gguf_file *file;
+    const struct gg_source *src;
+    const struct gguf_file *file; /* of src: the one with the metadata */
     const struct gg_arch *arch;
     const struct gg_checker *check; /* NULL: the first fault is the end */
     struct gguf_error *err;
@@ -371,8 +372,8 @@ static enum gguf_status load_sizes(struct reader *r, struct gg_hparams *hp,
         GG_TRY(bad_value(r, kv, n_ctx, 1, UINT64_MAX));
     hp->n_ctx_train = (uint32_t)GG_MIN(n_ctx, INT32_MAX);
     GG_TRY(req_uint(r, "embedding_length", 1, MAX_WIDTH, &hp->n_embd));
-    /* every layer has tensors: the file vouches for their number */
-    size_t n_tensors = gguf_file_n_tensors(r->file);
+    /* every layer has tensors: the files vouch for their number */
+    size_t n_tensors = gg_source_n_tensors(r->src);
     if (r->check)
         n_tensors = GG_MAX(n_tensors, hp->n_layer);
     GG_TRY(req_uint(r, "block_count", 1, GG_MAX(n_tensors, 1), &hp->n_layer));
@@ -385,14 +386,14 @@ static enum gguf_status load_sizes(struct reader *r, struct gg_hparams *hp,
 }
 
 enum gguf_status gg_hparams_load(struct gg_hparams *hp,
-                                 const struct gguf_file *file,
+                                 const struct gg_source *src,
                                  const struct gg_arch *arch, size_t n_tokens,
                                  const struct gguf_allocator *allocator,
                                  const struct gg_checker *check,
                                  struct gguf_error *err)
 {
-    struct reader r = { .file = file, .arch = arch, .check = check,
-                        .err = err };
+    struct reader r = { .src = src, .file = src->file, .arch = arch,
+                        .check = check, .err = err };
     GG_TRY(load_sizes(&r, hp, n_tokens));
     GG_TRY(load_experts(&r, hp));
     GG_TRY(check_unsupported(&r));

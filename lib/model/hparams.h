@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 #include "file/check.h"
-#include "gguf/file.h"
 #include "gguf/op.h"
 #include "model/arch.h"
+#include "model/source.h"
 
 /* Numbers that differ between layers. */
 struct gg_layer_hp {
@@ -39,7 +39,7 @@ struct gg_hparams {
  * is well formed and not supported is no fault. The allocator is that of
  * check. GGUF_E_NOMEM, GGUF_E_CANCELLED. */
 enum gguf_status gg_hparams_load(struct gg_hparams *hp,
-                                 const struct gguf_file *file,
+                                 const struct gg_source *src,
                                  const struct gg_arch *arch, size_t n_tokens,
                                  const struct gguf_allocator *allocator,
                                  const struct gg_checker *check,

@@ -9,7 +9,7 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
 {
     const struct gguf_kv *kv;
     struct gg_esc e;
-    GG_TRY(gguf_file_kv_get(m->file, "general.architecture", &kv, err));
+    GG_TRY(gguf_file_kv_get(m->src.file, "general.architecture", &kv, err));
     GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
     m->arch = gg_arch_find(m->arch_name);
     if (!m->arch || !m->arch->runs)
@@ -19,61 +19,65 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status check_file(const struct gguf_file *file,
+/* A file by itself must be all of the model; a set was found complete when it
+ * was opened. */
+static enum gguf_status check_file(const struct gg_source *src,
                                    struct gguf_error *err)
 {
-    const struct gguf_kv *kv = gguf_file_kv_find(file, "split.count");
+    const struct gguf_kv *kv = gguf_file_kv_find(src->file, "split.count");
     uint64_t n_shards = 1;
-    if (kv)
+    if (kv && !src->set)
         GG_TRY(gguf_kv_get_uint(kv, &n_shards, err));
     if (n_shards > 1)
         return gg_fail(err, GGUF_E_UNSUPPORTED, kv->off,
                        "the file is one of %" PRIu64
-                       " shards; split models are not evaluated yet: merge "
-                       "them first",
+                       " shards, which must be opened together to be "
+                       "evaluated",
                        n_shards);
-    if (gguf_file_is_big_endian(file))
+    if (gguf_file_is_big_endian(src->file))
         return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                        "big-endian tensor data is not evaluated yet: "
                        "convert the file first (gguf-edit --to-endian)");
     return GGUF_OK;
 }
 
-static enum gguf_status load(struct gguf_model *m, struct gguf_error *err)
+static enum gguf_status load_metadata(struct gguf_model *m,
+                                      struct gguf_error *err)
 {
     struct gguf_vocab_params vp = GGUF_VOCAB_PARAMS_INIT;
     vp.allocator = m->allocator;
     vp.warn = m->warn;
     vp.warn_user = m->warn_user;
     GG_TRY(load_arch(m, err));
-    GG_TRY(check_file(m->file, err));
-    GG_TRY(gguf_vocab_create(&m->vocab, m->file, &vp, err));
-    GG_TRY(gg_hparams_load(&m->hp, m->file, m->arch,
+    GG_TRY(check_file(&m->src, err));
+    GG_TRY(gguf_vocab_create(&m->vocab, m->src.file, &vp, err));
+    GG_TRY(gg_hparams_load(&m->hp, &m->src, m->arch,
                            gguf_vocab_n_tokens(m->vocab), m->allocator, NULL,
                            err));
     m->hp.rope.kind = m->arch->rope;
-    return gg_weights_load(m, err);
+    return GGUF_OK;
 }
 
-enum gguf_status gguf_model_open(struct gguf_model **out,
-                                 const struct gguf_file *file,
-                                 const struct gguf_model_params *params,
-                                 struct gguf_error *err)
+static enum gguf_status open_source(struct gguf_model **out,
+                                    const struct gg_source *src,
+                                    const struct gguf_model_params *params,
+                                    struct gguf_error *err)
 {
     const struct gguf_model_params dflt = GGUF_MODEL_PARAMS_INIT;
     const struct gguf_model_params *p = params ? params : &dflt;
-    *out = NULL;
-    if (!file || p->struct_size != sizeof *p)
+    if (!src->file || p->struct_size != sizeof *p)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s",
-                       file ? "model params of another size" : "no file");
+                       src->file ? "model params of another size" : "no file");
     struct gguf_model *m = gg_alloc_zero(p->allocator, 1, sizeof *m);
     if (!m)
         return gg_fail_nomem(err, sizeof *m);
     m->allocator = p->allocator;
-    m->file = file;
+    m->src = *src;
     m->warn = p->warn;
     m->warn_user = p->warn_user;
-    enum gguf_status st = load(m, err);
+    enum gguf_status st = gg_source_fail(src, 0, load_metadata(m, err), err);
+    if (st == GGUF_OK)
+        st = gg_weights_load(m, err);
     if (st != GGUF_OK) {
         gguf_model_destroy(m);
         return st;
@@ -82,12 +86,34 @@ enum gguf_status gguf_model_open(struct gguf_model **out,
     return GGUF_OK;
 }
 
+enum gguf_status gguf_model_open(struct gguf_model **out,
+                                 const struct gguf_file *file,
+                                 const struct gguf_model_params *params,
+                                 struct gguf_error *err)
+{
+    const struct gg_source src = { NULL, file };
+    *out = NULL;
+    return open_source(out, &src, params, err);
+}
+
+enum gguf_status gguf_model_open_split(struct gguf_model **out,
+                                       const struct gguf_split *set,
+                                       const struct gguf_model_params *params,
+                                       struct gguf_error *err)
+{
+    const struct gg_source src = { set, set ? gguf_split_file(set, 0) : NULL };
+    *out = NULL;
+    return open_source(out, &src, params, err);
+}
+
 void gguf_model_destroy(struct gguf_model *m)
 {
     if (!m)
         return;
     gguf_buffer_destroy(m->copy_buffer);
-    gguf_buffer_destroy(m->buffer);
+    for (size_t i = 0; m->buffer && i < gg_source_n_files(&m->src); i++)
+        gguf_buffer_destroy(m->buffer[i]);
+    gg_free(m->allocator, m->buffer);
     gguf_ctx_destroy(m->ctx);
     gg_free_aligned(m->allocator, m->copy);
     gg_free(m->allocator, m->block);

@@ -23,7 +23,7 @@ struct gg_block {
 
 struct gguf_model {
     const struct gguf_allocator *allocator;
-    const struct gguf_file *file;
+    struct gg_source src;
     gguf_warn_fn *warn;
     void *warn_user;
     const struct gg_arch *arch;
@@ -32,8 +32,8 @@ struct gguf_model {
     struct gg_hparams hp;
 
     struct gguf_ctx *ctx;      /* descriptions of the weights */
-    struct gguf_buffer *buffer; /* round the mapping */
-    void *copy;                /* weights that lie askew in the mapping */
+    struct gguf_buffer **buffer; /* round the mapping of each file */
+    void *copy;                /* weights that lie askew in their mapping */
     size_t copy_used, copy_size;
     struct gguf_buffer *copy_buffer;
     struct gguf_tensor *token_embd;  /* [n_embd, n_vocab] */
@@ -43,11 +43,11 @@ struct gguf_model {
     struct gguf_tensor *rope_freqs;  /* [n_rot / 2] */
     struct gg_block *block;          /* n_layer of them */
 
-    uint8_t *used; /* per tensor of the file: a weight of the model */
+    uint8_t *used; /* per tensor of all files: a weight of the model */
     uint64_t n_params, weight_size;
 };
 
-/* weights.c: fill the weights from the file. GGUF_E_TENSOR,
+/* weights.c: fill the weights from the files. GGUF_E_TENSOR,
  * GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. */
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err);
 

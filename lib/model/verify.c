@@ -8,6 +8,7 @@
 #include "file/file.h"
 #include "file/split.h"
 #include "model/shape.h"
+#include "model/source.h"
 #include "vocab/vocab.h"
 
 #include "base/mem.h"
@@ -15,32 +16,6 @@
 
 #include <stdio.h>
 #include <string.h>
-
-/* A file, or all files of a set. */
-struct source {
-    const struct gguf_split *set; /* NULL: one file */
-    const struct gguf_file *file; /* with the metadata */
-};
-
-static size_t n_tensors(const struct source *s)
-{
-    return s->set ? gguf_split_n_tensors(s->set)
-                  : gguf_file_n_tensors(s->file);
-}
-
-static struct gguf_split_tensor tensor_at(const struct source *s, size_t i)
-{
-    if (s->set)
-        return *gguf_split_tensor(s->set, i);
-    return (struct gguf_split_tensor){ gguf_file_tensor(s->file, i), s->file,
-                                       0 };
-}
-
-static bool has_tensor(const struct source *s, const char *name)
-{
-    return s->set ? gguf_split_tensor_find(s->set, name) != NULL
-                  : gguf_file_tensor_find(s->file, name) != NULL;
-}
 
 /* Rows of the table of shapes that were found in a layer. */
 struct found {
@@ -60,7 +35,7 @@ static bool has_bit(const struct found *f, unsigned i)
 
 struct verify {
     struct gg_checker c; /* of the file that is looked at */
-    struct source src;
+    struct gg_source src;
     const struct gg_arch *arch;
     struct gg_hparams hp;
     struct found top, *layer; /* hp.n_layer of them */
@@ -91,11 +66,11 @@ static bool cut_block(struct gguf_str *name, uint64_t *il)
 }
 
 /* Layers that tensors speak of, as far as there can be so many. */
-static uint32_t count_layers(const struct source *s)
+static uint32_t count_layers(const struct gg_source *s)
 {
-    uint64_t most = 0, il, n = n_tensors(s);
+    uint64_t most = 0, il, n = gg_source_n_tensors(s);
     for (size_t i = 0; i < n; i++) {
-        struct gguf_str name = tensor_at(s, i).info->name;
+        struct gguf_str name = gg_source_tensor(s, i).info->name;
         if (cut_block(&name, &il) && il < n && il + 1 > most)
             most = il + 1;
     }
@@ -103,7 +78,7 @@ static uint32_t count_layers(const struct source *s)
 }
 
 /* X.scale and X.input_scale go with X.weight: factors for all of it. */
-static bool is_scale(const struct source *s, struct gguf_str name)
+static bool is_scale(const struct gg_source *s, struct gguf_str name)
 {
     char weight[256];
     static const char *const ends[] = { ".scale", ".input_scale" };
@@ -112,7 +87,7 @@ static bool is_scale(const struct source *s, struct gguf_str name)
             continue;
         snprintf(weight, sizeof weight, "%.*s.weight",
                  (int)(name.size - strlen(ends[i])), name.data);
-        if (has_tensor(s, weight))
+        if (gg_source_find(s, weight, NULL))
             return true;
     }
     return false;
@@ -245,8 +220,8 @@ static enum gguf_status check_tensors(struct verify *v, struct gguf_error *err)
     v->layer = gg_alloc_zero(a, v->hp.n_layer, sizeof *v->layer);
     if (!v->layer)
         return gg_fail_nomem(err, v->hp.n_layer * sizeof *v->layer);
-    for (size_t i = 0; i < n_tensors(&v->src) && st == GGUF_OK; i++) {
-        struct gguf_split_tensor t = tensor_at(&v->src, i);
+    for (size_t i = 0; i < gg_source_n_tensors(&v->src) && st == GGUF_OK; i++) {
+        struct gguf_split_tensor t = gg_source_tensor(&v->src, i);
         v->c.file = t.file;
         st = check_tensor(v, t.info, err);
     }
@@ -275,7 +250,7 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
     struct gguf_str name;
     struct gg_esc e;
     if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK || !name.size ||
-        !n_tensors(&v->src) || is_no_model(file))
+        !gg_source_n_tensors(&v->src) || is_no_model(file))
         return GGUF_OK;
     v->arch = gg_arch_find(name);
     if (!v->arch)
@@ -288,7 +263,7 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
             ? (size_t)tokens->n
             : 0;
     enum gguf_status st =
-        gg_hparams_load(&v->hp, file, v->arch, n_tokens,
+        gg_hparams_load(&v->hp, &v->src, v->arch, n_tokens,
                         v->c.params.allocator, &v->c, err);
     if (st == GGUF_OK && v->hp.n_layer)
         st = check_tensors(v, err);
@@ -328,21 +303,11 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
                       "not all of the model", count);
 }
 
-static size_t n_files(const struct source *s)
-{
-    return s->set ? gguf_split_n_files(s->set) : 1;
-}
-
-static const struct gguf_file *file_at(const struct source *s, size_t i)
-{
-    return s->set ? gguf_split_file(s->set, i) : s->file;
-}
-
 static enum gguf_status verify(struct verify *v, struct gguf_error *err)
 {
     bool is_shard = false;
-    for (size_t i = 0; i < n_files(&v->src); i++) {
-        v->c.file = file_at(&v->src, i);
+    for (size_t i = 0; i < gg_source_n_files(&v->src); i++) {
+        v->c.file = gg_source_file(&v->src, i);
         GG_TRY(gg_check_header(&v->c, err));
     }
     v->c.file = v->src.file;
@@ -351,8 +316,10 @@ static enum gguf_status verify(struct verify *v, struct gguf_error *err)
         GG_TRY(check_shard(v, &is_shard, err));
     if (!is_shard)
         GG_TRY(check_model(v, err));
-    for (size_t i = 0; v->c.params.payload && i < n_files(&v->src); i++) {
-        v->c.file = file_at(&v->src, i);
+    if (!v->c.params.payload)
+        return GGUF_OK;
+    for (size_t i = 0; i < gg_source_n_files(&v->src); i++) {
+        v->c.file = gg_source_file(&v->src, i);
         GG_TRY(gg_check_payload(&v->c, err));
     }
     return GGUF_OK;

@@ -66,14 +66,14 @@ static enum gguf_status check_type(const struct gg_shape *w, const char *name,
 }
 
 /* A scale outside of the blocks would have to be applied to the products. */
-static enum gguf_status check_scale(const struct gguf_file *file,
+static enum gguf_status check_scale(const struct gg_source *src,
                                     const struct gguf_tensor_info *t,
                                     struct gguf_error *err)
 {
     char scale[GG_SCALE_NAME];
     struct gg_esc e, f;
     if (!gg_scale_name(t, ".scale", scale) ||
-        !gguf_file_tensor_find(file, scale))
+        !gg_source_find(src, scale, NULL))
         return GGUF_OK;
     return gg_fail(err, GGUF_E_UNSUPPORTED, t->info_off,
                    "tensor '%s' has a scale of its own, '%s', which is not "
@@ -89,28 +89,61 @@ static size_t copy_room(size_t size)
     return (size + GGUF_TENSOR_ALIGN - 1) & ~(size_t)(GGUF_TENSOR_ALIGN - 1);
 }
 
-static bool askew(const struct gguf_model *m, const struct gguf_tensor_info *t)
+static bool askew(const struct gguf_split_tensor *t)
 {
-    return t->dtype == GGUF_DTYPE_F32 &&
-           (uintptr_t)gguf_file_tensor_data(m->file, t->index) %
+    return t->info->dtype == GGUF_DTYPE_F32 &&
+           (uintptr_t)gguf_file_tensor_data(t->file, t->info->index) %
                sizeof(float);
 }
 
 static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
-                              const struct gguf_tensor_info *info,
+                              const struct gguf_split_tensor *from,
                               struct gguf_error *err)
 {
-    const uint8_t *base = gguf_file_bytes(m->file);
-    const uint8_t *data = gguf_file_tensor_data(m->file, info->index);
-    if (!askew(m, info))
-        return gguf_buffer_place(m->buffer, t, (uint64_t)(data - base), err);
-    memcpy((uint8_t *)m->copy + m->copy_used, data, (size_t)info->size);
+    const uint8_t *base = gguf_file_bytes(from->file);
+    const uint8_t *data =
+        gguf_file_tensor_data(from->file, from->info->index);
+    size_t size = (size_t)from->info->size;
+    if (!askew(from))
+        return gguf_buffer_place(m->buffer[from->file_no], t,
+                                 (uint64_t)(data - base), err);
+    memcpy((uint8_t *)m->copy + m->copy_used, data, size);
     GG_TRY(gguf_buffer_place(m->copy_buffer, t, m->copy_used, err));
-    m->copy_used += copy_room((size_t)info->size);
+    m->copy_used += copy_room(size);
     return GGUF_OK;
 }
 
-/* The weight that w describes: checked, and *slot set. */
+/* The tensor at place i of those of all files is the weight w: checked, and
+ * *slot set. */
+static enum gguf_status take(struct gguf_model *m, const struct weight *w,
+                             const char *name, size_t i,
+                             const struct gg_layer_hp *l,
+                             const struct gg_kern *kern,
+                             struct gguf_tensor **slot, struct gguf_error *err)
+{
+    const struct gg_shape *shape = &gg_shapes[w->id];
+    const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
+    const struct gguf_tensor_info *info = from.info;
+    struct gg_shape_text text;
+    int64_t want[3];
+    gg_shape_want(shape, &m->hp, l, want);
+    if (!gg_shape_fits(info, want))
+        return gg_fail(err, GGUF_E_TENSOR, info->info_off, "%s",
+                       gg_shape_text(&text, info, shape, want));
+    GG_TRY(check_type(shape, name, info, kern, err));
+    GG_TRY(check_scale(&m->src, info, err));
+    struct gguf_tensor *t = gguf_tensor_2d(m->ctx, info->dtype, want[0],
+                                           want[1]);
+    GG_TRY(gguf_ctx_status(m->ctx, err));
+    GG_TRY(place(m, t, &from, err));
+    *slot = gguf_tensor_name(t, name);
+    m->used[i] = 1;
+    m->n_params += info->n_elements;
+    m->weight_size += info->size;
+    return GGUF_OK;
+}
+
+/* The weight that w describes, if it is there or must be. */
 static enum gguf_status load_one(struct gguf_model *m, const struct weight *w,
                                  const char *name,
                                  const struct gg_layer_hp *l,
@@ -118,31 +151,15 @@ static enum gguf_status load_one(struct gguf_model *m, const struct weight *w,
                                  struct gguf_error *err)
 {
     struct gguf_tensor **slot = (void *)((char *)slots + w->slot);
-    const struct gg_shape *shape = &gg_shapes[w->id];
-    const struct gguf_tensor_info *info = gguf_file_tensor_find(m->file, name);
-    struct gg_shape_text text;
-    int64_t want[3];
+    size_t i;
     *slot = NULL;
-    if (!info && !(shape->need & m->arch->parts))
+    if (gg_source_find(&m->src, name, &i))
+        return gg_source_fail(&m->src, gg_source_tensor(&m->src, i).file_no,
+                              take(m, w, name, i, l, kern, slot, err), err);
+    if (!(gg_shapes[w->id].need & m->arch->parts))
         return GGUF_OK;
-    if (!info)
-        return gg_fail(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                       "tensor '%s' is missing", name);
-    gg_shape_want(shape, &m->hp, l, want);
-    if (!gg_shape_fits(info, want))
-        return gg_fail(err, GGUF_E_TENSOR, info->info_off, "%s",
-                       gg_shape_text(&text, info, shape, want));
-    GG_TRY(check_type(shape, name, info, kern, err));
-    GG_TRY(check_scale(m->file, info, err));
-    struct gguf_tensor *t = gguf_tensor_2d(m->ctx, info->dtype, want[0],
-                                           want[1]);
-    GG_TRY(gguf_ctx_status(m->ctx, err));
-    GG_TRY(place(m, t, info, err));
-    *slot = gguf_tensor_name(t, name);
-    m->used[info->index] = 1;
-    m->n_params += info->n_elements;
-    m->weight_size += info->size;
-    return GGUF_OK;
+    return gg_fail(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                   "tensor '%s' is missing", name);
 }
 
 static enum gguf_status load_table(struct gguf_model *m,
@@ -169,7 +186,7 @@ static enum gguf_status load_table(struct gguf_model *m,
 static void warn_unused(const struct gguf_model *m)
 {
     size_t n_unused = 0, first = 0;
-    for (size_t i = gguf_file_n_tensors(m->file); i-- > 0;)
+    for (size_t i = gg_source_n_tensors(&m->src); i-- > 0;)
         if (!m->used[i]) {
             n_unused++;
             first = i;
@@ -178,7 +195,7 @@ static void warn_unused(const struct gguf_model *m)
         return;
     char line[256];
     struct gg_esc e;
-    const char *name = gg_esc(&e, gguf_file_tensor(m->file, first)->name);
+    const char *name = gg_esc(&e, gg_source_tensor(&m->src, first).info->name);
     if (n_unused == 1)
         snprintf(line, sizeof line, "tensor '%s' is not used by the model",
                  name);
@@ -189,29 +206,33 @@ static void warn_unused(const struct gguf_model *m)
     m->warn(m->warn_user, line);
 }
 
-/* Memory for descriptions, marks, and copies of what lies askew. */
-static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
+/* A buffer round the mapping of each file: read-only, as nothing writes to
+ * weights. */
+static enum gguf_status wrap_files(struct gguf_model *m,
+                                   struct gguf_error *err)
 {
-    size_t n = gguf_file_n_tensors(m->file);
-    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
-    p.allocator = m->allocator;
-    p.mem_size = (n + 1) * gguf_tensor_overhead();
-    p.no_alloc = true;
-    GG_TRY(gguf_ctx_create(&m->ctx, &p, err));
-    m->used = gg_alloc_zero(m->allocator, n ? n : 1, 1);
-    m->block = gg_alloc_zero(m->allocator, m->hp.n_layer, sizeof *m->block);
-    if (!m->used || !m->block)
-        return gg_fail_nomem(err, n + m->hp.n_layer * sizeof *m->block);
-    /* read-only: nothing writes to weights */
-    GG_TRY(gguf_buffer_from_host(&m->buffer,
-                                 (void *)(uintptr_t)gguf_file_bytes(m->file),
-                                 (size_t)gguf_file_size(m->file),
-                                 m->allocator, err));
-    gguf_buffer_set_usage(m->buffer, GGUF_USAGE_WEIGHTS);
+    size_t n = gg_source_n_files(&m->src);
+    m->buffer = gg_alloc_zero(m->allocator, n, sizeof(struct gguf_buffer *));
+    if (!m->buffer)
+        return gg_fail_nomem(err, n * sizeof(struct gguf_buffer *));
     for (size_t i = 0; i < n; i++) {
-        const struct gguf_tensor_info *t = gguf_file_tensor(m->file, i);
-        if (askew(m, t))
-            m->copy_size += copy_room((size_t)t->size);
+        const struct gguf_file *f = gg_source_file(&m->src, i);
+        GG_TRY(gguf_buffer_from_host(&m->buffer[i],
+                                     (void *)(uintptr_t)gguf_file_bytes(f),
+                                     (size_t)gguf_file_size(f), m->allocator,
+                                     err));
+        gguf_buffer_set_usage(m->buffer[i], GGUF_USAGE_WEIGHTS);
+    }
+    return GGUF_OK;
+}
+
+/* Memory for copies of what lies askew. */
+static enum gguf_status make_copy(struct gguf_model *m, struct gguf_error *err)
+{
+    for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
+        const struct gguf_split_tensor t = gg_source_tensor(&m->src, i);
+        if (askew(&t))
+            m->copy_size += copy_room((size_t)t.info->size);
     }
     if (!m->copy_size)
         return GGUF_OK;
@@ -224,11 +245,29 @@ static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
     return GGUF_OK;
 }
 
+/* Memory for descriptions and marks. */
+static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
+{
+    size_t n = gg_source_n_tensors(&m->src);
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    p.allocator = m->allocator;
+    p.mem_size = (n + 1) * gguf_tensor_overhead();
+    p.no_alloc = true;
+    GG_TRY(gguf_ctx_create(&m->ctx, &p, err));
+    m->used = gg_alloc_zero(m->allocator, n ? n : 1, 1);
+    m->block = gg_alloc_zero(m->allocator, m->hp.n_layer, sizeof *m->block);
+    if (!m->used || !m->block)
+        return gg_fail_nomem(err, n + m->hp.n_layer * sizeof *m->block);
+    return GGUF_OK;
+}
+
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err)
 {
     struct gg_kern kern;
     gg_kern_init(&kern, 0);
     GG_TRY(make_room(m, err));
+    GG_TRY(wrap_files(m, err));
+    GG_TRY(make_copy(m, err));
     GG_TRY(load_table(m, &kern, err));
     warn_unused(m);
     return GGUF_OK;

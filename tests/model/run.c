@@ -12,7 +12,9 @@ static bool start(struct run *r, unsigned n_threads,
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_session_params p = *params;
     struct gguf_model_info info;
-    if (gguf_model_open(&r->model, r->file, NULL, &r->err) != GGUF_OK)
+    if ((r->set ? gguf_model_open_split(&r->model, r->set, NULL, &r->err)
+                : gguf_model_open(&r->model, r->file, NULL, &r->err)) !=
+        GGUF_OK)
         return false;
     gguf_model_get_info(r->model, &info);
     r->n_vocab = info.n_vocab;
@@ -43,6 +45,14 @@ bool run_open_path(struct run *r, const char *path, unsigned n_threads,
            start(r, n_threads, p);
 }
 
+bool run_open_split(struct run *r, const char *path, unsigned n_threads,
+                    const struct gguf_session_params *p)
+{
+    memset(r, 0, sizeof *r);
+    return gguf_split_open(&r->set, path, NULL, &r->err) == GGUF_OK &&
+           start(r, n_threads, p);
+}
+
 void run_close(struct run *r)
 {
     gguf_session_destroy(r->session);
@@ -50,6 +60,7 @@ void run_close(struct run *r)
     gguf_pool_destroy(r->pool);
     gguf_model_destroy(r->model);
     gguf_file_close(r->file);
+    gguf_split_close(r->set);
 }
 
 bool run_logits(struct run *r, const struct gguf_batch *batch, float *out)

@@ -7,7 +7,8 @@
 #include <stdbool.h>
 
 struct run {
-    struct gguf_file *file;
+    struct gguf_file *file; /* or */
+    struct gguf_split *set;
     struct gguf_model *model;
     struct gguf_pool *pool;
     struct gguf_backend *backend;
@@ -23,6 +24,9 @@ bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
               const struct gguf_session_params *p);
 bool run_open_path(struct run *r, const char *path, unsigned n_threads,
                    const struct gguf_session_params *p);
+/* path: all that gguf_split_open takes. */
+bool run_open_split(struct run *r, const char *path, unsigned n_threads,
+                    const struct gguf_session_params *p);
 void run_close(struct run *r);
 
 /* Logits of every token of a batch, [n][n_vocab]; want, if the batch has none,

@@ -82,6 +82,11 @@ if test -f "$tiny"; then
     grep -Eq '^  computing 512 at once  [0-9.]+ [KM]iB \([0-9]+ bytes\)' \
         "$tmp/out"
     ok '--memory plans the computation'
+    "$info" --json --memory "$tiny" | sed -n '/"memory"/,$p' >"$tmp/whole"
+    "$bin/gguf-split" -q --split-max-tensors 19 "$tiny" "$tmp/tiny"
+    "$info" --json --memory "$tmp/tiny" | sed -n '/"memory"/,$p' |
+        cmp -s - "$tmp/whole" && grep -q '"compute": [1-9]' "$tmp/whole"
+    ok '--memory of a split model, as of the whole'
     # Programs with sanitizers do not even start with so little.
     if (ulimit -v 200000 && exec "$info" --version) >"$tmp/out" 2>&1; then
         (ulimit -v 200000 && exec "$info" --memory -c 8000000 "$tiny") \
@@ -251,8 +256,8 @@ for o in '--json --values x' '--json --manifest x' '--markdown --key x' \
 done
 "$bin/gguf-split" -q --split-max-tensors 3 "$m" "$tmp/set" || exit 99
 run "$info" --memory "$tmp/set"
-test $rc -eq 0 && grep -q ' not known for a split model$' "$tmp/out"
-ok '--memory of a split model'
+test $rc -eq 0 && grep -q ' not known for this kind of model$' "$tmp/out"
+ok '--memory of a split model that cannot be evaluated'
 run "$info" --values=nothing "$m"
 test $rc -eq 1 -a ! -s "$tmp/out"
 ok '--values of a tensor that is not there'

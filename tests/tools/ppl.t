@@ -106,6 +106,41 @@ run "$ppl" -m "$tmp/arch.gguf" -f "$t"
 fails "architecture 'gemma' is not supported by gguf-ppl yet; gguf-info, gguf-split and gguf-quantize work on it$"
 ok 'an architecture that is not supported says what still works'
 
+# A split model is evaluated as it is.
+digits()
+{
+    figures | grep -v '^model'
+}
+grep -v '^model' "$tmp/one" >"$tmp/digits"
+mkdir "$tmp/set"
+run "$bin/gguf-split" --split-max-tensors 19 "$m" "$tmp/set/x"
+for set in "$tmp/set/x-00002-of-00003.gguf" "$tmp/set" "$tmp/set/x"; do
+    run "$ppl" -m "$set" -f "$t" -c 128 --chunks 5 -t 2
+    test $rc -eq 0 -a ! -s "$tmp/err" && digits | cmp -s - "$tmp/digits"
+    ok "the same digits from three shards: ${set#"$tmp/"}"
+done
+size=$(wc -c <"$tmp/set/x-00003-of-00003.gguf")
+printf '\377\377' | dd of="$tmp/set/x-00003-of-00003.gguf" bs=1 \
+    seek=$((size - 2)) conv=notrunc 2>/dev/null
+run "$ppl" -m "$tmp/set" -f "$t" -c 128
+fails ": shard 'x-00003-of-00003.gguf': tensor '.*': element [0-9]* is not a number"
+ok 'a weight that is no number, and its shard'
+rm "$tmp/set/x-00002-of-00003.gguf"
+for set in "$tmp/set/x-00001-of-00003.gguf" "$tmp/set" "$tmp/set/x"; do
+    run "$ppl" -m "$set" -f "$t" -c 128
+    fails ": 1 of 3 shards of 'x' is missing: 2"
+    ok "a shard that is not there: ${set#"$tmp/"}"
+done
+run "$bin/gguf-quantize" -q --outer-scales --tensor-type ffn_up=nvfp4 "$m" \
+    "$tmp/scaled.gguf" F16
+run "$bin/gguf-split" -q --split-max-tensors 1 "$tmp/scaled.gguf" "$tmp/scaled"
+run "$ppl" -m "$tmp/scaled" -f "$t" -c 128
+fails ": shard 's[^']*': tensor 'blk.0.ffn_up.weight' has a scale of its own"
+ok 'a scale that is in another shard than its tensor'
+run "$ppl" -m "$tmp/set/y" -f "$t" -c 128
+fails ": there is no such file, nor a split model 'y-NNNNN-of-NNNNN.gguf'"
+ok 'a model that is not there'
+
 # The last weight becomes NaN.
 cp "$m" "$tmp/nan.gguf" && chmod u+w "$tmp/nan.gguf"
 size=$(wc -c <"$m")
