@@ -43,10 +43,11 @@ struct guarded guarded_new(size_t size);
 int guarded_intact(const struct guarded *g);
 void guarded_free(struct guarded *g);
 
-/* n floats of one of the distributions 0 .. TEST_N_DIST-1; from
+/* n floats of one of the distributions 0 .. TEST_N_DIST-1, or TEST_TOP; from
  * TEST_DIST_FINITE on they include infinities and NaNs. */
 #define TEST_DIST_FINITE 18
 #define TEST_N_DIST      20
+#define TEST_TOP         TEST_N_DIST /* many of the largest floats */
 void test_floats(float *x, size_t n, unsigned dist);
 
 /* Importances, in several ways; kind 0 .. TEST_N_WEIGHT-1. */

@@ -95,6 +95,11 @@ static float element(unsigned dist, size_t i, float s, float c)
         return gg_f16_to_f32(gg_f32_to_f16(gauss() * s));
     case 18: /* a NaN or infinity here and there */
         return test_below(300) ? gauss() * s : any_bits() * INFINITY;
+    case TEST_TOP:
+        return test_below(4) ? spread(120, 127)
+                             : gg_f32_from_bits(
+                                   (uint32_t)(0x7f7fffff - test_below(200)) |
+                                   (uint32_t)test_below(2) << 31);
     default:
         return any_bits();
     }

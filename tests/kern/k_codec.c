@@ -120,7 +120,7 @@ static void test_encode(const struct check_options *o, const struct slot *s)
 {
     int bad = 0;
     for (unsigned r = 0; r < o->rounds && !bad; r++)
-        for (unsigned d = 0; d < TEST_N_DIST && !bad; d++) {
+        for (unsigned d = 0; d <= TEST_TOP && !bad; d++) {
             size_t blocks = 1 + test_below(s->type->block_len > 32 ? 4 : 40);
             int weight = weight_of(s, r + d);
             bad = encode_once(s, test_below(4), blocks * s->type->block_len, d,
@@ -135,8 +135,8 @@ static void test_rows(const struct check_options *o, const struct slot *s)
     unsigned long done = 0;
     int bad = 0;
     for (unsigned r = 0; done < o->rows && !bad; r++) {
-        unsigned dist = r % TEST_N_DIST;
-        int weight = weight_of(s, r / TEST_N_DIST);
+        unsigned dist = r % (TEST_TOP + 1);
+        int weight = weight_of(s, r / (TEST_TOP + 1));
         size_t n = 256 * (1 + test_below(2));
         bad = encode_once(s, 24, n, dist, weight);
         done += 24;

@@ -49,10 +49,11 @@ static inline struct middles middles_of(float d)
 /* Can codes be told by comparing with the middles? The reference compares
  * rounded distances to the levels, level[i] * d. Between two levels they are
  * exact, or as different as the true ones; above the last one they are as
- * long as a is a multiple of less than the levels' last bit, d / 8. */
+ * long as a is a multiple of less than the levels' last bit, d / 8. None is
+ * where the upper level overflows. */
 static inline int by_middles(float amax, float d)
 {
-    return amax <= 65536 * d;
+    return amax <= 65536 * d && d <= FLT_MAX / 12;
 }
 
 /* One less where a is above. */
