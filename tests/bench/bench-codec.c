@@ -17,6 +17,7 @@
 #include "base/compiler.h"
 #include "gguf/pool.h"
 #include "kern/kern.h"
+#include "tests/scratch.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -43,18 +44,11 @@ struct job {
     double seconds[MAX_THREADS];
 };
 
-static double thread_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void run(void *user, unsigned ith, unsigned nth)
 {
     struct job *j = user;
     size_t first = j->n_rows * ith / nth, end = j->n_rows * (ith + 1) / nth;
-    const double t0 = thread_seconds();
+    const double t0 = scratch_cpu_time();
     for (size_t r = first, n; r < end; r += n) {
         float *x = j->x + r * ROW, *y = j->y + r * ROW;
         uint8_t *q = j->q + r * j->row_size;
@@ -67,7 +61,7 @@ static void run(void *user, unsigned ith, unsigned nth)
         for (size_t k = 0; j->what == DECODE && k < n; k++)
             j->codec->decode(q + k * j->row_size, y + k * ROW, ROW);
     }
-    j->seconds[ith] = thread_seconds() - t0;
+    j->seconds[ith] = scratch_cpu_time() - t0;
 }
 
 /* Elements a second. */

@@ -14,6 +14,7 @@
 #include "cpu/gemm.h"
 #include "gguf/pool.h"
 #include "peak.h"
+#include "tests/scratch.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,22 +32,15 @@ struct job {
     double seconds[MAX_THREADS];
 };
 
-static double thread_seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static void run(void *user, unsigned ith, unsigned nth)
 {
     struct job *job = user;
-    const double t0 = thread_seconds();
+    const double t0 = scratch_cpu_time();
     if (job->peak_rounds)
         peak_run(job->level, job->peak_rounds);
     else
         gg_gemm_run(&job->args, ith, nth, job->work, &job->barrier);
-    job->seconds[ith] = thread_seconds() - t0;
+    job->seconds[ith] = scratch_cpu_time() - t0;
 }
 
 static double run_seconds(struct job *job, struct gguf_pool *pool)

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
+#include "tests/scratch.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include "gguf/split.h"
@@ -14,37 +16,21 @@ static char dir[] = "/tmp/check-split-layout-XXXXXX";
 
 static const char *in_dir(const char *name)
 {
-    static char path[4][256];
-    static int i;
-    i = (i + 1) % 4;
-    snprintf(path[i], sizeof path[i], "%s/%s", dir, name);
-    return path[i];
-}
-
-static void clean(void)
-{
-    char cmd[300];
-    snprintf(cmd, sizeof cmd, "rm -rf %s/*", dir);
-    if (system(cmd) != 0)
-        exit(99);
+    return scratch_path(dir, name);
 }
 
 static void write_all(const char *name, const void *data, size_t size)
 {
-    FILE *out = fopen(in_dir(name), "wb");
-    if (!out || fwrite(data, 1, size, out) != size || fclose(out))
+    if (!spill(in_dir(name), data, size))
         exit(99);
 }
 
 /* Are these the bytes of the file? */
 static bool holds(const char *name, const void *data, size_t size)
 {
-    uint8_t *got = malloc(size + 1);
-    FILE *in = fopen(in_dir(name), "rb");
-    bool same = got && in && fread(got, 1, size + 1, in) == size &&
-                !memcmp(got, data, size);
-    if (in)
-        fclose(in);
+    size_t n;
+    void *got = slurp(in_dir(name), &n);
+    bool same = got && n == size && !memcmp(got, data, size);
     free(got);
     return same;
 }
@@ -93,7 +79,7 @@ static void round_trip(const char *what, const struct fix *f)
 {
     struct gguf_error err;
     uint64_t size = 0;
-    clean();
+    scratch_clean(dir);
     write_all("in.gguf", f->data, f->size);
     enum gguf_status st = there_and_back(NULL, &size, &err);
     ok(st == GGUF_OK && size == f->size && holds("merged.gguf", f->data,
@@ -317,7 +303,7 @@ static void test_made_up(void)
     uint64_t size = 0;
     usual(&want);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        clean();
+        scratch_clean(dir);
         write_made_up(&rows[i]);
         gguf_error_clear(&err);
         enum gguf_status st = merge(NULL, &size, &err);
@@ -328,7 +314,7 @@ static void test_made_up(void)
     /* The counterpart: this one is believed. */
     const struct made_up good = { "", 2, { 64, 0 }, pad + 128, pad + 48,
                                   GGUF_VAL_U64 };
-    clean();
+    scratch_clean(dir);
     write_made_up(&good);
     enum gguf_status st = merge(NULL, &size, &err);
     ok(st == GGUF_OK && size == HEAD + good.size &&
@@ -343,7 +329,7 @@ static void test_too_much(void)
     struct gguf_error err;
     uint64_t size;
     make(&f, 0);
-    clean();
+    scratch_clean(dir);
     write_all("in.gguf", f.data, f.size);
     if (truncate(in_dir("in.gguf"), 80 << 20) != 0)
         exit(99);
@@ -363,7 +349,7 @@ static void test_memory(void)
     uint64_t size;
     make(&f, N_WAYS - 1 - BIG);
     for (;; n++) {
-        clean();
+        scratch_clean(dir);
         write_all("in.gguf", f.data, f.size);
         enum gguf_status st = there_and_back(failalloc_init(&fa, n), &size,
                                              &err);
@@ -390,7 +376,7 @@ int main(void)
     test_made_up();
     test_too_much();
     test_memory();
-    clean();
+    scratch_clean(dir);
     rmdir(dir);
     return done_testing();
 }

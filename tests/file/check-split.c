@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include "gguf/split.h"
@@ -15,19 +16,7 @@ static char dir[] = "/tmp/check-split-XXXXXX";
 
 static const char *in_dir(const char *name)
 {
-    static char path[4][256];
-    static int i;
-    i = (i + 1) % 4;
-    snprintf(path[i], sizeof path[i], "%s/%s", dir, name);
-    return path[i];
-}
-
-static void clean(void)
-{
-    char cmd[300];
-    snprintf(cmd, sizeof cmd, "rm -rf %s/*", dir);
-    if (system(cmd) != 0)
-        exit(99);
+    return scratch_path(dir, name);
 }
 
 /* ---- names and sizes ---- */
@@ -153,7 +142,7 @@ static const struct shard sound[3] = {
 
 static void write_sound(void)
 {
-    clean();
+    scratch_clean(dir);
     for (int i = 0; i < 3; i++)
         write_shard(&sound[i]);
 }
@@ -271,7 +260,7 @@ static void test_total(void)
 {
     struct gguf_split *s;
     struct gguf_error err;
-    clean();
+    scratch_clean(dir);
     for (int i = 0; i < 3; i++) {
         struct shard x = sound[i];
         x.total = 4;
@@ -290,7 +279,7 @@ static void test_alone(void)
     for (unsigned count = 0; count < 2; count++) {
         struct shard x = sound[0];
         char says[64];
-        clean();
+        scratch_clean(dir);
         x.count = count;
         x.total = 1;
         write_shard(&x);
@@ -471,7 +460,7 @@ int main(void)
     test_plan();
     test_cancel();
     test_memory();
-    clean();
+    scratch_clean(dir);
     rmdir(dir);
     return done_testing();
 }

@@ -8,6 +8,7 @@
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
 #include "tests/slurp.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <errno.h>
@@ -19,11 +20,7 @@ static char dir[] = "check-write-XXXXXX";
 
 static const char *in_dir(const char *name)
 {
-    static char path[4][256];
-    static unsigned turn;
-    char *p = path[turn++ & 3];
-    snprintf(p, sizeof path[0], "%s/%s", dir, name);
-    return p;
+    return scratch_path(dir, name);
 }
 
 static int n_entries(void)

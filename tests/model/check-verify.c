@@ -6,6 +6,7 @@
 #include "tests/failalloc.h"
 #include "tests/fix.h"
 #include "tests/model/gen.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>
@@ -162,13 +163,6 @@ static void counted_free(void *user, void *ptr)
     free(p - 16 / sizeof *p);
 }
 
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* n tokens, of which same have one text, and as many merges. */
 static void large_vocab(struct fix *fx, unsigned n, unsigned same)
 {
@@ -199,9 +193,9 @@ static void check_large(void)
         struct fix fx;
         p.allocator = &a;
         large_vocab(&fx, N, same);
-        double t = seconds();
+        double t = scratch_cpu_time();
         enum gguf_status st = verify_bytes(fx.data, fx.size, &p, &s);
-        t = seconds() - t;
+        t = scratch_cpu_time() - t;
         ok(st == GGUF_OK && c.live == 0 && t < 1 && c.peak < 64 << 20 &&
                (strstr(s.codes, "duplicate-token") != NULL) == (same > 0) &&
                strstr(s.codes, "unknown-merge"),
@@ -209,10 +203,10 @@ static void check_large(void)
            (double)c.peak / (1 << 20), s.codes);
         struct seen q = { .n = 0 };
         p.quick = 1;
-        t = seconds();
+        t = scratch_cpu_time();
         st = verify_bytes(fx.data, fx.size, &p, &q);
         ok(st == GGUF_OK && !strstr(q.codes, "duplicate-token"),
-           "quick: %.0f ms: %s", (seconds() - t) * 1e3, q.codes);
+           "quick: %.0f ms: %s", (scratch_cpu_time() - t) * 1e3, q.codes);
         fix_fini(&fx);
     }
     struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/quant/fixture.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <time.h>
@@ -50,17 +51,10 @@ struct gait {
     double last_cpu, most_cpu; /* seconds of this thread */
 };
 
-static double cpu_now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static int measure_gait(void *user, uint64_t done, uint64_t total)
 {
     struct gait *g = user;
-    double cpu = cpu_now();
+    double cpu = scratch_cpu_time();
     (void)total;
     g->most = GG_MAX(g->most, done - g->last);
     if (g->last)

@@ -4,6 +4,7 @@
 #include "gguf/vocab.h"
 #include "gguf/writer.h"
 #include "tests/failalloc.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <time.h>
@@ -180,23 +181,16 @@ static void check_golden(const char *name, const char *file_path)
 
 /* Time per byte of a text and of one sixteen times as long, of one word and
  * of many: no more than log-linear. */
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 static double time_text(const struct gguf_vocab *v, const char *text, size_t n)
 {
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     double best = 1e9;
     for (int i = 0; i < 3; i++) {
-        double begin = seconds();
+        double begin = scratch_cpu_time();
         t.n = 0;
         if (gguf_vocab_tokenize(v, text, n, 0, &t, NULL) != GGUF_OK)
             return 1e9;
-        double s = seconds() - begin;
+        double s = scratch_cpu_time() - begin;
         best = s < best ? s : best;
     }
     gguf_tokens_fini(&t);

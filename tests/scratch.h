@@ -1,0 +1,37 @@
+/* scratch.h - a test's own folder, and the processor time that it takes */
+#ifndef TESTS_SCRATCH_H
+#define TESTS_SCRATCH_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* DIR/NAME, at most 255 bytes; good for eight calls. Not for threads. */
+static inline char *scratch_path(const char *dir, const char *name)
+{
+    static char path[8][256];
+    static unsigned turn;
+    char *p = path[turn++ % 8];
+    snprintf(p, sizeof path[0], "%s/%s", dir, name);
+    return p;
+}
+
+/* Remove what is in the folder, but not what begins with a dot; ends the
+ * test if that does not work. */
+static inline void scratch_clean(const char *dir)
+{
+    char cmd[300];
+    snprintf(cmd, sizeof cmd, "rm -rf %s/*", dir);
+    if (system(cmd) != 0)
+        exit(99);
+}
+
+/* Seconds of processor time that this thread took so far. */
+static inline double scratch_cpu_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+#endif
