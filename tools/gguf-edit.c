@@ -384,6 +384,7 @@ static bool write_it(struct job *j)
         return true;
     }
     progress_init(&bar, turns(j) ? "converting" : "copying", NULL, o->quiet);
+    bar.linger = true;
     progress_catch_signals();
     p.mode = o->mode;
     p.order = o->order;

@@ -38,7 +38,6 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
             progress_init(bar, "measuring", NULL, o->quiet);
             st = gguf_quant_target(t->job, &o->target, &t->result, err);
             progress_clear(bar);
-            progress_init(bar, "quantizing", NULL, o->quiet);
         }
         if (st != GGUF_OK)
             return st;
@@ -55,8 +54,8 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static enum gguf_status run(struct options *o, const char **about,
-                            struct gguf_error *err)
+static enum gguf_status run(struct options *o, struct progress *bar,
+                            const char **about, struct gguf_error *err)
 {
     struct gguf_quant_output out = GGUF_QUANT_OUTPUT_INIT;
     struct gguf_quant *jobs[MAX_TARGETS];
@@ -67,6 +66,8 @@ static enum gguf_status run(struct options *o, const char **about,
         jobs[i] = o->targets[i].job;
         paths[i] = o->targets[i].path;
     }
+    progress_init(bar, "quantizing", NULL, o->quiet);
+    bar->linger = !o->resume; /* what has a name stays */
     enum gguf_status st =
         gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
     /* The input was opened before: what the system refuses is the output. Of
@@ -170,7 +171,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
         st = open_report(o, &report, about, err);
     if (st == GGUF_OK && !o->dry_run) {
         fflush(stdout);
-        st = run(o, about, err);
+        st = run(o, bar, about, err);
         seconds = now() - begin;
     }
     progress_clear(bar);
@@ -192,7 +193,7 @@ int main(int argc, char **argv)
     struct gguf_error err;
     parse_command_line(&o, argc, argv);
     load_raise_limits();
-    progress_init(&bar, "quantizing", NULL, o.quiet);
+    progress_init(&bar, "planning", NULL, o.quiet);
     progress_catch_signals();
     gguf_error_clear(&err);
     const char *about = o.in;

@@ -306,6 +306,7 @@ int main(int argc, char **argv)
     const char *in = argv[p.i], *out = opt_out(argv[p.i + 1]);
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
+    bar.linger = true;
     progress_catch_signals();
     params.limits = &o.file_limits;
     job.force = o.force;

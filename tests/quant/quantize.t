@@ -362,6 +362,12 @@ for signal in INT KILL; do
     if hit $signal; then
         test -z "$(ls -A "$tmp" | grep '^o.gguf')"
         ok "SIG$signal leaves nothing"
+        mkfifo "$tmp/fifo" # open as long as a process has it
+        timeout 60 cat "$tmp/fifo" >/dev/null &
+        hit $signal 3>"$tmp/fifo"
+        wait $!
+        ok "SIG$signal leaves nobody"
+        rm -f "$tmp/fifo"
     else
         skip "SIG$signal leaves nothing" 'no run could be hit'
     fi

@@ -1,6 +1,7 @@
 /* progress.c - a bar with rate and time left; stopping on a signal */
 #include "config.h"
 #include "tools/common/progress.h"
+#include "tools/common/linger.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -91,6 +92,10 @@ int progress_report(void *user, uint64_t done, uint64_t total)
             p->last = t;
             draw(p, done, total, t);
         }
+    }
+    if (caught && p->linger) {
+        p->linger = false;
+        linger_begin();
     }
     return caught;
 }

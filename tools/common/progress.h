@@ -14,6 +14,7 @@ struct progress {
     const char *label; /* kept */
     const char *unit;  /* NULL: bytes, printed as MiB */
     bool on, drawn;
+    bool linger; /* a stopped job leaves a file to be closed: linger.h */
     double begin, last; /* seconds of a steady clock */
     uint64_t done0;     /* where the first report stood */
 };

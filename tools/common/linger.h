@@ -1,0 +1,17 @@
+/* linger.h - leaving before the file system is done
+ *
+ * Whoever closes the last descriptor of a file without a name waits until the
+ * system has taken back what was written: about 0.1 s for each gigabyte that
+ * is cached. Nothing depends on that any more once a job is stopped, so a
+ * child process takes over the wait.
+ */
+#ifndef TOOLS_LINGER_H
+#define TOOLS_LINGER_H
+
+/* Make a child that holds all descriptors of this process but standard input,
+ * output and error, does nothing, and ends right after this process has. To be
+ * called once, before the files are closed. Where that fails, they are closed
+ * as they would have been. */
+void linger_begin(void);
+
+#endif
