@@ -112,7 +112,7 @@ static const struct opt table[] = {
     { 'v', "-v --verbose", NULL, "list the tensors" },
     { OPT_REPORT, "--report", "[FILE]",
       "read back what was encoded and tell each tensor's error: as a table, "
-      "or as JSON into FILE" },
+      "or as JSON into FILE, - for standard output" },
     { OPT_JSON, "-j --json", NULL,
       "print plan and result as one JSON document" },
     { 'q', "-q --quiet", NULL, "no progress, no summary" },
@@ -365,7 +365,10 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case 'o': parse_output(o, (char *)p->arg); break;
         case OPT_REPORT:
             o->params.measure = 1;
-            o->report = p->arg;
+            if (p->arg && !strcmp(p->arg, "-"))
+                o->json = true;
+            else
+                o->report = p->arg;
             break;
         case OPT_IMATRIX:
             if (o->n_imatrix_paths == MAX_TEXTS)

@@ -141,7 +141,7 @@ static void print_results(const struct options *o, double seconds)
             print_summary(&o->targets[i], seconds);
     }
     for (size_t i = 0; seconds >= 0 && i < o->n_targets; i++)
-        if (p->measure && !o->report)
+        if (p->measure && !o->report && !o->json)
             print_loss(&o->targets[i]);
     if (o->json)
         print_json(stdout, o->in, o->targets, o->n_targets, seconds);

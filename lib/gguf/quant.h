@@ -235,9 +235,12 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  * GGUF_E_NONFINITE    names tensor, row and column
  * GGUF_E_CANCELLED    the progress callback asked to stop: it is called after
  *                     each slice of rows, each write and each few megabytes
- *                     that the disk is waited for, and not again. Freeing what
- *                     was written, without resume, takes the system its time:
- *                     some tenths of a second a gigabyte
+ *                     that the disk is waited for, and not again. Without
+ *                     resume the system then takes back what was written,
+ *                     which takes it a tenth of a second a gigabyte; it does
+ *                     that when the last process closes the file, so that a
+ *                     child forked in the callback can have this wait, as in
+ *                     the tools
  * GGUF_E_NOSPACE, GGUF_E_IO, GGUF_E_NOMEM
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -245,9 +248,10 @@ gguf_quant_run(struct gguf_quant *q, const char *path,
                const struct gguf_quant_output *output, struct gguf_error *err);
 
 /* Several jobs over the same input, which is read and decoded once: jobs[n]
- * must have been created from one path, have the same tensors (NVFP4's scales
- * go into the weights in all of them or in none: GGUF_E_INVALID otherwise,
- * before any file is touched), and paths[n] are different. Pool, memory,
+ * must have been created from one path, and paths[n] are different. Each may
+ * leave out tensors that others have; only with and without compat, where
+ * scales of NVFP4 go into weights, do not go together (GGUF_E_INVALID, before
+ * any file is touched). Pool, memory,
  * progress and what to do about non-finite weights are those of the first job.
  * If something fails before the first output has its name, there is none.
  * Since: 0.1 */

@@ -80,12 +80,12 @@ static enum gguf_status commit(struct gg_run *r, struct gguf_error *err)
 void gg_run_finish_loss(struct gg_run *r, size_t i)
 {
     const struct gg_run_cut *cut = &r->cuts[i];
-    size_t n_chunks = (size_t)r->cuts[r->jobs[0]->n_t].first;
+    size_t n_chunks = (size_t)r->cuts[r->n_t].first;
     for (size_t k = 0; r->losses && k < r->n_jobs; k++) {
-        struct gguf_quant_tensor *t = &r->jobs[k]->t[i].pub;
-        if (!t->copied)
+        struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+        if (t && !t->pub.copied)
             gg_loss_finish(r->losses + k * n_chunks + cut->first,
-                           (size_t)(cut[1].first - cut->first), &t->loss);
+                           (size_t)(cut[1].first - cut->first), &t->pub.loss);
     }
 }
 
@@ -104,15 +104,17 @@ void gg_run_count_nonfinite(struct gg_run *r, size_t i, uint64_t n,
 static void finish_nonfinite(struct gg_run *r)
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
-        struct gguf_quant *q = r->jobs[k];
-        q->totals.n_nonfinite = 0;
-        for (size_t i = 0; i < q->n_t; i++) {
-            struct gguf_quant_tensor *t = &q->t[i].pub;
-            t->n_nonfinite = atomic_load(&r->states[i].n_nonfinite);
-            t->first_nonfinite =
-                t->n_nonfinite ? atomic_load(&r->states[i].first_nonfinite)
-                               : 0;
-            q->totals.n_nonfinite += t->n_nonfinite;
+        struct gguf_quant_totals *sum = &r->jobs[k]->totals;
+        sum->n_nonfinite = 0;
+        for (size_t i = 0; i < r->n_t; i++) {
+            struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+            uint64_t n = atomic_load(&r->states[i].n_nonfinite);
+            if (!t)
+                continue;
+            t->pub.n_nonfinite = n;
+            t->pub.first_nonfinite =
+                n ? atomic_load(&r->states[i].first_nonfinite) : 0;
+            sum->n_nonfinite += n;
         }
     }
 }
@@ -163,7 +165,7 @@ static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
         GG_TRY(gg_run_keep(r, err));
     gguf_pool_run(r->jobs[0]->p.pool, gg_run_work, r);
     finish_nonfinite(r);
-    for (size_t i = 0; i < r->jobs[0]->n_t; i++)
+    for (size_t i = 0; i < r->n_t; i++)
         if (!r->states[i].kept)
             gg_run_finish_loss(r, i);
     if (r->status == GGUF_OK)
@@ -198,13 +200,16 @@ static enum gguf_status run_init(struct gg_run *r,
     }
     r->writers = gg_alloc_zero(a, n_files, sizeof *r->writers);
     r->paths = gg_alloc_zero(a, n_files, sizeof *r->paths);
-    r->cuts = gg_alloc_zero(a, jobs[0]->n_t + 1, sizeof *r->cuts);
-    r->states = gg_alloc_zero(a, jobs[0]->n_t, sizeof *r->states);
-    if (!r->writers || !r->paths || !r->cuts || !r->states)
-        return gg_fail_nomem(err, (jobs[0]->n_t + 1) * sizeof *r->cuts);
-    for (size_t i = 0; i < jobs[0]->n_t; i++)
-        atomic_init(&r->states[i].first_nonfinite, UINT64_MAX);
+    if (!r->writers || !r->paths)
+        return gg_fail_nomem(err, n_files * sizeof *r->writers);
     r->first_writer[n] = n_files; /* what run_fini looks at */
+    GG_TRY(gg_run_join(r, err));
+    r->cuts = gg_alloc_zero(a, r->n_t + 1, sizeof *r->cuts);
+    r->states = gg_alloc_zero(a, r->n_t, sizeof *r->states);
+    if (!r->cuts || !r->states)
+        return gg_fail_nomem(err, (r->n_t + 1) * sizeof *r->cuts);
+    for (size_t i = 0; i < r->n_t; i++)
+        atomic_init(&r->states[i].first_nonfinite, UINT64_MAX);
     return GGUF_OK;
 }
 
@@ -225,6 +230,7 @@ static void run_fini(struct gg_run *r)
     gg_free(a, r->resume);
     gg_run_scale_fini(r);
     gg_free(a, r->states);
+    gg_free(a, r->tensors);
 }
 
 enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,

@@ -1,7 +1,7 @@
 /* run.h - jobs that run together, as they lie in memory
  *
- * run.c opens and names the files, run_prepare.c cuts the tensors and sizes
- * the buffers, run_scale.c looks for the scales that tensors have outside of
+ * run.c opens and names the files, run_join.c puts the jobs' tensors side by
+ * side, run_prepare.c cuts them and sizes the buffers, run_scale.c looks for the scales that tensors have outside of
  * their blocks, run_rows.c is what the threads do, run_resume.c keeps what an
  * earlier run has done.
  */
@@ -49,6 +49,9 @@ struct gg_run {
     char **paths;                 /* of the writers */
     size_t *first_writer;         /* of the jobs, and one behind the end */
     size_t n_jobs;
+    struct gg_job_tensor **tensors; /* [n_jobs][n_in]: gg_run_tensor */
+    size_t n_t;                   /* tensors that a job has */
+    size_t n_in;                  /* of the input: room in a row of them */
     struct gg_run_cut *cuts;      /* of the tensors, and one behind the end */
     uint8_t *buffers;
     size_t buffer_size;           /* of one thread */
@@ -76,11 +79,28 @@ struct gg_run {
     uint64_t err_chunk;           /* the lowest that failed */
 };
 
-static inline const struct gguf_quant_tensor *
-gg_run_tensor(const struct gg_run *r, size_t job, size_t i)
+/* Tensor i of the run as a job has it; NULL: it leaves it out. */
+static inline struct gg_job_tensor *gg_run_tensor(const struct gg_run *r,
+                                                  size_t job, size_t i)
 {
-    return &r->jobs[job]->t[i].pub;
+    return r->tensors[job * r->n_in + i];
 }
+
+/* As the first job has it that does: what it is in the input is the same in
+ * all of them. */
+static inline const struct gg_job_tensor *gg_run_any(const struct gg_run *r,
+                                                     size_t i)
+{
+    size_t k = 0;
+    while (!gg_run_tensor(r, k, i))
+        k++;
+    return gg_run_tensor(r, k, i);
+}
+
+/* run_join.c: set n_t, n_in and tensors; without a job after the first that
+ * leaves any out, tensor i is the first job's, and the order is its own.
+ * GGUF_E_INVALID: the jobs do not have the same input. */
+enum gguf_status gg_run_join(struct gg_run *r, struct gguf_error *err);
 
 /* run_prepare.c: look whether the jobs can run (together); set cuts, buffers,
  * losses and their sizes, within the memory that is allowed. Who fails leaves

@@ -56,59 +56,19 @@ static enum gguf_status check_codecs(const struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* A tensor of a that b leaves out (plan.c: it goes into weights there); NULL:
- * none. */
-static const char *left_out(const struct gguf_quant *a,
-                            const struct gguf_quant *b)
-{
-    for (size_t i = 0; i < a->n_t; i++) {
-        size_t k = 0;
-        while (k < b->n_t && strcmp(a->t[i].pub.name, b->t[k].pub.name))
-            k++;
-        if (k == b->n_t)
-            return a->t[i].pub.name;
-    }
-    return NULL;
-}
-
-/* Jobs that run together read the same tensors. */
-static enum gguf_status check_same_input(const struct gguf_quant *a,
-                                         const struct gguf_quant *b,
-                                         struct gguf_error *err)
-{
-    bool file = !strcmp(gguf_split_path(a->set, 0),
-                        gguf_split_path(b->set, 0));
-    bool same = file && a->n_t == b->n_t;
-    for (size_t i = 0; same && i < a->n_t; i++)
-        same = !strcmp(a->t[i].pub.name, b->t[i].pub.name) &&
-               a->t[i].pub.from == b->t[i].pub.from &&
-               a->t[i].src->info->off == b->t[i].src->info->off &&
-               !memcmp(a->t[i].pub.ne, b->t[i].pub.ne, sizeof a->t[i].pub.ne);
-    if (same)
-        return GGUF_OK;
-    const char *name = file ? left_out(a, b) : NULL;
-    struct gg_esc esc;
-    name = name || !file ? name : left_out(b, a);
-    if (name)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "one output has tensor '%s', another has not (a scale "
-                       "that goes into its weights?): make them one by one",
-                       gg_esc(&esc, gg_strz(name)));
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                   "jobs that run together must have the same input");
-}
-
 /* Must tensor i be looked at as numbers: because a job encodes it, or because
  * copies of float tensors are checked too (but not a copy of the model as it
  * is)? */
 static bool wants_rows(const struct gg_run *r, size_t i)
 {
     const struct gguf_quant *q = r->jobs[0];
-    const struct gguf_quant_tensor *t = &q->t[i].pub;
+    const struct gguf_quant_tensor *t = &gg_run_any(r, i)->pub;
     const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
-    for (size_t k = 0; k < r->n_jobs; k++)
-        if (!gg_run_tensor(r, k, i)->copied)
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *jt = gg_run_tensor(r, k, i);
+        if (jt && !jt->pub.copied)
             return true;
+    }
     return (q->p.nonfinite == GGUF_NONFINITE_ZERO ||
             q->p.recipe->base != GG_RECIPE_KEEP) &&
            t->n_elements && type && type->family == GGUF_FAMILY_FLOAT &&
@@ -120,27 +80,40 @@ static uint64_t rows_of(const struct gguf_quant_tensor *t)
     return t->n_elements / (uint64_t)t->ne[0];
 }
 
+/* The scale that goes into the weights of tensor i, if it is read as numbers
+ * and a job wants that. */
+static void set_scale(struct gg_run *r, size_t i)
+{
+    struct gg_run_cut *cut = &r->cuts[i];
+    for (size_t k = 0; cut->rows && k < r->n_jobs; k++) {
+        const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+        if (!t || !t->scale)
+            continue;
+        /* known to be good since the plan */
+        (void)gg_row_src_set_scale(&cut->src, t->src->info, t->scale->file,
+                                   t->scale->info, NULL);
+        return;
+    }
+}
+
 /* Cut all tensors into chunks of at most n elements; *most is what the jobs'
  * buffers need for one. */
 static void cut_tensors(struct gg_run *r, uint64_t n, uint64_t *most)
 {
-    const struct gguf_quant *q = r->jobs[0];
+    const struct gg_codec_kern *codec = r->jobs[0]->kern.codec;
     uint64_t first = 0;
     *most = 0;
-    for (size_t i = 0; i < q->n_t; i++) {
-        const struct gguf_quant_tensor *t = &q->t[i].pub;
+    for (size_t i = 0; i < r->n_t; i++) {
+        const struct gguf_quant_tensor *t = &gg_run_any(r, i)->pub;
         struct gg_run_cut *cut = &r->cuts[i];
-        const struct gguf_split_tensor *from = q->t[i].src;
+        const struct gguf_split_tensor *from = gg_run_any(r, i)->src;
         cut->first = first;
         cut->swap = gguf_file_is_big_endian(from->file);
         cut->row_from = from->info->size / rows_of(t);
         cut->rows = wants_rows(r, i) &&
-                    gg_row_src_init(&cut->src, q->kern.codec, from->file,
+                    gg_row_src_init(&cut->src, codec, from->file,
                                     from->info->index);
-        const struct gguf_split_tensor *scale = q->t[i].scale;
-        if (cut->rows && scale) /* known to be good since the plan */
-            (void)gg_row_src_set_scale(&cut->src, from->info, scale->file,
-                                       scale->info, NULL);
+        set_scale(r, i);
         if (!cut->rows) {
             first += (t->from_size + GG_RUN_PIECE - 1) / GG_RUN_PIECE;
             continue;
@@ -150,12 +123,14 @@ static void cut_tensors(struct gg_run *r, uint64_t n, uint64_t *most)
         cut->per_chunk = GG_MIN(GG_MAX(1, n / ne0), cut->n_rows);
         cut->per_mat = (cut->n_rows + cut->per_chunk - 1) / cut->per_chunk;
         first += cut->per_mat * (rows / cut->n_rows);
-        for (size_t k = 0; k < r->n_jobs; k++)
-            if (!gg_run_tensor(r, k, i)->copied)
-                out += gg_run_tensor(r, k, i)->to_size / rows * cut->per_chunk;
+        for (size_t k = 0; k < r->n_jobs; k++) {
+            const struct gg_job_tensor *jt = gg_run_tensor(r, k, i);
+            if (jt && !jt->pub.copied)
+                out += jt->pub.to_size / rows * cut->per_chunk;
+        }
         *most = GG_MAX(*most, out);
     }
-    r->cuts[q->n_t].first = first;
+    r->cuts[r->n_t].first = first;
 }
 
 /* Sizes of chunks and buffers, within the memory that is allowed. */
@@ -167,16 +142,18 @@ static enum gguf_status make_buffers(struct gg_run *r, struct gguf_error *err)
     unsigned nth = gguf_pool_n_threads(q->p.pool);
     size_t n_outer = 0;
 
-    for (size_t i = 0; i < q->n_t; i++) {
-        r->total += q->t[i].pub.from_size;
-        uint64_t ne0 = (uint64_t)q->t[i].pub.ne[0];
+    for (size_t i = 0; i < r->n_t; i++) {
+        const struct gguf_quant_tensor *t = &gg_run_any(r, i)->pub;
+        uint64_t ne0 = (uint64_t)t->ne[0];
+        r->total += t->from_size;
         if (wants_rows(r, i))
             slice = GG_MAX(slice, ne0);
-        for (size_t k = 0; k < r->n_jobs; k++)
-            if (r->jobs[k]->t[i].imatrix)
+        for (size_t k = 0; k < r->n_jobs; k++) {
+            const struct gg_job_tensor *jt = gg_run_tensor(r, k, i);
+            if (jt && jt->imatrix)
                 weights = GG_MAX(weights, ne0);
-        for (size_t k = 0; k < r->n_jobs; k++)
-            n_outer += r->jobs[k]->t[i].outer != NULL;
+            n_outer += jt && jt->outer;
+        }
     }
     slice = (slice * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
     weights = (weights * sizeof(float) + ALIGN - 1) / ALIGN * ALIGN;
@@ -199,7 +176,7 @@ static enum gguf_status make_buffers(struct gg_run *r, struct gguf_error *err)
                        " bytes, limit is %" PRIu64,
                        size, limit);
     r->n_threads = (unsigned)GG_MIN(nth, limit / size);
-    uint64_t n_losses = r->cuts[q->n_t].first;
+    uint64_t n_losses = r->cuts[r->n_t].first;
     if (q->p.measure && (gg_ckd_mul(&n_losses, n_losses, r->n_jobs) ||
                          !(r->losses = gg_alloc_zero(q->p.allocator, n_losses,
                                                      sizeof *r->losses))))
@@ -213,9 +190,7 @@ static enum gguf_status make_buffers(struct gg_run *r, struct gguf_error *err)
 
 enum gguf_status gg_run_prepare(struct gg_run *r, struct gguf_error *err)
 {
-    for (size_t k = 0; k < r->n_jobs; k++) {
+    for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(check_codecs(r->jobs[k], err));
-        GG_TRY(check_same_input(r->jobs[0], r->jobs[k], err));
-    }
     return make_buffers(r, err);
 }

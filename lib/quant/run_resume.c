@@ -16,14 +16,13 @@ enum { PIECE = 1 << 20 }; /* bytes read back between two looks at the clock */
 enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
                                struct gguf_error *err)
 {
-    const struct gguf_quant *q = r->jobs[0];
-    r->resume =
-        gg_alloc_zero(q->p.allocator, r->n_jobs, sizeof *r->resume);
+    r->resume = gg_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
+                              sizeof *r->resume);
     for (size_t k = 0; r->resume && k < r->n_jobs; k++)
         r->resume[k].fd = -1;
     if (!r->resume)
         return gg_fail_nomem(err, r->n_jobs * sizeof *r->resume);
-    for (size_t i = 0; i < q->n_t; i++)
+    for (size_t i = 0; i < r->n_t; i++)
         atomic_init(&r->states[i].left, r->cuts[i + 1].first -
                                             r->cuts[i].first);
     for (size_t k = 0; k < r->n_jobs; k++)
@@ -31,12 +30,20 @@ enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
     return GGUF_OK;
 }
 
+/* What the journal of job k says of tensor i; NULL: the job leaves it out. */
+static struct gg_resume_tensor *noted(const struct gg_run *r, size_t k,
+                                      size_t i)
+{
+    const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+    return t ? &r->resume[k].tensors[t - r->jobs[k]->t] : NULL;
+}
+
 /* The digest of job k's tensor i as it lies in the file. false: not all of it
  * can be read, or the run is to stop. */
 static bool read_back(struct gg_run *r, size_t k, size_t i, unsigned ith,
                       XXH128_canonical_t *out)
 {
-    const struct gg_job_tensor *t = &r->jobs[k]->t[i];
+    const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
     const struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
     uint8_t *buffer = r->buffers + ith * r->buffer_size;
     size_t most = GG_MIN(r->buffer_size, (size_t)PIECE);
@@ -56,13 +63,15 @@ static bool read_back(struct gg_run *r, size_t k, size_t i, unsigned ith,
     return good;
 }
 
-/* Is tensor i there, for all jobs, as the parameters of this run want it? */
+/* Is tensor i there, for all jobs that have it, as the parameters of this run want it? */
 static bool is_complete(struct gg_run *r, size_t i)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gg_resume_tensor *t = &r->resume[k].tensors[i];
+        const struct gg_resume_tensor *t = noted(r, k, i);
         XXH128_canonical_t digest;
+        if (!t)
+            continue;
         bool looked = t->nonfinite == p->nonfinite ||
                       t->nonfinite == GGUF_NONFINITE_ERROR;
         if (!t->have || !looked || !read_back(r, k, i, 0, &digest) ||
@@ -74,24 +83,27 @@ static bool is_complete(struct gg_run *r, size_t i)
 
 enum gguf_status gg_run_keep(struct gg_run *r, struct gguf_error *err)
 {
-    uint64_t n_kept = 0;
-    for (size_t i = 0; i < r->jobs[0]->n_t; i++) {
+    for (size_t k = 0; k < r->n_jobs; k++)
+        r->jobs[k]->totals.n_kept = 0;
+    for (size_t i = 0; i < r->n_t; i++) {
+        const struct gg_resume_tensor *any = NULL;
         if (!is_complete(r, i))
             continue;
-        n_kept++;
-        r->states[i].kept = true;
-        atomic_fetch_add(&r->done, gg_run_tensor(r, 0, i)->from_size);
-        gg_run_count_nonfinite(r, i, r->resume[0].tensors[i].n_nonfinite,
-                               r->resume[0].tensors[i].first_nonfinite);
         for (size_t k = 0; k < r->n_jobs; k++) {
-            struct gg_job_tensor *t = &r->jobs[k]->t[i];
-            t->pub.loss = r->resume[k].tensors[i].loss;
+            const struct gg_resume_tensor *n = noted(r, k, i);
+            if (!n)
+                continue;
+            struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+            t->pub.loss = n->loss;
+            r->jobs[k]->totals.n_kept++;
+            any = any ? any : n;
             GG_TRY(gguf_writer_keep(r->writers[r->first_writer[k] + t->shard],
                                     t->index, err));
         }
+        r->states[i].kept = true;
+        atomic_fetch_add(&r->done, gg_run_any(r, i)->pub.from_size);
+        gg_run_count_nonfinite(r, i, any->n_nonfinite, any->first_nonfinite);
     }
-    for (size_t k = 0; k < r->n_jobs; k++)
-        r->jobs[k]->totals.n_kept = n_kept;
     return GGUF_OK;
 }
 
@@ -103,14 +115,18 @@ void gg_run_note(struct gg_run *r, size_t i, uint64_t no, unsigned ith)
         return;
     gg_run_finish_loss(r, i);
     for (size_t k = 0; k < r->n_jobs; k++) {
-        struct gg_resume_tensor *t = &r->resume[k].tensors[i];
+        struct gg_resume_tensor *t = noted(r, k, i);
+        if (!t)
+            continue;
         if (!read_back(r, k, i, ith, &t->digest))
             return; /* stopped; or what is not noted is made again */
         t->n_nonfinite = atomic_load(&s->n_nonfinite);
         t->first_nonfinite = atomic_load(&s->first_nonfinite);
         t->nonfinite = r->jobs[0]->p.nonfinite;
-        t->loss = r->jobs[k]->t[i].pub.loss;
-        if (gg_resume_add(&r->resume[k], i, &err) != GGUF_OK) {
+        t->loss = gg_run_tensor(r, k, i)->pub.loss;
+        if (gg_resume_add(&r->resume[k],
+                          (size_t)(t - r->resume[k].tensors), &err) !=
+            GGUF_OK) {
             gg_run_fail(r, no, &err);
             return;
         }

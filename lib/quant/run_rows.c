@@ -50,7 +50,7 @@ static enum gguf_status write_at(struct gg_run *r, size_t k, size_t i,
                                  uint64_t off, const void *data, uint64_t size,
                                  struct gguf_error *err)
 {
-    const struct gg_job_tensor *t = &r->jobs[k]->t[i];
+    const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
     return gguf_writer_write_at(r->writers[r->first_writer[k] + t->shard],
                                 t->index, off, data, size, err);
 }
@@ -67,8 +67,8 @@ static void zero_nonfinite(const struct gguf_quant *q, int type, uint8_t *buf,
 }
 
 /* The same with bytes of the input, from off on, which no job changes but for
- * their order: output is little-endian. With slice, they are floats, and zero
- * where they are not finite. */
+ * their order: output is little-endian. With slice, floats among them are zero
+ * where they are not finite; blocks stay as they are. */
 static enum gguf_status copy_at(struct gg_run *r, size_t k, size_t i,
                                 uint64_t off, const uint8_t *src,
                                 uint64_t size, float *slice,
@@ -78,7 +78,7 @@ static enum gguf_status copy_at(struct gg_run *r, size_t k, size_t i,
     uint8_t buf[COPY];
     if (!cut->swap && !slice)
         return write_at(r, k, i, off, src, size, err);
-    int type = gg_dtype_index(gg_run_tensor(r, k, i)->from);
+    int type = gg_dtype_index(gg_run_tensor(r, k, i)->pub.from);
     for (uint64_t at = 0; at < size;) {
         size_t n = (size_t)GG_MIN(size - at, (uint64_t)COPY);
         if (cut->swap)
@@ -87,7 +87,7 @@ static enum gguf_status copy_at(struct gg_run *r, size_t k, size_t i,
         memcpy(buf, src + at, n);
         if (cut->swap)
             gg_order_swap(type, cut->row_from, off + at, buf, n);
-        if (slice)
+        if (slice && gg_dtype_by_index(type)->family == GGUF_FAMILY_FLOAT)
             zero_nonfinite(r->jobs[k], type, buf, n, slice);
         GG_TRY(write_at(r, k, i, off + at, buf, n, err));
         at += n;
@@ -114,13 +114,13 @@ static bool meet_nonfinite(struct gg_run *r, struct chunk *c,
 {
     const struct gguf_quant *q = r->jobs[0];
     size_t i = c->i;
-    const struct gguf_quant_tensor *t = gg_run_tensor(r, 0, i);
+    const struct gguf_quant_tensor *t = &gg_run_any(r, i)->pub;
     const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
     if (q->p.nonfinite == GGUF_NONFINITE_ERROR) {
         size_t k = 0;
         while (gg_finite(x + k, 1))
             k++;
-        const struct gguf_split_tensor *src = q->t[i].src;
+        const struct gguf_split_tensor *src = gg_run_any(r, i)->src;
         uint64_t e = element + k, ne0 = (uint64_t)t->ne[0];
         uint64_t off = gguf_file_data_off(src->file) + src->info->off +
                        e / ne0 * r->cuts[i].row_from + type->row_header +
@@ -151,18 +151,18 @@ static void measure(struct gg_run *r, const struct chunk *c, size_t k,
                     const float *slice, const float *weights,
                     const uint8_t *encoded, size_t n, unsigned ith)
 {
-    const struct gguf_quant *q = r->jobs[k];
-    const struct gguf_quant_tensor *t = gg_run_tensor(r, k, c->i);
-    const struct gg_codec_kern *codec = &q->kern.codec[gg_dtype_index(t->to)];
+    const struct gg_job_tensor *t = gg_run_tensor(r, k, c->i);
+    const struct gg_codec_kern *codec =
+        &r->jobs[k]->kern.codec[gg_dtype_index(t->pub.to)];
     float *back = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
                                     r->check_size);
-    size_t ne0 = (size_t)t->ne[0];
+    size_t ne0 = (size_t)t->pub.ne[0];
     if (!codec->decode)
         return;
     codec->decode(encoded, back, n * ne0);
-    for (size_t e = 0; q->t[c->i].outer && e < n * ne0; e++)
-        back[e] *= q->t[c->i].outer[c->mat];
-    gg_loss_add(&r->losses[k * r->cuts[q->n_t].first + c->no], slice, back, n,
+    for (size_t e = 0; t->outer && e < n * ne0; e++)
+        back[e] *= t->outer[c->mat];
+    gg_loss_add(&r->losses[k * r->cuts[r->n_t].first + c->no], slice, back, n,
                 ne0, weights);
 }
 
@@ -181,15 +181,16 @@ static const float *unscaled(struct gg_run *r, const float *x, size_t n,
 static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
                          float *weights, uint8_t *out, unsigned ith)
 {
-    const struct gguf_quant_tensor *t = gg_run_tensor(r, 0, c->i);
     const struct gg_run_cut *cut = &r->cuts[c->i];
-    size_t ne0 = (size_t)t->ne[0];
+    size_t ne0 = (size_t)gg_run_any(r, c->i)->pub.ne[0];
     uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
 
-    for (size_t k = 0; k < r->n_jobs; k++)
-        if (r->jobs[k]->t[c->i].imatrix)
-            gg_imatrix_weights(r->jobs[k]->t[c->i].imatrix, c->mat * ne0, ne0,
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *jt = gg_run_tensor(r, k, c->i);
+        if (jt && jt->imatrix)
+            gg_imatrix_weights(jt->imatrix, c->mat * ne0, ne0,
                                weights + k * r->weight_size / 4);
+    }
     for (uint64_t at = 0; at < c->n; at += step) {
         size_t n = (size_t)GG_MIN(step, c->n - at);
         uint64_t row = c->mat * cut->n_rows + c->row + at;
@@ -199,8 +200,8 @@ static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
             return false;
         uint8_t *dst = out;
         for (size_t k = 0; k < r->n_jobs; k++) {
-            const struct gg_job_tensor *jt = &r->jobs[k]->t[c->i];
-            if (jt->pub.copied)
+            const struct gg_job_tensor *jt = gg_run_tensor(r, k, c->i);
+            if (!jt || jt->pub.copied)
                 continue;
             if (dst != out && gg_run_poll(r, ith))
                 return false; /* each output may take its time */
@@ -230,7 +231,10 @@ static bool write_chunk(struct gg_run *r, const struct chunk *c,
     const struct gg_run_cut *cut = &r->cuts[c->i];
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gguf_quant_tensor *t = gg_run_tensor(r, k, c->i);
+        const struct gg_job_tensor *jt = gg_run_tensor(r, k, c->i);
+        if (!jt)
+            continue;
+        const struct gguf_quant_tensor *t = &jt->pub;
         uint64_t n_rows = t->n_elements / (uint64_t)t->ne[0];
         uint64_t row = t->to_size / n_rows;
         uint64_t off = (c->mat * cut->n_rows + c->row) * row;
@@ -255,6 +259,8 @@ static bool copy_piece(struct gg_run *r, size_t i, uint64_t no, uint64_t off,
 {
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++) {
+        if (!gg_run_tensor(r, k, i))
+            continue;
         if (k && gg_run_poll(r, ith))
             return false;
         if (copy_at(r, k, i, off, src, size, NULL, &err) != GGUF_OK) {
@@ -295,7 +301,7 @@ static uint64_t piece_off(const struct gg_run_cut *cut,
 static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
 {
     const struct gg_run_cut *cut = &r->cuts[i];
-    const struct gguf_split_tensor *st = r->jobs[0]->t[i].src;
+    const struct gguf_split_tensor *st = gg_run_any(r, i)->src;
     const uint8_t *src = gguf_file_tensor_data(st->file, st->info->index);
     uint64_t k = no - cut->first, off, size;
     bool good;
@@ -321,7 +327,7 @@ static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
         float *slice = (float *)(void *)buffer;
         good = encode_chunk(r, &c, slice, (float *)(void *)weights, out, ith);
         for (size_t job = 0; r->losses && job < r->n_jobs; job++)
-            r->losses[job * r->cuts[r->jobs[0]->n_t].first + no].seconds =
+            r->losses[job * r->cuts[r->n_t].first + no].seconds =
                 gg_loss_clock() - begin;
         good = good && write_chunk(r, &c, slice, out, ith);
     }
@@ -333,13 +339,13 @@ static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
 void gg_run_work(void *user, unsigned ith, unsigned nth)
 {
     struct gg_run *r = user;
-    size_t n_t = r->jobs[0]->n_t, i = 0;
+    size_t i = 0;
     (void)nth;
     if (ith >= r->n_threads)
         return;
     while (!atomic_load(&r->stop)) {
         uint64_t no = atomic_fetch_add(&r->next, 1);
-        if (no >= r->cuts[n_t].first)
+        if (no >= r->cuts[r->n_t].first)
             return;
         while (no >= r->cuts[i + 1].first)
             i++; /* numbers only grow */

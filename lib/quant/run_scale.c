@@ -20,9 +20,11 @@
 
 static bool has_outer(const struct gg_run *r, size_t i)
 {
-    for (size_t k = 0; k < r->n_jobs; k++)
-        if (r->jobs[k]->t[i].outer)
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+        if (t && t->outer)
             return true;
+    }
     return false;
 }
 
@@ -31,7 +33,7 @@ static void scan_chunk(struct gg_run *r, size_t i, uint64_t mat, uint64_t row,
                        uint64_t n_rows, float *slice)
 {
     const struct gg_run_cut *cut = &r->cuts[i];
-    uint64_t ne0 = (uint64_t)r->jobs[0]->t[i].pub.ne[0];
+    uint64_t ne0 = (uint64_t)gg_run_any(r, i)->pub.ne[0];
     uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
     float largest = 0;
     for (uint64_t at = 0; at < n_rows; at += step) {
@@ -53,14 +55,14 @@ static void scan_chunk(struct gg_run *r, size_t i, uint64_t mat, uint64_t row,
 static void scan(void *user, unsigned ith, unsigned nth)
 {
     struct gg_run *r = user;
-    size_t n_t = r->jobs[0]->n_t, i = 0;
+    size_t i = 0;
     (void)nth;
     if (ith >= r->n_threads)
         return;
     float *slice = (float *)(void *)(r->buffers + ith * r->buffer_size);
     while (!gg_run_poll(r, ith)) {
         uint64_t no = atomic_fetch_add(&r->next_scan, 1);
-        if (no >= r->cuts[n_t].first)
+        if (no >= r->cuts[r->n_t].first)
             return;
         while (no >= r->cuts[i + 1].first)
             i++; /* numbers only grow */
@@ -77,7 +79,7 @@ static void scan(void *user, unsigned ith, unsigned nth)
 static enum gguf_status write_scales(struct gg_run *r, size_t k, size_t i,
                                      struct gguf_error *err)
 {
-    const struct gg_job_tensor *t = &r->jobs[k]->t[i];
+    const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
     struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
     for (size_t m = 0; m < gg_job_n_mats(t); m++) {
         uint8_t b[4];
@@ -94,10 +96,10 @@ enum gguf_status gg_run_scale(struct gg_run *r, struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[0];
     bool some = false;
-    for (size_t i = 0; i < q->n_t; i++) {
+    for (size_t i = 0; i < r->n_t; i++) {
         if (!has_outer(r, i))
             continue;
-        size_t n = gg_job_n_mats(&q->t[i]);
+        size_t n = gg_job_n_mats(gg_run_any(r, i));
         r->states[i].largest = gg_alloc_zero(
             q->p.allocator, n, sizeof *r->states[i].largest);
         if (!r->states[i].largest)
@@ -113,14 +115,16 @@ enum gguf_status gg_run_scale(struct gg_run *r, struct gguf_error *err)
         return r->status;
     }
     for (size_t k = 0; k < r->n_jobs; k++)
-        for (size_t i = 0; i < q->n_t; i++)
-            if (r->jobs[k]->t[i].outer)
+        for (size_t i = 0; i < r->n_t; i++) {
+            const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+            if (t && t->outer)
                 GG_TRY(write_scales(r, k, i, err));
+        }
     return GGUF_OK;
 }
 
 void gg_run_scale_fini(struct gg_run *r)
 {
-    for (size_t i = 0; r->states && i < r->jobs[0]->n_t; i++)
+    for (size_t i = 0; r->states && i < r->n_t; i++)
         gg_free(r->jobs[0]->p.allocator, (void *)r->states[i].largest);
 }

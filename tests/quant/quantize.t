@@ -129,6 +129,13 @@ ok '--report'
 run "$q" -q -f --report="$tmp/r.json" "$m" "$tmp/o.gguf" Q8_0
 test $rc -eq 0 -a ! -s "$tmp/out" && grep -q '"snr_db": [34][0-9]\.' "$tmp/r.json"
 ok '--report=FILE'
+for args in --report=- '--report --json'; do
+    run "$q" -q -f $args "$m" "$tmp/o.gguf" Q8_0
+    test $rc -eq 0 -a ! -e ./- && grep -q '"snr_db": [34][0-9]\.' "$tmp/out" &&
+        test "$(head -c 1 "$tmp/out")$(tail -n 1 "$tmp/out")" = '{}' &&
+        ! grep -q '^output.weight' "$tmp/out"
+    ok "$args: the document and nothing else on standard output"
+done
 rm -f "$tmp/o.gguf"
 run "$q" -q --report="$tmp/r.json" "$m" "$tmp/o.gguf" Q8_0
 test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'r.json: .*exists (--force' "$tmp/err"
