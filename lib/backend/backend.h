@@ -76,7 +76,7 @@ const struct gguf_buft *gg_measure_buft(void);
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
                                   struct gguf_error *err);
 
-/* One object around n buffers, which are given (also after a failure). */
+/* One object around n buffers, which are given, but not after a failure. */
 enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 struct gguf_buffer **parts, size_t n,
                                 const struct gguf_allocator *allocator,

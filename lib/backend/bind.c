@@ -99,13 +99,10 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
 
     if (st == GGUF_OK)
         st = bind_views(ctx, err);
-    if (st == GGUF_OK && n > 1) {
+    if (st == GGUF_OK && n > 1)
         st = gg_buffer_join(out, parts, n, allocator, err);
-        if (st != GGUF_OK)
-            n = 0;
-    } else if (st == GGUF_OK) {
+    else if (st == GGUF_OK)
         *out = parts[0];
-    }
     for (size_t i = 0; st != GGUF_OK && i < n; i++) {
         unplace(ctx, parts[i]);
         gguf_buffer_destroy(parts[i]);

@@ -160,8 +160,6 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
     if (!b || !list) {
         gg_free(allocator, b);
         gg_free(allocator, list);
-        for (size_t i = 0; i < n; i++)
-            gguf_buffer_destroy(parts[i]);
         return gg_fail_nomem(err, n * sizeof *list);
     }
     *b = (struct gguf_buffer){ .iface = &host_foreign,

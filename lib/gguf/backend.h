@@ -110,7 +110,9 @@ GGUF_API enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *view,
 /* Memory for every tensor of ctx that has none yet and is no view, packed in
  * one buffer (several behind one object if buft has a maximum size); views are
  * bound. *out owned by the caller, to be destroyed after the last use of the
- * tensors. Since: 0.1 */
+ * tensors; after a failure none has memory that it had not before.
+ * GGUF_E_NOMEM, GGUF_E_LIMIT (one tensor is too large), GGUF_E_OVERFLOW.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_ctx_alloc_tensors(struct gguf_ctx *ctx, const struct gguf_buft *buft,
                        const struct gguf_allocator *allocator,

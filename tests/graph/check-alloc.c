@@ -10,6 +10,7 @@
  */
 #include "config.h"
 #include "alloc/bestfit.h"
+#include "backend/backend.h"
 #include "gguf/cpu.h"
 #include "tests/failalloc.h"
 #include "tests/graph/lifetimes.h"
@@ -494,6 +495,53 @@ static void check_failing(void)
        n - 1);
 }
 
+/* A type of buffer with a limit: several buffers behind one object, and when
+ * memory runs out on the way no tensor is left in one that is gone. */
+static void check_parts(void)
+{
+    enum { N = 6 };
+    struct gguf_buft small = *gguf_host_buft();
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    struct gguf_ctx *c;
+    struct gguf_buffer *b;
+    struct gguf_error err;
+    struct failalloc f;
+    tensor *t[N];
+    enum gguf_status st;
+    unsigned n = 0;
+    bool left = false;
+    small.max_size = 256;
+    p.mem_size = 1 << 16;
+    p.no_alloc = true;
+    if (gguf_ctx_create(&c, &p, &err))
+        bail("context", &err);
+    for (int i = 0; i < N; i++)
+        t[i] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 30);
+    do {
+        st = gguf_ctx_alloc_tensors(c, &small, failalloc_init(&f, n++), &b,
+                                    &err);
+        for (int i = 0; st != GGUF_OK && i < N; i++)
+            left = left || t[i]->data || t[i]->buffer || f.live || b;
+    } while (st == GGUF_E_NOMEM && n < 100);
+    ok(st == GGUF_OK && n > 8 && !left,
+       "memory that fails at one of %u calls leaves no tensor anywhere", n);
+    gguf_buffer_clear(b, 3);
+    bool good = gguf_buffer_size(b) == 3 * 256 && !gguf_buffer_base(b) &&
+                t[0]->buffer == t[1]->buffer && t[1]->buffer != t[2]->buffer;
+    for (int i = 0; i < N; i++)
+        good = good && ((uint8_t *)t[i]->data)[119] == 3;
+    ok(good, "three buffers behind one object");
+    gguf_buffer_destroy(b);
+    ok(!f.live, "are destroyed with it");
+    small.max_size = 64;
+    gguf_ctx_reset(c);
+    t[0] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 30);
+    ok(gguf_ctx_alloc_tensors(c, &small, NULL, &b, &err) == GGUF_E_LIMIT &&
+           !t[0]->data,
+       "a tensor above the limit: %s", err.message);
+    gguf_ctx_destroy(c);
+}
+
 int main(int argc, char **argv)
 {
     if (gguf_cpu_backend_create(&cpu, NULL, NULL) != GGUF_OK)
@@ -505,6 +553,7 @@ int main(int argc, char **argv)
     check_each_op();
     check_reuse();
     check_buffers();
+    check_parts();
     check_failing();
     gguf_backend_destroy(cpu);
     return done_testing();
