@@ -44,6 +44,15 @@ static size_t ceil_div(size_t a, size_t b)
     return a / b + (a % b != 0);
 }
 
+/* Most columns of a pass. */
+static size_t most_cols(const struct gg_gemm_args *a)
+{
+    const size_t nr = a->kern->gemm.nr;
+    const size_t n =
+        PACK_BYTES / sizeof(float) / GG_MAX((size_t)a->k, 1) / nr * nr;
+    return GG_MIN(GG_MAX(n, 8 * nr), (size_t)PACK_COLS);
+}
+
 static void plan_init(struct plan *p, const struct gg_gemm_args *a,
                       unsigned nth)
 {
@@ -53,8 +62,7 @@ static void plan_init(struct plan *p, const struct gg_gemm_args *a,
     p->nr = g->nr;
     p->kc = g->kc;
     p->mc = g->mc;
-    p->nc = PACK_BYTES / sizeof(float) / GG_MAX(k, 1) / p->nr * p->nr;
-    p->nc = GG_MIN(GG_MAX(p->nc, 8 * p->nr), (size_t)PACK_COLS);
+    p->nc = most_cols(a);
     /* Passes of equal length, up to a panel. */
     const size_t n_passes = ceil_div(n, p->nc);
     p->nc = ceil_div(ceil_div(n, GG_MAX(n_passes, 1)), p->nr) * p->nr;
@@ -85,6 +93,14 @@ size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth)
     plan_init(&p, a, nth);
     return ALIGN + sizeof(struct shared) +
            (p.x_floats + nth * p.thread_floats) * sizeof(float);
+}
+
+size_t gg_gemm_most_work(const struct gg_gemm_args *a, unsigned nth)
+{
+    /* more columns than a pass takes are cut into passes of equal length */
+    struct gg_gemm_args b = *a;
+    b.n = GG_MIN(a->n, (int64_t)most_cols(a));
+    return gg_gemm_work_size(&b, nth);
 }
 
 /* Ask for the n bytes behind the n bytes at p: rows are far apart, and a short

@@ -32,6 +32,8 @@ struct gg_gemm_args {
 
 /* Bytes of scratch that gg_gemm_run needs for nth threads, whatever m is. */
 size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth);
+/* The most that it needs for any n up to a's. */
+size_t gg_gemm_most_work(const struct gg_gemm_args *a, unsigned nth);
 
 /* Member ith of nth. work: shared by the team, of gg_gemm_work_size bytes,
  * any alignment, contents ignored and lost. Returns when this member has no

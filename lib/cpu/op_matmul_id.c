@@ -78,9 +78,7 @@ size_t gg_cpu_matmul_id_work(const struct gguf_tensor *t, unsigned nth,
 {
     struct scratch s;
     struct gg_gemm_args g = gemm_args(t, kern, NULL, NULL, n_columns(t));
-    size_t most = gg_gemm_work_size(&g, nth);
-    g.n = 1; /* narrow products may work another way */
-    return split_work(t, NULL, &s) + GG_MAX(most, gg_gemm_work_size(&g, nth));
+    return split_work(t, NULL, &s) + gg_gemm_most_work(&g, nth);
 }
 
 /* Columns by matrix, each list in order; false: a number out of range. */

@@ -409,6 +409,9 @@ enum gguf_status gg_shape_attention(struct gguf_tensor *t,
     if (p.max_bias > 0 && !t->src[3])
         FAIL_SHAPE("a slope needs a mask");
     GG_TRY(mask_fits(t, t->src[3], k->ne[1], q->ne[1], 1, q->ne[3], err));
+    if (t->src[3] && t->src[3]->ne[3] != 1 && t->src[3]->ne[3] != q->ne[3])
+        FAIL_SHAPE("masks of %" PRId64 " sequences for %" PRId64,
+                   t->src[3]->ne[3], q->ne[3]);
     GG_TRY(sinks_fit(t, t->src[4], q->ne[2], err));
     int64_t ne[] = { v->ne[0], q->ne[2], q->ne[1], q->ne[3] };
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);

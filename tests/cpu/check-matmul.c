@@ -1,5 +1,7 @@
 /* check-matmul.c - matrix products and attention */
 #include "config.h"
+#include "cpu/gemm.h"
+#include "cpu/optab.h"
 #include "tests/cpu/ops.h"
 
 /* Sums along the rows of both sources, or (out_prod) along their columns. */
@@ -198,6 +200,33 @@ static void check_attention(void)
             }
 }
 
+/* Whatever way the numbers divide the columns, there is room: the work memory
+ * that a node asks for is enough for all of its columns with one matrix. */
+static void check_work(void)
+{
+    static const int64_t tokens[] = { 1, 5, 1000, 1024, 1030, 1100, 1537 };
+    ctx_t *c = new_ctx();
+    tensor *a = gguf_tensor_3d(c, GGUF_DTYPE_F32, 16, 24, 4);
+    const int dtype = gg_dtype_index(GGUF_DTYPE_F32);
+    for (size_t i = 0; i < GG_LEN(tokens); i++) {
+        tensor *b = gguf_tensor_3d(c, GGUF_DTYPE_F32, 16, 1, tokens[i]);
+        tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 1, tokens[i]);
+        tensor *t = gguf_op_matmul_id(c, a, b, ids);
+        size_t most = 0;
+        for (int64_t n = 1; n <= tokens[i]; n++) {
+            const struct gg_gemm_args g = { .kern = &ops_kern,
+                                            .dtype_index = dtype,
+                                            .m = 24, .n = n, .k = 16 };
+            most = GG_MAX(most, gg_gemm_work_size(&g, 3));
+        }
+        const size_t own = (size_t)tokens[i] * (16 + 24) * sizeof(float);
+        ok(gg_cpu_matmul_id_work(t, 3, &ops_kern) >= own + most,
+           "matmul_id of %d columns has room for as many at once",
+           (int)tokens[i]);
+    }
+    gguf_ctx_destroy(c);
+}
+
 static void check_refused(void)
 {
     ctx_t *c = new_ctx();
@@ -212,6 +241,12 @@ static void check_refused(void)
             gguf_op_attention_sinks(c, F32(4, 2, 2), F32(4, 3, 1),
                                     F32(4, 3, 1), NULL, F32(3, 1, 1), 1, 0, 0),
             GGUF_E_SHAPE, "3 sinks for 2 heads", "[4, 2, 2]", "[3]");
+#define ROWS(n0, n1, n3) gguf_tensor_4d(c, GGUF_DTYPE_F32, n0, n1, 1, n3)
+    refused(c,
+            gguf_op_attention(c, ROWS(4, 2, 4), ROWS(4, 3, 4), ROWS(4, 3, 4),
+                              ROWS(3, 2, 2), 1, 0, 0),
+            GGUF_E_SHAPE, "masks of 2 sequences for 4", "[3, 2, 1, 2]");
+#undef ROWS
 #undef F32
     gguf_ctx_destroy(c);
 }
@@ -223,6 +258,7 @@ int main(void)
     check_matmul_id();
     check_out_prod();
     check_attention();
+    check_work();
     check_refused();
     ops_end();
     return done_testing();
