@@ -2,7 +2,8 @@
  *
  * A model is a file's hyperparameters, its vocabulary and its weights, all of
  * them checked against each other. Weights are used in place, from the
- * mapping; nothing is copied. Sessions (session.h) compute with it.
+ * mapping; copied are only floats that do not lie at multiples of four bytes.
+ * Sessions (session.h) compute with it.
  *
  *     struct gguf_model *model;
  *     st = gguf_model_open(&model, file, NULL, &err);

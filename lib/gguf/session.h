@@ -13,7 +13,10 @@
  *     st = gguf_session_logits(s, 0, 1, &row, &err);   n_vocab floats
  *
  * Arithmetic is exact mode: weights decoded to f32, activations f32. On the CPU
- * backend results do not depend on the number of threads. One thread at a time.
+ * backend results do not depend on the number of threads; nor, in batches of 4
+ * tokens and more, on how they are cut (n_ubatch), what other sequences are in
+ * them, and how many rows of logits are computed at once. Batches of 1 to 3
+ * tokens take a shorter way, which sums in another order. One thread at a time.
  */
 #ifndef GGUF_SESSION_H
 #define GGUF_SESSION_H
@@ -46,7 +49,8 @@ struct gguf_session_params {
     void *user;                      /* of on_graph */
     uint32_t n_ctx;       /* tokens of a sequence; 0: as trained */
     uint32_t n_seq;       /* sequences */
-    uint32_t n_ubatch;    /* tokens computed together, at most; 0: chosen */
+    uint32_t n_ubatch;    /* tokens computed together, at most; 0: chosen; of
+                             less than 4 it is 4 */
     uint32_t cache_dtype; /* of keys and values: GGUF_DTYPE_F32 or _F16 */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
@@ -96,11 +100,12 @@ struct gguf_batch {
 };
 
 /* Run the batch, in as many pieces as n_ubatch asks for. A token sees what is
- * in its sequence at its position and before. GGUF_E_INVALID (a token, a
- * position or a sequence out of range; names the index), GGUF_E_FULL (more
- * than n_ctx tokens in a sequence; nothing was changed), GGUF_E_CANCELLED,
- * GGUF_E_NOMEM. After the last two the sequences of the batch must be cleared.
- * Since: 0.1 */
+ * in its sequence at its position and before, as far as it was run before or
+ * in the same piece. GGUF_E_INVALID (a token, a position or a sequence out of
+ * range; names the index), GGUF_E_FULL (more than n_ctx tokens in a sequence),
+ * GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first two nothing was changed, after
+ * the others there are no outputs, and the sequences of the batch must be
+ * cleared. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;

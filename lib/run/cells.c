@@ -51,7 +51,7 @@ void gg_cells_remove(struct gg_cells *c, uint32_t stream, int32_t begin,
     s->n_used = s->end = s->next_pos = 0;
     s->hint = c->n_ctx;
     for (uint32_t i = 0; i < old_end; i++) {
-        if (s->pos[i] >= begin && (end < 0 || s->pos[i] < end))
+        if (gg_cells_between(s->pos[i], begin, end))
             s->pos[i] = -1;
         if (s->pos[i] < 0) {
             if (s->hint > i)

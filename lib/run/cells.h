@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "gguf/memory.h"
 
+#include <stdbool.h>
+
 struct gg_stream {
     int32_t *pos;     /* [n_ctx], -1: free */
     uint32_t n_used;
@@ -35,7 +37,14 @@ void gg_cells_fini(struct gg_cells *c);
 /* Take a free cell, of which there is one, for a position: its number. */
 uint32_t gg_cells_take(struct gg_cells *c, uint32_t stream, int32_t pos);
 
-/* Free cells at positions [begin, end); end < 0: all from begin on. */
+/* Whether the position is one of [begin, end); end < 0: all from begin on. That
+ * of a free cell never is. */
+static inline bool gg_cells_between(int32_t pos, int32_t begin, int32_t end)
+{
+    return pos >= 0 && pos >= begin && (end < 0 || pos < end);
+}
+
+/* Free cells at these positions. */
 void gg_cells_remove(struct gg_cells *c, uint32_t stream, int32_t begin,
                      int32_t end);
 void gg_cells_clear(struct gg_cells *c);

@@ -24,6 +24,7 @@ struct plan {
     uint32_t *begin;   /* [n_seq + 1] where each sequence begins in order */
     uint32_t *out_at;  /* [n] place among the outputs, or UINT32_MAX */
     uint32_t n_out;
+    uint32_t least;    /* columns of a product: GG_WIDE, or 1 */
 };
 
 static uint32_t seq_of(const struct gguf_batch *b, size_t i)
@@ -65,12 +66,19 @@ static enum gguf_status sort_batch(const struct gguf_session *s,
     for (size_t i = 0; i < b->n; i++)
         p->begin[seq_of(b, i) + 1]++;
     for (uint32_t q = 0; q < s->n_seq; q++) {
-        uint32_t n_free = s->n_ctx - s->cells.stream[q].n_used;
+        const struct gg_stream *st = &s->cells.stream[q];
+        uint32_t n_free = s->n_ctx - st->n_used;
         if (p->begin[q + 1] > n_free)
             return gg_fail(err, GGUF_E_FULL, GGUF_NO_OFFSET,
                            "sequence %" PRIu32 " gets %" PRIu32
                            " tokens, has room for %" PRIu32 " of %" PRIu32,
                            q, p->begin[q + 1], n_free, s->n_ctx);
+        if (!b->pos && p->begin[q + 1] > INT32_MAX - (uint32_t)st->next_pos)
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "sequence %" PRIu32 " gets %" PRIu32
+                           " tokens at position %" PRId32
+                           ", the last there is is %" PRId32,
+                           q, p->begin[q + 1], st->next_pos, INT32_MAX - 1);
         p->begin[q + 1] += p->begin[q];
     }
     /* begin[q] moves to the end of q, which is the begin of the next */
@@ -93,7 +101,7 @@ static enum gguf_status room_for_outputs(struct gguf_session *s, size_t n,
     if (gg_ckd_array(&size, n, s->model->hp.n_embd * sizeof *s->out))
         return gg_fail_nomem(err, SIZE_MAX);
     gg_free(s->allocator, s->out);
-    s->out_cap = 0;
+    s->n_out = s->out_cap = 0;
     s->out = gg_alloc(s->allocator, size);
     if (!s->out)
         return gg_fail_nomem(err, size);
@@ -146,10 +154,19 @@ static enum gguf_status make_masks(struct gguf_session *s,
 
 /* ---- a pass ---- */
 
+/* The last token again. */
+static void repeat(struct gguf_session *s, size_t k)
+{
+    s->tok[k] = s->tok[k - 1];
+    s->pos[k] = s->pos[k - 1];
+    s->row[k] = s->row[k - 1];
+}
+
 /* Take cells for n_tok tokens of each of n_seq sequences from seq on, begin
- * tokens into theirs, and fill the inputs. */
-static void fill_inputs(struct gguf_session *s, const struct plan *p,
-                        uint32_t seq, uint32_t begin, struct gg_shape *h)
+ * tokens into theirs, and fill the inputs. How many outputs there are. */
+static int64_t fill_inputs(struct gguf_session *s, const struct plan *p,
+                           uint32_t seq, uint32_t begin, uint32_t n_tok,
+                           struct gg_shape *h)
 {
     const struct gguf_batch *b = p->batch;
     size_t k = 0;
@@ -158,6 +175,10 @@ static void fill_inputs(struct gguf_session *s, const struct plan *p,
     h->n_out = 0;
     for (uint32_t q = seq; q < seq + (uint32_t)h->n_seq; q++) {
         for (uint32_t t = 0; t < (uint32_t)h->n_tok; t++, k++) {
+            if (t >= n_tok) {
+                repeat(s, k);
+                continue;
+            }
             uint32_t i = p->order[p->begin[q] + begin + t];
             s->tok[k] = b->token[i];
             s->pos[k] = b->pos ? b->pos[i] : s->cells.stream[q].next_pos;
@@ -171,6 +192,12 @@ static void fill_inputs(struct gguf_session *s, const struct plan *p,
     h->n_kv = GG_MIN((end + KV_STEP - 1) / KV_STEP * KV_STEP, s->n_ctx);
     h->all_out = h->n_out == h->n_tok * h->n_seq;
     h->n_mask = masks_equal(s, h) ? 1 : h->n_seq;
+    const int64_t n_out = h->n_out;
+    while (h->n_out && h->n_out < p->least) {
+        s->out_row[h->n_out] = s->out_row[h->n_out - 1];
+        h->n_out++;
+    }
+    return n_out;
 }
 
 static enum gguf_status set(struct gguf_tensor *t, const void *src,
@@ -182,11 +209,12 @@ static enum gguf_status set(struct gguf_tensor *t, const void *src,
 /* The states of a pass to their places among the outputs. */
 static enum gguf_status get_outputs(struct gguf_session *s,
                                     const struct plan *p, uint32_t seq,
-                                    uint32_t begin, struct gguf_error *err)
+                                    uint32_t begin, int64_t n_out,
+                                    struct gguf_error *err)
 {
     const struct gg_shape *h = &s->shape;
     size_t n_embd = s->model->hp.n_embd, row = n_embd * sizeof *s->out;
-    for (int64_t k = 0; k < h->n_out; k++) {
+    for (int64_t k = 0; k < n_out; k++) {
         int64_t at = s->out_row[k];
         uint32_t q = seq + (uint32_t)(at / h->n_tok);
         uint32_t t = begin + (uint32_t)(at % h->n_tok);
@@ -201,8 +229,10 @@ static enum gguf_status run_pass(struct gguf_session *s, const struct plan *p,
                                  uint32_t seq, uint32_t n_seq, uint32_t begin,
                                  uint32_t n_tok, struct gguf_error *err)
 {
-    struct gg_shape h = { .n_tok = n_tok, .n_seq = n_seq };
-    fill_inputs(s, p, seq, begin, &h);
+    /* of several sequences there are as many tokens as there must be */
+    struct gg_shape h = { .n_tok = n_seq > 1 ? n_tok : GG_MAX(n_tok, p->least),
+                          .n_seq = n_seq };
+    const int64_t n_out = fill_inputs(s, p, seq, begin, n_tok, &h);
     GG_TRY(make_masks(s, &h, err));
     GG_TRY(gg_session_graph(s, &h, err));
     GG_TRY(set(s->pass.tokens, s->tok, err));
@@ -212,7 +242,7 @@ static enum gguf_status run_pass(struct gguf_session *s, const struct plan *p,
     if (s->pass.out_rows)
         GG_TRY(set(s->pass.out_rows, s->out_row, err));
     GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
-    return get_outputs(s, p, seq, begin, err);
+    return get_outputs(s, p, seq, begin, n_out, err);
 }
 
 static enum gguf_status run_passes(struct gguf_session *s,
@@ -226,6 +256,8 @@ static enum gguf_status run_passes(struct gguf_session *s,
                (side + 1) * (uint64_t)n <= s->n_ubatch &&
                p->begin[q + side + 1] - p->begin[q + side] == n)
             side++;
+        if (side * n < p->least)
+            side = 1;
         for (uint32_t at = 0; at < n; at += s->n_ubatch)
             GG_TRY(run_pass(s, p, q, side, at, GG_MIN(n - at, s->n_ubatch),
                             err));
@@ -240,10 +272,13 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
 {
     GG_TRY(check_batch(s, batch, err));
     struct plan p = { .batch = batch };
+    p.least = batch->n < GG_WIDE ? 1 : GG_WIDE;
     size_t n = batch->n, n_words = 2 * n + s->n_seq + 1;
     p.order = gg_alloc_zero(s->allocator, n_words, sizeof *p.order);
-    if (!p.order)
+    if (!p.order) {
+        s->n_out = 0;
         return gg_fail_nomem(err, n_words * sizeof *p.order);
+    }
     p.out_at = p.order + n;
     p.begin = p.out_at + n;
     enum gguf_status st = sort_batch(s, &p, err);
@@ -253,6 +288,7 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
         s->n_out = 0;
         st = run_passes(s, &p, err);
         s->n_out = st == GGUF_OK ? p.n_out : 0;
+        s->wide = p.least == GG_WIDE;
     }
     gg_free(s->allocator, p.order);
     return st;

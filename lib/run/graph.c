@@ -65,21 +65,30 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
     return GGUF_OK;
 }
 
+/* The pass with most tokens: of as many sequences as that takes. */
+static struct gg_shape largest(const struct gguf_session *s)
+{
+    struct gg_shape h = { .n_kv = s->n_ctx };
+    for (uint32_t n_seq = 1; n_seq <= s->n_seq && h.n_out < s->n_ubatch;
+         n_seq++) {
+        int64_t n_tok = GG_MIN(s->n_ubatch / n_seq, s->n_ctx);
+        if (n_tok * n_seq <= h.n_out)
+            continue;
+        h.n_tok = n_tok;
+        h.n_seq = h.n_mask = n_seq;
+        h.n_out = n_tok * n_seq;
+    }
+    return h;
+}
+
 enum gguf_status gg_session_reserve(struct gguf_session *s,
                                     struct gguf_error *err)
 {
-    int64_t n_tok = s->n_ubatch < s->n_ctx ? s->n_ubatch : s->n_ctx;
-    int64_t n_seq = s->n_ubatch / n_tok;
-    struct gg_shape h = {
-        .n_tok = n_tok,
-        .n_seq = n_seq,
-        .n_kv = s->n_ctx,
-        .n_out = n_tok * n_seq,
-        .n_mask = n_seq,
-    };
+    const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
+    const struct gg_shape h = largest(s);
     GG_TRY(build(s, &h, err));
     GG_TRY(gguf_sched_reserve(s->sched, s->pass.graph, err));
-    return gg_session_head(s, GG_MIN(s->max_logits, s->n_ubatch), err);
+    return gg_session_head(s, GG_MIN(s->max_logits, n_all), err);
 }
 
 enum gguf_status gg_session_compute(struct gguf_session *s,

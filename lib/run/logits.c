@@ -51,9 +51,13 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "logits %zu to %zu: there are %zu, at most %zu at once",
                        first, first + n, s->n_out, s->max_logits);
-    GG_TRY(gg_session_head(s, n, err));
-    GG_TRY(gguf_tensor_set(s->head_in, s->out + first * s->model->hp.n_embd,
-                           0, gguf_tensor_size(s->head_in), err));
+    const size_t rows = s->wide ? GG_MAX(n, (size_t)GG_WIDE) : n;
+    const size_t row = s->model->hp.n_embd * sizeof *s->out;
+    const float *states = s->out + first * s->model->hp.n_embd;
+    GG_TRY(gg_session_head(s, rows, err));
+    GG_TRY(gguf_tensor_set(s->head_in, states, 0, n * row, err));
+    for (size_t i = n; i < rows; i++)
+        GG_TRY(gguf_tensor_set(s->head_in, states, i * row, row, err));
     GG_TRY(gg_session_compute(s, s->head_sched, s->head_graph, err));
     return on_host(s, n, logits, err);
 }

@@ -9,6 +9,7 @@
 /* Memory for logits: rows of the output matrix's width are computed in
  * pieces of at most about so many bytes. */
 #define LOGITS_SIZE ((size_t)32 << 20)
+#define MAX_LOGITS 4096
 
 /* Tokens that are computed together unless the caller says: enough for
  * matrix products to run at their best, and no more activations than that. */
@@ -129,10 +130,12 @@ static enum gguf_status create(struct gguf_session **out,
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     s->n_seq = p->n_seq;
     s->n_ubatch = p->n_ubatch ? p->n_ubatch : DEFAULT_UBATCH;
+    s->n_ubatch = GG_MAX(s->n_ubatch, (uint32_t)GG_WIDE);
     if (s->n_ubatch > s->n_ctx * s->n_seq)
         s->n_ubatch = s->n_ctx * s->n_seq;
     s->max_logits = LOGITS_SIZE / sizeof(float) / model->hp.n_vocab;
-    s->max_logits = s->max_logits < 1 ? 1 : GG_MIN(s->max_logits, 4096);
+    s->max_logits =
+        GG_MIN(GG_MAX(s->max_logits, (size_t)GG_WIDE), (size_t)MAX_LOGITS);
     enum gguf_status st = make_cache(s, p->cache_dtype, err);
     if (st == GGUF_OK)
         st = make_graphs(s, p, measure, err);
@@ -230,15 +233,37 @@ uint32_t gguf_session_n_tokens(const struct gguf_session *s, uint32_t seq)
     return seq < s->n_seq ? s->cells.stream[seq].n_used : 0;
 }
 
+/* Keys and values in a free cell are masked where others are read, but 0 times
+ * what is no number is none: a sequence must not suffer from one before it. */
+static void wipe(const struct gguf_session *s, uint32_t seq, uint32_t cell,
+                 uint32_t n)
+{
+    const uint64_t row = (uint64_t)seq * s->n_ctx + cell;
+    for (uint32_t i = 0; i < s->model->hp.n_layer; i++) {
+        struct gguf_tensor *kv[] = { s->cache_k[i], s->cache_v[i] };
+        for (size_t k = 0; k < GG_LEN(kv); k++) {
+            const uint64_t size = (uint64_t)kv[k]->nb[1];
+            (void)gguf_tensor_memset(kv[k], 0, row * size, n * size, NULL);
+        }
+    }
+}
+
 void gguf_session_remove(struct gguf_session *s, uint32_t seq, int32_t begin,
                          int32_t end)
 {
-    if (seq < s->n_seq)
-        gg_cells_remove(&s->cells, seq, begin < 0 ? 0 : begin, end);
+    if (seq >= s->n_seq)
+        return;
+    const struct gg_stream *st = &s->cells.stream[seq];
+    for (uint32_t i = 0; i < st->end; i++)
+        if (gg_cells_between(st->pos[i], begin, end))
+            wipe(s, seq, i, 1);
+    gg_cells_remove(&s->cells, seq, begin, end);
 }
 
 void gguf_session_clear(struct gguf_session *s)
 {
+    for (uint32_t q = 0; q < s->n_seq; q++)
+        wipe(s, q, 0, s->cells.stream[q].end);
     gg_cells_clear(&s->cells);
     s->n_out = 0;
 }

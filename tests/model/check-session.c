@@ -1,0 +1,283 @@
+/* check-session.c - what a session's results must not depend on, and what is
+ * left of it when memory runs out */
+#include "config.h"
+#include "run/session.h"
+#include "tests/failalloc.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+enum { V = 50, N_EMBD = 64, N = 70, WHY = sizeof(struct gguf_error) };
+
+static const struct gen_spec spec = {
+    .arch = "llama", .n_vocab = V, .n_ctx = 400, .n_embd = N_EMBD,
+    .n_layer = 2, .n_ff = 100, .eps = 1e-5f, .freq_base = 10000, .n_head = 4,
+    .n_head_kv = 2,
+};
+static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
+
+static void *model_file(size_t *size)
+{
+    struct gen g;
+    gen_init(&g, 1);
+    gen_model(&g, &spec);
+    void *file = gen_file(&g, GGUF_DTYPE_F32, size);
+    gen_fini(&g);
+    return file;
+}
+
+static void make_tokens(gguf_token *t, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        t[i] = (gguf_token)(i * 7 % V);
+}
+
+/* A sequence in passes of n_ubatch, wanting what w says: all, the last one, or
+ * a few from place 30 on. */
+static bool logits(const void *file, size_t size, uint32_t n_ubatch, int w,
+                   float *out, char *why)
+{
+    struct gguf_session_params p = init;
+    struct run r;
+    gguf_token tok[N];
+    uint8_t want[N];
+    make_tokens(tok, N);
+    for (int i = 0; i < N; i++)
+        want[i] = w == 0 || (w == 1 ? i + 1 == N : i >= 30 && i < 36);
+    struct gguf_batch b = { .n = N, .token = tok, .want = want };
+    p.n_ctx = 128;
+    p.n_ubatch = n_ubatch;
+    bool good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, out);
+    snprintf(why, WHY, "%s", good ? "" : r.err.message);
+    run_close(&r);
+    return good;
+}
+
+static void check_passes(const void *file, size_t size)
+{
+    static const uint32_t ubatch[] = { 1, 2, 3, 4, 5, 7, 31, 33, 69 };
+    static const char *const what[] = { "all", "the last", "some" };
+    static const size_t n_rows[] = { N, 1, 6 };
+    static float once[N * V], cut[N * V];
+    char why[WHY];
+    for (int w = 0; w < 3; w++) {
+        bool good = logits(file, size, N, w, once, why);
+        for (size_t u = 0; good && u < GG_LEN(ubatch); u++) {
+            good = logits(file, size, ubatch[u], w, cut, why) &&
+                   !memcmp(once, cut, n_rows[w] * V * sizeof *once);
+            if (!good)
+                printf("# passes of %u\n", ubatch[u]);
+        }
+        ok(good, "%s wanted: the same bits in passes of 1 to %d%s", what[w],
+           N, why);
+    }
+}
+
+/* Sequences of a few tokens, alone and beside others. */
+static void check_beside(const void *file, size_t size)
+{
+    enum { LEN = 5, SEQS = 4 };
+    static float alone[LEN * V], beside[SEQS * LEN * V];
+    struct gguf_session_params p = init;
+    struct run r;
+    gguf_token tok[SEQS * LEN];
+    int32_t seq[SEQS * LEN];
+    p.n_ctx = 32;
+    p.n_seq = SEQS;
+    for (int i = 0; i < SEQS * LEN; i++) {
+        tok[i] = i % LEN;
+        seq[i] = i / LEN;
+    }
+    struct gguf_batch b = { .n = LEN, .token = tok };
+    bool good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, alone);
+    for (int n = 1; good && n <= SEQS; n++) {
+        gguf_session_clear(r.session);
+        b.n = (size_t)n * LEN;
+        b.seq = seq;
+        good = run_logits(&r, &b, beside);
+        for (int q = 0; good && q < n; q++)
+            good = !memcmp(beside + q * LEN * V, alone, sizeof alone);
+    }
+    /* one more token of each, which are too few to go side by side */
+    for (int q = 0; q < SEQS; q++) {
+        tok[q] = 9;
+        seq[q] = q;
+    }
+    b.n = SEQS;
+    good = good && run_logits(&r, &b, beside);
+    for (int q = 1; good && q < SEQS; q++)
+        good = !memcmp(beside + q * V, beside, V * sizeof *beside);
+    ok(good, "the same bits alone and beside other sequences %s",
+       good ? "" : r.err.message);
+    run_close(&r);
+}
+
+/* Logits a few rows at a time. */
+static void check_rows(const void *file, size_t size)
+{
+    static float all[N * V];
+    struct run r;
+    gguf_token tok[N];
+    make_tokens(tok, N);
+    struct gguf_batch b = { .n = N, .token = tok };
+    bool good = run_open(&r, file, size, 2, &init) && run_logits(&r, &b, all);
+    for (size_t n = 1; good && n < 10; n++)
+        for (size_t i = 0; good && i + n <= N; i += n) {
+            const float *rows;
+            good = !gguf_session_logits(r.session, i, n, &rows, &r.err) &&
+                   !memcmp(rows, all + i * V, n * V * sizeof *rows);
+        }
+    ok(good, "the same bits in 1 to 9 rows at a time %s",
+       good ? "" : r.err.message);
+    run_close(&r);
+}
+
+/* What was forgotten left numbers behind that are none. */
+static void check_forgotten(void *file, size_t size)
+{
+    static float first[3 * V], bad[5 * V], again[3 * V];
+    struct run r;
+    const gguf_token tok[3] = { 1, 2, 3 };
+    const gguf_token nan[5] = { 13, 13, 13, 13, 13 };
+    struct gguf_batch b = { .n = 3, .token = tok };
+    struct gguf_batch c = { .n = 5, .token = nan };
+    bool good = run_open(&r, file, size, 1, &init);
+    const struct gguf_tensor_info *t =
+        gguf_file_tensor_find(r.file, "token_embd.weight");
+    const uint8_t *begin = gguf_file_bytes(r.file);
+    const uint8_t *data = gguf_file_tensor_data(r.file, t->index);
+    float *row = (float *)(void *)((char *)file + (data - begin));
+    for (int i = 0; i < N_EMBD; i++)
+        row[13 * N_EMBD + i] = NAN;
+    good = good && run_logits(&r, &b, first);
+    gguf_session_clear(r.session);
+    good = good && run_logits(&r, &c, bad) && isnan(bad[0]);
+    gguf_session_clear(r.session);
+    ok(good && run_logits(&r, &b, again) &&
+           !memcmp(first, again, sizeof first),
+       "a sequence behind one of NaN, cleared");
+    gguf_session_clear(r.session);
+    good = good && run_logits(&r, &c, bad);
+    gguf_session_remove(r.session, 0, 0, -1);
+    ok(good && run_logits(&r, &b, again) &&
+           !memcmp(first, again, sizeof first),
+       "and removed");
+    run_close(&r);
+}
+
+static void check_last_position(const void *file, size_t size)
+{
+    float out[V];
+    const gguf_token tok = 1;
+    int32_t pos = INT32_MAX - 1;
+    struct run r;
+    struct gguf_batch b = { .n = 1, .token = &tok, .pos = &pos };
+    bool good = run_open(&r, file, size, 1, &init) && run_logits(&r, &b, out);
+    b.pos = NULL;
+    ok(good &&
+           gguf_session_decode(r.session, &b, &r.err) == GGUF_E_INVALID &&
+           strstr(r.err.message, "2147483646") &&
+           gguf_session_n_tokens(r.session, 0) == 1,
+       "nothing comes behind the last position: %s", r.err.message);
+    run_close(&r);
+}
+
+/* Memory is what was reserved, whatever is decoded. */
+static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
+                           uint32_t n_seq, uint32_t n_ubatch)
+{
+    enum { MOST = 1200 };
+    static gguf_token tok[MOST];
+    static int32_t seq[MOST];
+    static uint8_t want[MOST];
+    struct gguf_session_params p = init;
+    struct run r;
+    uint64_t cache[2], graph[2];
+    const float *rows;
+    p.n_ctx = n_ctx;
+    p.n_seq = n_seq;
+    p.n_ubatch = n_ubatch;
+    bool good = run_open(&r, file, size, 1, &p);
+    if (good)
+        gguf_session_memory(r.session, &cache[0], &graph[0]);
+    /* full sequences, then as many tokens of each as go side by side */
+    for (uint32_t part = 0; good && part < 2; part++) {
+        uint32_t at = n_ubatch / n_seq, n = part ? at : n_ctx - at;
+        for (uint32_t i = 0; i < n * n_seq; i++) {
+            seq[i] = (int32_t)(i / n);
+            want[i] = 1;
+        }
+        struct gguf_batch b = { .n = n * n_seq, .token = tok, .seq = seq,
+                                .want = want };
+        good = !gguf_session_decode(r.session, &b, &r.err);
+    }
+    const size_t most = GG_MIN(gguf_session_max_logits(r.session),
+                               gguf_session_n_outputs(r.session));
+    good = good && !gguf_session_logits(r.session, 0, most, &rows, &r.err);
+    if (good)
+        gguf_session_memory(r.session, &cache[1], &graph[1]);
+    ok(good && cache[0] == cache[1] && graph[0] == graph[1],
+       "%u sequences of %u in passes of %u: %" PRIu64 " bytes are enough, "
+       "%" PRIu64 " in the end %s",
+       n_seq, n_ctx, n_ubatch, graph[0], graph[1],
+       good ? "" : r.err.message);
+    run_close(&r);
+}
+
+/* Every allocation of a decode fails once: the outputs of the decode before
+ * are gone then. */
+static void check_no_memory(const void *file, size_t size)
+{
+    struct gguf_session_params p = init;
+    struct failalloc f;
+    struct run r;
+    gguf_token tok[N];
+    uint8_t want[N];
+    const float *rows;
+    unsigned n = 0, n_failed = 0;
+    p.allocator = failalloc_init(&f, UINT_MAX);
+    p.n_ctx = 64;
+    make_tokens(tok, N);
+    memset(want, 1, sizeof want);
+    bool good = run_open(&r, file, size, 1, &p);
+    for (bool more = true; good && more; n++) {
+        /* other numbers of tokens, so that nothing is found again */
+        struct gguf_batch b = { .n = 2, .token = tok };
+        gguf_session_clear(r.session);
+        good = !gguf_session_decode(r.session, &b, &r.err);
+        b = (struct gguf_batch){ .n = 5 + n, .token = tok, .want = want };
+        f.calls = 0;
+        f.fail_at = f.last = n;
+        enum gguf_status st = gguf_session_decode(r.session, &b, &r.err);
+        more = f.calls > n;
+        f.fail_at = f.last = UINT_MAX;
+        n_failed += st == GGUF_E_NOMEM;
+        good = good && st == (more ? GGUF_E_NOMEM : GGUF_OK);
+        good = good &&
+               gguf_session_logits(r.session, 0, 1, &rows, &r.err) ==
+                   (more ? GGUF_E_INVALID : GGUF_OK);
+    }
+    ok(good && n_failed > 5, "%u allocations of a decode fail in turn",
+       n_failed);
+    run_close(&r);
+    ok(!f.live, "nothing is left");
+}
+
+int main(void)
+{
+    size_t size;
+    void *file = model_file(&size);
+    check_passes(file, size);
+    check_beside(file, size);
+    check_rows(file, size);
+    check_last_position(file, size);
+    check_reserved(file, size, 300, 4, 512);
+    check_reserved(file, size, 100, 2, 64);
+    check_reserved(file, size, 400, 1, 16);
+    check_no_memory(file, size);
+    check_forgotten(file, size);
+    free(file);
+    return done_testing();
+}
