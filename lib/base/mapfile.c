@@ -47,7 +47,7 @@ static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
 {
     enum gguf_status st;
     struct stat s;
-    *m = (struct gg_mapfile){ .fd = fd };
+    *m = (struct gg_mapfile){ .data = (const uint8_t *)"", .fd = fd };
     if (fstat(fd, &s) != 0) {
         st = gg_fail_errno(err, errno, "fstat");
         goto fail;
@@ -61,9 +61,9 @@ static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
         goto fail;
     m->dev = s.st_dev;
     m->ino = s.st_ino;
+    m->mtime = s.st_mtim;
     m->off = off;
     m->size = size;
-    m->data = (const uint8_t *)"";
     if (size == 0)
         return GGUF_OK;
 

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <sys/types.h>
+#include <time.h>
 
 struct gg_mapfile {
     const uint8_t *data; /* never NULL when open */
@@ -20,6 +21,7 @@ struct gg_mapfile {
     size_t map_size;
     dev_t dev;
     ino_t ino;
+    struct timespec mtime; /* when it was opened */
 };
 
 /* Map the file at path; size 0 means up to its end. GGUF_E_IO (open, mmap; a

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Extents are shared in units of this, or not at all. */
 enum { EXTENT = 4096 };
@@ -187,9 +188,8 @@ static enum gguf_status write_in_place(struct gg_edit *e,
     if (done)
         return GGUF_OK;
     *way = GGUF_EDIT_WROTE_HEADER;
-    GG_TRY(gg_header_check(e->target, m, err));
     GG_TRY(gg_journal_save(e->a, e->target, m, header, size, err));
-    GG_TRY(gg_header_overwrite(e->target, m, header, size, err));
+    GG_TRY(gg_header_overwrite(e->lock, header, size, err));
     return gg_journal_remove(e->a, e->target, err);
 }
 
@@ -210,10 +210,26 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
     e->target = e->replaces ? realpath(f->path, NULL) : strdup(e->p.output);
     if (!e->target)
         return gg_fail_errno(err, errno, "cannot find the file again");
-    if (e->replaces && !gg_mapfile_is(&f->map, e->target))
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "is another file than the one that was opened");
-    return GGUF_OK;
+    return e->replaces ? gg_header_lock(e->target, &f->map, &e->lock, err)
+                       : GGUF_OK;
+}
+
+/* Finish what an interrupted edit of path, which m maps and fd is, left. */
+static enum gguf_status finish(const struct gguf_allocator *a,
+                               const char *path, const struct gg_mapfile *m,
+                               int fd, int *done, struct gguf_error *err)
+{
+    struct gg_journal j;
+    *done = 0;
+    GG_TRY(gg_journal_find(&j, a, path, m, err));
+    if (!j.header)
+        return GGUF_OK;
+    enum gguf_status st = gg_header_overwrite(fd, j.header, j.size, err);
+    if (st == GGUF_OK)
+        st = gg_journal_remove(a, path, err);
+    gg_journal_close(&j);
+    *done = st == GGUF_OK;
+    return st;
 }
 
 static enum gguf_status copy_meta(struct gg_edit *e,
@@ -258,10 +274,10 @@ static enum gguf_status apply(struct gg_edit *e, enum gguf_edit_way *way,
                        ", the tensor data %s at %" PRIu64,
                        header_end(e), e->relayout ? "would move, it begins"
                                                   : "begins", f->data_off);
-    /* The data moves by whole extents. */
-    uint64_t off = f->data_off;
+    /* The data moves by whole extents, and stays aligned. */
+    uint64_t off = f->data_off, step = GG_MAX((uint64_t)EXTENT, f->align);
     while (off < header_end(e) + padding_size(0))
-        off += EXTENT;
+        off += step;
     GG_TRY(pad_to(e, off, &fits, err));
     return write_copy(e, fits, err);
 }
@@ -272,8 +288,11 @@ enum gguf_status gguf_edit_apply(const struct gguf_file *file,
                                  enum gguf_edit_way *way,
                                  struct gguf_error *err)
 {
-    struct gg_edit e = { .file = file, .p = GGUF_EDIT_PARAMS_INIT };
+    struct gg_edit e = { .file = file,
+                         .p = GGUF_EDIT_PARAMS_INIT,
+                         .lock = -1 };
     enum gguf_edit_way ignored;
+    int done;
     if (params && params->struct_size > sizeof e.p)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "params of %zu bytes are newer than the library",
@@ -283,13 +302,15 @@ enum gguf_status gguf_edit_apply(const struct gguf_file *file,
     e.a = e.p.allocator;
     enum gguf_status st = find_target(&e, err);
     if (st == GGUF_OK && e.replaces)
-        st = gguf_edit_recover(e.target, NULL, err);
+        st = finish(e.a, e.target, &file->map, e.lock, &done, err);
     if (st == GGUF_OK)
         st = copy_meta(&e, meta, err);
     if (st == GGUF_OK)
         st = apply(&e, way ? way : &ignored, err);
     gguf_writer_destroy(e.w);
     gguf_meta_destroy(e.meta);
+    if (e.lock >= 0)
+        close(e.lock);
     free(e.target);
     return st;
 }
@@ -299,18 +320,21 @@ enum gguf_status gguf_edit_recover(const char *path, int *done,
 {
     struct gg_mapfile m;
     struct gg_journal j;
+    int fd, yes = 0;
     if (done)
         *done = 0;
     GG_TRY(gg_mapfile_open(&m, path, 0, 0, err));
     enum gguf_status st = gg_journal_find(&j, NULL, path, &m, err);
     if (st == GGUF_OK && j.header) {
-        st = gg_header_overwrite(path, &m, j.header, j.size, err);
-        if (st == GGUF_OK)
-            st = gg_journal_remove(NULL, path, err);
-        gg_journal_close(&j);
-        if (st == GGUF_OK && done)
-            *done = 1;
+        gg_journal_close(&j); /* it may be of an edit that is under way */
+        st = gg_header_lock(path, &m, &fd, err);
+        if (st == GGUF_OK) {
+            st = finish(NULL, path, &m, fd, &yes, err);
+            close(fd);
+        }
     }
     gg_mapfile_close(&m);
+    if (done)
+        *done = yes;
     return st;
 }

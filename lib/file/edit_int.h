@@ -12,6 +12,7 @@ struct gg_edit {
     const struct gguf_allocator *a;
     char *target;       /* resolved, from malloc: what is written */
     bool replaces;      /* target is the file itself */
+    int lock;           /* it, open for writing and locked; or -1 */
     struct gguf_meta *meta; /* own copy */
     struct gguf_writer *w;  /* encodes the header; the data keeps its place
                              * unless the alignment changes */

@@ -9,18 +9,29 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <xxhash.h>
+#if HAVE_FLOCK
+# include <sys/file.h>
+#endif
 
 enum { HEAD = 8 + 4 + 4 + 8 + 8 + 8 + 8 + 8, BEHIND = 1 << 16 };
 
+/* Beside the file itself, whatever symbolic link led to it. */
 static char *journal_path(const struct gguf_allocator *a, const char *path)
 {
+    struct stat s;
+    char *real = NULL;
+    if (lstat(path, &s) == 0 && S_ISLNK(s.st_mode))
+        real = realpath(path, NULL);
+    path = real ? real : path;
     size_t size = strlen(path) + sizeof ".edit-journal";
     char *p = gg_alloc(a, size);
     if (p)
         snprintf(p, size, "%s.edit-journal", path);
+    free(real);
     return p;
 }
 
@@ -100,7 +111,7 @@ enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
     if (!name)
         return gg_fail_nomem(err, strlen(path));
     enum gguf_status st = GGUF_OK;
-    if (unlink(name) != 0)
+    if (unlink(name) != 0 && errno != ENOENT)
         st = gg_fail_errno(err, errno, "cannot remove the edit journal");
     gg_free(a, name);
     return st;
@@ -119,45 +130,48 @@ static enum gguf_status write_all(int fd, const uint8_t *p, uint64_t size,
     return GGUF_OK;
 }
 
-static enum gguf_status open_header(const char *path,
-                                    const struct gg_mapfile *m, int *fd,
-                                    struct gguf_error *err)
+/* Is fd the file that m maps, as it was then? */
+static enum gguf_status check_same(int fd, const struct gg_mapfile *m,
+                                   struct gguf_error *err)
 {
     struct stat s;
-    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
-    if (*fd < 0)
-        return gg_fail_errno(err, errno, "cannot be opened for writing");
-    enum gguf_status st = GGUF_OK;
-    if (fstat(*fd, &s) != 0)
-        st = gg_fail_errno(err, errno, "fstat");
-    else if (s.st_dev != m->dev || s.st_ino != m->ino ||
-             (uint64_t)s.st_size != m->size)
-        st = gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                     "is another file than the one that was opened");
-    if (st != GGUF_OK)
-        close(*fd);
-    return st;
-}
-
-enum gguf_status gg_header_check(const char *path, const struct gg_mapfile *m,
-                                 struct gguf_error *err)
-{
-    int fd;
-    GG_TRY(open_header(path, m, &fd, err));
-    close(fd);
+    if (fstat(fd, &s) != 0)
+        return gg_fail_errno(err, errno, "fstat");
+    if (s.st_dev != m->dev || s.st_ino != m->ino)
+        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                       "is another file than the one that was opened");
+    if ((uint64_t)s.st_size != m->size ||
+        s.st_mtim.tv_sec != m->mtime.tv_sec ||
+        s.st_mtim.tv_nsec != m->mtime.tv_nsec)
+        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                       "has changed since it was opened");
     return GGUF_OK;
 }
 
-enum gguf_status gg_header_overwrite(const char *path,
-                                     const struct gg_mapfile *m,
-                                     const void *header, uint64_t size,
+enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
+                                int *fd, struct gguf_error *err)
+{
+    enum gguf_status st = GGUF_OK;
+    *fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+    if (*fd < 0)
+        return gg_fail_errno(err, errno, "cannot be opened for writing");
+#if HAVE_FLOCK
+    /* Other failures: a file system without locks. */
+    if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+        st = gg_fail_errno(err, errno, "is being edited by another program");
+#endif
+    if (st == GGUF_OK)
+        st = check_same(*fd, m, err);
+    if (st != GGUF_OK) {
+        close(*fd);
+        *fd = -1;
+    }
+    return st;
+}
+
+enum gguf_status gg_header_overwrite(int fd, const void *header, uint64_t size,
                                      struct gguf_error *err)
 {
-    int fd;
-    GG_TRY(open_header(path, m, &fd, err));
-    enum gguf_status st = write_all(fd, header, size, err);
-    if (st == GGUF_OK && fsync(fd) != 0)
-        st = gg_fail_errno(err, errno, "fsync");
-    close(fd);
-    return st;
+    GG_TRY(write_all(fd, header, size, err));
+    return fsync(fd) == 0 ? GGUF_OK : gg_fail_errno(err, errno, "fsync");
 }

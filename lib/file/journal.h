@@ -4,7 +4,8 @@
  * file it belongs to, u64 XXH3 of the 64 KiB behind the header in that file,
  * u64 size of the header, u64 XXH3 of it, the header; all little-endian. It
  * appears complete, by renaming. One that belongs to another file than PATH
- * is now means nothing.
+ * is now means nothing. Where PATH is a symbolic link, the journal lies beside
+ * what it leads to.
  */
 #ifndef GG_FILE_JOURNAL_H
 #define GG_FILE_JOURNAL_H
@@ -37,16 +38,15 @@ enum gguf_status gg_journal_save(const struct gguf_allocator *a,
 enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
                                    const char *path, struct gguf_error *err);
 
-/* May the file path be written to, and is it the one that m maps? To be asked
- * before the journal is saved, which counts from then on. */
-enum gguf_status gg_header_check(const char *path, const struct gg_mapfile *m,
-                                 struct gguf_error *err);
+/* Open the file path for writing and keep other edits away until *fd, which is
+ * the caller's then, is closed. It must be the file that m maps, not changed
+ * since: GGUF_E_MISMATCH; GGUF_E_IO, also if another edit is under way. To be
+ * done before the journal is saved, which counts from then on. */
+enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
+                                int *fd, struct gguf_error *err);
 
-/* Write header over the beginning of the file path, which must be the one
- * that m maps, and wait for the disk. */
-enum gguf_status gg_header_overwrite(const char *path,
-                                     const struct gg_mapfile *m,
-                                     const void *header, uint64_t size,
+/* Write header over the beginning of the file fd and wait for the disk. */
+enum gguf_status gg_header_overwrite(int fd, const void *header, uint64_t size,
                                      struct gguf_error *err);
 
 #endif

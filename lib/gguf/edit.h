@@ -21,7 +21,9 @@
  * first saved beside the file (PATH.edit-journal); as long as that is there,
  * gguf_file_open reads the header from it, and gguf_edit_recover finishes the
  * job. Programs that do not know of it may meet a header that is half
- * written, until then.
+ * written, until then; and so may those that open the file by another hard
+ * link. Only one edit of a file goes on at a time, where the file system has
+ * locks.
  */
 #ifndef GGUF_EDIT_H
 #define GGUF_EDIT_H
@@ -88,18 +90,20 @@ struct gguf_edit_params {
  * GGUF_E_INVALID (file not opened by path; output is the input; another byte
  * order in place), GGUF_E_UNSUPPORTED (another byte order, and a tensor whose
  * numbers are in unknown places),
- * GGUF_E_MISMATCH (path is another file by now), GGUF_E_FORMAT (alignment),
+ * GGUF_E_MISMATCH (path is another file by now, or the file has changed since
+ * it was opened), GGUF_E_FORMAT (alignment),
  * GGUF_E_LIMIT (alignment above GGUF_WRITER_MAX_ALIGNMENT),
  * GGUF_E_NOSPACE (in place only, and the header does not fit; or no room on
- * the disk), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_CANCELLED, GGUF_E_NOMEM.
- * Since: 0.1 */
+ * the disk), GGUF_E_EXIST, GGUF_E_IO (also: the file may not be written to, or
+ * is being edited already), GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_edit_apply(const struct gguf_file *file, const struct gguf_meta *meta,
                 const struct gguf_edit_params *params, enum gguf_edit_way *way,
                 struct gguf_error *err);
 
 /* Finish an edit that was interrupted; *done (may be NULL) is 1 if there was
- * one. GGUF_E_IO, GGUF_E_NOMEM. Since: 0.1 */
+ * one. GGUF_E_IO (also: the edit is still going on), GGUF_E_MISMATCH,
+ * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_edit_recover(const char *path, int *done,
                                             struct gguf_error *err);
 

@@ -19,6 +19,7 @@
 
 static char dir[] = "check-edit-XXXXXX";
 static char path[64], other[64], journal[80];
+static char way[64]; /* a symbolic link to path */
 
 static int exists(const char *name)
 {
@@ -311,8 +312,10 @@ static void check_journal(void)
         }
         ok(fd_ok && length_of(path, "text") == 500 && data_good(path),
            "%zu bytes of the header written: reads as the new file", m);
-        ok(gguf_edit_recover(path, &done, &err) == GGUF_OK && done == 1 &&
-               !exists(journal) && length_of(path, "text") == 500 &&
+        ok(length_of(way, "text") == 500 && data_good(way),
+           "also by a symbolic link");
+        ok(gguf_edit_recover(torn % 2 ? way : path, &done, &err) == GGUF_OK &&
+               done == 1 && !exists(journal) && length_of(path, "text") == 500 &&
                data_good(path), "and becomes it");
         ok(gguf_edit_recover(path, &done, &err) == GGUF_OK && done == 0,
            "once");
@@ -331,6 +334,72 @@ static void check_journal(void)
     unlink(other);
     free(new);
     free(old);
+}
+
+/* A progress callback that edits the file once more. */
+static int edit_meanwhile(void *user, uint64_t done, uint64_t total)
+{
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_error *err = user;
+    (void)done;
+    (void)total;
+    p.mode = GGUF_EDIT_IN_PLACE;
+    p.no_sync = 1;
+    (void)edit(100, 'm', &p, NULL, err);
+    return 0;
+}
+
+/* Two edits of one file: none is lost, and none meets the other's header. */
+static void check_two_edits(void)
+{
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_error err, inner;
+    struct gguf_file *f;
+    struct gguf_meta *m;
+    struct gg_mapfile map;
+    int done, fd;
+    p.no_sync = 1;
+    p.mode = GGUF_EDIT_COPY;
+    p.progress = edit_meanwhile;
+    p.progress_user = &inner;
+    gguf_error_clear(&inner);
+    write_model(2000, 5000);
+#if HAVE_FLOCK
+    ok(edit(500, 'n', &p, NULL, &err) == GGUF_OK &&
+           inner.status == GGUF_E_IO && strstr(inner.message, "being edited"),
+       "an edit during another: %s", inner.message);
+    ok(length_of(path, "text") == 500, "is refused");
+#endif
+    p.progress = NULL;
+    for (int way_no = 0; way_no < 2; way_no++) {
+        write_model(2000, 5000);
+        if (gguf_file_open(&f, path, NULL, &err) != GGUF_OK ||
+            gguf_meta_create(&m, NULL, &err) != GGUF_OK)
+            exit(99);
+        nanosleep(&(struct timespec){ .tv_nsec = 20000000 }, NULL);
+        p.mode = way_no ? GGUF_EDIT_IN_PLACE : GGUF_EDIT_COPY;
+        ok(edit(500, 'n', &p, NULL, &err) == GGUF_OK &&
+               gguf_edit_apply(f, m, &p, NULL, &err) == GGUF_E_MISMATCH &&
+               length_of(path, "text") == 500,
+           "an edit of a file that another has changed: %s", err.message);
+        gguf_meta_destroy(m);
+        gguf_file_close(f);
+    }
+    /* The journal of an edit that is under way is not finished by others. */
+#if HAVE_FLOCK
+    size_t n;
+    uint8_t *head = header_of(path, &n);
+    ok(gg_mapfile_open(&map, path, 0, 0, &err) == GGUF_OK &&
+           gg_journal_save(NULL, path, &map, head, n, &err) == GGUF_OK &&
+           gg_header_lock(path, &map, &fd, &err) == GGUF_OK &&
+           gguf_edit_recover(path, &done, &err) == GGUF_E_IO && !done &&
+           exists(journal), "a journal in use: %s", err.message);
+    close(fd);
+    ok(gguf_edit_recover(path, &done, &err) == GGUF_OK && done == 1,
+       "and left behind");
+    gg_mapfile_close(&map);
+    free(head);
+#endif
 }
 
 /* Edits that go on until the process is killed. */
@@ -458,11 +527,15 @@ int main(void)
     snprintf(path, sizeof path, "%s/model.gguf", dir);
     snprintf(other, sizeof other, "%s/other.gguf", dir);
     snprintf(journal, sizeof journal, "%s.edit-journal", path);
+    snprintf(way, sizeof way, "%s/link.gguf", dir);
+    if (symlink("model.gguf", way) != 0)
+        return 99;
     check_copy();
     check_in_place();
     check_layouts();
     check_alignment();
     check_journal();
+    check_two_edits();
     check_nomem();
     check_kill(GGUF_EDIT_COPY, "copy");
     check_kill(GGUF_EDIT_IN_PLACE, "in place");
