@@ -1,6 +1,7 @@
 /* str.c - counted strings, UTF-8, and making file text safe to print */
 #include "config.h"
 #include "base/str.h"
+#include "base/compiler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -99,14 +100,24 @@ bool gg_utf8_valid(const char *p, size_t n)
     return true;
 }
 
-/* Characters that reorder or hide text on a terminal: explicit directional
- * formatting (UAX #9), zero-width characters, line and paragraph separators,
- * the byte order mark. */
+/* Characters that reorder or hide text on a terminal, or are not seen on it:
+ * those with the property Default_Ignorable_Code_Point (The Unicode Standard
+ * 15.0, DerivedCoreProperties.txt), among them explicit directional formatting
+ * and tags, which spell ASCII; line and paragraph separators; annotations. */
 static bool hides(uint32_t cp)
 {
-    return cp == 0x61c || (cp >= 0x200b && cp <= 0x200f) ||
-           (cp >= 0x2028 && cp <= 0x202e) || (cp >= 0x2066 && cp <= 0x2069) ||
-           cp == 0xfeff;
+    static const uint32_t ranges[][2] = {
+        { 0xad, 0xad },       { 0x34f, 0x34f },     { 0x61c, 0x61c },
+        { 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },   { 0x180b, 0x180f },
+        { 0x200b, 0x200f },   { 0x2028, 0x202e },   { 0x2060, 0x206f },
+        { 0x3164, 0x3164 },   { 0xfe00, 0xfe0f },   { 0xfeff, 0xfeff },
+        { 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },   { 0x1bca0, 0x1bca3 },
+        { 0x1d173, 0x1d17a }, { 0xe0000, 0xe0fff },
+    };
+    for (size_t i = 0; i < GG_LEN(ranges) && cp >= ranges[i][0]; i++)
+        if (cp <= ranges[i][1])
+            return true;
+    return false;
 }
 
 /* One character of the input as text in out[16]; its length in the input. */

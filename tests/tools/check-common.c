@@ -41,6 +41,7 @@ static void write_json(FILE *f)
     json_f64(&j, "inf", -INFINITY);
     json_key(&j, (struct gguf_str){ "keyed-off", 5 });
     json_str(&j, NULL, (struct gguf_str){ bad, sizeof bad - 1 });
+    json_strz(&j, "seen", "\xf0\x9f\x98\x80\xc2\xa0\xf3\xa0\x81\x81\xe2\x81\xa0");
     json_open(&j, "flat", '(');
     json_bool(&j, NULL, true);
     json_null(&j, NULL);
@@ -63,6 +64,8 @@ static void test_json(void)
                      "  \"inf\": null,\n"
                      "  \"keyed\": \"a\\ufffd\\u001b[1m\\\"\\\\\\n"
                      "\\u202e\xc3\xa9\",\n"
+                     "  \"seen\": \"\xf0\x9f\x98\x80\xc2\xa0"
+                     "\\udb40\\udc41\\u2060\",\n"
                      "  \"flat\": [true, null],\n"
                      "  \"none\": []\n"
                      "}\n"),
@@ -105,8 +108,26 @@ static void write_table(FILE *f)
     table_fini(&t);
 }
 
+/* A cell too wide for its column: others are not padded to it. */
+static void write_wide(FILE *f)
+{
+    struct table t;
+    char wide[1001] = "";
+    memset(wide, 'w', sizeof wide - 1);
+    table_init(&t, "ll", 0);
+    table_add(&t, wide);
+    table_add(&t, "1");
+    table_add(&t, "abc");
+    table_add(&t, "2");
+    table_print(&t, f);
+    table_fini(&t);
+}
+
 static void test_table(void)
 {
+    capture(write_wide);
+    ok(strlen(text) == 1000 + 4 + 7 && strstr(text, "w  1\nabc  2\n"),
+       "a cell of 1000 columns does not widen the others");
     capture(write_table);
     ok(!strcmp(text, " h\xc3\xa9      1\n long  100\n"
                      "| h\xc3\xa9 | 1 |\n|:---|---:|\n| long | 100 |\n"),

@@ -25,14 +25,22 @@ static void indent(struct json *j)
     fprintf(j->f, "\n%*s", (int)(2 * j->depth), "");
 }
 
-/* Whether cp goes out as it is. */
-static bool plain(uint32_t cp)
+/* Does the character at p[0..n) go out as it is? What the library escapes for
+ * a terminal does not. */
+static bool plain(const char *p, size_t n)
 {
-    return cp >= 0x20 && cp != '"' && cp != '\\' &&
-           (cp < 0x7f || (cp >= 0xa0 && cp != 0xad && cp != 0x61c &&
-                          !(cp >= 0x200b && cp <= 0x200f) &&
-                          !(cp >= 0x2028 && cp <= 0x202e) &&
-                          !(cp >= 0x2066 && cp <= 0x2069) && cp != 0xfeff));
+    char out[16];
+    return gguf_text_escape(out, sizeof out, (struct gguf_str){ p, n }) == n;
+}
+
+/* \uXXXX, or two of them: a pair of surrogates. */
+static void put_code(FILE *f, uint32_t cp)
+{
+    if (cp > 0xffff) {
+        fprintf(f, "\\u%04x", (unsigned)(0xd800 + ((cp - 0x10000) >> 10)));
+        cp = 0xdc00 + (cp & 0x3ff);
+    }
+    fprintf(f, "\\u%04x", (unsigned)cp);
 }
 
 static void put_string(FILE *f, const char *p, size_t n)
@@ -60,8 +68,8 @@ static void put_string(FILE *f, const char *p, size_t n)
             fputs("\\t", f);
         else if (cp == '\r')
             fputs("\\r", f);
-        else if (!plain(cp))
-            fprintf(f, "\\u%04x", (unsigned)cp);
+        else if (!plain(p, len))
+            put_code(f, cp);
         else
             fwrite(p, 1, len, f);
     }

@@ -69,13 +69,13 @@ void table_print(const struct table *t, FILE *f)
     const char *s = t->text.s;
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         int w = table_width(s);
-        if (w > width[i % t->n_cols])
+        if (w > width[i % t->n_cols] && w <= TABLE_MAX_PAD)
             width[i % t->n_cols] = w;
     }
     s = t->text.s;
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         unsigned c = (unsigned)(i % t->n_cols);
-        int pad = width[c] - table_width(s);
+        int w = table_width(s), pad = w < width[c] ? width[c] - w : 0;
         fprintf(f, "%*s", c ? 2 : t->indent, "");
         if (t->align[c] == 'r')
             fprintf(f, "%*s%s", pad, "", s);

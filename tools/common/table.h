@@ -7,7 +7,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { TABLE_MAX_COLS = 16 };
+enum {
+    TABLE_MAX_COLS = 16,
+    TABLE_MAX_PAD = 120 /* a cell that is wider does not widen its column:
+                         * one key of 64 KiB would make every row as long */
+};
 
 /* Cells are added row by row and printed at the end, when the widths are
  * known. Memory that runs out ends the program with a message. */
