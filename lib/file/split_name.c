@@ -85,32 +85,42 @@ static uint64_t unit_factor(const char *text)
     return *text ? 0 : factor;
 }
 
+/* Whole bytes of the decimal fraction digits[0..n) of factor. From the last
+ * digit on, what is dropped in each step is less than one: the sum is exact. */
+static uint64_t fraction_of(const char *digits, size_t n, uint64_t factor)
+{
+    uint64_t part = 0; /* below factor, which is at most 2^40 */
+    while (n > 0)
+        part = ((uint64_t)(digits[--n] - '0') * factor + part) / 10;
+    return part;
+}
+
 enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
                                  struct gguf_error *err)
 {
-    /* Integers, since a double rounds from 2^53 on; seven digits of fraction,
-     * so that part * factor < 10^7 * 2^40 fits. */
-    uint64_t whole = 0, part = 0, scale = 1;
-    const char *p = text;
+    /* Integers, since a double rounds from 2^53 on. */
+    static const char ten[] = "0123456789";
+    uint64_t whole = 0;
+    size_t n_whole = strspn(text, ten), n = 0;
+    const char *p = text + n_whole, *fraction = p;
     struct gg_esc e;
-    bool digits = false, over = false;
-    for (; *p >= '0' && *p <= '9'; p++, digits = true)
+    bool over = false;
+    for (const char *d = text; d < p; d++)
         over |= gg_ckd_mul(&whole, whole, 10) ||
-                gg_ckd_add(&whole, whole, (uint64_t)(*p - '0'));
-    if (*p == '.')
-        for (p++; *p >= '0' && *p <= '9'; p++, digits = true)
-            if (scale < 10000000) {
-                part = 10 * part + (uint64_t)(*p - '0');
-                scale *= 10;
-            }
-    uint64_t factor = digits ? unit_factor(p) : 0;
+                gg_ckd_add(&whole, whole, (uint64_t)(*d - '0'));
+    if (*p == '.') {
+        fraction = p + 1;
+        n = strspn(fraction, ten);
+        p = fraction + n;
+    }
+    uint64_t factor = n_whole + n ? unit_factor(p) : 0;
     if (!factor)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "'%s' is not a size: a number and k, M, G or T (or Ki, "
                        "Mi, Gi, Ti) are wanted, as in 1.5G",
                        gg_esc(&e, gg_strz(text)));
     over |= gg_ckd_mul(&whole, whole, factor) ||
-            gg_ckd_add(&whole, whole, part * factor / scale) ||
+            gg_ckd_add(&whole, whole, fraction_of(fraction, n, factor)) ||
             gg_ckd_cap(whole);
     if (over)
         return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
