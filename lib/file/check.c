@@ -122,24 +122,42 @@ static bool is_ascii(struct gguf_str s)
     return true;
 }
 
-/* Oddities of the texts in one value, counted; the first one's index. */
+/* Oddities of the texts in one value, counted; the first one's index in the
+ * outermost array. */
 struct texts {
-    uint64_t n_not_utf8, n_nul;
+    uint64_t n, n_not_utf8, n_nul;
     uint64_t first_not_utf8, first_nul;
 };
 
 static void look_at_text(struct texts *t, struct gguf_str s, uint64_t i)
 {
+    t->n++;
     if (!gg_utf8_valid(s.data, s.size) && t->n_not_utf8++ == 0)
         t->first_not_utf8 = i;
     if (s.size && memchr(s.data, 0, s.size) && t->n_nul++ == 0)
         t->first_nul = i;
 }
 
+/* All texts of an array. outer: the place of its ancestor in the outermost one,
+ * or GGUF_NO_INDEX if it is that itself. */
+static void look_at_array(struct texts *t, const struct gguf_kv *kv,
+                          uint64_t outer)
+{
+    struct gguf_kv_iter it;
+    struct gguf_kv e;
+    struct gguf_str s;
+    gguf_kv_iter_init(&it, kv);
+    while (gguf_kv_next_str(&it, &s))
+        look_at_text(t, s, outer == GGUF_NO_INDEX ? it.i - 1 : outer);
+    if (kv->elem_type == GGUF_VAL_ARR)
+        while (gguf_kv_next(&it, &e)) /* as deep as arrays may be nested */
+            look_at_array(t, &e, outer == GGUF_NO_INDEX ? e.index : outer);
+}
+
 static enum gguf_status report_texts(const struct gg_checker *c,
                                      const struct gguf_kv *kv,
                                      enum gg_check_code code, const char *what,
-                                     uint64_t n, uint64_t first,
+                                     uint64_t n, uint64_t of, uint64_t first,
                                      struct gguf_error *err)
 {
     struct gg_esc e;
@@ -152,7 +170,7 @@ static enum gguf_status report_texts(const struct gg_checker *c,
     return gg_finding(c, code, kv->key, kv->off, err,
                       "key '%s': %" PRIu64 " of %" PRIu64
                       " texts, first [%" PRIu64 "], %s",
-                      gg_esc(&e, kv->key), n, kv->n, first, what);
+                      gg_esc(&e, kv->key), n, of, first, what);
 }
 
 static enum gguf_status check_texts(const struct gg_checker *c,
@@ -163,14 +181,12 @@ static enum gguf_status check_texts(const struct gg_checker *c,
     struct gguf_str s;
     if (gguf_kv_get_str(kv, &s, NULL) == GGUF_OK)
         look_at_text(&t, s, 0);
-    struct gguf_kv_iter it;
-    gguf_kv_iter_init(&it, kv);
-    while (gguf_kv_next_str(&it, &s))
-        look_at_text(&t, s, it.i - 1);
+    else
+        look_at_array(&t, kv, GGUF_NO_INDEX);
     GG_TRY(report_texts(c, kv, GG_CHECK_STR_UTF8, "is not UTF-8",
-                        t.n_not_utf8, t.first_not_utf8, err));
+                        t.n_not_utf8, t.n, t.first_not_utf8, err));
     return report_texts(c, kv, GG_CHECK_STR_NUL, "holds a NUL byte", t.n_nul,
-                        t.first_nul, err);
+                        t.n, t.first_nul, err);
 }
 
 static enum gguf_status check_metadata(const struct gg_checker *c,

@@ -41,6 +41,29 @@ static enum gguf_status check_bytes(const uint8_t *p, size_t n,
     return st;
 }
 
+/* Texts in arrays of arrays are texts. */
+static void check_nested_texts(void)
+{
+    struct seen s = { .n = 0 };
+    struct fix fx;
+    fix_init(&fx);
+    fix_head(&fx, 3, 0, 2);
+    fix_kv_str(&fx, "general.architecture", "x");
+    fix_key(&fx, "a", GGUF_VAL_ARR);
+    fix_u32(&fx, GGUF_VAL_ARR);
+    fix_u64(&fx, 2);
+    for (int i = 0; i < 2; i++) {
+        fix_u32(&fx, GGUF_VAL_STR);
+        fix_u64(&fx, 2);
+        fix_str(&fx, "good");
+        fix_str(&fx, i ? "\xff" : "good");
+    }
+    ok(check_bytes(fx.data, fx.size, NULL, &s) == GGUF_OK &&
+           !strcmp(s.codes, "nested-array text-not-utf8"),
+       "a text in an array of arrays: %s", s.codes);
+    fix_fini(&fx);
+}
+
 static void check_fixtures(void)
 {
     static const struct {
@@ -274,6 +297,7 @@ int main(void)
 {
     check_page();
     check_fixtures();
+    check_nested_texts();
     check_poison();
     check_threads();
     size_t n = 0, bad = 0;

@@ -7,8 +7,9 @@ m=$tmp/model.gguf
 "$mkmodel" "$m" || exit 99
 
 run "$info" "$m"
-test $rc -eq 0 -a ! -s "$tmp/err"
-ok 'a model is shown'
+test $rc -eq 0 -a "$(wc -l <"$tmp/err")" -eq 1 &&
+    grep -q "'test.nested': 1 of 1 texts, first \[1\], is not UTF-8" "$tmp/err"
+ok 'a model is shown, and a text in it that is not UTF-8 warned of'
 LC_ALL=C grep -q "$(printf '\033')" "$tmp/out"
 test $? -eq 1
 ok 'no escape of the file reaches the output'
