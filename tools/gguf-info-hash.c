@@ -14,15 +14,21 @@
 static void put_line(const struct gguf_digest *d, const char *file,
                      struct gguf_str tensor)
 {
-    /* A manifest is for programs: names as they are, but for what would end
-     * the line, which the reader of files lets no name have. */
+    /* A manifest is for programs: names as they are. But for what would end
+     * the line: no tensor's name has it, a file's may. */
+    struct text name = { NULL, 0, 0 };
     struct gguf_str f = { file, strlen(file) };
+    if (strpbrk(file, "\n\r")) {
+        text_add_esc(&name, f, UINT64_MAX);
+        f = (struct gguf_str){ name.s, name.n };
+    }
     size_t n = gguf_manifest_line(NULL, 0, d, f, tensor);
     char *line = msg_must(malloc(n + 1));
     gguf_manifest_line(line, n + 1, d, f, tensor);
     fwrite(line, 1, n, stdout);
     putchar('\n');
     free(line);
+    text_fini(&name);
 }
 
 static void hash_json(struct json *j, const struct info *info,
@@ -82,6 +88,8 @@ static bool read_all(const char *path, char **text, size_t *size)
     size_t room = 1 << 16;
     *size = 0;
     *text = msg_must(malloc(room));
+    if (f)
+        errno = 0;
     while (f && room <= (size_t)1 << 30) {
         *size += fread(*text + *size, 1, room - *size, f);
         if (*size < room)

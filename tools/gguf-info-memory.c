@@ -110,7 +110,7 @@ static struct needs needs_of(const struct info *info,
     if (!n.n_ctx || n.n_ctx > UINT32_MAX)
         return n;
     plan(info, &n);
-    if (!n.cache)
+    if (!n.cache && cache_per_token(info) <= UINT64_MAX / n.n_ctx)
         n.cache = cache_per_token(info) * n.n_ctx;
     return n;
 }

@@ -80,11 +80,16 @@ static void stop(struct gguf_pool *p, unsigned n)
     gg_free_aligned(p->allocator, p);
 }
 
-/* Workers block all signals: the program's handlers run on its own threads. */
+/* Workers block all signals: the program's handlers run on its own threads. But
+ * not those that a thread raises by what it does, such as reading a mapped file
+ * that was cut off: blocked, they kill without the handler being asked. */
 static int start(struct gguf_pool *p, unsigned *n_started)
 {
+    static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV };
     sigset_t all, old;
     sigfillset(&all);
+    for (size_t i = 0; i < GG_LEN(own); i++)
+        sigdelset(&all, own[i]);
     int e = pthread_sigmask(SIG_SETMASK, &all, &old);
     if (e)
         return e;

@@ -6,8 +6,11 @@
 #include "tests/tap.h"
 
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -40,6 +43,52 @@ static void ring(void *user, unsigned ith, unsigned nth)
         j->sum[ith] = v + 1;
         gg_barrier_wait(j->barrier);
     }
+}
+
+/* ---- signals that a thread raises by itself ---- */
+
+static const volatile char *cut_off;
+
+static void touch(void *user, unsigned ith, unsigned nth)
+{
+    (void)user;
+    if (ith == nth - 1)
+        (void)*cut_off;
+}
+
+static void on_bus_error(int number)
+{
+    (void)number;
+    _exit(42);
+}
+
+/* The program's handler is asked when a worker reads a mapped file that was
+ * cut off. In a process of its own, which ends. */
+static void check_bus_error(void)
+{
+    struct gguf_pool *pool;
+    struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        FILE *f = tmpfile();
+        size_t size = (size_t)sysconf(_SC_PAGESIZE);
+        void *m = f && !ftruncate(fileno(f), (off_t)size)
+                      ? mmap(NULL, size, PROT_READ, MAP_SHARED, fileno(f), 0)
+                      : MAP_FAILED;
+        p.n_threads = 2;
+        signal(SIGBUS, on_bus_error);
+        if (m == MAP_FAILED || ftruncate(fileno(f), 0) ||
+            gguf_pool_create(&pool, &p, NULL) != GGUF_OK)
+            _exit(99);
+        cut_off = m;
+        gguf_pool_run(pool, touch, NULL);
+        _exit(0);
+    }
+    ok(child > 0 && waitpid(child, &status, 0) == child &&
+           WIFEXITED(status) && WEXITSTATUS(status) == 42,
+       "a file cut off under a worker: the program's handler runs");
 }
 
 static void check_team(unsigned n)
@@ -310,6 +359,7 @@ static void check_policy(void)
 
 int main(void)
 {
+    check_bus_error(); /* before there are threads */
     check_lists();
     check_nodes();
     check_binding();

@@ -210,6 +210,37 @@ else
     skip '--json is read by another program' 'no python3'
 fi
 
+# A figure that does not fit 64 bits is none.
+"$bin/gguf-edit" -q -f --set general.architecture=gargantua \
+    --set gargantua.context_length=u32:4294967295 \
+    --set gargantua.block_count=u32:65535 \
+    --set gargantua.attention.head_count_kv=u32:65535 \
+    --set gargantua.attention.key_length=u32:65535 \
+    --set gargantua.attention.value_length=u32:65535 -o "$tmp/huge.gguf" "$m"
+run "$info" -q --memory "$tmp/huge.gguf"
+test $rc -eq 0 && grep -q '^  cache for 4294967295 tokens  not known' "$tmp/out"
+ok '--memory of numbers that are too large'
+
+# A file that others cut off while it is read: the pipe is full, so that the
+# program waits in the middle of it.
+"$mkmodel" "$tmp/cut.gguf" n=1 rows=16384
+if mkfifo "$tmp/fifo"; then
+    { "$info" -q --values=blk.0.t0 "$tmp/cut.gguf" >"$tmp/fifo" 2>"$tmp/err"
+      echo $? >"$tmp/rc"; } &
+    exec 3<"$tmp/fifo"
+    dd bs=1 count=1 <&3 >"$tmp/out" 2>/dev/null
+    dd if=/dev/null of="$tmp/cut.gguf" bs=1 seek=4096 2>/dev/null
+    cat <&3 >/dev/null
+    exec 3<&-
+    wait
+    test "$(cat "$tmp/rc")" -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
+        grep -q '^gguf-info: a file became shorter' "$tmp/err"
+    ok 'a file that is cut off while it is read'
+else
+    skip 'a file that is cut off while it is read' 'no mkfifo'
+fi
+rm -f "$tmp/cut.gguf"
+
 # What reads tensor data. m2 differs from m in one byte of the last tensor.
 m2=$tmp/other.gguf
 size=$(wc -c <"$m")
@@ -297,6 +328,13 @@ sed 's/t3$/t33/' "$tmp/manifest" >"$tmp/manifest2"
 run "$info" --manifest "$tmp/manifest2" "$m"
 test $rc -eq 1 && grep -q '1 of the tensors' "$tmp/err"
 ok '--manifest: a tensor that is not there'
+odd="$tmp/odd
+name.gguf"
+cp "$m" "$odd"
+"$info" --hash "$odd" >"$tmp/manifest2"
+run "$info" --manifest "$tmp/manifest2" "$odd"
+test $rc -eq 0 && test "$(wc -l <"$tmp/manifest2")" -eq 9
+ok '--hash: a line for each, also if the name of the file has a line break'
 echo 'not a manifest' >"$tmp/manifest2"
 run "$info" --manifest "$tmp/manifest2" "$m"
 test $rc -eq 1

@@ -5,15 +5,38 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *tool_name = "gguf";
 
+/* Files are mapped: where one became shorter, or cannot be read, its pages are
+ * missing. Only what a signal handler may call. */
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    static const char text[] = ": a file became shorter, or its disk failed, "
+                               "while it was read\n";
+    (void)context;
+    if (info->si_code == BUS_ADRALN) { /* no file: a mistake of the program */
+        signal(number, SIG_DFL);
+        return;
+    }
+    if (write(STDERR_FILENO, tool_name, strlen(tool_name)) < 0 ||
+        write(STDERR_FILENO, text, sizeof text - 1) < 0)
+        _exit(MSG_FAILED);
+    _exit(MSG_FAILED);
+}
+
 void msg_init(const char *tool)
 {
+    struct sigaction a = { .sa_sigaction = on_bus_error,
+                           .sa_flags = SA_SIGINFO };
+    sigemptyset(&a.sa_mask);
+    (void)sigaction(SIGBUS, &a, NULL);
     tool_name = tool;
 }
 

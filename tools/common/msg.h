@@ -17,7 +17,9 @@
 /* Exit statuses of every tool. */
 enum { MSG_DONE = 0, MSG_FAILED = 1, MSG_USAGE = 2 };
 
-/* First call of main: the name that messages begin with. Kept. */
+/* First call of main: the name that messages begin with. Kept. A mapped file
+ * that others cut off ends the program with a message and MSG_FAILED, from now
+ * on. */
 void msg_init(const char *tool);
 const char *msg_tool(void);
 
