@@ -304,6 +304,9 @@ int main(int argc, char **argv)
         opt_usage(o.merge ? "--merge wants two names: IN and OUT"
                           : "two names are wanted: IN and OUT-PREFIX");
     const char *in = argv[p.i], *out = opt_out(argv[p.i + 1]);
+    if (!o.merge && (!*out || out[strlen(out) - 1] == '/'))
+        opt_usage("OUT-PREFIX '%s' has no name that shards could begin with",
+                  out);
     load_raise_limits();
     progress_init(&bar, o.merge ? "merging" : "splitting", NULL, o.quiet);
     bar.linger = true;

@@ -221,7 +221,8 @@ ok 'gguf-info shows what is left'
 
 # Calls that are wrong.
 for args in '' "$m" '--merge' '--split --merge a b' '--merge -n a' \
-    "--merge --split-max-tensors 3 $m x" 'a b c' "--merge $m -"; do
+    "--merge --split-max-tensors 3 $m x" 'a b c' "--merge $m -" \
+    "$m $tmp/"; do
     run "$split" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
     ok "wrong usage: '$(echo "$args" | sed "s#$tmp/##")'"
