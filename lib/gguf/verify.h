@@ -11,7 +11,8 @@
  *
  * The last two are done for architectures that the library knows, which are
  * more than it can evaluate; for others a note says so. A model that passes
- * without errors can be loaded, one that does not cannot be right.
+ * without errors, and whose tensors are of types that the library knows, can be
+ * loaded; one that does not cannot be right.
  *
  *     static int show(void *user, const struct gguf_finding *f)
  *     {

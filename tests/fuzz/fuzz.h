@@ -11,6 +11,7 @@
 #ifndef TESTS_FUZZ_H
 #define TESTS_FUZZ_H
 
+#include "gguf/split.h"
 #include "tests/fix.h"
 
 #include <stddef.h>
@@ -73,5 +74,11 @@ static inline uint8_t take(struct bytes *b)
     b->n--;
     return *b->p++;
 }
+
+/* ---- shards.c ---- */
+
+/* The shards in an input (shards.c), written to the scratch folder and opened;
+ * NULL if that fails. in becomes what is left of what comes before them. */
+struct gguf_split *shards_open(struct bytes *in);
 
 #endif

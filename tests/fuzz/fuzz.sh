@@ -24,6 +24,7 @@ max_len() {
     encode | meta) echo 1024 ;;
     text) echo 256 ;;
     split) echo 8192 ;;
+    model) echo 32768 ;;
     *) echo 4096 ;;
     esac
 }

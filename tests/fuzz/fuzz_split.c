@@ -1,8 +1,7 @@
 /* fuzz_split.c - a split set: opened, merged, split again, merged again
  *
- * What comes before the first "GGUF" says how: which path is opened, whether
- * a shard is missing, how the set is split again. From there on every "GGUF"
- * begins another shard.
+ * The input is as shards_open takes it; what is left of what comes before the
+ * shards says how the set is split again.
  */
 #include "config.h"
 #include "gguf/split.h"
@@ -12,53 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_PIECES = 8, MAX_SHARDS = 40 };
-
-/* The shards of in, and how many bytes come before the first. */
-static size_t cut(struct bytes in, struct bytes *piece, size_t *front)
-{
-    size_t n = 0, i = 0;
-    *front = in.n;
-    for (; in.n - i >= 4; i++) {
-        if (memcmp(in.p + i, "GGUF", 4))
-            continue;
-        if (n == 0)
-            *front = i;
-        else
-            piece[n - 1].n = (size_t)(in.p + i - piece[n - 1].p);
-        if (n == MAX_PIECES)
-            return n;
-        piece[n++] = (struct bytes){ in.p + i, in.n - i };
-    }
-    return n;
-}
-
-static enum gguf_status open_set(struct gguf_split **s, struct bytes *how,
-                                 const struct bytes *piece, size_t n)
-{
-    char name[64];
-    struct gguf_error err;
-    unsigned which = take(how), missing = take(how) == 'm';
-    unsigned count = (unsigned)n + missing;
-    for (unsigned i = 0; i < n; i++) {
-        MUST(gguf_split_name_format(name, sizeof name, "m", i + 1, count,
-                                    NULL) == GGUF_OK);
-        scratch_write(scratch_path(name), piece[i].p, piece[i].n);
-    }
-    if (which == 'd')
-        strcpy(name, ".");
-    else if (which == 'p')
-        strcpy(name, "m");
-    else
-        MUST(gguf_split_name_format(name, sizeof name, "m", 1 + which % count,
-                                    count, NULL) == GGUF_OK);
-    gguf_error_clear(&err);
-    enum gguf_status st = gguf_split_open(s, scratch_path(name), NULL, &err);
-    MUST(st == GGUF_OK ? *s != NULL
-                       : !*s && err.status == st && err.message[0]);
-    MUST(st != GGUF_OK || !missing);
-    return st;
-}
+enum { MAX_SHARDS = 40 };
 
 /* Names, types and data of a and b are the same. */
 static void same_tensors(const struct gguf_split *a, const struct gguf_split *b)
@@ -153,12 +106,9 @@ static void split_again(const struct gguf_split *s, struct bytes *how)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct bytes piece[MAX_PIECES], how = { data, size };
-    struct gguf_split *s;
-    size_t n = cut(how, piece, &how.n);
-    if (n == 0)
-        return 0;
-    if (open_set(&s, &how, piece, n) == GGUF_OK) {
+    struct bytes how = { data, size };
+    struct gguf_split *s = shards_open(&how);
+    if (s) {
         if (!gguf_split_is_split(s) || merge(s, "one.gguf"))
             split_again(s, &how);
         gguf_split_close(s);

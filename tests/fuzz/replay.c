@@ -8,7 +8,10 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/tap.h"
 
-enum { CHANGED = 4000 }; /* changed copies, of all seeds together */
+enum {
+    CHANGED = 4000, /* changed copies, of all seeds together */
+    SMALL = 32768   /* bytes of a seed that is changed */
+};
 
 /* A copy of exactly this size, so that a sanitizer sees one byte too far. */
 static void run(const uint8_t *p, size_t n)
@@ -96,12 +99,12 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < n_seeds(); i++) {
         run(get_seed(i)->data, get_seed(i)->size);
-        small += get_seed(i)->size < 10000;
+        small += get_seed(i)->size < SMALL;
     }
     ok(n_seeds() > 2 && small, "%zu seeds are survived", n_seeds());
     size_t each = small ? 1 + CHANGED / small : 0;
     for (size_t i = 0; i < n_seeds(); i++)
-        for (size_t k = 0; k < each && get_seed(i)->size < 10000; k++, n++)
+        for (size_t k = 0; k < each && get_seed(i)->size < SMALL; k++, n++)
             run_changed(get_seed(i));
     ok(n >= CHANGED, "and %zu changed ones", n);
     free_seeds();

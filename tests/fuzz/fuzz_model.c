@@ -1,0 +1,195 @@
+/* fuzz_model.c - any set of shards as a model: opened, evaluated
+ *
+ * The input is as shards_open takes it. A set and the file that it merges to
+ * are one model: both open, or neither does and for the same reason, and
+ * compute the same bits. What is verified without errors, and has known types,
+ * opens.
+ */
+#include "config.h"
+#include "gguf/cpu.h"
+#include "gguf/session.h"
+#include "gguf/verify.h"
+#include "gguf/writer.h"
+#include "tests/fuzz/fuzz.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { N_TOKENS = 3, MAX_VOCAB = 1000, MAX_EMBD = 256, MAX_LAYERS = 8 };
+
+static void warn(void *user, const char *message)
+{
+    (void)user;
+    for (const char *p = message; *p; p++)
+        MUST((unsigned char)*p >= 0x20 && *p != 0x7f);
+}
+
+/* What may keep a model from being opened: errors, and types that are odd. */
+static int count_faults(void *user, const struct gguf_finding *f)
+{
+    unsigned *n = user;
+    MUST(f->message[0]);
+    *n += f->severity == GGUF_SEVERITY_ERROR || strstr(f->code, "-type");
+    return 0;
+}
+
+/* Logits behind a few tokens; NULL if that is refused. Of *n numbers. */
+static float *evaluate(const struct gguf_model *m, size_t *n)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_session *s = NULL;
+    struct gguf_model_info info;
+    struct gguf_error err;
+    gguf_token id[N_TOKENS];
+    const float *logits;
+    float *out = NULL;
+    gguf_model_get_info(m, &info);
+    if (info.n_vocab > MAX_VOCAB || info.n_embd > MAX_EMBD ||
+        info.n_layer > MAX_LAYERS)
+        return NULL; /* it would take long */
+    for (unsigned i = 0; i < N_TOKENS; i++)
+        id[i] = (gguf_token)(i % info.n_vocab);
+    struct gguf_batch batch = { .n = N_TOKENS, .token = id };
+    p.n_ctx = 2 * N_TOKENS;
+    MUST(gguf_cpu_backend_create(&p.backend, NULL, NULL) == GGUF_OK);
+    gguf_error_clear(&err);
+    enum gguf_status st = gguf_session_create(&s, m, &p, &err);
+    if (st == GGUF_OK)
+        st = gguf_session_decode(s, &batch, &err);
+    if (st == GGUF_OK)
+        st = gguf_session_logits(s, 0, 1, &logits, &err);
+    MUST(st == GGUF_OK || (err.status == st && err.message[0]));
+    if (st == GGUF_OK) {
+        *n = info.n_vocab;
+        out = malloc(*n * sizeof *out);
+        MUST(out);
+        memcpy(out, logits, *n * sizeof *out);
+    }
+    gguf_session_destroy(s);
+    gguf_backend_destroy(p.backend);
+    return out;
+}
+
+/* Two models that are one. */
+static void compare(const struct gguf_model *a, const struct gguf_model *b)
+{
+    struct gguf_model_info x, y;
+    size_t n = 0, m = 0;
+    gguf_model_get_info(a, &x);
+    gguf_model_get_info(b, &y);
+    MUST(x.n_layer == y.n_layer && x.n_embd == y.n_embd &&
+         x.n_vocab == y.n_vocab && x.n_params == y.n_params &&
+         x.weight_size == y.weight_size);
+    MUST(gguf_model_check(a, NULL, NULL) == gguf_model_check(b, NULL, NULL));
+    float *p = evaluate(a, &n), *q = evaluate(b, &m);
+    MUST(!p == !q && n == m && (!p || !memcmp(p, q, n * sizeof *p)));
+    free(p);
+    free(q);
+}
+
+/* The set in one file; NULL if it is not split, or its alignment is one that is
+ * not written. */
+static struct gguf_file *merged(const struct gguf_split *s)
+{
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_file *f;
+    const char *path = scratch_path("one.gguf");
+    job.no_sync = 1;
+    if (!gguf_split_is_split(s) ||
+        gguf_file_alignment(gguf_split_file(s, 0)) >
+            GGUF_WRITER_MAX_ALIGNMENT)
+        return NULL;
+    MUST(gguf_split_merge(s, path, &job, NULL) == GGUF_OK);
+    MUST(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK);
+    return f;
+}
+
+/* Adapters, for one, are verified as what they are. */
+static bool is_model(const struct gguf_split *s)
+{
+    return !gguf_file_kv_find(gguf_split_file(s, 0), "general.type");
+}
+
+static void look(const struct gguf_split *s)
+{
+    struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
+    struct gguf_model *whole = NULL, *model;
+    struct gguf_file *f = merged(s);
+    struct gguf_error err, why;
+    unsigned n_faults = 0;
+    p.warn = warn;
+    gguf_error_clear(&err);
+    enum gguf_status st = gguf_model_open_split(&model, s, &p, &err);
+    MUST(st == GGUF_OK ? model != NULL
+                       : !model && err.status == st && err.message[0]);
+    MUST(gguf_split_verify(s, NULL, count_faults, &n_faults, NULL) ==
+         GGUF_OK);
+    MUST(st == GGUF_OK || n_faults || st == GGUF_E_ARCH ||
+         st == GGUF_E_UNSUPPORTED || !is_model(s));
+    if (f) {
+        MUST(gguf_model_open(&whole, f, &p, &why) == st);
+        if (st == GGUF_OK)
+            compare(model, whole);
+        gguf_model_destroy(whole);
+    }
+    gguf_model_destroy(model);
+    gguf_file_close(f);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct bytes how = { data, size };
+    struct gguf_split *s = shards_open(&how);
+    if (s)
+        look(s);
+    gguf_split_close(s);
+    scratch_clean();
+    return 0;
+}
+
+/* ---- seeds ---- */
+
+/* A file as shards of max_tensors, which each come behind the one before. */
+static void seed_shards(const struct fix *file, const char *how,
+                        uint64_t max_tensors)
+{
+    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split *s;
+    struct gguf_split_plan *plan;
+    char name[64];
+    size_t size;
+    p.max_tensors = max_tensors;
+    job.no_sync = 1;
+    scratch_write(scratch_path("whole.gguf"), file->data, file->size);
+    MUST(gguf_split_open(&s, scratch_path("whole.gguf"), NULL, NULL) ==
+             GGUF_OK &&
+         gguf_split_plan_create(&plan, s, &p, NULL) == GGUF_OK &&
+         gguf_split_plan_write(plan, scratch_path("s"), &job, NULL) ==
+             GGUF_OK);
+    size_t n = gguf_split_plan_n_shards(plan);
+    struct fix *seed = new_seed();
+    fix_bytes(seed, how, strlen(how));
+    for (size_t i = 0; i < n; i++) {
+        MUST(gguf_split_name_format(name, sizeof name, "s", (unsigned)i + 1,
+                                    (unsigned)n, NULL) == GGUF_OK);
+        uint8_t *bytes = scratch_read(scratch_path(name), &size);
+        fix_bytes(seed, bytes, size);
+        free(bytes);
+    }
+    gguf_split_plan_destroy(plan);
+    gguf_split_close(s);
+    scratch_clean();
+}
+
+void fuzz_make_seeds(void)
+{
+    for (size_t i = 0; fix_models[i].name; i++) {
+        struct fix f;
+        fix_init(&f);
+        fix_models[i].make(&f);
+        if (strcmp(fix_models[i].name, "model-shard")) /* is one already */
+            seed_shards(&f, i % 2 ? "0 " : "p ", i % 3 ? 9 : 20);
+        fix_fini(&f);
+    }
+}
