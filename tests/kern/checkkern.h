@@ -51,7 +51,7 @@ void guarded_free(struct guarded *g);
 void test_floats(float *x, size_t n, unsigned dist);
 
 /* Importances, in several ways; kind 0 .. TEST_N_WEIGHT-1. */
-#define TEST_N_WEIGHT 6
+#define TEST_N_WEIGHT 10
 void test_weights(float *w, size_t n, unsigned kind);
 
 /* Seconds of processor time of this thread. */

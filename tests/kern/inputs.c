@@ -132,6 +132,18 @@ void test_weights(float *w, size_t n, unsigned kind)
         case 4: /* small */
             w[i] = v * 1e-30f;
             break;
+        case 5: /* one in 64: rounding decides what fits */
+            w[i] = i % 64 == 44 ? v : 0;
+            break;
+        case 6: /* one in 16 is all that counts */
+            w[i] = i % 16 == 12 ? v * 4096 : v * 1e-3f;
+            break;
+        case 7:
+            w[i] = 0;
+            break;
+        case 8: /* every exponent */
+            w[i] = fabsf(spread(-149, 127));
+            break;
         default: /* dead blocks */
             w[i] = i / 64 % 3 ? v : 0;
         }

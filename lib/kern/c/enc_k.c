@@ -56,6 +56,7 @@ static void affine_plain(const float *x, const struct gg_affine_type *t,
         gg_plain_scale_codes(scale, t->n_sub, t->scale_max, b->scale));
     b->dmin =
         gg_half_of(gg_plain_scale_codes(min, t->n_sub, t->scale_max, b->min));
+    gg_affine_store(t, 0, b);
     affine_requantize(x, t, b);
 }
 
@@ -82,6 +83,7 @@ static void affine_weighted(const float *x, const float *weight,
         gg_fit_positive(scale, sum_w, t->n_sub, t->scale_max, b->scale));
     b->dmin = gg_half_of(
         gg_fit_positive(min, sum_w, t->n_sub, t->scale_max, b->min));
+    gg_affine_store(t, 1, b);
     affine_requantize(x, t, b);
 }
 

@@ -15,12 +15,16 @@ struct gg_affine_type {
     int sub;       /* elements in a sub-block */
     int n_sub;     /* sub-blocks, sub * n_sub = 256 */
     int scale_max; /* largest code of a sub-block's scale and minimum */
+    uint8_t top[2]; /* where codes are cut, without and with importances */
     struct gg_affine_search plain, weighted;
 };
 
-#define GG_AFFINE_Q2_K { 16, 16, 15, GG_AFFINE_Q2, GG_AFFINE_W(3) }
-#define GG_AFFINE_Q4_K { 32, 8, 63, GG_AFFINE_Q4, GG_AFFINE_W(15) }
-#define GG_AFFINE_Q5_K { 32, 8, 63, GG_AFFINE_Q5, GG_AFFINE_W(31) }
+#define GG_AFFINE_Q2_K                                                        \
+    { 16, 16, 15, { 255, 255 }, GG_AFFINE_Q2, GG_AFFINE_W(3) }
+#define GG_AFFINE_Q4_K                                                        \
+    { 32, 8, 63, { 63, 255 }, GG_AFFINE_Q4, GG_AFFINE_W(15) }
+#define GG_AFFINE_Q5_K                                                        \
+    { 32, 8, 63, { 63, 63 }, GG_AFFINE_Q5, GG_AFFINE_W(31) }
 
 /* A block on its way: what the fits found, then what is stored. */
 struct gg_affine_block {
@@ -29,7 +33,8 @@ struct gg_affine_block {
     uint16_t d, dmin;           /* halves */
 };
 
-/* Scales without importances: the largest gets the largest code. */
+/* Scales without importances: the largest gets the largest code, cut to a
+ * byte. */
 static inline float gg_plain_scale_codes(const float *v, int n, int code_max,
                                          uint8_t *code)
 {
@@ -37,11 +42,33 @@ static inline float gg_plain_scale_codes(const float *v, int n, int code_max,
     for (int j = 0; j < n; j++)
         max = v[j] > max ? v[j] : max;
     float inv = max > 0 ? (float)code_max / max : 0;
-    for (int j = 0; j < n; j++) {
-        uint8_t c = (uint8_t)gg_nearest(inv * v[j]);
-        code[j] = c < code_max ? c : (uint8_t)code_max;
-    }
+    for (int j = 0; j < n; j++)
+        code[j] = (uint8_t)gg_nearest(inv * v[j]);
     return max / (float)code_max;
+}
+
+/* Make the codes of scales and minima what a decoder will see. Those that are
+ * too large for their bits (rounding can make a scale negative, which is then
+ * cut to a byte) run into their neighbours, as in ggml. */
+static inline void gg_affine_store(const struct gg_affine_type *t, int weighted,
+                                   struct gg_affine_block *b)
+{
+    uint8_t s[12], top = t->top[weighted];
+    for (int j = 0; j < t->n_sub; j++) {
+        b->scale[j] = b->scale[j] < top ? b->scale[j] : top;
+        b->min[j] = b->min[j] < top ? b->min[j] : top;
+        if (t->sub == 16) {
+            b->min[j] = (uint8_t)((b->min[j] | b->scale[j] >> 4) & 15);
+            b->scale[j] &= 15;
+        }
+    }
+    if (t->sub == 16)
+        return;
+    gg_k4_pack(s, b->scale, b->min);
+    for (unsigned j = 0; j < 8; j++) {
+        b->scale[j] = (uint8_t)gg_k4_scale(s, j);
+        b->min[j] = (uint8_t)gg_k4_min(s, j);
+    }
 }
 
 /* The sub-blocks' scales of Q6_K become eight-bit integers, the one of

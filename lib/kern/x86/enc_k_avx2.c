@@ -104,6 +104,7 @@ static void finish_block(const float *x, const struct gg_affine_type *t,
         dmin = gg_plain_scale_codes(f->min + g, t->n_sub, t->scale_max,
                                     b->min);
     }
+    gg_affine_store(t, sum_w != NULL, b);
     b->d = gg_half_of(d);
     b->dmin = gg_half_of(dmin);
     d = gg_f16_to_f32(b->d);
