@@ -228,18 +228,13 @@ static const char *read_hex(const char *p, uint8_t *out, size_t size)
 static int same_floats(const float *y, size_t n, unsigned long long hash,
                        const char *first)
 {
-    uint8_t *le = malloc(4 * n);
     int good = 1;
-    for (size_t i = 0; i < n; i++)
-        gg_store32le(le + 4 * i, gg_f32_bits(y[i]));
     for (size_t i = 0; i < n; i += n / 8) {
         char *end;
         good &= strtod(first, &end) == (double)y[i];
         first = end;
     }
-    good &= test_hash(le, 4 * n) == hash;
-    free(le);
-    return good;
+    return good & (test_hash_floats(y, n) == hash);
 }
 
 static unsigned known_rows(const char *text, const struct test_level *level,

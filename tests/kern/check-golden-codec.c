@@ -9,6 +9,7 @@
  * of that is what an x86-64 makes of it.
  */
 #include "config.h"
+#include "base/bytes.h"
 #include "tests/kern/kern.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
@@ -37,8 +38,21 @@ static char *slurp_golden(const char *name, size_t *size)
 }
 
 static struct {
-    char *cases, *imatrix_list, *inputs, *imatrix, *first;
+    char *cases, *imatrix_list;
+    float *inputs, *imatrix, *first;
 } golden;
+
+/* A file of floats, little-endian. */
+static float *slurp_floats(const char *name)
+{
+    size_t size;
+    char *text = slurp_golden(name, &size);
+    float *x = text ? malloc(size + 1) : NULL;
+    for (size_t i = 0; x && i < size / 4; i++)
+        x[i] = gg_f32_from_bits(gg_load32le(text + 4 * i));
+    free(text);
+    return x;
+}
 
 /* Find the row of a table whose first fields are a (and b, if not NULL). */
 static bool find_row(const char *table, const char *a, const char *b,
@@ -58,7 +72,7 @@ static const float *case_input(const char *name)
     char line[256], *f[8];
     if (!find_row(golden.cases, name, NULL, line, sizeof line, f, 8))
         return NULL;
-    return (const void *)(golden.inputs + strtoull(f[4], NULL, 10));
+    return golden.inputs + strtoull(f[4], NULL, 10) / 4;
 }
 
 static const float *case_weight(const char *name, const char *row_len)
@@ -66,7 +80,7 @@ static const float *case_weight(const char *name, const char *row_len)
     char line[256], *f[5];
     if (!find_row(golden.imatrix_list, name, row_len, line, sizeof line, f, 5))
         return NULL;
-    return (const void *)(golden.imatrix + strtoull(f[3], NULL, 10));
+    return golden.imatrix + strtoull(f[3], NULL, 10) / 4;
 }
 
 static void note_bad(struct tally *t, const struct result *r, const char *what)
@@ -97,8 +111,9 @@ static void run_result(const struct result *r, const char *bytes,
             k->decode(bytes + r->size / r->n_rows * i, y + r->row_len * i,
                       r->row_len);
         t->decoded++;
-        if (test_hash(y, n * sizeof *y) != r->dequant_hash ||
-            memcmp(y, golden.first + r->first_off, r->first_n * sizeof *y)) {
+        if (test_hash_floats(y, n) != r->dequant_hash ||
+            memcmp(y, golden.first + r->first_off / 4,
+                   r->first_n * sizeof *y)) {
             t->decode_bad++;
             note_bad(t, r, "decode");
         }
@@ -264,7 +279,7 @@ static void run_bulk_row(char **f, const struct gg_codec_kern *k,
         k->decode(out, y, rows * len);
         t->decoded++;
         t->decode_bad +=
-            test_hash(y, rows * len * sizeof *y) != strtoull(f[10], NULL, 16);
+            test_hash_floats(y, rows * len) != strtoull(f[10], NULL, 16);
         free(y);
     }
     free(out);
@@ -283,7 +298,7 @@ static void run_bulk(const char *bulk, const struct gg_kern *k,
         if (test_fields(p, f, 11) != 11 || !(info = gguf_dtype_from_name(f[0])))
             continue;
         int i = gg_dtype_index(info->id), d = atoi(f[1]);
-        if (test_hash(bulk_x[d], 32 * bulk_len[d] * 4) !=
+        if (test_hash_floats(bulk_x[d], 32 * bulk_len[d]) !=
             strtoull(f[6], NULL, 16)) {
             ok(0, "the generator makes the rows of distribution %d", d);
             break;
@@ -315,9 +330,9 @@ int main(void)
     char *bulk = slurp_golden("bulk.tsv", NULL);
     golden.cases = slurp_golden("cases.tsv", NULL);
     golden.imatrix_list = slurp_golden("imatrix.tsv", NULL);
-    golden.inputs = slurp_golden("inputs.f32", NULL);
-    golden.imatrix = slurp_golden("imatrix.f32", NULL);
-    golden.first = slurp_golden("dequant64.f32", NULL);
+    golden.inputs = slurp_floats("inputs.f32");
+    golden.imatrix = slurp_floats("imatrix.f32");
+    golden.first = slurp_floats("dequant64.f32");
     if (!manifest || !bulk || !golden.cases || !golden.imatrix_list ||
         !golden.inputs || !golden.imatrix || !golden.first) {
         skip("the golden vectors are not here");

@@ -1,6 +1,7 @@
 /* kern.c - what the tests of kernels share */
 #include "config.h"
 #include "tests/kern/kern.h"
+#include "base/bytes.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,4 +36,14 @@ unsigned test_fields(char *line, char **field, unsigned max)
 uint64_t test_hash(const void *p, size_t n)
 {
     return XXH64(p, n, 0);
+}
+
+uint64_t test_hash_floats(const float *x, size_t n)
+{
+    uint8_t *le = malloc(4 * n + 1);
+    for (size_t i = 0; i < n; i++)
+        gg_store32le(le + 4 * i, gg_f32_bits(x[i]));
+    uint64_t hash = test_hash(le, 4 * n);
+    free(le);
+    return hash;
 }

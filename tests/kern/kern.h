@@ -17,7 +17,8 @@ unsigned test_levels(struct test_level out[8]);
 /* Split a line of tab-separated fields in place; returns how many. */
 unsigned test_fields(char *line, char **field, unsigned max);
 
-/* XXH64 with seed 0. */
+/* XXH64 with seed 0; of floats, that of their little-endian bytes. */
 uint64_t test_hash(const void *p, size_t n);
+uint64_t test_hash_floats(const float *x, size_t n);
 
 #endif
