@@ -120,6 +120,7 @@ enum gguf_status gguf_tensor_compare(const struct gguf_tensor *a,
     if (gguf_tensor_is_empty(a))
         return GGUF_OK;
     gg_codec_kern_init(codec, 0);
+    gg_codec_kern_native(codec);
     struct rows ra, rb = { .t = NULL };
     enum gguf_status st = rows_init(&ra, a, codec, allocator, err);
     if (st == GGUF_OK)

@@ -2,8 +2,18 @@
 #ifndef GG_BASE_BYTES_H
 #define GG_BASE_BYTES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+
+/* Does this machine keep the lowest byte first? (A constant.) */
+static inline bool gg_host_is_le(void)
+{
+    const uint16_t one = 1;
+    uint8_t first;
+    memcpy(&first, &one, 1);
+    return first;
+}
 
 static inline uint16_t gg_load16le(const void *p)
 {

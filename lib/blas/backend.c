@@ -285,6 +285,7 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
     if (!c->params.min_size)
         c->params.min_size = 32;
     gg_kern_init(&c->kern, gg_cpu_detect() & params->levels);
+    gg_codec_kern_native(c->kern.codec);
     c->own_buft = (struct gguf_buft){ .name = "BLAS",
                                       .alignment = GGUF_TENSOR_ALIGN,
                                       .max_size = SIZE_MAX,

@@ -303,6 +303,7 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
         return gg_fail_nomem(err, sizeof *c);
     c->params = *params;
     gg_kern_init(&c->kern, gg_cpu_detect() & params->levels);
+    gg_codec_kern_native(c->kern.codec);
     describe(c);
     c->device = (struct gguf_device){ .iface = &device_iface,
                                       .name = "CPU",

@@ -139,6 +139,13 @@ bool gg_order_known(int type)
     return type >= 0 && table[type].block[0].width;
 }
 
+bool gg_order_differs(int type, bool big_endian)
+{
+    enum gguf_dtype_family f = gg_dtype_by_index(type)->family;
+    bool plain = f == GGUF_FAMILY_FLOAT || f == GGUF_FAMILY_INT;
+    return big_endian != (plain && !gg_host_is_le());
+}
+
 uint64_t gg_order_floor(int type, uint64_t row_size, uint64_t off)
 {
     const struct gguf_dtype_info *t = gg_dtype_by_index(type);

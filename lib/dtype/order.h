@@ -32,6 +32,12 @@
  * for those whose rows are interleaved (ids from 202 on). */
 bool gg_order_known(int type);
 
+/* Does data of a file of that order have to be swapped before it is a tensor's
+ * in memory? There plain numbers are in the machine's order, so that C reads
+ * them as what they are, and blocks are those of a little-endian file, so that
+ * there is one decoder of each. */
+bool gg_order_differs(int type, bool big_endian);
+
 /* The last byte of a tensor, off or before it, where no block and no row
  * header would be cut in two. */
 uint64_t gg_order_floor(int type, uint64_t row_size, uint64_t off);

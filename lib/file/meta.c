@@ -6,6 +6,7 @@
 #include "config.h"
 #include "file/meta.h"
 #include "file/value.h"
+#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -213,14 +214,6 @@ enum gguf_status gguf_meta_set_strz(struct gguf_meta *m, const char *key,
 
 /* -------------------------------------------------------------- arrays --- */
 
-static bool host_is_big_endian(void)
-{
-    const uint16_t one = 1;
-    uint8_t first;
-    memcpy(&first, &one, 1);
-    return first == 0;
-}
-
 enum gguf_status gguf_meta_set_array(struct gguf_meta *m, const char *key,
                                      uint32_t elem_type, const void *data,
                                      uint64_t n, struct gguf_error *err)
@@ -243,7 +236,7 @@ enum gguf_status gguf_meta_set_array(struct gguf_meta *m, const char *key,
                          .n = n,
                          .data = data,
                          .size = bytes,
-                         .big_endian = host_is_big_endian() };
+                         .big_endian = !gg_host_is_le() };
     return set(m, gg_strz(key), &v, err);
 }
 

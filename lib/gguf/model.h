@@ -2,8 +2,10 @@
  *
  * A model is a file's hyperparameters, its vocabulary and its weights, all of
  * them checked against each other. Weights are used in place, from the
- * mapping; copied are only floats that do not lie at multiples of four bytes.
- * Sessions (session.h) compute with it.
+ * mapping; copied are only floats that do not lie at multiples of four bytes,
+ * and those in another byte order than tensors in memory (tensor.h): all of a
+ * big-endian file, and on a big-endian machine the plain numbers of a
+ * little-endian one. Sessions (session.h) compute with it.
  *
  *     struct gguf_model *model;
  *     st = gguf_model_open(&model, file, NULL, &err);

@@ -47,7 +47,9 @@ enum gguf_tensor_flag {
  * those of leaves only). Lives as long as its context.
  *
  * Element (i0, i1, i2, i3) lies at data + i0 / block_len * nb[0] + i1 * nb[1]
- * + i2 * nb[2] + i3 * nb[3] bytes. Dimensions that are not used are 1. */
+ * + i2 * nb[2] + i3 * nb[3] bytes. Dimensions that are not used are 1. Plain
+ * numbers (families FLOAT and INT) are in the machine's byte order; blocks are,
+ * on any machine, what they are in a little-endian file. */
 struct gguf_tensor {
     uint32_t dtype; /* GGUF_DTYPE_... */
     uint32_t op;    /* GGUF_OP_..., 0 for none: op.h */

@@ -60,8 +60,14 @@ struct gg_codec_kern {
     uint32_t flags; /* GG_CODEC_... */
 };
 
-/* Fill table[GG_N_DTYPES] (index GG_DT_...) for the levels in cpu. */
+/* Fill table[GG_N_DTYPES] (index GG_DT_...) for the levels in cpu: rows as
+ * they are in a little-endian file. */
 void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
+
+/* Make of it the table for tensors in memory, whose plain numbers are in the
+ * machine's byte order (gg_order_differs): where that is little-endian, too,
+ * nothing changes. */
+void gg_codec_kern_native(struct gg_codec_kern *table);
 
 /* gg_decode_q4_k_c and so on, from the lists. */
 #define X(TYPE, NAME) gg_decode_fn gg_decode_##NAME##_c;

@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "dtype/dtype.h"
 #include "kern/kern.h"
+#include "quant/rows.h"
 
 enum { PIECE = 4096 }; /* elements decoded at once: a multiple of all blocks */
 
@@ -42,22 +42,18 @@ static size_t first_bad(const struct gg_vec_kern *vec, const float *x,
 }
 
 /* Rows [first, last) of a tensor; true if something was found. */
-static bool check_rows(const struct gg_kern *kern,
-                       const struct gguf_dtype_info *d, const uint8_t *data,
-                       uint64_t ne0, uint64_t row_size, uint64_t first,
+static bool check_rows(const struct gg_vec_kern *vec,
+                       const struct gg_row_src *src, uint64_t first,
                        uint64_t last, struct finding *f)
 {
-    const struct gg_codec_kern *codec = &kern->codec[gg_dtype_index(d->id)];
     float x[PIECE];
     for (uint64_t r = first; r < last; r++) {
-        for (uint64_t i = 0; i < ne0; i += PIECE) {
-            size_t n = (size_t)GG_MIN(ne0 - i, (uint64_t)PIECE);
-            codec->decode(data + r * row_size +
-                              i / d->block_len * d->block_size,
-                          x, n);
-            size_t bad = first_bad(&kern->vec, x, n);
+        for (uint64_t i = 0; i < src->ne0; i += PIECE) {
+            size_t n = (size_t)GG_MIN(src->ne0 - i, (uint64_t)PIECE);
+            gg_row_src_read(src, r * src->ne0 + i, n, x);
+            size_t bad = first_bad(vec, x, n);
             if (bad < n) {
-                f->element = r * ne0 + i + bad;
+                f->element = r * src->ne0 + i + bad;
                 f->value = x[bad];
                 return true;
             }
@@ -77,11 +73,12 @@ static void check_thread(void *user, unsigned ith, unsigned nth)
             continue;
         const struct gguf_split_tensor from = gg_source_tensor(src, k);
         const struct gguf_tensor_info *t = from.info;
-        const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
-        uint64_t ne0 = (uint64_t)t->ne[0], rows = t->n_elements / ne0;
-        if (check_rows(&c->kern, d, gguf_file_tensor_data(from.file, t->index),
-                       ne0, t->size / rows, rows * ith / nth,
-                       rows * (ith + 1) / nth, f)) {
+        struct gg_row_src rows;
+        if (!gg_row_src_init(&rows, c->kern.codec, from.file, t->index))
+            continue; /* not of a weight that was loaded */
+        uint64_t n = t->n_elements / rows.ne0;
+        if (check_rows(&c->kern.vec, &rows, n * ith / nth, n * (ith + 1) / nth,
+                       f)) {
             f->tensor = k;
             return;
         }

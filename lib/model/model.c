@@ -34,10 +34,6 @@ static enum gguf_status check_file(const struct gg_source *src,
                        " shards, which must be opened together to be "
                        "evaluated",
                        n_shards);
-    if (gguf_file_is_big_endian(src->file))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "big-endian tensor data is not evaluated yet: "
-                       "convert the file first (gguf-edit --to-endian)");
     return GGUF_OK;
 }
 

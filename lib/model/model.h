@@ -33,7 +33,7 @@ struct gguf_model {
 
     struct gguf_ctx *ctx;      /* descriptions of the weights */
     struct gguf_buffer **buffer; /* round the mapping of each file */
-    void *copy;                /* weights that lie askew in their mapping */
+    void *copy;                /* weights that are not used in their mapping */
     size_t copy_used, copy_size;
     struct gguf_buffer *copy_buffer;
     struct gguf_tensor *token_embd;  /* [n_embd, n_vocab] */

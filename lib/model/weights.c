@@ -1,7 +1,7 @@
 /* weights.c - tensors of the file become weights of the model
  *
  * Which weights there are, with what shape, is a table; a weight is used
- * where it lies in the mapping.
+ * where it lies in the mapping, or copied if it cannot be.
  */
 #include "config.h"
 #include "model/model.h"
@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "dtype/dtype.h"
+#include "dtype/order.h"
 #include "kern/kern.h"
 #include "quant/rows.h"
 #include "model/shape.h"
@@ -83,17 +84,28 @@ static enum gguf_status check_scale(const struct gg_source *src,
 
 /* ---- placing ---- */
 
-/* Bytes that a VECTOR's copy takes. */
+/* Bytes that a weight's copy takes. */
 static size_t copy_room(size_t size)
 {
     return (size + GGUF_TENSOR_ALIGN - 1) & ~(size_t)(GGUF_TENSOR_ALIGN - 1);
 }
 
-static bool askew(const struct gguf_split_tensor *t)
+/* Are its numbers in another byte order than tensors in memory? */
+static bool turned(const struct gguf_split_tensor *t)
 {
-    return t->info->dtype == GGUF_DTYPE_F32 &&
-           (uintptr_t)gguf_file_tensor_data(t->file, t->info->index) %
-               sizeof(float);
+    int type = gg_dtype_index(t->info->dtype);
+    return type >= 0 && gg_order_known(type) &&
+           gg_order_differs(type, gguf_file_is_big_endian(t->file));
+}
+
+/* Can it not be used where it lies: turned, or floats that C would read off
+ * their alignment? */
+static bool moves(const struct gguf_split_tensor *t)
+{
+    return turned(t) ||
+           (t->info->dtype == GGUF_DTYPE_F32 &&
+            (uintptr_t)gguf_file_tensor_data(t->file, t->info->index) %
+                sizeof(float));
 }
 
 static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
@@ -104,10 +116,14 @@ static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
     const uint8_t *data =
         gguf_file_tensor_data(from->file, from->info->index);
     size_t size = (size_t)from->info->size;
-    if (!askew(from))
+    if (!moves(from))
         return gguf_buffer_place(m->buffer[from->file_no], t,
                                  (uint64_t)(data - base), err);
-    memcpy((uint8_t *)m->copy + m->copy_used, data, size);
+    uint8_t *copy = (uint8_t *)m->copy + m->copy_used;
+    memcpy(copy, data, size);
+    if (turned(from))
+        gg_order_swap(gg_dtype_index(t->dtype), (uint64_t)t->nb[1], 0, copy,
+                      size);
     GG_TRY(gguf_buffer_place(m->copy_buffer, t, m->copy_used, err));
     m->copy_used += copy_room(size);
     return GGUF_OK;
@@ -226,12 +242,12 @@ static enum gguf_status wrap_files(struct gguf_model *m,
     return GGUF_OK;
 }
 
-/* Memory for copies of what lies askew. */
+/* Memory for copies. */
 static enum gguf_status make_copy(struct gguf_model *m, struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
         const struct gguf_split_tensor t = gg_source_tensor(&m->src, i);
-        if (askew(&t))
+        if (moves(&t))
             m->copy_size += copy_room((size_t)t.info->size);
     }
     if (!m->copy_size)

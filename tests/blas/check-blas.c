@@ -374,6 +374,7 @@ int main(int argc, char **argv)
     if (!has_blas())
         return done_testing();
     gg_kern_init(&kern, 0);
+    gg_codec_kern_native(kern.codec);
     check_device();
     check_products();
     check_refusals();

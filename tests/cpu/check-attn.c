@@ -321,6 +321,7 @@ int main(void)
     for (unsigned i = 0; i < n; i++) {
         struct gg_kern kern;
         gg_kern_init(&kern, level[i].mask);
+        gg_codec_kern_native(kern.codec);
         for (size_t s = 0; s < N_SHAPES; s++)
             check_shape(level[i].name, &kern, &shapes[s], pool);
         check_alone(level[i].name, &kern, pool[0]);

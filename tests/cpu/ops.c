@@ -30,6 +30,7 @@ void ops_begin(void)
 {
     struct gguf_error err;
     gg_kern_init(&ops_kern, 0);
+    gg_codec_kern_native(ops_kern.codec);
     for (int i = 0; i < N_TEAMS; i++) {
         struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
         struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;

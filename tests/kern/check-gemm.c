@@ -311,6 +311,7 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < n; i++) {
         struct gg_kern kern;
         gg_kern_init(&kern, level[i].mask);
+        gg_codec_kern_native(kern.codec);
         check_pack(level[i].name, &kern.gemm);
         check_tile(level[i].name, &kern.gemm);
         for (int t = 0; t < GG_N_DTYPES; t++)

@@ -5,13 +5,16 @@
  * into batches, sequences and threads, the logits are the same.
  */
 #include "config.h"
+#include "base/bytes.h"
 #include "base/compiler.h"
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
 #include "tests/failalloc.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
+#include <unistd.h>
 #include <zlib.h>
 
 enum { N_TOK = 48 };
@@ -93,6 +96,7 @@ static void check_tiny(const char *what, const struct gen_spec *spec)
 
 /* ---- against llama.cpp ---- */
 
+/* n floats, little-endian. */
 static float *read_logits(const char *path, size_t n)
 {
     float *x = malloc(n * sizeof *x);
@@ -102,6 +106,8 @@ static float *read_logits(const char *path, size_t n)
         free(x);
         x = NULL;
     }
+    for (size_t i = 0; x && i < n; i++)
+        x[i] = gg_f32_from_bits(gg_load32le(&x[i]));
     if (f)
         gzclose(f);
     return x;
@@ -316,6 +322,56 @@ static void check_askew(const void *file, size_t size)
     free(copy);
 }
 
+/* Make the file at path big-endian. */
+static enum gguf_status turn(const char *path, struct gguf_error *err)
+{
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_file *f;
+    struct gguf_meta *m = NULL;
+    enum gguf_status st = gguf_file_open(&f, path, NULL, err);
+    if (st == GGUF_OK)
+        st = gguf_meta_create(&m, NULL, err);
+    if (st == GGUF_OK)
+        st = gguf_meta_copy_file(m, f, err);
+    p.order = GGUF_EDIT_BIG_ENDIAN;
+    p.no_sync = 1;
+    if (st == GGUF_OK)
+        st = gguf_edit_apply(f, m, &p, NULL, err);
+    gguf_meta_destroy(m);
+    gguf_file_close(f);
+    return st;
+}
+
+/* In either byte order the weights are the same. */
+static void check_turned(const void *file, size_t size, const char *type)
+{
+    static float a[N_TOK * 96], b[N_TOK * 96];
+    char path[] = "check-model-XXXXXX";
+    gguf_token tok[N_TOK];
+    struct gguf_batch batch = { .n = N_TOK, .token = tok };
+    struct run r = { .file = NULL };
+    struct gguf_error err = { .message = "" };
+    int fd = mkstemp(path);
+    make_tokens(tok, N_TOK, self.n_vocab);
+    bool good = fd >= 0 && spill(path, file, size) &&
+                turn(path, &err) == GGUF_OK &&
+                run_open(&r, file, size, 1, &session_init) &&
+                run_logits(&r, &batch, a);
+    if (good) {
+        run_close(&r);
+        good = run_open_path(&r, path, 1, &session_init) &&
+               gguf_file_is_big_endian(r.file) &&
+               gguf_model_check(r.model, r.pool, &r.err) == GGUF_OK &&
+               run_logits(&r, &batch, b);
+        err = r.err;
+    }
+    ok(good && memcmp(a, b, sizeof a) == 0, "%s, big-endian: the same bits %s",
+       type, good ? "" : err.message);
+    run_close(&r);
+    close(fd);
+    unlink(path);
+}
+
 /* ---- no memory ---- */
 
 static enum gguf_status try_all(const struct gguf_model *m,
@@ -383,9 +439,11 @@ int main(void)
     check_memory(file, size);
     check_misuse(file, size);
     check_nomem(file, size);
+    check_turned(file, size, "F16");
     free(file);
     file = gen_file(&g, GGUF_DTYPE_F32, &size);
     check_askew(file, size);
+    check_turned(file, size, "F32");
     free(file);
     gen_fini(&g);
     return done_testing();

@@ -141,6 +141,16 @@ run "$ppl" -m "$tmp/set/y" -f "$t" -c 128
 fails ": there is no such file, nor a split model 'y-NNNNN-of-NNNNN.gguf'"
 ok 'a model that is not there'
 
+# The byte order of a file, and so that of the machine, changes no digit.
+run "$bin/gguf-quantize" -q --tensor-type attn_q=q5_0 --tensor-type ffn=iq4_xs \
+    "$m" "$tmp/q.gguf" Q8_0
+run "$ppl" -m "$tmp/q.gguf" -f "$t" -c 128 --chunks 2
+digits >"$tmp/little"
+run "$bin/gguf-edit" -q --to-endian big -o "$tmp/big.gguf" "$tmp/q.gguf"
+run "$ppl" -m "$tmp/big.gguf" -f "$t" -c 128 --chunks 2
+test $rc -eq 0 -a -s "$tmp/little" && digits | cmp -s - "$tmp/little"
+ok 'the same digits from a big-endian file'
+
 # The last weight becomes NaN.
 cp "$m" "$tmp/nan.gguf" && chmod u+w "$tmp/nan.gguf"
 size=$(wc -c <"$m")

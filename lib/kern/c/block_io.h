@@ -7,6 +7,7 @@
 #ifndef GG_KERN_C_BLOCK_IO_H
 #define GG_KERN_C_BLOCK_IO_H
 
+#include "base/bytes.h"
 #include "dtype/block.h"
 #include "dtype/f16.h"
 
@@ -19,15 +20,6 @@
     memcpy(&(b), (const uint8_t *)(src) + (i) * sizeof(b), sizeof(b))
 #define GG_PUT_BLOCK(b, dst, i)                                               \
     memcpy((uint8_t *)(dst) + (i) * sizeof(b), &(b), sizeof(b))
-
-/* Are this machine's floats in a file's byte order? (A constant.) */
-static inline int gg_host_is_le(void)
-{
-    const uint32_t one = 1;
-    uint8_t first;
-    memcpy(&first, &one, 1);
-    return first;
-}
 
 /* The f16 field at p, and back. A NaN is written as 0xfe00 (what x86
  * makes of an invalid operation, and ggml of that): which of a NaN's
