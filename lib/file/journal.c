@@ -49,6 +49,23 @@ static void put_head(uint8_t *b, const struct gg_mapfile *m,
     gg_store64le(b + 48, XXH3_64bits(header, (size_t)size));
 }
 
+/* In a folder like /tmp, where anybody may create files but none replace those
+ * of others, a journal is obeyed only if it comes from who owns the file, from
+ * this user or from the superuser. Elsewhere who can put a journal beside the
+ * file can as well replace the file. name is cut off. */
+static bool trusted(char *name, int journal, int file)
+{
+    struct stat j, f, dir;
+    if (fstat(journal, &j) != 0 || fstat(file, &f) != 0)
+        return false;
+    if (j.st_uid == f.st_uid || j.st_uid == geteuid() || j.st_uid == 0)
+        return true;
+    char *slash = strrchr(name, '/');
+    if (slash)
+        slash[slash == name] = '\0';
+    return stat(slash ? name : ".", &dir) == 0 && !(dir.st_mode & S_ISVTX);
+}
+
 enum gguf_status gg_journal_find(struct gg_journal *j,
                                  const struct gguf_allocator *a,
                                  const char *path, const struct gg_mapfile *m,
@@ -60,10 +77,11 @@ enum gguf_status gg_journal_find(struct gg_journal *j,
     if (!name)
         return gg_fail_nomem(err, strlen(path));
     enum gguf_status st = gg_mapfile_open(&j->map, name, 0, 0, NULL);
+    bool good = st == GGUF_OK && trusted(name, j->map.fd, m->fd);
     gg_free(a, name);
     if (st != GGUF_OK)
         return GGUF_OK; /* none, or none that can be read */
-    if (j->map.size >= HEAD && j->map.size - HEAD <= m->size) {
+    if (good && j->map.size >= HEAD && j->map.size - HEAD <= m->size) {
         j->size = j->map.size - HEAD;
         put_head(head, m, j->map.data + HEAD, j->size);
         if (!memcmp(head, j->map.data, HEAD)) {

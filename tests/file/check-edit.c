@@ -19,7 +19,7 @@
 
 static char dir[] = "check-edit-XXXXXX";
 static char path[64], other[64], journal[80];
-static char way[64]; /* a symbolic link to path */
+static char by_link[64]; /* a symbolic link to path */
 
 static int exists(const char *name)
 {
@@ -312,9 +312,10 @@ static void check_journal(void)
         }
         ok(fd_ok && length_of(path, "text") == 500 && data_good(path),
            "%zu bytes of the header written: reads as the new file", m);
-        ok(length_of(way, "text") == 500 && data_good(way),
+        ok(length_of(by_link, "text") == 500 && data_good(by_link),
            "also by a symbolic link");
-        ok(gguf_edit_recover(torn % 2 ? way : path, &done, &err) == GGUF_OK &&
+        ok(gguf_edit_recover(torn % 2 ? by_link : path, &done, &err) ==
+                   GGUF_OK &&
                done == 1 && !exists(journal) && length_of(path, "text") == 500 &&
                data_good(path), "and becomes it");
         ok(gguf_edit_recover(path, &done, &err) == GGUF_OK && done == 0,
@@ -334,6 +335,37 @@ static void check_journal(void)
     unlink(other);
     free(new);
     free(old);
+}
+
+/* Somebody else's journal in a folder like /tmp. */
+static void check_foreign_journal(void)
+{
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_error err;
+    struct gg_mapfile map;
+    size_t n;
+    p.mode = GGUF_EDIT_IN_PLACE;
+    write_model(2000, 5000);
+    ok(edit(500, 'n', &p, NULL, &err) == GGUF_OK, "an edit");
+    uint8_t *new = header_of(path, &n);
+    write_model(2000, 5000);
+    ok(gg_mapfile_open(&map, path, 0, 0, &err) == GGUF_OK &&
+           gg_journal_save(NULL, path, &map, new, n, &err) == GGUF_OK,
+       "a journal");
+    gg_mapfile_close(&map);
+    if (chown(journal, 65534, (gid_t)-1) != 0) {
+        skip("files cannot be given away");
+    } else {
+        ok(chmod(dir, 01777) == 0 && length_of(path, "text") == 2000,
+           "another user's is not obeyed where users are kept apart");
+        ok(chmod(dir, 0777) == 0 && length_of(path, "text") == 500,
+           "it is where they could replace the file, too");
+        ok(chmod(dir, 01777) == 0 && chown(path, 65534, (gid_t)-1) == 0 &&
+               length_of(path, "text") == 500, "the owner's is");
+    }
+    ok(chmod(dir, 0700) == 0 && unlink(journal) == 0, "afterwards");
+    unlink(path);
+    free(new);
 }
 
 /* A progress callback that edits the file once more. */
@@ -527,14 +559,15 @@ int main(void)
     snprintf(path, sizeof path, "%s/model.gguf", dir);
     snprintf(other, sizeof other, "%s/other.gguf", dir);
     snprintf(journal, sizeof journal, "%s.edit-journal", path);
-    snprintf(way, sizeof way, "%s/link.gguf", dir);
-    if (symlink("model.gguf", way) != 0)
+    snprintf(by_link, sizeof by_link, "%s/link.gguf", dir);
+    if (symlink("model.gguf", by_link) != 0)
         return 99;
     check_copy();
     check_in_place();
     check_layouts();
     check_alignment();
     check_journal();
+    check_foreign_journal();
     check_two_edits();
     check_nomem();
     check_kill(GGUF_EDIT_COPY, "copy");
