@@ -2,6 +2,7 @@
 #include "config.h"
 #include "file/value.h"
 #include "base/ckd.h"
+#include "base/compiler.h"
 
 bool gg_kv_encoded_size(const struct gguf_kv *kv, uint64_t *size)
 {
@@ -67,15 +68,23 @@ static uint64_t take(uint8_t *p, size_t size, bool big_endian)
     return v;
 }
 
-static size_t swap_flat(uint8_t *p, uint32_t elem, uint64_t n, bool big_endian)
+/* n elements in at most size bytes: how many bytes they have. Lengths were
+ * checked when the file was opened; but the bytes are a copy, of a file that
+ * may have been changed since. */
+static size_t swap_flat(uint8_t *p, size_t size, uint32_t elem, uint64_t n,
+                        bool big_endian)
 {
-    size_t size = gguf_val_type_size(elem), pos = 0;
-    if (elem != GGUF_VAL_STR) {
-        swap_numbers(p, size, n);
-        return (size_t)n * size;
+    size_t one = gguf_val_type_size(elem), pos = 0;
+    if (one) {
+        n = GG_MIN(n, size / one);
+        swap_numbers(p, one, n);
+        return (size_t)n * one;
     }
-    for (uint64_t i = 0; i < n; i++)
-        pos += 8 + (size_t)take(p + pos, 8, big_endian);
+    for (uint64_t i = 0; i < n && size - pos >= 8; i++) {
+        uint64_t len = take(p + pos, 8, big_endian);
+        pos += 8;
+        pos += (size_t)GG_MIN(len, size - pos);
+    }
     return pos;
 }
 
@@ -85,16 +94,16 @@ void gg_payload_swap(uint8_t *data, size_t size, uint32_t type,
     if (type == GGUF_VAL_STR)
         return;
     if (elem_type != GGUF_VAL_ARR) {
-        swap_flat(data, elem_type, n, big_endian);
+        swap_flat(data, size, elem_type, n, big_endian);
         return;
     }
     /* Arrays in arrays lie one after another: a head whose elements are
      * arrays is followed by their heads, so no stack is needed. */
-    for (size_t pos = 0; pos < size;) {
+    for (size_t pos = 0; size - pos >= 12;) {
         uint32_t elem = (uint32_t)take(data + pos, 4, big_endian);
         uint64_t items = take(data + pos + 4, 8, big_endian);
         pos += 12;
         if (elem != GGUF_VAL_ARR)
-            pos += swap_flat(data + pos, elem, items, big_endian);
+            pos += swap_flat(data + pos, size - pos, elem, items, big_endian);
     }
 }

@@ -1,5 +1,6 @@
 /* check-kv.c - typed metadata: getters, arrays, and the list for writing */
 #include "config.h"
+#include "file/value.h"
 #include "gguf/file.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
@@ -354,9 +355,32 @@ static void check_nomem(void)
     ok(bad == 0 && n > 40, "memory may run out at each of %u calls", n);
 }
 
+/* A copy of a big-endian value is turned, and the file may have been changed
+ * since its lengths were checked: they may say anything. */
+static void check_turned(void)
+{
+    enum { SIZE = 12 + 8 + 3 };
+    unsigned bad = 0;
+    for (unsigned elem = 0; elem <= GGUF_N_VAL_TYPES; elem++)
+        for (int flat = 0; flat < 2; flat++) {
+            uint8_t *b = malloc(SIZE + 16);
+            memset(b, 0xff, SIZE + 16);
+            b[0] = b[1] = b[2] = 0;
+            b[3] = (uint8_t)elem;
+            gg_payload_swap(b, SIZE, GGUF_VAL_ARR,
+                            flat ? GGUF_VAL_STR : GGUF_VAL_ARR, UINT64_MAX,
+                            true);
+            for (int i = 0; i < 16; i++)
+                bad += b[SIZE + i] != 0xff;
+            free(b);
+        }
+    ok(!bad, "lengths that are not true stay inside a value");
+}
+
 int main(void)
 {
     struct fix fx;
+    check_turned();
     struct gguf_file *f = open_good("good-scalars", &fx);
     check_exact(f, "little-endian");
     check_lenient(f);
