@@ -46,7 +46,9 @@ enum gguf_status gguf_limits_set(struct gguf_limits *limits, const char *name,
                                  uint64_t value, struct gguf_error *err)
 {
     for (size_t i = 0; i < GG_LEN(rows); i++) {
-        if (strcmp(rows[i].name, name) != 0)
+        /* a program that is older than the library has fewer of them */
+        if (strcmp(rows[i].name, name) != 0 ||
+            rows[i].off + rows[i].size > limits->struct_size)
             continue;
         if (value > rows[i].max)
             return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -73,6 +75,7 @@ enum gguf_status gg_limits_resolve(struct gguf_limits *out,
                        "limits of %zu bytes are newer than the library",
                        limits->struct_size);
     memcpy(out, limits, limits->struct_size);
+    out->struct_size = sizeof *out;
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         uint64_t v;
         uint32_t v32;

@@ -295,6 +295,12 @@ static void check_limits(void)
     ok(gguf_limits_set(&l, "legs", 9, &err) == GGUF_E_INVALID &&
            strstr(err.message, "array-items"),
        "no such limit: %s", err.message);
+    l.max_dims = 3;
+    l.struct_size = offsetof(struct gguf_limits, max_dims);
+    ok(gguf_limits_set(&l, "dims", 5, &err) == GGUF_E_INVALID &&
+           l.max_dims == 3 &&
+           gguf_limits_set(&l, "depth", 5, &err) == GGUF_OK,
+       "nothing is written behind an older program's limits");
     size_t n = 0;
     while (gguf_limits_name(n))
         n++;
