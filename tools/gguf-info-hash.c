@@ -14,11 +14,15 @@
 static void put_line(const struct gguf_digest *d, const char *file,
                      struct gguf_str tensor)
 {
-    /* A manifest is for programs: names as they are. But for what would end
-     * the line: no tensor's name has it, a file's may. */
+    /* A manifest is for programs: names as they are. But for control
+     * characters, such as one that ends the line: no tensor's name has any, a
+     * file's may. */
     struct text name = { NULL, 0, 0 };
     struct gguf_str f = { file, strlen(file) };
-    if (strpbrk(file, "\n\r")) {
+    const char *p = file;
+    while (*p && (unsigned char)*p >= 0x20 && *p != 0x7f)
+        p++;
+    if (*p) {
         text_add_esc(&name, f, UINT64_MAX);
         f = (struct gguf_str){ name.s, name.n };
     }

@@ -90,6 +90,12 @@ static int by_size(const void *a, const void *b)
     return x->id < y->id ? -1 : x->id > y->id;
 }
 
+/* Tensors of unknown types may claim any number of elements. */
+static void add(uint64_t *sum, uint64_t n)
+{
+    *sum = n > UINT64_MAX - *sum ? UINT64_MAX : *sum + n;
+}
+
 static void count(struct info *info, const struct gguf_tensor_info *t)
 {
     size_t i = 0;
@@ -102,9 +108,9 @@ static void count(struct info *info, const struct gguf_tensor_info *t)
         info->n_types++;
     }
     info->types[i].n_tensors++;
-    info->types[i].n_elements += t->n_elements;
+    add(&info->types[i].n_elements, t->n_elements);
     info->types[i].size += t->size;
-    info->n_elements += t->n_elements;
+    add(&info->n_elements, t->n_elements);
     info->data_size += t->size;
 }
 
