@@ -6,6 +6,7 @@
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 
+#include <fcntl.h>
 #include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -142,6 +143,27 @@ static void test_table(void)
     ok(!strcmp(table_count(out, 999999), "1.00 M"), "%s", out);
 }
 
+/* Closed standard streams are not what is opened next. */
+static void test_closed(void)
+{
+    int status = 0;
+    fflush(stdout);
+    pid_t child = fork();
+    if (child == 0) {
+        for (int fd = 0; fd <= STDERR_FILENO; fd++)
+            close(fd);
+        msg_init("t");
+        bool good = open(".", O_RDONLY) > STDERR_FILENO &&
+                    write(STDOUT_FILENO, "x", 1) < 0 &&
+                    write(STDERR_FILENO, "x", 1) < 0 &&
+                    read(STDIN_FILENO, text, 1) < 0;
+        _exit(good ? 42 : 1);
+    }
+    ok(child > 0 && waitpid(child, &status, 0) == child &&
+           WIFEXITED(status) && WEXITSTATUS(status) == 42,
+       "no file takes the place of a closed standard stream");
+}
+
 enum { OPT_NGL = OPT_FIRST_LONG, OPT_CHUNKS, OPT_HASH };
 
 static const struct opt table[] = {
@@ -244,6 +266,7 @@ static void test_progress(void)
 
 int main(void)
 {
+    test_closed();
     test_json();
     test_table();
     test_opt();

@@ -4,6 +4,7 @@
 #include "gguf/text.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -16,19 +17,31 @@ static const char *tool_name = "gguf";
 
 /* Files are mapped: where one became shorter, or cannot be read, its pages are
  * missing. Only what a signal handler may call. */
+static char bus_error[160];
+
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
-    static const char text[] = ": a file became shorter, or its disk failed, "
-                               "while it was read\n";
     (void)context;
     if (info->si_code == BUS_ADRALN) { /* no file: a mistake of the program */
         signal(number, SIG_DFL);
         return;
     }
-    if (write(STDERR_FILENO, tool_name, strlen(tool_name)) < 0 ||
-        write(STDERR_FILENO, text, sizeof text - 1) < 0)
-        _exit(MSG_FAILED);
+    ssize_t n;
+    for (const char *p = bus_error; *p; p += n)
+        if ((n = write(STDERR_FILENO, p, strlen(p))) < 0)
+            break;
     _exit(MSG_FAILED);
+}
+
+/* Where standard input, output or error is closed, the next file that is opened
+ * would be taken for it, and messages go into a model. What stands in for them
+ * can be neither read nor written, as if it were closed. */
+static void occupy_standard(void)
+{
+    for (int fd = 0; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0 &&
+            open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY) < 0)
+            return;
 }
 
 void msg_init(const char *tool)
@@ -36,8 +49,12 @@ void msg_init(const char *tool)
     struct sigaction a = { .sa_sigaction = on_bus_error,
                            .sa_flags = SA_SIGINFO };
     sigemptyset(&a.sa_mask);
-    (void)sigaction(SIGBUS, &a, NULL);
     tool_name = tool;
+    snprintf(bus_error, sizeof bus_error,
+             "%.60s: a file became shorter, or its disk failed, while it was "
+             "read\n", tool);
+    (void)sigaction(SIGBUS, &a, NULL);
+    occupy_standard();
 }
 
 const char *msg_tool(void)
