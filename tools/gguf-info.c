@@ -203,6 +203,8 @@ static void parse(struct opt_parser *p, struct settings *s)
         opt_usage("--values and --manifest have no --json");
     if (o->markdown && (o->key || o->values || o->manifest || s->diff))
         opt_usage("--key, --values, --manifest and --diff have no --markdown");
+    if (o->markdown)
+        (void)style_init("never"); /* it has its own ways */
     if (!o->show)
         o->show = SHOW_ALL;
 }

@@ -125,6 +125,9 @@ done
 run "$info" --markdown --check "$m"
 grep -q '^- [a-z]*: ' "$tmp/out" && ! grep -q '^  ' "$tmp/out"
 ok '--markdown --check is a list'
+run "$info" --markdown --check --color=always "$m"
+! LC_ALL=C grep -q "$esc" "$tmp/out"
+ok '--markdown has no colours'
 run "$info" --markdown "$m"
 grep -q '^## Tensors: 8$' "$tmp/out" && grep -q '^|:---|:---|:---|---:|' "$tmp/out"
 ok '--markdown'

@@ -91,7 +91,7 @@ void table_print(const struct table *t, FILE *f)
 void table_put_markdown(const char *s, FILE *f)
 {
     for (; *s; s++) {
-        if (strchr("|`*_<>[]", *s))
+        if (strchr("|`*_<>[]&~", *s))
             fputc('\\', f);
         fputc(*s, f);
     }
