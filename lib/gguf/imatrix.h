@@ -117,7 +117,11 @@ gguf_imatrix_add_chunks(struct gguf_imatrix *im, const char *dataset,
                         uint64_t n_chunks, uint64_t size,
                         struct gguf_error *err);
 
-/* Add everything of other. Since: 0.1 */
+/* Add everything of other. Calls of the older form stay calls, until data with
+ * counts are added to them: of as many tokens as the chunks of either object
+ * have then. What fails leaves a part of other in im. GGUF_E_MISMATCH (another
+ * shape), GGUF_E_NONFINITE (no value of a tensor is a number in both),
+ * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
                                              const struct gguf_imatrix *other,
                                              struct gguf_error *err);
@@ -131,8 +135,10 @@ GGUF_API void gguf_imatrix_filter(struct gguf_imatrix *im,
 enum gguf_imatrix_form { GGUF_IMATRIX_GGUF, GGUF_IMATRIX_DAT };
 
 /* Write a file, atomically. The older form keeps one count for a tensor, so
- * that what each expert saw is lost. force: replace an existing file.
- * GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM. Since: 0.1 */
+ * that what each expert saw is lost; in the newer one calls of the older are
+ * chunks. force: replace an existing file. GGUF_E_LIMIT (more than the form
+ * has numbers for), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_imatrix_save(const struct gguf_imatrix *im, const char *path,
                   enum gguf_imatrix_form form, int force,

@@ -271,14 +271,16 @@ uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
 
 /* -------------------------------------------------------------- adding --- */
 
-/* Make the values ours, so that they can be changed; older data become sums
- * and n_mats equal counts, in units of scale tokens a call. */
+/* Make the values ours, so that they can be changed, with n_mats counts; 0:
+ * of the older form, and they stay so. Else older data become sums and equal
+ * counts, in units of scale tokens a call. */
 static enum gguf_status own(struct gguf_imatrix *im,
                             struct gg_imatrix_entry *e, uint64_t n_mats,
                             uint64_t scale, struct gguf_error *err)
 {
     size_t size;
-    if (e->owned && e->counts)
+    bool old = !e->counts;
+    if (e->owned && e->n_mats == n_mats)
         return GGUF_OK;
     if (gg_ckd_array(&size, e->n_values + n_mats, 4))
         return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
@@ -286,18 +288,20 @@ static enum gguf_status own(struct gguf_imatrix *im,
     uint8_t *p = gg_alloc(im->allocator, size);
     if (!p)
         return gg_fail_nomem(err, size);
-    float factor = e->counts ? 1 : (float)scale;
+    float factor = old && n_mats ? (float)scale : 1;
     for (uint64_t k = 0; k < e->n_values; k++)
         gg_imatrix_store(p + 4 * k, load(e->sums, k) * factor);
     for (uint64_t k = 0; k < n_mats; k++)
         gg_imatrix_store(p + 4 * (e->n_values + k), count_of(e, k) * factor);
     entry_fini(im, e);
     e->sums = p;
+    e->owned = true;
+    if (!n_mats)
+        return GGUF_OK;
     e->counts = p + 4 * e->n_values;
     e->n_cols = e->n_values / n_mats;
     e->n_mats = n_mats;
     e->n_calls = 0;
-    e->owned = true;
     return GGUF_OK;
 }
 
@@ -319,6 +323,8 @@ static enum gguf_status add_values(struct gg_imatrix_entry *a,
     for (uint64_t k = 0; k < a->n_mats; k++)
         gg_imatrix_store(counts + 4 * k,
                          load(counts, k) + count_of(b, k) * factor);
+    if (!a->n_mats)
+        a->n_calls += GG_MIN(b->n_calls, UINT32_MAX - a->n_calls);
     if (some)
         return GGUF_OK;
     return gg_fail(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
@@ -327,7 +333,8 @@ static enum gguf_status add_values(struct gg_imatrix_entry *a,
                    gg_esc(&esc, gg_strz(a->name)), a->n_values);
 }
 
-/* Add entry b, whose older values count calls of scale tokens. */
+/* Add entry b. Where one is of the older form, its calls are of scale tokens;
+ * where both are they stay so, as the next file may tell how many. */
 static enum gguf_status add_entry(struct gguf_imatrix *im,
                                   const struct gg_imatrix_entry *b,
                                   uint64_t scale, struct gguf_error *err)
@@ -342,7 +349,7 @@ static enum gguf_status add_entry(struct gguf_imatrix *im,
         *a = *b;
         a->name = kept;
         a->owned = false;
-        enum gguf_status st = own(im, a, GG_MAX(b->n_mats, 1), scale, err);
+        enum gguf_status st = own(im, a, b->n_mats, 1, err);
         if (st != GGUF_OK) { /* b's values are not for us to keep */
             size_t i = (size_t)(a - im->entries);
             memmove(a, a + 1, (--im->n_entries - i) * sizeof *a);
@@ -357,8 +364,8 @@ static enum gguf_status add_entry(struct gguf_imatrix *im,
                        " in the other",
                        gg_esc(&esc, name), a->n_values, a->n_mats,
                        b->n_values, b->n_mats);
-    GG_TRY(own(im, a, GG_MAX(GG_MAX(a->n_mats, b->n_mats), 1), scale, err));
-    return add_values(a, b, b->counts ? 1 : (float)scale, err);
+    GG_TRY(own(im, a, GG_MAX(a->n_mats, b->n_mats), scale, err));
+    return add_values(a, b, a->n_mats && !b->counts ? (float)scale : 1, err);
 }
 
 enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im, const char *name,
@@ -384,7 +391,8 @@ enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im, const char *name,
         gg_store32le(p + 4 * (b.n_values + k), gg_f32_bits(counts[k]));
     b.sums = p;
     b.counts = p + 4 * b.n_values;
-    enum gguf_status st = add_entry(im, &b, 1, err);
+    enum gguf_status st =
+        add_entry(im, &b, GG_MAX(im->chunk_size, 1), err);
     gg_free(im->allocator, p);
     return st;
 }

@@ -91,7 +91,8 @@ static enum gguf_status read_i32(struct gg_cursor *c, uint32_t *v,
     GG_TRY(gg_cursor_u32(c, v, what, err));
     if (*v > INT32_MAX)
         return gg_fail(err, GGUF_E_FORMAT, at, "%s at byte %" PRIu64
-                       " is negative", what, at);
+                       " is %" PRId64 ", must be a number from 0 up",
+                       what, at, (int64_t)*v - (INT64_C(1) << 32));
     return GGUF_OK;
 }
 
@@ -358,8 +359,16 @@ static enum gguf_status put_entry(struct gg_outfile *o,
     for (uint64_t k = 0; k < e->n_mats; k++)
         most = GG_MAX(most, value(e->counts, k));
     most = most > 0 && most < 0x1p53f ? most : 0;
-    uint64_t n_calls =
-        e->counts ? ((uint64_t)most + size - 1) / size : e->n_calls;
+    uint64_t n_calls = e->n_calls;
+    struct gg_esc esc;
+    if (e->counts) /* means do not depend on it */
+        n_calls = GG_MIN(((uint64_t)most + size - 1) / size, INT32_MAX);
+    if (e->n_values > INT32_MAX || n_calls > INT32_MAX)
+        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                       "'%s': %" PRIu64 " values of %" PRIu64 " calls, of "
+                       "both the older form has %" PRId32 " at most",
+                       gg_esc(&esc, gg_strz(e->name)), e->n_values, n_calls,
+                       INT32_MAX);
     GG_TRY(put_text(o, e->name, err));
     GG_TRY(put_u32(o, n_calls, err));
     GG_TRY(put_u32(o, e->n_values, err));
@@ -432,7 +441,8 @@ static enum gguf_status plan_entry(struct gguf_writer *w,
     size_t n = strlen(e->name);
     if (n + sizeof sums_suffix > sizeof name)
         return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "a name of %zu bytes is too long", n);
+                       "a name of %zu bytes, limit is %zu", n,
+                       sizeof name - sizeof sums_suffix);
     memcpy(name, e->name, n);
     memcpy(name + n, sums_suffix, sizeof sums_suffix);
     t.name = gg_strz(name);
@@ -450,6 +460,36 @@ static enum gguf_status plan_entry(struct gguf_writer *w,
     return gguf_writer_add_like(w, &t, err);
 }
 
+/* n floats times factor. */
+static enum gguf_status write_scaled(struct gguf_writer *w,
+                                     const uint8_t *floats, uint64_t n,
+                                     float factor, struct gguf_error *err)
+{
+    uint8_t b[4096];
+    for (uint64_t k, at = 0; at < n; at += k) {
+        k = GG_MIN(n - at, sizeof b / 4);
+        for (uint64_t i = 0; i < k; i++)
+            gg_imatrix_store(b + 4 * i, value(floats, at + i) * factor);
+        GG_TRY(gguf_writer_write(w, b, 4 * k, err));
+    }
+    return GGUF_OK;
+}
+
+/* An entry of the older form: calls of as many tokens as chunks have. */
+static enum gguf_status write_old(const struct gguf_imatrix *im,
+                                  struct gguf_writer *w, size_t i,
+                                  struct gguf_error *err)
+{
+    const struct gg_imatrix_entry *e = &im->entries[i];
+    float size = im->chunk_size ? (float)im->chunk_size : 1;
+    uint8_t calls[4];
+    gg_store32le(calls, gg_f32_bits((float)e->n_calls));
+    GG_TRY(gguf_writer_begin(w, 2 * i, err));
+    GG_TRY(write_scaled(w, e->sums, e->n_values, size, err));
+    GG_TRY(gguf_writer_begin(w, 2 * i + 1, err));
+    return write_scaled(w, calls, 1, size, err);
+}
+
 static enum gguf_status write_entries(const struct gguf_imatrix *im,
                                       struct gguf_writer *w, const char *path,
                                       bool force, struct gguf_error *err)
@@ -461,13 +501,14 @@ static enum gguf_status write_entries(const struct gguf_imatrix *im,
     GG_TRY(gguf_writer_open(w, path, &p, err));
     for (size_t i = 0; i < im->n_entries; i++) {
         const struct gg_imatrix_entry *e = &im->entries[i];
-        uint8_t calls[4];
-        gg_store32le(calls, gg_f32_bits((float)e->n_calls));
+        if (!e->counts) {
+            GG_TRY(write_old(im, w, i, err));
+            continue;
+        }
         GG_TRY(gguf_writer_begin(w, 2 * i, err));
         GG_TRY(gguf_writer_write(w, e->sums, 4 * e->n_values, err));
         GG_TRY(gguf_writer_begin(w, 2 * i + 1, err));
-        GG_TRY(gguf_writer_write(w, e->counts ? e->counts : calls,
-                                 4 * GG_MAX(e->n_mats, 1), err));
+        GG_TRY(gguf_writer_write(w, e->counts, 4 * e->n_mats, err));
     }
     return gguf_writer_commit(w, err);
 }

@@ -134,6 +134,61 @@ static void check_sums(void)
     gguf_imatrix_destroy(b);
 }
 
+/* Data of both forms give the same whatever their order: a call is a chunk of
+ * as many tokens as the others' chunks have, experts are those of the form that
+ * knows them. Entry "t" has 2 matrices; "u" is in the older form only. */
+static void check_orders(void)
+{
+    static const float s1[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, c1[2] = { 30, 10 };
+    static const uint8_t order[][3] = { { 0, 0, 1 }, { 0, 1, 0 }, { 1, 0, 0 } };
+    const char *dat = in_dir("a.dat"), *out = in_dir("b.gguf");
+    struct gguf_imatrix *old, *new, *sum, *back;
+    struct gguf_error err;
+    bool made = gguf_imatrix_create(&new, NULL, NULL) == GGUF_OK &&
+                gguf_imatrix_add(new, "t", 4, 2, s1, c1, NULL) == GGUF_OK &&
+                gguf_imatrix_add_chunks(new, "x", 3, 10, NULL) == GGUF_OK &&
+                gguf_imatrix_create(&sum, NULL, NULL) == GGUF_OK &&
+                gguf_imatrix_add(sum, "t", 8, 1, s1, c1, NULL) == GGUF_OK &&
+                gguf_imatrix_add(sum, "u", 8, 1, s1, c1, NULL) == GGUF_OK &&
+                gguf_imatrix_add_chunks(sum, "y", 3, 10, NULL) == GGUF_OK &&
+                gguf_imatrix_save(sum, dat, GGUF_IMATRIX_DAT, 0, &err) ==
+                    GGUF_OK &&
+                gguf_imatrix_load(&old, dat, NULL, &err) == GGUF_OK;
+    if (!made)
+        abort();
+    gguf_imatrix_destroy(sum);
+    for (size_t i = 0; i < GG_LEN(order); i++) {
+        struct gguf_imatrix_entry e;
+        float t[2] = { 0 }, u = 0;
+        gguf_error_clear(&err);
+        bool good = gguf_imatrix_create(&sum, NULL, NULL) == GGUF_OK;
+        for (int k = 0; good && k < 3; k++)
+            good = gguf_imatrix_merge(sum, order[i][k] ? new : old, &err) ==
+                   GGUF_OK;
+        good = good && gguf_imatrix_entry(sum, 0, &e) && e.n_mats == 2 &&
+               gguf_imatrix_save(sum, out, GGUF_IMATRIX_GGUF, 1, &err) ==
+                   GGUF_OK &&
+               gguf_imatrix_load(&back, out, NULL, &err) == GGUF_OK;
+        if (good) {
+            good = gguf_imatrix_counts(back, 0, 0, 2, t, NULL) == GGUF_OK &&
+                   gguf_imatrix_counts(back, 1, 0, 1, &u, NULL) == GGUF_OK &&
+                   near(back, "u", 7, 8 / 30.0f) &&
+                   near(back, "t", 0, (1 / 30.0f * 60 + 1) / 90) &&
+                   near(back, "t", 7, (8 / 30.0f * 60 + 8) / 70);
+            gguf_imatrix_destroy(back);
+        }
+        /* two files of 3 calls are 60 tokens */
+        ok(good && t[0] == 90 && t[1] == 70 && u == 60,
+           "order %zu: counts %g, %g and %g %s", i, (double)t[0],
+           (double)t[1], (double)u, err.message);
+        gguf_imatrix_destroy(sum);
+    }
+    gguf_imatrix_destroy(old);
+    gguf_imatrix_destroy(new);
+    remove(dat);
+    remove(out);
+}
+
 static void check_mending(void)
 {
     static const struct {
@@ -347,6 +402,7 @@ int main(void)
     for (size_t i = 0; i < GG_LEN(models); i++)
         check_golden(models[i]);
     check_sums();
+    check_orders();
     check_mending();
     check_values();
     check_keys();
