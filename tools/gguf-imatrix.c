@@ -190,7 +190,107 @@ static void show(const struct gguf_imatrix *im)
     text_fini(&name);
 }
 
-static void print_json(const struct gguf_imatrix *im)
+/* ------------------------------------------------- against a model --- */
+
+/* A matrix that data are missing for, or of another shape. */
+struct missing {
+    char *name;          /* escaped */
+    uint64_t n_values;   /* 0: there are none */
+    uint64_t n_wanted;
+};
+
+struct comparison {
+    struct missing *list;
+    size_t n, n_none;      /* of them without data */
+    uint64_t n_matrices;
+    uint64_t n_unused;     /* data of no matrix */
+};
+
+static void comparison_fini(struct comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++)
+        free(c->list[i].name);
+    free(c->list);
+}
+
+static void add_missing(struct comparison *c, struct gguf_str name,
+                        uint64_t n_values, uint64_t n_wanted)
+{
+    struct text text = { NULL, 0, 0 };
+    text_add_esc(&text, name, UINT64_MAX);
+    c->list = msg_must(realloc(c->list, (c->n + 1) * sizeof *c->list));
+    c->list[c->n++] = (struct missing){ text.s, n_values, n_wanted };
+    c->n_none += !n_values;
+}
+
+/* Which weights of the model have data? False: it cannot be read, which was
+ * said. */
+static bool compare(const struct gguf_imatrix *im, const struct options *o,
+                    struct comparison *c)
+{
+    struct load l = { NULL, NULL, NULL };
+    struct gguf_imatrix_entry e;
+    uint64_t n_used = 0;
+    if (!load_open(&l, o->model, true, &o->files))
+        return false;
+    for (size_t i = 0; i < load_n_tensors(&l); i++) {
+        const struct gguf_tensor_info *t = load_tensor(&l, i).info;
+        bool found = false;
+        if (t->ne[1] < 2)
+            continue;
+        c->n_matrices++;
+        for (size_t k = 0; !found && gguf_imatrix_entry(im, k, &e); k++)
+            found = strlen(e.name) == t->name.size &&
+                    !memcmp(e.name, t->name.data, t->name.size);
+        uint64_t want = t->n_elements / (uint64_t)t->ne[1];
+        n_used += found;
+        if (!found || e.n_values != want)
+            add_missing(c, t->name, found ? e.n_values : 0, want);
+    }
+    c->n_unused = gguf_imatrix_n_entries(im) - n_used;
+    load_close(&l);
+    return true;
+}
+
+static void show_comparison(const struct comparison *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const struct missing *m = &c->list[i];
+        const char *name = m->name ? m->name : "";
+        if (m->n_values)
+            printf("%" PRIu64 " values, %" PRIu64 " are wanted: %s\n",
+                   m->n_values, m->n_wanted, name);
+        else
+            printf("no data: %s\n", name);
+    }
+    printf("%" PRIu64 " matrices, %zu without data, %zu with data of another "
+           "shape; %" PRIu64 " data of no matrix\n",
+           c->n_matrices, c->n_none, c->n - c->n_none, c->n_unused);
+}
+
+static void json_comparison(struct json *j, const char *path,
+                            const struct comparison *c)
+{
+    json_open(j, "model", '{');
+    json_strz(j, "path", path);
+    json_u64(j, "n_matrices", c->n_matrices);
+    json_u64(j, "n_unused", c->n_unused);
+    json_open(j, "missing", '[');
+    for (size_t i = 0; i < c->n; i++) {
+        const struct missing *m = &c->list[i];
+        json_open(j, NULL, '{');
+        json_strz(j, "name", m->name ? m->name : "");
+        json_u64(j, "n_values", m->n_values);
+        json_u64(j, "n_wanted", m->n_wanted);
+        json_close(j);
+    }
+    json_close(j);
+    json_close(j);
+}
+
+/* c: what the model of this path has; NULL: there is none. */
+static void print_json(const struct gguf_imatrix *im, const char *path,
+                       const struct comparison *c)
 {
     struct json j;
     struct row r;
@@ -224,11 +324,14 @@ static void print_json(const struct gguf_imatrix *im)
         json_close(&j);
     }
     json_close(&j);
+    if (c)
+        json_comparison(&j, path, c);
     json_close(&j);
     json_end(&j);
 }
 
-/* Of each tensor once: what quantizing would replace. */
+/* Of each tensor once: what quantizing would replace. path: NULL if the data
+ * are of several files. */
 static void warn_bad(const struct gguf_imatrix *im, const char *path)
 {
     struct row r;
@@ -245,47 +348,6 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
                      " matrices saw no input", r.e.name, r.s.n_empty,
                      r.e.n_mats ? r.e.n_mats : 1);
     }
-}
-
-/* Which weights of a model have data? */
-static enum gguf_status compare(const struct gguf_imatrix *im,
-                                const struct options *o)
-{
-    struct load l = { NULL, NULL, NULL };
-    struct gguf_imatrix_entry e;
-    uint64_t n_matrices = 0, n_none = 0, n_shape = 0, n_used = 0;
-    if (!load_open(&l, o->model, true, &o->files))
-        return GGUF_E_IO;
-    for (size_t i = 0; i < load_n_tensors(&l); i++) {
-        const struct gguf_tensor_info *t = load_tensor(&l, i).info;
-        struct text name = { NULL, 0, 0 };
-        size_t k = 0;
-        bool found = false;
-        if (t->ne[1] < 2)
-            continue;
-        n_matrices++;
-        for (; !found && gguf_imatrix_entry(im, k, &e); k++)
-            found = strlen(e.name) == t->name.size &&
-                    !memcmp(e.name, t->name.data, t->name.size);
-        uint64_t want = t->n_elements / (uint64_t)t->ne[1];
-        text_add_esc(&name, t->name, UINT64_MAX);
-        n_used += found;
-        if (!found) {
-            n_none++;
-            printf("no data: %s\n", name.s ? name.s : "");
-        } else if (e.n_values != want) {
-            n_shape++;
-            printf("%" PRIu64 " values, %" PRIu64 " are wanted: %s\n",
-                   e.n_values, want, name.s ? name.s : "");
-        }
-        text_fini(&name);
-    }
-    printf("%" PRIu64 " matrices, %" PRIu64 " without data, %" PRIu64
-           " with data of another shape; %" PRIu64 " data of no matrix\n",
-           n_matrices, n_none, n_shape,
-           (uint64_t)gguf_imatrix_n_entries(im) - n_used);
-    load_close(&l);
-    return GGUF_OK;
 }
 
 /* ---------------------------------------------------------------- main --- */
@@ -328,6 +390,17 @@ static enum gguf_status save(const struct options *o,
     return st;
 }
 
+/* What no reader takes is not worth showing or writing. */
+static bool is_some_left(const struct options *o,
+                         const struct gguf_imatrix *im)
+{
+    if (gguf_imatrix_n_entries(im))
+        return true;
+    msg_error(NULL, "--%s leaves no tensor",
+              o->include ? "include" : "exclude");
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct options o = { .form = -1, .limits = GGUF_LIMITS_INIT,
@@ -349,18 +422,23 @@ int main(int argc, char **argv)
     if (st == GGUF_OK && o.n_texts)
         gguf_imatrix_filter(im, o.texts, o.n_texts, o.include);
     if (st == GGUF_OK && !o.quiet)
-        warn_bad(im, about);
-    if (st == GGUF_OK && o.json)
-        print_json(im);
-    else if (st == GGUF_OK && (o.show || (!o.out && !o.model)))
+        warn_bad(im, p.argc - p.i > 1 ? NULL : about);
+    struct comparison c = { .n = 0 };
+    bool failed = st == GGUF_OK && o.n_texts && !is_some_left(&o, im);
+    if (st == GGUF_OK && !failed && o.model)
+        failed = !compare(im, &o, &c);
+    bool good = st == GGUF_OK && !failed;
+    if (good && o.json)
+        print_json(im, o.model, o.model ? &c : NULL);
+    else if (good && (o.show || (!o.out && !o.model)))
         show(im);
-    bool failed = false;
-    if (st == GGUF_OK && o.model)
-        failed = compare(im, &o) != GGUF_OK; /* which said why */
-    if (st == GGUF_OK && o.out && !failed)
+    if (good && o.model && !o.json)
+        show_comparison(&c);
+    if (good && o.out)
         st = save(&o, im, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
+    comparison_fini(&c);
     gguf_imatrix_destroy(im);
     return msg_exit(st == GGUF_OK && !failed ? MSG_DONE : MSG_FAILED);
 }

@@ -76,8 +76,19 @@ ok 'what is no number is reported, once for a tensor'
 run "$im" "$tmp/zero.dat"
 test $rc -eq 0 && test "$(grep -c 'all values are 0' "$tmp/err")" -eq 3
 ok 'so is what is zero throughout'
+run "$im" -o "$tmp/x.gguf" --include nothing "$tmp/a.dat"
+test $rc -eq 1 -a ! -e "$tmp/x.gguf" &&
+    grep -q '^gguf-imatrix: --include leaves no tensor$' "$tmp/err"
+ok 'what no reader takes is not written'
 m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
 if test -f "$m"; then
+    if python3 -c '' 2>/dev/null; then
+        "$im" -q --json --model "$m" "$tmp/a.dat" 2>"$tmp/err" |
+            python3 -m json.tool >"$tmp/out" 2>&1
+        test ! -s "$tmp/err" && grep -q '"n_matrices": 44' "$tmp/out" &&
+            grep -q '"missing": \[' "$tmp/out"
+        ok '--model --json is one document'
+    fi
     run "$im" --model "$m" "$tmp/a.dat"
     test $rc -eq 0 && grep -q '^no data: blk.0.attn_k.weight$' "$tmp/out" &&
         grep -q '^64 values, .* are wanted: blk.0.attn_q.weight$' "$tmp/out"
