@@ -9,25 +9,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Digits, with a '-' before them or not: of which strtoll and strtoull also
+ * take what has blanks and signs before, and wrap it. */
+static bool is_integer(const char *text)
+{
+    text += *text == '-';
+    return *text && !text[strspn(text, "0123456789")];
+}
+
 /* An integer of KEY=int:VALUE: of the narrowest usual type that holds it. With
  * compat as llama-quantize has it: without its sign. */
 static enum gguf_status set_int(struct options *o, const char *key,
                                 const char *text, struct gguf_error *err)
 {
-    char *end;
     errno = 0;
     if (text[0] == '-') {
-        long long v = strtoll(text, &end, 10);
-        if (*end || end == text || errno)
+        long long v = strtoll(text, NULL, 10);
+        if (!is_integer(text) || errno)
             opt_usage("--override-kv: '%s' is no integer", text);
         if (o->params.compat)
-            return gguf_meta_set_u32(o->meta, key, (uint32_t)-v, err);
+            return gguf_meta_set_u32(o->meta, key, 0 - (uint32_t)v, err);
         return v >= INT32_MIN
                    ? gguf_meta_set_i32(o->meta, key, (int32_t)v, err)
                    : gguf_meta_set_i64(o->meta, key, v, err);
     }
-    unsigned long long v = strtoull(text, &end, 10);
-    if (*end || end == text || errno)
+    unsigned long long v = strtoull(text, NULL, 10);
+    if (!is_integer(text) || errno)
         opt_usage("--override-kv: '%s' is no integer", text);
     return v <= UINT32_MAX || o->params.compat
                ? gguf_meta_set_u32(o->meta, key, (uint32_t)v, err)
@@ -40,11 +47,10 @@ static enum gguf_status set_number(struct options *o, const char *key,
                                    struct gguf_error *err)
 {
     uint8_t b[8];
-    char *end;
     errno = 0;
     size_t size = gguf_val_type_size((uint32_t)type);
-    uint64_t bits = text[0] == '-' ? (uint64_t)strtoll(text, &end, 10)
-                                   : strtoull(text, &end, 10);
+    uint64_t bits = text[0] == '-' ? (uint64_t)strtoll(text, NULL, 10)
+                                   : strtoull(text, NULL, 10);
     bool is_signed = type == GGUF_VAL_I8 || type == GGUF_VAL_I16 ||
                      type == GGUF_VAL_I32 || type == GGUF_VAL_I64;
     unsigned width = (unsigned)(8 * size);
@@ -53,7 +59,7 @@ static enum gguf_status set_number(struct options *o, const char *key,
                            ? (int64_t)bits >= -(INT64_C(1) << (width - 2)) * 2
                            : bits >> (width - 1) == 0)
                     : text[0] != '-' && (width == 64 || !(bits >> width));
-    if (!size || *end || end == text || errno || !fits)
+    if (!size || !is_integer(text) || errno || !fits)
         opt_usage("--override-kv: '%s' is no %s", text,
                   gguf_val_type_name((uint32_t)type));
     for (size_t i = 0; i < size; i++)

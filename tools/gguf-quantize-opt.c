@@ -314,6 +314,11 @@ static void use_imatrix(struct options *o)
     load_imatrix(o);
     if (o->n_texts)
         gguf_imatrix_filter(o->imatrix, o->texts, o->n_texts, o->include);
+    if (o->include && !gguf_imatrix_n_entries(o->imatrix) &&
+        !o->params.compat) {
+        msg_error(NULL, "--include-weights leaves no importance data");
+        exit(MSG_FAILED);
+    }
     const char *path = o->imatrix_paths[0], *slash = strrchr(path, '/');
     o->params.imatrix = o->imatrix;
     o->params.imatrix_name = slash && !o->params.compat ? slash + 1 : path;

@@ -156,20 +156,29 @@ void print_nonfinite(const char *in, const struct target *t, int kept)
     }
 }
 
+/* The tensor of this name in one of n targets, with importances that were
+ * replaced; NULL: there is none. Outputs need not have the same tensors. */
+static const struct gguf_quant_tensor *
+find_mended(const struct target *t, size_t n, const char *name)
+{
+    const struct gguf_quant_tensor *q;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; (q = gguf_quant_tensor(t[k].job, i)); i++)
+            if (q->n_mended && !strcmp(q->name, name))
+                return q;
+    return NULL;
+}
+
 void print_mended(const char *in, const struct target *t, size_t n)
 {
-    for (size_t i = 0; i < gguf_quant_n_tensors(t->job); i++)
-        for (size_t k = 0; k < n; k++) {
-            const struct gguf_quant_tensor *q =
-                gguf_quant_tensor(t[k].job, i);
-            if (!q->n_mended)
-                continue;
-            msg_warn(in,
-                     "tensor '%s': %" PRIu64 " importances are zero "
-                     "throughout or no numbers, and were replaced",
-                     q->name, q->n_mended);
-            break;
-        }
+    const struct gguf_quant_tensor *q;
+    for (size_t k = 0; k < n; k++)
+        for (size_t i = 0; (q = gguf_quant_tensor(t[k].job, i)); i++)
+            if (q->n_mended && !find_mended(t, k, q->name))
+                msg_warn(in,
+                         "tensor '%s': %" PRIu64 " importances are zero "
+                         "throughout or no numbers, and were replaced",
+                         q->name, q->n_mended);
 }
 
 static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)

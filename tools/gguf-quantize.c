@@ -41,7 +41,7 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
         }
         if (st != GGUF_OK)
             return st;
-        if (o->verbose || o->explain)
+        if ((o->verbose || o->explain) && !o->json)
             print_plan(t, o->explain);
     }
     return GGUF_OK;

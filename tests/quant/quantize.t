@@ -90,6 +90,10 @@ if test -f "$im.gguf"; then
     test $rc -eq 0 && ! cmp -s "$tmp/i.gguf" "$tmp/p.gguf"
     ok '--exclude-weights'
     rm -f "$tmp/i.gguf"
+    run "$q" -q --imatrix "$im.gguf" --include-weights no "$m" "$tmp/x.gguf" Q4_0
+    test $rc -eq 1 -a ! -e "$tmp/x.gguf" &&
+        grep -q 'include-weights leaves no importance data$' "$tmp/err"
+    ok '--include-weights that matches nothing'
     run "$q" -q "$m" "$tmp/x.gguf" IQ2_XXS
     test $rc -eq 1 -a ! -e "$tmp/x.gguf" && grep -q 'needs importance' "$tmp/err"
     ok 'types that need importance data say so'
@@ -110,6 +114,16 @@ test $rc -eq 0 && grep -q '^  i32 .* a.b .*-7$' "$tmp/err" &&
     grep -q '^  str .* a.d .*x=y:z$' "$tmp/err" && grep -q ' a.e .*true' "$tmp/err"
 ok '--override-kv'
 long=$(head -c 100000 /dev/zero | tr '\0' x)
+run "$q" -q -f --compat --override-kv a.i=int:-9223372036854775808 \
+    --override-kv a.j=int:-7 "$m" "$tmp/o.gguf" F16
+test $rc -eq 0 -a "$("$builddir/gguf-info" --key a.i "$tmp/o.gguf")" = 0 -a \
+    "$("$builddir/gguf-info" --key a.j "$tmp/o.gguf")" = 7
+ok '--override-kv --compat'
+for value in 'int: -5' 'u64: -5' 'int:' 'int:-' 'int:--5' 'u8:-1' 'i8:-129'; do
+    run "$q" -q -f --override-kv "a=$value" "$m" "$tmp/x.gguf" F16
+    test $rc -eq 2 -a ! -e "$tmp/x.gguf" && grep -q "' is no " "$tmp/err"
+    ok "--override-kv: '$value' is refused"
+done
 run "$q" -q -f --override-kv a.min=i64:-9223372036854775808 \
     --override-kv a.neg=int:-9223372036854775807 \
     --override-kv a.big=int:9223372036854775807 \
@@ -202,6 +216,12 @@ run "$q" -q -f --outer-scales --compat --tensor-type 'blk=NVFP4' "$m" \
 test $rc -eq 0 && ! "$builddir/gguf-info" --tensors "$tmp/a.gguf" |
     grep -q 'ffn_up.scale'
 ok '--outer-scales --compat'
+run "$q" -q -f --outer-scales --tensor-type 'blk=NVFP4' "$m" "$tmp/a.gguf" Q8_0
+run "$q" -n --allow-requantize "$tmp/a.gguf" -o "$tmp/x.gguf=COPY" \
+    -o "$tmp/y.gguf=Q4_0"
+test $rc -eq 0 && grep -q 'x.gguf: COPY, 99 tensors' "$tmp/err" &&
+    grep -q 'y.gguf: Q4_0, 57 tensors' "$tmp/err"
+ok 'plans of outputs that have not the same tensors'
 rm -f "$tmp"/[ab].gguf "$tmp"/o-*
 
 # Which types: what --explain says of the options.
