@@ -16,6 +16,8 @@ struct gg_job_tensor {
     const struct gguf_split_tensor *src;
     enum gg_class cls;
     const struct gguf_split_tensor *scale;  /* goes into the weights; NULL */
+    bool left_out;  /* goes into the weights of another (outer.h) */
+    size_t place;   /* in the order of writing, with what is left out */
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
     float *outer;   /* a scale for each matrix, in a tensor of its own behind
                      * this one, filled by run; NULL: none */
@@ -31,11 +33,14 @@ struct gguf_quant {
     struct gguf_split *set;     /* the input */
     struct gg_job_tensor *t;    /* in the order of writing */
     size_t n_t;
+    size_t n_all;               /* with what is left out, which lies behind */
     struct gguf_meta *meta;     /* of the output; of its first file */
     size_t n_shards;            /* files of the output */
     bool ftype_given;           /* general.file_type is of p.meta */
     int64_t n_layers;           /* of the input, and of the output */
     int64_t n_layers_left;
+    uint32_t *prune;            /* the layers to leave out, each once and by */
+    size_t n_prune;             /* number; those of p are borrowed */
     struct gg_kern kern;
     struct gguf_quant_totals totals;
 };
@@ -54,6 +59,10 @@ static inline size_t gg_job_n_written(const struct gg_job_tensor *t)
 
 /* plan.c: fill q->t from q->set and q->p: order and types. */
 enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
+
+/* Is this layer left out? How many before it are? */
+bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer);
+int64_t gg_job_n_pruned(const struct gguf_quant *q, int64_t layer);
 
 /* types.c: give a tensor its type and what follows from it; text, which is
  * copied, tells why. */
@@ -81,6 +90,9 @@ enum gguf_status gg_job_shards(struct gguf_quant *q, uint64_t *size,
 enum gguf_status gg_job_writer(const struct gguf_quant *q, size_t no,
                                struct gguf_writer **out,
                                struct gguf_error *err);
+
+/* What the output's tensors are aligned to, once it has been laid out. */
+uint32_t gg_job_alignment(const struct gguf_quant *q);
 
 /* The path of file no, for path as it was given: allocated. */
 enum gguf_status gg_job_path(const struct gguf_quant *q, const char *path,

@@ -50,14 +50,6 @@ static enum gguf_status replace(struct gguf_quant *q,
     return gguf_meta_set_kv(q->meta, NULL, kv, err);
 }
 
-static bool pruned(const struct gguf_quant *q, uint64_t layer)
-{
-    for (size_t i = 0; i < q->p.n_prune; i++)
-        if (q->p.prune[i] == layer)
-            return true;
-    return false;
-}
-
 /* An array with one element for each layer, less those of the layers that are
  * left out. */
 static enum gguf_status prune_array(struct gguf_quant *q,
@@ -81,7 +73,7 @@ static enum gguf_status prune_array(struct gguf_quant *q,
         part.n = part.size = 0;
         for (uint64_t i = 0; gguf_kv_next(&it, &e); i++) {
             size_t size = before + e.size;
-            if (!pruned(q, i)) {
+            if (!gg_job_is_pruned(q, (int64_t)i)) {
                 memcpy(left + part.size, from, size);
                 part.size += size;
                 part.n++;

@@ -3,7 +3,7 @@
 #include "quant/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/rows.h"
+#include "quant/outer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,12 +87,47 @@ static int compare_tensors(const void *a, const void *b)
     return i != k ? (i > k) - (i < k) : strcmp(x, y);
 }
 
-static bool is_pruned(const struct gguf_quant *q, int64_t layer)
+/* ----------------------------------------------- layers to leave out --- */
+
+static int compare_layers(const void *a, const void *b)
 {
-    for (size_t i = 0; i < q->p.n_prune; i++)
-        if (q->p.prune[i] == layer)
-            return true;
-    return false;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
+}
+
+static enum gguf_status list_pruned(struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    size_t n = q->p.n_prune, bytes;
+    if (!n)
+        return GGUF_OK;
+    if (gg_ckd_array(&bytes, n, sizeof *q->prune) ||
+        !(q->prune = gg_arena_alloc(&q->arena, bytes)))
+        return gg_fail_nomem(err, SIZE_MAX);
+    memcpy(q->prune, q->p.prune, bytes);
+    qsort(q->prune, n, sizeof *q->prune, compare_layers);
+    for (size_t i = 0; i < n; i++)
+        if (!i || q->prune[i] != q->prune[q->n_prune - 1])
+            q->prune[q->n_prune++] = q->prune[i];
+    return GGUF_OK;
+}
+
+int64_t gg_job_n_pruned(const struct gguf_quant *q, int64_t layer)
+{
+    size_t low = 0, high = q->n_prune;
+    while (low < high) {
+        size_t mid = low + (high - low) / 2;
+        if (q->prune[mid] < layer)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    return (int64_t)low;
+}
+
+bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer)
+{
+    return gg_job_n_pruned(q, layer) < gg_job_n_pruned(q, layer + 1);
 }
 
 /* gg_choose_layer of a counted name; the part that matters is short. */
@@ -108,31 +143,24 @@ static int64_t name_layer(struct gguf_str name)
 /* Close the gaps that pruned layers leave in the names. */
 static enum gguf_status renumber(struct gguf_quant *q, struct gguf_error *err)
 {
-    int64_t n_gone = 0;
-    for (size_t i = 0; i < q->p.n_prune; i++) {
-        bool again = false;
-        for (size_t k = 0; k < i; k++)
-            again |= q->p.prune[k] == q->p.prune[i];
-        if (q->p.prune[i] >= q->n_layers && !q->p.compat)
-            return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                           "there is no layer %" PRIu32 " to leave out: the "
-                           "model has %" PRId64,
-                           q->p.prune[i], q->n_layers);
-        n_gone += !again && q->p.prune[i] < q->n_layers;
-    }
+    int64_t n_gone = gg_job_n_pruned(q, q->n_layers);
+    if (n_gone < (int64_t)q->n_prune && !q->p.compat)
+        return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                       "there is no layer %" PRIu32 " to leave out: the "
+                       "model has %" PRId64,
+                       q->prune[n_gone], q->n_layers);
     q->n_layers_left = q->n_layers - n_gone;
     for (size_t i = 0; n_gone && i < q->n_t; i++) {
-        int64_t layer = q->t[i].layer, gone = 0;
+        int64_t layer = q->t[i].layer;
         const char *rest = strchr(q->t[i].pub.name + 4 * (layer >= 0), '.');
         if (layer < 0)
             continue;
-        for (int64_t k = 0; k < layer; k++)
-            gone += is_pruned(q, k);
         size_t size = strlen(q->t[i].pub.name) + 1;
         char *name = gg_arena_alloc(&q->arena, size);
         if (!name)
             return gg_fail_nomem(err, size);
-        snprintf(name, size, "blk.%" PRId64 "%s", layer - gone, rest);
+        snprintf(name, size, "blk.%" PRId64 "%s",
+                 layer - gg_job_n_pruned(q, layer), rest);
         q->t[i].pub.name = name;
     }
     return GGUF_OK;
@@ -145,6 +173,7 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
     q->t = gg_alloc_zero(q->p.allocator, n, sizeof *q->t);
     if (!q->t)
         return gg_fail_nomem(err, n * sizeof *q->t);
+    GG_TRY(list_pruned(q, err));
     for (size_t i = 0; i < n; i++) {
         const struct gguf_split_tensor *src = gguf_split_tensor(q->set, i);
         const struct gguf_tensor_info *info = src->info;
@@ -164,7 +193,7 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         if (!t->name)
             return gg_fail_nomem(err, info->name.size + 1);
         q->t[q->n_t].layer = gg_choose_layer(t->name);
-        if (is_pruned(q, q->t[q->n_t].layer))
+        if (gg_job_is_pruned(q, q->t[q->n_t].layer))
             continue;
         q->t[q->n_t++].src = src;
         t->n_dims = info->n_dims;
@@ -180,6 +209,9 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
     GG_TRY(renumber(q, err));
     if (q->n_t && !(q->p.keep_split && gguf_split_n_files(q->set) > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
+    q->n_all = q->n_t;
+    for (size_t i = 0; i < q->n_t; i++)
+        q->t[i].place = i;
     return GGUF_OK;
 }
 
@@ -240,61 +272,6 @@ static enum gguf_status choose_all(struct gguf_quant *q, struct gg_chooser *c,
         GG_TRY(gg_job_set_type(q, jt, choice.wanted, choice.type, choice.why,
                                choice.text, err));
     }
-    gg_job_sum_up(q);
-    return GGUF_OK;
-}
-
-/* --------------------------------------------------------- outer scales --- */
-
-/* Tensor src is left out of the job. */
-static void leave_out(struct gguf_quant *q, const struct gguf_split_tensor *src)
-{
-    size_t i = 0;
-    while (i < q->n_t && q->t[i].src != src)
-        i++;
-    if (i == q->n_t)
-        return;
-    const struct gguf_quant_tensor *t = &q->t[i].pub;
-    q->totals.n_elements -= t->n_elements;
-    q->totals.from_size -= t->from_size;
-    q->totals.to_size -= t->to_size;
-    q->n_t--;
-    memmove(&q->t[i], &q->t[i + 1], (q->n_t - i) * sizeof *q->t);
-}
-
-/* The scale of an NVFP4 tensor that becomes another type goes into its weights
- * (rows.h), and with what belongs to it is left out of the output. compat: as
- * llama-quantize, which knows of none: they stay, and multiply what was made
- * without them. */
-static enum gguf_status fold_scales(struct gguf_quant *q,
-                                    struct gguf_error *err)
-{
-    const struct gguf_split_tensor *s;
-    char name[GG_SCALE_NAME];
-    if (q->p.compat)
-        return GGUF_OK;
-    for (size_t k = gguf_split_n_tensors(q->set); k-- > 0;) {
-        const struct gguf_split_tensor *src = gguf_split_tensor(q->set, k);
-        size_t i = 0;
-        if (!gg_scale_name(src->info, ".scale", name))
-            continue;
-        while (i < q->n_t && q->t[i].src != src)
-            i++;
-        if (i == q->n_t || q->t[i].pub.copied)
-            continue;
-        struct gg_row_src row;
-        s = gguf_split_tensor_find(q->set, name);
-        q->t[i].scale = s;
-        if (s && gg_row_src_init(&row, q->kern.codec, src->file,
-                                 src->info->index))
-            GG_TRY(gg_row_src_set_scale(&row, src->info, s->file, s->info,
-                                        err));
-        if (s)
-            leave_out(q, s);
-        if (gg_scale_name(src->info, ".input_scale", name) &&
-            (s = gguf_split_tensor_find(q->set, name)))
-            leave_out(q, s);
-    }
     return GGUF_OK;
 }
 
@@ -330,7 +307,7 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
         c.patterns = patterns;
         c.n_overrides = n;
         st = choose_all(q, &c, err);
-        st = st ? st : fold_scales(q, err);
+        st = st ? st : gg_outer_fold(q, err);
     }
     while (n)
         gg_pattern_destroy(patterns[--n]);

@@ -1,11 +1,12 @@
 /* resume.h - the journal of a run that can be gone on with
  *
- * PATH.resume, for the output PATH of one job: "GGUFRESU", u32 1, u32 0, the
- * plan's digest (16 bytes), then records of 96 bytes, each one of
+ * PATH.resume, for the output PATH of one job: "GGUFRESU", u32 2, u32 0, the
+ * plan's digest (16 bytes), then records of 104 bytes, each one of
  *
  *     u32 1, u32 tensor, digest of its bytes (16), u64 weights that were not
  *            finite, u32 what was done about them, u32 is the loss known, f64
- *            rms, max, rms_in, weighted, snr and seconds of it
+ *            rms, max, rms_in, weighted, snr and seconds of it, u64 the first
+ *            that was not finite
  *     u32 2, u32 file, u64 inode: the file is about to get its name
  *
  * and ends in the XXH3 (u64) of what comes before. All is little-endian. What

@@ -1,22 +1,12 @@
 /* run_scale.c - scales outside of the blocks, found before the blocks are made
  *
- * The blocks of NVFP4 have scales of eight bits, with four significant ones
- * from 2^-6 to 448 only. Weights of models lie at the lower end of that: the
- * largest weight of a matrix becomes the largest that a block can hold well,
- * and what it was divided by is the scale of the matrix. The format's authors
- * (NVIDIA, "Pretraining Large Language Models with NVFP4", arXiv:2509.25149)
- * take 6 * 448. Our encoder, which gives ggml's bytes, makes 448 of all scales
- * above 240, so that 240 is the end.
+ * Of each matrix the largest weight is looked for, in all its rows.
  */
 #include "config.h"
 #include "quant/run.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
-
-#include <math.h>
-
-/* Of an E2M1 element and of an E4M3 scale. */
-#define LARGEST (6.0f * 240.0f)
+#include "quant/outer.h"
 
 static bool has_outer(const struct gg_run *r, size_t i)
 {
@@ -34,18 +24,10 @@ static void scan_chunk(struct gg_run *r, size_t i, uint64_t mat, uint64_t row,
 {
     const struct gg_run_cut *cut = &r->cuts[i];
     uint64_t ne0 = (uint64_t)gg_run_any(r, i)->pub.ne[0];
-    uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
-    float largest = 0;
-    for (uint64_t at = 0; at < n_rows; at += step) {
-        size_t n = (size_t)(GG_MIN(step, n_rows - at) * ne0);
-        gg_row_src_read(&cut->src, (mat * cut->n_rows + row + at) * ne0, n,
-                        slice);
-        for (size_t e = 0; e < n; e++) {
-            float size = fabsf(slice[e]);
-            if (size > largest && size <= 0x1.fffffep127f)
-                largest = size;
-        }
-    }
+    uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0) * ne0;
+    float largest =
+        gg_outer_largest(&cut->src, (mat * cut->n_rows + row) * ne0,
+                         n_rows * ne0, 0, slice, step);
     _Atomic uint32_t *to = &r->states[i].largest[mat];
     uint32_t bits = gg_f32_bits(largest), known = atomic_load(to);
     while (bits > known && !atomic_compare_exchange_weak(to, &known, bits))
@@ -83,9 +65,8 @@ static enum gguf_status write_scales(struct gg_run *r, size_t k, size_t i,
     struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
     for (size_t m = 0; m < gg_job_n_mats(t); m++) {
         uint8_t b[4];
-        float scale =
-            gg_f32_from_bits(atomic_load(&r->states[i].largest[m])) / LARGEST;
-        t->outer[m] = scale > 0 ? scale : 1;
+        t->outer[m] = gg_outer_scale(
+            gg_f32_from_bits(atomic_load(&r->states[i].largest[m])));
         gg_store32le(b, gg_f32_bits(t->outer[m]));
         GG_TRY(gguf_writer_write_at(w, t->index + 1, 4 * m, b, 4, err));
     }

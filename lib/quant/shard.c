@@ -38,12 +38,19 @@ static size_t n_written(const struct gguf_quant *q)
     return n;
 }
 
+uint32_t gg_job_alignment(const struct gguf_quant *q)
+{
+    uint32_t v;
+    const struct gguf_kv *kv = gguf_meta_find(q->meta, "general.alignment");
+    return kv && gguf_kv_get_u32(kv, &v, NULL) == GGUF_OK ? v : 32;
+}
+
 /* Metadata of file no of several. */
 static enum gguf_status shard_meta(const struct gguf_quant *q, size_t no,
                                    struct gguf_meta **out,
                                    struct gguf_error *err)
 {
-    const struct gguf_file *f = gguf_split_file(q->set, 0);
+    uint32_t align = gg_job_alignment(q);
     struct gguf_meta *m;
     GG_TRY(gguf_meta_create(&m, q->p.allocator, err));
     enum gguf_status st = GGUF_OK;
@@ -51,9 +58,8 @@ static enum gguf_status shard_meta(const struct gguf_quant *q, size_t no,
          i++)
         st = gguf_meta_set_kv(m, NULL, gguf_meta_kv(q->meta, i), err);
     /* Files without the key are read as if it were 32. */
-    if (st == GGUF_OK && no && gguf_file_alignment(f) != 32)
-        st = gguf_meta_set_u32(m, "general.alignment", gguf_file_alignment(f),
-                               err);
+    if (st == GGUF_OK && no && align != 32)
+        st = gguf_meta_set_u32(m, "general.alignment", align, err);
     if (st == GGUF_OK)
         st = gg_split_set_keys(m, no, q->n_shards, n_written(q), err);
     if (st != GGUF_OK) {

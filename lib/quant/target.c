@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "quant/knapsack.h"
+#include "quant/outer.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -71,6 +72,14 @@ static bool is_candidate(const struct gguf_quant *q,
                         !gg_choose_needs_imatrix(q->p.recipe, t->cls, o->to)));
 }
 
+/* What a tensor takes of the limit, as a type with size bytes. */
+static uint64_t taken(const struct target *t, const struct gg_job_tensor *jt,
+                      uint32_t type, uint64_t size)
+{
+    return (size + t->align - 1) / t->align * t->align +
+           gg_outer_size(t->q, jt, type, t->align, t->p.max_size != 0);
+}
+
 /* Its type of today, and all others; with pure in the order of the types, so
  * that the same place is the same type in all tensors, noise is infinite
  * where it cannot be had. */
@@ -86,8 +95,10 @@ static enum gguf_status list_options(const struct target *t,
                     (from->family == GGUF_FAMILY_FLOAT ||
                      t->q->p.allow_requantize);
     uint64_t ne0 = (uint64_t)pub->ne[0], row;
-    tt->options[0] = (struct gg_target_option){ pub->from, pub->from,
-                                                pub->from_size, 0 };
+    tt->options[0] = (struct gg_target_option){
+        .wanted = pub->from, .to = pub->from, .size = pub->from_size,
+        .taken = taken(t, tt->t, pub->from, pub->from_size)
+    };
     tt->n = 1;
     for (size_t i = 0; readable && i < t->n_types; i++) {
         struct gg_target_option o = { .wanted = t->types[i] };
@@ -95,17 +106,13 @@ static enum gguf_status list_options(const struct target *t,
         o.to = gg_choose_fit(o.wanted, pub->ne[0]);
         GG_TRY(gguf_dtype_row_size(o.to, ne0, &row, err));
         o.size = row * (pub->n_elements / ne0); /* less than it has */
+        o.taken = taken(t, tt->t, o.to, o.size);
         for (size_t k = 0; k < tt->n; k++)
             known |= tt->options[k].to == o.to;
         if (!known && is_candidate(t->q, tt->t, &o))
             tt->options[tt->n++] = o;
     }
     return GGUF_OK;
-}
-
-static uint64_t aligned(const struct target *t, uint64_t size)
-{
-    return (size + t->align - 1) / t->align * t->align;
 }
 
 /* The free tensors, their options, and what the others take. */
@@ -116,11 +123,13 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     if (!t->tensors)
         return gg_fail_nomem(err, q->n_t * sizeof *t->tensors);
     t->other = t->p.max_size ? q->totals.file_size : q->totals.to_size;
+    gg_outer_unfold(q); /* what is chosen decides which scales stay */
     for (size_t i = 0; i < q->n_t; i++) {
-        if (q->t[i].pub.why != GGUF_WHY_BASE)
+        const struct gguf_quant_tensor *pub = &q->t[i].pub;
+        if (pub->why != GGUF_WHY_BASE)
             continue;
         t->tensors[t->n].t = &q->t[i];
-        t->other -= aligned(t, q->t[i].pub.to_size);
+        t->other -= taken(t, &q->t[i], pub->to, pub->to_size);
         GG_TRY(list_options(t, &t->tensors[t->n++], err));
     }
     return GGUF_OK;
@@ -154,7 +163,7 @@ static bool uniform(const struct target *t, size_t i, struct gg_option *out)
                 return false;
             o = &tt->options[0];
         }
-        out->size += aligned(t, o->size);
+        out->size += o->taken;
         out->cost += o->noise;
     }
     return isfinite(out->cost);
@@ -179,7 +188,7 @@ static enum gguf_status make_groups(struct target *t, struct gguf_error *err)
             const struct gg_target_option *o = &t->tensors[i].options[k];
             if (isfinite(o->noise))
                 g->options[g->n++] = (struct gg_option){
-                    aligned(t, o->size), o->noise, (uint32_t)k
+                    o->taken, o->noise, (uint32_t)k
                 };
         }
         if (!g->n)
@@ -209,7 +218,7 @@ static enum gguf_status apply(struct target *t, struct gg_target_tensor *tt,
     if (next)
         snprintf(text + n, sizeof text - (size_t)n,
                  "; %s has %.3g for %" PRIu64 " bytes more",
-                 type_name(next->to), next->noise, next->size - o->size);
+                 type_name(next->to), next->noise, next->taken - o->taken);
     tt->t->pub.noise = o->noise;
     return gg_job_set_type(t->q, tt->t, o->wanted, o->to, GGUF_WHY_TARGET,
                            text, err);
@@ -217,6 +226,7 @@ static enum gguf_status apply(struct target *t, struct gg_target_tensor *tt,
 
 static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
 {
+    gg_outer_unfold(t->q); /* to where the tensors were found */
     for (size_t i = 0; i < t->n; i++) {
         struct gg_target_tensor *tt = &t->tensors[i];
         const struct gg_group *g = &t->groups[t->n_groups == t->n ? i : 0];
@@ -233,12 +243,23 @@ static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
         }
         GG_TRY(apply(t, tt, to, next, err));
     }
-    gg_job_sum_up(t->q);
+    GG_TRY(gg_outer_fold(t->q, err));
     return gg_job_shards(t->q, &t->q->totals.file_size, err);
 }
 
-/* Solve and apply. Headers of several files depend on where they end: what
- * they take more is taken from the tensors. */
+/* What is limited, as the plan is now; and the limit, which with max_bpw
+ * depends on how many weights there are. */
+static uint64_t size_of_plan(struct target *t)
+{
+    const struct gguf_quant_totals *s = &t->q->totals;
+    double bits = t->p.max_bpw * (double)s->n_elements;
+    t->limit = t->p.max_size ? t->p.max_size : (uint64_t)(bits / 8);
+    return t->p.max_size ? s->file_size : s->to_size;
+}
+
+/* Solve and apply. Headers of several files depend on where they end, and
+ * padding on the scales that stay: what they take more is taken from the
+ * tensors. */
 static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
                                struct gguf_error *err)
 {
@@ -263,9 +284,10 @@ static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
         }
         GG_TRY(st);
         GG_TRY(apply_all(t, err));
-        if (!t->p.max_size || t->q->totals.file_size <= t->limit)
+        uint64_t size = size_of_plan(t);
+        if (size <= t->limit)
             return GGUF_OK;
-        other += t->q->totals.file_size - t->limit;
+        other += size - t->limit;
     }
 }
 
@@ -279,19 +301,16 @@ static enum gguf_status run(struct target *t,
     if (!q->ftype_given)
         gguf_meta_remove(q->meta, type); /* no number says what this makes */
     GG_TRY(gg_job_shards(q, &q->totals.file_size, err));
-    t->align = t->p.max_size
-                   ? gguf_file_alignment(gguf_split_file(q->set, 0))
-                   : 1;
-    double bits = t->p.max_bpw * (double)q->totals.n_elements;
-    t->limit = t->p.max_size ? t->p.max_size : (uint64_t)(bits / 8);
+    t->align = t->p.max_size ? gg_job_alignment(q) : 1;
+    (void)size_of_plan(t);
     GG_TRY(list_free(t, err));
     GG_TRY(gg_target_measure(q, t->tensors, t->n, t->p.sample, err));
     GG_TRY(make_groups(t, err));
     GG_TRY(choose(t, &k, err));
+    uint64_t size = size_of_plan(t);
     if (result)
         *result = (struct gguf_target_result){
-            .limit = t->limit,
-            .size = t->p.max_size ? q->totals.file_size : q->totals.to_size,
+            .limit = t->limit, .size = size,
             .n_free = t->n, .noise = k.cost, .bound = k.bound,
             .exact = k.exact,
         };

@@ -8,6 +8,7 @@
 struct gg_target_option {
     uint32_t wanted, to; /* to: in blocks that fit the rows */
     uint64_t size;       /* bytes */
+    uint64_t taken;      /* of the limit: with padding, and scales beside it */
     double noise;        /* infinite: a number became none */
 };
 

@@ -9,7 +9,7 @@
 #include "base/str.h"
 #include "quant/finite.h"
 #include "quant/loss.h"
-#include "quant/rows.h"
+#include "quant/outer.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -59,6 +59,29 @@ static uint64_t row_at(uint64_t rows, uint64_t n, uint64_t k)
     return k * part + GG_MIN(k, rest) + part / 2;
 }
 
+/* Bytes of a row of the input. */
+static uint64_t row_bytes(const struct gguf_quant_tensor *t)
+{
+    return t->from_size / (t->n_elements / (uint64_t)t->ne[0]);
+}
+
+/* Bytes that trying a type reads: the sampled rows, and all rows of their
+ * matrices where a scale is looked for. */
+static uint64_t bytes_to_try(const struct work *w,
+                             const struct gg_target_tensor *tt, uint32_t type)
+{
+    const struct gguf_quant_tensor *t = &tt->t->pub;
+    uint64_t rows = t->n_elements / (uint64_t)t->ne[0], n = n_sampled(w, t);
+    uint64_t n_mats = 0, last = UINT64_MAX;
+    bool outer = gg_outer_wanted(w->q, tt->t, type);
+    for (uint64_t k = 0; outer && k < n; k++) {
+        uint64_t m = row_at(rows, n, k) / (uint64_t)t->ne[1];
+        n_mats += m != last;
+        last = m;
+    }
+    return (n + n_mats * (uint64_t)t->ne[1]) * row_bytes(t);
+}
+
 /* What is not finite is taken as zero: the run says what it thinks of it. */
 static void read_row(const struct gg_row_src *src, uint64_t row, float *dst)
 {
@@ -79,17 +102,59 @@ static bool poll(struct work *w, unsigned ith)
     return atomic_load(&w->stop);
 }
 
-/* n rows from a slice: encode, decode, compare. */
-static void try_rows(const struct work *w, struct gg_loss *loss,
-                     const struct gg_target_option *o, float *slice, size_t n,
-                     size_t ne0, const float *weights, uint8_t *out)
+/* A tensor and a type that are tried. */
+struct try {
+    const struct gg_target_tensor *tt;
+    struct gg_target_option *o;
+    const struct gg_imatrix_entry *imatrix; /* NULL: none */
+    struct gg_row_src src;
+    struct gg_loss loss;
+    size_t ne0;
+    bool outer;  /* it gets a scale of its own for each matrix: */
+    float scale; /* of the one that is tried */
+    /* the thread's buffers */
+    float *slice, *back, *weights;
+    uint8_t *out;
+};
+
+/* n rows of the slice: encode, decode, compare. */
+static void try_rows(const struct work *w, struct try *y, size_t n)
 {
     const struct gg_codec_kern *codec =
-        &w->q->kern.codec[gg_dtype_index(o->to)];
-    float *back = slice + w->slice_size / sizeof *slice;
-    codec->encode(slice, out, n, ne0, weights);
-    codec->decode(out, back, n * ne0);
-    gg_loss_add(loss, slice, back, n, ne0, weights);
+        &w->q->kern.codec[gg_dtype_index(y->o->to)];
+    const float *from = y->slice;
+    for (size_t e = 0; y->outer && e < n * y->ne0; e++)
+        y->back[e] = y->slice[e] / y->scale;
+    if (y->outer)
+        from = y->back;
+    codec->encode(from, y->out, n, y->ne0, y->imatrix ? y->weights : NULL);
+    codec->decode(y->out, y->back, n * y->ne0);
+    for (size_t e = 0; y->outer && e < n * y->ne0; e++)
+        y->back[e] *= y->scale;
+    gg_loss_add(&y->loss, y->slice, y->back, n, y->ne0,
+                y->imatrix ? y->weights : NULL);
+}
+
+/* What belongs to matrix m, before its first row: its importances, and the
+ * scale that a run would find in all its rows. False: stop. */
+static bool begin_mat(struct work *w, struct try *y, uint64_t m, unsigned ith)
+{
+    const struct gguf_quant_tensor *t = &y->tt->t->pub;
+    uint64_t n = (uint64_t)t->ne[0] * (uint64_t)t->ne[1];
+    uint64_t step = GG_MAX(SLICE / y->ne0, 1) * y->ne0;
+    float largest = 0;
+    if (y->imatrix)
+        gg_imatrix_weights(y->imatrix, m * y->ne0, y->ne0, y->weights);
+    for (uint64_t at = 0, k; y->outer && at < n; at += k) {
+        k = GG_MIN(step, n - at);
+        largest = gg_outer_largest(&y->src, m * n + at, k, largest, y->slice,
+                                   step);
+        atomic_fetch_add(&w->done, k / y->ne0 * row_bytes(t));
+        if (poll(w, ith))
+            return false;
+    }
+    y->scale = gg_outer_scale(largest);
+    return true;
 }
 
 /* All sampled rows of a tensor in one type. */
@@ -97,39 +162,39 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
                        struct gg_target_option *o, unsigned ith)
 {
     const struct gguf_quant_tensor *t = &tt->t->pub;
-    const struct gg_imatrix_entry *im = gg_job_imatrix(w->q, tt->t);
+    uint8_t *buffer = w->buffers + ith * w->buffer_size;
     size_t ne0 = (size_t)t->ne[0], most = GG_MAX(SLICE / ne0, 1), n_slice = 0;
     uint64_t rows = t->n_elements / ne0, n = n_sampled(w, t), mat = 0;
-    uint8_t *buffer = w->buffers + ith * w->buffer_size;
-    float *slice = (float *)(void *)buffer;
-    float *weights = (float *)(void *)(buffer + 2 * w->slice_size);
-    uint8_t *out = buffer + 2 * w->slice_size + w->weight_size;
-    struct gg_loss loss = { .n = 0 };
-    struct gg_row_src src;
-    if (!gg_row_src_init(&src, w->q->kern.codec, tt->t->src->file,
-                         tt->t->src->info->index))
-        return; /* list_options looked */
+    struct try y = { .tt = tt, .o = o, .ne0 = ne0,
+                     .imatrix = gg_job_imatrix(w->q, tt->t),
+                     .outer = gg_outer_wanted(w->q, tt->t, o->to),
+                     .slice = (float *)(void *)buffer,
+                     .back = (float *)(void *)(buffer + w->slice_size),
+                     .weights = (float *)(void *)(buffer + 2 * w->slice_size),
+                     .out = buffer + 2 * w->slice_size + w->weight_size };
+    if (!gg_outer_row_src(w->q, tt->t, &y.src)) {
+        o->noise = (double)INFINITY;
+        return;
+    }
     for (uint64_t k = 0; k <= n; k++) {
         uint64_t row = k < n ? row_at(rows, n, k) : 0;
         uint64_t m = k < n ? row / (uint64_t)t->ne[1] : UINT64_MAX;
         if (n_slice && (m != mat || n_slice == most)) {
-            try_rows(w, &loss, o, slice, n_slice, ne0, im ? weights : NULL,
-                     out);
-            atomic_fetch_add(&w->done, n_slice * (t->from_size / rows));
+            try_rows(w, &y, n_slice);
+            atomic_fetch_add(&w->done, n_slice * row_bytes(t));
             n_slice = 0;
             if (poll(w, ith))
                 return;
         }
-        if (k == n)
-            break;
-        if (im && (m != mat || !k))
-            gg_imatrix_weights(im, m * ne0, ne0, weights);
+        if (k < n && (m != mat || !k) && !begin_mat(w, &y, m, ith))
+            return;
         mat = m;
-        read_row(&src, row, slice + n_slice++ * ne0);
+        if (k < n)
+            read_row(&y.src, row, y.slice + n_slice++ * ne0);
     }
-    o->noise = loss.n < (double)(n * ne0) ? (double)INFINITY
-               : loss.weighted_in > 0     ? loss.weighted / loss.weighted_in
-                                          : 0;
+    o->noise = y.loss.n < (double)(n * ne0) ? (double)INFINITY
+               : y.loss.weighted_in > 0 ? y.loss.weighted / y.loss.weighted_in
+                                        : 0;
 }
 
 static void work(void *user, unsigned ith, unsigned nth)
@@ -166,7 +231,7 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
             out = GG_MAX(out, o->size / rows * most);
             w->total += o->to == t->from
                             ? 0
-                            : n_sampled(w, t) * (t->from_size / rows);
+                            : bytes_to_try(w, &w->tensors[i], o->to);
         }
     }
     slice = GG_MAX(row, (uint64_t)SLICE);

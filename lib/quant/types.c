@@ -3,7 +3,7 @@
 #include "quant/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/rows.h"
+#include "quant/outer.h"
 
 #include <string.h>
 
@@ -69,13 +69,8 @@ static enum gguf_status make_outer(struct gguf_quant *q,
                                    struct gg_job_tensor *jt,
                                    struct gguf_error *err)
 {
-    char name[GG_SCALE_NAME];
-    struct gguf_tensor_info t = { .name = gg_strz(jt->pub.name),
-                                  .dtype = jt->pub.to };
     jt->outer = NULL;
-    if (!q->p.outer_scales || q->p.compat ||
-        !gg_scale_name(&t, ".scale", name) ||
-        gguf_split_tensor_find(q->set, name))
+    if (!gg_outer_wanted(q, jt, jt->pub.to))
         return GGUF_OK;
     size_t n = gg_job_n_mats(jt);
     jt->outer = gg_arena_alloc(&q->arena, n * sizeof *jt->outer);
@@ -124,6 +119,8 @@ void gg_job_sum_up(struct gguf_quant *q)
         s.n_elements += t->n_elements;
         s.from_size += t->from_size;
         s.to_size += t->to_size;
+        if (q->t[i].outer)
+            s.to_size += sizeof(float) * gg_job_n_mats(&q->t[i]);
         s.n_fallbacks += t->to != t->wanted;
         s.n_imatrix += (uint64_t)t->has_imatrix;
         s.n_needs_imatrix += (uint64_t)t->needs_imatrix;

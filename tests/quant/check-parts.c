@@ -60,6 +60,74 @@ static void write_layers(const char *path, int n_layers, const char *arch,
     gguf_meta_destroy(m);
 }
 
+/* A layer number as large as a name can have it: leaving out a thousand others
+ * is no more work for that. */
+static void check_far_layer(void)
+{
+    static uint32_t prune[1000];
+    const char *in = in_dir("far.gguf"), *out = in_dir("o.gguf");
+    struct gguf_error err;
+    struct setup s = SETUP("F16");
+    struct gguf_file *f = NULL;
+    size_t size;
+    write_layers(in, 2, "x", false);
+    uint8_t *b = slurp(in, &size);
+    if (!b || gguf_file_open_memory(&f, b, size, NULL, NULL) != GGUF_OK)
+        abort();
+    uint64_t at = gguf_file_tensor(f, 1)->info_off + 8;
+    gguf_file_close(f);
+    memcpy(b + at, "blk.999999999.", 14); /* was blk.1.a.weight */
+    if (!spill(in, b, size))
+        abort();
+    free(b);
+    for (uint32_t i = 0; i < GG_LEN(prune); i++)
+        prune[i] = i * 7 % 1000;
+    s.p.prune = prune;
+    s.p.n_prune = GG_LEN(prune);
+    f = NULL;
+    ok(quantize(in, out, s, &err) == GGUF_OK &&
+           gguf_file_open(&f, out, NULL, NULL) == GGUF_OK &&
+           gguf_file_n_tensors(f) == 1 &&
+           gguf_file_tensor_find(f, "blk.999998999."),
+       "a layer far away %s", err.message);
+    gguf_file_close(f);
+    remove(in);
+    remove(out);
+}
+
+/* The alignment of the output is what its metadata say, in all of its files. */
+static void check_alignment(const char *in)
+{
+    struct setup s = SETUP("Q8_0");
+    struct gguf_error err;
+    struct gguf_meta *m;
+    struct gguf_split *set = NULL;
+    char name[64];
+    size_t n = 0;
+    int bad = 0;
+    if (gguf_meta_create(&m, NULL, NULL) ||
+        gguf_meta_set_u32(m, "general.alignment", 512, NULL))
+        abort();
+    s.p.meta = m;
+    s.p.max_file_size = 500000;
+    ok(quantize(in, in_dir("a.gguf"), s, &err) == GGUF_OK, "written %s",
+       err.message);
+    for (size_t i = 1; i < 100 && !n; i++) {
+        snprintf(name, sizeof name, "a-00001-of-%05zu.gguf", i);
+        if (gguf_split_open(&set, in_dir(name), NULL, &err) == GGUF_OK)
+            n = i;
+    }
+    for (size_t i = 0; i < n; i++) {
+        bad += gguf_file_alignment(gguf_split_file(set, i)) != 512;
+        snprintf(name, sizeof name, "a-%05zu-of-%05zu.gguf", i + 1, n);
+        remove(in_dir(name));
+    }
+    ok(!bad && n > 1, "%zu files of another alignment are one model %s", n,
+       err.message);
+    gguf_split_close(set);
+    gguf_meta_destroy(m);
+}
+
 /* In a model without an architecture the only count of layers is meant. */
 static void check_pruning(const char *arch)
 {
@@ -200,7 +268,9 @@ int main(void)
     check_pruning("x");
     check_pruning(NULL);
     check_pruning_unclear();
+    check_far_layer();
     check_shards(in);
+    check_alignment(in);
     remove(in);
     ok(leave_dir(), "the folder is empty again");
     return done_testing();

@@ -276,6 +276,125 @@ static void check_noise(const char *in)
     end(&c);
 }
 
+/* Another alignment than the input's: sizes are counted with it. */
+static void check_alignment(const char *in)
+{
+    const char *out = in_dir("o.gguf");
+    int bad = 0;
+    for (uint32_t align = 8; align < 10000; align *= 32) {
+        struct case_ c = CASE;
+        struct gguf_meta *m;
+        if (gguf_meta_create(&m, NULL, NULL) ||
+            gguf_meta_set_u32(m, "general.alignment", align, NULL))
+            abort();
+        c.p.meta = m;
+        c.t.max_size = 400000;
+        bad += begin(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
+               size_of(out) != c.result.size || c.result.size > 400000 ||
+               c.result.size < 380000;
+        end(&c);
+        gguf_meta_destroy(m);
+    }
+    ok(!bad, "with alignments from 8 to 8192");
+    remove(out);
+}
+
+/* Every weight in NVFP4 has its scale beside it, and no other has. n: how many
+ * have. */
+static bool has_scales(const char *path, size_t *n)
+{
+    struct gguf_file *f;
+    char name[64];
+    bool good = true;
+    *n = 0;
+    if (gguf_file_open(&f, path, NULL, NULL) != GGUF_OK)
+        return false;
+    for (size_t i = 0; i < gguf_file_n_tensors(f); i++) {
+        const struct gguf_tensor_info *t = gguf_file_tensor(f, i);
+        int size = (int)t->name.size - 7; /* .weight */
+        if (t->ne[1] == 1)
+            continue;
+        snprintf(name, sizeof name, "%.*s.scale", size, t->name.data);
+        bool has = gguf_file_tensor_find(f, name) != NULL;
+        good = good && has == (t->dtype == GGUF_DTYPE_NVFP4);
+        *n += has;
+    }
+    gguf_file_close(f);
+    return good;
+}
+
+/* NVFP4 with scales outside of the blocks: those of the input stay beside the
+ * weights that do, and go into the others; those of the output are what is
+ * measured, and both have bytes that count. */
+static void check_outer(const char *in)
+{
+    static const uint32_t types[] = { GGUF_DTYPE_NVFP4, GGUF_DTYPE_Q2_K,
+                                      GGUF_DTYPE_Q8_0 };
+    static const struct gguf_quant_override over = { "weight",
+                                                     GGUF_DTYPE_NVFP4 };
+    const char *out = in_dir("o.gguf"), *nv = in_dir("nv.gguf");
+    struct gguf_error err;
+    struct case_ c = CASE;
+    int bad, n_out = 0;
+    c.p.outer_scales = c.p.measure = 1;
+    c.t.types = types;
+    c.t.n_types = GG_LEN(types);
+    c.t.max_size = 400000;
+    c.t.sample = UINT64_MAX;
+    bad = begin(&c, in) != GGUF_OK || write_out(&c, out) != GGUF_OK ||
+          size_of(out) != c.result.size || c.result.size > 400000;
+    for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
+        const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
+        if (t->why != GGUF_WHY_TARGET || t->to != GGUF_DTYPE_NVFP4)
+            continue;
+        double r = t->loss.rms / t->loss.rms_in;
+        bad += fabs(r * r - t->noise) > 1e-9 * t->noise;
+        n_out++;
+    }
+    ok(!bad && n_out > 0, "%d tensors get scales: the noise is with them %s",
+       n_out, c.err.message);
+    end(&c);
+
+    struct setup s = SETUP("Q8_0");
+    s.p.outer_scales = 1;
+    s.p.overrides = &over;
+    s.p.n_overrides = 1;
+    size_t n_all, n, last = SIZE_MAX;
+    ok(quantize(in, nv, s, &err) == GGUF_OK && has_scales(nv, &n_all) &&
+           n_all >= 5,
+       "a model of NVFP4 %s", err.message);
+    bad = 0;
+    uint64_t whole = size_of(nv);
+    for (uint64_t size = whole; size > whole / 2; size -= whole / 16) {
+        struct case_ d = CASE;
+        struct gguf_quant_totals totals;
+        d.p.allow_requantize = 1;
+        d.t.max_size = size;
+        if (begin(&d, nv) == GGUF_E_LIMIT) {
+            end(&d);
+            break;
+        }
+        bad += !d.q || write_out(&d, out) != GGUF_OK ||
+               size_of(out) != d.result.size || d.result.size > size ||
+               !has_scales(out, &n) || n > last ||
+               (size == whole && n != n_all);
+        last = n;
+        end(&d);
+        d.t.max_size = 0;
+        d.t.max_bpw = 4.5 * (double)size / (double)whole;
+        bad += begin(&d, nv) != GGUF_OK || write_out(&d, out) != GGUF_OK ||
+               !has_scales(out, &n);
+        if (d.q)
+            gguf_quant_totals(d.q, &totals);
+        bad += d.q && 8 * (double)totals.to_size >
+                          d.t.max_bpw * (double)totals.n_elements;
+        end(&d);
+    }
+    ok(!bad && last < n_all && last > 0, "its scales stay where NVFP4 does");
+    remove(nv);
+    remove(out);
+}
+
 static void check_shards(const char *in)
 {
     struct gguf_split *set = NULL;
@@ -366,6 +485,8 @@ int main(void)
     check_constraints(in);
     check_imatrix(in);
     check_noise(in);
+    check_alignment(in);
+    check_outer(in);
     check_shards(in);
     check_refusals(in);
     remove(in);

@@ -1,0 +1,174 @@
+/* outer.c - scales outside of the blocks: which stay, and how large they are
+ *
+ * The blocks of NVFP4 have scales of eight bits, with four significant ones
+ * from 2^-6 to 448 only. Weights of models lie at the lower end of that: the
+ * largest weight of a matrix becomes the largest that a block can hold well,
+ * and what it was divided by is the scale of the matrix. The format's authors
+ * (NVIDIA, "Pretraining Large Language Models with NVFP4", arXiv:2509.25149)
+ * take 6 * 448. Our encoder, which gives ggml's bytes, makes 448 of all scales
+ * above 240, so that 240 is the end.
+ */
+#include "config.h"
+#include "quant/outer.h"
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Of an E2M1 element and of an E4M3 scale. */
+#define LARGEST (6.0f * 240.0f)
+
+/* What an NVFP4 tensor may have beside it. */
+static const char *const suffixes[] = { ".scale", ".input_scale" };
+
+/* The tensor of the input beside src; NULL: there is none. */
+static const struct gguf_split_tensor *
+find_beside(const struct gguf_quant *q, const struct gguf_split_tensor *src,
+            const char *suffix)
+{
+    char name[GG_SCALE_NAME];
+    return gg_scale_name(src->info, suffix, name)
+               ? gguf_split_tensor_find(q->set, name)
+               : NULL;
+}
+
+/* ------------------------------------------------------- of the input --- */
+
+/* What is in the output first, each as it was listed. */
+static int compare_places(const void *a, const void *b)
+{
+    const struct gg_job_tensor *x = a, *y = b;
+    if (x->left_out != y->left_out)
+        return x->left_out ? 1 : -1;
+    return (x->place > y->place) - (x->place < y->place);
+}
+
+static void arrange(struct gguf_quant *q)
+{
+    size_t n = 0;
+    if (q->n_all)
+        qsort(q->t, q->n_all, sizeof *q->t, compare_places);
+    while (n < q->n_all && !q->t[n].left_out)
+        n++;
+    q->n_t = n;
+}
+
+void gg_outer_unfold(struct gguf_quant *q)
+{
+    for (size_t i = 0; i < q->n_all; i++) {
+        q->t[i].left_out = false;
+        q->t[i].scale = NULL;
+    }
+    arrange(q);
+}
+
+/* The scale of one tensor goes into its weights. */
+static enum gguf_status fold(struct gguf_quant *q, struct gg_job_tensor *jt,
+                             struct gguf_error *err)
+{
+    const struct gguf_split_tensor *src = jt->src;
+    struct gg_row_src row;
+    jt->scale = find_beside(q, src, suffixes[0]);
+    if (jt->scale && gg_row_src_init(&row, q->kern.codec, src->file,
+                                     src->info->index))
+        GG_TRY(gg_row_src_set_scale(&row, src->info, jt->scale->file,
+                                    jt->scale->info, err));
+    for (size_t s = 0; s < GG_LEN(suffixes); s++) {
+        const struct gguf_split_tensor *other =
+            find_beside(q, src, suffixes[s]);
+        for (size_t i = 0; other && i < q->n_all; i++)
+            q->t[i].left_out |= q->t[i].src == other;
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err)
+{
+    gg_outer_unfold(q);
+    for (size_t i = 0; !q->p.compat && i < q->n_all; i++)
+        if (!q->t[i].pub.copied &&
+            q->t[i].pub.from == GGUF_DTYPE_NVFP4)
+            GG_TRY(fold(q, &q->t[i], err));
+    arrange(q);
+    gg_job_sum_up(q);
+    return GGUF_OK;
+}
+
+bool gg_outer_row_src(const struct gguf_quant *q,
+                      const struct gg_job_tensor *jt, struct gg_row_src *src)
+{
+    const struct gguf_split_tensor *s =
+        q->p.compat ? NULL : find_beside(q, jt->src, suffixes[0]);
+    if (!gg_row_src_init(src, q->kern.codec, jt->src->file,
+                         jt->src->info->index))
+        return false;
+    return !s || gg_row_src_set_scale(src, jt->src->info, s->file, s->info,
+                                      NULL) == GGUF_OK;
+}
+
+/* ------------------------------------------------------ of the output --- */
+
+bool gg_outer_wanted(const struct gguf_quant *q,
+                     const struct gg_job_tensor *jt, uint32_t type)
+{
+    char name[GG_SCALE_NAME];
+    struct gguf_tensor_info t = { .name = jt->src->info->name,
+                                  .dtype = type };
+    return q->p.outer_scales && !q->p.compat && type != jt->pub.from &&
+           gg_scale_name(&t, suffixes[0], name) &&
+           !gguf_split_tensor_find(q->set, name);
+}
+
+/* A tensor of size bytes, which is called as jt is with a suffix. */
+static uint64_t tensor_size(const struct gg_job_tensor *jt,
+                            const char *suffix, unsigned n_dims,
+                            uint64_t size, uint64_t align, bool headers)
+{
+    uint64_t name = strlen(jt->pub.name) - strlen(".weight") + strlen(suffix);
+    size = (size + align - 1) / align * align;
+    return size + (headers ? 8 + name + 4 + 8 * n_dims + 4 + 8 : 0);
+}
+
+uint64_t gg_outer_size(const struct gguf_quant *q,
+                       const struct gg_job_tensor *jt, uint32_t type,
+                       uint64_t align, bool headers)
+{
+    uint64_t sum = 0;
+    if (gg_outer_wanted(q, jt, type))
+        return tensor_size(jt, suffixes[0], 1, 4 * gg_job_n_mats(jt), align,
+                           headers);
+    for (size_t s = 0; s < GG_LEN(suffixes); s++) {
+        const struct gguf_split_tensor *t =
+            type == jt->pub.from && !q->p.compat
+                ? find_beside(q, jt->src, suffixes[s])
+                : NULL;
+        if (t)
+            sum += tensor_size(jt, suffixes[s], t->info->n_dims,
+                               t->info->size, align, headers);
+    }
+    return sum;
+}
+
+float gg_outer_largest(const struct gg_row_src *src, uint64_t first,
+                       uint64_t n, float largest, float *buf, uint64_t size)
+{
+    for (uint64_t k; n; first += k, n -= k) {
+        k = GG_MIN(n, size);
+        gg_row_src_read(src, first, k, buf);
+        for (uint64_t e = 0; e < k; e++) {
+            float x = fabsf(buf[e]);
+            if (x > largest && x <= FLT_MAX)
+                largest = x;
+        }
+    }
+    return largest;
+}
+
+float gg_outer_scale(float largest)
+{
+    float scale = largest / LARGEST;
+    return scale > 0 ? scale : 1;
+}
