@@ -357,7 +357,7 @@ rmdir "$tmp/small"
 for type in COPY Q8_0; do
     run "$q" -q -f "$tmp/a64.gguf" "$tmp/o.gguf" $type
     "$builddir/gguf-info" --check "$tmp/o.gguf" >"$tmp/out"
-    test $rc -eq 0 -a $? -eq 0 && grep -q '^  0 errors, 0 warn' "$tmp/out" &&
+    test $rc -eq 0 -a $? -eq 0 && grep -q '^  0 errors,' "$tmp/out" &&
         test "$("$builddir/gguf-info" --key general.alignment \
             "$tmp/o.gguf")" = 64 &&
         test "$("$builddir/gguf-info" --tensors "$tmp/o.gguf" |
