@@ -4,7 +4,8 @@
  * that were trained lie beside the vectors; synthetic ones are made here by the
  * vectors' own script, where there is a Python with numpy. A run whose options
  * or types are not supported is counted, not passed. With
- * GGUF_TEST_LONG=1 every run is done, else a sample.
+ * GGUF_TEST_LONG=1 every run is done, else a sample: the first of each
+ * GGUF_TEST_SAMPLE (3) of a model.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -194,12 +195,20 @@ static enum outcome one_run(const char *model, const struct row *run)
     return DIFFERENT;
 }
 
+static unsigned sample_step(void)
+{
+    const char *n = getenv("GGUF_TEST_SAMPLE");
+    if (getenv("GGUF_TEST_LONG"))
+        return 1;
+    return n && atoi(n) > 0 ? (unsigned)atoi(n) : 3;
+}
+
 /* Runs of a model that lies at path; name is how the table calls it. */
 static void check_model(const char *name, const char *path)
 {
     struct row run;
     unsigned n[3] = { 0, 0, 0 }, failed = 0, left = 0, k = 0;
-    bool all = getenv("GGUF_TEST_LONG") != NULL;
+    unsigned step = sample_step();
     FILE *f = fopen(shared_path("golden/files/runs.tsv"), "r");
     while (f && next_row(f, &run)) {
         const char *slash = strchr(run.f[1], '/');
@@ -209,7 +218,7 @@ static void check_model(const char *name, const char *path)
             failed++; /* the reference gave up */
             continue;
         }
-        if (!all && k++ % 3)
+        if (k++ % step)
             left++;
         else
             n[one_run(path, &run)]++;

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* Sanitizers take time and memory of their own. */
+/* Sanitizers take time and memory of their own, and so does an emulator. */
 #if defined(__has_feature)
 # if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #  define MEASURES 0
@@ -32,8 +32,10 @@
 #endif
 #define MAX_SECONDS 1.0
 #define MAX_MEMORY  (64L << 10) /* kB */
+enum { MAX_ARGS = 16 };
 
 static char dir[64], bin[4096], libs[4200], table_dir[4096];
+static const char *emulator; /* that the tools of a cross build need; or NULL */
 
 /* A file's row, and what was wrong about the answers to it. */
 struct row {
@@ -92,24 +94,38 @@ static void redirect(const char *name, int fd)
         _exit(126);
 }
 
-/* Run a tool: argv[0] is its name, NULL ends. */
+/* Become a tool: argv[0] is its name, NULL ends. */
+static void become(const char *const *argv)
+{
+    char program[4200];
+    const char *all[MAX_ARGS + 2] = { emulator, program };
+    snprintf(program, sizeof program, "%s/%s", bin, argv[0]);
+    for (int i = 1; i < MAX_ARGS && argv[i]; i++)
+        all[i + 1] = argv[i];
+    if (emulator)
+        execvp(emulator, (char *const *)(uintptr_t)all);
+    else
+        execv(program, (char *const *)(uintptr_t)argv);
+}
+
+/* Run a tool with such arguments. */
 static struct answer run(const char *const *argv)
 {
     struct answer a = { .status = -1 };
     struct rusage u;
-    char program[4200];
     int status = 0;
-    snprintf(program, sizeof program, "%s/%s", bin, argv[0]);
     fflush(stdout);
     pid_t pid = fork();
     if (pid == 0) {
         struct rlimit cpu = { 20, 20 };
+        if (emulator)
+            cpu.rlim_cur = cpu.rlim_max = 200;
         redirect("out", 1);
         redirect("err", 2);
         setrlimit(RLIMIT_CPU, &cpu);
         if (*libs)
             setenv("LD_LIBRARY_PATH", libs, 1);
-        execv(program, (char *const *)(uintptr_t)argv);
+        become(argv);
         _exit(127);
     }
     while (pid > 0 && wait4(pid, &status, 0, &u) < 0 && errno == EINTR)
@@ -135,7 +151,8 @@ static void judge_run(struct row *r, const char *tool, const struct answer *a)
     if (a->escapes)
         complain(r, tool, "a raw escape", "");
     snprintf(number, sizeof number, "%.2f s, %ld kB", a->seconds, a->memory);
-    if (MEASURES && (a->seconds >= MAX_SECONDS || a->memory > MAX_MEMORY))
+    if (MEASURES && !emulator &&
+        (a->seconds >= MAX_SECONDS || a->memory > MAX_MEMORY))
         complain(r, tool, "too much", number);
 }
 
@@ -268,6 +285,9 @@ static bool read_row(struct row *r, char *line)
 static void find_tools(void)
 {
     const char *top = getenv("builddir");
+    emulator = getenv("EMULATOR");
+    if (emulator && !*emulator)
+        emulator = NULL;
     char path[4200];
     snprintf(bin, sizeof bin, "%s", top ? top : ".");
     snprintf(path, sizeof path, "%s/.libs/gguf-info", bin);

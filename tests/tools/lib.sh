@@ -1,6 +1,17 @@
 # lib.sh - what the shell tests of the tools share. Sourced.
 . "${srcdir:-.}/tests/tap.sh"
 : "${GGUF_SHARED=$srcdir/../shared}"
+# Programs of a cross build run in an emulator: here are some that start it.
+if test -n "${EMULATOR-}"; then
+    mkdir -p "$tmp/cross/tests/tools"
+    for p in gguf-edit gguf-imatrix gguf-info gguf-ppl gguf-quantize \
+        gguf-split tests/mkfix tests/tools/mkimatrix tests/tools/mkmodel; do
+        printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$EMULATOR" "$builddir/$p" \
+            >"$tmp/cross/$p"
+        chmod +x "$tmp/cross/$p"
+    done
+    builddir=$tmp/cross
+fi
 mkmodel=$builddir/tests/tools/mkmodel
 # Programs in the build folder are scripts that set up the library's path and
 # start the real ones; hundreds of calls go faster without.
