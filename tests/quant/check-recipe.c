@@ -261,6 +261,40 @@ static void check_presets(void)
        "'Q4' is none");
 }
 
+/* Two rules that no model of the reference's has to weigh: of falcon the
+ * attention's output is the base, also with eight experts, but for the types of
+ * less than three bits. (Source: llama-quant.cpp of llama.cpp.) */
+static void check_falcon(void)
+{
+    static const char *const want[][2] = {
+        { "Q2_K", "Q2_K" },     { "Q3_K_S", "Q3_K" },   { "Q3_K_M", "Q3_K" },
+        { "Q3_K_L", "Q4_K" },   { "Q4_K_S", "Q4_K" },   { "Q4_K_M", "Q4_K" },
+        { "Q5_K_M", "Q5_K" },   { "IQ3_XXS", "IQ3_XXS" }, { "IQ3_XS", "IQ3_S" },
+        { "IQ3_S", "IQ3_S" },   { "IQ3_M", "IQ3_S" },   { "IQ4_NL", "IQ4_NL" },
+        { "IQ4_XS", "IQ4_XS" }, { "IQ2_M", "Q5_K" },    { "IQ1_S", "Q5_K" },
+    };
+    for (size_t i = 0; i < GG_LEN(want); i++) {
+        static const int64_t ne[4] = { 512, 512, 1, 1 };
+        struct gg_chooser c = { .output_type = GGUF_DTYPE_NONE,
+                                .embedding_type = GGUF_DTYPE_NONE };
+        struct gguf_recipe *r;
+        struct gg_choice choice = { 0 };
+        ok(gguf_recipe_preset(&r, want[i][0], NULL, NULL) == GGUF_OK, "%s",
+           want[i][0]);
+        c.recipe = r;
+        c.facts.arch = GG_STR("falcon");
+        c.facts.var[GG_VAR_LAYERS] = c.facts.var[GG_VAR_N] = 32;
+        c.facts.var[GG_VAR_HEADS] = c.facts.var[GG_VAR_KV_HEADS] = 8;
+        c.facts.var[GG_VAR_EXPERTS] = 8;
+        ok(gg_choose(&c, "blk.9.attn_output.weight", ne, GGUF_DTYPE_F16,
+                     &choice, NULL) == GGUF_OK &&
+               choice.type == gguf_dtype_from_name(want[i][1])->id,
+           "%s: falcon of eight experts: %s (%s)", want[i][0], want[i][1],
+           choice.text);
+        gguf_recipe_destroy(r);
+    }
+}
+
 /* Presets with bytes changed, taken out and doubled: parsed or refused with a
  * message, and what is parsed can be asked. */
 static void check_mutations(void)
@@ -492,6 +526,7 @@ int main(void)
     check_conditions();
     check_texts();
     check_presets();
+    check_falcon();
     check_mutations();
     check_golden();
     return done_testing();
