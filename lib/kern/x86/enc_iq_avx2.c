@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "kern/c/block_io.h"
 #include "kern/c/enc_iq.h"
-#include "kern/c/enc_search.h"
+#include "kern/x86/enc_search_avx2.h"
 #include "kern/x86/iq_trials_avx2.h"
 #include "kern/x86/x86.h"
 
@@ -111,9 +111,10 @@ static GG_ALWAYS_INLINE float refit(const struct gg_iq_type *t, struct part *p,
     return q > 0 ? x / q : scale;
 }
 
-/* As fit_part of the reference. */
+/* As fit_part of the reference; start: what gg_fit_positive gave, for types
+ * with fit_start. */
 static GG_ALWAYS_INLINE float fit_part(const struct gg_iq_type *t,
-                                       struct part *p)
+                                       struct part *p, float start)
 {
     float scale, max;
     __m256 hi = _mm256_loadu_ps(p->x), a = gg_abs_ps(hi);
@@ -131,8 +132,7 @@ static GG_ALWAYS_INLINE float fit_part(const struct gg_iq_type *t,
     if (max < t->zero)
         return 0;
     if (t->fit_start) {
-        uint8_t q[32];
-        scale = gg_fit_positive(p->x, p->w, t->n, t->book.top + 2, q);
+        scale = start;
         max = scale * (float)(t->book.top + 1);
         if (max <= 0)
             return 0;
@@ -187,30 +187,56 @@ static GG_ALWAYS_INLINE void weigh(const struct gg_iq_type *t, const float *x,
     }
 }
 
-/* Returns 0 for a block that is the reference's. */
-static GG_ALWAYS_INLINE int fit_block(const struct gg_iq_type *t,
-                                      const float *x, const float *weight,
-                                      struct gg_iq_block *b)
+/* Importances, magnitudes and signs of all parts of a block. */
+static GG_ALWAYS_INLINE void split_block(const struct gg_iq_type *t,
+                                         const float *x, const float *weight,
+                                         struct part *p, uint8_t *signs)
 {
     float sum = 0;
     for (int i = 0; i < 256; i++)
         sum += x[i] * x[i];
     float sigma2 = t->sigma * sum / 256;
+    for (int s = 0; s < 256 / t->n; s++) {
+        weigh(t, x + t->n * s, weight ? weight + t->n * s : NULL, sigma2,
+              &p[s]);
+        for (int k = 0; k < t->n; k += 8)
+            *signs++ = split_signs(x + t->n * s + k, p[s].w + k, t->even,
+                                   p[s].x + k);
+    }
+}
+
+/* The scales that trials start from, of the eight parts of types that have
+ * them. */
+static GG_ALWAYS_INLINE void start_scales(const struct gg_iq_type *t,
+                                          const struct part *p, float *start)
+{
+    const float *x[8], *w[8];
+    for (int s = 0; s < 8; s++) {
+        x[s] = p[s].x;
+        w[s] = p[s].w;
+    }
+    gg_scales_positive_avx2(x, w, t->n, t->book.top + 2, start);
+}
+
+/* Returns 0 for a block that is the reference's. */
+static GG_ALWAYS_INLINE int fit_block(const struct gg_iq_type *t,
+                                      const float *x, const float *weight,
+                                      struct gg_iq_block *b)
+{
+    struct part p[16];
+    float start[16] = { 0 };
     int n_group = t->n / t->book.group, n_sign = t->n / 8;
     memset(b, 0, sizeof *b);
+    split_block(t, x, weight, p, b->signs);
+    if (t->fit_start)
+        start_scales(t, p, start);
     for (int s = 0; s < 256 / t->n; s++) {
-        struct part p;
-        const float *xs = x + t->n * s;
         uint8_t *signs = b->signs + n_sign * s;
-        weigh(t, xs, weight ? weight + t->n * s : NULL, sigma2, &p);
-        for (int k = 0; k < n_sign; k++)
-            signs[k] = split_signs(xs + 8 * k, p.w + 8 * k, t->even,
-                                   p.x + 8 * k);
-        b->scale[s] = fit_part(t, &p);
-        if (p.failed)
+        b->scale[s] = fit_part(t, &p[s], start[s]);
+        if (p[s].failed)
             return 0;
-        b->zero[s] = (uint8_t)p.zero;
-        if (p.zero)
+        b->zero[s] = (uint8_t)p[s].zero;
+        if (p[s].zero)
             memset(signs, 0, (size_t)n_sign);
         if (b->scale[s] < 0) {
             b->scale[s] = -b->scale[s];
@@ -219,7 +245,8 @@ static GG_ALWAYS_INLINE int fit_block(const struct gg_iq_type *t,
         }
         for (int g = 0; g < n_group; g++)
             b->entry[n_group * s + g] =
-                (uint16_t)(p.zero ? 0 : gg_iq_entry(&t->book, p.code[g]));
+                (uint16_t)(p[s].zero ? 0
+                                     : gg_iq_entry(&t->book, p[s].code[g]));
     }
     gg_iq_scale_codes(t, b);
     return 1;

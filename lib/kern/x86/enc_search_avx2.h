@@ -41,4 +41,9 @@ int gg_lanes_affine_avx2(const struct gg_lanes *l, int n,
                          const struct gg_affine_search *s,
                          struct gg_lanes_fit *out);
 
+/* The scales that gg_fit_positive gives for eight groups of n elements (a
+ * multiple of 8), for every input. x and w: of each group. */
+void gg_scales_positive_avx2(const float *const x[8], const float *const w[8],
+                             int n, int q_max, float scale[8]);
+
 #endif
