@@ -10,6 +10,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include <gguf/text.h>
+
 static const char *type_name(uint32_t id)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find(id);
@@ -142,16 +144,26 @@ void print_summary(const struct target *target, double seconds)
                  t.n_bad_imatrix);
 }
 
+/* A name for a message: names are from strangers. */
+static const char *printable(char out[512], const char *name)
+{
+    gguf_text_escape(out, 512, str(name));
+    return out;
+}
+
 void print_nonfinite(const char *in, const struct target *t, int kept)
 {
+    char name[512];
     for (size_t i = 0; i < gguf_quant_n_tensors(t->job); i++) {
         const struct gguf_quant_tensor *q = gguf_quant_tensor(t->job, i);
         uint64_t ne0 = (uint64_t)q->ne[0], first = q->first_nonfinite;
         if (q->n_nonfinite)
             msg_warn(in,
-                     "tensor '%s': %" PRIu64 " weights are NaN or infinite%s, "
-                     "the first at row %" PRIu64 ", column %" PRIu64,
-                     q->name, q->n_nonfinite, kept ? "" : " and became 0",
+                     "tensor '%s': %" PRIu64 " weights are NaN or infinite, "
+                     "or too large%s, the first at row %" PRIu64
+                     ", column %" PRIu64,
+                     printable(name, q->name), q->n_nonfinite,
+                     kept ? "" : " and became 0",
                      first / ne0, first % ne0);
     }
 }
@@ -172,13 +184,14 @@ find_mended(const struct target *t, size_t n, const char *name)
 void print_mended(const char *in, const struct target *t, size_t n)
 {
     const struct gguf_quant_tensor *q;
+    char name[512];
     for (size_t k = 0; k < n; k++)
         for (size_t i = 0; (q = gguf_quant_tensor(t[k].job, i)); i++)
             if (q->n_mended && !find_mended(t, k, q->name))
                 msg_warn(in,
                          "tensor '%s': %" PRIu64 " importances are zero "
                          "throughout or no numbers, and were replaced",
-                         q->name, q->n_mended);
+                         printable(name, q->name), q->n_mended);
 }
 
 static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)

@@ -50,11 +50,14 @@ struct gguf_quant_override {
     uint32_t dtype;
 };
 
-/* What to do about a weight that is NaN or infinite. */
+/* What to do about a weight that is NaN or infinite, or would be in the type
+ * that it gets: above 65504 in F16; about 2^23 in blocks of 8 bits, less in
+ * others, whose scales are F16. */
 enum gguf_nonfinite {
     GGUF_NONFINITE_ERROR, /* end with GGUF_E_NONFINITE: tensor, row, column */
     GGUF_NONFINITE_ZERO,  /* take it as zero, also in tensors of floats that
-                           * are copied; counted */
+                           * are copied, or the block that it is too large
+                           * for; counted */
     GGUF_NONFINITE_KEEP   /* encode what comes; counted */
 };
 
@@ -151,7 +154,7 @@ struct gguf_quant_loss {
 
 /* One tensor of the output. All it points to belongs to the job. */
 struct gguf_quant_tensor {
-    const char *name;   /* printable as it is */
+    const char *name;   /* as in the file; gguf_text_escape to print it */
     unsigned n_dims;
     int64_t ne[4];      /* elements, fastest dimension first */
     uint64_t n_elements;
@@ -170,7 +173,8 @@ struct gguf_quant_tensor {
                          * throughout: replaced by the mean of the others, or
                          * by 1 */
     int copied;         /* bytes are copied, not encoded */
-    uint64_t n_nonfinite; /* weights that are NaN or infinite, met by run; and
+    uint64_t n_nonfinite; /* weights that are NaN or infinite, or would be in
+                           * one of the outputs of run; and
                            * the element of the first, row after row: row
                            * first_nonfinite / ne[0] */
     uint64_t first_nonfinite;

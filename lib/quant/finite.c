@@ -1,4 +1,4 @@
-/* finite.c - is there anything but numbers in an array? */
+/* finite.c - is there anything but numbers in an array? Or large ones? */
 #include "config.h"
 #include "quant/finite.h"
 #include "base/bytes.h"
@@ -8,21 +8,31 @@
 
 enum { LANES = 16 };
 
-/* Inner loops of fixed length, for compilers to make vectors of: the sign bit
- * of bits + 2^23 is set for the largest exponent only, which is that of NaN
- * and infinity. */
-bool gg_finite(const float *x, size_t n)
+/* Is the size of a number, as bits, from a limit on? Sizes compare like their
+ * bits; adding 2^31 - limit sets the sign bit then. Inner loops of fixed length,
+ * for compilers to make vectors of. */
+static bool all_below(const float *x, size_t n, uint32_t limit)
 {
-    uint32_t bad[LANES] = { 0 }, any = 0;
+    uint32_t bad[LANES] = { 0 }, any = 0, add = 0x80000000u - limit;
     size_t i = 0;
     for (; i + LANES <= n; i += LANES) {
         GG_UNROLL
         for (int k = 0; k < LANES; k++)
-            bad[k] |= (gg_f32_bits(x[i + k]) & 0x7fffffffu) + 0x00800000u;
+            bad[k] |= (gg_f32_bits(x[i + k]) & 0x7fffffffu) + add;
     }
     for (int k = 0; k < LANES; k++)
         any |= bad[k];
     for (; i < n; i++)
-        any |= (gg_f32_bits(x[i]) & 0x7fffffffu) + 0x00800000u;
+        any |= (gg_f32_bits(x[i]) & 0x7fffffffu) + add;
     return !(any & 0x80000000u);
+}
+
+bool gg_finite(const float *x, size_t n)
+{
+    return all_below(x, n, 0x7f800000u);
+}
+
+bool gg_small(const float *x, size_t n)
+{
+    return all_below(x, n, gg_f32_bits(0x1p15f));
 }

@@ -16,8 +16,11 @@ void gg_loss_add(struct gg_loss *l, const float *a, const float *b,
             double x = a[row * n + i];
             double d = x - (double)b[row * n + i];
             double w = weight ? (double)weight[i] : 1;
-            if (!isfinite(d))
+            if (!isfinite(d)) {
+                if (isfinite(x))
+                    err2 = weighted = max = (double)INFINITY;
                 continue;
+            }
             count++;
             err2 += d * d;
             in2 += x * x;
@@ -54,6 +57,8 @@ void gg_loss_finish(const struct gg_loss *chunks, size_t n,
     if (l.n > 0) {
         out->rms = sqrt(l.err2 / l.n);
         out->rms_in = sqrt(l.in2 / l.n);
+    } else {
+        out->rms = l.err2; /* 0, or infinite */
     }
     out->weighted = l.weight > 0 ? sqrt(l.weighted / l.weight) : out->rms;
     out->snr = l.err2 > 0 ? 10 * log10(l.in2 / l.err2) : (double)INFINITY;

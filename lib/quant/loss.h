@@ -14,7 +14,9 @@ struct gg_loss {
 };
 
 /* Add n_rows rows of n elements: a was read, b is what is read back. weight[n]
- * may be NULL. Pairs that are not finite are left out. */
+ * may be NULL. What was not finite is left out; where only what is read back is
+ * not, the differences and the largest are infinite, and it does not count as
+ * an element. */
 void gg_loss_add(struct gg_loss *l, const float *a, const float *b,
                  size_t n_rows, size_t n, const float *weight);
 

@@ -110,6 +110,17 @@ enum gguf_status gg_run_prepare(struct gg_run *r, struct gguf_error *err);
 /* The loss of tensor i, all of whose chunks are done, for all jobs. */
 void gg_run_finish_loss(struct gg_run *r, size_t i);
 
+/* run_finite.c: some of the n elements x of tensor i, from element on, are not
+ * finite: do about it what is asked for. False: the run, in chunk no, ends. */
+bool gg_run_meet_nonfinite(struct gg_run *r, size_t i, uint64_t no,
+                           uint64_t element, float *x, size_t n);
+/* The same about blocks, which job k made of the elements x, weighed with the
+ * row weights (or NULL), if they have numbers that are not finite where x has:
+ * because these are larger than the type holds. */
+bool gg_run_check_blocks(struct gg_run *r, size_t k, size_t i, uint64_t no,
+                         uint64_t element, const float *x, size_t n,
+                         const float *weights, uint8_t *blocks);
+
 /* n weights of tensor i are not finite, the first of them is this one. */
 void gg_run_count_nonfinite(struct gg_run *r, size_t i, uint64_t n,
                             uint64_t first);

@@ -108,44 +108,6 @@ bool gg_run_poll(struct gg_run *r, unsigned ith)
     return atomic_load(&r->cancel);
 }
 
-/* An element of the slice that is not finite: what to do about it. */
-static bool meet_nonfinite(struct gg_run *r, struct chunk *c,
-                           uint64_t element, float *x, size_t n)
-{
-    const struct gguf_quant *q = r->jobs[0];
-    size_t i = c->i;
-    const struct gguf_quant_tensor *t = &gg_run_any(r, i)->pub;
-    const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
-    if (q->p.nonfinite == GGUF_NONFINITE_ERROR) {
-        size_t k = 0;
-        while (gg_finite(x + k, 1))
-            k++;
-        const struct gguf_split_tensor *src = gg_run_any(r, i)->src;
-        uint64_t e = element + k, ne0 = (uint64_t)t->ne[0];
-        uint64_t off = gguf_file_data_off(src->file) + src->info->off +
-                       e / ne0 * r->cuts[i].row_from + type->row_header +
-                       e % ne0 / type->block_len * type->block_size;
-        struct gg_esc esc;
-        struct gguf_error err;
-        gg_fail(&err, GGUF_E_NONFINITE, off,
-                "tensor '%s': %s at row %" PRIu64 ", column %" PRIu64,
-                gg_esc(&esc, gg_strz(t->name)),
-                x[k] != x[k] ? "NaN" : "infinity", e / ne0, e % ne0);
-        gg_run_fail(r, c->no, &err);
-        return false;
-    }
-    uint64_t count = 0, first = 0;
-    c->zeroed |= q->p.nonfinite == GGUF_NONFINITE_ZERO;
-    for (size_t k = 0; k < n; k++)
-        if (!gg_finite(x + k, 1)) {
-            first = count++ ? first : element + k;
-            if (q->p.nonfinite == GGUF_NONFINITE_ZERO)
-                x[k] = 0;
-        }
-    gg_run_count_nonfinite(r, i, count, first);
-    return true;
-}
-
 /* Read back what job k made of n rows, and sum up the differences. */
 static void measure(struct gg_run *r, const struct chunk *c, size_t k,
                     const float *slice, const float *weights,
@@ -195,9 +157,13 @@ static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
         size_t n = (size_t)GG_MIN(step, c->n - at);
         uint64_t row = c->mat * cut->n_rows + c->row + at;
         gg_row_src_read(&cut->src, row * ne0, n * ne0, slice);
-        if (!gg_finite(slice, n * ne0) &&
-            !meet_nonfinite(r, c, row * ne0, slice, n * ne0))
-            return false;
+        bool small = gg_small(slice, n * ne0);
+        if (!small && !gg_finite(slice, n * ne0)) {
+            if (!gg_run_meet_nonfinite(r, c->i, c->no, row * ne0, slice,
+                                       n * ne0))
+                return false;
+            c->zeroed |= r->jobs[0]->p.nonfinite == GGUF_NONFINITE_ZERO;
+        }
         uint8_t *dst = out;
         for (size_t k = 0; k < r->n_jobs; k++) {
             const struct gg_job_tensor *jt = gg_run_tensor(r, k, c->i);
@@ -214,6 +180,10 @@ static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
             if (jt->outer)
                 from = unscaled(r, slice, n * ne0, jt->outer[c->mat], ith);
             to->encode(from, dst + at * row_to, n, ne0, w);
+            if (!small &&
+                !gg_run_check_blocks(r, k, c->i, c->no, row * ne0, slice,
+                                     n * ne0, w, dst + at * row_to))
+                return false;
             if (r->losses)
                 measure(r, c, k, slice, w, dst + at * row_to, n, ith);
             dst += c->n * row_to;

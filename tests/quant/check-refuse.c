@@ -3,6 +3,7 @@
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
+#include "gguf/stats.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
 
@@ -66,6 +67,76 @@ static void check_nonfinite(void)
     remove(zero);
     remove(out);
     remove(out2);
+}
+
+/* The element of a tensor of the file, as a float. */
+static float element(const char *path, const char *name, uint64_t at)
+{
+    static float row[512];
+    struct gguf_rows *rows = NULL;
+    struct gguf_file *f = NULL;
+    float x = -1;
+    if (gguf_rows_create(&rows, NULL, NULL) == GGUF_OK &&
+        gguf_file_open(&f, path, NULL, NULL) == GGUF_OK &&
+        gguf_rows_get(rows, f, gguf_file_tensor_find(f, name)->index,
+                      at / 256 * 256, 256, row, NULL) == GGUF_OK)
+        x = row[at % 256];
+    gguf_file_close(f);
+    gguf_rows_destroy(rows);
+    return x;
+}
+
+/* Weights that are numbers, but not in the type that they get. */
+static void check_too_large(void)
+{
+    static const struct {
+        const char *type;
+        float value;
+        bool fits;
+    } cases[] = {
+        { "F16", 65504, true },      { "F16", -65519, true },
+        { "F16", 65520, false },     { "F16", -1e6f, false },
+        { "BF16", 3e38f, true },     { "F64", -3e38f, true },
+        { "Q8_0", 8e6f, true },      { "Q8_0", -9e6f, false },
+        { "Q4_0", 1e6f, false },     { "Q4_1", 3e6f, false },
+        { "Q4_K_S", 3e38f, false },  { "Q2_K", -3e38f, false },
+        { "TQ2_0", 7e4f, false },    { "IQ4_XS", 1e9f, false },
+        { "MXFP4_MOE", 9e6f, false },
+    };
+    static const char name[] = "blk.10.attn_v.weight"; /* F32, base type */
+    const char *in = in_dir("big.gguf"), *out = in_dir("o.gguf");
+    struct gguf_error err;
+    uint64_t at = 64 * 256 + 37;
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct setup s = SETUP(cases[i].type);
+        write_model(in, 3, at, cases[i].value);
+        s.threads = (unsigned)i % 4;
+        s.p.pure = strcmp(cases[i].type, "MXFP4_MOE") != 0;
+        int before = n_entries();
+        enum gguf_status st = quantize(in, out, s, &err);
+        if (cases[i].fits) {
+            float x = element(out, name, at);
+            ok(st == GGUF_OK && fabsf(x / cases[i].value - 1) < 0.01f,
+               "%g in %s is %g %s", (double)cases[i].value, cases[i].type,
+               (double)x, err.message);
+            remove(out);
+            continue;
+        }
+        ok(st == GGUF_E_NONFINITE && n_entries() == before &&
+               strstr(err.message, "at row 64, column 37 is more than ") &&
+               err.offset != GGUF_NO_OFFSET,
+           "%s", err.message);
+        s.p.nonfinite = GGUF_NONFINITE_ZERO;
+        ok(quantize(in, out, s, &err) == GGUF_OK &&
+               element(out, name, at) == 0 && element(out, name, 37) != 0,
+           "taken as zero %s", err.message);
+        s.p.nonfinite = GGUF_NONFINITE_KEEP;
+        ok(quantize(in, out, s, &err) == GGUF_OK &&
+               !isfinite(element(out, name, at)),
+           "kept %s", err.message);
+        remove(out);
+    }
+    remove(in);
 }
 
 static void check_outputs(const char *in)
@@ -288,6 +359,7 @@ int main(void)
     snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
     write_model(in, -1, 0, 0);
     check_nonfinite();
+    check_too_large();
     check_outputs(in);
     check_inputs(in);
     check_choices(in);
