@@ -19,11 +19,14 @@
  *
  * where w is the tensor's importance data (those of its expert), or 1: an
  * estimate of how much of the power of the matrix's output is noise. What is
- * least is the sum of it over the free tensors. That the divergence of a model
- * grows with that sum, for noise that is small, is the linearity theorem of
- * V. Malinovskii and others, "Pushing the Limits of Large Language Model
- * Quantization via the Linearity Theorem" (2024, arXiv 2411.17525), with all
- * layers' coefficients taken as equal.
+ * least is the sum of it over the free tensors, of the output matrix (the token
+ * embedding where that is both) times 2 n in a model of n layers. That the
+ * divergence of a model grows with such a sum, for noise that is small, is the
+ * linearity theorem of V. Malinovskii and others, "Pushing the Limits of Large
+ * Language Model Quantization via the Linearity Theorem" (2024, arXiv
+ * 2411.17525). Its coefficients are guessed, not measured: a layer's matrix
+ * puts its noise into one of the 2 n parts whose sum goes on, the output matrix
+ * into the logits.
  *
  * Choice. A multiple-choice knapsack: a convex relaxation, its rounding, and
  * an exact search of what is left open. The result says whether it is proven
@@ -62,7 +65,7 @@ struct gguf_target_params {
 struct gguf_target_result {
     uint64_t limit, size; /* bytes: of files, or with max_bpw of tensors */
     size_t n_free;  /* tensors */
-    double noise;   /* the sum over them */
+    double noise;   /* the sum over them, as told above */
     double bound;   /* no choice that fits has less */
     int exact;      /* the choice is proven to be the best: noise is bound */
 };
@@ -70,8 +73,9 @@ struct gguf_target_result {
 /* Choose. The job's pool, memory, progress (bytes looked at) and types that
  * need importance data are minded. A job with pure gets one type for all free
  * tensors. The tensors' why is GGUF_WHY_TARGET then, and their rule tells the
- * noise and what the next type would give; general.file_type is left out. On
- * failure the job is good for gguf_quant_destroy only.
+ * noise and what the next type would give; general.file_type is left out. May
+ * be called again, with another limit. On failure the job is good for
+ * gguf_quant_destroy only.
  *
  * GGUF_E_LIMIT      no choice is small enough: the message has the least size
  * GGUF_E_INVALID    params: neither or both limits, a type that is no target

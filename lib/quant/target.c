@@ -91,7 +91,6 @@ static enum gguf_status list_options(const struct target *t,
     const struct gguf_dtype_info *from = gguf_dtype_find(pub->from);
     bool readable = from && gg_dtype_index(pub->from) >= 0 &&
                     t->q->kern.codec[gg_dtype_index(pub->from)].decode &&
-                    !from->row_header &&
                     (from->family == GGUF_FAMILY_FLOAT ||
                      t->q->p.allow_requantize);
     uint64_t ne0 = (uint64_t)pub->ne[0], row;
@@ -126,13 +125,29 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     gg_outer_unfold(q); /* what is chosen decides which scales stay */
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *pub = &q->t[i].pub;
-        if (pub->why != GGUF_WHY_BASE)
+        if (pub->why != GGUF_WHY_BASE && pub->why != GGUF_WHY_TARGET)
             continue;
         t->tensors[t->n].t = &q->t[i];
         t->other -= taken(t, &q->t[i], pub->to, pub->to_size);
         GG_TRY(list_options(t, &t->tensors[t->n++], err));
     }
     return GGUF_OK;
+}
+
+/* What an option costs: its noise, of the output matrix as often as there are
+ * parts that a model's layers add up to. What a matrix of a layer has of noise
+ * is in one of these (two a layer) only; the output matrix's is in every
+ * logit. */
+static double cost_of(const struct target *t,
+                      const struct gg_target_tensor *tt,
+                      const struct gg_target_option *o)
+{
+    const char *name = tt->t->pub.name;
+    bool output = tt->t->cls == GG_CLASS_OUTPUT &&
+                  (!strcmp(name, "output.weight") ||
+                   !strcmp(name, "token_embd.weight"));
+    double parts = 2 * (double)t->q->n_layers_left;
+    return output ? GG_MAX(parts, 1) * o->noise : o->noise;
 }
 
 /* The option of a tensor for type wanted; NULL: none, which is right if it is
@@ -164,7 +179,7 @@ static bool uniform(const struct target *t, size_t i, struct gg_option *out)
             o = &tt->options[0];
         }
         out->size += o->taken;
-        out->cost += o->noise;
+        out->cost += cost_of(t, tt, o);
     }
     return isfinite(out->cost);
 }
@@ -188,7 +203,7 @@ static enum gguf_status make_groups(struct target *t, struct gguf_error *err)
             const struct gg_target_option *o = &t->tensors[i].options[k];
             if (isfinite(o->noise))
                 g->options[g->n++] = (struct gg_option){
-                    o->taken, o->noise, (uint32_t)k
+                    o->taken, cost_of(t, &t->tensors[i], o), (uint32_t)k
                 };
         }
         if (!g->n)

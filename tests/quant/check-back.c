@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "gguf/quant.h"
 #include "gguf/stats.h"
+#include "gguf/target.h"
 #include "gguf/writer.h"
 #include "kern/codec.h"
 #include "tests/slurp.h"
@@ -147,6 +148,46 @@ static int compare(const struct gguf_rows *rows)
     return n;
 }
 
+/* The smallest types there are for `in': all of a fork's types that are larger
+ * than Q2_K become it, those of rows with headers too. */
+static void test_fork_target(void)
+{
+    static const char text[] = "base Q2_K\n";
+    struct gguf_recipe *r = NULL;
+    struct gguf_quant *q = NULL;
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_target_params t = GGUF_TARGET_PARAMS_INIT;
+    struct gguf_error err = { .message = "" };
+    enum gguf_status st = gguf_recipe_parse(
+        &r, (struct gguf_str){ text, sizeof text - 1 }, NULL, &err);
+    p.recipe = r;
+    p.allow_requantize = 1;
+    t.max_size = 1;
+    for (int i = 0; i < 2 && st == GGUF_OK; i++) {
+        gguf_quant_destroy(q);
+        st = gguf_quant_create(&q, in, &p, &err);
+        if (st == GGUF_OK)
+            st = gguf_quant_target(q, &t, NULL, &err);
+        const char *least = strstr(err.message, "less than ");
+        if (st == GGUF_E_LIMIT && !i && least) {
+            t.max_size = strtoull(least + 10, NULL, 10);
+            st = GGUF_OK;
+        }
+    }
+    int bad = 0;
+    size_t n = st == GGUF_OK ? gguf_quant_n_tensors(q) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct gguf_quant_tensor *x = gguf_quant_tensor(q, i);
+        uint64_t as_q2_k = x->n_elements / 256 * 84;
+        bad += x->from_size > as_q2_k && x->ne[0] % 256 == 0 &&
+               x->to != GGUF_DTYPE_Q2_K;
+    }
+    ok(st == GGUF_OK && n && !bad, "%zu tensors as small as can be: %s", n,
+       err.message);
+    gguf_quant_destroy(q);
+    gguf_recipe_destroy(r);
+}
+
 static void test_fork(const struct gguf_rows *rows)
 {
     static const struct tensor t[] = {
@@ -168,6 +209,7 @@ static void test_fork(const struct gguf_rows *rows)
     int n = compare(rows);
     ok(n == (int)GG_LEN(t), "%d tensors are the same", n);
     ok(convert("Q8_0", 0, &err) == GGUF_OK, "to Q8_0: %s", err.message);
+    test_fork_target();
 
     static const struct tensor u[] = {
         { "a.weight", 153, { 512, 4, 1, 1 }, NULL },

@@ -162,8 +162,17 @@ static void check_same(const char *in)
             }
             end(&c);
         }
+    struct case_ c = CASE;
+    c.t.max_size = 300000;
+    bad += begin(&c, in) != GGUF_OK;
+    c.t.max_size = 400000;
+    bad += !c.q || gguf_quant_target(c.q, &c.t, &c.result, &c.err) ||
+           c.result.noise != first.noise || c.result.size != first.size;
+    for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++)
+        bad += gguf_quant_tensor(c.q, i)->to != want[i];
+    end(&c);
     ok(!bad, "the same choice with 0 to 8 threads, with and without vector "
-             "instructions, in little memory");
+             "instructions, in little memory, behind another %s", c.err.message);
 }
 
 static void check_constraints(const char *in)
