@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <gguf/imatrix.h>
+#include <gguf/text.h>
 
 enum {
     OPT_EXCLUDE = OPT_FIRST_LONG,
@@ -335,17 +336,23 @@ static void print_json(const struct gguf_imatrix *im, const char *path,
 static void warn_bad(const struct gguf_imatrix *im, const char *path)
 {
     struct row r;
+    char name[512];
     for (size_t i = 0; get_row(im, i, &r); i++) {
+        struct gguf_str s = { r.e.name, strlen(r.e.name) };
+        gguf_text_escape(name, sizeof name, s);
         if (r.s.n_bad)
             msg_warn(path,
                      "tensor '%s': %" PRIu64 " values are no numbers, or "
-                     "negative", r.e.name, r.s.n_bad);
+                     "negative", name, r.s.n_bad);
+        else if (r.s.max > 0x1p64)
+            msg_warn(path, "tensor '%s': values above 2^64, up to %.3g", name,
+                     r.s.max);
         else if (r.s.n && r.s.sum <= 0)
-            msg_warn(path, "tensor '%s': all values are 0", r.e.name);
+            msg_warn(path, "tensor '%s': all values are 0", name);
         else if (r.s.n_empty)
             msg_warn(path,
                      "tensor '%s': %" PRIu64 " of %" PRIu64
-                     " matrices saw no input", r.e.name, r.s.n_empty,
+                     " matrices saw no input", name, r.s.n_empty,
                      r.e.n_mats ? r.e.n_mats : 1);
     }
 }

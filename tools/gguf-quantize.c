@@ -10,6 +10,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include <gguf/split.h>
+
 static enum gguf_status make_recipe(struct target *t, struct gguf_error *err)
 {
     static const char text[] = "base Q2_K\n";
@@ -81,17 +83,46 @@ static enum gguf_status run(struct options *o, struct progress *bar,
 
 /* ---------------------------------------------------------- the report --- */
 
-/* reason: an errno, or 0. */
-static enum gguf_status report_failed(const struct options *o, int reason,
+static enum gguf_status report_failed(const struct options *o,
+                                      enum gguf_status st, const char *why,
                                       const char **about,
                                       struct gguf_error *err)
 {
     *about = o->report;
     gguf_error_clear(err);
-    err->status = reason == EEXIST ? GGUF_E_EXIST : GGUF_E_IO;
-    snprintf(err->message, sizeof err->message, "cannot be written: %s",
-             reason ? strerror(reason) : "it is the input");
-    return err->status;
+    err->status = st;
+    snprintf(err->message, sizeof err->message, "cannot be written: %s", why);
+    return st;
+}
+
+static bool is_same_file(const char *x, const char *y)
+{
+    struct stat a, b;
+    return stat(x, &a) == 0 && stat(y, &b) == 0 && a.st_dev == b.st_dev &&
+           a.st_ino == b.st_ino;
+}
+
+/* What the report is beside a report, so that it cannot be one; NULL: it is
+ * nothing else. */
+static const char *find_clash(const struct options *o)
+{
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_split *set = NULL;
+    bool input = o->recipe_file && is_same_file(o->report, o->recipe_file);
+    fp.limits = &o->limits;
+    if (gguf_split_open(&set, o->in, &fp, NULL) == GGUF_OK)
+        for (size_t i = 0; i < gguf_split_n_files(set); i++)
+            input |= is_same_file(o->report, gguf_split_path(set, i));
+    gguf_split_close(set);
+    for (size_t i = 0; i < o->n_imatrix_paths; i++)
+        input |= is_same_file(o->report, o->imatrix_paths[i]);
+    if (input)
+        return "it is an input";
+    for (size_t i = 0; i < o->n_targets; i++)
+        if (!strcmp(o->report, o->targets[i].path) ||
+            is_same_file(o->report, o->targets[i].path))
+            return "it is an output";
+    return NULL;
 }
 
 /* Before the work, so that it is not done for nothing. */
@@ -99,15 +130,16 @@ static enum gguf_status open_report(const struct options *o, FILE **f,
                                     const char **about,
                                     struct gguf_error *err)
 {
-    struct stat a, b;
     *f = NULL;
     if (!o->report)
         return GGUF_OK;
-    if (o->force && stat(o->report, &a) == 0 && stat(o->in, &b) == 0 &&
-        a.st_dev == b.st_dev && a.st_ino == b.st_ino)
-        return report_failed(o, 0, about, err);
+    const char *clash = find_clash(o);
+    if (clash)
+        return report_failed(o, GGUF_E_INVALID, clash, about, err);
     *f = fopen(o->report, o->force ? "w" : "wx");
-    return *f ? GGUF_OK : report_failed(o, errno, about, err);
+    return *f ? GGUF_OK
+              : report_failed(o, errno == EEXIST ? GGUF_E_EXIST : GGUF_E_IO,
+                              strerror(errno), about, err);
 }
 
 /* Write it and close f; or take it away, when the run failed. */
@@ -124,7 +156,9 @@ static enum gguf_status end_report(const struct options *o, FILE *f,
     bad |= fclose(f) != 0;
     if (st != GGUF_OK)
         remove(o->report);
-    return st == GGUF_OK && bad ? report_failed(o, errno, about, err) : st;
+    return st == GGUF_OK && bad
+               ? report_failed(o, GGUF_E_IO, strerror(errno), about, err)
+               : st;
 }
 
 /* ------------------------------------------------------------ the work --- */

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* Of several outputs, say which one it was. */
@@ -119,6 +120,31 @@ static void finish_nonfinite(struct gg_run *r)
     }
 }
 
+/* Do two paths name one place: the same entry of the same folder, whatever the
+ * way there? */
+static bool same_place(const struct gguf_allocator *a, const char *x,
+                       const char *y)
+{
+    const char *name_x = strrchr(x, '/'), *name_y = strrchr(y, '/');
+    size_t n_x = name_x ? (size_t)(++name_x - x) : 0;
+    size_t n_y = name_y ? (size_t)(++name_y - y) : 0;
+    struct stat of_x, of_y;
+    if (strcmp(x + n_x, y + n_y))
+        return false;
+    if (n_x == n_y && !memcmp(x, y, n_x))
+        return true;
+    char *dir = gg_alloc(a, GG_MAX(n_x, n_y) + 2);
+    if (!dir)
+        return false; /* the names are not the same */
+    snprintf(dir, n_x + 2, "%.*s.", (int)n_x, x);
+    bool same = stat(dir, &of_x) == 0;
+    snprintf(dir, n_y + 2, "%.*s.", (int)n_y, y);
+    same = same && stat(dir, &of_y) == 0 && of_x.st_dev == of_y.st_dev &&
+           of_x.st_ino == of_y.st_ino;
+    gg_free(a, dir);
+    return same;
+}
+
 /* Two outputs of one name: found out before the work, not behind it. */
 static enum gguf_status check_paths(const struct gg_run *r,
                                     struct gguf_error *err)
@@ -127,7 +153,7 @@ static enum gguf_status check_paths(const struct gg_run *r,
     size_t n = r->first_writer[r->n_jobs];
     for (size_t w = 1; w < n; w++)
         for (size_t v = 0; v < w; v++)
-            if (!strcmp(r->paths[v], r->paths[w]))
+            if (same_place(r->jobs[0]->p.allocator, r->paths[v], r->paths[w]))
                 return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                "'%s' would be two outputs",
                                gg_esc(&esc, gg_strz(r->paths[w])));

@@ -52,6 +52,9 @@ ok '--dry-run writes nothing'
 run "$q" "$m" -o "$tmp/a.gguf=Q8_0" -o "$tmp/a.gguf=F16"
 test $rc -eq 1 -a ! -e "$tmp/a.gguf" && grep -q "a.gguf' would be two outputs" "$tmp/err"
 ok 'one name for two outputs is refused before the work'
+run "$q" -f "$m" -o "$tmp/a.gguf=Q8_0" -o "$tmp/./a.gguf=F16"
+test $rc -eq 1 -a ! -e "$tmp/a.gguf" && grep -q "a.gguf' would be two outputs" "$tmp/err"
+ok 'so are two ways to one place'
 run "$q" -n -q --explain --tensor-type 'attn_v=q6_k' "$m" "$tmp/o.gguf" Q4_K_M
 test $rc -eq 0 -a ! -s "$tmp/err" &&
     grep -q '^output.weight .* -> Q6_K .* output = Q6_K$' "$tmp/out" &&
@@ -156,8 +159,19 @@ test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'r.json: .*exists (--force' "$tm
 ok '--report=FILE that exists is kept'
 cp "$m" "$tmp/same.gguf"
 run "$q" -q -f --report="$m" "$m" "$tmp/o.gguf" Q8_0
-test $rc -eq 1 && cmp -s "$m" "$tmp/same.gguf" && grep -q 'it is the input' "$tmp/err"
+test $rc -eq 1 && cmp -s "$m" "$tmp/same.gguf" && grep -q 'it is an input' "$tmp/err"
 ok '--report never overwrites the input'
+run "$q" -q -f --report="$tmp/o.gguf" "$m" "$tmp/o.gguf" Q8_0
+test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'it is an output' "$tmp/err"
+ok '--report is no output'
+"$builddir/gguf-split" --quiet --split-max-tensors 20 "$m" "$tmp/s" 2>/dev/null
+cp "$tmp/s-00002-of-00003.gguf" "$tmp/same.gguf"
+run "$q" -q -f --report="$tmp/s-00002-of-00003.gguf" \
+    "$tmp/s-00001-of-00003.gguf" "$tmp/o.gguf" Q8_0
+test $rc -eq 1 && cmp -s "$tmp/s-00002-of-00003.gguf" "$tmp/same.gguf" &&
+    grep -q 'it is an input' "$tmp/err"
+ok '--report is no shard of the input'
+rm -f "$tmp"/s-0*
 run "$q" -q --report="$tmp/no/r.json" "$m" "$tmp/o.gguf" Q8_0
 test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'No such file' "$tmp/err"
 ok '--report=FILE that cannot be made ends the run before the work'

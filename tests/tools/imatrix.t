@@ -73,6 +73,11 @@ run "$im" "$tmp/nan.dat"
 test $rc -eq 0 && test "$(grep -c 'are no numbers' "$tmp/err")" -eq 3 &&
     test "$(wc -l <"$tmp/err")" -eq 3
 ok 'what is no number is reported, once for a tensor'
+esc=$(printf '\033')
+sed "s/0.attn_q/0.${esc}[07mx/" "$tmp/nan.dat" >"$tmp/esc.dat"
+run "$im" "$tmp/esc.dat"
+test $rc -eq 0 && ! grep -q "$esc" "$tmp/err" && grep -q 'x1B\[07m' "$tmp/err"
+ok 'names are escaped in warnings'
 run "$im" "$tmp/zero.dat"
 test $rc -eq 0 && test "$(grep -c 'all values are 0' "$tmp/err")" -eq 3
 ok 'so is what is zero throughout'
