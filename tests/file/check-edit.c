@@ -389,7 +389,7 @@ static void check_two_edits(void)
     struct gguf_file *f;
     struct gguf_meta *m;
     struct gg_mapfile map;
-    int done, fd;
+    int done, fd = -1;
     p.no_sync = 1;
     p.mode = GGUF_EDIT_COPY;
     p.progress = edit_meanwhile;

@@ -54,6 +54,7 @@ void msg_init(const char *tool)
              "%.60s: a file became shorter, or its disk failed, while it was "
              "read\n", tool);
     (void)sigaction(SIGBUS, &a, NULL);
+    (void)signal(SIGXFSZ, SIG_IGN); /* writing fails, and is cleaned up after */
     occupy_standard();
 }
 

@@ -19,7 +19,8 @@ enum { MSG_DONE = 0, MSG_FAILED = 1, MSG_USAGE = 2 };
 
 /* First call of main: the name that messages begin with. Kept. A mapped file
  * that others cut off ends the program with a message and MSG_FAILED, from now
- * on; and no file that is opened takes the place of a closed standard stream. */
+ * on; a limit on the size of files is an error of writing; and no file that is
+ * opened takes the place of a closed standard stream. */
 void msg_init(const char *tool);
 const char *msg_tool(void);
 
