@@ -165,7 +165,8 @@ static void put_wide(const struct gguf_split_tensor *t)
     const unsigned char *p = gguf_file_tensor_data(t->file, x->index);
     bool big = gguf_file_is_big_endian(t->file);
     size_t size = x->dtype == GGUF_DTYPE_I32 ? 4 : 8;
-    for (uint64_t i = 0; i < x->n_elements && !ferror(stdout); i++) {
+    for (uint64_t i = 0;
+         i < x->n_elements && !ferror(stdout) && !progress_stopped(); i++) {
         uint64_t v = bits_at(p + i * size, size, big);
         char out[32];
         double d;
@@ -201,7 +202,7 @@ static bool put_values(const struct load *l, const struct gguf_split_tensor *t,
             put_row(x, (size_t)n);
         else
             msg_fail(gguf_file_path(t->file), &err);
-        if (ferror(stdout))
+        if (ferror(stdout) || progress_stopped())
             break;
     }
     free(x);

@@ -239,6 +239,20 @@ if mkfifo "$tmp/fifo"; then
     test "$(cat "$tmp/rc")" -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
         grep -q '^gguf-info: a file became shorter' "$tmp/err"
     ok 'a file that is cut off while it is read'
+    "$mkmodel" "$tmp/cut.gguf" n=1 rows=16384
+    { "$info" -q --values=blk.0.t0 "$tmp/cut.gguf" >"$tmp/fifo" 2>"$tmp/err" &
+      echo $! >"$tmp/pid"
+      wait $!
+      echo $? >"$tmp/rc"; } &
+    exec 3<"$tmp/fifo"
+    dd bs=1 count=1 <&3 >"$tmp/out" 2>/dev/null
+    until test -s "$tmp/pid"; do sleep 1; done
+    kill -TERM "$(cat "$tmp/pid")"
+    size=$(cat <&3 | wc -c)
+    exec 3<&-
+    wait
+    test "$(cat "$tmp/rc")" -gt 128 -a "$size" -lt 1000000
+    ok '--values is stopped by one signal'
 else
     skip 'a file that is cut off while it is read' 'no mkfifo'
 fi
