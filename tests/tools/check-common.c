@@ -143,6 +143,31 @@ static void test_table(void)
     ok(!strcmp(table_count(out, 999999), "1.00 M"), "%s", out);
 }
 
+static void test_text(void)
+{
+    static const struct {
+        const char *in, *out;
+        uint64_t max;
+    } cases[] = {
+        { "abc", "abc", 3 },
+        { "abcd", "abc...", 3 },
+        { "ab\xc3\xa9", "ab...", 3 },
+        { "ab\xf0\x9f\x98\x80", "ab...", 5 },
+        { "ab\xf0\x9f\x98\x80", "ab\xf0\x9f\x98\x80", 6 },
+        { "\x80\x80\x80\x80\x80\x80", "\\x80\\x80\\x80\\x80\\x80...", 5 },
+        { "\x80\x80", "\\x80...", 1 },
+        { "\x80", "...", 0 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct text t = { NULL, 0, 0 };
+        text_add_esc(&t, (struct gguf_str){ cases[i].in, strlen(cases[i].in) },
+                     cases[i].max);
+        ok(!strcmp(t.s, cases[i].out), "%d bytes of a text: %s",
+           (int)cases[i].max, t.s);
+        text_fini(&t);
+    }
+}
+
 /* Closed standard streams are not what is opened next. */
 static void test_closed(void)
 {
@@ -267,6 +292,7 @@ static void test_progress(void)
 int main(void)
 {
     test_closed();
+    test_text();
     test_json();
     test_table();
     test_opt();

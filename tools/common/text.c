@@ -63,9 +63,11 @@ void text_add_esc(struct text *t, struct gguf_str s, uint64_t max)
 {
     bool cut = s.size > max;
     if (cut) {
-        s.size = (size_t)max;
-        while (s.size && ((unsigned char)s.data[s.size] & 0xc0) == 0x80)
-            s.size--;
+        size_t n = (size_t)max, most = n < 3 ? n : 3; /* bytes to go back */
+        while (most-- && ((unsigned char)s.data[n] & 0xc0) == 0x80)
+            n--;
+        /* more of these in a row are no character */
+        s.size = ((unsigned char)s.data[n] & 0xc0) == 0x80 ? (size_t)max : n;
     }
     size_t room = 8 * s.size + 1;
     grow(t, room);
