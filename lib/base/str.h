@@ -27,9 +27,9 @@ bool gg_utf8_valid(const char *p, size_t n);
 
 /* File text as one printable line: control characters (C0, DEL, C1), bytes
  * that are not UTF-8, characters that reorder text or are not seen, and
- * backslashes become \n, \t, \xNN or \u{N}. Writes at most size bytes with the NUL and never cuts an
- * escape or a code point; what does not fit ends in "...". Returns the bytes
- * written without the NUL. */
+ * backslashes become \n, \t, \xNN or \u{N}. Writes at most size bytes with
+ * the NUL and never cuts an escape or a code point; what does not fit ends in
+ * "...". Returns the bytes written without the NUL. */
 size_t gg_escape(char *out, size_t size, const char *data, size_t n);
 
 /* Room for an escaped name inside an error message. */

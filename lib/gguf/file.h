@@ -185,7 +185,8 @@ gguf_file_tensor_by_offset(const struct gguf_file *file, size_t i);
 
 /* size bytes of tensor i, in the mapping: read-only; aligned to
  * gguf_file_alignment(), or to a page of memory if that is less, if the GGUF
- * data begins at byte 0 of a file that was mapped; else not at all. NULL if i is out of range. Since: 0.1 */
+ * data begins at byte 0 of a file that was mapped; else not at all. NULL if i is
+ * out of range. Since: 0.1 */
 GGUF_API const void *gguf_file_tensor_data(const struct gguf_file *file,
                                            size_t i);
 

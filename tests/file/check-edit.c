@@ -315,9 +315,9 @@ static void check_journal(void)
         ok(length_of(by_link, "text") == 500 && data_good(by_link),
            "also by a symbolic link");
         ok(gguf_edit_recover(torn % 2 ? by_link : path, &done, &err) ==
-                   GGUF_OK &&
-               done == 1 && !exists(journal) && length_of(path, "text") == 500 &&
-               data_good(path), "and becomes it");
+                   GGUF_OK && done == 1 && !exists(journal) &&
+               length_of(path, "text") == 500 && data_good(path),
+           "and becomes it");
         ok(gguf_edit_recover(path, &done, &err) == GGUF_OK && done == 0,
            "once");
     }

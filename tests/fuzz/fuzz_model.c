@@ -104,10 +104,13 @@ static struct gguf_file *merged(const struct gguf_split *s)
     return f;
 }
 
-/* Adapters, for one, are verified as what they are. */
+/* Adapters, for one, are verified as what they are; files without an
+ * architecture, as far as that goes. */
 static bool is_model(const struct gguf_split *s)
 {
-    return !gguf_file_kv_find(gguf_split_file(s, 0), "general.type");
+    const struct gguf_file *f = gguf_split_file(s, 0);
+    return gguf_file_kv_find(f, "general.architecture") &&
+           !gguf_file_kv_find(f, "general.type");
 }
 
 static void look(const struct gguf_split *s)
@@ -188,7 +191,7 @@ void fuzz_make_seeds(void)
         struct fix f;
         fix_init(&f);
         fix_models[i].make(&f);
-        if (strcmp(fix_models[i].name, "model-shard")) /* is one already */
+        if (strcmp(fix_models[i].name, "model-shard") != 0) /* is one already */
             seed_shards(&f, i % 2 ? "0 " : "p ", i % 3 ? 9 : 20);
         fix_fini(&f);
     }

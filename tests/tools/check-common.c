@@ -42,7 +42,8 @@ static void write_json(FILE *f)
     json_f64(&j, "inf", -INFINITY);
     json_key(&j, (struct gguf_str){ "keyed-off", 5 });
     json_str(&j, NULL, (struct gguf_str){ bad, sizeof bad - 1 });
-    json_strz(&j, "seen", "\xf0\x9f\x98\x80\xc2\xa0\xf3\xa0\x81\x81\xe2\x81\xa0");
+    json_strz(&j, "seen", "\xf0\x9f\x98\x80\xc2\xa0" /* and what is not: */
+                          "\xf3\xa0\x81\x81\xe2\x81\xa0");
     json_open(&j, "flat", '(');
     json_bool(&j, NULL, true);
     json_null(&j, NULL);
