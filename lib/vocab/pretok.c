@@ -26,16 +26,21 @@ struct row {
     bool ignore_merges, add_bos;
 };
 
+/* Members of a class: what has the Unicode property White_Space, which the
+ * expressions' \s means. PCRE2's own has U+180E, too. */
+#define SPACES "\\t-\\r\\x{85}\\p{Z}"
+#define SPACE "[" SPACES "]"
+#define SPACE_END SPACE "+(?![^" SPACES "])"
 #define GPT2                                                                  \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|"      \
-    "\\s+(?!\\S)"
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" SPACES                \
+    "\\p{L}\\p{N}]+|" SPACE_END
 #define CONTRACTIONS                                                          \
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
 /* Words, numbers of at most DIGITS digits, the rest, newlines, blanks. */
 #define TIKTOKEN(DIGITS)                                                      \
     CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS              \
-                 "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|"             \
-                 "\\s+(?!\\S)|\\s+"
+                 "| ?[^" SPACES "\\p{L}\\p{N}]+[\\r\\n]*|"                   \
+    SPACE "*[\\r\\n]+|" SPACE_END "|" SPACE "+"
 
 static const struct row rows[] = {
     { .names = "default",
@@ -49,7 +54,7 @@ static const struct row rows[] = {
     { .names = "falcon",
       .expr = { "[\\p{P}\\$\\+<=>\\^~\\|`]+", GPT2, "[0-9][0-9][0-9]" } },
     { .names = "deepseek-coder",
-      .expr = { "[\r\n]", "\\s?\\p{L}+", "\\s?\\p{P}+",
+      .expr = { "[\r\n]", SPACE "?\\p{L}+", SPACE "?\\p{P}+",
                 "[\\x{4e00}-\\x{9fa5}\\x{0800}-\\x{4e00}"
                 "\\x{ac00}-\\x{d7ff}]+",
                 "\\p{N}" } },

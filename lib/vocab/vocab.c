@@ -261,9 +261,7 @@ size_t gguf_vocab_detokenize(const struct gguf_vocab *v, const gguf_token *id,
     if (strip && n && v->add_eos && id[n - 1] == v->special[GGUF_SPECIAL_EOS])
         n--;
     struct gg_sink s = { out, size, 0, v->add_space_prefix };
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         put_token(v, id[i], flags, &s);
-        s.skip_space = false;
-    }
     return s.n;
 }
