@@ -296,6 +296,11 @@ static enum gguf_status load_rope(struct reader *r, struct gg_hparams *hp)
     if (kv && n_rot % 2)
         GG_TRY(fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                      "%s is %" PRIu32 ", must be even", r->key, n_rot));
+    if (!kv && !r->check && n_rot % 2) /* all that are evaluated rotate */
+        return fault(r, find(r, "attention.head_count"), GG_CHECK_KEY_VALUE,
+                     GGUF_E_HPARAM,
+                     "%s makes heads of %" PRIu32 " elements, which are no "
+                     "pairs to rotate", r->key, n_rot);
     hp->rope.n_dims = (int32_t)n_rot;
     /* the greatest is far above what is in use (1e7 to 1e9) */
     GG_TRY(opt_float(r, "rope.freq_base", 1, 1e15, &hp->rope.freq_base));

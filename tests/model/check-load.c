@@ -124,6 +124,10 @@ static void heads(void)
 {
     u32("llama.attention.head_count", 5);
 }
+static void odd_heads(void)
+{
+    u32("llama.attention.head_count", 32);
+}
 static void groups(void)
 {
     u32("llama.attention.head_count_kv", 3);
@@ -198,6 +202,8 @@ static const struct {
     { arch, GGUF_E_ARCH, "architecture 'gem\\x1Bma3' is not supported" },
     { heads, GGUF_E_HPARAM, "llama.attention.head_count is 5" },
     { groups, GGUF_E_HPARAM, "no multiple of head_count_kv 3" },
+    { odd_heads, GGUF_E_HPARAM,
+      "attention.head_count makes heads of 1 elements" },
     { layers, GGUF_E_HPARAM, "llama.block_count is 4000000000" },
     { more_layers, GGUF_E_TENSOR, "'blk.1.attn_norm.weight' is missing" },
     { no_width, GGUF_E_NOTFOUND, "'llama.embedding_length' is missing" },
