@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
+#include "tools/common/opt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -64,10 +65,8 @@ bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o)
         p.bind = GGUF_BIND_CPUS;
         p.cpus = cpus;
         p.n_cpus = parse_cpus(o->cpus, cpus);
-        if (!p.n_cpus) {
-            msg_error(NULL, "--cpus: '%s' is no list such as 0-3,8", o->cpus);
-            return false;
-        }
+        if (!p.n_cpus)
+            opt_usage("--cpus: '%s' is no list such as 0-3,8", o->cpus);
     }
     return (gguf_pool_create(pool, &p, &err) == GGUF_OK &&
             gguf_pool_bind_caller(*pool, &err) == GGUF_OK) ||
@@ -159,7 +158,7 @@ bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
     const char *s = o->compare ? o->compare : o->backends ? o->backends : "CPU";
     if (!register_all(b, o, pool, abort))
         return false;
-    for (unsigned k = 0; *s; k++) {
+    for (unsigned k = 0;; k++, s++) {
         char name[64];
         const size_t n = strcspn(s, ",");
         snprintf(name, sizeof name, "%.*s", (int)(n < 64 ? n : 63), s);
@@ -168,7 +167,9 @@ bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
             return false;
         if (k < 2)
             b->pair[k] = x;
-        s += n + (s[n] == ',');
+        s += n;
+        if (!*s)
+            break;
     }
     return put_cpu_last(b, abort);
 }

@@ -120,6 +120,8 @@ static void check_options(struct ppl_options *o)
         opt_usage("--compare-backends and --backend exclude each other");
     if (o->compare && only_prints(o))
         opt_usage("--compare-backends and --print-... exclude each other");
+    if (o->json && only_prints(o))
+        opt_usage("--json and --print-... exclude each other");
     if (o->cpus && o->numa)
         opt_usage("--cpus and --numa exclude each other");
     if (o->compare && !o->n_chunks)
@@ -438,13 +440,14 @@ int main(int argc, char **argv)
     struct opt_parser p;
     opt_begin(&p, &tool, argc, argv);
     parse(&p, &o);
-    progress_catch_signals();
     struct job j = { .tokens = GGUF_TOKENS_INIT, .run = { .o = &o } };
     bool good = open_model(&j, &o) && read_tokens(&j, &o) &&
-                open_session(&j, &o) &&
-                (o.compare ? compare(&j)
-                 : only_prints(&o) ? print_graphs(&j)
-                                   : run(&j));
+                open_session(&j, &o);
+    /* until now nobody would have asked whether there was one */
+    progress_catch_signals();
+    good = good && (o.compare         ? compare(&j)
+                    : only_prints(&o) ? print_graphs(&j)
+                                      : run(&j));
     gguf_session_destroy(j.session);
     ppl_backends_close(&j.run.backends);
     gguf_pool_destroy(j.pool);

@@ -44,6 +44,20 @@ run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -b 640 -ub 64
 figures | grep -v ^chunks >"$tmp/two"
 grep -v ^chunks "$tmp/one" | cmp -s - "$tmp/two"
 ok 'the same digits in other batches'
+for ub in 1 3 64 127; do
+    run "$ppl" -j -m "$m" -f "$t" -c 128 --chunks 5 -ub $ub
+    grep -e '"chunk_nll"' -e '"ppl"' "$tmp/out" >"$tmp/ub$ub"
+    test $rc -eq 0 -a -s "$tmp/ub$ub" && cmp -s "$tmp/ub1" "$tmp/ub$ub"
+    ok "all digits of JSON, -ub $ub"
+done
+mkfifo "$tmp/fifo"
+"$ppl" -m "$m" -f "$tmp/fifo" >"$tmp/out" 2>"$tmp/err" &
+pid=$!
+sleep 1
+kill -TERM $pid
+wait $pid
+test $? -eq 143
+ok 'a signal ends it at once while it waits for the text'
 run "$ppl" --model="$m" --file="$t.gz" --ctx-size=128 --chunks=5
 figures | cmp -s - "$tmp/one"
 ok 'text compressed by gzip, long options'
@@ -180,12 +194,18 @@ else
 fi
 for list in x 1- 3-1 ,1 1,, 1024; do
     run "$ppl" -m "$m" -f "$t" --cpus "$list"
-    fails 'is no list such as 0-3,8'
+    test $rc -eq 2 -a ! -s "$tmp/out" &&
+        grep -q 'is no list such as 0-3,8' "$tmp/err"
     ok "a wrong list of processors: $list"
 done
 run "$ppl" -m "$m" -f "$t" --backend nothing
 fails "there is no backend 'nothing' here, but CPU"
 ok 'a backend that is not there'
+for list in '' CPU, ,CPU; do
+    run "$ppl" -m "$m" -f "$t" --backend "$list"
+    fails "there is no backend '' here"
+    ok "a name that is missing: '$list'"
+done
 run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 2 --compare-backends CPU,CPU
 test $rc -eq 0 && grep -q '^first *none$' "$tmp/out" &&
     grep -q '^largest *none$' "$tmp/out" &&
@@ -239,7 +259,8 @@ ok 'assignments, and where tensors lie'
 
 for args in "--compare-backends CPU" "--compare-backends CPU,CPU,CPU" \
     "--compare-backends CPU,CPU --backend CPU" "--print-graph=svg" "--cpus 0 --numa" \
-    "--compare-backends CPU,CPU --print-plan" "--tolerance -1"; do
+    "--compare-backends CPU,CPU --print-plan" "--tolerance -1" \
+    "--json --print-plan"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$t" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
