@@ -9,9 +9,12 @@
 # skipped. This is what `make check-long` runs last.
 #
 # The big-endian row is a cross build whose tests run in an emulator, against
-# the s390x libraries that the compiler finds (QEMU_LD_PREFIX tells qemu). Of
-# whole files it makes a smaller sample: each takes seconds there.
+# the s390x libraries that the compiler finds (QEMU_LD_PREFIX, where Debian has
+# them if it is not set, tells qemu). Of what takes minutes there it does a
+# sample.
 set -u
+: "${QEMU_LD_PREFIX=/usr/s390x-linux-gnu}"
+export QEMU_LD_PREFIX
 src=$(cd "$(dirname "$0")/.." && pwd)
 
 # CFLAGS are for make alone: -Werror would make configure's own tests fail.

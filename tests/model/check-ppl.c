@@ -145,7 +145,9 @@ static void check_own(void)
     gen_fini(&g);
 }
 
-/* ---- figures of llama.cpp: running values of each chunk ---- */
+/* ---- figures of llama.cpp: running values of each chunk ----
+ *
+ * With GGUF_TEST_SAMPLE, for emulators: of the first. */
 
 static char *read_file(const char *path, size_t *size)
 {
@@ -209,6 +211,7 @@ static bool tokenize(struct run *r, struct gguf_tokens *t)
 
 static void check_figure(const struct figure *f)
 {
+    const uint32_t n_chunks = getenv("GGUF_TEST_SAMPLE") ? 1 : f->n_chunks;
     char rel[128];
     size_t size;
     struct run r;
@@ -228,20 +231,21 @@ static void check_figure(const struct figure *f)
     sp.n_ctx = p.n_ctx = f->n_ctx;
     sp.n_seq = 2;
     bool good = run_open_path(&r, path, 2, &sp) && tokenize(&r, &t);
-    p.max_chunks = f->n_chunks;
+    p.max_chunks = n_chunks;
     p.pool = r.pool;
     p.on_chunk = on_chunk;
     p.user = &c;
     good = good &&
            gguf_ppl_run(r.session, t.id, t.n, &p, &got, &r.err) == GGUF_OK;
-    ok(good && c.n == f->n_chunks && c.worst < f->most,
+    ok(good && c.n == n_chunks && c.worst < f->most,
        "%s: %s%.4f +/- %.5f, at most %.1e from llama.cpp", f->log,
        good ? "" : r.err.message, gguf_ppl_value(&got), gguf_ppl_error(&got),
        c.worst);
     const char *final = strstr(log, "PPL = ");
     double error = final ? strtod(strstr(final, "+/-") + 3, NULL) : 0;
-    ok(fabs(gguf_ppl_error(&got) / error - 1) < 1e-3, "%s: uncertainty",
-       f->log);
+    if (n_chunks == f->n_chunks)
+        ok(fabs(gguf_ppl_error(&got) / error - 1) < 1e-3, "%s: uncertainty",
+           f->log);
     gguf_tokens_fini(&t);
     run_close(&r);
     free(log);
