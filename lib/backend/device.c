@@ -1,8 +1,7 @@
 /* device.c - devices, drivers, and the registry that lists them */
 #include "config.h"
 #include "backend/backend.h"
-
-#include <strings.h>
+#include "base/str.h"
 
 const char *gguf_device_name(const struct gguf_device *d)
 {
@@ -195,7 +194,7 @@ struct gguf_device *gguf_registry_find(const struct gguf_registry *r,
 {
     struct gguf_device *d;
     for (size_t i = 0; (d = gguf_registry_device(r, i)); i++)
-        if (!strcasecmp(d->name, name))
+        if (gg_str_same(gg_strz(d->name), name))
             return d;
     return NULL;
 }

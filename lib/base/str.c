@@ -21,6 +21,19 @@ bool gg_str_eqz(struct gguf_str a, const char *z)
     return gg_str_eq(a, gg_strz(z));
 }
 
+static char upper(char c)
+{
+    return (char)(c >= 'a' && c <= 'z' ? c - 32 : c);
+}
+
+bool gg_str_same(struct gguf_str a, const char *z)
+{
+    size_t i = 0;
+    while (i < a.size && z[i] && upper(a.data[i]) == upper(z[i]))
+        i++;
+    return i == a.size && !z[i];
+}
+
 bool gg_str_starts(struct gguf_str s, const char *prefix)
 {
     size_t n = strlen(prefix);

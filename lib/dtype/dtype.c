@@ -4,8 +4,7 @@
 #include "base/ckd.h"
 #include "base/compiler.h"
 #include "base/error.h"
-
-#include <strings.h>
+#include "base/str.h"
 
 static const struct gguf_dtype_info types[] = {
 #define X(ID, NAME, LEN, BLOCK, HEADER, FAMILY)                               \
@@ -49,7 +48,7 @@ const struct gguf_dtype_info *gguf_dtype_find(uint32_t id)
 const struct gguf_dtype_info *gguf_dtype_from_name(const char *name)
 {
     for (size_t i = 0; i < GG_LEN(types); i++)
-        if (!strcasecmp(types[i].name, name))
+        if (gg_str_same(gg_strz(types[i].name), name))
             return &types[i];
     return NULL;
 }

@@ -2,9 +2,9 @@
 #include "config.h"
 #include "file/value.h"
 #include "base/ckd.h"
+#include "base/str.h"
 
 #include <string.h>
-#include <strings.h>
 
 static const struct {
     const char *name, *alias;
@@ -34,8 +34,8 @@ const char *gguf_val_type_name(uint32_t type)
 int gguf_val_type_from_name(const char *name)
 {
     for (int i = 0; i < GGUF_N_VAL_TYPES; i++)
-        if (!strcasecmp(types[i].name, name) ||
-            !strcasecmp(types[i].alias, name))
+        if (gg_str_same(gg_strz(types[i].name), name) ||
+            gg_str_same(gg_strz(types[i].alias), name))
             return i;
     return -1;
 }

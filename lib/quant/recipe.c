@@ -50,25 +50,12 @@ enum gguf_status gguf_recipe_load(struct gguf_recipe **out, const char *path,
     return st;
 }
 
-/* Equal but for the case of ASCII letters. */
-static bool same(const char *a, const char *b, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        char x = a[i], y = b[i];
-        x = (char)(x >= 'a' && x <= 'z' ? x - 32 : x);
-        y = (char)(y >= 'a' && y <= 'z' ? y - 32 : y);
-        if (x != y || !x)
-            return false;
-    }
-    return !b[n];
-}
-
 static bool preset_is(const struct gg_preset *preset, const char *name)
 {
     /* names are separated by blanks */
     for (const char *p = preset->names; *p; p += strspn(p, " ")) {
         size_t n = strcspn(p, " ");
-        if (n == strlen(name) && same(p, name, n))
+        if (gg_str_same((struct gguf_str){ p, n }, name))
             return true;
         p += n;
     }

@@ -90,6 +90,22 @@ static void check_escape(void)
     ok(1, "escape stays inside buffers of every size");
 }
 
+static void check_same(void)
+{
+    struct gguf_str part = { "iq4_xs rest", 6 };
+    ok(gg_str_same(part, "IQ4_xs") && !gg_str_same(part, "IQ4_XS rest") &&
+           !gg_str_same(part, "IQ4_X") && !gg_str_same(part, "") &&
+           gg_str_same(GG_STR(""), "") && !gg_str_same(GG_STR(""), "a"),
+       "names are the same in any case");
+    int bad = 0;
+    for (int c = 1; c < 256; c++) {
+        char z[2] = { (char)c, 0 };
+        bad += gg_str_same(GG_STR("i"), z) != (c == 'i' || c == 'I') ||
+               gg_str_same(GG_STR("["), z) != (c == '[');
+    }
+    ok(!bad, "of ASCII letters, no others");
+}
+
 static void check_utf8(void)
 {
     int bad = 0;
@@ -214,6 +230,7 @@ int main(void)
     check_ckd();
     check_cursor();
     check_escape();
+    check_same();
     check_utf8();
     check_index();
     check_arena();
