@@ -142,7 +142,7 @@ static enum gguf_status open_report(const struct options *o, FILE **f,
                               strerror(errno), about, err);
 }
 
-/* Write it and close f; or take it away, when the run failed. */
+/* Write it and close f; or take it away, when the run or that failed. */
 static enum gguf_status end_report(const struct options *o, FILE *f,
                                    enum gguf_status st, double seconds,
                                    const char **about, struct gguf_error *err)
@@ -154,7 +154,7 @@ static enum gguf_status end_report(const struct options *o, FILE *f,
         print_json(f, o->in, o->targets, o->n_targets, seconds);
     bool bad = ferror(f) != 0;
     bad |= fclose(f) != 0;
-    if (st != GGUF_OK)
+    if (st != GGUF_OK || bad)
         remove(o->report);
     return st == GGUF_OK && bad
                ? report_failed(o, GGUF_E_IO, strerror(errno), about, err)

@@ -92,7 +92,9 @@ struct gguf_quant_params {
     uint64_t max_file_size; /* bytes of each output file; 0: one file */
     int outer_scales; /* tensors NAME.weight that become NVFP4 get NAME.scale
                        * beside them (gguf-quants(7)); not with compat */
-    int measure; /* decode what was encoded, and fill gguf_quant_loss */
+    int measure; /* decode what was encoded, and fill gguf_quant_loss: takes
+                  * 64 bytes for each chunk of rows beside max_memory, some
+                  * 17 MB for 70 billion weights */
     uint64_t max_memory; /* bytes of buffers; 0: 128 MiB */
     gguf_progress_fn *progress; /* bytes of input; NULL: none */
     void *progress_user;

@@ -359,6 +359,12 @@ if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
     test $rc -eq 1 -a -z "$(ls -A "$tmp/small")" &&
         test "$(wc -l <"$tmp/err")" -eq 1 && grep -q 'bytes' "$tmp/err"
     ok 'a full disk is told before the work, and nothing is left'
+    mount -o remount,size=4k "$tmp/small"
+    run "$q" -q --report="$tmp/small/r.json" "$m" "$tmp/o.gguf" Q8_0
+    test $rc -eq 1 -a -z "$(ls -A "$tmp/small")" &&
+        grep -q 'r.json: cannot be written: No space left' "$tmp/err"
+    ok 'a report that there is no room for is not left'
+    rm -f "$tmp/o.gguf"
     umount "$tmp/small"
 else
     skip 'a full disk' 'no tmpfs can be mounted'
