@@ -254,9 +254,13 @@ void gguf_session_remove(struct gguf_session *s, uint32_t seq, int32_t begin,
     if (seq >= s->n_seq)
         return;
     const struct gg_stream *st = &s->cells.stream[seq];
-    for (uint32_t i = 0; i < st->end; i++)
-        if (gg_cells_between(st->pos[i], begin, end))
-            wipe(s, seq, i, 1);
+    for (uint32_t i = 0, n; i < st->end; i += n + 1) {
+        n = 0; /* as many side by side as there are */
+        while (i + n < st->end && gg_cells_between(st->pos[i + n], begin, end))
+            n++;
+        if (n)
+            wipe(s, seq, i, n);
+    }
     gg_cells_remove(&s->cells, seq, begin, end);
 }
 

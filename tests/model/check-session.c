@@ -164,6 +164,16 @@ static void check_forgotten(void *file, size_t size)
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
        "and removed");
+    /* every second one goes, then the others, until nothing can be seen */
+    gguf_session_clear(r.session);
+    good = good && run_logits(&r, &c, bad);
+    for (int32_t i = 0; i < 5; i += 2)
+        gguf_session_remove(r.session, 0, i, i + 1);
+    for (int32_t i = 1; i < 5; i += 2)
+        gguf_session_remove(r.session, 0, i, i + 1);
+    ok(good && gguf_session_n_tokens(r.session, 0) == 0 &&
+           run_logits(&r, &b, again) && !memcmp(first, again, sizeof first),
+       "and removed one by one");
     run_close(&r);
 }
 
