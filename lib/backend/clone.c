@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "backend/backend.h"
+#include "base/params.h"
 #include "gguf/compare.h"
 #include "graph/cgraph.h"
 
@@ -215,18 +216,18 @@ enum gguf_status gguf_clone_create(struct gguf_clone **out,
                                    const struct gguf_clone_params *params,
                                    struct gguf_error *err)
 {
-    const struct gguf_clone_params init = GGUF_CLONE_PARAMS_INIT;
+    struct gguf_clone_params own = GGUF_CLONE_PARAMS_INIT;
     *out = NULL;
-    params = params ? params : &init;
-    if (params->struct_size != sizeof init || !graph->n_slots)
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_clone_params", err));
+    if (!graph->n_slots)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a clone needs its parameters, and a whole graph");
-    struct gguf_clone *c = gg_alloc_zero(params->allocator, 1, sizeof *c);
+                       "a clone needs a whole graph");
+    struct gguf_clone *c = gg_alloc_zero(own.allocator, 1, sizeof *c);
     if (!c)
         return gg_fail_nomem(err, sizeof *c);
-    c->allocator = params->allocator;
+    c->allocator = own.allocator;
     c->backend = backend;
-    enum gguf_status st = fill(c, graph, params, err);
+    enum gguf_status st = fill(c, graph, &own, err);
     if (st != GGUF_OK)
         gguf_clone_destroy(c);
     else

@@ -1,6 +1,7 @@
 /* compare.c - two backends node by node, and how far two results differ */
 #include "config.h"
 #include "backend/backend.h"
+#include "base/params.h"
 #include "gguf/compare.h"
 #include "graph/cgraph.h"
 #include "kern/codec.h"
@@ -216,22 +217,19 @@ enum gguf_status gguf_compare_backends(struct gguf_backend *a,
                                        struct gguf_compare_counts *counts,
                                        struct gguf_error *err)
 {
-    const struct gguf_compare_params init = GGUF_COMPARE_PARAMS_INIT;
+    struct gguf_compare_params own = GGUF_COMPARE_PARAMS_INIT;
     struct gguf_clone_params p = GGUF_CLONE_PARAMS_INIT;
     struct gguf_compare_counts n = { 0, 0, 0 };
     struct side x = { a, NULL }, y = { b, NULL };
-    params = params ? params : &init;
-    if (params->struct_size != sizeof init)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "parameters of %zu bytes, not %zu", params->struct_size,
-                       sizeof init);
-    p.allocator = params->allocator;
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_compare_params",
+                          err));
+    p.allocator = own.allocator;
     p.reuse = true;
     enum gguf_status st = gguf_clone_create(&x.clone, a, graph, &p, err);
     if (st == GGUF_OK)
         st = gguf_clone_create(&y.clone, b, graph, &p, err);
     if (st == GGUF_OK)
-        st = compare_all(&x, &y, graph, params, &n, err);
+        st = compare_all(&x, &y, graph, &own, &n, err);
     gguf_clone_destroy(x.clone);
     gguf_clone_destroy(y.clone);
     if (counts)

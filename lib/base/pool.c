@@ -9,6 +9,7 @@
 #include "base/barrier.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/place.h"
 #include "gguf/pool.h"
 
@@ -151,7 +152,7 @@ enum gguf_status gguf_pool_bind_caller(const struct gguf_pool *pool,
 static enum gguf_status check_params(const struct gguf_pool_params *p,
                                      unsigned n, struct gguf_error *err)
 {
-    if (p->struct_size != sizeof *p || n > GGUF_POOL_MAX_THREADS)
+    if (n > GGUF_POOL_MAX_THREADS)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "a pool of %u threads: the limit is %u", n,
                        GGUF_POOL_MAX_THREADS);
@@ -166,10 +167,10 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
                                   const struct gguf_pool_params *params,
                                   struct gguf_error *err)
 {
-    const struct gguf_pool_params init = GGUF_POOL_PARAMS_INIT;
+    struct gguf_pool_params own = GGUF_POOL_PARAMS_INIT;
     *out = NULL;
-    if (!params)
-        params = &init;
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_pool_params", err));
+    params = &own;
     unsigned n = params->n_threads ? params->n_threads : gguf_cpu_count();
     if (!params->n_threads && n > GGUF_POOL_MAX_THREADS)
         n = GGUF_POOL_MAX_THREADS;

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "backend/stream.h"
+#include "base/params.h"
 #include "blas/product.h"
 #include "gguf/blas.h"
 #include "graph/optab.h"
@@ -267,13 +268,10 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
                                          const struct gguf_blas_params *params,
                                          struct gguf_error *err)
 {
-    const struct gguf_blas_params init = GGUF_BLAS_PARAMS_INIT;
+    struct gguf_blas_params own = GGUF_BLAS_PARAMS_INIT;
     *out = NULL;
-    params = params ? params : &init;
-    if (params->struct_size != sizeof init)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "parameters of %zu bytes, not %zu", params->struct_size,
-                       sizeof init);
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_blas_params", err));
+    params = &own;
     if (params->n_threads > GGUF_POOL_MAX_THREADS)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "%u threads of BLAS: at most %d", params->n_threads,

@@ -1,6 +1,7 @@
 /* backend.c - the CPU as a driver with one device, and its backends */
 #include "config.h"
 #include "backend/backend.h"
+#include "base/params.h"
 #include "cpu/optab.h"
 #include "cpu/run.h"
 
@@ -291,13 +292,10 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
                                         const struct gguf_cpu_params *params,
                                         struct gguf_error *err)
 {
-    const struct gguf_cpu_params init = GGUF_CPU_PARAMS_INIT;
+    struct gguf_cpu_params own = GGUF_CPU_PARAMS_INIT;
     *out = NULL;
-    params = params ? params : &init;
-    if (params->struct_size != sizeof init)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "parameters of %zu bytes, not %zu", params->struct_size,
-                       sizeof init);
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_cpu_params", err));
+    params = &own;
     struct cpu_driver *c = gg_alloc_zero(params->allocator, 1, sizeof *c);
     if (!c)
         return gg_fail_nomem(err, sizeof *c);

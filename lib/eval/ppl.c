@@ -9,6 +9,7 @@
 #include "eval/nll.h"
 
 #include "base/mem.h"
+#include "base/params.h"
 #include "gguf/eval.h"
 #include "run/session.h"
 
@@ -57,9 +58,9 @@ static enum gguf_status check(const struct gguf_session *s, size_t n,
                               const struct gguf_ppl_params *p,
                               struct gguf_error *err)
 {
-    if (!s || !p || p->struct_size != sizeof *p)
+    if (!s)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "perplexity needs a session and params");
+                       "perplexity needs a session");
     if (p->n_ctx < 4 || p->n_ctx > gguf_session_n_ctx(s))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "chunks of %" PRIu32 " tokens: must be 4 to %" PRIu32,
@@ -215,14 +216,15 @@ enum gguf_status gguf_ppl_run(struct gguf_session *session,
                               const struct gguf_ppl_params *params,
                               struct gguf_ppl *out, struct gguf_error *err)
 {
+    struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     *out = (struct gguf_ppl){ 0, 0, 0 };
-    GG_TRY(check(session, n, params, err));
-    struct job j = { .s = session, .p = params, .text = token };
-    j.n_chunks = gguf_ppl_n_chunks(n, params->n_ctx);
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_ppl_params", err));
+    GG_TRY(check(session, n, &p, err));
+    struct job j = { .s = session, .p = &p, .text = token };
+    j.n_chunks = gguf_ppl_n_chunks(n, p.n_ctx);
     j.end = j.n_chunks;
-    if (params->max_chunks &&
-        params->max_chunks < j.n_chunks - params->first_chunk)
-        j.end = params->first_chunk + params->max_chunks;
+    if (p.max_chunks && p.max_chunks < j.n_chunks - p.first_chunk)
+        j.end = p.first_chunk + p.max_chunks;
     enum gguf_status st = setup(&j, err);
     if (st == GGUF_OK)
         st = run(&j, out, err);

@@ -4,6 +4,7 @@
 #include "file/file.h"
 #include "file/split.h"
 #include "file/value.h"
+#include "base/params.h"
 #include "base/str.h"
 
 #include <stdarg.h>
@@ -328,12 +329,8 @@ enum gguf_status gg_checker_init(struct gg_checker *c,
     *c = (struct gg_checker){ .params = GGUF_CHECK_PARAMS_INIT,
                               .report = report,
                               .user = user };
-    if (params && params->struct_size > sizeof c->params)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "params of %zu bytes are newer than the library",
-                       params->struct_size);
-    if (params)
-        memcpy(&c->params, params, params->struct_size);
+    GG_TRY(gg_params_take(&c->params, sizeof c->params, params, "gguf_check_params",
+                          err));
     if (c->params.payload && c->params.quick)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "payload and quick exclude each other");

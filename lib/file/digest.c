@@ -1,6 +1,7 @@
 /* digest.c - checksums of tensors and models */
 #include "config.h"
 #include "base/error.h"
+#include "base/params.h"
 #include "gguf/digest.h"
 
 #include <stdatomic.h>
@@ -246,12 +247,8 @@ enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
                      .p = GGUF_DIGEST_PARAMS_INIT,
                      .tensors = tensors,
                      .model = model };
-    if (params && params->struct_size > sizeof j.p)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "params of %zu bytes are newer than the library",
-                       params->struct_size);
-    if (params)
-        memcpy(&j.p, params, params->struct_size);
+    GG_TRY(gg_params_take(&j.p, sizeof j.p, params, "gguf_digest_params",
+                          err));
     if ((unsigned)j.p.algo >= GGUF_N_DIGESTS)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "no digest has number %u", (unsigned)j.p.algo);

@@ -1,6 +1,7 @@
 /* edit.c - other metadata for a file whose tensors stay */
 #include "config.h"
 #include "file/edit_int.h"
+#include "base/params.h"
 #include "file/header.h"
 #include "file/journal.h"
 #include "file/value.h"
@@ -293,12 +294,7 @@ enum gguf_status gguf_edit_apply(const struct gguf_file *file,
                          .lock = -1 };
     enum gguf_edit_way ignored;
     int done;
-    if (params && params->struct_size > sizeof e.p)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "params of %zu bytes are newer than the library",
-                       params->struct_size);
-    if (params)
-        memcpy(&e.p, params, params->struct_size);
+    GG_TRY(gg_params_take(&e.p, sizeof e.p, params, "gguf_edit_params", err));
     e.a = e.p.allocator;
     enum gguf_status st = find_target(&e, err);
     if (st == GGUF_OK && e.replaces)

@@ -5,6 +5,7 @@
 #include "file/journal.h"
 #include "file/value.h"
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -183,12 +184,7 @@ static enum gguf_status open_source(struct gguf_file **out,
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     struct gguf_limits limits;
     *out = NULL;
-    if (params && params->struct_size > sizeof p)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "params of %zu bytes are newer than the library",
-                       params->struct_size);
-    if (params)
-        memcpy(&p, params, params->struct_size);
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
     GG_TRY(gg_limits_resolve(&limits, p.limits, err));
     struct gguf_file *f = gg_alloc_zero(p.allocator, 1, sizeof *f);
     if (!f)

@@ -1,6 +1,7 @@
 /* limits.c - what a file may contain, by default and by name */
 #include "config.h"
 #include "file/value.h"
+#include "base/params.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -68,14 +69,7 @@ enum gguf_status gg_limits_resolve(struct gguf_limits *out,
                                    struct gguf_error *err)
 {
     *out = (struct gguf_limits)GGUF_LIMITS_INIT;
-    if (!limits)
-        return GGUF_OK;
-    if (limits->struct_size > sizeof *out)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "limits of %zu bytes are newer than the library",
-                       limits->struct_size);
-    memcpy(out, limits, limits->struct_size);
-    out->struct_size = sizeof *out;
+    GG_TRY(gg_params_take(out, sizeof *out, limits, "gguf_limits", err));
     for (size_t i = 0; i < GG_LEN(rows); i++) {
         uint64_t v;
         uint32_t v32;

@@ -3,6 +3,7 @@
 #include "file/split_plan.h"
 #include "file/split_layout.h"
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -187,12 +188,10 @@ enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
                                         const struct gguf_split_params *params,
                                         struct gguf_error *err)
 {
+    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
     *out = NULL;
-    if (params->struct_size != sizeof *params)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "split params are of another version of the library");
-    if (!params->max_tensors && !params->max_size && !params->no_tensor_first &&
-        !params->by_layer)
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_split_params", err));
+    if (!p.max_tensors && !p.max_size && !p.no_tensor_first && !p.by_layer)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "there is nothing to split by: no number of tensors, no "
                        "size");
@@ -208,7 +207,7 @@ enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
     plan->from = from;
     enum gguf_status st = make_meta(plan, err);
     if (st == GGUF_OK)
-        st = plan_shards(plan, params, err);
+        st = plan_shards(plan, &p, err);
     if (st == GGUF_OK)
         *out = plan;
     else

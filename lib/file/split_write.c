@@ -5,6 +5,7 @@
 #include "file/split_layout.h"
 #include "file/split_plan.h"
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -117,19 +118,6 @@ static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
     for (size_t i = 0; i < gguf_writer_n_tensors(w); i++)
         GG_TRY(copy_tensor(r, w, first + i, i, err));
     return gguf_writer_commit(w, err);
-}
-
-static const struct gguf_split_job default_job = GGUF_SPLIT_JOB_INIT;
-
-static enum gguf_status check_job(const struct gguf_split_job **job,
-                                  struct gguf_error *err)
-{
-    if (!*job)
-        *job = &default_job;
-    if ((*job)->struct_size != sizeof **job)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "split job is of another version of the library");
-    return GGUF_OK;
 }
 
 /* ---- shards ---- */
@@ -268,9 +256,10 @@ enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
                                        const struct gguf_split_job *job,
                                        struct gguf_error *err)
 {
-    GG_TRY(check_job(&job, err));
-    GG_TRY(check_outputs(plan, prefix, job->force, err));
-    struct run r = { plan->from, job, false, 0, data_size(plan->from) };
+    struct gguf_split_job own = GGUF_SPLIT_JOB_INIT;
+    GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_job", err));
+    GG_TRY(check_outputs(plan, prefix, own.force, err));
+    struct run r = { plan->from, &own, false, 0, data_size(plan->from) };
     GG_TRY(try_sharing(&r, prefix, err));
     GG_TRY(check_room(&r, plan, prefix, err));
     for (size_t i = 0; i < plan->n_shards; i++) {
@@ -408,9 +397,10 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
                                   struct gguf_error *err)
 {
     struct merged m;
-    GG_TRY(check_job(&job, err));
+    struct gguf_split_job own = GGUF_SPLIT_JOB_INIT;
+    GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_job", err));
     enum gguf_status st = merged_init(&m, set, err);
-    struct run r = { set, job, false, 0, data_size(set) };
+    struct run r = { set, &own, false, 0, data_size(set) };
     if (st == GGUF_OK)
         st = try_sharing(&r, path, err);
     if (st == GGUF_OK)

@@ -3,6 +3,7 @@
 #include "file/header.h"
 #include "file/value.h"
 #include "file/writer_int.h"
+#include "base/params.h"
 #include "base/str.h"
 
 static struct gguf_str tensor_name(const void *user, uint32_t id)
@@ -49,13 +50,7 @@ static enum gguf_status check_params(const struct gguf_writer_params *params,
                                      struct gguf_error *err)
 {
     *p = (struct gguf_writer_params)GGUF_WRITER_PARAMS_INIT;
-    if (!params)
-        return GGUF_OK;
-    if (params->struct_size > sizeof *p)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "params of %zu bytes are newer than the library",
-                       params->struct_size);
-    memcpy(p, params, params->struct_size);
+    GG_TRY(gg_params_take(p, sizeof *p, params, "gguf_writer_params", err));
     if (p->version != 3 && (p->version != 2 || p->big_endian))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "GGUF version %" PRIu32 "%s is not written", p->version,

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "file/file.h"
 #include "file/writer_int.h"
+#include "base/params.h"
 #include "base/str.h"
 
 #include <stdio.h>
@@ -65,10 +66,7 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
     struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
     if (w->state != GG_PLANNING)
         return fail_state("the file was begun before", err);
-    if (params && params->struct_size > sizeof p)
-        return fail_state("params are newer than the library", err);
-    if (params)
-        memcpy(&p, params, params->struct_size);
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_output_params", err));
     GG_TRY(check_inputs(w, path, &p, err));
     const void *header;
     size_t size;

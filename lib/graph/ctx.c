@@ -1,6 +1,7 @@
 /* ctx.c - contexts: an arena of tensors, graphs and work memory */
 #include "config.h"
 #include "graph/ctx.h"
+#include "base/params.h"
 
 #include <string.h>
 
@@ -15,8 +16,11 @@ enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
                                  const struct gguf_ctx_params *params,
                                  struct gguf_error *err)
 {
+    struct gguf_ctx_params own = GGUF_CTX_PARAMS_INIT;
     *out = NULL;
-    if (!params || params->struct_size != sizeof *params || !params->mem_size)
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_ctx_params", err));
+    params = &own;
+    if (!params->mem_size)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "a context needs parameters with a memory size");
     struct gguf_ctx *ctx = gg_alloc(params->allocator, sizeof *ctx);

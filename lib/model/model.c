@@ -3,6 +3,7 @@
 #include "model/model.h"
 
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/str.h"
 
 static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
@@ -59,18 +60,17 @@ static enum gguf_status open_source(struct gguf_model **out,
                                     const struct gguf_model_params *params,
                                     struct gguf_error *err)
 {
-    const struct gguf_model_params dflt = GGUF_MODEL_PARAMS_INIT;
-    const struct gguf_model_params *p = params ? params : &dflt;
-    if (!src->file || p->struct_size != sizeof *p)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s",
-                       src->file ? "model params of another size" : "no file");
-    struct gguf_model *m = gg_alloc_zero(p->allocator, 1, sizeof *m);
+    struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_model_params", err));
+    if (!src->file)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no file");
+    struct gguf_model *m = gg_alloc_zero(p.allocator, 1, sizeof *m);
     if (!m)
         return gg_fail_nomem(err, sizeof *m);
-    m->allocator = p->allocator;
+    m->allocator = p.allocator;
     m->src = *src;
-    m->warn = p->warn;
-    m->warn_user = p->warn_user;
+    m->warn = p.warn;
+    m->warn_user = p.warn_user;
     enum gguf_status st = gg_source_fail(src, 0, load_metadata(m, err), err);
     if (st == GGUF_OK)
         st = gg_weights_load(m, err);

@@ -11,6 +11,7 @@
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/outfile.h"
+#include "base/params.h"
 #include "base/str.h"
 #include "gguf/writer.h"
 
@@ -297,13 +298,9 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
     struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gguf_imatrix *im;
     *out = NULL;
-    if (params && params->struct_size != sizeof *params)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "gguf_file_params: struct_size");
-    if (params)
-        fp = *params;
-    if (fp.limits)
-        limits = *fp.limits;
+    GG_TRY(gg_params_take(&fp, sizeof fp, params, "gguf_file_params", err));
+    GG_TRY(gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits",
+                          err));
     GG_TRY(gguf_imatrix_create(&im, fp.allocator, err));
     enum gguf_status st = gg_mapfile_open(&im->map, path, 0, 0, err);
     if (st == GGUF_OK && im->map.size >= 4 &&

@@ -1,6 +1,7 @@
 /* job.c - a quantization job: made, asked, destroyed */
 #include "config.h"
 #include "quant/job.h"
+#include "base/params.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -33,11 +34,9 @@ static enum gguf_status check_keys(const struct gguf_meta *meta,
 static enum gguf_status check_params(const struct gguf_quant_params *p,
                                      struct gguf_error *err)
 {
-    if (!p || p->struct_size != sizeof *p || !p->recipe)
+    if (!p->recipe)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "gguf_quant_params: %s",
-                       p && p->struct_size == sizeof *p ? "no recipe"
-                                                        : "struct_size");
+                       "gguf_quant_params: no recipe");
     bool good = is_target(p->output_type) && is_target(p->embedding_type);
     for (size_t i = 0; i < p->n_overrides; i++)
         good = good && p->overrides[i].pattern &&
@@ -68,14 +67,15 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
                                    const struct gguf_quant_params *params,
                                    struct gguf_error *err)
 {
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     *out = NULL;
-    GG_TRY(check_params(params, err));
-    struct gguf_quant *q =
-        gg_alloc_zero(params->allocator, 1, sizeof *q);
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
+    GG_TRY(check_params(&p, err));
+    struct gguf_quant *q = gg_alloc_zero(p.allocator, 1, sizeof *q);
     if (!q)
         return gg_fail_nomem(err, sizeof *q);
-    q->p = *params;
-    gg_arena_init(&q->arena, params->allocator);
+    q->p = p;
+    gg_arena_init(&q->arena, p.allocator);
     gg_kern_init(&q->kern, gg_cpu_detect());
     enum gguf_status st = build(q, path, err);
     q->p.overrides = NULL; /* borrowed until here */

@@ -1,6 +1,7 @@
 /* run.c - a run of jobs: its files from opening to their names */
 #include "config.h"
 #include "quant/run.h"
+#include "base/params.h"
 #include "base/str.h"
 #include "file/writer_int.h"
 
@@ -38,8 +39,8 @@ static enum gguf_status open_writers(struct gg_run *r, size_t k,
         return gg_fail_nomem(err, n * sizeof *inputs);
     for (size_t i = 0; i < n; i++)
         inputs[i] = gguf_split_file(q->set, i);
-    p.force = output && output->force;
-    p.no_sync = output && output->no_sync;
+    p.force = output->force;
+    p.no_sync = output->no_sync;
     p.partial = r->resume != NULL;
     p.resume = r->resume && r->resume[k].found;
     p.inputs = inputs;
@@ -182,7 +183,7 @@ static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
             GG_TRY(gg_job_path(r->jobs[k], paths[k], no,
                                &r->paths[r->first_writer[k] + no], err));
     GG_TRY(check_paths(r, err));
-    if (output && output->resume)
+    if (output->resume)
         GG_TRY(gg_run_resume(r, paths, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_writers(r, k, output, err));
@@ -264,9 +265,10 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
                                      const struct gguf_quant_output *output,
                                      struct gguf_error *err)
 {
-    if (!n || (output && output->struct_size != sizeof *output))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       n ? "gguf_quant_output: struct_size" : "no jobs");
+    struct gguf_quant_output own = GGUF_QUANT_OUTPUT_INIT;
+    GG_TRY(gg_params_take(&own, sizeof own, output, "gguf_quant_output", err));
+    if (!n)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no jobs");
     const struct gguf_allocator *a = jobs[0]->p.allocator;
     struct gg_run *r = gg_alloc_zero(a, 1, sizeof *r);
     if (!r)
@@ -277,7 +279,7 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     }
     enum gguf_status st = run_init(r, jobs, n, err);
     if (st == GGUF_OK)
-        st = run_all(r, paths, output, err);
+        st = run_all(r, paths, &own, err);
     gg_run_resume_end(r, st == GGUF_OK);
     run_fini(r);
     pthread_mutex_destroy(&r->lock);

@@ -64,14 +64,14 @@ static bool wants_rows(const struct gg_run *r, size_t i)
     const struct gguf_quant *q = r->jobs[0];
     const struct gguf_quant_tensor *t = &gg_run_any(r, i)->pub;
     const struct gguf_dtype_info *type = gguf_dtype_find(t->from);
+    bool looks = q->p.nonfinite == GGUF_NONFINITE_ZERO;
     for (size_t k = 0; k < r->n_jobs; k++) {
         const struct gg_job_tensor *jt = gg_run_tensor(r, k, i);
         if (jt && !jt->pub.copied)
             return true;
+        looks |= jt && r->jobs[k]->p.recipe->base != GG_RECIPE_KEEP;
     }
-    return (q->p.nonfinite == GGUF_NONFINITE_ZERO ||
-            q->p.recipe->base != GG_RECIPE_KEEP) &&
-           t->n_elements && type && type->family == GGUF_FAMILY_FLOAT &&
+    return looks && t->n_elements && type && type->family == GGUF_FAMILY_FLOAT &&
            q->kern.codec[gg_dtype_index(t->from)].decode;
 }
 

@@ -11,6 +11,7 @@
 #include "base/compiler.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/str.h"
 #include "kern/cpu.h"
 #include "kern/stat.h"
@@ -76,7 +77,7 @@ static enum gguf_status begin(struct work *w, size_t record_size,
                               const struct gguf_stats_params *p,
                               struct gguf_error *err)
 {
-    if (p->struct_size != sizeof *p || !p->rows)
+    if (!p->rows)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "stats params are not complete");
     float none;
@@ -211,19 +212,21 @@ enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
                                    struct gguf_stats *out,
                                    struct gguf_error *err)
 {
+    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
     struct work w = { .a = file, .ia = i };
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
     size_t size = GG_MAX(sizeof(struct moments),
                          GGUF_STATS_BINS * sizeof(uint64_t));
-    enum gguf_status st = begin(&w, size, params, err);
+    enum gguf_status st = begin(&w, size, &p, err);
     if (st == GGUF_OK) {
         struct moments all = { .n = 0 };
-        run(&w, params->pool, piece_moments);
+        run(&w, p.pool, piece_moments);
         for (uint64_t k = 0; k < w.n_pieces; k++)
             join(&all, (struct moments *)w.records + k);
         set_stats(out, &all, w.n);
         memset(w.records, 0, (size_t)w.n_pieces * size);
         w.stats = out;
-        run(&w, params->pool, piece_bins);
+        run(&w, p.pool, piece_bins);
         const uint64_t *bins = w.records;
         for (uint64_t k = 0; k < w.n_pieces * GGUF_STATS_BINS; k++)
             out->bins[k % GGUF_STATS_BINS] += bins[k];
@@ -286,17 +289,19 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
                                     struct gguf_stats_diff *out,
                                     struct gguf_error *err)
 {
+    struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
     struct work w = { .a = a, .ia = ia, .b = b, .ib = ib };
     const struct gguf_tensor_info *s = gguf_file_tensor(a, ia);
     const struct gguf_tensor_info *t = gguf_file_tensor(b, ib);
     struct gg_esc e;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
     if (s && t && memcmp(s->ne, t->ne, sizeof s->ne) != 0)
         return gg_fail(err, GGUF_E_SHAPE, t->info_off,
                        "tensor '%s' has another shape", gg_esc(&e, t->name));
-    enum gguf_status st = begin(&w, sizeof(struct sums), params, err);
+    enum gguf_status st = begin(&w, sizeof(struct sums), &p, err);
     if (st == GGUF_OK) {
         struct sums all = { 0, 0, 0, 0, 0, 0, 0, 0 };
-        run(&w, params->pool, piece_compare);
+        run(&w, p.pool, piece_compare);
         for (uint64_t k = 0; k < w.n_pieces; k++) {
             const struct sums *r = (struct sums *)w.records + k;
             all.n += r->n;

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "quant/target.h"
 #include "base/compiler.h"
+#include "base/params.h"
 #include "base/str.h"
 #include "quant/knapsack.h"
 #include "quant/outer.h"
@@ -38,9 +39,6 @@ struct target {
 static enum gguf_status check_params(const struct gguf_target_params *p,
                                      struct gguf_error *err)
 {
-    if (!p || p->struct_size != sizeof *p)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "gguf_target_params: struct_size");
     bool bpw = isfinite(p->max_bpw) && p->max_bpw > 0 && p->max_bpw < 1024;
     bool good = p->max_size ? p->max_bpw == 0 : bpw;
     if (!good || p->n_types > GGUF_TARGET_MAX_TYPES)
@@ -337,9 +335,11 @@ enum gguf_status gguf_quant_target(struct gguf_quant *q,
                                    struct gguf_target_result *result,
                                    struct gguf_error *err)
 {
-    GG_TRY(check_params(params, err));
-    struct target t = { .q = q, .p = *params, .types = params->types,
-                        .n_types = params->n_types };
+    struct gguf_target_params p = GGUF_TARGET_PARAMS_INIT;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_target_params", err));
+    GG_TRY(check_params(&p, err));
+    struct target t = { .q = q, .p = p, .types = p.types,
+                        .n_types = p.n_types };
     if (!t.n_types) {
         t.types = all_types;
         t.n_types = GG_LEN(all_types);

@@ -5,6 +5,7 @@
 #include "base/ckd.h"
 #include "backend/backend.h"
 #include "base/mem.h"
+#include "base/params.h"
 
 /* Memory for logits: rows of the output matrix's width are computed in
  * pieces of at most about so many bytes. */
@@ -19,9 +20,9 @@ static enum gguf_status check_params(const struct gguf_model *model,
                                      const struct gguf_session_params *p,
                                      struct gguf_error *err)
 {
-    if (!model || !p || p->struct_size != sizeof *p || !p->backend)
+    if (!model || !p->backend)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a session needs a model, params and a backend");
+                       "a session needs a model and a backend");
     if (p->n_preferred >= GGUF_SCHED_MAX_BACKENDS)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "%u preferred backends, at most %d", p->n_preferred,
@@ -113,10 +114,14 @@ static enum gguf_status make_graphs(struct gguf_session *s,
 
 static enum gguf_status create(struct gguf_session **out,
                                const struct gguf_model *model,
-                               const struct gguf_session_params *p,
+                               const struct gguf_session_params *params,
                                bool measure, struct gguf_error *err)
 {
+    struct gguf_session_params own = GGUF_SESSION_PARAMS_INIT;
+    const struct gguf_session_params *p = &own;
     *out = NULL;
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_session_params",
+                          err));
     GG_TRY(check_params(model, p, err));
     struct gguf_session *s = gg_alloc_zero(p->allocator, 1, sizeof *s);
     if (!s)

@@ -1,6 +1,7 @@
 /* sched.c - the scheduler: planning and placing */
 #include "config.h"
 #include "sched/sched.h"
+#include "base/params.h"
 
 #include <stddef.h>
 #include <xxhash.h>
@@ -42,10 +43,12 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
                                    struct gguf_error *err)
 {
     const struct gguf_buft *bufts[GGUF_SCHED_MAX_BACKENDS];
+    struct gguf_sched_params own = GGUF_SCHED_PARAMS_INIT;
     *out = NULL;
+    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_sched_params", err));
+    params = &own;
     unsigned n = params->n_backends;
-    if (params->struct_size != sizeof *params || n < 1 ||
-        n > GGUF_SCHED_MAX_BACKENDS || params->n_copies < 1 ||
+    if (n < 1 || n > GGUF_SCHED_MAX_BACKENDS || params->n_copies < 1 ||
         params->n_copies > GGUF_SCHED_MAX_COPIES ||
         !gguf_buft_is_host(gguf_backend_buft(params->backends[n - 1])))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

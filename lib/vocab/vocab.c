@@ -3,6 +3,7 @@
 #include "vocab/vocab.h"
 
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/str.h"
 
 #include <stdarg.h>
@@ -25,21 +26,18 @@ enum gguf_status gguf_vocab_create(struct gguf_vocab **out,
                                    const struct gguf_vocab_params *params,
                                    struct gguf_error *err)
 {
-    const struct gguf_vocab_params dflt = GGUF_VOCAB_PARAMS_INIT;
-    const struct gguf_vocab_params *p = params ? params : &dflt;
+    struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
     *out = NULL;
-    if (!file || p->struct_size != sizeof *p)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       file ? "vocabulary params of %zu bytes"
-                            : "no file (%zu)",
-                       file ? p->struct_size : 0);
-    struct gguf_vocab *v = gg_alloc_zero(p->allocator, 1, sizeof *v);
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_vocab_params", err));
+    if (!file)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no file");
+    struct gguf_vocab *v = gg_alloc_zero(p.allocator, 1, sizeof *v);
     if (!v)
         return gg_fail_nomem(err, sizeof *v);
-    v->allocator = p->allocator;
+    v->allocator = p.allocator;
     v->file = file;
-    v->warn = p->warn;
-    v->warn_user = p->warn_user;
+    v->warn = p.warn;
+    v->warn_user = p.warn_user;
     enum gguf_status st = gg_vocab_load(v, err);
     if (st != GGUF_OK) {
         gguf_vocab_destroy(v);

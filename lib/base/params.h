@@ -1,0 +1,18 @@
+/* params.h - parameters of programs built against any version of the library
+ *
+ * Structures of parameters begin with their size, and only grow at the end: a
+ * program that was built before a member existed gives a smaller one, and gets
+ * the default of that member.
+ */
+#ifndef GG_BASE_PARAMS_H
+#define GG_BASE_PARAMS_H
+
+#include "base/error.h"
+
+/* own, of size bytes, holds the defaults: take over what given has. NULL gives
+ * nothing. name is the structure's. GGUF_E_INVALID: given is newer than this
+ * library, or has no size. */
+enum gguf_status gg_params_take(void *own, size_t size, const void *given,
+                                const char *name, struct gguf_error *err);
+
+#endif

@@ -1,0 +1,95 @@
+/* check-params.c - structures of parameters from older and newer programs */
+#include "config.h"
+#include "base/params.h"
+#include "gguf/cpu.h"
+#include "gguf/gguf.h"
+#include "tests/tap.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct sample {
+    size_t struct_size;
+    int a, b;
+    char late[8];
+};
+
+static void test_take(void)
+{
+    const struct sample init = { sizeof init, 1, 2, "default" };
+    struct sample own = init, given = { sizeof given, 3, 4, "given" };
+    struct gguf_error err;
+    ok(gg_params_take(&own, sizeof own, NULL, "sample", &err) == GGUF_OK &&
+           !memcmp(&own, &init, sizeof own),
+       "nothing is given: defaults");
+    ok(gg_params_take(&own, sizeof own, &given, "sample", &err) == GGUF_OK &&
+           !memcmp(&own, &given, sizeof own),
+       "all is given");
+    own = init;
+    /* what an older program has, and not a byte behind it */
+    size_t old = offsetof(struct sample, b);
+    struct sample *exact = malloc(old);
+    memcpy(exact, &given, old);
+    memcpy(exact, &old, sizeof old);
+    ok(gg_params_take(&own, sizeof own, exact, "sample", &err) == GGUF_OK &&
+           own.struct_size == sizeof own && own.a == 3 && own.b == 2 &&
+           !strcmp(own.late, "default"),
+       "an older program: what it does not have is the default");
+    free(exact);
+    own = init;
+    size_t bad[] = { 0, sizeof(size_t) - 1, sizeof own + 1, SIZE_MAX };
+    bool good = true;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        given.struct_size = bad[i];
+        good &= gg_params_take(&own, sizeof own, &given, "sample", &err) ==
+                    GGUF_E_INVALID &&
+                !strncmp(err.message, "sample: struct_size is ", 23) &&
+                !memcmp(&own, &init, sizeof own);
+    }
+    ok(good, "a newer one, or no size: %s", err.message);
+}
+
+/* Every function that takes a structure looks at its size first. */
+static void test_functions(void)
+{
+    struct gguf_error err;
+    void *p[32] = { NULL };
+    size_t n = 0;
+    const size_t size = 1 << 20; /* of no structure */
+    const size_t *any = &size;
+#define REFUSES(call)                                                         \
+    do {                                                                      \
+        gguf_error_clear(&err);                                               \
+        n++;                                                                  \
+        ok((call) == GGUF_E_INVALID && strstr(err.message, "struct_size"),    \
+           "%s", err.message);                                                \
+    } while (0)
+    const void *given = any;
+    REFUSES(gguf_pool_create((struct gguf_pool **)&p[0], given, &err));
+    REFUSES(gguf_file_open((struct gguf_file **)&p[1], "/", given, &err));
+    REFUSES(gguf_writer_create((struct gguf_writer **)&p[2], NULL, given,
+                               &err));
+    REFUSES(gguf_ctx_create((struct gguf_ctx **)&p[3], given, &err));
+    REFUSES(gguf_cpu_driver_create((struct gguf_driver **)&p[4], given, &err));
+    REFUSES(gguf_quant_create((struct gguf_quant **)&p[5], "/", given, &err));
+    REFUSES(gguf_vocab_create((struct gguf_vocab **)&p[6], NULL, given, &err));
+    REFUSES(gguf_model_open((struct gguf_model **)&p[7], NULL, given, &err));
+    REFUSES(gguf_sched_create((struct gguf_sched **)&p[8], given, &err));
+    REFUSES(gguf_session_create((struct gguf_session **)&p[9], NULL, given,
+                                &err));
+    REFUSES(gguf_imatrix_load((struct gguf_imatrix **)&p[10], "/", given,
+                              &err));
+    REFUSES(gguf_quant_run_many(NULL, NULL, 0, given, &err));
+    bool none = true;
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++)
+        none &= !p[i];
+    ok(none, "none of %zu made anything", n);
+}
+
+int main(void)
+{
+    test_take();
+    test_functions();
+    return done_testing();
+}
