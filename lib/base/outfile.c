@@ -134,6 +134,9 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
     *o = (struct gg_outfile){ .allocator = a, .fd = -1, .flags = flags };
     struct stat s;
     bool exists = stat(path, &s) == 0;
+    if (!exists && !(flags & GG_OUTFILE_FORCE) && lstat(path, &s) == 0)
+        return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+                       "is a link to what is not there: not written");
     if (exists && !S_ISREG(s.st_mode))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "is no regular file: it cannot be an output");

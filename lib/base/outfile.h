@@ -39,7 +39,8 @@ enum {
 
 /* Begin the file that will be path. Without GG_OUTFILE_FORCE an existing path
  * is refused here (GGUF_E_EXIST), and once more at commit. What exists and is
- * no regular file is refused: GGUF_E_INVALID. */
+ * no regular file is refused: GGUF_E_INVALID. A symbolic link is replaced
+ * itself, not what it leads to. */
 enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  const struct gguf_allocator *a,
                                  const char *path, unsigned flags,

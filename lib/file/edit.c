@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* Extents are shared in units of this, or not at all. */
 enum { EXTENT = 4096 };
@@ -305,8 +304,7 @@ enum gguf_status gguf_edit_apply(const struct gguf_file *file,
         st = apply(&e, way ? way : &ignored, err);
     gguf_writer_destroy(e.w);
     gguf_meta_destroy(e.meta);
-    if (e.lock >= 0)
-        close(e.lock);
+    gg_header_unlock(e.lock);
     free(e.target);
     return st;
 }
@@ -326,7 +324,7 @@ enum gguf_status gguf_edit_recover(const char *path, int *done,
         st = gg_header_lock(path, &m, &fd, err);
         if (st == GGUF_OK) {
             st = finish(NULL, path, &m, fd, &yes, err);
-            close(fd);
+            gg_header_unlock(fd);
         }
     }
     gg_mapfile_close(&m);

@@ -187,6 +187,16 @@ enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
     return st;
 }
 
+void gg_header_unlock(int fd)
+{
+    if (fd < 0)
+        return;
+#if HAVE_FLOCK
+    flock(fd, LOCK_UN); /* a child that was forked may hold it, too */
+#endif
+    close(fd);
+}
+
 enum gguf_status gg_header_overwrite(int fd, const void *header, uint64_t size,
                                      struct gguf_error *err)
 {

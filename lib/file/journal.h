@@ -39,11 +39,13 @@ enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
                                    const char *path, struct gguf_error *err);
 
 /* Open the file path for writing and keep other edits away until *fd, which is
- * the caller's then, is closed. It must be the file that m maps, not changed
+ * the caller's then, is unlocked. It must be the file that m maps, not changed
  * since: GGUF_E_MISMATCH; GGUF_E_IO, also if another edit is under way. To be
  * done before the journal is saved, which counts from then on. */
 enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
                                 int *fd, struct gguf_error *err);
+/* Let others edit, and close fd; -1 is fine. */
+void gg_header_unlock(int fd);
 
 /* Write header over the beginning of the file fd and wait for the disk. */
 enum gguf_status gg_header_overwrite(int fd, const void *header, uint64_t size,

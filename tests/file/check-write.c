@@ -364,6 +364,10 @@ static void check_target(void)
            gguf_writer_open(w, l, &o, &err) == GGUF_E_INVALID,
        "the input through a symbolic link: %s", err.message);
     unlink(l);
+    ok(symlink("no-such-file", l) == 0 &&
+           gguf_writer_open(w, l, NULL, &err) == GGUF_E_EXIST,
+       "a link to nothing, before the work: %s", err.message);
+    unlink(l);
     ok(gguf_writer_open(w, dir, &o, &err) == GGUF_E_INVALID,
        "a folder as output: %s", err.message);
     ok(gguf_writer_open(w, "/dev/null", &o, &err) == GGUF_E_INVALID,
