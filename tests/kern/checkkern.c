@@ -93,7 +93,7 @@ int main(int argc, char **argv)
     }
     if (o.bench)
         return 0;
-    if (n == 1)
-        skip("this machine runs the C kernels only");
+    if (!tap_n)
+        skip("there are the C kernels only, in this build or on this machine");
     return done_testing();
 }
