@@ -11,83 +11,11 @@
 #include "gguf/target.h"
 #include "gguf/writer.h"
 #include "kern/codec.h"
-#include "tests/slurp.h"
-#include "tests/tap.h"
+#include "tests/quant/tensors.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <unistd.h>
-
-static char dir[3000], in[4000], out[4000], out_2[4000];
-static uint32_t n_shards; /* of the model, as its metadata have it */
-
-struct tensor {
-    const char *name;
-    uint32_t type;
-    int64_t ne[4];
-    const void *data; /* F32: floats; NULL: random, with scales that are
-                         finite */
-};
-
-/* Random bytes: every other byte has no bit that could make a half or a float
- * infinite, whatever field it falls into. */
-static uint8_t *random_data(uint64_t size)
-{
-    uint8_t *p = malloc((size_t)size);
-    for (uint64_t i = 0; i < size; i++)
-        p[i] = (uint8_t)rnd64() & 0xb7;
-    return p;
-}
-
-/* The data of tensor t as size bytes of its file. */
-static uint8_t *file_data(const struct tensor *t, uint64_t size)
-{
-    if (!t->data)
-        return random_data(size);
-    uint8_t *p = malloc((size_t)size);
-    if (t->type == GGUF_DTYPE_F32)
-        gg_encode_f32_c(t->data, p, 1, (size_t)size / sizeof(float), NULL);
-    else
-        memcpy(p, t->data, (size_t)size);
-    return p;
-}
-
-static bool write_model(const struct tensor *t, size_t n)
-{
-    struct gguf_meta *m;
-    struct gguf_writer *w;
-    struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
-    p.force = p.no_sync = 1;
-    if (gguf_meta_create(&m, NULL, NULL) != GGUF_OK)
-        return false;
-    bool good = gguf_meta_set_strz(m, "general.architecture", "test", NULL) ==
-                    GGUF_OK &&
-                (!n_shards || gguf_meta_set_u32(m, "split.count", n_shards,
-                                                NULL) == GGUF_OK) &&
-                gguf_writer_create(&w, m, NULL, NULL) == GGUF_OK;
-    gguf_meta_destroy(m);
-    if (!good)
-        return false;
-    for (size_t i = 0; good && i < n; i++) {
-        struct gguf_str name = { t[i].name, strlen(t[i].name) };
-        good = gguf_writer_add_tensor(w, name, t[i].type, 3, t[i].ne, NULL) ==
-               GGUF_OK;
-    }
-    good = good && gguf_writer_open(w, in, &p, NULL) == GGUF_OK;
-    for (size_t i = 0; good && i < n; i++) {
-        uint64_t row;
-        good = gguf_dtype_row_size(t[i].type, (uint64_t)t[i].ne[0], &row,
-                                   NULL) == GGUF_OK;
-        row *= (uint64_t)(t[i].ne[1] * t[i].ne[2]);
-        uint8_t *data = file_data(&t[i], row);
-        good = good && gguf_writer_begin(w, i, NULL) == GGUF_OK &&
-               gguf_writer_write(w, data, row, NULL) == GGUF_OK;
-        free(data);
-    }
-    good = good && gguf_writer_commit(w, NULL) == GGUF_OK;
-    gguf_writer_destroy(w);
-    return good;
-}
 
 /* Make `out' of `in'. */
 static enum gguf_status convert(const char *type, int compat,
@@ -269,20 +197,6 @@ static void test_wider(const struct gguf_rows *rows)
 
 /* ---------------------------------------------------------------- NVFP4 --- */
 
-enum { Q, Q_SCALE, Q_INPUT, UP, UP_SCALE, K, OTHER, N_TENSORS };
-
-static const float scales[] = { 0.37f, 3, -0.5f, 0x1.8p-9f };
-
-static struct tensor nvfp4[N_TENSORS] = {
-    { "blk.0.attn_q.weight", GGUF_DTYPE_NVFP4, { 128, 6, 1, 1 }, NULL },
-    { "blk.0.attn_q.scale", GGUF_DTYPE_F32, { 1, 1, 1, 1 }, scales },
-    { "blk.0.attn_q.input_scale", GGUF_DTYPE_F32, { 1, 1, 1, 1 }, scales },
-    { "blk.0.ffn_up_exps.weight", GGUF_DTYPE_NVFP4, { 64, 4, 3, 1 }, NULL },
-    { "blk.0.ffn_up_exps.scale", GGUF_DTYPE_F32, { 3, 1, 1, 1 }, scales + 1 },
-    { "blk.0.attn_k.weight", GGUF_DTYPE_NVFP4, { 64, 2, 1, 1 }, NULL },
-    { "blk.0.other.scale", GGUF_DTYPE_F32, { 1, 1, 1, 1 }, scales },
-};
-
 /* The tensor of `out' is that of nvfp4[i], decoded and times the scales. */
 static bool is_scaled(const struct gguf_rows *rows, int i, const float *scale)
 {
@@ -315,157 +229,10 @@ static size_t n_out(void)
     return n;
 }
 
-/* ------------------------------------------- outputs of other tensors --- */
-
-enum { F32, COPY, COMPAT };
-
-/* Progress that stops the run when it comes to at. */
-struct stop {
-    uint64_t calls, at;
-};
-
-static int count(void *user, uint64_t done, uint64_t total)
-{
-    struct stop *s = user;
-    (void)done, (void)total;
-    return ++s->calls >= s->at;
-}
-
-static enum gguf_status make_job(struct gguf_quant **q, struct gguf_recipe **r,
-                                 int which, struct stop *stop,
-                                 struct gguf_error *err)
-{
-    static const char *const types[] = { "F32", "COPY", "F32" };
-    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
-    enum gguf_status st = gguf_recipe_preset(r, types[which], NULL, err);
-    p.recipe = *r;
-    p.allow_requantize = p.measure = 1;
-    p.compat = which == COMPAT;
-    p.nonfinite = GGUF_NONFINITE_ZERO;
-    p.progress = count;
-    p.progress_user = stop;
-    return st ? st : gguf_quant_create(q, in, &p, err);
-}
-
-static bool same_file(const char *a, const char *b)
-{
-    size_t n, m;
-    uint8_t *x = slurp(a, &n), *y = slurp(b, &m);
-    bool same = x && y && n == m && !memcmp(x, y, n);
-    free(x);
-    free(y);
-    return same;
-}
-
-static bool same_losses(const struct gguf_quant *a, const struct gguf_quant *b)
-{
-    bool same = gguf_quant_n_tensors(a) == gguf_quant_n_tensors(b);
-    for (size_t i = 0; same && i < gguf_quant_n_tensors(a); i++) {
-        const struct gguf_quant_tensor *x = gguf_quant_tensor(a, i);
-        const struct gguf_quant_tensor *y = gguf_quant_tensor(b, i);
-        same = !strcmp(x->name, y->name) && x->loss.rms == y->loss.rms &&
-               x->loss.measured == y->loss.measured;
-    }
-    return same;
-}
-
-/* Two jobs in one run, the first and the second of which do not have the same
- * tensors: the files of two runs. With resume, a run that is stopped at each
- * of its looks in turn is gone on with. */
-static void test_two_outputs(int one, int two, const char *what)
-{
-    static char alone[2][4100];
-    const char *paths[] = { out, out_2 };
-    struct gguf_recipe *r[4] = { NULL };
-    struct gguf_quant *q[4] = { NULL };
-    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_error err = { .message = "" };
-    struct stop stop = { 0, UINT64_MAX };
-    o.force = o.no_sync = 1;
-    bool good = true;
-    for (int i = 0; good && i < 4; i++)
-        good = make_job(&q[i], &r[i], i % 2 ? two : one, &stop, &err) ==
-               GGUF_OK;
-    for (int i = 0; good && i < 2; i++) {
-        snprintf(alone[i], sizeof alone[i], "%s.alone", paths[i]);
-        good = gguf_quant_run(q[i], alone[i], &o, &err) == GGUF_OK;
-    }
-    good = good && gguf_quant_run_many(q + 2, paths, 2, &o, &err) == GGUF_OK;
-    ok(good && same_file(out, alone[0]) && same_file(out_2, alone[1]) &&
-           same_losses(q[0], q[2]) && same_losses(q[1], q[3]),
-       "%s in one run %s", what, err.message);
-    o.resume = 1;
-    uint64_t kept = 0;
-    for (uint64_t at = 1; good && at < 1000; at++) {
-        struct gguf_quant_totals t;
-        unlink(out);
-        unlink(out_2);
-        stop = (struct stop){ 0, at };
-        enum gguf_status st =
-            gguf_quant_run_many(q + 2, paths, 2, &o, &err);
-        if (st == GGUF_OK)
-            break;
-        stop = (struct stop){ 0, UINT64_MAX };
-        good = st == GGUF_E_CANCELLED && access(out, F_OK) &&
-               gguf_quant_run_many(q + 2, paths, 2, &o, &err) == GGUF_OK &&
-               same_file(out, alone[0]) && same_file(out_2, alone[1]) &&
-               same_losses(q[1], q[3]);
-        gguf_quant_totals(q[3], &t);
-        kept += t.n_kept;
-    }
-    ok(good && kept, "%s, stopped and gone on with", what);
-    for (int i = 0; i < 4; i++) {
-        gguf_quant_destroy(q[i]);
-        gguf_recipe_destroy(r[i]);
-    }
-    for (int i = 0; i < 2; i++) {
-        unlink(alone[i]);
-        unlink(paths[i]);
-    }
-}
-
-/* Blocks that one output takes apart, with infinity made zero, and another
- * keeps as they are. */
-static void test_kept_blocks(void)
-{
-    uint8_t *data = random_data(128 * 34);
-    struct tensor t = { "blk.0.attn_q.weight", GGUF_DTYPE_Q8_0,
-                        { 64, 64, 1, 1 }, data };
-    gg_store16le(data, 0x7c00);
-    if (!write_model(&t, 1))
-        exit(99);
-    test_two_outputs(COPY, F32, "blocks with infinity");
-    free(data);
-}
-
-/* Weights with their scale and the same ones without: not of one read. */
-static void test_two_readings(void)
-{
-    const char *paths[] = { out, out_2 };
-    struct gguf_recipe *r[2] = { NULL };
-    struct gguf_quant *q[2] = { NULL };
-    struct gguf_error err = { .message = "" };
-    struct stop stop = { 0, UINT64_MAX };
-    unlink(out);
-    ok(make_job(&q[0], &r[0], F32, &stop, &err) == GGUF_OK &&
-           make_job(&q[1], &r[1], COMPAT, &stop, &err) == GGUF_OK &&
-           gguf_quant_run_many(q, paths, 2, NULL, &err) == GGUF_E_INVALID &&
-           strstr(err.message, "scale") && access(out, F_OK),
-       "%s", err.message);
-    for (int i = 0; i < 2; i++) {
-        gguf_quant_destroy(q[i]);
-        gguf_recipe_destroy(r[i]);
-    }
-}
-
 static void test_scales(const struct gguf_rows *rows)
 {
     struct gguf_error err = { .message = "" };
-    nvfp4[Q].data = random_data(6 * 128 / 64 * 36);
-    nvfp4[UP].data = random_data(12 * 36);
-    nvfp4[K].data = random_data(2 * 36);
-    if (!write_model(nvfp4, N_TENSORS))
-        exit(99);
+    write_nvfp4();
     ok(convert("F32", 0, &err) == GGUF_OK, "NVFP4 to F32 %s", err.message);
     ok(n_out() == N_TENSORS - 3, "what went into weights is left out");
     ok(is_scaled(rows, Q, scales), "weights times their scale");
@@ -478,10 +245,6 @@ static void test_scales(const struct gguf_rows *rows)
     ok(convert("COPY", 0, &err) == GGUF_OK && n_out() == N_TENSORS &&
            compare(rows) == N_TENSORS,
        "NVFP4 that stays has its scales");
-    test_two_outputs(F32, COPY, "scales in weights, and not");
-    test_two_outputs(COPY, F32, "the other way round");
-    test_two_readings();
-    test_kept_blocks();
 }
 
 static void test_bad_scales(const struct gguf_rows *rows)
@@ -590,13 +353,9 @@ static void test_outer(const struct gguf_rows *rows)
 int main(void)
 {
     struct gguf_rows *rows;
-    const char *tmp = getenv("TMPDIR");
-    snprintf(dir, sizeof dir, "%s/check-back.XXXXXX", tmp ? tmp : "/tmp");
-    if (!mkdtemp(dir) || gguf_rows_create(&rows, NULL, NULL) != GGUF_OK)
+    if (!make_dir("check-back") ||
+        gguf_rows_create(&rows, NULL, NULL) != GGUF_OK)
         return 99;
-    snprintf(in, sizeof in, "%s/in.gguf", dir);
-    snprintf(out, sizeof out, "%s/out.gguf", dir);
-    snprintf(out_2, sizeof out_2, "%s/out2.gguf", dir);
     test_fork(rows);
     test_place();
     test_wider(rows);
@@ -604,8 +363,6 @@ int main(void)
     test_bad_scales(rows);
     test_outer(rows);
     gguf_rows_destroy(rows);
-    unlink(in);
-    unlink(out);
-    rmdir(dir);
+    remove_dir();
     return done_testing();
 }
