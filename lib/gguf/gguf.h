@@ -2,6 +2,11 @@
  *
  * Reads, writes, quantizes and evaluates GGUF model files. Each header below
  * is the manual of its part; status.h says how calls fail.
+ *
+ * Structures of parameters begin with struct_size, which their initialiser
+ * (GGUF_..._INIT) sets, and grow at the end only: of one that an older program
+ * gives, what is missing is the default. A larger one than the library's is
+ * refused (GGUF_E_INVALID).
  */
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H
