@@ -5,26 +5,40 @@
 
 #include <string.h>
 
+/* The kernels of a type, by level. */
+struct row {
+    gg_decode_fn *decode[GG_N_LEVELS];
+    gg_encode_fn *encode[GG_N_LEVELS];
+    uint32_t flags;
+};
+
+static const struct row rows[GG_N_DTYPES] = {
+#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, FLAGS)    \
+    [GG_DT_##TYPE] = {                                                        \
+        GG_CODEC_##DECODE_C(.decode[GG_LEVEL_C] = gg_decode_##NAME##_c,)      \
+        GG_CODEC_##DECODE_AVX2(.decode[GG_LEVEL_AVX2] =                       \
+                                   GG_AVX2(gg_decode_##NAME##_avx2),)         \
+        GG_CODEC_##ENCODE_C(.encode[GG_LEVEL_C] = gg_encode_##NAME##_c,)      \
+        GG_CODEC_##ENCODE_AVX2(.encode[GG_LEVEL_AVX2] =                       \
+                                   GG_AVX2(gg_encode_##NAME##_avx2),)         \
+        .flags = FLAGS,                                                       \
+    },
+    GG_CODEC_LIST(X)
+#undef X
+};
+
 void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu)
 {
     memset(table, 0, GG_N_DTYPES * sizeof *table);
-#define X(TYPE, NAME) table[GG_DT_##TYPE].decode = gg_decode_##NAME##_c;
-    GG_DECODE_C_LIST(X)
-#undef X
-#define X(TYPE, NAME, FLAGS)                                                  \
-    table[GG_DT_##TYPE].encode = gg_encode_##NAME##_c;                        \
-    table[GG_DT_##TYPE].flags = FLAGS;
-    GG_ENCODE_C_LIST(X)
-#undef X
-#ifdef HAVE_X86_AVX2
-    if (cpu & GG_CPU_AVX2) {
-# define X(TYPE, NAME) table[GG_DT_##TYPE].decode = gg_decode_##NAME##_avx2;
-        GG_DECODE_AVX2_LIST(X)
-# undef X
-# define X(TYPE, NAME) table[GG_DT_##TYPE].encode = gg_encode_##NAME##_avx2;
-        GG_ENCODE_AVX2_LIST(X)
-# undef X
+    for (int i = 0; i < GG_N_DTYPES; i++) {
+        table[i].flags = rows[i].flags;
+        for (unsigned l = 0; l < GG_N_LEVELS; l++) {
+            if (!gg_cpu_has_level(cpu, l))
+                continue;
+            if (rows[i].decode[l])
+                table[i].decode = rows[i].decode[l];
+            if (rows[i].encode[l])
+                table[i].encode = rows[i].encode[l];
+        }
     }
-#endif
-    (void)cpu;
 }

@@ -69,18 +69,13 @@ void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
  * nothing changes. */
 void gg_codec_kern_native(struct gg_codec_kern *table);
 
-/* gg_decode_q4_k_c and so on, from the lists. */
-#define X(TYPE, NAME) gg_decode_fn gg_decode_##NAME##_c;
-GG_DECODE_C_LIST(X)
-#undef X
-#define X(TYPE, NAME, FLAGS) gg_encode_fn gg_encode_##NAME##_c;
-GG_ENCODE_C_LIST(X)
-#undef X
-#define X(TYPE, NAME) gg_decode_fn gg_decode_##NAME##_avx2;
-GG_DECODE_AVX2_LIST(X)
-#undef X
-#define X(TYPE, NAME) gg_encode_fn gg_encode_##NAME##_avx2;
-GG_ENCODE_AVX2_LIST(X)
+/* gg_decode_q4_k_c and so on. */
+#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, FLAGS)    \
+    GG_CODEC_##DECODE_C(gg_decode_fn gg_decode_##NAME##_c;)                   \
+    GG_CODEC_##DECODE_AVX2(gg_decode_fn gg_decode_##NAME##_avx2;)             \
+    GG_CODEC_##ENCODE_C(gg_encode_fn gg_encode_##NAME##_c;)                   \
+    GG_CODEC_##ENCODE_AVX2(gg_encode_fn gg_encode_##NAME##_avx2;)
+GG_CODEC_LIST(X)
 #undef X
 
 #endif

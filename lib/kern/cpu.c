@@ -8,8 +8,8 @@
 #endif
 
 const struct gg_cpu_level gg_cpu_levels[] = {
-    { "avx2", GG_CPU_AVX2 },
-    { "avx512", GG_CPU_AVX512 },
+    [GG_LEVEL_AVX2 - 1] = { "avx2", GG_CPU_AVX2 },
+    [GG_LEVEL_AVX512 - 1] = { "avx512", GG_CPU_AVX512 },
 };
 const unsigned gg_cpu_n_levels = GG_LEN(gg_cpu_levels);
 

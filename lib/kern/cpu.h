@@ -6,12 +6,40 @@
 #ifndef GG_KERN_CPU_H
 #define GG_KERN_CPU_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-#define GG_CPU_AVX2   (UINT32_C(1) << 0) /* AVX2, FMA, F16C */
-#define GG_CPU_AVX512 (UINT32_C(1) << 1) /* AVX-512 F, BW, DQ, VL */
+/* In the order in which they overwrite a table of kernels. */
+enum {
+    GG_LEVEL_C,
+    GG_LEVEL_AVX2,   /* AVX2, FMA, F16C */
+    GG_LEVEL_AVX512, /* AVX-512 F, BW, DQ, VL */
+    GG_N_LEVELS
+};
 
-/* One row per level, in the order in which they overwrite the table. */
+/* A mask has a bit for each level but C, which every machine has. */
+#define GG_CPU_BIT(level) (UINT32_C(1) << ((level) - 1))
+#define GG_CPU_AVX2   GG_CPU_BIT(GG_LEVEL_AVX2)
+#define GG_CPU_AVX512 GG_CPU_BIT(GG_LEVEL_AVX512)
+
+static inline bool gg_cpu_has_level(uint32_t cpu, unsigned level)
+{
+    return level == GG_LEVEL_C || cpu & GG_CPU_BIT(level);
+}
+
+/* A kernel of a level; NULL in a build without that level. */
+#if HAVE_X86_AVX2
+# define GG_AVX2(kernel) kernel
+#else
+# define GG_AVX2(kernel) NULL
+#endif
+#if HAVE_X86_AVX512
+# define GG_AVX512(kernel) kernel
+#else
+# define GG_AVX512(kernel) NULL
+#endif
+
+/* One row per level but C, in their order. */
 struct gg_cpu_level {
     const char *name;
     uint32_t bit;

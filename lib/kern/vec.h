@@ -66,40 +66,36 @@ typedef void gg_vec_rms_norm_fn(float *y, const float *x, const float *weight,
 typedef void gg_vec_rope_fn(float *y, const float *x, const float *cosine,
                             const float *sine, size_t n_pairs);
 
+/* X(TYPE, NAME): the kernel NAME is a gg_vec_TYPE_fn, gg_vec_NAME_LEVEL at
+ * every level. */
+#define GG_VEC_LIST(X)                                                        \
+    X(binary, add)                                                            \
+    X(binary, mul)                                                            \
+    X(scale, scale)                                                           \
+    X(unary, silu)                                                            \
+    X(glu, swiglu)                                                            \
+    X(max, max)                                                               \
+    X(sum, sum)                                                               \
+    X(dot, dot)                                                               \
+    X(exp_sum, exp_sum)                                                       \
+    X(scores, scores)                                                         \
+    X(soft_max, soft_max)                                                     \
+    X(rms_norm, rms_norm)                                                     \
+    X(rope, rope_norm)                                                        \
+    X(rope, rope_neox)
+
 struct gg_vec_kern {
-    gg_vec_binary_fn *add, *mul;
-    gg_vec_scale_fn *scale;
-    gg_vec_unary_fn *silu;
-    gg_vec_glu_fn *swiglu;
-    gg_vec_max_fn *max;
-    gg_vec_sum_fn *sum;
-    gg_vec_dot_fn *dot;
-    gg_vec_exp_sum_fn *exp_sum;
-    gg_vec_scores_fn *scores;
-    gg_vec_soft_max_fn *soft_max;
-    gg_vec_rms_norm_fn *rms_norm;
-    gg_vec_rope_fn *rope_norm, *rope_neox;
+#define X(TYPE, NAME) gg_vec_##TYPE##_fn *NAME;
+    GG_VEC_LIST(X)
+#undef X
 };
 
-void gg_vec_kern_init(struct gg_vec_kern *k, uint32_t cpu);
+#define X(TYPE, NAME)                                                         \
+    gg_vec_##TYPE##_fn gg_vec_##NAME##_c, gg_vec_##NAME##_avx2,               \
+        gg_vec_##NAME##_avx512;
+GG_VEC_LIST(X)
+#undef X
 
-gg_vec_binary_fn gg_vec_add_c, gg_vec_add_avx2, gg_vec_add_avx512;
-gg_vec_binary_fn gg_vec_mul_c, gg_vec_mul_avx2, gg_vec_mul_avx512;
-gg_vec_scale_fn gg_vec_scale_c, gg_vec_scale_avx2, gg_vec_scale_avx512;
-gg_vec_unary_fn gg_vec_silu_c, gg_vec_silu_avx2, gg_vec_silu_avx512;
-gg_vec_glu_fn gg_vec_swiglu_c, gg_vec_swiglu_avx2, gg_vec_swiglu_avx512;
-gg_vec_max_fn gg_vec_max_c, gg_vec_max_avx2, gg_vec_max_avx512;
-gg_vec_sum_fn gg_vec_sum_c, gg_vec_sum_avx2, gg_vec_sum_avx512;
-gg_vec_dot_fn gg_vec_dot_c, gg_vec_dot_avx2, gg_vec_dot_avx512;
-gg_vec_exp_sum_fn gg_vec_exp_sum_c, gg_vec_exp_sum_avx2, gg_vec_exp_sum_avx512;
-gg_vec_scores_fn gg_vec_scores_c, gg_vec_scores_avx2, gg_vec_scores_avx512;
-gg_vec_soft_max_fn gg_vec_soft_max_c, gg_vec_soft_max_avx2,
-    gg_vec_soft_max_avx512;
-gg_vec_rms_norm_fn gg_vec_rms_norm_c, gg_vec_rms_norm_avx2,
-    gg_vec_rms_norm_avx512;
-gg_vec_rope_fn gg_vec_rope_norm_c, gg_vec_rope_norm_avx2,
-    gg_vec_rope_norm_avx512;
-gg_vec_rope_fn gg_vec_rope_neox_c, gg_vec_rope_neox_avx2,
-    gg_vec_rope_neox_avx512;
+void gg_vec_kern_init(struct gg_vec_kern *k, uint32_t cpu);
 
 #endif
