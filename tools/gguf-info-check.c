@@ -1,6 +1,7 @@
 /* gguf-info-check.c - what is odd or wrong: --check, and warnings without it */
 #include "config.h"
 #include "tools/gguf-info.h"
+#include "tools/common/markdown.h"
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
 #include "tools/common/style.h"
@@ -64,7 +65,7 @@ static void print(struct findings *f, const struct gguf_finding *x)
     if (load_n_files(f->load) > 1)
         printf("file %zu: ", file_no(f->load, x) + 1);
     if (f->o->markdown)
-        table_put_markdown(x->message, stdout);
+        markdown_put(stdout, x->message, false);
     else
         fputs(x->message, stdout);
     puts(byte);

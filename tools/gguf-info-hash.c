@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* ---- printing ---- */
 
@@ -16,7 +17,7 @@ static void put_line(const struct gguf_digest *d, const char *file,
 {
     /* A manifest is for programs: names as they are. But for control
      * characters, such as one that ends the line: no tensor's name has any, a
-     * file's may. */
+     * file's may. On a terminal it is for people. */
     struct text name = { NULL, 0, 0 };
     struct gguf_str f = { file, strlen(file) };
     const char *p = file;
@@ -29,7 +30,10 @@ static void put_line(const struct gguf_digest *d, const char *file,
     size_t n = gguf_manifest_line(NULL, 0, d, f, tensor);
     char *line = msg_must(malloc(n + 1));
     gguf_manifest_line(line, n + 1, d, f, tensor);
-    fwrite(line, 1, n, stdout);
+    if (isatty(STDOUT_FILENO))
+        text_put(stdout, line);
+    else
+        fwrite(line, 1, n, stdout);
     putchar('\n');
     free(line);
     text_fini(&name);

@@ -1,6 +1,7 @@
 /* gguf-info-text.c - the view for people: plain text and Markdown */
 #include "config.h"
 #include "tools/gguf-info.h"
+#include "tools/common/markdown.h"
 #include "tools/common/style.h"
 
 #include <inttypes.h>
@@ -230,7 +231,7 @@ void info_title(const char *path, const struct info_options *o)
     text_add_esc(&s, (struct gguf_str){ path, strlen(path) }, UINT64_MAX);
     if (o->markdown) {
         fputs("# ", stdout);
-        table_put_markdown(s.s, stdout);
+        markdown_put(stdout, s.s, false);
         fputs("\n\n", stdout);
     } else {
         printf("%s%s%s\n", style(STYLE_TITLE), s.s, style(STYLE_PLAIN));

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tests/tap.h"
 #include "tools/common/json.h"
+#include "tools/common/markdown.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
@@ -144,6 +145,32 @@ static void test_table(void)
     ok(!strcmp(table_count(out, 999999), "1.00 M"), "%s", out);
 }
 
+static void write_markdown(FILE *f)
+{
+    static const char *const cases[] = {
+        "blk.0.attn_q", "a|b", "HTTP://a.b", "a@b", "``@", "#1", "# 1",
+        "gh-1", "x\\y", " @ ", "@|@"
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        markdown_put(f, cases[i], i % 2 || i > 8);
+        fputc('\n', f);
+    }
+}
+
+static void test_markdown(void)
+{
+    capture(write_markdown);
+    ok(!strcmp(text, "blk.0.attn\\_q\na\\|b\n`HTTP://a.b`\n`a@b`\n"
+                     "``` ``@ ```\n`#1`\n\\# 1\n`gh-1`\nx\\\\y\n"
+                     "`  @  `\n`@\\|@`\n"),
+       "Markdown: links become code, the rest is escaped: %s", text);
+}
+
+static void write_safe(FILE *f)
+{
+    text_put(f, "a\\x1b\x1b[m\n\xc2\x9b\xe2\x80\xae\xff\xc3\xa9");
+}
+
 static void test_text(void)
 {
     static const struct {
@@ -167,6 +194,9 @@ static void test_text(void)
            (int)cases[i].max, t.s);
         text_fini(&t);
     }
+    capture(write_safe);
+    ok(!strcmp(text, "a\\x1b\\x1B[m\\n\\u{9B}\\u{202E}\\xFF\xc3\xa9"),
+       "printed safely: %s", text);
 }
 
 /* Closed standard streams are not what is opened next. */
@@ -294,6 +324,7 @@ int main(void)
 {
     test_closed();
     test_text();
+    test_markdown();
     test_json();
     test_table();
     test_opt();

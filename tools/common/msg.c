@@ -1,6 +1,7 @@
 /* msg.c - what a tool says, and how it ends */
 #include "config.h"
 #include "tools/common/msg.h"
+#include "tools/common/text.h"
 #include "gguf/text.h"
 
 #include <errno.h>
@@ -66,19 +67,30 @@ const char *msg_tool(void)
 static void print_line(const char *file, const char *kind, const char *fmt,
                        va_list ap) MSG_PRINTF(3, 0);
 
+/* Whatever arguments and files have put into it, a message is one line that
+ * does nothing to a terminal. */
 static void print_line(const char *file, const char *kind, const char *fmt,
                        va_list ap)
 {
-    char name[1024];
+    char small[512], *line = small;
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(small, sizeof small, fmt, ap);
+    if (n >= (int)sizeof small && (line = malloc((size_t)n + 1)) != NULL)
+        (void)vsnprintf(line, (size_t)n + 1, fmt, again);
+    va_end(again);
     fprintf(stderr, "%s: ", tool_name);
     if (file) {
+        char name[1024];
         gguf_text_escape(name, sizeof name,
                          (struct gguf_str){ file, strlen(file) });
         fprintf(stderr, "%s: ", name);
     }
     fputs(kind, stderr);
-    vfprintf(stderr, fmt, ap);
+    text_put(stderr, line ? line : small);
     fputc('\n', stderr);
+    if (line != small)
+        free(line);
 }
 
 void msg_error(const char *file, const char *fmt, ...)

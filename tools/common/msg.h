@@ -1,7 +1,7 @@
 /* msg.h - what a tool says, and how it ends
  *
  * Data goes to standard output, everything else here: one line per message,
- * "gguf-split: model.gguf: message", file names escaped.
+ * "gguf-split: model.gguf: message", escaped.
  */
 #ifndef TOOLS_MSG_H
 #define TOOLS_MSG_H

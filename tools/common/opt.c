@@ -222,15 +222,13 @@ static void print_help(const struct opt_tool *t)
 
 void opt_usage(const char *fmt, ...)
 {
-    char line[512];
+    char line[1024];
     va_list ap;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    int n = vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    struct gguf_error e = { .offset = GGUF_NO_OFFSET };
-    snprintf(e.message, sizeof e.message, "%.400s (try '%s --help')", line,
-             msg_tool());
-    msg_fail(NULL, &e);
+    msg_error(NULL, "%s%s (try '%s --help')", line,
+              n >= (int)sizeof line ? "..." : "", msg_tool());
     exit(MSG_USAGE);
 }
 

@@ -1,6 +1,7 @@
 /* table.c - aligned columns, and numbers as people read them */
 #include "config.h"
 #include "tools/common/table.h"
+#include "tools/common/markdown.h"
 #include "gguf/text.h"
 
 #include <stdarg.h>
@@ -20,7 +21,8 @@ void table_fini(struct table *t)
 
 void table_add(struct table *t, const char *text)
 {
-    text_add(&t->text, text, strlen(text) + 1);
+    text_add_safe(&t->text, text);
+    text_add(&t->text, "", 1);
     t->n_cells++;
 }
 
@@ -88,22 +90,13 @@ void table_print(const struct table *t, FILE *f)
     }
 }
 
-void table_put_markdown(const char *s, FILE *f)
-{
-    for (; *s; s++) {
-        if (strchr("|`*_<>[]&~", *s))
-            fputc('\\', f);
-        fputc(*s, f);
-    }
-}
-
 void table_markdown(const struct table *t, FILE *f)
 {
     size_t n_cells = t->n_cells - t->n_cells % t->n_cols;
     const char *s = t->text.s;
     for (size_t i = 0; i < n_cells; i++, s += strlen(s) + 1) {
         fputs(i % t->n_cols ? " | " : "| ", f);
-        table_put_markdown(s, f);
+        markdown_put(f, s, true);
         if ((i + 1) % t->n_cols)
             continue;
         fputs(" |\n", f);

@@ -27,7 +27,7 @@ struct table {
 void table_init(struct table *t, const char *align, int indent);
 void table_fini(struct table *t);
 
-/* The next cell, in reading order. Text is printable already. */
+/* The next cell, in reading order; see text_put. */
 void table_add(struct table *t, const char *text);
 void table_addf(struct table *t, const char *fmt, ...);
 
@@ -35,9 +35,6 @@ void table_addf(struct table *t, const char *fmt, ...);
 void table_print(const struct table *t, FILE *f);
 /* The same as a Markdown table; the first row is the heading. */
 void table_markdown(const struct table *t, FILE *f);
-/* Text of one line, or of a cell, as Markdown: what would end or style it is
- * escaped. */
-void table_put_markdown(const char *s, FILE *f);
 
 /* Columns of a terminal that text takes: code points that are not marks. */
 int table_width(const char *text);

@@ -12,6 +12,33 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The next of the n bytes at z as they may stand on a terminal: a run of them,
+ * or one character in out. *len: how many that are. */
+static const char *next_safe(const char *z, size_t n, char out[16],
+                             size_t *len)
+{
+    for (*len = 0; *len < n && z[*len] >= ' ' && z[*len] < 0x7f;)
+        ++*len;
+    if (*len)
+        return z;
+    *len = gguf_text_decode(z, n, NULL);
+    *len += !*len;
+    gguf_text_escape(out, 16, (struct gguf_str){ z, *len });
+    return out;
+}
+
+void text_put(FILE *f, const char *z)
+{
+    char out[16];
+    for (size_t n = strlen(z), len; n; z += len, n -= len) {
+        const char *s = next_safe(z, n, out, &len);
+        if (s == z)
+            fwrite(z, 1, len, f);
+        else
+            fputs(s, f);
+    }
+}
+
 void text_fini(struct text *t)
 {
     free(t->s);
@@ -47,6 +74,15 @@ void text_add(struct text *t, const char *p, size_t n)
 void text_addz(struct text *t, const char *z)
 {
     text_add(t, z, strlen(z));
+}
+
+void text_add_safe(struct text *t, const char *z)
+{
+    char out[16];
+    for (size_t n = strlen(z), len; n; z += len, n -= len) {
+        const char *s = next_safe(z, n, out, &len);
+        text_add(t, s, s == z ? len : strlen(s));
+    }
 }
 
 void text_addf(struct text *t, const char *fmt, ...)

@@ -8,6 +8,12 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
+
+/* Print z so that it does nothing to a terminal: what gguf_text_escape escapes
+ * is escaped, but for backslashes, so that text which is escaped already, or is
+ * printable, stays as it is. All messages and cells of tables go through this. */
+void text_put(FILE *f, const char *z);
 
 /* Zeroed is empty. Memory that runs out ends the program with a message. */
 struct text {
@@ -19,6 +25,8 @@ void text_fini(struct text *t);
 void text_clear(struct text *t);
 void text_add(struct text *t, const char *p, size_t n);
 void text_addz(struct text *t, const char *z);
+/* As text_put prints it. */
+void text_add_safe(struct text *t, const char *z);
 void text_addf(struct text *t, const char *fmt, ...) MSG_PRINTF(2, 3);
 /* Escaped. At most max bytes of s, cut at a character, then "..." */
 void text_add_esc(struct text *t, struct gguf_str s, uint64_t max);

@@ -1,0 +1,101 @@
+#!/bin/sh
+# Nothing that a file or an argument says does something to a terminal, or to
+# who reads a Markdown document; lines fit the terminal.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+
+m=$tmp/m.gguf
+"$mkmodel" "$m" || exit 99
+onpty=$builddir/tests/tools/onpty
+"$onpty" 80 true
+if test $? -eq 77; then pty=false; else pty=true; fi
+
+esc=$(printf '\033')
+# A sequence that colours; C1's one-byte form of it in UTF-8; a direction mark.
+mark=$(printf '\342\200\256')
+bad=$(printf 'x\033[31m\302\23331m\342\200\256y')
+
+# Of the bytes of a file none does something to a terminal.
+harmless() # file
+{
+    ! LC_ALL=C grep -q -e "$esc" -e "$(printf '\302\233')" \
+        -e "$mark" "$1"
+}
+
+# One line, status 2, nothing raw.
+refused() # command...
+{
+    run "$@"
+    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1 &&
+        harmless "$tmp/err"
+}
+
+for tool in info split edit imatrix quantize ppl; do
+    refused "$bin/gguf-$tool" "--$bad"
+    ok "gguf-$tool: an option that is none, with escapes"
+done
+for tool in info split edit imatrix quantize; do
+    refused "$bin/gguf-$tool" --limit "$bad=1" "$m" "$m.out"
+    ok "gguf-$tool --limit: a name with escapes"
+    refused "$bin/gguf-$tool" --limit "$bad" "$m" "$m.out"
+    ok "gguf-$tool --limit: an argument with escapes"
+done
+refused "$bin/gguf-quantize" "$m" "$tmp/o.gguf" "$bad"
+ok 'gguf-quantize: a type with escapes'
+printf '%s\n' "$bad" >"$tmp/types"
+refused "$bin/gguf-quantize" --tensor-type-file "$tmp/types" "$m" "$m.o" Q8_0
+ok 'gguf-quantize --tensor-type-file: contents with escapes'
+refused "$bin/gguf-ppl" -m "$m" -f "$m" "$bad"
+ok 'gguf-ppl: an operand with escapes'
+refused "$bin/gguf-ppl" -m "$m" -f "$m" "--print-graph=$bad"
+ok 'gguf-ppl --print-graph: a word with escapes'
+refused "$bin/gguf-info" "--sort=$bad" "$m"
+ok 'gguf-info --sort: a word with escapes'
+refused "$bin/gguf-info" "--sort=$(printf 'a\nb')" "$m"
+ok 'a line break in an argument makes no second line'
+tiny=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+if test -f "$tiny"; then
+    run "$bin/gguf-quantize" -n --explain --tensor-type "$mark|blk=Q8_0" \
+        "$tiny" "$tmp/o.gguf" Q4_0
+    test $rc -eq 0 && grep -q '202E}|blk' "$tmp/out" && harmless "$tmp/out"
+    ok 'gguf-quantize --explain: a pattern with escapes'
+    run "$bin/gguf-ppl" -m "$tiny" -f "$m" --backend "$bad"
+    test $rc -ne 0 && harmless "$tmp/err"
+    ok 'gguf-ppl --backend: a name with escapes'
+fi
+
+# Checksums: for programs the bytes, for people none that do something.
+cp "$m" "$tmp/$bad.gguf"
+cp "$m" "$tmp/$mark.gguf"
+"$bin/gguf-info" --hash "$tmp/$mark.gguf" >"$tmp/out"
+LC_ALL=C grep -q "$mark" "$tmp/out"
+ok '--hash in a pipe: the name, direction marks and all'
+if $pty; then
+    run "$onpty" 80 "$bin/gguf-info" --hash "$tmp/$bad.gguf"
+    test $rc -eq 0 && test "$(grep -c '^xxh64 ' "$tmp/out")" -eq 9 &&
+        harmless "$tmp/out"
+    ok '--hash on a terminal: the name is escaped'
+    "$bin/gguf-info" --hash "$m" | sed "s/blk.0/$bad/" >"$tmp/manifest"
+    run "$onpty" 80 "$bin/gguf-info" --manifest "$tmp/manifest" "$m"
+    test $rc -eq 1 && harmless "$tmp/out"
+    ok '--manifest on a terminal: names are escaped'
+else
+    skip '--hash on a terminal' 'no terminal'
+fi
+
+# Markdown: no links, nobody is told of anything, no HTML.
+"$bin/gguf-edit" -q -o "$tmp/links.gguf" \
+    --set 'general.name=str:see https://evil.example now' \
+    --set 'general.author=str:thanks to @somebody' \
+    --set 'general.url=str:www.evil.example' \
+    --set 'general.description=str:fixes #12 and a|b `c`' \
+    --set 'general.licence=str:<img src=x> [a](b) *c* d|e' "$m"
+run "$bin/gguf-info" --markdown --metadata "$tmp/links.gguf"
+test $rc -eq 0 && grep -qF '| `see https://evil.example now` |' "$tmp/out" &&
+    grep -qF '| `thanks to @somebody` |' "$tmp/out" &&
+    grep -qF '| `www.evil.example` |' "$tmp/out" &&
+    grep -qF '| `` fixes #12 and a\|b `c` `` |' "$tmp/out" &&
+    grep -qF '| \<img src=x\> \[a\](b) \*c\* d\|e |' "$tmp/out"
+ok '--markdown: addresses and names become code, the rest is escaped'
+
+done_testing
