@@ -108,26 +108,22 @@ static void parse_options(struct opt_parser *p, struct options *o)
 
 /* ------------------------------------------------------------- figures --- */
 
-/* The entry of the same name one layer before, or n. */
-static size_t find_before(const struct gguf_imatrix *im,
-                          const struct gguf_imatrix_entry *e)
+/* The entry of the same name one layer before. False: there is none. */
+static bool find_before(const struct gguf_imatrix *im,
+                        const struct gguf_imatrix_entry *e, size_t *i)
 {
-    size_t n = gguf_imatrix_n_entries(im);
-    struct gguf_imatrix_entry other;
+    struct text name = { NULL, 0, 0 };
     char *rest;
     if (strncmp(e->name, "blk.", 4))
-        return n;
+        return false;
     unsigned long layer = strtoul(e->name + 4, &rest, 10);
     if (!layer || *rest != '.')
-        return n;
-    for (size_t i = 0; gguf_imatrix_entry(im, i, &other); i++) {
-        char *end;
-        if (!strncmp(other.name, "blk.", 4) &&
-            strtoul(other.name + 4, &end, 10) == layer - 1 &&
-            !strcmp(end, rest))
-            return i;
-    }
-    return n;
+        return false;
+    text_addf(&name, "blk.%lu%s", layer - 1, rest);
+    bool found = name.s && gguf_imatrix_find(
+                               im, (struct gguf_str){ name.s, name.n }, i);
+    text_fini(&name);
+    return found;
 }
 
 /* Entry i, its figures, and its likeness to the layer before; NaN: none. */
@@ -142,8 +138,9 @@ static bool get_row(const struct gguf_imatrix *im, size_t i, struct row *r)
     if (!gguf_imatrix_entry(im, i, &r->e) ||
         gguf_imatrix_stats(im, i, &r->s, NULL) != GGUF_OK)
         return false;
-    size_t before = find_before(im, &r->e);
-    if (gguf_imatrix_cosine(im, i, before, &r->cosine, NULL) != GGUF_OK)
+    size_t before;
+    if (!find_before(im, &r->e, &before) ||
+        gguf_imatrix_cosine(im, i, before, &r->cosine, NULL) != GGUF_OK)
         r->cosine = (double)NAN;
     r->evenness = r->s.n > 1 ? r->s.entropy / log2((double)r->s.n) : 1;
     return true;
@@ -202,7 +199,8 @@ struct missing {
 
 struct comparison {
     struct missing *list;
-    size_t n, n_none;      /* of them without data */
+    size_t n, room;
+    size_t n_none;         /* of them without data */
     uint64_t n_matrices;
     uint64_t n_unused;     /* data of no matrix */
 };
@@ -219,7 +217,10 @@ static void add_missing(struct comparison *c, struct gguf_str name,
 {
     struct text text = { NULL, 0, 0 };
     text_add_esc(&text, name, UINT64_MAX);
-    c->list = msg_must(realloc(c->list, (c->n + 1) * sizeof *c->list));
+    if (c->n == c->room) {
+        c->room = 2 * c->room + 64;
+        c->list = msg_must(realloc(c->list, c->room * sizeof *c->list));
+    }
     c->list[c->n++] = (struct missing){ text.s, n_values, n_wanted };
     c->n_none += !n_values;
 }
@@ -236,13 +237,12 @@ static bool compare(const struct gguf_imatrix *im, const struct options *o,
         return false;
     for (size_t i = 0; i < load_n_tensors(&l); i++) {
         const struct gguf_tensor_info *t = load_tensor(&l, i).info;
-        bool found = false;
+        size_t k;
         if (t->ne[1] < 2)
             continue;
         c->n_matrices++;
-        for (size_t k = 0; !found && gguf_imatrix_entry(im, k, &e); k++)
-            found = strlen(e.name) == t->name.size &&
-                    !memcmp(e.name, t->name.data, t->name.size);
+        bool found = gguf_imatrix_find(im, t->name, &k) &&
+                     gguf_imatrix_entry(im, k, &e);
         uint64_t want = t->n_elements / (uint64_t)t->ne[1];
         n_used += found;
         if (!found || e.n_values != want)

@@ -27,13 +27,19 @@ gguf_imatrix_create(struct gguf_imatrix **out,
 
 /* From a file of either form, which stays mapped: memory does not grow with
  * the data, but for those of big-endian files, which are copied. Every number
- * is looked at once. params: NULL is the defaults; its limits are for the GGUF
- * form, where names may have 128 bytes even if they say less, but no more than
- * 255. The statuses of gguf_file_open, and GGUF_E_MISMATCH (sums without
- * counts, counts without sums, or of another shape), GGUF_E_TYPE (no F32; a key
- * of another type), GGUF_E_NONFINITE, GGUF_E_FORMAT (a negative number; a
- * tensor of which nothing was counted), GGUF_E_NOTFOUND (a GGUF file that is no
- * imatrix, or has no entries).
+ * is looked at once. A tensor of which nothing was counted (no count above 0, or
+ * 0 calls in the older form) has no mean squares: no load takes it, no add, and
+ * no save writes it, in either form.
+ *
+ * params: NULL is the defaults; its limits are for the GGUF form, where names
+ * may have 128 bytes even if they say less, but no more than 255.
+ *
+ * The statuses of gguf_file_open, and GGUF_E_MISMATCH (sums without counts,
+ * counts without sums, or of another shape), GGUF_E_TYPE (not F32; a key of
+ * another type), GGUF_E_NONFINITE, GGUF_E_FORMAT (a negative number; a tensor
+ * of which nothing was counted; a name with a NUL byte), GGUF_E_DUPLICATE (a
+ * tensor that is there twice), GGUF_E_NOTFOUND (a GGUF file that is no imatrix,
+ * or has no entries).
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
@@ -48,13 +54,17 @@ struct gguf_imatrix_entry {
     const char *name;  /* of the weight tensor; NUL-terminated */
     uint64_t n_values; /* sums: columns of all matrices, one after another */
     uint64_t n_mats;   /* counts; 0: the older form, which does not know */
-    uint64_t n_calls;  /* of the older form; else 0 */
+    uint64_t n_calls;  /* of the older form, not 0; else 0 */
 };
 
 /* By ascending name: 1, or 0 if i is out of range. Since: 0.1 */
 GGUF_API size_t gguf_imatrix_n_entries(const struct gguf_imatrix *im);
 GGUF_API int gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
                                 struct gguf_imatrix_entry *out);
+/* The entry of this name: 1 and its number in *i; 0 if there is none.
+ * Since: 0.1 */
+GGUF_API int gguf_imatrix_find(const struct gguf_imatrix *im,
+                               struct gguf_str name, size_t *i);
 
 /* Sums of squares first .. first+n-1 of entry i, and its counts: how many rows
  * of input each matrix saw. GGUF_E_INVALID (out of range). Since: 0.1 */
@@ -104,7 +114,8 @@ gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i, size_t k,
                     double *out, struct gguf_error *err);
 
 /* Add data to an entry, which is made if there is none: sums[n_cols * n_mats]
- * and counts[n_mats]. GGUF_E_MISMATCH (another shape than before),
+ * and counts[n_mats], of which one must be above 0 and none below, as what was
+ * never counted is no data. GGUF_E_MISMATCH (another shape than before),
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_imatrix_add(struct gguf_imatrix *im, const char *name, uint64_t n_cols,

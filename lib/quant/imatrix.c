@@ -5,20 +5,32 @@
 #include "base/str.h"
 
 #include <float.h>
+#include <stdlib.h>
 #include <string.h>
+
+static struct gguf_str dataset_name(const void *user, uint32_t id)
+{
+    return gg_strz(((const struct gguf_imatrix *)user)->datasets[id]);
+}
 
 enum gguf_status gguf_imatrix_create(struct gguf_imatrix **out,
                                      const struct gguf_allocator *allocator,
                                      struct gguf_error *err)
 {
+    *out = NULL;
     struct gguf_imatrix *im = gg_alloc_zero(allocator, 1, sizeof *im);
-    *out = im;
     if (!im)
         return gg_fail_nomem(err, sizeof *im);
     im->allocator = allocator;
     im->map.fd = -1;
     gg_arena_init(&im->arena, allocator);
-    return GGUF_OK;
+    enum gguf_status st = gg_index_init(&im->dataset_index, allocator, 0,
+                                        dataset_name, im, err);
+    if (st != GGUF_OK)
+        gg_free(allocator, im);
+    else
+        *out = im;
+    return st;
 }
 
 static void entry_fini(struct gguf_imatrix *im, struct gg_imatrix_entry *e)
@@ -32,9 +44,10 @@ void gguf_imatrix_destroy(struct gguf_imatrix *im)
     if (!im)
         return;
     for (size_t i = 0; i < im->n_entries; i++)
-        entry_fini(im, &im->entries[i]);
+        entry_fini(im, im->entries[i]);
     gg_free(im->allocator, im->entries);
     gg_free(im->allocator, im->datasets);
+    gg_index_fini(&im->dataset_index);
     gg_arena_fini(&im->arena);
     gguf_file_close(im->file);
     gg_mapfile_close(&im->map);
@@ -50,15 +63,15 @@ static int compare(struct gguf_str a, const char *b)
     return c ? c : (a.size > n) - (a.size < n);
 }
 
-/* Where an entry of this name is or would be. */
+/* Where an entry of this name is, or would be, among those in order. */
 static size_t place(const struct gguf_imatrix *im, struct gguf_str name,
                     bool *found)
 {
-    size_t low = 0, high = im->n_entries;
+    size_t low = 0, high = im->n_sorted;
     *found = false;
     while (low < high) {
         size_t mid = low + (high - low) / 2;
-        int c = compare(name, im->entries[mid].name);
+        int c = compare(name, im->entries[mid]->name);
         if (!c)
             *found = true;
         if (c <= 0)
@@ -69,30 +82,40 @@ static size_t place(const struct gguf_imatrix *im, struct gguf_str name,
     return low;
 }
 
-const struct gg_imatrix_entry *
-gg_imatrix_find_str(const struct gguf_imatrix *im, struct gguf_str name)
+/* The entry of this name, which can be changed; NULL: there is none. */
+static struct gg_imatrix_entry *find(const struct gguf_imatrix *im,
+                                     struct gguf_str name)
 {
     bool found;
     size_t i = place(im, name, &found);
-    return found ? &im->entries[i] : NULL;
+    return found ? im->entries[i] : NULL;
+}
+
+const struct gg_imatrix_entry *
+gg_imatrix_find_str(const struct gguf_imatrix *im, struct gguf_str name)
+{
+    return find(im, name);
 }
 
 const struct gg_imatrix_entry *gg_imatrix_find(const struct gguf_imatrix *im,
                                                const char *name)
 {
-    return gg_imatrix_find_str(im, gg_strz(name));
+    return find(im, gg_strz(name));
 }
 
-enum gguf_status gg_imatrix_insert(struct gguf_imatrix *im,
+int gguf_imatrix_find(const struct gguf_imatrix *im, struct gguf_str name,
+                      size_t *i)
+{
+    bool found;
+    *i = place(im, name, &found);
+    return found;
+}
+
+enum gguf_status gg_imatrix_append(struct gguf_imatrix *im,
                                    struct gguf_str name,
-                                   struct gg_imatrix_entry **out, bool *found,
+                                   struct gg_imatrix_entry **out,
                                    struct gguf_error *err)
 {
-    size_t i = place(im, name, found);
-    if (*found) {
-        *out = &im->entries[i];
-        return GGUF_OK;
-    }
     if (im->n_entries == im->cap_entries) {
         void *grown = gg_grow(im->allocator, im->entries, &im->cap_entries,
                               sizeof *im->entries, 64, err);
@@ -100,23 +123,44 @@ enum gguf_status gg_imatrix_insert(struct gguf_imatrix *im,
             return GGUF_E_NOMEM;
         im->entries = grown;
     }
+    struct gg_imatrix_entry *e = gg_arena_alloc(&im->arena, sizeof *e);
     const char *copy = gg_arena_strndup(&im->arena, name.data, name.size);
-    if (!copy)
-        return gg_fail_nomem(err, name.size + 1);
-    struct gg_imatrix_entry *e = &im->entries[i];
-    memmove(e + 1, e, (im->n_entries++ - i) * sizeof *e);
+    if (!e || !copy)
+        return gg_fail_nomem(err, sizeof *e + name.size + 1);
     *e = (struct gg_imatrix_entry){ .name = copy };
-    *out = e;
+    im->entries[im->n_entries++] = *out = e;
     return GGUF_OK;
+}
+
+static int compare_entries(const void *a, const void *b)
+{
+    const struct gg_imatrix_entry *const *x = a, *const *y = b;
+    return strcmp((*x)->name, (*y)->name);
+}
+
+void gg_imatrix_sort(struct gguf_imatrix *im)
+{
+    size_t n = im->n_sorted;
+    if (im->n_entries == n + 1) {
+        bool found;
+        struct gg_imatrix_entry *e = im->entries[n];
+        size_t i = place(im, gg_strz(e->name), &found);
+        memmove(im->entries + i + 1, im->entries + i, (n - i) * sizeof e);
+        im->entries[i] = e;
+    } else if (im->n_entries > n) {
+        qsort(im->entries, im->n_entries, sizeof *im->entries,
+              compare_entries);
+    }
+    im->n_sorted = im->n_entries;
 }
 
 enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
                                         struct gguf_str name,
                                         struct gguf_error *err)
 {
-    for (size_t i = 0; i < im->n_datasets; i++)
-        if (!compare(name, im->datasets[i]))
-            return GGUF_OK;
+    uint32_t other;
+    if (gg_index_find(&im->dataset_index, name) != GG_INDEX_NONE)
+        return GGUF_OK;
     if (im->n_datasets == im->cap_datasets) {
         void *grown = gg_grow(im->allocator, im->datasets, &im->cap_datasets,
                               sizeof *im->datasets, 4, err);
@@ -127,7 +171,10 @@ enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
     const char *copy = gg_arena_strndup(&im->arena, name.data, name.size);
     if (!copy)
         return gg_fail_nomem(err, name.size + 1);
-    im->datasets[im->n_datasets++] = copy;
+    im->datasets[im->n_datasets] = copy;
+    GG_TRY(gg_index_add(&im->dataset_index, (uint32_t)im->n_datasets, &other,
+                        err));
+    im->n_datasets++;
     return GGUF_OK;
 }
 
@@ -141,7 +188,7 @@ int gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
 {
     if (i >= im->n_entries)
         return 0;
-    const struct gg_imatrix_entry *e = &im->entries[i];
+    const struct gg_imatrix_entry *e = im->entries[i];
     *out = (struct gguf_imatrix_entry){ e->name, e->n_values, e->n_mats,
                                         e->n_calls };
     return 1;
@@ -163,13 +210,15 @@ const char *gg_imatrix_base_name(const char *text)
 void gguf_imatrix_hide_paths(struct gguf_imatrix *im)
 {
     size_t n = 0;
+    uint32_t other;
+    gg_index_clear(&im->dataset_index);
     for (size_t i = 0; i < im->n_datasets; i++) {
-        const char *name = gg_imatrix_base_name(im->datasets[i]);
-        bool known = false;
-        for (size_t k = 0; k < n; k++)
-            known |= !strcmp(im->datasets[k], name);
-        if (!known)
-            im->datasets[n++] = name;
+        im->datasets[n] = gg_imatrix_base_name(im->datasets[i]);
+        /* as many as before fit */
+        if (gg_index_add(&im->dataset_index, (uint32_t)n, &other, NULL) ==
+                GGUF_OK &&
+            other == GG_INDEX_NONE)
+            n++;
     }
     im->n_datasets = n;
 }
@@ -205,12 +254,12 @@ enum gguf_status gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i,
                                    uint64_t first, size_t n, float *dst,
                                    struct gguf_error *err)
 {
-    if (i >= im->n_entries || first > im->entries[i].n_values ||
-        n > im->entries[i].n_values - first)
+    if (i >= im->n_entries || first > im->entries[i]->n_values ||
+        n > im->entries[i]->n_values - first)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "importance data: out of range");
     for (size_t k = 0; k < n; k++)
-        dst[k] = load(im->entries[i].sums, first + k);
+        dst[k] = load(im->entries[i]->sums, first + k);
     return GGUF_OK;
 }
 
@@ -219,7 +268,7 @@ enum gguf_status gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i,
                                      struct gguf_error *err)
 {
     const struct gg_imatrix_entry *e =
-        i < im->n_entries ? &im->entries[i] : NULL;
+        i < im->n_entries ? im->entries[i] : NULL;
     if (!e || first > GG_MAX(e->n_mats, 1) ||
         n > GG_MAX(e->n_mats, 1) - first)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -243,13 +292,8 @@ uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
     bool some = false;
     for (size_t k = 0; k < n; k++) {
         float count = count_of(e, (first + k) / e->n_cols);
-        float v = load(e->sums, first + k);
-        /* as llama-quantize: an expert that saw nothing has weights of 1; the
-         * older form without calls is taken as it is */
-        if (count > 0)
-            v /= count;
-        else if (e->counts)
-            v = 1;
+        /* as llama-quantize: an expert that saw nothing has weights of 1 */
+        float v = count > 0 ? load(e->sums, first + k) / count : 1;
         dst[k] = v;
         if (is_usable(v)) {
             sum += v;
@@ -333,39 +377,56 @@ static enum gguf_status add_values(struct gg_imatrix_entry *a,
                    gg_esc(&esc, gg_strz(a->name)), a->n_values);
 }
 
-/* Add entry b. Where one is of the older form, its calls are of scale tokens;
- * where both are they stay so, as the next file may tell how many. */
+static enum gguf_status add_new(struct gguf_imatrix *im,
+                                const struct gg_imatrix_entry *b,
+                                struct gguf_error *err)
+{
+    struct gg_imatrix_entry copy = *b, *e;
+    copy.owned = false;
+    GG_TRY(own(im, &copy, b->n_mats, 1, err));
+    enum gguf_status st = gg_imatrix_append(im, gg_strz(b->name), &e, err);
+    if (st != GGUF_OK) {
+        entry_fini(im, &copy);
+        return st;
+    }
+    copy.name = e->name;
+    *e = copy;
+    return GGUF_OK;
+}
+
+/* Add entry b, to what is sorted; sort then. Where one is of the older form,
+ * its calls are of scale tokens; where both are they stay so, as the next file
+ * may tell how many. */
 static enum gguf_status add_entry(struct gguf_imatrix *im,
                                   const struct gg_imatrix_entry *b,
                                   uint64_t scale, struct gguf_error *err)
 {
-    struct gg_imatrix_entry *a;
     struct gg_esc esc;
-    bool found;
-    struct gguf_str name = gg_strz(b->name);
-    GG_TRY(gg_imatrix_insert(im, name, &a, &found, err));
-    if (!found) {
-        const char *kept = a->name;
-        *a = *b;
-        a->name = kept;
-        a->owned = false;
-        enum gguf_status st = own(im, a, b->n_mats, 1, err);
-        if (st != GGUF_OK) { /* b's values are not for us to keep */
-            size_t i = (size_t)(a - im->entries);
-            memmove(a, a + 1, (--im->n_entries - i) * sizeof *a);
-        }
-        return st;
-    }
+    struct gg_imatrix_entry *a = find(im, gg_strz(b->name));
+    if (!a)
+        return add_new(im, b, err);
     if (a->n_values != b->n_values ||
         (a->n_mats && b->n_mats && a->n_mats != b->n_mats))
         return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                        "importance data of '%s': %" PRIu64 " values of %" PRIu64
                        " matrices in one, %" PRIu64 " of %" PRIu64
                        " in the other",
-                       gg_esc(&esc, name), a->n_values, a->n_mats,
+                       gg_esc(&esc, gg_strz(a->name)), a->n_values, a->n_mats,
                        b->n_values, b->n_mats);
     GG_TRY(own(im, a, GG_MAX(a->n_mats, b->n_mats), scale, err));
     return add_values(a, b, a->n_mats && !b->counts ? (float)scale : 1, err);
+}
+
+/* Are these counts of something? */
+static bool is_counted(const float *counts, uint64_t n)
+{
+    bool some = false;
+    for (uint64_t k = 0; k < n; k++) {
+        if (!(counts[k] >= 0 && counts[k] <= FLT_MAX))
+            return false;
+        some |= counts[k] > 0;
+    }
+    return some;
 }
 
 enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im, const char *name,
@@ -375,12 +436,18 @@ enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im, const char *name,
 {
     struct gg_imatrix_entry b = { .name = name, .n_cols = n_cols,
                                   .n_mats = n_mats };
+    struct gg_esc esc;
     size_t size;
     if (!n_cols || !n_mats || !*name ||
         gg_ckd_mul(&b.n_values, n_cols, n_mats) ||
         gg_ckd_array(&size, b.n_values, 8) || n_mats > UINT32_MAX)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "importance data: a name and a size are wanted");
+    if (!is_counted(counts, n_mats))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "importance data of '%s': counts must be numbers from 0 "
+                       "up, one of them above",
+                       gg_esc(&esc, gg_strz(name)));
     size = (size_t)(4 * (b.n_values + n_mats));
     uint8_t *p = gg_alloc(im->allocator, size);
     if (!p)
@@ -393,6 +460,7 @@ enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im, const char *name,
     b.counts = p + 4 * b.n_values;
     enum gguf_status st =
         add_entry(im, &b, GG_MAX(im->chunk_size, 1), err);
+    gg_imatrix_sort(im);
     gg_free(im->allocator, p);
     return st;
 }
@@ -417,8 +485,12 @@ enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
 {
     uint64_t scale = other->chunk_size ? other->chunk_size : im->chunk_size;
     scale = scale ? scale : 1;
-    for (size_t i = 0; i < other->n_entries; i++)
-        GG_TRY(add_entry(im, &other->entries[i], scale, err));
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; i < other->n_entries && st == GGUF_OK; i++)
+        st = add_entry(im, other->entries[i], scale, err);
+    gg_imatrix_sort(im);
+    if (st != GGUF_OK)
+        return st;
     for (size_t i = 0; i < other->n_datasets; i++)
         GG_TRY(gg_imatrix_add_dataset(im, gg_strz(other->datasets[i]), err));
     return gguf_imatrix_add_chunks(im, NULL, other->n_chunks,
@@ -432,11 +504,11 @@ void gguf_imatrix_filter(struct gguf_imatrix *im, const char *const *texts,
     for (size_t i = 0; i < im->n_entries; i++) {
         bool found = false;
         for (size_t k = 0; k < n && !found; k++)
-            found = strstr(im->entries[i].name, texts[k]) != NULL;
+            found = strstr(im->entries[i]->name, texts[k]) != NULL;
         if (found == (keep != 0))
             im->entries[n_left++] = im->entries[i];
         else
-            entry_fini(im, &im->entries[i]);
+            entry_fini(im, im->entries[i]);
     }
-    im->n_entries = n_left;
+    im->n_entries = im->n_sorted = n_left;
 }

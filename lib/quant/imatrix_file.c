@@ -119,14 +119,14 @@ static enum gguf_status read_text(struct gg_cursor *c, struct gguf_str *out,
 
 static enum gguf_status read_old_entry(struct gguf_imatrix *im,
                                        struct gg_cursor *c,
+                                       struct gg_index *names,
                                        struct gguf_error *err)
 {
     struct gguf_str name;
     struct gg_imatrix_entry *e;
     struct gg_esc esc;
-    uint32_t n_calls, n;
+    uint32_t n_calls, n, other;
     const uint8_t *p = NULL;
-    bool found;
     uint64_t at = c->off;
     GG_TRY(read_text(c, &name, "a name", err));
     GG_TRY(read_i32(c, &n_calls, "a number of calls", err));
@@ -135,8 +135,13 @@ static enum gguf_status read_old_entry(struct gguf_imatrix *im,
         return gg_fail(err, GGUF_E_FORMAT, at,
                        "the entry at byte %" PRIu64 " is empty", at);
     GG_TRY(gg_cursor_take(c, (uint64_t)n * 4, &p, "values", err));
-    GG_TRY(gg_imatrix_insert(im, name, &e, &found, err));
-    if (found)
+    if (!n_calls)
+        return gg_fail(err, GGUF_E_FORMAT, at,
+                       "'%s' has 0 calls: nothing was counted",
+                       gg_esc(&esc, name));
+    GG_TRY(gg_imatrix_append(im, name, &e, err));
+    GG_TRY(gg_index_add(names, (uint32_t)im->n_entries - 1, &other, err));
+    if (other != GG_INDEX_NONE)
         return gg_fail(err, GGUF_E_DUPLICATE, at, "'%s' is there twice",
                        gg_esc(&esc, name));
     e->n_values = e->n_cols = n;
@@ -149,6 +154,24 @@ static enum gguf_status read_old_entry(struct gguf_imatrix *im,
 static bool can_hold(const struct gg_cursor *c, uint32_t n_entries)
 {
     return n_entries && n_entries <= gg_cursor_left(c) / 12;
+}
+
+static struct gguf_str entry_name(const void *user, uint32_t id)
+{
+    return gg_strz(((const struct gguf_imatrix *)user)->entries[id]->name);
+}
+
+static enum gguf_status read_old_entries(struct gguf_imatrix *im,
+                                         struct gg_cursor *c, uint32_t n,
+                                         struct gguf_error *err)
+{
+    struct gg_index names; /* where they lie in the file */
+    GG_TRY(gg_index_init(&names, im->allocator, 0, entry_name, im, err));
+    enum gguf_status st = GGUF_OK;
+    for (uint32_t i = 0; i < n && st == GGUF_OK; i++)
+        st = read_old_entry(im, c, &names, err);
+    gg_index_fini(&names);
+    return st;
 }
 
 static enum gguf_status read_old(struct gguf_imatrix *im,
@@ -167,8 +190,7 @@ static enum gguf_status read_old(struct gguf_imatrix *im,
                        "neither GGUF nor importance data: %" PRIu32
                        " entries in %" PRIu64 " bytes",
                        n, im->map.size);
-    for (uint32_t i = 0; i < n; i++)
-        GG_TRY(read_old_entry(im, &c, err));
+    GG_TRY(read_old_entries(im, &c, n, err));
     if (!gg_cursor_left(&c))
         return GGUF_OK;
     GG_TRY(read_i32(&c, &v, "the number of chunks", err));
@@ -219,7 +241,6 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
 {
     struct gg_imatrix_entry *e;
     struct gg_esc esc;
-    bool found;
     if (t->name.size >= NAME_SIZE)
         return gg_fail(err, GGUF_E_LIMIT, t->info_off,
                        "'%s' has %zu bytes, limit is %d",
@@ -243,7 +264,10 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     if (t->dtype != GGUF_DTYPE_F32 || counts->dtype != GGUF_DTYPE_F32)
         return gg_fail(err, GGUF_E_TYPE, t->info_off, "'%s' is not F32",
                        gg_esc(&esc, t->name));
-    GG_TRY(gg_imatrix_insert(im, base, &e, &found, err));
+    if (memchr(base.data, 0, base.size))
+        return gg_fail(err, GGUF_E_FORMAT, t->info_off,
+                       "'%s' has a NUL byte", gg_esc(&esc, t->name));
+    GG_TRY(gg_imatrix_append(im, base, &e, err));
     e->n_values = t->n_elements;
     e->n_cols = (uint64_t)t->ne[0];
     e->n_mats = counts->n_elements;
@@ -316,6 +340,7 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
     } else if (st == GGUF_OK) {
         st = read_old(im, err);
     }
+    gg_imatrix_sort(im);
     if (st != GGUF_OK) {
         gguf_imatrix_destroy(im);
         return st;
@@ -355,11 +380,13 @@ static enum gguf_status put_entry(struct gg_outfile *o,
     float most = 0;
     for (uint64_t k = 0; k < e->n_mats; k++)
         most = GG_MAX(most, value(e->counts, k));
-    most = most > 0 && most < 0x1p53f ? most : 0;
     uint64_t n_calls = e->n_calls;
     struct gg_esc esc;
-    if (e->counts) /* means do not depend on it */
-        n_calls = GG_MIN(((uint64_t)most + size - 1) / size, INT32_MAX);
+    if (e->counts) { /* means do not depend on it */
+        n_calls = most < 0x1p53f ? ((uint64_t)most + size - 1) / size
+                                 : INT32_MAX;
+        n_calls = GG_MAX(GG_MIN(n_calls, INT32_MAX), 1);
+    }
     if (e->n_values > INT32_MAX || n_calls > INT32_MAX)
         return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                        "'%s': %" PRIu64 " values of %" PRIu64 " calls, of "
@@ -390,7 +417,7 @@ static enum gguf_status save_old(const struct gguf_imatrix *im,
     GG_TRY(gg_outfile_open(&o, im->allocator, path, force, err));
     enum gguf_status st = put_u32(&o, im->n_entries, err);
     for (size_t i = 0; st == GGUF_OK && i < im->n_entries; i++)
-        st = put_entry(&o, im, &im->entries[i], err);
+        st = put_entry(&o, im, im->entries[i], err);
     if (st == GGUF_OK)
         st = put_u32(&o, im->n_chunks, err);
     if (st == GGUF_OK)
@@ -477,7 +504,7 @@ static enum gguf_status write_old(const struct gguf_imatrix *im,
                                   struct gguf_writer *w, size_t i,
                                   struct gguf_error *err)
 {
-    const struct gg_imatrix_entry *e = &im->entries[i];
+    const struct gg_imatrix_entry *e = im->entries[i];
     float size = im->chunk_size ? (float)im->chunk_size : 1;
     uint8_t calls[4];
     gg_store32le(calls, gg_f32_bits((float)e->n_calls));
@@ -494,10 +521,10 @@ static enum gguf_status write_entries(const struct gguf_imatrix *im,
     struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
     p.force = force;
     for (size_t i = 0; i < im->n_entries; i++)
-        GG_TRY(plan_entry(w, &im->entries[i], err));
+        GG_TRY(plan_entry(w, im->entries[i], err));
     GG_TRY(gguf_writer_open(w, path, &p, err));
     for (size_t i = 0; i < im->n_entries; i++) {
-        const struct gg_imatrix_entry *e = &im->entries[i];
+        const struct gg_imatrix_entry *e = im->entries[i];
         if (!e->counts) {
             GG_TRY(write_old(im, w, i, err));
             continue;

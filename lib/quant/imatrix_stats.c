@@ -21,8 +21,6 @@ static double mean_square(const struct gg_imatrix_entry *e, uint64_t i)
 {
     double count = count_of(e, i / e->n_cols);
     double v = (double)load(e->sums, i);
-    if (!e->counts && count <= 0)
-        count = 1; /* the older form without calls: as it is */
     v /= count;
     return count > 0 && isfinite(v) && v >= 0 ? v : (double)NAN;
 }
@@ -59,7 +57,7 @@ enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
     if (i >= im->n_entries)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "importance data: out of range");
-    const struct gg_imatrix_entry *e = &im->entries[i];
+    const struct gg_imatrix_entry *e = im->entries[i];
     uint64_t n_mats = e->n_mats ? e->n_mats : 1, n_high = 0;
     for (uint64_t m = 0; m < n_mats; m++) {
         double count = count_of(e, m);
@@ -71,7 +69,7 @@ enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
     for (uint64_t k = 0; k < e->n_values; k++) {
         double v = mean_square(e, k);
         if (isnan(v)) {
-            s.n_bad += count_of(e, k / e->n_cols) > 0 || !e->counts;
+            s.n_bad += count_of(e, k / e->n_cols) > 0;
             continue;
         }
         double p = s.sum > 0 ? v / s.sum : 0;
@@ -90,7 +88,7 @@ enum gguf_status gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i,
     if (i >= im->n_entries || k >= im->n_entries)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "importance data: out of range");
-    const struct gg_imatrix_entry *a = &im->entries[i], *b = &im->entries[k];
+    const struct gg_imatrix_entry *a = im->entries[i], *b = im->entries[k];
     if (a->n_values != b->n_values || a->n_cols != b->n_cols)
         return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                        "importance data of another shape");

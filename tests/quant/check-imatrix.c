@@ -231,7 +231,9 @@ static void patch(uint8_t *b, size_t n, const char *from, const char *to,
     abort();
 }
 
-/* Write what has these four sums and this count; two tensors. */
+/* Write what has these four sums and this count, in the older form calls; two
+ * tensors. Returns the bytes at b. No object takes what is not counted, so that
+ * the count is written over another. */
 static size_t save_one(const char *path, const float *sums, float count,
                        enum gguf_imatrix_form format, uint8_t *b,
                        size_t size)
@@ -240,12 +242,20 @@ static size_t save_one(const char *path, const float *sums, float count,
     struct gguf_imatrix *im;
     if (gguf_imatrix_create(&im, NULL, NULL) ||
         gguf_imatrix_add(im, "a", 4, 1, good, &one, NULL) ||
-        gguf_imatrix_add(im, "t", 4, 1, sums, &count, NULL) ||
+        gguf_imatrix_add(im, "t", 4, 1, sums, &one, NULL) ||
         gguf_imatrix_add_chunks(im, "x.txt", 3, 512, NULL) ||
         gguf_imatrix_save(im, path, format, 1, NULL))
         abort();
     gguf_imatrix_destroy(im);
-    return read_into(path, b, size);
+    size_t n = read_into(path, b, size);
+    uint8_t calls[] = { 't', (uint8_t)count, 0, 0, 0 };
+    if (format == GGUF_IMATRIX_GGUF) /* the last tensor, with its padding */
+        gg_store32le(b + n - 32, gg_f32_bits(count));
+    else
+        patch(b, n, "t\1\0\0\0", (char *)calls, sizeof calls);
+    if (!spill(path, b, n))
+        abort();
+    return n;
 }
 
 static void check_values(void)
@@ -275,6 +285,8 @@ static void check_values(void)
         { { 1, 2, 3, 4 }, 0, GGUF_IMATRIX_GGUF, GGUF_E_FORMAT,
           "'t.counts' counted nothing" },
         { { 1, 2, 3, 4 }, 1, GGUF_IMATRIX_DAT, GGUF_OK, "" },
+        { { 1, 2, 3, 4 }, 0, GGUF_IMATRIX_DAT, GGUF_E_FORMAT,
+          "'t' has 0 calls: nothing was counted" },
         { { 1, 2, -3, 4 }, 1, GGUF_IMATRIX_DAT, GGUF_E_FORMAT,
           "'t': value 2 is -" },
     };
@@ -290,6 +302,47 @@ static void check_values(void)
         ok(st == cases[i].status && strstr(err.message, cases[i].says) &&
                (st == GGUF_OK || err.offset < 4096),
            "data %zu: %s", i, err.message);
+        gguf_imatrix_destroy(im);
+    }
+    remove(path);
+}
+
+/* One rule at every door: nothing gets in that was not counted, so that what is
+ * saved can be read. */
+static void check_uncounted(void)
+{
+    static const float sums[4] = { 1, 2, 3, 4 };
+    static const struct {
+        float counts[2];
+        enum gguf_status status;
+    } cases[] = {
+        { { 0, 0 }, GGUF_E_INVALID },   { { 1, -1 }, GGUF_E_INVALID },
+        { { NAN, 1 }, GGUF_E_INVALID }, { { 1, INFINITY }, GGUF_E_INVALID },
+        { { 0, 1 }, GGUF_OK },          { { 0, 0x1p60f }, GGUF_OK },
+        { { 0, 0x1p-9f }, GGUF_OK },
+    };
+    const char *path = in_dir("counted");
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct gguf_imatrix *im, *back;
+        struct gguf_error err;
+        gguf_error_clear(&err);
+        if (gguf_imatrix_create(&im, NULL, NULL))
+            abort();
+        enum gguf_status st = gguf_imatrix_add(im, "t", 2, 2, sums,
+                                               cases[i].counts, &err);
+        bool good = st == cases[i].status;
+        for (int form = 0; form < 2 && st == GGUF_OK; form++) {
+            good &= gguf_imatrix_save(im, path, form ? GGUF_IMATRIX_DAT
+                                                     : GGUF_IMATRIX_GGUF,
+                                      1, &err) == GGUF_OK &&
+                    gguf_imatrix_load(&back, path, NULL, &err) == GGUF_OK &&
+                    near(back, "t", 0, 1) &&
+                    near(back, "t", 3, 4 / cases[i].counts[1]);
+            gguf_imatrix_destroy(back);
+        }
+        ok(good && (st == GGUF_OK || strstr(err.message, "one of them above")),
+           "counts %g, %g: %s", (double)cases[i].counts[0],
+           (double)cases[i].counts[1], err.message);
         gguf_imatrix_destroy(im);
     }
     remove(path);
@@ -321,8 +374,7 @@ static void check_keys(void)
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         size_t n = save_one(path, sums, 1, GGUF_IMATRIX_GGUF, b, sizeof b);
         patch(b, n, cases[i].from, cases[i].to, cases[i].size);
-        FILE *f = fopen(path, "wb");
-        if (!f || fwrite(b, 1, n, f) != n || fclose(f))
+        if (!spill(path, b, n))
             abort();
         gguf_error_clear(&err);
         ok(gguf_imatrix_load(&im, path, NULL, &err) == cases[i].status &&
@@ -378,8 +430,8 @@ static void check_broken(const char *model, const char *suffix)
         }
         for (size_t i = 0; i < gguf_imatrix_n_entries(im); i++) {
             float w[256];
-            uint64_t all = im->entries[i].n_values;
-            gg_imatrix_weights(&im->entries[i], 0,
+            uint64_t all = im->entries[i]->n_values;
+            gg_imatrix_weights(im->entries[i], 0,
                                (size_t)GG_MIN(all, GG_LEN(w)), w);
         }
         gguf_imatrix_destroy(im);
@@ -405,6 +457,7 @@ int main(void)
     check_orders();
     check_mending();
     check_values();
+    check_uncounted();
     check_keys();
     check_broken("syn-moe8", "gguf");
     check_broken("syn-moe8", "dat");

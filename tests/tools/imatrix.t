@@ -81,6 +81,15 @@ ok 'names are escaped in warnings'
 run "$im" "$tmp/zero.dat"
 test $rc -eq 0 && test "$(grep -c 'all values are 0' "$tmp/err")" -eq 3
 ok 'so is what is zero throughout'
+"$mk" "$tmp/none.dat" uncounted
+run "$im" "$tmp/none.dat"
+test $rc -eq 1 -a ! -s "$tmp/out" &&
+    grep -q "'blk.0.attn_q.weight' has 0 calls: nothing was counted (byte 4)$" "$tmp/err"
+ok 'what was never counted is refused'
+"$mk" "$tmp/many.dat" layers 40000
+run sh -c 'ulimit -t 10; exec "$@"' sh "$im" -q -j "$tmp/many.dat"
+test $rc -eq 0 && test "$(grep -c '"cosine": 0$' "$tmp/out")" -eq 39999
+ok '40000 layers are each compared with the one before, in seconds'
 run "$im" -o "$tmp/x.gguf" --include nothing "$tmp/a.dat"
 test $rc -eq 1 -a ! -e "$tmp/x.gguf" &&
     grep -q '^gguf-imatrix: --include leaves no tensor$' "$tmp/err"

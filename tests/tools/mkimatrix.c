@@ -1,11 +1,15 @@
 /* mkimatrix - importance data for the tests, in the older form, byte by byte
  *
  *     mkimatrix OUT [SCALE [COLUMNS [big]]]
+ *     mkimatrix OUT layers N
+ *     mkimatrix OUT uncounted
  *
  * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
  * calls, value k of each is SCALE * (k % 5). Default: 1, 64. SCALE nan: every
  * second is one. big: as a machine with that byte order writes it. The text that
  * was read lies in somebody's home.
+ *
+ * layers: instead N layers of one tensor with a column. uncounted: 0 calls.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +17,7 @@
 #include <string.h>
 
 static FILE *f;
-static int big;
+static int big, calls = 4;
 
 static void put(uint32_t v)
 {
@@ -32,10 +36,21 @@ static void entry(const char *name, uint32_t n, float scale)
 {
     put((uint32_t)strlen(name));
     fputs(name, f);
-    put(4);
+    put((uint32_t)calls);
     put(n);
     for (uint32_t k = 0; k < n; k++)
         put_float(4 * (k % 2 && scale != scale ? 1 : scale) * (float)(k % 5));
+}
+
+static int layers(unsigned n)
+{
+    put(n);
+    for (unsigned i = 0; i < n; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "blk.%u.attn_q.weight", i);
+        entry(name, 1, 1);
+    }
+    return fclose(f) != 0;
 }
 
 int main(int argc, char **argv)
@@ -47,6 +62,10 @@ int main(int argc, char **argv)
     f = argc > 1 ? fopen(argv[1], "wb") : NULL;
     if (!f)
         return 99;
+    if (argc > 3 && !strcmp(argv[2], "layers"))
+        return layers((unsigned)atoi(argv[3]));
+    if (argc > 2 && !strcmp(argv[2], "uncounted"))
+        calls = 0;
     put(3);
     entry("blk.0.attn_q.weight", cols, scale);
     entry("blk.0.ffn_down.weight", 3 * cols, scale);

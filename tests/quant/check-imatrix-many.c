@@ -1,0 +1,139 @@
+/* check-imatrix-many.c - importance data of very many tensors and texts: time
+ * grows with their number, not with its square */
+#include "config.h"
+#include "base/bytes.h"
+#include "gguf/imatrix.h"
+#include "tests/scratch.h"
+#include "tests/slurp.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+enum { N_ENTRIES = 190000, N_TEXTS = 100000 }; /* 4.6 and 1.5 MB */
+
+/* Seconds for what takes a tenth of one; squares take 10 to 40. */
+static const double LIMIT = 4;
+
+static char dir[200];
+
+static double since(double start)
+{
+    return scratch_cpu_time() - start;
+}
+
+static uint8_t *put(uint8_t *p, uint32_t v)
+{
+    gg_store32le(p, v);
+    return p + 4;
+}
+
+/* The older form, names descending, or ascending from another letter. */
+static bool write_dat(const char *path, bool descending)
+{
+    uint8_t *b = malloc(4 + (size_t)N_ENTRIES * 24), *p = b;
+    if (!b)
+        return false;
+    p = put(p, N_ENTRIES);
+    for (unsigned i = 0; i < N_ENTRIES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, descending ? "m%07u" : "a%07u",
+                 descending ? N_ENTRIES - i : i);
+        p = put(p, 8);
+        memcpy(p, name, 8);
+        p = put(put(p + 8, 1), 1);
+        p = put(p, gg_f32_bits((float)i));
+    }
+    bool good = spill(path, b, (size_t)(p - b));
+    free(b);
+    return good;
+}
+
+static void check_entries(void)
+{
+    char *down = scratch_path(dir, "down.dat"), *up = scratch_path(dir, "up");
+    struct gguf_imatrix *a = NULL, *b = NULL;
+    struct gguf_imatrix_entry e;
+    struct gguf_error err;
+    size_t i;
+    if (!write_dat(down, true) || !write_dat(up, false))
+        exit(99);
+    double start = scratch_cpu_time(), took;
+    gguf_error_clear(&err);
+    bool good = gguf_imatrix_load(&a, down, NULL, &err) == GGUF_OK;
+    took = since(start);
+    ok(good && gguf_imatrix_n_entries(a) == N_ENTRIES && took < LIMIT &&
+           gguf_imatrix_entry(a, 0, &e) && !strcmp(e.name, "m0000001"),
+       "%d descending names: %.2f s %s", N_ENTRIES, took, err.message);
+    start = scratch_cpu_time();
+    good = good && gguf_imatrix_load(&b, up, NULL, &err) == GGUF_OK &&
+           gguf_imatrix_merge(a, b, &err) == GGUF_OK;
+    took = since(start);
+    ok(good && gguf_imatrix_n_entries(a) == 2 * N_ENTRIES && took < LIMIT,
+       "and others before each of them: %.2f s %s", took, err.message);
+    start = scratch_cpu_time();
+    for (size_t k = 0; good && k < 2 * N_ENTRIES; k++)
+        good = gguf_imatrix_entry(a, k, &e) &&
+               gguf_imatrix_find(
+                   a, (struct gguf_str){ e.name, strlen(e.name) }, &i) &&
+               i == k;
+    took = since(start);
+    ok(good && took < LIMIT && !gguf_imatrix_find(
+                                   a, (struct gguf_str){ "x", 1 }, &i),
+       "each is found by its name: %.2f s", took);
+    gguf_imatrix_destroy(a);
+    gguf_imatrix_destroy(b);
+}
+
+static void check_texts(void)
+{
+    static const float one = 1;
+    char *path = scratch_path(dir, "texts");
+    struct gguf_imatrix *a = NULL, *b = NULL;
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    double start = scratch_cpu_time(), took;
+    bool good = gguf_imatrix_create(&a, NULL, &err) == GGUF_OK &&
+                gguf_imatrix_add(a, "t", 1, 1, &one, &one, &err) == GGUF_OK;
+    for (unsigned i = 0; good && i < 2 * N_TEXTS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "%u/%06u", i % 2, i / 2);
+        good = gguf_imatrix_add_chunks(a, name, 1, 1, &err) == GGUF_OK;
+    }
+    good = good && gguf_imatrix_save(a, path, GGUF_IMATRIX_GGUF, 0, &err) ==
+                       GGUF_OK &&
+           gguf_imatrix_load(&b, path, NULL, &err) == GGUF_OK &&
+           gguf_imatrix_dataset(b, 2 * N_TEXTS - 1) &&
+           !gguf_imatrix_dataset(b, 2 * N_TEXTS);
+    took = since(start);
+    ok(good && took < LIMIT, "%d texts, noted and read: %.2f s %s",
+       2 * N_TEXTS, took, err.message);
+    start = scratch_cpu_time();
+    gguf_imatrix_hide_paths(b);
+    took = since(start);
+    ok(good && took < LIMIT && !gguf_imatrix_dataset(b, N_TEXTS) &&
+           !strcmp(gguf_imatrix_dataset(b, N_TEXTS - 1), "099999"),
+       "without folders half as many: %.2f s", took);
+    /* what is noted is known by the names that are left */
+    ok(gguf_imatrix_add_chunks(b, "000001", 1, 1, &err) == GGUF_OK &&
+           !gguf_imatrix_dataset(b, N_TEXTS) &&
+           gguf_imatrix_add_chunks(b, "0/000001", 1, 1, &err) == GGUF_OK &&
+           gguf_imatrix_dataset(b, N_TEXTS),
+       "and they are known by these");
+    gguf_imatrix_destroy(a);
+    gguf_imatrix_destroy(b);
+}
+
+int main(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(dir, sizeof dir, "%.150s/gguf-check-XXXXXX", tmp ? tmp : "/tmp");
+    if (!mkdtemp(dir)) {
+        perror(dir);
+        return 99;
+    }
+    check_entries();
+    check_texts();
+    scratch_clean(dir);
+    ok(rmdir(dir) == 0, "nothing is left");
+    return done_testing();
+}
