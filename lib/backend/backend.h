@@ -116,6 +116,10 @@ struct gg_device_iface {
     /* optional: no */
     bool (*offloads_op)(const struct gguf_device *d,
                         const struct gguf_tensor *t);
+    /* As many columns of a matrix product or more are summed in one order,
+     * however many they are; fewer may take a shorter way, whose last bits
+     * are others. Optional: 1 */
+    uint32_t (*wide)(const struct gguf_device *d);
     enum gguf_status (*backend)(struct gguf_device *d,
                                 struct gguf_backend **out,
                                 struct gguf_error *err);
@@ -141,6 +145,9 @@ struct gguf_device {
     const struct gguf_buft *buft;
     void *priv;
 };
+
+/* What the device says of wide, at least 1. */
+uint32_t gg_device_wide(const struct gguf_device *d);
 
 struct gg_driver_iface {
     void (*destroy)(struct gguf_driver *driver);

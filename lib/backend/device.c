@@ -79,6 +79,11 @@ bool gguf_device_offloads_op(const struct gguf_device *d,
     return d->iface->offloads_op && d->iface->offloads_op(d, t);
 }
 
+uint32_t gg_device_wide(const struct gguf_device *d)
+{
+    return d->iface->wide ? d->iface->wide(d) : 1;
+}
+
 enum gguf_status gguf_device_backend(struct gguf_device *d,
                                      struct gguf_backend **out,
                                      struct gguf_error *err)

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "backend/backend.h"
 #include "base/params.h"
+#include "cpu/gemm.h"
 #include "cpu/optab.h"
 #include "cpu/run.h"
 
@@ -217,6 +218,12 @@ static bool supports_buft(const struct gguf_device *d,
     return buft->is_host;
 }
 
+static uint32_t wide(const struct gguf_device *d)
+{
+    (void)d;
+    return GG_GEMM_NARROW;
+}
+
 static enum gguf_status new_backend(struct gguf_device *d,
                                     struct gguf_backend **out,
                                     struct gguf_error *err)
@@ -244,6 +251,7 @@ static const struct gg_device_iface device_iface = {
     .memory = memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
+    .wide = wide,
     .backend = new_backend,
 };
 

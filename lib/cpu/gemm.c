@@ -19,9 +19,6 @@
 #include <string.h>
 
 enum {
-    /* Fewer columns than this are dot products: decoding is then most of the
-     * work, and transposing as much again. */
-    NARROW = 4,
     NARROW_LEN = 1024, /* floats decoded at a time, 4 KB of L1 */
     ALIGN = 64,
     PACK_BYTES = 16 << 20, /* most of x that is packed at a time: L3, */
@@ -87,7 +84,7 @@ struct shared {
 
 size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth)
 {
-    if (a->n < NARROW)
+    if (a->n < GG_GEMM_NARROW)
         return 0;
     struct plan p;
     plan_init(&p, a, nth);
@@ -291,7 +288,7 @@ static void run_narrow(const struct gg_gemm_args *a, unsigned ith,
     _Alignas(ALIGN) float row[NARROW_LEN];
     for (size_t i = m * ith / nth; i < m * (ith + 1) / nth; i++) {
         const unsigned char *w = (const unsigned char *)a->w + i * a->w_stride;
-        float acc[NARROW] = { 0 };
+        float acc[GG_GEMM_NARROW] = { 0 };
         for (size_t q = 0; q < k; q += NARROW_LEN) {
             const size_t len = GG_MIN(k - q, (size_t)NARROW_LEN);
             decode(w + q / dt->block_len * dt->block_size, row, len);
@@ -319,7 +316,7 @@ void gg_gemm_run(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
         return;
     if (a->k == 0)
         run_empty(a, ith, nth);
-    else if (a->n < NARROW)
+    else if (a->n < GG_GEMM_NARROW)
         run_narrow(a, ith, nth);
     else
         run_wide(a, ith, nth, work, barrier);

@@ -17,6 +17,10 @@
 
 struct gg_barrier; /* base/barrier.h */
 
+/* Fewer columns than this are dot products: decoding is then most of the work,
+ * and transposing as much again. */
+enum { GG_GEMM_NARROW = 4 };
+
 struct gg_gemm_args {
     const struct gg_kern *kern;
     int dtype_index;  /* of w, GG_DT_...; must have a decode kernel and no row

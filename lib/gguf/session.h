@@ -50,7 +50,8 @@ struct gguf_session_params {
     uint32_t n_ctx;       /* tokens of a sequence; 0: as trained */
     uint32_t n_seq;       /* sequences */
     uint32_t n_ubatch;    /* tokens computed together, at most; 0: chosen;
-                           * of less than 4 it is 4 */
+                           * no less than the backends need for results
+                           * that do not depend on it: 4 on the CPU */
     uint32_t cache_dtype; /* of keys and values: GGUF_DTYPE_F32 or _F16 */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \

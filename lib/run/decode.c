@@ -24,7 +24,7 @@ struct plan {
     uint32_t *begin;   /* [n_seq + 1] where each sequence begins in order */
     uint32_t *out_at;  /* [n] place among the outputs, or UINT32_MAX */
     uint32_t n_out;
-    uint32_t least;    /* columns of a product: GG_WIDE, or 1 */
+    uint32_t least;    /* columns of a product: n_wide, or 1 */
 };
 
 static uint32_t seq_of(const struct gguf_batch *b, size_t i)
@@ -272,7 +272,7 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
 {
     GG_TRY(check_batch(s, batch, err));
     struct plan p = { .batch = batch };
-    p.least = batch->n < GG_WIDE ? 1 : GG_WIDE;
+    p.least = batch->n < s->n_wide ? 1 : s->n_wide;
     size_t n = batch->n, n_words = 2 * n + s->n_seq + 1;
     p.order = gg_alloc_zero(s->allocator, n_words, sizeof *p.order);
     if (!p.order) {
@@ -288,7 +288,7 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
         s->n_out = 0;
         st = run_passes(s, &p, err);
         s->n_out = st == GGUF_OK ? p.n_out : 0;
-        s->wide = p.least == GG_WIDE;
+        s->wide = batch->n >= s->n_wide;
     }
     gg_free(s->allocator, p.order);
     return st;

@@ -51,7 +51,7 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "logits %zu to %zu: there are %zu, at most %zu at once",
                        first, first + n, s->n_out, s->max_logits);
-    const size_t rows = s->wide ? GG_MAX(n, (size_t)GG_WIDE) : n;
+    const size_t rows = s->wide ? GG_MAX(n, (size_t)s->n_wide) : n;
     const size_t row = s->model->hp.n_embd * sizeof *s->out;
     const float *states = s->out + first * s->model->hp.n_embd;
     GG_TRY(gg_session_head(s, rows, err));

@@ -112,6 +112,14 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     return gg_session_reserve(s, err);
 }
 
+static uint32_t most_wide(const struct gguf_session_params *p)
+{
+    uint32_t n = gg_device_wide(gguf_backend_device(p->backend));
+    for (unsigned i = 0; i < p->n_preferred; i++)
+        n = GG_MAX(n, gg_device_wide(gguf_backend_device(p->preferred[i])));
+    return n;
+}
+
 static enum gguf_status create(struct gguf_session **out,
                                const struct gguf_model *model,
                                const struct gguf_session_params *params,
@@ -135,12 +143,13 @@ static enum gguf_status create(struct gguf_session **out,
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     s->n_seq = p->n_seq;
     s->n_ubatch = p->n_ubatch ? p->n_ubatch : DEFAULT_UBATCH;
-    s->n_ubatch = GG_MAX(s->n_ubatch, (uint32_t)GG_WIDE);
+    s->n_wide = most_wide(p);
+    s->n_ubatch = GG_MAX(s->n_ubatch, s->n_wide);
     if (s->n_ubatch > s->n_ctx * s->n_seq)
         s->n_ubatch = s->n_ctx * s->n_seq;
     s->max_logits = LOGITS_SIZE / sizeof(float) / model->hp.n_vocab;
     s->max_logits =
-        GG_MIN(GG_MAX(s->max_logits, (size_t)GG_WIDE), (size_t)MAX_LOGITS);
+        GG_MIN(GG_MAX(s->max_logits, (size_t)s->n_wide), (size_t)MAX_LOGITS);
     enum gguf_status st = make_cache(s, p->cache_dtype, err);
     if (st == GGUF_OK)
         st = make_graphs(s, p, measure, err);

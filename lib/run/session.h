@@ -6,12 +6,6 @@
 #include "model/build.h"
 #include "run/cells.h"
 
-/* A product with fewer columns than this sums in another order than one with
- * more (cpu/gemm.h), and its last bits are others. So that they do not depend
- * on how a batch is cut, a batch of as many tokens meets no narrower one: what
- * would be narrower is filled up with repetitions of the last column. */
-enum { GG_WIDE = 4 };
-
 /* What the graph of a pass depends on: equal shapes, the same graph. */
 struct gg_shape {
     int64_t n_tok, n_seq, n_kv, n_out, n_mask, first_stream;
@@ -26,6 +20,11 @@ struct gguf_session {
     gguf_session_graph_fn *on_graph;
     void *user;
     uint32_t n_ctx, n_seq, n_ubatch;
+    /* The most that a device says of wide (backend/backend.h). So that last
+     * bits do not depend on how a batch is cut, one of as many tokens meets no
+     * narrower product: what would be narrower is filled up with repetitions
+     * of the last column. */
+    uint32_t n_wide;
 
     /* keys and values */
     struct gguf_ctx *cache_ctx;
@@ -54,7 +53,7 @@ struct gguf_session {
     /* outputs of the last decode, [n_embd] each */
     float *out;
     size_t n_out, out_cap;
-    bool wide; /* its batch had GG_WIDE tokens */
+    bool wide; /* its batch had n_wide tokens */
 
     /* scratch of a pass: n_ubatch each, the mask by its size */
     int32_t *tok, *pos, *row, *out_row;

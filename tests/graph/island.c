@@ -120,6 +120,12 @@ static bool offloads(const struct gguf_device *d, const tensor *t)
     return ((const struct island *)d->priv)->offloads && supports(d, t);
 }
 
+static uint32_t wide(const struct gguf_device *d)
+{
+    const struct island *is = d->priv;
+    return is->wide ? is->wide : 1;
+}
+
 static bool supports_buft(const struct gguf_device *d,
                           const struct gguf_buft *buft)
 {
@@ -130,6 +136,7 @@ static const struct gg_device_iface device_iface = {
     .supports_op = supports,
     .supports_buft = supports_buft,
     .offloads_op = offloads,
+    .wide = wide,
     .event = gg_stream_event,
 };
 

@@ -36,6 +36,7 @@ struct island {
     struct gguf_backend *cpu;  /* does its work */
     bool refuses[GGUF_N_OPS];
     bool offloads;             /* wants what it supports, weights or not */
+    uint32_t wide;             /* what its device says; 0: 1 */
     uint32_t wrong;            /* operation whose results it spoils, or 0 */
     struct gg_stream *stream;  /* NULL: it works when it is called */
     int n_foreign;             /* nodes that it was given with far memory */

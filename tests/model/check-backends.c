@@ -151,6 +151,55 @@ static void check_compare(const void *data, size_t size, const float *want)
     run_close(&r);
 }
 
+/* The fewest columns that a product of the graphs has. */
+static int see_columns(void *user, struct gguf_graph *g,
+                       struct gguf_sched *sched)
+{
+    int64_t *least = user;
+    (void)sched;
+    for (size_t i = 0; i < gguf_graph_n_nodes(g); i++) {
+        const tensor *t = gguf_graph_node(g, i);
+        if (t->op == GGUF_OP_MATMUL)
+            *least = GG_MIN(*least, t->src[1]->ne[1]);
+    }
+    return 0;
+}
+
+/* A backend that sums fewer than 7 columns in another order: passes of 7 where
+ * 1 is asked for, and the last of 10 tokens fills one up. */
+static void check_wide(const void *data, size_t size)
+{
+    static float out[10 * N_VOCAB];
+    static struct island a;
+    struct gguf_backend *const preferred = &a.backend;
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    const gguf_token tok[10] = { 5, 1, 5, 2, 6, 3, 9, 8, 7, 4 };
+    struct gguf_batch b = { .n = 10, .token = tok };
+    int64_t least = INT64_MAX;
+    struct gguf_error err;
+    struct run r;
+    must(island_init(&a, "A", false, NULL, &err), &err);
+    a.wide = 7;
+    p.n_ctx = 64;
+    p.n_ubatch = 1;
+    p.preferred = &preferred;
+    p.n_preferred = 1;
+    p.on_graph = see_columns;
+    p.user = &least;
+    bool good = run_open(&r, data, size, 1, &p) && run_logits(&r, &b, out);
+    ok(good && gguf_session_n_ubatch(r.session) == 7 && least == 7,
+       "a device that needs 7 columns gets them%s",
+       good ? "" : r.err.message);
+    run_close(&r);
+    a.wide = 0;
+    good = run_open(&r, data, size, 1, &p);
+    ok(good && gguf_session_n_ubatch(r.session) == 4,
+       "of several the largest counts, here the CPU's 4%s",
+       good ? "" : r.err.message);
+    run_close(&r);
+    gguf_backend_destroy(&a.backend);
+}
+
 static void check_blas(const void *data, size_t size, const float *want)
 {
     static float out[N_TOK * N_VOCAB];
@@ -191,6 +240,7 @@ int main(void)
     evaluate(data, size, &p, want);
     check_islands(data, size, want);
     check_compare(data, size, want);
+    check_wide(data, size);
     check_blas(data, size, want);
     free(data);
     return done_testing();
