@@ -3,6 +3,7 @@
 #include "tools/gguf-info.h"
 #include "tools/common/msg.h"
 
+#include <gguf/recipe.h>
 #include <gguf/text.h>
 
 #include <inttypes.h>
@@ -27,22 +28,6 @@ const struct info_hparam info_hparams[] = {
     { "shared experts", "expert_shared_count", "expert_shared_count" },
     { "state-space width", "ssm_state_size", "ssm.state_size" },
     { NULL, NULL, NULL },
-};
-
-/* general.file_type: what the recipe was called (llama.cpp, llama.h). */
-static const struct {
-    unsigned id;
-    const char *name;
-} file_types[] = {
-    { 0, "F32" },      { 1, "F16" },      { 2, "Q4_0" },     { 3, "Q4_1" },
-    { 7, "Q8_0" },     { 8, "Q5_0" },     { 9, "Q5_1" },     { 10, "Q2_K" },
-    { 11, "Q3_K_S" },  { 12, "Q3_K_M" },  { 13, "Q3_K_L" },  { 14, "Q4_K_S" },
-    { 15, "Q4_K_M" },  { 16, "Q5_K_S" },  { 17, "Q5_K_M" },  { 18, "Q6_K" },
-    { 19, "IQ2_XXS" }, { 20, "IQ2_XS" },  { 21, "Q2_K_S" },  { 22, "IQ3_XS" },
-    { 23, "IQ3_XXS" }, { 24, "IQ1_S" },   { 25, "IQ4_NL" },  { 26, "IQ3_S" },
-    { 27, "IQ3_M" },   { 28, "IQ2_S" },   { 29, "IQ2_M" },   { 30, "IQ4_XS" },
-    { 31, "IQ1_M" },   { 32, "BF16" },    { 36, "TQ1_0" },   { 37, "TQ2_0" },
-    { 38, "MXFP4" },
 };
 
 const char *info_type_name(uint32_t id, char *out)
@@ -176,6 +161,22 @@ static void make_list(struct info *info, const struct info_options *o)
     free(rows);
 }
 
+/* The recipe that general.file_type is the number of; NULL: there is none. */
+static const char *file_type(uint64_t id)
+{
+    struct gguf_recipe *r;
+    char number[24];
+    const char *name = NULL;
+    snprintf(number, sizeof number, "%" PRIu64, id);
+    if (gguf_recipe_preset(&r, number, NULL, NULL) != GGUF_OK)
+        return NULL;
+    for (size_t i = 0; !name && gguf_recipe_preset_name(i); i++)
+        if (!strcmp(gguf_recipe_preset_name(i), gguf_recipe_name(r)))
+            name = gguf_recipe_preset_name(i); /* which stays */
+    gguf_recipe_destroy(r);
+    return name;
+}
+
 void info_init(struct info *info, const struct load *load,
                const struct info_options *o)
 {
@@ -189,9 +190,7 @@ void info_init(struct info *info, const struct load *load,
     if (gguf_kv_get_uint(
             gguf_file_kv_find(load_file(load, 0), "general.file_type"), &id,
             NULL) == GGUF_OK)
-        for (size_t i = 0; i < sizeof file_types / sizeof file_types[0]; i++)
-            if (file_types[i].id == id)
-                info->file_type = file_types[i].name;
+        info->file_type = file_type(id);
 }
 
 void info_fini(struct info *info)

@@ -271,6 +271,12 @@ static bool open_model(struct job *j, const struct ppl_options *o)
     if (o->n_ctx > j->run.model.n_ctx_train)
         warn((void *)(uintptr_t)o,
              "the context is longer than the model was trained on");
+    /* before a text is waited for: can the vocabulary cut one? */
+    if (gguf_vocab_tokenize(gguf_model_vocab(j->model), "", 0,
+                            GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
+                            &err) != GGUF_OK)
+        return fail(o->model, &err);
+    j->tokens.n = 0;
     if (o->check && gguf_model_check(j->model, j->pool, &err) != GGUF_OK)
         return fail(o->model, &err);
     return true;

@@ -89,7 +89,8 @@ GGUF_API const struct gguf_vocab *
 gguf_model_vocab(const struct gguf_model *model);
 
 /* Read every weight that is used and look for NaN and infinities.
- * GGUF_E_NONFINITE names the tensor and the element. pool may be NULL.
+ * GGUF_E_NONFINITE names the tensor and the element; the offset is that of the
+ * element, or of its block. pool may be NULL.
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_model_check(const struct gguf_model *model,
                                            struct gguf_pool *pool,

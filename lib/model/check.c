@@ -17,7 +17,7 @@ enum { PIECE = 4096 }; /* elements decoded at once: a multiple of all blocks */
 
 struct finding {
     size_t tensor; /* SIZE_MAX: none */
-    uint64_t element;
+    uint64_t element, off; /* in the tensor's data */
     float value;
 };
 
@@ -54,6 +54,7 @@ static bool check_rows(const struct gg_vec_kern *vec,
             size_t bad = first_bad(vec, x, n);
             if (bad < n) {
                 f->element = r * src->ne0 + i + bad;
+                f->off = gg_row_src_offset(src, f->element);
                 f->value = x[bad];
                 return true;
             }
@@ -93,7 +94,7 @@ static enum gguf_status fail(const struct gguf_model *m,
     struct gg_esc e;
     enum gguf_status st =
         gg_fail(err, GGUF_E_NONFINITE,
-                gguf_file_data_off(t.file) + t.info->off,
+                gguf_file_data_off(t.file) + t.info->off + f->off,
                 "tensor '%s': element %" PRIu64 " is %s",
                 gg_esc(&e, t.info->name), f->element,
                 f->value != f->value ? "not a number"

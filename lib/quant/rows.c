@@ -63,6 +63,13 @@ bool gg_row_src_init(struct gg_row_src *s, const struct gg_codec_kern *codec,
     return true;
 }
 
+uint64_t gg_row_src_offset(const struct gg_row_src *s, uint64_t element)
+{
+    const struct gguf_dtype_info *t = gg_dtype_by_index(s->type);
+    return element / s->ne0 * s->row_size + t->row_header +
+           element % s->ne0 / t->block_len * t->block_size;
+}
+
 static float scale_at(const struct gg_row_src *s, uint64_t i)
 {
     uint32_t bits = gg_load32le(s->scale + 4 * i);

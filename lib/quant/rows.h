@@ -46,6 +46,10 @@ enum gguf_status gg_row_src_set_scale(struct gg_row_src *s,
                                       const struct gguf_tensor_info *scale,
                                       struct gguf_error *err);
 
+/* The byte, counted from the tensor's first, where the element lies, or the
+ * block that it is in. */
+uint64_t gg_row_src_offset(const struct gg_row_src *s, uint64_t element);
+
 /* n elements from element first on into dst[n]: multiples of the type's
  * block_len, inside a row or of whole rows. */
 void gg_row_src_read(const struct gg_row_src *s, uint64_t first, uint64_t n,

@@ -6,6 +6,8 @@
 #include "tests/failalloc.h"
 #include "tests/tap.h"
 
+#include <inttypes.h>
+
 /* ---- the files of ../shared/hostile: column "model" of expect.tsv ---- */
 
 static int n_warned;
@@ -305,6 +307,8 @@ static void check_nan(uint8_t *data, size_t size)
            strstr(err.message,
                   "'blk.0.ffn_down.weight': element 1234 is not a"),
        "%s", err.message);
+    ok(err.offset == (uint64_t)(w + 4 * 1234 - data),
+       "its byte is %" PRIu64, err.offset);
     gguf_model_destroy(model);
     gguf_file_close(file);
 }

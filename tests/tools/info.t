@@ -29,6 +29,17 @@ grep -q '^  quantization *Q4_K_M$' "$tmp/out" &&
 ok 'the summary'
 grep -q '^  Q8_0 *2 *2048 *2.12 KiB *13.9%  *8.500$' "$tmp/out"
 ok 'totals by type'
+for r in "$srcdir"/share/recipes/*.recipe; do
+    number=$(sed -n 's/^ftype //p' "$r")
+    test -n "$number" || continue
+    "$bin/gguf-edit" -qf -o "$tmp/typed.gguf" \
+        --set general.file_type=u32:$number "$m" 2>/dev/null
+    "$info" -q --summary "$tmp/typed.gguf" |
+        grep -q "^  quantization *$(sed -n 's/^name //p' "$r")\$" ||
+        echo "$r: $number"
+done >"$tmp/out"
+test ! -s "$tmp/out"
+ok 'the summary knows the number of every recipe'
 
 esc=$(printf '\033')
 run "$info" --color=always "$m"

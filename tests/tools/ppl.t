@@ -165,14 +165,20 @@ run "$ppl" -m "$tmp/big.gguf" -f "$t" -c 128 --chunks 2
 test $rc -eq 0 -a -s "$tmp/little" && digits | cmp -s - "$tmp/little"
 ok 'the same digits from a big-endian file'
 
+# The vocabulary is the model's, and nobody types a text for nothing.
+run "$bin/gguf-edit" -qf --set tokenizer.ggml.model=none -o "$tmp/none.gguf" "$m"
+run "$ppl" -m "$tmp/none.gguf" -f "$tmp/absent"
+fails "none.gguf: the file has no vocabulary"
+ok 'a model without a vocabulary, before the text is looked at'
+
 # The last weight becomes NaN.
 cp "$m" "$tmp/nan.gguf" && chmod u+w "$tmp/nan.gguf"
 size=$(wc -c <"$m")
 printf '\377\377' | dd of="$tmp/nan.gguf" bs=1 seek=$((size - 2)) \
     conv=notrunc 2>/dev/null
 run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128
-fails "tensor '.*': element [0-9]* is not a number"
-ok 'a weight that is no number'
+fails "tensor '.*': element [0-9]* is not a number (byte $((size - 2)))"
+ok 'a weight that is not a number: the byte is its own'
 run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128 --no-check
 test $rc -eq 1 && grep -q 'probability of token [0-9]* is no number: tensor' \
     "$tmp/err"
