@@ -1,7 +1,7 @@
 /* backend.c - running graphs: checks, and defaults of what is optional */
 #include "config.h"
 #include "backend/backend.h"
-#include "graph/optab.h"
+#include "graph/cgraph.h"
 
 void gguf_backend_destroy(struct gguf_backend *b)
 {
@@ -100,6 +100,7 @@ enum gguf_status gguf_backend_sync(struct gguf_backend *b,
 struct gguf_plan {
     struct gguf_backend *backend;
     struct gguf_graph *graph;
+    uint64_t generation; /* of graph: what the plan was made for */
     void *priv;
 };
 
@@ -113,7 +114,9 @@ enum gguf_status gguf_plan_create(struct gguf_plan **out,
     struct gguf_plan *p = gg_alloc(b->allocator, sizeof *p);
     if (!p)
         return gg_fail_nomem(err, sizeof *p);
-    *p = (struct gguf_plan){ .backend = b, .graph = graph };
+    *p = (struct gguf_plan){ .backend = b,
+                             .graph = graph,
+                             .generation = graph->generation };
     enum gguf_status st = GGUF_OK;
     if (b->iface->plan_create)
         st = b->iface->plan_create(b, graph, &p->priv, err);
@@ -128,6 +131,9 @@ enum gguf_status gguf_plan_compute_async(struct gguf_plan *p,
                                          struct gguf_error *err)
 {
     struct gguf_backend *b = p->backend;
+    if (!p->generation || p->graph->generation != p->generation)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "the graph of a plan of %s has changed since", b->name);
     if (b->iface->plan_compute)
         return b->iface->plan_compute(b, p->priv, err);
     return b->iface->compute(b, p->graph, err);

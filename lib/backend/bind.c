@@ -328,6 +328,7 @@ enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
         if (t->view_src)
             GG_TRY(gguf_tensor_bind_view(t, err));
     }
+    graph->placer = ga;
     return GGUF_OK;
 }
 

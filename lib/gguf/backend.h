@@ -395,7 +395,8 @@ GGUF_API enum gguf_status gguf_plan_create(struct gguf_plan **out,
                                            struct gguf_graph *graph,
                                            struct gguf_error *err)
     GGUF_MUST_CHECK;
-/* As gguf_backend_compute and gguf_backend_compute_async. Since: 0.1 */
+/* As gguf_backend_compute and gguf_backend_compute_async; GGUF_E_INVALID if
+ * the graph was changed since (gguf_graph_generation). Since: 0.1 */
 GGUF_API enum gguf_status gguf_plan_compute(struct gguf_plan *plan,
                                             struct gguf_error *err);
 GGUF_API enum gguf_status gguf_plan_compute_async(struct gguf_plan *plan,

@@ -48,6 +48,12 @@ GGUF_API enum gguf_status gguf_graph_finish(struct gguf_ctx *ctx,
 /* Forget nodes and leaves. Since: 0.1 */
 GGUF_API void gguf_graph_clear(struct gguf_graph *graph);
 
+/* Another number than before whenever something was added to graph or cleared,
+ * and than that of any graph that lay at this address in this context before,
+ * whatever resets came between: who remembers a graph by its address compares
+ * it. 0 when its context was reset. Since: 0.1 */
+GGUF_API uint64_t gguf_graph_generation(const struct gguf_graph *graph);
+
 /* Nodes that it has room for; nodes and leaves that it has. Since: 0.1 */
 GGUF_API size_t gguf_graph_capacity(const struct gguf_graph *graph);
 GGUF_API size_t gguf_graph_n_nodes(const struct gguf_graph *graph);

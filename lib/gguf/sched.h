@@ -84,9 +84,10 @@ GGUF_API enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
                                            struct gguf_graph *graph,
                                            struct gguf_error *err);
 
-/* Compute graph, the one of the last alloc (else it is allocated first); done
- * when it returns. Failures of copies and backends; GGUF_E_CANCELLED
- * (callback). Since: 0.1 */
+/* Compute graph, the one of the last alloc, with the nodes and the memory that
+ * it had then (else it is allocated first, and inputs that lie in the
+ * scheduler's memory are not set); done when it returns. Failures of copies and
+ * backends; GGUF_E_CANCELLED (callback). Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_compute(struct gguf_sched *s,
                                              struct gguf_graph *graph,
                                              struct gguf_error *err);
@@ -105,11 +106,12 @@ GGUF_API enum gguf_status gguf_sched_sync(struct gguf_sched *s,
 /* Forget pins and what was allocated for; buffers stay. Waits. Since: 0.1 */
 GGUF_API void gguf_sched_reset(struct gguf_sched *s);
 
-/* Compute t on backend i, also in graphs to come, until a reset.
+/* Compute t on backend i, also in graphs to come, until a reset; a tensor that
+ * comes to lie at its address later is not pinned. Sets t->pin.
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_pin(struct gguf_sched *s,
-                                         const struct gguf_tensor *t,
-                                         unsigned i, struct gguf_error *err);
+                                         struct gguf_tensor *t, unsigned i,
+                                         struct gguf_error *err);
 
 /* Asked for each node with done false: not 0 if it is wanted. A wanted node is
  * handed over with done true when it is computed: 0 stops the computation. */
@@ -118,7 +120,13 @@ typedef int gguf_sched_eval_fn(void *user, struct gguf_tensor *t, bool done);
 GGUF_API void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
                                   void *user);
 
-/* Of the last reserve or alloc. Since: 0.1 */
+/* The backends, in order of preference; NULL if i is out of range.
+ * Since: 0.1 */
+GGUF_API unsigned gguf_sched_n_backends(const struct gguf_sched *s);
+GGUF_API struct gguf_backend *gguf_sched_backend(const struct gguf_sched *s,
+                                                 unsigned i);
+/* Of the last reserve or alloc. What follows and refers to tensors of its graph
+ * knows them as long as that is not changed. Since: 0.1 */
 GGUF_API size_t gguf_sched_n_splits(const struct gguf_sched *s);
 GGUF_API size_t gguf_sched_n_copies(const struct gguf_sched *s);
 /* How often graphs were assigned so far. Since: 0.1 */
@@ -129,7 +137,7 @@ GGUF_API int gguf_sched_backend_of(const struct gguf_sched *s,
 /* Bytes of the compute buffer of backend i. Since: 0.1 */
 GGUF_API size_t gguf_sched_size(const struct gguf_sched *s, unsigned i);
 /* Splits, their copies and nodes, a line each. GGUF_E_CANCELLED if write
- * stopped. Since: 0.1 */
+ * stopped, GGUF_E_INVALID if the graph has changed. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
                                           gguf_write_fn *write, void *user,
                                           struct gguf_error *err);

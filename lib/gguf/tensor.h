@@ -66,6 +66,7 @@ struct gguf_tensor {
                                      or other host memory, or none yet */
     void *data;                   /* NULL: no memory yet */
     void *extra;                  /* the backend's own */
+    uint64_t pin;                 /* a scheduler's mark; 0: no pin of any */
     char name[GGUF_TENSOR_NAME];     /* "" for none */
 };
 

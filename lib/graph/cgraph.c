@@ -50,6 +50,35 @@ size_t gguf_graph_overhead(size_t capacity)
     return size > SIZE_MAX ? SIZE_MAX : (size_t)size;
 }
 
+/* Nodes or leaves are others now. */
+static void change(struct gguf_graph *g)
+{
+    g->generation = ++g->ctx->n_changes;
+    g->placer = NULL;
+}
+
+static void enlist(struct gguf_graph *g)
+{
+    g->older = g->ctx->graphs;
+    g->ctx->graphs = g;
+    change(g);
+}
+
+void gg_graph_forget_all(struct gguf_ctx *ctx)
+{
+    for (struct gguf_graph *g = ctx->graphs; g; g = g->older) {
+        g->n_nodes = g->n_leaves = g->n_edges = 0;
+        g->generation = 0;
+        g->placer = NULL;
+    }
+    ctx->graphs = NULL;
+}
+
+uint64_t gguf_graph_generation(const struct gguf_graph *g)
+{
+    return g->generation;
+}
+
 struct gguf_graph *gguf_graph_create(struct gguf_ctx *ctx, size_t capacity)
 {
     if (gg_ctx_failed(ctx))
@@ -75,6 +104,7 @@ struct gguf_graph *gguf_graph_create(struct gguf_ctx *ctx, size_t capacity)
     g->first_edge = g->slots + g->n_slots;
     g->edges = g->first_edge + capacity;
     g->next_src = (uint8_t *)(g->edges + GG_GRAPH_EDGES * capacity);
+    enlist(g);
     gguf_graph_clear(g);
     return g;
 }
@@ -83,6 +113,7 @@ void gguf_graph_clear(struct gguf_graph *g)
 {
     g->n_nodes = g->n_leaves = g->n_edges = 0;
     memset(g->slots, 0, g->n_slots * sizeof *g->slots);
+    change(g);
 }
 
 static const struct gguf_tensor *numbered(const struct gguf_graph *g,
@@ -159,6 +190,7 @@ static bool visit(struct gguf_graph *g, struct gguf_tensor *t, size_t *depth)
             return full(g, t, "leaves");
         g->slots[slot] = (uint32_t)(2 * g->n_leaves + 1) + 1;
         g->leaves[g->n_leaves++] = t;
+        change(g);
         return true;
     }
     if (g->n_nodes + *depth == g->capacity)
@@ -182,6 +214,7 @@ static void settle(struct gguf_graph *g, size_t *depth)
     g->nodes[i] = t;
     g->first_edge[i] = (uint32_t)g->n_edges;
     g->n_edges += gg_graph_find_edges(g, t, g->edges + g->n_edges);
+    change(g);
 }
 
 void gg_graph_append(struct gguf_graph *g, struct gguf_tensor *t)
@@ -277,11 +310,13 @@ struct gguf_graph *gguf_graph_view(struct gguf_ctx *ctx,
     }
     struct gguf_graph *v =
         gg_ctx_push(ctx, GGUF_OBJECT_GRAPH, sizeof *v, "a view of a graph");
-    if (v)
-        *v = (struct gguf_graph){ .ctx = ctx,
-                                  .capacity = end - begin,
-                                  .n_nodes = end - begin,
-                                  .nodes = g->nodes + begin };
+    if (!v)
+        return NULL;
+    *v = (struct gguf_graph){ .ctx = ctx,
+                              .capacity = end - begin,
+                              .n_nodes = end - begin,
+                              .nodes = g->nodes + begin };
+    enlist(v);
     return v;
 }
 

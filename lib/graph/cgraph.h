@@ -22,7 +22,15 @@ struct gguf_graph {
     uint8_t *next_src; /* of tensors on the stack, see add */
     size_t n_slots;    /* 0: a view of a graph, without edges */
     uint32_t *slots;   /* hash set of numbers + 1; 0: empty */
+    uint64_t generation; /* gguf_graph_generation */
+    const void *placer; /* the allocator or scheduler that gave memory to its
+                           tensors last, with no change of nodes since */
+    struct gguf_graph *older; /* the one made before it in its context */
 };
+
+/* The graphs of ctx are gone: whoever remembers one finds nodes and generation
+ * 0 there, until something else lies in that memory. */
+void gg_graph_forget_all(struct gguf_ctx *ctx);
 
 /* Number of t, or GG_GRAPH_NONE. */
 uint32_t gg_graph_number(const struct gguf_graph *graph,

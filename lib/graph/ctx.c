@@ -1,12 +1,13 @@
 /* ctx.c - contexts: an arena of tensors, graphs and work memory */
 #include "config.h"
-#include "graph/ctx.h"
+#include "graph/cgraph.h"
 #include "base/params.h"
 
 #include <string.h>
 
 static void empty(struct gguf_ctx *ctx)
 {
+    gg_graph_forget_all(ctx);
     ctx->used = 0;
     ctx->first = ctx->last = NULL;
     gguf_error_clear(&ctx->err);
@@ -177,6 +178,7 @@ struct gguf_tensor *gg_ctx_tensor(struct gguf_ctx *ctx,
     if (!t)
         return NULL;
     *t = *proto;
+    t->pin = 0;
     if (data) {
         t->data = (char *)t + tensor_space() + skip;
     } else if (proto->view_src) {

@@ -22,6 +22,8 @@ struct gguf_ctx {
     void *own;         /* to be freed, or NULL */
     bool no_alloc;
     struct gguf_object *first, *last;
+    struct gguf_graph *graphs; /* the last one made, from there by older */
+    uint64_t n_changes;        /* of graphs, also of those before a reset */
     struct gguf_error err; /* the first failure */
 };
 

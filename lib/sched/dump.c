@@ -13,12 +13,23 @@ static void put_node(struct gg_out *o, const struct gg_lane *l, size_t i)
                gguf_tensor_format(origin ? origin : t, name, sizeof name));
 }
 
+/* Names are the caller's tensors'. */
+static enum gguf_status check_graph(const struct gguf_sched *s,
+                                    struct gguf_error *err)
+{
+    if (!s->planned || gg_sched_graph(s))
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                   "the graph of a schedule has changed since");
+}
+
 enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
                                  gguf_write_fn *write, void *user,
                                  struct gguf_error *err)
 {
     const struct gg_lane *l = &s->lanes[0];
     struct gg_out o = { write, user, false };
+    GG_TRY(check_graph(s, err));
     for (size_t k = 0; !o.stopped && k < s->n_splits; k++) {
         const struct gg_split *p = &l->splits[k];
         gg_out_put(&o, "split %zu: %s, %zu nodes\n", k,
@@ -56,6 +67,7 @@ enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
 {
     const struct gg_lane *l = &s->lanes[0];
     struct gg_out o = { write, user, false };
+    GG_TRY(check_graph(s, err));
     for (int b = 0; b < s->n_backends; b++)
         gg_out_put(&o, "buffer %d: %s, %zu bytes\n", b,
                    gguf_backend_name(s->backends[b]),

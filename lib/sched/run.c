@@ -195,7 +195,7 @@ enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
                                           struct gguf_graph *graph,
                                           struct gguf_error *err)
 {
-    if (s->graph != graph)
+    if (!gg_sched_has_placed(s, graph))
         GG_TRY(gguf_sched_alloc(s, graph, err));
     enum gguf_status st = run_lane(s, &s->lanes[s->lane], err);
     s->lane = (s->lane + 1) % s->n_lanes;

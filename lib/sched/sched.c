@@ -129,36 +129,14 @@ void gguf_sched_destroy(struct gguf_sched *s)
     }
     if (!s->borrows)
         gguf_galloc_destroy(s->galloc);
-    gg_free(s->allocator, s->pins);
+    gg_sched_unpin(s);
     gg_free(s->allocator, s);
 }
 
 void gguf_sched_reset(struct gguf_sched *s)
 {
     forget(s);
-    s->n_pins = 0;
-}
-
-enum gguf_status gguf_sched_pin(struct gguf_sched *s,
-                                const struct gguf_tensor *t, unsigned i,
-                                struct gguf_error *err)
-{
-    if (i >= (unsigned)s->n_backends)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "backend %u of %d", i, s->n_backends);
-    for (size_t k = 0; k < s->n_pins; k++)
-        if (s->pins[k].t == t) {
-            s->pins[k].backend = (int)i;
-            return GGUF_OK;
-        }
-    size_t old = s->n_pins * sizeof *s->pins;
-    struct gg_pin *p =
-        gg_realloc(s->allocator, s->pins, old, old + sizeof *p);
-    if (!p)
-        return gg_fail_nomem(err, old + sizeof *p);
-    s->pins = p;
-    s->pins[s->n_pins++] = (struct gg_pin){ t, (int)i };
-    return GGUF_OK;
+    gg_sched_unpin(s);
 }
 
 void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
@@ -171,14 +149,6 @@ void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
 bool gg_sched_is_placed(const struct gguf_sched *s, const struct gguf_tensor *t)
 {
     return t->buffer ? !gg_galloc_owns(s->galloc, t->buffer) : t->data != NULL;
-}
-
-int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t)
-{
-    for (size_t i = 0; i < s->n_pins; i++)
-        if (s->pins[i].t == t)
-            return s->pins[i].backend;
-    return GG_SCHED_NONE;
 }
 
 /* --- whether a graph is like the last one --------------------------------- */
@@ -381,6 +351,7 @@ static enum gguf_status plan(struct gguf_sched *s, const struct gguf_graph *g,
         return st;
     }
     s->planned = g;
+    s->generation = g->generation;
     s->structure = structure;
     s->tensors = tensors;
     s->lane = 0;
@@ -423,6 +394,7 @@ enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
                                         ? first->shadow->nodes[i]
                                         : *slot++);
     }
+    graph->placer = s;
     s->graph = graph;
     s->n_moves = gg_galloc_n_moves(s->galloc);
     return GGUF_OK;
@@ -433,7 +405,29 @@ bool gg_sched_is_stale(const struct gguf_sched *s)
     return s->n_moves != gg_galloc_n_moves(s->galloc);
 }
 
+bool gg_sched_has_placed(const struct gguf_sched *s,
+                         const struct gguf_graph *graph)
+{
+    return s->graph == graph && graph->placer == s && !gg_sched_is_stale(s);
+}
+
+const struct gguf_graph *gg_sched_graph(const struct gguf_sched *s)
+{
+    return s->planned && s->planned->generation == s->generation ? s->planned
+                                                                 : NULL;
+}
+
 /* --- asking --------------------------------------------------------------- */
+
+unsigned gguf_sched_n_backends(const struct gguf_sched *s)
+{
+    return (unsigned)s->n_backends;
+}
+
+struct gguf_backend *gguf_sched_backend(const struct gguf_sched *s, unsigned i)
+{
+    return i < (unsigned)s->n_backends ? s->backends[i] : NULL;
+}
 
 size_t gguf_sched_n_splits(const struct gguf_sched *s)
 {
@@ -453,7 +447,8 @@ unsigned gguf_sched_n_plans(const struct gguf_sched *s)
 int gguf_sched_backend_of(const struct gguf_sched *s,
                           const struct gguf_tensor *t)
 {
-    int32_t i = s->planned ? gg_graph_find(s->planned, t) : GG_SCHED_NONE;
+    const struct gguf_graph *g = gg_sched_graph(s);
+    int32_t i = g ? gg_graph_find(g, t) : GG_SCHED_NONE;
     return i < 0 ? GG_SCHED_NONE : s->backend_of[i];
 }
 

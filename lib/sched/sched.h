@@ -42,8 +42,11 @@ struct gg_lane {
                                part of the last computation; NULL: no events */
 };
 
+/* t is pinned as long as it bears the mark; what else comes to lie at its
+ * address does not bear it. */
 struct gg_pin {
-    const struct gguf_tensor *t;
+    const struct gguf_tensor *t; /* NULL: an empty slot */
+    uint64_t mark;
     int backend;
 };
 
@@ -69,13 +72,15 @@ struct gguf_sched {
     struct gguf_galloc *galloc; /* pool i: backend i */
     bool borrows;           /* it is another scheduler's */
     unsigned n_moves;       /* of it, at the last alloc */
-    struct gg_pin *pins;
-    size_t n_pins;
+    struct gg_pin *pins;    /* a hash table by address, or NULL */
+    size_t n_pins, n_pin_slots;
+    uint64_t n_marks;       /* given so far */
     unsigned n_plans;
 
     /* of the last graph */
     const struct gguf_graph *graph; /* the caller's; only alloc sets it */
     const struct gguf_graph *planned; /* the same; reserve too */
+    uint64_t generation;    /* of planned */
     uint64_t structure;     /* what assignments depend on */
     uint64_t tensors;       /* which tensors it has */
     int *backend_of;        /* of its nodes, then leaves; GG_SCHED_NONE */
@@ -146,8 +151,19 @@ static inline struct gguf_tensor *gg_sched_origin(const struct gg_lane *l,
  * another scheduler needed more. */
 bool gg_sched_is_stale(const struct gguf_sched *s);
 
-/* The backend that t is pinned to, or GG_SCHED_NONE. */
+/* Whether graph is the one of the last alloc, with the same nodes and the
+ * memory that they got there. */
+bool gg_sched_has_placed(const struct gguf_sched *s,
+                         const struct gguf_graph *graph);
+
+/* The graph of the last reserve or alloc, if it is still there with the same
+ * nodes; or NULL. */
+const struct gguf_graph *gg_sched_graph(const struct gguf_sched *s);
+
+/* pin.c: the backend that t is pinned to, or GG_SCHED_NONE. */
 int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t);
+/* Forget all pins. */
+void gg_sched_unpin(struct gguf_sched *s);
 
 /* What a copy in a shadow graph is, as its parameters. */
 struct gg_copy {

@@ -208,6 +208,7 @@ static void add_split(struct cut *c, size_t k, size_t begin, size_t end, int b)
     split->end = c->l->shadow->n_nodes;
     const size_t n = split->end - split->copies_end;
     split->part = (struct gguf_graph){ .ctx = c->l->ctx,
+                                       .generation = 1,
                                        .capacity = n,
                                        .n_nodes = n,
                                        .nodes = c->l->shadow->nodes +

@@ -1,0 +1,80 @@
+/* pin.c - tensors whose backend the program chose
+ *
+ * A table by address, since it is asked about each tensor of each graph. A
+ * pinned tensor bears a mark that its entry repeats: a tensor that is made at
+ * that address later has none, and is not taken for the pinned one. Its own pin
+ * takes the entry over, so that the table is no larger than the addresses there
+ * are, however often graphs are made again.
+ */
+#include "config.h"
+#include "sched/sched.h"
+
+#include <xxhash.h>
+
+enum { FIRST_SLOTS = 64 }; /* a power of two */
+
+/* The entry of an address, or the empty one where it belongs. */
+static struct gg_pin *find_slot(struct gg_pin *pins, size_t n_slots,
+                                const struct gguf_tensor *t)
+{
+    size_t i = (size_t)XXH3_64bits(&t, sizeof t) & (n_slots - 1);
+    while (pins[i].t && pins[i].t != t)
+        i = (i + 1) & (n_slots - 1);
+    return &pins[i];
+}
+
+int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t)
+{
+    if (!t->pin || !s->n_pins)
+        return GG_SCHED_NONE;
+    const struct gg_pin *p = find_slot(s->pins, s->n_pin_slots, t);
+    return p->t && p->mark == t->pin ? p->backend : GG_SCHED_NONE;
+}
+
+void gg_sched_unpin(struct gguf_sched *s)
+{
+    gg_free(s->allocator, s->pins);
+    s->pins = NULL;
+    s->n_pins = s->n_pin_slots = 0;
+}
+
+/* Half of the slots stay empty. */
+static enum gguf_status make_room(struct gguf_sched *s, struct gguf_error *err)
+{
+    if (2 * (s->n_pins + 1) <= s->n_pin_slots)
+        return GGUF_OK;
+    const size_t n = GG_MAX(2 * s->n_pin_slots, (size_t)FIRST_SLOTS);
+    struct gg_pin *pins = gg_alloc_zero(s->allocator, n, sizeof *pins);
+    if (!pins)
+        return gg_fail_nomem(err, n * sizeof *pins);
+    for (size_t i = 0; i < s->n_pin_slots; i++)
+        if (s->pins[i].t)
+            *find_slot(pins, n, s->pins[i].t) = s->pins[i];
+    gg_free(s->allocator, s->pins);
+    s->pins = pins;
+    s->n_pin_slots = n;
+    return GGUF_OK;
+}
+
+/* Told from those of other schedulers, whose tensors may come to lie where one
+ * of this one's was, by the address. Not 0. */
+static uint64_t new_mark(struct gguf_sched *s)
+{
+    const uint64_t v[2] = { (uintptr_t)s, ++s->n_marks };
+    return XXH3_64bits(v, sizeof v) | 1;
+}
+
+enum gguf_status gguf_sched_pin(struct gguf_sched *s, struct gguf_tensor *t,
+                                unsigned i, struct gguf_error *err)
+{
+    if (i >= (unsigned)s->n_backends)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "backend %u of %d", i, s->n_backends);
+    GG_TRY(make_room(s, err));
+    struct gg_pin *p = find_slot(s->pins, s->n_pin_slots, t);
+    s->n_pins += !p->t;
+    if (!t->pin)
+        t->pin = new_mark(s);
+    *p = (struct gg_pin){ t, t->pin, (int)i };
+    return GGUF_OK;
+}
