@@ -50,6 +50,8 @@ void print_plan(const struct target *target, bool explain)
             text_addf(&text, "; rows do not fit %s", type_name(q->wanted));
         if (q->needs_imatrix)
             text_addz(&text, "; needs importance data");
+        else if (q->lacks_imatrix)
+            text_addz(&text, "; no importance data");
         table_add(&t, text.s ? text.s : "");
     }
     table_print(&t, stdout);
@@ -107,6 +109,53 @@ static void print_target(const struct target *target)
              r->size, r->limit, r->n_free, r->noise, best);
 }
 
+/* A name for a message: names are from strangers. */
+static const char *printable(char out[512], const char *name)
+{
+    gguf_text_escape(out, 512, str(name));
+    return out;
+}
+
+/* The first tensors that have no importance data, quoted. */
+static const char *list_lacking(const struct target *target,
+                                struct text *text)
+{
+    enum { MOST = 3 };
+    const struct gguf_quant_tensor *q;
+    char name[512];
+    size_t n = 0;
+    for (size_t i = 0; (q = gguf_quant_tensor(target->job, i)); i++)
+        if (q->lacks_imatrix && n++ < MOST)
+            text_addf(text, "%s'%s'", n > 1 ? ", " : "",
+                      printable(name, q->name));
+    if (n > MOST)
+        text_addz(text, " ...");
+    return text->s;
+}
+
+void print_imatrix(const char *in, const struct target *target, size_t n,
+                   bool filtered)
+{
+    struct gguf_quant_totals t;
+    gguf_quant_totals(target->job, &t);
+    if (t.n_imatrix_unknown)
+        msg_warn(in,
+                 "has no tensor for %" PRIu64 " of the importance data, which "
+                 "may be another model's: gguf-imatrix --model compares them",
+                 t.n_imatrix_unknown);
+    for (size_t i = 0; i < n && !filtered; i++) {
+        struct text text = { NULL, 0, 0 };
+        gguf_quant_totals(target[i].job, &t);
+        if (t.n_lacks_imatrix)
+            msg_warn(target[i].path,
+                     "%" PRIu64 " of %" PRIu64 " tensors that importance data "
+                     "would weigh have none: %s",
+                     t.n_lacks_imatrix, t.n_lacks_imatrix + t.n_imatrix,
+                     list_lacking(&target[i], &text));
+        text_fini(&text);
+    }
+}
+
 void print_summary(const struct target *target, double seconds)
 {
     struct gguf_quant_totals t;
@@ -142,13 +191,6 @@ void print_summary(const struct target *target, double seconds)
                  "the importance data of %" PRIu64 " tensors have another "
                  "shape and are not used",
                  t.n_bad_imatrix);
-}
-
-/* A name for a message: names are from strangers. */
-static const char *printable(char out[512], const char *name)
-{
-    gguf_text_escape(out, 512, str(name));
-    return out;
 }
 
 void print_nonfinite(const char *in, const struct target *t, int kept)
@@ -210,6 +252,7 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
     json_u64(j, "to_size", q->to_size);
     json_bool(j, "has_imatrix", q->has_imatrix);
     json_bool(j, "needs_imatrix", q->needs_imatrix);
+    json_bool(j, "lacks_imatrix", q->lacks_imatrix);
     json_u64(j, "n_mended", q->n_mended);
     json_u64(j, "n_nonfinite", q->n_nonfinite);
     if (q->n_nonfinite) {
@@ -259,6 +302,8 @@ static void json_target(struct json *j, const struct target *target)
     json_u64(j, "n_fallbacks", t.n_fallbacks);
     json_u64(j, "n_needs_imatrix", t.n_needs_imatrix);
     json_u64(j, "n_bad_imatrix", t.n_bad_imatrix);
+    json_u64(j, "n_lacks_imatrix", t.n_lacks_imatrix);
+    json_u64(j, "n_imatrix_unknown", t.n_imatrix_unknown);
     json_u64(j, "n_nonfinite", t.n_nonfinite);
     json_u64(j, "n_kept", t.n_kept);
     json_open(j, "tensors", '[');

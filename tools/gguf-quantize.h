@@ -73,6 +73,11 @@ void print_loss(const struct target *t);
  * message goes to standard error. seconds < 0: nothing was written. */
 void print_summary(const struct target *t, double seconds);
 
+/* Importance data that the model has no tensor for; then for each of n targets
+ * the tensors that lack some, unless that was asked for (filtered). */
+void print_imatrix(const char *in, const struct target *t, size_t n,
+                   bool filtered);
+
 /* The weights of the input that were NaN or infinite: a line for each tensor;
  * t is any target. */
 void print_nonfinite(const char *in, const struct target *t, int kept);

@@ -119,6 +119,10 @@ struct gguf_quant_params {
  * GGUF_E_TENSOR       an NVFP4 tensor's scale is of another type or shape, or
  *                     not finite
  * GGUF_E_LIMIT        a tensor or the metadata alone exceed max_file_size
+ * GGUF_E_MISMATCH     the importance data are of another model: none of their
+ *                     names is one of the input (which compat lets pass), or
+ *                     there are other columns, but for token_embd.weight,
+ *                     whose data are not used then
  * GGUF_E_INVALID      params
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -170,6 +174,9 @@ struct gguf_quant_tensor {
     int needs_imatrix;  /* the type wants importance data, and there are none
                          * for this tensor */
     int bad_imatrix;    /* there are, but of another shape: not used */
+    int lacks_imatrix;  /* importance data are given and would weigh its errors,
+                         * but there are none for it. Not of the output matrix
+                         * and token embeddings, which are seldom collected */
     uint64_t n_mended;  /* columns whose importance was NaN, infinite, above
                          * 2^64 or negative, and all where it was zero
                          * throughout: replaced by the mean of the others, or
@@ -195,6 +202,8 @@ struct gguf_quant_totals {
     uint64_t file_size;          /* bytes of the whole output, all files */
     uint64_t n_fallbacks;        /* tensors whose wanted type did not fit */
     uint64_t n_imatrix, n_needs_imatrix, n_bad_imatrix, n_mended; /* tensors */
+    uint64_t n_lacks_imatrix;    /* tensors; of n_imatrix + n_lacks_imatrix */
+    uint64_t n_imatrix_unknown;  /* importance data of no tensor of the input */
     uint64_t n_nonfinite;        /* weights met so far by run */
     uint64_t n_kept;             /* tensors that the last run with resume found
                                   * complete */

@@ -39,6 +39,7 @@ struct gguf_quant {
     bool ftype_given;           /* general.file_type is of p.meta */
     int64_t n_layers;           /* of the input, and of the output */
     int64_t n_layers_left;
+    size_t n_imatrix_unknown;   /* importance data of no tensor of the input */
     uint32_t *prune;            /* the layers to leave out, each once and by */
     size_t n_prune;             /* number; those of p are borrowed */
     struct gg_kern kern;

@@ -215,25 +215,71 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
     return GGUF_OK;
 }
 
-/* Importance data of another shape are of another model. Only embeddings are
- * let pass, as the peer does: vocabularies of one model differ. */
-static enum gguf_status check_imatrix(const struct gguf_quant *q,
-                                      struct gguf_error *err)
+/* ---------------------------------------------------- importance data --- */
+
+/* Values that the importance data of a tensor have. */
+static uint64_t n_importances(const struct gguf_tensor_info *t)
 {
+    return t->n_elements / (uint64_t)t->ne[1];
+}
+
+/* Data of another shape are of another model. Only embeddings are let pass, as
+ * the peer does: vocabularies of one model differ. */
+static enum gguf_status check_widths(const struct gguf_quant *q,
+                                     struct gguf_error *err)
+{
+    const struct gguf_tensor_info *first = NULL;
+    uint64_t n = 0, n_other = 0, n_values = 0;
     struct gg_esc esc;
-    for (size_t i = 0; q->p.imatrix && i < q->n_t; i++) {
+    for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_tensor_info *t = q->t[i].src->info;
         const struct gg_imatrix_entry *e =
             gg_imatrix_find_str(q->p.imatrix, t->name);
-        uint64_t want = t->n_elements / (uint64_t)t->ne[1];
-        if (e && e->n_values != want &&
-            !gg_str_eqz(t->name, "token_embd.weight"))
-            return gg_fail(err, GGUF_E_MISMATCH, t->info_off,
-                           "tensor '%s' has %" PRIu64 " columns, its "
-                           "importance data %" PRIu64 " values",
-                           gg_esc(&esc, t->name), want, e->n_values);
+        n += e != NULL;
+        if (!e || e->n_values == n_importances(t) ||
+            gg_str_eqz(t->name, "token_embd.weight"))
+            continue;
+        n_values = n_other++ ? n_values : e->n_values;
+        first = first ? first : t;
     }
-    return GGUF_OK;
+    if (!first)
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_MISMATCH, first->info_off,
+                   "tensor '%s' has %" PRIu64 " columns, its importance data "
+                   "%" PRIu64 " values: %" PRIu64 " of %" PRIu64
+                   " tensors with data do not fit",
+                   gg_esc(&esc, first->name), n_importances(first), n_values,
+                   n_other, n);
+}
+
+/* Data of which no name is known are of another model. */
+static enum gguf_status check_names(struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    const struct gguf_imatrix *im = q->p.imatrix;
+    size_t n = gguf_imatrix_n_entries(im);
+    struct gguf_imatrix_entry e;
+    struct gg_esc a, b;
+    q->n_imatrix_unknown = 0;
+    for (size_t i = 0; gguf_imatrix_entry(im, i, &e); i++)
+        q->n_imatrix_unknown += !gguf_split_tensor_find(q->set, e.name);
+    if (!n || !q->n_t || q->n_imatrix_unknown < n || q->p.compat)
+        return GGUF_OK;
+    gguf_imatrix_entry(im, 0, &e);
+    return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                   "the importance data are of another model: none of %zu "
+                   "tensors, such as '%s', is here, where one is '%s'",
+                   n, gg_esc(&a, gg_strz(e.name)),
+                   gg_esc(&b, gg_strz(q->t[q->n_t / 2].pub.name)));
+}
+
+static enum gguf_status check_imatrix(struct gguf_quant *q,
+                                      struct gguf_error *err)
+{
+    if (!q->p.imatrix)
+        return GGUF_OK;
+    GG_TRY(check_names(q, err));
+    return check_widths(q, err);
 }
 
 /* ------------------------------------------------------------- choice --- */

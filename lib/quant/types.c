@@ -50,6 +50,8 @@ static enum gguf_status use_imatrix(struct gguf_quant *q,
     if (!e) {
         t->bad_imatrix =
             gg_imatrix_find_str(q->p.imatrix, jt->src->info->name) != NULL;
+        t->lacks_imatrix = jt->cls != GG_CLASS_OUTPUT &&
+                           jt->cls != GG_CLASS_TOKEN_EMBD;
         return GGUF_OK;
     }
     float *row = gg_alloc(q->p.allocator, ne0 * sizeof *row);
@@ -89,6 +91,7 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     t->why = why;
     t->copied = t->to == t->from;
     t->has_imatrix = t->needs_imatrix = t->bad_imatrix = 0;
+    t->lacks_imatrix = 0;
     t->n_mended = 0;
     jt->imatrix = NULL;
     jt->outer = NULL;
@@ -113,7 +116,9 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
 
 void gg_job_sum_up(struct gguf_quant *q)
 {
-    struct gguf_quant_totals s = { .file_size = q->totals.file_size };
+    struct gguf_quant_totals s = { .file_size = q->totals.file_size,
+                                   .n_imatrix_unknown =
+                                       q->n_imatrix_unknown };
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *t = &q->t[i].pub;
         s.n_elements += t->n_elements;
@@ -125,6 +130,7 @@ void gg_job_sum_up(struct gguf_quant *q)
         s.n_imatrix += (uint64_t)t->has_imatrix;
         s.n_needs_imatrix += (uint64_t)t->needs_imatrix;
         s.n_bad_imatrix += (uint64_t)t->bad_imatrix;
+        s.n_lacks_imatrix += (uint64_t)t->lacks_imatrix;
         s.n_mended += t->n_mended != 0;
     }
     q->totals = s;

@@ -281,6 +281,35 @@ test $rc -eq 0 && ! grep -q somebody "$tmp/o.gguf" &&
     grep -q 'quantize.imatrix.dataset *wiki.raw$'
 ok 'no path of the machine gets into the output'
 rm -f "$tmp/o.gguf"
+# Of the layers' tensors it has three, of the others none.
+run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/o.gguf=Q4_0" -o "$tmp/a.gguf=Q8_0"
+test $rc -eq 0 -a "$(grep -c warning "$tmp/err")" -eq 1 &&
+    grep -q "^gguf-quantize: .*o.gguf: warning: 39 of 42 tensors that importance data would weigh have none: 'blk.0.attn_k.weight', 'blk.0.attn_output.weight', 'blk.0.attn_v.weight' \.\.\.$" "$tmp/err"
+ok 'importance data for a part of the model are reported'
+run "$q" -f --imatrix "$tmp/im.dat" --include-weights attn_q "$m" "$tmp/o.gguf" Q4_0
+test $rc -eq 0 && ! grep -q warning "$tmp/err"
+ok 'but not where a part was asked for'
+sed 's/blk\.1/bli.1/' "$tmp/im.dat" >"$tmp/half.dat"
+run "$q" -f --imatrix "$tmp/half.dat" "$m" "$tmp/o.gguf" Q8_0
+test $rc -eq 0 -a "$(grep -c warning "$tmp/err")" -eq 1 &&
+    grep -q "in.gguf: warning: has no tensor for 1 of the importance data" \
+        "$tmp/err"
+ok 'so are importance data of no tensor'
+rm -f "$tmp"/[ao].gguf
+sed 's/blk/bli/g' "$tmp/im.dat" >"$tmp/half.dat"
+run "$q" --imatrix "$tmp/half.dat" "$m" "$tmp/o.gguf" Q4_0
+test $rc -eq 1 -a ! -e "$tmp/o.gguf" -a "$(wc -l <"$tmp/err")" -eq 1 &&
+    grep -q "are of another model: none of 3 tensors, such as 'bli.0.attn_q.weight', is here, where one is 'blk\." "$tmp/err"
+ok 'importance data of another model are refused: names'
+run "$q" -n --compat --imatrix "$tmp/half.dat" "$m" "$tmp/o.gguf" Q4_0
+test $rc -eq 0 && grep -q "has no tensor for 3 of the imp" "$tmp/err"
+ok 'but with --compat'
+"$builddir/tests/tools/mkimatrix" "$tmp/half.dat" 1 128
+run "$q" --imatrix "$tmp/half.dat" "$m" "$tmp/o.gguf" Q4_0
+test $rc -eq 1 -a ! -e "$tmp/o.gguf" &&
+    grep -q "'blk.0.attn_q.weight' has 256 columns, its importance data 128 values: 3 of 3 tensors" "$tmp/err"
+ok 'and widths'
+rm -f "$tmp/half.dat"
 "$builddir/tests/tools/mkimatrix" "$tmp/im.dat" nan 256
 run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/a.gguf=Q4_0" -o "$tmp/o.gguf=Q5_0"
 test $rc -eq 0 -a "$(grep -c "blk.0.attn_q.*128 importances" "$tmp/err")" -eq 1 &&

@@ -78,7 +78,7 @@ for tool in gguf-info gguf-split gguf-edit gguf-imatrix gguf-quantize gguf-ppl; 
         cp "$tmp/small.gguf" "$tmp/run/model-f16.gguf"
         "$builddir/tests/tools/mkimatrix" "$tmp/run/a.dat"
         cp "$tmp/run/a.dat" "$tmp/run/b.dat"
-        "$bin/gguf-imatrix" -q -o "$tmp/run/im.gguf" "$tmp/run/a.dat"
+        "$builddir/tests/tools/mkimatrix" "$tmp/run/im.gguf" tensor blk.0.t0 256
         ;;
     esac
     commands "$srcdir/man/$tool.1" >"$tmp/examples"

@@ -2,6 +2,7 @@
  *
  *     mkimatrix OUT [SCALE [COLUMNS [big]]]
  *     mkimatrix OUT layers N
+ *     mkimatrix OUT tensor NAME COLUMNS
  *     mkimatrix OUT uncounted
  *
  * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
@@ -9,7 +10,8 @@
  * second is one. big: as a machine with that byte order writes it. The text that
  * was read lies in somebody's home.
  *
- * layers: instead N layers of one tensor with a column. uncounted: 0 calls.
+ * layers: instead N layers of one tensor with a column. tensor: instead this one.
+ * uncounted: 0 calls.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -64,6 +66,11 @@ int main(int argc, char **argv)
         return 99;
     if (argc > 3 && !strcmp(argv[2], "layers"))
         return layers((unsigned)atoi(argv[3]));
+    if (argc > 4 && !strcmp(argv[2], "tensor")) {
+        put(1);
+        entry(argv[3], (uint32_t)atoi(argv[4]), 1);
+        return fclose(f) != 0;
+    }
     if (argc > 2 && !strcmp(argv[2], "uncounted"))
         calls = 0;
     put(3);
