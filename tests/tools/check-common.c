@@ -309,9 +309,32 @@ static void test_status(void)
     ok(status_of("--quiet") == 42, "a known option is none");
 }
 
+/* No line reaches the last column, whatever is in it. */
+static void test_width(const char *label, const char *unit)
+{
+    struct progress p;
+    char line[PROGRESS_LINE];
+    int bad = 0;
+    progress_init(&p, label, unit, true);
+    for (int width = 1; width < 300; width++)
+        for (double spent = 1e-3; spent < 1e6; spent *= 7) {
+            progress_format(&p, line, width, 1ull << 37, 1ull << 38, spent);
+            bad += (int)strlen(line) >= width || !line[0] != (width == 1);
+        }
+    progress_format(&p, line, 40, 1ull << 37, 1ull << 38, 400);
+    ok(!bad && strstr(line, " 50%") && !strncmp(line, label, strlen(label)),
+       "every width has its line; at 40 columns: %s", line);
+    progress_format(&p, line, 80, 1ull << 37, 1ull << 38, 400);
+    ok(strlen(line) >= 60 && strstr(line, "[####") && strstr(line, "/s") &&
+           strstr(line, " left"),
+       "at 80: %s", line);
+}
+
 static void test_progress(void)
 {
     struct progress p;
+    test_width("reading output", NULL);
+    test_width("perplexity", "tokens");
     progress_init(&p, "x", NULL, true);
     ok(progress_report(&p, 1, 2) == 0, "nobody asked to stop");
     progress_catch_signals();

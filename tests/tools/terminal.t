@@ -64,6 +64,18 @@ if test -f "$tiny"; then
     ok 'gguf-ppl --backend: a name with escapes'
 fi
 
+# The bar of a job that takes a while.
+if $pty && test -f "$tiny"; then
+    head -c 16000 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/text"
+    for columns in 40 20; do
+        "$onpty" $columns "$bin/gguf-ppl" -t 1 -j -m "$tiny" -f "$tmp/text" |
+            tr '\r' '\n' | sed "s/$esc\\[K//g" | grep '^perpl' >"$tmp/out"
+        test -s "$tmp/out" && 
+            "$AWK" -v n=$columns 'length >= n { exit 1 }' "$tmp/out"
+        ok "the bar fits $columns columns"
+    done
+fi
+
 # Checksums: for programs the bytes, for people none that do something.
 cp "$m" "$tmp/$bad.gguf"
 cp "$m" "$tmp/$mark.gguf"

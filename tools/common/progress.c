@@ -30,7 +30,7 @@ static int columns(void)
 {
 #ifdef TIOCGWINSZ
     struct winsize w;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 20)
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
         return w.ws_col;
 #endif
     return 80;
@@ -42,40 +42,67 @@ static void format_time(char out[24], double s)
     if (!(s >= 0 && s < 360000))
         out[0] = '\0';
     else if (s < 3600)
-        snprintf(out, 24, "%d:%02d", (int)s / 60, (int)s % 60);
+        snprintf(out, 24, " %d:%02d left", (int)s / 60, (int)s % 60);
     else
-        snprintf(out, 24, "%d:%02d:%02d", (int)s / 3600, (int)s / 60 % 60,
-                 (int)s % 60);
+        snprintf(out, 24, " %d:%02d:%02d left", (int)s / 3600,
+                 (int)s / 60 % 60, (int)s % 60);
+}
+
+static void format_rate(char out[48], const char *unit, double rate)
+{
+    if (unit)
+        snprintf(out, 48, rate < 1000 ? " %.3g %s/s" : " %.0f %s/s", rate,
+                 unit);
+    else
+        snprintf(out, 48, " %.0f MiB/s", rate / 1048576);
+}
+
+/* " [###   ]" of width columns; nothing where that shows nothing. */
+static void format_bar(char out[PROGRESS_LINE], double f, int width)
+{
+    out[0] = '\0';
+    width = (width < 63 ? width : 63) - 3;
+    if (width < 5)
+        return;
+    int full = (int)(f * width);
+    snprintf(out, PROGRESS_LINE, " [%.*s%*s]", full,
+             "############################################################",
+             width - full, "");
+}
+
+void progress_format(const struct progress *p, char out[PROGRESS_LINE],
+                     int width, uint64_t done, uint64_t total, double spent)
+{
+    char percent[8], rate_text[48], left[24], bar[PROGRESS_LINE];
+    done = done < total ? done : total;
+    double f = total ? (double)done / (double)total : 1;
+    double rate = spent > 0 ? (double)(done - p->done0) / spent : 0;
+    snprintf(percent, sizeof percent, " %3d%%", (int)(100 * f));
+    format_rate(rate_text, p->unit, rate);
+    format_time(left, rate > 0 ? (double)(total - done) / rate : -1);
+    /* What is left out where there is no room: the rate, then the time, then
+     * the end of the label. */
+    int room = (width < PROGRESS_LINE ? width : PROGRESS_LINE) - 1 -
+               (int)strlen(percent);
+    int label = (int)strlen(p->label);
+    if (label + (int)(strlen(rate_text) + strlen(left)) > room)
+        rate_text[0] = '\0';
+    if (label + (int)strlen(left) > room)
+        left[0] = '\0';
+    room = room < 0 ? 0 : room;
+    label = label < room ? label : room;
+    format_bar(bar, f, room - label - (int)(strlen(rate_text) + strlen(left)));
+    snprintf(out, PROGRESS_LINE, "%.*s%s%s%s%s", label, p->label, bar, percent,
+             rate_text, left);
+    if (width > 0 && width <= (int)strlen(out))
+        out[width - 1] = '\0';
 }
 
 static void draw(struct progress *p, uint64_t done, uint64_t total, double t)
 {
-    double f = total ? (double)done / (double)total : 1;
-    double spent = t - p->begin;
-    double rate = spent > 0 ? (double)(done - p->done0) / spent : 0;
-    char left[24], text[96], bar[160];
-    format_time(left, rate > 0 ? (double)(total - done) / rate : -1);
-    if (p->unit)
-        snprintf(text, sizeof text, " %3d%% %.3g %s/s %s%s", (int)(100 * f),
-                 rate, p->unit, left, left[0] ? " left" : "");
-    else
-        snprintf(text, sizeof text, " %3d%% %.0f MiB/s %s%s", (int)(100 * f),
-                 rate / 1048576, left, left[0] ? " left" : "");
-    int width = columns() - 1 - (int)strlen(p->label) - (int)strlen(text) - 3;
-    if (width > 60)
-        width = 60;
-    if (width >= 5) {
-        int full = (int)(f * width);
-        memset(bar, ' ', sizeof bar);
-        memset(bar + 2, '#', (size_t)full);
-        bar[0] = ' ';
-        bar[1] = '[';
-        bar[width + 2] = ']';
-        bar[width + 3] = '\0';
-    } else {
-        bar[0] = '\0';
-    }
-    fprintf(stderr, "\r%s%s%s\033[K", p->label, bar, text);
+    char line[PROGRESS_LINE];
+    progress_format(p, line, columns(), done, total, t - p->begin);
+    fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     p->drawn = true;
 }

@@ -23,6 +23,13 @@ struct progress {
 void progress_init(struct progress *p, const char *label, const char *unit,
                    bool quiet);
 
+/* The line of a terminal of width columns, one of which stays free, after
+ * spent seconds. Where there is no room, the rate goes first, then the time
+ * that is left, then the end of the label. */
+enum { PROGRESS_LINE = 160 };
+void progress_format(const struct progress *p, char out[PROGRESS_LINE],
+                     int width, uint64_t done, uint64_t total, double spent);
+
 /* A gguf_progress_fn, user is a struct progress. Draws at most ten times a
  * second. Not 0 once a signal asked to stop. */
 int progress_report(void *user, uint64_t done, uint64_t total);
