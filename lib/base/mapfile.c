@@ -61,6 +61,7 @@ static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
         goto fail;
     m->dev = s.st_dev;
     m->ino = s.st_ino;
+    m->file_size = (uint64_t)s.st_size;
     m->mtime = s.st_mtim;
     m->off = off;
     m->size = size;
@@ -177,6 +178,29 @@ void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
 #else
     (void)m, (void)off, (void)size, (void)advice;
 #endif
+}
+
+enum gguf_status gg_mapfile_check(const struct gg_mapfile *m, int fd,
+                                  struct gguf_error *err)
+{
+    struct stat s;
+    if (m->fd < 0)
+        return GGUF_OK;
+    if (fstat(fd, &s) != 0)
+        return gg_fail_errno(err, errno, "fstat");
+    if (s.st_dev != m->dev || s.st_ino != m->ino)
+        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                       "is another file than the one that was opened");
+    if ((uint64_t)s.st_size != m->file_size)
+        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                       "has changed since it was opened: it had %" PRIu64
+                       " bytes, and has %" PRIu64, m->file_size,
+                       (uint64_t)s.st_size);
+    if (s.st_mtim.tv_sec != m->mtime.tv_sec ||
+        s.st_mtim.tv_nsec != m->mtime.tv_nsec)
+        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                       "has changed since it was opened");
+    return GGUF_OK;
 }
 
 bool gg_mapfile_is(const struct gg_mapfile *m, const char *path)

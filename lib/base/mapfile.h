@@ -21,7 +21,8 @@ struct gg_mapfile {
     size_t map_size;
     dev_t dev;
     ino_t ino;
-    struct timespec mtime; /* when it was opened */
+    uint64_t file_size;    /* bytes of the whole file, and */
+    struct timespec mtime; /* when it was changed last, when it was opened */
 };
 
 /* Map the file at path; size 0 means up to its end. GGUF_E_IO (open, mmap; a
@@ -55,6 +56,13 @@ void gg_mapfile_close(struct gg_mapfile *m);
 enum gg_advice { GG_ADVISE_SEQUENTIAL, GG_ADVISE_WILLNEED, GG_ADVISE_DONTNEED };
 void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
                        enum gg_advice advice);
+
+/* Is the file that fd has open the one that m maps, as it was then? A file that
+ * was cut off is mapped as zeros up to the end of its last page, without any
+ * signal: who has read all of it looks here before the result counts. fd may
+ * be m's own. Fine on memory. GGUF_E_MISMATCH, GGUF_E_IO. */
+enum gguf_status gg_mapfile_check(const struct gg_mapfile *m, int fd,
+                                  struct gguf_error *err);
 
 /* Is m a file, and the one that path leads to? */
 bool gg_mapfile_is(const struct gg_mapfile *m, const char *path);

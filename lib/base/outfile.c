@@ -2,6 +2,7 @@
 #include "config.h"
 #include "base/outfile.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -26,22 +27,7 @@ enum { BUF_SIZE = 1 << 18, PAGE = 4096, SYNC_PIECE = 4 << 20,
 
 static const char *base_of(const char *path)
 {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-/* The folder of path, or NULL for lack of memory. */
-static char *folder_of(const struct gguf_allocator *a, const char *path)
-{
-    size_t n = (size_t)(base_of(path) - path);
-    char *dir = gg_alloc(a, n + 2);
-    if (!dir)
-        return NULL;
-    memcpy(dir, path, n);
-    if (n == 0)
-        dir[n++] = '.';
-    dir[n] = '\0';
-    return dir;
+    return path + gg_folder_size(path);
 }
 
 static char *copy_of(const struct gguf_allocator *a, const char *s)
@@ -103,27 +89,29 @@ static enum gguf_status open_named(struct gg_outfile *o,
     return gg_fail_errno(err, EEXIST, "no name for a temporary beside it");
 }
 
-/* The temporary that stays, by its one name. */
+/* The temporary that stays, by its one name: made, or with GG_OUTFILE_RESUME
+ * what an earlier run made. */
 static enum gguf_status open_partial(struct gg_outfile *o,
                                      struct gguf_error *err)
 {
-    int keep = o->flags & GG_OUTFILE_RESUME ? 0 : O_TRUNC;
     size_t n = strlen(o->path), size = n + sizeof GG_OUTFILE_PART;
-    struct stat s;
-    char *t = gg_alloc(o->allocator, size);
-    if (!t)
+    struct gg_esc esc;
+    o->temp = gg_alloc(o->allocator, size);
+    if (!o->temp)
         return gg_fail_nomem(err, size);
-    memcpy(t, o->path, n);
-    memcpy(t + n, GG_OUTFILE_PART, sizeof GG_OUTFILE_PART);
-    o->fd = open(t, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | keep, 0666);
-    int e = errno;
-    if (o->fd >= 0 && fstat(o->fd, &s) == 0 && S_ISREG(s.st_mode)) {
-        o->temp = t;
+    memcpy(o->temp, o->path, n);
+    memcpy(o->temp + n, GG_OUTFILE_PART, sizeof GG_OUTFILE_PART);
+    if (o->flags & GG_OUTFILE_RESUME)
+        GG_TRY(gg_ident_open(o->temp, &o->fd, err));
+    if (o->fd < 0)
+        o->fd = open(o->temp, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (o->fd >= 0)
         return GGUF_OK;
-    }
-    gg_free(o->allocator, t);
-    return gg_fail_errno(err, o->fd < 0 ? e : EINVAL,
-                         "cannot open a file beside it");
+    if (errno == EEXIST)
+        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                       "'%s' is there already, and is left alone",
+                       gg_esc(&esc, gg_strz(o->temp)));
+    return gg_fail_errno(err, errno, "cannot open a file beside it");
 }
 
 enum gguf_status gg_outfile_open(struct gg_outfile *o,
@@ -145,7 +133,7 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
     if (!*base_of(path))
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "the output has no name");
-    char *dir = folder_of(a, path);
+    char *dir = gg_folder(a, path);
     o->path = copy_of(a, path);
     o->buf = gg_alloc(a, BUF_SIZE);
     enum gguf_status st = GGUF_OK;
@@ -159,6 +147,8 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
         st = open_partial(o, err);
     else if (o->fd < 0)
         st = open_named(o, err);
+    if (st == GGUF_OK)
+        (void)gg_ident_fd(&o->id, o->fd);
     if (st == GGUF_OK && exists && fchmod(o->fd, s.st_mode & 0777) != 0)
         st = gg_fail_errno(err, errno, "cannot set the mode of the output");
 out:
@@ -380,10 +370,14 @@ enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
     return GGUF_OK;
 }
 
-static enum gguf_status sync_folder(const struct gg_outfile *o,
-                                    struct gguf_error *err)
+/* A new file that is complete has its name already when this fails: whether
+ * the name outlives the machine is then not known, and nothing is taken back. */
+enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
+                                        struct gguf_error *err)
 {
-    char *dir = folder_of(o->allocator, o->path);
+    if (o->flags & GG_OUTFILE_NO_SYNC)
+        return GGUF_OK;
+    char *dir = gg_folder(o->allocator, o->path);
     if (!dir)
         return gg_fail_nomem(err, strlen(o->path));
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -393,7 +387,9 @@ static enum gguf_status sync_folder(const struct gg_outfile *o,
     int bad = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
     int e = errno;
     close(fd);
-    return bad ? gg_fail_errno(err, e, "fsync of the folder") : GGUF_OK;
+    return bad ? gg_fail_errno(err, e, "is complete, but its name may not be "
+                               "on the disk yet: fsync of the folder")
+               : GGUF_OK;
 }
 
 /* Give the nameless file the name to. */
@@ -404,17 +400,23 @@ static int link_nameless(const struct gg_outfile *o, const char *to)
     return linkat(AT_FDCWD, proc, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
 }
 
-/* With force a nameless file first takes a temporary's name: linking never
- * replaces, renaming does. */
-static enum gguf_status give_temp_name(struct gg_outfile *o,
-                                       struct gguf_error *err)
+/* The file itself, or what has its name now, as a temporary. */
+static int link_temp(const struct gg_outfile *o, bool old, const char *to)
+{
+    return old ? linkat(AT_FDCWD, o->path, AT_FDCWD, to, 0)
+               : link_nameless(o, to);
+}
+
+/* Give one of them a temporary's name: *temp. */
+static enum gguf_status give_temp_name(struct gg_outfile *o, bool old,
+                                       char **temp, struct gguf_error *err)
 {
     for (unsigned n = 0; n < 1000; n++) {
         char *t = temp_name(o, n);
         if (!t)
             return gg_fail_nomem(err, strlen(o->path) + 48);
-        if (link_nameless(o, t) == 0) {
-            o->temp = t;
+        if (link_temp(o, old, t) == 0) {
+            *temp = t;
             return GGUF_OK;
         }
         int e = errno;
@@ -425,17 +427,26 @@ static enum gguf_status give_temp_name(struct gg_outfile *o,
     return gg_fail_errno(err, EEXIST, "no name for a temporary beside it");
 }
 
+/* Over what has the name. Linking never replaces, renaming does. */
+static enum gguf_status replace(struct gg_outfile *o, bool keep_old,
+                                struct gguf_error *err)
+{
+    if (!o->temp)
+        GG_TRY(give_temp_name(o, false, &o->temp, err));
+    struct stat s;
+    bool there = keep_old && lstat(o->path, &s) == 0;
+    if (there)
+        (void)give_temp_name(o, true, &o->old, NULL);
+    if (rename(o->temp, o->path) != 0)
+        return gg_fail_errno(err, errno, "cannot rename the output");
+    o->lost = there && !o->old;
+    gg_free(o->allocator, o->temp);
+    o->temp = NULL;
+    return GGUF_OK;
+}
+
 static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
 {
-    if (o->flags & GG_OUTFILE_FORCE) {
-        if (!o->temp)
-            GG_TRY(give_temp_name(o, err));
-        if (rename(o->temp, o->path) != 0)
-            return gg_fail_errno(err, errno, "cannot rename the output");
-        gg_free(o->allocator, o->temp);
-        o->temp = NULL;
-        return GGUF_OK;
-    }
     if (!o->temp) {
         if (link_nameless(o, o->path) != 0)
             return gg_fail_errno(err, errno, "cannot name the output");
@@ -454,8 +465,52 @@ static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
     /* A second name, made only if it is free; the first one goes away. */
     if (link(o->temp, o->path) != 0)
         return gg_fail_errno(err, errno, "cannot name the output");
-    o->flags &= ~(unsigned)GG_OUTFILE_PARTIAL;
+    (void)gg_ident_unlink(&o->id, o->temp);
+    gg_free(o->allocator, o->temp);
+    o->temp = NULL;
     return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_name(struct gg_outfile *o, bool keep_old,
+                                 struct gguf_error *err)
+{
+    enum gguf_status st = o->flags & GG_OUTFILE_FORCE
+                              ? replace(o, keep_old, err)
+                              : give_name(o, err);
+    o->named = st == GGUF_OK;
+    return st;
+}
+
+/* The partial file has its first name again, unless something came to lie
+ * there. What it replaced must never be without a name, so that for a moment
+ * the file has two. */
+static bool take_temp_name(struct gg_outfile *o)
+{
+    size_t n = strlen(o->path), size = n + sizeof GG_OUTFILE_PART;
+    struct stat s;
+    o->temp = gg_alloc(o->allocator, size);
+    if (!o->temp)
+        return false;
+    memcpy(o->temp, o->path, n);
+    memcpy(o->temp + n, GG_OUTFILE_PART, sizeof GG_OUTFILE_PART);
+    if (o->old)
+        return link(o->path, o->temp) == 0;
+    return lstat(o->temp, &s) != 0 && rename(o->path, o->temp) == 0;
+}
+
+void gg_outfile_unname(struct gg_outfile *o)
+{
+    bool partial = o->flags & GG_OUTFILE_PARTIAL;
+    if (!o->named || o->lost || !gg_ident_is(&o->id, o->path) ||
+        (partial && !take_temp_name(o)))
+        return;
+    o->named = false;
+    if (o->old && rename(o->old, o->path) == 0) {
+        gg_free(o->allocator, o->old);
+        o->old = NULL;
+    } else if (!o->old && !partial) {
+        unlink(o->path);
+    }
 }
 
 enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
@@ -486,20 +541,26 @@ enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
     return GGUF_OK;
 }
 
+enum gguf_status gg_outfile_finish(struct gg_outfile *o,
+                                   struct gguf_error *err)
+{
+    GG_TRY(flush(o, err));
+    if (ftruncate(o->fd, (off_t)o->pos) != 0)
+        return gg_fail_errno(err, errno, "cannot set the size to %" PRIu64,
+                             o->pos);
+    if (!(o->flags & GG_OUTFILE_NO_SYNC) && fsync(o->fd) != 0)
+        return gg_fail_errno(err, errno, "fsync");
+    return GGUF_OK;
+}
+
 enum gguf_status gg_outfile_commit(struct gg_outfile *o,
                                    struct gguf_error *err)
 {
-    enum gguf_status st = flush(o, err);
-    if (st == GGUF_OK && ftruncate(o->fd, (off_t)o->pos) != 0)
-        st = gg_fail_errno(err, errno, "cannot set the size to %" PRIu64,
-                           o->pos);
-    bool sync = !(o->flags & GG_OUTFILE_NO_SYNC);
-    if (st == GGUF_OK && sync && fsync(o->fd) != 0)
-        st = gg_fail_errno(err, errno, "fsync");
+    enum gguf_status st = gg_outfile_finish(o, err);
     if (st == GGUF_OK)
-        st = give_name(o, err);
-    if (st == GGUF_OK && sync)
-        st = sync_folder(o, err);
+        st = gg_outfile_name(o, false, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_sync_folder(o, err);
     gg_outfile_abort(o);
     return st;
 }
@@ -508,11 +569,14 @@ void gg_outfile_abort(struct gg_outfile *o)
 {
     if (!o->path && !o->buf)
         return; /* never opened, or closed */
+    if (o->temp && o->fd >= 0 && !(o->flags & GG_OUTFILE_PARTIAL))
+        (void)gg_ident_unlink(&o->id, o->temp);
+    if (o->old)
+        unlink(o->old);
     if (o->fd >= 0)
         close(o->fd);
-    if (o->temp && !(o->flags & GG_OUTFILE_PARTIAL))
-        unlink(o->temp);
     gg_free(o->allocator, o->temp);
+    gg_free(o->allocator, o->old);
     gg_free(o->allocator, o->path);
     gg_free(o->allocator, o->buf);
     *o = (struct gg_outfile){ .fd = -1 };

@@ -9,6 +9,7 @@
 #define GG_BASE_OUTFILE_H
 
 #include "base/error.h"
+#include "base/ident.h"
 #include "gguf/memory.h"
 
 #include <stdbool.h>
@@ -18,6 +19,10 @@ struct gg_outfile {
     int fd;        /* -1: not open */
     char *path;    /* the target */
     char *temp;    /* name of the temporary, or NULL if it has none */
+    char *old;     /* where what was replaced is kept; NULL: nothing is */
+    struct gg_ident id;
+    bool named;    /* it has its name */
+    bool lost;     /* what was to be kept could not be: there is no way back */
     unsigned flags;
     uint64_t pos;  /* bytes written and buffered by gg_outfile_write */
     uint8_t *buf;
@@ -31,8 +36,10 @@ enum {
     GG_OUTFILE_NAMED = 4,  /* never without a name: as on systems that cannot
                             * do that */
     GG_OUTFILE_PARTIAL = 8, /* the temporary is path + GG_OUTFILE_PART, and
-                            * stays where there is no commit */
-    GG_OUTFILE_RESUME = 16 /* with that: keep what it holds already */
+                            * stays where there is no commit; one that is there
+                            * already is refused: GGUF_E_MISMATCH */
+    GG_OUTFILE_RESUME = 16 /* with that: it is taken with what it holds, where
+                            * gg_ident_open takes it */
 };
 
 #define GG_OUTFILE_PART ".resume-data"
@@ -100,12 +107,27 @@ enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
                                       uint64_t end, struct gguf_error *err);
 
 /* Flush, cut or extend to pos, sync, name, sync the folder. The object is
- * closed afterwards, whatever comes back. */
+ * closed afterwards, whatever comes back. Where only the last fails, the file
+ * has its name, and the message says so. */
 enum gguf_status gg_outfile_commit(struct gg_outfile *o,
                                    struct gguf_error *err);
 
-/* Away with it, but for a partial one, which stays. Fine on a zeroed or closed
- * one. */
+/* The steps of that, for several files of which all or none are to have their
+ * names: first all but the names; then the names, with keep_old so that what
+ * is replaced stays until gg_outfile_abort (where the file system has no hard
+ * links, it cannot); then the folders.
+ * unname: the file, if it still has its name, has it no more: what it replaced
+ * is back, a partial one is the temporary again. */
+enum gguf_status gg_outfile_finish(struct gg_outfile *o,
+                                   struct gguf_error *err);
+enum gguf_status gg_outfile_name(struct gg_outfile *o, bool keep_old,
+                                 struct gguf_error *err);
+void gg_outfile_unname(struct gg_outfile *o);
+enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
+                                        struct gguf_error *err);
+
+/* Close it. Without a name it goes away, but for a partial one, which stays.
+ * Fine on a zeroed or closed one. */
 void gg_outfile_abort(struct gg_outfile *o);
 
 #endif

@@ -3,6 +3,7 @@
 #include "config.h"
 #include "file/journal.h"
 #include "base/bytes.h"
+#include "base/ident.h"
 #include "base/mem.h"
 #include "base/outfile.h"
 
@@ -49,21 +50,11 @@ static void put_head(uint8_t *b, const struct gg_mapfile *m,
     gg_store64le(b + 48, XXH3_64bits(header, (size_t)size));
 }
 
-/* In a folder like /tmp, where anybody may create files but none replace those
- * of others, a journal is obeyed only if it comes from who owns the file, from
- * this user or from the superuser. Elsewhere who can put a journal beside the
- * file can as well replace the file. name is cut off. */
-static bool trusted(char *name, int journal, int file)
+/* Does the journal come from who may write the file? (ident.h) */
+static bool trusted(const char *name, int journal, int file)
 {
-    struct stat j, f, dir;
-    if (fstat(journal, &j) != 0 || fstat(file, &f) != 0)
-        return false;
-    if (j.st_uid == f.st_uid || j.st_uid == geteuid() || j.st_uid == 0)
-        return true;
-    char *slash = strrchr(name, '/');
-    if (slash)
-        slash[slash == name] = '\0';
-    return stat(slash ? name : ".", &dir) == 0 && !(dir.st_mode & S_ISVTX);
+    struct stat f;
+    return fstat(file, &f) == 0 && gg_ident_trusted(journal, name, f.st_uid);
 }
 
 enum gguf_status gg_journal_find(struct gg_journal *j,
@@ -148,24 +139,6 @@ static enum gguf_status write_all(int fd, const uint8_t *p, uint64_t size,
     return GGUF_OK;
 }
 
-/* Is fd the file that m maps, as it was then? */
-static enum gguf_status check_same(int fd, const struct gg_mapfile *m,
-                                   struct gguf_error *err)
-{
-    struct stat s;
-    if (fstat(fd, &s) != 0)
-        return gg_fail_errno(err, errno, "fstat");
-    if (s.st_dev != m->dev || s.st_ino != m->ino)
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "is another file than the one that was opened");
-    if ((uint64_t)s.st_size != m->size ||
-        s.st_mtim.tv_sec != m->mtime.tv_sec ||
-        s.st_mtim.tv_nsec != m->mtime.tv_nsec)
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "has changed since it was opened");
-    return GGUF_OK;
-}
-
 enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
                                 int *fd, struct gguf_error *err)
 {
@@ -179,7 +152,7 @@ enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
         st = gg_fail_errno(err, errno, "is being edited by another program");
 #endif
     if (st == GGUF_OK)
-        st = check_same(*fd, m, err);
+        st = gg_mapfile_check(m, *fd, err);
     if (st != GGUF_OK) {
         close(*fd);
         *fd = -1;

@@ -35,6 +35,8 @@
 #include <gguf/op_mat.h>
 #include <gguf/op_recur.h>
 #include <gguf/op_row.h>
+#include <gguf/outfile.h>
+#include <gguf/paths.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/quant.h>

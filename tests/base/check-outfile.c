@@ -10,10 +10,12 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <stdbool.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static char dir[] = "check-outfile-XXXXXX";
-static char target[64], source[64];
+static char target[64], source[64], part[64 + sizeof GG_OUTFILE_PART];
 
 /* Files in dir that are not one of the two. */
 static int n_others(void)
@@ -130,6 +132,117 @@ static void check_way(unsigned how, const char *name)
        "%s: a late name is not taken away: %s", name, err.message);
 }
 
+static uint8_t x_at(size_t i)
+{
+    (void)i;
+    return 'x';
+}
+
+/* The names of files that belong together are given, and taken back. */
+static void check_names(unsigned how, const char *name)
+{
+    struct gguf_error err;
+    struct gg_outfile o;
+    bool partial = how & GG_OUTFILE_PARTIAL;
+    for (int force = 0; force < 2; force++) {
+        unsigned flags = how | (force ? GG_OUTFILE_FORCE : 0u);
+        unlink(target);
+        if (force)
+            ok(!link(source, target), "%s: with an old file", name);
+        bool good = gg_outfile_open(&o, NULL, target, flags, &err) ==
+                        GGUF_OK &&
+                    gg_outfile_write(&o, "x", 1, &err) == GGUF_OK &&
+                    gg_outfile_finish(&o, &err) == GGUF_OK;
+        ok(good && (force ? holds(target, 1 << 20, byte_at)
+                          : access(target, F_OK) != 0),
+           "%s: finished, it has no name yet", name);
+        ok(gg_outfile_name(&o, true, &err) == GGUF_OK &&
+               holds(target, 1, x_at) && n_others() == force,
+           "%s: then it has, and what was there is kept", name);
+        gg_outfile_unname(&o);
+        ok((force ? holds(target, 1 << 20, byte_at)
+                  : access(target, F_OK) != 0) && n_others() == partial,
+           "%s: that can be undone", name);
+        gg_outfile_unname(&o);
+        gg_outfile_abort(&o);
+        ok(n_others() == partial && access(target, F_OK) == (force ? 0 : -1),
+           "%s: once", name);
+        unlink(part);
+    }
+    /* the name belongs to another file by now */
+    unlink(target);
+    ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
+           gg_outfile_finish(&o, &err) == GGUF_OK &&
+           gg_outfile_name(&o, true, &err) == GGUF_OK &&
+           !unlink(target) && !link(source, target),
+       "%s: a file that was replaced by others", name);
+    gg_outfile_unname(&o);
+    gg_outfile_abort(&o);
+    ok(holds(target, 1 << 20, byte_at) && n_others() == 0,
+       "%s: is not taken back", name);
+}
+
+/* A partial file: made, never taken from others. */
+static void check_partial(void)
+{
+    struct gguf_error err;
+    struct gg_outfile o;
+    unsigned how = GG_OUTFILE_PARTIAL | GG_OUTFILE_NO_SYNC;
+    unlink(target);
+    ok(!link(source, part) &&
+           gg_outfile_open(&o, NULL, target, how, &err) == GGUF_E_MISMATCH &&
+           holds(part, 1 << 20, byte_at),
+       "a stranger's temporary is no temporary: %s", err.message);
+    ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_RESUME, &err) ==
+               GGUF_E_MISMATCH && holds(part, 1 << 20, byte_at),
+       "nor one with another name: %s", err.message);
+    unlink(part);
+    ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
+           gg_outfile_write(&o, "x", 1, &err) == GGUF_OK &&
+           gg_outfile_finish(&o, &err) == GGUF_OK,
+       "one of its own");
+    gg_outfile_abort(&o);
+    ok(holds(part, 1, x_at) &&
+           gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_RESUME, &err) ==
+               GGUF_OK && holds(part, 1, x_at),
+       "stays, and is taken up");
+    gg_outfile_abort(&o);
+    unlink(part);
+}
+
+/* A file that is cut off, or written to, while it is mapped. */
+static void check_changes(void)
+{
+    struct gguf_error err;
+    struct gg_mapfile m;
+    struct timespec old[2] = { { 1000, 5 }, { 1000, 5 } }, now[2];
+    unlink(target);
+    int fd = open(target, O_RDWR | O_CREAT | O_EXCL, 0600);
+    ok(write(fd, "0123456789", 10) == 10 && !futimens(fd, old) &&
+           gg_mapfile_open(&m, target, 0, 0, &err) == GGUF_OK &&
+           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK,
+       "a file as it was");
+    ok(!ftruncate(fd, 9) && !futimens(fd, old) && m.data[9] == 0 &&
+           gg_mapfile_check(&m, m.fd, &err) == GGUF_E_MISMATCH,
+       "cut off, it reads as zeros: %s", err.message);
+    now[0] = now[1] = (struct timespec){ 1000, 6 };
+    ok(!ftruncate(fd, 10) && !futimens(fd, old) &&
+           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK &&
+           !futimens(fd, now) &&
+           gg_mapfile_check(&m, m.fd, &err) == GGUF_E_MISMATCH,
+       "a nanosecond later: %s", err.message);
+    gg_mapfile_close(&m);
+    ok(gg_mapfile_open(&m, target, 2, 3, &err) == GGUF_OK &&
+           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK,
+       "a part of a file");
+    gg_mapfile_close(&m);
+    ok(gg_mapfile_memory(&m, "x", 1, 0, 0, &err) == GGUF_OK &&
+           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK,
+       "and memory");
+    gg_mapfile_close(&m);
+    close(fd);
+}
+
 static void check_map(void)
 {
     struct gguf_error err;
@@ -159,12 +272,18 @@ int main(void)
         return 99;
     snprintf(target, sizeof target, "%s/target", dir);
     snprintf(source, sizeof source, "%s/source", dir);
+    snprintf(part, sizeof part, "%s" GG_OUTFILE_PART, target);
     ok(gg_outfile_open(&o, NULL, source, 0, NULL) == GGUF_OK &&
            write_pieces(&o, 1 << 20) == GGUF_OK &&
            gg_outfile_commit(&o, NULL) == GGUF_OK, "a source");
     check_way(0, "nameless");
     check_way(GG_OUTFILE_NAMED, "named");
     check_way(GG_OUTFILE_NO_SYNC, "unsynced");
+    check_names(0, "nameless");
+    check_names(GG_OUTFILE_NAMED, "named");
+    check_names(GG_OUTFILE_PARTIAL, "partial");
+    check_partial();
+    check_changes();
     check_map();
     unlink(target);
     unlink(source);

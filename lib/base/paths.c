@@ -1,0 +1,244 @@
+/* paths.c - what a run reads and writes, known before it begins
+ *
+ * A path has two keys: 'f', device and inode of its file; 'p', device and
+ * inode of its folder and the name in it. The keys are indexed: forty thousand
+ * shards are not compared with each other.
+ */
+#include "config.h"
+#include "base/paths.h"
+#include "base/ident.h"
+#include "base/index.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct entry {
+    struct gguf_str key;
+    const char *what;
+    bool write;
+};
+
+struct gguf_paths {
+    const struct gguf_allocator *allocator;
+    struct gg_arena arena; /* keys, words */
+    struct gg_index index;
+    struct entry *entries;
+    size_t n, room;
+};
+
+/* What one path is. */
+struct keys {
+    struct gguf_str key[2];
+    unsigned n;
+};
+
+static struct gguf_str key_of(const void *user, uint32_t id)
+{
+    const struct gguf_paths *p = user;
+    return p->entries[id].key;
+}
+
+enum gguf_status gguf_paths_create(struct gguf_paths **out,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    struct gguf_paths *p = gg_alloc_zero(allocator, 1, sizeof *p);
+    *out = NULL;
+    if (!p)
+        return gg_fail_nomem(err, sizeof *p);
+    p->allocator = allocator;
+    gg_arena_init(&p->arena, allocator);
+    enum gguf_status st =
+        gg_index_init(&p->index, allocator, 16, key_of, p, err);
+    if (st != GGUF_OK) {
+        gguf_paths_destroy(p);
+        return st;
+    }
+    *out = p;
+    return GGUF_OK;
+}
+
+void gguf_paths_destroy(struct gguf_paths *p)
+{
+    if (!p)
+        return;
+    gg_index_fini(&p->index);
+    gg_free(p->allocator, p->entries);
+    gg_arena_fini(&p->arena);
+    gg_free(p->allocator, p);
+}
+
+static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
+                                char kind, const struct stat *s,
+                                const char *name, struct gguf_error *err)
+{
+    struct gg_ident id = { s->st_dev, s->st_ino };
+    size_t n = strlen(name), size = 1 + sizeof id.dev + sizeof id.ino + n;
+    char *key = gg_arena_alloc(&p->arena, size);
+    if (!key)
+        return gg_fail_nomem(err, size);
+    key[0] = kind;
+    memcpy(key + 1, &id.dev, sizeof id.dev);
+    memcpy(key + 1 + sizeof id.dev, &id.ino, sizeof id.ino);
+    memcpy(key + size - n, name, n);
+    k->key[k->n++] = (struct gguf_str){ key, size };
+    return GGUF_OK;
+}
+
+static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
+                                struct keys *k, struct gguf_error *err)
+{
+    struct stat s;
+    *k = (struct keys){ .n = 0 };
+    if (stat(path, &s) == 0) {
+        if (S_ISCHR(s.st_mode))
+            return GGUF_OK;
+        GG_TRY(add_key(p, k, 'f', &s, "", err));
+    }
+    char *dir = gg_folder(p->allocator, path);
+    if (!dir)
+        return gg_fail_nomem(err, strlen(path));
+    int rc = stat(dir, &s);
+    gg_free(p->allocator, dir);
+    return rc == 0 ? add_key(p, k, 'p', &s, path + gg_folder_size(path), err)
+                   : GGUF_OK; /* who opens it will complain */
+}
+
+static enum gguf_status clash(const char *path, const char *a, const char *b,
+                              struct gguf_error *err)
+{
+    struct gg_esc esc;
+    const char *name = gg_esc(&esc, gg_strz(path));
+    if (!strcmp(a, b))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "'%s' would be %s twice", name, a);
+    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                   "'%s' would be both %s and %s", name, a, b);
+}
+
+static enum gguf_status add_entry(struct gguf_paths *p, struct entry e,
+                                  struct gguf_error *err)
+{
+    uint32_t other;
+    if (p->n == p->room) {
+        void *grown = gg_grow(p->allocator, p->entries, &p->room,
+                              sizeof *p->entries, 16, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        p->entries = grown;
+    }
+    p->entries[p->n] = e;
+    GG_TRY(gg_index_add(&p->index, (uint32_t)p->n, &other, err));
+    p->n += other == GG_INDEX_NONE;
+    return GGUF_OK;
+}
+
+static enum gguf_status add(struct gguf_paths *p, const struct keys *k,
+                            const char *path, const char *what, bool write,
+                            struct gguf_error *err)
+{
+    for (unsigned i = 0; i < k->n; i++) {
+        uint32_t id = gg_index_find(&p->index, k->key[i]);
+        if (id != GG_INDEX_NONE && (write || p->entries[id].write))
+            return clash(path, p->entries[id].what, what, err);
+    }
+    const char *copy = gg_arena_strndup(&p->arena, what, strlen(what));
+    if (!copy)
+        return gg_fail_nomem(err, strlen(what));
+    for (unsigned i = 0; i < k->n; i++)
+        GG_TRY(add_entry(p, (struct entry){ k->key[i], copy, write }, err));
+    return GGUF_OK;
+}
+
+static enum gguf_status add_path(struct gguf_paths *p, const char *path,
+                                 const char *what, bool write,
+                                 struct gguf_error *err)
+{
+    struct keys k;
+    GG_TRY(keys_of(p, path, &k, err));
+    return add(p, &k, path, what, write, err);
+}
+
+enum gguf_status gguf_paths_read(struct gguf_paths *p, const char *path,
+                                 const char *what, struct gguf_error *err)
+{
+    return add_path(p, path, what, false, err);
+}
+
+enum gguf_status gguf_paths_write(struct gguf_paths *p, const char *path,
+                                  const char *what, struct gguf_error *err)
+{
+    return add_path(p, path, what, true, err);
+}
+
+enum gguf_status gguf_paths_read_fd(struct gguf_paths *p, int fd,
+                                    const char *what, struct gguf_error *err)
+{
+    struct keys k = { .n = 0 };
+    struct stat s;
+    if (fstat(fd, &s) != 0 || S_ISCHR(s.st_mode))
+        return GGUF_OK;
+    GG_TRY(add_key(p, &k, 'f', &s, "", err));
+    return add(p, &k, what, what, false, err);
+}
+
+static enum gguf_status add_beside(struct gguf_paths *p, const char *path,
+                                   const char *ending, const char *what,
+                                   bool write, struct gguf_error *err)
+{
+    size_t size = strlen(path) + strlen(ending) + 1;
+    char *name = gg_alloc(p->allocator, size);
+    if (!name)
+        return gg_fail_nomem(err, size);
+    snprintf(name, size, "%s%s", path, ending);
+    enum gguf_status st = add_path(p, name, what, write, err);
+    gg_free(p->allocator, name);
+    return st;
+}
+
+enum gguf_status gg_paths_write_beside(struct gguf_paths *p, const char *path,
+                                       const char *ending, const char *what,
+                                       struct gguf_error *err)
+{
+    return add_beside(p, path, ending, what, true, err);
+}
+
+enum gguf_status gg_paths_read_beside(struct gguf_paths *p, const char *path,
+                                      const char *ending, const char *what,
+                                      struct gguf_error *err)
+{
+    return add_beside(p, path, ending, what, false, err);
+}
+
+static enum gguf_status copy_entry(struct gguf_paths *p,
+                                   const struct entry *from,
+                                   struct gguf_error *err)
+{
+    struct keys k = { .n = 1 };
+    k.key[0] = (struct gguf_str){
+        gg_arena_strndup(&p->arena, from->key.data, from->key.size),
+        from->key.size
+    };
+    if (!k.key[0].data)
+        return gg_fail_nomem(err, from->key.size);
+    return add(p, &k, "", from->what, from->write, err);
+}
+
+enum gguf_status gg_paths_copy(struct gguf_paths **out,
+                               const struct gguf_paths *from,
+                               const struct gguf_allocator *a,
+                               struct gguf_error *err)
+{
+    enum gguf_status st = gguf_paths_create(out, a, err);
+    for (size_t i = 0; from && i < from->n && st == GGUF_OK; i++)
+        st = copy_entry(*out, &from->entries[i], err);
+    if (st != GGUF_OK) {
+        gguf_paths_destroy(*out);
+        *out = NULL;
+    }
+    return st;
+}

@@ -1,0 +1,60 @@
+/* paths.h - what a run reads and writes, known before it begins
+ *
+ * A program that writes files notes here all that it is about to read and to
+ * write. What is written may be neither read nor written by another part of
+ * the run: the second of two that are one is refused, before anything was
+ * touched. Names do not matter: a path stands for its file (device and inode,
+ * symbolic links followed) and for its place (the entry of that name in that
+ * folder), which it has also while no file is there; two paths are one if
+ * either is the same. Character devices, such as terminals and /dev/null, hold
+ * nothing that could be overwritten, and are never the same.
+ *
+ *     gguf_paths_create(&paths, NULL, err);
+ *     gguf_paths_read(paths, "notes.txt", "notes", err);
+ *     gguf_paths_write(paths, "report.json", "report", err);
+ *     output.paths = paths;    what gguf_quant_run reads and writes comes to it
+ *
+ * One thread at a time.
+ */
+#ifndef GGUF_PATHS_H
+#define GGUF_PATHS_H
+
+#include <gguf/memory.h>
+#include <gguf/status.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_paths;
+
+/* An empty set. GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_paths_create(struct gguf_paths **out,
+                  const struct gguf_allocator *allocator,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. Since: 0.1 */
+GGUF_API void gguf_paths_destroy(struct gguf_paths *p);
+
+/* The run reads path, or writes it; what is a word for messages, such as
+ * "input" or "--imatrix". Both are copied. What is read may be read again.
+ * GGUF_E_INVALID: names both: "'x.gguf' would be both input and output".
+ * GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status gguf_paths_read(struct gguf_paths *p,
+                                          const char *path, const char *what,
+                                          struct gguf_error *err);
+GGUF_API enum gguf_status gguf_paths_write(struct gguf_paths *p,
+                                           const char *path, const char *what,
+                                           struct gguf_error *err);
+
+/* The run has a file open, such as standard input or output, which is not to
+ * be overwritten. A closed descriptor is no file. Since: 0.1 */
+GGUF_API enum gguf_status gguf_paths_read_fd(struct gguf_paths *p, int fd,
+                                             const char *what,
+                                             struct gguf_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
