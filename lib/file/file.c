@@ -6,6 +6,7 @@
 #include "file/value.h"
 #include "base/mem.h"
 #include "base/params.h"
+#include "base/paths.h"
 #include "base/str.h"
 
 #include <string.h>
@@ -240,6 +241,31 @@ void gguf_file_close(struct gguf_file *f)
     gg_free(a, f->path);
     gg_mapfile_close(&f->map);
     gg_free(a, f);
+}
+
+enum gguf_status gg_file_note(const struct gguf_file *f,
+                              struct gguf_paths *paths, struct gguf_error *err)
+{
+    static const char word[] = "input";
+    if (f->map.fd >= 0)
+        GG_TRY(gguf_paths_read_fd(paths, f->map.fd, word, err));
+    if (!f->path)
+        return GGUF_OK;
+    GG_TRY(gguf_paths_read(paths, f->path, word, err));
+    return gg_paths_read_beside(paths, f->path, GG_JOURNAL, word, err);
+}
+
+enum gguf_status gg_file_check(const struct gguf_file *f,
+                               struct gguf_error *err)
+{
+    struct gguf_error why;
+    struct gg_esc e;
+    enum gguf_status st =
+        f ? gg_mapfile_check(&f->map, f->map.fd, &why) : GGUF_OK;
+    if (st == GGUF_OK)
+        return st;
+    return gg_fail(err, st, GGUF_NO_OFFSET, "the input '%s' %s",
+                   f->path ? gg_esc(&e, gg_strz(f->path)) : "", why.message);
 }
 
 /* ------------------------------------------------------------ asking it --- */

@@ -6,6 +6,7 @@
 #include "base/mapfile.h"
 #include "file/layout.h"
 #include "gguf/file.h"
+#include "gguf/paths.h"
 
 struct gguf_file {
     const struct gguf_allocator *allocator;
@@ -26,5 +27,16 @@ struct gguf_file {
     size_t n_tensors, tensor_room;
     struct gg_index tensor_index;
 };
+
+/* Note what f is, its path, and the journal of an edit beside it (journal.h):
+ * as "input". */
+enum gguf_status gg_file_note(const struct gguf_file *f,
+                              struct gguf_paths *paths,
+                              struct gguf_error *err);
+
+/* Is the file as it was when it was opened (mapfile.h)? NULL is fine.
+ * GGUF_E_MISMATCH names it where it has a path. */
+enum gguf_status gg_file_check(const struct gguf_file *f,
+                               struct gguf_error *err);
 
 #endif

@@ -28,10 +28,10 @@ static char *journal_path(const struct gguf_allocator *a, const char *path)
     if (lstat(path, &s) == 0 && S_ISLNK(s.st_mode))
         real = realpath(path, NULL);
     path = real ? real : path;
-    size_t size = strlen(path) + sizeof ".edit-journal";
+    size_t size = strlen(path) + sizeof GG_JOURNAL;
     char *p = gg_alloc(a, size);
     if (p)
-        snprintf(p, size, "%s.edit-journal", path);
+        snprintf(p, size, "%s" GG_JOURNAL, path);
     free(real);
     return p;
 }

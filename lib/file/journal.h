@@ -13,6 +13,8 @@
 #include "base/mapfile.h"
 #include "gguf/memory.h"
 
+#define GG_JOURNAL ".edit-journal"
+
 struct gg_journal {
     struct gg_mapfile map;
     const uint8_t *header;

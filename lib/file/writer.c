@@ -91,6 +91,7 @@ void gguf_writer_destroy(struct gguf_writer *w)
     gg_outfile_abort(&w->out);
     gg_index_fini(&w->index);
     gg_free(w->allocator, (void *)w->done);
+    gg_free(w->allocator, w->inputs);
     gg_free(w->allocator, w->header);
     gg_free(w->allocator, w->tensor);
     gg_free(w->allocator, w->kv_bytes);

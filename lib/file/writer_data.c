@@ -3,9 +3,9 @@
 #include "file/file.h"
 #include "file/writer_int.h"
 #include "base/params.h"
+#include "base/paths.h"
 #include "base/str.h"
 
-#include <stdio.h>
 #include <string.h>
 
 static enum gguf_status fail_state(const char *what, struct gguf_error *err)
@@ -13,26 +13,26 @@ static enum gguf_status fail_state(const char *what, struct gguf_error *err)
     return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s", what);
 }
 
+/* The output, and the temporary where its name is known, are none of the
+ * files that are read. */
 static enum gguf_status check_inputs(const struct gguf_writer *w,
                                      const char *path,
                                      const struct gguf_output_params *p,
                                      struct gguf_error *err)
 {
-    size_t size = strlen(path) + sizeof GG_OUTFILE_PART;
-    char *part = gg_alloc(w->allocator, size);
-    bool bad = false;
-    if (!part)
-        return gg_fail_nomem(err, size);
-    snprintf(part, size, "%s%s", path, GG_OUTFILE_PART);
-    for (size_t i = 0; i < p->n_inputs && !bad; i++)
-        bad = p->inputs[i] &&
-              (gg_mapfile_is(&p->inputs[i]->map, path) ||
-               (p->partial && gg_mapfile_is(&p->inputs[i]->map, part)));
-    gg_free(w->allocator, part);
-    if (!bad)
-        return GGUF_OK;
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                   "is an input of the same job and is not overwritten");
+    struct gguf_paths *paths;
+    GG_TRY(gguf_paths_create(&paths, w->allocator, err));
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; i < p->n_inputs && st == GGUF_OK; i++)
+        if (p->inputs[i])
+            st = gg_file_note(p->inputs[i], paths, err);
+    if (st == GGUF_OK)
+        st = gguf_paths_write(paths, path, "output", err);
+    if (st == GGUF_OK && p->partial)
+        st = gg_paths_write_beside(paths, path, GG_OUTFILE_PART,
+                                   "unfinished output", err);
+    gguf_paths_destroy(paths);
+    return st;
 }
 
 /* Place in the file of byte off of tensor i. */
@@ -71,9 +71,13 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
     const void *header;
     size_t size;
     GG_TRY(gguf_writer_header(w, &header, &size, err));
+    w->inputs = gg_alloc(w->allocator, p.n_inputs * sizeof *w->inputs);
     w->done = gg_alloc_zero(w->allocator, w->n_tensors, sizeof *w->done);
-    if (!w->done)
+    if (!w->done || !w->inputs)
         return gg_fail_nomem(err, w->n_tensors * sizeof *w->done);
+    w->n_inputs = p.n_inputs;
+    for (size_t i = 0; i < p.n_inputs; i++)
+        w->inputs[i] = p.inputs[i];
     unsigned flags = (p.force ? GG_OUTFILE_FORCE : 0u) |
                      (p.no_sync ? GG_OUTFILE_NO_SYNC : 0u) |
                      (p.partial ? GG_OUTFILE_PARTIAL : 0u) |
@@ -249,17 +253,30 @@ enum gguf_status gguf_writer_write_at(struct gguf_writer *w, size_t i,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_writer_commit(struct gguf_writer *w,
-                                    struct gguf_error *err)
+enum gguf_status gg_writer_finish(struct gguf_writer *w,
+                                  struct gguf_error *err)
 {
     if (w->state != GG_WRITING)
         return fail_state("the file is not open for writing", err);
     GG_TRY(end_stream(w, err));
     for (size_t i = 0; i < w->n_tensors; i++)
         GG_TRY(check_complete(w, i, err));
+    for (size_t i = 0; i < w->n_inputs; i++)
+        GG_TRY(gg_file_check(w->inputs[i], err));
     uint64_t size = gguf_writer_file_size(w);
     if (w->out.pos != size)
         GG_TRY(gg_outfile_skip(&w->out, size - w->out.pos, err));
     w->state = GG_DONE;
-    return gg_outfile_commit(&w->out, err);
+    return gg_outfile_finish(&w->out, err);
+}
+
+enum gguf_status gguf_writer_commit(struct gguf_writer *w,
+                                    struct gguf_error *err)
+{
+    GG_TRY(gg_writer_finish(w, err));
+    enum gguf_status st = gg_outfile_name(&w->out, false, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_sync_folder(&w->out, err);
+    gg_outfile_abort(&w->out);
+    return st;
 }

@@ -34,6 +34,8 @@ struct gguf_writer {
 
     /* the bytes */
     struct gg_outfile out;
+    const struct gguf_file **inputs; /* a copy of the list */
+    size_t n_inputs;
     size_t next;     /* tensor that gguf_writer_begin may take */
     bool streaming;  /* tensor next - 1 is being written in order */
     _Atomic uint64_t *done; /* bytes written, per tensor */
@@ -42,5 +44,9 @@ struct gguf_writer {
 /* gg_outfile_sync_some, of the file so far. */
 enum gguf_status gg_writer_sync_some(const struct gguf_writer *w, uint64_t *at,
                                      struct gguf_error *err);
+
+/* All of gguf_writer_commit but the name, which is w->out's (outfile.h). */
+enum gguf_status gg_writer_finish(struct gguf_writer *w,
+                                  struct gguf_error *err);
 
 #endif

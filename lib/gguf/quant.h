@@ -30,6 +30,7 @@
 
 #include <gguf/file.h>
 #include <gguf/imatrix.h>
+#include <gguf/paths.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/recipe.h>
@@ -218,8 +219,14 @@ struct gguf_quant_output {
     int force;   /* an existing regular file is replaced in the end */
     int no_sync; /* do not wait for the disk: for tests and scratch files */
     int resume;  /* keep a journal, and go on where it ends: see below */
+    const struct gguf_paths *paths; /* what the caller reads and writes
+                                     * besides: no file of the run is one of
+                                     * these. Borrowed; NULL: nothing */
 };
-#define GGUF_QUANT_OUTPUT_INIT { sizeof(struct gguf_quant_output), 0, 0, 0 }
+#define GGUF_QUANT_OUTPUT_INIT                                                \
+    {                                                                         \
+        sizeof(struct gguf_quant_output), 0, 0, 0, NULL                       \
+    }
 
 /* Files of the output; more than one with keep_split or max_file_size. The
  * path of each is PREFIX-NNNNN-of-NNNNN.gguf then, where PREFIX is the path
@@ -233,19 +240,27 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  * With resume, the file grows as PATH.resume-data, and PATH.resume notes each
  * tensor that is complete, with a digest of its bytes (XXH3, 128 bits). A run
  * that fails, is cancelled or killed leaves both. The next run with resume
- * checks that the journal is of the same plan (input, types, metadata,
- * importance data, version of the library), reads back what it notes, keeps
+ * checks that the journal is of the same plan (types, metadata, importance
+ * data, version of the library, and the files of the input: size, time of the
+ * last change, inode, header, and 64 pieces of 4 KiB of the data of each),
+ * reads back what it notes, keeps
  * the tensors whose digests are right and makes the others; what comes out is
  * what one run would have given, byte for byte, whatever threads and memory
  * either had. gguf_quant_loss of tensors that are kept is that of the run that
  * made them. Of several files each has its own PATH.resume-data, the journal
- * is one for a job. A run that completes no tensor leaves nothing.
+ * is one for a job. A run that completes no tensor leaves nothing. Files of
+ * these names that no run made are refused and stay, as do, in a folder like
+ * /tmp, those of other users, and any that have a second name (a hard link).
  *
- * GGUF_E_EXIST        path is there, and force is not set; with resume also:
- *                     another process is at it
- * GGUF_E_MISMATCH     PATH.resume is of another plan, or no journal
- * GGUF_E_INVALID      path is the input; two outputs have one path; a tensor
- *                     needs importance data
+ * All files get their names at the end; if one cannot, none has it, and what
+ * was replaced is back (where the file system has hard links).
+ *
+ * GGUF_E_EXIST        path is there, and force is not set
+ * GGUF_E_MISMATCH     PATH.resume is of another plan, or no journal, or what
+ *                     lies there is not to be taken; the input has changed
+ *                     since the job was created
+ * GGUF_E_INVALID      two of the files that are read and written are one
+ *                     (paths.h); a tensor needs importance data
  * GGUF_E_UNSUPPORTED  a type that cannot be decoded or encoded
  * GGUF_E_NONFINITE    names tensor, row and column
  * GGUF_E_CANCELLED    the progress callback asked to stop: it is called after
@@ -256,7 +271,8 @@ GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
  *                     that when the last process closes the file, so that a
  *                     child forked in the callback can have this wait, as in
  *                     the tools
- * GGUF_E_NOSPACE, GGUF_E_IO, GGUF_E_NOMEM
+ * GGUF_E_IO           also: with resume, another process is at it
+ * GGUF_E_NOSPACE, GGUF_E_NOMEM
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_run(struct gguf_quant *q, const char *path,
@@ -268,7 +284,7 @@ gguf_quant_run(struct gguf_quant *q, const char *path,
  * scales of NVFP4 go into weights, do not go together (GGUF_E_INVALID, before
  * any file is touched). Pool, memory,
  * progress and what to do about non-finite weights are those of the first job.
- * If something fails before the first output has its name, there is none.
+ * If something fails, no output has its name.
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_run_many(struct gguf_quant *const *jobs, const char *const *paths,

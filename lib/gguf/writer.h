@@ -104,13 +104,14 @@ struct gguf_output_params {
     int no_sync; /* do not wait for the disk: for tests and scratch files */
     int no_reserve; /* do not allocate the room first: for jobs that share
                      * extents with their input */
-    const struct gguf_file *const *inputs; /* files that are read from: */
-    size_t n_inputs; /* the output may be none of them, whatever its path */
+    const struct gguf_file *const *inputs; /* files that are read from, kept */
+    size_t n_inputs; /* up to the commit: the output may be none of them,
+                      * whatever its path, and none may have changed */
     int partial; /* the temporary is PATH.resume-data. Without a commit it
                   * stays, also if the process is killed, so that a later
                   * writer of the same plan can go on with it */
-    int resume;  /* with partial: go on with what is there; else that is
-                  * emptied */
+    int resume;  /* with partial: go on with what is there; else nothing may
+                  * be there */
 };
 #define GGUF_OUTPUT_PARAMS_INIT                                               \
     {                                                                         \
@@ -120,6 +121,8 @@ struct gguf_output_params {
 /* Begin the file that will be path: makes the temporary, makes sure of the
  * room, writes the header. params may be NULL. GGUF_E_EXIST (path is there and
  * force is not set), GGUF_E_INVALID (path is an input, or no regular file),
+ * GGUF_E_MISMATCH (PATH.resume-data is there without resume; or is no regular
+ * file, has another name, or in a folder like /tmp another owner),
  * GGUF_E_NOSPACE (with the bytes needed and free), GGUF_E_IO, GGUF_E_NOMEM.
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -169,8 +172,9 @@ GGUF_API enum gguf_status gguf_writer_keep(struct gguf_writer *w, size_t i,
 
 /* Every tensor must be complete (GGUF_E_INVALID names the first that is not).
  * Syncs, then gives the file its name. GGUF_E_EXIST if somebody else was
- * faster and force is not set. The writer can only be destroyed afterwards.
- * Since: 0.1 */
+ * faster and force is not set; GGUF_E_MISMATCH if an input has changed since it
+ * was opened. Where the folder cannot be synced, which is GGUF_E_IO, the file
+ * has its name. The writer can only be destroyed afterwards. Since: 0.1 */
 GGUF_API enum gguf_status gguf_writer_commit(struct gguf_writer *w,
                                              struct gguf_error *err);
 

@@ -4,7 +4,6 @@
 #include "base/bytes.h"
 #include "base/outfile.h"
 #include "base/str.h"
-#include "gguf/version.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,106 +15,13 @@
 static const char magic[8] = "GGUFRESU";
 
 enum {
-    FORMAT = 2,
+    FORMAT = 3,
     HEAD_SIZE = 32,
     RECORD_SIZE = 104,
     RECORD_TENSOR = 1,
-    RECORD_NAME = 2
+    RECORD_NAME = 2,
+    RECORD_PART = 3
 };
-
-/* ------------------------------------------------------------ the plan --- */
-
-static void update_u64(XXH3_state_t *s, uint64_t v)
-{
-    uint8_t b[8];
-    gg_store64le(b, v);
-    (void)XXH3_128bits_update(s, b, sizeof b);
-}
-
-/* The headers of the output: metadata, names, types, shapes, places. */
-static enum gguf_status add_headers(XXH3_state_t *s,
-                                    const struct gguf_quant *q,
-                                    struct gguf_error *err)
-{
-    update_u64(s, q->n_shards);
-    for (size_t no = 0; no < q->n_shards; no++) {
-        struct gguf_writer *w;
-        const void *data;
-        size_t size;
-        GG_TRY(gg_job_writer(q, no, &w, err));
-        enum gguf_status st = gguf_writer_header(w, &data, &size, err);
-        if (st == GGUF_OK) {
-            update_u64(s, size);
-            (void)XXH3_128bits_update(s, data, size);
-        }
-        gguf_writer_destroy(w);
-        GG_TRY(st);
-    }
-    return GGUF_OK;
-}
-
-/* The files of the input, as well as can be told without reading them. */
-static enum gguf_status add_inputs(XXH3_state_t *s,
-                                   const struct gguf_quant *q,
-                                   struct gguf_error *err)
-{
-    for (size_t i = 0; i < gguf_split_n_files(q->set); i++) {
-        struct stat st;
-        if (stat(gguf_split_path(q->set, i), &st) != 0)
-            return gg_fail_errno(err, errno, "the input");
-        update_u64(s, (uint64_t)st.st_size);
-        update_u64(s, (uint64_t)st.st_mtime);
-    }
-    return GGUF_OK;
-}
-
-/* Where each tensor comes from, and with which importances. */
-static enum gguf_status add_tensors(XXH3_state_t *s,
-                                    const struct gguf_quant *q,
-                                    struct gguf_error *err)
-{
-    for (size_t i = 0; i < q->n_t; i++) {
-        const struct gg_job_tensor *t = &q->t[i];
-        size_t ne0 = (size_t)t->pub.ne[0];
-        update_u64(s, t->src->file_no);
-        update_u64(s, t->src->info->off);
-        update_u64(s, t->pub.from);
-        update_u64(s, t->imatrix != NULL);
-        if (!t->imatrix)
-            continue;
-        float *row = gg_alloc(q->p.allocator, ne0 * sizeof *row);
-        if (!row)
-            return gg_fail_nomem(err, ne0 * sizeof *row);
-        for (uint64_t at = 0; at < t->imatrix->n_values; at += ne0) {
-            gg_imatrix_weights(t->imatrix, at, ne0, row);
-            (void)XXH3_128bits_update(s, row, ne0 * sizeof *row);
-        }
-        gg_free(q->p.allocator, row);
-    }
-    return GGUF_OK;
-}
-
-/* Everything that decides about the bytes of the output. */
-static enum gguf_status plan_digest(const struct gguf_quant *q,
-                                    XXH128_canonical_t *out,
-                                    struct gguf_error *err)
-{
-    XXH3_state_t *s = XXH3_createState();
-    if (!s)
-        return gg_fail(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
-                       "no memory for a digest");
-    const char *version = gguf_version_string();
-    (void)XXH3_128bits_reset(s);
-    (void)XXH3_128bits_update(s, version, strlen(version) + 1);
-    enum gguf_status st = add_headers(s, q, err);
-    if (st == GGUF_OK)
-        st = add_inputs(s, q, err);
-    if (st == GGUF_OK)
-        st = add_tensors(s, q, err);
-    XXH128_canonicalFromHash(out, XXH3_128bits_digest(s));
-    (void)XXH3_freeState(s);
-    return st;
-}
 
 /* ------------------------------------------------------------- records --- */
 
@@ -141,8 +47,12 @@ static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
     uint32_t kind = gg_load32le(b), i = gg_load32le(b + 4);
     if (XXH3_64bits(b, RECORD_SIZE - 8) != gg_load64le(b + RECORD_SIZE - 8))
         return false;
-    if (kind == RECORD_NAME && i < q->n_shards) {
-        r->inodes[i] = gg_load64le(b + 8);
+    if ((kind == RECORD_NAME || kind == RECORD_PART) && i < q->n_shards) {
+        uint64_t ino = gg_load64le(b + 8);
+        if (kind == RECORD_NAME)
+            r->files[i].named = ino;
+        else
+            r->files[i].part = ino;
         return true;
     }
     if (kind != RECORD_TENSOR || i >= q->n_t)
@@ -195,7 +105,7 @@ enum gguf_status gg_resume_add(struct gg_resume *r, size_t i,
     return append(r, b, err);
 }
 
-/* --------------------------------------------------------------- names --- */
+/* --------------------------------------------------------------- files --- */
 
 static char *part_of(const struct gg_resume *r, const char *path)
 {
@@ -206,23 +116,79 @@ static char *part_of(const struct gg_resume *r, const char *path)
     return part;
 }
 
-enum gguf_status gg_resume_add_name(struct gg_resume *r, size_t no,
-                                    const char *path, struct gguf_error *err)
+static enum gguf_status append_file(struct gg_resume *r, uint32_t kind,
+                                    size_t no, uint64_t inode,
+                                    struct gguf_error *err)
 {
     uint8_t b[RECORD_SIZE] = { 0 };
-    struct stat st;
+    gg_store32le(b, kind);
+    gg_store32le(b + 4, (uint32_t)no);
+    gg_store64le(b + 8, inode);
+    return append(r, b, err);
+}
+
+/* Is the file fd, found as part, the one of file no? Known by its inode; or an
+ * earlier run was killed right after it made it: then there is a journal, and
+ * nothing in the file. */
+static enum gguf_status take_part(struct gg_resume *r, size_t no,
+                                  const char *part, int fd,
+                                  struct gguf_error *err)
+{
+    struct gg_resume_file *f = &r->files[no];
+    struct gg_esc esc;
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        return gg_fail_errno(err, errno, "fstat");
+    if (f->part == s.st_ino)
+        return GGUF_OK;
+    if (!r->found || f->part || s.st_size || s.st_uid != geteuid())
+        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                       "'%s' is of no run that the journal knows: it is left "
+                       "alone", gg_esc(&esc, gg_strz(part)));
+    f->part = s.st_ino;
+    return append_file(r, RECORD_PART, no, s.st_ino, err);
+}
+
+static enum gguf_status make_part(struct gg_resume *r, size_t no,
+                                  const char *part, struct gguf_error *err)
+{
+    struct gg_resume_file *f = &r->files[no];
+    int fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd < 0)
+        return gg_fail_errno(err, errno, "cannot open a file beside it");
+    f->is_made = gg_ident_fd(&f->made, fd);
+    close(fd);
+    f->part = f->made.ino;
+    return append_file(r, RECORD_PART, no, f->part, err);
+}
+
+enum gguf_status gg_resume_part(struct gg_resume *r, size_t no,
+                                const char *path, struct gguf_error *err)
+{
+    struct gguf_error why;
+    struct gg_esc esc;
+    int fd = -1;
     char *part = part_of(r, path);
     if (!part)
         return gg_fail_nomem(err, strlen(path));
-    int rc = stat(part, &st), reason = errno;
+    enum gguf_status st = gg_ident_open(part, &fd, &why);
+    if (st != GGUF_OK)
+        (void)gg_fail(err, st, GGUF_NO_OFFSET, "'%s' %s",
+                      gg_esc(&esc, gg_strz(part)), why.message);
+    else
+        st = fd >= 0 ? take_part(r, no, part, fd, err)
+                     : make_part(r, no, part, err);
+    if (fd >= 0)
+        close(fd);
     gg_free(r->allocator, part);
-    if (rc)
-        return gg_fail_errno(err, reason, "what was written is gone");
-    r->inodes[no] = st.st_ino;
-    gg_store32le(b, RECORD_NAME);
-    gg_store32le(b + 4, (uint32_t)no);
-    gg_store64le(b + 8, st.st_ino);
-    return append(r, b, err);
+    return st;
+}
+
+enum gguf_status gg_resume_add_name(struct gg_resume *r, size_t no,
+                                    struct gguf_error *err)
+{
+    r->files[no].named = r->files[no].part;
+    return append_file(r, RECORD_NAME, no, r->files[no].part, err);
 }
 
 enum gguf_status gg_resume_sync(struct gg_resume *r, struct gguf_error *err)
@@ -236,47 +202,94 @@ enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
                                   struct gguf_error *err)
 {
     struct stat st;
+    uint64_t named = r->files[no].named;
     char *part = part_of(r, path);
     if (!part)
         return gg_fail_nomem(err, strlen(path));
-    bool ours = r->inodes[no] && lstat(part, &st) != 0 &&
-                lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
-                st.st_ino == r->inodes[no] && (uint64_t)st.st_size == size;
+    bool ours = named && lstat(part, &st) != 0 && lstat(path, &st) == 0 &&
+                S_ISREG(st.st_mode) && st.st_ino == named &&
+                (uint64_t)st.st_size == size;
     int bad = ours && rename(path, part), reason = errno;
     gg_free(r->allocator, part);
     return bad ? gg_fail_errno(err, reason, "cannot be renamed") : GGUF_OK;
 }
 
-void gg_resume_discard_part(const struct gg_resume *r, const char *path)
+void gg_resume_discard_part(const struct gg_resume *r, size_t no,
+                            const char *path)
 {
-    char *part = part_of(r, path);
+    char *part = r->files[no].is_made ? part_of(r, path) : NULL;
     if (part)
-        unlink(part);
+        (void)gg_ident_unlink(&r->files[no].made, part);
     gg_free(r->allocator, part);
 }
 
 /* ---------------------------------------------------------- the journal --- */
 
-/* Open and lock. Who finds it locked, or finds after the lock that it was
- * removed, was second. */
-static enum gguf_status open_locked(struct gg_resume *r,
-                                    struct gguf_error *err)
+static void put_head(uint8_t *b, const XXH128_canonical_t *plan)
+{
+    memset(b, 0, HEAD_SIZE);
+    memcpy(b, magic, sizeof magic);
+    gg_store32le(b + 8, FORMAT);
+    memcpy(b + 16, plan->digest, 16);
+}
+
+/* A new one, which appears with its head: a full disk leaves none, and nobody
+ * takes another file for one. */
+static enum gguf_status make_journal(const struct gg_resume *r,
+                                     const XXH128_canonical_t *plan,
+                                     bool sync, struct gguf_error *err)
+{
+    struct gg_outfile o;
+    uint8_t head[HEAD_SIZE];
+    put_head(head, plan);
+    GG_TRY(gg_outfile_open(&o, r->allocator, r->path,
+                           sync ? 0u : GG_OUTFILE_NO_SYNC, err));
+    enum gguf_status st = gg_outfile_write(&o, head, HEAD_SIZE, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_commit(&o, err);
+    gg_outfile_abort(&o);
+    return st;
+}
+
+static enum gguf_status lock_journal(const struct gg_resume *r,
+                                     struct gguf_error *err)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    struct stat a, b;
-    r->fd = open(r->path,
-                 O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0666);
-    if (r->fd < 0)
-        return gg_fail_errno(err, errno, "the journal cannot be opened");
+    struct gg_ident id;
     bool locked = fcntl(r->fd, F_SETLK, &lock) == 0;
-    if (!locked && (errno == EACCES || errno == EAGAIN))
-        return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
-                       "another process is writing it");
-    if (fstat(r->fd, &a) || stat(r->path, &b) || a.st_ino != b.st_ino ||
-        !S_ISREG(a.st_mode))
-        return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
-                       "another process wrote it");
-    return GGUF_OK; /* where there are no locks, without one */
+    /* Who finds it locked, or finds after the lock that it was removed, was
+     * second. Other failures: where there are no locks, without one. */
+    if ((!locked && (errno == EACCES || errno == EAGAIN)) ||
+        !gg_ident_fd(&id, r->fd) || !gg_ident_is(&id, r->path))
+        return gg_fail(err, GGUF_E_IO, GGUF_NO_OFFSET,
+                       "another process is at work on it");
+    return GGUF_OK;
+}
+
+static enum gguf_status open_locked(struct gg_resume *r,
+                                    const XXH128_canonical_t *plan, bool sync,
+                                    struct gguf_error *err)
+{
+    struct gguf_error why;
+    struct gg_esc esc;
+    enum gguf_status st = gg_ident_open(r->path, &r->fd, &why);
+    r->found = r->fd >= 0;
+    if (st == GGUF_OK && !r->found) {
+        st = make_journal(r, plan, sync, &why);
+        if (st == GGUF_OK)
+            st = gg_ident_open(r->path, &r->fd, &why);
+        if (st == GGUF_E_EXIST || (st == GGUF_OK && r->fd < 0))
+            st = gg_fail(&why, GGUF_E_IO, GGUF_NO_OFFSET,
+                         "another process is at work on it");
+    }
+    if (st == GGUF_OK)
+        st = lock_journal(r, &why);
+    if (st == GGUF_OK && fcntl(r->fd, F_SETFL, O_APPEND) != 0)
+        st = gg_fail_errno(&why, errno, "cannot be appended to");
+    if (st != GGUF_OK)
+        (void)gg_fail(err, st, GGUF_NO_OFFSET, "the journal '%s': %s",
+                      gg_esc(&esc, gg_strz(r->path)), why.message);
+    return st;
 }
 
 static enum gguf_status mismatch(const struct gg_resume *r, const char *what,
@@ -288,32 +301,23 @@ static enum gguf_status mismatch(const struct gg_resume *r, const char *what,
                    gg_esc(&esc, gg_strz(r->path)), what);
 }
 
-/* Compare the head, or write it; take the records that are good, and cut off
- * what follows. */
+/* Compare the head; take the records that are good, and cut off what
+ * follows. */
 static enum gguf_status read_all(struct gg_resume *r,
                                  const struct gguf_quant *q,
                                  const XXH128_canonical_t *plan,
                                  struct gguf_error *err)
 {
-    uint8_t want[HEAD_SIZE] = { 0 }, head[HEAD_SIZE], b[RECORD_SIZE];
-    memcpy(want, magic, sizeof magic);
-    gg_store32le(want + 8, FORMAT);
-    memcpy(want + 16, plan->digest, 16);
+    uint8_t want[HEAD_SIZE], head[HEAD_SIZE], b[RECORD_SIZE];
+    put_head(want, plan);
     ssize_t n = pread(r->fd, head, HEAD_SIZE, 0);
     if (n < 0)
         return gg_fail_errno(err, errno, "the journal cannot be read");
-    if (n < HEAD_SIZE && !memcmp(head, want, (size_t)n)) {
-        /* empty, or torn at once */
-        if (ftruncate(r->fd, 0) || write(r->fd, want, HEAD_SIZE) != HEAD_SIZE)
-            return gg_fail_errno(err, errno, "the journal cannot be written");
-        return GGUF_OK;
-    }
     if (n < HEAD_SIZE || memcmp(head, want, 16))
         return mismatch(r, "no journal of this program", err);
     if (memcmp(head, want, HEAD_SIZE))
         return mismatch(r, "the journal of a run of another input, recipe, "
                            "option or version", err);
-    r->found = true;
     off_t at = HEAD_SIZE;
     while (pread(r->fd, b, RECORD_SIZE, at) == RECORD_SIZE &&
            read_record(r, q, b))
@@ -325,37 +329,39 @@ static enum gguf_status read_all(struct gg_resume *r,
 
 enum gguf_status gg_resume_open(struct gg_resume *r,
                                 const struct gguf_quant *q, const char *path,
-                                struct gguf_error *err)
+                                bool sync, struct gguf_error *err)
 {
     const struct gguf_allocator *a = q->p.allocator;
-    size_t size = strlen(path) + sizeof ".resume";
+    size_t size = strlen(path) + sizeof GG_RESUME;
     *r = (struct gg_resume){ .allocator = a, .fd = -1 };
     r->path = gg_alloc(a, size);
     r->tensors = gg_alloc_zero(a, q->n_t, sizeof *r->tensors);
-    r->inodes = gg_alloc_zero(a, q->n_shards, sizeof *r->inodes);
+    r->files = gg_alloc_zero(a, q->n_shards, sizeof *r->files);
     XXH128_canonical_t plan;
-    enum gguf_status st = plan_digest(q, &plan, err);
-    if (st == GGUF_OK && (!r->path || !r->tensors || !r->inodes))
+    enum gguf_status st = gg_resume_plan(q, &plan, err);
+    if (st == GGUF_OK && (!r->path || !r->tensors || !r->files))
         st = gg_fail_nomem(err, size + q->n_t * sizeof *r->tensors);
     if (st == GGUF_OK) {
-        snprintf(r->path, size, "%s.resume", path);
-        st = open_locked(r, err);
+        snprintf(r->path, size, "%s" GG_RESUME, path);
+        st = open_locked(r, &plan, sync, err);
     }
+    bool locked = st == GGUF_OK;
     if (st == GGUF_OK)
         st = read_all(r, q, &plan, err);
     if (st != GGUF_OK)
-        gg_resume_close(r, false);
+        gg_resume_close(r, locked && !r->found);
     return st;
 }
 
 void gg_resume_close(struct gg_resume *r, bool discard)
 {
-    if (discard && r->path && r->fd >= 0)
-        unlink(r->path);
+    struct gg_ident id;
+    if (discard && r->path && r->fd >= 0 && gg_ident_fd(&id, r->fd))
+        (void)gg_ident_unlink(&id, r->path);
     if (r->fd >= 0)
         close(r->fd);
     gg_free(r->allocator, r->path);
     gg_free(r->allocator, r->tensors);
-    gg_free(r->allocator, r->inodes);
+    gg_free(r->allocator, r->files);
     *r = (struct gg_resume){ .fd = -1 };
 }

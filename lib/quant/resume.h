@@ -1,6 +1,6 @@
 /* resume.h - the journal of a run that can be gone on with
  *
- * PATH.resume, for the output PATH of one job: "GGUFRESU", u32 2, u32 0, the
+ * PATH.resume, for the output PATH of one job: "GGUFRESU", u32 3, u32 0, the
  * plan's digest (16 bytes), then records of 104 bytes, each one of
  *
  *     u32 1, u32 tensor, digest of its bytes (16), u64 weights that were not
@@ -8,15 +8,22 @@
  *            rms, max, rms_in, weighted, snr and seconds of it, u64 the first
  *            that was not finite
  *     u32 2, u32 file, u64 inode: the file is about to get its name
+ *     u32 3, u32 file, u64 inode: the temporary of the file was made
  *
  * and ends in the XXH3 (u64) of what comes before. All is little-endian. What
  * lies behind the first record that is torn or wrong means nothing. Digests
  * are XXH3 of 128 bits. The process that writes the journal holds a lock on it
  * (fcntl), so that there is only one.
+ *
+ * The journal appears with its head, and a temporary counts only if the
+ * journal knows its inode: a file of either name that no run made is refused,
+ * and stays. What is to be taken up must be a regular file of one name, and in
+ * a folder like /tmp of this user (gg_ident_open).
  */
 #ifndef GG_QUANT_RESUME_H
 #define GG_QUANT_RESUME_H
 
+#include "base/ident.h"
 #include "quant/job.h"
 
 #include <xxhash.h>
@@ -29,33 +36,54 @@ struct gg_resume_tensor {
     struct gguf_quant_loss loss;
 };
 
+/* A file of the job. */
+struct gg_resume_file {
+    uint64_t named;        /* inode: about to get its name; 0: it is not */
+    uint64_t part;         /* inode of the temporary; 0: none is known */
+    struct gg_ident made;  /* the temporary, */
+    bool is_made;          /* if this run made it */
+};
+
 struct gg_resume {
     const struct gguf_allocator *allocator;
     int fd;      /* -1: not open */
     char *path;
     bool found;  /* it was there already */
     struct gg_resume_tensor *tensors; /* of the job */
-    uint64_t *inodes; /* of the job's files; 0: not about to get a name */
+    struct gg_resume_file *files;     /* of the job */
 };
 
+#define GG_RESUME ".resume"
+
+/* Everything that decides about the bytes of the output. */
+enum gguf_status gg_resume_plan(const struct gguf_quant *q,
+                                XXH128_canonical_t *out,
+                                struct gguf_error *err);
+
 /* Open or make the journal of q's output path, and lock it. On failure r is
- * closed. GGUF_E_MISMATCH (of another plan, or no journal), GGUF_E_EXIST
- * (another process has it), GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM. */
+ * closed, and a journal that was made is gone. GGUF_E_MISMATCH (of another
+ * plan, no journal, or not to be trusted; the input has changed), GGUF_E_IO
+ * (also: another process has it), GGUF_E_NOSPACE, GGUF_E_NOMEM. */
 enum gguf_status gg_resume_open(struct gg_resume *r,
                                 const struct gguf_quant *q, const char *path,
-                                struct gguf_error *err);
+                                bool sync, struct gguf_error *err);
 
 /* Close it; discard: and remove it. Fine on a closed one. */
 void gg_resume_close(struct gg_resume *r, bool discard);
+
+/* Make sure that path + GG_OUTFILE_PART is there for file no, made by this run
+ * or an earlier one, and noted. GGUF_E_MISMATCH: another file has that name. */
+enum gguf_status gg_resume_part(struct gg_resume *r, size_t no,
+                                const char *path, struct gguf_error *err);
 
 /* Note that tensor i is complete: r->tensors[i] is filled but for have. From
  * any thread, for different tensors. */
 enum gguf_status gg_resume_add(struct gg_resume *r, size_t i,
                                struct gguf_error *err);
 
-/* Note that file no, written beside path, is about to be named so. */
+/* Note that file no is about to get its name. */
 enum gguf_status gg_resume_add_name(struct gg_resume *r, size_t no,
-                                    const char *path, struct gguf_error *err);
+                                    struct gguf_error *err);
 /* Wait for the disk. */
 enum gguf_status gg_resume_sync(struct gg_resume *r, struct gguf_error *err);
 
@@ -66,7 +94,8 @@ enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
                                   const char *path, uint64_t size,
                                   struct gguf_error *err);
 
-/* Remove path + GG_OUTFILE_PART. */
-void gg_resume_discard_part(const struct gg_resume *r, const char *path);
+/* Remove path + GG_OUTFILE_PART, if it is what this run made for file no. */
+void gg_resume_discard_part(const struct gg_resume *r, size_t no,
+                            const char *path);
 
 #endif

@@ -1,80 +1,27 @@
-/* run.c - a run of jobs: its files from opening to their names */
+/* run.c - a run of jobs: its files from opening to the disk */
 #include "config.h"
 #include "quant/run.h"
 #include "base/params.h"
-#include "base/str.h"
 #include "file/writer_int.h"
 
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* Of several outputs, say which one it was. */
-static enum gguf_status about_output(const struct gg_run *r, const char *path,
-                                     enum gguf_status st,
-                                     struct gguf_error *err)
-{
-    struct gg_esc esc;
-    char message[sizeof err->message];
-    if (st == GGUF_OK || r->first_writer[r->n_jobs] == 1 || !err)
-        return st;
-    memcpy(message, err->message, sizeof message);
-    snprintf(err->message, sizeof err->message, "%s: %.300s",
-             gg_esc(&esc, gg_strz(path)), message);
-    return st;
-}
-
+/* The input is none of the outputs, which gg_run_check_paths saw, and is
+ * looked at again at the end, by gg_run_commit: once for all of them. */
 static enum gguf_status open_writers(struct gg_run *r, size_t k,
                                      const struct gguf_quant_output *output,
                                      struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[k];
     struct gguf_output_params p = GGUF_OUTPUT_PARAMS_INIT;
-    size_t n = gguf_split_n_files(q->set);
-    enum gguf_status st = GGUF_OK;
-    const struct gguf_file **inputs =
-        gg_alloc(q->p.allocator, n * sizeof *inputs);
-    if (!inputs)
-        return gg_fail_nomem(err, n * sizeof *inputs);
-    for (size_t i = 0; i < n; i++)
-        inputs[i] = gguf_split_file(q->set, i);
     p.force = output->force;
     p.no_sync = output->no_sync;
-    p.partial = r->resume != NULL;
-    p.resume = r->resume && r->resume[k].found;
-    p.inputs = inputs;
-    p.n_inputs = n;
-    for (size_t no = 0; no < q->n_shards && st == GGUF_OK; no++) {
+    p.partial = p.resume = r->resume != NULL;
+    for (size_t no = 0; no < q->n_shards; no++) {
         size_t w = r->first_writer[k] + no;
-        st = gg_job_writer(q, no, &r->writers[w], err);
-        if (st == GGUF_OK && r->resume)
-            st = gg_resume_unname(&r->resume[k], no, r->paths[w],
-                                  gguf_writer_file_size(r->writers[w]), err);
-        if (st == GGUF_OK)
-            st = about_output(
-                r, r->paths[w],
-                gguf_writer_open(r->writers[w], r->paths[w], &p, err), err);
-    }
-    gg_free(q->p.allocator, inputs);
-    return st;
-}
-
-/* Give all files their names. If one cannot have it, those of this run that
- * have are removed again, or are temporaries again. */
-static enum gguf_status commit(struct gg_run *r, struct gguf_error *err)
-{
-    size_t n = r->first_writer[r->n_jobs];
-    for (size_t w = 0; w < n; w++) {
-        enum gguf_status st = gguf_writer_commit(r->writers[w], err);
-        if (st == GGUF_OK)
-            continue;
-        about_output(r, r->paths[w], st, err);
-        if (r->resume)
-            gg_run_unname(r);
-        while (w && !r->resume)
-            unlink(r->paths[--w]);
-        return st;
+        if (!r->writers[w])
+            GG_TRY(gg_job_writer(q, no, &r->writers[w], err));
+        GG_TRY(gg_run_about(
+            r, r->paths[w],
+            gguf_writer_open(r->writers[w], r->paths[w], &p, err), err));
     }
     return GGUF_OK;
 }
@@ -121,46 +68,6 @@ static void finish_nonfinite(struct gg_run *r)
     }
 }
 
-/* Do two paths name one place: the same entry of the same folder, whatever the
- * way there? */
-static bool same_place(const struct gguf_allocator *a, const char *x,
-                       const char *y)
-{
-    const char *name_x = strrchr(x, '/'), *name_y = strrchr(y, '/');
-    size_t n_x = name_x ? (size_t)(++name_x - x) : 0;
-    size_t n_y = name_y ? (size_t)(++name_y - y) : 0;
-    struct stat of_x, of_y;
-    if (strcmp(x + n_x, y + n_y))
-        return false;
-    if (n_x == n_y && !memcmp(x, y, n_x))
-        return true;
-    char *dir = gg_alloc(a, GG_MAX(n_x, n_y) + 2);
-    if (!dir)
-        return false; /* the names are not the same */
-    snprintf(dir, n_x + 2, "%.*s.", (int)n_x, x);
-    bool same = stat(dir, &of_x) == 0;
-    snprintf(dir, n_y + 2, "%.*s.", (int)n_y, y);
-    same = same && stat(dir, &of_y) == 0 && of_x.st_dev == of_y.st_dev &&
-           of_x.st_ino == of_y.st_ino;
-    gg_free(a, dir);
-    return same;
-}
-
-/* Two outputs of one name: found out before the work, not behind it. */
-static enum gguf_status check_paths(const struct gg_run *r,
-                                    struct gguf_error *err)
-{
-    struct gg_esc esc;
-    size_t n = r->first_writer[r->n_jobs];
-    for (size_t w = 1; w < n; w++)
-        for (size_t v = 0; v < w; v++)
-            if (same_place(r->jobs[0]->p.allocator, r->paths[v], r->paths[w]))
-                return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                               "'%s' would be two outputs",
-                               gg_esc(&esc, gg_strz(r->paths[w])));
-    return GGUF_OK;
-}
-
 /* What is written, to the disk: piece by piece, so that this can be stopped
  * too. */
 static enum gguf_status sync_all(struct gg_run *r, struct gguf_error *err)
@@ -182,9 +89,9 @@ static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
         for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
             GG_TRY(gg_job_path(r->jobs[k], paths[k], no,
                                &r->paths[r->first_writer[k] + no], err));
-    GG_TRY(check_paths(r, err));
+    GG_TRY(gg_run_check_paths(r, paths, output, err));
     if (output->resume)
-        GG_TRY(gg_run_resume(r, paths, err));
+        GG_TRY(gg_run_resume(r, paths, !output->no_sync, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_writers(r, k, output, err));
     GG_TRY(gg_run_scale(r, err));
@@ -204,9 +111,7 @@ static enum gguf_status run_all(struct gg_run *r, const char *const *paths,
             *err = r->err;
         return r->status;
     }
-    if (r->resume)
-        GG_TRY(gg_run_note_names(r, !output->no_sync, err));
-    return commit(r, err);
+    return gg_run_commit(r, output, err);
 }
 
 /* Everything but the buffers, which gg_run_prepare takes. */

@@ -1,6 +1,6 @@
 /* run.h - jobs that run together, as they lie in memory
  *
- * run.c opens and names the files, run_join.c puts the jobs' tensors side by
+ * run.c opens the files, run_names.c gives them their names, run_join.c puts the jobs' tensors side by
  * side, run_prepare.c cuts them and sizes the buffers, run_scale.c looks for the scales that tensors have outside of
  * their blocks, run_rows.c is what the threads do, run_resume.c keeps what an
  * earlier run has done.
@@ -133,20 +133,34 @@ void gg_run_fail(struct gg_run *r, uint64_t no, const struct gguf_error *err);
 enum gguf_status gg_run_scale(struct gg_run *r, struct gguf_error *err);
 void gg_run_scale_fini(struct gg_run *r);
 
-/* run_resume.c: open the journals of the jobs, before their files. */
+/* run_resume.c: open the journals of the jobs, before their files; make the
+ * writers, and the files that they will take up. */
 enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
-                               struct gguf_error *err);
+                               bool sync, struct gguf_error *err);
 /* Look which tensors are complete, in the files that are open now. */
 enum gguf_status gg_run_keep(struct gg_run *r, struct gguf_error *err);
 /* A chunk of tensor i is done: note the tensor if it was the last. */
 void gg_run_note(struct gg_run *r, size_t i, uint64_t no, unsigned ith);
-/* Before the files get their names; and if they could not. */
+/* Before the files get their names. */
 enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
                                    struct gguf_error *err);
-void gg_run_unname(struct gg_run *r);
 /* Close the journals. They go away if the run is done, and with the files
  * beside the outputs if no tensor is complete. */
 void gg_run_resume_end(struct gg_run *r, bool done);
+
+/* run_names.c: is none of the files that the run reads and writes another one,
+ * or one that the caller uses? GGUF_E_INVALID. */
+enum gguf_status gg_run_check_paths(const struct gg_run *r,
+                                    const char *const *paths,
+                                    const struct gguf_quant_output *output,
+                                    struct gguf_error *err);
+/* Of several outputs, say in err which one it was. */
+enum gguf_status gg_run_about(const struct gg_run *r, const char *path,
+                              enum gguf_status st, struct gguf_error *err);
+/* The files are complete: give all of them their names, or none. */
+enum gguf_status gg_run_commit(struct gg_run *r,
+                               const struct gguf_quant_output *output,
+                               struct gguf_error *err);
 
 /* run_rows.c: what each thread of the pool does with user, a struct gg_run. */
 void gg_run_work(void *user, unsigned ith, unsigned nth);

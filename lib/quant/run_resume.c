@@ -13,8 +13,24 @@
 
 enum { PIECE = 1 << 20 }; /* bytes read back between two looks at the clock */
 
+/* The files that hold what is complete. They get their records together, and
+ * these are waited for: a journal that outlives the machine knows its files. */
+static enum gguf_status open_parts(struct gg_run *r, size_t k, bool sync,
+                                   struct gguf_error *err)
+{
+    struct gg_resume *j = &r->resume[k];
+    for (size_t no = 0; no < r->jobs[k]->n_shards; no++) {
+        size_t w = r->first_writer[k] + no;
+        GG_TRY(gg_job_writer(r->jobs[k], no, &r->writers[w], err));
+        GG_TRY(gg_resume_unname(j, no, r->paths[w],
+                                gguf_writer_file_size(r->writers[w]), err));
+        GG_TRY(gg_resume_part(j, no, r->paths[w], err));
+    }
+    return sync ? gg_resume_sync(j, err) : GGUF_OK;
+}
+
 enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
-                               struct gguf_error *err)
+                               bool sync, struct gguf_error *err)
 {
     r->resume = gg_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
                               sizeof *r->resume);
@@ -26,7 +42,9 @@ enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
         atomic_init(&r->states[i].left, r->cuts[i + 1].first -
                                             r->cuts[i].first);
     for (size_t k = 0; k < r->n_jobs; k++)
-        GG_TRY(gg_resume_open(&r->resume[k], r->jobs[k], paths[k], err));
+        GG_TRY(gg_resume_open(&r->resume[k], r->jobs[k], paths[k], sync, err));
+    for (size_t k = 0; k < r->n_jobs; k++)
+        GG_TRY(open_parts(r, k, sync, err));
     return GGUF_OK;
 }
 
@@ -139,22 +157,11 @@ enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
         for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
-            GG_TRY(gg_resume_add_name(&r->resume[k], no,
-                                      r->paths[r->first_writer[k] + no], err));
+            GG_TRY(gg_resume_add_name(&r->resume[k], no, err));
         if (sync)
             GG_TRY(gg_resume_sync(&r->resume[k], err));
     }
     return GGUF_OK;
-}
-
-void gg_run_unname(struct gg_run *r)
-{
-    for (size_t k = 0; k < r->n_jobs; k++)
-        for (size_t no = 0; no < r->jobs[k]->n_shards; no++) {
-            size_t w = r->first_writer[k] + no;
-            (void)gg_resume_unname(&r->resume[k], no, r->paths[w],
-                                   gguf_writer_file_size(r->writers[w]), NULL);
-        }
 }
 
 void gg_run_resume_end(struct gg_run *r, bool done)
@@ -168,8 +175,7 @@ void gg_run_resume_end(struct gg_run *r, bool done)
         bool discard = done || (!some && !j->found);
         for (size_t no = 0;
              discard && !done && j->path && no < r->jobs[k]->n_shards; no++)
-            if (r->writers[r->first_writer[k] + no])
-                gg_resume_discard_part(j, r->paths[r->first_writer[k] + no]);
+            gg_resume_discard_part(j, no, r->paths[r->first_writer[k] + no]);
         gg_resume_close(j, discard);
     }
 }

@@ -321,7 +321,8 @@ static void check_damage(const char *in)
         int fd = open(path, O_RDWR);
         uint8_t b = 0;
         bad += fstat(fd, &st) != 0;
-        off_t from = journal ? 32 : 4096; /* behind the head and the header */
+        /* behind the head and what is noted of the file; the header */
+        off_t from = journal ? 32 + 104 : 4096;
         off_t at = from + (off_t)rnd_below((uint64_t)(st.st_size - from));
         bad += pread(fd, &b, 1, at) != 1;
         b ^= 0x10;
@@ -336,6 +337,16 @@ static void check_damage(const char *in)
              "again");
     h = (struct hook){ .stop = n_calls };
     bad = run(in, &p, &h, &err) != GGUF_E_CANCELLED;
+    int fd = open(in_dir("two.resume"), O_RDWR);
+    bad += pwrite(fd, "", 1, 32 + 8) != 1 || pwrite(fd, "", 1, 32 + 9) != 1;
+    close(fd);
+    h = (struct hook){ .calls = 0 };
+    ok(!bad && run(in, &p, &h, &err) == GGUF_E_MISMATCH && !h.calls &&
+           exists("two.resume") && exists("two" GG_OUTFILE_PART),
+       "a temporary that the journal does not know: %s", err.message);
+    remove_all("two");
+    h = (struct hook){ .stop = n_calls };
+    bad = run(in, &p, &h, &err) != GGUF_E_CANCELLED;
     remove(in_dir("two" GG_OUTFILE_PART));
     h = (struct hook){ .calls = 0 };
     ok(!bad && run(in, &p, &h, &err) == GGUF_OK && !h.kept &&
@@ -348,9 +359,14 @@ static void check_damage(const char *in)
     if (f)
         fclose(f);
     h = (struct hook){ .calls = 0 };
-    ok(run(in, &p, &h, &err) == GGUF_OK && !h.kept &&
+    ok(run(in, &p, &h, &err) == GGUF_E_MISMATCH && !h.calls &&
+           !exists("two.resume") && !exists("two") &&
+           !stat(in_dir("two" GG_OUTFILE_PART), &st) && st.st_size == 2000000,
+       "a temporary of nobody's is not taken: %s", err.message);
+    remove(in_dir("two" GG_OUTFILE_PART));
+    ok(run(in, &p, &h, &err) == GGUF_OK &&
            same_files(in_dir("one"), in_dir("two")),
-       "a journal that is gone, and a longer temporary");
+       "without it the run begins");
     remove_all("two");
 }
 
@@ -417,23 +433,28 @@ static void check_lock(const char *in)
     struct hook h = { .calls = 0 };
     int go[2], ready[2];
     char c = 0;
-    if (pipe(go) || pipe(ready))
-        return;
+    struct plan count = p;
+    count.names[0] = "one";
+    h.stop = count_calls(in, &count) - 1;
+    if (pipe(go) || pipe(ready) || run(in, &p, &h, &err) != GGUF_E_CANCELLED)
+        exit(99);
+    h = (struct hook){ .calls = 0 };
     pid_t pid = fork();
     if (!pid) {
         struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-        int fd = open(in_dir("two.resume"), O_RDWR | O_CREAT, 0600);
+        int fd = open(in_dir("two.resume"), O_RDWR);
         close(go[1]);
         c = fcntl(fd, F_SETLK, &lock) == 0;
         _exit(write(ready[1], &c, 1) != 1 || read(go[0], &c, 1) < 0);
     }
     close(go[0]);
     ok(read(ready[0], &c, 1) == 1 && c &&
-           run(in, &p, &h, &err) == GGUF_E_EXIST && !h.calls,
+           run(in, &p, &h, &err) == GGUF_E_IO && !h.calls &&
+           exists("two.resume") && exists("two" GG_OUTFILE_PART),
        "one process at a time: %s", err.message);
     close(go[1]);
     waitpid(pid, NULL, 0);
-    ok(run(in, &p, &h, &err) == GGUF_OK &&
+    ok(run(in, &p, &h, &err) == GGUF_OK && h.kept &&
            same_files(in_dir("one"), in_dir("two")),
        "the next one may");
     close(ready[0]);
@@ -464,11 +485,10 @@ static void check_names(const char *in)
         h = (struct hook){ .stop = n_calls };
         bool good = run(in, &p, &h, &err) == GGUF_E_CANCELLED &&
                     make_jobs(&j, in, &p, &h, &err) == GGUF_OK &&
-                    gg_resume_open(&r, j.job[0], in_dir("s.gguf"), &err) ==
-                        GGUF_OK;
+                    gg_resume_open(&r, j.job[0], in_dir("s.gguf"), false,
+                                   &err) == GGUF_OK;
         for (int i = 0; good && i < 2; i++)
-            good = gg_resume_add_name(&r, (size_t)i, in_dir(names[i]), &err) ==
-                   GGUF_OK;
+            good = gg_resume_add_name(&r, (size_t)i, &err) == GGUF_OK;
         if (good)
             gg_resume_close(&r, false);
         free_jobs(&j);

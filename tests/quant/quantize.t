@@ -50,10 +50,10 @@ test $rc -eq 0 -a ! -e "$tmp/o.gguf" -a ! -s "$tmp/out" &&
     grep -q ' bits per weight$' "$tmp/err"
 ok '--dry-run writes nothing'
 run "$q" "$m" -o "$tmp/a.gguf=Q8_0" -o "$tmp/a.gguf=F16"
-test $rc -eq 1 -a ! -e "$tmp/a.gguf" && grep -q "a.gguf' would be two outputs" "$tmp/err"
+test $rc -eq 1 -a ! -e "$tmp/a.gguf" && grep -q "a.gguf' would be output twice" "$tmp/err"
 ok 'one name for two outputs is refused before the work'
 run "$q" -f "$m" -o "$tmp/a.gguf=Q8_0" -o "$tmp/./a.gguf=F16"
-test $rc -eq 1 -a ! -e "$tmp/a.gguf" && grep -q "a.gguf' would be two outputs" "$tmp/err"
+test $rc -eq 1 -a ! -e "$tmp/a.gguf" && grep -q "a.gguf' would be output twice" "$tmp/err"
 ok 'so are two ways to one place'
 run "$q" -n -q --explain --tensor-type 'attn_v=q6_k' "$m" "$tmp/o.gguf" Q4_K_M
 test $rc -eq 0 -a ! -s "$tmp/err" &&

@@ -1,0 +1,135 @@
+/* resume_plan.c - the digest of all that decides about the bytes of an output
+ */
+#include "config.h"
+#include "quant/resume.h"
+#include "base/bytes.h"
+#include "file/file.h"
+#include "gguf/version.h"
+
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { SAMPLE = 4096, N_SAMPLES = 64 }; /* bytes; of each file */
+
+static void update_u64(XXH3_state_t *s, uint64_t v)
+{
+    uint8_t b[8];
+    gg_store64le(b, v);
+    (void)XXH3_128bits_update(s, b, sizeof b);
+}
+
+/* The headers of the output: metadata, names, types, shapes, places. */
+static enum gguf_status add_headers(XXH3_state_t *s,
+                                    const struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    update_u64(s, q->n_shards);
+    for (size_t no = 0; no < q->n_shards; no++) {
+        struct gguf_writer *w;
+        const void *data;
+        size_t size;
+        GG_TRY(gg_job_writer(q, no, &w, err));
+        enum gguf_status st = gguf_writer_header(w, &data, &size, err);
+        if (st == GGUF_OK) {
+            update_u64(s, size);
+            (void)XXH3_128bits_update(s, data, size);
+        }
+        gguf_writer_destroy(w);
+        GG_TRY(st);
+    }
+    return GGUF_OK;
+}
+
+/* Pieces of the tensor data, from the first to the last byte, evenly: what a
+ * file of other weights has in common with this one is not where it is looked
+ * at. A gigabyte is as good as a kilobyte: memory does not have it yet. */
+static enum gguf_status add_samples(XXH3_state_t *s,
+                                    const struct gguf_file *f,
+                                    struct gguf_error *err)
+{
+    uint8_t piece[SAMPLE];
+    uint64_t from = GG_MIN(f->data_off, f->map.size), size = f->map.size - from;
+    uint64_t step = size > SAMPLE ? (size - SAMPLE) / (N_SAMPLES - 1) : 0;
+    for (uint64_t i = 0; i < N_SAMPLES; i++) {
+        uint64_t at = i + 1 < N_SAMPLES || !step ? from + i * step
+                                                 : f->map.size - SAMPLE;
+        ssize_t n = pread(f->map.fd, piece, (size_t)GG_MIN(size, SAMPLE),
+                          (off_t)(f->map.off + at));
+        if (n < 0)
+            return gg_fail_errno(err, errno, "reading the input at byte %"
+                                 PRIu64, at);
+        (void)XXH3_128bits_update(s, piece, (size_t)n);
+        if (!step)
+            break;
+    }
+    return GGUF_OK;
+}
+
+/* The files of the input: size, time, inode, header and samples of the data.
+ * Not the device: a disk may have another number when the machine is on again,
+ * nor the time of the inode, which a new name changes. */
+static enum gguf_status add_inputs(XXH3_state_t *s,
+                                   const struct gguf_quant *q,
+                                   struct gguf_error *err)
+{
+    for (size_t i = 0; i < gguf_split_n_files(q->set); i++) {
+        const struct gguf_file *f = gguf_split_file(q->set, i);
+        GG_TRY(gg_file_check(f, err));
+        update_u64(s, f->map.file_size);
+        update_u64(s, (uint64_t)f->map.mtime.tv_sec);
+        update_u64(s, (uint64_t)f->map.mtime.tv_nsec);
+        update_u64(s, (uint64_t)f->map.ino);
+        (void)XXH3_128bits_update(s, f->map.data,
+                                  (size_t)GG_MIN(f->data_off, f->map.size));
+        GG_TRY(add_samples(s, f, err));
+    }
+    return GGUF_OK;
+}
+
+/* Where each tensor comes from, and with which importances. */
+static enum gguf_status add_tensors(XXH3_state_t *s,
+                                    const struct gguf_quant *q,
+                                    struct gguf_error *err)
+{
+    for (size_t i = 0; i < q->n_t; i++) {
+        const struct gg_job_tensor *t = &q->t[i];
+        size_t ne0 = (size_t)t->pub.ne[0];
+        update_u64(s, t->src->file_no);
+        update_u64(s, t->src->info->off);
+        update_u64(s, t->pub.from);
+        update_u64(s, t->imatrix != NULL);
+        if (!t->imatrix)
+            continue;
+        float *row = gg_alloc(q->p.allocator, ne0 * sizeof *row);
+        if (!row)
+            return gg_fail_nomem(err, ne0 * sizeof *row);
+        for (uint64_t at = 0; at < t->imatrix->n_values; at += ne0) {
+            gg_imatrix_weights(t->imatrix, at, ne0, row);
+            (void)XXH3_128bits_update(s, row, ne0 * sizeof *row);
+        }
+        gg_free(q->p.allocator, row);
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_resume_plan(const struct gguf_quant *q,
+                                XXH128_canonical_t *out,
+                                struct gguf_error *err)
+{
+    XXH3_state_t *s = XXH3_createState();
+    if (!s)
+        return gg_fail(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
+                       "no memory for a digest");
+    const char *version = gguf_version_string();
+    (void)XXH3_128bits_reset(s);
+    (void)XXH3_128bits_update(s, version, strlen(version) + 1);
+    enum gguf_status st = add_headers(s, q, err);
+    if (st == GGUF_OK)
+        st = add_inputs(s, q, err);
+    if (st == GGUF_OK)
+        st = add_tensors(s, q, err);
+    XXH128_canonicalFromHash(out, XXH3_128bits_digest(s));
+    (void)XXH3_freeState(s);
+    return st;
+}
