@@ -9,13 +9,15 @@
 /* --- all tensors of a context --------------------------------------------- */
 
 /* Tensors from *t on that fit into one buffer of buft; *t becomes the first
- * that does not, or NULL. Places them if b is not NULL. */
+ * that does not, or NULL. Places them if b is not NULL. *used: the bytes, not 0
+ * if there is one, since a tensor without elements has an address, too. */
 static enum gguf_status pack(struct gguf_ctx *ctx,
                              const struct gguf_buft *buft,
                              struct gguf_buffer *b, struct gguf_tensor **t,
                              uint64_t *used, struct gguf_error *err)
 {
     struct gg_linear l = { buft->alignment, 0 };
+    bool some = false;
     for (; *t; *t = gguf_ctx_next(ctx, *t)) {
         struct gguf_tensor *x = *t;
         uint64_t size = gguf_buft_tensor_size(buft, x), off;
@@ -38,8 +40,9 @@ static enum gguf_status pack(struct gguf_ctx *ctx,
         }
         if (b)
             GG_TRY(gguf_buffer_place(b, x, off, err));
+        some = true;
     }
-    *used = l.used;
+    *used = some ? GG_MAX(l.used, (uint64_t)buft->alignment) : 0;
     return GGUF_OK;
 }
 
@@ -89,9 +92,8 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
                 st = GGUF_E_NOMEM;
         }
         if (st == GGUF_OK)
-            st = gguf_buffer_create(&parts[n], buft,
-                                    GG_MAX((size_t)size, buft->alignment),
-                                    allocator, err);
+            st = gguf_buffer_create(&parts[n], buft, (size_t)size, allocator,
+                                    err);
         if (st == GGUF_OK)
             st = pack(ctx, buft, parts[n++], &begin, &size, err);
         at = end;

@@ -14,6 +14,10 @@
  * "b broadcasts to a": each dimension of b divides that of a; index i of a
  * meets index i mod ne of b.
  *
+ * Copies and views of a tensor with a name are named after it: "x (view)",
+ * "x (reshaped)", "x (permuted)", "x (transposed)", "x (cont)", "x (copy)",
+ * "y (copy of x)"; what set_rows gives, "y (view)".
+ *
  * Which types a backend computes is asked with gguf_backend_supports_op().
  *
  * Groups: op_copy.h copies, views, rows by number, joins; op_elem.h element by

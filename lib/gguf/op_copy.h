@@ -15,7 +15,9 @@ extern "C" {
 
 /* A contiguous copy of a, of a's type. */
 GGUF_BUILDER_1(gguf_op_dup);
-/* a itself where it is contiguous already, else as dup. */
+/* As dup: for what wants its source contiguous. A node also where a is
+ * contiguous already, so that a graph has the same nodes whatever its shapes
+ * are. Where nobody else reads a, it lies where a does and costs nothing. */
 GGUF_BUILDER_1(gguf_op_cont);
 /* As dup, converted to another type. Elements keep their value where the type
  * has it, else round to nearest even (f16, bf16) or are encoded as

@@ -37,7 +37,9 @@ struct gguf_buffer;
 
 enum gguf_tensor_flag {
     GGUF_TENSOR_INPUT = 1,  /* set from outside before the graph runs: has
-                               memory of its own from the start of the graph */
+                               memory of its own from the start of the graph to
+                               its end, so that one that is computed again
+                               finds it as it was set */
     GGUF_TENSOR_OUTPUT = 2, /* read from outside after it ran: its memory is
                                never reused, nor taken over in place */
     GGUF_TENSOR_PARAM = 4   /* a node of the graph even without operation */
@@ -81,9 +83,9 @@ struct gguf_ctx_params {
 #define GGUF_CTX_PARAMS_INIT                                                  \
     { sizeof(struct gguf_ctx_params), NULL, 0, NULL, false }
 
-/* GGUF_E_NOMEM, GGUF_E_INVALID (no memory size). A mem_size of n tensors
- * without data: n * gguf_tensor_overhead(), and gguf_graph_overhead() for
- * each graph. Since: 0.1 */
+/* params NULL: the defaults. A mem_size of n tensors without data: n *
+ * gguf_tensor_overhead(), and gguf_graph_overhead() for each graph; 0: nothing
+ * can be made in it. GGUF_E_NOMEM, GGUF_E_INVALID (params). Since: 0.1 */
 GGUF_API enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
                                           const struct gguf_ctx_params *params,
                                           struct gguf_error *err)

@@ -21,9 +21,6 @@ enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
     *out = NULL;
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_ctx_params", err));
     params = &own;
-    if (!params->mem_size)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a context needs parameters with a memory size");
     struct gguf_ctx *ctx = gg_alloc(params->allocator, sizeof *ctx);
     if (!ctx)
         return gg_fail_nomem(err, sizeof *ctx);
@@ -33,7 +30,7 @@ enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
         .size = params->mem_size,
         .no_alloc = params->no_alloc,
     };
-    if (!ctx->mem) {
+    if (!ctx->mem && ctx->size) {
         ctx->own = gg_alloc_huge(params->allocator, ctx->size,
                                  GGUF_TENSOR_ALIGN);
         if (!ctx->own) {

@@ -48,30 +48,43 @@ BINARY(geglu, GEGLU)
 BINARY(geglu_erf, GEGLU_ERF)
 BINARY(geglu_quick, GEGLU_QUICK)
 BINARY(reglu, REGLU)
-BINARY(cpy, CPY)
 BINARY(get_rows, GET_ROWS)
 BINARY(matmul, MATMUL)
 BINARY(out_prod, OUT_PROD)
 
-struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx, struct gguf_tensor *a,
-                                 uint32_t dtype)
+static struct gguf_tensor *copy(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                uint32_t dtype, const char *what)
 {
     struct gguf_tensor proto = { .op = GGUF_OP_DUP,
                                  .dtype = dtype,
                                  .src = { a } };
-    return gg_op_build(ctx, &proto);
+    return gg_op_name_after(gg_op_build(ctx, &proto), a, what, NULL);
+}
+
+struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                 uint32_t dtype)
+{
+    return copy(ctx, a, dtype, "copy");
 }
 
 struct gguf_tensor *gguf_op_dup(struct gguf_ctx *ctx, struct gguf_tensor *a)
 {
-    return gguf_op_cast(ctx, a, a ? a->dtype : 0);
+    return copy(ctx, a, a ? a->dtype : 0, "copy");
 }
 
 struct gguf_tensor *gguf_op_cont(struct gguf_ctx *ctx, struct gguf_tensor *a)
 {
-    if (a && !gg_ctx_failed(ctx) && gguf_tensor_is_contiguous(a))
-        return a;
-    return gguf_op_dup(ctx, a);
+    return copy(ctx, a, a ? a->dtype : 0, "cont");
+}
+
+struct gguf_tensor *gguf_op_cpy(struct gguf_ctx *ctx, struct gguf_tensor *a,
+                                struct gguf_tensor *b)
+{
+    struct gguf_tensor *t =
+        gg_op_make(ctx, GGUF_OP_CPY, NULL, 0, SRC(a, b));
+    if (!t || !a->name[0] || !b->name[0])
+        return gg_op_name_after(t, b && b->name[0] ? b : a, "copy", NULL);
+    return gg_op_name_after(t, b, "copy of ", a);
 }
 
 struct gguf_tensor *gguf_op_set_rows(struct gguf_ctx *ctx,
@@ -79,7 +92,9 @@ struct gguf_tensor *gguf_op_set_rows(struct gguf_ctx *ctx,
                                      struct gguf_tensor *src,
                                      struct gguf_tensor *ids)
 {
-    return gg_op_make(ctx, GGUF_OP_SET_ROWS, NULL, 0, SRC(dst, src, ids));
+    return gg_op_name_after(
+        gg_op_make(ctx, GGUF_OP_SET_ROWS, NULL, 0, SRC(dst, src, ids)), dst,
+        "view", NULL);
 }
 
 struct gguf_tensor *gguf_op_scale(struct gguf_ctx *ctx, struct gguf_tensor *a,

@@ -44,7 +44,7 @@ static struct gguf_tensor *reshape(struct gguf_ctx *ctx, struct gguf_tensor *a,
     struct gguf_tensor proto = { .op = GGUF_OP_RESHAPE,
                                  .ne = { ne0, ne1, ne2, ne3 },
                                  .src = { a } };
-    return gg_op_build(ctx, &proto);
+    return gg_op_name_after(gg_op_build(ctx, &proto), a, "reshaped", NULL);
 }
 
 struct gguf_tensor *gguf_op_reshape_1d(struct gguf_ctx *ctx,
@@ -144,7 +144,7 @@ struct gguf_tensor *gguf_op_view_4d(struct gguf_ctx *ctx,
                                  .nb = { 0, nb1, nb2, nb3 },
                                  .view_off = off,
                                  .src = { a } };
-    return gg_op_build(ctx, &proto);
+    return gg_op_name_after(gg_op_build(ctx, &proto), a, "view", NULL);
 }
 
 struct gguf_tensor *gguf_op_view_3d(struct gguf_ctx *ctx,
@@ -212,7 +212,7 @@ struct gguf_tensor *gguf_op_permute(struct gguf_ctx *ctx,
         .op_params = { axis(axis0), axis(axis1), axis(axis2), axis(axis3) },
         .src = { a }
     };
-    return gg_op_build(ctx, &proto);
+    return gg_op_name_after(gg_op_build(ctx, &proto), a, "permuted", NULL);
 }
 
 struct gguf_tensor *gguf_op_transpose(struct gguf_ctx *ctx,
@@ -221,5 +221,5 @@ struct gguf_tensor *gguf_op_transpose(struct gguf_ctx *ctx,
     struct gguf_tensor proto = { .op = GGUF_OP_TRANSPOSE,
                                  .op_params = { 1, 0, 2, 3 },
                                  .src = { a } };
-    return gg_op_build(ctx, &proto);
+    return gg_op_name_after(gg_op_build(ctx, &proto), a, "transposed", NULL);
 }

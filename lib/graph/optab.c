@@ -74,6 +74,43 @@ struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
     return gg_ctx_tensor(ctx, proto);
 }
 
+/* How many bytes of a name are at most n, cut at a code point. */
+static size_t cut(const char *name, size_t n)
+{
+    const size_t all = strlen(name);
+    if (all <= n)
+        return all;
+    while (n && ((unsigned char)name[n] & 0xc0) == 0x80)
+        n--;
+    return n;
+}
+
+struct gguf_tensor *gg_op_name_after(struct gguf_tensor *t,
+                                     const struct gguf_tensor *src,
+                                     const char *what,
+                                     const struct gguf_tensor *other)
+{
+    if (!t || !src->name[0])
+        return t;
+    const char *second = other ? other->name : "";
+    const size_t n_what = strlen(what);
+    const size_t room = sizeof t->name - sizeof " ()" - n_what;
+    const size_t n_second = cut(second, room / 2);
+    const size_t n_first = cut(src->name, room - n_second);
+    char *p = t->name;
+    memmove(p, src->name, n_first);
+    p += n_first;
+    *p++ = ' ';
+    *p++ = '(';
+    memcpy(p, what, n_what);
+    p += n_what;
+    memcpy(p, second, n_second);
+    p += n_second;
+    *p++ = ')';
+    memset(p, 0, (size_t)(t->name + sizeof t->name - p));
+    return t;
+}
+
 struct gguf_tensor *gg_op_make(struct gguf_ctx *ctx, enum gguf_op op,
                                const void *params, size_t params_size,
                                unsigned n_src, struct gguf_tensor *const *src)

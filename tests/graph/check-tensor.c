@@ -77,9 +77,71 @@ static void check_arena(void)
     gguf_ctx_destroy(c);
     gguf_ctx_destroy(NULL);
 
-    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
-    ok(gguf_ctx_create(&c, &p, &err) == GGUF_E_INVALID && !c,
-       "no size: %s", err.message);
+    ok(gguf_ctx_create(&c, NULL, &err) == GGUF_OK && !gguf_ctx_used(c) &&
+           !gguf_ctx_left(c) && !gguf_ctx_objects(c) && !gguf_ctx_first(c) &&
+           !gguf_ctx_find(c, ""),
+       "a context of size 0");
+    ok(!gguf_tensor_1d(c, GGUF_DTYPE_F32, 1) && !gguf_graph_create(c, 1) &&
+           !gguf_ctx_work(c, 0) && gguf_ctx_status(c, &err) == GGUF_E_FULL,
+       "has no room: %s", err.message);
+    gguf_ctx_reset(c);
+    ok(gguf_ctx_status(c, NULL) == GGUF_OK, "and is reset");
+    gguf_ctx_destroy(c);
+}
+
+static void check_names(void)
+{
+    struct gguf_ctx *c = new_ctx(1 << 16, NULL, true);
+    tensor *x = gguf_tensor_name(gguf_tensor_2d(c, GGUF_DTYPE_F32, 6, 4), "x");
+    tensor *y = gguf_tensor_name(gguf_tensor_like(c, x), "y");
+    tensor *none = gguf_tensor_like(c, x);
+    tensor *ids = gguf_tensor_1d(c, GGUF_DTYPE_I32, 4);
+    const struct {
+        const tensor *t;
+        const char *name;
+    } rows[] = {
+        { gguf_op_view_1d(c, x, 6, 0), "x (view)" },
+        { gguf_op_view_2d(c, x, 2, 2, 24, 4), "x (view)" },
+        { gguf_op_reshape_1d(c, x, 24), "x (reshaped)" },
+        { gguf_op_permute(c, x, 0, 2, 1, 3), "x (permuted)" },
+        { gguf_op_transpose(c, x), "x (transposed)" },
+        { gguf_op_cont(c, x), "x (cont)" },
+        { gguf_op_cont(c, gguf_op_transpose(c, x)), "x (transposed) (cont)" },
+        { gguf_op_dup(c, x), "x (copy)" },
+        { gguf_op_cast(c, x, GGUF_DTYPE_F16), "x (copy)" },
+        { gguf_op_cpy(c, x, y), "y (copy of x)" },
+        { gguf_op_cpy(c, none, y), "y (copy)" },
+        { gguf_op_cpy(c, x, none), "x (copy)" },
+        { gguf_op_cpy(c, none, none), "" },
+        { gguf_op_set_rows(c, x, y, ids), "x (view)" },
+        { gguf_op_view_1d(c, none, 6, 0), "" },
+        { gguf_op_cont(c, none), "" },
+        { gguf_op_add(c, x, y), "" },
+    };
+    for (size_t i = 0; i < GG_LEN(rows); i++)
+        ok(!strcmp(rows[i].t->name, rows[i].name), "%s of x: '%s'",
+           gguf_op_name(rows[i].t->op), rows[i].t->name);
+
+    char name[64];
+    memset(name, 'a', 63);
+    name[63] = '\0';
+    gguf_tensor_name(x, name);
+    memcpy(name + 56, " (view)", 8);
+    ok(!strcmp(gguf_op_view_1d(c, x, 6, 0)->name, name),
+       "a long name is cut, what was made of it is not: %s",
+       gguf_op_view_1d(c, x, 6, 0)->name);
+    gguf_tensor_name(y, "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+                        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4"
+                        "\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4\xc3\xa4");
+    const char *both = gguf_op_cpy(c, x, y)->name;
+    ok(strlen(both) == 63 && strstr(both, "\xa4 (copy of aaa") &&
+           both[62] == ')',
+       "of two long names: %s", both);
+    both = gguf_op_cpy(c, y, x)->name;
+    ok(strlen(both) == 63 && strstr(both, "aaa (copy of \xc3\xa4") &&
+           !strcmp(both + 60, "\xc3\xa4)"),
+       "at a code point: %s", both);
+    gguf_ctx_destroy(c);
 }
 
 static void check_shapes(void)
@@ -140,9 +202,9 @@ static void check_shapes(void)
            gguf_tensor_same_layout(t, gguf_tensor_like(c, t)) &&
            !gguf_tensor_same_layout(t, gguf_op_cast(c, t, GGUF_DTYPE_F16)),
        "same shape, same layout");
-    ok(gguf_op_cont(c, t) == t && gguf_op_cont(c, tr) != tr &&
+    ok(gguf_op_cont(c, t)->op == GGUF_OP_DUP && gguf_op_cont(c, t) != t &&
            gguf_op_cont(c, tr)->op == GGUF_OP_DUP,
-       "cont of the contiguous is the thing itself");
+       "cont is a node, also of the contiguous");
 
     char buf[40];
     gguf_tensor_namef(t, "blk.%d\n", 3);
@@ -429,6 +491,7 @@ int main(void)
     check_arena();
     check_full_graph();
     check_shapes();
+    check_names();
     check_errors();
     check_graph();
     bool named = true;
