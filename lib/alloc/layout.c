@@ -16,7 +16,8 @@ struct life {
     int32_t n_children; /* readers still to come */
     int32_t n_views;    /* views of it that have readers to come */
     int32_t block;      /* that it holds, or OUTSIDE: none yet, no more */
-    bool keep;          /* an output, or an output's root: never freed */
+    bool keep;          /* an input or output, or the root of one: never
+                           freed, so that a graph can be computed again */
     bool had;           /* a block */
 };
 
@@ -137,7 +138,7 @@ static void count_readers(struct work *w)
         w->lives[i].root = root;
         if (t->view_src && root >= 0)
             w->lives[root].n_views++;
-        if (t->flags & GGUF_TENSOR_OUTPUT)
+        if (t->flags & (GGUF_TENSOR_INPUT | GGUF_TENSOR_OUTPUT))
             w->lives[root >= 0 ? (size_t)root : i].keep = true;
         for (int s = 0, n_src = gg_op_n_src(t); s < n_src; s++) {
             int32_t k = t->src[s] ? gg_graph_place(g, *edge++) : OUTSIDE;
@@ -307,7 +308,7 @@ static void walk(struct work *w)
         take_block(w, g->n_nodes + i, 0);
     for (size_t i = 0; i < g->n_nodes; i++)
         if (g->nodes[i]->op == GGUF_OP_NONE ||
-            g->nodes[i]->flags & GGUF_TENSOR_INPUT)
+            g->nodes[i]->flags & (GGUF_TENSOR_INPUT | GG_TENSOR_EARLY))
             take_block(w, i, 0);
     for (size_t i = 0; i < g->n_nodes; i++) {
         int32_t places[GGUF_TENSOR_SRC];

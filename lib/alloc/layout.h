@@ -2,7 +2,7 @@
  *
  * Walks the nodes in order. A tensor gets a block when it is first needed; the
  * block is free again when its last reader (through views too) is done, unless
- * the tensor is an output. A node whose operation can work in place takes over
+ * the tensor is an input or an output. A node whose operation can work in place takes over
  * the block of a source that nobody else reads any more. When all lifetimes
  * are known the blocks are placed (blocks.h). Each tensor lies in one of
  * several pools (one per buffer); what memory a pool is, is no business of

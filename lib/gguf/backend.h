@@ -149,8 +149,9 @@ GGUF_API enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
  * result's memory is free again when its last reader is done, unless it is an
  * output or nobody reads it (what a view that nobody reads looks at counts as
  * an output); an operation that can works in place. Tensors that have memory
- * already (weights, caches) are left alone; leaves without memory (inputs) get
- * some that no node takes over before their last reader is done.
+ * already (weights, caches) are left alone; leaves without memory get some that
+ * no node takes over before their last reader is done or, flagged as
+ * GGUF_TENSOR_INPUT, at all: such a graph can be computed again as it is.
  *
  * What is in the buffer is undefined after alloc: set inputs then. */
 struct gguf_galloc;

@@ -6,6 +6,10 @@
 #include "base/mem.h"
 #include "gguf/tensor.h"
 
+/* A flag of the library's own beside GGUF_TENSOR_...: a node that is written
+ * before its turn, so that it has memory from the start of the graph. */
+#define GG_TENSOR_EARLY (UINT32_C(1) << 31)
+
 /* Objects lie at multiples of this; data of tensors at GGUF_TENSOR_ALIGN. */
 enum { GG_OBJECT_ALIGN = 16 };
 /* Bytes from an object's header to the thing, which is aligned: more than

@@ -55,7 +55,7 @@ static void add_slots(struct cut *c, const struct gguf_tensor *y, int b)
         struct gguf_tensor *t = gg_ctx_tensor(c->l->ctx, &proto);
         if (!t)
             return;
-        t->flags = GGUF_TENSOR_INPUT | GGUF_TENSOR_OUTPUT;
+        t->flags = GGUF_TENSOR_OUTPUT;
         s->leaf_pool[c->l->shadow->n_leaves] = b;
         gg_graph_append(c->l->shadow, t);
         s->slots[(k - 1) * s->max_copies + s->n_copies] = t;
@@ -85,7 +85,7 @@ static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
     if (!y)
         return NULL;
     if (how.early || s->n_lanes > 1)
-        y->flags |= GGUF_TENSOR_INPUT;
+        y->flags |= GG_TENSOR_EARLY;
     if (s->n_lanes > 1)
         y->flags |= GGUF_TENSOR_OUTPUT;
     append(c, y, NULL, b);

@@ -271,7 +271,7 @@ static void check_random(int n_graphs, uint64_t seed)
 {
     static struct span s[2 * GRAPH_NODES];
     double *ratio = malloc(sizeof *ratio * (size_t)n_graphs);
-    int n_overlap = 0, n_differ = 0;
+    int n_overlap = 0, n_differ = 0, n_differ_again = 0;
     struct gguf_error err;
     struct gguf_galloc *ga;
     for (int k = 0; k < n_graphs; k++) {
@@ -290,6 +290,11 @@ static void check_random(int n_graphs, uint64_t seed)
             gguf_backend_compute(cpu, plain.graph, &err))
             bail("computation", &err);
         n_differ += !same_results(&g, &plain);
+        /* inputs are still what they were */
+        memset(g.cache->data, 0, (size_t)gguf_tensor_size(g.cache));
+        if (gguf_backend_compute(cpu, g.graph, &err))
+            bail("computation", &err);
+        n_differ_again += !same_results(&g, &plain);
         gguf_galloc_destroy(ga);
         gguf_ctx_destroy(g.ctx);
         gguf_ctx_destroy(plain.ctx);
@@ -297,6 +302,7 @@ static void check_random(int n_graphs, uint64_t seed)
     qsort(ratio, (size_t)n_graphs, sizeof *ratio, by_value);
     ok(!n_overlap, "%d random graphs: no overlap of what lives", n_graphs);
     ok(!n_differ, "results are those without reuse");
+    ok(!n_differ_again, "and again, with inputs that are not set again");
     printf("# peak over lower bound: median %.3f, 90%% %.3f, worst %.3f\n",
            ratio[n_graphs / 2], ratio[n_graphs * 9 / 10],
            ratio[n_graphs - 1]);
@@ -360,7 +366,75 @@ static void check_reuse(void)
     gguf_ctx_destroy(b.ctx);
 }
 
+/* A sequence that grows: x [4, n] in rows of n, which are contiguous with one
+ * column and not with more. */
+static struct gguf_graph *make_growing(struct gguf_ctx *c, int64_t n)
+{
+    struct gguf_error err;
+    gguf_ctx_reset(c);
+    struct gguf_graph *g = gguf_graph_create(c, 16);
+    tensor *x = gguf_tensor_flag(gguf_tensor_2d(c, GGUF_DTYPE_F32, 4, n),
+                                 GGUF_TENSOR_INPUT);
+    tensor *y = gguf_op_cont(c, gguf_op_transpose(c, gguf_op_silu(c, x)));
+    y = gguf_op_cont(c, gguf_op_reshape_3d(c, y, n, 2, 2));
+    y = gguf_op_relu(c, gguf_op_cont(c, gguf_op_permute(c, y, 0, 2, 1, 3)));
+    if (gguf_graph_finish(c, g, y, &err))
+        bail("graph", &err);
+    return g;
+}
+
+static void check_growing(void)
+{
+    struct gguf_error err;
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    struct gguf_ctx *c;
+    struct gguf_galloc *ga;
+    p.mem_size = 1 << 16;
+    p.no_alloc = true;
+    if (gguf_ctx_create(&c, &p, &err) ||
+        gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err) ||
+        gguf_galloc_reserve(ga, make_growing(c, 64), &err))
+        bail("reserve", &err);
+    for (int64_t n = 1; n <= 64; n++)
+        if (gguf_galloc_alloc(ga, make_growing(c, n), &err))
+            bail("allocation", &err);
+    ok(gguf_galloc_n_plans(ga) == 1,
+       "64 sizes of a reserved graph: %u plan", gguf_galloc_n_plans(ga));
+    gguf_galloc_destroy(ga);
+    gguf_ctx_destroy(c);
+}
+
 /* --- buffers -------------------------------------------------------------- */
+
+/* Of no bytes at all. */
+static void check_nothing(void)
+{
+    struct gguf_error err;
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    struct gguf_ctx *c;
+    struct gguf_buffer *b;
+    p.no_alloc = true;
+    p.mem_size = 4 * gguf_tensor_overhead();
+    if (gguf_ctx_create(&c, &p, &err))
+        bail("context", &err);
+    ok(!gguf_ctx_alloc_tensors(c, gguf_host_buft(), NULL, &b, &err) &&
+           gguf_buffer_size(b) == 0,
+       "a context without tensors: a buffer of nothing");
+    tensor *t = gguf_tensor_2d(c, GGUF_DTYPE_F32, 0, 3);
+    ok(!gguf_buffer_place(b, t, 0, &err) && t->buffer == b &&
+           !gguf_tensor_set(t, NULL, 0, 0, &err) &&
+           !gguf_tensor_get(t, NULL, 0, 0, &err) &&
+           !gguf_tensor_memset(t, 1, 0, 0, &err) &&
+           gguf_tensor_set(t, "1234", 0, 4, &err) == GGUF_E_INVALID,
+       "holds a tensor of nothing: %s", err.message);
+    gguf_buffer_reset(b);
+    gguf_buffer_destroy(b);
+    ok(!gguf_buffer_from_host(&b, NULL, 0, NULL, &err) &&
+           gguf_buffer_size(b) == 0,
+       "one around nothing");
+    gguf_buffer_destroy(b);
+    gguf_ctx_destroy(c);
+}
 
 static void check_buffers(void)
 {
@@ -552,7 +626,9 @@ int main(int argc, char **argv)
                  argc > 2 ? (uint64_t)atoll(argv[2]) : 1);
     check_each_op();
     check_reuse();
+    check_growing();
     check_buffers();
+    check_nothing();
     check_parts();
     check_failing();
     gguf_backend_destroy(cpu);

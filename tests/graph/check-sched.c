@@ -22,7 +22,7 @@ static void check_random(int n_graphs, uint64_t seed)
     struct gguf_backend *cpu;
     struct gguf_sched *alone, *s;
     struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
-    int differ = 0, differ_again = 0, n_asked = 0;
+    int differ = 0, differ_twice = 0, differ_again = 0, n_asked = 0;
     size_t n_splits = 0, n_copies = 0;
     must(island_init(&a, "A", false, NULL, &err), &err);
     must(island_init(&b, "B", false, NULL, &err), &err);
@@ -55,6 +55,10 @@ static void check_random(int n_graphs, uint64_t seed)
         gen_run(alone, &one, x);
         gen_run(s, &many, x);
         differ += !gen_same(&one, &many);
+        /* inputs are still what they were */
+        gen_set(many.cache, x + 4);
+        must(gguf_sched_compute(s, many.graph, &err), &err);
+        differ_twice += !gen_same(&one, &many);
         n_splits += gguf_sched_n_splits(s);
         n_copies += gguf_sched_n_copies(s);
         /* once more, node by node where the callback wants */
@@ -67,6 +71,7 @@ static void check_random(int n_graphs, uint64_t seed)
     }
     ok(!differ, "%d random graphs over 2 and 3 backends: the CPU's results",
        n_graphs);
+    ok(!differ_twice, "and again, with inputs that are not set again");
     ok(!differ_again && n_asked > n_graphs / 2,
        "the same with an evaluation callback, called for %d products",
        n_asked);

@@ -34,11 +34,12 @@ int spans_of(const struct gguf_graph *g, const struct gguf_buffer *buffer,
     for (int k = 0; k < n; k++) {
         bool read = false;
         s[k].size = (gguf_tensor_size(s[k].t) + ALIGN - 1) / ALIGN * ALIGN;
-        s[k].keep = s[k].t->flags & GGUF_TENSOR_OUTPUT;
+        s[k].keep = s[k].t->flags & (GGUF_TENSOR_INPUT | GGUF_TENSOR_OUTPUT);
         for (int i = 0; i < n_nodes; i++) {
             const tensor *t = gguf_graph_node(g, (size_t)i);
             if (t->view_src == s[k].t &&
-                (t->flags & GGUF_TENSOR_OUTPUT || !is_read(g, t)))
+                (t->flags & (GGUF_TENSOR_INPUT | GGUF_TENSOR_OUTPUT) ||
+                 !is_read(g, t)))
                 s[k].keep = true;
             for (int j = 0; j < GGUF_TENSOR_SRC; j++)
                 if (t->src[j] &&
