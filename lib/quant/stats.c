@@ -39,7 +39,9 @@ struct work {
     uint64_t n, n_pieces;
     piece_fn *fn;
     void *records;  /* one for each piece */
-    float *buffers; /* two slices for each thread */
+    float *buffers; /* two slices for each thread that has work */
+    struct gguf_pool *pool; /* NULL: one piece is not worth waking threads */
+    unsigned n_threads;     /* that have work */
     const struct gguf_stats *stats; /* for the second pass */
     atomic_uint_fast64_t next;
 };
@@ -49,17 +51,19 @@ static void member(void *user, unsigned ith, unsigned nth)
     struct work *w = user;
     float *a = w->buffers + (size_t)2 * SLICE * ith;
     (void)nth;
+    if (ith >= w->n_threads)
+        return;
     /* Relaxed: a piece's record is read only after the team has joined. */
     for (uint64_t i; (i = atomic_fetch_add_explicit(
                           &w->next, 1, memory_order_relaxed)) < w->n_pieces;)
         w->fn(w, i, a, a + SLICE);
 }
 
-static void run(struct work *w, struct gguf_pool *pool, piece_fn *fn)
+static void run(struct work *w, piece_fn *fn)
 {
     atomic_init(&w->next, 0);
     w->fn = fn;
-    gguf_pool_run(pool, member, w);
+    gguf_pool_run(w->pool, member, w);
 }
 
 /* The slices of a piece: first element and length of number s, 0 behind the
@@ -89,10 +93,13 @@ static enum gguf_status begin(struct work *w, size_t record_size,
     gg_stat_kern_init(&w->kern, gg_cpu_detect());
     w->n = gguf_file_tensor(w->a, w->ia)->n_elements;
     w->n_pieces = (w->n + PIECE - 1) / PIECE;
-    size_t n_threads = gguf_pool_n_threads(p->pool);
+    w->pool = w->n_pieces > 1 ? p->pool : NULL;
+    w->n_threads = gguf_pool_n_threads(w->pool);
+    if (w->n_threads > w->n_pieces)
+        w->n_threads = (unsigned)GG_MAX(w->n_pieces, 1);
     w->records = gg_alloc_zero(p->allocator, w->n_pieces, record_size);
     w->buffers = gg_alloc_aligned(
-        p->allocator, n_threads * 2 * SLICE * sizeof(float), 64);
+        p->allocator, (size_t)w->n_threads * 2 * SLICE * sizeof(float), 64);
     if (w->records && w->buffers)
         return GGUF_OK;
     return gg_fail_nomem(err, (size_t)w->n_pieces * record_size);
@@ -220,18 +227,18 @@ enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
     enum gguf_status st = begin(&w, size, &p, err);
     if (st == GGUF_OK) {
         struct moments all = { .n = 0 };
-        run(&w, p.pool, piece_moments);
+        run(&w, piece_moments);
         for (uint64_t k = 0; k < w.n_pieces; k++)
             join(&all, (struct moments *)w.records + k);
         set_stats(out, &all, w.n);
         memset(w.records, 0, (size_t)w.n_pieces * size);
         w.stats = out;
-        run(&w, p.pool, piece_bins);
+        run(&w, piece_bins);
         const uint64_t *bins = w.records;
         for (uint64_t k = 0; k < w.n_pieces * GGUF_STATS_BINS; k++)
             out->bins[k % GGUF_STATS_BINS] += bins[k];
     }
-    end(&w, params->allocator);
+    end(&w, p.allocator);
     return st;
 }
 
@@ -301,7 +308,7 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
     enum gguf_status st = begin(&w, sizeof(struct sums), &p, err);
     if (st == GGUF_OK) {
         struct sums all = { 0, 0, 0, 0, 0, 0, 0, 0 };
-        run(&w, p.pool, piece_compare);
+        run(&w, piece_compare);
         for (uint64_t k = 0; k < w.n_pieces; k++) {
             const struct sums *r = (struct sums *)w.records + k;
             all.n += r->n;
@@ -315,6 +322,6 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
         }
         set_diff(out, &all, w.n);
     }
-    end(&w, params->allocator);
+    end(&w, p.allocator);
     return st;
 }

@@ -6,6 +6,7 @@
 #include "gguf/stats.h"
 
 #include <math.h>
+#include <sys/resource.h>
 
 enum { N = 1 << 20, M = 700 * 256 };
 
@@ -179,6 +180,45 @@ static void test_headers(const struct gguf_rows *rows)
     fix_fini(&f);
 }
 
+static size_t n_bytes;
+
+static void *count_alloc(void *user, size_t size)
+{
+    (void)user;
+    n_bytes += size;
+    return malloc(size);
+}
+
+static void count_free(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+/* A tensor of one piece is the calling thread's: no other is woken for it, nor
+ * has memory. */
+static void test_small(const struct gguf_file *f, struct gguf_stats_params p)
+{
+    const struct gguf_allocator counting = { count_alloc, count_free, NULL };
+    struct rusage before, after;
+    struct gguf_stats s;
+    struct gguf_stats_diff d;
+    long n_calls = 1000;
+    p.allocator = &counting;
+    getrusage(RUSAGE_SELF, &before);
+    for (long i = 0; i < n_calls; i++) {
+        (void)gguf_stats_tensor(f, 3, &p, &s, NULL);
+        (void)gguf_stats_compare(f, 3, f, 3, &p, &d, NULL);
+    }
+    getrusage(RUSAGE_SELF, &after);
+    long n_waits = after.ru_nvcsw - before.ru_nvcsw;
+    ok(n_waits < n_calls / 10,
+       "%ld tiny tensors: threads waited %ld times", 2 * n_calls, n_waits);
+    n_bytes = 0;
+    ok(gguf_stats_tensor(f, 3, &p, &s, NULL) == GGUF_OK && n_bytes < 80000,
+       "and there is memory for one: %zu bytes", n_bytes);
+}
+
 int main(void)
 {
     struct fix f;
@@ -209,6 +249,7 @@ int main(void)
         return 99;
     (void)gguf_stats_tensor(file, 0, &p, &many, NULL);
     ok(!memcmp(&one, &many, sizeof one), "three threads give the same bits");
+    test_small(file, p);
     gguf_pool_destroy(p.pool);
     gguf_rows_destroy(rows);
     gguf_file_close(file);
