@@ -109,7 +109,10 @@ static const struct {
     { GGUF_DTYPE_Q6_K, GGUF_DTYPE_Q8_0 },
 };
 
-/* Encoders of these types do not work without weights. */
+/* Types that llama-quantize does not make of a layer's matrix without importance
+ * data, which would not be worth having. It is a rule of models, wider than what
+ * encoders cannot do (GG_CODEC_NEEDS_WEIGHT): those of IQ1_M, IQ2_S and IQ3_XXS
+ * work without weights. */
 static const uint32_t weighted[] = {
     GGUF_DTYPE_IQ1_S,  GGUF_DTYPE_IQ1_M, GGUF_DTYPE_IQ2_XXS,
     GGUF_DTYPE_IQ2_XS, GGUF_DTYPE_IQ2_S, GGUF_DTYPE_IQ3_XXS,

@@ -14,18 +14,21 @@
 
 struct gg_pretok;
 
-/* By name. *ignore_merges: a word that is a token as a whole is that token.
- * *add_bos: whether a BOS goes in front unless the file says. GGUF_E_NOMEM,
- * GGUF_E_UNSUPPORTED (name). */
+/* The expressions of this name, compiled. GGUF_E_NOMEM, GGUF_E_UNSUPPORTED
+ * (name). */
 enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err);
+/* NULL is fine. */
 void gg_pretok_destroy(struct gg_pretok *p);
+
+/* Is a word that is a token as a whole that token, whatever the merges? */
 bool gg_pretok_ignore_merges(const struct gg_pretok *p);
+/* Does a BOS go in front, unless the file says? */
 bool gg_pretok_add_bos(const struct gg_pretok *p);
 
 /* Cut size bytes of UTF-8 into words: *end is an owned array of *n offsets
- * behind each word, the last is size. Surrogates may occur. Any thread.
+ * where each word ends, the last of which is size. Surrogates may occur. Any thread.
  * GGUF_E_NOMEM, GGUF_E_LIMIT (the expressions give up on the text). */
 enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
                                  size_t size, size_t **end, size_t *n,
