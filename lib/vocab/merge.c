@@ -33,42 +33,6 @@ enum gguf_status gg_merge_add(struct gg_merge *m, uint32_t off, uint32_t size,
     return GGUF_OK;
 }
 
-/* ---- heap, best candidate first ---- */
-
-static bool better(const struct gg_cand *a, const struct gg_cand *b)
-{
-    return a->score > b->score || (a->score == b->score && a->left < b->left);
-}
-
-static void heap_push(struct gg_merge *m, struct gg_cand c)
-{
-    size_t i = m->n_heap++;
-    while (i && better(&c, &m->heap[(i - 1) / 2])) {
-        m->heap[i] = m->heap[(i - 1) / 2];
-        i = (i - 1) / 2;
-    }
-    m->heap[i] = c;
-}
-
-static struct gg_cand heap_pop(struct gg_merge *m)
-{
-    struct gg_cand top = m->heap[0], last = m->heap[--m->n_heap];
-    size_t i = 0;
-    for (;;) {
-        size_t k = 2 * i + 1;
-        if (k >= m->n_heap)
-            break;
-        if (k + 1 < m->n_heap && better(&m->heap[k + 1], &m->heap[k]))
-            k++;
-        if (!better(&m->heap[k], &last))
-            break;
-        m->heap[i] = m->heap[k];
-        i = k;
-    }
-    m->heap[i] = last;
-    return top;
-}
-
 /* ---- joining ---- */
 
 static void try_join(struct gg_merge *m, uint32_t left)
@@ -78,7 +42,7 @@ static void try_join(struct gg_merge *m, uint32_t left)
     const struct gg_sym *l = &m->sym[left], *r = &m->sym[l->next];
     struct gg_cand c = { .left = left, .size = l->size + r->size };
     if (m->pair(m->user, l, r, &c.score, &c.id))
-        heap_push(m, c);
+        gg_heap_push(m->heap, &m->n_heap, c);
 }
 
 static void join(struct gg_merge *m, const struct gg_cand *c)
@@ -118,7 +82,7 @@ enum gguf_status gg_merge_run(struct gg_merge *m, struct gguf_error *err)
     for (uint32_t i = 0; i + 1 < m->n; i++)
         try_join(m, i);
     while (m->n_heap) {
-        struct gg_cand c = heap_pop(m);
+        struct gg_cand c = gg_heap_pop(m->heap, &m->n_heap);
         join(m, &c);
     }
     return GGUF_OK;

@@ -9,6 +9,7 @@
 #ifndef GG_VOCAB_MERGE_H
 #define GG_VOCAB_MERGE_H
 
+#include "vocab/heap.h"
 #include "vocab/vocab.h"
 
 #define GG_NO_SYM UINT32_MAX
@@ -26,19 +27,13 @@ typedef bool gg_pair_fn(const void *user, const struct gg_sym *l,
                         const struct gg_sym *r, double *score,
                         gguf_token *id);
 
-struct gg_cand {
-    double score;
-    uint32_t left, size; /* size: bytes of both, when it was found */
-    gguf_token id;
-};
-
 struct gg_merge {
     const struct gguf_allocator *allocator;
     gg_pair_fn *pair;
     const void *user;
     struct gg_sym *sym; /* n of them; the first is never joined to another */
     size_t n, cap;
-    struct gg_cand *heap;
+    struct gg_cand *heap; /* size: bytes of both, when it was found */
     size_t n_heap, heap_cap;
 };
 

@@ -55,7 +55,7 @@ void gguf_vocab_destroy(struct gguf_vocab *v)
         v->algo->unload(v);
     if (v->has_index)
         gg_index_fini(&v->index);
-    gg_free(v->allocator, v->split);
+    gg_split_unload(v);
     gg_free(v->allocator, v->token);
     gg_free(v->allocator, v);
 }

@@ -6,6 +6,7 @@
 #include "base/index.h"
 #include "file/check.h"
 #include "gguf/vocab.h"
+#include "vocab/prefix.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -95,10 +96,9 @@ struct gguf_vocab {
     bool add_bos, add_eos, add_space_prefix;
     gguf_token byte[256]; /* token of a byte, or GGUF_TOKEN_NONE */
 
-    /* Tokens that are split off before the algorithm sees the text, sorted
-     * by text; first[b] to first[b + 1] - 1 begin with byte b. */
-    gguf_token *split;
-    uint32_t first[257];
+    /* Tokens that are split off before the algorithm sees the text: [0] those
+     * that always are, [1] these and what is asked for. */
+    struct gg_prefixes split[2];
 
     struct gg_bpe *bpe; /* byte-level encoding's own */
 
@@ -155,6 +155,7 @@ uint64_t gg_vocab_text_off(const struct gg_vocab_scan *s, struct gguf_str t);
 
 /* split.c: prepare v->split. GGUF_E_NOMEM. */
 enum gguf_status gg_split_load(struct gguf_vocab *v, struct gguf_error *err);
+void gg_split_unload(struct gguf_vocab *v);
 
 /* A stretch of text: a token (id) or text to tokenize (id is
  * GGUF_TOKEN_NONE). */
@@ -166,7 +167,8 @@ struct gg_piece {
 /* Cut text at the tokens that are found by their text: longer ones first
  * wherever they stand, then by id, then from left to right; control and
  * unknown tokens only if parse is set. *out is an owned array of *n pieces.
- * GGUF_E_NOMEM. */
+ * Memory: some 60 bytes for each byte of the text where a token begins, whatever
+ * their number. GGUF_E_NOMEM, GGUF_E_LIMIT (2^32 such bytes). */
 enum gguf_status gg_split_text(const struct gguf_vocab *v, const char *text,
                                size_t size, bool parse, struct gg_piece **out,
                                size_t *n, struct gguf_error *err);
