@@ -1,6 +1,6 @@
 /* gguf-edit - other metadata for a GGUF file */
 #include "config.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_old.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 #include "tools/gguf-edit.h"

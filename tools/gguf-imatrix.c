@@ -3,7 +3,7 @@
 #include "tools/common/json.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_old.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
 

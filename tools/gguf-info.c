@@ -1,7 +1,7 @@
 /* gguf-info - show what is in GGUF files */
 #include "config.h"
 #include "tools/gguf-info.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_old.h"
 #include "tools/common/progress.h"
 #include "tools/common/style.h"
 

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_old.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
 #include "tools/common/load.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_old.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* gguf-quantize-kv.c - the values of --override-kv */
 #include "config.h"
 #include "tools/gguf-quantize.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_old.h"
 
 #include <errno.h>
 #include <float.h>

@@ -1,7 +1,7 @@
 /* gguf-quantize-opt.c - what the command line of gguf-quantize says */
 #include "config.h"
 #include "tools/gguf-quantize.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_old.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "tools/common/digest.h"
 #include "tools/common/load.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_old.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"

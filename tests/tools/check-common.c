@@ -1,9 +1,9 @@
-/* What the tools share: options, JSON, tables, sizes. */
+/* What the tools share: JSON, tables, sizes. */
 #include "config.h"
 #include "tests/tap.h"
 #include "tools/common/json.h"
 #include "tools/common/markdown.h"
-#include "tools/common/opt.h"
+#include "tools/common/msg.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 
@@ -220,95 +220,6 @@ static void test_closed(void)
        "no file takes the place of a closed standard stream");
 }
 
-enum { OPT_NGL = OPT_FIRST_LONG, OPT_CHUNKS, OPT_HASH };
-
-static const struct opt table[] = {
-    { 'c', "-c --ctx-size", "N", "context" },
-    { 'q', "-q --quiet", NULL, "say nothing" },
-    { OPT_NGL, "-ngl --gpu-layers", "N", "layers" },
-    { OPT_CHUNKS, "--chunks", "N", "chunks" },
-    { OPT_HASH, "--hash", "[ALGO]", "hash" },
-    { 0, NULL, NULL, NULL },
-};
-static const struct opt_tool tool = { "t", "[OPTION]...", "Tests.", table,
-                                      NULL };
-
-/* The options that argv gives, as "id=arg id=arg | operands". */
-static const char *parse(int argc, const char *const *argv)
-{
-    static char out[256];
-    char copy[16][32];
-    char *args[17] = { NULL };
-    for (int i = 0; i < argc; i++) {
-        snprintf(copy[i], sizeof copy[i], "%s", argv[i]);
-        args[i] = copy[i];
-    }
-    struct opt_parser p;
-    size_t n = 0;
-    opt_begin(&p, &tool, argc, args);
-    for (int id; (id = opt_next(&p)) != OPT_END;)
-        n += (size_t)snprintf(out + n, sizeof out - n,
-                              id < 256 ? "%c=%s " : "%d=%s ", id,
-                              p.arg ? p.arg : "");
-    n += (size_t)snprintf(out + n, sizeof out - n, "|");
-    for (; p.i < argc; p.i++)
-        n += (size_t)snprintf(out + n, sizeof out - n, " %s", args[p.i]);
-    return out;
-}
-
-#define PARSE(...)                                                            \
-    parse((int)(sizeof((const char *const[]){ "t", __VA_ARGS__ }) /           \
-                sizeof(char *)),                                              \
-          (const char *const[]){ "t", __VA_ARGS__ })
-
-static void test_opt(void)
-{
-    ok(!strcmp(PARSE("a", "-c", "512", "b", "--chunks=3", "-q"),
-               "c=512 257=3 q= | a b"), "options and operands mix");
-    ok(!strcmp(PARSE("-ngl", "99", "-qc4", "x"), "256=99 q= c=4 | x"),
-       "a long name behind one dash, a cluster");
-    ok(!strcmp(PARSE("--ctx_size", "8", "--hash", "x", "--hash=xxh64"),
-               "c=8 258= 258=xxh64 | x"),
-       "underscores; an optional argument is behind = only");
-    ok(!strcmp(PARSE("-c", "-ngl", "--", "-ngl", "-"), "c=-ngl | -ngl -"),
-       "arguments and what is behind -- stay as they are");
-    uint64_t v;
-    ok(opt_parse_u64("18446744073709551615", &v) && v == UINT64_MAX,
-       "the largest number");
-    ok(!opt_parse_u64("18446744073709551616", &v) &&
-           !opt_parse_u64("-1", &v) && !opt_parse_u64("1x", &v) &&
-           !opt_parse_u64("", &v),
-       "what is no number");
-}
-
-/* Exit status of parsing one option, messages dropped. */
-static int status_of(const char *arg)
-{
-    fflush(stdout);
-    pid_t pid = fork();
-    if (pid == 0) {
-        if (!freopen("/dev/null", "w", stdout) ||
-            !freopen("/dev/null", "w", stderr))
-            _exit(99);
-        PARSE(arg);
-        _exit(42);
-    }
-    int status = 0;
-    waitpid(pid, &status, 0);
-    return WEXITSTATUS(status);
-}
-
-static void test_status(void)
-{
-    ok(status_of("--help") == 0, "--help is no failure");
-    ok(status_of("--version") == 0, "--version is no failure");
-    ok(status_of("--nonsense") == 2, "an unknown option is a usage error");
-    ok(status_of("-Z") == 2, "an unknown letter is a usage error");
-    ok(status_of("--chunks") == 2, "a missing argument is a usage error");
-    ok(status_of("--quiet=1") == 2, "an argument too many is a usage error");
-    ok(status_of("--quiet") == 42, "a known option is none");
-}
-
 /* No line reaches the last column, whatever is in it. */
 static void test_width(const char *label, const char *unit)
 {
@@ -350,8 +261,6 @@ int main(void)
     test_markdown();
     test_json();
     test_table();
-    test_opt();
-    test_status();
     test_progress();
     return done_testing();
 }

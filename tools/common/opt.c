@@ -1,224 +1,23 @@
-/* opt.c - one table of options per tool: parsing, --help, --version */
+/* opt.c - the options of a tool: reading argv
+ *
+ * Not getopt_long, which takes a word after one dash apart whatever it means,
+ * knows no second giving of an option, and permutes argv by rules of its own.
+ */
 #include "config.h"
-#include "tools/common/opt.h"
+#include "tools/common/opt_inside.h"
 #include "gguf/version.h"
 
-#include <assert.h>
-#include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    ID_HELP = 0x10000,
-    ID_VERSION,
-    MAX_NAMES = 256, /* of one tool, aliases counted */
-    NAME_SIZE = 40,  /* bytes with "--" and NUL */
-    HELP_COLUMN = 30,
-    WIDTH = 79
+const struct opt opt_common[] = {
+    { "-h --help", NULL, "print this help and exit", OPT_HELP, .size = 0 },
+    { "--version", NULL, "print the version and exit", OPT_VERSION,
+      .size = 0 },
+    { .names = NULL },
 };
-
-/* What getopt_long wants, made from the table. */
-struct opt_lists {
-    char shorts[2 * MAX_NAMES + 2];
-    struct option longs[MAX_NAMES + 1];
-    char names[MAX_NAMES][NAME_SIZE]; /* "--name" of each of longs */
-    bool one_dash[MAX_NAMES];         /* may be written "-name" */
-    size_t n_longs;
-};
-
-/* Rows of every tool, behind its own. */
-static const struct opt common[] = {
-    { ID_HELP, "-h --help", NULL, "print this help and exit" },
-    { ID_VERSION, "--version", NULL, "print the version and exit" },
-    { 0, NULL, NULL, NULL },
-};
-
-static bool is_end(const struct opt *o)
-{
-    return !o->id && !o->help;
-}
-
-static void add_name(struct opt_lists *l, const struct opt *o,
-                     const char *name, size_t n)
-{
-    if (n == 2 && name[1] != '-') {
-        size_t k = strlen(l->shorts);
-        snprintf(l->shorts + k, sizeof l->shorts - k, "%c%s", name[1],
-                 !o->arg ? "" : ":");
-        return;
-    }
-    assert(l->n_longs < MAX_NAMES && n + 2 <= NAME_SIZE);
-    size_t i = l->n_longs++;
-    bool two = name[1] == '-';
-    snprintf(l->names[i], NAME_SIZE, "%s%.*s", two ? "" : "-", (int)n, name);
-    l->one_dash[i] = !two;
-    l->longs[i] = (struct option){ l->names[i] + 2,
-                                   !o->arg             ? no_argument
-                                   : o->arg[0] == '[' ? optional_argument
-                                                      : required_argument,
-                                   NULL, o->id };
-}
-
-static void add_table(struct opt_lists *l, const struct opt *o)
-{
-    for (; !is_end(o); o++) {
-        if (!o->id)
-            continue;
-        for (const char *s = o->names; *s;) {
-            size_t n = strcspn(s, " ");
-            add_name(l, o, s, n);
-            s += n + strspn(s + n, " ");
-        }
-    }
-}
-
-void opt_begin(struct opt_parser *p, const struct opt_tool *tool, int argc,
-               char **argv)
-{
-    msg_init(tool->name);
-    *p = (struct opt_parser){ .tool = tool, .argc = argc, .argv = argv };
-    p->lists = msg_must(calloc(1, sizeof *p->lists));
-    strcpy(p->lists->shorts, ":");
-    add_table(p->lists, tool->table);
-    add_table(p->lists, common);
-    opterr = 0;
-    optind = 0; /* begin anew, whatever an earlier parser was in */
-}
-
-/* Rewrite the next option as getopt_long knows it: "-ngl" as "--ngl", and
- * dashes for underscores in a long name. The next option is the first element
- * from optind on that begins with a dash; inside a cluster of short options it
- * is that cluster, which is none of these. */
-static void normalize(struct opt_parser *p)
-{
-    int i = optind ? optind : 1;
-    while (i < p->argc && (p->argv[i][0] != '-' || !p->argv[i][1]))
-        i++;
-    if (i >= p->argc)
-        return;
-    char *a = p->argv[i];
-    if (a[1] != '-') {
-        for (size_t k = 0; k < p->lists->n_longs; k++)
-            if (p->lists->one_dash[k] && !strcmp(a, p->lists->names[k] + 1))
-                p->argv[i] = p->lists->names[k];
-        return;
-    }
-    for (char *c = a + 2; *c && *c != '='; c++)
-        if (*c == '_')
-            *c = '-';
-}
-
-static const struct opt *row_of(const struct opt_parser *p, int id)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (const struct opt *o = pass ? common : p->tool->table; !is_end(o);
-             o++)
-            if (o->id == id && o->help)
-                return o;
-    return NULL;
-}
-
-/* The id of the row that has short option c. */
-static int short_id(const struct opt_parser *p, int c)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (const struct opt *o = pass ? common : p->tool->table; !is_end(o);
-             o++) {
-            if (!o->id)
-                continue;
-            for (const char *s = o->names; s; s = strchr(s, ' ')) {
-                s += strspn(s, " ");
-                if (s[0] == '-' && s[1] == c && (!s[2] || s[2] == ' '))
-                    return o->id;
-            }
-        }
-    return c;
-}
-
-/* Print text from column on, wrapped; '\n' in it begins a line. */
-static void print_wrapped(const char *text, int column, int at)
-{
-    while (*text) {
-        size_t word = strcspn(text, " \n");
-        if (at > column && at + 1 + (int)word > WIDTH) {
-            printf("\n%*s", column, "");
-            at = column;
-        } else if (at > column) {
-            putchar(' ');
-            at++;
-        }
-        printf("%.*s", (int)word, text);
-        at += (int)word;
-        text += word;
-        if (*text == '\n') {
-            printf("\n%*s", column, "");
-            at = column;
-        }
-        if (*text)
-            text++;
-    }
-    putchar('\n');
-}
-
-static void print_table(const struct opt *o)
-{
-    for (; !is_end(o); o++) {
-        if (!o->id) {
-            printf("\n%s\n", o->help);
-            continue;
-        }
-        if (!o->help)
-            continue;
-        char left[256];
-        bool is_long = o->names[1] == '-';
-        size_t n = (size_t)snprintf(left, sizeof left, "%s",
-                                    is_long ? "      " : "  ");
-        for (const char *s = o->names; *s; s++) {
-            is_long = *s == '-' && s[1] == '-' ? true : is_long;
-            n += (size_t)snprintf(left + n, sizeof left - n, "%s%c",
-                                  *s == ' ' ? "," : "", *s);
-        }
-        if (o->arg && o->arg[0] == '[')
-            n += (size_t)snprintf(left + n, sizeof left - n, "[=%s",
-                                  o->arg + 1);
-        else if (o->arg)
-            n += (size_t)snprintf(left + n, sizeof left - n, "%c%s",
-                                  is_long ? '=' : ' ', o->arg);
-        fputs(left, stdout);
-        if (n + 2 > HELP_COLUMN) {
-            putchar('\n');
-            n = 0;
-        }
-        printf("%*s", HELP_COLUMN - (int)n, "");
-        print_wrapped(o->help, HELP_COLUMN, HELP_COLUMN);
-    }
-}
-
-static void print_help(const struct opt_tool *t)
-{
-    const char *lead = "Usage:";
-    for (const char *s = t->usage; *s; lead = "      ") {
-        size_t n = strcspn(s, "\n");
-        printf("%s %s %.*s\n", lead, t->name, (int)n, s);
-        s += n + (s[n] == '\n');
-    }
-    putchar('\n');
-    print_wrapped(t->about, 0, 0);
-    if (!is_end(t->table) && t->table->id)
-        putchar('\n');
-    print_table(t->table);
-    putchar('\n');
-    print_table(common);
-    if (t->more) {
-        putchar('\n');
-        print_wrapped(t->more, 0, 0);
-    }
-    exit(msg_exit(MSG_DONE));
-}
 
 void opt_usage(const char *fmt, ...)
 {
@@ -232,104 +31,225 @@ void opt_usage(const char *fmt, ...)
     exit(MSG_USAGE);
 }
 
-/* How the last option was written. */
-static const char *written(const struct opt_parser *p, char buf[3])
+/* ---- names ---- */
+
+struct opt_name opt_next_name(const char **p)
 {
-    const char *a = optind > 0 ? p->argv[optind - 1] : "";
-    if (a[0] == '-' && a[1] == '-')
-        return a;
-    snprintf(buf, 3, "-%c", optopt);
-    return buf;
+    struct opt_name name = { NULL, 0 };
+    *p += strspn(*p, " ");
+    if (**p) {
+        name.s = *p;
+        name.n = (int)strcspn(*p, " ");
+        *p += name.n;
+    }
+    return name;
 }
 
-int opt_next(struct opt_parser *p)
+bool opt_name_is(struct opt_name name, const char *text, size_t n_text)
 {
-    normalize(p);
-    char buf[3];
-    int id = getopt_long(p->argc, p->argv, p->lists->shorts, p->lists->longs,
-                         NULL);
-    if (id == -1) {
-        p->i = optind;
-        free(p->lists);
-        p->lists = NULL;
-        return OPT_END;
+    if ((size_t)name.n != n_text)
+        return false;
+    for (int i = 0; i < name.n; i++)
+        if (name.s[i] != (text[i] == '_' ? '-' : text[i]))
+            return false;
+    return true;
+}
+
+/* How a word is to be looked up among the names. */
+enum match {
+    EXACT,  /* -x, -xyz, --name */
+    DASHES, /* -name for --name */
+    PREFIX  /* --na for --name */
+};
+
+static bool matches(enum match how, struct opt_name name, const char *text,
+                    size_t n)
+{
+    if (how == DASHES)
+        return name.n > 2 && name.s[1] == '-' &&
+               opt_name_is((struct opt_name){ name.s + 1, name.n - 1 }, text,
+                           n);
+    if (how == PREFIX && (size_t)name.n > n)
+        name.n = (int)n;
+    return opt_name_is(name, text, n);
+}
+
+struct parser {
+    const struct opt_tool *tool;
+    size_t n_rows;          /* of the tool's table */
+    void *options;
+    struct opt_name *given; /* of each row the name, if it was */
+    char **argv, **end;     /* the word that is read, and after the last */
+};
+
+/* Row i of the tool's, then of opt_common; NULL after the last. */
+static const struct opt *row_at(const struct parser *p, size_t i)
+{
+    const struct opt *o = i < p->n_rows ? &p->tool->table[i]
+                                        : &opt_common[i - p->n_rows];
+    return opt_is_end(o) ? NULL : o;
+}
+
+/* The first option from row i on that has a name like the n bytes of text. */
+static struct opt_use find(const struct parser *p, size_t i, enum match how,
+                           const char *text, size_t n)
+{
+    struct opt_use u = { .row = NULL };
+    for (u.i = i; (u.row = row_at(p, u.i)) != NULL; u.i++) {
+        const char *names = u.row->names ? u.row->names : "";
+        if (how == PREFIX && u.row->kind == OPT_REFUSED)
+            continue;
+        while ((u.name = opt_next_name(&names)).s)
+            if (matches(how, u.name, text, n))
+                return u;
     }
-    if (id == '?') {
-        const char *w = written(p, buf);
-        if (w[1] == '-' && optopt)
-            opt_usage("option '%s' takes no argument", w);
-        opt_usage("unknown or ambiguous option '%s'", w);
-    }
-    if (id == ':')
-        opt_usage("option '%s' needs an argument", written(p, buf));
-    if (id < OPT_FIRST_LONG)
-        id = short_id(p, id);
-    p->opt = row_of(p, id);
-    p->arg = optarg;
-    if (id == ID_HELP)
-        print_help(p->tool);
-    if (id == ID_VERSION) {
+    return u;
+}
+
+/* ---- one word ---- */
+
+static void use(struct parser *p, struct opt_use u)
+{
+    const struct opt *o = u.row;
+    if (o->kind == OPT_HELP)
+        opt_print_help(p->tool);
+    if (o->kind == OPT_VERSION) {
         printf("%s (libgguf) %s\n", p->tool->name, gguf_version_string());
         exit(msg_exit(MSG_DONE));
     }
-    return id;
+    struct opt_name *before = &p->given[u.i];
+    if (before->s && o->arg && o->kind != OPT_LIST && o->kind != OPT_LIMIT) {
+        if (before->s == u.name.s)
+            opt_usage("option '%.*s' is given twice", u.name.n, u.name.s);
+        opt_usage("options '%.*s' and '%.*s' are the same one, and both are "
+                  "given", before->n, before->s, u.name.n, u.name.s);
+    }
+    *before = u.name;
+    opt_store(&u, p->options);
 }
 
-/* The longest name of the last option. */
-static const char *long_name(const struct opt_parser *p)
+/* The word after the one that is read. */
+static const char *next_word(struct parser *p, struct opt_name name)
 {
-    const char *s = p->opt ? strstr(p->opt->names, "--") : NULL;
-    return s ? s : p->opt ? p->opt->names : "";
+    if (p->argv + 1 == p->end)
+        opt_usage("option '%.*s' needs an argument", name.n, name.s);
+    return *++p->argv;
 }
 
-bool opt_parse_u64(const char *text, uint64_t *v)
+static _Noreturn void refuse(const struct opt_use *u)
 {
-    char *end;
-    if (*text < '0' || *text > '9')
-        return false;
-    errno = 0;
-    *v = strtoull(text, &end, 10);
-    return !*end && !errno;
+    opt_usage("there is no '%.*s' here: %s", u->name.n, u->name.s,
+              u->row->help);
 }
 
-const char *opt_out(const char *path)
+/* A name, and what may stand after its '='. */
+static void use_name(struct parser *p, struct opt_use u, const char *arg)
 {
-    if (path && !strcmp(path, "-"))
-        opt_usage("the output must be a file, it cannot go to a pipe ('./-' is "
-                  "a file of that name)");
-    return path;
+    if (u.row->kind == OPT_REFUSED)
+        refuse(&u);
+    if (arg && !u.row->arg)
+        opt_usage("option '%.*s' takes no argument", u.name.n, u.name.s);
+    if (!arg && u.row->arg && u.row->arg[0] != '[')
+        arg = next_word(p, u.name);
+    u.arg = arg;
+    use(p, u);
 }
 
-uint64_t opt_u64(const struct opt_parser *p, uint64_t min, uint64_t max)
+/* Of a prefix that several options have, which they are. */
+static _Noreturn void ambiguous(const struct parser *p, const char *text,
+                                size_t n)
 {
-    uint64_t v;
-    if (!opt_parse_u64(p->arg, &v) || v < min || v > max)
-        opt_usage("%s: '%s' is not a whole number between %" PRIu64
-                  " and %" PRIu64, long_name(p), p->arg, min, max);
-    return v;
+    char list[512] = "";
+    size_t at = 0;
+    struct opt_use u = { .i = 0 };
+    for (; (u = find(p, u.i, PREFIX, text, n)).row && at < sizeof list; u.i++)
+        at += (size_t)snprintf(list + at, sizeof list - at, "%s%.*s",
+                               at ? ", " : "", u.name.n, u.name.s);
+    opt_usage("option '%.*s' can be any of %s", (int)n, text, list);
 }
 
-double opt_double(const struct opt_parser *p, double min, double max)
+/* --name, --na, -xyz, -x=argument; false: it is none of them. */
+static bool read_name(struct parser *p)
 {
-    char *end;
-    double v = strtod(p->arg, &end);
-    if (end == p->arg || *end || !(v >= min && v <= max))
-        opt_usage("%s: '%s' is not a number between %g and %g", long_name(p),
-                  p->arg, min, max);
-    return v;
+    const char *text = *p->argv, *eq = strchr(text, '=');
+    size_t n = eq ? (size_t)(eq - text) : strlen(text);
+    struct opt_use u = find(p, 0, EXACT, text, n);
+    if (!u.row && text[1] == '-') {
+        u = find(p, 0, PREFIX, text, n);
+        if (u.row && find(p, u.i + 1, PREFIX, text, n).row)
+            ambiguous(p, text, n);
+        if (!u.row)
+            opt_usage("unknown option '%.*s'", (int)n, text);
+    }
+    if (u.row)
+        use_name(p, u, eq ? eq + 1 : NULL);
+    return u.row != NULL;
 }
 
-void opt_limit(const struct opt_parser *p, struct gguf_limits *limits)
+/* -abc, -c512. A word that is not all letters of options is unknown as a
+ * whole. */
+static void read_letters(struct parser *p)
 {
-    char name[64];
-    const char *eq = strchr(p->arg, '=');
-    uint64_t n;
-    struct gguf_error err;
-    if (!eq || (size_t)(eq - p->arg) >= sizeof name ||
-        !opt_parse_u64(eq + 1, &n))
-        opt_usage("--limit: '%s' is not NAME=N", p->arg);
-    memcpy(name, p->arg, (size_t)(eq - p->arg));
-    name[eq - p->arg] = '\0';
-    if (gguf_limits_set(limits, name, n, &err) != GGUF_OK)
-        opt_usage("--limit: %s", err.message);
+    const char *word = *p->argv;
+    size_t n = strcspn(word, "=");
+    struct opt_use u = find(p, 0, DASHES, word, n);
+    if (u.row)
+        opt_usage("unknown option '%.*s': is '%.*s' meant?", (int)n, word,
+                  u.name.n, u.name.s);
+    for (const char *c = word + 1; *c; c++) {
+        char name[2] = { '-', *c };
+        u = find(p, 0, EXACT, name, 2);
+        if (!u.row || u.row->kind == OPT_HELP ||
+            (u.row->arg && c[1] && !opt_fits(u.row, c + 1)))
+            opt_usage("unknown option '%s'", word);
+        if (u.row->arg) {
+            use_name(p, u, c[1] ? c + 1 : NULL);
+            return;
+        }
+        use_name(p, u, NULL);
+    }
+}
+
+/* ---- operands ---- */
+
+/* Does n operands fit what the tool wants? */
+static void check_operands(const struct opt_tool *tool, int n, char **operand)
+{
+    const char *p = tool->operands ? tool->operands : "";
+    struct opt_name name;
+    int k = 0;
+    while ((name = opt_next_name(&p)).s) {
+        int word = (int)strcspn(name.s, ". ");
+        if (k == n && name.s[0] != '[')
+            opt_usage("%.*s is missing", word, name.s);
+        k = name.s[word] == '.' ? n : k + (k < n);
+    }
+    if (k < n)
+        opt_usage("'%s' is one argument too many", operand[k]);
+}
+
+int opt_parse(const struct opt_tool *tool, int argc, char **argv,
+              void *options)
+{
+    struct parser p = { .tool = tool, .options = options };
+    int n = 0;
+    bool ended = false;
+    msg_init(tool->name);
+    while (!opt_is_end(&tool->table[p.n_rows]))
+        p.n_rows++;
+    p.given = msg_must(calloc(p.n_rows + 2, sizeof *p.given));
+    p.end = argv + argc;
+    for (p.argv = argv + (argc > 0); p.argv < p.end; p.argv++) {
+        char *word = *p.argv;
+        if (ended || word[0] != '-' || !word[1])
+            argv[1 + n++] = word;
+        else if (!strcmp(word, "--"))
+            ended = true;
+        else if (!read_name(&p))
+            read_letters(&p);
+    }
+    opt_check_rules(tool, p.given);
+    check_operands(tool, n, argv + 1);
+    free(p.given);
+    return n;
 }

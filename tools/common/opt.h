@@ -1,28 +1,59 @@
-/* opt.h - one table of options per tool: parsing, --help, --version
+/* opt.h - the options of a tool: rows of a table, and rules between them
  *
- *     enum { OPT_KEY = OPT_FIRST_LONG };
+ * An option is a row: its names, its argument and its help; its kind, which says
+ * how the argument is read; the range or the words that it may be; the member
+ * of the tool's own struct that it sets. Parsing, --help, --version and all
+ * messages come from the rows, so that a tool has no code for an option.
+ *
+ *     struct options {
+ *         bool json;
+ *         uint32_t n_ctx;
+ *         int sort;
+ *         const char *out;
+ *         struct opt_list texts;
+ *     };
+ *     #define AT(member) OPT_AT(struct options, member)
+ *     static const struct opt_word orders[] = {
+ *         { "name", BY_NAME }, { "size", BY_SIZE }, { NULL, 0 },
+ *     };
  *     static const struct opt table[] = {
- *         { 0, NULL, NULL, "What is shown:" },
- *         { 'j', "-j --json", NULL, "print one JSON document" },
- *         { OPT_KEY, "--key", "NAME", "print the value of NAME only" },
- *         { 0, NULL, NULL, NULL },
+ *         { .help = "What is shown:" },
+ *         { "-j --json", NULL, "one JSON document", OPT_FLAG, AT(json) },
+ *         { "-c --ctx-size", "N", "tokens of the cache", OPT_UINT, AT(n_ctx),
+ *           .min = 1, .max = UINT32_MAX },
+ *         { "--sort", "WORD", "order of the list", OPT_WORD, AT(sort),
+ *           .words = orders },
+ *         { "--include", "TEXT", "may be given again", OPT_LIST, AT(texts) },
+ *         { "-o --output", "OUT", "write it there", OPT_OUT, AT(out) },
+ *         { .names = NULL },
+ *     };
+ *     static const struct opt_rule rules[] = {
+ *         { "--json", OPT_EXCLUDES, "--output" },
+ *         { "--include", OPT_NEEDS, "--output" },
+ *         { .a = NULL },
  *     };
  *     static const struct opt_tool tool = {
- *         "gguf-info", "[OPTION]... FILE...", "Show ...", table, NULL
+ *         "gguf-x", "[OPTION]... FILE...", "Show ...", table, rules, "FILE...",
+ *         NULL
  *     };
- *     struct opt_parser p;
- *     opt_begin(&p, &tool, argc, argv);
- *     for (int id; (id = opt_next(&p)) != OPT_END;)
- *         switch (id) ...
- *     operands: p.argv[p.i] to p.argv[p.argc - 1]
+ *     struct options o = { .n_ctx = 512 };      -- what is not given stays
+ *     int n = opt_parse(&tool, argc, argv, &o); -- argv[1] to argv[n]
  *
- * Names are those of GNU, and beside them those that people know from
- * llama.cpp's tools, including long names behind one dash ("-ngl") and
- * underscores for dashes ("--split_max_size"). Parsing is getopt_long's:
- * abbreviations, --name=value, "--" ends the options.
+ * To add an option: its member, its row, its lines in the man page (a test
+ * compares them), a rule where it excludes or needs another.
  *
- * --help prints the table on standard output and exits with 0; --version
- * likewise. A wrong option prints one line and a hint, and exits with 2.
+ * How options are written: as GNU has it (-c 512, -c512, -jq, --ctx-size 512,
+ * --ctx-size=512, --ctx, -- before operands, options after operands), and as
+ * people know it from llama.cpp's tools: names of several letters after one
+ * dash (-ub 64), '=' after those and after single letters, and underscores for
+ * dashes (--ctx_size). A word after one dash is a name first and letters only
+ * where it is no name; and it is not cut at letters where what is left is no
+ * argument of the option: -tb is never -t b. What llama.cpp has and a tool has
+ * not gets a row of kind OPT_REFUSED, which says what to do instead.
+ *
+ * An option with an argument that is given twice is an error, unless it is a
+ * list: the first one would be lost without a word. A flag given twice says the
+ * same thing twice, and is none.
  */
 #ifndef TOOLS_OPT_H
 #define TOOLS_OPT_H
@@ -32,56 +63,98 @@
 #include <gguf/file.h>
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
-enum { OPT_END = -1, OPT_FIRST_LONG = 256 };
+enum opt_kind {     /* the member it sets */
+    OPT_FLAG,       /* bool or int: becomes value, or 1 where that is 0 */
+    OPT_UINT,       /* uint32_t, unsigned or uint64_t: a number in [min, max],
+                     * or one of words */
+    OPT_DOUBLE,     /* double: a number in [low, high] */
+    OPT_SIZE,       /* uint64_t: bytes, more than 0, as gguf_size_parse has it */
+    OPT_STR,        /* const char * */
+    OPT_OUT,        /* const char *: a file to write; not "-", since models
+                     * appear under a name when they are complete */
+    OPT_WORD,       /* int, unsigned or an enum: the value of one of words */
+    OPT_LIST,       /* struct opt_list: one more, with value */
+    OPT_LIMIT,      /* struct gguf_limits: NAME=N, one more */
+    OPT_REFUSED,    /* none: the option is not here, help says what is */
+    OPT_HELP,       /* these two are opt.c's own */
+    OPT_VERSION
+};
+
+struct opt_word {   /* an array of them ends with word NULL */
+    const char *word;
+    uint64_t value;
+};
 
 struct opt {
-    int id;            /* what opt_next returns, > 0; 0: help is a heading */
-    const char *names; /* separated by spaces: "-c --ctx-size" */
-    const char *arg;   /* name of the argument; NULL: none; "[N]": optional */
-    const char *help;  /* wrapped when printed; '\n' begins a line; NULL with
-                        * id 0 ends the table; NULL with an id hides the row,
-                        * which then is another's alias */
+    const char *names; /* separated by blanks: "-c --ctx-size"; NULL with help:
+                        * a heading; NULL without: the end of the table */
+    const char *arg;   /* its name; NULL: takes none; "[X]": optional, after '='
+                        * only: without it, a string stays, others get value */
+    const char *help;  /* wrapped when printed; '\n' begins a line */
+    enum opt_kind kind;
+    size_t at, size;   /* OPT_AT: of the member; size 0: there is none */
+    uint64_t min, max;
+    double low, high;
+    const struct opt_word *words;
+    uint64_t value;
+    size_t bits_at;    /* OPT_BITS: whenever the option is given, */
+    unsigned bits;     /* these are added to the unsigned or int there */
+};
+
+#define OPT_AT(type, member)                                                  \
+    .at = offsetof(type, member), .size = sizeof((type *)0)->member
+#define OPT_BITS(type, member, set)                                           \
+    .bits_at = offsetof(type, member), .bits = (set)
+
+/* Zeroed is empty. arg[i] is argv's, value[i] its row's. */
+struct opt_list {
+    const char **arg;
+    uint64_t *value;
+    size_t n;
+};
+void opt_list_fini(struct opt_list *l);
+
+enum opt_relation {
+    OPT_EXCLUDES, /* none of a together with one of b; b NULL: one of a at most */
+    OPT_NEEDS     /* one of a only with one of b; a NULL: one of b always */
+};
+
+struct opt_rule { /* an array of them ends with a and b NULL */
+    const char *a; /* names of options, separated by blanks */
+    enum opt_relation is;
+    const char *b;
 };
 
 struct opt_tool {
     const char *name;
-    const char *usage; /* behind the name; lines separated by '\n' */
-    const char *about; /* one sentence or more */
+    const char *usage;           /* after the name; lines separated by '\n' */
+    const char *about;           /* one sentence or more */
     const struct opt *table;
-    const char *more;  /* printed behind the options, or NULL */
+    const struct opt_rule *rules; /* or NULL */
+    const char *operands;        /* "IN [OUT]", "FILE...": how many there are,
+                                  * and what one that is missing is called */
+    const char *more;            /* printed after the options, or NULL */
 };
 
-struct opt_parser {
-    const struct opt_tool *tool;
-    int argc;
-    char **argv;
-    int i;                 /* behind OPT_END: the first operand */
-    const char *arg;       /* of the last option, or NULL */
-    const struct opt *opt; /* the last option's row */
-    struct opt_lists *lists;
-};
-
-void opt_begin(struct opt_parser *p, const struct opt_tool *tool, int argc,
-               char **argv);
-int opt_next(struct opt_parser *p);
+/* Sets options, which is a struct with the members of the table, and returns
+ * how many operands there are: argv[1] and so on, in the order given; argv is
+ * the caller's to change. --help and --version print and exit with 0; what is
+ * wrong with options, rules or operands is a usage error. */
+int opt_parse(const struct opt_tool *tool, int argc, char **argv,
+              void *options);
 
 /* One line of usage error, the hint, exit status 2. */
 _Noreturn void opt_usage(const char *fmt, ...) MSG_PRINTF(1, 2);
 
-/* The last option's argument as a number in [min, max], or a usage error. */
-uint64_t opt_u64(const struct opt_parser *p, uint64_t min, uint64_t max);
-double opt_double(const struct opt_parser *p, double min, double max);
-
-/* The last option's argument NAME=N as one of limits, or a usage error. */
-void opt_limit(const struct opt_parser *p, struct gguf_limits *limits);
-/* What --help says about it. */
+/* What --help says about a row of kind OPT_LIMIT. */
 #define OPT_LIMIT_HELP                                                        \
     "read files that break a limit honestly; NAME is one of kv, tensors, "    \
     "key-size, name-size, str-size, array-items, depth, dims"
 
-/* path, of a file to write; "-" is a usage error: models are written at any
- * place and appear under a name when they are complete, a pipe has neither. */
+/* path, as an argument of kind OPT_OUT; for operands. */
 const char *opt_out(const char *path);
 
 /* text as a decimal number; false if it is anything else or too large. */
