@@ -3,15 +3,15 @@
  * A task is some tokens of all the heads that share a head of keys: its
  * columns. For each block of keys it multiplies K by the columns (scores lie
  * with a column's keys side by side), turns scores into weights, and adds V
- * times weights to the columns' outputs. K is packed as a product's weights
- * are, V is in that order already but for the width of the panels.
+ * times weights to the columns' outputs. Both are products of panels in a
+ * precision of kern/gemm.h; K is packed as a product's weights are, V is in the
+ * order of steps already.
  */
 #include "config.h"
 #include "cpu/attn.h"
 
 #include "base/barrier.h"
 #include "base/compiler.h"
-#include "cpu/gemm.h"
 
 #include <math.h>
 #include <stdatomic.h>
@@ -21,17 +21,21 @@
 enum {
     ALIGN = 64,
     N_COLS = 96, /* columns of a task, as far as whole tokens allow */
-    N_KEYS = 128 /* keys in a block, a multiple of every mr */
+    N_KEYS = 128, /* keys in a block */
+    V_ROWS = 16
 };
 
-/* Sizes that follow from the arguments, in elements. */
+/* What follows from the arguments; lengths in elements. */
 struct dims {
+    const struct gg_gemm_kern *g;
     size_t group;     /* heads that share keys */
     size_t block_tok; /* tokens of a task */
     size_t n_blocks;  /* of tokens */
     size_t n_tasks;
     size_t cols;      /* of a task, rounded up to nr */
     size_t dv;        /* rounded up to mr */
+    size_t keys;      /* N_KEYS, rounded up to mr */
+    size_t v_rows;    /* values decoded at a time, whole blocks of steps */
 };
 
 /* What the threads share, at the start of work. */
@@ -41,14 +45,15 @@ struct shared {
 
 /* One thread's buffers. */
 struct scratch {
-    float *q;      /* panels [cols / nr][d][nr] */
-    float *k;      /* panels [N_KEYS / mr][d][mr] */
-    float *v;      /* panels [dv / mr][N_KEYS][mr] */
-    float *scores; /* [cols][N_KEYS], then weights */
-    float *packed; /* weights as panels [cols / nr][N_KEYS][nr] */
+    unsigned char *q;      /* columns of d steps, cols / nr panels */
+    unsigned char *k;      /* rows of d steps, keys / mr panels */
+    unsigned char *v;      /* rows of a step for each key, dv / mr panels */
+    unsigned char *packed; /* weights: columns of as many, cols / nr panels */
+    float *scores; /* [cols][keys], then weights */
     float *out;    /* [cols][dv], not divided by sum yet */
-    float *mask;   /* [block_tok][N_KEYS] */
-    float *buf;    /* for decoding */
+    float *mask;   /* [block_tok][keys] */
+    void *buf;     /* of pack_rows */
+    float *values; /* [v_rows][dv], decoded */
     float *max;    /* [cols], of the scores so far */
     double *sum;   /* [cols], of exp(score - max) so far */
 };
@@ -60,7 +65,8 @@ static size_t round_up(size_t n, size_t to)
 
 static void dims_init(struct dims *s, const struct gg_attn_args *a)
 {
-    const struct gg_gemm_kern *g = &a->kern->gemm;
+    const struct gg_gemm_kern *g = &a->kern->gemm[a->precision];
+    s->g = g;
     s->group = (size_t)(a->n_head / a->n_head_kv);
     s->block_tok = GG_MAX(N_COLS / s->group, 1);
     s->block_tok = GG_MIN(s->block_tok, (size_t)a->n_tok);
@@ -68,33 +74,38 @@ static void dims_init(struct dims *s, const struct gg_attn_args *a)
     s->n_tasks = s->n_blocks * (size_t)a->n_head_kv * (size_t)a->n_seq;
     s->cols = round_up(s->group * s->block_tok, g->nr);
     s->dv = round_up((size_t)a->dv, g->mr);
+    s->keys = round_up(N_KEYS, g->mr);
+    s->v_rows = round_up(V_ROWS, g->k_block);
 }
 
-/* Take n floats from *at, aligned; with at NULL only count. */
-static float *take(float *base, size_t *used, size_t n)
+/* Take size bytes of memory, aligned; with base NULL only count. */
+static void *take(unsigned char *base, size_t *used, size_t size)
 {
-    float *p = base ? base + *used : NULL;
-    *used += round_up(n, ALIGN / sizeof(float));
+    void *p = base ? base + *used : NULL;
+    *used += round_up(size, ALIGN);
     return p;
 }
 
-/* Divide base into buffers; returns the floats they take (base NULL: only
+/* Divide base into buffers; returns the bytes they take (base NULL: only
  * that). */
-static size_t scratch_init(struct scratch *b, float *base,
+static size_t scratch_init(struct scratch *b, unsigned char *base,
                            const struct gg_attn_args *a, const struct dims *s)
 {
-    const size_t d = (size_t)a->d;
+    const struct gg_gemm_kern *g = s->g;
+    const size_t d = (size_t)a->d, f = sizeof(float);
+    const size_t col_panels = s->cols / g->nr;
     size_t used = 0;
-    b->q = take(base, &used, s->cols * d);
-    b->k = take(base, &used, N_KEYS * d);
-    b->v = take(base, &used, N_KEYS * s->dv);
-    b->scores = take(base, &used, s->cols * N_KEYS);
-    b->packed = take(base, &used, s->cols * N_KEYS);
-    b->out = take(base, &used, s->cols * s->dv);
-    b->mask = take(base, &used, s->block_tok * N_KEYS);
-    b->buf = take(base, &used, GG_MAX(s->dv, (size_t)GG_GEMM_BUF_FLOATS));
-    b->max = take(base, &used, s->cols);
-    b->sum = (double *)(void *)take(base, &used, 2 * s->cols);
+    b->q = take(base, &used, col_panels * gg_gemm_x_size(g, d));
+    b->k = take(base, &used, s->keys / g->mr * gg_gemm_w_size(g, d));
+    b->v = take(base, &used, s->dv / g->mr * gg_gemm_w_size(g, s->keys));
+    b->packed = take(base, &used, col_panels * gg_gemm_x_size(g, s->keys));
+    b->scores = take(base, &used, s->cols * s->keys * f);
+    b->out = take(base, &used, s->cols * s->dv * f);
+    b->mask = take(base, &used, s->block_tok * s->keys * f);
+    b->buf = take(base, &used, g->buf_size);
+    b->values = take(base, &used, s->v_rows * s->dv * f);
+    b->max = take(base, &used, s->cols * f);
+    b->sum = take(base, &used, s->cols * sizeof *b->sum);
     return used;
 }
 
@@ -111,7 +122,7 @@ size_t gg_attn_work_size(const struct gg_attn_args *a, unsigned nth)
     struct scratch b;
     dims_init(&s, a);
     return ALIGN + sizeof(struct shared) +
-           nth * scratch_init(&b, NULL, a, &s) * sizeof(float);
+           nth * scratch_init(&b, NULL, a, &s);
 }
 
 float gg_attn_slope(float max_bias, int64_t head, int64_t n_head)
@@ -140,9 +151,10 @@ struct task {
 static void pack_q(const struct task *t)
 {
     const struct gg_attn_args *a = t->a;
-    const size_t nr = a->kern->gemm.nr, d = (size_t)a->d;
+    const struct gg_gemm_kern *g = t->s->g;
+    const size_t nr = g->nr, d = (size_t)a->d, size = gg_gemm_x_size(g, d);
     const size_t stride = a->q_nb[0] / sizeof(float);
-    memset(t->b->q, 0, t->s->cols * d * sizeof(float));
+    memset(t->b->q, 0, t->s->cols / nr * size);
     for (size_t h = 0; h < t->s->group; h++) {
         const float *q = (const float *)a->q +
                          (t->tok0 * a->q_nb[0] + (t->head0 + h) * a->q_nb[1] +
@@ -150,27 +162,39 @@ static void pack_q(const struct task *t)
         for (size_t i = 0, n; i < t->n_tok; i += n) {
             const size_t col = h * t->n_tok + i;
             n = GG_MIN(t->n_tok - i, nr - col % nr);
-            a->kern->gemm.pack(t->b->q + col / nr * nr * d + col % nr, nr,
-                               q + i * stride, stride, n, d);
+            g->pack_x(t->b->q + col / nr * size, col % nr, q + i * stride,
+                      stride, n, d);
         }
     }
 }
 
-/* Values of n positions from first on into panels. */
-static void pack_v(const struct task *t, size_t first, size_t n)
+/* Values of n positions from first on, decoded, 0 beyond dv. */
+static void load_values(const struct task *t, size_t first, size_t n)
 {
     const struct gg_attn_args *a = t->a;
-    const size_t mr = a->kern->gemm.mr, dv = (size_t)a->dv;
-    float *row = t->b->buf;
-    for (size_t i = dv; i < t->s->dv; i++)
-        row[i] = 0;
-    for (size_t i = 0; i < n; i++) {
-        const unsigned char *v = (const unsigned char *)a->v +
-                                 (first + i) * a->v_nb[0] +
-                                 t->head_kv * a->v_nb[1] + t->seq * a->v_nb[2];
+    const size_t dv = (size_t)a->dv;
+    const unsigned char *v = (const unsigned char *)a->v + first * a->v_nb[0] +
+                             t->head_kv * a->v_nb[1] + t->seq * a->v_nb[2];
+    for (size_t i = 0; i < n; i++, v += a->v_nb[0]) {
+        float *row = t->b->values + i * t->s->dv;
         a->kern->codec[a->v_type].decode(v, row, dv);
-        for (size_t j = 0; j < t->s->dv; j += mr)
-            memcpy(t->b->v + j * N_KEYS + i * mr, row + j, mr * sizeof *row);
+        for (size_t j = dv; j < t->s->dv; j++)
+            row[j] = 0;
+    }
+}
+
+/* Values of n positions from first on into panels, in which a position is a
+ * step. */
+static void pack_v(const struct task *t, size_t first, size_t n)
+{
+    const struct gg_gemm_kern *g = t->s->g;
+    const size_t size = gg_gemm_w_size(g, t->s->keys), dv = t->s->dv;
+    for (size_t i = 0; i < n; i += t->s->v_rows) {
+        const size_t rows = GG_MIN(n - i, t->s->v_rows);
+        unsigned char *panel = t->b->v + gg_gemm_w_size(g, i);
+        load_values(t, first + i, rows);
+        for (size_t j = 0; j < dv; j += g->mr, panel += size)
+            g->pack_wt(panel, 0, t->b->values + j, dv, g->mr, rows);
     }
 }
 
@@ -185,7 +209,7 @@ static bool load_mask(const struct task *t, size_t first, size_t n)
         const unsigned char *m = (const unsigned char *)a->mask +
                                  (t->tok0 + i) * a->mask_nb[0] +
                                  t->seq * a->mask_nb[1] + first * size;
-        float *row = t->b->mask + i * N_KEYS;
+        float *row = t->b->mask + i * t->s->keys;
         a->kern->codec[a->mask_type].decode(m, row, n);
         open = open || a->kern->vec.max(row, n) != -INFINITY;
     }
@@ -195,13 +219,17 @@ static bool load_mask(const struct task *t, size_t first, size_t n)
 /* Products of the packed keys with all columns. */
 static void multiply_keys(const struct task *t, size_t n)
 {
-    const struct gg_gemm_kern *g = &t->a->kern->gemm;
-    const size_t d = (size_t)t->a->d;
-    for (size_t j = 0; j < t->n_cols; j += g->nr)
-        for (size_t i = 0; i < n; i += g->mr)
-            g->tile(t->b->k + i * d, t->b->q + j * d, d,
-                    (unsigned)GG_MIN(g->nr, t->n_cols - j),
-                    t->b->scores + j * N_KEYS + i, N_KEYS, 0);
+    const struct gg_gemm_kern *g = t->s->g;
+    const size_t d = (size_t)t->a->d, keys = t->s->keys;
+    const size_t k_size = gg_gemm_w_size(g, d), q_size = gg_gemm_x_size(g, d);
+    const unsigned char *q = t->b->q;
+    for (size_t j = 0; j < t->n_cols; j += g->nr, q += q_size) {
+        const unsigned char *k = t->b->k;
+        for (size_t i = 0; i < n; i += g->mr, k += k_size)
+            g->tile(k, q, gg_gemm_n_blocks(g, d),
+                    (unsigned)GG_MIN((size_t)g->nr, t->n_cols - j),
+                    t->b->scores + j * keys + i, keys, 0);
+    }
 }
 
 static void cap_scores(float *s, size_t n, float scale, float cap)
@@ -217,14 +245,14 @@ static void weigh_column(const struct task *t, size_t col, size_t n,
 {
     const struct gg_attn_args *a = t->a;
     const struct gg_vec_kern *vec = &a->kern->vec;
-    float *s = t->b->scores + col * N_KEYS;
+    float *s = t->b->scores + col * t->s->keys;
     float scale = a->scale;
     if (a->softcap != 0) {
         cap_scores(s, n, scale, a->softcap);
         scale = 1;
     }
     const float *mask =
-        a->mask ? t->b->mask + col % t->n_tok * N_KEYS : NULL;
+        a->mask ? t->b->mask + col % t->n_tok * t->s->keys : NULL;
     const float block_max = vec->scores(s, s, mask, n, scale, slope);
     const float old = t->b->max[col];
     if (block_max > old) {
@@ -247,24 +275,32 @@ static void weigh_column(const struct task *t, size_t col, size_t n,
 /* The weights of all columns into panels, and V times weights to out. */
 static void multiply_values(const struct task *t, size_t n)
 {
-    const struct gg_gemm_kern *g = &t->a->kern->gemm;
+    const struct gg_gemm_kern *g = t->s->g;
+    const size_t keys = t->s->keys, dv = t->s->dv;
+    const size_t v_size = gg_gemm_w_size(g, keys);
+    unsigned char *p = t->b->packed;
     for (size_t j = 0; j < t->n_cols; j += g->nr) {
-        const size_t cols = GG_MIN(g->nr, t->n_cols - j);
-        float *p = t->b->packed + j * N_KEYS;
-        g->pack(p, g->nr, t->b->scores + j * N_KEYS, N_KEYS, cols, n);
-        for (size_t i = 0; i < t->s->dv; i += g->mr)
-            g->tile(t->b->v + i * N_KEYS, p, n, (unsigned)cols,
-                    t->b->out + j * t->s->dv + i, t->s->dv, 1);
+        const size_t cols = GG_MIN((size_t)g->nr, t->n_cols - j);
+        const unsigned char *v = t->b->v;
+        g->pack_x(p, 0, t->b->scores + j * keys, keys, cols, n);
+        for (size_t i = 0; i < dv; i += g->mr, v += v_size)
+            g->tile(v, p, gg_gemm_n_blocks(g, n), (unsigned)cols,
+                    t->b->out + j * dv + i, dv, 1);
+        p += gg_gemm_x_size(g, keys);
     }
 }
 
 static void run_block(const struct task *t, size_t first, size_t n)
 {
     const struct gg_attn_args *a = t->a;
-    gg_gemm_pack_w(a->kern, a->k_type,
-                   (const unsigned char *)a->k + first * a->k_nb[0] +
-                       t->head_kv * a->k_nb[1] + t->seq * a->k_nb[2],
-                   a->k_nb[0], n, (size_t)a->d, t->b->k, t->b->buf);
+    const struct gg_gemm_rows keys = {
+        a->k_type,
+        (const unsigned char *)a->k + first * a->k_nb[0] +
+            t->head_kv * a->k_nb[1] + t->seq * a->k_nb[2],
+        a->k_nb[0]
+    };
+    t->s->g->pack_rows(a->kern, t->s->g, &keys, n, (size_t)a->d, t->b->k,
+                       t->b->buf);
     multiply_keys(t, n);
     for (size_t h = 0; h < t->s->group; h++) {
         const float slope = gg_attn_slope(
@@ -345,9 +381,8 @@ void gg_attn_run(const struct gg_attn_args *a, unsigned ith, void *work,
     unsigned char *at = work;
     at += (ALIGN - (uintptr_t)at % ALIGN) % ALIGN;
     struct shared *shared = (struct shared *)(void *)at;
-    float *base = (float *)(void *)(at + sizeof *shared);
-    const size_t floats = scratch_init(&b, NULL, a, &s);
-    scratch_init(&b, base + ith * floats, a, &s);
+    const size_t size = scratch_init(&b, NULL, a, &s);
+    scratch_init(&b, at + sizeof *shared + ith * size, a, &s);
     if (ith == 0)
         atomic_store_explicit(&shared->next, 0, memory_order_relaxed);
     if (barrier)

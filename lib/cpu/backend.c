@@ -2,7 +2,6 @@
 #include "config.h"
 #include "backend/backend.h"
 #include "base/params.h"
-#include "cpu/gemm.h"
 #include "cpu/optab.h"
 #include "cpu/run.h"
 
@@ -220,8 +219,8 @@ static bool supports_buft(const struct gguf_device *d,
 
 static uint32_t wide(const struct gguf_device *d)
 {
-    (void)d;
-    return GG_GEMM_NARROW;
+    const struct cpu_driver *c = d->priv;
+    return GG_MAX(c->kern.gemm[GG_GEMM_EXACT].narrow, 1);
 }
 
 static enum gguf_status new_backend(struct gguf_device *d,

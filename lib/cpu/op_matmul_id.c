@@ -60,6 +60,7 @@ static struct gg_gemm_args gemm_args(const struct gguf_tensor *t,
     const struct gguf_tensor *a = t->src[0];
     return (struct gg_gemm_args){
         .kern = kern,
+        .precision = GG_GEMM_EXACT,
         .dtype_index = gg_dtype_index(a->dtype),
         .w = a->data,
         .w_stride = (size_t)a->nb[1],

@@ -1,43 +1,120 @@
-/* gemm.c - choosing the kernels of dense products */
+/* gemm.c - choosing the kernels of dense products; weights by way of floats */
 #include "config.h"
 #include "kern/gemm.h"
 
-#include "kern/cpu.h"
+#include "base/compiler.h"
+#include "kern/kern.h"
+
+#include <string.h>
+
+/* What follows from the shape of a tile and a level's name. */
+#define EXACT(NAME, LEVEL)                                                    \
+    .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL, .k_block = 1,         \
+    .w_block = GG_GEMM_MR_##LEVEL * sizeof(float),                            \
+    .x_block = GG_GEMM_NR_##LEVEL * sizeof(float), .narrow = GG_GEMM_NARROW,  \
+    .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_gemm_pack_decoded,          \
+    .pack_w = gg_gemm_pack_w_##NAME, .pack_wt = gg_gemm_pack_wt_##NAME,       \
+    .pack_x = gg_gemm_pack_x_##NAME, .tile = gg_gemm_tile_##NAME,             \
+    .dot = gg_gemm_dot_decoded
+
+/* No tile: the level below does it. */
+static const struct gg_gemm_kern table[GG_GEMM_N_PRECISIONS][GG_N_LEVELS] = {
+    [GG_GEMM_EXACT] = {
+        [GG_LEVEL_C] = { EXACT(c, C), .kc = 512, .mc = 64,
+                         .round = GG_GEMM_NR_C },
+#if HAVE_X86_AVX2
+        [GG_LEVEL_AVX2] = { EXACT(avx2, AVX2), .kc = 256, .mc = 128,
+                            .round = 16 * GG_GEMM_NR_AVX2 },
+#endif
+#if HAVE_X86_AVX512
+        [GG_LEVEL_AVX512] = { EXACT(avx512, AVX512), .kc = 512, .mc = 128,
+                              .round = GG_GEMM_NR_AVX512 },
+#endif
+    },
+};
 
 void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu)
 {
-    *k = (struct gg_gemm_kern){
-        .mr = GG_GEMM_MR_C,
-        .nr = GG_GEMM_NR_C,
-        .kc = 512,
-        .mc = 64,
-        .round = GG_GEMM_NR_C,
-        .tile = gg_gemm_tile_c,
-        .pack = gg_gemm_pack_c,
-    };
-    (void)cpu;
-#if HAVE_X86_AVX2
-    if (cpu & GG_CPU_AVX2)
-        *k = (struct gg_gemm_kern){
-            .mr = GG_GEMM_MR_AVX2,
-            .nr = GG_GEMM_NR_AVX2,
-            .kc = 256,
-            .mc = 128,
-            .round = 16 * GG_GEMM_NR_AVX2,
-            .tile = gg_gemm_tile_avx2,
-            .pack = gg_gemm_pack_avx2,
-        };
-#endif
-#if HAVE_X86_AVX512
-    if (cpu & GG_CPU_AVX512)
-        *k = (struct gg_gemm_kern){
-            .mr = GG_GEMM_MR_AVX512,
-            .nr = GG_GEMM_NR_AVX512,
-            .kc = 512,
-            .mc = 128,
-            .round = GG_GEMM_NR_AVX512,
-            .tile = gg_gemm_tile_avx512,
-            .pack = gg_gemm_pack_avx512,
-        };
-#endif
+    for (int p = 0; p < GG_GEMM_N_PRECISIONS; p++)
+        for (unsigned l = 0; l < GG_N_LEVELS; l++)
+            if (gg_cpu_has_level(cpu, l) && table[p][l].tile)
+                k[p] = table[p][l];
+}
+
+/* ---- weights by way of floats ---- */
+
+/* Ask for the n bytes after the n bytes at p: rows are far apart, and a short
+ * part of each is read at a time, which hardware does not foresee. Their
+ * address may be beyond the tensor: asking does no harm. */
+static void prefetch(const unsigned char *p, size_t n)
+{
+    const uintptr_t next = (uintptr_t)p + n;
+    for (size_t i = 0; i < n; i += 64)
+        GG_PREFETCH((const void *)(next + i));
+}
+
+/* Rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */
+static void pack_some(const struct gg_kern *kern, const struct gg_gemm_kern *g,
+                      const struct gg_gemm_rows *w, size_t first, size_t n,
+                      size_t k, unsigned char *panel, float *buf)
+{
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
+    gg_decode_fn *decode = kern->codec[w->dtype_index].decode;
+    for (size_t p = 0; p < k; p += GG_GEMM_BUF_LEN) {
+        const size_t len = GG_MIN(k - p, (size_t)GG_GEMM_BUF_LEN);
+        const size_t size = len / dt->block_len * dt->block_size;
+        const unsigned char *src =
+            (const unsigned char *)w->at + p / dt->block_len * dt->block_size;
+        for (size_t r = 0; r < n; r++) {
+            prefetch(src + r * w->stride, size);
+            decode(src + r * w->stride, buf + r * GG_GEMM_BUF_STRIDE, len);
+        }
+        g->pack_w(panel + gg_gemm_w_size(g, p), first, buf, GG_GEMM_BUF_STRIDE,
+                  n, len);
+    }
+}
+
+void gg_gemm_pack_decoded(const struct gg_kern *kern,
+                          const struct gg_gemm_kern *g,
+                          const struct gg_gemm_rows *w, size_t n_rows,
+                          size_t k, void *panels, void *buf)
+{
+    const size_t size = gg_gemm_w_size(g, k);
+    unsigned char *panel = panels;
+    struct gg_gemm_rows part = *w;
+    for (size_t i = 0; i < n_rows; i += g->mr, panel += size) {
+        const size_t rows = GG_MIN((size_t)g->mr, n_rows - i);
+        if (rows < g->mr)
+            memset(panel, 0, size);
+        for (size_t r = 0; r < rows; r += GG_GEMM_BUF_ROWS) {
+            part.at = (const unsigned char *)w->at + (i + r) * w->stride;
+            pack_some(kern, g, &part, r,
+                      GG_MIN(rows - r, (size_t)GG_GEMM_BUF_ROWS), k, panel,
+                      buf);
+        }
+    }
+}
+
+enum { DOT_LEN = 1024 }; /* floats decoded at a time, 4 KB of L1 */
+
+void gg_gemm_dot_decoded(const struct gg_kern *kern,
+                         const struct gg_gemm_rows *w, const float *x,
+                         size_t x_stride, size_t n, size_t k, float *y,
+                         size_t y_stride)
+{
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
+    gg_decode_fn *decode = kern->codec[w->dtype_index].decode;
+    gg_vec_dot_fn *dot = kern->vec.dot;
+    _Alignas(64) float row[DOT_LEN];
+    float acc[GG_GEMM_NARROW] = { 0 };
+    for (size_t p = 0; p < k; p += DOT_LEN) {
+        const size_t len = GG_MIN(k - p, (size_t)DOT_LEN);
+        decode((const unsigned char *)w->at +
+                   p / dt->block_len * dt->block_size,
+               row, len);
+        for (size_t j = 0; j < n; j++)
+            acc[j] += dot(row, x + j * x_stride + p, len);
+    }
+    for (size_t j = 0; j < n; j++)
+        y[j * y_stride] = acc[j];
 }

@@ -2,14 +2,18 @@
  *
  * A product y[col][row] = sum over p of w[row][p] * x[col][p] is cut into
  * tiles of mr rows by nr columns. Both sides are first packed into panels, in
- * which the numbers that one step p needs lie side by side:
+ * which the numbers that a block of steps p needs lie side by side. Rows are
+ * the vector side (a row of y's tile is contiguous in memory, which is why a
+ * tile is stored without shuffles), columns are broadcast.
  *
- *     w panel   [k][mr]   mr rows of weights, decoded to f32
- *     x panel   [k][nr]   nr columns of activations
+ * What goes in and comes out is weights of any type, activations in f32, sums
+ * in f32. What lies in panels is the business of a precision: its packers
+ * write what its tile reads. Whoever drives a product counts blocks and bytes
+ * and names no type of a number. A precision is a row of struct gg_gemm_kern
+ * for each level:
  *
- * Rows are the vector side (a row of y's tile is contiguous in memory, which
- * is why a tile is stored without shuffles), columns are broadcast. Kernels
- * know nothing of tensor types: a type needs a decode kernel and that is all.
+ *     exact   w panel [k][mr] f32, x panel [k][nr] f32; a block is one step.
+ *             Weights are decoded by their type's kernel, then transposed.
  */
 #ifndef GG_KERN_GEMM_H
 #define GG_KERN_GEMM_H
@@ -17,54 +21,132 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Largest mr and nr of any level: for buffers on the stack. */
-#define GG_GEMM_MAX_MR 32
-#define GG_GEMM_MAX_NR 12
+struct gg_kern; /* kern/kern.h */
+struct gg_gemm_kern;
+
+/* A matrix of weights as it lies in memory: rows of blocks of a type. */
+struct gg_gemm_rows {
+    int dtype_index; /* GG_DT_...; must decode and have no row header */
+    const void *at;  /* the first row, at the start of a block */
+    size_t stride;   /* bytes from row to row; any alignment */
+};
 
 /* Multiply one tile.
  *
- * w        panel [k][mr], 64-byte aligned
- * x        panel [k][nr]
- * k        steps; 0 is a sum of nothing
- * n_cols   columns wanted, 1..nr: the others are neither computed nor stored
- * y        column j at y + j * y_stride floats, mr floats each
- * add      0: y = sum; else y = y + sum
+ * w         panel of weights, aligned to 64 bytes and to its block
+ * x         panel of activations
+ * n_blocks  blocks of steps in both; 0 is a sum of nothing
+ * n_cols    columns wanted, 1..nr: the others are neither computed nor stored
+ * y         column j at y + j * y_stride floats, mr floats each
+ * add       0: y = sum; else y = y + sum
  *
- * Each element is one chain of multiply-adds in order of p, from 0, and then
- * the addition to y: the result does not depend on where in a tile an element
- * lies nor on n_cols. Vector levels fuse multiply and add, C does not.
- * Contract: SUM.
+ * The result does not depend on where in a tile an element lies nor on n_cols.
+ * In the exact tiles each element is one chain of multiply-adds in order of p,
+ * from 0, and then the addition to y; vector levels fuse multiply and add, C
+ * does not. Contract: SUM.
  */
-typedef void gg_gemm_tile_fn(const float *w, const float *x, size_t k,
+typedef void gg_gemm_tile_fn(const void *w, const void *x, size_t n_blocks,
                              unsigned n_cols, float *y, size_t y_stride,
                              int add);
 
-/* Transpose rows into a panel: dst[p * width + r] = src[r * stride + p].
+/* Put floats into a panel as its rows (or columns) first to first + n - 1, for
+ * k steps from the start of its first block; other rows of these blocks are
+ * not touched. What a last block has beyond k becomes 0.
  *
- * rows     at most width; other columns of the panel are not touched
+ * src      element (r, p) at src[r * stride + p]; in the functions for steps
+ *          (pack_wt) at src[p * stride + r]
  * stride   floats
- * Contract: EXACT.
+ *
+ * A panel of zero bytes is one of zeros. Contract of the exact ones: EXACT.
  */
-typedef void gg_gemm_pack_fn(float *dst, size_t width, const float *src,
-                             size_t stride, size_t rows, size_t k);
+typedef void gg_gemm_pack_fn(void *panel, size_t first, const float *src,
+                             size_t stride, size_t n, size_t k);
 
+/* Pack k steps of n_rows rows into ceil(n_rows / mr) panels of weights, one
+ * after the other; rows missing in the last one are 0.
+ *
+ * g     the row of kern->gemm whose panels are wanted
+ * buf   g->buf_size bytes, aligned to 64
+ */
+typedef void gg_gemm_pack_rows_fn(const struct gg_kern *kern,
+                                  const struct gg_gemm_kern *g,
+                                  const struct gg_gemm_rows *w, size_t n_rows,
+                                  size_t k, void *panels, void *buf);
+
+/* Multiply the first row of w with n columns, fewer than narrow:
+ * y[j * y_stride] = sum over p < k of w[p] * x[j * x_stride + p]; strides are
+ * in floats. */
+typedef void gg_gemm_dot_fn(const struct gg_kern *kern,
+                            const struct gg_gemm_rows *w, const float *x,
+                            size_t x_stride, size_t n, size_t k, float *y,
+                            size_t y_stride);
+
+/* A precision at a level. */
 struct gg_gemm_kern {
-    unsigned mr, nr; /* tile: rows (a multiple of 8), columns */
-    unsigned kc;     /* steps per block, a multiple of 256 */
-    unsigned mc;     /* rows per block, of mr each: w panels stay in L2 */
+    unsigned mr, nr;         /* tile: rows, columns */
+    unsigned k_block;        /* steps of a block; divides GG_GEMM_BUF_LEN */
+    size_t w_block, x_block; /* bytes of a panel's block */
+    unsigned kc;     /* steps per round, a multiple of 256 and of k_block */
+    unsigned mc;     /* rows per block of rows, a multiple of mr: their panels
+                        stay in L2 */
     unsigned round;  /* columns per round, of nr each. nr: their x panel stays
                         in L1, w panels pass by. More: x panels stay in L2, a
                         w panel meets them all before the next */
+    unsigned narrow; /* fewer columns go through dot; 0: none do */
+    size_t buf_size; /* bytes that pack_rows needs */
+    gg_gemm_pack_rows_fn *pack_rows;
+    gg_gemm_pack_fn *pack_w;  /* rows of weights */
+    gg_gemm_pack_fn *pack_wt; /* the same from a matrix of steps */
+    gg_gemm_pack_fn *pack_x;  /* columns of activations */
     gg_gemm_tile_fn *tile;
-    gg_gemm_pack_fn *pack;
+    gg_gemm_dot_fn *dot; /* NULL if narrow is 0 */
 };
 
+enum gg_gemm_precision { GG_GEMM_EXACT, GG_GEMM_N_PRECISIONS };
+
+/* Fill k[GG_GEMM_N_PRECISIONS]. */
 void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu);
 
-gg_gemm_tile_fn gg_gemm_tile_c, gg_gemm_tile_avx2, gg_gemm_tile_avx512;
-gg_gemm_pack_fn gg_gemm_pack_c, gg_gemm_pack_avx2, gg_gemm_pack_avx512;
+/* Blocks of k steps, and bytes of a panel of so many. */
+static inline size_t gg_gemm_n_blocks(const struct gg_gemm_kern *g, size_t k)
+{
+    return (k + g->k_block - 1) / g->k_block;
+}
 
-/* Tile shapes, shared by a kernel and its row in gg_gemm_kern_init. */
+static inline size_t gg_gemm_w_size(const struct gg_gemm_kern *g, size_t k)
+{
+    return gg_gemm_n_blocks(g, k) * g->w_block;
+}
+
+static inline size_t gg_gemm_x_size(const struct gg_gemm_kern *g, size_t k)
+{
+    return gg_gemm_n_blocks(g, k) * g->x_block;
+}
+
+/* For precisions that have nothing better: rows are decoded and handed on to
+ * pack_w some at a time, or multiplied as f32. Rows lie a cache line further
+ * apart than their length in the buffer, so that a column of them does not fall
+ * into one set of the cache. */
+enum {
+    GG_GEMM_BUF_ROWS = 16,
+    GG_GEMM_BUF_LEN = 256, /* a multiple of every type's block */
+    GG_GEMM_BUF_STRIDE = GG_GEMM_BUF_LEN + 16,
+    GG_GEMM_BUF_SIZE =
+        GG_GEMM_BUF_ROWS * GG_GEMM_BUF_STRIDE * (int)sizeof(float),
+    /* Of as few columns decoding is most of the work, and transposing would be
+     * as much again. */
+    GG_GEMM_NARROW = 4
+};
+gg_gemm_pack_rows_fn gg_gemm_pack_decoded;
+gg_gemm_dot_fn gg_gemm_dot_decoded; /* n < GG_GEMM_NARROW */
+
+gg_gemm_tile_fn gg_gemm_tile_c, gg_gemm_tile_avx2, gg_gemm_tile_avx512;
+gg_gemm_pack_fn gg_gemm_pack_w_c, gg_gemm_pack_w_avx2, gg_gemm_pack_w_avx512;
+gg_gemm_pack_fn gg_gemm_pack_wt_c, gg_gemm_pack_wt_avx2,
+    gg_gemm_pack_wt_avx512;
+gg_gemm_pack_fn gg_gemm_pack_x_c, gg_gemm_pack_x_avx2, gg_gemm_pack_x_avx512;
+
+/* Shapes of exact tiles, shared by a kernel and its row. */
 enum {
     GG_GEMM_MR_C = 8,
     GG_GEMM_NR_C = 4,

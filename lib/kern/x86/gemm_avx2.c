@@ -7,7 +7,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "kern/gemm.h"
+#include "kern/gemm_exact.h"
 
 #include <immintrin.h>
 
@@ -45,9 +45,10 @@ static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
     }
 }
 
-void gg_gemm_tile_avx2(const float *w, const float *x, size_t k,
+void gg_gemm_tile_avx2(const void *w, const void *x, size_t n_blocks,
                        unsigned n_cols, float *y, size_t y_stride, int add)
 {
+    const size_t k = n_blocks;
     switch (n_cols) {
     case 1:
         tile(w, x, k, 1, y, y_stride, add);
@@ -129,8 +130,8 @@ static void pack2(float *dst, size_t width, const float *src, size_t stride,
     }
 }
 
-void gg_gemm_pack_avx2(float *dst, size_t width, const float *src,
-                       size_t stride, size_t rows, size_t k)
+static void pack(float *dst, size_t width, const float *src, size_t stride,
+                 size_t rows, size_t k)
 {
     size_t r = 0;
     for (; r + 8 <= rows; r += 8)
@@ -141,3 +142,5 @@ void gg_gemm_pack_avx2(float *dst, size_t width, const float *src,
         for (size_t p = 0; p < k; p++)
             dst[p * width + r] = src[r * stride + p];
 }
+
+GG_GEMM_EXACT_PACKERS(avx2)

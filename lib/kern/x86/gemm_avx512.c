@@ -6,7 +6,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "kern/gemm.h"
+#include "kern/gemm_exact.h"
 
 #include <immintrin.h>
 
@@ -50,9 +50,10 @@ static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
         tile(w, x, k, n, y, y_stride, add);                                   \
         break;
 
-void gg_gemm_tile_avx512(const float *w, const float *x, size_t k,
+void gg_gemm_tile_avx512(const void *w, const void *x, size_t n_blocks,
                          unsigned n_cols, float *y, size_t y_stride, int add)
 {
+    const size_t k = n_blocks;
     switch (n_cols) {
         CASE(1)
         CASE(2)
@@ -142,8 +143,8 @@ static void pack4(float *dst, size_t width, const float *src, size_t stride,
             dst[p * width + r] = src[r * stride + p];
 }
 
-void gg_gemm_pack_avx512(float *dst, size_t width, const float *src,
-                         size_t stride, size_t rows, size_t k)
+static void pack(float *dst, size_t width, const float *src, size_t stride,
+                 size_t rows, size_t k)
 {
     size_t r = 0;
     for (; r + 16 <= rows; r += 16)
@@ -154,3 +155,5 @@ void gg_gemm_pack_avx512(float *dst, size_t width, const float *src,
         for (size_t p = 0; p < k; p++)
             dst[p * width + r] = src[r * stride + p];
 }
+
+GG_GEMM_EXACT_PACKERS(avx512)

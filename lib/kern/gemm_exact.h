@@ -1,0 +1,40 @@
+/* gemm_exact.h - the packers of exact panels, made from a transposition
+ *
+ * For the file of a level's kernels, which has defined MR, NR and
+ *
+ *     static void pack(float *dst, size_t width, const float *src,
+ *                      size_t stride, size_t rows, size_t k)
+ *
+ * that does dst[p * width + r] = src[r * stride + p].
+ */
+#ifndef GG_KERN_GEMM_EXACT_H
+#define GG_KERN_GEMM_EXACT_H
+
+#include "kern/gemm.h"
+
+#include <string.h>
+
+#define GG_GEMM_EXACT_PACKERS(level)                                          \
+    void gg_gemm_pack_w_##level(void *panel, size_t first, const float *src,  \
+                                size_t stride, size_t n, size_t k)            \
+    {                                                                         \
+        pack((float *)panel + first, MR, src, stride, n, k);                  \
+    }                                                                         \
+    void gg_gemm_pack_x_##level(void *panel, size_t first, const float *src,  \
+                                size_t stride, size_t n, size_t k)            \
+    {                                                                         \
+        pack((float *)panel + first, NR, src, stride, n, k);                  \
+    }                                                                         \
+    void gg_gemm_pack_wt_##level(void *panel, size_t first, const float *src, \
+                                 size_t stride, size_t n, size_t k)           \
+    {                                                                         \
+        float *dst = (float *)panel + first;                                  \
+        for (size_t p = 0; p < k; p++, dst += MR, src += stride) {            \
+            if (n == MR) /* a length that the compiler knows */               \
+                memcpy(dst, src, MR * sizeof *dst);                           \
+            else                                                              \
+                memcpy(dst, src, n * sizeof *dst);                            \
+        }                                                                     \
+    }
+
+#endif
