@@ -2,7 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
-#include "tools/common/opt_old.h"
+#include "tools/common/opt.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -196,9 +196,9 @@ int ppl_print_graph(void *user, struct gguf_graph *graph,
     const struct ppl_run *r = user;
     const struct ppl_options *o = r->o;
     /* a full disk is noticed at exit, as for all output */
-    if (o->print_graph)
+    if (o->print_graph == PPL_GRAPH_TEXT)
         (void)gguf_graph_dump(graph, to_stdout, NULL, NULL);
-    if (o->print_dot)
+    if (o->print_graph == PPL_GRAPH_DOT)
         (void)gguf_graph_dump_dot(graph, to_stdout, NULL, NULL);
     if (o->print_assignments)
         (void)gguf_sched_dump(sched, to_stdout, NULL, NULL);

@@ -3,203 +3,12 @@
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
 #include "tools/common/load.h"
-#include "tools/common/opt_old.h"
+#include "tools/common/msg.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-enum {
-    OPT_CHUNKS = OPT_FIRST_LONG,
-    OPT_ASSIGNMENTS,
-    OPT_BACKEND,
-    OPT_CACHE,
-    OPT_COMPARE,
-    OPT_CPUS,
-    OPT_GRAPH,
-    OPT_JSON,
-    OPT_NO_CHECK,
-    OPT_NUMA,
-    OPT_PLAN,
-    OPT_TOLERANCE,
-    OPT_UBATCH
-};
-
-static const struct opt table[] = {
-    { 0, NULL, NULL, "What is evaluated:" },
-    { 'm', "-m --model", "MODEL",
-      "the GGUF file, or a shard, the folder or the prefix of a split model" },
-    { 'f', "-f --file", "TEXT",
-      "the text, plain or compressed by gzip; - for standard input" },
-    { OPT_CHUNKS, "--chunks", "N",
-      "only the first N chunks; without this option, all" },
-    { 0, NULL, NULL, "How:" },
-    { 'c', "-c --ctx-size", "N",
-      "tokens of a chunk: the context in which they are predicted; 512 "
-      "without this option" },
-    { 'b', "-b --batch-size", "N",
-      "tokens of the chunks that are evaluated together, at most; 2048 "
-      "without this option. No digit depends on it" },
-    { OPT_UBATCH, "-ub --ubatch-size", "N",
-      "tokens that go through the matrices together, at most; 512 without "
-      "this option. No digit depends on it" },
-    { 't', "-t --threads", "N",
-      "threads; without this option, one for each processor. No digit "
-      "depends on it" },
-    { OPT_CPUS, "--cpus", "LIST",
-      "bind thread after thread to these processors, such as 0-3,8" },
-    { OPT_NUMA, "--numa", NULL,
-      "spread threads and memory over the memory nodes of the machine" },
-    { OPT_CACHE, "-ctk --cache-type", "TYPE",
-      "type of the keys and values in memory: f32 (without this option) or "
-      "f16" },
-    { OPT_NO_CHECK, "--no-check", NULL,
-      "do not look for NaN and infinities among the weights first" },
-    { OPT_BACKEND, "--backend", "NAME[,NAME]...",
-      "what computes: CPU, or before it BLAS where it was built; the first "
-      "that can compute an operation does. BLAS changes last digits" },
-    { 0, NULL, NULL, "Instead of an evaluation:" },
-    { OPT_COMPARE, "--compare-backends", "A,B",
-      "compute a chunk, or as many as are asked for, node by node on both, "
-      "and name the first node that differs" },
-    { OPT_TOLERANCE, "--tolerance", "X",
-      "with --compare-backends: relative error of a node that is a "
-      "difference; 1e-5 without this option" },
-    { OPT_GRAPH, "--print-graph", "[dot]",
-      "print the graphs of the first tokens, as text or for Graphviz" },
-    { OPT_ASSIGNMENTS, "--print-assignments", NULL,
-      "print which backend computes which node, and what is copied" },
-    { OPT_PLAN, "--print-plan", NULL,
-      "print where in memory each tensor lies" },
-    { 0, NULL, NULL, "Output:" },
-    { OPT_JSON, "-j --json", NULL, "one JSON document at the end" },
-    { 'q', "-q --quiet", NULL, "no progress bar, no warnings" },
-    { 0, NULL, NULL, NULL },
-};
-
-static const struct opt_tool tool = {
-    "gguf-ppl", "[OPTION]... -m MODEL -f TEXT",
-    "Evaluate a model on a text: the perplexity, exp of the mean negative "
-    "log-likelihood of the second half of each chunk's tokens, and its "
-    "uncertainty.",
-    table, NULL
-};
-
-/* ---- options ---- */
-
-static uint32_t cache_type(const char *name)
-{
-    const struct gguf_dtype_info *d = gguf_dtype_from_name(name);
-    if (!d || (d->id != GGUF_DTYPE_F32 && d->id != GGUF_DTYPE_F16))
-        opt_usage("--cache-type: '%s' is not f32 or f16", name);
-    return d->id;
-}
-
-static void choose_graph(const struct opt_parser *p, struct ppl_options *o)
-{
-    if (p->arg && strcmp(p->arg, "dot") != 0)
-        opt_usage("--print-graph=%s: only 'dot' is known", p->arg);
-    o->print_graph = !p->arg;
-    o->print_dot = p->arg != NULL;
-}
-
-static bool only_prints(const struct ppl_options *o)
-{
-    return o->print_graph || o->print_dot || o->print_assignments ||
-           o->print_plan;
-}
-
-static void check_options(struct ppl_options *o)
-{
-    const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
-    if (o->compare && (!comma || comma == o->compare || !comma[1] ||
-                       strchr(comma + 1, ',')))
-        opt_usage("--compare-backends takes two names, A,B");
-    if (o->compare && o->backends)
-        opt_usage("--compare-backends and --backend exclude each other");
-    if (o->compare && only_prints(o))
-        opt_usage("--compare-backends and --print-... exclude each other");
-    if (o->json && only_prints(o))
-        opt_usage("--json and --print-... exclude each other");
-    if (o->cpus && o->numa)
-        opt_usage("--cpus and --numa exclude each other");
-    if (o->compare && !o->n_chunks)
-        o->n_chunks = 1;
-}
-
-static void parse(struct opt_parser *p, struct ppl_options *o)
-{
-    for (int id; (id = opt_next(p)) != OPT_END;)
-        switch (id) {
-        case 'm':
-            o->model = p->arg;
-            break;
-        case 'f':
-            o->text = p->arg;
-            break;
-        case 'c':
-            o->n_ctx = (uint32_t)opt_u64(p, 4, 1u << 24);
-            break;
-        case 'b':
-            o->n_batch = (uint32_t)opt_u64(p, 1, 1u << 24);
-            break;
-        case OPT_UBATCH:
-            o->n_ubatch = (uint32_t)opt_u64(p, 1, 1u << 24);
-            break;
-        case 't':
-            o->n_threads = (uint32_t)opt_u64(p, 1, GGUF_POOL_MAX_THREADS);
-            break;
-        case OPT_CHUNKS:
-            o->n_chunks = opt_u64(p, 1, UINT32_MAX);
-            break;
-        case OPT_CACHE:
-            o->cache_dtype = cache_type(p->arg);
-            break;
-        case OPT_CPUS:
-            o->cpus = p->arg;
-            break;
-        case OPT_NUMA:
-            o->numa = true;
-            break;
-        case OPT_BACKEND:
-            o->backends = p->arg;
-            break;
-        case OPT_COMPARE:
-            o->compare = p->arg;
-            break;
-        case OPT_TOLERANCE:
-            o->tolerance = opt_double(p, 0, 1e9);
-            break;
-        case OPT_GRAPH:
-            choose_graph(p, o);
-            break;
-        case OPT_ASSIGNMENTS:
-            o->print_assignments = true;
-            break;
-        case OPT_PLAN:
-            o->print_plan = true;
-            break;
-        case OPT_NO_CHECK:
-            o->check = false;
-            break;
-        case OPT_JSON:
-            o->json = true;
-            break;
-        case 'q':
-            o->quiet = true;
-            break;
-        }
-    if (p->i < p->argc)
-        opt_usage("unexpected operand '%s'", p->argv[p->i]);
-    if (!o->model)
-        opt_usage("which model? (-m)");
-    if (!o->text)
-        opt_usage("which text? (-f)");
-    if (!o->n_threads)
-        o->n_threads = gguf_cpu_count();
-    check_options(o);
-}
 
 /* ---- the run ---- */
 
@@ -277,7 +86,7 @@ static bool open_model(struct job *j, const struct ppl_options *o)
                             &err) != GGUF_OK)
         return fail(o->model, &err);
     j->tokens.n = 0;
-    if (o->check && gguf_model_check(j->model, j->pool, &err) != GGUF_OK)
+    if (!o->no_check && gguf_model_check(j->model, j->pool, &err) != GGUF_OK)
         return fail(o->model, &err);
     return true;
 }
@@ -340,7 +149,7 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     } else {
         sp.preferred = b->list;
         sp.n_preferred = b->n - 1;
-        sp.on_graph = only_prints(o) ? ppl_print_graph : NULL;
+        sp.on_graph = ppl_only_prints(o) ? ppl_print_graph : NULL;
     }
     sp.n_ctx = o->n_ctx;
     sp.n_seq = n_seq ? n_seq : 1;
@@ -440,19 +249,15 @@ static bool print_graphs(struct job *j)
 
 int main(int argc, char **argv)
 {
-    struct ppl_options o = { .n_ctx = 512, .n_batch = 2048, .n_ubatch = 512,
-                             .cache_dtype = GGUF_DTYPE_F32, .check = true,
-                             .tolerance = 1e-5 };
-    struct opt_parser p;
-    opt_begin(&p, &tool, argc, argv);
-    parse(&p, &o);
+    struct ppl_options o;
+    ppl_parse_options(&o, argc, argv);
     struct job j = { .tokens = GGUF_TOKENS_INIT, .run = { .o = &o } };
     bool good = open_model(&j, &o) && read_tokens(&j, &o) &&
                 open_session(&j, &o);
     /* until now nobody would have asked whether there was one */
     progress_catch_signals();
     good = good && (o.compare         ? compare(&j)
-                    : only_prints(&o) ? print_graphs(&j)
+                    : ppl_only_prints(&o) ? print_graphs(&j)
                                       : run(&j));
     gguf_session_destroy(j.session);
     ppl_backends_close(&j.run.backends);

@@ -12,16 +12,26 @@
 struct ppl_options {
     const char *model, *text;
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
+    uint32_t n_threads_batch; /* 0: not given; once parsed n_threads is it */
     uint64_t n_chunks; /* 0: all */
     uint32_t cache_dtype;
-    bool json, quiet, check;
+    uint32_t value_dtype;  /* of --cache-type-v; once parsed it is the same */
+    bool json, quiet, no_check;
     const char *backends;  /* names, separated by commas; NULL: the CPU */
     const char *compare;   /* two names, or NULL */
     double tolerance;      /* relative error that is a difference */
-    bool print_graph, print_dot, print_assignments, print_plan;
+    int print_graph;       /* PPL_GRAPH_..., or 0 */
+    bool print_assignments, print_plan;
     const char *cpus;      /* processors to run on, "0-3,8", or NULL */
     bool numa;             /* spread threads and memory over nodes */
 };
+
+enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
+
+/* What the command line says; ends the program where something is wrong. */
+void ppl_parse_options(struct ppl_options *o, int argc, char **argv);
+/* Is something printed instead of an evaluation? */
+bool ppl_only_prints(const struct ppl_options *o);
 
 /* The pool that o asks for, its threads and this one bound; first of all, since
  * it decides where memory lies. false: a message was printed. */

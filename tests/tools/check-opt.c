@@ -48,7 +48,7 @@ static const struct opt table[] = {
     { "--add", "TEXT", "one more", OPT_LIST, AT(texts), .value = 1 },
     { "--remove", "TEXT", "one more", OPT_LIST, AT(texts), .value = 2 },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
-    { "-of --olden --ubershape", "N", "use -o", OPT_REFUSED, .size = 0 },
+    { "-of --olden --ubershape", "N", "use -o", OPT_REFUSED, OPT_NO_MEMBER },
     { .names = NULL },
 };
 

@@ -13,9 +13,9 @@
 #include <string.h>
 
 const struct opt opt_common[] = {
-    { "-h --help", NULL, "print this help and exit", OPT_HELP, .size = 0 },
+    { "-h --help", NULL, "print this help and exit", OPT_HELP, OPT_NO_MEMBER },
     { "--version", NULL, "print the version and exit", OPT_VERSION,
-      .size = 0 },
+      OPT_NO_MEMBER },
     { .names = NULL },
 };
 

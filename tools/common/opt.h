@@ -78,12 +78,12 @@ enum opt_kind {     /* the member it sets */
     OPT_WORD,       /* int, unsigned or an enum: the value of one of words */
     OPT_LIST,       /* struct opt_list: one more, with value */
     OPT_LIMIT,      /* struct gguf_limits: NAME=N, one more */
-    OPT_REFUSED,    /* none: the option is not here, help says what is */
+    OPT_REFUSED,    /* OPT_NO_MEMBER: the option is not here, help says what is */
     OPT_HELP,       /* these two are opt.c's own */
     OPT_VERSION
 };
 
-struct opt_word {   /* an array of them ends with word NULL */
+struct opt_word {   /* an array of them ends with word NULL; in any case */
     const char *word;
     uint64_t value;
 };
@@ -95,7 +95,7 @@ struct opt {
                         * only: without it, a string stays, others get value */
     const char *help;  /* wrapped when printed; '\n' begins a line */
     enum opt_kind kind;
-    size_t at, size;   /* OPT_AT: of the member; size 0: there is none */
+    size_t at, size;   /* OPT_AT: of the member; OPT_NO_MEMBER */
     uint64_t min, max;
     double low, high;
     const struct opt_word *words;
@@ -106,6 +106,7 @@ struct opt {
 
 #define OPT_AT(type, member)                                                  \
     .at = offsetof(type, member), .size = sizeof((type *)0)->member
+#define OPT_NO_MEMBER .size = 0
 #define OPT_BITS(type, member, set)                                           \
     .bits_at = offsetof(type, member), .bits = (set)
 

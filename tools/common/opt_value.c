@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* What is wrong with the argument of u. */
 static _Noreturn void wrong(const struct opt_use *u, const char *fmt, ...)
@@ -45,7 +46,7 @@ static void put_uint(const struct opt_use *u, void *member, uint64_t v)
 static const struct opt_word *find_word(const struct opt *o, const char *text)
 {
     for (const struct opt_word *w = o->words; w && w->word; w++)
-        if (!strcmp(w->word, text))
+        if (!strcasecmp(w->word, text))
             return w;
     return NULL;
 }

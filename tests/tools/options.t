@@ -1,0 +1,71 @@
+#!/bin/sh
+# Command lines: what llama.cpp's words mean, what is refused by its own name,
+# what excludes what. How words are read is in check-opt.c.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+tiny=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+m=$tmp/m.gguf
+"$mkmodel" "$m" || exit 99
+head -c 3000 "$srcdir/share/tiny-llama/persuasion.txt" >"$tmp/text"
+
+# Lines "tool|arguments|message": a usage error that begins with the message.
+# M, T and O stand for a model, a text and an output.
+refused()
+{
+    while IFS='|' read -r tool args message; do
+        set --
+        for a in $args; do
+            case $a in
+            M) a=$m ;;
+            T) a=$tmp/text ;;
+            O) a=$tmp/o.gguf ;;
+            esac
+            set -- "$@" "$a"
+        done
+        run "$bin/gguf-$tool" "$@"
+        test $rc -eq 2 -a ! -s "$tmp/out" -a ! -e "$tmp/o.gguf" &&
+            test "$(wc -l <"$tmp/err")" -eq 1 &&
+            grep -qF -e "gguf-$tool: $message" "$tmp/err"
+        ok "gguf-$tool $args: $message"
+    done
+}
+
+refused <<'END'
+ppl|-m M -f T -fa on|there is no '-fa' here: attention
+ppl|-m M -f T --flash-attn=on|there is no '--flash-attn' here: attention
+ppl|-m M -bf T|there is no '-bf' here: --file
+ppl|-hf x -f T|there is no '-hf' here: nothing is downloaded
+ppl|-m M -f T -ngl 99|there is no '-ngl' here: --backend
+ppl|-m M -f T -tx 2|unknown option '-tx'
+ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
+ppl|-m M -f T -m M|option '-m' is given twice
+ppl|-m M -f T -t 1 --threads 2|options '-t' and '--threads' are the same one
+ppl|-model M -f T|unknown option '-model': is '--model' meant?
+ppl|-m M|--file is missing
+ppl|-f T|--model is missing
+ppl|-m M -f T T|'
+ppl|-m M -f T -ctk f16 -ctv f32|--cache-type-v: values have the type of the keys
+ppl|-m M -f T -ctv q8_0|-ctv: 'q8_0' is not 'f32' or 'f16'
+ppl|-m M -f T --tolerance 1|'--tolerance' needs --compare-backends
+ppl|-m M -f T -j --print-plan|'-j' and '--print-plan' exclude each other
+ppl|-m M -f T --cpus 0 --numa|'--cpus' and '--numa' exclude each other
+END
+
+if test -f "$tiny"; then
+    digits()
+    {
+        run "$bin/gguf-ppl" -j -m "$tiny" -f "$tmp/text" -c=128 "$@"
+        test $rc -eq 0 && grep -e '"ppl"' -e "$key" "$tmp/out" >"$tmp/digits"
+    }
+    key='"threads"' digits -tb 2 && grep -q '"threads": 2' "$tmp/out"
+    ok 'gguf-ppl -tb 2: two threads'
+    key='"ubatch_size"' digits -ub=64 && grep -q '"ubatch_size": 64' "$tmp/out"
+    ok 'gguf-ppl -ub=64'
+    key='"cache_type"' digits -ctk f16 && cp "$tmp/digits" "$tmp/f16" &&
+        key='"cache_type"' digits -ctv F16 && cmp -s "$tmp/digits" "$tmp/f16" &&
+        key='"cache_type"' digits -ctk f16 -ctv f16 &&
+        cmp -s "$tmp/digits" "$tmp/f16" && grep -q '"F16"' "$tmp/f16"
+    ok 'gguf-ppl -ctv f16: as -ctk f16'
+fi
+
+done_testing

@@ -1,0 +1,177 @@
+/* gguf-ppl-opt.c - the command line of gguf-ppl */
+#include "config.h"
+#include "tools/gguf-ppl.h"
+#include "tools/common/opt.h"
+
+#include <string.h>
+
+#define AT(member) OPT_AT(struct ppl_options, member)
+enum { MOST_TOKENS = 1 << 24, NOT_GIVEN = 1 << 24 };
+
+static const struct opt_word cache_types[] = {
+    { "f32", GGUF_DTYPE_F32 }, { "f16", GGUF_DTYPE_F16 }, { NULL, 0 },
+};
+static const struct opt_word graph_forms[] = {
+    { "text", PPL_GRAPH_TEXT }, { "dot", PPL_GRAPH_DOT }, { NULL, 0 },
+};
+
+static const struct opt table[] = {
+    { .help = "What is evaluated:" },
+    { "-m --model", "MODEL",
+      "the GGUF file, or a shard, the folder or the prefix of a split model",
+      OPT_STR, AT(model) },
+    { "-f --file", "TEXT",
+      "the text, plain or compressed by gzip; - for standard input",
+      OPT_STR, AT(text) },
+    { "--chunks", "N",
+      "only the first N chunks; without this option, all",
+      OPT_UINT, AT(n_chunks), .min = 1, .max = UINT32_MAX },
+    { .help = "How:" },
+    { "-c --ctx-size", "N",
+      "tokens of a chunk: the context in which they are predicted; 512 "
+      "without this option",
+      OPT_UINT, AT(n_ctx), .min = 4, .max = MOST_TOKENS },
+    { "-b --batch-size", "N",
+      "tokens of the chunks that are evaluated together, at most; 2048 "
+      "without this option. No digit depends on it",
+      OPT_UINT, AT(n_batch), .min = 1, .max = MOST_TOKENS },
+    { "-ub --ubatch-size", "N",
+      "tokens that go through the matrices together, at most; 512 without "
+      "this option. No digit depends on it",
+      OPT_UINT, AT(n_ubatch), .min = 1, .max = MOST_TOKENS },
+    { "-t --threads", "N",
+      "threads; without this option, one for each processor. No digit "
+      "depends on it",
+      OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
+    { "-tb --threads-batch", "N",
+      "threads for batches, which everything is here: counts before "
+      "--threads",
+      OPT_UINT, AT(n_threads_batch), .min = 1, .max = GGUF_POOL_MAX_THREADS },
+    { "--cpus", "LIST",
+      "bind thread after thread to these processors, such as 0-3,8",
+      OPT_STR, AT(cpus) },
+    { "--numa", NULL,
+      "spread threads and memory over the memory nodes of the machine",
+      OPT_FLAG, AT(numa) },
+    { "-ctk --cache-type --cache-type-k", "TYPE",
+      "type of the keys and values in memory: f32 (without this option) or "
+      "f16",
+      OPT_WORD, AT(cache_dtype), .words = cache_types },
+    { "-ctv --cache-type-v", "TYPE",
+      "the same option; if both are given they must agree",
+      OPT_WORD, AT(value_dtype), .words = cache_types },
+    { "--no-check", NULL,
+      "do not look for NaN and infinities among the weights first",
+      OPT_FLAG, AT(no_check) },
+    { "--backend", "NAME[,NAME]...",
+      "what computes: CPU, or before it BLAS where it was built; the first "
+      "that can compute an operation does. BLAS changes last digits",
+      OPT_STR, AT(backends) },
+    { .help = "Instead of an evaluation:" },
+    { "--compare-backends", "A,B",
+      "compute a chunk, or as many as are asked for, node by node on both, "
+      "and name the first node that differs",
+      OPT_STR, AT(compare) },
+    { "--tolerance", "X",
+      "with --compare-backends: relative error of a node that is a "
+      "difference; 1e-5 without this option",
+      OPT_DOUBLE, AT(tolerance), .low = 0, .high = 1e9 },
+    { "--print-graph", "[dot]",
+      "print the graphs of the first tokens, as text or for Graphviz",
+      OPT_WORD, AT(print_graph), .words = graph_forms,
+      .value = PPL_GRAPH_TEXT },
+    { "--print-assignments", NULL,
+      "print which backend computes which node, and what is copied",
+      OPT_FLAG, AT(print_assignments) },
+    { "--print-plan", NULL, "print where in memory each tensor lies",
+      OPT_FLAG, AT(print_plan) },
+    { .help = "Output:" },
+    { "-j --json", NULL, "one JSON document at the end",
+      OPT_FLAG, AT(json) },
+    { "-q --quiet", NULL, "no progress bar, no warnings",
+      OPT_FLAG, AT(quiet) },
+    /* of llama-perplexity */
+    { "-fa --flash-attn", "[on]",
+      "attention is computed in one way, exactly; leave it out", OPT_REFUSED,
+      OPT_NO_MEMBER },
+    { "-hf -hfr --hf-repo -hff --hf-file -mu --model-url", "X",
+      "nothing is downloaded; give a file by --model", OPT_REFUSED,
+      OPT_NO_MEMBER },
+    { "-bf --binary-file", "X",
+      "--file reads any bytes, but for one newline at the end", OPT_REFUSED,
+      OPT_NO_MEMBER },
+    { "-p --prompt", "X", "the text is a file; give it by --file",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -dev --device -ot "
+      "--override-tensor -sm --split-mode -ts --tensor-split", "X",
+      "--backend says what computes; leave it out", OPT_REFUSED, OPT_NO_MEMBER },
+    { "-np --parallel", "N",
+      "how many chunks go together follows from --batch-size", OPT_REFUSED,
+      OPT_NO_MEMBER },
+    { "-s --seed", "N", "nothing is left to chance; leave it out",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "-nkvo --no-kv-offload -nr --no-repack --mlock --no-mmap", NULL,
+      "weights are used where the file is mapped; leave it out", OPT_REFUSED,
+      OPT_NO_MEMBER },
+    { "--ppl-stride --hellaswag --winogrande --multiple-choice "
+      "--kl-divergence --kl-divergence-base --save-all-logits", NULL,
+      "only perplexities of chunks are computed", OPT_REFUSED, OPT_NO_MEMBER },
+    { .names = NULL },
+};
+
+#define PRINTS "--print-graph --print-assignments --print-plan"
+
+static const struct opt_rule rules[] = {
+    { NULL, OPT_NEEDS, "--model" },
+    { NULL, OPT_NEEDS, "--file" },
+    { "--compare-backends", OPT_EXCLUDES, "--backend " PRINTS },
+    { "--tolerance", OPT_NEEDS, "--compare-backends" },
+    { "--json", OPT_EXCLUDES, PRINTS },
+    { "--cpus", OPT_EXCLUDES, "--numa" },
+    { .a = NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-ppl", "[OPTION]... -m MODEL -f TEXT",
+    "Evaluate a model on a text: the perplexity, exp of the mean negative "
+    "log-likelihood of the second half of each chunk's tokens, and its "
+    "uncertainty.",
+    table, rules, NULL, NULL
+};
+
+bool ppl_only_prints(const struct ppl_options *o)
+{
+    return o->print_graph || o->print_assignments || o->print_plan;
+}
+
+/* Keys and values have one type, which may be given by either's name. */
+static void choose_cache_type(struct ppl_options *o)
+{
+    uint32_t *k = &o->cache_dtype, *v = &o->value_dtype;
+    if (*k != NOT_GIVEN && *v != NOT_GIVEN && *k != *v)
+        opt_usage("--cache-type-v: values have the type of the keys, "
+                  "--cache-type-k");
+    if (*k == NOT_GIVEN)
+        *k = *v == NOT_GIVEN ? GGUF_DTYPE_F32 : *v;
+    *v = *k;
+}
+
+void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
+{
+    *o = (struct ppl_options){ .n_ctx = 512, .n_batch = 2048, .n_ubatch = 512,
+                               .cache_dtype = NOT_GIVEN,
+                               .value_dtype = NOT_GIVEN, .tolerance = 1e-5 };
+    (void)opt_parse(&tool, argc, argv, o);
+    const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
+    if (o->compare && (!comma || comma == o->compare || !comma[1] ||
+                       strchr(comma + 1, ',')))
+        opt_usage("--compare-backends: '%s' is not two names, A,B",
+                  o->compare);
+    if (o->compare && !o->n_chunks)
+        o->n_chunks = 1;
+    if (o->n_threads_batch)
+        o->n_threads = o->n_threads_batch;
+    if (!o->n_threads)
+        o->n_threads = gguf_cpu_count();
+    choose_cache_type(o);
+}
