@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kern/kern.h"
-#include "quant/rows.h"
+#include "data/rows.h"
 
 enum { PIECE = 4096 }; /* elements decoded at once: a multiple of all blocks */
 

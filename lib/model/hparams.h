@@ -6,7 +6,7 @@
 #include "file/check.h"
 #include "gguf/op.h"
 #include "model/arch.h"
-#include "model/source.h"
+#include "data/source.h"
 
 /* Numbers that differ between layers. */
 struct gg_layer_hp {

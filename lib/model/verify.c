@@ -8,7 +8,7 @@
 #include "file/file.h"
 #include "file/split.h"
 #include "model/shape.h"
-#include "model/source.h"
+#include "data/source.h"
 #include "vocab/vocab.h"
 
 #include "base/mem.h"

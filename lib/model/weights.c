@@ -11,7 +11,7 @@
 #include "dtype/dtype.h"
 #include "dtype/order.h"
 #include "kern/kern.h"
-#include "quant/rows.h"
+#include "data/rows.h"
 #include "model/shape.h"
 
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #define GG_QUANT_OUTER_H
 
 #include "quant/job.h"
-#include "quant/rows.h"
+#include "data/rows.h"
 
 /* Leave out of the job, as types are now, the scales that go into weights, and
  * note them there; every tensor that was left out before is back first. Moves

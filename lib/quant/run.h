@@ -10,7 +10,7 @@
 
 #include "quant/job.h"
 #include "quant/loss.h"
-#include "quant/rows.h"
+#include "data/rows.h"
 #include "quant/resume.h"
 
 #include <pthread.h>

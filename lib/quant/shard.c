@@ -3,7 +3,7 @@
 #include "quant/job.h"
 #include "base/str.h"
 #include "file/split.h"
-#include "quant/rows.h"
+#include "data/rows.h"
 
 #include <string.h>
 

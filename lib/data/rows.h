@@ -6,8 +6,8 @@
  * llama.cpp's converter leaves out what is 1, and its models multiply by what
  * is there. NAME.input_scale is about activations and changes no weight.
  */
-#ifndef GG_QUANT_ROWS_H
-#define GG_QUANT_ROWS_H
+#ifndef GG_DATA_ROWS_H
+#define GG_DATA_ROWS_H
 
 #include "gguf/file.h"
 #include "kern/codec.h"

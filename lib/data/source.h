@@ -1,6 +1,6 @@
 /* source.h - a file, or all files of a split set, read as one model */
-#ifndef GG_MODEL_SOURCE_H
-#define GG_MODEL_SOURCE_H
+#ifndef GG_DATA_SOURCE_H
+#define GG_DATA_SOURCE_H
 
 #include "base/error.h"
 #include "gguf/split.h"

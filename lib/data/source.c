@@ -1,6 +1,6 @@
 /* source.c - a file, or all files of a split set, read as one model */
 #include "config.h"
-#include "model/source.h"
+#include "data/source.h"
 #include "file/split.h"
 
 size_t gg_source_n_files(const struct gg_source *s)

@@ -10,7 +10,7 @@
 #include "dtype/order.h"
 #include "file/split.h"
 #include "kern/cpu.h"
-#include "quant/rows.h"
+#include "data/rows.h"
 
 #include <math.h>
 #include <string.h>
