@@ -79,7 +79,7 @@ static bool can_overwrite(const struct gguf_tensor *t,
 
 /* --- comparing structures ------------------------------------------------- */
 
-static uint64_t structure(const struct gg_layout_in *in)
+uint64_t gg_layout_hash(const struct gg_layout_in *in)
 {
     const struct gguf_graph *g = in->graph;
     uint64_t h = 0;
@@ -107,8 +107,8 @@ static uint64_t structure(const struct gg_layout_in *in)
 bool gg_layout_fits(const struct gg_layout *l, const struct gg_layout_in *in)
 {
     const struct gguf_graph *g = in->graph;
-    if (!l->places || l->n_nodes != g->n_nodes || l->n_leaves != g->n_leaves ||
-        l->hash != structure(in))
+    if (!l->is_made || l->hash != in->hash || l->n_nodes != g->n_nodes ||
+        l->n_leaves != g->n_leaves)
         return false;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
         const struct gg_place *p = &l->places[i];
@@ -373,8 +373,7 @@ enum gguf_status gg_layout_init(struct gg_layout *l,
 
 static void clear(struct gg_layout *l)
 {
-    gg_free(l->allocator, l->places);
-    l->places = NULL;
+    l->is_made = false;
     l->n_nodes = l->n_leaves = 0;
     memset(l->total, 0, l->n_pools * sizeof *l->total);
 }
@@ -383,9 +382,9 @@ void gg_layout_fini(struct gg_layout *l)
 {
     if (!l->total)
         return;
-    clear(l);
+    gg_free(l->allocator, l->places);
     gg_free(l->allocator, l->total);
-    l->total = NULL;
+    *l = (struct gg_layout){ .allocator = l->allocator };
 }
 
 /* The arrays of w for n tensors in one block, which is returned, or NULL. */
@@ -439,6 +438,20 @@ static enum gguf_status lay_out_best(struct work *w, struct gguf_error *err)
     return best == last ? GGUF_OK : lay_out(w, best, &sum, err);
 }
 
+static enum gguf_status make_room(struct gg_layout *l, size_t n,
+                                  struct gguf_error *err)
+{
+    if (n <= l->cap)
+        return GGUF_OK;
+    gg_free(l->allocator, l->places);
+    l->cap = 0;
+    l->places = gg_alloc_zero(l->allocator, n, sizeof *l->places);
+    if (!l->places)
+        return gg_fail_nomem(err, n * sizeof *l->places);
+    l->cap = n;
+    return GGUF_OK;
+}
+
 enum gguf_status gg_layout_make(struct gg_layout *l,
                                 const struct gg_layout_in *in,
                                 struct gguf_error *err)
@@ -447,11 +460,10 @@ enum gguf_status gg_layout_make(struct gg_layout *l,
     const size_t n = g->n_nodes + g->n_leaves;
     clear(l);
     struct work w = { .l = l, .in = in };
-    l->places = gg_alloc_zero(l->allocator, n, sizeof *l->places);
+    GG_TRY(make_room(l, n, err));
     void *arrays = get_arrays(&w, n);
-    enum gguf_status st = l->places && arrays
-                              ? lay_out_best(&w, err)
-                              : gg_fail_nomem(err, n * sizeof *l->places);
+    enum gguf_status st = arrays ? lay_out_best(&w, err)
+                                 : gg_fail_nomem(err, n * sizeof *w.lives);
     gg_free_aligned(l->allocator, arrays);
     if (st != GGUF_OK) {
         clear(l);
@@ -459,6 +471,7 @@ enum gguf_status gg_layout_make(struct gg_layout *l,
     }
     l->n_nodes = g->n_nodes;
     l->n_leaves = g->n_leaves;
-    l->hash = structure(in);
+    l->hash = in->hash;
+    l->is_made = true;
     return GGUF_OK;
 }

@@ -26,7 +26,12 @@ struct gg_layout_in {
     /* whether t (no view) is to be laid out: it has no memory of its own */
     bool (*ours)(void *user, const struct gguf_tensor *t);
     void *user;
+    uint64_t hash; /* gg_layout_hash() of the rest */
 };
+
+/* Of the graph's structure: operations, sources, views, flags, pools; not its
+ * sizes. */
+uint64_t gg_layout_hash(const struct gg_layout_in *in);
 
 /* Where one tensor lies. */
 struct gg_place {
@@ -38,10 +43,12 @@ struct gg_place {
 struct gg_layout {
     const struct gguf_allocator *allocator;
     struct gg_place *places; /* n_nodes, then n_leaves */
+    bool is_made;
     size_t n_nodes, n_leaves;
+    size_t cap;              /* places that there is memory for */
     uint64_t *total;         /* bytes of each pool */
     unsigned n_pools;
-    uint64_t hash;           /* of the graph's structure */
+    uint64_t hash;           /* of the graph that was laid out */
 };
 
 /* Nothing laid out yet. GGUF_E_NOMEM. */
@@ -56,9 +63,8 @@ enum gguf_status gg_layout_make(struct gg_layout *l,
                                 const struct gg_layout_in *in,
                                 struct gguf_error *err);
 
-/* Whether l serves in->graph too: same structure (operations, sources, views,
- * flags, pools), no tensor larger than its block, what was done in place still
- * can be. */
+/* Whether l serves in->graph too: same structure, no tensor larger than its
+ * block, what was done in place still can be. */
 bool gg_layout_fits(const struct gg_layout *l, const struct gg_layout_in *in);
 
 #endif

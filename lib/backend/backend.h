@@ -82,8 +82,18 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 const struct gguf_allocator *allocator,
                                 struct gguf_error *err);
 
-/* Which of ga's buffers b is, or -1; whether it is one: what lies in it was
- * placed by ga. */
+/* A graph allocator; with measure one whose buffers have sizes and no memory. */
+enum gguf_status gg_galloc_create(struct gguf_galloc **out,
+                                  const struct gguf_allocator *allocator,
+                                  const struct gguf_buft *const *bufts,
+                                  unsigned n, bool measure,
+                                  struct gguf_error *err);
+
+/* The first type of buffer that is the same as type i. */
+unsigned gg_galloc_first(const struct gguf_galloc *ga, unsigned i);
+
+/* Which of ga's buffers b is, by the first type that has it, or -1; whether it
+ * is one: what lies in it was placed by ga. */
 int gg_galloc_number(const struct gguf_galloc *ga,
                      const struct gguf_buffer *b);
 bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b);

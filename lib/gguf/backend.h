@@ -163,7 +163,8 @@ gguf_galloc_create(struct gguf_galloc **out,
                    const struct gguf_buft *buft, struct gguf_error *err)
     GGUF_MUST_CHECK;
 
-/* The same over several types of buffer: one buffer each. Since: 0.1 */
+/* The same over several types of buffer: one buffer each, and one together for
+ * types that are the same. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_galloc_create_n(struct gguf_galloc **out,
                      const struct gguf_allocator *allocator,
@@ -179,20 +180,23 @@ GGUF_API void gguf_galloc_destroy(struct gguf_galloc *ga);
 GGUF_API enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
                                               const struct gguf_graph *graph,
                                               struct gguf_error *err);
-/* With a buffer type (its number) for each node and each leaf. Since: 0.1 */
+/* With a buffer type (its number) for each node and each leaf: also for graphs
+ * of this structure that are to be placed. All others lie in the first type.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_galloc_reserve_n(struct gguf_galloc *ga, const struct gguf_graph *graph,
                       const int *node_buft, const int *leaf_buft,
                       struct gguf_error *err);
 
-/* Place the tensors of graph. A graph like the planned one (same operations,
- * same sources, no tensor larger) costs one walk; another is planned anew, and
- * the buffers grow if it does not fit. Since: 0.1 */
+/* Place the tensors of graph. A graph like one that was planned (same
+ * operations, same sources, no tensor larger; the last four structures are
+ * remembered) costs one walk; another is planned anew, and the buffers grow if
+ * it does not fit. Since: 0.1 */
 GGUF_API enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
                                             struct gguf_graph *graph,
                                             struct gguf_error *err);
 
-/* Bytes of buffer i. Since: 0.1 */
+/* Bytes of the buffer of type i; 0 if a type before is the same. Since: 0.1 */
 GGUF_API size_t gguf_galloc_size(const struct gguf_galloc *ga, unsigned i);
 /* How often graphs were planned so far. Since: 0.1 */
 GGUF_API unsigned gguf_galloc_n_plans(const struct gguf_galloc *ga);

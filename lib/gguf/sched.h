@@ -4,7 +4,7 @@
  * last. For each graph every node gets a backend: where its weights lie, what
  * a backend can compute, and what neighbours do decide. The graph is cut into
  * splits, runs of nodes on one backend; what a split needs from memory that
- * its backend cannot reach is copied to it first.
+ * its backend cannot reach is copied to it first, once for all of its splits.
  *
  *     gguf_sched_alloc(s, graph, &err);
  *     gguf_tensor_set(input, ...);
@@ -134,7 +134,8 @@ GGUF_API unsigned gguf_sched_n_plans(const struct gguf_sched *s);
 /* Backend number of a tensor of that graph, or -1. Since: 0.1 */
 GGUF_API int gguf_sched_backend_of(const struct gguf_sched *s,
                                    const struct gguf_tensor *t);
-/* Bytes of the compute buffer of backend i. Since: 0.1 */
+/* Bytes of the compute buffer of backend i. Backends of one type of buffer
+ * share it: 0 for all but the first. Since: 0.1 */
 GGUF_API size_t gguf_sched_size(const struct gguf_sched *s, unsigned i);
 /* Splits, their copies and nodes, a line each. GGUF_E_CANCELLED if write
  * stopped, GGUF_E_INVALID if the graph has changed. Since: 0.1 */

@@ -44,6 +44,16 @@ enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
     return gg_out_finish(&o, "a schedule", err);
 }
 
+static void put_buffer(struct gg_out *o, const struct gguf_sched *s, unsigned b)
+{
+    const unsigned first = gg_galloc_first(s->galloc, b);
+    gg_out_put(o, "buffer %u: %s, ", b, gguf_backend_name(s->backends[b]));
+    if (first == b)
+        gg_out_put(o, "%zu bytes\n", gguf_galloc_size(s->galloc, b));
+    else
+        gg_out_put(o, "the same as %u\n", first);
+}
+
 static void put_place(struct gg_out *o, const struct gguf_sched *s,
                       const struct gguf_tensor *t)
 {
@@ -69,9 +79,7 @@ enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
     struct gg_out o = { write, user, false };
     GG_TRY(check_graph(s, err));
     for (int b = 0; b < s->n_backends; b++)
-        gg_out_put(&o, "buffer %d: %s, %zu bytes\n", b,
-                   gguf_backend_name(s->backends[b]),
-                   gguf_galloc_size(s->galloc, (unsigned)b));
+        put_buffer(&o, s, (unsigned)b);
     for (size_t i = 0; s->graph && i < s->graph->n_leaves; i++) {
         char name[160];
         gg_out_put(&o, "leaf %zu: %s", i,

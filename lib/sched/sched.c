@@ -64,8 +64,7 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     s->n_lanes = params->n_copies;
     for (unsigned i = 0; i < n; i++) {
         s->backends[i] = params->backends[i];
-        bufts[i] = params->measure ? gg_measure_buft()
-                                   : gguf_backend_buft(params->backends[i]);
+        bufts[i] = gguf_backend_buft(params->backends[i]);
     }
     find_apart(s);
     enum gguf_status st = GGUF_OK;
@@ -73,7 +72,8 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     if (s->borrows)
         s->galloc = params->memory_of->galloc;
     else
-        st = gguf_galloc_create_n(&s->galloc, s->allocator, bufts, n, err);
+        st = gg_galloc_create(&s->galloc, s->allocator, bufts, n,
+                              params->measure, err);
     if (st == GGUF_OK)
         st = make_events(s, err);
     if (st != GGUF_OK)

@@ -404,6 +404,77 @@ static void check_growing(void)
     gguf_ctx_destroy(c);
 }
 
+/* Structures that take turns. */
+static void check_turns(void)
+{
+    struct gguf_error err;
+    struct gguf_galloc *ga;
+    if (gguf_galloc_create(&ga, NULL, gguf_host_buft(), &err))
+        bail("allocator", &err);
+    for (int round = 0; round < 3; round++)
+        for (uint64_t k = 0; k < 4; k++) {
+            struct made g = make(k, true, 1);
+            if (round ? gguf_galloc_alloc(ga, g.graph, &err)
+                      : gguf_galloc_reserve(ga, g.graph, &err))
+                bail("allocation", &err);
+            gguf_ctx_destroy(g.ctx);
+        }
+    ok(gguf_galloc_n_plans(ga) == 4, "four structures in turn: %u plans",
+       gguf_galloc_n_plans(ga));
+    gguf_galloc_destroy(ga);
+}
+
+/* Numbers of types are for the structure that they were given for, and types
+ * that are the same share a buffer. */
+static void check_types(void)
+{
+    enum { N = 3 };
+    struct gguf_error err;
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    struct gguf_ctx *c;
+    struct gguf_galloc *ga;
+    struct gguf_buft other = *gguf_host_buft();
+    const struct gguf_buft *const types[] = { gguf_host_buft(), &other,
+                                              gguf_host_buft() };
+    const int one[N] = { 1, 1, 1 }, two[N] = { 2, 2, 2 };
+    struct gguf_graph *g[2];
+    tensor *t[2][N + 1];
+    p.mem_size = 1 << 16;
+    p.no_alloc = true;
+    if (gguf_ctx_create(&c, &p, &err) ||
+        gguf_galloc_create_n(&ga, NULL, types, 3, &err))
+        bail("allocator", &err);
+    for (int k = 0; k < 2; k++) {
+        g[k] = gguf_graph_create(c, 8);
+        t[k][0] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 100);
+        for (int i = 0; i < N; i++)
+            t[k][i + 1] = k ? gguf_op_sqr(c, t[k][i]) : gguf_op_neg(c, t[k][i]);
+        if (gguf_graph_finish(c, g[k], t[k][N], &err))
+            bail("graph", &err);
+    }
+    if (gguf_galloc_reserve_n(ga, g[0], one, one, &err) ||
+        gguf_galloc_alloc(ga, g[1], &err) || gguf_galloc_alloc(ga, g[0], &err))
+        bail("allocation", &err);
+    ok(gguf_buffer_buft(t[0][1]->buffer) == &other &&
+           gguf_buffer_buft(t[1][1]->buffer) == gguf_host_buft(),
+       "types are for the structure that they were given for");
+    for (int i = 0; i <= N; i++) {
+        t[0][i]->data = NULL;
+        t[0][i]->buffer = NULL;
+    }
+    if (gguf_galloc_reserve_n(ga, g[0], two, two, &err) ||
+        gguf_galloc_alloc(ga, g[0], &err))
+        bail("allocation", &err);
+    ok(t[0][1]->buffer == t[1][1]->buffer && gguf_galloc_size(ga, 0) > 0 &&
+           gguf_galloc_size(ga, 1) > 0 && gguf_galloc_size(ga, 2) == 0,
+       "the same type twice has one buffer");
+    ok(gguf_galloc_reserve_n(ga, g[0], (int[]){ 0, 3, 0 }, one, &err) ==
+           GGUF_E_INVALID,
+       "%s", err.message);
+    gguf_galloc_destroy(ga);
+    gguf_ctx_destroy(c);
+}
+
 /* --- buffers -------------------------------------------------------------- */
 
 /* Of no bytes at all. */
@@ -627,6 +698,8 @@ int main(int argc, char **argv)
     check_each_op();
     check_reuse();
     check_growing();
+    check_turns();
+    check_types();
     check_buffers();
     check_nothing();
     check_parts();

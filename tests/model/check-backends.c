@@ -200,6 +200,42 @@ static void check_wide(const void *data, size_t size)
     gguf_backend_destroy(&a.backend);
 }
 
+/* A session on two backends of host memory, one of which computes products
+ * only, takes no more than on one. */
+static void check_memory(const void *data, size_t size, const float *want)
+{
+    static float out[N_TOK * N_VOCAB];
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    static struct island a;
+    struct gguf_backend *const other = &a.backend;
+    struct gguf_error err;
+    uint64_t cache[3], graph[3];
+    must(island_init(&a, "A", true, NULL, &err), &err);
+    a.device.buft = gguf_host_buft();
+    for (int op = 1; op < GGUF_N_OPS; op++)
+        a.refuses[op] = op != GGUF_OP_MATMUL;
+    p.n_ctx = 64;
+    for (int i = 0; i < 2; i++) {
+        struct run r;
+        p.preferred = &other;
+        p.n_preferred = (unsigned)i;
+        bool opened = run_open(&r, data, size, 1, &p);
+        must(opened ? GGUF_OK : r.err.status, &r.err);
+        gguf_session_memory(r.session, &cache[i], &graph[i]);
+        p.backend = r.backend;
+        must(gguf_session_estimate(r.model, &p, &cache[2], &graph[2], &err),
+             &err);
+        run_close(&r);
+    }
+    evaluate(data, size, &p, out);
+    ok(cache[0] == cache[1] && graph[0] == graph[1] && cache[2] == cache[1] &&
+           graph[2] == graph[1] && !memcmp(out, want, sizeof out) &&
+           a.n_nodes > 20,
+       "two backends of host memory take %" PRIu64 " bytes, one %" PRIu64
+       ", foretold %" PRIu64, graph[1], graph[0], graph[2]);
+    gguf_backend_destroy(other);
+}
+
 static void check_blas(const void *data, size_t size, const float *want)
 {
     static float out[N_TOK * N_VOCAB];
@@ -240,6 +276,7 @@ int main(void)
     evaluate(data, size, &p, want);
     check_islands(data, size, want);
     check_compare(data, size, want);
+    check_memory(data, size, want);
     check_wide(data, size);
     check_blas(data, size, want);
     free(data);

@@ -1,0 +1,372 @@
+/* galloc.c - the graph allocator: layouts of graphs in buffers
+ *
+ * Types of buffer that are the same share a buffer, a pool of the layout. The
+ * last few layouts are kept, by the structure of their graphs: programs compute
+ * a few kinds of graphs in turn, in many sizes.
+ */
+#include "config.h"
+#include "alloc/layout.h"
+#include "backend/backend.h"
+
+#include <string.h>
+
+enum { N_LAYOUTS = 4 };
+
+struct gguf_galloc {
+    const struct gguf_allocator *allocator;
+    unsigned n_types; /* that were given */
+    unsigned n_pools; /* different ones of them */
+    unsigned n_plans, n_moves;
+    unsigned *pool_of;              /* of each type */
+    const struct gguf_buft **bufts; /* of each pool, as the rest */
+    struct gguf_buffer **buffers; /* the objects stay for good, so that their
+                                     address tells which tensors are ours */
+    uint64_t *align;
+    struct gg_layout layouts[N_LAYOUTS]; /* the one used last first */
+    /* pools of the graph of the last reserve_n or alloc_n: of its nodes, then
+     * leaves; those of another structure are all in the first */
+    int *pools;
+    size_t pools_cap, n_nodes, n_leaves;
+    uint64_t pools_hash;
+};
+
+/* --- create, destroy ------------------------------------------------------ */
+
+static void find_pools(struct gguf_galloc *ga,
+                       const struct gguf_buft *const *bufts)
+{
+    for (unsigned i = 0; i < ga->n_types; i++) {
+        unsigned k = 0;
+        while (k < ga->n_pools && ga->bufts[k] != bufts[i])
+            k++;
+        if (k == ga->n_pools) {
+            ga->bufts[k] = bufts[i];
+            ga->align[k] = bufts[i]->alignment;
+            ga->n_pools++;
+        }
+        ga->pool_of[i] = k;
+    }
+}
+
+static enum gguf_status make_buffers(struct gguf_galloc *ga, bool measure,
+                                     struct gguf_error *err)
+{
+    for (unsigned i = 0; i < ga->n_pools; i++) {
+        GG_TRY(gguf_buffer_create(&ga->buffers[i],
+                                  measure ? gg_measure_buft() : ga->bufts[i],
+                                  0, ga->allocator, err));
+        ga->buffers[i]->foreign = measure; /* any alignment */
+        gguf_buffer_set_usage(ga->buffers[i], GGUF_USAGE_COMPUTE);
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_galloc_create(struct gguf_galloc **out,
+                                  const struct gguf_allocator *allocator,
+                                  const struct gguf_buft *const *bufts,
+                                  unsigned n, bool measure,
+                                  struct gguf_error *err)
+{
+    *out = NULL;
+    if (!n)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "a graph allocator needs a buffer type");
+    struct gguf_galloc *ga = gg_alloc_zero(allocator, 1, sizeof *ga);
+    if (!ga)
+        return gg_fail_nomem(err, sizeof *ga);
+    ga->allocator = allocator;
+    ga->n_types = n;
+    ga->pool_of = gg_alloc_zero(allocator, n, sizeof *ga->pool_of);
+    ga->bufts = gg_alloc_zero(allocator, n, sizeof *ga->bufts);
+    ga->buffers = gg_alloc_zero(allocator, n, sizeof *ga->buffers);
+    ga->align = gg_alloc_zero(allocator, n, sizeof *ga->align);
+    enum gguf_status st = GGUF_OK;
+    if (!ga->pool_of || !ga->bufts || !ga->buffers || !ga->align)
+        st = gg_fail_nomem(err, n * sizeof *ga->bufts);
+    else
+        find_pools(ga, bufts);
+    for (unsigned k = 0; st == GGUF_OK && k < N_LAYOUTS; k++)
+        st = gg_layout_init(&ga->layouts[k], allocator, ga->n_pools, err);
+    if (st == GGUF_OK)
+        st = make_buffers(ga, measure, err);
+    if (st != GGUF_OK)
+        gguf_galloc_destroy(ga);
+    else
+        *out = ga;
+    return st;
+}
+
+enum gguf_status gguf_galloc_create_n(struct gguf_galloc **out,
+                                      const struct gguf_allocator *allocator,
+                                      const struct gguf_buft *const *bufts,
+                                      unsigned n_bufts,
+                                      struct gguf_error *err)
+{
+    return gg_galloc_create(out, allocator, bufts, n_bufts, false, err);
+}
+
+enum gguf_status gguf_galloc_create(struct gguf_galloc **out,
+                                    const struct gguf_allocator *allocator,
+                                    const struct gguf_buft *buft,
+                                    struct gguf_error *err)
+{
+    return gguf_galloc_create_n(out, allocator, &buft, 1, err);
+}
+
+void gguf_galloc_destroy(struct gguf_galloc *ga)
+{
+    if (!ga)
+        return;
+    for (unsigned i = 0; ga->buffers && i < ga->n_pools; i++)
+        gguf_buffer_destroy(ga->buffers[i]);
+    for (unsigned k = 0; k < N_LAYOUTS; k++)
+        gg_layout_fini(&ga->layouts[k]);
+    gg_free(ga->allocator, ga->pools);
+    gg_free(ga->allocator, ga->align);
+    gg_free(ga->allocator, ga->buffers);
+    gg_free(ga->allocator, (void *)ga->bufts);
+    gg_free(ga->allocator, ga->pool_of);
+    gg_free(ga->allocator, ga);
+}
+
+/* --- whose memory --------------------------------------------------------- */
+
+static int pool_with(const struct gguf_galloc *ga, const struct gguf_buffer *b)
+{
+    for (unsigned i = 0; i < ga->n_pools; i++)
+        if (b == ga->buffers[i])
+            return (int)i;
+    return -1;
+}
+
+unsigned gg_galloc_first(const struct gguf_galloc *ga, unsigned i)
+{
+    unsigned k = 0;
+    while (ga->pool_of[k] != ga->pool_of[i])
+        k++;
+    return k;
+}
+
+int gg_galloc_number(const struct gguf_galloc *ga, const struct gguf_buffer *b)
+{
+    const int pool = pool_with(ga, b);
+    for (unsigned i = 0; pool >= 0 && i < ga->n_types; i++)
+        if (ga->pool_of[i] == (unsigned)pool)
+            return (int)i;
+    return -1;
+}
+
+bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b)
+{
+    return pool_with(ga, b) >= 0;
+}
+
+/* --- planning ------------------------------------------------------------- */
+
+static uint64_t pool_size(void *user, unsigned pool,
+                          const struct gguf_tensor *t)
+{
+    const struct gguf_galloc *ga = user;
+    return gguf_buft_tensor_size(ga->bufts[pool], t);
+}
+
+static bool is_ours(void *user, const struct gguf_tensor *t)
+{
+    return t->buffer ? gg_galloc_owns(user, t->buffer) : !t->data;
+}
+
+static struct gg_layout_in layout_in(struct gguf_galloc *ga,
+                                     const struct gguf_graph *graph,
+                                     bool with_pools)
+{
+    struct gg_layout_in in = { .graph = graph,
+                               .n_pools = ga->n_pools,
+                               .align = ga->align,
+                               .size = pool_size,
+                               .ours = is_ours,
+                               .user = ga };
+    if (with_pools && ga->pools) {
+        in.node_pool = ga->pools;
+        in.leaf_pool = ga->pools + ga->n_nodes;
+    }
+    in.hash = gg_layout_hash(&in);
+    return in;
+}
+
+/* The numbers of pools for the numbers of types that the caller has. */
+static enum gguf_status keep_pools(struct gguf_galloc *ga,
+                                   const struct gguf_graph *graph,
+                                   const int *node, const int *leaf,
+                                   struct gguf_error *err)
+{
+    const size_t n = gguf_graph_n_nodes(graph);
+    const size_t n_all = n + gguf_graph_n_leaves(graph);
+    ga->n_nodes = ga->n_leaves = 0;
+    if (n_all > ga->pools_cap) {
+        gg_free(ga->allocator, ga->pools);
+        ga->pools_cap = 0;
+        ga->pools = gg_alloc_zero(ga->allocator, n_all, sizeof *ga->pools);
+        if (!ga->pools)
+            return gg_fail_nomem(err, n_all * sizeof *ga->pools);
+        ga->pools_cap = n_all;
+    }
+    for (size_t i = 0; i < n_all; i++) {
+        const int k = i < n ? (node ? node[i] : 0) : (leaf ? leaf[i - n] : 0);
+        if (k < 0 || (unsigned)k >= ga->n_types)
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "buffer type %d of %u", k, ga->n_types);
+        ga->pools[i] = (int)ga->pool_of[k];
+    }
+    ga->n_nodes = n;
+    ga->n_leaves = n_all - n;
+    return GGUF_OK;
+}
+
+/* Layout k becomes the first; those before it move back. */
+static struct gg_layout *to_front(struct gguf_galloc *ga, unsigned k)
+{
+    struct gg_layout l = ga->layouts[k];
+    memmove(ga->layouts + 1, ga->layouts, k * sizeof l);
+    ga->layouts[0] = l;
+    return ga->layouts;
+}
+
+/* A new layout, in place of the one of that structure or of the one that was
+ * not used for longest; the first one from now on. */
+static enum gguf_status plan(struct gguf_galloc *ga,
+                             const struct gg_layout_in *in,
+                             struct gguf_error *err)
+{
+    unsigned k = 0;
+    while (k + 1 < N_LAYOUTS && ga->layouts[k].hash != in->hash)
+        k++;
+    struct gg_layout *l = to_front(ga, k);
+    GG_TRY(gg_layout_make(l, in, err));
+    ga->n_plans++;
+    for (unsigned i = 0; i < ga->n_pools; i++) {
+        /* a tensor without elements has an address too */
+        uint64_t need = GG_MAX(l->total[i], ga->align[i]);
+        if (need > SIZE_MAX)
+            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                           "a graph needs %" PRIu64 " bytes", need);
+        if (need <= ga->buffers[i]->size)
+            continue;
+        ga->n_moves++;
+        GG_TRY(gg_buffer_resize(ga->buffers[i], (size_t)need, err));
+    }
+    return GGUF_OK;
+}
+
+/* Whether the first layout serves, perhaps after it was found behind others. */
+static bool find_layout(struct gguf_galloc *ga, const struct gg_layout_in *in)
+{
+    unsigned k = 0;
+    while (k < N_LAYOUTS && !gg_layout_fits(&ga->layouts[k], in))
+        k++;
+    if (k == N_LAYOUTS)
+        return false;
+    const struct gg_layout *l = to_front(ga, k);
+    bool fits = true;
+    for (unsigned i = 0; i < ga->n_pools; i++) /* shorter after a failure */
+        fits = fits && l->total[i] <= ga->buffers[i]->size &&
+               ga->buffers[i]->size;
+    return fits;
+}
+
+enum gguf_status gguf_galloc_reserve_n(struct gguf_galloc *ga,
+                                       const struct gguf_graph *graph,
+                                       const int *node_buft,
+                                       const int *leaf_buft,
+                                       struct gguf_error *err)
+{
+    GG_TRY(keep_pools(ga, graph, node_buft, leaf_buft, err));
+    const struct gg_layout_in in = layout_in(ga, graph, true);
+    ga->pools_hash = in.hash;
+    return plan(ga, &in, err);
+}
+
+enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
+                                     const struct gguf_graph *graph,
+                                     struct gguf_error *err)
+{
+    return gguf_galloc_reserve_n(ga, graph, NULL, NULL, err);
+}
+
+/* --- placing -------------------------------------------------------------- */
+
+static enum gguf_status place(struct gguf_galloc *ga, struct gguf_tensor *t,
+                              const struct gg_place *p,
+                              struct gguf_error *err)
+{
+    if (p->pool < 0)
+        return GGUF_OK;
+    t->data = NULL;
+    t->buffer = NULL;
+    return gguf_buffer_place(ga->buffers[p->pool], t, p->off, err);
+}
+
+static enum gguf_status alloc(struct gguf_galloc *ga, struct gguf_graph *graph,
+                              const struct gg_layout_in *in,
+                              struct gguf_error *err)
+{
+    if (!find_layout(ga, in))
+        GG_TRY(plan(ga, in, err));
+    for (unsigned i = 0; i < ga->n_pools; i++)
+        gguf_buffer_reset(ga->buffers[i]);
+    const struct gg_place *p = ga->layouts[0].places;
+    size_t n = gguf_graph_n_nodes(graph), n_leaves = gguf_graph_n_leaves(graph);
+    for (size_t i = 0; i < n_leaves; i++)
+        GG_TRY(place(ga, gguf_graph_leaf(graph, i), &p[n + i], err));
+    for (size_t i = 0; i < n; i++)
+        GG_TRY(place(ga, gguf_graph_node(graph, i), &p[i], err));
+    /* a view's root may be any tensor: views come last */
+    for (size_t i = 0; i < n; i++) {
+        struct gguf_tensor *t = gguf_graph_node(graph, i);
+        if (t->view_src)
+            GG_TRY(gguf_tensor_bind_view(t, err));
+    }
+    graph->placer = ga;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
+                                   struct gguf_graph *graph,
+                                   struct gguf_error *err)
+{
+    const bool counts = gguf_graph_n_nodes(graph) == ga->n_nodes &&
+                        gguf_graph_n_leaves(graph) == ga->n_leaves;
+    struct gg_layout_in in = layout_in(ga, graph, counts);
+    if (counts && in.hash != ga->pools_hash)
+        in = layout_in(ga, graph, false);
+    return alloc(ga, graph, &in, err);
+}
+
+enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
+                                   struct gguf_graph *graph,
+                                   const int *node_buft, const int *leaf_buft,
+                                   struct gguf_error *err)
+{
+    GG_TRY(keep_pools(ga, graph, node_buft, leaf_buft, err));
+    const struct gg_layout_in in = layout_in(ga, graph, true);
+    ga->pools_hash = in.hash;
+    return alloc(ga, graph, &in, err);
+}
+
+/* --- asking --------------------------------------------------------------- */
+
+size_t gguf_galloc_size(const struct gguf_galloc *ga, unsigned i)
+{
+    if (i >= ga->n_types || gg_galloc_first(ga, i) != i)
+        return 0;
+    return ga->buffers[ga->pool_of[i]]->size;
+}
+
+unsigned gg_galloc_n_moves(const struct gguf_galloc *ga)
+{
+    return ga->n_moves;
+}
+
+unsigned gguf_galloc_n_plans(const struct gguf_galloc *ga)
+{
+    return ga->n_plans;
+}
