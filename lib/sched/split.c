@@ -1,4 +1,10 @@
-/* split.c - runs of nodes on one backend, and the copies that they need */
+/* split.c - runs of nodes on one backend, and the copies that they need
+ *
+ * A backend gets one copy of each tensor that it does not reach, before the
+ * first split that reads it; later splits read it there. Only when a node has
+ * written into the original's memory since, which is a cache then, is it copied
+ * again.
+ */
 #include "config.h"
 #include "sched/sched.h"
 
@@ -11,11 +17,27 @@ struct cut {
     struct gguf_sched *s;
     struct gg_lane *l;           /* the one that is filled */
     const struct gguf_graph *g;
-    struct gguf_tensor **copies; /* of each tensor for this split, or NULL */
-    size_t *copied;              /* which entries are set */
-    size_t n_copied;
-    bool *written;               /* which tensors a node writes into */
+    size_t n;                    /* tensors: nodes, then leaves */
+    struct gguf_tensor **copies; /* n for each backend: that it has now, or
+                                    NULL */
+    size_t *passing;             /* copies that a node will make stale */
+    size_t n_passing;
+    bool *written;               /* which roots a node writes into; the last of
+                                    n + 1: any that is not in the graph */
 };
+
+/* A root's place among those that may be written into. */
+static size_t root_of(const struct cut *c, size_t place)
+{
+    const int32_t root = gg_sched_root(c->g, place);
+    return root < 0 ? c->n : (size_t)root;
+}
+
+/* What stands for the tensor at a place where backend b reads it. */
+static struct gguf_tensor **copy_at(const struct cut *c, int b, int32_t place)
+{
+    return &c->copies[(size_t)b * c->n + (size_t)place];
+}
 
 static void append(struct cut *c, struct gguf_tensor *t,
                    const struct gguf_tensor *origin, int pool)
@@ -70,7 +92,8 @@ static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
     struct gguf_sched *s = c->s;
     const struct gguf_tensor *root = x->view_src ? x->view_src : x;
     const struct gg_copy how = {
-        .early = i >= (int32_t)c->g->n_nodes && !c->written[i] &&
+        .early = i >= (int32_t)c->g->n_nodes &&
+                 !c->written[root_of(c, (size_t)i)] &&
                  x->flags & GGUF_TENSOR_INPUT,
         .home = gg_sched_is_placed(s, root) ? GG_SCHED_NONE : home_of(c, i),
     };
@@ -104,18 +127,39 @@ static void copy_sources(struct cut *c, size_t n, int b)
     for (int k = 0; k < n_src; k++) {
         struct gguf_tensor *x = c->g->nodes[n]->src[k];
         const int32_t i = sources[k];
-        if (i < 0 || c->copies[i] ||
+        if (i < 0 || *copy_at(c, b, i) ||
             gg_sched_reaches(c->s, b, x, home_of(c, i)))
             continue;
-        c->copies[i] = add_copy(c, x, i, b);
-        if (!c->copies[i])
+        struct gguf_tensor **y = copy_at(c, b, i);
+        *y = add_copy(c, x, i, b);
+        if (!*y)
             return;
-        c->copied[c->n_copied++] = (size_t)i;
+        if (c->written[root_of(c, (size_t)i)])
+            c->passing[c->n_passing++] = (size_t)(y - c->copies);
     }
 }
 
-/* The shadow of node number i. */
-static void add_shadow(struct cut *c, size_t i)
+/* A node writes into that root: whoever reads it later needs another copy. */
+static void drop_copies(struct cut *c, size_t root)
+{
+    for (size_t k = 0; k < c->n_passing;) {
+        if (root_of(c, c->passing[k] % c->n) != root) {
+            k++;
+            continue;
+        }
+        c->copies[c->passing[k]] = NULL;
+        c->passing[k] = c->passing[--c->n_passing];
+    }
+}
+
+/* Whether t writes into memory of its root. */
+static bool writes(const struct gguf_tensor *t)
+{
+    return t->view_src && !is_view(t);
+}
+
+/* The shadow of node number i in a split of backend b. */
+static void add_shadow(struct cut *c, size_t i, int b)
 {
     struct gguf_sched *s = c->s;
     const struct gguf_tensor *t = c->g->nodes[i];
@@ -124,11 +168,13 @@ static void add_shadow(struct cut *c, size_t i)
     if (!y)
         return;
     const int n_src = gg_sched_sources(c->g, i, sources);
-    for (int k = 0; k < n_src; k++)
+    for (int k = 0; k < n_src; k++) {
+        struct gguf_tensor *copy = is_view(t) || sources[k] < 0
+                                       ? NULL
+                                       : *copy_at(c, b, sources[k]);
         if (t->src[k])
-            y->src[k] = !is_view(t) && sources[k] >= 0 && c->copies[sources[k]]
-                            ? c->copies[sources[k]]
-                            : stand_in(c, t->src[k], sources[k]);
+            y->src[k] = copy ? copy : stand_in(c, t->src[k], sources[k]);
+    }
     if (t->view_src)
         y->view_src = stand_in(c, t->view_src, gg_sched_root(c->g, i));
     if (t->view_src || !gg_sched_is_placed(s, t)) {
@@ -137,12 +183,12 @@ static void add_shadow(struct cut *c, size_t i)
     }
     c->l->shadows[i] = y;
     append(c, y, t, s->backend_of[i]);
+    if (writes(t))
+        drop_copies(c, root_of(c, i));
 }
 
 static struct gg_split *begin_split(struct cut *c, size_t k, int backend)
 {
-    while (c->n_copied)
-        c->copies[c->copied[--c->n_copied]] = NULL;
     size_t at = c->l->shadow->n_nodes;
     c->l->splits[k] = (struct gg_split){ .backend = backend,
                                          .begin = at,
@@ -194,17 +240,17 @@ static void add_split(struct cut *c, size_t k, size_t begin, size_t end, int b)
 {
     const struct gguf_graph *g = c->g;
     struct gg_split *split =
-        begin_split(c, k, b == GG_SCHED_NONE ? c->s->n_backends - 1 : b);
+        begin_split(c, k, b);
     for (size_t i = begin; i < end; i++)
         if (is_view(g->nodes[i]) && is_there(c, i))
-            add_shadow(c, i);
+            add_shadow(c, i, b);
     for (size_t i = begin; i < end && !gg_ctx_failed(c->l->ctx); i++)
         if (!is_view(g->nodes[i]))
             copy_sources(c, i, b);
     split->copies_end = c->l->shadow->n_nodes;
     for (size_t i = begin; i < end && !gg_ctx_failed(c->l->ctx); i++)
         if (!c->l->shadows[i])
-            add_shadow(c, i);
+            add_shadow(c, i, b);
     split->end = c->l->shadow->n_nodes;
     const size_t n = split->end - split->copies_end;
     split->part = (struct gguf_graph){ .ctx = c->l->ctx,
@@ -227,6 +273,8 @@ static void cut_lane(struct cut *c)
     for (size_t begin = 0, end; begin < g->n_nodes; begin = end) {
         int b;
         end = split_end(s, g, begin, &b);
+        if (b == GG_SCHED_NONE) /* nothing but views */
+            b = s->n_backends - 1;
         add_split(c, n_splits++, begin, end, b);
     }
     s->n_splits = n_splits;
@@ -234,13 +282,9 @@ static void cut_lane(struct cut *c)
 
 static void find_written(struct cut *c)
 {
-    for (size_t i = 0; i < c->g->n_nodes; i++) {
-        const struct gguf_tensor *t = c->g->nodes[i];
-        int32_t root =
-            !is_view(t) && t->view_src ? gg_sched_root(c->g, i) : GG_SCHED_NONE;
-        if (root >= 0)
-            c->written[root] = true;
-    }
+    for (size_t i = 0; i < c->g->n_nodes; i++)
+        if (writes(c->g->nodes[i]))
+            c->written[root_of(c, i)] = true;
 }
 
 /* All of the caller's graph as one split of the only backend, in each lane. */
@@ -259,29 +303,30 @@ enum gguf_status gg_sched_split(struct gguf_sched *s,
                                 struct gguf_error *err)
 {
     const size_t n = g->n_nodes + g->n_leaves;
-    struct cut c = { .s = s, .g = g };
+    const size_t n_copies = n * (size_t)s->n_backends;
+    struct cut c = { .s = s, .g = g, .n = n };
     if (gg_sched_is_plain(s)) {
         take_whole(s, g);
         return GGUF_OK;
     }
-    c.copies = gg_alloc_zero(s->allocator, n, sizeof *c.copies);
-    c.copied = gg_alloc_zero(s->allocator, n, sizeof *c.copied);
-    c.written = gg_alloc_zero(s->allocator, n, sizeof *c.written);
+    c.copies = gg_alloc_zero(s->allocator, n_copies, sizeof *c.copies);
+    c.passing = gg_alloc_zero(s->allocator, s->max_copies, sizeof *c.passing);
+    c.written = gg_alloc_zero(s->allocator, n + 1, sizeof *c.written);
     enum gguf_status st = GGUF_OK;
     s->n_splits = s->n_copies = 0;
-    if (!c.copies || !c.copied || !c.written)
-        st = gg_fail_nomem(err, n * sizeof *c.copies);
+    if (!c.copies || !c.passing || !c.written)
+        st = gg_fail_nomem(err, n_copies * sizeof *c.copies);
     else
         find_written(&c);
     for (unsigned k = 0; st == GGUF_OK && k < s->n_lanes; k++) {
         c.l = &s->lanes[k];
-        c.n_copied = 0;
-        memset(c.copies, 0, n * sizeof *c.copies);
+        c.n_passing = 0;
+        memset(c.copies, 0, n_copies * sizeof *c.copies);
         cut_lane(&c);
         st = gguf_ctx_status(c.l->ctx, err);
     }
     gg_free(s->allocator, c.written);
-    gg_free(s->allocator, c.copied);
+    gg_free(s->allocator, c.passing);
     gg_free(s->allocator, c.copies);
     return st;
 }

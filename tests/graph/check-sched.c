@@ -252,6 +252,173 @@ static void check_again(void)
     gguf_backend_destroy(&a.backend);
 }
 
+/* --- copies and buffers --------------------------------------------------- */
+
+enum { LINKS = 5, WIDTH = 64 };
+
+/* A chain in which A and the CPU take turns, where each link of A reads a
+ * weight and a mask of the CPU; the cache is read by A, written by the CPU, and
+ * read again. */
+struct chain {
+    struct gguf_ctx *ctx;
+    struct gguf_buffer *buffer;
+    tensor *weight, *cache, *mask, *out;
+    struct gguf_graph *graph;
+};
+
+/* On the last backend, or the one before it. */
+static void put(struct gguf_sched *s, tensor *t, bool last)
+{
+    struct gguf_error err;
+    const unsigned n = gguf_sched_n_backends(s);
+    if (n > 1)
+        must(gguf_sched_pin(s, t, last ? n - 1 : n - 2, &err), &err);
+}
+
+static struct chain make_chain(struct gguf_sched *s)
+{
+    struct gguf_error err;
+    struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
+    struct chain c;
+    cp.mem_size = 1 << 16;
+    cp.no_alloc = true;
+    must(gguf_ctx_create(&c.ctx, &cp, &err), &err);
+    c.weight = gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, WIDTH);
+    c.cache = gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, 2 * WIDTH);
+    must(gguf_ctx_alloc_tensors(c.ctx, gguf_host_buft(), NULL, &c.buffer,
+                                &err),
+         &err);
+    gen_set(c.weight, 1);
+    gen_set(c.cache, 2);
+    c.mask = gguf_tensor_flag(gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, WIDTH),
+                              GGUF_TENSOR_INPUT);
+    tensor *t = c.mask;
+    for (int i = 0; i < LINKS; i++) {
+        put(s, t = gguf_op_mul(c.ctx, t, c.weight), false);
+        put(s, t = gguf_op_add(c.ctx, t, c.mask), false);
+        put(s, t = gguf_op_tanh(c.ctx, t), true);
+    }
+    tensor *v = gguf_op_view_1d(c.ctx, c.cache, WIDTH, 4 * WIDTH);
+    put(s, t = gguf_op_add(c.ctx, t, v), false);
+    tensor *write = gguf_op_cpy(c.ctx, t, v);
+    put(s, write, true);
+    put(s, t = gguf_op_mul(c.ctx, write, v), false);
+    c.out = gguf_tensor_flag(t, GGUF_TENSOR_OUTPUT);
+    c.graph = gguf_graph_create(c.ctx, 64);
+    must(gguf_graph_finish(c.ctx, c.graph, t, &err), &err);
+    return c;
+}
+
+static void drop_chain(struct chain *c)
+{
+    gguf_buffer_destroy(c->buffer);
+    gguf_ctx_destroy(c->ctx);
+}
+
+static void compute_chain(struct gguf_sched *s, struct chain *c,
+                          float out[WIDTH])
+{
+    struct gguf_error err;
+    must(gguf_sched_alloc(s, c->graph, &err), &err);
+    gen_set(c->mask, 3);
+    must(gguf_sched_compute(s, c->graph, &err), &err);
+    must(gguf_tensor_get(c->out, out, 0, WIDTH * sizeof *out, &err), &err);
+}
+
+static void check_copies(bool async, unsigned n_lanes)
+{
+    struct gguf_error err;
+    static struct island a;
+    struct gguf_backend *cpu;
+    struct gguf_sched *s, *alone;
+    struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
+    float want[WIDTH], got[WIDTH];
+    must(island_init(&a, "A", async, NULL, &err), &err);
+    must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
+    struct gguf_backend *const all[] = { &a.backend, cpu };
+    p.backends = all + 1;
+    p.n_backends = 1;
+    must(gguf_sched_create(&alone, &p, &err), &err);
+    p.backends = all;
+    p.n_backends = 2;
+    p.n_copies = n_lanes;
+    must(gguf_sched_create(&s, &p, &err), &err);
+    struct chain plain = make_chain(alone), c = make_chain(s);
+    compute_chain(alone, &plain, want);
+    compute_chain(s, &c, got);
+    /* to A: the weight, the mask, what each link but the first and the one of
+     * the cache begin with; the cache before it is written; what was written,
+     * and the cache again. To the CPU: what each link and A's last but one give
+     */
+    const int to_a = 2 + LINKS - 1 + 1 + 1 + 2, to_cpu = LINKS + 1;
+    ok((int)gguf_sched_n_copies(s) == to_a + to_cpu && a.n_sets == to_a &&
+           a.n_bytes == (uint64_t)to_a * sizeof got,
+       "%s, %u copies: %zu copies for %zu splits, A was given %d: each once",
+       async ? "with a queue" : "without", n_lanes, gguf_sched_n_copies(s),
+       gguf_sched_n_splits(s), a.n_sets);
+    ok(!memcmp(want, got, sizeof got), "what was written is copied again");
+    gguf_sched_destroy(s);
+    gguf_sched_destroy(alone);
+    drop_chain(&c);
+    drop_chain(&plain);
+    gguf_backend_destroy(cpu);
+    gguf_backend_destroy(&a.backend);
+}
+
+/* Two backends in host memory: one buffer. */
+static void check_one_buffer(void)
+{
+    struct gguf_error err;
+    static struct island a;
+    struct gguf_backend *cpu, *other;
+    struct gguf_sched *s, *alone;
+    struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
+    float want[WIDTH], got[WIDTH];
+    static char text[4000];
+    must(island_init(&a, "A", false, NULL, &err), &err);
+    must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
+    must(gguf_cpu_backend_create(&other, NULL, &err), &err);
+    struct gguf_backend *const all[] = { other, &a.backend, cpu };
+    struct gguf_backend *const two[] = { other, cpu };
+    p.backends = all + 2;
+    p.n_backends = 1;
+    must(gguf_sched_create(&alone, &p, &err), &err);
+    struct chain plain = make_chain(alone);
+    compute_chain(alone, &plain, want);
+    p.backends = two;
+    p.n_backends = 2;
+    must(gguf_sched_create(&s, &p, &err), &err);
+    struct chain c = make_chain(s);
+    compute_chain(s, &c, got);
+    ok(!memcmp(want, got, sizeof got) && gguf_sched_n_copies(s) == 0 &&
+           gguf_sched_n_splits(s) > 2 &&
+           gguf_sched_size(s, 0) == gguf_sched_size(alone, 0) &&
+           gguf_sched_size(s, 1) == 0,
+       "two backends of host memory take what one takes: %zu bytes",
+       gguf_sched_size(s, 0));
+    must(gguf_sched_dump_plan(s, collect, text, &err), &err);
+    ok(strstr(text, "buffer 1: CPU, the same as 0\n") &&
+           !strstr(text, ": buffer 1"),
+       "which is printed");
+    gguf_sched_destroy(s);
+    drop_chain(&c);
+    p.backends = all;
+    p.n_backends = 3;
+    must(gguf_sched_create(&s, &p, &err), &err);
+    c = make_chain(s);
+    compute_chain(s, &c, got);
+    ok(!memcmp(want, got, sizeof got) && gguf_sched_size(s, 2) == 0 &&
+           gguf_sched_size(s, 1) > 0,
+       "and with one between them that has memory of its own");
+    gguf_sched_destroy(s);
+    drop_chain(&c);
+    gguf_sched_destroy(alone);
+    drop_chain(&plain);
+    gguf_backend_destroy(other);
+    gguf_backend_destroy(cpu);
+    gguf_backend_destroy(&a.backend);
+}
+
 /* --- failing memory ------------------------------------------------------- */
 
 /* Threads of a backend allocate too. */
@@ -371,6 +538,10 @@ int main(int argc, char **argv)
 {
     check_by_hand();
     check_again();
+    check_copies(false, 1);
+    check_copies(true, 1);
+    check_copies(true, 2);
+    check_one_buffer();
     check_failing(false, 1);
     check_failing(true, 1);
     check_failing(true, 3);

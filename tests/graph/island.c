@@ -53,6 +53,8 @@ static void mem_set(struct gguf_buffer *b, tensor *t, const void *src,
 {
     enter(of(b));
     memcpy((char *)t->data + off, src, (size_t)size);
+    of(b)->n_sets++;
+    of(b)->n_bytes += size;
     leave(of(b));
 }
 

@@ -41,6 +41,8 @@ struct island {
     struct gg_stream *stream;  /* NULL: it works when it is called */
     int n_foreign;             /* nodes that it was given with far memory */
     int n_nodes;
+    int n_sets;                /* how often tensors were set from outside */
+    uint64_t n_bytes;          /* by that */
     int slow;                  /* microseconds that it sleeps per graph */
     struct island_gauge *gauge; /* or NULL */
 
