@@ -1,6 +1,7 @@
 /* gguf-edit - other metadata for a GGUF file */
 #include "config.h"
 #include "tools/common/opt_old.h"
+#include "tools/common/paths.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 #include "tools/gguf-edit.h"
@@ -88,6 +89,7 @@ struct job {
     struct gguf_file *file;
     struct gguf_meta *before, *after;
     struct text log; /* a line for each change */
+    struct gguf_paths *noted; /* what is read besides */
 };
 
 static void add_op(struct options *o, const struct opt_parser *p, int what)
@@ -389,6 +391,7 @@ static bool write_it(struct job *j)
     p.mode = o->mode;
     p.order = o->order;
     p.output = o->output;
+    p.paths = j->noted;
     p.force = o->force;
     p.progress = progress_report;
     p.progress_user = &bar;
@@ -438,7 +441,10 @@ static bool open_job(struct job *j)
 
 static bool edit(const struct options *o, const char *path)
 {
-    struct job j = { .o = o, .path = path };
+    struct job j = { .o = o, .path = path, .noted = paths_new() };
+    for (size_t i = 0; i < o->n_ops; i++)
+        if (o->op[i].what == OPT_SET_FILE)
+            paths_read(j.noted, o->op[i].arg, "--set-file");
     bool good = open_job(&j);
     for (size_t i = 0; good && i < o->n_ops; i++)
         good = run_op(&j, &o->op[i]);
@@ -451,6 +457,7 @@ static bool edit(const struct options *o, const char *path)
     gguf_meta_destroy(j.before);
     gguf_meta_destroy(j.after);
     gguf_file_close(j.file);
+    gguf_paths_destroy(j.noted);
     text_fini(&j.log);
     return good;
 }

@@ -4,6 +4,8 @@
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
 #include "tools/common/opt_old.h"
+#include "tools/common/paths.h"
+#include "tools/common/progress.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
 
@@ -397,6 +399,17 @@ static enum gguf_status save(const struct options *o,
     return st;
 }
 
+/* What is read is not overwritten. */
+static void check_paths(const struct options *o, char **in, int n)
+{
+    struct gguf_paths *p = paths_new();
+    for (int i = 0; i < n; i++)
+        paths_read(p, in[i], "input");
+    paths_read_model(p, o->model, &o->files, "--model");
+    paths_write(p, o->out, "output");
+    gguf_paths_destroy(p);
+}
+
 /* What no reader takes is not worth showing or writing. */
 static bool is_some_left(const struct options *o,
                          const struct gguf_imatrix *im)
@@ -422,6 +435,8 @@ int main(int argc, char **argv)
     load_raise_limits();
     const char *about = NULL;
     char **paths = p.argv + p.i;
+    if (o.out)
+        check_paths(&o, paths, p.argc - p.i);
     enum gguf_status st =
         load_all(&im, &o, paths, p.argc - p.i, &about, &err);
     if (st == GGUF_OK && !o.keep_paths)
@@ -441,11 +456,13 @@ int main(int argc, char **argv)
         show(im);
     if (good && o.model && !o.json)
         show_comparison(&c);
+    progress_catch_signals(); /* a file that is being named is finished */
     if (good && o.out)
         st = save(&o, im, &about, &err);
     if (st != GGUF_OK)
         msg_fail(about, &err);
     comparison_fini(&c);
     gguf_imatrix_destroy(im);
+    progress_raise();
     return msg_exit(st == GGUF_OK && !failed ? MSG_DONE : MSG_FAILED);
 }

@@ -392,7 +392,12 @@ static void parse_options(struct opt_parser *p, struct options *o)
         case OPT_TENSOR_TYPE:
             add_override(o, "--tensor-type", p->arg, strlen(p->arg));
             break;
-        case OPT_TENSOR_TYPE_FILE: read_overrides(o, p->arg); break;
+        case OPT_TENSOR_TYPE_FILE:
+            if (o->n_type_files == MAX_TEXTS)
+                opt_usage("more than %d --tensor-type-file", MAX_TEXTS);
+            o->type_files[o->n_type_files++] = p->arg;
+            read_overrides(o, p->arg);
+            break;
         case OPT_RECIPE: o->recipe_file = p->arg; break;
         case OPT_LIMIT:
             opt_limit(p, &o->limits);

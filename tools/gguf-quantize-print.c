@@ -23,6 +23,16 @@ static struct gguf_str str(const char *z)
     return (struct gguf_str){ z, strlen(z) };
 }
 
+void print_heading(const struct target *target, bool others)
+{
+    struct text text = { NULL, 0, 0 };
+    text_add_esc(&text, str(target->path ? target->path : ""), UINT64_MAX);
+    text_addz(&text, target->path ? ": " : "");
+    text_add_esc(&text, str(target->type), UINT64_MAX);
+    printf("%s%s\n", others ? "\n" : "", text.s);
+    text_fini(&text);
+}
+
 void print_plan(const struct target *target, bool explain)
 {
     struct table t;

@@ -3,14 +3,12 @@
 #include "tools/gguf-quantize.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
+#include "tools/common/outtext.h"
+#include "tools/common/paths.h"
 #include "tools/common/progress.h"
 
-#include <errno.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
-
-#include <gguf/split.h>
 
 static enum gguf_status make_recipe(struct target *t, struct gguf_error *err)
 {
@@ -43,8 +41,11 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
         }
         if (st != GGUF_OK)
             return st;
-        if ((o->verbose || o->explain) && !o->json)
+        if ((o->verbose || o->explain) && !o->json) {
+            if (o->n_targets > 1)
+                print_heading(t, i > 0);
             print_plan(t, o->explain);
+        }
     }
     return GGUF_OK;
 }
@@ -56,14 +57,16 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static enum gguf_status run(struct options *o, struct progress *bar,
-                            const char **about, struct gguf_error *err)
+static enum gguf_status run(struct options *o, const struct gguf_paths *noted,
+                            struct progress *bar, const char **about,
+                            struct gguf_error *err)
 {
     struct gguf_quant_output out = GGUF_QUANT_OUTPUT_INIT;
     struct gguf_quant *jobs[MAX_TARGETS];
     const char *paths[MAX_TARGETS];
     out.force = o->force;
     out.resume = o->resume;
+    out.paths = noted;
     for (size_t i = 0; i < o->n_targets; i++) {
         jobs[i] = o->targets[i].job;
         paths[i] = o->targets[i].path;
@@ -83,82 +86,33 @@ static enum gguf_status run(struct options *o, struct progress *bar,
 
 /* ---------------------------------------------------------- the report --- */
 
-static enum gguf_status report_failed(const struct options *o,
-                                      enum gguf_status st, const char *why,
-                                      const char **about,
-                                      struct gguf_error *err)
+/* What is read and written besides the model and the outputs, which the
+ * library knows. */
+static struct gguf_paths *note_paths(const struct options *o)
 {
-    *about = o->report;
-    gguf_error_clear(err);
-    err->status = st;
-    snprintf(err->message, sizeof err->message, "cannot be written: %s", why);
-    return st;
-}
-
-static bool is_same_file(const char *x, const char *y)
-{
-    struct stat a, b;
-    return stat(x, &a) == 0 && stat(y, &b) == 0 && a.st_dev == b.st_dev &&
-           a.st_ino == b.st_ino;
-}
-
-/* What the report is beside a report, so that it cannot be one; NULL: it is
- * nothing else. */
-static const char *find_clash(const struct options *o)
-{
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_split *set = NULL;
-    bool input = o->recipe_file && is_same_file(o->report, o->recipe_file);
-    fp.limits = &o->limits;
-    if (gguf_split_open(&set, o->in, &fp, NULL) == GGUF_OK)
-        for (size_t i = 0; i < gguf_split_n_files(set); i++)
-            input |= is_same_file(o->report, gguf_split_path(set, i));
-    gguf_split_close(set);
+    struct gguf_paths *p = paths_new();
     for (size_t i = 0; i < o->n_imatrix_paths; i++)
-        input |= is_same_file(o->report, o->imatrix_paths[i]);
-    if (input)
-        return "it is an input";
-    for (size_t i = 0; i < o->n_targets; i++)
-        if (!strcmp(o->report, o->targets[i].path) ||
-            is_same_file(o->report, o->targets[i].path))
-            return "it is an output";
-    return NULL;
+        paths_read(p, o->imatrix_paths[i], "--imatrix");
+    for (size_t i = 0; i < o->n_type_files; i++)
+        paths_read(p, o->type_files[i], "--tensor-type-file");
+    paths_read(p, o->recipe_file, "--recipe");
+    paths_write(p, o->report, "report");
+    return p;
 }
 
-/* Before the work, so that it is not done for nothing. */
-static enum gguf_status open_report(const struct options *o, FILE **f,
-                                    const char **about,
-                                    struct gguf_error *err)
-{
-    *f = NULL;
-    if (!o->report)
-        return GGUF_OK;
-    const char *clash = find_clash(o);
-    if (clash)
-        return report_failed(o, GGUF_E_INVALID, clash, about, err);
-    *f = fopen(o->report, o->force ? "w" : "wx");
-    return *f ? GGUF_OK
-              : report_failed(o, errno == EEXIST ? GGUF_E_EXIST : GGUF_E_IO,
-                              strerror(errno), about, err);
-}
-
-/* Write it and close f; or take it away, when the run or that failed. */
-static enum gguf_status end_report(const struct options *o, FILE *f,
+/* Write it, or take it away when the run failed: what was there stays. */
+static enum gguf_status end_report(const struct options *o, struct outtext *r,
                                    enum gguf_status st, double seconds,
                                    const char **about, struct gguf_error *err)
 {
-    if (!f)
-        return st;
-    errno = 0;
-    if (st == GGUF_OK)
-        print_json(f, o->in, o->targets, o->n_targets, seconds);
-    bool bad = ferror(f) != 0;
-    bad |= fclose(f) != 0;
-    if (st != GGUF_OK || bad)
-        remove(o->report);
-    return st == GGUF_OK && bad
-               ? report_failed(o, GGUF_E_IO, strerror(errno), about, err)
-               : st;
+    if (r->f && st == GGUF_OK) {
+        print_json(r->f, o->in, o->targets, o->n_targets, seconds);
+        st = outtext_commit(r, err);
+        if (st != GGUF_OK)
+            *about = o->report;
+    }
+    outtext_abort(r);
+    return st;
 }
 
 /* ------------------------------------------------------------ the work --- */
@@ -175,9 +129,13 @@ static void print_results(const struct options *o, double seconds)
         for (size_t i = 0; i < o->n_targets; i++)
             print_summary(&o->targets[i], seconds);
     }
+    bool plans = o->verbose || o->explain;
     for (size_t i = 0; seconds >= 0 && i < o->n_targets; i++)
-        if (p->measure && !o->report && !o->json)
+        if (p->measure && !o->report && !o->json) {
+            if (o->n_targets > 1)
+                print_heading(&o->targets[i], plans || i > 0);
             print_loss(&o->targets[i]);
+        }
     if (o->json)
         print_json(stdout, o->in, o->targets, o->n_targets, seconds);
 }
@@ -187,7 +145,8 @@ static enum gguf_status work(struct options *o, struct progress *bar,
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_pool *pool = NULL;
-    FILE *report = NULL;
+    struct gguf_paths *noted = note_paths(o);
+    struct outtext report = OUTTEXT_INIT;
     enum gguf_status st = GGUF_OK;
     double begin = now(), seconds = -1;
 
@@ -202,15 +161,17 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     o->params.pool = pool;
     if (st == GGUF_OK)
         st = make_jobs(o, bar, about, err);
-    if (st == GGUF_OK && !o->dry_run)
-        st = open_report(o, &report, about, err);
+    if (st == GGUF_OK && !o->dry_run && o->report) {
+        *about = o->report;
+        st = outtext_open(&report, o->report, o->force, err);
+    }
     if (st == GGUF_OK && !o->dry_run) {
         fflush(stdout);
-        st = run(o, bar, about, err);
+        st = run(o, noted, bar, about, err);
         seconds = now() - begin;
     }
     progress_clear(bar);
-    st = end_report(o, report, st, seconds, about, err);
+    st = end_report(o, &report, st, seconds, about, err);
     if (st == GGUF_OK)
         print_results(o, seconds);
     for (size_t i = 0; i < o->n_targets; i++) {
@@ -218,6 +179,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
         gguf_recipe_destroy(o->targets[i].recipe);
     }
     gguf_pool_destroy(pool);
+    gguf_paths_destroy(noted);
     return st;
 }
 

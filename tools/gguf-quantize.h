@@ -43,6 +43,8 @@ struct options {
     bool include;
     unsigned threads;
     const char *report; /* a file's name */
+    const char *type_files[MAX_TEXTS]; /* of --tensor-type-file */
+    size_t n_type_files;
     bool dry_run, explain, verbose, json, quiet, force, resume;
     char *default_out;
 };
@@ -62,6 +64,10 @@ void options_fini(struct options *o);
 
 /* gguf-quantize-kv.c: the keys of --override-kv, once --compat is known. */
 void use_kv_texts(struct options *o);
+
+/* Of several outputs: a line that says which one the table below it is about;
+ * an empty one before it, if there are others above. */
+void print_heading(const struct target *t, bool others);
 
 /* The tensors as a table: shape, types, sizes, with explain what decided. */
 void print_plan(const struct target *t, bool explain);

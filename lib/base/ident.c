@@ -60,42 +60,66 @@ static bool is_own(uid_t uid, uid_t owner)
     return uid == owner || uid == geteuid() || uid == 0;
 }
 
-bool gg_ident_trusted(int fd, const char *path, uid_t owner)
+enum gguf_status gg_ident_trusted(int fd, const char *path, uid_t owner,
+                                  bool *trusted, struct gguf_error *err)
 {
-    struct stat f, s;
-    if (fstat(fd, &f) != 0)
-        return false;
-    if (is_own(f.st_uid, owner))
-        return true;
+    struct stat s;
+    *trusted = false;
+    if (fstat(fd, &s) != 0)
+        return gg_fail_errno(err, errno, "fstat");
+    if (is_own(s.st_uid, owner)) {
+        *trusted = true;
+        return GGUF_OK;
+    }
     char *dir = gg_folder(NULL, path);
-    bool trusted = dir && stat(dir, &s) == 0 && !(s.st_mode & S_ISVTX);
+    if (!dir)
+        return gg_fail_nomem(err, strlen(path));
+    int rc = stat(dir, &s), e = errno;
     gg_free(NULL, dir);
-    return trusted;
+    if (rc != 0)
+        return gg_fail_errno(err, e, "the folder cannot be looked at");
+    *trusted = !(s.st_mode & S_ISVTX);
+    return GGUF_OK;
+}
+
+static enum gguf_status refuse(const char *why, struct gguf_error *err)
+{
+    return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                   "%s: it is left alone", why);
+}
+
+/* What is open as fd, and was found as path. */
+static enum gguf_status check_left(const char *path, int fd,
+                                   struct gguf_error *err)
+{
+    struct stat s;
+    bool trusted;
+    if (fstat(fd, &s) != 0)
+        return gg_fail_errno(err, errno, "fstat");
+    if (!S_ISREG(s.st_mode))
+        return refuse("is no regular file", err);
+    if (s.st_nlink != 1)
+        return refuse("has another name (a hard link)", err);
+    GG_TRY(gg_ident_trusted(fd, path, geteuid(), &trusted, err));
+    return trusted ? GGUF_OK : refuse("belongs to another user", err);
 }
 
 enum gguf_status gg_ident_open(const char *path, int *fd,
                                struct gguf_error *err)
 {
-    struct stat s;
     /* O_NONBLOCK: a pipe must not make us wait. */
     *fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
-    if (*fd < 0 && errno == ENOENT)
-        return GGUF_OK;
-    const char *why = NULL;
     int e = errno;
-    if (*fd < 0 && e != ELOOP && e != EISDIR && e != ENXIO)
-        return gg_fail_errno(err, e, "cannot be opened");
-    if (*fd < 0 || fstat(*fd, &s) != 0 || !S_ISREG(s.st_mode))
-        why = "is no regular file";
-    else if (s.st_nlink != 1)
-        why = "has another name (a hard link)";
-    else if (!gg_ident_trusted(*fd, path, geteuid()))
-        why = "belongs to another user";
-    if (!why)
+    if (*fd < 0 && e == ENOENT)
         return GGUF_OK;
-    if (*fd >= 0)
+    if (*fd < 0 && (e == ELOOP || e == EISDIR || e == ENXIO))
+        return refuse("is no regular file", err);
+    if (*fd < 0)
+        return gg_fail_errno(err, e, "cannot be opened");
+    enum gguf_status st = check_left(path, *fd, err);
+    if (st != GGUF_OK) {
         close(*fd);
-    *fd = -1;
-    return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                   "%s: it is left alone", why);
+        *fd = -1;
+    }
+    return st;
 }

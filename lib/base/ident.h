@@ -32,8 +32,10 @@ bool gg_ident_unlink(const struct gg_ident *id, const char *path);
 /* May what the file fd says be obeyed, which was found as path? In a folder
  * like /tmp, where anybody may create files but none replace those of others,
  * only if it comes from this user, from the superuser or from owner. Elsewhere
- * who can put a file beside another can as well replace that. */
-bool gg_ident_trusted(int fd, const char *path, uid_t owner);
+ * who can put a file beside another can as well replace that. GGUF_E_IO,
+ * GGUF_E_NOMEM: it could not be told, and *trusted is false. */
+enum gguf_status gg_ident_trusted(int fd, const char *path, uid_t owner,
+                                  bool *trusted, struct gguf_error *err);
 
 /* Open path, not followed if it is a link, for reading and writing: what an
  * earlier run of this user left there. *fd is -1, with GGUF_OK, if there is

@@ -89,6 +89,14 @@ static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
     return GGUF_OK;
 }
 
+/* What goes through is not overwritten: standard output may be a pipe that
+ * /dev/stdout leads to, too. */
+static bool is_stream(const struct stat *s)
+{
+    return S_ISCHR(s->st_mode) || S_ISFIFO(s->st_mode) ||
+           S_ISSOCK(s->st_mode);
+}
+
 static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
                                 struct keys *k, struct gguf_error *err)
 {
@@ -97,7 +105,8 @@ static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
     if (stat(path, &s) == 0) {
         if (S_ISCHR(s.st_mode))
             return GGUF_OK;
-        GG_TRY(add_key(p, k, 'f', &s, "", err));
+        if (!is_stream(&s))
+            GG_TRY(add_key(p, k, 'f', &s, "", err));
     }
     char *dir = gg_folder(p->allocator, path);
     if (!dir)
@@ -180,7 +189,7 @@ enum gguf_status gguf_paths_read_fd(struct gguf_paths *p, int fd,
 {
     struct keys k = { .n = 0 };
     struct stat s;
-    if (fstat(fd, &s) != 0 || S_ISCHR(s.st_mode))
+    if (fstat(fd, &s) != 0 || is_stream(&s))
         return GGUF_OK;
     GG_TRY(add_key(p, &k, 'f', &s, "", err));
     return add(p, &k, what, what, false, err);

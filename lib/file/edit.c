@@ -2,6 +2,7 @@
 #include "config.h"
 #include "file/edit_int.h"
 #include "base/params.h"
+#include "base/paths.h"
 #include "file/header.h"
 #include "file/journal.h"
 #include "file/value.h"
@@ -195,6 +196,23 @@ static enum gguf_status write_in_place(struct gg_edit *e,
 
 /* ------------------------------------------------------------- the edit --- */
 
+/* Is none of the files that are read and written another one? */
+static enum gguf_status check_paths(const struct gg_edit *e,
+                                    struct gguf_error *err)
+{
+    struct gguf_paths *p;
+    GG_TRY(gg_paths_copy(&p, e->p.paths, e->a, err));
+    enum gguf_status st = GGUF_OK;
+    if (!e->replaces)
+        st = gg_file_note(e->file, p, err);
+    if (st == GGUF_OK)
+        st = gguf_paths_write(p, e->target, "output", err);
+    if (st == GGUF_OK && e->replaces)
+        st = gg_paths_write_beside(p, e->target, GG_JOURNAL, "journal", err);
+    gguf_paths_destroy(p);
+    return st;
+}
+
 static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
@@ -203,13 +221,11 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
                        "only a whole file that was opened by its path can be "
                        "edited");
     e->replaces = !e->p.output;
-    if (e->p.output && gg_mapfile_is(&f->map, e->p.output))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "the output is the input");
     /* The file that a symbolic link leads to is edited, not the link. */
     e->target = e->replaces ? realpath(f->path, NULL) : strdup(e->p.output);
     if (!e->target)
         return gg_fail_errno(err, errno, "cannot find the file again");
+    GG_TRY(check_paths(e, err));
     return e->replaces ? gg_header_lock(e->target, &f->map, &e->lock, err)
                        : GGUF_OK;
 }

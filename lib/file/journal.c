@@ -51,10 +51,13 @@ static void put_head(uint8_t *b, const struct gg_mapfile *m,
 }
 
 /* Does the journal come from who may write the file? (ident.h) */
-static bool trusted(const char *name, int journal, int file)
+static enum gguf_status is_trusted(const char *name, int journal, int file,
+                                   bool *yes, struct gguf_error *err)
 {
     struct stat f;
-    return fstat(file, &f) == 0 && gg_ident_trusted(journal, name, f.st_uid);
+    if (fstat(file, &f) != 0)
+        return gg_fail_errno(err, errno, "fstat");
+    return gg_ident_trusted(journal, name, f.st_uid, yes, err);
 }
 
 enum gguf_status gg_journal_find(struct gg_journal *j,
@@ -67,11 +70,17 @@ enum gguf_status gg_journal_find(struct gg_journal *j,
     char *name = journal_path(a, path);
     if (!name)
         return gg_fail_nomem(err, strlen(path));
-    enum gguf_status st = gg_mapfile_open(&j->map, name, 0, 0, NULL);
-    bool good = st == GGUF_OK && trusted(name, j->map.fd, m->fd);
-    gg_free(a, name);
-    if (st != GGUF_OK)
+    bool good = false;
+    if (gg_mapfile_open(&j->map, name, 0, 0, NULL) != GGUF_OK) {
+        gg_free(a, name);
         return GGUF_OK; /* none, or none that can be read */
+    }
+    enum gguf_status st = is_trusted(name, j->map.fd, m->fd, &good, err);
+    gg_free(a, name);
+    if (st != GGUF_OK) {
+        gg_journal_close(j);
+        return st;
+    }
     if (good && j->map.size >= HEAD && j->map.size - HEAD <= m->size) {
         j->size = j->map.size - HEAD;
         put_head(head, m, j->map.data + HEAD, j->size);

@@ -29,6 +29,7 @@
 #define GGUF_EDIT_H
 
 #include <gguf/file.h>
+#include <gguf/paths.h>
 #include <gguf/progress.h>
 
 #ifdef __cplusplus
@@ -74,11 +75,14 @@ struct gguf_edit_params {
     gguf_progress_fn *progress; /* bytes copied; NULL: silent */
     void *progress_user;
     enum gguf_edit_order order; /* another one is a copy, always */
+    const struct gguf_paths *paths; /* what the caller reads and writes
+                                     * besides: nothing that is written is one
+                                     * of these. Borrowed; NULL: nothing */
 };
 #define GGUF_EDIT_PARAMS_INIT                                                 \
     {                                                                         \
         sizeof(struct gguf_edit_params), NULL, GGUF_EDIT_AUTO, NULL, 0, 0,    \
-            NULL, NULL, GGUF_EDIT_KEEP_ORDER                                  \
+            NULL, NULL, GGUF_EDIT_KEEP_ORDER, NULL                            \
     }
 
 /* Give file the pairs of meta and no others. Version, byte order (but for
@@ -87,11 +91,11 @@ struct gguf_edit_params {
  * file must come from gguf_file_open, without an offset; close it afterwards,
  * for its metadata may have changed underneath. params and way may be NULL.
  *
- * GGUF_E_INVALID (file not opened by path; output is the input; another byte
- * order in place), GGUF_E_UNSUPPORTED (another byte order, and a tensor whose
+ * GGUF_E_INVALID (file not opened by path; two of the files that are read and
+ * written are one, paths.h; another byte order in place), GGUF_E_UNSUPPORTED (another byte order, and a tensor whose
  * numbers are in unknown places),
  * GGUF_E_MISMATCH (path is another file by now, or the file has changed since
- * it was opened), GGUF_E_FORMAT (alignment),
+ * it was opened, or changes meanwhile), GGUF_E_FORMAT (alignment),
  * GGUF_E_LIMIT (alignment above GGUF_WRITER_MAX_ALIGNMENT),
  * GGUF_E_NOSPACE (in place only, and the header does not fit; or no room on
  * the disk), GGUF_E_EXIST, GGUF_E_IO (also: the file may not be written to, or

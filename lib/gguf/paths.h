@@ -7,7 +7,8 @@
  * symbolic links followed) and for its place (the entry of that name in that
  * folder), which it has also while no file is there; two paths are one if
  * either is the same. Character devices, such as terminals and /dev/null, hold
- * nothing that could be overwritten, and are never the same.
+ * nothing that could be overwritten, and are never the same; of a pipe only the
+ * place counts.
  *
  *     gguf_paths_create(&paths, NULL, err);
  *     gguf_paths_read(paths, "notes.txt", "notes", err);

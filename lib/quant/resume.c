@@ -157,7 +157,12 @@ static enum gguf_status make_part(struct gg_resume *r, size_t no,
     if (fd < 0)
         return gg_fail_errno(err, errno, "cannot open a file beside it");
     f->is_made = gg_ident_fd(&f->made, fd);
+    int e = errno;
     close(fd);
+    if (!f->is_made) {
+        unlink(part);
+        return gg_fail_errno(err, e, "a new file cannot be looked at");
+    }
     f->part = f->made.ino;
     return append_file(r, RECORD_PART, no, f->part, err);
 }
@@ -251,24 +256,34 @@ static enum gguf_status make_journal(const struct gg_resume *r,
     return st;
 }
 
-static enum gguf_status lock_journal(const struct gg_resume *r,
+static enum gguf_status fail_busy(struct gguf_error *err)
+{
+    return gg_fail(err, GGUF_E_IO, GGUF_NO_OFFSET,
+                   "another process is at work on it");
+}
+
+/* Who finds it locked, or finds after the lock that it was removed, was
+ * second. Where there are no locks, it goes without one. */
+static enum gguf_status lock_journal(const struct gg_resume *r, bool *locked,
                                      struct gguf_error *err)
 {
     struct flock lock = { .l_type = F_WRLCK, .l_whence = SEEK_SET };
-    struct gg_ident id;
-    bool locked = fcntl(r->fd, F_SETLK, &lock) == 0;
-    /* Who finds it locked, or finds after the lock that it was removed, was
-     * second. Other failures: where there are no locks, without one. */
-    if ((!locked && (errno == EACCES || errno == EAGAIN)) ||
-        !gg_ident_fd(&id, r->fd) || !gg_ident_is(&id, r->path))
-        return gg_fail(err, GGUF_E_IO, GGUF_NO_OFFSET,
-                       "another process is at work on it");
-    return GGUF_OK;
+    struct stat a, b;
+    *locked = fcntl(r->fd, F_SETLK, &lock) == 0;
+    if (!*locked && (errno == EACCES || errno == EAGAIN))
+        return fail_busy(err);
+    if (fstat(r->fd, &a) != 0 ||
+        (lstat(r->path, &b) != 0 && errno != ENOENT))
+        return gg_fail_errno(err, errno, "cannot be looked at");
+    return lstat(r->path, &b) == 0 && a.st_dev == b.st_dev &&
+                   a.st_ino == b.st_ino
+               ? GGUF_OK
+               : fail_busy(err);
 }
 
 static enum gguf_status open_locked(struct gg_resume *r,
                                     const XXH128_canonical_t *plan, bool sync,
-                                    struct gguf_error *err)
+                                    bool *locked, struct gguf_error *err)
 {
     struct gguf_error why;
     struct gg_esc esc;
@@ -279,11 +294,10 @@ static enum gguf_status open_locked(struct gg_resume *r,
         if (st == GGUF_OK)
             st = gg_ident_open(r->path, &r->fd, &why);
         if (st == GGUF_E_EXIST || (st == GGUF_OK && r->fd < 0))
-            st = gg_fail(&why, GGUF_E_IO, GGUF_NO_OFFSET,
-                         "another process is at work on it");
+            st = fail_busy(&why);
     }
     if (st == GGUF_OK)
-        st = lock_journal(r, &why);
+        st = lock_journal(r, locked, &why);
     if (st == GGUF_OK && fcntl(r->fd, F_SETFL, O_APPEND) != 0)
         st = gg_fail_errno(&why, errno, "cannot be appended to");
     if (st != GGUF_OK)
@@ -338,14 +352,14 @@ enum gguf_status gg_resume_open(struct gg_resume *r,
     r->tensors = gg_alloc_zero(a, q->n_t, sizeof *r->tensors);
     r->files = gg_alloc_zero(a, q->n_shards, sizeof *r->files);
     XXH128_canonical_t plan;
+    bool locked = false;
     enum gguf_status st = gg_resume_plan(q, &plan, err);
     if (st == GGUF_OK && (!r->path || !r->tensors || !r->files))
         st = gg_fail_nomem(err, size + q->n_t * sizeof *r->tensors);
     if (st == GGUF_OK) {
         snprintf(r->path, size, "%s" GG_RESUME, path);
-        st = open_locked(r, &plan, sync, err);
+        st = open_locked(r, &plan, sync, &locked, err);
     }
-    bool locked = st == GGUF_OK;
     if (st == GGUF_OK)
         st = read_all(r, q, &plan, err);
     if (st != GGUF_OK)

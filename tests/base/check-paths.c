@@ -201,11 +201,16 @@ static void check_owner(void)
            i ? "taken" : err.message);
         if (fd >= 0)
             close(fd);
-        fd = open(in_dir("sub/strange"), O_RDONLY);
-        ok(gg_ident_trusted(fd, in_dir("sub/strange"), OTHER) &&
-               gg_ident_trusted(fd, in_dir("sub/strange"), 0) == i,
+        fd = open(in_dir("sub/strange"), O_RDONLY | O_CLOEXEC);
+        bool yes, also;
+        ok(gg_ident_trusted(fd, in_dir("sub/strange"), OTHER, &yes, &err) ==
+                   GGUF_OK &&
+               gg_ident_trusted(fd, in_dir("sub/strange"), 0, &also, &err) ==
+                   GGUF_OK && yes && also == i,
            "or where the file beside it is the stranger's");
         close(fd);
+        ok(gg_ident_trusted(fd, "x", OTHER, &yes, &err) == GGUF_E_IO && !yes,
+           "what cannot be looked at is not: %s", err.message);
         if (chmod(in_dir("sub"), 0777))
             exit(99);
     }

@@ -159,17 +159,17 @@ test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'r.json: .*exists (--force' "$tm
 ok '--report=FILE that exists is kept'
 cp "$m" "$tmp/same.gguf"
 run "$q" -q -f --report="$m" "$m" "$tmp/o.gguf" Q8_0
-test $rc -eq 1 && cmp -s "$m" "$tmp/same.gguf" && grep -q 'it is an input' "$tmp/err"
+test $rc -eq 1 && cmp -s "$m" "$tmp/same.gguf" && grep -q 'both report and input' "$tmp/err"
 ok '--report never overwrites the input'
 run "$q" -q -f --report="$tmp/o.gguf" "$m" "$tmp/o.gguf" Q8_0
-test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'it is an output' "$tmp/err"
+test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'both report and output' "$tmp/err"
 ok '--report is no output'
 "$builddir/gguf-split" --quiet --split-max-tensors 20 "$m" "$tmp/s" 2>/dev/null
 cp "$tmp/s-00002-of-00003.gguf" "$tmp/same.gguf"
 run "$q" -q -f --report="$tmp/s-00002-of-00003.gguf" \
     "$tmp/s-00001-of-00003.gguf" "$tmp/o.gguf" Q8_0
 test $rc -eq 1 && cmp -s "$tmp/s-00002-of-00003.gguf" "$tmp/same.gguf" &&
-    grep -q 'it is an input' "$tmp/err"
+    grep -q 'both report and input' "$tmp/err"
 ok '--report is no shard of the input'
 rm -f "$tmp"/s-0*
 run "$q" -q --report="$tmp/no/r.json" "$m" "$tmp/o.gguf" Q8_0
@@ -391,8 +391,13 @@ if mount -t tmpfs -o size=1m none "$tmp/small" 2>/dev/null; then
     mount -o remount,size=4k "$tmp/small"
     run "$q" -q --report="$tmp/small/r.json" "$m" "$tmp/o.gguf" Q8_0
     test $rc -eq 1 -a -z "$(ls -A "$tmp/small")" &&
-        grep -q 'r.json: cannot be written: No space left' "$tmp/err"
+        grep -q 'r.json: .*No space left' "$tmp/err"
     ok 'a report that there is no room for is not left'
+    echo full >"$tmp/small/x"
+    run "$q" -q -f --resume "$m" "$tmp/small/o.gguf" Q8_0
+    test $rc -eq 1 -a "$(ls -A "$tmp/small")" = x &&
+        grep -q 'o.gguf.resume.*No space left' "$tmp/err"
+    ok 'a journal that there is no room for is not left'
     rm -f "$tmp/o.gguf"
     umount "$tmp/small"
 else

@@ -316,7 +316,7 @@ test $rc -eq 0 -a "$(key "$tmp/o.gguf" general.name)" = Out2
 ok 'but with --force'
 ln "$w" "$tmp/hard.gguf"
 run "$edit" --force --set general.name=x -o "$tmp/hard.gguf" "$w"
-test $rc -eq 1 && cmp "$m" "$w" && grep -q 'is the input' "$tmp/err"
+test $rc -eq 1 && cmp "$m" "$w" && grep -q 'both input and output' "$tmp/err"
 ok 'never the input under another name'
 rm -f "$tmp/hard.gguf" "$tmp/o.gguf"
 run "$edit" --set general.name=x -o "$tmp/no/such" "$w"

@@ -1,0 +1,58 @@
+/* paths.c - what a tool reads and writes, noted before it writes */
+#include "config.h"
+#include "tools/common/paths.h"
+#include "tools/common/msg.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <gguf/split.h>
+
+static void check(enum gguf_status st, const struct gguf_error *err)
+{
+    if (st == GGUF_OK)
+        return;
+    msg_fail(NULL, err);
+    exit(msg_exit(MSG_FAILED));
+}
+
+struct gguf_paths *paths_new(void)
+{
+    struct gguf_paths *p;
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    check(gguf_paths_create(&p, NULL, &err), &err);
+    check(gguf_paths_read_fd(p, STDOUT_FILENO, "standard output", &err), &err);
+    check(gguf_paths_read_fd(p, STDERR_FILENO, "standard error", &err), &err);
+    return p;
+}
+
+void paths_read(struct gguf_paths *p, const char *path, const char *what)
+{
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    if (path && !strcmp(path, "-"))
+        check(gguf_paths_read_fd(p, STDIN_FILENO, what, &err), &err);
+    else if (path)
+        check(gguf_paths_read(p, path, what, &err), &err);
+}
+
+void paths_write(struct gguf_paths *p, const char *path, const char *what)
+{
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    if (path)
+        check(gguf_paths_write(p, path, what, &err), &err);
+}
+
+void paths_read_model(struct gguf_paths *p, const char *path,
+                      const struct gguf_file_params *params, const char *what)
+{
+    struct gguf_split *set = NULL;
+    paths_read(p, path, what);
+    if (path && gguf_split_open(&set, path, params, NULL) == GGUF_OK)
+        for (size_t i = 0; i < gguf_split_n_files(set); i++)
+            paths_read(p, gguf_split_path(set, i), what);
+    gguf_split_close(set);
+}
