@@ -76,7 +76,7 @@ static bool open_model(struct job *j, const struct ppl_options *o)
         return fail(o->model, &err);
     if (gguf_model_open_split(&j->model, j->set, &mp, &err) != GGUF_OK)
         return fail_model(j, &err);
-    gguf_model_get_info(j->model, &j->run.model);
+    j->run.model = *gguf_model_get_info(j->model);
     if (o->n_ctx > j->run.model.n_ctx_train)
         warn((void *)(uintptr_t)o,
              "the context is longer than the model was trained on");
@@ -86,7 +86,8 @@ static bool open_model(struct job *j, const struct ppl_options *o)
                             &err) != GGUF_OK)
         return fail(o->model, &err);
     j->tokens.n = 0;
-    if (!o->no_check && gguf_model_check(j->model, j->pool, &err) != GGUF_OK)
+    if (!o->no_check &&
+        gguf_model_scan_finite(j->model, j->pool, &err) != GGUF_OK)
         return fail(o->model, &err);
     return true;
 }

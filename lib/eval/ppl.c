@@ -134,7 +134,7 @@ static enum gguf_status score_group(struct job *j, uint32_t n,
 {
     struct gguf_model_info info;
     size_t most = gguf_session_max_logits(j->s), all = (size_t)n * j->n_score;
-    gguf_model_get_info(gguf_session_model(j->s), &info);
+    info = *gguf_model_get_info(gguf_session_model(j->s));
     for (size_t i = 0; i < all; i += most) {
         size_t rows = GG_MIN(most, all - i);
         const float *logits;
@@ -152,7 +152,7 @@ static enum gguf_status blame(const struct job *j, size_t chunk, uint32_t i,
 {
     struct gguf_error why;
     enum gguf_status st =
-        gguf_model_check(gguf_session_model(j->s), j->p->pool, &why);
+        gguf_model_scan_finite(gguf_session_model(j->s), j->p->pool, &why);
     return gg_fail(err, GGUF_E_NONFINITE,
                    st == GGUF_E_NONFINITE ? why.offset : GGUF_NO_OFFSET,
                    "chunk %zu: the probability of token %" PRIu32

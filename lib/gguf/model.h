@@ -71,6 +71,7 @@ GGUF_API void gguf_model_destroy(struct gguf_model *model);
 
 /* The model does not change: any thread may call what follows. */
 
+/* Only the library makes one, so that it can grow at its end. */
 struct gguf_model_info {
     struct gguf_str arch; /* general.architecture; borrowed of the file */
     uint32_t n_layer;
@@ -81,24 +82,61 @@ struct gguf_model_info {
                              used twice counts once */
     uint64_t weight_size; /* bytes of them */
 };
-GGUF_API void gguf_model_get_info(const struct gguf_model *model,
-                                  struct gguf_model_info *out);
+/* Owned by the model. Since: 0.1 */
+GGUF_API const struct gguf_model_info *
+gguf_model_get_info(const struct gguf_model *model);
 
 /* Owned by the model. Since: 0.1 */
 GGUF_API const struct gguf_vocab *
 gguf_model_vocab(const struct gguf_model *model);
 
-/* Read every weight that is used and look for NaN and infinities.
+/* Read every weight that is used, which takes a while, and look for NaN and
+ * infinities. (gguf_file_check looks at a file as a container.)
  * GGUF_E_NONFINITE names the tensor and the element; the offset is that of the
  * element, or of its block. pool may be NULL.
  * Since: 0.1 */
-GGUF_API enum gguf_status gguf_model_check(const struct gguf_model *model,
-                                           struct gguf_pool *pool,
-                                           struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_model_scan_finite(const struct gguf_model *model, struct gguf_pool *pool,
+                       struct gguf_error *err);
 
 /* The n-th architecture that can be evaluated, or NULL behind the last.
  * Since: 0.1 */
 GGUF_API const char *gguf_model_arch_at(size_t n);
+
+/* --- hyperparameters ------------------------------------------------------ */
+
+enum gguf_hparam_kind {
+    GGUF_HPARAM_UINT,  /* an integer of any type */
+    GGUF_HPARAM_FLOAT,
+    GGUF_HPARAM_BOOL,
+    GGUF_HPARAM_TEXT,
+    GGUF_HPARAM_OTHER  /* an array, or what nothing here computes with */
+};
+
+enum gguf_hparam_flags {
+    GGUF_HPARAM_ALWAYS = 1,  /* models are not read without it; of epsilons
+                              * the one of a model's kind of norm */
+    GGUF_HPARAM_MEMORY = 2,  /* a model that has it keeps something else than a
+                              * key and a value for each token */
+    GGUF_HPARAM_SUMMARY = 4  /* worth a line where a model is described */
+};
+
+/* One key of a model's metadata, as evaluation and verification read it. */
+struct gguf_hparam {
+    const char *key;   /* after "ARCH."; with a '/' in front, which is not part
+                        * of it, without that prefix */
+    const char *label; /* for people */
+    const char *name;  /* for programs, if it is worth a line; or NULL */
+    const char *hf;    /* in a config.json of Hugging Face's transformers, or
+                        * NULL */
+    double min, max;   /* of numbers */
+    uint8_t kind;      /* enum gguf_hparam_kind */
+    uint8_t flags;     /* enum gguf_hparam_flags */
+    uint8_t per_layer; /* may be an array with one number for each layer */
+};
+
+/* The n-th, or NULL after the last: static. Since: 0.1 */
+GGUF_API const struct gguf_hparam *gguf_hparam_at(size_t n);
 
 #ifdef __cplusplus
 }

@@ -1,10 +1,15 @@
 /* arch.h - architectures as data
  *
- * Tensor names are the same in all of them, so most of a transformer is read
- * off the tensors that are there (block.c). What their presence does not tell
- * is a row of the table in arch.c: how to compute it, and which parts it
- * consists of, so that a file's tensors can be checked against it. More are
- * known than can be evaluated.
+ * An architecture is a row of choices: which norms a layer has and where, how
+ * queries, keys and values are made, what positions turn, which feed-forward
+ * part, which experts. What a row does not say is llama's. Rows say what
+ * files hold and what is computed; which weights and keys follow from them is
+ * need.c, how they are computed build*.c. doc/architectures.md is printed from
+ * the rows.
+ *
+ * Each choice is a list X(ID, text): the text is what that page says, "" for
+ * what is like llama. More architectures are known than can be evaluated: all
+ * are checked.
  */
 #ifndef GG_MODEL_ARCH_H
 #define GG_MODEL_ARCH_H
@@ -14,46 +19,428 @@
 
 #include <stdbool.h>
 
-/* What models are made of; a row of shape.c says which tensors a part has. */
-enum gg_part {
-    GG_PART_TOP = 1 << 0,        /* embeddings and the last norm: all models */
-    GG_PART_NORM = 1 << 1,       /* in front of attention */
-    GG_PART_NORM_FFN = 1 << 2,   /* in front of the feed-forward part */
-    GG_PART_NORM_BIAS = 1 << 3,  /* norms, the last too, have biases */
-    GG_PART_NORM_POST = 1 << 4,  /* behind attention */
-    GG_PART_NORM_POST_FFN = 1 << 5,
-    GG_PART_NORM_MORE = 1 << 6,  /* norms that some models have */
-    GG_PART_QKV = 1 << 7,        /* three matrices, or one */
-    GG_PART_QKV_ONE = 1 << 8,    /* one matrix, or three */
-    GG_PART_BIAS = 1 << 9,       /* of attention and feed-forward part */
-    GG_PART_BIAS_MAYBE = 1 << 10, /* likewise, in some models */
-    GG_PART_HEAD_NORM = 1 << 11, /* of each head of queries and keys */
-    GG_PART_HEAD_NORM_MAYBE = 1 << 12,
-    GG_PART_HEADS_NORM = 1 << 13, /* one per head: all heads side by side */
-    GG_PART_WIDE_NORM = 1 << 14, /* of queries, and of keys, of all heads */
-    GG_PART_SINKS = 1 << 15,
-    GG_PART_MLA = 1 << 16,       /* latent attention */
-    GG_PART_MLA_Q = 1 << 17,     /* its queries too: a key says so */
-    GG_PART_FFN = 1 << 18,       /* down, and of the next three one or two */
-    GG_PART_FFN_UP = 1 << 19,
-    GG_PART_FFN_GATE = 1 << 20,
-    GG_PART_FFN_FUSED = 1 << 21, /* gate and up are one matrix */
-    GG_PART_MOE = 1 << 22,       /* experts, if a key says so */
-    GG_PART_MOE_BIAS = 1 << 23,
-    GG_PART_SHARED = 1 << 24,    /* experts that every token has */
-    GG_PART_SHARED_GATE = 1 << 25,
-    GG_PART_POSITION = 1 << 26,  /* embeddings of positions */
-    GG_PART_EMBD_NORM = 1 << 27
+/* ---- of everything ---- */
+
+enum gg_use { GG_NO, GG_MAY, GG_MUST };
+
+/* ---- norms ---- */
+
+#define GG_NORM_LIST(X)                                                       \
+    X(RMS, "")                                                                \
+    X(LAYER, "layer norms")                                                   \
+    X(EITHER, "RMS or layer norms, by the epsilon's key")
+enum gg_norm {
+#define X(ID, TEXT) GG_NORM_##ID,
+    GG_NORM_LIST(X)
+#undef X
+    GG_N_NORMS
 };
+
+/* Weights of the norms around a part of a layer, enum gg_weight, 0: none. */
+struct gg_norms {
+    uint16_t pre;  /* of the part's input */
+    uint16_t post; /* of its result, before that is added */
+    uint16_t add;  /* of the sum */
+};
+
+/* ---- the order of a layer's two parts ---- */
+
+#define GG_ORDER_LIST(X)                                                      \
+    X(SERIAL, "")                                                             \
+    X(PARALLEL, "both parts on one norm, added together")                     \
+    X(PARALLEL_2, "both parts on the layer's input, added together")          \
+    X(BY_KEY, "parallel or not by use_parallel_residual")                     \
+    X(BY_NORM, "parallel if there is no ffn_norm")                            \
+    X(BY_SWIN, "norms before or after the parts by swin_norm")                \
+    X(BESIDE, "experts beside both, on the layer's input")                    \
+    X(SINGLE, "one part a layer")                                             \
+    X(LOOPS, "all layers num_loops times")                                    \
+    X(STREAMS, "hyper-connected streams")                                     \
+    X(ALTUP, "AltUp streams and Laurel")
+enum gg_order {
+#define X(ID, TEXT) GG_ORDER_##ID,
+    GG_ORDER_LIST(X)
+#undef X
+    GG_N_ORDERS
+};
+
+/* ---- mixers: how tokens meet ---- */
+
+#define GG_MIXER_LIST(X)                                                      \
+    X(ATTENTION, "")                                                          \
+    X(NONE, "none")                                                           \
+    X(LINEAR, "a matrix")                                                     \
+    X(LATENT, "latent attention")                                             \
+    X(LATENT_EXPANDED, "latent attention, expanded")                          \
+    X(LATENT_NOPE, "latent attention without positions")                      \
+    X(SPARSE, "latent attention with an indexer")                             \
+    X(BLOCKS, "attention to chosen blocks")                                   \
+    X(COMPRESSED, "attention to a window and compressed keys")                \
+    X(MAMBA, "Mamba")                                                         \
+    X(MAMBA_NORM, "Mamba with norms on dt, B, C")                             \
+    X(MAMBA2, "Mamba-2")                                                      \
+    X(PLAMO_MAMBA, "Mamba-2 as in PLaMo 2")                                   \
+    X(ATTENTION_MAMBA2, "attention and Mamba-2 side by side")                 \
+    X(DELTA, "gated delta rule")                                              \
+    X(DELTA_TILED, "gated delta rule, tiled heads")                           \
+    X(KDA, "Kimi's delta rule")                                               \
+    X(SHORTCONV, "short convolution")                                         \
+    X(RWKV6, "RWKV-6")                                                        \
+    X(RWKV6_LINEAR, "RWKV-6 as gated linear attention")                       \
+    X(RWKV7, "RWKV-7")                                                        \
+    X(ENCDEC, "encoder and decoder")                                          \
+    X(ENCODER, "encoder")                                                     \
+    X(TWO_SETS, "attention, other weights for images")
+enum gg_mixer {
+#define X(ID, TEXT) GG_MIX_##ID,
+    GG_MIXER_LIST(X)
+#undef X
+    GG_N_MIXERS
+};
+
+/* Which layers have the other mixer. */
+#define GG_MIX_RULE_LIST(X)                                                   \
+    X(ALL, "")                                                                \
+    X(NO_KV, "layers without key/value heads")                                \
+    X(NO_KV_NO_FF, "layers without key/value heads; those with a "            \
+      "feed-forward width have that part only")                               \
+    X(NO_HEADS, "layers without heads: nothing, without key/value heads")     \
+    X(INTERVAL, "all but every full_attention_interval-th layer, or "         \
+      "attention.recurrent_layers")                                           \
+    X(LEADING, "layers before leading_dense_block_count")
+enum gg_mix_rule {
+#define X(ID, TEXT) GG_MIX_RULE_##ID,
+    GG_MIX_RULE_LIST(X)
+#undef X
+    GG_N_MIX_RULES
+};
+
+/* ---- attention ---- */
+
+#define GG_QKV_LIST(X)                                                        \
+    X(ANY, "")                                                                \
+    X(FUSED, "fused")                                                         \
+    X(SQUARE, "fused, as many keys as queries")                               \
+    X(SEPARATE, "separate")                                                   \
+    X(GATED, "separate, queries with gates")                                  \
+    X(NO_V, "separate, values may be keys")                                   \
+    X(HALF_OWN, "later layers share keys and values")
+enum gg_qkv {
+#define X(ID, TEXT) GG_QKV_##ID,
+    GG_QKV_LIST(X)
+#undef X
+    GG_N_QKV
+};
+
+#define GG_QK_LIST(X)                                                         \
+    X(NONE, "")                                                               \
+    X(HEAD, "per head")                                                       \
+    X(HEADS, "per head, a weight for each")                                   \
+    X(WIDE, "of all heads together")                                          \
+    X(GAIN, "per head, no weight, a number a query head")                     \
+    X(PLAIN, "per head, no weight")
+enum gg_qk {
+#define X(ID, TEXT) GG_QK_##ID,
+    GG_QK_LIST(X)
+#undef X
+    GG_N_QK
+};
+
+/* Norms of queries and keys. */
+struct gg_qk_norm {
+    uint8_t form;  /* enum gg_qk */
+    uint8_t maybe; /* weights need not be there */
+    uint8_t kind;  /* enum gg_norm */
+    uint8_t bias;  /* enum gg_use */
+    uint8_t late;  /* after positions */
+    uint8_t value; /* values have one without weight */
+};
+
+/* Positions: enum gguf_rope_kind, or */
+enum { GG_ROPE_NONE = -1 };
+
+#define GG_ROPE_WHERE_LIST(X)                                                 \
+    X(ALL, "")                                                                \
+    X(STEP_4, "but every fourth layer")                                       \
+    X(FIRST_OF_4, "but the first of four layers if there are windows")        \
+    X(WINDOWS, "in windows only")                                             \
+    X(WINDOWS_LEAD, "in windows and leading layers")                          \
+    X(TUNED, "unless rope.scaling.finetuned is false")                        \
+    X(LAYERS_32, "with 32 layers; ALiBi with 40")
+enum gg_rope_where {
+#define X(ID, TEXT) GG_ROPE_WHERE_##ID,
+    GG_ROPE_WHERE_LIST(X)
+#undef X
+    GG_N_ROPE_WHERE
+};
+
+#define GG_WINDOW_LIST(X)                                                     \
+    X(NONE, "")                                                               \
+    X(LAST_FULL, "last of a period full")                                     \
+    X(FIRST_FULL, "first of a period full")                                   \
+    X(ARRAY, "by an array")                                                   \
+    X(EVERY, "every layer")                                                   \
+    X(CHUNKS, "chunks, last of a period full")
+enum gg_window {
+#define X(ID, TEXT) GG_WINDOW_##ID,
+    GG_WINDOW_LIST(X)
+#undef X
+    GG_N_WINDOWS
+};
+
+struct gg_windows {
+    uint8_t rule;     /* enum gg_window */
+    uint8_t key;      /* enum gg_use: attention.sliding_window */
+    uint8_t period;   /* unless attention.sliding_window_pattern says */
+    bool centred;     /* half of it before a token, half after */
+    bool own_base;    /* rope.freq_base_swa is 10000 unless given, and
+                       * frequencies are not scaled */
+    uint16_t only_at; /* layers that a model with windows has; 0: any */
+};
+
+#define GG_SCALE_LIST(X)                                                      \
+    X(HEAD, "")                                                               \
+    X(ONE, "1")                                                               \
+    X(WHOLE, "1/d")                                                           \
+    X(VALUE, "1/sqrt(dv)")                                                    \
+    X(KEY, "by attention.scale")                                              \
+    X(SIZE, "by size")                                                        \
+    X(YARN, "with YaRN's magnitude")                                          \
+    X(OUTPUT, "by attention.output_scale")
+enum gg_scale {
+#define X(ID, TEXT) GG_SCALE_##ID,
+    GG_SCALE_LIST(X)
+#undef X
+    GG_N_SCALES
+};
+
+#define GG_GATE_LIST(X)                                                       \
+    X(NONE, "")                                                               \
+    X(SIGMOID, "sigmoid gate")                                                \
+    X(SOFTPLUS, "softplus gate")                                              \
+    X(HEAD, "sigmoid gate a head")
+enum gg_gate {
+#define X(ID, TEXT) GG_GATE_##ID,
+    GG_GATE_LIST(X)
+#undef X
+    GG_N_GATES
+};
+
+/* ---- the feed-forward part ---- */
+
+#define GG_FFN_LIST(X)                                                        \
+    X(GATED, "")                                                              \
+    X(FUSED, "gate and up in one")                                            \
+    X(HALF, "half of feed_forward_length")                                    \
+    X(PLAIN, "up and down")                                                   \
+    X(EITHER, "up and down, gated or not")                                    \
+    X(SQUARE, "as wide as the model")                                         \
+    X(CHANNEL_MIX, "channel mix")                                             \
+    X(CHANNEL_MIX_R, "channel mix with receptance")                           \
+    X(IN_MIXER, "")                                                           \
+    X(NONE, "none")
+enum gg_ffn {
+#define X(ID, TEXT) GG_FFN_##ID,
+    GG_FFN_LIST(X)
+#undef X
+    GG_N_FFNS
+};
+
+#define GG_ACT_LIST(X)                                                        \
+    X(SILU, "")                                                               \
+    X(GELU, "GELU")                                                           \
+    X(RELU, "ReLU")                                                           \
+    X(RELU_SQR, "squared ReLU")                                               \
+    X(XIELU, "xIELU")                                                         \
+    X(OAI, "clamped SwiGLU")                                                  \
+    X(BY_KEY, "by hidden_activation")
+enum gg_act {
+#define X(ID, TEXT) GG_ACT_##ID,
+    GG_ACT_LIST(X)
+#undef X
+    GG_N_ACTS
+};
+
+/* Which layers have experts. */
+#define GG_EXPERTS_LIST(X)                                                    \
+    X(NONE, "")                                                               \
+    X(COUNT, "all layers, if there are any")                                  \
+    X(ALL, "all layers")                                                      \
+    X(LEAD, "after leading_dense_block_count")                                \
+    X(STEP, "every interleave_moe_layer_step-th layer")                       \
+    X(LEAD_STEP, "after leading_dense_block_count, in steps")                 \
+    X(EVERY, "the second of each moe_every_n_layers")                         \
+    X(TENSOR, "layers with a router")                                         \
+    X(FF, "layers with a feed-forward width")
+enum gg_experts {
+#define X(ID, TEXT) GG_EXPERTS_##ID,
+    GG_EXPERTS_LIST(X)
+#undef X
+    GG_N_EXPERTS
+};
+
+/* As expert_gating_func numbers them. */
+#define GG_GATING_LIST(X)                                                     \
+    X(SOFTMAX_ALWAYS, "")                                                     \
+    X(SOFTMAX, "softmax")                                                     \
+    X(SIGMOID, "sigmoid")                                                     \
+    X(CHOSEN, "softmax of the chosen")                                        \
+    X(SQRT_SOFTPLUS, "sqrt(softplus)")                                        \
+    X(RAW_SIGMOID, "sigmoid of the chosen, on the input")                     \
+    X(KEY, "by key")
+enum gg_gating {
+#define X(ID, TEXT) GG_GATING_##ID,
+    GG_GATING_LIST(X)
+#undef X
+    GG_N_GATINGS
+};
+
+#define GG_EXPERT_FF_LIST(X)                                                  \
+    X(MODEL, "")                                                              \
+    X(KEY, "own width")                                                       \
+    X(KEY_OR_MODEL, "own width if given")                                     \
+    X(KEY_OR_PART, "own width, or a part of the model's")
+enum gg_expert_ff {
+#define X(ID, TEXT) GG_EXPERT_FF_##ID,
+    GG_EXPERT_FF_LIST(X)
+#undef X
+    GG_N_EXPERT_FF
+};
+
+/* Experts that every token takes: are there any, and how wide. */
+#define GG_SHARED_LIST(X)                                                     \
+    X(NONE, "")                                                               \
+    X(COUNT, "shared: expert_shared_count")                                   \
+    X(COUNT_ALWAYS, "shared: at least one")                                   \
+    X(WIDTH_COUNT, "shared: own width or expert_shared_count")                \
+    X(WIDTH, "shared: own width or an expert's")                              \
+    X(WIDTH_MODEL, "shared: own width or the model's")                        \
+    X(WIDTH_ONLY, "shared if it has a width")                                 \
+    X(WIDTH_TIMES, "shared: expert_shared_count of own width")                \
+    X(ONE, "one shared")
+enum gg_shared {
+#define X(ID, TEXT) GG_SHARED_##ID,
+    GG_SHARED_LIST(X)
+#undef X
+    GG_N_SHARED
+};
+
+struct gg_moe {
+    uint8_t where;    /* enum gg_experts */
+    uint8_t gating;   /* enum gg_gating */
+    uint8_t gating_key; /* enum gg_use: expert_gating_func; gating without */
+    uint8_t select_b; /* enum gg_use: a bias for choosing only */
+    uint8_t norm;     /* enum gg_use: weights add to 1; MAY: by key */
+    bool scale;       /* expert_weights_scale counts */
+    uint8_t ff;       /* enum gg_expert_ff */
+    bool plain;       /* up and down, no gate */
+    bool fused;       /* gate and up may be one */
+    bool bias;        /* of router and experts */
+    uint8_t shared;   /* enum gg_shared */
+    bool shared_gate; /* a sigmoid says how much */
+};
+
+/* ---- ends ---- */
+
+#define GG_OUTPUT_LIST(X)                                                     \
+    X(TIED, "")                                                               \
+    X(OWN, "own")                                                             \
+    X(EMBD, "the embeddings")                                                 \
+    X(NONE, "none: hidden states")
+enum gg_output {
+#define X(ID, TEXT) GG_OUTPUT_##ID,
+    GG_OUTPUT_LIST(X)
+#undef X
+    GG_N_OUTPUTS
+};
+
+#define GG_EMBD_SCALE_LIST(X)                                                 \
+    X(NONE, "")                                                               \
+    X(SQRT, "times sqrt(n_embd)")                                             \
+    X(KEY, "times embedding_scale")                                           \
+    X(TWELVE, "times 12")
+enum gg_embd_scale {
+#define X(ID, TEXT) GG_EMBD_SCALE_##ID,
+    GG_EMBD_SCALE_LIST(X)
+#undef X
+    GG_N_EMBD_SCALES
+};
+
+#define GG_LOGIT_SCALE_LIST(X)                                                \
+    X(NONE, "")                                                               \
+    X(TIMES, "times logit_scale")                                             \
+    X(OVER, "divided by logit_scale")                                         \
+    X(WIDTH, "times 256/n_embd")
+enum gg_logit_scale {
+#define X(ID, TEXT) GG_LOGIT_SCALE_##ID,
+    GG_LOGIT_SCALE_LIST(X)
+#undef X
+    GG_N_LOGIT_SCALES
+};
+
+/* ---- the row ---- */
 
 struct gg_arch {
     const char *name; /* general.architecture, and prefix of its keys */
     bool runs;        /* it can be evaluated */
-    enum gguf_rope_kind rope; /* which elements of a head rotate together, if
-                               * it runs */
-    bool layer_norm;  /* norms take the mean away, too */
-    uint32_t parts;   /* enum gg_part */
+
+    uint8_t order;    /* enum gg_order */
+    uint8_t norm;     /* enum gg_norm */
+    uint8_t norm_b;   /* enum gg_use: biases of norms */
+    bool norm_plain;  /* norms have no weights */
+    bool norm_eps_maybe; /* the key of epsilon may be missing */
+    struct gg_norms mix_norm, ffn_norm;
+    uint16_t final_norm; /* enum gg_weight, 0: none */
+
+    uint8_t mixer, other; /* enum gg_mixer */
+    uint8_t mix_rule;     /* enum gg_mix_rule: layers with the other */
+
+    uint8_t qkv;      /* enum gg_qkv */
+    uint8_t qkv_b;    /* enum gg_use, of one that is not ANY: there they may */
+    uint8_t out_b;    /* enum gg_use: bias of attention's output */
+    struct gg_qk_norm qk;
+    int8_t rope;      /* enum gguf_rope_kind, or GG_ROPE_NONE */
+    bool rope_axes;   /* rope.dimension_sections: MUST for M-RoPE, may
+                       * choose it for others */
+    uint8_t rope_where; /* enum gg_rope_where */
+    uint8_t freqs;    /* enum gg_use: rope_freqs */
+    bool longrope;    /* rope_factors_long and _short may be there */
+    struct gg_windows window;
+    uint8_t scale;    /* enum gg_scale: of scores */
+    uint8_t gate;     /* enum gg_gate: of attention's result */
+    uint8_t sinks;    /* enum gg_use */
+    uint8_t clamp;    /* enum gg_use: attention.clamp_kqv */
+    uint8_t alibi;    /* greatest bias, built in */
+    bool alibi_key;   /* or attention.max_alibi_bias */
+    bool no_causal;   /* never causal; else attention.causal says */
+    bool no_memory;   /* all of a sequence is computed at once */
+
+    uint8_t ffn;      /* enum gg_ffn */
+    uint8_t act;      /* enum gg_act */
+    uint8_t ffn_b;    /* enum gg_use */
+    struct gg_moe moe;
+
+    uint8_t embd_scale;  /* enum gg_embd_scale */
+    uint8_t embd_norm;   /* enum gg_use */
+    uint8_t position;    /* enum gg_use: learned embeddings of positions */
+    uint8_t types;       /* enum gg_use: embeddings of token types */
+    uint8_t output;      /* enum gg_output */
+    uint8_t output_b;    /* enum gg_use */
+    uint8_t logit_scale; /* enum gg_logit_scale */
+    bool residual_scale; /* branches are scaled */
+    uint8_t cap;         /* 1: final_logit_softcapping, 2: 30 unless given */
+    uint8_t attn_cap;    /* attn_logit_softcapping unless given; 0: none */
+    bool nextn;          /* the last layers may draft */
+
+    /* Weights and keys that nothing above says, as NEED, MAYBE, KEY and
+     * KEY_MAYBE of need.h, ended by 0; or NULL. */
+    const uint16_t *more;
+    const char *odd; /* what no column says, for people; or NULL */
 };
+
+/* All rows, in the order of their names. */
+size_t gg_arch_count(void);
+const struct gg_arch *gg_arch_at(size_t i);
 
 /* By general.architecture, or NULL. */
 const struct gg_arch *gg_arch_find(struct gguf_str name);

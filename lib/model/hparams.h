@@ -3,29 +3,60 @@
 #define GG_MODEL_HPARAMS_H
 
 #include "base/error.h"
-#include "file/check.h"
 #include "gguf/op.h"
 #include "model/arch.h"
+#include "model/hparam_list.h"
+#include "model/report.h"
 #include "data/source.h"
+#include "model/weight.h"
 
-/* Numbers that differ between layers. */
-struct gg_layer_hp {
-    uint32_t n_head, n_head_kv; /* n_head is a multiple of n_head_kv */
-    uint32_t n_ff;
+enum gg_hparam {
+    GG_HP_none,
+#define X(FIELD, ...) GG_HP_##FIELD,
+    GG_HPARAM_LIST(X)
+#undef X
+    GG_N_HPARAMS
+};
+
+/* What the kinds are in memory. Those of SEEN only say whether there is one. */
+#define GG_HP_C_UINT uint32_t
+#define GG_HP_C_COUNT uint32_t
+#define GG_HP_C_FLOAT float
+#define GG_HP_C_BOOL bool
+#define GG_HP_C_TEXT struct gguf_str
+#define GG_HP_C_SEEN bool
+
+#define GG_HP_IN_MODEL_MODEL(TYPE, FIELD) TYPE FIELD;
+#define GG_HP_IN_MODEL_LAYER(TYPE, FIELD)
+#define GG_HP_IN_LAYER_MODEL(TYPE, FIELD)
+#define GG_HP_IN_LAYER_LAYER(TYPE, FIELD) TYPE FIELD;
+
+/* One layer: its numbers, and what it is. */
+struct gg_layer {
+#define X(FIELD, KIND, WHERE, ...) GG_HP_IN_LAYER_##WHERE(GG_HP_C_##KIND, FIELD)
+    GG_HPARAM_LIST(X)
+#undef X
+    uint8_t mixer;   /* enum gg_mixer */
+    uint8_t ffn;     /* enum gg_ffn: of a dense part; GG_FFN_NONE */
+    bool moe;        /* it has experts instead */
+    bool drafts;     /* it is of the last, which are not evaluated */
+    bool ropes;      /* positions turn its queries and keys */
 };
 
 struct gg_hparams {
-    uint32_t n_layer, n_embd, n_vocab, n_ctx_train;
-    uint32_t dim_k, dim_v;     /* elements of a key and of a value, per head */
-    float norm_eps;
-    struct gguf_rope rope;     /* kind is the architecture's */
-    struct gg_layer_hp *layer; /* n_layer of them */
+    uint32_t none; /* UINT32_MAX: what limits a number that nothing limits */
+    uint32_t n_tensors; /* of all files */
+#define X(FIELD, KIND, WHERE, ...) GG_HP_IN_MODEL_##WHERE(GG_HP_C_##KIND, FIELD)
+    GG_HPARAM_LIST(X)
+#undef X
+    bool has[GG_N_HPARAMS]; /* the key is in the file, and good */
 
-    /* Mixtures of experts: of how many each token takes n_expert_used; the
-     * first n_dense layers have none; n_shared of them every token takes. */
-    uint32_t n_expert, n_expert_used, n_dense, n_shared;
-    uint32_t n_ff_expert, n_ff_shared; /* of one, of all shared ones */
-    uint32_t rank_q, rank_kv;          /* latent attention; 0: not so */
+    /* What follows from them. */
+    uint32_t n_vocab;
+    float eps;              /* of the norms that the architecture has */
+    float score_scale;      /* of attention */
+    struct gguf_rope rope;
+    struct gg_layer *layer; /* n_layer of them */
 };
 
 /* Read and check the keys of an architecture. n_tokens is the size of the
@@ -34,15 +65,18 @@ struct gg_hparams {
  * GGUF_E_HPARAM, GGUF_E_NOTFOUND, GGUF_E_TYPE, GGUF_E_UNSUPPORTED,
  * GGUF_E_VOCAB, GGUF_E_NOMEM.
  *
- * With check, every fault is a finding, and no failure: what is missing or
- * wrong is 0 then, or its default, and hp->n_layer as the caller set it. What
- * is well formed and not supported is no fault. The allocator is that of
- * check. GGUF_E_NOMEM, GGUF_E_CANCELLED. */
+ * If the report goes to a checker, every fault is a finding, and no failure:
+ * what is missing or wrong is 0 then, or its default, and hp->n_layer as the
+ * caller set it. What is well formed and not supported is no fault.
+ * GGUF_E_NOMEM, GGUF_E_CANCELLED. */
 enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                  const struct gg_source *src,
                                  const struct gg_arch *arch, size_t n_tokens,
                                  const struct gguf_allocator *allocator,
-                                 const struct gg_checker *check,
-                                 struct gguf_error *err);
+                                 const struct gg_report *report);
+
+/* Sizes that the shapes of weights are made of; of the model: layer 0. */
+void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *arch,
+                      const struct gg_layer *layer, struct gg_sizes *z);
 
 #endif

@@ -12,7 +12,8 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
     struct gg_esc e;
     GG_TRY(gguf_file_kv_get(m->src.file, "general.architecture", &kv, err));
     GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
-    m->arch = gg_arch_find(m->arch_name);
+    if (!m->arch)
+        m->arch = gg_arch_find(m->arch_name);
     if (!m->arch || !m->arch->runs)
         return gg_fail(err, GGUF_E_ARCH, kv->off,
                        "architecture '%s' is not supported for evaluation yet",
@@ -45,22 +46,40 @@ static enum gguf_status load_metadata(struct gguf_model *m,
     vp.allocator = m->allocator;
     vp.warn = m->warn;
     vp.warn_user = m->warn_user;
-    GG_TRY(load_arch(m, err));
-    GG_TRY(check_file(&m->src, err));
-    GG_TRY(gguf_vocab_create(&m->vocab, m->src.file, &vp, err));
-    GG_TRY(gg_hparams_load(&m->hp, &m->src, m->arch,
-                           gguf_vocab_n_tokens(m->vocab), m->allocator, NULL,
-                           err));
-    m->hp.rope.kind = m->arch->rope;
-    return GGUF_OK;
+    enum gguf_status st = load_arch(m, err);
+    if (st == GGUF_OK)
+        st = check_file(&m->src, err);
+    if (st == GGUF_OK)
+        st = gguf_vocab_create(&m->vocab, m->src.file, &vp, err);
+    if (st != GGUF_OK)
+        return gg_source_fail(&m->src, 0, st, err);
+    const struct gg_report report = { NULL, &m->src, err };
+    return gg_hparams_load(&m->hp, &m->src, m->arch,
+                           gguf_vocab_n_tokens(m->vocab), m->allocator,
+                           &report);
 }
 
-static enum gguf_status open_source(struct gguf_model **out,
-                                    const struct gg_source *src,
-                                    const struct gguf_model_params *params,
-                                    struct gguf_error *err)
+static void fill_info(struct gguf_model *m)
+{
+    m->info = (struct gguf_model_info){
+        .arch = m->arch_name,
+        .n_layer = m->hp.n_layer,
+        .n_embd = m->hp.n_embd,
+        .n_vocab = m->hp.n_vocab,
+        .n_ctx_train = m->hp.n_ctx_train,
+        .n_params = m->n_params,
+        .weight_size = m->weight_size,
+    };
+}
+
+enum gguf_status gg_model_open(struct gguf_model **out,
+                               const struct gg_source *src,
+                               const struct gg_arch *arch,
+                               const struct gguf_model_params *params,
+                               struct gguf_error *err)
 {
     struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
+    *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_model_params", err));
     if (!src->file)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no file");
@@ -69,15 +88,17 @@ static enum gguf_status open_source(struct gguf_model **out,
         return gg_fail_nomem(err, sizeof *m);
     m->allocator = p.allocator;
     m->src = *src;
+    m->arch = arch;
     m->warn = p.warn;
     m->warn_user = p.warn_user;
-    enum gguf_status st = gg_source_fail(src, 0, load_metadata(m, err), err);
+    enum gguf_status st = load_metadata(m, err);
     if (st == GGUF_OK)
         st = gg_weights_load(m, err);
     if (st != GGUF_OK) {
         gguf_model_destroy(m);
         return st;
     }
+    fill_info(m);
     *out = m;
     return GGUF_OK;
 }
@@ -88,8 +109,7 @@ enum gguf_status gguf_model_open(struct gguf_model **out,
                                  struct gguf_error *err)
 {
     const struct gg_source src = { NULL, file };
-    *out = NULL;
-    return open_source(out, &src, params, err);
+    return gg_model_open(out, &src, NULL, params, err);
 }
 
 enum gguf_status gguf_model_open_split(struct gguf_model **out,
@@ -98,8 +118,7 @@ enum gguf_status gguf_model_open_split(struct gguf_model **out,
                                        struct gguf_error *err)
 {
     const struct gg_source src = { set, set ? gguf_split_file(set, 0) : NULL };
-    *out = NULL;
-    return open_source(out, &src, params, err);
+    return gg_model_open(out, &src, NULL, params, err);
 }
 
 void gguf_model_destroy(struct gguf_model *m)
@@ -112,25 +131,17 @@ void gguf_model_destroy(struct gguf_model *m)
     gg_free(m->allocator, m->buffer);
     gguf_ctx_destroy(m->ctx);
     gg_free_aligned(m->allocator, m->copy);
-    gg_free(m->allocator, m->block);
+    gg_free(m->allocator, m->layer);
     gg_free(m->allocator, m->used);
     gg_free(m->allocator, m->hp.layer);
     gguf_vocab_destroy(m->vocab);
     gg_free(m->allocator, m);
 }
 
-void gguf_model_get_info(const struct gguf_model *m,
-                         struct gguf_model_info *out)
+const struct gguf_model_info *
+gguf_model_get_info(const struct gguf_model *m)
 {
-    *out = (struct gguf_model_info){
-        .arch = m->arch_name,
-        .n_layer = m->hp.n_layer,
-        .n_embd = m->hp.n_embd,
-        .n_vocab = m->hp.n_vocab,
-        .n_ctx_train = m->hp.n_ctx_train,
-        .n_params = m->n_params,
-        .weight_size = m->weight_size,
-    };
+    return &m->info;
 }
 
 const struct gguf_vocab *gguf_model_vocab(const struct gguf_model *m)

@@ -7,18 +7,9 @@
 #include "model/arch.h"
 #include "model/hparams.h"
 
-/* Weights of a layer; NULL where the file has none. d and h are elements and
- * number of heads, kv: of keys and values. Matrices are [columns, rows]. */
-struct gg_block {
-    struct gguf_tensor *attn_norm;                        /* [n_embd] */
-    struct gguf_tensor *attn_q, *attn_k, *attn_v;         /* [n_embd, d*h] */
-    struct gguf_tensor *attn_q_b, *attn_k_b, *attn_v_b;   /* [d*h] */
-    struct gguf_tensor *attn_q_norm, *attn_k_norm;        /* [d] */
-    struct gguf_tensor *attn_out, *attn_out_b;            /* [d*h, n_embd] */
-    struct gguf_tensor *ffn_norm;                         /* [n_embd] */
-    struct gguf_tensor *ffn_gate, *ffn_up;                /* [n_embd, n_ff] */
-    struct gguf_tensor *ffn_gate_b, *ffn_up_b;            /* [n_ff] */
-    struct gguf_tensor *ffn_down, *ffn_down_b;            /* [n_ff, n_embd] */
+/* Weights by enum gg_weight; NULL where the file has none. */
+struct gg_weights {
+    struct gguf_tensor *w[GG_N_WEIGHTS];
 };
 
 struct gguf_model {
@@ -36,19 +27,23 @@ struct gguf_model {
     void *copy;                /* weights that are not used in their mapping */
     size_t copy_used, copy_size;
     struct gguf_buffer *copy_buffer;
-    struct gguf_tensor *token_embd;  /* [n_embd, n_vocab] */
-    struct gguf_tensor *output_norm; /* [n_embd] */
-    struct gguf_tensor *output;      /* [n_embd, n_vocab] */
-    struct gguf_tensor *output_b;    /* [n_vocab] */
-    struct gguf_tensor *rope_freqs;  /* [n_rot / 2] */
-    struct gg_block *block;          /* n_layer of them */
+    struct gg_weights top, *layer; /* hp.n_layer of them */
 
     uint8_t *used; /* per tensor of all files: a weight of the model */
     uint64_t n_params, weight_size;
+    struct gguf_model_info info;
 };
 
 /* weights.c: fill the weights from the files. GGUF_E_TENSOR,
  * GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. */
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err);
+
+/* model.c: gguf_model_open of what may be a set, as an architecture that need
+ * not be in the table; arch NULL: the one that the file names. */
+enum gguf_status gg_model_open(struct gguf_model **out,
+                               const struct gg_source *src,
+                               const struct gg_arch *arch,
+                               const struct gguf_model_params *params,
+                               struct gguf_error *err);
 
 #endif

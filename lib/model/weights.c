@@ -1,7 +1,7 @@
 /* weights.c - tensors of the file become weights of the model
  *
- * Which weights there are, with what shape, is a table; a weight is used
- * where it lies in the mapping, or copied if it cannot be.
+ * Once all are checked (tensors.h), each is used where it lies in the mapping,
+ * or copied if it cannot be.
  */
 #include "config.h"
 #include "model/model.h"
@@ -10,77 +10,10 @@
 #include "base/str.h"
 #include "dtype/dtype.h"
 #include "dtype/order.h"
-#include "kern/kern.h"
-#include "data/rows.h"
-#include "model/shape.h"
+#include "model/tensors.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A weight, and where its pointer goes in struct gg_block or gguf_model. */
-struct weight {
-    enum gg_weight id;
-    size_t slot;
-};
-
-#define TOP(id, s) { GG_W_##id, offsetof(struct gguf_model, s) }
-static const struct weight top_weights[] = {
-    TOP(TOKEN_EMBD, token_embd), TOP(OUTPUT_NORM, output_norm),
-    TOP(OUTPUT, output), /* missing: the embeddings again */
-    TOP(OUTPUT_B, output_b),     TOP(ROPE_FREQS, rope_freqs),
-};
-
-#define BLK(id, s) { GG_W_##id, offsetof(struct gg_block, s) }
-static const struct weight block_weights[] = {
-    BLK(ATTN_NORM, attn_norm),     BLK(ATTN_Q, attn_q),
-    BLK(ATTN_K, attn_k),           BLK(ATTN_V, attn_v),
-    BLK(ATTN_Q_B, attn_q_b),       BLK(ATTN_K_B, attn_k_b),
-    BLK(ATTN_V_B, attn_v_b),       BLK(ATTN_Q_NORM, attn_q_norm),
-    BLK(ATTN_K_NORM, attn_k_norm), BLK(ATTN_OUT, attn_out),
-    BLK(ATTN_OUT_B, attn_out_b),   BLK(FFN_NORM, ffn_norm),
-    BLK(FFN_GATE, ffn_gate),       BLK(FFN_UP, ffn_up),
-    BLK(FFN_DOWN, ffn_down),       BLK(FFN_GATE_B, ffn_gate_b),
-    BLK(FFN_UP_B, ffn_up_b),       BLK(FFN_DOWN_B, ffn_down_b),
-};
-
-/* ---- checks ---- */
-
-static enum gguf_status check_type(const struct gg_shape *w, const char *name,
-                                   const struct gguf_tensor_info *t,
-                                   const struct gg_kern *kern,
-                                   struct gguf_error *err)
-{
-    const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
-    int index = gg_dtype_index(t->dtype);
-    if (w->role == GG_VECTOR && t->dtype != GGUF_DTYPE_F32)
-        return gg_fail(err, GGUF_E_TENSOR, t->info_off,
-                       "tensor '%s' is of type %s (%" PRIu32
-                       "), must be F32",
-                       name, d ? d->name : "unknown", t->dtype);
-    if (index >= 0 && d->family != GGUF_FAMILY_INT && !d->row_header &&
-        kern->codec[index].decode)
-        return GGUF_OK;
-    return gg_fail(err, GGUF_E_TENSOR, t->info_off,
-                   "tensor '%s' is of type %s (%" PRIu32
-                   "), which cannot be multiplied",
-                   name, d ? d->name : "unknown", t->dtype);
-}
-
-/* A scale outside of the blocks would have to be applied to the products. */
-static enum gguf_status check_scale(const struct gg_source *src,
-                                    const struct gguf_tensor_info *t,
-                                    struct gguf_error *err)
-{
-    char scale[GG_SCALE_NAME];
-    struct gg_esc e, f;
-    if (!gg_scale_name(t, ".scale", scale) ||
-        !gg_source_find(src, scale, NULL))
-        return GGUF_OK;
-    return gg_fail(err, GGUF_E_UNSUPPORTED, t->info_off,
-                   "tensor '%s' has a scale of its own, '%s', which is not "
-                   "applied here: convert it first",
-                   gg_esc(&e, t->name), gg_esc(&f, gg_strz(scale)));
-}
 
 /* ---- placing ---- */
 
@@ -129,29 +62,28 @@ static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
     return GGUF_OK;
 }
 
-/* The tensor at place i of those of all files is the weight w: checked, and
- * *slot set. */
-static enum gguf_status take(struct gguf_model *m, const struct weight *w,
-                             const char *name, size_t i,
-                             const struct gg_layer_hp *l,
-                             const struct gg_kern *kern,
+/* Weights that files may have and nothing computes with. */
+static bool is_idle(enum gg_weight id)
+{
+    return (id >= GG_W_CLS && id <= GG_W_DENSE_3) || id == GG_W_ROPE_LONG ||
+           id == GG_W_ROPE_SHORT ||
+           (id >= GG_W_NEXTN_PROJ && id <= GG_W_NEXTN_NORM);
+}
+
+/* The tensor at place i of those of all files is a weight, and was checked. */
+static enum gguf_status take(struct gguf_model *m, size_t i,
                              struct gguf_tensor **slot, struct gguf_error *err)
 {
-    const struct gg_shape *shape = &gg_shapes[w->id];
     const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
     const struct gguf_tensor_info *info = from.info;
-    struct gg_shape_text text;
-    int64_t want[3];
-    gg_shape_want(shape, &m->hp, l, want);
-    if (!gg_shape_fits(info, want))
-        return gg_fail(err, GGUF_E_TENSOR, info->info_off, "%s",
-                       gg_shape_text(&text, info, shape, want));
-    GG_TRY(check_type(shape, name, info, kern, err));
-    GG_TRY(check_scale(&m->src, info, err));
-    struct gguf_tensor *t = gguf_tensor_2d(m->ctx, info->dtype, want[0],
-                                           want[1]);
+    char name[GGUF_TENSOR_NAME];
+    struct gguf_tensor *t =
+        gguf_tensor_4d(m->ctx, info->dtype, info->ne[0], info->ne[1],
+                       info->ne[2], info->ne[3]);
     GG_TRY(gguf_ctx_status(m->ctx, err));
     GG_TRY(place(m, t, &from, err));
+    snprintf(name, sizeof name, "%.*s", (int)info->name.size,
+             info->name.data);
     *slot = gguf_tensor_name(t, name);
     m->used[i] = 1;
     m->n_params += info->n_elements;
@@ -159,43 +91,23 @@ static enum gguf_status take(struct gguf_model *m, const struct weight *w,
     return GGUF_OK;
 }
 
-/* The weight that w describes, if it is there or must be. */
-static enum gguf_status load_one(struct gguf_model *m, const struct weight *w,
-                                 const char *name,
-                                 const struct gg_layer_hp *l,
-                                 const struct gg_kern *kern, void *slots,
+static enum gguf_status take_all(struct gguf_model *m, struct gg_lookup *l,
                                  struct gguf_error *err)
 {
-    struct gguf_tensor **slot = (void *)((char *)slots + w->slot);
-    size_t i;
-    *slot = NULL;
-    if (gg_source_find(&m->src, name, &i))
-        return gg_source_fail(&m->src, gg_source_tensor(&m->src, i).file_no,
-                              take(m, w, name, i, l, kern, slot, err), err);
-    if (!(gg_shapes[w->id].need & m->arch->parts))
-        return GGUF_OK;
-    return gg_fail(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
-                   "tensor '%s' is missing", name);
-}
-
-static enum gguf_status load_table(struct gguf_model *m,
-                                   const struct gg_kern *kern,
-                                   struct gguf_error *err)
-{
-    char name[GGUF_TENSOR_NAME];
-    for (size_t i = 0; i < GG_LEN(top_weights); i++)
-        GG_TRY(load_one(m, &top_weights[i], gg_shapes[top_weights[i].id].name,
-                        &m->hp.layer[0], kern, m, err));
-    for (uint32_t il = 0; il < m->hp.n_layer; il++) {
-        for (size_t i = 0; i < GG_LEN(block_weights); i++) {
-            snprintf(name, sizeof name, "blk.%" PRIu32 ".%s", il,
-                     gg_shapes[block_weights[i].id].name);
-            GG_TRY(load_one(m, &block_weights[i], name, &m->hp.layer[il],
-                            kern, &m->block[il], err));
-        }
+    for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
+        const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
+        uint64_t il;
+        enum gg_weight id = gg_lookup(l, from.info->name, &il);
+        if (id == GG_W_NONE || is_idle(id) ||
+            (gg_weights[id].scope != GG_MODEL && m->hp.layer[il].drafts))
+            continue;
+        struct gg_weights *of =
+            gg_weights[id].scope == GG_MODEL ? &m->top : &m->layer[il];
+        GG_TRY(gg_source_fail(&m->src, from.file_no,
+                              take(m, i, &of->w[id], err), err));
     }
-    if (!m->output)
-        m->output = m->token_embd;
+    if (!m->top.w[GG_W_OUTPUT]) /* the embeddings again */
+        m->top.w[GG_W_OUTPUT] = m->top.w[GG_W_TOKEN_EMBD];
     return GGUF_OK;
 }
 
@@ -271,20 +183,24 @@ static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
     p.no_alloc = true;
     GG_TRY(gguf_ctx_create(&m->ctx, &p, err));
     m->used = gg_alloc_zero(m->allocator, n ? n : 1, 1);
-    m->block = gg_alloc_zero(m->allocator, m->hp.n_layer, sizeof *m->block);
-    if (!m->used || !m->block)
-        return gg_fail_nomem(err, n + m->hp.n_layer * sizeof *m->block);
+    m->layer = gg_alloc_zero(m->allocator, m->hp.n_layer, sizeof *m->layer);
+    if (!m->used || !m->layer)
+        return gg_fail_nomem(err, n + m->hp.n_layer * sizeof *m->layer);
     return GGUF_OK;
 }
 
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err)
 {
+    const struct gg_report report = { NULL, &m->src, err };
+    struct gg_lookup lookup = { .src = &m->src, .arch = m->arch,
+                                .hp = &m->hp };
     struct gg_kern kern;
     gg_kern_init(&kern, 0);
+    GG_TRY(gg_tensors_check(&lookup, &report, &kern, m->allocator));
     GG_TRY(make_room(m, err));
     GG_TRY(wrap_files(m, err));
     GG_TRY(make_copy(m, err));
-    GG_TRY(load_table(m, &kern, err));
+    GG_TRY(take_all(m, &lookup, err));
     warn_unused(m);
     return GGUF_OK;
 }

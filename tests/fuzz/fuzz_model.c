@@ -43,7 +43,7 @@ static float *evaluate(const struct gguf_model *m, size_t *n)
     gguf_token id[N_TOKENS];
     const float *logits;
     float *out = NULL;
-    gguf_model_get_info(m, &info);
+    info = *gguf_model_get_info(m);
     if (info.n_vocab > MAX_VOCAB || info.n_embd > MAX_EMBD ||
         info.n_layer > MAX_LAYERS)
         return NULL; /* it would take long */
@@ -75,12 +75,12 @@ static void compare(const struct gguf_model *a, const struct gguf_model *b)
 {
     struct gguf_model_info x, y;
     size_t n = 0, m = 0;
-    gguf_model_get_info(a, &x);
-    gguf_model_get_info(b, &y);
+    x = *gguf_model_get_info(a);
+    y = *gguf_model_get_info(b);
     MUST(x.n_layer == y.n_layer && x.n_embd == y.n_embd &&
          x.n_vocab == y.n_vocab && x.n_params == y.n_params &&
          x.weight_size == y.weight_size);
-    MUST(gguf_model_check(a, NULL, NULL) == gguf_model_check(b, NULL, NULL));
+    MUST(gguf_model_scan_finite(a, NULL, NULL) == gguf_model_scan_finite(b, NULL, NULL));
     float *p = evaluate(a, &n), *q = evaluate(b, &m);
     MUST(!p == !q && n == m && (!p || !memcmp(p, q, n * sizeof *p)));
     free(p);

@@ -31,7 +31,7 @@ static enum gguf_status load(const char *path, struct gguf_error *err)
     if (st == GGUF_OK)
         st = gguf_model_open(&model, file, &p, err);
     if (st == GGUF_OK)
-        st = gguf_model_check(model, NULL, err);
+        st = gguf_model_scan_finite(model, NULL, err);
     gguf_model_destroy(model);
     gguf_file_close(file);
     return st;
@@ -298,12 +298,12 @@ static void check_nan(uint8_t *data, size_t size)
         ok(0, "%s", err.message);
         return;
     }
-    ok(gguf_model_check(model, NULL, &err) == GGUF_OK, "all are numbers");
+    ok(gguf_model_scan_finite(model, NULL, &err) == GGUF_OK, "all are numbers");
     const struct gguf_tensor_info *t =
         gguf_file_tensor_find(file, "blk.0.ffn_down.weight");
     uint8_t *w = data + gguf_file_data_off(file) + t->off;
     memset(w + 4 * 1234, 0xff, 4);
-    ok(gguf_model_check(model, NULL, &err) == GGUF_E_NONFINITE &&
+    ok(gguf_model_scan_finite(model, NULL, &err) == GGUF_E_NONFINITE &&
            strstr(err.message,
                   "'blk.0.ffn_down.weight': element 1234 is not a"),
        "%s", err.message);

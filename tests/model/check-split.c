@@ -81,9 +81,9 @@ static bool logits(const char *path, unsigned n_threads, float *out,
         tok[i] = i * 7 % N_VOCAB;
     bool good = run_open_split(&r, path, n_threads, &p) &&
                 run_logits(&r, &b, out) &&
-                gguf_model_check(r.model, r.pool, &r.err) == GGUF_OK;
+                gguf_model_scan_finite(r.model, r.pool, &r.err) == GGUF_OK;
     if (good)
-        gguf_model_get_info(r.model, info);
+        *info = *gguf_model_get_info(r.model);
     else
         printf("# %s\n", r.err.message);
     run_close(&r);
@@ -108,7 +108,7 @@ static void check_same(const char *what, uint32_t dtype,
         tok[i] = i * 7 % N_VOCAB;
     ok(run_open_path(&r, whole, 1, &p) && run_logits(&r, &batch, want),
        "%s: the whole file computes", what);
-    gguf_model_get_info(r.model, &a);
+    a = *gguf_model_get_info(r.model);
     size_t n = cut(&params);
     const char *paths[] = { whole, prefix, shard(n, n) };
     for (unsigned i = 0; i < 3; i++)
@@ -163,7 +163,7 @@ static enum gguf_status load(const char *path,
     if (st == GGUF_OK)
         st = gguf_model_open_split(&model, set, &mp, err);
     if (st == GGUF_OK)
-        st = gguf_model_check(model, NULL, err);
+        st = gguf_model_scan_finite(model, NULL, err);
     gguf_model_destroy(model);
     gguf_split_close(set);
     return st;

@@ -117,7 +117,8 @@ static void put_tensor(uint8_t *to, const struct gen *g,
     free(w);
 }
 
-void *gen_file(const struct gen *g, uint32_t dtype, size_t *size)
+static void *make_file(const struct gen *g, uint32_t dtype, int weights,
+                       size_t *size)
 {
     struct gguf_writer *w;
     struct gguf_error err;
@@ -138,13 +139,23 @@ void *gen_file(const struct gen *g, uint32_t dtype, size_t *size)
     if (!file)
         abort();
     memcpy(file, head, head_size);
-    for (size_t i = 0; i < g->n; i++) {
+    for (size_t i = 0; weights && i < g->n; i++) {
         const struct gguf_tensor_info *t = gguf_writer_tensor(w, i);
         put_tensor(file + gguf_writer_data_off(w) + t->off, g, &g->t[i],
                    t->dtype);
     }
     gguf_writer_destroy(w);
     return file;
+}
+
+void *gen_file(const struct gen *g, uint32_t dtype, size_t *size)
+{
+    return make_file(g, dtype, 1, size);
+}
+
+void *gen_empty_file(const struct gen *g, size_t *size)
+{
+    return make_file(g, GGUF_DTYPE_F32, 0, size);
 }
 
 /* ---- descriptions in JSON ---- */
@@ -220,6 +231,31 @@ static void skip_value(struct json *j)
     }
 }
 
+/* An array of i32 or bool. */
+static void read_array(struct gen *g, struct json *j, const char *key,
+                       int is_bool)
+{
+    int32_t v[256];
+    uint8_t b[256];
+    size_t n = 0;
+    struct gguf_error err;
+    want(j, '[');
+    do {
+        if (is_bool)
+            b[n & 255] = (uint8_t)truth(j);
+        else
+            v[n & 255] = (int32_t)number(j);
+        n++;
+    } while (take(j, ','));
+    want(j, ']');
+    j->bad |= n > 256;
+    if (!j->bad)
+        must(gguf_meta_set_array(g->meta, key,
+                                 is_bool ? GGUF_VAL_BOOL : GGUF_VAL_I32,
+                                 is_bool ? (const void *)b : v, n, &err),
+             &err);
+}
+
 static void read_kv(struct gen *g, struct json *j)
 {
     char key[128], type[16], text[128];
@@ -237,6 +273,8 @@ static void read_kv(struct gen *g, struct json *j)
         must(gguf_meta_set_f32(g->meta, key, (float)number(j), &err), &err);
     } else if (strcmp(type, "bool") == 0) {
         must(gguf_meta_set_bool(g->meta, key, truth(j), &err), &err);
+    } else if (strncmp(type, "arr:", 4) == 0) {
+        read_array(g, j, key, strcmp(type, "arr:bool") == 0);
     } else {
         j->bad = 1;
     }

@@ -9,7 +9,7 @@
 
 #include "gguf/gguf.h"
 
-enum { GEN_MAX_TENSORS = 512 };
+enum { GEN_MAX_TENSORS = 1024 };
 
 struct gen_tensor {
     char name[64];
@@ -39,6 +39,9 @@ void gen_weights(float *out, const char *name, uint64_t seed, size_t n,
 /* The file: malloc'ed bytes. Weights of two dimensions are stored as dtype
  * (F32 or F16), all others as F32. */
 void *gen_file(const struct gen *g, uint32_t dtype, size_t *size);
+
+/* The same in F32 with zeros for weights. */
+void *gen_empty_file(const struct gen *g, size_t *size);
 
 /* Read a description in JSON: {"seed": "0x..", "kv": [[key, type, value]..],
  * "tensors": [[name, type, [dims]]..], ...}. 0 if it cannot be read. */

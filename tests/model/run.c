@@ -16,7 +16,7 @@ static bool start(struct run *r, unsigned n_threads,
                 : gguf_model_open(&r->model, r->file, NULL, &r->err)) !=
         GGUF_OK)
         return false;
-    gguf_model_get_info(r->model, &info);
+    info = *gguf_model_get_info(r->model);
     r->n_vocab = info.n_vocab;
     pp.n_threads = n_threads;
     if (gguf_pool_create(&r->pool, &pp, &r->err) != GGUF_OK)

@@ -1,4 +1,4 @@
-/* check.c - looking for weights that are no numbers
+/* finite.c - looking for weights that are no numbers
  *
  * Every row is decoded to floats and its exponents are looked at. Rows are
  * dealt out to the threads in turn; the first bad element in file order wins,
@@ -103,7 +103,7 @@ static enum gguf_status fail(const struct gguf_model *m,
     return gg_source_fail(&m->src, t.file_no, st, err);
 }
 
-enum gguf_status gguf_model_check(const struct gguf_model *m,
+enum gguf_status gguf_model_scan_finite(const struct gguf_model *m,
                                   struct gguf_pool *pool,
                                   struct gguf_error *err)
 {

@@ -1,0 +1,60 @@
+/* build_int.h - what the builders of a pass share */
+#ifndef GG_MODEL_BUILD_INT_H
+#define GG_MODEL_BUILD_INT_H
+
+#include "model/build.h"
+
+/* Where one builds: in a layer of a pass. */
+struct gg_at {
+    const struct gg_pass *p;
+    const struct gguf_model *m;
+    struct gguf_ctx *c;
+    const struct gg_arch *arch;
+    const struct gg_layer *layer;    /* of layer il */
+    const struct gg_weights *weights;
+    uint32_t il;
+};
+
+/* ---- parts.c: used everywhere ---- */
+
+/* The weight of an id, or NULL: of the layer, or of the model. */
+struct gguf_tensor *gg_weight_at(const struct gg_at *at, enum gg_weight id);
+
+/* Matrix id times x, plus its bias if there is one: the only place where a
+ * matrix meets vectors. */
+struct gguf_tensor *gg_linear(const struct gg_at *at, enum gg_weight id,
+                              struct gguf_tensor *x);
+
+/* A norm of rows of x, of a kind of enum gg_norm, then weight and bias, if
+ * there are any; of id GG_W_NONE it has none. */
+struct gguf_tensor *gg_normed(const struct gg_at *at, unsigned kind,
+                              enum gg_weight id, struct gguf_tensor *x);
+/* The same of the architecture's kind, if id is a weight; else x. */
+struct gguf_tensor *gg_norm_if(const struct gg_at *at, unsigned id,
+                               struct gguf_tensor *x);
+
+/* x scaled, unless by 0 or 1. */
+struct gguf_tensor *gg_scaled(const struct gg_at *at, struct gguf_tensor *x,
+                              float scale);
+
+/* ---- mixers ---- */
+
+/* What tokens take from each other, of normed x [n_embd, N] before the matrix
+ * that leads back: [.., N]. */
+typedef struct gguf_tensor *gg_mix_fn(const struct gg_at *at,
+                                      struct gguf_tensor *x);
+struct gg_mixer_fn {
+    gg_mix_fn *mix;     /* NULL: not evaluated */
+    enum gg_weight out; /* the matrix that leads back */
+};
+extern const struct gg_mixer_fn gg_mixers[GG_N_MIXERS];
+
+gg_mix_fn gg_mix_attention;
+
+/* ---- ffn.c ---- */
+
+/* The feed-forward part of normed x [n_embd, N]. */
+struct gguf_tensor *gg_feed_forward(const struct gg_at *at,
+                                    struct gguf_tensor *x);
+
+#endif

@@ -1,0 +1,194 @@
+/* hparams_rule.c - hyperparameters against each other */
+#include "config.h"
+#include "model/hparams_int.h"
+
+#include "base/str.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* ---- experts ---- */
+
+enum gguf_status gg_hp_check_experts(struct gg_hp_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    const uint32_t n = hp->n_expert, used = hp->n_expert_used;
+    const bool has = r->arch->moe.where != GG_EXPERTS_NONE;
+    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_n_expert);
+    if (gg_report_opens(r->report) && n && r->arch->runs)
+        return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
+                           "%s is %" PRIu32 ": mixture-of-experts models are "
+                           "not evaluated yet", r->key, n);
+    if (!n && used)
+        return gg_hp_bad(r, GG_HP_n_expert_used, used, 0, 0);
+    if (!n)
+        return GGUF_OK;
+    if (!gg_hp_find(r, GG_HP_n_expert_used))
+        return has ? gg_hp_missing(r, GG_HP_n_expert_used) : GGUF_OK;
+    if (hp->has[GG_HP_n_expert_used] && (!used || used > n))
+        return gg_hp_bad(r, GG_HP_n_expert_used, used, 1, n);
+    return GGUF_OK;
+}
+
+/* ---- heads ---- */
+
+static enum gguf_status check_groups(struct gg_hp_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    for (uint32_t i = 0; i < hp->n_layer; i++) {
+        struct gg_layer *l = &hp->layer[i];
+        if (!hp->has[GG_HP_n_head_kv] &&
+            !gg_hp_find(r, GG_HP_n_head_kv)) /* each head has its own */
+            l->n_head_kv = l->n_head;
+        if (l->n_head && l->n_head_kv && l->n_head % l->n_head_kv)
+            return gg_hp_fault(r, gg_hp_find(r, GG_HP_n_head),
+                               GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s is %" PRIu32 ", no multiple of "
+                               "head_count_kv %" PRIu32, r->key, l->n_head,
+                               l->n_head_kv);
+    }
+    return GGUF_OK;
+}
+
+/* Heads of the first layer that has some. */
+static uint32_t first_heads(const struct gg_hparams *hp)
+{
+    uint32_t i = 0;
+    while (i < hp->n_layer && !hp->layer[i].n_head)
+        i++;
+    return i < hp->n_layer ? hp->layer[i].n_head : 0;
+}
+
+/* Elements of a key and a value. Models with latent attention that keep it
+ * compressed have their own keys, next to those of what is kept. */
+static void choose_widths(struct gg_hparams *hp, uint32_t n_head)
+{
+    const uint32_t head = n_head ? hp->n_embd / n_head : 0;
+    if (!hp->has[GG_HP_dim_k])
+        hp->dim_k = head;
+    if (!hp->has[GG_HP_dim_v])
+        hp->dim_v = head;
+    if (hp->has[GG_HP_dim_k_mla])
+        hp->dim_k = hp->dim_k_mla;
+    if (hp->has[GG_HP_dim_v_mla])
+        hp->dim_v = hp->dim_v_mla;
+}
+
+enum gguf_status gg_hp_check_heads(struct gg_hp_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    GG_TRY(check_groups(r));
+    const uint32_t n_head = first_heads(hp);
+    const bool given = gg_hp_find(r, GG_HP_dim_k) != NULL;
+    choose_widths(hp, n_head);
+    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_n_head);
+    if (!given && n_head && hp->n_embd % n_head)
+        return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                           "%s is %" PRIu32 ", does not divide "
+                           "embedding_length %" PRIu32, r->key, n_head,
+                           hp->n_embd);
+    for (uint32_t i = 0; i < hp->n_layer; i++) {
+        const uint64_t n = hp->layer[i].n_head;
+        if (n * hp->dim_k > GG_WIDTH_MAX || n * hp->dim_v > GG_WIDTH_MAX)
+            return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                               "%s: %" PRIu64 " heads of %" PRIu32
+                               " and %" PRIu32 " elements are too many",
+                               r->arch->name, n, hp->dim_k, hp->dim_v);
+    }
+    if (hp->dim_k)
+        hp->score_scale = 1 / sqrtf((float)hp->dim_k);
+    return GGUF_OK;
+}
+
+/* ---- rotary embedding ---- */
+
+/* YaRN's numbers; those that are not in the file are its authors'. */
+static void scale_yarn(struct gg_hparams *hp)
+{
+    struct gguf_rope *rope = &hp->rope;
+    const bool *has = hp->has;
+    rope->ext_factor = has[GG_HP_yarn_ext] ? hp->yarn_ext : 1;
+    rope->n_ctx_orig = (int32_t)(has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig
+                                                       : hp->n_ctx_train);
+    if (has[GG_HP_yarn_attn])
+        rope->attn_factor = hp->yarn_attn;
+    if (has[GG_HP_yarn_fast])
+        rope->beta_fast = hp->yarn_fast;
+    if (has[GG_HP_yarn_slow])
+        rope->beta_slow = hp->yarn_slow;
+}
+
+static void scale_linear(struct gg_hparams *hp)
+{
+    (void)hp;
+}
+
+static void scale_none(struct gg_hparams *hp)
+{
+    hp->rope.freq_scale = 1;
+}
+
+static const struct {
+    const char *name; /* rope.scaling.type */
+    void (*apply)(struct gg_hparams *hp);
+} scalings[] = {
+    { "none", scale_none },
+    { "linear", scale_linear },
+    { "yarn", scale_yarn },
+    { "longrope", NULL }, /* known, and not supported */
+};
+
+static enum gguf_status load_scaling(struct gg_hp_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    struct gguf_str type = GG_STR("linear"); /* where there is only a factor */
+    struct gg_esc e;
+    float factor = 1;
+    if (hp->has[GG_HP_rope_old_factor])
+        factor = hp->rope_old_factor;
+    if (hp->has[GG_HP_rope_factor])
+        factor = hp->rope_factor;
+    if (hp->has[GG_HP_rope_attn])
+        hp->rope.attn_factor = hp->rope_attn;
+    hp->rope.freq_scale = 1 / factor;
+    if (hp->has[GG_HP_rope_scaling])
+        type = hp->rope_scaling;
+    for (size_t i = 0; i < GG_LEN(scalings); i++) {
+        if (!gg_str_eqz(type, scalings[i].name))
+            continue;
+        if (scalings[i].apply)
+            scalings[i].apply(hp);
+        if (scalings[i].apply || !gg_report_opens(r->report))
+            return GGUF_OK;
+    }
+    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_rope_scaling);
+    return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                       "%s '%s' is not supported", r->key, gg_esc(&e, type));
+}
+
+enum gguf_status gg_hp_check_rope(struct gg_hp_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_n_rot);
+    const bool given = hp->has[GG_HP_n_rot];
+    const bool turns = r->arch->rope != GG_ROPE_NONE;
+    uint32_t n_rot = given ? hp->n_rot : hp->dim_k;
+    if (given && hp->dim_k && n_rot > hp->dim_k) {
+        GG_TRY(gg_hp_bad(r, GG_HP_n_rot, n_rot, 2, hp->dim_k));
+        n_rot = hp->dim_k;
+    }
+    if (given && n_rot % 2)
+        GG_TRY(gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                           "%s is %" PRIu32 ", must be even", r->key, n_rot));
+    if (!kv && gg_report_opens(r->report) && turns && n_rot % 2)
+        return gg_hp_fault(r, gg_hp_find(r, GG_HP_n_head), GG_CHECK_KEY_VALUE,
+                           GGUF_E_HPARAM,
+                           "%s makes heads of %" PRIu32 " elements, which are "
+                           "no pairs to rotate", r->key, n_rot);
+    hp->n_rot = n_rot;
+    hp->rope.n_dims = (int32_t)n_rot;
+    hp->rope.kind = turns ? r->arch->rope : GGUF_ROPE_NORM;
+    if (hp->has[GG_HP_rope_base])
+        hp->rope.freq_base = hp->rope_base;
+    return load_scaling(r);
+}

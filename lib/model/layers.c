@@ -1,0 +1,224 @@
+/* layers.c - what each layer is, by its architecture's rules, and how large
+ * its parts are
+ */
+#include "config.h"
+#include "model/hparams_int.h"
+
+#include <math.h>
+
+bool gg_arch_mixes(const struct gg_arch *a)
+{
+    return a->mix_rule != GG_MIX_RULE_ALL || a->ffn == GG_FFN_NONE ||
+           a->mixer >= GG_MIX_MAMBA;
+}
+
+/* ---- which mixer ---- */
+
+/* Layers that draft are made like those that attend to everything. */
+static uint8_t mixer_of(const struct gg_arch *a, const struct gg_hparams *hp,
+                        uint32_t il)
+{
+    const struct gg_layer *l = &hp->layer[il];
+    const uint32_t step =
+        hp->has[GG_HP_attn_interval] ? hp->attn_interval : 4;
+    switch ((enum gg_mix_rule)a->mix_rule) {
+    case GG_MIX_RULE_ALL: break;
+    case GG_MIX_RULE_NO_KV: return l->n_head_kv ? a->mixer : a->other;
+    case GG_MIX_RULE_NO_KV_NO_FF:
+        if (l->n_ff)
+            return GG_MIX_NONE;
+        return l->n_head_kv ? a->mixer : a->other;
+    case GG_MIX_RULE_NO_HEADS:
+        if (!l->n_head)
+            return GG_MIX_NONE;
+        return l->n_head_kv ? a->mixer : a->other;
+    case GG_MIX_RULE_INTERVAL:
+        return (il + 1) % step == 0 || l->drafts ? a->mixer : a->other;
+    case GG_MIX_RULE_LEADING: return il < hp->n_dense ? a->other : a->mixer;
+    case GG_N_MIX_RULES: break;
+    }
+    return a->mixer;
+}
+
+/* ---- which feed-forward part ---- */
+
+static bool has_router(const struct gg_hp_reader *r, uint32_t il)
+{
+    char name[GG_WEIGHT_NAME];
+    return gg_source_find(r->src, gg_weight_name(GG_W_ROUTER, il, name),
+                          NULL);
+}
+
+static bool has_experts(const struct gg_hp_reader *r, uint32_t il)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint32_t step = hp->moe_step;
+    if (!hp->n_expert && r->arch->moe.where != GG_EXPERTS_TENSOR)
+        return false;
+    switch ((enum gg_experts)r->arch->moe.where) {
+    case GG_EXPERTS_NONE: return false;
+    case GG_EXPERTS_COUNT:
+    case GG_EXPERTS_ALL: return true;
+    case GG_EXPERTS_LEAD: return il >= hp->n_dense;
+    case GG_EXPERTS_STEP: return step && (il + 1) % step == 0;
+    case GG_EXPERTS_LEAD_STEP:
+        return il >= hp->n_dense && step && (il + 1) % step == 0;
+    case GG_EXPERTS_EVERY: return hp->moe_every && il % hp->moe_every == 1;
+    case GG_EXPERTS_TENSOR: return has_router(r, il);
+    case GG_EXPERTS_FF: return hp->layer[il].n_ff > 0;
+    case GG_N_EXPERTS: break;
+    }
+    return false;
+}
+
+/* ---- where positions turn ---- */
+
+static bool ropes(const struct gg_arch *a, const struct gg_hparams *hp,
+                  uint32_t il)
+{
+    if (a->rope == GG_ROPE_NONE)
+        return false;
+    switch (a->rope_where) {
+    case GG_ROPE_WHERE_STEP_4: return (il + 1) % 4 != 0;
+    case GG_ROPE_WHERE_TUNED: return hp->rope_tuned;
+    case GG_ROPE_WHERE_LAYERS_32: return hp->n_layer == 32;
+    default: return true; /* those of windows: with windows */
+    }
+}
+
+void gg_hp_fill_layers(struct gg_hp_reader *r)
+{
+    const struct gg_arch *a = r->arch;
+    struct gg_hparams *hp = r->hp;
+    hp->eps = a->norm == GG_NORM_LAYER ||
+                      (a->norm == GG_NORM_EITHER && !hp->norm_rms_eps)
+                  ? hp->norm_eps
+                  : hp->norm_rms_eps;
+    for (uint32_t il = 0; il < hp->n_layer; il++) {
+        struct gg_layer *l = &hp->layer[il];
+        l->drafts = a->nextn && il >= hp->n_layer - hp->n_nextn;
+        l->mixer = mixer_of(a, hp, il);
+        l->moe = has_experts(r, il);
+        l->ropes = ropes(a, hp, il);
+        l->ffn = a->ffn;
+        if ((l->moe && a->order != GG_ORDER_BESIDE) ||
+            (gg_arch_mixes(a) && !l->n_ff))
+            l->ffn = GG_FFN_NONE;
+    }
+}
+
+/* ---- sizes ---- */
+
+/* A number that is known, or NAN. */
+static double known(double n)
+{
+    return n > 0 ? n : NAN;
+}
+
+/* Widths of experts. */
+static void expert_sizes(const struct gg_hparams *hp, const struct gg_moe *moe,
+                         double n_ff, struct gg_sizes *z)
+{
+    double own = known(hp->n_ff_expert), ff = known(n_ff);
+    const bool own_known = hp->n_ff_expert > 0;
+    double count = hp->has[GG_HP_n_shared] ? hp->n_shared : 1;
+    z->experts = known(hp->n_expert);
+    z->used = known(hp->n_expert_used);
+    z->expert_ff = own;
+    if (moe->ff == GG_EXPERT_FF_MODEL ||
+        (moe->ff == GG_EXPERT_FF_KEY_OR_MODEL && !own_known))
+        z->expert_ff = ff;
+    if (moe->ff == GG_EXPERT_FF_KEY_OR_PART && !own_known)
+        z->expert_ff = floor(ff / z->used);
+    const double given = known(hp->n_ff_shared);
+    const bool is_given = hp->n_ff_shared > 0;
+    switch (moe->shared) {
+    case GG_SHARED_COUNT: z->shared_ff = z->expert_ff * count; break;
+    case GG_SHARED_COUNT_ALWAYS:
+        z->shared_ff = z->expert_ff * (count > 1 ? count : 1);
+        break;
+    case GG_SHARED_WIDTH_COUNT:
+        z->shared_ff = is_given ? given : z->expert_ff * count;
+        break;
+    case GG_SHARED_WIDTH: z->shared_ff = is_given ? given : z->expert_ff; break;
+    case GG_SHARED_WIDTH_MODEL: z->shared_ff = is_given ? given : ff; break;
+    case GG_SHARED_WIDTH_TIMES:
+        z->shared_ff = (is_given ? given : z->expert_ff) * count;
+        break;
+    case GG_SHARED_ONE: z->shared_ff = z->expert_ff; break;
+    default: z->shared_ff = given;
+    }
+    z->expert_in = hp->moe_latent ? hp->moe_latent : z->embd;
+    z->chunk_ff = hp->n_ff_chunk ? hp->n_ff_chunk : z->head;
+    z->chunks = z->experts / known(hp->n_per_group);
+}
+
+/* Heads, and norms on them. */
+static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
+                       const struct gg_layer *l, struct gg_sizes *z)
+{
+    z->head = hp->dim_k_swa ? NAN : known(hp->dim_k);
+    z->head_v = hp->dim_v_swa ? NAN : known(hp->dim_v);
+    z->n_head = known(l->n_head);
+    z->n_head_kv = known(l->n_head_kv);
+    z->q = z->n_head * z->head;
+    z->k = z->n_head_kv * z->head;
+    z->v = z->n_head_kv * z->head_v;
+    z->rot = a->window.own_base && hp->n_rot_swa ? NAN : known(hp->n_rot);
+    z->nope = known(z->head - z->rot);
+    z->qk_0 = z->head;
+    z->qk_q1 = a->qk.form == GG_QK_HEADS ? z->n_head : 1;
+    z->qk_k1 = a->qk.form == GG_QK_HEADS ? z->n_head_kv : 1;
+    z->rank_q = known(hp->rank_q);
+    z->rank_kv = known(hp->rank_kv);
+    z->idx = known(hp->dim_idx);
+    z->n_idx = known(hp->n_idx);
+    z->out_rank = known(hp->out_rank);
+    z->out_groups = known(hp->out_groups);
+    z->buckets = known(hp->n_buckets);
+}
+
+static void recurrent_sizes(const struct gg_hparams *hp, struct gg_sizes *z)
+{
+    z->conv = known(hp->ssm_conv);
+    z->inner = known(hp->ssm_inner);
+    z->state = known(hp->ssm_state);
+    z->dt = known(hp->ssm_dt);
+    z->groups = known(hp->ssm_groups);
+    z->kda = known(hp->kda_head);
+    z->wkv = known(hp->wkv_head);
+    z->mix = known(hp->n_mix);
+    z->decay = known(hp->n_decay ? hp->n_decay : hp->rank_decay);
+    z->iclr = known(hp->rank_iclr);
+    z->vres = z->any; /* those of the first layer are dummies */
+    z->gate = known(hp->rank_gate);
+    z->lerps = z->any;
+    z->lconv = known(hp->n_lconv);
+}
+
+void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
+                      const struct gg_layer *l, struct gg_sizes *z)
+{
+    /* gemma3n's numbers are no keys */
+    const bool altup = a->order == GG_ORDER_ALTUP;
+    const bool up_2 = a->ffn == GG_FFN_FUSED;
+    z->any = NAN;
+    z->embd = known(hp->n_embd);
+    z->vocab = known(hp->n_vocab);
+    z->ctx = known(hp->n_ctx_train);
+    z->ff = known(l->n_ff) / (a->ffn == GG_FFN_HALF ? 2 : 1);
+    z->up = a->ffn == GG_FFN_EITHER ? NAN : z->ff * (up_2 ? 2 : 1);
+    head_sizes(hp, a, l, z);
+    expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff, z);
+    recurrent_sizes(hp, z);
+    /* PLaMo 2's rank of time steps is no key either */
+    if (l->mixer == GG_MIX_PLAMO_MAMBA)
+        z->rank_q = fmax(64, floor(z->embd / 16));
+    z->per_layer = altup ? 256 : known(hp->n_per_layer);
+    z->n_layer = known(hp->n_layer);
+    z->streams = altup ? 4 : known(hp->n_streams);
+    z->types = known(hp->n_types);
+    z->ratio = z->wide = NAN;
+    z->dense_2 = known(hp->dense_2_out ? hp->dense_2_out : hp->n_embd_out);
+    z->dense_3 = known(hp->dense_3_in);
+}

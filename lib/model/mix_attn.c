@@ -1,0 +1,120 @@
+/* mix_attn.c - attention over keys and values that are kept */
+#include "config.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+/* Queries, keys or values of all heads, [d, h, N]. */
+struct qkv {
+    tensor *q, *k, *v;
+};
+
+/* Heads of x [d * h, N]. */
+static tensor *heads(const struct gg_at *at, tensor *x, int64_t d, int64_t h)
+{
+    return gguf_op_reshape_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq);
+}
+
+/* Rows [first, first + d * h) of x [.., N] as heads. */
+static tensor *part(const struct gg_at *at, tensor *x, int64_t first,
+                    int64_t d, int64_t h)
+{
+    if (!x)
+        return NULL;
+    const int64_t es = x->nb[0];
+    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq,
+                           d * es, x->nb[1], (uint64_t)(first * es));
+}
+
+/* A norm that takes all heads together comes before they are told apart. */
+static tensor *wide_norm(const struct gg_at *at, enum gg_weight id, tensor *x)
+{
+    const struct gg_qk_norm *qk = &at->arch->qk;
+    return gg_weight_at(at, id) ? gg_normed(at, qk->kind, id, x) : x;
+}
+
+static struct qkv project(const struct gg_at *at, tensor *x)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_layer *l = at->layer;
+    const int64_t n_q = (int64_t)hp->dim_k * l->n_head;
+    const int64_t n_k = (int64_t)hp->dim_k * l->n_head_kv;
+    struct qkv y;
+    if (gg_weight_at(at, GG_W_ATTN_QKV)) {
+        tensor *all = gg_linear(at, GG_W_ATTN_QKV, x);
+        y.q = part(at, all, 0, hp->dim_k, l->n_head);
+        y.k = part(at, all, n_q, hp->dim_k, l->n_head_kv);
+        y.v = part(at, all, n_q + n_k, hp->dim_v, l->n_head_kv);
+        return y;
+    }
+    y.q = gg_linear(at, GG_W_ATTN_Q, x);
+    y.k = gg_linear(at, GG_W_ATTN_K, x);
+    y.v = gg_linear(at, GG_W_ATTN_V, x);
+    y.q = heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, y.q), hp->dim_k,
+                l->n_head);
+    y.k = heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), hp->dim_k,
+                l->n_head_kv);
+    return y;
+}
+
+static tensor *head_norm(const struct gg_at *at, enum gg_weight id, tensor *x)
+{
+    const struct gg_qk_norm *qk = &at->arch->qk;
+    if (qk->form == GG_QK_PLAIN)
+        id = GG_W_NONE;
+    else if (!gg_weight_at(at, id))
+        return x;
+    return gg_normed(at, qk->kind, id, x);
+}
+
+/* Norms of heads and positions, in the architecture's order. */
+static tensor *placed(const struct gg_at *at, enum gg_weight id, tensor *x)
+{
+    const bool late = at->arch->qk.late;
+    if (!late)
+        x = head_norm(at, id, x);
+    if (at->layer->ropes)
+        x = gguf_op_rope(at->c, x, at->p->pos, at->m->top.w[GG_W_ROPE_FREQS],
+                         &at->m->hp.rope);
+    return late ? head_norm(at, id, x) : x;
+}
+
+/* Put x [d, h, N] into the cache, and see the rows that are read: [d, n_kv,
+ * h, n_seq]. */
+static tensor *through_cache(const struct gg_at *at, tensor *cache, tensor *x,
+                             int64_t d, int64_t h)
+{
+    const struct gg_pass *p = at->p;
+    if (x && !gguf_tensor_is_contiguous(x))
+        x = gguf_op_cont(at->c, x);
+    x = gguf_op_reshape_2d(at->c, x, d * h, p->n_tok * p->n_seq);
+    tensor *all = gguf_op_set_rows(at->c, cache, x, p->kv_rows);
+    int64_t row = cache->nb[1], es = cache->nb[0];
+    if (!p->n_out) /* the last layer of a pass without outputs reads nothing */
+        gguf_graph_add(p->graph, all);
+    return gguf_op_view_4d(at->c, all, d, p->n_kv, h, p->n_seq, row, d * es,
+                           p->n_ctx * row,
+                           (uint64_t)(p->first_stream * p->n_ctx * row));
+}
+
+tensor *gg_mix_attention(const struct gg_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_pass *p = at->p;
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_layer *l = at->layer;
+    struct qkv y = project(at, x);
+    y.q = placed(at, GG_W_ATTN_Q_NORM, y.q);
+    y.k = placed(at, GG_W_ATTN_K_NORM, y.k);
+    y.k = through_cache(at, p->cache_k[at->il], y.k, hp->dim_k, l->n_head_kv);
+    y.v = through_cache(at, p->cache_v[at->il], y.v, hp->dim_v, l->n_head_kv);
+    if (y.q && !gguf_tensor_is_contiguous(y.q))
+        y.q = gguf_op_cont(c, y.q);
+    y.q = gguf_op_reshape_4d(c, y.q, hp->dim_k, l->n_head, p->n_tok,
+                             p->n_seq);
+    y.q = gguf_op_permute(c, y.q, 0, 2, 1, 3);
+    tensor *y_all = gguf_op_attention(c, y.q, y.k, y.v, p->mask,
+                                      hp->score_scale, 0, 0);
+    return gguf_op_reshape_2d(c, y_all, (int64_t)hp->dim_v * l->n_head,
+                              p->n_tok * p->n_seq);
+}

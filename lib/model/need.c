@@ -1,0 +1,424 @@
+/* need.c - what an architecture's choices stand for */
+#include "config.h"
+#include "model/need.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <string.h>
+
+#define N(ID) GG_NEED(ID)
+#define M(ID) GG_MAYBE(ID)
+#define LIST(NAME, ...)                                                       \
+    static const uint16_t NAME[] = { __VA_ARGS__, 0 }
+
+/* Put the weights and keys of a list into n; what must be there already stays
+ * so. */
+static void put(struct gg_needs *n, const uint16_t *list)
+{
+    for (; list && *list; list++) {
+        unsigned id = *list & (GG_ITEM_KEY - 1);
+        uint8_t use = *list & GG_ITEM_MAY ? GG_MAY : GG_MUST;
+        uint8_t *to = *list & GG_ITEM_KEY ? &n->key[id] : &n->weight[id];
+        *to = GG_MAX(*to, use);
+    }
+}
+
+/* Those of a list that are of the model, or of layers. */
+static void put_scope(struct gg_needs *n, const uint16_t *list, bool layer)
+{
+    for (; list && *list; list++) {
+        const uint16_t one[] = { *list, 0 };
+        unsigned id = *list & (GG_ITEM_KEY - 1);
+        if (!(*list & GG_ITEM_KEY) &&
+            (gg_weights[id].scope != GG_MODEL) == layer)
+            put(n, one);
+    }
+}
+
+static void set(struct gg_needs *n, enum gg_weight id, uint8_t use)
+{
+    if (id != GG_W_NONE)
+        n->weight[id] = use;
+}
+
+/* ---- mixers ---- */
+
+LIST(w_latent, N(MLA_KV_A), N(MLA_KV_NORM), N(MLA_KV_B), N(MLA_K_B),
+     N(MLA_V_B), N(ATTN_OUT));
+LIST(w_expanded, N(MLA_KV_A), N(MLA_KV_NORM), N(MLA_KV_B), N(ATTN_OUT));
+LIST(w_rank_q, N(MLA_Q_A), N(MLA_Q_NORM), N(MLA_Q_B));
+LIST(w_direct_q, N(ATTN_Q));
+LIST(w_indexer, M(IDX_K_NORM), M(IDX_K_NORM_B), M(IDX_PROJ), M(IDX_K),
+     M(IDX_Q_B));
+LIST(w_blocks, N(IDX_Q_PROJ), N(IDX_K_PROJ), N(IDX_Q_NORM), N(IDX_K_NORM));
+LIST(w_compressed, N(DS4_KV), N(DS4_KV_NORM), N(DS4_OUT_A), N(DS4_OUT_B),
+     N(HC_ATTN_FN), N(HC_ATTN_BASE), N(HC_ATTN_SCALE), N(HC_FFN_FN),
+     N(HC_FFN_BASE), N(HC_FFN_SCALE), M(COMP_KV), M(COMP_GATE), M(COMP_APE),
+     M(COMP_NORM), M(IDX_PROJ), M(IDX_Q_B), M(IDX_COMP_KV), M(IDX_COMP_GATE),
+     M(IDX_COMP_APE), M(IDX_COMP_NORM), M(ROUTER_HASH));
+LIST(w_linear, N(ATTN_LINEAR));
+LIST(w_mamba, N(M1_IN), N(M1_CONV), N(M1_CONV_B), N(M1_X), N(M1_DT),
+     N(M1_DT_B), N(M1_A), N(M1_D), N(SSM_OUT));
+LIST(w_mamba_norm, N(M1_DT_NORM), N(M1_B_NORM), N(M1_C_NORM));
+LIST(w_mamba2, N(M2_IN), N(M2_CONV), N(M2_CONV_B), N(M2_DT_B), N(M2_A),
+     N(M2_D), N(SSM_OUT));
+LIST(w_mamba2_norm, N(M2_NORM));
+LIST(w_mamba2_norm_maybe, M(M2_NORM));
+LIST(w_plamo, N(M1_IN), N(M1_CONV), N(PLAMO_X), N(PLAMO_DT_NORM),
+     N(PLAMO_B_NORM), N(PLAMO_C_NORM), N(PLAMO_DT), N(M2_DT_B), N(HEADS_A),
+     N(HEADS_D), N(SSM_OUT));
+LIST(w_delta, N(DELTA_QKV), N(DELTA_GATE), M(DELTA_IN), N(M2_CONV),
+     N(DELTA_BA), N(M2_DT_B), N(HEADS_A), N(DELTA_NORM), N(SSM_OUT));
+LIST(w_delta_tiled, N(DELTA_QKV), N(DELTA_GATE), N(M2_CONV), N(DELTA_BETA),
+     N(DELTA_ALPHA), N(M2_DT_B), N(HEADS_A), N(DELTA_NORM), N(SSM_OUT));
+LIST(w_kda, N(KDA_Q), N(KDA_K), N(KDA_V), N(KDA_CONV_Q), N(KDA_CONV_K),
+     N(KDA_CONV_V), N(KDA_F_A), N(KDA_F_B), N(KDA_G_A), N(KDA_G_B),
+     N(KDA_BETA), N(KDA_A), N(KDA_DT_B), N(KDA_NORM), N(KDA_OUT));
+LIST(w_shortconv, N(SHORT_IN), N(SHORT_CONV), N(SHORT_OUT));
+LIST(w_rwkv6, N(TM_LERP_X), N(TM6_W1), N(TM6_W2), N(TM_LERP), M(TM_LERP_W),
+     M(TM_LERP_K), M(TM_LERP_V), M(TM_LERP_R), M(TM_LERP_G), N(TM_FIRST),
+     N(TM_DECAY), N(TM_DECAY_W1), N(TM_DECAY_W2), N(TM_KEY), N(TM_VALUE),
+     N(TM_RECEPT), N(TM_GATE), N(TM_LN), N(TM_LN_B), N(TM_OUT));
+LIST(w_rwkv6_linear, N(TM_LERP_X), N(TM6_W1), N(TM6_W2), N(TM_LERP),
+     M(TM_FIRST), N(TM_DECAY), N(TM_DECAY_W1), N(TM_DECAY_W2), N(TM_KEY),
+     M(TM_KEY_B), N(TM_VALUE), M(TM_VALUE_B), N(TM_RECEPT), M(TM_RECEPT_B),
+     N(TM_GATE), N(TM_OUT));
+LIST(w_rwkv7, N(TM7_W0), N(TM7_W1), N(TM7_W2), N(TM7_A0), N(TM7_A1),
+     N(TM7_A2), N(TM7_V0), N(TM7_V1), N(TM7_V2), M(TM7_G1), M(TM7_G2),
+     N(TM_LERP), N(TM7_K_K), N(TM7_K_A), N(TM7_R_K), N(TM_KEY), N(TM_VALUE),
+     N(TM_RECEPT), M(TM_LN), M(TM_LN_B), N(TM_OUT));
+LIST(w_encoder, N(ENC_NORM), N(ENC_Q), N(ENC_K), N(ENC_V), N(ENC_OUT),
+     M(ENC_REL), N(ENC_FFN_NORM), M(ENC_GATE), N(ENC_UP), N(ENC_DOWN));
+LIST(w_decoder, N(DEC_NORM), N(DEC_Q), N(DEC_K), N(DEC_V), N(DEC_OUT),
+     M(DEC_REL), N(CROSS_NORM), N(CROSS_Q), N(CROSS_K), N(CROSS_V),
+     N(CROSS_OUT), M(CROSS_REL), N(DEC_FFN_NORM), M(DEC_GATE), N(DEC_UP),
+     N(DEC_DOWN));
+
+/* What a mixer is made of: lists of its own, and heads. */
+static const struct {
+    const uint16_t *list[3];
+    bool heads;  /* queries, keys, values, output as the row says */
+    bool latent; /* queries in one step or two */
+} mixers[GG_N_MIXERS] = {
+    [GG_MIX_ATTENTION] = { .heads = true },
+    [GG_MIX_LINEAR] = { { w_linear } },
+    [GG_MIX_LATENT] = { { w_latent }, .latent = true },
+    [GG_MIX_LATENT_EXPANDED] = { { w_expanded }, .latent = true },
+    [GG_MIX_LATENT_NOPE] = { { w_latent }, .latent = true },
+    [GG_MIX_SPARSE] = { { w_latent, w_indexer }, .latent = true },
+    [GG_MIX_BLOCKS] = { { w_blocks }, .heads = true },
+    [GG_MIX_COMPRESSED] = { { w_compressed }, .latent = true },
+    [GG_MIX_MAMBA] = { { w_mamba } },
+    [GG_MIX_MAMBA_NORM] = { { w_mamba, w_mamba_norm } },
+    [GG_MIX_MAMBA2] = { { w_mamba2, w_mamba2_norm } },
+    [GG_MIX_PLAMO_MAMBA] = { { w_plamo } },
+    [GG_MIX_ATTENTION_MAMBA2] = { { w_mamba2, w_mamba2_norm_maybe },
+                                  .heads = true },
+    [GG_MIX_DELTA] = { { w_delta } },
+    [GG_MIX_DELTA_TILED] = { { w_delta_tiled } },
+    [GG_MIX_KDA] = { { w_kda } },
+    [GG_MIX_SHORTCONV] = { { w_shortconv } },
+    [GG_MIX_RWKV6] = { { w_rwkv6 } },
+    [GG_MIX_RWKV6_LINEAR] = { { w_rwkv6_linear } },
+    [GG_MIX_RWKV7] = { { w_rwkv7 } },
+    [GG_MIX_ENCDEC] = { { w_encoder, w_decoder } },
+    [GG_MIX_ENCODER] = { { w_encoder } },
+    [GG_MIX_TWO_SETS] = { .heads = true },
+};
+
+/* ---- attention ---- */
+
+LIST(w_qkv_any, N(ATTN_Q), M(ATTN_Q_B), N(ATTN_K), M(ATTN_K_B), N(ATTN_V),
+     M(ATTN_V_B), M(ATTN_QKV), M(ATTN_QKV_B));
+LIST(w_qkv_fused, N(ATTN_QKV));
+LIST(w_qkv_square, N(ATTN_QKV_SQUARE));
+LIST(w_qkv_three, N(ATTN_Q), N(ATTN_K), N(ATTN_V));
+LIST(w_qkv_gated, N(ATTN_Q_GATED), N(ATTN_K), N(ATTN_V));
+LIST(w_qkv_no_v, N(ATTN_Q), M(ATTN_K), M(ATTN_V));
+static const uint16_t *const qkv_lists[GG_N_QKV] = {
+    [GG_QKV_ANY] = w_qkv_any,       [GG_QKV_FUSED] = w_qkv_fused,
+    [GG_QKV_SEPARATE] = w_qkv_three, [GG_QKV_GATED] = w_qkv_gated,
+    [GG_QKV_NO_V] = w_qkv_no_v,     [GG_QKV_HALF_OWN] = w_qkv_three,
+    [GG_QKV_SQUARE] = w_qkv_square,
+};
+
+static void put_qk_norms(struct gg_needs *n, const struct gg_qk_norm *qk)
+{
+    static const uint16_t ids[GG_N_QK][2] = {
+        [GG_QK_HEAD] = { GG_W_ATTN_Q_NORM, GG_W_ATTN_K_NORM },
+        [GG_QK_HEADS] = { GG_W_ATTN_Q_NORM, GG_W_ATTN_K_NORM },
+        [GG_QK_WIDE] = { GG_W_WIDE_Q_NORM, GG_W_WIDE_K_NORM },
+        [GG_QK_GAIN] = { GG_W_HEAD_GAIN },
+    };
+    for (int i = 0; i < 2; i++) {
+        enum gg_weight id = (enum gg_weight)ids[qk->form][i];
+        set(n, id, qk->maybe ? GG_MAY : GG_MUST);
+        if (qk->bias)
+            set(n, gg_weight_bias(id), qk->bias);
+    }
+}
+
+static void put_heads(struct gg_needs *n, const struct gg_arch *a)
+{
+    static const uint16_t gates[GG_N_GATES] = {
+        [GG_GATE_SIGMOID] = GG_W_ATTN_GATE,
+        [GG_GATE_SOFTPLUS] = GG_W_ATTN_GATE_ANY,
+        [GG_GATE_HEAD] = GG_W_ATTN_GATE_HEAD,
+    };
+    put(n, qkv_lists[a->qkv]);
+    if (a->qkv == GG_QKV_FUSED)
+        set(n, GG_W_ATTN_QKV_B, a->qkv_b);
+    for (unsigned id = GG_W_ATTN_Q; id <= GG_W_ATTN_V; id++)
+        if (a->qkv == GG_QKV_SEPARATE && n->weight[id] == GG_MUST)
+            set(n, gg_weight_bias((enum gg_weight)id), a->qkv_b);
+    set(n, GG_W_ATTN_OUT, GG_MUST);
+    set(n, GG_W_ATTN_OUT_B, a->out_b);
+    put_qk_norms(n, &a->qk);
+    set(n, (enum gg_weight)gates[a->gate],
+        a->gate == GG_GATE_HEAD ? GG_MAY : GG_MUST);
+}
+
+static void put_mixer(struct gg_needs *n, const struct gg_arch *a,
+                      const struct gg_hparams *hp, unsigned mixer)
+{
+    for (int i = 0; i < 3; i++)
+        put(n, mixers[mixer].list[i]);
+    if (mixers[mixer].heads)
+        put_heads(n, a);
+    if (mixers[mixer].latent)
+        put(n, hp->rank_q ? w_rank_q : w_direct_q);
+    set(n, GG_W_ATTN_SINKS, a->sinks);
+}
+
+/* ---- the feed-forward part ---- */
+
+LIST(w_ffn_gated, N(FFN_GATE), N(FFN_UP), N(FFN_DOWN));
+LIST(w_ffn_plain, N(FFN_UP), N(FFN_DOWN));
+LIST(w_ffn_either, M(FFN_GATE), N(FFN_UP), N(FFN_DOWN));
+LIST(w_ffn_square, N(FFN_GATE_SQUARE), N(FFN_UP_SQUARE), N(FFN_DOWN_SQUARE));
+LIST(w_channel_mix, N(CM_LERP_K), N(CM_KEY), N(CM_VALUE));
+LIST(w_channel_mix_r, N(CM_LERP_K), N(CM_LERP_R), N(CM_KEY), N(CM_VALUE),
+     N(CM_RECEPT));
+static const uint16_t *const ffn_lists[GG_N_FFNS] = {
+    [GG_FFN_GATED] = w_ffn_gated,
+    [GG_FFN_FUSED] = w_ffn_plain,
+    [GG_FFN_HALF] = w_ffn_gated,
+    [GG_FFN_PLAIN] = w_ffn_plain,
+    [GG_FFN_EITHER] = w_ffn_either,
+    [GG_FFN_SQUARE] = w_ffn_square,
+    [GG_FFN_CHANNEL_MIX] = w_channel_mix,
+    [GG_FFN_CHANNEL_MIX_R] = w_channel_mix_r,
+};
+LIST(w_moe_gated, N(ROUTER), N(GATE_EXPS), N(UP_EXPS), N(DOWN_EXPS));
+LIST(w_moe_plain, N(ROUTER), N(UP_EXPS), N(DOWN_EXPS));
+LIST(w_moe_fused, M(GATE_UP_EXPS));
+LIST(w_moe_bias, N(ROUTER_B), N(GATE_EXPS_B), N(UP_EXPS_B), N(DOWN_EXPS_B),
+     M(GATE_UP_EXPS_B));
+LIST(w_shared_gated, N(GATE_SHARED), N(UP_SHARED), N(DOWN_SHARED));
+LIST(w_shared_plain, N(UP_SHARED), N(DOWN_SHARED));
+
+/* Does a layer with experts have shared ones? */
+static bool has_shared(const struct gg_moe *moe, const struct gg_hparams *hp)
+{
+    switch (moe->shared) {
+    case GG_SHARED_NONE: return false;
+    case GG_SHARED_COUNT:
+    case GG_SHARED_WIDTH_TIMES: return hp->n_shared > 0;
+    case GG_SHARED_WIDTH_COUNT:
+        return hp->n_shared > 0 || !hp->has[GG_HP_n_shared];
+    case GG_SHARED_WIDTH_ONLY: return hp->n_ff_shared > 0;
+    default: return true;
+    }
+}
+
+static void put_moe(struct gg_needs *n, const struct gg_arch *a,
+                    const struct gg_hparams *hp)
+{
+    const struct gg_moe *moe = &a->moe;
+    put(n, moe->plain ? w_moe_plain : w_moe_gated);
+    if (!moe->plain) /* any may be fused: a file says so by what it has */
+        put(n, w_moe_fused);
+    if (moe->bias)
+        put(n, w_moe_bias);
+    set(n, GG_W_ROUTER_SELECT_B, moe->select_b);
+    if (has_shared(moe, hp))
+        put(n, moe->plain ? w_shared_plain : w_shared_gated);
+    if (moe->shared_gate)
+        set(n, GG_W_ROUTER_SHARED, GG_MUST);
+}
+
+static void put_ffn(struct gg_needs *n, const struct gg_arch *a,
+                    const struct gg_hparams *hp, const struct gg_layer *l)
+{
+    if (l->moe)
+        put_moe(n, a, hp);
+    if (l->ffn == GG_FFN_NONE)
+        return;
+    put(n, ffn_lists[l->ffn]);
+    for (unsigned id = GG_W_FFN_GATE; id <= GG_W_FFN_DOWN; id++)
+        if (a->ffn_b && n->weight[id] == GG_MUST &&
+            gg_weight_bias((enum gg_weight)id) != GG_W_NONE)
+            set(n, gg_weight_bias((enum gg_weight)id), a->ffn_b);
+}
+
+/* ---- norms ---- */
+
+static void put_norm(struct gg_needs *n, const struct gg_arch *a, unsigned id)
+{
+    if (id == GG_W_NONE || a->norm_plain)
+        return;
+    set(n, (enum gg_weight)id, GG_MUST);
+    if (a->norm_b)
+        set(n, gg_weight_bias((enum gg_weight)id), a->norm_b);
+}
+
+static void put_norms(struct gg_needs *n, const struct gg_arch *a,
+                      const struct gg_norms *norms)
+{
+    put_norm(n, a, norms->pre);
+    put_norm(n, a, norms->post);
+    put_norm(n, a, norms->add);
+}
+
+/* ---- all of it ---- */
+
+LIST(w_class, M(CLS), M(CLS_B), M(CLS_OUT), M(CLS_OUT_B));
+LIST(w_longrope, M(ROPE_LONG), M(ROPE_SHORT));
+LIST(w_nextn, M(NEXTN_PROJ), M(NEXTN_ENORM), M(NEXTN_HNORM), M(NEXTN_EMBD),
+     M(NEXTN_HEAD), M(NEXTN_NORM));
+
+static void put_top(struct gg_needs *n, const struct gg_arch *a)
+{
+    static const uint8_t output[GG_N_OUTPUTS] = {
+        [GG_OUTPUT_TIED] = GG_MAY, [GG_OUTPUT_OWN] = GG_MUST
+    };
+    set(n, GG_W_OUTPUT, output[a->output]);
+    put(n, w_class);
+    put_scope(n, a->more, false);
+    if (!n->weight[GG_W_TOKEN_EMBD_MAYBE])
+        set(n, GG_W_TOKEN_EMBD, GG_MUST);
+    if (a->embd_norm)
+        put_norm(n, a, GG_W_EMBD_NORM);
+    if (a->embd_norm == GG_MAY)
+        set(n, GG_W_EMBD_NORM, GG_MAY);
+    put_norm(n, a, a->final_norm);
+    set(n, GG_W_POSITION, a->position);
+    set(n, GG_W_TOKEN_TYPES, a->types);
+    set(n, GG_W_OUTPUT_B, a->output_b);
+    set(n, GG_W_ROPE_FREQS, a->freqs);
+    if (a->longrope)
+        put(n, w_longrope);
+    if (a->order == GG_ORDER_STREAMS)
+        for (unsigned id = GG_W_OUTPUT_HC_FN; id <= GG_W_OUTPUT_HC_SCALE; id++)
+            set(n, (enum gg_weight)id, GG_MUST);
+}
+
+void gg_needs_weights(const struct gg_arch *a, const struct gg_hparams *hp,
+                      const struct gg_layer *l, struct gg_needs *n)
+{
+    memset(n, 0, sizeof *n);
+    if (!l) {
+        put_top(n, a);
+        return;
+    }
+    if (l->mixer != GG_MIX_NONE) {
+        put_norms(n, a, &a->mix_norm);
+        put_mixer(n, a, hp, l->mixer);
+    }
+    if (l->moe || l->ffn != GG_FFN_NONE) {
+        put_ffn(n, a, hp, l);
+        put_norms(n, a, &a->ffn_norm);
+        if (l->mixer == GG_MIX_NONE && a->order == GG_ORDER_SINGLE)
+            put_norms(n, a, &a->mix_norm);
+    }
+    put_scope(n, a->more, true);
+    if (!l->drafts)
+        return;
+    for (unsigned id = 0; id < GG_N_WEIGHTS; id++)
+        if (n->weight[id])
+            n->weight[id] = GG_MAY;
+    put(n, w_nextn);
+}
+
+/* ---- keys ---- */
+
+LIST(k_all, GG_KEY(n_ctx_train), GG_KEY(n_layer), GG_KEY(n_embd),
+     GG_KEY_MAYBE(n_head_kv), GG_KEY_MAYBE(dim_k), GG_KEY_MAYBE(dim_v),
+     GG_KEY_MAYBE(n_rot), GG_KEY_MAYBE(rope_base), GG_KEY_MAYBE(rope_scaling),
+     GG_KEY_MAYBE(rope_old_factor), GG_KEY_MAYBE(rope_factor),
+     GG_KEY_MAYBE(rope_attn), GG_KEY_MAYBE(n_ctx_orig),
+     GG_KEY_MAYBE(yarn_ext), GG_KEY_MAYBE(yarn_attn), GG_KEY_MAYBE(yarn_fast),
+     GG_KEY_MAYBE(yarn_slow), GG_KEY_MAYBE(n_expert),
+     GG_KEY_MAYBE(n_expert_used), GG_KEY_MAYBE(n_dense),
+     GG_KEY_MAYBE(n_shared), GG_KEY_MAYBE(n_ff_expert),
+     GG_KEY_MAYBE(n_ff_shared), GG_KEY_MAYBE(causal));
+LIST(k_moe, GG_KEY_MAYBE(expert_gating), GG_KEY_MAYBE(expert_norm),
+     GG_KEY_MAYBE(expert_scale), GG_KEY_MAYBE(n_group),
+     GG_KEY_MAYBE(n_group_used));
+LIST(k_window, GG_KEY_MAYBE(n_window), GG_KEY_MAYBE(rope_base_swa));
+
+/* More of what a choice stands for. */
+static void put_choice_keys(struct gg_needs *n, const struct gg_arch *a)
+{
+    uint8_t eps = a->norm_eps_maybe || a->norm == GG_NORM_EITHER ? GG_MAY
+                                                                 : GG_MUST;
+    if (a->norm != GG_NORM_LAYER)
+        n->key[GG_HP_norm_rms_eps] = eps;
+    if (a->norm != GG_NORM_RMS)
+        n->key[GG_HP_norm_eps] = eps;
+    if (a->window.rule != GG_WINDOW_NONE) {
+        put(n, k_window);
+        n->key[GG_HP_n_window] = a->window.key;
+    }
+    if (a->rope_axes)
+        n->key[GG_HP_rope_sections] =
+            a->rope == GGUF_ROPE_MROPE || a->rope == GGUF_ROPE_IMROPE
+                ? GG_MUST
+                : GG_MAY;
+    if (a->rope_where == GG_ROPE_WHERE_TUNED)
+        n->key[GG_HP_rope_tuned] = GG_MAY;
+    n->key[GG_HP_clamp_qkv] = a->clamp;
+    n->key[GG_HP_max_alibi] = a->alibi_key ? GG_MAY : GG_NO;
+    n->key[GG_HP_attn_cap] = a->attn_cap ? GG_MAY : GG_NO;
+    n->key[GG_HP_logit_cap] = a->cap ? GG_MAY : GG_NO;
+    n->key[GG_HP_logit_scale] = a->logit_scale ? GG_MAY : GG_NO;
+    n->key[GG_HP_residual_scale] = a->residual_scale ? GG_MAY : GG_NO;
+    n->key[GG_HP_embd_scale] =
+        a->embd_scale == GG_EMBD_SCALE_KEY ? GG_MAY : GG_NO;
+    n->key[GG_HP_attn_scale] = a->scale == GG_SCALE_KEY ? GG_MAY : GG_NO;
+    n->key[GG_HP_attn_out_scale] =
+        a->scale == GG_SCALE_OUTPUT ? GG_MAY : GG_NO;
+    n->key[GG_HP_n_nextn] = a->nextn ? GG_MAY : GG_NO;
+}
+
+void gg_needs_keys(const struct gg_arch *a, struct gg_needs *n)
+{
+    memset(n, 0, sizeof *n);
+    put(n, k_all);
+    /* the length of dense parts: with experts there may be none */
+    n->key[GG_HP_n_ff] =
+        a->ffn == GG_FFN_NONE || a->moe.where == GG_EXPERTS_ALL ? GG_MAY
+                                                                : GG_MUST;
+    n->key[GG_HP_n_head] = mixers[a->mixer].heads || mixers[a->mixer].latent
+                               ? GG_MUST
+                               : GG_MAY;
+    if (a->moe.where != GG_EXPERTS_NONE) {
+        put(n, k_moe);
+        n->key[GG_HP_expert_gating] = a->moe.gating_key;
+        if (a->moe.ff == GG_EXPERT_FF_KEY)
+            n->key[GG_HP_n_ff_expert] = GG_MUST;
+    }
+    put_choice_keys(n, a);
+    put(n, a->more);
+}
+
+enum gg_weight gg_needs_find(const struct gg_needs *n, enum gg_scope scope,
+                             struct gguf_str name)
+{
+    for (unsigned id = GG_W_NONE + 1; id < GG_N_WEIGHTS; id++)
+        if (n->weight[id] && gg_weights[id].scope == scope &&
+            gg_str_eqz(name, gg_weights[id].name))
+            return (enum gg_weight)id;
+    return GG_W_NONE;
+}

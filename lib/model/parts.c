@@ -1,0 +1,49 @@
+/* parts.c - what every builder of a layer is made of
+ *
+ * All builders of operations take NULL after a failure, so nothing is checked
+ * here.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+tensor *gg_weight_at(const struct gg_at *at, enum gg_weight id)
+{
+    const struct gg_weights *of =
+        gg_weights[id].scope == GG_MODEL ? &at->m->top : at->weights;
+    return of->w[id];
+}
+
+tensor *gg_linear(const struct gg_at *at, enum gg_weight id, tensor *x)
+{
+    tensor *b = gg_weight_at(at, gg_weight_bias(id));
+    tensor *y = gguf_op_matmul(at->c, gg_weight_at(at, id), x);
+    return b ? gguf_op_add(at->c, y, b) : y;
+}
+
+tensor *gg_normed(const struct gg_at *at, unsigned kind, enum gg_weight id,
+                  tensor *x)
+{
+    const float eps = at->m->hp.eps;
+    const bool rms = kind == GG_NORM_RMS ||
+                     (kind == GG_NORM_EITHER && at->m->hp.norm_rms_eps > 0);
+    tensor *w = gg_weight_at(at, id);
+    tensor *b = gg_weight_at(at, gg_weight_bias(id));
+    x = rms ? gguf_op_rms_norm(at->c, x, eps) : gguf_op_norm(at->c, x, eps);
+    if (w)
+        x = gguf_op_mul(at->c, x, w);
+    return b ? gguf_op_add(at->c, x, b) : x;
+}
+
+tensor *gg_norm_if(const struct gg_at *at, unsigned id, tensor *x)
+{
+    return id == GG_W_NONE
+               ? x
+               : gg_normed(at, at->arch->norm, (enum gg_weight)id, x);
+}
+
+tensor *gg_scaled(const struct gg_at *at, tensor *x, float scale)
+{
+    return scale == 0 || scale == 1 ? x : gguf_op_scale(at->c, x, scale);
+}

@@ -1,0 +1,34 @@
+/* report.h - one way to say that something is wrong about a model
+ *
+ * Whoever checks hands each fault over here. It becomes a finding and the
+ * check goes on (gguf-info --check), or it becomes an error and is the end of
+ * opening a model: what one finds the other cannot miss.
+ */
+#ifndef GG_MODEL_REPORT_H
+#define GG_MODEL_REPORT_H
+
+#include "base/error.h"
+#include "file/check.h"
+#include "data/source.h"
+
+struct gg_report {
+    struct gg_checker *check; /* NULL: the first fault is the end */
+    const struct gg_source *src;
+    struct gguf_error *err;
+};
+
+/* A fault at byte off (or GGUF_NO_OFFSET) of file number file_no, about the
+ * key or tensor name: a finding of that code, or status. GGUF_E_CANCELLED, or
+ * status. */
+enum gguf_status gg_report(const struct gg_report *r, enum gg_check_code code,
+                           enum gguf_status status, size_t file_no,
+                           struct gguf_str name, uint64_t off, const char *fmt,
+                           ...) GG_PRINTF(7, 8);
+
+/* Is anything but faults of interest: what is not evaluated, for one? */
+static inline bool gg_report_opens(const struct gg_report *r)
+{
+    return !r->check;
+}
+
+#endif
