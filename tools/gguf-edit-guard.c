@@ -2,6 +2,8 @@
 #include "config.h"
 #include "tools/gguf-edit.h"
 
+#include <gguf/model.h>
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,7 +14,7 @@ struct guard {
     bool broken;
 };
 
-/* Keys that must stay; '*' stands for the architecture. */
+/* Keys that must stay, besides hyperparameters that are always read. */
 static const struct {
     const char *key;
     bool value; /* the value must stay too */
@@ -22,13 +24,6 @@ static const struct {
     { "split.no", true, "it says which shard the file is" },
     { "split.count", true, "it says how many shards there are" },
     { "split.tensors.count", true, "the shards are checked by it" },
-    { "*.block_count", false, "no model is read without it" },
-    { "*.context_length", false, "no model is read without it" },
-    { "*.embedding_length", false, "no model is read without it" },
-    { "*.feed_forward_length", false, "no model is read without it" },
-    { "*.attention.head_count", false, "no model is read without it" },
-    { "*.attention.layer_norm_rms_epsilon", false,
-      "no model is read without it" },
     { "tokenizer.ggml.model", false, "no text is read without it" },
     { "tokenizer.ggml.tokens", false, "no text is read without it" },
     { "tokenizer.ggml.merges", false, "no text is read without it" },
@@ -70,27 +65,34 @@ static void complain_change(struct guard *g, struct gguf_str key,
     text_fini(&t);
 }
 
+static void check_key(struct guard *g, const char *key, bool value,
+                      const char *why)
+{
+    const struct gguf_kv *old = gguf_meta_find(g->before, key);
+    const struct gguf_kv *new = gguf_meta_find(g->after, key);
+    /* An architecture may be added; numbers of a shard may not. */
+    const bool added = !old && new && strncmp(key, "split.", 6);
+    if (!added && !gguf_kv_equal(old, new) && (!new || value))
+        complain_change(g, (struct gguf_str){ key, strlen(key) }, old, new,
+                        why);
+}
+
 static void check_kept(struct guard *g)
 {
     const struct gguf_kv *arch =
         gguf_meta_find(g->before, "general.architecture");
+    const struct gguf_hparam *h;
     struct gguf_str a = { "", 0 };
     (void)gguf_kv_get_str(arch, &a, NULL);
-    for (size_t i = 0; i < sizeof keep / sizeof *keep; i++) {
+    for (size_t i = 0; i < sizeof keep / sizeof *keep; i++)
+        check_key(g, keep[i].key, keep[i].value, keep[i].why);
+    for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++) {
         struct text key = { NULL, 0, 0 };
-        const char *k = keep[i].key;
-        if (*k == '*') {
-            text_add(&key, a.data, a.size);
-            k++;
-        }
-        text_addz(&key, k);
-        const struct gguf_kv *old = gguf_meta_find(g->before, key.s);
-        const struct gguf_kv *new = gguf_meta_find(g->after, key.s);
-        /* An architecture may be added; numbers of a shard may not. */
-        bool added = !old && new && strncmp(key.s, "split.", 6);
-        if (!added && !gguf_kv_equal(old, new) && (!new || keep[i].value))
-            complain_change(g, (struct gguf_str){ key.s, key.n }, old, new,
-                            keep[i].why);
+        if (!(h->flags & GGUF_HPARAM_ALWAYS))
+            continue;
+        text_add(&key, a.data, a.size);
+        text_addf(&key, ".%s", h->key);
+        check_key(g, key.s, false, "no model is read without it");
         text_fini(&key);
     }
 }

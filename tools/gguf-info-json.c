@@ -71,8 +71,10 @@ static void summary(struct json *j, const struct info *info)
     json_u64(j, "data_size", info->data_size);
     json_f64(j, "bits_per_weight",
              info_bits(info->data_size, info->n_elements));
-    for (const struct info_hparam *h = info_hparams; h->label; h++)
-        member(j, h->field, info_hparam(info, h));
+    const struct gguf_hparam *h;
+    for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
+        if (h->flags & GGUF_HPARAM_SUMMARY)
+            member(j, h->name, info_hparam(info, h->key));
     if (info_n_vocab(info))
         json_u64(j, "vocabulary_size", info_n_vocab(info));
     member(j, "tokenizer", gguf_file_kv_find(f, "tokenizer.ggml.model"));

@@ -17,25 +17,18 @@
 #include <inttypes.h>
 #include <string.h>
 
-/* "ARCH.suffix", or NULL. */
-static const struct gguf_kv *find(const struct info *info, const char *suffix)
-{
-    const struct info_hparam h = { "", "", suffix };
-    return info_hparam(info, &h);
-}
-
 static uint64_t number(const struct info *info, const char *suffix,
                        uint64_t otherwise)
 {
     uint64_t v;
-    const struct gguf_kv *kv = find(info, suffix);
+    const struct gguf_kv *kv = info_hparam(info, suffix);
     return kv && gguf_kv_get_uint(kv, &v, NULL) == GGUF_OK ? v : otherwise;
 }
 
 /* Key/value heads of all layers together; 0 if the file does not say. */
 static uint64_t heads(const struct info *info, uint64_t n_layer)
 {
-    const struct gguf_kv *kv = find(info, "attention.head_count_kv");
+    const struct gguf_kv *kv = info_hparam(info, "attention.head_count_kv");
     uint64_t sum = 0, v;
     if (!kv || kv->type != GGUF_VAL_ARR) {
         v = number(info, "attention.head_count_kv",
@@ -54,13 +47,9 @@ static uint64_t heads(const struct info *info, uint64_t n_layer)
 /* Bytes of the cache for one token; 0: not known here. */
 static uint64_t cache_per_token(const struct info *info)
 {
-    static const char *const other[] = {
-        "attention.kv_lora_rank", "ssm.state_size", "wkv.head_size",
-        "attention.sliding_window", "attention.shared_kv_layers",
-        "attention.recurrent_layers", "full_attention_interval"
-    };
-    for (size_t i = 0; i < sizeof other / sizeof other[0]; i++)
-        if (find(info, other[i]))
+    const struct gguf_hparam *h;
+    for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
+        if ((h->flags & GGUF_HPARAM_MEMORY) && info_hparam(info, h->key))
             return 0;
     uint64_t n_head = number(info, "attention.head_count", 0);
     uint64_t width = number(info, "embedding_length", 0);

@@ -10,26 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const struct info_hparam info_hparams[] = {
-    { "context length", "context_length", "context_length" },
-    { "layers", "block_count", "block_count" },
-    { "embedding width", "embedding_length", "embedding_length" },
-    { "feed-forward width", "feed_forward_length", "feed_forward_length" },
-    { "attention heads", "head_count", "attention.head_count" },
-    { "key/value heads", "head_count_kv", "attention.head_count_kv" },
-    { "key width of a head", "key_length", "attention.key_length" },
-    { "value width of a head", "value_length", "attention.value_length" },
-    { "sliding window", "sliding_window", "attention.sliding_window" },
-    { "rotary dimensions", "rope_dimension_count", "rope.dimension_count" },
-    { "rotary base", "rope_freq_base", "rope.freq_base" },
-    { "rotary scaling", "rope_scaling_type", "rope.scaling.type" },
-    { "experts", "expert_count", "expert_count" },
-    { "experts in use", "expert_used_count", "expert_used_count" },
-    { "shared experts", "expert_shared_count", "expert_shared_count" },
-    { "state-space width", "ssm_state_size", "ssm.state_size" },
-    { NULL, NULL, NULL },
-};
-
 const char *info_type_name(uint32_t id, char *out)
 {
     const struct gguf_dtype_info *d = gguf_dtype_find(id);
@@ -44,17 +24,18 @@ double info_bits(uint64_t size, uint64_t n_elements)
     return n_elements ? 8.0 * (double)size / (double)n_elements : 0;
 }
 
-const struct gguf_kv *info_hparam(const struct info *info,
-                                  const struct info_hparam *h)
+const struct gguf_kv *info_hparam(const struct info *info, const char *suffix)
 {
     const struct gguf_file *f = load_file(info->load, 0);
     struct gguf_str arch;
     char key[256];
+    if (*suffix == '/')
+        return gguf_file_kv_find(f, suffix + 1);
     if (gguf_kv_get_str(gguf_file_kv_find(f, "general.architecture"), &arch,
                         NULL) != GGUF_OK ||
         arch.size > 128 || memchr(arch.data, '\0', arch.size))
         return NULL;
-    snprintf(key, sizeof key, "%.*s.%s", (int)arch.size, arch.data, h->suffix);
+    snprintf(key, sizeof key, "%.*s.%s", (int)arch.size, arch.data, suffix);
     return gguf_file_kv_find(f, key);
 }
 

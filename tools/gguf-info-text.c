@@ -102,8 +102,10 @@ static void summary(const struct info *info, const struct info_options *o)
     add_kv(&t, "name", gguf_file_kv_find(f, "general.name"));
     add_kv(&t, "licence", gguf_file_kv_find(f, "general.license"));
     add_sizes(&t, info);
-    for (const struct info_hparam *h = info_hparams; h->label; h++)
-        add_kv(&t, h->label, info_hparam(info, h));
+    const struct gguf_hparam *h;
+    for (size_t i = 0; (h = gguf_hparam_at(i)) != NULL; i++)
+        if (h->flags & GGUF_HPARAM_SUMMARY)
+            add_kv(&t, h->label, info_hparam(info, h->key));
     if (info_n_vocab(info)) {
         table_add(&t, "vocabulary");
         table_addf(&t, "%" PRIu64 " tokens", info_n_vocab(info));

@@ -7,6 +7,7 @@
 #include "tools/common/table.h"
 #include "tools/common/text.h"
 
+#include <gguf/model.h>
 #include <gguf/stats.h>
 
 /* Parts of the output. */
@@ -69,14 +70,9 @@ const char *info_type_name(uint32_t id, char *out);
 /* Bits of data for each element, or 0 if there are none. */
 double info_bits(uint64_t size, uint64_t n_elements);
 
-/* A row of the summary about the model's shape: label and value as found
- * under "ARCH.suffix". */
-struct info_hparam {
-    const char *label, *field, *suffix;
-};
-extern const struct info_hparam info_hparams[]; /* ended by label NULL */
+/* A hyperparameter: "ARCH.suffix", or NULL (see gguf_hparam_at). */
 const struct gguf_kv *info_hparam(const struct info *info,
-                                  const struct info_hparam *h);
+                                  const char *suffix);
 /* Tokens of the vocabulary, 0 if there is none. */
 uint64_t info_n_vocab(const struct info *info);
 
