@@ -104,8 +104,8 @@ static enum gguf_status fail(const struct gguf_model *m,
 }
 
 enum gguf_status gguf_model_scan_finite(const struct gguf_model *m,
-                                  struct gguf_pool *pool,
-                                  struct gguf_error *err)
+                                        struct gguf_pool *pool,
+                                        struct gguf_error *err)
 {
     struct check c = { .m = m };
     unsigned n = gguf_pool_n_threads(pool);

@@ -263,7 +263,8 @@ static void check_nan(size_t n)
         fwrite("\377\377\377\377", 1, 4, f) != 4 || fclose(f))
         exit(99);
     gguf_file_close(file);
-    ok(load(prefix, NULL, &err) == GGUF_E_NONFINITE && err.offset == at &&
+    ok(load(prefix, NULL, &err) == GGUF_E_NONFINITE &&
+           err.offset == at + 4 * 1234 &&
            strstr(err.message, "shard 's-00004-of-00004.gguf': tensor "
                                "'blk.2.ffn_up.weight': element 1234 is not a"),
        "%s", err.message);
