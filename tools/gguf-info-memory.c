@@ -75,6 +75,7 @@ struct needs {
 static void plan(const struct info *info, struct needs *n)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
     struct gguf_model *model = NULL;
     const struct load *l = info->load;
     if ((l->set ? gguf_model_open_split(&model, l->set, NULL, NULL)
@@ -83,7 +84,8 @@ static void plan(const struct info *info, struct needs *n)
     p.n_ctx = (uint32_t)n->n_ctx;
     p.n_ubatch = UBATCH;
     p.cache_dtype = GGUF_DTYPE_F16;
-    if (gguf_cpu_backend_create(&p.backend, NULL, NULL) == GGUF_OK)
+    cpu.n_threads = 1; /* nothing is computed */
+    if (gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK)
         (void)gguf_session_estimate(model, &p, &n->cache, &n->compute, NULL);
     gguf_backend_destroy(p.backend);
     gguf_model_destroy(model);

@@ -84,7 +84,7 @@ static bool register_all(struct ppl_backends *b, const struct ppl_options *o,
     struct gguf_error err;
     cp.pool = pool;
     cp.abort = abort;
-    if (gguf_registry_create(&b->registry, NULL, &err) != GGUF_OK ||
+    if (gguf_registry_create_empty(&b->registry, NULL, &err) != GGUF_OK ||
         gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||
         gguf_registry_add(b->registry, d, &err) != GGUF_OK)
         return fail(&err);

@@ -145,6 +145,30 @@ enum gguf_status gguf_plan_compute(struct gguf_plan *p, struct gguf_error *err)
     return gguf_backend_sync(p->backend, err);
 }
 
+unsigned gguf_plan_node_threads(const struct gguf_plan *p, size_t i)
+{
+    const struct gg_backend_iface *iface = p->backend->iface;
+    if (p->graph->generation != p->generation || i >= p->graph->n_nodes ||
+        !iface->plan_threads)
+        return 0;
+    return iface->plan_threads(p->backend, p->priv, p->graph->nodes[i]);
+}
+
+unsigned gguf_plan_n_threads(const struct gguf_plan *p)
+{
+    unsigned n = 0;
+    for (size_t i = 0; i < p->graph->n_nodes; i++)
+        n = GG_MAX(n, gguf_plan_node_threads(p, i));
+    return n;
+}
+
+size_t gguf_plan_work_size(const struct gguf_plan *p)
+{
+    const struct gg_backend_iface *iface = p->backend->iface;
+    return iface->plan_work_size ? iface->plan_work_size(p->backend, p->priv)
+                                 : 0;
+}
+
 void gguf_plan_destroy(struct gguf_plan *p)
 {
     if (!p)

@@ -112,6 +112,9 @@ enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
 enum gguf_status gg_tensor_check_data(const struct gguf_tensor *t,
                                       struct gguf_error *err);
 
+/* Memory of the machine in bytes, 0 where unknown. */
+void gg_host_memory(uint64_t *n_free, uint64_t *n_total);
+
 /* --- devices and drivers -------------------------------------------------- */
 
 struct gg_device_iface {
@@ -154,6 +157,7 @@ struct gguf_device {
     uint32_t caps;
     const struct gguf_buft *buft;
     void *priv;
+    struct gguf_driver *driver; /* that has it; a registry sets it, too */
 };
 
 /* What the device says of wide, at least 1. */
@@ -191,6 +195,11 @@ struct gg_backend_iface {
     enum gguf_status (*plan_compute)(struct gguf_backend *b, void *plan,
                                      struct gguf_error *err);
     void (*plan_destroy)(struct gguf_backend *b, void *plan);
+    /* with plans, optional: how many threads compute a node of the graph, and
+     * the bytes of scratch that the plan runs with; 0 and 0 */
+    unsigned (*plan_threads)(const struct gguf_backend *b, const void *plan,
+                             const struct gguf_tensor *node);
+    size_t (*plan_work_size)(const struct gguf_backend *b, const void *plan);
     /* optional: a sync, then the buffer's own. Ranges were checked. */
     void (*set_async)(struct gguf_backend *b, struct gguf_tensor *t,
                       const void *src, uint64_t off, uint64_t size);

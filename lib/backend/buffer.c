@@ -1,8 +1,10 @@
 /* buffer.c - buffer types and buffers; host memory */
 #include "config.h"
 #include "backend/backend.h"
+#include "base/params.h"
 
 #include <string.h>
+#include <unistd.h>
 
 /* --- host memory ---------------------------------------------------------- */
 
@@ -32,6 +34,61 @@ static const struct gguf_buft host_buft = { .name = "host",
 const struct gguf_buft *gguf_host_buft(void)
 {
     return &host_buft;
+}
+
+struct limited {
+    struct gguf_buft base;
+    const struct gguf_allocator *allocator;
+};
+
+enum gguf_status
+gguf_host_buft_create(struct gguf_buft **out,
+                      const struct gguf_host_buft_params *params,
+                      struct gguf_error *err)
+{
+    struct gguf_host_buft_params p = GGUF_HOST_BUFT_PARAMS_INIT;
+    *out = NULL;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_host_buft_params", err));
+    if (p.alignment & (p.alignment - 1))
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "an alignment of %zu bytes is no power of two",
+                       p.alignment);
+    struct limited *l = gg_alloc(p.allocator, sizeof *l);
+    if (!l)
+        return gg_fail_nomem(err, sizeof *l);
+    *l = (struct limited){ .base = host_buft, .allocator = p.allocator };
+    l->base.priv = l;
+    if (p.max_size)
+        l->base.max_size = p.max_size;
+    if (p.alignment)
+        l->base.alignment = p.alignment;
+    *out = &l->base;
+    return GGUF_OK;
+}
+
+void gguf_host_buft_destroy(struct gguf_buft *buft)
+{
+    if (!buft)
+        return;
+    struct limited *l = buft->priv;
+    gg_free(l->allocator, l);
+}
+
+void gg_host_memory(uint64_t *n_free, uint64_t *n_total)
+{
+    const long page = sysconf(_SC_PAGESIZE);
+    long all = 0, avail = 0;
+    *n_free = *n_total = 0;
+#ifdef _SC_PHYS_PAGES
+    all = sysconf(_SC_PHYS_PAGES);
+#endif
+#ifdef _SC_AVPHYS_PAGES
+    avail = sysconf(_SC_AVPHYS_PAGES);
+#endif
+    if (page > 0 && all > 0)
+        *n_total = (uint64_t)all * (uint64_t)page;
+    if (page > 0 && avail > 0)
+        *n_free = (uint64_t)avail * (uint64_t)page;
 }
 
 /* --- buffer types --------------------------------------------------------- */

@@ -23,6 +23,11 @@ uint32_t gguf_device_caps(const struct gguf_device *d)
     return d->caps;
 }
 
+struct gguf_driver *gguf_device_driver(const struct gguf_device *d)
+{
+    return d->driver;
+}
+
 void gguf_device_memory(const struct gguf_device *d, uint64_t *n_free,
                         uint64_t *n_total)
 {
@@ -127,9 +132,10 @@ struct gguf_registry {
     size_t n;
 };
 
-enum gguf_status gguf_registry_create(struct gguf_registry **out,
-                                      const struct gguf_allocator *allocator,
-                                      struct gguf_error *err)
+enum gguf_status
+gguf_registry_create_empty(struct gguf_registry **out,
+                           const struct gguf_allocator *allocator,
+                           struct gguf_error *err)
 {
     *out = gg_alloc_zero(allocator, 1, sizeof **out);
     if (!*out)
@@ -161,6 +167,8 @@ enum gguf_status gguf_registry_add(struct gguf_registry *r,
     }
     r->drivers = p;
     r->drivers[r->n++] = driver;
+    for (size_t i = 0; i < driver->n_devices; i++)
+        driver->devices[i]->driver = driver;
     return GGUF_OK;
 }
 

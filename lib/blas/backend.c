@@ -232,7 +232,15 @@ static enum gguf_status new_backend(struct gguf_device *d,
     return st;
 }
 
+static void memory(const struct gguf_device *d, uint64_t *n_free,
+                   uint64_t *n_total)
+{
+    (void)d; /* also its own memory is the machine's */
+    gg_host_memory(n_free, n_total);
+}
+
 static const struct gg_device_iface device_iface = {
+    .memory = memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
     .offloads_op = offloads_op,
@@ -298,6 +306,7 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
         .caps = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS |
                 (params->own_memory ? 0 : host),
         .buft = params->own_memory ? &c->own_buft : gguf_host_buft(),
+        .driver = &c->base,
         .priv = c,
     };
     c->list[0] = &c->device;

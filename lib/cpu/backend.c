@@ -7,7 +7,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 struct cpu_driver {
     struct gguf_driver base;
@@ -144,6 +143,20 @@ static enum gguf_status plan_compute(struct gguf_backend *b, void *plan,
     return run(c, &p->plan, err);
 }
 
+static unsigned plan_threads(const struct gguf_backend *b, const void *plan,
+                             const struct gguf_tensor *node)
+{
+    const struct cpu_plan *p = plan;
+    (void)b;
+    return gg_cpu_n_threads(node, p->nth);
+}
+
+static size_t plan_work_size(const struct gguf_backend *b, const void *plan)
+{
+    (void)b;
+    return ((const struct cpu_plan *)plan)->plan.work_size;
+}
+
 static const struct gg_backend_iface backend_iface = {
     .id = UINT64_C(0x5d1f0e7ac94b2361),
     .destroy = destroy,
@@ -151,6 +164,8 @@ static const struct gg_backend_iface backend_iface = {
     .plan_create = plan_create,
     .plan_compute = plan_compute,
     .plan_destroy = plan_destroy,
+    .plan_threads = plan_threads,
+    .plan_work_size = plan_work_size,
 };
 
 static void set_abort(struct gguf_backend *b, gguf_abort_fn *abort, void *user)
@@ -167,15 +182,12 @@ static void set_pool(struct gguf_backend *b, struct gguf_pool *pool)
     c->own_pool = NULL;
 }
 
-static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
-                                      struct gguf_error *err)
+/* A pool of n threads of the backend's own; none for one. */
+static enum gguf_status own_pool(struct gguf_backend *b, unsigned n,
+                                 struct gguf_error *err)
 {
     struct gguf_pool_params p = GGUF_POOL_PARAMS_INIT;
     struct gguf_pool *pool = NULL;
-    if (!n || n > GGUF_POOL_MAX_THREADS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%u threads of %s: 1 to %d", n, b->name,
-                       GGUF_POOL_MAX_THREADS);
     p.allocator = b->allocator;
     p.n_threads = n;
     if (n > 1)
@@ -185,22 +197,23 @@ static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
     return GGUF_OK;
 }
 
+static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
+                                      struct gguf_error *err)
+{
+    if (!n || n > GGUF_POOL_MAX_THREADS)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "%u threads of %s: 1 to %d", n, b->name,
+                       GGUF_POOL_MAX_THREADS);
+    return own_pool(b, n, err);
+}
+
 /* --- device --------------------------------------------------------------- */
 
 static void memory(const struct gguf_device *d, uint64_t *n_free,
                    uint64_t *n_total)
 {
     (void)d;
-    long page = sysconf(_SC_PAGESIZE);
-#ifdef _SC_PHYS_PAGES
-    long all = sysconf(_SC_PHYS_PAGES);
-    *n_total = all > 0 && page > 0 ? (uint64_t)all * (uint64_t)page : 0;
-#endif
-#ifdef _SC_AVPHYS_PAGES
-    long avail = sysconf(_SC_AVPHYS_PAGES);
-    *n_free = avail > 0 && page > 0 ? (uint64_t)avail * (uint64_t)page : 0;
-#endif
-    (void)page;
+    gg_host_memory(n_free, n_total);
 }
 
 static bool supports_op(const struct gguf_device *d,
@@ -223,6 +236,12 @@ static uint32_t wide(const struct gguf_device *d)
     return GG_MAX(c->kern.gemm[GG_GEMM_EXACT].narrow, 1);
 }
 
+static unsigned usable(void)
+{
+    const unsigned n = gguf_cpu_count();
+    return GG_MIN(n, (unsigned)GGUF_POOL_MAX_THREADS);
+}
+
 static enum gguf_status new_backend(struct gguf_device *d,
                                     struct gguf_backend **out,
                                     struct gguf_error *err)
@@ -242,6 +261,14 @@ static enum gguf_status new_backend(struct gguf_device *d,
                                .abort_user = p->abort_user };
     c->base.priv = c;
     gg_cpu_plan_init(&c->plan, p->allocator);
+    if (!p->pool) {
+        const enum gguf_status st =
+            own_pool(&c->base, p->n_threads ? p->n_threads : usable(), err);
+        if (st != GGUF_OK) {
+            destroy(&c->base);
+            return st;
+        }
+    }
     *out = &c->base;
     return GGUF_OK;
 }
@@ -303,6 +330,14 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
     *out = NULL;
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_cpu_params", err));
     params = &own;
+    if (params->n_threads > GGUF_POOL_MAX_THREADS)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "%u threads of a CPU: at most %d", params->n_threads,
+                       GGUF_POOL_MAX_THREADS);
+    if (params->buft && !params->buft->is_host)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "buffers of type '%s' are not in host memory",
+                       params->buft->name);
     struct cpu_driver *c = gg_alloc_zero(params->allocator, 1, sizeof *c);
     if (!c)
         return gg_fail_nomem(err, sizeof *c);
@@ -316,7 +351,9 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
                                       .kind = GGUF_DEVICE_CPU,
                                       .caps = GGUF_DEVICE_HOST_BUF |
                                               GGUF_DEVICE_HOST_PTR,
-                                      .buft = gguf_host_buft(),
+                                      .buft = params->buft ? params->buft
+                                                           : gguf_host_buft(),
+                                      .driver = &c->base,
                                       .priv = c };
     c->list[0] = &c->device;
     c->base = (struct gguf_driver){ .iface = &driver_iface,

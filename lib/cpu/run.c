@@ -55,6 +55,14 @@ static bool is_small(const struct gguf_tensor *t, const struct gg_cpu_op *op)
            gg_op_row(t->op)->cost(t) <= SINGLE_STEPS;
 }
 
+unsigned gg_cpu_n_threads(const struct gguf_tensor *t, unsigned nth)
+{
+    const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
+    if (!op->run)
+        return 0;
+    return nth == 1 || is_small(t, op) ? 1 : nth;
+}
+
 enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
                                   const struct gguf_graph *graph, unsigned nth,
                                   const struct gg_kern *kern,
@@ -77,9 +85,9 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
         const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
         if (!op->run)
             continue;
-        struct gg_cpu_step s = { t, op->run, nth == 1 || is_small(t, op),
-                                 false };
-        size_t work = op->work ? op->work(t, s.single ? 1 : nth, kern) : 0;
+        const unsigned n = gg_cpu_n_threads(t, nth);
+        struct gg_cpu_step s = { t, op->run, n == 1, false };
+        size_t work = op->work ? op->work(t, n, kern) : 0;
         p->work_size = GG_MAX(p->work_size, work);
         p->shared = p->shared || !s.single;
         if (p->n)

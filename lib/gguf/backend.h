@@ -1,7 +1,8 @@
 /* backend.h - memory for tensors, and running graphs
  *
- * A registry (an object that the caller fills) lists drivers, a driver lists
- * devices, a device has a type of buffer and makes backends: streams of work.
+ * A registry lists drivers, those that the library has and those that the
+ * caller adds; a driver lists devices, a device has a type of buffer and makes
+ * backends: streams of work.
  * A buffer is a block of a device's memory in which tensors are placed.
  *
  *     struct gguf_backend *cpu;
@@ -38,6 +39,25 @@ struct gguf_event;    /* a point in the work of a backend */
 
 /* Ordinary memory of the process. Static, always there. Since: 0.1 */
 GGUF_API const struct gguf_buft *gguf_host_buft(void);
+
+/* The same in buffers of limited size: for devices that map no more at a time,
+ * and to try what programs do where there are limits. */
+struct gguf_host_buft_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* of the type; NULL: malloc; kept */
+    size_t max_size;  /* of one buffer, bytes; 0: no limit */
+    size_t alignment; /* of tensors, a power of two; 0: GGUF_TENSOR_ALIGN */
+};
+#define GGUF_HOST_BUFT_PARAMS_INIT                                            \
+    { sizeof(struct gguf_host_buft_params), NULL, 0, 0 }
+/* params NULL: the defaults. The type must outlive its buffers, and what was
+ * created with it. GGUF_E_NOMEM, GGUF_E_INVALID. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_host_buft_create(struct gguf_buft **out,
+                      const struct gguf_host_buft_params *params,
+                      struct gguf_error *err) GGUF_MUST_CHECK;
+/* Of a type that was created so. NULL is fine. Since: 0.1 */
+GGUF_API void gguf_host_buft_destroy(struct gguf_buft *buft);
 
 /* "host" and so on: for people. Owned by buft. Since: 0.1 */
 GGUF_API const char *gguf_buft_name(const struct gguf_buft *buft);
@@ -221,6 +241,8 @@ GGUF_API const char *gguf_device_name(const struct gguf_device *d);
 GGUF_API const char *gguf_device_description(const struct gguf_device *d);
 GGUF_API enum gguf_device_kind gguf_device_kind(const struct gguf_device *d);
 GGUF_API uint32_t gguf_device_caps(const struct gguf_device *d);
+/* The driver that it belongs to; NULL for a device of none. Since: 0.1 */
+GGUF_API struct gguf_driver *gguf_device_driver(const struct gguf_device *d);
 /* Bytes; 0 where unknown. Since: 0.1 */
 GGUF_API void gguf_device_memory(const struct gguf_device *d, uint64_t *n_free,
                                  uint64_t *n_total);
@@ -267,11 +289,18 @@ typedef void gguf_any_fn(void);
 GGUF_API gguf_any_fn *gguf_driver_function(const struct gguf_driver *driver,
                                            const char *name);
 
-/* Without drivers. allocator NULL: malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
+/* With the drivers that the library was built with, each with its defaults: CPU
+ * (gguf/cpu.h) and, where there is a BLAS library, BLAS (gguf/blas.h).
+ * allocator NULL: malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_registry_create(struct gguf_registry **out,
                      const struct gguf_allocator *allocator,
                      struct gguf_error *err) GGUF_MUST_CHECK;
+/* Without drivers. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_registry_create_empty(struct gguf_registry **out,
+                           const struct gguf_allocator *allocator,
+                           struct gguf_error *err) GGUF_MUST_CHECK;
 /* Destroys the drivers in it too. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_registry_destroy(struct gguf_registry *r);
 /* driver is given: also destroyed if adding it fails. GGUF_E_NOMEM.
@@ -406,6 +435,15 @@ GGUF_API enum gguf_status gguf_plan_compute(struct gguf_plan *plan,
                                             struct gguf_error *err);
 GGUF_API enum gguf_status gguf_plan_compute_async(struct gguf_plan *plan,
                                                   struct gguf_error *err);
+/* How many threads compute node i of the graph, where it is known: 0 if it is
+ * no work, as a view, or i is out of range; and the most for any node.
+ * Since: 0.1 */
+GGUF_API unsigned gguf_plan_node_threads(const struct gguf_plan *plan,
+                                         size_t i);
+GGUF_API unsigned gguf_plan_n_threads(const struct gguf_plan *plan);
+/* Bytes of scratch that it runs with, beside the memory of tensors; 0 where
+ * that is not known. Since: 0.1 */
+GGUF_API size_t gguf_plan_work_size(const struct gguf_plan *plan);
 /* NULL is fine. No computation of it may be queued. Since: 0.1 */
 GGUF_API void gguf_plan_destroy(struct gguf_plan *plan);
 

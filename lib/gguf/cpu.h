@@ -1,7 +1,8 @@
 /* cpu.h - the CPU backend
  *
- * Computes in host memory with a pool of threads. Same input, same bits, for
- * any number of threads.
+ * Computes in host memory with a pool of threads: the program's, or one of its
+ * own with a thread for each processor. Same input, same bits, for any number
+ * of threads.
  */
 #ifndef GGUF_CPU_H
 #define GGUF_CPU_H
@@ -22,26 +23,32 @@ typedef int gguf_abort_fn(void *user);
 struct gguf_cpu_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    struct gguf_pool *pool; /* NULL: the calling thread only; kept: must
-                               outlive the backend */
+    struct gguf_pool *pool; /* kept: must outlive the backend; NULL: one of
+                               the backend's own, of n_threads */
     uint32_t levels; /* instruction sets to use, bits as gguf_cpu_levels()
                         gives them; GGUF_CPU_ALL: all there are */
     gguf_abort_fn *abort; /* or NULL */
     void *abort_user;
+    unsigned n_threads; /* without a pool: 0: one for each processor that the
+                           process may use, with the calling one; 1: that
+                           alone; at most GGUF_POOL_MAX_THREADS */
+    const struct gguf_buft *buft; /* what the device likes best, of host memory;
+                                     NULL: gguf_host_buft(); kept */
 };
 #define GGUF_CPU_PARAMS_INIT                                                  \
-    { sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL }
+    { sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL,   \
+      0, NULL }
 
 /* A CPU backend with a device of its own. params NULL: the defaults. Several
- * may share a pool if they do not compute at the same time. GGUF_E_NOMEM.
- * Since: 0.1 */
+ * may share a pool if they do not compute at the same time. GGUF_E_NOMEM,
+ * GGUF_E_INVALID (params), GGUF_E_IO (no thread). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_cpu_backend_create(struct gguf_backend **out,
                         const struct gguf_cpu_params *params,
                         struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* A driver with the CPU as its one device, for a registry; its backends use
- * params. Functions by name, to be called while nothing runs: "set_abort"
+/* A driver with the CPU as its one device; its backends use params.
+ * GGUF_E_NOMEM, GGUF_E_INVALID. Functions by name, to be called while nothing runs: "set_abort"
  * (gguf_cpu_set_abort_fn), "set_pool" (gguf_cpu_set_pool_fn; NULL: the calling
  * thread only), "set_n_threads" (gguf_cpu_set_n_threads_fn: 1 to
  * GGUF_POOL_MAX_THREADS, a pool of the backend's own in place of the one it

@@ -1,7 +1,8 @@
 /* pool.h - a pool of threads that lives as long as its owner
  *
- * The library starts no thread on its own: whoever wants parallel work
- * creates a pool and passes it. Work is split by index, so results do not
+ * The library starts no thread on its own, but for backends that are made
+ * without a pool (cpu.h): whoever wants parallel work creates a pool and passes
+ * it. Work is split by index, so results do not
  * depend on the number of threads.
  */
 #ifndef GGUF_POOL_H

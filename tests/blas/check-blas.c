@@ -36,12 +36,15 @@ static void check_device(void)
     struct gguf_driver *cpu, *blas;
     struct gguf_backend *b;
     struct gguf_error err;
+    uint64_t n_free, n_total;
     must(gguf_registry_create(&r, NULL, &err), &err);
-    must(gguf_cpu_driver_create(&cpu, NULL, &err), &err);
-    must(gguf_registry_add(r, cpu, &err), &err);
-    must(gguf_blas_driver_create(&blas, NULL, &err), &err);
-    must(gguf_registry_add(r, blas, &err), &err);
     struct gguf_device *d = gguf_registry_find(r, "blas");
+    cpu = gguf_device_driver(gguf_registry_find(r, "cpu"));
+    blas = gguf_device_driver(d);
+    gguf_device_memory(d, &n_free, &n_total);
+    ok(n_total > 0 && n_free <= n_total && gguf_registry_n_drivers(r) == 2 &&
+           !strcmp(gguf_driver_name(blas), "BLAS"),
+       "it is in a registry, with memory");
     ok(d && gguf_device_kind(d) == GGUF_DEVICE_ACCEL &&
            gguf_registry_find_kind(r, GGUF_DEVICE_ACCEL) == d &&
            gguf_registry_best(r) == gguf_driver_device(cpu, 0),

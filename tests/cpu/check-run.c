@@ -129,9 +129,133 @@ static void check_functions(void)
     gguf_ctx_destroy(c);
 }
 
+/* --- plans ---------------------------------------------------------------- */
+
+static void check_plans(void)
+{
+    struct gguf_error err;
+    struct gguf_plan *plan;
+    ctx_t *c = new_ctx();
+    tensor *x = source(c, GGUF_DTYPE_F32, PLAIN, 64, 500, 1, 1);
+    tensor *w = source(c, GGUF_DTYPE_F32, PLAIN, 64, 64, 1, 1);
+    tensor *small = source(c, GGUF_DTYPE_F32, PLAIN, 8, 2, 1, 1);
+    struct gguf_graph *g = gguf_graph_create(c, 16);
+    gguf_graph_add(g, gguf_op_view_1d(c, small, 8, 0));
+    gguf_graph_add(g, gguf_op_relu(c, small));
+    if (gguf_graph_finish(c, g, gguf_op_matmul(c, w, x), &err))
+        exit(99);
+    for (int i = 0; i < N_TEAMS; i++) {
+        const unsigned n = gguf_pool_n_threads(ops_pools[i]);
+        if (gguf_plan_create(&plan, ops_backends[i], g, &err))
+            exit(99);
+        ok(gguf_plan_n_threads(plan) == n &&
+               gguf_plan_node_threads(plan, 0) == 0 &&
+               gguf_plan_node_threads(plan, 1) == 1 &&
+               gguf_plan_node_threads(plan, 2) == n &&
+               gguf_plan_node_threads(plan, 3) == 0 &&
+               gguf_plan_work_size(plan) > 64,
+           "a plan of %u threads with %zu bytes of scratch",
+           gguf_plan_n_threads(plan), gguf_plan_work_size(plan));
+        gguf_plan_destroy(plan);
+    }
+    gguf_ctx_destroy(c);
+}
+
+/* Threads that a backend of these parameters has. */
+static unsigned threads_of(const struct gguf_cpu_params *p)
+{
+    struct gguf_error err;
+    struct gguf_backend *b;
+    struct gguf_plan *plan;
+    ctx_t *c = new_ctx();
+    struct gguf_graph *g = gguf_graph_create(c, 4);
+    tensor *x = source(c, GGUF_DTYPE_F32, PLAIN, 64, 500, 1, 1);
+    if (gguf_graph_finish(c, g, gguf_op_silu(c, x), &err) ||
+        gguf_cpu_backend_create(&b, p, &err) ||
+        gguf_plan_create(&plan, b, g, &err) || gguf_plan_compute(plan, &err))
+        exit(99);
+    const unsigned n = gguf_plan_n_threads(plan);
+    gguf_plan_destroy(plan);
+    gguf_backend_destroy(b);
+    gguf_ctx_destroy(c);
+    return n;
+}
+
+static void check_defaults(void)
+{
+    struct gguf_error err;
+    struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
+    struct gguf_backend *b;
+    struct gguf_registry *r;
+    const unsigned n = threads_of(NULL);
+    ok(n == gguf_cpu_count() && threads_of(&p) == n,
+       "without a pool: %u threads, as many as processors", n);
+    p.n_threads = 3;
+    ok(threads_of(&p) == 3, "or as many as asked for");
+    p.n_threads = 1;
+    ok(threads_of(&p) == 1, "or one");
+    p.n_threads = GGUF_POOL_MAX_THREADS + 1;
+    ok(gguf_cpu_backend_create(&b, &p, &err) == GGUF_E_INVALID && !b, "%s",
+       err.message);
+    if (gguf_registry_create(&r, NULL, &err))
+        exit(99);
+    struct gguf_device *d = gguf_registry_best(r);
+    ok(gguf_registry_n_drivers(r) >= 1 && d &&
+           gguf_registry_find(r, "CPU") == d &&
+           gguf_device_driver(d) == gguf_registry_driver(r, 0),
+       "a registry comes with the CPU, whose driver it knows");
+    gguf_registry_destroy(r);
+    if (gguf_registry_create_empty(&r, NULL, &err))
+        exit(99);
+    ok(!gguf_registry_n_drivers(r) && !gguf_registry_best(r),
+       "an empty one with nothing");
+    gguf_registry_destroy(r);
+}
+
+/* A device whose buffers are small. */
+static void check_small_buffers(void)
+{
+    struct gguf_error err;
+    struct gguf_host_buft_params bp = GGUF_HOST_BUFT_PARAMS_INIT;
+    struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
+    struct gguf_buft *buft;
+    struct gguf_backend *b;
+    struct gguf_galloc *ga;
+    struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
+    struct gguf_ctx *c;
+    cp.mem_size = 1 << 14;
+    cp.no_alloc = true;
+    bp.max_size = 4096;
+    if (gguf_host_buft_create(&buft, &bp, &err))
+        exit(99);
+    p.buft = buft;
+    p.n_threads = 1;
+    if (gguf_cpu_backend_create(&b, &p, &err) ||
+        gguf_ctx_create(&c, &cp, &err) ||
+        gguf_galloc_create(&ga, NULL, gguf_backend_buft(b), &err))
+        exit(99);
+    struct gguf_graph *g = gguf_graph_create(c, 4);
+    gguf_graph_add(g, gguf_op_neg(c, gguf_tensor_1d(c, GGUF_DTYPE_F32, 400)));
+    ok(gguf_backend_buft(b) == buft &&
+           gguf_galloc_alloc(ga, g, &err) == GGUF_OK &&
+           gguf_backend_compute(b, g, &err) == GGUF_OK,
+       "a backend whose buffers are small computes small graphs");
+    gguf_graph_clear(g);
+    gguf_graph_add(g, gguf_op_sum(c, gguf_tensor_1d(c, GGUF_DTYPE_F32, 2000)));
+    ok(gguf_galloc_alloc(ga, g, &err) == GGUF_E_LIMIT, "and no others: %s",
+       err.message);
+    gguf_galloc_destroy(ga);
+    gguf_backend_destroy(b);
+    gguf_host_buft_destroy(buft);
+    gguf_ctx_destroy(c);
+}
+
 int main(void)
 {
     ops_begin();
+    check_plans();
+    check_defaults();
+    check_small_buffers();
     check_bad_numbers();
     check_abort();
     check_functions();

@@ -38,6 +38,7 @@ static float *evaluate(const struct gguf_model *m, size_t *n)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_session *s = NULL;
+    struct gguf_cpu_params cpu = GGUF_CPU_PARAMS_INIT;
     struct gguf_model_info info;
     struct gguf_error err;
     gguf_token id[N_TOKENS];
@@ -51,7 +52,8 @@ static float *evaluate(const struct gguf_model *m, size_t *n)
         id[i] = (gguf_token)(i % info.n_vocab);
     struct gguf_batch batch = { .n = N_TOKENS, .token = id };
     p.n_ctx = 2 * N_TOKENS;
-    MUST(gguf_cpu_backend_create(&p.backend, NULL, NULL) == GGUF_OK);
+    cpu.n_threads = 1;
+    MUST(gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK);
     gguf_error_clear(&err);
     enum gguf_status st = gguf_session_create(&s, m, &p, &err);
     if (st == GGUF_OK)

@@ -592,7 +592,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
     STEP(gguf_ctx_create(&c, &p, &err));
     STEP(gguf_pool_create(&pool, &pp, &err));
     cp.pool = pool;
-    STEP(gguf_registry_create(&r, a, &err));
+    STEP(gguf_registry_create_empty(&r, a, &err));
     STEP(gguf_cpu_driver_create(&d, &cp, &err));
     if (err.status == GGUF_OK)
         STEP(gguf_registry_add(r, d, &err));
@@ -645,7 +645,8 @@ static void check_failing(void)
 static void check_parts(void)
 {
     enum { N = 6 };
-    struct gguf_buft small = *gguf_host_buft();
+    struct gguf_host_buft_params bp = GGUF_HOST_BUFT_PARAMS_INIT;
+    struct gguf_buft *small;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
     struct gguf_ctx *c;
     struct gguf_buffer *b;
@@ -655,15 +656,21 @@ static void check_parts(void)
     enum gguf_status st;
     unsigned n = 0;
     bool left = false;
-    small.max_size = 256;
+    bp.max_size = 256;
     p.mem_size = 1 << 16;
     p.no_alloc = true;
-    if (gguf_ctx_create(&c, &p, &err))
+    if (gguf_ctx_create(&c, &p, &err) ||
+        gguf_host_buft_create(&small, &bp, &err))
         bail("context", &err);
+    ok(gguf_buft_max_size(small) == 256 && gguf_buft_is_host(small) &&
+           gguf_buft_alignment(small) == GGUF_TENSOR_ALIGN,
+       "a type of buffer with a maximum size");
+    ok(gguf_buffer_create(&b, small, 257, NULL, &err) == GGUF_E_LIMIT, "%s",
+       err.message);
     for (int i = 0; i < N; i++)
         t[i] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 30);
     do {
-        st = gguf_ctx_alloc_tensors(c, &small, failalloc_init(&f, n++), &b,
+        st = gguf_ctx_alloc_tensors(c, small, failalloc_init(&f, n++), &b,
                                     &err);
         for (int i = 0; st != GGUF_OK && i < N; i++)
             left = left || t[i]->data || t[i]->buffer || f.live || b;
@@ -678,12 +685,28 @@ static void check_parts(void)
     ok(good, "three buffers behind one object");
     gguf_buffer_destroy(b);
     ok(!f.live, "are destroyed with it");
-    small.max_size = 64;
+    gguf_host_buft_destroy(small);
+    bp.max_size = 64;
+    bp.alignment = 16;
+    if (gguf_host_buft_create(&small, &bp, &err))
+        bail("type", &err);
     gguf_ctx_reset(c);
     t[0] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 30);
-    ok(gguf_ctx_alloc_tensors(c, &small, NULL, &b, &err) == GGUF_E_LIMIT &&
+    ok(gguf_ctx_alloc_tensors(c, small, NULL, &b, &err) == GGUF_E_LIMIT &&
            !t[0]->data,
        "a tensor above the limit: %s", err.message);
+    gguf_ctx_reset(c);
+    t[0] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 3);
+    t[1] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 3);
+    if (gguf_ctx_alloc_tensors(c, small, NULL, &b, &err))
+        bail("tensors", &err);
+    ok((char *)t[1]->data - (char *)t[0]->data == 16, "another alignment");
+    gguf_buffer_destroy(b);
+    gguf_host_buft_destroy(small);
+    gguf_host_buft_destroy(NULL);
+    bp.alignment = 48;
+    ok(gguf_host_buft_create(&small, &bp, &err) == GGUF_E_INVALID && !small,
+       "%s", err.message);
     gguf_ctx_destroy(c);
 }
 

@@ -281,6 +281,7 @@ enum gguf_status island_init(struct island *is, const char *name, bool async,
         GG_TRY(gg_stream_create(&is->stream, allocator, err));
     struct gguf_cpu_params p = GGUF_CPU_PARAMS_INIT;
     p.allocator = allocator;
+    p.n_threads = 1;
     enum gguf_status st = gguf_cpu_backend_create(&is->cpu, &p, err);
     if (st != GGUF_OK) {
         gg_stream_destroy(is->stream);
