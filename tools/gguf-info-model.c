@@ -82,45 +82,64 @@ static void count(struct info *info, const struct gguf_tensor_info *t)
 
 /* ---- which tensors, in which order ---- */
 
-const char *const info_sorts[] = { "name", "size", "type", "elements",
-                                   "offset", NULL };
+static int by_name(const struct gguf_split_tensor *x,
+                   const struct gguf_split_tensor *y)
+{
+    const struct gguf_str s = x->info->name, t = y->info->name;
+    int c = memcmp(s.data, t.data, s.size < t.size ? s.size : t.size);
+    return c ? c : s.size < t.size ? -1 : s.size > t.size;
+}
+
+static int less(uint64_t a, uint64_t b)
+{
+    return a < b ? -1 : a > b;
+}
+
+static int by_bytes(const struct gguf_split_tensor *x,
+                    const struct gguf_split_tensor *y)
+{
+    return less(y->info->size, x->info->size);
+}
+
+static int by_type(const struct gguf_split_tensor *x,
+                   const struct gguf_split_tensor *y)
+{
+    return less(x->info->dtype, y->info->dtype);
+}
+
+static int by_elements(const struct gguf_split_tensor *x,
+                       const struct gguf_split_tensor *y)
+{
+    return less(y->info->n_elements, x->info->n_elements);
+}
+
+static int by_offset(const struct gguf_split_tensor *x,
+                     const struct gguf_split_tensor *y)
+{
+    int c = less(x->file_no, y->file_no);
+    return c ? c : less(x->info->off, y->info->off);
+}
+
+typedef int order_fn(const struct gguf_split_tensor *x,
+                     const struct gguf_split_tensor *y);
+
+static order_fn *const orders[] = {
+    [INFO_BY_PLACE] = NULL,    [INFO_BY_NAME] = by_name,
+    [INFO_BY_SIZE] = by_bytes, [INFO_BY_TYPE] = by_type,
+    [INFO_BY_ELEMENTS] = by_elements, [INFO_BY_OFFSET] = by_offset,
+};
 
 struct row {
     struct gguf_split_tensor t;
     uint32_t i;
-    const char *sort;
+    order_fn *order;
 };
 
-static int by_word(const void *a, const void *b)
+static int by_order(const void *a, const void *b)
 {
     const struct row *x = a, *y = b;
-    const struct gguf_tensor_info *s = x->t.info, *t = y->t.info;
-    int c = 0;
-    switch (x->sort[0]) {
-    case 'n': {
-        size_t n = s->name.size < t->name.size ? s->name.size : t->name.size;
-        c = memcmp(s->name.data, t->name.data, n);
-        if (!c)
-            c = s->name.size < t->name.size ? -1 : s->name.size > t->name.size;
-        break;
-    }
-    case 's':
-        c = s->size > t->size ? -1 : s->size < t->size;
-        break;
-    case 't':
-        c = s->dtype < t->dtype ? -1 : s->dtype > t->dtype;
-        break;
-    case 'e':
-        c = s->n_elements > t->n_elements ? -1 : s->n_elements < t->n_elements;
-        break;
-    case 'o':
-        c = x->t.file_no != y->t.file_no
-                ? (x->t.file_no < y->t.file_no ? -1 : 1)
-            : s->off < t->off ? -1
-                              : s->off > t->off;
-        break;
-    }
-    return c ? c : x->i < y->i ? -1 : x->i > y->i;
+    int c = x->order(&x->t, &y->t);
+    return c ? c : less(x->i, y->i);
 }
 
 static void make_list(struct info *info, const struct info_options *o)
@@ -131,10 +150,10 @@ static void make_list(struct info *info, const struct info_options *o)
         struct gguf_split_tensor t = load_tensor(info->load, i);
         count(info, t.info);
         if (!o->glob || text_glob(o->glob, t.info->name))
-            rows[k++] = (struct row){ t, (uint32_t)i, o->sort };
+            rows[k++] = (struct row){ t, (uint32_t)i, orders[o->sort] };
     }
-    if (o->sort)
-        qsort(rows, k, sizeof *rows, by_word);
+    if (orders[o->sort])
+        qsort(rows, k, sizeof *rows, by_order);
     info->list = msg_must(calloc(k ? k : 1, sizeof *info->list));
     for (size_t i = 0; i < k; i++)
         info->list[i] = rows[i].i;

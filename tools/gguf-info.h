@@ -26,22 +26,37 @@ enum {
 struct info_options {
     unsigned show;          /* SHOW_...; 0: all */
     bool json, markdown, alone, quiet;
-    bool limits_given;      /* --arrays was */
+    bool diff;              /* of two models */
+    unsigned limits_given;  /* not 0: --arrays was */
     struct text_limits limits;
     const char *glob;       /* tensors to list; NULL: all */
-    const char *sort;       /* a word of info_sorts; NULL: file order */
+    int sort;               /* INFO_BY_... */
     const char *key;        /* NULL: no single value */
     const char *values;     /* NULL, or the tensor whose values to print */
     const char *manifest;   /* NULL, or the file to compare with */
     uint64_t n_ctx;         /* for --memory; 0: the model's */
     int hash;               /* enum gguf_digest_algo */
     bool check_header;      /* --check leaves tensor data alone */
+    int color;              /* enum style_when */
+    unsigned n_threads;     /* 0: all processors */
+    struct gguf_limits file_limits;
     struct gguf_pool *pool; /* for what reads data */
     struct gguf_rows *rows; /* likewise */
 };
 
-/* The words of --sort, ended by NULL. */
-extern const char *const info_sorts[];
+/* What --sort orders by. */
+enum {
+    INFO_BY_PLACE, /* in the file */
+    INFO_BY_NAME,
+    INFO_BY_SIZE,
+    INFO_BY_TYPE,
+    INFO_BY_ELEMENTS,
+    INFO_BY_OFFSET
+};
+
+/* What the command line says, and how many operands there are, from argv[1] on;
+ * ends the program where something is wrong. */
+int info_parse_options(struct info_options *o, int argc, char **argv);
 
 /* What the data of one type amounts to. */
 struct info_type {

@@ -2,7 +2,7 @@
 #include "config.h"
 #include "tools/common/digest.h"
 #include "tools/common/load.h"
-#include "tools/common/opt_old.h"
+#include "tools/common/opt.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
 #include "tools/common/text.h"
@@ -13,50 +13,63 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-    OPT_BY_LAYER = OPT_FIRST_LONG,
-    OPT_DELETE_INPUTS,
-    OPT_LIMIT,
-    OPT_MAX_SIZE,
-    OPT_MAX_TENSORS,
-    OPT_MERGE,
-    OPT_NO_TENSOR_FIRST,
-    OPT_SPLIT,
-    OPT_VERIFY
+struct options {
+    bool split, merge, dry_run, force, quiet, verify, delete_inputs;
+    struct gguf_split_params limits;
+    struct gguf_limits file_limits;
 };
 
+#define AT(member) OPT_AT(struct options, member)
+
 static const struct opt table[] = {
-    { 0, NULL, NULL, "What to do:" },
-    { OPT_SPLIT, "--split", NULL,
+    { .help = "What to do:" },
+    { "--split", NULL,
       "write the model IN as shards OUT-00001-of-0000N.gguf ...; this is the "
-      "default" },
-    { OPT_MERGE, "--merge", NULL,
+      "default",
+      OPT_FLAG, AT(split) },
+    { "--merge", NULL,
       "write the split model IN as one file OUT; IN is any of its shards, its "
-      "folder or its prefix" },
-    { 0, NULL, NULL, "How to split:" },
-    { OPT_MAX_TENSORS, "--split-max-tensors", "N",
-      "at most N tensors in a shard; 128 if no limit is given" },
-    { OPT_MAX_SIZE, "--split-max-size", "SIZE",
+      "folder or its prefix",
+      OPT_FLAG, AT(merge) },
+    { .help = "How to split:" },
+    { "--split-max-tensors", "N",
+      "at most N tensors in a shard; 128 if no limit is given",
+      OPT_UINT, AT(limits.max_tensors), .min = 1, .max = INT32_MAX },
+    { "--split-max-size", "SIZE",
       "at most SIZE bytes in a shard's file, metadata counted. SIZE may have "
       "a fraction and a unit: k, M, G, T (powers of 1000), Ki, Mi, Gi, Ti "
-      "(powers of 1024)" },
-    { OPT_NO_TENSOR_FIRST, "--no-tensor-first-split", NULL,
-      "put metadata only into the first shard" },
-    { OPT_BY_LAYER, "--split-by-layer", NULL,
+      "(powers of 1024)",
+      OPT_SIZE, AT(limits.max_size) },
+    { "--no-tensor-first-split", NULL,
+      "put metadata only into the first shard",
+      OPT_FLAG, AT(limits.no_tensor_first) },
+    { "--split-by-layer", NULL,
       "keep the tensors of a layer together; without a limit each layer is a "
-      "shard" },
-    { 0, NULL, NULL, "In general:" },
-    { OPT_VERIFY, "--verify", NULL,
+      "shard",
+      OPT_FLAG, AT(limits.by_layer) },
+    { .help = "In general:" },
+    { "--verify", NULL,
       "read the output again and compare the checksums of its data with those "
-      "of the input" },
-    { OPT_DELETE_INPUTS, "--delete-inputs --delete-splits", NULL,
-      "delete the input files, after --verify found the output right" },
-    { 'n', "-n --dry-run", NULL,
-      "print what would be written; read no tensor data" },
-    { 'f', "-f --force", NULL, "replace output files that exist" },
-    { OPT_LIMIT, "--limit", "NAME=N", OPT_LIMIT_HELP },
-    { 'q', "-q --quiet", NULL, "no progress, no summary" },
-    { 0, NULL, NULL, NULL },
+      "of the input",
+      OPT_FLAG, AT(verify) },
+    { "--delete-inputs --delete-splits", NULL,
+      "delete the input files, after --verify found the output right",
+      OPT_FLAG, AT(delete_inputs) },
+    { "-n --dry-run", NULL,
+      "print what would be written; read no tensor data",
+      OPT_FLAG, AT(dry_run) },
+    { "-f --force", NULL, "replace output files that exist",
+      OPT_FLAG, AT(force) },
+    { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
+    { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
+    { .names = NULL },
+};
+
+static const struct opt_rule rules[] = {
+    { "--merge", OPT_EXCLUDES,
+      "--split --split-max-tensors --split-max-size --no-tensor-first-split "
+      "--split-by-layer" },
+    { .a = NULL },
 };
 
 static const struct opt_tool tool = {
@@ -66,65 +79,13 @@ static const struct opt_tool tool = {
     "input is checked before the first byte is written, an output appears "
     "under its name when it is complete, and merging what was split gives the "
     "original file, byte for byte.",
-    table, NULL
+    table, rules, "IN OUT", NULL
 };
 
-struct options {
-    bool split, merge, dry_run, force, quiet, verify, delete_inputs;
-    struct gguf_split_params limits;
-    struct gguf_limits file_limits;
-};
-
-static void parse(struct opt_parser *p, struct options *o)
+static void parse(struct options *o, int argc, char **argv)
 {
-    struct gguf_error err;
-    for (int id; (id = opt_next(p)) != OPT_END;)
-        switch (id) {
-        case OPT_SPLIT:
-            o->split = true;
-            break;
-        case OPT_MERGE:
-            o->merge = true;
-            break;
-        case OPT_MAX_TENSORS:
-            o->limits.max_tensors = opt_u64(p, 1, INT32_MAX);
-            break;
-        case OPT_MAX_SIZE:
-            if (gguf_size_parse(p->arg, &o->limits.max_size, &err) != GGUF_OK)
-                opt_usage("--split-max-size: %s", err.message);
-            if (!o->limits.max_size)
-                opt_usage("--split-max-size: no shard fits in 0 bytes");
-            break;
-        case OPT_NO_TENSOR_FIRST:
-            o->limits.no_tensor_first = 1;
-            break;
-        case OPT_BY_LAYER:
-            o->limits.by_layer = 1;
-            break;
-        case OPT_LIMIT:
-            opt_limit(p, &o->file_limits);
-            break;
-        case OPT_VERIFY:
-            o->verify = true;
-            break;
-        case OPT_DELETE_INPUTS:
-            o->verify = o->delete_inputs = true;
-            break;
-        case 'n':
-            o->dry_run = true;
-            break;
-        case 'f':
-            o->force = true;
-            break;
-        case 'q':
-            o->quiet = true;
-            break;
-        }
-    if (o->split && o->merge)
-        opt_usage("--split and --merge exclude each other");
-    if (o->merge && (o->limits.max_tensors || o->limits.max_size ||
-                     o->limits.no_tensor_first || o->limits.by_layer))
-        opt_usage("--merge has no limits");
+    (void)opt_parse(&tool, argc, argv, o);
+    o->verify |= o->delete_inputs;
     if (!o->merge && !o->limits.max_tensors && !o->limits.max_size &&
         !o->limits.by_layer)
         o->limits.max_tensors = 128;
@@ -297,13 +258,8 @@ int main(int argc, char **argv)
     struct gguf_split *s = NULL;
     struct progress bar;
     struct gguf_error err;
-    struct opt_parser p;
-    opt_begin(&p, &tool, argc, argv);
-    parse(&p, &o);
-    if (p.argc - p.i != 2)
-        opt_usage(o.merge ? "--merge wants two names: IN and OUT"
-                          : "two names are wanted: IN and OUT-PREFIX");
-    const char *in = argv[p.i], *out = opt_out(argv[p.i + 1]);
+    parse(&o, argc, argv);
+    const char *in = argv[1], *out = opt_out(argv[2]);
     if (!o.merge && (!*out || out[strlen(out) - 1] == '/'))
         opt_usage("OUT-PREFIX '%s' has no name that shards could begin with",
                   out);

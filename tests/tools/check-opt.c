@@ -39,6 +39,8 @@ static const struct opt table[] = {
     { "--fast", NULL, "fast", OPT_FLAG, AT(mode), .value = 2 },
     { "--glob", "[GLOB]", "glob", OPT_STR, AT(glob),
       OPT_BITS(struct options, bits, 1) },
+    { "--where", "[GLOB]", "glob, too", OPT_STR, AT(glob),
+      OPT_BITS(struct options, bits, 2) },
     { "-o --output", "OUT", "output", OPT_OUT, AT(out) },
     { "--order", "[WORD]", "order", OPT_WORD, AT(order), .words = orders,
       .value = 9 },
@@ -238,7 +240,10 @@ static void test_twice(void)
     const struct opt_tool *t = &tool;
     bad(t, ARGV("-c", "8", "-c", "8"), "option '-c' is given twice");
     bad(t, ARGV("-c8", "--ctx-size=9"),
-        "options '-c' and '--ctx-size' are the same one, and both are given");
+        "'-c' and '--ctx-size' say the same thing, and both are given");
+    bad(t, ARGV("--where=a", "--glob=b"),
+        "'--where' and '--glob' say the same thing, and both are given");
+    good(t, ARGV("--where", "--glob=b"), "bits=3 glob=b |");
     bad(t, ARGV("--glob=a", "--glob"), "option '--glob' is given twice");
     good(t, ARGV("--add", "a", "--remove=b", "--add=c", "--add=d", "--add=e"),
          "+a -b +c +d +e |");

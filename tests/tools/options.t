@@ -39,7 +39,7 @@ ppl|-m M -f T -ngl 99|there is no '-ngl' here: --backend
 ppl|-m M -f T -tx 2|unknown option '-tx'
 ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
 ppl|-m M -f T -m M|option '-m' is given twice
-ppl|-m M -f T -t 1 --threads 2|options '-t' and '--threads' are the same one
+ppl|-m M -f T -t 1 --threads 2|'-t' and '--threads' say the same thing
 ppl|-model M -f T|unknown option '-model': is '--model' meant?
 ppl|-m M|--file is missing
 ppl|-f T|--model is missing
@@ -49,6 +49,22 @@ ppl|-m M -f T -ctv q8_0|-ctv: 'q8_0' is not 'f32' or 'f16'
 ppl|-m M -f T --tolerance 1|'--tolerance' needs --compare-backends
 ppl|-m M -f T -j --print-plan|'-j' and '--print-plan' exclude each other
 ppl|-m M -f T --cpus 0 --numa|'--cpus' and '--numa' exclude each other
+split|--merge --split M O|'--merge' and '--split' exclude each other
+split|--merge --split-max-size 1G M O|'--merge' and '--split-max-size' exclude
+split|M|OUT is missing
+split|M O M|'
+split|--split-max-size 1G --split-max-size=2G M O|option '--split-max-size' is given twice
+split|--split-max-size 0 M O|--split-max-size: 0 bytes are too few
+split|-merge M O|unknown option '-merge': is '--merge' meant?
+info||FILE is missing
+info|--json --markdown M|'--json' and '--markdown' exclude each other
+info|--key a --diff M M|'--key' and '--diff' exclude each other
+info|--values a --summary M|'--values' and '--summary' exclude each other
+info|--sort=age M|--sort: 'age' is not 'name', 'size', 'type', 'elements' or 'offset'
+info|--arrays=-1 M|--arrays: '-1' is not a whole number between 0 and
+info|--s M|option '--s' can be any of --summary, --stats, --strings, --sort
+info|--tensors=a --stats=b M|'--tensors' and '--stats' say the same thing
+info|--key a --key b M|option '--key' is given twice
 END
 
 if test -f "$tiny"; then

@@ -78,7 +78,8 @@ struct parser {
     const struct opt_tool *tool;
     size_t n_rows;          /* of the tool's table */
     void *options;
-    struct opt_name *given; /* of each row the name, if it was */
+    struct opt_name *given; /* of each row the name, if it was, */
+    const char **argument;  /* and its argument, or NULL */
     char **argv, **end;     /* the word that is read, and after the last */
 };
 
@@ -108,23 +109,37 @@ static struct opt_use find(const struct parser *p, size_t i, enum match how,
 
 /* ---- one word ---- */
 
+/* Would u take the place of what was given before? A list grows, and a flag says
+ * the same thing again. */
+static void check_given(const struct parser *p, const struct opt_use *u)
+{
+    const struct opt *o = u->row, *other;
+    if (!o->arg || o->kind == OPT_LIST || o->kind == OPT_LIMIT)
+        return;
+    struct opt_name b = p->given[u->i];
+    if (b.s == u->name.s)
+        opt_usage("option '%.*s' is given twice", b.n, b.s);
+    for (size_t i = 0; !b.s && u->arg && i < p->n_rows; i++) {
+        other = &p->tool->table[i];
+        if (p->argument[i] && other->size && other->at == o->at)
+            b = p->given[i]; /* another name for the same member */
+    }
+    if (b.s)
+        opt_usage("'%.*s' and '%.*s' say the same thing, and both are given",
+                  b.n, b.s, u->name.n, u->name.s);
+}
+
 static void use(struct parser *p, struct opt_use u)
 {
-    const struct opt *o = u.row;
-    if (o->kind == OPT_HELP)
+    if (u.row->kind == OPT_HELP)
         opt_print_help(p->tool);
-    if (o->kind == OPT_VERSION) {
+    if (u.row->kind == OPT_VERSION) {
         printf("%s (libgguf) %s\n", p->tool->name, gguf_version_string());
         exit(msg_exit(MSG_DONE));
     }
-    struct opt_name *before = &p->given[u.i];
-    if (before->s && o->arg && o->kind != OPT_LIST && o->kind != OPT_LIMIT) {
-        if (before->s == u.name.s)
-            opt_usage("option '%.*s' is given twice", u.name.n, u.name.s);
-        opt_usage("options '%.*s' and '%.*s' are the same one, and both are "
-                  "given", before->n, before->s, u.name.n, u.name.s);
-    }
-    *before = u.name;
+    check_given(p, &u);
+    p->given[u.i] = u.name;
+    p->argument[u.i] = u.arg;
     opt_store(&u, p->options);
 }
 
@@ -238,6 +253,7 @@ int opt_parse(const struct opt_tool *tool, int argc, char **argv,
     while (!opt_is_end(&tool->table[p.n_rows]))
         p.n_rows++;
     p.given = msg_must(calloc(p.n_rows + 2, sizeof *p.given));
+    p.argument = msg_must(calloc(p.n_rows + 2, sizeof *p.argument));
     p.end = argv + argc;
     for (p.argv = argv + (argc > 0); p.argv < p.end; p.argv++) {
         char *word = *p.argv;
@@ -251,5 +267,6 @@ int opt_parse(const struct opt_tool *tool, int argc, char **argv,
     opt_check_rules(tool, p.given);
     check_operands(tool, n, argv + 1);
     free(p.given);
+    free(p.argument);
     return n;
 }

@@ -52,8 +52,9 @@
  * not gets a row of kind OPT_REFUSED, which says what to do instead.
  *
  * An option with an argument that is given twice is an error, unless it is a
- * list: the first one would be lost without a word. A flag given twice says the
- * same thing twice, and is none.
+ * list: the first one would be lost without a word. So are two options with an
+ * argument that set one member. A flag given twice says the same thing twice,
+ * and is no error.
  */
 #ifndef TOOLS_OPT_H
 #define TOOLS_OPT_H

@@ -16,15 +16,9 @@ static bool wanted(void)
            !(no && *no);
 }
 
-bool style_init(const char *when)
+void style_init(enum style_when when)
 {
-    if (!strcmp(when, "auto"))
-        styled = wanted();
-    else if (!strcmp(when, "always") || !strcmp(when, "never"))
-        styled = *when == 'a';
-    else
-        return false;
-    return true;
+    styled = when == STYLE_ALWAYS || (when == STYLE_AUTO && wanted());
 }
 
 const char *style(enum style s)

@@ -13,10 +13,12 @@ enum style {
     STYLE_NOTE
 };
 
-/* when: "always", "never", or "auto": if standard output is a terminal that
- * can, and the environment has no NO_COLOR. false: another word. Without this
- * call nothing is styled. */
-bool style_init(const char *when);
+/* STYLE_AUTO: if standard output is a terminal that can, and the environment
+ * has no NO_COLOR. */
+enum style_when { STYLE_AUTO, STYLE_ALWAYS, STYLE_NEVER };
+
+/* Without this call nothing is styled. */
+void style_init(enum style_when when);
 
 /* What to print before text of a style, and STYLE_PLAIN's behind it: an escape
  * sequence, or nothing. */
