@@ -1,6 +1,6 @@
 /* gguf-edit - other metadata for a GGUF file */
 #include "config.h"
-#include "tools/common/opt_old.h"
+#include "tools/common/opt.h"
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
@@ -14,48 +14,82 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-    OPT_COPY = OPT_FIRST_LONG,
-    OPT_DELETE,
-    OPT_IN_PLACE,
-    OPT_LIMIT,
-    OPT_RECOVER,
-    OPT_RENAME,
-    OPT_SET,
-    OPT_SET_FILE,
-    OPT_TO_ENDIAN
+/* A change, in the order of the command line. */
+enum what { SET, SET_FILE, RENAME, DELETE };
+struct op {
+    enum what what;
+    char *key;        /* from malloc; arg is part of it */
+    const char *arg;  /* after the '='; NULL for DELETE */
+};
+
+struct options {
+    struct opt_list changes; /* with enum what */
+    struct op *op;           /* what they say, n_ops of them */
+    size_t n_ops;
+    const char *output;
+    enum gguf_edit_mode mode;
+    enum gguf_edit_order order;
+    struct gguf_limits limits;
+    bool dry_run, force, quiet, recover;
+};
+
+#define AT(member) OPT_AT(struct options, member)
+
+static const struct opt_word byte_orders[] = {
+    { "big", GGUF_EDIT_BIG_ENDIAN },
+    { "little", GGUF_EDIT_LITTLE_ENDIAN },
+    { NULL, 0 },
 };
 
 static const struct opt table[] = {
-    { 0, NULL, NULL, "What to change, in the order given:" },
-    { OPT_SET, "--set", "KEY=[TYPE:]VALUE",
+    { .help = "What to change, in the order given:" },
+    { "--set", "KEY=[TYPE:]VALUE",
       "give KEY a value. TYPE is u8, i8, u16, i16, u32, i32, u64, i64, f32, "
       "f64, bool, str, or arr[TYPE] with a VALUE like 1,2,3 or "
       "[\"a\", \"b\"], or arr[arr[TYPE]] with [[1,2],[3]] and so on; without "
-      "it, the type that KEY has, or else one that fits" },
-    { OPT_SET_FILE, "--set-file", "KEY=PATH",
+      "it, the type that KEY has, or else one that fits",
+      OPT_LIST, AT(changes), .value = SET },
+    { "--set-file", "KEY=PATH",
       "give KEY the bytes of the file PATH as a string; '-' is standard "
-      "input" },
-    { OPT_RENAME, "--rename", "OLD=NEW", "give a value another key" },
-    { OPT_DELETE, "--delete", "KEY", "take KEY out" },
-    { OPT_TO_ENDIAN, "--to-endian", "ORDER",
-      "write metadata and tensor data in this byte order: big or little" },
-    { 0, NULL, NULL, "How to write it:" },
-    { 'o', "-o --output", "OUT",
-      "write a new file; FILE stays as it is" },
-    { OPT_IN_PLACE, "--in-place", NULL,
-      "never copy the tensor data: fail if the metadata does not fit" },
-    { OPT_COPY, "--copy", NULL,
-      "always write a whole file, without room to spare" },
-    { OPT_RECOVER, "--recover", NULL,
-      "finish an edit that was interrupted; change nothing else" },
-    { 0, NULL, NULL, "In general:" },
-    { 'n', "-n --dry-run", NULL, "print what would change; write nothing" },
-    { 'f', "-f --force", NULL,
-      "also make changes that others cannot read, and replace OUT" },
-    { OPT_LIMIT, "--limit", "NAME=N", OPT_LIMIT_HELP },
-    { 'q', "-q --quiet", NULL, "no progress, no summary" },
-    { 0, NULL, NULL, NULL },
+      "input",
+      OPT_LIST, AT(changes), .value = SET_FILE },
+    { "--rename", "OLD=NEW", "give a value another key",
+      OPT_LIST, AT(changes), .value = RENAME },
+    { "--delete", "KEY", "take KEY out",
+      OPT_LIST, AT(changes), .value = DELETE },
+    { "--to-endian", "ORDER",
+      "write metadata and tensor data in this byte order: big or little",
+      OPT_WORD, AT(order), .words = byte_orders },
+    { .help = "How to write it:" },
+    { "-o --output", "OUT", "write a new file; FILE stays as it is",
+      OPT_OUT, AT(output) },
+    { "--in-place", NULL,
+      "never copy the tensor data: fail if the metadata does not fit",
+      OPT_FLAG, AT(mode), .value = GGUF_EDIT_IN_PLACE },
+    { "--copy", NULL, "always write a whole file, without room to spare",
+      OPT_FLAG, AT(mode), .value = GGUF_EDIT_COPY },
+    { "--recover", NULL,
+      "finish an edit that was interrupted; change nothing else",
+      OPT_FLAG, AT(recover) },
+    { .help = "In general:" },
+    { "-n --dry-run", NULL, "print what would change; write nothing",
+      OPT_FLAG, AT(dry_run) },
+    { "-f --force", NULL,
+      "also make changes that others cannot read, and replace OUT",
+      OPT_FLAG, AT(force) },
+    { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
+    { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
+    { .names = NULL },
+};
+
+#define CHANGES "--set --set-file --rename --delete --to-endian "
+
+static const struct opt_rule rules[] = {
+    { "--in-place", OPT_EXCLUDES, "--copy --output --to-endian" },
+    { "--recover", OPT_EXCLUDES,
+      CHANGES "--output --in-place --copy --dry-run" },
+    { NULL, OPT_NEEDS, CHANGES "--output --copy --recover" },
+    { .a = NULL },
 };
 
 static const struct opt_tool tool = {
@@ -63,23 +97,7 @@ static const struct opt_tool tool = {
     "Change the metadata of a GGUF file. Tensor data of a large file stays "
     "where it is if the metadata fits into the space before it. Whenever the "
     "program is interrupted, what is left is the old file or the new one.",
-    table, NULL
-};
-
-struct op {
-    int what;         /* OPT_SET ... */
-    char *key;        /* from malloc; arg is part of it */
-    const char *arg;  /* behind the '='; NULL for OPT_DELETE */
-};
-
-struct options {
-    struct op *op;    /* n_ops of them */
-    size_t n_ops;
-    const char *output;
-    enum gguf_edit_mode mode;
-    enum gguf_edit_order order;
-    struct gguf_limits limits;
-    bool dry_run, force, quiet, recover;
+    table, rules, "FILE", NULL
 };
 
 /* What is being done to one file. */
@@ -92,80 +110,34 @@ struct job {
     struct gguf_paths *noted; /* what is read besides */
 };
 
-static void add_op(struct options *o, const struct opt_parser *p, int what)
+/* Change i: its argument taken apart. */
+static struct op make_op(const struct opt_list *changes, size_t i)
 {
-    struct op *op = &o->op[o->n_ops++];
-    char *key = msg_must(strdup(p->arg));
-    *op = (struct op){ what, key, NULL };
-    if (what != OPT_DELETE) {
-        char *eq = strchr(key, '=');
-        if (!eq || eq == key)
-            opt_usage("%s wants %s", what == OPT_SET        ? "--set"
-                                     : what == OPT_SET_FILE ? "--set-file"
-                                                            : "--rename",
-                      p->opt->arg);
-        *eq = '\0';
-        op->arg = eq + 1;
-    }
+    static const char *const forms[][2] = {
+        [SET] = { "--set", "KEY=[TYPE:]VALUE" },
+        [SET_FILE] = { "--set-file", "KEY=PATH" },
+        [RENAME] = { "--rename", "OLD=NEW" },
+    };
+    struct op op = { (enum what)changes->value[i], NULL, NULL };
+    op.key = msg_must(strdup(changes->arg[i]));
+    if (op.what == DELETE)
+        return op;
+    char *eq = strchr(op.key, '=');
+    if (!eq || eq == op.key)
+        opt_usage("%s: '%s' is not %s", forms[op.what][0], op.key,
+                  forms[op.what][1]);
+    *eq = '\0';
+    op.arg = eq + 1;
+    return op;
 }
 
-static enum gguf_edit_order parse_order(const char *arg)
+static void parse(struct options *o, int argc, char **argv)
 {
-    if (strcmp(arg, "big") && strcmp(arg, "little"))
-        opt_usage("--to-endian: '%s' is neither big nor little", arg);
-    return *arg == 'b' ? GGUF_EDIT_BIG_ENDIAN : GGUF_EDIT_LITTLE_ENDIAN;
-}
-
-static void parse(struct opt_parser *p, struct options *o)
-{
-    bool in_place = false, copy = false;
-    for (int id; (id = opt_next(p)) != OPT_END;)
-        switch (id) {
-        case OPT_SET:
-        case OPT_SET_FILE:
-        case OPT_RENAME:
-        case OPT_DELETE:
-            add_op(o, p, id);
-            break;
-        case OPT_TO_ENDIAN:
-            o->order = parse_order(p->arg);
-            break;
-        case 'o':
-            o->output = opt_out(p->arg);
-            break;
-        case OPT_IN_PLACE:
-            in_place = true;
-            break;
-        case OPT_COPY:
-            copy = true;
-            break;
-        case OPT_LIMIT:
-            opt_limit(p, &o->limits);
-            break;
-        case OPT_RECOVER:
-            o->recover = true;
-            break;
-        case 'n':
-            o->dry_run = true;
-            break;
-        case 'f':
-            o->force = true;
-            break;
-        case 'q':
-            o->quiet = true;
-            break;
-        }
-    if (in_place && (copy || o->output || o->order))
-        opt_usage("--in-place excludes --copy, --output and --to-endian");
-    if (o->recover && (o->n_ops || o->output || in_place || copy ||
-                       o->dry_run || o->order))
-        opt_usage("--recover stands alone");
-    if (!o->recover && !o->n_ops && !copy && !o->output && !o->order)
-        opt_usage("nothing to do: give --set, --set-file, --rename, --delete "
-                  "or --to-endian");
-    o->mode = in_place ? GGUF_EDIT_IN_PLACE
-              : copy   ? GGUF_EDIT_COPY
-                       : GGUF_EDIT_AUTO;
+    (void)opt_parse(&tool, argc, argv, o);
+    o->n_ops = o->changes.n;
+    o->op = msg_must(calloc(o->n_ops + 1, sizeof *o->op));
+    for (size_t i = 0; i < o->n_ops; i++)
+        o->op[i] = make_op(&o->changes, i);
 }
 
 /* ----------------------------------------------------------- operations --- */
@@ -222,7 +194,7 @@ static bool make_value(struct job *j, const struct op *op, struct value *v)
 {
     struct text t = { NULL, 0, 0 };
     bool good;
-    if (op->what == OPT_SET_FILE) {
+    if (op->what == SET_FILE) {
         good = read_all(op->arg, &t);
         if (good)
             value_set_str(v, (struct gguf_str){ t.s, t.n });
@@ -309,14 +281,14 @@ static bool run_op(struct job *j, const struct op *op)
 {
     struct gguf_error err;
     if (!strcmp(op->key, GGUF_EDIT_PADDING_KEY) ||
-        (op->what == OPT_RENAME && !strcmp(op->arg, GGUF_EDIT_PADDING_KEY))) {
+        (op->what == RENAME && !strcmp(op->arg, GGUF_EDIT_PADDING_KEY))) {
         msg_error(j->path, "key '%s' only fills space: it is made and removed "
                   "as needed", GGUF_EDIT_PADDING_KEY);
         return false;
     }
     gguf_error_clear(&err);
-    bool good = op->what == OPT_DELETE   ? delete_key(j, op)
-                : op->what == OPT_RENAME ? rename_key(j, op, &err)
+    bool good = op->what == DELETE   ? delete_key(j, op)
+                : op->what == RENAME ? rename_key(j, op, &err)
                                          : set(j, op, &err);
     text_addz(&j->log, "\n");
     return good;
@@ -443,7 +415,7 @@ static bool edit(const struct options *o, const char *path)
 {
     struct job j = { .o = o, .path = path, .noted = paths_new() };
     for (size_t i = 0; i < o->n_ops; i++)
-        if (o->op[i].what == OPT_SET_FILE)
+        if (o->op[i].what == SET_FILE)
             paths_read(j.noted, o->op[i].arg, "--set-file");
     bool good = open_job(&j);
     for (size_t i = 0; good && i < o->n_ops; i++)
@@ -480,18 +452,12 @@ static bool recover(const struct options *o, const char *path)
 int main(int argc, char **argv)
 {
     struct options o = { .limits = GGUF_LIMITS_INIT };
-    struct opt_parser p;
-    o.op = calloc((size_t)argc + 1, sizeof *o.op);
-    if (!o.op)
-        return MSG_FAILED;
-    opt_begin(&p, &tool, argc, argv);
-    parse(&p, &o);
-    if (p.argc - p.i != 1)
-        opt_usage("one file is wanted, %d were given", p.argc - p.i);
-    bool good = o.recover ? recover(&o, argv[p.i]) : edit(&o, argv[p.i]);
+    parse(&o, argc, argv);
+    bool good = o.recover ? recover(&o, argv[1]) : edit(&o, argv[1]);
     for (size_t i = 0; i < o.n_ops; i++)
         free(o.op[i].key);
     free(o.op);
+    opt_list_fini(&o.changes);
     progress_raise();
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -3,7 +3,7 @@
 #include "tools/common/json.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
-#include "tools/common/opt_old.h"
+#include "tools/common/opt.h"
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
 #include "tools/common/table.h"
@@ -17,96 +17,72 @@
 #include <gguf/imatrix.h>
 #include <gguf/text.h>
 
-enum {
-    OPT_EXCLUDE = OPT_FIRST_LONG,
-    OPT_FORMAT,
-    OPT_INCLUDE,
-    OPT_KEEP_PATHS,
-    OPT_LIMIT,
-    OPT_MODEL
+struct options {
+    const char *out, *model;
+    struct opt_list include, exclude;
+    bool keep_paths, force, show, json, quiet;
+    int form; /* enum gguf_imatrix_form; -1: by the name */
+    struct gguf_limits limits;
+    struct gguf_file_params files; /* with these */
+};
+
+#define AT(member) OPT_AT(struct options, member)
+
+static const struct opt_word forms[] = {
+    { "gguf", GGUF_IMATRIX_GGUF }, { "dat", GGUF_IMATRIX_DAT }, { NULL, 0 },
 };
 
 static const struct opt table[] = {
-    { 0, NULL, NULL, "What is written:" },
-    { 'o', "-o --output", "OUT",
-      "write what all IN together have; without it they are shown" },
-    { OPT_FORMAT, "--output-format", "FORM",
-      "gguf or dat; the default is dat where OUT ends so, else gguf" },
-    { OPT_INCLUDE, "--include", "TEXT",
-      "only tensors whose names contain TEXT; may be given again" },
-    { OPT_EXCLUDE, "--exclude", "TEXT",
-      "no such tensors; excludes --include" },
-    { OPT_KEEP_PATHS, "--keep-paths", NULL,
-      "keep the folders in the names of the texts that were read" },
-    { 'f', "-f --force", NULL, "replace OUT if it exists" },
-    { 0, NULL, NULL, "What is shown:" },
-    { 's', "-s --show", NULL, "statistics, also with --output" },
-    { OPT_MODEL, "-m --model", "FILE",
+    { .help = "What is written:" },
+    { "-o --output --output-file", "OUT",
+      "write what all IN together have; without it they are shown",
+      OPT_OUT, AT(out) },
+    { "--output-format", "FORM",
+      "gguf or dat; the default is dat where OUT ends so, else gguf",
+      OPT_WORD, AT(form), .words = forms },
+    { "--include", "TEXT",
+      "only tensors whose names contain TEXT; may be given again",
+      OPT_LIST, AT(include) },
+    { "--exclude", "TEXT", "no such tensors; excludes --include",
+      OPT_LIST, AT(exclude) },
+    { "--keep-paths", NULL,
+      "keep the folders in the names of the texts that were read",
+      OPT_FLAG, AT(keep_paths) },
+    { "-f --force", NULL, "replace OUT if it exists", OPT_FLAG, AT(force) },
+    { .help = "What is shown:" },
+    { "-s --show --show-statistics", NULL, "statistics, also with --output",
+      OPT_FLAG, AT(show) },
+    { "-m --model", "FILE",
       "compare with a model: which tensors have no data, or of another "
-      "shape" },
-    { 'j', "-j --json", NULL, "print one JSON document" },
-    { 'q', "-q --quiet", NULL, "no summary" },
-    { 0, NULL, NULL, "How:" },
-    { OPT_LIMIT, "--limit", "NAME=N", OPT_LIMIT_HELP },
-    { 0, NULL, NULL, NULL },
+      "shape",
+      OPT_STR, AT(model) },
+    { "-j --json", NULL, "print one JSON document", OPT_FLAG, AT(json) },
+    { "-q --quiet", NULL, "no summary", OPT_FLAG, AT(quiet) },
+    { .help = "How:" },
+    { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
+    /* of llama-imatrix */
+    { "--in-file", "FILE", "files to read are operands, without an option",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "-ofreq --output-frequency --save-frequency --process-output --no-ppl "
+      "--chunk --from-chunk --chunks --parse-special -ngl --gpu-layers "
+      "--n-gpu-layers -mg --main-gpu -fa --flash-attn -hf --hf-repo", "X",
+      "data are read here, not collected from a text", OPT_REFUSED,
+      OPT_NO_MEMBER },
+    { .names = NULL },
+};
+
+static const struct opt_rule rules[] = {
+    { "--include", OPT_EXCLUDES, "--exclude" },
+    { "--output-format", OPT_NEEDS, "--output" },
+    { .a = NULL },
 };
 
 static const struct opt_tool tool = {
     "gguf-imatrix", "[OPTION]... IN...",
     "Show importance data, as gguf-quantize --imatrix reads them, in GGUF or "
     "in the older form (.dat); add up several, and write them in either.",
-    table, NULL
+    table, rules, "IN...", NULL
 };
-
-enum { MAX_TEXTS = 64 };
-
-struct options {
-    const char *out, *model;
-    const char *texts[MAX_TEXTS]; /* of --include or --exclude */
-    size_t n_texts;
-    bool include, keep_paths, force, show, json, quiet;
-    int form; /* enum gguf_imatrix_form; -1: by the name */
-    struct gguf_limits limits;
-    struct gguf_file_params files; /* with these */
-};
-
-static void add_text(struct options *o, const char *text, bool include)
-{
-    if (o->n_texts && o->include != include)
-        opt_usage("--include and --exclude exclude each other");
-    if (o->n_texts == MAX_TEXTS)
-        opt_usage("more than %d --%s", MAX_TEXTS,
-                  include ? "include" : "exclude");
-    o->include = include;
-    o->texts[o->n_texts++] = text;
-}
-
-static void parse_options(struct opt_parser *p, struct options *o)
-{
-    for (int id; (id = opt_next(p)) != OPT_END;)
-        switch (id) {
-        case 'o': o->out = opt_out(p->arg); break;
-        case OPT_FORMAT:
-            if (strcmp(p->arg, "gguf") && strcmp(p->arg, "dat"))
-                opt_usage("--output-format: '%s' is neither gguf nor dat",
-                          p->arg);
-            o->form = *p->arg == 'd' ? GGUF_IMATRIX_DAT : GGUF_IMATRIX_GGUF;
-            break;
-        case OPT_INCLUDE: add_text(o, p->arg, true); break;
-        case OPT_EXCLUDE: add_text(o, p->arg, false); break;
-        case OPT_KEEP_PATHS: o->keep_paths = true; break;
-        case 'f': o->force = true; break;
-        case 's': o->show = true; break;
-        case OPT_LIMIT: opt_limit(p, &o->limits); break;
-        case OPT_MODEL: o->model = p->arg; break;
-        case 'j': o->json = true; break;
-        case 'q': o->quiet = true; break;
-        }
-    if (p->i == p->argc)
-        opt_usage("importance data are missing");
-    if (o->form >= 0 && !o->out)
-        opt_usage("--output-format is for --output");
-}
 
 /* ------------------------------------------------------------- figures --- */
 
@@ -417,7 +393,7 @@ static bool is_some_left(const struct options *o,
     if (gguf_imatrix_n_entries(im))
         return true;
     msg_error(NULL, "--%s leaves no tensor",
-              o->include ? "include" : "exclude");
+              o->include.n ? "include" : "exclude");
     return false;
 }
 
@@ -427,26 +403,25 @@ int main(int argc, char **argv)
                          .files = GGUF_FILE_PARAMS_INIT };
     struct gguf_imatrix *im = NULL;
     struct gguf_error err;
-    struct opt_parser p;
-    opt_begin(&p, &tool, argc, argv);
+    int n = opt_parse(&tool, argc, argv, &o);
     o.files.limits = &o.limits;
-    parse_options(&p, &o);
     gguf_error_clear(&err);
     load_raise_limits();
     const char *about = NULL;
-    char **paths = p.argv + p.i;
+    char **paths = argv + 1;
     if (o.out)
-        check_paths(&o, paths, p.argc - p.i);
+        check_paths(&o, paths, n);
     enum gguf_status st =
-        load_all(&im, &o, paths, p.argc - p.i, &about, &err);
+        load_all(&im, &o, paths, n, &about, &err);
     if (st == GGUF_OK && !o.keep_paths)
         gguf_imatrix_hide_paths(im);
-    if (st == GGUF_OK && o.n_texts)
-        gguf_imatrix_filter(im, o.texts, o.n_texts, o.include);
+    const struct opt_list *texts = o.include.n ? &o.include : &o.exclude;
+    if (st == GGUF_OK && texts->n)
+        gguf_imatrix_filter(im, texts->arg, texts->n, o.include.n != 0);
     if (st == GGUF_OK && !o.quiet)
-        warn_bad(im, p.argc - p.i > 1 ? NULL : about);
+        warn_bad(im, n > 1 ? NULL : about);
     struct comparison c = { .n = 0 };
-    bool failed = st == GGUF_OK && o.n_texts && !is_some_left(&o, im);
+    bool failed = st == GGUF_OK && texts->n && !is_some_left(&o, im);
     if (st == GGUF_OK && !failed && o.model)
         failed = !compare(im, &o, &c);
     bool good = st == GGUF_OK && !failed;
@@ -462,6 +437,8 @@ int main(int argc, char **argv)
     if (st != GGUF_OK)
         msg_fail(about, &err);
     comparison_fini(&c);
+    opt_list_fini(&o.include);
+    opt_list_fini(&o.exclude);
     gguf_imatrix_destroy(im);
     progress_raise();
     return msg_exit(st == GGUF_OK && !failed ? MSG_DONE : MSG_FAILED);

@@ -65,6 +65,23 @@ info|--arrays=-1 M|--arrays: '-1' is not a whole number between 0 and
 info|--s M|option '--s' can be any of --summary, --stats, --strings, --sort
 info|--tensors=a --stats=b M|'--tensors' and '--stats' say the same thing
 info|--key a --key b M|option '--key' is given twice
+edit||--set, --set-file, --rename, --delete, --to-endian, --output, --copy or --recover is missing
+edit|--set a=1|FILE is missing
+edit|--set a=1 M O|'
+edit|--set =1 M|--set: '=1' is not KEY=[TYPE:]VALUE
+edit|--rename a M|--rename: 'a' is not OLD=NEW
+edit|--in-place -o O --set a=1 M|'--in-place' and '-o' exclude each other
+edit|--recover --set a=1 M|'--recover' and '--set' exclude each other
+edit|--to-endian middle M|--to-endian: 'middle' is not 'big' or 'little'
+edit|-o O -o O --set a=1 M|option '-o' is given twice
+edit|-output O --set a=1 M|unknown option '-output': is '--output' meant?
+imatrix||IN is missing
+imatrix|--include a --exclude b M|'--include' and '--exclude' exclude each other
+imatrix|--output-format dat M|'--output-format' needs --output
+imatrix|-o O --output-format xml M|--output-format: 'xml' is not 'gguf' or 'dat'
+imatrix|-ofreq 5 M|there is no '-ofreq' here: data are read here
+imatrix|--in-file M|there is no '--in-file' here: files to read are operands
+imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
 END
 
 if test -f "$tiny"; then
