@@ -37,7 +37,7 @@ gguf_imatrix_create(struct gguf_imatrix **out,
  * The statuses of gguf_file_open, and GGUF_E_MISMATCH (sums without counts,
  * counts without sums, or of another shape), GGUF_E_TYPE (not F32; a key of
  * another type), GGUF_E_NONFINITE, GGUF_E_FORMAT (a negative number; a tensor
- * of which nothing was counted; a name with a NUL byte), GGUF_E_DUPLICATE (a
+ * of which nothing was counted), GGUF_E_DUPLICATE (a
  * tensor that is there twice), GGUF_E_NOTFOUND (a GGUF file that is no imatrix,
  * or has no entries).
  * Since: 0.1 */

@@ -264,9 +264,6 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     if (t->dtype != GGUF_DTYPE_F32 || counts->dtype != GGUF_DTYPE_F32)
         return gg_fail(err, GGUF_E_TYPE, t->info_off, "'%s' is not F32",
                        gg_esc(&esc, t->name));
-    if (memchr(base.data, 0, base.size))
-        return gg_fail(err, GGUF_E_FORMAT, t->info_off,
-                       "'%s' has a NUL byte", gg_esc(&esc, t->name));
     GG_TRY(gg_imatrix_append(im, base, &e, err));
     e->n_values = t->n_elements;
     e->n_cols = (uint64_t)t->ne[0];
