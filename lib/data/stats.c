@@ -13,6 +13,7 @@
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
+#include "data/rows.h"
 #include "kern/cpu.h"
 #include "kern/stat.h"
 
@@ -32,10 +33,8 @@ typedef void piece_fn(const struct work *w, uint64_t piece, float *a,
                       float *b);
 
 struct work {
-    const struct gguf_rows *rows;
     struct gg_stat_kern kern;
-    const struct gguf_file *a, *b; /* b: NULL unless compared */
-    size_t ia, ib;
+    struct gg_data_rows a, b; /* b: if compared */
     uint64_t n, n_pieces;
     piece_fn *fn;
     void *records;  /* one for each piece */
@@ -77,21 +76,18 @@ static size_t slice(const struct work *w, uint64_t piece, uint64_t s,
     return (size_t)GG_MIN(w->n - *first, (uint64_t)SLICE);
 }
 
-static enum gguf_status begin(struct work *w, size_t record_size,
+/* Whatever can fail fails here: tensor i of file is read as w->a. */
+static enum gguf_status begin(struct work *w, const struct gguf_file *file,
+                              size_t i, size_t record_size,
                               const struct gguf_stats_params *p,
                               struct gguf_error *err)
 {
     if (!p->rows)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "stats params are not complete");
-    float none;
-    /* Whatever could fail in a piece fails here. */
-    GG_TRY(gguf_rows_get(p->rows, w->a, w->ia, 0, 0, &none, err));
-    if (w->b)
-        GG_TRY(gguf_rows_get(p->rows, w->b, w->ib, 0, 0, &none, err));
-    w->rows = p->rows;
+    GG_TRY(gg_rows_of(p->rows, file, i, &w->a, err));
     gg_stat_kern_init(&w->kern, gg_cpu_detect());
-    w->n = gguf_file_tensor(w->a, w->ia)->n_elements;
+    w->n = gguf_file_tensor(file, i)->n_elements;
     w->n_pieces = (w->n + PIECE - 1) / PIECE;
     w->pool = w->n_pieces > 1 ? p->pool : NULL;
     w->n_threads = gguf_pool_n_threads(w->pool);
@@ -172,7 +168,7 @@ static void piece_moments(const struct work *w, uint64_t piece, float *a,
     size_t n;
     (void)b;
     for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
-        (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
+        gg_data_read(&w->a, first, n, a);
         slice_moments(w, &m, a, n);
         join(all, &m);
     }
@@ -189,7 +185,7 @@ static void piece_bins(const struct work *w, uint64_t piece, float *a,
     size_t n;
     (void)b;
     for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
-        (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
+        gg_data_read(&w->a, first, n, a);
         w->kern.bins(a, n, lo, scale, bins, GGUF_STATS_BINS);
     }
 }
@@ -220,11 +216,11 @@ enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
                                    struct gguf_error *err)
 {
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
-    struct work w = { .a = file, .ia = i };
+    struct work w = { .n = 0 };
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
     size_t size = GG_MAX(sizeof(struct moments),
                          GGUF_STATS_BINS * sizeof(uint64_t));
-    enum gguf_status st = begin(&w, size, &p, err);
+    enum gguf_status st = begin(&w, file, i, size, &p, err);
     if (st == GGUF_OK) {
         struct moments all = { .n = 0 };
         run(&w, piece_moments);
@@ -257,8 +253,8 @@ static void piece_compare(const struct work *w, uint64_t piece, float *a,
     uint64_t first;
     size_t n;
     for (uint64_t s = 0; (n = slice(w, piece, s, &first)) > 0; s++) {
-        (void)gguf_rows_get(w->rows, w->a, w->ia, first, n, a, NULL);
-        (void)gguf_rows_get(w->rows, w->b, w->ib, first, n, b, NULL);
+        gg_data_read(&w->a, first, n, a);
+        gg_data_read(&w->b, first, n, b);
         w->kern.diff(a, b, n, &d);
         r->n += d.n_finite;
         r->n_differ += n - d.n_same;
@@ -297,7 +293,7 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
                                     struct gguf_error *err)
 {
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
-    struct work w = { .a = a, .ia = ia, .b = b, .ib = ib };
+    struct work w = { .n = 0 };
     const struct gguf_tensor_info *s = gguf_file_tensor(a, ia);
     const struct gguf_tensor_info *t = gguf_file_tensor(b, ib);
     struct gg_esc e;
@@ -305,7 +301,9 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
     if (s && t && memcmp(s->ne, t->ne, sizeof s->ne) != 0)
         return gg_fail(err, GGUF_E_SHAPE, t->info_off,
                        "tensor '%s' has another shape", gg_esc(&e, t->name));
-    enum gguf_status st = begin(&w, sizeof(struct sums), &p, err);
+    enum gguf_status st = begin(&w, a, ia, sizeof(struct sums), &p, err);
+    if (st == GGUF_OK)
+        st = gg_rows_of(p.rows, b, ib, &w.b, err);
     if (st == GGUF_OK) {
         struct sums all = { 0, 0, 0, 0, 0, 0, 0, 0 };
         run(&w, piece_compare);

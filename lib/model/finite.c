@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "kern/kern.h"
-#include "data/rows.h"
+#include "data/gguf.h"
 
 enum { PIECE = 4096 }; /* elements decoded at once: a multiple of all blocks */
 
@@ -43,18 +43,19 @@ static size_t first_bad(const struct gg_vec_kern *vec, const float *x,
 
 /* Rows [first, last) of a tensor; true if something was found. */
 static bool check_rows(const struct gg_vec_kern *vec,
-                       const struct gg_row_src *src, uint64_t first,
+                       const struct gg_data_rows *rows, uint64_t first,
                        uint64_t last, struct finding *f)
 {
     float x[PIECE];
+    uint64_t ne0 = rows->stored.ne0;
     for (uint64_t r = first; r < last; r++) {
-        for (uint64_t i = 0; i < src->ne0; i += PIECE) {
-            size_t n = (size_t)GG_MIN(src->ne0 - i, (uint64_t)PIECE);
-            gg_row_src_read(src, r * src->ne0 + i, n, x);
+        for (uint64_t i = 0; i < ne0; i += PIECE) {
+            size_t n = (size_t)GG_MIN(ne0 - i, (uint64_t)PIECE);
+            gg_data_read(rows, r * ne0 + i, n, x);
             size_t bad = first_bad(vec, x, n);
             if (bad < n) {
-                f->element = r * src->ne0 + i + bad;
-                f->off = gg_row_src_offset(src, f->element);
+                f->element = r * ne0 + i + bad;
+                f->off = gg_stored_offset(&rows->stored, f->element);
                 f->value = x[bad];
                 return true;
             }
@@ -66,18 +67,18 @@ static bool check_rows(const struct gg_vec_kern *vec,
 static void check_thread(void *user, unsigned ith, unsigned nth)
 {
     struct check *c = user;
-    const struct gg_source *src = &c->m->src;
+    struct gg_data_gguf list;
     struct finding *f = &c->found[ith];
     f->tensor = SIZE_MAX;
-    for (size_t k = 0; k < gg_source_n_tensors(src); k++) {
-        if (!c->m->used[k])
-            continue;
-        const struct gguf_split_tensor from = gg_source_tensor(src, k);
-        const struct gguf_tensor_info *t = from.info;
-        struct gg_row_src rows;
-        if (!gg_row_src_init(&rows, c->kern.codec, from.file, t->index))
-            continue; /* not of a weight that was loaded */
-        uint64_t n = t->n_elements / rows.ne0;
+    gg_data_gguf_init(&list, &c->m->src, c->kern.codec, false);
+    for (size_t k = 0; k < gg_data_n_tensors(&list.list); k++) {
+        struct gg_data_info t;
+        struct gg_data_rows rows;
+        if (!c->m->used[k] ||
+            gg_data_rows(&list.list, k, &rows, NULL) != GGUF_OK)
+            continue; /* not a weight that was loaded */
+        gg_data_info(&list.list, k, &t);
+        uint64_t n = t.n_elements / rows.stored.ne0;
         if (check_rows(&c->kern.vec, &rows, n * ith / nth, n * (ith + 1) / nth,
                        f)) {
             f->tensor = k;

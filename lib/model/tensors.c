@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "data/rows.h"
+#include "data/gguf.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -51,21 +51,30 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
     return check_keys(p->meta, err);
 }
 
-static enum gguf_status build(struct gguf_quant *q, const char *path,
-                              struct gguf_error *err)
+static enum gguf_status open_path(struct gguf_quant *q, const char *path,
+                                  struct gguf_error *err)
 {
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     fp.allocator = q->p.allocator;
     fp.limits = q->p.limits;
-    GG_TRY(gguf_split_open(&q->set, path, &fp, err));
+    GG_TRY(gguf_split_open(&q->own, path, &fp, err));
+    q->in = (struct gg_source){ q->own, gguf_split_file(q->own, 0) };
+    return GGUF_OK;
+}
+
+static enum gguf_status build(struct gguf_quant *q, struct gguf_error *err)
+{
+    gg_data_gguf_init(&q->data, &q->in, q->kern.codec, !q->p.compat);
     GG_TRY(gg_job_plan(q, err));
     GG_TRY(gg_job_meta(q, err));
     return gg_job_shards(q, &q->totals.file_size, err);
 }
 
-enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
-                                   const struct gguf_quant_params *params,
-                                   struct gguf_error *err)
+/* Of what is at path, or with NULL of what in has. */
+static enum gguf_status create(struct gguf_quant **out, const char *path,
+                               struct gg_source in,
+                               const struct gguf_quant_params *params,
+                               struct gguf_error *err)
 {
     struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
     *out = NULL;
@@ -75,9 +84,12 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
     if (!q)
         return gg_fail_nomem(err, sizeof *q);
     q->p = p;
+    q->in = in;
     gg_arena_init(&q->arena, p.allocator);
     gg_kern_init(&q->kern, gg_cpu_detect());
-    enum gguf_status st = build(q, path, err);
+    enum gguf_status st = path ? open_path(q, path, err) : GGUF_OK;
+    if (st == GGUF_OK)
+        st = build(q, err);
     q->p.overrides = NULL; /* borrowed until here */
     q->p.n_overrides = 0;
     q->p.meta = NULL;
@@ -90,12 +102,20 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
     return GGUF_OK;
 }
 
+enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
+                                   const struct gguf_quant_params *params,
+                                   struct gguf_error *err)
+{
+    return create(out, path, (struct gg_source){ NULL, NULL }, params, err);
+}
+
 void gguf_quant_destroy(struct gguf_quant *q)
 {
     if (!q)
         return;
     gguf_meta_destroy(q->meta);
-    gguf_split_close(q->set);
+    gguf_split_close(q->own);
+    gg_free(q->p.allocator, q->all);
     gg_free(q->p.allocator, q->t);
     gg_arena_fini(&q->arena);
     gg_free(q->p.allocator, q);

@@ -3,6 +3,7 @@
 #define GG_QUANT_JOB_H
 
 #include "base/mem.h"
+#include "data/gguf.h"
 #include "gguf/quant.h"
 #include "gguf/split.h"
 #include "gguf/writer.h"
@@ -30,7 +31,10 @@ struct gguf_quant {
     struct gguf_quant_params p; /* allocator, recipe, pool ...; overrides are
                                  * not kept */
     struct gg_arena arena;      /* names, texts */
-    struct gguf_split *set;     /* the input */
+    struct gg_source in;        /* the input */
+    struct gguf_split *own;     /* it, if the job opened it; else NULL */
+    struct gguf_split_tensor *all; /* its tensors */
+    struct gg_data_gguf data;   /* their numbers, by the same places */
     struct gg_job_tensor *t;    /* in the order of writing */
     size_t n_t;
     size_t n_all;               /* with what is left out, which lies behind */
@@ -58,7 +62,18 @@ static inline size_t gg_job_n_written(const struct gg_job_tensor *t)
     return t->outer ? 2 : 1;
 }
 
-/* plan.c: fill q->t from q->set and q->p: order and types. */
+/* The tensor of the input as numbers. With compat they are without the scales
+ * outside of the blocks. The statuses of gg_data_rows. */
+static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
+                                           const struct gg_job_tensor *t,
+                                           struct gg_data_rows *out,
+                                           struct gguf_error *err)
+{
+    return gg_data_rows(&q->data.list, (size_t)(t->src - q->all), out, err);
+}
+
+/* plan.c: fill q->all from q->in, then q->t from that and q->p: order and
+ * types. */
 enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err);
 
 /* Is this layer left out? How many before it are? */

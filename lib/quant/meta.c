@@ -158,7 +158,7 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
 {
     static const char version[] = "general.quantization_version";
     static const char type[] = "general.file_type";
-    const struct gguf_file *f = gguf_split_file(q->set, 0);
+    const struct gguf_file *f = q->in.file;
     const struct gguf_kv *old = gguf_file_kv_find(f, type);
     int ftype = gguf_recipe_ftype(q->p.recipe);
 

@@ -30,8 +30,10 @@ find_beside(const struct gguf_quant *q, const struct gguf_split_tensor *src,
             const char *suffix)
 {
     char name[GG_SCALE_NAME];
-    return gg_scale_name(src->info, suffix, name)
-               ? gguf_split_tensor_find(q->set, name)
+    size_t i;
+    return gg_scale_name(src->info, suffix, name) &&
+                   gg_source_find(&q->in, name, &i)
+               ? &q->all[i]
                : NULL;
 }
 
@@ -70,12 +72,10 @@ static enum gguf_status fold(struct gguf_quant *q, struct gg_job_tensor *jt,
                              struct gguf_error *err)
 {
     const struct gguf_split_tensor *src = jt->src;
-    struct gg_row_src row;
+    struct gg_data_rows rows;
     jt->scale = find_beside(q, src, suffixes[0]);
-    if (jt->scale && gg_row_src_init(&row, q->kern.codec, src->file,
-                                     src->info->index))
-        GG_TRY(gg_row_src_set_scale(&row, src->info, jt->scale->file,
-                                    jt->scale->info, err));
+    if (jt->scale)
+        GG_TRY(gg_job_rows(q, jt, &rows, err));
     for (size_t s = 0; s < GG_LEN(suffixes); s++) {
         const struct gguf_split_tensor *other =
             find_beside(q, src, suffixes[s]);
@@ -97,18 +97,6 @@ enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err)
     return GGUF_OK;
 }
 
-bool gg_outer_row_src(const struct gguf_quant *q,
-                      const struct gg_job_tensor *jt, struct gg_row_src *src)
-{
-    const struct gguf_split_tensor *s =
-        q->p.compat ? NULL : find_beside(q, jt->src, suffixes[0]);
-    if (!gg_row_src_init(src, q->kern.codec, jt->src->file,
-                         jt->src->info->index))
-        return false;
-    return !s || gg_row_src_set_scale(src, jt->src->info, s->file, s->info,
-                                      NULL) == GGUF_OK;
-}
-
 /* ------------------------------------------------------ of the output --- */
 
 bool gg_outer_wanted(const struct gguf_quant *q,
@@ -119,7 +107,7 @@ bool gg_outer_wanted(const struct gguf_quant *q,
                                   .dtype = type };
     return q->p.outer_scales && !q->p.compat && type != jt->pub.from &&
            gg_scale_name(&t, suffixes[0], name) &&
-           !gguf_split_tensor_find(q->set, name);
+           !gg_source_find(&q->in, name, NULL);
 }
 
 /* A tensor of size bytes, which is called as jt is with a suffix. */
@@ -150,21 +138,6 @@ uint64_t gg_outer_size(const struct gguf_quant *q,
                                t->info->size, align, headers);
     }
     return sum;
-}
-
-float gg_outer_largest(const struct gg_row_src *src, uint64_t first,
-                       uint64_t n, float largest, float *buf, uint64_t size)
-{
-    for (uint64_t k; n; first += k, n -= k) {
-        k = GG_MIN(n, size);
-        gg_row_src_read(src, first, k, buf);
-        for (uint64_t e = 0; e < k; e++) {
-            float x = fabsf(buf[e]);
-            if (x > largest && x <= FLT_MAX)
-                largest = x;
-        }
-    }
-    return largest;
 }
 
 float gg_outer_scale(float largest)

@@ -1,4 +1,4 @@
-/* outer.h - scales that tensors have outside of their blocks (rows.h), in jobs
+/* outer.h - scales that tensors have outside of their blocks (data/gguf.h), in jobs
  *
  * Those of the input go into weights that become another type, and are no
  * tensors of the output then; beside weights that keep their type they stay.
@@ -10,7 +10,6 @@
 #define GG_QUANT_OUTER_H
 
 #include "quant/job.h"
-#include "data/rows.h"
 
 /* Leave out of the job, as types are now, the scales that go into weights, and
  * note them there; every tensor that was left out before is back first. Moves
@@ -20,11 +19,6 @@ enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err);
 /* All tensors are back in the job, where they were before the first was left
  * out, and none has a scale. */
 void gg_outer_unfold(struct gguf_quant *q);
-
-/* The rows of a tensor that is to become another type, with the scale that
- * goes into them. False: its type is not decoded. */
-bool gg_outer_row_src(const struct gguf_quant *q,
-                      const struct gg_job_tensor *jt, struct gg_row_src *src);
 
 /* Has a tensor of this type scales of its own beside it, in the output? */
 bool gg_outer_wanted(const struct gguf_quant *q,
@@ -36,11 +30,6 @@ bool gg_outer_wanted(const struct gguf_quant *q,
 uint64_t gg_outer_size(const struct gguf_quant *q,
                        const struct gg_job_tensor *jt, uint32_t type,
                        uint64_t align, bool headers);
-
-/* The largest finite weight of n elements from first on, or largest if that is
- * larger; buf has room for size elements, a multiple of the type's block. */
-float gg_outer_largest(const struct gg_row_src *src, uint64_t first,
-                       uint64_t n, float largest, float *buf, uint64_t size);
 
 /* The scale of a matrix with this largest weight. */
 float gg_outer_scale(float largest);

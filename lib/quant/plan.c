@@ -17,7 +17,7 @@ static const struct gguf_kv *find_kv(const struct gguf_quant *q,
 {
     const struct gguf_kv *kv =
         q->p.meta ? gguf_meta_find(q->p.meta, key) : NULL;
-    return kv ? kv : gguf_file_kv_find(gguf_split_file(q->set, 0), key);
+    return kv ? kv : gguf_file_kv_find(q->in.file, key);
 }
 
 /* ARCH.suffix of the model as a number; the first element if it is an array
@@ -169,13 +169,15 @@ static enum gguf_status renumber(struct gguf_quant *q, struct gguf_error *err)
 static enum gguf_status list_tensors(struct gguf_quant *q,
                                      struct gguf_error *err)
 {
-    size_t n = gguf_split_n_tensors(q->set);
+    size_t n = gg_source_n_tensors(&q->in);
     q->t = gg_alloc_zero(q->p.allocator, n, sizeof *q->t);
-    if (!q->t)
+    q->all = gg_alloc_zero(q->p.allocator, n, sizeof *q->all);
+    if (!q->t || !q->all)
         return gg_fail_nomem(err, n * sizeof *q->t);
     GG_TRY(list_pruned(q, err));
     for (size_t i = 0; i < n; i++) {
-        const struct gguf_split_tensor *src = gguf_split_tensor(q->set, i);
+        const struct gguf_split_tensor *src = &q->all[i];
+        q->all[i] = gg_source_tensor(&q->in, i);
         const struct gguf_tensor_info *info = src->info;
         struct gguf_quant_tensor *t = &q->t[q->n_t].pub;
         struct gg_esc esc;
@@ -202,12 +204,11 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         t->from = info->dtype;
         t->from_size = info->size;
     }
-    for (size_t i = 0; i < n; i++) {
-        const struct gguf_split_tensor *src = gguf_split_tensor(q->set, i);
-        q->n_layers = GG_MAX(q->n_layers, name_layer(src->info->name) + 1);
-    }
+    for (size_t i = 0; i < n; i++)
+        q->n_layers =
+            GG_MAX(q->n_layers, name_layer(q->all[i].info->name) + 1);
     GG_TRY(renumber(q, err));
-    if (q->n_t && !(q->p.keep_split && gguf_split_n_files(q->set) > 1))
+    if (q->n_t && !(q->p.keep_split && gg_source_n_files(&q->in) > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
     q->n_all = q->n_t;
     for (size_t i = 0; i < q->n_t; i++)
@@ -262,7 +263,7 @@ static enum gguf_status check_names(struct gguf_quant *q,
     struct gg_esc a, b;
     q->n_imatrix_unknown = 0;
     for (size_t i = 0; gguf_imatrix_entry(im, i, &e); i++)
-        q->n_imatrix_unknown += !gguf_split_tensor_find(q->set, e.name);
+        q->n_imatrix_unknown += !gg_source_find(&q->in, e.name, NULL);
     if (!n || !q->n_t || q->n_imatrix_unknown < n || q->p.compat)
         return GGUF_OK;
     gguf_imatrix_entry(im, 0, &e);

@@ -73,8 +73,8 @@ static enum gguf_status add_inputs(XXH3_state_t *s,
                                    const struct gguf_quant *q,
                                    struct gguf_error *err)
 {
-    for (size_t i = 0; i < gguf_split_n_files(q->set); i++) {
-        const struct gguf_file *f = gguf_split_file(q->set, i);
+    for (size_t i = 0; i < gg_source_n_files(&q->in); i++) {
+        const struct gguf_file *f = gg_source_file(&q->in, i);
         GG_TRY(gg_file_check(f, err));
         update_u64(s, f->map.file_size);
         update_u64(s, (uint64_t)f->map.mtime.tv_sec);

@@ -10,7 +10,6 @@
 
 #include "quant/job.h"
 #include "quant/loss.h"
-#include "data/rows.h"
 #include "quant/resume.h"
 
 #include <pthread.h>
@@ -30,7 +29,7 @@ struct gg_run_cut {
     uint64_t first;     /* number of the first chunk */
     uint64_t row_from;  /* bytes */
     bool swap;          /* big-endian: bytes that are copied are swapped */
-    struct gg_row_src src; /* if rows */
+    struct gg_data_rows src; /* if rows */
 };
 
 /* What is known of a tensor while it is made. */

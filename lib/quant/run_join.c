@@ -13,8 +13,10 @@ static enum gguf_status check_input(const struct gguf_quant *a,
                                     const struct gguf_quant *b,
                                     struct gguf_error *err)
 {
-    if (!strcmp(gguf_split_path(a->set, 0), gguf_split_path(b->set, 0)) &&
-        gguf_split_n_tensors(a->set) == gguf_split_n_tensors(b->set))
+    const char *x = gguf_file_path(a->in.file);
+    const char *y = gguf_file_path(b->in.file);
+    if ((a->in.file == b->in.file || (x && y && !strcmp(x, y))) &&
+        gg_source_n_tensors(&a->in) == gg_source_n_tensors(&b->in))
         return GGUF_OK;
     return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                    "jobs that run together must have the same input");
@@ -50,7 +52,7 @@ static enum gguf_status join(struct gg_run *r, size_t k, size_t *place,
     const struct gguf_quant *q = r->jobs[k];
     for (size_t j = 0; j < q->n_t; j++) {
         struct gg_job_tensor *t = &q->t[j];
-        size_t *at = &place[t->src - gguf_split_tensor(q->set, 0)];
+        size_t *at = &place[t->src - q->all];
         if (!*at)
             *at = ++r->n_t;
         r->tensors[k * r->n_in + *at - 1] = t;
@@ -69,7 +71,7 @@ enum gguf_status gg_run_join(struct gg_run *r, struct gguf_error *err)
     uint64_t n;
     for (size_t k = 1; k < r->n_jobs; k++)
         GG_TRY(check_input(r->jobs[0], r->jobs[k], err));
-    r->n_in = gguf_split_n_tensors(r->jobs[0]->set);
+    r->n_in = gg_source_n_tensors(&r->jobs[0]->in);
     if (gg_ckd_mul(&n, r->n_in, r->n_jobs))
         return gg_fail_nomem(err, SIZE_MAX);
     r->tensors = gg_alloc_zero(a, n, sizeof *r->tensors);

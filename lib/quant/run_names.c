@@ -32,8 +32,8 @@ static enum gguf_status note_inputs(const struct gg_run *r,
                                     struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++) /* each opened the input by itself */
-        for (size_t i = 0; i < gguf_split_n_files(r->jobs[k]->set); i++)
-            GG_TRY(gg_file_note(gguf_split_file(r->jobs[k]->set, i), p, err));
+        for (size_t i = 0; i < gg_source_n_files(&r->jobs[k]->in); i++)
+            GG_TRY(gg_file_note(gg_source_file(&r->jobs[k]->in, i), p, err));
     return GGUF_OK;
 }
 
@@ -73,8 +73,8 @@ static enum gguf_status check_inputs(const struct gg_run *r,
                                      struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++)
-        for (size_t i = 0; i < gguf_split_n_files(r->jobs[k]->set); i++)
-            GG_TRY(gg_file_check(gguf_split_file(r->jobs[k]->set, i), err));
+        for (size_t i = 0; i < gg_source_n_files(&r->jobs[k]->in); i++)
+            GG_TRY(gg_file_check(gg_source_file(&r->jobs[k]->in, i), err));
     return GGUF_OK;
 }
 

@@ -80,27 +80,26 @@ static uint64_t rows_of(const struct gguf_quant_tensor *t)
     return t->n_elements / (uint64_t)t->ne[0];
 }
 
-/* The scale that goes into the weights of tensor i, if it is read as numbers
- * and a job wants that. */
-static void set_scale(struct gg_run *r, size_t i)
+/* Tensor i as the numbers that jobs encode: all do so with the scales outside of
+ * its blocks, or without. */
+static bool set_rows(struct gg_run *r, size_t i, struct gg_data_rows *out)
 {
-    struct gg_run_cut *cut = &r->cuts[i];
-    for (size_t k = 0; cut->rows && k < r->n_jobs; k++) {
+    for (size_t k = 0; k < r->n_jobs; k++) {
         const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
-        if (!t || !t->scale)
-            continue;
-        /* known to be good since the plan */
-        (void)gg_row_src_set_scale(&cut->src, t->src->info, t->scale->file,
-                                   t->scale->info, NULL);
-        return;
+        if (t && !t->pub.copied)
+            return gg_job_rows(r->jobs[k], t, out, NULL) == GGUF_OK;
     }
+    size_t k = 0;
+    while (!gg_run_tensor(r, k, i))
+        k++;
+    return gg_job_rows(r->jobs[k], gg_run_tensor(r, k, i), out, NULL) ==
+           GGUF_OK;
 }
 
 /* Cut all tensors into chunks of at most n elements; *most is what the jobs'
  * buffers need for one. */
 static void cut_tensors(struct gg_run *r, uint64_t n, uint64_t *most)
 {
-    const struct gg_codec_kern *codec = r->jobs[0]->kern.codec;
     uint64_t first = 0;
     *most = 0;
     for (size_t i = 0; i < r->n_t; i++) {
@@ -110,10 +109,7 @@ static void cut_tensors(struct gg_run *r, uint64_t n, uint64_t *most)
         cut->first = first;
         cut->swap = gguf_file_is_big_endian(from->file);
         cut->row_from = from->info->size / rows_of(t);
-        cut->rows = wants_rows(r, i) &&
-                    gg_row_src_init(&cut->src, codec, from->file,
-                                    from->info->index);
-        set_scale(r, i);
+        cut->rows = wants_rows(r, i) && set_rows(r, i, &cut->src);
         if (!cut->rows) {
             first += (t->from_size + GG_RUN_PIECE - 1) / GG_RUN_PIECE;
             continue;

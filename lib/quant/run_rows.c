@@ -156,7 +156,7 @@ static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
     for (uint64_t at = 0; at < c->n; at += step) {
         size_t n = (size_t)GG_MIN(step, c->n - at);
         uint64_t row = c->mat * cut->n_rows + c->row + at;
-        gg_row_src_read(&cut->src, row * ne0, n * ne0, slice);
+        gg_data_read(&cut->src, row * ne0, n * ne0, slice);
         bool small = gg_small(slice, n * ne0);
         if (!small && !gg_finite(slice, n * ne0)) {
             if (!gg_run_meet_nonfinite(r, c->i, c->no, row * ne0, slice,

@@ -26,7 +26,7 @@ static void scan_chunk(struct gg_run *r, size_t i, uint64_t mat, uint64_t row,
     uint64_t ne0 = (uint64_t)gg_run_any(r, i)->pub.ne[0];
     uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0) * ne0;
     float largest =
-        gg_outer_largest(&cut->src, (mat * cut->n_rows + row) * ne0,
+        gg_data_largest(&cut->src, (mat * cut->n_rows + row) * ne0,
                          n_rows * ne0, 0, slice, step);
     _Atomic uint32_t *to = &r->states[i].largest[mat];
     uint32_t bits = gg_f32_bits(largest), known = atomic_load(to);

@@ -3,7 +3,6 @@
 #include "quant/job.h"
 #include "base/str.h"
 #include "file/split.h"
-#include "data/rows.h"
 
 #include <string.h>
 
@@ -155,8 +154,8 @@ enum gguf_status gg_job_shards(struct gguf_quant *q, uint64_t *size,
         q->t[i].index = n;
         n += gg_job_n_written(&q->t[i]);
     }
-    if (q->p.keep_split && gguf_split_n_files(q->set) > 1) {
-        q->n_shards = gguf_split_n_files(q->set);
+    if (q->p.keep_split && gg_source_n_files(&q->in) > 1) {
+        q->n_shards = gg_source_n_files(&q->in);
         for (size_t i = 0, n = 0; i < q->n_t; i++) {
             q->t[i].shard = q->t[i].src->file_no;
             n = i && q->t[i].shard == q->t[i - 1].shard

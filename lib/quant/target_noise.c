@@ -83,10 +83,10 @@ static uint64_t bytes_to_try(const struct work *w,
 }
 
 /* What is not finite is taken as zero: the run says what it thinks of it. */
-static void read_row(const struct gg_row_src *src, uint64_t row, float *dst)
+static void read_row(const struct gg_data_rows *src, uint64_t row, size_t ne0,
+                     float *dst)
 {
-    size_t ne0 = (size_t)src->ne0;
-    gg_row_src_read(src, row * ne0, ne0, dst);
+    gg_data_read(src, row * ne0, ne0, dst);
     for (size_t i = 0; i < ne0 && !gg_finite(dst, ne0); i++)
         if (!gg_finite(dst + i, 1))
             dst[i] = 0;
@@ -107,7 +107,7 @@ struct try {
     const struct gg_target_tensor *tt;
     struct gg_target_option *o;
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
-    struct gg_row_src src;
+    struct gg_data_rows src;
     struct gg_loss loss;
     size_t ne0;
     bool outer;  /* it gets a scale of its own for each matrix: */
@@ -147,7 +147,7 @@ static bool begin_mat(struct work *w, struct try *y, uint64_t m, unsigned ith)
         gg_imatrix_weights(y->imatrix, m * y->ne0, y->ne0, y->weights);
     for (uint64_t at = 0, k; y->outer && at < n; at += k) {
         k = GG_MIN(step, n - at);
-        largest = gg_outer_largest(&y->src, m * n + at, k, largest, y->slice,
+        largest = gg_data_largest(&y->src, m * n + at, k, largest, y->slice,
                                    step);
         atomic_fetch_add(&w->done, k / y->ne0 * row_bytes(t));
         if (poll(w, ith))
@@ -172,7 +172,7 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
                      .back = (float *)(void *)(buffer + w->slice_size),
                      .weights = (float *)(void *)(buffer + 2 * w->slice_size),
                      .out = buffer + 2 * w->slice_size + w->weight_size };
-    if (!gg_outer_row_src(w->q, tt->t, &y.src)) {
+    if (gg_job_rows(w->q, tt->t, &y.src, NULL) != GGUF_OK) {
         o->noise = (double)INFINITY;
         return;
     }
@@ -190,7 +190,7 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
             return;
         mat = m;
         if (k < n)
-            read_row(&y.src, row, y.slice + n_slice++ * ne0);
+            read_row(&y.src, row, ne0, y.slice + n_slice++ * ne0);
     }
     o->noise = y.loss.n < (double)(n * ne0) ? (double)INFINITY
                : y.loss.weighted_in > 0 ? y.loss.weighted / y.loss.weighted_in

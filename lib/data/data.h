@@ -1,0 +1,98 @@
+/* data.h - lists of tensors whose numbers can be read
+ *
+ * A list has tensors by number. Each has a name, a type and dimensions, and
+ * gives its elements as floats, whatever the type, the order of its bytes, the
+ * scales outside of its blocks or the form of the file. Who reads numbers takes
+ * a list, and knows no file. A source makes a list: of GGUF files (gguf.h), of
+ * another form of files, or of other lists, whose tensors it permutes, stacks
+ * or scales. To add one, write the four functions below, and embed a struct
+ * gg_data as the first member of its own.
+ *
+ * A list does not change, and is asked by any thread.
+ */
+#ifndef GG_DATA_DATA_H
+#define GG_DATA_DATA_H
+
+#include "base/error.h"
+#include "data/stored.h"
+#include "gguf/file.h"
+
+struct gg_data_info {
+    struct gguf_str name; /* the list's */
+    uint32_t dtype;       /* id of the type, also one that is not known */
+    unsigned n_dims;
+    int64_t ne[GGUF_MAX_DIMS]; /* elements, fastest dimension first; 1 from
+                                * n_dims on */
+    uint64_t n_elements;
+    uint64_t size;        /* bytes that it is stored in */
+    uint64_t info_off;    /* byte of the file that tells of it, for messages;
+                           * GGUF_NO_OFFSET */
+};
+
+/* What one tensor's elements come from: read by any number of threads, as long
+ * as the list is there. */
+struct gg_data_rows;
+typedef void gg_data_read_fn(const struct gg_data_rows *r, uint64_t first,
+                             uint64_t n, float *dst);
+struct gg_data_rows {
+    gg_data_read_fn *read;
+    struct gg_stored stored; /* where they lie, if they lie anywhere */
+    const void *source;      /* what the list's source keeps for them */
+};
+
+/* n elements from element first on, in the order of the dimensions, into
+ * dst[n]: multiples of the type's block_len, inside a row or of whole rows.
+ * Cannot fail. */
+static inline void gg_data_read(const struct gg_data_rows *r, uint64_t first,
+                                uint64_t n, float *dst)
+{
+    r->read(r, first, n, dst);
+}
+
+/* The largest finite size of n elements from first on, or largest if that is
+ * larger; buf has room for size elements, a multiple of the type's block. */
+float gg_data_largest(const struct gg_data_rows *r, uint64_t first,
+                      uint64_t n, float largest, float *buf, uint64_t size);
+
+struct gg_data;
+struct gg_data_ops {
+    size_t (*n_tensors)(const struct gg_data *d);
+    void (*info)(const struct gg_data *d, size_t i, struct gg_data_info *out);
+    enum gguf_status (*rows)(const struct gg_data *d, size_t i,
+                             struct gg_data_rows *out,
+                             struct gguf_error *err);
+    const uint8_t *(*bytes)(const struct gg_data *d, size_t i);
+};
+struct gg_data {
+    const struct gg_data_ops *ops;
+};
+
+static inline size_t gg_data_n_tensors(const struct gg_data *d)
+{
+    return d->ops->n_tensors(d);
+}
+
+/* Tensor i, which is in range here and in what follows. */
+static inline void gg_data_info(const struct gg_data *d, size_t i,
+                                struct gg_data_info *out)
+{
+    d->ops->info(d, i, out);
+}
+
+/* Prepare to read it. Whatever can be wrong with it is found here.
+ * GGUF_E_UNSUPPORTED (not decoded), GGUF_E_TENSOR (its scale). */
+static inline enum gguf_status gg_data_rows(const struct gg_data *d, size_t i,
+                                            struct gg_data_rows *out,
+                                            struct gguf_error *err)
+{
+    return d->ops->rows(d, i, out, err);
+}
+
+/* Its bytes as they are stored, of any alignment; NULL: they are nowhere, as
+ * the source computes the numbers. */
+static inline const uint8_t *gg_data_bytes(const struct gg_data *d, size_t i)
+{
+    return d->ops->bytes(d, i);
+}
+
+#endif

@@ -1,0 +1,104 @@
+/* stored.c - elements of a tensor that lies somewhere, as floats */
+#include "config.h"
+#include "data/stored.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "dtype/order.h"
+
+#include <string.h>
+
+/* Bytes at which other than the file's own are decoded: all of a block and a
+ * row header fit in. */
+enum { BUFFER = 4096 };
+
+bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,
+                    uint32_t dtype, const void *data, uint64_t ne0,
+                    uint64_t row_size, bool big_endian)
+{
+    int type = gg_dtype_index(dtype);
+    if (type < 0 || !codec[type].decode ||
+        (big_endian && !gg_order_known(type)))
+        return false;
+    *s = (struct gg_stored){ .decode = codec[type].decode,
+                             .data = data,
+                             .type = type,
+                             .swap = big_endian,
+                             .ne0 = ne0,
+                             .row_size = row_size };
+    return true;
+}
+
+uint64_t gg_stored_offset(const struct gg_stored *s, uint64_t element)
+{
+    const struct gguf_dtype_info *t = gg_dtype_by_index(s->type);
+    return element / s->ne0 * s->row_size + t->row_header +
+           element % s->ne0 / t->block_len * t->block_size;
+}
+
+float gg_stored_scale(const struct gg_stored *s, uint64_t i)
+{
+    uint32_t bits = gg_load32le(s->scale + 4 * i);
+    return gg_f32_from_bits(s->swap ? gg_swap32(bits) : bits);
+}
+
+/* n elements of one row, from element at on, out of src, where the row begins:
+ * a header of their own before each few blocks. */
+static void read_apart(const struct gg_stored *s, const uint8_t *src,
+                       uint64_t at, uint64_t n, float *dst)
+{
+    const struct gguf_dtype_info *t = gg_dtype_by_index(s->type);
+    uint8_t buf[BUFFER];
+    uint64_t most = (BUFFER - t->row_header) / t->block_size;
+    for (uint64_t blocks = n / t->block_len, k; blocks; blocks -= k) {
+        k = GG_MIN(blocks, most);
+        uint64_t off = t->row_header + at / t->block_len * t->block_size;
+        size_t size = (size_t)k * t->block_size;
+        memcpy(buf, src, t->row_header);
+        memcpy(buf + t->row_header, src + off, size);
+        if (s->swap && t->row_header)
+            gg_order_swap(s->type, s->row_size, 0, buf, t->row_header);
+        if (s->swap)
+            gg_order_swap(s->type, s->row_size, off, buf + t->row_header,
+                          size);
+        s->decode(buf, dst, (size_t)k * t->block_len);
+        at += k * t->block_len;
+        dst += k * t->block_len;
+    }
+}
+
+/* As the model would: an element, then its scale. */
+static void apply_scale(const struct gg_stored *s, uint64_t first, uint64_t n,
+                        float *x)
+{
+    for (uint64_t k; n; first += k, x += k, n -= k) {
+        float scale = gg_stored_scale(s, first / s->per_scale);
+        k = GG_MIN(n, s->per_scale - first % s->per_scale);
+        for (uint64_t i = 0; i < k; i++)
+            x[i] *= scale;
+    }
+}
+
+void gg_stored_read(const struct gg_stored *s, uint64_t first, uint64_t n,
+                    float *dst)
+{
+    const struct gguf_dtype_info *t = gg_dtype_by_index(s->type);
+    if (!t->row_header) { /* rows follow each other like blocks */
+        const uint8_t *src = s->data + first / t->block_len * t->block_size;
+        if (s->swap)
+            read_apart(s, src, 0, n, dst);
+        else
+            s->decode(src, dst, (size_t)n);
+        if (s->scale)
+            apply_scale(s, first, n, dst);
+        return;
+    }
+    for (uint64_t k; n; first += k, n -= k, dst += k) {
+        const uint8_t *src = s->data + first / s->ne0 * s->row_size;
+        uint64_t at = first % s->ne0;
+        k = GG_MIN(n, s->ne0 - at);
+        if (s->swap || at)
+            read_apart(s, src, at, k, dst);
+        else
+            s->decode(src, dst, (size_t)k);
+    }
+}
