@@ -34,6 +34,7 @@
 #include <gguf/pool.h>
 #include <gguf/progress.h>
 #include <gguf/recipe.h>
+#include <gguf/split.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -130,6 +131,19 @@ GGUF_API enum gguf_status
 gguf_quant_create(struct gguf_quant **out, const char *path,
                   const struct gguf_quant_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* The same of an input that is open already: a file, as it is, also one shard
+ * of several, one in memory or inside of another file; or a set. It is kept,
+ * and may have several jobs. What its program changes in it meanwhile fails the
+ * run, or is not seen. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_quant_create_file(struct gguf_quant **out, const struct gguf_file *file,
+                       const struct gguf_quant_params *params,
+                       struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
+                        const struct gguf_quant_params *params,
+                        struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_quant_destroy(struct gguf_quant *q);
@@ -279,7 +293,8 @@ gguf_quant_run(struct gguf_quant *q, const char *path,
                const struct gguf_quant_output *output, struct gguf_error *err);
 
 /* Several jobs over the same input, which is read and decoded once: jobs[n]
- * must have been created from one path, and paths[n] are different. Each may
+ * must have been created from one path, or one open file or set, and paths[n]
+ * are different. Each may
  * leave out tensors that others have; only with and without compat, where
  * scales of NVFP4 go into weights, do not go together (GGUF_E_INVALID, before
  * any file is touched). Pool, memory,

@@ -109,6 +109,23 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
     return create(out, path, (struct gg_source){ NULL, NULL }, params, err);
 }
 
+enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
+                                        const struct gguf_file *file,
+                                        const struct gguf_quant_params *params,
+                                        struct gguf_error *err)
+{
+    return create(out, NULL, (struct gg_source){ NULL, file }, params, err);
+}
+
+enum gguf_status gguf_quant_create_split(struct gguf_quant **out,
+                                         const struct gguf_split *set,
+                                         const struct gguf_quant_params *params,
+                                         struct gguf_error *err)
+{
+    const struct gg_source in = { set, gguf_split_file(set, 0) };
+    return create(out, NULL, in, params, err);
+}
+
 void gguf_quant_destroy(struct gguf_quant *q)
 {
     if (!q)

@@ -54,6 +54,11 @@ static enum gguf_status add_samples(XXH3_state_t *s,
     for (uint64_t i = 0; i < N_SAMPLES; i++) {
         uint64_t at = i + 1 < N_SAMPLES || !step ? from + i * step
                                                  : f->map.size - SAMPLE;
+        if (f->map.fd < 0) { /* in memory */
+            (void)XXH3_128bits_update(s, f->map.data + at,
+                                      (size_t)GG_MIN(size, SAMPLE));
+            continue;
+        }
         ssize_t n = pread(f->map.fd, piece, (size_t)GG_MIN(size, SAMPLE),
                           (off_t)(f->map.off + at));
         if (n < 0)

@@ -1,0 +1,185 @@
+/* check-open.c - quantization from what is open already: the bytes are those of
+ * a job that opens it by itself */
+#include "config.h"
+#include "base/compiler.h"
+#include "gguf/split.h"
+#include "tests/quant/fixture.h"
+#include "tests/tap.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+static struct gguf_recipe *recipe;
+
+static struct gguf_quant_params params(void)
+{
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    p.recipe = recipe;
+    return p;
+}
+
+/* Run the job, if there is one, and see whether the output is what want has. */
+static bool makes(struct gguf_quant *q, const char *want, bool resume,
+                  struct gguf_error *err)
+{
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    const char *out = in_dir("made.gguf");
+    o.no_sync = 1;
+    o.resume = resume;
+    bool good = q && gguf_quant_run(q, out, &o, err) == GGUF_OK &&
+                same_files(out, want);
+    remove(out);
+    return good;
+}
+
+static void check_file(struct gguf_file *f, const char *want, const char *what)
+{
+    struct gguf_error err;
+    struct gguf_quant *q, *r;
+    struct gguf_quant_params p = params();
+    gguf_error_clear(&err);
+    ok(gguf_quant_create_file(&q, f, &p, &err) == GGUF_OK &&
+           makes(q, want, false, &err),
+       "%s: the same bytes %s", what, err.message);
+    ok(makes(q, want, true, &err), "%s: with a journal %s", what, err.message);
+    gguf_quant_destroy(q);
+    ok(gguf_file_n_tensors(f) > 2 && gguf_file_tensor_data(f, 0),
+       "%s: it stays open", what);
+
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    const char *paths[2] = { in_dir("a.gguf"), in_dir("b.gguf") };
+    o.no_sync = 1;
+    gguf_error_clear(&err);
+    bool good = gguf_quant_create_file(&q, f, &p, &err) == GGUF_OK &&
+                gguf_quant_create_file(&r, f, &p, &err) == GGUF_OK;
+    struct gguf_quant *jobs[2] = { q, r };
+    ok(good && gguf_quant_run_many(jobs, paths, 2, &o, &err) == GGUF_OK &&
+           same_files(paths[0], want) && same_files(paths[1], want),
+       "%s: two jobs over it %s", what, err.message);
+    gguf_quant_destroy(q);
+    gguf_quant_destroy(r);
+    remove(paths[0]);
+    remove(paths[1]);
+}
+
+/* Two files, each with jobs of its own, are not one input. */
+static void check_two(const struct gguf_file *f, const struct gguf_file *g)
+{
+    struct gguf_error err;
+    struct gguf_quant *jobs[2] = { NULL, NULL };
+    struct gguf_quant_params p = params();
+    const char *paths[2] = { in_dir("a.gguf"), in_dir("b.gguf") };
+    ok(gguf_quant_create_file(&jobs[0], f, &p, &err) == GGUF_OK &&
+           gguf_quant_create_file(&jobs[1], g, &p, &err) == GGUF_OK &&
+           gguf_quant_run_many(jobs, paths, 2, NULL, &err) == GGUF_E_INVALID,
+       "two inputs: %s", err.message);
+    gguf_quant_destroy(jobs[0]);
+    gguf_quant_destroy(jobs[1]);
+}
+
+static void check_input(const char *in)
+{
+    struct gguf_error err;
+    struct gguf_quant *q;
+    struct gguf_file *f;
+    struct gguf_quant_params p = params();
+    struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
+    o.force = 1;
+    int fd = open(in, O_RDONLY);
+    if (fd < 0 || gguf_file_open_fd(&f, fd, NULL, NULL) != GGUF_OK)
+        exit(99);
+    close(fd);
+    size_t size, now;
+    void *before = slurp(in, &size), *after = NULL;
+    ok(gguf_quant_create_file(&q, f, &p, &err) == GGUF_OK &&
+           gguf_quant_run(q, in, &o, &err) == GGUF_E_INVALID &&
+           (after = slurp(in, &now)) && now == size &&
+           !memcmp(before, after, size),
+       "a file without a path is not its own output: %s", err.message);
+    gguf_quant_destroy(q);
+    gguf_file_close(f);
+    free(before);
+    free(after);
+}
+
+static void check_set(const char *in, const char *want)
+{
+    struct gguf_error err;
+    struct gguf_split *set = NULL, *shards = NULL;
+    struct gguf_split_plan *plan = NULL;
+    struct gguf_split_params sp = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_quant_params p = params();
+    struct gguf_quant *q = NULL;
+    sp.max_tensors = 4;
+    gguf_error_clear(&err);
+    bool good = gguf_split_open(&set, in, NULL, &err) == GGUF_OK &&
+                gguf_split_plan_create(&plan, set, &sp, &err) == GGUF_OK &&
+                gguf_split_plan_write(plan, in_dir("s"), NULL, &err) ==
+                    GGUF_OK &&
+                gguf_split_open(&shards, in_dir("s"), NULL, &err) == GGUF_OK &&
+                gguf_split_n_files(shards) > 1;
+    ok(good && gguf_quant_create_split(&q, shards, &p, &err) == GGUF_OK &&
+           makes(q, want, false, &err),
+       "a set of %zu: the same bytes %s",
+       good ? gguf_split_n_files(shards) : 0, err.message);
+    gguf_quant_destroy(q);
+    const struct gguf_file *first = gguf_split_file(shards, 0);
+    ok(good && gguf_quant_create_file(&q, first, &p, &err) == GGUF_OK &&
+           gguf_quant_n_tensors(q) == gguf_file_n_tensors(first),
+       "one of them is a file of %zu tensors", gguf_file_n_tensors(first));
+    gguf_quant_destroy(q);
+    for (size_t i = 0; i < gguf_split_n_files(shards); i++)
+        remove(gguf_split_path(shards, i));
+    gguf_split_close(shards);
+    gguf_split_plan_destroy(plan);
+    gguf_split_close(set);
+}
+
+int main(void)
+{
+    char in[4000], want[4000]; /* in_dir forgets */
+    struct gguf_error err;
+    struct gguf_file *f, *g;
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    if (!enter_dir() || gguf_recipe_preset(&recipe, "Q4_K_M", NULL, NULL))
+        return 99;
+    snprintf(in, sizeof in, "%s", in_dir("in.gguf"));
+    snprintf(want, sizeof want, "%s", in_dir("want.gguf"));
+    write_model(in, -1, 0, 0);
+    struct setup s = SETUP("Q4_K_M");
+    if (quantize(in, want, s, &err) != GGUF_OK) {
+        printf("Bail out! %s\n", err.message);
+        return 99;
+    }
+    if (gguf_file_open(&f, in, NULL, &err) != GGUF_OK)
+        return 99;
+    check_file(f, want, "a path");
+
+    size_t size;
+    char *bytes = slurp(in, &size), *inside = malloc(size + 64);
+    if (!bytes || !inside ||
+        gguf_file_open_memory(&g, bytes, size, NULL, &err) != GGUF_OK)
+        return 99;
+    check_file(g, want, "memory");
+    check_two(f, g);
+    gguf_file_close(g);
+    gguf_file_close(f);
+    memset(inside, 1, 64);
+    memcpy(inside + 64, bytes, size);
+    fp.offset = 64;
+    if (!spill(in_dir("inside"), inside, size + 64) ||
+        gguf_file_open(&f, in_dir("inside"), &fp, &err) != GGUF_OK)
+        return 99;
+    check_file(f, want, "inside a file");
+    gguf_file_close(f);
+    remove(in_dir("inside"));
+    check_input(in);
+    check_set(in, want);
+    free(bytes);
+    free(inside);
+    gguf_recipe_destroy(recipe);
+    remove(in);
+    remove(want);
+    ok(leave_dir(), "nothing is left");
+    return done_testing();
+}
