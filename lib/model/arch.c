@@ -550,7 +550,7 @@ static const struct gg_arch archs[] = {
     { .name = "qwen2", .runs = true, LLAMA, NEOX, FREQS, LONGROPE,
       .qk = { .form = GG_QK_HEAD, .maybe = true }, .out_b = GG_MAY,
       .ffn_b = GG_MAY, .output_b = GG_MAY },
-    { .name = "qwen2moe", LLAMA, NEOX, OWN,
+    { .name = "qwen2moe", .runs = true, LLAMA, NEOX, OWN,
       .moe = { .where = GG_EXPERTS_ALL, .ff = GG_EXPERT_FF_KEY_OR_PART,
                .shared = GG_SHARED_WIDTH_MODEL, .shared_gate = true } },
     { .name = "qwen2vl", LLAMA, .rope = GGUF_ROPE_MROPE, .rope_axes = true,

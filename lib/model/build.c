@@ -3,6 +3,8 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include <math.h>
+
 typedef struct gguf_tensor tensor;
 
 const struct gg_mixer_fn gg_mixers[GG_N_MIXERS] = {
@@ -40,24 +42,51 @@ static tensor *layer(const struct gg_at *at, tensor *x)
 {
     const struct gg_arch *a = at->arch;
     const struct gg_mixer_fn *mixer = &gg_mixers[at->layer->mixer];
-    tensor *y = mixer->mix(at, gg_norm_if(at, a->mix_norm.pre, x));
+    tensor *normed = gg_norm_if(at, a->mix_norm.pre, x);
+    tensor *y = mixer->mix(at, normed);
     if (at->il == at->m->hp.n_layer - 1) {
         if (!at->p->n_out)
             return NULL;
         y = wanted(at->p, y); /* from here on only those */
         x = wanted(at->p, x);
+        if (a->order == GG_ORDER_PARALLEL)
+            normed = wanted(at->p, normed);
     }
     x = join(at, &a->mix_norm, x, gg_linear(at, mixer->out, y));
-    y = gg_feed_forward(at, gg_norm_if(at, a->ffn_norm.pre, x));
+    if (a->order != GG_ORDER_PARALLEL)
+        normed = gg_norm_if(at, a->ffn_norm.pre, x);
+    y = gg_feed_forward(at, normed);
     return join(at, &a->ffn_norm, x, y);
 }
 
 /* ---- a pass ---- */
 
+/* What embeddings are multiplied by. */
+static float embd_scale(const struct gg_at *at)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    switch ((enum gg_embd_scale)at->arch->embd_scale) {
+    case GG_EMBD_SCALE_SQRT: return sqrtf((float)hp->n_embd);
+    case GG_EMBD_SCALE_KEY: return hp->embd_scale;
+    case GG_EMBD_SCALE_TWELVE: return 12;
+    default: return 1;
+    }
+}
+
 static tensor *embeddings(const struct gg_at *at)
 {
-    return gguf_op_get_rows(at->c, gg_weight_at(at, GG_W_TOKEN_EMBD),
-                            at->p->tokens);
+    struct gguf_ctx *c = at->c;
+    const struct gg_arch *a = at->arch;
+    tensor *types = gg_weight_at(at, GG_W_TOKEN_TYPES);
+    tensor *position = gg_weight_at(at, GG_W_POSITION);
+    tensor *x = gguf_op_get_rows(c, gg_weight_at(at, GG_W_TOKEN_EMBD),
+                                 at->p->tokens);
+    x = gg_scaled(at, x, embd_scale(at));
+    if (types) /* all tokens are of the first type */
+        x = gguf_op_add(c, x, gguf_op_view_1d(c, types, types->ne[0], 0));
+    if (position)
+        x = gguf_op_add(c, x, gguf_op_get_rows(c, position, at->p->pos));
+    return a->embd_norm ? gg_norm_if(at, GG_W_EMBD_NORM, x) : x;
 }
 
 tensor *gg_build_pass(const struct gg_pass *p)
@@ -80,10 +109,17 @@ tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
                         tensor *states)
 {
     const struct gg_at at = { .m = m, .c = ctx, .arch = m->arch };
-    return gg_linear(&at, GG_W_OUTPUT, states);
+    const float scale = m->hp.logit_scale;
+    tensor *y = gg_linear(&at, GG_W_OUTPUT, states);
+    if (m->arch->logit_scale == GG_LOGIT_SCALE_TIMES)
+        y = gg_scaled(&at, y, scale);
+    if (m->arch->logit_scale == GG_LOGIT_SCALE_OVER && scale != 0)
+        y = gg_scaled(&at, y, 1 / scale);
+    return y;
 }
 
 size_t gg_build_n_nodes(const struct gguf_model *m)
 {
-    return 16 + (size_t)m->hp.n_layer * 48;
+    const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
+    return 32 + (size_t)m->hp.n_layer * (48 + (m->hp.n_expert ? experts : 0));
 }

@@ -25,6 +25,12 @@ struct gguf_tensor *gg_weight_at(const struct gg_at *at, enum gg_weight id);
 struct gguf_tensor *gg_linear(const struct gg_at *at, enum gg_weight id,
                               struct gguf_tensor *x);
 
+/* The same with a matrix for each column, which ids [n_used, N] choose: x
+ * [columns, 1 or n_used, N] -> [rows, n_used, N]. */
+struct gguf_tensor *gg_linear_id(const struct gg_at *at, enum gg_weight id,
+                                 struct gguf_tensor *x,
+                                 struct gguf_tensor *ids);
+
 /* A norm of rows of x, of a kind of enum gg_norm, then weight and bias, if
  * there are any; of id GG_W_NONE it has none. */
 struct gguf_tensor *gg_normed(const struct gg_at *at, unsigned kind,
@@ -51,10 +57,20 @@ extern const struct gg_mixer_fn gg_mixers[GG_N_MIXERS];
 
 gg_mix_fn gg_mix_attention;
 
-/* ---- ffn.c ---- */
+/* ---- ffn.c, moe.c ---- */
+
+/* An activation, by itself and with a gate; NULL: there is no such form. */
+struct gg_act_fn {
+    struct gguf_tensor *(*alone)(struct gguf_ctx *c, struct gguf_tensor *x);
+    struct gguf_tensor *(*gated)(struct gguf_ctx *c, struct gguf_tensor *gate,
+                                 struct gguf_tensor *up);
+};
+extern const struct gg_act_fn gg_acts[GG_N_ACTS];
 
 /* The feed-forward part of normed x [n_embd, N]. */
 struct gguf_tensor *gg_feed_forward(const struct gg_at *at,
                                     struct gguf_tensor *x);
+/* The same with experts. */
+struct gguf_tensor *gg_moe(const struct gg_at *at, struct gguf_tensor *x);
 
 #endif

@@ -6,18 +6,12 @@ typedef struct gguf_tensor tensor;
 
 /* ---- activations ---- */
 
-typedef tensor *act_fn(struct gguf_ctx *c, tensor *x);
-typedef tensor *gated_fn(struct gguf_ctx *c, tensor *gate, tensor *up);
-
 static tensor *oai(struct gguf_ctx *c, tensor *gate, tensor *up)
 {
     return gguf_op_swiglu_oai(c, gate, up, 1.702f, 7);
 }
 
-static const struct {
-    act_fn *alone;
-    gated_fn *gated;
-} acts[GG_N_ACTS] = {
+const struct gg_act_fn gg_acts[GG_N_ACTS] = {
     [GG_ACT_SILU] = { gguf_op_silu, gguf_op_swiglu },
     [GG_ACT_GELU] = { gguf_op_gelu, gguf_op_geglu },
     [GG_ACT_RELU] = { gguf_op_relu, gguf_op_reglu },
@@ -32,22 +26,39 @@ static tensor *gated(const struct gg_at *at, tensor *x)
     tensor *gate = gg_linear(at, GG_W_FFN_GATE, x);
     tensor *up = gg_linear(at, GG_W_FFN_UP, x);
     return gg_linear(at, GG_W_FFN_DOWN,
-                     acts[at->arch->act].gated(at->c, gate, up));
+                     gg_acts[at->arch->act].gated(at->c, gate, up));
 }
 
 static tensor *plain(const struct gg_at *at, tensor *x)
 {
     tensor *up = gg_linear(at, GG_W_FFN_UP, x);
-    return gg_linear(at, GG_W_FFN_DOWN, acts[at->arch->act].alone(at->c, up));
+    return gg_linear(at, GG_W_FFN_DOWN, gg_acts[at->arch->act].alone(at->c, up));
+}
+
+/* Gate and up in one matrix, the gate first. */
+static tensor *fused(const struct gg_at *at, tensor *x)
+{
+    tensor *both = gg_linear(at, GG_W_FFN_UP, x);
+    if (!both)
+        return NULL;
+    const int64_t n = both->ne[0] / 2, n_tok = both->ne[1];
+    tensor *half[2];
+    for (int i = 0; i < 2; i++)
+        half[i] = gguf_op_cont(
+            at->c, gguf_op_view_2d(at->c, both, n, n_tok, both->nb[1],
+                                   (uint64_t)(i * n * both->nb[0])));
+    return gg_linear(at, GG_W_FFN_DOWN,
+                     gg_acts[at->arch->act].gated(at->c, half[0], half[1]));
 }
 
 typedef tensor *ffn_fn(const struct gg_at *at, tensor *x);
 static ffn_fn *const ffns[GG_N_FFNS] = {
     [GG_FFN_GATED] = gated,
+    [GG_FFN_FUSED] = fused,
     [GG_FFN_PLAIN] = plain,
 };
 
 tensor *gg_feed_forward(const struct gg_at *at, tensor *x)
 {
-    return ffns[at->layer->ffn](at, x);
+    return at->layer->moe ? gg_moe(at, x) : ffns[at->layer->ffn](at, x);
 }

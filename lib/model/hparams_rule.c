@@ -14,11 +14,18 @@ enum gguf_status gg_hp_check_experts(struct gg_hp_reader *r)
     struct gg_hparams *hp = r->hp;
     const uint32_t n = hp->n_expert, used = hp->n_expert_used;
     const bool has = r->arch->moe.where != GG_EXPERTS_NONE;
+    const bool opens = gg_report_opens(r->report);
     const struct gguf_kv *kv = gg_hp_find(r, GG_HP_n_expert);
-    if (gg_report_opens(r->report) && n && r->arch->runs)
+    if (opens && n && !has)
         return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
-                           "%s is %" PRIu32 ": mixture-of-experts models are "
-                           "not evaluated yet", r->key, n);
+                           "%s is %" PRIu32 ": models of architecture '%s' "
+                           "have no experts", r->key, n, r->arch->name);
+    if (opens && hp->n_group > 1) {
+        kv = gg_hp_find(r, GG_HP_n_group);
+        return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
+                           "%s is %" PRIu32 ": groups of experts are not "
+                           "evaluated yet", r->key, hp->n_group);
+    }
     if (!n && used)
         return gg_hp_bad(r, GG_HP_n_expert_used, used, 0, 0);
     if (!n)
@@ -74,6 +81,18 @@ static void choose_widths(struct gg_hparams *hp, uint32_t n_head)
         hp->dim_v = hp->dim_v_mla;
 }
 
+static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp)
+{
+    const float head = 1 / sqrtf((float)hp->dim_k);
+    switch ((enum gg_scale)a->scale) {
+    case GG_SCALE_ONE: return 1;
+    case GG_SCALE_WHOLE: return 1 / (float)hp->dim_k;
+    case GG_SCALE_VALUE: return 1 / sqrtf((float)hp->dim_v);
+    case GG_SCALE_KEY: return hp->attn_scale != 0 ? hp->attn_scale : head;
+    default: return head;
+    }
+}
+
 enum gguf_status gg_hp_check_heads(struct gg_hp_reader *r)
 {
     struct gg_hparams *hp = r->hp;
@@ -96,7 +115,7 @@ enum gguf_status gg_hp_check_heads(struct gg_hp_reader *r)
                                r->arch->name, n, hp->dim_k, hp->dim_v);
     }
     if (hp->dim_k)
-        hp->score_scale = 1 / sqrtf((float)hp->dim_k);
+        hp->score_scale = score_scale(r->arch, hp);
     return GGUF_OK;
 }
 

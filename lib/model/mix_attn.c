@@ -9,6 +9,13 @@ struct qkv {
     tensor *q, *k, *v;
 };
 
+/* What queries, keys and values are clamped to, if the file says so. */
+static tensor *clamped(const struct gg_at *at, tensor *x)
+{
+    const float most = at->arch->clamp ? at->m->hp.clamp_qkv : 0;
+    return most > 0 ? gguf_op_clamp(at->c, x, -most, most) : x;
+}
+
 /* Heads of x [d * h, N]. */
 static tensor *heads(const struct gg_at *at, tensor *x, int64_t d, int64_t h)
 {
@@ -41,15 +48,15 @@ static struct qkv project(const struct gg_at *at, tensor *x)
     const int64_t n_k = (int64_t)hp->dim_k * l->n_head_kv;
     struct qkv y;
     if (gg_weight_at(at, GG_W_ATTN_QKV)) {
-        tensor *all = gg_linear(at, GG_W_ATTN_QKV, x);
+        tensor *all = clamped(at, gg_linear(at, GG_W_ATTN_QKV, x));
         y.q = part(at, all, 0, hp->dim_k, l->n_head);
         y.k = part(at, all, n_q, hp->dim_k, l->n_head_kv);
         y.v = part(at, all, n_q + n_k, hp->dim_v, l->n_head_kv);
         return y;
     }
-    y.q = gg_linear(at, GG_W_ATTN_Q, x);
-    y.k = gg_linear(at, GG_W_ATTN_K, x);
-    y.v = gg_linear(at, GG_W_ATTN_V, x);
+    y.q = clamped(at, gg_linear(at, GG_W_ATTN_Q, x));
+    y.k = clamped(at, gg_linear(at, GG_W_ATTN_K, x));
+    y.v = clamped(at, gg_linear(at, GG_W_ATTN_V, x));
     y.q = heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, y.q), hp->dim_k,
                 l->n_head);
     y.k = heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), hp->dim_k,
@@ -97,6 +104,17 @@ static tensor *through_cache(const struct gg_at *at, tensor *cache, tensor *x,
                            (uint64_t)(p->first_stream * p->n_ctx * row));
 }
 
+static float alibi(const struct gg_at *at)
+{
+    return at->arch->alibi_key ? at->m->hp.max_alibi : at->arch->alibi;
+}
+
+static float score_cap(const struct gg_at *at)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    return hp->has[GG_HP_attn_cap] ? hp->attn_cap : at->arch->attn_cap;
+}
+
 tensor *gg_mix_attention(const struct gg_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -113,8 +131,9 @@ tensor *gg_mix_attention(const struct gg_at *at, tensor *x)
     y.q = gguf_op_reshape_4d(c, y.q, hp->dim_k, l->n_head, p->n_tok,
                              p->n_seq);
     y.q = gguf_op_permute(c, y.q, 0, 2, 1, 3);
-    tensor *y_all = gguf_op_attention(c, y.q, y.k, y.v, p->mask,
-                                      hp->score_scale, 0, 0);
-    return gguf_op_reshape_2d(c, y_all, (int64_t)hp->dim_v * l->n_head,
+    tensor *seen = gguf_op_attention_sinks(
+        c, y.q, y.k, y.v, p->mask, gg_weight_at(at, GG_W_ATTN_SINKS),
+        hp->score_scale, alibi(at), score_cap(at));
+    return gguf_op_reshape_2d(c, seen, (int64_t)hp->dim_v * l->n_head,
                               p->n_tok * p->n_seq);
 }

@@ -22,6 +22,12 @@ tensor *gg_linear(const struct gg_at *at, enum gg_weight id, tensor *x)
     return b ? gguf_op_add(at->c, y, b) : y;
 }
 
+tensor *gg_linear_id(const struct gg_at *at, enum gg_weight id, tensor *x,
+                     tensor *ids)
+{
+    return gguf_op_matmul_id(at->c, gg_weight_at(at, id), x, ids);
+}
+
 tensor *gg_normed(const struct gg_at *at, unsigned kind, enum gg_weight id,
                   tensor *x)
 {

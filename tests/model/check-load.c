@@ -213,7 +213,7 @@ static const struct {
     { rope_odd, GGUF_E_HPARAM, "llama.rope.dimension_count is 3" },
     { rope_scaling, GGUF_E_HPARAM, "scaling.type 'longrope'" },
     { rope_factor, GGUF_E_HPARAM, "llama.rope.scaling.factor is 0" },
-    { experts, GGUF_E_UNSUPPORTED, "mixture-of-experts" },
+    { experts, GGUF_E_NOTFOUND, "'llama.expert_used_count' is missing" },
     { vocab_size, GGUF_E_TENSOR,
       "'token_embd.weight' has shape [32, 32], must be [32, 33]" },
     { tokenizer, GGUF_E_UNSUPPORTED, "'bert' is not supported yet" },

@@ -2,8 +2,19 @@
 #include "config.h"
 #include "tests/model/run.h"
 
+#include "model/model.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+static enum gguf_status open_model(struct run *r)
+{
+    const struct gg_source alone = { NULL, r->file };
+    if (r->set)
+        return gguf_model_open_split(&r->model, r->set, NULL, &r->err);
+    return r->arch ? gg_model_open(&r->model, &alone, r->arch, NULL, &r->err)
+                   : gguf_model_open(&r->model, r->file, NULL, &r->err);
+}
 
 static bool start(struct run *r, unsigned n_threads,
                   const struct gguf_session_params *params)
@@ -12,9 +23,7 @@ static bool start(struct run *r, unsigned n_threads,
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_session_params p = *params;
     struct gguf_model_info info;
-    if ((r->set ? gguf_model_open_split(&r->model, r->set, NULL, &r->err)
-                : gguf_model_open(&r->model, r->file, NULL, &r->err)) !=
-        GGUF_OK)
+    if (open_model(r) != GGUF_OK)
         return false;
     info = *gguf_model_get_info(r->model);
     r->n_vocab = info.n_vocab;
@@ -35,6 +44,17 @@ bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
     return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
                GGUF_OK &&
            start(r, n_threads, p);
+}
+
+bool run_open_arch(struct run *r, const void *data, size_t size,
+                   const struct gg_arch *arch,
+                   const struct gguf_session_params *p)
+{
+    memset(r, 0, sizeof *r);
+    r->arch = arch;
+    return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
+               GGUF_OK &&
+           start(r, 1, p);
 }
 
 bool run_open_path(struct run *r, const char *path, unsigned n_threads,

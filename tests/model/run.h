@@ -9,6 +9,7 @@
 struct run {
     struct gguf_file *file; /* or */
     struct gguf_split *set;
+    const struct gg_arch *arch; /* or NULL: the file's */
     struct gguf_model *model;
     struct gguf_pool *pool;
     struct gguf_backend *backend;
@@ -22,6 +23,11 @@ struct run {
  * the same. */
 bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
               const struct gguf_session_params *p);
+/* The same as an architecture that need not be in the table. */
+struct gg_arch;
+bool run_open_arch(struct run *r, const void *data, size_t size,
+                   const struct gg_arch *arch,
+                   const struct gguf_session_params *p);
 bool run_open_path(struct run *r, const char *path, unsigned n_threads,
                    const struct gguf_session_params *p);
 /* path: all that gguf_split_open takes. */

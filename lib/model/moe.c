@@ -1,0 +1,138 @@
+/* moe.c - mixtures of experts: a router chooses some matrices for each token
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+#include <math.h>
+
+typedef struct gguf_tensor tensor;
+
+/* What each token chose. */
+struct choice {
+    tensor *ids;    /* i32 [n_used, N] */
+    tensor *weight; /* [1, n_used, N] */
+};
+
+/* The least sum of weights that is divided by: the smallest normal number of
+ * half precision, as where weights were computed in it. */
+#define LEAST_SUM 6.103515625e-5f
+
+static unsigned gating_of(const struct gg_at *at)
+{
+    const struct gg_moe *moe = &at->arch->moe;
+    const uint32_t given = at->m->hp.expert_gating;
+    return moe->gating_key && given ? given : moe->gating;
+}
+
+/* How likely each expert is, [n_expert, N]. */
+static tensor *likelihood(const struct gg_at *at, unsigned gating,
+                          tensor *logits)
+{
+    switch (gating) {
+    case GG_GATING_SIGMOID: return gguf_op_sigmoid(at->c, logits);
+    case GG_GATING_CHOSEN: return logits;
+    default: return gguf_op_soft_max(at->c, logits, NULL, 1, 0);
+    }
+}
+
+static bool normalises(const struct gg_at *at)
+{
+    const uint8_t norm = at->arch->moe.norm;
+    return norm == GG_MUST || (norm == GG_MAY && at->m->hp.expert_norm);
+}
+
+static struct choice choose(const struct gg_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    const unsigned gating = gating_of(at);
+    const int64_t n = hp->n_expert, used = hp->n_expert_used;
+    const int64_t n_tok = x ? x->ne[1] : 0;
+    tensor *p = likelihood(at, gating, gg_linear(at, GG_W_ROUTER, x));
+    tensor *b = gg_weight_at(at, GG_W_ROUTER_SELECT_B);
+    struct choice y;
+    y.ids = gguf_op_top_k(c, b ? gguf_op_add(c, p, b) : p, used);
+    p = gguf_op_reshape_3d(c, p, 1, n, n_tok);
+    tensor *w = gguf_op_get_rows(c, p, y.ids); /* without that bias */
+    w = gguf_op_reshape_2d(c, w, used, n_tok);
+    if (gating == GG_GATING_CHOSEN)
+        w = gguf_op_soft_max(c, w, NULL, 1, 0);
+    if (normalises(at)) {
+        tensor *sum = gguf_op_sum_rows(c, w);
+        w = gguf_op_div(c, w, gguf_op_clamp(c, sum, LEAST_SUM, INFINITY));
+    }
+    w = gg_scaled(at, w, at->arch->moe.scale ? hp->expert_scale : 1);
+    y.weight = gguf_op_reshape_3d(c, w, 1, used, n_tok);
+    return y;
+}
+
+/* Half i of rows [2 n, n_used, N]. */
+static tensor *half(const struct gg_at *at, tensor *x, int i)
+{
+    if (!x)
+        return NULL;
+    const int64_t n = x->ne[0] / 2;
+    tensor *y = gguf_op_view_3d(at->c, x, n, x->ne[1], x->ne[2], x->nb[1],
+                                x->nb[2], (uint64_t)(i * n * x->nb[0]));
+    return gguf_op_cont(at->c, y);
+}
+
+/* What the chosen experts make of x [n_embd, 1, N]: [n_embd, n_used, N]. */
+static tensor *experts(const struct gg_at *at, const struct choice *y,
+                       tensor *x)
+{
+    const struct gg_act_fn *act = &gg_acts[at->arch->act];
+    tensor *gate, *up;
+    if (at->arch->moe.plain)
+        return gg_linear_id(at, GG_W_DOWN_EXPS,
+                            act->alone(at->c, gg_linear_id(at, GG_W_UP_EXPS, x,
+                                                           y->ids)),
+                            y->ids);
+    if (gg_weight_at(at, GG_W_GATE_UP_EXPS)) {
+        tensor *both = gg_linear_id(at, GG_W_GATE_UP_EXPS, x, y->ids);
+        gate = half(at, both, 0);
+        up = half(at, both, 1);
+    } else {
+        gate = gg_linear_id(at, GG_W_GATE_EXPS, x, y->ids);
+        up = gg_linear_id(at, GG_W_UP_EXPS, x, y->ids);
+    }
+    return gg_linear_id(at, GG_W_DOWN_EXPS, act->gated(at->c, gate, up),
+                        y->ids);
+}
+
+/* Experts that every token takes, of x [n_embd, N]; NULL: there are none. */
+static tensor *shared(const struct gg_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_act_fn *act = &gg_acts[at->arch->act];
+    if (!gg_weight_at(at, GG_W_UP_SHARED))
+        return NULL;
+    tensor *y = gg_linear(at, GG_W_UP_SHARED, x);
+    y = at->arch->moe.plain
+            ? act->alone(c, y)
+            : act->gated(c, gg_linear(at, GG_W_GATE_SHARED, x), y);
+    y = gg_linear(at, GG_W_DOWN_SHARED, y);
+    if (!gg_weight_at(at, GG_W_ROUTER_SHARED))
+        return y;
+    tensor *much = gg_linear(at, GG_W_ROUTER_SHARED, x);
+    return gguf_op_mul(c, y, gguf_op_sigmoid(c, much));
+}
+
+tensor *gg_moe(const struct gg_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const uint32_t used = at->m->hp.n_expert_used;
+    const struct choice chosen = choose(at, x);
+    tensor *in = x ? gguf_op_reshape_3d(c, x, x->ne[0], 1, x->ne[1]) : NULL;
+    tensor *y = gguf_op_mul(c, experts(at, &chosen, in), chosen.weight);
+    tensor *sum = NULL;
+    for (uint32_t i = 0; y && i < used; i++) {
+        tensor *one = gguf_op_view_2d(c, y, y->ne[0], y->ne[2], y->nb[2],
+                                      (uint64_t)(i * y->nb[1]));
+        sum = sum ? gguf_op_add(c, sum, one) : one;
+    }
+    tensor *all = shared(at, x);
+    if (all)
+        return gguf_op_add(c, sum, all);
+    return used == 1 ? gguf_op_cont(c, sum) : sum;
+}

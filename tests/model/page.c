@@ -1,0 +1,238 @@
+/* page.c - doc/architectures.md from the rows of the table */
+#include "config.h"
+#include "base/compiler.h"
+#include "model/need.h"
+#include "tests/model/page.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#define X(ID, TEXT) TEXT,
+static const char *const norms[] = { GG_NORM_LIST(X) };
+static const char *const orders[] = { GG_ORDER_LIST(X) };
+static const char *const mixers[] = { GG_MIXER_LIST(X) };
+static const char *const mix_rules[] = { GG_MIX_RULE_LIST(X) };
+static const char *const qkvs[] = { GG_QKV_LIST(X) };
+static const char *const qks[] = { GG_QK_LIST(X) };
+static const char *const rope_wheres[] = { GG_ROPE_WHERE_LIST(X) };
+static const char *const windows[] = { GG_WINDOW_LIST(X) };
+static const char *const scales[] = { GG_SCALE_LIST(X) };
+static const char *const gates[] = { GG_GATE_LIST(X) };
+static const char *const ffns[] = { GG_FFN_LIST(X) };
+static const char *const acts[] = { GG_ACT_LIST(X) };
+static const char *const experts[] = { GG_EXPERTS_LIST(X) };
+static const char *const gatings[] = { GG_GATING_LIST(X) };
+static const char *const expert_ffs[] = { GG_EXPERT_FF_LIST(X) };
+static const char *const shareds[] = { GG_SHARED_LIST(X) };
+static const char *const outputs[] = { GG_OUTPUT_LIST(X) };
+static const char *const embd_scales[] = { GG_EMBD_SCALE_LIST(X) };
+static const char *const logit_scales[] = { GG_LOGIT_SCALE_LIST(X) };
+#undef X
+
+/* ---- a cell: phrases with commas between ---- */
+
+struct cell {
+    char s[1024];
+};
+
+/* One more phrase, unless it is empty. */
+static void add(struct cell *c, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void add(struct cell *c, const char *fmt, ...)
+{
+    size_t n = strlen(c->s);
+    char text[512];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (*text)
+        snprintf(c->s + n, sizeof c->s - n, "%s%s", n ? "; " : "", text);
+}
+
+static void add_if(struct cell *c, bool yes, const char *text)
+{
+    add(c, "%s", yes ? text : "");
+}
+
+static const char *use(unsigned u)
+{
+    return u == GG_MUST ? "" : " maybe";
+}
+
+/* ---- the columns ---- */
+
+static void norm_name(struct cell *c, const char *where, unsigned id)
+{
+    if (id)
+        add(c, "%s %.*s", where, (int)strcspn(gg_weights[id].name, "."),
+            gg_weights[id].name);
+}
+
+/* The order of a layer, and its norms where they are not llama's. */
+static void layer(struct cell *c, const struct gg_arch *a)
+{
+    const bool usual = a->mix_norm.pre == GG_W_ATTN_NORM &&
+                       !a->mix_norm.post && !a->mix_norm.add &&
+                       a->ffn_norm.pre == GG_W_FFN_NORM &&
+                       !a->ffn_norm.post && !a->ffn_norm.add;
+    add(c, "%s", orders[a->order]);
+    add(c, "%s", norms[a->norm]);
+    add_if(c, a->norm_plain, "norms without weights");
+    if (a->norm_b)
+        add(c, "norms with biases%s", use(a->norm_b));
+    if (usual)
+        return;
+    norm_name(c, "mixer on", a->mix_norm.pre);
+    norm_name(c, "its result through", a->mix_norm.post);
+    norm_name(c, "the sum through", a->mix_norm.add);
+    norm_name(c, "feed-forward on", a->ffn_norm.pre);
+    norm_name(c, "its result through", a->ffn_norm.post);
+    norm_name(c, "the sum through", a->ffn_norm.add);
+}
+
+static void mixer(struct cell *c, const struct gg_arch *a)
+{
+    add(c, "%s", mixers[a->mixer]);
+    if (a->mix_rule)
+        add(c, "%s: %s",
+            *mixers[a->other] ? mixers[a->other] : "plain attention",
+            mix_rules[a->mix_rule]);
+    add_if(c, a->no_causal, "never causal");
+    add_if(c, a->no_memory, "no memory");
+}
+
+static void attention(struct cell *c, const struct gg_arch *a)
+{
+    add(c, "%s", qkvs[a->qkv]);
+    if (a->qkv_b)
+        add(c, "q, k, v with biases%s", use(a->qkv_b));
+    if (a->out_b)
+        add(c, "output with a bias%s", use(a->out_b));
+    if (a->qk.form)
+        add(c, "norms of q and k %s%s%s%s%s", qks[a->qk.form],
+            a->qk.kind ? ", layer norms" : "", a->qk.late ? ", late" : "",
+            a->qk.maybe ? " maybe" : "", a->qk.value ? ", of v too" : "");
+    if (a->scale)
+        add(c, "scale %s", scales[a->scale]);
+    add(c, "%s", gates[a->gate]);
+    if (a->sinks)
+        add(c, "sinks%s", use(a->sinks));
+    add_if(c, a->clamp, "q, k, v clamped");
+    if (a->attn_cap)
+        add(c, "scores capped at %u", a->attn_cap);
+    if (a->window.rule)
+        add(c, "window%s, %s%s%s", use(a->window.key), windows[a->window.rule],
+            a->window.centred ? ", centred" : "",
+            a->window.own_base ? ", own base" : "");
+    if (a->window.period)
+        add(c, "period %u", a->window.period);
+    if (a->window.only_at)
+        add(c, "only with %u layers", a->window.only_at);
+}
+
+static void positions(struct cell *c, const struct gg_arch *a)
+{
+    static const char *const kinds[] = { "pairs side by side", "halves",
+                                         "M-RoPE", "interleaved M-RoPE" };
+    add(c, "%s", a->rope == GG_ROPE_NONE ? "" : kinds[a->rope]);
+    add(c, "%s", rope_wheres[a->rope_where]);
+    add_if(c, a->rope_axes && a->rope < GGUF_ROPE_MROPE,
+           "M-RoPE with sections");
+    add_if(c, a->freqs, "rope_freqs");
+    add_if(c, a->longrope, "long and short factors");
+    if (a->alibi)
+        add(c, "ALiBi %u", a->alibi);
+    add_if(c, a->alibi_key, "ALiBi by key");
+    if (a->position)
+        add(c, "learned%s", use(a->position));
+    add_if(c, !*c->s, "none");
+}
+
+static void feed_forward(struct cell *c, const struct gg_arch *a)
+{
+    const struct gg_moe *m = &a->moe;
+    add(c, "%s", ffns[a->ffn]);
+    add(c, "%s", acts[a->act]);
+    if (a->ffn_b)
+        add(c, "biases%s", use(a->ffn_b));
+    if (!m->where)
+        return;
+    add(c, "experts: %s", experts[m->where]);
+    add(c, "%s%s", gatings[m->gating], m->gating_key ? " by key" : "");
+    if (m->select_b)
+        add(c, "a bias for choosing%s", use(m->select_b));
+    add(c, "%s", m->norm == GG_MUST  ? "weights add to 1"
+                 : m->norm == GG_MAY ? "weights add to 1 by key"
+                                     : "");
+    add_if(c, m->scale, "scaled");
+    add(c, "%s", expert_ffs[m->ff]);
+    add_if(c, m->plain, "up and down");
+    add_if(c, m->bias, "with biases");
+    add(c, "%s", shareds[m->shared]);
+    add_if(c, m->shared_gate, "with a sigmoid gate");
+}
+
+static void ends(struct cell *c, const struct gg_arch *a)
+{
+    if (a->embd_scale)
+        add(c, "embeddings %s", embd_scales[a->embd_scale]);
+    if (a->embd_norm)
+        add(c, "a norm of embeddings%s", use(a->embd_norm));
+    if (a->types)
+        add(c, "token types%s", use(a->types));
+    if (a->final_norm != GG_W_OUTPUT_NORM)
+        norm_name(c, "last norm", a->final_norm);
+    if (a->output)
+        add(c, "output %s", outputs[a->output]);
+    if (a->output_b)
+        add(c, "output with a bias%s", use(a->output_b));
+    if (a->logit_scale)
+        add(c, "logits %s", logit_scales[a->logit_scale]);
+    if (a->cap)
+        add(c, "logits capped%s", a->cap == 2 ? " at 30" : " by key");
+    add_if(c, a->residual_scale, "branches scaled");
+    add_if(c, a->nextn, "layers that draft");
+}
+
+static const char intro[] =
+    "# Architectures\n"
+    "\n"
+    "Printed from the rows of `lib/model/arch.c` by "
+    "`tests/model/check-archs --page`, which `make check` holds\n"
+    "against this page. What a cell does not say is llama's: RMS norms before "
+    "attention and before a gated\n"
+    "feed-forward part with SiLU, separate or fused q, k, v, scores over "
+    "sqrt(d), causal, a key and a value kept for each\n"
+    "token, an output matrix that may be the embeddings. \"Maybe\" is what "
+    "files may lack. All are checked (`gguf-info\n"
+    "--check`); those with a name in bold are evaluated.\n"
+    "\n"
+    "Where the program that most files are made for departs from a model's "
+    "own definition, the file's keys and the\n"
+    "definition are followed.\n"
+    "\n"
+    "| architecture | layer | mixer | attention | positions | feed-forward "
+    "part | ends | besides |\n"
+    "|---|---|---|---|---|---|---|---|\n";
+
+void page_print(FILE *out)
+{
+    fputs(intro, out);
+    for (size_t i = 0; i < gg_arch_count(); i++) {
+        const struct gg_arch *a = gg_arch_at(i);
+        struct cell cells[6] = { { "" } };
+        layer(&cells[0], a);
+        mixer(&cells[1], a);
+        attention(&cells[2], a);
+        positions(&cells[3], a);
+        feed_forward(&cells[4], a);
+        ends(&cells[5], a);
+        fprintf(out, a->runs ? "| **%s** |" : "| %s |", a->name);
+        for (size_t k = 0; k < GG_LEN(cells); k++)
+            fprintf(out, " %s |", cells[k].s);
+        fprintf(out, " %s |\n", a->odd ? a->odd : "");
+    }
+}

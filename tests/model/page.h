@@ -1,0 +1,9 @@
+/* page.h - doc/architectures.md from the rows of the table */
+#ifndef TESTS_MODEL_PAGE_H
+#define TESTS_MODEL_PAGE_H
+
+#include <stdio.h>
+
+void page_print(FILE *out);
+
+#endif
