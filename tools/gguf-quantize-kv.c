@@ -1,7 +1,6 @@
 /* gguf-quantize-kv.c - the values of --override-kv */
 #include "config.h"
 #include "tools/gguf-quantize.h"
-#include "tools/common/opt_old.h"
 
 #include <errno.h>
 #include <float.h>
@@ -103,15 +102,15 @@ void use_kv_texts(struct options *o)
 {
     struct gguf_error err;
     gguf_error_clear(&err);
-    if (!o->n_kv_texts)
+    if (!o->kv_texts.n)
         return;
     if (gguf_meta_create(&o->meta, NULL, &err) != GGUF_OK) {
         msg_fail(NULL, &err);
         exit(MSG_FAILED);
     }
-    for (size_t i = 0; i < o->n_kv_texts; i++) {
-        char *copy = msg_must(malloc(strlen(o->kv_texts[i]) + 1));
-        strcpy(copy, o->kv_texts[i]);
+    for (size_t i = 0; i < o->kv_texts.n; i++) {
+        char *copy = msg_must(malloc(strlen(o->kv_texts.arg[i]) + 1));
+        strcpy(copy, o->kv_texts.arg[i]);
         char *eq = strchr(copy, '='), *colon = eq ? strchr(eq, ':') : NULL;
         if (!colon || eq == copy)
             opt_usage("--override-kv: '%s' is not KEY=TYPE:VALUE", copy);

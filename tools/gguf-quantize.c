@@ -91,10 +91,11 @@ static enum gguf_status run(struct options *o, const struct gguf_paths *noted,
 static struct gguf_paths *note_paths(const struct options *o)
 {
     struct gguf_paths *p = paths_new();
-    for (size_t i = 0; i < o->n_imatrix_paths; i++)
-        paths_read(p, o->imatrix_paths[i], "--imatrix");
-    for (size_t i = 0; i < o->n_type_files; i++)
-        paths_read(p, o->type_files[i], "--tensor-type-file");
+    for (size_t i = 0; i < o->imatrix_paths.n; i++)
+        paths_read(p, o->imatrix_paths.arg[i], "--imatrix");
+    for (size_t i = 0; i < o->types.n; i++)
+        if (o->types.value[i] == TYPE_FILE)
+            paths_read(p, o->types.arg[i], "--tensor-type-file");
     paths_read(p, o->recipe_file, "--recipe");
     paths_write(p, o->report, "report");
     return p;
@@ -122,7 +123,7 @@ static void print_results(const struct options *o, double seconds)
     const struct gguf_quant_params *p = &o->params;
     if (!o->quiet) {
         print_mended(o->in, o->targets, o->n_targets);
-        print_imatrix(o->in, o->targets, o->n_targets, o->n_texts > 0);
+        print_imatrix(o->in, o->targets, o->n_targets, o->include.n + o->exclude.n > 0);
         if (seconds >= 0)
             print_nonfinite(o->in, o->targets,
                             p->nonfinite == GGUF_NONFINITE_KEEP);

@@ -2,6 +2,8 @@
 #ifndef TOOLS_GGUF_QUANTIZE_H
 #define TOOLS_GGUF_QUANTIZE_H
 
+#include "tools/common/opt.h"
+
 #include <gguf/target.h>
 
 #include <stdbool.h>
@@ -18,7 +20,10 @@ struct target {
     struct gguf_quant *job;
 };
 
-enum { MAX_TARGETS = 64, MAX_TEXTS = 64, MAX_PRUNE = 1024 };
+enum { MAX_TARGETS = 64, MAX_PRUNE = 1024 };
+
+/* What an argument of --tensor-type and --tensor-type-file is. */
+enum { TYPE_TEXT, TYPE_FILE };
 
 /* What the command line says. */
 struct options {
@@ -27,25 +32,23 @@ struct options {
     size_t n_overrides;
     struct target targets[MAX_TARGETS];
     size_t n_targets;
-    const char *in, *recipe_file;
+    struct opt_list outputs; /* of --output: OUT=TYPE */
+    const char *in, *recipe_file, *print_recipe;
+    struct opt_list types;   /* --tensor-type and -file, with TYPE_... */
+    const char *output_type, *embedding_type; /* names, or NULL */
     struct gguf_target_params target; /* no limit: not asked for */
-    uint32_t target_types[MAX_TEXTS];
-    struct gguf_meta *meta; /* of --override-kv */
-    const char *kv_texts[MAX_TEXTS];
-    size_t n_kv_texts;
-    uint32_t prune[MAX_PRUNE];
+    const char *target_types; /* names, separated by commas, or NULL, */
+    uint32_t target_type_ids[GGUF_TARGET_MAX_TYPES]; /* and what they are */
+    struct gguf_meta *meta;  /* of --override-kv */
+    struct opt_list kv_texts;
+    const char *prune_layers; /* numbers, separated by commas, or NULL, */
+    uint32_t prune[MAX_PRUNE]; /* and what they are */
     struct gguf_imatrix *imatrix;
-    const char *imatrix_paths[MAX_TEXTS];
-    size_t n_imatrix_paths;
+    struct opt_list imatrix_paths, include, exclude;
     struct gguf_limits limits;
-    const char *texts[MAX_TEXTS]; /* of --include/--exclude-weights */
-    size_t n_texts;
-    bool include;
     unsigned threads;
     const char *report; /* a file's name */
-    const char *type_files[MAX_TEXTS]; /* of --tensor-type-file */
-    size_t n_type_files;
-    bool dry_run, explain, verbose, json, quiet, force, resume;
+    bool dry_run, explain, verbose, json, quiet, force, resume, list_types;
     char *default_out;
 };
 #define OPTIONS_INIT                                                          \
@@ -61,6 +64,12 @@ struct options {
  * something is wrong, or where nothing but text was asked for. */
 void parse_command_line(struct options *o, int argc, char **argv);
 void options_fini(struct options *o);
+
+/* gguf-quantize-args.c: the types of tensors and layers that o names, as
+ * numbers; importance data as the jobs get them, and the name that is recorded:
+ * not the path, which tells about the machine. */
+void use_types(struct options *o);
+void use_imatrix(struct options *o);
 
 /* gguf-quantize-kv.c: the keys of --override-kv, once --compat is known. */
 void use_kv_texts(struct options *o);

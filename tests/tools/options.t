@@ -82,6 +82,21 @@ imatrix|-o O --output-format xml M|--output-format: 'xml' is not 'gguf' or 'dat'
 imatrix|-ofreq 5 M|there is no '-ofreq' here: data are read here
 imatrix|--in-file M|there is no '--in-file' here: files to read are operands
 imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
+quantize||IN is missing
+quantize|M|OUT and TYPE are missing
+quantize|M O Q9_9|'Q9_9' is no type
+quantize|M O Q8_0 4 x|'x' is one argument too many
+quantize|--target-size 1G --target-bpw 4 M O|'--target-size' and '--target-bpw' exclude each other
+quantize|--target-types Q4_K M O Q8_0|'--target-types' needs --target-size or --target-bpw
+quantize|--keep-split --split-max-size 1G M O Q8_0|'--keep-split' and '--split-max-size' exclude
+quantize|--include-weights a M O Q8_0|'--include-weights' needs --imatrix
+quantize|--imatrix M --include-weights a --exclude-weights b M O Q8_0|'--include-weights' and '--exclude-weights' exclude
+quantize|--on-nonfinite drop M O Q8_0|--on-nonfinite: 'drop' is not 'error', 'zero' or 'keep'
+quantize|--recipe a -r b M O|'--recipe' and '-r' say the same thing
+quantize|--report=a --report=b M O Q8_0|option '--report' is given twice
+quantize|--tensor-type x M O Q8_0|--tensor-type: 'x' is not PATTERN=TYPE
+quantize|-o x M|--output: 'x' is not OUT=TYPE
+quantize|-output x=Q8_0 M|unknown option '-output': is '--output' meant?
 END
 
 if test -f "$tiny"; then

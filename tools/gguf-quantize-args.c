@@ -1,0 +1,161 @@
+/* gguf-quantize-args.c - what arguments of gguf-quantize name: types of
+ * tensors, layers, importance data */
+#include "config.h"
+#include "tools/gguf-quantize.h"
+#include "tools/common/msg.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- types and layers ---- */
+
+static uint32_t parse_type(const char *option, const char *name)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
+    if (!t || (t->family != GGUF_FAMILY_FLOAT &&
+               t->family != GGUF_FAMILY_QUANT))
+        opt_usage("%s: '%s' is no type to quantize to", option, name);
+    return t->id;
+}
+
+/* PATTERN=TYPE of n bytes; the last '=' counts. */
+static void add_override(struct options *o, const char *option,
+                         const char *text, size_t n)
+{
+    char *copy = msg_must(malloc(n + 1));
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    char *eq = strrchr(copy, '=');
+    if (!eq || eq == copy)
+        opt_usage("%s: '%s' is not PATTERN=TYPE", option, copy);
+    *eq = 0;
+    o->overrides = msg_must(realloc(
+        o->overrides, (o->n_overrides + 1) * sizeof *o->overrides));
+    o->overrides[o->n_overrides++] =
+        (struct gguf_quant_override){ copy, parse_type(option, eq + 1) };
+}
+
+static _Noreturn void cannot(const char *path, const char *what)
+{
+    msg_error(path, "cannot be %s: %s", what, strerror(errno));
+    exit(MSG_FAILED);
+}
+
+static void read_overrides(struct options *o, const char *path)
+{
+    char *line = NULL;
+    size_t size = 0;
+    FILE *f = fopen(path, "r");
+    if (!f)
+        cannot(path, "opened");
+    while (errno = 0, getline(&line, &size, f) >= 0)
+        for (char *p = line; *(p += strspn(p, " \t\r\n"));) {
+            size_t n = strcspn(p, " \t\r\n");
+            add_override(o, "--tensor-type-file", p, n);
+            p += n;
+        }
+    if (!feof(f))
+        cannot(path, "read");
+    free(line);
+    fclose(f);
+}
+
+static void parse_target_types(struct options *o, const char *arg)
+{
+    char name[32];
+    for (const char *p = arg;; p++) {
+        size_t n = strcspn(p, ",");
+        if (o->target.n_types == GGUF_TARGET_MAX_TYPES)
+            opt_usage("--target-types: more than %d", GGUF_TARGET_MAX_TYPES);
+        snprintf(name, sizeof name, "%.*s", (int)(n < 31 ? n : 31), p);
+        o->target_type_ids[o->target.n_types++] =
+            parse_type("--target-types", name);
+        o->target.types = o->target_type_ids;
+        p += n;
+        if (!*p)
+            return;
+    }
+}
+
+static void parse_prune(struct options *o, const char *arg)
+{
+    for (const char *p = arg;; p++) {
+        char *end;
+        unsigned long v = strtoul(p, &end, 10);
+        if (end == p || *p < '0' || *p > '9' || v > 1000000 ||
+            (*end && *end != ',') ||
+            o->params.n_prune == MAX_PRUNE)
+            opt_usage("--prune-layers: '%s' is no list of layers", arg);
+        o->prune[o->params.n_prune++] = (uint32_t)v;
+        o->params.prune = o->prune;
+        p = end;
+        if (!*p)
+            return;
+    }
+}
+
+void use_types(struct options *o)
+{
+    if (o->output_type)
+        o->params.output_type =
+            parse_type("--output-tensor-type", o->output_type);
+    if (o->embedding_type)
+        o->params.embedding_type =
+            parse_type("--token-embedding-type", o->embedding_type);
+    for (size_t i = 0; i < o->types.n; i++)
+        if (o->types.value[i] == TYPE_FILE)
+            read_overrides(o, o->types.arg[i]);
+        else
+            add_override(o, "--tensor-type", o->types.arg[i],
+                         strlen(o->types.arg[i]));
+    if (o->target_types)
+        parse_target_types(o, o->target_types);
+    if (o->prune_layers)
+        parse_prune(o, o->prune_layers);
+}
+
+/* ---- importance data ---- */
+
+/* All files of --imatrix, added up. */
+static void load_imatrix(struct options *o)
+{
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    fp.limits = &o->limits;
+    for (size_t i = 0; i < o->imatrix_paths.n; i++) {
+        struct gguf_imatrix *im;
+        enum gguf_status st =
+            gguf_imatrix_load(&im, o->imatrix_paths.arg[i], &fp, &err);
+        if (st == GGUF_OK && i) {
+            st = gguf_imatrix_merge(o->imatrix, im, &err);
+            gguf_imatrix_destroy(im);
+        } else if (st == GGUF_OK) {
+            o->imatrix = im;
+        }
+        if (st != GGUF_OK) {
+            msg_fail(o->imatrix_paths.arg[i], &err);
+            exit(MSG_FAILED);
+        }
+    }
+}
+
+void use_imatrix(struct options *o)
+{
+    const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
+    if (!o->imatrix_paths.n)
+        return;
+    load_imatrix(o);
+    if (texts->n)
+        gguf_imatrix_filter(o->imatrix, texts->arg, texts->n,
+                            texts == &o->include);
+    if (o->include.n && !gguf_imatrix_n_entries(o->imatrix) &&
+        !o->params.compat) {
+        msg_error(NULL, "--include-weights leaves no importance data");
+        exit(MSG_FAILED);
+    }
+    const char *path = o->imatrix_paths.arg[0], *slash = strrchr(path, '/');
+    o->params.imatrix = o->imatrix;
+    o->params.imatrix_name = slash && !o->params.compat ? slash + 1 : path;
+}
