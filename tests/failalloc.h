@@ -17,6 +17,7 @@
 
 #include <limits.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct failalloc {
     struct gguf_allocator a;
@@ -24,7 +25,11 @@ struct failalloc {
     unsigned last;    /* and those up to this one, the others do not */
     unsigned calls;
     int live;         /* blocks that are not freed */
+    size_t now, most; /* bytes in them, and the most that there were */
 };
+
+/* A block's size lies before it. */
+enum { FAILALLOC_HEAD = 64 };
 
 static inline void *failalloc_alloc(void *user, size_t size)
 {
@@ -32,16 +37,25 @@ static inline void *failalloc_alloc(void *user, size_t size)
     unsigned call = f->calls++;
     if (call >= f->fail_at && call <= f->last)
         return NULL;
-    void *p = malloc(size);
-    f->live += p != NULL;
-    return p;
+    char *p = malloc(FAILALLOC_HEAD + size);
+    if (!p)
+        return NULL;
+    memcpy(p, &size, sizeof size);
+    f->live++;
+    f->now += size;
+    f->most = f->now > f->most ? f->now : f->most;
+    return p + FAILALLOC_HEAD;
 }
 
 static inline void failalloc_free(void *user, void *p)
 {
     struct failalloc *f = user;
+    char *head = (char *)p - FAILALLOC_HEAD;
+    size_t size;
+    memcpy(&size, head, sizeof size);
     f->live--;
-    free(p);
+    f->now -= size;
+    free(head);
 }
 
 static inline const struct gguf_allocator *failalloc_init(struct failalloc *f,

@@ -252,7 +252,8 @@ int main(int argc, char **argv)
 {
     struct ppl_options o;
     ppl_parse_options(&o, argc, argv);
-    struct job j = { .tokens = GGUF_TOKENS_INIT, .run = { .o = &o } };
+    struct job j = { .tokens = GGUF_TOKENS_INIT,
+                     .run = { .o = &o, .total = GGUF_PPL_INIT } };
     bool good = open_model(&j, &o) && read_tokens(&j, &o) &&
                 open_session(&j, &o);
     /* until now nobody would have asked whether there was one */

@@ -15,4 +15,10 @@
 enum gguf_status gg_params_take(void *own, size_t size, const void *given,
                                 const char *name, struct gguf_error *err);
 
+/* The other way, for structures of results: copy own, of size bytes, to given
+ * as far as that has room; its struct_size stays. Members that given has beyond
+ * own are not touched. GGUF_E_INVALID: given has no size. */
+enum gguf_status gg_params_give(void *given, const void *own, size_t size,
+                                const char *name, struct gguf_error *err);
+
 #endif

@@ -50,6 +50,34 @@ static void test_take(void)
     ok(good, "a newer one, or no size: %s", err.message);
 }
 
+static void test_give(void)
+{
+    const struct sample own = { sizeof own, 3, 4, "given" };
+    struct gguf_error err;
+    struct {
+        struct sample s;
+        char more[8];
+    } to = { { sizeof to, 0, 0, "" }, "later" };
+    ok(gg_params_give(&to, &own, sizeof own, "sample", &err) == GGUF_OK &&
+           to.s.struct_size == sizeof to && to.s.a == 3 && to.s.b == 4 &&
+           !strcmp(to.s.late, "given") && !strcmp(to.more, "later"),
+       "to a newer program: what it knows more of stays");
+    const size_t old = offsetof(struct sample, b);
+    char *exact = malloc(old);
+    memcpy(exact, &old, sizeof old);
+    ok(gg_params_give(exact, &own, sizeof own, "sample", &err) == GGUF_OK &&
+           !memcmp(exact, &old, sizeof old) &&
+           !memcmp(exact + sizeof old, &own.a, sizeof own.a),
+       "to an older one, and not a byte beyond");
+    free(exact);
+    to.s.struct_size = 0;
+    to.s.a = 7;
+    ok(gg_params_give(&to, &own, sizeof own, "sample", &err) ==
+               GGUF_E_INVALID &&
+           to.s.a == 7,
+       "to one without a size: %s", err.message);
+}
+
 /* Every function that takes a structure looks at its size first. */
 static void test_functions(void)
 {
@@ -81,6 +109,11 @@ static void test_functions(void)
     REFUSES(gguf_imatrix_load((struct gguf_imatrix **)&p[10], "/", given,
                               &err));
     REFUSES(gguf_quant_run_many(NULL, NULL, 0, given, &err));
+    REFUSES(gguf_scan_run(NULL, NULL, 0, given, NULL, 0, &err));
+    struct gguf_ppl sums = GGUF_PPL_INIT;
+    REFUSES(gguf_ppl_run(NULL, NULL, 0, given, &sums, &err));
+    sums.struct_size = 0;
+    REFUSES(gguf_ppl_run(NULL, NULL, 0, NULL, &sums, &err));
     bool none = true;
     for (size_t i = 0; i < sizeof p / sizeof *p; i++)
         none &= !p[i];
@@ -90,6 +123,7 @@ static void test_functions(void)
 int main(void)
 {
     test_take();
+    test_give();
     test_functions();
     return done_testing();
 }

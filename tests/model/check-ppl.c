@@ -40,7 +40,7 @@ static void check_nll(void)
 
 static void check_sums(void)
 {
-    struct gguf_ppl p = { 0, 0, 0 };
+    struct gguf_ppl p = GGUF_PPL_INIT;
     ok(isnan(gguf_ppl_value(&p)) && isnan(gguf_ppl_error(&p)), "no tokens");
     const double x[] = { 1, 2, 4, 5 };
     for (int i = 0; i < 4; i++) {
@@ -79,7 +79,7 @@ static void check_own(void)
     static struct gen g;
     static float logits[CTX * 80];
     gguf_token tok[N];
-    struct gguf_ppl want = { 0, 0, 0 }, got;
+    struct gguf_ppl want = GGUF_PPL_INIT, got = GGUF_PPL_INIT;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     struct run r;
@@ -115,7 +115,7 @@ static void check_own(void)
            fabs(got.sum_sq - want.sum_sq) < 1e-3,
        "four chunks, three at a time%s", good ? "" : r.err.message);
 
-    struct gguf_ppl part[2];
+    struct gguf_ppl part[2] = { GGUF_PPL_INIT, GGUF_PPL_INIT };
     p.max_chunks = 1;
     good = good && gguf_ppl_run(r.session, tok, N, &p, &part[0], &r.err) ==
                        GGUF_OK;
@@ -218,7 +218,7 @@ static void check_figure(const struct figure *f)
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
-    struct gguf_ppl got = { 0, 0, 0 };
+    struct gguf_ppl got = GGUF_PPL_INIT;
     snprintf(rel, sizeof rel, "golden/ppl/trained/logs/%s.txt", f->log);
     char *log = read_file(shared_path(rel), &size);
     const char *path = shared_path(f->model);
@@ -265,7 +265,7 @@ static void check_same(void)
         struct gguf_tokens t = GGUF_TOKENS_INIT;
         struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
         struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
-        struct gguf_ppl sums = { 0, 0, 0 };
+        struct gguf_ppl sums = GGUF_PPL_INIT;
         const char *path = shared_path("models/llama-f16.gguf");
         if (!path) {
             skip("no model here");
