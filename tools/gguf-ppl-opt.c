@@ -26,6 +26,9 @@ static const struct opt table[] = {
     { "--chunks", "N",
       "only the first N chunks; without this option, all",
       OPT_UINT, AT(n_chunks), .min = 1, .max = UINT32_MAX },
+    { "--max-text", "SIZE",
+      "refuse a text of more bytes, unpacked; 1Gi without this option",
+      OPT_SIZE, AT(max_text) },
     { .help = "How:" },
     { "-c --ctx-size", "N",
       "tokens of a chunk: the context in which they are predicted; 512 "
@@ -159,6 +162,7 @@ static void choose_cache_type(struct ppl_options *o)
 void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 {
     *o = (struct ppl_options){ .n_ctx = 512, .n_batch = 2048, .n_ubatch = 512,
+                               .max_text = UINT64_C(1) << 30,
                                .cache_dtype = NOT_GIVEN,
                                .value_dtype = NOT_GIVEN, .tolerance = 1e-5 };
     (void)opt_parse(&tool, argc, argv, o);

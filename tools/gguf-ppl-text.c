@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -29,45 +30,60 @@ static int open_text(const char *path)
     return fd;
 }
 
-/* Everything that f gives; NULL after a message. */
-static char *read_all(gzFile f, const char *path, size_t *size)
+/* Why f gave no more; false: it ended, and all is well. */
+static bool failed(gzFile f, const char *path)
+{
+    int code;
+    const char *why = gzerror(f, &code);
+    if (code == Z_OK)
+        return false;
+    msg_error(path, "cannot read: %s",
+              code == Z_ERRNO       ? strerror(errno)
+              : code == Z_BUF_ERROR ? "compressed data is cut off"
+                                    : why);
+    return true;
+}
+
+/* Room for more, up to one byte above the limit; NULL: there is none. */
+static char *grow(char *p, size_t *cap, uint64_t limit)
+{
+    /* gzread takes an unsigned: in steps that fit */
+    size_t more = *cap < ((size_t)1 << 30) ? *cap : (size_t)1 << 30;
+    if (more > limit + 1 - *cap)
+        more = (size_t)(limit + 1 - *cap);
+    char *q = realloc(p, *cap + more);
+    *cap += q ? more : 0;
+    return q;
+}
+
+/* Everything that f gives, which may be without an end: at most limit bytes;
+ * NULL after a message. */
+static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
 {
     size_t n = 0, cap = (size_t)1 << 20;
-    char *p = malloc(cap);
-    while (p) {
-        int got = gzread(f, p + n, (unsigned)(cap - n));
-        if (got > 0)
-            n += (size_t)got;
-        if (n < cap) {
-            int code;
-            const char *why = gzerror(f, &code);
-            if (got > 0 && code == Z_OK)
-                continue;
-            if (got >= 0 && code == Z_OK) {
-                *size = n;
-                return p;
-            }
-            msg_error(path, "cannot read: %s",
-                      code == Z_ERRNO     ? strerror(errno)
-                      : code == Z_BUF_ERROR ? "compressed data is cut off"
-                                            : why);
+    char *p = msg_must(malloc(cap));
+    for (int got; (got = gzread(f, p + n, (unsigned)(cap - n))) > 0;) {
+        n += (size_t)got;
+        if (n > limit) {
+            msg_error(path, "has more than %" PRIu64 " bytes%s; --max-text "
+                      "allows more", limit,
+                      gzdirect(f) ? "" : " when unpacked");
             free(p);
             return NULL;
         }
-        /* gzread takes an unsigned: grow in steps that fit */
-        size_t more = cap < ((size_t)1 << 30) ? cap : (size_t)1 << 30;
-        char *q = realloc(p, cap + more);
-        if (!q)
-            break;
-        p = q;
-        cap += more;
+        if (n == cap)
+            p = msg_must(grow(p, &cap, limit));
     }
-    msg_error(path, "out of memory");
-    free(p);
-    return NULL;
+    if (failed(f, path)) {
+        free(p);
+        return NULL;
+    }
+    *size = n;
+    return p;
 }
 
-bool ppl_read_text(const char *path, char **data, size_t *size)
+bool ppl_read_text(const char *path, uint64_t limit, char **data,
+                   size_t *size)
 {
     int fd = open_text(path);
     *data = NULL;
@@ -80,7 +96,7 @@ bool ppl_read_text(const char *path, char **data, size_t *size)
         return false;
     }
     gzbuffer(f, 1u << 18);
-    *data = read_all(f, path, size);
+    *data = read_all(f, path, limit, size);
     gzclose(f);
     if (!*data)
         return false;

@@ -96,7 +96,8 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
 {
     struct gguf_error err;
     const struct gguf_vocab *v = gguf_model_vocab(j->model);
-    if (!ppl_read_text(o->text, &j->text, &j->run.text_size))
+    if (!ppl_read_text(o->text, o->max_text, &j->text,
+                       &j->run.text_size))
         return false;
     if (gguf_vocab_tokenize(v, j->text, j->run.text_size,
                             GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,

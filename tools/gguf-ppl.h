@@ -14,6 +14,7 @@ struct ppl_options {
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
     uint32_t n_threads_batch; /* 0: not given; once parsed n_threads is it */
     uint64_t n_chunks; /* 0: all */
+    uint64_t max_text; /* bytes */
     uint32_t cache_dtype;
     uint32_t value_dtype;  /* of --cache-type-v; once parsed it is the same */
     bool json, quiet, no_check;
@@ -67,9 +68,11 @@ struct ppl_compare {
     struct ppl_finding first, largest; /* node's graph 0: none */
 };
 
-/* The whole of a text file: plain or gzip, "-" for standard input. *data is
- * owned, free(), and NULL after a failure. false: a message was printed. */
-bool ppl_read_text(const char *path, char **data, size_t *size);
+/* The whole of a text file: plain or gzip, "-" for standard input; of more than
+ * limit bytes, unpacked, it is refused. *data is owned, free(), and NULL after a
+ * failure. false: a message was printed. */
+bool ppl_read_text(const char *path, uint64_t limit, char **data,
+                   size_t *size);
 
 /* What was measured, in the order in which it becomes known. */
 struct ppl_run {

@@ -122,6 +122,8 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
     *o = (struct gg_outfile){ .allocator = a, .fd = -1, .flags = flags };
     struct stat s;
     bool exists = stat(path, &s) == 0;
+    if (!exists && errno != ENOENT && errno != ENOTDIR)
+        return gg_fail_errno(err, errno, "cannot be looked at");
     if (!exists && !(flags & GG_OUTFILE_FORCE) && lstat(path, &s) == 0)
         return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
                        "is a link to what is not there: not written");

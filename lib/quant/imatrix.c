@@ -3,6 +3,7 @@
 #include "quant/imatrix.h"
 #include "base/bytes.h"
 #include "base/str.h"
+#include "file/file.h"
 
 #include <float.h>
 #include <stdlib.h>
@@ -52,6 +53,20 @@ void gguf_imatrix_destroy(struct gguf_imatrix *im)
     gguf_file_close(im->file);
     gg_mapfile_close(&im->map);
     gg_free(im->allocator, im);
+}
+
+enum gguf_status gg_imatrix_check(const struct gguf_imatrix *im,
+                                  struct gguf_error *err)
+{
+    struct gguf_error why;
+    const struct gg_mapfile *m = im->file ? &im->file->map : &im->map;
+    if (!im->file && !im->map.data)
+        return GGUF_OK;
+    enum gguf_status st = gg_mapfile_check(m, m->fd, &why);
+    return st == GGUF_OK ? st
+                         : gg_fail(err, st, GGUF_NO_OFFSET,
+                                   "the file of the importance data %s",
+                                   why.message);
 }
 
 /* ------------------------------------------------------------- entries --- */
@@ -491,6 +506,7 @@ enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
     gg_imatrix_sort(im);
     if (st != GGUF_OK)
         return st;
+    GG_TRY(gg_imatrix_check(other, err));
     for (size_t i = 0; i < other->n_datasets; i++)
         GG_TRY(gg_imatrix_add_dataset(im, gg_strz(other->datasets[i]), err));
     return gguf_imatrix_add_chunks(im, NULL, other->n_chunks,

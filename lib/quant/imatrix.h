@@ -34,6 +34,11 @@ struct gguf_imatrix {
     struct gg_mapfile map;    /* likewise */
 };
 
+/* Is the file that the entries point into as it was (mapfile.h)?
+ * GGUF_E_MISMATCH, GGUF_E_IO. */
+enum gguf_status gg_imatrix_check(const struct gguf_imatrix *im,
+                                  struct gguf_error *err);
+
 /* NULL: no such entry. An entry stays where it is as long as im does. */
 const struct gg_imatrix_entry *
 gg_imatrix_find_str(const struct gguf_imatrix *im, struct gguf_str name);

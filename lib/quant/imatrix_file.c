@@ -420,6 +420,8 @@ static enum gguf_status save_old(const struct gguf_imatrix *im,
     if (st == GGUF_OK)
         st = put_text(&o, text, err);
     if (st == GGUF_OK)
+        st = gg_imatrix_check(im, err);
+    if (st == GGUF_OK)
         return gg_outfile_commit(&o, err);
     gg_outfile_abort(&o);
     return st;
@@ -531,6 +533,7 @@ static enum gguf_status write_entries(const struct gguf_imatrix *im,
         GG_TRY(gguf_writer_begin(w, 2 * i + 1, err));
         GG_TRY(gguf_writer_write(w, e->counts, 4 * e->n_mats, err));
     }
+    GG_TRY(gg_imatrix_check(im, err));
     return gguf_writer_commit(w, err);
 }
 

@@ -72,16 +72,25 @@ static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
     return true;
 }
 
-/* One call of write, so that records of several threads do not mix. */
+/* A record behind the last. What a failing call wrote of one is written over
+ * by the next: records of several threads, which come one after the other, are
+ * whole. */
 static enum gguf_status append(struct gg_resume *r, uint8_t *b,
                                struct gguf_error *err)
 {
+    enum gguf_status st = GGUF_OK;
     gg_store64le(b + RECORD_SIZE - 8, XXH3_64bits(b, RECORD_SIZE - 8));
-    ssize_t n = write(r->fd, b, RECORD_SIZE);
-    if (n == RECORD_SIZE)
-        return GGUF_OK;
-    return gg_fail_errno(err, n < 0 ? errno : ENOSPC,
-                         "the journal cannot be written");
+    pthread_mutex_lock(&r->lock);
+    for (size_t at = 0; at < RECORD_SIZE && st == GGUF_OK;) {
+        ssize_t n = pwrite(r->fd, b + at, RECORD_SIZE - at,
+                           (off_t)(r->end + at));
+        if (n < 0 && errno != EINTR)
+            st = gg_fail_errno(err, errno, "the journal cannot be written");
+        at += n > 0 ? (size_t)n : 0;
+    }
+    r->end += st == GGUF_OK ? RECORD_SIZE : 0;
+    pthread_mutex_unlock(&r->lock);
+    return st;
 }
 
 enum gguf_status gg_resume_add(struct gg_resume *r, size_t i,
@@ -298,8 +307,6 @@ static enum gguf_status open_locked(struct gg_resume *r,
     }
     if (st == GGUF_OK)
         st = lock_journal(r, locked, &why);
-    if (st == GGUF_OK && fcntl(r->fd, F_SETFL, O_APPEND) != 0)
-        st = gg_fail_errno(&why, errno, "cannot be appended to");
     if (st != GGUF_OK)
         (void)gg_fail(err, st, GGUF_NO_OFFSET, "the journal '%s': %s",
                       gg_esc(&esc, gg_strz(r->path)), why.message);
@@ -315,6 +322,18 @@ static enum gguf_status mismatch(const struct gg_resume *r, const char *what,
                    gg_esc(&esc, gg_strz(r->path)), what);
 }
 
+/* Up to size bytes at off: how many there are, or -1. */
+static ssize_t read_at(int fd, uint8_t *b, size_t size, off_t off)
+{
+    size_t at = 0;
+    for (ssize_t n = 1; n && at < size; at += n > 0 ? (size_t)n : 0) {
+        n = pread(fd, b + at, size - at, off + (off_t)at);
+        if (n < 0 && errno != EINTR)
+            return -1;
+    }
+    return (ssize_t)at;
+}
+
 /* Compare the head; take the records that are good, and cut off what
  * follows. */
 static enum gguf_status read_all(struct gg_resume *r,
@@ -324,7 +343,7 @@ static enum gguf_status read_all(struct gg_resume *r,
 {
     uint8_t want[HEAD_SIZE], head[HEAD_SIZE], b[RECORD_SIZE];
     put_head(want, plan);
-    ssize_t n = pread(r->fd, head, HEAD_SIZE, 0);
+    ssize_t n = read_at(r->fd, head, HEAD_SIZE, 0);
     if (n < 0)
         return gg_fail_errno(err, errno, "the journal cannot be read");
     if (n < HEAD_SIZE || memcmp(head, want, 16))
@@ -333,9 +352,12 @@ static enum gguf_status read_all(struct gg_resume *r,
         return mismatch(r, "the journal of a run of another input, recipe, "
                            "option or version", err);
     off_t at = HEAD_SIZE;
-    while (pread(r->fd, b, RECORD_SIZE, at) == RECORD_SIZE &&
+    while ((n = read_at(r->fd, b, RECORD_SIZE, at)) == RECORD_SIZE &&
            read_record(r, q, b))
         at += RECORD_SIZE;
+    if (n < 0) /* nothing is cut off that could not be read */
+        return gg_fail_errno(err, errno, "the journal cannot be read");
+    r->end = (uint64_t)at;
     if (ftruncate(r->fd, at))
         return gg_fail_errno(err, errno, "the journal cannot be written");
     return GGUF_OK;
@@ -348,6 +370,9 @@ enum gguf_status gg_resume_open(struct gg_resume *r,
     const struct gguf_allocator *a = q->p.allocator;
     size_t size = strlen(path) + sizeof GG_RESUME;
     *r = (struct gg_resume){ .allocator = a, .fd = -1 };
+    if (pthread_mutex_init(&r->lock, NULL))
+        return gg_fail_nomem(err, sizeof r->lock);
+    r->has_lock = true;
     r->path = gg_alloc(a, size);
     r->tensors = gg_alloc_zero(a, q->n_t, sizeof *r->tensors);
     r->files = gg_alloc_zero(a, q->n_shards, sizeof *r->files);
@@ -374,6 +399,8 @@ void gg_resume_close(struct gg_resume *r, bool discard)
         (void)gg_ident_unlink(&id, r->path);
     if (r->fd >= 0)
         close(r->fd);
+    if (r->has_lock)
+        pthread_mutex_destroy(&r->lock);
     gg_free(r->allocator, r->path);
     gg_free(r->allocator, r->tensors);
     gg_free(r->allocator, r->files);

@@ -26,6 +26,7 @@
 #include "base/ident.h"
 #include "quant/job.h"
 
+#include <pthread.h>
 #include <xxhash.h>
 
 struct gg_resume_tensor {
@@ -49,6 +50,9 @@ struct gg_resume {
     int fd;      /* -1: not open */
     char *path;
     bool found;  /* it was there already */
+    pthread_mutex_t lock;
+    bool has_lock;
+    uint64_t end; /* of the records, under lock */
     struct gg_resume_tensor *tensors; /* of the job */
     struct gg_resume_file *files;     /* of the job */
 };

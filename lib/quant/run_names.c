@@ -72,9 +72,13 @@ enum gguf_status gg_run_check_paths(const struct gg_run *r,
 static enum gguf_status check_inputs(const struct gg_run *r,
                                      struct gguf_error *err)
 {
-    for (size_t k = 0; k < r->n_jobs; k++)
-        for (size_t i = 0; i < gg_source_n_files(&r->jobs[k]->in); i++)
-            GG_TRY(gg_file_check(gg_source_file(&r->jobs[k]->in, i), err));
+    for (size_t k = 0; k < r->n_jobs; k++) {
+        const struct gguf_quant *q = r->jobs[k];
+        for (size_t i = 0; i < gg_source_n_files(&q->in); i++)
+            GG_TRY(gg_file_check(gg_source_file(&q->in, i), err));
+        if (q->p.imatrix)
+            GG_TRY(gg_imatrix_check(q->p.imatrix, err));
+    }
     return GGUF_OK;
 }
 

@@ -103,6 +103,26 @@ ok 'a directory as text'
 run "$ppl" -m "$m" -f "$m"
 fails 'is a GGUF file, not a text'
 ok 'a model as text'
+# Texts without an end, or longer than it looks.
+head -c 3000000 /dev/zero | tr '\0' 'a' | gzip -c >"$tmp/bomb.gz"
+run "$ppl" -m "$m" -f "$tmp/bomb.gz" --max-text 2M
+test $rc -eq 1 -a "$(wc -l <"$tmp/err")" -eq 1 &&
+    grep -q 'more than 2000000 bytes when unpacked; --max-text' "$tmp/err"
+ok 'a text that unpacks to more than the limit'
+run "$ppl" -m "$m" -f "$t" --max-text 1000
+test $rc -eq 1 && grep -q 'more than 1000 bytes; --max-text allows' "$tmp/err"
+ok 'a plain one of more'
+yes | (run timeout 60 "$ppl" -m "$m" -f - --max-text 5Mi; echo $rc >"$tmp/rc")
+test "$(cat "$tmp/rc")" -eq 1 && grep -q 'more than 5242880 bytes' "$tmp/err"
+ok 'standard input without an end'
+size=$(wc -c <"$t")
+run "$ppl" -m "$m" -f "$t.gz" -c 128 --chunks 1 --max-text "$size"
+test $rc -eq 0
+ok 'a text of just the limit is read'
+run "$ppl" -m "$m" -f "$t.gz" -c 128 --chunks 1 --max-text "$((size - 1))"
+test $rc -eq 1
+ok 'one of a byte more is not'
+
 head -c 1000 "$t.gz" >"$tmp/cut.gz"
 run "$ppl" -m "$m" -f "$tmp/cut.gz"
 fails 'compressed data is cut off'
