@@ -46,8 +46,12 @@ bool gg_ident_is(const struct gg_ident *id, const char *path)
 {
     struct stat s;
     struct gg_ident other;
-    return take(&other, lstat(path, &s), &s) && other.dev == id->dev &&
-           other.ino == id->ino;
+    int rc = lstat(path, &s);
+    if (take(&other, rc, &s) && other.dev == id->dev && other.ino == id->ino)
+        return true;
+    if (rc == 0)
+        errno = ENOENT;
+    return false;
 }
 
 bool gg_ident_unlink(const struct gg_ident *id, const char *path)

@@ -22,10 +22,11 @@ struct gg_ident {
 /* Of the regular file that is open as fd; false: it is none. */
 bool gg_ident_fd(struct gg_ident *id, int fd);
 
-/* Is path, not followed if it is a link, this regular file? */
+/* Is path, not followed if it is a link, this regular file? If not, errno is
+ * why: ENOENT also where it is another file. */
 bool gg_ident_is(const struct gg_ident *id, const char *path);
 
-/* Remove path if it is this file; whether it did. Between look and removal
+/* Remove path if it is this file; whether it did, else errno is why. Between look and removal
  * there is a moment; nothing that POSIX has removes by descriptor. */
 bool gg_ident_unlink(const struct gg_ident *id, const char *path);
 

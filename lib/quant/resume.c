@@ -388,15 +388,17 @@ enum gguf_status gg_resume_open(struct gg_resume *r,
     if (st == GGUF_OK)
         st = read_all(r, q, &plan, err);
     if (st != GGUF_OK)
-        gg_resume_close(r, locked && !r->found);
+        (void)gg_resume_close(r, locked && !r->found);
     return st;
 }
 
-void gg_resume_close(struct gg_resume *r, bool discard)
+int gg_resume_close(struct gg_resume *r, bool discard)
 {
     struct gg_ident id;
-    if (discard && r->path && r->fd >= 0 && gg_ident_fd(&id, r->fd))
-        (void)gg_ident_unlink(&id, r->path);
+    int reason = 0;
+    if (discard && r->path && r->fd >= 0 &&
+        !(gg_ident_fd(&id, r->fd) && gg_ident_unlink(&id, r->path)))
+        reason = errno == ENOENT ? 0 : errno; /* gone is as good */
     if (r->fd >= 0)
         close(r->fd);
     if (r->has_lock)
@@ -405,4 +407,5 @@ void gg_resume_close(struct gg_resume *r, bool discard)
     gg_free(r->allocator, r->tensors);
     gg_free(r->allocator, r->files);
     *r = (struct gg_resume){ .fd = -1 };
+    return reason;
 }

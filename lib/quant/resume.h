@@ -72,8 +72,9 @@ enum gguf_status gg_resume_open(struct gg_resume *r,
                                 const struct gguf_quant *q, const char *path,
                                 bool sync, struct gguf_error *err);
 
-/* Close it; discard: and remove it. Fine on a closed one. */
-void gg_resume_close(struct gg_resume *r, bool discard);
+/* Close it; discard: and remove it. 0, or the errno of why it stays. Fine on a
+ * closed one. */
+int gg_resume_close(struct gg_resume *r, bool discard);
 
 /* Make sure that path + GG_OUTFILE_PART is there for file no, made by this run
  * or an earlier one, and noted. GGUF_E_MISMATCH: another file has that name. */

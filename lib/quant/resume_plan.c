@@ -41,9 +41,32 @@ static enum gguf_status add_headers(XXH3_state_t *s,
     return GGUF_OK;
 }
 
-/* Pieces of the tensor data, from the first to the last byte, evenly: what a
- * file of other weights has in common with this one is not where it is looked
- * at. A gigabyte is as good as a kilobyte: memory does not have it yet. */
+/* Bytes of f, from its own first one, into piece: read, not mapped, so that a
+ * file that became shorter is an error here. */
+static enum gguf_status read_piece(const struct gguf_file *f, uint64_t at,
+                                   uint8_t *piece, size_t size,
+                                   struct gguf_error *err)
+{
+    if (f->map.fd < 0) {
+        memcpy(piece, f->map.data + at, size);
+        return GGUF_OK;
+    }
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pread(f->map.fd, piece + done, size - done,
+                          (off_t)(f->map.off + at + done));
+        if (n == 0)
+            return gg_fail(err, GGUF_E_TRUNCATED, at,
+                           "the input ends at byte %" PRIu64, at);
+        if (n < 0 && errno != EINTR)
+            return gg_fail_errno(err, errno, "reading the input at byte %"
+                                 PRIu64, at);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return GGUF_OK;
+}
+
+/* Pieces of the tensor data, spread evenly from its first byte to its last:
+ * other weights differ in each of them. */
 static enum gguf_status add_samples(XXH3_state_t *s,
                                     const struct gguf_file *f,
                                     struct gguf_error *err)
@@ -51,22 +74,11 @@ static enum gguf_status add_samples(XXH3_state_t *s,
     uint8_t piece[SAMPLE];
     uint64_t from = GG_MIN(f->data_off, f->map.size), size = f->map.size - from;
     uint64_t step = size > SAMPLE ? (size - SAMPLE) / (N_SAMPLES - 1) : 0;
-    for (uint64_t i = 0; i < N_SAMPLES; i++) {
-        uint64_t at = i + 1 < N_SAMPLES || !step ? from + i * step
-                                                 : f->map.size - SAMPLE;
-        if (f->map.fd < 0) { /* in memory */
-            (void)XXH3_128bits_update(s, f->map.data + at,
-                                      (size_t)GG_MIN(size, SAMPLE));
-            continue;
-        }
-        ssize_t n = pread(f->map.fd, piece, (size_t)GG_MIN(size, SAMPLE),
-                          (off_t)(f->map.off + at));
-        if (n < 0)
-            return gg_fail_errno(err, errno, "reading the input at byte %"
-                                 PRIu64, at);
-        (void)XXH3_128bits_update(s, piece, (size_t)n);
-        if (!step)
-            break;
+    size_t n = (size_t)GG_MIN(size, SAMPLE);
+    for (uint64_t i = 0; i < (step ? N_SAMPLES : 1); i++) {
+        uint64_t at = i + 1 < N_SAMPLES ? from + i * step : f->map.size - n;
+        GG_TRY(read_piece(f, at, piece, n, err));
+        (void)XXH3_128bits_update(s, piece, n);
     }
     return GGUF_OK;
 }

@@ -185,7 +185,8 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     enum gguf_status st = run_init(r, jobs, n, err);
     if (st == GGUF_OK)
         st = run_all(r, paths, &own, err);
-    gg_run_resume_end(r, st == GGUF_OK);
+    enum gguf_status end = gg_run_resume_end(r, st == GGUF_OK, err);
+    st = st == GGUF_OK ? end : st;
     run_fini(r);
     pthread_mutex_destroy(&r->lock);
     gg_free(a, r);

@@ -144,8 +144,10 @@ void gg_run_note(struct gg_run *r, size_t i, uint64_t no, unsigned ith);
 enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
                                    struct gguf_error *err);
 /* Close the journals. They go away if the run is done, and with the files
- * beside the outputs if no tensor is complete. */
-void gg_run_resume_end(struct gg_run *r, bool done);
+ * beside the outputs if no tensor is complete. GGUF_E_IO: the run is done, and
+ * one stays. */
+enum gguf_status gg_run_resume_end(struct gg_run *r, bool done,
+                                   struct gguf_error *err);
 
 /* run_names.c: is none of the files that the run reads and writes another one,
  * or one that the caller uses? GGUF_E_INVALID. */

@@ -164,8 +164,10 @@ enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
     return GGUF_OK;
 }
 
-void gg_run_resume_end(struct gg_run *r, bool done)
+enum gguf_status gg_run_resume_end(struct gg_run *r, bool done,
+                                   struct gguf_error *err)
 {
+    enum gguf_status st = GGUF_OK;
     bool some = false;
     for (size_t k = 0; r->resume && k < r->n_jobs; k++)
         for (size_t i = 0; r->resume[k].tensors && i < r->jobs[k]->n_t; i++)
@@ -176,6 +178,10 @@ void gg_run_resume_end(struct gg_run *r, bool done)
         for (size_t no = 0;
              discard && !done && j->path && no < r->jobs[k]->n_shards; no++)
             gg_resume_discard_part(j, no, r->paths[r->first_writer[k] + no]);
-        gg_resume_close(j, discard);
+        int reason = gg_resume_close(j, discard);
+        if (reason && done)
+            st = gg_fail_errno(err, reason, "is complete, but the journal "
+                               "beside it cannot be removed");
     }
+    return st;
 }
