@@ -127,6 +127,35 @@ enum gguf_status gguf_plan_create(struct gguf_plan **out,
     return st;
 }
 
+static enum gguf_status remake(struct gguf_plan *p, struct gguf_graph *graph,
+                               struct gguf_error *err)
+{
+    struct gguf_backend *b = p->backend;
+    GG_TRY(gg_backend_check(b, graph, err));
+    if (b->iface->plan_create)
+        GG_TRY(b->iface->plan_remake(b, p->priv, graph, err));
+    p->graph = graph;
+    p->generation = graph->generation;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_plan_make(struct gguf_plan **plan, struct gguf_backend *b,
+                              struct gguf_graph *graph, struct gguf_error *err)
+{
+    struct gguf_plan *p = *plan;
+    if (p && p->backend == b &&
+        (!b->iface->plan_create || b->iface->plan_remake)) {
+        const enum gguf_status st = remake(p, graph, err);
+        if (st == GGUF_OK)
+            return GGUF_OK;
+        gguf_plan_destroy(p);
+        *plan = NULL;
+        return st;
+    }
+    gguf_plan_destroy(p);
+    return gguf_plan_create(plan, b, graph, err);
+}
+
 enum gguf_status gguf_plan_compute_async(struct gguf_plan *p,
                                          struct gguf_error *err)
 {

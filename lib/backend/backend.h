@@ -192,6 +192,11 @@ struct gg_backend_iface {
     enum gguf_status (*plan_create)(struct gguf_backend *b,
                                     struct gguf_graph *graph, void **plan,
                                     struct gguf_error *err);
+    /* with plans, optional: make plan that of another graph, in the memory that
+     * it has if that is enough; after a failure it is only destroyed */
+    enum gguf_status (*plan_remake)(struct gguf_backend *b, void *plan,
+                                    struct gguf_graph *graph,
+                                    struct gguf_error *err);
     enum gguf_status (*plan_compute)(struct gguf_backend *b, void *plan,
                                      struct gguf_error *err);
     void (*plan_destroy)(struct gguf_backend *b, void *plan);
@@ -249,6 +254,12 @@ enum gguf_status gg_tensor_check_range(const struct gguf_tensor *t,
 enum gguf_status gg_tensor_check_copy(const struct gguf_tensor *src,
                                       const struct gguf_tensor *dst,
                                       struct gguf_error *err);
+
+/* gguf_plan_create, in place of *plan, of any backend, if that is not NULL;
+ * after a failure it is NULL. */
+enum gguf_status gg_plan_make(struct gguf_plan **plan, struct gguf_backend *b,
+                              struct gguf_graph *graph,
+                              struct gguf_error *err);
 
 /* Fail unless every node can run on the device and has memory. */
 enum gguf_status gg_backend_check(const struct gguf_backend *b,

@@ -53,8 +53,10 @@ static void destroy(struct gguf_backend *b)
     gguf_driver_destroy(driver);
 }
 
-static enum gguf_status run(struct cpu_backend *c, const struct gg_cpu_plan *p,
-                            struct gguf_error *err)
+/* What a plan runs with: scratch, and a barrier for the pool's threads. */
+static enum gguf_status prepare(struct cpu_backend *c,
+                                const struct gg_cpu_plan *p,
+                                struct gguf_error *err)
 {
     const struct gguf_allocator *a = c->base.allocator;
     unsigned nth = gguf_pool_n_threads(c->pool);
@@ -83,6 +85,13 @@ static enum gguf_status run(struct cpu_backend *c, const struct gg_cpu_plan *p,
         }
         c->barrier = b;
     }
+    return GGUF_OK;
+}
+
+static enum gguf_status run(struct cpu_backend *c, const struct gg_cpu_plan *p,
+                            struct gguf_error *err)
+{
+    GG_TRY(prepare(c, p, err));
     return gg_cpu_plan_run(p, c->pool, c->barrier, c->work, c->kern, c->abort,
                            c->abort_user, err);
 }
@@ -111,19 +120,28 @@ static void plan_destroy(struct gguf_backend *b, void *plan)
     gg_free(b->allocator, p);
 }
 
+/* All memory that running takes is taken here. */
+static enum gguf_status plan_remake(struct gguf_backend *b, void *plan,
+                                    struct gguf_graph *graph,
+                                    struct gguf_error *err)
+{
+    struct cpu_backend *c = cpu_of(b);
+    struct cpu_plan *p = plan;
+    p->graph = graph;
+    p->nth = gguf_pool_n_threads(c->pool);
+    GG_TRY(gg_cpu_plan_make(&p->plan, graph, p->nth, c->kern, err));
+    return prepare(c, &p->plan, err);
+}
+
 static enum gguf_status plan_create(struct gguf_backend *b,
                                     struct gguf_graph *graph, void **plan,
                                     struct gguf_error *err)
 {
-    struct cpu_backend *c = cpu_of(b);
     struct cpu_plan *p = gg_alloc(b->allocator, sizeof *p);
     if (!p)
         return gg_fail_nomem(err, sizeof *p);
     gg_cpu_plan_init(&p->plan, b->allocator);
-    p->graph = graph;
-    p->nth = gguf_pool_n_threads(c->pool);
-    enum gguf_status st =
-        gg_cpu_plan_make(&p->plan, graph, p->nth, c->kern, err);
+    enum gguf_status st = plan_remake(b, p, graph, err);
     if (st != GGUF_OK)
         plan_destroy(b, p);
     else
@@ -138,8 +156,7 @@ static enum gguf_status plan_compute(struct gguf_backend *b, void *plan,
     struct cpu_plan *p = plan;
     unsigned nth = gguf_pool_n_threads(c->pool);
     if (nth != p->nth)
-        GG_TRY(gg_cpu_plan_make(&p->plan, p->graph, nth, c->kern, err));
-    p->nth = nth;
+        GG_TRY(plan_remake(b, p, p->graph, err));
     return run(c, &p->plan, err);
 }
 
@@ -162,6 +179,7 @@ static const struct gg_backend_iface backend_iface = {
     .destroy = destroy,
     .compute = compute,
     .plan_create = plan_create,
+    .plan_remake = plan_remake,
     .plan_compute = plan_compute,
     .plan_destroy = plan_destroy,
     .plan_threads = plan_threads,

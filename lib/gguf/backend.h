@@ -44,7 +44,7 @@ GGUF_API const struct gguf_buft *gguf_host_buft(void);
  * and to try what programs do where there are limits. */
 struct gguf_host_buft_params {
     size_t struct_size;
-    const struct gguf_allocator *allocator; /* of the type; NULL: malloc; kept */
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     size_t max_size;  /* of one buffer, bytes; 0: no limit */
     size_t alignment; /* of tensors, a power of two; 0: GGUF_TENSOR_ALIGN */
 };

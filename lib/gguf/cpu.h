@@ -48,10 +48,10 @@ gguf_cpu_backend_create(struct gguf_backend **out,
                         struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* A driver with the CPU as its one device; its backends use params.
- * GGUF_E_NOMEM, GGUF_E_INVALID. Functions by name, to be called while nothing runs: "set_abort"
- * (gguf_cpu_set_abort_fn), "set_pool" (gguf_cpu_set_pool_fn; NULL: the calling
- * thread only), "set_n_threads" (gguf_cpu_set_n_threads_fn: 1 to
- * GGUF_POOL_MAX_THREADS, a pool of the backend's own in place of the one it
+ * GGUF_E_NOMEM, GGUF_E_INVALID. Functions by name, to be called while nothing
+ * runs: "set_abort" (gguf_cpu_set_abort_fn), "set_pool" (gguf_cpu_set_pool_fn;
+ * NULL: the calling thread only), "set_n_threads" (gguf_cpu_set_n_threads_fn: 1
+ * to GGUF_POOL_MAX_THREADS, a pool of the backend's own in place of the one it
  * has; GGUF_E_INVALID, GGUF_E_NOMEM, GGUF_E_IO leave that). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_cpu_driver_create(struct gguf_driver **out,

@@ -58,8 +58,10 @@ struct gguf_session_params {
     { sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL, 0, \
       1, 0, 0 /* GGUF_DTYPE_F32 */ }
 
-/* model is kept. Memory for keys, values and the largest graph is allocated
- * here. GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backends lack
+/* model is kept. All memory is allocated here: for keys, values, the largest
+ * graphs, and what computing them on the CPU takes. Decoding takes more only
+ * for more outputs in one batch than n_ubatch, and where preferred backends
+ * take some or divide a graph in more parts than the largest one. GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backends lack
  * an operation). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_create(struct gguf_session **out, const struct gguf_model *model,

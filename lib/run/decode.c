@@ -92,8 +92,23 @@ static enum gguf_status sort_batch(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-static enum gguf_status room_for_outputs(struct gguf_session *s, size_t n,
-                                         struct gguf_error *err)
+enum gguf_status gg_session_room(struct gguf_session *s, size_t n,
+                                 struct gguf_error *err)
+{
+    const size_t n_words = 2 * n + s->n_seq + 1;
+    if (n_words <= s->words_cap)
+        return GGUF_OK;
+    gg_free(s->allocator, s->words);
+    s->words_cap = 0;
+    s->words = gg_alloc(s->allocator, n_words * sizeof *s->words);
+    if (!s->words)
+        return gg_fail_nomem(err, n_words * sizeof *s->words);
+    s->words_cap = n_words;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
+                                     struct gguf_error *err)
 {
     size_t size;
     if (n <= s->out_cap)
@@ -111,13 +126,12 @@ static enum gguf_status room_for_outputs(struct gguf_session *s, size_t n,
 
 /* ---- masks ---- */
 
-/* What n_tok tokens at pos see of the first n_kv cells of a stream. */
-static void fill_mask(const struct gg_stream *st, const int32_t *pos,
-                      int64_t n_tok, int64_t n_kv, float *mask)
+/* What a token at pos sees of the first n_kv cells of a stream. */
+static void fill_mask(const struct gg_stream *st, int32_t pos, int64_t n_kv,
+                      float *mask)
 {
-    for (int64_t t = 0; t < n_tok; t++, mask += n_kv)
-        for (int64_t k = 0; k < n_kv; k++)
-            mask[k] = st->pos[k] >= 0 && st->pos[k] <= pos[t] ? 0 : -INFINITY;
+    for (int64_t k = 0; k < n_kv; k++)
+        mask[k] = st->pos[k] >= 0 && st->pos[k] <= pos ? 0 : -INFINITY;
 }
 
 /* Whether all sequences of the pass see the same. */
@@ -132,23 +146,23 @@ static bool masks_equal(const struct gguf_session *s, const struct gg_shape *h)
     return true;
 }
 
-static enum gguf_status make_masks(struct gguf_session *s,
-                                   const struct gg_shape *h,
-                                   struct gguf_error *err)
+/* Row by row, in place where the graph's mask is in host memory. */
+static enum gguf_status set_masks(struct gguf_session *s,
+                                  const struct gg_shape *h,
+                                  struct gguf_error *err)
 {
-    size_t one = (size_t)(h->n_kv * h->n_tok), n = one * (size_t)h->n_mask;
-    if (n > s->mask_cap) {
-        gg_free(s->allocator, s->mask);
-        s->mask_cap = 0;
-        s->mask = gg_alloc(s->allocator, n * sizeof *s->mask);
-        if (!s->mask)
-            return gg_fail_nomem(err, n * sizeof *s->mask);
-        s->mask_cap = n;
+    struct gguf_tensor *m = s->pass.mask;
+    const bool host = gguf_buft_is_host(gguf_buffer_buft(m->buffer));
+    const size_t size = (size_t)h->n_kv * sizeof *s->mask_row;
+    for (int64_t i = 0; i < h->n_mask * h->n_tok; i++) {
+        const size_t at = (size_t)i * size;
+        float *row = host ? (float *)(void *)((char *)m->data + at)
+                          : s->mask_row;
+        fill_mask(&s->cells.stream[h->first_stream + i / h->n_tok], s->pos[i],
+                  h->n_kv, row);
+        if (!host)
+            GG_TRY(gguf_tensor_set(m, row, at, size, err));
     }
-    for (int64_t q = 0; q < h->n_mask; q++)
-        fill_mask(&s->cells.stream[h->first_stream + q],
-                  s->pos + q * h->n_tok, h->n_tok, h->n_kv,
-                  s->mask + (size_t)q * one);
     return GGUF_OK;
 }
 
@@ -190,7 +204,6 @@ static int64_t fill_inputs(struct gguf_session *s, const struct plan *p,
         end = GG_MAX(end, s->cells.stream[q].end);
     }
     h->n_kv = GG_MIN((end + KV_STEP - 1) / KV_STEP * KV_STEP, s->n_ctx);
-    h->all_out = h->n_out == h->n_tok * h->n_seq;
     h->n_mask = masks_equal(s, h) ? 1 : h->n_seq;
     const int64_t n_out = h->n_out;
     while (h->n_out && h->n_out < p->least) {
@@ -233,12 +246,11 @@ static enum gguf_status run_pass(struct gguf_session *s, const struct plan *p,
     struct gg_shape h = { .n_tok = n_seq > 1 ? n_tok : GG_MAX(n_tok, p->least),
                           .n_seq = n_seq };
     const int64_t n_out = fill_inputs(s, p, seq, begin, n_tok, &h);
-    GG_TRY(make_masks(s, &h, err));
     GG_TRY(gg_session_graph(s, &h, err));
     GG_TRY(set(s->pass.tokens, s->tok, err));
     GG_TRY(set(s->pass.pos, s->pos, err));
     GG_TRY(set(s->pass.kv_rows, s->row, err));
-    GG_TRY(set(s->pass.mask, s->mask, err));
+    GG_TRY(set_masks(s, &h, err));
     if (s->pass.out_rows)
         GG_TRY(set(s->pass.out_rows, s->out_row, err));
     GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
@@ -273,23 +285,20 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
     GG_TRY(check_batch(s, batch, err));
     struct plan p = { .batch = batch };
     p.least = batch->n < s->n_wide ? 1 : s->n_wide;
-    size_t n = batch->n, n_words = 2 * n + s->n_seq + 1;
-    p.order = gg_alloc_zero(s->allocator, n_words, sizeof *p.order);
-    if (!p.order) {
+    const enum gguf_status room = gg_session_room(s, batch->n, err);
+    if (room != GGUF_OK) {
         s->n_out = 0;
-        return gg_fail_nomem(err, n_words * sizeof *p.order);
+        return room;
     }
-    p.out_at = p.order + n;
-    p.begin = p.out_at + n;
-    enum gguf_status st = sort_batch(s, &p, err);
-    if (st == GGUF_OK)
-        st = room_for_outputs(s, p.n_out, err);
-    if (st == GGUF_OK) {
-        s->n_out = 0;
-        st = run_passes(s, &p, err);
-        s->n_out = st == GGUF_OK ? p.n_out : 0;
-        s->wide = batch->n >= s->n_wide;
-    }
-    gg_free(s->allocator, p.order);
-    return st;
+    p.order = s->words;
+    p.out_at = p.order + batch->n;
+    p.begin = p.out_at + batch->n;
+    memset(p.begin, 0, ((size_t)s->n_seq + 1) * sizeof *p.begin);
+    GG_TRY(sort_batch(s, &p, err));
+    GG_TRY(gg_session_out_room(s, p.n_out, err));
+    s->n_out = 0;
+    GG_TRY(run_passes(s, &p, err));
+    s->n_out = p.n_out;
+    s->wide = batch->n >= s->n_wide;
+    return GGUF_OK;
 }

@@ -9,8 +9,7 @@ static bool same_shape(const struct gg_shape *a, const struct gg_shape *b)
 {
     return a->n_tok == b->n_tok && a->n_seq == b->n_seq &&
            a->n_kv == b->n_kv && a->n_out == b->n_out &&
-           a->n_mask == b->n_mask && a->first_stream == b->first_stream &&
-           a->all_out == b->all_out;
+           a->n_mask == b->n_mask && a->first_stream == b->first_stream;
 }
 
 static struct gguf_tensor *input(struct gguf_tensor *t, const char *name)
@@ -43,7 +42,7 @@ static enum gguf_status build(struct gguf_session *s,
         .n_ctx = s->n_ctx,
         .first_stream = h->first_stream,
     };
-    if (!h->all_out && h->n_out)
+    if (h->n_out)
         s->pass.out_rows = input(
             gguf_tensor_1d(c, GGUF_DTYPE_I32, h->n_out), "out_rows");
     s->states = gg_build_pass(&s->pass);
@@ -81,14 +80,21 @@ static struct gg_shape largest(const struct gguf_session *s)
     return h;
 }
 
-enum gguf_status gg_session_reserve(struct gguf_session *s,
+/* With and without outputs, since these are graphs of two structures. */
+enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
                                     struct gguf_error *err)
 {
     const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
-    const struct gg_shape h = largest(s);
-    GG_TRY(build(s, &h, err));
-    GG_TRY(gguf_sched_reserve(s->sched, s->pass.graph, err));
-    return gg_session_head(s, GG_MIN(s->max_logits, n_all), err);
+    for (int with_out = 0; with_out < 2; with_out++) {
+        struct gg_shape h = largest(s);
+        h.n_out = with_out ? h.n_out : 0;
+        GG_TRY(build(s, &h, err));
+        GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
+        if (!measure)
+            GG_TRY(gg_sched_prepare(s->sched, err));
+    }
+    GG_TRY(gg_session_head(s, GG_MIN(s->max_logits, n_all), err));
+    return measure ? GGUF_OK : gg_sched_prepare(s->head_sched, err);
 }
 
 enum gguf_status gg_session_compute(struct gguf_session *s,

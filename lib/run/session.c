@@ -84,6 +84,17 @@ static enum gguf_status make_cache(struct gguf_session *s, uint32_t dtype,
     return gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->allocator, err);
 }
 
+/* For a batch of as many tokens as there can be, and the outputs of a pass. */
+static enum gguf_status make_scratch(struct gguf_session *s,
+                                     struct gguf_error *err)
+{
+    GG_TRY(gg_session_room(s, (size_t)s->n_ctx * s->n_seq, err));
+    GG_TRY(gg_session_out_room(s, s->n_ubatch, err));
+    s->mask_row = gg_alloc_zero(s->allocator, s->n_ctx, sizeof *s->mask_row);
+    return s->mask_row ? GGUF_OK
+                       : gg_fail_nomem(err, s->n_ctx * sizeof *s->mask_row);
+}
+
 static enum gguf_status make_graphs(struct gguf_session *s,
                                     const struct gguf_session_params *p,
                                     bool measure, struct gguf_error *err)
@@ -109,7 +120,9 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
     sp.memory_of = s->sched;
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
-    return gg_session_reserve(s, err);
+    if (!measure)
+        GG_TRY(make_scratch(s, err));
+    return gg_session_reserve(s, measure, err);
 }
 
 static uint32_t most_wide(const struct gguf_session_params *p)
@@ -197,7 +210,8 @@ void gguf_session_destroy(struct gguf_session *s)
     gg_free(s->allocator, s->cache_k);
     gg_free(s->allocator, s->cache_v);
     gg_free(s->allocator, s->tok);
-    gg_free(s->allocator, s->mask);
+    gg_free(s->allocator, s->mask_row);
+    gg_free(s->allocator, s->words);
     gg_free(s->allocator, s->out);
     gg_free(s->allocator, s->logits);
     gg_free(s->allocator, s);

@@ -9,7 +9,6 @@
 /* What the graph of a pass depends on: equal shapes, the same graph. */
 struct gg_shape {
     int64_t n_tok, n_seq, n_kv, n_out, n_mask, first_stream;
-    bool all_out;
 };
 
 struct gguf_session {
@@ -55,19 +54,29 @@ struct gguf_session {
     size_t n_out, out_cap;
     bool wide; /* its batch had n_wide tokens */
 
-    /* scratch of a pass: n_ubatch each, the mask by its size */
+    /* scratch of a batch, words_cap, and of a pass: n_ubatch each, a row of
+     * the mask */
+    uint32_t *words;
+    size_t words_cap;
     int32_t *tok, *pos, *row, *out_row;
-    float *mask;
-    size_t mask_cap; /* elements */
+    float *mask_row;
 };
+
+/* Room for a batch of n tokens; for n outputs of one. What was there is lost
+ * where there was too little. GGUF_E_NOMEM. */
+enum gguf_status gg_session_room(struct gguf_session *s, size_t n,
+                                 struct gguf_error *err);
+enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
+                                     struct gguf_error *err);
 
 /* graph.c: the graph for shape, built or taken again, with memory.
  * GGUF_E_NOMEM and what building and planning return. */
 enum gguf_status gg_session_graph(struct gguf_session *s,
                                   const struct gg_shape *shape,
                                   struct gguf_error *err);
-/* Plan the largest graph there can be, so that decoding allocates nothing. */
-enum gguf_status gg_session_reserve(struct gguf_session *s,
+/* Plan the largest graphs there can be and, without measure, have all that
+ * computing them takes, so that decoding allocates nothing. */
+enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
                                     struct gguf_error *err);
 /* logits.c: the graph for n rows of logits, built or taken again, with
  * memory. */

@@ -122,6 +122,29 @@ static bool meet(const struct gguf_sched *s, int a, int b)
             gguf_backend_supports_buft(y, gguf_host_buft()));
 }
 
+static enum gguf_status make_plan(const struct gguf_sched *s, struct gg_lane *l,
+                                  struct gg_split *split,
+                                  struct gguf_error *err)
+{
+    if (split->is_planned)
+        return GGUF_OK;
+    GG_TRY(gg_plan_make(&l->plans[split - l->splits],
+                        s->backends[split->backend], &split->part, err));
+    split->is_planned = true;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_sched_prepare(struct gguf_sched *s, struct gguf_error *err)
+{
+    for (unsigned k = 0; k < s->n_lanes; k++)
+        for (size_t i = 0; i < s->n_splits; i++) {
+            struct gg_split *split = &s->lanes[k].splits[i];
+            if (split->copies_end < split->end)
+                GG_TRY(make_plan(s, &s->lanes[k], split, err));
+        }
+    return GGUF_OK;
+}
+
 static enum gguf_status run_split(struct gguf_sched *s, struct gg_lane *l,
                                   struct gg_split *split,
                                   struct gguf_error *err)
@@ -141,10 +164,8 @@ static enum gguf_status run_split(struct gguf_sched *s, struct gg_lane *l,
         GG_TRY(gguf_sched_sync(s, err));
         return run_asking(s, l, split, err);
     }
-    if (!split->plan)
-        GG_TRY(gguf_plan_create(&split->plan, s->backends[b], &split->part,
-                                err));
-    GG_TRY(gguf_plan_compute_async(split->plan, err));
+    GG_TRY(make_plan(s, l, split, err));
+    GG_TRY(gguf_plan_compute_async(l->plans[split - l->splits], err));
     if (s->done[b])
         return gguf_event_record(s->done[b], s->backends[b], err);
     return GGUF_OK;

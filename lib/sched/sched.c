@@ -83,33 +83,24 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     return st;
 }
 
+/* Plans are of other graphs from now on. */
 static void drop_plans(struct gg_lane *l, size_t n_splits)
 {
-    for (size_t i = 0; i < n_splits && l->splits; i++) {
-        gguf_plan_destroy(l->splits[i].plan);
-        l->splits[i].plan = NULL;
-    }
+    for (size_t i = 0; i < n_splits; i++)
+        l->splits[i].is_planned = false;
 }
 
-/* Forget the last graph; buffers and pins stay. */
+/* Forget the last graph; buffers, pins and memory stay. */
 static void forget(struct gguf_sched *s)
 {
-    const struct gguf_allocator *a = s->allocator;
     gguf_sched_sync(s, NULL);
     for (unsigned i = 0; i < s->n_lanes; i++) {
         struct gg_lane *l = &s->lanes[i];
-        drop_plans(l, s->n_splits);
-        gguf_ctx_destroy(l->ctx);
-        l->ctx = NULL;
         l->shadow = NULL;
         l->shadows = NULL;
         l->origin = NULL;
         l->splits = NULL;
     }
-    gg_free(a, s->backend_of);
-    gg_free(a, s->slots);
-    gg_free(a, s->node_pool);
-    gg_free(a, s->leaf_pool);
     s->backend_of = s->node_pool = s->leaf_pool = NULL;
     s->slots = NULL;
     s->graph = NULL;
@@ -117,18 +108,29 @@ static void forget(struct gguf_sched *s)
     s->n_splits = s->n_copies = 0;
 }
 
+static void free_lane(struct gguf_sched *s, struct gg_lane *l)
+{
+    for (size_t i = 0; i < l->n_plans; i++)
+        gguf_plan_destroy(l->plans[i]);
+    gg_free(s->allocator, l->plans);
+    gguf_ctx_destroy(l->ctx);
+    for (int b = 0; b < s->n_backends; b++)
+        gguf_event_destroy(l->used[b]);
+}
+
 void gguf_sched_destroy(struct gguf_sched *s)
 {
     if (!s)
         return;
     forget(s);
-    for (int b = 0; b < s->n_backends; b++) {
+    for (int b = 0; b < s->n_backends; b++)
         gguf_event_destroy(s->done[b]);
-        for (unsigned i = 0; i < s->n_lanes; i++)
-            gguf_event_destroy(s->lanes[i].used[b]);
-    }
+    for (unsigned i = 0; i < s->n_lanes; i++)
+        free_lane(s, &s->lanes[i]);
     if (!s->borrows)
         gguf_galloc_destroy(s->galloc);
+    for (int k = 0; k < GG_SCHED_N_ARRAYS; k++)
+        gg_free(s->allocator, s->arrays[k].p);
     gg_sched_unpin(s);
     gg_free(s->allocator, s);
 }
@@ -214,6 +216,47 @@ static uint64_t tensors_of(const struct gguf_sched *s,
     return h;
 }
 
+/* --- memory --------------------------------------------------------------- */
+
+void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
+                     size_t size, struct gguf_error *err)
+{
+    uint64_t all;
+    if (gg_ckd_mul(&all, n, size) || all > SIZE_MAX) {
+        gg_fail_nomem(err, SIZE_MAX);
+        return NULL;
+    }
+    if (!s->arrays[k].p || all > s->arrays[k].size) {
+        gg_free(s->allocator, s->arrays[k].p);
+        s->arrays[k].size = 0;
+        s->arrays[k].p = gg_alloc(s->allocator, (size_t)all);
+        if (!s->arrays[k].p) {
+            gg_fail_nomem(err, (size_t)all);
+            return NULL;
+        }
+        s->arrays[k].size = (size_t)all;
+    }
+    memset(s->arrays[k].p, 0, (size_t)all);
+    return s->arrays[k].p;
+}
+
+/* Room for the plans of all splits. */
+static enum gguf_status get_plans(struct gguf_sched *s, struct gg_lane *l,
+                                  struct gguf_error *err)
+{
+    const size_t old = l->n_plans * sizeof *l->plans;
+    const size_t size = l->max_splits * sizeof *l->plans;
+    if (size <= old)
+        return GGUF_OK;
+    struct gguf_plan **p = gg_realloc(s->allocator, l->plans, old, size);
+    if (!p)
+        return gg_fail_nomem(err, size);
+    memset(p + l->n_plans, 0, size - old);
+    l->plans = p;
+    l->n_plans = l->max_splits;
+    return GGUF_OK;
+}
+
 /* --- planning ------------------------------------------------------------- */
 
 /* At most so many copies: of each source that its reader does not reach. */
@@ -275,7 +318,14 @@ static enum gguf_status get_lane(struct gguf_sched *s, struct gg_lane *l,
                       g->n_nodes * sizeof *l->shadows +
                       l->capacity * sizeof *l->origin +
                       gguf_graph_overhead(l->capacity);
-    GG_TRY(gguf_ctx_create(&l->ctx, &p, err));
+    GG_TRY(get_plans(s, l, err));
+    if (l->ctx && p.mem_size <= l->ctx_size) {
+        gguf_ctx_reset(l->ctx);
+    } else {
+        gguf_ctx_destroy(l->ctx);
+        GG_TRY(gguf_ctx_create(&l->ctx, &p, err));
+        l->ctx_size = p.mem_size;
+    }
     return fill_lane(s, l, g, err);
 }
 
@@ -283,16 +333,20 @@ static enum gguf_status get_memory(struct gguf_sched *s,
                                    const struct gguf_graph *g,
                                    struct gguf_error *err)
 {
-    const struct gguf_allocator *a = s->allocator;
     const size_t n_copies = gg_sched_is_plain(s) ? 0 : most_copies(s, g);
     const size_t n_slots = (s->n_lanes - 1) * n_copies;
     const size_t n = g->n_nodes + n_copies, n_leaves = g->n_leaves + n_slots;
     s->max_copies = n_copies;
-    s->node_pool = gg_alloc_zero(a, n, sizeof *s->node_pool);
-    s->leaf_pool = gg_alloc_zero(a, n_leaves, sizeof *s->leaf_pool);
-    s->slots = gg_alloc_zero(a, n_slots, sizeof *s->slots);
-    if (!s->node_pool || !s->leaf_pool || !s->slots)
-        return gg_fail_nomem(err, n * sizeof *s->node_pool);
+    s->node_pool = gg_sched_array(s, GG_SCHED_NODE_POOL, n,
+                                  sizeof *s->node_pool, err);
+    if (s->node_pool)
+        s->leaf_pool = gg_sched_array(s, GG_SCHED_LEAF_POOL, n_leaves,
+                                      sizeof *s->leaf_pool, err);
+    if (s->leaf_pool)
+        s->slots = gg_sched_array(s, GG_SCHED_SLOTS, n_slots,
+                                  sizeof *s->slots, err);
+    if (!s->slots)
+        return GGUF_E_NOMEM;
     for (unsigned i = 0; i < s->n_lanes; i++)
         GG_TRY(get_lane(s, &s->lanes[i], g, n_copies, i ? 0 : n_slots, err));
     return GGUF_OK;
@@ -317,16 +371,14 @@ static enum gguf_status assign(struct gguf_sched *s, const struct gguf_graph *g,
 {
     const size_t n = g->n_nodes + g->n_leaves;
     forget(s);
-    s->backend_of = gg_alloc_zero(s->allocator, n, sizeof *s->backend_of);
-    if (!s->backend_of)
-        return gg_fail_nomem(err, n * sizeof *s->backend_of);
-    s->answers = gg_alloc_zero(s->allocator, g->n_nodes, sizeof *s->answers);
-    if (!s->answers)
-        return gg_fail_nomem(err, g->n_nodes * sizeof *s->answers);
-    const enum gguf_status st = gg_sched_assign(s, g, err);
-    gg_free(s->allocator, s->answers);
-    s->answers = NULL;
-    GG_TRY(st);
+    s->backend_of = gg_sched_array(s, GG_SCHED_BACKEND_OF, n,
+                                   sizeof *s->backend_of, err);
+    if (s->backend_of)
+        s->answers = gg_sched_array(s, GG_SCHED_ANSWERS, g->n_nodes,
+                                    sizeof *s->answers, err);
+    if (!s->backend_of || !s->answers)
+        return GGUF_E_NOMEM;
+    GG_TRY(gg_sched_assign(s, g, err));
     s->n_plans++;
     return get_memory(s, g, err);
 }
@@ -396,7 +448,13 @@ enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
     }
     graph->placer = s;
     s->graph = graph;
+    /* a plan may be of the places that its tensors had */
+    if (s->n_moves != gg_galloc_n_moves(s->galloc) ||
+        s->n_layouts != gguf_galloc_n_plans(s->galloc))
+        for (unsigned i = 0; i < s->n_lanes; i++)
+            drop_plans(&s->lanes[i], s->n_splits);
     s->n_moves = gg_galloc_n_moves(s->galloc);
+    s->n_layouts = gguf_galloc_n_plans(s->galloc);
     return GGUF_OK;
 }
 

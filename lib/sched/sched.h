@@ -27,17 +27,20 @@ struct gg_split {
     size_t begin, copies_end, end; /* nodes of the shadow graph: views and
                                       copies, then what is computed */
     struct gguf_graph part;        /* what is computed */
-    struct gguf_plan *plan;        /* of part, when it has run once */
+    bool is_planned;               /* the lane has a plan of part */
 };
 
 struct gg_lane {
     struct gguf_ctx *ctx; /* shadows, copies, the graph, arrays */
+    size_t ctx_size;      /* bytes of it */
     size_t capacity, max_splits;
     struct gguf_graph *shadow;
     struct gguf_tensor **shadows; /* of the caller's nodes */
     const struct gguf_tensor **origin; /* of shadow nodes; NULL: a copy;
                                           no array: all are the caller's */
     struct gg_split *splits;
+    struct gguf_plan **plans; /* of each split, some from other graphs */
+    size_t n_plans;
     struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS]; /* behind each backend's
                                part of the last computation; NULL: no events */
 };
@@ -56,8 +59,26 @@ struct gg_answers {
 };
 static_assert(GGUF_SCHED_MAX_BACKENDS <= 16, "a bit for each backend");
 
+/* Arrays that are filled for each graph. Their memory stays, so that a graph
+ * that is no larger than one before takes none. */
+enum gg_sched_array {
+    GG_SCHED_BACKEND_OF,
+    GG_SCHED_ANSWERS,
+    GG_SCHED_NODE_POOL,
+    GG_SCHED_LEAF_POOL,
+    GG_SCHED_SLOTS,
+    GG_SCHED_CUT, /* these are of split.c */
+    GG_SCHED_PASSING,
+    GG_SCHED_WRITTEN,
+    GG_SCHED_N_ARRAYS
+};
+
 struct gguf_sched {
     const struct gguf_allocator *allocator;
+    struct {
+        void *p;
+        size_t size; /* bytes */
+    } arrays[GG_SCHED_N_ARRAYS];
     struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
     struct gguf_event *done[GGUF_SCHED_MAX_BACKENDS]; /* behind its last split;
                                                          NULL: no events */
@@ -71,7 +92,7 @@ struct gguf_sched {
     void *eval_user;
     struct gguf_galloc *galloc; /* pool i: backend i */
     bool borrows;           /* it is another scheduler's */
-    unsigned n_moves;       /* of it, at the last alloc */
+    unsigned n_moves, n_layouts; /* of it, at the last alloc */
     struct gg_pin *pins;    /* a hash table by address, or NULL */
     size_t n_pins, n_pin_slots;
     uint64_t n_marks;       /* given so far */
@@ -117,6 +138,15 @@ static inline int32_t gg_sched_root(const struct gguf_graph *g, size_t place)
  * returned; GG_SCHED_NONE where it has none. */
 int gg_sched_sources(const struct gguf_graph *graph, size_t place,
                      int32_t sources[GGUF_TENSOR_SRC]);
+
+/* Array k with n zeroed items of size bytes. NULL: GGUF_E_NOMEM. */
+void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
+                     size_t size, struct gguf_error *err);
+
+/* Make the plans of the last alloc's graph, which its first computation would
+ * do: all memory that backends take to compute, if they take it then. */
+enum gguf_status gg_sched_prepare(struct gguf_sched *s,
+                                  struct gguf_error *err);
 
 /* Fill backend_of for graph. GGUF_E_OP. */
 enum gguf_status gg_sched_assign(struct gguf_sched *s,

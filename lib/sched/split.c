@@ -304,20 +304,23 @@ enum gguf_status gg_sched_split(struct gguf_sched *s,
 {
     const size_t n = g->n_nodes + g->n_leaves;
     const size_t n_copies = n * (size_t)s->n_backends;
+    enum gguf_status st = GGUF_OK;
     struct cut c = { .s = s, .g = g, .n = n };
     if (gg_sched_is_plain(s)) {
         take_whole(s, g);
         return GGUF_OK;
     }
-    c.copies = gg_alloc_zero(s->allocator, n_copies, sizeof *c.copies);
-    c.passing = gg_alloc_zero(s->allocator, s->max_copies, sizeof *c.passing);
-    c.written = gg_alloc_zero(s->allocator, n + 1, sizeof *c.written);
-    enum gguf_status st = GGUF_OK;
     s->n_splits = s->n_copies = 0;
-    if (!c.copies || !c.passing || !c.written)
-        st = gg_fail_nomem(err, n_copies * sizeof *c.copies);
-    else
-        find_written(&c);
+    c.copies = gg_sched_array(s, GG_SCHED_CUT, n_copies, sizeof *c.copies, err);
+    if (c.copies)
+        c.passing = gg_sched_array(s, GG_SCHED_PASSING, s->max_copies,
+                                   sizeof *c.passing, err);
+    if (c.passing)
+        c.written = gg_sched_array(s, GG_SCHED_WRITTEN, n + 1,
+                                   sizeof *c.written, err);
+    if (!c.written)
+        return GGUF_E_NOMEM;
+    find_written(&c);
     for (unsigned k = 0; st == GGUF_OK && k < s->n_lanes; k++) {
         c.l = &s->lanes[k];
         c.n_passing = 0;
@@ -325,8 +328,5 @@ enum gguf_status gg_sched_split(struct gguf_sched *s,
         cut_lane(&c);
         st = gguf_ctx_status(c.l->ctx, err);
     }
-    gg_free(s->allocator, c.written);
-    gg_free(s->allocator, c.passing);
-    gg_free(s->allocator, c.copies);
     return st;
 }

@@ -31,6 +31,7 @@ static bool start(struct run *r, unsigned n_threads,
     if (gguf_pool_create(&r->pool, &pp, &r->err) != GGUF_OK)
         return false;
     cp.pool = r->pool;
+    cp.allocator = params->allocator;
     if (gguf_cpu_backend_create(&r->backend, &cp, &r->err) != GGUF_OK)
         return false;
     p.backend = r->backend;
