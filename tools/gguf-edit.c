@@ -166,36 +166,13 @@ static void log_value(struct job *j, const struct gguf_kv *kv)
     text_add_kv(&j->log, kv, &shown);
 }
 
-/* All of the file called path. */
-static bool read_all(const char *path, struct text *out)
-{
-    char buf[1 << 14];
-    size_t n;
-    bool std = !strcmp(path, "-");
-    FILE *f = std ? stdin : fopen(path, "rb");
-    if (!f) {
-        msg_error(path, "%s", strerror(errno));
-        return false;
-    }
-    text_add(out, "", 0);
-    errno = 0;
-    while ((n = fread(buf, 1, sizeof buf, f)) > 0 && out->n < 1u << 30)
-        text_add(out, buf, n);
-    bool good = !ferror(f) && n == 0;
-    if (!good)
-        msg_error(path, "%s", n ? "is larger than 1 GiB" : strerror(errno));
-    if (!std)
-        fclose(f);
-    return good;
-}
-
 /* The value that op gives, into v. */
 static bool make_value(struct job *j, const struct op *op, struct value *v)
 {
     struct text t = { NULL, 0, 0 };
     bool good;
     if (op->what == SET_FILE) {
-        good = read_all(op->arg, &t);
+        good = text_read(&t, op->arg);
         if (good)
             value_set_str(v, (struct gguf_str){ t.s, t.n });
     } else {

@@ -131,16 +131,11 @@ static void show(const struct gguf_imatrix *im)
         "mean", "stddev", "active", "even", "high", "cosine"
     };
     struct table t;
-    struct text name = { NULL, 0, 0 };
     struct row r;
     table_init(&t, "lrrrrrrrrrrrrr", 0);
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        table_add(&t, heads[i]);
+    table_add_row(&t, heads);
     for (size_t i = 0; get_row(im, i, &r); i++) {
-        struct gguf_str s = { r.e.name, strlen(r.e.name) };
-        text_clear(&name);
-        text_add_esc(&name, s, UINT64_MAX);
-        table_add(&t, name.s ? name.s : "");
+        table_add_strz(&t, r.e.name);
         table_addf(&t, "%" PRIu64, r.e.n_values);
         table_addf(&t, "%" PRIu64, r.e.n_mats ? r.e.n_mats : 1);
         table_addf(&t, "%" PRIu64, r.s.n_empty);
@@ -163,7 +158,6 @@ static void show(const struct gguf_imatrix *im)
     }
     table_print(&t, stdout);
     table_fini(&t);
-    text_fini(&name);
 }
 
 /* ------------------------------------------------- against a model --- */

@@ -37,18 +37,15 @@ static void stats_heading(struct table *t)
     static const char *const names[] = { "name", "type", "min", "max", "mean",
                                          "rms", "kurtosis", "zeros",
                                          "not finite", "-4 sd .. +4 sd" };
-    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
-        table_add(t, names[i]);
+    table_add_row(t, names);
 }
 
 static void stats_row(struct table *t, const struct gguf_tensor_info *x,
                       const struct gguf_stats *s,
                       const struct info_options *o)
 {
-    struct text name = { NULL, 0, 0 };
     char type[32];
-    text_add_esc(&name, x->name, UINT64_MAX);
-    table_add(t, name.s);
+    table_add_str(t, x->name);
     table_add(t, info_type_name(x->dtype, type));
     table_addf(t, "%.4g", s->min);
     table_addf(t, "%.4g", s->max);
@@ -59,7 +56,6 @@ static void stats_row(struct table *t, const struct gguf_tensor_info *x,
                s->n ? 100.0 * (double)s->n_zero / (double)s->n : 0);
     table_addf(t, "%" PRIu64, s->n_nan + s->n_inf);
     add_histogram(t, s, o);
-    text_fini(&name);
 }
 
 static void stats_json(struct json *j, const struct gguf_tensor_info *x,

@@ -140,12 +140,6 @@ static bool turned(const struct gguf_split_tensor *a,
                !gguf_file_is_big_endian(b->file);
 }
 
-static void add_shape(struct text *s, const struct gguf_tensor_info *t)
-{
-    for (uint32_t i = 0; i < t->n_dims; i++)
-        text_addf(s, "%s%" PRId64, i ? " x " : "", t->ne[i]);
-}
-
 /* A tensor that is in one model only, or has another shape there. */
 static void put_shapes(struct diff *d, const struct gguf_tensor_info *a,
                        const struct gguf_tensor_info *b)
@@ -164,17 +158,14 @@ static void put_shapes(struct diff *d, const struct gguf_tensor_info *a,
         if (d->j) {
             json_open(d->j, i ? "b" : "a", '{');
             json_strz(d->j, "type", info_type_name(t->dtype, type));
-            json_open(d->j, "shape", '(');
-            for (uint32_t k = 0; k < t->n_dims; k++)
-                json_i64(d->j, NULL, t->ne[k]);
-            json_close(d->j);
+            json_i64s(d->j, "shape", t->n_dims, t->ne);
             json_close(d->j);
             continue;
         }
         text_addf(&s, "%c ", i ? '+' : '-');
         text_add_esc(&s, t->name, UINT64_MAX);
         text_addf(&s, " %s ", info_type_name(t->dtype, type));
-        add_shape(&s, t);
+        text_add_shape(&s, t->n_dims, t->ne);
         puts(s.s);
         text_fini(&s);
     }
@@ -212,9 +203,7 @@ static void add_row(struct table *t, const struct gguf_tensor_info *a,
 {
     struct text s = { NULL, 0, 0 };
     char type[32];
-    text_add_esc(&s, a->name, UINT64_MAX);
-    table_add(t, s.s);
-    text_clear(&s);
+    table_add_str(t, a->name);
     text_addz(&s, info_type_name(a->dtype, type));
     if (a->dtype != b->dtype)
         text_addf(&s, " -> %s", info_type_name(b->dtype, type));
@@ -273,8 +262,7 @@ static bool tensors(struct diff *d)
     bool good = true;
     progress_init(&bar, "comparing", "tensors", d->o->quiet);
     table_init(&t, "llrrrrrr", 0);
-    for (size_t i = 0; i < sizeof heads / sizeof heads[0]; i++)
-        table_add(&t, heads[i]);
+    table_add_row(&t, heads);
     if (d->j)
         json_open(d->j, "tensors", '[');
     for (size_t i = 0, k = 0; (i < n || k < m) && !progress_stopped();) {

@@ -88,31 +88,6 @@ bool info_hash(struct json *j, const struct info *info,
 
 /* ---- checking ---- */
 
-/* All of a file of less than 2 GiB: *text is given to the caller. */
-static bool read_all(const char *path, char **text, size_t *size)
-{
-    bool std = !strcmp(path, "-");
-    FILE *f = std ? stdin : fopen(path, "rb");
-    size_t room = 1 << 16;
-    *size = 0;
-    *text = msg_must(malloc(room));
-    if (f)
-        errno = 0;
-    while (f && room <= (size_t)1 << 30) {
-        *size += fread(*text + *size, 1, room - *size, f);
-        if (*size < room)
-            break;
-        room *= 2;
-        *text = msg_must(realloc(*text, room));
-    }
-    bool good = f && !ferror(f) && feof(f);
-    if (!good)
-        msg_error(path, "%s", errno ? strerror(errno) : "too large");
-    if (f && !std)
-        fclose(f);
-    return good;
-}
-
 struct compared {
     size_t n_same, n_wrong, n_missing;
 };
@@ -162,12 +137,12 @@ bool info_manifest(const struct load *l, const struct info_options *o)
     struct gguf_manifest *m = NULL;
     struct gguf_error err;
     struct compared c = { 0, 0, 0 };
-    char *text = NULL;
-    size_t size, n = load_n_tensors(l);
+    struct text text = { NULL, 0, 0 };
+    size_t n = load_n_tensors(l);
     struct gguf_digest *tensors = msg_must(calloc(n + 1, sizeof *tensors));
     struct gguf_digest model;
-    bool good = read_all(o->manifest, &text, &size);
-    if (good && gguf_manifest_parse(&m, text, size, NULL, &err) != GGUF_OK) {
+    bool good = text_read(&text, o->manifest);
+    if (good && gguf_manifest_parse(&m, text.s, text.n, NULL, &err) != GGUF_OK) {
         msg_fail(o->manifest, &err);
         good = false;
     }
@@ -196,6 +171,6 @@ bool info_manifest(const struct load *l, const struct info_options *o)
                  c.n_same + c.n_wrong + c.n_missing);
     gguf_manifest_destroy(m);
     free(tensors);
-    free(text);
+    text_fini(&text);
     return good && !c.n_wrong && !c.n_missing;
 }

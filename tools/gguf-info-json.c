@@ -131,10 +131,7 @@ static void tensors(struct json *j, const struct info *info)
         const struct gguf_tensor_info *t = x.info;
         json_open(j, NULL, '{');
         json_str(j, "name", t->name);
-        json_open(j, "shape", '(');
-        for (uint32_t d = 0; d < t->n_dims; d++)
-            json_i64(j, NULL, t->ne[d]);
-        json_close(j);
+        json_i64s(j, "shape", t->n_dims, t->ne);
         json_strz(j, "type", info_type_name(t->dtype, name));
         json_u64(j, "type_id", t->dtype);
         json_u64(j, "elements", t->n_elements);

@@ -137,9 +137,7 @@ static void metadata(const struct info *info, const struct info_options *o)
                        gguf_val_type_name(kv->elem_type), kv->n);
         else
             table_add(&t, gguf_val_type_name(kv->type));
-        text_clear(&s);
-        text_add_esc(&s, kv->key, UINT64_MAX);
-        table_add(&t, s.s);
+        table_add_str(&t, kv->key);
         text_clear(&s);
         text_add_kv(&s, kv, &o->limits);
         table_add(&t, s.s ? s.s : "");
@@ -149,16 +147,6 @@ static void metadata(const struct info *info, const struct info_options *o)
 }
 
 /* ---- tensors ---- */
-
-static void add_shape(struct table *t, const struct gguf_tensor_info *info)
-{
-    struct text s = { NULL, 0, 0 };
-    text_addz(&s, info->n_dims ? "" : "scalar");
-    for (uint32_t d = 0; d < info->n_dims; d++)
-        text_addf(&s, "%s%" PRId64, d ? " x " : "", info->ne[d]);
-    table_add(t, s.s);
-    text_fini(&s);
-}
 
 static void tensors(const struct info *info, const struct info_options *o)
 {
@@ -184,10 +172,8 @@ static void tensors(const struct info *info, const struct info_options *o)
     }
     for (size_t i = 0; i < info->n_list; i++) {
         struct gguf_split_tensor x = load_tensor(info->load, info->list[i]);
-        text_clear(&s);
-        text_add_esc(&s, x.info->name, UINT64_MAX);
-        table_add(&t, s.s);
-        add_shape(&t, x.info);
+        table_add_str(&t, x.info->name);
+        table_add_shape(&t, x.info->n_dims, x.info->ne);
         table_add(&t, info_type_name(x.info->dtype, name));
         table_add(&t, table_size(out, x.info->size));
         table_addf(&t, "%" PRIu64, gguf_file_data_off(x.file) + x.info->off);

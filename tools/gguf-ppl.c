@@ -8,7 +8,6 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* ---- the run ---- */
 
@@ -23,13 +22,6 @@ struct job {
     struct ppl_run run;
     struct ppl_compare compare;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void warn(void *user, const char *message)
 {
@@ -196,10 +188,10 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     p.progress = on_progress;
     p.user = r;
     progress_init(&r->bar, what, "tokens", r->o->quiet);
-    double begin = now();
+    double begin = progress_clock();
     enum gguf_status st = gguf_ppl_run(j->session, j->tokens.id, j->tokens.n,
                                        &p, &r->total, err);
-    r->seconds = now() - begin;
+    r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();

@@ -2,9 +2,8 @@
  * tensors, layers, importance data */
 #include "config.h"
 #include "tools/gguf-quantize.h"
-#include "tools/common/msg.h"
+#include "tools/common/text.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +14,7 @@ static uint32_t parse_type(const char *option, const char *name)
     const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
     if (!t || (t->family != GGUF_FAMILY_FLOAT &&
                t->family != GGUF_FAMILY_QUANT))
-        opt_usage("%s: '%s' is no type to quantize to", option, name);
+        opt_usage("%s: '%s' is not a type to quantize to", option, name);
     return t->id;
 }
 
@@ -36,29 +35,20 @@ static void add_override(struct options *o, const char *option,
         (struct gguf_quant_override){ copy, parse_type(option, eq + 1) };
 }
 
-static _Noreturn void cannot(const char *path, const char *what)
-{
-    msg_error(path, "cannot be %s: %s", what, strerror(errno));
-    exit(MSG_FAILED);
-}
-
 static void read_overrides(struct options *o, const char *path)
 {
-    char *line = NULL;
-    size_t size = 0;
-    FILE *f = fopen(path, "r");
-    if (!f)
-        cannot(path, "opened");
-    while (errno = 0, getline(&line, &size, f) >= 0)
-        for (char *p = line; *(p += strspn(p, " \t\r\n"));) {
-            size_t n = strcspn(p, " \t\r\n");
-            add_override(o, "--tensor-type-file", p, n);
-            p += n;
-        }
-    if (!feof(f))
-        cannot(path, "read");
-    free(line);
-    fclose(f);
+    static const char blanks[] = " \t\r\n";
+    struct text text = { NULL, 0, 0 };
+    if (!text_read(&text, path))
+        exit(MSG_FAILED);
+    if (strlen(text.s) != text.n)
+        opt_usage("--tensor-type-file: '%s' is not a text", path);
+    for (const char *p = text.s; *(p += strspn(p, blanks));) {
+        size_t n = strcspn(p, blanks);
+        add_override(o, "--tensor-type-file", p, n);
+        p += n;
+    }
+    text_fini(&text);
 }
 
 static void parse_target_types(struct options *o, const char *arg)
@@ -86,7 +76,7 @@ static void parse_prune(struct options *o, const char *arg)
         if (end == p || *p < '0' || *p > '9' || v > 1000000 ||
             (*end && *end != ',') ||
             o->params.n_prune == MAX_PRUNE)
-            opt_usage("--prune-layers: '%s' is no list of layers", arg);
+            opt_usage("--prune-layers: '%s' is not a list of layers", arg);
         o->prune[o->params.n_prune++] = (uint32_t)v;
         o->params.prune = o->prune;
         p = end;

@@ -41,13 +41,8 @@ void print_plan(const struct target *target, bool explain)
     table_init(&t, explain ? "lrllrl" : "lrllr", 0);
     for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++) {
         const struct gguf_quant_tensor *q = gguf_quant_tensor(target->job, i);
-        text_clear(&text);
-        text_add_esc(&text, str(q->name), UINT64_MAX);
-        table_add(&t, text.s ? text.s : "");
-        text_clear(&text);
-        for (unsigned d = 0; d < q->n_dims; d++)
-            text_addf(&text, "%s%" PRId64, d ? " x " : "", q->ne[d]);
-        table_add(&t, text.s ? text.s : "");
+        table_add_strz(&t, q->name);
+        table_add_shape(&t, q->n_dims, q->ne);
         table_add(&t, type_name(q->from));
         table_addf(&t, "%s%s", q->copied ? "" : "-> ",
                    q->copied ? "" : type_name(q->to));
@@ -75,17 +70,13 @@ void print_loss(const struct target *target)
                                          "rms error", "weighted", "max error",
                                          "SNR dB", "seconds" };
     struct table t;
-    struct text name = { NULL, 0, 0 };
     table_init(&t, "llrrrrrr", 0);
-    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++)
-        table_add(&t, heads[i]);
+    table_add_row(&t, heads);
     for (size_t i = 0; i < gguf_quant_n_tensors(target->job); i++) {
         const struct gguf_quant_tensor *q = gguf_quant_tensor(target->job, i);
         if (!q->loss.measured)
             continue;
-        text_clear(&name);
-        text_add_esc(&name, str(q->name), UINT64_MAX);
-        table_add(&t, name.s ? name.s : "");
+        table_add_strz(&t, q->name);
         table_add(&t, type_name(q->to));
         table_addf(&t, "%" PRIu64, q->to_size);
         table_addf(&t, "%.4g", q->loss.rms);
@@ -96,7 +87,6 @@ void print_loss(const struct target *target)
     }
     table_print(&t, stdout);
     table_fini(&t);
-    text_fini(&name);
 }
 
 static double bits_per_weight(const struct gguf_quant_totals *t)
@@ -250,10 +240,7 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
 {
     json_open(j, NULL, '{');
     json_strz(j, "name", q->name);
-    json_open(j, "dims", '(');
-    for (unsigned d = 0; d < q->n_dims; d++)
-        json_i64(j, NULL, q->ne[d]);
-    json_close(j);
+    json_i64s(j, "dims", q->n_dims, q->ne);
     json_strz(j, "from", type_name(q->from));
     json_strz(j, "to", type_name(q->to));
     json_strz(j, "wanted", type_name(q->wanted));

@@ -8,7 +8,6 @@
 #include "tools/common/progress.h"
 
 #include <string.h>
-#include <time.h>
 
 static enum gguf_status make_recipe(struct target *t, struct gguf_error *err)
 {
@@ -48,13 +47,6 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
         }
     }
     return GGUF_OK;
-}
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
 static enum gguf_status run(struct options *o, const struct gguf_paths *noted,
@@ -149,7 +141,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     struct gguf_paths *noted = note_paths(o);
     struct outtext report = OUTTEXT_INIT;
     enum gguf_status st = GGUF_OK;
-    double begin = now(), seconds = -1;
+    double begin = progress_clock(), seconds = -1;
 
     pp.n_threads = o->threads;
     o->params.overrides = o->overrides;
@@ -169,7 +161,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     if (st == GGUF_OK && !o->dry_run) {
         fflush(stdout);
         st = run(o, noted, bar, about, err);
-        seconds = now() - begin;
+        seconds = progress_clock() - begin;
     }
     progress_clear(bar);
     st = end_report(o, &report, st, seconds, about, err);

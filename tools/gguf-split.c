@@ -112,27 +112,21 @@ static bool sizes_known(const struct gguf_split *s, const char *path)
 
 static void list_shards(const struct gguf_split_plan *plan, const char *prefix)
 {
+    static const char *const heads[] = { "file", "tensors", "bytes", "" };
     struct table t;
     char path[4096], out[24];
     size_t n = gguf_split_plan_n_shards(plan);
     table_init(&t, "lrrr", 0);
-    table_add(&t, "file");
-    table_add(&t, "tensors");
-    table_add(&t, "bytes");
-    table_add(&t, "");
+    table_add_row(&t, heads);
     for (size_t i = 0; i < n; i++) {
         const struct gguf_split_shard *s = gguf_split_plan_shard(plan, i);
-        struct text name = { NULL, 0, 0 };
         if (gguf_split_name_format(path, sizeof path, prefix, (unsigned)i + 1,
                                    (unsigned)n, NULL) != GGUF_OK)
             continue;
-        text_add_esc(&name, (struct gguf_str){ path, strlen(path) },
-                     UINT64_MAX);
-        table_add(&t, name.s);
+        table_add_strz(&t, path);
         table_addf(&t, "%zu", s->n_tensors);
         table_addf(&t, "%" PRIu64, s->file_size);
         table_addf(&t, "(%s)", table_size(out, s->file_size));
-        text_fini(&name);
     }
     table_print(&t, stdout);
     table_fini(&t);

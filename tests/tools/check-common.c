@@ -111,6 +111,21 @@ static void write_table(FILE *f)
     table_fini(&t);
 }
 
+static void write_cells(FILE *f)
+{
+    static const char *const heads[] = { "name", "shape" };
+    static const int64_t ne[] = { 256, 4 };
+    struct table t;
+    table_init(&t, "ll", 0);
+    table_add_row(&t, heads);
+    table_add_str(&t, (struct gguf_str){ "a\\\033", 3 });
+    table_add_shape(&t, 2, ne);
+    table_add_strz(&t, "");
+    table_add_shape(&t, 0, ne);
+    table_print(&t, f);
+    table_fini(&t);
+}
+
 /* A cell too wide for its column: others are not padded to it. */
 static void write_wide(FILE *f)
 {
@@ -131,6 +146,9 @@ static void test_table(void)
     capture(write_wide);
     ok(strlen(text) == 1000 + 4 + 7 && strstr(text, "w  1\nabc  2\n"),
        "a cell of 1000 columns does not widen the others");
+    capture(write_cells);
+    ok(!strcmp(text, "name     shape\na\\\\\\x1B  256 x 4\n         scalar\n"),
+       "names are escaped, shapes written out:\n%s", text);
     capture(write_table);
     ok(!strcmp(text, " h\xc3\xa9      1\n long  100\n"
                      "| h\xc3\xa9 | 1 |\n|:---|---:|\n| long | 100 |\n"),
@@ -199,6 +217,22 @@ static void test_text(void)
        "printed safely: %s", text);
 }
 
+static void test_read(void)
+{
+    struct text t = { NULL, 0, 0 };
+    FILE *f = fopen("check-common.tmp", "wb");
+    bool good = f && fwrite("a\0b", 1, 3, f) == 3;
+    good = f && fclose(f) == 0 && good;
+    ok(good && text_read(&t, "check-common.tmp") && t.n == 3 &&
+           !memcmp(t.s, "a\0b", 4),
+       "a file is read, and ends in a NUL");
+    remove("check-common.tmp");
+    text_clear(&t);
+    ok(!text_read(&t, "check-common.tmp") && !text_read(&t, ".") && !t.n,
+       "what is not there or a folder is not read");
+    text_fini(&t);
+}
+
 /* Closed standard streams are not what is opened next. */
 static void test_closed(void)
 {
@@ -258,6 +292,7 @@ int main(void)
 {
     test_closed();
     test_text();
+    test_read();
     test_markdown();
     test_json();
     test_table();

@@ -99,6 +99,11 @@ quantize|-o x M|--output: 'x' is not OUT=TYPE
 quantize|-output x=Q8_0 M|unknown option '-output': is '--output' meant?
 END
 
+printf 'a=Q8_0\n\0b=Q8_0\n' >"$tmp/types"
+run "$bin/gguf-quantize" --tensor-type-file "$tmp/types" "$m" "$tmp/o" Q4_0
+test $rc -eq 2 -a ! -e "$tmp/o" && grep -q 'is not a text' "$tmp/err"
+ok 'gguf-quantize --tensor-type-file: a NUL ends nothing silently'
+
 if test -f "$tiny"; then
     digits()
     {

@@ -167,6 +167,14 @@ void json_format_f32(char *out, float v)
     }
 }
 
+void json_i64s(struct json *j, const char *key, size_t n, const int64_t *v)
+{
+    json_open(j, key, '(');
+    for (size_t i = 0; i < n; i++)
+        json_i64(j, NULL, v[i]);
+    json_close(j);
+}
+
 void json_f64(struct json *j, const char *key, double v)
 {
     char text[32];

@@ -49,6 +49,8 @@ void json_key(struct json *j, struct gguf_str key);
 
 void json_u64(struct json *j, const char *key, uint64_t v);
 void json_i64(struct json *j, const char *key, int64_t v);
+/* n of them, on one line. */
+void json_i64s(struct json *j, const char *key, size_t n, const int64_t *v);
 void json_f64(struct json *j, const char *key, double v);
 void json_f32(struct json *j, const char *key, float v);
 void json_bool(struct json *j, const char *key, bool v);

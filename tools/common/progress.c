@@ -12,7 +12,7 @@
 
 static volatile sig_atomic_t caught;
 
-static double now(void)
+double progress_clock(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -111,7 +111,7 @@ int progress_report(void *user, uint64_t done, uint64_t total)
 {
     struct progress *p = user;
     if (p->on) {
-        double t = now();
+        double t = progress_clock();
         if (p->begin == 0) {
             p->begin = p->last = t;
             p->done0 = done;

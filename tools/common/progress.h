@@ -37,6 +37,9 @@ int progress_report(void *user, uint64_t done, uint64_t total);
 /* Take the bar away, before a message and at the end. */
 void progress_clear(struct progress *p);
 
+/* Seconds of a steady clock. */
+double progress_clock(void);
+
 /* From now on SIGINT, SIGTERM and SIGHUP only make progress_report (and
  * progress_stopped) say so, so that the library can remove what is half
  * written; a second one kills. */

@@ -26,6 +26,31 @@ void table_add(struct table *t, const char *text)
     t->n_cells++;
 }
 
+void table_add_str(struct table *t, struct gguf_str s)
+{
+    text_add_esc(&t->text, s, UINT64_MAX);
+    text_add(&t->text, "", 1);
+    t->n_cells++;
+}
+
+void table_add_strz(struct table *t, const char *z)
+{
+    table_add_str(t, (struct gguf_str){ z, strlen(z) });
+}
+
+void table_add_shape(struct table *t, uint32_t n_dims, const int64_t *ne)
+{
+    text_add_shape(&t->text, n_dims, ne);
+    text_add(&t->text, "", 1);
+    t->n_cells++;
+}
+
+void table_add_row(struct table *t, const char *const *cells)
+{
+    for (unsigned c = 0; c < t->n_cols; c++)
+        table_add(t, cells[c]);
+}
+
 void table_addf(struct table *t, const char *fmt, ...)
 {
     char text[512];

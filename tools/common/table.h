@@ -29,6 +29,12 @@ void table_fini(struct table *t);
 
 /* The next cell, in reading order; see text_put. */
 void table_add(struct table *t, const char *text);
+/* s escaped: a name, where cells of several names must not look the same. */
+void table_add_str(struct table *t, struct gguf_str s);
+void table_add_strz(struct table *t, const char *z);
+void table_add_shape(struct table *t, uint32_t n_dims, const int64_t *ne);
+/* A row of them, such as the heading: as many as there are columns. */
+void table_add_row(struct table *t, const char *const *cells);
 void table_addf(struct table *t, const char *fmt, ...);
 
 /* Rows that are not complete are not printed. Keeps the cells. */

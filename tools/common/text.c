@@ -5,6 +5,7 @@
 
 #include <gguf/text.h>
 
+#include <errno.h>
 #include <fnmatch.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -110,6 +111,36 @@ void text_add_esc(struct text *t, struct gguf_str s, uint64_t max)
     t->n += gguf_text_escape(t->s + t->n, room, s);
     if (cut)
         text_addz(t, "...");
+}
+
+void text_add_shape(struct text *t, uint32_t n_dims, const int64_t *ne)
+{
+    text_addz(t, n_dims ? "" : "scalar");
+    for (uint32_t d = 0; d < n_dims; d++)
+        text_addf(t, "%s%" PRId64, d ? " x " : "", ne[d]);
+}
+
+bool text_read(struct text *t, const char *path)
+{
+    char buf[1 << 14];
+    size_t n = 0;
+    bool std = !strcmp(path, "-");
+    FILE *f = std ? stdin : fopen(path, "rb");
+    if (!f) {
+        msg_error(path, "cannot be opened: %s", strerror(errno));
+        return false;
+    }
+    errno = 0;
+    while (t->n <= (size_t)1 << 30 && (n = fread(buf, 1, sizeof buf, f)))
+        text_add(t, buf, n);
+    bool good = !ferror(f) && !n;
+    if (!good)
+        msg_error(path, "cannot be read: %s",
+                  errno ? strerror(errno) : "it is larger than 1 GiB");
+    if (!std)
+        fclose(f);
+    text_add(t, "", 0); /* a NUL, also after nothing */
+    return good;
 }
 
 static void add_number(struct text *t, const struct gguf_kv *kv)

@@ -31,6 +31,13 @@ void text_addf(struct text *t, const char *fmt, ...) MSG_PRINTF(2, 3);
 /* Escaped. At most max bytes of s, cut at a character, then "..." */
 void text_add_esc(struct text *t, struct gguf_str s, uint64_t max);
 
+/* "256 x 4"; "scalar" without dimensions. */
+void text_add_shape(struct text *t, uint32_t n_dims, const int64_t *ne);
+
+/* Add all of the file path, "-" being standard input. false: a message was
+ * printed, also where it is larger than 1 GiB. */
+bool text_read(struct text *t, const char *path);
+
 /* How much of a value is shown. */
 struct text_limits {
     uint64_t elems; /* of each array */
