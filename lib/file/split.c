@@ -4,7 +4,9 @@
 #include "base/ckd.h"
 #include "base/index.h"
 #include "base/mem.h"
+#include "base/params.h"
 #include "base/str.h"
+#include "file/file.h"
 #include "file/split_find.h"
 
 #include <stdio.h>
@@ -92,18 +94,14 @@ static enum gguf_status check_metadata(const struct gguf_file *first,
                                        const struct gguf_file *f,
                                        struct gguf_error *err)
 {
-    char key[256];
     struct gg_esc e;
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
         const struct gguf_kv *kv = gguf_file_kv(f, i);
         if (gg_is_split_key(kv->key))
             continue;
-        const struct gguf_kv *other = NULL;
-        if (kv->key.size < sizeof key) {
-            memcpy(key, kv->key.data, kv->key.size);
-            key[kv->key.size] = '\0';
-            other = gguf_file_kv_find(first, key);
-        }
+        uint32_t id = gg_index_find(&first->kv_index, kv->key);
+        const struct gguf_kv *other =
+            id == GG_INDEX_NONE ? NULL : gguf_file_kv(first, id);
         if (!gguf_kv_equal(kv, other))
             return gg_fail(err, GGUF_E_MISMATCH, kv->key_off,
                            "key '%s' %s in the first shard: not of one model",
@@ -332,21 +330,22 @@ enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
                                  const struct gguf_file_params *params,
                                  struct gguf_error *err)
 {
+    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     *out = NULL;
-    const struct gguf_allocator *a = params ? params->allocator : NULL;
-    if (params && (params->offset || params->size))
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
+    if (p.offset || p.size)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "a split set cannot be opened at an offset");
-    struct gguf_split *s = gg_alloc_zero(a, 1, sizeof *s);
+    struct gguf_split *s = gg_alloc_zero(p.allocator, 1, sizeof *s);
     if (!s)
         return gg_fail_nomem(err, sizeof *s);
-    s->allocator = a;
+    s->allocator = p.allocator;
     struct stat sb;
     enum gguf_status st;
     if (stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode))
-        st = open_file(s, path, params, err);
+        st = open_file(s, path, &p, err);
     else
-        st = open_set(s, path, params, err);
+        st = open_set(s, path, &p, err);
     if (st == GGUF_OK)
         st = list_tensors(s, err);
     if (st == GGUF_OK)

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "base/error.h"
 #include "base/mem.h"
+#include "base/params.h"
 #include "file/check.h"
 #include "file/split_find.h"
 #include "gguf/verify.h"
@@ -29,11 +30,13 @@ static enum gguf_status is_in_set(const char *path,
                                   const struct gguf_file_params *params,
                                   bool *yes, struct gguf_error *err)
 {
-    const struct gguf_allocator *a = params ? params->allocator : NULL;
+    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     char *prefix;
     unsigned count;
-    enum gguf_status st = gg_split_find_path(path, a, &prefix, &count, err);
-    gg_free(a, prefix);
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
+    enum gguf_status st =
+        gg_split_find_path(path, p.allocator, &prefix, &count, err);
+    gg_free(p.allocator, prefix);
     *yes = st == GGUF_OK;
     return st == GGUF_E_NOMEM ? st : GGUF_OK;
 }

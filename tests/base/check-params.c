@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 struct sample {
     size_t struct_size;
@@ -96,6 +98,8 @@ static void test_functions(void)
     const void *given = any;
     REFUSES(gguf_pool_create((struct gguf_pool **)&p[0], given, &err));
     REFUSES(gguf_file_open((struct gguf_file **)&p[1], "/", given, &err));
+    REFUSES(gguf_split_open((struct gguf_split **)&p[11], "/", given, &err));
+    REFUSES(gguf_path_verify("/", given, NULL, NULL, NULL, &err));
     REFUSES(gguf_writer_create((struct gguf_writer **)&p[2], NULL, given,
                                &err));
     REFUSES(gguf_ctx_create((struct gguf_ctx **)&p[3], given, &err));
@@ -120,10 +124,39 @@ static void test_functions(void)
     ok(none, "none of %zu made anything", n);
 }
 
+/* The last sizeof(size_t) bytes before memory that cannot be read: what a
+ * program gives that knows of no member. */
+static void test_no_byte_behind(void)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint8_t *two = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (two == MAP_FAILED || mprotect(two + page, page, PROT_NONE) != 0)
+        exit(99);
+    const size_t size = sizeof size;
+    const void *given = memcpy(two + page - size, &size, size);
+    const char *nowhere = "/nowhere/at/all";
+    struct gguf_file *file;
+    struct gguf_split *set;
+    ok(gguf_file_open(&file, nowhere, given, NULL) == GGUF_E_IO,
+       "gguf_file_open reads no more than is given");
+    ok(gguf_split_open(&set, nowhere, given, NULL) == GGUF_E_IO,
+       "nor gguf_split_open");
+    ok(gguf_split_open(&set, "/dev", given, NULL) == GGUF_E_NOTFOUND,
+       "of a folder");
+    ok(gguf_path_verify(nowhere, given, NULL, NULL, NULL, NULL) == GGUF_E_IO,
+       "nor gguf_path_verify");
+    ok(gguf_path_verify("/dev", given, NULL, NULL, NULL, NULL) ==
+           GGUF_E_NOTFOUND,
+       "of a folder");
+    munmap(two, 2 * page);
+}
+
 int main(void)
 {
     test_take();
     test_give();
     test_functions();
+    test_no_byte_behind();
     return done_testing();
 }
