@@ -3,6 +3,7 @@
 #include "file/split_layout.h"
 #include "base/ckd.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "file/file.h"
 #include "file/header.h"
 
@@ -14,6 +15,7 @@
 static const char key_offsets[] = PREFIX "split.offsets";
 static const char key_size[] = PREFIX "split.size";
 static const char key_gaps[] = PREFIX "split.gaps";
+static const char *const layout_keys[] = { key_offsets, key_size, key_gaps };
 
 /* Where the tensors of a file are. */
 struct form {
@@ -105,25 +107,49 @@ static enum gguf_status save_offsets(struct gguf_meta *m,
     return st;
 }
 
-/* PREFIX before the name of split key i, or not. */
-static enum gguf_status rename_key(struct gguf_meta *m, int i, bool back,
+/* A key that names what belongs to a split set: with how many times PREFIX in
+ * front of it, and whether it is of the layout. */
+struct split_key {
+    size_t depth;
+    bool layout;
+};
+
+static bool find_split_key(struct gguf_str key, struct split_key *k)
+{
+    const size_t n = sizeof PREFIX - 1;
+    *k = (struct split_key){ 0, false };
+    for (; gg_str_starts(key, PREFIX); k->depth++) {
+        key.data += n;
+        key.size -= n;
+    }
+    for (size_t i = 0; i < GG_LEN(layout_keys) && !k->layout; i++)
+        k->layout = gg_str_eqz(key, layout_keys[i] + n);
+    return k->layout ? k->depth > 0 : gg_is_split_key(key);
+}
+
+/* kv goes to m with PREFIX before its key. */
+static enum gguf_status add_hidden(struct gguf_meta *m,
+                                   const struct gguf_kv *kv,
+                                   const struct gguf_allocator *a,
                                    struct gguf_error *err)
 {
-    char mine[64];
-    const char *key = gg_split_keys[i];
-    snprintf(mine, sizeof mine, PREFIX "%s", key);
-    if (!gguf_meta_find(m, back ? mine : key))
-        return GGUF_OK;
-    return back ? gguf_meta_rename(m, mine, key, err)
-                : gguf_meta_rename(m, key, mine, err);
+    size_t size = sizeof PREFIX + kv->key.size;
+    char *key = gg_alloc(a, size);
+    if (!key)
+        return gg_fail_nomem(err, size);
+    memcpy(key, PREFIX, sizeof PREFIX - 1);
+    memcpy(key + sizeof PREFIX - 1, kv->key.data, kv->key.size);
+    key[size - 1] = '\0';
+    enum gguf_status st = gguf_meta_set_kv(m, key, kv, err);
+    gg_free(a, key);
+    return st;
 }
 
 void gg_split_layout_forget(struct gguf_meta *m)
 {
     char mine[64];
-    gguf_meta_remove(m, key_offsets);
-    gguf_meta_remove(m, key_size);
-    gguf_meta_remove(m, key_gaps);
+    for (size_t i = 0; i < GG_LEN(layout_keys); i++)
+        gguf_meta_remove(m, layout_keys[i]);
     for (int i = 0; i < GG_N_SPLIT_KEYS; i++) {
         snprintf(mine, sizeof mine, PREFIX "%s", gg_split_keys[i]);
         gguf_meta_remove(m, mine);
@@ -134,10 +160,12 @@ enum gguf_status gg_split_layout_save(struct gguf_meta *m,
                                       const struct gguf_file *f,
                                       struct gguf_error *err)
 {
+    struct split_key k;
     bool zeros;
-    gg_split_layout_forget(m);
-    for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
-        GG_TRY(rename_key(m, i, false, err));
+    for (size_t i = 0; i < f->n_kv; i++)
+        GG_TRY(find_split_key(f->kv[i].key, &k)
+                   ? add_hidden(m, &f->kv[i], f->allocator, err)
+                   : gguf_meta_set_kv(m, NULL, &f->kv[i], err));
     uint64_t n = count_gaps(f, &zeros);
     if (zeros && is_usual(f))
         return GGUF_OK;
@@ -154,12 +182,12 @@ enum gguf_status gg_split_layout_save(struct gguf_meta *m,
 
 /* The numbers of an array, in memory of their own; NULL and *n 0 if there is no
  * such key, or of another type. */
-static enum gguf_status take_array(const struct gguf_meta *m, const char *key,
+static enum gguf_status take_array(const struct gguf_file *f, const char *key,
                                    uint32_t elem, size_t elem_size,
                                    const struct gguf_allocator *a, void **out,
                                    uint64_t *n, struct gguf_error *err)
 {
-    const struct gguf_kv *kv = gguf_meta_find(m, key);
+    const struct gguf_kv *kv = gguf_file_kv_find(f, key);
     *out = NULL;
     *n = 0;
     if (!kv || kv->type != GGUF_VAL_ARR || kv->elem_type != elem)
@@ -175,28 +203,45 @@ static enum gguf_status take_array(const struct gguf_meta *m, const char *key,
     return GGUF_OK;
 }
 
+/* kv goes to m with one PREFIX less, and is no key of the set itself. */
+static enum gguf_status add_shown(struct gguf_meta *m,
+                                  const struct gguf_kv *kv,
+                                  struct gguf_error *err)
+{
+    struct split_key k;
+    struct gguf_kv own = *kv;
+    if (find_split_key(kv->key, &k)) {
+        if (k.depth == (k.layout ? 1 : 0))
+            return GGUF_OK;
+        own.key.data += sizeof PREFIX - 1;
+        own.key.size -= sizeof PREFIX - 1;
+    }
+    return gguf_meta_set_kv(m, NULL, &own, err);
+}
+
 enum gguf_status gg_split_layout_take(struct gg_split_layout *l,
                                       struct gguf_meta *m,
+                                      const struct gguf_file *first,
                                       const struct gguf_allocator *a,
                                       struct gguf_error *err)
 {
     void *off, *gaps;
     *l = (struct gg_split_layout){ .allocator = a };
-    enum gguf_status st = take_array(m, key_offsets, GGUF_VAL_U64, 8, a, &off,
-                                     &l->n, err);
+    enum gguf_status st = take_array(first, key_offsets, GGUF_VAL_U64, 8, a,
+                                     &off, &l->n, err);
     l->off = off;
     GG_TRY(st);
-    st = take_array(m, key_gaps, GGUF_VAL_U8, 1, a, &gaps, &l->n_gaps, err);
+    st = take_array(first, key_gaps, GGUF_VAL_U8, 1, a, &gaps, &l->n_gaps,
+                    err);
     l->gaps = gaps;
     GG_TRY(st);
-    if (gguf_kv_get_u64(gguf_meta_find(m, key_size), &l->size, NULL) !=
+    if (gguf_kv_get_u64(gguf_file_kv_find(first, key_size), &l->size, NULL) !=
         GGUF_OK) {
         gg_free(a, l->off);
         l->off = NULL;
     }
-    for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
-        GG_TRY(rename_key(m, i, true, err));
-    gg_split_layout_forget(m);
+    for (size_t i = 0; i < first->n_kv; i++)
+        GG_TRY(add_shown(m, &first->kv[i], err));
     return GGUF_OK;
 }
 

@@ -10,9 +10,10 @@
  *   libgguf.split.gaps     arr[u8]   those of them that are in no tensor, one
  *                                    after another; left out if all are zero
  *
- * And split.no, split.count, split.tensors.count that are in a whole file, as
- * some programs that merge leave them, stay in their place as libgguf.split.no
- * and so on.
+ * Keys that a whole file has of its own under these names, or under split.no,
+ * split.count, split.tensors.count, stay in their place with "libgguf." before
+ * them: as libgguf.split.no, libgguf.libgguf.split.size and so on. Merging
+ * takes one "libgguf." off each name of this family.
  */
 #ifndef GG_FILE_SPLIT_LAYOUT_H
 #define GG_FILE_SPLIT_LAYOUT_H
@@ -25,13 +26,15 @@
  * a merged file becomes large without reason. */
 #define GG_SPLIT_MAX_GAPS (UINT64_C(64) << 20)
 
-/* Put the keys into m, a copy of the whole file f's metadata. GGUF_E_LIMIT:
- * GG_SPLIT_MAX_GAPS; GGUF_E_NOMEM. */
+/* Put the metadata of the whole file f into m, which is empty, and the keys.
+ * GGUF_E_LIMIT: GG_SPLIT_MAX_GAPS; GGUF_E_INVALID (a key that is too long with
+ * "libgguf." before it); GGUF_E_NOMEM. */
 enum gguf_status gg_split_layout_save(struct gguf_meta *m,
                                       const struct gguf_file *f,
                                       struct gguf_error *err);
 
-/* Take the keys out of m without looking at them. */
+/* Take the keys out of m without looking at them, and those of a whole file
+ * that splitting renamed. */
 void gg_split_layout_forget(struct gguf_meta *m);
 
 /* A file that is to be what it was; all zero: laid out as usual. */
@@ -44,10 +47,12 @@ struct gg_split_layout {
     struct gg_place *places; /* per tensor, from gg_split_layout_fit on */
 };
 
-/* Take the keys out of m into l, and give split keys their names back. To be
- * given to gg_split_layout_fini in any case. GGUF_E_NOMEM. */
+/* Take the keys of the first shard into l and its other metadata, less the
+ * split keys, into m, which is empty. To be given to gg_split_layout_fini in
+ * any case. GGUF_E_NOMEM. */
 enum gguf_status gg_split_layout_take(struct gg_split_layout *l,
                                       struct gguf_meta *m,
+                                      const struct gguf_file *first,
                                       const struct gguf_allocator *a,
                                       struct gguf_error *err);
 void gg_split_layout_fini(struct gg_split_layout *l);

@@ -8,21 +8,17 @@
 
 #include <string.h>
 
-enum gguf_status gg_split_meta(struct gguf_meta **out,
-                               const struct gguf_split *s,
-                               struct gguf_error *err)
+/* Metadata of the first shard less the split keys: of one file, what comes
+ * back when its shards are merged; of several, what they came from. */
+static enum gguf_status first_meta(struct gguf_meta *m,
+                                   const struct gguf_split *s,
+                                   struct gguf_error *err)
 {
-    GG_TRY(gguf_meta_create(out, gg_split_allocator(s), err));
     const struct gguf_file *first = gguf_split_file(s, 0);
-    enum gguf_status st = gguf_meta_copy_file(*out, first, err);
-    if (st == GGUF_OK && !gguf_split_is_split(s))
-        st = gg_split_layout_save(*out, first, err);
-    if (st != GGUF_OK) {
-        gguf_meta_destroy(*out);
-        *out = NULL;
-        return st;
-    }
-    gg_split_remove_keys(*out);
+    if (gguf_split_n_files(s) == 1)
+        return gg_split_layout_save(m, first, err);
+    GG_TRY(gguf_meta_copy_file(m, first, err));
+    gg_split_remove_keys(m);
     return GGUF_OK;
 }
 
@@ -175,8 +171,9 @@ static enum gguf_status plan_shards(struct gguf_split_plan *plan,
 static enum gguf_status make_meta(struct gguf_split_plan *plan,
                                   struct gguf_error *err)
 {
-    GG_TRY(gg_split_meta(&plan->first, plan->from, err));
+    GG_TRY(gguf_meta_create(&plan->first, plan->allocator, err));
     GG_TRY(gguf_meta_create(&plan->rest, plan->allocator, err));
+    GG_TRY(first_meta(plan->first, plan->from, err));
     const struct gguf_kv *alignment =
         gguf_meta_find(plan->first, "general.alignment");
     return alignment ? gguf_meta_set_kv(plan->rest, NULL, alignment, err)

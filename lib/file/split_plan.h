@@ -23,11 +23,4 @@ enum gguf_status gg_split_writer(struct gguf_writer **out,
 /* Params of a writer for files like the set's. */
 struct gguf_writer_params gg_split_writer_params(const struct gguf_split *s);
 
-/* Metadata of the set's first file less the split keys; if it is a whole file,
- * with what merging needs to give it back (split_layout.h). Owned by the
- * caller. */
-enum gguf_status gg_split_meta(struct gguf_meta **out,
-                               const struct gguf_split *s,
-                               struct gguf_error *err);
-
 #endif

@@ -310,10 +310,10 @@ static enum gguf_status merged_init(struct merged *m,
     struct gguf_meta *meta;
     *m = (struct merged){ .set = set };
     GG_TRY(check_split(set, err));
-    GG_TRY(gg_split_meta(&meta, set, err));
     struct gguf_writer_params p = gg_split_writer_params(set);
-    enum gguf_status st =
-        gg_split_layout_take(&m->layout, meta, p.allocator, err);
+    GG_TRY(gguf_meta_create(&meta, p.allocator, err));
+    enum gguf_status st = gg_split_layout_take(
+        &m->layout, meta, gguf_split_file(set, 0), p.allocator, err);
     if (st == GGUF_OK)
         st = gguf_writer_create(&m->w, meta, &p, err);
     gguf_meta_destroy(meta);

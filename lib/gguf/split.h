@@ -153,8 +153,9 @@ struct gguf_split_shard {
  * no tensor data. from is kept; it may be split already. Each shard is laid
  * out on the alignment of from, and has general.alignment if from has it. A
  * file that no gguf_writer would lay out so (gaps, another order, no padding at
- * the end, bytes behind it) has that remembered in the metadata of the first
- * shard: gguf(5). For that the bytes between tensors are read.
+ * the end, bytes behind it), or that has keys of a split set itself, has that
+ * remembered in the metadata of the first shard: gguf(5). For that the bytes
+ * between tensors are read. A set of one file is a file here.
  *
  * GGUF_E_INVALID   params, or nothing in them that divides
  * GGUF_E_LIMIT     a tensor (with by_layer: a layer) or the metadata alone is

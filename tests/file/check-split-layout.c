@@ -97,19 +97,36 @@ enum {
     TRAIL = 32,      /* bytes behind it */
     KEYS = 64,       /* split keys that somebody left */
     BIG = 128,       /* big-endian */
-    N_WAYS = 256
+    OF_ONE = 256,    /* the only shard of a set */
+    OWN = 512,       /* keys under names that splitting gives */
+    N_WAYS = 1024
 };
 
 enum { N = 3, TENSOR = 40, ROOM = 64 }; /* bytes of a tensor, with padding */
 
-static void add_keys(struct fix *f)
+static void add_keys(struct fix *f, unsigned count)
 {
     fix_key(f, "split.no", GGUF_VAL_U16);
     fix_u16(f, 0);
     fix_key(f, "split.tensors.count", GGUF_VAL_I32);
     fix_u32(f, N);
     fix_key(f, "split.count", GGUF_VAL_U16);
-    fix_u16(f, 0);
+    fix_u16(f, count);
+}
+
+/* As if it had been split, and what was split had been split. */
+static void add_own(struct fix *f)
+{
+    fix_kv_str(f, "libgguf.split.no", "a text");
+    fix_key(f, "libgguf.libgguf.split.size", GGUF_VAL_U64);
+    fix_u64(f, 7);
+    fix_array(f, "libgguf.split.offsets", GGUF_VAL_U64, 3);
+    for (unsigned i = 0; i < 3; i++)
+        fix_u64(f, i * ROOM);
+    fix_key(f, "libgguf.split.size", GGUF_VAL_U64);
+    fix_u64(f, 3 * ROOM);
+    fix_kv_u32(f, "libgguf.libgguf.libgguf.split.count", 2);
+    fix_kv_u32(f, "libgguf.split.other", 3);
 }
 
 static void make(struct fix *f, unsigned ways)
@@ -120,10 +137,13 @@ static void make(struct fix *f, unsigned ways)
     const unsigned pad = ways & JUNK ? 0xa5 : 0;
     fix_init(f);
     f->big_endian = ways & BIG;
-    fix_head(f, 3, N, ways & KEYS ? 5 : 2);
+    const bool keys = ways & (KEYS | OF_ONE);
+    fix_head(f, 3, N, 2 + (keys ? 3 : 0) + (ways & OWN ? 6 : 0));
     fix_kv_str(f, "general.architecture", "x");
-    if (ways & KEYS)
-        add_keys(f);
+    if (keys)
+        add_keys(f, ways & OF_ONE ? 1 : 0);
+    if (ways & OWN)
+        add_own(f);
     fix_kv_str(f, "general.name", "model");
     for (unsigned i = 0; i < N; i++)
         fix_info(f, names[i], FIX_NE(TENSOR / 4), GGUF_DTYPE_F32,
@@ -164,6 +184,40 @@ static bool sizes_known(const struct fix *f)
     return known;
 }
 
+/* Files of sets: what came of one of them comes back, too. */
+static void test_again(void)
+{
+    struct fix f;
+    struct gguf_error err;
+    uint64_t size = 0;
+    size_t n = 0;
+    make(&f, JUNK | KEYS);
+    round_trip("the file", &f);
+    struct fix one = { 0 };
+    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split *set = NULL;
+    struct gguf_split_plan *plan = NULL;
+    p.max_tensors = N;
+    job.no_sync = 1;
+    if (gguf_split_open(&set, in_dir("in.gguf"), NULL, &err) != GGUF_OK ||
+        gguf_split_plan_create(&plan, set, &p, &err) != GGUF_OK ||
+        gguf_split_plan_write(plan, in_dir("one"), &job, &err) != GGUF_OK)
+        exit(99);
+    gguf_split_plan_destroy(plan);
+    gguf_split_close(set);
+    one.data = slurp(in_dir("one-00001-of-00001.gguf"), &n);
+    one.size = n;
+    round_trip("a set of one", &one);
+    scratch_clean(dir);
+    write_all("s-00001-of-00001.gguf", one.data, one.size);
+    ok(merge(NULL, &size, &err) == GGUF_OK &&
+           holds("merged.gguf", f.data, f.size),
+       "and that is merged into the file");
+    free(one.data);
+    fix_fini(&f);
+}
+
 static void test_fixtures(void)
 {
     for (const struct fixture *x = fix_good; x->name; x++) {
@@ -186,7 +240,8 @@ static void test_keys(void)
                  { NO_END, true, false, false },
                  { GAPS, true, false, false },
                  { JUNK, true, true, false },
-                 { KEYS, false, false, true } };
+                 { KEYS, false, false, true },
+                 { OF_ONE, false, false, true } };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct fix f;
         struct gguf_file *first = NULL, *second = NULL;
@@ -371,6 +426,7 @@ int main(void)
     if (!mkdtemp(dir))
         return 99;
     test_ways();
+    test_again();
     test_fixtures();
     test_keys();
     test_made_up();

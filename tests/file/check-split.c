@@ -3,6 +3,7 @@
 #include "tests/failalloc.h"
 #include "tests/fix.h"
 #include "tests/scratch.h"
+#include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include "gguf/split.h"
@@ -168,6 +169,57 @@ static void refuse(const char *what, struct shard second,
                strstr(err.message, "'m-00002-of-00003.gguf'"),
            "%s, from '%s': %s", what, from[i], err.message);
         gguf_split_close(s);
+    }
+}
+
+/* Two shards that both have a key of n bytes; one of another value. */
+static void write_keyed(size_t n, unsigned first, unsigned second)
+{
+    char *key = malloc(n + 1);
+    memset(key, 'k', n);
+    key[n] = '\0';
+    scratch_clean(dir);
+    for (unsigned no = 0; no < 2; no++) {
+        struct fix f;
+        const unsigned v = no ? second : first;
+        fix_init(&f);
+        fix_head(&f, 3, 0, 3 + (v != 0));
+        fix_key(&f, "split.no", GGUF_VAL_U16);
+        fix_u16(&f, no);
+        fix_key(&f, "split.count", GGUF_VAL_U16);
+        fix_u16(&f, 2);
+        fix_key(&f, "split.tensors.count", GGUF_VAL_I32);
+        fix_u32(&f, 0);
+        if (v)
+            fix_kv_u32(&f, key, v);
+        fix_pad(&f, 32);
+        if (!spill(in_dir(no ? "k-00002-of-00002.gguf"
+                             : "k-00001-of-00002.gguf"), f.data, f.size))
+            exit(99);
+        fix_fini(&f);
+    }
+    free(key);
+}
+
+/* Of whatever length a key is, a later shard may repeat it. */
+static void test_long_keys(void)
+{
+    static const size_t sizes[] = { 1, 255, 256, 257, 65535 };
+    struct gguf_split *s;
+    struct gguf_error err;
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+        gguf_error_clear(&err);
+        write_keyed(sizes[i], 1, 1);
+        ok(gguf_split_open(&s, in_dir("k"), NULL, &err) == GGUF_OK,
+           "a key of %zu bytes in both shards: %s", sizes[i], err.message);
+        gguf_split_close(s);
+        write_keyed(sizes[i], 1, 2);
+        ok(gguf_split_open(&s, in_dir("k"), NULL, &err) == GGUF_E_MISMATCH &&
+               strstr(err.message, "has another value"),
+           "of another value");
+        write_keyed(sizes[i], 0, 1);
+        ok(gguf_split_open(&s, in_dir("k"), NULL, &err) == GGUF_E_MISMATCH &&
+               strstr(err.message, "is not in the first"), "in one");
     }
 }
 
@@ -457,6 +509,7 @@ int main(void)
     test_names();
     test_sizes();
     test_open();
+    test_long_keys();
     test_refuse();
     test_total();
     test_alone();
