@@ -71,6 +71,20 @@ static enum gguf_status pad_to(struct gg_edit *e, uint64_t data_off, bool *fits,
     return GGUF_OK;
 }
 
+/* The new header. What pads it is as the old header's padding was, whatever its
+ * bytes, if there is as much of it. */
+static enum gguf_status make_header(struct gg_edit *e, const void **header,
+                                    size_t *size, struct gguf_error *err)
+{
+    const struct gguf_file *f = e->file;
+    GG_TRY(gguf_writer_header(e->w, header, size, err));
+    uint64_t end = header_end(e), n = f->data_off - f->header_end;
+    if (*size - end == n)
+        memcpy(e->w->header + end, f->map.data + f->header_end,
+               (size_t)GG_MIN(n, f->map.size - f->header_end));
+    return GGUF_OK;
+}
+
 /* --------------------------------------------------------------- copies --- */
 
 enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
@@ -112,7 +126,7 @@ static enum gguf_status write_copy(struct gg_edit *e, bool share,
     struct gg_outfile o;
     const void *header;
     size_t size;
-    GG_TRY(gguf_writer_header(e->w, &header, &size, err));
+    GG_TRY(make_header(e, &header, &size, err));
     const struct gguf_file *f = e->file;
     if (f->map.size < f->data_off) { /* no tensors, and no padding for them */
         uint64_t end = header_end(e) + (f->map.size - f->header_end);
@@ -183,7 +197,7 @@ static enum gguf_status write_in_place(struct gg_edit *e,
     const void *header;
     size_t size;
     bool done;
-    GG_TRY(gguf_writer_header(e->w, &header, &size, err));
+    GG_TRY(make_header(e, &header, &size, err));
     *way = GGUF_EDIT_CLONED;
     GG_TRY(write_clone(e, header, size, &done, err));
     if (done)

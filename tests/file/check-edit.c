@@ -240,6 +240,48 @@ static void check_layouts(void)
     }
 }
 
+/* Bytes that pad the header, and are not zero, stay where the header keeps its
+ * length: in another byte order, in a copy, in place. */
+static void check_header_pad(void)
+{
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_error err;
+    struct gguf_file *f;
+    size_t n, n2, n3;
+    p.no_sync = 1;
+    write_model(100, 5000);
+    uint8_t *was = slurp(path, &n);
+    if (!was || gguf_file_open(&f, path, NULL, &err) != GGUF_OK)
+        exit(99);
+    const size_t from = gguf_file_header_end(f), to = gguf_file_data_off(f);
+    gguf_file_close(f);
+    memset(was + from, 0x5a, to - from);
+    ok(to - from > 8 && spill(path, was, n), "a padding of %zu bytes",
+       to - from);
+    p.order = GGUF_EDIT_BIG_ENDIAN;
+    ok(edit(100, 'a', &p, NULL, &err) == GGUF_OK, "the other byte order");
+    uint8_t *there = slurp(path, &n2);
+    ok(n2 == n && !memcmp(there + from, was + from, to - from) &&
+           memcmp(there, was, from) != 0, "keeps it");
+    p.order = GGUF_EDIT_LITTLE_ENDIAN;
+    ok(edit(100, 'a', &p, NULL, &err) == GGUF_OK, "and back");
+    uint8_t *back = slurp(path, &n3);
+    ok(n3 == n && !memcmp(back, was, n), "the file is the same");
+    p.order = GGUF_EDIT_KEEP_ORDER;
+    for (int way = 0; way < 2; way++) {
+        free(back);
+        p.mode = way ? GGUF_EDIT_IN_PLACE : GGUF_EDIT_COPY;
+        ok(edit(100, way ? 'a' : 'b', &p, NULL, &err) == GGUF_OK &&
+               (back = slurp(path, &n3)) && n3 == n &&
+               !memcmp(back + from, was + from, to - from) &&
+               data_good(path), "a text of the same length, %s",
+           way ? "in place" : "in a copy");
+    }
+    free(back);
+    free(there);
+    free(was);
+}
+
 static void check_alignment(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
@@ -565,6 +607,7 @@ int main(void)
     check_copy();
     check_in_place();
     check_layouts();
+    check_header_pad();
     check_alignment();
     check_journal();
     check_foreign_journal();
