@@ -296,6 +296,8 @@ MODEL(suppress_type,
 MODEL(bos_switch, set_str(&m, TOK "add_bos_token", "true"))
 MODEL(pre_type, bpe(&m); set_u32(&m, TOK "pre", 1))
 MODEL(pre_none, bpe(&m); drop(&m, TOK "pre"))
+MODEL(pre_unknown, bpe(&m); set_str(&m, TOK "pre", "lama-bpe"))
+MODEL(pre_other, bpe(&m); set_str(&m, TOK "pre", "tekken"))
 MODEL(merges_none, bpe(&m); drop(&m, TOK "merges"))
 MODEL(merges_str, bpe(&m); set_str(&m, TOK "merges", "z z"))
 MODEL(merge_empty, bpe(&m);
@@ -376,6 +378,8 @@ const struct fix_model fix_models[] = {
     { "model-add-bos-type", bos_switch, "vocab-type" },
     { "model-pre-type", pre_type, "vocab-type" },
     { "model-pre-none", pre_none, "no-pre-tokenizer" },
+    { "model-pre-unknown", pre_unknown, "unknown-pre-tokenizer" },
+    { "model-pre-other", pre_other, "" },
     { "model-merges-none", merges_none, "no-merges" },
     { "model-merges-type", merges_str, "no-merges" },
     { "model-merge-empty", merge_empty, "malformed-merge" },

@@ -26,17 +26,8 @@ static void put_le(struct text *out, uint64_t v, size_t size)
     text_add(out, b, size);
 }
 
-static bool is_utf8(struct gguf_str s)
-{
-    for (size_t i = 0, n; i < s.size; i += n)
-        if (!(n = gguf_text_decode(s.data + i, s.size - i, NULL)))
-            return false;
-    return true;
-}
-
 static void put_str(struct value *v, struct gguf_str s)
 {
-    v->not_utf8 = v->not_utf8 || !is_utf8(s);
     put_le(&v->bytes, s.size, 8);
     text_add(&v->bytes, s.data, s.size);
 }
@@ -48,11 +39,6 @@ void value_set_str(struct value *v, struct gguf_str s)
 }
 
 /* -------------------------------------------------------------- numbers --- */
-
-bool str_is(struct gguf_str s, const char *z)
-{
-    return s.size == strlen(z) && !memcmp(s.data, z, s.size);
-}
 
 static int digit(char c)
 {
@@ -144,8 +130,8 @@ static bool put_float(struct text *out, uint32_t type, struct gguf_str s)
 
 static bool put_bool(struct text *out, struct gguf_str s)
 {
-    bool yes = str_is(s, "true") || str_is(s, "1");
-    if (!yes && !str_is(s, "false") && !str_is(s, "0"))
+    bool yes = text_is(s, "true") || text_is(s, "1");
+    if (!yes && !text_is(s, "false") && !text_is(s, "0"))
         return false;
     put_le(out, yes, 1);
     return true;
@@ -433,7 +419,7 @@ static void guess_type(struct value *v, const char *key, const char *arg)
                   !strcmp(key, "general.file_type") ||
                   !strcmp(key, "general.quantization_version") ||
                   ends_in(key, ".count");
-    if (number && (str_is(s, "true") || str_is(s, "false")))
+    if (number && (text_is(s, "true") || text_is(s, "false")))
         v->type = GGUF_VAL_BOOL;
     else if (number && parse_int(s, &neg, &u))
         v->type = !neg ? (u <= UINT32_MAX ? GGUF_VAL_U32 : GGUF_VAL_U64)

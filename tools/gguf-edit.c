@@ -1,5 +1,6 @@
 /* gguf-edit - other metadata for a GGUF file */
 #include "config.h"
+#include "tools/common/guard.h"
 #include "tools/common/opt.h"
 #include "tools/common/paths.h"
 #include "tools/common/progress.h"
@@ -189,7 +190,7 @@ static bool make_value(struct job *j, const struct op *op, struct value *v)
 
 static bool set(struct job *j, const struct op *op, struct gguf_error *err)
 {
-    struct value v = { 0, 0, 0, { NULL, 0, 0 }, false };
+    struct value v = { 0, 0, 0, { NULL, 0, 0 } };
     struct text old = { NULL, 0, 0 };
     bool good = make_value(j, op, &v);
     const struct gguf_kv *was = gguf_meta_find(j->after, op->key);
@@ -202,13 +203,6 @@ static bool set(struct job *j, const struct op *op, struct gguf_error *err)
         text_addz(&j->log, ")");
         text_add(&old, j->log.s + n, j->log.n - n);
         j->log.s[j->log.n = n] = '\0';
-    }
-    if (good && v.not_utf8 && !j->o->force) {
-        struct text key = escaped(op->key);
-        msg_error(j->path, "refused: key '%s': the string is not UTF-8; "
-                  "--force writes it anyway", key.s);
-        text_fini(&key);
-        good = false;
     }
     if (good && gguf_meta_set_encoded(j->after, op->key, v.type, v.bytes.s,
                                       v.bytes.n, err) != GGUF_OK) {
@@ -257,12 +251,9 @@ static bool delete_key(struct job *j, const struct op *op)
 static bool run_op(struct job *j, const struct op *op)
 {
     struct gguf_error err;
-    if (!strcmp(op->key, GGUF_EDIT_PADDING_KEY) ||
-        (op->what == RENAME && !strcmp(op->arg, GGUF_EDIT_PADDING_KEY))) {
-        msg_error(j->path, "key '%s' only fills space: it is made and removed "
-                  "as needed", GGUF_EDIT_PADDING_KEY);
+    if (!guard_key(j->path, op->key) ||
+        (op->what == RENAME && !guard_key(j->path, op->arg)))
         return false;
-    }
     gguf_error_clear(&err);
     bool good = op->what == DELETE   ? delete_key(j, op)
                 : op->what == RENAME ? rename_key(j, op, &err)
@@ -397,8 +388,9 @@ static bool edit(const struct options *o, const char *path)
     bool good = open_job(&j);
     for (size_t i = 0; good && i < o->n_ops; i++)
         good = run_op(&j, &o->op[i]);
-    good = good && (!o->n_ops || guard_check(path, j.file, &o->limits,
-                                             j.before, j.after, o->force));
+    struct guard g = { path, NULL, j.file, j.before, j.after, o->force,
+                       false };
+    good = good && (!o->n_ops || guard_check(&g));
     if (good && o->dry_run)
         say_changes(&j);
     else if (good)

@@ -1,6 +1,7 @@
 /* gguf-quantize-kv.c - the values of --override-kv */
 #include "config.h"
 #include "tools/gguf-quantize.h"
+#include "tools/common/guard.h"
 
 #include <errno.h>
 #include <float.h>
@@ -120,4 +121,52 @@ void use_kv_texts(struct options *o)
         free(copy);
     }
     o->params.meta = o->meta;
+}
+
+/* The guard of gguf-edit, between the metadata of the input and those with the
+ * overrides. */
+static bool ask_guard(const struct options *o, const struct gguf_split *set,
+                      struct gguf_error *err)
+{
+    struct guard g = { .name = o->in, .set = set, .force = o->force };
+    struct gguf_meta *before = NULL, *after = NULL;
+    bool good = true;
+    g.file = gguf_split_file(set, 0);
+    enum gguf_status st = gguf_meta_create(&before, NULL, err);
+    if (st == GGUF_OK)
+        st = gguf_meta_create(&after, NULL, err);
+    if (st == GGUF_OK)
+        st = gguf_meta_copy_file(before, g.file, err);
+    if (st == GGUF_OK)
+        st = gguf_meta_copy_file(after, g.file, err);
+    for (size_t i = 0; i < gguf_meta_n_kv(o->meta) && st == GGUF_OK; i++) {
+        const struct gguf_kv *kv = gguf_meta_kv(o->meta, i);
+        struct text key = { NULL, 0, 0 };
+        text_add(&key, kv->key.data, kv->key.size);
+        good &= guard_key(o->in, key.s);
+        text_fini(&key);
+        st = gguf_meta_set_kv(after, NULL, kv, err);
+    }
+    g.before = before;
+    g.after = after;
+    good = good && st == GGUF_OK && guard_check(&g);
+    if (st != GGUF_OK)
+        msg_fail(o->in, err);
+    gguf_meta_destroy(before);
+    gguf_meta_destroy(after);
+    return good;
+}
+
+bool check_overrides(const struct options *o)
+{
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_error err;
+    struct gguf_split *set;
+    fp.limits = &o->limits;
+    gguf_error_clear(&err);
+    if (!o->meta || gguf_split_open(&set, o->in, &fp, &err) != GGUF_OK)
+        return true; /* the plan will say why it does not open */
+    bool good = ask_guard(o, set, &err);
+    gguf_split_close(set);
+    return good;
 }

@@ -100,7 +100,9 @@ static const struct opt table[] = {
     { "--compat", NULL,
       "the file that llama-quantize writes, byte for byte",
       OPT_FLAG, AT(params.compat) },
-    { "-f --force", NULL, "replace output files that exist",
+    { "-f --force", NULL,
+      "replace output files that exist, and take values of --override-kv that "
+      "others cannot read",
       OPT_FLAG, AT(force) },
     { "--resume", NULL,
       "note in OUT.resume what is complete; if the run is interrupted, the "

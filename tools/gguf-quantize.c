@@ -183,6 +183,10 @@ int main(int argc, char **argv)
     struct gguf_error err;
     parse_command_line(&o, argc, argv);
     load_raise_limits();
+    if (!check_overrides(&o)) {
+        options_fini(&o);
+        return msg_exit(MSG_FAILED);
+    }
     progress_init(&bar, "planning", NULL, o.quiet);
     progress_catch_signals();
     gguf_error_clear(&err);

@@ -73,6 +73,8 @@ void use_imatrix(struct options *o);
 
 /* gguf-quantize-kv.c: the keys of --override-kv, once --compat is known. */
 void use_kv_texts(struct options *o);
+/* May the input get them? false: a message says why not. */
+bool check_overrides(const struct options *o);
 
 /* Of several outputs: a line that says which one the table below it is about;
  * an empty one before it, if there are others above. */

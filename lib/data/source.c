@@ -10,7 +10,7 @@ size_t gg_source_n_files(const struct gg_source *s)
 
 const struct gguf_file *gg_source_file(const struct gg_source *s, size_t i)
 {
-    if (s->set)
+    if (s->set && i)
         return gguf_split_file(s->set, i);
     return i ? NULL : s->file;
 }

@@ -49,8 +49,10 @@ enum gguf_status gg_finding(const struct gg_checker *c,
     va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
+    const struct gguf_file *file =
+        c->file && c->file->like ? c->file->like : c->file;
     struct gguf_finding f = { codes[code].severity, codes[code].code, name,
-                              offset, message, c->file };
+                              offset, message, file };
     if (c->report(c->user, &f) == 0)
         return GGUF_OK;
     return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
@@ -73,7 +75,7 @@ static enum gguf_status check_zeros(const struct gg_checker *c, uint64_t from,
                                     uint64_t to, struct gguf_str name,
                                     struct gguf_error *err)
 {
-    if (c->params.quick)
+    if (c->params.quick || c->file->like)
         return GGUF_OK;
     to = GG_MIN(to, c->file->map.size);
     uint64_t at = first_nonzero(c->file, from, to);

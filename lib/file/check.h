@@ -82,6 +82,8 @@
       "merges of texts, or into texts, that are no tokens")                   \
     X(MERGE_TWICE, "duplicate-merge", WARNING, "merges listed twice")         \
     X(NO_PRE, "no-pre-tokenizer", WARNING, "tokenizer.ggml.pre is missing")   \
+    X(PRE_UNKNOWN, "unknown-pre-tokenizer", WARNING,                          \
+      "tokenizer.ggml.pre is not one of those known")                         \
     X(CHARSMAP, "charsmap", ERROR,                                            \
       "tokenizer.ggml.precompiled_charsmap is cut off or malformed")
 

@@ -4,6 +4,7 @@
 #include "file/header.h"
 #include "file/journal.h"
 #include "file/value.h"
+#include "gguf/writer.h"
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/paths.h"
@@ -142,6 +143,7 @@ struct source {
     const void *data; /* or NULL: */
     size_t size;
     int fd;
+    uint64_t planned; /* bytes of a file of which data is the header; or 0 */
 };
 
 /* An edit that was interrupted left the header beside the file. */
@@ -193,6 +195,8 @@ static enum gguf_status open_source(struct gguf_file **out,
     f->allocator = p.allocator;
     f->map.fd = -1;
     enum gguf_status st = map_source(f, s, &p, err);
+    if (st == GGUF_OK && s->planned)
+        f->map.size = s->planned; /* and the header ends before s->size */
     if (st == GGUF_OK)
         st = read_all(f, &limits, err);
     if (st != GGUF_OK) {
@@ -240,6 +244,7 @@ void gguf_file_close(struct gguf_file *f)
     gg_free(a, f->kv);
     gg_free(a, f->path);
     gg_mapfile_close(&f->map);
+    gguf_writer_destroy(f->writer);
     gg_free(a, f);
 }
 
@@ -266,6 +271,46 @@ enum gguf_status gg_file_check(const struct gguf_file *f,
         return st;
     return gg_fail(err, st, GGUF_NO_OFFSET, "the input '%s' %s",
                    f->path ? gg_esc(&e, gg_strz(f->path)) : "", why.message);
+}
+
+enum gguf_status gg_file_plan(struct gguf_file **out,
+                              const struct gguf_file *like,
+                              const struct gguf_meta *meta,
+                              const struct gguf_allocator *a,
+                              struct gguf_error *err)
+{
+    static const struct gguf_limits limits = {
+        sizeof limits, UINT32_MAX - 1, UINT32_MAX - 1, INT64_MAX, INT64_MAX,
+        INT64_MAX, INT64_MAX, GGUF_MAX_DEPTH, GGUF_MAX_DIMS
+    };
+    struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
+    struct gguf_writer *w;
+    const void *header;
+    size_t size;
+    *out = NULL;
+    p.allocator = a;
+    p.version = like->version;
+    p.big_endian = like->big_endian;
+    GG_TRY(gguf_writer_create(&w, meta, &p, err));
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; i < like->n_tensors && st == GGUF_OK; i++)
+        st = gguf_writer_add_like(w, &like->tensor[i], err);
+    if (st == GGUF_OK)
+        st = gguf_writer_header(w, &header, &size, err);
+    struct source s = { .data = header, .size = size, .fd = -1 };
+    if (st == GGUF_OK) {
+        s.planned = gguf_writer_file_size(w);
+        st = open_source(out, &s, &(struct gguf_file_params){
+                             sizeof(struct gguf_file_params), a, &limits, 0, 0
+                         }, err);
+    }
+    if (st != GGUF_OK) {
+        gguf_writer_destroy(w);
+        return st;
+    }
+    (*out)->like = like;
+    (*out)->writer = w;
+    return GGUF_OK;
 }
 
 /* ------------------------------------------------------------ asking it --- */

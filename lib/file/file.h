@@ -26,6 +26,11 @@ struct gguf_file {
     struct gg_place *places; /* by offset */
     size_t n_tensors, tensor_room;
     struct gg_index tensor_index;
+
+    /* A file that was never written (gg_file_plan): it has a header and no
+     * data. NULL: it is a real one. */
+    const struct gguf_file *like;
+    struct gguf_writer *writer; /* has the header */
 };
 
 /* Note what f is, its path, and the journal of an edit beside it (journal.h):
@@ -38,5 +43,16 @@ enum gguf_status gg_file_note(const struct gguf_file *f,
  * GGUF_E_MISMATCH names it where it has a path. */
 enum gguf_status gg_file_check(const struct gguf_file *f,
                                struct gguf_error *err);
+
+/* The file that like would be with the pairs of meta and no others: to be
+ * looked at, as far as that takes a header; nothing behind it may be read. like
+ * is kept. Whatever the limits were that like was opened with, they hold.
+ * GGUF_E_NOMEM, and what meta may have wrong: GGUF_E_FORMAT, GGUF_E_LIMIT
+ * (alignment). */
+enum gguf_status gg_file_plan(struct gguf_file **out,
+                              const struct gguf_file *like,
+                              const struct gguf_meta *meta,
+                              const struct gguf_allocator *a,
+                              struct gguf_error *err);
 
 #endif

@@ -26,6 +26,7 @@
 
 #include <gguf/check.h>
 #include <gguf/split.h>
+#include <gguf/writer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,7 +50,25 @@ gguf_file_verify(const struct gguf_file *file,
                  const struct gguf_check_params *params,
                  gguf_finding_fn *report, void *user, struct gguf_error *err);
 
-/* The same of what gguf_split_open takes: a file, any shard, the folder or the
+/* What they would find if the file, or the first one of the set, had the pairs
+ * of meta and no others: nothing is written for that. Offsets count in the file
+ * that would be; the finding's file is the one that is. Of padding between
+ * tensors nothing is said. GGUF_E_INVALID also: params->payload; and what
+ * gguf_writer_create says of meta. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_split_verify_meta(const struct gguf_split *set,
+                       const struct gguf_meta *meta,
+                       const struct gguf_check_params *params,
+                       gguf_finding_fn *report, void *user,
+                       struct gguf_error *err);
+GGUF_API enum gguf_status
+gguf_file_verify_meta(const struct gguf_file *file,
+                      const struct gguf_meta *meta,
+                      const struct gguf_check_params *params,
+                      gguf_finding_fn *report, void *user,
+                      struct gguf_error *err);
+
+/* gguf_split_verify of what gguf_split_open takes: a file, any shard, the folder or the
  * prefix of a set. What keeps it from being opened is a finding as well (its
  * file is NULL): "malformed", "version", "truncated", "overflow", "row-length",
  * "limit", "duplicate", "broken-set". Statuses of opening that say nothing about

@@ -159,3 +159,43 @@ enum gguf_status gguf_file_verify(const struct gguf_file *file,
     GG_TRY(gg_checker_init(&v.c, params, report, user, err));
     return verify(&v, err);
 }
+
+/* file is the first of set, which may be NULL. */
+static enum gguf_status verify_meta(const struct gguf_split *set,
+                                    const struct gguf_file *file,
+                                    const struct gguf_meta *meta,
+                                    const struct gguf_check_params *params,
+                                    gguf_finding_fn *report, void *user,
+                                    struct gguf_error *err)
+{
+    struct verify v = { .src = { set, file } };
+    struct gguf_file *planned;
+    GG_TRY(gg_checker_init(&v.c, params, report, user, err));
+    if (v.c.params.payload)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "a file that is not written has no payload");
+    GG_TRY(gg_file_plan(&planned, file, meta, v.c.params.allocator, err));
+    v.src.file = planned;
+    enum gguf_status st = verify(&v, err);
+    gguf_file_close(planned);
+    return st;
+}
+
+enum gguf_status gguf_split_verify_meta(const struct gguf_split *set,
+                                        const struct gguf_meta *meta,
+                                        const struct gguf_check_params *params,
+                                        gguf_finding_fn *report, void *user,
+                                        struct gguf_error *err)
+{
+    return verify_meta(set, gguf_split_file(set, 0), meta, params, report,
+                       user, err);
+}
+
+enum gguf_status gguf_file_verify_meta(const struct gguf_file *file,
+                                       const struct gguf_meta *meta,
+                                       const struct gguf_check_params *params,
+                                       gguf_finding_fn *report, void *user,
+                                       struct gguf_error *err)
+{
+    return verify_meta(NULL, file, meta, params, report, user, err);
+}

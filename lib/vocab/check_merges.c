@@ -5,11 +5,13 @@
  * first counts.
  */
 #include "config.h"
+#include "vocab/pretok.h"
 #include "vocab/vocab.h"
 
 #include "base/str.h"
 
 #define KEY "tokenizer.ggml.merges"
+#define PRE "tokenizer.ggml.pre"
 
 /* Entries of one kind: how many, and the first. */
 struct kind {
@@ -80,17 +82,35 @@ static enum gguf_status check_all(const struct gg_vocab_scan *s,
     return report(s, kv, &twice, GG_CHECK_MERGE_TWICE, "are there before", err);
 }
 
+static enum gguf_status check_pre(const struct gg_vocab_scan *s,
+                                  struct gguf_error *err)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(s->c->file, PRE);
+    struct gguf_str name;
+    struct gg_pretok_near near;
+    struct gg_esc e;
+    if (!kv)
+        return gg_finding(s->c, GG_CHECK_NO_PRE, GG_STR(PRE), GGUF_NO_OFFSET,
+                          err, "key '" PRE "' is missing: programs guess how "
+                          "texts are cut into words");
+    if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK || gg_pretok_known(name))
+        return GGUF_OK;
+    gg_pretok_nearest(&near, name);
+    return gg_finding(s->c, GG_CHECK_PRE_UNKNOWN, kv->key, kv->off, err,
+                      "key '" PRE "' is '%s', which is no way to cut texts "
+                      "into words that is known; like it are '%.*s' and "
+                      "'%.*s'", gg_esc(&e, name), (int)near.name[0].size,
+                      near.name[0].data, (int)near.name[1].size,
+                      near.name[1].data);
+}
+
 enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
                               struct gguf_error *err)
 {
     const struct gguf_file *file = s->c->file;
     const struct gguf_allocator *a = s->c->params.allocator;
     const struct gguf_kv *kv = gguf_file_kv_find(file, KEY);
-    if (!gguf_file_kv_find(file, "tokenizer.ggml.pre"))
-        GG_TRY(gg_finding(s->c, GG_CHECK_NO_PRE, GG_STR("tokenizer.ggml.pre"),
-                          GGUF_NO_OFFSET, err,
-                          "key 'tokenizer.ggml.pre' is missing: programs "
-                          "guess how texts are cut into words"));
+    GG_TRY(check_pre(s, err));
     if (!kv || kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_STR ||
         kv->n > UINT32_MAX)
         return gg_finding(s->c, GG_CHECK_NO_MERGES, GG_STR(KEY),

@@ -74,6 +74,11 @@ struct gg_pretok {
     pcre2_code *code[MAX_EXPRS]; /* NULL behind the last */
 };
 
+const char *gg_pretok_names(size_t n)
+{
+    return n < GG_LEN(rows) ? rows[n].names : NULL;
+}
+
 static bool has_name(const char *names, struct gguf_str name)
 {
     while (*names) {

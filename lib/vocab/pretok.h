@@ -27,6 +27,18 @@ bool gg_pretok_ignore_merges(const struct gg_pretok *p);
 /* Does a BOS go in front, unless the file says? */
 bool gg_pretok_add_bos(const struct gg_pretok *p);
 
+/* The names of the n-th kind, with blanks between them; NULL behind the last. */
+const char *gg_pretok_names(size_t n);
+
+/* Is it a name that some program reads? All of gg_pretok_create's are. */
+bool gg_pretok_known(struct gguf_str name);
+/* Of all that are known the two that look most like name, the better one
+ * first. */
+struct gg_pretok_near {
+    struct gguf_str name[2];
+};
+void gg_pretok_nearest(struct gg_pretok_near *out, struct gguf_str name);
+
 /* Cut size bytes of UTF-8 into words: *end is an owned array of *n offsets
  * where each word ends, the last of which is size. Surrogates may occur. Any thread.
  * GGUF_E_NOMEM, GGUF_E_LIMIT (the expressions give up on the text). */

@@ -88,6 +88,70 @@ static void make(struct fix *fx, const char *name)
             x->make(fx);
 }
 
+/* What would be found if a file had its own metadata is what is found in it;
+ * with those of a good model in its place, only what tensors have wrong. */
+static void check_meta(void)
+{
+    struct gguf_check_params payload = GGUF_CHECK_PARAMS_INIT;
+    struct gguf_error err;
+    struct gguf_file *f;
+    struct gguf_meta *m;
+    struct seen one, two;
+    unsigned bad = 0, n = 0;
+    for (const struct fix_model *x = fix_models; x->name; x++, n++) {
+        struct fix fx;
+        one = two = (struct seen){ .n = 0 };
+        fix_init(&fx);
+        x->make(&fx);
+        if (gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ||
+            gguf_meta_create(&m, NULL, NULL) ||
+            gguf_meta_copy_file(m, f, NULL))
+            exit(99);
+        int same =
+            gguf_file_verify(f, NULL, note, &one, &err) == GGUF_OK &&
+            gguf_file_verify_meta(f, m, NULL, note, &two, &err) == GGUF_OK &&
+            !memcmp(&one, &two, sizeof one);
+        if (!same)
+            printf("# %s: %s: %s / %s: %s\n", x->name, one.codes, one.last,
+                   two.codes, two.last);
+        bad += !same;
+        gguf_meta_remove(m, "general.architecture");
+        two = (struct seen){ .n = 0 };
+        bool later = gguf_meta_find(m, "split.no"); /* needs none */
+        bad += gguf_file_verify_meta(f, m, NULL, note, &two, &err) !=
+                   GGUF_OK ||
+               !strstr(two.codes, "no-architecture") != later;
+        gguf_meta_destroy(m);
+        gguf_file_close(f);
+        fix_fini(&fx);
+    }
+    ok(!bad, "%u files: verified with their own metadata", n);
+    struct fix fx;
+    make(&fx, "model-spm");
+    payload.payload = 1;
+    if (gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ||
+        gguf_meta_create(&m, NULL, NULL))
+        exit(99);
+    ok(gguf_file_verify_meta(f, m, &payload, note, &two, &err) ==
+           GGUF_E_INVALID, "%s", err.message);
+    gguf_meta_destroy(m);
+    gguf_file_close(f);
+    fix_fini(&fx);
+}
+
+/* Names are compared with those that are known. */
+static void check_near(void)
+{
+    struct seen s = { .n = 0 };
+    struct fix fx;
+    make(&fx, "model-pre-unknown");
+    ok(verify_bytes(fx.data, fx.size, NULL, &s) == GGUF_OK && s.n == 1 &&
+           strstr(s.last, "'lama-bpe'") &&
+           strstr(s.last, "like it are 'llama-bpe' and '"),
+       "%s", s.last);
+    fix_fini(&fx);
+}
+
 /* Where a finding is: the place of the text, element or entry itself. */
 static void check_places(void)
 {
@@ -542,6 +606,8 @@ static void check_hostile(void)
 int main(void)
 {
     check_fixtures();
+    check_meta();
+    check_near();
     check_places();
     check_nomem();
     check_large();

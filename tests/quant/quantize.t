@@ -139,6 +139,29 @@ test $rc -eq 0 && grep -q '^  i64 .* a.min .*-9223372036854775808$' "$tmp/err" &
     grep -q '^  u32 .* a.small .*4294967295$' "$tmp/err" &&
     test "$("$builddir/gguf-info" --key a.long "$tmp/o.gguf" | wc -c)" -eq 100001
 ok '--override-kv: 64-bit integers, long strings'
+# What gguf-edit refuses is refused here, too, and done by force.
+mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
+while IFS='|' read -r f kv message; do
+    rm -f "$tmp/g.gguf"
+    run "$q" -q --override-kv "$kv" "$tmp/fix/$f.gguf" "$tmp/g.gguf" COPY
+    test $rc -eq 1 -a ! -e "$tmp/g.gguf" && grep -q "$message" "$tmp/err" &&
+        grep -q -e '--force does it anyway' "$tmp/err"
+    ok "--override-kv $kv is refused"
+    run "$q" -q -f --override-kv "$kv" "$tmp/fix/$f.gguf" "$tmp/g.gguf" COPY
+    test $rc -eq 0 -a -s "$tmp/g.gguf" && grep -q 'warning: ' "$tmp/err"
+    ok 'and done by force'
+done <<'END'
+model-spm|llama.embedding_length=int:16|refused: tensor 'token_embd.weight' has shape
+model-spm|general.architecture=str:gpt2|refused: key 'general.architecture'
+model-spm|llama.context_length=str:long|refused: key 'llama.context_length'
+model-spm|tokenizer.ggml.bos_token_id=int:999|refused: key 'tokenizer.ggml.bos_token_id'
+model-bpe|tokenizer.ggml.pre=str:lama-bpe|refused: key 'tokenizer.ggml.pre'
+END
+run "$q" -q -f --override-kv libgguf.padding=str:x "$tmp/fix/model-spm.gguf" \
+    "$tmp/p.gguf" COPY
+test $rc -eq 1 -a ! -e "$tmp/p.gguf" && grep -q 'only fills space' "$tmp/err"
+ok 'not even by force: libgguf.padding'
+rm -rf "$tmp/fix" "$tmp/g.gguf"
 rm -f "$tmp/o.gguf"
 run "$q" -q --report "$m" "$tmp/o.gguf" Q8_0
 test $rc -eq 0 && grep -q '^output.weight  *Q8_0 .* [34][0-9]\.[0-9][0-9] ' "$tmp/out"

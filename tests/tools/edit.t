@@ -251,6 +251,36 @@ llama.feed_forward_length=17|tensor 'blk.0.ffn_gate.weight' has shape
 llama.attention.head_count=3|llama.attention.head_count is 3, does not divide
 llama.block_count=3|1 of 3 layers have no tensors
 END
+# Names that nobody knows.
+for name in bpe:tokenizer.ggml.pre=lama-bpe spm:tokenizer.ggml.model=lama; do
+    rm -f "$w" && cp "$tmp/fix/model-${name%%:*}.gguf" "$w"
+    run "$edit" --set "${name#*:}" "$w"
+    test $rc -eq 1 && cmp "$tmp/fix/model-${name%%:*}.gguf" "$w" &&
+        grep -q "refused: key 'tokenizer.ggml.[a-z]*' is 'lama" "$tmp/err"
+    ok "refused: ${name#*:}"
+    run "$edit" -q --force --set "${name#*:}" "$w"
+    test $rc -eq 0 && grep -q 'warning: ' "$tmp/err"
+    ok 'and done by force'
+done
+rm -f "$w" && cp "$tmp/fix/model-bpe.gguf" "$w"
+run "$edit" --set tokenizer.ggml.pre=tekken "$w"
+test $rc -eq 0
+ok 'a name that others know'
+# The same where no other file than the model can be opened: 0, 1, 2, it, and
+# what looks for its journal.
+rm -f "$w" && cp "$good" "$w"
+run sh -c 'ulimit -n 5; exec "$@"' sh "$edit" \
+    --set llama.embedding_length=16 "$w"
+test $rc -eq 1 && cmp "$good" "$w" &&
+    grep -q "refused: tensor 'token_embd.weight'" "$tmp/err"
+ok 'refused without a temporary file, too'
+# Wrong in each of 40,000 layers: in time.
+"$mkmodel" "$tmp/deep.gguf" deep=40000 || exit 99
+run sh -c 'ulimit -t 5; exec "$@"' sh "$edit" -q --set general.name=deep \
+    "$tmp/deep.gguf"
+test $rc -eq 0 -a "$(key "$tmp/deep.gguf" general.name)" = deep
+ok 'what is wrong in 40,000 layers before and after'
+rm -f "$tmp/deep.gguf"
 rm -f "$w" && cp "$good" "$w"
 run "$edit" --set llama.context_length=64 --set llama.rope.freq_base=1e6 "$w"
 test $rc -eq 0 && "$info" --check "$w" >"$tmp/out"

@@ -1,10 +1,11 @@
 /* mkmodel - write a small GGUF file for the tests of the tools
  *
- *     mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N]
+ *     mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N] [deep=N]
  *
  * Knows nothing of the library: what the tools make of its files is compared
  * with what is written here. Tensors t0, t1 ... cycle through types and shapes
- * (256 x rows), in canonical layout.
+ * (256 x rows), in canonical layout. deep: a model of N layers instead, each
+ * with one tensor, which has the wrong shape.
  */
 #include "config.h"
 
@@ -137,9 +138,36 @@ static void data(uint64_t n, uint64_t rows, uint64_t align)
     pad(align);
 }
 
+static int deep_model(uint64_t n)
+{
+    put("GGUF", 4);
+    num(3, 4);
+    num(n, 8);
+    num(6, 8);
+    kv_str("general.architecture", "llama");
+    kv_u32("llama.block_count", (uint32_t)n);
+    kv_u32("llama.context_length", 64);
+    kv_u32("llama.embedding_length", 8);
+    kv_u32("llama.feed_forward_length", 16);
+    kv_u32("llama.attention.head_count", 2);
+    for (uint64_t i = 0; i < n; i++) {
+        char s[40];
+        snprintf(s, sizeof s, "blk.%u.attn_norm.weight", (unsigned)i);
+        str(s);
+        num(1, 4);
+        num(16, 8);
+        num(0, 4);
+        num(i * 64, 8);
+    }
+    pad(32);
+    for (uint64_t i = 0; i < n * 8; i++)
+        num(0, 8);
+    return fclose(out) != 0;
+}
+
 int main(int argc, char **argv)
 {
-    uint64_t n = 8, align = 0, rows = 4, n_kv = 0;
+    uint64_t n = 8, align = 0, rows = 4, n_kv = 0, deep = 0;
     out = argc > 1 ? fopen(argv[1], "wb") : NULL;
     if (!out) {
         fprintf(stderr, "mkmodel: no output\n");
@@ -153,10 +181,13 @@ int main(int argc, char **argv)
         case 'a': align = v; break;
         case 'r': rows = v; break;
         case 'b': big = v != 0; break;
+        case 'd': deep = v; break;
         case 'k': n_kv = v; break;
         default: return 2;
         }
     }
+    if (deep)
+        return deep_model(deep);
     put("GGUF", 4);
     num(3, 4);
     num(n, 8);

@@ -234,3 +234,8 @@ bool text_glob(const char *pattern, struct gguf_str s)
     name[s.size] = '\0';
     return fnmatch(pattern, name, 0) == 0;
 }
+
+bool text_is(struct gguf_str s, const char *z)
+{
+    return s.size == strlen(z) && !memcmp(s.data, z, s.size);
+}

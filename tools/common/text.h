@@ -49,6 +49,9 @@ struct text_limits {
 void text_add_kv(struct text *t, const struct gguf_kv *kv,
                  const struct text_limits *limits);
 
+/* Is s the text z? */
+bool text_is(struct gguf_str s, const char *z);
+
 /* A shell pattern (* ? [a-z] \x) against all of s. */
 bool text_glob(const char *pattern, struct gguf_str s);
 

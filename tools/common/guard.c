@@ -1,18 +1,12 @@
-/* gguf-edit-guard.c - what an edit must not break for others */
+/* guard.c - what a change of metadata must not break for others */
 #include "config.h"
-#include "tools/gguf-edit.h"
+#include "tools/common/guard.h"
 
+#include <gguf/edit.h>
 #include <gguf/model.h>
 
 #include <inttypes.h>
 #include <string.h>
-
-struct guard {
-    const char *name; /* of the file */
-    const struct gguf_meta *before, *after;
-    bool force;
-    bool broken;
-};
 
 /* Keys that must stay, besides hyperparameters that are always read. */
 static const struct {
@@ -168,8 +162,8 @@ static void check_vocab(struct guard *g)
     for (size_t i = 0; i < gguf_meta_n_kv(g->after); i++) {
         const struct gguf_kv *kv = gguf_meta_kv(g->after, i);
         struct text t = { NULL, 0, 0 };
-        bool list = str_is(kv->key, "tokenizer.ggml.scores") ||
-                    str_is(kv->key, "tokenizer.ggml.token_type");
+        bool list = text_is(kv->key, "tokenizer.ggml.scores") ||
+                    text_is(kv->key, "tokenizer.ggml.token_type");
         if ((!list && !is_token_id(kv->key)) || (same_count && was(g, kv)))
             continue;
         text_addz(&t, "key '");
@@ -190,27 +184,33 @@ static void check_vocab(struct guard *g)
     }
 }
 
-static void complain_error(void *user, const char *message)
+static void complain_error(struct guard *g, const char *message)
 {
     struct text t = { NULL, 0, 0 };
     text_addz(&t, message);
-    complain(user, &t);
+    complain(g, &t);
     text_fini(&t);
 }
 
-bool guard_check(const char *name, const struct gguf_file *file,
-                 const struct gguf_limits *limits,
-                 const struct gguf_meta *before,
-                 const struct gguf_meta *after, bool force)
+bool guard_key(const char *name, const char *key)
 {
-    struct guard g = { name, before, after, force, false };
-    check_kept(&g);
-    check_alignment(&g);
-    check_types(&g);
-    check_vocab(&g);
-    if (!g.broken) /* else it would be said twice */
-        verify_new_errors(name, file, limits, after, complain_error, &g);
-    if (g.broken && !force)
-        msg_error(name, "nothing was written; --force does it anyway");
-    return !g.broken || force;
+    if (strcmp(key, GGUF_EDIT_PADDING_KEY) != 0)
+        return true;
+    msg_error(name, "key '%s' only fills space: it is made and removed as "
+              "needed", key);
+    return false;
+}
+
+bool guard_check(struct guard *g)
+{
+    g->broken = false;
+    check_kept(g);
+    check_alignment(g);
+    check_types(g);
+    check_vocab(g);
+    if (!g->broken) /* else it would be said twice */
+        guard_verify(g, complain_error);
+    if (g->broken && !g->force)
+        msg_error(g->name, "nothing was written; --force does it anyway");
+    return !g->broken || g->force;
 }

@@ -1,0 +1,96 @@
+/* pretok_names.c - names of tokenizer.ggml.pre that there are
+ *
+ * A name that no program knows is a slip of who wrote it, and most programs
+ * refuse the model for it.
+ */
+#include "config.h"
+#include "vocab/pretok.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <string.h>
+
+/* What llama.cpp reads (src/llama-vocab.cpp, summer of 2026) and pretok.c does
+ * not. */
+static const char others[] =
+    "a.x-4.0 afmoe bailingmoe bailingmoe2 bloom chameleon cohere2moe "
+    "deepseek-llm deepseek-v3 exaone-moe exaone4 f2llmv2 falcon-h1 gemma4 "
+    "glm4 gpt-4o gpt3-finnish granite-docling granite-embed-multi-311m "
+    "granite-embed-multi-97m grok-2 hunyuan hunyuan-dense jais-2 jina-v5-nano "
+    "joyai-llm k2-horizon kanana2 kimi-k2 kormo laguna lfm2 llada-moe llama4 "
+    "mellum mellum2 midm-2.0 minicpm5 minimax-m2 modern-bert pixtral poro-chat "
+    "qwen35 sarvam-moe seed-coder solar-open superbpe talkie tekken tiny_aya "
+    "trillion viking whitespace youtu";
+
+/* All names: row of pretok.c or the one behind them, and where in it. */
+struct names {
+    size_t row;
+    const char *at;
+};
+
+static bool next_name(struct names *it, struct gguf_str *name)
+{
+    while (!it->at || !*it->at) {
+        const char *row = gg_pretok_names(it->row);
+        bool last = it->row && !gg_pretok_names(it->row - 1);
+        if (last)
+            return false;
+        it->at = row ? row : others;
+        it->row++;
+    }
+    *name = (struct gguf_str){ it->at, strcspn(it->at, " ") };
+    it->at += name->size;
+    it->at += *it->at == ' ';
+    return true;
+}
+
+bool gg_pretok_known(struct gguf_str name)
+{
+    struct names it = { 0, NULL };
+    struct gguf_str known;
+    while (next_name(&it, &known))
+        if (gg_str_eq(known, name))
+            return true;
+    return false;
+}
+
+/* How many bytes must be put in, taken out or replaced to make one of the
+ * other. Longer ones are cut. (Levenshtein 1966) */
+enum { MAX_SIZE = 64 };
+static unsigned distance(struct gguf_str a, struct gguf_str b)
+{
+    unsigned row[MAX_SIZE + 1];
+    size_t n = GG_MIN(a.size, (size_t)MAX_SIZE);
+    size_t m = GG_MIN(b.size, (size_t)MAX_SIZE);
+    for (size_t k = 0; k <= m; k++)
+        row[k] = (unsigned)k;
+    for (size_t i = 1; i <= n; i++) {
+        unsigned corner = row[0]++;
+        for (size_t k = 1; k <= m; k++) {
+            unsigned replaced = corner + (a.data[i - 1] != b.data[k - 1]);
+            corner = row[k];
+            row[k] = GG_MIN(replaced, GG_MIN(row[k], row[k - 1]) + 1);
+        }
+    }
+    return row[m];
+}
+
+void gg_pretok_nearest(struct gg_pretok_near *out, struct gguf_str name)
+{
+    unsigned best[2] = { ~0u, ~0u };
+    struct names it = { 0, NULL };
+    struct gguf_str known;
+    while (next_name(&it, &known)) {
+        unsigned d = distance(name, known);
+        bool first = d < best[0];
+        if (first) {
+            best[1] = best[0];
+            out->name[1] = out->name[0];
+        }
+        if (first || d < best[1]) {
+            best[!first] = d;
+            out->name[!first] = known;
+        }
+    }
+}

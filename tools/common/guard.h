@@ -1,0 +1,35 @@
+/* guard.h - what a change of metadata must not break
+ *
+ * Programs that read a model need some keys, and that numbers fit the tensors.
+ * Every tool that changes metadata asks here before it writes.
+ */
+#ifndef TOOLS_GUARD_H
+#define TOOLS_GUARD_H
+
+#include "tools/common/text.h"
+
+#include <gguf/split.h>
+
+struct guard {
+    const char *name;             /* of the file, for messages */
+    const struct gguf_split *set; /* NULL: file alone */
+    const struct gguf_file *file; /* the first one of the set */
+    const struct gguf_meta *before, *after;
+    bool force;  /* what would break is a warning */
+    bool broken; /* guard_check: something would */
+};
+
+/* What of after would break, that before did not, for programs that read the
+ * file: a message for each. Returns whether it may be done. Nothing is written
+ * for that, and no tensor data read; if it cannot be found out, that is a
+ * message, too. */
+bool guard_check(struct guard *g);
+
+/* May key be given a value, be it by force? false: a message says why not. */
+bool guard_key(const char *name, const char *key);
+
+/* guard_verify.c: errors that verify.h finds with after and not with before. */
+void guard_verify(struct guard *g,
+                  void (*report)(struct guard *g, const char *message));
+
+#endif

@@ -1,0 +1,109 @@
+/* guard_verify.c - what a change of metadata would make wrong about the model
+ */
+#include "config.h"
+#include "tools/common/guard.h"
+
+#include <gguf/verify.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 6 }; /* errors: a wrong shape is one of many */
+
+/* No errors, and yet nothing to put into a file that was without them. */
+static const char *const slips[] = { "text-not-utf8", "unknown-tokenizer",
+                                     "unknown-pre-tokenizer" };
+
+/* Errors of one model, each as code, blank, name, and its message. */
+struct errors {
+    struct text *what, *message;
+    size_t n, room;
+};
+
+static bool counts(const struct gguf_finding *f)
+{
+    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
+        if (!strcmp(f->code, slips[i]))
+            return true;
+    return f->severity == GGUF_SEVERITY_ERROR;
+}
+
+static int collect(void *user, const struct gguf_finding *f)
+{
+    struct errors *e = user;
+    if (!counts(f))
+        return 0;
+    if (e->n == e->room) {
+        e->room = e->room ? 2 * e->room : 16;
+        e->what = msg_must(realloc(e->what, e->room * sizeof *e->what));
+        e->message =
+            msg_must(realloc(e->message, e->room * sizeof *e->message));
+    }
+    struct text t = { NULL, 0, 0 }, m = { NULL, 0, 0 };
+    text_addf(&t, "%s ", f->code);
+    text_add(&t, f->name.data, f->name.size);
+    text_addz(&m, f->message);
+    e->what[e->n] = t;
+    e->message[e->n++] = m;
+    return 0;
+}
+
+static void errors_fini(struct errors *e)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        text_fini(&e->what[i]);
+        text_fini(&e->message[i]);
+    }
+    free(e->what);
+    free(e->message);
+}
+
+static int by_what(const void *a, const void *b)
+{
+    const struct text *x = a, *y = b;
+    if (x->n != y->n)
+        return x->n < y->n ? -1 : 1;
+    return memcmp(x->s, y->s, x->n);
+}
+
+static enum gguf_status verify(const struct guard *g,
+                               const struct gguf_meta *meta, struct errors *e,
+                               struct gguf_error *err)
+{
+    return g->set ? gguf_split_verify_meta(g->set, meta, NULL, collect, e, err)
+                  : gguf_file_verify_meta(g->file, meta, NULL, collect, e,
+                                          err);
+}
+
+void guard_verify(struct guard *g,
+                  void (*report)(struct guard *g, const char *message))
+{
+    struct errors old = { .n = 0 }, new = { .n = 0 };
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    enum gguf_status st = verify(g, g->after, &new, &err);
+    if (st == GGUF_OK && new.n)
+        st = verify(g, g->before, &old, &err);
+    struct text t = { NULL, 0, 0 };
+    if (st != GGUF_OK) {
+        text_addf(&t, "whether the model stays right cannot be checked: %s",
+                  err.message);
+        report(g, t.s);
+    }
+    if (old.n)
+        qsort(old.what, old.n, sizeof *old.what, by_what);
+    size_t n = 0;
+    for (size_t i = 0; st == GGUF_OK && i < new.n; i++)
+        if (!old.n || !bsearch(&new.what[i], old.what, old.n,
+                               sizeof *old.what, by_what))
+            if (++n <= SHOWN)
+                report(g, new.message[i].s);
+    if (n > SHOWN) {
+        text_addf(&t, "... and %zu more that gguf-info --check would find",
+                  n - SHOWN);
+        report(g, t.s);
+    }
+    text_fini(&t);
+    errors_fini(&old);
+    errors_fini(&new);
+}
