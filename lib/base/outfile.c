@@ -114,6 +114,32 @@ static enum gguf_status open_partial(struct gg_outfile *o,
     return gg_fail_errno(err, errno, "cannot open a file beside it");
 }
 
+/* Owner and group as far as this user may give files away; and the mode. */
+static enum gguf_status take_after(const struct gg_outfile *o,
+                                   const struct stat *like,
+                                   struct gguf_error *err)
+{
+    struct stat s;
+    if (fstat(o->fd, &s) != 0)
+        return gg_fail_errno(err, errno, "fstat");
+    if ((s.st_uid != like->st_uid || s.st_gid != like->st_gid) &&
+        fchown(o->fd, like->st_uid, like->st_gid) != 0 &&
+        s.st_gid != like->st_gid)
+        (void)!fchown(o->fd, (uid_t)-1, like->st_gid);
+    if (fchmod(o->fd, like->st_mode & 0777) != 0)
+        return gg_fail_errno(err, errno, "cannot set the mode of the output");
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_like(const struct gg_outfile *o, int fd,
+                                 struct gguf_error *err)
+{
+    struct stat s;
+    if (fstat(fd, &s) != 0)
+        return gg_fail_errno(err, errno, "fstat");
+    return take_after(o, &s, err);
+}
+
 enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  const struct gguf_allocator *a,
                                  const char *path, unsigned flags,
@@ -151,8 +177,8 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
         st = open_named(o, err);
     if (st == GGUF_OK)
         (void)gg_ident_fd(&o->id, o->fd);
-    if (st == GGUF_OK && exists && fchmod(o->fd, s.st_mode & 0777) != 0)
-        st = gg_fail_errno(err, errno, "cannot set the mode of the output");
+    if (st == GGUF_OK && exists)
+        st = take_after(o, &s, err);
 out:
     gg_free(a, dir);
     if (st != GGUF_OK)
@@ -552,6 +578,17 @@ enum gguf_status gg_outfile_finish(struct gg_outfile *o,
                              o->pos);
     if (!(o->flags & GG_OUTFILE_NO_SYNC) && fsync(o->fd) != 0)
         return gg_fail_errno(err, errno, "fsync");
+    gg_free(o->allocator, o->buf);
+    o->buf = NULL;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_outfile_park(struct gg_outfile *o, struct gguf_error *err)
+{
+    if (!o->temp)
+        GG_TRY(give_temp_name(o, false, &o->temp, err));
+    close(o->fd);
+    o->fd = -1;
     return GGUF_OK;
 }
 
@@ -571,7 +608,7 @@ void gg_outfile_abort(struct gg_outfile *o)
 {
     if (!o->path && !o->buf)
         return; /* never opened, or closed */
-    if (o->temp && o->fd >= 0 && !(o->flags & GG_OUTFILE_PARTIAL))
+    if (o->temp && !(o->flags & GG_OUTFILE_PARTIAL))
         (void)gg_ident_unlink(&o->id, o->temp);
     if (o->old)
         unlink(o->old);

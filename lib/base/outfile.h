@@ -47,10 +47,15 @@ enum {
 /* Begin the file that will be path. Without GG_OUTFILE_FORCE an existing path
  * is refused here (GGUF_E_EXIST), and once more at commit. What exists and is
  * no regular file is refused: GGUF_E_INVALID. A symbolic link is replaced
- * itself, not what it leads to. */
+ * itself, not what it leads to. The new file has the mode of one that it
+ * replaces, and where this user may give files away, the owner. */
 enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  const struct gguf_allocator *a,
                                  const char *path, unsigned flags,
+                                 struct gguf_error *err);
+
+/* Mode and owner as those of the file fd, in the same way. */
+enum gguf_status gg_outfile_like(const struct gg_outfile *o, int fd,
                                  struct gguf_error *err);
 
 /* Make sure that size bytes will fit: GGUF_E_NOSPACE with both numbers.
@@ -120,6 +125,8 @@ enum gguf_status gg_outfile_commit(struct gg_outfile *o,
  * is back, a partial one is the temporary again. */
 enum gguf_status gg_outfile_finish(struct gg_outfile *o,
                                    struct gguf_error *err);
+/* After gg_outfile_finish: no descriptor from now on, but a temporary's name. */
+enum gguf_status gg_outfile_park(struct gg_outfile *o, struct gguf_error *err);
 enum gguf_status gg_outfile_name(struct gg_outfile *o, bool keep_old,
                                  struct gguf_error *err);
 void gg_outfile_unname(struct gg_outfile *o);

@@ -6,23 +6,31 @@
 #include "file/split_plan.h"
 #include "base/mem.h"
 #include "base/params.h"
+#include "base/paths.h"
 #include "base/str.h"
 
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <unistd.h>
 
 /* Between two calls of the progress callback: long enough that calls cost
  * nothing, short enough that a stop is prompt and what is dirty in memory
  * stays small. */
 enum { STEP = 32 << 20 };
 
+/* Outputs that wait for their names without one hold a descriptor each: not
+ * more than this. */
+enum { MAX_NAMELESS = 256 };
+
 struct run {
     const struct gguf_split *from;
     const struct gguf_split_job *job;
     bool shares; /* blocks can be shared between inputs and outputs */
     uint64_t done, total; /* bytes of tensor data */
+    struct gg_outfile *files; /* n_files of room: complete, without their
+                               * names as yet, or closed */
+    size_t n_files;
 };
 
 static enum gguf_status report(const struct run *r, struct gguf_error *err)
@@ -102,40 +110,107 @@ static enum gguf_status try_sharing(struct run *r, const char *path,
                : GGUF_OK;
 }
 
-/* The tensors of w, which are those from number first on, as path. */
+/* The tensors of w, which are those from number first on: a file for path that
+ * is complete but for its name, as *file. */
 static enum gguf_status write_file(struct run *r, struct gguf_writer *w,
                                    size_t first, const char *path,
+                                   struct gg_outfile *file,
                                    struct gguf_error *err)
 {
     struct gguf_output_params out = GGUF_OUTPUT_PARAMS_INIT;
     out.force = r->job->force;
     out.no_sync = r->job->no_sync;
     out.no_reserve = shares_all(r, w, first);
-    out.inputs = gg_split_files(r->from);
-    out.n_inputs = gguf_split_n_files(r->from);
-    GG_TRY(gguf_writer_open(w, path, &out, err));
+    GG_TRY(gguf_writer_open(w, path, &out, err)); /* inputs: note_inputs */
     GG_TRY(report(r, err));
     for (size_t i = 0; i < gguf_writer_n_tensors(w); i++)
         GG_TRY(copy_tensor(r, w, first + i, i, err));
-    return gguf_writer_commit(w, err);
+    GG_TRY(gg_writer_finish(w, err));
+    if (r->n_files > MAX_NAMELESS)
+        GG_TRY(gg_outfile_park(&w->out, err));
+    *file = w->out;
+    w->out = (struct gg_outfile){ .fd = -1 };
+    return GGUF_OK;
+}
+
+static enum gguf_status sync_folder(const struct run *r,
+                                    struct gguf_error *err)
+{
+    enum gguf_status st = gg_outfile_sync_folder(&r->files[0], err);
+    if (st != GGUF_OK && r->n_files > 1 && err) {
+        char old[sizeof err->message];
+        memcpy(old, err->message, sizeof old);
+        snprintf(err->message, sizeof err->message,
+                 "all %zu shards have their names; each %.180s", r->n_files,
+                 old);
+    }
+    return st;
+}
+
+/* What was read is what was opened; then all files get their names, or none
+ * does. */
+static enum gguf_status give_names(struct run *r, struct gguf_error *err)
+{
+    for (size_t i = 0; i < gguf_split_n_files(r->from); i++)
+        GG_TRY(gg_file_check(gguf_split_file(r->from, i), err));
+    size_t i = 0;
+    enum gguf_status st = GGUF_OK;
+    while (i < r->n_files && st == GGUF_OK)
+        st = gg_outfile_name(&r->files[i++], true, err);
+    if (st == GGUF_OK)
+        return sync_folder(r, err);
+    if (r->n_files > 1)
+        gg_in_shard(st, r->files[i - 1].path, err);
+    while (i--)
+        gg_outfile_unname(&r->files[i]);
+    return st;
+}
+
+/* For n outputs; to be given to run_fini in any case. */
+static enum gguf_status run_init(struct run *r, const struct gguf_split *from,
+                                 const struct gguf_split_job *job, size_t n,
+                                 struct gguf_error *err)
+{
+    *r = (struct run){ .from = from, .job = job, .total = data_size(from) };
+    r->files = gg_alloc_zero(gg_split_allocator(from), n, sizeof *r->files);
+    if (!r->files)
+        return gg_fail_nomem(err, n * sizeof *r->files);
+    for (; r->n_files < n; r->n_files++)
+        r->files[r->n_files].fd = -1;
+    return GGUF_OK;
+}
+
+static void run_fini(struct run *r)
+{
+    for (size_t i = 0; i < r->n_files; i++)
+        gg_outfile_abort(&r->files[i]);
+    gg_free(gg_split_allocator(r->from), r->files);
+}
+
+/* The inputs, for checking that no output is one. */
+static enum gguf_status note_inputs(const struct gguf_split *from,
+                                    struct gguf_paths **paths,
+                                    struct gguf_error *err)
+{
+    GG_TRY(gguf_paths_create(paths, gg_split_allocator(from), err));
+    for (size_t i = 0; i < gguf_split_n_files(from); i++)
+        GG_TRY(gg_file_note(gguf_split_file(from, i), *paths, err));
+    return GGUF_OK;
 }
 
 /* ---- shards ---- */
 
-/* Is the output an input? What is overwritten must not be what is read. */
-static enum gguf_status not_an_input(const struct gguf_split *from,
-                                     const char *path, const struct stat *sb,
+static enum gguf_status check_output(struct gguf_paths *paths,
+                                     const char *path, bool force,
                                      struct gguf_error *err)
 {
-    for (size_t i = 0; i < gguf_split_n_files(from); i++) {
-        struct stat in;
-        struct gg_esc e;
-        if (stat(gguf_split_path(from, i), &in) == 0 &&
-            in.st_dev == sb->st_dev && in.st_ino == sb->st_ino)
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "output '%s' is an input",
-                           gg_esc(&e, gg_strz(path)));
-    }
+    struct stat sb;
+    struct gg_esc e;
+    GG_TRY(gguf_paths_write(paths, path, "output", err));
+    if (!force && lstat(path, &sb) == 0)
+        return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+                       "output '%s' exists already",
+                       gg_esc(&e, gg_strz(path)));
     return GGUF_OK;
 }
 
@@ -144,24 +219,18 @@ static enum gguf_status check_outputs(const struct gguf_split_plan *plan,
                                       const char *prefix, bool force,
                                       struct gguf_error *err)
 {
-    for (size_t i = 0; i < plan->n_shards; i++) {
+    struct gguf_paths *paths;
+    enum gguf_status st = note_inputs(plan->from, &paths, err);
+    for (size_t i = 0; i < plan->n_shards && st == GGUF_OK; i++) {
         char *path;
-        struct stat sb;
-        struct gg_esc e;
-        enum gguf_status st =
-            gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
-                          plan->allocator, &path, err);
-        if (st == GGUF_OK && stat(path, &sb) == 0) {
-            st = not_an_input(plan->from, path, &sb, err);
-            if (st == GGUF_OK && !force)
-                st = gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
-                             "output '%s' exists already",
-                             gg_esc(&e, gg_strz(path)));
-        }
+        st = gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
+                           plan->allocator, &path, err);
+        if (st == GGUF_OK)
+            st = check_output(paths, path, force, err);
         gg_free(plan->allocator, path);
-        GG_TRY(st);
     }
-    return GGUF_OK;
+    gguf_paths_destroy(paths);
+    return st;
 }
 
 /* Writer of shard i with its tensors; owned by the caller, NULL if it fails. */
@@ -227,28 +296,23 @@ static enum gguf_status check_room(const struct run *r,
 
 static enum gguf_status write_shard(struct run *r,
                                     const struct gguf_split_plan *plan,
-                                    size_t i, const char *path,
+                                    size_t i, const char *prefix,
                                     struct gguf_error *err)
 {
     struct gguf_writer *w;
-    GG_TRY(shard_writer(plan, i, &w, err));
+    char *path;
     enum gguf_status st =
-        write_file(r, w, plan->shards[i].first_tensor, path, err);
-    gguf_writer_destroy(w);
-    return st;
-}
-
-/* Take away the first n shards, which this run wrote. */
-static void remove_shards(const struct gguf_split_plan *plan,
-                          const char *prefix, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        char *path;
-        if (gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
-                          plan->allocator, &path, NULL) == GGUF_OK)
-            unlink(path);
-        gg_free(plan->allocator, path);
+        gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
+                      plan->allocator, &path, err);
+    if (st == GGUF_OK)
+        st = shard_writer(plan, i, &w, err);
+    if (st == GGUF_OK) {
+        st = write_file(r, w, plan->shards[i].first_tensor, path,
+                        &r->files[i], err);
+        gguf_writer_destroy(w);
     }
+    gg_free(plan->allocator, path);
+    return st;
 }
 
 enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
@@ -257,25 +321,20 @@ enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
                                        struct gguf_error *err)
 {
     struct gguf_split_job own = GGUF_SPLIT_JOB_INIT;
+    struct run r;
     GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_job", err));
     GG_TRY(check_outputs(plan, prefix, own.force, err));
-    struct run r = { plan->from, &own, false, 0, data_size(plan->from) };
-    GG_TRY(try_sharing(&r, prefix, err));
-    GG_TRY(check_room(&r, plan, prefix, err));
-    for (size_t i = 0; i < plan->n_shards; i++) {
-        char *path;
-        enum gguf_status st =
-            gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
-                          plan->allocator, &path, err);
-        if (st == GGUF_OK)
-            st = write_shard(&r, plan, i, path, err);
-        gg_free(plan->allocator, path);
-        if (st != GGUF_OK) {
-            remove_shards(plan, prefix, i);
-            return st;
-        }
-    }
-    return GGUF_OK;
+    enum gguf_status st = run_init(&r, plan->from, &own, plan->n_shards, err);
+    if (st == GGUF_OK)
+        st = try_sharing(&r, prefix, err);
+    if (st == GGUF_OK)
+        st = check_room(&r, plan, prefix, err);
+    for (size_t i = 0; i < plan->n_shards && st == GGUF_OK; i++)
+        st = write_shard(&r, plan, i, prefix, err);
+    if (st == GGUF_OK)
+        st = give_names(&r, err);
+    run_fini(&r);
+    return st;
 }
 
 /* ---- one file ---- */
@@ -368,27 +427,36 @@ static enum gguf_status append_all(struct run *r, const struct merged *m,
 
 /* A file that was laid out in another way than a writer does. */
 static enum gguf_status write_exact(struct run *r, const struct merged *m,
-                                    const char *path, struct gguf_error *err)
+                                    const char *path, struct gg_outfile *o,
+                                    struct gguf_error *err)
 {
-    struct gg_outfile o;
-    struct stat sb;
     unsigned flags = (r->job->force ? GG_OUTFILE_FORCE : 0u) |
                      (r->job->no_sync ? GG_OUTFILE_NO_SYNC : 0u);
-    if (stat(path, &sb) == 0)
-        GG_TRY(not_an_input(m->set, path, &sb, err));
-    GG_TRY(gg_outfile_open(&o, gg_split_allocator(m->set), path, flags, err));
+    GG_TRY(gg_outfile_open(o, gg_split_allocator(m->set), path, flags, err));
     enum gguf_status st = GGUF_OK;
     if (!shares_all(r, m->w, 0))
         st = gg_outfile_reserve(
-            &o, gg_split_layout_size(&m->layout, m->w), true, err);
+            o, gg_split_layout_size(&m->layout, m->w), true, err);
     if (st == GGUF_OK)
         st = report(r, err);
     if (st == GGUF_OK)
-        st = append_all(r, m, &o, err);
+        st = append_all(r, m, o, err);
+    return st == GGUF_OK ? gg_outfile_finish(o, err) : st;
+}
+
+static enum gguf_status merge(struct run *r, const struct merged *m,
+                              const char *path, struct gguf_error *err)
+{
+    struct gguf_paths *paths;
+    enum gguf_status st = note_inputs(m->set, &paths, err);
     if (st == GGUF_OK)
-        st = gg_outfile_commit(&o, err);
-    gg_outfile_abort(&o);
-    return st;
+        st = gguf_paths_write(paths, path, "output", err);
+    gguf_paths_destroy(paths);
+    GG_TRY(st);
+    GG_TRY(try_sharing(r, path, err));
+    GG_TRY(m->exact ? write_exact(r, m, path, r->files, err)
+                    : write_file(r, m->w, 0, path, r->files, err));
+    return give_names(r, err);
 }
 
 enum gguf_status gguf_split_merge(const struct gguf_split *set,
@@ -397,16 +465,17 @@ enum gguf_status gguf_split_merge(const struct gguf_split *set,
                                   struct gguf_error *err)
 {
     struct merged m;
+    struct run r;
     struct gguf_split_job own = GGUF_SPLIT_JOB_INIT;
     GG_TRY(gg_params_take(&own, sizeof own, job, "gguf_split_job", err));
-    enum gguf_status st = merged_init(&m, set, err);
-    struct run r = { set, &own, false, 0, data_size(set) };
-    if (st == GGUF_OK)
-        st = try_sharing(&r, path, err);
-    if (st == GGUF_OK)
-        st = m.exact ? write_exact(&r, &m, path, err)
-                     : write_file(&r, m.w, 0, path, err);
-    merged_fini(&m);
+    enum gguf_status st = run_init(&r, set, &own, 1, err);
+    if (st == GGUF_OK) {
+        st = merged_init(&m, set, err);
+        if (st == GGUF_OK)
+            st = merge(&r, &m, path, err);
+        merged_fini(&m);
+    }
+    run_fini(&r);
     return st;
 }
 

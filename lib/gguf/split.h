@@ -176,9 +176,11 @@ GGUF_API size_t gguf_split_plan_n_shards(const struct gguf_split_plan *plan);
 GGUF_API const struct gguf_split_shard *
 gguf_split_plan_shard(const struct gguf_split_plan *plan, size_t i);
 
-/* Write the shards. Each appears under its name when it is complete; if
- * something fails, those that this call wrote are removed again. An input is
- * never overwritten. job may be NULL. Memory does not grow with the tensors.
+/* Write the shards. They get their names when all of them are complete and on
+ * disk: a job that fails, or a process that dies, leaves those that had them
+ * before, and nothing else but, of more than 256 shards, temporaries
+ * (.NAME.PID-N.tmp) of a process that died. An input is never overwritten. job
+ * may be NULL. Memory does not grow with the tensors.
  *
  * GGUF_E_EXIST   a shard is there already and job->force is not set: checked
  *                for all before the first is begun

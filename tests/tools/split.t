@@ -168,7 +168,7 @@ run "$split" --force --merge "$tmp/a" "$tmp/link.gguf"
 test $rc -eq 1 && cmp "$tmp/a-00001-of-00004.gguf" "$tmp/n-00001-of-00004.gguf"
 ok 'nor under another name'
 run "$split" --force --split-max-tensors 3 "$tmp/a" "$tmp/a"
-test $rc -eq 1 && grep -q 'is an input' "$tmp/err" &&
+test $rc -eq 1 && grep -q 'both input and output' "$tmp/err" &&
     cmp "$tmp/a-00001-of-00004.gguf" "$tmp/n-00001-of-00004.gguf"
 ok 'shards are not split onto themselves'
 rm -f "$tmp"/n-* "$tmp/link.gguf" "$tmp/merged.gguf"

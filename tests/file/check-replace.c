@@ -1,0 +1,266 @@
+/* check-replace.c - a split set that is written over another one
+ *
+ * The old set stays until the new one is complete: whatever ends the work
+ * before, the folder is as it was. And many shards take neither many
+ * descriptors nor more than their share of time.
+ */
+#include "config.h"
+#include "gguf/split.h"
+#include "tests/fix.h"
+#include "tests/scratch.h"
+#include "tests/slurp.h"
+#include "tests/tap.h"
+
+#include <dirent.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+static char dir[] = "check-replace-XXXXXX";
+
+static const char *in_dir(const char *name)
+{
+    return scratch_path(dir, name);
+}
+
+/* n tensors of 32 bytes c. */
+static void write_model(const char *name, unsigned n, unsigned c)
+{
+    struct fix fx;
+    fix_init(&fx);
+    fix_head(&fx, 3, n, 1);
+    fix_kv_str(&fx, "general.architecture", "llama");
+    for (unsigned i = 0; i < n; i++) {
+        char t[16];
+        snprintf(t, sizeof t, "t%u", i);
+        fix_info(&fx, t, FIX_NE(8), GGUF_DTYPE_F32, 32 * i);
+    }
+    fix_pad(&fx, 32);
+    fix_fill(&fx, c, 32 * n);
+    if (!spill(in_dir(name), fx.data, fx.size))
+        exit(99);
+    fix_fini(&fx);
+}
+
+/* Of all names that do not begin with a dot, and what is in the files; a sum, so
+ * that the order does not matter. *n_hidden: the others. */
+static uint64_t print_of_folder(unsigned *n_hidden)
+{
+    uint64_t sum = 0;
+    DIR *d = opendir(dir);
+    *n_hidden = 0;
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        if (e->d_name[0] == '.') {
+            *n_hidden += strcmp(e->d_name, ".") && strcmp(e->d_name, "..");
+            continue;
+        }
+        size_t n = 0;
+        char name[300];
+        snprintf(name, sizeof name, "%s/%.255s", dir, e->d_name);
+        uint8_t *p = slurp(name, &n);
+        sum += XXH3_64bits_withSeed(
+            p ? p : (const uint8_t *)"", n,
+            XXH3_64bits(e->d_name, strlen(e->d_name)));
+        free(p);
+    }
+    if (d)
+        closedir(d);
+    return sum;
+}
+
+/* What comes between, at the at-th call. */
+struct between {
+    unsigned calls, at;
+    int (*act)(void);
+};
+
+static int meanwhile(void *user, uint64_t done, uint64_t total)
+{
+    struct between *b = user;
+    (void)done;
+    (void)total;
+    return b->calls++ == b->at ? b->act() : 0;
+}
+
+static enum gguf_status split(const char *from, const char *to,
+                              struct between *b, struct gguf_error *err)
+{
+    struct gguf_split_params p = GGUF_SPLIT_PARAMS_INIT;
+    struct gguf_split_job job = GGUF_SPLIT_JOB_INIT;
+    struct gguf_split *s = NULL;
+    struct gguf_split_plan *plan = NULL;
+    p.max_tensors = 1;
+    job.force = 1;
+    job.no_sync = 1;
+    job.progress = b ? meanwhile : NULL;
+    job.user = b;
+    gguf_error_clear(err);
+    enum gguf_status st = gguf_split_open(&s, in_dir(from), NULL, err);
+    if (st == GGUF_OK)
+        st = gguf_split_plan_create(&plan, s, &p, err);
+    if (st == GGUF_OK)
+        st = gguf_split_plan_write(plan, in_dir(to), &job, err);
+    gguf_split_plan_destroy(plan);
+    gguf_split_close(s);
+    return st;
+}
+
+static int stop(void)
+{
+    return 1;
+}
+
+static int die(void)
+{
+    kill(getpid(), SIGKILL);
+    return 1;
+}
+
+/* A folder takes the place of the third shard. */
+static int block(void)
+{
+    unlink(in_dir("s-00003-of-00005.gguf"));
+    mkdir(in_dir("s-00003-of-00005.gguf"), 0777);
+    return 0;
+}
+
+static void make_old(unsigned n)
+{
+    struct gguf_error err;
+    scratch_clean(dir);
+    write_model("old.gguf", n, 1);
+    write_model("new.gguf", n, 2);
+    if (split("old.gguf", "s", NULL, &err) != GGUF_OK)
+        exit(99);
+}
+
+static void check_stop(unsigned n, unsigned step, const char *what)
+{
+    struct gguf_error err;
+    unsigned hidden, touched = 0, left = 0, at = 0;
+    make_old(n);
+    uint64_t before = print_of_folder(&hidden);
+    for (;; at += step) {
+        struct between b = { 0, at, stop };
+        enum gguf_status st = split("new.gguf", "s", &b, &err);
+        if (st == GGUF_OK)
+            break;
+        touched += st != GGUF_E_CANCELLED || print_of_folder(&hidden) != before;
+        left += hidden;
+    }
+    ok(!touched && !left && at >= n,
+       "%s: stopped at any of %u places, the folder is as it was", what, at);
+    ok(print_of_folder(&hidden) != before && !hidden, "else it is not");
+}
+
+static void check_killed(void)
+{
+    struct gguf_error err;
+    unsigned hidden, touched = 0, kills = 0;
+    make_old(5);
+    uint64_t before = print_of_folder(&hidden);
+    for (unsigned at = 0;; at++) {
+        int how = 0;
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct between b = { 0, at, die };
+            _exit(split("new.gguf", "s", &b, &err) != GGUF_OK);
+        }
+        waitpid(pid, &how, 0);
+        if (!WIFSIGNALED(how))
+            break;
+        kills++;
+        touched += print_of_folder(&hidden) != before;
+    }
+    ok(!touched && kills >= 5, "killed at any of %u places: no name has "
+       "another file", kills);
+}
+
+/* A name that cannot be given: those that were given before are taken back. */
+static void check_blocked(void)
+{
+    struct gguf_error err;
+    struct between b = { 0, 9, block };
+    unsigned hidden;
+    make_old(5);
+    block();
+    uint64_t before = print_of_folder(&hidden);
+    rmdir(in_dir("s-00003-of-00005.gguf"));
+    make_old(5);
+    enum gguf_status st = split("new.gguf", "s", &b, &err);
+    ok(st == GGUF_E_IO && strstr(err.message, "s-00003-of-00005.gguf") &&
+           print_of_folder(&hidden) == before && !hidden,
+       "one name of five cannot be given: %s", err.message);
+    rmdir(in_dir("s-00003-of-00005.gguf"));
+}
+
+/* Without an old set none of the new one is left either. */
+static void check_none(void)
+{
+    struct gguf_error err;
+    unsigned hidden;
+    scratch_clean(dir);
+    write_model("new.gguf", 5, 2);
+    uint64_t before = print_of_folder(&hidden);
+    struct between b = { 0, 6, stop };
+    ok(split("new.gguf", "s", &b, &err) == GGUF_E_CANCELLED &&
+           print_of_folder(&hidden) == before && !hidden,
+       "stopped without an old set: nothing is there");
+}
+
+/* More shards than there may be open files. */
+static void check_descriptors(void)
+{
+    struct rlimit was, few;
+    struct gguf_error err;
+    make_old(400);
+    if (getrlimit(RLIMIT_NOFILE, &was) != 0)
+        exit(99);
+    few = was;
+    few.rlim_cur = 320;
+    setrlimit(RLIMIT_NOFILE, &few);
+    enum gguf_status st = split("new.gguf", "s", NULL, &err);
+    setrlimit(RLIMIT_NOFILE, &was);
+    ok(st == GGUF_OK, "400 shards with 320 descriptors %s", err.message);
+}
+
+/* Each of n outputs is compared with n inputs, but not one by one. */
+static void check_time(void)
+{
+    enum { N = 3000 };
+    struct rlimit many;
+    struct gguf_error err;
+    if (getrlimit(RLIMIT_NOFILE, &many) != 0 || many.rlim_max < 2 * N) {
+        skip("not enough descriptors");
+        return;
+    }
+    many.rlim_cur = 2 * N;
+    setrlimit(RLIMIT_NOFILE, &many);
+    make_old(N);
+    double begin = scratch_cpu_time();
+    enum gguf_status st = split("s", "again", NULL, &err);
+    double t = scratch_cpu_time() - begin;
+    ok(st == GGUF_OK && t < 8, "%d shards from as many: %.2f s %s", N, t,
+       err.message);
+}
+
+int main(void)
+{
+    if (!mkdtemp(dir))
+        return 99;
+    check_stop(5, 1, "five shards");
+    check_stop(300, 97, "300 shards");
+    check_killed();
+    check_blocked();
+    check_none();
+    check_descriptors();
+    check_time();
+    char cmd[100];
+    snprintf(cmd, sizeof cmd, "rm -rf %s", dir);
+    if (system(cmd) != 0)
+        return 99;
+    return done_testing();
+}
