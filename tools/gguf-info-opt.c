@@ -51,6 +51,9 @@ static const struct opt table[] = {
       "print the value of NAME and nothing else: a string as its bytes, an "
       "array one element a line",
       OPT_STR, AT(key) },
+    { "--raw", NULL,
+      "with --key: the bytes of a string, and no line end behind them",
+      OPT_FLAG, AT(raw) },
     { .help = "What reads tensor data:" },
     { "--check", "[WHAT]",
       "look for whatever is odd or wrong, down to every number; WHAT is 'all' "
@@ -112,6 +115,8 @@ static const struct opt_rule rules[] = {
     { "--json", OPT_EXCLUDES, "--markdown --values --manifest" },
     { "--markdown", OPT_EXCLUDES, ALONE },
     { ALONE, OPT_EXCLUDES, NULL },
+    { "--raw", OPT_NEEDS, "--key" },
+    { "--raw", OPT_EXCLUDES, "--json" },
     { ALONE, OPT_EXCLUDES,
       "--summary --metadata --tensors --types --memory --check --stats "
       "--hash" },

@@ -293,6 +293,14 @@ bool info_key(const struct load *load, const struct info_options *o)
         return false;
     }
     uint64_t max = o->limits_given ? o->limits.elems : UINT64_MAX;
+    if (o->raw) {
+        struct gguf_str v;
+        if (gguf_kv_get_str(kv, &v, &err) == GGUF_OK)
+            fwrite(v.data, 1, v.size, stdout);
+        else
+            msg_fail(load->path, &err);
+        return kv->type == GGUF_VAL_STR;
+    }
     if (o->json) {
         struct json j;
         json_begin(&j, stdout);

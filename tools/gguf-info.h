@@ -32,6 +32,7 @@ struct info_options {
     const char *glob;       /* tensors to list; NULL: all */
     int sort;               /* INFO_BY_... */
     const char *key;        /* NULL: no single value */
+    bool raw;               /* its bytes */
     const char *values;     /* NULL, or the tensor whose values to print */
     const char *manifest;   /* NULL, or the file to compare with */
     uint64_t n_ctx;         /* for --memory; 0: the model's */
@@ -131,7 +132,8 @@ bool info_values(const struct load *load, const struct info_options *o);
 bool info_diff(const struct load *a, const struct load *b,
                const struct info_options *o, bool *same);
 
-/* One value for a script; false: there is no such key. */
+/* One value for a script; false: there is no such key, or with raw: it is no
+ * string. */
 bool info_key(const struct load *load, const struct info_options *o);
 
 #endif

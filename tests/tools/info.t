@@ -119,6 +119,12 @@ ok '--key of a string gives its bytes'
 run "$info" --key tokenizer.ggml.tokens "$m"
 test "$(wc -l <"$tmp/out")" -eq 8 -a "$(tail -1 "$tmp/out")" = tok7
 ok '--key of an array gives a line each'
+run "$info" --raw --key general.name "$m"
+test $rc -eq 0 && printf 'Test \033[31m\\ model\n' | cmp - "$tmp/out"
+ok '--raw: the bytes and nothing else'
+run "$info" --raw --key llama.context_length "$m"
+test $rc -eq 1 -a ! -s "$tmp/out" && grep -q 'llama.context_length' "$tmp/err"
+ok '--raw of a number'
 run "$info" --key nothing "$m"
 test $rc -eq 1 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
 ok '--key that is not there'
@@ -309,7 +315,8 @@ run "$info" --diff "$m" "$tmp/be.gguf"
 test $rc -eq 0 -a ! -s "$tmp/out"
 ok '--diff: another byte order is no difference'
 for o in '--json --values x' '--json --manifest x' '--markdown --key x' \
-    '--markdown --values x' '--markdown --manifest x'; do
+    '--markdown --values x' '--markdown --manifest x' '--raw' \
+    '--raw --json --key x'; do
     run "$info" $o "$m"
     test $rc -eq 2 -a ! -s "$tmp/out"
     ok "$o is wrong usage"
