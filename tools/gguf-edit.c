@@ -313,6 +313,24 @@ static void say_way(const struct job *j, enum gguf_edit_way way)
                  "where they were", size);
 }
 
+/* The file has these values already, be it thanks to the journal of an edit
+ * that was interrupted: that one is finished. */
+static bool finish_old(const struct job *j)
+{
+    struct gguf_error err;
+    int done;
+    gguf_error_clear(&err);
+    if (gguf_edit_recover(j->path, &done, &err) != GGUF_OK) {
+        msg_fail(j->path, &err);
+        return false;
+    }
+    if (!j->o->quiet)
+        msg_info(j->path, "has these values already: %s",
+                 done ? "finished the edit that was interrupted"
+                      : "nothing was written");
+    return true;
+}
+
 static bool write_it(struct job *j)
 {
     const struct options *o = j->o;
@@ -320,11 +338,8 @@ static bool write_it(struct job *j)
     struct gguf_error err;
     struct progress bar;
     enum gguf_edit_way way;
-    if (!o->output && o->mode != GGUF_EDIT_COPY && !changed(j)) {
-        if (!o->quiet)
-            msg_info(j->path, "has these values already: nothing was written");
-        return true;
-    }
+    if (!o->output && o->mode != GGUF_EDIT_COPY && !changed(j))
+        return finish_old(j);
     progress_init(&bar, turns(j) ? "converting" : "copying", NULL, o->quiet);
     bar.linger = true;
     progress_catch_signals();

@@ -200,7 +200,7 @@ static bool differs(const char *out)
 static bool verify(const struct options *o, struct gguf_split *in,
                    const char *out, size_t n_shards)
 {
-    struct load a = { .set = in }, b;
+    struct load a = { .set = in }, b = { .path = out };
     struct gguf_digest x, y;
     struct gguf_error err;
     char first[4096];
@@ -215,8 +215,9 @@ static bool verify(const struct options *o, struct gguf_split *in,
     }
     struct gguf_file_params params = GGUF_FILE_PARAMS_INIT;
     params.limits = &o->file_limits;
-    if (!load_open(&b, out, true, &params) || !b.set) {
-        load_close(&b);
+    gguf_error_clear(&err);
+    if (gguf_split_open(&b.set, out, &params, &err) != GGUF_OK) {
+        msg_fail(out, &err);
         return false;
     }
     bool good = digest_model(&a, GGUF_DIGEST_XXH3_128, NULL, "reading input",
@@ -276,10 +277,15 @@ int main(int argc, char **argv)
         if (st == GGUF_OK)
             status = MSG_DONE;
     }
-    if (status == MSG_DONE && !o.dry_run &&
-        ((o.verify && !verify(&o, s, out, n_shards)) ||
-         (o.delete_inputs && !delete_inputs(s))))
+    if (status == MSG_DONE && !o.dry_run && o.verify &&
+        !verify(&o, s, out, n_shards)) {
         status = MSG_FAILED;
+        if (o.delete_inputs)
+            msg_error(in, "was not deleted: the output is not verified");
+    } else if (status == MSG_DONE && !o.dry_run && o.delete_inputs &&
+               !delete_inputs(s)) {
+        status = MSG_FAILED;
+    }
     progress_clear(&bar);
     if (st != GGUF_OK)
         msg_fail(about, &err);

@@ -142,6 +142,31 @@ enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
     return GGUF_OK;
 }
 
+enum gguf_status gg_mapfile_keep(struct gg_mapfile *m, uint64_t size,
+                                 struct gguf_error *err)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t skip = (size_t)(m->data - (const uint8_t *)m->map);
+    size_t n = skip + (size_t)GG_MIN(size, m->size);
+    if (!m->map || !n)
+        return GGUF_OK;
+    int flags = MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED;
+#ifdef MAP_POPULATE
+    flags |= MAP_POPULATE; /* all copies in one go, as far as it gets */
+#endif
+    void *p = mmap(m->map, n, PROT_READ | PROT_WRITE, flags, m->fd,
+                   (off_t)(m->off - skip));
+    if (p == MAP_FAILED)
+        return gg_fail_errno(err, errno, "mmap of %zu bytes", n);
+    /* Pages that are written to are copies. */
+    for (size_t i = 0; i < n; i += page) {
+        volatile uint8_t *first = (uint8_t *)p + i;
+        *first = *first;
+    }
+    (void)mprotect(p, n, PROT_READ); /* only to find mistakes */
+    return GGUF_OK;
+}
+
 void gg_mapfile_close(struct gg_mapfile *m)
 {
     if (!m->data && !m->map && m->fd == 0)

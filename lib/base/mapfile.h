@@ -48,6 +48,12 @@ enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
 enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
                                     uint64_t size, struct gguf_error *err);
 
+/* Keep the first size bytes of m, and the rest of their last page: from now on
+ * they do not change, whatever becomes of the file's. data stays where it is.
+ * GGUF_E_IO (no memory). */
+enum gguf_status gg_mapfile_keep(struct gg_mapfile *m, uint64_t size,
+                                 struct gguf_error *err);
+
 /* Fine on a zeroed struct, and twice. */
 void gg_mapfile_close(struct gg_mapfile *m);
 

@@ -204,8 +204,14 @@ static enum gguf_status write_in_place(struct gg_edit *e,
         return GGUF_OK;
     *way = GGUF_EDIT_WROTE_HEADER;
     GG_TRY(gg_journal_save(e->a, e->target, m, header, size, err));
-    GG_TRY(gg_header_overwrite(e->lock, header, size, err));
-    return gg_journal_remove(e->a, e->target, err);
+    bool begun;
+    enum gguf_status st =
+        gg_header_overwrite(e->lock, m, header, size, &begun, err);
+    if (st == GGUF_OK)
+        return gg_journal_remove(e->a, e->target, err);
+    if (!begun)
+        (void)gg_journal_remove(e->a, e->target, NULL);
+    return st;
 }
 
 /* ------------------------------------------------------------- the edit --- */
@@ -254,7 +260,9 @@ static enum gguf_status finish(const struct gguf_allocator *a,
     GG_TRY(gg_journal_find(&j, a, path, m, err));
     if (!j.header)
         return GGUF_OK;
-    enum gguf_status st = gg_header_overwrite(fd, j.header, j.size, err);
+    bool begun;
+    enum gguf_status st =
+        gg_header_overwrite(fd, m, j.header, j.size, &begun, err);
     if (st == GGUF_OK)
         st = gg_journal_remove(a, path, err);
     gg_journal_close(&j);
@@ -294,7 +302,12 @@ static enum gguf_status apply(struct gg_edit *e, enum gguf_edit_way *way,
         return write_relayout(e, err);
     if (e->swaps || e->p.mode == GGUF_EDIT_COPY || (!large && !only_in_place))
         return write_copy(e, false, err);
-    if (!e->relayout && e->replaces && f->data_off <= f->map.size)
+    if (only_in_place && f->data_off > GG_HEADER_KEPT)
+        return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
+                       "a header of %" PRIu64 " bytes is not written in place, "
+                       "the limit is %" PRIu64, f->data_off, GG_HEADER_KEPT);
+    if (!e->relayout && e->replaces && f->data_off <= f->map.size &&
+        f->data_off <= GG_HEADER_KEPT)
         GG_TRY(pad_to(e, f->data_off, &fits, err));
     if (fits)
         return write_in_place(e, way, err);

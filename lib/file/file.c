@@ -11,6 +11,7 @@
 #include "base/str.h"
 
 #include <string.h>
+#include <xxhash.h>
 
 static struct gguf_str kv_name(const void *user, uint32_t id)
 {
@@ -146,37 +147,136 @@ struct source {
     uint64_t planned; /* bytes of a file of which data is the header; or 0 */
 };
 
-/* An edit that was interrupted left the header beside the file. */
-static enum gguf_status apply_journal(struct gguf_file *f,
-                                      struct gguf_error *err)
-{
-    struct gg_journal j;
-    GG_TRY(gg_journal_find(&j, f->allocator, f->path, &f->map, err));
-    if (!j.header)
-        return GGUF_OK;
-    enum gguf_status st = gg_mapfile_overlay(&f->map, j.header, j.size, err);
-    gg_journal_close(&j);
-    return st;
-}
-
 static enum gguf_status map_source(struct gguf_file *f,
                                    const struct source *s,
                                    const struct gguf_file_params *p,
                                    struct gguf_error *err)
 {
-    if (s->path) {
-        size_t n = strlen(s->path) + 1;
-        f->path = gg_alloc(f->allocator, n);
-        if (!f->path)
-            return gg_fail_nomem(err, n);
-        memcpy(f->path, s->path, n);
-        GG_TRY(gg_mapfile_open(&f->map, s->path, p->offset, p->size, err));
-        return p->offset || p->size ? GGUF_OK : apply_journal(f, err);
-    }
+    if (s->path)
+        return gg_mapfile_open(&f->map, s->path, p->offset, p->size, err);
     if (s->data)
         return gg_mapfile_memory(&f->map, s->data, s->size, p->offset,
                                  p->size, err);
     return gg_mapfile_open_fd(&f->map, s->fd, p->offset, p->size, err);
+}
+
+/* All but the path and the allocator. */
+static void forget(struct gguf_file *f)
+{
+    const struct gguf_allocator *a = f->allocator;
+    gg_index_fini(&f->tensor_index);
+    gg_index_fini(&f->kv_index);
+    gg_free(a, f->places);
+    gg_free(a, f->tensor);
+    gg_free(a, f->kv);
+    gg_mapfile_close(&f->map);
+    gguf_writer_destroy(f->writer);
+    *f = (struct gguf_file){ .allocator = a, .path = f->path,
+                             .map = { .fd = -1 } };
+}
+
+/* ------------------------------------------- files that are being edited --- */
+
+/* An edit that was interrupted left the header beside the file. */
+static enum gguf_status apply_journal(struct gguf_file *f, bool *there,
+                                      struct gguf_error *err)
+{
+    struct gg_journal j;
+    *there = false;
+    GG_TRY(gg_journal_find(&j, f->allocator, f->path, &f->map, err));
+    if (!j.header)
+        return GGUF_OK;
+    *there = true;
+    enum gguf_status st = gg_mapfile_overlay(&f->map, j.header, j.size, err);
+    gg_journal_close(&j);
+    return st;
+}
+
+/* The file of f->path as it is now. *torn: somebody wrote to it meanwhile, and
+ * the header may be partly what it was before. An edit in place saves its
+ * journal before it writes and removes it after, and leaves another time behind
+ * (journal.h): if there is none now as there was none before, and the time is
+ * the same, there was no edit in between. What the header is made of is a copy
+ * then, which later edits do not touch. */
+static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
+                                  const struct gguf_file_params *p,
+                                  const struct gguf_limits *limits, bool *torn,
+                                  struct gguf_error *err)
+{
+    struct gg_journal j = { .map.fd = -1 };
+    bool from_journal;
+    *torn = false;
+    GG_TRY(map_source(f, s, p, err));
+    GG_TRY(apply_journal(f, &from_journal, err));
+    enum gguf_status st = read_all(f, limits, err);
+    if (st == GGUF_OK && !from_journal && f->data_off <= GG_HEADER_KEPT)
+        st = gg_mapfile_keep(&f->map, f->data_off, err);
+    if (from_journal || st == GGUF_E_NOMEM || st == GGUF_E_IO)
+        return st;
+    *torn = gg_mapfile_check(&f->map, f->map.fd, NULL) != GGUF_OK;
+    if (*torn)
+        return st;
+    enum gguf_status found =
+        gg_journal_find(&j, f->allocator, f->path, &f->map,
+                        st == GGUF_OK ? err : NULL);
+    *torn = found == GGUF_OK && j.header;
+    if (*torn)
+        gg_journal_close(&j);
+    return st == GGUF_OK ? found : st;
+}
+
+/* A file that grows while it is read, such as one that is being downloaded, has
+ * a header that stays: three times the same is enough. */
+static enum gguf_status read_path(struct gguf_file *f, const struct source *s,
+                                  const struct gguf_file_params *p,
+                                  const struct gguf_limits *limits,
+                                  struct gguf_error *err)
+{
+    enum { TRIES = 100 };
+    XXH64_hash_t print, last = 0;
+    unsigned same = 0;
+    bool torn;
+    for (int i = 0; i < TRIES; i++) {
+        forget(f);
+        enum gguf_status st = read_once(f, s, p, limits, &torn, err);
+        if (!torn)
+            return st;
+        print = st == GGUF_OK ? XXH3_64bits(f->map.data, f->header_end)
+                              : (XXH64_hash_t)st;
+        same = print == last ? same + 1 : 0;
+        last = print;
+        if (same == 2)
+            return st;
+    }
+    return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                   "has changed each of the %d times that it was read", TRIES);
+}
+
+static enum gguf_status set_path(struct gguf_file *f, const char *path,
+                                 struct gguf_error *err)
+{
+    size_t n = strlen(path) + 1;
+    f->path = gg_alloc(f->allocator, n);
+    if (!f->path)
+        return gg_fail_nomem(err, n);
+    memcpy(f->path, path, n);
+    return GGUF_OK;
+}
+
+static enum gguf_status read_source(struct gguf_file *f,
+                                    const struct source *s,
+                                    const struct gguf_file_params *p,
+                                    const struct gguf_limits *limits,
+                                    struct gguf_error *err)
+{
+    if (s->path)
+        GG_TRY(set_path(f, s->path, err));
+    if (s->path && !p->offset && !p->size)
+        return read_path(f, s, p, limits, err);
+    GG_TRY(map_source(f, s, p, err));
+    if (s->planned)
+        f->map.size = s->planned; /* and the header ends before s->size */
+    return read_all(f, limits, err);
 }
 
 static enum gguf_status open_source(struct gguf_file **out,
@@ -194,11 +294,7 @@ static enum gguf_status open_source(struct gguf_file **out,
         return gg_fail_nomem(err, sizeof *f);
     f->allocator = p.allocator;
     f->map.fd = -1;
-    enum gguf_status st = map_source(f, s, &p, err);
-    if (st == GGUF_OK && s->planned)
-        f->map.size = s->planned; /* and the header ends before s->size */
-    if (st == GGUF_OK)
-        st = read_all(f, &limits, err);
+    enum gguf_status st = read_source(f, s, &p, &limits, err);
     if (st != GGUF_OK) {
         gguf_file_close(f);
         return st;
@@ -236,16 +332,9 @@ void gguf_file_close(struct gguf_file *f)
 {
     if (!f)
         return;
-    const struct gguf_allocator *a = f->allocator;
-    gg_index_fini(&f->tensor_index);
-    gg_index_fini(&f->kv_index);
-    gg_free(a, f->places);
-    gg_free(a, f->tensor);
-    gg_free(a, f->kv);
-    gg_free(a, f->path);
-    gg_mapfile_close(&f->map);
-    gguf_writer_destroy(f->writer);
-    gg_free(a, f);
+    forget(f);
+    gg_free(f->allocator, f->path);
+    gg_free(f->allocator, f);
 }
 
 enum gguf_status gg_file_note(const struct gguf_file *f,

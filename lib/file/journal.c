@@ -6,18 +6,21 @@
 #include "base/ident.h"
 #include "base/mem.h"
 #include "base/outfile.h"
+#include "base/str.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 #include <xxhash.h>
 #if HAVE_FLOCK
 # include <sys/file.h>
 #endif
 
+static const char MAGIC[] = "GGUFEDIT";
 enum { HEAD = 8 + 4 + 4 + 8 + 8 + 8 + 8 + 8, BEHIND = 1 << 16 };
 
 /* Beside the file itself, whatever symbolic link led to it. */
@@ -39,7 +42,7 @@ static char *journal_path(const struct gguf_allocator *a, const char *path)
 static void put_head(uint8_t *b, const struct gg_mapfile *m,
                      const void *header, uint64_t size)
 {
-    memcpy(b, "GGUFEDIT", 8);
+    memcpy(b, MAGIC, sizeof MAGIC - 1);
     gg_store32le(b + 8, 1);
     gg_store32le(b + 12, 0);
     gg_store64le(b + 16, (uint64_t)m->ino);
@@ -50,14 +53,52 @@ static void put_head(uint8_t *b, const struct gg_mapfile *m,
     gg_store64le(b + 48, XXH3_64bits(header, (size_t)size));
 }
 
-/* Does the journal come from who may write the file? (ident.h) */
-static enum gguf_status is_trusted(const char *name, int journal, int file,
-                                   bool *yes, struct gguf_error *err)
+/* Is there no journal, if name could not be opened for this reason? What
+ * cannot be read, and is of who may write the file, may well be one. */
+static bool is_none(const char *name, const struct stat *file,
+                    const struct gguf_error *why)
 {
-    struct stat f;
-    if (fstat(file, &f) != 0)
+    struct stat s;
+    switch (why->sys_errno) {
+    case 0: /* no regular file */
+    case EISDIR:
+    case ENOENT:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+        return true;
+    case EACCES:
+        return lstat(name, &s) == 0 && s.st_uid != file->st_uid &&
+               s.st_uid != geteuid() && s.st_uid != 0;
+    default: /* such as too many open files */
+        return lstat(name, &s) != 0 && (errno == ENOENT || errno == ENOTDIR);
+    }
+}
+
+static enum gguf_status open_journal(struct gg_journal *j, const char *name,
+                                     const struct gg_mapfile *m,
+                                     struct gguf_error *err)
+{
+    struct gguf_error why;
+    struct gg_esc e;
+    struct stat file;
+    gguf_error_clear(&why);
+    if (fstat(m->fd, &file) != 0)
         return gg_fail_errno(err, errno, "fstat");
-    return gg_ident_trusted(journal, name, f.st_uid, yes, err);
+    if (gg_mapfile_open(&j->map, name, 0, 0, &why) == GGUF_OK) {
+        bool good = false; /* it comes from who may write the file */
+        enum gguf_status st =
+            gg_ident_trusted(j->map.fd, name, file.st_uid, &good, err);
+        if (!good)
+            gg_journal_close(j);
+        return st;
+    }
+    if (is_none(name, &file, &why))
+        return GGUF_OK;
+    return gg_fail_errno(err, why.sys_errno,
+                         "an edit may have been interrupted, and its journal "
+                         "'%s' cannot be read",
+                         gg_esc(&e, gg_strz(name + gg_folder_size(name))));
 }
 
 enum gguf_status gg_journal_find(struct gg_journal *j,
@@ -70,18 +111,11 @@ enum gguf_status gg_journal_find(struct gg_journal *j,
     char *name = journal_path(a, path);
     if (!name)
         return gg_fail_nomem(err, strlen(path));
-    bool good = false;
-    if (gg_mapfile_open(&j->map, name, 0, 0, NULL) != GGUF_OK) {
-        gg_free(a, name);
-        return GGUF_OK; /* none, or none that can be read */
-    }
-    enum gguf_status st = is_trusted(name, j->map.fd, m->fd, &good, err);
+    enum gguf_status st = open_journal(j, name, m, err);
     gg_free(a, name);
-    if (st != GGUF_OK) {
-        gg_journal_close(j);
+    if (st != GGUF_OK || j->map.fd < 0)
         return st;
-    }
-    if (good && j->map.size >= HEAD && j->map.size - HEAD <= m->size) {
+    if (j->map.size >= HEAD && j->map.size - HEAD <= m->size) {
         j->size = j->map.size - HEAD;
         put_head(head, m, j->map.data + HEAD, j->size);
         if (!memcmp(head, j->map.data, HEAD)) {
@@ -98,25 +132,65 @@ void gg_journal_close(struct gg_journal *j)
     gg_mapfile_close(&j->map);
 }
 
+/* A file under a journal's name that is none is somebody's. */
+static enum gguf_status check_stranger(const char *name,
+                                       struct gguf_error *err)
+{
+    struct gg_mapfile m;
+    struct gguf_error why;
+    struct gg_esc e;
+    gguf_error_clear(&why);
+    enum gguf_status st = gg_mapfile_open(&m, name, 0, 0, &why);
+    if (st != GGUF_OK && why.sys_errno == ENOENT)
+        return GGUF_OK;
+    bool ours = st == GGUF_OK && m.size >= sizeof MAGIC - 1 &&
+                !memcmp(m.data, MAGIC, sizeof MAGIC - 1);
+    if (st == GGUF_OK)
+        gg_mapfile_close(&m);
+    if (ours)
+        return GGUF_OK;
+    return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+                   "'%s' is there and is no journal of an edit: it is left "
+                   "alone", gg_esc(&e, gg_strz(name + gg_folder_size(name))));
+}
+
+/* The journal o under its name, and on the disk; or not at all. */
+static enum gguf_status publish(struct gg_outfile *o, struct gguf_error *err)
+{
+    GG_TRY(gg_outfile_finish(o, err));
+    GG_TRY(gg_outfile_name(o, true, err));
+    struct gguf_error why;
+    gguf_error_clear(&why);
+    if (gg_outfile_sync_folder(o, &why) == GGUF_OK)
+        return GGUF_OK;
+    gg_outfile_unname(o);
+    return gg_fail_errno(err, why.sys_errno,
+                         "nothing was changed, since the edit's journal does "
+                         "not get to the disk: fsync of the folder");
+}
+
 enum gguf_status gg_journal_save(const struct gguf_allocator *a,
                                  const char *path, const struct gg_mapfile *m,
                                  const void *header, uint64_t size,
                                  struct gguf_error *err)
 {
-    struct gg_outfile o;
+    struct gg_outfile o = { .fd = -1 };
     uint8_t head[HEAD];
     char *name = journal_path(a, path);
     if (!name)
         return gg_fail_nomem(err, strlen(path));
     put_head(head, m, header, size);
-    enum gguf_status st =
-        gg_outfile_open(&o, a, name, GG_OUTFILE_FORCE, err);
+    enum gguf_status st = check_stranger(name, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_open(&o, a, name, GG_OUTFILE_FORCE, err);
+    if (st == GGUF_OK)
+        st = gg_outfile_like(&o, m->fd, err);
     if (st == GGUF_OK)
         st = gg_outfile_write(&o, head, HEAD, err);
     if (st == GGUF_OK)
         st = gg_outfile_write(&o, header, size, err);
     if (st == GGUF_OK)
-        st = gg_outfile_commit(&o, err);
+        st = publish(&o, err);
     gg_outfile_abort(&o);
     gg_free(a, name);
     return st;
@@ -130,13 +204,14 @@ enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
         return gg_fail_nomem(err, strlen(path));
     enum gguf_status st = GGUF_OK;
     if (unlink(name) != 0 && errno != ENOENT)
-        st = gg_fail_errno(err, errno, "cannot remove the edit journal");
+        st = gg_fail_errno(err, errno, "the edit is complete, but its journal "
+                           "cannot be removed");
     gg_free(a, name);
     return st;
 }
 
 static enum gguf_status write_all(int fd, const uint8_t *p, uint64_t size,
-                                  struct gguf_error *err)
+                                  bool *begun, struct gguf_error *err)
 {
     for (uint64_t off = 0; off < size;) {
         ssize_t n = pwrite(fd, p + off, (size_t)(size - off), (off_t)off);
@@ -144,6 +219,7 @@ static enum gguf_status write_all(int fd, const uint8_t *p, uint64_t size,
             return gg_fail_errno(err, errno, "writing the header at byte %"
                                  PRIu64, off);
         off += n > 0 ? (uint64_t)n : 0;
+        *begun |= n > 0;
     }
     return GGUF_OK;
 }
@@ -179,9 +255,43 @@ void gg_header_unlock(int fd)
     close(fd);
 }
 
-enum gguf_status gg_header_overwrite(int fd, const void *header, uint64_t size,
-                                     struct gguf_error *err)
+/* Who reads the file meanwhile learns from its time that it was written to,
+ * also where clocks tick slowly: another one than old. */
+static void change_time(int fd, const struct timespec *old)
 {
-    GG_TRY(write_all(fd, header, size, err));
-    return fsync(fd) == 0 ? GGUF_OK : gg_fail_errno(err, errno, "fsync");
+    struct stat s;
+    for (int i = 0; i < 50; i++) {
+        if (fstat(fd, &s) != 0 || s.st_mtim.tv_sec != old->tv_sec ||
+            s.st_mtim.tv_nsec != old->tv_nsec)
+            return;
+        nanosleep(&(struct timespec){ .tv_nsec = 1000000 }, NULL);
+        (void)futimens(fd, NULL);
+    }
+}
+
+/* What is left of an edit that failed after the header was begun. */
+static enum gguf_status left_over(enum gguf_status st, struct gguf_error *err)
+{
+    if (err) {
+        char old[sizeof err->message];
+        memcpy(old, err->message, sizeof old);
+        snprintf(err->message, sizeof err->message,
+                 "%.110s; the header may be half written, all of it is in the "
+                 "edit journal, from which --recover finishes it", old);
+    }
+    return st;
+}
+
+enum gguf_status gg_header_overwrite(int fd, const struct gg_mapfile *m,
+                                     const void *header, uint64_t size,
+                                     bool *begun, struct gguf_error *err)
+{
+    *begun = false;
+    enum gguf_status st = write_all(fd, header, size, begun, err);
+    if (st != GGUF_OK)
+        return *begun ? left_over(st, err) : st;
+    change_time(fd, &m->mtime);
+    if (fsync(fd) != 0)
+        return left_over(gg_fail_errno(err, errno, "fsync"), err);
+    return GGUF_OK;
 }

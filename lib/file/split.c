@@ -9,6 +9,7 @@
 #include "file/file.h"
 #include "file/split_find.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -342,8 +343,9 @@ enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
     s->allocator = p.allocator;
     struct stat sb;
     enum gguf_status st;
-    if (stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode))
-        st = open_file(s, path, &p, err);
+    if (stat(path, &sb) == 0 ? !S_ISDIR(sb.st_mode)
+                             : errno != ENOENT && errno != ENOTDIR)
+        st = open_file(s, path, &p, err); /* or says why not */
     else
         st = open_set(s, path, &p, err);
     if (st == GGUF_OK)

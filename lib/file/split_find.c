@@ -3,7 +3,7 @@
 #include "file/split_find.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "gguf/split.h"
+#include "file/split.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -120,7 +120,10 @@ enum gguf_status gg_split_find_path(const char *path,
 {
     struct stat sb;
     *prefix = NULL;
-    if (stat(path, &sb) == 0 && S_ISDIR(sb.st_mode))
+    bool there = stat(path, &sb) == 0;
+    if (!there && errno != ENOENT && errno != ENOTDIR)
+        return gg_fail_errno(err, errno, "cannot be looked at");
+    if (there && S_ISDIR(sb.st_mode))
         return gg_split_find(path, NULL, a, prefix, count, err);
     const char *base = gg_split_base(path);
     size_t n = (size_t)(base - path);
@@ -162,6 +165,9 @@ enum gguf_status gg_split_all_there(const char *prefix, unsigned count,
         char *name;
         enum gguf_status st = gg_split_name(prefix, no, count, a, &name, err);
         bool there = st == GGUF_OK && access(name, F_OK) == 0;
+        if (st == GGUF_OK && !there && errno != ENOENT && errno != ENOTDIR)
+            st = gg_in_shard(gg_fail_errno(err, errno, "cannot be looked at"),
+                             name, err);
         gg_free(a, name);
         GG_TRY(st);
         n_missing += !there;

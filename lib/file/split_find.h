@@ -19,7 +19,8 @@ enum gguf_status gg_split_find_path(const char *path,
                                     char **prefix, unsigned *count,
                                     struct gguf_error *err);
 
-/* Are all count files of prefix there? GGUF_E_NOTFOUND says which are not. */
+/* Are all count files of prefix there? GGUF_E_NOTFOUND says which are not;
+ * GGUF_E_IO: it cannot be found out. */
 enum gguf_status gg_split_all_there(const char *prefix, unsigned count,
                                     const struct gguf_allocator *a,
                                     struct gguf_error *err);

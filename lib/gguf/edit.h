@@ -17,13 +17,16 @@
  * split set keeps it, so that merging gives back the file.
  *
  * Whenever the process dies, what is left is the old file or the new one. A
- * copy takes the file's name when it is complete. In place, the new header is
- * first saved beside the file (PATH.edit-journal); as long as that is there,
- * gguf_file_open reads the header from it, and gguf_edit_recover finishes the
- * job. Programs that do not know of it may meet a header that is half
- * written, until then; and so may those that open the file by another hard
- * link. Only one edit of a file goes on at a time, where the file system has
- * locks.
+ * copy takes the file's name when it is complete, and its mode, and as far as
+ * this user may give files away, its owner. In place, the new header is first
+ * saved beside the file (PATH.edit-journal, for the eyes of those who may read
+ * the file); as long as that is there, gguf_file_open reads the header from it,
+ * and gguf_edit_recover finishes the job. Programs that do not know of it may
+ * meet a header that is half written, until then; and so may those that open
+ * the file by another hard link. Who opens the file with gguf_file_open while
+ * it is edited gets the old metadata or the new, and keeps them. Headers of
+ * more than 64 MiB are never written in place. Only one edit of a file goes on
+ * at a time, where the file system has locks.
  */
 #ifndef GGUF_EDIT_H
 #define GGUF_EDIT_H
@@ -88,17 +91,19 @@ struct gguf_edit_params {
 /* Give file the pairs of meta and no others. Version, byte order (but for
  * params->order) and the list of tensors stay; with another general.alignment
  * the data is laid out anew.
- * file must come from gguf_file_open, without an offset; close it afterwards,
- * for its metadata may have changed underneath. params and way may be NULL.
+ * file must come from gguf_file_open, without an offset; it has the old metadata
+ * afterwards. params and way may be NULL.
  *
  * GGUF_E_INVALID (file not opened by path; two of the files that are read and
- * written are one, paths.h; another byte order in place), GGUF_E_UNSUPPORTED (another byte order, and a tensor whose
- * numbers are in unknown places),
+ * written are one, paths.h; another byte order in place),
+ * GGUF_E_UNSUPPORTED (another byte order, and a tensor whose numbers are in
+ * unknown places),
  * GGUF_E_MISMATCH (path is another file by now, or the file has changed since
  * it was opened, or changes meanwhile), GGUF_E_FORMAT (alignment),
  * GGUF_E_LIMIT (alignment above GGUF_WRITER_MAX_ALIGNMENT),
  * GGUF_E_NOSPACE (in place only, and the header does not fit; or no room on
- * the disk), GGUF_E_EXIST, GGUF_E_IO (also: the file may not be written to, or
+ * the disk), GGUF_E_EXIST (output; or what is no journal lies where that goes),
+ * GGUF_E_IO (also: the file may not be written to, or
  * is being edited already), GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_edit_apply(const struct gguf_file *file, const struct gguf_meta *meta,

@@ -15,9 +15,10 @@
  *         show(gguf_file_tensor(file, i), gguf_file_tensor_data(file, i));
  *     gguf_file_close(file);
  *
- * An open file does not change: any number of threads may use it. Whoever
- * shrinks the file on disk meanwhile takes its pages away (SIGBUS), as with
- * every mapping.
+ * An open file does not change: any number of threads may use it. Metadata of
+ * a file that was opened by its path are kept when an edit writes other ones in
+ * place (edit.h). Whoever shrinks the file on disk meanwhile takes its pages
+ * away (SIGBUS), as with every mapping.
  */
 #ifndef GGUF_FILE_H
 #define GGUF_FILE_H
@@ -91,6 +92,7 @@ struct gguf_file_params {
  * GGUF_E_SHAPE      a row that is no multiple of its type's block
  * GGUF_E_LIMIT      more of something than limits allows
  * GGUF_E_DUPLICATE  two keys or two tensors of one name
+ * GGUF_E_MISMATCH   the header is written to all the time
  * GGUF_E_NOMEM      Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open(struct gguf_file **out, const char *path,

@@ -73,6 +73,8 @@ enum gguf_status gguf_path_verify(const char *path,
         gguf_split_close(set);
         return st;
     }
+    if (why.status == GGUF_E_IO) /* that says nothing about contents */
+        return report_why(&c, &why, err);
     /* One shard may be sound where its set is not, which is a finding then. */
     enum gguf_status alone = gguf_file_open(&file, path, file_params, err);
     if (alone == GGUF_E_NOMEM)

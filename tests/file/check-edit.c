@@ -10,8 +10,10 @@
 #include "tests/slurp.h"
 #include "tests/tap.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -410,6 +412,125 @@ static void check_foreign_journal(void)
     free(new);
 }
 
+/* Save a journal that shortens the text of the model at path. */
+static uint8_t *save_journal(size_t *n)
+{
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gg_mapfile map;
+    p.mode = GGUF_EDIT_IN_PLACE;
+    write_model(2000, 5000);
+    if (edit(500, 'n', &p, NULL, NULL) != GGUF_OK)
+        exit(99);
+    uint8_t *new = header_of(path, n);
+    unlink(path);
+    write_model(2000, 5000);
+    if (chmod(path, 0640) != 0 || gg_mapfile_open(&map, path, 0, 0, NULL) ||
+        gg_journal_save(NULL, path, &map, new, *n, NULL))
+        exit(99);
+    gg_mapfile_close(&map);
+    return new;
+}
+
+/* Who may read the file may read its journal, and nobody else. */
+static void check_private(void)
+{
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct stat s;
+    size_t n;
+    mode_t mask = umask(0);
+    free(save_journal(&n));
+    ok(stat(journal, &s) == 0 && (s.st_mode & 0777) == 0640,
+       "the journal has the mode of its file: %03o",
+       (unsigned)s.st_mode & 0777);
+    umask(mask);
+    unlink(journal);
+    if (chown(path, 65534, 65534) != 0) {
+        skip("files cannot be given away");
+        return;
+    }
+    p.mode = GGUF_EDIT_COPY;
+    ok(edit(3000, 'b', &p, NULL, NULL) == GGUF_OK && stat(path, &s) == 0 &&
+           s.st_uid == 65534 && s.st_gid == 65534 &&
+           (s.st_mode & 0777) == 0640 && length_of(path, "text") == 3000,
+       "a copy by the superuser keeps owner, group and mode");
+    unlink(path);
+}
+
+/* Under the journal's name lies what is none. */
+static void check_stranger(void)
+{
+    struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
+    struct gguf_error err;
+    size_t n;
+    p.mode = GGUF_EDIT_IN_PLACE;
+    write_model(2000, 5000);
+    if (!spill(journal, "notes of mine", 13))
+        exit(99);
+    enum gguf_status st = edit(500, 'n', &p, NULL, &err);
+    uint8_t *notes = slurp(journal, &n);
+    ok(st == GGUF_E_EXIST && n == 13 && !memcmp(notes, "notes of mine", 13) &&
+           length_of(path, "text") == 2000, "%s", err.message);
+    free(notes);
+    unlink(journal);
+}
+
+/* A journal that cannot be opened may tell of a header that is half written. */
+static void check_unreadable(void)
+{
+    struct rlimit was, few;
+    struct gguf_error err;
+    struct gguf_file *f;
+    size_t n;
+    uint8_t *new = save_journal(&n);
+    int next = dup(0);
+    close(next);
+    if (next < 0 || getrlimit(RLIMIT_NOFILE, &was) != 0)
+        exit(99);
+    few = was;
+    few.rlim_cur = (rlim_t)next + 1;
+    setrlimit(RLIMIT_NOFILE, &few);
+    enum gguf_status with = gguf_file_open(&f, path, NULL, &err);
+    gguf_file_close(f);
+    unlink(journal);
+    enum gguf_status without = gguf_file_open(&f, path, NULL, NULL);
+    gguf_file_close(f);
+    setrlimit(RLIMIT_NOFILE, &was);
+    ok(with == GGUF_E_IO && strstr(err.message, "journal") &&
+           without == GGUF_OK, "%s", err.message);
+    free(new);
+}
+
+/* What a failure leaves is said. */
+static void check_failed_write(void)
+{
+    struct rlimit was, few;
+    struct gguf_error err;
+    struct gg_mapfile map;
+    bool begun = false;
+    size_t n;
+    uint8_t *new = save_journal(&n);
+    int fd = open(path, O_WRONLY), bad = open(path, O_RDONLY);
+    if (fd < 0 || bad < 0 || getrlimit(RLIMIT_FSIZE, &was) != 0 ||
+        gg_mapfile_open(&map, path, 0, 0, NULL))
+        exit(99);
+    ok(gg_header_overwrite(bad, &map, new, n, &begun, &err) == GGUF_E_IO &&
+           !begun && !strstr(err.message, "--recover"), "%s", err.message);
+    signal(SIGXFSZ, SIG_IGN);
+    few = was;
+    few.rlim_cur = 1000;
+    setrlimit(RLIMIT_FSIZE, &few);
+    enum gguf_status st = gg_header_overwrite(fd, &map, new, n, &begun, &err);
+    setrlimit(RLIMIT_FSIZE, &was);
+    ok(st != GGUF_OK && begun && strstr(err.message, "at byte 1000") &&
+           strstr(err.message, "--recover finishes it"), "%s", err.message);
+    ok(length_of(path, "text") == 500, "and that is so");
+    gg_mapfile_close(&map);
+    close(fd);
+    close(bad);
+    unlink(journal);
+    free(new);
+}
+
 /* A progress callback that edits the file once more. */
 static int edit_meanwhile(void *user, uint64_t done, uint64_t total)
 {
@@ -611,6 +732,10 @@ int main(void)
     check_alignment();
     check_journal();
     check_foreign_journal();
+    check_private();
+    check_stranger();
+    check_unreadable();
+    check_failed_write();
     check_two_edits();
     check_nomem();
     check_kill(GGUF_EDIT_COPY, "copy");

@@ -177,6 +177,18 @@ fresh
     key "$w" x.y | head -c "$(wc -c <"$tmp/template")" |
     cmp - "$tmp/template"
 ok '--set-file from standard input'
+# What is taken out and set again stays the same, however often.
+fresh
+for text in '' 'x' 'x\n' 'x\n\n' '\n' 'a\r\nb' '\303\251 \033[1m\t'; do
+    printf "$text" >"$tmp/first"
+    cp "$tmp/first" "$tmp/next"
+    for i in 1 2 3; do
+        "$edit" -q --set-file "tokenizer.chat_template=$tmp/next" "$w" &&
+            "$info" --raw --key tokenizer.chat_template "$w" >"$tmp/next"
+    done
+    cmp "$tmp/first" "$tmp/next"
+    ok "three times there and back: '$text'"
+done
 fresh
 run "$edit" --set-file "x.y=$tmp/none" "$w"
 test $rc -eq 1 && cmp "$m" "$w" && grep -q 'none: ' "$tmp/err"
