@@ -161,9 +161,12 @@ static enum gguf_status publish(struct gg_outfile *o, struct gguf_error *err)
     GG_TRY(gg_outfile_name(o, true, err));
     struct gguf_error why;
     gguf_error_clear(&why);
-    if (gg_outfile_sync_folder(o, &why) == GGUF_OK)
-        return GGUF_OK;
+    enum gguf_status st = gg_outfile_sync_folder(o, &why);
+    if (st == GGUF_OK)
+        return st;
     gg_outfile_unname(o);
+    if (st == GGUF_E_NOMEM)
+        return gg_fail(err, st, GGUF_NO_OFFSET, "%s", why.message);
     return gg_fail_errno(err, why.sys_errno,
                          "nothing was changed, since the edit's journal does "
                          "not get to the disk: fsync of the folder");
