@@ -314,7 +314,7 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
         gguf_text_escape(name, sizeof name, s);
         if (r.s.n_bad)
             msg_warn(path,
-                     "tensor '%s': %" PRIu64 " values are no numbers, or "
+                     "tensor '%s': %" PRIu64 " values are not numbers, or "
                      "negative", name, r.s.n_bad);
         else if (r.s.max > 0x1p64)
             msg_warn(path, "tensor '%s': values above 2^64, up to %.3g", name,

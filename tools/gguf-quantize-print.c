@@ -232,7 +232,7 @@ void print_mended(const char *in, const struct target *t, size_t n)
             if (q->n_mended && !find_mended(t, k, q->name))
                 msg_warn(in,
                          "tensor '%s': %" PRIu64 " importances are zero "
-                         "throughout or no numbers, and were replaced",
+                         "throughout or not numbers, and were replaced",
                          printable(name, q->name), q->n_mended);
 }
 

@@ -65,7 +65,7 @@ static void run(struct work *w, piece_fn *fn)
     gguf_pool_run(w->pool, member, w);
 }
 
-/* The slices of a piece: first element and length of number s, 0 behind the
+/* The slices of a piece: first element and length of number s, 0 after the
  * last. */
 static size_t slice(const struct work *w, uint64_t piece, uint64_t s,
                     uint64_t *first)

@@ -75,7 +75,7 @@ GGUF_API enum gguf_status
 gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i, uint64_t first,
                     size_t n, float *dst, struct gguf_error *err);
 
-/* Texts that were read, in order. NULL behind the last. Since: 0.1 */
+/* Texts that were read, in order. NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_imatrix_dataset(const struct gguf_imatrix *im,
                                           size_t i);
 /* Pieces of text, and tokens in each; 0: not known. Since: 0.1 */
@@ -86,8 +86,8 @@ GGUF_API uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im);
  * lie in: those tell about a machine. Since: 0.1 */
 GGUF_API void gguf_imatrix_hide_paths(struct gguf_imatrix *im);
 
-/* Of the mean squares of an entry: sums by counts. What is negative or no
- * number counts as bad and nowhere else, matrices without input nowhere. */
+/* Of the mean squares of an entry: sums by counts. What is negative or not
+ * a number counts as bad and nowhere else, matrices without input nowhere. */
 struct gguf_imatrix_stats {
     uint64_t n;       /* values */
     uint64_t n_empty; /* matrices that saw no input */

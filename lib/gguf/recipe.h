@@ -57,7 +57,7 @@ gguf_recipe_preset(struct gguf_recipe **out, const char *name,
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_recipe_destroy(struct gguf_recipe *recipe);
 
-/* The n-th preset's name, or NULL behind the last; and one line about it.
+/* The n-th preset's name, or NULL after the last; and one line about it.
  * Static storage. Since: 0.1 */
 GGUF_API const char *gguf_recipe_preset_name(size_t n);
 GGUF_API const char *gguf_recipe_preset_about(size_t n);

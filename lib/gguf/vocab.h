@@ -91,7 +91,7 @@ GGUF_API gguf_token gguf_vocab_find(const struct gguf_vocab *vocab,
 GGUF_API gguf_token gguf_vocab_special(const struct gguf_vocab *vocab,
                                        enum gguf_special which);
 /* Non-zero if tokenizing with GGUF_TOKENIZE_ADD_SPECIAL puts a BOS in front
- * and an EOS behind. */
+ * and an EOS at the end. */
 GGUF_API int gguf_vocab_add_bos(const struct gguf_vocab *vocab);
 GGUF_API int gguf_vocab_add_eos(const struct gguf_vocab *vocab);
 

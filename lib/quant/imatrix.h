@@ -68,9 +68,10 @@ const char *gg_imatrix_base_name(const char *text);
 void gg_imatrix_store(uint8_t *p, float v);
 
 /* Weights for values first .. first+n of an entry: sum / count, or 1 for a
- * matrix that saw no input. What is no number, negative or above 2^64 (of which encoders'
- * sums overflow) becomes the mean of the others of these n; where nothing is
- * left but zeros, all become 1. Returns how many had to be replaced. */
+ * matrix that saw no input. What is not a number, negative or above 2^64 (of
+ * which encoders' sums overflow) becomes the mean of the others of these n;
+ * where nothing is left but zeros, all become 1. Returns how many had to be
+ * replaced. */
 uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
                             size_t n, float *dst);
 

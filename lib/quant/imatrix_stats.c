@@ -16,7 +16,8 @@ static double count_of(const struct gg_imatrix_entry *e, uint64_t mat)
     return e->counts ? (double)load(e->counts, mat) : (double)e->n_calls;
 }
 
-/* Mean square of the input of value i; NaN: there is none, or no number. */
+/* Mean square of the input of value i; NaN: there is none, or it is not a
+ * number. */
 static double mean_square(const struct gg_imatrix_entry *e, uint64_t i)
 {
     double count = count_of(e, i / e->n_cols);

@@ -20,7 +20,7 @@ struct gg_job_tensor {
     bool left_out;  /* goes into the weights of another (outer.h) */
     size_t place;   /* in the order of writing, with what is left out */
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
-    float *outer;   /* a scale for each matrix, in a tensor of its own behind
+    float *outer;   /* a scale for each matrix, in a tensor of its own after
                      * this one, filled by run; NULL: none */
     int64_t layer;  /* of the input's name; -1: none */
     uint32_t shard; /* which file it goes to, and its place there */
@@ -37,7 +37,7 @@ struct gguf_quant {
     struct gg_data_gguf data;   /* their numbers, by the same places */
     struct gg_job_tensor *t;    /* in the order of writing */
     size_t n_t;
-    size_t n_all;               /* with what is left out, which lies behind */
+    size_t n_all;               /* with what is left out, which comes last */
     struct gguf_meta *meta;     /* of the output; of its first file */
     size_t n_shards;            /* files of the output */
     bool ftype_given;           /* general.file_type is of p.meta */

@@ -133,7 +133,7 @@ static void relax(struct solver *s)
             }
             full = true;
         } else if (step->to > s->best[step->group]) {
-            /* behind one that did not fit, a longer way is not the step's */
+            /* after one that did not fit, a longer way is not the step's */
             const struct gg_option *o = s->groups[step->group].options;
             uint64_t more =
                 o[step->to].size - o[s->best[step->group]].size;
@@ -233,7 +233,7 @@ static size_t thin_out(struct solver *s, size_t n)
 }
 
 /* All states of the groups so far with all open options of one more, whose
- * number in the core is c; smallest is what the groups behind it need. */
+ * number in the core is c; smallest is what the groups after it need. */
 static enum gguf_status extend(struct solver *s, size_t c, uint64_t smallest,
                                struct gguf_error *err)
 {

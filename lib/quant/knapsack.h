@@ -10,7 +10,7 @@
  *    (Sinha and Zoltners, Operations Research 27(3), 1979). The first step
  *    that does not fit gives the price of a byte, lambda, and by it a lower
  *    bound of every solution's cost.
- * 3. That solution is filled up: steps behind the first one, then single
+ * 3. That solution is filled up: steps after the first one, then single
  *    options, as long as one fits and saves.
  * 4. Exact repair: with lambda each option has a reduced cost, what it is
  *    above the best of its group when bytes are paid for. A solution better

@@ -177,7 +177,7 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
         GG_TRY(gguf_meta_set_u32(q->meta, type, (uint32_t)ftype, err));
     else if (old && q->p.recipe->base == GG_RECIPE_KEEP)
         GG_TRY(gguf_meta_set_kv(q->meta, NULL, old, err));
-    /* else no number says what this recipe makes */
+    /* else there is no number for what this recipe makes */
     if (!q->p.compat && q->p.recipe->base != GG_RECIPE_KEEP)
         GG_TRY(tool_key(q, err));
     q->ftype_given = q->p.meta && gguf_meta_find(q->p.meta, type);

@@ -21,7 +21,7 @@ static const struct gguf_kv *find_kv(const struct gguf_quant *q,
 }
 
 /* ARCH.suffix of the model as a number; the first element if it is an array
- * (one value per layer). fallback if it is not there or no number. */
+ * (one value per layer). fallback if it is not there or not a number. */
 static int64_t model_int(const struct gguf_quant *q, struct gguf_str arch,
                          const char *suffix, int64_t fallback)
 {

@@ -153,7 +153,7 @@ static enum gguf_status arch_test(struct parser *p)
         return emit(p, OP_NOT, 0);
     }
     if (!accept(p, "in") || !accept(p, "("))
-        return wrong(p, "'==', '!=' or 'in (' is expected behind arch");
+        return wrong(p, "'==', '!=' or 'in (' is expected after arch");
     GG_TRY(emit_arch(p));
     while (accept(p, ",")) {
         GG_TRY(emit_arch(p));
@@ -167,7 +167,7 @@ static enum gguf_status number(struct parser *p, struct gguf_str word)
     int64_t v = 0;
     for (size_t i = 0; i < word.size; i++) {
         if (word.data[i] < '0' || word.data[i] > '9' || word.size > 15)
-            return wrong(p, "this is no number");
+            return wrong(p, "this is not a number");
         v = 10 * v + (word.data[i] - '0');
     }
     p->p += word.size;

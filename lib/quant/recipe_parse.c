@@ -6,7 +6,7 @@
  *     SELECTOR = TYPE [if CONDITION]
  *
  * SELECTOR is a class of tensors, a "pattern" on names, or *. Everything
- * behind # is a comment.
+ * after # is a comment.
  */
 #include "config.h"
 #include "quant/recipe.h"
@@ -55,7 +55,7 @@ static struct gguf_str trim(struct gguf_str s)
     return s;
 }
 
-/* Take n bytes off the front of the rest, and the blanks behind them. */
+/* Take n bytes off the front of the rest, and the blanks after them. */
 static struct gguf_str take(struct parser *p, size_t n)
 {
     struct gguf_str s = { p->rest.data, n };
@@ -125,7 +125,7 @@ static enum gguf_status parse_let(struct parser *p)
 {
     struct gguf_str word = take_word(p);
     if (!word.size || gg_recipe_reserved(word))
-        return wrong(p, "a new name is expected behind 'let'");
+        return wrong(p, "a new name is expected after 'let'");
     for (size_t i = 0; i < word.size; i++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
                     "0123456789", word.data[i]) ||
@@ -236,7 +236,7 @@ static enum gguf_status parse_ftype(struct parser *p)
                 ? 10 * v + word.data[i] - '0'
                 : 1000000;
     if (!word.size || v >= 1000000)
-        return wrong(p, "a number is expected behind 'ftype'");
+        return wrong(p, "a number is expected after 'ftype'");
     p->r->ftype = v;
     return GGUF_OK;
 }

@@ -312,7 +312,7 @@ static enum gguf_status run(struct target *t,
     struct gguf_quant *q = t->q;
     struct gg_knapsack k = { .size = 0 };
     if (!q->ftype_given)
-        gguf_meta_remove(q->meta, type); /* no number says what this makes */
+        gguf_meta_remove(q->meta, type); /* there is no number for this */
     GG_TRY(gg_job_shards(q, &q->totals.file_size, err));
     t->align = t->p.max_size ? gg_job_alignment(q) : 1;
     (void)size_of_plan(t);

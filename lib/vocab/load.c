@@ -115,7 +115,7 @@ static enum gguf_status load_scores(struct gguf_vocab *v,
         }
     }
     if (n_bad)
-        gg_vocab_warn(v, PREFIX "scores: %zu are no numbers, taken as the "
+        gg_vocab_warn(v, PREFIX "scores: %zu are not numbers, taken as the "
                                 "lowest", n_bad);
     return GGUF_OK;
 }
@@ -222,7 +222,7 @@ static enum gguf_status load_switch(const struct gguf_vocab *v,
     return GGUF_OK;
 }
 
-/* Whether the model's name says Phi-3: its tokenizer drops blanks behind its
+/* Whether the model's name says Phi-3: its tokenizer drops blanks after its
  * special tokens, which no key of the format tells. */
 static bool is_phi3(const struct gguf_file *file)
 {

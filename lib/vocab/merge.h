@@ -21,7 +21,7 @@ struct gg_sym {
     gguf_token id; /* or GGUF_TOKEN_NONE */
 };
 
-/* May l and r, which lies behind it, be joined? Then *id is what they become,
+/* May l and r, which comes after it, be joined? Then *id is what they become,
  * and *score says how good that is. */
 typedef bool gg_pair_fn(const void *user, const struct gg_sym *l,
                         const struct gg_sym *r, double *score,
@@ -41,7 +41,7 @@ void gg_merge_init(struct gg_merge *m, const struct gguf_allocator *a,
                    gg_pair_fn *pair, const void *user);
 void gg_merge_fini(struct gg_merge *m);
 
-/* Append a symbol behind the last. GGUF_E_NOMEM. */
+/* Append a symbol. GGUF_E_NOMEM. */
 enum gguf_status gg_merge_add(struct gg_merge *m, uint32_t off, uint32_t size,
                               gguf_token id, struct gguf_error *err);
 

@@ -71,7 +71,7 @@ struct gg_pretok {
     const struct gguf_allocator *allocator;
     const struct row *row;
     pcre2_general_context *general;
-    pcre2_code *code[MAX_EXPRS]; /* NULL behind the last */
+    pcre2_code *code[MAX_EXPRS]; /* NULL after the last */
 };
 
 const char *gg_pretok_names(size_t n)

@@ -32,7 +32,7 @@ void gg_split_unload(struct gguf_vocab *v)
 
 struct match {
     size_t off;
-    uint32_t i; /* of the texts; 0: none any more */
+    uint32_t i; /* of the texts; 0: it does not get its bytes */
 };
 
 struct work {

@@ -19,7 +19,7 @@ struct gg_token {
     struct gguf_str text; /* in the file's mapping */
     float score;
     uint8_t kind;  /* enum gguf_token_kind */
-    bool rstrip;   /* blanks behind it are dropped when it is split off */
+    bool rstrip;   /* blanks after it are dropped when it is split off */
 };
 
 /* Where text goes that may not fit. */
@@ -55,7 +55,7 @@ struct gg_vocab_algo {
     /* Free what load made. Or NULL. */
     void (*unload)(struct gguf_vocab *v);
     /* Append the tokens of a piece of text that holds no special token.
-     * prefix: the piece stands at the start or behind a special token.
+     * prefix: the piece stands at the start or after a special token.
      * NULL: there is no text to tokenize ("no_vocab"). */
     enum gguf_status (*encode)(const struct gguf_vocab *v, const char *text,
                                size_t size, bool prefix,
@@ -64,7 +64,7 @@ struct gg_vocab_algo {
     /* The bytes of a normal token. */
     void (*put)(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
     /* The i-th text that a token for a byte can have, the best first, into
-     * out: its size, or 0 behind the last. */
+     * out: its size, or 0 after the last. */
     size_t (*byte_text)(unsigned b, unsigned i, char out[8]);
     /* Report what is wrong about its own keys: check.c has done the others.
      * NULL: it has none. */
@@ -102,7 +102,7 @@ struct gguf_vocab {
 
     struct gg_bpe *bpe; /* byte-level encoding's own */
 
-    /* SentencePiece: no token has a meta space behind another character, so
+    /* SentencePiece: no token has a meta space after another character, so
      * that the text can be cut before each run of blanks. */
     bool words;
 };
@@ -113,7 +113,7 @@ void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
 /* The byte of a text <0xHH>, or -1. */
 int gg_byte_text(struct gguf_str text);
 
-/* Room for n more tokens behind out->n. GGUF_E_NOMEM. */
+/* Room for n more tokens after out->n. GGUF_E_NOMEM. */
 enum gguf_status gg_tokens_reserve(struct gguf_tokens *out, size_t n,
                                    struct gguf_error *err);
 

@@ -337,7 +337,7 @@ rm -f "$tmp/half.dat"
 run "$q" --imatrix "$tmp/im.dat" "$m" -o "$tmp/a.gguf=Q4_0" -o "$tmp/o.gguf=Q5_0"
 test $rc -eq 0 -a "$(grep -c "blk.0.attn_q.*128 importances" "$tmp/err")" -eq 1 &&
     test "$(grep -c importances "$tmp/err")" -eq 3
-ok 'importances that are no numbers end no run: one line for a tensor'
+ok 'importances that are not numbers end no run: one line for a tensor'
 rm -f "$tmp"/[ao].gguf "$tmp/im.dat"
 
 # A size that was asked for.

@@ -70,9 +70,9 @@ ok '--limit'
 
 "$mk" "$tmp/nan.dat" nan && "$mk" "$tmp/zero.dat" 0
 run "$im" "$tmp/nan.dat"
-test $rc -eq 0 && test "$(grep -c 'are no numbers' "$tmp/err")" -eq 3 &&
+test $rc -eq 0 && test "$(grep -c 'are not numbers' "$tmp/err")" -eq 3 &&
     test "$(wc -l <"$tmp/err")" -eq 3
-ok 'what is no number is reported, once for a tensor'
+ok 'what is not a number is reported, once for a tensor'
 esc=$(printf '\033')
 sed "s/0.attn_q/0.${esc}[07mx/" "$tmp/nan.dat" >"$tmp/esc.dat"
 run "$im" "$tmp/esc.dat"

@@ -341,7 +341,7 @@ static void check_own(void)
         own_close(&o);
         return;
     }
-    /* "bc" joins before "ab", although it stands behind it */
+    /* "bc" joins before "ab", although it comes after it */
     ok(gives(o.v, "abc", 0, "9,8"), "the better pair joins first");
     ok(gives(o.v, "ab ab", 0, "10,10"), "words, with a blank in front");
     ok(gives(o.v, "ab  b", 0, "10,16,5"), "blanks");
@@ -349,7 +349,7 @@ static void check_own(void)
        "bytes, and the unknown token where there is none");
     ok(gives(o.v, "a<ctl>b", 0, "9,0,6,0,0,0,5"), "control text is text");
     ok(gives(o.v, "a<ctl>b", GGUF_TOKENIZE_PARSE_SPECIAL, "9,11,3,5"),
-       "or a token, and a blank behind it");
+       "or a token, and a blank after it");
     ok(gives(o.v, "b<user>ab", 0, "3,5,13,3,5"),
        "the longest of the tokens that are split off");
     ok(gives(o.v, "", GGUF_TOKENIZE_ADD_SPECIAL, "1") && gives(o.v, "", 0, ""),
