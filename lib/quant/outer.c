@@ -67,31 +67,40 @@ void gg_outer_unfold(struct gguf_quant *q)
     arrange(q);
 }
 
-/* The scale of one tensor goes into its weights. */
+/* The scale of one tensor goes into its weights; gone[] are the tensors of the
+ * input that stand for nothing then. */
 static enum gguf_status fold(struct gguf_quant *q, struct gg_job_tensor *jt,
-                             struct gguf_error *err)
+                             bool *gone, struct gguf_error *err)
 {
-    const struct gguf_split_tensor *src = jt->src;
     struct gg_data_rows rows;
-    jt->scale = find_beside(q, src, suffixes[0]);
+    jt->scale = find_beside(q, jt->src, suffixes[0]);
     if (jt->scale)
         GG_TRY(gg_job_rows(q, jt, &rows, err));
     for (size_t s = 0; s < GG_LEN(suffixes); s++) {
         const struct gguf_split_tensor *other =
-            find_beside(q, src, suffixes[s]);
-        for (size_t i = 0; other && i < q->n_all; i++)
-            q->t[i].left_out |= q->t[i].src == other;
+            find_beside(q, jt->src, suffixes[s]);
+        if (other)
+            gone[other - q->all] = true;
     }
     return GGUF_OK;
 }
 
 enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err)
 {
+    size_t n = gg_source_n_tensors(&q->in);
+    bool *gone = gg_alloc_zero(q->p.allocator, n, sizeof *gone);
+    if (!gone)
+        return gg_fail_nomem(err, n);
     gg_outer_unfold(q);
-    for (size_t i = 0; !q->p.compat && i < q->n_all; i++)
-        if (!q->t[i].pub.copied &&
-            q->t[i].pub.from == GGUF_DTYPE_NVFP4)
-            GG_TRY(fold(q, &q->t[i], err));
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; !q->p.compat && i < q->n_all && st == GGUF_OK; i++)
+        if (!q->t[i].pub.copied && q->t[i].pub.from == GGUF_DTYPE_NVFP4)
+            st = fold(q, &q->t[i], gone, err);
+    for (size_t i = 0; i < q->n_all; i++)
+        q->t[i].left_out = gone[q->t[i].src - q->all];
+    gg_free(q->p.allocator, gone);
+    if (st != GGUF_OK)
+        return st;
     arrange(q);
     gg_job_sum_up(q);
     return GGUF_OK;

@@ -1,8 +1,10 @@
-/* check-imatrix-many.c - importance data of very many tensors and texts: time
- * grows with their number, not with its square */
+/* check-many.c - very many tensors, and importance data of very many tensors and
+ * texts: time grows with their number, not with its square */
 #include "config.h"
 #include "base/bytes.h"
 #include "gguf/imatrix.h"
+#include "gguf/quant.h"
+#include "gguf/writer.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
@@ -123,6 +125,49 @@ static void check_texts(void)
     gguf_imatrix_destroy(b);
 }
 
+/* Each tensor has a scale beside it, which goes into its weights. */
+static void check_scales(void)
+{
+    enum { N = 40000 };
+    static const uint8_t zeros[72];
+    char *path = scratch_path(dir, "scales");
+    struct gguf_error err;
+    struct gguf_writer *w;
+    struct gguf_output_params op = GGUF_OUTPUT_PARAMS_INIT;
+    struct gguf_recipe *r = NULL;
+    struct gguf_quant *q = NULL;
+    struct gguf_quant_params p = GGUF_QUANT_PARAMS_INIT;
+    static const int64_t ne[2] = { 64, 2 }, one = 1;
+    gguf_error_clear(&err);
+    bool good = gguf_writer_create(&w, NULL, NULL, &err) == GGUF_OK;
+    for (unsigned i = 0; good && i < 2 * N; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "t%u.%s", i / 2,
+                 i % 2 ? "scale" : "weight");
+        good = gguf_writer_add_tensor(
+                   w, (struct gguf_str){ name, strlen(name) },
+                   i % 2 ? GGUF_DTYPE_F32 : GGUF_DTYPE_NVFP4, i % 2 ? 1 : 2,
+                   i % 2 ? &one : ne, &err) == GGUF_OK;
+    }
+    op.no_sync = 1;
+    good = good && gguf_writer_open(w, path, &op, &err) == GGUF_OK;
+    for (unsigned i = 0; good && i < 2 * N; i++)
+        good = gguf_writer_begin(w, i, &err) == GGUF_OK &&
+               gguf_writer_write(w, zeros, i % 2 ? 4 : 72, &err) == GGUF_OK;
+    good = good && gguf_writer_commit(w, &err) == GGUF_OK &&
+           gguf_recipe_preset(&r, "Q8_0", NULL, &err) == GGUF_OK;
+    gguf_writer_destroy(w);
+    p.recipe = r;
+    p.allow_requantize = 1;
+    double start = scratch_cpu_time();
+    good = good && gguf_quant_create(&q, path, &p, &err) == GGUF_OK;
+    double took = since(start);
+    ok(good && gguf_quant_n_tensors(q) == N && took < LIMIT,
+       "%d tensors with scales are planned: %.2f s %s", N, took, err.message);
+    gguf_quant_destroy(q);
+    gguf_recipe_destroy(r);
+}
+
 int main(void)
 {
     const char *tmp = getenv("TMPDIR");
@@ -133,6 +178,7 @@ int main(void)
     }
     check_entries();
     check_texts();
+    check_scales();
     scratch_clean(dir);
     ok(rmdir(dir) == 0, "nothing is left");
     return done_testing();
