@@ -8,8 +8,8 @@
 #include "gguf/split.h"
 #include "gguf/writer.h"
 #include "kern/kern.h"
-#include "quant/choose.h"
-#include "quant/imatrix.h"
+#include "recipe/choose.h"
+#include "imatrix/imatrix.h"
 
 /* One tensor of the output and where it comes from. */
 struct gg_job_tensor {

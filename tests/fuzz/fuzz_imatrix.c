@@ -3,7 +3,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
-#include "quant/imatrix.h"
+#include "imatrix/imatrix.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

@@ -4,7 +4,7 @@
  */
 #include "config.h"
 #include "base/str.h"
-#include "quant/choose.h"
+#include "recipe/choose.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

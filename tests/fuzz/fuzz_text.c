@@ -7,7 +7,7 @@
 #include "gguf/dtype.h"
 #include "gguf/split.h"
 #include "gguf/text.h"
-#include "quant/pattern.h"
+#include "recipe/pattern.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <string.h>

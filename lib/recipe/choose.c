@@ -1,6 +1,6 @@
 /* choose.c - the type of each tensor: see choose.h for the order */
 #include "config.h"
-#include "quant/choose.h"
+#include "recipe/choose.h"
 #include "base/compiler.h"
 
 #include <string.h>

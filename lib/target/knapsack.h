@@ -24,8 +24,8 @@
  *
  * The result depends on the numbers and their order only.
  */
-#ifndef GG_QUANT_KNAPSACK_H
-#define GG_QUANT_KNAPSACK_H
+#ifndef GG_TARGET_KNAPSACK_H
+#define GG_TARGET_KNAPSACK_H
 
 #include "base/mem.h"
 

@@ -5,7 +5,7 @@
  * evaluation is one loop without calls.
  */
 #include "config.h"
-#include "quant/recipe.h"
+#include "recipe/recipe.h"
 #include "base/compiler.h"
 #include "base/str.h"
 

@@ -7,7 +7,7 @@
  * long enough to hold all.
  */
 #include "config.h"
-#include "quant/imatrix.h"
+#include "imatrix/imatrix.h"
 #include "base/bytes.h"
 #include "base/cursor.h"
 #include "base/outfile.h"

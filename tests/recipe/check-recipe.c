@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/choose.h"
+#include "recipe/choose.h"
 #include "tests/failalloc.h"
 #include "tests/tap.h"
 

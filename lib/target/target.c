@@ -1,10 +1,10 @@
 /* target.c - types for a model that is to have a certain size */
 #include "config.h"
-#include "quant/target.h"
+#include "target/target.h"
 #include "base/compiler.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "quant/knapsack.h"
+#include "target/knapsack.h"
 #include "quant/outer.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* imatrix.h - importance data as they lie in memory or in a mapped file */
-#ifndef GG_QUANT_IMATRIX_H
-#define GG_QUANT_IMATRIX_H
+#ifndef GG_IMATRIX_IMATRIX_H
+#define GG_IMATRIX_IMATRIX_H
 
 #include "base/index.h"
 #include "base/mapfile.h"

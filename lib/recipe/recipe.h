@@ -1,10 +1,10 @@
 /* recipe.h - a recipe as it lies in memory, and what its conditions read */
-#ifndef GG_QUANT_RECIPE_H
-#define GG_QUANT_RECIPE_H
+#ifndef GG_RECIPE_RECIPE_H
+#define GG_RECIPE_RECIPE_H
 
 #include "base/mem.h"
 #include "gguf/recipe.h"
-#include "quant/pattern.h"
+#include "recipe/pattern.h"
 
 /* What a tensor is for, as its name tells. Rules select by it. */
 #define GG_CLASS_LIST(X)                                                      \

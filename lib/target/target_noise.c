@@ -4,7 +4,7 @@
  * the sampled rows in order: sums do not depend on who does them.
  */
 #include "config.h"
-#include "quant/target.h"
+#include "target/target.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "quant/finite.h"

@@ -12,11 +12,11 @@
  *  6. a type whose blocks do not fit the rows is replaced by one of shorter
  *     blocks, in the end by F16 (where llama-quantize gives up).
  */
-#ifndef GG_QUANT_CHOOSE_H
-#define GG_QUANT_CHOOSE_H
+#ifndef GG_RECIPE_CHOOSE_H
+#define GG_RECIPE_CHOOSE_H
 
 #include "gguf/quant.h"
-#include "quant/recipe.h"
+#include "recipe/recipe.h"
 
 struct gg_chooser {
     const struct gguf_recipe *recipe;

@@ -1,6 +1,6 @@
 /* recipe.c - recipes as objects, and the presets */
 #include "config.h"
-#include "quant/recipe.h"
+#include "recipe/recipe.h"
 #include "base/compiler.h"
 #include "base/str.h"
 

@@ -1,6 +1,6 @@
 /* check-knapsack.c - the choice of options against all choices there are */
 #include "config.h"
-#include "quant/knapsack.h"
+#include "target/knapsack.h"
 #include "tests/tap.h"
 
 #include <math.h>

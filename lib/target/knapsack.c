@@ -1,6 +1,6 @@
 /* knapsack.c - one option of each group: see knapsack.h for the method */
 #include "config.h"
-#include "quant/knapsack.h"
+#include "target/knapsack.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
  * ignored. A recipe may come from a stranger: compiling and searching take
  * bounded memory and time, whatever the expression is.
  */
-#ifndef GG_QUANT_PATTERN_H
-#define GG_QUANT_PATTERN_H
+#ifndef GG_RECIPE_PATTERN_H
+#define GG_RECIPE_PATTERN_H
 
 #include "base/error.h"
 #include "gguf/memory.h"

@@ -1,6 +1,6 @@
 /* imatrix.c - importance data: entries, sums, what encoders get */
 #include "config.h"
-#include "quant/imatrix.h"
+#include "imatrix/imatrix.h"
 #include "base/bytes.h"
 #include "base/str.h"
 #include "file/file.h"

@@ -9,7 +9,7 @@
  * after # is a comment.
  */
 #include "config.h"
-#include "quant/recipe.h"
+#include "recipe/recipe.h"
 #include "base/compiler.h"
 #include "base/str.h"
 

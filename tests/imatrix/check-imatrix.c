@@ -3,7 +3,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/bytes.h"
-#include "quant/imatrix.h"
+#include "imatrix/imatrix.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
 

@@ -1,6 +1,6 @@
 /* pattern.c - regular expressions on tensor names, by PCRE2 */
 #include "config.h"
-#include "quant/pattern.h"
+#include "recipe/pattern.h"
 #include "base/mem.h"
 #include "base/str.h"
 

@@ -1,6 +1,6 @@
 /* target.h - what is known about the types that a free tensor may have */
-#ifndef GG_QUANT_TARGET_H
-#define GG_QUANT_TARGET_H
+#ifndef GG_TARGET_TARGET_H
+#define GG_TARGET_TARGET_H
 
 #include "gguf/target.h"
 #include "quant/job.h"

@@ -1,6 +1,6 @@
 /* imatrix_stats.c - figures about importance data */
 #include "config.h"
-#include "quant/imatrix.h"
+#include "imatrix/imatrix.h"
 #include "base/bytes.h"
 #include "base/str.h"
 
