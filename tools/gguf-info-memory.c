@@ -68,7 +68,8 @@ enum { UBATCH = 512 };
 struct needs {
     uint64_t n_ctx;
     uint64_t cache, compute; /* bytes; 0: not known */
-    const char *why;         /* it is not */
+    bool planned;            /* they are a session's: 0 is none */
+    const char *why;         /* it is not known */
 };
 
 /* What a session would take, if there can be one. */
@@ -86,7 +87,8 @@ static void plan(const struct info *info, struct needs *n)
     p.cache_dtype = GGUF_DTYPE_F16;
     cpu.n_threads = 1; /* nothing is computed */
     if (gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK)
-        (void)gguf_session_estimate(model, &p, &n->cache, &n->compute, NULL);
+        n->planned = gguf_session_estimate(model, &p, &n->cache, &n->compute,
+                                           NULL) == GGUF_OK;
     gguf_backend_destroy(p.backend);
     gguf_model_destroy(model);
 }
@@ -101,7 +103,7 @@ static struct needs needs_of(const struct info *info,
     if (!n.n_ctx || n.n_ctx > UINT32_MAX)
         return n;
     plan(info, &n);
-    if (!n.cache && cache_per_token(info) <= UINT64_MAX / n.n_ctx)
+    if (!n.planned && cache_per_token(info) <= UINT64_MAX / n.n_ctx)
         n.cache = cache_per_token(info) * n.n_ctx;
     return n;
 }
@@ -127,7 +129,7 @@ void info_memory(struct json *j, const struct info *info,
         json_open(j, "memory", '{');
         json_u64(j, "weights", info->data_size);
         json_u64(j, "context", n.n_ctx);
-        if (n.cache)
+        if (n.cache || n.planned)
             json_u64(j, "cache", n.cache);
         if (n.compute)
             json_u64(j, "compute", n.compute);
@@ -142,7 +144,7 @@ void info_memory(struct json *j, const struct info *info,
     }
     add(&t, "weights", info->data_size, "", n.why);
     snprintf(label, sizeof label, "cache for %" PRIu64 " tokens", n.n_ctx);
-    add(&t, label, n.cache, ", f16", n.why);
+    add(&t, label, n.cache, ", f16", n.planned ? "nothing is kept" : n.why);
     snprintf(label, sizeof label, "computing %d at once", UBATCH);
     add(&t, label, n.compute, "", n.why);
     info_heading("Memory", o);

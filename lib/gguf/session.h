@@ -1,8 +1,10 @@
 /* session.h - computing with a model: tokens in, logits out
  *
- * A session has memory for the keys and values of the tokens that it has
+ * A session has memory for what the model keeps of the tokens that it has
  * seen: n_seq sequences of up to n_ctx tokens each, which never see each
- * other. A batch appends tokens to sequences and says of which ones logits
+ * other. Of attention these are keys and values, of recurrences a state, which
+ * every token moves; an encoder keeps nothing, and a sequence is what one batch
+ * has of it, at most n_ubatch tokens. A batch appends tokens to sequences and says of which ones logits
  * are wanted.
  *
  *     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -122,19 +124,31 @@ GGUF_API size_t gguf_session_max_logits(const struct gguf_session *s);
 
 /* Compute rows first to first + n - 1 of the last decode's outputs: *logits is
  * n rows of n_vocab floats, valid until the next call on the session.
- * GGUF_E_INVALID, GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
+ * GGUF_E_INVALID, GGUF_E_UNSUPPORTED (an encoder), GGUF_E_CANCELLED,
+ * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_logits(struct gguf_session *s, size_t first, size_t n,
                     const float **logits, struct gguf_error *err);
+
+/* States of rows first to first + n - 1 of the last decode's outputs, after the
+ * last norm and before the output matrix: n rows of n_embd floats (model.h),
+ * valid until the next decode. Of an encoder, which has no logits, they are the
+ * result. GGUF_E_INVALID. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_states(const struct gguf_session *s, size_t first, size_t n,
+                    const float **states, struct gguf_error *err);
 
 /* Tokens in a sequence; 0 if seq is out of range. Since: 0.1 */
 GGUF_API uint32_t gguf_session_n_tokens(const struct gguf_session *s,
                                         uint32_t seq);
 
 /* Forget the tokens of a sequence at positions begin and later, before end
- * (end < 0: all). Out of range: nothing. Since: 0.1 */
-GGUF_API void gguf_session_remove(struct gguf_session *s, uint32_t seq,
-                                  int32_t begin, int32_t end);
+ * (end < 0: all). Out of range: nothing. GGUF_E_UNSUPPORTED: the model has a
+ * state that every token moves, which can only be forgotten as a whole; nothing
+ * was then. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_remove(struct gguf_session *s, uint32_t seq, int32_t begin,
+                    int32_t end, struct gguf_error *err);
 
 /* Forget everything. Since: 0.1 */
 GGUF_API void gguf_session_clear(struct gguf_session *s);

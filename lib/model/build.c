@@ -3,13 +3,60 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 typedef struct gguf_tensor tensor;
 
 const struct gg_mixer_fn gg_mixers[GG_N_MIXERS] = {
-    [GG_MIX_ATTENTION] = { gg_mix_attention, GG_W_ATTN_OUT },
+    [GG_MIX_ATTENTION] = { gg_mix_attention, GG_W_ATTN_OUT, GG_KEEPS_KEYS },
+    [GG_MIX_MAMBA2] = { gg_mix_mamba2, GG_W_SSM_OUT, GG_KEEPS_STATES },
 };
+
+enum gguf_status gg_build_check(const struct gguf_model *m,
+                                struct gguf_error *err)
+{
+    for (uint32_t il = 0; il < m->hp.n_layer; il++) {
+        const struct gg_layer *l = &m->hp.layer[il];
+        const bool mixes =
+            l->mixer == GG_MIX_NONE || gg_mixers[l->mixer].mix;
+        if (!mixes || !gg_ffn_builds(m->arch, l))
+            return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                           "layer %" PRIu32 " is of a kind that is not "
+                           "evaluated yet", il);
+    }
+    return GGUF_OK;
+}
+
+unsigned gg_layer_keeps(const struct gguf_model *m, uint32_t il)
+{
+    return gg_mixers[m->hp.layer[il].mixer].keeps;
+}
+
+unsigned gg_model_keeps(const struct gguf_model *m)
+{
+    unsigned all = 0;
+    for (uint32_t il = 0; il < m->hp.n_layer; il++)
+        all |= gg_layer_keeps(m, il);
+    return all;
+}
+
+bool gg_model_is_whole(const struct gguf_model *m)
+{
+    return m->arch->no_memory;
+}
+
+void gg_layer_states(const struct gguf_model *m, uint32_t il, int64_t conv[2],
+                     int64_t state[3])
+{
+    const struct gg_hparams *hp = &m->hp;
+    (void)il;
+    conv[0] = (int64_t)hp->ssm_conv - 1;
+    conv[1] = hp->ssm_inner + 2 * (int64_t)hp->ssm_groups * hp->ssm_state;
+    state[0] = hp->ssm_state;
+    state[1] = hp->ssm_inner / hp->ssm_dt;
+    state[2] = hp->ssm_dt;
+}
 
 static struct gg_at at_layer(const struct gg_pass *p, uint32_t il)
 {
@@ -37,26 +84,38 @@ static tensor *wanted(const struct gg_pass *p, tensor *x)
     return p->out_rows ? gguf_op_get_rows(p->ctx, x, p->out_rows) : x;
 }
 
-/* NULL: the last layer of a pass without outputs. */
-static tensor *layer(const struct gg_at *at, tensor *x)
+/* The mixer's part: the stream after it, and in *normed what a parallel
+ * feed-forward part reads. NULL: the last layer of a pass without outputs. */
+static tensor *mix(const struct gg_at *at, tensor *x, tensor **normed)
 {
     const struct gg_arch *a = at->arch;
     const struct gg_mixer_fn *mixer = &gg_mixers[at->layer->mixer];
-    tensor *normed = gg_norm_if(at, a->mix_norm.pre, x);
-    tensor *y = mixer->mix(at, normed);
+    const bool mixes = at->layer->mixer != GG_MIX_NONE;
+    *normed = gg_norm_if(at, a->mix_norm.pre, x);
+    tensor *y = mixes ? mixer->mix(at, *normed) : NULL;
     if (at->il == at->m->hp.n_layer - 1) {
         if (!at->p->n_out)
             return NULL;
-        y = wanted(at->p, y); /* from here on only those */
+        y = mixes ? wanted(at->p, y) : NULL; /* from here on only those */
         x = wanted(at->p, x);
-        if (a->order == GG_ORDER_PARALLEL)
-            normed = wanted(at->p, normed);
+        if (a->order != GG_ORDER_SERIAL)
+            *normed = wanted(at->p, *normed);
     }
-    x = join(at, &a->mix_norm, x, gg_linear(at, mixer->out, y));
-    if (a->order != GG_ORDER_PARALLEL)
+    if (!mixes)
+        return x;
+    return join(at, &a->mix_norm, x, gg_linear(at, mixer->out, y));
+}
+
+static tensor *layer(const struct gg_at *at, tensor *x)
+{
+    const struct gg_arch *a = at->arch;
+    tensor *normed;
+    x = mix(at, x, &normed);
+    if (!x || (!at->layer->moe && at->layer->ffn == GG_FFN_NONE))
+        return x;
+    if (a->order == GG_ORDER_SERIAL)
         normed = gg_norm_if(at, a->ffn_norm.pre, x);
-    y = gg_feed_forward(at, normed);
-    return join(at, &a->ffn_norm, x, y);
+    return join(at, &a->ffn_norm, x, gg_feed_forward(at, normed));
 }
 
 /* ---- a pass ---- */
@@ -105,6 +164,11 @@ tensor *gg_build_pass(const struct gg_pass *p)
     return x;
 }
 
+bool gg_model_has_logits(const struct gguf_model *m)
+{
+    return m->arch->output != GG_OUTPUT_NONE;
+}
+
 tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
                         tensor *states)
 {
@@ -121,5 +185,5 @@ tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
 size_t gg_build_n_nodes(const struct gguf_model *m)
 {
     const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
-    return 32 + (size_t)m->hp.n_layer * (48 + (m->hp.n_expert ? experts : 0));
+    return 32 + (size_t)m->hp.n_layer * (64 + (m->hp.n_expert ? experts : 0));
 }

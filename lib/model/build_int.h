@@ -52,10 +52,11 @@ typedef struct gguf_tensor *gg_mix_fn(const struct gg_at *at,
 struct gg_mixer_fn {
     gg_mix_fn *mix;     /* NULL: not evaluated */
     enum gg_weight out; /* the matrix that leads back */
+    unsigned keeps;     /* enum gg_memory_kinds */
 };
 extern const struct gg_mixer_fn gg_mixers[GG_N_MIXERS];
 
-gg_mix_fn gg_mix_attention;
+gg_mix_fn gg_mix_attention, gg_mix_mamba2;
 
 /* ---- ffn.c, moe.c ---- */
 
@@ -71,6 +72,7 @@ extern const struct gg_act_fn gg_acts[GG_N_ACTS];
 struct gguf_tensor *gg_feed_forward(const struct gg_at *at,
                                     struct gguf_tensor *x);
 /* The same with experts. */
+bool gg_ffn_builds(const struct gg_arch *arch, const struct gg_layer *layer);
 struct gguf_tensor *gg_moe(const struct gg_at *at, struct gguf_tensor *x);
 
 #endif

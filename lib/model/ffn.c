@@ -32,7 +32,8 @@ static tensor *gated(const struct gg_at *at, tensor *x)
 static tensor *plain(const struct gg_at *at, tensor *x)
 {
     tensor *up = gg_linear(at, GG_W_FFN_UP, x);
-    return gg_linear(at, GG_W_FFN_DOWN, gg_acts[at->arch->act].alone(at->c, up));
+    return gg_linear(at, GG_W_FFN_DOWN,
+                     gg_acts[at->arch->act].alone(at->c, up));
 }
 
 /* Gate and up in one matrix, the gate first. */
@@ -57,6 +58,17 @@ static ffn_fn *const ffns[GG_N_FFNS] = {
     [GG_FFN_FUSED] = fused,
     [GG_FFN_PLAIN] = plain,
 };
+
+bool gg_ffn_builds(const struct gg_arch *arch, const struct gg_layer *l)
+{
+    const struct gg_act_fn *act = &gg_acts[arch->act];
+    if (l->moe)
+        return arch->moe.plain ? act->alone != NULL : act->gated != NULL;
+    if (l->ffn == GG_FFN_NONE)
+        return true;
+    return ffns[l->ffn] && (l->ffn == GG_FFN_PLAIN ? act->alone != NULL
+                                                   : act->gated != NULL);
+}
 
 tensor *gg_feed_forward(const struct gg_at *at, tensor *x)
 {

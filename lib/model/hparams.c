@@ -344,6 +344,8 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(load_vocab_size(&r, n_tokens));
     GG_TRY(read_all(&r, false, NULL));
     GG_TRY(gg_hp_check_experts(&r));
+    GG_TRY(gg_hp_check_states(&r));
+    GG_TRY(gg_hp_check_causal(&r));
     if (!hp->n_layer)
         return GGUF_OK; /* reported */
     GG_TRY(load_layers(&r));

@@ -32,6 +32,8 @@ bool gg_arch_mixes(const struct gg_arch *arch);
 
 /* hparams_rule.c: numbers against each other, and what follows from them. */
 enum gguf_status gg_hp_check_experts(struct gg_hp_reader *r);
+enum gguf_status gg_hp_check_states(struct gg_hp_reader *r);
+enum gguf_status gg_hp_check_causal(struct gg_hp_reader *r);
 enum gguf_status gg_hp_check_heads(struct gg_hp_reader *r);
 enum gguf_status gg_hp_check_rope(struct gg_hp_reader *r);
 

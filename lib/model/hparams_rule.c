@@ -37,6 +37,40 @@ enum gguf_status gg_hp_check_experts(struct gg_hp_reader *r)
     return GGUF_OK;
 }
 
+/* ---- states ---- */
+
+/* Heads of a state space are of equal size, and so are groups of them. */
+enum gguf_status gg_hp_check_states(struct gg_hp_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint32_t inner = hp->ssm_inner, n = hp->ssm_dt, g = hp->ssm_groups;
+    if (r->needs.key[GG_HP_ssm_groups] != GG_MUST || !inner || !n ||
+        !hp->has[GG_HP_ssm_groups])
+        return GGUF_OK;
+    if (r->arch->other == GG_MIX_PLAMO_MAMBA)
+        return GGUF_OK; /* it has no groups */
+    if (!g || g > n)
+        return gg_hp_bad(r, GG_HP_ssm_groups, g, 1, n);
+    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_ssm_dt);
+    if (inner % n == 0 && n % g == 0)
+        return GGUF_OK;
+    return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                       "%s is %" PRIu32 ", must divide inner_size %" PRIu32
+                       " and be a multiple of group_count %" PRIu32, r->key,
+                       n, inner, g);
+}
+
+/* What is kept was computed without what comes after. */
+enum gguf_status gg_hp_check_causal(struct gg_hp_reader *r)
+{
+    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_causal);
+    if (!gg_report_opens(r->report) || r->hp->causal || r->arch->no_memory)
+        return GGUF_OK;
+    return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
+                       "%s is false: such models are not evaluated yet",
+                       r->key);
+}
+
 /* ---- heads ---- */
 
 static enum gguf_status check_groups(struct gg_hp_reader *r)

@@ -95,18 +95,36 @@ static tensor *through_cache(const struct gg_at *at, tensor *cache, tensor *x,
     if (x && !gguf_tensor_is_contiguous(x))
         x = gguf_op_cont(at->c, x);
     x = gguf_op_reshape_2d(at->c, x, d * h, p->n_tok * p->n_seq);
-    tensor *all = gguf_op_set_rows(at->c, cache, x, p->kv_rows);
+    tensor *all = gguf_op_set_rows(at->c, cache, x, p->keys.rows);
     int64_t row = cache->nb[1], es = cache->nb[0];
     if (!p->n_out) /* the last layer of a pass without outputs reads nothing */
         gguf_graph_add(p->graph, all);
-    return gguf_op_view_4d(at->c, all, d, p->n_kv, h, p->n_seq, row, d * es,
-                           p->n_ctx * row,
-                           (uint64_t)(p->first_stream * p->n_ctx * row));
+    return gguf_op_view_4d(at->c, all, d, p->keys.n_kv, h, p->n_seq, row,
+                           d * es, p->keys.n_ctx * row,
+                           (uint64_t)(p->first_stream * p->keys.n_ctx * row));
 }
 
-static float alibi(const struct gg_at *at)
+/* x [d, h, N] as attention reads it, of the pass alone: [d, n_tok, h, n_seq].
+ */
+static tensor *in_pass(const struct gg_at *at, tensor *x, int64_t d, int64_t h)
 {
-    return at->arch->alibi_key ? at->m->hp.max_alibi : at->arch->alibi;
+    if (x && !gguf_tensor_is_contiguous(x))
+        x = gguf_op_cont(at->c, x);
+    x = gguf_op_reshape_4d(at->c, x, d, h, at->p->n_tok, at->p->n_seq);
+    return gguf_op_permute(at->c, x, 0, 2, 1, 3);
+}
+
+/* Keys or values that tokens see: those that are kept, or of the pass. */
+static tensor *seen(const struct gg_at *at, tensor **memory, tensor *x,
+                    int64_t d, int64_t h)
+{
+    return memory ? through_cache(at, memory[at->il], x, d, h)
+                  : in_pass(at, x, d, h);
+}
+
+float gg_model_alibi(const struct gguf_model *m)
+{
+    return m->arch->alibi_key ? m->hp.max_alibi : m->arch->alibi;
 }
 
 static float score_cap(const struct gg_at *at)
@@ -124,16 +142,12 @@ tensor *gg_mix_attention(const struct gg_at *at, tensor *x)
     struct qkv y = project(at, x);
     y.q = placed(at, GG_W_ATTN_Q_NORM, y.q);
     y.k = placed(at, GG_W_ATTN_K_NORM, y.k);
-    y.k = through_cache(at, p->cache_k[at->il], y.k, hp->dim_k, l->n_head_kv);
-    y.v = through_cache(at, p->cache_v[at->il], y.v, hp->dim_v, l->n_head_kv);
-    if (y.q && !gguf_tensor_is_contiguous(y.q))
-        y.q = gguf_op_cont(c, y.q);
-    y.q = gguf_op_reshape_4d(c, y.q, hp->dim_k, l->n_head, p->n_tok,
-                             p->n_seq);
-    y.q = gguf_op_permute(c, y.q, 0, 2, 1, 3);
-    tensor *seen = gguf_op_attention_sinks(
-        c, y.q, y.k, y.v, p->mask, gg_weight_at(at, GG_W_ATTN_SINKS),
-        hp->score_scale, alibi(at), score_cap(at));
-    return gguf_op_reshape_2d(c, seen, (int64_t)hp->dim_v * l->n_head,
+    y.k = seen(at, p->keys.k, y.k, hp->dim_k, l->n_head_kv);
+    y.v = seen(at, p->keys.v, y.v, hp->dim_v, l->n_head_kv);
+    y.q = in_pass(at, y.q, hp->dim_k, l->n_head);
+    tensor *taken = gguf_op_attention_sinks(
+        c, y.q, y.k, y.v, p->keys.mask, gg_weight_at(at, GG_W_ATTN_SINKS),
+        hp->score_scale, gg_model_alibi(at->m), score_cap(at));
+    return gguf_op_reshape_2d(c, taken, (int64_t)hp->dim_v * l->n_head,
                               p->n_tok * p->n_seq);
 }

@@ -1,6 +1,6 @@
 /* model.c - open a model: architecture, vocabulary, hyperparameters, weights */
 #include "config.h"
-#include "model/model.h"
+#include "model/build.h"
 
 #include "base/mem.h"
 #include "base/params.h"
@@ -92,6 +92,8 @@ enum gguf_status gg_model_open(struct gguf_model **out,
     m->warn = p.warn;
     m->warn_user = p.warn_user;
     enum gguf_status st = load_metadata(m, err);
+    if (st == GGUF_OK)
+        st = gg_build_check(m, err);
     if (st == GGUF_OK)
         st = gg_weights_load(m, err);
     if (st != GGUF_OK) {

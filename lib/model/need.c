@@ -378,6 +378,7 @@ static void put_choice_keys(struct gg_needs *n, const struct gg_arch *a)
                 : GG_MAY;
     if (a->rope_where == GG_ROPE_WHERE_TUNED)
         n->key[GG_HP_rope_tuned] = GG_MAY;
+    n->key[GG_HP_n_types] = a->types ? GG_MAY : GG_NO;
     n->key[GG_HP_clamp_qkv] = a->clamp;
     n->key[GG_HP_max_alibi] = a->alibi_key ? GG_MAY : GG_NO;
     n->key[GG_HP_attn_cap] = a->attn_cap ? GG_MAY : GG_NO;

@@ -10,7 +10,6 @@
 #include "base/ckd.h"
 #include "base/mem.h"
 
-#include <math.h>
 #include <string.h>
 
 /* Rows of the cache that a pass reads are a multiple of this, so that a
@@ -24,6 +23,7 @@ struct plan {
     uint32_t *begin;   /* [n_seq + 1] where each sequence begins in order */
     uint32_t *out_at;  /* [n] place among the outputs, or UINT32_MAX */
     uint32_t n_out;
+    bool whole;        /* nothing is kept: a sequence is what the batch has */
     uint32_t least;    /* columns of a product: n_wide, or 1 */
 };
 
@@ -63,22 +63,25 @@ static enum gguf_status sort_batch(const struct gguf_session *s,
                                    struct plan *p, struct gguf_error *err)
 {
     const struct gguf_batch *b = p->batch;
+    /* of one that keeps nothing all is computed at once */
+    const uint32_t most = p->whole ? GG_MIN(s->n_ctx, s->n_ubatch) : s->n_ctx;
     for (size_t i = 0; i < b->n; i++)
         p->begin[seq_of(b, i) + 1]++;
     for (uint32_t q = 0; q < s->n_seq; q++) {
         const struct gg_stream *st = &s->cells.stream[q];
-        uint32_t n_free = s->n_ctx - st->n_used;
+        const uint32_t n_free = p->whole ? most : most - st->n_used;
+        const int32_t next = p->whole ? 0 : st->next_pos;
         if (p->begin[q + 1] > n_free)
             return gg_fail(err, GGUF_E_FULL, GGUF_NO_OFFSET,
                            "sequence %" PRIu32 " gets %" PRIu32
                            " tokens, has room for %" PRIu32 " of %" PRIu32,
-                           q, p->begin[q + 1], n_free, s->n_ctx);
-        if (!b->pos && p->begin[q + 1] > INT32_MAX - (uint32_t)st->next_pos)
+                           q, p->begin[q + 1], n_free, most);
+        if (!b->pos && p->begin[q + 1] > INT32_MAX - (uint32_t)next)
             return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                            "sequence %" PRIu32 " gets %" PRIu32
                            " tokens at position %" PRId32
                            ", the last there is is %" PRId32,
-                           q, p->begin[q + 1], st->next_pos, INT32_MAX - 1);
+                           q, p->begin[q + 1], next, INT32_MAX - 1);
         p->begin[q + 1] += p->begin[q];
     }
     /* begin[q] moves to the end of q, which is the begin of the next */
@@ -124,16 +127,6 @@ enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
     return GGUF_OK;
 }
 
-/* ---- masks ---- */
-
-/* What a token at pos sees of the first n_kv cells of a stream. */
-static void fill_mask(const struct gg_stream *st, int32_t pos, int64_t n_kv,
-                      float *mask)
-{
-    for (int64_t k = 0; k < n_kv; k++)
-        mask[k] = st->pos[k] >= 0 && st->pos[k] <= pos ? 0 : -INFINITY;
-}
-
 /* Whether all sequences of the pass see the same. */
 static bool masks_equal(const struct gguf_session *s, const struct gg_shape *h)
 {
@@ -144,26 +137,6 @@ static bool masks_equal(const struct gguf_session *s, const struct gg_shape *h)
             memcmp(a->pos, a[q].pos, (size_t)h->n_kv * sizeof *a->pos) != 0)
             return false;
     return true;
-}
-
-/* Row by row, in place where the graph's mask is in host memory. */
-static enum gguf_status set_masks(struct gguf_session *s,
-                                  const struct gg_shape *h,
-                                  struct gguf_error *err)
-{
-    struct gguf_tensor *m = s->pass.mask;
-    const bool host = gguf_buft_is_host(gguf_buffer_buft(m->buffer));
-    const size_t size = (size_t)h->n_kv * sizeof *s->mask_row;
-    for (int64_t i = 0; i < h->n_mask * h->n_tok; i++) {
-        const size_t at = (size_t)i * size;
-        float *row = host ? (float *)(void *)((char *)m->data + at)
-                          : s->mask_row;
-        fill_mask(&s->cells.stream[h->first_stream + i / h->n_tok], s->pos[i],
-                  h->n_kv, row);
-        if (!host)
-            GG_TRY(gguf_tensor_set(m, row, at, size, err));
-    }
-    return GGUF_OK;
 }
 
 /* ---- a pass ---- */
@@ -213,12 +186,6 @@ static int64_t fill_inputs(struct gguf_session *s, const struct plan *p,
     return n_out;
 }
 
-static enum gguf_status set(struct gguf_tensor *t, const void *src,
-                            struct gguf_error *err)
-{
-    return gguf_tensor_set(t, src, 0, gguf_tensor_size(t), err);
-}
-
 /* The states of a pass to their places among the outputs. */
 static enum gguf_status get_outputs(struct gguf_session *s,
                                     const struct plan *p, uint32_t seq,
@@ -244,15 +211,18 @@ static enum gguf_status run_pass(struct gguf_session *s, const struct plan *p,
 {
     /* of several sequences there are as many tokens as there must be */
     struct gg_shape h = { .n_tok = n_seq > 1 ? n_tok : GG_MAX(n_tok, p->least),
-                          .n_seq = n_seq };
+                          .n_seq = n_seq, .n_real = n_tok };
     const int64_t n_out = fill_inputs(s, p, seq, begin, n_tok, &h);
+    if (p->whole && !n_out)
+        return GGUF_OK;
+    const struct gg_ubatch u = { &h, &s->cells, s->pos, s->row };
     GG_TRY(gg_session_graph(s, &h, err));
-    GG_TRY(set(s->pass.tokens, s->tok, err));
-    GG_TRY(set(s->pass.pos, s->pos, err));
-    GG_TRY(set(s->pass.kv_rows, s->row, err));
-    GG_TRY(set_masks(s, &h, err));
-    if (s->pass.out_rows)
-        GG_TRY(set(s->pass.out_rows, s->out_row, err));
+    GG_TRY(gg_input_set(s->pass.tokens, s->tok, err));
+    GG_TRY(gg_input_set(s->pass.pos, s->pos, err));
+    GG_TRY(gg_input_set(s->pass.out_rows, s->out_row, err));
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
+        if (s->memory[i].kind)
+            GG_TRY(s->memory[i].kind->fill(&s->memory[i], &u, err));
     GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
     return get_outputs(s, p, seq, begin, n_out, err);
 }
@@ -284,6 +254,7 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
 {
     GG_TRY(check_batch(s, batch, err));
     struct plan p = { .batch = batch };
+    p.whole = gg_model_is_whole(s->model);
     p.least = batch->n < s->n_wide ? 1 : s->n_wide;
     const enum gguf_status room = gg_session_room(s, batch->n, err);
     if (room != GGUF_OK) {
@@ -297,6 +268,9 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
     GG_TRY(sort_batch(s, &p, err));
     GG_TRY(gg_session_out_room(s, p.n_out, err));
     s->n_out = 0;
+    for (uint32_t q = 0; p.whole && q < s->n_seq; q++)
+        if (p.begin[q + 1] > p.begin[q])
+            gg_cells_remove(&s->cells, q, 0, -1);
     GG_TRY(run_passes(s, &p, err));
     s->n_out = p.n_out;
     s->wide = batch->n >= s->n_wide;

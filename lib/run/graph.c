@@ -8,13 +8,8 @@
 static bool same_shape(const struct gg_shape *a, const struct gg_shape *b)
 {
     return a->n_tok == b->n_tok && a->n_seq == b->n_seq &&
-           a->n_kv == b->n_kv && a->n_out == b->n_out &&
+           a->n_real == b->n_real && a->n_kv == b->n_kv && a->n_out == b->n_out &&
            a->n_mask == b->n_mask && a->first_stream == b->first_stream;
-}
-
-static struct gguf_tensor *input(struct gguf_tensor *t, const char *name)
-{
-    return gguf_tensor_name(gguf_tensor_flag(t, GGUF_TENSOR_INPUT), name);
 }
 
 static enum gguf_status build(struct gguf_session *s,
@@ -29,21 +24,17 @@ static enum gguf_status build(struct gguf_session *s,
         .graph = gguf_graph_create(c, gg_build_n_nodes(s->model)),
         .n_tok = h->n_tok,
         .n_seq = h->n_seq,
-        .n_kv = h->n_kv,
+        .n_real = h->n_real,
         .n_out = h->n_out,
-        .tokens = input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "tokens"),
-        .pos = input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "positions"),
-        .kv_rows = input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "kv_rows"),
-        .mask = input(gguf_tensor_4d(c, GGUF_DTYPE_F32, h->n_kv, h->n_tok, 1,
-                                     h->n_mask),
-                      "mask"),
-        .cache_k = s->cache_k,
-        .cache_v = s->cache_v,
-        .n_ctx = s->n_ctx,
         .first_stream = h->first_stream,
+        .tokens = gg_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "tokens"),
+        .pos = gg_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "positions"),
     };
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
+        if (s->memory[i].kind)
+            s->memory[i].kind->inputs(&s->memory[i], h, &s->pass);
     if (h->n_out)
-        s->pass.out_rows = input(
+        s->pass.out_rows = gg_input(
             gguf_tensor_1d(c, GGUF_DTYPE_I32, h->n_out), "out_rows");
     s->states = gg_build_pass(&s->pass);
     return gguf_graph_finish(c, s->pass.graph, s->states, err);
@@ -73,7 +64,7 @@ static struct gg_shape largest(const struct gguf_session *s)
         int64_t n_tok = GG_MIN(s->n_ubatch / n_seq, s->n_ctx);
         if (n_tok * n_seq <= h.n_out)
             continue;
-        h.n_tok = n_tok;
+        h.n_tok = h.n_real = n_tok;
         h.n_seq = h.n_mask = n_seq;
         h.n_out = n_tok * n_seq;
     }
@@ -85,7 +76,8 @@ enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
                                     struct gguf_error *err)
 {
     const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
-    for (int with_out = 0; with_out < 2; with_out++) {
+    const int first = gg_model_is_whole(s->model) ? 1 : 0;
+    for (int with_out = first; with_out < 2; with_out++) {
         struct gg_shape h = largest(s);
         h.n_out = with_out ? h.n_out : 0;
         GG_TRY(build(s, &h, err));
@@ -93,6 +85,8 @@ enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
         if (!measure)
             GG_TRY(gg_sched_prepare(s->sched, err));
     }
+    if (!gg_model_has_logits(s->model))
+        return GGUF_OK;
     GG_TRY(gg_session_head(s, GG_MIN(s->max_logits, n_all), err));
     return measure ? GGUF_OK : gg_sched_prepare(s->head_sched, err);
 }

@@ -47,6 +47,10 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
                                      struct gguf_error *err)
 {
     *logits = NULL;
+    if (!gg_model_has_logits(s->model))
+        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                       "the model has no output matrix: its states are its "
+                       "result");
     if (!n || n > s->max_logits || first > s->n_out || n > s->n_out - first)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                        "logits %zu to %zu: there are %zu, at most %zu at once",
@@ -60,4 +64,18 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
         GG_TRY(gguf_tensor_set(s->head_in, states, i * row, row, err));
     GG_TRY(gg_session_compute(s, s->head_sched, s->head_graph, err));
     return on_host(s, n, logits, err);
+}
+
+enum gguf_status gguf_session_states(const struct gguf_session *s,
+                                     size_t first, size_t n,
+                                     const float **states,
+                                     struct gguf_error *err)
+{
+    *states = NULL;
+    if (!n || first > s->n_out || n > s->n_out - first)
+        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                       "states %zu to %zu: there are %zu", first, first + n,
+                       s->n_out);
+    *states = s->out + first * s->model->hp.n_embd;
+    return GGUF_OK;
 }

@@ -57,30 +57,19 @@ static enum gguf_status make_ctx(struct gguf_session *s, size_t n_tensors,
     return gguf_ctx_create(out, &p, err);
 }
 
-static enum gguf_status make_cache(struct gguf_session *s, uint32_t dtype,
-                                   struct gguf_error *err)
+static enum gguf_status make_memory(struct gguf_session *s, uint32_t dtype,
+                                    struct gguf_error *err)
 {
-    const struct gg_hparams *hp = &s->model->hp;
-    int64_t rows = (int64_t)s->n_ctx * s->n_seq;
-    s->cache_k = gg_alloc_zero(s->allocator, hp->n_layer, sizeof(void *));
-    s->cache_v = gg_alloc_zero(s->allocator, hp->n_layer, sizeof(void *));
-    if (!s->cache_k || !s->cache_v)
-        return gg_fail_nomem(err, hp->n_layer * sizeof(void *));
-    GG_TRY(make_ctx(s, 2 * (size_t)hp->n_layer, 0, &s->cache_ctx, err));
-    for (uint32_t i = 0; i < hp->n_layer; i++) {
-        int64_t h = hp->layer[i].n_head_kv;
-        s->cache_k[i] = gguf_tensor_namef(
-            gguf_tensor_2d(s->cache_ctx, dtype, hp->dim_k * h, rows),
-            "cache_k.%" PRIu32, i);
-        s->cache_v[i] = gguf_tensor_namef(
-            gguf_tensor_2d(s->cache_ctx, dtype, hp->dim_v * h, rows),
-            "cache_v.%" PRIu32, i);
+    const size_t n = 2 * GG_N_MEMORIES * (size_t)s->model->hp.n_layer;
+    GG_TRY(make_ctx(s, n, 0, &s->cache_ctx, err));
+    GG_TRY(gg_memory_init(s->memory, s->model, s->n_ctx, s->n_seq, s->n_ubatch,
+                          dtype, s->allocator, s->cache_ctx, err));
+    if (gguf_ctx_first(s->cache_ctx)) {
+        GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, s->buft, s->allocator,
+                                      &s->cache_buffer, err));
+        /* rows that were never written are masked, but 0 times NaN is NaN */
+        gguf_buffer_clear(s->cache_buffer, 0);
     }
-    GG_TRY(gguf_ctx_status(s->cache_ctx, err));
-    GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, s->buft, s->allocator,
-                                  &s->cache_buffer, err));
-    /* rows that were never written are masked, but 0 times NaN is NaN */
-    gguf_buffer_clear(s->cache_buffer, 0);
     return gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->allocator, err);
 }
 
@@ -89,10 +78,7 @@ static enum gguf_status make_scratch(struct gguf_session *s,
                                      struct gguf_error *err)
 {
     GG_TRY(gg_session_room(s, (size_t)s->n_ctx * s->n_seq, err));
-    GG_TRY(gg_session_out_room(s, s->n_ubatch, err));
-    s->mask_row = gg_alloc_zero(s->allocator, s->n_ctx, sizeof *s->mask_row);
-    return s->mask_row ? GGUF_OK
-                       : gg_fail_nomem(err, s->n_ctx * sizeof *s->mask_row);
+    return gg_session_out_room(s, s->n_ubatch, err);
 }
 
 static enum gguf_status make_graphs(struct gguf_session *s,
@@ -163,7 +149,7 @@ static enum gguf_status create(struct gguf_session **out,
     s->max_logits = LOGITS_SIZE / sizeof(float) / model->hp.n_vocab;
     s->max_logits =
         GG_MIN(GG_MAX(s->max_logits, (size_t)s->n_wide), (size_t)MAX_LOGITS);
-    enum gguf_status st = make_cache(s, p->cache_dtype, err);
+    enum gguf_status st = make_memory(s, p->cache_dtype, err);
     if (st == GGUF_OK)
         st = make_graphs(s, p, measure, err);
     if (st != GGUF_OK) {
@@ -207,10 +193,8 @@ void gguf_session_destroy(struct gguf_session *s)
     gguf_buffer_destroy(s->cache_buffer);
     gguf_ctx_destroy(s->cache_ctx);
     gg_cells_fini(&s->cells);
-    gg_free(s->allocator, s->cache_k);
-    gg_free(s->allocator, s->cache_v);
+    gg_memory_fini(s->memory);
     gg_free(s->allocator, s->tok);
-    gg_free(s->allocator, s->mask_row);
     gg_free(s->allocator, s->words);
     gg_free(s->allocator, s->out);
     gg_free(s->allocator, s->logits);
@@ -240,7 +224,7 @@ uint32_t gguf_session_n_ubatch(const struct gguf_session *s)
 void gguf_session_memory(const struct gguf_session *s, uint64_t *cache_size,
                          uint64_t *graph_size)
 {
-    *cache_size = gguf_buffer_size(s->cache_buffer);
+    *cache_size = s->cache_buffer ? gguf_buffer_size(s->cache_buffer) : 0;
     *graph_size = 0;
     for (unsigned i = 0; i < GGUF_SCHED_MAX_BACKENDS; i++)
         *graph_size += gguf_sched_size(s->sched, i);
@@ -261,41 +245,45 @@ uint32_t gguf_session_n_tokens(const struct gguf_session *s, uint32_t seq)
     return seq < s->n_seq ? s->cells.stream[seq].n_used : 0;
 }
 
-/* Keys and values in a free cell are masked where others are read, but 0 times
- * what is no number is none: a sequence must not suffer from one before it. */
-static void wipe(const struct gguf_session *s, uint32_t seq, uint32_t cell,
-                 uint32_t n)
+static void forget(struct gguf_session *s, uint32_t seq, uint32_t cell,
+                   uint32_t n, bool all)
 {
-    const uint64_t row = (uint64_t)seq * s->n_ctx + cell;
-    for (uint32_t i = 0; i < s->model->hp.n_layer; i++) {
-        struct gguf_tensor *kv[] = { s->cache_k[i], s->cache_v[i] };
-        for (size_t k = 0; k < GG_LEN(kv); k++) {
-            const uint64_t size = (uint64_t)kv[k]->nb[1];
-            (void)gguf_tensor_memset(kv[k], 0, row * size, n * size, NULL);
-        }
-    }
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
+        if (s->memory[i].kind && s->memory[i].kept)
+            s->memory[i].kind->forget(&s->memory[i], seq, cell, n, all);
 }
 
-void gguf_session_remove(struct gguf_session *s, uint32_t seq, int32_t begin,
-                         int32_t end)
+enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
+                                     int32_t begin, int32_t end,
+                                     struct gguf_error *err)
 {
     if (seq >= s->n_seq)
-        return;
+        return GGUF_OK;
     const struct gg_stream *st = &s->cells.stream[seq];
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
+        if (s->memory[i].kind &&
+            !s->memory[i].kind->can_forget(st, begin, end))
+            return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                           "sequence %" PRIu32 ": a state cannot forget some "
+                           "of its tokens", seq);
+    const uint32_t before = st->n_used;
+    uint32_t gone = 0;
     for (uint32_t i = 0, n; i < st->end; i += n + 1) {
         n = 0; /* as many side by side as there are */
         while (i + n < st->end && gg_cells_between(st->pos[i + n], begin, end))
             n++;
+        gone += n;
         if (n)
-            wipe(s, seq, i, n);
+            forget(s, seq, i, n, gone == before);
     }
     gg_cells_remove(&s->cells, seq, begin, end);
+    return GGUF_OK;
 }
 
 void gguf_session_clear(struct gguf_session *s)
 {
     for (uint32_t q = 0; q < s->n_seq; q++)
-        wipe(s, q, 0, s->cells.stream[q].end);
+        forget(s, q, 0, s->cells.stream[q].end, true);
     gg_cells_clear(&s->cells);
     s->n_out = 0;
 }

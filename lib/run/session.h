@@ -3,13 +3,7 @@
 #define GG_RUN_SESSION_H
 
 #include "gguf/session.h"
-#include "model/build.h"
-#include "run/cells.h"
-
-/* What the graph of a pass depends on: equal shapes, the same graph. */
-struct gg_shape {
-    int64_t n_tok, n_seq, n_kv, n_out, n_mask, first_stream;
-};
+#include "run/memory.h"
 
 struct gguf_session {
     const struct gguf_allocator *allocator;
@@ -25,10 +19,9 @@ struct gguf_session {
      * of the last column. */
     uint32_t n_wide;
 
-    /* keys and values */
     struct gguf_ctx *cache_ctx;
-    struct gguf_buffer *cache_buffer;
-    struct gguf_tensor **cache_k, **cache_v; /* per layer */
+    struct gguf_buffer *cache_buffer; /* of all kinds; NULL: nothing is kept */
+    struct gg_memory memory[GG_N_MEMORIES];
     struct gg_cells cells;
 
     /* the graph of the last pass */
@@ -54,12 +47,10 @@ struct gguf_session {
     size_t n_out, out_cap;
     bool wide; /* its batch had n_wide tokens */
 
-    /* scratch of a batch, words_cap, and of a pass: n_ubatch each, a row of
-     * the mask */
+    /* scratch of a batch, words_cap, and of a pass: n_ubatch each */
     uint32_t *words;
     size_t words_cap;
     int32_t *tok, *pos, *row, *out_row;
-    float *mask_row;
 };
 
 /* Room for a batch of n tokens; for n outputs of one. What was there is lost

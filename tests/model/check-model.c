@@ -250,7 +250,7 @@ static void check_memory(const void *file, size_t size)
     ok(good && gguf_session_n_tokens(r.session, 0) == N, "a full sequence");
     ok(good && gguf_session_decode(r.session, &b, &r.err) == GGUF_E_FULL,
        "no more fits: %s", r.err.message);
-    gguf_session_remove(r.session, 0, 10, -1);
+    (void)gguf_session_remove(r.session, 0, 10, -1, NULL);
     ok(gguf_session_n_tokens(r.session, 0) == 10, "the end is forgotten");
     struct gguf_batch tail = { .n = N - 10, .token = tok + 10 };
     good = good && run_logits(&r, &tail, again);
@@ -267,7 +267,7 @@ static void check_memory(const void *file, size_t size)
     gguf_session_clear(r.session);
     good = good && run_logits(&r, &b, some) &&
            gguf_session_n_outputs(r.session) == 0;
-    gguf_session_remove(r.session, 0, N - 1, -1);
+    (void)gguf_session_remove(r.session, 0, N - 1, -1, NULL);
     struct gguf_batch last = { .n = 1, .token = tok + N - 1 };
     good = good && run_logits(&r, &last, some);
     ok(good && run_nmse(some, first + (N - 1) * V, V) < 1e-11,

@@ -161,7 +161,7 @@ static void check_forgotten(void *file, size_t size)
        "a sequence behind one of NaN, cleared");
     gguf_session_clear(r.session);
     good = good && run_logits(&r, &c, bad);
-    gguf_session_remove(r.session, 0, 0, -1);
+    (void)gguf_session_remove(r.session, 0, 0, -1, NULL);
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
        "and removed");
@@ -169,9 +169,9 @@ static void check_forgotten(void *file, size_t size)
     gguf_session_clear(r.session);
     good = good && run_logits(&r, &c, bad);
     for (int32_t i = 0; i < 5; i += 2)
-        gguf_session_remove(r.session, 0, i, i + 1);
+        (void)gguf_session_remove(r.session, 0, i, i + 1, NULL);
     for (int32_t i = 1; i < 5; i += 2)
-        gguf_session_remove(r.session, 0, i, i + 1);
+        (void)gguf_session_remove(r.session, 0, i, i + 1, NULL);
     ok(good && gguf_session_n_tokens(r.session, 0) == 0 &&
            run_logits(&r, &b, again) && !memcmp(first, again, sizeof first),
        "and removed one by one");
@@ -250,7 +250,8 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
         uint32_t n = kind == 3 ? (uint32_t)rnd_below(most + 1) : each;
         if (gguf_session_n_tokens(r->session, q) + n >
             gguf_session_n_ctx(r->session))
-            gguf_session_remove(r->session, q, (int32_t)rnd_below(40), -1);
+            (void)gguf_session_remove(r->session, q, (int32_t)rnd_below(40),
+                                      -1, NULL);
         for (; n && b.n < N; n--, b.n++) {
             tok[b.n] = (gguf_token)rnd_below(V);
             seq[b.n] = (int32_t)q;

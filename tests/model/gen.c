@@ -74,23 +74,43 @@ static int ends(const char *s, const char *end)
     return n >= k && strcmp(s + n - k, end) == 0;
 }
 
-/* The kinds that transformers have: factors of frequencies, biases, norms
- * (and all else of one dimension), matrices. */
+/* Numbers of a mean and a deviation, by what the name ends with: the
+ * first that fits. All else of one dimension is near one,
+ * of more a matrix. */
+static const struct {
+    const char *part;
+    double mean, dev;
+} kinds[] = {
+    { "ssm_a", -1, -0.25 },
+    { "ssm_dt.bias", -1, 0.5 },
+    { "ssm_d", 1, 0.1 },
+    { "rope_freqs.weight", 1.5, 0.1 },
+    { "rope_factors_long.weight", 1.5, 0.1 },
+    { "rope_factors_short.weight", 1.5, 0.1 },
+    { "attn_sinks.weight", 0, 1 },
+    { "layer_output_scale.weight", 1, 0.1 },
+    { "norm.weight", 1, 0.1 },
+    { ".bias", 0, 0.1 },
+};
+
 void gen_weights(float *out, const char *name, uint64_t seed, size_t n,
                  unsigned n_dims, int64_t ne0)
 {
     uint64_t state = fnv1a(name) ^ seed;
-    int freqs = ends(name, "rope_freqs.weight");
-    int bias = ends(name, ".bias");
-    int matrix = n_dims > 1 && !ends(name, "norm.weight");
-    double scale = 1.0 / sqrt((double)ne0);
-    for (size_t i = 0; i < n; i++) {
-        double x = normal(state, i);
-        out[i] = (float)(freqs    ? 1.5 + 0.1 * x
-                         : bias   ? 0.1 * x
-                         : matrix ? x * scale
-                                  : 1.0 + 0.1 * x);
+    double mean = 1, dev = 0.1;
+    size_t k = 0;
+    while (k < sizeof kinds / sizeof *kinds &&
+           !ends(name, kinds[k].part))
+        k++;
+    if (k < sizeof kinds / sizeof *kinds) {
+        mean = kinds[k].mean;
+        dev = kinds[k].dev;
+    } else if (n_dims > 1) {
+        mean = 0;
+        dev = 1.0 / sqrt((double)ne0);
     }
+    for (size_t i = 0; i < n; i++)
+        out[i] = (float)(mean + dev * normal(state, i));
 }
 
 /* ---- the file ---- */

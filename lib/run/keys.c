@@ -1,0 +1,122 @@
+/* keys.c - memory of attention: a key and a value for each token
+ *
+ * Where a token lies does not matter: a mask, made of positions, says what it
+ * sees. Where nothing is kept, tokens see those of their pass.
+ */
+#include "config.h"
+#include "run/memory.h"
+
+#include "gguf/backend.h"
+
+#include <math.h>
+
+static struct gguf_tensor *describe(const struct gg_memory *m,
+                                    struct gguf_ctx *c, uint32_t il,
+                                    unsigned which)
+{
+    const struct gg_hparams *hp = &m->model->hp;
+    const int64_t d = which ? hp->dim_v : hp->dim_k;
+    return gguf_tensor_2d(c, m->dtype, d * hp->layer[il].n_head_kv,
+                          (int64_t)m->n_ctx * m->n_streams);
+}
+
+static void inputs(struct gg_memory *m, const struct gg_shape *h,
+                   struct gg_pass *pass)
+{
+    struct gguf_ctx *c = pass->ctx;
+    const int64_t n_kv = m->kept ? h->n_kv : h->n_tok;
+    m->in[0] = m->kept ? gg_input(gguf_tensor_1d(c, GGUF_DTYPE_I32,
+                                                 h->n_tok * h->n_seq),
+                                  "kv_rows")
+                       : NULL;
+    m->in[1] = gg_input(gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, h->n_tok, 1,
+                                       h->n_mask),
+                        "mask");
+    pass->keys = (struct gg_pass_keys){
+        .k = m->t, .v = m->t ? m->t + m->model->hp.n_layer : NULL,
+        .rows = m->in[0], .mask = m->in[1], .n_kv = n_kv, .n_ctx = m->n_ctx
+    };
+}
+
+/* ---- masks ---- */
+
+/* What a token at pos sees of the first n_kv cells of a stream; where distances
+ * count, how far away that is. */
+static void mask_cells(const struct gg_stream *st, int32_t pos, int64_t n_kv,
+                       bool far, float *mask)
+{
+    for (int64_t k = 0; k < n_kv; k++)
+        mask[k] = st->pos[k] < 0 || st->pos[k] > pos ? -INFINITY
+                  : far ? (float)(st->pos[k] - pos)
+                        : 0;
+}
+
+/* What a token at pos sees of those of its pass, at all: all but repetitions,
+ * or those before. */
+static void mask_pass(const struct gg_shape *h, const int32_t *all,
+                      int32_t pos, bool causal, bool far, float *mask)
+{
+    for (int64_t k = 0; k < h->n_tok; k++)
+        mask[k] = k >= h->n_real || (causal && all[k] > pos) ? -INFINITY
+                  : far ? -fabsf((float)(all[k] - pos))
+                        : 0;
+}
+
+/* Row by row, in place where the graph's mask is in host memory. */
+static enum gguf_status fill(struct gg_memory *m, const struct gg_ubatch *u,
+                             struct gguf_error *err)
+{
+    const struct gg_shape *h = u->shape;
+    const bool causal = m->model->hp.causal && !m->model->arch->no_causal;
+    const bool far = gg_model_alibi(m->model) > 0;
+    const int64_t n_kv = m->kept ? h->n_kv : h->n_tok;
+    struct gguf_tensor *t = m->in[1];
+    GG_TRY(gg_input_set(m->in[0], u->row, err));
+    if (!t->buffer)
+        return GGUF_OK;
+    const bool host = gguf_buft_is_host(gguf_buffer_buft(t->buffer));
+    const size_t size = (size_t)n_kv * sizeof(float);
+    for (int64_t i = 0; i < h->n_mask * h->n_tok; i++) {
+        const size_t at = (size_t)i * size;
+        const int64_t q = i / h->n_tok;
+        float *row = host ? (float *)(void *)((char *)t->data + at) : m->row;
+        if (m->kept)
+            mask_cells(&u->cells->stream[h->first_stream + q], u->pos[i],
+                       n_kv, far, row);
+        else
+            mask_pass(h, u->pos + q * h->n_tok, u->pos[i], causal, far, row);
+        if (!host)
+            GG_TRY(gguf_tensor_set(t, row, at, size, err));
+    }
+    return GGUF_OK;
+}
+
+/* ---- forgetting ---- */
+
+static bool can_forget(const struct gg_stream *s, int32_t begin, int32_t end)
+{
+    (void)s;
+    (void)begin;
+    (void)end;
+    return true;
+}
+
+/* Keys and values in a free cell are masked where others are read, but 0 times
+ * what is no number is none: a sequence must not suffer from one before it. */
+static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
+                   uint32_t n, bool all)
+{
+    const uint64_t row = (uint64_t)seq * m->n_ctx + cell;
+    (void)all;
+    for (size_t i = 0; i < 2 * (size_t)m->model->hp.n_layer; i++) {
+        if (!m->t[i])
+            continue;
+        const uint64_t size = (uint64_t)m->t[i]->nb[1];
+        (void)gguf_tensor_memset(m->t[i], 0, row * size, n * size, NULL);
+    }
+}
+
+const struct gg_memory_kind gg_memory_keys = {
+    GG_KEEPS_KEYS, { "cache_k", "cache_v" }, describe, inputs, fill,
+    can_forget, forget
+};

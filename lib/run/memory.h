@@ -1,0 +1,83 @@
+/* memory.h - what a session keeps of the tokens that it has seen
+ *
+ * A kind of memory for each kind of mixer: keys and values of every token
+ * (keys.c), states that tokens move (states.c). Layers map to kinds
+ * (model/build.h), one layer may have several. A kind describes its tensors,
+ * gives a graph its inputs, fills them for a micro-batch, and forgets; which
+ * cells tokens are in (cells.h) is the same for all.
+ */
+#ifndef GG_RUN_MEMORY_H
+#define GG_RUN_MEMORY_H
+
+#include "model/build.h"
+#include "run/cells.h"
+
+/* What the graph of a pass depends on: equal shapes, the same graph. */
+struct gg_shape {
+    int64_t n_tok, n_seq, n_real, n_kv, n_out, n_mask, first_stream;
+};
+
+/* Tokens that are computed together, n_tok of each of n_seq sequences from
+ * shape->first_stream on, as build.h has them. */
+struct gg_ubatch {
+    const struct gg_shape *shape;
+    const struct gg_cells *cells; /* the tokens have theirs */
+    const int32_t *pos, *row;     /* [n_tok * n_seq] */
+};
+
+struct gg_memory {
+    const struct gg_memory_kind *kind; /* NULL: the model has none such */
+    const struct gguf_model *model;
+    const struct gguf_allocator *allocator;
+    uint32_t n_ctx, n_streams, dtype;
+    bool kept;               /* else of the pass alone */
+    struct gguf_tensor **t;  /* two for each layer, those of the first half
+                              * first; NULL where a layer has another kind */
+    struct gguf_tensor *in[2]; /* inputs of the last graph */
+    float *row;    /* of a mask */
+    int32_t *ids;  /* 0, 1, ... n_streams - 1 */
+};
+
+struct gg_memory_kind {
+    enum gg_memory_kinds id;
+    const char *name[2]; /* of a layer's tensors */
+    /* Tensor 0 or 1 of layer il. */
+    struct gguf_tensor *(*describe)(const struct gg_memory *m,
+                                    struct gguf_ctx *c, uint32_t il,
+                                    unsigned which);
+    /* Make the inputs of a graph for a shape, in pass->ctx, and tell the pass
+     * where its memory is. */
+    void (*inputs)(struct gg_memory *m, const struct gg_shape *h,
+                   struct gg_pass *pass);
+    /* Fill them. Allocates nothing. */
+    enum gguf_status (*fill)(struct gg_memory *m, const struct gg_ubatch *u,
+                             struct gguf_error *err);
+    /* Can it forget the tokens at positions [begin, end) of a sequence, as the
+     * others stay? */
+    bool (*can_forget)(const struct gg_stream *s, int32_t begin, int32_t end);
+    /* Forget what n cells of a sequence hold, or all of it if that is all. */
+    void (*forget)(struct gg_memory *m, uint32_t seq, uint32_t cell,
+                   uint32_t n, bool all);
+};
+
+extern const struct gg_memory_kind gg_memory_keys, gg_memory_states;
+
+enum { GG_N_MEMORIES = 2 };
+
+/* memory.c. A memory of each kind that the model has, described in ctx, which
+ * has room for two tensors a layer and kind. GGUF_E_NOMEM. */
+enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
+                                const struct gguf_model *model,
+                                uint32_t n_ctx, uint32_t n_streams,
+                                uint32_t n_ubatch, uint32_t dtype,
+                                const struct gguf_allocator *a,
+                                struct gguf_ctx *c, struct gguf_error *err);
+void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES]);
+
+/* An input of a graph, and what it is filled with; nothing, if no node of the
+ * graph reads it. */
+struct gguf_tensor *gg_input(struct gguf_tensor *t, const char *name);
+enum gguf_status gg_input_set(struct gguf_tensor *t, const void *src,
+                              struct gguf_error *err);
+
+#endif

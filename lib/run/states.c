@@ -1,0 +1,65 @@
+/* states.c - memory of recurrences: a state for each sequence, which every
+ * token moves
+ *
+ * What a token did to a state cannot be undone: of a sequence all is forgotten,
+ * or nothing.
+ */
+#include "config.h"
+#include "run/memory.h"
+
+static struct gguf_tensor *describe(const struct gg_memory *m,
+                                    struct gguf_ctx *c, uint32_t il,
+                                    unsigned which)
+{
+    int64_t conv[2], state[3];
+    gg_layer_states(m->model, il, conv, state);
+    return which ? gguf_tensor_4d(c, GGUF_DTYPE_F32, state[0], state[1],
+                                  state[2], m->n_streams)
+                 : gguf_tensor_3d(c, GGUF_DTYPE_F32, conv[0], conv[1],
+                                  m->n_streams);
+}
+
+static void inputs(struct gg_memory *m, const struct gg_shape *h,
+                   struct gg_pass *pass)
+{
+    m->in[0] = gg_input(gguf_tensor_1d(pass->ctx, GGUF_DTYPE_I32, h->n_seq),
+                        "state_ids");
+    pass->states = (struct gg_pass_states){
+        .conv = m->t, .state = m->t + m->model->hp.n_layer, .ids = m->in[0]
+    };
+}
+
+static enum gguf_status fill(struct gg_memory *m, const struct gg_ubatch *u,
+                             struct gguf_error *err)
+{
+    (void)u;
+    return gg_input_set(m->in[0], m->ids, err);
+}
+
+/* Does anything stay, and does anything go? */
+static bool can_forget(const struct gg_stream *s, int32_t begin, int32_t end)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < s->end; i++)
+        n += gg_cells_between(s->pos[i], begin, end);
+    return n == 0 || n == s->n_used;
+}
+
+static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
+                   uint32_t n, bool all)
+{
+    (void)cell;
+    (void)n;
+    for (size_t i = 0; all && i < 2 * (size_t)m->model->hp.n_layer; i++) {
+        struct gguf_tensor *t = m->t[i];
+        if (!t)
+            continue;
+        const uint64_t size = gguf_tensor_size(t) / m->n_streams;
+        (void)gguf_tensor_memset(t, 0, seq * size, size, NULL);
+    }
+}
+
+const struct gg_memory_kind gg_memory_states = {
+    GG_KEEPS_STATES, { "state_conv", "state" }, describe, inputs, fill,
+    can_forget, forget
+};
