@@ -60,7 +60,9 @@ static uint64_t print_of_folder(unsigned *n_hidden)
         size_t n = 0;
         char name[300];
         snprintf(name, sizeof name, "%s/%.255s", dir, e->d_name);
-        uint8_t *p = slurp(name, &n);
+        struct stat s;
+        bool file = stat(name, &s) == 0 && S_ISREG(s.st_mode);
+        uint8_t *p = file ? slurp(name, &n) : NULL;
         sum += XXH3_64bits_withSeed(
             p ? p : (const uint8_t *)"", n,
             XXH3_64bits(e->d_name, strlen(e->d_name)));
