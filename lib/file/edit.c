@@ -142,6 +142,8 @@ static enum gguf_status write_copy(struct gg_edit *e, bool share,
     if (st == GGUF_OK)
         st = e->swaps ? gg_edit_swap_rest(e, &o, err) : copy_rest(e, &o, err);
     if (st == GGUF_OK)
+        st = gg_file_check(f, err);
+    if (st == GGUF_OK)
         st = gg_outfile_commit(&o, err);
     gg_outfile_abort(&o);
     return st;
@@ -164,6 +166,7 @@ static enum gguf_status write_relayout(struct gg_edit *e,
                                            err));
         GG_TRY(gg_edit_tell(e, e->w->out.pos, total, err));
     }
+    GG_TRY(gg_file_check(f, err));
     return gguf_writer_commit(e->w, err);
 }
 
@@ -182,6 +185,8 @@ static enum gguf_status write_clone(struct gg_edit *e, const void *header,
     if (gg_outfile_clone(&o, e->file->map.fd, e->file->map.size)) {
         *done = true;
         st = gg_outfile_write_at(&o, 0, header, size, err);
+        if (st == GGUF_OK)
+            st = gg_file_check(e->file, err);
         if (st == GGUF_OK)
             st = gg_outfile_commit(&o, err);
     }
