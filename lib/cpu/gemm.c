@@ -262,18 +262,18 @@ static void run_wide(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
     }
 }
 
-/* Few columns: row by row. */
+/* Few columns: each thread has a part of the rows. */
 static void run_narrow(const struct gg_gemm_args *a, unsigned ith,
                        unsigned nth)
 {
-    const size_t m = (size_t)a->m;
-    struct gg_gemm_rows row = { a->dtype_index, NULL, a->w_stride };
-    for (size_t i = m * ith / nth; i < m * (ith + 1) / nth; i++) {
-        row.at = (const unsigned char *)a->w + i * a->w_stride;
-        kernels(a)->dot(a->kern, &row, a->x, a->x_stride / sizeof(float),
-                        (size_t)a->n, (size_t)a->k, a->y + i,
-                        a->y_stride / sizeof(float));
-    }
+    const size_t m = (size_t)a->m, i = m * ith / nth;
+    const struct gg_gemm_rows rows = {
+        a->dtype_index, (const unsigned char *)a->w + i * a->w_stride,
+        a->w_stride
+    };
+    kernels(a)->dot(a->kern, &rows, m * (ith + 1) / nth - i, a->x,
+                    a->x_stride / sizeof(float), (size_t)a->n, (size_t)a->k,
+                    a->y + i, a->y_stride / sizeof(float));
 }
 
 /* y = 0: the sum of nothing. */

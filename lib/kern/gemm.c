@@ -98,23 +98,24 @@ void gg_gemm_pack_decoded(const struct gg_kern *kern,
 enum { DOT_LEN = 1024 }; /* floats decoded at a time, 4 KB of L1 */
 
 void gg_gemm_dot_decoded(const struct gg_kern *kern,
-                         const struct gg_gemm_rows *w, const float *x,
-                         size_t x_stride, size_t n, size_t k, float *y,
-                         size_t y_stride)
+                         const struct gg_gemm_rows *w, size_t m,
+                         const float *x, size_t x_stride, size_t n, size_t k,
+                         float *y, size_t y_stride)
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
     gg_decode_fn *decode = kern->codec[w->dtype_index].decode;
     gg_vec_dot_fn *dot = kern->vec.dot;
     _Alignas(64) float row[DOT_LEN];
-    float acc[GG_GEMM_NARROW] = { 0 };
-    for (size_t p = 0; p < k; p += DOT_LEN) {
-        const size_t len = GG_MIN(k - p, (size_t)DOT_LEN);
-        decode((const unsigned char *)w->at +
-                   p / dt->block_len * dt->block_size,
-               row, len);
+    for (size_t i = 0; i < m; i++) {
+        const unsigned char *src = (const unsigned char *)w->at + i * w->stride;
+        float acc[GG_GEMM_NARROW] = { 0 };
+        for (size_t p = 0; p < k; p += DOT_LEN) {
+            const size_t len = GG_MIN(k - p, (size_t)DOT_LEN);
+            decode(src + p / dt->block_len * dt->block_size, row, len);
+            for (size_t j = 0; j < n; j++)
+                acc[j] += dot(row, x + j * x_stride + p, len);
+        }
         for (size_t j = 0; j < n; j++)
-            acc[j] += dot(row, x + j * x_stride + p, len);
+            y[j * y_stride + i] = acc[j];
     }
-    for (size_t j = 0; j < n; j++)
-        y[j * y_stride] = acc[j];
 }

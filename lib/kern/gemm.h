@@ -73,13 +73,12 @@ typedef void gg_gemm_pack_rows_fn(const struct gg_kern *kern,
                                   const struct gg_gemm_rows *w, size_t n_rows,
                                   size_t k, void *panels, void *buf);
 
-/* Multiply the first row of w with n columns, fewer than narrow:
- * y[j * y_stride] = sum over p < k of w[p] * x[j * x_stride + p]; strides are
- * in floats. */
+/* Multiply m rows of w with n columns, fewer than narrow: y[j * y_stride + i] =
+ * sum over p < k of w[i][p] * x[j * x_stride + p]; strides are in floats. */
 typedef void gg_gemm_dot_fn(const struct gg_kern *kern,
-                            const struct gg_gemm_rows *w, const float *x,
-                            size_t x_stride, size_t n, size_t k, float *y,
-                            size_t y_stride);
+                            const struct gg_gemm_rows *w, size_t m,
+                            const float *x, size_t x_stride, size_t n,
+                            size_t k, float *y, size_t y_stride);
 
 /* A precision at a level. */
 struct gg_gemm_kern {

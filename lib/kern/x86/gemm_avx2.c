@@ -8,8 +8,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "kern/gemm_exact.h"
-
-#include <immintrin.h>
+#include "kern/x86/x86.h"
 
 enum { MR = GG_GEMM_MR_AVX2, NR = GG_GEMM_NR_AVX2 };
 
@@ -45,50 +44,22 @@ static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
     }
 }
 
+#define CASE(n)                                                               \
+    case n:                                                                   \
+        tile(w, x, k, n, y, y_stride, add);                                   \
+        break;
+
 void gg_gemm_tile_avx2(const void *w, const void *x, size_t n_blocks,
                        unsigned n_cols, float *y, size_t y_stride, int add)
 {
     const size_t k = n_blocks;
     switch (n_cols) {
-    case 1:
-        tile(w, x, k, 1, y, y_stride, add);
-        break;
-    case 2:
-        tile(w, x, k, 2, y, y_stride, add);
-        break;
-    case 3:
-        tile(w, x, k, 3, y, y_stride, add);
-        break;
-    case 4:
-        tile(w, x, k, 4, y, y_stride, add);
-        break;
-    case 5:
-        tile(w, x, k, 5, y, y_stride, add);
-        break;
-    default:
-        tile(w, x, k, 6, y, y_stride, add);
-    }
-}
-
-/* v[r] holds 8 steps of row r; afterwards step r of 8 rows. */
-static GG_ALWAYS_INLINE void transpose8(__m256 v[8])
-{
-    __m256 t[8], u[8];
-    GG_UNROLL
-    for (int i = 0; i < 8; i += 2) {
-        t[i] = _mm256_unpacklo_ps(v[i], v[i + 1]);
-        t[i + 1] = _mm256_unpackhi_ps(v[i], v[i + 1]);
-    }
-    GG_UNROLL
-    for (int i = 0; i < 8; i += 4)
-        for (int h = 0; h < 2; h++) {
-            u[i + 2 * h] = _mm256_shuffle_ps(t[i + h], t[i + h + 2], 0x44);
-            u[i + 2 * h + 1] = _mm256_shuffle_ps(t[i + h], t[i + h + 2], 0xee);
-        }
-    GG_UNROLL
-    for (int i = 0; i < 4; i++) {
-        v[i] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
-        v[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
+        CASE(1)
+        CASE(2)
+        CASE(3)
+        CASE(4)
+        CASE(5)
+        CASE(6)
     }
 }
 
@@ -101,7 +72,7 @@ static void pack8(float *dst, size_t width, const float *src, size_t stride,
         GG_UNROLL
         for (int r = 0; r < 8; r++)
             v[r] = _mm256_loadu_ps(src + r * stride + p);
-        transpose8(v);
+        gg_transpose8(v);
         GG_UNROLL
         for (int r = 0; r < 8; r++)
             _mm256_storeu_ps(dst + (p + r) * width, v[r]);

@@ -248,7 +248,7 @@ static inline void gg_put_pairs(uint8_t qs[64], const uint8_t q[256])
 }
 
 /* v[r] lane c becomes v[c] lane r. Unrolled, or v would be in memory. */
-static inline void gg_transpose8(__m256 v[8])
+static GG_ALWAYS_INLINE void gg_transpose8(__m256 v[8])
 {
     __m256 a[8], b[8];
     GG_UNROLL
