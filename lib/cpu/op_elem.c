@@ -17,7 +17,7 @@ size_t gg_cpu_elem_work(const struct gguf_tensor *t, unsigned nth,
     return gg_row_work(t->ne[0], N_TMP, nth);
 }
 
-/* Floats in, floats out; index tensors are sources that are no floats. */
+/* Floats in, floats out; index tensors are sources that are not floats. */
 bool gg_cpu_elem_supports(const struct gguf_tensor *t,
                           const struct gg_kern *kern)
 {

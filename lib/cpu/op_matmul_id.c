@@ -145,7 +145,7 @@ void gg_cpu_matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
         return;
     split_work(t, task->work, &s);
     if (task->ith == 0 && !sort_columns(t, &s, task))
-        s.first[0] = -1; /* seen by all behind the barrier */
+        s.first[0] = -1; /* seen by all after the barrier */
     sync(task);
     if (s.first[0] < 0)
         return;

@@ -90,8 +90,8 @@ static void argmax_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     ((int32_t *)t->data)[r] = (int32_t)best;
 }
 
-/* Whether element i stands behind j: by value, NaN last, then by number. */
-static bool behind(const float *x, int32_t i, int32_t j, bool down)
+/* Whether element i comes after j: by value, NaN last, then by number. */
+static bool after(const float *x, int32_t i, int32_t j, bool down)
 {
     bool ni = x[i] != x[i], nj = x[j] != x[j];
     if (ni || nj)
@@ -115,7 +115,7 @@ static void argsort_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
             int64_t mid = GG_MIN(lo + w, n), hi = GG_MIN(lo + 2 * w, n);
             int64_t i = lo, j = mid, k = lo;
             while (i < mid || j < hi)
-                tmp[k++] = j == hi || (i < mid && !behind(x, v[i], v[j], down))
+                tmp[k++] = j == hi || (i < mid && !after(x, v[i], v[j], down))
                                ? v[i++]
                                : v[j++];
         }

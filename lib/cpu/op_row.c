@@ -191,7 +191,7 @@ void gg_cpu_diag_mask_zero(struct gguf_tensor *t,
     each_row(t, task, mask_zero_row);
 }
 
-/* Rows first to end - 1 of slice i3, those of a channel behind each other. */
+/* Rows first to end - 1 of slice i3, those of a channel one after the other. */
 struct group {
     const struct gguf_tensor *t;
     const struct gg_cpu_task *task;

@@ -3,8 +3,8 @@
  * Small steps run on the first thread alone, and two of them in a row need no
  * barrier. When a step fails, threads must agree on where to stop, or some
  * would wait for others that are gone: the failure carries the step's number,
- * and a thread stops at a step right behind a barrier if a step before it
- * failed. All failures before a barrier are known to all behind it, and those
+ * and a thread stops at a step right after a barrier if a step before it
+ * failed. All failures before a barrier are known to all after it, and those
  * of later steps do not count yet.
  */
 #include "config.h"
@@ -150,7 +150,7 @@ static void walk(void *user, unsigned ith, unsigned nth)
         if (!stop && (!s->single || ith == 0))
             s->run(s->node, task);
         if (ith == 0 && !stop && r->abort && r->abort(r->abort_user))
-            gg_cpu_fail(task, GGUF_E_CANCELLED, "stopped behind %s",
+            gg_cpu_fail(task, GGUF_E_CANCELLED, "stopped after %s",
                         gguf_op_name(s->node->op));
         synced = s->barrier;
         if (synced)

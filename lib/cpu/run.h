@@ -10,7 +10,7 @@ struct gg_cpu_step {
     struct gguf_tensor *node;
     gg_cpu_op_fn *run;
     bool single;  /* too small to share: the first thread does it */
-    bool barrier; /* behind this step */
+    bool barrier; /* after this step */
 };
 
 struct gg_cpu_plan {

@@ -39,7 +39,7 @@ typedef size_t gg_cpu_work_fn(const struct gguf_tensor *t, unsigned nth,
 typedef bool gg_cpu_supports_fn(const struct gguf_tensor *t,
                                 const struct gg_kern *kern);
 
-/* Something in the data was wrong: the computation ends behind this node with
+/* Something in the data was wrong: the computation ends after this node with
  * that failure (the first one counts). The caller goes on to the node's end,
  * through all its barriers, without touching what is wrong. Any thread. */
 void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,

@@ -86,7 +86,7 @@ static enum gguf_status blame(const struct ppl *s, size_t chunk,
     return gg_fail(err, GGUF_E_NONFINITE,
                    st == GGUF_E_NONFINITE ? why.offset : GGUF_NO_OFFSET,
                    "chunk %zu: the probability of token %" PRIu32
-                   " is no number: %s",
+                   " is not a number: %s",
                    chunk + 1, token,
                    st == GGUF_E_NONFINITE ? why.message
                                           : "the model's sums overflow");

@@ -9,7 +9,7 @@
  * contraction) for finite input, also where scales overflow. Blocks with a NaN
  * or infinity decode to something of no use, are never undefined behaviour,
  * and are the same at all levels, but for the sign and payload of a NaN, which
- * C leaves to the compiler; who quantizes a model checks for them first. Rows
+ * C leaves to the compiler; quantizing checks for them first. Rows
  * of a fork's types decode to the floats of ik_llama.cpp (commit 8337e4c)
  * built without contraction. F64, which ggml does not encode, is the same
  * number.

@@ -1,7 +1,7 @@
 /* cpu.h - which instruction sets this processor and system have
  *
  * A level is a group of features that kernels of that level may use together.
- * Detected once, by whoever creates a backend, and passed down as a mask.
+ * Detected once, when a backend is created, and passed down as a mask.
  */
 #ifndef GG_KERN_CPU_H
 #define GG_KERN_CPU_H

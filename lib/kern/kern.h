@@ -1,7 +1,7 @@
 /* kern.h - the table of kernels of one instruction set mask
  *
  * Selection fills the C reference first; each level that the mask names then
- * overwrites the slots it has. The table belongs to whoever asked for it (a
+ * overwrites the slots it has. The table belongs to what asked for it (a
  * backend, a quantization job) and is read-only from then on.
  *
  * Each family of kernels is a struct of its own with its own init, declared

@@ -27,7 +27,7 @@ typedef void gg_stat_sums_fn(const float *x, size_t n,
 typedef void gg_stat_central_fn(const float *x, size_t n, double mean,
                                 double out[3]);
 
-/* Adds to bins[n_bins] each element where (x - lo) * scale, cut off behind the
+/* Adds to bins[n_bins] each element where (x - lo) * scale, cut off after the
  * point, says; below 0 to the first and above to the last. n_bins <= 32. */
 typedef void gg_stat_bins_fn(const float *x, size_t n, double lo, double scale,
                              uint64_t *bins, unsigned n_bins);

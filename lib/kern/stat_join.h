@@ -1,7 +1,7 @@
 /* stat_join.h - lanes of sums, one element at a time, and put together
  *
  * The C reference is made of these; a level's variant takes whole groups of
- * elements in vectors and gives the elements behind the last group, and the
+ * elements in vectors and gives the elements after the last group, and the
  * lanes, to them.
  */
 #ifndef GG_KERN_STAT_JOIN_H

@@ -171,7 +171,7 @@ static enum gguf_status load_rules(struct gguf_vocab *v,
         n_unknown += !known;
     }
     if (n_unknown)
-        gg_vocab_warn(v, MERGES ": %zu join or make texts that are no tokens, "
+        gg_vocab_warn(v, MERGES ": %zu join or make texts that are not tokens, "
                                 "and are left out", n_unknown);
     return GGUF_OK;
 }

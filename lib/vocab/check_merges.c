@@ -78,7 +78,7 @@ static enum gguf_status check_all(const struct gg_vocab_scan *s,
     GG_TRY(report(s, kv, &blanks, GG_CHECK_MERGE_BLANKS,
                   "have more than one blank", err));
     GG_TRY(report(s, kv, &unknown, GG_CHECK_MERGE_UNKNOWN,
-                  "join or make texts that are no tokens", err));
+                  "join or make texts that are not tokens", err));
     return report(s, kv, &twice, GG_CHECK_MERGE_TWICE, "are there before", err);
 }
 

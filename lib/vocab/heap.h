@@ -10,7 +10,7 @@
 struct gg_cand {
     double score;  /* the highest comes first; */
     uint32_t left; /* of equal ones the leftmost */
-    uint32_t size; /* the others are for who put it there */
+    uint32_t size; /* the others are the caller's */
     gguf_token id;
 };
 

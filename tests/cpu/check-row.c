@@ -224,7 +224,7 @@ static const struct {
     { "soft_max", soft_max, f_soft_max, 0, 200 },
     { "sum", gguf_op_sum, f_reduce, 0, 200 },
     { "cumsum", gguf_op_cumsum, f_reduce, 0, 200 },
-    /* the mean of nothing is no number */
+    /* the mean of nothing is not a number */
     { "sum_rows", gguf_op_sum_rows, f_reduce, 1, 200 },
     { "mean", gguf_op_mean, f_reduce, 1, 200 },
     { "argmax", gguf_op_argmax, f_argmax, 1, 200 },

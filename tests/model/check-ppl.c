@@ -35,7 +35,7 @@ static void check_nll(void)
     x[4 * V] = INFINITY;
     gg_nll_rows(NULL, x, V, N, tok, got);
     ok(!isfinite(got[3]) && !isfinite(got[4]) && isfinite(got[5]),
-       "what is no number shows");
+       "what is not a number shows");
 }
 
 static void check_sums(void)

@@ -158,7 +158,7 @@ printf '\377\377' | dd of="$tmp/set/x-00003-of-00003.gguf" bs=1 \
     seek=$((size - 2)) conv=notrunc 2>/dev/null
 run "$ppl" -m "$tmp/set" -f "$t" -c 128
 fails ": shard 'x-00003-of-00003.gguf': tensor '.*': element [0-9]* is not a number"
-ok 'a weight that is no number, and its shard'
+ok 'a weight that is not a number, and its shard'
 rm "$tmp/set/x-00002-of-00003.gguf"
 for set in "$tmp/set/x-00001-of-00003.gguf" "$tmp/set" "$tmp/set/x"; do
     run "$ppl" -m "$set" -f "$t" -c 128
@@ -200,7 +200,7 @@ run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128
 fails "tensor '.*': element [0-9]* is not a number (byte $((size - 2)))"
 ok 'a weight that is not a number: the byte is its own'
 run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128 --no-check
-test $rc -eq 1 && grep -q 'probability of token [0-9]* is no number: tensor' \
+test $rc -eq 1 && grep -q 'probability of token [0-9]* is not a number: tensor' \
     "$tmp/err"
 ok 'and where it is noticed without the check'
 

@@ -71,7 +71,7 @@ void gg_decode_iq2_s_c(const void *src, float *dst, size_t n)
         struct gg_block_iq2_s b;
         GG_GET_BLOCK(b, src, i);
         float d = gg_get_half(&b.d);
-        /* 8 bits of index in qs, two in qh; all eight signs behind qs */
+        /* 8 bits of index in qs, two in qh; all eight signs after qs */
         for (int l = 0; l < 32; l++, dst += 8) {
             unsigned hi = b.qh[l / 4] >> 2 * (l % 4) & 3u;
             unsigned sc = b.scales[l / 4] >> 4 * (l / 2 & 1) & 15u;

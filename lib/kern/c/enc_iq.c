@@ -286,7 +286,7 @@ void gg_iq3_xxs_put(const struct gg_iq_block *b, void *out)
     GG_PUT_BLOCK(y, out, 0);
 }
 
-/* ggml has a slip here: behind a part of zeros the low index bits and signs of
+/* ggml has a slip here: after a part of zeros the low index bits and signs of
  * the following parts move up into its place, while their high bits and scales
  * do not. The bytes are to be the same, so it is kept. */
 void gg_iq3_s_put(const struct gg_iq_block *b, void *out)

@@ -87,7 +87,7 @@ static void weigh(const float *x, const float *weight, float sigma2, float *w)
 }
 
 /* A part in its order: elements, importances, and running sums of products
- * and importances, zeros behind them. */
+ * and importances, zeros after them. */
 struct run {
     float x[32], w[32], sx[48], sw[48];
 };
@@ -209,7 +209,7 @@ static GG_ALWAYS_INLINE int walk(struct scores *s, int n, exact_fn *exact,
     return found;
 }
 
-/* Infinite terms: estimates of 0 for ends behind n. */
+/* Infinite terms: estimates of 0 for ends after n. */
 static inline void close_terms(float *end, int n)
 {
     _mm256_storeu_ps(end + n + 1, _mm256_set1_ps(INFINITY));

@@ -1,8 +1,9 @@
 /* iq_trials_avx2.h - a part of an IQ2 or IQ3 block rounded by many scales
  *
- * For enc_iq_avx2.c: levels by eight scales at a time, then the codebook
- * entries of groups that are none. For most of these it is enough to look at
- * the ends of the range of scales by which a group is the same point.
+ * For enc_iq_avx2.c: levels by eight scales at a time, then codebook
+ * entries for the groups whose levels are not one. For most of these it is
+ * enough to look at the ends of the range of scales by which a group is the
+ * same point.
  */
 #ifndef GG_KERN_X86_IQ_TRIALS_AVX2_H
 #define GG_KERN_X86_IQ_TRIALS_AVX2_H
@@ -147,7 +148,7 @@ static GG_ALWAYS_INLINE void part_lines(const struct gg_iq_book *b,
     }
 }
 
-/* The lines of n near entries of a group; behind them infinity. */
+/* The lines of n near entries of a group; after them infinity. */
 static GG_ALWAYS_INLINE void point_lines(const struct gg_iq_book *b, int g,
                                          const uint16_t *list, int n,
                                          int n_vec, struct lines *l)
