@@ -59,10 +59,9 @@ static bool pack_good(gg_gemm_pack_fn *pack, size_t width, bool trans)
                            dst[PAD + width * k + i] == guard;
                 for (size_t i = 0; i < width * k; i++) {
                     const size_t p = i / width, r = i % width - first;
-                    const float x = src[trans ? p * STRIDE + r
-                                              : r * STRIDE + p];
                     const bool in = i % width >= first && r < n;
-                    good = good && dst[PAD + i] == (in ? x : guard);
+                    const size_t at = trans ? p * STRIDE + r : r * STRIDE + p;
+                    good = good && dst[PAD + i] == (in ? src[at] : guard);
                 }
             }
     return good;
