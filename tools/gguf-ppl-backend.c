@@ -66,7 +66,7 @@ bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o)
         p.cpus = cpus;
         p.n_cpus = parse_cpus(o->cpus, cpus);
         if (!p.n_cpus)
-            opt_usage("--cpus: '%s' is no list such as 0-3,8", o->cpus);
+            opt_usage("--cpus: '%s' is not a list such as 0-3,8", o->cpus);
     }
     return (gguf_pool_create(pool, &p, &err) == GGUF_OK &&
             gguf_pool_bind_caller(*pool, &err) == GGUF_OK) ||
@@ -139,7 +139,7 @@ static struct gguf_backend *get(struct ppl_backends *b, const char *name,
     return b->list[b->n++] = new;
 }
 
-/* The CPU behind all others. */
+/* The CPU after all others. */
 static bool put_cpu_last(struct ppl_backends *b, gguf_abort_fn *abort)
 {
     struct gguf_backend *cpu = get(b, "CPU", abort);

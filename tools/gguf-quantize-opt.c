@@ -252,7 +252,7 @@ static void parse_operands(struct options *o, char **arg, int n)
         n = 0;
     } else if (n > 1) { /* IN OUT TYPE */
         if (!is_preset(arg[1]))
-            opt_usage("'%s' is no type; --list-types lists them", arg[1]);
+            opt_usage("'%s' is not a type; --list-types lists them", arg[1]);
         add_target(o, arg[0], arg[1]);
         arg += 2;
         n -= 2;

@@ -84,7 +84,7 @@ imatrix|--in-file M|there is no '--in-file' here: files to read are operands
 imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
 quantize||IN is missing
 quantize|M|OUT and TYPE are missing
-quantize|M O Q9_9|'Q9_9' is no type
+quantize|M O Q9_9|'Q9_9' is not a type
 quantize|M O Q8_0 4 x|'x' is one argument too many
 quantize|--target-size 1G --target-bpw 4 M O|'--target-size' and '--target-bpw' exclude each other
 quantize|--target-types Q4_K M O Q8_0|'--target-types' needs --target-size or --target-bpw

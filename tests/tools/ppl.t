@@ -221,7 +221,7 @@ fi
 for list in x 1- 3-1 ,1 1,, 1024; do
     run "$ppl" -m "$m" -f "$t" --cpus "$list"
     test $rc -eq 2 -a ! -s "$tmp/out" &&
-        grep -q 'is no list such as 0-3,8' "$tmp/err"
+        grep -q 'is not a list such as 0-3,8' "$tmp/err"
     ok "a wrong list of processors: $list"
 done
 run "$ppl" -m "$m" -f "$t" --backend nothing

@@ -76,6 +76,18 @@ if $pty && test -f "$tiny"; then
     done
 fi
 
+# What --help prints, but for the names of an option.
+if $pty; then
+    for columns in 40 60 200; do
+        for tool in info split edit imatrix quantize ppl; do
+            "$onpty" $columns "$bin/gguf-$tool" --help
+        done | grep -v -e '^ *-' -e '^Usage' -e '^  *gguf-' >"$tmp/out"
+        "$AWK" -v n=$columns 'length >= n || length >= 80 { exit 1 }' "$tmp/out" &&
+            test "$(wc -l <"$tmp/out")" -gt 100
+        ok "--help fits $columns columns"
+    done
+fi
+
 # Checksums: for programs the bytes, for people none that do something.
 cp "$m" "$tmp/$bad.gguf"
 cp "$m" "$tmp/$mark.gguf"

@@ -46,10 +46,11 @@
  * --ctx-size=512, --ctx, -- before operands, options after operands), and as
  * people know it from llama.cpp's tools: names of several letters after one
  * dash (-ub 64), '=' after those and after single letters, and underscores for
- * dashes (--ctx_size). A word after one dash is a name first and letters only
- * where it is no name; and it is not cut at letters where what is left is no
- * argument of the option: -tb is never -t b. What llama.cpp has and a tool has
- * not gets a row of kind OPT_REFUSED, which says what to do instead.
+ * dashes (--ctx_size). A word after one dash is read as a name first, and as
+ * letters only where there is no such name; and it is not cut where the rest
+ * cannot be the argument of the letter before it: -tb is never -t b. What
+ * llama.cpp has and a tool lacks gets a row of kind OPT_REFUSED, which says what
+ * to do instead.
  *
  * An option with an argument that is given twice is an error, unless it is a
  * list: the first one would be lost without a word. So are two options with an

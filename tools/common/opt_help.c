@@ -1,19 +1,33 @@
 /* opt_help.c - what --help prints, from the table */
 #include "config.h"
 #include "tools/common/opt_inside.h"
+#include "tools/common/style.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { HELP_COLUMN = 30, WIDTH = 79 };
+/* Where help stands, and the columns that it may take: a line that goes up to
+ * the last one makes some terminals begin another. */
+struct layout {
+    int column, width;
+};
+
+static struct layout layout_of(int fd)
+{
+    int columns = style_columns(fd);
+    columns = columns < 20 ? 20 : columns > 80 ? 80 : columns;
+    return (struct layout){ columns < 60 ? 8 : 30, columns - 1 };
+}
 
 /* Print text from column on, wrapped; '\n' in it begins a line. */
-static void print_wrapped(const char *text, int column, int at)
+static void print_wrapped(const char *text, int column, int width)
 {
+    int at = column;
     while (*text) {
         size_t word = strcspn(text, " \n");
-        if (at > column && at + 1 + (int)word > WIDTH) {
+        if (at > column && at + 1 + (int)word > width) {
             printf("\n%*s", column, "");
             at = column;
         } else if (at > column) {
@@ -33,13 +47,14 @@ static void print_wrapped(const char *text, int column, int at)
     putchar('\n');
 }
 
-static void print_table(const struct opt *o)
+static void print_table(const struct opt *o, struct layout l)
 {
     for (; !opt_is_end(o); o++) {
         if (o->kind == OPT_REFUSED)
             continue;
         if (!o->names) {
-            printf("\n%s\n", o->help);
+            putchar('\n');
+            print_wrapped(o->help, 0, l.width);
             continue;
         }
         char left[256];
@@ -58,17 +73,18 @@ static void print_table(const struct opt *o)
             n += (size_t)snprintf(left + n, sizeof left - n, "%c%s",
                                   is_long ? '=' : ' ', o->arg);
         fputs(left, stdout);
-        if (n + 2 > HELP_COLUMN) {
+        if ((int)n + 2 > l.column) {
             putchar('\n');
             n = 0;
         }
-        printf("%*s", HELP_COLUMN - (int)n, "");
-        print_wrapped(o->help, HELP_COLUMN, HELP_COLUMN);
+        printf("%*s", l.column - (int)n, "");
+        print_wrapped(o->help, l.column, l.width);
     }
 }
 
 void opt_print_help(const struct opt_tool *t)
 {
+    const struct layout l = layout_of(STDOUT_FILENO);
     const char *lead = "Usage:";
     for (const char *s = t->usage; *s; lead = "      ") {
         size_t n = strcspn(s, "\n");
@@ -76,15 +92,15 @@ void opt_print_help(const struct opt_tool *t)
         s += n + (s[n] == '\n');
     }
     putchar('\n');
-    print_wrapped(t->about, 0, 0);
+    print_wrapped(t->about, 0, l.width);
     if (!opt_is_end(t->table) && t->table->names)
         putchar('\n');
-    print_table(t->table);
+    print_table(t->table, l);
     putchar('\n');
-    print_table(opt_common);
+    print_table(opt_common, l);
     if (t->more) {
         putchar('\n');
-        print_wrapped(t->more, 0, 0);
+        print_wrapped(t->more, 0, l.width);
     }
     exit(msg_exit(MSG_DONE));
 }

@@ -2,11 +2,11 @@
 #include "config.h"
 #include "tools/common/progress.h"
 #include "tools/common/linger.h"
+#include "tools/common/style.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,16 +24,6 @@ void progress_init(struct progress *p, const char *label, const char *unit,
 {
     *p = (struct progress){ .label = label, .unit = unit };
     p->on = !quiet && isatty(STDERR_FILENO);
-}
-
-static int columns(void)
-{
-#ifdef TIOCGWINSZ
-    struct winsize w;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
-        return w.ws_col;
-#endif
-    return 80;
 }
 
 /* "3:07", "1:02:45", or nothing when unknown. */
@@ -101,7 +91,7 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
 static void draw(struct progress *p, uint64_t done, uint64_t total, double t)
 {
     char line[PROGRESS_LINE];
-    progress_format(p, line, columns(), done, total, t - p->begin);
+    progress_format(p, line, style_columns(STDERR_FILENO), done, total, t - p->begin);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     p->drawn = true;

@@ -1,9 +1,10 @@
-/* style.c - weight and colour, on a terminal only */
+/* style.c - weight and colour, on a terminal only; its width */
 #include "config.h"
 #include "tools/common/style.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 static bool styled;
@@ -19,6 +20,17 @@ static bool wanted(void)
 void style_init(enum style_when when)
 {
     styled = when == STYLE_ALWAYS || (when == STYLE_AUTO && wanted());
+}
+
+int style_columns(int fd)
+{
+#ifdef TIOCGWINSZ
+    struct winsize w;
+    if (ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col > 0)
+        return w.ws_col;
+#endif
+    (void)fd;
+    return 80;
 }
 
 const char *style(enum style s)

@@ -1,4 +1,4 @@
-/* style.h - weight and colour, on a terminal only */
+/* style.h - weight and colour, on a terminal only; its width */
 #ifndef TOOLS_STYLE_H
 #define TOOLS_STYLE_H
 
@@ -20,7 +20,10 @@ enum style_when { STYLE_AUTO, STYLE_ALWAYS, STYLE_NEVER };
 /* Without this call nothing is styled. */
 void style_init(enum style_when when);
 
-/* What to print before text of a style, and STYLE_PLAIN's behind it: an escape
+/* Columns of the terminal that fd is; 80 where it is none, or does not say. */
+int style_columns(int fd);
+
+/* What to print before text of a style, and STYLE_PLAIN's after it: an escape
  * sequence, or nothing. */
 const char *style(enum style s);
 

@@ -103,7 +103,7 @@ void text_add_esc(struct text *t, struct gguf_str s, uint64_t max)
         size_t n = (size_t)max, most = n < 3 ? n : 3; /* bytes to go back */
         while (most-- && ((unsigned char)s.data[n] & 0xc0) == 0x80)
             n--;
-        /* more of these in a row are no character */
+        /* more of these in a row do not make a character */
         s.size = ((unsigned char)s.data[n] & 0xc0) == 0x80 ? (size_t)max : n;
     }
     size_t room = 8 * s.size + 1;
