@@ -37,7 +37,7 @@ static int look(void *user, size_t i, const struct gguf_tensor *node,
                 const struct gguf_tensor *a, const struct gguf_tensor *b)
 {
     struct ppl_compare *c = user;
-    struct gguf_difference d;
+    struct gguf_difference d = GGUF_DIFFERENCE_INIT;
     if (gguf_tensor_compare(a, b, NULL, &d, &c->err) != GGUF_OK)
         return 1;
     c->n_equal += !d.n_differ;
@@ -53,7 +53,7 @@ int ppl_compare_graph(void *user, struct gguf_graph *graph,
 {
     struct ppl_compare *c = user;
     struct gguf_compare_params p = GGUF_COMPARE_PARAMS_INIT;
-    struct gguf_compare_counts n;
+    struct gguf_compare_counts n = GGUF_COMPARE_COUNTS_INIT;
     struct gguf_error err;
     (void)sched;
     p.fn = look;

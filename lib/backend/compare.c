@@ -102,24 +102,14 @@ static void add_row(const struct rows *a, const struct rows *b,
     }
 }
 
-enum gguf_status gguf_tensor_compare(const struct gguf_tensor *a,
-                                     const struct gguf_tensor *b,
-                                     const struct gguf_allocator *allocator,
-                                     struct gguf_difference *out,
-                                     struct gguf_error *err)
+static enum gguf_status sum_up(const struct gguf_tensor *a,
+                               const struct gguf_tensor *b,
+                               const struct gguf_allocator *allocator,
+                               struct gguf_difference *d,
+                               struct gguf_error *err)
 {
     struct gg_codec_kern codec[GG_N_DTYPES];
     struct sums s = { 0, 0 };
-    *out = (struct gguf_difference){ .n = (uint64_t)gguf_tensor_n_elements(a) };
-    if (!gguf_tensor_same_shape(a, b)) {
-        char x[160], y[160];
-        return gg_fail(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
-                       "cannot compare %s with %s",
-                       gguf_tensor_format(a, x, sizeof x),
-                       gguf_tensor_format(b, y, sizeof y));
-    }
-    if (gguf_tensor_is_empty(a))
-        return GGUF_OK;
     gg_codec_kern_init(codec, 0);
     gg_codec_kern_native(codec);
     struct rows ra, rb = { .t = NULL };
@@ -131,12 +121,35 @@ enum gguf_status gguf_tensor_compare(const struct gguf_tensor *a,
         if (st == GGUF_OK)
             st = rows_get(&rb, i, err);
         if (st == GGUF_OK)
-            add_row(&ra, &rb, out, &s);
+            add_row(&ra, &rb, d, &s);
     }
     rows_fini(&ra, allocator);
     rows_fini(&rb, allocator);
-    if (out->n_differ) /* 0 / 0 where a is nothing but NaN */
-        out->error = s.size > 0 ? sqrt(s.diff / s.size) : INFINITY;
+    if (d->n_differ) /* 0 / 0 where a is nothing but NaN */
+        d->error = s.size > 0 ? sqrt(s.diff / s.size) : INFINITY;
+    return st;
+}
+
+enum gguf_status gguf_tensor_compare(const struct gguf_tensor *a,
+                                     const struct gguf_tensor *b,
+                                     const struct gguf_allocator *allocator,
+                                     struct gguf_difference *out,
+                                     struct gguf_error *err)
+{
+    struct gguf_difference d = GGUF_DIFFERENCE_INIT;
+    d.n = (uint64_t)gguf_tensor_n_elements(a);
+    GG_TRY(gg_params_give(out, &d, sizeof d, "gguf_difference", err));
+    if (!gguf_tensor_same_shape(a, b)) {
+        char x[160], y[160];
+        return gg_fail(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
+                       "cannot compare %s with %s",
+                       gguf_tensor_format(a, x, sizeof x),
+                       gguf_tensor_format(b, y, sizeof y));
+    }
+    if (gguf_tensor_is_empty(a))
+        return GGUF_OK;
+    enum gguf_status st = sum_up(a, b, allocator, &d, err);
+    (void)gg_params_give(out, &d, sizeof d, "gguf_difference", NULL);
     return st;
 }
 
@@ -219,10 +232,13 @@ enum gguf_status gguf_compare_backends(struct gguf_backend *a,
 {
     struct gguf_compare_params own = GGUF_COMPARE_PARAMS_INIT;
     struct gguf_clone_params p = GGUF_CLONE_PARAMS_INIT;
-    struct gguf_compare_counts n = { 0, 0, 0 };
+    struct gguf_compare_counts n = GGUF_COMPARE_COUNTS_INIT;
     struct side x = { a, NULL }, y = { b, NULL };
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_compare_params",
                           err));
+    if (counts)
+        GG_TRY(gg_params_give(counts, &n, sizeof n, "gguf_compare_counts",
+                              err));
     p.allocator = own.allocator;
     p.reuse = true;
     enum gguf_status st = gguf_clone_create(&x.clone, a, graph, &p, err);
@@ -233,6 +249,7 @@ enum gguf_status gguf_compare_backends(struct gguf_backend *a,
     gguf_clone_destroy(x.clone);
     gguf_clone_destroy(y.clone);
     if (counts)
-        *counts = n;
+        (void)gg_params_give(counts, &n, sizeof n, "gguf_compare_counts",
+                             NULL);
     return st;
 }

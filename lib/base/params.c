@@ -1,5 +1,6 @@
 /* params.c - parameters of programs built against any version of the library */
 #include "config.h"
+#include "base/compiler.h"
 #include "base/params.h"
 
 #include <string.h>
@@ -11,11 +12,17 @@ enum gguf_status gg_params_take(void *own, size_t size, const void *given,
     if (!given)
         return GGUF_OK;
     memcpy(&n, given, sizeof n);
-    if (n < sizeof n || n > size)
+    if (n < sizeof n || n > GG_PARAMS_MOST)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%s: struct_size is %zu, must be %zu to %zu", name, n,
-                       sizeof n, size);
-    memcpy(own, given, n);
+                       "%s: struct_size is %zu, must be %zu to %d", name, n,
+                       sizeof n, GG_PARAMS_MOST);
+    for (size_t i = size; i < n; i++)
+        if (((const char *)given)[i])
+            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                           "%s: struct_size is %zu, and byte %zu is not 0: "
+                           "this library knows %zu bytes",
+                           name, n, i, size);
+    memcpy(own, given, GG_MIN(n, size));
     memcpy(own, &size, sizeof size);
     return GGUF_OK;
 }

@@ -2,16 +2,21 @@
  *
  * Structures of parameters begin with their size, and only grow at the end: a
  * program that was built before a member existed gives a smaller one, and gets
- * the default of that member.
+ * the default of that member. One that was built with a newer library gives a
+ * larger one, which is taken if nothing is asked for by what it has beyond this
+ * library's: members that are added mean by 0 what was before them.
  */
 #ifndef GG_BASE_PARAMS_H
 #define GG_BASE_PARAMS_H
 
 #include "base/error.h"
 
+/* No structure of parameters is larger: what says so has no size. */
+enum { GG_PARAMS_MOST = 4096 };
+
 /* own, of size bytes, holds the defaults: take over what given has. NULL gives
- * nothing. name is the structure's. GGUF_E_INVALID: given is newer than this
- * library, or has no size. */
+ * nothing. name is the structure's. GGUF_E_INVALID: given has more than own and
+ * not only zeros there, or has no size. */
 enum gguf_status gg_params_take(void *own, size_t size, const void *given,
                                 const char *name, struct gguf_error *err);
 

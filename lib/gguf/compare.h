@@ -53,6 +53,7 @@ GGUF_API struct gguf_graph *gguf_clone_graph(const struct gguf_clone *clone);
 /* --- two results ---------------------------------------------------------- */
 
 struct gguf_difference {
+    size_t struct_size; /* the caller's: as much is filled in */
     uint64_t n;        /* elements */
     uint64_t n_differ; /* that are not equal; NaN equals NaN */
     double max_abs;    /* of a - b; infinite where only one is finite */
@@ -60,8 +61,10 @@ struct gguf_difference {
                           all are equal, infinite if max_abs is or a is 0 */
 };
 
+#define GGUF_DIFFERENCE_INIT { sizeof(struct gguf_difference), 0, 0, 0, 0 }
+
 /* Of two tensors of one shape and of types that decode, wherever they lie;
- * integers are compared as such. GGUF_E_SHAPE, GGUF_E_UNSUPPORTED (type),
+ * integers are compared as such. GGUF_E_INVALID (out), GGUF_E_SHAPE, GGUF_E_UNSUPPORTED (type),
  * GGUF_E_NOMEM. allocator NULL: malloc. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_tensor_compare(const struct gguf_tensor *a, const struct gguf_tensor *b,
@@ -90,9 +93,13 @@ struct gguf_compare_params {
     { sizeof(struct gguf_compare_params), NULL, false, NULL, NULL }
 
 struct gguf_compare_counts {
+    size_t struct_size;      /* the caller's: as much is filled in */
     size_t n_both;           /* nodes that both computed */
     size_t n_only_a, n_only_b; /* that one had to compute for both */
 };
+
+#define GGUF_COMPARE_COUNTS_INIT                                              \
+    { sizeof(struct gguf_compare_counts), 0, 0, 0 }
 
 /* Compute graph, whose inputs are set, on clones of it; graph and its data
  * stay as they are. A node that only one backend supports is computed by that

@@ -5,8 +5,9 @@
  *
  * Structures of parameters begin with struct_size, which their initialiser
  * (GGUF_..._INIT) sets, and grow at the end only: of one that an older program
- * gives, what is missing is the default. A larger one than the library's is
- * refused (GGUF_E_INVALID).
+ * gives, what is missing is the default. A larger one than the library's, of a
+ * newer program, is taken if all that the library does not know in it is 0, and
+ * else refused (GGUF_E_INVALID).
  */
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H

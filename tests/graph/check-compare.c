@@ -6,6 +6,7 @@
 #include "tests/graph/gen.h"
 
 #include <math.h>
+#include <stddef.h>
 
 /* --- two tensors ---------------------------------------------------------- */
 
@@ -13,7 +14,7 @@ static void check_tensors(void)
 {
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
     struct gguf_ctx *c;
-    struct gguf_difference d;
+    struct gguf_difference d = GGUF_DIFFERENCE_INIT;
     struct gguf_error err;
     p.mem_size = 1 << 14;
     must(gguf_ctx_create(&c, &p, &err), &err);
@@ -47,6 +48,18 @@ static void check_tensors(void)
                              gguf_op_view_2d(c, a, 2, 2, 12, 4), NULL, &d,
                              &err), &err);
     ok(d.n == 4 && !d.n_differ, "views");
+    /* as an older program has it */
+    d = (struct gguf_difference){ .struct_size = offsetof(
+                                      struct gguf_difference, max_abs),
+                                  .max_abs = 7,
+                                  .error = 8 };
+    must(gguf_tensor_compare(a, b, NULL, &d, &err), &err);
+    ok(d.n == 6 && d.n_differ == 2 && d.max_abs == 7 && d.error == 8,
+       "no more is filled in than the caller has");
+    d.struct_size = 0;
+    ok(gguf_tensor_compare(a, b, NULL, &d, &err) == GGUF_E_INVALID, "%s",
+       err.message);
+    d.struct_size = sizeof d;
     ok(gguf_tensor_compare(a, i, NULL, &d, &err) == GGUF_E_SHAPE, "%s",
        err.message);
     ok(gguf_tensor_compare(gguf_op_transpose(c, a), gguf_op_transpose(c, a),
@@ -188,7 +201,7 @@ static int look(void *user, size_t i, const tensor *node, const tensor *a,
                 const tensor *b)
 {
     struct look *l = user;
-    struct gguf_difference d;
+    struct gguf_difference d = GGUF_DIFFERENCE_INIT;
     struct gguf_error err;
     l->n++;
     l->right = l->right && gguf_tensor_same_layout(node, a) &&
@@ -245,7 +258,7 @@ static void check_backends(void)
     static struct island is;
     struct gguf_backend *cpu;
     struct gguf_compare_params p = GGUF_COMPARE_PARAMS_INIT;
-    struct gguf_compare_counts n;
+    struct gguf_compare_counts n = GGUF_COMPARE_COUNTS_INIT;
     struct look l = { .right = true };
     struct chain h = { .ctx = NULL };
     struct gguf_error err;

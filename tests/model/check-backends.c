@@ -49,7 +49,7 @@ static int look(void *user, size_t i, const tensor *node, const tensor *a,
                 const tensor *b)
 {
     struct seen *s = user;
-    struct gguf_difference d;
+    struct gguf_difference d = GGUF_DIFFERENCE_INIT;
     (void)i;
     (void)node;
     s->n_differ += gguf_tensor_compare(a, b, NULL, &d, &s->err) != GGUF_OK ||
