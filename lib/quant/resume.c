@@ -158,20 +158,22 @@ static enum gguf_status take_part(struct gg_resume *r, size_t no,
     return append_file(r, RECORD_PART, no, s.st_ino, err);
 }
 
-static enum gguf_status make_part(struct gg_resume *r, size_t no,
-                                  const char *part, struct gguf_error *err)
+/* part is taken if the file is made. */
+static enum gguf_status make_part(struct gg_resume *r, size_t no, char *part,
+                                  struct gguf_error *err)
 {
     struct gg_resume_file *f = &r->files[no];
     int fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
         return gg_fail_errno(err, errno, "cannot open a file beside it");
-    f->is_made = gg_ident_fd(&f->made, fd);
+    bool made = gg_ident_fd(&f->made, fd);
     int e = errno;
     close(fd);
-    if (!f->is_made) {
+    if (!made) {
         unlink(part);
         return gg_fail_errno(err, e, "a new file cannot be looked at");
     }
+    f->made_path = part;
     f->part = f->made.ino;
     return append_file(r, RECORD_PART, no, f->part, err);
 }
@@ -194,7 +196,8 @@ enum gguf_status gg_resume_part(struct gg_resume *r, size_t no,
                      : make_part(r, no, part, err);
     if (fd >= 0)
         close(fd);
-    gg_free(r->allocator, part);
+    if (r->files[no].made_path != part)
+        gg_free(r->allocator, part);
     return st;
 }
 
@@ -228,13 +231,11 @@ enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
     return bad ? gg_fail_errno(err, reason, "cannot be renamed") : GGUF_OK;
 }
 
-void gg_resume_discard_part(const struct gg_resume *r, size_t no,
-                            const char *path)
+void gg_resume_discard_part(const struct gg_resume *r, size_t no)
 {
-    char *part = r->files[no].is_made ? part_of(r, path) : NULL;
-    if (part)
-        (void)gg_ident_unlink(&r->files[no].made, part);
-    gg_free(r->allocator, part);
+    const struct gg_resume_file *f = &r->files[no];
+    if (f->made_path)
+        (void)gg_ident_unlink(&f->made, f->made_path);
 }
 
 /* ---------------------------------------------------------- the journal --- */
@@ -376,6 +377,7 @@ enum gguf_status gg_resume_open(struct gg_resume *r,
     r->path = gg_alloc(a, size);
     r->tensors = gg_alloc_zero(a, q->n_t, sizeof *r->tensors);
     r->files = gg_alloc_zero(a, q->n_shards, sizeof *r->files);
+    r->n_files = q->n_shards;
     XXH128_canonical_t plan;
     bool locked = false;
     enum gguf_status st = gg_resume_plan(q, &plan, err);
@@ -405,6 +407,8 @@ int gg_resume_close(struct gg_resume *r, bool discard)
         pthread_mutex_destroy(&r->lock);
     gg_free(r->allocator, r->path);
     gg_free(r->allocator, r->tensors);
+    for (size_t i = 0; r->files && i < r->n_files; i++)
+        gg_free(r->allocator, r->files[i].made_path);
     gg_free(r->allocator, r->files);
     *r = (struct gg_resume){ .fd = -1 };
     return reason;

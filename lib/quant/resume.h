@@ -41,8 +41,8 @@ struct gg_resume_tensor {
 struct gg_resume_file {
     uint64_t named;        /* inode: about to get its name; 0: it is not */
     uint64_t part;         /* inode of the temporary; 0: none is known */
-    struct gg_ident made;  /* the temporary, */
-    bool is_made;          /* if this run made it */
+    struct gg_ident made;  /* the temporary, if this run made it, */
+    char *made_path;       /* and its path; else NULL */
 };
 
 struct gg_resume {
@@ -55,6 +55,7 @@ struct gg_resume {
     uint64_t end; /* of the records, under lock */
     struct gg_resume_tensor *tensors; /* of the job */
     struct gg_resume_file *files;     /* of the job */
+    size_t n_files;
 };
 
 #define GG_RESUME ".resume"
@@ -99,8 +100,8 @@ enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
                                   const char *path, uint64_t size,
                                   struct gguf_error *err);
 
-/* Remove path + GG_OUTFILE_PART, if it is what this run made for file no. */
-void gg_resume_discard_part(const struct gg_resume *r, size_t no,
-                            const char *path);
+/* Remove the temporary that this run made for file no, if it made one. Needs no
+ * memory. */
+void gg_resume_discard_part(const struct gg_resume *r, size_t no);
 
 #endif

@@ -177,7 +177,7 @@ enum gguf_status gg_run_resume_end(struct gg_run *r, bool done,
         bool discard = done || (!some && !j->found);
         for (size_t no = 0;
              discard && !done && j->path && no < r->jobs[k]->n_shards; no++)
-            gg_resume_discard_part(j, no, r->paths[r->first_writer[k] + no]);
+            gg_resume_discard_part(j, no);
         int reason = gg_resume_close(j, discard);
         if (reason && done)
             st = gg_fail_errno(err, reason, "is complete, but the journal "
