@@ -2,7 +2,9 @@
  * states that tokens move, and nothing
  */
 #include "config.h"
+#include "base/bytes.h"
 #include "base/compiler.h"
+#include "gguf/verify.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
@@ -301,6 +303,122 @@ static void check_encoder(const void *file, size_t size)
     run_close(&r);
 }
 
+/* ---- headers with a few bytes changed: refused, or they compute ---- */
+
+static bool computes(const void *data, size_t size, struct gguf_error *err)
+{
+    static const gguf_token tok[] = { 1, 0, 31, 7, 5 };
+    struct gguf_session_params p = session_init;
+    struct gguf_batch b = { .n = 5, .token = tok };
+    struct run r;
+    p.n_ctx = 8;
+    bool good = run_open(&r, data, size, 1, &p) &&
+                gguf_session_decode(r.session, &b, &r.err) == GGUF_OK;
+    *err = r.err;
+    run_close(&r);
+    return good;
+}
+
+/* Errors that the verification finds. */
+static int count_error(void *user, const struct gguf_finding *f)
+{
+    *(unsigned *)user += f->severity == GGUF_SEVERITY_ERROR;
+    return 0;
+}
+
+/* Do opening a model and verifying it say the same? What is well formed and
+ * not evaluated, of a type that is not known, or of no architecture or
+ * tokenizer at all, is no error. */
+static bool agree(const void *data, size_t size)
+{
+    struct gguf_file *file;
+    struct gguf_model *model;
+    struct gguf_error err;
+    unsigned n = 0;
+    if (gguf_file_open_memory(&file, data, size, NULL, NULL) != GGUF_OK)
+        return true;
+    enum gguf_status st = gguf_model_open(&model, file, NULL, &err);
+    if (gguf_file_verify(file, NULL, count_error, &n, NULL) != GGUF_OK)
+        abort();
+    const bool open = st == GGUF_OK;
+    const bool other = st == GGUF_E_UNSUPPORTED || st == GGUF_E_ARCH ||
+                       strstr(err.message, "is of type") ||
+                       strstr(err.message, "no key '") ||
+                       strstr(err.message, "is not supported");
+    if (open)
+        gguf_model_destroy(model);
+    gguf_file_close(file);
+    if (!other && open != (n == 0))
+        printf("# %u errors, %s\n", n, open ? "opens" : err.message);
+    return other || open == (n == 0);
+}
+
+static void check_mutations(const char *what, uint8_t *data, size_t size)
+{
+    enum { TIMES = 3000 };
+    struct gguf_file *file;
+    struct gguf_error err;
+    int n_good = 0, n_mute = 0, n_apart = 0;
+    if (gguf_file_open_memory(&file, data, size, NULL, NULL) != GGUF_OK)
+        abort();
+    const size_t head = (size_t)gguf_file_data_off(file);
+    gguf_file_close(file);
+    ok(computes(data, size, &err), "%s: as it is it computes: %s", what, err.message);
+    for (int i = 0; i < TIMES; i++) {
+        size_t at[2], n = 1 + (size_t)rnd_below(2);
+        uint8_t old[2];
+        for (size_t k = 0; k < n; k++) {
+            at[k] = (size_t)rnd_below(head);
+            old[k] = data[at[k]];
+            data[at[k]] = rnd_below(2) ? (uint8_t)rnd64()
+                                       : (uint8_t)(1u << rnd_below(8));
+        }
+        if (computes(data, size, &err))
+            n_good++;
+        else
+            n_mute += !err.message[0];
+        n_apart += !agree(data, size);
+        for (size_t k = n; k-- > 0;)
+            data[at[k]] = old[k];
+    }
+    ok(!n_mute && n_good > 0 && n_good < TIMES,
+       "%s: %d headers with bytes changed: %d compute, all others say why",
+       what, TIMES, n_good);
+    ok(!n_apart, "%s: opened or not, as verified", what);
+}
+
+/* One number at a time: what follows from it is refused before it is used. */
+static void check_numbers(uint8_t *data, size_t size)
+{
+    static const struct {
+        const char *key, *says;
+        uint32_t v;
+    } rows[] = {
+        { "granitehybrid.ssm.group_count", "must be 1 to 4", 0 },
+        { "granitehybrid.ssm.group_count", "a multiple of group_count 3", 3 },
+        { "granitehybrid.ssm.time_step_rank", "must divide inner_size", 5 },
+        { "granitehybrid.ssm.conv_kernel", "must be 1 to 65536", 0 },
+        { "granitehybrid.ssm.state_size", "has shape", 17 },
+        { "granitehybrid.attention.head_count", "is 0 in layer 1", 0 },
+    };
+    for (size_t i = 0; i < GG_LEN(rows); i++) {
+        struct gguf_file *file;
+        struct gguf_error err;
+        if (gguf_file_open_memory(&file, data, size, NULL, NULL) != GGUF_OK)
+            abort();
+        const struct gguf_kv *kv = gguf_file_kv_find(file, rows[i].key);
+        const uint64_t off = kv ? kv->off : 0;
+        gguf_file_close(file);
+        if (!off)
+            continue;
+        const uint32_t old = gg_load32le(data + off);
+        gg_store32le(data + off, rows[i].v);
+        ok(!computes(data, size, &err) && strstr(err.message, rows[i].says),
+           "%s", err.message);
+        gg_store32le(data + off, old);
+    }
+}
+
 int main(void)
 {
     size_t size;
@@ -308,9 +426,12 @@ int main(void)
     check_cuts(file, size);
     check_sequences(file, size);
     check_forgetting(file, size);
+    check_numbers(file, size);
+    check_mutations("hybrid", file, size);
     free(file);
     file = encoder(&size);
     check_encoder(file, size);
+    check_mutations("encoder", file, size);
     free(file);
     return done_testing();
 }
