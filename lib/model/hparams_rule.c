@@ -81,7 +81,8 @@ static enum gguf_status check_groups(struct gg_hp_reader *r)
         if (!hp->has[GG_HP_n_head_kv] &&
             !gg_hp_find(r, GG_HP_n_head_kv)) /* each head has its own */
             l->n_head_kv = l->n_head;
-        if (!l->n_head && l->n_head_kv && r->needs.key[GG_HP_n_head] == GG_MUST)
+        if (!l->n_head && l->n_head_kv && hp->has[GG_HP_n_head] &&
+            r->needs.key[GG_HP_n_head] == GG_MUST)
             return gg_hp_fault(r, gg_hp_find(r, GG_HP_n_head),
                                GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                "%s is 0 in layer %" PRIu32 ", which has %"
