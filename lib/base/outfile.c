@@ -455,19 +455,39 @@ static enum gguf_status give_temp_name(struct gg_outfile *o, bool old,
     return gg_fail_errno(err, EEXIST, "no name for a temporary beside it");
 }
 
+/* Another name for what has the target's, so that it can come back. There is
+ * none where the system cannot link it; a disk that is full or fails is no
+ * reason to lose it. */
+static enum gguf_status keep_old_one(struct gg_outfile *o,
+                                     struct gguf_error *err)
+{
+    struct stat s;
+    struct gguf_error why;
+    if (lstat(o->path, &s) != 0)
+        return errno == ENOENT ? GGUF_OK
+                               : gg_fail_errno(err, errno,
+                                               "cannot be looked at");
+    gguf_error_clear(&why);
+    enum gguf_status st = give_temp_name(o, true, &o->old, &why);
+    o->lost = why.sys_errno == EPERM || why.sys_errno == EACCES ||
+              why.sys_errno == EMLINK || why.sys_errno == ENOSYS ||
+              why.sys_errno == EOPNOTSUPP;
+    if (st == GGUF_OK || o->lost)
+        return GGUF_OK;
+    return gg_fail_errno(err, why.sys_errno,
+                         "what it replaces cannot be kept meanwhile");
+}
+
 /* Over what has the name. Linking never replaces, renaming does. */
 static enum gguf_status replace(struct gg_outfile *o, bool keep_old,
                                 struct gguf_error *err)
 {
     if (!o->temp)
         GG_TRY(give_temp_name(o, false, &o->temp, err));
-    struct stat s;
-    bool there = keep_old && lstat(o->path, &s) == 0;
-    if (there)
-        (void)give_temp_name(o, true, &o->old, NULL);
+    if (keep_old)
+        GG_TRY(keep_old_one(o, err));
     if (rename(o->temp, o->path) != 0)
         return gg_fail_errno(err, errno, "cannot rename the output");
-    o->lost = there && !o->old;
     gg_free(o->allocator, o->temp);
     o->temp = NULL;
     return GGUF_OK;

@@ -143,6 +143,11 @@ static enum gguf_status check_stranger(const char *name,
     enum gguf_status st = gg_mapfile_open(&m, name, 0, 0, &why);
     if (st != GGUF_OK && why.sys_errno == ENOENT)
         return GGUF_OK;
+    if (st != GGUF_OK && why.sys_errno != 0)
+        return gg_fail_errno(err, why.sys_errno,
+                             "what lies at '%s' cannot be read",
+                             gg_esc(&e, gg_strz(name +
+                                                gg_folder_size(name))));
     bool ours = st == GGUF_OK && m.size >= sizeof MAGIC - 1 &&
                 !memcmp(m.data, MAGIC, sizeof MAGIC - 1);
     if (st == GGUF_OK)

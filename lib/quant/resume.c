@@ -282,11 +282,10 @@ static enum gguf_status lock_journal(const struct gg_resume *r, bool *locked,
     *locked = fcntl(r->fd, F_SETLK, &lock) == 0;
     if (!*locked && (errno == EACCES || errno == EAGAIN))
         return fail_busy(err);
-    if (fstat(r->fd, &a) != 0 ||
-        (lstat(r->path, &b) != 0 && errno != ENOENT))
+    bool there = fstat(r->fd, &a) == 0 && lstat(r->path, &b) == 0;
+    if (!there && errno != ENOENT)
         return gg_fail_errno(err, errno, "cannot be looked at");
-    return lstat(r->path, &b) == 0 && a.st_dev == b.st_dev &&
-                   a.st_ino == b.st_ino
+    return there && a.st_dev == b.st_dev && a.st_ino == b.st_ino
                ? GGUF_OK
                : fail_busy(err);
 }

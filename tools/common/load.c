@@ -25,7 +25,7 @@ bool load_try(struct load *l, const char *path, bool with_set,
     if (with_set && gguf_split_open(&l->set, path, params, err) == GGUF_OK)
         return true;
     bool is_file = stat(path, &sb) == 0 && !S_ISDIR(sb.st_mode);
-    if (with_set && (!is_file || err->status == GGUF_E_IO))
+    if (with_set && (!is_file || err->sys_errno != 0))
         return false;
     why = *err;
     if (gguf_file_open(&l->alone, path, params, err) != GGUF_OK)

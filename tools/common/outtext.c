@@ -22,12 +22,14 @@ static enum gguf_status fail(enum gguf_status st, int reason,
     return st;
 }
 
-/* Does path lead to what can only be written to? */
-static bool is_stream(const char *path)
+/* Does path lead to what can only be written to? *reason: why that cannot be
+ * told, or 0. */
+static bool is_stream(const char *path, int *reason)
 {
     struct stat s;
-    return stat(path, &s) == 0 &&
-           (S_ISCHR(s.st_mode) || S_ISFIFO(s.st_mode));
+    bool there = stat(path, &s) == 0;
+    *reason = there || errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+    return there && (S_ISCHR(s.st_mode) || S_ISFIFO(s.st_mode));
 }
 
 enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
@@ -35,10 +37,13 @@ enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
 {
     enum gguf_status st = GGUF_OK;
     *o = (struct outtext)OUTTEXT_INIT;
-    if (is_stream(path)) {
+    int reason;
+    if (is_stream(path, &reason)) {
         o->fd = open(path, O_WRONLY | O_NOCTTY | O_CLOEXEC);
         if (o->fd < 0)
             st = fail(GGUF_E_IO, errno, err);
+    } else if (reason) {
+        st = fail(GGUF_E_IO, reason, err);
     } else {
         st = gguf_outfile_open(&o->file, path, force, NULL, err);
     }
