@@ -1,11 +1,13 @@
 /* mkmodel - write a small GGUF file for the tests of the tools
  *
- *     mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N] [deep=N]
+ *     mkmodel OUT [n=TENSORS] [align=N] [rows=N] [big=1] [kv=N] [weights=1]
+ *     mkmodel OUT deep=N
  *
  * Knows nothing of the library: what the tools make of its files is compared
  * with what is written here. Tensors t0, t1 ... cycle through types and shapes
- * (256 x rows), in canonical layout. deep: a model of N layers instead, each
- * with one tensor, which has the wrong shape.
+ * (256 x rows), in canonical layout; as weights they are t0.weight ..., which
+ * are quantized. deep: a model of N layers instead, each with one tensor, which
+ * has the wrong shape.
  */
 #include "config.h"
 
@@ -167,7 +169,7 @@ static int deep_model(uint64_t n)
 
 int main(int argc, char **argv)
 {
-    uint64_t n = 8, align = 0, rows = 4, n_kv = 0, deep = 0;
+    uint64_t n = 8, align = 0, rows = 4, n_kv = 0, deep = 0, weights = 0;
     out = argc > 1 ? fopen(argv[1], "wb") : NULL;
     if (!out) {
         fprintf(stderr, "mkmodel: no output\n");
@@ -183,6 +185,7 @@ int main(int argc, char **argv)
         case 'b': big = v != 0; break;
         case 'd': deep = v; break;
         case 'k': n_kv = v; break;
+        case 'w': weights = v; break;
         default: return 2;
         }
     }
@@ -196,7 +199,8 @@ int main(int argc, char **argv)
     uint64_t real = align ? align : 32, off = 0;
     for (uint64_t i = 0; i < n; i++) {
         char s[32];
-        snprintf(s, sizeof s, "blk.%u.t%u", (unsigned)(i / 4), (unsigned)i);
+        snprintf(s, sizeof s, "blk.%u.t%u%s", (unsigned)(i / 4), (unsigned)i,
+                 weights ? ".weight" : "");
         str(s);
         num(2, 4);
         num(256, 8);

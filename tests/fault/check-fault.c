@@ -1,0 +1,398 @@
+/* check-fault.c - every file call of every command that writes goes wrong
+ *
+ *     check-fault [--log FILE] [NAME [FAULT [CALL]]]
+ *
+ * Each command runs once to count its file calls (by a preloaded library,
+ * fault.c), and then, for each of these and each fault, in a folder of its own
+ * with files beside it that are not its own. After each run inputs are what
+ * they were, outputs absent, old or complete, nothing else was touched, and
+ * what the program says at its end is true of what lies there; after a kill,
+ * the same command does its work. A sample; every call with GGUF_TEST_LONG.
+ *
+ * The arguments choose: NAME is a command, or part of its name. --log writes a
+ * line for each run: command, fault, call, status, outputs (o: as before, n:
+ * complete, x: neither), what else is left, the last line that was said.
+ */
+#include "config.h"
+#include "tests/fault/job.h"
+#include "tests/tap.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+enum { MAX_TOLD = 8 };
+
+static FILE *detail; /* --log */
+
+/* ------------------------------------------------------------ what is left --- */
+
+/* Did what was injected end it? */
+static bool was_killed(const struct program_run *r)
+{
+    return WIFSIGNALED(r->status) && job_calls->hits &&
+           WTERMSIG(r->status) ==
+               (job_calls->fault == FAULT_TERM ? SIGTERM : SIGKILL);
+}
+
+struct left {
+    const struct job *j;
+    const struct program_run *r;
+    char outputs[JOB_OUTPUTS + 1]; /* a letter each: o, n, x */
+    bool killed;                   /* the run, by what was injected */
+    unsigned n_new, n_old, n_torn, n_kept, n_temps, n_strange;
+    char strange[FOLDER_NAME + 16]; /* the first one and what became of it */
+};
+
+/* .NAME.PID-N.tmp of this process */
+static bool is_temporary(const char *name, const char *pid)
+{
+    size_t n = strlen(name);
+    const char *p = strstr(name, pid);
+    return name[0] == '.' && n > 4 && !strcmp(name + n - 4, ".tmp") && p &&
+           p[-1] == '.' && p[strlen(pid)] == '-';
+}
+
+static void note_thing(void *user, const char *name, const char *what)
+{
+    struct left *l = user;
+    if (!strcmp(what, "is new")) {
+        for (size_t i = 0; i < l->j->n_outputs; i++)
+            if (!strcmp(l->j->outputs[i].name, name))
+                return;
+        if (job_has_word(l->j->c->keeps, name)) {
+            l->n_kept++;
+            return;
+        }
+        if (is_temporary(name, l->r->pid)) {
+            l->n_temps++;
+            return;
+        }
+    }
+    if (!l->n_strange++)
+        snprintf(l->strange, sizeof l->strange, "%s %s", name, what);
+}
+
+/* The next character where numbers do not matter, each of which is a '0'. */
+static int next_of(const char **p, const char *end)
+{
+    const char *begin = *p;
+    while (*p < end && strchr("0123456789.+-e", **p) && **p)
+        ++*p;
+    if (*p > begin)
+        return '0';
+    return *p < end ? (unsigned char)*(*p)++ : -1;
+}
+
+static bool equal_but_numbers(const struct bytes *a, const struct bytes *b)
+{
+    const char *p = a->data, *q = b->data;
+    while (p && q) {
+        int c = next_of(&p, a->data + a->size);
+        if (c != next_of(&q, b->data + b->size))
+            return false;
+        if (c < 0)
+            return true;
+    }
+    return false;
+}
+
+static bool is_complete(const struct output *o, const struct bytes *b)
+{
+    return o->varies ? equal_but_numbers(b, &o->complete)
+                     : bytes_equal(b, &o->complete);
+}
+
+/* Is that the old file itself, not one with its bytes? In place it is, but not
+ * at the old time. */
+static bool is_the_same(const struct job *j, const struct output *o,
+                        const struct stat *s)
+{
+    const struct entry *e = folder_find(&j->folder, o->name);
+    return !e || (e->was.st_ino == s->st_ino && e->was.st_mode == s->st_mode &&
+                  ((j->c->flags & COMMAND_IN_PLACE) ||
+                   (e->was.st_mtim.tv_sec == s->st_mtim.tv_sec &&
+                    e->was.st_mtim.tv_nsec == s->st_mtim.tv_nsec)));
+}
+
+static char state_of(const struct job *j, const struct output *o)
+{
+    struct stat s;
+    struct bytes b = bytes_of(job_place(o->name));
+    bool absent = lstat(job_place(o->name), &s) != 0;
+    bool old = absent ? !o->old.data
+                      : bytes_equal(&b, &o->old) && is_the_same(j, o, &s);
+    bool new = absent ? !o->complete.data
+                      : is_complete(o, &b) && s.st_mode == o->mode;
+    free(b.data);
+    return old ? 'o' : new ? 'n' : 'x';
+}
+
+static void look(struct left *l, const struct job *j,
+                 const struct program_run *r)
+{
+    *l = (struct left){ .j = j, .r = r, .killed = was_killed(r) };
+    folder_look(&j->folder, note_thing, l);
+    for (size_t i = 0; i < j->n_outputs; i++) {
+        char s = state_of(j, &j->outputs[i]);
+        l->outputs[i] = s;
+        l->n_old += s == 'o';
+        l->n_new += s == 'n';
+        l->n_torn += s == 'x';
+    }
+}
+
+/* Is every output complete? One that a run does not change is both. */
+static bool is_whole(const struct job *j, const struct left *l)
+{
+    for (size_t i = 0; i < j->n_outputs; i++) {
+        const struct output *o = &j->outputs[i];
+        bool same = o->old.data ? bytes_equal(&o->old, &o->complete)
+                                : !o->complete.data;
+        if (l->outputs[i] != 'n' && !same)
+            return false;
+    }
+    return true;
+}
+
+/* Is all complete that there is then, whatever is to be deleted? */
+static bool is_made(const struct job *j, const struct left *l)
+{
+    bool made = true;
+    for (size_t i = 0; i < j->n_outputs; i++)
+        made &= !j->outputs[i].complete.data || l->outputs[i] == 'n';
+    return made;
+}
+
+/* ---------------------------------------------------------------- verdicts --- */
+
+static const struct kind {
+    const char *name;
+    enum fault fault;
+    int error;
+} kinds[] = {
+    { "killed before", FAULT_KILL_BEFORE, 0 },
+    { "killed within", FAULT_KILL_HALF, 0 },
+    { "killed after", FAULT_KILL_AFTER, 0 },
+    { "SIGTERM", FAULT_TERM, 0 },
+    { "ENOSPC", FAULT_ERROR, ENOSPC },
+    { "EIO", FAULT_ERROR, EIO },
+    { "EINTR", FAULT_ERROR, EINTR },
+    { "half of it", FAULT_SHORT, 0 },
+    { "full from then on", FAULT_FULL, 0 },
+    { "dead from then on", FAULT_DEAD, 0 },
+};
+
+struct tally {
+    unsigned runs, done, failed, killed, bad;
+};
+
+static bool removes(const char *call)
+{
+    return !strcmp(call, "unlink") || !strcmp(call, "remove");
+}
+
+/* A file that was to be deleted is gone only when the outputs are there. */
+static bool deleted_early(const struct job *j, const struct left *l)
+{
+    bool gone = false;
+    for (size_t i = 0; i < j->n_outputs; i++)
+        gone |= !j->outputs[i].complete.data && l->outputs[i] == 'n';
+    return (j->c->flags & COMMAND_DELETES) && gone && !is_made(j, l);
+}
+
+/* What is wrong with that; NULL: nothing. */
+static const char *judge(const struct job *j, const struct program_run *r,
+                         const struct left *l, const struct kind *k,
+                         const struct fault_call *call)
+{
+    bool killed = l->killed && k->fault != FAULT_TERM;
+    /* what it would have removed may stay */
+    bool stuck = k->fault == FAULT_DEAD ||
+                 (k->error && (removes(call->name) ||
+                               job_has_word(j->c->keeps, call->path)));
+    bool journal = (j->c->flags & COMMAND_IN_PLACE) && job_has(JOB_JOURNAL);
+    size_t tool = strcspn(j->c->args, " ");
+    if (l->n_strange)
+        return l->strange;
+    if (l->n_torn > journal)
+        return "an output is neither old nor complete";
+    if (deleted_early(j, l))
+        return "an input is deleted before the output is there";
+    if (killed)
+        return NULL;
+    if (!l->killed && r->rc != 0 && r->rc != 1)
+        return "a crash, or a hang";
+    if (l->n_temps && !stuck)
+        return "a temporary is left";
+    if (r->rc == 0 && !is_whole(j, l) && j->whole.rc == 0)
+        return "status 0, and not complete";
+    if (r->rc == 0 && l->n_kept > j->whole_kept && !stuck)
+        return "status 0, and something is left";
+    if (r->rc == 0 && !j->out_varies && !bytes_equal(&r->out, &j->whole.out))
+        return "status 0, and other standard output";
+    if (r->rc == 1 && (!r->err.data ||
+                       strncmp(r->last, j->c->args, tool) != 0))
+        return "it failed without a word";
+    if (r->rc == 1 && k->error && !bytes_equal(&r->err, &j->whole.err) &&
+        !strstr(r->err.data, strerror(k->error)))
+        return "it does not say why it failed";
+    if (r->rc != 0 && (j->c->flags & COMMAND_SET) && l->n_old && l->n_new &&
+        !stuck)
+        return "some of a set are new";
+    return NULL;
+}
+
+static const char *status_text(const struct program_run *r)
+{
+    static char text[16];
+    if (r->rc >= 0)
+        snprintf(text, sizeof text, "%d", r->rc);
+    else
+        snprintf(text, sizeof text, "SIG%d", WTERMSIG(r->status));
+    return text;
+}
+
+static void tell(FILE *f, const char *before, const struct job *j,
+                 const struct program_run *r, const struct left *l,
+                 const struct kind *k, uint32_t at,
+                 const struct fault_call *c, const char *why)
+{
+    fprintf(f, "%s%s|%s|%u %s %s|%s|%s%s%s%s|%s|%s\n", before, j->c->name,
+            k->name, at, c->name, c->path, status_text(r), l->outputs,
+            l->n_kept ? " kept" : "", l->n_temps ? " temporary" : "",
+            l->n_strange ? " strange" : "", r->last, why ? why : "");
+}
+
+/* After a kill or a failure that left something: the same command works. With
+ * what is complete already it may want --force. */
+static const char *again(const struct job *j, const struct program_run *before)
+{
+    static char why[300];
+    struct program_run r;
+    struct left l;
+    if (j->whole.rc != 0)
+        return NULL;
+    job_run(&r, j->c->args, "", FAULT_NONE, 0, 0);
+    if (r.rc == 1 && strstr(r.last, "(--force replaces it)")) {
+        program_run_free(&r);
+        job_run(&r, j->c->args, "-f", FAULT_NONE, 0, 0);
+    }
+    snprintf(why, sizeof why, "%s", r.last);
+    struct program_run first = r;
+    memcpy(first.pid, before->pid, sizeof first.pid);
+    look(&l, j, &first);
+    bool good = r.rc == 0 && is_whole(j, &l) &&
+                l.n_kept <= j->whole_kept && !l.n_strange;
+    /* inputs that are deleted are not there again */
+    bool gone = (j->c->flags & COMMAND_DELETES) && is_made(j, &l);
+    program_run_free(&r);
+    if (good || gone)
+        return NULL;
+    if (l.n_strange)
+        return "the next run: something else is left";
+    if (l.n_kept > j->whole_kept)
+        return "the next run leaves a journal";
+    return *why ? why : "the next run is not complete";
+}
+
+static void try_one(struct job *j, const struct kind *k, uint32_t at,
+                    struct tally *t)
+{
+    struct program_run r;
+    struct left l;
+    if ((j->c->flags & COMMAND_TORN) ||
+        !folder_is_untouched(&j->folder))
+        job_prepare(j);
+    job_run(&r, j->c->args, "", k->fault, at, k->error);
+    look(&l, j, &r);
+    if (job_calls->hits) { /* else it made fewer calls than the first time */
+        struct fault_call call = job_calls->calls[at - 1];
+        const char *why = judge(j, &r, &l, k, &call);
+        if (!why && (l.killed || l.n_kept))
+            why = again(j, &r);
+        t->runs++;
+        t->done += r.rc == 0;
+        t->failed += r.rc > 0;
+        t->killed += l.killed;
+        if (why && t->bad++ < MAX_TOLD)
+            tell(stdout, "# ", j, &r, &l, k, at, &call, why);
+        if (detail)
+            tell(detail, "", j, &r, &l, k, at, &call, why);
+    }
+    program_run_free(&r);
+}
+
+/* --------------------------------------------------------------- the tests --- */
+
+/* Is this call one that the fault can happen at? */
+static bool applies(const struct kind *k, const struct fault_call *c)
+{
+    switch (k->fault) {
+    case FAULT_FULL: return c->kind & FAULT_ROOM;
+    case FAULT_DEAD: return c->kind & FAULT_CHANGES;
+    case FAULT_SHORT:
+    case FAULT_KILL_HALF: return c->kind & FAULT_PARTS;
+    default: return true;
+    }
+}
+
+/* Every call, or of those that apply one in so many. */
+static void try_kind(struct job *j, const struct kind *k, unsigned one_in,
+                     uint32_t only)
+{
+    struct tally t = { 0 };
+    static unsigned turn;
+    for (uint32_t i = 1; i <= j->n_calls; i++) {
+        if (!applies(k, &j->calls[i - 1]) || (only && only != i))
+            continue;
+        if (only || turn++ % one_in == 0)
+            try_one(j, k, i, &t);
+    }
+    if (t.runs)
+        ok(!t.bad, "%s: %s: %u of %u calls: done %u, failed %u, killed %u",
+           j->c->name, k->name, t.runs, j->n_calls, t.done, t.failed,
+           t.killed);
+}
+
+static void try_command(struct job *j, const struct command *c, int argc,
+                        char **argv, unsigned one_in)
+{
+    if (!job_learn(j, c)) {
+        skip("%s: cannot be had here", c->name);
+        return;
+    }
+    ok((c->flags & COMMAND_REFUSED) ? j->whole.rc == 1 : j->whole.rc == 0,
+       "%s: without a fault: status %d, %u calls%s%s", c->name, j->whole.rc,
+       j->n_calls, *j->whole.last ? ": " : "", j->whole.last);
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++)
+        if (argc < 3 || !strcmp(argv[2], kinds[k].name))
+            try_kind(j, &kinds[k], one_in,
+                     argc > 3 ? (uint32_t)atoi(argv[3]) : 0);
+}
+
+int main(int argc, char **argv)
+{
+    static struct job j;
+    const char *more = getenv("GGUF_TEST_LONG");
+    if (argc > 2 && !strcmp(argv[1], "--log")) {
+        detail = fopen(argv[2], "w");
+        argc -= 2;
+        argv += 2;
+    }
+    unsigned one_in = argc > 1 || (more && *more) ? 1 : 16;
+    bool here = program_begin("check-fault");
+    if (!here || !job_begin()) {
+        skip("no library can be preloaded here");
+        if (here)
+            program_end();
+        return done_testing();
+    }
+    for (const struct command *c = commands; c->name; c++)
+        if (argc < 2 || strstr(c->name, argv[1])) {
+            try_command(&j, c, argc, argv, one_in);
+            job_forget(&j);
+        }
+    program_end();
+    return done_testing();
+}
