@@ -306,7 +306,7 @@ static void check_refused(void)
     p.first_chunk = 0;
     REFUSED(N, 2, "sink 2 of 2 is NULL");
     sinks[1] = &late;
-    late.struct_size = sizeof late + 1;
+    late.struct_size = SIZE_MAX;
     REFUSED(N, 2, "gguf_sink: struct_size");
 #undef REFUSED
     /* of an older program, which ends before end */
