@@ -28,7 +28,7 @@ static const struct bytes *seed(const char *name)
     if (!s->name[0]) {
         char path[FOLDER_NAME + 8];
         snprintf(s->name, sizeof s->name, "%s", name);
-        snprintf(path, sizeof path, "seeds/%s", s->name);
+        snprintf(path, sizeof path, "seeds/%.*s", FOLDER_NAME, s->name);
         s->bytes = bytes_of(program_place(path));
     }
     if (!s->bytes.data || s == seeds + MAX_SEEDS - 1) {
