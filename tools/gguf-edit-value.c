@@ -49,7 +49,7 @@ static int digit(char c)
     return c >= 'A' && c <= 'F' ? c - 'A' + 10 : 16;
 }
 
-/* Decimal, or hexadecimal behind 0x, with a sign or none, and nothing else. */
+/* Decimal, or hexadecimal after 0x, with a sign or none, and nothing else. */
 static bool parse_int(struct gguf_str s, bool *neg, uint64_t *v)
 {
     size_t i = 0;
@@ -197,7 +197,7 @@ static bool hex4(const char *p, uint32_t *v)
     return true;
 }
 
-/* \uXXXX, two of them for a pair of surrogates; p is behind the u. Returns
+/* \uXXXX, two of them for a pair of surrogates; p is after the u. Returns
  * what follows, or NULL. */
 static const char *unescape_u(const char *p, struct text *t)
 {
@@ -276,7 +276,7 @@ static const char *put_item(struct value *v, const char *p, struct text *why)
     return end;
 }
 
-/* "[1, 2]", "[["a", "b"], []]": p is behind the bracket, of an array of depth
+/* "[1, 2]", "[["a", "b"], []]": p is after the bracket, of an array of depth
  * levels. Returns what follows its last bracket, or NULL. */
 static const char *put_json(struct value *v, unsigned depth, const char *p,
                             struct text *why)
@@ -364,7 +364,7 @@ static bool type_of_array(struct value *v, const struct gguf_kv *kv,
 /* ---------------------------------------------------------------- types --- */
 
 /* "TYPE:", "arr[TYPE]:", "arr[arr[TYPE]]:" ... at the beginning of *arg, which
- * moves behind it. */
+ * moves after it. */
 static bool take_type(struct value *v, const char **arg)
 {
     static const char open[] = "arr[";

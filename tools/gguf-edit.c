@@ -196,7 +196,7 @@ static bool set(struct job *j, const struct op *op, struct gguf_error *err)
     const struct gguf_kv *was = gguf_meta_find(j->after, op->key);
     log_key(j, was ? "set" : "added", op->key);
     if (was) {
-        /* It goes behind the new value, which replaces it. */
+        /* It goes after the new value, which replaces it. */
         size_t n = j->log.n;
         text_addz(&j->log, " (was ");
         log_value(j, was);

@@ -8,7 +8,7 @@
 
 #include <stdbool.h>
 
-/* A value as it stands in a file behind its type. Zeroed is empty. */
+/* A value as it stands in a file after its type. Zeroed is empty. */
 struct value {
     uint32_t type;
     uint32_t base;  /* of the innermost elements; type if that is no array */

@@ -52,7 +52,7 @@ static const struct opt table[] = {
       "array one element a line",
       OPT_STR, AT(key) },
     { "--raw", NULL,
-      "with --key: the bytes of a string, and no line end behind them",
+      "with --key: the bytes of a string, and no line end after them",
       OPT_FLAG, AT(raw) },
     { .help = "What reads tensor data:" },
     { "--check", "[WHAT]",

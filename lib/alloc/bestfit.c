@@ -60,7 +60,7 @@ enum gguf_status gg_bestfit_free(struct gg_bestfit *b, uint64_t off,
     size = (size + b->align - 1) & ~(b->align - 1);
     if (!size)
         return GGUF_OK;
-    size_t at = 0; /* the first span behind it; the last one always is */
+    size_t at = 0; /* the first span after it; the last one always is */
     while (b->spans[at].off < off)
         at++;
     struct gg_span *next = &b->spans[at];

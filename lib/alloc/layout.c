@@ -29,7 +29,7 @@ enum take {
     TAKE_NOTHING /* it is not taken over */
 };
 
-/* Step 0 is before the graph, step i + 1 is node i, the last is behind it. */
+/* Step 0 is before the graph, step i + 1 is node i, the last is after it. */
 struct work {
     struct gg_layout *l;
     const struct gg_layout_in *in;
@@ -166,7 +166,7 @@ static void take_block(struct work *w, size_t i, int32_t step)
     };
 }
 
-/* A block of size bytes for what comes behind node i, on block k. */
+/* A block of size bytes for what comes after node i, on block k. */
 static int32_t shrink_block(struct work *w, int32_t k, size_t i, uint64_t size)
 {
     const int32_t n = (int32_t)w->n_blocks++;

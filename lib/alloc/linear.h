@@ -1,4 +1,4 @@
-/* linear.h - offsets one behind the other */
+/* linear.h - offsets one after the other */
 #ifndef GG_ALLOC_LINEAR_H
 #define GG_ALLOC_LINEAR_H
 

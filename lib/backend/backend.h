@@ -241,7 +241,7 @@ struct gguf_backend {
 };
 
 /* Queue a copy in the order of b's work alone, if b can: nobody else uses src
- * or dst until an event that is recorded on b behind it is past. */
+ * or dst until an event that is recorded on b after it is past. */
 bool gg_backend_copy_behind(struct gguf_backend *b,
                             const struct gguf_tensor *src,
                             struct gguf_tensor *dst);

@@ -257,7 +257,7 @@ static enum gguf_status plan(struct gguf_galloc *ga,
     return GGUF_OK;
 }
 
-/* Whether the first layout serves, perhaps after it was found behind others. */
+/* Whether the first layout serves, perhaps after it was found after others. */
 static bool find_layout(struct gguf_galloc *ga, const struct gg_layout_in *in)
 {
     unsigned k = 0;

@@ -11,7 +11,7 @@ enum { ROOM = 128 };
 
 struct call {
     gg_stream_fn *fn;
-    bool always; /* also behind a failure */
+    bool always; /* also after a failure */
     alignas(max_align_t) char arg[GG_STREAM_ARG];
 };
 

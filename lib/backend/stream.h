@@ -2,7 +2,7 @@
  *
  * What an asynchronous backend in host memory is made of: the functions below
  * are what its tables need, but for compute. Calls are queued by one thread at
- * a time and run one behind the other. When one fails, those behind it are
+ * a time and run one after the other. When one fails, those after it are
  * dropped, but events are still reached, so that nobody waits for good.
  */
 #ifndef GG_BACKEND_STREAM_H

@@ -2,7 +2,7 @@
  *
  * Waiters spin for a short while, since the others are mostly close behind,
  * then sleep: a thread that lost its processor costs the others no time of
- * theirs. What a thread wrote before the barrier is seen by all behind it.
+ * theirs. What a thread wrote before the barrier is seen by all after it.
  */
 #ifndef GG_BASE_BARRIER_H
 #define GG_BASE_BARRIER_H

@@ -24,7 +24,7 @@ static inline uint64_t gg_cursor_left(const struct gg_cursor *c)
     return c->size - c->off;
 }
 
-/* n bytes at the cursor, which moves behind them. what names them. */
+/* n bytes at the cursor, which moves after them. what names them. */
 static inline enum gguf_status gg_cursor_take(struct gg_cursor *c, uint64_t n,
                                               const uint8_t **out,
                                               const char *what,

@@ -29,7 +29,7 @@ static enum gguf_status choose_range(uint64_t total, uint64_t off,
 {
     if (off > total)
         return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "offset %" PRIu64 " lies behind the end of the file "
+                       "offset %" PRIu64 " lies after the end of the file "
                        "of %" PRIu64 " bytes", off, total);
     if (*size > total - off)
         return gg_fail(err, GGUF_E_TRUNCATED, GGUF_NO_OFFSET,

@@ -26,7 +26,7 @@ struct gg_mapfile {
 };
 
 /* Map the file at path; size 0 means up to its end. GGUF_E_IO (open, mmap; a
- * directory), GGUF_E_INVALID (no regular file, off behind the end),
+ * directory), GGUF_E_INVALID (no regular file, off after the end),
  * GGUF_E_TRUNCATED (size reaches past the end), GGUF_E_LIMIT (more than the
  * address space). */
 enum gguf_status gg_mapfile_open(struct gg_mapfile *m, const char *path,

@@ -49,7 +49,7 @@ void gg_arena_init(struct gg_arena *arena, const struct gguf_allocator *a);
 void gg_arena_fini(struct gg_arena *arena);
 /* size bytes aligned for any C type and not zeroed, or NULL. */
 void *gg_arena_alloc(struct gg_arena *arena, size_t size);
-/* A copy of n bytes with a NUL behind, or NULL. */
+/* A copy of n bytes with a NUL after it, or NULL. */
 char *gg_arena_strndup(struct gg_arena *arena, const char *data, size_t n);
 
 #endif

@@ -84,7 +84,7 @@ enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
 bool gg_outfile_can_share(const struct gg_outfile *o, int in_fd);
 
 /* Make the file, which must be empty, a clone of in_fd's size bytes that
- * shares its extents, with the position behind them. False where the file
+ * shares its extents, with the position after them. False where the file
  * system cannot: the file is as it was. */
 bool gg_outfile_clone(struct gg_outfile *o, int in_fd, uint64_t size);
 

@@ -10,7 +10,7 @@ enum gguf_status gg_paths_copy(struct gguf_paths **out,
                                const struct gguf_allocator *a,
                                struct gguf_error *err);
 
-/* Note path with ending behind it. */
+/* Note path with ending after it. */
 enum gguf_status gg_paths_write_beside(struct gguf_paths *p, const char *path,
                                        const char *ending, const char *what,
                                        struct gguf_error *err);

@@ -165,7 +165,7 @@ size_t gg_escape(char *out, size_t size, const char *data, size_t n)
     if (!size)
         return 0;
     size_t used = 0;
-    size_t fit = 0; /* length up to which "..." still fits behind */
+    size_t fit = 0; /* length up to which "..." still fits after it */
     char one[16];
     while (n) {
         size_t len = escape_one(data, n, one);

@@ -70,7 +70,7 @@ static uint64_t first_nonzero(const struct gguf_file *f, uint64_t from,
     return from;
 }
 
-/* Bytes from .. to, which should be zeros behind the thing called what. */
+/* Bytes from .. to, which should be zeros after the thing called what. */
 static enum gguf_status check_zeros(const struct gg_checker *c, uint64_t from,
                                     uint64_t to, struct gguf_str name,
                                     struct gguf_error *err)
@@ -83,7 +83,7 @@ static enum gguf_status check_zeros(const struct gg_checker *c, uint64_t from,
     if (at >= to)
         return GGUF_OK;
     return gg_finding(c, GG_CHECK_PADDING, name, at, err,
-                      "padding behind %s%s%s is not zero at byte %" PRIu64,
+                      "padding after %s%s%s is not zero at byte %" PRIu64,
                       name.size ? "tensor '" : "the header",
                       gg_esc(&e, name), name.size ? "'" : "", at);
 }
@@ -110,7 +110,7 @@ static enum gguf_status check_whole(const struct gg_checker *c,
                           f->data_end, f->map.size, end));
     if (f->map.size > end)
         GG_TRY(gg_finding(c, GG_CHECK_TRAILING, no_name, end, err,
-                          "%" PRIu64 " bytes behind the last tensor, from "
+                          "%" PRIu64 " bytes after the last tensor, from "
                           "byte %" PRIu64, f->map.size - end, end));
     return GGUF_OK;
 }

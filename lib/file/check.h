@@ -28,7 +28,7 @@
     X(TWICE, "duplicate", ERROR, "two keys or two tensors of one name")       \
     X(BIG_ENDIAN, "big-endian", NOTE, "numbers are in big-endian order")      \
     X(VERSION_2, "version-2", NOTE, "GGUF version 2")                         \
-    X(TRAILING, "trailing-bytes", WARNING, "bytes behind the last tensor")    \
+    X(TRAILING, "trailing-bytes", WARNING, "bytes after the last tensor")    \
     X(NO_FINAL_PAD, "no-final-padding", NOTE,                                 \
       "the last tensor is not padded")                                        \
     X(PADDING, "nonzero-padding", WARNING, "padding that is not zero")        \

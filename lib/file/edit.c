@@ -96,7 +96,7 @@ enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
     return GGUF_OK;
 }
 
-/* Everything behind the header as it is. The first piece ends at the next
+/* Everything after the header as it is. The first piece ends at the next
  * boundary between extents, so that what follows can be shared. */
 static enum gguf_status copy_rest(struct gg_edit *e, struct gg_outfile *o,
                                   struct gguf_error *err)

@@ -29,7 +29,7 @@ enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
 enum gguf_status gg_edit_check_order(const struct gg_edit *e,
                                      struct gguf_error *err);
 
-/* Everything behind the header, with the numbers of the tensors the other way
+/* Everything after the header, with the numbers of the tensors the other way
  * round, to the end of o. */
 enum gguf_status gg_edit_swap_rest(const struct gg_edit *e,
                                    struct gg_outfile *o,

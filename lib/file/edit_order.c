@@ -67,7 +67,7 @@ static enum gguf_status swap_tensor(struct sink *s, size_t i,
     return GGUF_OK;
 }
 
-/* What lies between tensors, and behind them: as it is. */
+/* What lies between tensors, and after them: as it is. */
 static enum gguf_status copy_gap(struct sink *s, uint64_t from, uint64_t to,
                                  struct gguf_error *err)
 {

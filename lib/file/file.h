@@ -45,7 +45,7 @@ enum gguf_status gg_file_check(const struct gguf_file *f,
                                struct gguf_error *err);
 
 /* The file that like would be with the pairs of meta and no others: to be
- * looked at, as far as that takes a header; nothing behind it may be read. like
+ * looked at, as far as that takes a header; nothing after it may be read. like
  * is kept. Whatever the limits were that like was opened with, they hold.
  * GGUF_E_NOMEM, and what meta may have wrong: GGUF_E_FORMAT, GGUF_E_LIMIT
  * (alignment). */

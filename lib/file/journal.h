@@ -1,7 +1,7 @@
 /* journal.h - a header that is being written in place, saved beside its file
  *
  * PATH.edit-journal: "GGUFEDIT", u32 1, u32 0, u64 inode and u64 size of the
- * file it belongs to, u64 XXH3 of the 64 KiB behind the header in that file,
+ * file it belongs to, u64 XXH3 of the 64 KiB after the header in that file,
  * u64 size of the header, u64 XXH3 of it, the header; all little-endian. It
  * appears complete, by renaming. One that belongs to another file than PATH
  * is now means nothing. Where PATH is a symbolic link, the journal lies beside

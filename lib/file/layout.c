@@ -216,7 +216,7 @@ enum gguf_status gg_layout_append(struct gguf_tensor_info *t, uint64_t *end,
     if (gg_ckd_add(&next, *end, t->size) || gg_align_up(&next, next, align)) {
         struct gg_esc e;
         return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "tensor '%s': %" PRIu64 " bytes behind %" PRIu64
+                       "tensor '%s': %" PRIu64 " bytes after %" PRIu64
                        " do not fit 63 bits",
                        gg_esc(&e, t->name), t->size, *end);
     }

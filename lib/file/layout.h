@@ -41,7 +41,7 @@ enum gguf_status gg_layout_check(struct gguf_tensor_info *t, size_t n,
                                  uint32_t align, uint64_t *end,
                                  struct gguf_error *err);
 
-/* Put a tensor of t->size bytes at *end, which moves behind its padding.
+/* Put a tensor of t->size bytes at *end, which moves after its padding.
  * GGUF_E_OVERFLOW. */
 enum gguf_status gg_layout_append(struct gguf_tensor_info *t, uint64_t *end,
                                   uint32_t align, struct gguf_error *err);

@@ -50,7 +50,7 @@ void gguf_manifest_destroy(struct gguf_manifest *m)
     gg_free(m->allocator, m);
 }
 
-/* The next word of s, which shrinks to what is behind it. */
+/* The next word of s, which shrinks to what is after it. */
 static struct gguf_str word(struct gguf_str *s)
 {
     struct gguf_str w;

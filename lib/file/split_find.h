@@ -31,7 +31,7 @@ enum gguf_status gg_split_name(const char *prefix, unsigned no, unsigned count,
                                const struct gguf_allocator *a, char **name,
                                struct gguf_error *err);
 
-/* The part of path behind the last slash. */
+/* The part of path after the last slash. */
 const char *gg_split_base(const char *path);
 
 #endif

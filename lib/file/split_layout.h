@@ -1,7 +1,7 @@
 /* split_layout.h - what a file was like that shards cannot show
  *
  * Shards and what is merged from them are laid out as a gguf_writer does:
- * tensors in the order of their list, zeros up to the alignment behind each.
+ * tensors in the order of their list, zeros up to the alignment after each.
  * If a file that is split is not, its first shard has keys that let merging
  * give it back byte for byte; other programs pass them over:
  *
@@ -69,7 +69,7 @@ uint64_t gg_split_layout_size(const struct gg_split_layout *l,
                               const struct gguf_writer *w);
 
 /* Bytes that are in no tensor before the k-th tensor by offset, or for k = n
- * behind the last: they go to o. *gap counts those that went before. */
+ * after the last: they go to o. *gap counts those that went before. */
 enum gguf_status gg_split_layout_gap(const struct gg_split_layout *l,
                                      const struct gguf_writer *w, size_t k,
                                      struct gg_outfile *o, uint64_t *gap,

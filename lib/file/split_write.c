@@ -389,7 +389,7 @@ static void merged_fini(struct merged *m)
     gg_split_layout_fini(&m->layout);
 }
 
-/* All of tensor i behind what o has. */
+/* All of tensor i after what o has. */
 static enum gguf_status append_tensor(struct run *r, struct gg_outfile *o,
                                       size_t i, struct gguf_error *err)
 {

@@ -3,7 +3,7 @@
  * An entry is a key (u64 length, bytes), a u32 type and a value. A value is a
  * scalar; a string (u64 length, bytes); or an array (u32 element type, u64
  * count, elements as they would be alone). struct gguf_kv points at what comes
- * behind length or count.
+ * after length or count.
  */
 #ifndef GG_FILE_VALUE_H
 #define GG_FILE_VALUE_H
@@ -54,7 +54,7 @@ uint64_t gg_load_bits(const void *p, size_t size, bool big_endian);
 /* Smallest entry: key length, one byte of key, type, one byte of value. */
 enum { GG_KV_MIN_SIZE = 8 + 1 + 4 + 1 };
 
-/* The entry at the cursor, checked throughout; the cursor moves behind it. On
+/* The entry at the cursor, checked throughout; the cursor moves after it. On
  * failure the cursor is somewhere inside. */
 enum gguf_status gg_kv_read(struct gg_cursor *c,
                             const struct gguf_limits *limits,

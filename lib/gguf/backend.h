@@ -128,7 +128,7 @@ GGUF_API enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *view,
                                                 struct gguf_error *err);
 
 /* Memory for every tensor of ctx that has none yet and is no view, packed in
- * one buffer (several behind one object if buft has a maximum size); views are
+ * one buffer (several after one object if buft has a maximum size); views are
  * bound. *out owned by the caller, to be destroyed after the last use of the
  * tensors; after a failure none has memory that it had not before.
  * GGUF_E_NOMEM, GGUF_E_LIMIT (one tensor is too large), GGUF_E_OVERFLOW.
@@ -387,7 +387,7 @@ gguf_backend_get_async(struct gguf_backend *backend,
                        const struct gguf_tensor *t, void *dst, uint64_t off,
                        uint64_t size, struct gguf_error *err);
 /* gguf_tensor_copy from memory of one backend to that of another (or the same)
- * in the order of both: behind what was started on either so far, before what
+ * in the order of both: after what was started on either so far, before what
  * is started later. GGUF_E_SHAPE, GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_backend_copy_async(struct gguf_backend *from, struct gguf_backend *to,

@@ -50,7 +50,7 @@ struct gguf_check_params {
     gguf_progress_fn *progress; /* bytes of tensor data; NULL: silent */
     void *progress_user;
     int quick; /* leave out what takes longer than opening the file: what is
-                * behind the header, even padding; and (verify.h) comparing
+                * after the header, even padding; and (verify.h) comparing
                 * texts of more than GGUF_QUICK_TEXTS tokens with others */
 };
 #define GGUF_CHECK_PARAMS_INIT                                                \
@@ -72,7 +72,7 @@ gguf_file_check(const struct gguf_file *file,
                 void *user, struct gguf_error *err);
 
 /* The n-th code that a finding can have (also those of verify.h), what it
- * means in a few words, and its severity; NULL behind the last. Since: 0.1 */
+ * means in a few words, and its severity; NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_check_code(size_t n, const char **about,
                                      enum gguf_severity *severity);
 

@@ -66,7 +66,7 @@ gguf_cpu_set_n_threads_fn(struct gguf_backend *backend, unsigned n,
                           struct gguf_error *err);
 
 /* Instruction sets that this machine has and this build can use: bit i is
- * gguf_cpu_level_name(i), NULL behind the last. Since: 0.1 */
+ * gguf_cpu_level_name(i), NULL after the last. Since: 0.1 */
 GGUF_API uint32_t gguf_cpu_levels(void);
 GGUF_API const char *gguf_cpu_level_name(unsigned i);
 

@@ -77,7 +77,7 @@ GGUF_API const struct gguf_dtype_info *gguf_dtype_find(uint32_t id);
 /* By name, letter case ignored, or NULL. name is NUL-terminated. Since: 0.1 */
 GGUF_API const struct gguf_dtype_info *gguf_dtype_from_name(const char *name);
 
-/* The n-th known type by ascending id, or NULL behind the last. Since: 0.1 */
+/* The n-th known type by ascending id, or NULL after the last. Since: 0.1 */
 GGUF_API const struct gguf_dtype_info *gguf_dtype_at(size_t n);
 
 /* Bytes of a row of ne0 elements. GGUF_E_UNSUPPORTED (unknown or removed id),

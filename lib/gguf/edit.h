@@ -10,7 +10,7 @@
  * A large file is not copied if the new header can fill the room of the old
  * one: tensor data stays where it is. The rest of the room is taken by a pair
  * of no meaning, GGUF_EDIT_PADDING_KEY, an array of u8 zeros, because readers
- * find the tensor data right behind the header. A file that is copied for
+ * find the tensor data right after the header. A file that is copied for
  * lack of room gets such a pair too if that lets the copy share the old
  * file's extents. Small files are copied always and never padded. The pair is
  * dropped by every other copy that an edit makes, and by quantization; a

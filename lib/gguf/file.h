@@ -64,7 +64,7 @@ GGUF_API enum gguf_status gguf_limits_set(struct gguf_limits *limits,
                                           const char *name, uint64_t value,
                                           struct gguf_error *err);
 
-/* The n-th limit's name, or NULL behind the last. Since: 0.1 */
+/* The n-th limit's name, or NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_limits_name(size_t n);
 
 struct gguf_file_params {
@@ -83,7 +83,7 @@ struct gguf_file_params {
  * GGUF data begins.
  *
  * GGUF_E_IO         it cannot be opened or mapped, or is a directory
- * GGUF_E_INVALID    params; not a regular file; offset behind the end
+ * GGUF_E_INVALID    params; not a regular file; offset after the end
  * GGUF_E_FORMAT     no GGUF; a bad type id, bool, name, alignment, dimension
  *                   or offset; tensors that overlap
  * GGUF_E_VERSION    another version of GGUF
@@ -128,10 +128,10 @@ GGUF_API uint32_t gguf_file_alignment(const struct gguf_file *file);
 GGUF_API uint64_t gguf_file_size(const struct gguf_file *file);
 /* Byte where the header's last field ends; padding follows. */
 GGUF_API uint64_t gguf_file_header_end(const struct gguf_file *file);
-/* Byte where tensor data begins: header_end, aligned. It may lie behind the
+/* Byte where tensor data begins: header_end, aligned. It may lie after the
  * end of a file that has no tensors. */
 GGUF_API uint64_t gguf_file_data_off(const struct gguf_file *file);
-/* Byte behind the last tensor's last byte; data_off without tensors. What
+/* Byte after the last tensor's last byte; data_off without tensors. What
  * follows but padding is no part of the model. */
 GGUF_API uint64_t gguf_file_data_end(const struct gguf_file *file);
 /* Every byte of the file, from the magic on. */

@@ -2,7 +2,7 @@
  *
  * A graph is built forward from results: sources first, depth first, each
  * tensor once. Tensors without an operation that are no parameters are leaves,
- * all others nodes; each node stands behind its sources. A graph lies in a
+ * all others nodes; each node stands after its sources. A graph lies in a
  * context and dies with it; it refers to tensors and owns none.
  *
  *     struct gguf_graph *g = gguf_graph_create(ctx, 2048);

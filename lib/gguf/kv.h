@@ -263,7 +263,7 @@ gguf_meta_set_str_array(struct gguf_meta *m, const char *key,
                         const struct gguf_str *v, uint64_t n,
                         struct gguf_error *err);
 
-/* A value of any type, as it is encoded in a little-endian file: behind the
+/* A value of any type, as it is encoded in a little-endian file: after the
  * type id, so a string with its length, an array with element type and count.
  * The way to nested arrays. Checked as if it came from a file, with the
  * default limits; the statuses are those of gguf_file_open. */

@@ -99,7 +99,7 @@ GGUF_API enum gguf_status
 gguf_model_scan_finite(const struct gguf_model *model, struct gguf_pool *pool,
                        struct gguf_error *err);
 
-/* The n-th architecture that can be evaluated, or NULL behind the last.
+/* The n-th architecture that can be evaluated, or NULL after the last.
  * Since: 0.1 */
 GGUF_API const char *gguf_model_arch_at(size_t n);
 

@@ -27,7 +27,7 @@ GGUF_API struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx,
                                           uint32_t dtype);
 /* Copy a into b: same number of elements, any shapes (in element order), any
  * strides, types as for cast; a and b must not overlap. The result is b again
- * (a view of it): take it into the graph, since what reads b must come behind
+ * (a view of it): take it into the graph, since what reads b must come after
  * it. */
 GGUF_BUILDER_2(gguf_op_cpy);
 
@@ -51,7 +51,7 @@ GGUF_API struct gguf_tensor *gguf_op_reshape_4d(struct gguf_ctx *ctx,
                                                 int64_t ne2, int64_t ne3);
 
 /* A window into a: shape, byte strides nb1.. of the upper dimensions (those
- * above the last given follow from it), off bytes behind a's first element.
+ * above the last given follow from it), off bytes after a's first element.
  * The window must lie inside a's bytes. Views of views refer to the root. */
 GGUF_API struct gguf_tensor *gguf_op_view_1d(struct gguf_ctx *ctx,
                                              struct gguf_tensor *a,
@@ -109,7 +109,7 @@ GGUF_API struct gguf_tensor *gguf_op_repeat(struct gguf_ctx *ctx,
                                             struct gguf_tensor *a, int64_t ne0,
                                             int64_t ne1, int64_t ne2,
                                             int64_t ne3);
-/* Zeros behind a: p[i] more elements in dimension i. Single elements only. */
+/* Zeros after a: p[i] more elements in dimension i. Single elements only. */
 GGUF_API struct gguf_tensor *gguf_op_pad(struct gguf_ctx *ctx,
                                          struct gguf_tensor *a, int32_t p0,
                                          int32_t p1, int32_t p2, int32_t p3);

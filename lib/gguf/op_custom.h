@@ -15,7 +15,7 @@ extern "C" {
  * the tensors. Called for each ith below nth, from threads of the backend's
  * pool at the same time; t and sources are in host memory, the sources
  * computed. So that results do not depend on nth, divide elements among the
- * parts and never a sum. What is not GGUF_OK ends the computation behind this
+ * parts and never a sum. What is not GGUF_OK ends the computation after this
  * node with that status. */
 typedef enum gguf_status gguf_custom_fn(struct gguf_tensor *t, unsigned ith,
                                         unsigned nth, void *user);

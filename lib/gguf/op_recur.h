@@ -3,7 +3,7 @@
  *
  * Conventions: op.h. All sources are of float types, any strides; sums are
  * taken in f32. A recurrence reads the state before its first token and gives
- * the results of its tokens and, in *new_state (may be NULL), the state behind
+ * the results of its tokens and, in *new_state (may be NULL), the state after
  * the last: both views of one node, contiguous f32. state is not changed:
  * *new_state may be copied over it (gguf_op_cpy) in the same graph. In the
  * formulas S is the state of one head of one sequence, exp and products are

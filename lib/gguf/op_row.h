@@ -33,7 +33,7 @@ GGUF_API struct gguf_tensor *gguf_op_top_k(struct gguf_ctx *ctx,
 /* --- norms ---------------------------------------------------------------- */
 
 /* Each row x; the result has a's shape and type. eps >= 0. Weights and biases
- * are a mul and an add behind it.
+ * are a mul and an add after it.
  *   norm      (x - mean x) / sqrt(mean (x - mean x)^2 + eps)
  *             Ba, Kiros and Hinton, arXiv 1607.06450
  *   rms_norm  x / sqrt(mean x^2 + eps)

@@ -94,7 +94,7 @@ GGUF_API enum gguf_status gguf_sched_compute(struct gguf_sched *s,
 
 /* The same, started: inputs (leaves with GGUF_TENSOR_INPUT) may be set again
  * when it returns, if they lie with the last backend; results are there after
- * a sync, or for what is started behind it on the backend that computes them.
+ * a sync, or for what is started after it on the backend that computes them.
  * With an evaluation callback it is done when it returns. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
                                                    struct gguf_graph *graph,

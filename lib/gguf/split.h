@@ -53,7 +53,7 @@ GGUF_API int gguf_split_name_parse(const char *path, size_t *prefix_size,
 
 /* A size as people write it: a number, which may have a fraction, and a unit:
  * none or B (bytes), k, M, G, T (powers of 1000), Ki, Mi, Gi, Ti (powers of
- * 1024), each in either case and with or without a B behind. Fractions of a
+ * 1024), each in either case and with or without a B after it. Fractions of a
  * byte are dropped. GGUF_E_INVALID, GGUF_E_OVERFLOW. Since: 0.1 */
 GGUF_API enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
                                           struct gguf_error *err);
@@ -153,7 +153,7 @@ struct gguf_split_shard {
  * no tensor data. from is kept; it may be split already. Each shard is laid
  * out on the alignment of from, and has general.alignment if from has it. A
  * file that no gguf_writer would lay out so (gaps, another order, no padding at
- * the end, bytes behind it), or that has keys of a split set itself, has that
+ * the end, bytes after it), or that has keys of a split set itself, has that
  * remembered in the metadata of the first shard: gguf(5). For that the bytes
  * between tensors are read. A set of one file is a file here.
  *

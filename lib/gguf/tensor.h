@@ -1,7 +1,7 @@
 /* tensor.h - tensors, and the contexts in which they lie
  *
  * A context is an arena: one block of memory in which tensors, graphs and work
- * memory lie one behind the other. A tensor says what an array looks like
+ * memory lie one after the other. A tensor says what an array looks like
  * (type, dimensions, strides) and what it is made from (operation, sources);
  * op.h makes such descriptions, graph.h orders them, backend.h gives them
  * memory and computes them.
@@ -63,7 +63,7 @@ struct gguf_tensor {
     struct gguf_tensor *src[GGUF_TENSOR_SRC]; /* NULL where not used */
     struct gguf_tensor *view_src; /* whose memory this one shares: always the
                                      root, itself no view; or NULL */
-    uint64_t view_off;            /* bytes behind the root's data */
+    uint64_t view_off;            /* bytes after the root's data */
     struct gguf_buffer *buffer;   /* where data lies; NULL: the context's own
                                      or other host memory, or none yet */
     void *data;                   /* NULL: no memory yet */
@@ -121,7 +121,7 @@ enum gguf_object_kind {
     GGUF_OBJECT_WORK    /* plain bytes */
 };
 struct gguf_object {
-    uint64_t off;  /* of the thing, bytes behind the arena's begin */
+    uint64_t off;  /* of the thing, bytes after the arena's begin */
     uint64_t size; /* bytes of the thing; a tensor's data included */
     struct gguf_object *next; /* NULL: the last */
     enum gguf_object_kind kind;
@@ -188,7 +188,7 @@ GGUF_API struct gguf_tensor *gguf_tensor_flag(struct gguf_tensor *t,
 GGUF_API int64_t gguf_tensor_n_elements(const struct gguf_tensor *t);
 GGUF_API int64_t gguf_tensor_n_rows(const struct gguf_tensor *t);
 
-/* Bytes from the first to behind the last element: right for quantized types
+/* Bytes from the first to after the last element: right for quantized types
  * and strided views; 0 if there is no element. Since: 0.1 */
 GGUF_API uint64_t gguf_tensor_size(const struct gguf_tensor *t);
 
@@ -204,7 +204,7 @@ GGUF_API bool gguf_tensor_is_empty(const struct gguf_tensor *t);
 GGUF_API bool gguf_tensor_is_contiguous(const struct gguf_tensor *t);
 GGUF_API bool gguf_tensor_is_contiguous_from(const struct gguf_tensor *t,
                                              unsigned dim);
-/* Elements of a row lie behind each other (nb[0] is the block). Since: 0.1 */
+/* Elements of a row lie after each other (nb[0] is the block). Since: 0.1 */
 GGUF_API bool gguf_tensor_has_rows(const struct gguf_tensor *t);
 /* nb[0] > nb[1]. Since: 0.1 */
 GGUF_API bool gguf_tensor_is_transposed(const struct gguf_tensor *t);

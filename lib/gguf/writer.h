@@ -131,7 +131,7 @@ gguf_writer_open(struct gguf_writer *w, const char *path,
                  struct gguf_error *err);
 
 /* Data of tensor i comes next. Tensors are begun in order; those that are left
- * out come by gguf_writer_write_at. GGUF_E_INVALID if i is not behind the last
+ * out come by gguf_writer_write_at. GGUF_E_INVALID if i is not after the last
  * one, or that one is not complete. Since: 0.1 */
 GGUF_API enum gguf_status gguf_writer_begin(struct gguf_writer *w, size_t i,
                                             struct gguf_error *err);
@@ -150,7 +150,7 @@ gguf_writer_copy(struct gguf_writer *w, const struct gguf_file *file,
                  struct gguf_error *err);
 
 /* Bytes off .. off+size of tensor i, in any order and from any thread, while
- * no other function runs on w, and only for tensors behind the last that was
+ * no other function runs on w, and only for tensors after the last that was
  * begun. Every byte must come exactly once: what is counted is their number.
  * Since: 0.1 */
 GGUF_API enum gguf_status

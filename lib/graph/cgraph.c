@@ -11,7 +11,7 @@
 
 enum {
     MAX_CAPACITY = 1 << 28,
-    /* Tensors lie one behind the other in a page of memory, and are asked for
+    /* Tensors lie one after the other in a page of memory, and are asked for
      * much in that order: they get slots beside each other, sixteen of them,
      * a cache line, for each page. Tensors are larger than a sixteenth. */
     PAGE_BITS = 12,
@@ -205,7 +205,7 @@ static bool visit(struct gguf_graph *g, struct gguf_tensor *t, size_t *depth)
 }
 
 /* The sources of the node on top of the stack are done: it goes to its place
- * behind them. */
+ * after them. */
 static void settle(struct gguf_graph *g, size_t *depth)
 {
     const size_t top = g->capacity - (*depth)--, i = g->n_nodes++;

@@ -191,7 +191,7 @@ const struct gguf_object *gguf_ctx_objects(const struct gguf_ctx *ctx)
     return ctx->first;
 }
 
-/* The first tensor at or behind o. */
+/* The first tensor at or after o. */
 static struct gguf_tensor *tensor_from(struct gguf_object *o)
 {
     while (o && o->kind != GGUF_OBJECT_TENSOR)

@@ -1,6 +1,6 @@
 /* op_recur.c - recurrences over tokens: builders and rules
  *
- * A node is one row of f32: the tokens' results, then the states behind the
+ * A node is one row of f32: the tokens' results, then the states after the
  * last. Builders give views of the two.
  */
 #include "config.h"

@@ -26,7 +26,7 @@ typedef uint64_t gg_cost_fn(const struct gguf_tensor *t);
 
 /* GG_OP_LIST(X)  X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE, COST)
  *   SRC      sources that must be there
- *   OPT      sources behind them that may be NULL
+ *   OPT      sources after them that may be NULL
  *   INPLACE  bit i: the result may lie where source i lies if both have the
  *            same layout: each element (row, for operations along rows) is
  *            read before it is written, by the same thread
@@ -126,7 +126,7 @@ static inline const struct gg_op_row *gg_op_row(uint32_t op)
     return &gg_op_rows[op];
 }
 
-/* Sources that t can have: those behind are NULL. */
+/* Sources that t can have: those after are NULL. */
 static inline int gg_op_n_src(const struct gguf_tensor *t)
 {
     return t->op < GGUF_N_OPS

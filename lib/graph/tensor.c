@@ -145,7 +145,7 @@ uint64_t gguf_tensor_size(const struct gguf_tensor *t)
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
     if (!info || gguf_tensor_is_empty(t))
         return 0;
-    /* the last block of the row begins (n - 1) strides behind the first */
+    /* the last block of the row begins (n - 1) strides after the first */
     uint64_t size = info->row_header + info->block_size +
                     (uint64_t)(t->ne[0] / info->block_len - 1) *
                         (uint64_t)t->nb[0];

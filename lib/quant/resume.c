@@ -72,7 +72,7 @@ static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
     return true;
 }
 
-/* A record behind the last. What a failing call wrote of one is written over
+/* A record after the last. What a failing call wrote of one is written over
  * by the next: records of several threads, which come one after the other, are
  * whole. */
 static enum gguf_status append(struct gg_resume *r, uint8_t *b,

@@ -11,7 +11,7 @@
  *     u32 3, u32 file, u64 inode: the temporary of the file was made
  *
  * and ends in the XXH3 (u64) of what comes before. All is little-endian. What
- * lies behind the first record that is torn or wrong means nothing. Digests
+ * lies after the first record that is torn or wrong means nothing. Digests
  * are XXH3 of 128 bits. The process that writes the journal holds a lock on it
  * (fcntl), so that there is only one.
  *

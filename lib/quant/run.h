@@ -46,12 +46,12 @@ struct gg_run {
     struct gguf_quant *const *jobs;
     struct gguf_writer **writers; /* all files of job 0, of job 1 ... */
     char **paths;                 /* of the writers */
-    size_t *first_writer;         /* of the jobs, and one behind the end */
+    size_t *first_writer;         /* of the jobs, and one after the end */
     size_t n_jobs;
     struct gg_job_tensor **tensors; /* [n_jobs][n_in]: gg_run_tensor */
     size_t n_t;                   /* tensors that a job has */
     size_t n_in;                  /* of the input: room in a row of them */
-    struct gg_run_cut *cuts;      /* of the tensors, and one behind the end */
+    struct gg_run_cut *cuts;      /* of the tensors, and one after the end */
     uint8_t *buffers;
     size_t buffer_size;           /* of one thread */
     size_t slice_size;            /* of it for the floats */

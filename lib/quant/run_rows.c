@@ -6,7 +6,7 @@
  * and writes a chunk's bytes to their place in the output. Threads do not wait
  * for each other, so that reading, computing and writing overlap; what a chunk
  * gives depends on nothing but its rows. Memory is one slice and one chunk for
- * each thread; pages of the input are let go of behind the chunk.
+ * each thread; pages of the input are let go of after the chunk.
  */
 #include "config.h"
 #include "quant/run.h"

@@ -17,7 +17,7 @@ struct gg_stream {
     uint32_t n_used;
     uint32_t end;     /* cells from here on are free */
     uint32_t hint;    /* cells before it are taken */
-    int32_t next_pos; /* behind the highest position; 0 when empty */
+    int32_t next_pos; /* after the highest position; 0 when empty */
 };
 
 struct gg_cells {

@@ -41,7 +41,7 @@ struct gg_lane {
     struct gg_split *splits;
     struct gguf_plan **plans; /* of each split, some from other graphs */
     size_t n_plans;
-    struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS]; /* behind each backend's
+    struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS]; /* after each backend's
                                part of the last computation; NULL: no events */
 };
 
@@ -80,7 +80,7 @@ struct gguf_sched {
         size_t size; /* bytes */
     } arrays[GG_SCHED_N_ARRAYS];
     struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
-    struct gguf_event *done[GGUF_SCHED_MAX_BACKENDS]; /* behind its last split;
+    struct gguf_event *done[GGUF_SCHED_MAX_BACKENDS]; /* after its last split;
                                                          NULL: no events */
     int n_backends;
     bool reaches[GGUF_SCHED_MAX_BACKENDS][GGUF_SCHED_MAX_BACKENDS]; /* the

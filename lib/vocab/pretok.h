@@ -27,7 +27,7 @@ bool gg_pretok_ignore_merges(const struct gg_pretok *p);
 /* Does a BOS go in front, unless the file says? */
 bool gg_pretok_add_bos(const struct gg_pretok *p);
 
-/* The names of the n-th kind, with blanks between them; NULL behind the last. */
+/* The names of the n-th kind, with blanks between them; NULL after the last. */
 const char *gg_pretok_names(size_t n);
 
 /* Is it a name that some program reads? All of gg_pretok_create's are. */

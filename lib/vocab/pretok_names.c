@@ -23,7 +23,7 @@ static const char others[] =
     "qwen35 sarvam-moe seed-coder solar-open superbpe talkie tekken tiny_aya "
     "trillion viking whitespace youtu";
 
-/* All names: row of pretok.c or the one behind them, and where in it. */
+/* All names: row of pretok.c or the one after them, and where in it. */
 struct names {
     size_t row;
     const char *at;

@@ -436,8 +436,8 @@ if test -c /dev/full; then
 fi
 cat "$m" "$m" >"$tmp/long.gguf"
 run "$info" "$tmp/long.gguf"
-test $rc -eq 0 && grep -q 'warning: .* bytes behind' "$tmp/err"
-ok 'bytes behind the data: a warning'
+test $rc -eq 0 && grep -q 'warning: .* bytes after' "$tmp/err"
+ok 'bytes after the data: a warning'
 run "$info" -q "$tmp/long.gguf"
 test ! -s "$tmp/err"
 ok '--quiet: no warning'
