@@ -575,7 +575,7 @@ enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
                                   SYNC_FILE_RANGE_WAIT_BEFORE |
                                       SYNC_FILE_RANGE_WRITE |
                                       SYNC_FILE_RANGE_WAIT_AFTER) != 0;
-        /* who was told of a failure is not told again by fsync */
+        /* fsync does not report a failure again that this call reported */
         if (bad && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
             return gg_fail_errno(err, errno, "fsync");
         if (!bad)

@@ -11,7 +11,7 @@ struct gg_cpu_op {
     bool by_rows;                  /* shares out whole rows of the result */
 };
 
-/* Row of op, < GGUF_N_OPS; run is NULL for what is no work. */
+/* Row of op, < GGUF_N_OPS; run is NULL where there is nothing to do. */
 const struct gg_cpu_op *gg_cpu_op_row(uint32_t op);
 
 /* Whether t can be computed, or needs no computing. */

@@ -132,7 +132,7 @@ void gg_journal_close(struct gg_journal *j)
     gg_mapfile_close(&j->map);
 }
 
-/* A file under a journal's name that is none is somebody's. */
+/* A file that has a journal's name and is not a journal is somebody's. */
 static enum gguf_status check_stranger(const char *name,
                                        struct gguf_error *err)
 {

@@ -30,7 +30,7 @@ struct gguf_digest {
     unsigned char bytes[16];
 };
 
-/* NULL for a number that is none; -1 for a name that is none. Since: 0.1 */
+/* NULL for a number, -1 for a name, that no algorithm has. Since: 0.1 */
 GGUF_API const char *gguf_digest_algo_name(enum gguf_digest_algo algo);
 GGUF_API int gguf_digest_algo_from_name(const char *name);
 

@@ -102,7 +102,8 @@ struct gguf_edit_params {
  * it was opened, or changes meanwhile), GGUF_E_FORMAT (alignment),
  * GGUF_E_LIMIT (alignment above GGUF_WRITER_MAX_ALIGNMENT),
  * GGUF_E_NOSPACE (in place only, and the header does not fit; or no room on
- * the disk), GGUF_E_EXIST (output; or what is no journal lies where that goes),
+ * the disk), GGUF_E_EXIST (output; or a file that is not a journal has the
+ * journal's name),
  * GGUF_E_IO (also: the file may not be written to, or
  * is being edited already), GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status

@@ -43,7 +43,7 @@ enum gguf_val_type {
 };
 #define GGUF_N_VAL_TYPES 13
 
-/* "u32", "str", "arr" ...; "?" for an id that is none. Since: 0.1 */
+/* "u32", "str", "arr" ...; "?" for an unknown id. Since: 0.1 */
 GGUF_API const char *gguf_val_type_name(uint32_t type);
 
 /* The id of a name as gguf_val_type_name gives it ("string", "array",

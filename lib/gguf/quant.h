@@ -115,7 +115,7 @@ struct gguf_quant_params {
  * GGUF_E_UNSUPPORTED  requantizing without allow_requantize; prune without
  *                     general.architecture, and several keys *.block_count
  * GGUF_E_NOTFOUND     a pattern that matches no tensor that may be quantized
- * GGUF_E_FORMAT       a pattern that is none
+ * GGUF_E_FORMAT       a pattern that cannot be read
  * GGUF_E_LIMIT        one that is too long, or whose search takes too many
  *                     steps
  * GGUF_E_TENSOR       an NVFP4 tensor's scale is of another type or shape, or

@@ -272,7 +272,7 @@ static enum gguf_status fail_busy(struct gguf_error *err)
                    "another process is at work on it");
 }
 
-/* Who finds it locked, or finds after the lock that it was removed, was
+/* A run that finds it locked, or after the lock that it was removed, came
  * second. Where there are no locks, it goes without one. */
 static enum gguf_status lock_journal(const struct gg_resume *r, bool *locked,
                                      struct gguf_error *err)

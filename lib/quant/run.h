@@ -102,8 +102,8 @@ static inline const struct gg_job_tensor *gg_run_any(const struct gg_run *r,
 enum gguf_status gg_run_join(struct gg_run *r, struct gguf_error *err);
 
 /* run_prepare.c: look whether the jobs can run (together); set cuts, buffers,
- * losses and their sizes, within the memory that is allowed. Who fails leaves
- * what was allocated to the caller. */
+ * losses and their sizes, within the memory that is allowed. After a
+ * failure what was allocated is the caller's to free. */
 enum gguf_status gg_run_prepare(struct gg_run *r, struct gguf_error *err);
 
 /* The loss of tensor i, all of whose chunks are done, for all jobs. */

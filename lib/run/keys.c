@@ -102,7 +102,7 @@ static bool can_forget(const struct gg_stream *s, int32_t begin, int32_t end)
 }
 
 /* Keys and values in a free cell are masked where others are read, but 0 times
- * what is no number is none: a sequence must not suffer from one before it. */
+ * a NaN is a NaN: a sequence must not suffer from one before it. */
 static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
                    uint32_t n, bool all)
 {
