@@ -374,8 +374,8 @@ enum gguf_status gg_file_plan(struct gguf_file **out,
     };
     struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
     struct gguf_writer *w;
-    const void *header;
-    size_t size;
+    const void *header = NULL;
+    size_t size = 0;
     *out = NULL;
     p.allocator = a;
     p.version = like->version;

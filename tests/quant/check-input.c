@@ -373,7 +373,7 @@ static void check_names(void)
 static void check_noted(void)
 {
     static const char *const names[] = { "b", "a.resume",
-                                         "b" GG_OUTFILE_PART };
+                                         ("b" GG_OUTFILE_PART) };
     for (size_t i = 0; i < GG_LEN(names); i++) {
         struct event e = { .calls = 0 };
         struct gguf_paths *p;

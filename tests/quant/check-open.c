@@ -35,7 +35,7 @@ static bool makes(struct gguf_quant *q, const char *want, bool resume,
 static void check_file(struct gguf_file *f, const char *want, const char *what)
 {
     struct gguf_error err;
-    struct gguf_quant *q, *r;
+    struct gguf_quant *q, *r = NULL;
     struct gguf_quant_params p = params();
     gguf_error_clear(&err);
     ok(gguf_quant_create_file(&q, f, &p, &err) == GGUF_OK &&
