@@ -53,9 +53,11 @@ static void mem_set(struct gguf_buffer *b, tensor *t, const void *src,
 {
     enter(of(b));
     memcpy((char *)t->data + off, src, (size_t)size);
+    leave(of(b));
+    pthread_mutex_lock(&of(b)->mutex); /* its queue's thread sets, too */
     of(b)->n_sets++;
     of(b)->n_bytes += size;
-    leave(of(b));
+    pthread_mutex_unlock(&of(b)->mutex);
 }
 
 static void mem_get(struct gguf_buffer *b, const tensor *t, void *dst,
