@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "sched/sched.h"
 
-static bool same_shape(const struct gg_shape *a, const struct gg_shape *b)
+static bool same_shape(const struct gg_ubatch_shape *a, const struct gg_ubatch_shape *b)
 {
     return a->n_tok == b->n_tok && a->n_seq == b->n_seq &&
            a->n_real == b->n_real && a->n_kv == b->n_kv && a->n_out == b->n_out &&
@@ -13,7 +13,7 @@ static bool same_shape(const struct gg_shape *a, const struct gg_shape *b)
 }
 
 static enum gguf_status build(struct gguf_session *s,
-                              const struct gg_shape *h, struct gguf_error *err)
+                              const struct gg_ubatch_shape *h, struct gguf_error *err)
 {
     struct gguf_ctx *c = s->ctx;
     gguf_ctx_reset(c);
@@ -41,7 +41,7 @@ static enum gguf_status build(struct gguf_session *s,
 }
 
 enum gguf_status gg_session_graph(struct gguf_session *s,
-                                  const struct gg_shape *shape,
+                                  const struct gg_ubatch_shape *shape,
                                   struct gguf_error *err)
 {
     if (s->has_graph && same_shape(&s->shape, shape) &&
@@ -56,9 +56,9 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
 }
 
 /* The pass with most tokens: of as many sequences as that takes. */
-static struct gg_shape largest(const struct gguf_session *s)
+static struct gg_ubatch_shape largest(const struct gguf_session *s)
 {
-    struct gg_shape h = { .n_kv = s->n_ctx };
+    struct gg_ubatch_shape h = { .n_kv = s->n_ctx };
     for (uint32_t n_seq = 1; n_seq <= s->n_seq && h.n_out < s->n_ubatch;
          n_seq++) {
         int64_t n_tok = GG_MIN(s->n_ubatch / n_seq, s->n_ctx);
@@ -78,7 +78,7 @@ enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
     const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
     const int first = gg_model_is_whole(s->model) ? 1 : 0;
     for (int with_out = first; with_out < 2; with_out++) {
-        struct gg_shape h = largest(s);
+        struct gg_ubatch_shape h = largest(s);
         h.n_out = with_out ? h.n_out : 0;
         GG_TRY(build(s, &h, err));
         GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));

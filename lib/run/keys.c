@@ -8,8 +8,6 @@
 
 #include "gguf/backend.h"
 
-#include <math.h>
-
 static struct gguf_tensor *describe(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
                                     unsigned which)
@@ -20,7 +18,7 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
                           (int64_t)m->n_ctx * m->n_streams);
 }
 
-static void inputs(struct gg_memory *m, const struct gg_shape *h,
+static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
                    struct gg_pass *pass)
 {
     struct gguf_ctx *c = pass->ctx;
@@ -38,37 +36,16 @@ static void inputs(struct gg_memory *m, const struct gg_shape *h,
     };
 }
 
-/* ---- masks ---- */
-
-/* What a token at pos sees of the first n_kv cells of a stream; where distances
- * count, how far away that is. */
-static void mask_cells(const struct gg_stream *st, int32_t pos, int64_t n_kv,
-                       bool far, float *mask)
-{
-    for (int64_t k = 0; k < n_kv; k++)
-        mask[k] = st->pos[k] < 0 || st->pos[k] > pos ? -INFINITY
-                  : far ? (float)(st->pos[k] - pos)
-                        : 0;
-}
-
-/* What a token at pos sees of those of its pass, at all: all but repetitions,
- * or those before. */
-static void mask_pass(const struct gg_shape *h, const int32_t *all,
-                      int32_t pos, bool causal, bool far, float *mask)
-{
-    for (int64_t k = 0; k < h->n_tok; k++)
-        mask[k] = k >= h->n_real || (causal && all[k] > pos) ? -INFINITY
-                  : far ? -fabsf((float)(all[k] - pos))
-                        : 0;
-}
-
-/* Row by row, in place where the graph's mask is in host memory. */
+/* The mask row by row, in place where the graph's mask is in host memory. */
 static enum gguf_status fill(struct gg_memory *m, const struct gg_ubatch *u,
                              struct gguf_error *err)
 {
-    const struct gg_shape *h = u->shape;
-    const bool causal = m->model->hp.causal && !m->model->arch->no_causal;
-    const bool far = gg_model_alibi(m->model) > 0;
+    const struct gg_ubatch_shape *h = &u->shape;
+    const struct gg_ubatch_sight sight = {
+        .kept = m->kept,
+        .causal = m->model->hp.causal && !m->model->arch->no_causal,
+        .far = gg_model_alibi(m->model) > 0,
+    };
     const int64_t n_kv = m->kept ? h->n_kv : h->n_tok;
     struct gguf_tensor *t = m->in[1];
     GG_TRY(gg_input_set(m->in[0], u->row, err));
@@ -78,13 +55,8 @@ static enum gguf_status fill(struct gg_memory *m, const struct gg_ubatch *u,
     const size_t size = (size_t)n_kv * sizeof(float);
     for (int64_t i = 0; i < h->n_mask * h->n_tok; i++) {
         const size_t at = (size_t)i * size;
-        const int64_t q = i / h->n_tok;
         float *row = host ? (float *)(void *)((char *)t->data + at) : m->row;
-        if (m->kept)
-            mask_cells(&u->cells->stream[h->first_stream + q], u->pos[i],
-                       n_kv, far, row);
-        else
-            mask_pass(h, u->pos + q * h->n_tok, u->pos[i], causal, far, row);
+        gg_ubatch_mask(u, i, sight, row);
         if (!host)
             GG_TRY(gguf_tensor_set(t, row, at, size, err));
     }

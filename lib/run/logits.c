@@ -1,9 +1,37 @@
-/* logits.c - from states to logits, some rows at a time */
+/* logits.c - what a batch gave: states, and logits of some at a time */
 #include "config.h"
 #include "run/session.h"
 
+#include "base/ckd.h"
 #include "base/mem.h"
 #include "sched/sched.h"
+
+enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
+                                     struct gguf_error *err)
+{
+    size_t size;
+    if (n <= s->out_cap)
+        return GGUF_OK;
+    if (gg_ckd_array(&size, n, s->model->hp.n_embd * sizeof *s->out))
+        return gg_fail_nomem(err, SIZE_MAX);
+    gg_free(s->allocator, s->out);
+    s->n_out = s->out_cap = 0;
+    s->out = gg_alloc(s->allocator, size);
+    if (!s->out)
+        return gg_fail_nomem(err, size);
+    s->out_cap = n;
+    return GGUF_OK;
+}
+
+size_t gguf_session_n_outputs(const struct gguf_session *s)
+{
+    return s->n_out;
+}
+
+size_t gguf_session_max_logits(const struct gguf_session *s)
+{
+    return s->max_logits;
+}
 
 enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
                                  struct gguf_error *err)

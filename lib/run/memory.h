@@ -10,20 +10,7 @@
 #define GG_RUN_MEMORY_H
 
 #include "model/build.h"
-#include "run/cells.h"
-
-/* What the graph of a pass depends on: equal shapes, the same graph. */
-struct gg_shape {
-    int64_t n_tok, n_seq, n_real, n_kv, n_out, n_mask, first_stream;
-};
-
-/* Tokens that are computed together, n_tok of each of n_seq sequences from
- * shape->first_stream on, as build.h has them. */
-struct gg_ubatch {
-    const struct gg_shape *shape;
-    const struct gg_cells *cells; /* the tokens have theirs */
-    const int32_t *pos, *row;     /* [n_tok * n_seq] */
-};
+#include "run/ubatch.h"
 
 struct gg_memory {
     const struct gg_memory_kind *kind; /* NULL: the model has none such */
@@ -47,7 +34,7 @@ struct gg_memory_kind {
                                     unsigned which);
     /* Make the inputs of a graph for a shape, in pass->ctx, and tell the pass
      * where its memory is. */
-    void (*inputs)(struct gg_memory *m, const struct gg_shape *h,
+    void (*inputs)(struct gg_memory *m, const struct gg_ubatch_shape *h,
                    struct gg_pass *pass);
     /* Fill them. Allocates nothing. */
     enum gguf_status (*fill)(struct gg_memory *m, const struct gg_ubatch *u,

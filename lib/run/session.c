@@ -1,4 +1,4 @@
-/* session.c - create and destroy sessions; what does not compute */
+/* session.c - create and destroy sessions */
 #include "config.h"
 #include "run/session.h"
 
@@ -77,7 +77,11 @@ static enum gguf_status make_memory(struct gguf_session *s, uint32_t dtype,
 static enum gguf_status make_scratch(struct gguf_session *s,
                                      struct gguf_error *err)
 {
-    GG_TRY(gg_session_room(s, (size_t)s->n_ctx * s->n_seq, err));
+    s->plan.allocator = s->allocator;
+    s->plan.n_seq = s->n_seq;
+    GG_TRY(gg_batch_room(&s->plan, (size_t)s->n_ctx * s->n_seq, err));
+    GG_TRY(gg_ubatch_init(&s->ubatch, &s->cells, s->n_ubatch, s->allocator,
+                          err));
     return gg_session_out_room(s, s->n_ubatch, err);
 }
 
@@ -95,12 +99,6 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.backends = backends;
     sp.n_backends = p->n_preferred + 1;
     sp.measure = measure;
-    s->tok = gg_alloc_zero(s->allocator, s->n_ubatch, 4 * sizeof *s->tok);
-    if (!s->tok)
-        return gg_fail_nomem(err, s->n_ubatch * 4 * sizeof *s->tok);
-    s->pos = s->tok + s->n_ubatch;
-    s->row = s->pos + s->n_ubatch;
-    s->out_row = s->row + s->n_ubatch;
     GG_TRY(make_ctx(s, n, n, &s->ctx, err));
     GG_TRY(make_ctx(s, 8, 8, &s->head_ctx, err));
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
@@ -194,8 +192,8 @@ void gguf_session_destroy(struct gguf_session *s)
     gguf_ctx_destroy(s->cache_ctx);
     gg_cells_fini(&s->cells);
     gg_memory_fini(s->memory);
-    gg_free(s->allocator, s->tok);
-    gg_free(s->allocator, s->words);
+    gg_ubatch_fini(&s->ubatch);
+    gg_batch_fini(&s->plan);
     gg_free(s->allocator, s->out);
     gg_free(s->allocator, s->logits);
     gg_free(s->allocator, s);
@@ -228,62 +226,4 @@ void gguf_session_memory(const struct gguf_session *s, uint64_t *cache_size,
     *graph_size = 0;
     for (unsigned i = 0; i < GGUF_SCHED_MAX_BACKENDS; i++)
         *graph_size += gguf_sched_size(s->sched, i);
-}
-
-size_t gguf_session_n_outputs(const struct gguf_session *s)
-{
-    return s->n_out;
-}
-
-size_t gguf_session_max_logits(const struct gguf_session *s)
-{
-    return s->max_logits;
-}
-
-uint32_t gguf_session_n_tokens(const struct gguf_session *s, uint32_t seq)
-{
-    return seq < s->n_seq ? s->cells.stream[seq].n_used : 0;
-}
-
-static void forget(struct gguf_session *s, uint32_t seq, uint32_t cell,
-                   uint32_t n, bool all)
-{
-    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
-        if (s->memory[i].kind && s->memory[i].kept)
-            s->memory[i].kind->forget(&s->memory[i], seq, cell, n, all);
-}
-
-enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
-                                     int32_t begin, int32_t end,
-                                     struct gguf_error *err)
-{
-    if (seq >= s->n_seq)
-        return GGUF_OK;
-    const struct gg_stream *st = &s->cells.stream[seq];
-    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
-        if (s->memory[i].kind &&
-            !s->memory[i].kind->can_forget(st, begin, end))
-            return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                           "sequence %" PRIu32 ": a state cannot forget some "
-                           "of its tokens", seq);
-    const uint32_t before = st->n_used;
-    uint32_t gone = 0;
-    for (uint32_t i = 0, n; i < st->end; i += n + 1) {
-        n = 0; /* as many side by side as there are */
-        while (i + n < st->end && gg_cells_between(st->pos[i + n], begin, end))
-            n++;
-        gone += n;
-        if (n)
-            forget(s, seq, i, n, gone == before);
-    }
-    gg_cells_remove(&s->cells, seq, begin, end);
-    return GGUF_OK;
-}
-
-void gguf_session_clear(struct gguf_session *s)
-{
-    for (uint32_t q = 0; q < s->n_seq; q++)
-        forget(s, q, 0, s->cells.stream[q].end, true);
-    gg_cells_clear(&s->cells);
-    s->n_out = 0;
 }

@@ -27,7 +27,7 @@ struct gguf_session {
     /* the graph of the last pass */
     struct gguf_ctx *ctx;
     struct gguf_sched *sched;
-    struct gg_shape shape;
+    struct gg_ubatch_shape shape;
     bool has_graph;
     struct gg_pass pass;
     struct gguf_tensor *states;
@@ -47,23 +47,20 @@ struct gguf_session {
     size_t n_out, out_cap;
     bool wide; /* its batch had n_wide tokens */
 
-    /* scratch of a batch, words_cap, and of a pass: n_ubatch each */
-    uint32_t *words;
-    size_t words_cap;
-    int32_t *tok, *pos, *row, *out_row;
+    /* the batch, and what is computed of it at a time */
+    struct gg_batch_plan plan;
+    struct gg_ubatch ubatch;
 };
 
-/* Room for a batch of n tokens; for n outputs of one. What was there is lost
- * where there was too little. GGUF_E_NOMEM. */
-enum gguf_status gg_session_room(struct gguf_session *s, size_t n,
-                                 struct gguf_error *err);
+/* logits.c: room for n outputs of a batch; what was there is lost where there
+ * was too little. GGUF_E_NOMEM. */
 enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
                                      struct gguf_error *err);
 
 /* graph.c: the graph for shape, built or taken again, with memory.
  * GGUF_E_NOMEM and what building and planning return. */
 enum gguf_status gg_session_graph(struct gguf_session *s,
-                                  const struct gg_shape *shape,
+                                  const struct gg_ubatch_shape *shape,
                                   struct gguf_error *err);
 /* Plan the largest graphs there can be and, without measure, have all that
  * computing them takes, so that decoding allocates nothing. */

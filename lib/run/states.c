@@ -19,7 +19,7 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
                                   m->n_streams);
 }
 
-static void inputs(struct gg_memory *m, const struct gg_shape *h,
+static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
                    struct gg_pass *pass)
 {
     m->in[0] = gg_input(gguf_tensor_1d(pass->ctx, GGUF_DTYPE_I32, h->n_seq),

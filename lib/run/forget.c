@@ -1,0 +1,53 @@
+/* forget.c - what a session remembers, and has forgotten */
+#include "config.h"
+#include "run/session.h"
+
+#include <inttypes.h>
+
+uint32_t gguf_session_n_tokens(const struct gguf_session *s, uint32_t seq)
+{
+    return seq < s->n_seq ? s->cells.stream[seq].n_used : 0;
+}
+
+static void forget(struct gguf_session *s, uint32_t seq, uint32_t cell,
+                   uint32_t n, bool all)
+{
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
+        if (s->memory[i].kind && s->memory[i].kept)
+            s->memory[i].kind->forget(&s->memory[i], seq, cell, n, all);
+}
+
+enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
+                                     int32_t begin, int32_t end,
+                                     struct gguf_error *err)
+{
+    if (seq >= s->n_seq)
+        return GGUF_OK;
+    const struct gg_stream *st = &s->cells.stream[seq];
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
+        if (s->memory[i].kind &&
+            !s->memory[i].kind->can_forget(st, begin, end))
+            return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                           "sequence %" PRIu32 ": a state cannot forget some "
+                           "of its tokens", seq);
+    const uint32_t before = st->n_used;
+    uint32_t gone = 0;
+    for (uint32_t i = 0, n; i < st->end; i += n + 1) {
+        n = 0; /* as many side by side as there are */
+        while (i + n < st->end && gg_cells_between(st->pos[i + n], begin, end))
+            n++;
+        gone += n;
+        if (n)
+            forget(s, seq, i, n, gone == before);
+    }
+    gg_cells_remove(&s->cells, seq, begin, end);
+    return GGUF_OK;
+}
+
+void gguf_session_clear(struct gguf_session *s)
+{
+    for (uint32_t q = 0; q < s->n_seq; q++)
+        forget(s, q, 0, s->cells.stream[q].end, true);
+    gg_cells_clear(&s->cells);
+    s->n_out = 0;
+}
