@@ -75,10 +75,9 @@ static bool parse_int(struct gguf_str s, bool *neg, uint64_t *v)
 static bool parse_float(struct gguf_str s, double *d)
 {
     char buf[128], *end;
-    if (!s.size || s.size >= sizeof buf || !strchr("+-.0123456789ni", *s.data))
+    if (!s.size || !strchr("+-.0123456789ni", *s.data) ||
+        !text_copy(buf, sizeof buf, s.data, s.size))
         return false;
-    memcpy(buf, s.data, s.size);
-    buf[s.size] = '\0';
     *d = strtod(buf, &end);
     /* A number too large for a double became one that was not written. */
     return end == buf + s.size && (!isinf(*d) || strchr(buf, 'i'));

@@ -91,13 +91,12 @@ static bool find_before(const struct gguf_imatrix *im,
                         const struct gguf_imatrix_entry *e, size_t *i)
 {
     struct text name = { NULL, 0, 0 };
-    char *rest;
-    if (strncmp(e->name, "blk.", 4))
+    struct gguf_str rest;
+    int64_t layer = gguf_name_layer(
+        (struct gguf_str){ e->name, strlen(e->name) }, &rest);
+    if (layer < 1)
         return false;
-    unsigned long layer = strtoul(e->name + 4, &rest, 10);
-    if (!layer || *rest != '.')
-        return false;
-    text_addf(&name, "blk.%lu%s", layer - 1, rest);
+    text_addf(&name, "blk.%" PRId64 ".%s", layer - 1, rest.data);
     bool found = name.s && gguf_imatrix_find(
                                im, (struct gguf_str){ name.s, name.n }, i);
     text_fini(&name);

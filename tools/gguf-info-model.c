@@ -28,14 +28,14 @@ const struct gguf_kv *info_hparam(const struct info *info, const char *suffix)
 {
     const struct gguf_file *f = load_file(info->load, 0);
     struct gguf_str arch;
-    char key[256];
+    char prefix[128], key[256];
     if (*suffix == '/')
         return gguf_file_kv_find(f, suffix + 1);
     if (gguf_kv_get_str(gguf_file_kv_find(f, "general.architecture"), &arch,
                         NULL) != GGUF_OK ||
-        arch.size > 128 || memchr(arch.data, '\0', arch.size))
+        !text_copy(prefix, sizeof prefix, arch.data, arch.size))
         return NULL;
-    snprintf(key, sizeof key, "%.*s.%s", (int)arch.size, arch.data, suffix);
+    snprintf(key, sizeof key, "%s.%s", prefix, suffix);
     return gguf_file_kv_find(f, key);
 }
 

@@ -3,6 +3,7 @@
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
 #include "tools/common/opt.h"
+#include "tools/common/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -161,7 +162,10 @@ bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
     for (unsigned k = 0;; k++, s++) {
         char name[64];
         const size_t n = strcspn(s, ",");
-        snprintf(name, sizeof name, "%.*s", (int)(n < 64 ? n : 63), s);
+        if (!text_copy(name, sizeof name, s, n)) {
+            unknown(b, s);
+            return false;
+        }
         struct gguf_backend *x = get(b, name, abort);
         if (!x)
             return false;

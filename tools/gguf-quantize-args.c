@@ -58,7 +58,8 @@ static void parse_target_types(struct options *o, const char *arg)
         size_t n = strcspn(p, ",");
         if (o->target.n_types == GGUF_TARGET_MAX_TYPES)
             opt_usage("--target-types: more than %d", GGUF_TARGET_MAX_TYPES);
-        snprintf(name, sizeof name, "%.*s", (int)(n < 31 ? n : 31), p);
+        if (!text_copy(name, sizeof name, p, n))
+            opt_usage("--target-types: '%s' is not a list of types", arg);
         o->target_type_ids[o->target.n_types++] =
             parse_type("--target-types", name);
         o->target.types = o->target_type_ids;

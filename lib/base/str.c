@@ -46,6 +46,37 @@ bool gg_str_ends(struct gguf_str s, const char *suffix)
     return s.size >= n && !memcmp(s.data + s.size - n, suffix, n);
 }
 
+bool gg_str_uint(struct gguf_str *s, uint64_t max, uint64_t *v)
+{
+    size_t i = 0;
+    uint64_t n = 0;
+    for (; i < s->size && s->data[i] >= '0' && s->data[i] <= '9'; i++) {
+        uint64_t digit = (uint64_t)(s->data[i] - '0');
+        if (digit > max || n > (max - digit) / 10)
+            return false;
+        n = 10 * n + digit;
+    }
+    if (!i)
+        return false;
+    s->data += i;
+    s->size -= i;
+    *v = n;
+    return true;
+}
+
+bool gg_str_join(char *out, size_t size, struct gguf_str s, const char *end)
+{
+    const size_t n = strlen(end);
+    out[0] = '\0';
+    if (n >= size || s.size >= size - n ||
+        (s.size && memchr(s.data, '\0', s.size)))
+        return false;
+    if (s.size)
+        memcpy(out, s.data, s.size);
+    memcpy(out + s.size, end, n + 1);
+    return true;
+}
+
 /* Well-formed byte sequences: The Unicode Standard 15.0, table 3-7. */
 size_t gg_utf8_decode(const char *p, size_t n, uint32_t *cp)
 {
@@ -111,6 +142,15 @@ bool gg_utf8_valid(const char *p, size_t n)
             return false;
     }
     return true;
+}
+
+size_t gg_utf8_fit(const char *p, size_t n, size_t room)
+{
+    if (n <= room)
+        return n;
+    while (room && ((unsigned char)p[room] & 0xc0) == 0x80)
+        room--;
+    return room;
 }
 
 /* Characters that reorder or hide text on a terminal, or are not seen on it:

@@ -18,6 +18,14 @@ bool gg_str_starts(struct gguf_str s, const char *prefix);
 bool gg_str_ends(struct gguf_str s, const char *suffix);
 struct gguf_str gg_strz(const char *z);
 
+/* Take the decimal digits at the beginning of *s: their number is *v. false:
+ * there is no digit, or the number is above max; nothing is changed then. */
+bool gg_str_uint(struct gguf_str *s, uint64_t max, uint64_t *v);
+
+/* s with end after it as a text in out. false: it does not fit size bytes with
+ * the NUL, or s holds a NUL; out is "" then. */
+bool gg_str_join(char *out, size_t size, struct gguf_str s, const char *end);
+
 /* One code point at p[0..n), n > 0: its length in bytes (1 to 4) and its
  * value in *cp, or 0 if the bytes are not well-formed UTF-8 (surrogates,
  * overlong forms and values above U+10FFFF are not). */
@@ -27,6 +35,9 @@ size_t gg_utf8_decode(const char *p, size_t n, uint32_t *cp);
 size_t gg_utf8_encode(uint32_t cp, char out[4]);
 
 bool gg_utf8_valid(const char *p, size_t n);
+
+/* How many of the n bytes at p fit room bytes, cut between code points. */
+size_t gg_utf8_fit(const char *p, size_t n, size_t room);
 
 /* File text as one printable line: control characters (C0, DEL, C1), bytes
  * that are not UTF-8, characters that reorder text or are not seen, and

@@ -18,15 +18,11 @@ bool gg_scale_name(const struct gguf_tensor_info *t, const char *suffix,
                    char name[GG_SCALE_NAME])
 {
     static const char weight[] = ".weight";
-    size_t w = sizeof weight - 1, n = t->name.size;
-    if (t->dtype != GGUF_DTYPE_NVFP4 || n < w ||
-        n - w + strlen(suffix) >= GG_SCALE_NAME ||
-        memcmp(t->name.data + n - w, weight, w) ||
-        memchr(t->name.data, 0, n))
+    struct gguf_str stem = t->name;
+    if (t->dtype != GGUF_DTYPE_NVFP4 || !gg_str_ends(stem, weight))
         return false;
-    memcpy(name, t->name.data, n - w);
-    strcpy(name + n - w, suffix);
-    return true;
+    stem.size -= sizeof weight - 1;
+    return gg_str_join(name, GG_SCALE_NAME, stem, suffix);
 }
 
 /* Multiply what is read from s, which is tensor t, by the tensor scale of

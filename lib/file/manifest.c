@@ -120,9 +120,9 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
     if (hex.size == 0 || line.size == 0)
         return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
                        "line %zu is no ALGORITHM DIGEST NAME", number);
-    snprintf(name, sizeof name, "%.*s", (int)GG_MIN(algo.size, sizeof name),
-             algo.data);
-    int k = gguf_digest_algo_from_name(name);
+    int k = gg_str_join(name, sizeof name, algo, "")
+                ? gguf_digest_algo_from_name(name)
+                : -1;
     if (k < 0) {
         m->n_skipped++;
         return GGUF_OK;

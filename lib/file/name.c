@@ -1,9 +1,11 @@
-/* name.c - what keys and tensor names may look like */
+/* name.c - what keys and tensor names may look like, and what they say */
 #include "config.h"
-#include "file/value.h"
+#include "file/name.h"
 #include "base/str.h"
+#include "file/value.h"
 
 #include <stdio.h>
+#include <string.h>
 
 const char *gg_name_fault(struct gguf_str name)
 {
@@ -30,4 +32,29 @@ const char *gg_kv_label(struct gg_kv_label *l, const struct gguf_kv *kv)
         snprintf(l->s, sizeof l->s, "key '%s'[%" PRIu64 "]",
                  gg_esc(&e, kv->key), kv->index);
     return l->s;
+}
+
+int64_t gg_name_cut(struct gguf_str *name, const char *first)
+{
+    struct gguf_str s = *name;
+    uint64_t n;
+    if (!gg_str_starts(s, first))
+        return -1;
+    s.data += strlen(first);
+    s.size -= strlen(first);
+    const struct gguf_str digits = s;
+    if (!gg_str_uint(&s, UINT32_MAX, &n) || !gg_str_starts(s, ".") ||
+        (*digits.data == '0' && digits.size - s.size > 1))
+        return -1;
+    name->data = s.data + 1;
+    name->size = s.size - 1;
+    return (int64_t)n;
+}
+
+int64_t gguf_name_layer(struct gguf_str name, struct gguf_str *rest)
+{
+    const int64_t layer = gg_name_cut(&name, "blk.");
+    if (rest)
+        *rest = name;
+    return layer;
 }

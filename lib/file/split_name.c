@@ -30,13 +30,9 @@ enum gguf_status gguf_split_name_format(char *out, size_t size,
 /* Five digits at p, or 0. */
 static unsigned five_digits(const char *p)
 {
-    unsigned v = 0;
-    for (int i = 0; i < 5; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return 0;
-        v = 10 * v + (unsigned)(p[i] - '0');
-    }
-    return v;
+    struct gguf_str s = { p, 5 };
+    uint64_t v;
+    return gg_str_uint(&s, 99999, &v) && !s.size ? (unsigned)v : 0;
 }
 
 int gguf_split_name_parse(const char *path, size_t *prefix_size, unsigned *no,

@@ -65,28 +65,17 @@ static enum gguf_status add_shard(struct gguf_split_plan *plan,
     return GGUF_OK;
 }
 
-/* The layer of a tensor: N of "blk.N.", or -1. */
-static int64_t layer_of(struct gguf_str name)
+/* The layer of tensor i, or -1. */
+static int64_t layer_of(const struct gguf_split_plan *plan, size_t i)
 {
-    int64_t n = 0;
-    size_t i = 4;
-    if (!gg_str_starts(name, "blk.") || name.size < 6 || name.data[4] == '.')
-        return -1;
-    for (; i < name.size && name.data[i] != '.'; i++) {
-        if (name.data[i] < '0' || name.data[i] > '9' || i > 12)
-            return -1;
-        n = 10 * n + (name.data[i] - '0');
-    }
-    return i < name.size ? n : -1;
+    return gguf_name_layer(gguf_split_tensor(plan->from, i)->info->name, NULL);
 }
 
 /* May a shard end before tensor i? */
 static bool may_cut(const struct gguf_split_plan *plan,
                     const struct gguf_split_params *p, size_t i)
 {
-    return !p->by_layer ||
-           layer_of(gguf_split_tensor(plan->from, i)->info->name) !=
-               layer_of(gguf_split_tensor(plan->from, i - 1)->info->name);
+    return !p->by_layer || layer_of(plan, i) != layer_of(plan, i - 1);
 }
 
 static enum gguf_status too_large(const struct gguf_split_plan *plan,

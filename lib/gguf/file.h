@@ -185,6 +185,12 @@ gguf_file_tensor_find(const struct gguf_file *file, const char *name);
 GGUF_API const struct gguf_tensor_info *
 gguf_file_tensor_by_offset(const struct gguf_file *file, size_t i);
 
+/* The layer that a tensor's name says: N of "blk.N.REST", or -1 for any other
+ * name. N is decimal, without a zero before other digits, and at most
+ * UINT32_MAX. rest, if not NULL, becomes REST, or name as it is for -1.
+ * Since: 0.1 */
+GGUF_API int64_t gguf_name_layer(struct gguf_str name, struct gguf_str *rest);
+
 /* size bytes of tensor i, in the mapping: read-only; aligned to
  * gguf_file_alignment(), or to a page of memory if that is less, if the GGUF
  * data begins at byte 0 of a file that was mapped; else not at all. NULL if i is

@@ -1,6 +1,7 @@
 /* optab.c - the table of operations, and making a node from a row */
 #include "config.h"
 #include "graph/optab.h"
+#include "base/str.h"
 
 #include <assert.h>
 #include <stdarg.h>
@@ -74,17 +75,6 @@ struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
     return gg_ctx_tensor(ctx, proto);
 }
 
-/* How many bytes of a name are at most n, cut at a code point. */
-static size_t cut(const char *name, size_t n)
-{
-    const size_t all = strlen(name);
-    if (all <= n)
-        return all;
-    while (n && ((unsigned char)name[n] & 0xc0) == 0x80)
-        n--;
-    return n;
-}
-
 struct gguf_tensor *gg_op_name_after(struct gguf_tensor *t,
                                      const struct gguf_tensor *src,
                                      const char *what,
@@ -95,8 +85,9 @@ struct gguf_tensor *gg_op_name_after(struct gguf_tensor *t,
     const char *second = other ? other->name : "";
     const size_t n_what = strlen(what);
     const size_t room = sizeof t->name - sizeof " ()" - n_what;
-    const size_t n_second = cut(second, room / 2);
-    const size_t n_first = cut(src->name, room - n_second);
+    const size_t n_second = gg_utf8_fit(second, strlen(second), room / 2);
+    const size_t n_first =
+        gg_utf8_fit(src->name, strlen(src->name), room - n_second);
     char *p = t->name;
     memmove(p, src->name, n_first);
     p += n_first;

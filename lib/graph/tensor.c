@@ -94,12 +94,7 @@ struct gguf_tensor *gguf_tensor_name(struct gguf_tensor *t, const char *name)
 {
     if (!t)
         return NULL;
-    size_t n = strlen(name);
-    if (n >= sizeof t->name) {
-        n = sizeof t->name - 1;
-        while (n && ((unsigned char)name[n] & 0xc0) == 0x80)
-            n--;
-    }
+    const size_t n = gg_utf8_fit(name, strlen(name), sizeof t->name - 1);
     memmove(t->name, name, n);
     memset(t->name + n, 0, sizeof t->name - n);
     return t;

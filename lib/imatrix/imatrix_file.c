@@ -209,12 +209,10 @@ find_other(const struct gguf_file *f, const struct gguf_tensor_info *t,
            const char *has, const char *wants)
 {
     char name[NAME_SIZE];
-    size_t n = t->name.size - strlen(has);
-    if (n + strlen(wants) + 1 > sizeof name)
-        return NULL;
-    memcpy(name, t->name.data, n);
-    memcpy(name + n, wants, strlen(wants) + 1);
-    return gguf_file_tensor_find(f, name);
+    struct gguf_str stem = { t->name.data, t->name.size - strlen(has) };
+    return gg_str_join(name, sizeof name, stem, wants)
+               ? gguf_file_tensor_find(f, name)
+               : NULL;
 }
 
 /* The values of t, which lie at p. */
@@ -462,12 +460,10 @@ static enum gguf_status plan_entry(struct gguf_writer *w,
     char name[NAME_SIZE];
     uint64_t n_mats = GG_MAX(e->n_mats, 1);
     size_t n = strlen(e->name);
-    if (n + sizeof sums_suffix > sizeof name)
+    if (!gg_str_join(name, sizeof name, gg_strz(e->name), sums_suffix))
         return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                        "a name of %zu bytes, limit is %zu", n,
                        sizeof name - sizeof sums_suffix);
-    memcpy(name, e->name, n);
-    memcpy(name + n, sums_suffix, sizeof sums_suffix);
     t.name = gg_strz(name);
     t.ne[0] = (int64_t)e->n_cols;
     t.ne[1] = (int64_t)n_mats;

@@ -90,11 +90,12 @@ static bool is_scale(const struct gg_source *s, struct gguf_str name)
     char weight[256];
     static const char *const ends[] = { ".scale", ".input_scale" };
     for (size_t i = 0; i < GG_LEN(ends); i++) {
-        if (!gg_str_ends(name, ends[i]) || name.size > 200)
+        struct gguf_str stem = name;
+        if (!gg_str_ends(name, ends[i]))
             continue;
-        snprintf(weight, sizeof weight, "%.*s.weight",
-                 (int)(name.size - strlen(ends[i])), name.data);
-        if (gg_source_find(s, weight, NULL))
+        stem.size -= strlen(ends[i]);
+        if (gg_str_join(weight, sizeof weight, stem, ".weight") &&
+            gg_source_find(s, weight, NULL))
             return true;
     }
     return false;

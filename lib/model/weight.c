@@ -4,6 +4,7 @@
 
 #include "base/compiler.h"
 #include "base/str.h"
+#include "file/name.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -47,27 +48,14 @@ enum gg_weight gg_weight_bias(enum gg_weight id)
 
 enum gg_scope gg_weight_scope(struct gguf_str *name, uint64_t *il)
 {
-    unsigned scope = GG_LAYER;
-    while (scope < GG_N_SCOPES && !gg_str_starts(*name, gg_scopes[scope]))
-        scope++;
-    if (scope == GG_N_SCOPES)
-        return GG_MODEL;
-    const size_t begin = strlen(gg_scopes[scope]);
-    size_t i = begin;
-    uint64_t n = 0;
-    for (; i < name->size && i < begin + 10; i++) {
-        unsigned digit = (unsigned char)name->data[i] - '0';
-        if (digit > 9)
-            break;
-        n = 10 * n + digit;
+    for (unsigned scope = GG_LAYER; scope < GG_N_SCOPES; scope++) {
+        const int64_t n = gg_name_cut(name, gg_scopes[scope]);
+        if (n >= 0) {
+            *il = (uint64_t)n;
+            return (enum gg_scope)scope;
+        }
     }
-    if (i == begin || i >= name->size || name->data[i] != '.' ||
-        (name->data[begin] == '0' && i > begin + 1))
-        return GG_MODEL;
-    name->data += i + 1;
-    name->size -= i + 1;
-    *il = n;
-    return (enum gg_scope)scope;
+    return GG_MODEL;
 }
 
 void gg_weight_ne(enum gg_weight id, const struct gg_sizes *z,

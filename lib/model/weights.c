@@ -82,8 +82,8 @@ static enum gguf_status take(struct gguf_model *m, size_t i,
                        info->ne[2], info->ne[3]);
     GG_TRY(gguf_ctx_status(m->ctx, err));
     GG_TRY(place(m, t, &from, err));
-    snprintf(name, sizeof name, "%.*s", (int)info->name.size,
-             info->name.data);
+    /* it is the name of a row, which fits */
+    gg_str_join(name, sizeof name, info->name, "");
     *slot = gguf_tensor_name(t, name);
     m->used[i] = 1;
     m->n_params += info->n_elements;

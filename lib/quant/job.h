@@ -22,7 +22,6 @@ struct gg_job_tensor {
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
     float *outer;   /* a scale for each matrix, in a tensor of its own after
                      * this one, filled by run; NULL: none */
-    int64_t layer;  /* of the input's name; -1: none */
     uint32_t shard; /* which file it goes to, and its place there */
     size_t index;
 };

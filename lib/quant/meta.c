@@ -96,7 +96,6 @@ static enum gguf_status find_arch(const struct gguf_quant *q,
                                   struct gguf_error *err)
 {
     static const char end[] = ".block_count";
-    const size_t n_end = sizeof end - 1;
     struct gguf_str other = { NULL, 0 };
     struct gg_esc a, b;
     size_t n = 0;
@@ -105,11 +104,10 @@ static enum gguf_status find_arch(const struct gguf_quant *q,
         return GGUF_OK;
     for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
         struct gguf_str key = gguf_meta_kv(q->meta, i)->key;
-        if (key.size < n_end ||
-            memcmp(key.data + key.size - n_end, end, n_end))
+        if (!gg_str_ends(key, end))
             continue;
         other = *arch;
-        *arch = (struct gguf_str){ key.data, key.size - n_end };
+        *arch = (struct gguf_str){ key.data, key.size - strlen(end) };
         n++;
     }
     if (n < 2)
@@ -127,17 +125,14 @@ static enum gguf_status prune_keys(struct gguf_quant *q,
     char key[256], prefix[256];
     struct gguf_str arch = { NULL, 0 };
     enum gguf_status st = find_arch(q, &arch, err);
-    if (st != GGUF_OK || arch.size > 200)
+    /* copies: arch may lie in what is changed */
+    if (st != GGUF_OK || !gg_str_join(prefix, sizeof prefix, arch, ".") ||
+        !gg_str_join(key, sizeof key, arch, ".block_count"))
         return st == GGUF_E_NOTFOUND ? GGUF_OK : st;
-    memcpy(prefix, arch.data, arch.size); /* it may lie in what is changed */
-    arch.data = prefix;
-    snprintf(key, sizeof key, "%.*s.block_count", (int)arch.size, arch.data);
     for (size_t i = 0; !q->p.compat && i < gguf_meta_n_kv(q->meta); i++) {
         const struct gguf_kv *kv = gguf_meta_kv(q->meta, i);
         if (kv->type == GGUF_VAL_ARR && kv->n == (uint64_t)q->n_layers &&
-            kv->key.size > arch.size &&
-            !memcmp(kv->key.data, arch.data, arch.size) &&
-            kv->key.data[arch.size] == '.')
+            gg_str_starts(kv->key, prefix))
             GG_TRY(prune_array(q, kv, err));
     }
     gguf_meta_remove(q->meta, key);

@@ -26,14 +26,10 @@ static int64_t model_int(const struct gguf_quant *q, struct gguf_str arch,
                          const char *suffix, int64_t fallback)
 {
     char key[256];
-    size_t n = strlen(suffix);
     uint64_t v;
     struct gguf_kv first;
-    if (arch.size + n + 1 > sizeof key)
+    if (!gg_str_join(key, sizeof key, arch, suffix))
         return fallback;
-    if (arch.size)
-        memcpy(key, arch.data, arch.size);
-    memcpy(key + arch.size, suffix, n + 1);
     const struct gguf_kv *kv = find_kv(q, key);
     if (kv && kv->type == GGUF_VAL_ARR) {
         if (!kv->n || gguf_kv_elem(kv, 0, &first, NULL) != GGUF_OK)
@@ -81,10 +77,10 @@ static void read_facts(const struct gguf_quant *q, struct gg_chooser *c)
  * by name within. */
 static int compare_tensors(const void *a, const void *b)
 {
-    const char *x = ((const struct gg_job_tensor *)a)->pub.name;
-    const char *y = ((const struct gg_job_tensor *)b)->pub.name;
-    int64_t i = gg_choose_layer(x), k = gg_choose_layer(y);
-    return i != k ? (i > k) - (i < k) : strcmp(x, y);
+    const struct gg_job_tensor *x = a, *y = b;
+    int64_t i = gguf_name_layer(gg_strz(x->pub.name), NULL);
+    int64_t k = gguf_name_layer(gg_strz(y->pub.name), NULL);
+    return i != k ? (i > k) - (i < k) : strcmp(x->pub.name, y->pub.name);
 }
 
 /* ----------------------------------------------- layers to leave out --- */
@@ -130,16 +126,6 @@ bool gg_job_is_pruned(const struct gguf_quant *q, int64_t layer)
     return gg_job_n_pruned(q, layer) < gg_job_n_pruned(q, layer + 1);
 }
 
-/* gg_choose_layer of a counted name; the part that matters is short. */
-static int64_t name_layer(struct gguf_str name)
-{
-    char z[32];
-    size_t n = GG_MIN(name.size, sizeof z - 1);
-    memcpy(z, name.data, n);
-    z[n] = 0;
-    return gg_choose_layer(z);
-}
-
 /* Close the gaps that pruned layers leave in the names. */
 static enum gguf_status renumber(struct gguf_quant *q, struct gguf_error *err)
 {
@@ -151,16 +137,16 @@ static enum gguf_status renumber(struct gguf_quant *q, struct gguf_error *err)
                        q->prune[n_gone], q->n_layers);
     q->n_layers_left = q->n_layers - n_gone;
     for (size_t i = 0; n_gone && i < q->n_t; i++) {
-        int64_t layer = q->t[i].layer;
-        const char *rest = strchr(q->t[i].pub.name + 4 * (layer >= 0), '.');
+        struct gguf_str rest;
+        int64_t layer = gguf_name_layer(gg_strz(q->t[i].pub.name), &rest);
         if (layer < 0)
             continue;
         size_t size = strlen(q->t[i].pub.name) + 1;
         char *name = gg_arena_alloc(&q->arena, size);
         if (!name)
             return gg_fail_nomem(err, size);
-        snprintf(name, size, "blk.%" PRId64 "%s",
-                 layer - gg_job_n_pruned(q, layer), rest);
+        snprintf(name, size, "blk.%" PRId64 ".%s",
+                 layer - gg_job_n_pruned(q, layer), rest.data);
         q->t[i].pub.name = name;
     }
     return GGUF_OK;
@@ -194,8 +180,7 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
                                    info->name.size);
         if (!t->name)
             return gg_fail_nomem(err, info->name.size + 1);
-        q->t[q->n_t].layer = gg_choose_layer(t->name);
-        if (gg_job_is_pruned(q, q->t[q->n_t].layer))
+        if (gg_job_is_pruned(q, gguf_name_layer(info->name, NULL)))
             continue;
         q->t[q->n_t++].src = src;
         t->n_dims = info->n_dims;
@@ -206,7 +191,8 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
     }
     for (size_t i = 0; i < n; i++)
         q->n_layers =
-            GG_MAX(q->n_layers, name_layer(q->all[i].info->name) + 1);
+            GG_MAX(q->n_layers,
+                   gguf_name_layer(q->all[i].info->name, NULL) + 1);
     GG_TRY(renumber(q, err));
     if (q->n_t && !(q->p.keep_split && gg_source_n_files(&q->in) > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "recipe/choose.h"
 #include "base/compiler.h"
+#include "base/str.h"
 
 #include <string.h>
 
@@ -138,17 +139,6 @@ enum gg_class gg_choose_class(const char *name)
     return GG_CLASS_OTHER;
 }
 
-int64_t gg_choose_layer(const char *name)
-{
-    int64_t n = 0;
-    if (strncmp(name, "blk.", 4))
-        return -1;
-    const char *p = name + 4;
-    for (; *p >= '0' && *p <= '9' && n < 1000000000; p++)
-        n = 10 * n + (*p - '0');
-    return *p == '.' && p > name + 4 ? n : -1;
-}
-
 bool gg_choose_needs_imatrix(const struct gguf_recipe *r, enum gg_class cls,
                              uint32_t type)
 {
@@ -204,7 +194,7 @@ static enum gguf_status by_recipe(struct gg_chooser *c, const char *name,
     const struct gguf_recipe *r = c->recipe;
     int64_t chosen = r->base;
     int64_t seq = c->seq[out->cls]++;
-    int64_t layer = gg_choose_layer(name);
+    int64_t layer = gguf_name_layer(gg_strz(name), NULL);
     bool ffn = out->cls == GG_CLASS_FFN_DOWN ||
                out->cls == GG_CLASS_FFN_GATE || out->cls == GG_CLASS_FFN_UP;
 

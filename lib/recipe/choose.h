@@ -56,9 +56,6 @@ const char *gg_choose_kept(const char *name, const int64_t *ne);
 
 enum gg_class gg_choose_class(const char *name);
 
-/* N of a name "blk.N....", or -1. */
-int64_t gg_choose_layer(const char *name);
-
 /* Must there be importance data for a tensor of this class and type? */
 bool gg_choose_needs_imatrix(const struct gguf_recipe *r, enum gg_class cls,
                              uint32_t type);

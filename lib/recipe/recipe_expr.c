@@ -11,6 +11,7 @@
 
 #include <string.h>
 
+#define MAX_NUMBER UINT64_C(999999999999999)
 enum { MAX_CODE = 65536, MAX_STACK = 64, MAX_NESTING = 40 };
 
 enum op {
@@ -164,14 +165,12 @@ static enum gguf_status arch_test(struct parser *p)
 
 static enum gguf_status number(struct parser *p, struct gguf_str word)
 {
-    int64_t v = 0;
-    for (size_t i = 0; i < word.size; i++) {
-        if (word.data[i] < '0' || word.data[i] > '9' || word.size > 15)
-            return wrong(p, "this is not a number");
-        v = 10 * v + (word.data[i] - '0');
-    }
-    p->p += word.size;
-    return emit(p, OP_CONST, v);
+    const size_t size = word.size;
+    uint64_t v;
+    if (!gg_str_uint(&word, MAX_NUMBER, &v) || word.size)
+        return wrong(p, "this is not a number");
+    p->p += size;
+    return emit(p, OP_CONST, (int64_t)v);
 }
 
 static enum gguf_status name(struct parser *p, struct gguf_str word)

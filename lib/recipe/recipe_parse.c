@@ -95,11 +95,8 @@ static enum gguf_status take_type(struct parser *p, bool rule, int64_t *type)
         return GGUF_OK;
     }
     const struct gguf_dtype_info *t = NULL;
-    if (s.size < sizeof word) {
-        memcpy(word, s.data, s.size);
-        word[s.size] = 0;
+    if (gg_str_join(word, sizeof word, s, ""))
         t = gguf_dtype_from_name(word);
-    }
     if (!t || (t->family != GGUF_FAMILY_FLOAT &&
                t->family != GGUF_FAMILY_QUANT)) {
         struct gg_esc esc;
@@ -230,14 +227,10 @@ static enum gguf_status parse_text(struct parser *p, const char **out)
 static enum gguf_status parse_ftype(struct parser *p)
 {
     struct gguf_str word = take_word(p);
-    int v = 0;
-    for (size_t i = 0; i < word.size; i++)
-        v = word.data[i] >= '0' && word.data[i] <= '9' && v < 100000
-                ? 10 * v + word.data[i] - '0'
-                : 1000000;
-    if (!word.size || v >= 1000000)
+    uint64_t v;
+    if (!gg_str_uint(&word, 999999, &v) || word.size)
         return wrong(p, "a number is expected after 'ftype'");
-    p->r->ftype = v;
+    p->r->ftype = (int)v;
     return GGUF_OK;
 }
 

@@ -106,6 +106,66 @@ static void check_same(void)
     ok(!bad, "of ASCII letters, no others");
 }
 
+static void check_uint(void)
+{
+    static const struct {
+        const char *text, *left;
+        uint64_t max, v;
+        int found;
+    } cases[] = {
+        { "12ab", "ab", 99, 12, 1 },
+        { "0", "", 0, 0, 1 },
+        { "007.", ".", 7, 7, 1 },
+        { "18446744073709551615", "", UINT64_MAX, UINT64_MAX, 1 },
+        { "18446744073709551616", NULL, UINT64_MAX, 5, 0 },
+        { "1", NULL, 0, 5, 0 },
+        { "8", NULL, 7, 5, 0 },
+        { "10", NULL, 9, 5, 0 },
+        { "10", "", 10, 10, 1 },
+        { "", NULL, 9, 5, 0 },
+        { "-1", NULL, 9, 5, 0 },
+        { " 1", NULL, 9, 5, 0 },
+    };
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct gguf_str s = gg_strz(cases[i].text);
+        uint64_t v = 5;
+        ok(gg_str_uint(&s, cases[i].max, &v) == cases[i].found &&
+               v == cases[i].v &&
+               gg_str_eqz(s, cases[i].found ? cases[i].left : cases[i].text),
+           "digits of '%s', at most %" PRIu64, cases[i].text, cases[i].max);
+    }
+    struct gguf_str one = { "123", 1 };
+    uint64_t v;
+    ok(gg_str_uint(&one, 9, &v) && v == 1, "only the bytes that are counted");
+}
+
+static void check_bounded(void)
+{
+    char out[8];
+    memset(out, '#', sizeof out);
+    ok(gg_str_join(out, 7, GG_STR("abc"), "def") && !strcmp(out, "abcdef") &&
+           out[7] == '#',
+       "a name and an ending fill a buffer");
+    ok(!gg_str_join(out, 6, GG_STR("abc"), "def") && !out[0] &&
+           !gg_str_join(out, 3, GG_STR(""), "def") && !out[0] &&
+           !gg_str_join(out, 4, (struct gguf_str){ "x", SIZE_MAX }, "") &&
+           !out[0],
+       "and are refused where one byte is missing");
+    ok(!gg_str_join(out, 8, GG_STR("a\0b"), "") && !out[0],
+       "a name with a NUL is not cut at it");
+    ok(gg_str_join(out, 1, (struct gguf_str){ NULL, 0 }, "") && !out[0],
+       "nothing fits one byte");
+
+    static const char text[] = "a\xc3\xa9\xf0\x9f\x98\x80";
+    static const size_t want[] = { 0, 1, 1, 3, 3, 3, 3, 7, 7 };
+    size_t n = sizeof text - 1, bad = 0;
+    for (size_t room = 0; room < GG_LEN(want); room++)
+        bad += gg_utf8_fit(text, n, room) != want[room];
+    ok(!bad, "texts are cut between code points");
+    bad = gg_utf8_fit("\x80\x80\x80", 3, 2) != 0;
+    ok(!bad, "also those that are no UTF-8");
+}
+
 static void check_utf8(void)
 {
     int bad = 0;
@@ -231,6 +291,8 @@ int main(void)
     check_cursor();
     check_escape();
     check_same();
+    check_uint();
+    check_bounded();
     check_utf8();
     check_index();
     check_arena();

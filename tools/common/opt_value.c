@@ -1,6 +1,7 @@
 /* opt_value.c - arguments of options: from text to the tool's struct */
 #include "config.h"
 #include "tools/common/opt_inside.h"
+#include "tools/common/text.h"
 
 #include <gguf/split.h>
 
@@ -177,11 +178,9 @@ static void store_limit(const struct opt_use *u, void *member)
     uint64_t n;
     struct gguf_error err;
     assert(u->row->size == sizeof(struct gguf_limits));
-    if (!eq || (size_t)(eq - u->arg) >= sizeof name ||
+    if (!eq || !text_copy(name, sizeof name, u->arg, (size_t)(eq - u->arg)) ||
         !opt_parse_u64(eq + 1, &n))
         wrong(u, "'%s' is not NAME=N", u->arg);
-    memcpy(name, u->arg, (size_t)(eq - u->arg));
-    name[eq - u->arg] = '\0';
     if (gguf_limits_set(member, name, n, &err) != GGUF_OK)
         wrong(u, "%s", err.message);
 }

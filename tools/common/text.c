@@ -225,14 +225,22 @@ void text_add_kv(struct text *t, const struct gguf_kv *kv,
     add_value(t, kv, limits, false);
 }
 
+bool text_copy(char *out, size_t size, const char *p, size_t n)
+{
+    out[0] = '\0';
+    if (n >= size || (n && memchr(p, '\0', n)))
+        return false;
+    if (n)
+        memcpy(out, p, n);
+    out[n] = '\0';
+    return true;
+}
+
 bool text_glob(const char *pattern, struct gguf_str s)
 {
     char name[1024]; /* longer than any name the default limits allow */
-    if (s.size >= sizeof name)
-        return false;
-    memcpy(name, s.data, s.size);
-    name[s.size] = '\0';
-    return fnmatch(pattern, name, 0) == 0;
+    return text_copy(name, sizeof name, s.data, s.size) &&
+           fnmatch(pattern, name, 0) == 0;
 }
 
 bool text_is(struct gguf_str s, const char *z)

@@ -49,6 +49,10 @@ struct text_limits {
 void text_add_kv(struct text *t, const struct gguf_kv *kv,
                  const struct text_limits *limits);
 
+/* The n bytes at p as a text in out. false: they do not fit size bytes with the
+ * NUL, or hold a NUL; out is "" then. */
+bool text_copy(char *out, size_t size, const char *p, size_t n);
+
 /* Is s the text z? */
 bool text_is(struct gguf_str s, const char *z);
 
