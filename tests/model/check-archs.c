@@ -3,16 +3,14 @@
 #include "base/compiler.h"
 #include "gguf/verify.h"
 #include "model/arch.h"
-#include "base/bytes.h"
 #include "model/need.h"
+#include "tests/model/carried.h"
 #include "tests/model/gen.h"
 #include "tests/model/page.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
+#include "tests/model/skeleton.h"
 #include "tests/tap.h"
-
-#include <dirent.h>
-#include <zlib.h>
 
 /* ---- what is found in a file ---- */
 
@@ -34,94 +32,29 @@ static int note(void *user, const struct gguf_finding *f)
 
 /* ---- a model of each architecture ---- */
 
-static void check_model(const char *path, const char *name)
+static void check_model(struct skeleton *m)
 {
-    static struct gen g;
     struct gguf_file *file;
     struct gguf_error err;
     struct seen s = { .n = 0 };
     size_t size;
-    gen_init(&g, 0);
-    if (!gen_read(&g, path)) {
-        ok(0, "%s is read", name);
-        gen_fini(&g);
-        return;
-    }
-    void *data = gen_empty_file(&g, &size);
+    void *data = gen_empty_file(&m->g, &size);
     if (gguf_file_open_memory(&file, data, size, NULL, &err) ||
         gguf_file_verify(file, NULL, note, &s, &err))
-        ok(0, "%s: %s", name, err.message);
+        ok(0, "%s: %s", m->name, err.message);
     else
-        ok(!s.n, "%s: %u findings: %s", name, s.n, s.first);
+        ok(!s.n, "%s: %u findings: %s", m->name, s.n, s.first);
     gguf_file_close(file);
     free(data);
-    gen_fini(&g);
-}
-
-static int by_name(const void *a, const void *b)
-{
-    return strcmp(a, b);
-}
-
-static void check_models(void)
-{
-    static char names[512][256];
-    size_t n = 0;
-    const char *dir = shared_path("archs/public/skeletons");
-    DIR *d = dir ? opendir(dir) : NULL;
-    if (!d) {
-        skip("no models of architectures here");
-        return;
-    }
-    for (struct dirent *e; (e = readdir(d)) != NULL;)
-        if (strstr(e->d_name, ".json") && n < GG_LEN(names))
-            snprintf(names[n++], sizeof names[0], "%s", e->d_name);
-    closedir(d);
-    qsort(names, n, sizeof names[0], by_name);
-    for (size_t i = 0; i < n; i++) {
-        char rel[512];
-        snprintf(rel, sizeof rel, "archs/public/skeletons/%s", names[i]);
-        check_model(shared_path(rel), names[i]);
-    }
 }
 
 /* ---- what a row computes ---- */
-
-/* Models whose rows say all that there is: as the table has them, and those of
- * architectures that it has with runs = false, but for that. */
-static const char *const whole[] = {
-    "llama", "llama-moe", "qwen2", "qwen2moe", "qwen3moe", "qwen3", "olmoe",
-    "seed_oss", "internlm2", "xverse", "granite", "granite-moe", "granitemoe",
-    "maincoder", "phi3", "smollm3", "arcee", "chatglm", "starcoder2", "gpt2",
-    "nemotron", "orion", "olmo", "olmo2", "exaone", "minicpm",
-    "granitehybrid", "granitehybrid-moe", "mamba2", "nemotron_h",
-    "bert", "nomic-bert", "jina-bert-v3", "nomic-bert-moe", "eurobert",
-    "llama-embed", "neo-bert", "dream", "llada", "llada-moe", "rnd1",
-    "bloom", "jais", "refact", "phi2", "plamo", "command-r", "dbrx", "gemma",
-    "starcoder", "openelm", "glm4",
-};
-
-static float *read_logits(const char *name, size_t n)
-{
-    char rel[300];
-    snprintf(rel, sizeof rel, "archs/public/logits/%s.f32.gz", name);
-    const char *path = shared_path(rel);
-    const unsigned size = (unsigned)(n * sizeof(float));
-    float *x = malloc(size);
-    gzFile f = path ? gzopen(path, "rb") : NULL;
-    int got = f ? gzread(f, x, size) : -1;
-    for (size_t i = 0; i < n; i++)
-        x[i] = got == (int)size ? gg_f32_from_bits(gg_load32le(&x[i])) : 0;
-    if (f)
-        gzclose(f);
-    return x;
-}
 
 /* Logits, or of an encoder states, of all tokens. */
 static bool run_rows(struct run *r, struct gguf_batch *b, size_t width,
                      float *out)
 {
-    uint8_t all[64];
+    uint8_t all[SKELETON_TOKENS];
     const float *rows;
     memset(all, 1, sizeof all);
     b->want = all;
@@ -134,48 +67,63 @@ static bool run_rows(struct run *r, struct gguf_batch *b, size_t width,
     return true;
 }
 
-static void check_logits(const char *name)
+/* By what the row of its architecture says: also of those that the table has
+ * with runs = false, but for that. */
+static void check_logits(struct skeleton *m)
 {
-    enum { N = 64, WIDTH = 128 };
-    static struct gen g;
-    static float got[N * WIDTH];
+    static float got[SKELETON_TOKENS * SKELETON_VOCAB];
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
-    char rel[300];
-    gguf_token tok[N];
-    struct gguf_batch b = { .n = N, .token = tok };
+    gguf_token tok[SKELETON_TOKENS];
+    struct gguf_batch b = { .n = SKELETON_TOKENS, .token = tok };
     struct gguf_str arch_name;
     size_t size;
-    snprintf(rel, sizeof rel, "archs/public/skeletons/%s.json", name);
-    const char *path = shared_path(rel);
-    gen_init(&g, 0);
-    if (!path || !gen_read(&g, path)) {
-        skip("%s: no model here", name);
-        gen_fini(&g);
-        return;
-    }
-    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-    const struct gguf_kv *kv = gguf_meta_find(g.meta, "general.architecture");
+    const struct gguf_kv *kv = gguf_meta_find(m->g.meta,
+                                              "general.architecture");
     if (gguf_kv_get_str(kv, &arch_name, NULL) || !gg_arch_find(arch_name))
         abort();
     struct gg_arch arch = *gg_arch_find(arch_name);
     const bool has = arch.runs;
     arch.runs = true;
-    p.n_ctx = N;
-    for (int i = 0; i < N; i++)
-        tok[i] = (i * 37 + 11) % WIDTH;
-    float *want = read_logits(name, N * WIDTH);
+    p.n_ctx = SKELETON_TOKENS;
+    skeleton_tokens(tok);
+    void *file = gen_file(&m->g, GGUF_DTYPE_F32, &size);
     struct run r;
     bool good = run_open_arch(&r, file, size, &arch, &p) &&
-                r.n_vocab == WIDTH && run_rows(&r, &b, WIDTH, got);
-    double d = good ? run_nmse(got, want, N * WIDTH) : 1;
+                m->n_rows == SKELETON_TOKENS && m->width == SKELETON_VOCAB &&
+                run_rows(&r, &b, m->width, got);
     /* gelu is a table of half precision numbers there */
-    ok(good && d < (arch.act == GG_ACT_GELU ? 1e-6 : 1e-11),
-       "%s%s: %s%.2g from llama.cpp", name, has ? "" : ", by its row alone",
-       good ? "" : r.err.message, d);
+    const double most = m->tol > 0                 ? m->tol
+                        : arch.act == GG_ACT_GELU ? 1e-6
+                                                  : 1e-11;
+    const double d = good ? skeleton_nmse(m, got) : 1;
+    ok(good && d < most, "%s%s: %s%.2g from llama.cpp", m->name,
+       has ? "" : ", by its row alone", good ? "" : r.err.message, d);
+    double all;
+    bool same;
+    if (good && carried_outputs(m, got, &all, &same))
+        ok(same && all < most, "%s: all outputs, %.2g from llama.cpp, of which "
+           "this is the digest", m->name, all);
     run_close(&r);
-    free(want);
     free(file);
-    gen_fini(&g);
+}
+
+static void check_models(void)
+{
+    static char names[512][64];
+    static struct skeleton m;
+    size_t n_runs = 0, n = skeleton_names(names, GG_LEN(names));
+    for (size_t i = 0; i < n; i++) {
+        if (skeleton_open(&m, names[i])) {
+            check_model(&m);
+            if (m.n_rows)
+                check_logits(&m);
+            n_runs += m.n_rows != 0;
+        } else {
+            ok(0, "%s is read", names[i]);
+        }
+        skeleton_close(&m);
+    }
+    ok(n > 140 && n_runs > 50, "%zu models, %zu evaluated", n, n_runs);
 }
 
 /* ---- one more architecture ---- */
@@ -262,15 +210,19 @@ static void check_page(void)
 
 int main(int argc, char **argv)
 {
+    size_t n, n_same;
     if (argc > 1 && !strcmp(argv[1], "--page")) {
         page_print(stdout);
         return 0;
     }
+    if (argc > 2 && !strcmp(argv[1], "--carry"))
+        return carry(argv[2], argv + 3);
     check_order();
     check_page();
     check_models();
+    n = carried_models(&n_same);
+    if (n)
+        ok(n == n_same, "%zu of %zu texts say what ../shared has", n_same, n);
     check_one_more();
-    for (size_t i = 0; i < GG_LEN(whole); i++)
-        check_logits(whole[i]);
     return done_testing();
 }

@@ -10,12 +10,12 @@
 #include "tests/model/gen.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
+#include "tests/model/skeleton.h"
 #include "tests/failalloc.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
 
 #include <unistd.h>
-#include <zlib.h>
 
 enum { N_TOK = 48 };
 
@@ -96,75 +96,40 @@ static void check_tiny(const char *what, const struct gen_spec *spec)
 
 /* ---- against llama.cpp ---- */
 
-/* n floats, little-endian. */
-static float *read_logits(const char *path, size_t n)
-{
-    float *x = malloc(n * sizeof *x);
-    gzFile f = gzopen(path, "rb");
-    if (!f || gzread(f, x, (unsigned)(n * sizeof *x)) !=
-                  (int)(n * sizeof *x)) {
-        free(x);
-        x = NULL;
-    }
-    for (size_t i = 0; x && i < n; i++)
-        x[i] = gg_f32_from_bits(gg_load32le(&x[i]));
-    if (f)
-        gzclose(f);
-    return x;
-}
-
 static void check_arch(const char *name)
 {
-    enum { N = 64, VOCAB = 128 };
-    static struct gen g;
-    static float got[N * VOCAB];
+    static struct skeleton m;
+    static float got[SKELETON_TOKENS * SKELETON_VOCAB];
     static const struct {
         uint32_t n_ubatch, dtype;
         double most;
     } runs[] = { { 0, GGUF_DTYPE_F32, 1e-11 },
                  { 7, GGUF_DTYPE_F32, 1e-11 },
                  { 0, GGUF_DTYPE_F16, 1e-6 } };
-    char rel[128];
-    gguf_token tok[N];
+    gguf_token tok[SKELETON_TOKENS];
     size_t size;
-    snprintf(rel, sizeof rel, "archs/public/skeletons/%s.json", name);
-    gen_init(&g, 0);
-    const char *path = shared_path(rel);
-    if (!path) {
-        skip("%s: no vectors here", name);
-        gen_fini(&g);
-        return;
-    }
-    if (!gen_read(&g, path)) {
-        ok(0, "%s: cannot read", path);
-        gen_fini(&g);
-        return;
-    }
-    snprintf(rel, sizeof rel, "archs/public/logits/%s.f32.gz", name);
-    path = shared_path(rel);
-    float *want = path ? read_logits(path, N * VOCAB) : NULL;
-    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-    make_tokens(tok, N, VOCAB);
-    for (size_t i = 0; want && i < GG_LEN(runs); i++) {
+    if (!skeleton_open(&m, name) || !m.n_rows)
+        abort();
+    void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
+    skeleton_tokens(tok);
+    for (size_t i = 0; i < GG_LEN(runs); i++) {
         struct run r;
         struct gguf_session_params p = session_init;
-        struct gguf_batch b = { .n = N, .token = tok };
-        p.n_ctx = N;
+        struct gguf_batch b = { .n = SKELETON_TOKENS, .token = tok };
+        p.n_ctx = SKELETON_TOKENS;
         p.n_ubatch = runs[i].n_ubatch;
         p.cache_dtype = runs[i].dtype;
         bool good = run_open(&r, file, size, 2, &p) &&
-                    r.n_vocab == VOCAB && run_logits(&r, &b, got);
-        double d = good ? run_nmse(got, want, N * VOCAB) : 1;
+                    r.n_vocab == SKELETON_VOCAB && run_logits(&r, &b, got);
+        double d = good ? skeleton_nmse(&m, got) : 1;
         ok(good && d < runs[i].most,
            "%s, passes of %u tokens, cache of %s: %s%.2g from llama.cpp", name,
            runs[i].n_ubatch, gguf_dtype_find(runs[i].dtype)->name,
            good ? "" : r.err.message, d);
         run_close(&r);
     }
-    ok(want != NULL, "%s: logits of llama.cpp", name);
-    free(want);
     free(file);
-    gen_fini(&g);
+    skeleton_close(&m);
 }
 
 /* ---- against itself ---- */

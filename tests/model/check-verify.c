@@ -6,6 +6,7 @@
 #include "tests/failalloc.h"
 #include "tests/fix.h"
 #include "tests/model/gen.h"
+#include "tests/model/skeleton.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
@@ -508,25 +509,15 @@ static unsigned check_names(uint8_t *data, size_t size,
 
 static void check_skeletons(void)
 {
-    static struct gen g;
+    static struct skeleton m;
     for (size_t i = 0; i < GG_LEN(skeletons); i++) {
         const char *name = skeletons[i];
-        char rel[128];
         struct seen s = { .n = 0 };
         struct gguf_file *file;
         size_t size;
-        snprintf(rel, sizeof rel, "archs/public/skeletons/%s.json", name);
-        const char *path = shared_path(rel);
-        if (!path) {
-            skip("%s: no model here", name);
-            continue;
-        }
-        gen_init(&g, 0);
-        if (!gen_read(&g, path)) {
-            ok(0, "%s is read", name);
-            continue;
-        }
-        uint8_t *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+        if (!skeleton_open(&m, name))
+            abort();
+        uint8_t *data = gen_file(&m.g, GGUF_DTYPE_F32, &size);
         verify_bytes(data, size, NULL, &s);
         if (gguf_file_open_memory(&file, data, size, NULL, NULL))
             abort();
@@ -539,7 +530,7 @@ static void check_skeletons(void)
            s.codes);
         gguf_file_close(file);
         free(data);
-        gen_fini(&g);
+        skeleton_close(&m);
     }
 }
 

@@ -5,6 +5,7 @@
 #include "dtype/f16.h"
 
 #include <math.h>
+#include <regex.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,57 +69,80 @@ static double normal(uint64_t state, uint64_t i)
     return ((double)s - 131070.0) / 37837.22723720648;
 }
 
-static int ends(const char *s, const char *end)
-{
-    size_t n = strlen(s), k = strlen(end);
-    return n >= k && strcmp(s + n - k, end) == 0;
-}
-
-/* Numbers of a mean and a deviation, by what the name ends with: the
- * first that fits. All else of one dimension is near one,
- * of more a matrix. */
+/* Numbers of a mean and a deviation, both times the gain or not, by what a
+ * name has: the first that fits. All else of one dimension is near one, of more
+ * a matrix. */
 static const struct {
-    const char *part;
+    const char *pattern;
     double mean, dev;
+    int gains;
 } kinds[] = {
-    { "ssm_a", -1, -0.25 },
-    { "ssm_dt.bias", -1, 0.5 },
-    { "ssm_d", 1, 0.1 },
-    { "rope_freqs.weight", 1.5, 0.1 },
-    { "rope_factors_long.weight", 1.5, 0.1 },
-    { "rope_factors_short.weight", 1.5, 0.1 },
-    { "attn_sinks.weight", 0, 1 },
-    { "layer_output_scale.weight", 1, 0.1 },
-    { "norm.weight", 1, 0.1 },
-    { ".bias", 0, 0.1 },
+    { "ssm_a(\\.weight)?$", -1, -0.25, 0 },
+    { "ssm_dt(\\.[A-Za-z0-9_]+)?\\.bias$|ssm_dt$", -1, 0.5, 0 },
+    { "ssm_d(\\.weight)?$", 1, 0.1, 1 },
+    { "rope_(freqs|factors_long|factors_short)\\.weight$", 1.5, 0.1, 0 },
+    { "attn_sinks\\.weight$", 0, 1, 0 },
+    { "altup_correct_scale\\.weight$|layer_output_scale\\.weight$", 1, 0.1, 1 },
+    { "time_mix_(ln|first|a0|v0|w0|k_k|k_a|r_k)([^A-Za-z0-9_]|$)", 0, 0.1, 0 },
+    { "time_mix_lerp_|channel_mix_lerp_", 0.5, 0.1, 0 },
+    { "time_mix_decay\\.weight$", -1, 0.5, 0 },
+    { "norm[A-Za-z0-9_]*(\\.[0-9]+)?\\.weight$", 1, 0.1, 1 },
+    { "(^|\\.)bias$", 0, 0.1, 0 },
 };
 
-void gen_weights(float *out, const char *name, uint64_t seed, size_t n,
-                 unsigned n_dims, int64_t ne0)
+static int fits(const char *name, const char *pattern)
 {
-    uint64_t state = fnv1a(name) ^ seed;
-    double mean = 1, dev = 0.1;
-    size_t k = 0;
-    while (k < sizeof kinds / sizeof *kinds &&
-           !ends(name, kinds[k].part))
-        k++;
-    if (k < sizeof kinds / sizeof *kinds) {
-        mean = kinds[k].mean;
-        dev = kinds[k].dev;
-    } else if (n_dims > 1) {
-        mean = 0;
-        dev = 1.0 / sqrt((double)ne0);
-    }
-    for (size_t i = 0; i < n; i++)
-        out[i] = (float)(mean + dev * normal(state, i));
+    regex_t re;
+    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
+        abort();
+    int r = regexec(&re, name, 0, NULL, 0);
+    regfree(&re);
+    return r == 0;
 }
 
-/* ---- the file ---- */
+int gen_gain(struct gen *g, const char *pattern, double factor)
+{
+    const size_t k = g->n_gain;
+    if (k == GEN_MAX_GAINS || strlen(pattern) >= sizeof g->gain[k].pattern)
+        return 0;
+    strcpy(g->gain[k].pattern, pattern);
+    g->gain[g->n_gain++].factor = factor;
+    return 1;
+}
 
 static size_t elements(const struct gen_tensor *t)
 {
     return (size_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
 }
+
+void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t)
+{
+    const uint64_t state = fnv1a(t->name) ^ g->seed;
+    double gain = 1, mean = 1, dev = 0.1;
+    int gains = 1;
+    size_t k = 0;
+    for (size_t i = 0; i < g->n_gain; i++)
+        if (fits(t->name, g->gain[i].pattern))
+            gain = g->gain[i].factor;
+    while (k < sizeof kinds / sizeof *kinds &&
+           !fits(t->name, kinds[k].pattern))
+        k++;
+    if (k < sizeof kinds / sizeof *kinds) {
+        mean = kinds[k].mean;
+        dev = kinds[k].dev;
+        gains = kinds[k].gains;
+    } else if (t->n_dims > 1) {
+        mean = 0;
+        dev = gain / sqrt((double)t->ne[0]);
+        gains = 0;
+    }
+    for (size_t i = 0; i < elements(t); i++) {
+        double v = mean + dev * normal(state, i);
+        out[i] = (float)(gains ? v * gain : v);
+    }
+}
+
+/* ---- the file ---- */
 
 static void put_tensor(uint8_t *to, const struct gen *g,
                        const struct gen_tensor *t, uint32_t dtype)
@@ -127,7 +151,7 @@ static void put_tensor(uint8_t *to, const struct gen *g,
     float *w = malloc(n * sizeof *w);
     if (!w)
         abort();
-    gen_weights(w, t->name, g->seed, n, t->n_dims, t->ne[0]);
+    gen_weights(w, g, t);
     for (size_t i = 0; i < n; i++) {
         if (dtype == GGUF_DTYPE_F16)
             gg_store16le(to + 2 * i, gg_f32_to_f16(w[i]));
@@ -176,181 +200,6 @@ void *gen_file(const struct gen *g, uint32_t dtype, size_t *size)
 void *gen_empty_file(const struct gen *g, size_t *size)
 {
     return make_file(g, GGUF_DTYPE_F32, 0, size);
-}
-
-/* ---- descriptions in JSON ---- */
-
-struct json {
-    const char *p;
-    int bad;
-};
-
-static char peek(struct json *j)
-{
-    while (*j->p == ' ' || *j->p == '\n' || *j->p == '\r' || *j->p == '\t')
-        j->p++;
-    return *j->p;
-}
-
-static int take(struct json *j, char c)
-{
-    if (peek(j) != c)
-        return 0;
-    j->p++;
-    return 1;
-}
-
-static void want(struct json *j, char c)
-{
-    if (!take(j, c))
-        j->bad = 1;
-}
-
-static void string(struct json *j, char *out, size_t size)
-{
-    size_t n = 0;
-    want(j, '"');
-    for (; *j->p && *j->p != '"'; j->p++)
-        if (n + 1 < size)
-            out[n++] = *j->p;
-    out[n] = 0;
-    want(j, '"');
-}
-
-static double number(struct json *j)
-{
-    char *end;
-    peek(j);
-    double v = strtod(j->p, &end);
-    j->bad |= end == j->p;
-    j->p = end;
-    return v;
-}
-
-static int truth(struct json *j)
-{
-    int v = peek(j) == 't';
-    j->bad |= strncmp(j->p, v ? "true" : "false", v ? 4 : 5) != 0;
-    while (!j->bad && *j->p >= 'a' && *j->p <= 'z')
-        j->p++;
-    return v;
-}
-
-static void skip_value(struct json *j)
-{
-    char text[256];
-    if (peek(j) == '"') {
-        string(j, text, sizeof text);
-    } else if (take(j, '[') || take(j, '{')) {
-        while (!j->bad && !take(j, ']') && !take(j, '}')) {
-            if (!take(j, ',') && !take(j, ':'))
-                skip_value(j);
-        }
-    } else {
-        number(j);
-    }
-}
-
-/* An array of i32 or bool. */
-static void read_array(struct gen *g, struct json *j, const char *key,
-                       int is_bool)
-{
-    int32_t v[256];
-    uint8_t b[256];
-    size_t n = 0;
-    struct gguf_error err;
-    want(j, '[');
-    do {
-        if (is_bool)
-            b[n & 255] = (uint8_t)truth(j);
-        else
-            v[n & 255] = (int32_t)number(j);
-        n++;
-    } while (take(j, ','));
-    want(j, ']');
-    j->bad |= n > 256;
-    if (!j->bad)
-        must(gguf_meta_set_array(g->meta, key,
-                                 is_bool ? GGUF_VAL_BOOL : GGUF_VAL_I32,
-                                 is_bool ? (const void *)b : v, n, &err),
-             &err);
-}
-
-static void read_kv(struct gen *g, struct json *j)
-{
-    char key[128], type[16], text[128];
-    struct gguf_error err;
-    string(j, key, sizeof key);
-    want(j, ',');
-    string(j, type, sizeof type);
-    want(j, ',');
-    if (strcmp(type, "str") == 0) {
-        string(j, text, sizeof text);
-        must(gguf_meta_set_strz(g->meta, key, text, &err), &err);
-    } else if (strcmp(type, "u32") == 0) {
-        must(gguf_meta_set_u32(g->meta, key, (uint32_t)number(j), &err), &err);
-    } else if (strcmp(type, "f32") == 0) {
-        must(gguf_meta_set_f32(g->meta, key, (float)number(j), &err), &err);
-    } else if (strcmp(type, "bool") == 0) {
-        must(gguf_meta_set_bool(g->meta, key, truth(j), &err), &err);
-    } else if (strncmp(type, "arr:", 4) == 0) {
-        read_array(g, j, key, strcmp(type, "arr:bool") == 0);
-    } else {
-        j->bad = 1;
-    }
-}
-
-static void read_tensor(struct gen *g, struct json *j)
-{
-    char name[64], type[16];
-    string(j, name, sizeof name);
-    want(j, ',');
-    string(j, type, sizeof type);
-    want(j, ',');
-    gen_tensor(g, 1, 0, "%s", name);
-    struct gen_tensor *t = &g->t[g->n - 1];
-    t->n_dims = 0;
-    want(j, '[');
-    do
-        t->ne[t->n_dims++ & 3] = (int64_t)number(j);
-    while (take(j, ','));
-    want(j, ']');
-}
-
-int gen_read(struct gen *g, const char *path)
-{
-    static char text[1 << 18];
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return 0;
-    text[fread(text, 1, sizeof text - 1, f)] = 0;
-    fclose(f);
-    struct json j = { text, 0 };
-    want(&j, '{');
-    do {
-        char key[32], seed[32];
-        string(&j, key, sizeof key);
-        want(&j, ':');
-        if (strcmp(key, "seed") == 0) {
-            string(&j, seed, sizeof seed);
-            g->seed = strtoull(seed, NULL, 0);
-        } else if (strcmp(key, "kv") == 0 || strcmp(key, "tensors") == 0) {
-            want(&j, '[');
-            do {
-                want(&j, '[');
-                if (key[0] == 'k')
-                    read_kv(g, &j);
-                else
-                    read_tensor(g, &j);
-                want(&j, ']');
-            } while (!j.bad && take(&j, ','));
-            want(&j, ']');
-        } else {
-            skip_value(&j);
-        }
-    } while (!j.bad && take(&j, ','));
-    want(&j, '}');
-    return !j.bad && g->n > 0;
 }
 
 /* ---- a llama-like model ---- */

@@ -9,7 +9,7 @@
 
 #include "gguf/gguf.h"
 
-enum { GEN_MAX_TENSORS = 1024 };
+enum { GEN_MAX_TENSORS = 1024, GEN_MAX_GAINS = 4 };
 
 struct gen_tensor {
     char name[64];
@@ -22,6 +22,11 @@ struct gen {
     struct gguf_meta *meta;
     struct gen_tensor t[GEN_MAX_TENSORS];
     size_t n;
+    struct {
+        char pattern[48];
+        double factor;
+    } gain[GEN_MAX_GAINS];
+    size_t n_gain;
 };
 
 /* Empty; aborts the test when memory runs out. */
@@ -31,10 +36,12 @@ void gen_fini(struct gen *g);
 void gen_tensor(struct gen *g, int64_t ne0, int64_t ne1, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* n weights of a tensor of that name; the kind of weight is chosen by the
- * name. ne0 is the tensor's first dimension. */
-void gen_weights(float *out, const char *name, uint64_t seed, size_t n,
-                 unsigned n_dims, int64_t ne0);
+/* Weights whose name matches an extended regular expression are such a factor
+ * larger, where their kind has one; the last that matches counts. 0: no room. */
+int gen_gain(struct gen *g, const char *pattern, double factor);
+
+/* The weights of a tensor of g: their kind is chosen by the name. */
+void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t);
 
 /* The file: malloc'ed bytes. Weights of two dimensions are stored as dtype
  * (F32 or F16), all others as F32. */
@@ -42,10 +49,6 @@ void *gen_file(const struct gen *g, uint32_t dtype, size_t *size);
 
 /* The same in F32 with zeros for weights. */
 void *gen_empty_file(const struct gen *g, size_t *size);
-
-/* Read a description in JSON: {"seed": "0x..", "kv": [[key, type, value]..],
- * "tensors": [[name, type, [dims]]..], ...}. 0 if it cannot be read. */
-int gen_read(struct gen *g, const char *path);
 
 /* A llama-like model. */
 struct gen_spec {

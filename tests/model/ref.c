@@ -31,7 +31,7 @@ weights(const struct gen *g, const char *fmt, ...)
         float *w = malloc(n * sizeof *w);
         if (!w)
             abort();
-        gen_weights(w, name, g->seed, n, t->n_dims, t->ne[0]);
+        gen_weights(w, g, t);
         return w;
     }
     return NULL;

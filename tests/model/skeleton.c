@@ -1,0 +1,433 @@
+/* skeleton.c - models of architectures as small texts, read and written */
+#include "config.h"
+#include "tests/model/skeleton.h"
+
+#include <dirent.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *folder(void)
+{
+    static char path[4096];
+    const char *top = getenv("srcdir");
+    snprintf(path, sizeof path, "%s/tests/model/arch", top ? top : ".");
+    return path;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(a, b);
+}
+
+size_t skeleton_names(char (*names)[64], size_t max)
+{
+    size_t n = 0;
+    DIR *d = opendir(folder());
+    for (struct dirent *e; d && (e = readdir(d)) != NULL;) {
+        const char *end = strstr(e->d_name, ".txt");
+        if (end && !end[4] && n < max)
+            snprintf(names[n++], sizeof names[0], "%.*s",
+                     (int)(end - e->d_name), e->d_name);
+    }
+    if (d)
+        closedir(d);
+    qsort(names, n, sizeof names[0], by_name);
+    return n;
+}
+
+void skeleton_tokens(gguf_token tok[SKELETON_TOKENS])
+{
+    for (int i = 0; i < SKELETON_TOKENS; i++)
+        tok[i] = (i * 37 + 11) % SKELETON_VOCAB;
+}
+
+/* ---- reading ---- */
+
+/* What the lines so far have set. */
+struct reader {
+    struct skeleton *s;
+    char arch[64];
+    char in[32]; /* "blk", or "" at the top */
+    uint8_t layer[256];
+};
+
+static char *word(char **p)
+{
+    char *w = *p + strspn(*p, " ");
+    *p = w + strcspn(w, " ");
+    if (**p)
+        *(*p)++ = 0;
+    return w;
+}
+
+static bool read_array(struct reader *r, const char *key, bool is_bool,
+                       char *p)
+{
+    int32_t v[256];
+    uint8_t b[256];
+    size_t n = 0;
+    for (char *w; n < 256 && *(w = word(&p)); n++) {
+        v[n] = (int32_t)strtol(w, NULL, 10);
+        b[n] = v[n] != 0;
+    }
+    return !*p && gguf_meta_set_array(r->s->g.meta, key,
+                                      is_bool ? GGUF_VAL_BOOL : GGUF_VAL_I32,
+                                      is_bool ? (const void *)b : v, n,
+                                      NULL) == GGUF_OK;
+}
+
+static bool read_key(struct reader *r, char *p)
+{
+    struct gguf_meta *m = r->s->g.meta;
+    char key[192];
+    const char *k = word(&p), *type = word(&p);
+    snprintf(key, sizeof key, "%s%s", *k == '.' ? r->arch : "", k);
+    if (!strcmp(key, "general.architecture"))
+        snprintf(r->arch, sizeof r->arch, "%s", p);
+    if (!strcmp(type, "str"))
+        return gguf_meta_set_strz(m, key, p, NULL) == GGUF_OK;
+    if (!strcmp(type, "u32"))
+        return gguf_meta_set_u32(m, key, (uint32_t)strtoul(p, NULL, 10),
+                                 NULL) == GGUF_OK;
+    if (!strcmp(type, "f32"))
+        return gguf_meta_set_f32(m, key, strtof(p, NULL), NULL) == GGUF_OK;
+    if (!strcmp(type, "bool"))
+        return gguf_meta_set_bool(m, key, *p == '1', NULL) == GGUF_OK;
+    if (!strcmp(type, "arr:i32") || !strcmp(type, "arr:bool"))
+        return read_array(r, key, type[4] == 'b', p);
+    return false;
+}
+
+/* "blk 0,2-5", or "-". */
+static bool read_in(struct reader *r, char *p)
+{
+    const char *w = word(&p);
+    memset(r->layer, 0, sizeof r->layer);
+    snprintf(r->in, sizeof r->in, "%s", strcmp(w, "-") ? w : "");
+    while (*p) {
+        unsigned long a = strtoul(p, &p, 10), b = a;
+        if (*p == '-')
+            b = strtoul(p + 1, &p, 10);
+        if (a > b || b > 255 || (*p && *p++ != ','))
+            return false;
+        memset(r->layer + a, 1, b - a + 1);
+    }
+    return true;
+}
+
+static bool read_tensor(struct reader *r, const char *name, char *p)
+{
+    struct gen_tensor t = { .n_dims = 0, .ne = { 1, 1, 1, 1 } };
+    for (char *w; t.n_dims < 4 && *(w = word(&p));)
+        t.ne[t.n_dims++] = strtoll(w, NULL, 10);
+    if (*p || !t.n_dims)
+        return false;
+    for (unsigned il = 0; il < (*r->in ? sizeof r->layer : 1); il++) {
+        if (*r->in && !r->layer[il])
+            continue;
+        if (*r->in)
+            gen_tensor(&r->s->g, 1, 0, "%s.%u.%s", r->in, il, name);
+        else
+            gen_tensor(&r->s->g, 1, 0, "%s", name);
+        struct gen_tensor *to = &r->s->g.t[r->s->g.n - 1];
+        to->n_dims = t.n_dims;
+        memcpy(to->ne, t.ne, sizeof t.ne);
+    }
+    return true;
+}
+
+static bool read_digest(struct skeleton *s, char *p)
+{
+    s->n_rows = strtoul(p, &p, 10);
+    s->width = strtoul(p, &p, 10);
+    for (int k = 0; k < SKELETON_SUMS; k++) {
+        char *end;
+        s->sum[k] = strtod(p, &end);
+        if (end == p)
+            return false;
+        p = end;
+    }
+    return s->n_rows && s->width;
+}
+
+static bool read_line(struct reader *r, char *p)
+{
+    struct skeleton *s = r->s;
+    const char *w = word(&p);
+    if (!*w || *w == '#')
+        return true;
+    if (!strcmp(w, "seed"))
+        return (s->g.seed = strtoull(p, NULL, 0)) != 0;
+    if (!strcmp(w, "gain")) {
+        w = word(&p);
+        return gen_gain(&s->g, w, strtod(p, NULL));
+    }
+    if (!strcmp(w, "run"))
+        return snprintf(s->run, sizeof s->run, "%s", p) > 0;
+    if (!strcmp(w, "tol"))
+        return (s->tol = strtod(p, NULL)) > 0;
+    if (!strcmp(w, "key"))
+        return read_key(r, p);
+    if (!strcmp(w, "in"))
+        return read_in(r, p);
+    if (!strcmp(w, "digest"))
+        return read_digest(s, p);
+    return read_tensor(r, w, p);
+}
+
+bool skeleton_open(struct skeleton *s, const char *name)
+{
+    struct reader r = { .s = s };
+    char path[5000], line[1024];
+    memset(s, 0, sizeof *s);
+    gen_init(&s->g, 0);
+    snprintf(s->name, sizeof s->name, "%s", name);
+    snprintf(path, sizeof path, "%s/%s.txt", folder(), name);
+    FILE *f = fopen(path, "r");
+    bool good = f != NULL;
+    while (good && fgets(line, sizeof line, f)) {
+        line[strcspn(line, "\n")] = 0;
+        char kept[64];
+        snprintf(kept, sizeof kept, "%.60s", line);
+        good = read_line(&r, line);
+        if (!good)
+            printf("# %s: cannot read '%s'\n", path, kept);
+    }
+    if (f)
+        fclose(f);
+    return good && s->g.n;
+}
+
+void skeleton_close(struct skeleton *s)
+{
+    gen_fini(&s->g);
+}
+
+/* ---- writing, and two of them ---- */
+
+/* With as few digits as that takes. */
+static void print_f32(float v, FILE *to)
+{
+    char text[32];
+    int n = 0;
+    do
+        snprintf(text, sizeof text, "%.*g", ++n, (double)v);
+    while (n < 9 && strtof(text, NULL) != v);
+    fputs(text, to);
+}
+
+static void print_values(const struct gguf_kv *kv, FILE *to)
+{
+    struct gguf_kv e;
+    struct gguf_kv_iter it;
+    int b;
+    uint64_t u;
+    double d;
+    struct gguf_str s;
+    gguf_kv_iter_init(&it, kv);
+    while (gguf_kv_next(&it, &e)) {
+        putc(' ', to);
+        print_values(&e, to);
+    }
+    if (kv->type == GGUF_VAL_STR && !gguf_kv_get_str(kv, &s, NULL))
+        fprintf(to, "%.*s", (int)s.size, s.data);
+    else if (kv->type == GGUF_VAL_BOOL && !gguf_kv_get_bool(kv, &b, NULL))
+        fprintf(to, "%d", b);
+    else if (kv->type == GGUF_VAL_F32 && !gguf_kv_get_float(kv, &d, NULL))
+        print_f32((float)d, to);
+    else if (!gguf_kv_get_uint(kv, &u, NULL))
+        fprintf(to, "%" PRIu64, u);
+    else if (kv->type == GGUF_VAL_I32 && !gguf_kv_get_float(kv, &d, NULL))
+        fprintf(to, "%.0f", d);
+}
+
+static void print_keys(const struct gguf_meta *m, FILE *to)
+{
+    struct gguf_str arch = { "", 0 };
+    gguf_kv_get_str(gguf_meta_find(m, "general.architecture"), &arch, NULL);
+    for (size_t i = 0; i < gguf_meta_n_kv(m); i++) {
+        const struct gguf_kv *kv = gguf_meta_kv(m, i);
+        struct gguf_str k = kv->key;
+        const bool own = k.size > arch.size && k.data[arch.size] == '.' &&
+                         !memcmp(k.data, arch.data, arch.size);
+        const size_t cut = own ? arch.size : 0;
+        fprintf(to, "key %.*s ", (int)(k.size - cut), k.data + cut);
+        if (kv->type == GGUF_VAL_ARR) {
+            fprintf(to, "arr:%s",
+                    kv->elem_type == GGUF_VAL_BOOL ? "bool" : "i32");
+        } else {
+            fprintf(to, "%s ", kv->type == GGUF_VAL_STR    ? "str"
+                               : kv->type == GGUF_VAL_BOOL ? "bool"
+                               : kv->type == GGUF_VAL_F32  ? "f32"
+                                                           : "u32");
+        }
+        print_values(kv, to);
+        putc('\n', to);
+    }
+}
+
+/* A tensor's name in "PREFIX.N.REST": the layer, or -1 where there is none. */
+static int split_name(const char *name, size_t *prefix, const char **rest)
+{
+    const char *b = strstr(name, "blk.");
+    *prefix = 0;
+    *rest = name;
+    if (!b || (b != name && b[-1] != '.'))
+        return -1;
+    char *end;
+    long il = strtol(b + 4, &end, 10);
+    *prefix = (size_t)(b + 3 - name);
+    *rest = end + 1;
+    return (int)il;
+}
+
+/* Are the tensors from i on, to the end of their layer, those from k on? */
+static size_t same_layer(const struct gen *g, size_t i, size_t k)
+{
+    size_t p, q, n = 0, first;
+    const char *a, *b;
+    const int li = split_name(g->t[i].name, &first, &a),
+              lk = split_name(g->t[k].name, &q, &b);
+    for (;; n++) {
+        const bool more_i = i + n < g->n &&
+                            split_name(g->t[i + n].name, &p, &a) == li &&
+                            p == first;
+        const bool more_k = k + n < g->n &&
+                            split_name(g->t[k + n].name, &q, &b) == lk &&
+                            q == first;
+        if (!more_i || !more_k)
+            return more_i == more_k && q ? n : 0;
+        if (strcmp(a, b) ||
+            memcmp(g->t[i + n].ne, g->t[k + n].ne, sizeof g->t->ne) ||
+            memcmp(g->t[i].name, g->t[k].name, first))
+            return 0;
+    }
+}
+
+static size_t layer_end(const struct gen *g, size_t i)
+{
+    size_t p, q, k = i;
+    const char *rest;
+    const int il = split_name(g->t[i].name, &p, &rest);
+    while (k < g->n && split_name(g->t[k].name, &q, &rest) == il && p == q)
+        k++;
+    return k;
+}
+
+/* Layers that have equal tensors are told once. */
+static void print_tensors(const struct gen *g, FILE *to)
+{
+    bool done[GEN_MAX_TENSORS] = { false }, top = true;
+    for (size_t i = 0, end; i < g->n; i = end) {
+        size_t prefix;
+        const char *rest;
+        int il = split_name(g->t[i].name, &prefix, &rest);
+        end = layer_end(g, i);
+        if (done[i])
+            continue;
+        if (il < 0 && !top)
+            fprintf(to, "in -\n");
+        top = il < 0;
+        if (il >= 0)
+            fprintf(to, "in %.*s %d", (int)prefix, g->t[i].name, il);
+        int first = il, last = il;
+        for (size_t k = end; il >= 0 && k < g->n; k = layer_end(g, k)) {
+            size_t p;
+            if (!same_layer(g, i, k))
+                continue;
+            done[k] = true;
+            int l = split_name(g->t[k].name, &p, &rest);
+            if (l != last + 1 && last > first)
+                fprintf(to, "-%d", last);
+            if (l != last + 1)
+                fprintf(to, ",%d", first = l);
+            last = l;
+        }
+        if (il >= 0)
+            fprintf(to, last > first ? "-%d\n" : "\n", last);
+        for (size_t k = i; k < end; k++) {
+            split_name(g->t[k].name, &prefix, &rest);
+            fprintf(to, "%s", rest);
+            for (unsigned d = 0; d < g->t[k].n_dims; d++)
+                fprintf(to, " %" PRId64, g->t[k].ne[d]);
+            putc('\n', to);
+        }
+    }
+}
+
+void skeleton_print(const struct skeleton *s, FILE *to)
+{
+    fprintf(to, "seed 0x%016" PRIx64 "\n", s->g.seed);
+    for (size_t i = 0; i < s->g.n_gain; i++)
+        fprintf(to, "gain %s %g\n", s->g.gain[i].pattern, s->g.gain[i].factor);
+    fprintf(to, "run %s\n", s->run);
+    if (s->tol > 0)
+        fprintf(to, "tol %g\n", s->tol);
+    print_keys(s->g.meta, to);
+    print_tensors(&s->g, to);
+    if (!s->n_rows)
+        return;
+    fprintf(to, "digest %zu %zu", s->n_rows, s->width);
+    for (int k = 0; k < SKELETON_SUMS; k++)
+        fprintf(to, " %.9g", s->sum[k]);
+    putc('\n', to);
+}
+
+static const struct gen_tensor *find(const struct gen *g, const char *name)
+{
+    for (size_t i = 0; i < g->n; i++)
+        if (!strcmp(g->t[i].name, name))
+            return &g->t[i];
+    return NULL;
+}
+
+bool skeleton_same(const struct skeleton *a, const struct skeleton *b)
+{
+    const struct gguf_meta *m = a->g.meta, *n = b->g.meta;
+    bool same = a->g.seed == b->g.seed && a->g.n == b->g.n &&
+                !strcmp(a->run, b->run) && a->g.n_gain == b->g.n_gain &&
+                gguf_meta_n_kv(m) == gguf_meta_n_kv(n);
+    for (size_t i = 0; same && i < a->g.n_gain; i++)
+        same = !strcmp(a->g.gain[i].pattern, b->g.gain[i].pattern) &&
+               a->g.gain[i].factor == b->g.gain[i].factor;
+    for (size_t i = 0; same && i < a->g.n; i++) {
+        const struct gen_tensor *t = &a->g.t[i], *u = find(&b->g, t->name);
+        same = u && t->n_dims == u->n_dims &&
+               !memcmp(t->ne, u->ne, sizeof t->ne);
+    }
+    for (size_t i = 0; same && i < gguf_meta_n_kv(m); i++) {
+        const struct gguf_kv *x = gguf_meta_kv(m, i), *y = gguf_meta_kv(n, i);
+        same = x->key.size == y->key.size &&
+               !memcmp(x->key.data, y->key.data, x->key.size) &&
+               x->type == y->type && x->elem_type == y->elem_type &&
+               x->size == y->size && !memcmp(x->data, y->data, x->size);
+    }
+    return same;
+}
+
+/* ---- digests ---- */
+
+void skeleton_digest(const float *x, size_t n_rows, size_t width,
+                     double sum[SKELETON_SUMS])
+{
+    memset(sum, 0, SKELETON_SUMS * sizeof *sum);
+    for (size_t i = 0; i < n_rows * width; i++) {
+        uint64_t z = (i + 1) * UINT64_C(0x9e3779b97f4a7c15);
+        z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+        sum[i / width * SKELETON_SUMS / n_rows] +=
+            z >> 63 ? (double)x[i] : -(double)x[i];
+    }
+}
+
+double skeleton_nmse(const struct skeleton *s, const float *x)
+{
+    double got[SKELETON_SUMS], d = 0, all = 0;
+    skeleton_digest(x, s->n_rows, s->width, got);
+    for (int k = 0; k < SKELETON_SUMS; k++) {
+        d += (got[k] - s->sum[k]) * (got[k] - s->sum[k]);
+        all += s->sum[k] * s->sum[k];
+    }
+    return d / all;
+}

@@ -1,0 +1,70 @@
+/* skeleton.h - a model of an architecture as a small text
+ *
+ * tests/model/arch/NAME.txt has one each. A line is a thing:
+ *
+ *     # a remark
+ *     seed 0x60e336d390896756        of the weights (gen.h)
+ *     gain attn_[qk]_norm 0.5        factor of weights whose name matches
+ *     run decode                     or embed, encode+decode: how it is used
+ *     tol 3e-6                       if the usual bound is too narrow
+ *     key general.architecture str llama
+ *     key .block_count u32 2         .x is ARCHITECTURE.x
+ *     key .x arr:i32 0 2 0
+ *     in blk 0,2-5                   what follows is in blk.0, blk.2, ...
+ *     attn_q.weight 128 64           a tensor and its shape, innermost first
+ *     in -                           or at the top, where it is at first, too
+ *     digest 64 128 V ...            of 64 rows of 128 outputs, see below
+ *
+ * Tokens are (37 i + 11) mod 128. The digest is of what llama.cpp gives for
+ * them: SKELETON_SUMS numbers, each the sum of a part of the outputs with signs
+ * by chance. The squares of two such lists' differences, by the squares of one,
+ * is an estimate without bias of what run_nmse says of all outputs, so that
+ * these few numbers hold a bound as all would. Where a model has none,
+ * its architecture is not evaluated.
+ *
+ * check-archs --carry makes these texts of ../shared/archs.
+ */
+#ifndef TESTS_MODEL_SKELETON_H
+#define TESTS_MODEL_SKELETON_H
+
+#include "tests/model/gen.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+
+enum { SKELETON_SUMS = 16, SKELETON_TOKENS = 64, SKELETON_VOCAB = 128 };
+
+struct skeleton {
+    char name[64];
+    struct gen g;
+    char run[16];
+    double tol;             /* 0: the usual one */
+    size_t n_rows, width;   /* of the outputs; 0: no digest */
+    double sum[SKELETON_SUMS];
+};
+
+/* Models that there are, in the order of their names: how many, at most max. */
+size_t skeleton_names(char (*names)[64], size_t max);
+
+/* The one of that name; what is read before is to be given back all the same.
+ * false: there is none such, or a line cannot be read, which is printed. */
+bool skeleton_open(struct skeleton *s, const char *name);
+void skeleton_close(struct skeleton *s);
+void skeleton_tokens(gguf_token tok[SKELETON_TOKENS]);
+
+/* What a text says, but for the digest. */
+bool skeleton_same(const struct skeleton *a, const struct skeleton *b);
+void skeleton_print(const struct skeleton *s, FILE *to);
+
+/* Of n_rows rows of width outputs each. */
+void skeleton_digest(const float *x, size_t n_rows, size_t width,
+                     double sum[SKELETON_SUMS]);
+/* How far outputs are from those of the digest: about sum (a - b)^2 / sum b^2,
+ * as run_nmse. */
+double skeleton_nmse(const struct skeleton *s, const float *x);
+
+/* Read one of ../shared/archs, in JSON: {"seed": "0x..", "kv": [[key, type,
+ * value]..], "tensors": [[name, type, [dims]]..], ...}. */
+bool skeleton_read_json(struct skeleton *s, const char *path);
+
+#endif
