@@ -2,55 +2,25 @@
 #include "config.h"
 #include "graph/rule.h"
 
-/* Builders without parameters. */
-#define UNARY(name, OP)                                                       \
-    struct gguf_tensor *gguf_op_##name(struct gguf_ctx *ctx,                  \
-                                       struct gguf_tensor *a)                 \
-    {                                                                         \
-        return gg_op_make(ctx, GGUF_OP_##OP, NULL, 0, SRC(a));                \
+/* Builders without parameters, from the rows. */
+#define BUILD_one(ID, NAME)                                                    \
+    struct gguf_tensor *gguf_op_##NAME(struct gguf_ctx *ctx,                   \
+                                       struct gguf_tensor *a)                  \
+    {                                                                          \
+        return gg_op_make(ctx, GGUF_OP_##ID, NULL, 0, SRC(a));                 \
     }
-#define BINARY(name, OP)                                                      \
-    struct gguf_tensor *gguf_op_##name(                                       \
-        struct gguf_ctx *ctx, struct gguf_tensor *a, struct gguf_tensor *b)   \
-    {                                                                         \
-        return gg_op_make(ctx, GGUF_OP_##OP, NULL, 0, SRC(a, b));             \
+#define BUILD_two(ID, NAME)                                                    \
+    struct gguf_tensor *gguf_op_##NAME(                                        \
+        struct gguf_ctx *ctx, struct gguf_tensor *a, struct gguf_tensor *b)    \
+    {                                                                          \
+        return gg_op_make(ctx, GGUF_OP_##ID, NULL, 0, SRC(a, b));              \
     }
-
-UNARY(silu, SILU)
-UNARY(gelu, GELU)
-UNARY(gelu_erf, GELU_ERF)
-UNARY(gelu_quick, GELU_QUICK)
-UNARY(relu, RELU)
-UNARY(sigmoid, SIGMOID)
-UNARY(tanh, TANH)
-UNARY(relu_sqr, RELU_SQR)
-UNARY(elu, ELU)
-UNARY(softplus, SOFTPLUS)
-UNARY(neg, NEG)
-UNARY(abs, ABS)
-UNARY(sqr, SQR)
-UNARY(sqrt, SQRT)
-UNARY(exp, EXP)
-UNARY(log, LOG)
-UNARY(sin, SIN)
-UNARY(cos, COS)
-UNARY(sum, SUM)
-UNARY(sum_rows, SUM_ROWS)
-UNARY(mean, MEAN)
-UNARY(cumsum, CUMSUM)
-UNARY(argmax, ARGMAX)
-BINARY(add, ADD)
-BINARY(sub, SUB)
-BINARY(mul, MUL)
-BINARY(div, DIV)
-BINARY(swiglu, SWIGLU)
-BINARY(geglu, GEGLU)
-BINARY(geglu_erf, GEGLU_ERF)
-BINARY(geglu_quick, GEGLU_QUICK)
-BINARY(reglu, REGLU)
-BINARY(get_rows, GET_ROWS)
-BINARY(matmul, MATMUL)
-BINARY(out_prod, OUT_PROD)
+#define BUILD_own(ID, NAME)
+#define BUILD_none(ID, NAME)
+#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)               \
+    BUILD_##BUILD(ID, NAME)
+GG_OP_LIST(X)
+#undef X
 
 static struct gguf_tensor *copy(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                 uint32_t dtype, const char *what)

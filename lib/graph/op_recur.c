@@ -159,13 +159,6 @@ static struct gguf_tensor *split(struct gguf_ctx *ctx, struct gguf_tensor *t,
     return part(ctx, t, y->ne, 0);
 }
 
-struct gguf_tensor *gguf_op_ssm_conv(struct gguf_ctx *ctx,
-                                     struct gguf_tensor *x,
-                                     struct gguf_tensor *kernel)
-{
-    return gg_op_make(ctx, GGUF_OP_SSM_CONV, NULL, 0, SRC(x, kernel));
-}
-
 struct gguf_tensor *
 gguf_op_ssm_scan(struct gguf_ctx *ctx, struct gguf_tensor *state,
                  struct gguf_tensor *x, struct gguf_tensor *dt,

@@ -8,23 +8,27 @@
 #include <stdio.h>
 
 const struct gg_op_row gg_op_rows[] = {
-#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE, COST)                    \
-    [GGUF_OP_##ID] = { NAME, SRC, OPT, INPLACE, FLAGS, gg_shape_##SHAPE,      \
+#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)               \
+    [GGUF_OP_##ID] = { #NAME,         SRC,          OPT,                       \
+                       INPLACE,       GG_OP_##KIND, gg_shape_##SHAPE,          \
                        gg_cost_##COST },
     GG_OP_LIST(X)
 #undef X
 };
 
-/* Every enumerator has a row, and none has two. */
+/* The public numbers are those of the rows. */
 enum {
-#define X(ID, NAME, SRC, OPT, INPLACE, FLAGS, SHAPE, COST) ROW_##ID,
+#define X(ID, ...) ROW_##ID,
     GG_OP_LIST(X)
 #undef X
-    N_ROWS
+        N_ROWS
 };
-static_assert((int)N_ROWS == (int)GGUF_N_OPS &&
-                  GG_LEN(gg_op_rows) == GGUF_N_OPS,
-              "one row for each operation");
+#define X(ID, ...)                                                             \
+    static_assert((int)ROW_##ID == (int)GGUF_OP_##ID,                          \
+                  "gguf/op_num.h is not of graph/op_list.h");
+GG_OP_LIST(X)
+#undef X
+static_assert((int)N_ROWS == (int)GGUF_N_OPS, "one row for each operation");
 
 const char *gguf_op_name(uint32_t op)
 {
