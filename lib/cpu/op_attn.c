@@ -1,6 +1,6 @@
 /* op_attn.c - from the tensors of an attention node to cpu/attn.h */
 #include "config.h"
-#include "cpu/op_attn.h"
+#include "cpu/optab.h"
 
 #include "cpu/attn.h"
 #include "gguf/op.h"
@@ -49,14 +49,14 @@ static void args_init(struct gg_attn_args *a, const struct gguf_tensor *t,
     }
 }
 
-void gg_cpu_attention(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void attention(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     struct gg_attn_args a;
     args_init(&a, t, task->kern);
     gg_attn_run(&a, task->ith, task->work, task->barrier);
 }
 
-size_t gg_cpu_attention_work(const struct gguf_tensor *t, unsigned nth,
+static size_t attention_work(const struct gguf_tensor *t, unsigned nth,
                              const struct gg_kern *kern)
 {
     struct gg_attn_args a;
@@ -79,7 +79,7 @@ static bool decodes(const struct gguf_tensor *t, const struct gg_kern *kern)
            gg_dtype_by_index(i)->row_header == 0 && gguf_tensor_has_rows(t);
 }
 
-bool gg_cpu_attention_supports(const struct gguf_tensor *t,
+static bool attention_supports(const struct gguf_tensor *t,
                                const struct gg_kern *kern)
 {
     const struct gguf_tensor *mask = t->src[3], *sinks = t->src[4];
@@ -90,3 +90,5 @@ bool gg_cpu_attention_supports(const struct gguf_tensor *t,
                        mask->dtype == GGUF_DTYPE_F16) &&
                       decodes(mask, kern)));
 }
+
+GG_CPU_OP(attention, attention, attention_work, attention_supports, false);

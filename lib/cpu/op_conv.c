@@ -14,7 +14,7 @@ static int64_t longest(const struct gguf_tensor *t)
     return GG_MAX(t->src[0]->ne[0], t->src[1]->ne[0]);
 }
 
-size_t gg_cpu_conv_work(const struct gguf_tensor *t, unsigned nth,
+static size_t conv_work(const struct gguf_tensor *t, unsigned nth,
                         const struct gg_kern *kern)
 {
     (void)kern;
@@ -128,12 +128,12 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
-void gg_cpu_conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     each_row(t, task, conv_row);
 }
 
-void gg_cpu_conv_transpose(struct gguf_tensor *t,
+static void conv_transpose(struct gguf_tensor *t,
                            const struct gg_cpu_task *task)
 {
     each_row(t, task, conv_transpose_row);
@@ -160,7 +160,7 @@ static void fill_part(float *y, const struct gguf_tensor *data,
     }
 }
 
-void gg_cpu_im2col(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void im2col(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *data = t->src[0];
     struct gguf_conv_params par;
@@ -177,3 +177,8 @@ void gg_cpu_im2col(struct gguf_tensor *t, const struct gg_cpu_task *task)
         gg_row_store(task->kern, t, gg_row(t, p), y);
     }
 }
+
+GG_CPU_OP(conv, conv, conv_work, gg_cpu_elem_supports, true);
+GG_CPU_OP(conv_transpose, conv_transpose, conv_work, gg_cpu_elem_supports,
+          true);
+GG_CPU_OP_ROWS(im2col, im2col);

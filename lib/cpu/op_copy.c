@@ -42,13 +42,13 @@ static enum way choose(const struct gguf_tensor *s, const struct gguf_tensor *d,
     return WAY_NONE;
 }
 
-bool gg_cpu_copy_supports(const struct gguf_tensor *t,
+static bool copy_supports(const struct gguf_tensor *t,
                           const struct gg_kern *kern)
 {
     return choose(t->src[0], t, kern) != WAY_NONE;
 }
 
-size_t gg_cpu_copy_work(const struct gguf_tensor *t, unsigned nth,
+static size_t copy_work(const struct gguf_tensor *t, unsigned nth,
                         const struct gg_kern *kern)
 {
     const struct gguf_tensor *s = t->src[0], *d = t;
@@ -154,7 +154,7 @@ static void copy_floats(const struct gguf_tensor *s,
     }
 }
 
-void gg_cpu_copy(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void copy(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *s = t->src[0], *d = t;
     if (gguf_tensor_is_empty(d))
@@ -194,7 +194,7 @@ static int64_t row_number(const struct gguf_tensor *t,
     return -1;
 }
 
-bool gg_cpu_get_rows_supports(const struct gguf_tensor *t,
+static bool get_rows_supports(const struct gguf_tensor *t,
                               const struct gg_kern *kern)
 {
     const struct gguf_tensor *a = t->src[0];
@@ -202,7 +202,7 @@ bool gg_cpu_get_rows_supports(const struct gguf_tensor *t,
            (a->dtype == GGUF_DTYPE_I32 || gg_row_can_load(kern, a));
 }
 
-void gg_cpu_get_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void get_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *ids = t->src[1];
     const size_t size = (size_t)t->ne[0] * 4;
@@ -222,14 +222,14 @@ void gg_cpu_get_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
     }
 }
 
-size_t gg_cpu_set_rows_work(const struct gguf_tensor *t, unsigned nth,
+static size_t set_rows_work(const struct gguf_tensor *t, unsigned nth,
                             const struct gg_kern *kern)
 {
     (void)kern;
     return gg_row_work(t->ne[0], 1, nth);
 }
 
-bool gg_cpu_set_rows_supports(const struct gguf_tensor *t,
+static bool set_rows_supports(const struct gguf_tensor *t,
                               const struct gg_kern *kern)
 {
     return gg_row_can_store(kern, t) && gg_row_can_load(kern, t->src[1]);
@@ -237,7 +237,7 @@ bool gg_cpu_set_rows_supports(const struct gguf_tensor *t,
 
 /* A thread writes the rows whose number is ith modulo nth, in the order of the
  * sources: of two for one row the last wins, whatever nth is. */
-void gg_cpu_set_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void set_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *s = t->src[1], *ids = t->src[2];
     float *tmp = gg_row_tmp(task, t->ne[0], 1, 0);
@@ -255,3 +255,8 @@ void gg_cpu_set_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
                      gg_row_load(task->kern, s, gg_row(s, p), tmp, s->ne[0]));
     }
 }
+
+GG_CPU_OP(dup, copy, copy_work, copy_supports, false);
+GG_CPU_OP(cpy, copy, copy_work, copy_supports, false);
+GG_CPU_OP(get_rows, get_rows, NULL, get_rows_supports, true);
+GG_CPU_OP(set_rows, set_rows, set_rows_work, set_rows_supports, false);

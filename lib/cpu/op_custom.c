@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-bool gg_cpu_custom_supports(const struct gguf_tensor *t,
+static bool custom_supports(const struct gguf_tensor *t,
                             const struct gg_kern *kern)
 {
     (void)t;
@@ -13,7 +13,7 @@ bool gg_cpu_custom_supports(const struct gguf_tensor *t,
     return true; /* the function is its own judge */
 }
 
-void gg_cpu_custom(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void custom(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     struct gguf_custom c;
     memcpy(&c, t->op_params, sizeof c);
@@ -27,3 +27,5 @@ void gg_cpu_custom(struct gguf_tensor *t, const struct gg_cpu_task *task)
                     gguf_tensor_format(t, name, sizeof name),
                     gguf_status_string(st));
 }
+
+GG_CPU_OP(custom, custom, NULL, custom_supports, false);

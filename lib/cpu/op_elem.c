@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Scratch of these operations: two sources and the result. */
-enum { TMP_A, TMP_B, TMP_OUT, N_TMP };
+enum { TMP_A, TMP_B, TMP_OUT, N_TMP = GG_CPU_TMP_ROWS };
 
 size_t gg_cpu_elem_work(const struct gguf_tensor *t, unsigned nth,
                         const struct gg_kern *kern)
@@ -113,19 +113,20 @@ static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
-#define BINARY(name, body)                                                    \
-    static void name##_row(float *y, const float *a, const float *b,          \
-                           size_t n, const struct gg_vec_kern *k,             \
-                           const float *p)                                    \
-    {                                                                         \
-        (void)k;                                                              \
-        (void)p;                                                              \
-        body;                                                                 \
-    }                                                                         \
-    void gg_cpu_##name(struct gguf_tensor *t, const struct gg_cpu_task *task) \
-    {                                                                         \
-        binary(t, task, name##_row);                                          \
-    }
+#define BINARY(name, body)                                                     \
+    static void name##_row(float *y, const float *a, const float *b, size_t n, \
+                           const struct gg_vec_kern *k, const float *p)        \
+    {                                                                          \
+        (void)k;                                                               \
+        (void)p;                                                               \
+        body;                                                                  \
+    }                                                                          \
+    static void name##_run(struct gguf_tensor *t,                              \
+                           const struct gg_cpu_task *task)                     \
+    {                                                                          \
+        binary(t, task, name##_row);                                           \
+    }                                                                          \
+    GG_CPU_OP_ROWS(name, name##_run);
 #define PAIRS(expr)                                                           \
     for (size_t i = 0; i < n; i++) {                                          \
         float u = a[i], v = b[i];                                             \
@@ -169,18 +170,20 @@ static void unary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
-#define UNARY(name, body)                                                     \
-    static void name##_row(float *y, const float *v, size_t n,                \
-                           const struct gg_vec_kern *k, const float *p)       \
-    {                                                                         \
-        (void)k;                                                              \
-        (void)p;                                                              \
-        body;                                                                 \
-    }                                                                         \
-    void gg_cpu_##name(struct gguf_tensor *t, const struct gg_cpu_task *task) \
-    {                                                                         \
-        unary(t, task, name##_row);                                           \
-    }
+#define UNARY(name, body)                                                      \
+    static void name##_row(float *y, const float *v, size_t n,                 \
+                           const struct gg_vec_kern *k, const float *p)        \
+    {                                                                          \
+        (void)k;                                                               \
+        (void)p;                                                               \
+        body;                                                                  \
+    }                                                                          \
+    static void name##_run(struct gguf_tensor *t,                              \
+                           const struct gg_cpu_task *task)                     \
+    {                                                                          \
+        unary(t, task, name##_row);                                            \
+    }                                                                          \
+    GG_CPU_OP_ROWS(name, name##_run);
 #define EACH(expr)                                                            \
     for (size_t i = 0; i < n; i++) {                                          \
         float x = v[i];                                                       \

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Blocks are moved whole: their rows must lie together. */
-bool gg_cpu_join_supports(const struct gguf_tensor *t,
+static bool join_supports(const struct gguf_tensor *t,
                           const struct gg_kern *kern)
 {
     (void)kern;
@@ -105,22 +105,15 @@ static void roll_row(const struct gguf_tensor *t, char *row, struct gg_pos p,
     move(row + n * size, from, a->nb[0], first, size);
 }
 
-void gg_cpu_concat(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, concat_row);
-}
+#define JOIN(name)                                                             \
+    static void name##_run(struct gguf_tensor *t,                              \
+                           const struct gg_cpu_task *task)                     \
+    {                                                                          \
+        each_row(t, task, name##_row);                                         \
+    }                                                                          \
+    GG_CPU_OP(name, name##_run, NULL, join_supports, true);
 
-void gg_cpu_repeat(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, repeat_row);
-}
-
-void gg_cpu_pad(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, pad_row);
-}
-
-void gg_cpu_roll(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, roll_row);
-}
+JOIN(concat)
+JOIN(repeat)
+JOIN(pad)
+JOIN(roll)

@@ -56,14 +56,14 @@ static struct gg_gemm_args gemm_args(const struct gguf_tensor *t,
     return g;
 }
 
-size_t gg_cpu_matmul_work(const struct gguf_tensor *t, unsigned nth,
+static size_t matmul_work(const struct gguf_tensor *t, unsigned nth,
                           const struct gg_kern *kern)
 {
     struct gg_gemm_args g = gemm_args(t, kern);
     return gg_gemm_work_size(&g, nth);
 }
 
-void gg_cpu_matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     struct gg_gemm_args g = gemm_args(t, task->kern);
@@ -87,3 +87,5 @@ void gg_cpu_matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
         }
     }
 }
+
+GG_CPU_OP(matmul, matmul, matmul_work, gg_cpu_matmul_supports, false);

@@ -74,7 +74,7 @@ static struct gg_gemm_args gemm_args(const struct gguf_tensor *t,
     };
 }
 
-size_t gg_cpu_matmul_id_work(const struct gguf_tensor *t, unsigned nth,
+static size_t matmul_id_work(const struct gguf_tensor *t, unsigned nth,
                              const struct gg_kern *kern)
 {
     struct scratch s;
@@ -137,7 +137,7 @@ static void sync(const struct gg_cpu_task *task)
         gg_barrier_wait(task->barrier);
 }
 
-void gg_cpu_matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0];
     struct scratch s;
@@ -162,3 +162,5 @@ void gg_cpu_matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
         move_columns(t, task, &s, s.columns + begin, n, false);
     }
 }
+
+GG_CPU_OP(matmul_id, matmul_id, matmul_id_work, gg_cpu_matmul_supports, false);

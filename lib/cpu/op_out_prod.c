@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-size_t gg_cpu_out_prod_work(const struct gguf_tensor *t, unsigned nth,
+static size_t out_prod_work(const struct gguf_tensor *t, unsigned nth,
                             const struct gg_kern *kern)
 {
     (void)kern;
@@ -13,7 +13,7 @@ size_t gg_cpu_out_prod_work(const struct gguf_tensor *t, unsigned nth,
 }
 
 /* Row j of the result is the sum over p of b[j, p] times row p of a. */
-void gg_cpu_out_prod(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void out_prod(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     float *tmp = gg_row_tmp(task, t->ne[0], 1, 0);
@@ -36,3 +36,5 @@ void gg_cpu_out_prod(struct gguf_tensor *t, const struct gg_cpu_task *task)
         }
     }
 }
+
+GG_CPU_OP(out_prod, out_prod, out_prod_work, gg_cpu_elem_supports, true);

@@ -51,7 +51,7 @@ static float pooled(const struct sum *s, const struct gguf_conv_params *par)
     }
 }
 
-void gg_cpu_pool(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void pool(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     struct gguf_conv_params par;
     memcpy(&par, t->op_params, sizeof par);
@@ -71,7 +71,7 @@ void gg_cpu_pool(struct gguf_tensor *t, const struct gg_cpu_task *task)
 }
 
 /* Angles in double: a step may be in the thousands. */
-void gg_cpu_timestep(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void timestep(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const int64_t half = t->op_params[0] / 2;
     const double period = log((double)t->op_params[1]);
@@ -93,3 +93,6 @@ void gg_cpu_timestep(struct gguf_tensor *t, const struct gg_cpu_task *task)
             y[t->ne[0] - 1] = 0;
     }
 }
+
+GG_CPU_OP(pool, pool, NULL, gg_cpu_elem_supports, true);
+GG_CPU_OP(timestep_embedding, timestep, NULL, gg_cpu_elem_supports, true);

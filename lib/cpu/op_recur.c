@@ -90,7 +90,7 @@ static void delta_step(const struct step *p)
     }
 }
 
-size_t gg_cpu_recur_work(const struct gguf_tensor *t, unsigned nth,
+static size_t recur_work(const struct gguf_tensor *t, unsigned nth,
                          const struct gg_kern *kern)
 {
     (void)kern;
@@ -146,22 +146,16 @@ static void each_head(const struct gguf_tensor *t,
         run_head(&p, task, fn, n_in, i % v->ne[1], i / v->ne[1]);
 }
 
-void gg_cpu_wkv6(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_head(t, task, wkv6_step, 5);
-}
+/* n_in: sources before the one that is the state. */
+#define RECUR(name, step, n_in)                                                \
+    static void name##_run(struct gguf_tensor *t,                              \
+                           const struct gg_cpu_task *task)                     \
+    {                                                                          \
+        each_head(t, task, step, n_in);                                        \
+    }                                                                          \
+    GG_CPU_OP(name, name##_run, recur_work, gg_cpu_elem_supports, false);
 
-void gg_cpu_wkv7(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_head(t, task, wkv7_step, 6);
-}
-
-void gg_cpu_gla(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_head(t, task, gla_step, 4);
-}
-
-void gg_cpu_delta(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_head(t, task, delta_step, 5);
-}
+RECUR(rwkv_wkv6, wkv6_step, 5)
+RECUR(rwkv_wkv7, wkv7_step, 6)
+RECUR(gated_linear_attn, gla_step, 4)
+RECUR(gated_delta, delta_step, 5)

@@ -11,14 +11,14 @@
 
 enum { TMP_ROW, TMP_ORDER, N_TMP };
 
-size_t gg_cpu_reduce_work(const struct gguf_tensor *t, unsigned nth,
+static size_t reduce_work(const struct gguf_tensor *t, unsigned nth,
                           const struct gg_kern *kern)
 {
     (void)kern;
     return gg_row_work(t->src[0]->ne[0], N_TMP, nth);
 }
 
-bool gg_cpu_reduce_supports(const struct gguf_tensor *t,
+static bool reduce_supports(const struct gguf_tensor *t,
                             const struct gg_kern *kern)
 {
     return gg_row_can_load(kern, t->src[0]);
@@ -51,7 +51,7 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
            a->ne[0]);
 }
 
-void gg_cpu_sum(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void sum_run(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0];
     float *tmp = gg_row_tmp(task, a->ne[0], N_TMP, TMP_ROW);
@@ -65,8 +65,8 @@ void gg_cpu_sum(struct gguf_tensor *t, const struct gg_cpu_task *task)
     *(float *)t->data = (float)sum;
 }
 
-static void sum_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
-                    int64_t r, const float *x, int64_t n)
+static void sum_rows_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                         int64_t r, const float *x, int64_t n)
 {
     (void)task;
     ((float *)t->data)[r] = (float)sum_of(x, n);
@@ -123,22 +123,19 @@ static void argsort_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
-void gg_cpu_sum_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, sum_row);
-}
+/* Numbers of rows; shared by the rows of the source. */
+#define REDUCE(name)                                                           \
+    GG_CPU_OP(name, name##_run, reduce_work, reduce_supports, false)
+#define REDUCE_ROWS(name)                                                      \
+    static void name##_run(struct gguf_tensor *t,                              \
+                           const struct gg_cpu_task *task)                     \
+    {                                                                          \
+        each_row(t, task, name##_row);                                         \
+    }                                                                          \
+    REDUCE(name);
 
-void gg_cpu_mean(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, mean_row);
-}
-
-void gg_cpu_argmax(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, argmax_row);
-}
-
-void gg_cpu_argsort(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, argsort_row);
-}
+REDUCE(sum);
+REDUCE_ROWS(sum_rows)
+REDUCE_ROWS(mean)
+REDUCE_ROWS(argmax)
+REDUCE_ROWS(argsort)

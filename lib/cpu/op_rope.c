@@ -15,7 +15,7 @@
  * position 1 turns it by, a double, and its axis. */
 enum { TMP_X, TMP_OUT, TMP_TRIG, TMP_STEP, TMP_AXIS, N_TMP };
 
-size_t gg_cpu_rope_work(const struct gguf_tensor *t, unsigned nth,
+static size_t rope_work(const struct gguf_tensor *t, unsigned nth,
                         const struct gg_kern *kern)
 {
     (void)kern;
@@ -94,7 +94,7 @@ static void positions(const struct gguf_tensor *t, const struct gguf_rope *r,
     }
 }
 
-void gg_cpu_rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *ff = t->src[2];
     const int64_t n = t->ne[0];
@@ -136,3 +136,5 @@ void gg_cpu_rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
         gg_row_store(task->kern, t, gg_row(t, p), y);
     }
 }
+
+GG_CPU_OP(rope, rope, rope_work, gg_cpu_elem_supports, true);

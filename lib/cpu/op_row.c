@@ -13,7 +13,7 @@ typedef void row_fn(const struct gguf_tensor *t,
                     const struct gg_cpu_task *task, struct gg_pos p, float *y,
                     const float *x);
 
-enum { TMP_X, TMP_MASK, TMP_OUT, N_TMP }; /* as gg_cpu_elem_work has them */
+enum { TMP_X, TMP_MASK, TMP_OUT, N_TMP = GG_CPU_TMP_ROWS };
 
 static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
                      row_fn *fn)
@@ -100,17 +100,17 @@ static void mask_row(const struct gguf_tensor *t, struct gg_pos p, float *y,
         y[i] = value;
 }
 
-static void mask_inf_row(const struct gguf_tensor *t,
-                         const struct gg_cpu_task *task, struct gg_pos p,
-                         float *y, const float *x)
+static void diag_mask_inf_row(const struct gguf_tensor *t,
+                              const struct gg_cpu_task *task, struct gg_pos p,
+                              float *y, const float *x)
 {
     (void)task;
     mask_row(t, p, y, x, -INFINITY);
 }
 
-static void mask_zero_row(const struct gguf_tensor *t,
-                          const struct gg_cpu_task *task, struct gg_pos p,
-                          float *y, const float *x)
+static void diag_mask_zero_row(const struct gguf_tensor *t,
+                               const struct gg_cpu_task *task, struct gg_pos p,
+                               float *y, const float *x)
 {
     (void)task;
     mask_row(t, p, y, x, 0);
@@ -154,42 +154,22 @@ static void soft_max_row(const struct gguf_tensor *t,
     task->kern->vec.soft_max(y, x, m, n, par.scale, slope);
 }
 
-void gg_cpu_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, norm_row);
-}
+/* An operation that makes each row from its source's. */
+#define EACH_ROW(name)                                                         \
+    static void name##_run(struct gguf_tensor *t,                              \
+                           const struct gg_cpu_task *task)                     \
+    {                                                                          \
+        each_row(t, task, name##_row);                                         \
+    }                                                                          \
+    GG_CPU_OP_ROWS(name, name##_run);
 
-void gg_cpu_rms_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, rms_norm_row);
-}
-
-void gg_cpu_soft_max(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, soft_max_row);
-}
-
-void gg_cpu_l2_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, l2_norm_row);
-}
-
-void gg_cpu_cumsum(struct gguf_tensor *t, const struct gg_cpu_task *task)
-{
-    each_row(t, task, cumsum_row);
-}
-
-void gg_cpu_diag_mask_inf(struct gguf_tensor *t,
-                          const struct gg_cpu_task *task)
-{
-    each_row(t, task, mask_inf_row);
-}
-
-void gg_cpu_diag_mask_zero(struct gguf_tensor *t,
-                           const struct gg_cpu_task *task)
-{
-    each_row(t, task, mask_zero_row);
-}
+EACH_ROW(norm)
+EACH_ROW(rms_norm)
+EACH_ROW(l2_norm)
+EACH_ROW(cumsum)
+EACH_ROW(diag_mask_inf)
+EACH_ROW(diag_mask_zero)
+EACH_ROW(soft_max)
 
 /* Rows first to end - 1 of slice i3, those of a channel one after the other. */
 struct group {
@@ -243,7 +223,7 @@ static void norm_group(const struct group *g, float eps)
     }
 }
 
-void gg_cpu_group_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void group_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     struct gguf_group_norm_params par;
     int64_t i, end;
@@ -259,3 +239,6 @@ void gg_cpu_group_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
                    par.eps);
     }
 }
+
+GG_CPU_OP(group_norm, group_norm, gg_cpu_elem_work, gg_cpu_elem_supports,
+          false);

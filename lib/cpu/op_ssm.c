@@ -12,7 +12,7 @@
 
 enum { TMP_X, TMP_KERNEL, N_CONV_TMP };
 
-size_t gg_cpu_ssm_conv_work(const struct gguf_tensor *t, unsigned nth,
+static size_t ssm_conv_work(const struct gguf_tensor *t, unsigned nth,
                             const struct gg_kern *kern)
 {
     (void)kern;
@@ -20,7 +20,7 @@ size_t gg_cpu_ssm_conv_work(const struct gguf_tensor *t, unsigned nth,
 }
 
 /* Channels of sequences are shared out: a channel of the source is a row. */
-void gg_cpu_ssm_conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void ssm_conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *x = t->src[0], *k = t->src[1];
     const int64_t n = x->ne[0] + 1; /* room for either row */
@@ -57,7 +57,7 @@ static int64_t longest(const struct gguf_tensor *t)
     return GG_MAX(t->src[SRC_STATE]->ne[0], t->src[SRC_X]->ne[0]);
 }
 
-size_t gg_cpu_ssm_scan_work(const struct gguf_tensor *t, unsigned nth,
+static size_t ssm_scan_work(const struct gguf_tensor *t, unsigned nth,
                             const struct gg_kern *kern)
 {
     (void)kern;
@@ -135,7 +135,7 @@ static void scan_head(struct head *p, int64_t first)
 }
 
 /* Heads of sequences are shared out. */
-void gg_cpu_ssm_scan(struct gguf_tensor *t, const struct gg_cpu_task *task)
+static void ssm_scan(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *state = t->src[SRC_STATE], *x = t->src[SRC_X];
     const struct gguf_tensor *ids = t->src[SRC_IDS];
@@ -160,3 +160,6 @@ void gg_cpu_ssm_scan(struct gguf_tensor *t, const struct gg_cpu_task *task)
         scan_head(&p, first);
     }
 }
+
+GG_CPU_OP(ssm_conv, ssm_conv, ssm_conv_work, gg_cpu_elem_supports, false);
+GG_CPU_OP(ssm_scan, ssm_scan, ssm_scan_work, gg_cpu_elem_supports, false);

@@ -220,7 +220,8 @@ static void check_work(void)
             most = GG_MAX(most, gg_gemm_work_size(&g, 3));
         }
         const size_t own = (size_t)tokens[i] * (16 + 24) * sizeof(float);
-        ok(gg_cpu_matmul_id_work(t, 3, &ops_kern) >= own + most,
+        ok(gg_cpu_op_row(GGUF_OP_MATMUL_ID)->work(t, 3, &ops_kern) >=
+               own + most,
            "matmul_id of %d columns has room for as many at once",
            (int)tokens[i]);
     }
