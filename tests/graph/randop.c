@@ -1,7 +1,12 @@
-/* randop.c - operations by chance: one row each, see randop.h */
+/* randop.c - operations by chance, see randop.h
+ *
+ * Operations whose builder takes nothing but one or two sources are drawn by
+ * that; each other one has a function make_NAME here.
+ */
 #include "config.h"
 #include "tests/graph/randop.h"
 #include "base/compiler.h"
+#include "graph/optab.h"
 #include "tests/tap.h"
 
 typedef struct gguf_tensor tensor;
@@ -45,15 +50,11 @@ static tensor *shaped(const struct randop *r, tensor *t, int64_t ne0,
 /* not so large that it grows without end */
 #define SMALL(x) gguf_op_tanh(r->ctx, x)
 
-#define ROW(id, ...)                                                          \
-    static tensor *make_##id(const struct randop *r)                          \
-    {                                                                         \
-        return __VA_ARGS__;                                                   \
+#define ROW(id, ...)                                                           \
+    static tensor *make_##id(const struct randop *r)                           \
+    {                                                                          \
+        return __VA_ARGS__;                                                    \
     }
-#define UNARY(id) ROW(id, gguf_op_##id(r->ctx, r->a))
-#define OF_SMALL(id) ROW(id, gguf_op_##id(r->ctx, SMALL(r->a)))
-#define GATED(id)                                                             \
-    ROW(id, gguf_op_##id(r->ctx, A(16, 3, 2, 1), B(16, 3, 2, 1)))
 
 /* --- copies, shapes, rows ------------------------------------------------- */
 
@@ -79,37 +80,13 @@ ROW(set_rows,
 
 /* --- elementwise ---------------------------------------------------------- */
 
-ROW(add, gguf_op_add(r->ctx, r->a, LIKE_A))
-ROW(sub, gguf_op_sub(r->ctx, r->a, LIKE_A))
-ROW(mul, gguf_op_mul(r->ctx, r->a, SMALL(LIKE_A)))
 ROW(div, gguf_op_div(r->ctx, r->a, gguf_op_exp(r->ctx, SMALL(LIKE_A))))
 ROW(scale, gguf_op_scale(r->ctx, r->a, rnd_f32()))
-UNARY(silu)
-UNARY(gelu)
-UNARY(gelu_erf)
-UNARY(gelu_quick)
-UNARY(relu)
-UNARY(sigmoid)
-UNARY(tanh)
-OF_SMALL(relu_sqr)
 ROW(leaky_relu, gguf_op_leaky_relu(r->ctx, r->a, 0.1f))
-UNARY(elu)
-UNARY(softplus)
-UNARY(neg)
-UNARY(abs)
-OF_SMALL(sqr)
 ROW(sqrt, gguf_op_sqrt(r->ctx, gguf_op_abs(r->ctx, r->a)))
-OF_SMALL(exp)
 ROW(log, gguf_op_log(r->ctx, gguf_op_exp(r->ctx, SMALL(r->a))))
-UNARY(sin)
-UNARY(cos)
 ROW(clamp, gguf_op_clamp(r->ctx, r->a, -0.5f, 0.25f))
 ROW(xielu, gguf_op_xielu(r->ctx, SMALL(r->a), 0.8f, 0.8f, 0.5f, -1e-6f))
-GATED(swiglu)
-GATED(geglu)
-GATED(geglu_erf)
-GATED(geglu_quick)
-GATED(reglu)
 ROW(swiglu_oai,
     gguf_op_swiglu_oai(r->ctx, A(9, 5, 1, 1), B(9, 5, 1, 1), 1.702f, 7))
 
@@ -121,14 +98,10 @@ ROW(concat, rnd_below(2)
 ROW(repeat, gguf_op_repeat(r->ctx, A(5, 3, 1, 1), 10, 3, 2, 2))
 ROW(pad, gguf_op_pad(r->ctx, A(6, 3, 2, 1), 2, 0, 1, 1))
 ROW(roll, gguf_op_roll(r->ctx, A(6, 3, 2, 2), -2, 1, 1, 0))
-UNARY(sum)
-UNARY(sum_rows)
-UNARY(mean)
 ROW(argmax, gguf_op_get_rows(r->ctx, A(5, 8, 1, 1),
                              gguf_op_argmax(r->ctx, B(8, 4, 1, 1))))
 ROW(argsort, gguf_op_get_rows(r->ctx, A(5, 8, 1, 1),
                               gguf_op_view_1d(r->ctx, IDS(8, 1), 6, 4)))
-OF_SMALL(cumsum)
 ROW(norm, gguf_op_norm(r->ctx, r->a, 1e-3f))
 ROW(rms_norm, gguf_op_rms_norm(r->ctx, r->a, 1e-3f))
 ROW(l2_norm, gguf_op_l2_norm(r->ctx, r->a, 1e-3f))
@@ -234,95 +207,76 @@ static const struct gguf_custom custom = { twice, NULL, 0, 0 };
 
 ROW(custom, gguf_op_map_1(r->ctx, SMALL(A(11, 3, 1, 1)), &custom))
 
-/* --- the table ------------------------------------------------------------ */
+/* --- the tables ----------------------------------------------------------- */
 
-static randop_fn *const makers[GGUF_N_OPS] = {
-    [GGUF_OP_DUP] = make_dup,
-    [GGUF_OP_CPY] = make_cpy,
-    [GGUF_OP_RESHAPE] = make_reshape,
-    [GGUF_OP_VIEW] = make_view,
-    [GGUF_OP_PERMUTE] = make_permute,
-    [GGUF_OP_TRANSPOSE] = make_transpose,
-    [GGUF_OP_GET_ROWS] = make_get_rows,
-    [GGUF_OP_SET_ROWS] = make_set_rows,
-    [GGUF_OP_ADD] = make_add,
-    [GGUF_OP_SUB] = make_sub,
-    [GGUF_OP_MUL] = make_mul,
-    [GGUF_OP_DIV] = make_div,
-    [GGUF_OP_SCALE] = make_scale,
-    [GGUF_OP_SILU] = make_silu,
-    [GGUF_OP_GELU] = make_gelu,
-    [GGUF_OP_GELU_ERF] = make_gelu_erf,
-    [GGUF_OP_GELU_QUICK] = make_gelu_quick,
-    [GGUF_OP_RELU] = make_relu,
-    [GGUF_OP_SIGMOID] = make_sigmoid,
-    [GGUF_OP_TANH] = make_tanh,
-    [GGUF_OP_RELU_SQR] = make_relu_sqr,
-    [GGUF_OP_LEAKY_RELU] = make_leaky_relu,
-    [GGUF_OP_ELU] = make_elu,
-    [GGUF_OP_SOFTPLUS] = make_softplus,
-    [GGUF_OP_NEG] = make_neg,
-    [GGUF_OP_ABS] = make_abs,
-    [GGUF_OP_SQR] = make_sqr,
-    [GGUF_OP_SQRT] = make_sqrt,
-    [GGUF_OP_EXP] = make_exp,
-    [GGUF_OP_LOG] = make_log,
-    [GGUF_OP_SIN] = make_sin,
-    [GGUF_OP_COS] = make_cos,
-    [GGUF_OP_CLAMP] = make_clamp,
-    [GGUF_OP_XIELU] = make_xielu,
-    [GGUF_OP_SWIGLU] = make_swiglu,
-    [GGUF_OP_GEGLU] = make_geglu,
-    [GGUF_OP_GEGLU_ERF] = make_geglu_erf,
-    [GGUF_OP_GEGLU_QUICK] = make_geglu_quick,
-    [GGUF_OP_REGLU] = make_reglu,
-    [GGUF_OP_SWIGLU_OAI] = make_swiglu_oai,
-    [GGUF_OP_CONCAT] = make_concat,
-    [GGUF_OP_REPEAT] = make_repeat,
-    [GGUF_OP_PAD] = make_pad,
-    [GGUF_OP_ROLL] = make_roll,
-    [GGUF_OP_SUM] = make_sum,
-    [GGUF_OP_SUM_ROWS] = make_sum_rows,
-    [GGUF_OP_MEAN] = make_mean,
-    [GGUF_OP_ARGMAX] = make_argmax,
-    [GGUF_OP_ARGSORT] = make_argsort,
-    [GGUF_OP_CUMSUM] = make_cumsum,
-    [GGUF_OP_NORM] = make_norm,
-    [GGUF_OP_RMS_NORM] = make_rms_norm,
-    [GGUF_OP_L2_NORM] = make_l2_norm,
-    [GGUF_OP_GROUP_NORM] = make_group_norm,
-    [GGUF_OP_DIAG_MASK_INF] = make_diag_mask_inf,
-    [GGUF_OP_DIAG_MASK_ZERO] = make_diag_mask_zero,
-    [GGUF_OP_SOFT_MAX] = make_soft_max,
-    [GGUF_OP_ROPE] = make_rope,
-    [GGUF_OP_MATMUL] = make_matmul,
-    [GGUF_OP_MATMUL_ID] = make_matmul_id,
-    [GGUF_OP_OUT_PROD] = make_out_prod,
-    [GGUF_OP_ATTENTION] = make_attention,
-    [GGUF_OP_IM2COL] = make_im2col,
-    [GGUF_OP_CONV] = make_conv,
-    [GGUF_OP_CONV_TRANSPOSE] = make_conv_transpose,
-    [GGUF_OP_POOL] = make_pool,
-    [GGUF_OP_TIMESTEP_EMBEDDING] = make_timestep_embedding,
-    [GGUF_OP_SSM_CONV] = make_ssm_conv,
-    [GGUF_OP_SSM_SCAN] = make_ssm_scan,
-    [GGUF_OP_RWKV_WKV6] = make_rwkv_wkv6,
-    [GGUF_OP_RWKV_WKV7] = make_rwkv_wkv7,
-    [GGUF_OP_GATED_LINEAR_ATTN] = make_gated_linear_attn,
-    [GGUF_OP_GATED_DELTA] = make_gated_delta,
-    [GGUF_OP_CUSTOM] = make_custom,
+typedef tensor *one_fn(struct gguf_ctx *ctx, tensor *a);
+typedef tensor *two_fn(struct gguf_ctx *ctx, tensor *a, tensor *b);
+
+/* How an operation's node is made: by a function above, or, where the builder
+ * takes nothing but sources, by that. */
+static const struct {
+    randop_fn *own;
+    one_fn *one;
+    two_fn *two;
+} makers[GGUF_N_OPS] = {
+#define MAKE_none(NAME) NULL, NULL, NULL
+#define MAKE_own(NAME) make_##NAME, NULL, NULL
+#define MAKE_one(NAME) NULL, gguf_op_##NAME, NULL
+#define MAKE_two(NAME) NULL, NULL, gguf_op_##NAME
+#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)               \
+    [GGUF_OP_##ID] = { MAKE_##BUILD(NAME) },
+    GG_OP_LIST(X)
+#undef X
 };
+
+/* Of those builders, the ones that do not take any numbers of any shape, or do
+ * not give floats. */
+static const struct {
+    enum gguf_op op;
+    randop_fn *make;
+} particular[] = {
+    { GGUF_OP_ARGMAX, make_argmax },     { GGUF_OP_DIV, make_div },
+    { GGUF_OP_GET_ROWS, make_get_rows }, { GGUF_OP_LOG, make_log },
+    { GGUF_OP_MATMUL, make_matmul },     { GGUF_OP_OUT_PROD, make_out_prod },
+    { GGUF_OP_SQRT, make_sqrt },         { GGUF_OP_SSM_CONV, make_ssm_conv },
+};
+
+/* From small numbers, so that no function of them is large. Sometimes they are
+ * read again afterwards, so that the result may not lie where they do. */
+static tensor *make_simple(const struct randop *r, uint32_t op)
+{
+    const bool any_b = gg_op_row(op)->shape == gg_shape_binary;
+    tensor *a = SMALL(r->a), *t;
+    if (makers[op].one)
+        t = makers[op].one(r->ctx, a);
+    else if (any_b)
+        t = makers[op].two(r->ctx, a, SMALL(LIKE_A));
+    else
+        t = makers[op].two(r->ctx, a,
+                           SMALL(B(a->ne[0], a->ne[1], a->ne[2], a->ne[3])));
+    return t && gguf_tensor_same_shape(t, a) && rnd_below(2)
+               ? gguf_op_add(r->ctx, t, a)
+               : t;
+}
+
+static tensor *make_op(const struct randop *r, uint32_t op)
+{
+    for (size_t i = 0; i < GG_LEN(particular); i++)
+        if (particular[i].op == op)
+            return particular[i].make(r);
+    return makers[op].own ? makers[op].own(r) : make_simple(r, op);
+}
 
 static tensor *make(const struct randop *from, uint32_t op)
 {
     struct randop r = *from;
-    if (op >= GGUF_N_OPS || !makers[op])
+    if (op == GGUF_OP_NONE || op >= GGUF_N_OPS)
         return NULL;
     if (r.a->view_src == r.cache)
         r.a = gguf_op_dup(r.ctx, r.a);
     if (gguf_tensor_n_elements(r.a) > MAX_ELEMENTS)
         r.a = shaped(&r, r.a, 40, 10, 1, 1);
-    return makers[op](&r);
+    return make_op(&r, op);
 }
 
 tensor *randop_make(const struct randop *r, uint32_t op)

@@ -1,7 +1,7 @@
 /* randop.h - a random node of any operation, for tests with random graphs
  *
- * A table with a row for each operation: what it takes is cut out of tensors
- * that are there, or repeated from them, so that each can follow each.
+ * What an operation takes is cut out of tensors that are there, or repeated
+ * from them, so that each can follow each.
  */
 #ifndef TESTS_GRAPH_RANDOP_H
 #define TESTS_GRAPH_RANDOP_H
@@ -17,8 +17,8 @@ struct randop {
 };
 
 /* A node of operation op with what it needs before and, so that the result is
- * f32, behind it. The same seed gives the same structure. NULL: there
- * is no row for op, or the context has failed. */
+ * f32, after it. The same seed gives the same structure. NULL: there is no
+ * operation op, or the context has failed. */
 struct gguf_tensor *randop_make(const struct randop *r, uint32_t op);
 
 /* Of any operation by chance. */
