@@ -188,10 +188,7 @@ static void add_missing(struct comparison *c, struct gguf_str name,
 {
     struct text text = { NULL, 0, 0 };
     text_add_esc(&text, name, UINT64_MAX);
-    if (c->n == c->room) {
-        c->room = 2 * c->room + 64;
-        c->list = msg_must(realloc(c->list, c->room * sizeof *c->list));
-    }
+    c->list = msg_grow(c->list, &c->room, c->n + 1, sizeof *c->list);
     c->list[c->n++] = (struct missing){ text.s, n_values, n_wanted };
     c->n_none += !n_values;
 }

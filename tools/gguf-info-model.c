@@ -68,8 +68,8 @@ static void count(struct info *info, const struct gguf_tensor_info *t)
     while (i < info->n_types && info->types[i].id != t->dtype)
         i++;
     if (i == info->n_types) {
-        info->types = msg_must(
-            realloc(info->types, (i + 1) * sizeof info->types[0]));
+        info->types = msg_grow(info->types, &info->room_types, i + 1,
+                               sizeof info->types[0]);
         info->types[i] = (struct info_type){ t->dtype, 0, 0, 0 };
         info->n_types++;
     }

@@ -70,7 +70,7 @@ struct info {
     const struct load *load;
     uint64_t n_elements, data_size, file_size;
     struct info_type *types; /* by descending size */
-    size_t n_types;
+    size_t n_types, room_types;
     uint32_t *list;          /* tensor numbers */
     size_t n_list;
     const char *file_type;   /* NULL: the file does not say */

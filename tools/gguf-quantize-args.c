@@ -29,8 +29,8 @@ static void add_override(struct options *o, const char *option,
     if (!eq || eq == copy)
         opt_usage("%s: '%s' is not PATTERN=TYPE", option, copy);
     *eq = 0;
-    o->overrides = msg_must(realloc(
-        o->overrides, (o->n_overrides + 1) * sizeof *o->overrides));
+    o->overrides = msg_grow(o->overrides, &o->room_overrides,
+                            o->n_overrides + 1, sizeof *o->overrides);
     o->overrides[o->n_overrides++] =
         (struct gguf_quant_override){ copy, parse_type(option, eq + 1) };
 }

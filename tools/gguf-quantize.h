@@ -29,7 +29,7 @@ enum { TYPE_TEXT, TYPE_FILE };
 struct options {
     struct gguf_quant_params params;
     struct gguf_quant_override *overrides; /* patterns are allocated */
-    size_t n_overrides;
+    size_t n_overrides, room_overrides;
     struct target targets[MAX_TARGETS];
     size_t n_targets;
     struct opt_list outputs; /* of --output: OUT=TYPE */

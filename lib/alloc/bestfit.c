@@ -12,10 +12,9 @@ enum gguf_status gg_bestfit_init(struct gg_bestfit *b,
                                  uint64_t align, struct gguf_error *err)
 {
     *b = (struct gg_bestfit){ .allocator = a, .align = align };
-    b->spans = gg_alloc(a, FIRST_SPANS * sizeof *b->spans);
+    b->spans = gg_grow(a, NULL, &b->cap, sizeof *b->spans, FIRST_SPANS, err);
     if (!b->spans)
-        return gg_fail_nomem(err, FIRST_SPANS * sizeof *b->spans);
-    b->cap = FIRST_SPANS;
+        return GGUF_E_NOMEM;
     b->n = 1;
     b->spans[0] = (struct gg_span){ 0, INT64_MAX & ~(align - 1) };
     return GGUF_OK;
@@ -81,12 +80,11 @@ enum gguf_status gg_bestfit_free(struct gg_bestfit *b, uint64_t off,
         return GGUF_OK;
     }
     if (b->n == b->cap) {
-        size_t old = b->cap * sizeof *b->spans;
-        struct gg_span *p = gg_realloc(b->allocator, b->spans, old, 2 * old);
-        if (!p)
-            return gg_fail_nomem(err, 2 * old);
-        b->spans = p;
-        b->cap *= 2;
+        void *grown = gg_grow(b->allocator, b->spans, &b->cap,
+                              sizeof *b->spans, FIRST_SPANS, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        b->spans = grown;
     }
     memmove(&b->spans[at + 1], &b->spans[at],
             (b->n - at) * sizeof *b->spans);

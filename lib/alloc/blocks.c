@@ -95,12 +95,11 @@ static enum gguf_status hang(struct greedy *g, size_t node, int32_t block,
                              struct gguf_error *err)
 {
     if (g->n_items == g->cap_items) {
-        size_t old = g->cap_items * sizeof *g->items;
-        struct item *p = gg_realloc(g->a, g->items, old, 2 * old);
-        if (!p)
-            return gg_fail_nomem(err, 2 * old);
-        g->items = p;
-        g->cap_items *= 2;
+        void *grown = gg_grow(g->a, g->items, &g->cap_items, sizeof *g->items,
+                              1, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        g->items = grown;
     }
     g->items[g->n_items] = (struct item){ block, g->tree[node] };
     g->tree[node] = (int32_t)g->n_items++;

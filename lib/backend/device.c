@@ -129,7 +129,7 @@ gguf_any_fn *gguf_driver_function(const struct gguf_driver *driver,
 struct gguf_registry {
     const struct gguf_allocator *allocator;
     struct gguf_driver **drivers;
-    size_t n;
+    size_t n, room;
 };
 
 enum gguf_status
@@ -158,14 +158,15 @@ enum gguf_status gguf_registry_add(struct gguf_registry *r,
                                    struct gguf_driver *driver,
                                    struct gguf_error *err)
 {
-    size_t old = r->n * sizeof *r->drivers;
-    struct gguf_driver **p =
-        gg_realloc(r->allocator, r->drivers, old, old + sizeof *p);
-    if (!p) {
-        gguf_driver_destroy(driver);
-        return gg_fail_nomem(err, old + sizeof *p);
+    if (r->n == r->room) {
+        void *grown = gg_grow(r->allocator, r->drivers, &r->room,
+                              sizeof *r->drivers, 4, err);
+        if (!grown) {
+            gguf_driver_destroy(driver);
+            return GGUF_E_NOMEM;
+        }
+        r->drivers = grown;
     }
-    r->drivers = p;
     r->drivers[r->n++] = driver;
     for (size_t i = 0; i < driver->n_devices; i++)
         driver->devices[i]->driver = driver;

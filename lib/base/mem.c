@@ -32,8 +32,9 @@ void *gg_alloc_zero(const struct gguf_allocator *a, uint64_t n, size_t size)
     return p;
 }
 
-void *gg_realloc(const struct gguf_allocator *a, void *ptr, size_t old,
-                 size_t size)
+/* ptr of old bytes grown to size bytes; on failure NULL, and ptr stays. */
+static void *resize(const struct gguf_allocator *a, void *ptr, size_t old,
+                    size_t size)
 {
     if (size > PTRDIFF_MAX)
         return NULL;
@@ -50,17 +51,18 @@ void *gg_realloc(const struct gguf_allocator *a, void *ptr, size_t old,
 }
 
 void *gg_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
-              size_t item_size, size_t first, struct gguf_error *err)
+              size_t item_size, size_t least, struct gguf_error *err)
 {
-    size_t more = *room ? *room : first, size = SIZE_MAX;
+    size_t want = GG_MAX(*room <= SIZE_MAX / 2 ? 2 * *room : SIZE_MAX, least);
+    size_t size = SIZE_MAX;
     void *p = NULL;
-    if (!gg_ckd_array(&size, *room + more, item_size))
-        p = gg_realloc(a, ptr, *room * item_size, size);
+    if (!gg_ckd_array(&size, want, item_size))
+        p = resize(a, ptr, *room * item_size, size);
     if (!p) {
         gg_fail_nomem(err, size);
         return NULL;
     }
-    *room += more;
+    *room = want;
     return p;
 }
 

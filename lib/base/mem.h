@@ -13,15 +13,11 @@ void *gg_alloc(const struct gguf_allocator *a, size_t size);
 /* n * size zeroed bytes, or NULL; also when the product overflows. */
 void *gg_alloc_zero(const struct gguf_allocator *a, uint64_t n, size_t size);
 
-/* ptr of old bytes grown to size bytes; on failure NULL, and ptr stays. */
-void *gg_realloc(const struct gguf_allocator *a, void *ptr, size_t old,
-                 size_t size);
-
-/* The array ptr of *room items (0: ptr is NULL) of item_size bytes, grown to
- * twice as many items, or from none to first: sets *room. NULL, with
- * GGUF_E_NOMEM in err, leaves both. */
+/* The array ptr of *room items (0: ptr may be NULL) of item_size bytes, grown
+ * to twice as many items, or to least of them if that is more: sets *room.
+ * NULL, with GGUF_E_NOMEM in err, leaves both. */
 void *gg_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
-              size_t item_size, size_t first, struct gguf_error *err);
+              size_t item_size, size_t least, struct gguf_error *err);
 
 /* NULL is fine. */
 void gg_free(const struct gguf_allocator *a, void *ptr);

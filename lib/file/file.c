@@ -25,22 +25,7 @@ static struct gguf_str tensor_name(const void *user, uint32_t id)
     return f->tensor[id].name;
 }
 
-/* Room for one more of size bytes at *items. The count in the header is not
- * trusted: the list grows with what has been read. */
-static enum gguf_status grow(const struct gguf_file *f, void **items,
-                             size_t *room, size_t n, size_t size,
-                             struct gguf_error *err)
-{
-    if (n < *room)
-        return GGUF_OK;
-    size_t want = *room ? *room * 2 : 64;
-    void *p = gg_realloc(f->allocator, *items, *room * size, want * size);
-    if (!p)
-        return gg_fail_nomem(err, want * size);
-    *items = p;
-    *room = want;
-    return GGUF_OK;
-}
+/* The counts in the header are not trusted: lists grow with what is read. */
 
 static enum gguf_status read_kvs(struct gguf_file *f, struct gg_cursor *c,
                                  const struct gguf_limits *limits, uint64_t n,
@@ -48,11 +33,13 @@ static enum gguf_status read_kvs(struct gguf_file *f, struct gg_cursor *c,
 {
     GG_TRY(gg_index_init(&f->kv_index, f->allocator, 64, kv_name, f, err));
     for (uint64_t i = 0; i < n; i++) {
-        void *items = f->kv;
-        enum gguf_status st = grow(f, &items, &f->kv_room, f->n_kv,
-                                   sizeof *f->kv, err);
-        f->kv = items;
-        GG_TRY(st);
+        if (f->n_kv == f->kv_room) {
+            void *grown = gg_grow(f->allocator, f->kv, &f->kv_room,
+                                  sizeof *f->kv, 64, err);
+            if (!grown)
+                return GGUF_E_NOMEM;
+            f->kv = grown;
+        }
         struct gguf_kv *kv = &f->kv[f->n_kv];
         GG_TRY(gg_kv_read(c, limits, kv, err));
         uint32_t other;
@@ -76,11 +63,13 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
     GG_TRY(gg_index_init(&f->tensor_index, f->allocator, 64, tensor_name, f,
                          err));
     for (uint64_t i = 0; i < n; i++) {
-        void *items = f->tensor;
-        enum gguf_status st = grow(f, &items, &f->tensor_room, f->n_tensors,
-                                   sizeof *f->tensor, err);
-        f->tensor = items;
-        GG_TRY(st);
+        if (f->n_tensors == f->tensor_room) {
+            void *grown = gg_grow(f->allocator, f->tensor, &f->tensor_room,
+                                  sizeof *f->tensor, 64, err);
+            if (!grown)
+                return GGUF_E_NOMEM;
+            f->tensor = grown;
+        }
         struct gguf_tensor_info *t = &f->tensor[f->n_tensors];
         GG_TRY(gg_info_read(c, limits, t, err));
         t->index = (uint32_t)i;

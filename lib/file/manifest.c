@@ -90,15 +90,11 @@ static enum gguf_status add(struct gguf_manifest *m, const struct entry *e,
                             struct gguf_error *err)
 {
     if (m->n == m->room) {
-        size_t room = m->room ? 2 * m->room : 64;
-        void *p = room > UINT32_MAX / 2
-                      ? NULL
-                      : gg_realloc(m->allocator, m->entry,
-                                   m->room * sizeof *e, room * sizeof *e);
-        if (!p)
-            return gg_fail_nomem(err, room * sizeof *e);
-        m->entry = p;
-        m->room = room;
+        void *grown = gg_grow(m->allocator, m->entry, &m->room, sizeof *e, 64,
+                              err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        m->entry = grown;
     }
     m->entry[m->n++] = *e;
     return GGUF_OK;

@@ -126,18 +126,12 @@ static enum gguf_status put(struct gguf_meta *m, const struct gguf_kv *own,
     }
     enum gguf_status st = GGUF_OK;
     if (m->n == m->room) {
-        size_t room = m->room ? 2 * m->room : 32;
-        void *p = room > UINT32_MAX / 2
-                      ? NULL
-                      : gg_realloc(m->allocator, m->kv,
-                                   m->room * sizeof *m->kv,
-                                   room * sizeof *m->kv);
-        if (!p) {
-            st = gg_fail_nomem(err, room * sizeof *m->kv);
-        } else {
-            m->kv = p;
-            m->room = room;
-        }
+        void *grown = gg_grow(m->allocator, m->kv, &m->room, sizeof *m->kv, 32,
+                              err);
+        if (grown)
+            m->kv = grown;
+        else
+            st = GGUF_E_NOMEM;
     }
     uint32_t other;
     if (st == GGUF_OK) {

@@ -103,16 +103,11 @@ static enum gguf_status grow(struct gguf_writer *w, struct gguf_error *err)
 {
     if (w->n_tensors < w->room)
         return GGUF_OK;
-    size_t room = w->room ? 2 * w->room : 64;
-    void *p = room > UINT32_MAX / 2
-                  ? NULL
-                  : gg_realloc(w->allocator, w->tensor,
-                               w->room * sizeof *w->tensor,
-                               room * sizeof *w->tensor);
-    if (!p)
-        return gg_fail_nomem(err, room * sizeof *w->tensor);
-    w->tensor = p;
-    w->room = room;
+    void *grown = gg_grow(w->allocator, w->tensor, &w->room,
+                          sizeof *w->tensor, 64, err);
+    if (!grown)
+        return GGUF_E_NOMEM;
+    w->tensor = grown;
     return GGUF_OK;
 }
 

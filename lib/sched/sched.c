@@ -244,16 +244,16 @@ void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
 static enum gguf_status get_plans(struct gguf_sched *s, struct gg_lane *l,
                                   struct gguf_error *err)
 {
-    const size_t old = l->n_plans * sizeof *l->plans;
-    const size_t size = l->max_splits * sizeof *l->plans;
-    if (size <= old)
+    size_t room = l->n_plans;
+    if (l->max_splits <= room)
         return GGUF_OK;
-    struct gguf_plan **p = gg_realloc(s->allocator, l->plans, old, size);
+    struct gguf_plan **p = gg_grow(s->allocator, l->plans, &room, sizeof *p,
+                                   l->max_splits, err);
     if (!p)
-        return gg_fail_nomem(err, size);
-    memset(p + l->n_plans, 0, size - old);
+        return GGUF_E_NOMEM;
+    memset(p + l->n_plans, 0, (room - l->n_plans) * sizeof *p);
     l->plans = p;
-    l->n_plans = l->max_splits;
+    l->n_plans = room;
     return GGUF_OK;
 }
 

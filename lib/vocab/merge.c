@@ -67,14 +67,11 @@ enum gguf_status gg_merge_run(struct gg_merge *m, struct gguf_error *err)
 {
     /* each of the at most n - 1 joins puts in two candidates */
     if (3 * m->n > m->heap_cap) {
-        size_t cap = 3 * m->cap;
-        struct gg_cand *p = gg_realloc(m->allocator, m->heap,
-                                       m->heap_cap * sizeof *p,
-                                       cap * sizeof *p);
-        if (!p)
-            return gg_fail_nomem(err, cap * sizeof *p);
-        m->heap = p;
-        m->heap_cap = cap;
+        void *grown = gg_grow(m->allocator, m->heap, &m->heap_cap,
+                              sizeof *m->heap, 3 * m->cap, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        m->heap = grown;
     }
     m->n_heap = 0;
     if (m->n)

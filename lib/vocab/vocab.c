@@ -125,16 +125,12 @@ enum gguf_status gg_tokens_reserve(struct gguf_tokens *t, size_t n,
 {
     if (n <= t->cap - t->n)
         return GGUF_OK;
-    size_t cap = t->cap / 2 * 3 + 64, size;
-    if (cap - t->n < n)
-        cap = t->n + n;
-    if (cap < t->n || gg_ckd_array(&size, cap, sizeof *t->id))
-        return gg_fail_nomem(err, SIZE_MAX);
-    gguf_token *p = gg_realloc(t->allocator, t->id, t->cap * sizeof *p, size);
-    if (!p)
-        return gg_fail_nomem(err, size);
-    t->id = p;
-    t->cap = cap;
+    size_t least = n > SIZE_MAX - t->n ? SIZE_MAX : GG_MAX(t->n + n, 64);
+    void *grown = gg_grow(t->allocator, t->id, &t->cap, sizeof *t->id, least,
+                          err);
+    if (!grown)
+        return GGUF_E_NOMEM;
+    t->id = grown;
     return GGUF_OK;
 }
 

@@ -266,7 +266,14 @@ static void check_grow(void)
     for (int i = 0; i < 100; i++)
         good &= v[i] == i;
     ok(good, "an array grows by doubling and keeps its items");
+    v = gg_grow(NULL, v, &room, sizeof *v, 1000, &err);
+    good = v && room == 1000 && v[99] == 99;
+    ok(good, "to what is asked for where twice is less");
     gg_free(NULL, v);
+    room = 0;
+    ok(!gg_grow(NULL, NULL, &room, 16, SIZE_MAX / 8, &err) &&
+           err.status == GGUF_E_NOMEM && room == 0,
+       "not to more bytes than can be counted");
     room = SIZE_MAX / 8;
     ok(!gg_grow(NULL, NULL, &room, 16, 1, &err) &&
            err.status == GGUF_E_NOMEM && room == SIZE_MAX / 8,

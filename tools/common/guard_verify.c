@@ -16,7 +16,9 @@ static const char *const slips[] = { "text-not-utf8", "unknown-tokenizer",
 
 /* Errors of one model, each as code, blank, name, and its message. */
 struct errors {
-    struct text *what, *message;
+    struct seen {
+        struct text what, message;
+    } *list;
     size_t n, room;
 };
 
@@ -33,34 +35,28 @@ static int collect(void *user, const struct gguf_finding *f)
     struct errors *e = user;
     if (!counts(f))
         return 0;
-    if (e->n == e->room) {
-        e->room = e->room ? 2 * e->room : 16;
-        e->what = msg_must(realloc(e->what, e->room * sizeof *e->what));
-        e->message =
-            msg_must(realloc(e->message, e->room * sizeof *e->message));
-    }
-    struct text t = { NULL, 0, 0 }, m = { NULL, 0, 0 };
-    text_addf(&t, "%s ", f->code);
-    text_add(&t, f->name.data, f->name.size);
-    text_addz(&m, f->message);
-    e->what[e->n] = t;
-    e->message[e->n++] = m;
+    struct seen x = { { NULL, 0, 0 }, { NULL, 0, 0 } };
+    text_addf(&x.what, "%s ", f->code);
+    text_add(&x.what, f->name.data, f->name.size);
+    text_addz(&x.message, f->message);
+    e->list = msg_grow(e->list, &e->room, e->n + 1, sizeof *e->list);
+    e->list[e->n++] = x;
     return 0;
 }
 
 static void errors_fini(struct errors *e)
 {
     for (size_t i = 0; i < e->n; i++) {
-        text_fini(&e->what[i]);
-        text_fini(&e->message[i]);
+        text_fini(&e->list[i].what);
+        text_fini(&e->list[i].message);
     }
-    free(e->what);
-    free(e->message);
+    free(e->list);
 }
 
 static int by_what(const void *a, const void *b)
 {
-    const struct text *x = a, *y = b;
+    const struct text *x = &((const struct seen *)a)->what;
+    const struct text *y = &((const struct seen *)b)->what;
     if (x->n != y->n)
         return x->n < y->n ? -1 : 1;
     return memcmp(x->s, y->s, x->n);
@@ -91,13 +87,13 @@ void guard_verify(struct guard *g,
         report(g, t.s);
     }
     if (old.n)
-        qsort(old.what, old.n, sizeof *old.what, by_what);
+        qsort(old.list, old.n, sizeof *old.list, by_what);
     size_t n = 0;
     for (size_t i = 0; st == GGUF_OK && i < new.n; i++)
-        if (!old.n || !bsearch(&new.what[i], old.what, old.n,
-                               sizeof *old.what, by_what))
+        if (!old.n || !bsearch(&new.list[i], old.list, old.n,
+                               sizeof *old.list, by_what))
             if (++n <= SHOWN)
-                report(g, new.message[i].s);
+                report(g, new.list[i].message.s);
     if (n > SHOWN) {
         text_addf(&t, "... and %zu more that gguf-info --check would find",
                   n - SHOWN);

@@ -143,6 +143,18 @@ void *msg_must(void *p)
     return p;
 }
 
+void *msg_grow(void *p, size_t *room, size_t n, size_t item_size)
+{
+    if (n <= *room)
+        return p;
+    size_t want = *room <= SIZE_MAX / 2 ? 2 * *room : SIZE_MAX;
+    want = want > n ? want : n;
+    p = msg_must(want <= SIZE_MAX / item_size ? realloc(p, want * item_size)
+                                              : NULL);
+    *room = want;
+    return p;
+}
+
 int msg_exit(int status)
 {
     int failed = ferror(stdout);

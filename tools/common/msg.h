@@ -38,6 +38,11 @@ void msg_fail(const char *file, const struct gguf_error *err);
 /* p; NULL ends the program: out of memory. */
 void *msg_must(void *p);
 
+/* The array p of *room items (0: p may be NULL) of item_size bytes, with room
+ * for at least n; sets *room. It comes from realloc. No memory ends the program
+ * as above. */
+void *msg_grow(void *p, size_t *room, size_t n, size_t item_size);
+
 /* Last call of main: flushes and closes standard output, and turns a status of
  * 0 into 1, with a message, if not everything could be written. */
 int msg_exit(int status);

@@ -116,7 +116,7 @@ struct opt {
 struct opt_list {
     const char **arg;
     uint64_t *value;
-    size_t n;
+    size_t n, room;
 };
 void opt_list_fini(struct opt_list *l);
 

@@ -155,11 +155,9 @@ static void store_list(const struct opt_use *u, void *member)
 {
     struct opt_list *l = member;
     assert(u->row->size == sizeof *l);
-    if (!(l->n & (l->n - 1))) { /* full at 0, 1, 2, 4, 8 ... */
-        size_t room = l->n ? 2 * l->n : 1;
-        l->arg = msg_must(realloc(l->arg, room * sizeof *l->arg));
-        l->value = msg_must(realloc(l->value, room * sizeof *l->value));
-    }
+    size_t room = l->room;
+    l->arg = msg_grow(l->arg, &room, l->n + 1, sizeof *l->arg);
+    l->value = msg_grow(l->value, &l->room, l->n + 1, sizeof *l->value);
     l->arg[l->n] = u->arg;
     l->value[l->n++] = u->row->value;
 }
@@ -168,7 +166,7 @@ void opt_list_fini(struct opt_list *l)
 {
     free(l->arg);
     free(l->value);
-    *l = (struct opt_list){ NULL, NULL, 0 };
+    *l = (struct opt_list){ NULL, NULL, 0, 0 };
 }
 
 static void store_limit(const struct opt_use *u, void *member)

@@ -58,9 +58,7 @@ static void grow(struct text *t, size_t n)
 {
     if (t->size - t->n > n)
         return;
-    size_t size = 2 * t->size + n + 256;
-    t->s = msg_must(realloc(t->s, size));
-    t->size = size;
+    t->s = msg_grow(t->s, &t->size, t->n + n + 256, 1);
 }
 
 void text_add(struct text *t, const char *p, size_t n)
