@@ -592,23 +592,21 @@ ok 'a file that is truncated'
 
 # Files made to break readers: an edit fails in one line, or what comes out is
 # as sound as what went in.
-h=$GGUF_SHARED/hostile/public
-if test -f "$h/expect.tsv"; then
-    bad=
-    for g in "$h"/*.gguf; do
-        rm -f "$tmp/x.gguf"
-        run "$edit" --set test.edit=1 -o "$tmp/x.gguf" "$g"
-        if test $rc -eq 0; then
-            test "$(key "$tmp/x.gguf" test.edit)" = 1 || bad="$bad ${g##*/}"
-        else
-            test $rc -eq 1 -a ! -e "$tmp/x.gguf" || bad="$bad ${g##*/}"
-        fi
-        LC_ALL=C grep -q "$(printf '\033')" "$tmp/err" && bad="$bad ${g##*/}!"
-    done
-    echo "$bad" >"$tmp/out"
-    test -z "$bad"
-    ok 'hostile files'
-else
-    skip 'hostile files' 'they are not here'
-fi
+h=$tmp/hostile
+mkdir "$h" && "$mkhostile" "$h"
+ok 'hostile files are made'
+bad=
+for g in "$h"/*.gguf; do
+    rm -f "$tmp/x.gguf"
+    run "$edit" --set test.edit=1 -o "$tmp/x.gguf" "$g"
+    if test $rc -eq 0; then
+        test "$(key "$tmp/x.gguf" test.edit)" = 1 || bad="$bad ${g##*/}"
+    else
+        test $rc -eq 1 -a ! -e "$tmp/x.gguf" || bad="$bad ${g##*/}"
+    fi
+    LC_ALL=C grep -q "$(printf '\033')" "$tmp/err" && bad="$bad ${g##*/}!"
+done
+echo "$bad" >"$tmp/out"
+test -z "$bad"
+ok 'hostile files'
 done_testing

@@ -3,9 +3,10 @@
 : "${GGUF_SHARED=$srcdir/../shared}"
 # Programs of a cross build run in an emulator: here are some that start it.
 if test -n "${EMULATOR-}"; then
-    mkdir -p "$tmp/cross/tests/tools"
+    mkdir -p "$tmp/cross/tests/hostile" "$tmp/cross/tests/tools"
     for p in gguf-edit gguf-imatrix gguf-info gguf-ppl gguf-quantize \
-        gguf-split tests/mkfix tests/tools/mkimatrix tests/tools/mkmodel; do
+        gguf-split tests/hostile/mkhostile tests/mkfix tests/tools/mkimatrix \
+        tests/tools/mkmodel; do
         printf '#!/bin/sh\nexec %s "%s" "$@"\n' "$EMULATOR" "$builddir/$p" \
             >"$tmp/cross/$p"
         chmod +x "$tmp/cross/$p"
@@ -13,6 +14,7 @@ if test -n "${EMULATOR-}"; then
     builddir=$tmp/cross
 fi
 mkmodel=$builddir/tests/tools/mkmodel
+mkhostile=$builddir/tests/hostile/mkhostile
 # Programs in the build folder are scripts that set up the library's path and
 # start the real ones; hundreds of calls go faster without.
 bin=$(cd "$builddir" && pwd)
