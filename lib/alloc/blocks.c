@@ -239,7 +239,7 @@ static enum gguf_status rounds(struct greedy *g, size_t n, uint64_t align,
 {
     size_t n_rounds = GG_MAX(1, GG_MIN(MAX_ROUNDS, ROUND_BLOCKS / n)), worst;
     uint64_t random = 1;
-    for (size_t r = 0; r < n_rounds && *total > bound; r++) {
+    for (size_t r = 0; r < n_rounds && bound < *total; r++) {
         uint64_t t;
         GG_TRY(greedy_walk(g, n, align, *total, &t, &worst, err));
         if (t < *total) {

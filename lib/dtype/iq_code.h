@@ -19,6 +19,7 @@ extern const uint16_t gg_iq2_s_code[1024];
 extern const uint16_t gg_iq3_xxs_code[256];
 extern const uint16_t gg_iq3_s_code[512];
 
+/* clang-format off */
 /* X(level 0, level 1, ...): the levels, as the decoders multiply them. */
 #define GG_IQ1_LEVELS     { -1, 0, 1 }
 #define GG_IQ2_LEVELS     { 8, 25, 43 }
@@ -43,6 +44,7 @@ extern const uint16_t gg_iq3_s_code[512];
       -12, -6, -1, 5, 11, 17, 23, 29, 36, 43, 51, 59, 68, 77, 87, 97, 109, 121 }
 #define GG_IQ6K_CUBIC(q)                                                      \
     (-127.0f + (q) * (6.2568f + (q) * (-0.11218f + (q) * 0.0011972f)))
+/* clang-format on */
 enum {
     GG_IQ2K_SHIFT = 5,
     GG_IQ3K_SHIFT = 4,

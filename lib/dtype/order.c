@@ -16,6 +16,7 @@ struct order {
     struct numbers header, block[2];
 };
 
+/* clang-format off */
 /* All of a member, which is one number or an array of them; W: width. */
 #define ALL(BLOCK, MEMBER, W)                                                 \
     {                                                                         \
@@ -29,6 +30,7 @@ struct order {
 /* Types without and with a row header: W is its one number's width. */
 #define PLAIN(TYPE, ...) [GG_DT_##TYPE] = { NONE, { __VA_ARGS__ } }
 #define ROWS(TYPE, W, ...) [GG_DT_##TYPE] = { NUMBER(W), { __VA_ARGS__ } }
+/* clang-format on */
 
 static const struct order table[GG_N_DTYPES] = {
     PLAIN(F32, NUMBER(4)),

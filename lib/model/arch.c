@@ -11,6 +11,7 @@
 #include "gguf/model.h"
 #include "model/need.h"
 
+/* clang-format off */
 #define W(ID) GG_W_##ID
 #define N(ID) GG_NEED(ID)
 #define M(ID) GG_MAYBE(ID)
@@ -647,6 +648,7 @@ static const struct gg_arch archs[] = {
       .odd = "normed embeddings are added, scaled, after each layer" },
     { .name = "xverse", LLAMA, OWN },
 };
+/* clang-format on */
 
 size_t gg_arch_count(void)
 {

@@ -43,7 +43,8 @@ struct gg_sizes {
     double any;                  /* never known */
 };
 
-enum gg_scope { /* what the name begins with */
+/* What the name begins with. */
+enum gg_scope {
     GG_MODEL,   /* nothing: once */
     GG_LAYER,   /* blk.N. */
     GG_ENCODER, /* enc.blk.N. */
@@ -173,7 +174,7 @@ enum gg_role {
       z->rank_kv + z->rot)                                                    \
     X(MLA_KV_NORM, "attn_kv_a_norm.weight", LAYER, VECTOR, NONE, z->rank_kv)  \
     X(MLA_KV_B, "attn_kv_b.weight", LAYER, MATRIX, MLA_K_B, z->rank_kv,       \
-      z->n_head * (z->nope + z->head_v))                                      \
+      (z->nope + z->head_v) * z->n_head)                                      \
     X(MLA_K_B, "attn_k_b.weight", LAYER, MATRIX, MLA_KV_B, z->nope,           \
       z->rank_kv, z->n_head)                                                  \
     X(MLA_V_B, "attn_v_b.weight", LAYER, MATRIX, MLA_KV_B, z->rank_kv,        \

@@ -326,10 +326,14 @@ static enum gguf_status mismatch(const struct gg_resume *r, const char *what,
 static ssize_t read_at(int fd, uint8_t *b, size_t size, off_t off)
 {
     size_t at = 0;
-    for (ssize_t n = 1; n && at < size; at += n > 0 ? (size_t)n : 0) {
-        n = pread(fd, b + at, size - at, off + (off_t)at);
+    while (at < size) {
+        ssize_t n = pread(fd, b + at, size - at, off + (off_t)at);
+        if (n == 0)
+            break;
         if (n < 0 && errno != EINTR)
             return -1;
+        if (n > 0)
+            at += (size_t)n;
     }
     return (ssize_t)at;
 }

@@ -75,7 +75,7 @@ static double f_state(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 typedef void ref_fn(const tensor *t, struct num *s, struct num *y, int64_t n,
                     int64_t h, int64_t tok, int64_t seq);
 #define IN(src, i) in(t, src, i, h, tok, seq)
-#define S(j, i) s[(i) * n + (j)]
+#define S(j, i) s[n * (i) + (j)]
 #define EACH(i) for (int64_t i = 0; i < n; i++)
 
 static void wkv6(const tensor *t, struct num *s, struct num *y, int64_t n,

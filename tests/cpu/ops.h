@@ -97,7 +97,7 @@ extern char ops_text[512]; /* of the last test */
                            int64_t i2, int64_t i3, double *tol)               \
     {                                                                         \
         double v = (expr);                                                    \
-        *tol = (ulps) * ulp(t, v);                                            \
+        *tol = ulp(t, v) * (ulps);                                            \
         return v;                                                             \
     }
 

@@ -15,6 +15,7 @@ static const struct {
     const char *name;
     uint32_t row_header;
 } known[] = {
+/* clang-format off */
     { 0, 1, 4, "F32", 0 },       { 1, 1, 2, "F16", 0 },
     { 2, 32, 18, "Q4_0", 0 },    { 3, 32, 20, "Q4_1", 0 },
     { 6, 32, 22, "Q5_0", 0 },    { 7, 32, 24, "Q5_1", 0 },
@@ -57,6 +58,7 @@ static const struct {
     { 344, 256, 136, "IQ4_KS_R4", 4 }, { 352, 256, 168, "IQ5_KS_R4", 4 },
     { 353, 32, 17, "MXFP4_R8", 0 }, { 397, 256, 258, "Q8_K_R16", 0 },
     { 398, 32, 32, "Q8_KV_R8", 4 }, { 399, 256, 258, "Q8_K_R8", 0 },
+/* clang-format on */
 };
 
 static void check_table(void)

@@ -245,8 +245,10 @@ CALL(int, -1, access, 0, a, -1, (const char *a, int mode), (a, mode))
 CALL(int, -1, dup, 0, NULL, fd, (int fd), (fd))
 CALL(char *, NULL, realpath, 0, a, -1, (const char *a, char *to), (a, to))
 CALL(DIR *, NULL, opendir, 0, a, -1, (const char *a), (a))
+/* clang-format off */
 CALL(struct dirent *, NULL, readdir, 0, NULL, -1, (DIR *d), (d))
 CALL(struct dirent64 *, NULL, readdir64, 0, NULL, -1, (DIR *d), (d))
+/* clang-format on */
 
 
 #define STAT(name, type) CALL(int, -1, name, 0, a, -1,                        \

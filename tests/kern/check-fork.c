@@ -40,6 +40,7 @@ static const struct spec {
     int bias; /* taken from the scale */
     int shift;
 } specs[] = {
+    /* clang-format off */
     { 133, 32, { 10, 4, 16 }, { 2, 2, 8 }, { 0 }, { 0 }, { 0 }, -1, 0 },
     { 137, 16, { 12, 2, 32 }, { 0 }, { 4, 4, 1 }, { 0 }, { 2, 1, 1 }, 8, 5 },
     { 138, 16, { 14, 2, 32 }, { 78, 1, 32 }, { 6, 4, 1 }, { 4, 1, 1 },
@@ -58,6 +59,7 @@ static const struct spec {
       2 },
     { 156, 32, { 6, 2, 32 }, { 70, 1, 32 }, { 2, 4, 4 }, { 0, 1, 1 },
       { 1, 1, 1 }, 16, 4 },
+    /* clang-format on */
 };
 
 static const struct spec *spec_of(uint32_t id)

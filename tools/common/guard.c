@@ -63,11 +63,11 @@ static void check_key(struct guard *g, const char *key, bool value,
                       const char *why)
 {
     const struct gguf_kv *old = gguf_meta_find(g->before, key);
-    const struct gguf_kv *new = gguf_meta_find(g->after, key);
+    const struct gguf_kv *now = gguf_meta_find(g->after, key);
     /* An architecture may be added; numbers of a shard may not. */
-    const bool added = !old && new && strncmp(key, "split.", 6);
-    if (!added && !gguf_kv_equal(old, new) && (!new || value))
-        complain_change(g, (struct gguf_str){ key, strlen(key) }, old, new,
+    const bool added = !old && now && strncmp(key, "split.", 6);
+    if (!added && !gguf_kv_equal(old, now) && (!now || value))
+        complain_change(g, (struct gguf_str){ key, strlen(key) }, old, now,
                         why);
 }
 

@@ -68,24 +68,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum opt_kind {     /* the member it sets */
+/* The member it sets. */
+enum opt_kind {
     OPT_FLAG,       /* bool or int: becomes value, or 1 where that is 0 */
-    OPT_UINT,       /* uint32_t, unsigned or uint64_t: a number in [min, max],
-                     * or one of words */
+    OPT_UINT,       /* any unsigned: a number in [min, max] or one of words */
     OPT_DOUBLE,     /* double: a number in [low, high] */
-    OPT_SIZE,       /* uint64_t: bytes, more than 0, as gguf_size_parse has it */
+    OPT_SIZE,       /* uint64_t: bytes above 0, as gguf_size_parse has it */
     OPT_STR,        /* const char * */
     OPT_OUT,        /* const char *: a file to write; not "-", since models
                      * appear under a name when they are complete */
-    OPT_WORD,       /* int, unsigned or an enum: the value of one of words */
+    OPT_WORD,       /* int, unsigned or enum: the value of one of words */
     OPT_LIST,       /* struct opt_list: one more, with value */
     OPT_LIMIT,      /* struct gguf_limits: NAME=N, one more */
-    OPT_REFUSED,    /* OPT_NO_MEMBER: the option is not here, help says what is */
+    OPT_REFUSED,    /* OPT_NO_MEMBER: not here; help says what is */
     OPT_HELP,       /* these two are opt.c's own */
     OPT_VERSION
 };
 
-struct opt_word {   /* an array of them ends with word NULL; in any case */
+/* An array of them ends with word NULL; in any case. */
+struct opt_word {
     const char *word;
     uint64_t value;
 };
@@ -121,11 +122,12 @@ struct opt_list {
 void opt_list_fini(struct opt_list *l);
 
 enum opt_relation {
-    OPT_EXCLUDES, /* none of a together with one of b; b NULL: one of a at most */
+    OPT_EXCLUDES, /* none of a with one of b; b NULL: one of a at most */
     OPT_NEEDS     /* one of a only with one of b; a NULL: one of b always */
 };
 
-struct opt_rule { /* an array of them ends with a and b NULL */
+/* An array of them ends with a and b NULL. */
+struct opt_rule {
     const char *a; /* names of options, separated by blanks */
     enum opt_relation is;
     const char *b;

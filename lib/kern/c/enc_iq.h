@@ -9,7 +9,8 @@
 
 #include "kern/c/iq_near.h"
 
-enum gg_iq_plain { /* importances where none are given */
+/* Importances where none are given. */
+enum gg_iq_plain {
     GG_IQ_NONE,    /* they must be */
     GG_IQ_SQUARE,  /* x^2 */
     GG_IQ_SHIFTED  /* x^2 + sigma2 / 4 */
