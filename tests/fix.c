@@ -80,7 +80,7 @@ void fix_u64(struct fix *f, uint64_t v)
 
 void fix_f32(struct fix *f, float v)
 {
-    number(f, gg_f32_bits(v), 4);
+    number(f, gg_bytes_f32_bits(v), 4);
 }
 
 void fix_str(struct fix *f, const char *s)

@@ -148,12 +148,12 @@ static void alignment_64(struct fix *f)
 static void types(struct fix *f)
 {
     fix_head(f, 3, 6, 0);
-    fix_info(f, "q4_k", FIX_NE(256), GGUF_DTYPE_Q4_K, 0);   /* 144 bytes */
-    fix_info(f, "removed", FIX_NE(32), 4, 160);             /* Q4_2 */
+    fix_info(f, "q4_k", FIX_NE(256), GGUF_DTYPE_Q4_K, 0); /* 144 bytes */
+    fix_info(f, "removed", FIX_NE(32), 4, 160);           /* Q4_2 */
     fix_info(f, "unknown", FIX_NE(7), 999, 192);
     fix_info(f, "i8", FIX_NE(1), GGUF_DTYPE_I8, 256);
-    fix_info(f, "fork", FIX_NE(256), 137, 288);             /* IQ2_K, 76 */
-    fix_info(f, "not-that-fork", FIX_NE(256), 137, 384);    /* 10 bytes */
+    fix_info(f, "fork", FIX_NE(256), 137, 288);          /* IQ2_K, 76 */
+    fix_info(f, "not-that-fork", FIX_NE(256), 137, 384); /* 10 bytes */
     fix_pad(f, 32);
     fix_fill(f, 0x3c, 384 + 10);
 }

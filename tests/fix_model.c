@@ -96,8 +96,8 @@ static void set_strs(struct model *m, const char *name, const char *const *v,
  * of two ways of writing them. */
 static const char *token(size_t i, bool bpe, char out[8])
 {
-    static const char *const others[] = { "<unk>", "<s>", "</s>", "zz", "xy",
-                                          "zzxy" };
+    static const char *const others[] = { "<unk>", "<s>", "</s>",
+                                          "zz",    "xy",  "zzxy" };
     unsigned b = (unsigned)i - 3, c = b;
     if (i < 3 || i >= 259)
         return others[i < 3 ? i : i - 256];
@@ -137,14 +137,13 @@ static void set_scores(struct model *m, uint32_t elem, size_t n, float last)
 /* bytes: what the 256 tokens are; last: what the last one is. */
 static void set_kinds(struct model *m, size_t n, uint32_t bytes, uint32_t last)
 {
-    struct fix *f =
-        set_array(m, "tokenizer.ggml.token_type", GGUF_VAL_I32, n);
+    struct fix *f = set_array(m, "tokenizer.ggml.token_type", GGUF_VAL_I32, n);
     for (size_t i = 0; i < n; i++)
-        fix_u32(f, i + 1 == n             ? last
-                   : i == 0               ? 2
-                   : i < 3                ? 3
-                   : i < 259              ? bytes
-                                          : 1);
+        fix_u32(f, i + 1 == n ? last
+                   : i == 0   ? 2
+                   : i < 3    ? 3
+                   : i < 259  ? bytes
+                              : 1);
 }
 
 static const char *const merges[] = { "z z", "x y", "zz xy" };

@@ -19,8 +19,8 @@
 enum what { SET, SET_FILE, RENAME, DELETE };
 struct op {
     enum what what;
-    char *key;        /* from malloc; arg is part of it */
-    const char *arg;  /* after the '='; NULL for DELETE */
+    char *key;       /* from malloc; arg is part of it */
+    const char *arg; /* after the '='; NULL for DELETE */
 };
 
 struct options {
@@ -54,30 +54,30 @@ static const struct opt table[] = {
       "give KEY the bytes of the file PATH as a string; '-' is standard "
       "input",
       OPT_LIST, AT(changes), .value = SET_FILE },
-    { "--rename", "OLD=NEW", "give a value another key",
-      OPT_LIST, AT(changes), .value = RENAME },
-    { "--delete", "KEY", "take KEY out",
-      OPT_LIST, AT(changes), .value = DELETE },
+    { "--rename", "OLD=NEW", "give a value another key", OPT_LIST, AT(changes),
+      .value = RENAME },
+    { "--delete", "KEY", "take KEY out", OPT_LIST, AT(changes),
+      .value = DELETE },
     { "--to-endian", "ORDER",
       "write metadata and tensor data in this byte order: big or little",
       OPT_WORD, AT(order), .words = byte_orders },
     { .help = "How to write it:" },
-    { "-o --output", "OUT", "write a new file; FILE stays as it is",
-      OPT_OUT, AT(output) },
+    { "-o --output", "OUT", "write a new file; FILE stays as it is", OPT_OUT,
+      AT(output) },
     { "--in-place", NULL,
       "never copy the tensor data: fail if the metadata does not fit",
       OPT_FLAG, AT(mode), .value = GGUF_EDIT_IN_PLACE },
     { "--copy", NULL, "always write a whole file, without room to spare",
       OPT_FLAG, AT(mode), .value = GGUF_EDIT_COPY },
     { "--recover", NULL,
-      "finish an edit that was interrupted; change nothing else",
-      OPT_FLAG, AT(recover) },
+      "finish an edit that was interrupted; change nothing else", OPT_FLAG,
+      AT(recover) },
     { .help = "In general:" },
-    { "-n --dry-run", NULL, "print what would change; write nothing",
-      OPT_FLAG, AT(dry_run) },
+    { "-n --dry-run", NULL, "print what would change; write nothing", OPT_FLAG,
+      AT(dry_run) },
     { "-f --force", NULL,
-      "also make changes that others cannot read, and replace OUT",
-      OPT_FLAG, AT(force) },
+      "also make changes that others cannot read, and replace OUT", OPT_FLAG,
+      AT(force) },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
     { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
     { .names = NULL },
@@ -94,11 +94,15 @@ static const struct opt_rule rules[] = {
 };
 
 static const struct opt_tool tool = {
-    "gguf-edit", "[OPTION]... FILE\n--recover FILE",
+    "gguf-edit",
+    "[OPTION]... FILE\n--recover FILE",
     "Change the metadata of a GGUF file. Tensor data of a large file stays "
     "where it is if the metadata fits into the space before it. Whenever the "
     "program is interrupted, what is left is the old file or the new one.",
-    table, rules, "FILE", NULL
+    table,
+    rules,
+    "FILE",
+    NULL
 };
 
 /* What is being done to one file. */
@@ -107,7 +111,7 @@ struct job {
     const char *path;
     struct gguf_file *file;
     struct gguf_meta *before, *after;
-    struct text log; /* a line for each change */
+    struct text log;          /* a line for each change */
     struct gguf_paths *noted; /* what is read besides */
 };
 
@@ -257,7 +261,7 @@ static bool run_op(struct job *j, const struct op *op)
     gguf_error_clear(&err);
     bool good = op->what == DELETE   ? delete_key(j, op)
                 : op->what == RENAME ? rename_key(j, op, &err)
-                                         : set(j, op, &err);
+                                     : set(j, op, &err);
     text_addz(&j->log, "\n");
     return good;
 }
@@ -309,8 +313,10 @@ static void say_way(const struct job *j, enum gguf_edit_way way)
     if (way == GGUF_EDIT_COPIED)
         msg_info(out, "wrote a new file of about %s", size);
     else
-        msg_info(out, "wrote the metadata in place; %s of the file stayed "
-                 "where they were", size);
+        msg_info(out,
+                 "wrote the metadata in place; %s of the file stayed "
+                 "where they were",
+                 size);
 }
 
 /* The file has these values already, be it thanks to the journal of an edit
@@ -351,8 +357,7 @@ static bool write_it(struct job *j)
     p.progress = progress_report;
     p.progress_user = &bar;
     gguf_error_clear(&err);
-    bool good =
-        gguf_edit_apply(j->file, j->after, &p, &way, &err) == GGUF_OK;
+    bool good = gguf_edit_apply(j->file, j->after, &p, &way, &err) == GGUF_OK;
     progress_clear(&bar);
     if (!good) {
         msg_fail(o->output ? o->output : j->path, &err);
@@ -379,18 +384,22 @@ static bool open_job(struct job *j)
         return false;
     }
     if (gguf_kv_get_uint(gguf_meta_find(j->before, "split.no"), &no, NULL) ==
-            GGUF_OK && no > 0 && j->o->n_ops && !j->o->quiet)
+            GGUF_OK &&
+        no > 0 && j->o->n_ops && !j->o->quiet)
         msg_warn(j->path, "is a later shard of a split model, whose metadata "
-                 "is in the first");
+                          "is in the first");
     if (turns(j))
         text_addf(&j->log, "%s-endian becomes %s-endian\n",
                   j->o->order == GGUF_EDIT_BIG_ENDIAN ? "little" : "big",
                   j->o->order == GGUF_EDIT_BIG_ENDIAN ? "big" : "little");
     if (turns(j) && !j->o->quiet &&
         gguf_kv_get_uint(gguf_meta_find(j->before, "split.count"), &no,
-                         NULL) == GGUF_OK && no > 1)
-        msg_warn(j->path, "is one of %" PRIu64 " shards: the others need the "
-                 "same byte order", no);
+                         NULL) == GGUF_OK &&
+        no > 1)
+        msg_warn(j->path,
+                 "is one of %" PRIu64 " shards: the others need the "
+                 "same byte order",
+                 no);
     return true;
 }
 
@@ -403,8 +412,9 @@ static bool edit(const struct options *o, const char *path)
     bool good = open_job(&j);
     for (size_t i = 0; good && i < o->n_ops; i++)
         good = run_op(&j, &o->op[i]);
-    struct guard g = { path, NULL, j.file, j.before, j.after, o->force,
-                       false };
+    struct guard g = {
+        path, NULL, j.file, j.before, j.after, o->force, false
+    };
     good = good && (!o->n_ops || guard_check(&g));
     if (good && o->dry_run)
         say_changes(&j);
@@ -428,8 +438,9 @@ static bool recover(const struct options *o, const char *path)
         return false;
     }
     if (!o->quiet)
-        msg_info(path, "%s", done ? "finished the edit that was interrupted"
-                                  : "no edit was interrupted");
+        msg_info(path, "%s",
+                 done ? "finished the edit that was interrupted"
+                      : "no edit was interrupted");
     return true;
 }
 

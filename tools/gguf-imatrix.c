@@ -29,25 +29,27 @@ struct options {
 #define AT(member) OPT_AT(struct options, member)
 
 static const struct opt_word forms[] = {
-    { "gguf", GGUF_IMATRIX_GGUF }, { "dat", GGUF_IMATRIX_DAT }, { NULL, 0 },
+    { "gguf", GGUF_IMATRIX_GGUF },
+    { "dat", GGUF_IMATRIX_DAT },
+    { NULL, 0 },
 };
 
 static const struct opt table[] = {
     { .help = "What is written:" },
     { "-o --output --output-file", "OUT",
-      "write what all IN together have; without it they are shown",
-      OPT_OUT, AT(out) },
+      "write what all IN together have; without it they are shown", OPT_OUT,
+      AT(out) },
     { "--output-format", "FORM",
-      "gguf or dat; the default is dat where OUT ends so, else gguf",
-      OPT_WORD, AT(form), .words = forms },
+      "gguf or dat; the default is dat where OUT ends so, else gguf", OPT_WORD,
+      AT(form), .words = forms },
     { "--include", "TEXT",
-      "only tensors whose names contain TEXT; may be given again",
-      OPT_LIST, AT(include) },
-    { "--exclude", "TEXT", "no such tensors; excludes --include",
-      OPT_LIST, AT(exclude) },
+      "only tensors whose names contain TEXT; may be given again", OPT_LIST,
+      AT(include) },
+    { "--exclude", "TEXT", "no such tensors; excludes --include", OPT_LIST,
+      AT(exclude) },
     { "--keep-paths", NULL,
-      "keep the folders in the names of the texts that were read",
-      OPT_FLAG, AT(keep_paths) },
+      "keep the folders in the names of the texts that were read", OPT_FLAG,
+      AT(keep_paths) },
     { "-f --force", NULL, "replace OUT if it exists", OPT_FLAG, AT(force) },
     { .help = "What is shown:" },
     { "-s --show --show-statistics", NULL, "statistics, also with --output",
@@ -65,8 +67,8 @@ static const struct opt table[] = {
       OPT_REFUSED, OPT_NO_MEMBER },
     { "-ofreq --output-frequency --save-frequency --process-output --no-ppl "
       "--chunk --from-chunk --chunks --parse-special -ngl --gpu-layers "
-      "--n-gpu-layers -mg --main-gpu -fa --flash-attn -hf --hf-repo", "X",
-      "data are read here, not collected from a text", OPT_REFUSED,
+      "--n-gpu-layers -mg --main-gpu -fa --flash-attn -hf --hf-repo",
+      "X", "data are read here, not collected from a text", OPT_REFUSED,
       OPT_NO_MEMBER },
     { .names = NULL },
 };
@@ -78,10 +80,14 @@ static const struct opt_rule rules[] = {
 };
 
 static const struct opt_tool tool = {
-    "gguf-imatrix", "[OPTION]... IN...",
+    "gguf-imatrix",
+    "[OPTION]... IN...",
     "Show importance data, as gguf-quantize --imatrix reads them, in GGUF or "
     "in the older form (.dat); add up several, and write them in either.",
-    table, rules, "IN...", NULL
+    table,
+    rules,
+    "IN...",
+    NULL
 };
 
 /* ------------------------------------------------------------- figures --- */
@@ -92,13 +98,13 @@ static bool find_before(const struct gguf_imatrix *im,
 {
     struct text name = { NULL, 0, 0 };
     struct gguf_str rest;
-    int64_t layer = gguf_name_layer(
-        (struct gguf_str){ e->name, strlen(e->name) }, &rest);
+    int64_t layer =
+        gguf_name_layer((struct gguf_str){ e->name, strlen(e->name) }, &rest);
     if (layer < 1)
         return false;
     text_addf(&name, "blk.%" PRId64 ".%s", layer - 1, rest.data);
-    bool found = name.s && gguf_imatrix_find(
-                               im, (struct gguf_str){ name.s, name.n }, i);
+    bool found = name.s &&
+                 gguf_imatrix_find(im, (struct gguf_str){ name.s, name.n }, i);
     text_fini(&name);
     return found;
 }
@@ -125,10 +131,10 @@ static bool get_row(const struct gguf_imatrix *im, size_t i, struct row *r)
 
 static void show(const struct gguf_imatrix *im)
 {
-    static const char *const heads[] = {
-        "tensor", "values", "mats", "empty", "counts", "sum", "min", "max",
-        "mean", "stddev", "active", "even", "high", "cosine"
-    };
+    static const char *const heads[] = { "tensor", "values", "mats",   "empty",
+                                         "counts", "sum",    "min",    "max",
+                                         "mean",   "stddev", "active", "even",
+                                         "high",   "cosine" };
     struct table t;
     struct row r;
     table_init(&t, "lrrrrrrrrrrrrr", 0);
@@ -163,17 +169,17 @@ static void show(const struct gguf_imatrix *im)
 
 /* A matrix that data are missing for, or of another shape. */
 struct missing {
-    char *name;          /* escaped */
-    uint64_t n_values;   /* 0: there are none */
+    char *name;        /* escaped */
+    uint64_t n_values; /* 0: there are none */
     uint64_t n_wanted;
 };
 
 struct comparison {
     struct missing *list;
     size_t n, room;
-    size_t n_none;         /* of them without data */
+    size_t n_none; /* of them without data */
     uint64_t n_matrices;
-    uint64_t n_unused;     /* data of no matrix */
+    uint64_t n_unused; /* data of no matrix */
 };
 
 static void comparison_fini(struct comparison *c)
@@ -311,7 +317,8 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
         if (r.s.n_bad)
             msg_warn(path,
                      "tensor '%s': %" PRIu64 " values are not numbers, or "
-                     "negative", name, r.s.n_bad);
+                     "negative",
+                     name, r.s.n_bad);
         else if (r.s.max > 0x1p64)
             msg_warn(path, "tensor '%s': values above 2^64, up to %.3g", name,
                      r.s.max);
@@ -320,8 +327,8 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
         else if (r.s.n_empty)
             msg_warn(path,
                      "tensor '%s': %" PRIu64 " of %" PRIu64
-                     " matrices saw no input", name, r.s.n_empty,
-                     r.e.n_mats ? r.e.n_mats : 1);
+                     " matrices saw no input",
+                     name, r.s.n_empty, r.e.n_mats ? r.e.n_mats : 1);
     }
 }
 
@@ -336,7 +343,8 @@ static enum gguf_status load_all(struct gguf_imatrix **im,
         struct gguf_imatrix *one;
         *about = paths[i];
         st = gguf_imatrix_load(&one, paths[i], &o->files, err);
-        if (st == GGUF_OK && n == 1) { /* as it is: what the form knows stays */
+        if (st == GGUF_OK &&
+            n == 1) { /* as it is: what the form knows stays */
             gguf_imatrix_destroy(*im);
             *im = one;
             return GGUF_OK;
@@ -349,8 +357,8 @@ static enum gguf_status load_all(struct gguf_imatrix **im,
 }
 
 static enum gguf_status save(const struct options *o,
-                             const struct gguf_imatrix *im,
-                             const char **about, struct gguf_error *err)
+                             const struct gguf_imatrix *im, const char **about,
+                             struct gguf_error *err)
 {
     size_t n = strlen(o->out);
     bool dat = o->form < 0 ? n > 4 && !strcmp(o->out + n - 4, ".dat")
@@ -389,7 +397,8 @@ static bool is_some_left(const struct options *o,
 
 int main(int argc, char **argv)
 {
-    struct options o = { .form = -1, .limits = GGUF_LIMITS_INIT,
+    struct options o = { .form = -1,
+                         .limits = GGUF_LIMITS_INIT,
                          .files = GGUF_FILE_PARAMS_INIT };
     struct gguf_imatrix *im = NULL;
     struct gguf_error err;
@@ -401,8 +410,7 @@ int main(int argc, char **argv)
     char **paths = argv + 1;
     if (o.out)
         check_paths(&o, paths, n);
-    enum gguf_status st =
-        load_all(&im, &o, paths, n, &about, &err);
+    enum gguf_status st = load_all(&im, &o, paths, n, &about, &err);
     if (st == GGUF_OK && !o.keep_paths)
         gguf_imatrix_hide_paths(im);
     const struct opt_list *texts = o.include.n ? &o.include : &o.exclude;

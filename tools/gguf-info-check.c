@@ -15,9 +15,9 @@
 struct findings {
     const struct info_options *o;
     const struct load *load;
-    struct json *j;      /* NULL: text */
+    struct json *j; /* NULL: text */
     struct progress bar;
-    size_t n[3];         /* by severity */
+    size_t n[3]; /* by severity */
     size_t n_shown;
 };
 
@@ -111,7 +111,9 @@ static void end(const struct findings *f)
         json_close(f->j);
     else
         printf("%s%zu errors, %zu warnings, %zu notes%s\n",
-               !f->o->markdown ? "  " : f->n_shown ? "\n" : "",
+               !f->o->markdown ? "  "
+               : f->n_shown    ? "\n"
+                               : "",
                f->n[GGUF_SEVERITY_ERROR], f->n[GGUF_SEVERITY_WARNING],
                f->n[GGUF_SEVERITY_NOTE],
                f->o->check_header ? " (tensor data was not read)" : "");

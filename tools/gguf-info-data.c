@@ -34,15 +34,15 @@ static void add_histogram(struct table *t, const struct gguf_stats *s,
 
 static void stats_heading(struct table *t)
 {
-    static const char *const names[] = { "name", "type", "min", "max", "mean",
-                                         "rms", "kurtosis", "zeros",
-                                         "not finite", "-4 sd .. +4 sd" };
+    static const char *const names[] = {
+        "name", "type",     "min",   "max",        "mean",
+        "rms",  "kurtosis", "zeros", "not finite", "-4 sd .. +4 sd"
+    };
     table_add_row(t, names);
 }
 
 static void stats_row(struct table *t, const struct gguf_tensor_info *x,
-                      const struct gguf_stats *s,
-                      const struct info_options *o)
+                      const struct gguf_stats *s, const struct info_options *o)
 {
     char type[32];
     table_add_str(t, x->name);
@@ -186,8 +186,8 @@ static bool put_values(const struct load *l, const struct gguf_split_tensor *t,
         return true;
     }
     uint64_t n = (uint64_t)t->info->ne[0];
-    float *x = n <= SIZE_MAX / sizeof *x ? malloc((size_t)n * sizeof *x)
-                                         : NULL;
+    float *x =
+        n <= SIZE_MAX / sizeof *x ? malloc((size_t)n * sizeof *x) : NULL;
     bool good = x != NULL;
     if (!x)
         msg_error(l->path, "out of memory for a row");

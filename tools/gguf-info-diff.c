@@ -99,8 +99,10 @@ static void metadata(struct diff *d)
 
 static int by_name(const void *x, const void *y)
 {
-    const struct gguf_str a = ((const struct gguf_split_tensor *)x)->info->name;
-    const struct gguf_str b = ((const struct gguf_split_tensor *)y)->info->name;
+    const struct gguf_str a =
+        ((const struct gguf_split_tensor *)x)->info->name;
+    const struct gguf_str b =
+        ((const struct gguf_split_tensor *)y)->info->name;
     size_t n = a.size < b.size ? a.size : b.size;
     int c = memcmp(a.data, b.data, n);
     return c ? c : a.size < b.size ? -1 : a.size > b.size;
@@ -251,9 +253,9 @@ static bool compare(struct diff *d, const struct gguf_split_tensor *a,
 
 static bool tensors(struct diff *d)
 {
-    static const char *const heads[] = { "tensor", "type", "differ", "max",
-                                         "rms", "of a", "cosine",
-                                         "not finite" };
+    static const char *const heads[] = { "tensor", "type",      "differ",
+                                         "max",    "rms",       "of a",
+                                         "cosine", "not finite" };
     size_t n, m;
     struct gguf_split_tensor *a = by_names(d->a, &n);
     struct gguf_split_tensor *b = by_names(d->b, &m);

@@ -68,9 +68,9 @@ bool info_hash(struct json *j, const struct info *info,
     struct gguf_digest *tensors = msg_must(calloc(n + 1, sizeof *tensors));
     struct gguf_digest model;
     struct gguf_error err;
-    bool good = digest_model(info->load, (enum gguf_digest_algo)o->hash,
-                             o->pool, "hashing", o->quiet, tensors, &model,
-                             &err) == GGUF_OK;
+    bool good =
+        digest_model(info->load, (enum gguf_digest_algo)o->hash, o->pool,
+                     "hashing", o->quiet, tensors, &model, &err) == GGUF_OK;
     static const struct gguf_str whole = { "", 0 };
     if (!good) {
         msg_fail(info->load->path, &err);
@@ -142,7 +142,8 @@ bool info_manifest(const struct load *l, const struct info_options *o)
     struct gguf_digest *tensors = msg_must(calloc(n + 1, sizeof *tensors));
     struct gguf_digest model;
     bool good = text_read(&text, o->manifest);
-    if (good && gguf_manifest_parse(&m, text.s, text.n, NULL, &err) != GGUF_OK) {
+    if (good &&
+        gguf_manifest_parse(&m, text.s, text.n, NULL, &err) != GGUF_OK) {
         msg_fail(o->manifest, &err);
         good = false;
     }

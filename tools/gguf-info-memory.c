@@ -96,10 +96,9 @@ static void plan(const struct info *info, struct needs *n)
 static struct needs needs_of(const struct info *info,
                              const struct info_options *o)
 {
-    struct needs n = {
-        .n_ctx = o->n_ctx ? o->n_ctx : number(info, "context_length", 0),
-        .why = "not known for this kind of model"
-    };
+    struct needs n = { .n_ctx = o->n_ctx ? o->n_ctx
+                                         : number(info, "context_length", 0),
+                       .why = "not known for this kind of model" };
     if (!n.n_ctx || n.n_ctx > UINT32_MAX)
         return n;
     plan(info, &n);

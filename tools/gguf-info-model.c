@@ -124,8 +124,8 @@ typedef int order_fn(const struct gguf_split_tensor *x,
                      const struct gguf_split_tensor *y);
 
 static order_fn *const orders[] = {
-    [INFO_BY_PLACE] = NULL,    [INFO_BY_NAME] = by_name,
-    [INFO_BY_SIZE] = by_bytes, [INFO_BY_TYPE] = by_type,
+    [INFO_BY_PLACE] = NULL,           [INFO_BY_NAME] = by_name,
+    [INFO_BY_SIZE] = by_bytes,        [INFO_BY_TYPE] = by_type,
     [INFO_BY_ELEMENTS] = by_elements, [INFO_BY_OFFSET] = by_offset,
 };
 

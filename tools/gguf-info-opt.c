@@ -11,7 +11,9 @@
 #define SHOW(part) OPT_BITS(struct info_options, show, SHOW_##part)
 
 static const struct opt_word checks[] = {
-    { "all", false }, { "header", true }, { NULL, 0 },
+    { "all", false },
+    { "header", true },
+    { NULL, 0 },
 };
 static const struct opt_word algorithms[] = {
     { "xxh64", GGUF_DIGEST_XXH64 },
@@ -19,9 +21,9 @@ static const struct opt_word algorithms[] = {
     { NULL, 0 },
 };
 static const struct opt_word orders[] = {
-    { "name", INFO_BY_NAME },         { "size", INFO_BY_SIZE },
-    { "type", INFO_BY_TYPE },         { "elements", INFO_BY_ELEMENTS },
-    { "offset", INFO_BY_OFFSET },     { NULL, 0 },
+    { "name", INFO_BY_NAME },     { "size", INFO_BY_SIZE },
+    { "type", INFO_BY_TYPE },     { "elements", INFO_BY_ELEMENTS },
+    { "offset", INFO_BY_OFFSET }, { NULL, 0 },
 };
 static const struct opt_word whens[] = {
     { "auto", STYLE_AUTO },
@@ -34,16 +36,16 @@ static const struct opt_word all[] = { { "all", UINT64_MAX }, { NULL, 0 } };
 static const struct opt table[] = {
     { .help = "What is shown (without these, all of it):" },
     { "--summary", NULL,
-      "architecture, shape, parameters, sizes, also by tensor type",
-      OPT_FLAG, SHOW(SUMMARY) },
+      "architecture, shape, parameters, sizes, also by tensor type", OPT_FLAG,
+      SHOW(SUMMARY) },
     { "--metadata", NULL, "keys and their values", OPT_FLAG, SHOW(METADATA) },
     { "--tensors", "[GLOB]",
       "names, shapes and types of the tensors, of those that match GLOB",
       OPT_STR, AT(glob), SHOW(TENSORS) },
     { "--types", NULL, "totals by tensor type", OPT_FLAG, SHOW(TYPES) },
     { "--memory", NULL,
-      "what weights, key/value cache and computation take in memory",
-      OPT_FLAG, SHOW(MEMORY) },
+      "what weights, key/value cache and computation take in memory", OPT_FLAG,
+      SHOW(MEMORY) },
     { "-c --ctx-size", "N",
       "tokens of the cache for --memory; those of the model by default",
       OPT_UINT, AT(n_ctx), .min = 1, .max = UINT32_MAX },
@@ -83,8 +85,8 @@ static const struct opt table[] = {
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { .help = "How:" },
     { "-j --json", NULL, "one JSON document", OPT_FLAG, AT(json) },
-    { "--markdown", NULL, "Markdown, for model cards",
-      OPT_FLAG, AT(markdown) },
+    { "--markdown", NULL, "Markdown, for model cards", OPT_FLAG,
+      AT(markdown) },
     { "--arrays", "N",
       "show N elements of each array, or all of them (N is 'all'); 6 without "
       "this option, and all with --json and --key",
@@ -102,8 +104,8 @@ static const struct opt table[] = {
       "show one shard of a split model as if it were a file of its own",
       OPT_FLAG, AT(alone) },
     { "--color", "WHEN",
-      "'auto' (colours on a terminal only), 'always' or 'never'",
-      OPT_WORD, AT(color), .words = whens },
+      "'auto' (colours on a terminal only), 'always' or 'never'", OPT_WORD,
+      AT(color), .words = whens },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
     { "-q --quiet", NULL, "no warnings", OPT_FLAG, AT(quiet) },
     { .names = NULL },
@@ -124,11 +126,15 @@ static const struct opt_rule rules[] = {
 };
 
 static const struct opt_tool tool = {
-    "gguf-info", "[OPTION]... FILE...\n--diff [OPTION]... FILE-A FILE-B",
+    "gguf-info",
+    "[OPTION]... FILE...\n--diff [OPTION]... FILE-A FILE-B",
     "Show what is in GGUF files: the model, its metadata, its tensors. FILE "
     "may be a shard, the folder or the prefix of a split model, which is then "
     "shown as one.",
-    table, rules, "FILE...", NULL
+    table,
+    rules,
+    "FILE...",
+    NULL
 };
 
 int info_parse_options(struct info_options *o, int argc, char **argv)

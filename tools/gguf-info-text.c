@@ -22,8 +22,7 @@ void info_heading(const char *text, const struct info_options *o)
     if (o->markdown)
         printf("\n## %s\n\n", text);
     else
-        printf("\n%s%s%s\n", style(STYLE_HEADING), text,
-               style(STYLE_PLAIN));
+        printf("\n%s%s%s\n", style(STYLE_HEADING), text, style(STYLE_PLAIN));
 }
 
 /* ---- summary ---- */
@@ -61,16 +60,15 @@ static void add_sizes(struct table *t, const struct info *info)
 {
     char out[24], name[32];
     table_add(t, "size");
-    table_addf(t, "%s (%" PRIu64 " bytes%s)",
-               table_size(out, info->file_size), info->file_size,
+    table_addf(t, "%s (%" PRIu64 " bytes%s)", table_size(out, info->file_size),
+               info->file_size,
                load_n_files(info->load) > 1 ? ", all files" : "");
     if (info->file_type) {
         table_add(t, "quantization");
         table_add(t, info->file_type);
     } else if (info->n_types) {
         table_add(t, "quantization");
-        table_addf(t, "mostly %s",
-                   info_type_name(info->types[0].id, name));
+        table_addf(t, "mostly %s", info_type_name(info->types[0].id, name));
     }
     add_types(t, info);
     table_add(t, "parameters");
@@ -205,9 +203,9 @@ static void types(const struct info *info, const struct info_options *o)
         table_addf(&t, "%" PRIu64, x->n_elements);
         table_add(&t, table_size(out, x->size));
         table_addf(&t, "%.1f%%",
-                   info->data_size ? 100.0 * (double)x->size /
-                                         (double)info->data_size
-                                   : 0);
+                   info->data_size
+                       ? 100.0 * (double)x->size / (double)info->data_size
+                       : 0);
         table_addf(&t, "%.3f", info_bits(x->size, x->n_elements));
     }
     info_table(&t, o);

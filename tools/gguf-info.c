@@ -85,8 +85,8 @@ static void prepare(struct info_options *o)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_error err;
-    if (!(o->show & (SHOW_STATS | SHOW_CHECK | SHOW_HASH)) &&
-        !o->values && !o->manifest && !o->diff)
+    if (!(o->show & (SHOW_STATS | SHOW_CHECK | SHOW_HASH)) && !o->values &&
+        !o->manifest && !o->diff)
         return;
     pp.n_threads = o->n_threads;
     if (gguf_rows_create(&o->rows, NULL, &err) != GGUF_OK ||

@@ -24,22 +24,22 @@ enum {
 };
 
 struct info_options {
-    unsigned show;          /* SHOW_...; 0: all */
+    unsigned show; /* SHOW_...; 0: all */
     bool json, markdown, alone, quiet;
-    bool diff;              /* of two models */
-    unsigned limits_given;  /* not 0: --arrays was */
+    bool diff;             /* of two models */
+    unsigned limits_given; /* not 0: --arrays was */
     struct text_limits limits;
-    const char *glob;       /* tensors to list; NULL: all */
-    int sort;               /* INFO_BY_... */
-    const char *key;        /* NULL: no single value */
-    bool raw;               /* its bytes */
-    const char *values;     /* NULL, or the tensor whose values to print */
-    const char *manifest;   /* NULL, or the file to compare with */
-    uint64_t n_ctx;         /* for --memory; 0: the model's */
-    int hash;               /* enum gguf_digest_algo */
-    bool check_header;      /* --check leaves tensor data alone */
-    int color;              /* enum style_when */
-    unsigned n_threads;     /* 0: all processors */
+    const char *glob;     /* tensors to list; NULL: all */
+    int sort;             /* INFO_BY_... */
+    const char *key;      /* NULL: no single value */
+    bool raw;             /* its bytes */
+    const char *values;   /* NULL, or the tensor whose values to print */
+    const char *manifest; /* NULL, or the file to compare with */
+    uint64_t n_ctx;       /* for --memory; 0: the model's */
+    int hash;             /* enum gguf_digest_algo */
+    bool check_header;    /* --check leaves tensor data alone */
+    int color;            /* enum style_when */
+    unsigned n_threads;   /* 0: all processors */
     struct gguf_limits file_limits;
     struct gguf_pool *pool; /* for what reads data */
     struct gguf_rows *rows; /* likewise */
@@ -71,9 +71,9 @@ struct info {
     uint64_t n_elements, data_size, file_size;
     struct info_type *types; /* by descending size */
     size_t n_types, room_types;
-    uint32_t *list;          /* tensor numbers */
+    uint32_t *list; /* tensor numbers */
     size_t n_list;
-    const char *file_type;   /* NULL: the file does not say */
+    const char *file_type; /* NULL: the file does not say */
 };
 
 void info_init(struct info *info, const struct load *load,
@@ -87,8 +87,7 @@ const char *info_type_name(uint32_t id, char *out);
 double info_bits(uint64_t size, uint64_t n_elements);
 
 /* A hyperparameter: "ARCH.suffix", or NULL (see gguf_hparam_at). */
-const struct gguf_kv *info_hparam(const struct info *info,
-                                  const char *suffix);
+const struct gguf_kv *info_hparam(const struct info *info, const char *suffix);
 /* Tokens of the vocabulary, 0 if there is none. */
 uint64_t info_n_vocab(const struct info *info);
 

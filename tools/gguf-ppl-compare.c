@@ -59,9 +59,8 @@ int ppl_compare_graph(void *user, struct gguf_graph *graph,
     p.fn = look;
     p.user = c;
     c->n_graphs++;
-    enum gguf_status st =
-        gguf_compare_backends(c->backends->pair[0], c->backends->pair[1],
-                              graph, &p, &n, &err);
+    enum gguf_status st = gguf_compare_backends(
+        c->backends->pair[0], c->backends->pair[1], graph, &p, &n, &err);
     c->n.n_both += n.n_both;
     c->n.n_only_a += n.n_only_a;
     c->n.n_only_b += n.n_only_b;
@@ -135,9 +134,10 @@ void ppl_print_compare(const struct ppl_compare *c)
     printf("compare %s with %s, node by node: an error above %g is a "
            "difference\n",
            a, b, c->o->tolerance);
-    printf("nodes   %zu computed by both in %zu graphs, %zu by %s only, %zu by "
-           "%s only\n",
-           c->n.n_both, c->n_graphs, c->n.n_only_a, a, c->n.n_only_b, b);
+    printf(
+        "nodes   %zu computed by both in %zu graphs, %zu by %s only, %zu by "
+        "%s only\n",
+        c->n.n_both, c->n_graphs, c->n.n_only_a, a, c->n.n_only_b, b);
     printf("equal   %zu of them, bit by bit\n", c->n_equal);
     print_finding("largest", &c->largest);
     print_finding("first", &c->first);

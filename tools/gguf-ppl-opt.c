@@ -9,10 +9,14 @@
 enum { MOST_TOKENS = 1 << 24, NOT_GIVEN = 1 << 24 };
 
 static const struct opt_word cache_types[] = {
-    { "f32", GGUF_DTYPE_F32 }, { "f16", GGUF_DTYPE_F16 }, { NULL, 0 },
+    { "f32", GGUF_DTYPE_F32 },
+    { "f16", GGUF_DTYPE_F16 },
+    { NULL, 0 },
 };
 static const struct opt_word graph_forms[] = {
-    { "text", PPL_GRAPH_TEXT }, { "dot", PPL_GRAPH_DOT }, { NULL, 0 },
+    { "text", PPL_GRAPH_TEXT },
+    { "dot", PPL_GRAPH_DOT },
+    { NULL, 0 },
 };
 
 static const struct opt table[] = {
@@ -21,10 +25,9 @@ static const struct opt table[] = {
       "the GGUF file, or a shard, the folder or the prefix of a split model",
       OPT_STR, AT(model) },
     { "-f --file", "TEXT",
-      "the text, plain or compressed by gzip; - for standard input",
-      OPT_STR, AT(text) },
-    { "--chunks", "N",
-      "only the first N chunks; without this option, all",
+      "the text, plain or compressed by gzip; - for standard input", OPT_STR,
+      AT(text) },
+    { "--chunks", "N", "only the first N chunks; without this option, all",
       OPT_UINT, AT(n_chunks), .min = 1, .max = UINT32_MAX },
     { "--max-text", "SIZE",
       "refuse a text of more bytes, unpacked; 1Gi without this option",
@@ -51,8 +54,8 @@ static const struct opt table[] = {
       "--threads",
       OPT_UINT, AT(n_threads_batch), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--cpus", "LIST",
-      "bind thread after thread to these processors, such as 0-3,8",
-      OPT_STR, AT(cpus) },
+      "bind thread after thread to these processors, such as 0-3,8", OPT_STR,
+      AT(cpus) },
     { "--numa", NULL,
       "spread threads and memory over the memory nodes of the machine",
       OPT_FLAG, AT(numa) },
@@ -61,11 +64,11 @@ static const struct opt table[] = {
       "f16",
       OPT_WORD, AT(cache_dtype), .words = cache_types },
     { "-ctv --cache-type-v", "TYPE",
-      "the same option; if both are given they must agree",
-      OPT_WORD, AT(value_dtype), .words = cache_types },
+      "the same option; if both are given they must agree", OPT_WORD,
+      AT(value_dtype), .words = cache_types },
     { "--no-check", NULL,
-      "do not look for NaN and infinities among the weights first",
-      OPT_FLAG, AT(no_check) },
+      "do not look for NaN and infinities among the weights first", OPT_FLAG,
+      AT(no_check) },
     { "--backend", "NAME[,NAME]...",
       "what computes: CPU, or before it BLAS where it was built; the first "
       "that can compute an operation does. BLAS changes last digits",
@@ -84,15 +87,14 @@ static const struct opt table[] = {
       OPT_WORD, AT(print_graph), .words = graph_forms,
       .value = PPL_GRAPH_TEXT },
     { "--print-assignments", NULL,
-      "print which backend computes which node, and what is copied",
-      OPT_FLAG, AT(print_assignments) },
-    { "--print-plan", NULL, "print where in memory each tensor lies",
-      OPT_FLAG, AT(print_plan) },
+      "print which backend computes which node, and what is copied", OPT_FLAG,
+      AT(print_assignments) },
+    { "--print-plan", NULL, "print where in memory each tensor lies", OPT_FLAG,
+      AT(print_plan) },
     { .help = "Output:" },
-    { "-j --json", NULL, "one JSON document at the end",
-      OPT_FLAG, AT(json) },
-    { "-q --quiet", NULL, "no progress bar, no warnings",
-      OPT_FLAG, AT(quiet) },
+    { "-j --json", NULL, "one JSON document at the end", OPT_FLAG, AT(json) },
+    { "-q --quiet", NULL, "no progress bar, no warnings", OPT_FLAG,
+      AT(quiet) },
     /* of llama-perplexity */
     { "-fa --flash-attn", "[on]",
       "attention is computed in one way, exactly; leave it out", OPT_REFUSED,
@@ -103,22 +105,24 @@ static const struct opt table[] = {
     { "-bf --binary-file", "X",
       "--file reads any bytes, but for one newline at the end", OPT_REFUSED,
       OPT_NO_MEMBER },
-    { "-p --prompt", "X", "the text is a file; give it by --file",
-      OPT_REFUSED, OPT_NO_MEMBER },
+    { "-p --prompt", "X", "the text is a file; give it by --file", OPT_REFUSED,
+      OPT_NO_MEMBER },
     { "-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -dev --device -ot "
-      "--override-tensor -sm --split-mode -ts --tensor-split", "X",
-      "--backend says what computes; leave it out", OPT_REFUSED, OPT_NO_MEMBER },
+      "--override-tensor -sm --split-mode -ts --tensor-split",
+      "X", "--backend says what computes; leave it out", OPT_REFUSED,
+      OPT_NO_MEMBER },
     { "-np --parallel", "N",
       "how many chunks go together follows from --batch-size", OPT_REFUSED,
       OPT_NO_MEMBER },
-    { "-s --seed", "N", "nothing is left to chance; leave it out",
-      OPT_REFUSED, OPT_NO_MEMBER },
+    { "-s --seed", "N", "nothing is left to chance; leave it out", OPT_REFUSED,
+      OPT_NO_MEMBER },
     { "-nkvo --no-kv-offload -nr --no-repack --mlock --no-mmap", NULL,
       "weights are used where the file is mapped; leave it out", OPT_REFUSED,
       OPT_NO_MEMBER },
     { "--ppl-stride --hellaswag --winogrande --multiple-choice "
-      "--kl-divergence --kl-divergence-base --save-all-logits", NULL,
-      "only perplexities of chunks are computed", OPT_REFUSED, OPT_NO_MEMBER },
+      "--kl-divergence --kl-divergence-base --save-all-logits",
+      NULL, "only perplexities of chunks are computed", OPT_REFUSED,
+      OPT_NO_MEMBER },
     { .names = NULL },
 };
 
@@ -135,11 +139,15 @@ static const struct opt_rule rules[] = {
 };
 
 static const struct opt_tool tool = {
-    "gguf-ppl", "[OPTION]... -m MODEL -f TEXT",
+    "gguf-ppl",
+    "[OPTION]... -m MODEL -f TEXT",
     "Evaluate a model on a text: the perplexity, exp of the mean negative "
     "log-likelihood of the second half of each chunk's tokens, and its "
     "uncertainty.",
-    table, rules, NULL, NULL
+    table,
+    rules,
+    NULL,
+    NULL
 };
 
 bool ppl_only_prints(const struct ppl_options *o)
@@ -161,14 +169,17 @@ static void choose_cache_type(struct ppl_options *o)
 
 void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 {
-    *o = (struct ppl_options){ .n_ctx = 512, .n_batch = 2048, .n_ubatch = 512,
+    *o = (struct ppl_options){ .n_ctx = 512,
+                               .n_batch = 2048,
+                               .n_ubatch = 512,
                                .max_text = UINT64_C(1) << 30,
                                .cache_dtype = NOT_GIVEN,
-                               .value_dtype = NOT_GIVEN, .tolerance = 1e-5 };
+                               .value_dtype = NOT_GIVEN,
+                               .tolerance = 1e-5 };
     (void)opt_parse(&tool, argc, argv, o);
     const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
-    if (o->compare && (!comma || comma == o->compare || !comma[1] ||
-                       strchr(comma + 1, ',')))
+    if (o->compare &&
+        (!comma || comma == o->compare || !comma[1] || strchr(comma + 1, ',')))
         opt_usage("--compare-backends: '%s' is not two names, A,B",
                   o->compare);
     if (o->compare && !o->n_chunks)

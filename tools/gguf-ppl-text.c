@@ -65,9 +65,10 @@ static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
     for (int got; (got = gzread(f, p + n, (unsigned)(cap - n))) > 0;) {
         n += (size_t)got;
         if (n > limit) {
-            msg_error(path, "has more than %" PRIu64 " bytes%s; --max-text "
-                      "allows more", limit,
-                      gzdirect(f) ? "" : " when unpacked");
+            msg_error(path,
+                      "has more than %" PRIu64 " bytes%s; --max-text "
+                      "allows more",
+                      limit, gzdirect(f) ? "" : " when unpacked");
             free(p);
             return NULL;
         }
@@ -82,8 +83,7 @@ static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
     return p;
 }
 
-bool ppl_read_text(const char *path, uint64_t limit, char **data,
-                   size_t *size)
+bool ppl_read_text(const char *path, uint64_t limit, char **data, size_t *size)
 {
     int fd = open_text(path);
     *data = NULL;

@@ -88,8 +88,7 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
 {
     struct gguf_error err;
     const struct gguf_vocab *v = gguf_model_vocab(j->model);
-    if (!ppl_read_text(o->text, o->max_text, &j->text,
-                       &j->run.text_size))
+    if (!ppl_read_text(o->text, o->max_text, &j->text, &j->run.text_size))
         return false;
     if (gguf_vocab_tokenize(v, j->text, j->run.text_size,
                             GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
@@ -247,13 +246,13 @@ int main(int argc, char **argv)
     ppl_parse_options(&o, argc, argv);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
-    bool good = open_model(&j, &o) && read_tokens(&j, &o) &&
-                open_session(&j, &o);
+    bool good =
+        open_model(&j, &o) && read_tokens(&j, &o) && open_session(&j, &o);
     /* until now nobody would have asked whether there was one */
     progress_catch_signals();
-    good = good && (o.compare         ? compare(&j)
+    good = good && (o.compare             ? compare(&j)
                     : ppl_only_prints(&o) ? print_graphs(&j)
-                                      : run(&j));
+                                          : run(&j));
     gguf_session_destroy(j.session);
     ppl_backends_close(&j.run.backends);
     gguf_pool_destroy(j.pool);

@@ -13,18 +13,18 @@ struct ppl_options {
     const char *model, *text;
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
     uint32_t n_threads_batch; /* 0: not given; once parsed n_threads is it */
-    uint64_t n_chunks; /* 0: all */
-    uint64_t max_text; /* bytes */
+    uint64_t n_chunks;        /* 0: all */
+    uint64_t max_text;        /* bytes */
     uint32_t cache_dtype;
-    uint32_t value_dtype;  /* of --cache-type-v; once parsed it is the same */
+    uint32_t value_dtype; /* of --cache-type-v; once parsed it is the same */
     bool json, quiet, no_check;
-    const char *backends;  /* names, separated by commas; NULL: the CPU */
-    const char *compare;   /* two names, or NULL */
-    double tolerance;      /* relative error that is a difference */
-    int print_graph;       /* PPL_GRAPH_..., or 0 */
+    const char *backends; /* names, separated by commas; NULL: the CPU */
+    const char *compare;  /* two names, or NULL */
+    double tolerance;     /* relative error that is a difference */
+    int print_graph;      /* PPL_GRAPH_..., or 0 */
     bool print_assignments, print_plan;
-    const char *cpus;      /* processors to run on, "0-3,8", or NULL */
-    bool numa;             /* spread threads and memory over nodes */
+    const char *cpus; /* processors to run on, "0-3,8", or NULL */
+    bool numa;        /* spread threads and memory over nodes */
 };
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
@@ -69,8 +69,8 @@ struct ppl_compare {
 };
 
 /* The whole of a text file: plain or gzip, "-" for standard input; of more than
- * limit bytes, unpacked, it is refused. *data is owned, free(), and NULL after a
- * failure. false: a message was printed. */
+ * limit bytes, unpacked, it is refused. *data is owned, free(), and NULL after
+ * a failure. false: a message was printed. */
 bool ppl_read_text(const char *path, uint64_t limit, char **data,
                    size_t *size);
 
@@ -84,8 +84,8 @@ struct ppl_run {
     uint32_t n_seq;             /* of them together */
     bool add_bos;
     struct progress bar;
-    double *nll;   /* sums per chunk, n_chunks of them */
-    size_t n_done; /* chunks */
+    double *nll;             /* sums per chunk, n_chunks of them */
+    size_t n_done;           /* chunks */
     uint64_t n_scored_chunk; /* tokens scored in each */
     struct gguf_ppl total;
     double seconds;

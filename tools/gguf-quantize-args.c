@@ -12,8 +12,8 @@
 static uint32_t parse_type(const char *option, const char *name)
 {
     const struct gguf_dtype_info *t = gguf_dtype_from_name(name);
-    if (!t || (t->family != GGUF_FAMILY_FLOAT &&
-               t->family != GGUF_FAMILY_QUANT))
+    if (!t ||
+        (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT))
         opt_usage("%s: '%s' is not a type to quantize to", option, name);
     return t->id;
 }
@@ -75,8 +75,7 @@ static void parse_prune(struct options *o, const char *arg)
         char *end;
         unsigned long v = strtoul(p, &end, 10);
         if (end == p || *p < '0' || *p > '9' || v > 1000000 ||
-            (*end && *end != ',') ||
-            o->params.n_prune == MAX_PRUNE)
+            (*end && *end != ',') || o->params.n_prune == MAX_PRUNE)
             opt_usage("--prune-layers: '%s' is not a list of layers", arg);
         o->prune[o->params.n_prune++] = (uint32_t)v;
         o->params.prune = o->prune;

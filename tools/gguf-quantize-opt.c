@@ -17,18 +17,15 @@ static const struct opt_word nonfinites[] = {
 
 static const struct opt table[] = {
     { .help = "Which types:" },
-    { "--pure", NULL,
-      "every tensor that can be quantized gets the base type",
+    { "--pure", NULL, "every tensor that can be quantized gets the base type",
       OPT_FLAG, AT(params.pure) },
     { "--output-tensor-type", "TYPE",
       "type of output.weight, or of the token embedding where that is both",
       OPT_STR, AT(output_type) },
-    { "--token-embedding-type", "TYPE",
-      "type of the token embedding",
-      OPT_STR, AT(embedding_type) },
-    { "--leave-output-tensor", NULL,
-      "output.weight keeps its type",
-      OPT_FLAG, AT(params.leave_output) },
+    { "--token-embedding-type", "TYPE", "type of the token embedding", OPT_STR,
+      AT(embedding_type) },
+    { "--leave-output-tensor", NULL, "output.weight keeps its type", OPT_FLAG,
+      AT(params.leave_output) },
     { "--tensor-type", "PATTERN=TYPE",
       "type of the tensors whose names match PATTERN, a regular expression; "
       "may be given again, the first that matches counts; one that matches "
@@ -37,26 +34,21 @@ static const struct opt table[] = {
     { "--tensor-type-file", "FILE",
       "the same from a file: PATTERN=TYPE, separated by blanks or lines",
       OPT_LIST, AT(types), .value = TYPE_FILE },
-    { "-r --recipe", "FILE",
-      "a recipe of one's own instead of TYPE",
-      OPT_STR, AT(recipe_file) },
-    { "--list-types", NULL, "list what TYPE may be, and exit",
-      OPT_FLAG, AT(list_types) },
-    { "--print-recipe", "TYPE",
-      "print the recipe of TYPE, and exit",
-      OPT_STR, AT(print_recipe) },
+    { "-r --recipe", "FILE", "a recipe of one's own instead of TYPE", OPT_STR,
+      AT(recipe_file) },
+    { "--list-types", NULL, "list what TYPE may be, and exit", OPT_FLAG,
+      AT(list_types) },
+    { "--print-recipe", "TYPE", "print the recipe of TYPE, and exit", OPT_STR,
+      AT(print_recipe) },
     { "--target-size", "SIZE",
       "choose types such that OUT has at most SIZE bytes and the damage is "
       "least; what options and rules of TYPE decide stays. TYPE may be left "
       "out",
       OPT_SIZE, AT(target.max_size) },
-    { "--target-bpw", "X",
-      "the same with at most X bits per weight",
-      OPT_DOUBLE, AT(target.max_bpw), .low = 0.01,
-      .high = 64 },
-    { "--target-types", "TYPE,...",
-      "choose from these types only",
-      OPT_STR, AT(target_types) },
+    { "--target-bpw", "X", "the same with at most X bits per weight",
+      OPT_DOUBLE, AT(target.max_bpw), .low = 0.01, .high = 64 },
+    { "--target-types", "TYPE,...", "choose from these types only", OPT_STR,
+      AT(target_types) },
     { .help = "What matters:" },
     { "--imatrix", "FILE",
       "importance data, in GGUF or the older form (.dat); given again, the "
@@ -67,8 +59,8 @@ static const struct opt table[] = {
       "given again",
       OPT_LIST, AT(include) },
     { "--exclude-weights", "TEXT",
-      "use none for such tensors; excludes --include-weights",
-      OPT_LIST, AT(exclude) },
+      "use none for such tensors; excludes --include-weights", OPT_LIST,
+      AT(exclude) },
     { .help = "What is written:" },
     { "-o --output", "OUT=TYPE",
       "another output; may be given again. The input is read once for all",
@@ -78,13 +70,12 @@ static const struct opt table[] = {
       "such as u64 or i8. May be given again",
       OPT_LIST, AT(kv_texts) },
     { "--prune-layers", "N,...",
-      "leave out these layers, counted from 0; later ones move up",
-      OPT_STR, AT(prune_layers) },
+      "leave out these layers, counted from 0; later ones move up", OPT_STR,
+      AT(prune_layers) },
     { "--keep-split", NULL,
-      "write as many files as IN has: OUT-00001-of-0000N.gguf ...",
-      OPT_FLAG, AT(params.keep_split) },
-    { "--split-max-size", "SIZE",
-      "write several files of at most SIZE bytes",
+      "write as many files as IN has: OUT-00001-of-0000N.gguf ...", OPT_FLAG,
+      AT(params.keep_split) },
+    { "--split-max-size", "SIZE", "write several files of at most SIZE bytes",
       OPT_SIZE, AT(params.max_file_size) },
     { "--outer-scales", NULL,
       "tensors that become NVFP4 get a scale of their own, NAME.scale, so that "
@@ -97,8 +88,7 @@ static const struct opt table[] = {
       "weights that are NaN or infinite: error (the default) ends the run, "
       "zero takes them as 0, keep encodes what comes",
       OPT_WORD, AT(params.nonfinite), .words = nonfinites },
-    { "--compat", NULL,
-      "the file that llama-quantize writes, byte for byte",
+    { "--compat", NULL, "the file that llama-quantize writes, byte for byte",
       OPT_FLAG, AT(params.compat) },
     { "-f --force", NULL,
       "replace output files that exist, and take values of --override-kv that "
@@ -109,26 +99,21 @@ static const struct opt table[] = {
       "same command goes on from there",
       OPT_FLAG, AT(resume) },
     { .help = "What is shown:" },
-    { "-n --dry-run", NULL, "show the plan; read no tensor data",
-      OPT_FLAG, AT(dry_run) },
-    { "--explain", NULL,
-      "list the tensors with the rule that chose each type",
+    { "-n --dry-run", NULL, "show the plan; read no tensor data", OPT_FLAG,
+      AT(dry_run) },
+    { "--explain", NULL, "list the tensors with the rule that chose each type",
       OPT_FLAG, AT(explain) },
     { "-v --verbose", NULL, "list the tensors", OPT_FLAG, AT(verbose) },
     { "--report", "[FILE]",
       "read back what was encoded and tell each tensor's error: as a table, "
       "or as JSON into FILE, - for standard output",
-      OPT_STR, AT(report),
-      OPT_BITS(struct options, params.measure, 1) },
-    { "-j --json", NULL,
-      "print plan and result as one JSON document",
+      OPT_STR, AT(report), OPT_BITS(struct options, params.measure, 1) },
+    { "-j --json", NULL, "print plan and result as one JSON document",
       OPT_FLAG, AT(json) },
     { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
     { .help = "How it is done:" },
-    { "-t --threads", "N",
-      "threads; the default is the number of processors",
-      OPT_UINT, AT(threads), .min = 1,
-      .max = GGUF_POOL_MAX_THREADS },
+    { "-t --threads", "N", "threads; the default is the number of processors",
+      OPT_UINT, AT(threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
     { "--max-memory", "SIZE",
       "bytes of buffers at most, 128Mi by default; the input is mapped and "
       "does not count",
@@ -157,17 +142,20 @@ static const struct opt_tool tool = {
     "understood as general.file_type has it. IN may be any shard of a split "
     "model. Without OUT it is ggml-model-TYPE.gguf beside IN. Any "
     "architecture will do. OUT appears under its name when it is complete.",
-    table, rules, "[IN] [OUT] [TYPE] [THREADS]", NULL
+    table,
+    rules,
+    "[IN] [OUT] [TYPE] [THREADS]",
+    NULL
 };
 
 static void add_target(struct options *o, const char *path, const char *type)
 {
     if (o->n_targets == MAX_TARGETS)
         opt_usage("more than %d outputs", MAX_TARGETS);
-    o->targets[o->n_targets++] = (struct target){
-        .path = opt_out(path), .type = type,
-        .is_file = o->recipe_file && type == o->recipe_file
-    };
+    o->targets[o->n_targets++] =
+        (struct target){ .path = opt_out(path),
+                         .type = type,
+                         .is_file = o->recipe_file && type == o->recipe_file };
 }
 
 static void list_types(void)
@@ -296,8 +284,10 @@ void parse_command_line(struct options *o, int argc, char **argv)
 
 void options_fini(struct options *o)
 {
-    struct opt_list *lists[] = { &o->types,   &o->imatrix_paths, &o->include,
-                                 &o->exclude, &o->outputs, &o->kv_texts };
+    struct opt_list *lists[] = {
+        &o->types,   &o->imatrix_paths, &o->include,
+        &o->exclude, &o->outputs,       &o->kv_texts
+    };
     for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
         opt_list_fini(lists[i]);
     for (size_t i = 0; i < o->n_overrides; i++)

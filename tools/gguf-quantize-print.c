@@ -66,9 +66,9 @@ void print_plan(const struct target *target, bool explain)
 
 void print_loss(const struct target *target)
 {
-    static const char *const heads[] = { "tensor", "type", "bytes",
+    static const char *const heads[] = { "tensor",    "type",     "bytes",
                                          "rms error", "weighted", "max error",
-                                         "SNR dB", "seconds" };
+                                         "SNR dB",    "seconds" };
     struct table t;
     table_init(&t, "llrrrrrr", 0);
     table_add_row(&t, heads);
@@ -117,8 +117,7 @@ static const char *printable(char out[512], const char *name)
 }
 
 /* The first tensors that have no importance data, quoted. */
-static const char *list_lacking(const struct target *target,
-                                struct text *text)
+static const char *list_lacking(const struct target *target, struct text *text)
 {
     enum { MOST = 3 };
     const struct gguf_quant_tensor *q;
@@ -184,7 +183,8 @@ void print_summary(const struct target *target, double seconds)
                  t.n_fallbacks);
     if (t.n_needs_imatrix)
         msg_info(target->path,
-                 "%" PRIu64 " tensors get types that need an importance matrix",
+                 "%" PRIu64
+                 " tensors get types that need an importance matrix",
                  t.n_needs_imatrix);
     if (t.n_bad_imatrix)
         msg_warn(target->path,
@@ -205,15 +205,14 @@ void print_nonfinite(const char *in, const struct target *t, int kept)
                      "or too large%s, the first at row %" PRIu64
                      ", column %" PRIu64,
                      printable(name, q->name), q->n_nonfinite,
-                     kept ? "" : " and became 0",
-                     first / ne0, first % ne0);
+                     kept ? "" : " and became 0", first / ne0, first % ne0);
     }
 }
 
 /* The tensor of this name in one of n targets, with importances that were
  * replaced; NULL: there is none. Outputs need not have the same tensors. */
-static const struct gguf_quant_tensor *
-find_mended(const struct target *t, size_t n, const char *name)
+static const struct gguf_quant_tensor *find_mended(const struct target *t,
+                                                   size_t n, const char *name)
 {
     const struct gguf_quant_tensor *q;
     for (size_t k = 0; k < n; k++)

@@ -115,7 +115,8 @@ static void print_results(const struct options *o, double seconds)
     const struct gguf_quant_params *p = &o->params;
     if (!o->quiet) {
         print_mended(o->in, o->targets, o->n_targets);
-        print_imatrix(o->in, o->targets, o->n_targets, o->include.n + o->exclude.n > 0);
+        print_imatrix(o->in, o->targets, o->n_targets,
+                      o->include.n + o->exclude.n > 0);
         if (seconds >= 0)
             print_nonfinite(o->in, o->targets,
                             p->nonfinite == GGUF_NONFINITE_KEEP);

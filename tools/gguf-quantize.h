@@ -11,10 +11,10 @@
 
 /* One output of a run. */
 struct target {
-    const char *path;   /* NULL: dry run without one */
-    const char *type;   /* as given: a preset's name, or the recipe's file */
-    bool is_file;       /* type is a file */
-    bool sized;         /* --target-size or --target-bpw is for this one */
+    const char *path; /* NULL: dry run without one */
+    const char *type; /* as given: a preset's name, or the recipe's file */
+    bool is_file;     /* type is a file */
+    bool sized;       /* --target-size or --target-bpw is for this one */
     struct gguf_target_result result; /* if so */
     struct gguf_recipe *recipe;
     struct gguf_quant *job;
@@ -34,14 +34,14 @@ struct options {
     size_t n_targets;
     struct opt_list outputs; /* of --output: OUT=TYPE */
     const char *in, *recipe_file, *print_recipe;
-    struct opt_list types;   /* --tensor-type and -file, with TYPE_... */
+    struct opt_list types; /* --tensor-type and -file, with TYPE_... */
     const char *output_type, *embedding_type; /* names, or NULL */
-    struct gguf_target_params target; /* no limit: not asked for */
+    struct gguf_target_params target;         /* no limit: not asked for */
     const char *target_types; /* names, separated by commas, or NULL, */
     uint32_t target_type_ids[GGUF_TARGET_MAX_TYPES]; /* and what they are */
-    struct gguf_meta *meta;  /* of --override-kv */
+    struct gguf_meta *meta;                          /* of --override-kv */
     struct opt_list kv_texts;
-    const char *prune_layers; /* numbers, separated by commas, or NULL, */
+    const char *prune_layers;  /* numbers, separated by commas, or NULL, */
     uint32_t prune[MAX_PRUNE]; /* and what they are */
     struct gguf_imatrix *imatrix;
     struct opt_list imatrix_paths, include, exclude;

@@ -33,16 +33,16 @@ static const struct opt table[] = {
       OPT_FLAG, AT(merge) },
     { .help = "How to split:" },
     { "--split-max-tensors", "N",
-      "at most N tensors in a shard; 128 if no limit is given",
-      OPT_UINT, AT(limits.max_tensors), .min = 1, .max = INT32_MAX },
+      "at most N tensors in a shard; 128 if no limit is given", OPT_UINT,
+      AT(limits.max_tensors), .min = 1, .max = INT32_MAX },
     { "--split-max-size", "SIZE",
       "at most SIZE bytes in a shard's file, metadata counted. SIZE may have "
       "a fraction and a unit: k, M, G, T (powers of 1000), Ki, Mi, Gi, Ti "
       "(powers of 1024)",
       OPT_SIZE, AT(limits.max_size) },
     { "--no-tensor-first-split", NULL,
-      "put metadata only into the first shard",
-      OPT_FLAG, AT(limits.no_tensor_first) },
+      "put metadata only into the first shard", OPT_FLAG,
+      AT(limits.no_tensor_first) },
     { "--split-by-layer", NULL,
       "keep the tensors of a layer together; without a limit each layer is a "
       "shard",
@@ -55,11 +55,10 @@ static const struct opt table[] = {
     { "--delete-inputs --delete-splits", NULL,
       "delete the input files, after --verify found the output right",
       OPT_FLAG, AT(delete_inputs) },
-    { "-n --dry-run", NULL,
-      "print what would be written; read no tensor data",
+    { "-n --dry-run", NULL, "print what would be written; read no tensor data",
       OPT_FLAG, AT(dry_run) },
-    { "-f --force", NULL, "replace output files that exist",
-      OPT_FLAG, AT(force) },
+    { "-f --force", NULL, "replace output files that exist", OPT_FLAG,
+      AT(force) },
     { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(file_limits) },
     { "-q --quiet", NULL, "no progress, no summary", OPT_FLAG, AT(quiet) },
     { .names = NULL },
@@ -79,7 +78,10 @@ static const struct opt_tool tool = {
     "input is checked before the first byte is written, an output appears "
     "under its name when it is complete, and merging what was split gives the "
     "original file, byte for byte.",
-    table, rules, "IN OUT", NULL
+    table,
+    rules,
+    "IN OUT",
+    NULL
 };
 
 static void parse(struct options *o, int argc, char **argv)

@@ -12,17 +12,18 @@ enum gguf_status gg_bestfit_init(struct gg_bestfit *b,
                                  uint64_t align, struct gguf_error *err)
 {
     *b = (struct gg_bestfit){ .allocator = a, .align = align };
-    b->spans = gg_grow(a, NULL, &b->cap, sizeof *b->spans, FIRST_SPANS, err);
+    b->spans =
+        gg_mem_grow(a, NULL, &b->cap, sizeof *b->spans, FIRST_SPANS, err);
     if (!b->spans)
         return GGUF_E_NOMEM;
     b->n = 1;
-    b->spans[0] = (struct gg_span){ 0, INT64_MAX & ~(align - 1) };
+    b->spans[0] = (struct gg_alloc_span){ 0, INT64_MAX & ~(align - 1) };
     return GGUF_OK;
 }
 
 void gg_bestfit_fini(struct gg_bestfit *b)
 {
-    gg_free(b->allocator, b->spans);
+    gg_mem_free(b->allocator, b->spans);
     b->spans = NULL;
     b->n = b->cap = 0;
 }
@@ -32,13 +33,13 @@ enum gguf_status gg_bestfit_alloc(struct gg_bestfit *b, uint64_t size,
 {
     size_t best = b->n - 1;
     if (gg_ckd_align(&size, size, b->align) || size > b->spans[best].size)
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "the memory of a graph overflows");
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "the memory of a graph overflows");
     for (size_t i = 0; i + 1 < b->n; i++)
         if (b->spans[i].size >= size &&
             (best == b->n - 1 || b->spans[i].size < b->spans[best].size))
             best = i;
-    struct gg_span *s = &b->spans[best];
+    struct gg_alloc_span *s = &b->spans[best];
     s->size -= size;
     *off = s->off;
     if (b->at_end && best < b->n - 1)
@@ -62,7 +63,7 @@ enum gguf_status gg_bestfit_free(struct gg_bestfit *b, uint64_t off,
     size_t at = 0; /* the first span after it; the last one always is */
     while (b->spans[at].off < off)
         at++;
-    struct gg_span *next = &b->spans[at];
+    struct gg_alloc_span *next = &b->spans[at];
     assert(off + size <= next->off);
     bool joins_next = off + size == next->off;
     if (at && next[-1].off + next[-1].size == off) {
@@ -80,15 +81,14 @@ enum gguf_status gg_bestfit_free(struct gg_bestfit *b, uint64_t off,
         return GGUF_OK;
     }
     if (b->n == b->cap) {
-        void *grown = gg_grow(b->allocator, b->spans, &b->cap,
-                              sizeof *b->spans, FIRST_SPANS, err);
+        void *grown = gg_mem_grow(b->allocator, b->spans, &b->cap,
+                                  sizeof *b->spans, FIRST_SPANS, err);
         if (!grown)
             return GGUF_E_NOMEM;
         b->spans = grown;
     }
-    memmove(&b->spans[at + 1], &b->spans[at],
-            (b->n - at) * sizeof *b->spans);
+    memmove(&b->spans[at + 1], &b->spans[at], (b->n - at) * sizeof *b->spans);
     b->n++;
-    b->spans[at] = (struct gg_span){ off, size };
+    b->spans[at] = (struct gg_alloc_span){ off, size };
     return GGUF_OK;
 }

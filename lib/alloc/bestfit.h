@@ -13,13 +13,13 @@
 
 #include <stdbool.h>
 
-struct gg_span {
+struct gg_alloc_span {
     uint64_t off, size;
 };
 
 struct gg_bestfit {
     const struct gguf_allocator *allocator;
-    struct gg_span *spans;
+    struct gg_alloc_span *spans;
     size_t n, cap;
     uint64_t align; /* of offsets and sizes; a power of two */
     uint64_t high;  /* bytes */

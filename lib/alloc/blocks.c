@@ -22,7 +22,7 @@ static uint64_t padded(uint64_t size, uint64_t align)
 
 /* Free block k, but for what the next one lies on. */
 static enum gguf_status end_block(struct gg_bestfit *fit,
-                                  const struct gg_block *b, int32_t k,
+                                  const struct gg_alloc_block *b, int32_t k,
                                   struct gguf_error *err)
 {
     uint64_t kept = 0;
@@ -32,8 +32,8 @@ static enum gguf_status end_block(struct gg_bestfit *fit,
                            padded(b[k].size, fit->align) - kept, err);
 }
 
-static enum gguf_status by_time(struct gg_block *b, size_t n, size_t n_steps,
-                                uint64_t align, bool at_end,
+static enum gguf_status by_time(struct gg_alloc_block *b, size_t n,
+                                size_t n_steps, uint64_t align, bool at_end,
                                 const struct gguf_allocator *a,
                                 uint64_t *total, struct gguf_error *err)
 {
@@ -42,10 +42,10 @@ static enum gguf_status by_time(struct gg_block *b, size_t n, size_t n_steps,
     fit.at_end = at_end;
     enum gguf_status st = GGUF_OK;
     /* blocks that end at a step, as lists */
-    int32_t *ends = gg_alloc(a, (n_steps + n) * sizeof *ends);
+    int32_t *ends = gg_mem_alloc(a, (n_steps + n) * sizeof *ends);
     int32_t *next = ends ? ends + n_steps : NULL;
     if (!ends)
-        st = gg_fail_nomem(err, (n_steps + n) * sizeof *ends);
+        st = gg_error_set_nomem(err, (n_steps + n) * sizeof *ends);
     for (size_t s = 0; st == GGUF_OK && s < n_steps; s++)
         ends[s] = NONE;
     size_t i = 0;
@@ -62,7 +62,7 @@ static enum gguf_status by_time(struct gg_block *b, size_t n, size_t n_steps,
             st = end_block(&fit, b, k, err);
     }
     *total = fit.high;
-    gg_free(a, ends);
+    gg_mem_free(a, ends);
     gg_bestfit_fini(&fit);
     return st;
 }
@@ -78,15 +78,15 @@ struct item {
 };
 
 struct greedy {
-    struct gg_block *b;
-    size_t n_leaves;    /* of the tree: power of two >= n_steps */
-    int32_t *tree;      /* lists of items, root at 1 */
+    struct gg_alloc_block *b;
+    size_t n_leaves; /* of the tree: power of two >= n_steps */
+    int32_t *tree;   /* lists of items, root at 1 */
     struct item *items;
     size_t n_items, cap_items;
-    int32_t *begins;    /* first block of each step; blocks follow in order */
+    int32_t *begins; /* first block of each step; blocks follow in order */
     bool *placed;
-    int32_t *order;     /* by size */
-    struct gg_span *near; /* placed blocks that live at the same time */
+    int32_t *order;             /* by size */
+    struct gg_alloc_span *near; /* placed blocks that live at the same time */
     size_t n_near;
     const struct gguf_allocator *a;
 };
@@ -95,8 +95,8 @@ static enum gguf_status hang(struct greedy *g, size_t node, int32_t block,
                              struct gguf_error *err)
 {
     if (g->n_items == g->cap_items) {
-        void *grown = gg_grow(g->a, g->items, &g->cap_items, sizeof *g->items,
-                              1, err);
+        void *grown = gg_mem_grow(g->a, g->items, &g->cap_items,
+                                  sizeof *g->items, 1, err);
         if (!grown)
             return GGUF_E_NOMEM;
         g->items = grown;
@@ -123,10 +123,10 @@ static enum gguf_status insert(struct greedy *g, int32_t k,
 
 static void note(struct greedy *g, int32_t k)
 {
-    g->near[g->n_near++] = (struct gg_span){ g->b[k].off, g->b[k].size };
+    g->near[g->n_near++] = (struct gg_alloc_span){ g->b[k].off, g->b[k].size };
 }
 
-static void find_near(struct greedy *g, const struct gg_block *b)
+static void find_near(struct greedy *g, const struct gg_alloc_block *b)
 {
     g->n_near = 0;
     for (size_t node = (size_t)b->first + g->n_leaves; node; node /= 2)
@@ -139,7 +139,7 @@ static void find_near(struct greedy *g, const struct gg_block *b)
 
 static int by_off(const void *x, const void *y)
 {
-    const struct gg_span *a = x, *b = y;
+    const struct gg_alloc_span *a = x, *b = y;
     return (a->off > b->off) - (a->off < b->off);
 }
 
@@ -149,7 +149,7 @@ static uint64_t find_gap(struct greedy *g, uint64_t size)
     uint64_t end = 0, best = 0, best_size = UINT64_MAX;
     qsort(g->near, g->n_near, sizeof *g->near, by_off);
     for (size_t i = 0; i < g->n_near; i++) {
-        const struct gg_span *s = &g->near[i];
+        const struct gg_alloc_span *s = &g->near[i];
         if (s->off > end && s->off - end >= size && s->off - end < best_size) {
             best = end;
             best_size = s->off - end;
@@ -161,8 +161,8 @@ static uint64_t find_gap(struct greedy *g, uint64_t size)
 
 /* Sort keys by size, the largest first; ties by time. Bottom-up merge sort:
  * qsort has no argument for the blocks. */
-static void sort_by_size(const struct gg_block *b, int32_t *v, int32_t *tmp,
-                         size_t n)
+static void sort_by_size(const struct gg_alloc_block *b, int32_t *v,
+                         int32_t *tmp, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         v[i] = (int32_t)i;
@@ -190,7 +190,7 @@ static enum gguf_status greedy_walk(struct greedy *g, size_t n, uint64_t align,
         g->tree[i] = NONE;
     memset(g->placed, 0, n * sizeof *g->placed);
     for (size_t i = 0; i < n; i++) {
-        struct gg_block *b = &g->b[g->order[i]];
+        struct gg_alloc_block *b = &g->b[g->order[i]];
         uint64_t size = padded(b->size, align);
         if (!size)
             continue;
@@ -234,7 +234,7 @@ static void reorder(int32_t *order, size_t n, size_t r, size_t worst,
  * rounds. best has a solution of *total already, and gets a better one if
  * there is one. */
 static enum gguf_status rounds(struct greedy *g, size_t n, uint64_t align,
-                               uint64_t bound, struct gg_block *best,
+                               uint64_t bound, struct gg_alloc_block *best,
                                uint64_t *total, struct gguf_error *err)
 {
     size_t n_rounds = GG_MAX(1, GG_MIN(MAX_ROUNDS, ROUND_BLOCKS / n)), worst;
@@ -251,7 +251,7 @@ static enum gguf_status rounds(struct greedy *g, size_t n, uint64_t align,
     return GGUF_OK;
 }
 
-static enum gguf_status by_size(struct gg_block *best, size_t n,
+static enum gguf_status by_size(struct gg_alloc_block *best, size_t n,
                                 size_t n_steps, uint64_t align, uint64_t bound,
                                 const struct gguf_allocator *a,
                                 uint64_t *total, struct gguf_error *err)
@@ -259,17 +259,17 @@ static enum gguf_status by_size(struct gg_block *best, size_t n,
     struct greedy g = { .n_leaves = 1, .a = a, .cap_items = 4 * n + 16 };
     while (g.n_leaves < n_steps)
         g.n_leaves *= 2;
-    g.b = gg_alloc(a, n * sizeof *g.b);
-    g.tree = gg_alloc(a, 2 * g.n_leaves * sizeof *g.tree);
-    g.items = gg_alloc(a, g.cap_items * sizeof *g.items);
-    g.begins = gg_alloc(a, (n_steps + 2) * sizeof *g.begins);
-    g.placed = gg_alloc(a, n * sizeof *g.placed);
-    g.order = gg_alloc(a, 2 * n * sizeof *g.order);
-    g.near = gg_alloc(a, 2 * n * sizeof *g.near);
+    g.b = gg_mem_alloc(a, n * sizeof *g.b);
+    g.tree = gg_mem_alloc(a, 2 * g.n_leaves * sizeof *g.tree);
+    g.items = gg_mem_alloc(a, g.cap_items * sizeof *g.items);
+    g.begins = gg_mem_alloc(a, (n_steps + 2) * sizeof *g.begins);
+    g.placed = gg_mem_alloc(a, n * sizeof *g.placed);
+    g.order = gg_mem_alloc(a, 2 * n * sizeof *g.order);
+    g.near = gg_mem_alloc(a, 2 * n * sizeof *g.near);
     enum gguf_status st = GGUF_OK;
     if (!g.b || !g.tree || !g.items || !g.begins || !g.placed || !g.order ||
         !g.near) {
-        st = gg_fail_nomem(err, n * sizeof *g.items);
+        st = gg_error_set_nomem(err, n * sizeof *g.items);
     } else {
         memcpy(g.b, best, n * sizeof *g.b);
         size_t k = 0;
@@ -281,28 +281,29 @@ static enum gguf_status by_size(struct gg_block *best, size_t n,
         sort_by_size(g.b, g.order, g.order + n, n);
         st = rounds(&g, n, align, bound, best, total, err);
     }
-    gg_free(a, g.near);
-    gg_free(a, g.order);
-    gg_free(a, g.placed);
-    gg_free(a, g.begins);
-    gg_free(a, g.items);
-    gg_free(a, g.tree);
-    gg_free(a, g.b);
+    gg_mem_free(a, g.near);
+    gg_mem_free(a, g.order);
+    gg_mem_free(a, g.placed);
+    gg_mem_free(a, g.begins);
+    gg_mem_free(a, g.items);
+    gg_mem_free(a, g.tree);
+    gg_mem_free(a, g.b);
     return st;
 }
 
 /* --- together ------------------------------------------------------------- */
 
 /* The most that lives at one step. */
-static enum gguf_status live_sum(const struct gg_block *b, size_t n,
+static enum gguf_status live_sum(const struct gg_alloc_block *b, size_t n,
                                  size_t n_steps, uint64_t align,
                                  const struct gguf_allocator *a,
                                  uint64_t *most, struct gguf_error *err)
 {
     /* what ends before each step; blocks come in the order of their first */
-    uint64_t *ended = gg_alloc_zero(a, n_steps + 1, sizeof *ended), now = 0;
+    uint64_t *ended = gg_mem_alloc_zero(a, n_steps + 1, sizeof *ended),
+             now = 0;
     if (!ended)
-        return gg_fail_nomem(err, (n_steps + 1) * sizeof *ended);
+        return gg_error_set_nomem(err, (n_steps + 1) * sizeof *ended);
     size_t i = 0;
     *most = 0;
     for (size_t k = 0; k < n; k++)
@@ -313,11 +314,11 @@ static enum gguf_status live_sum(const struct gg_block *b, size_t n,
             now += padded(b[i].size, align);
         *most = GG_MAX(*most, now);
     }
-    gg_free(a, ended);
+    gg_mem_free(a, ended);
     return GGUF_OK;
 }
 
-enum gguf_status gg_blocks_place(struct gg_block *blocks, size_t n,
+enum gguf_status gg_blocks_place(struct gg_alloc_block *blocks, size_t n,
                                  size_t n_steps, uint64_t align,
                                  const struct gguf_allocator *a,
                                  uint64_t *total, struct gguf_error *err)
@@ -335,9 +336,9 @@ enum gguf_status gg_blocks_place(struct gg_block *blocks, size_t n,
         if (blocks[i].on == GG_BLOCK_ANY)
             continue;
         GG_TRY(by_time(blocks, n, n_steps, align, true, a, total, err));
-        return *total <= before ? GGUF_OK
-                                : by_time(blocks, n, n_steps, align, false, a,
-                                          total, err);
+        return *total <= before
+                   ? GGUF_OK
+                   : by_time(blocks, n, n_steps, align, false, a, total, err);
     }
     return by_size(blocks, n, n_steps, align, bound, a, total, err);
 }

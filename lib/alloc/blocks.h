@@ -19,7 +19,7 @@
 #include "base/error.h"
 #include "base/mem.h"
 
-struct gg_block {
+struct gg_alloc_block {
     uint64_t size;       /* bytes */
     uint64_t off;        /* set by gg_blocks_place */
     int32_t first, last; /* steps at which it is in use, both included */
@@ -33,7 +33,7 @@ enum { GG_BLOCK_ANY = -1 };
 /* Place n blocks, given in the order of their first step; steps are 0 to
  * n_steps - 1. Offsets are multiples of align, *total is the end of the
  * highest. GGUF_E_NOMEM, GGUF_E_OVERFLOW. */
-enum gguf_status gg_blocks_place(struct gg_block *blocks, size_t n,
+enum gguf_status gg_blocks_place(struct gg_alloc_block *blocks, size_t n,
                                  size_t n_steps, uint64_t align,
                                  const struct gguf_allocator *a,
                                  uint64_t *total, struct gguf_error *err);

@@ -23,27 +23,27 @@ struct life {
 
 /* What becomes of a block that something smaller could take over. */
 enum take {
-    TAKE_ALL,    /* it is kept whole */
-    TAKE_PART,   /* what is not needed is free: the rest is another block, which
+    TAKE_ALL,  /* it is kept whole */
+    TAKE_PART, /* what is not needed is free: the rest is another block, which
                     can be placed in one way only */
     TAKE_NOTHING /* it is not taken over */
 };
 
 /* Step 0 is before the graph, step i + 1 is node i, the last is after it. */
 struct work {
-    struct gg_layout *l;
-    const struct gg_layout_in *in;
+    struct gg_alloc_layout *l;
+    const struct gg_alloc_layout_in *in;
     struct life *lives;
-    struct gg_block *blocks; /* in the order of their first step */
-    struct gg_block *some;   /* room for those of one pool */
-    int32_t *pools;          /* of each block */
-    int32_t *block_of;       /* of each tensor; OUTSIDE: none */
+    struct gg_alloc_block *blocks; /* in the order of their first step */
+    struct gg_alloc_block *some;   /* room for those of one pool */
+    int32_t *pools;                /* of each block */
+    int32_t *block_of;             /* of each tensor; OUTSIDE: none */
     size_t n_blocks;
     enum take take;
-    bool smaller;            /* something smaller than a block wanted it */
+    bool smaller; /* something smaller than a block wanted it */
 };
 
-static int pool_of(const struct gg_layout_in *in, size_t i)
+static int pool_of(const struct gg_alloc_layout_in *in, size_t i)
 {
     const struct gguf_graph *g = in->graph;
     if (i < g->n_nodes)
@@ -51,7 +51,7 @@ static int pool_of(const struct gg_layout_in *in, size_t i)
     return in->leaf_pool ? in->leaf_pool[i - g->n_nodes] : 0;
 }
 
-static bool laid_out(const struct gg_layout_in *in,
+static bool laid_out(const struct gg_alloc_layout_in *in,
                      const struct gguf_tensor *t)
 {
     return !t->view_src && in->ours(in->user, t);
@@ -79,7 +79,7 @@ static bool can_overwrite(const struct gguf_tensor *t,
 
 /* --- comparing structures ------------------------------------------------- */
 
-uint64_t gg_layout_hash(const struct gg_layout_in *in)
+uint64_t gg_alloc_layout_hash(const struct gg_alloc_layout_in *in)
 {
     const struct gguf_graph *g = in->graph;
     uint64_t h = 0;
@@ -104,14 +104,15 @@ uint64_t gg_layout_hash(const struct gg_layout_in *in)
     return h;
 }
 
-bool gg_layout_fits(const struct gg_layout *l, const struct gg_layout_in *in)
+bool gg_alloc_layout_fits(const struct gg_alloc_layout *l,
+                          const struct gg_alloc_layout_in *in)
 {
     const struct gguf_graph *g = in->graph;
     if (!l->is_made || l->hash != in->hash || l->n_nodes != g->n_nodes ||
         l->n_leaves != g->n_leaves)
         return false;
     for (size_t i = 0; i < g->n_nodes + g->n_leaves; i++) {
-        const struct gg_place *p = &l->places[i];
+        const struct gg_alloc_place *p = &l->places[i];
         const struct gguf_tensor *t = gg_graph_at(g, i);
         if (p->pool < 0)
             continue;
@@ -157,7 +158,7 @@ static void take_block(struct work *w, size_t i, int32_t step)
     w->lives[i].had = true;
     w->lives[i].block = w->block_of[i] = k;
     w->pools[k] = pool;
-    w->blocks[k] = (struct gg_block){
+    w->blocks[k] = (struct gg_alloc_block){
         .size = w->in->size(w->in->user, (unsigned)pool, t),
         .first = step,
         .last = (int32_t)w->in->graph->n_nodes + 1,
@@ -171,7 +172,7 @@ static int32_t shrink_block(struct work *w, int32_t k, size_t i, uint64_t size)
 {
     const int32_t n = (int32_t)w->n_blocks++;
     w->pools[n] = w->pools[k];
-    w->blocks[n] = (struct gg_block){
+    w->blocks[n] = (struct gg_alloc_block){
         .size = size,
         .first = (int32_t)i + 2,
         .last = w->blocks[k].last,
@@ -222,8 +223,7 @@ static bool is_last_reader(const struct work *w, const struct gguf_tensor *t,
             continue;
         for (int j = 0; j < s; j++)
             seen = seen || t->src[j] == p;
-        if (places[s] < 0 ||
-            w->lives[places[s]].n_children != n_reads(t, p))
+        if (places[s] < 0 || w->lives[places[s]].n_children != n_reads(t, p))
             return false;
         n_views += !seen;
     }
@@ -300,7 +300,7 @@ static void walk(struct work *w)
     w->n_blocks = 0;
     for (size_t i = 0; i < n; i++) {
         w->lives[i].block = w->block_of[i] = OUTSIDE;
-        w->l->places[i] = (struct gg_place){ .inplace = -1 };
+        w->l->places[i] = (struct gg_alloc_place){ .inplace = -1 };
     }
     count_readers(w);
     /* what is written before the graph runs is there from its start */
@@ -323,7 +323,7 @@ static void walk(struct work *w)
 /* Block k as number n of its pool; what it lies on was gathered before. */
 static void gather(struct work *w, size_t k, size_t n)
 {
-    struct gg_block *b = &w->some[n];
+    struct gg_alloc_block *b = &w->some[n];
     *b = w->blocks[k];
     w->blocks[k].off = n;
     if (b->on == GG_BLOCK_ANY)
@@ -351,7 +351,7 @@ static enum gguf_status place_pools(struct work *w, struct gguf_error *err)
                 w->blocks[k].off = w->some[n++].off;
     }
     for (size_t i = 0; st == GGUF_OK && i < g->n_nodes + g->n_leaves; i++) {
-        struct gg_place *p = &w->l->places[i];
+        struct gg_alloc_place *p = &w->l->places[i];
         int32_t k = w->block_of[i];
         p->pool = k < 0 ? -1 : w->pools[k];
         if (k >= 0) {
@@ -362,29 +362,30 @@ static enum gguf_status place_pools(struct work *w, struct gguf_error *err)
     return st;
 }
 
-enum gguf_status gg_layout_init(struct gg_layout *l,
-                                const struct gguf_allocator *a,
-                                unsigned n_pools, struct gguf_error *err)
+enum gguf_status gg_alloc_layout_init(struct gg_alloc_layout *l,
+                                      const struct gguf_allocator *a,
+                                      unsigned n_pools, struct gguf_error *err)
 {
-    *l = (struct gg_layout){ .allocator = a, .n_pools = n_pools };
-    l->total = gg_alloc_zero(a, n_pools, sizeof *l->total);
-    return l->total ? GGUF_OK : gg_fail_nomem(err, n_pools * sizeof *l->total);
+    *l = (struct gg_alloc_layout){ .allocator = a, .n_pools = n_pools };
+    l->total = gg_mem_alloc_zero(a, n_pools, sizeof *l->total);
+    return l->total ? GGUF_OK
+                    : gg_error_set_nomem(err, n_pools * sizeof *l->total);
 }
 
-static void clear(struct gg_layout *l)
+static void clear(struct gg_alloc_layout *l)
 {
     l->is_made = false;
     l->n_nodes = l->n_leaves = 0;
     memset(l->total, 0, l->n_pools * sizeof *l->total);
 }
 
-void gg_layout_fini(struct gg_layout *l)
+void gg_alloc_layout_fini(struct gg_alloc_layout *l)
 {
     if (!l->total)
         return;
-    gg_free(l->allocator, l->places);
-    gg_free(l->allocator, l->total);
-    *l = (struct gg_layout){ .allocator = l->allocator };
+    gg_mem_free(l->allocator, l->places);
+    gg_mem_free(l->allocator, l->total);
+    *l = (struct gg_alloc_layout){ .allocator = l->allocator };
 }
 
 /* The arrays of w for n tensors in one block, which is returned, or NULL. */
@@ -396,11 +397,11 @@ static void *get_arrays(struct work *w, size_t n)
     size_t size;
     char *p = gg_ckd_array(&size, n, each)
                   ? NULL
-                  : gg_alloc_huge(w->l->allocator, size,
-                                  alignof(struct gg_block));
+                  : gg_mem_alloc_huge(w->l->allocator, size,
+                                      alignof(struct gg_alloc_block));
     if (!p)
         return NULL;
-    w->blocks = (struct gg_block *)p;
+    w->blocks = (struct gg_alloc_block *)p;
     w->some = w->blocks + n;
     w->lives = (struct life *)(w->some + n);
     w->pools = (int32_t *)(w->lives + n);
@@ -438,23 +439,23 @@ static enum gguf_status lay_out_best(struct work *w, struct gguf_error *err)
     return best == last ? GGUF_OK : lay_out(w, best, &sum, err);
 }
 
-static enum gguf_status make_room(struct gg_layout *l, size_t n,
+static enum gguf_status make_room(struct gg_alloc_layout *l, size_t n,
                                   struct gguf_error *err)
 {
     if (n <= l->cap)
         return GGUF_OK;
-    gg_free(l->allocator, l->places);
+    gg_mem_free(l->allocator, l->places);
     l->cap = 0;
-    l->places = gg_alloc_zero(l->allocator, n, sizeof *l->places);
+    l->places = gg_mem_alloc_zero(l->allocator, n, sizeof *l->places);
     if (!l->places)
-        return gg_fail_nomem(err, n * sizeof *l->places);
+        return gg_error_set_nomem(err, n * sizeof *l->places);
     l->cap = n;
     return GGUF_OK;
 }
 
-enum gguf_status gg_layout_make(struct gg_layout *l,
-                                const struct gg_layout_in *in,
-                                struct gguf_error *err)
+enum gguf_status gg_alloc_layout_make(struct gg_alloc_layout *l,
+                                      const struct gg_alloc_layout_in *in,
+                                      struct gguf_error *err)
 {
     const struct gguf_graph *g = in->graph;
     const size_t n = g->n_nodes + g->n_leaves;
@@ -462,9 +463,10 @@ enum gguf_status gg_layout_make(struct gg_layout *l,
     struct work w = { .l = l, .in = in };
     GG_TRY(make_room(l, n, err));
     void *arrays = get_arrays(&w, n);
-    enum gguf_status st = arrays ? lay_out_best(&w, err)
-                                 : gg_fail_nomem(err, n * sizeof *w.lives);
-    gg_free_aligned(l->allocator, arrays);
+    enum gguf_status st = arrays
+                              ? lay_out_best(&w, err)
+                              : gg_error_set_nomem(err, n * sizeof *w.lives);
+    gg_mem_free_aligned(l->allocator, arrays);
     if (st != GGUF_OK) {
         clear(l);
         return st;

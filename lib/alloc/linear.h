@@ -14,8 +14,8 @@ static inline bool gg_linear_alloc(struct gg_linear *l, uint64_t size,
                                    uint64_t *off)
 {
     uint64_t end;
-    if (gg_ckd_add(&end, l->used, size) ||
-        gg_ckd_align(&end, end, l->align) || gg_ckd_cap(end))
+    if (gg_ckd_add(&end, l->used, size) || gg_ckd_align(&end, end, l->align) ||
+        gg_ckd_cap(end))
         return false;
     *off = l->used;
     l->used = end;

@@ -15,8 +15,8 @@ enum gguf_status gguf_event_create(struct gguf_event **out,
 {
     *out = NULL;
     if (!(d->caps & GGUF_DEVICE_EVENTS))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "device %s has no events", d->name);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "device %s has no events", d->name);
     return d->iface->event(d, out, allocator, err);
 }
 
@@ -31,9 +31,9 @@ enum gguf_status gguf_event_record(struct gguf_event *e,
                                    struct gguf_error *err)
 {
     if (b->device != e->device)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "an event of device %s cannot be recorded on %s",
-                       e->device->name, b->name);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "an event of device %s cannot be recorded on %s",
+                            e->device->name, b->name);
     b->iface->event_record(b, e);
     return GGUF_OK;
 }
@@ -57,11 +57,11 @@ void gguf_event_sync(struct gguf_event *e)
 /* --- transfers ------------------------------------------------------------ */
 
 enum gguf_status gguf_backend_set_async(struct gguf_backend *b,
-                                        struct gguf_tensor *t,
-                                        const void *src, uint64_t off,
-                                        uint64_t size, struct gguf_error *err)
+                                        struct gguf_tensor *t, const void *src,
+                                        uint64_t off, uint64_t size,
+                                        struct gguf_error *err)
 {
-    GG_TRY(gg_tensor_check_range(t, off, size, err));
+    GG_TRY(gg_backend_tensor_check_range(t, off, size, err));
     if (!b->iface->set_async) {
         GG_TRY(gguf_backend_sync(b, err));
         return gguf_tensor_set(t, src, off, size, err);
@@ -75,7 +75,7 @@ enum gguf_status gguf_backend_get_async(struct gguf_backend *b,
                                         uint64_t off, uint64_t size,
                                         struct gguf_error *err)
 {
-    GG_TRY(gg_tensor_check_range(t, off, size, err));
+    GG_TRY(gg_backend_tensor_check_range(t, off, size, err));
     if (!b->iface->get_async) {
         GG_TRY(gguf_backend_sync(b, err));
         return gguf_tensor_get(t, dst, off, size, err);
@@ -106,7 +106,7 @@ enum gguf_status gguf_backend_copy_async(struct gguf_backend *from,
                                          struct gguf_error *err)
 {
     const uint32_t both = from->device->caps & to->device->caps;
-    GG_TRY(gg_tensor_check_copy(src, dst, err));
+    GG_TRY(gg_backend_tensor_check_copy(src, dst, err));
     if (from == to && gg_backend_copy_behind(from, src, dst))
         return GGUF_OK;
     if (from != to && both & GGUF_DEVICE_EVENTS && from->iface->copy_async) {

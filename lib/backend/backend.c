@@ -57,14 +57,14 @@ enum gguf_status gg_backend_check(const struct gguf_backend *b,
     for (size_t i = 0; i < n; i++) {
         const struct gguf_tensor *t = gguf_graph_node(graph, i);
         if (t->op >= GGUF_N_OPS)
-            return gg_fail(err, GGUF_E_OP, GGUF_NO_OFFSET,
-                           "operation %" PRIu32 " is unknown", t->op);
-        GG_TRY(gg_tensor_check_data(t, err));
+            return gg_error_set(err, GGUF_E_OP, GGUF_NO_OFFSET,
+                                "operation %" PRIu32 " is unknown", t->op);
+        GG_TRY(gg_backend_tensor_check_data(t, err));
         if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
             continue;
         for (int s = 0; s < GGUF_TENSOR_SRC; s++)
             if (t->src[s])
-                GG_TRY(gg_tensor_check_data(t->src[s], err));
+                GG_TRY(gg_backend_tensor_check_data(t->src[s], err));
         if (!gguf_device_supports_op(b->device, t)) {
             char name[160];
             return gg_op_fail(t, err, GGUF_E_OP,
@@ -111,9 +111,9 @@ enum gguf_status gguf_plan_create(struct gguf_plan **out,
 {
     *out = NULL;
     GG_TRY(gg_backend_check(b, graph, err));
-    struct gguf_plan *p = gg_alloc(b->allocator, sizeof *p);
+    struct gguf_plan *p = gg_mem_alloc(b->allocator, sizeof *p);
     if (!p)
-        return gg_fail_nomem(err, sizeof *p);
+        return gg_error_set_nomem(err, sizeof *p);
     *p = (struct gguf_plan){ .backend = b,
                              .graph = graph,
                              .generation = graph->generation };
@@ -121,7 +121,7 @@ enum gguf_status gguf_plan_create(struct gguf_plan **out,
     if (b->iface->plan_create)
         st = b->iface->plan_create(b, graph, &p->priv, err);
     if (st != GGUF_OK)
-        gg_free(b->allocator, p);
+        gg_mem_free(b->allocator, p);
     else
         *out = p;
     return st;
@@ -139,8 +139,10 @@ static enum gguf_status remake(struct gguf_plan *p, struct gguf_graph *graph,
     return GGUF_OK;
 }
 
-enum gguf_status gg_plan_make(struct gguf_plan **plan, struct gguf_backend *b,
-                              struct gguf_graph *graph, struct gguf_error *err)
+enum gguf_status gg_backend_plan_make(struct gguf_plan **plan,
+                                      struct gguf_backend *b,
+                                      struct gguf_graph *graph,
+                                      struct gguf_error *err)
 {
     struct gguf_plan *p = *plan;
     if (p && p->backend == b &&
@@ -161,8 +163,9 @@ enum gguf_status gguf_plan_compute_async(struct gguf_plan *p,
 {
     struct gguf_backend *b = p->backend;
     if (!p->generation || p->graph->generation != p->generation)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "the graph of a plan of %s has changed since", b->name);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the graph of a plan of %s has changed since",
+                            b->name);
     if (b->iface->plan_compute)
         return b->iface->plan_compute(b, p->priv, err);
     return b->iface->compute(b, p->graph, err);
@@ -204,5 +207,5 @@ void gguf_plan_destroy(struct gguf_plan *p)
         return;
     if (p->backend->iface->plan_destroy)
         p->backend->iface->plan_destroy(p->backend, p->priv);
-    gg_free(p->backend->allocator, p);
+    gg_mem_free(p->backend->allocator, p);
 }

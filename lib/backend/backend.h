@@ -16,8 +16,8 @@
 
 struct gguf_buft {
     const char *name;
-    size_t alignment;      /* power of two */
-    size_t max_size;       /* of one buffer */
+    size_t alignment; /* power of two */
+    size_t max_size;  /* of one buffer */
     bool is_host;
     struct gguf_device *device; /* NULL: host memory as such */
     void *priv;
@@ -82,7 +82,8 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 const struct gguf_allocator *allocator,
                                 struct gguf_error *err);
 
-/* A graph allocator; with measure one whose buffers have sizes and no memory. */
+/* A graph allocator; with measure one whose buffers have sizes and no
+ * memory. */
 enum gguf_status gg_galloc_create(struct gguf_galloc **out,
                                   const struct gguf_allocator *allocator,
                                   const struct gguf_buft *const *bufts,
@@ -109,11 +110,11 @@ enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
                                    struct gguf_error *err);
 
 /* Fail unless t (or its root) has memory. */
-enum gguf_status gg_tensor_check_data(const struct gguf_tensor *t,
-                                      struct gguf_error *err);
+enum gguf_status gg_backend_tensor_check_data(const struct gguf_tensor *t,
+                                              struct gguf_error *err);
 
 /* Memory of the machine in bytes, 0 where unknown. */
-void gg_host_memory(uint64_t *n_free, uint64_t *n_total);
+void gg_backend_host_memory(uint64_t *n_free, uint64_t *n_total);
 
 /* --- devices and drivers -------------------------------------------------- */
 
@@ -163,14 +164,14 @@ struct gguf_device {
 /* What the device says of wide, at least 1. */
 uint32_t gg_device_wide(const struct gguf_device *d);
 
-struct gg_driver_iface {
+struct gg_backend_driver_iface {
     void (*destroy)(struct gguf_driver *driver);
     gguf_any_fn *(*function)(const struct gguf_driver *driver,
                              const char *name); /* optional */
 };
 
 struct gguf_driver {
-    const struct gg_driver_iface *iface;
+    const struct gg_backend_driver_iface *iface;
     const char *name;
     size_t n_devices;
     struct gguf_device **devices;
@@ -221,13 +222,13 @@ struct gg_backend_iface {
     void (*event_wait)(struct gguf_backend *b, struct gguf_event *e);
 };
 
-struct gg_event_iface {
+struct gg_backend_event_iface {
     void (*destroy)(struct gguf_event *e); /* waits */
     void (*sync)(struct gguf_event *e);
 };
 
 struct gguf_event {
-    const struct gg_event_iface *iface;
+    const struct gg_backend_event_iface *iface;
     struct gguf_device *device;
 };
 
@@ -247,19 +248,20 @@ bool gg_backend_copy_behind(struct gguf_backend *b,
                             struct gguf_tensor *dst);
 
 /* GGUF_E_INVALID unless t has memory and size bytes from off on. */
-enum gguf_status gg_tensor_check_range(const struct gguf_tensor *t,
-                                       uint64_t off, uint64_t size,
-                                       struct gguf_error *err);
+enum gguf_status gg_backend_tensor_check_range(const struct gguf_tensor *t,
+                                               uint64_t off, uint64_t size,
+                                               struct gguf_error *err);
 /* GGUF_E_SHAPE unless the layouts are the same; both must have memory. */
-enum gguf_status gg_tensor_check_copy(const struct gguf_tensor *src,
-                                      const struct gguf_tensor *dst,
-                                      struct gguf_error *err);
+enum gguf_status gg_backend_tensor_check_copy(const struct gguf_tensor *src,
+                                              const struct gguf_tensor *dst,
+                                              struct gguf_error *err);
 
 /* gguf_plan_create, in place of *plan, of any backend, if that is not NULL;
  * after a failure it is NULL. */
-enum gguf_status gg_plan_make(struct gguf_plan **plan, struct gguf_backend *b,
-                              struct gguf_graph *graph,
-                              struct gguf_error *err);
+enum gguf_status gg_backend_plan_make(struct gguf_plan **plan,
+                                      struct gguf_backend *b,
+                                      struct gguf_graph *graph,
+                                      struct gguf_error *err);
 
 /* Fail unless every node can run on the device and has memory. */
 enum gguf_status gg_backend_check(const struct gguf_backend *b,

@@ -20,15 +20,16 @@ static enum gguf_status pack(struct gguf_ctx *ctx,
         if (x->data || x->buffer || x->view_src)
             continue;
         if (size > buft->max_size)
-            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                           "%s needs %" PRIu64 " bytes: the limit of a '%s' "
-                           "buffer is %zu",
-                           gguf_tensor_format(x, name, sizeof name), size,
-                           buft->name, buft->max_size);
+            return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                                "%s needs %" PRIu64
+                                " bytes: the limit of a '%s' "
+                                "buffer is %zu",
+                                gguf_tensor_format(x, name, sizeof name), size,
+                                buft->name, buft->max_size);
         struct gg_linear before = l;
         if (!gg_linear_alloc(&l, size, &off))
-            return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                           "the tensors of a context overflow");
+            return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                                "the tensors of a context overflow");
         if (l.used > buft->max_size) {
             l = before;
             break;
@@ -80,7 +81,7 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
             st = pack(ctx, buft, NULL, &end, &size, err);
         if (st == GGUF_OK && n == cap) {
             struct gguf_buffer **p =
-                gg_grow(allocator, parts, &cap, sizeof *p, 4, err);
+                gg_mem_grow(allocator, parts, &cap, sizeof *p, 4, err);
             if (p)
                 parts = p;
             else
@@ -104,6 +105,6 @@ enum gguf_status gguf_ctx_alloc_tensors(struct gguf_ctx *ctx,
         unplace(ctx, parts[i]);
         gguf_buffer_destroy(parts[i]);
     }
-    gg_free(allocator, parts);
+    gg_mem_free(allocator, parts);
     return st;
 }

@@ -10,7 +10,7 @@
 
 static void host_free(struct gguf_buffer *b)
 {
-    gg_free_aligned(b->allocator, b->base);
+    gg_mem_free_aligned(b->allocator, b->base);
 }
 
 static const struct gg_buffer_iface host_own = { .free = host_free };
@@ -21,8 +21,8 @@ static enum gguf_status host_alloc(const struct gguf_buft *buft,
                                    struct gguf_error *err)
 {
     b->iface = &host_own;
-    b->base = gg_alloc_aligned(b->allocator, size, buft->alignment);
-    return b->base ? GGUF_OK : gg_fail_nomem(err, size);
+    b->base = gg_mem_alloc_aligned(b->allocator, size, buft->alignment);
+    return b->base ? GGUF_OK : gg_error_set_nomem(err, size);
 }
 
 static const struct gguf_buft host_buft = { .name = "host",
@@ -50,12 +50,12 @@ gguf_host_buft_create(struct gguf_buft **out,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_host_buft_params", err));
     if (p.alignment & (p.alignment - 1))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "an alignment of %zu bytes is no power of two",
-                       p.alignment);
-    struct limited *l = gg_alloc(p.allocator, sizeof *l);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "an alignment of %zu bytes is no power of two",
+                            p.alignment);
+    struct limited *l = gg_mem_alloc(p.allocator, sizeof *l);
     if (!l)
-        return gg_fail_nomem(err, sizeof *l);
+        return gg_error_set_nomem(err, sizeof *l);
     *l = (struct limited){ .base = host_buft, .allocator = p.allocator };
     l->base.priv = l;
     if (p.max_size)
@@ -71,10 +71,10 @@ void gguf_host_buft_destroy(struct gguf_buft *buft)
     if (!buft)
         return;
     struct limited *l = buft->priv;
-    gg_free(l->allocator, l);
+    gg_mem_free(l->allocator, l);
 }
 
-void gg_host_memory(uint64_t *n_free, uint64_t *n_total)
+void gg_backend_host_memory(uint64_t *n_free, uint64_t *n_total)
 {
     const long page = sysconf(_SC_PAGESIZE);
     long all = 0, avail = 0;
@@ -127,9 +127,9 @@ static enum gguf_status get_memory(struct gguf_buffer *b, size_t size,
 {
     const struct gguf_buft *t = b->buft;
     if (size > t->max_size)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "a buffer of %zu bytes: the limit of '%s' is %zu",
-                       size, t->name, t->max_size);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "a buffer of %zu bytes: the limit of '%s' is %zu",
+                            size, t->name, t->max_size);
     b->iface = &host_foreign;
     b->base = NULL;
     b->size = 0;
@@ -145,13 +145,13 @@ enum gguf_status gguf_buffer_create(struct gguf_buffer **out,
                                     struct gguf_error *err)
 {
     *out = NULL;
-    struct gguf_buffer *b = gg_alloc(allocator, sizeof *b);
+    struct gguf_buffer *b = gg_mem_alloc(allocator, sizeof *b);
     if (!b)
-        return gg_fail_nomem(err, sizeof *b);
+        return gg_error_set_nomem(err, sizeof *b);
     *b = (struct gguf_buffer){ .buft = buft, .allocator = allocator };
     enum gguf_status st = get_memory(b, size, err);
     if (st != GGUF_OK)
-        gg_free(allocator, b);
+        gg_mem_free(allocator, b);
     else
         *out = b;
     return st;
@@ -164,11 +164,11 @@ enum gguf_status gguf_buffer_from_host(struct gguf_buffer **out, void *ptr,
 {
     *out = NULL;
     if (!ptr && size)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a buffer around a null pointer");
-    struct gguf_buffer *b = gg_alloc(allocator, sizeof *b);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a buffer around a null pointer");
+    struct gguf_buffer *b = gg_mem_alloc(allocator, sizeof *b);
     if (!b)
-        return gg_fail_nomem(err, sizeof *b);
+        return gg_error_set_nomem(err, sizeof *b);
     *b = (struct gguf_buffer){ .iface = &host_foreign,
                                .buft = &host_buft,
                                .allocator = allocator,
@@ -201,9 +201,9 @@ void gguf_buffer_destroy(struct gguf_buffer *b)
         return;
     for (size_t i = 0; i < b->n_parts; i++)
         gguf_buffer_destroy(b->parts[i]);
-    gg_free(b->allocator, b->parts);
+    gg_mem_free(b->allocator, b->parts);
     drop_memory(b);
-    gg_free(b->allocator, b);
+    gg_mem_free(b->allocator, b);
 }
 
 enum gguf_status gg_buffer_join(struct gguf_buffer **out,
@@ -212,12 +212,12 @@ enum gguf_status gg_buffer_join(struct gguf_buffer **out,
                                 struct gguf_error *err)
 {
     *out = NULL;
-    struct gguf_buffer *b = gg_alloc(allocator, sizeof *b);
-    struct gguf_buffer **list = gg_alloc_zero(allocator, n, sizeof *list);
+    struct gguf_buffer *b = gg_mem_alloc(allocator, sizeof *b);
+    struct gguf_buffer **list = gg_mem_alloc_zero(allocator, n, sizeof *list);
     if (!b || !list) {
-        gg_free(allocator, b);
-        gg_free(allocator, list);
-        return gg_fail_nomem(err, n * sizeof *list);
+        gg_mem_free(allocator, b);
+        gg_mem_free(allocator, list);
+        return gg_error_set_nomem(err, n * sizeof *list);
     }
     *b = (struct gguf_buffer){ .iface = &host_foreign,
                                .buft = parts[0]->buft,
@@ -291,11 +291,10 @@ enum gguf_status gguf_buffer_place(struct gguf_buffer *b,
     else if (!b->foreign && off % b->buft->alignment)
         why = "the offset is not aligned";
     if (why)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "cannot place %s at byte %" PRIu64
-                       " of a buffer of %zu: %s",
-                       gguf_tensor_format(t, name, sizeof name), off, b->size,
-                       why);
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "cannot place %s at byte %" PRIu64 " of a buffer of %zu: %s",
+            gguf_tensor_format(t, name, sizeof name), off, b->size, why);
     t->buffer = b;
     t->data = b->base ? (char *)b->base + off : NULL;
     return b->iface->init_tensor ? b->iface->init_tensor(b, t, err) : GGUF_OK;
@@ -307,9 +306,9 @@ enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *t,
     const struct gguf_tensor *root = t->view_src;
     char name[160];
     if (!root || (!root->data && !root->buffer))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%s: what it views has no memory",
-                       gguf_tensor_format(t, name, sizeof name));
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%s: what it views has no memory",
+                            gguf_tensor_format(t, name, sizeof name));
     t->buffer = root->buffer;
     t->data = root->data ? (char *)root->data + t->view_off : NULL;
     if (t->buffer && t->buffer->iface->init_tensor)

@@ -32,10 +32,10 @@ void gguf_clone_destroy(struct gguf_clone *c)
     gguf_buffer_destroy(c->leaf_buffer);
     gguf_ctx_destroy(c->node_ctx);
     gguf_ctx_destroy(c->leaf_ctx);
-    gg_free(c->allocator, c->leaves);
-    gg_free(c->allocator, (void *)c->outside);
-    gg_free(c->allocator, c->outside_copy);
-    gg_free(c->allocator, c);
+    gg_mem_free(c->allocator, c->leaves);
+    gg_mem_free(c->allocator, (void *)c->outside);
+    gg_mem_free(c->allocator, c->outside_copy);
+    gg_mem_free(c->allocator, c);
 }
 
 struct gguf_graph *gguf_clone_graph(const struct gguf_clone *c)
@@ -60,13 +60,11 @@ static struct gguf_tensor *copy_of(const struct gguf_clone *c,
     return k / 2 < c->graph->n_nodes ? c->graph->nodes[k / 2] : NULL;
 }
 
-static bool is_shared(const struct gguf_clone *c,
-                      const struct gguf_tensor *t)
+static bool is_shared(const struct gguf_clone *c, const struct gguf_tensor *t)
 {
     return t->buffer && t->data &&
            gguf_buffer_usage(t->buffer) == GGUF_USAGE_WEIGHTS &&
-           gguf_backend_supports_buft(c->backend,
-                                      gguf_buffer_buft(t->buffer));
+           gguf_backend_supports_buft(c->backend, gguf_buffer_buft(t->buffer));
 }
 
 /* A copy of t in ctx: the description, and views of what was copied. */
@@ -107,17 +105,17 @@ static enum gguf_status find_outside(struct gguf_clone *c,
         if (known)
             continue;
         if (c->n_outside == room) {
-            void *p = gg_grow(c->allocator, (void *)c->outside, &room,
-                              sizeof *c->outside, 4, err);
+            void *p = gg_mem_grow(c->allocator, (void *)c->outside, &room,
+                                  sizeof *c->outside, 4, err);
             if (!p)
                 return GGUF_E_NOMEM;
             c->outside = p;
         }
         c->outside[c->n_outside++] = r;
     }
-    c->outside_copy = gg_alloc_zero(c->allocator, c->n_outside,
-                                    sizeof *c->outside_copy);
-    return c->outside_copy ? GGUF_OK : gg_fail_nomem(err, c->n_outside);
+    c->outside_copy =
+        gg_mem_alloc_zero(c->allocator, c->n_outside, sizeof *c->outside_copy);
+    return c->outside_copy ? GGUF_OK : gg_error_set_nomem(err, c->n_outside);
 }
 
 static enum gguf_status make_ctx(struct gguf_clone *c, size_t n_tensors,
@@ -147,8 +145,7 @@ static enum gguf_status clone_leaves(struct gguf_clone *c,
 {
     const struct gguf_buft *buft = gguf_backend_buft(c->backend);
     for (size_t i = 0; i < c->n_outside; i++)
-        c->outside_copy[i] =
-            describe(c, g, c->leaf_ctx, c->outside[i], share);
+        c->outside_copy[i] = describe(c, g, c->leaf_ctx, c->outside[i], share);
     /* views among the leaves may stand before their roots */
     for (int views = 0; views < 2; views++)
         for (size_t i = 0; i < g->n_leaves; i++)
@@ -199,9 +196,10 @@ static enum gguf_status fill(struct gguf_clone *c, const struct gguf_graph *g,
 {
     const size_t capacity = GG_MAX(GG_MAX(g->n_nodes, g->n_leaves), 1);
     GG_TRY(find_outside(c, g, err));
-    c->leaves = gg_alloc_zero(c->allocator, g->n_leaves, sizeof *c->leaves);
+    c->leaves =
+        gg_mem_alloc_zero(c->allocator, g->n_leaves, sizeof *c->leaves);
     if (!c->leaves)
-        return gg_fail_nomem(err, g->n_leaves * sizeof *c->leaves);
+        return gg_error_set_nomem(err, g->n_leaves * sizeof *c->leaves);
     GG_TRY(make_ctx(c, g->n_leaves + c->n_outside, 0, &c->leaf_ctx, err));
     GG_TRY(make_ctx(c, g->n_nodes, capacity, &c->node_ctx, err));
     c->graph = gguf_graph_create(c->node_ctx, capacity);
@@ -220,11 +218,11 @@ enum gguf_status gguf_clone_create(struct gguf_clone **out,
     *out = NULL;
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_clone_params", err));
     if (!graph->n_slots)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a clone needs a whole graph");
-    struct gguf_clone *c = gg_alloc_zero(own.allocator, 1, sizeof *c);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a clone needs a whole graph");
+    struct gguf_clone *c = gg_mem_alloc_zero(own.allocator, 1, sizeof *c);
     if (!c)
-        return gg_fail_nomem(err, sizeof *c);
+        return gg_error_set_nomem(err, sizeof *c);
     c->allocator = own.allocator;
     c->backend = backend;
     enum gguf_status st = fill(c, graph, &own, err);

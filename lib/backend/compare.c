@@ -13,10 +13,10 @@
 /* Rows of a tensor as doubles. */
 struct rows {
     const struct gguf_tensor *t;
-    gg_decode_fn *decode; /* NULL: integers */
-    void *bytes;          /* of a row */
+    gg_kern_decode_fn *decode; /* NULL: integers */
+    void *bytes;               /* of a row */
     float *floats;
-    size_t size;          /* bytes of a row */
+    size_t size; /* bytes of a row */
 };
 
 static double integer(const struct rows *r, size_t i)
@@ -50,21 +50,21 @@ static enum gguf_status rows_init(struct rows *r, const struct gguf_tensor *t,
     *r = (struct rows){ .t = t };
     r->decode = is_integer(t->dtype) || d < 0 ? NULL : codec[d].decode;
     if ((!r->decode && !is_integer(t->dtype)) || !gguf_tensor_has_rows(t))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "cannot compare %s",
-                       gguf_tensor_format(t, name, sizeof name));
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "cannot compare %s",
+                            gguf_tensor_format(t, name, sizeof name));
     uint64_t size;
     GG_TRY(gguf_dtype_row_size(t->dtype, (uint64_t)t->ne[0], &size, err));
     r->size = (size_t)size;
-    r->bytes = gg_alloc(a, r->size);
-    r->floats = gg_alloc_zero(a, (uint64_t)t->ne[0], sizeof *r->floats);
-    return r->bytes && r->floats ? GGUF_OK : gg_fail_nomem(err, r->size);
+    r->bytes = gg_mem_alloc(a, r->size);
+    r->floats = gg_mem_alloc_zero(a, (uint64_t)t->ne[0], sizeof *r->floats);
+    return r->bytes && r->floats ? GGUF_OK : gg_error_set_nomem(err, r->size);
 }
 
 static void rows_fini(struct rows *r, const struct gguf_allocator *a)
 {
-    gg_free(a, r->bytes);
-    gg_free(a, r->floats);
+    gg_mem_free(a, r->bytes);
+    gg_mem_free(a, r->floats);
 }
 
 static enum gguf_status rows_get(struct rows *r, int64_t row,
@@ -141,10 +141,10 @@ enum gguf_status gguf_tensor_compare(const struct gguf_tensor *a,
     GG_TRY(gg_params_give(out, &d, sizeof d, "gguf_difference", err));
     if (!gguf_tensor_same_shape(a, b)) {
         char x[160], y[160];
-        return gg_fail(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
-                       "cannot compare %s with %s",
-                       gguf_tensor_format(a, x, sizeof x),
-                       gguf_tensor_format(b, y, sizeof y));
+        return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
+                            "cannot compare %s with %s",
+                            gguf_tensor_format(a, x, sizeof x),
+                            gguf_tensor_format(b, y, sizeof y));
     }
     if (gguf_tensor_is_empty(a))
         return GGUF_OK;
@@ -165,10 +165,9 @@ static enum gguf_status compute_node(const struct side *s, size_t i,
                                      struct gguf_error *err)
 {
     struct gguf_graph *g = gguf_clone_graph(s->clone);
-    struct gguf_graph one = { .ctx = g->ctx,
-                              .capacity = 1,
-                              .n_nodes = 1,
-                              .nodes = g->nodes + i };
+    struct gguf_graph one = {
+        .ctx = g->ctx, .capacity = 1, .n_nodes = 1, .nodes = g->nodes + i
+    };
     return gguf_backend_compute(s->backend, &one, err);
 }
 
@@ -185,11 +184,10 @@ static enum gguf_status compare_node(const struct side *a,
     const bool by_b = gguf_backend_supports_op(b->backend, y);
     char name[160];
     if (!by_a && !by_b)
-        return gg_op_fail(node, err, GGUF_E_OP,
-                          "neither %s nor %s can compute node %zu, %s",
-                          gguf_backend_name(a->backend),
-                          gguf_backend_name(b->backend), i,
-                          gguf_tensor_format(node, name, sizeof name));
+        return gg_op_fail(
+            node, err, GGUF_E_OP, "neither %s nor %s can compute node %zu, %s",
+            gguf_backend_name(a->backend), gguf_backend_name(b->backend), i,
+            gguf_tensor_format(node, name, sizeof name));
     if (by_a)
         GG_TRY(compute_node(a, i, err));
     if (by_b)
@@ -197,8 +195,8 @@ static enum gguf_status compare_node(const struct side *a,
     if (by_a && by_b) {
         n->n_both++;
         if (p->fn && p->fn(p->user, i, node, x, y))
-            return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                           "stopped by the callback at node %zu", i);
+            return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                                "stopped by the callback at node %zu", i);
     } else {
         n->n_only_a += by_a;
         n->n_only_b += by_b;
@@ -223,22 +221,20 @@ static enum gguf_status compare_all(const struct side *a, const struct side *b,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_compare_backends(struct gguf_backend *a,
-                                       struct gguf_backend *b,
-                                       const struct gguf_graph *graph,
-                                       const struct gguf_compare_params *params,
-                                       struct gguf_compare_counts *counts,
-                                       struct gguf_error *err)
+enum gguf_status gguf_compare_backends(
+    struct gguf_backend *a, struct gguf_backend *b,
+    const struct gguf_graph *graph, const struct gguf_compare_params *params,
+    struct gguf_compare_counts *counts, struct gguf_error *err)
 {
     struct gguf_compare_params own = GGUF_COMPARE_PARAMS_INIT;
     struct gguf_clone_params p = GGUF_CLONE_PARAMS_INIT;
     struct gguf_compare_counts n = GGUF_COMPARE_COUNTS_INIT;
     struct side x = { a, NULL }, y = { b, NULL };
-    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_compare_params",
-                          err));
+    GG_TRY(
+        gg_params_take(&own, sizeof own, params, "gguf_compare_params", err));
     if (counts)
-        GG_TRY(gg_params_give(counts, &n, sizeof n, "gguf_compare_counts",
-                              err));
+        GG_TRY(
+            gg_params_give(counts, &n, sizeof n, "gguf_compare_counts", err));
     p.allocator = own.allocator;
     p.reuse = true;
     enum gguf_status st = gguf_clone_create(&x.clone, a, graph, &p, err);

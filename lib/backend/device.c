@@ -48,17 +48,15 @@ const struct gguf_buft *gguf_device_host_buft(const struct gguf_device *d)
     return d->iface->host_buft ? d->iface->host_buft(d) : gguf_host_buft();
 }
 
-enum gguf_status
-gguf_device_buffer_from_host(struct gguf_device *d, struct gguf_buffer **out,
-                             void *ptr, size_t size,
-                             const struct gguf_allocator *allocator,
-                             struct gguf_error *err)
+enum gguf_status gguf_device_buffer_from_host(
+    struct gguf_device *d, struct gguf_buffer **out, void *ptr, size_t size,
+    const struct gguf_allocator *allocator, struct gguf_error *err)
 {
     *out = NULL;
     if (!(d->caps & GGUF_DEVICE_HOST_PTR))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "device %s makes no buffers around host memory",
-                       d->name);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "device %s makes no buffers around host memory",
+                            d->name);
     if (d->iface->from_host)
         return d->iface->from_host(d, out, ptr, size, allocator, err);
     return gguf_buffer_from_host(out, ptr, size, allocator, err);
@@ -137,9 +135,9 @@ gguf_registry_create_empty(struct gguf_registry **out,
                            const struct gguf_allocator *allocator,
                            struct gguf_error *err)
 {
-    *out = gg_alloc_zero(allocator, 1, sizeof **out);
+    *out = gg_mem_alloc_zero(allocator, 1, sizeof **out);
     if (!*out)
-        return gg_fail_nomem(err, sizeof **out);
+        return gg_error_set_nomem(err, sizeof **out);
     (*out)->allocator = allocator;
     return GGUF_OK;
 }
@@ -150,8 +148,8 @@ void gguf_registry_destroy(struct gguf_registry *r)
         return;
     for (size_t i = r->n; i-- > 0;)
         gguf_driver_destroy(r->drivers[i]);
-    gg_free(r->allocator, r->drivers);
-    gg_free(r->allocator, r);
+    gg_mem_free(r->allocator, r->drivers);
+    gg_mem_free(r->allocator, r);
 }
 
 enum gguf_status gguf_registry_add(struct gguf_registry *r,
@@ -159,8 +157,8 @@ enum gguf_status gguf_registry_add(struct gguf_registry *r,
                                    struct gguf_error *err)
 {
     if (r->n == r->room) {
-        void *grown = gg_grow(r->allocator, r->drivers, &r->room,
-                              sizeof *r->drivers, 4, err);
+        void *grown = gg_mem_grow(r->allocator, r->drivers, &r->room,
+                                  sizeof *r->drivers, 4, err);
         if (!grown) {
             gguf_driver_destroy(driver);
             return GGUF_E_NOMEM;
@@ -208,7 +206,7 @@ struct gguf_device *gguf_registry_find(const struct gguf_registry *r,
 {
     struct gguf_device *d;
     for (size_t i = 0; (d = gguf_registry_device(r, i)); i++)
-        if (gg_str_same(gg_strz(d->name), name))
+        if (gg_str_same(gg_str_z(d->name), name))
             return d;
     return NULL;
 }

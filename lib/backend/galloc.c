@@ -19,10 +19,10 @@ struct gguf_galloc {
     unsigned n_plans, n_moves;
     unsigned *pool_of;              /* of each type */
     const struct gguf_buft **bufts; /* of each pool, as the rest */
-    struct gguf_buffer **buffers; /* the objects stay for good, so that their
+    struct gguf_buffer **buffers;   /* the objects stay for good, so that their
                                      address tells which tensors are ours */
     uint64_t *align;
-    struct gg_layout layouts[N_LAYOUTS]; /* the one used last first */
+    struct gg_alloc_layout layouts[N_LAYOUTS]; /* the one used last first */
     /* pools of the graph of the last reserve_n or alloc_n: of its nodes, then
      * leaves; those of another structure are all in the first */
     int *pools;
@@ -69,24 +69,25 @@ enum gguf_status gg_galloc_create(struct gguf_galloc **out,
 {
     *out = NULL;
     if (!n)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a graph allocator needs a buffer type");
-    struct gguf_galloc *ga = gg_alloc_zero(allocator, 1, sizeof *ga);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a graph allocator needs a buffer type");
+    struct gguf_galloc *ga = gg_mem_alloc_zero(allocator, 1, sizeof *ga);
     if (!ga)
-        return gg_fail_nomem(err, sizeof *ga);
+        return gg_error_set_nomem(err, sizeof *ga);
     ga->allocator = allocator;
     ga->n_types = n;
-    ga->pool_of = gg_alloc_zero(allocator, n, sizeof *ga->pool_of);
-    ga->bufts = gg_alloc_zero(allocator, n, sizeof *ga->bufts);
-    ga->buffers = gg_alloc_zero(allocator, n, sizeof *ga->buffers);
-    ga->align = gg_alloc_zero(allocator, n, sizeof *ga->align);
+    ga->pool_of = gg_mem_alloc_zero(allocator, n, sizeof *ga->pool_of);
+    ga->bufts = gg_mem_alloc_zero(allocator, n, sizeof *ga->bufts);
+    ga->buffers = gg_mem_alloc_zero(allocator, n, sizeof *ga->buffers);
+    ga->align = gg_mem_alloc_zero(allocator, n, sizeof *ga->align);
     enum gguf_status st = GGUF_OK;
     if (!ga->pool_of || !ga->bufts || !ga->buffers || !ga->align)
-        st = gg_fail_nomem(err, n * sizeof *ga->bufts);
+        st = gg_error_set_nomem(err, n * sizeof *ga->bufts);
     else
         find_pools(ga, bufts);
     for (unsigned k = 0; st == GGUF_OK && k < N_LAYOUTS; k++)
-        st = gg_layout_init(&ga->layouts[k], allocator, ga->n_pools, err);
+        st =
+            gg_alloc_layout_init(&ga->layouts[k], allocator, ga->n_pools, err);
     if (st == GGUF_OK)
         st = make_buffers(ga, measure, err);
     if (st != GGUF_OK)
@@ -99,8 +100,7 @@ enum gguf_status gg_galloc_create(struct gguf_galloc **out,
 enum gguf_status gguf_galloc_create_n(struct gguf_galloc **out,
                                       const struct gguf_allocator *allocator,
                                       const struct gguf_buft *const *bufts,
-                                      unsigned n_bufts,
-                                      struct gguf_error *err)
+                                      unsigned n_bufts, struct gguf_error *err)
 {
     return gg_galloc_create(out, allocator, bufts, n_bufts, false, err);
 }
@@ -120,13 +120,13 @@ void gguf_galloc_destroy(struct gguf_galloc *ga)
     for (unsigned i = 0; ga->buffers && i < ga->n_pools; i++)
         gguf_buffer_destroy(ga->buffers[i]);
     for (unsigned k = 0; k < N_LAYOUTS; k++)
-        gg_layout_fini(&ga->layouts[k]);
-    gg_free(ga->allocator, ga->pools);
-    gg_free(ga->allocator, ga->align);
-    gg_free(ga->allocator, ga->buffers);
-    gg_free(ga->allocator, (void *)ga->bufts);
-    gg_free(ga->allocator, ga->pool_of);
-    gg_free(ga->allocator, ga);
+        gg_alloc_layout_fini(&ga->layouts[k]);
+    gg_mem_free(ga->allocator, ga->pools);
+    gg_mem_free(ga->allocator, ga->align);
+    gg_mem_free(ga->allocator, ga->buffers);
+    gg_mem_free(ga->allocator, (void *)ga->bufts);
+    gg_mem_free(ga->allocator, ga->pool_of);
+    gg_mem_free(ga->allocator, ga);
 }
 
 /* --- whose memory --------------------------------------------------------- */
@@ -175,21 +175,21 @@ static bool is_ours(void *user, const struct gguf_tensor *t)
     return t->buffer ? gg_galloc_owns(user, t->buffer) : !t->data;
 }
 
-static struct gg_layout_in layout_in(struct gguf_galloc *ga,
-                                     const struct gguf_graph *graph,
-                                     bool with_pools)
+static struct gg_alloc_layout_in layout_in(struct gguf_galloc *ga,
+                                           const struct gguf_graph *graph,
+                                           bool with_pools)
 {
-    struct gg_layout_in in = { .graph = graph,
-                               .n_pools = ga->n_pools,
-                               .align = ga->align,
-                               .size = pool_size,
-                               .ours = is_ours,
-                               .user = ga };
+    struct gg_alloc_layout_in in = { .graph = graph,
+                                     .n_pools = ga->n_pools,
+                                     .align = ga->align,
+                                     .size = pool_size,
+                                     .ours = is_ours,
+                                     .user = ga };
     if (with_pools && ga->pools) {
         in.node_pool = ga->pools;
         in.leaf_pool = ga->pools + ga->n_nodes;
     }
-    in.hash = gg_layout_hash(&in);
+    in.hash = gg_alloc_layout_hash(&in);
     return in;
 }
 
@@ -203,18 +203,18 @@ static enum gguf_status keep_pools(struct gguf_galloc *ga,
     const size_t n_all = n + gguf_graph_n_leaves(graph);
     ga->n_nodes = ga->n_leaves = 0;
     if (n_all > ga->pools_cap) {
-        gg_free(ga->allocator, ga->pools);
+        gg_mem_free(ga->allocator, ga->pools);
         ga->pools_cap = 0;
-        ga->pools = gg_alloc_zero(ga->allocator, n_all, sizeof *ga->pools);
+        ga->pools = gg_mem_alloc_zero(ga->allocator, n_all, sizeof *ga->pools);
         if (!ga->pools)
-            return gg_fail_nomem(err, n_all * sizeof *ga->pools);
+            return gg_error_set_nomem(err, n_all * sizeof *ga->pools);
         ga->pools_cap = n_all;
     }
     for (size_t i = 0; i < n_all; i++) {
         const int k = i < n ? (node ? node[i] : 0) : (leaf ? leaf[i - n] : 0);
         if (k < 0 || (unsigned)k >= ga->n_types)
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "buffer type %d of %u", k, ga->n_types);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "buffer type %d of %u", k, ga->n_types);
         ga->pools[i] = (int)ga->pool_of[k];
     }
     ga->n_nodes = n;
@@ -223,9 +223,9 @@ static enum gguf_status keep_pools(struct gguf_galloc *ga,
 }
 
 /* Layout k becomes the first; those before it move back. */
-static struct gg_layout *to_front(struct gguf_galloc *ga, unsigned k)
+static struct gg_alloc_layout *to_front(struct gguf_galloc *ga, unsigned k)
 {
-    struct gg_layout l = ga->layouts[k];
+    struct gg_alloc_layout l = ga->layouts[k];
     memmove(ga->layouts + 1, ga->layouts, k * sizeof l);
     ga->layouts[0] = l;
     return ga->layouts;
@@ -234,21 +234,21 @@ static struct gg_layout *to_front(struct gguf_galloc *ga, unsigned k)
 /* A new layout, in place of the one of that structure or of the one that was
  * not used for longest; the first one from now on. */
 static enum gguf_status plan(struct gguf_galloc *ga,
-                             const struct gg_layout_in *in,
+                             const struct gg_alloc_layout_in *in,
                              struct gguf_error *err)
 {
     unsigned k = 0;
     while (k + 1 < N_LAYOUTS && ga->layouts[k].hash != in->hash)
         k++;
-    struct gg_layout *l = to_front(ga, k);
-    GG_TRY(gg_layout_make(l, in, err));
+    struct gg_alloc_layout *l = to_front(ga, k);
+    GG_TRY(gg_alloc_layout_make(l, in, err));
     ga->n_plans++;
     for (unsigned i = 0; i < ga->n_pools; i++) {
         /* a tensor without elements has an address too */
         uint64_t need = GG_MAX(l->total[i], ga->align[i]);
         if (need > SIZE_MAX)
-            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                           "a graph needs %" PRIu64 " bytes", need);
+            return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                                "a graph needs %" PRIu64 " bytes", need);
         if (need <= ga->buffers[i]->size)
             continue;
         ga->n_moves++;
@@ -258,14 +258,15 @@ static enum gguf_status plan(struct gguf_galloc *ga,
 }
 
 /* Whether the first layout serves, perhaps after it was found after others. */
-static bool find_layout(struct gguf_galloc *ga, const struct gg_layout_in *in)
+static bool find_layout(struct gguf_galloc *ga,
+                        const struct gg_alloc_layout_in *in)
 {
     unsigned k = 0;
-    while (k < N_LAYOUTS && !gg_layout_fits(&ga->layouts[k], in))
+    while (k < N_LAYOUTS && !gg_alloc_layout_fits(&ga->layouts[k], in))
         k++;
     if (k == N_LAYOUTS)
         return false;
-    const struct gg_layout *l = to_front(ga, k);
+    const struct gg_alloc_layout *l = to_front(ga, k);
     bool fits = true;
     for (unsigned i = 0; i < ga->n_pools; i++) /* shorter after a failure */
         fits = fits && l->total[i] <= ga->buffers[i]->size &&
@@ -280,7 +281,7 @@ enum gguf_status gguf_galloc_reserve_n(struct gguf_galloc *ga,
                                        struct gguf_error *err)
 {
     GG_TRY(keep_pools(ga, graph, node_buft, leaf_buft, err));
-    const struct gg_layout_in in = layout_in(ga, graph, true);
+    const struct gg_alloc_layout_in in = layout_in(ga, graph, true);
     ga->pools_hash = in.hash;
     return plan(ga, &in, err);
 }
@@ -295,7 +296,7 @@ enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
 /* --- placing -------------------------------------------------------------- */
 
 static enum gguf_status place(struct gguf_galloc *ga, struct gguf_tensor *t,
-                              const struct gg_place *p,
+                              const struct gg_alloc_place *p,
                               struct gguf_error *err)
 {
     if (p->pool < 0)
@@ -306,15 +307,16 @@ static enum gguf_status place(struct gguf_galloc *ga, struct gguf_tensor *t,
 }
 
 static enum gguf_status alloc(struct gguf_galloc *ga, struct gguf_graph *graph,
-                              const struct gg_layout_in *in,
+                              const struct gg_alloc_layout_in *in,
                               struct gguf_error *err)
 {
     if (!find_layout(ga, in))
         GG_TRY(plan(ga, in, err));
     for (unsigned i = 0; i < ga->n_pools; i++)
         gguf_buffer_reset(ga->buffers[i]);
-    const struct gg_place *p = ga->layouts[0].places;
-    size_t n = gguf_graph_n_nodes(graph), n_leaves = gguf_graph_n_leaves(graph);
+    const struct gg_alloc_place *p = ga->layouts[0].places;
+    size_t n = gguf_graph_n_nodes(graph),
+           n_leaves = gguf_graph_n_leaves(graph);
     for (size_t i = 0; i < n_leaves; i++)
         GG_TRY(place(ga, gguf_graph_leaf(graph, i), &p[n + i], err));
     for (size_t i = 0; i < n; i++)
@@ -335,7 +337,7 @@ enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
 {
     const bool counts = gguf_graph_n_nodes(graph) == ga->n_nodes &&
                         gguf_graph_n_leaves(graph) == ga->n_leaves;
-    struct gg_layout_in in = layout_in(ga, graph, counts);
+    struct gg_alloc_layout_in in = layout_in(ga, graph, counts);
     if (counts && in.hash != ga->pools_hash)
         in = layout_in(ga, graph, false);
     return alloc(ga, graph, &in, err);
@@ -347,7 +349,7 @@ enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
                                    struct gguf_error *err)
 {
     GG_TRY(keep_pools(ga, graph, node_buft, leaf_buft, err));
-    const struct gg_layout_in in = layout_in(ga, graph, true);
+    const struct gg_alloc_layout_in in = layout_in(ga, graph, true);
     ga->pools_hash = in.hash;
     return alloc(ga, graph, &in, err);
 }

@@ -10,7 +10,7 @@
 enum { ROOM = 128 };
 
 struct call {
-    gg_stream_fn *fn;
+    gg_backend_stream_fn *fn;
     bool always; /* also after a failure */
     alignas(max_align_t) char arg[GG_STREAM_ARG];
 };
@@ -70,9 +70,9 @@ enum gguf_status gg_stream_create(struct gg_stream **out,
                                   struct gguf_error *err)
 {
     *out = NULL;
-    struct gg_stream *s = gg_alloc_zero(allocator, 1, sizeof *s);
+    struct gg_stream *s = gg_mem_alloc_zero(allocator, 1, sizeof *s);
     if (!s)
-        return gg_fail_nomem(err, sizeof *s);
+        return gg_error_set_nomem(err, sizeof *s);
     s->allocator = allocator;
     int e = pthread_mutex_init(&s->mutex, NULL);
     if (e)
@@ -96,8 +96,8 @@ no_less:
 no_more:
     pthread_mutex_destroy(&s->mutex);
 no_mutex:
-    gg_free(allocator, s);
-    return gg_fail_errno(err, e, "cannot start the thread of a backend");
+    gg_mem_free(allocator, s);
+    return gg_error_set_errno(err, e, "cannot start the thread of a backend");
 }
 
 void gg_stream_destroy(struct gg_stream *s)
@@ -112,11 +112,11 @@ void gg_stream_destroy(struct gg_stream *s)
     pthread_cond_destroy(&s->less);
     pthread_cond_destroy(&s->more);
     pthread_mutex_destroy(&s->mutex);
-    gg_free(s->allocator, s);
+    gg_mem_free(s->allocator, s);
 }
 
-static void push(struct gg_stream *s, gg_stream_fn *fn, const void *arg,
-                 size_t size, bool always)
+static void push(struct gg_stream *s, gg_backend_stream_fn *fn,
+                 const void *arg, size_t size, bool always)
 {
     pthread_mutex_lock(&s->mutex);
     while (s->n_pushed - s->n_done == ROOM)
@@ -130,8 +130,8 @@ static void push(struct gg_stream *s, gg_stream_fn *fn, const void *arg,
     pthread_mutex_unlock(&s->mutex);
 }
 
-void gg_stream_push(struct gg_stream *s, gg_stream_fn *fn, const void *arg,
-                    size_t size)
+void gg_stream_push(struct gg_stream *s, gg_backend_stream_fn *fn,
+                    const void *arg, size_t size)
 {
     push(s, fn, arg, size, false);
 }
@@ -228,7 +228,7 @@ static void leave(struct event *e)
         return;
     pthread_cond_destroy(&e->reached);
     pthread_mutex_destroy(&e->mutex);
-    gg_free(e->allocator, e);
+    gg_mem_free(e->allocator, e);
 }
 
 static void wait_for(struct event *e, uint64_t number)
@@ -253,18 +253,19 @@ static void event_destroy(struct gguf_event *base)
     leave(e);
 }
 
-static const struct gg_event_iface event_iface = {
+static const struct gg_backend_event_iface event_iface = {
     .destroy = event_destroy,
     .sync = event_sync,
 };
 
-enum gguf_status gg_stream_event(struct gguf_device *d, struct gguf_event **out,
+enum gguf_status gg_stream_event(struct gguf_device *d,
+                                 struct gguf_event **out,
                                  const struct gguf_allocator *allocator,
                                  struct gguf_error *err)
 {
-    struct event *e = gg_alloc(allocator, sizeof *e);
+    struct event *e = gg_mem_alloc(allocator, sizeof *e);
     if (!e)
-        return gg_fail_nomem(err, sizeof *e);
+        return gg_error_set_nomem(err, sizeof *e);
     *e = (struct event){ .base = { &event_iface, d },
                          .allocator = allocator,
                          .n_users = 1 };
@@ -272,8 +273,8 @@ enum gguf_status gg_stream_event(struct gguf_device *d, struct gguf_event **out,
     if (!bad && (bad = pthread_cond_init(&e->reached, NULL)))
         pthread_mutex_destroy(&e->mutex);
     if (bad) {
-        gg_free(allocator, e);
-        return gg_fail_errno(err, bad, "cannot make an event");
+        gg_mem_free(allocator, e);
+        return gg_error_set_errno(err, bad, "cannot make an event");
     }
     *out = &e->base;
     return GGUF_OK;

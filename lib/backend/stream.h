@@ -14,7 +14,8 @@ struct gg_stream;
 
 enum { GG_STREAM_ARG = 48 }; /* most bytes of a call's argument */
 
-typedef enum gguf_status gg_stream_fn(void *arg, struct gguf_error *err);
+typedef enum gguf_status gg_backend_stream_fn(void *arg,
+                                              struct gguf_error *err);
 
 /* GGUF_E_NOMEM, GGUF_E_IO (no thread). */
 enum gguf_status gg_stream_create(struct gg_stream **out,
@@ -25,8 +26,8 @@ void gg_stream_destroy(struct gg_stream *s);
 
 /* Queue fn with a copy of size bytes of arg. Waits if the queue is full, which
  * is no deadlock: what is queued waits for earlier calls only. */
-void gg_stream_push(struct gg_stream *s, gg_stream_fn *fn, const void *arg,
-                    size_t size);
+void gg_stream_push(struct gg_stream *s, gg_backend_stream_fn *fn,
+                    const void *arg, size_t size);
 /* Wait for everything: the first failure since the last sync. */
 enum gguf_status gg_stream_sync(struct gg_stream *s, struct gguf_error *err);
 
@@ -40,7 +41,8 @@ void gg_stream_copy(struct gg_stream *s, const struct gguf_tensor *src,
                     struct gguf_tensor *dst);
 
 /* An event of a device whose backends are streams. GGUF_E_NOMEM, GGUF_E_IO. */
-enum gguf_status gg_stream_event(struct gguf_device *d, struct gguf_event **out,
+enum gguf_status gg_stream_event(struct gguf_device *d,
+                                 struct gguf_event **out,
                                  const struct gguf_allocator *allocator,
                                  struct gguf_error *err);
 void gg_stream_record(struct gg_stream *s, struct gguf_event *e);

@@ -6,19 +6,20 @@
 #include "gguf/pool.h"
 
 #if defined(__linux__)
-# include <linux/futex.h>
-# include <sys/syscall.h>
-# include <unistd.h>
-# ifndef SYS_futex
-#  define SYS_futex SYS_futex_time64 /* newer 32-bit systems have only this */
-# endif
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#ifndef SYS_futex
+#define SYS_futex SYS_futex_time64 /* newer 32-bit systems have only this */
+#endif
 #endif
 
 enum { SPIN_ROUNDS = 2000 };
 
 #if defined(__linux__)
 
-enum gguf_status gg_gate_init(struct gg_gate *g, struct gguf_error *err)
+enum gguf_status gg_barrier_gate_init(struct gg_barrier_gate *g,
+                                      struct gguf_error *err)
 {
     (void)err;
     atomic_init(&g->value, 0);
@@ -26,19 +27,19 @@ enum gguf_status gg_gate_init(struct gg_gate *g, struct gguf_error *err)
     return GGUF_OK;
 }
 
-void gg_gate_fini(struct gg_gate *g)
+void gg_barrier_gate_fini(struct gg_barrier_gate *g)
 {
     (void)g;
 }
 
 /* Returns at once if the value is no longer old, and may return early. */
-static void gate_sleep(struct gg_gate *g, uint32_t old)
+static void gate_sleep(struct gg_barrier_gate *g, uint32_t old)
 {
     while (atomic_load_explicit(&g->value, memory_order_seq_cst) == old)
         syscall(SYS_futex, &g->value, FUTEX_WAIT_PRIVATE, old, NULL, NULL, 0);
 }
 
-static void gate_wake(struct gg_gate *g)
+static void gate_wake(struct gg_barrier_gate *g)
 {
     syscall(SYS_futex, &g->value, FUTEX_WAKE_PRIVATE, INT32_MAX, NULL, NULL,
             0);
@@ -46,28 +47,29 @@ static void gate_wake(struct gg_gate *g)
 
 #else
 
-enum gguf_status gg_gate_init(struct gg_gate *g, struct gguf_error *err)
+enum gguf_status gg_barrier_gate_init(struct gg_barrier_gate *g,
+                                      struct gguf_error *err)
 {
     atomic_init(&g->value, 0);
     atomic_init(&g->n_sleepers, 0);
     int e = pthread_mutex_init(&g->mutex, NULL);
     if (e)
-        return gg_fail_errno(err, e, "cannot make a lock");
+        return gg_error_set_errno(err, e, "cannot make a lock");
     e = pthread_cond_init(&g->cond, NULL);
     if (e) {
         pthread_mutex_destroy(&g->mutex);
-        return gg_fail_errno(err, e, "cannot make a condition");
+        return gg_error_set_errno(err, e, "cannot make a condition");
     }
     return GGUF_OK;
 }
 
-void gg_gate_fini(struct gg_gate *g)
+void gg_barrier_gate_fini(struct gg_barrier_gate *g)
 {
     pthread_cond_destroy(&g->cond);
     pthread_mutex_destroy(&g->mutex);
 }
 
-static void gate_sleep(struct gg_gate *g, uint32_t old)
+static void gate_sleep(struct gg_barrier_gate *g, uint32_t old)
 {
     pthread_mutex_lock(&g->mutex);
     while (atomic_load_explicit(&g->value, memory_order_seq_cst) == old)
@@ -75,7 +77,7 @@ static void gate_sleep(struct gg_gate *g, uint32_t old)
     pthread_mutex_unlock(&g->mutex);
 }
 
-static void gate_wake(struct gg_gate *g)
+static void gate_wake(struct gg_barrier_gate *g)
 {
     pthread_mutex_lock(&g->mutex);
     pthread_cond_broadcast(&g->cond);
@@ -87,11 +89,12 @@ static void gate_wake(struct gg_gate *g)
 /* The sleeper counts itself, then looks at the value; the signaller changes
  * the value, then looks at the count. Both in the one order of sequentially
  * consistent operations, so that at least one of them sees the other. */
-uint32_t gg_gate_wait(struct gg_gate *g, uint32_t old, unsigned n_spin)
+uint32_t gg_barrier_gate_wait(struct gg_barrier_gate *g, uint32_t old,
+                              unsigned n_spin)
 {
     uint32_t v;
     for (unsigned i = 0; i < n_spin; i++) {
-        /* pairs with gg_gate_signal */
+        /* pairs with gg_barrier_gate_signal */
         v = atomic_load_explicit(&g->value, memory_order_acquire);
         if (v != old)
             return v;
@@ -103,7 +106,7 @@ uint32_t gg_gate_wait(struct gg_gate *g, uint32_t old, unsigned n_spin)
     return atomic_load_explicit(&g->value, memory_order_acquire);
 }
 
-void gg_gate_signal(struct gg_gate *g)
+void gg_barrier_gate_signal(struct gg_barrier_gate *g)
 {
     atomic_fetch_add_explicit(&g->value, 1, memory_order_seq_cst);
     if (atomic_load_explicit(&g->n_sleepers, memory_order_seq_cst))
@@ -116,12 +119,12 @@ enum gguf_status gg_barrier_init(struct gg_barrier *b, unsigned n_threads,
     b->n_threads = n_threads;
     b->n_spin = n_spin;
     atomic_init(&b->n_arrived, 0);
-    return gg_gate_init(&b->phase, err);
+    return gg_barrier_gate_init(&b->phase, err);
 }
 
 void gg_barrier_fini(struct gg_barrier *b)
 {
-    gg_gate_fini(&b->phase);
+    gg_barrier_gate_fini(&b->phase);
 }
 
 void gg_barrier_wait(struct gg_barrier *b)
@@ -129,17 +132,17 @@ void gg_barrier_wait(struct gg_barrier *b)
     if (b->n_threads <= 1)
         return;
     /* The phase cannot change before this thread arrives. */
-    uint32_t phase = atomic_load_explicit(&b->phase.value,
-                                          memory_order_relaxed);
+    uint32_t phase =
+        atomic_load_explicit(&b->phase.value, memory_order_relaxed);
     /* Releases what this thread wrote to the last one to arrive, which
      * acquires it from all and hands it on by the signal. */
-    unsigned n = atomic_fetch_add_explicit(&b->n_arrived, 1,
-                                           memory_order_acq_rel);
+    unsigned n =
+        atomic_fetch_add_explicit(&b->n_arrived, 1, memory_order_acq_rel);
     if (n + 1 == b->n_threads) {
         atomic_store_explicit(&b->n_arrived, 0, memory_order_relaxed);
-        gg_gate_signal(&b->phase);
+        gg_barrier_gate_signal(&b->phase);
     } else {
-        gg_gate_wait(&b->phase, phase, b->n_spin);
+        gg_barrier_gate_wait(&b->phase, phase, b->n_spin);
     }
 }
 

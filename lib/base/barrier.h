@@ -13,12 +13,12 @@
 #include <stdint.h>
 
 #if !defined(__linux__)
-# include <pthread.h>
+#include <pthread.h>
 #endif
 
 /* A word that threads wait on: spin, then sleep until it changes. It must not
  * be freed before every thread came back from its last call. */
-struct gg_gate {
+struct gg_barrier_gate {
     _Atomic uint32_t value;
     _Atomic uint32_t n_sleepers;
 #if !defined(__linux__)
@@ -28,18 +28,20 @@ struct gg_gate {
 };
 
 /* GGUF_E_IO where the system gives no lock. */
-enum gguf_status gg_gate_init(struct gg_gate *e, struct gguf_error *err);
-void gg_gate_fini(struct gg_gate *e);
+enum gguf_status gg_barrier_gate_init(struct gg_barrier_gate *e,
+                                      struct gguf_error *err);
+void gg_barrier_gate_fini(struct gg_barrier_gate *e);
 /* Wait until the value is no longer old; n_spin rounds awake first. Acquires
  * what the thread that changed it released. */
-uint32_t gg_gate_wait(struct gg_gate *e, uint32_t old, unsigned n_spin);
+uint32_t gg_barrier_gate_wait(struct gg_barrier_gate *e, uint32_t old,
+                              unsigned n_spin);
 /* Add 1 and wake the sleepers. Releases. */
-void gg_gate_signal(struct gg_gate *e);
+void gg_barrier_gate_signal(struct gg_barrier_gate *e);
 
 struct gg_barrier {
     unsigned n_threads, n_spin;
     _Alignas(64) _Atomic uint32_t n_arrived;
-    _Alignas(64) struct gg_gate phase;
+    _Alignas(64) struct gg_barrier_gate phase;
 };
 
 /* For n_threads threads; n_spin rounds awake (10 to 40 ns each) before they

@@ -3,52 +3,52 @@
 #define GG_BASE_COMPILER_H
 
 #if defined(__GNUC__)
-# define GG_PRINTF(f, a) __attribute__((format(printf, f, a)))
-# define GG_LIKELY(x) __builtin_expect(!!(x), 1)
-# define GG_UNLIKELY(x) __builtin_expect(!!(x), 0)
-# define GG_NOINLINE __attribute__((noinline))
-# define GG_ALWAYS_INLINE inline __attribute__((always_inline))
-# define GG_PREFETCH(p) __builtin_prefetch(p)
-# define GG_PREFETCH_W(p) __builtin_prefetch(p, 1)
-# define GG_CTZ32(x) __builtin_ctz(x) /* trailing zero bits, x != 0 */
+#define GG_PRINTF(f, a)  __attribute__((format(printf, f, a)))
+#define GG_LIKELY(x)     __builtin_expect(!!(x), 1)
+#define GG_UNLIKELY(x)   __builtin_expect(!!(x), 0)
+#define GG_NOINLINE      __attribute__((noinline))
+#define GG_ALWAYS_INLINE inline __attribute__((always_inline))
+#define GG_PREFETCH(p)   __builtin_prefetch(p)
+#define GG_PREFETCH_W(p) __builtin_prefetch(p, 1)
+#define GG_CTZ32(x)      __builtin_ctz(x) /* trailing zero bits, x != 0 */
 #else
-# define GG_PRINTF(f, a)
-# define GG_LIKELY(x) (x)
-# define GG_UNLIKELY(x) (x)
-# define GG_NOINLINE
-# define GG_ALWAYS_INLINE inline
-# define GG_PREFETCH(p) ((void)(p))
-# define GG_PREFETCH_W(p) ((void)(p))
-static inline int gg_ctz32(unsigned x)
+#define GG_PRINTF(f, a)
+#define GG_LIKELY(x)   (x)
+#define GG_UNLIKELY(x) (x)
+#define GG_NOINLINE
+#define GG_ALWAYS_INLINE inline
+#define GG_PREFETCH(p)   ((void)(p))
+#define GG_PREFETCH_W(p) ((void)(p))
+static inline int gg_base_ctz32(unsigned x)
 {
     int n = 0;
     for (; !(x & 1); x >>= 1)
         n++;
     return n;
 }
-# define GG_CTZ32(x) gg_ctz32(x)
+#define GG_CTZ32(x)      gg_base_ctz32(x)
 #endif
 
 /* Before a loop of a constant number of rounds, at most 16: all of them are
  * written out, so that arrays indexed by its counter can live in registers. */
 #if defined(__clang__)
-# define GG_UNROLL _Pragma("clang loop unroll(full)")
+#define GG_UNROLL _Pragma("clang loop unroll(full)")
 #elif defined(__GNUC__)
-# define GG_UNROLL _Pragma("GCC unroll 16")
+#define GG_UNROLL _Pragma("GCC unroll 16")
 #else
-# define GG_UNROLL
+#define GG_UNROLL
 #endif
 
 /* Pause in a spin loop. */
 #if defined(__x86_64__) || defined(__i386__)
-# define GG_CPU_RELAX() __builtin_ia32_pause()
+#define GG_CPU_RELAX() __builtin_ia32_pause()
 #elif defined(__aarch64__) && defined(__GNUC__)
-# define GG_CPU_RELAX() __asm__ volatile("yield")
+#define GG_CPU_RELAX() __asm__ volatile("yield")
 #else
-# define GG_CPU_RELAX() ((void)0)
+#define GG_CPU_RELAX() ((void)0)
 #endif
 
-#define GG_LEN(a) (sizeof(a) / sizeof((a)[0]))
+#define GG_LEN(a)    (sizeof(a) / sizeof((a)[0]))
 #define GG_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define GG_MAX(a, b) ((a) > (b) ? (a) : (b))
 

@@ -31,32 +31,34 @@ static inline enum gguf_status gg_cursor_take(struct gg_cursor *c, uint64_t n,
                                               struct gguf_error *err)
 {
     if (gg_cursor_left(c) < n)
-        return gg_fail(err, GGUF_E_TRUNCATED, c->off,
-                       "%s at byte %" PRIu64 " needs %" PRIu64
-                       " bytes, the file has %" PRIu64 " left",
-                       what, c->off, n, gg_cursor_left(c));
+        return gg_error_set(err, GGUF_E_TRUNCATED, c->off,
+                            "%s at byte %" PRIu64 " needs %" PRIu64
+                            " bytes, the file has %" PRIu64 " left",
+                            what, c->off, n, gg_cursor_left(c));
     *out = c->base + c->off;
     c->off += n;
     return GGUF_OK;
 }
 
-static inline enum gguf_status gg_cursor_u32(struct gg_cursor *c, uint32_t *out,
-                                             const char *what,
+static inline enum gguf_status gg_cursor_u32(struct gg_cursor *c,
+                                             uint32_t *out, const char *what,
                                              struct gguf_error *err)
 {
     const uint8_t *p = NULL;
     GG_TRY(gg_cursor_take(c, 4, &p, what, err));
-    *out = c->swap ? gg_swap32(gg_load32le(p)) : gg_load32le(p);
+    *out =
+        c->swap ? gg_bytes_swap32(gg_bytes_load32le(p)) : gg_bytes_load32le(p);
     return GGUF_OK;
 }
 
-static inline enum gguf_status gg_cursor_u64(struct gg_cursor *c, uint64_t *out,
-                                             const char *what,
+static inline enum gguf_status gg_cursor_u64(struct gg_cursor *c,
+                                             uint64_t *out, const char *what,
                                              struct gguf_error *err)
 {
     const uint8_t *p = NULL;
     GG_TRY(gg_cursor_take(c, 8, &p, what, err));
-    *out = c->swap ? gg_swap64(gg_load64le(p)) : gg_load64le(p);
+    *out =
+        c->swap ? gg_bytes_swap64(gg_bytes_load64le(p)) : gg_bytes_load64le(p);
     return GGUF_OK;
 }
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 
-uint64_t gg_random_seed(const void *salt)
+uint64_t gg_hashes_seed(const void *salt)
 {
     uint64_t seed = 0;
 #if HAVE_GETENTROPY
@@ -28,15 +28,16 @@ enum gguf_status gg_hashes_init(struct gg_hashes *h,
     while (n_slots / 2 < n && n_slots < UINT64_C(1) << 60)
         n_slots *= 2;
     *h = (struct gg_hashes){ .allocator = a, .mask = n_slots - 1 };
-    h->seed = gg_random_seed(h);
-    h->slot = gg_alloc_zero(a, n_slots, sizeof *h->slot);
-    return h->slot ? GGUF_OK
-                   : gg_fail_nomem(err, (size_t)n_slots * sizeof *h->slot);
+    h->seed = gg_hashes_seed(h);
+    h->slot = gg_mem_alloc_zero(a, n_slots, sizeof *h->slot);
+    return h->slot
+               ? GGUF_OK
+               : gg_error_set_nomem(err, (size_t)n_slots * sizeof *h->slot);
 }
 
 void gg_hashes_fini(struct gg_hashes *h)
 {
-    gg_free(h->allocator, h->slot);
+    gg_mem_free(h->allocator, h->slot);
     h->slot = NULL;
 }
 

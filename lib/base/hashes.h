@@ -21,7 +21,7 @@ struct gg_hashes {
 
 /* A number that others cannot know; salt: something that differs between
  * calls, for systems without a source of randomness. */
-uint64_t gg_random_seed(const void *salt);
+uint64_t gg_hashes_seed(const void *salt);
 
 /* Room for n texts, no more. GGUF_E_NOMEM. */
 enum gguf_status gg_hashes_init(struct gg_hashes *h,

@@ -9,16 +9,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-size_t gg_folder_size(const char *path)
+size_t gg_ident_folder_size(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? (size_t)(slash + 1 - path) : 0;
 }
 
-char *gg_folder(const struct gguf_allocator *a, const char *path)
+char *gg_ident_folder(const struct gguf_allocator *a, const char *path)
 {
-    size_t n = gg_folder_size(path);
-    char *dir = gg_alloc(a, n + 2);
+    size_t n = gg_ident_folder_size(path);
+    char *dir = gg_mem_alloc(a, n + 2);
     if (!dir)
         return NULL;
     memcpy(dir, path, n);
@@ -70,26 +70,26 @@ enum gguf_status gg_ident_trusted(int fd, const char *path, uid_t owner,
     struct stat s;
     *trusted = false;
     if (fstat(fd, &s) != 0)
-        return gg_fail_errno(err, errno, "fstat");
+        return gg_error_set_errno(err, errno, "fstat");
     if (is_own(s.st_uid, owner)) {
         *trusted = true;
         return GGUF_OK;
     }
-    char *dir = gg_folder(NULL, path);
+    char *dir = gg_ident_folder(NULL, path);
     if (!dir)
-        return gg_fail_nomem(err, strlen(path));
+        return gg_error_set_nomem(err, strlen(path));
     int rc = stat(dir, &s), e = errno;
-    gg_free(NULL, dir);
+    gg_mem_free(NULL, dir);
     if (rc != 0)
-        return gg_fail_errno(err, e, "the folder cannot be looked at");
+        return gg_error_set_errno(err, e, "the folder cannot be looked at");
     *trusted = !(s.st_mode & S_ISVTX);
     return GGUF_OK;
 }
 
 static enum gguf_status refuse(const char *why, struct gguf_error *err)
 {
-    return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                   "%s: it is left alone", why);
+    return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                        "%s: it is left alone", why);
 }
 
 /* What is open as fd, and was found as path. */
@@ -99,7 +99,7 @@ static enum gguf_status check_left(const char *path, int fd,
     struct stat s;
     bool trusted;
     if (fstat(fd, &s) != 0)
-        return gg_fail_errno(err, errno, "fstat");
+        return gg_error_set_errno(err, errno, "fstat");
     if (!S_ISREG(s.st_mode))
         return refuse("is no regular file", err);
     if (s.st_nlink != 1)
@@ -119,7 +119,7 @@ enum gguf_status gg_ident_open(const char *path, int *fd,
     if (*fd < 0 && (e == ELOOP || e == EISDIR || e == ENXIO))
         return refuse("is no regular file", err);
     if (*fd < 0)
-        return gg_fail_errno(err, e, "cannot be opened");
+        return gg_error_set_errno(err, e, "cannot be opened");
     enum gguf_status st = check_left(path, *fd, err);
     if (st != GGUF_OK) {
         close(*fd);

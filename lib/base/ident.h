@@ -26,8 +26,9 @@ bool gg_ident_fd(struct gg_ident *id, int fd);
  * why: ENOENT also where it is another file. */
 bool gg_ident_is(const struct gg_ident *id, const char *path);
 
-/* Remove path if it is this file; whether it did, else errno is why. Between look and removal
- * there is a moment; nothing that POSIX has removes by descriptor. */
+/* Remove path if it is this file; whether it did, else errno is why. Between
+ * look and removal there is a moment; nothing that POSIX has removes by
+ * descriptor. */
 bool gg_ident_unlink(const struct gg_ident *id, const char *path);
 
 /* May what the file fd says be obeyed, which was found as path? In a folder
@@ -46,8 +47,8 @@ enum gguf_status gg_ident_open(const char *path, int *fd,
                                struct gguf_error *err);
 
 /* Before the name in path: "" or something that ends in '/'. */
-size_t gg_folder_size(const char *path);
+size_t gg_ident_folder_size(const char *path);
 /* The folder of path, "." if there is none: allocated; NULL: no memory. */
-char *gg_folder(const struct gguf_allocator *a, const char *path);
+char *gg_ident_folder(const struct gguf_allocator *a, const char *path);
 
 #endif

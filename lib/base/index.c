@@ -11,9 +11,9 @@
 static enum gguf_status slots_alloc(struct gg_index *ix, uint32_t n_slots,
                                     struct gguf_error *err)
 {
-    uint32_t *slots = gg_alloc_zero(ix->allocator, n_slots, 8);
+    uint32_t *slots = gg_mem_alloc_zero(ix->allocator, n_slots, 8);
     if (!slots)
-        return gg_fail_nomem(err, (size_t)n_slots * 8);
+        return gg_error_set_nomem(err, (size_t)n_slots * 8);
     for (uint32_t i = 0; i < n_slots; i++)
         slots[2 * i + 1] = GG_INDEX_NONE;
     ix->slots = slots;
@@ -27,7 +27,7 @@ enum gguf_status gg_index_init(struct gg_index *ix,
                                const void *user, struct gguf_error *err)
 {
     *ix = (struct gg_index){ .allocator = a, .name = name, .user = user };
-    ix->seed = gg_random_seed(ix);
+    ix->seed = gg_hashes_seed(ix);
     uint32_t n_slots = 16;
     while (n_slots / 2 < n_expected && n_slots < UINT32_C(1) << 30)
         n_slots *= 2;
@@ -36,7 +36,7 @@ enum gguf_status gg_index_init(struct gg_index *ix,
 
 void gg_index_fini(struct gg_index *ix)
 {
-    gg_free(ix->allocator, ix->slots);
+    gg_mem_free(ix->allocator, ix->slots);
     ix->slots = NULL;
     ix->n_slots = ix->n_used = 0;
 }
@@ -59,8 +59,7 @@ static uint32_t probe(const struct gg_index *ix, struct gguf_str name,
         uint32_t id = ix->slots[2 * i + 1];
         if (id == GG_INDEX_NONE)
             return i;
-        if (ix->slots[2 * i] == tag &&
-            gg_str_eq(ix->name(ix->user, id), name))
+        if (ix->slots[2 * i] == tag && gg_str_eq(ix->name(ix->user, id), name))
             return i;
     }
 }
@@ -74,8 +73,8 @@ static enum gguf_status grow(struct gg_index *ix, struct gguf_error *err)
 {
     uint32_t *old = ix->slots, n_old = ix->n_slots;
     if (n_old >= UINT32_C(1) << 31)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "too many names for an index");
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "too many names for an index");
     GG_TRY(slots_alloc(ix, n_old * 2, err));
     for (uint32_t i = 0; i < n_old; i++) {
         uint32_t id = old[2 * i + 1];
@@ -87,7 +86,7 @@ static enum gguf_status grow(struct gg_index *ix, struct gguf_error *err)
         ix->slots[2 * at] = (uint32_t)(hash >> 32);
         ix->slots[2 * at + 1] = id;
     }
-    gg_free(ix->allocator, old);
+    gg_mem_free(ix->allocator, old);
     return GGUF_OK;
 }
 

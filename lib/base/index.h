@@ -20,7 +20,7 @@ struct gg_index {
     gg_index_name_fn *name;
     const void *user;
     uint64_t seed;
-    uint32_t *slots; /* pairs: upper hash bits, id */
+    uint32_t *slots;  /* pairs: upper hash bits, id */
     uint32_t n_slots; /* power of two */
     uint32_t n_used;
 };

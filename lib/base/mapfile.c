@@ -13,14 +13,15 @@
 static enum gguf_status fail_kind(mode_t mode, struct gguf_error *err)
 {
     if (S_ISDIR(mode))
-        return gg_fail_errno(err, EISDIR, "cannot be read as a file");
+        return gg_error_set_errno(err, EISDIR, "cannot be read as a file");
     const char *kind = S_ISFIFO(mode)   ? "a pipe"
                        : S_ISCHR(mode)  ? "a character device"
                        : S_ISBLK(mode)  ? "a block device"
                        : S_ISSOCK(mode) ? "a socket"
                                         : "something else";
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                   "is no regular file but %s: it cannot be mapped", kind);
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "is no regular file but %s: it cannot be mapped",
+                        kind);
 }
 
 /* The part [off, off + size) of total bytes; size 0: the rest. */
@@ -28,14 +29,17 @@ static enum gguf_status choose_range(uint64_t total, uint64_t off,
                                      uint64_t *size, struct gguf_error *err)
 {
     if (off > total)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "offset %" PRIu64 " lies after the end of the file "
-                       "of %" PRIu64 " bytes", off, total);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "offset %" PRIu64
+                            " lies after the end of the file "
+                            "of %" PRIu64 " bytes",
+                            off, total);
     if (*size > total - off)
-        return gg_fail(err, GGUF_E_TRUNCATED, GGUF_NO_OFFSET,
-                       "%" PRIu64 " bytes from offset %" PRIu64
-                       " reach past the end of the file of %" PRIu64 " bytes",
-                       *size, off, total);
+        return gg_error_set(err, GGUF_E_TRUNCATED, GGUF_NO_OFFSET,
+                            "%" PRIu64 " bytes from offset %" PRIu64
+                            " reach past the end of the file of %" PRIu64
+                            " bytes",
+                            *size, off, total);
     if (*size == 0)
         *size = total - off;
     return GGUF_OK;
@@ -49,7 +53,7 @@ static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
     struct stat s;
     *m = (struct gg_mapfile){ .data = (const uint8_t *)"", .fd = fd };
     if (fstat(fd, &s) != 0) {
-        st = gg_fail_errno(err, errno, "fstat");
+        st = gg_error_set_errno(err, errno, "fstat");
         goto fail;
     }
     if (!S_ISREG(s.st_mode)) {
@@ -71,15 +75,16 @@ static enum gguf_status map_fd(struct gg_mapfile *m, int fd, uint64_t off,
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
     uint64_t skip = off % page;
     if (size > PTRDIFF_MAX - skip) {
-        st = gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                     "%" PRIu64 " bytes do not fit the address space", size);
+        st = gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                          "%" PRIu64 " bytes do not fit the address space",
+                          size);
         goto fail;
     }
     m->map_size = (size_t)(size + skip);
     void *p = mmap(NULL, m->map_size, PROT_READ, MAP_SHARED, fd,
                    (off_t)(off - skip));
     if (p == MAP_FAILED) {
-        st = gg_fail_errno(err, errno, "mmap of %" PRIu64 " bytes", size);
+        st = gg_error_set_errno(err, errno, "mmap of %" PRIu64 " bytes", size);
         goto fail;
     }
     m->map = p;
@@ -98,7 +103,7 @@ enum gguf_status gg_mapfile_open(struct gg_mapfile *m, const char *path,
     /* O_NONBLOCK: a pipe without a writer must not make us wait. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)
-        return gg_fail_errno(err, errno, "cannot be opened");
+        return gg_error_set_errno(err, errno, "cannot be opened");
     return map_fd(m, fd, off, size, err);
 }
 
@@ -108,7 +113,7 @@ enum gguf_status gg_mapfile_open_fd(struct gg_mapfile *m, int fd, uint64_t off,
     *m = (struct gg_mapfile){ .fd = -1 };
     int own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
     if (own < 0)
-        return gg_fail_errno(err, errno, "descriptor %d", fd);
+        return gg_error_set_errno(err, errno, "descriptor %d", fd);
     return map_fd(m, own, off, size, err);
 }
 
@@ -129,11 +134,10 @@ enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
 {
     size_t skip = (size_t)(m->data - (const uint8_t *)m->map);
     void *p = mmap(NULL, m->map_size, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_NORESERVE, m->fd,
-                   (off_t)(m->off - skip));
+                   MAP_PRIVATE | MAP_NORESERVE, m->fd, (off_t)(m->off - skip));
     if (p == MAP_FAILED)
-        return gg_fail_errno(err, errno, "mmap of %" PRIu64 " bytes",
-                             m->size);
+        return gg_error_set_errno(err, errno, "mmap of %" PRIu64 " bytes",
+                                  m->size);
     memcpy((uint8_t *)p + skip, data, (size_t)size);
     (void)mprotect(p, m->map_size, PROT_READ); /* only to find mistakes */
     munmap(m->map, m->map_size);
@@ -157,7 +161,7 @@ enum gguf_status gg_mapfile_keep(struct gg_mapfile *m, uint64_t size,
     void *p = mmap(m->map, n, PROT_READ | PROT_WRITE, flags, m->fd,
                    (off_t)(m->off - skip));
     if (p == MAP_FAILED)
-        return gg_fail_errno(err, errno, "mmap of %zu bytes", n);
+        return gg_error_set_errno(err, errno, "mmap of %zu bytes", n);
     /* Pages that are written to are copies. */
     for (size_t i = 0; i < n; i += page) {
         volatile uint8_t *first = (uint8_t *)p + i;
@@ -179,7 +183,7 @@ void gg_mapfile_close(struct gg_mapfile *m)
 }
 
 void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
-                       enum gg_advice advice)
+                       enum gg_mapfile_advice advice)
 {
 #if HAVE_MADVISE
     static const int how[] = { MADV_SEQUENTIAL, MADV_WILLNEED, MADV_DONTNEED };
@@ -212,19 +216,19 @@ enum gguf_status gg_mapfile_check(const struct gg_mapfile *m, int fd,
     if (m->fd < 0)
         return GGUF_OK;
     if (fstat(fd, &s) != 0)
-        return gg_fail_errno(err, errno, "fstat");
+        return gg_error_set_errno(err, errno, "fstat");
     if (s.st_dev != m->dev || s.st_ino != m->ino)
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "is another file than the one that was opened");
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "is another file than the one that was opened");
     if ((uint64_t)s.st_size != m->file_size)
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "has changed since it was opened: it had %" PRIu64
-                       " bytes, and has %" PRIu64, m->file_size,
-                       (uint64_t)s.st_size);
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "has changed since it was opened: it had %" PRIu64
+                            " bytes, and has %" PRIu64,
+                            m->file_size, (uint64_t)s.st_size);
     if (s.st_mtim.tv_sec != m->mtime.tv_sec ||
         s.st_mtim.tv_nsec != m->mtime.tv_nsec)
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "has changed since it was opened");
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "has changed since it was opened");
     return GGUF_OK;
 }
 

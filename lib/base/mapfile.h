@@ -59,9 +59,13 @@ void gg_mapfile_close(struct gg_mapfile *m);
 
 /* How bytes off .. off+size will be used; a hint. dontneed touches only pages
  * that lie wholly inside. */
-enum gg_advice { GG_ADVISE_SEQUENTIAL, GG_ADVISE_WILLNEED, GG_ADVISE_DONTNEED };
+enum gg_mapfile_advice {
+    GG_ADVISE_SEQUENTIAL,
+    GG_ADVISE_WILLNEED,
+    GG_ADVISE_DONTNEED
+};
 void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
-                       enum gg_advice advice);
+                       enum gg_mapfile_advice advice);
 
 /* Is the file that fd has open the one that m maps, as it was then? A file that
  * was cut off is mapped as zeros up to the end of its last page, without any

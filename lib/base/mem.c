@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #endif
 
-void *gg_alloc(const struct gguf_allocator *a, size_t size)
+void *gg_mem_alloc(const struct gguf_allocator *a, size_t size)
 {
     size = size ? size : 1;
     if (size > PTRDIFF_MAX)
@@ -19,14 +19,15 @@ void *gg_alloc(const struct gguf_allocator *a, size_t size)
     return a ? a->alloc(a->user, size) : malloc(size);
 }
 
-void *gg_alloc_zero(const struct gguf_allocator *a, uint64_t n, size_t size)
+void *gg_mem_alloc_zero(const struct gguf_allocator *a, uint64_t n,
+                        size_t size)
 {
     size_t bytes;
     if (gg_ckd_array(&bytes, n, size))
         return NULL;
     if (!a)
         return calloc(bytes ? bytes : 1, 1);
-    void *p = gg_alloc(a, bytes);
+    void *p = gg_mem_alloc(a, bytes);
     if (p)
         memset(p, 0, bytes);
     return p;
@@ -40,18 +41,18 @@ static void *resize(const struct gguf_allocator *a, void *ptr, size_t old,
         return NULL;
     if (!a)
         return realloc(ptr, size ? size : 1);
-    void *p = gg_alloc(a, size);
+    void *p = gg_mem_alloc(a, size);
     if (!p)
         return NULL;
     if (ptr) {
         memcpy(p, ptr, GG_MIN(old, size));
-        gg_free(a, ptr);
+        gg_mem_free(a, ptr);
     }
     return p;
 }
 
-void *gg_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
-              size_t item_size, size_t least, struct gguf_error *err)
+void *gg_mem_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
+                  size_t item_size, size_t least, struct gguf_error *err)
 {
     size_t want = GG_MAX(*room <= SIZE_MAX / 2 ? 2 * *room : SIZE_MAX, least);
     size_t size = SIZE_MAX;
@@ -59,14 +60,14 @@ void *gg_grow(const struct gguf_allocator *a, void *ptr, size_t *room,
     if (!gg_ckd_array(&size, want, item_size))
         p = resize(a, ptr, *room * item_size, size);
     if (!p) {
-        gg_fail_nomem(err, size);
+        gg_error_set_nomem(err, size);
         return NULL;
     }
     *room = want;
     return p;
 }
 
-void gg_free(const struct gguf_allocator *a, void *ptr)
+void gg_mem_free(const struct gguf_allocator *a, void *ptr)
 {
     if (!ptr)
         return;
@@ -77,13 +78,13 @@ void gg_free(const struct gguf_allocator *a, void *ptr)
 }
 
 /* The pointer that the allocator gave lies right before the aligned block. */
-void *gg_alloc_aligned(const struct gguf_allocator *a, size_t size,
-                       size_t align)
+void *gg_mem_alloc_aligned(const struct gguf_allocator *a, size_t size,
+                           size_t align)
 {
     align = GG_MAX(align, alignof(void *));
     if (size > PTRDIFF_MAX - align - sizeof(void *))
         return NULL;
-    char *raw = gg_alloc(a, size + align + sizeof(void *));
+    char *raw = gg_mem_alloc(a, size + align + sizeof(void *));
     if (!raw)
         return NULL;
     uintptr_t at = (uintptr_t)(raw + sizeof(void *));
@@ -93,63 +94,65 @@ void *gg_alloc_aligned(const struct gguf_allocator *a, size_t size,
     return p;
 }
 
-void *gg_alloc_huge(const struct gguf_allocator *a, size_t size, size_t align)
+void *gg_mem_alloc_huge(const struct gguf_allocator *a, size_t size,
+                        size_t align)
 {
 #if HAVE_MADVISE && defined MADV_HUGEPAGE
     const size_t huge = (size_t)1 << 21;
     if (!a && size >= huge / 2 && size <= PTRDIFF_MAX - huge) {
         if (size % huge && (size >= 2 * huge || size % huge >= huge / 2))
             size += huge - size % huge;
-        void *p = gg_alloc_aligned(a, size, GG_MAX(huge, align));
+        void *p = gg_mem_alloc_aligned(a, size, GG_MAX(huge, align));
         if (p)
             (void)madvise(p, size & ~(huge - 1), MADV_HUGEPAGE);
         return p;
     }
 #endif
-    return gg_alloc_aligned(a, size, align);
+    return gg_mem_alloc_aligned(a, size, align);
 }
 
-void gg_free_aligned(const struct gguf_allocator *a, void *ptr)
+void gg_mem_free_aligned(const struct gguf_allocator *a, void *ptr)
 {
     if (!ptr)
         return;
     void *raw;
     memcpy(&raw, (char *)ptr - sizeof(void *), sizeof raw);
-    gg_free(a, raw);
+    gg_mem_free(a, raw);
 }
 
-struct gg_arena_chunk {
-    struct gg_arena_chunk *next;
+struct gg_mem_arena_chunk {
+    struct gg_mem_arena_chunk *next;
     alignas(max_align_t) char data[];
 };
 
 enum { ARENA_CHUNK = 1 << 16 };
 
-void gg_arena_init(struct gg_arena *arena, const struct gguf_allocator *a)
+void gg_mem_arena_init(struct gg_mem_arena *arena,
+                       const struct gguf_allocator *a)
 {
-    *arena = (struct gg_arena){ .allocator = a };
+    *arena = (struct gg_mem_arena){ .allocator = a };
 }
 
-void gg_arena_fini(struct gg_arena *arena)
+void gg_mem_arena_fini(struct gg_mem_arena *arena)
 {
-    struct gg_arena_chunk *c = arena->head, *next;
+    struct gg_mem_arena_chunk *c = arena->head, *next;
     for (; c; c = next) {
         next = c->next;
-        gg_free(arena->allocator, c);
+        gg_mem_free(arena->allocator, c);
     }
-    gg_arena_init(arena, arena->allocator);
+    gg_mem_arena_init(arena, arena->allocator);
 }
 
-void *gg_arena_alloc(struct gg_arena *arena, size_t size)
+void *gg_mem_arena_alloc(struct gg_mem_arena *arena, size_t size)
 {
     const size_t mask = alignof(max_align_t) - 1;
-    if (size > PTRDIFF_MAX - mask - sizeof(struct gg_arena_chunk))
+    if (size > PTRDIFF_MAX - mask - sizeof(struct gg_mem_arena_chunk))
         return NULL;
     size = (size + mask) & ~mask;
     if (!arena->head || arena->size - arena->used < size) {
         size_t room = GG_MAX(size, (size_t)ARENA_CHUNK);
-        struct gg_arena_chunk *c =
-            gg_alloc(arena->allocator, sizeof *c + room);
+        struct gg_mem_arena_chunk *c =
+            gg_mem_alloc(arena->allocator, sizeof *c + room);
         if (!c)
             return NULL;
         c->next = arena->head;
@@ -162,11 +165,12 @@ void *gg_arena_alloc(struct gg_arena *arena, size_t size)
     return p;
 }
 
-char *gg_arena_strndup(struct gg_arena *arena, const char *data, size_t n)
+char *gg_mem_arena_strndup(struct gg_mem_arena *arena, const char *data,
+                           size_t n)
 {
     if (n == SIZE_MAX)
         return NULL;
-    char *p = gg_arena_alloc(arena, n + 1);
+    char *p = gg_mem_arena_alloc(arena, n + 1);
     if (p) {
         if (n)
             memcpy(p, data, n);

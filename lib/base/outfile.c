@@ -12,14 +12,18 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 #if HAVE_SYS_IOCTL_H
-# include <sys/ioctl.h>
+#include <sys/ioctl.h>
 #endif
 #if HAVE_LINUX_FS_H
-# include <linux/fs.h>
+#include <linux/fs.h>
 #endif
 
-enum { BUF_SIZE = 1 << 18, PAGE = 4096, SYNC_PIECE = 4 << 20,
-       SYNC_AHEAD = 64 << 20 };
+enum {
+    BUF_SIZE = 1 << 18,
+    PAGE = 4096,
+    SYNC_PIECE = 4 << 20,
+    SYNC_AHEAD = 64 << 20
+};
 
 /* Linux caps one transfer a little below 2 GiB; this also keeps a copy
  * interruptible. */
@@ -27,13 +31,13 @@ enum { BUF_SIZE = 1 << 18, PAGE = 4096, SYNC_PIECE = 4 << 20,
 
 static const char *base_of(const char *path)
 {
-    return path + gg_folder_size(path);
+    return path + gg_ident_folder_size(path);
 }
 
 static char *copy_of(const struct gguf_allocator *a, const char *s)
 {
     size_t n = strlen(s) + 1;
-    char *c = gg_alloc(a, n);
+    char *c = gg_mem_alloc(a, n);
     return c ? memcpy(c, s, n) : NULL;
 }
 
@@ -42,7 +46,7 @@ static char *temp_name(const struct gg_outfile *o, unsigned n)
 {
     const char *base = base_of(o->path);
     size_t dir = (size_t)(base - o->path), size = strlen(o->path) + 48;
-    char *t = gg_alloc(o->allocator, size);
+    char *t = gg_mem_alloc(o->allocator, size);
     if (t)
         snprintf(t, size, "%.*s.%.200s.%ld-%u.tmp", (int)dir, o->path, base,
                  (long)getpid(), n);
@@ -74,7 +78,7 @@ static enum gguf_status open_named(struct gg_outfile *o,
     for (unsigned n = 0; n < 1000; n++) {
         char *t = temp_name(o, n);
         if (!t)
-            return gg_fail_nomem(err, strlen(o->path) + 48);
+            return gg_error_set_nomem(err, strlen(o->path) + 48);
         int fd = open(t, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
         if (fd >= 0) {
             o->fd = fd;
@@ -82,11 +86,13 @@ static enum gguf_status open_named(struct gg_outfile *o,
             return GGUF_OK;
         }
         int e = errno;
-        gg_free(o->allocator, t);
+        gg_mem_free(o->allocator, t);
         if (e != EEXIST)
-            return gg_fail_errno(err, e, "cannot create a file beside it");
+            return gg_error_set_errno(err, e,
+                                      "cannot create a file beside it");
     }
-    return gg_fail_errno(err, EEXIST, "no name for a temporary beside it");
+    return gg_error_set_errno(err, EEXIST,
+                              "no name for a temporary beside it");
 }
 
 /* The temporary that stays, by its one name: made, or with GG_OUTFILE_RESUME
@@ -95,10 +101,10 @@ static enum gguf_status open_partial(struct gg_outfile *o,
                                      struct gguf_error *err)
 {
     size_t n = strlen(o->path), size = n + sizeof GG_OUTFILE_PART;
-    struct gg_esc esc;
-    o->temp = gg_alloc(o->allocator, size);
+    struct gg_str_esc esc;
+    o->temp = gg_mem_alloc(o->allocator, size);
     if (!o->temp)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     memcpy(o->temp, o->path, n);
     memcpy(o->temp + n, GG_OUTFILE_PART, sizeof GG_OUTFILE_PART);
     if (o->flags & GG_OUTFILE_RESUME)
@@ -108,10 +114,10 @@ static enum gguf_status open_partial(struct gg_outfile *o,
     if (o->fd >= 0)
         return GGUF_OK;
     if (errno == EEXIST)
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "'%s' is there already, and is left alone",
-                       gg_esc(&esc, gg_strz(o->temp)));
-    return gg_fail_errno(err, errno, "cannot open a file beside it");
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "'%s' is there already, and is left alone",
+                            gg_str_esc(&esc, gg_str_z(o->temp)));
+    return gg_error_set_errno(err, errno, "cannot open a file beside it");
 }
 
 /* Owner and group as far as this user may give files away; and the mode. */
@@ -121,13 +127,14 @@ static enum gguf_status take_after(const struct gg_outfile *o,
 {
     struct stat s;
     if (fstat(o->fd, &s) != 0)
-        return gg_fail_errno(err, errno, "fstat");
+        return gg_error_set_errno(err, errno, "fstat");
     if ((s.st_uid != like->st_uid || s.st_gid != like->st_gid) &&
         fchown(o->fd, like->st_uid, like->st_gid) != 0 &&
         s.st_gid != like->st_gid)
         (void)!fchown(o->fd, (uid_t)-1, like->st_gid);
     if (fchmod(o->fd, like->st_mode & 0777) != 0)
-        return gg_fail_errno(err, errno, "cannot set the mode of the output");
+        return gg_error_set_errno(err, errno,
+                                  "cannot set the mode of the output");
     return GGUF_OK;
 }
 
@@ -136,7 +143,7 @@ enum gguf_status gg_outfile_like(const struct gg_outfile *o, int fd,
 {
     struct stat s;
     if (fstat(fd, &s) != 0)
-        return gg_fail_errno(err, errno, "fstat");
+        return gg_error_set_errno(err, errno, "fstat");
     return take_after(o, &s, err);
 }
 
@@ -149,24 +156,24 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
     struct stat s;
     bool exists = stat(path, &s) == 0;
     if (!exists && errno != ENOENT && errno != ENOTDIR)
-        return gg_fail_errno(err, errno, "cannot be looked at");
+        return gg_error_set_errno(err, errno, "cannot be looked at");
     if (!exists && !(flags & GG_OUTFILE_FORCE) && lstat(path, &s) == 0)
-        return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
-                       "is a link to what is not there: not written");
+        return gg_error_set(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+                            "is a link to what is not there: not written");
     if (exists && !S_ISREG(s.st_mode))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "is no regular file: it cannot be an output");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "is no regular file: it cannot be an output");
     if (exists && !(flags & GG_OUTFILE_FORCE))
-        return gg_fail_errno(err, EEXIST, "not written");
+        return gg_error_set_errno(err, EEXIST, "not written");
     if (!*base_of(path))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "the output has no name");
-    char *dir = gg_folder(a, path);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the output has no name");
+    char *dir = gg_ident_folder(a, path);
     o->path = copy_of(a, path);
-    o->buf = gg_alloc(a, BUF_SIZE);
+    o->buf = gg_mem_alloc(a, BUF_SIZE);
     enum gguf_status st = GGUF_OK;
     if (!dir || !o->path || !o->buf) {
-        st = gg_fail_nomem(err, BUF_SIZE);
+        st = gg_error_set_nomem(err, BUF_SIZE);
         goto out;
     }
     if (!(flags & (GG_OUTFILE_NAMED | GG_OUTFILE_PARTIAL)))
@@ -180,7 +187,7 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
     if (st == GGUF_OK && exists)
         st = take_after(o, &s, err);
 out:
-    gg_free(a, dir);
+    gg_mem_free(a, dir);
     if (st != GGUF_OK)
         gg_outfile_abort(o);
     return st;
@@ -192,14 +199,14 @@ static enum gguf_status write_all(const struct gg_outfile *o, uint64_t off,
 {
     const char *p = data;
     while (size) {
-        ssize_t n = pwrite(o->fd, p, (size_t)GG_MIN(size, MAX_TRANSFER),
-                           (off_t)off);
+        ssize_t n =
+            pwrite(o->fd, p, (size_t)GG_MIN(size, MAX_TRANSFER), (off_t)off);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return gg_fail_errno(err, errno,
-                                 "writing %" PRIu64 " bytes at byte %" PRIu64,
-                                 size, off);
+            return gg_error_set_errno(
+                err, errno, "writing %" PRIu64 " bytes at byte %" PRIu64, size,
+                off);
         p += n;
         off += (uint64_t)n;
         size -= (uint64_t)n;
@@ -223,17 +230,17 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
     uint64_t has = fstat(o->fd, &s) == 0 ? (uint64_t)s.st_blocks * 512 : 0;
     if (size > has && fstatvfs(o->fd, &v) == 0 && v.f_frsize > 0 &&
         v.f_blocks > 0 && (size - has) / v.f_frsize >= v.f_bavail)
-        return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
-                       "needs %" PRIu64 " bytes, the file system has %" PRIu64
-                       " free", size - has,
-                       (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
+        return gg_error_set(
+            err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
+            "needs %" PRIu64 " bytes, the file system has %" PRIu64 " free",
+            size - has, (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
 #if HAVE_FALLOCATE
     /* Not posix_fallocate: where the file system cannot, that writes every
      * block. */
     if (allocate && size > 0 && fallocate(o->fd, 0, 0, (off_t)size) != 0 &&
         (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-        return gg_fail_errno(err, errno, "no room for %" PRIu64 " bytes",
-                             size);
+        return gg_error_set_errno(err, errno, "no room for %" PRIu64 " bytes",
+                                  size);
 #else
     (void)allocate;
 #endif
@@ -281,17 +288,16 @@ static enum gguf_status copy_inside(struct gg_outfile *o, int in_fd,
         return GGUF_OK;
     while (*done < size && !o->no_cfr) {
         off_t from = (off_t)(in_off + *done), to = (off_t)(o->pos + *done);
-        ssize_t n = copy_file_range(
-            in_fd, &from, o->fd, &to,
-            (size_t)GG_MIN(size - *done, MAX_TRANSFER), 0);
+        ssize_t n =
+            copy_file_range(in_fd, &from, o->fd, &to,
+                            (size_t)GG_MIN(size - *done, MAX_TRANSFER), 0);
         if (n > 0)
             *done += (uint64_t)n;
         else if (n < 0 && errno == EINTR)
             continue;
-        else if (n < 0 && (errno == ENOSPC || errno == EDQUOT ||
-                           errno == EIO))
-            return gg_fail_errno(err, errno, "copying to byte %" PRIu64,
-                                 o->pos + *done);
+        else if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO))
+            return gg_error_set_errno(err, errno, "copying to byte %" PRIu64,
+                                      o->pos + *done);
         else
             o->no_cfr = true; /* other file system, old kernel, end of file */
     }
@@ -317,13 +323,14 @@ enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return gg_fail_errno(err, errno,
-                                 "reading the input at byte %" PRIu64,
-                                 in_off + done);
+            return gg_error_set_errno(err, errno,
+                                      "reading the input at byte %" PRIu64,
+                                      in_off + done);
         if (n == 0)
-            return gg_fail(err, GGUF_E_TRUNCATED, in_off + done,
-                           "the input ends at byte %" PRIu64 ", %" PRIu64
-                           " bytes early", in_off + done, size - done);
+            return gg_error_set(err, GGUF_E_TRUNCATED, in_off + done,
+                                "the input ends at byte %" PRIu64 ", %" PRIu64
+                                " bytes early",
+                                in_off + done, size - done);
         GG_TRY(write_all(o, o->pos, o->buf, (uint64_t)n, err));
         o->pos += (uint64_t)n;
         done += (uint64_t)n;
@@ -373,16 +380,16 @@ enum gguf_status gg_outfile_read_at(const struct gg_outfile *o, uint64_t off,
 {
     char *p = data;
     while (size) {
-        ssize_t n = pread(o->fd, p, (size_t)GG_MIN(size, MAX_TRANSFER),
-                          (off_t)off);
+        ssize_t n =
+            pread(o->fd, p, (size_t)GG_MIN(size, MAX_TRANSFER), (off_t)off);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return gg_fail_errno(err, errno, "reading back byte %" PRIu64,
-                                 off);
+            return gg_error_set_errno(err, errno, "reading back byte %" PRIu64,
+                                      off);
         if (n == 0)
-            return gg_fail(err, GGUF_E_TRUNCATED, off,
-                           "%" PRIu64 " bytes are not there yet", size);
+            return gg_error_set(err, GGUF_E_TRUNCATED, off,
+                                "%" PRIu64 " bytes are not there yet", size);
         p += n;
         off += (uint64_t)n;
         size -= (uint64_t)n;
@@ -399,24 +406,26 @@ enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
 }
 
 /* A new file that is complete has its name already when this fails: whether
- * the name outlives the machine is then not known, and nothing is taken back. */
+ * the name outlives the machine is then not known, and nothing is taken
+ * back. */
 enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
                                         struct gguf_error *err)
 {
     if (o->flags & GG_OUTFILE_NO_SYNC)
         return GGUF_OK;
-    char *dir = gg_folder(o->allocator, o->path);
+    char *dir = gg_ident_folder(o->allocator, o->path);
     if (!dir)
-        return gg_fail_nomem(err, strlen(o->path));
+        return gg_error_set_nomem(err, strlen(o->path));
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    gg_free(o->allocator, dir);
+    gg_mem_free(o->allocator, dir);
     if (fd < 0)
         return GGUF_OK; /* may be written but not read: nothing to sync with */
     int bad = fsync(fd) != 0 && errno != EINVAL && errno != EROFS;
     int e = errno;
     close(fd);
-    return bad ? gg_fail_errno(err, e, "is complete, but its name may not be "
-                               "on the disk yet: fsync of the folder")
+    return bad ? gg_error_set_errno(err, e,
+                                    "is complete, but its name may not be "
+                                    "on the disk yet: fsync of the folder")
                : GGUF_OK;
 }
 
@@ -442,17 +451,18 @@ static enum gguf_status give_temp_name(struct gg_outfile *o, bool old,
     for (unsigned n = 0; n < 1000; n++) {
         char *t = temp_name(o, n);
         if (!t)
-            return gg_fail_nomem(err, strlen(o->path) + 48);
+            return gg_error_set_nomem(err, strlen(o->path) + 48);
         if (link_temp(o, old, t) == 0) {
             *temp = t;
             return GGUF_OK;
         }
         int e = errno;
-        gg_free(o->allocator, t);
+        gg_mem_free(o->allocator, t);
         if (e != EEXIST)
-            return gg_fail_errno(err, e, "cannot name the output");
+            return gg_error_set_errno(err, e, "cannot name the output");
     }
-    return gg_fail_errno(err, EEXIST, "no name for a temporary beside it");
+    return gg_error_set_errno(err, EEXIST,
+                              "no name for a temporary beside it");
 }
 
 /* Another name for what has the target's, so that it can come back. There is
@@ -464,9 +474,9 @@ static enum gguf_status keep_old_one(struct gg_outfile *o,
     struct stat s;
     struct gguf_error why;
     if (lstat(o->path, &s) != 0)
-        return errno == ENOENT ? GGUF_OK
-                               : gg_fail_errno(err, errno,
-                                               "cannot be looked at");
+        return errno == ENOENT
+                   ? GGUF_OK
+                   : gg_error_set_errno(err, errno, "cannot be looked at");
     gguf_error_clear(&why);
     enum gguf_status st = give_temp_name(o, true, &o->old, &why);
     o->lost = why.sys_errno == EPERM || why.sys_errno == EACCES ||
@@ -474,8 +484,8 @@ static enum gguf_status keep_old_one(struct gg_outfile *o,
               why.sys_errno == EOPNOTSUPP;
     if (st == GGUF_OK || o->lost)
         return GGUF_OK;
-    return gg_fail_errno(err, why.sys_errno,
-                         "what it replaces cannot be kept meanwhile");
+    return gg_error_set_errno(err, why.sys_errno,
+                              "what it replaces cannot be kept meanwhile");
 }
 
 /* Over what has the name. Linking never replaces, renaming does. */
@@ -487,8 +497,8 @@ static enum gguf_status replace(struct gg_outfile *o, bool keep_old,
     if (keep_old)
         GG_TRY(keep_old_one(o, err));
     if (rename(o->temp, o->path) != 0)
-        return gg_fail_errno(err, errno, "cannot rename the output");
-    gg_free(o->allocator, o->temp);
+        return gg_error_set_errno(err, errno, "cannot rename the output");
+    gg_mem_free(o->allocator, o->temp);
     o->temp = NULL;
     return GGUF_OK;
 }
@@ -497,24 +507,24 @@ static enum gguf_status give_name(struct gg_outfile *o, struct gguf_error *err)
 {
     if (!o->temp) {
         if (link_nameless(o, o->path) != 0)
-            return gg_fail_errno(err, errno, "cannot name the output");
+            return gg_error_set_errno(err, errno, "cannot name the output");
         return GGUF_OK;
     }
 #if HAVE_RENAMEAT2 && defined(RENAME_NOREPLACE)
     if (renameat2(AT_FDCWD, o->temp, AT_FDCWD, o->path, RENAME_NOREPLACE) ==
         0) {
-        gg_free(o->allocator, o->temp);
+        gg_mem_free(o->allocator, o->temp);
         o->temp = NULL;
         return GGUF_OK;
     }
     if (errno == EEXIST)
-        return gg_fail_errno(err, errno, "cannot name the output");
+        return gg_error_set_errno(err, errno, "cannot name the output");
 #endif
     /* A second name, made only if it is free; the first one goes away. */
     if (link(o->temp, o->path) != 0)
-        return gg_fail_errno(err, errno, "cannot name the output");
+        return gg_error_set_errno(err, errno, "cannot name the output");
     (void)gg_ident_unlink(&o->id, o->temp);
-    gg_free(o->allocator, o->temp);
+    gg_mem_free(o->allocator, o->temp);
     o->temp = NULL;
     return GGUF_OK;
 }
@@ -536,7 +546,7 @@ static bool take_temp_name(struct gg_outfile *o)
 {
     size_t n = strlen(o->path), size = n + sizeof GG_OUTFILE_PART;
     struct stat s;
-    o->temp = gg_alloc(o->allocator, size);
+    o->temp = gg_mem_alloc(o->allocator, size);
     if (!o->temp)
         return false;
     memcpy(o->temp, o->path, n);
@@ -554,7 +564,7 @@ void gg_outfile_unname(struct gg_outfile *o)
         return;
     o->named = false;
     if (o->old && rename(o->old, o->path) == 0) {
-        gg_free(o->allocator, o->old);
+        gg_mem_free(o->allocator, o->old);
         o->old = NULL;
     } else if (!o->old && !partial) {
         unlink(o->path);
@@ -577,7 +587,7 @@ enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
                                       SYNC_FILE_RANGE_WAIT_AFTER) != 0;
         /* fsync does not report a failure again that this call reported */
         if (bad && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
-            return gg_fail_errno(err, errno, "fsync");
+            return gg_error_set_errno(err, errno, "fsync");
         if (!bad)
             return GGUF_OK;
     }
@@ -594,11 +604,11 @@ enum gguf_status gg_outfile_finish(struct gg_outfile *o,
 {
     GG_TRY(flush(o, err));
     if (ftruncate(o->fd, (off_t)o->pos) != 0)
-        return gg_fail_errno(err, errno, "cannot set the size to %" PRIu64,
-                             o->pos);
+        return gg_error_set_errno(err, errno,
+                                  "cannot set the size to %" PRIu64, o->pos);
     if (!(o->flags & GG_OUTFILE_NO_SYNC) && fsync(o->fd) != 0)
-        return gg_fail_errno(err, errno, "fsync");
-    gg_free(o->allocator, o->buf);
+        return gg_error_set_errno(err, errno, "fsync");
+    gg_mem_free(o->allocator, o->buf);
     o->buf = NULL;
     return GGUF_OK;
 }
@@ -634,9 +644,9 @@ void gg_outfile_abort(struct gg_outfile *o)
         unlink(o->old);
     if (o->fd >= 0)
         close(o->fd);
-    gg_free(o->allocator, o->temp);
-    gg_free(o->allocator, o->old);
-    gg_free(o->allocator, o->path);
-    gg_free(o->allocator, o->buf);
+    gg_mem_free(o->allocator, o->temp);
+    gg_mem_free(o->allocator, o->old);
+    gg_mem_free(o->allocator, o->path);
+    gg_mem_free(o->allocator, o->buf);
     *o = (struct gg_outfile){ .fd = -1 };
 }

@@ -16,29 +16,29 @@
 
 struct gg_outfile {
     const struct gguf_allocator *allocator;
-    int fd;        /* -1: not open */
-    char *path;    /* the target */
-    char *temp;    /* name of the temporary, or NULL if it has none */
-    char *old;     /* where what was replaced is kept; NULL: nothing is */
+    int fd;     /* -1: not open */
+    char *path; /* the target */
+    char *temp; /* name of the temporary, or NULL if it has none */
+    char *old;  /* where what was replaced is kept; NULL: nothing is */
     struct gg_ident id;
-    bool named;    /* it has its name */
-    bool lost;     /* what was to be kept could not be: there is no way back */
+    bool named; /* it has its name */
+    bool lost;  /* what was to be kept could not be: there is no way back */
     unsigned flags;
-    uint64_t pos;  /* bytes written and buffered by gg_outfile_write */
+    uint64_t pos; /* bytes written and buffered by gg_outfile_write */
     uint8_t *buf;
-    size_t n_buf;  /* bytes in buf, not yet in the file */
-    bool no_cfr;   /* copy_file_range does not work between these two */
+    size_t n_buf; /* bytes in buf, not yet in the file */
+    bool no_cfr;  /* copy_file_range does not work between these two */
 };
 
 enum {
-    GG_OUTFILE_FORCE = 1,  /* replace a regular file that exists */
+    GG_OUTFILE_FORCE = 1,   /* replace a regular file that exists */
     GG_OUTFILE_NO_SYNC = 2, /* do not wait for the disk */
-    GG_OUTFILE_NAMED = 4,  /* never without a name: as on systems that cannot
+    GG_OUTFILE_NAMED = 4,   /* never without a name: as on systems that cannot
                             * do that */
     GG_OUTFILE_PARTIAL = 8, /* the temporary is path + GG_OUTFILE_PART, and
                             * stays where there is no commit; one that is there
                             * already is refused: GGUF_E_MISMATCH */
-    GG_OUTFILE_RESUME = 16 /* with that: it is taken with what it holds, where
+    GG_OUTFILE_RESUME = 16  /* with that: it is taken with what it holds, where
                             * gg_ident_open takes it */
 };
 
@@ -125,7 +125,8 @@ enum gguf_status gg_outfile_commit(struct gg_outfile *o,
  * is back, a partial one is the temporary again. */
 enum gguf_status gg_outfile_finish(struct gg_outfile *o,
                                    struct gguf_error *err);
-/* After gg_outfile_finish: no descriptor from now on, but a temporary's name. */
+/* After gg_outfile_finish: no descriptor from now on, but a temporary's
+ * name. */
 enum gguf_status gg_outfile_park(struct gg_outfile *o, struct gguf_error *err);
 enum gguf_status gg_outfile_name(struct gg_outfile *o, bool keep_old,
                                  struct gguf_error *err);

@@ -15,14 +15,14 @@ enum gguf_status gguf_outfile_open(struct gguf_outfile **out, const char *path,
                                    struct gguf_error *err)
 {
     *out = NULL;
-    struct gguf_outfile *f = gg_alloc_zero(allocator, 1, sizeof *f);
+    struct gguf_outfile *f = gg_mem_alloc_zero(allocator, 1, sizeof *f);
     if (!f)
-        return gg_fail_nomem(err, sizeof *f);
+        return gg_error_set_nomem(err, sizeof *f);
     f->allocator = allocator;
     enum gguf_status st = gg_outfile_open(&f->o, allocator, path,
                                           force ? GG_OUTFILE_FORCE : 0u, err);
     if (st != GGUF_OK) {
-        gg_free(allocator, f);
+        gg_mem_free(allocator, f);
         return st;
     }
     *out = f;
@@ -33,8 +33,8 @@ static enum gguf_status check_open(const struct gguf_outfile *f,
                                    struct gguf_error *err)
 {
     return f->o.path ? GGUF_OK
-                     : gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                               "the file was committed before");
+                     : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                    "the file was committed before");
 }
 
 enum gguf_status gguf_outfile_write(struct gguf_outfile *f, const void *data,
@@ -56,5 +56,5 @@ void gguf_outfile_destroy(struct gguf_outfile *f)
     if (!f)
         return;
     gg_outfile_abort(&f->o);
-    gg_free(f->allocator, f);
+    gg_mem_free(f->allocator, f);
 }

@@ -13,15 +13,16 @@ enum gguf_status gg_params_take(void *own, size_t size, const void *given,
         return GGUF_OK;
     memcpy(&n, given, sizeof n);
     if (n < sizeof n || n > GG_PARAMS_MOST)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%s: struct_size is %zu, must be %zu to %d", name, n,
-                       sizeof n, GG_PARAMS_MOST);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%s: struct_size is %zu, must be %zu to %d", name,
+                            n, sizeof n, GG_PARAMS_MOST);
     for (size_t i = size; i < n; i++)
         if (((const char *)given)[i])
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "%s: struct_size is %zu, and byte %zu is not 0: "
-                           "this library knows %zu bytes",
-                           name, n, i, size);
+            return gg_error_set(
+                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "%s: struct_size is %zu, and byte %zu is not 0: "
+                "this library knows %zu bytes",
+                name, n, i, size);
     memcpy(own, given, GG_MIN(n, size));
     memcpy(own, &size, sizeof size);
     return GGUF_OK;
@@ -33,9 +34,9 @@ enum gguf_status gg_params_give(void *given, const void *own, size_t size,
     size_t n;
     memcpy(&n, given, sizeof n);
     if (n < sizeof n)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%s: struct_size is %zu, must be %zu at least", name,
-                       n, sizeof n);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%s: struct_size is %zu, must be %zu at least",
+                            name, n, sizeof n);
     n = n < size ? n : size;
     memcpy((char *)given + sizeof n, (const char *)own + sizeof n,
            n - sizeof n);

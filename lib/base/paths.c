@@ -24,7 +24,7 @@ struct entry {
 
 struct gguf_paths {
     const struct gguf_allocator *allocator;
-    struct gg_arena arena; /* keys, words */
+    struct gg_mem_arena arena; /* keys, words */
     struct gg_index index;
     struct entry *entries;
     size_t n, room;
@@ -46,12 +46,12 @@ enum gguf_status gguf_paths_create(struct gguf_paths **out,
                                    const struct gguf_allocator *allocator,
                                    struct gguf_error *err)
 {
-    struct gguf_paths *p = gg_alloc_zero(allocator, 1, sizeof *p);
+    struct gguf_paths *p = gg_mem_alloc_zero(allocator, 1, sizeof *p);
     *out = NULL;
     if (!p)
-        return gg_fail_nomem(err, sizeof *p);
+        return gg_error_set_nomem(err, sizeof *p);
     p->allocator = allocator;
-    gg_arena_init(&p->arena, allocator);
+    gg_mem_arena_init(&p->arena, allocator);
     enum gguf_status st =
         gg_index_init(&p->index, allocator, 16, key_of, p, err);
     if (st != GGUF_OK) {
@@ -67,9 +67,9 @@ void gguf_paths_destroy(struct gguf_paths *p)
     if (!p)
         return;
     gg_index_fini(&p->index);
-    gg_free(p->allocator, p->entries);
-    gg_arena_fini(&p->arena);
-    gg_free(p->allocator, p);
+    gg_mem_free(p->allocator, p->entries);
+    gg_mem_arena_fini(&p->arena);
+    gg_mem_free(p->allocator, p);
 }
 
 static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
@@ -78,9 +78,9 @@ static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
 {
     struct gg_ident id = { s->st_dev, s->st_ino };
     size_t n = strlen(name), size = 1 + sizeof id.dev + sizeof id.ino + n;
-    char *key = gg_arena_alloc(&p->arena, size);
+    char *key = gg_mem_arena_alloc(&p->arena, size);
     if (!key)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     key[0] = kind;
     memcpy(key + 1, &id.dev, sizeof id.dev);
     memcpy(key + 1 + sizeof id.dev, &id.ino, sizeof id.ino);
@@ -93,8 +93,7 @@ static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
  * /dev/stdout leads to, too. */
 static bool is_stream(const struct stat *s)
 {
-    return S_ISCHR(s->st_mode) || S_ISFIFO(s->st_mode) ||
-           S_ISSOCK(s->st_mode);
+    return S_ISCHR(s->st_mode) || S_ISFIFO(s->st_mode) || S_ISSOCK(s->st_mode);
 }
 
 static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
@@ -108,25 +107,26 @@ static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
         if (!is_stream(&s))
             GG_TRY(add_key(p, k, 'f', &s, "", err));
     }
-    char *dir = gg_folder(p->allocator, path);
+    char *dir = gg_ident_folder(p->allocator, path);
     if (!dir)
-        return gg_fail_nomem(err, strlen(path));
+        return gg_error_set_nomem(err, strlen(path));
     int rc = stat(dir, &s);
-    gg_free(p->allocator, dir);
-    return rc == 0 ? add_key(p, k, 'p', &s, path + gg_folder_size(path), err)
-                   : GGUF_OK; /* who opens it will complain */
+    gg_mem_free(p->allocator, dir);
+    return rc == 0
+               ? add_key(p, k, 'p', &s, path + gg_ident_folder_size(path), err)
+               : GGUF_OK; /* who opens it will complain */
 }
 
 static enum gguf_status clash(const char *path, const char *a, const char *b,
                               struct gguf_error *err)
 {
-    struct gg_esc esc;
-    const char *name = gg_esc(&esc, gg_strz(path));
+    struct gg_str_esc esc;
+    const char *name = gg_str_esc(&esc, gg_str_z(path));
     if (!strcmp(a, b))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "'%s' would be %s twice", name, a);
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                   "'%s' would be both %s and %s", name, a, b);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "'%s' would be %s twice", name, a);
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "'%s' would be both %s and %s", name, a, b);
 }
 
 static enum gguf_status add_entry(struct gguf_paths *p, struct entry e,
@@ -134,8 +134,8 @@ static enum gguf_status add_entry(struct gguf_paths *p, struct entry e,
 {
     uint32_t other;
     if (p->n == p->room) {
-        void *grown = gg_grow(p->allocator, p->entries, &p->room,
-                              sizeof *p->entries, 16, err);
+        void *grown = gg_mem_grow(p->allocator, p->entries, &p->room,
+                                  sizeof *p->entries, 16, err);
         if (!grown)
             return GGUF_E_NOMEM;
         p->entries = grown;
@@ -155,9 +155,9 @@ static enum gguf_status add(struct gguf_paths *p, const struct keys *k,
         if (id != GG_INDEX_NONE && (write || p->entries[id].write))
             return clash(path, p->entries[id].what, what, err);
     }
-    const char *copy = gg_arena_strndup(&p->arena, what, strlen(what));
+    const char *copy = gg_mem_arena_strndup(&p->arena, what, strlen(what));
     if (!copy)
-        return gg_fail_nomem(err, strlen(what));
+        return gg_error_set_nomem(err, strlen(what));
     for (unsigned i = 0; i < k->n; i++)
         GG_TRY(add_entry(p, (struct entry){ k->key[i], copy, write }, err));
     return GGUF_OK;
@@ -200,12 +200,12 @@ static enum gguf_status add_beside(struct gguf_paths *p, const char *path,
                                    bool write, struct gguf_error *err)
 {
     size_t size = strlen(path) + strlen(ending) + 1;
-    char *name = gg_alloc(p->allocator, size);
+    char *name = gg_mem_alloc(p->allocator, size);
     if (!name)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     snprintf(name, size, "%s%s", path, ending);
     enum gguf_status st = add_path(p, name, what, write, err);
-    gg_free(p->allocator, name);
+    gg_mem_free(p->allocator, name);
     return st;
 }
 
@@ -228,12 +228,12 @@ static enum gguf_status copy_entry(struct gguf_paths *p,
                                    struct gguf_error *err)
 {
     struct keys k = { .n = 1 };
-    k.key[0] = (struct gguf_str){
-        gg_arena_strndup(&p->arena, from->key.data, from->key.size),
-        from->key.size
-    };
+    k.key[0] =
+        (struct gguf_str){ gg_mem_arena_strndup(&p->arena, from->key.data,
+                                                from->key.size),
+                           from->key.size };
     if (!k.key[0].data)
-        return gg_fail_nomem(err, from->key.size);
+        return gg_error_set_nomem(err, from->key.size);
     return add(p, &k, "", from->what, from->write, err);
 }
 

@@ -15,22 +15,22 @@
 #include <unistd.h>
 
 #if defined(__linux__)
-# include <sys/syscall.h>
+#include <sys/syscall.h>
 #endif
 
 /* --- sets ----------------------------------------------------------------- */
 
-static bool has(const struct gg_cpu_set *s, unsigned i)
+static bool has(const struct gg_place_cpu_set *s, unsigned i)
 {
     return s->bits[i / 64] >> i % 64 & 1;
 }
 
-static void add(struct gg_cpu_set *s, unsigned i)
+static void add(struct gg_place_cpu_set *s, unsigned i)
 {
     s->bits[i / 64] |= UINT64_C(1) << i % 64;
 }
 
-unsigned gg_cpu_set_count(const struct gg_cpu_set *s)
+unsigned gg_place_cpu_set_count(const struct gg_place_cpu_set *s)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < GG_MAX_CPUS; i++)
@@ -47,7 +47,7 @@ static bool number(const char **p, unsigned *out)
     return *p > begin;
 }
 
-bool gg_cpu_set_parse(struct gg_cpu_set *set, const char *text)
+bool gg_place_cpu_set_parse(struct gg_place_cpu_set *set, const char *text)
 {
     memset(set, 0, sizeof *set);
     const char *p = text;
@@ -73,7 +73,7 @@ bool gg_cpu_set_parse(struct gg_cpu_set *set, const char *text)
 
 /* --- nodes ---------------------------------------------------------------- */
 
-static void usable(struct gg_cpu_set *set)
+static void usable(struct gg_place_cpu_set *set)
 {
     memset(set, 0, sizeof *set);
 #if defined(HAVE_SCHED_GETAFFINITY) && defined(CPU_ISSET)
@@ -90,7 +90,7 @@ static void usable(struct gg_cpu_set *set)
 }
 
 /* The list in root/name, empty if there is none. */
-static void read_list(struct gg_cpu_set *set, const char *root,
+static void read_list(struct gg_place_cpu_set *set, const char *root,
                       const char *name)
 {
     char path[512], text[4096];
@@ -102,26 +102,26 @@ static void read_list(struct gg_cpu_set *set, const char *root,
     size_t n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
     text[n] = '\0';
-    if (!gg_cpu_set_parse(set, text))
+    if (!gg_place_cpu_set_parse(set, text))
         memset(set, 0, sizeof *set);
 }
 
-void gg_nodes_read(struct gg_nodes *nodes, const char *root)
+void gg_place_nodes_read(struct gg_place_nodes *nodes, const char *root)
 {
-    struct gg_cpu_set mine, online;
+    struct gg_place_cpu_set mine, online;
     usable(&mine);
     read_list(&online, root, "has_memory");
     nodes->n = 0;
     for (unsigned i = 0; i < GG_MAX_NODES; i++) {
         char name[32];
-        struct gg_cpu_set *set = &nodes->cpus[nodes->n];
+        struct gg_place_cpu_set *set = &nodes->cpus[nodes->n];
         if (!has(&online, i))
             continue;
         snprintf(name, sizeof name, "node%u/cpulist", i);
         read_list(set, root, name);
         for (unsigned k = 0; k < GG_LEN(set->bits); k++)
             set->bits[k] &= mine.bits[k];
-        if (gg_cpu_set_count(set))
+        if (gg_place_cpu_set_count(set))
             nodes->number[nodes->n++] = i;
     }
     if (nodes->n)
@@ -133,37 +133,38 @@ void gg_nodes_read(struct gg_nodes *nodes, const char *root)
 
 unsigned gguf_numa_count(void)
 {
-    struct gg_nodes nodes;
-    gg_nodes_read(&nodes, GG_NODES_ROOT);
+    struct gg_place_nodes nodes;
+    gg_place_nodes_read(&nodes, GG_NODES_ROOT);
     return nodes.n;
 }
 
 /* --- threads -------------------------------------------------------------- */
 
-enum gguf_status gg_place_list(struct gg_cpu_set *out, unsigned n,
+enum gguf_status gg_place_list(struct gg_place_cpu_set *out, unsigned n,
                                const unsigned *cpus, size_t n_cpus,
                                struct gguf_error *err)
 {
     for (unsigned i = 0; i < n; i++) {
         const unsigned cpu = cpus[i % n_cpus];
         if (cpu >= GG_MAX_CPUS)
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "processor %u: numbers go up to %d", cpu,
-                           GG_MAX_CPUS - 1);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "processor %u: numbers go up to %d", cpu,
+                                GG_MAX_CPUS - 1);
         memset(&out[i], 0, sizeof out[i]);
         add(&out[i], cpu);
     }
     return GGUF_OK;
 }
 
-void gg_place_nodes(struct gg_cpu_set *out, unsigned n,
-                    const struct gg_nodes *nodes)
+void gg_place_nodes(struct gg_place_cpu_set *out, unsigned n,
+                    const struct gg_place_nodes *nodes)
 {
     for (unsigned i = 0; i < n; i++)
         out[i] = nodes->cpus[(size_t)i * nodes->n / n];
 }
 
-enum gguf_status gg_place_bind(pthread_t thread, const struct gg_cpu_set *cpus,
+enum gguf_status gg_place_bind(pthread_t thread,
+                               const struct gg_place_cpu_set *cpus,
                                struct gguf_error *err)
 {
 #if defined(HAVE_PTHREAD_SETAFFINITY_NP) && defined(CPU_SET)
@@ -177,15 +178,15 @@ enum gguf_status gg_place_bind(pthread_t thread, const struct gg_cpu_set *cpus,
         unsigned first = 0;
         while (first + 1 < GG_MAX_CPUS && !has(cpus, first))
             first++;
-        return gg_fail_errno(err, e, "cannot bind a thread to processor %u",
-                             first);
+        return gg_error_set_errno(
+            err, e, "cannot bind a thread to processor %u", first);
     }
     return GGUF_OK;
 #else
     (void)thread;
     (void)cpus;
-    return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                   "threads cannot be bound to processors here");
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "threads cannot be bound to processors here");
 #endif
 }
 
@@ -194,8 +195,8 @@ enum gguf_status gg_place_bind(pthread_t thread, const struct gg_cpu_set *cpus,
 enum gguf_status gguf_numa_set(enum gguf_numa_policy policy,
                                struct gguf_error *err)
 {
-    struct gg_nodes nodes;
-    gg_nodes_read(&nodes, GG_NODES_ROOT);
+    struct gg_place_nodes nodes;
+    gg_place_nodes_read(&nodes, GG_NODES_ROOT);
     if (nodes.n < 2)
         return GGUF_OK;
 #if defined(SYS_set_mempolicy)
@@ -208,12 +209,12 @@ enum gguf_status gguf_numa_set(enum gguf_numa_policy policy,
     /* the kernel takes one bit less than it is told */
     if (syscall(SYS_set_mempolicy, spread ? INTERLEAVE : DEFAULT,
                 spread ? mask : NULL, spread ? GG_MAX_NODES + 1ul : 0ul))
-        return gg_fail_errno(err, errno, "cannot spread memory over %u nodes",
-                             nodes.n);
+        return gg_error_set_errno(
+            err, errno, "cannot spread memory over %u nodes", nodes.n);
     return GGUF_OK;
 #else
     (void)policy;
-    return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                   "memory cannot be spread over nodes here");
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "memory cannot be spread over nodes here");
 #endif
 }

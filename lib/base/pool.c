@@ -29,11 +29,11 @@ struct gguf_pool {
     unsigned n_threads, n_spin;
     gguf_pool_fn *fn; /* NULL: end */
     void *user;
-    struct gg_gate start;
-    struct gg_gate done;
+    struct gg_barrier_gate start;
+    struct gg_barrier_gate done;
     _Alignas(64) _Atomic uint32_t n_left;
-    struct gg_cpu_set *cpus; /* of each member, n_threads; NULL: any */
-    struct worker workers[]; /* n_threads - 1 */
+    struct gg_place_cpu_set *cpus; /* of each member, n_threads; NULL: any */
+    struct worker workers[];       /* n_threads - 1 */
 };
 
 unsigned gguf_cpu_count(void)
@@ -56,7 +56,7 @@ static void *work(void *arg)
     uint32_t seen = 0;
     for (;;) {
         /* acquires fn and user, which gguf_pool_run wrote */
-        seen = gg_gate_wait(&p->start, seen, p->n_spin);
+        seen = gg_barrier_gate_wait(&p->start, seen, p->n_spin);
         if (!p->fn)
             return NULL;
         p->fn(p->user, w->ith, p->n_threads);
@@ -64,7 +64,7 @@ static void *work(void *arg)
          * to the caller by the signal */
         if (atomic_fetch_sub_explicit(&p->n_left, 1, memory_order_acq_rel) ==
             1)
-            gg_gate_signal(&p->done);
+            gg_barrier_gate_signal(&p->done);
     }
 }
 
@@ -72,13 +72,13 @@ static void *work(void *arg)
 static void stop(struct gguf_pool *p, unsigned n)
 {
     p->fn = NULL;
-    gg_gate_signal(&p->start);
+    gg_barrier_gate_signal(&p->start);
     for (unsigned i = 0; i < n; i++)
         pthread_join(p->workers[i].thread, NULL);
-    gg_gate_fini(&p->done);
-    gg_gate_fini(&p->start);
-    gg_free(p->allocator, p->cpus);
-    gg_free_aligned(p->allocator, p);
+    gg_barrier_gate_fini(&p->done);
+    gg_barrier_gate_fini(&p->start);
+    gg_mem_free(p->allocator, p->cpus);
+    gg_mem_free_aligned(p->allocator, p);
 }
 
 /* Workers block all signals: the program's handlers run on its own threads. But
@@ -112,22 +112,22 @@ static enum gguf_status choose_cpus(struct gguf_pool *p,
     p->cpus = NULL;
     if (params->bind == GGUF_BIND_NONE)
         return GGUF_OK;
-    p->cpus = gg_alloc_zero(p->allocator, p->n_threads, sizeof *p->cpus);
+    p->cpus = gg_mem_alloc_zero(p->allocator, p->n_threads, sizeof *p->cpus);
     if (!p->cpus)
-        return gg_fail_nomem(err, p->n_threads * sizeof *p->cpus);
+        return gg_error_set_nomem(err, p->n_threads * sizeof *p->cpus);
     if (params->bind == GGUF_BIND_CPUS)
         return gg_place_list(p->cpus, p->n_threads, params->cpus,
                              params->n_cpus, err);
-    struct gg_nodes *nodes = gg_alloc(p->allocator, sizeof *nodes);
+    struct gg_place_nodes *nodes = gg_mem_alloc(p->allocator, sizeof *nodes);
     if (!nodes)
-        return gg_fail_nomem(err, sizeof *nodes);
-    gg_nodes_read(nodes, GG_NODES_ROOT);
+        return gg_error_set_nomem(err, sizeof *nodes);
+    gg_place_nodes_read(nodes, GG_NODES_ROOT);
     const bool many = nodes->n > 1;
     if (many)
         gg_place_nodes(p->cpus, p->n_threads, nodes);
-    gg_free(p->allocator, nodes);
+    gg_mem_free(p->allocator, nodes);
     if (!many) {
-        gg_free(p->allocator, p->cpus);
+        gg_mem_free(p->allocator, p->cpus);
         p->cpus = NULL;
     }
     return GGUF_OK;
@@ -153,13 +153,13 @@ static enum gguf_status check_params(const struct gguf_pool_params *p,
                                      unsigned n, struct gguf_error *err)
 {
     if (n > GGUF_POOL_MAX_THREADS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a pool of %u threads: the limit is %u", n,
-                       GGUF_POOL_MAX_THREADS);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a pool of %u threads: the limit is %u", n,
+                            GGUF_POOL_MAX_THREADS);
     if (p->bind > GGUF_BIND_NODES ||
         (p->bind == GGUF_BIND_CPUS && (!p->cpus || !p->n_cpus)))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "threads bound to no processors");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "threads bound to no processors");
     return GGUF_OK;
 }
 
@@ -177,9 +177,9 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
     GG_TRY(check_params(params, n, err));
 
     size_t size = sizeof(struct gguf_pool) + (n - 1) * sizeof(struct worker);
-    struct gguf_pool *p = gg_alloc_aligned(params->allocator, size, 64);
+    struct gguf_pool *p = gg_mem_alloc_aligned(params->allocator, size, 64);
     if (!p)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     p->allocator = params->allocator;
     p->n_threads = n;
     p->n_spin = gg_barrier_spin(n);
@@ -188,18 +188,18 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
     atomic_init(&p->n_left, 0);
     enum gguf_status st = choose_cpus(p, params, err);
     if (st == GGUF_OK)
-        st = gg_gate_init(&p->start, err);
+        st = gg_barrier_gate_init(&p->start, err);
     if (st != GGUF_OK)
         goto fail;
-    st = gg_gate_init(&p->done, err);
+    st = gg_barrier_gate_init(&p->done, err);
     if (st != GGUF_OK)
         goto fail_start;
     unsigned n_started = 0;
     int e = start(p, &n_started);
     if (e) {
         stop(p, n_started);
-        return gg_fail_errno(err, e, "cannot start thread %u of %u",
-                             n_started + 2, n);
+        return gg_error_set_errno(err, e, "cannot start thread %u of %u",
+                                  n_started + 2, n);
     }
     st = bind_workers(p, err);
     if (st != GGUF_OK)
@@ -209,10 +209,10 @@ enum gguf_status gguf_pool_create(struct gguf_pool **out,
     return st;
 
 fail_start:
-    gg_gate_fini(&p->start);
+    gg_barrier_gate_fini(&p->start);
 fail:
-    gg_free(p->allocator, p->cpus);
-    gg_free_aligned(p->allocator, p);
+    gg_mem_free(p->allocator, p->cpus);
+    gg_mem_free_aligned(p->allocator, p);
     return st;
 }
 
@@ -237,7 +237,7 @@ void gguf_pool_run(struct gguf_pool *p, gguf_pool_fn *fn, void *user)
     p->user = user;
     atomic_store_explicit(&p->n_left, p->n_threads - 1, memory_order_relaxed);
     uint32_t done = atomic_load_explicit(&p->done.value, memory_order_relaxed);
-    gg_gate_signal(&p->start);
+    gg_barrier_gate_signal(&p->start);
     fn(user, 0, p->n_threads);
-    gg_gate_wait(&p->done, done, p->n_spin);
+    gg_barrier_gate_wait(&p->done, done, p->n_spin);
 }

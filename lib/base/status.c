@@ -59,8 +59,7 @@ void gguf_error_clear(struct gguf_error *err)
 }
 
 static void fill(struct gguf_error *err, enum gguf_status status,
-                 uint64_t offset, const char *fmt, va_list ap)
-    GG_PRINTF(4, 0);
+                 uint64_t offset, const char *fmt, va_list ap) GG_PRINTF(4, 0);
 
 static void fill(struct gguf_error *err, enum gguf_status status,
                  uint64_t offset, const char *fmt, va_list ap)
@@ -71,8 +70,8 @@ static void fill(struct gguf_error *err, enum gguf_status status,
     vsnprintf(err->message, sizeof err->message, fmt, ap);
 }
 
-enum gguf_status gg_fail(struct gguf_error *err, enum gguf_status status,
-                         uint64_t offset, const char *fmt, ...)
+enum gguf_status gg_error_set(struct gguf_error *err, enum gguf_status status,
+                              uint64_t offset, const char *fmt, ...)
 {
     if (err) {
         va_list ap;
@@ -83,8 +82,8 @@ enum gguf_status gg_fail(struct gguf_error *err, enum gguf_status status,
     return status;
 }
 
-enum gguf_status gg_fail_errno(struct gguf_error *err, int sys_errno,
-                               const char *fmt, ...)
+enum gguf_status gg_error_set_errno(struct gguf_error *err, int sys_errno,
+                                    const char *fmt, ...)
 {
     enum gguf_status status = sys_errno == ENOMEM   ? GGUF_E_NOMEM
                               : sys_errno == ENOSPC ? GGUF_E_NOSPACE
@@ -113,8 +112,8 @@ enum gguf_status gg_fail_errno(struct gguf_error *err, int sys_errno,
     return status;
 }
 
-enum gguf_status gg_fail_nomem(struct gguf_error *err, size_t size)
+enum gguf_status gg_error_set_nomem(struct gguf_error *err, size_t size)
 {
-    return gg_fail(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
-                   "out of memory for %zu bytes", size);
+    return gg_error_set(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
+                        "out of memory for %zu bytes", size);
 }

@@ -11,14 +11,14 @@ bool gg_str_eq(struct gguf_str a, struct gguf_str b)
     return a.size == b.size && (!a.size || !memcmp(a.data, b.data, a.size));
 }
 
-struct gguf_str gg_strz(const char *z)
+struct gguf_str gg_str_z(const char *z)
 {
     return (struct gguf_str){ z, strlen(z) };
 }
 
 bool gg_str_eqz(struct gguf_str a, const char *z)
 {
-    return gg_str_eq(a, gg_strz(z));
+    return gg_str_eq(a, gg_str_z(z));
 }
 
 static char upper(char c)
@@ -78,7 +78,7 @@ bool gg_str_join(char *out, size_t size, struct gguf_str s, const char *end)
 }
 
 /* Well-formed byte sequences: The Unicode Standard 15.0, table 3-7. */
-size_t gg_utf8_decode(const char *p, size_t n, uint32_t *cp)
+size_t gg_str_utf8_decode(const char *p, size_t n, uint32_t *cp)
 {
     const unsigned char *b = (const unsigned char *)p;
     if (b[0] < 0x80) {
@@ -98,14 +98,14 @@ size_t gg_utf8_decode(const char *p, size_t n, uint32_t *cp)
             return 0;
         v = v << 6 | (b[i] & 0x3fu);
     }
-    if ((len == 3 && v < 0x800) || (len == 4 && v < 0x10000) ||
-        v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
+    if ((len == 3 && v < 0x800) || (len == 4 && v < 0x10000) || v > 0x10ffff ||
+        (v >= 0xd800 && v < 0xe000))
         return 0;
     *cp = v;
     return len;
 }
 
-size_t gg_utf8_encode(uint32_t cp, char out[4])
+size_t gg_str_utf8_encode(uint32_t cp, char out[4])
 {
     if (cp < 0x80) {
         out[0] = (char)cp;
@@ -133,12 +133,13 @@ size_t gg_utf8_encode(uint32_t cp, char out[4])
     return 4;
 }
 
-bool gg_utf8_valid(const char *p, size_t n)
+bool gg_str_utf8_valid(const char *p, size_t n)
 {
     uint32_t cp;
     for (size_t len; n; p += len, n -= len) {
         len = 1;
-        if ((unsigned char)*p >= 0x80 && !(len = gg_utf8_decode(p, n, &cp)))
+        if ((unsigned char)*p >= 0x80 &&
+            !(len = gg_str_utf8_decode(p, n, &cp)))
             return false;
     }
     return true;
@@ -177,7 +178,7 @@ static bool hides(uint32_t cp)
 static size_t escape_one(const char *p, size_t n, char out[16])
 {
     uint32_t cp;
-    size_t len = gg_utf8_decode(p, n, &cp);
+    size_t len = gg_str_utf8_decode(p, n, &cp);
     unsigned char b = (unsigned char)p[0];
     if (!len) {
         snprintf(out, 16, "\\x%02X", b);
@@ -200,7 +201,7 @@ static size_t escape_one(const char *p, size_t n, char out[16])
     return len;
 }
 
-size_t gg_escape(char *out, size_t size, const char *data, size_t n)
+size_t gg_str_escape(char *out, size_t size, const char *data, size_t n)
 {
     if (!size)
         return 0;
@@ -228,8 +229,8 @@ size_t gg_escape(char *out, size_t size, const char *data, size_t n)
     return used;
 }
 
-const char *gg_esc(struct gg_esc *e, struct gguf_str s)
+const char *gg_str_esc(struct gg_str_esc *e, struct gguf_str s)
 {
-    gg_escape(e->s, sizeof e->s, s.data, s.size);
+    gg_str_escape(e->s, sizeof e->s, s.data, s.size);
     return e->s;
 }

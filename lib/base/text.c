@@ -5,11 +5,11 @@
 
 size_t gguf_text_escape(char *out, size_t size, struct gguf_str s)
 {
-    return gg_escape(out, size, s.data, s.size);
+    return gg_str_escape(out, size, s.data, s.size);
 }
 
 size_t gguf_text_decode(const char *p, size_t n, uint32_t *cp)
 {
     uint32_t v;
-    return gg_utf8_decode(p, n, cp ? cp : &v);
+    return gg_str_utf8_decode(p, n, cp ? cp : &v);
 }

@@ -46,8 +46,8 @@ static void destroy(struct gguf_backend *b)
     const struct gguf_allocator *a = b->allocator;
     struct gguf_driver *driver = c->own_driver;
     gg_stream_destroy(c->stream);
-    gg_free_aligned(a, c->scratch);
-    gg_free(a, c);
+    gg_mem_free_aligned(a, c->scratch);
+    gg_mem_free(a, c);
     gguf_driver_destroy(driver);
 }
 
@@ -57,11 +57,11 @@ static enum gguf_status room_for(struct blas_backend *c, size_t size,
     const struct gguf_allocator *a = c->base.allocator;
     if (size <= c->scratch_size)
         return GGUF_OK;
-    gg_free_aligned(a, c->scratch);
+    gg_mem_free_aligned(a, c->scratch);
     c->scratch_size = 0;
-    c->scratch = gg_alloc_aligned(a, size, 64);
+    c->scratch = gg_mem_alloc_aligned(a, size, 64);
     if (!c->scratch)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     c->scratch_size = size;
     return GGUF_OK;
 }
@@ -80,8 +80,8 @@ static enum gguf_status work(void *arg, struct gguf_error *err)
         if (t->op != GGUF_OP_MATMUL) /* a view */
             continue;
         if (c->abort && c->abort(c->abort_user))
-            return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                           "stopped before node %zu", i);
+            return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                                "stopped before node %zu", i);
         GG_TRY(room_for(c, gg_blas_scratch(t), err));
         gg_blas_product(t, c->kern, c->scratch);
     }
@@ -157,12 +157,12 @@ static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
 {
     GG_TRY(gguf_backend_sync(b, err));
     if (!n || n > GGUF_POOL_MAX_THREADS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%u threads of %s: 1 to %d", n, b->name,
-                       GGUF_POOL_MAX_THREADS);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%u threads of %s: 1 to %d", n, b->name,
+                            GGUF_POOL_MAX_THREADS);
     if (!gg_blas_set_n_threads(n))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "%s has no setting for threads", BLAS_NAME);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "%s has no setting for threads", BLAS_NAME);
     return GGUF_OK;
 }
 
@@ -193,7 +193,7 @@ static bool supports_buft(const struct gguf_device *d,
 
 static void own_free(struct gguf_buffer *b)
 {
-    gg_free_aligned(b->allocator, b->base);
+    gg_mem_free_aligned(b->allocator, b->base);
 }
 
 static const struct gg_buffer_iface own_iface = { .free = own_free };
@@ -203,8 +203,8 @@ static enum gguf_status own_alloc(const struct gguf_buft *buft,
                                   struct gguf_error *err)
 {
     b->iface = &own_iface;
-    b->base = gg_alloc_aligned(b->allocator, size, buft->alignment);
-    return b->base ? GGUF_OK : gg_fail_nomem(err, size);
+    b->base = gg_mem_alloc_aligned(b->allocator, size, buft->alignment);
+    return b->base ? GGUF_OK : gg_error_set_nomem(err, size);
 }
 
 static enum gguf_status new_backend(struct gguf_device *d,
@@ -213,9 +213,9 @@ static enum gguf_status new_backend(struct gguf_device *d,
 {
     struct blas_driver *driver = d->priv;
     const struct gguf_blas_params *p = &driver->params;
-    struct blas_backend *c = gg_alloc(p->allocator, sizeof *c);
+    struct blas_backend *c = gg_mem_alloc(p->allocator, sizeof *c);
     if (!c)
-        return gg_fail_nomem(err, sizeof *c);
+        return gg_error_set_nomem(err, sizeof *c);
     *c = (struct blas_backend){ .base = { .iface = &backend_iface,
                                           .device = d,
                                           .allocator = p->allocator,
@@ -226,7 +226,7 @@ static enum gguf_status new_backend(struct gguf_device *d,
     if (st == GGUF_OK && p->n_threads)
         gg_blas_set_n_threads(p->n_threads);
     if (st != GGUF_OK)
-        gg_free(p->allocator, c);
+        gg_mem_free(p->allocator, c);
     else
         *out = &c->base;
     return st;
@@ -236,7 +236,7 @@ static void memory(const struct gguf_device *d, uint64_t *n_free,
                    uint64_t *n_total)
 {
     (void)d; /* also its own memory is the machine's */
-    gg_host_memory(n_free, n_total);
+    gg_backend_host_memory(n_free, n_total);
 }
 
 static const struct gg_device_iface device_iface = {
@@ -253,7 +253,7 @@ static const struct gg_device_iface device_iface = {
 static void driver_destroy(struct gguf_driver *driver)
 {
     struct blas_driver *c = driver->priv;
-    gg_free(c->params.allocator, c);
+    gg_mem_free(c->params.allocator, c);
 }
 
 static gguf_any_fn *driver_function(const struct gguf_driver *driver,
@@ -267,7 +267,7 @@ static gguf_any_fn *driver_function(const struct gguf_driver *driver,
     return NULL;
 }
 
-static const struct gg_driver_iface driver_iface = {
+static const struct gg_backend_driver_iface driver_iface = {
     .destroy = driver_destroy,
     .function = driver_function,
 };
@@ -281,16 +281,16 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_blas_params", err));
     params = &own;
     if (params->n_threads > GGUF_POOL_MAX_THREADS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%u threads of BLAS: at most %d", params->n_threads,
-                       GGUF_POOL_MAX_THREADS);
-    struct blas_driver *c = gg_alloc_zero(params->allocator, 1, sizeof *c);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%u threads of BLAS: at most %d",
+                            params->n_threads, GGUF_POOL_MAX_THREADS);
+    struct blas_driver *c = gg_mem_alloc_zero(params->allocator, 1, sizeof *c);
     if (!c)
-        return gg_fail_nomem(err, sizeof *c);
+        return gg_error_set_nomem(err, sizeof *c);
     c->params = *params;
     if (!c->params.min_size)
         c->params.min_size = 32;
-    gg_kern_init(&c->kern, gg_cpu_detect() & params->levels);
+    gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
     gg_codec_kern_native(c->kern.codec);
     c->own_buft = (struct gguf_buft){ .name = "BLAS",
                                       .alignment = GGUF_TENSOR_ALIGN,
@@ -319,9 +319,10 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
     return GGUF_OK;
 }
 
-enum gguf_status gguf_blas_backend_create(struct gguf_backend **out,
-                                          const struct gguf_blas_params *params,
-                                          struct gguf_error *err)
+enum gguf_status
+gguf_blas_backend_create(struct gguf_backend **out,
+                         const struct gguf_blas_params *params,
+                         struct gguf_error *err)
 {
     struct gguf_driver *driver;
     *out = NULL;

@@ -5,8 +5,8 @@
 
 static enum gguf_status none(struct gguf_error *err)
 {
-    return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                   "libgguf was built without a BLAS library");
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "libgguf was built without a BLAS library");
 }
 
 enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
@@ -18,9 +18,10 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
     return none(err);
 }
 
-enum gguf_status gguf_blas_backend_create(struct gguf_backend **out,
-                                          const struct gguf_blas_params *params,
-                                          struct gguf_error *err)
+enum gguf_status
+gguf_blas_backend_create(struct gguf_backend **out,
+                         const struct gguf_blas_params *params,
+                         struct gguf_error *err)
 {
     (void)params;
     *out = NULL;

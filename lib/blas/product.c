@@ -15,7 +15,7 @@
 #include <limits.h>
 
 #if HAVE_BLI_THREAD_SET_NUM_THREADS && !HAVE_OPENBLAS_SET_NUM_THREADS
-# include <blis.h>
+#include <blis.h>
 #endif
 
 enum { PANEL_BYTES = 8 << 20 };
@@ -78,8 +78,8 @@ static void multiply(const struct gguf_tensor *t, const float *w, int64_t w_ld,
                      int64_t m, const float *x, float *y)
 {
     const struct gguf_tensor *b = t->src[1];
-    cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)m,
-                (int)b->ne[1], (int)b->ne[0], 1.0f, w, (int)w_ld, x,
+    cblas_sgemm(CblasColMajor, CblasTrans, CblasNoTrans, (int)m, (int)b->ne[1],
+                (int)b->ne[0], 1.0f, w, (int)w_ld, x,
                 (int)(b->nb[1] / (int64_t)sizeof *x), 0.0f, y,
                 (int)(t->nb[1] / (int64_t)sizeof *y));
 }
@@ -92,18 +92,18 @@ static void slice(struct gguf_tensor *t, const struct gg_kern *kern,
     const char *w = (const char *)a->data +
                     i2 / (b->ne[2] / a->ne[2]) * a->nb[2] +
                     i3 / (b->ne[3] / a->ne[3]) * a->nb[3];
-    const float *x = (const float *)(const void *)((const char *)b->data +
-                                                   i2 * b->nb[2] +
-                                                   i3 * b->nb[3]);
-    float *y = (float *)(void *)((char *)t->data + i2 * t->nb[2] +
-                                 i3 * t->nb[3]);
+    const float *x =
+        (const float *)(const void *)((const char *)b->data + i2 * b->nb[2] +
+                                      i3 * b->nb[3]);
+    float *y =
+        (float *)(void *)((char *)t->data + i2 * t->nb[2] + i3 * t->nb[3]);
     const int64_t k = a->ne[0], m = a->ne[1];
     if (is_direct(a)) {
         multiply(t, (const float *)(const void *)w,
                  a->nb[1] / (int64_t)sizeof(float), m, x, y);
         return;
     }
-    gg_decode_fn *decode = kern->codec[gg_dtype_index(a->dtype)].decode;
+    gg_kern_decode_fn *decode = kern->codec[gg_dtype_index(a->dtype)].decode;
     const int64_t step = panel_rows(a);
     for (int64_t i = 0; i < m; i += step) {
         const int64_t rows = GG_MIN(step, m - i);

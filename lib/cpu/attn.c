@@ -20,22 +20,22 @@
 
 enum {
     ALIGN = 64,
-    N_COLS = 96, /* columns of a task, as far as whole tokens allow */
+    N_COLS = 96,  /* columns of a task, as far as whole tokens allow */
     N_KEYS = 128, /* keys in a block */
     V_ROWS = 16
 };
 
 /* What follows from the arguments; lengths in elements. */
 struct dims {
-    const struct gg_gemm_kern *g;
+    const struct gg_kern_gemm_kern *g;
     size_t group;     /* heads that share keys */
     size_t block_tok; /* tokens of a task */
     size_t n_blocks;  /* of tokens */
     size_t n_tasks;
-    size_t cols;      /* of a task, rounded up to nr */
-    size_t dv;        /* rounded up to mr */
-    size_t keys;      /* N_KEYS, rounded up to mr */
-    size_t v_rows;    /* values decoded at a time, whole blocks of steps */
+    size_t cols;   /* of a task, rounded up to nr */
+    size_t dv;     /* rounded up to mr */
+    size_t keys;   /* N_KEYS, rounded up to mr */
+    size_t v_rows; /* values decoded at a time, whole blocks of steps */
 };
 
 /* What the threads share, at the start of work. */
@@ -49,13 +49,13 @@ struct scratch {
     unsigned char *k;      /* rows of d steps, keys / mr panels */
     unsigned char *v;      /* rows of a step for each key, dv / mr panels */
     unsigned char *packed; /* weights: columns of as many, cols / nr panels */
-    float *scores; /* [cols][keys], then weights */
-    float *out;    /* [cols][dv], not divided by sum yet */
-    float *mask;   /* [block_tok][keys] */
-    void *buf;     /* of pack_rows */
-    float *values; /* [v_rows][dv], decoded */
-    float *max;    /* [cols], of the scores so far */
-    double *sum;   /* [cols], of exp(score - max) so far */
+    float *scores;         /* [cols][keys], then weights */
+    float *out;            /* [cols][dv], not divided by sum yet */
+    float *mask;           /* [block_tok][keys] */
+    void *buf;             /* of pack_rows */
+    float *values;         /* [v_rows][dv], decoded */
+    float *max;            /* [cols], of the scores so far */
+    double *sum;           /* [cols], of exp(score - max) so far */
 };
 
 static size_t round_up(size_t n, size_t to)
@@ -65,7 +65,7 @@ static size_t round_up(size_t n, size_t to)
 
 static void dims_init(struct dims *s, const struct gg_attn_args *a)
 {
-    const struct gg_gemm_kern *g = &a->kern->gemm[a->precision];
+    const struct gg_kern_gemm_kern *g = &a->kern->gemm[a->precision];
     s->g = g;
     s->group = (size_t)(a->n_head / a->n_head_kv);
     s->block_tok = GG_MAX(N_COLS / s->group, 1);
@@ -91,14 +91,15 @@ static void *take(unsigned char *base, size_t *used, size_t size)
 static size_t scratch_init(struct scratch *b, unsigned char *base,
                            const struct gg_attn_args *a, const struct dims *s)
 {
-    const struct gg_gemm_kern *g = s->g;
+    const struct gg_kern_gemm_kern *g = s->g;
     const size_t d = (size_t)a->d, f = sizeof(float);
     const size_t col_panels = s->cols / g->nr;
     size_t used = 0;
-    b->q = take(base, &used, col_panels * gg_gemm_x_size(g, d));
-    b->k = take(base, &used, s->keys / g->mr * gg_gemm_w_size(g, d));
-    b->v = take(base, &used, s->dv / g->mr * gg_gemm_w_size(g, s->keys));
-    b->packed = take(base, &used, col_panels * gg_gemm_x_size(g, s->keys));
+    b->q = take(base, &used, col_panels * gg_kern_gemm_x_size(g, d));
+    b->k = take(base, &used, s->keys / g->mr * gg_kern_gemm_w_size(g, d));
+    b->v = take(base, &used, s->dv / g->mr * gg_kern_gemm_w_size(g, s->keys));
+    b->packed =
+        take(base, &used, col_panels * gg_kern_gemm_x_size(g, s->keys));
     b->scores = take(base, &used, s->cols * s->keys * f);
     b->out = take(base, &used, s->cols * s->dv * f);
     b->mask = take(base, &used, s->block_tok * s->keys * f);
@@ -121,8 +122,7 @@ size_t gg_attn_work_size(const struct gg_attn_args *a, unsigned nth)
     struct dims s;
     struct scratch b;
     dims_init(&s, a);
-    return ALIGN + sizeof(struct shared) +
-           nth * scratch_init(&b, NULL, a, &s);
+    return ALIGN + sizeof(struct shared) + nth * scratch_init(&b, NULL, a, &s);
 }
 
 float gg_attn_slope(float max_bias, int64_t head, int64_t n_head)
@@ -132,8 +132,8 @@ float gg_attn_slope(float max_bias, int64_t head, int64_t n_head)
     int64_t n = 1;
     while (n <= n_head / 2)
         n *= 2;
-    const double step = head < n ? (double)(head + 1)
-                                 : (double)(2 * (head - n) + 1) / 2;
+    const double step =
+        head < n ? (double)(head + 1) : (double)(2 * (head - n) + 1) / 2;
     return (float)exp2(-(double)max_bias * step / (double)n);
 }
 
@@ -151,14 +151,16 @@ struct task {
 static void pack_q(const struct task *t)
 {
     const struct gg_attn_args *a = t->a;
-    const struct gg_gemm_kern *g = t->s->g;
-    const size_t nr = g->nr, d = (size_t)a->d, size = gg_gemm_x_size(g, d);
+    const struct gg_kern_gemm_kern *g = t->s->g;
+    const size_t nr = g->nr, d = (size_t)a->d,
+                 size = gg_kern_gemm_x_size(g, d);
     const size_t stride = a->q_nb[0] / sizeof(float);
     memset(t->b->q, 0, t->s->cols / nr * size);
     for (size_t h = 0; h < t->s->group; h++) {
         const float *q = (const float *)a->q +
                          (t->tok0 * a->q_nb[0] + (t->head0 + h) * a->q_nb[1] +
-                          t->seq * a->q_nb[2]) / sizeof(float);
+                          t->seq * a->q_nb[2]) /
+                             sizeof(float);
         for (size_t i = 0, n; i < t->n_tok; i += n) {
             const size_t col = h * t->n_tok + i;
             n = GG_MIN(t->n_tok - i, nr - col % nr);
@@ -187,11 +189,11 @@ static void load_values(const struct task *t, size_t first, size_t n)
  * step. */
 static void pack_v(const struct task *t, size_t first, size_t n)
 {
-    const struct gg_gemm_kern *g = t->s->g;
-    const size_t size = gg_gemm_w_size(g, t->s->keys), dv = t->s->dv;
+    const struct gg_kern_gemm_kern *g = t->s->g;
+    const size_t size = gg_kern_gemm_w_size(g, t->s->keys), dv = t->s->dv;
     for (size_t i = 0; i < n; i += t->s->v_rows) {
         const size_t rows = GG_MIN(n - i, t->s->v_rows);
-        unsigned char *panel = t->b->v + gg_gemm_w_size(g, i);
+        unsigned char *panel = t->b->v + gg_kern_gemm_w_size(g, i);
         load_values(t, first + i, rows);
         for (size_t j = 0; j < dv; j += g->mr, panel += size)
             g->pack_wt(panel, 0, t->b->values + j, dv, g->mr, rows);
@@ -219,14 +221,15 @@ static bool load_mask(const struct task *t, size_t first, size_t n)
 /* Products of the packed keys with all columns. */
 static void multiply_keys(const struct task *t, size_t n)
 {
-    const struct gg_gemm_kern *g = t->s->g;
+    const struct gg_kern_gemm_kern *g = t->s->g;
     const size_t d = (size_t)t->a->d, keys = t->s->keys;
-    const size_t k_size = gg_gemm_w_size(g, d), q_size = gg_gemm_x_size(g, d);
+    const size_t k_size = gg_kern_gemm_w_size(g, d),
+                 q_size = gg_kern_gemm_x_size(g, d);
     const unsigned char *q = t->b->q;
     for (size_t j = 0; j < t->n_cols; j += g->nr, q += q_size) {
         const unsigned char *k = t->b->k;
         for (size_t i = 0; i < n; i += g->mr, k += k_size)
-            g->tile(k, q, gg_gemm_n_blocks(g, d),
+            g->tile(k, q, gg_kern_gemm_n_blocks(g, d),
                     (unsigned)GG_MIN((size_t)g->nr, t->n_cols - j),
                     t->b->scores + j * keys + i, keys, 0);
     }
@@ -275,36 +278,36 @@ static void weigh_column(const struct task *t, size_t col, size_t n,
 /* The weights of all columns into panels, and V times weights to out. */
 static void multiply_values(const struct task *t, size_t n)
 {
-    const struct gg_gemm_kern *g = t->s->g;
+    const struct gg_kern_gemm_kern *g = t->s->g;
     const size_t keys = t->s->keys, dv = t->s->dv;
-    const size_t v_size = gg_gemm_w_size(g, keys);
+    const size_t v_size = gg_kern_gemm_w_size(g, keys);
     unsigned char *p = t->b->packed;
     for (size_t j = 0; j < t->n_cols; j += g->nr) {
         const size_t cols = GG_MIN((size_t)g->nr, t->n_cols - j);
         const unsigned char *v = t->b->v;
         g->pack_x(p, 0, t->b->scores + j * keys, keys, cols, n);
         for (size_t i = 0; i < dv; i += g->mr, v += v_size)
-            g->tile(v, p, gg_gemm_n_blocks(g, n), (unsigned)cols,
+            g->tile(v, p, gg_kern_gemm_n_blocks(g, n), (unsigned)cols,
                     t->b->out + j * dv + i, dv, 1);
-        p += gg_gemm_x_size(g, keys);
+        p += gg_kern_gemm_x_size(g, keys);
     }
 }
 
 static void run_block(const struct task *t, size_t first, size_t n)
 {
     const struct gg_attn_args *a = t->a;
-    const struct gg_gemm_rows keys = {
-        a->k_type,
-        (const unsigned char *)a->k + first * a->k_nb[0] +
-            t->head_kv * a->k_nb[1] + t->seq * a->k_nb[2],
-        a->k_nb[0]
-    };
+    const struct gg_kern_gemm_rows keys = { a->k_type,
+                                            (const unsigned char *)a->k +
+                                                first * a->k_nb[0] +
+                                                t->head_kv * a->k_nb[1] +
+                                                t->seq * a->k_nb[2],
+                                            a->k_nb[0] };
     t->s->g->pack_rows(a->kern, t->s->g, &keys, n, (size_t)a->d, t->b->k,
                        t->b->buf);
     multiply_keys(t, n);
     for (size_t h = 0; h < t->s->group; h++) {
-        const float slope = gg_attn_slope(
-            a->max_bias, (int64_t)(t->head0 + h), a->n_head);
+        const float slope =
+            gg_attn_slope(a->max_bias, (int64_t)(t->head0 + h), a->n_head);
         for (size_t i = 0; i < t->n_tok; i++)
             weigh_column(t, h * t->n_tok + i, n, slope);
     }
@@ -339,7 +342,8 @@ static void store_out(const struct task *t)
     for (size_t c = 0; c < t->n_cols; c++) {
         float *out = a->out + ((t->head0 + c / t->n_tok) * a->out_nb[0] +
                                (t->tok0 + c % t->n_tok) * a->out_nb[1] +
-                               t->seq * a->out_nb[2]) / sizeof(float);
+                               t->seq * a->out_nb[2]) /
+                                  sizeof(float);
         a->kern->vec.scale(out, t->b->out + c * t->s->dv, (size_t)a->dv,
                            last_scale(t, c), 0);
     }

@@ -25,22 +25,22 @@ struct gg_barrier; /* base/barrier.h */
 
 struct gg_attn_args {
     const struct gg_kern *kern;
-    enum gg_gemm_precision precision; /* of both products */
+    enum gg_kern_gemm_precision precision; /* of both products */
     /* Rows are contiguous; strides are bytes, in the order of the comment.
      * q and out are f32 with strides that are multiples of 4, k and v of any
      * type with a decode kernel and no row header. */
     const void *q, *k, *v;
-    size_t q_nb[3];       /* token, head, sequence */
-    size_t k_nb[3];       /* position, head, sequence */
-    size_t v_nb[3];       /* position, head, sequence */
-    int k_type, v_type;   /* GG_DT_... */
-    const void *mask;     /* rows of n_kv, or NULL */
-    size_t mask_nb[2];    /* token, sequence (0: the same for all) */
-    int mask_type;        /* GG_DT_F32 or GG_DT_F16 */
-    const float *sinks;   /* [n_head], or NULL */
-    float *out;           /* rows of dv; overlaps no input */
-    size_t out_nb[3];     /* head, token, sequence */
-    int64_t d, dv;        /* elements of a row of q and k, of v and out */
+    size_t q_nb[3];     /* token, head, sequence */
+    size_t k_nb[3];     /* position, head, sequence */
+    size_t v_nb[3];     /* position, head, sequence */
+    int k_type, v_type; /* GG_DT_... */
+    const void *mask;   /* rows of n_kv, or NULL */
+    size_t mask_nb[2];  /* token, sequence (0: the same for all) */
+    int mask_type;      /* GG_DT_F32 or GG_DT_F16 */
+    const float *sinks; /* [n_head], or NULL */
+    float *out;         /* rows of dv; overlaps no input */
+    size_t out_nb[3];   /* head, token, sequence */
+    int64_t d, dv;      /* elements of a row of q and k, of v and out */
     int64_t n_tok, n_kv, n_seq;
     int64_t n_head, n_head_kv; /* the first a multiple of the second */
     float scale, max_bias, softcap;
@@ -49,8 +49,8 @@ struct gg_attn_args {
 /* Bytes of scratch for nth threads. */
 size_t gg_attn_work_size(const struct gg_attn_args *a, unsigned nth);
 
-/* Member ith of the barrier's threads (NULL: of one), otherwise as gg_gemm_run
- * in cpu/gemm.h. */
+/* Member ith of the barrier's threads (NULL: of one), otherwise as
+ * gg_cpu_gemm_run in cpu/gemm.h. */
 void gg_attn_run(const struct gg_attn_args *a, unsigned ith, void *work,
                  struct gg_barrier *barrier);
 

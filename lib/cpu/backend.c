@@ -44,12 +44,12 @@ static void destroy(struct gguf_backend *b)
     const struct gguf_allocator *a = b->allocator;
     struct gguf_driver *driver = c->own_driver;
     gg_cpu_plan_fini(&c->plan);
-    gg_free_aligned(a, c->work);
+    gg_mem_free_aligned(a, c->work);
     if (c->barrier)
         gg_barrier_fini(c->barrier);
-    gg_free_aligned(a, c->barrier);
+    gg_mem_free_aligned(a, c->barrier);
     gguf_pool_destroy(c->own_pool);
-    gg_free(a, c);
+    gg_mem_free(a, c);
     gguf_driver_destroy(driver);
 }
 
@@ -61,26 +61,26 @@ static enum gguf_status prepare(struct cpu_backend *c,
     const struct gguf_allocator *a = c->base.allocator;
     unsigned nth = gguf_pool_n_threads(c->pool);
     if (p->work_size > c->work_size) {
-        gg_free_aligned(a, c->work);
+        gg_mem_free_aligned(a, c->work);
         c->work_size = 0;
-        c->work = gg_alloc_aligned(a, p->work_size, 64);
+        c->work = gg_mem_alloc_aligned(a, p->work_size, 64);
         if (!c->work)
-            return gg_fail_nomem(err, p->work_size);
+            return gg_error_set_nomem(err, p->work_size);
         c->work_size = p->work_size;
     }
     if (c->barrier && c->barrier->n_threads != nth) {
         gg_barrier_fini(c->barrier);
-        gg_free_aligned(a, c->barrier);
+        gg_mem_free_aligned(a, c->barrier);
         c->barrier = NULL;
     }
     if (!c->barrier) {
-        struct gg_barrier *b = gg_alloc_aligned(a, sizeof *b, 64);
+        struct gg_barrier *b = gg_mem_alloc_aligned(a, sizeof *b, 64);
         if (!b)
-            return gg_fail_nomem(err, sizeof *b);
+            return gg_error_set_nomem(err, sizeof *b);
         enum gguf_status st =
             gg_barrier_init(b, nth, gg_barrier_spin(nth), err);
         if (st != GGUF_OK) {
-            gg_free_aligned(a, b);
+            gg_mem_free_aligned(a, b);
             return st;
         }
         c->barrier = b;
@@ -117,7 +117,7 @@ static void plan_destroy(struct gguf_backend *b, void *plan)
 {
     struct cpu_plan *p = plan;
     gg_cpu_plan_fini(&p->plan);
-    gg_free(b->allocator, p);
+    gg_mem_free(b->allocator, p);
 }
 
 /* All memory that running takes is taken here. */
@@ -137,9 +137,9 @@ static enum gguf_status plan_create(struct gguf_backend *b,
                                     struct gguf_graph *graph, void **plan,
                                     struct gguf_error *err)
 {
-    struct cpu_plan *p = gg_alloc(b->allocator, sizeof *p);
+    struct cpu_plan *p = gg_mem_alloc(b->allocator, sizeof *p);
     if (!p)
-        return gg_fail_nomem(err, sizeof *p);
+        return gg_error_set_nomem(err, sizeof *p);
     gg_cpu_plan_init(&p->plan, b->allocator);
     enum gguf_status st = plan_remake(b, p, graph, err);
     if (st != GGUF_OK)
@@ -219,9 +219,9 @@ static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
                                       struct gguf_error *err)
 {
     if (!n || n > GGUF_POOL_MAX_THREADS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%u threads of %s: 1 to %d", n, b->name,
-                       GGUF_POOL_MAX_THREADS);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%u threads of %s: 1 to %d", n, b->name,
+                            GGUF_POOL_MAX_THREADS);
     return own_pool(b, n, err);
 }
 
@@ -231,7 +231,7 @@ static void memory(const struct gguf_device *d, uint64_t *n_free,
                    uint64_t *n_total)
 {
     (void)d;
-    gg_host_memory(n_free, n_total);
+    gg_backend_host_memory(n_free, n_total);
 }
 
 static bool supports_op(const struct gguf_device *d,
@@ -266,9 +266,9 @@ static enum gguf_status new_backend(struct gguf_device *d,
 {
     struct cpu_driver *driver = d->priv;
     const struct gguf_cpu_params *p = &driver->params;
-    struct cpu_backend *c = gg_alloc(p->allocator, sizeof *c);
+    struct cpu_backend *c = gg_mem_alloc(p->allocator, sizeof *c);
     if (!c)
-        return gg_fail_nomem(err, sizeof *c);
+        return gg_error_set_nomem(err, sizeof *c);
     *c = (struct cpu_backend){ .base = { .iface = &backend_iface,
                                          .device = d,
                                          .allocator = p->allocator,
@@ -304,7 +304,7 @@ static const struct gg_device_iface device_iface = {
 static void driver_destroy(struct gguf_driver *driver)
 {
     struct cpu_driver *c = driver->priv;
-    gg_free(c->params.allocator, c);
+    gg_mem_free(c->params.allocator, c);
 }
 
 static gguf_any_fn *driver_function(const struct gguf_driver *driver,
@@ -325,7 +325,7 @@ static gguf_any_fn *driver_function(const struct gguf_driver *driver,
     return NULL;
 }
 
-static const struct gg_driver_iface driver_iface = {
+static const struct gg_backend_driver_iface driver_iface = {
     .destroy = driver_destroy,
     .function = driver_function,
 };
@@ -333,11 +333,11 @@ static const struct gg_driver_iface driver_iface = {
 static void describe(struct cpu_driver *c)
 {
     int at = snprintf(c->description, sizeof c->description, "kernels: c");
-    for (unsigned i = 0; i < gg_cpu_n_levels; i++)
-        if (c->kern.cpu & gg_cpu_levels[i].bit)
+    for (unsigned i = 0; i < gg_kern_cpu_n_levels; i++)
+        if (c->kern.cpu & gg_kern_cpu_levels[i].bit)
             at += snprintf(c->description + at,
                            sizeof c->description - (size_t)at, " %s",
-                           gg_cpu_levels[i].name);
+                           gg_kern_cpu_levels[i].name);
 }
 
 enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
@@ -349,30 +349,30 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_cpu_params", err));
     params = &own;
     if (params->n_threads > GGUF_POOL_MAX_THREADS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%u threads of a CPU: at most %d", params->n_threads,
-                       GGUF_POOL_MAX_THREADS);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%u threads of a CPU: at most %d",
+                            params->n_threads, GGUF_POOL_MAX_THREADS);
     if (params->buft && !params->buft->is_host)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "buffers of type '%s' are not in host memory",
-                       params->buft->name);
-    struct cpu_driver *c = gg_alloc_zero(params->allocator, 1, sizeof *c);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "buffers of type '%s' are not in host memory",
+                            params->buft->name);
+    struct cpu_driver *c = gg_mem_alloc_zero(params->allocator, 1, sizeof *c);
     if (!c)
-        return gg_fail_nomem(err, sizeof *c);
+        return gg_error_set_nomem(err, sizeof *c);
     c->params = *params;
-    gg_kern_init(&c->kern, gg_cpu_detect() & params->levels);
+    gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
     gg_codec_kern_native(c->kern.codec);
     describe(c);
-    c->device = (struct gguf_device){ .iface = &device_iface,
-                                      .name = "CPU",
-                                      .description = c->description,
-                                      .kind = GGUF_DEVICE_CPU,
-                                      .caps = GGUF_DEVICE_HOST_BUF |
-                                              GGUF_DEVICE_HOST_PTR,
-                                      .buft = params->buft ? params->buft
-                                                           : gguf_host_buft(),
-                                      .driver = &c->base,
-                                      .priv = c };
+    c->device = (struct gguf_device){
+        .iface = &device_iface,
+        .name = "CPU",
+        .description = c->description,
+        .kind = GGUF_DEVICE_CPU,
+        .caps = GGUF_DEVICE_HOST_BUF | GGUF_DEVICE_HOST_PTR,
+        .buft = params->buft ? params->buft : gguf_host_buft(),
+        .driver = &c->base,
+        .priv = c
+    };
     c->list[0] = &c->device;
     c->base = (struct gguf_driver){ .iface = &driver_iface,
                                     .name = "CPU",
@@ -401,10 +401,10 @@ enum gguf_status gguf_cpu_backend_create(struct gguf_backend **out,
 
 uint32_t gguf_cpu_levels(void)
 {
-    return gg_cpu_detect();
+    return gg_kern_cpu_detect();
 }
 
 const char *gguf_cpu_level_name(unsigned i)
 {
-    return i < gg_cpu_n_levels ? gg_cpu_levels[i].name : NULL;
+    return i < gg_kern_cpu_n_levels ? gg_kern_cpu_levels[i].name : NULL;
 }

@@ -27,7 +27,7 @@ enum {
 /* How the product is cut; the same for every thread. Sizes are bytes, whole
  * cache lines each. */
 struct plan {
-    const struct gg_gemm_kern *g;
+    const struct gg_kern_gemm_kern *g;
     size_t nc;       /* columns per pass, a multiple of nr */
     size_t n_panels; /* of rows */
     size_t n_groups; /* of columns within a pass */
@@ -46,29 +46,31 @@ static size_t whole_lines(size_t size)
     return ceil_div(size, ALIGN) * ALIGN;
 }
 
-static const struct gg_gemm_kern *kernels(const struct gg_gemm_args *a)
+static const struct gg_kern_gemm_kern *
+kernels(const struct gg_cpu_gemm_args *a)
 {
     return &a->kern->gemm[a->precision];
 }
 
-static bool is_narrow(const struct gg_gemm_args *a)
+static bool is_narrow(const struct gg_cpu_gemm_args *a)
 {
     return a->n < (int64_t)kernels(a)->narrow;
 }
 
 /* Most columns of a pass. */
-static size_t most_cols(const struct gg_gemm_args *a)
+static size_t most_cols(const struct gg_cpu_gemm_args *a)
 {
-    const struct gg_gemm_kern *g = kernels(a);
-    const size_t size = GG_MAX(gg_gemm_x_size(g, (size_t)a->k), g->x_block);
+    const struct gg_kern_gemm_kern *g = kernels(a);
+    const size_t size =
+        GG_MAX(gg_kern_gemm_x_size(g, (size_t)a->k), g->x_block);
     const size_t n = PACK_BYTES / size * g->nr;
     return GG_MIN(GG_MAX(n, 8 * (size_t)g->nr), (size_t)PACK_COLS);
 }
 
-static void plan_init(struct plan *p, const struct gg_gemm_args *a,
+static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
                       unsigned nth)
 {
-    const struct gg_gemm_kern *g = kernels(a);
+    const struct gg_kern_gemm_kern *g = kernels(a);
     const size_t k = (size_t)a->k, n = (size_t)a->n;
     p->g = g;
     p->nc = most_cols(a);
@@ -82,9 +84,9 @@ static void plan_init(struct plan *p, const struct gg_gemm_args *a,
     if (p->n_panels && p->n_panels < 2 * (size_t)nth)
         p->n_groups = GG_MIN(ceil_div(2 * (size_t)nth, p->n_panels),
                              ceil_div(p->nc, 4 * (size_t)g->nr));
-    p->x_size = whole_lines(p->nc / g->nr * gg_gemm_x_size(g, k));
+    p->x_size = whole_lines(p->nc / g->nr * gg_kern_gemm_x_size(g, k));
     p->w_size = whole_lines(g->mc / g->mr *
-                            gg_gemm_w_size(g, GG_MIN((size_t)g->kc, k)));
+                            gg_kern_gemm_w_size(g, GG_MIN((size_t)g->kc, k)));
     p->sum_size = whole_lines(g->mc * p->nc * sizeof(float));
     p->thread_size = p->w_size + p->sum_size + whole_lines(g->buf_size);
 }
@@ -94,7 +96,7 @@ struct shared {
     _Alignas(ALIGN) _Atomic size_t next; /* group * n_panels + panel */
 };
 
-size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth)
+size_t gg_cpu_gemm_work_size(const struct gg_cpu_gemm_args *a, unsigned nth)
 {
     if (is_narrow(a))
         return 0;
@@ -103,31 +105,31 @@ size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth)
     return ALIGN + sizeof(struct shared) + p.x_size + nth * p.thread_size;
 }
 
-size_t gg_gemm_most_work(const struct gg_gemm_args *a, unsigned nth)
+size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth)
 {
     /* more columns than a pass takes are cut into passes of equal length */
-    struct gg_gemm_args b = *a;
+    struct gg_cpu_gemm_args b = *a;
     b.n = GG_MIN(a->n, (int64_t)most_cols(a));
-    return gg_gemm_work_size(&b, nth);
+    return gg_cpu_gemm_work_size(&b, nth);
 }
 
 /* Columns j0 .. j0 + n of x, the panels ith, ith + nth, ... of them. All
  * panels of the first kc steps lie one after the other, then those of the next:
  * a block of rows reads them in that order. */
-static void pack_x(const struct gg_gemm_args *a, const struct plan *p,
+static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
                    size_t j0, size_t n, unsigned char *xp, unsigned ith,
                    unsigned nth)
 {
-    const struct gg_gemm_kern *g = p->g;
+    const struct gg_kern_gemm_kern *g = p->g;
     const size_t k = (size_t)a->k, stride = a->x_stride / sizeof(float);
     const size_t n_panels = p->nc / g->nr;
     for (size_t i = ith; i * g->nr < n; i += nth) {
         const size_t j = i * g->nr, cols = GG_MIN((size_t)g->nr, n - j);
         for (size_t q = 0; q < k; q += g->kc) {
             const size_t kc = GG_MIN((size_t)g->kc, k - q);
-            const size_t size = gg_gemm_x_size(g, kc);
+            const size_t size = gg_kern_gemm_x_size(g, kc);
             unsigned char *panel =
-                xp + n_panels * gg_gemm_x_size(g, q) + i * size;
+                xp + n_panels * gg_kern_gemm_x_size(g, q) + i * size;
             if (cols < g->nr)
                 memset(panel, 0, size);
             g->pack_x(panel, 0, a->x + (j0 + j) * stride + q, stride, cols,
@@ -143,16 +145,16 @@ struct block {
 };
 
 /* The sums of a tile, nr columns of mr each. */
-static float *tile_at(float *sums, const struct gg_gemm_kern *g,
+static float *tile_at(float *sums, const struct gg_kern_gemm_kern *g,
                       const struct block *b, size_t i, size_t j)
 {
     return sums + (j - b->jb) * g->mc + i * g->nr;
 }
 
-static void store_block(const struct gg_gemm_args *a, const struct plan *p,
+static void store_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
                         const struct block *b, float *sums)
 {
-    const struct gg_gemm_kern *g = p->g;
+    const struct gg_kern_gemm_kern *g = p->g;
     for (size_t j = b->jb; j < b->je; j++) {
         const size_t c = (j - b->jb) % g->nr;
         float *y = a->y + (b->j0 + j) * (a->y_stride / sizeof(float)) + b->i0;
@@ -164,7 +166,7 @@ static void store_block(const struct gg_gemm_args *a, const struct plan *p,
 
 /* One round: columns j0 and up by all rows, n_blocks blocks of steps of the
  * panels at wp and xp; the first of all sums begin at 0. */
-static void run_round(const struct gg_gemm_kern *g, const struct block *b,
+static void run_round(const struct gg_kern_gemm_kern *g, const struct block *b,
                       size_t j0, size_t n_blocks, const unsigned char *wp,
                       const unsigned char *xp, float *sums, bool first)
 {
@@ -181,11 +183,11 @@ static void run_round(const struct gg_gemm_kern *g, const struct block *b,
 }
 
 /* xp: the pass's packed columns; wp: this thread's memory. */
-static void run_block(const struct gg_gemm_args *a, const struct plan *p,
+static void run_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
                       const struct block *b, const unsigned char *xp,
                       unsigned char *wp)
 {
-    const struct gg_gemm_kern *g = p->g;
+    const struct gg_kern_gemm_kern *g = p->g;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
     const unsigned char *w = (const unsigned char *)a->w + b->i0 * a->w_stride;
     const size_t k = (size_t)a->k, n_panels = p->nc / g->nr;
@@ -193,14 +195,13 @@ static void run_block(const struct gg_gemm_args *a, const struct plan *p,
     void *buf = wp + p->w_size + p->sum_size;
     for (size_t q = 0; q < k; q += g->kc) {
         const size_t kc = GG_MIN((size_t)g->kc, k - q);
-        const struct gg_gemm_rows rows = {
-            a->dtype_index, w + q / dt->block_len * dt->block_size,
-            a->w_stride
+        const struct gg_kern_gemm_rows rows = {
+            a->dtype_index, w + q / dt->block_len * dt->block_size, a->w_stride
         };
         g->pack_rows(a->kern, g, &rows, b->rows, kc, wp, buf);
         for (size_t j = b->jb; j < b->je; j += g->round)
-            run_round(g, b, j, gg_gemm_n_blocks(g, kc), wp,
-                      xp + n_panels * gg_gemm_x_size(g, q), sums, q == 0);
+            run_round(g, b, j, gg_kern_gemm_n_blocks(g, kc), wp,
+                      xp + n_panels * gg_kern_gemm_x_size(g, q), sums, q == 0);
     }
     store_block(a, p, b, sums);
 }
@@ -208,10 +209,10 @@ static void run_block(const struct gg_gemm_args *a, const struct plan *p,
 /* Claim the next block of a pass over nc columns from j0 on; false: none left.
  * Blocks get smaller towards the end, so that threads finish together. */
 static bool claim(struct shared *s, const struct plan *p, unsigned nth,
-                  const struct gg_gemm_args *a, size_t j0, size_t nc,
+                  const struct gg_cpu_gemm_args *a, size_t j0, size_t nc,
                   struct block *b)
 {
-    const struct gg_gemm_kern *g = p->g;
+    const struct gg_kern_gemm_kern *g = p->g;
     const size_t total = p->n_groups * p->n_panels;
     /* relaxed: a claim orders nothing but itself */
     size_t at = atomic_load_explicit(&s->next, memory_order_relaxed), n;
@@ -237,8 +238,8 @@ static void wait_all(struct gg_barrier *barrier)
         gg_barrier_wait(barrier);
 }
 
-static void run_wide(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
-                     void *work, struct gg_barrier *barrier)
+static void run_wide(const struct gg_cpu_gemm_args *a, unsigned ith,
+                     unsigned nth, void *work, struct gg_barrier *barrier)
 {
     struct plan p;
     plan_init(&p, a, nth);
@@ -263,21 +264,22 @@ static void run_wide(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
 }
 
 /* Few columns: each thread has a part of the rows. */
-static void run_narrow(const struct gg_gemm_args *a, unsigned ith,
+static void run_narrow(const struct gg_cpu_gemm_args *a, unsigned ith,
                        unsigned nth)
 {
     const size_t m = (size_t)a->m, i = m * ith / nth;
-    const struct gg_gemm_rows rows = {
-        a->dtype_index, (const unsigned char *)a->w + i * a->w_stride,
-        a->w_stride
-    };
+    const struct gg_kern_gemm_rows rows = { a->dtype_index,
+                                            (const unsigned char *)a->w +
+                                                i * a->w_stride,
+                                            a->w_stride };
     kernels(a)->dot(a->kern, &rows, m * (ith + 1) / nth - i, a->x,
                     a->x_stride / sizeof(float), (size_t)a->n, (size_t)a->k,
                     a->y + i, a->y_stride / sizeof(float));
 }
 
 /* y = 0: the sum of nothing. */
-static void run_empty(const struct gg_gemm_args *a, unsigned ith, unsigned nth)
+static void run_empty(const struct gg_cpu_gemm_args *a, unsigned ith,
+                      unsigned nth)
 {
     const size_t n = (size_t)a->n, y_stride = a->y_stride / sizeof(float);
     for (size_t j = ith; j < n; j += nth)
@@ -285,8 +287,8 @@ static void run_empty(const struct gg_gemm_args *a, unsigned ith, unsigned nth)
             a->y[j * y_stride + i] = 0;
 }
 
-void gg_gemm_run(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
-                 void *work, struct gg_barrier *barrier)
+void gg_cpu_gemm_run(const struct gg_cpu_gemm_args *a, unsigned ith,
+                     unsigned nth, void *work, struct gg_barrier *barrier)
 {
     if (a->m == 0 || a->n == 0)
         return;

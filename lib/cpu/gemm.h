@@ -4,11 +4,12 @@
  *
  * in a precision of kern/gemm.h: the row of kernels that is asked for says
  * what panels hold, how many bytes they are, and how few columns go another
- * way. Every thread of a team calls gg_gemm_run with the same arguments; blocks
- * of rows are handed out as threads come free. The bits of y depend on the
- * precision, the level of the kernels and the arguments, never on the number of
- * threads: each element is the sum, in order, of blocks of kc steps (or, for
- * few columns, of dot products over fixed lengths), whoever computes it.
+ * way. Every thread of a team calls gg_cpu_gemm_run with the same arguments;
+ * blocks of rows are handed out as threads come free. The bits of y depend on
+ * the precision, the level of the kernels and the arguments, never on the
+ * number of threads: each element is the sum, in order, of blocks of kc steps
+ * (or, for few columns, of dot products over fixed lengths), whoever computes
+ * it.
  */
 #ifndef GG_CPU_GEMM_H
 #define GG_CPU_GEMM_H
@@ -17,31 +18,32 @@
 
 struct gg_barrier; /* base/barrier.h */
 
-struct gg_gemm_args {
+struct gg_cpu_gemm_args {
     const struct gg_kern *kern;
-    enum gg_gemm_precision precision;
-    int dtype_index;  /* of w, GG_DT_...; must have a decode kernel and no row
+    enum gg_kern_gemm_precision precision;
+    int dtype_index; /* of w, GG_DT_...; must have a decode kernel and no row
                        * header */
-    const void *w;    /* row i at w + i * w_stride; any alignment */
-    size_t w_stride;  /* bytes */
-    const float *x;   /* column j at x + j * x_stride */
-    size_t x_stride;  /* bytes, a multiple of 4 */
-    float *y;         /* column j at y + j * y_stride; overlaps no input */
-    size_t y_stride;  /* bytes, a multiple of 4 */
-    int64_t m, n, k;  /* each may be 0; k a multiple of the type's block */
+    const void *w;   /* row i at w + i * w_stride; any alignment */
+    size_t w_stride; /* bytes */
+    const float *x;  /* column j at x + j * x_stride */
+    size_t x_stride; /* bytes, a multiple of 4 */
+    float *y;        /* column j at y + j * y_stride; overlaps no input */
+    size_t y_stride; /* bytes, a multiple of 4 */
+    int64_t m, n, k; /* each may be 0; k a multiple of the type's block */
 };
 
-/* Bytes of scratch that gg_gemm_run needs for nth threads, whatever m is. */
-size_t gg_gemm_work_size(const struct gg_gemm_args *a, unsigned nth);
+/* Bytes of scratch that gg_cpu_gemm_run needs for nth threads, whatever m
+ * is. */
+size_t gg_cpu_gemm_work_size(const struct gg_cpu_gemm_args *a, unsigned nth);
 /* The most that it needs for any n up to a's. */
-size_t gg_gemm_most_work(const struct gg_gemm_args *a, unsigned nth);
+size_t gg_cpu_gemm_most_work(const struct gg_cpu_gemm_args *a, unsigned nth);
 
-/* Member ith of nth. work: shared by the team, of gg_gemm_work_size bytes,
+/* Member ith of nth. work: shared by the team, of gg_cpu_gemm_work_size bytes,
  * any alignment, contents ignored and lost. Returns when this member has no
  * more to do: the others may still be writing their part of y and reading
  * work, so a barrier must follow before either is used. barrier: of nth
  * threads; NULL if nth is 1. */
-void gg_gemm_run(const struct gg_gemm_args *a, unsigned ith, unsigned nth,
-                 void *work, struct gg_barrier *barrier);
+void gg_cpu_gemm_run(const struct gg_cpu_gemm_args *a, unsigned ith,
+                     unsigned nth, void *work, struct gg_barrier *barrier);
 
 #endif

@@ -64,7 +64,7 @@ struct row {
     const struct gg_cpu_task *task;
     const struct gguf_conv_params *par;
     float *y;
-    struct gg_pos p;
+    struct gg_cpu_pos p;
 };
 
 static void add_row(const struct row *r, int64_t i1, int64_t c,
@@ -74,13 +74,12 @@ static void add_row(const struct row *r, int64_t i1, int64_t c,
     const struct gg_cpu_task *task = r->task;
     const struct gguf_window *win = &r->par->window;
     const int64_t n = longest(r->t);
-    const float *w = gg_row_load(task->kern, k, kernel_row,
-                                 gg_row_tmp(task, n, N_TMP, TMP_KERNEL),
-                                 k->ne[0]);
-    const float *x = gg_row_load(task->kern, data,
-                                 gg_row_at(data, i1, c, r->p.i3),
-                                 gg_row_tmp(task, n, N_TMP, TMP_DATA),
-                                 data->ne[0]);
+    const float *w =
+        gg_row_load(task->kern, k, kernel_row,
+                    gg_row_tmp(task, n, N_TMP, TMP_KERNEL), k->ne[0]);
+    const float *x =
+        gg_row_load(task->kern, data, gg_row_at(data, i1, c, r->p.i3),
+                    gg_row_tmp(task, n, N_TMP, TMP_DATA), data->ne[0]);
     for (int64_t j = 0; j < k->ne[0]; j++)
         add(r->y, r->t->ne[0], x, data->ne[0], win->stride[0],
             j * win->dilation[0] - win->pad[0], w[j]);
@@ -94,8 +93,8 @@ static void conv_row(const struct row *r)
         r->par->depthwise ? r->p.i2 / (k->ne[3] / data->ne[2]) : 0;
     for (int64_t c = 0; c < k->ne[2]; c++)
         for (int64_t j = 0; j < k->ne[1]; j++) {
-            const int64_t i1 = r->p.i1 * win->stride[1] +
-                               j * win->dilation[1] - win->pad[1];
+            const int64_t i1 =
+                r->p.i1 * win->stride[1] + j * win->dilation[1] - win->pad[1];
             if (i1 >= 0 && i1 < data->ne[1])
                 add_row(r, i1, c0 + c, gg_row_at(k, j, c, r->p.i2), gather);
         }
@@ -110,8 +109,8 @@ static void conv_transpose_row(const struct row *r)
             const int64_t i = r->p.i1 - j * win->dilation[1] + win->pad[1];
             if (i >= 0 && i % win->stride[1] == 0 &&
                 i / win->stride[1] < data->ne[1])
-                add_row(r, i / win->stride[1], c,
-                        gg_row_at(k, j, r->p.i2, c), scatter);
+                add_row(r, i / win->stride[1], c, gg_row_at(k, j, r->p.i2, c),
+                        scatter);
         }
 }
 
@@ -120,8 +119,8 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
 {
     struct gguf_conv_params par;
     memcpy(&par, t->op_params, sizeof par);
-    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
-         gg_rows_next(t, &rows)) {
+    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
+         gg_cpu_rows_next(t, &rows)) {
         const struct row r = { t, task, &par, gg_row(t, rows.p), rows.p };
         memset(r.y, 0, (size_t)t->ne[0] * sizeof *r.y);
         fn(&r);
@@ -144,7 +143,7 @@ static void conv_transpose(struct gguf_tensor *t,
 /* The elements of channel c and kernel row j in the window at (o0, o1). */
 static void fill_part(float *y, const struct gguf_tensor *data,
                       const struct gg_kern *kern,
-                      const struct gguf_window *win, struct gg_pos o,
+                      const struct gguf_window *win, struct gg_cpu_pos o,
                       int64_t c, int64_t j)
 {
     const int64_t i1 =
@@ -167,9 +166,9 @@ static void im2col(struct gguf_tensor *t, const struct gg_cpu_task *task)
     memcpy(&par, t->op_params, sizeof par);
     const struct gguf_window *win = &par.window;
     float *tmp = gg_row_tmp(task, t->ne[0], 3, 0); /* as gg_cpu_elem_work */
-    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
-         gg_rows_next(t, &rows)) {
-        const struct gg_pos p = rows.p;
+    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
+         gg_cpu_rows_next(t, &rows)) {
+        const struct gg_cpu_pos p = rows.p;
         float *y = gg_row_out(t, gg_row(t, p), tmp), *at = y;
         for (int64_t c = 0; c < data->ne[2]; c++)
             for (int64_t j = 0; j < win->size[1]; j++, at += win->size[0])

@@ -26,8 +26,8 @@ enum way {
     WAY_FLOATS   /* decode and encode */
 };
 
-static enum way choose(const struct gguf_tensor *s, const struct gguf_tensor *d,
-                       const struct gg_kern *kern)
+static enum way choose(const struct gguf_tensor *s,
+                       const struct gguf_tensor *d, const struct gg_kern *kern)
 {
     if (s->dtype == d->dtype) {
         if (gguf_tensor_is_contiguous(s) && gguf_tensor_is_contiguous(d))
@@ -57,7 +57,8 @@ static size_t copy_work(const struct gguf_tensor *t, unsigned nth,
     return gg_row_work(GG_MAX(s->ne[0], d->ne[0]), N_TMP, nth);
 }
 
-static void copy_bytes(const struct gguf_tensor *s, const struct gguf_tensor *d,
+static void copy_bytes(const struct gguf_tensor *s,
+                       const struct gguf_tensor *d,
                        const struct gg_cpu_task *task)
 {
     int64_t at, end;
@@ -76,8 +77,8 @@ static void copy_rows(const struct gguf_tensor *s, const struct gguf_tensor *d,
     if (gguf_dtype_row_size(s->dtype, (uint64_t)s->ne[0], &size, NULL))
         return; /* not of a tensor that was made */
     gg_cpu_share(task, gguf_tensor_n_rows(d), &r, &end);
-    struct gg_pos p = gg_pos_at(d, r);
-    for (; r < end; r++, gg_pos_next(d, &p))
+    struct gg_cpu_pos p = gg_cpu_pos_at(d, r);
+    for (; r < end; r++, gg_cpu_pos_next(d, &p))
         if (gg_row(d, p) != gg_row(s, p))
             memcpy(gg_row(d, p), gg_row(s, p), (size_t)size);
 }
@@ -106,10 +107,10 @@ static void copy_scalars(const struct gguf_tensor *s,
     const int64_t size = (int64_t)gguf_dtype_find(s->dtype)->block_size;
     int64_t r, end;
     gg_cpu_share(task, gguf_tensor_n_rows(d), &r, &end);
-    struct gg_pos p = gg_pos_at(d, r), q = gg_pos_at(s, r * d->ne[0] /
-                                                            s->ne[0]);
+    struct gg_cpu_pos p = gg_cpu_pos_at(d, r),
+                      q = gg_cpu_pos_at(s, r * d->ne[0] / s->ne[0]);
     int64_t i0 = r * d->ne[0] % s->ne[0]; /* in row q of the source */
-    for (; r < end; r++, gg_pos_next(d, &p)) {
+    for (; r < end; r++, gg_cpu_pos_next(d, &p)) {
         for (int64_t at = 0, n; at < d->ne[0]; at += n) {
             n = GG_MIN(d->ne[0] - at, s->ne[0] - i0);
             copy_run((char *)gg_row(d, p) + at * d->nb[0], d->nb[0],
@@ -118,7 +119,7 @@ static void copy_scalars(const struct gguf_tensor *s,
             i0 += n;
             if (i0 == s->ne[0]) {
                 i0 = 0;
-                gg_pos_next(s, &q);
+                gg_cpu_pos_next(s, &q);
             }
         }
     }
@@ -135,15 +136,15 @@ static void copy_floats(const struct gguf_tensor *s,
     gg_cpu_share(task, gguf_tensor_n_rows(d), &r, &end);
     if (r == end)
         return;
-    struct gg_pos p = gg_pos_at(d, r), q = gg_pos_at(s, r * d->ne[0] /
-                                                            s->ne[0]);
+    struct gg_cpu_pos p = gg_cpu_pos_at(d, r),
+                      q = gg_cpu_pos_at(s, r * d->ne[0] / s->ne[0]);
     int64_t i0 = r * d->ne[0] % s->ne[0];
     const float *x = gg_row_load(task->kern, s, gg_row(s, q), tmp, s->ne[0]);
-    for (int64_t left = end - r; left; left--, gg_pos_next(d, &p)) {
+    for (int64_t left = end - r; left; left--, gg_cpu_pos_next(d, &p)) {
         for (int64_t at = 0, n; at < d->ne[0]; at += n) {
             if (i0 == s->ne[0]) {
                 i0 = 0;
-                gg_pos_next(s, &q);
+                gg_cpu_pos_next(s, &q);
                 x = gg_row_load(task->kern, s, gg_row(s, q), tmp, s->ne[0]);
             }
             n = GG_MIN(d->ne[0] - at, s->ne[0] - i0);
@@ -206,9 +207,9 @@ static void get_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *ids = t->src[1];
     const size_t size = (size_t)t->ne[0] * 4;
-    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
-         gg_rows_next(t, &rows)) {
-        const struct gg_pos p = rows.p;
+    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
+         gg_cpu_rows_next(t, &rows)) {
+        const struct gg_cpu_pos p = rows.p;
         int64_t k = row_number(t, ids, p.i1, p.i2, p.i3, a->ne[1], task);
         if (k < 0)
             return;
@@ -243,8 +244,9 @@ static void set_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
     float *tmp = gg_row_tmp(task, t->ne[0], 1, 0);
     if (gguf_tensor_is_empty(s))
         return;
-    struct gg_pos p = gg_pos_at(s, 0);
-    for (int64_t r = 0; r < gguf_tensor_n_rows(s); r++, gg_pos_next(s, &p)) {
+    struct gg_cpu_pos p = gg_cpu_pos_at(s, 0);
+    for (int64_t r = 0; r < gguf_tensor_n_rows(s);
+         r++, gg_cpu_pos_next(s, &p)) {
         int64_t k = row_number(t, ids, p.i1, p.i2 % ids->ne[1],
                                p.i3 % ids->ne[2], t->ne[1], task);
         if (k < 0)

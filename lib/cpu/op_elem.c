@@ -100,12 +100,12 @@ static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
     float params[GG_LEN(t->op_params)];
     memcpy(params, t->op_params, sizeof params);
-    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
-         gg_rows_next(t, &rows)) {
-        const struct gg_pos p = rows.p;
+    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
+         gg_cpu_rows_next(t, &rows)) {
+        const struct gg_cpu_pos p = rows.p;
         const float *xa = gg_row_load(task->kern, a, gg_row(a, p), tmp_a, n);
-        const float *xb = gg_row_load(task->kern, b, gg_row_mod(b, p), tmp_b,
-                                      b->ne[0]);
+        const float *xb =
+            gg_row_load(task->kern, b, gg_row_mod(b, p), tmp_b, b->ne[0]);
         xb = repeated(xb, b->ne[0], tmp_b, n);
         float *y = gg_row_out(t, gg_row(t, p), tmp_y);
         fn(y, xa, xb, (size_t)n, &task->kern->vec, params);
@@ -113,19 +113,20 @@ static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
-#define BINARY(name, body)                                                     \
-    static void name##_row(float *y, const float *a, const float *b, size_t n, \
-                           const struct gg_vec_kern *k, const float *p)        \
-    {                                                                          \
-        (void)k;                                                               \
-        (void)p;                                                               \
-        body;                                                                  \
-    }                                                                          \
-    static void name##_run(struct gguf_tensor *t,                              \
-                           const struct gg_cpu_task *task)                     \
-    {                                                                          \
-        binary(t, task, name##_row);                                           \
-    }                                                                          \
+#define BINARY(name, body)                                                    \
+    static void name##_row(float *y, const float *a, const float *b,          \
+                           size_t n, const struct gg_vec_kern *k,             \
+                           const float *p)                                    \
+    {                                                                         \
+        (void)k;                                                              \
+        (void)p;                                                              \
+        body;                                                                 \
+    }                                                                         \
+    static void name##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        binary(t, task, name##_row);                                          \
+    }                                                                         \
     GG_CPU_OP_ROWS(name, name##_run);
 #define PAIRS(expr)                                                           \
     for (size_t i = 0; i < n; i++) {                                          \
@@ -160,9 +161,9 @@ static void unary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
     float params[GG_LEN(t->op_params)];
     memcpy(params, t->op_params, sizeof params);
-    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
-         gg_rows_next(t, &rows)) {
-        const struct gg_pos p = rows.p;
+    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
+         gg_cpu_rows_next(t, &rows)) {
+        const struct gg_cpu_pos p = rows.p;
         const float *x = gg_row_load(task->kern, a, gg_row(a, p), tmp_a, n);
         float *y = gg_row_out(t, gg_row(t, p), tmp_y);
         fn(y, x, (size_t)n, &task->kern->vec, params);
@@ -170,19 +171,19 @@ static void unary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
-#define UNARY(name, body)                                                      \
-    static void name##_row(float *y, const float *v, size_t n,                 \
-                           const struct gg_vec_kern *k, const float *p)        \
-    {                                                                          \
-        (void)k;                                                               \
-        (void)p;                                                               \
-        body;                                                                  \
-    }                                                                          \
-    static void name##_run(struct gguf_tensor *t,                              \
-                           const struct gg_cpu_task *task)                     \
-    {                                                                          \
-        unary(t, task, name##_row);                                            \
-    }                                                                          \
+#define UNARY(name, body)                                                     \
+    static void name##_row(float *y, const float *v, size_t n,                \
+                           const struct gg_vec_kern *k, const float *p)       \
+    {                                                                         \
+        (void)k;                                                              \
+        (void)p;                                                              \
+        body;                                                                 \
+    }                                                                         \
+    static void name##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        unary(t, task, name##_row);                                           \
+    }                                                                         \
     GG_CPU_OP_ROWS(name, name##_run);
 #define EACH(expr)                                                            \
     for (size_t i = 0; i < n; i++) {                                          \
@@ -204,7 +205,7 @@ UNARY(elu, EACH(x > 0.0f ? x : expm1f(x)))
 UNARY(softplus, EACH(softplus1(x)))
 UNARY(neg, EACH(-x))
 UNARY(abs, EACH(fabsf(x)))
-UNARY(sqr, EACH((x) * x))
+UNARY(sqr, EACH((x)*x))
 UNARY(sqrt, EACH(sqrtf(x)))
 UNARY(exp, EACH(expf(x)))
 UNARY(log, EACH(logf(x)))

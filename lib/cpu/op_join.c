@@ -32,20 +32,20 @@ static void move(char *to, const char *from, int64_t from_nb, int64_t n,
 }
 
 /* What fills one row of the result. */
-typedef void fill_fn(const struct gguf_tensor *t, char *row, struct gg_pos p,
-                     int64_t size, int64_t block_len);
+typedef void fill_fn(const struct gguf_tensor *t, char *row,
+                     struct gg_cpu_pos p, int64_t size, int64_t block_len);
 
 static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
                      fill_fn *fn)
 {
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
-    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
-         gg_rows_next(t, &rows))
+    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
+         gg_cpu_rows_next(t, &rows))
         fn(t, gg_row(t, rows.p), rows.p, info->block_size, info->block_len);
 }
 
-static void concat_row(const struct gguf_tensor *t, char *row, struct gg_pos p,
-                       int64_t size, int64_t block_len)
+static void concat_row(const struct gguf_tensor *t, char *row,
+                       struct gg_cpu_pos p, int64_t size, int64_t block_len)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     int64_t at[GGUF_TENSOR_DIMS] = { 0, p.i1, p.i2, p.i3 };
@@ -64,8 +64,8 @@ static void concat_row(const struct gguf_tensor *t, char *row, struct gg_pos p,
          s->ne[0] / block_len, size);
 }
 
-static void repeat_row(const struct gguf_tensor *t, char *row, struct gg_pos p,
-                       int64_t size, int64_t block_len)
+static void repeat_row(const struct gguf_tensor *t, char *row,
+                       struct gg_cpu_pos p, int64_t size, int64_t block_len)
 {
     const struct gguf_tensor *a = t->src[0];
     int64_t n = a->ne[0] / block_len;
@@ -73,8 +73,8 @@ static void repeat_row(const struct gguf_tensor *t, char *row, struct gg_pos p,
         move(row + k * n * size, gg_row_mod(a, p), a->nb[0], n, size);
 }
 
-static void pad_row(const struct gguf_tensor *t, char *row, struct gg_pos p,
-                    int64_t size, int64_t block_len)
+static void pad_row(const struct gguf_tensor *t, char *row,
+                    struct gg_cpu_pos p, int64_t size, int64_t block_len)
 {
     const struct gguf_tensor *a = t->src[0];
     int64_t n = 0;
@@ -93,8 +93,8 @@ static int64_t rolled(const struct gguf_tensor *t, int d, int64_t i)
     return k < 0 ? k + t->ne[d] : k;
 }
 
-static void roll_row(const struct gguf_tensor *t, char *row, struct gg_pos p,
-                     int64_t size, int64_t block_len)
+static void roll_row(const struct gguf_tensor *t, char *row,
+                     struct gg_cpu_pos p, int64_t size, int64_t block_len)
 {
     const struct gguf_tensor *a = t->src[0];
     const char *from = gg_row_at(a, rolled(t, 1, p.i1), rolled(t, 2, p.i2),
@@ -105,12 +105,12 @@ static void roll_row(const struct gguf_tensor *t, char *row, struct gg_pos p,
     move(row + n * size, from, a->nb[0], first, size);
 }
 
-#define JOIN(name)                                                             \
-    static void name##_run(struct gguf_tensor *t,                              \
-                           const struct gg_cpu_task *task)                     \
-    {                                                                          \
-        each_row(t, task, name##_row);                                         \
-    }                                                                          \
+#define JOIN(name)                                                            \
+    static void name##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        each_row(t, task, name##_row);                                        \
+    }                                                                         \
     GG_CPU_OP(name, name##_run, NULL, join_supports, true);
 
 JOIN(concat)

@@ -27,11 +27,11 @@ static bool is_flat(const struct gguf_tensor *t)
            gguf_tensor_is_contiguous_from(t, 1);
 }
 
-static struct gg_gemm_args gemm_args(const struct gguf_tensor *t,
-                                     const struct gg_kern *kern)
+static struct gg_cpu_gemm_args gemm_args(const struct gguf_tensor *t,
+                                         const struct gg_kern *kern)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
-    struct gg_gemm_args g = {
+    struct gg_cpu_gemm_args g = {
         .kern = kern,
         .precision = GG_GEMM_EXACT,
         .dtype_index = gg_dtype_index(a->dtype),
@@ -59,18 +59,18 @@ static struct gg_gemm_args gemm_args(const struct gguf_tensor *t,
 static size_t matmul_work(const struct gguf_tensor *t, unsigned nth,
                           const struct gg_kern *kern)
 {
-    struct gg_gemm_args g = gemm_args(t, kern);
-    return gg_gemm_work_size(&g, nth);
+    struct gg_cpu_gemm_args g = gemm_args(t, kern);
+    return gg_cpu_gemm_work_size(&g, nth);
 }
 
 static void matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
-    struct gg_gemm_args g = gemm_args(t, task->kern);
+    struct gg_cpu_gemm_args g = gemm_args(t, task->kern);
     if (gguf_tensor_is_empty(t))
         return;
     if (is_flat(t)) {
-        gg_gemm_run(&g, task->ith, task->nth, task->work, task->barrier);
+        gg_cpu_gemm_run(&g, task->ith, task->nth, task->work, task->barrier);
         return;
     }
     bool first = true;
@@ -83,7 +83,8 @@ static void matmul(struct gguf_tensor *t, const struct gg_cpu_task *task)
                             i3 / (b->ne[3] / a->ne[3]));
             g.x = gg_row_at(b, 0, i2, i3);
             g.y = gg_row_at(t, 0, i2, i3);
-            gg_gemm_run(&g, task->ith, task->nth, task->work, task->barrier);
+            gg_cpu_gemm_run(&g, task->ith, task->nth, task->work,
+                            task->barrier);
         }
     }
 }

@@ -53,12 +53,12 @@ static size_t split_work(const struct gguf_tensor *t, void *work,
     return sum;
 }
 
-static struct gg_gemm_args gemm_args(const struct gguf_tensor *t,
-                                     const struct gg_kern *kern, float *x,
-                                     float *y, int64_t n)
+static struct gg_cpu_gemm_args gemm_args(const struct gguf_tensor *t,
+                                         const struct gg_kern *kern, float *x,
+                                         float *y, int64_t n)
 {
     const struct gguf_tensor *a = t->src[0];
-    return (struct gg_gemm_args){
+    return (struct gg_cpu_gemm_args){
         .kern = kern,
         .precision = GG_GEMM_EXACT,
         .dtype_index = gg_dtype_index(a->dtype),
@@ -78,8 +78,8 @@ static size_t matmul_id_work(const struct gguf_tensor *t, unsigned nth,
                              const struct gg_kern *kern)
 {
     struct scratch s;
-    struct gg_gemm_args g = gemm_args(t, kern, NULL, NULL, n_columns(t));
-    return split_work(t, NULL, &s) + gg_gemm_most_work(&g, nth);
+    struct gg_cpu_gemm_args g = gemm_args(t, kern, NULL, NULL, n_columns(t));
+    return split_work(t, NULL, &s) + gg_cpu_gemm_most_work(&g, nth);
 }
 
 /* Columns by matrix, each list in order; false: a number out of range. */
@@ -155,9 +155,9 @@ static void matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
             continue;
         move_columns(t, task, &s, s.columns + begin, n, true);
         sync(task);
-        struct gg_gemm_args g = gemm_args(t, task->kern, s.x, s.y, n);
+        struct gg_cpu_gemm_args g = gemm_args(t, task->kern, s.x, s.y, n);
         g.w = gg_row_at(a, 0, e, 0);
-        gg_gemm_run(&g, task->ith, task->nth, s.gemm, task->barrier);
+        gg_cpu_gemm_run(&g, task->ith, task->nth, s.gemm, task->barrier);
         sync(task);
         move_columns(t, task, &s, s.columns + begin, n, false);
     }

@@ -18,7 +18,7 @@ struct sum {
 static struct sum window_sum(const struct gguf_tensor *a,
                              const struct gg_kern *kern,
                              const struct gguf_window *win, int64_t i0,
-                             int64_t i1, struct gg_pos p)
+                             int64_t i1, struct gg_cpu_pos p)
 {
     struct sum s = { -INFINITY, 0, 0 };
     for (int32_t j = 0; j < win->size[1]; j++, i1 += win->dilation[1]) {
@@ -46,8 +46,7 @@ static float pooled(const struct sum *s, const struct gguf_conv_params *par)
         return (float)(s->sum / ((double)win->size[0] * win->size[1]));
     case GGUF_POOL_AVG_INSIDE:
         return s->inside ? (float)(s->sum / (double)s->inside) : 0;
-    default:
-        return s->max;
+    default: return s->max;
     }
 }
 
@@ -56,15 +55,14 @@ static void pool(struct gguf_tensor *t, const struct gg_cpu_task *task)
     struct gguf_conv_params par;
     memcpy(&par, t->op_params, sizeof par);
     const struct gguf_window *win = &par.window;
-    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
-         gg_rows_next(t, &rows)) {
-        const struct gg_pos p = rows.p;
+    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
+         gg_cpu_rows_next(t, &rows)) {
+        const struct gg_cpu_pos p = rows.p;
         float *y = gg_row(t, p);
         for (int64_t o = 0; o < t->ne[0]; o++) {
-            const struct sum s =
-                window_sum(t->src[0], task->kern, win,
-                           o * win->stride[0] - win->pad[0],
-                           p.i1 * win->stride[1] - win->pad[1], p);
+            const struct sum s = window_sum(
+                t->src[0], task->kern, win, o * win->stride[0] - win->pad[0],
+                p.i1 * win->stride[1] - win->pad[1], p);
             y[o] = pooled(&s, &par);
         }
     }

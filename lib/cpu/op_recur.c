@@ -127,7 +127,7 @@ static void run_head(const struct step *proto, const struct gg_cpu_task *task,
         for (int i = 0; i < n_in; i++)
             p.in[i] = gg_row_load(
                 task->kern, t->src[i],
-                gg_row_mod(t->src[i], (struct gg_pos){ h, k, seq }),
+                gg_row_mod(t->src[i], (struct gg_cpu_pos){ h, k, seq }),
                 gg_row_tmp(task, n, N_TMP, (unsigned)i), t->src[i]->ne[0]);
         fn(&p);
     }
@@ -147,12 +147,12 @@ static void each_head(const struct gguf_tensor *t,
 }
 
 /* n_in: sources before the one that is the state. */
-#define RECUR(name, step, n_in)                                                \
-    static void name##_run(struct gguf_tensor *t,                              \
-                           const struct gg_cpu_task *task)                     \
-    {                                                                          \
-        each_head(t, task, step, n_in);                                        \
-    }                                                                          \
+#define RECUR(name, step, n_in)                                               \
+    static void name##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        each_head(t, task, step, n_in);                                       \
+    }                                                                         \
     GG_CPU_OP(name, name##_run, recur_work, gg_cpu_elem_supports, false);
 
 RECUR(rwkv_wkv6, wkv6_step, 5)

@@ -45,8 +45,8 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     if (!gguf_tensor_n_rows(a))
         return;
     gg_cpu_share(task, gguf_tensor_n_rows(a), &r, &end);
-    struct gg_pos p = gg_pos_at(a, r);
-    for (; r < end; r++, gg_pos_next(a, &p))
+    struct gg_cpu_pos p = gg_cpu_pos_at(a, r);
+    for (; r < end; r++, gg_cpu_pos_next(a, &p))
         fn(t, task, r, gg_row_load(task->kern, a, gg_row(a, p), tmp, a->ne[0]),
            a->ne[0]);
 }
@@ -58,8 +58,8 @@ static void sum_run(struct gguf_tensor *t, const struct gg_cpu_task *task)
     double sum = 0;
     if (task->ith)
         return;
-    struct gg_pos p = { 0, 0, 0 };
-    for (int64_t r = gguf_tensor_n_rows(a); r; r--, gg_pos_next(a, &p))
+    struct gg_cpu_pos p = { 0, 0, 0 };
+    for (int64_t r = gguf_tensor_n_rows(a); r; r--, gg_cpu_pos_next(a, &p))
         sum += sum_of(gg_row_load(task->kern, a, gg_row(a, p), tmp, a->ne[0]),
                       a->ne[0]);
     *(float *)t->data = (float)sum;
@@ -124,14 +124,14 @@ static void argsort_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
 }
 
 /* Numbers of rows; shared by the rows of the source. */
-#define REDUCE(name)                                                           \
+#define REDUCE(name)                                                          \
     GG_CPU_OP(name, name##_run, reduce_work, reduce_supports, false)
-#define REDUCE_ROWS(name)                                                      \
-    static void name##_run(struct gguf_tensor *t,                              \
-                           const struct gg_cpu_task *task)                     \
-    {                                                                          \
-        each_row(t, task, name##_row);                                         \
-    }                                                                          \
+#define REDUCE_ROWS(name)                                                     \
+    static void name##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        each_row(t, task, name##_row);                                        \
+    }                                                                         \
     REDUCE(name);
 
 REDUCE(sum);

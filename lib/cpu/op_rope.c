@@ -87,8 +87,7 @@ static void positions(const struct gguf_tensor *t, const struct gguf_rope *r,
     const int n = r->kind < GGUF_ROPE_MROPE ? 1 : 4;
     for (int k = 0; k < n; k++) {
         int32_t p;
-        memcpy(&p,
-               (const char *)pos->data + (k * t->ne[2] + i) * pos->nb[0],
+        memcpy(&p, (const char *)pos->data + (k * t->ne[2] + i) * pos->nb[0],
                sizeof p);
         at[k] = p;
     }
@@ -112,12 +111,12 @@ static void rope(struct gguf_tensor *t, const struct gg_cpu_task *task)
     double *step = (double *)(void *)gg_row_tmp(task, n, N_TMP, TMP_STEP);
     uint8_t *axis = (uint8_t *)gg_row_tmp(task, n, N_TMP, TMP_AXIS);
     int64_t last = -1;
-    struct gg_rows rows = gg_rows_share(t, task);
+    struct gg_cpu_rows rows = gg_cpu_rows_share(t, task);
     if (!rows.left)
         return;
     double scale = steps(&rope, n_pairs, ff ? ff->data : NULL, step, axis);
-    for (; rows.left; gg_rows_next(t, &rows)) {
-        const struct gg_pos p = rows.p;
+    for (; rows.left; gg_cpu_rows_next(t, &rows)) {
+        const struct gg_cpu_pos p = rows.p;
         if (p.i2 != last) {
             double at[4];
             positions(t, &rope, p.i2, at);

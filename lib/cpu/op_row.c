@@ -10,8 +10,8 @@
 
 /* A function of a row: y may be x. */
 typedef void row_fn(const struct gguf_tensor *t,
-                    const struct gg_cpu_task *task, struct gg_pos p, float *y,
-                    const float *x);
+                    const struct gg_cpu_task *task, struct gg_cpu_pos p,
+                    float *y, const float *x);
 
 enum { TMP_X, TMP_MASK, TMP_OUT, N_TMP = GG_CPU_TMP_ROWS };
 
@@ -22,9 +22,9 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     const int64_t n = t->ne[0];
     float *tmp_x = gg_row_tmp(task, n, N_TMP, TMP_X);
     float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
-    for (struct gg_rows rows = gg_rows_share(t, task); rows.left;
-         gg_rows_next(t, &rows)) {
-        const struct gg_pos p = rows.p;
+    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
+         gg_cpu_rows_next(t, &rows)) {
+        const struct gg_cpu_pos p = rows.p;
         const float *x = gg_row_load(task->kern, a, gg_row(a, p), tmp_x, n);
         float *y = gg_row_out(t, gg_row(t, p), tmp_y);
         fn(t, task, p, y, x);
@@ -33,8 +33,8 @@ static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
 }
 
 static void norm_row(const struct gguf_tensor *t,
-                     const struct gg_cpu_task *task, struct gg_pos p, float *y,
-                     const float *x)
+                     const struct gg_cpu_task *task, struct gg_cpu_pos p,
+                     float *y, const float *x)
 {
     const size_t n = (size_t)t->ne[0];
     float eps;
@@ -49,7 +49,7 @@ static void norm_row(const struct gguf_tensor *t,
 }
 
 static void rms_norm_row(const struct gguf_tensor *t,
-                         const struct gg_cpu_task *task, struct gg_pos p,
+                         const struct gg_cpu_task *task, struct gg_cpu_pos p,
                          float *y, const float *x)
 {
     float eps;
@@ -59,7 +59,7 @@ static void rms_norm_row(const struct gguf_tensor *t,
 }
 
 static void l2_norm_row(const struct gguf_tensor *t,
-                        const struct gg_cpu_task *task, struct gg_pos p,
+                        const struct gg_cpu_task *task, struct gg_cpu_pos p,
                         float *y, const float *x)
 {
     const size_t n = (size_t)t->ne[0];
@@ -76,7 +76,7 @@ static void l2_norm_row(const struct gguf_tensor *t,
 }
 
 static void cumsum_row(const struct gguf_tensor *t,
-                       const struct gg_cpu_task *task, struct gg_pos p,
+                       const struct gg_cpu_task *task, struct gg_cpu_pos p,
                        float *y, const float *x)
 {
     double sum = 0;
@@ -89,8 +89,8 @@ static void cumsum_row(const struct gguf_tensor *t,
 }
 
 /* What lies above the diagonal: from n_past + row + 1 on. */
-static void mask_row(const struct gguf_tensor *t, struct gg_pos p, float *y,
-                     const float *x, float value)
+static void mask_row(const struct gguf_tensor *t, struct gg_cpu_pos p,
+                     float *y, const float *x, float value)
 {
     const int64_t n = t->ne[0];
     const int64_t open = GG_MIN(n, t->op_params[0] + p.i1 + 1);
@@ -101,16 +101,16 @@ static void mask_row(const struct gguf_tensor *t, struct gg_pos p, float *y,
 }
 
 static void diag_mask_inf_row(const struct gguf_tensor *t,
-                              const struct gg_cpu_task *task, struct gg_pos p,
-                              float *y, const float *x)
+                              const struct gg_cpu_task *task,
+                              struct gg_cpu_pos p, float *y, const float *x)
 {
     (void)task;
     mask_row(t, p, y, x, -INFINITY);
 }
 
 static void diag_mask_zero_row(const struct gguf_tensor *t,
-                               const struct gg_cpu_task *task, struct gg_pos p,
-                               float *y, const float *x)
+                               const struct gg_cpu_task *task,
+                               struct gg_cpu_pos p, float *y, const float *x)
 {
     (void)task;
     mask_row(t, p, y, x, 0);
@@ -130,7 +130,7 @@ static void soft_max_sink(const struct gg_vec_kern *k, float *y,
 }
 
 static void soft_max_row(const struct gguf_tensor *t,
-                         const struct gg_cpu_task *task, struct gg_pos p,
+                         const struct gg_cpu_task *task, struct gg_cpu_pos p,
                          float *y, const float *x)
 {
     const struct gguf_tensor *mask = t->src[1], *sinks = t->src[2];
@@ -139,10 +139,10 @@ static void soft_max_row(const struct gguf_tensor *t,
     const float *m = NULL;
     memcpy(&par, t->op_params, sizeof par);
     if (mask)
-        m = gg_row_load(task->kern, mask,
-                        gg_row_at(mask, p.i1, p.i2 % mask->ne[2],
-                                  p.i3 % mask->ne[3]),
-                        gg_row_tmp(task, t->ne[0], N_TMP, TMP_MASK), t->ne[0]);
+        m = gg_row_load(
+            task->kern, mask,
+            gg_row_at(mask, p.i1, p.i2 % mask->ne[2], p.i3 % mask->ne[3]),
+            gg_row_tmp(task, t->ne[0], N_TMP, TMP_MASK), t->ne[0]);
     const float slope = gg_attn_slope(par.max_bias, p.i2, t->ne[2]);
     if (sinks) {
         float sink;
@@ -155,12 +155,12 @@ static void soft_max_row(const struct gguf_tensor *t,
 }
 
 /* An operation that makes each row from its source's. */
-#define EACH_ROW(name)                                                         \
-    static void name##_run(struct gguf_tensor *t,                              \
-                           const struct gg_cpu_task *task)                     \
-    {                                                                          \
-        each_row(t, task, name##_row);                                         \
-    }                                                                          \
+#define EACH_ROW(name)                                                        \
+    static void name##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        each_row(t, task, name##_row);                                        \
+    }                                                                         \
     GG_CPU_OP_ROWS(name, name##_run);
 
 EACH_ROW(norm)
@@ -234,9 +234,9 @@ static void group_norm(struct gguf_tensor *t, const struct gg_cpu_task *task)
     gg_cpu_share(task, par.n_groups * t->ne[3], &i, &end);
     for (; i < end; i++) {
         const int64_t first = i % par.n_groups * rows;
-        norm_group(&(struct group){ t, task, first, first + rows,
-                                    i / par.n_groups },
-                   par.eps);
+        norm_group(
+            &(struct group){ t, task, first, first + rows, i / par.n_groups },
+            par.eps);
     }
 }
 

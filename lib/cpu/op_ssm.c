@@ -30,13 +30,12 @@ static void ssm_conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
     gg_cpu_share(task, t->ne[0] * t->ne[2], &r, &end);
     for (; r < end; r++) {
         const int64_t i = r % t->ne[0], seq = r / t->ne[0];
-        const float *row = gg_row_load(task->kern, x, gg_row_at(x, i, seq, 0),
-                                       gg_row_tmp(task, n, N_CONV_TMP, TMP_X),
-                                       x->ne[0]);
+        const float *row =
+            gg_row_load(task->kern, x, gg_row_at(x, i, seq, 0),
+                        gg_row_tmp(task, n, N_CONV_TMP, TMP_X), x->ne[0]);
         const float *w =
             gg_row_load(task->kern, k, gg_row_at(k, i, 0, 0),
-                        gg_row_tmp(task, n, N_CONV_TMP, TMP_KERNEL),
-                        k->ne[0]);
+                        gg_row_tmp(task, n, N_CONV_TMP, TMP_KERNEL), k->ne[0]);
         float *y = (float *)gg_row_at(t, 0, seq, 0) + i;
         for (int64_t tok = 0; tok < t->ne[1]; tok++, y += t->ne[0]) {
             float sum = 0;
@@ -78,10 +77,10 @@ static const float *row_of(const struct head *p, int i, int tmp, int64_t i1,
                            int64_t i2)
 {
     const struct gguf_tensor *src = p->t->src[i];
-    return gg_row_load(p->task->kern, src, gg_row_at(src, i1, i2, p->seq),
-                       gg_row_tmp(p->task, longest(p->t), N_SCAN_TMP,
-                                  (unsigned)tmp),
-                       src->ne[0]);
+    return gg_row_load(
+        p->task->kern, src, gg_row_at(src, i1, i2, p->seq),
+        gg_row_tmp(p->task, longest(p->t), N_SCAN_TMP, (unsigned)tmp),
+        src->ne[0]);
 }
 
 static float softplus(float x)
@@ -96,8 +95,8 @@ static void scan_token(const struct head *p, int64_t tok, float *y)
     const struct gg_vec_kern *vec = &p->task->kern->vec;
     const int64_t n = p->t->src[SRC_STATE]->ne[0];
     const int64_t group = p->h / (x->ne[1] / b->ne[1]);
-    const float d = softplus(gg_row_get(
-        p->task->kern, dt, gg_row_at(dt, tok, p->seq, 0), p->h));
+    const float d = softplus(
+        gg_row_get(p->task->kern, dt, gg_row_at(dt, tok, p->seq, 0), p->h));
     const float *row = row_of(p, SRC_X, TMP_ROW, p->h, tok);
     const float *br = row_of(p, SRC_B, TMP_B, group, tok);
     const float *cr = row_of(p, SRC_C, TMP_C, group, tok);
@@ -144,10 +143,9 @@ static void ssm_scan(struct gguf_tensor *t, const struct gg_cpu_task *task)
         return;
     gg_cpu_share(task, x->ne[1] * x->ne[3], &i, &end);
     for (; i < end; i++) {
-        struct head p = { .t = t,
-                          .task = task,
-                          .h = i % x->ne[1],
-                          .seq = i / x->ne[1] };
+        struct head p = {
+            .t = t, .task = task, .h = i % x->ne[1], .seq = i / x->ne[1]
+        };
         int32_t first;
         memcpy(&first, (const char *)ids->data + p.seq * ids->nb[0],
                sizeof first);

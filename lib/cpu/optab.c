@@ -11,7 +11,7 @@ static const struct gg_cpu_op nothing = { NULL, NULL, NULL, false };
 #define ROW_WORK(NAME) &gg_cpu_op_##NAME
 
 static const struct gg_cpu_op *const rows[GGUF_N_OPS] = {
-#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)               \
+#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)              \
     [GGUF_OP_##ID] = ROW_##KIND(NAME),
     GG_OP_LIST(X)
 #undef X

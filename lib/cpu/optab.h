@@ -6,10 +6,10 @@
 #include "graph/op_list.h"
 
 struct gg_cpu_op {
-    gg_cpu_op_fn *run;             /* NULL: there is nothing to do */
-    gg_cpu_work_fn *work;          /* NULL: none */
+    gg_cpu_op_fn *run;    /* NULL: there is nothing to do */
+    gg_cpu_work_fn *work; /* NULL: none */
     gg_cpu_supports_fn *supports;
-    bool by_rows;                  /* shares out whole rows of the result */
+    bool by_rows; /* shares out whole rows of the result */
 };
 
 /* Row of op, < GGUF_N_OPS; run is NULL where there is nothing to do. */
@@ -20,11 +20,11 @@ bool gg_cpu_supports(const struct gguf_tensor *t, const struct gg_kern *kern);
 
 /* Rows are told where the operation is computed, in op_*.c: that of NAME (as
  * in graph/op_list.h) with its function and what is beside it. */
-#define GG_CPU_OP(NAME, ...)                                                   \
+#define GG_CPU_OP(NAME, ...)                                                  \
     const struct gg_cpu_op gg_cpu_op_##NAME = { __VA_ARGS__ }
 /* One that takes rows of floats and gives rows of floats, with scratch for
  * GG_CPU_TMP_ROWS rows of the result's length: gg_row_tmp. */
-#define GG_CPU_OP_ROWS(NAME, RUN)                                              \
+#define GG_CPU_OP_ROWS(NAME, RUN)                                             \
     GG_CPU_OP(NAME, RUN, gg_cpu_elem_work, gg_cpu_elem_supports, true)
 enum { GG_CPU_TMP_ROWS = 3 };
 gg_cpu_work_fn gg_cpu_elem_work;

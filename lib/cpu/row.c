@@ -37,7 +37,7 @@ const float *gg_row_load(const struct gg_kern *k, const struct gguf_tensor *t,
 {
     if (gg_row_is_plain(t))
         return row;
-    gg_decode_fn *decode = codec(k, t)->decode;
+    gg_kern_decode_fn *decode = codec(k, t)->decode;
     if (gguf_tensor_has_rows(t)) {
         decode(row, tmp, (size_t)n);
         return tmp;
@@ -55,7 +55,7 @@ void gg_row_store(const struct gg_kern *k, const struct gguf_tensor *t,
             memcpy(row, src, (size_t)t->ne[0] * sizeof *src);
         return;
     }
-    gg_encode_fn *encode = codec(k, t)->encode;
+    gg_kern_encode_fn *encode = codec(k, t)->encode;
     if (gguf_tensor_has_rows(t)) {
         encode(src, row, 1, (size_t)t->ne[0], NULL);
         return;

@@ -9,18 +9,20 @@
 #include "cpu/task.h"
 
 /* A row by its upper indices. */
-struct gg_pos {
+struct gg_cpu_pos {
     int64_t i1, i2, i3;
 };
 
 /* Position of row r of t, in order. */
-static inline struct gg_pos gg_pos_at(const struct gguf_tensor *t, int64_t r)
+static inline struct gg_cpu_pos gg_cpu_pos_at(const struct gguf_tensor *t,
+                                              int64_t r)
 {
     int64_t n1 = t->ne[1], n2 = t->ne[2];
-    return (struct gg_pos){ r % n1, r / n1 % n2, r / n1 / n2 };
+    return (struct gg_cpu_pos){ r % n1, r / n1 % n2, r / n1 / n2 };
 }
 
-static inline void gg_pos_next(const struct gguf_tensor *t, struct gg_pos *p)
+static inline void gg_cpu_pos_next(const struct gguf_tensor *t,
+                                   struct gg_cpu_pos *p)
 {
     if (++p->i1 < t->ne[1])
         return;
@@ -33,26 +35,26 @@ static inline void gg_pos_next(const struct gguf_tensor *t, struct gg_pos *p)
 
 /* This thread's part of t's rows, one after the other: where left is not 0, p
  * is the row at hand. */
-struct gg_rows {
+struct gg_cpu_rows {
     int64_t left;
-    struct gg_pos p;
+    struct gg_cpu_pos p;
 };
 
-static inline struct gg_rows gg_rows_share(const struct gguf_tensor *t,
-                                           const struct gg_cpu_task *task)
+static inline struct gg_cpu_rows
+gg_cpu_rows_share(const struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     int64_t begin, end;
     if (gguf_tensor_is_empty(t))
-        return (struct gg_rows){ 0 };
+        return (struct gg_cpu_rows){ 0 };
     gg_cpu_share(task, gguf_tensor_n_rows(t), &begin, &end);
-    return (struct gg_rows){ end - begin, gg_pos_at(t, begin) };
+    return (struct gg_cpu_rows){ end - begin, gg_cpu_pos_at(t, begin) };
 }
 
-static inline void gg_rows_next(const struct gguf_tensor *t,
-                                struct gg_rows *rows)
+static inline void gg_cpu_rows_next(const struct gguf_tensor *t,
+                                    struct gg_cpu_rows *rows)
 {
     rows->left--;
-    gg_pos_next(t, &rows->p);
+    gg_cpu_pos_next(t, &rows->p);
 }
 
 static inline void *gg_row_at(const struct gguf_tensor *t, int64_t i1,
@@ -61,13 +63,14 @@ static inline void *gg_row_at(const struct gguf_tensor *t, int64_t i1,
     return (char *)t->data + i1 * t->nb[1] + i2 * t->nb[2] + i3 * t->nb[3];
 }
 
-static inline void *gg_row(const struct gguf_tensor *t, struct gg_pos p)
+static inline void *gg_row(const struct gguf_tensor *t, struct gg_cpu_pos p)
 {
     return gg_row_at(t, p.i1, p.i2, p.i3);
 }
 
 /* The row of t that meets row p of a larger tensor, broadcast. */
-static inline void *gg_row_mod(const struct gguf_tensor *t, struct gg_pos p)
+static inline void *gg_row_mod(const struct gguf_tensor *t,
+                               struct gg_cpu_pos p)
 {
     return gg_row_at(t, p.i1 % t->ne[1], p.i2 % t->ne[2], p.i3 % t->ne[3]);
 }

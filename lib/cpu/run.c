@@ -43,7 +43,7 @@ void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a)
 
 void gg_cpu_plan_fini(struct gg_cpu_plan *p)
 {
-    gg_free(p->allocator, p->steps);
+    gg_mem_free(p->allocator, p->steps);
     gg_cpu_plan_init(p, p->allocator);
 }
 
@@ -73,11 +73,11 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
     p->work_size = 0;
     p->shared = false;
     if (n_nodes > p->cap) {
-        gg_free(p->allocator, p->steps);
+        gg_mem_free(p->allocator, p->steps);
         p->cap = 0;
-        p->steps = gg_alloc_zero(p->allocator, n_nodes, sizeof *p->steps);
+        p->steps = gg_mem_alloc_zero(p->allocator, n_nodes, sizeof *p->steps);
         if (!p->steps)
-            return gg_fail_nomem(err, n_nodes * sizeof *p->steps);
+            return gg_error_set_nomem(err, n_nodes * sizeof *p->steps);
         p->cap = n_nodes;
     }
     for (size_t i = 0; i < n_nodes; i++) {
@@ -101,10 +101,9 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
 static void fail_at(struct gg_cpu_run *r, size_t step)
 {
     size_t seen = atomic_load_explicit(&r->failed, memory_order_relaxed);
-    while (step < seen &&
-           !atomic_compare_exchange_weak_explicit(&r->failed, &seen, step,
-                                                  memory_order_relaxed,
-                                                  memory_order_relaxed))
+    while (step < seen && !atomic_compare_exchange_weak_explicit(
+                              &r->failed, &seen, step, memory_order_relaxed,
+                              memory_order_relaxed))
         ; /* seen is fresh */
 }
 
@@ -120,7 +119,7 @@ void gg_cpu_fail(const struct gg_cpu_task *task, enum gguf_status status,
         va_start(ap, fmt);
         vsnprintf(text, sizeof text, fmt, ap);
         va_end(ap);
-        gg_fail(&r->err, status, GGUF_NO_OFFSET, "%s", text);
+        gg_error_set(&r->err, status, GGUF_NO_OFFSET, "%s", text);
     }
     fail_at(r, task->step);
 }

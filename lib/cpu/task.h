@@ -21,12 +21,12 @@ struct gg_cpu_task {
     struct gg_barrier *barrier; /* of the whole team; every thread of it must
                                    come, or none */
     const struct gg_kern *kern;
-    void *work;                 /* shared by the team, aligned to 64, not
+    void *work; /* shared by the team, aligned to 64, not
                                    zeroed: as many bytes as the operation's
                                    work function asked for with this nth */
     size_t work_size;
     struct gg_cpu_run *run;
-    size_t step;                /* number of the node in the plan */
+    size_t step; /* number of the node in the plan */
 };
 
 /* Compute node t: shapes, types and strides were accepted by supports. */

@@ -6,8 +6,8 @@
 #include <float.h>
 #include <math.h>
 
-float gg_data_largest(const struct gg_data_rows *r, uint64_t first,
-                      uint64_t n, float largest, float *buf, uint64_t size)
+float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
+                      float largest, float *buf, uint64_t size)
 {
     for (uint64_t k; n; first += k, n -= k) {
         k = GG_MIN(n, size);

@@ -24,8 +24,8 @@ struct gg_data_info {
     int64_t ne[GGUF_MAX_DIMS]; /* elements, fastest dimension first; 1 from
                                 * n_dims on */
     uint64_t n_elements;
-    uint64_t size;        /* bytes that it is stored in */
-    uint64_t info_off;    /* byte of the file that tells of it, for messages;
+    uint64_t size;     /* bytes that it is stored in */
+    uint64_t info_off; /* byte of the file that tells of it, for messages;
                            * GGUF_NO_OFFSET */
 };
 
@@ -51,16 +51,15 @@ static inline void gg_data_read(const struct gg_data_rows *r, uint64_t first,
 
 /* The largest finite size of n elements from first on, or largest if that is
  * larger; buf has room for size elements, a multiple of the type's block. */
-float gg_data_largest(const struct gg_data_rows *r, uint64_t first,
-                      uint64_t n, float largest, float *buf, uint64_t size);
+float gg_data_largest(const struct gg_data_rows *r, uint64_t first, uint64_t n,
+                      float largest, float *buf, uint64_t size);
 
 struct gg_data;
 struct gg_data_ops {
     size_t (*n_tensors)(const struct gg_data *d);
     void (*info)(const struct gg_data *d, size_t i, struct gg_data_info *out);
     enum gguf_status (*rows)(const struct gg_data *d, size_t i,
-                             struct gg_data_rows *out,
-                             struct gguf_error *err);
+                             struct gg_data_rows *out, struct gguf_error *err);
     const uint8_t *(*bytes)(const struct gg_data *d, size_t i);
 };
 struct gg_data {

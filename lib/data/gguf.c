@@ -14,8 +14,8 @@ static const struct gg_data_gguf *self(const struct gg_data *d)
 
 /* ---- scales ---- */
 
-bool gg_scale_name(const struct gguf_tensor_info *t, const char *suffix,
-                   char name[GG_SCALE_NAME])
+bool gg_data_scale_name(const struct gguf_tensor_info *t, const char *suffix,
+                        char name[GG_SCALE_NAME])
 {
     static const char weight[] = ".weight";
     struct gguf_str stem = t->name;
@@ -33,22 +33,23 @@ static enum gguf_status set_scale(struct gg_stored *s,
                                   const struct gguf_tensor_info *scale,
                                   struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     uint64_t n = scale->n_elements;
     uint64_t n_mat = t->n_elements / ((uint64_t)t->ne[0] * (uint64_t)t->ne[1]);
     if (scale->dtype != GGUF_DTYPE_F32 || (n != 1 && n != n_mat))
-        return gg_fail(err, GGUF_E_TENSOR, scale->info_off,
-                       "tensor '%s' must be F32 of 1 or %" PRIu64
-                       " elements, a scale of each matrix: it is of type "
-                       "%" PRIu32 ", %" PRIu64 " elements",
-                       gg_esc(&e, scale->name), n_mat, scale->dtype, n);
+        return gg_error_set(err, GGUF_E_TENSOR, scale->info_off,
+                            "tensor '%s' must be F32 of 1 or %" PRIu64
+                            " elements, a scale of each matrix: it is of type "
+                            "%" PRIu32 ", %" PRIu64 " elements",
+                            gg_str_esc(&e, scale->name), n_mat, scale->dtype,
+                            n);
     s->scale = gguf_file_tensor_data(file, scale->index);
     s->per_scale = t->n_elements / n;
     for (uint64_t i = 0; i < n; i++)
         if (!isfinite(gg_stored_scale(s, i)))
-            return gg_fail(err, GGUF_E_TENSOR, scale->info_off,
-                           "tensor '%s': scale %" PRIu64 " is not finite",
-                           gg_esc(&e, scale->name), i);
+            return gg_error_set(err, GGUF_E_TENSOR, scale->info_off,
+                                "tensor '%s': scale %" PRIu64 " is not finite",
+                                gg_str_esc(&e, scale->name), i);
     return GGUF_OK;
 }
 
@@ -58,14 +59,15 @@ static enum gguf_status check_whole(const struct gguf_file *file,
                                     struct gguf_error *err)
 {
     uint64_t count;
-    struct gg_esc e;
+    struct gg_str_esc e;
     const struct gguf_kv *kv =
-        gguf_file_kv_find(file, gg_split_keys[GG_SPLIT_COUNT]);
+        gguf_file_kv_find(file, gg_file_split_keys[GG_SPLIT_COUNT]);
     if (kv && gguf_kv_get_uint(kv, &count, NULL) == GGUF_OK && count > 1)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, t->info_off,
-                       "tensor '%s': its scale is not in this file of %" PRIu64
-                       ", it may be in another: merge them first",
-                       gg_esc(&e, t->name), count);
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, t->info_off,
+            "tensor '%s': its scale is not in this file of %" PRIu64
+            ", it may be in another: merge them first",
+            gg_str_esc(&e, t->name), count);
     return GGUF_OK;
 }
 
@@ -76,7 +78,7 @@ static enum gguf_status find_scale(const struct gg_data_gguf *d,
 {
     char name[GG_SCALE_NAME];
     size_t i;
-    if (!gg_scale_name(t->info, ".scale", name))
+    if (!gg_data_scale_name(t->info, ".scale", name))
         return GGUF_OK;
     if (!gg_source_find(&d->from, name, &i))
         return d->from.set ? GGUF_OK : check_whole(t->file, t->info, err);
@@ -116,7 +118,7 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
     const struct gg_data_gguf *g = self(d);
     const struct gguf_split_tensor from = gg_source_tensor(&g->from, i);
     const struct gguf_tensor_info *t = from.info;
-    struct gg_esc e;
+    struct gg_str_esc e;
     uint64_t ne0 = (uint64_t)t->ne[0];
     *out = (struct gg_data_rows){ .read = read_stored };
     if (t->size_inferred ||
@@ -124,9 +126,9 @@ static enum gguf_status rows(const struct gg_data *d, size_t i,
                         gguf_file_tensor_data(from.file, t->index), ne0,
                         t->size / (t->n_elements / ne0),
                         gguf_file_is_big_endian(from.file)))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, t->info_off,
-                       "tensor '%s': type %" PRIu32 " is not decoded",
-                       gg_esc(&e, t->name), t->dtype);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, t->info_off,
+                            "tensor '%s': type %" PRIu32 " is not decoded",
+                            gg_str_esc(&e, t->name), t->dtype);
     return g->scaled ? find_scale(g, &out->stored, &from, err) : GGUF_OK;
 }
 

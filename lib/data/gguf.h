@@ -29,7 +29,7 @@ enum { GG_SCALE_NAME = 256 };
 
 /* Put what NAME.weight's tensor of that suffix is called, "NAME.scale", into
  * name. False: t is not of a type that has one, or not called so. */
-bool gg_scale_name(const struct gguf_tensor_info *t, const char *suffix,
-                   char name[GG_SCALE_NAME]);
+bool gg_data_scale_name(const struct gguf_tensor_info *t, const char *suffix,
+                        char name[GG_SCALE_NAME]);
 
 #endif

@@ -58,5 +58,5 @@ enum gguf_status gg_source_fail(const struct gg_source *s, size_t no,
     if (status == GGUF_OK || gg_source_n_files(s) < 2 || !err ||
         err->offset == GGUF_NO_OFFSET)
         return status;
-    return gg_in_shard(status, gguf_split_path(s->set, no), err);
+    return gg_file_split_in_shard(status, gguf_split_path(s->set, no), err);
 }

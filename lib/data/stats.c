@@ -37,8 +37,8 @@ struct work {
     struct gg_data_rows a, b; /* b: if compared */
     uint64_t n, n_pieces;
     piece_fn *fn;
-    void *records;  /* one for each piece */
-    float *buffers; /* two slices for each thread that has work */
+    void *records;          /* one for each piece */
+    float *buffers;         /* two slices for each thread that has work */
     struct gguf_pool *pool; /* NULL: one piece is not worth waking threads */
     unsigned n_threads;     /* that have work */
     const struct gguf_stats *stats; /* for the second pass */
@@ -83,28 +83,28 @@ static enum gguf_status begin(struct work *w, const struct gguf_file *file,
                               struct gguf_error *err)
 {
     if (!p->rows)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "stats params are not complete");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "stats params are not complete");
     GG_TRY(gg_rows_of(p->rows, file, i, &w->a, err));
-    gg_stat_kern_init(&w->kern, gg_cpu_detect());
+    gg_stat_kern_init(&w->kern, gg_kern_cpu_detect());
     w->n = gguf_file_tensor(file, i)->n_elements;
     w->n_pieces = (w->n + PIECE - 1) / PIECE;
     w->pool = w->n_pieces > 1 ? p->pool : NULL;
     w->n_threads = gguf_pool_n_threads(w->pool);
     if (w->n_threads > w->n_pieces)
         w->n_threads = (unsigned)GG_MAX(w->n_pieces, 1);
-    w->records = gg_alloc_zero(p->allocator, w->n_pieces, record_size);
-    w->buffers = gg_alloc_aligned(
+    w->records = gg_mem_alloc_zero(p->allocator, w->n_pieces, record_size);
+    w->buffers = gg_mem_alloc_aligned(
         p->allocator, (size_t)w->n_threads * 2 * SLICE * sizeof(float), 64);
     if (w->records && w->buffers)
         return GGUF_OK;
-    return gg_fail_nomem(err, (size_t)w->n_pieces * record_size);
+    return gg_error_set_nomem(err, (size_t)w->n_pieces * record_size);
 }
 
 static void end(struct work *w, const struct gguf_allocator *a)
 {
-    gg_free(a, w->records);
-    gg_free_aligned(a, w->buffers);
+    gg_mem_free(a, w->records);
+    gg_mem_free_aligned(a, w->buffers);
 }
 
 /* ---- moments ---- */
@@ -126,8 +126,8 @@ static void join(struct moments *a, const struct moments *b)
     a->max = a->n ? fmax(a->max, b->max) : b->max;
     double na = (double)a->n, nb = (double)b->n, n = na + nb;
     double d = b->mean - a->mean, d2 = d * d;
-    a->m4 += b->m4 + d2 * d2 * na * nb * (na * na - na * nb + nb * nb) /
-                         (n * n * n) +
+    a->m4 += b->m4 +
+             d2 * d2 * na * nb * (na * na - na * nb + nb * nb) / (n * n * n) +
              6 * d2 * (na * na * b->m2 + nb * nb * a->m2) / (n * n) +
              4 * d * (na * b->m3 - nb * a->m3) / n;
     a->m3 += b->m3 + d * d2 * na * nb * (na - nb) / (n * n) +
@@ -144,10 +144,9 @@ static void slice_moments(const struct work *w, struct moments *m,
     struct gg_stat_sums s;
     double central[3];
     w->kern.sums(x, n, &s);
-    *m = (struct moments){ .n = s.n_finite,
-                           .n_zero = s.n_zero,
-                           .n_nan = s.n_nan,
-                           .n_inf = s.n_inf };
+    *m = (struct moments){
+        .n = s.n_finite, .n_zero = s.n_zero, .n_nan = s.n_nan, .n_inf = s.n_inf
+    };
     if (!m->n)
         return;
     m->min = s.min;
@@ -193,10 +192,9 @@ static void piece_bins(const struct work *w, uint64_t piece, float *a,
 static void set_stats(struct gguf_stats *s, const struct moments *m,
                       uint64_t n)
 {
-    *s = (struct gguf_stats){ .n = n,
-                              .n_zero = m->n_zero,
-                              .n_nan = m->n_nan,
-                              .n_inf = m->n_inf };
+    *s = (struct gguf_stats){
+        .n = n, .n_zero = m->n_zero, .n_nan = m->n_nan, .n_inf = m->n_inf
+    };
     if (!m->n)
         return;
     double k = (double)m->n, var = m->m2 / k;
@@ -218,8 +216,8 @@ enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
     struct work w = { .n = 0 };
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
-    size_t size = GG_MAX(sizeof(struct moments),
-                         GGUF_STATS_BINS * sizeof(uint64_t));
+    size_t size =
+        GG_MAX(sizeof(struct moments), GGUF_STATS_BINS * sizeof(uint64_t));
     enum gguf_status st = begin(&w, file, i, size, &p, err);
     if (st == GGUF_OK) {
         struct moments all = { .n = 0 };
@@ -279,9 +277,8 @@ static void set_diff(struct gguf_stats_diff *d, const struct sums *r,
                                    .rms_a = sqrt(r->aa / k),
                                    .rms_b = sqrt(r->bb / k) };
     if (r->aa > 0 && r->bb > 0)
-        d->cosine = r->diff > 0
-                        ? fmin(1, r->ab / (sqrt(r->aa) * sqrt(r->bb)))
-                        : 1;
+        d->cosine =
+            r->diff > 0 ? fmin(1, r->ab / (sqrt(r->aa) * sqrt(r->bb))) : 1;
     else
         d->cosine = r->aa > 0 || r->bb > 0 ? 0 : 1;
 }
@@ -296,11 +293,12 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
     struct work w = { .n = 0 };
     const struct gguf_tensor_info *s = gguf_file_tensor(a, ia);
     const struct gguf_tensor_info *t = gguf_file_tensor(b, ib);
-    struct gg_esc e;
+    struct gg_str_esc e;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
     if (s && t && memcmp(s->ne, t->ne, sizeof s->ne) != 0)
-        return gg_fail(err, GGUF_E_SHAPE, t->info_off,
-                       "tensor '%s' has another shape", gg_esc(&e, t->name));
+        return gg_error_set(err, GGUF_E_SHAPE, t->info_off,
+                            "tensor '%s' has another shape",
+                            gg_str_esc(&e, t->name));
     enum gguf_status st = begin(&w, a, ia, sizeof(struct sums), &p, err);
     if (st == GGUF_OK)
         st = gg_rows_of(p.rows, b, ib, &w.b, err);

@@ -37,8 +37,8 @@ uint64_t gg_stored_offset(const struct gg_stored *s, uint64_t element)
 
 float gg_stored_scale(const struct gg_stored *s, uint64_t i)
 {
-    uint32_t bits = gg_load32le(s->scale + 4 * i);
-    return gg_f32_from_bits(s->swap ? gg_swap32(bits) : bits);
+    uint32_t bits = gg_bytes_load32le(s->scale + 4 * i);
+    return gg_bytes_f32_from_bits(s->swap ? gg_bytes_swap32(bits) : bits);
 }
 
 /* n elements of one row, from element at on, out of src, where the row begins:

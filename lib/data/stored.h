@@ -12,12 +12,12 @@
 #include <stdbool.h>
 
 struct gg_stored {
-    gg_decode_fn *decode;
-    const uint8_t *data; /* of the tensor; kept */
-    int type;            /* GG_DT_... */
-    bool swap;           /* data is big-endian */
-    uint64_t ne0;        /* elements in a row */
-    uint64_t row_size;   /* bytes */
+    gg_kern_decode_fn *decode;
+    const uint8_t *data;  /* of the tensor; kept */
+    int type;             /* GG_DT_... */
+    bool swap;            /* data is big-endian */
+    uint64_t ne0;         /* elements in a row */
+    uint64_t row_size;    /* bytes */
     const uint8_t *scale; /* F32 in the order of data; NULL: none. Kept */
     uint64_t per_scale;   /* elements that share one */
 };

@@ -48,7 +48,7 @@ const struct gguf_dtype_info *gguf_dtype_find(uint32_t id)
 const struct gguf_dtype_info *gguf_dtype_from_name(const char *name)
 {
     for (size_t i = 0; i < GG_LEN(types); i++)
-        if (gg_str_same(gg_strz(types[i].name), name))
+        if (gg_str_same(gg_str_z(types[i].name), name))
             return &types[i];
     return NULL;
 }
@@ -63,24 +63,25 @@ enum gguf_status gguf_dtype_row_size(uint32_t id, uint64_t ne0, uint64_t *size,
 {
     const struct gguf_dtype_info *t = gguf_dtype_find(id);
     if (!t)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "tensor type %" PRIu32 " is unknown", id);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tensor type %" PRIu32 " is unknown", id);
     if (t->family == GGUF_FAMILY_REMOVED)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "tensor type %" PRIu32
-                       " (%s) was removed from the format",
-                       id, t->name);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tensor type %" PRIu32
+                            " (%s) was removed from the format",
+                            id, t->name);
     if (ne0 % t->block_len)
-        return gg_fail(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
-                       "a row of %" PRIu64
-                       " elements is no multiple of %s's %" PRIu32,
-                       ne0, t->name, t->block_len);
+        return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
+                            "a row of %" PRIu64
+                            " elements is no multiple of %s's %" PRIu32,
+                            ne0, t->name, t->block_len);
     uint64_t n;
     if (gg_ckd_mul(&n, ne0 / t->block_len, t->block_size) ||
         gg_ckd_add(&n, n, t->row_header) || gg_ckd_cap(n))
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "the size of a row of %" PRIu64 " %s elements overflows",
-                       ne0, t->name);
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "the size of a row of %" PRIu64
+                            " %s elements overflows",
+                            ne0, t->name);
     *size = n;
     return GGUF_OK;
 }

@@ -9,23 +9,23 @@
 #include "base/bytes.h"
 
 /* Every half is a float: no rounding. Signalling NaNs come out quiet. */
-static inline float gg_f16_to_f32(uint16_t h)
+static inline float gg_dtype_f16_to_f32(uint16_t h)
 {
     uint32_t sign = (uint32_t)(h & 0x8000) << 16;
     uint32_t exp = h >> 10 & 0x1f, man = h & 0x3ff;
     if (exp == 0x1f)
-        return gg_f32_from_bits(sign | 0x7f800000u | man << 13 |
-                                (man ? 0x400000u : 0));
+        return gg_bytes_f32_from_bits(sign | 0x7f800000u | man << 13 |
+                                      (man ? 0x400000u : 0));
     if (exp)
-        return gg_f32_from_bits(sign | (exp + 112) << 23 | man << 13);
+        return gg_bytes_f32_from_bits(sign | (exp + 112) << 23 | man << 13);
     /* zero or subnormal: man * 2^-24 is exact */
     float v = (float)man * 0x1p-24f;
-    return gg_f32_from_bits(gg_f32_bits(v) | sign);
+    return gg_bytes_f32_from_bits(gg_bytes_f32_bits(v) | sign);
 }
 
-static inline uint16_t gg_f32_to_f16(float f)
+static inline uint16_t gg_dtype_f32_to_f16(float f)
 {
-    uint32_t v = gg_f32_bits(f);
+    uint32_t v = gg_bytes_f32_bits(f);
     uint32_t sign = v >> 16 & 0x8000, a = v & 0x7fffffffu;
     if (a > 0x7f800000u) /* NaN: quiet, upper payload bits kept */
         return (uint16_t)(sign | 0x7e00 | (a >> 13 & 0x3ff));
@@ -34,23 +34,23 @@ static inline uint16_t gg_f32_to_f16(float f)
     if (a < 0x38800000u) {
         /* below 2^-14: adding 0.5 leaves the value in units of 2^-24,
          * rounded to nearest even, in the low bits of the sum */
-        float s = gg_f32_from_bits(a) + 0.5f;
-        return (uint16_t)(sign | (gg_f32_bits(s) - 0x3f000000u));
+        float s = gg_bytes_f32_from_bits(a) + 0.5f;
+        return (uint16_t)(sign | (gg_bytes_f32_bits(s) - 0x3f000000u));
     }
     a += 0xfff + (a >> 13 & 1);
     return (uint16_t)(sign | ((a >> 13) - (112u << 10)));
 }
 
-static inline float gg_bf16_to_f32(uint16_t b)
+static inline float gg_dtype_bf16_to_f32(uint16_t b)
 {
-    return gg_f32_from_bits((uint32_t)b << 16);
+    return gg_bytes_f32_from_bits((uint32_t)b << 16);
 }
 
 /* As ggml: NaN becomes quiet, all else rounds to nearest even, infinity on
  * overflow; subnormals are kept. */
-static inline uint16_t gg_f32_to_bf16(float f)
+static inline uint16_t gg_dtype_f32_to_bf16(float f)
 {
-    uint32_t v = gg_f32_bits(f);
+    uint32_t v = gg_bytes_f32_bits(f);
     if ((v & 0x7fffffffu) > 0x7f800000u)
         return (uint16_t)(v >> 16 | 64);
     return (uint16_t)((v + (0x7fff + (v >> 16 & 1))) >> 16);

@@ -12,12 +12,12 @@
 
 #include <stdint.h>
 
-extern const uint16_t gg_iq1_code[2048]; /* IQ1_S, IQ1_M */
-extern const uint16_t gg_iq2_xxs_code[256];
-extern const uint16_t gg_iq2_xs_code[512];
-extern const uint16_t gg_iq2_s_code[1024];
-extern const uint16_t gg_iq3_xxs_code[256];
-extern const uint16_t gg_iq3_s_code[512];
+extern const uint16_t gg_dtype_iq1_code[2048]; /* IQ1_S, IQ1_M */
+extern const uint16_t gg_dtype_iq2_xxs_code[256];
+extern const uint16_t gg_dtype_iq2_xs_code[512];
+extern const uint16_t gg_dtype_iq2_s_code[1024];
+extern const uint16_t gg_dtype_iq3_xxs_code[256];
+extern const uint16_t gg_dtype_iq3_s_code[512];
 
 /* clang-format off */
 /* X(level 0, level 1, ...): the levels, as the decoders multiply them. */
@@ -57,7 +57,7 @@ enum {
 #define GG_IQ1_DELTA 0.125f
 
 /* Eight signs from seven bits: the eighth makes their number even. */
-static inline uint32_t gg_iq_signs(uint32_t s)
+static inline uint32_t gg_dtype_iq_signs(uint32_t s)
 {
     uint32_t p = (s ^ (s >> 4 & 7)) & 15; /* bit i of 0x6996: parity of i */
     return (s & 127) | (UINT32_C(0x6996) >> p & 1) << 7;

@@ -120,7 +120,7 @@ enum gg_dtype_index {
 #define X(ID, NAME, LEN, BLOCK, HEADER, FAMILY) GG_DT_##NAME,
     GG_DTYPE_LIST(X)
 #undef X
-    GG_N_DTYPES
+        GG_N_DTYPES
 };
 
 #endif

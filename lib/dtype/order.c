@@ -95,17 +95,17 @@ static const struct order table[GG_N_DTYPES] = {
 
 static void swap16(uint8_t *p)
 {
-    gg_store16le(p, gg_swap16(gg_load16le(p)));
+    gg_bytes_store16le(p, gg_bytes_swap16(gg_bytes_load16le(p)));
 }
 
 static void swap32(uint8_t *p)
 {
-    gg_store32le(p, gg_swap32(gg_load32le(p)));
+    gg_bytes_store32le(p, gg_bytes_swap32(gg_bytes_load32le(p)));
 }
 
 static void swap64(uint8_t *p)
 {
-    gg_store64le(p, gg_swap64(gg_load64le(p)));
+    gg_bytes_store64le(p, gg_bytes_swap64(gg_bytes_load64le(p)));
 }
 
 /* Those numbers in count blocks of size bytes each. */
@@ -145,7 +145,7 @@ bool gg_order_differs(int type, bool big_endian)
 {
     enum gguf_dtype_family f = gg_dtype_by_index(type)->family;
     bool plain = f == GGUF_FAMILY_FLOAT || f == GGUF_FAMILY_INT;
-    return big_endian != (plain && !gg_host_is_le());
+    return big_endian != (plain && !gg_bytes_host_is_le());
 }
 
 uint64_t gg_order_floor(int type, uint64_t row_size, uint64_t off)
@@ -154,8 +154,8 @@ uint64_t gg_order_floor(int type, uint64_t row_size, uint64_t off)
     if (!t->row_header)
         return off - off % t->block_size;
     uint64_t at = off % row_size;
-    return off - (at < t->row_header ? at
-                                     : (at - t->row_header) % t->block_size);
+    return off -
+           (at < t->row_header ? at : (at - t->row_header) % t->block_size);
 }
 
 static void swap_blocks(const struct order *o, uint8_t *p, size_t count,

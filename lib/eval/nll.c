@@ -35,6 +35,6 @@ void gg_nll_rows(struct gguf_pool *pool, const float *logits, size_t n_vocab,
                      .n_rows = n_rows,
                      .token = token,
                      .nll = nll };
-    gg_vec_kern_init(&j.vec, gg_cpu_detect());
+    gg_vec_kern_init(&j.vec, gg_kern_cpu_detect());
     gguf_pool_run(pool, run, &j);
 }

@@ -44,17 +44,18 @@ static enum gguf_status check(const struct gguf_session *s, size_t n,
                               struct gguf_error *err)
 {
     if (!s)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "perplexity needs a session");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "perplexity needs a session");
     if (p->n_ctx < 4 || p->n_ctx > gguf_session_n_ctx(s))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "chunks of %" PRIu32 " tokens: must be 4 to %" PRIu32,
-                       p->n_ctx, gguf_session_n_ctx(s));
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "chunks of %" PRIu32
+                            " tokens: must be 4 to %" PRIu32,
+                            p->n_ctx, gguf_session_n_ctx(s));
     if (!gguf_ppl_n_chunks(n, p->n_ctx))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "the text has %zu tokens; with chunks of %" PRIu32
-                       " at least %" PRIu64 " are needed",
-                       n, p->n_ctx, 2 * (uint64_t)p->n_ctx);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the text has %zu tokens; with chunks of %" PRIu32
+                            " at least %" PRIu64 " are needed",
+                            n, p->n_ctx, 2 * (uint64_t)p->n_ctx);
     return GGUF_OK;
 }
 
@@ -83,17 +84,15 @@ static enum gguf_status blame(const struct ppl *s, size_t chunk,
     struct gguf_error why;
     enum gguf_status st = gguf_model_scan_finite(
         gguf_session_model(s->info->session), s->p->pool, &why);
-    return gg_fail(err, GGUF_E_NONFINITE,
-                   st == GGUF_E_NONFINITE ? why.offset : GGUF_NO_OFFSET,
-                   "chunk %zu: the probability of token %" PRIu32
-                   " is not a number: %s",
-                   chunk + 1, token,
-                   st == GGUF_E_NONFINITE ? why.message
-                                          : "the model's sums overflow");
+    return gg_error_set(
+        err, GGUF_E_NONFINITE,
+        st == GGUF_E_NONFINITE ? why.offset : GGUF_NO_OFFSET,
+        "chunk %zu: the probability of token %" PRIu32 " is not a number: %s",
+        chunk + 1, token,
+        st == GGUF_E_NONFINITE ? why.message : "the model's sums overflow");
 }
 
-static enum gguf_status add_rows(void *user,
-                                 const struct gguf_scan_rows *rows,
+static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
                                  struct gguf_error *err)
 {
     struct ppl *s = user;
@@ -115,9 +114,10 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
     const struct gguf_ppl one = s->one;
     s->one = (struct gguf_ppl){ .struct_size = one.struct_size };
     gguf_ppl_add(&s->all, &one);
-    if (s->p->on_chunk && s->p->on_chunk(s->p->user, chunk,
-                                         s->info->n_chunks, &one, &s->all))
-        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+    if (s->p->on_chunk &&
+        s->p->on_chunk(s->p->user, chunk, s->info->n_chunks, &one, &s->all))
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "cancelled");
     return GGUF_OK;
 }
 
@@ -131,9 +131,9 @@ static enum gguf_status run(struct gguf_session *session,
     struct gguf_sink sink = GGUF_SINK_INIT;
     const struct gguf_allocator *a = session->allocator;
     const struct gguf_sink **sinks =
-        gg_alloc_zero(a, p->n_sinks + 1, sizeof *sinks);
+        gg_mem_alloc_zero(a, p->n_sinks + 1, sizeof *sinks);
     if (!sinks)
-        return gg_fail_nomem(err, (p->n_sinks + 1) * sizeof *sinks);
+        return gg_error_set_nomem(err, (p->n_sinks + 1) * sizeof *sinks);
     sink.user = s;
     sink.begin = begin;
     sink.rows = add_rows;
@@ -149,7 +149,7 @@ static enum gguf_status run(struct gguf_session *session,
     sp.user = p->user;
     enum gguf_status st =
         gguf_scan_run(session, token, n, &sp, sinks, p->n_sinks + 1, err);
-    gg_free(a, sinks);
+    gg_mem_free(a, sinks);
     return st;
 }
 

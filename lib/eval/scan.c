@@ -37,25 +37,27 @@ static enum gguf_status check(const struct gguf_session *s, size_t n,
                               struct gguf_error *err)
 {
     if (!s)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a scan needs a session");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a scan needs a session");
     if (p->n_ctx < 2 || p->n_ctx > gguf_session_n_ctx(s))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "chunks of %" PRIu32 " tokens: must be 2 to %" PRIu32,
-                       p->n_ctx, gguf_session_n_ctx(s));
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "chunks of %" PRIu32
+                            " tokens: must be 2 to %" PRIu32,
+                            p->n_ctx, gguf_session_n_ctx(s));
     if (p->first != GGUF_SCAN_HALF && p->first > p->n_ctx - 2)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "rows from position %" PRIu32 " of chunks of %" PRIu32
-                       " tokens: must be 0 to %" PRIu32,
-                       p->first, p->n_ctx, p->n_ctx - 2);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "rows from position %" PRIu32
+                            " of chunks of %" PRIu32
+                            " tokens: must be 0 to %" PRIu32,
+                            p->first, p->n_ctx, p->n_ctx - 2);
     if (n < p->n_ctx)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "the text has %zu tokens, a chunk %" PRIu32, n,
-                       p->n_ctx);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the text has %zu tokens, a chunk %" PRIu32, n,
+                            p->n_ctx);
     if (p->first_chunk >= n / p->n_ctx)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "the first chunk is %zu, the text has %zu",
-                       p->first_chunk, n / p->n_ctx);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the first chunk is %zu, the text has %zu",
+                            p->first_chunk, n / p->n_ctx);
     return GGUF_OK;
 }
 
@@ -92,17 +94,17 @@ static enum gguf_status setup(struct gguf_scan *j,
 {
     const struct gguf_allocator *a = j->info.session->allocator;
     const uint64_t n_tok = (uint64_t)j->info.n_ctx * j->group;
-    j->token = gg_alloc_zero(a, n_tok, sizeof *j->token);
-    j->seq = gg_alloc_zero(a, n_tok, sizeof *j->seq);
-    j->want = gg_alloc_zero(a, n_tok, sizeof *j->want);
-    j->nll = gg_alloc_zero(a, j->info.n_rows, sizeof *j->nll);
-    j->sinks = gg_alloc_zero(a, GG_MAX(n, 1), sizeof *j->sinks);
+    j->token = gg_mem_alloc_zero(a, n_tok, sizeof *j->token);
+    j->seq = gg_mem_alloc_zero(a, n_tok, sizeof *j->seq);
+    j->want = gg_mem_alloc_zero(a, n_tok, sizeof *j->want);
+    j->nll = gg_mem_alloc_zero(a, j->info.n_rows, sizeof *j->nll);
+    j->sinks = gg_mem_alloc_zero(a, GG_MAX(n, 1), sizeof *j->sinks);
     if (!j->token || !j->seq || !j->want || !j->nll || !j->sinks)
-        return gg_fail_nomem(err, (size_t)n_tok * sizeof *j->token);
+        return gg_error_set_nomem(err, (size_t)n_tok * sizeof *j->token);
     for (size_t i = 0; i < n; i++) {
         if (!sinks[i])
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "sink %zu of %zu is NULL", i + 1, n);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "sink %zu of %zu is NULL", i + 1, n);
         j->sinks[i] = (struct gguf_sink)GGUF_SINK_INIT;
         GG_TRY(gg_params_take(&j->sinks[i], sizeof *j->sinks, sinks[i],
                               "gguf_sink", err));
@@ -120,8 +122,8 @@ static enum gguf_status said(const struct gguf_scan *j, size_t i,
 {
     if (st == GGUF_OK || (err->status == st && err->message[0]))
         return st;
-    return gg_fail(err, st, GGUF_NO_OFFSET, "sink %zu of %zu: %s", i + 1,
-                   j->n_sinks, gguf_status_string(st));
+    return gg_error_set(err, st, GGUF_NO_OFFSET, "sink %zu of %zu: %s", i + 1,
+                        j->n_sinks, gguf_status_string(st));
 }
 
 static enum gguf_status begin(struct gguf_scan *j, struct gguf_error *err)
@@ -129,8 +131,7 @@ static enum gguf_status begin(struct gguf_scan *j, struct gguf_error *err)
     for (; j->n_begun < j->n_sinks; j->n_begun++) {
         const struct gguf_sink *s = &j->sinks[j->n_begun];
         if (s->begin)
-            GG_TRY(said(j, j->n_begun, s->begin(s->user, &j->info, err),
-                        err));
+            GG_TRY(said(j, j->n_begun, s->begin(s->user, &j->info, err), err));
     }
     return GGUF_OK;
 }
@@ -201,10 +202,9 @@ static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
             j->want[k] = i >= info->first && i + 1 < n_ctx;
         }
     }
-    const struct gguf_batch b = { .n = k,
-                                  .token = j->token,
-                                  .seq = j->seq,
-                                  .want = j->want };
+    const struct gguf_batch b = {
+        .n = k, .token = j->token, .seq = j->seq, .want = j->want
+    };
     gguf_session_clear(info->session);
     return gguf_session_decode(info->session, &b, err);
 }
@@ -239,10 +239,10 @@ static enum gguf_status report(const struct gguf_scan *j, size_t chunk,
                                struct gguf_error *err)
 {
     const uint64_t n_ctx = j->info.n_ctx, first = j->info.begin;
-    if (j->p->progress &&
-        j->p->progress(j->p->user, (chunk - first) * n_ctx,
-                       (j->info.end - first) * n_ctx))
-        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+    if (j->p->progress && j->p->progress(j->p->user, (chunk - first) * n_ctx,
+                                         (j->info.end - first) * n_ctx))
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "cancelled");
     return GGUF_OK;
 }
 
@@ -299,10 +299,10 @@ enum gguf_status gguf_scan_run(struct gguf_session *session,
     if (st == GGUF_OK)
         st = end(&j, scan(&j, err), err);
     gguf_session_clear(session);
-    gg_free(a, j.token);
-    gg_free(a, j.seq);
-    gg_free(a, j.want);
-    gg_free(a, j.nll);
-    gg_free(a, j.sinks);
+    gg_mem_free(a, j.token);
+    gg_mem_free(a, j.seq);
+    gg_mem_free(a, j.want);
+    gg_mem_free(a, j.nll);
+    gg_mem_free(a, j.sinks);
     return st;
 }

@@ -15,8 +15,7 @@ static const struct {
     const char *code, *about;
     enum gguf_severity severity;
 } codes[] = {
-#define X(ID, CODE, SEVERITY, ABOUT)                                          \
-    { CODE, ABOUT, GGUF_SEVERITY_##SEVERITY },
+#define X(ID, CODE, SEVERITY, ABOUT) { CODE, ABOUT, GGUF_SEVERITY_##SEVERITY },
     GG_CHECK_LIST(X)
 #undef X
 };
@@ -39,10 +38,10 @@ const char *gguf_severity_name(enum gguf_severity severity)
     return (size_t)severity < GG_LEN(names) ? names[severity] : "?";
 }
 
-enum gguf_status gg_finding(const struct gg_checker *c,
-                            enum gg_check_code code, struct gguf_str name,
-                            uint64_t offset, struct gguf_error *err,
-                            const char *fmt, ...)
+enum gguf_status gg_file_finding(const struct gg_file_checker *c,
+                                 enum gg_file_check_code code,
+                                 struct gguf_str name, uint64_t offset,
+                                 struct gguf_error *err, const char *fmt, ...)
 {
     char message[512];
     va_list ap;
@@ -51,12 +50,13 @@ enum gguf_status gg_finding(const struct gg_checker *c,
     va_end(ap);
     const struct gguf_file *file =
         c->file && c->file->like ? c->file->like : c->file;
-    struct gguf_finding f = { codes[code].severity, codes[code].code, name,
-                              offset, message, file };
+    struct gguf_finding f = {
+        codes[code].severity, codes[code].code, name, offset, message, file
+    };
     if (c->report(c->user, &f) == 0)
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                   "the check was stopped");
+    return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                        "the check was stopped");
 }
 
 static const struct gguf_str no_name = { "", 0 };
@@ -71,47 +71,49 @@ static uint64_t first_nonzero(const struct gguf_file *f, uint64_t from,
 }
 
 /* Bytes from .. to, which should be zeros after the thing called what. */
-static enum gguf_status check_zeros(const struct gg_checker *c, uint64_t from,
-                                    uint64_t to, struct gguf_str name,
+static enum gguf_status check_zeros(const struct gg_file_checker *c,
+                                    uint64_t from, uint64_t to,
+                                    struct gguf_str name,
                                     struct gguf_error *err)
 {
     if (c->params.quick || c->file->like)
         return GGUF_OK;
     to = GG_MIN(to, c->file->map.size);
     uint64_t at = first_nonzero(c->file, from, to);
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (at >= to)
         return GGUF_OK;
-    return gg_finding(c, GG_CHECK_PADDING, name, at, err,
-                      "padding after %s%s%s is not zero at byte %" PRIu64,
-                      name.size ? "tensor '" : "the header",
-                      gg_esc(&e, name), name.size ? "'" : "", at);
+    return gg_file_finding(c, GG_CHECK_PADDING, name, at, err,
+                           "padding after %s%s%s is not zero at byte %" PRIu64,
+                           name.size ? "tensor '" : "the header",
+                           gg_str_esc(&e, name), name.size ? "'" : "", at);
 }
 
-static enum gguf_status check_whole(const struct gg_checker *c,
+static enum gguf_status check_whole(const struct gg_file_checker *c,
                                     struct gguf_error *err)
 {
     const struct gguf_file *f = c->file;
     uint64_t end;
     if (f->big_endian)
-        GG_TRY(gg_finding(c, GG_CHECK_BIG_ENDIAN, no_name, 4, err,
-                          "the file is big-endian"));
+        GG_TRY(gg_file_finding(c, GG_CHECK_BIG_ENDIAN, no_name, 4, err,
+                               "the file is big-endian"));
     if (f->version == 2)
-        GG_TRY(gg_finding(c, GG_CHECK_VERSION_2, no_name, 4, err,
-                          "the file is of GGUF version 2"));
+        GG_TRY(gg_file_finding(c, GG_CHECK_VERSION_2, no_name, 4, err,
+                               "the file is of GGUF version 2"));
     GG_TRY(check_zeros(c, f->header_end, f->data_off, no_name, err));
-    if (gg_align_up(&end, f->data_end, f->align))
+    if (gg_file_align_up(&end, f->data_end, f->align))
         return GGUF_OK;
     if (f->n_tensors && f->map.size < end)
-        GG_TRY(gg_finding(c, GG_CHECK_NO_FINAL_PAD, no_name, f->map.size, err,
-                          "the last tensor ends at byte %" PRIu64
-                          " and the file at %" PRIu64 ", padding would at %"
-                          PRIu64,
-                          f->data_end, f->map.size, end));
+        GG_TRY(gg_file_finding(
+            c, GG_CHECK_NO_FINAL_PAD, no_name, f->map.size, err,
+            "the last tensor ends at byte %" PRIu64 " and the file at %" PRIu64
+            ", padding would at %" PRIu64,
+            f->data_end, f->map.size, end));
     if (f->map.size > end)
-        GG_TRY(gg_finding(c, GG_CHECK_TRAILING, no_name, end, err,
-                          "%" PRIu64 " bytes after the last tensor, from "
-                          "byte %" PRIu64, f->map.size - end, end));
+        GG_TRY(gg_file_finding(c, GG_CHECK_TRAILING, no_name, end, err,
+                               "%" PRIu64 " bytes after the last tensor, from "
+                               "byte %" PRIu64,
+                               f->map.size - end, end));
     return GGUF_OK;
 }
 
@@ -135,7 +137,7 @@ struct texts {
 static void look_at_text(struct texts *t, struct gguf_str s, uint64_t i)
 {
     t->n++;
-    if (!gg_utf8_valid(s.data, s.size) && t->n_not_utf8++ == 0)
+    if (!gg_str_utf8_valid(s.data, s.size) && t->n_not_utf8++ == 0)
         t->first_not_utf8 = i;
     if (s.size && memchr(s.data, 0, s.size) && t->n_nul++ == 0)
         t->first_nul = i;
@@ -157,26 +159,26 @@ static void look_at_array(struct texts *t, const struct gguf_kv *kv,
             look_at_array(t, &e, outer == GGUF_NO_INDEX ? e.index : outer);
 }
 
-static enum gguf_status report_texts(const struct gg_checker *c,
+static enum gguf_status report_texts(const struct gg_file_checker *c,
                                      const struct gguf_kv *kv,
-                                     enum gg_check_code code, const char *what,
-                                     uint64_t n, uint64_t of, uint64_t first,
-                                     struct gguf_error *err)
+                                     enum gg_file_check_code code,
+                                     const char *what, uint64_t n, uint64_t of,
+                                     uint64_t first, struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (n == 0)
         return GGUF_OK;
     if (kv->type == GGUF_VAL_STR)
-        return gg_finding(c, code, kv->key, kv->off, err,
-                          "key '%s': the text at byte %" PRIu64 " %s",
-                          gg_esc(&e, kv->key), kv->off, what);
-    return gg_finding(c, code, kv->key, kv->off, err,
-                      "key '%s': %" PRIu64 " of %" PRIu64
-                      " texts, first [%" PRIu64 "], %s",
-                      gg_esc(&e, kv->key), n, of, first, what);
+        return gg_file_finding(c, code, kv->key, kv->off, err,
+                               "key '%s': the text at byte %" PRIu64 " %s",
+                               gg_str_esc(&e, kv->key), kv->off, what);
+    return gg_file_finding(c, code, kv->key, kv->off, err,
+                           "key '%s': %" PRIu64 " of %" PRIu64
+                           " texts, first [%" PRIu64 "], %s",
+                           gg_str_esc(&e, kv->key), n, of, first, what);
 }
 
-static enum gguf_status check_texts(const struct gg_checker *c,
+static enum gguf_status check_texts(const struct gg_file_checker *c,
                                     const struct gguf_kv *kv,
                                     struct gguf_error *err)
 {
@@ -186,41 +188,43 @@ static enum gguf_status check_texts(const struct gg_checker *c,
         look_at_text(&t, s, 0);
     else
         look_at_array(&t, kv, GGUF_NO_INDEX);
-    GG_TRY(report_texts(c, kv, GG_CHECK_STR_UTF8, "is not UTF-8",
-                        t.n_not_utf8, t.n, t.first_not_utf8, err));
+    GG_TRY(report_texts(c, kv, GG_CHECK_STR_UTF8, "is not UTF-8", t.n_not_utf8,
+                        t.n, t.first_not_utf8, err));
     return report_texts(c, kv, GG_CHECK_STR_NUL, "holds a NUL byte", t.n_nul,
                         t.n, t.first_nul, err);
 }
 
-static enum gguf_status check_metadata(const struct gg_checker *c,
+static enum gguf_status check_metadata(const struct gg_file_checker *c,
                                        struct gguf_error *err)
 {
     const struct gguf_kv *arch =
         gguf_file_kv_find(c->file, "general.architecture");
-    struct gg_esc e;
+    struct gg_str_esc e;
     struct gguf_str name;
     uint64_t no = 0; /* later shards leave it to the first */
     (void)gguf_kv_get_uint(
-        gguf_file_kv_find(c->file, gg_split_keys[GG_SPLIT_NO]), &no, NULL);
-    if (!no &&
-        (gguf_kv_get_str(arch, &name, NULL) != GGUF_OK || !name.size))
-        GG_TRY(gg_finding(c, GG_CHECK_NO_ARCH, GG_STR("general.architecture"),
-                          arch ? arch->off : GGUF_NO_OFFSET, err,
-                          "key 'general.architecture' is %s",
-                          !arch                        ? "missing"
-                          : arch->type == GGUF_VAL_STR ? "empty"
-                                                       : "no text"));
+        gguf_file_kv_find(c->file, gg_file_split_keys[GG_SPLIT_NO]), &no,
+        NULL);
+    if (!no && (gguf_kv_get_str(arch, &name, NULL) != GGUF_OK || !name.size))
+        GG_TRY(gg_file_finding(c, GG_CHECK_NO_ARCH,
+                               GG_STR("general.architecture"),
+                               arch ? arch->off : GGUF_NO_OFFSET, err,
+                               "key 'general.architecture' is %s",
+                               !arch                        ? "missing"
+                               : arch->type == GGUF_VAL_STR ? "empty"
+                                                            : "no text"));
     for (size_t i = 0; i < c->file->n_kv; i++) {
         const struct gguf_kv *kv = &c->file->kv[i];
         if (!is_ascii(kv->key))
-            GG_TRY(gg_finding(c, GG_CHECK_KEY_ASCII, kv->key, kv->key_off, err,
-                              "key '%s' at byte %" PRIu64 " is not ASCII",
-                              gg_esc(&e, kv->key), kv->key_off));
+            GG_TRY(gg_file_finding(c, GG_CHECK_KEY_ASCII, kv->key, kv->key_off,
+                                   err,
+                                   "key '%s' at byte %" PRIu64 " is not ASCII",
+                                   gg_str_esc(&e, kv->key), kv->key_off));
         if (kv->type == GGUF_VAL_ARR && kv->elem_type == GGUF_VAL_ARR)
-            GG_TRY(gg_finding(c, GG_CHECK_NESTED, kv->key, kv->off, err,
-                              "key '%s' holds arrays in an array, which "
-                              "some programs do not read",
-                              gg_esc(&e, kv->key)));
+            GG_TRY(gg_file_finding(c, GG_CHECK_NESTED, kv->key, kv->off, err,
+                                   "key '%s' holds arrays in an array, which "
+                                   "some programs do not read",
+                                   gg_str_esc(&e, kv->key)));
         GG_TRY(check_texts(c, kv, err));
     }
     return GGUF_OK;
@@ -228,83 +232,88 @@ static enum gguf_status check_metadata(const struct gg_checker *c,
 
 /* ------------------------------------------------------------- tensors --- */
 
-static enum gguf_status check_type(const struct gg_checker *c,
+static enum gguf_status check_type(const struct gg_file_checker *c,
                                    const struct gguf_tensor_info *t,
                                    struct gguf_error *err)
 {
     const struct gguf_dtype_info *dt = gguf_dtype_find(t->dtype);
-    struct gg_esc e;
-    const char *name = gg_esc(&e, t->name);
+    struct gg_str_esc e;
+    const char *name = gg_str_esc(&e, t->name);
     if (!dt)
-        return gg_finding(c, GG_CHECK_UNKNOWN, t->name, t->info_off, err,
-                          "tensor '%s' has the unknown type %" PRIu32,
-                          name, t->dtype);
+        return gg_file_finding(c, GG_CHECK_UNKNOWN, t->name, t->info_off, err,
+                               "tensor '%s' has the unknown type %" PRIu32,
+                               name, t->dtype);
     if (dt->family == GGUF_FAMILY_REMOVED)
-        return gg_finding(c, GG_CHECK_REMOVED, t->name, t->info_off, err,
-                          "tensor '%s' has type %" PRIu32
-                          " (%s), which was removed from the format",
-                          name, t->dtype, dt->name);
+        return gg_file_finding(c, GG_CHECK_REMOVED, t->name, t->info_off, err,
+                               "tensor '%s' has type %" PRIu32
+                               " (%s), which was removed from the format",
+                               name, t->dtype, dt->name);
     if (dt->family == GGUF_FAMILY_FORK)
-        return gg_finding(c, t->size_inferred ? GG_CHECK_UNKNOWN
-                                              : GG_CHECK_FORK,
-                          t->name, t->info_off, err,
-                          "tensor '%s' has type %" PRIu32
-                          ", %s%s", name, t->dtype,
-                          t->size_inferred ? "but not the size of "
-                                           : "which only forks read: ",
-                          dt->name);
+        return gg_file_finding(
+            c, t->size_inferred ? GG_CHECK_UNKNOWN : GG_CHECK_FORK, t->name,
+            t->info_off, err, "tensor '%s' has type %" PRIu32 ", %s%s", name,
+            t->dtype,
+            t->size_inferred ? "but not the size of "
+                             : "which only forks read: ",
+            dt->name);
     if (t->dtype == GGUF_DTYPE_Q8_1 || t->dtype == GGUF_DTYPE_Q8_K)
-        return gg_finding(c, GG_CHECK_RUNTIME, t->name, t->info_off, err,
-                          "tensor '%s' has type %s, which is not meant for "
-                          "files", name, dt->name);
+        return gg_file_finding(
+            c, GG_CHECK_RUNTIME, t->name, t->info_off, err,
+            "tensor '%s' has type %s, which is not meant for "
+            "files",
+            name, dt->name);
     return GGUF_OK;
 }
 
-static enum gguf_status check_tensor(const struct gg_checker *c,
+static enum gguf_status check_tensor(const struct gg_file_checker *c,
                                      const struct gguf_tensor_info *t,
                                      struct gguf_error *err)
 {
-    struct gg_esc e;
-    const char *name = gg_esc(&e, t->name);
+    struct gg_str_esc e;
+    const char *name = gg_str_esc(&e, t->name);
     if (!is_ascii(t->name))
-        GG_TRY(gg_finding(c, GG_CHECK_NAME_ASCII, t->name, t->info_off, err,
-                          "tensor name '%s' is not ASCII", name));
+        GG_TRY(gg_file_finding(c, GG_CHECK_NAME_ASCII, t->name, t->info_off,
+                               err, "tensor name '%s' is not ASCII", name));
     if (t->name.size > 63)
-        GG_TRY(gg_finding(c, GG_CHECK_NAME_LONG, t->name, t->info_off, err,
-                          "tensor name '%s' has %zu bytes; some programs "
-                          "take 63", name, t->name.size));
+        GG_TRY(gg_file_finding(c, GG_CHECK_NAME_LONG, t->name, t->info_off,
+                               err,
+                               "tensor name '%s' has %zu bytes; some programs "
+                               "take 63",
+                               name, t->name.size));
     if (t->n_dims == 0)
-        GG_TRY(gg_finding(c, GG_CHECK_SCALAR, t->name, t->info_off, err,
-                          "tensor '%s' has no dimensions: one element",
-                          name));
+        GG_TRY(gg_file_finding(c, GG_CHECK_SCALAR, t->name, t->info_off, err,
+                               "tensor '%s' has no dimensions: one element",
+                               name));
     return check_type(c, t, err);
 }
 
-static enum gguf_status check_places(const struct gg_checker *c,
+static enum gguf_status check_places(const struct gg_file_checker *c,
                                      struct gguf_error *err)
 {
     const struct gguf_file *f = c->file;
-    struct gg_esc e;
+    struct gg_str_esc e;
     uint64_t end = 0, next;
     for (size_t i = 1; i < f->n_tensors; i++)
         if (f->tensor[i].off < f->tensor[i - 1].off) {
             const struct gguf_tensor_info *t = &f->tensor[i];
-            GG_TRY(gg_finding(c, GG_CHECK_ORDER, t->name, t->info_off, err,
-                              "data of tensor '%s' lies before that of the "
-                              "tensor listed before it, which some programs "
-                              "do not read", gg_esc(&e, t->name)));
+            GG_TRY(
+                gg_file_finding(c, GG_CHECK_ORDER, t->name, t->info_off, err,
+                                "data of tensor '%s' lies before that of the "
+                                "tensor listed before it, which some programs "
+                                "do not read",
+                                gg_str_esc(&e, t->name)));
             break;
         }
     for (size_t i = 0; i < f->n_tensors; i++) {
         const struct gguf_tensor_info *t = &f->tensor[f->places[i].index];
         if (t->off > end)
-            GG_TRY(gg_finding(c, GG_CHECK_GAP, t->name, f->data_off + end,
-                              err, "%" PRIu64 " unused bytes before tensor "
-                              "'%s', from byte %" PRIu64,
-                              t->off - end, gg_esc(&e, t->name),
-                              f->data_off + end));
+            GG_TRY(gg_file_finding(
+                c, GG_CHECK_GAP, t->name, f->data_off + end, err,
+                "%" PRIu64 " unused bytes before tensor "
+                "'%s', from byte %" PRIu64,
+                t->off - end, gg_str_esc(&e, t->name), f->data_off + end));
         end = t->off + t->size;
-        if (gg_align_up(&next, end, f->align))
+        if (gg_file_align_up(&next, end, f->align))
             return GGUF_OK;
         GG_TRY(check_zeros(c, f->data_off + end, f->data_off + next, t->name,
                            err));
@@ -313,8 +322,8 @@ static enum gguf_status check_places(const struct gg_checker *c,
     return GGUF_OK;
 }
 
-enum gguf_status gg_check_header(const struct gg_checker *c,
-                                 struct gguf_error *err)
+enum gguf_status gg_file_check_header(const struct gg_file_checker *c,
+                                      struct gguf_error *err)
 {
     GG_TRY(check_whole(c, err));
     GG_TRY(check_metadata(c, err));
@@ -323,19 +332,19 @@ enum gguf_status gg_check_header(const struct gg_checker *c,
     return check_places(c, err);
 }
 
-enum gguf_status gg_checker_init(struct gg_checker *c,
-                                 const struct gguf_check_params *params,
-                                 gguf_finding_fn *report, void *user,
-                                 struct gguf_error *err)
+enum gguf_status gg_file_checker_init(struct gg_file_checker *c,
+                                      const struct gguf_check_params *params,
+                                      gguf_finding_fn *report, void *user,
+                                      struct gguf_error *err)
 {
-    *c = (struct gg_checker){ .params = GGUF_CHECK_PARAMS_INIT,
-                              .report = report,
-                              .user = user };
-    GG_TRY(gg_params_take(&c->params, sizeof c->params, params, "gguf_check_params",
-                          err));
+    *c = (struct gg_file_checker){ .params = GGUF_CHECK_PARAMS_INIT,
+                                   .report = report,
+                                   .user = user };
+    GG_TRY(gg_params_take(&c->params, sizeof c->params, params,
+                          "gguf_check_params", err));
     if (c->params.payload && c->params.quick)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "payload and quick exclude each other");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "payload and quick exclude each other");
     return GGUF_OK;
 }
 
@@ -344,9 +353,9 @@ enum gguf_status gguf_file_check(const struct gguf_file *file,
                                  gguf_finding_fn *report, void *user,
                                  struct gguf_error *err)
 {
-    struct gg_checker c;
-    GG_TRY(gg_checker_init(&c, params, report, user, err));
+    struct gg_file_checker c;
+    GG_TRY(gg_file_checker_init(&c, params, report, user, err));
     c.file = file;
-    GG_TRY(gg_check_header(&c, err));
-    return c.params.payload ? gg_check_payload(&c, err) : GGUF_OK;
+    GG_TRY(gg_file_check_header(&c, err));
+    return c.params.payload ? gg_file_check_payload(&c, err) : GGUF_OK;
 }

@@ -28,7 +28,7 @@
     X(TWICE, "duplicate", ERROR, "two keys or two tensors of one name")       \
     X(BIG_ENDIAN, "big-endian", NOTE, "numbers are in big-endian order")      \
     X(VERSION_2, "version-2", NOTE, "GGUF version 2")                         \
-    X(TRAILING, "trailing-bytes", WARNING, "bytes after the last tensor")    \
+    X(TRAILING, "trailing-bytes", WARNING, "bytes after the last tensor")     \
     X(NO_FINAL_PAD, "no-final-padding", NOTE,                                 \
       "the last tensor is not padded")                                        \
     X(PADDING, "nonzero-padding", WARNING, "padding that is not zero")        \
@@ -91,8 +91,7 @@
 #define GG_CHECK_LIST_MODEL(X)                                                \
     X(ARCH_UNKNOWN, "unknown-architecture", NOTE,                             \
       "tensors were not compared with hyperparameters")                       \
-    X(SHARD, "shard", NOTE,                                                   \
-      "one shard of a set: tensors were not compared")                        \
+    X(SHARD, "shard", NOTE, "one shard of a set: tensors were not compared")  \
     X(SET, "broken-set", ERROR,                                               \
       "the shards of the model are not all there, or not of one set")         \
     X(KEY_MISSING, "missing-key", ERROR, "a hyperparameter is missing")       \
@@ -111,13 +110,13 @@
     X(TENSOR_TYPE, "tensor-type", ERROR,                                      \
       "a type that such a tensor cannot have")
 
-enum gg_check_code {
+enum gg_file_check_code {
 #define X(ID, CODE, SEVERITY, ABOUT) GG_CHECK_##ID,
     GG_CHECK_LIST(X)
 #undef X
 };
 
-struct gg_checker {
+struct gg_file_checker {
     const struct gguf_file *file;
     struct gguf_check_params params;
     gguf_finding_fn *report;
@@ -125,24 +124,25 @@ struct gg_checker {
 };
 
 /* From the public params, checked. GGUF_E_INVALID. */
-enum gguf_status gg_checker_init(struct gg_checker *c,
-                                 const struct gguf_check_params *params,
-                                 gguf_finding_fn *report, void *user,
-                                 struct gguf_error *err);
+enum gguf_status gg_file_checker_init(struct gg_file_checker *c,
+                                      const struct gguf_check_params *params,
+                                      gguf_finding_fn *report, void *user,
+                                      struct gguf_error *err);
 
 /* Hand one finding about c->file to the caller: GGUF_OK or
  * GGUF_E_CANCELLED. */
-enum gguf_status gg_finding(const struct gg_checker *c,
-                            enum gg_check_code code, struct gguf_str name,
-                            uint64_t offset, struct gguf_error *err,
-                            const char *fmt, ...) GG_PRINTF(6, 7);
+enum gguf_status gg_file_finding(const struct gg_file_checker *c,
+                                 enum gg_file_check_code code,
+                                 struct gguf_str name, uint64_t offset,
+                                 struct gguf_error *err, const char *fmt, ...)
+    GG_PRINTF(6, 7);
 
 /* Structure, metadata and tensor list of c->file. */
-enum gguf_status gg_check_header(const struct gg_checker *c,
-                                 struct gguf_error *err);
+enum gguf_status gg_file_check_header(const struct gg_file_checker *c,
+                                      struct gguf_error *err);
 
 /* check_data.c: the payload of every tensor. */
-enum gguf_status gg_check_payload(const struct gg_checker *c,
-                                  struct gguf_error *err);
+enum gguf_status gg_file_check_payload(const struct gg_file_checker *c,
+                                       struct gguf_error *err);
 
 #endif

@@ -85,7 +85,7 @@ static const struct scales table[GG_N_DTYPES] = {
 };
 
 static const uint8_t form_size[] = {
-    [F16] = 2, [BF16] = 2, [F32] = 4, [F64] = 8,
+    [F16] = 2,  [BF16] = 2,  [F32] = 4,  [F64] = 8,
     [E8M0] = 1, [UE4M3] = 1, [IQ1M] = 8,
 };
 
@@ -93,24 +93,20 @@ static const uint8_t form_size[] = {
 static inline bool finite_at(enum form form, const uint8_t *p)
 {
     switch (form) {
-    case F16:
-        return (gg_load16le(p) & 0x7c00) != 0x7c00;
-    case BF16:
-        return (gg_load16le(p) & 0x7f80) != 0x7f80;
-    case F32:
-        return (gg_load32le(p) & 0x7f800000u) != 0x7f800000u;
-    case F64:
-        return (gg_load64le(p) >> 52 & 0x7ff) != 0x7ff;
+    case F16: return (gg_bytes_load16le(p) & 0x7c00) != 0x7c00;
+    case BF16: return (gg_bytes_load16le(p) & 0x7f80) != 0x7f80;
+    case F32: return (gg_bytes_load32le(p) & 0x7f800000u) != 0x7f800000u;
+    case F64: return (gg_bytes_load64le(p) >> 52 & 0x7ff) != 0x7ff;
     case E8M0: /* 255 is NaN (OCP microscaling formats, 5.4.1) */
         return *p != 0xff;
     case UE4M3: /* all ones is NaN (OCP 8-bit floats, E4M3) */
         return (*p & 0x7f) != 0x7f;
     case IQ1M: /* nibbles of an f16 on top of four words, lowest first: its
                 * exponent is in the last two */
-        return (((gg_load16le(p + 4) >> 4 & 0x0f00) |
-                 (gg_load16le(p + 6) & 0xf000)) & 0x7c00) != 0x7c00;
-    default:
-        return true;
+        return (((gg_bytes_load16le(p + 4) >> 4 & 0x0f00) |
+                 (gg_bytes_load16le(p + 6) & 0xf000)) &
+                0x7c00) != 0x7c00;
+    default: return true;
     }
 }
 
@@ -135,7 +131,7 @@ static uint64_t count_16(const uint8_t *p, uint64_t n, uint16_t mask)
 {
     uint64_t bad = 0;
     uint16_t v[RUN];
-    gg_store16le(v, mask); /* in the order of the file */
+    gg_bytes_store16le(v, mask); /* in the order of the file */
     mask = v[0];
     for (size_t step; n; n -= step, p += step * sizeof *v) {
         uint16_t sum = 0;
@@ -154,7 +150,7 @@ static uint64_t count_32(const uint8_t *p, uint64_t n, uint32_t mask)
 {
     uint64_t bad = 0;
     uint32_t v[RUN];
-    gg_store32le(v, mask);
+    gg_bytes_store32le(v, mask);
     mask = v[0];
     for (size_t step; n; n -= step, p += step * sizeof *v) {
         uint32_t sum = 0;
@@ -198,9 +194,9 @@ static uint64_t first_unit(const struct scales *s, const uint8_t *p,
 static void lower_to(_Atomic uint64_t *v, uint64_t to)
 {
     uint64_t old = atomic_load_explicit(v, memory_order_relaxed);
-    while (to < old && !atomic_compare_exchange_weak_explicit(
-                           v, &old, to, memory_order_relaxed,
-                           memory_order_relaxed))
+    while (to < old &&
+           !atomic_compare_exchange_weak_explicit(
+               v, &old, to, memory_order_relaxed, memory_order_relaxed))
         ;
 }
 
@@ -244,13 +240,13 @@ struct result {
 };
 
 struct job {
-    const struct gg_checker *c;
-    struct result *result;   /* per tensor */
-    uint64_t *first_piece;   /* of each tensor, and one more: of all */
-    _Atomic uint64_t next;   /* piece to take */
-    _Atomic uint64_t done;   /* bytes */
+    const struct gg_file_checker *c;
+    struct result *result; /* per tensor */
+    uint64_t *first_piece; /* of each tensor, and one more: of all */
+    _Atomic uint64_t next; /* piece to take */
+    _Atomic uint64_t done; /* bytes */
     atomic_bool stop;
-    uint64_t total;          /* bytes */
+    uint64_t total; /* bytes */
 };
 
 static const struct scales *scales_of(const struct gguf_tensor_info *t)
@@ -288,9 +284,9 @@ static void check_piece(struct job *j, size_t i, uint64_t piece)
     uint64_t n = GG_MIN(piece_units(t), units_of(t) - from);
     const uint8_t *p = f->map.data + f->data_off + t->off + from * stride;
     struct result *r = &j->result[i];
-    uint64_t bad =
-        f->big_endian ? look_swapped(type, p, n, stride, from, &r->first)
-                      : look(type, p, n, stride, from, &r->first);
+    uint64_t bad = f->big_endian
+                       ? look_swapped(type, p, n, stride, from, &r->first)
+                       : look(type, p, n, stride, from, &r->first);
     if (bad)
         atomic_fetch_add_explicit(&r->bad, bad, memory_order_relaxed);
     atomic_fetch_add_explicit(&j->done, n * stride, memory_order_relaxed);
@@ -319,8 +315,7 @@ static void work(void *user, unsigned ith, unsigned nth)
     for (;;) {
         uint64_t piece =
             atomic_fetch_add_explicit(&j->next, 1, memory_order_relaxed);
-        if (piece >= n ||
-            atomic_load_explicit(&j->stop, memory_order_relaxed))
+        if (piece >= n || atomic_load_explicit(&j->stop, memory_order_relaxed))
             return;
         size_t i = tensor_of(j, piece);
         check_piece(j, i, piece - j->first_piece[i]);
@@ -363,24 +358,27 @@ static enum gguf_status report(const struct job *j, struct gguf_error *err)
             atomic_load_explicit(&j->result[i].first, memory_order_relaxed);
         uint64_t at = f->data_off + t->off + unit * unit_size(t);
         bool is_float = dt->family == GGUF_FAMILY_FLOAT;
-        struct gg_esc e;
-        GG_TRY(gg_finding(
+        struct gg_str_esc e;
+        GG_TRY(gg_file_finding(
             j->c, is_float ? GG_CHECK_VALUES : GG_CHECK_SCALES, t->name, at,
             err,
             "tensor '%s': %" PRIu64 " %s %s not finite, first in %s %" PRIu64
             " at byte %" PRIu64,
-            gg_esc(&e, t->name), bad,
-            is_float ? "values"
-                     : dt->row_header ? "row scales" : "block scales",
+            gg_str_esc(&e, t->name), bad,
+            is_float         ? "values"
+            : dt->row_header ? "row scales"
+                             : "block scales",
             bad == 1 ? "is" : "are",
-            is_float ? "element" : dt->row_header ? "row" : "block", unit,
-            at));
+            is_float         ? "element"
+            : dt->row_header ? "row"
+                             : "block",
+            unit, at));
     }
     return GGUF_OK;
 }
 
-enum gguf_status gg_check_payload(const struct gg_checker *c,
-                                  struct gguf_error *err)
+enum gguf_status gg_file_check_payload(const struct gg_file_checker *c,
+                                       struct gguf_error *err)
 {
     const struct gguf_file *f = c->file;
     const struct gguf_allocator *a = c->params.allocator;
@@ -388,21 +386,21 @@ enum gguf_status gg_check_payload(const struct gg_checker *c,
         return GGUF_OK;
     struct job j = { .c = c };
     enum gguf_status st = GGUF_OK;
-    j.result = gg_alloc_zero(a, f->n_tensors, sizeof *j.result);
-    j.first_piece =
-        gg_alloc_zero(a, (uint64_t)f->n_tensors + 1, sizeof *j.first_piece);
+    j.result = gg_mem_alloc_zero(a, f->n_tensors, sizeof *j.result);
+    j.first_piece = gg_mem_alloc_zero(a, (uint64_t)f->n_tensors + 1,
+                                      sizeof *j.first_piece);
     if (!j.result || !j.first_piece) {
-        st = gg_fail_nomem(err, (f->n_tensors + 1) * sizeof *j.result);
+        st = gg_error_set_nomem(err, (f->n_tensors + 1) * sizeof *j.result);
         goto out;
     }
     plan(&j);
     gguf_pool_run(c->params.pool, work, &j);
     st = atomic_load(&j.stop)
-             ? gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                       "the check was stopped")
+             ? gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "the check was stopped")
              : report(&j, err);
 out:
-    gg_free(a, j.first_piece);
-    gg_free(a, j.result);
+    gg_mem_free(a, j.first_piece);
+    gg_mem_free(a, j.result);
     return st;
 }

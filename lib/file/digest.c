@@ -70,8 +70,7 @@ static const struct {
     void (*end)(union state *s, unsigned char *out);
     void (*free)(union state *s);
 } algos[GGUF_N_DIGESTS] = {
-    [GGUF_DIGEST_XXH64] = { "xxh64", 8, begin_64, update_64, end_64,
-                            free_64 },
+    [GGUF_DIGEST_XXH64] = { "xxh64", 8, begin_64, update_64, end_64, free_64 },
     [GGUF_DIGEST_XXH3_128] = { "xxh3-128", 16, begin_3, update_3, end_3,
                                free_3 },
 };
@@ -118,9 +117,9 @@ struct job {
     struct gguf_digest_params p;
     struct gguf_digest *tensors, *model;
     size_t n_tensors;
-    uint64_t total; /* bytes */
-    _Atomic size_t next;    /* tensor to take */
-    _Atomic uint64_t done;  /* bytes */
+    uint64_t total;        /* bytes */
+    _Atomic size_t next;   /* tensor to take */
+    _Atomic uint64_t done; /* bytes */
     atomic_bool model_taken, stop, no_memory;
 };
 
@@ -247,11 +246,11 @@ enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
                      .p = GGUF_DIGEST_PARAMS_INIT,
                      .tensors = tensors,
                      .model = model };
-    GG_TRY(gg_params_take(&j.p, sizeof j.p, params, "gguf_digest_params",
-                          err));
+    GG_TRY(
+        gg_params_take(&j.p, sizeof j.p, params, "gguf_digest_params", err));
     if ((unsigned)j.p.algo >= GGUF_N_DIGESTS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "no digest has number %u", (unsigned)j.p.algo);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "no digest has number %u", (unsigned)j.p.algo);
     for (size_t k = 0; k < n_files; k++) {
         j.n_tensors += gguf_file_n_tensors(files[k]);
         for (size_t i = 0; i < gguf_file_n_tensors(files[k]); i++)
@@ -259,9 +258,9 @@ enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
     }
     gguf_pool_run(j.p.pool, work, &j);
     if (atomic_load(&j.no_memory))
-        return gg_fail_nomem(err, sizeof(XXH3_state_t *));
+        return gg_error_set_nomem(err, sizeof(XXH3_state_t *));
     if (atomic_load(&j.stop))
-        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                       "the digest was stopped");
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "the digest was stopped");
     return GGUF_OK;
 }

@@ -51,20 +51,20 @@ static uint64_t padding_size(uint64_t n)
 
 /* Make the header reach up to data_off and no further, by a padding pair if
  * need be. *fits says whether that is possible. */
-static enum gguf_status pad_to(struct gg_edit *e, uint64_t data_off, bool *fits,
-                               struct gguf_error *err)
+static enum gguf_status pad_to(struct gg_edit *e, uint64_t data_off,
+                               bool *fits, struct gguf_error *err)
 {
     uint64_t end = header_end(e);
     *fits = end <= data_off && data_off - end < e->file->align;
     if (*fits || end > data_off || data_off - end < padding_size(0))
         return GGUF_OK;
     uint64_t n = data_off - end - padding_size(0);
-    uint8_t *zeros = gg_alloc_zero(e->a, n ? n : 1, 1);
+    uint8_t *zeros = gg_mem_alloc_zero(e->a, n ? n : 1, 1);
     if (!zeros)
-        return gg_fail_nomem(err, (size_t)n);
-    enum gguf_status st = gguf_meta_set_array(
-        e->meta, GGUF_EDIT_PADDING_KEY, GGUF_VAL_U8, zeros, n, err);
-    gg_free(e->a, zeros);
+        return gg_error_set_nomem(err, (size_t)n);
+    enum gguf_status st = gguf_meta_set_array(e->meta, GGUF_EDIT_PADDING_KEY,
+                                              GGUF_VAL_U8, zeros, n, err);
+    gg_mem_free(e->a, zeros);
     GG_TRY(st);
     GG_TRY(make_writer(e, err));
     *fits = gguf_writer_data_off(e->w) == data_off;
@@ -91,8 +91,8 @@ enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
                               uint64_t total, struct gguf_error *err)
 {
     if (e->p.progress && e->p.progress(e->p.progress_user, done, total))
-        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                       "the edit was stopped");
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "the edit was stopped");
     return GGUF_OK;
 }
 
@@ -161,9 +161,9 @@ static enum gguf_status write_relayout(struct gg_edit *e,
     uint64_t total = gguf_writer_file_size(e->w);
     for (size_t i = 0; i < f->n_tensors; i++) {
         GG_TRY(gguf_writer_begin(e->w, i, err));
-        GG_TRY(e->swaps ? gg_edit_swap_tensor(e, i, err)
-                        : gguf_writer_copy(e->w, f, i, 0, f->tensor[i].size,
-                                           err));
+        GG_TRY(e->swaps
+                   ? gg_edit_swap_tensor(e, i, err)
+                   : gguf_writer_copy(e->w, f, i, 0, f->tensor[i].size, err));
         GG_TRY(gg_edit_tell(e, e->w->out.pos, total, err));
     }
     GG_TRY(gg_file_check(f, err));
@@ -242,14 +242,15 @@ static enum gguf_status find_target(struct gg_edit *e, struct gguf_error *err)
 {
     const struct gguf_file *f = e->file;
     if (!f->path || f->map.fd < 0 || f->map.off != 0)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "only a whole file that was opened by its path can be "
-                       "edited");
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "only a whole file that was opened by its path can be "
+            "edited");
     e->replaces = !e->p.output;
     /* The file that a symbolic link leads to is edited, not the link. */
     e->target = e->replaces ? realpath(f->path, NULL) : strdup(e->p.output);
     if (!e->target)
-        return gg_fail_errno(err, errno, "cannot find the file again");
+        return gg_error_set_errno(err, errno, "cannot find the file again");
     GG_TRY(check_paths(e, err));
     return e->replaces ? gg_header_lock(e->target, &f->map, &e->lock, err)
                        : GGUF_OK;
@@ -297,9 +298,10 @@ static enum gguf_status apply(struct gg_edit *e, enum gguf_edit_way *way,
     e->swaps = e->p.order != GGUF_EDIT_KEEP_ORDER &&
                (e->p.order == GGUF_EDIT_BIG_ENDIAN) != f->big_endian;
     if (e->swaps && only_in_place)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "the byte order cannot be changed in place: all tensor "
-                       "data is written anew");
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "the byte order cannot be changed in place: all tensor "
+            "data is written anew");
     if (e->swaps)
         GG_TRY(gg_edit_check_order(e, err));
     GG_TRY(make_writer(e, err));
@@ -308,20 +310,23 @@ static enum gguf_status apply(struct gg_edit *e, enum gguf_edit_way *way,
     if (e->swaps || e->p.mode == GGUF_EDIT_COPY || (!large && !only_in_place))
         return write_copy(e, false, err);
     if (only_in_place && f->data_off > GG_HEADER_KEPT)
-        return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
-                       "a header of %" PRIu64 " bytes is not written in place, "
-                       "the limit is %" PRIu64, f->data_off, GG_HEADER_KEPT);
+        return gg_error_set(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
+                            "a header of %" PRIu64
+                            " bytes is not written in place, "
+                            "the limit is %" PRIu64,
+                            f->data_off, GG_HEADER_KEPT);
     if (!e->relayout && e->replaces && f->data_off <= f->map.size &&
         f->data_off <= GG_HEADER_KEPT)
         GG_TRY(pad_to(e, f->data_off, &fits, err));
     if (fits)
         return write_in_place(e, way, err);
     if (only_in_place)
-        return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
-                       "the new header ends at byte %" PRIu64
-                       ", the tensor data %s at %" PRIu64,
-                       header_end(e), e->relayout ? "would move, it begins"
-                                                  : "begins", f->data_off);
+        return gg_error_set(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
+                            "the new header ends at byte %" PRIu64
+                            ", the tensor data %s at %" PRIu64,
+                            header_end(e),
+                            e->relayout ? "would move, it begins" : "begins",
+                            f->data_off);
     /* The data moves by whole extents, and stays aligned. */
     uint64_t off = f->data_off, step = GG_MAX((uint64_t)EXTENT, f->align);
     while (off < header_end(e) + padding_size(0))

@@ -10,14 +10,14 @@ struct gg_edit {
     const struct gguf_file *file;
     struct gguf_edit_params p;
     const struct gguf_allocator *a;
-    char *target;       /* resolved, from malloc: what is written */
-    bool replaces;      /* target is the file itself */
-    int lock;           /* it, open for writing and locked; or -1 */
+    char *target;           /* resolved, from malloc: what is written */
+    bool replaces;          /* target is the file itself */
+    int lock;               /* it, open for writing and locked; or -1 */
     struct gguf_meta *meta; /* own copy */
     struct gguf_writer *w;  /* encodes the header; the data keeps its place
                              * unless the alignment changes */
     bool relayout;
-    bool swaps;         /* the byte order changes */
+    bool swaps; /* the byte order changes */
 };
 
 /* Report progress; GGUF_E_CANCELLED. */

@@ -22,8 +22,8 @@ struct sink {
 static enum gguf_status make_sink(struct sink *s, const struct gg_edit *e,
                                   struct gg_outfile *o, struct gguf_error *err)
 {
-    *s = (struct sink){ e, o, gg_alloc(e->a, BUFFER), 0, 0 };
-    return s->buffer ? GGUF_OK : gg_fail_nomem(err, BUFFER);
+    *s = (struct sink){ e, o, gg_mem_alloc(e->a, BUFFER), 0, 0 };
+    return s->buffer ? GGUF_OK : gg_error_set_nomem(err, BUFFER);
 }
 
 enum gguf_status gg_edit_check_order(const struct gg_edit *e,
@@ -32,13 +32,14 @@ enum gguf_status gg_edit_check_order(const struct gg_edit *e,
     const struct gguf_file *f = e->file;
     for (size_t i = 0; i < f->n_tensors; i++) {
         const struct gguf_tensor_info *t = &f->tensor[i];
-        struct gg_esc esc;
+        struct gg_str_esc esc;
         if (t->size_inferred || !gg_order_known(gg_dtype_index(t->dtype)))
-            return gg_fail(err, GGUF_E_UNSUPPORTED, t->info_off,
-                           "tensor '%s': where the numbers are in type %"
-                           PRIu32 " is not known, so that its byte order "
-                           "cannot be changed", gg_esc(&esc, t->name),
-                           t->dtype);
+            return gg_error_set(
+                err, GGUF_E_UNSUPPORTED, t->info_off,
+                "tensor '%s': where the numbers are in type %" PRIu32
+                " is not known, so that its byte order "
+                "cannot be changed",
+                gg_str_esc(&esc, t->name), t->dtype);
     }
     return GGUF_OK;
 }
@@ -98,7 +99,7 @@ enum gguf_status gg_edit_swap_rest(const struct gg_edit *e,
         st = copy_gap(&s, at, f->map.size, err);
     if (st == GGUF_OK)
         st = gg_edit_tell(e, s.total, s.total, err);
-    gg_free(e->a, s.buffer);
+    gg_mem_free(e->a, s.buffer);
     return st;
 }
 
@@ -108,6 +109,6 @@ enum gguf_status gg_edit_swap_tensor(const struct gg_edit *e, size_t i,
     struct sink s;
     GG_TRY(make_sink(&s, e, NULL, err));
     enum gguf_status st = swap_tensor(&s, i, err);
-    gg_free(e->a, s.buffer);
+    gg_mem_free(e->a, s.buffer);
     return st;
 }

@@ -34,8 +34,8 @@ static enum gguf_status read_kvs(struct gguf_file *f, struct gg_cursor *c,
     GG_TRY(gg_index_init(&f->kv_index, f->allocator, 64, kv_name, f, err));
     for (uint64_t i = 0; i < n; i++) {
         if (f->n_kv == f->kv_room) {
-            void *grown = gg_grow(f->allocator, f->kv, &f->kv_room,
-                                  sizeof *f->kv, 64, err);
+            void *grown = gg_mem_grow(f->allocator, f->kv, &f->kv_room,
+                                      sizeof *f->kv, 64, err);
             if (!grown)
                 return GGUF_E_NOMEM;
             f->kv = grown;
@@ -44,13 +44,13 @@ static enum gguf_status read_kvs(struct gguf_file *f, struct gg_cursor *c,
         GG_TRY(gg_kv_read(c, limits, kv, err));
         uint32_t other;
         GG_TRY(gg_index_add(&f->kv_index, (uint32_t)f->n_kv, &other, err));
-        struct gg_esc e;
+        struct gg_str_esc e;
         if (other != GG_INDEX_NONE)
-            return gg_fail(err, GGUF_E_DUPLICATE, kv->key_off,
-                           "key '%s' at byte %" PRIu64
-                           " is there already at byte %" PRIu64,
-                           gg_esc(&e, kv->key), kv->key_off,
-                           f->kv[other].key_off);
+            return gg_error_set(err, GGUF_E_DUPLICATE, kv->key_off,
+                                "key '%s' at byte %" PRIu64
+                                " is there already at byte %" PRIu64,
+                                gg_str_esc(&e, kv->key), kv->key_off,
+                                f->kv[other].key_off);
         f->n_kv++;
     }
     return GGUF_OK;
@@ -64,8 +64,8 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
                          err));
     for (uint64_t i = 0; i < n; i++) {
         if (f->n_tensors == f->tensor_room) {
-            void *grown = gg_grow(f->allocator, f->tensor, &f->tensor_room,
-                                  sizeof *f->tensor, 64, err);
+            void *grown = gg_mem_grow(f->allocator, f->tensor, &f->tensor_room,
+                                      sizeof *f->tensor, 64, err);
             if (!grown)
                 return GGUF_E_NOMEM;
             f->tensor = grown;
@@ -75,13 +75,13 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
         t->index = (uint32_t)i;
         uint32_t other;
         GG_TRY(gg_index_add(&f->tensor_index, t->index, &other, err));
-        struct gg_esc e;
+        struct gg_str_esc e;
         if (other != GG_INDEX_NONE)
-            return gg_fail(err, GGUF_E_DUPLICATE, t->info_off,
-                           "tensor '%s' at byte %" PRIu64
-                           " is there already at byte %" PRIu64,
-                           gg_esc(&e, t->name), t->info_off,
-                           f->tensor[other].info_off);
+            return gg_error_set(err, GGUF_E_DUPLICATE, t->info_off,
+                                "tensor '%s' at byte %" PRIu64
+                                " is there already at byte %" PRIu64,
+                                gg_str_esc(&e, t->name), t->info_off,
+                                f->tensor[other].info_off);
         f->n_tensors++;
     }
     return GGUF_OK;
@@ -89,23 +89,26 @@ static enum gguf_status read_tensors(struct gguf_file *f, struct gg_cursor *c,
 
 static enum gguf_status place_data(struct gguf_file *f, struct gguf_error *err)
 {
-    if (gg_align_up(&f->data_off, f->header_end, f->align))
-        return gg_fail(err, GGUF_E_OVERFLOW, f->header_end,
-                       "the start of the tensor data overflows");
+    if (gg_file_align_up(&f->data_off, f->header_end, f->align))
+        return gg_error_set(err, GGUF_E_OVERFLOW, f->header_end,
+                            "the start of the tensor data overflows");
     f->data_end = f->data_off;
     if (f->n_tensors == 0)
         return GGUF_OK;
     if (f->data_off > f->map.size)
-        return gg_fail(err, GGUF_E_TRUNCATED, f->header_end,
-                       "tensor data would begin at byte %" PRIu64
-                       " (alignment %" PRIu32 "), the file ends at %" PRIu64,
-                       f->data_off, f->align, f->map.size);
-    f->places = gg_alloc_zero(f->allocator, f->n_tensors, sizeof *f->places);
+        return gg_error_set(err, GGUF_E_TRUNCATED, f->header_end,
+                            "tensor data would begin at byte %" PRIu64
+                            " (alignment %" PRIu32
+                            "), the file ends at %" PRIu64,
+                            f->data_off, f->align, f->map.size);
+    f->places =
+        gg_mem_alloc_zero(f->allocator, f->n_tensors, sizeof *f->places);
     if (!f->places)
-        return gg_fail_nomem(err, f->n_tensors * sizeof *f->places);
+        return gg_error_set_nomem(err, f->n_tensors * sizeof *f->places);
     uint64_t end;
-    GG_TRY(gg_layout_check(f->tensor, f->n_tensors, f->places,
-                           f->map.size - f->data_off, f->align, &end, err));
+    GG_TRY(gg_file_layout_check(f->tensor, f->n_tensors, f->places,
+                                f->map.size - f->data_off, f->align, &end,
+                                err));
     f->data_end = f->data_off + end;
     return GGUF_OK;
 }
@@ -115,13 +118,13 @@ static enum gguf_status read_all(struct gguf_file *f,
                                  struct gguf_error *err)
 {
     struct gg_cursor c = { f->map.data, f->map.size, 0, false };
-    struct gg_head h;
-    GG_TRY(gg_head_read(&c, limits, &h, err));
+    struct gg_file_head h;
+    GG_TRY(gg_file_head_read(&c, limits, &h, err));
     f->version = h.version;
     f->big_endian = c.swap;
     GG_TRY(read_kvs(f, &c, limits, h.n_kv, err));
-    GG_TRY(gg_align_from_kv(gguf_file_kv_find(f, "general.alignment"),
-                            &f->align, err));
+    GG_TRY(gg_file_align_from_kv(gguf_file_kv_find(f, "general.alignment"),
+                                 &f->align, err));
     GG_TRY(read_tensors(f, &c, limits, h.n_tensors, err));
     f->header_end = c.off;
     return place_data(f, err);
@@ -136,16 +139,15 @@ struct source {
     uint64_t planned; /* bytes of a file of which data is the header; or 0 */
 };
 
-static enum gguf_status map_source(struct gguf_file *f,
-                                   const struct source *s,
+static enum gguf_status map_source(struct gguf_file *f, const struct source *s,
                                    const struct gguf_file_params *p,
                                    struct gguf_error *err)
 {
     if (s->path)
         return gg_mapfile_open(&f->map, s->path, p->offset, p->size, err);
     if (s->data)
-        return gg_mapfile_memory(&f->map, s->data, s->size, p->offset,
-                                 p->size, err);
+        return gg_mapfile_memory(&f->map, s->data, s->size, p->offset, p->size,
+                                 err);
     return gg_mapfile_open_fd(&f->map, s->fd, p->offset, p->size, err);
 }
 
@@ -155,16 +157,17 @@ static void forget(struct gguf_file *f)
     const struct gguf_allocator *a = f->allocator;
     gg_index_fini(&f->tensor_index);
     gg_index_fini(&f->kv_index);
-    gg_free(a, f->places);
-    gg_free(a, f->tensor);
-    gg_free(a, f->kv);
+    gg_mem_free(a, f->places);
+    gg_mem_free(a, f->tensor);
+    gg_mem_free(a, f->kv);
     gg_mapfile_close(&f->map);
     gguf_writer_destroy(f->writer);
-    *f = (struct gguf_file){ .allocator = a, .path = f->path,
+    *f = (struct gguf_file){ .allocator = a,
+                             .path = f->path,
                              .map = { .fd = -1 } };
 }
 
-/* ------------------------------------------- files that are being edited --- */
+/* ----------------------------------------- files that are being edited --- */
 
 /* An edit that was interrupted left the header beside the file. */
 static enum gguf_status apply_journal(struct gguf_file *f, bool *there,
@@ -205,9 +208,8 @@ static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
     *torn = gg_mapfile_check(&f->map, f->map.fd, NULL) != GGUF_OK;
     if (*torn)
         return st;
-    enum gguf_status found =
-        gg_journal_find(&j, f->allocator, f->path, &f->map,
-                        st == GGUF_OK ? err : NULL);
+    enum gguf_status found = gg_journal_find(
+        &j, f->allocator, f->path, &f->map, st == GGUF_OK ? err : NULL);
     *torn = found == GGUF_OK && j.header;
     if (*torn)
         gg_journal_close(&j);
@@ -237,17 +239,18 @@ static enum gguf_status read_path(struct gguf_file *f, const struct source *s,
         if (same == 2)
             return st;
     }
-    return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                   "has changed each of the %d times that it was read", TRIES);
+    return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                        "has changed each of the %d times that it was read",
+                        TRIES);
 }
 
 static enum gguf_status set_path(struct gguf_file *f, const char *path,
                                  struct gguf_error *err)
 {
     size_t n = strlen(path) + 1;
-    f->path = gg_alloc(f->allocator, n);
+    f->path = gg_mem_alloc(f->allocator, n);
     if (!f->path)
-        return gg_fail_nomem(err, n);
+        return gg_error_set_nomem(err, n);
     memcpy(f->path, path, n);
     return GGUF_OK;
 }
@@ -278,9 +281,9 @@ static enum gguf_status open_source(struct gguf_file **out,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
     GG_TRY(gg_limits_resolve(&limits, p.limits, err));
-    struct gguf_file *f = gg_alloc_zero(p.allocator, 1, sizeof *f);
+    struct gguf_file *f = gg_mem_alloc_zero(p.allocator, 1, sizeof *f);
     if (!f)
-        return gg_fail_nomem(err, sizeof *f);
+        return gg_error_set_nomem(err, sizeof *f);
     f->allocator = p.allocator;
     f->map.fd = -1;
     enum gguf_status st = read_source(f, s, &p, &limits, err);
@@ -322,8 +325,8 @@ void gguf_file_close(struct gguf_file *f)
     if (!f)
         return;
     forget(f);
-    gg_free(f->allocator, f->path);
-    gg_free(f->allocator, f);
+    gg_mem_free(f->allocator, f->path);
+    gg_mem_free(f->allocator, f);
 }
 
 enum gguf_status gg_file_note(const struct gguf_file *f,
@@ -342,13 +345,14 @@ enum gguf_status gg_file_check(const struct gguf_file *f,
                                struct gguf_error *err)
 {
     struct gguf_error why;
-    struct gg_esc e;
+    struct gg_str_esc e;
     enum gguf_status st =
         f ? gg_mapfile_check(&f->map, f->map.fd, &why) : GGUF_OK;
     if (st == GGUF_OK)
         return st;
-    return gg_fail(err, st, GGUF_NO_OFFSET, "the input '%s' %s",
-                   f->path ? gg_esc(&e, gg_strz(f->path)) : "", why.message);
+    return gg_error_set(err, st, GGUF_NO_OFFSET, "the input '%s' %s",
+                        f->path ? gg_str_esc(&e, gg_str_z(f->path)) : "",
+                        why.message);
 }
 
 enum gguf_status gg_file_plan(struct gguf_file **out,
@@ -358,8 +362,8 @@ enum gguf_status gg_file_plan(struct gguf_file **out,
                               struct gguf_error *err)
 {
     static const struct gguf_limits limits = {
-        sizeof limits, UINT32_MAX - 1, UINT32_MAX - 1, INT64_MAX, INT64_MAX,
-        INT64_MAX, INT64_MAX, GGUF_MAX_DEPTH, GGUF_MAX_DIMS
+        sizeof limits, UINT32_MAX - 1, UINT32_MAX - 1, INT64_MAX,    INT64_MAX,
+        INT64_MAX,     INT64_MAX,      GGUF_MAX_DEPTH, GGUF_MAX_DIMS
     };
     struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
     struct gguf_writer *w;
@@ -378,9 +382,11 @@ enum gguf_status gg_file_plan(struct gguf_file **out,
     struct source s = { .data = header, .size = size, .fd = -1 };
     if (st == GGUF_OK) {
         s.planned = gguf_writer_file_size(w);
-        st = open_source(out, &s, &(struct gguf_file_params){
-                             sizeof(struct gguf_file_params), a, &limits, 0, 0
-                         }, err);
+        st = open_source(
+            out, &s,
+            &(struct gguf_file_params){ sizeof(struct gguf_file_params), a,
+                                        &limits, 0, 0 },
+            err);
     }
     if (st != GGUF_OK) {
         gguf_writer_destroy(w);
@@ -451,7 +457,7 @@ const struct gguf_kv *gguf_file_kv(const struct gguf_file *f, size_t i)
 const struct gguf_kv *gguf_file_kv_find(const struct gguf_file *f,
                                         const char *key)
 {
-    uint32_t id = gg_index_find(&f->kv_index, gg_strz(key));
+    uint32_t id = gg_index_find(&f->kv_index, gg_str_z(key));
     return id == GG_INDEX_NONE ? NULL : &f->kv[id];
 }
 
@@ -459,12 +465,12 @@ enum gguf_status gguf_file_kv_get(const struct gguf_file *f, const char *key,
                                   const struct gguf_kv **out,
                                   struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     *out = gguf_file_kv_find(f, key);
     if (*out)
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "no key '%s'",
-                   gg_esc(&e, gg_strz(key)));
+    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "no key '%s'",
+                        gg_str_esc(&e, gg_str_z(key)));
 }
 
 size_t gguf_file_n_tensors(const struct gguf_file *f)
@@ -478,10 +484,10 @@ const struct gguf_tensor_info *gguf_file_tensor(const struct gguf_file *f,
     return i < f->n_tensors ? &f->tensor[i] : NULL;
 }
 
-const struct gguf_tensor_info *
-gguf_file_tensor_find(const struct gguf_file *f, const char *name)
+const struct gguf_tensor_info *gguf_file_tensor_find(const struct gguf_file *f,
+                                                     const char *name)
 {
-    uint32_t id = gg_index_find(&f->tensor_index, gg_strz(name));
+    uint32_t id = gg_index_find(&f->tensor_index, gg_str_z(name));
     return id == GG_INDEX_NONE ? NULL : &f->tensor[id];
 }
 
@@ -500,7 +506,7 @@ const void *gguf_file_tensor_data(const struct gguf_file *f, size_t i)
 void gguf_file_advise(const struct gguf_file *f, size_t i, uint64_t off,
                       uint64_t size, enum gguf_advice advice)
 {
-    static const enum gg_advice how[] = {
+    static const enum gg_mapfile_advice how[] = {
         [GGUF_ADVICE_SEQUENTIAL] = GG_ADVISE_SEQUENTIAL,
         [GGUF_ADVICE_WILLNEED] = GG_ADVISE_WILLNEED,
         [GGUF_ADVICE_DONTNEED] = GG_ADVISE_DONTNEED,

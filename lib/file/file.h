@@ -23,7 +23,7 @@ struct gguf_file {
     struct gg_index kv_index;
 
     struct gguf_tensor_info *tensor;
-    struct gg_place *places; /* by offset */
+    struct gg_file_place *places; /* by offset */
     size_t n_tensors, tensor_room;
     struct gg_index tensor_index;
 

@@ -15,7 +15,7 @@ enum { GG_HEAD_SIZE = 4 + 4 + 8 + 8 };
 /* Smallest entry of the tensor list: length, one byte, no dimensions. */
 enum { GG_INFO_MIN_SIZE = 8 + 1 + 4 + 4 + 8 };
 
-struct gg_head {
+struct gg_file_head {
     uint32_t version;
     uint64_t n_tensors, n_kv;
 };
@@ -23,12 +23,14 @@ struct gg_head {
 /* Read and check; sets c->swap. GGUF_E_FORMAT, GGUF_E_VERSION,
  * GGUF_E_TRUNCATED (also for counts that the file is too short for),
  * GGUF_E_LIMIT. */
-enum gguf_status gg_head_read(struct gg_cursor *c,
-                              const struct gguf_limits *limits,
-                              struct gg_head *h, struct gguf_error *err);
+enum gguf_status gg_file_head_read(struct gg_cursor *c,
+                                   const struct gguf_limits *limits,
+                                   struct gg_file_head *h,
+                                   struct gguf_error *err);
 
 /* GG_HEAD_SIZE bytes. */
-void gg_head_encode(const struct gg_head *h, bool big_endian, uint8_t *out);
+void gg_file_head_encode(const struct gg_file_head *h, bool big_endian,
+                         uint8_t *out);
 
 /* The next entry: name, type, dimensions and offset checked for themselves,
  * size computed (layout.h). index is left alone. */

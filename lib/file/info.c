@@ -12,25 +12,27 @@ static enum gguf_status read_name(struct gg_cursor *c,
 {
     uint64_t at = c->off, len;
     const uint8_t *p = NULL;
-    struct gg_esc e;
+    struct gg_str_esc e;
     GG_TRY(gg_cursor_u64(c, &len, "length of a tensor's name", err));
     if (len > gg_cursor_left(c))
-        return gg_fail(err, GGUF_E_TRUNCATED, at,
-                       "length %" PRIu64 " of a tensor's name at byte %" PRIu64
-                       " is more than the %" PRIu64 " bytes left",
-                       len, at, gg_cursor_left(c));
+        return gg_error_set(err, GGUF_E_TRUNCATED, at,
+                            "length %" PRIu64
+                            " of a tensor's name at byte %" PRIu64
+                            " is more than the %" PRIu64 " bytes left",
+                            len, at, gg_cursor_left(c));
     if (len > limits->max_name_size)
-        return gg_fail(err, GGUF_E_LIMIT, at,
-                       "length %" PRIu64 " of a tensor's name at byte %" PRIu64
-                       ", limit is %" PRIu64,
-                       len, at, limits->max_name_size);
+        return gg_error_set(err, GGUF_E_LIMIT, at,
+                            "length %" PRIu64
+                            " of a tensor's name at byte %" PRIu64
+                            ", limit is %" PRIu64,
+                            len, at, limits->max_name_size);
     GG_TRY(gg_cursor_take(c, len, &p, "tensor name", err));
     t->name = (struct gguf_str){ (const char *)p, (size_t)len };
     const char *fault = gg_name_fault(t->name);
     if (fault)
-        return gg_fail(err, GGUF_E_FORMAT, at,
-                       "tensor name '%s' at byte %" PRIu64 " %s",
-                       gg_esc(&e, t->name), at, fault);
+        return gg_error_set(err, GGUF_E_FORMAT, at,
+                            "tensor name '%s' at byte %" PRIu64 " %s",
+                            gg_str_esc(&e, t->name), at, fault);
     return GGUF_OK;
 }
 
@@ -41,12 +43,13 @@ static enum gguf_status read_dims(struct gg_cursor *c,
 {
     uint64_t at = c->off;
     GG_TRY(gg_cursor_u32(c, &t->n_dims, "number of dimensions", err));
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (t->n_dims > limits->max_dims)
-        return gg_fail(err, GGUF_E_LIMIT, at,
-                       "tensor '%s': %" PRIu32 " dimensions at byte %" PRIu64
-                       ", limit is %" PRIu32,
-                       gg_esc(&e, t->name), t->n_dims, at, limits->max_dims);
+        return gg_error_set(
+            err, GGUF_E_LIMIT, at,
+            "tensor '%s': %" PRIu32 " dimensions at byte %" PRIu64
+            ", limit is %" PRIu32,
+            gg_str_esc(&e, t->name), t->n_dims, at, limits->max_dims);
     for (unsigned d = 0; d < t->n_dims; d++) {
         uint64_t v;
         GG_TRY(gg_cursor_u64(c, &v, "dimension of a tensor", err));
@@ -66,14 +69,14 @@ enum gguf_status gg_info_read(struct gg_cursor *c,
     GG_TRY(read_dims(c, limits, t, err));
     uint64_t type_at = c->off;
     GG_TRY(gg_cursor_u32(c, &t->dtype, "type of a tensor", err));
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (t->dtype > INT32_MAX)
-        return gg_fail(err, GGUF_E_FORMAT, type_at,
-                       "tensor '%s': type %" PRIu32 " at byte %" PRIu64
-                       " is no type id",
-                       gg_esc(&e, t->name), t->dtype, type_at);
+        return gg_error_set(err, GGUF_E_FORMAT, type_at,
+                            "tensor '%s': type %" PRIu32 " at byte %" PRIu64
+                            " is no type id",
+                            gg_str_esc(&e, t->name), t->dtype, type_at);
     GG_TRY(gg_cursor_u64(c, &t->off, "offset of a tensor", err));
-    return gg_tensor_measure(t, at, err);
+    return gg_file_tensor_measure(t, at, err);
 }
 
 size_t gg_info_encoded_size(const struct gguf_tensor_info *t)
@@ -84,15 +87,17 @@ size_t gg_info_encoded_size(const struct gguf_tensor_info *t)
 void gg_info_encode(const struct gguf_tensor_info *t, bool big_endian,
                     uint8_t *out)
 {
-    gg_store64le(out, big_endian ? gg_swap64(t->name.size) : t->name.size);
+    gg_bytes_store64le(out, big_endian ? gg_bytes_swap64(t->name.size)
+                                       : t->name.size);
     memcpy(out + 8, t->name.data, t->name.size);
     out += 8 + t->name.size;
-    gg_store32le(out, big_endian ? gg_swap32(t->n_dims) : t->n_dims);
+    gg_bytes_store32le(out,
+                       big_endian ? gg_bytes_swap32(t->n_dims) : t->n_dims);
     out += 4;
     for (unsigned d = 0; d < t->n_dims; d++, out += 8) {
         uint64_t v = (uint64_t)t->ne[d];
-        gg_store64le(out, big_endian ? gg_swap64(v) : v);
+        gg_bytes_store64le(out, big_endian ? gg_bytes_swap64(v) : v);
     }
-    gg_store32le(out, big_endian ? gg_swap32(t->dtype) : t->dtype);
-    gg_store64le(out + 4, big_endian ? gg_swap64(t->off) : t->off);
+    gg_bytes_store32le(out, big_endian ? gg_bytes_swap32(t->dtype) : t->dtype);
+    gg_bytes_store64le(out + 4, big_endian ? gg_bytes_swap64(t->off) : t->off);
 }

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <xxhash.h>
 #if HAVE_FLOCK
-# include <sys/file.h>
+#include <sys/file.h>
 #endif
 
 static const char MAGIC[] = "GGUFEDIT";
@@ -32,7 +32,7 @@ static char *journal_path(const struct gguf_allocator *a, const char *path)
         real = realpath(path, NULL);
     path = real ? real : path;
     size_t size = strlen(path) + sizeof GG_JOURNAL;
-    char *p = gg_alloc(a, size);
+    char *p = gg_mem_alloc(a, size);
     if (p)
         snprintf(p, size, "%s" GG_JOURNAL, path);
     free(real);
@@ -43,14 +43,14 @@ static void put_head(uint8_t *b, const struct gg_mapfile *m,
                      const void *header, uint64_t size)
 {
     memcpy(b, MAGIC, sizeof MAGIC - 1);
-    gg_store32le(b + 8, 1);
-    gg_store32le(b + 12, 0);
-    gg_store64le(b + 16, (uint64_t)m->ino);
-    gg_store64le(b + 24, m->size);
+    gg_bytes_store32le(b + 8, 1);
+    gg_bytes_store32le(b + 12, 0);
+    gg_bytes_store64le(b + 16, (uint64_t)m->ino);
+    gg_bytes_store64le(b + 24, m->size);
     uint64_t behind = GG_MIN(m->size - size, (uint64_t)BEHIND);
-    gg_store64le(b + 32, XXH3_64bits(m->data + size, (size_t)behind));
-    gg_store64le(b + 40, size);
-    gg_store64le(b + 48, XXH3_64bits(header, (size_t)size));
+    gg_bytes_store64le(b + 32, XXH3_64bits(m->data + size, (size_t)behind));
+    gg_bytes_store64le(b + 40, size);
+    gg_bytes_store64le(b + 48, XXH3_64bits(header, (size_t)size));
 }
 
 /* Is there no journal, if name could not be opened for this reason? What
@@ -65,8 +65,7 @@ static bool is_none(const char *name, const struct stat *file,
     case ENOENT:
     case ENOTDIR:
     case ELOOP:
-    case ENAMETOOLONG:
-        return true;
+    case ENAMETOOLONG: return true;
     case EACCES:
         return lstat(name, &s) == 0 && s.st_uid != file->st_uid &&
                s.st_uid != geteuid() && s.st_uid != 0;
@@ -80,11 +79,11 @@ static enum gguf_status open_journal(struct gg_journal *j, const char *name,
                                      struct gguf_error *err)
 {
     struct gguf_error why;
-    struct gg_esc e;
+    struct gg_str_esc e;
     struct stat file;
     gguf_error_clear(&why);
     if (fstat(m->fd, &file) != 0)
-        return gg_fail_errno(err, errno, "fstat");
+        return gg_error_set_errno(err, errno, "fstat");
     if (gg_mapfile_open(&j->map, name, 0, 0, &why) == GGUF_OK) {
         bool good = false; /* it comes from who may write the file */
         enum gguf_status st =
@@ -95,10 +94,11 @@ static enum gguf_status open_journal(struct gg_journal *j, const char *name,
     }
     if (is_none(name, &file, &why))
         return GGUF_OK;
-    return gg_fail_errno(err, why.sys_errno,
-                         "an edit may have been interrupted, and its journal "
-                         "'%s' cannot be read",
-                         gg_esc(&e, gg_strz(name + gg_folder_size(name))));
+    return gg_error_set_errno(
+        err, why.sys_errno,
+        "an edit may have been interrupted, and its journal "
+        "'%s' cannot be read",
+        gg_str_esc(&e, gg_str_z(name + gg_ident_folder_size(name))));
 }
 
 enum gguf_status gg_journal_find(struct gg_journal *j,
@@ -110,9 +110,9 @@ enum gguf_status gg_journal_find(struct gg_journal *j,
     *j = (struct gg_journal){ .map.fd = -1 };
     char *name = journal_path(a, path);
     if (!name)
-        return gg_fail_nomem(err, strlen(path));
+        return gg_error_set_nomem(err, strlen(path));
     enum gguf_status st = open_journal(j, name, m, err);
-    gg_free(a, name);
+    gg_mem_free(a, name);
     if (st != GGUF_OK || j->map.fd < 0)
         return st;
     if (j->map.size >= HEAD && j->map.size - HEAD <= m->size) {
@@ -138,25 +138,26 @@ static enum gguf_status check_stranger(const char *name,
 {
     struct gg_mapfile m;
     struct gguf_error why;
-    struct gg_esc e;
+    struct gg_str_esc e;
     gguf_error_clear(&why);
     enum gguf_status st = gg_mapfile_open(&m, name, 0, 0, &why);
     if (st != GGUF_OK && why.sys_errno == ENOENT)
         return GGUF_OK;
     if (st != GGUF_OK && why.sys_errno != 0)
-        return gg_fail_errno(err, why.sys_errno,
-                             "what lies at '%s' cannot be read",
-                             gg_esc(&e, gg_strz(name +
-                                                gg_folder_size(name))));
+        return gg_error_set_errno(
+            err, why.sys_errno, "what lies at '%s' cannot be read",
+            gg_str_esc(&e, gg_str_z(name + gg_ident_folder_size(name))));
     bool ours = st == GGUF_OK && m.size >= sizeof MAGIC - 1 &&
                 !memcmp(m.data, MAGIC, sizeof MAGIC - 1);
     if (st == GGUF_OK)
         gg_mapfile_close(&m);
     if (ours)
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
-                   "'%s' is there and is no journal of an edit: it is left "
-                   "alone", gg_esc(&e, gg_strz(name + gg_folder_size(name))));
+    return gg_error_set(
+        err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+        "'%s' is there and is no journal of an edit: it is left "
+        "alone",
+        gg_str_esc(&e, gg_str_z(name + gg_ident_folder_size(name))));
 }
 
 /* The journal o under its name, and on the disk; or not at all. */
@@ -171,10 +172,11 @@ static enum gguf_status publish(struct gg_outfile *o, struct gguf_error *err)
         return st;
     gg_outfile_unname(o);
     if (st == GGUF_E_NOMEM)
-        return gg_fail(err, st, GGUF_NO_OFFSET, "%s", why.message);
-    return gg_fail_errno(err, why.sys_errno,
-                         "nothing was changed, since the edit's journal does "
-                         "not get to the disk: fsync of the folder");
+        return gg_error_set(err, st, GGUF_NO_OFFSET, "%s", why.message);
+    return gg_error_set_errno(
+        err, why.sys_errno,
+        "nothing was changed, since the edit's journal does "
+        "not get to the disk: fsync of the folder");
 }
 
 enum gguf_status gg_journal_save(const struct gguf_allocator *a,
@@ -186,7 +188,7 @@ enum gguf_status gg_journal_save(const struct gguf_allocator *a,
     uint8_t head[HEAD];
     char *name = journal_path(a, path);
     if (!name)
-        return gg_fail_nomem(err, strlen(path));
+        return gg_error_set_nomem(err, strlen(path));
     put_head(head, m, header, size);
     enum gguf_status st = check_stranger(name, err);
     if (st == GGUF_OK)
@@ -200,7 +202,7 @@ enum gguf_status gg_journal_save(const struct gguf_allocator *a,
     if (st == GGUF_OK)
         st = publish(&o, err);
     gg_outfile_abort(&o);
-    gg_free(a, name);
+    gg_mem_free(a, name);
     return st;
 }
 
@@ -209,12 +211,13 @@ enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
 {
     char *name = journal_path(a, path);
     if (!name)
-        return gg_fail_nomem(err, strlen(path));
+        return gg_error_set_nomem(err, strlen(path));
     enum gguf_status st = GGUF_OK;
     if (unlink(name) != 0 && errno != ENOENT)
-        st = gg_fail_errno(err, errno, "the edit is complete, but its journal "
-                           "cannot be removed");
-    gg_free(a, name);
+        st = gg_error_set_errno(err, errno,
+                                "the edit is complete, but its journal "
+                                "cannot be removed");
+    gg_mem_free(a, name);
     return st;
 }
 
@@ -224,8 +227,8 @@ static enum gguf_status write_all(int fd, const uint8_t *p, uint64_t size,
     for (uint64_t off = 0; off < size;) {
         ssize_t n = pwrite(fd, p + off, (size_t)(size - off), (off_t)off);
         if (n < 0 && errno != EINTR)
-            return gg_fail_errno(err, errno, "writing the header at byte %"
-                                 PRIu64, off);
+            return gg_error_set_errno(
+                err, errno, "writing the header at byte %" PRIu64, off);
         off += n > 0 ? (uint64_t)n : 0;
         *begun |= n > 0;
     }
@@ -238,11 +241,12 @@ enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
     enum gguf_status st = GGUF_OK;
     *fd = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK);
     if (*fd < 0)
-        return gg_fail_errno(err, errno, "cannot be opened for writing");
+        return gg_error_set_errno(err, errno, "cannot be opened for writing");
 #if HAVE_FLOCK
     /* Other failures: a file system without locks. */
     if (flock(*fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-        st = gg_fail_errno(err, errno, "is being edited by another program");
+        st = gg_error_set_errno(err, errno,
+                                "is being edited by another program");
 #endif
     if (st == GGUF_OK)
         st = gg_mapfile_check(m, *fd, err);
@@ -285,7 +289,8 @@ static enum gguf_status left_over(enum gguf_status st, struct gguf_error *err)
         memcpy(old, err->message, sizeof old);
         snprintf(err->message, sizeof err->message,
                  "%.110s; the header may be half written, all of it is in the "
-                 "edit journal, from which --recover finishes it", old);
+                 "edit journal, from which --recover finishes it",
+                 old);
     }
     return st;
 }
@@ -300,6 +305,6 @@ enum gguf_status gg_header_overwrite(int fd, const struct gg_mapfile *m,
         return *begun ? left_over(st, err) : st;
     change_time(fd, &m->mtime);
     if (fsync(fd) != 0)
-        return left_over(gg_fail_errno(err, errno, "fsync"), err);
+        return left_over(gg_error_set_errno(err, errno, "fsync"), err);
     return GGUF_OK;
 }

@@ -27,17 +27,17 @@ struct gg_journal {
 
 /* Open the journal of the file that m maps from its first byte to its last
  * and that path leads to; without one, j->header is NULL and there is nothing
- * to close. A journal that cannot be read is a failure: nobody knows whether the
- * header is whole. GGUF_E_IO, GGUF_E_NOMEM. */
+ * to close. A journal that cannot be read is a failure: nobody knows whether
+ * the header is whole. GGUF_E_IO, GGUF_E_NOMEM. */
 enum gguf_status gg_journal_find(struct gg_journal *j,
                                  const struct gguf_allocator *a,
                                  const char *path, const struct gg_mapfile *m,
                                  struct gguf_error *err);
 void gg_journal_close(struct gg_journal *j);
 
-/* Save header for the file m, which path leads to: for the eyes of those who may
- * read that. A failure leaves no journal. GGUF_E_EXIST: under its name is what
- * is no journal. */
+/* Save header for the file m, which path leads to: for the eyes of those who
+ * may read that. A failure leaves no journal. GGUF_E_EXIST: under its name is
+ * what is no journal. */
 enum gguf_status gg_journal_save(const struct gguf_allocator *a,
                                  const char *path, const struct gg_mapfile *m,
                                  const void *header, uint64_t size,
@@ -56,8 +56,8 @@ enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
 /* Let others edit, and close fd; -1 is fine. */
 void gg_header_unlock(int fd);
 
-/* Write header over the beginning of the file fd, which m maps, and wait for the
- * disk. The file's time is another one afterwards. *begun: the file may be
+/* Write header over the beginning of the file fd, which m maps, and wait for
+ * the disk. The file's time is another one afterwards. *begun: the file may be
  * other than it was; the message says so. */
 enum gguf_status gg_header_overwrite(int fd, const struct gg_mapfile *m,
                                      const void *header, uint64_t size,

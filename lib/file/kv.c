@@ -9,7 +9,7 @@
 static const struct {
     const char *name, *alias;
     size_t size; /* bytes of a scalar */
-    enum gg_val_kind kind;
+    enum gg_value_kind kind;
 } types[GGUF_N_VAL_TYPES] = {
     [GGUF_VAL_U8] = { "u8", "uint8", 1, GG_KIND_UINT },
     [GGUF_VAL_I8] = { "i8", "int8", 1, GG_KIND_INT },
@@ -34,8 +34,8 @@ const char *gguf_val_type_name(uint32_t type)
 int gguf_val_type_from_name(const char *name)
 {
     for (int i = 0; i < GGUF_N_VAL_TYPES; i++)
-        if (gg_str_same(gg_strz(types[i].name), name) ||
-            gg_str_same(gg_strz(types[i].alias), name))
+        if (gg_str_same(gg_str_z(types[i].name), name) ||
+            gg_str_same(gg_str_z(types[i].alias), name))
             return i;
     return -1;
 }
@@ -45,12 +45,12 @@ size_t gguf_val_type_size(uint32_t type)
     return type < GGUF_N_VAL_TYPES ? types[type].size : 0;
 }
 
-enum gg_val_kind gg_val_kind(uint32_t type)
+enum gg_value_kind gg_value_kind(uint32_t type)
 {
     return types[type].kind;
 }
 
-uint64_t gg_load_bits(const void *p, size_t size, bool big_endian)
+uint64_t gg_value_load_bits(const void *p, size_t size, bool big_endian)
 {
     const uint8_t *b = p;
     uint64_t v = 0;
@@ -63,7 +63,7 @@ uint64_t gg_load_bits(const void *p, size_t size, bool big_endian)
 
 static enum gguf_status fail_null(struct gguf_error *err)
 {
-    return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "no such key");
+    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "no such key");
 }
 
 static enum gguf_status fail_type(const struct gguf_kv *kv, const char *wanted,
@@ -71,9 +71,10 @@ static enum gguf_status fail_type(const struct gguf_kv *kv, const char *wanted,
 {
     struct gg_kv_label l;
     bool arr = kv->type == GGUF_VAL_ARR;
-    return gg_fail(err, GGUF_E_TYPE, kv->off, "%s is %s%s, not %s",
-                   gg_kv_label(&l, kv), arr ? "an array of " : "",
-                   gguf_val_type_name(arr ? kv->elem_type : kv->type), wanted);
+    return gg_error_set(err, GGUF_E_TYPE, kv->off, "%s is %s%s, not %s",
+                        gg_kv_label(&l, kv), arr ? "an array of " : "",
+                        gguf_val_type_name(arr ? kv->elem_type : kv->type),
+                        wanted);
 }
 
 static enum gguf_status want(const struct gguf_kv *kv, uint32_t type,
@@ -92,7 +93,7 @@ static enum gguf_status want(const struct gguf_kv *kv, uint32_t type,
 static uint64_t bits_of(const void *p, uint32_t type, bool big_endian)
 {
     size_t size = types[type].size;
-    uint64_t v = gg_load_bits(p, size, big_endian);
+    uint64_t v = gg_value_load_bits(p, size, big_endian);
     if (types[type].kind == GG_KIND_INT && size < 8) {
         uint64_t sign = UINT64_C(1) << (8 * size - 1);
         v = (v ^ sign) - sign;
@@ -123,8 +124,8 @@ GETTER(u32, uint32_t, GGUF_VAL_U32, (uint32_t)v)
 GETTER(i32, int32_t, GGUF_VAL_I32, (int32_t)(int64_t)v)
 GETTER(u64, uint64_t, GGUF_VAL_U64, v)
 GETTER(i64, int64_t, GGUF_VAL_I64, (int64_t)v)
-GETTER(f32, float, GGUF_VAL_F32, gg_f32_from_bits((uint32_t)v))
-GETTER(f64, double, GGUF_VAL_F64, gg_f64_from_bits(v))
+GETTER(f32, float, GGUF_VAL_F32, gg_bytes_f32_from_bits((uint32_t)v))
+GETTER(f64, double, GGUF_VAL_F64, gg_bytes_f64_from_bits(v))
 GETTER(bool, int, GGUF_VAL_BOOL, v != 0)
 
 enum gguf_status gguf_kv_get_str(const struct gguf_kv *kv,
@@ -137,7 +138,7 @@ enum gguf_status gguf_kv_get_str(const struct gguf_kv *kv,
 
 /* Bits v of a number of this kind, as an integer of [min, max]; max counts
  * only for values that are not negative. */
-static bool in_range(enum gg_val_kind kind, uint64_t v, int64_t min,
+static bool in_range(enum gg_value_kind kind, uint64_t v, int64_t min,
                      uint64_t max)
 {
     bool negative = kind == GG_KIND_INT && (int64_t)v < 0;
@@ -145,18 +146,18 @@ static bool in_range(enum gg_val_kind kind, uint64_t v, int64_t min,
 }
 
 static enum gguf_status fail_range(const struct gguf_kv *kv,
-                                   enum gg_val_kind kind, uint64_t v,
+                                   enum gg_value_kind kind, uint64_t v,
                                    int64_t min, uint64_t max,
                                    struct gguf_error *err)
 {
     struct gg_kv_label l;
     if (kind == GG_KIND_INT && (int64_t)v < 0)
-        return gg_fail(err, GGUF_E_OVERFLOW, kv->off,
-                       "%s is %" PRId64 ", must not be below %" PRId64,
-                       gg_kv_label(&l, kv), (int64_t)v, min);
-    return gg_fail(err, GGUF_E_OVERFLOW, kv->off,
-                   "%s is %" PRIu64 ", must not be above %" PRIu64,
-                   gg_kv_label(&l, kv), v, max);
+        return gg_error_set(err, GGUF_E_OVERFLOW, kv->off,
+                            "%s is %" PRId64 ", must not be below %" PRId64,
+                            gg_kv_label(&l, kv), (int64_t)v, min);
+    return gg_error_set(err, GGUF_E_OVERFLOW, kv->off,
+                        "%s is %" PRIu64 ", must not be above %" PRIu64,
+                        gg_kv_label(&l, kv), v, max);
 }
 
 static enum gguf_status get_integer(const struct gguf_kv *kv, int64_t min,
@@ -165,7 +166,7 @@ static enum gguf_status get_integer(const struct gguf_kv *kv, int64_t min,
 {
     if (!kv)
         return fail_null(err);
-    enum gg_val_kind kind = types[kv->type].kind;
+    enum gg_value_kind kind = types[kv->type].kind;
     if (kind != GG_KIND_UINT && kind != GG_KIND_INT)
         return fail_type(kv, "an integer", err);
     uint64_t v = kv_bits(kv);
@@ -195,12 +196,11 @@ static double number_of(uint32_t type, uint64_t v)
 {
     switch (types[type].kind) {
     case GG_KIND_FLOAT:
-        return types[type].size == 4 ? (double)gg_f32_from_bits((uint32_t)v)
-                                     : gg_f64_from_bits(v);
-    case GG_KIND_INT:
-        return (double)(int64_t)v;
-    default:
-        return (double)v;
+        return types[type].size == 4
+                   ? (double)gg_bytes_f32_from_bits((uint32_t)v)
+                   : gg_bytes_f64_from_bits(v);
+    case GG_KIND_INT: return (double)(int64_t)v;
+    default: return (double)v;
     }
 }
 
@@ -233,10 +233,10 @@ enum gguf_status gguf_kv_check_array(const struct gguf_kv *kv,
     if (kv->elem_type == elem_type)
         return GGUF_OK;
     struct gg_kv_label l;
-    return gg_fail(err, GGUF_E_TYPE, kv->off,
-                   "%s is an array of %s, not of %s", gg_kv_label(&l, kv),
-                   gguf_val_type_name(kv->elem_type),
-                   gguf_val_type_name(elem_type));
+    return gg_error_set(err, GGUF_E_TYPE, kv->off,
+                        "%s is an array of %s, not of %s", gg_kv_label(&l, kv),
+                        gguf_val_type_name(kv->elem_type),
+                        gguf_val_type_name(elem_type));
 }
 
 void gguf_kv_iter_init(struct gguf_kv_iter *it, const struct gguf_kv *kv)
@@ -276,8 +276,8 @@ int gguf_kv_next_str(struct gguf_kv_iter *it, struct gguf_str *out)
         it->i >= kv->n || kv->size - it->pos < 8)
         return 0;
     const uint8_t *p = (const uint8_t *)kv->data + it->pos;
-    uint64_t n = gg_load64le(p);
-    n = kv->big_endian ? gg_swap64(n) : n;
+    uint64_t n = gg_bytes_load64le(p);
+    n = kv->big_endian ? gg_bytes_swap64(n) : n;
     if (n > kv->size - it->pos - 8)
         return 0;
     *out = (struct gguf_str){ (const char *)p + 8, (size_t)n };
@@ -328,9 +328,10 @@ static enum gguf_status check_range(const struct gguf_kv *kv, uint64_t first,
     if (first <= kv->n && n <= kv->n - first)
         return GGUF_OK;
     struct gg_kv_label l;
-    return gg_fail(err, GGUF_E_INVALID, kv->off,
-                   "%s has %" PRIu64 " elements: no %" PRIu64 " from %" PRIu64,
-                   gg_kv_label(&l, kv), kv->n, n, first);
+    return gg_error_set(err, GGUF_E_INVALID, kv->off,
+                        "%s has %" PRIu64 " elements: no %" PRIu64
+                        " from %" PRIu64,
+                        gg_kv_label(&l, kv), kv->n, n, first);
 }
 
 enum gguf_status gguf_kv_elem(const struct gguf_kv *kv, uint64_t i,
@@ -350,8 +351,8 @@ enum gguf_status gguf_kv_elem(const struct gguf_kv *kv, uint64_t i,
                 return GGUF_OK;
     }
     struct gg_kv_label l;
-    return gg_fail(err, GGUF_E_FORMAT, kv->off,
-                   "%s changed while it was read", gg_kv_label(&l, kv));
+    return gg_error_set(err, GGUF_E_FORMAT, kv->off,
+                        "%s changed while it was read", gg_kv_label(&l, kv));
 }
 
 /* Element i, for messages. */
@@ -376,8 +377,8 @@ enum gguf_status gguf_kv_elems_f32(const struct gguf_kv *kv, uint64_t first,
     size_t size = types[kv->elem_type].size;
     const uint8_t *p = (const uint8_t *)kv->data + first * size;
     for (size_t i = 0; i < n; i++, p += size)
-        dst[i] = (float)number_of(
-            kv->elem_type, bits_of(p, kv->elem_type, kv->big_endian));
+        dst[i] = (float)number_of(kv->elem_type,
+                                  bits_of(p, kv->elem_type, kv->big_endian));
     return GGUF_OK;
 }
 
@@ -386,7 +387,7 @@ static enum gguf_status check_integers(const struct gguf_kv *kv,
                                        struct gguf_error *err)
 {
     GG_TRY(check_range(kv, first, n, err));
-    enum gg_val_kind kind = types[kv->elem_type].kind;
+    enum gg_value_kind kind = types[kv->elem_type].kind;
     if (kind != GG_KIND_UINT && kind != GG_KIND_INT && kind != GG_KIND_BOOL)
         return fail_type(kv, "an array of integers", err);
     return GGUF_OK;
@@ -397,7 +398,7 @@ static enum gguf_status elem_integer(const struct gguf_kv *kv, uint64_t i,
                                      int64_t min, uint64_t max, uint64_t *v,
                                      struct gguf_error *err)
 {
-    enum gg_val_kind kind = types[kv->elem_type].kind;
+    enum gg_value_kind kind = types[kv->elem_type].kind;
     const uint8_t *p =
         (const uint8_t *)kv->data + i * types[kv->elem_type].size;
     *v = bits_of(p, kv->elem_type, kv->big_endian);

@@ -13,15 +13,15 @@ static enum gguf_status fail_at(struct gguf_error *err, enum gguf_status st,
                                 const char *limit_is, uint64_t limit)
 {
     struct gg_kv_label l;
-    return gg_fail(err, st, off,
-                   "%s at byte %" PRIu64 ": %s %" PRIu64 ", %s %" PRIu64,
-                   gg_kv_label(&l, kv), off, what, found, limit_is, limit);
+    return gg_error_set(
+        err, st, off, "%s at byte %" PRIu64 ": %s %" PRIu64 ", %s %" PRIu64,
+        gg_kv_label(&l, kv), off, what, found, limit_is, limit);
 }
 
 static inline uint64_t load64(const struct gg_cursor *c, uint64_t off)
 {
-    uint64_t v = gg_load64le(c->base + off);
-    return c->swap ? gg_swap64(v) : v;
+    uint64_t v = gg_bytes_load64le(c->base + off);
+    return c->swap ? gg_bytes_swap64(v) : v;
 }
 
 /* A length and that many bytes, n times. */
@@ -63,8 +63,8 @@ static enum gguf_status pass_scalars(struct gg_cursor *c, uint32_t type,
     if (type == GGUF_VAL_BOOL)
         for (uint64_t i = 0; i < n; i++)
             if (p[i] > 1)
-                return fail_at(err, GGUF_E_FORMAT, kv, c->off + i,
-                               "bool is", p[i], "must be 0 or", 1);
+                return fail_at(err, GGUF_E_FORMAT, kv, c->off + i, "bool is",
+                               p[i], "must be 0 or", 1);
     c->off += n * size;
     return GGUF_OK;
 }
@@ -99,8 +99,7 @@ static enum gguf_status array_head(struct gg_cursor *c,
 }
 
 static enum gguf_status pass_flat(struct gg_cursor *c, uint32_t elem,
-                                  uint64_t n,
-                                  const struct gguf_limits *limits,
+                                  uint64_t n, const struct gguf_limits *limits,
                                   const struct gguf_kv *kv,
                                   struct gguf_error *err)
 {
@@ -177,24 +176,24 @@ static enum gguf_status read_key(struct gg_cursor *c,
     const uint8_t *p = NULL;
     GG_TRY(gg_cursor_u64(c, &len, "key length", err));
     if (len > gg_cursor_left(c))
-        return gg_fail(err, GGUF_E_TRUNCATED, at,
-                       "key length %" PRIu64 " at byte %" PRIu64
-                       " is more than the %" PRIu64 " bytes left",
-                       len, at, gg_cursor_left(c));
+        return gg_error_set(err, GGUF_E_TRUNCATED, at,
+                            "key length %" PRIu64 " at byte %" PRIu64
+                            " is more than the %" PRIu64 " bytes left",
+                            len, at, gg_cursor_left(c));
     if (len > limits->max_key_size)
-        return gg_fail(err, GGUF_E_LIMIT, at,
-                       "key length %" PRIu64 " at byte %" PRIu64
-                       ", limit is %" PRIu64,
-                       len, at, limits->max_key_size);
+        return gg_error_set(err, GGUF_E_LIMIT, at,
+                            "key length %" PRIu64 " at byte %" PRIu64
+                            ", limit is %" PRIu64,
+                            len, at, limits->max_key_size);
     GG_TRY(gg_cursor_take(c, len, &p, "key", err));
     kv->key = (struct gguf_str){ (const char *)p, (size_t)len };
     kv->key_off = at;
     const char *fault = gg_name_fault(kv->key);
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (fault)
-        return gg_fail(err, GGUF_E_FORMAT, at,
-                       "key '%s' at byte %" PRIu64 " %s",
-                       gg_esc(&e, kv->key), at, fault);
+        return gg_error_set(err, GGUF_E_FORMAT, at,
+                            "key '%s' at byte %" PRIu64 " %s",
+                            gg_str_esc(&e, kv->key), at, fault);
     return GGUF_OK;
 }
 

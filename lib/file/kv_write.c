@@ -6,22 +6,23 @@
 
 bool gg_kv_encoded_size(const struct gguf_kv *kv, uint64_t *size)
 {
-    uint64_t head = 8 + 4 + (kv->type == GGUF_VAL_STR   ? 8u
-                             : kv->type == GGUF_VAL_ARR ? 12u
-                                                        : 0u);
+    uint64_t head = 8 + 4 +
+                    (kv->type == GGUF_VAL_STR   ? 8u
+                     : kv->type == GGUF_VAL_ARR ? 12u
+                                                : 0u);
     return gg_ckd_add(size, head, kv->key.size) ||
            gg_ckd_add(size, *size, kv->size) || gg_ckd_cap(*size);
 }
 
 static uint8_t *put32(uint8_t *out, uint32_t v, bool big_endian)
 {
-    gg_store32le(out, big_endian ? gg_swap32(v) : v);
+    gg_bytes_store32le(out, big_endian ? gg_bytes_swap32(v) : v);
     return out + 4;
 }
 
 static uint8_t *put64(uint8_t *out, uint64_t v, bool big_endian)
 {
-    gg_store64le(out, big_endian ? gg_swap64(v) : v);
+    gg_bytes_store64le(out, big_endian ? gg_bytes_swap64(v) : v);
     return out + 8;
 }
 
@@ -45,8 +46,8 @@ void gg_kv_encode(const struct gguf_kv *kv, bool big_endian, uint8_t *out)
     }
     put_bytes(out, kv->data, kv->size);
     if (big_endian != (bool)kv->big_endian)
-        gg_payload_swap(out, kv->size, kv->type, kv->elem_type, kv->n,
-                        kv->big_endian);
+        gg_value_payload_swap(out, kv->size, kv->type, kv->elem_type, kv->n,
+                              kv->big_endian);
 }
 
 /* Reverse n numbers of size bytes each. */
@@ -63,7 +64,7 @@ static void swap_numbers(uint8_t *p, size_t size, uint64_t n)
 /* The number at p, whose bytes are reversed too. */
 static uint64_t take(uint8_t *p, size_t size, bool big_endian)
 {
-    uint64_t v = gg_load_bits(p, size, big_endian);
+    uint64_t v = gg_value_load_bits(p, size, big_endian);
     swap_numbers(p, size, 1);
     return v;
 }
@@ -88,8 +89,8 @@ static size_t swap_flat(uint8_t *p, size_t size, uint32_t elem, uint64_t n,
     return pos;
 }
 
-void gg_payload_swap(uint8_t *data, size_t size, uint32_t type,
-                     uint32_t elem_type, uint64_t n, bool big_endian)
+void gg_value_payload_swap(uint8_t *data, size_t size, uint32_t type,
+                           uint32_t elem_type, uint64_t n, bool big_endian)
 {
     if (type == GGUF_VAL_STR)
         return;

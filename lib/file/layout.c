@@ -20,30 +20,29 @@ static const char *where(struct where *w, uint64_t at)
     return w->s;
 }
 
-enum gguf_status gg_align_from_kv(const struct gguf_kv *kv, uint32_t *align,
-                                  struct gguf_error *err)
+enum gguf_status gg_file_align_from_kv(const struct gguf_kv *kv,
+                                       uint32_t *align, struct gguf_error *err)
 {
     *align = GG_ALIGN_DEFAULT;
     if (!kv)
         return GGUF_OK;
     struct where w;
     if (kv->type != GGUF_VAL_U32)
-        return gg_fail(err, GGUF_E_FORMAT, kv->off,
-                       "general.alignment%s is %s, must be u32",
-                       where(&w, kv->off),
-                       gguf_val_type_name(kv->type));
+        return gg_error_set(err, GGUF_E_FORMAT, kv->off,
+                            "general.alignment%s is %s, must be u32",
+                            where(&w, kv->off), gguf_val_type_name(kv->type));
     uint32_t v;
     GG_TRY(gguf_kv_get_u32(kv, &v, err));
     if (v < GG_ALIGN_MIN || (v & (v - 1)))
-        return gg_fail(err, GGUF_E_FORMAT, kv->off,
-                       "general.alignment%s is %" PRIu32
-                       ", must be a power of two, %d or more",
-                       where(&w, kv->off), v, GG_ALIGN_MIN);
+        return gg_error_set(err, GGUF_E_FORMAT, kv->off,
+                            "general.alignment%s is %" PRIu32
+                            ", must be a power of two, %d or more",
+                            where(&w, kv->off), v, GG_ALIGN_MIN);
     *align = v;
     return GGUF_OK;
 }
 
-bool gg_align_up(uint64_t *out, uint64_t off, uint32_t align)
+bool gg_file_align_up(uint64_t *out, uint64_t off, uint32_t align)
 {
     return gg_ckd_align(out, off, align) || gg_ckd_cap(*out);
 }
@@ -51,32 +50,32 @@ bool gg_align_up(uint64_t *out, uint64_t off, uint32_t align)
 static enum gguf_status fail_dim(const struct gguf_tensor_info *t, unsigned d,
                                  uint64_t at, struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     struct where w;
     if (t->ne[d] == 0)
-        return gg_fail(err, GGUF_E_FORMAT, at,
-                       "tensor '%s'%s: dimension %u is 0",
-                       gg_esc(&e, t->name), where(&w, at), d);
-    return gg_fail(err, GGUF_E_OVERFLOW, at,
-                   "tensor '%s'%s: dimension %u is %" PRIu64
-                   ", limit is %" PRId64,
-                   gg_esc(&e, t->name), where(&w, at), d, (uint64_t)t->ne[d],
-                   INT64_MAX);
+        return gg_error_set(err, GGUF_E_FORMAT, at,
+                            "tensor '%s'%s: dimension %u is 0",
+                            gg_str_esc(&e, t->name), where(&w, at), d);
+    return gg_error_set(err, GGUF_E_OVERFLOW, at,
+                        "tensor '%s'%s: dimension %u is %" PRIu64
+                        ", limit is %" PRId64,
+                        gg_str_esc(&e, t->name), where(&w, at), d,
+                        (uint64_t)t->ne[d], INT64_MAX);
 }
 
 static enum gguf_status fail_size(const struct gguf_tensor_info *t,
                                   const char *what, uint64_t at,
                                   struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     struct where w;
     const struct gguf_dtype_info *dt = gguf_dtype_find(t->dtype);
-    return gg_fail(err, GGUF_E_OVERFLOW, at,
-                   "tensor '%s'%s: the %s of %" PRId64
-                   " x %" PRId64 " x %" PRId64 " x %" PRId64
-                   " (type %s) do not fit 63 bits",
-                   gg_esc(&e, t->name), where(&w, at), what, t->ne[0],
-                   t->ne[1], t->ne[2], t->ne[3], dt ? dt->name : "unknown");
+    return gg_error_set(
+        err, GGUF_E_OVERFLOW, at,
+        "tensor '%s'%s: the %s of %" PRId64 " x %" PRId64 " x %" PRId64
+        " x %" PRId64 " (type %s) do not fit 63 bits",
+        gg_str_esc(&e, t->name), where(&w, at), what, t->ne[0], t->ne[1],
+        t->ne[2], t->ne[3], dt ? dt->name : "unknown");
 }
 
 /* A fork's id may mean something else to another fork: where the layout that
@@ -94,8 +93,8 @@ static bool is_fork(const struct gguf_tensor_info *t)
     return dt && dt->family == GGUF_FAMILY_FORK;
 }
 
-enum gguf_status gg_tensor_measure(struct gguf_tensor_info *t, uint64_t at,
-                                   struct gguf_error *err)
+enum gguf_status gg_file_tensor_measure(struct gguf_tensor_info *t,
+                                        uint64_t at, struct gguf_error *err)
 {
     uint64_t n = 1, row;
     for (unsigned d = t->n_dims; d < GGUF_MAX_DIMS; d++)
@@ -113,17 +112,17 @@ enum gguf_status gg_tensor_measure(struct gguf_tensor_info *t, uint64_t at,
     if (t->size_inferred)
         return GGUF_OK;
     uint64_t ne0 = (uint64_t)t->ne[0];
-    struct gg_esc e;
+    struct gg_str_esc e;
     struct where w;
     if (ne0 % dt->block_len && dt->family == GGUF_FAMILY_FORK)
         return forget_size(t);
     if (ne0 % dt->block_len)
-        return gg_fail(err, GGUF_E_SHAPE, at,
-                       "tensor '%s'%s: a row of %" PRIu64
-                       " elements is no multiple of the %" PRIu32
-                       " in a block of %s",
-                       gg_esc(&e, t->name), where(&w, at), ne0, dt->block_len,
-                       dt->name);
+        return gg_error_set(err, GGUF_E_SHAPE, at,
+                            "tensor '%s'%s: a row of %" PRIu64
+                            " elements is no multiple of the %" PRIu32
+                            " in a block of %s",
+                            gg_str_esc(&e, t->name), where(&w, at), ne0,
+                            dt->block_len, dt->name);
     if (gguf_dtype_row_size(t->dtype, ne0, &row, NULL) != GGUF_OK ||
         gg_ckd_mul(&t->size, row, n / ne0) || gg_ckd_cap(t->size))
         return fail_size(t, "bytes", at, err);
@@ -132,18 +131,18 @@ enum gguf_status gg_tensor_measure(struct gguf_tensor_info *t, uint64_t at,
 
 static int by_offset(const void *a, const void *b)
 {
-    const struct gg_place *x = a, *y = b;
+    const struct gg_file_place *x = a, *y = b;
     if (x->off != y->off)
         return x->off < y->off ? -1 : 1;
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
 static void sort_places(const struct gguf_tensor_info *t, size_t n,
-                        struct gg_place *places)
+                        struct gg_file_place *places)
 {
     bool sorted = true;
     for (size_t i = 0; i < n; i++) {
-        places[i] = (struct gg_place){ t[i].off, (uint32_t)i };
+        places[i] = (struct gg_file_place){ t[i].off, (uint32_t)i };
         sorted = sorted && (i == 0 || t[i - 1].off <= t[i].off);
     }
     if (!sorted)
@@ -155,24 +154,24 @@ static enum gguf_status fail_place(enum gguf_status st,
                                    const char *what, uint64_t limit,
                                    struct gguf_error *err)
 {
-    struct gg_esc e;
-    return gg_fail(err, st, t->info_off,
-                   "tensor '%s' (at byte %" PRIu64 "): offset %" PRIu64
-                   ", size %" PRIu64 " %s %" PRIu64,
-                   gg_esc(&e, t->name), t->info_off, t->off, t->size, what,
-                   limit);
+    struct gg_str_esc e;
+    return gg_error_set(err, st, t->info_off,
+                        "tensor '%s' (at byte %" PRIu64 "): offset %" PRIu64
+                        ", size %" PRIu64 " %s %" PRIu64,
+                        gg_str_esc(&e, t->name), t->info_off, t->off, t->size,
+                        what, limit);
 }
 
-enum gguf_status gg_layout_check(struct gguf_tensor_info *t, size_t n,
-                                 struct gg_place *places, uint64_t data_size,
-                                 uint32_t align, uint64_t *end,
-                                 struct gguf_error *err)
+enum gguf_status gg_file_layout_check(struct gguf_tensor_info *t, size_t n,
+                                      struct gg_file_place *places,
+                                      uint64_t data_size, uint32_t align,
+                                      uint64_t *end, struct gguf_error *err)
 {
     *end = 0;
     for (size_t i = 0; i < n; i++) {
         if (t[i].off & (align - 1))
-            return fail_place(GGUF_E_FORMAT, &t[i],
-                              "is not aligned to", align, err);
+            return fail_place(GGUF_E_FORMAT, &t[i], "is not aligned to", align,
+                              err);
         if (t[i].off <= data_size && t[i].size > data_size - t[i].off &&
             is_fork(&t[i]))
             forget_size(&t[i]);
@@ -194,31 +193,34 @@ enum gguf_status gg_layout_check(struct gguf_tensor_info *t, size_t n,
                               this, "leaves no bytes for it before", next,
                               err);
         if (i + 1 < n && this->size > next - this->off) {
-            struct gg_esc e;
+            struct gg_str_esc e;
             const struct gguf_tensor_info *other = &t[places[i + 1].index];
-            return gg_fail(err, GGUF_E_FORMAT, other->info_off,
-                           "tensor '%s' (at byte %" PRIu64 ") at offset %"
-                           PRIu64 " overlaps tensor %" PRIu32
-                           ", which has offset %" PRIu64 " and size %" PRIu64,
-                           gg_esc(&e, other->name), other->info_off,
-                           other->off, this->index, this->off, this->size);
+            return gg_error_set(
+                err, GGUF_E_FORMAT, other->info_off,
+                "tensor '%s' (at byte %" PRIu64 ") at offset %" PRIu64
+                " overlaps tensor %" PRIu32 ", which has offset %" PRIu64
+                " and size %" PRIu64,
+                gg_str_esc(&e, other->name), other->info_off, other->off,
+                this->index, this->off, this->size);
         }
         *end = this->off + this->size;
     }
     return GGUF_OK;
 }
 
-enum gguf_status gg_layout_append(struct gguf_tensor_info *t, uint64_t *end,
-                                  uint32_t align, struct gguf_error *err)
+enum gguf_status gg_file_layout_append(struct gguf_tensor_info *t,
+                                       uint64_t *end, uint32_t align,
+                                       struct gguf_error *err)
 {
     uint64_t next;
     t->off = *end;
-    if (gg_ckd_add(&next, *end, t->size) || gg_align_up(&next, next, align)) {
-        struct gg_esc e;
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "tensor '%s': %" PRIu64 " bytes after %" PRIu64
-                       " do not fit 63 bits",
-                       gg_esc(&e, t->name), t->size, *end);
+    if (gg_ckd_add(&next, *end, t->size) ||
+        gg_file_align_up(&next, next, align)) {
+        struct gg_str_esc e;
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "tensor '%s': %" PRIu64 " bytes after %" PRIu64
+                            " do not fit 63 bits",
+                            gg_str_esc(&e, t->name), t->size, *end);
     }
     *end = next;
     return GGUF_OK;

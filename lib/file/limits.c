@@ -13,8 +13,10 @@ static const struct {
     uint64_t max;
 } rows[] = {
 #define ROW(NAME, MEMBER, MAX)                                                \
-    { NAME, offsetof(struct gguf_limits, MEMBER),                             \
-      sizeof(((struct gguf_limits *)0)->MEMBER), MAX }
+    {                                                                         \
+        NAME, offsetof(struct gguf_limits, MEMBER),                           \
+            sizeof(((struct gguf_limits *)0)->MEMBER), MAX                    \
+    }
     ROW("kv", max_kv, UINT32_MAX - 1),
     ROW("tensors", max_tensors, UINT32_MAX - 1),
     ROW("key-size", max_key_size, INT64_MAX),
@@ -39,8 +41,9 @@ static enum gguf_status fail_name(const char *name, struct gguf_error *err)
         snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "",
                  rows[i].name);
     }
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                   "no limit is called '%.40s'; there are %s", name, list);
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "no limit is called '%.40s'; there are %s", name,
+                        list);
 }
 
 enum gguf_status gguf_limits_set(struct gguf_limits *limits, const char *name,
@@ -52,9 +55,9 @@ enum gguf_status gguf_limits_set(struct gguf_limits *limits, const char *name,
             rows[i].off + rows[i].size > limits->struct_size)
             continue;
         if (value > rows[i].max)
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "limit %s: %" PRIu64 " is more than %" PRIu64,
-                           name, value, rows[i].max);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "limit %s: %" PRIu64 " is more than %" PRIu64,
+                                name, value, rows[i].max);
         char *at = (char *)limits + rows[i].off;
         uint32_t v32 = (uint32_t)value;
         memcpy(at, rows[i].size == 8 ? (void *)&value : (void *)&v32,

@@ -45,9 +45,9 @@ void gguf_manifest_destroy(struct gguf_manifest *m)
         return;
     for (int k = 0; k < GGUF_N_DIGESTS; k++)
         gg_index_fini(&m->index[k]);
-    gg_free(m->allocator, m->entry);
-    gg_free(m->allocator, m->text);
-    gg_free(m->allocator, m);
+    gg_mem_free(m->allocator, m->entry);
+    gg_mem_free(m->allocator, m->text);
+    gg_mem_free(m->allocator, m);
 }
 
 /* The next word of s, which shrinks to what is after it. */
@@ -90,8 +90,8 @@ static enum gguf_status add(struct gguf_manifest *m, const struct entry *e,
                             struct gguf_error *err)
 {
     if (m->n == m->room) {
-        void *grown = gg_grow(m->allocator, m->entry, &m->room, sizeof *e, 64,
-                              err);
+        void *grown =
+            gg_mem_grow(m->allocator, m->entry, &m->room, sizeof *e, 64, err);
         if (!grown)
             return GGUF_E_NOMEM;
         m->entry = grown;
@@ -114,8 +114,8 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
     while (line.size && *line.data == ' ')
         line.data++, line.size--;
     if (hex.size == 0 || line.size == 0)
-        return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                       "line %zu is no ALGORITHM DIGEST NAME", number);
+        return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                            "line %zu is no ALGORITHM DIGEST NAME", number);
     int k = gg_str_join(name, sizeof name, algo, "")
                 ? gguf_digest_algo_from_name(name)
                 : -1;
@@ -126,8 +126,8 @@ static enum gguf_status parse_line(struct gguf_manifest *m,
     e.digest.algo = (enum gguf_digest_algo)k;
     e.name = line;
     if (!parse_hex(hex, &e.digest))
-        return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                       "line %zu holds no digest of %s", number, name);
+        return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                            "line %zu holds no digest of %s", number, name);
     return add(m, &e, err);
 }
 
@@ -181,18 +181,18 @@ static enum gguf_status index_all(struct gguf_manifest *m,
                                   struct gguf_error *err)
 {
     for (int k = 0; k < GGUF_N_DIGESTS; k++)
-        GG_TRY(gg_index_init(&m->index[k], m->allocator, 16, entry_name, m,
-                             err));
+        GG_TRY(
+            gg_index_init(&m->index[k], m->allocator, 16, entry_name, m, err));
     for (size_t i = 0; i < m->n; i++) {
         const struct gguf_digest *d = &m->entry[i].digest;
         uint32_t other;
-        struct gg_esc e;
+        struct gg_str_esc e;
         GG_TRY(gg_index_add(&m->index[d->algo], (uint32_t)i, &other, err));
         if (other != GG_INDEX_NONE &&
             !gguf_digest_equal(d, &m->entry[other].digest))
-            return gg_fail(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
-                           "two digests for '%s'",
-                           gg_esc(&e, m->entry[i].name));
+            return gg_error_set(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
+                                "two digests for '%s'",
+                                gg_str_esc(&e, m->entry[i].name));
     }
     return GGUF_OK;
 }
@@ -200,16 +200,16 @@ static enum gguf_status index_all(struct gguf_manifest *m,
 static enum gguf_status parse(struct gguf_manifest *m, const char *text,
                               size_t size, struct gguf_error *err)
 {
-    m->text = gg_alloc(m->allocator, size);
+    m->text = gg_mem_alloc(m->allocator, size);
     if (!m->text)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     if (size)
         memcpy(m->text, text, size);
     for (size_t at = 0, number = 1; at < size; number++) {
         const char *nl = memchr(m->text + at, '\n', size - at);
         size_t n = nl ? (size_t)(nl - (m->text + at)) : size - at;
-        GG_TRY(parse_line(m, (struct gguf_str){ m->text + at, n }, number,
-                          err));
+        GG_TRY(
+            parse_line(m, (struct gguf_str){ m->text + at, n }, number, err));
         at += n + 1;
     }
     strip_file(m);
@@ -222,9 +222,9 @@ enum gguf_status gguf_manifest_parse(struct gguf_manifest **out,
                                      struct gguf_error *err)
 {
     *out = NULL;
-    struct gguf_manifest *m = gg_alloc_zero(allocator, 1, sizeof *m);
+    struct gguf_manifest *m = gg_mem_alloc_zero(allocator, 1, sizeof *m);
     if (!m)
-        return gg_fail_nomem(err, sizeof *m);
+        return gg_error_set_nomem(err, sizeof *m);
     m->allocator = allocator;
     for (int k = 0; k < GGUF_N_DIGESTS; k++)
         m->index[k].allocator = allocator;

@@ -21,14 +21,14 @@ enum gguf_status gguf_meta_create(struct gguf_meta **out,
                                   struct gguf_error *err)
 {
     *out = NULL;
-    struct gguf_meta *m = gg_alloc_zero(allocator, 1, sizeof *m);
+    struct gguf_meta *m = gg_mem_alloc_zero(allocator, 1, sizeof *m);
     if (!m)
-        return gg_fail_nomem(err, sizeof *m);
+        return gg_error_set_nomem(err, sizeof *m);
     m->allocator = allocator;
     enum gguf_status st =
         gg_index_init(&m->index, allocator, 32, meta_key, m, err);
     if (st != GGUF_OK) {
-        gg_free(allocator, m);
+        gg_mem_free(allocator, m);
         return st;
     }
     *out = m;
@@ -38,7 +38,7 @@ enum gguf_status gguf_meta_create(struct gguf_meta **out,
 /* The block of a pair is where its key begins. */
 static void free_kv(const struct gguf_meta *m, const struct gguf_kv *kv)
 {
-    gg_free(m->allocator, (void *)(uintptr_t)kv->key.data);
+    gg_mem_free(m->allocator, (void *)(uintptr_t)kv->key.data);
 }
 
 void gguf_meta_destroy(struct gguf_meta *m)
@@ -47,9 +47,9 @@ void gguf_meta_destroy(struct gguf_meta *m)
         return;
     for (size_t i = 0; i < m->n; i++)
         free_kv(m, &m->kv[i]);
-    gg_free(m->allocator, m->kv);
+    gg_mem_free(m->allocator, m->kv);
     gg_index_fini(&m->index);
-    gg_free(m->allocator, m);
+    gg_mem_free(m->allocator, m);
 }
 
 size_t gguf_meta_n_kv(const struct gguf_meta *m)
@@ -65,22 +65,22 @@ const struct gguf_kv *gguf_meta_kv(const struct gguf_meta *m, size_t i)
 const struct gguf_kv *gguf_meta_find(const struct gguf_meta *m,
                                      const char *key)
 {
-    uint32_t id = gg_index_find(&m->index, gg_strz(key));
+    uint32_t id = gg_index_find(&m->index, gg_str_z(key));
     return id == GG_INDEX_NONE ? NULL : &m->kv[id];
 }
 
 static enum gguf_status check_key(struct gguf_str key, struct gguf_error *err)
 {
     static const struct gguf_limits limits = GGUF_LIMITS_INIT;
-    struct gg_esc e;
+    struct gg_str_esc e;
     const char *fault = gg_name_fault(key);
     if (fault)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "key '%s' %s",
-                       gg_esc(&e, key), fault);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "key '%s' %s",
+                            gg_str_esc(&e, key), fault);
     if (key.size > limits.max_key_size)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a key of %zu bytes, limit is %" PRIu64, key.size,
-                       limits.max_key_size);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a key of %zu bytes, limit is %" PRIu64, key.size,
+                            limits.max_key_size);
     return GGUF_OK;
 }
 
@@ -91,15 +91,15 @@ static enum gguf_status copy_kv(const struct gguf_meta *m, struct gguf_str key,
 {
     uint64_t size = (uint64_t)key.size + v->size;
     uint8_t *block =
-        size > PTRDIFF_MAX ? NULL : gg_alloc(m->allocator, (size_t)size);
+        size > PTRDIFF_MAX ? NULL : gg_mem_alloc(m->allocator, (size_t)size);
     if (!block)
-        return gg_fail_nomem(err, (size_t)size);
+        return gg_error_set_nomem(err, (size_t)size);
     memcpy(block, key.data, key.size);
     if (v->size)
         memcpy(block + key.size, v->data, v->size);
     if (v->big_endian)
-        gg_payload_swap(block + key.size, v->size, v->type, v->elem_type, v->n,
-                        true);
+        gg_value_payload_swap(block + key.size, v->size, v->type, v->elem_type,
+                              v->n, true);
     *own = (struct gguf_kv){
         .key = { (const char *)block, key.size },
         .type = v->type,
@@ -126,8 +126,8 @@ static enum gguf_status put(struct gguf_meta *m, const struct gguf_kv *own,
     }
     enum gguf_status st = GGUF_OK;
     if (m->n == m->room) {
-        void *grown = gg_grow(m->allocator, m->kv, &m->room, sizeof *m->kv, 32,
-                              err);
+        void *grown =
+            gg_mem_grow(m->allocator, m->kv, &m->room, sizeof *m->kv, 32, err);
         if (grown)
             m->kv = grown;
         else
@@ -161,13 +161,13 @@ static enum gguf_status set_bits(struct gguf_meta *m, const char *key,
                                  struct gguf_error *err)
 {
     uint8_t b[8];
-    gg_store64le(b, bits);
+    gg_bytes_store64le(b, bits);
     struct gguf_kv v = { .type = type,
                          .elem_type = type,
                          .n = 1,
                          .data = b,
                          .size = gguf_val_type_size(type) };
-    return set(m, gg_strz(key), &v, err);
+    return set(m, gg_str_z(key), &v, err);
 }
 
 #define SETTER(NAME, CTYPE, TYPE, BITS)                                       \
@@ -185,8 +185,8 @@ SETTER(u32, uint32_t, GGUF_VAL_U32, v)
 SETTER(i32, int32_t, GGUF_VAL_I32, (uint64_t)v)
 SETTER(u64, uint64_t, GGUF_VAL_U64, v)
 SETTER(i64, int64_t, GGUF_VAL_I64, (uint64_t)v)
-SETTER(f32, float, GGUF_VAL_F32, gg_f32_bits(v))
-SETTER(f64, double, GGUF_VAL_F64, gg_f64_bits(v))
+SETTER(f32, float, GGUF_VAL_F32, gg_bytes_f32_bits(v))
+SETTER(f64, double, GGUF_VAL_F64, gg_bytes_f64_bits(v))
 SETTER(bool, int, GGUF_VAL_BOOL, v != 0)
 
 enum gguf_status gguf_meta_set_str(struct gguf_meta *m, const char *key,
@@ -197,13 +197,13 @@ enum gguf_status gguf_meta_set_str(struct gguf_meta *m, const char *key,
                          .n = 1,
                          .data = s.data,
                          .size = s.size };
-    return set(m, gg_strz(key), &v, err);
+    return set(m, gg_str_z(key), &v, err);
 }
 
 enum gguf_status gguf_meta_set_strz(struct gguf_meta *m, const char *key,
                                     const char *s, struct gguf_error *err)
 {
-    return gguf_meta_set_str(m, key, gg_strz(s), err);
+    return gguf_meta_set_str(m, key, gg_str_z(s), err);
 }
 
 /* -------------------------------------------------------------- arrays --- */
@@ -214,24 +214,24 @@ enum gguf_status gguf_meta_set_array(struct gguf_meta *m, const char *key,
 {
     size_t size = gguf_val_type_size(elem_type), bytes;
     if (size == 0)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "an array of %s is not set this way",
-                       gguf_val_type_name(elem_type));
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "an array of %s is not set this way",
+                            gguf_val_type_name(elem_type));
     if (gg_ckd_array(&bytes, n, size))
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "an array of %" PRIu64 " elements overflows", n);
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "an array of %" PRIu64 " elements overflows", n);
     const uint8_t *b = data;
     for (uint64_t i = 0; elem_type == GGUF_VAL_BOOL && i < n; i++)
         if (b[i] > 1)
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "element %" PRIu64 " of bools is %u", i, b[i]);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "element %" PRIu64 " of bools is %u", i, b[i]);
     struct gguf_kv v = { .type = GGUF_VAL_ARR,
                          .elem_type = elem_type,
                          .n = n,
                          .data = data,
                          .size = bytes,
-                         .big_endian = !gg_host_is_le() };
-    return set(m, gg_strz(key), &v, err);
+                         .big_endian = !gg_bytes_host_is_le() };
+    return set(m, gg_str_z(key), &v, err);
 }
 
 enum gguf_status gguf_meta_set_str_array(struct gguf_meta *m, const char *key,
@@ -243,12 +243,12 @@ enum gguf_status gguf_meta_set_str_array(struct gguf_meta *m, const char *key,
         if (gg_ckd_add(&size, size, 8) || gg_ckd_add(&size, size, s[i].size))
             size = UINT64_MAX;
     uint8_t *bytes =
-        size > PTRDIFF_MAX ? NULL : gg_alloc(m->allocator, (size_t)size);
+        size > PTRDIFF_MAX ? NULL : gg_mem_alloc(m->allocator, (size_t)size);
     if (!bytes)
-        return gg_fail_nomem(err, (size_t)size);
+        return gg_error_set_nomem(err, (size_t)size);
     uint8_t *p = bytes;
     for (uint64_t i = 0; i < n; i++) {
-        gg_store64le(p, s[i].size);
+        gg_bytes_store64le(p, s[i].size);
         if (s[i].size)
             memcpy(p + 8, s[i].data, s[i].size);
         p += 8 + s[i].size;
@@ -258,8 +258,8 @@ enum gguf_status gguf_meta_set_str_array(struct gguf_meta *m, const char *key,
                          .n = n,
                          .data = bytes,
                          .size = (size_t)size };
-    enum gguf_status st = set(m, gg_strz(key), &v, err);
-    gg_free(m->allocator, bytes);
+    enum gguf_status st = set(m, gg_str_z(key), &v, err);
+    gg_mem_free(m->allocator, bytes);
     return st;
 }
 
@@ -269,18 +269,18 @@ enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m, const char *key,
 {
     static const struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gg_cursor c = { bytes, size, 0, false };
-    struct gguf_kv v = { .key = gg_strz(key),
+    struct gguf_kv v = { .key = gg_str_z(key),
                          .type = type,
                          .index = GGUF_NO_INDEX };
     if (type >= GGUF_N_VAL_TYPES)
-        return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                       "value type %" PRIu32 ", known are 0 to %d", type,
-                       GGUF_N_VAL_TYPES - 1);
+        return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                            "value type %" PRIu32 ", known are 0 to %d", type,
+                            GGUF_N_VAL_TYPES - 1);
     GG_TRY(gg_value_read(&c, &limits, &v, err));
     if (c.off != size)
-        return gg_fail(err, GGUF_E_FORMAT, c.off,
-                       "%zu bytes for a value that ends at byte %" PRIu64,
-                       size, c.off);
+        return gg_error_set(err, GGUF_E_FORMAT, c.off,
+                            "%zu bytes for a value that ends at byte %" PRIu64,
+                            size, c.off);
     return set(m, v.key, &v, err);
 }
 
@@ -290,7 +290,7 @@ enum gguf_status gguf_meta_set_kv(struct gguf_meta *m, const char *key,
                                   const struct gguf_kv *kv,
                                   struct gguf_error *err)
 {
-    return set(m, key ? gg_strz(key) : kv->key, kv, err);
+    return set(m, key ? gg_str_z(key) : kv->key, kv, err);
 }
 
 enum gguf_status gguf_meta_copy_file(struct gguf_meta *m,
@@ -315,7 +315,7 @@ static void reindex(struct gguf_meta *m)
 
 int gguf_meta_remove(struct gguf_meta *m, const char *key)
 {
-    uint32_t id = gg_index_find(&m->index, gg_strz(key));
+    uint32_t id = gg_index_find(&m->index, gg_str_z(key));
     if (id == GG_INDEX_NONE)
         return 0;
     free_kv(m, &m->kv[id]);
@@ -328,18 +328,18 @@ int gguf_meta_remove(struct gguf_meta *m, const char *key)
 enum gguf_status gguf_meta_rename(struct gguf_meta *m, const char *from,
                                   const char *to, struct gguf_error *err)
 {
-    struct gg_esc e;
-    struct gguf_str key = gg_strz(to);
-    uint32_t id = gg_index_find(&m->index, gg_strz(from));
+    struct gg_str_esc e;
+    struct gguf_str key = gg_str_z(to);
+    uint32_t id = gg_index_find(&m->index, gg_str_z(from));
     if (id == GG_INDEX_NONE)
-        return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET, "no key '%s'",
-                       gg_esc(&e, gg_strz(from)));
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "no key '%s'", gg_str_esc(&e, gg_str_z(from)));
     uint32_t there = gg_index_find(&m->index, key);
     if (there == id)
         return GGUF_OK;
     if (there != GG_INDEX_NONE)
-        return gg_fail(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
-                       "key '%s' is there already", gg_esc(&e, key));
+        return gg_error_set(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
+                            "key '%s' is there already", gg_str_esc(&e, key));
     struct gguf_kv own;
     GG_TRY(check_key(key, err));
     GG_TRY(copy_kv(m, key, &m->kv[id], &own, err));

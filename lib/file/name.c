@@ -13,7 +13,7 @@ const char *gg_name_fault(struct gguf_str name)
         return "is empty";
     for (size_t i = 0; i < name.size;) {
         uint32_t cp;
-        size_t n = gg_utf8_decode(name.data + i, name.size - i, &cp);
+        size_t n = gg_str_utf8_decode(name.data + i, name.size - i, &cp);
         if (n == 0)
             return "is not UTF-8";
         if (cp < 0x20 || (cp >= 0x7f && cp < 0xa0))
@@ -25,12 +25,12 @@ const char *gg_name_fault(struct gguf_str name)
 
 const char *gg_kv_label(struct gg_kv_label *l, const struct gguf_kv *kv)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (kv->index == GGUF_NO_INDEX)
-        snprintf(l->s, sizeof l->s, "key '%s'", gg_esc(&e, kv->key));
+        snprintf(l->s, sizeof l->s, "key '%s'", gg_str_esc(&e, kv->key));
     else
         snprintf(l->s, sizeof l->s, "key '%s'[%" PRIu64 "]",
-                 gg_esc(&e, kv->key), kv->index);
+                 gg_str_esc(&e, kv->key), kv->index);
     return l->s;
 }
 

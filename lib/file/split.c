@@ -14,8 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-const char *const gg_split_keys[GG_N_SPLIT_KEYS] = { "split.no", "split.count",
-                                                     "split.tensors.count" };
+const char *const gg_file_split_keys[GG_N_SPLIT_KEYS] = {
+    "split.no", "split.count", "split.tensors.count"
+};
 
 struct gguf_split {
     const struct gguf_allocator *allocator;
@@ -28,15 +29,16 @@ struct gguf_split {
     struct gg_index index; /* of tensor names; .slots NULL: not yet made */
 };
 
-enum gguf_status gg_in_shard(enum gguf_status status, const char *path,
-                             struct gguf_error *err)
+enum gguf_status gg_file_split_in_shard(enum gguf_status status,
+                                        const char *path,
+                                        struct gguf_error *err)
 {
     if (status != GGUF_OK && err) {
-        struct gg_esc e;
+        struct gg_str_esc e;
         char old[sizeof err->message];
         memcpy(old, err->message, sizeof old);
         snprintf(err->message, sizeof err->message, "shard '%s': %.320s",
-                 gg_esc(&e, gg_strz(gg_split_base(path))), old);
+                 gg_str_esc(&e, gg_str_z(gg_file_split_base(path))), old);
     }
     return status;
 }
@@ -59,35 +61,35 @@ static enum gguf_status read_keys(const struct gguf_file *f,
     GG_TRY(gguf_file_kv_get(f, "split.tensors.count", &kv, err));
     GG_TRY(gguf_kv_get_i32(kv, &k->total, err));
     if (k->total < 0)
-        return gg_fail(err, GGUF_E_MISMATCH, kv->off,
-                       "split.tensors.count is %" PRId32, k->total);
+        return gg_error_set(err, GGUF_E_MISMATCH, kv->off,
+                            "split.tensors.count is %" PRId32, k->total);
     return GGUF_OK;
 }
 
-bool gg_is_split_key(struct gguf_str key)
+bool gg_file_split_is_key(struct gguf_str key)
 {
     for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
-        if (gg_str_eqz(key, gg_split_keys[i]))
+        if (gg_str_eqz(key, gg_file_split_keys[i]))
             return true;
     return false;
 }
 
-enum gguf_status gg_split_set_keys(struct gguf_meta *m, size_t no,
-                                   size_t count, size_t n_tensors,
-                                   struct gguf_error *err)
+enum gguf_status gg_file_split_set_keys(struct gguf_meta *m, size_t no,
+                                        size_t count, size_t n_tensors,
+                                        struct gguf_error *err)
 {
-    GG_TRY(gguf_meta_set_u16(m, gg_split_keys[GG_SPLIT_NO], (uint16_t)no,
+    GG_TRY(gguf_meta_set_u16(m, gg_file_split_keys[GG_SPLIT_NO], (uint16_t)no,
                              err));
-    GG_TRY(gguf_meta_set_u16(m, gg_split_keys[GG_SPLIT_COUNT],
+    GG_TRY(gguf_meta_set_u16(m, gg_file_split_keys[GG_SPLIT_COUNT],
                              (uint16_t)count, err));
-    return gguf_meta_set_i32(m, gg_split_keys[GG_SPLIT_TOTAL],
+    return gguf_meta_set_i32(m, gg_file_split_keys[GG_SPLIT_TOTAL],
                              (int32_t)n_tensors, err);
 }
 
-void gg_split_remove_keys(struct gguf_meta *m)
+void gg_file_split_remove_keys(struct gguf_meta *m)
 {
     for (int i = 0; i < GG_N_SPLIT_KEYS; i++)
-        gguf_meta_remove(m, gg_split_keys[i]);
+        gguf_meta_remove(m, gg_file_split_keys[i]);
 }
 
 /* Metadata of a later shard repeats the first one's or is about the split. */
@@ -95,19 +97,20 @@ static enum gguf_status check_metadata(const struct gguf_file *first,
                                        const struct gguf_file *f,
                                        struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
         const struct gguf_kv *kv = gguf_file_kv(f, i);
-        if (gg_is_split_key(kv->key))
+        if (gg_file_split_is_key(kv->key))
             continue;
         uint32_t id = gg_index_find(&first->kv_index, kv->key);
         const struct gguf_kv *other =
             id == GG_INDEX_NONE ? NULL : gguf_file_kv(first, id);
         if (!gguf_kv_equal(kv, other))
-            return gg_fail(err, GGUF_E_MISMATCH, kv->key_off,
-                           "key '%s' %s in the first shard: not of one model",
-                           gg_esc(&e, kv->key),
-                           other ? "has another value" : "is not");
+            return gg_error_set(
+                err, GGUF_E_MISMATCH, kv->key_off,
+                "key '%s' %s in the first shard: not of one model",
+                gg_str_esc(&e, kv->key),
+                other ? "has another value" : "is not");
     }
     return GGUF_OK;
 }
@@ -120,27 +123,31 @@ static enum gguf_status check_shard(const struct gguf_split *s, unsigned i,
     struct shard_keys k;
     GG_TRY(read_keys(f, &k, err));
     if (k.no != i)
-        return gg_fail(err, GGUF_E_MISMATCH,
-                       gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_NO])->off,
-                       "split.no is %u, its name says %u", k.no, i);
+        return gg_error_set(
+            err, GGUF_E_MISMATCH,
+            gguf_file_kv_find(f, gg_file_split_keys[GG_SPLIT_NO])->off,
+            "split.no is %u, its name says %u", k.no, i);
     if (k.count != s->n_files)
-        return gg_fail(err, GGUF_E_MISMATCH,
-                       gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_COUNT])->off,
-                       "split.count is %u, the set has %u shards", k.count,
-                       s->n_files);
+        return gg_error_set(
+            err, GGUF_E_MISMATCH,
+            gguf_file_kv_find(f, gg_file_split_keys[GG_SPLIT_COUNT])->off,
+            "split.count is %u, the set has %u shards", k.count, s->n_files);
     if (k.total != s->total)
-        return gg_fail(err, GGUF_E_MISMATCH,
-                       gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_TOTAL])->off,
-                       "split.tensors.count is %" PRId32
-                       ", the first shard says %" PRId32, k.total, s->total);
+        return gg_error_set(
+            err, GGUF_E_MISMATCH,
+            gguf_file_kv_find(f, gg_file_split_keys[GG_SPLIT_TOTAL])->off,
+            "split.tensors.count is %" PRId32
+            ", the first shard says %" PRId32,
+            k.total, s->total);
     if (gguf_file_is_big_endian(f) != gguf_file_is_big_endian(first))
-        return gg_fail(err, GGUF_E_MISMATCH, 4,
-                       "its byte order is not that of the first shard");
+        return gg_error_set(err, GGUF_E_MISMATCH, 4,
+                            "its byte order is not that of the first shard");
     if (gguf_file_alignment(f) != gguf_file_alignment(first))
-        return gg_fail(err, GGUF_E_MISMATCH, gguf_file_data_off(f),
-                       "its alignment is %" PRIu32
-                       " bytes, that of the first shard %" PRIu32,
-                       gguf_file_alignment(f), gguf_file_alignment(first));
+        return gg_error_set(err, GGUF_E_MISMATCH, gguf_file_data_off(f),
+                            "its alignment is %" PRIu32
+                            " bytes, that of the first shard %" PRIu32,
+                            gguf_file_alignment(f),
+                            gguf_file_alignment(first));
     return i ? check_metadata(first, f, err) : GGUF_OK;
 }
 
@@ -159,18 +166,19 @@ static enum gguf_status list_tensors(struct gguf_split *s,
     for (unsigned i = 0; i < s->n_files; i++)
         n += gguf_file_n_tensors(s->files[i]);
     if (s->is_split && n != (uint64_t)s->total)
-        return gg_fail(err, GGUF_E_MISMATCH,
-                       gguf_file_kv_find(s->files[0],
-                                         gg_split_keys[GG_SPLIT_TOTAL])->off,
-                       "split.tensors.count is %" PRId32
-                       ", the shards have %" PRIu64 " tensors",
-                       s->total, n);
+        return gg_error_set(
+            err, GGUF_E_MISMATCH,
+            gguf_file_kv_find(s->files[0], gg_file_split_keys[GG_SPLIT_TOTAL])
+                ->off,
+            "split.tensors.count is %" PRId32 ", the shards have %" PRIu64
+            " tensors",
+            s->total, n);
     if (n >= GG_INDEX_NONE)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "%" PRIu64 " tensors are too many", n);
-    s->tensors = gg_alloc_zero(s->allocator, n, sizeof *s->tensors);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "%" PRIu64 " tensors are too many", n);
+    s->tensors = gg_mem_alloc_zero(s->allocator, n, sizeof *s->tensors);
     if (!s->tensors)
-        return gg_fail_nomem(err, (size_t)n * sizeof *s->tensors);
+        return gg_error_set_nomem(err, (size_t)n * sizeof *s->tensors);
     GG_TRY(gg_index_init(&s->index, s->allocator, (uint32_t)n, tensor_name, s,
                          err));
     for (unsigned i = 0; i < s->n_files; i++) {
@@ -179,15 +187,15 @@ static enum gguf_status list_tensors(struct gguf_split *s,
             struct gguf_split_tensor *t = &s->tensors[s->n_tensors];
             *t = (struct gguf_split_tensor){ gguf_file_tensor(f, k), f, i };
             uint32_t other;
-            GG_TRY(gg_index_add(&s->index, (uint32_t)s->n_tensors, &other,
-                                err));
-            struct gg_esc e;
+            GG_TRY(
+                gg_index_add(&s->index, (uint32_t)s->n_tensors, &other, err));
+            struct gg_str_esc e;
             if (other != GG_INDEX_NONE)
-                return gg_in_shard(
-                    gg_fail(err, GGUF_E_DUPLICATE, t->info->info_off,
-                            "tensor '%s' is in shard %" PRIu32 " too",
-                            gg_esc(&e, t->info->name),
-                            s->tensors[other].file_no + 1),
+                return gg_file_split_in_shard(
+                    gg_error_set(err, GGUF_E_DUPLICATE, t->info->info_off,
+                                 "tensor '%s' is in shard %" PRIu32 " too",
+                                 gg_str_esc(&e, t->info->name),
+                                 s->tensors[other].file_no + 1),
                     gguf_split_path(s, i), err);
             s->n_tensors++;
         }
@@ -200,9 +208,9 @@ static enum gguf_status list_tensors(struct gguf_split *s,
 static enum gguf_status make_room(struct gguf_split *s, unsigned n,
                                   struct gguf_error *err)
 {
-    s->files = gg_alloc_zero(s->allocator, n, sizeof(struct gguf_file *));
+    s->files = gg_mem_alloc_zero(s->allocator, n, sizeof(struct gguf_file *));
     if (!s->files)
-        return gg_fail_nomem(err, n * sizeof(struct gguf_file *));
+        return gg_error_set_nomem(err, n * sizeof(struct gguf_file *));
     s->n_files = n;
     return GGUF_OK;
 }
@@ -213,23 +221,24 @@ static enum gguf_status open_shards(struct gguf_split *s, const char *prefix,
                                     struct gguf_error *err)
 {
     s->is_split = true;
-    GG_TRY(gg_split_all_there(prefix, s->n_files, s->allocator, err));
+    GG_TRY(gg_file_split_all_there(prefix, s->n_files, s->allocator, err));
     for (unsigned i = 0; i < s->n_files; i++) {
         char *name;
-        enum gguf_status st =
-            gg_split_name(prefix, i + 1, s->n_files, s->allocator, &name, err);
+        enum gguf_status st = gg_file_split_name(prefix, i + 1, s->n_files,
+                                                 s->allocator, &name, err);
         if (st == GGUF_OK && !s->files[i])
-            st = gg_in_shard(gguf_file_open(&s->files[i], name, params, err),
-                          name, err);
+            st = gg_file_split_in_shard(
+                gguf_file_open(&s->files[i], name, params, err), name, err);
         if (st == GGUF_OK && i == 0) {
             struct shard_keys k;
-            st = gg_in_shard(read_keys(s->files[0], &k, err), name, err);
+            st = gg_file_split_in_shard(read_keys(s->files[0], &k, err), name,
+                                        err);
             if (st == GGUF_OK)
                 s->total = k.total;
         }
         if (st == GGUF_OK)
-            st = gg_in_shard(check_shard(s, i, err), name, err);
-        gg_free(s->allocator, name);
+            st = gg_file_split_in_shard(check_shard(s, i, err), name, err);
+        gg_mem_free(s->allocator, name);
         GG_TRY(st);
     }
     return GGUF_OK;
@@ -238,8 +247,7 @@ static enum gguf_status open_shards(struct gguf_split *s, const char *prefix,
 /* A file that is a shard of more: its place by its name, and the rest. f is
  * taken. */
 static enum gguf_status open_rest(struct gguf_split *s, struct gguf_file *f,
-                                  const struct shard_keys *k,
-                                  const char *path,
+                                  const struct shard_keys *k, const char *path,
                                   const struct gguf_file_params *params,
                                   struct gguf_error *err)
 {
@@ -249,11 +257,12 @@ static enum gguf_status open_rest(struct gguf_split *s, struct gguf_file *f,
     enum gguf_status st = GGUF_OK;
     char *prefix = NULL;
     if (!named || count != k->count || no != k->no + 1u)
-        st = gg_fail(err, GGUF_E_MISMATCH,
-                     gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_NO])->off,
-                     "shard %u of %u has another name than "
-                     "NAME-%05u-of-%05u.gguf, so the others cannot be found",
-                     k->no + 1u, k->count, k->no + 1u, k->count);
+        st = gg_error_set(
+            err, GGUF_E_MISMATCH,
+            gguf_file_kv_find(f, gg_file_split_keys[GG_SPLIT_NO])->off,
+            "shard %u of %u has another name than "
+            "NAME-%05u-of-%05u.gguf, so the others cannot be found",
+            k->no + 1u, k->count, k->no + 1u, k->count);
     else
         st = make_room(s, count, err);
     if (st != GGUF_OK) {
@@ -261,13 +270,13 @@ static enum gguf_status open_rest(struct gguf_split *s, struct gguf_file *f,
         return st;
     }
     s->files[no - 1] = f;
-    prefix = gg_alloc(s->allocator, n + 1);
+    prefix = gg_mem_alloc(s->allocator, n + 1);
     if (!prefix)
-        return gg_fail_nomem(err, n + 1);
+        return gg_error_set_nomem(err, n + 1);
     memcpy(prefix, path, n);
     prefix[n] = '\0';
     st = open_shards(s, prefix, params, err);
-    gg_free(s->allocator, prefix);
+    gg_mem_free(s->allocator, prefix);
     return st;
 }
 
@@ -279,21 +288,21 @@ static enum gguf_status open_file(struct gguf_split *s, const char *path,
     GG_TRY(gguf_file_open(&f, path, params, err));
     struct shard_keys k = { 0, 0, 0 };
     const struct gguf_kv *kv =
-        gguf_file_kv_find(f, gg_split_keys[GG_SPLIT_COUNT]);
+        gguf_file_kv_find(f, gg_file_split_keys[GG_SPLIT_COUNT]);
     unsigned no, count;
     enum gguf_status st = GGUF_OK;
-    bool named =
-        gguf_split_name_parse(path, NULL, &no, &count) && count > 1;
+    bool named = gguf_split_name_parse(path, NULL, &no, &count) && count > 1;
     if (kv)
         st = gguf_kv_get_u16(kv, &k.count, err);
     else if (named)
-        st = gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                     "named as shard %u of %u, but key 'split.count' is "
-                     "missing", no, count);
+        st = gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                          "named as shard %u of %u, but key 'split.count' is "
+                          "missing",
+                          no, count);
     if (st == GGUF_OK && kv && named && k.count <= 1)
-        st = gg_fail(err, GGUF_E_MISMATCH, kv->off,
-                     "named as shard %u of %u, but split.count is %u", no,
-                     count, k.count);
+        st = gg_error_set(err, GGUF_E_MISMATCH, kv->off,
+                          "named as shard %u of %u, but split.count is %u", no,
+                          count, k.count);
     if (st == GGUF_OK && k.count)
         st = read_keys(f, &k, err);
     if (st == GGUF_OK && k.count > 1)
@@ -318,12 +327,12 @@ static enum gguf_status open_set(struct gguf_split *s, const char *path,
     char *prefix;
     unsigned count = 0;
     enum gguf_status st =
-        gg_split_find_path(path, s->allocator, &prefix, &count, err);
+        gg_file_split_find_path(path, s->allocator, &prefix, &count, err);
     if (st == GGUF_OK)
         st = make_room(s, count, err);
     if (st == GGUF_OK)
         st = open_shards(s, prefix, params, err);
-    gg_free(s->allocator, prefix);
+    gg_mem_free(s->allocator, prefix);
     return st;
 }
 
@@ -335,11 +344,11 @@ enum gguf_status gguf_split_open(struct gguf_split **out, const char *path,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
     if (p.offset || p.size)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a split set cannot be opened at an offset");
-    struct gguf_split *s = gg_alloc_zero(p.allocator, 1, sizeof *s);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a split set cannot be opened at an offset");
+    struct gguf_split *s = gg_mem_alloc_zero(p.allocator, 1, sizeof *s);
     if (!s)
-        return gg_fail_nomem(err, sizeof *s);
+        return gg_error_set_nomem(err, sizeof *s);
     s->allocator = p.allocator;
     struct stat sb;
     enum gguf_status st;
@@ -365,9 +374,9 @@ void gguf_split_close(struct gguf_split *s)
         gg_index_fini(&s->index);
     for (unsigned i = 0; i < s->n_files; i++)
         gguf_file_close(s->files[i]);
-    gg_free(s->allocator, s->files);
-    gg_free(s->allocator, s->tensors);
-    gg_free(s->allocator, s);
+    gg_mem_free(s->allocator, s->files);
+    gg_mem_free(s->allocator, s->tensors);
+    gg_mem_free(s->allocator, s);
 }
 
 /* ---- reading ---- */
@@ -406,7 +415,7 @@ const struct gguf_split_tensor *gguf_split_tensor(const struct gguf_split *s,
 const struct gguf_split_tensor *
 gguf_split_tensor_find(const struct gguf_split *s, const char *name)
 {
-    uint32_t i = gg_index_find(&s->index, gg_strz(name));
+    uint32_t i = gg_index_find(&s->index, gg_str_z(name));
     return i == GG_INDEX_NONE ? NULL : &s->tensors[i];
 }
 
@@ -418,12 +427,13 @@ uint64_t gguf_split_size(const struct gguf_split *s)
     return n;
 }
 
-const struct gguf_allocator *gg_split_allocator(const struct gguf_split *s)
+const struct gguf_allocator *
+gg_file_split_allocator(const struct gguf_split *s)
 {
     return s->allocator;
 }
 
-const struct gguf_file *const *gg_split_files(const struct gguf_split *s)
+const struct gguf_file *const *gg_file_split_files(const struct gguf_split *s)
 {
     return (const struct gguf_file *const *)s->files;
 }

@@ -9,22 +9,24 @@
 
 /* The keys that make a file a shard, in the order in which they are written. */
 enum { GG_SPLIT_NO, GG_SPLIT_COUNT, GG_SPLIT_TOTAL, GG_N_SPLIT_KEYS };
-extern const char *const gg_split_keys[GG_N_SPLIT_KEYS];
-bool gg_is_split_key(struct gguf_str key);
+extern const char *const gg_file_split_keys[GG_N_SPLIT_KEYS];
+bool gg_file_split_is_key(struct gguf_str key);
 /* Set them, and take them away. */
-enum gguf_status gg_split_set_keys(struct gguf_meta *m, size_t no,
-                                   size_t count, size_t n_tensors,
-                                   struct gguf_error *err);
-void gg_split_remove_keys(struct gguf_meta *m);
+enum gguf_status gg_file_split_set_keys(struct gguf_meta *m, size_t no,
+                                        size_t count, size_t n_tensors,
+                                        struct gguf_error *err);
+void gg_file_split_remove_keys(struct gguf_meta *m);
 
 /* Put the name of the shard at path before the message of a failure; returns
  * status. err may be NULL. */
-enum gguf_status gg_in_shard(enum gguf_status status, const char *path,
-                             struct gguf_error *err);
+enum gguf_status gg_file_split_in_shard(enum gguf_status status,
+                                        const char *path,
+                                        struct gguf_error *err);
 
 /* Of the set: NULL is malloc. */
-const struct gguf_allocator *gg_split_allocator(const struct gguf_split *s);
+const struct gguf_allocator *
+gg_file_split_allocator(const struct gguf_split *s);
 /* All gguf_split_n_files of them. */
-const struct gguf_file *const *gg_split_files(const struct gguf_split *s);
+const struct gguf_file *const *gg_file_split_files(const struct gguf_split *s);
 
 #endif

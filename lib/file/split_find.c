@@ -12,20 +12,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-const char *gg_split_base(const char *path)
+const char *gg_file_split_base(const char *path)
 {
     const char *slash = strrchr(path, '/');
     return slash ? slash + 1 : path;
 }
 
-enum gguf_status gg_split_name(const char *prefix, unsigned no, unsigned count,
-                               const struct gguf_allocator *a, char **name,
-                               struct gguf_error *err)
+enum gguf_status gg_file_split_name(const char *prefix, unsigned no,
+                                    unsigned count,
+                                    const struct gguf_allocator *a,
+                                    char **name, struct gguf_error *err)
 {
     size_t size = strlen(prefix) + sizeof "-00001-of-00001.gguf";
-    *name = gg_alloc(a, size);
+    *name = gg_mem_alloc(a, size);
     if (!*name)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     return gguf_split_name_format(*name, size, prefix, no, count, err);
 }
 
@@ -45,9 +46,9 @@ static enum gguf_status join(const char *dir, const char *base, size_t n,
 {
     size_t k = strlen(dir);
     bool slash = k && dir[k - 1] != '/';
-    *out = gg_alloc(a, k + slash + n + 1);
+    *out = gg_mem_alloc(a, k + slash + n + 1);
     if (!*out)
-        return gg_fail_nomem(err, k + n + 2);
+        return gg_error_set_nomem(err, k + n + 2);
     memcpy(*out, dir, k);
     if (slash)
         (*out)[k] = '/';
@@ -72,68 +73,70 @@ static enum gguf_status scan(DIR *d, const char *dir, const char *base,
             *count = k;
             continue;
         }
-        const char *first = gg_split_base(*prefix);
-        struct gg_esc e, f;
+        const char *first = gg_file_split_base(*prefix);
+        struct gg_str_esc e, f;
         if (k != *count || strlen(first) != n ||
             memcmp(first, entry->d_name, n) != 0)
-            return gg_fail(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
-                           "more than one split model: '%s-*-of-%05u.gguf' "
-                           "and '%s'",
-                           gg_esc(&e, gg_strz(first)), *count,
-                           gg_esc(&f, gg_strz(entry->d_name)));
+            return gg_error_set(
+                err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
+                "more than one split model: '%s-*-of-%05u.gguf' "
+                "and '%s'",
+                gg_str_esc(&e, gg_str_z(first)), *count,
+                gg_str_esc(&f, gg_str_z(entry->d_name)));
     }
     return GGUF_OK;
 }
 
-enum gguf_status gg_split_find(const char *dir, const char *base,
-                               const struct gguf_allocator *a, char **prefix,
-                               unsigned *count, struct gguf_error *err)
+enum gguf_status gg_file_split_find(const char *dir, const char *base,
+                                    const struct gguf_allocator *a,
+                                    char **prefix, unsigned *count,
+                                    struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     *prefix = NULL;
     DIR *d = opendir(*dir ? dir : ".");
     if (!d)
-        return gg_fail_errno(err, errno, "folder '%s'",
-                             gg_esc(&e, gg_strz(dir)));
+        return gg_error_set_errno(err, errno, "folder '%s'",
+                                  gg_str_esc(&e, gg_str_z(dir)));
     enum gguf_status st = scan(d, dir, base, a, prefix, count, err);
     closedir(d);
     if (st != GGUF_OK) {
-        gg_free(a, *prefix);
+        gg_mem_free(a, *prefix);
         *prefix = NULL;
     } else if (!*prefix && base) {
-        st = gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                     "there is no such file, nor a split model "
-                     "'%s-NNNNN-of-NNNNN.gguf'",
-                     gg_esc(&e, gg_strz(base)));
+        st = gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                          "there is no such file, nor a split model "
+                          "'%s-NNNNN-of-NNNNN.gguf'",
+                          gg_str_esc(&e, gg_str_z(base)));
     } else if (!*prefix) {
-        st = gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                     "the folder has no split model "
-                     "(NAME-NNNNN-of-NNNNN.gguf)");
+        st = gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                          "the folder has no split model "
+                          "(NAME-NNNNN-of-NNNNN.gguf)");
     }
     return st;
 }
 
-enum gguf_status gg_split_find_path(const char *path,
-                                    const struct gguf_allocator *a,
-                                    char **prefix, unsigned *count,
-                                    struct gguf_error *err)
+enum gguf_status gg_file_split_find_path(const char *path,
+                                         const struct gguf_allocator *a,
+                                         char **prefix, unsigned *count,
+                                         struct gguf_error *err)
 {
     struct stat sb;
     *prefix = NULL;
     bool there = stat(path, &sb) == 0;
     if (!there && errno != ENOENT && errno != ENOTDIR)
-        return gg_fail_errno(err, errno, "cannot be looked at");
+        return gg_error_set_errno(err, errno, "cannot be looked at");
     if (there && S_ISDIR(sb.st_mode))
-        return gg_split_find(path, NULL, a, prefix, count, err);
-    const char *base = gg_split_base(path);
+        return gg_file_split_find(path, NULL, a, prefix, count, err);
+    const char *base = gg_file_split_base(path);
     size_t n = (size_t)(base - path);
-    char *dir = gg_alloc(a, n + 1);
+    char *dir = gg_mem_alloc(a, n + 1);
     if (!dir)
-        return gg_fail_nomem(err, n + 1);
+        return gg_error_set_nomem(err, n + 1);
     memcpy(dir, path, n);
     dir[n] = '\0';
-    enum gguf_status st = gg_split_find(dir, base, a, prefix, count, err);
-    gg_free(a, dir);
+    enum gguf_status st = gg_file_split_find(dir, base, a, prefix, count, err);
+    gg_mem_free(a, dir);
     return st;
 }
 
@@ -154,21 +157,23 @@ static size_t add_range(char *list, size_t size, size_t used, unsigned first,
                                    first, last);
 }
 
-enum gguf_status gg_split_all_there(const char *prefix, unsigned count,
-                                    const struct gguf_allocator *a,
-                                    struct gguf_error *err)
+enum gguf_status gg_file_split_all_there(const char *prefix, unsigned count,
+                                         const struct gguf_allocator *a,
+                                         struct gguf_error *err)
 {
     char list[160] = "";
     size_t used = 0;
     unsigned n_missing = 0, first = 0; /* of a range that goes on, or 0 */
     for (unsigned no = 1; no <= count; no++) {
         char *name;
-        enum gguf_status st = gg_split_name(prefix, no, count, a, &name, err);
+        enum gguf_status st =
+            gg_file_split_name(prefix, no, count, a, &name, err);
         bool there = st == GGUF_OK && access(name, F_OK) == 0;
         if (st == GGUF_OK && !there && errno != ENOENT && errno != ENOTDIR)
-            st = gg_in_shard(gg_fail_errno(err, errno, "cannot be looked at"),
-                             name, err);
-        gg_free(a, name);
+            st = gg_file_split_in_shard(
+                gg_error_set_errno(err, errno, "cannot be looked at"), name,
+                err);
+        gg_mem_free(a, name);
         GG_TRY(st);
         n_missing += !there;
         if (!there && !first)
@@ -178,11 +183,12 @@ enum gguf_status gg_split_all_there(const char *prefix, unsigned count,
             first = 0;
         }
     }
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (n_missing)
-        return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                       "%u of %u shards of '%s' %s missing: %s", n_missing,
-                       count, gg_esc(&e, gg_strz(gg_split_base(prefix))),
-                       n_missing == 1 ? "is" : "are", list);
+        return gg_error_set(
+            err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+            "%u of %u shards of '%s' %s missing: %s", n_missing, count,
+            gg_str_esc(&e, gg_str_z(gg_file_split_base(prefix))),
+            n_missing == 1 ? "is" : "are", list);
     return GGUF_OK;
 }

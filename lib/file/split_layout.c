@@ -20,7 +20,7 @@ static const char *const layout_keys[] = { key_offsets, key_size, key_gaps };
 /* Where the tensors of a file are. */
 struct form {
     const struct gguf_tensor_info *t;
-    const struct gg_place *places; /* by offset */
+    const struct gg_file_place *places; /* by offset */
     size_t n;
     uint64_t header_end, data_off, end;
 };
@@ -52,7 +52,7 @@ static bool is_usual(const struct gguf_file *f)
     uint64_t end = 0;
     for (size_t i = 0; i < f->n_tensors; i++)
         if (f->tensor[i].off != end ||
-            gg_align_up(&end, end + f->tensor[i].size, f->align))
+            gg_file_align_up(&end, end + f->tensor[i].size, f->align))
             return false;
     return f->map.size == f->data_off + end;
 }
@@ -78,9 +78,9 @@ static enum gguf_status save_gaps(struct gguf_meta *m,
 {
     const struct form form = form_of_file(f);
     uint64_t at = 0, from, to;
-    uint8_t *bytes = gg_alloc(f->allocator, (size_t)n);
+    uint8_t *bytes = gg_mem_alloc(f->allocator, (size_t)n);
     if (!bytes)
-        return gg_fail_nomem(err, (size_t)n);
+        return gg_error_set_nomem(err, (size_t)n);
     for (size_t k = 0; k <= form.n; k++) {
         gap(&form, k, &from, &to);
         memcpy(bytes + at, f->map.data + from, (size_t)(to - from));
@@ -88,7 +88,7 @@ static enum gguf_status save_gaps(struct gguf_meta *m,
     }
     enum gguf_status st =
         gguf_meta_set_array(m, key_gaps, GGUF_VAL_U8, bytes, n, err);
-    gg_free(f->allocator, bytes);
+    gg_mem_free(f->allocator, bytes);
     return st;
 }
 
@@ -96,14 +96,14 @@ static enum gguf_status save_offsets(struct gguf_meta *m,
                                      const struct gguf_file *f,
                                      struct gguf_error *err)
 {
-    uint64_t *off = gg_alloc_zero(f->allocator, f->n_tensors, sizeof *off);
+    uint64_t *off = gg_mem_alloc_zero(f->allocator, f->n_tensors, sizeof *off);
     if (!off)
-        return gg_fail_nomem(err, f->n_tensors * sizeof *off);
+        return gg_error_set_nomem(err, f->n_tensors * sizeof *off);
     for (size_t i = 0; i < f->n_tensors; i++)
         off[i] = f->tensor[i].off;
     enum gguf_status st = gguf_meta_set_array(m, key_offsets, GGUF_VAL_U64,
                                               off, f->n_tensors, err);
-    gg_free(f->allocator, off);
+    gg_mem_free(f->allocator, off);
     return st;
 }
 
@@ -124,7 +124,7 @@ static bool find_split_key(struct gguf_str key, struct split_key *k)
     }
     for (size_t i = 0; i < GG_LEN(layout_keys) && !k->layout; i++)
         k->layout = gg_str_eqz(key, layout_keys[i] + n);
-    return k->layout ? k->depth > 0 : gg_is_split_key(key);
+    return k->layout ? k->depth > 0 : gg_file_split_is_key(key);
 }
 
 /* kv goes to m with PREFIX before its key. */
@@ -134,31 +134,31 @@ static enum gguf_status add_hidden(struct gguf_meta *m,
                                    struct gguf_error *err)
 {
     size_t size = sizeof PREFIX + kv->key.size;
-    char *key = gg_alloc(a, size);
+    char *key = gg_mem_alloc(a, size);
     if (!key)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     memcpy(key, PREFIX, sizeof PREFIX - 1);
     memcpy(key + sizeof PREFIX - 1, kv->key.data, kv->key.size);
     key[size - 1] = '\0';
     enum gguf_status st = gguf_meta_set_kv(m, key, kv, err);
-    gg_free(a, key);
+    gg_mem_free(a, key);
     return st;
 }
 
-void gg_split_layout_forget(struct gguf_meta *m)
+void gg_file_split_layout_forget(struct gguf_meta *m)
 {
     char mine[64];
     for (size_t i = 0; i < GG_LEN(layout_keys); i++)
         gguf_meta_remove(m, layout_keys[i]);
     for (int i = 0; i < GG_N_SPLIT_KEYS; i++) {
-        snprintf(mine, sizeof mine, PREFIX "%s", gg_split_keys[i]);
+        snprintf(mine, sizeof mine, PREFIX "%s", gg_file_split_keys[i]);
         gguf_meta_remove(m, mine);
     }
 }
 
-enum gguf_status gg_split_layout_save(struct gguf_meta *m,
-                                      const struct gguf_file *f,
-                                      struct gguf_error *err)
+enum gguf_status gg_file_split_layout_save(struct gguf_meta *m,
+                                           const struct gguf_file *f,
+                                           struct gguf_error *err)
 {
     struct split_key k;
     bool zeros;
@@ -170,15 +170,17 @@ enum gguf_status gg_split_layout_save(struct gguf_meta *m,
     if (zeros && is_usual(f))
         return GGUF_OK;
     if (n > GG_SPLIT_MAX_GAPS)
-        return gg_fail(err, GGUF_E_LIMIT, f->data_end,
-                       "%" PRIu64 " bytes of the file belong to no tensor, at "
-                       "most %" PRIu64 " are kept", n, GG_SPLIT_MAX_GAPS);
+        return gg_error_set(err, GGUF_E_LIMIT, f->data_end,
+                            "%" PRIu64
+                            " bytes of the file belong to no tensor, at "
+                            "most %" PRIu64 " are kept",
+                            n, GG_SPLIT_MAX_GAPS);
     GG_TRY(save_offsets(m, f, err));
     GG_TRY(gguf_meta_set_u64(m, key_size, f->map.size - f->header_end, err));
     return zeros ? GGUF_OK : save_gaps(m, f, n, err);
 }
 
-/* ------------------------------------------------------------- restoring --- */
+/* ----------------------------------------------------------- restoring --- */
 
 /* The numbers of an array, in memory of their own; NULL and *n 0 if there is no
  * such key, or of another type. */
@@ -192,9 +194,9 @@ static enum gguf_status take_array(const struct gguf_file *f, const char *key,
     *n = 0;
     if (!kv || kv->type != GGUF_VAL_ARR || kv->elem_type != elem)
         return GGUF_OK;
-    *out = gg_alloc_zero(a, kv->n, elem_size);
+    *out = gg_mem_alloc_zero(a, kv->n, elem_size);
     if (!*out)
-        return gg_fail_nomem(err, (size_t)kv->n * elem_size);
+        return gg_error_set_nomem(err, (size_t)kv->n * elem_size);
     *n = kv->n;
     if (elem == GGUF_VAL_U64)
         return gguf_kv_elems_uint(kv, 0, (size_t)kv->n, *out, err);
@@ -219,25 +221,25 @@ static enum gguf_status add_shown(struct gguf_meta *m,
     return gguf_meta_set_kv(m, NULL, &own, err);
 }
 
-enum gguf_status gg_split_layout_take(struct gg_split_layout *l,
-                                      struct gguf_meta *m,
-                                      const struct gguf_file *first,
-                                      const struct gguf_allocator *a,
-                                      struct gguf_error *err)
+enum gguf_status gg_file_split_layout_take(struct gg_file_split_layout *l,
+                                           struct gguf_meta *m,
+                                           const struct gguf_file *first,
+                                           const struct gguf_allocator *a,
+                                           struct gguf_error *err)
 {
     void *off, *gaps;
-    *l = (struct gg_split_layout){ .allocator = a };
-    enum gguf_status st = take_array(first, key_offsets, GGUF_VAL_U64, 8, a,
-                                     &off, &l->n, err);
+    *l = (struct gg_file_split_layout){ .allocator = a };
+    enum gguf_status st =
+        take_array(first, key_offsets, GGUF_VAL_U64, 8, a, &off, &l->n, err);
     l->off = off;
     GG_TRY(st);
-    st = take_array(first, key_gaps, GGUF_VAL_U8, 1, a, &gaps, &l->n_gaps,
-                    err);
+    st =
+        take_array(first, key_gaps, GGUF_VAL_U8, 1, a, &gaps, &l->n_gaps, err);
     l->gaps = gaps;
     GG_TRY(st);
     if (gguf_kv_get_u64(gguf_file_kv_find(first, key_size), &l->size, NULL) !=
         GGUF_OK) {
-        gg_free(a, l->off);
+        gg_mem_free(a, l->off);
         l->off = NULL;
     }
     for (size_t i = 0; i < first->n_kv; i++)
@@ -245,12 +247,12 @@ enum gguf_status gg_split_layout_take(struct gg_split_layout *l,
     return GGUF_OK;
 }
 
-void gg_split_layout_fini(struct gg_split_layout *l)
+void gg_file_split_layout_fini(struct gg_file_split_layout *l)
 {
-    gg_free(l->allocator, l->off);
-    gg_free(l->allocator, l->gaps);
-    gg_free(l->allocator, l->places);
-    *l = (struct gg_split_layout){ 0 };
+    gg_mem_free(l->allocator, l->off);
+    gg_mem_free(l->allocator, l->gaps);
+    gg_mem_free(l->allocator, l->places);
+    *l = (struct gg_file_split_layout){ 0 };
 }
 
 static uint64_t header_end(const struct gguf_writer *w)
@@ -258,15 +260,15 @@ static uint64_t header_end(const struct gguf_writer *w)
     return GG_HEAD_SIZE + w->kv_size + w->infos_size;
 }
 
-uint64_t gg_split_layout_size(const struct gg_split_layout *l,
-                              const struct gguf_writer *w)
+uint64_t gg_file_split_layout_size(const struct gg_file_split_layout *l,
+                                   const struct gguf_writer *w)
 {
     return header_end(w) + l->size;
 }
 
 /* Are the tensors t, with the old offsets, in their places in a file of size
  * bytes? l->places comes back sorted. */
-static bool in_place(const struct gg_split_layout *l,
+static bool in_place(const struct gg_file_split_layout *l,
                      const struct gguf_writer *w, struct gguf_tensor_info *t,
                      uint64_t size)
 {
@@ -279,8 +281,8 @@ static bool in_place(const struct gg_split_layout *l,
     }
     if (w->n_tensors &&
         (size < data_off ||
-         gg_layout_check(t, w->n_tensors, l->places, size - data_off, w->align,
-                         &end, NULL) != GGUF_OK))
+         gg_file_layout_check(t, w->n_tensors, l->places, size - data_off,
+                              w->align, &end, NULL) != GGUF_OK))
         return false;
     for (size_t i = 0; i < w->n_tensors; i++)
         if (t[i].size_inferred) /* it had to be made smaller */
@@ -289,39 +291,40 @@ static bool in_place(const struct gg_split_layout *l,
     return n <= GG_SPLIT_MAX_GAPS && (!l->gaps || l->n_gaps == n);
 }
 
-enum gguf_status gg_split_layout_fit(struct gg_split_layout *l,
-                                     struct gguf_writer *w, bool *fits,
-                                     struct gguf_error *err)
+enum gguf_status gg_file_split_layout_fit(struct gg_file_split_layout *l,
+                                          struct gguf_writer *w, bool *fits,
+                                          struct gguf_error *err)
 {
     uint64_t size, n = w->n_tensors;
     *fits = false;
     if (!l->off || l->n != n || gg_ckd_add(&size, header_end(w), l->size) ||
         gg_ckd_cap(size))
         return GGUF_OK;
-    struct gguf_tensor_info *t = gg_alloc_zero(l->allocator, n, sizeof *t);
-    l->places = gg_alloc_zero(l->allocator, n, sizeof *l->places);
+    struct gguf_tensor_info *t = gg_mem_alloc_zero(l->allocator, n, sizeof *t);
+    l->places = gg_mem_alloc_zero(l->allocator, n, sizeof *l->places);
     if (!t || !l->places) {
-        gg_free(l->allocator, t);
-        return gg_fail_nomem(err, (size_t)n * sizeof *t);
+        gg_mem_free(l->allocator, t);
+        return gg_error_set_nomem(err, (size_t)n * sizeof *t);
     }
     *fits = in_place(l, w, t, size);
     for (size_t i = 0; *fits && i < n; i++)
         w->tensor[i].off = l->off[i];
-    gg_free(l->allocator, t);
+    gg_mem_free(l->allocator, t);
     return GGUF_OK;
 }
 
-enum gguf_status gg_split_layout_gap(const struct gg_split_layout *l,
-                                     const struct gguf_writer *w, size_t k,
-                                     struct gg_outfile *o, uint64_t *done,
-                                     struct gguf_error *err)
+enum gguf_status gg_file_split_layout_gap(const struct gg_file_split_layout *l,
+                                          const struct gguf_writer *w,
+                                          size_t k, struct gg_outfile *o,
+                                          uint64_t *done,
+                                          struct gguf_error *err)
 {
     const struct form form = { w->tensor,
                                l->places,
                                w->n_tensors,
                                header_end(w),
                                gguf_writer_data_off(w),
-                               gg_split_layout_size(l, w) };
+                               gg_file_split_layout_size(l, w) };
     uint64_t from, to;
     gap(&form, k, &from, &to);
     const uint64_t n = to - from, at = *done;

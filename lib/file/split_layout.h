@@ -29,50 +29,52 @@
 /* Put the metadata of the whole file f into m, which is empty, and the keys.
  * GGUF_E_LIMIT: GG_SPLIT_MAX_GAPS; GGUF_E_INVALID (a key that is too long with
  * "libgguf." before it); GGUF_E_NOMEM. */
-enum gguf_status gg_split_layout_save(struct gguf_meta *m,
-                                      const struct gguf_file *f,
-                                      struct gguf_error *err);
+enum gguf_status gg_file_split_layout_save(struct gguf_meta *m,
+                                           const struct gguf_file *f,
+                                           struct gguf_error *err);
 
 /* Take the keys out of m without looking at them, and those of a whole file
  * that splitting renamed. */
-void gg_split_layout_forget(struct gguf_meta *m);
+void gg_file_split_layout_forget(struct gguf_meta *m);
 
 /* A file that is to be what it was; all zero: laid out as usual. */
-struct gg_split_layout {
+struct gg_file_split_layout {
     const struct gguf_allocator *allocator;
-    uint64_t *off;           /* per tensor, or NULL */
+    uint64_t *off; /* per tensor, or NULL */
     uint64_t n, size;
-    uint8_t *gaps;           /* n_gaps of them, or NULL: zeros */
+    uint8_t *gaps; /* n_gaps of them, or NULL: zeros */
     uint64_t n_gaps;
-    struct gg_place *places; /* per tensor, from gg_split_layout_fit on */
+    struct gg_file_place
+        *places; /* per tensor, from gg_file_split_layout_fit on */
 };
 
 /* Take the keys of the first shard into l and its other metadata, less the
- * split keys, into m, which is empty. To be given to gg_split_layout_fini in
- * any case. GGUF_E_NOMEM. */
-enum gguf_status gg_split_layout_take(struct gg_split_layout *l,
-                                      struct gguf_meta *m,
-                                      const struct gguf_file *first,
-                                      const struct gguf_allocator *a,
-                                      struct gguf_error *err);
-void gg_split_layout_fini(struct gg_split_layout *l);
+ * split keys, into m, which is empty. To be given to gg_file_split_layout_fini
+ * in any case. GGUF_E_NOMEM. */
+enum gguf_status gg_file_split_layout_take(struct gg_file_split_layout *l,
+                                           struct gguf_meta *m,
+                                           const struct gguf_file *first,
+                                           const struct gguf_allocator *a,
+                                           struct gguf_error *err);
+void gg_file_split_layout_fini(struct gg_file_split_layout *l);
 
 /* Give the tensors of w, all of which are there, their offsets. *fits is false
  * and w as it was if l is empty, or belongs to other metadata or tensors than
  * w has. GGUF_E_NOMEM. */
-enum gguf_status gg_split_layout_fit(struct gg_split_layout *l,
-                                     struct gguf_writer *w, bool *fits,
-                                     struct gguf_error *err);
+enum gguf_status gg_file_split_layout_fit(struct gg_file_split_layout *l,
+                                          struct gguf_writer *w, bool *fits,
+                                          struct gguf_error *err);
 
 /* Bytes of the file, once it fits. */
-uint64_t gg_split_layout_size(const struct gg_split_layout *l,
-                              const struct gguf_writer *w);
+uint64_t gg_file_split_layout_size(const struct gg_file_split_layout *l,
+                                   const struct gguf_writer *w);
 
 /* Bytes that are in no tensor before the k-th tensor by offset, or for k = n
  * after the last: they go to o. *gap counts those that went before. */
-enum gguf_status gg_split_layout_gap(const struct gg_split_layout *l,
-                                     const struct gguf_writer *w, size_t k,
-                                     struct gg_outfile *o, uint64_t *gap,
-                                     struct gguf_error *err);
+enum gguf_status gg_file_split_layout_gap(const struct gg_file_split_layout *l,
+                                          const struct gguf_writer *w,
+                                          size_t k, struct gg_outfile *o,
+                                          uint64_t *gap,
+                                          struct gguf_error *err);
 
 #endif

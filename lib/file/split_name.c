@@ -12,18 +12,17 @@ enum { TAIL_SIZE = sizeof "-00001-of-00001.gguf" - 1 };
 
 enum gguf_status gguf_split_name_format(char *out, size_t size,
                                         const char *prefix, unsigned no,
-                                        unsigned count,
-                                        struct gguf_error *err)
+                                        unsigned count, struct gguf_error *err)
 {
     if (no < 1 || no > count || count > GGUF_SPLIT_MAX_FILES)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "no name for shard %u of %u", no, count);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "no name for shard %u of %u", no, count);
     int n = snprintf(out, size, "%s-%05u-of-%05u.gguf", prefix, no, count);
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (n < 0 || (size_t)n >= size)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "the name of shard %u of '%s' is too long", no,
-                       gg_esc(&e, gg_strz(prefix)));
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "the name of shard %u of '%s' is too long", no,
+                            gg_str_esc(&e, gg_str_z(prefix)));
     return GGUF_OK;
 }
 
@@ -99,7 +98,7 @@ enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
     uint64_t whole = 0;
     size_t n_whole = strspn(text, ten), n = 0;
     const char *p = text + n_whole, *fraction = p;
-    struct gg_esc e;
+    struct gg_str_esc e;
     bool over = false;
     for (const char *d = text; d < p; d++)
         over |= gg_ckd_mul(&whole, whole, 10) ||
@@ -111,16 +110,18 @@ enum gguf_status gguf_size_parse(const char *text, uint64_t *bytes,
     }
     uint64_t factor = n_whole + n ? unit_factor(p) : 0;
     if (!factor)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "'%s' is not a size: a number and k, M, G or T (or Ki, "
-                       "Mi, Gi, Ti) are wanted, as in 1.5G",
-                       gg_esc(&e, gg_strz(text)));
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "'%s' is not a size: a number and k, M, G or T (or Ki, "
+            "Mi, Gi, Ti) are wanted, as in 1.5G",
+            gg_str_esc(&e, gg_str_z(text)));
     over |= gg_ckd_mul(&whole, whole, factor) ||
             gg_ckd_add(&whole, whole, fraction_of(fraction, n, factor)) ||
             gg_ckd_cap(whole);
     if (over)
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "size '%s' is too large", gg_esc(&e, gg_strz(text)));
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "size '%s' is too large",
+                            gg_str_esc(&e, gg_str_z(text)));
     *bytes = whole;
     return GGUF_OK;
 }

@@ -16,33 +16,35 @@ static enum gguf_status first_meta(struct gguf_meta *m,
 {
     const struct gguf_file *first = gguf_split_file(s, 0);
     if (gguf_split_n_files(s) == 1)
-        return gg_split_layout_save(m, first, err);
+        return gg_file_split_layout_save(m, first, err);
     GG_TRY(gguf_meta_copy_file(m, first, err));
-    gg_split_remove_keys(m);
+    gg_file_split_remove_keys(m);
     return GGUF_OK;
 }
 
-struct gguf_writer_params gg_split_writer_params(const struct gguf_split *s)
+struct gguf_writer_params
+gg_file_split_writer_params(const struct gguf_split *s)
 {
     struct gguf_writer_params p = GGUF_WRITER_PARAMS_INIT;
     const struct gguf_file *f = gguf_split_file(s, 0);
-    p.allocator = gg_split_allocator(s);
+    p.allocator = gg_file_split_allocator(s);
     p.version = gguf_file_version(f);
     p.big_endian = gguf_file_is_big_endian(f);
     return p;
 }
 
-enum gguf_status gg_split_writer(struct gguf_writer **out,
-                                 const struct gguf_split_plan *plan, size_t no,
-                                 size_t count, struct gguf_error *err)
+enum gguf_status gg_file_split_writer(struct gguf_writer **out,
+                                      const struct gguf_split_plan *plan,
+                                      size_t no, size_t count,
+                                      struct gguf_error *err)
 {
     *out = NULL;
     /* Setting a key that is there keeps its place, so the list serves every
      * shard again. */
     struct gguf_meta *m = no ? plan->rest : plan->first;
-    GG_TRY(gg_split_set_keys(m, no, count, gguf_split_n_tensors(plan->from),
-                             err));
-    struct gguf_writer_params p = gg_split_writer_params(plan->from);
+    GG_TRY(gg_file_split_set_keys(m, no, count,
+                                  gguf_split_n_tensors(plan->from), err));
+    struct gguf_writer_params p = gg_file_split_writer_params(plan->from);
     return gguf_writer_create(out, m, &p, err);
 }
 
@@ -51,12 +53,12 @@ static enum gguf_status add_shard(struct gguf_split_plan *plan,
                                   struct gguf_error *err)
 {
     if (plan->n_shards == GGUF_SPLIT_MAX_FILES)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "more than %d shards would be needed",
-                       GGUF_SPLIT_MAX_FILES);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "more than %d shards would be needed",
+                            GGUF_SPLIT_MAX_FILES);
     if (plan->n_shards == plan->cap) {
-        void *grown = gg_grow(plan->allocator, plan->shards, &plan->cap,
-                              sizeof *plan->shards, 16, err);
+        void *grown = gg_mem_grow(plan->allocator, plan->shards, &plan->cap,
+                                  sizeof *plan->shards, 16, err);
         if (!grown)
             return GGUF_E_NOMEM;
         plan->shards = grown;
@@ -83,17 +85,18 @@ static enum gguf_status too_large(const struct gguf_split_plan *plan,
                                   uint64_t size, struct gguf_error *err)
 {
     const struct gguf_tensor_info *t = gguf_split_tensor(plan->from, i)->info;
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (p->max_size && size > p->max_size)
-        return gg_fail(err, GGUF_E_LIMIT, t->info_off,
-                       "%s '%s' alone makes a file of %" PRIu64
-                       " bytes%s, a shard may have %" PRIu64,
-                       p->by_layer ? "the layer of tensor" : "tensor",
-                       gg_esc(&e, t->name), size,
-                       p->by_layer ? " or more" : "", p->max_size);
-    return gg_fail(err, GGUF_E_LIMIT, t->info_off,
-                   "the layer of tensor '%s' has more than %" PRIu64
-                   " tensors", gg_esc(&e, t->name), p->max_tensors);
+        return gg_error_set(err, GGUF_E_LIMIT, t->info_off,
+                            "%s '%s' alone makes a file of %" PRIu64
+                            " bytes%s, a shard may have %" PRIu64,
+                            p->by_layer ? "the layer of tensor" : "tensor",
+                            gg_str_esc(&e, t->name), size,
+                            p->by_layer ? " or more" : "", p->max_size);
+    return gg_error_set(err, GGUF_E_LIMIT, t->info_off,
+                        "the layer of tensor '%s' has more than %" PRIu64
+                        " tensors",
+                        gg_str_esc(&e, t->name), p->max_tensors);
 }
 
 /* One shard: the tensors from shard->first_tensor on that fit. */
@@ -108,10 +111,10 @@ static enum gguf_status fill_shard(struct gguf_split_plan *plan,
     uint64_t size = gguf_writer_file_size(w);
     shard->file_size = size;
     if (p->max_size && size > p->max_size)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "the metadata alone takes %" PRIu64
-                       " bytes, a shard may have %" PRIu64,
-                       size, p->max_size);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "the metadata alone takes %" PRIu64
+                            " bytes, a shard may have %" PRIu64,
+                            size, p->max_size);
     if (p->no_tensor_first && plan->n_shards == 0)
         return GGUF_OK;
     for (size_t i = first; i < n; i++) {
@@ -145,7 +148,7 @@ static enum gguf_status plan_shards(struct gguf_split_plan *plan,
         struct gguf_writer *w;
         shard.n_tensors = 0;
         enum gguf_status st =
-            gg_split_writer(&w, plan, plan->n_shards, 1, err);
+            gg_file_split_writer(&w, plan, plan->n_shards, 1, err);
         if (st == GGUF_OK)
             st = fill_shard(plan, p, w, &shard, err);
         gguf_writer_destroy(w);
@@ -178,17 +181,19 @@ enum gguf_status gguf_split_plan_create(struct gguf_split_plan **out,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_split_params", err));
     if (!p.max_tensors && !p.max_size && !p.no_tensor_first && !p.by_layer)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "there is nothing to split by: no number of tensors, no "
-                       "size");
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "there is nothing to split by: no number of tensors, no "
+            "size");
     if (gguf_split_n_tensors(from) > INT32_MAX)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "%zu tensors cannot be counted in split.tensors.count",
-                       gguf_split_n_tensors(from));
-    const struct gguf_allocator *a = gg_split_allocator(from);
-    struct gguf_split_plan *plan = gg_alloc_zero(a, 1, sizeof *plan);
+        return gg_error_set(
+            err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+            "%zu tensors cannot be counted in split.tensors.count",
+            gguf_split_n_tensors(from));
+    const struct gguf_allocator *a = gg_file_split_allocator(from);
+    struct gguf_split_plan *plan = gg_mem_alloc_zero(a, 1, sizeof *plan);
     if (!plan)
-        return gg_fail_nomem(err, sizeof *plan);
+        return gg_error_set_nomem(err, sizeof *plan);
     plan->allocator = a;
     plan->from = from;
     enum gguf_status st = make_meta(plan, err);
@@ -207,8 +212,8 @@ void gguf_split_plan_destroy(struct gguf_split_plan *plan)
         return;
     gguf_meta_destroy(plan->first);
     gguf_meta_destroy(plan->rest);
-    gg_free(plan->allocator, plan->shards);
-    gg_free(plan->allocator, plan);
+    gg_mem_free(plan->allocator, plan->shards);
+    gg_mem_free(plan->allocator, plan);
 }
 
 size_t gguf_split_plan_n_shards(const struct gguf_split_plan *plan)

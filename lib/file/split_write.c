@@ -26,7 +26,7 @@ enum { MAX_NAMELESS = 256 };
 struct run {
     const struct gguf_split *from;
     const struct gguf_split_job *job;
-    bool shares; /* blocks can be shared between inputs and outputs */
+    bool shares;          /* blocks can be shared between inputs and outputs */
     uint64_t done, total; /* bytes of tensor data */
     struct gg_outfile *files; /* n_files of room: complete, without their
                                * names as yet, or closed */
@@ -36,7 +36,8 @@ struct run {
 static enum gguf_status report(const struct run *r, struct gguf_error *err)
 {
     if (r->job->progress && r->job->progress(r->job->user, r->done, r->total))
-        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "cancelled");
     return GGUF_OK;
 }
 
@@ -87,7 +88,9 @@ static bool shares_all(const struct run *r, const struct gguf_writer *w,
         const struct gguf_split_tensor *t =
             gguf_split_tensor(r->from, first + i);
         all = (t->file->data_off + t->info->off - gguf_writer_data_off(w) -
-               w->tensor[i].off) % PAGE == 0;
+               w->tensor[i].off) %
+                  PAGE ==
+              0;
     }
     return all;
 }
@@ -99,14 +102,14 @@ static enum gguf_status try_sharing(struct run *r, const char *path,
 {
     struct gg_outfile o;
     struct gguf_error why;
-    enum gguf_status st = gg_outfile_open(&o, gg_split_allocator(r->from),
+    enum gguf_status st = gg_outfile_open(&o, gg_file_split_allocator(r->from),
                                           path, GG_OUTFILE_FORCE, &why);
     if (st == GGUF_OK)
         r->shares =
             gg_outfile_can_share(&o, gguf_split_file(r->from, 0)->map.fd);
     gg_outfile_abort(&o);
     return st == GGUF_E_NOMEM
-               ? gg_fail(err, st, GGUF_NO_OFFSET, "%s", why.message)
+               ? gg_error_set(err, st, GGUF_NO_OFFSET, "%s", why.message)
                : GGUF_OK;
 }
 
@@ -160,7 +163,7 @@ static enum gguf_status give_names(struct run *r, struct gguf_error *err)
     if (st == GGUF_OK)
         return sync_folder(r, err);
     if (r->n_files > 1)
-        gg_in_shard(st, r->files[i - 1].path, err);
+        gg_file_split_in_shard(st, r->files[i - 1].path, err);
     while (i--)
         gg_outfile_unname(&r->files[i]);
     return st;
@@ -172,9 +175,10 @@ static enum gguf_status run_init(struct run *r, const struct gguf_split *from,
                                  struct gguf_error *err)
 {
     *r = (struct run){ .from = from, .job = job, .total = data_size(from) };
-    r->files = gg_alloc_zero(gg_split_allocator(from), n, sizeof *r->files);
+    r->files =
+        gg_mem_alloc_zero(gg_file_split_allocator(from), n, sizeof *r->files);
     if (!r->files)
-        return gg_fail_nomem(err, n * sizeof *r->files);
+        return gg_error_set_nomem(err, n * sizeof *r->files);
     for (; r->n_files < n; r->n_files++)
         r->files[r->n_files].fd = -1;
     return GGUF_OK;
@@ -184,7 +188,7 @@ static void run_fini(struct run *r)
 {
     for (size_t i = 0; i < r->n_files; i++)
         gg_outfile_abort(&r->files[i]);
-    gg_free(gg_split_allocator(r->from), r->files);
+    gg_mem_free(gg_file_split_allocator(r->from), r->files);
 }
 
 /* The inputs, for checking that no output is one. */
@@ -192,7 +196,7 @@ static enum gguf_status note_inputs(const struct gguf_split *from,
                                     struct gguf_paths **paths,
                                     struct gguf_error *err)
 {
-    GG_TRY(gguf_paths_create(paths, gg_split_allocator(from), err));
+    GG_TRY(gguf_paths_create(paths, gg_file_split_allocator(from), err));
     for (size_t i = 0; i < gguf_split_n_files(from); i++)
         GG_TRY(gg_file_note(gguf_split_file(from, i), *paths, err));
     return GGUF_OK;
@@ -205,12 +209,12 @@ static enum gguf_status check_output(struct gguf_paths *paths,
                                      struct gguf_error *err)
 {
     struct stat sb;
-    struct gg_esc e;
+    struct gg_str_esc e;
     GG_TRY(gguf_paths_write(paths, path, "output", err));
     if (!force && lstat(path, &sb) == 0)
-        return gg_fail(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
-                       "output '%s' exists already",
-                       gg_esc(&e, gg_strz(path)));
+        return gg_error_set(err, GGUF_E_EXIST, GGUF_NO_OFFSET,
+                            "output '%s' exists already",
+                            gg_str_esc(&e, gg_str_z(path)));
     return GGUF_OK;
 }
 
@@ -223,11 +227,12 @@ static enum gguf_status check_outputs(const struct gguf_split_plan *plan,
     enum gguf_status st = note_inputs(plan->from, &paths, err);
     for (size_t i = 0; i < plan->n_shards && st == GGUF_OK; i++) {
         char *path;
-        st = gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
-                           plan->allocator, &path, err);
+        st = gg_file_split_name(prefix, (unsigned)i + 1,
+                                (unsigned)plan->n_shards, plan->allocator,
+                                &path, err);
         if (st == GGUF_OK)
             st = check_output(paths, path, force, err);
-        gg_free(plan->allocator, path);
+        gg_mem_free(plan->allocator, path);
     }
     gguf_paths_destroy(paths);
     return st;
@@ -239,7 +244,7 @@ static enum gguf_status shard_writer(const struct gguf_split_plan *plan,
                                      struct gguf_error *err)
 {
     const struct gguf_split_shard *s = &plan->shards[i];
-    GG_TRY(gg_split_writer(w, plan, i, plan->n_shards, err));
+    GG_TRY(gg_file_split_writer(w, plan, i, plan->n_shards, err));
     enum gguf_status st =
         add_tensors(*w, plan->from, s->first_tensor, s->n_tensors, err);
     if (st != GGUF_OK) {
@@ -275,22 +280,22 @@ static enum gguf_status check_room(const struct run *r,
                                    const char *prefix, struct gguf_error *err)
 {
     uint64_t size;
-    size_t n = (size_t)(gg_split_base(prefix) - prefix);
+    size_t n = (size_t)(gg_file_split_base(prefix) - prefix);
     GG_TRY(room_needed(r, plan, &size, err));
-    char *dir = gg_alloc(plan->allocator, n + 2);
+    char *dir = gg_mem_alloc(plan->allocator, n + 2);
     if (!dir)
-        return gg_fail_nomem(err, n + 2);
+        return gg_error_set_nomem(err, n + 2);
     memcpy(dir, prefix, n);
     memcpy(dir + n, n ? "" : ".", n ? 1 : 2);
     struct statvfs v;
     int there = statvfs(dir, &v);
-    gg_free(plan->allocator, dir);
+    gg_mem_free(plan->allocator, dir);
     if (there == 0 && v.f_frsize > 0 && v.f_blocks > 0 &&
         size / v.f_frsize >= v.f_bavail)
-        return gg_fail(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
-                       "the shards need %" PRIu64
-                       " bytes, the file system has %" PRIu64 " free",
-                       size, (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
+        return gg_error_set(err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
+                            "the shards need %" PRIu64
+                            " bytes, the file system has %" PRIu64 " free",
+                            size, (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
     return GGUF_OK;
 }
 
@@ -302,16 +307,16 @@ static enum gguf_status write_shard(struct run *r,
     struct gguf_writer *w;
     char *path;
     enum gguf_status st =
-        gg_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
-                      plan->allocator, &path, err);
+        gg_file_split_name(prefix, (unsigned)i + 1, (unsigned)plan->n_shards,
+                           plan->allocator, &path, err);
     if (st == GGUF_OK)
         st = shard_writer(plan, i, &w, err);
     if (st == GGUF_OK) {
-        st = write_file(r, w, plan->shards[i].first_tensor, path,
-                        &r->files[i], err);
+        st = write_file(r, w, plan->shards[i].first_tensor, path, &r->files[i],
+                        err);
         gguf_writer_destroy(w);
     }
-    gg_free(plan->allocator, path);
+    gg_mem_free(plan->allocator, path);
     return st;
 }
 
@@ -343,7 +348,7 @@ enum gguf_status gguf_split_plan_write(const struct gguf_split_plan *plan,
 struct merged {
     const struct gguf_split *set;
     struct gguf_writer *w;
-    struct gg_split_layout layout;
+    struct gg_file_split_layout layout;
     bool exact; /* layout says where things are, not the writer */
 };
 
@@ -352,13 +357,14 @@ static enum gguf_status check_split(const struct gguf_split *set,
 {
     if (gguf_split_is_split(set))
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                   "nothing to merge: the file is no shard of a split model "
-                   "(split.count is %s)",
-                   gguf_file_kv_find(gguf_split_file(set, 0),
-                                     gg_split_keys[GG_SPLIT_COUNT])
-                       ? "0"
-                       : "missing");
+    return gg_error_set(
+        err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+        "nothing to merge: the file is no shard of a split model "
+        "(split.count is %s)",
+        gguf_file_kv_find(gguf_split_file(set, 0),
+                          gg_file_split_keys[GG_SPLIT_COUNT])
+            ? "0"
+            : "missing");
 }
 
 /* To be given to merged_fini in any case. */
@@ -369,9 +375,9 @@ static enum gguf_status merged_init(struct merged *m,
     struct gguf_meta *meta;
     *m = (struct merged){ .set = set };
     GG_TRY(check_split(set, err));
-    struct gguf_writer_params p = gg_split_writer_params(set);
+    struct gguf_writer_params p = gg_file_split_writer_params(set);
     GG_TRY(gguf_meta_create(&meta, p.allocator, err));
-    enum gguf_status st = gg_split_layout_take(
+    enum gguf_status st = gg_file_split_layout_take(
         &m->layout, meta, gguf_split_file(set, 0), p.allocator, err);
     if (st == GGUF_OK)
         st = gguf_writer_create(&m->w, meta, &p, err);
@@ -379,14 +385,14 @@ static enum gguf_status merged_init(struct merged *m,
     if (st == GGUF_OK)
         st = add_tensors(m->w, set, 0, gguf_split_n_tensors(set), err);
     return st == GGUF_OK
-               ? gg_split_layout_fit(&m->layout, m->w, &m->exact, err)
+               ? gg_file_split_layout_fit(&m->layout, m->w, &m->exact, err)
                : st;
 }
 
 static void merged_fini(struct merged *m)
 {
     gguf_writer_destroy(m->w);
-    gg_split_layout_fini(&m->layout);
+    gg_file_split_layout_fini(&m->layout);
 }
 
 /* All of tensor i after what o has. */
@@ -415,14 +421,15 @@ static enum gguf_status append_all(struct run *r, const struct merged *m,
     size_t size;
     uint64_t gap = 0;
     GG_TRY(gguf_writer_header(m->w, &header, &size, err));
-    GG_TRY(gg_outfile_write(o, header, gg_split_layout_size(&m->layout, m->w) -
-                                           m->layout.size, err));
+    GG_TRY(gg_outfile_write(
+        o, header,
+        gg_file_split_layout_size(&m->layout, m->w) - m->layout.size, err));
     for (size_t k = 0; k < m->w->n_tensors; k++) {
-        GG_TRY(gg_split_layout_gap(&m->layout, m->w, k, o, &gap, err));
+        GG_TRY(gg_file_split_layout_gap(&m->layout, m->w, k, o, &gap, err));
         GG_TRY(append_tensor(r, o, m->layout.places[k].index, err));
     }
-    return gg_split_layout_gap(&m->layout, m->w, m->w->n_tensors, o, &gap,
-                               err);
+    return gg_file_split_layout_gap(&m->layout, m->w, m->w->n_tensors, o, &gap,
+                                    err);
 }
 
 /* A file that was laid out in another way than a writer does. */
@@ -432,11 +439,12 @@ static enum gguf_status write_exact(struct run *r, const struct merged *m,
 {
     unsigned flags = (r->job->force ? GG_OUTFILE_FORCE : 0u) |
                      (r->job->no_sync ? GG_OUTFILE_NO_SYNC : 0u);
-    GG_TRY(gg_outfile_open(o, gg_split_allocator(m->set), path, flags, err));
+    GG_TRY(
+        gg_outfile_open(o, gg_file_split_allocator(m->set), path, flags, err));
     enum gguf_status st = GGUF_OK;
     if (!shares_all(r, m->w, 0))
-        st = gg_outfile_reserve(
-            o, gg_split_layout_size(&m->layout, m->w), true, err);
+        st = gg_outfile_reserve(o, gg_file_split_layout_size(&m->layout, m->w),
+                                true, err);
     if (st == GGUF_OK)
         st = report(r, err);
     if (st == GGUF_OK)
@@ -485,7 +493,7 @@ enum gguf_status gguf_split_merge_size(const struct gguf_split *set,
     struct merged m;
     enum gguf_status st = merged_init(&m, set, err);
     if (st == GGUF_OK)
-        *size = m.exact ? gg_split_layout_size(&m.layout, m.w)
+        *size = m.exact ? gg_file_split_layout_size(&m.layout, m.w)
                         : gguf_writer_file_size(m.w);
     merged_fini(&m);
     return st;

@@ -35,7 +35,7 @@ const char *gg_kv_label(struct gg_kv_label *l, const struct gguf_kv *kv);
 
 /* ---------------------------------------------------------------- types --- */
 
-enum gg_val_kind {
+enum gg_value_kind {
     GG_KIND_UINT,
     GG_KIND_INT,
     GG_KIND_FLOAT,
@@ -44,10 +44,10 @@ enum gg_val_kind {
     GG_KIND_ARR
 };
 /* type < GGUF_N_VAL_TYPES */
-enum gg_val_kind gg_val_kind(uint32_t type);
+enum gg_value_kind gg_value_kind(uint32_t type);
 
 /* size (1, 2, 4, 8) bytes as a number. */
-uint64_t gg_load_bits(const void *p, size_t size, bool big_endian);
+uint64_t gg_value_load_bits(const void *p, size_t size, bool big_endian);
 
 /* -------------------------------------------------------------- reading --- */
 
@@ -75,7 +75,7 @@ void gg_kv_encode(const struct gguf_kv *kv, bool big_endian, uint8_t *out);
 
 /* Reverse the bytes of every number of a payload, in place. big_endian is the
  * order that it has before. */
-void gg_payload_swap(uint8_t *data, size_t size, uint32_t type,
-                     uint32_t elem_type, uint64_t n, bool big_endian);
+void gg_value_payload_swap(uint8_t *data, size_t size, uint32_t type,
+                           uint32_t elem_type, uint64_t n, bool big_endian);
 
 #endif

@@ -10,7 +10,7 @@
 
 static enum gguf_status fail_state(const char *what, struct gguf_error *err)
 {
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s", what);
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s", what);
 }
 
 /* The output, and the temporary where its name is known, are none of the
@@ -71,10 +71,10 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
     const void *header;
     size_t size;
     GG_TRY(gguf_writer_header(w, &header, &size, err));
-    w->inputs = gg_alloc(w->allocator, p.n_inputs * sizeof *w->inputs);
-    w->done = gg_alloc_zero(w->allocator, w->n_tensors, sizeof *w->done);
+    w->inputs = gg_mem_alloc(w->allocator, p.n_inputs * sizeof *w->inputs);
+    w->done = gg_mem_alloc_zero(w->allocator, w->n_tensors, sizeof *w->done);
     if (!w->done || !w->inputs)
-        return gg_fail_nomem(err, w->n_tensors * sizeof *w->done);
+        return gg_error_set_nomem(err, w->n_tensors * sizeof *w->done);
     w->n_inputs = p.n_inputs;
     for (size_t i = 0; i < p.n_inputs; i++)
         w->inputs[i] = p.inputs[i];
@@ -92,7 +92,7 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
         st = clear_gaps(w, err);
     if (st != GGUF_OK) {
         gg_outfile_abort(&w->out);
-        gg_free(w->allocator, (void *)w->done);
+        gg_mem_free(w->allocator, (void *)w->done);
         w->done = NULL;
         return st;
     }
@@ -108,13 +108,13 @@ static uint64_t bytes_done(const struct gguf_writer *w, size_t i)
 static enum gguf_status check_complete(const struct gguf_writer *w, size_t i,
                                        struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (bytes_done(w, i) == w->tensor[i].size)
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                   "tensor '%s' got %" PRIu64 " bytes, has %" PRIu64,
-                   gg_esc(&e, w->tensor[i].name), bytes_done(w, i),
-                   w->tensor[i].size);
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "tensor '%s' got %" PRIu64 " bytes, has %" PRIu64,
+                        gg_str_esc(&e, w->tensor[i].name), bytes_done(w, i),
+                        w->tensor[i].size);
 }
 
 /* The streamed tensor is over: pad up to where the next one begins. Nothing
@@ -138,9 +138,10 @@ enum gguf_status gguf_writer_begin(struct gguf_writer *w, size_t i,
     if (w->state != GG_WRITING)
         return fail_state("the file is not open for writing", err);
     if (i >= w->n_tensors || i < w->next)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "it is not the turn of tensor %zu: next is %zu of %zu",
-                       i, w->next, w->n_tensors);
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "it is not the turn of tensor %zu: next is %zu of %zu", i, w->next,
+            w->n_tensors);
     GG_TRY(end_stream(w, err));
     /* Tensors left out come through gguf_writer_write_at; commit looks. */
     uint64_t at = file_off(w, i, 0);
@@ -155,16 +156,17 @@ enum gguf_status gguf_writer_begin(struct gguf_writer *w, size_t i,
 static enum gguf_status check_room(const struct gguf_writer *w, uint64_t size,
                                    struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (w->state != GG_WRITING || !w->streaming)
         return fail_state("no tensor was begun", err);
     const struct gguf_tensor_info *t = &w->tensor[w->next - 1];
     uint64_t done = bytes_done(w, w->next - 1);
     if (size > t->size - done)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "tensor '%s': %" PRIu64 " bytes more, but only %" PRIu64
-                       " of %" PRIu64 " are to come",
-                       gg_esc(&e, t->name), size, t->size - done, t->size);
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "tensor '%s': %" PRIu64 " bytes more, but only %" PRIu64
+            " of %" PRIu64 " are to come",
+            gg_str_esc(&e, t->name), size, t->size - done, t->size);
     return GGUF_OK;
 }
 
@@ -208,15 +210,15 @@ static enum gguf_status check_range(const struct gguf_writer *w, size_t i,
                                     uint64_t off, uint64_t size,
                                     struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (w->state != GG_WRITING || i >= w->n_tensors || i < w->next)
         return fail_state("no such tensor, or its turn is over", err);
     const struct gguf_tensor_info *t = &w->tensor[i];
     if (off > t->size || size > t->size - off)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "tensor '%s': bytes %" PRIu64 " + %" PRIu64
-                       " are not in its %" PRIu64,
-                       gg_esc(&e, t->name), off, size, t->size);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "tensor '%s': bytes %" PRIu64 " + %" PRIu64
+                            " are not in its %" PRIu64,
+                            gg_str_esc(&e, t->name), off, size, t->size);
     return GGUF_OK;
 }
 

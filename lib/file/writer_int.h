@@ -26,7 +26,7 @@ struct gguf_writer {
     struct gguf_tensor_info *tensor; /* names are in arena */
     size_t n_tensors, room;
     struct gg_index index;
-    struct gg_arena arena;
+    struct gg_mem_arena arena;
     uint64_t infos_size; /* bytes of the encoded list */
     uint64_t data_size;  /* with padding */
     uint8_t *header;     /* encoded, or NULL */
@@ -36,8 +36,8 @@ struct gguf_writer {
     struct gg_outfile out;
     const struct gguf_file **inputs; /* a copy of the list */
     size_t n_inputs;
-    size_t next;     /* tensor that gguf_writer_begin may take */
-    bool streaming;  /* tensor next - 1 is being written in order */
+    size_t next;            /* tensor that gguf_writer_begin may take */
+    bool streaming;         /* tensor next - 1 is being written in order */
     _Atomic uint64_t *done; /* bytes written, per tensor */
 };
 

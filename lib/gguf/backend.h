@@ -28,12 +28,12 @@
 extern "C" {
 #endif
 
-struct gguf_buft;     /* a type of buffer */
+struct gguf_buft; /* a type of buffer */
 struct gguf_device;
-struct gguf_driver;   /* registration of a kind of backend */
+struct gguf_driver; /* registration of a kind of backend */
 struct gguf_registry;
 struct gguf_backend;
-struct gguf_event;    /* a point in the work of a backend */
+struct gguf_event; /* a point in the work of a backend */
 
 /* --- buffer types --------------------------------------------------------- */
 
@@ -49,7 +49,9 @@ struct gguf_host_buft_params {
     size_t alignment; /* of tensors, a power of two; 0: GGUF_TENSOR_ALIGN */
 };
 #define GGUF_HOST_BUFT_PARAMS_INIT                                            \
-    { sizeof(struct gguf_host_buft_params), NULL, 0, 0 }
+    {                                                                         \
+        sizeof(struct gguf_host_buft_params), NULL, 0, 0                      \
+    }
 /* params NULL: the defaults. The type must outlive its buffers, and what was
  * created with it. GGUF_E_NOMEM, GGUF_E_INVALID. Since: 0.1 */
 GGUF_API enum gguf_status
@@ -136,8 +138,8 @@ GGUF_API enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *view,
 GGUF_API enum gguf_status
 gguf_ctx_alloc_tensors(struct gguf_ctx *ctx, const struct gguf_buft *buft,
                        const struct gguf_allocator *allocator,
-                       struct gguf_buffer **out, struct gguf_error *err)
-    GGUF_MUST_CHECK;
+                       struct gguf_buffer **out,
+                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* --- data of tensors ------------------------------------------------------ */
 
@@ -177,11 +179,9 @@ GGUF_API enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
 struct gguf_galloc;
 
 /* buft is kept. allocator NULL: malloc; kept. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_galloc_create(struct gguf_galloc **out,
-                   const struct gguf_allocator *allocator,
-                   const struct gguf_buft *buft, struct gguf_error *err)
-    GGUF_MUST_CHECK;
+GGUF_API enum gguf_status gguf_galloc_create(
+    struct gguf_galloc **out, const struct gguf_allocator *allocator,
+    const struct gguf_buft *buft, struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* The same over several types of buffer: one buffer each, and one together for
  * types that are the same. Since: 0.1 */
@@ -203,10 +203,11 @@ GGUF_API enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
 /* With a buffer type (its number) for each node and each leaf: also for graphs
  * of this structure that are to be placed. All others lie in the first type.
  * Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_galloc_reserve_n(struct gguf_galloc *ga, const struct gguf_graph *graph,
-                      const int *node_buft, const int *leaf_buft,
-                      struct gguf_error *err);
+GGUF_API enum gguf_status gguf_galloc_reserve_n(struct gguf_galloc *ga,
+                                                const struct gguf_graph *graph,
+                                                const int *node_buft,
+                                                const int *leaf_buft,
+                                                struct gguf_error *err);
 
 /* Place the tensors of graph. A graph like one that was planned (same
  * operations, same sources, no tensor larger; the last four structures are
@@ -311,17 +312,17 @@ GGUF_API enum gguf_status gguf_registry_add(struct gguf_registry *r,
 /* In the order in which they were added; NULL if i is out of range.
  * Since: 0.1 */
 GGUF_API size_t gguf_registry_n_drivers(const struct gguf_registry *r);
-GGUF_API struct gguf_driver *gguf_registry_driver(const struct gguf_registry *r,
-                                                  size_t i);
+GGUF_API struct gguf_driver *
+gguf_registry_driver(const struct gguf_registry *r, size_t i);
 /* Devices of all drivers in that order; NULL if i is out of range.
  * Since: 0.1 */
 GGUF_API size_t gguf_registry_n_devices(const struct gguf_registry *r);
-GGUF_API struct gguf_device *gguf_registry_device(const struct gguf_registry *r,
-                                                  size_t i);
+GGUF_API struct gguf_device *
+gguf_registry_device(const struct gguf_registry *r, size_t i);
 /* By name (letter case ignored), the first of a kind, the first GPU or else
  * the first CPU; or NULL. Since: 0.1 */
-GGUF_API struct gguf_device *
-gguf_registry_find(const struct gguf_registry *r, const char *name);
+GGUF_API struct gguf_device *gguf_registry_find(const struct gguf_registry *r,
+                                                const char *name);
 GGUF_API struct gguf_device *
 gguf_registry_find_kind(const struct gguf_registry *r,
                         enum gguf_device_kind kind);
@@ -378,14 +379,16 @@ GGUF_API enum gguf_status gguf_backend_sync(struct gguf_backend *backend,
 
 /* gguf_tensor_set and _get in the order of the backend's work; t lies in
  * memory that the backend can reach. GGUF_E_INVALID. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_backend_set_async(struct gguf_backend *backend, struct gguf_tensor *t,
-                       const void *src, uint64_t off, uint64_t size,
-                       struct gguf_error *err);
-GGUF_API enum gguf_status
-gguf_backend_get_async(struct gguf_backend *backend,
-                       const struct gguf_tensor *t, void *dst, uint64_t off,
-                       uint64_t size, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_backend_set_async(struct gguf_backend *backend,
+                                                 struct gguf_tensor *t,
+                                                 const void *src, uint64_t off,
+                                                 uint64_t size,
+                                                 struct gguf_error *err);
+GGUF_API enum gguf_status gguf_backend_get_async(struct gguf_backend *backend,
+                                                 const struct gguf_tensor *t,
+                                                 void *dst, uint64_t off,
+                                                 uint64_t size,
+                                                 struct gguf_error *err);
 /* gguf_tensor_copy from memory of one backend to that of another (or the same)
  * in the order of both: after what was started on either so far, before what
  * is started later. GGUF_E_SHAPE, GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
@@ -424,11 +427,10 @@ struct gguf_plan;
 /* graph must not change, nor where its tensors lie; it must outlive the plan,
  * and so must backend. Failures as of gguf_backend_compute before anything
  * runs. Since: 0.1 */
-GGUF_API enum gguf_status gguf_plan_create(struct gguf_plan **out,
-                                           struct gguf_backend *backend,
-                                           struct gguf_graph *graph,
-                                           struct gguf_error *err)
-    GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_plan_create(struct gguf_plan **out, struct gguf_backend *backend,
+                 struct gguf_graph *graph,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
 /* As gguf_backend_compute and gguf_backend_compute_async; GGUF_E_INVALID if
  * the graph was changed since (gguf_graph_generation). Since: 0.1 */
 GGUF_API enum gguf_status gguf_plan_compute(struct gguf_plan *plan,

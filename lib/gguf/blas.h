@@ -34,7 +34,9 @@ struct gguf_blas_params {
                            copies and overlap without one */
 };
 #define GGUF_BLAS_PARAMS_INIT                                                 \
-    { sizeof(struct gguf_blas_params), NULL, GGUF_CPU_ALL, 0, 0, false }
+    {                                                                         \
+        sizeof(struct gguf_blas_params), NULL, GGUF_CPU_ALL, 0, 0, false      \
+    }
 
 /* A driver called BLAS with one device of that name, of kind ACCEL. params
  * NULL: the defaults. Functions by name: "set_n_threads"

@@ -45,8 +45,8 @@ typedef int gguf_finding_fn(void *user, const struct gguf_finding *finding);
 struct gguf_check_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc */
-    struct gguf_pool *pool;  /* NULL: on the calling thread */
-    int payload;             /* look at tensor data too: reads all of it */
+    struct gguf_pool *pool;                 /* NULL: on the calling thread */
+    int payload;                /* look at tensor data too: reads all of it */
     gguf_progress_fn *progress; /* bytes of tensor data; NULL: silent */
     void *progress_user;
     int quick; /* leave out what takes longer than opening the file: what is
@@ -68,8 +68,8 @@ struct gguf_check_params {
  * are unknown are not looked into; they are reported anyway. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_check(const struct gguf_file *file,
-                const struct gguf_check_params *params, gguf_finding_fn *report,
-                void *user, struct gguf_error *err);
+                const struct gguf_check_params *params,
+                gguf_finding_fn *report, void *user, struct gguf_error *err);
 
 /* The n-th code that a finding can have (also those of verify.h), what it
  * means in a few words, and its severity; NULL after the last. Since: 0.1 */

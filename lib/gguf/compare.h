@@ -32,7 +32,9 @@ struct gguf_clone_params {
                    and the data that it has in graph */
 };
 #define GGUF_CLONE_PARAMS_INIT                                                \
-    { sizeof(struct gguf_clone_params), NULL, true, false }
+    {                                                                         \
+        sizeof(struct gguf_clone_params), NULL, true, false                   \
+    }
 
 /* The same nodes and leaves, in memory of backend, with the data of those that
  * have memory: leaves keep their strides, views their roots. params NULL: the
@@ -54,18 +56,22 @@ GGUF_API struct gguf_graph *gguf_clone_graph(const struct gguf_clone *clone);
 
 struct gguf_difference {
     size_t struct_size; /* the caller's: as much is filled in */
-    uint64_t n;        /* elements */
-    uint64_t n_differ; /* that are not equal; NaN equals NaN */
-    double max_abs;    /* of a - b; infinite where only one is finite */
-    double error;      /* root of the sum of (a - b)^2 over that of a^2; 0 if
+    uint64_t n;         /* elements */
+    uint64_t n_differ;  /* that are not equal; NaN equals NaN */
+    double max_abs;     /* of a - b; infinite where only one is finite */
+    double error;       /* root of the sum of (a - b)^2 over that of a^2; 0 if
                           all are equal, infinite if max_abs is or a is 0 */
 };
 
-#define GGUF_DIFFERENCE_INIT { sizeof(struct gguf_difference), 0, 0, 0, 0 }
+#define GGUF_DIFFERENCE_INIT                                                  \
+    {                                                                         \
+        sizeof(struct gguf_difference), 0, 0, 0, 0                            \
+    }
 
 /* Of two tensors of one shape and of types that decode, wherever they lie;
- * integers are compared as such. GGUF_E_INVALID (out), GGUF_E_SHAPE, GGUF_E_UNSUPPORTED (type),
- * GGUF_E_NOMEM. allocator NULL: malloc. Since: 0.1 */
+ * integers are compared as such. GGUF_E_INVALID (out), GGUF_E_SHAPE,
+ * GGUF_E_UNSUPPORTED (type), GGUF_E_NOMEM. allocator NULL: malloc. Since:
+ * 0.1 */
 GGUF_API enum gguf_status
 gguf_tensor_compare(const struct gguf_tensor *a, const struct gguf_tensor *b,
                     const struct gguf_allocator *allocator,
@@ -83,34 +89,36 @@ typedef int gguf_compare_fn(void *user, size_t i,
 struct gguf_compare_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    bool chained; /* each backend goes on with its own results, so that
+    bool chained;        /* each backend goes on with its own results, so that
                      differences add up; else b goes on with a's, and what
                      differs is the node's own doing */
     gguf_compare_fn *fn; /* or NULL */
     void *user;
 };
 #define GGUF_COMPARE_PARAMS_INIT                                              \
-    { sizeof(struct gguf_compare_params), NULL, false, NULL, NULL }
+    {                                                                         \
+        sizeof(struct gguf_compare_params), NULL, false, NULL, NULL           \
+    }
 
 struct gguf_compare_counts {
-    size_t struct_size;      /* the caller's: as much is filled in */
-    size_t n_both;           /* nodes that both computed */
+    size_t struct_size;        /* the caller's: as much is filled in */
+    size_t n_both;             /* nodes that both computed */
     size_t n_only_a, n_only_b; /* that one had to compute for both */
 };
 
 #define GGUF_COMPARE_COUNTS_INIT                                              \
-    { sizeof(struct gguf_compare_counts), 0, 0, 0 }
+    {                                                                         \
+        sizeof(struct gguf_compare_counts), 0, 0, 0                           \
+    }
 
 /* Compute graph, whose inputs are set, on clones of it; graph and its data
  * stay as they are. A node that only one backend supports is computed by that
  * one, for both. counts may be NULL. GGUF_E_OP (a node that neither computes),
  * failures of cloning and computing. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_compare_backends(struct gguf_backend *a, struct gguf_backend *b,
-                      const struct gguf_graph *graph,
-                      const struct gguf_compare_params *params,
-                      struct gguf_compare_counts *counts,
-                      struct gguf_error *err);
+GGUF_API enum gguf_status gguf_compare_backends(
+    struct gguf_backend *a, struct gguf_backend *b,
+    const struct gguf_graph *graph, const struct gguf_compare_params *params,
+    struct gguf_compare_counts *counts, struct gguf_error *err);
 
 #ifdef __cplusplus
 }

@@ -25,19 +25,22 @@ struct gguf_cpu_params {
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     struct gguf_pool *pool; /* kept: must outlive the backend; NULL: one of
                                the backend's own, of n_threads */
-    uint32_t levels; /* instruction sets to use, bits as gguf_cpu_levels()
+    uint32_t levels;      /* instruction sets to use, bits as gguf_cpu_levels()
                         gives them; GGUF_CPU_ALL: all there are */
     gguf_abort_fn *abort; /* or NULL */
     void *abort_user;
     unsigned n_threads; /* without a pool: 0: one for each processor that the
                            process may use, with the calling one; 1: that
                            alone; at most GGUF_POOL_MAX_THREADS */
-    const struct gguf_buft *buft; /* what the device likes best, of host memory;
+    const struct gguf_buft
+        *buft; /* what the device likes best, of host memory;
                                      NULL: gguf_host_buft(); kept */
 };
 #define GGUF_CPU_PARAMS_INIT                                                  \
-    { sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL,   \
-      0, NULL }
+    {                                                                         \
+        sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL, \
+            0, NULL                                                           \
+    }
 
 /* A CPU backend with a device of its own. params NULL: the defaults. Several
  * may share a pool if they do not compute at the same time. GGUF_E_NOMEM,

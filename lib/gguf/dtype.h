@@ -63,10 +63,10 @@ enum gguf_dtype_family {
 
 struct gguf_dtype_info {
     uint32_t id;
-    const char *name;     /* as people write it: "Q4_K" */
-    uint32_t block_len;   /* elements */
-    uint32_t block_size;  /* bytes */
-    uint32_t row_header;  /* bytes before the blocks of each row; mostly 0 */
+    const char *name;    /* as people write it: "Q4_K" */
+    uint32_t block_len;  /* elements */
+    uint32_t block_size; /* bytes */
+    uint32_t row_header; /* bytes before the blocks of each row; mostly 0 */
     enum gguf_dtype_family family;
 };
 

@@ -77,7 +77,7 @@ struct gguf_edit_params {
     int no_sync;        /* do not wait for the disk: for tests */
     gguf_progress_fn *progress; /* bytes copied; NULL: silent */
     void *progress_user;
-    enum gguf_edit_order order; /* another one is a copy, always */
+    enum gguf_edit_order order;     /* another one is a copy, always */
     const struct gguf_paths *paths; /* what the caller reads and writes
                                      * besides: nothing that is written is one
                                      * of these. Borrowed; NULL: nothing */
@@ -91,8 +91,8 @@ struct gguf_edit_params {
 /* Give file the pairs of meta and no others. Version, byte order (but for
  * params->order) and the list of tensors stay; with another general.alignment
  * the data is laid out anew.
- * file must come from gguf_file_open, without an offset; it has the old metadata
- * afterwards. params and way may be NULL.
+ * file must come from gguf_file_open, without an offset; it has the old
+ * metadata afterwards. params and way may be NULL.
  *
  * GGUF_E_INVALID (file not opened by path; two of the files that are read and
  * written are one, paths.h; another byte order in place),

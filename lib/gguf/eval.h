@@ -54,7 +54,7 @@ struct gguf_scan_rows {
     const gguf_token *token; /* [n_ctx] of the chunk, as in the text */
     uint32_t first, n;
     uint32_t n_vocab;
-    const float *logits;     /* [n][n_vocab] */
+    const float *logits; /* [n][n_vocab] */
 };
 
 /* -ln p(token[first + i + 1]) for each of the rows, natural logarithms: they
@@ -89,7 +89,9 @@ struct gguf_sink {
                                 * then what end returns does not count */
 };
 #define GGUF_SINK_INIT                                                        \
-    { sizeof(struct gguf_sink), NULL, NULL, NULL, NULL, NULL }
+    {                                                                         \
+        sizeof(struct gguf_sink), NULL, NULL, NULL, NULL, NULL                \
+    }
 
 struct gguf_scan_params {
     size_t struct_size;
@@ -101,12 +103,14 @@ struct gguf_scan_params {
     size_t max_chunks;      /* 0: all */
     struct gguf_pool *pool; /* for log-probabilities; NULL: this thread */
     gguf_progress_fn *progress; /* in tokens; or NULL */
-    void *user;             /* of progress */
+    void *user;                 /* of progress */
 };
 #define GGUF_SCAN_HALF UINT32_MAX
 #define GGUF_SCAN_PARAMS_INIT                                                 \
-    { sizeof(struct gguf_scan_params), 512, GGUF_SCAN_HALF, 0, 0, NULL, NULL, \
-      NULL }
+    {                                                                         \
+        sizeof(struct gguf_scan_params), 512, GGUF_SCAN_HALF, 0, 0, NULL,     \
+            NULL, NULL                                                        \
+    }
 
 /* Scan n tokens (tokenized with GGUF_TOKENIZE_ADD_SPECIAL) into n_sinks sinks,
  * which get each piece in turn. As many chunks as the session has sequences
@@ -129,7 +133,10 @@ struct gguf_ppl {
     double sum;    /* of x, nats */
     double sum_sq; /* of x^2 */
 };
-#define GGUF_PPL_INIT { sizeof(struct gguf_ppl), 0, 0, 0 }
+#define GGUF_PPL_INIT                                                         \
+    {                                                                         \
+        sizeof(struct gguf_ppl), 0, 0, 0                                      \
+    }
 
 /* exp(sum / n); NaN for n = 0. Since: 0.1 */
 GGUF_API double gguf_ppl_value(const struct gguf_ppl *p);
@@ -147,20 +154,22 @@ typedef int gguf_ppl_fn(void *user, size_t chunk, size_t n_chunks,
 
 struct gguf_ppl_params {
     size_t struct_size;
-    uint32_t n_ctx;        /* tokens of a chunk, at least 4, at most that of
+    uint32_t n_ctx;         /* tokens of a chunk, at least 4, at most that of
                               the session */
-    size_t first_chunk;    /* chunks before it are not evaluated */
-    size_t max_chunks;     /* 0: all */
+    size_t first_chunk;     /* chunks before it are not evaluated */
+    size_t max_chunks;      /* 0: all */
     struct gguf_pool *pool; /* for log-probabilities; NULL: this thread */
-    gguf_ppl_fn *on_chunk; /* in order of chunks; or NULL */
-    gguf_progress_fn *progress; /* in tokens; or NULL */
-    void *user;            /* of both */
+    gguf_ppl_fn *on_chunk;  /* in order of chunks; or NULL */
+    gguf_progress_fn *progress;           /* in tokens; or NULL */
+    void *user;                           /* of both */
     const struct gguf_sink *const *sinks; /* n_sinks more of the same scan, */
     size_t n_sinks;                       /* after perplexity's own */
 };
 #define GGUF_PPL_PARAMS_INIT                                                  \
-    { sizeof(struct gguf_ppl_params), 512, 0, 0, NULL, NULL, NULL, NULL,      \
-      NULL, 0 }
+    {                                                                         \
+        sizeof(struct gguf_ppl_params), 512, 0, 0, NULL, NULL, NULL, NULL,    \
+            NULL, 0                                                           \
+    }
 
 /* Chunks of n_ctx tokens in n_tokens; 0 if there are fewer than two, which is
  * too little for an estimate. Since: 0.1 */
@@ -171,10 +180,11 @@ GGUF_API size_t gguf_ppl_n_chunks(size_t n_tokens, uint32_t n_ctx);
  * and position, and the weight that is to blame if there is one). *out,
  * initialised with GGUF_PPL_INIT, holds what was summed until then.
  * Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_ppl_run(struct gguf_session *session, const gguf_token *token, size_t n,
-             const struct gguf_ppl_params *params, struct gguf_ppl *out,
-             struct gguf_error *err) GGUF_MUST_CHECK;
+GGUF_API enum gguf_status gguf_ppl_run(struct gguf_session *session,
+                                       const gguf_token *token, size_t n,
+                                       const struct gguf_ppl_params *params,
+                                       struct gguf_ppl *out,
+                                       struct gguf_error *err) GGUF_MUST_CHECK;
 
 #ifdef __cplusplus
 }

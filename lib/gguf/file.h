@@ -39,7 +39,7 @@ struct gguf_file;
  * file does not vouch for. */
 struct gguf_limits {
     size_t struct_size;
-    uint64_t max_kv;          /* keys */
+    uint64_t max_kv; /* keys */
     uint64_t max_tensors;
     uint64_t max_key_size;    /* bytes of a key */
     uint64_t max_name_size;   /* bytes of a tensor's name */
@@ -71,8 +71,9 @@ struct gguf_file_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     const struct gguf_limits *limits;       /* NULL: the defaults */
-    uint64_t offset; /* byte where the GGUF data begins in the file or memory */
-    uint64_t size;   /* bytes of it; 0: up to the end */
+    uint64_t
+        offset;    /* byte where the GGUF data begins in the file or memory */
+    uint64_t size; /* bytes of it; 0: up to the end */
 };
 #define GGUF_FILE_PARAMS_INIT                                                 \
     {                                                                         \
@@ -193,8 +194,8 @@ GGUF_API int64_t gguf_name_layer(struct gguf_str name, struct gguf_str *rest);
 
 /* size bytes of tensor i, in the mapping: read-only; aligned to
  * gguf_file_alignment(), or to a page of memory if that is less, if the GGUF
- * data begins at byte 0 of a file that was mapped; else not at all. NULL if i is
- * out of range. Since: 0.1 */
+ * data begins at byte 0 of a file that was mapped; else not at all. NULL if i
+ * is out of range. Since: 0.1 */
 GGUF_API const void *gguf_file_tensor_data(const struct gguf_file *file,
                                            size_t i);
 

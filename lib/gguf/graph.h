@@ -39,11 +39,10 @@ GGUF_API void gguf_graph_add(struct gguf_graph *graph, struct gguf_tensor *t);
 
 /* Append result (NULL: nothing) and give the first failure of ctx: the one
  * check of a builder. graph may be NULL after a failure. Since: 0.1 */
-GGUF_API enum gguf_status gguf_graph_finish(struct gguf_ctx *ctx,
-                                            struct gguf_graph *graph,
-                                            struct gguf_tensor *result,
-                                            struct gguf_error *err)
-    GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_graph_finish(struct gguf_ctx *ctx, struct gguf_graph *graph,
+                  struct gguf_tensor *result,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Forget nodes and leaves. Since: 0.1 */
 GGUF_API void gguf_graph_clear(struct gguf_graph *graph);

@@ -27,9 +27,9 @@ gguf_imatrix_create(struct gguf_imatrix **out,
 
 /* From a file of either form, which stays mapped: memory does not grow with
  * the data, but for those of big-endian files, which are copied. Every number
- * is looked at once. A tensor of which nothing was counted (no count above 0, or
- * 0 calls in the older form) has no mean squares: no load takes it, no add, and
- * no save writes it, in either form.
+ * is looked at once. A tensor of which nothing was counted (no count above 0,
+ * or 0 calls in the older form) has no mean squares: no load takes it, no add,
+ * and no save writes it, in either form.
  *
  * params: NULL is the defaults; its limits are for the GGUF form, where names
  * may have 128 bytes even if they say less, but no more than 255.
@@ -68,12 +68,14 @@ GGUF_API int gguf_imatrix_find(const struct gguf_imatrix *im,
 
 /* Sums of squares first .. first+n-1 of entry i, and its counts: how many rows
  * of input each matrix saw. GGUF_E_INVALID (out of range). Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i, uint64_t first,
-                  size_t n, float *dst, struct gguf_error *err);
-GGUF_API enum gguf_status
-gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i, uint64_t first,
-                    size_t n, float *dst, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_imatrix_sums(const struct gguf_imatrix *im,
+                                            size_t i, uint64_t first, size_t n,
+                                            float *dst,
+                                            struct gguf_error *err);
+GGUF_API enum gguf_status gguf_imatrix_counts(const struct gguf_imatrix *im,
+                                              size_t i, uint64_t first,
+                                              size_t n, float *dst,
+                                              struct gguf_error *err);
 
 /* Texts that were read, in order. NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_imatrix_dataset(const struct gguf_imatrix *im,
@@ -94,39 +96,42 @@ struct gguf_imatrix_stats {
     uint64_t n_bad;   /* values that are negative, NaN or infinite */
     double min_count, max_count; /* of the matrices; calls in the older form */
     double sum, min, max, mean;
-    double stddev;    /* of the population */
-    double active;    /* share of values above 0.00001 */
-    double high;      /* share of values above mean + stddev */
-    double entropy;   /* bits, of the values as shares of their sum: log2(n) if
+    double stddev;  /* of the population */
+    double active;  /* share of values above 0.00001 */
+    double high;    /* share of values above mean + stddev */
+    double entropy; /* bits, of the values as shares of their sum: log2(n) if
                        * all are the same */
 };
 
 /* Figures of entry i. GGUF_E_INVALID (out of range). Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
-                   struct gguf_imatrix_stats *out, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im,
+                                             size_t i,
+                                             struct gguf_imatrix_stats *out,
+                                             struct gguf_error *err);
 
 /* Cosine of the angle between the mean squares of entries i and k; 0 if one of
  * them is zero throughout. GGUF_E_INVALID (out of range), GGUF_E_MISMATCH
  * (shapes). Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i, size_t k,
-                    double *out, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_imatrix_cosine(const struct gguf_imatrix *im,
+                                              size_t i, size_t k, double *out,
+                                              struct gguf_error *err);
 
 /* Add data to an entry, which is made if there is none: sums[n_cols * n_mats]
  * and counts[n_mats], of which one must be above 0 and none below, as what was
  * never counted is no data. GGUF_E_MISMATCH (another shape than before),
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_imatrix_add(struct gguf_imatrix *im, const char *name, uint64_t n_cols,
-                 uint64_t n_mats, const float *sums, const float *counts,
-                 struct gguf_error *err);
+GGUF_API enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im,
+                                           const char *name, uint64_t n_cols,
+                                           uint64_t n_mats, const float *sums,
+                                           const float *counts,
+                                           struct gguf_error *err);
 /* Count chunks of size tokens from a text, which is noted unless it is there
  * already; dataset may be NULL. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_imatrix_add_chunks(struct gguf_imatrix *im, const char *dataset,
-                        uint64_t n_chunks, uint64_t size,
-                        struct gguf_error *err);
+GGUF_API enum gguf_status gguf_imatrix_add_chunks(struct gguf_imatrix *im,
+                                                  const char *dataset,
+                                                  uint64_t n_chunks,
+                                                  uint64_t size,
+                                                  struct gguf_error *err);
 
 /* Add everything of other. Calls of the older form stay calls, until data with
  * counts are added to them: of as many tokens as the chunks of either object
@@ -150,10 +155,10 @@ enum gguf_imatrix_form { GGUF_IMATRIX_GGUF, GGUF_IMATRIX_DAT };
  * chunks. force: replace an existing file. GGUF_E_LIMIT (more than the form
  * has numbers for), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM.
  * Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_imatrix_save(const struct gguf_imatrix *im, const char *path,
-                  enum gguf_imatrix_form form, int force,
-                  struct gguf_error *err);
+GGUF_API enum gguf_status gguf_imatrix_save(const struct gguf_imatrix *im,
+                                            const char *path,
+                                            enum gguf_imatrix_form form,
+                                            int force, struct gguf_error *err);
 
 #ifdef __cplusplus
 }

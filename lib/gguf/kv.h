@@ -106,8 +106,7 @@ GGUF_API enum gguf_status gguf_kv_get_i64(const struct gguf_kv *kv,
 GGUF_API enum gguf_status gguf_kv_get_f32(const struct gguf_kv *kv, float *out,
                                           struct gguf_error *err);
 GGUF_API enum gguf_status gguf_kv_get_f64(const struct gguf_kv *kv,
-                                          double *out,
-                                          struct gguf_error *err);
+                                          double *out, struct gguf_error *err);
 /* 0 or 1 */
 GGUF_API enum gguf_status gguf_kv_get_bool(const struct gguf_kv *kv, int *out,
                                            struct gguf_error *err);
@@ -197,7 +196,8 @@ struct gguf_meta;
 
 /* allocator: NULL is malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_meta_create(struct gguf_meta **out, const struct gguf_allocator *allocator,
+gguf_meta_create(struct gguf_meta **out,
+                 const struct gguf_allocator *allocator,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_meta_destroy(struct gguf_meta *m);
@@ -245,8 +245,7 @@ GGUF_API enum gguf_status gguf_meta_set_bool(struct gguf_meta *m,
                                              const char *key, int v,
                                              struct gguf_error *err);
 GGUF_API enum gguf_status gguf_meta_set_str(struct gguf_meta *m,
-                                            const char *key,
-                                            struct gguf_str v,
+                                            const char *key, struct gguf_str v,
                                             struct gguf_error *err);
 /* v is NUL-terminated. */
 GGUF_API enum gguf_status gguf_meta_set_strz(struct gguf_meta *m,
@@ -258,18 +257,20 @@ GGUF_API enum gguf_status gguf_meta_set_strz(struct gguf_meta *m,
 GGUF_API enum gguf_status
 gguf_meta_set_array(struct gguf_meta *m, const char *key, uint32_t elem_type,
                     const void *v, uint64_t n, struct gguf_error *err);
-GGUF_API enum gguf_status
-gguf_meta_set_str_array(struct gguf_meta *m, const char *key,
-                        const struct gguf_str *v, uint64_t n,
-                        struct gguf_error *err);
+GGUF_API enum gguf_status gguf_meta_set_str_array(struct gguf_meta *m,
+                                                  const char *key,
+                                                  const struct gguf_str *v,
+                                                  uint64_t n,
+                                                  struct gguf_error *err);
 
 /* A value of any type, as it is encoded in a little-endian file: after the
  * type id, so a string with its length, an array with element type and count.
  * The way to nested arrays. Checked as if it came from a file, with the
  * default limits; the statuses are those of gguf_file_open. */
-GGUF_API enum gguf_status
-gguf_meta_set_encoded(struct gguf_meta *m, const char *key, uint32_t type,
-                      const void *bytes, size_t size, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m,
+                                                const char *key, uint32_t type,
+                                                const void *bytes, size_t size,
+                                                struct gguf_error *err);
 
 /* Copy of a value of a file or list, under its own key or (key not NULL)
  * under another. kv must not be an array's element. */

@@ -36,7 +36,9 @@ struct gguf_model_params {
     void *warn_user;
 };
 #define GGUF_MODEL_PARAMS_INIT                                                \
-    { sizeof(struct gguf_model_params), NULL, NULL, NULL }
+    {                                                                         \
+        sizeof(struct gguf_model_params), NULL, NULL, NULL                    \
+    }
 
 /* file is kept: it must outlive the model, and stay as it is on disk.
  *
@@ -106,19 +108,19 @@ GGUF_API const char *gguf_model_arch_at(size_t n);
 /* --- hyperparameters ------------------------------------------------------ */
 
 enum gguf_hparam_kind {
-    GGUF_HPARAM_UINT,  /* an integer of any type */
+    GGUF_HPARAM_UINT, /* an integer of any type */
     GGUF_HPARAM_FLOAT,
     GGUF_HPARAM_BOOL,
     GGUF_HPARAM_TEXT,
-    GGUF_HPARAM_OTHER  /* an array, or what nothing here computes with */
+    GGUF_HPARAM_OTHER /* an array, or what nothing here computes with */
 };
 
 enum gguf_hparam_flags {
-    GGUF_HPARAM_ALWAYS = 1,  /* models are not read without it; of epsilons
+    GGUF_HPARAM_ALWAYS = 1, /* models are not read without it; of epsilons
                               * the one of a model's kind of norm */
-    GGUF_HPARAM_MEMORY = 2,  /* a model that has it keeps something else than a
+    GGUF_HPARAM_MEMORY = 2, /* a model that has it keeps something else than a
                               * key and a value for each token */
-    GGUF_HPARAM_SUMMARY = 4  /* worth a line where a model is described */
+    GGUF_HPARAM_SUMMARY = 4 /* worth a line where a model is described */
 };
 
 /* One key of a model's metadata, as evaluation and verification read it. */

@@ -28,7 +28,12 @@ struct gguf_window {
     int32_t dilation[2];
 };
 #define GGUF_WINDOW_INIT                                                      \
-    { { 1, 1 }, { 1, 1 }, { 0, 0 }, { 1, 1 } }
+    {                                                                         \
+        { 1, 1 }, { 1, 1 }, { 0, 0 },                                         \
+        {                                                                     \
+            1, 1                                                              \
+        }                                                                     \
+    }
 
 /* Windows as columns: data [w, h, c, n] -> dtype (f32, f16 or bf16) [kw kh c,
  * o(w), o(h), n], in a column kw fastest, then kh, then channels. Product with

@@ -22,9 +22,8 @@ GGUF_BUILDER_1(gguf_op_cont);
 /* As dup, converted to another type. Elements keep their value where the type
  * has it, else round to nearest even (f16, bf16) or are encoded as
  * quantization does without importance data. */
-GGUF_API struct gguf_tensor *gguf_op_cast(struct gguf_ctx *ctx,
-                                          struct gguf_tensor *a,
-                                          uint32_t dtype);
+GGUF_API struct gguf_tensor *
+gguf_op_cast(struct gguf_ctx *ctx, struct gguf_tensor *a, uint32_t dtype);
 /* Copy a into b: same number of elements, any shapes (in element order), any
  * strides, types as for cast; a and b must not overlap. The result is b again
  * (a view of it): take it into the graph, since what reads b must come after
@@ -35,9 +34,8 @@ GGUF_BUILDER_2(gguf_op_cpy);
 
 /* a's elements in another shape of as many elements. a must be contiguous;
  * of a quantized type the new ne0 is a multiple of the block. */
-GGUF_API struct gguf_tensor *gguf_op_reshape_1d(struct gguf_ctx *ctx,
-                                                struct gguf_tensor *a,
-                                                int64_t ne0);
+GGUF_API struct gguf_tensor *
+gguf_op_reshape_1d(struct gguf_ctx *ctx, struct gguf_tensor *a, int64_t ne0);
 GGUF_API struct gguf_tensor *gguf_op_reshape_2d(struct gguf_ctx *ctx,
                                                 struct gguf_tensor *a,
                                                 int64_t ne0, int64_t ne1);
@@ -60,10 +58,11 @@ GGUF_API struct gguf_tensor *gguf_op_view_2d(struct gguf_ctx *ctx,
                                              struct gguf_tensor *a,
                                              int64_t ne0, int64_t ne1,
                                              int64_t nb1, uint64_t off);
-GGUF_API struct gguf_tensor *
-gguf_op_view_3d(struct gguf_ctx *ctx, struct gguf_tensor *a, int64_t ne0,
-                int64_t ne1, int64_t ne2, int64_t nb1, int64_t nb2,
-                uint64_t off);
+GGUF_API struct gguf_tensor *gguf_op_view_3d(struct gguf_ctx *ctx,
+                                             struct gguf_tensor *a,
+                                             int64_t ne0, int64_t ne1,
+                                             int64_t ne2, int64_t nb1,
+                                             int64_t nb2, uint64_t off);
 GGUF_API struct gguf_tensor *
 gguf_op_view_4d(struct gguf_ctx *ctx, struct gguf_tensor *a, int64_t ne0,
                 int64_t ne1, int64_t ne2, int64_t ne3, int64_t nb1,

@@ -25,7 +25,7 @@ typedef enum gguf_status gguf_custom_fn(struct gguf_tensor *t, unsigned ith,
 struct gguf_custom {
     gguf_custom_fn *fn;
     void *user;
-    uint32_t n_tasks; /* at most so many parts; 0: as many as threads */
+    uint32_t n_tasks;  /* at most so many parts; 0: as many as threads */
     uint32_t reserved; /* 0 */
 };
 

@@ -38,7 +38,7 @@ GGUF_API struct gguf_tensor *gguf_op_swiglu_oai(struct gguf_ctx *ctx,
 
 /* The result has a's shape and type. The gelu forms are those of Hendrycks and
  * Gimpel, arXiv 1606.08415. */
-GGUF_BUILDER_1(gguf_op_silu);       /* x / (1 + exp(-x)) */
+GGUF_BUILDER_1(gguf_op_silu); /* x / (1 + exp(-x)) */
 /* x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))) */
 GGUF_BUILDER_1(gguf_op_gelu);
 GGUF_BUILDER_1(gguf_op_gelu_erf);   /* x/2 (1 + erf(x / sqrt 2)) */
@@ -62,9 +62,8 @@ GGUF_BUILDER_1(gguf_op_cos);        /* likewise */
 GGUF_API struct gguf_tensor *gguf_op_scale(struct gguf_ctx *ctx,
                                            struct gguf_tensor *a, float s);
 /* x for x > 0, else slope x. */
-GGUF_API struct gguf_tensor *gguf_op_leaky_relu(struct gguf_ctx *ctx,
-                                                struct gguf_tensor *a,
-                                                float slope);
+GGUF_API struct gguf_tensor *
+gguf_op_leaky_relu(struct gguf_ctx *ctx, struct gguf_tensor *a, float slope);
 /* min(max(x, low), high), low <= high. */
 GGUF_API struct gguf_tensor *gguf_op_clamp(struct gguf_ctx *ctx,
                                            struct gguf_tensor *a, float low,

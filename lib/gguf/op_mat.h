@@ -38,8 +38,8 @@ GGUF_BUILDER_2(gguf_op_out_prod);
 
 /* Which elements of a head are a pair, and which position turns it. */
 enum gguf_rope_kind {
-    GGUF_ROPE_NORM = 0,   /* 2i and 2i + 1 */
-    GGUF_ROPE_NEOX = 1,   /* i and i + n_dims / 2 */
+    GGUF_ROPE_NORM = 0, /* 2i and 2i + 1 */
+    GGUF_ROPE_NEOX = 1, /* i and i + n_dims / 2 */
     /* These pair as NEOX does; pair i turns by the position on one of four
      * axes, which sections[4], numbers of pairs, and s = i mod (their sum)
      * choose: */
@@ -72,15 +72,19 @@ struct gguf_rope {
     int32_t kind;       /* GGUF_ROPE_... */
     int32_t n_ctx_orig; /* context the model was trained on; YaRN only */
     float freq_base;
-    float freq_scale;   /* 1: as trained */
-    float ext_factor;   /* 0: no YaRN */
+    float freq_scale; /* 1: as trained */
+    float ext_factor; /* 0: no YaRN */
     float attn_factor;
     float beta_fast, beta_slow;
     int32_t sections[4]; /* 0 for NORM and NEOX */
 };
 #define GGUF_ROPE_INIT                                                        \
-    { 0, GGUF_ROPE_NORM, 0, 10000.0f, 1.0f, 0.0f, 1.0f, 32.0f, 1.0f,          \
-      { 0, 0, 0, 0 } }
+    {                                                                         \
+        0, GGUF_ROPE_NORM, 0, 10000.0f, 1.0f, 0.0f, 1.0f, 32.0f, 1.0f,        \
+        {                                                                     \
+            0, 0, 0, 0                                                        \
+        }                                                                     \
+    }
 
 /* x [d, n_head, n_tok, s], pos i32 [n_tok], with sections [4 n_tok]: the
  * tokens' positions on axis 0, then on axis 1, 2, 3; freq_factors f32 [>= the

@@ -101,8 +101,7 @@ GGUF_API struct gguf_tensor *
 gguf_op_gated_delta(struct gguf_ctx *ctx, struct gguf_tensor *q,
                     struct gguf_tensor *k, struct gguf_tensor *v,
                     struct gguf_tensor *g, struct gguf_tensor *beta,
-                    struct gguf_tensor *state,
-                    struct gguf_tensor **new_state);
+                    struct gguf_tensor *state, struct gguf_tensor **new_state);
 
 #ifdef __cplusplus
 }

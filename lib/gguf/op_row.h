@@ -23,9 +23,8 @@ GGUF_BUILDER_1(gguf_op_argmax);
 
 /* Numbers of each row's elements in the order of their values: i32 in a's
  * shape. Equal values keep their order; NaN comes last. */
-GGUF_API struct gguf_tensor *gguf_op_argsort(struct gguf_ctx *ctx,
-                                             struct gguf_tensor *a,
-                                             bool descending);
+GGUF_API struct gguf_tensor *
+gguf_op_argsort(struct gguf_ctx *ctx, struct gguf_tensor *a, bool descending);
 /* The first k of the descending order: a view i32 [k, ne1, ne2, ne3]. */
 GGUF_API struct gguf_tensor *gguf_op_top_k(struct gguf_ctx *ctx,
                                            struct gguf_tensor *a, int64_t k);
@@ -41,8 +40,8 @@ GGUF_API struct gguf_tensor *gguf_op_top_k(struct gguf_ctx *ctx,
  *   l2_norm   x / max(sqrt(sum x^2), eps) */
 GGUF_API struct gguf_tensor *gguf_op_norm(struct gguf_ctx *ctx,
                                           struct gguf_tensor *a, float eps);
-GGUF_API struct gguf_tensor *gguf_op_rms_norm(struct gguf_ctx *ctx,
-                                              struct gguf_tensor *a, float eps);
+GGUF_API struct gguf_tensor *
+gguf_op_rms_norm(struct gguf_ctx *ctx, struct gguf_tensor *a, float eps);
 GGUF_API struct gguf_tensor *gguf_op_l2_norm(struct gguf_ctx *ctx,
                                              struct gguf_tensor *a, float eps);
 /* As norm, over the elements of n / n_groups channels together: a [w, h, n,
@@ -74,12 +73,10 @@ GGUF_API struct gguf_tensor *gguf_op_soft_max(struct gguf_ctx *ctx,
 /* The same with one more score in each row that is not in the result: sinks
  * f32 [h], one for each head, neither scaled nor masked (Xiao et al., arXiv
  * 2309.17453, in the learned form of OpenAI's gpt-oss). sinks may be NULL. */
-GGUF_API struct gguf_tensor *gguf_op_soft_max_sinks(struct gguf_ctx *ctx,
-                                                    struct gguf_tensor *x,
-                                                    struct gguf_tensor *mask,
-                                                    struct gguf_tensor *sinks,
-                                                    float scale,
-                                                    float max_bias);
+GGUF_API struct gguf_tensor *
+gguf_op_soft_max_sinks(struct gguf_ctx *ctx, struct gguf_tensor *x,
+                       struct gguf_tensor *mask, struct gguf_tensor *sinks,
+                       float scale, float max_bias);
 
 /* Parameters as the builders store them in op_params, for backends. */
 struct gguf_soft_max_params {

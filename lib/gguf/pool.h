@@ -20,9 +20,9 @@ struct gguf_pool;
 
 /* Where the members of a team may run. */
 enum gguf_pool_bind {
-    GGUF_BIND_NONE,  /* where the system likes */
-    GGUF_BIND_CPUS,  /* member i on processor cpus[i mod n_cpus] alone */
-    GGUF_BIND_NODES  /* member i on any processor of memory node
+    GGUF_BIND_NONE, /* where the system likes */
+    GGUF_BIND_CPUS, /* member i on processor cpus[i mod n_cpus] alone */
+    GGUF_BIND_NODES /* member i on any processor of memory node
                         i * n_nodes / n_threads: neighbours stay together, all
                         nodes get as many. Nothing on a machine of one node */
 };
@@ -36,7 +36,9 @@ struct gguf_pool_params {
     size_t n_cpus;
 };
 #define GGUF_POOL_PARAMS_INIT                                                 \
-    { sizeof(struct gguf_pool_params), NULL, 0, GGUF_BIND_NONE, NULL, 0 }
+    {                                                                         \
+        sizeof(struct gguf_pool_params), NULL, 0, GGUF_BIND_NONE, NULL, 0     \
+    }
 
 /* n_threads - 1 threads are started; the calling thread is the first of the
  * team while it runs a job. Threads spin for a short while between jobs, then

@@ -77,19 +77,19 @@ struct gguf_quant_params {
     uint32_t output_type;    /* for output.weight, or where there is none for
                               * the token embedding; GGUF_DTYPE_NONE */
     uint32_t embedding_type; /* for the token embedding; GGUF_DTYPE_NONE */
-    int pure;             /* everything to the recipe's base type */
-    int leave_output;     /* output.weight keeps its type */
-    int allow_requantize; /* from types that are quantized already */
+    int pure;                /* everything to the recipe's base type */
+    int leave_output;        /* output.weight keeps its type */
+    int allow_requantize;    /* from types that are quantized already */
     int compat; /* the bytes of llama-quantize, also where it is odd */
     enum gguf_nonfinite nonfinite;
     const struct gguf_meta *meta; /* keys to set in the output; borrowed. Rules
                                    * see these values too. No split.* keys,
                                    * which follow from the files. NULL: none */
-    const uint32_t *prune;  /* layers to leave out, borrowed: later ones move */
-    size_t n_prune;         /* up, and so do per-layer arrays of the metadata:
+    const uint32_t *prune; /* layers to leave out, borrowed: later ones move */
+    size_t n_prune;        /* up, and so do per-layer arrays of the metadata:
                              * of the architecture's keys, or without one of
                              * those of the only key *.block_count */
-    int keep_split;         /* as many files as the input, with its tensors;
+    int keep_split;        /* as many files as the input, with its tensors;
                              * not together with max_file_size */
     uint64_t max_file_size; /* bytes of each output file; 0: one file */
     int outer_scales; /* tensors NAME.weight that become NVFP4 get NAME.scale
@@ -97,7 +97,7 @@ struct gguf_quant_params {
     int measure; /* decode what was encoded, and fill gguf_quant_loss: takes
                   * 64 bytes for each chunk of rows beside max_memory, some
                   * 17 MB for 70 billion weights */
-    uint64_t max_memory; /* bytes of buffers; 0: 128 MiB */
+    uint64_t max_memory;        /* bytes of buffers; 0: 128 MiB */
     gguf_progress_fn *progress; /* bytes of input; NULL: none */
     void *progress_user;
 };
@@ -163,46 +163,47 @@ enum gguf_quant_why {
  * what is read back. Sums are put together in order: the same for any number
  * of threads, but for seconds. */
 struct gguf_quant_loss {
-    int measured;  /* 0: nothing was encoded, or measure was not asked for */
-    double rms;    /* of the differences */
-    double max;    /* the largest */
-    double rms_in; /* of what was read */
+    int measured;    /* 0: nothing was encoded, or measure was not asked for */
+    double rms;      /* of the differences */
+    double max;      /* the largest */
+    double rms_in;   /* of what was read */
     double weighted; /* as rms, weighted with the importance data; rms where
                       * there are none */
-    double snr;    /* 20 log10(rms_in / rms), dB; infinite without a loss */
-    double seconds; /* processor time of all threads: decode, encode, measure */
+    double snr;      /* 20 log10(rms_in / rms), dB; infinite without a loss */
+    double
+        seconds; /* processor time of all threads: decode, encode, measure */
 };
 
 /* One tensor of the output. All it points to belongs to the job. */
 struct gguf_quant_tensor {
-    const char *name;   /* as in the file; gguf_text_escape to print it */
+    const char *name; /* as in the file; gguf_text_escape to print it */
     unsigned n_dims;
-    int64_t ne[4];      /* elements, fastest dimension first */
+    int64_t ne[4]; /* elements, fastest dimension first */
     uint64_t n_elements;
-    uint32_t from, to;  /* type ids */
-    uint32_t wanted;    /* id chosen; differs from to where its blocks do not
+    uint32_t from, to; /* type ids */
+    uint32_t wanted;   /* id chosen; differs from to where its blocks do not
                          * fit the rows */
     uint64_t from_size, to_size; /* bytes */
     enum gguf_quant_why why;
-    const char *rule;   /* what decided, as a text of one line */
-    int has_imatrix;    /* importance data for this tensor are used */
-    int needs_imatrix;  /* the type wants importance data, and there are none
+    const char *rule;  /* what decided, as a text of one line */
+    int has_imatrix;   /* importance data for this tensor are used */
+    int needs_imatrix; /* the type wants importance data, and there are none
                          * for this tensor */
-    int bad_imatrix;    /* there are, but of another shape: not used */
-    int lacks_imatrix;  /* importance data are given and would weigh its errors,
+    int bad_imatrix;   /* there are, but of another shape: not used */
+    int lacks_imatrix; /* importance data are given and would weigh its errors,
                          * but there are none for it. Not of the output matrix
                          * and token embeddings, which are seldom collected */
-    uint64_t n_mended;  /* columns whose importance was NaN, infinite, above
+    uint64_t n_mended; /* columns whose importance was NaN, infinite, above
                          * 2^64 or negative, and all where it was zero
                          * throughout: replaced by the mean of the others, or
                          * by 1 */
-    int copied;         /* bytes are copied, not encoded */
+    int copied;        /* bytes are copied, not encoded */
     uint64_t n_nonfinite; /* weights that are NaN or infinite, or would be in
                            * one of the outputs of run; and
                            * the element of the first, row after row: row
                            * first_nonfinite / ne[0] */
     uint64_t first_nonfinite;
-    double noise;       /* for GGUF_WHY_TARGET: what it expects, see target.h */
+    double noise; /* for GGUF_WHY_TARGET: what it expects, see target.h */
     struct gguf_quant_loss loss; /* filled by run */
 };
 
@@ -217,10 +218,10 @@ struct gguf_quant_totals {
     uint64_t file_size;          /* bytes of the whole output, all files */
     uint64_t n_fallbacks;        /* tensors whose wanted type did not fit */
     uint64_t n_imatrix, n_needs_imatrix, n_bad_imatrix, n_mended; /* tensors */
-    uint64_t n_lacks_imatrix;    /* tensors; of n_imatrix + n_lacks_imatrix */
-    uint64_t n_imatrix_unknown;  /* importance data of no tensor of the input */
-    uint64_t n_nonfinite;        /* weights met so far by run */
-    uint64_t n_kept;             /* tensors that the last run with resume found
+    uint64_t n_lacks_imatrix;   /* tensors; of n_imatrix + n_lacks_imatrix */
+    uint64_t n_imatrix_unknown; /* importance data of no tensor of the input */
+    uint64_t n_nonfinite;       /* weights met so far by run */
+    uint64_t n_kept;            /* tensors that the last run with resume found
                                   * complete */
 };
 GGUF_API void gguf_quant_totals(const struct gguf_quant *q,

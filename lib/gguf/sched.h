@@ -36,15 +36,15 @@ extern "C" {
 #endif
 
 #define GGUF_SCHED_MAX_BACKENDS 16
-#define GGUF_SCHED_MAX_COPIES 8
+#define GGUF_SCHED_MAX_COPIES   8
 
 struct gguf_sched;
 
 struct gguf_sched_params {
     size_t struct_size;
-    const struct gguf_allocator *allocator;  /* NULL: malloc; kept */
-    struct gguf_backend *const *backends;    /* must outlive the scheduler */
-    unsigned n_backends;                     /* 1 to 16 */
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    struct gguf_backend *const *backends;   /* must outlive the scheduler */
+    unsigned n_backends;                    /* 1 to 16 */
     unsigned n_copies; /* of what a split needs from elsewhere, each with
                           memory of its own: how many computations may be under
                           way; 1 to 8 */
@@ -53,10 +53,12 @@ struct gguf_sched_params {
                           is lost when the other allocates or computes. It
                           must outlive this one, and neither may be under way
                           when the other is called */
-    bool measure;      /* take no memory: only to reserve, and ask for sizes */
+    bool measure; /* take no memory: only to reserve, and ask for sizes */
 };
 #define GGUF_SCHED_PARAMS_INIT                                                \
-    { sizeof(struct gguf_sched_params), NULL, NULL, 0, 1, NULL, false }
+    {                                                                         \
+        sizeof(struct gguf_sched_params), NULL, NULL, 0, 1, NULL, false       \
+    }
 
 /* GGUF_E_INVALID (no backend, too many, the last is not one of host memory,
  * number of copies), GGUF_E_NOMEM, GGUF_E_IO. Since: 0.1 */

@@ -4,8 +4,8 @@
  * seen: n_seq sequences of up to n_ctx tokens each, which never see each
  * other. Of attention these are keys and values, of recurrences a state, which
  * every token moves; an encoder keeps nothing, and a sequence is what one batch
- * has of it, at most n_ubatch tokens. A batch appends tokens to sequences and says of which ones logits
- * are wanted.
+ * has of it, at most n_ubatch tokens. A batch appends tokens to sequences and
+ * says of which ones logits are wanted.
  *
  *     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
  *     p.backend = cpu;                                       (gguf/cpu.h)
@@ -46,9 +46,9 @@ struct gguf_session_params {
                                      host's */
     struct gguf_backend *const *preferred; /* n_preferred backends, the best
                                      first, for what they support; likewise */
-    unsigned n_preferred; /* 0 to 15 */
-    gguf_session_graph_fn *on_graph; /* or NULL */
-    void *user;                      /* of on_graph */
+    unsigned n_preferred;                  /* 0 to 15 */
+    gguf_session_graph_fn *on_graph;       /* or NULL */
+    void *user;                            /* of on_graph */
     uint32_t n_ctx;       /* tokens of a sequence; 0: as trained */
     uint32_t n_seq;       /* sequences */
     uint32_t n_ubatch;    /* tokens computed together, at most; 0: chosen;
@@ -57,14 +57,17 @@ struct gguf_session_params {
     uint32_t cache_dtype; /* of keys and values: GGUF_DTYPE_F32 or _F16 */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
-    { sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL, 0, \
-      1, 0, 0 /* GGUF_DTYPE_F32 */ }
+    {                                                                         \
+        sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL,  \
+            0, 1, 0, 0 /* GGUF_DTYPE_F32 */                                   \
+    }
 
 /* model is kept. All memory is allocated here: for keys, values, the largest
  * graphs, and what computing them on the CPU takes. Decoding takes more only
  * for more outputs in one batch than n_ubatch, and where preferred backends
- * take some or divide a graph in more parts than the largest one. GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backends lack
- * an operation). Since: 0.1 */
+ * take some or divide a graph in more parts than the largest one.
+ * GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backends lack an
+ * operation). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_create(struct gguf_session **out, const struct gguf_model *model,
                     const struct gguf_session_params *params,
@@ -76,11 +79,9 @@ GGUF_API void gguf_session_destroy(struct gguf_session *s);
 /* Bytes of key/value memory and of graphs that such a session would take. The
  * graphs are planned as by create; nothing of that size is allocated. Fails
  * like create. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_session_estimate(const struct gguf_model *model,
-                      const struct gguf_session_params *params,
-                      uint64_t *cache_size, uint64_t *graph_size,
-                      struct gguf_error *err);
+GGUF_API enum gguf_status gguf_session_estimate(
+    const struct gguf_model *model, const struct gguf_session_params *params,
+    uint64_t *cache_size, uint64_t *graph_size, struct gguf_error *err);
 
 /* As it was created: with what was chosen where params had 0. Since: 0.1 */
 GGUF_API const struct gguf_model *
@@ -108,9 +109,9 @@ struct gguf_batch {
  * in its sequence at its position and before, as far as it was run before or
  * in the same piece. GGUF_E_INVALID (a token, a position or a sequence out of
  * range; names the index), GGUF_E_FULL (more than n_ctx tokens in a sequence),
- * GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first two nothing was changed, after
- * the others there are no outputs, and the sequences of the batch must be
- * cleared. Since: 0.1 */
+ * GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first two nothing was changed,
+ * after the others there are no outputs, and the sequences of the batch must
+ * be cleared. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
@@ -126,17 +127,19 @@ GGUF_API size_t gguf_session_max_logits(const struct gguf_session *s);
  * n rows of n_vocab floats, valid until the next call on the session.
  * GGUF_E_INVALID, GGUF_E_UNSUPPORTED (an encoder), GGUF_E_CANCELLED,
  * GGUF_E_NOMEM. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_session_logits(struct gguf_session *s, size_t first, size_t n,
-                    const float **logits, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_session_logits(struct gguf_session *s,
+                                              size_t first, size_t n,
+                                              const float **logits,
+                                              struct gguf_error *err);
 
 /* States of rows first to first + n - 1 of the last decode's outputs, after the
  * last norm and before the output matrix: n rows of n_embd floats (model.h),
  * valid until the next decode. Of an encoder, which has no logits, they are the
  * result. GGUF_E_INVALID. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_session_states(const struct gguf_session *s, size_t first, size_t n,
-                    const float **states, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_session_states(const struct gguf_session *s,
+                                              size_t first, size_t n,
+                                              const float **states,
+                                              struct gguf_error *err);
 
 /* Tokens in a sequence; 0 if seq is out of range. Since: 0.1 */
 GGUF_API uint32_t gguf_session_n_tokens(const struct gguf_session *s,
@@ -146,9 +149,10 @@ GGUF_API uint32_t gguf_session_n_tokens(const struct gguf_session *s,
  * (end < 0: all). Out of range: nothing. GGUF_E_UNSUPPORTED: the model has a
  * state that every token moves, which can only be forgotten as a whole; nothing
  * was then. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_session_remove(struct gguf_session *s, uint32_t seq, int32_t begin,
-                    int32_t end, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_session_remove(struct gguf_session *s,
+                                              uint32_t seq, int32_t begin,
+                                              int32_t end,
+                                              struct gguf_error *err);
 
 /* Forget everything. Since: 0.1 */
 GGUF_API void gguf_session_clear(struct gguf_session *s);

@@ -125,14 +125,14 @@ struct gguf_split_params {
 };
 #define GGUF_SPLIT_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_split_params), 0, 0, 0, 0                           \
+        sizeof(struct gguf_split_params), 0, 0, 0, 0                          \
     }
 
 /* How writing goes on. One thread; progress counts bytes of tensor data. */
 struct gguf_split_job {
     size_t struct_size;
-    int force;   /* existing files are replaced */
-    int no_sync; /* do not wait for the disk */
+    int force;                  /* existing files are replaced */
+    int no_sync;                /* do not wait for the disk */
     gguf_progress_fn *progress; /* NULL: none */
     void *user;
 };
@@ -146,7 +146,7 @@ struct gguf_split_plan;
 struct gguf_split_shard {
     size_t first_tensor; /* of those of the set */
     size_t n_tensors;
-    uint64_t file_size;  /* bytes */
+    uint64_t file_size; /* bytes */
 };
 
 /* Which tensors go where: in order, each shard as full as params allow. Reads

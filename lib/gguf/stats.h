@@ -22,7 +22,8 @@ struct gguf_rows;
 
 /* allocator: NULL is malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_rows_create(struct gguf_rows **out, const struct gguf_allocator *allocator,
+gguf_rows_create(struct gguf_rows **out,
+                 const struct gguf_allocator *allocator,
                  struct gguf_error *err) GGUF_MUST_CHECK;
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_rows_destroy(struct gguf_rows *rows);
@@ -37,10 +38,10 @@ GGUF_API int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype);
  * without the scale, which another may have), GGUF_E_TENSOR (a scale of another
  * type or shape, or not finite), GGUF_E_INVALID (range).
  * Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_rows_get(const struct gguf_rows *rows, const struct gguf_file *file,
-              size_t i, uint64_t first, uint64_t n, float *dst,
-              struct gguf_error *err);
+GGUF_API enum gguf_status gguf_rows_get(const struct gguf_rows *rows,
+                                        const struct gguf_file *file, size_t i,
+                                        uint64_t first, uint64_t n, float *dst,
+                                        struct gguf_error *err);
 
 /* ---------------------------------------------------------- statistics --- */
 
@@ -58,15 +59,15 @@ struct gguf_stats_params {
 #define GGUF_STATS_BINS 24
 
 struct gguf_stats {
-    uint64_t n;              /* elements */
-    uint64_t n_zero;         /* of them 0 */
-    uint64_t n_nan, n_inf;   /* of them not finite: not in what follows */
-    double min, max;         /* 0 if no element is finite */
+    uint64_t n;            /* elements */
+    uint64_t n_zero;       /* of them 0 */
+    uint64_t n_nan, n_inf; /* of them not finite: not in what follows */
+    double min, max;       /* 0 if no element is finite */
     double mean, rms;
-    double stddev;           /* of the population */
-    double kurtosis;         /* excess over the normal distribution's 3; 0 if
+    double stddev;   /* of the population */
+    double kurtosis; /* excess over the normal distribution's 3; 0 if
                               * all are the same */
-    double lo, hi;           /* mean -+ 4 stddev, inside [min, max] */
+    double lo, hi;   /* mean -+ 4 stddev, inside [min, max] */
     uint64_t bins[GGUF_STATS_BINS]; /* finite elements in equal parts of
                               * [lo, hi]; the outer two have what lies beyond */
 };
@@ -79,13 +80,13 @@ gguf_stats_tensor(const struct gguf_file *file, size_t i,
                   struct gguf_stats *out, struct gguf_error *err);
 
 struct gguf_stats_diff {
-    uint64_t n;          /* elements */
-    uint64_t n_differ;   /* of them not the same number */
-    uint64_t n_nan;      /* of them NaN or infinite in either: not below */
-    double max_abs;      /* largest |a - b| */
-    double rms;          /* of a - b */
+    uint64_t n;        /* elements */
+    uint64_t n_differ; /* of them not the same number */
+    uint64_t n_nan;    /* of them NaN or infinite in either: not below */
+    double max_abs;    /* largest |a - b| */
+    double rms;        /* of a - b */
     double rms_a, rms_b;
-    double cosine;       /* of the angle between a and b; 1 if both are 0, 0
+    double cosine; /* of the angle between a and b; 1 if both are 0, 0
                           * if one is */
 };
 

@@ -19,11 +19,11 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-# define GGUF_API        __attribute__((visibility("default")))
-# define GGUF_MUST_CHECK __attribute__((warn_unused_result))
+#define GGUF_API        __attribute__((visibility("default")))
+#define GGUF_MUST_CHECK __attribute__((warn_unused_result))
 #else
-# define GGUF_API
-# define GGUF_MUST_CHECK
+#define GGUF_API
+#define GGUF_MUST_CHECK
 #endif
 
 /* Values never change; grouped in tens. */
@@ -38,15 +38,15 @@ enum gguf_status {
     GGUF_E_NOSPACE = 5,   /* the file system has too little room */
 
     /* the file */
-    GGUF_E_FORMAT = 10,    /* malformed: magic, type ids, names, order */
-    GGUF_E_TRUNCATED = 11, /* something reaches past the end of the file */
-    GGUF_E_OVERFLOW = 12,  /* a size does not fit in 63 bits */
-    GGUF_E_LIMIT = 13,     /* more than struct gguf_limits allows */
-    GGUF_E_DUPLICATE = 14, /* two keys or two tensors of one name */
-    GGUF_E_VERSION = 15,   /* a version of GGUF that is not read */
-    GGUF_E_NOTFOUND = 16,  /* no such key, tensor or file of a set */
-    GGUF_E_TYPE = 17,      /* a value of another type than asked for */
-    GGUF_E_MISMATCH = 18,  /* parts that do not belong together */
+    GGUF_E_FORMAT = 10,      /* malformed: magic, type ids, names, order */
+    GGUF_E_TRUNCATED = 11,   /* something reaches past the end of the file */
+    GGUF_E_OVERFLOW = 12,    /* a size does not fit in 63 bits */
+    GGUF_E_LIMIT = 13,       /* more than struct gguf_limits allows */
+    GGUF_E_DUPLICATE = 14,   /* two keys or two tensors of one name */
+    GGUF_E_VERSION = 15,     /* a version of GGUF that is not read */
+    GGUF_E_NOTFOUND = 16,    /* no such key, tensor or file of a set */
+    GGUF_E_TYPE = 17,        /* a value of another type than asked for */
+    GGUF_E_MISMATCH = 18,    /* parts that do not belong together */
     GGUF_E_UNSUPPORTED = 19, /* well formed, but not supported here */
 
     /* the model */
@@ -57,11 +57,11 @@ enum gguf_status {
     GGUF_E_NONFINITE = 24, /* NaN or infinity where a number must be */
 
     /* the graph */
-    GGUF_E_SHAPE = 30,     /* shapes that do not go together */
-    GGUF_E_FULL = 31,      /* a graph, context or cache is full */
-    GGUF_E_OP = 32,        /* an operation that the backend cannot run */
+    GGUF_E_SHAPE = 30, /* shapes that do not go together */
+    GGUF_E_FULL = 31,  /* a graph, context or cache is full */
+    GGUF_E_OP = 32,    /* an operation that the backend cannot run */
 
-    GGUF_E_INVALID = 90    /* wrong argument: the caller's mistake */
+    GGUF_E_INVALID = 90 /* wrong argument: the caller's mistake */
 };
 
 #define GGUF_NO_OFFSET UINT64_MAX

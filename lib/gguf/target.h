@@ -52,9 +52,9 @@ struct gguf_target_params {
     const uint32_t *types; /* to choose from, borrowed; where a type's blocks
                         * do not fit the rows, the one that a recipe would
                         * fall back to. A tensor may also keep its type */
-    size_t n_types;    /* at most GGUF_TARGET_MAX_TYPES; 0: all from IQ1_S to
+    size_t n_types;  /* at most GGUF_TARGET_MAX_TYPES; 0: all from IQ1_S to
                         * Q8_0 that have blocks of 256, Q8_0, and F16 */
-    uint64_t sample;   /* elements of each tensor to encode, at least; 0:
+    uint64_t sample; /* elements of each tensor to encode, at least; 0:
                         * 131072 and 32 rows; UINT64_MAX: all */
 };
 #define GGUF_TARGET_PARAMS_INIT                                               \
@@ -64,10 +64,10 @@ struct gguf_target_params {
 
 struct gguf_target_result {
     uint64_t limit, size; /* bytes: of files, or with max_bpw of tensors */
-    size_t n_free;  /* tensors */
-    double noise;   /* the sum over them, as told above */
-    double bound;   /* no choice that fits has less */
-    int exact;      /* the choice is proven to be the best: noise is bound */
+    size_t n_free;        /* tensors */
+    double noise;         /* the sum over them, as told above */
+    double bound;         /* no choice that fits has less */
+    int exact; /* the choice is proven to be the best: noise is bound */
 };
 
 /* Choose. The job's pool, memory, progress (bytes looked at) and types that
@@ -81,7 +81,8 @@ struct gguf_target_result {
  * GGUF_E_INVALID    params: neither or both limits, a type that is no target
  * GGUF_E_CANCELLED, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_quant_target(struct gguf_quant *q, const struct gguf_target_params *params,
+gguf_quant_target(struct gguf_quant *q,
+                  const struct gguf_target_params *params,
                   struct gguf_target_result *result, struct gguf_error *err);
 
 #ifdef __cplusplus

@@ -26,11 +26,11 @@
 extern "C" {
 #endif
 
-#define GGUF_TENSOR_DIMS 4
-#define GGUF_TENSOR_SRC 10
-#define GGUF_TENSOR_NAME 64       /* bytes of a tensor's name with the NUL */
-#define GGUF_TENSOR_PARAMS 64  /* bytes */
-#define GGUF_TENSOR_ALIGN 64   /* of data in a context and in host buffers */
+#define GGUF_TENSOR_DIMS   4
+#define GGUF_TENSOR_SRC    10
+#define GGUF_TENSOR_NAME   64 /* bytes of a tensor's name with the NUL */
+#define GGUF_TENSOR_PARAMS 64 /* bytes */
+#define GGUF_TENSOR_ALIGN  64 /* of data in a context and in host buffers */
 
 struct gguf_ctx;
 struct gguf_buffer;
@@ -69,7 +69,7 @@ struct gguf_tensor {
     void *data;                   /* NULL: no memory yet */
     void *extra;                  /* the backend's own */
     uint64_t pin;                 /* a scheduler's mark; 0: no pin of any */
-    char name[GGUF_TENSOR_NAME];     /* "" for none */
+    char name[GGUF_TENSOR_NAME];  /* "" for none */
 };
 
 struct gguf_ctx_params {
@@ -81,15 +81,16 @@ struct gguf_ctx_params {
     bool no_alloc;   /* descriptions only: tensors get no data */
 };
 #define GGUF_CTX_PARAMS_INIT                                                  \
-    { sizeof(struct gguf_ctx_params), NULL, 0, NULL, false }
+    {                                                                         \
+        sizeof(struct gguf_ctx_params), NULL, 0, NULL, false                  \
+    }
 
 /* params NULL: the defaults. A mem_size of n tensors without data: n *
  * gguf_tensor_overhead(), and gguf_graph_overhead() for each graph; 0: nothing
  * can be made in it. GGUF_E_NOMEM, GGUF_E_INVALID (params). Since: 0.1 */
-GGUF_API enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
-                                          const struct gguf_ctx_params *params,
-                                          struct gguf_error *err)
-    GGUF_MUST_CHECK;
+GGUF_API enum gguf_status
+gguf_ctx_create(struct gguf_ctx **out, const struct gguf_ctx_params *params,
+                struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Frees tensors, graphs and work memory in it. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_ctx_destroy(struct gguf_ctx *ctx);
@@ -127,7 +128,8 @@ struct gguf_object {
     enum gguf_object_kind kind;
 };
 /* First object, or NULL. Since: 0.1 */
-GGUF_API const struct gguf_object *gguf_ctx_objects(const struct gguf_ctx *ctx);
+GGUF_API const struct gguf_object *
+gguf_ctx_objects(const struct gguf_ctx *ctx);
 
 /* Walk the tensors: the first, the one made after t, or NULL. Since: 0.1 */
 GGUF_API struct gguf_tensor *gguf_ctx_first(const struct gguf_ctx *ctx);
@@ -153,9 +155,8 @@ GGUF_API struct gguf_tensor *gguf_tensor_create(struct gguf_ctx *ctx,
                                                 const int64_t *ne);
 GGUF_API struct gguf_tensor *gguf_tensor_1d(struct gguf_ctx *ctx,
                                             uint32_t dtype, int64_t ne0);
-GGUF_API struct gguf_tensor *gguf_tensor_2d(struct gguf_ctx *ctx,
-                                            uint32_t dtype, int64_t ne0,
-                                            int64_t ne1);
+GGUF_API struct gguf_tensor *
+gguf_tensor_2d(struct gguf_ctx *ctx, uint32_t dtype, int64_t ne0, int64_t ne1);
 GGUF_API struct gguf_tensor *gguf_tensor_3d(struct gguf_ctx *ctx,
                                             uint32_t dtype, int64_t ne0,
                                             int64_t ne1, int64_t ne2);
@@ -175,8 +176,8 @@ GGUF_API struct gguf_tensor *gguf_tensor_name(struct gguf_tensor *t,
 #if defined(__GNUC__)
 __attribute__((format(printf, 2, 3)))
 #endif
-GGUF_API struct gguf_tensor *gguf_tensor_namef(struct gguf_tensor *t,
-                                               const char *fmt, ...);
+GGUF_API struct gguf_tensor *
+gguf_tensor_namef(struct gguf_tensor *t, const char *fmt, ...);
 
 /* Add GGUF_TENSOR_... flags. Returns t; t may be NULL. Since: 0.1 */
 GGUF_API struct gguf_tensor *gguf_tensor_flag(struct gguf_tensor *t,

@@ -55,26 +55,23 @@ gguf_file_verify(const struct gguf_file *file,
  * that would be; the finding's file is the one that is. Of padding between
  * tensors nothing is said. GGUF_E_INVALID also: params->payload; and what
  * gguf_writer_create says of meta. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_split_verify_meta(const struct gguf_split *set,
-                       const struct gguf_meta *meta,
-                       const struct gguf_check_params *params,
-                       gguf_finding_fn *report, void *user,
-                       struct gguf_error *err);
-GGUF_API enum gguf_status
-gguf_file_verify_meta(const struct gguf_file *file,
-                      const struct gguf_meta *meta,
-                      const struct gguf_check_params *params,
-                      gguf_finding_fn *report, void *user,
-                      struct gguf_error *err);
+GGUF_API enum gguf_status gguf_split_verify_meta(
+    const struct gguf_split *set, const struct gguf_meta *meta,
+    const struct gguf_check_params *params, gguf_finding_fn *report,
+    void *user, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_file_verify_meta(
+    const struct gguf_file *file, const struct gguf_meta *meta,
+    const struct gguf_check_params *params, gguf_finding_fn *report,
+    void *user, struct gguf_error *err);
 
-/* gguf_split_verify of what gguf_split_open takes: a file, any shard, the folder or the
- * prefix of a set. What keeps it from being opened is a finding as well (its
- * file is NULL): "malformed", "version", "truncated", "overflow", "row-length",
- * "limit", "duplicate", "broken-set". Statuses of opening that say nothing about
- * contents are returned: GGUF_E_IO, GGUF_E_NOMEM, GGUF_E_INVALID, and
- * GGUF_E_NOTFOUND if there is no such file nor set; shards that are missing
- * from a set are a finding. file_params may be NULL. Since: 0.1 */
+/* gguf_split_verify of what gguf_split_open takes: a file, any shard, the
+ * folder or the prefix of a set. What keeps it from being opened is a finding
+ * as well (its file is NULL): "malformed", "version", "truncated", "overflow",
+ * "row-length", "limit", "duplicate", "broken-set". Statuses of opening that
+ * say nothing about contents are returned: GGUF_E_IO, GGUF_E_NOMEM,
+ * GGUF_E_INVALID, and GGUF_E_NOTFOUND if there is no such file nor set; shards
+ * that are missing from a set are a finding. file_params may be NULL. Since:
+ * 0.1 */
 GGUF_API enum gguf_status
 gguf_path_verify(const char *path, const struct gguf_file_params *file_params,
                  const struct gguf_check_params *params,

@@ -28,9 +28,9 @@ enum gguf_token_kind {
     GGUF_TOKEN_NORMAL = 1,
     GGUF_TOKEN_UNKNOWN = 2,
     GGUF_TOKEN_CONTROL = 3,
-    GGUF_TOKEN_USER = 4,      /* found in the text before anything else */
+    GGUF_TOKEN_USER = 4, /* found in the text before anything else */
     GGUF_TOKEN_UNUSED = 5,
-    GGUF_TOKEN_BYTE = 6       /* text <0xHH> */
+    GGUF_TOKEN_BYTE = 6 /* text <0xHH> */
 };
 
 /* Tokens with a role of their own. */
@@ -56,7 +56,9 @@ struct gguf_vocab_params {
     void *warn_user;
 };
 #define GGUF_VOCAB_PARAMS_INIT                                                \
-    { sizeof(struct gguf_vocab_params), NULL, NULL, NULL }
+    {                                                                         \
+        sizeof(struct gguf_vocab_params), NULL, NULL, NULL                    \
+    }
 
 /* The vocabulary of a file. file is kept: token texts stay in its mapping.
  * Special ids out of range, unknown token types and scores that are no
@@ -101,7 +103,10 @@ struct gguf_tokens {
     size_t n, cap;
     const struct gguf_allocator *allocator; /* NULL: malloc */
 };
-#define GGUF_TOKENS_INIT { NULL, 0, 0, NULL }
+#define GGUF_TOKENS_INIT                                                      \
+    {                                                                         \
+        NULL, 0, 0, NULL                                                      \
+    }
 
 /* Free the list; it may be used again. Since: 0.1 */
 GGUF_API void gguf_tokens_fini(struct gguf_tokens *tokens);

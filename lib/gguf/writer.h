@@ -100,17 +100,17 @@ GGUF_API enum gguf_status gguf_writer_header(struct gguf_writer *w,
 
 struct gguf_output_params {
     size_t struct_size;
-    int force;   /* an existing regular file is replaced at commit */
-    int no_sync; /* do not wait for the disk: for tests and scratch files */
+    int force;      /* an existing regular file is replaced at commit */
+    int no_sync;    /* do not wait for the disk: for tests and scratch files */
     int no_reserve; /* do not allocate the room first: for jobs that share
                      * extents with their input */
     const struct gguf_file *const *inputs; /* files that are read from, kept */
     size_t n_inputs; /* up to the commit: the output may be none of them,
                       * whatever its path, and none may have changed */
-    int partial; /* the temporary is PATH.resume-data. Without a commit it
+    int partial;     /* the temporary is PATH.resume-data. Without a commit it
                   * stays, also if the process is killed, so that a later
                   * writer of the same plan can go on with it */
-    int resume;  /* with partial: go on with what is there; else nothing may
+    int resume; /* with partial: go on with what is there; else nothing may
                   * be there */
 };
 #define GGUF_OUTPUT_PARAMS_INIT                                               \
@@ -144,26 +144,29 @@ GGUF_API enum gguf_status gguf_writer_write(struct gguf_writer *w,
 
 /* The same from bytes off .. off+size of tensor src of file, by the file
  * system's own copy where there is one. Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_writer_copy(struct gguf_writer *w, const struct gguf_file *file,
-                 size_t src, uint64_t off, uint64_t size,
-                 struct gguf_error *err);
+GGUF_API enum gguf_status gguf_writer_copy(struct gguf_writer *w,
+                                           const struct gguf_file *file,
+                                           size_t src, uint64_t off,
+                                           uint64_t size,
+                                           struct gguf_error *err);
 
 /* Bytes off .. off+size of tensor i, in any order and from any thread, while
  * no other function runs on w, and only for tensors after the last that was
  * begun. Every byte must come exactly once: what is counted is their number.
  * Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_writer_write_at(struct gguf_writer *w, size_t i, uint64_t off,
-                     const void *data, uint64_t size, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_writer_write_at(struct gguf_writer *w, size_t i,
+                                               uint64_t off, const void *data,
+                                               uint64_t size,
+                                               struct gguf_error *err);
 
 /* Read back bytes off .. off+size of tensor i, which must have been written,
  * by this writer or the one whose file it resumes. From any thread, as
  * gguf_writer_write_at. GGUF_E_INVALID, GGUF_E_TRUNCATED, GGUF_E_IO.
  * Since: 0.1 */
-GGUF_API enum gguf_status
-gguf_writer_read_at(const struct gguf_writer *w, size_t i, uint64_t off,
-                    void *data, uint64_t size, struct gguf_error *err);
+GGUF_API enum gguf_status gguf_writer_read_at(const struct gguf_writer *w,
+                                              size_t i, uint64_t off,
+                                              void *data, uint64_t size,
+                                              struct gguf_error *err);
 
 /* All of tensor i was written by the writer whose file this one resumes: it
  * is complete. GGUF_E_INVALID. Since: 0.1 */

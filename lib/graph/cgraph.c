@@ -44,9 +44,9 @@ size_t gguf_graph_overhead(size_t capacity)
 {
     if (capacity > MAX_CAPACITY)
         return SIZE_MAX;
-    const uint64_t size = GG_OBJECT_HEAD +
-                          ((graph_size(capacity) + GG_OBJECT_ALIGN - 1) &
-                           ~(uint64_t)(GG_OBJECT_ALIGN - 1));
+    const uint64_t size =
+        GG_OBJECT_HEAD + ((graph_size(capacity) + GG_OBJECT_ALIGN - 1) &
+                          ~(uint64_t)(GG_OBJECT_ALIGN - 1));
     return size > SIZE_MAX ? SIZE_MAX : (size_t)size;
 }
 
@@ -84,17 +84,17 @@ struct gguf_graph *gguf_graph_create(struct gguf_ctx *ctx, size_t capacity)
     if (gg_ctx_failed(ctx))
         return NULL;
     if (!capacity || capacity > MAX_CAPACITY) {
-        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "a graph of %zu nodes: 1 to %d are possible", capacity,
-                MAX_CAPACITY);
+        gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                     "a graph of %zu nodes: 1 to %d are possible", capacity,
+                     MAX_CAPACITY);
         return NULL;
     }
     struct gguf_graph *g =
         gg_ctx_push(ctx, GGUF_OBJECT_GRAPH, graph_size(capacity), "a graph");
     if (!g)
         return NULL;
-    size_t head = (sizeof *g + GG_OBJECT_ALIGN - 1) &
-                  ~(size_t)(GG_OBJECT_ALIGN - 1);
+    size_t head =
+        (sizeof *g + GG_OBJECT_ALIGN - 1) & ~(size_t)(GG_OBJECT_ALIGN - 1);
     char *p = (char *)g + head;
     *g = (struct gguf_graph){ .ctx = ctx, .capacity = capacity };
     g->n_slots = (size_t)slots_for(capacity);
@@ -170,10 +170,10 @@ static bool full(struct gguf_graph *g, const struct gguf_tensor *t,
                  const char *what)
 {
     char name[160];
-    gg_fail(gg_ctx_err(g->ctx), GGUF_E_FULL, GGUF_NO_OFFSET,
-            "the graph is full: no room for %s %s beside %zu %s",
-            gguf_op_name(t->op) ? gguf_op_name(t->op) : "?",
-            gguf_tensor_format(t, name, sizeof name), g->capacity, what);
+    gg_error_set(gg_ctx_err(g->ctx), GGUF_E_FULL, GGUF_NO_OFFSET,
+                 "the graph is full: no room for %s %s beside %zu %s",
+                 gguf_op_name(t->op) ? gguf_op_name(t->op) : "?",
+                 gguf_tensor_format(t, name, sizeof name), g->capacity, what);
     return false;
 }
 
@@ -229,8 +229,8 @@ void gguf_graph_add(struct gguf_graph *g, struct gguf_tensor *t)
     if (!t || !g || gg_ctx_failed(g->ctx))
         return;
     if (!g->n_slots) {
-        gg_fail(gg_ctx_err(g->ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "a view of a graph cannot be added to");
+        gg_error_set(gg_ctx_err(g->ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                     "a view of a graph cannot be added to");
         return;
     }
     size_t depth = 0;
@@ -256,7 +256,7 @@ enum gguf_status gguf_graph_finish(struct gguf_ctx *ctx, struct gguf_graph *g,
     gguf_graph_add(g, result);
     GG_TRY(gguf_ctx_status(ctx, err));
     if (!g)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no graph");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no graph");
     return gguf_ctx_status(g->ctx, err);
 }
 
@@ -304,8 +304,9 @@ struct gguf_graph *gguf_graph_view(struct gguf_ctx *ctx,
     if (gg_ctx_failed(ctx) || !g)
         return NULL;
     if (begin > end || end > g->n_nodes) {
-        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "nodes %zu to %zu of a graph of %zu", begin, end, g->n_nodes);
+        gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                     "nodes %zu to %zu of a graph of %zu", begin, end,
+                     g->n_nodes);
         return NULL;
     }
     struct gguf_graph *v =

@@ -19,11 +19,11 @@ struct gguf_graph {
     size_t n_nodes, n_leaves, n_edges;
     struct gguf_tensor **nodes, **leaves;
     uint32_t *first_edge, *edges;
-    uint8_t *next_src; /* of tensors on the stack, see add */
-    size_t n_slots;    /* 0: a view of a graph, without edges */
-    uint32_t *slots;   /* hash set of numbers + 1; 0: empty */
+    uint8_t *next_src;   /* of tensors on the stack, see add */
+    size_t n_slots;      /* 0: a view of a graph, without edges */
+    uint32_t *slots;     /* hash set of numbers + 1; 0: empty */
     uint64_t generation; /* gguf_graph_generation */
-    const void *placer; /* the allocator or scheduler that gave memory to its
+    const void *placer;  /* the allocator or scheduler that gave memory to its
                            tensors last, with no change of nodes since */
     struct gguf_graph *older; /* the one made before it in its context */
 };

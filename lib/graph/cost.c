@@ -1,4 +1,4 @@
-/* cost.c - what operations cost, in steps: see gg_cost_fn
+/* cost.c - what operations cost, in steps: see gg_graph_cost_fn
  *
  * Estimates, for whoever divides work: a node of few steps is not worth a
  * barrier, one of many is worth another device.
@@ -18,29 +18,29 @@ static uint64_t elements(const struct gguf_tensor *t)
     return (uint64_t)gguf_tensor_n_elements(t);
 }
 
-uint64_t gg_cost_none(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_none(const struct gguf_tensor *t)
 {
     (void)t;
     return 0;
 }
 
-uint64_t gg_cost_out(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_out(const struct gguf_tensor *t)
 {
     return elements(t);
 }
 
-uint64_t gg_cost_in(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_in(const struct gguf_tensor *t)
 {
     return elements(t->src[0]);
 }
 
-uint64_t gg_cost_in1(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_in1(const struct gguf_tensor *t)
 {
     return elements(t->src[1]);
 }
 
 /* A merge sort compares each element once a level. */
-uint64_t gg_cost_sort(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_sort(const struct gguf_tensor *t)
 {
     int64_t levels = 1;
     for (int64_t n = 2; n < t->ne[0]; n *= 2)
@@ -48,18 +48,18 @@ uint64_t gg_cost_sort(const struct gguf_tensor *t)
     return times(elements(t), levels);
 }
 
-uint64_t gg_cost_dot(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_dot(const struct gguf_tensor *t)
 {
     return times(elements(t), t->src[0]->ne[0]);
 }
 
-uint64_t gg_cost_outer(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_outer(const struct gguf_tensor *t)
 {
     return times(elements(t), t->src[0]->ne[1]);
 }
 
 /* A score takes d steps, adding what it weighs dv. */
-uint64_t gg_cost_attention(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_attention(const struct gguf_tensor *t)
 {
     const struct gguf_tensor *q = t->src[0], *k = t->src[1], *v = t->src[2];
     uint64_t scores = times((uint64_t)gguf_tensor_n_rows(q), k->ne[1]);
@@ -67,20 +67,20 @@ uint64_t gg_cost_attention(const struct gguf_tensor *t)
 }
 
 /* A result of a convolution sums a kernel, or one channel of it. */
-uint64_t gg_cost_conv(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_conv(const struct gguf_tensor *t)
 {
     const struct gguf_tensor *k = t->src[0];
     return times(times(elements(t), k->ne[2]), k->ne[0] * k->ne[1]);
 }
 
 /* An element of data adds to a kernel's elements of all channels. */
-uint64_t gg_cost_spread(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_spread(const struct gguf_tensor *t)
 {
     const struct gguf_tensor *k = t->src[0];
     return times(times(elements(t->src[1]), k->ne[2]), k->ne[0] * k->ne[1]);
 }
 
-uint64_t gg_cost_pool(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_pool(const struct gguf_tensor *t)
 {
     struct gguf_conv_params p;
     gg_op_params_get(t, &p, sizeof p);
@@ -88,25 +88,25 @@ uint64_t gg_cost_pool(const struct gguf_tensor *t)
 }
 
 /* Each result sums a row of the kernel. */
-uint64_t gg_cost_columns(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_columns(const struct gguf_tensor *t)
 {
     return times(elements(t), t->src[1]->ne[0]);
 }
 
 /* Each token changes and reads its heads' states. */
-uint64_t gg_cost_scan(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_scan(const struct gguf_tensor *t)
 {
     return times(times(elements(t->src[1]), t->src[0]->ne[0]), 2);
 }
 
-uint64_t gg_cost_states(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_states(const struct gguf_tensor *t)
 {
     const struct gguf_tensor *v = t->src[2];
     return times(times(elements(v), v->ne[0]), 2);
 }
 
 /* To be on the safe side: a lot. */
-uint64_t gg_cost_unknown(const struct gguf_tensor *t)
+uint64_t gg_graph_cost_unknown(const struct gguf_tensor *t)
 {
     (void)t;
     return UINT64_MAX;

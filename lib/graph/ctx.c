@@ -21,9 +21,9 @@ enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
     *out = NULL;
     GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_ctx_params", err));
     params = &own;
-    struct gguf_ctx *ctx = gg_alloc(params->allocator, sizeof *ctx);
+    struct gguf_ctx *ctx = gg_mem_alloc(params->allocator, sizeof *ctx);
     if (!ctx)
-        return gg_fail_nomem(err, sizeof *ctx);
+        return gg_error_set_nomem(err, sizeof *ctx);
     *ctx = (struct gguf_ctx){
         .allocator = params->allocator,
         .mem = params->mem,
@@ -31,11 +31,11 @@ enum gguf_status gguf_ctx_create(struct gguf_ctx **out,
         .no_alloc = params->no_alloc,
     };
     if (!ctx->mem && ctx->size) {
-        ctx->own = gg_alloc_huge(params->allocator, ctx->size,
-                                 GGUF_TENSOR_ALIGN);
+        ctx->own =
+            gg_mem_alloc_huge(params->allocator, ctx->size, GGUF_TENSOR_ALIGN);
         if (!ctx->own) {
-            gg_free(params->allocator, ctx);
-            return gg_fail_nomem(err, params->mem_size);
+            gg_mem_free(params->allocator, ctx);
+            return gg_error_set_nomem(err, params->mem_size);
         }
         ctx->mem = ctx->own;
     }
@@ -52,8 +52,8 @@ void gguf_ctx_destroy(struct gguf_ctx *ctx)
 {
     if (!ctx)
         return;
-    gg_free_aligned(ctx->allocator, ctx->own);
-    gg_free(ctx->allocator, ctx);
+    gg_mem_free_aligned(ctx->allocator, ctx->own);
+    gg_mem_free(ctx->allocator, ctx);
 }
 
 void gguf_ctx_reset(struct gguf_ctx *ctx)
@@ -75,7 +75,7 @@ enum gguf_status gguf_ctx_status(const struct gguf_ctx *ctx,
                                  struct gguf_error *err)
 {
     if (!ctx)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no context");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no context");
     if (err && ctx->err.status != GGUF_OK)
         *err = ctx->err;
     return ctx->err.status;
@@ -121,10 +121,10 @@ void *gg_ctx_push(struct gguf_ctx *ctx, enum gguf_object_kind kind,
     size_t left = ctx->size - ctx->used;
     if (gg_ckd_align(&size, size, GG_OBJECT_ALIGN) ||
         gg_ckd_add(&need, size, GG_OBJECT_HEAD) || need > left) {
-        gg_fail(gg_ctx_err(ctx), GGUF_E_FULL, GGUF_NO_OFFSET,
-                "the context is full: %s needs %" PRIu64 " bytes, "
-                "%zu of %zu are left",
-                what, size, left, ctx->size);
+        gg_error_set(gg_ctx_err(ctx), GGUF_E_FULL, GGUF_NO_OFFSET,
+                     "the context is full: %s needs %" PRIu64 " bytes, "
+                     "%zu of %zu are left",
+                     what, size, left, ctx->size);
         return NULL;
     }
     struct gguf_object *o = (struct gguf_object *)(ctx->mem + ctx->used);
@@ -170,8 +170,7 @@ struct gguf_tensor *gg_ctx_tensor(struct gguf_ctx *ctx,
     char name[160] = "a tensor";
     if (size > ctx->size - ctx->used) /* it will be needed */
         gguf_tensor_format(proto, name, sizeof name);
-    struct gguf_tensor *t =
-        gg_ctx_push(ctx, GGUF_OBJECT_TENSOR, size, name);
+    struct gguf_tensor *t = gg_ctx_push(ctx, GGUF_OBJECT_TENSOR, size, name);
     if (!t)
         return NULL;
     *t = *proto;
@@ -213,8 +212,7 @@ struct gguf_tensor *gguf_ctx_next(const struct gguf_ctx *ctx,
     return tensor_from(((const struct gguf_object *)(const void *)o)->next);
 }
 
-struct gguf_tensor *gguf_ctx_find(const struct gguf_ctx *ctx,
-                                  const char *name)
+struct gguf_tensor *gguf_ctx_find(const struct gguf_ctx *ctx, const char *name)
 {
     struct gguf_tensor *t = gguf_ctx_first(ctx);
     while (t && strcmp(t->name, name))

@@ -28,7 +28,7 @@ struct gguf_ctx {
     struct gguf_object *first, *last;
     struct gguf_graph *graphs; /* the last one made, from there by older */
     uint64_t n_changes;        /* of graphs, also of those before a reset */
-    struct gguf_error err; /* the first failure */
+    struct gguf_error err;     /* the first failure */
 };
 
 /* Where a failure goes: the context's error, or NULL (drop it) if it has one

@@ -7,7 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-void gg_out_put(struct gg_out *o, const char *fmt, ...)
+void gg_graph_out_put(struct gg_graph_out *o, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
@@ -20,87 +20,89 @@ void gg_out_put(struct gg_out *o, const char *fmt, ...)
     o->stopped = o->write(o->user, text, size) != 0;
 }
 
-enum gguf_status gg_out_finish(const struct gg_out *o, const char *what,
-                               struct gguf_error *err)
+enum gguf_status gg_graph_out_finish(const struct gg_graph_out *o,
+                                     const char *what, struct gguf_error *err)
 {
     if (!o->stopped)
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                   "the dump of %s was stopped", what);
+    return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                        "the dump of %s was stopped", what);
 }
 
 /* " node 7", " leaf 3", or " outside" for a source of a view of a graph. */
-static void put_number(struct gg_out *o, const struct gguf_graph *g,
+static void put_number(struct gg_graph_out *o, const struct gguf_graph *g,
                        const struct gguf_tensor *t)
 {
     uint32_t k = gg_graph_number(g, t);
     if (k == GG_GRAPH_NONE)
-        gg_out_put(o, " outside");
+        gg_graph_out_put(o, " outside");
     else
-        gg_out_put(o, " %s %" PRIu32, k & 1 ? "leaf" : "node", k / 2);
+        gg_graph_out_put(o, " %s %" PRIu32, k & 1 ? "leaf" : "node", k / 2);
 }
 
-static void put_line(struct gg_out *o, const struct gguf_graph *g,
+static void put_line(struct gg_graph_out *o, const struct gguf_graph *g,
                      const struct gguf_tensor *t)
 {
     char text[160];
-    gg_out_put(o, " %s %s", gguf_op_name(t->op),
-               gguf_tensor_format(t, text, sizeof text));
+    gg_graph_out_put(o, " %s %s", gguf_op_name(t->op),
+                     gguf_tensor_format(t, text, sizeof text));
     static const char *const flags[] = { "input", "output", "param" };
     for (unsigned i = 0; i < GG_LEN(flags); i++)
         if (t->flags & 1u << i)
-            gg_out_put(o, " %s", flags[i]);
+            gg_graph_out_put(o, " %s", flags[i]);
     const char *sep = " <-";
     for (int i = 0; i < GGUF_TENSOR_SRC; i++) {
         if (!t->src[i])
             continue;
-        gg_out_put(o, "%s", sep);
+        gg_graph_out_put(o, "%s", sep);
         put_number(o, g, t->src[i]);
         sep = ",";
     }
     if (t->view_src)
-        gg_out_put(o, " at byte %" PRIu64, t->view_off);
-    gg_out_put(o, "\n");
+        gg_graph_out_put(o, " at byte %" PRIu64, t->view_off);
+    gg_graph_out_put(o, "\n");
 }
 
 enum gguf_status gguf_graph_dump(const struct gguf_graph *g,
                                  gguf_write_fn *write, void *user,
                                  struct gguf_error *err)
 {
-    struct gg_out o = { write, user, false };
-    gg_out_put(&o, "graph: %zu nodes, %zu leaves\n", g->n_nodes, g->n_leaves);
+    struct gg_graph_out o = { write, user, false };
+    gg_graph_out_put(&o, "graph: %zu nodes, %zu leaves\n", g->n_nodes,
+                     g->n_leaves);
     for (size_t i = 0; i < g->n_leaves && !o.stopped; i++) {
-        gg_out_put(&o, "leaf %zu:", i);
+        gg_graph_out_put(&o, "leaf %zu:", i);
         put_line(&o, g, g->leaves[i]);
     }
     for (size_t i = 0; i < g->n_nodes && !o.stopped; i++) {
-        gg_out_put(&o, "node %zu:", i);
+        gg_graph_out_put(&o, "node %zu:", i);
         put_line(&o, g, g->nodes[i]);
     }
-    return gg_out_finish(&o, "a graph", err);
+    return gg_graph_out_finish(&o, "a graph", err);
 }
 
-/* Escaped for a label in double quotes: gg_esc escapes backslashes and control
- * characters; quotes are left. */
-static void dot_box(struct gg_out *o, const struct gguf_tensor *t, char kind,
-                    size_t i)
+/* Escaped for a label in double quotes: gg_str_esc escapes backslashes and
+ * control characters; quotes are left. */
+static void dot_box(struct gg_graph_out *o, const struct gguf_tensor *t,
+                    char kind, size_t i)
 {
     char text[160];
     gguf_tensor_format(t, text, sizeof text);
-    gg_out_put(o, "  %c%zu [label=\"%s\\n", kind, i, gguf_op_name(t->op));
+    gg_graph_out_put(o, "  %c%zu [label=\"%s\\n", kind, i,
+                     gguf_op_name(t->op));
     for (const char *p = text; *p; p++)
-        gg_out_put(o, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
-    gg_out_put(o, "\"%s];\n",
-               kind == 'l' ? ", shape=box, style=filled, fillcolor=gray90"
-                           : "");
+        gg_graph_out_put(o, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+    gg_graph_out_put(
+        o, "\"%s];\n",
+        kind == 'l' ? ", shape=box, style=filled, fillcolor=gray90" : "");
 }
 
 enum gguf_status gguf_graph_dump_dot(const struct gguf_graph *g,
                                      gguf_write_fn *write, void *user,
                                      struct gguf_error *err)
 {
-    struct gg_out o = { write, user, false };
-    gg_out_put(&o, "digraph gguf {\n");
+    struct gg_graph_out o = { write, user, false };
+    gg_graph_out_put(&o, "digraph gguf {\n");
     for (size_t i = 0; i < g->n_leaves && !o.stopped; i++)
         dot_box(&o, g->leaves[i], 'l', i);
     for (size_t i = 0; i < g->n_nodes && !o.stopped; i++)
@@ -110,10 +112,11 @@ enum gguf_status gguf_graph_dump_dot(const struct gguf_graph *g,
             const struct gguf_tensor *t = g->nodes[i]->src[s];
             uint32_t k = t ? gg_graph_number(g, t) : GG_GRAPH_NONE;
             if (k != GG_GRAPH_NONE)
-                gg_out_put(&o, "  %c%" PRIu32 " -> n%zu [label=\"%d\"];\n",
-                           k & 1 ? 'l' : 'n', k / 2, i, s);
+                gg_graph_out_put(&o,
+                                 "  %c%" PRIu32 " -> n%zu [label=\"%d\"];\n",
+                                 k & 1 ? 'l' : 'n', k / 2, i, s);
         }
     }
-    gg_out_put(&o, "}\n");
-    return gg_out_finish(&o, "a graph", err);
+    gg_graph_out_put(&o, "}\n");
+    return gg_graph_out_finish(&o, "a graph", err);
 }

@@ -3,21 +3,21 @@
 #include "graph/rule.h"
 
 /* Builders without parameters, from the rows. */
-#define BUILD_one(ID, NAME)                                                    \
-    struct gguf_tensor *gguf_op_##NAME(struct gguf_ctx *ctx,                   \
-                                       struct gguf_tensor *a)                  \
-    {                                                                          \
-        return gg_op_make(ctx, GGUF_OP_##ID, NULL, 0, SRC(a));                 \
+#define BUILD_one(ID, NAME)                                                   \
+    struct gguf_tensor *gguf_op_##NAME(struct gguf_ctx *ctx,                  \
+                                       struct gguf_tensor *a)                 \
+    {                                                                         \
+        return gg_op_make(ctx, GGUF_OP_##ID, NULL, 0, SRC(a));                \
     }
-#define BUILD_two(ID, NAME)                                                    \
-    struct gguf_tensor *gguf_op_##NAME(                                        \
-        struct gguf_ctx *ctx, struct gguf_tensor *a, struct gguf_tensor *b)    \
-    {                                                                          \
-        return gg_op_make(ctx, GGUF_OP_##ID, NULL, 0, SRC(a, b));              \
+#define BUILD_two(ID, NAME)                                                   \
+    struct gguf_tensor *gguf_op_##NAME(                                       \
+        struct gguf_ctx *ctx, struct gguf_tensor *a, struct gguf_tensor *b)   \
+    {                                                                         \
+        return gg_op_make(ctx, GGUF_OP_##ID, NULL, 0, SRC(a, b));             \
     }
 #define BUILD_own(ID, NAME)
 #define BUILD_none(ID, NAME)
-#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)               \
+#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)              \
     BUILD_##BUILD(ID, NAME)
 GG_OP_LIST(X)
 #undef X
@@ -50,8 +50,7 @@ struct gguf_tensor *gguf_op_cont(struct gguf_ctx *ctx, struct gguf_tensor *a)
 struct gguf_tensor *gguf_op_cpy(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                 struct gguf_tensor *b)
 {
-    struct gguf_tensor *t =
-        gg_op_make(ctx, GGUF_OP_CPY, NULL, 0, SRC(a, b));
+    struct gguf_tensor *t = gg_op_make(ctx, GGUF_OP_CPY, NULL, 0, SRC(a, b));
     if (!t || !a->name[0] || !b->name[0])
         return gg_op_name_after(t, b && b->name[0] ? b : a, "copy", NULL);
     return gg_op_name_after(t, b, "copy of ", a);
@@ -83,8 +82,8 @@ struct gguf_tensor *gguf_op_clamp(struct gguf_ctx *ctx, struct gguf_tensor *a,
                                   float low, float high)
 {
     if (!(low <= high)) {
-        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "clamp: from %g to %g", (double)low, (double)high);
+        gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                     "clamp: from %g to %g", (double)low, (double)high);
         return NULL;
     }
     return gg_op_make(ctx, GGUF_OP_CLAMP, (float[]){ low, high },
@@ -106,8 +105,8 @@ struct gguf_tensor *gguf_op_swiglu_oai(struct gguf_ctx *ctx,
                                        float limit)
 {
     if (!(limit >= 0)) {
-        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "swiglu_oai: the limit is %g", (double)limit);
+        gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                     "swiglu_oai: the limit is %g", (double)limit);
         return NULL;
     }
     return gg_op_make(ctx, GGUF_OP_SWIGLU_OAI, (float[]){ alpha, limit },
@@ -166,8 +165,8 @@ static bool eps_is_good(struct gguf_ctx *ctx, enum gguf_op op, float eps)
 {
     if (eps >= 0)
         return true;
-    gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET, "%s: eps is %g",
-            gguf_op_name(op), (double)eps);
+    gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                 "%s: eps is %g", gguf_op_name(op), (double)eps);
     return false;
 }
 
@@ -198,8 +197,8 @@ struct gguf_tensor *gguf_op_l2_norm(struct gguf_ctx *ctx,
 }
 
 struct gguf_tensor *gguf_op_group_norm(struct gguf_ctx *ctx,
-                                       struct gguf_tensor *a,
-                                       int32_t n_groups, float eps)
+                                       struct gguf_tensor *a, int32_t n_groups,
+                                       float eps)
 {
     struct gguf_group_norm_params p = { eps, n_groups };
     return eps_is_good(ctx, GGUF_OP_GROUP_NORM, eps)

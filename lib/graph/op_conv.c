@@ -40,19 +40,19 @@ static enum gguf_status conv_begin(const struct gguf_tensor *t,
 {
     gg_op_params_get(t, p, sizeof *p);
     for (int i = 0; i < 2; i++)
-        if (t->src[i] && !gg_is_float(t->src[i]))
+        if (t->src[i] && !gg_graph_is_float(t->src[i]))
             FAIL_TYPE("the types must be floats");
     return window_is_good(t, &p->window, err);
 }
 
-enum gguf_status gg_shape_conv(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_conv(struct gguf_tensor *t,
+                                     struct gguf_error *err)
 {
     const struct gguf_tensor *k = t->src[0], *data = t->src[1];
     struct gguf_conv_params p;
     int64_t ne[] = { 0, 0, k->ne[3], data->ne[3] };
     GG_TRY(conv_begin(t, &p, err));
-    if (p.depthwise ? k->ne[2] != 1 || !data->ne[2] ||
-                          k->ne[3] % data->ne[2]
+    if (p.depthwise ? k->ne[2] != 1 || !data->ne[2] || k->ne[3] % data->ne[2]
                     : k->ne[2] != data->ne[2])
         FAIL_SHAPE("the channels do not match");
     for (int d = 0; d < 2; d++)
@@ -60,8 +60,8 @@ enum gguf_status gg_shape_conv(struct gguf_tensor *t, struct gguf_error *err)
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
-enum gguf_status gg_shape_conv_transpose(struct gguf_tensor *t,
-                                         struct gguf_error *err)
+enum gguf_status gg_graph_shape_conv_transpose(struct gguf_tensor *t,
+                                               struct gguf_error *err)
 {
     const struct gguf_tensor *k = t->src[0], *data = t->src[1];
     struct gguf_conv_params p;
@@ -84,19 +84,19 @@ enum gguf_status gg_shape_conv_transpose(struct gguf_tensor *t,
 }
 
 /* The builder says the type. */
-enum gguf_status gg_shape_im2col(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_im2col(struct gguf_tensor *t,
+                                       struct gguf_error *err)
 {
     const struct gguf_tensor *data = t->src[0];
     struct gguf_conv_params p;
     int64_t ne[] = { 0, 0, 0, data->ne[3] };
     uint64_t n;
     GG_TRY(conv_begin(t, &p, err));
-    if (!gg_is_float(t))
+    if (!gg_graph_is_float(t))
         FAIL_TYPE("the result must be a float");
     for (int d = 0; d < 2; d++)
         GG_TRY(windows(t, &p.window, d, data->ne[d], &ne[d + 1], err));
-    if (gg_ckd_mul(&n, (uint64_t)p.window.size[0] *
-                           (uint64_t)p.window.size[1],
+    if (gg_ckd_mul(&n, (uint64_t)p.window.size[0] * (uint64_t)p.window.size[1],
                    (uint64_t)data->ne[2]) ||
         gg_ckd_cap(n))
         FAIL_SHAPE("a column is too long");
@@ -104,7 +104,8 @@ enum gguf_status gg_shape_im2col(struct gguf_tensor *t, struct gguf_error *err)
     return gg_tensor_shape(t, t->dtype, ne, err);
 }
 
-enum gguf_status gg_shape_pool(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_pool(struct gguf_tensor *t,
+                                     struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
     struct gguf_conv_params p;
@@ -119,11 +120,11 @@ enum gguf_status gg_shape_pool(struct gguf_tensor *t, struct gguf_error *err)
 }
 
 /* op_params: dimension, longest period. */
-enum gguf_status gg_shape_timestep(struct gguf_tensor *t,
-                                   struct gguf_error *err)
+enum gguf_status gg_graph_shape_timestep(struct gguf_tensor *t,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
-    if (!gg_is_float(a))
+    if (!gg_graph_is_float(a))
         FAIL_TYPE("the type must be a float");
     if (t->op_params[0] < 1 || t->op_params[1] < 1)
         FAIL_SHAPE("dimension %" PRId32 ", period %" PRId32, t->op_params[0],
@@ -224,10 +225,10 @@ struct gguf_tensor *gguf_op_conv_1d_dw(struct gguf_ctx *ctx,
                    true);
 }
 
-struct gguf_tensor *
-gguf_op_conv_transpose_2d(struct gguf_ctx *ctx, struct gguf_tensor *kernel,
-                          struct gguf_tensor *data,
-                          const struct gguf_window *window)
+struct gguf_tensor *gguf_op_conv_transpose_2d(struct gguf_ctx *ctx,
+                                              struct gguf_tensor *kernel,
+                                              struct gguf_tensor *data,
+                                              const struct gguf_window *window)
 {
     return conv(ctx, GGUF_OP_CONV_TRANSPOSE, kernel, data, window, false);
 }
@@ -286,8 +287,7 @@ struct gguf_tensor *gguf_op_pool_1d(struct gguf_ctx *ctx,
 
 struct gguf_tensor *gguf_op_timestep_embedding(struct gguf_ctx *ctx,
                                                struct gguf_tensor *t,
-                                               int32_t dim,
-                                               int32_t max_period)
+                                               int32_t dim, int32_t max_period)
 {
     return gg_op_make(ctx, GGUF_OP_TIMESTEP_EMBEDDING,
                       (int32_t[]){ dim, max_period }, 2 * sizeof dim, SRC(t));

@@ -3,7 +3,8 @@
 #include "graph/rule.h"
 
 /* The builder says type and shape. */
-enum gguf_status gg_shape_custom(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_custom(struct gguf_tensor *t,
+                                       struct gguf_error *err)
 {
     struct gguf_custom c;
     gg_op_params_get(t, &c, sizeof c);
@@ -21,14 +22,15 @@ struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx, uint32_t dtype,
 {
     struct gguf_tensor proto = { .op = GGUF_OP_CUSTOM, .dtype = dtype };
     if (n_src > GGUF_TENSOR_SRC) {
-        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "custom: %u sources, %d are possible", n_src, GGUF_TENSOR_SRC);
+        gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                     "custom: %u sources, %d are possible", n_src,
+                     GGUF_TENSOR_SRC);
         return NULL;
     }
     for (unsigned i = 0; i < n_src; i++) {
         if (!src[i]) {
-            gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                    "custom: source %u is NULL", i);
+            gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                         "custom: source %u is NULL", i);
             return NULL;
         }
         proto.src[i] = src[i];

@@ -12,7 +12,7 @@ static enum gguf_status all_floats(const struct gguf_tensor *t, unsigned n,
                                    struct gguf_error *err)
 {
     for (unsigned i = 0; i < n; i++)
-        if (!gg_is_float(t->src[i]))
+        if (!gg_graph_is_float(t->src[i]))
             FAIL_TYPE("source %u must be a float", i);
     return GGUF_OK;
 }
@@ -41,13 +41,13 @@ static enum gguf_status row_of(struct gguf_tensor *t,
     GG_TRY(gg_tensor_shape(&parts[1], GGUF_DTYPE_F32,
                            (int64_t[]){ s0, s1, s2, s3 }, err));
     /* below 2^61 each */
-    const int64_t n = gguf_tensor_n_elements(&parts[0]) +
-                      gguf_tensor_n_elements(&parts[1]);
+    const int64_t n =
+        gguf_tensor_n_elements(&parts[0]) + gguf_tensor_n_elements(&parts[1]);
     return gg_tensor_shape(t, GGUF_DTYPE_F32, (int64_t[]){ n, 1, 1, 1 }, err);
 }
 
-enum gguf_status gg_shape_ssm_conv(struct gguf_tensor *t,
-                                   struct gguf_error *err)
+enum gguf_status gg_graph_shape_ssm_conv(struct gguf_tensor *t,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *x = t->src[0], *k = t->src[1];
     GG_TRY(all_floats(t, 2, err));
@@ -62,8 +62,8 @@ enum gguf_status gg_shape_ssm_conv(struct gguf_tensor *t,
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
-enum gguf_status gg_shape_ssm_scan(struct gguf_tensor *t,
-                                   struct gguf_error *err)
+enum gguf_status gg_graph_shape_ssm_scan(struct gguf_tensor *t,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *s = t->src[0], *x = t->src[1], *a = t->src[3];
     const struct gguf_tensor *b = t->src[4], *ids = t->src[6];
@@ -79,8 +79,7 @@ enum gguf_status gg_shape_ssm_scan(struct gguf_tensor *t,
     GG_TRY(expect(t, 5, d, b->ne[1], tok, seqs, err));
     GG_TRY(expect(t, 6, seqs, 1, 1, 1, err));
     if (!b->ne[1] || heads % b->ne[1])
-        FAIL_SHAPE("%" PRId64 " heads in %" PRId64 " groups", heads,
-                   b->ne[1]);
+        FAIL_SHAPE("%" PRId64 " heads in %" PRId64 " groups", heads, b->ne[1]);
     return row_of(t, x, d, x->ne[0], heads, seqs, err);
 }
 
@@ -99,24 +98,28 @@ static enum gguf_status linear_attn(struct gguf_tensor *t, unsigned n_src,
     return row_of(t, v, s, s, v->ne[1], v->ne[3], err);
 }
 
-enum gguf_status gg_shape_wkv6(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_wkv6(struct gguf_tensor *t,
+                                     struct gguf_error *err)
 {
     const struct gguf_tensor *v = t->src[2];
     GG_TRY(expect(t, 3, v->ne[0], v->ne[1], 1, 1, err));
     return linear_attn(t, 6, (const unsigned[]){ 0, 1, 4 }, 3, err);
 }
 
-enum gguf_status gg_shape_wkv7(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_wkv7(struct gguf_tensor *t,
+                                     struct gguf_error *err)
 {
     return linear_attn(t, 7, (const unsigned[]){ 0, 1, 3, 4, 5 }, 5, err);
 }
 
-enum gguf_status gg_shape_gla(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_gla(struct gguf_tensor *t,
+                                    struct gguf_error *err)
 {
     return linear_attn(t, 5, (const unsigned[]){ 0, 1, 3 }, 3, err);
 }
 
-enum gguf_status gg_shape_delta(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_delta(struct gguf_tensor *t,
+                                      struct gguf_error *err)
 {
     const struct gguf_tensor *q = t->src[0], *v = t->src[2], *g = t->src[3];
     const int64_t s = v->ne[0], heads = v->ne[1];
@@ -124,8 +127,8 @@ enum gguf_status gg_shape_delta(struct gguf_tensor *t, struct gguf_error *err)
         FAIL_SHAPE("%" PRId64 " heads over %" PRId64, heads, q->ne[1]);
     GG_TRY(expect(t, 0, s, q->ne[1], v->ne[2], v->ne[3], err));
     GG_TRY(expect(t, 1, s, q->ne[1], v->ne[2], v->ne[3], err));
-    GG_TRY(expect(t, 3, g->ne[0] == 1 ? 1 : s, heads, v->ne[2], v->ne[3],
-                  err));
+    GG_TRY(
+        expect(t, 3, g->ne[0] == 1 ? 1 : s, heads, v->ne[2], v->ne[3], err));
     GG_TRY(expect(t, 4, 1, heads, v->ne[2], v->ne[3], err));
     return linear_attn(t, 6, NULL, 0, err);
 }
@@ -153,9 +156,9 @@ static struct gguf_tensor *split(struct gguf_ctx *ctx, struct gguf_tensor *t,
     if (!t)
         return NULL;
     if (new_state)
-        *new_state = part(ctx, t,
-                          (int64_t[]){ s->ne[0], s->ne[1], s->ne[2], n },
-                          gguf_tensor_n_elements(y));
+        *new_state =
+            part(ctx, t, (int64_t[]){ s->ne[0], s->ne[1], s->ne[2], n },
+                 gguf_tensor_n_elements(y));
     return part(ctx, t, y->ne, 0);
 }
 
@@ -186,10 +189,10 @@ gguf_op_rwkv_wkv6(struct gguf_ctx *ctx, struct gguf_tensor *r,
                   struct gguf_tensor *u, struct gguf_tensor *w,
                   struct gguf_tensor *state, struct gguf_tensor **new_state)
 {
-    return attn(ctx,
-                gg_op_make(ctx, GGUF_OP_RWKV_WKV6, NULL, 0,
-                           SRC(r, k, v, u, w, state)),
-                v, state, new_state);
+    return attn(
+        ctx,
+        gg_op_make(ctx, GGUF_OP_RWKV_WKV6, NULL, 0, SRC(r, k, v, u, w, state)),
+        v, state, new_state);
 }
 
 struct gguf_tensor *
@@ -221,8 +224,7 @@ struct gguf_tensor *
 gguf_op_gated_delta(struct gguf_ctx *ctx, struct gguf_tensor *q,
                     struct gguf_tensor *k, struct gguf_tensor *v,
                     struct gguf_tensor *g, struct gguf_tensor *beta,
-                    struct gguf_tensor *state,
-                    struct gguf_tensor **new_state)
+                    struct gguf_tensor *state, struct gguf_tensor **new_state)
 {
     return attn(ctx,
                 gg_op_make(ctx, GGUF_OP_GATED_DELTA, NULL, 0,

@@ -14,8 +14,8 @@ static void set_root(struct gguf_tensor *t, uint64_t off)
     t->view_off = a->view_off + off;
 }
 
-enum gguf_status gg_shape_reshape(struct gguf_tensor *t,
-                                  struct gguf_error *err)
+enum gguf_status gg_graph_shape_reshape(struct gguf_tensor *t,
+                                        struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
     int64_t ne[GGUF_TENSOR_DIMS];
@@ -94,7 +94,8 @@ static bool view_size(const struct gguf_tensor *t,
 }
 
 /* The builder left the offset in view_off, and -1 for strides that follow. */
-enum gguf_status gg_shape_view(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_view(struct gguf_tensor *t,
+                                     struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
     const struct gguf_dtype_info *info = gguf_dtype_find(a->dtype);
@@ -170,8 +171,8 @@ struct gguf_tensor *gguf_op_view_1d(struct gguf_ctx *ctx,
 }
 
 /* op_params: the four axes. */
-enum gguf_status gg_shape_permute(struct gguf_tensor *t,
-                                  struct gguf_error *err)
+enum gguf_status gg_graph_shape_permute(struct gguf_tensor *t,
+                                        struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
     unsigned seen = 0;
@@ -207,11 +208,10 @@ struct gguf_tensor *gguf_op_permute(struct gguf_ctx *ctx,
                                     unsigned axis1, unsigned axis2,
                                     unsigned axis3)
 {
-    struct gguf_tensor proto = {
-        .op = GGUF_OP_PERMUTE,
-        .op_params = { axis(axis0), axis(axis1), axis(axis2), axis(axis3) },
-        .src = { a }
-    };
+    struct gguf_tensor proto = { .op = GGUF_OP_PERMUTE,
+                                 .op_params = { axis(axis0), axis(axis1),
+                                                axis(axis2), axis(axis3) },
+                                 .src = { a } };
     return gg_op_name_after(gg_op_build(ctx, &proto), a, "permuted", NULL);
 }
 

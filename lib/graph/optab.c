@@ -8,10 +8,14 @@
 #include <stdio.h>
 
 const struct gg_op_row gg_op_rows[] = {
-#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)               \
-    [GGUF_OP_##ID] = { #NAME,         SRC,          OPT,                       \
-                       INPLACE,       GG_OP_##KIND, gg_shape_##SHAPE,          \
-                       gg_cost_##COST },
+#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)              \
+    [GGUF_OP_##ID] = { #NAME,                                                 \
+                       SRC,                                                   \
+                       OPT,                                                   \
+                       INPLACE,                                               \
+                       GG_OP_##KIND,                                          \
+                       gg_graph_shape_##SHAPE,                                \
+                       gg_graph_cost_##COST },
     GG_OP_LIST(X)
 #undef X
 };
@@ -23,8 +27,8 @@ enum {
 #undef X
         N_ROWS
 };
-#define X(ID, ...)                                                             \
-    static_assert((int)ROW_##ID == (int)GGUF_OP_##ID,                          \
+#define X(ID, ...)                                                            \
+    static_assert((int)ROW_##ID == (int)GGUF_OP_##ID,                         \
                   "gguf/op_num.h is not of graph/op_list.h");
 GG_OP_LIST(X)
 #undef X
@@ -57,8 +61,8 @@ enum gguf_status gg_op_fail(const struct gguf_tensor *t,
                          gguf_tensor_format(t->src[i], one, sizeof one));
         at = n < 0 ? n : at + n;
     }
-    return gg_fail(err, status, GGUF_NO_OFFSET, "%s: %s",
-                   gg_op_rows[t->op].name, text);
+    return gg_error_set(err, status, GGUF_NO_OFFSET, "%s: %s",
+                        gg_op_rows[t->op].name, text);
 }
 
 struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
@@ -70,8 +74,8 @@ struct gguf_tensor *gg_op_build(struct gguf_ctx *ctx,
     for (unsigned i = 0; i < row->n_src; i++) {
         if (proto->src[i])
             continue;
-        gg_fail(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
-                "%s: source %u is NULL", row->name, i);
+        gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
+                     "%s: source %u is NULL", row->name, i);
         return NULL;
     }
     if (row->shape(proto, gg_ctx_err(ctx)) != GGUF_OK)

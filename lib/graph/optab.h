@@ -16,8 +16,8 @@
 /* Check t's sources and parameters, and set type, ne and nb of the result; a
  * view also has view_src and view_off set here or by its builder. Fails with
  * gg_op_fail. */
-typedef enum gguf_status gg_shape_fn(struct gguf_tensor *t,
-                                     struct gguf_error *err);
+typedef enum gguf_status gg_graph_shape_fn(struct gguf_tensor *t,
+                                           struct gguf_error *err);
 
 /* Kinds of rows, as op_list.h says. */
 #define GG_OP_LEAF 0u
@@ -27,15 +27,15 @@ typedef enum gguf_status gg_shape_fn(struct gguf_tensor *t,
 
 /* Steps that t takes, about: a multiplication and addition, or a function of
  * one element, is one. Does not overflow: UINT64_MAX at most. */
-typedef uint64_t gg_cost_fn(const struct gguf_tensor *t);
+typedef uint64_t gg_graph_cost_fn(const struct gguf_tensor *t);
 
 struct gg_op_row {
     const char *name;
     uint8_t n_src, n_opt;
     uint8_t inplace;
     uint8_t flags; /* GG_OP_... */
-    gg_shape_fn *shape;
-    gg_cost_fn *cost;
+    gg_graph_shape_fn *shape;
+    gg_graph_cost_fn *cost;
 };
 
 extern const struct gg_op_row gg_op_rows[GGUF_N_OPS];
@@ -82,12 +82,11 @@ struct gguf_tensor *gg_op_name_after(struct gguf_tensor *t,
 /* gg_op_build with params_size bytes of parameters, and sources in order. */
 struct gguf_tensor *gg_op_make(struct gguf_ctx *ctx, enum gguf_op op,
                                const void *params, size_t params_size,
-                               unsigned n_src,
-                               struct gguf_tensor *const *src);
+                               unsigned n_src, struct gguf_tensor *const *src);
 
-#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)               \
-    gg_shape_fn gg_shape_##SHAPE;                                              \
-    gg_cost_fn gg_cost_##COST;
+#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)              \
+    gg_graph_shape_fn gg_graph_shape_##SHAPE;                                 \
+    gg_graph_cost_fn gg_graph_cost_##COST;
 GG_OP_LIST(X)
 #undef X
 

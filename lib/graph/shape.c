@@ -13,13 +13,15 @@ static enum gguf_status like(struct gguf_tensor *t,
     return gg_tensor_shape(t, dtype, s->ne, err);
 }
 
-enum gguf_status gg_shape_none(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_none(struct gguf_tensor *t,
+                                     struct gguf_error *err)
 {
     return gg_op_fail(t, err, GGUF_E_INVALID, "no operation");
 }
 
 /* The builder says the type. */
-enum gguf_status gg_shape_dup(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_dup(struct gguf_tensor *t,
+                                    struct gguf_error *err)
 {
     if (gguf_dtype_row_size(t->dtype, (uint64_t)t->src[0]->ne[0],
                             &(uint64_t){ 0 }, NULL) != GGUF_OK) {
@@ -40,7 +42,8 @@ static void result_is(struct gguf_tensor *t, int i)
     t->view_off = d->view_off;
 }
 
-enum gguf_status gg_shape_cpy(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_cpy(struct gguf_tensor *t,
+                                    struct gguf_error *err)
 {
     int64_t a = gguf_tensor_n_elements(t->src[0]);
     int64_t b = gguf_tensor_n_elements(t->src[1]);
@@ -50,8 +53,8 @@ enum gguf_status gg_shape_cpy(struct gguf_tensor *t, struct gguf_error *err)
     return GGUF_OK;
 }
 
-enum gguf_status gg_shape_get_rows(struct gguf_tensor *t,
-                                   struct gguf_error *err)
+enum gguf_status gg_graph_shape_get_rows(struct gguf_tensor *t,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *ids = t->src[1];
     if (ids->dtype != GGUF_DTYPE_I32)
@@ -64,8 +67,8 @@ enum gguf_status gg_shape_get_rows(struct gguf_tensor *t,
     return gg_tensor_shape(t, dtype, ne, err);
 }
 
-enum gguf_status gg_shape_set_rows(struct gguf_tensor *t,
-                                   struct gguf_error *err)
+enum gguf_status gg_graph_shape_set_rows(struct gguf_tensor *t,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *d = t->src[0], *s = t->src[1], *ids = t->src[2];
     if (ids->dtype != GGUF_DTYPE_I32 && ids->dtype != GGUF_DTYPE_I64)
@@ -81,26 +84,29 @@ enum gguf_status gg_shape_set_rows(struct gguf_tensor *t,
     return GGUF_OK;
 }
 
-enum gguf_status gg_shape_binary(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_binary(struct gguf_tensor *t,
+                                       struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
-    if (!gg_is_float(a) || !gg_is_float(b))
+    if (!gg_graph_is_float(a) || !gg_graph_is_float(b))
         FAIL_TYPE("the types must be floats");
     if (!gguf_tensor_can_repeat(b, a))
         FAIL_SHAPE("the second does not broadcast to the first");
     return like(t, a, a->dtype, err);
 }
 
-enum gguf_status gg_shape_unary(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_unary(struct gguf_tensor *t,
+                                      struct gguf_error *err)
 {
-    if (!gg_is_float(t->src[0]))
+    if (!gg_graph_is_float(t->src[0]))
         FAIL_TYPE("the type must be a float");
     return like(t, t->src[0], t->src[0]->dtype, err);
 }
 
-enum gguf_status gg_shape_gated(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_gated(struct gguf_tensor *t,
+                                      struct gguf_error *err)
 {
-    if (!gg_is_float(t->src[0]) || !gg_is_float(t->src[1]))
+    if (!gg_graph_is_float(t->src[0]) || !gg_graph_is_float(t->src[1]))
         FAIL_TYPE("the types must be floats");
     if (!gguf_tensor_same_shape(t->src[0], t->src[1]))
         FAIL_SHAPE("the shapes differ");
@@ -108,7 +114,8 @@ enum gguf_status gg_shape_gated(struct gguf_tensor *t, struct gguf_error *err)
 }
 
 /* op_params: the dimension. */
-enum gguf_status gg_shape_concat(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_concat(struct gguf_tensor *t,
+                                       struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     int64_t ne[GGUF_TENSOR_DIMS];
@@ -129,7 +136,8 @@ enum gguf_status gg_shape_concat(struct gguf_tensor *t, struct gguf_error *err)
 }
 
 /* The builder says the shape. */
-enum gguf_status gg_shape_repeat(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_repeat(struct gguf_tensor *t,
+                                       struct gguf_error *err)
 {
     int64_t ne[GGUF_TENSOR_DIMS];
     memcpy(ne, t->ne, sizeof ne);
@@ -149,7 +157,8 @@ static bool is_single(const struct gguf_tensor *t)
 }
 
 /* op_params: elements to add in each dimension. */
-enum gguf_status gg_shape_pad(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_pad(struct gguf_tensor *t,
+                                    struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
     int64_t ne[GGUF_TENSOR_DIMS];
@@ -163,35 +172,38 @@ enum gguf_status gg_shape_pad(struct gguf_tensor *t, struct gguf_error *err)
     return gg_tensor_shape(t, a->dtype, ne, err);
 }
 
-enum gguf_status gg_shape_roll(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_roll(struct gguf_tensor *t,
+                                     struct gguf_error *err)
 {
     if (!is_single(t->src[0]))
         FAIL_TYPE("blocks cannot be rolled");
     return like(t, t->src[0], t->src[0]->dtype, err);
 }
 
-enum gguf_status gg_shape_sum(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_sum(struct gguf_tensor *t,
+                                    struct gguf_error *err)
 {
-    if (!gg_is_float(t->src[0]))
+    if (!gg_graph_is_float(t->src[0]))
         FAIL_TYPE("the type must be a float");
     return gg_tensor_shape(t, GGUF_DTYPE_F32, (int64_t[]){ 1, 1, 1, 1 }, err);
 }
 
-enum gguf_status gg_shape_sum_rows(struct gguf_tensor *t,
-                                   struct gguf_error *err)
+enum gguf_status gg_graph_shape_sum_rows(struct gguf_tensor *t,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
-    if (!gg_is_float(a))
+    if (!gg_graph_is_float(a))
         FAIL_TYPE("the type must be a float");
     return gg_tensor_shape(t, GGUF_DTYPE_F32,
                            (int64_t[]){ 1, a->ne[1], a->ne[2], a->ne[3] },
                            err);
 }
 
-enum gguf_status gg_shape_argmax(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_argmax(struct gguf_tensor *t,
+                                       struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
-    if (!gg_is_float(a))
+    if (!gg_graph_is_float(a))
         FAIL_TYPE("the type must be a float");
     if (!a->ne[0])
         FAIL_SHAPE("rows of nothing have no largest element");
@@ -200,18 +212,18 @@ enum gguf_status gg_shape_argmax(struct gguf_tensor *t, struct gguf_error *err)
                            err);
 }
 
-enum gguf_status gg_shape_argsort(struct gguf_tensor *t,
-                                  struct gguf_error *err)
+enum gguf_status gg_graph_shape_argsort(struct gguf_tensor *t,
+                                        struct gguf_error *err)
 {
-    if (!gg_is_float(t->src[0]))
+    if (!gg_graph_is_float(t->src[0]))
         FAIL_TYPE("the type must be a float");
     if (t->src[0]->ne[0] > INT32_MAX)
         FAIL_SHAPE("numbers of a row must fit 32 bits");
     return like(t, t->src[0], GGUF_DTYPE_I32, err);
 }
 
-enum gguf_status gg_shape_group_norm(struct gguf_tensor *t,
-                                     struct gguf_error *err)
+enum gguf_status gg_graph_shape_group_norm(struct gguf_tensor *t,
+                                           struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0];
     struct gguf_group_norm_params p;
@@ -219,17 +231,17 @@ enum gguf_status gg_shape_group_norm(struct gguf_tensor *t,
     if (p.n_groups < 1 || a->ne[2] % p.n_groups)
         FAIL_SHAPE("%" PRId64 " channels in %" PRId32 " groups", a->ne[2],
                    p.n_groups);
-    return gg_shape_unary(t, err);
+    return gg_graph_shape_unary(t, err);
 }
 
 /* op_params: n_past. */
-enum gguf_status gg_shape_diag_mask(struct gguf_tensor *t,
-                                    struct gguf_error *err)
+enum gguf_status gg_graph_shape_diag_mask(struct gguf_tensor *t,
+                                          struct gguf_error *err)
 {
     if (t->op_params[0] < 0)
         return gg_op_fail(t, err, GGUF_E_INVALID, "%" PRId32 " are past",
                           t->op_params[0]);
-    return gg_shape_unary(t, err);
+    return gg_graph_shape_unary(t, err);
 }
 
 /* A mask for rows of n over m positions, h heads and s sequences. */
@@ -242,8 +254,8 @@ static enum gguf_status mask_fits(const struct gguf_tensor *t,
         return GGUF_OK;
     if (mask->dtype != GGUF_DTYPE_F32 && mask->dtype != GGUF_DTYPE_F16)
         FAIL_TYPE("the mask must be f32 or f16");
-    if (!mask->ne[2] || !mask->ne[3] || mask->ne[0] != n ||
-        mask->ne[1] < m || h % mask->ne[2] || s % mask->ne[3])
+    if (!mask->ne[2] || !mask->ne[3] || mask->ne[0] != n || mask->ne[1] < m ||
+        h % mask->ne[2] || s % mask->ne[3])
         FAIL_SHAPE("the mask must be [%" PRId64 ", >= %" PRId64
                    "] and broadcast",
                    n, m);
@@ -264,18 +276,18 @@ static enum gguf_status sinks_fit(const struct gguf_tensor *t,
     return GGUF_OK;
 }
 
-enum gguf_status gg_shape_soft_max(struct gguf_tensor *t,
-                                   struct gguf_error *err)
+enum gguf_status gg_graph_shape_soft_max(struct gguf_tensor *t,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *x = t->src[0];
     struct gguf_soft_max_params p;
     gg_op_params_get(t, &p, sizeof p);
-    if (!gg_is_float(x))
+    if (!gg_graph_is_float(x))
         FAIL_TYPE("the type must be a float");
     if (p.max_bias > 0 && !t->src[1])
         FAIL_SHAPE("a slope needs a mask");
-    GG_TRY(mask_fits(t, t->src[1], x->ne[0], x->ne[1], x->ne[2], x->ne[3],
-                     err));
+    GG_TRY(
+        mask_fits(t, t->src[1], x->ne[0], x->ne[1], x->ne[2], x->ne[3], err));
     GG_TRY(sinks_fit(t, t->src[2], x->ne[2], err));
     return like(t, x, x->dtype, err);
 }
@@ -305,13 +317,14 @@ static enum gguf_status rope_kind_fits(const struct gguf_tensor *t,
     return GGUF_OK;
 }
 
-enum gguf_status gg_shape_rope(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_rope(struct gguf_tensor *t,
+                                     struct gguf_error *err)
 {
     const struct gguf_tensor *x = t->src[0], *pos = t->src[1];
     const struct gguf_tensor *ff = t->src[2];
     struct gguf_rope r;
     gg_op_params_get(t, &r, sizeof r);
-    if (!gg_is_float(x))
+    if (!gg_graph_is_float(x))
         FAIL_TYPE("the type must be a float");
     if (pos->dtype != GGUF_DTYPE_I32)
         FAIL_TYPE("positions must be i32");
@@ -323,8 +336,7 @@ enum gguf_status gg_shape_rope(struct gguf_tensor *t, struct gguf_error *err)
         gguf_tensor_n_rows(pos) != 1)
         FAIL_SHAPE("%" PRId64 " positions for %" PRId64 " tokens", pos->ne[0],
                    x->ne[2]);
-    const int64_t pairs =
-        r.kind == GGUF_ROPE_VISION ? r.n_dims : r.n_dims / 2;
+    const int64_t pairs = r.kind == GGUF_ROPE_VISION ? r.n_dims : r.n_dims / 2;
     if (ff && (ff->ne[0] < pairs || !gguf_tensor_is_contiguous(ff)))
         FAIL_SHAPE("%" PRId64 " frequency factors are needed", pairs);
     if (!(r.freq_base > 0) || (r.ext_factor != 0 && r.n_ctx_orig <= 0))
@@ -342,10 +354,11 @@ static bool slices_meet(const struct gguf_tensor *a,
            b->ne[3] % a->ne[3] == 0;
 }
 
-enum gguf_status gg_shape_matmul(struct gguf_tensor *t, struct gguf_error *err)
+enum gguf_status gg_graph_shape_matmul(struct gguf_tensor *t,
+                                       struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
-    if (!gg_is_float(b))
+    if (!gg_graph_is_float(b))
         FAIL_TYPE("the second must be a float");
     if (a->ne[0] != b->ne[0])
         FAIL_SHAPE("rows of %" PRId64 " and %" PRId64 " elements", a->ne[0],
@@ -356,11 +369,11 @@ enum gguf_status gg_shape_matmul(struct gguf_tensor *t, struct gguf_error *err)
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
-enum gguf_status gg_shape_out_prod(struct gguf_tensor *t,
-                                   struct gguf_error *err)
+enum gguf_status gg_graph_shape_out_prod(struct gguf_tensor *t,
+                                         struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
-    if (!gg_is_float(a) || !gg_is_float(b))
+    if (!gg_graph_is_float(a) || !gg_graph_is_float(b))
         FAIL_TYPE("the types must be floats");
     if (a->ne[1] != b->ne[1])
         FAIL_SHAPE("%" PRId64 " and %" PRId64 " vectors", a->ne[1], b->ne[1]);
@@ -370,11 +383,11 @@ enum gguf_status gg_shape_out_prod(struct gguf_tensor *t,
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
-enum gguf_status gg_shape_matmul_id(struct gguf_tensor *t,
-                                    struct gguf_error *err)
+enum gguf_status gg_graph_shape_matmul_id(struct gguf_tensor *t,
+                                          struct gguf_error *err)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1], *ids = t->src[2];
-    if (!gg_is_float(b))
+    if (!gg_graph_is_float(b))
         FAIL_TYPE("the second must be a float");
     if (ids->dtype != GGUF_DTYPE_I32)
         FAIL_TYPE("matrix numbers must be i32");
@@ -388,8 +401,8 @@ enum gguf_status gg_shape_matmul_id(struct gguf_tensor *t,
     return gg_tensor_shape(t, GGUF_DTYPE_F32, ne, err);
 }
 
-enum gguf_status gg_shape_attention(struct gguf_tensor *t,
-                                    struct gguf_error *err)
+enum gguf_status gg_graph_shape_attention(struct gguf_tensor *t,
+                                          struct gguf_error *err)
 {
     const struct gguf_tensor *q = t->src[0], *k = t->src[1], *v = t->src[2];
     struct gguf_attn_params p;

@@ -14,8 +14,9 @@ enum gguf_status gg_tensor_shape(struct gguf_tensor *t, uint32_t dtype,
     uint64_t nb = 0, n = 1;
     for (int d = 0; d < GGUF_TENSOR_DIMS; d++) {
         if (ne[d] < 0)
-            return gg_fail(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
-                           "dimension %d of a tensor is %" PRId64, d, ne[d]);
+            return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
+                                "dimension %d of a tensor is %" PRId64, d,
+                                ne[d]);
         if (ne[d] && gg_ckd_mul(&n, n, (uint64_t)ne[d]))
             n = UINT64_MAX;
     }
@@ -31,10 +32,10 @@ enum gguf_status gg_tensor_shape(struct gguf_tensor *t, uint32_t dtype,
         over = over || gg_ckd_mul(&nb, nb, (uint64_t)ne[d]) || gg_ckd_cap(nb);
     }
     if (over)
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "the size of a tensor %s [%" PRId64 ", %" PRId64
-                       ", %" PRId64 ", %" PRId64 "] overflows",
-                       info->name, ne[0], ne[1], ne[2], ne[3]);
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "the size of a tensor %s [%" PRId64 ", %" PRId64
+                            ", %" PRId64 ", %" PRId64 "] overflows",
+                            info->name, ne[0], ne[1], ne[2], ne[3]);
     return GGUF_OK;
 }
 
@@ -44,8 +45,8 @@ struct gguf_tensor *gguf_tensor_create(struct gguf_ctx *ctx, uint32_t dtype,
     if (gg_ctx_failed(ctx))
         return NULL;
     if (n_dims < 1 || n_dims > GGUF_TENSOR_DIMS) {
-        gg_fail(gg_ctx_err(ctx), GGUF_E_SHAPE, GGUF_NO_OFFSET,
-                "a tensor of %u dimensions: 1 to 4 are possible", n_dims);
+        gg_error_set(gg_ctx_err(ctx), GGUF_E_SHAPE, GGUF_NO_OFFSET,
+                     "a tensor of %u dimensions: 1 to 4 are possible", n_dims);
         return NULL;
     }
     int64_t all[GGUF_TENSOR_DIMS] = { 1, 1, 1, 1 };
@@ -141,9 +142,9 @@ uint64_t gguf_tensor_size(const struct gguf_tensor *t)
     if (!info || gguf_tensor_is_empty(t))
         return 0;
     /* the last block of the row begins (n - 1) strides after the first */
-    uint64_t size = info->row_header + info->block_size +
-                    (uint64_t)(t->ne[0] / info->block_len - 1) *
-                        (uint64_t)t->nb[0];
+    uint64_t size =
+        info->row_header + info->block_size +
+        (uint64_t)(t->ne[0] / info->block_len - 1) * (uint64_t)t->nb[0];
     for (int d = 1; d < GGUF_TENSOR_DIMS; d++)
         size += (uint64_t)(t->ne[d] - 1) * (uint64_t)t->nb[d];
     return size;
@@ -223,7 +224,7 @@ bool gguf_tensor_can_repeat(const struct gguf_tensor *a,
 const char *gguf_tensor_format(const struct gguf_tensor *t, char *buf,
                                size_t size)
 {
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
     unsigned n = gguf_tensor_n_dims(t);
     size_t at = 0;
@@ -234,7 +235,7 @@ const char *gguf_tensor_format(const struct gguf_tensor *t, char *buf,
         at += k_ > 0 ? (size_t)k_ : 0;                                        \
     } while (0)
     if (t->name[0])
-        PUT("'%s' ", gg_esc(&esc, gg_strz(t->name)));
+        PUT("'%s' ", gg_str_esc(&esc, gg_str_z(t->name)));
     PUT("%s [", info ? info->name : "?");
     for (unsigned d = 0; d < n; d++)
         PUT("%s%" PRId64, d ? ", " : "", t->ne[d]);

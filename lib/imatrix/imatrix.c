@@ -11,7 +11,7 @@
 
 static struct gguf_str dataset_name(const void *user, uint32_t id)
 {
-    return gg_strz(((const struct gguf_imatrix *)user)->datasets[id]);
+    return gg_str_z(((const struct gguf_imatrix *)user)->datasets[id]);
 }
 
 enum gguf_status gguf_imatrix_create(struct gguf_imatrix **out,
@@ -19,16 +19,16 @@ enum gguf_status gguf_imatrix_create(struct gguf_imatrix **out,
                                      struct gguf_error *err)
 {
     *out = NULL;
-    struct gguf_imatrix *im = gg_alloc_zero(allocator, 1, sizeof *im);
+    struct gguf_imatrix *im = gg_mem_alloc_zero(allocator, 1, sizeof *im);
     if (!im)
-        return gg_fail_nomem(err, sizeof *im);
+        return gg_error_set_nomem(err, sizeof *im);
     im->allocator = allocator;
     im->map.fd = -1;
-    gg_arena_init(&im->arena, allocator);
-    enum gguf_status st = gg_index_init(&im->dataset_index, allocator, 0,
-                                        dataset_name, im, err);
+    gg_mem_arena_init(&im->arena, allocator);
+    enum gguf_status st =
+        gg_index_init(&im->dataset_index, allocator, 0, dataset_name, im, err);
     if (st != GGUF_OK)
-        gg_free(allocator, im);
+        gg_mem_free(allocator, im);
     else
         *out = im;
     return st;
@@ -37,7 +37,7 @@ enum gguf_status gguf_imatrix_create(struct gguf_imatrix **out,
 static void entry_fini(struct gguf_imatrix *im, struct gg_imatrix_entry *e)
 {
     if (e->owned)
-        gg_free(im->allocator, (void *)e->sums);
+        gg_mem_free(im->allocator, (void *)e->sums);
 }
 
 void gguf_imatrix_destroy(struct gguf_imatrix *im)
@@ -46,13 +46,13 @@ void gguf_imatrix_destroy(struct gguf_imatrix *im)
         return;
     for (size_t i = 0; i < im->n_entries; i++)
         entry_fini(im, im->entries[i]);
-    gg_free(im->allocator, im->entries);
-    gg_free(im->allocator, im->datasets);
+    gg_mem_free(im->allocator, im->entries);
+    gg_mem_free(im->allocator, im->datasets);
     gg_index_fini(&im->dataset_index);
-    gg_arena_fini(&im->arena);
+    gg_mem_arena_fini(&im->arena);
     gguf_file_close(im->file);
     gg_mapfile_close(&im->map);
-    gg_free(im->allocator, im);
+    gg_mem_free(im->allocator, im);
 }
 
 enum gguf_status gg_imatrix_check(const struct gguf_imatrix *im,
@@ -64,9 +64,9 @@ enum gguf_status gg_imatrix_check(const struct gguf_imatrix *im,
         return GGUF_OK;
     enum gguf_status st = gg_mapfile_check(m, m->fd, &why);
     return st == GGUF_OK ? st
-                         : gg_fail(err, st, GGUF_NO_OFFSET,
-                                   "the file of the importance data %s",
-                                   why.message);
+                         : gg_error_set(err, st, GGUF_NO_OFFSET,
+                                        "the file of the importance data %s",
+                                        why.message);
 }
 
 /* ------------------------------------------------------------- entries --- */
@@ -115,7 +115,7 @@ gg_imatrix_find_str(const struct gguf_imatrix *im, struct gguf_str name)
 const struct gg_imatrix_entry *gg_imatrix_find(const struct gguf_imatrix *im,
                                                const char *name)
 {
-    return find(im, gg_strz(name));
+    return find(im, gg_str_z(name));
 }
 
 int gguf_imatrix_find(const struct gguf_imatrix *im, struct gguf_str name,
@@ -132,16 +132,16 @@ enum gguf_status gg_imatrix_append(struct gguf_imatrix *im,
                                    struct gguf_error *err)
 {
     if (im->n_entries == im->cap_entries) {
-        void *grown = gg_grow(im->allocator, im->entries, &im->cap_entries,
-                              sizeof *im->entries, 64, err);
+        void *grown = gg_mem_grow(im->allocator, im->entries, &im->cap_entries,
+                                  sizeof *im->entries, 64, err);
         if (!grown)
             return GGUF_E_NOMEM;
         im->entries = grown;
     }
-    struct gg_imatrix_entry *e = gg_arena_alloc(&im->arena, sizeof *e);
-    const char *copy = gg_arena_strndup(&im->arena, name.data, name.size);
+    struct gg_imatrix_entry *e = gg_mem_arena_alloc(&im->arena, sizeof *e);
+    const char *copy = gg_mem_arena_strndup(&im->arena, name.data, name.size);
     if (!e || !copy)
-        return gg_fail_nomem(err, sizeof *e + name.size + 1);
+        return gg_error_set_nomem(err, sizeof *e + name.size + 1);
     *e = (struct gg_imatrix_entry){ .name = copy };
     im->entries[im->n_entries++] = *out = e;
     return GGUF_OK;
@@ -159,7 +159,7 @@ void gg_imatrix_sort(struct gguf_imatrix *im)
     if (im->n_entries == n + 1) {
         bool found;
         struct gg_imatrix_entry *e = im->entries[n];
-        size_t i = place(im, gg_strz(e->name), &found);
+        size_t i = place(im, gg_str_z(e->name), &found);
         memmove(im->entries + i + 1, im->entries + i, (n - i) * sizeof e);
         im->entries[i] = e;
     } else if (im->n_entries > n) {
@@ -177,15 +177,16 @@ enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
     if (gg_index_find(&im->dataset_index, name) != GG_INDEX_NONE)
         return GGUF_OK;
     if (im->n_datasets == im->cap_datasets) {
-        void *grown = gg_grow(im->allocator, im->datasets, &im->cap_datasets,
-                              sizeof *im->datasets, 4, err);
+        void *grown =
+            gg_mem_grow(im->allocator, im->datasets, &im->cap_datasets,
+                        sizeof *im->datasets, 4, err);
         if (!grown)
             return GGUF_E_NOMEM;
         im->datasets = grown;
     }
-    const char *copy = gg_arena_strndup(&im->arena, name.data, name.size);
+    const char *copy = gg_mem_arena_strndup(&im->arena, name.data, name.size);
     if (!copy)
-        return gg_fail_nomem(err, name.size + 1);
+        return gg_error_set_nomem(err, name.size + 1);
     im->datasets[im->n_datasets] = copy;
     GG_TRY(gg_index_add(&im->dataset_index, (uint32_t)im->n_datasets, &other,
                         err));
@@ -252,12 +253,12 @@ uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im)
 
 static float load(const uint8_t *floats, uint64_t i)
 {
-    return gg_f32_from_bits(gg_load32le(floats + 4 * i));
+    return gg_bytes_f32_from_bits(gg_bytes_load32le(floats + 4 * i));
 }
 
 void gg_imatrix_store(uint8_t *p, float v)
 {
-    gg_store32le(p, gg_f32_bits(v > FLT_MAX ? FLT_MAX : v));
+    gg_bytes_store32le(p, gg_bytes_f32_bits(v > FLT_MAX ? FLT_MAX : v));
 }
 
 static float count_of(const struct gg_imatrix_entry *e, uint64_t mat)
@@ -271,8 +272,8 @@ enum gguf_status gguf_imatrix_sums(const struct gguf_imatrix *im, size_t i,
 {
     if (i >= im->n_entries || first > im->entries[i]->n_values ||
         n > im->entries[i]->n_values - first)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "importance data: out of range");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "importance data: out of range");
     for (size_t k = 0; k < n; k++)
         dst[k] = load(im->entries[i]->sums, first + k);
     return GGUF_OK;
@@ -284,10 +285,9 @@ enum gguf_status gguf_imatrix_counts(const struct gguf_imatrix *im, size_t i,
 {
     const struct gg_imatrix_entry *e =
         i < im->n_entries ? im->entries[i] : NULL;
-    if (!e || first > GG_MAX(e->n_mats, 1) ||
-        n > GG_MAX(e->n_mats, 1) - first)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "importance data: out of range");
+    if (!e || first > GG_MAX(e->n_mats, 1) || n > GG_MAX(e->n_mats, 1) - first)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "importance data: out of range");
     for (size_t k = 0; k < n; k++)
         dst[k] = count_of(e, first + k);
     return GGUF_OK;
@@ -342,11 +342,11 @@ static enum gguf_status own(struct gguf_imatrix *im,
     if (e->owned && e->n_mats == n_mats)
         return GGUF_OK;
     if (gg_ckd_array(&size, e->n_values + n_mats, 4))
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "importance data are too large");
-    uint8_t *p = gg_alloc(im->allocator, size);
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "importance data are too large");
+    uint8_t *p = gg_mem_alloc(im->allocator, size);
     if (!p)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     float factor = old && n_mats ? (float)scale : 1;
     for (uint64_t k = 0; k < e->n_values; k++)
         gg_imatrix_store(p + 4 * k, load(e->sums, k) * factor);
@@ -372,7 +372,7 @@ static enum gguf_status add_values(struct gg_imatrix_entry *a,
                                    float factor, struct gguf_error *err)
 {
     bool some = false;
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     uint8_t *sums = (uint8_t *)a->sums, *counts = (uint8_t *)a->counts;
     for (uint64_t k = 0; k < a->n_values; k++) {
         float v = load(sums, k) + load(b->sums, k) * factor;
@@ -386,10 +386,10 @@ static enum gguf_status add_values(struct gg_imatrix_entry *a,
         a->n_calls += GG_MIN(b->n_calls, UINT32_MAX - a->n_calls);
     if (some)
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
-                   "importance data of '%s': none of %" PRIu64
-                   " values is a number in both",
-                   gg_esc(&esc, gg_strz(a->name)), a->n_values);
+    return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
+                        "importance data of '%s': none of %" PRIu64
+                        " values is a number in both",
+                        gg_str_esc(&esc, gg_str_z(a->name)), a->n_values);
 }
 
 static enum gguf_status add_new(struct gguf_imatrix *im,
@@ -399,7 +399,7 @@ static enum gguf_status add_new(struct gguf_imatrix *im,
     struct gg_imatrix_entry copy = *b, *e;
     copy.owned = false;
     GG_TRY(own(im, &copy, b->n_mats, 1, err));
-    enum gguf_status st = gg_imatrix_append(im, gg_strz(b->name), &e, err);
+    enum gguf_status st = gg_imatrix_append(im, gg_str_z(b->name), &e, err);
     if (st != GGUF_OK) {
         entry_fini(im, &copy);
         return st;
@@ -416,18 +416,18 @@ static enum gguf_status add_entry(struct gguf_imatrix *im,
                                   const struct gg_imatrix_entry *b,
                                   uint64_t scale, struct gguf_error *err)
 {
-    struct gg_esc esc;
-    struct gg_imatrix_entry *a = find(im, gg_strz(b->name));
+    struct gg_str_esc esc;
+    struct gg_imatrix_entry *a = find(im, gg_str_z(b->name));
     if (!a)
         return add_new(im, b, err);
     if (a->n_values != b->n_values ||
         (a->n_mats && b->n_mats && a->n_mats != b->n_mats))
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "importance data of '%s': %" PRIu64 " values of %" PRIu64
-                       " matrices in one, %" PRIu64 " of %" PRIu64
-                       " in the other",
-                       gg_esc(&esc, gg_strz(a->name)), a->n_values, a->n_mats,
-                       b->n_values, b->n_mats);
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "importance data of '%s': %" PRIu64
+                            " values of %" PRIu64 " matrices in one, %" PRIu64
+                            " of %" PRIu64 " in the other",
+                            gg_str_esc(&esc, gg_str_z(a->name)), a->n_values,
+                            a->n_mats, b->n_values, b->n_mats);
     GG_TRY(own(im, a, GG_MAX(a->n_mats, b->n_mats), scale, err));
     return add_values(a, b, a->n_mats && !b->counts ? (float)scale : 1, err);
 }
@@ -449,34 +449,36 @@ enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im, const char *name,
                                   const float *sums, const float *counts,
                                   struct gguf_error *err)
 {
-    struct gg_imatrix_entry b = { .name = name, .n_cols = n_cols,
+    struct gg_imatrix_entry b = { .name = name,
+                                  .n_cols = n_cols,
                                   .n_mats = n_mats };
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     size_t size;
     if (!n_cols || !n_mats || !*name ||
         gg_ckd_mul(&b.n_values, n_cols, n_mats) ||
         gg_ckd_array(&size, b.n_values, 8) || n_mats > UINT32_MAX)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "importance data: a name and a size are wanted");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "importance data: a name and a size are wanted");
     if (!is_counted(counts, n_mats))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "importance data of '%s': counts must be numbers from 0 "
-                       "up, one of them above",
-                       gg_esc(&esc, gg_strz(name)));
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "importance data of '%s': counts must be numbers from 0 "
+            "up, one of them above",
+            gg_str_esc(&esc, gg_str_z(name)));
     size = (size_t)(4 * (b.n_values + n_mats));
-    uint8_t *p = gg_alloc(im->allocator, size);
+    uint8_t *p = gg_mem_alloc(im->allocator, size);
     if (!p)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     for (uint64_t k = 0; k < b.n_values; k++)
-        gg_store32le(p + 4 * k, gg_f32_bits(sums[k]));
+        gg_bytes_store32le(p + 4 * k, gg_bytes_f32_bits(sums[k]));
     for (uint64_t k = 0; k < n_mats; k++)
-        gg_store32le(p + 4 * (b.n_values + k), gg_f32_bits(counts[k]));
+        gg_bytes_store32le(p + 4 * (b.n_values + k),
+                           gg_bytes_f32_bits(counts[k]));
     b.sums = p;
     b.counts = p + 4 * b.n_values;
-    enum gguf_status st =
-        add_entry(im, &b, GG_MAX(im->chunk_size, 1), err);
+    enum gguf_status st = add_entry(im, &b, GG_MAX(im->chunk_size, 1), err);
     gg_imatrix_sort(im);
-    gg_free(im->allocator, p);
+    gg_mem_free(im->allocator, p);
     return st;
 }
 
@@ -486,7 +488,7 @@ enum gguf_status gguf_imatrix_add_chunks(struct gguf_imatrix *im,
                                          struct gguf_error *err)
 {
     if (dataset)
-        GG_TRY(gg_imatrix_add_dataset(im, gg_strz(dataset), err));
+        GG_TRY(gg_imatrix_add_dataset(im, gg_str_z(dataset), err));
     if (gg_ckd_add(&im->n_chunks, im->n_chunks, n_chunks))
         im->n_chunks = UINT32_MAX;
     if (size)
@@ -508,7 +510,7 @@ enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
         return st;
     GG_TRY(gg_imatrix_check(other, err));
     for (size_t i = 0; i < other->n_datasets; i++)
-        GG_TRY(gg_imatrix_add_dataset(im, gg_strz(other->datasets[i]), err));
+        GG_TRY(gg_imatrix_add_dataset(im, gg_str_z(other->datasets[i]), err));
     return gguf_imatrix_add_chunks(im, NULL, other->n_chunks,
                                    other->chunk_size, err);
 }

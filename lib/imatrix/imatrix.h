@@ -22,16 +22,16 @@ struct gg_imatrix_entry {
 
 struct gguf_imatrix {
     const struct gguf_allocator *allocator;
-    struct gg_arena arena;    /* entries, names, datasets */
+    struct gg_mem_arena arena; /* entries, names, datasets */
     struct gg_imatrix_entry **entries;
     size_t n_entries, cap_entries;
-    size_t n_sorted;          /* the first of them, which are by name */
+    size_t n_sorted; /* the first of them, which are by name */
     const char **datasets;
     size_t n_datasets, cap_datasets;
     struct gg_index dataset_index;
     uint64_t n_chunks, chunk_size;
-    struct gguf_file *file;   /* what entries point into, or NULL */
-    struct gg_mapfile map;    /* likewise */
+    struct gguf_file *file; /* what entries point into, or NULL */
+    struct gg_mapfile map;  /* likewise */
 };
 
 /* Is the file that the entries point into as it was (mapfile.h)?

@@ -31,25 +31,25 @@ static enum gguf_status check_values(const uint8_t *p, uint64_t n,
                                      const char *what, bool sums,
                                      struct gguf_error *err)
 {
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     uint64_t n_not = 0;
     for (uint64_t i = 0; i < n; i++) {
-        float v = gg_f32_from_bits(gg_load32le(p + 4 * i));
+        float v = gg_bytes_f32_from_bits(gg_bytes_load32le(p + 4 * i));
         if (v >= 0 && v <= FLT_MAX)
             continue;
         n_not++;
         if (!sums || (v < 0 && isfinite(v)))
-            return gg_fail(err, isfinite(v) ? GGUF_E_FORMAT : GGUF_E_NONFINITE,
-                           off + 4 * i,
-                           "'%s': %s %" PRIu64
-                           " is %g, must be a number from 0 up",
-                           gg_esc(&esc, name), what, i, (double)v);
+            return gg_error_set(
+                err, isfinite(v) ? GGUF_E_FORMAT : GGUF_E_NONFINITE,
+                off + 4 * i,
+                "'%s': %s %" PRIu64 " is %g, must be a number from 0 up",
+                gg_str_esc(&esc, name), what, i, (double)v);
     }
     if (!n || n_not < n)
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_NONFINITE, off,
-                   "'%s': none of %" PRIu64 " %ss is a number",
-                   gg_esc(&esc, name), n, what);
+    return gg_error_set(err, GGUF_E_NONFINITE, off,
+                        "'%s': none of %" PRIu64 " %ss is a number",
+                        gg_str_esc(&esc, name), n, what);
 }
 
 /* The values of an entry: where they lie, or of a big-endian file a copy in
@@ -67,18 +67,19 @@ static enum gguf_status take_values(struct gguf_imatrix *im,
     size_t size;
     uint8_t *p = NULL;
     if (!gg_ckd_array(&size, n_sums + n_counts, 4)) /* both are in a file */
-        p = gg_alloc(im->allocator, size);
+        p = gg_mem_alloc(im->allocator, size);
     e->sums = p;
     e->counts = NULL;
     if (!p)
-        return gg_fail_nomem(err, SIZE_MAX);
+        return gg_error_set_nomem(err, SIZE_MAX);
     for (uint64_t i = 0; i < n_sums; i++)
-        gg_store32le(p + 4 * i, gg_swap32(gg_load32le(sums + 4 * i)));
+        gg_bytes_store32le(p + 4 * i,
+                           gg_bytes_swap32(gg_bytes_load32le(sums + 4 * i)));
     if (counts)
         e->counts = p + 4 * n_sums;
     for (uint64_t i = 0; i < n_counts; i++)
-        gg_store32le(p + 4 * (n_sums + i),
-                     gg_swap32(gg_load32le(counts + 4 * i)));
+        gg_bytes_store32le(p + 4 * (n_sums + i),
+                           gg_bytes_swap32(gg_bytes_load32le(counts + 4 * i)));
     e->owned = true;
     return GGUF_OK;
 }
@@ -91,9 +92,10 @@ static enum gguf_status read_i32(struct gg_cursor *c, uint32_t *v,
     uint64_t at = c->off;
     GG_TRY(gg_cursor_u32(c, v, what, err));
     if (*v > INT32_MAX)
-        return gg_fail(err, GGUF_E_FORMAT, at, "%s at byte %" PRIu64
-                       " is %" PRId64 ", must be a number from 0 up",
-                       what, at, (int64_t)*v - (INT64_C(1) << 32));
+        return gg_error_set(err, GGUF_E_FORMAT, at,
+                            "%s at byte %" PRIu64 " is %" PRId64
+                            ", must be a number from 0 up",
+                            what, at, (int64_t)*v - (INT64_C(1) << 32));
     return GGUF_OK;
 }
 
@@ -105,14 +107,14 @@ static enum gguf_status read_text(struct gg_cursor *c, struct gguf_str *out,
     uint64_t at = c->off;
     GG_TRY(read_i32(c, &n, what, err));
     if (n > 65535)
-        return gg_fail(err, GGUF_E_LIMIT, at,
-                       "%s at byte %" PRIu64 " has %" PRIu32
-                       " bytes, limit is 65535",
-                       what, at, n);
+        return gg_error_set(err, GGUF_E_LIMIT, at,
+                            "%s at byte %" PRIu64 " has %" PRIu32
+                            " bytes, limit is 65535",
+                            what, at, n);
     GG_TRY(gg_cursor_take(c, n, &p, what, err));
     if (n && memchr(p, 0, n))
-        return gg_fail(err, GGUF_E_FORMAT, at,
-                       "%s at byte %" PRIu64 " has a NUL byte", what, at);
+        return gg_error_set(err, GGUF_E_FORMAT, at,
+                            "%s at byte %" PRIu64 " has a NUL byte", what, at);
     *out = (struct gguf_str){ (const char *)p, n };
     return GGUF_OK;
 }
@@ -124,7 +126,7 @@ static enum gguf_status read_old_entry(struct gguf_imatrix *im,
 {
     struct gguf_str name;
     struct gg_imatrix_entry *e;
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     uint32_t n_calls, n, other;
     const uint8_t *p = NULL;
     uint64_t at = c->off;
@@ -132,18 +134,18 @@ static enum gguf_status read_old_entry(struct gguf_imatrix *im,
     GG_TRY(read_i32(c, &n_calls, "a number of calls", err));
     GG_TRY(read_i32(c, &n, "a number of values", err));
     if (!name.size || !n)
-        return gg_fail(err, GGUF_E_FORMAT, at,
-                       "the entry at byte %" PRIu64 " is empty", at);
+        return gg_error_set(err, GGUF_E_FORMAT, at,
+                            "the entry at byte %" PRIu64 " is empty", at);
     GG_TRY(gg_cursor_take(c, (uint64_t)n * 4, &p, "values", err));
     if (!n_calls)
-        return gg_fail(err, GGUF_E_FORMAT, at,
-                       "'%s' has 0 calls: nothing was counted",
-                       gg_esc(&esc, name));
+        return gg_error_set(err, GGUF_E_FORMAT, at,
+                            "'%s' has 0 calls: nothing was counted",
+                            gg_str_esc(&esc, name));
     GG_TRY(gg_imatrix_append(im, name, &e, err));
     GG_TRY(gg_index_add(names, (uint32_t)im->n_entries - 1, &other, err));
     if (other != GG_INDEX_NONE)
-        return gg_fail(err, GGUF_E_DUPLICATE, at, "'%s' is there twice",
-                       gg_esc(&esc, name));
+        return gg_error_set(err, GGUF_E_DUPLICATE, at, "'%s' is there twice",
+                            gg_str_esc(&esc, name));
     e->n_values = e->n_cols = n;
     e->n_calls = n_calls;
     GG_TRY(take_values(im, e, c->swap, p, n, NULL, 0, err));
@@ -158,7 +160,7 @@ static bool can_hold(const struct gg_cursor *c, uint32_t n_entries)
 
 static struct gguf_str entry_name(const void *user, uint32_t id)
 {
-    return gg_strz(((const struct gguf_imatrix *)user)->entries[id]->name);
+    return gg_str_z(((const struct gguf_imatrix *)user)->entries[id]->name);
 }
 
 static enum gguf_status read_old_entries(struct gguf_imatrix *im,
@@ -181,15 +183,15 @@ static enum gguf_status read_old(struct gguf_imatrix *im,
     struct gguf_str text;
     uint32_t n, v;
     GG_TRY(gg_cursor_u32(&c, &n, "the number of entries", err));
-    if (!can_hold(&c, n) && can_hold(&c, gg_swap32(n))) {
+    if (!can_hold(&c, n) && can_hold(&c, gg_bytes_swap32(n))) {
         c.swap = true;
-        n = gg_swap32(n);
+        n = gg_bytes_swap32(n);
     }
     if (!can_hold(&c, n))
-        return gg_fail(err, GGUF_E_FORMAT, 0,
-                       "neither GGUF nor importance data: %" PRIu32
-                       " entries in %" PRIu64 " bytes",
-                       n, im->map.size);
+        return gg_error_set(err, GGUF_E_FORMAT, 0,
+                            "neither GGUF nor importance data: %" PRIu32
+                            " entries in %" PRIu64 " bytes",
+                            n, im->map.size);
     GG_TRY(read_old_entries(im, &c, n, err));
     if (!gg_cursor_left(&c))
         return GGUF_OK;
@@ -238,15 +240,15 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
                                     struct gguf_error *err)
 {
     struct gg_imatrix_entry *e;
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     if (t->name.size >= NAME_SIZE)
-        return gg_fail(err, GGUF_E_LIMIT, t->info_off,
-                       "'%s' has %zu bytes, limit is %d",
-                       gg_esc(&esc, t->name), t->name.size, NAME_SIZE - 1);
+        return gg_error_set(
+            err, GGUF_E_LIMIT, t->info_off, "'%s' has %zu bytes, limit is %d",
+            gg_str_esc(&esc, t->name), t->name.size, NAME_SIZE - 1);
     if (gg_str_ends(t->name, counts_suffix) &&
         !find_other(im->file, t, counts_suffix, sums_suffix))
-        return gg_fail(err, GGUF_E_MISMATCH, t->info_off,
-                       "'%s' has no sums", gg_esc(&esc, t->name));
+        return gg_error_set(err, GGUF_E_MISMATCH, t->info_off,
+                            "'%s' has no sums", gg_str_esc(&esc, t->name));
     if (!gg_str_ends(t->name, sums_suffix))
         return GGUF_OK;
     struct gguf_str base = { t->name.data,
@@ -256,12 +258,12 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     if (!base.size || !counts ||
         counts->n_elements * (uint64_t)t->ne[0] != t->n_elements ||
         !t->n_elements)
-        return gg_fail(err, GGUF_E_MISMATCH, t->info_off,
-                       "'%s' has no counts of its shape",
-                       gg_esc(&esc, t->name));
+        return gg_error_set(err, GGUF_E_MISMATCH, t->info_off,
+                            "'%s' has no counts of its shape",
+                            gg_str_esc(&esc, t->name));
     if (t->dtype != GGUF_DTYPE_F32 || counts->dtype != GGUF_DTYPE_F32)
-        return gg_fail(err, GGUF_E_TYPE, t->info_off, "'%s' is not F32",
-                       gg_esc(&esc, t->name));
+        return gg_error_set(err, GGUF_E_TYPE, t->info_off, "'%s' is not F32",
+                            gg_str_esc(&esc, t->name));
     GG_TRY(gg_imatrix_append(im, base, &e, err));
     e->n_values = t->n_elements;
     e->n_cols = (uint64_t)t->ne[0];
@@ -274,8 +276,9 @@ static enum gguf_status read_tensor(struct gguf_imatrix *im,
     GG_TRY(check_tensor(im->file, t, e->sums, "sum", true, err));
     GG_TRY(check_tensor(im->file, counts, e->counts, "count", false, err));
     if (is_zero(e->counts, counts->n_elements))
-        return gg_fail(err, GGUF_E_FORMAT, counts->info_off,
-                       "'%s' counted nothing", gg_esc(&esc, counts->name));
+        return gg_error_set(err, GGUF_E_FORMAT, counts->info_off,
+                            "'%s' counted nothing",
+                            gg_str_esc(&esc, counts->name));
     return GGUF_OK;
 }
 
@@ -287,8 +290,8 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
     struct gguf_kv_iter it;
     if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK ||
         !gg_str_eqz(type, "imatrix"))
-        return gg_fail(err, GGUF_E_NOTFOUND, 0,
-                       "general.type is not 'imatrix'");
+        return gg_error_set(err, GGUF_E_NOTFOUND, 0,
+                            "general.type is not 'imatrix'");
     kv = gguf_file_kv_find(im->file, "imatrix.chunk_count");
     if (kv)
         GG_TRY(gguf_kv_get_uint(kv, &im->n_chunks, err));
@@ -304,9 +307,9 @@ static enum gguf_status read_gguf(struct gguf_imatrix *im,
             GG_TRY(gg_imatrix_add_dataset(im, text, err));
     for (size_t i = 0; i < gguf_file_n_tensors(im->file); i++)
         GG_TRY(read_tensor(im, gguf_file_tensor(im->file, i), err));
-    return im->n_entries ? GGUF_OK
-                         : gg_fail(err, GGUF_E_NOTFOUND, 0,
-                                   "there are no entries");
+    return im->n_entries
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_NOTFOUND, 0, "there are no entries");
 }
 
 enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
@@ -318,8 +321,8 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
     struct gguf_imatrix *im;
     *out = NULL;
     GG_TRY(gg_params_take(&fp, sizeof fp, params, "gguf_file_params", err));
-    GG_TRY(gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits",
-                          err));
+    GG_TRY(
+        gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
     GG_TRY(gguf_imatrix_create(&im, fp.allocator, err));
     enum gguf_status st = gg_mapfile_open(&im->map, path, 0, 0, err);
     if (st == GGUF_OK && im->map.size >= 4 &&
@@ -348,14 +351,14 @@ enum gguf_status gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
 
 static float value(const uint8_t *floats, uint64_t i)
 {
-    return gg_f32_from_bits(gg_load32le(floats + 4 * i));
+    return gg_bytes_f32_from_bits(gg_bytes_load32le(floats + 4 * i));
 }
 
 static enum gguf_status put_u32(struct gg_outfile *o, uint64_t v,
                                 struct gguf_error *err)
 {
     uint8_t b[4];
-    gg_store32le(b, (uint32_t)GG_MIN(v, INT32_MAX));
+    gg_bytes_store32le(b, (uint32_t)GG_MIN(v, INT32_MAX));
     return gg_outfile_write(o, b, 4, err);
 }
 
@@ -376,18 +379,19 @@ static enum gguf_status put_entry(struct gg_outfile *o,
     for (uint64_t k = 0; k < e->n_mats; k++)
         most = GG_MAX(most, value(e->counts, k));
     uint64_t n_calls = e->n_calls;
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     if (e->counts) { /* means do not depend on it */
-        n_calls = most < 0x1p53f ? ((uint64_t)most + size - 1) / size
-                                 : INT32_MAX;
+        n_calls =
+            most < 0x1p53f ? ((uint64_t)most + size - 1) / size : INT32_MAX;
         n_calls = GG_MAX(GG_MIN(n_calls, INT32_MAX), 1);
     }
     if (e->n_values > INT32_MAX || n_calls > INT32_MAX)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "'%s': %" PRIu64 " values of %" PRIu64 " calls, of "
-                       "both the older form has %" PRId32 " at most",
-                       gg_esc(&esc, gg_strz(e->name)), e->n_values, n_calls,
-                       INT32_MAX);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "'%s': %" PRIu64 " values of %" PRIu64
+                            " calls, of "
+                            "both the older form has %" PRId32 " at most",
+                            gg_str_esc(&esc, gg_str_z(e->name)), e->n_values,
+                            n_calls, INT32_MAX);
     GG_TRY(put_text(o, e->name, err));
     GG_TRY(put_u32(o, n_calls, err));
     GG_TRY(put_u32(o, e->n_values, err));
@@ -429,21 +433,21 @@ static enum gguf_status make_meta(const struct gguf_imatrix *im,
                                   struct gguf_meta *m, struct gguf_error *err)
 {
     struct gguf_str *texts =
-        gg_alloc_zero(im->allocator, im->n_datasets, sizeof *texts);
+        gg_mem_alloc_zero(im->allocator, im->n_datasets, sizeof *texts);
     if (!texts)
-        return gg_fail_nomem(err, im->n_datasets * sizeof *texts);
+        return gg_error_set_nomem(err, im->n_datasets * sizeof *texts);
     for (size_t i = 0; i < im->n_datasets; i++)
-        texts[i] = gg_strz(im->datasets[i]);
+        texts[i] = gg_str_z(im->datasets[i]);
     enum gguf_status st =
         gguf_meta_set_strz(m, "general.type", "imatrix", err);
     if (st == GGUF_OK)
         st = gguf_meta_set_str_array(m, "imatrix.datasets", texts,
                                      im->n_datasets, err);
-    gg_free(im->allocator, texts);
+    gg_mem_free(im->allocator, texts);
     if (st == GGUF_OK)
-        st = gguf_meta_set_u32(m, "imatrix.chunk_count",
-                               (uint32_t)GG_MIN(im->n_chunks, UINT32_MAX),
-                               err);
+        st =
+            gguf_meta_set_u32(m, "imatrix.chunk_count",
+                              (uint32_t)GG_MIN(im->n_chunks, UINT32_MAX), err);
     uint64_t size = im->chunk_size ? im->chunk_size : 1;
     if (st == GGUF_OK)
         st = gguf_meta_set_u32(m, "imatrix.chunk_size",
@@ -455,16 +459,17 @@ static enum gguf_status plan_entry(struct gguf_writer *w,
                                    const struct gg_imatrix_entry *e,
                                    struct gguf_error *err)
 {
-    struct gguf_tensor_info t = { .dtype = GGUF_DTYPE_F32, .n_dims = 2,
+    struct gguf_tensor_info t = { .dtype = GGUF_DTYPE_F32,
+                                  .n_dims = 2,
                                   .ne = { 1, 1, 1, 1, 1, 1, 1, 1 } };
     char name[NAME_SIZE];
     uint64_t n_mats = GG_MAX(e->n_mats, 1);
     size_t n = strlen(e->name);
-    if (!gg_str_join(name, sizeof name, gg_strz(e->name), sums_suffix))
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "a name of %zu bytes, limit is %zu", n,
-                       sizeof name - sizeof sums_suffix);
-    t.name = gg_strz(name);
+    if (!gg_str_join(name, sizeof name, gg_str_z(e->name), sums_suffix))
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "a name of %zu bytes, limit is %zu", n,
+                            sizeof name - sizeof sums_suffix);
+    t.name = gg_str_z(name);
     t.ne[0] = (int64_t)e->n_cols;
     t.ne[1] = (int64_t)n_mats;
     t.n_elements = e->n_values;
@@ -472,7 +477,7 @@ static enum gguf_status plan_entry(struct gguf_writer *w,
     t.n_dims = n_mats > 1 ? 2 : 1;
     GG_TRY(gguf_writer_add_like(w, &t, err));
     memcpy(name + n, counts_suffix, sizeof counts_suffix);
-    t.name = gg_strz(name);
+    t.name = gg_str_z(name);
     t.ne[0] = 1;
     t.n_elements = n_mats;
     t.size = 4 * n_mats;
@@ -502,7 +507,7 @@ static enum gguf_status write_old(const struct gguf_imatrix *im,
     const struct gg_imatrix_entry *e = im->entries[i];
     float size = im->chunk_size ? (float)im->chunk_size : 1;
     uint8_t calls[4];
-    gg_store32le(calls, gg_f32_bits((float)e->n_calls));
+    gg_bytes_store32le(calls, gg_bytes_f32_bits((float)e->n_calls));
     GG_TRY(gguf_writer_begin(w, 2 * i, err));
     GG_TRY(write_scaled(w, e->sums, e->n_values, size, err));
     GG_TRY(gguf_writer_begin(w, 2 * i + 1, err));

@@ -8,7 +8,7 @@
 
 static float load(const uint8_t *floats, uint64_t i)
 {
-    return gg_f32_from_bits(gg_load32le(floats + 4 * i));
+    return gg_bytes_f32_from_bits(gg_bytes_load32le(floats + 4 * i));
 }
 
 static double count_of(const struct gg_imatrix_entry *e, uint64_t mat)
@@ -56,8 +56,8 @@ enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
 {
     struct gguf_imatrix_stats s = { .n = 0 };
     if (i >= im->n_entries)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "importance data: out of range");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "importance data: out of range");
     const struct gg_imatrix_entry *e = im->entries[i];
     uint64_t n_mats = e->n_mats ? e->n_mats : 1, n_high = 0;
     for (uint64_t m = 0; m < n_mats; m++) {
@@ -87,12 +87,12 @@ enum gguf_status gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i,
                                      struct gguf_error *err)
 {
     if (i >= im->n_entries || k >= im->n_entries)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "importance data: out of range");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "importance data: out of range");
     const struct gg_imatrix_entry *a = im->entries[i], *b = im->entries[k];
     if (a->n_values != b->n_values || a->n_cols != b->n_cols)
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "importance data of another shape");
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "importance data of another shape");
     double ab = 0, aa = 0, bb = 0;
     for (uint64_t at = 0; at < a->n_values; at++) {
         double x = mean_square(a, at), y = mean_square(b, at);

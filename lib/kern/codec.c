@@ -7,21 +7,24 @@
 
 /* The kernels of a type, by level. */
 struct row {
-    gg_decode_fn *decode[GG_N_LEVELS];
-    gg_encode_fn *encode[GG_N_LEVELS];
+    gg_kern_decode_fn *decode[GG_N_LEVELS];
+    gg_kern_encode_fn *encode[GG_N_LEVELS];
     uint32_t flags;
 };
 
 static const struct row rows[GG_N_DTYPES] = {
 #define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, FLAGS)    \
     [GG_DT_##TYPE] = {                                                        \
-        GG_CODEC_##DECODE_C(.decode[GG_LEVEL_C] = gg_decode_##NAME##_c,)      \
-        GG_CODEC_##DECODE_AVX2(.decode[GG_LEVEL_AVX2] =                       \
-                                   GG_AVX2(gg_decode_##NAME##_avx2),)         \
-        GG_CODEC_##ENCODE_C(.encode[GG_LEVEL_C] = gg_encode_##NAME##_c,)      \
-        GG_CODEC_##ENCODE_AVX2(.encode[GG_LEVEL_AVX2] =                       \
-                                   GG_AVX2(gg_encode_##NAME##_avx2),)         \
-        .flags = FLAGS,                                                       \
+        GG_CODEC_##DECODE_C(.decode[GG_LEVEL_C] =                             \
+                                gg_kern_decode_##NAME##_c, )                  \
+            GG_CODEC_##DECODE_AVX2(.decode[GG_LEVEL_AVX2] = GG_AVX2(          \
+                                       gg_kern_decode_##NAME##_avx2), )       \
+                GG_CODEC_##ENCODE_C(.encode[GG_LEVEL_C] =                     \
+                                        gg_kern_encode_##NAME##_c, )          \
+                    GG_CODEC_##ENCODE_AVX2(                                   \
+                            .encode[GG_LEVEL_AVX2] =                          \
+                                GG_AVX2(gg_kern_encode_##NAME##_avx2), )      \
+                        .flags = FLAGS,                                       \
     },
     GG_CODEC_LIST(X)
 #undef X
@@ -33,7 +36,7 @@ void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu)
     for (int i = 0; i < GG_N_DTYPES; i++) {
         table[i].flags = rows[i].flags;
         for (unsigned l = 0; l < GG_N_LEVELS; l++) {
-            if (!gg_cpu_has_level(cpu, l))
+            if (!gg_kern_cpu_has_level(cpu, l))
                 continue;
             if (rows[i].decode[l])
                 table[i].decode = rows[i].decode[l];

@@ -32,7 +32,7 @@
  *
  * Cannot fail, whatever the bytes are; any thread.
  */
-typedef void gg_decode_fn(const void *src, float *dst, size_t n);
+typedef void gg_kern_decode_fn(const void *src, float *dst, size_t n);
 
 /* Encode rows.
  *
@@ -47,16 +47,16 @@ typedef void gg_decode_fn(const void *src, float *dst, size_t n);
  * Rows are independent: any division of a tensor into calls gives the same
  * bytes. Cannot fail; any thread.
  */
-typedef void gg_encode_fn(const float *src, void *dst, size_t n_rows,
-                          size_t row_len, const float *weight);
+typedef void gg_kern_encode_fn(const float *src, void *dst, size_t n_rows,
+                               size_t row_len, const float *weight);
 
 #define GG_CODEC_WEIGHT       (1u << 0) /* importances change the result */
 #define GG_CODEC_NEEDS_WEIGHT (1u << 1) /* and cannot be left out */
 
 /* What can be done with a type; NULL: this build does not do it. */
 struct gg_codec_kern {
-    gg_decode_fn *decode;
-    gg_encode_fn *encode;
+    gg_kern_decode_fn *decode;
+    gg_kern_encode_fn *encode;
     uint32_t flags; /* GG_CODEC_... */
 };
 
@@ -69,12 +69,14 @@ void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
  * nothing changes. */
 void gg_codec_kern_native(struct gg_codec_kern *table);
 
-/* gg_decode_q4_k_c and so on. */
+/* gg_kern_decode_q4_k_c and so on. */
 #define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, FLAGS)    \
-    GG_CODEC_##DECODE_C(gg_decode_fn gg_decode_##NAME##_c;)                   \
-    GG_CODEC_##DECODE_AVX2(gg_decode_fn gg_decode_##NAME##_avx2;)             \
-    GG_CODEC_##ENCODE_C(gg_encode_fn gg_encode_##NAME##_c;)                   \
-    GG_CODEC_##ENCODE_AVX2(gg_encode_fn gg_encode_##NAME##_avx2;)
+    GG_CODEC_##DECODE_C(gg_kern_decode_fn gg_kern_decode_##NAME##_c;)         \
+        GG_CODEC_##DECODE_AVX2(                                               \
+            gg_kern_decode_fn gg_kern_decode_##NAME##_avx2;)                  \
+            GG_CODEC_##ENCODE_C(gg_kern_encode_fn gg_kern_encode_##NAME##_c;) \
+                GG_CODEC_##ENCODE_AVX2(                                       \
+                    gg_kern_encode_fn gg_kern_encode_##NAME##_avx2;)
 GG_CODEC_LIST(X)
 #undef X
 

@@ -4,14 +4,14 @@
 #include "base/compiler.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
-# include <cpuid.h>
+#include <cpuid.h>
 #endif
 
-const struct gg_cpu_level gg_cpu_levels[] = {
+const struct gg_kern_cpu_level gg_kern_cpu_levels[] = {
     [GG_LEVEL_AVX2 - 1] = { "avx2", GG_CPU_AVX2 },
     [GG_LEVEL_AVX512 - 1] = { "avx512", GG_CPU_AVX512 },
 };
-const unsigned gg_cpu_n_levels = GG_LEN(gg_cpu_levels);
+const unsigned gg_kern_cpu_n_levels = GG_LEN(gg_kern_cpu_levels);
 
 #if defined(__x86_64__) && defined(__GNUC__)
 /* Half-float conversions: a bit of its own, which clang's
@@ -23,7 +23,7 @@ static int has_f16c(void)
 }
 #endif
 
-uint32_t gg_cpu_detect(void)
+uint32_t gg_kern_cpu_detect(void)
 {
     uint32_t mask = 0;
 #if defined(__x86_64__) && defined(__GNUC__)

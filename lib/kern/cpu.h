@@ -18,36 +18,36 @@ enum {
 };
 
 /* A mask has a bit for each level but C, which every machine has. */
-#define GG_CPU_BIT(level) (UINT32_C(1) << ((level) - 1))
-#define GG_CPU_AVX2   GG_CPU_BIT(GG_LEVEL_AVX2)
-#define GG_CPU_AVX512 GG_CPU_BIT(GG_LEVEL_AVX512)
+#define GG_CPU_BIT(level) (UINT32_C(1) << ((level)-1))
+#define GG_CPU_AVX2       GG_CPU_BIT(GG_LEVEL_AVX2)
+#define GG_CPU_AVX512     GG_CPU_BIT(GG_LEVEL_AVX512)
 
-static inline bool gg_cpu_has_level(uint32_t cpu, unsigned level)
+static inline bool gg_kern_cpu_has_level(uint32_t cpu, unsigned level)
 {
     return level == GG_LEVEL_C || cpu & GG_CPU_BIT(level);
 }
 
 /* A kernel of a level; NULL in a build without that level. */
 #if HAVE_X86_AVX2
-# define GG_AVX2(kernel) kernel
+#define GG_AVX2(kernel) kernel
 #else
-# define GG_AVX2(kernel) NULL
+#define GG_AVX2(kernel) NULL
 #endif
 #if HAVE_X86_AVX512
-# define GG_AVX512(kernel) kernel
+#define GG_AVX512(kernel) kernel
 #else
-# define GG_AVX512(kernel) NULL
+#define GG_AVX512(kernel) NULL
 #endif
 
 /* One row per level but C, in their order. */
-struct gg_cpu_level {
+struct gg_kern_cpu_level {
     const char *name;
     uint32_t bit;
 };
-extern const struct gg_cpu_level gg_cpu_levels[];
-extern const unsigned gg_cpu_n_levels;
+extern const struct gg_kern_cpu_level gg_kern_cpu_levels[];
+extern const unsigned gg_kern_cpu_n_levels;
 
 /* Mask of the levels that this machine has and this build may use. */
-uint32_t gg_cpu_detect(void);
+uint32_t gg_kern_cpu_detect(void);
 
 #endif

@@ -12,13 +12,14 @@
     .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL, .k_block = 1,         \
     .w_block = GG_GEMM_MR_##LEVEL * sizeof(float),                            \
     .x_block = GG_GEMM_NR_##LEVEL * sizeof(float), .narrow = GG_GEMM_NARROW,  \
-    .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_gemm_pack_decoded,          \
-    .pack_w = gg_gemm_pack_w_##NAME, .pack_wt = gg_gemm_pack_wt_##NAME,       \
-    .pack_x = gg_gemm_pack_x_##NAME, .tile = gg_gemm_tile_##NAME,             \
-    .dot = gg_gemm_dot_decoded
+    .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_decoded,     \
+    .pack_w = gg_kern_gemm_pack_w_##NAME,                                     \
+    .pack_wt = gg_kern_gemm_pack_wt_##NAME,                                   \
+    .pack_x = gg_kern_gemm_pack_x_##NAME, .tile = gg_kern_gemm_tile_##NAME,   \
+    .dot = gg_kern_gemm_dot_decoded
 
 /* No tile: the level below does it. */
-static const struct gg_gemm_kern table[GG_GEMM_N_PRECISIONS][GG_N_LEVELS] = {
+static const struct gg_kern_gemm_kern table[GG_GEMM_N_PRECISIONS][GG_N_LEVELS] = {
     [GG_GEMM_EXACT] = {
         [GG_LEVEL_C] = { EXACT(c, C), .kc = 512, .mc = 64,
                          .round = GG_GEMM_NR_C },
@@ -33,11 +34,11 @@ static const struct gg_gemm_kern table[GG_GEMM_N_PRECISIONS][GG_N_LEVELS] = {
     },
 };
 
-void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu)
+void gg_kern_gemm_kern_init(struct gg_kern_gemm_kern *k, uint32_t cpu)
 {
     for (int p = 0; p < GG_GEMM_N_PRECISIONS; p++)
         for (unsigned l = 0; l < GG_N_LEVELS; l++)
-            if (gg_cpu_has_level(cpu, l) && table[p][l].tile)
+            if (gg_kern_cpu_has_level(cpu, l) && table[p][l].tile)
                 k[p] = table[p][l];
 }
 
@@ -54,12 +55,13 @@ static void prefetch(const unsigned char *p, size_t n)
 }
 
 /* Rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */
-static void pack_some(const struct gg_kern *kern, const struct gg_gemm_kern *g,
-                      const struct gg_gemm_rows *w, size_t first, size_t n,
-                      size_t k, unsigned char *panel, float *buf)
+static void pack_some(const struct gg_kern *kern,
+                      const struct gg_kern_gemm_kern *g,
+                      const struct gg_kern_gemm_rows *w, size_t first,
+                      size_t n, size_t k, unsigned char *panel, float *buf)
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
-    gg_decode_fn *decode = kern->codec[w->dtype_index].decode;
+    gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
     for (size_t p = 0; p < k; p += GG_GEMM_BUF_LEN) {
         const size_t len = GG_MIN(k - p, (size_t)GG_GEMM_BUF_LEN);
         const size_t size = len / dt->block_len * dt->block_size;
@@ -69,19 +71,20 @@ static void pack_some(const struct gg_kern *kern, const struct gg_gemm_kern *g,
             prefetch(src + r * w->stride, size);
             decode(src + r * w->stride, buf + r * GG_GEMM_BUF_STRIDE, len);
         }
-        g->pack_w(panel + gg_gemm_w_size(g, p), first, buf, GG_GEMM_BUF_STRIDE,
-                  n, len);
+        g->pack_w(panel + gg_kern_gemm_w_size(g, p), first, buf,
+                  GG_GEMM_BUF_STRIDE, n, len);
     }
 }
 
-void gg_gemm_pack_decoded(const struct gg_kern *kern,
-                          const struct gg_gemm_kern *g,
-                          const struct gg_gemm_rows *w, size_t n_rows,
-                          size_t k, void *panels, void *buf)
+void gg_kern_gemm_pack_decoded(const struct gg_kern *kern,
+                               const struct gg_kern_gemm_kern *g,
+                               const struct gg_kern_gemm_rows *w,
+                               size_t n_rows, size_t k, void *panels,
+                               void *buf)
 {
-    const size_t size = gg_gemm_w_size(g, k);
+    const size_t size = gg_kern_gemm_w_size(g, k);
     unsigned char *panel = panels;
-    struct gg_gemm_rows part = *w;
+    struct gg_kern_gemm_rows part = *w;
     for (size_t i = 0; i < n_rows; i += g->mr, panel += size) {
         const size_t rows = GG_MIN((size_t)g->mr, n_rows - i);
         if (rows < g->mr)
@@ -97,17 +100,18 @@ void gg_gemm_pack_decoded(const struct gg_kern *kern,
 
 enum { DOT_LEN = 1024 }; /* floats decoded at a time, 4 KB of L1 */
 
-void gg_gemm_dot_decoded(const struct gg_kern *kern,
-                         const struct gg_gemm_rows *w, size_t m,
-                         const float *x, size_t x_stride, size_t n, size_t k,
-                         float *y, size_t y_stride)
+void gg_kern_gemm_dot_decoded(const struct gg_kern *kern,
+                              const struct gg_kern_gemm_rows *w, size_t m,
+                              const float *x, size_t x_stride, size_t n,
+                              size_t k, float *y, size_t y_stride)
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
-    gg_decode_fn *decode = kern->codec[w->dtype_index].decode;
+    gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
     gg_vec_dot_fn *dot = kern->vec.dot;
     _Alignas(64) float row[DOT_LEN];
     for (size_t i = 0; i < m; i++) {
-        const unsigned char *src = (const unsigned char *)w->at + i * w->stride;
+        const unsigned char *src =
+            (const unsigned char *)w->at + i * w->stride;
         float acc[GG_GEMM_NARROW] = { 0 };
         for (size_t p = 0; p < k; p += DOT_LEN) {
             const size_t len = GG_MIN(k - p, (size_t)DOT_LEN);

@@ -9,8 +9,8 @@
  * What goes in and comes out is weights of any type, activations in f32, sums
  * in f32. What lies in panels is the business of a precision: its packers
  * write what its tile reads. Whoever drives a product counts blocks and bytes
- * and names no type of a number. A precision is a row of struct gg_gemm_kern
- * for each level:
+ * and names no type of a number. A precision is a row of struct
+ * gg_kern_gemm_kern for each level:
  *
  *     exact   w panel [k][mr] f32, x panel [k][nr] f32; a block is one step.
  *             Weights are decoded by their type's kernel, then transposed.
@@ -22,10 +22,10 @@
 #include <stdint.h>
 
 struct gg_kern; /* kern/kern.h */
-struct gg_gemm_kern;
+struct gg_kern_gemm_kern;
 
 /* A matrix of weights as it lies in memory: rows of blocks of a type. */
-struct gg_gemm_rows {
+struct gg_kern_gemm_rows {
     int dtype_index; /* GG_DT_...; must decode and have no row header */
     const void *at;  /* the first row, at the start of a block */
     size_t stride;   /* bytes from row to row; any alignment */
@@ -45,9 +45,9 @@ struct gg_gemm_rows {
  * from 0, and then the addition to y; vector levels fuse multiply and add, C
  * does not. Contract: SUM.
  */
-typedef void gg_gemm_tile_fn(const void *w, const void *x, size_t n_blocks,
-                             unsigned n_cols, float *y, size_t y_stride,
-                             int add);
+typedef void gg_kern_gemm_tile_fn(const void *w, const void *x,
+                                  size_t n_blocks, unsigned n_cols, float *y,
+                                  size_t y_stride, int add);
 
 /* Put floats into a panel as its rows (or columns) first to first + n - 1, for
  * k steps from the start of its first block; other rows of these blocks are
@@ -59,8 +59,8 @@ typedef void gg_gemm_tile_fn(const void *w, const void *x, size_t n_blocks,
  *
  * A panel of zero bytes is one of zeros. Contract of the exact ones: EXACT.
  */
-typedef void gg_gemm_pack_fn(void *panel, size_t first, const float *src,
-                             size_t stride, size_t n, size_t k);
+typedef void gg_kern_gemm_pack_fn(void *panel, size_t first, const float *src,
+                                  size_t stride, size_t n, size_t k);
 
 /* Pack k steps of n_rows rows into ceil(n_rows / mr) panels of weights, one
  * after the other; rows missing in the last one are 0.
@@ -68,20 +68,21 @@ typedef void gg_gemm_pack_fn(void *panel, size_t first, const float *src,
  * g     the row of kern->gemm whose panels are wanted
  * buf   g->buf_size bytes, aligned to 64
  */
-typedef void gg_gemm_pack_rows_fn(const struct gg_kern *kern,
-                                  const struct gg_gemm_kern *g,
-                                  const struct gg_gemm_rows *w, size_t n_rows,
-                                  size_t k, void *panels, void *buf);
+typedef void gg_kern_gemm_pack_rows_fn(const struct gg_kern *kern,
+                                       const struct gg_kern_gemm_kern *g,
+                                       const struct gg_kern_gemm_rows *w,
+                                       size_t n_rows, size_t k, void *panels,
+                                       void *buf);
 
 /* Multiply m rows of w with n columns, fewer than narrow: y[j * y_stride + i] =
  * sum over p < k of w[i][p] * x[j * x_stride + p]; strides are in floats. */
-typedef void gg_gemm_dot_fn(const struct gg_kern *kern,
-                            const struct gg_gemm_rows *w, size_t m,
-                            const float *x, size_t x_stride, size_t n,
-                            size_t k, float *y, size_t y_stride);
+typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
+                                 const struct gg_kern_gemm_rows *w, size_t m,
+                                 const float *x, size_t x_stride, size_t n,
+                                 size_t k, float *y, size_t y_stride);
 
 /* A precision at a level. */
-struct gg_gemm_kern {
+struct gg_kern_gemm_kern {
     unsigned mr, nr;         /* tile: rows, columns */
     unsigned k_block;        /* steps of a block; divides GG_GEMM_BUF_LEN */
     size_t w_block, x_block; /* bytes of a panel's block */
@@ -93,33 +94,36 @@ struct gg_gemm_kern {
                         w panel meets them all before the next */
     unsigned narrow; /* fewer columns go through dot; 0: none do */
     size_t buf_size; /* bytes that pack_rows needs */
-    gg_gemm_pack_rows_fn *pack_rows;
-    gg_gemm_pack_fn *pack_w;  /* rows of weights */
-    gg_gemm_pack_fn *pack_wt; /* the same from a matrix of steps */
-    gg_gemm_pack_fn *pack_x;  /* columns of activations */
-    gg_gemm_tile_fn *tile;
-    gg_gemm_dot_fn *dot; /* NULL if narrow is 0 */
+    gg_kern_gemm_pack_rows_fn *pack_rows;
+    gg_kern_gemm_pack_fn *pack_w;  /* rows of weights */
+    gg_kern_gemm_pack_fn *pack_wt; /* the same from a matrix of steps */
+    gg_kern_gemm_pack_fn *pack_x;  /* columns of activations */
+    gg_kern_gemm_tile_fn *tile;
+    gg_kern_gemm_dot_fn *dot; /* NULL if narrow is 0 */
 };
 
-enum gg_gemm_precision { GG_GEMM_EXACT, GG_GEMM_N_PRECISIONS };
+enum gg_kern_gemm_precision { GG_GEMM_EXACT, GG_GEMM_N_PRECISIONS };
 
 /* Fill k[GG_GEMM_N_PRECISIONS]. */
-void gg_gemm_kern_init(struct gg_gemm_kern *k, uint32_t cpu);
+void gg_kern_gemm_kern_init(struct gg_kern_gemm_kern *k, uint32_t cpu);
 
 /* Blocks of k steps, and bytes of a panel of so many. */
-static inline size_t gg_gemm_n_blocks(const struct gg_gemm_kern *g, size_t k)
+static inline size_t gg_kern_gemm_n_blocks(const struct gg_kern_gemm_kern *g,
+                                           size_t k)
 {
     return (k + g->k_block - 1) / g->k_block;
 }
 
-static inline size_t gg_gemm_w_size(const struct gg_gemm_kern *g, size_t k)
+static inline size_t gg_kern_gemm_w_size(const struct gg_kern_gemm_kern *g,
+                                         size_t k)
 {
-    return gg_gemm_n_blocks(g, k) * g->w_block;
+    return gg_kern_gemm_n_blocks(g, k) * g->w_block;
 }
 
-static inline size_t gg_gemm_x_size(const struct gg_gemm_kern *g, size_t k)
+static inline size_t gg_kern_gemm_x_size(const struct gg_kern_gemm_kern *g,
+                                         size_t k)
 {
-    return gg_gemm_n_blocks(g, k) * g->x_block;
+    return gg_kern_gemm_n_blocks(g, k) * g->x_block;
 }
 
 /* For precisions that have nothing better: rows are decoded and handed on to
@@ -136,14 +140,17 @@ enum {
      * as much again. */
     GG_GEMM_NARROW = 4
 };
-gg_gemm_pack_rows_fn gg_gemm_pack_decoded;
-gg_gemm_dot_fn gg_gemm_dot_decoded; /* n < GG_GEMM_NARROW */
+gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_decoded;
+gg_kern_gemm_dot_fn gg_kern_gemm_dot_decoded; /* n < GG_GEMM_NARROW */
 
-gg_gemm_tile_fn gg_gemm_tile_c, gg_gemm_tile_avx2, gg_gemm_tile_avx512;
-gg_gemm_pack_fn gg_gemm_pack_w_c, gg_gemm_pack_w_avx2, gg_gemm_pack_w_avx512;
-gg_gemm_pack_fn gg_gemm_pack_wt_c, gg_gemm_pack_wt_avx2,
-    gg_gemm_pack_wt_avx512;
-gg_gemm_pack_fn gg_gemm_pack_x_c, gg_gemm_pack_x_avx2, gg_gemm_pack_x_avx512;
+gg_kern_gemm_tile_fn gg_kern_gemm_tile_c, gg_kern_gemm_tile_avx2,
+    gg_kern_gemm_tile_avx512;
+gg_kern_gemm_pack_fn gg_kern_gemm_pack_w_c, gg_kern_gemm_pack_w_avx2,
+    gg_kern_gemm_pack_w_avx512;
+gg_kern_gemm_pack_fn gg_kern_gemm_pack_wt_c, gg_kern_gemm_pack_wt_avx2,
+    gg_kern_gemm_pack_wt_avx512;
+gg_kern_gemm_pack_fn gg_kern_gemm_pack_x_c, gg_kern_gemm_pack_x_avx2,
+    gg_kern_gemm_pack_x_avx512;
 
 /* Shapes of exact tiles, shared by a kernel and its row. */
 enum {

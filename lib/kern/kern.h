@@ -17,9 +17,9 @@
 #include "kern/vec.h"
 
 struct gg_kern {
-    uint32_t cpu; /* the mask it was made for */
+    uint32_t cpu;                            /* the mask it was made for */
     struct gg_codec_kern codec[GG_N_DTYPES]; /* index GG_DT_... */
-    struct gg_gemm_kern gemm[GG_GEMM_N_PRECISIONS];
+    struct gg_kern_gemm_kern gemm[GG_GEMM_N_PRECISIONS];
     struct gg_vec_kern vec;
     struct gg_stat_kern stat;
 };

@@ -19,10 +19,10 @@
             dst[i] = FLOAT;                                                   \
         }                                                                     \
     }
-DECODER(f32, 32, gg_f32_from_bits(v))
-DECODER(f16, 16, gg_f16_to_f32(v))
-DECODER(bf16, 16, gg_bf16_to_f32(v))
-DECODER(f64, 64, (float)gg_f64_from_bits(v))
+DECODER(f32, 32, gg_bytes_f32_from_bits(v))
+DECODER(f16, 16, gg_dtype_f16_to_f32(v))
+DECODER(bf16, 16, gg_dtype_bf16_to_f32(v))
+DECODER(f64, 64, (float)gg_bytes_f64_from_bits(v))
 DECODER(i16, 16, (int16_t)v)
 DECODER(i32, 32, (float)(int32_t)v)
 DECODER(i64, 64, (float)(int64_t)v)
@@ -40,14 +40,14 @@ DECODER(i64, 64, (float)(int64_t)v)
             memcpy(p + sizeof v * i, &v, sizeof v);                           \
         }                                                                     \
     }
-ENCODER(f32, 32, gg_f32_bits(x))
-ENCODER(f16, 16, gg_f32_to_f16(x))
-ENCODER(bf16, 16, gg_f32_to_bf16(x))
-ENCODER(f64, 64, gg_f64_bits((double)x))
+ENCODER(f32, 32, gg_bytes_f32_bits(x))
+ENCODER(f16, 16, gg_dtype_f32_to_f16(x))
+ENCODER(bf16, 16, gg_dtype_f32_to_bf16(x))
+ENCODER(f64, 64, gg_bytes_f64_bits((double)x))
 
 void gg_codec_kern_native(struct gg_codec_kern *table)
 {
-    if (gg_host_is_le())
+    if (gg_bytes_host_is_le())
         return;
     table[GG_DT_F32].decode = decode_f32;
     table[GG_DT_F16].decode = decode_f16;

@@ -33,9 +33,9 @@ typedef void gg_stat_bins_fn(const float *x, size_t n, double lo, double scale,
                              uint64_t *bins, unsigned n_bins);
 
 struct gg_stat_diff {
-    size_t n_finite; /* pairs of which both are */
-    size_t n_same;   /* pairs of equal numbers or two NaN */
-    double max_abs;  /* largest |x - y| */
+    size_t n_finite;       /* pairs of which both are */
+    size_t n_same;         /* pairs of equal numbers or two NaN */
+    double max_abs;        /* largest |x - y| */
     double dd, xx, yy, xy; /* sums of (x - y)^2, x^2, y^2, x y */
 };
 typedef void gg_stat_diff_fn(const float *x, const float *y, size_t n,

@@ -17,6 +17,6 @@ static const struct gg_vec_kern rows[GG_N_LEVELS] = {
 void gg_vec_kern_init(struct gg_vec_kern *k, uint32_t cpu)
 {
     for (unsigned l = 0; l < GG_N_LEVELS; l++)
-        if (gg_cpu_has_level(cpu, l) && rows[l].add)
+        if (gg_kern_cpu_has_level(cpu, l) && rows[l].add)
             *k = rows[l];
 }

@@ -21,7 +21,7 @@
 
 /* ---- of everything ---- */
 
-enum gg_use { GG_NO, GG_MAY, GG_MUST };
+enum gg_model_use { GG_NO, GG_MAY, GG_MUST };
 
 /* ---- norms ---- */
 
@@ -29,15 +29,15 @@ enum gg_use { GG_NO, GG_MAY, GG_MUST };
     X(RMS, "")                                                                \
     X(LAYER, "layer norms")                                                   \
     X(EITHER, "RMS or layer norms, by the epsilon's key")
-enum gg_norm {
+enum gg_model_norm {
 #define X(ID, TEXT) GG_NORM_##ID,
     GG_NORM_LIST(X)
 #undef X
-    GG_N_NORMS
+        GG_N_NORMS
 };
 
 /* Weights of the norms around a part of a layer, enum gg_weight, 0: none. */
-struct gg_norms {
+struct gg_model_norms {
     uint16_t pre;  /* of the part's input */
     uint16_t post; /* of its result, before that is added */
     uint16_t add;  /* of the sum */
@@ -57,11 +57,11 @@ struct gg_norms {
     X(LOOPS, "all layers num_loops times")                                    \
     X(STREAMS, "hyper-connected streams")                                     \
     X(ALTUP, "AltUp streams and Laurel")
-enum gg_order {
+enum gg_model_order {
 #define X(ID, TEXT) GG_ORDER_##ID,
     GG_ORDER_LIST(X)
 #undef X
-    GG_N_ORDERS
+        GG_N_ORDERS
 };
 
 /* ---- mixers: how tokens meet ---- */
@@ -91,11 +91,11 @@ enum gg_order {
     X(ENCDEC, "encoder and decoder")                                          \
     X(ENCODER, "encoder")                                                     \
     X(TWO_SETS, "attention, other weights for images")
-enum gg_mixer {
+enum gg_model_mixer {
 #define X(ID, TEXT) GG_MIX_##ID,
     GG_MIXER_LIST(X)
 #undef X
-    GG_N_MIXERS
+        GG_N_MIXERS
 };
 
 /* Which layers have the other mixer. */
@@ -103,16 +103,16 @@ enum gg_mixer {
     X(ALL, "")                                                                \
     X(NO_KV, "layers without key/value heads")                                \
     X(NO_KV_NO_FF, "layers without key/value heads; those with a "            \
-      "feed-forward width have that part only")                               \
+                   "feed-forward width have that part only")                  \
     X(NO_HEADS, "layers without heads: nothing, without key/value heads")     \
     X(INTERVAL, "all but every full_attention_interval-th layer, or "         \
-      "attention.recurrent_layers")                                           \
+                "attention.recurrent_layers")                                 \
     X(LEADING, "layers before leading_dense_block_count")
-enum gg_mix_rule {
+enum gg_model_mix_rule {
 #define X(ID, TEXT) GG_MIX_RULE_##ID,
     GG_MIX_RULE_LIST(X)
 #undef X
-    GG_N_MIX_RULES
+        GG_N_MIX_RULES
 };
 
 /* ---- attention ---- */
@@ -125,11 +125,11 @@ enum gg_mix_rule {
     X(GATED, "separate, queries with gates")                                  \
     X(NO_V, "separate, values may be keys")                                   \
     X(HALF_OWN, "later layers share keys and values")
-enum gg_qkv {
+enum gg_model_qkv {
 #define X(ID, TEXT) GG_QKV_##ID,
     GG_QKV_LIST(X)
 #undef X
-    GG_N_QKV
+        GG_N_QKV
 };
 
 #define GG_QK_LIST(X)                                                         \
@@ -139,19 +139,19 @@ enum gg_qkv {
     X(WIDE, "of all heads together")                                          \
     X(GAIN, "per head, no weight, a number a query head")                     \
     X(PLAIN, "per head, no weight")
-enum gg_qk {
+enum gg_model_qk {
 #define X(ID, TEXT) GG_QK_##ID,
     GG_QK_LIST(X)
 #undef X
-    GG_N_QK
+        GG_N_QK
 };
 
 /* Norms of queries and keys. */
-struct gg_qk_norm {
-    uint8_t form;  /* enum gg_qk */
+struct gg_model_qk_norm {
+    uint8_t form;  /* enum gg_model_qk */
     uint8_t maybe; /* weights need not be there */
-    uint8_t kind;  /* enum gg_norm */
-    uint8_t bias;  /* enum gg_use */
+    uint8_t kind;  /* enum gg_model_norm */
+    uint8_t bias;  /* enum gg_model_use */
     uint8_t late;  /* after positions */
     uint8_t value; /* values have one without weight */
 };
@@ -167,11 +167,11 @@ enum { GG_ROPE_NONE = -1 };
     X(WINDOWS_LEAD, "in windows and leading layers")                          \
     X(TUNED, "unless rope.scaling.finetuned is false")                        \
     X(LAYERS_32, "with 32 layers; ALiBi with 40")
-enum gg_rope_where {
+enum gg_model_rope_where {
 #define X(ID, TEXT) GG_ROPE_WHERE_##ID,
     GG_ROPE_WHERE_LIST(X)
 #undef X
-    GG_N_ROPE_WHERE
+        GG_N_ROPE_WHERE
 };
 
 #define GG_WINDOW_LIST(X)                                                     \
@@ -181,16 +181,16 @@ enum gg_rope_where {
     X(ARRAY, "by an array")                                                   \
     X(EVERY, "every layer")                                                   \
     X(CHUNKS, "chunks, last of a period full")
-enum gg_window {
+enum gg_model_window {
 #define X(ID, TEXT) GG_WINDOW_##ID,
     GG_WINDOW_LIST(X)
 #undef X
-    GG_N_WINDOWS
+        GG_N_WINDOWS
 };
 
-struct gg_windows {
-    uint8_t rule;     /* enum gg_window */
-    uint8_t key;      /* enum gg_use: attention.sliding_window */
+struct gg_model_windows {
+    uint8_t rule;     /* enum gg_model_window */
+    uint8_t key;      /* enum gg_model_use: attention.sliding_window */
     uint8_t period;   /* unless attention.sliding_window_pattern says */
     bool centred;     /* half of it before a token, half after */
     bool own_base;    /* rope.freq_base_swa is 10000 unless given, and
@@ -207,11 +207,11 @@ struct gg_windows {
     X(SIZE, "by size")                                                        \
     X(YARN, "with YaRN's magnitude")                                          \
     X(OUTPUT, "by attention.output_scale")
-enum gg_scale {
+enum gg_model_scale {
 #define X(ID, TEXT) GG_SCALE_##ID,
     GG_SCALE_LIST(X)
 #undef X
-    GG_N_SCALES
+        GG_N_SCALES
 };
 
 #define GG_GATE_LIST(X)                                                       \
@@ -219,11 +219,11 @@ enum gg_scale {
     X(SIGMOID, "sigmoid gate")                                                \
     X(SOFTPLUS, "softplus gate")                                              \
     X(HEAD, "sigmoid gate a head")
-enum gg_gate {
+enum gg_model_gate {
 #define X(ID, TEXT) GG_GATE_##ID,
     GG_GATE_LIST(X)
 #undef X
-    GG_N_GATES
+        GG_N_GATES
 };
 
 /* ---- the feed-forward part ---- */
@@ -243,7 +243,7 @@ enum gg_ffn {
 #define X(ID, TEXT) GG_FFN_##ID,
     GG_FFN_LIST(X)
 #undef X
-    GG_N_FFNS
+        GG_N_FFNS
 };
 
 #define GG_ACT_LIST(X)                                                        \
@@ -254,11 +254,11 @@ enum gg_ffn {
     X(XIELU, "xIELU")                                                         \
     X(OAI, "clamped SwiGLU")                                                  \
     X(BY_KEY, "by hidden_activation")
-enum gg_act {
+enum gg_model_act {
 #define X(ID, TEXT) GG_ACT_##ID,
     GG_ACT_LIST(X)
 #undef X
-    GG_N_ACTS
+        GG_N_ACTS
 };
 
 /* Which layers have experts. */
@@ -272,11 +272,11 @@ enum gg_act {
     X(EVERY, "the second of each moe_every_n_layers")                         \
     X(TENSOR, "layers with a router")                                         \
     X(FF, "layers with a feed-forward width")
-enum gg_experts {
+enum gg_model_experts {
 #define X(ID, TEXT) GG_EXPERTS_##ID,
     GG_EXPERTS_LIST(X)
 #undef X
-    GG_N_EXPERTS
+        GG_N_EXPERTS
 };
 
 /* As expert_gating_func numbers them. */
@@ -288,11 +288,11 @@ enum gg_experts {
     X(SQRT_SOFTPLUS, "sqrt(softplus)")                                        \
     X(RAW_SIGMOID, "sigmoid of the chosen, on the input")                     \
     X(KEY, "by key")
-enum gg_gating {
+enum gg_model_gating {
 #define X(ID, TEXT) GG_GATING_##ID,
     GG_GATING_LIST(X)
 #undef X
-    GG_N_GATINGS
+        GG_N_GATINGS
 };
 
 #define GG_EXPERT_FF_LIST(X)                                                  \
@@ -300,11 +300,11 @@ enum gg_gating {
     X(KEY, "own width")                                                       \
     X(KEY_OR_MODEL, "own width if given")                                     \
     X(KEY_OR_PART, "own width, or a part of the model's")
-enum gg_expert_ff {
+enum gg_model_expert_ff {
 #define X(ID, TEXT) GG_EXPERT_FF_##ID,
     GG_EXPERT_FF_LIST(X)
 #undef X
-    GG_N_EXPERT_FF
+        GG_N_EXPERT_FF
 };
 
 /* Experts that every token takes: are there any, and how wide. */
@@ -318,25 +318,26 @@ enum gg_expert_ff {
     X(WIDTH_ONLY, "shared if it has a width")                                 \
     X(WIDTH_TIMES, "shared: expert_shared_count of own width")                \
     X(ONE, "one shared")
-enum gg_shared {
+enum gg_model_shared {
 #define X(ID, TEXT) GG_SHARED_##ID,
     GG_SHARED_LIST(X)
 #undef X
-    GG_N_SHARED
+        GG_N_SHARED
 };
 
 struct gg_moe {
-    uint8_t where;    /* enum gg_experts */
-    uint8_t gating;   /* enum gg_gating */
-    uint8_t gating_key; /* enum gg_use: expert_gating_func; gating without */
-    uint8_t select_b; /* enum gg_use: a bias for choosing only */
-    uint8_t norm;     /* enum gg_use: weights add to 1; MAY: by key */
+    uint8_t where;  /* enum gg_model_experts */
+    uint8_t gating; /* enum gg_model_gating */
+    uint8_t
+        gating_key; /* enum gg_model_use: expert_gating_func; gating without */
+    uint8_t select_b; /* enum gg_model_use: a bias for choosing only */
+    uint8_t norm;     /* enum gg_model_use: weights add to 1; MAY: by key */
     bool scale;       /* expert_weights_scale counts */
-    uint8_t ff;       /* enum gg_expert_ff */
+    uint8_t ff;       /* enum gg_model_expert_ff */
     bool plain;       /* up and down, no gate */
     bool fused;       /* gate and up may be one */
     bool bias;        /* of router and experts */
-    uint8_t shared;   /* enum gg_shared */
+    uint8_t shared;   /* enum gg_model_shared */
     bool shared_gate; /* a sigmoid says how much */
 };
 
@@ -347,11 +348,11 @@ struct gg_moe {
     X(OWN, "own")                                                             \
     X(EMBD, "the embeddings")                                                 \
     X(NONE, "none: hidden states")
-enum gg_output {
+enum gg_model_output {
 #define X(ID, TEXT) GG_OUTPUT_##ID,
     GG_OUTPUT_LIST(X)
 #undef X
-    GG_N_OUTPUTS
+        GG_N_OUTPUTS
 };
 
 #define GG_EMBD_SCALE_LIST(X)                                                 \
@@ -359,11 +360,11 @@ enum gg_output {
     X(SQRT, "times sqrt(n_embd)")                                             \
     X(KEY, "times embedding_scale")                                           \
     X(TWELVE, "times 12")
-enum gg_embd_scale {
+enum gg_model_embd_scale {
 #define X(ID, TEXT) GG_EMBD_SCALE_##ID,
     GG_EMBD_SCALE_LIST(X)
 #undef X
-    GG_N_EMBD_SCALES
+        GG_N_EMBD_SCALES
 };
 
 #define GG_LOGIT_SCALE_LIST(X)                                                \
@@ -371,11 +372,11 @@ enum gg_embd_scale {
     X(TIMES, "times logit_scale")                                             \
     X(OVER, "divided by logit_scale")                                         \
     X(WIDTH, "times 256/n_embd")
-enum gg_logit_scale {
+enum gg_model_logit_scale {
 #define X(ID, TEXT) GG_LOGIT_SCALE_##ID,
     GG_LOGIT_SCALE_LIST(X)
 #undef X
-    GG_N_LOGIT_SCALES
+        GG_N_LOGIT_SCALES
 };
 
 /* ---- the row ---- */
@@ -384,49 +385,50 @@ struct gg_arch {
     const char *name; /* general.architecture, and prefix of its keys */
     bool runs;        /* it can be evaluated */
 
-    uint8_t order;    /* enum gg_order */
-    uint8_t norm;     /* enum gg_norm */
-    uint8_t norm_b;   /* enum gg_use: biases of norms */
-    bool norm_plain;  /* norms have no weights */
+    uint8_t order;       /* enum gg_model_order */
+    uint8_t norm;        /* enum gg_model_norm */
+    uint8_t norm_b;      /* enum gg_model_use: biases of norms */
+    bool norm_plain;     /* norms have no weights */
     bool norm_eps_maybe; /* the key of epsilon may be missing */
-    struct gg_norms mix_norm, ffn_norm;
+    struct gg_model_norms mix_norm, ffn_norm;
     uint16_t final_norm; /* enum gg_weight, 0: none */
 
-    uint8_t mixer, other; /* enum gg_mixer */
-    uint8_t mix_rule;     /* enum gg_mix_rule: layers with the other */
+    uint8_t mixer, other; /* enum gg_model_mixer */
+    uint8_t mix_rule;     /* enum gg_model_mix_rule: layers with the other */
 
-    uint8_t qkv;      /* enum gg_qkv */
-    uint8_t qkv_b;    /* enum gg_use, of one that is not ANY: there they may */
-    uint8_t out_b;    /* enum gg_use: bias of attention's output */
-    struct gg_qk_norm qk;
-    int8_t rope;      /* enum gguf_rope_kind, or GG_ROPE_NONE */
-    bool rope_axes;   /* rope.dimension_sections: MUST for M-RoPE, may
+    uint8_t qkv; /* enum gg_model_qkv */
+    uint8_t
+        qkv_b; /* enum gg_model_use, of one that is not ANY: there they may */
+    uint8_t out_b; /* enum gg_model_use: bias of attention's output */
+    struct gg_model_qk_norm qk;
+    int8_t rope;        /* enum gguf_rope_kind, or GG_ROPE_NONE */
+    bool rope_axes;     /* rope.dimension_sections: MUST for M-RoPE, may
                        * choose it for others */
-    uint8_t rope_where; /* enum gg_rope_where */
-    uint8_t freqs;    /* enum gg_use: rope_freqs */
-    bool longrope;    /* rope_factors_long and _short may be there */
-    struct gg_windows window;
-    uint8_t scale;    /* enum gg_scale: of scores */
-    uint8_t gate;     /* enum gg_gate: of attention's result */
-    uint8_t sinks;    /* enum gg_use */
-    uint8_t clamp;    /* enum gg_use: attention.clamp_kqv */
-    uint8_t alibi;    /* greatest bias, built in */
-    bool alibi_key;   /* or attention.max_alibi_bias */
-    bool no_causal;   /* never causal; else attention.causal says */
-    bool no_memory;   /* all of a sequence is computed at once */
+    uint8_t rope_where; /* enum gg_model_rope_where */
+    uint8_t freqs;      /* enum gg_model_use: rope_freqs */
+    bool longrope;      /* rope_factors_long and _short may be there */
+    struct gg_model_windows window;
+    uint8_t scale;  /* enum gg_model_scale: of scores */
+    uint8_t gate;   /* enum gg_model_gate: of attention's result */
+    uint8_t sinks;  /* enum gg_model_use */
+    uint8_t clamp;  /* enum gg_model_use: attention.clamp_kqv */
+    uint8_t alibi;  /* greatest bias, built in */
+    bool alibi_key; /* or attention.max_alibi_bias */
+    bool no_causal; /* never causal; else attention.causal says */
+    bool no_memory; /* all of a sequence is computed at once */
 
-    uint8_t ffn;      /* enum gg_ffn */
-    uint8_t act;      /* enum gg_act */
-    uint8_t ffn_b;    /* enum gg_use */
+    uint8_t ffn;   /* enum gg_ffn */
+    uint8_t act;   /* enum gg_model_act */
+    uint8_t ffn_b; /* enum gg_model_use */
     struct gg_moe moe;
 
-    uint8_t embd_scale;  /* enum gg_embd_scale */
-    uint8_t embd_norm;   /* enum gg_use */
-    uint8_t position;    /* enum gg_use: learned embeddings of positions */
-    uint8_t types;       /* enum gg_use: embeddings of token types */
-    uint8_t output;      /* enum gg_output */
-    uint8_t output_b;    /* enum gg_use */
-    uint8_t logit_scale; /* enum gg_logit_scale */
+    uint8_t embd_scale; /* enum gg_model_embd_scale */
+    uint8_t embd_norm;  /* enum gg_model_use */
+    uint8_t position; /* enum gg_model_use: learned embeddings of positions */
+    uint8_t types;    /* enum gg_model_use: embeddings of token types */
+    uint8_t output;   /* enum gg_model_output */
+    uint8_t output_b; /* enum gg_model_use */
+    uint8_t logit_scale; /* enum gg_model_logit_scale */
     bool residual_scale; /* branches are scaled */
     uint8_t cap;         /* 1: final_logit_softcapping, 2: 30 unless given */
     uint8_t attn_cap;    /* attn_logit_softcapping unless given; 0: none */

@@ -8,36 +8,38 @@
 
 typedef struct gguf_tensor tensor;
 
-const struct gg_mixer_fn gg_mixers[GG_N_MIXERS] = {
-    [GG_MIX_ATTENTION] = { gg_mix_attention, GG_W_ATTN_OUT, GG_KEEPS_KEYS },
-    [GG_MIX_MAMBA2] = { gg_mix_mamba2, GG_W_SSM_OUT, GG_KEEPS_STATES },
+const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
+    [GG_MIX_ATTENTION] = { gg_model_mix_attention, GG_W_ATTN_OUT,
+                           GG_KEEPS_KEYS },
+    [GG_MIX_MAMBA2] = { gg_model_mix_mamba2, GG_W_SSM_OUT, GG_KEEPS_STATES },
 };
 
 enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err)
 {
     for (uint32_t il = 0; il < m->hp.n_layer; il++) {
-        const struct gg_layer *l = &m->hp.layer[il];
+        const struct gg_model_layer *l = &m->hp.layer[il];
         const bool mixes =
-            l->mixer == GG_MIX_NONE || gg_mixers[l->mixer].mix;
+            l->mixer == GG_MIX_NONE || gg_model_mixers[l->mixer].mix;
         if (!mixes || !gg_ffn_builds(m->arch, l))
-            return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                           "layer %" PRIu32 " is of a kind that is not "
-                           "evaluated yet", il);
+            return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                                "layer %" PRIu32 " is of a kind that is not "
+                                "evaluated yet",
+                                il);
     }
     return GGUF_OK;
 }
 
-unsigned gg_layer_keeps(const struct gguf_model *m, uint32_t il)
+unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il)
 {
-    return gg_mixers[m->hp.layer[il].mixer].keeps;
+    return gg_model_mixers[m->hp.layer[il].mixer].keeps;
 }
 
 unsigned gg_model_keeps(const struct gguf_model *m)
 {
     unsigned all = 0;
     for (uint32_t il = 0; il < m->hp.n_layer; il++)
-        all |= gg_layer_keeps(m, il);
+        all |= gg_model_layer_keeps(m, il);
     return all;
 }
 
@@ -46,8 +48,8 @@ bool gg_model_is_whole(const struct gguf_model *m)
     return m->arch->no_memory;
 }
 
-void gg_layer_states(const struct gguf_model *m, uint32_t il, int64_t conv[2],
-                     int64_t state[3])
+void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
+                           int64_t conv[2], int64_t state[3])
 {
     const struct gg_hparams *hp = &m->hp;
     (void)il;
@@ -58,40 +60,44 @@ void gg_layer_states(const struct gguf_model *m, uint32_t il, int64_t conv[2],
     state[2] = hp->ssm_dt;
 }
 
-static struct gg_at at_layer(const struct gg_pass *p, uint32_t il)
+static struct gg_model_at at_layer(const struct gg_model_pass *p, uint32_t il)
 {
     const struct gguf_model *m = p->model;
-    return (struct gg_at){ .p = p, .m = m, .c = p->ctx, .arch = m->arch,
-                           .layer = &m->hp.layer[il],
-                           .weights = &m->layer[il], .il = il };
+    return (struct gg_model_at){ .p = p,
+                                 .m = m,
+                                 .c = p->ctx,
+                                 .arch = m->arch,
+                                 .layer = &m->hp.layer[il],
+                                 .weights = &m->layer[il],
+                                 .il = il };
 }
 
 /* ---- a layer ---- */
 
 /* The result y of a part joins the stream x. */
-static tensor *join(const struct gg_at *at, const struct gg_norms *norms,
-                    tensor *x, tensor *y)
+static tensor *join(const struct gg_model_at *at,
+                    const struct gg_model_norms *norms, tensor *x, tensor *y)
 {
     const bool scaled = at->arch->residual_scale;
-    y = gg_norm_if(at, norms->post, y);
-    y = gg_scaled(at, y, scaled ? at->m->hp.residual_scale : 1);
-    return gg_norm_if(at, norms->add, gguf_op_add(at->c, x, y));
+    y = gg_model_norm_if(at, norms->post, y);
+    y = gg_model_scaled(at, y, scaled ? at->m->hp.residual_scale : 1);
+    return gg_model_norm_if(at, norms->add, gguf_op_add(at->c, x, y));
 }
 
 /* Rows that are wanted of the last layer. */
-static tensor *wanted(const struct gg_pass *p, tensor *x)
+static tensor *wanted(const struct gg_model_pass *p, tensor *x)
 {
     return p->out_rows ? gguf_op_get_rows(p->ctx, x, p->out_rows) : x;
 }
 
 /* The mixer's part: the stream after it, and in *normed what a parallel
  * feed-forward part reads. NULL: the last layer of a pass without outputs. */
-static tensor *mix(const struct gg_at *at, tensor *x, tensor **normed)
+static tensor *mix(const struct gg_model_at *at, tensor *x, tensor **normed)
 {
     const struct gg_arch *a = at->arch;
-    const struct gg_mixer_fn *mixer = &gg_mixers[at->layer->mixer];
+    const struct gg_model_mixer_fn *mixer = &gg_model_mixers[at->layer->mixer];
     const bool mixes = at->layer->mixer != GG_MIX_NONE;
-    *normed = gg_norm_if(at, a->mix_norm.pre, x);
+    *normed = gg_model_norm_if(at, a->mix_norm.pre, x);
     tensor *y = mixes ? mixer->mix(at, *normed) : NULL;
     if (at->il == at->m->hp.n_layer - 1) {
         if (!at->p->n_out)
@@ -103,10 +109,10 @@ static tensor *mix(const struct gg_at *at, tensor *x, tensor **normed)
     }
     if (!mixes)
         return x;
-    return join(at, &a->mix_norm, x, gg_linear(at, mixer->out, y));
+    return join(at, &a->mix_norm, x, gg_model_linear(at, mixer->out, y));
 }
 
-static tensor *layer(const struct gg_at *at, tensor *x)
+static tensor *layer(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_arch *a = at->arch;
     tensor *normed;
@@ -114,17 +120,17 @@ static tensor *layer(const struct gg_at *at, tensor *x)
     if (!x || (!at->layer->moe && at->layer->ffn == GG_FFN_NONE))
         return x;
     if (a->order == GG_ORDER_SERIAL)
-        normed = gg_norm_if(at, a->ffn_norm.pre, x);
-    return join(at, &a->ffn_norm, x, gg_feed_forward(at, normed));
+        normed = gg_model_norm_if(at, a->ffn_norm.pre, x);
+    return join(at, &a->ffn_norm, x, gg_model_feed_forward(at, normed));
 }
 
 /* ---- a pass ---- */
 
 /* What embeddings are multiplied by. */
-static float embd_scale(const struct gg_at *at)
+static float embd_scale(const struct gg_model_at *at)
 {
     const struct gg_hparams *hp = &at->m->hp;
-    switch ((enum gg_embd_scale)at->arch->embd_scale) {
+    switch ((enum gg_model_embd_scale)at->arch->embd_scale) {
     case GG_EMBD_SCALE_SQRT: return sqrtf((float)hp->n_embd);
     case GG_EMBD_SCALE_KEY: return hp->embd_scale;
     case GG_EMBD_SCALE_TWELVE: return 12;
@@ -132,26 +138,26 @@ static float embd_scale(const struct gg_at *at)
     }
 }
 
-static tensor *embeddings(const struct gg_at *at)
+static tensor *embeddings(const struct gg_model_at *at)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_arch *a = at->arch;
     tensor *types = gg_weight_at(at, GG_W_TOKEN_TYPES);
     tensor *position = gg_weight_at(at, GG_W_POSITION);
-    tensor *x = gguf_op_get_rows(c, gg_weight_at(at, GG_W_TOKEN_EMBD),
-                                 at->p->tokens);
-    x = gg_scaled(at, x, embd_scale(at));
+    tensor *x =
+        gguf_op_get_rows(c, gg_weight_at(at, GG_W_TOKEN_EMBD), at->p->tokens);
+    x = gg_model_scaled(at, x, embd_scale(at));
     if (types) /* all tokens are of the first type */
         x = gguf_op_add(c, x, gguf_op_view_1d(c, types, types->ne[0], 0));
     if (position)
         x = gguf_op_add(c, x, gguf_op_get_rows(c, position, at->p->pos));
-    return a->embd_norm ? gg_norm_if(at, GG_W_EMBD_NORM, x) : x;
+    return a->embd_norm ? gg_model_norm_if(at, GG_W_EMBD_NORM, x) : x;
 }
 
-tensor *gg_build_pass(const struct gg_pass *p)
+tensor *gg_build_pass(const struct gg_model_pass *p)
 {
     const struct gguf_model *m = p->model;
-    struct gg_at at = at_layer(p, 0);
+    struct gg_model_at at = at_layer(p, 0);
     tensor *x = embeddings(&at);
     for (uint32_t il = 0; il < m->hp.n_layer; il++) {
         at = at_layer(p, il);
@@ -159,7 +165,7 @@ tensor *gg_build_pass(const struct gg_pass *p)
     }
     if (!p->n_out)
         return NULL;
-    x = gg_norm_if(&at, m->arch->final_norm, x);
+    x = gg_model_norm_if(&at, m->arch->final_norm, x);
     gguf_graph_add(p->graph, gguf_tensor_flag(x, GGUF_TENSOR_OUTPUT));
     return x;
 }
@@ -172,13 +178,13 @@ bool gg_model_has_logits(const struct gguf_model *m)
 tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
                         tensor *states)
 {
-    const struct gg_at at = { .m = m, .c = ctx, .arch = m->arch };
+    const struct gg_model_at at = { .m = m, .c = ctx, .arch = m->arch };
     const float scale = m->hp.logit_scale;
-    tensor *y = gg_linear(&at, GG_W_OUTPUT, states);
+    tensor *y = gg_model_linear(&at, GG_W_OUTPUT, states);
     if (m->arch->logit_scale == GG_LOGIT_SCALE_TIMES)
-        y = gg_scaled(&at, y, scale);
+        y = gg_model_scaled(&at, y, scale);
     if (m->arch->logit_scale == GG_LOGIT_SCALE_OVER && scale != 0)
-        y = gg_scaled(&at, y, 1 / scale);
+        y = gg_model_scaled(&at, y, 1 / scale);
     return y;
 }
 

@@ -13,7 +13,7 @@
 
 /* Keys and values of attention. Per layer k and v, [d * n_head_kv, n_ctx *
  * streams]; NULL where a layer has none. */
-struct gg_pass_keys {
+struct gg_model_pass_keys {
     struct gguf_tensor **k, **v; /* NULL: nothing is kept, and tokens see each
                                   * other within the pass */
     struct gguf_tensor *rows;    /* i32 [N]: rows of the whole memory that the
@@ -26,13 +26,13 @@ struct gg_pass_keys {
 /* States of recurrences. Per layer, f32: columns before a convolution [n_conv -
  * 1, channels, streams], and the state of a scan [d_state, head_dim, n_head,
  * streams]; NULL where a layer has none. */
-struct gg_pass_states {
+struct gg_model_pass_states {
     struct gguf_tensor **conv, **state;
     struct gguf_tensor *ids; /* i32 [n_seq]: 0, 1, ... */
 };
 
 /* What a pass reads: inputs and memory, made by the caller. */
-struct gg_pass {
+struct gg_model_pass {
     const struct gguf_model *model;
     struct gguf_ctx *ctx;
     struct gguf_graph *graph;
@@ -41,11 +41,12 @@ struct gg_pass {
                            * memory may take them for more than that */
     int64_t n_out;        /* tokens whose result is wanted; 0: none */
     int64_t first_stream; /* the n_seq sequences are this and the following */
-    struct gguf_tensor *tokens;  /* i32 [N] */
-    struct gguf_tensor *pos;     /* i32 [N] */
-    struct gguf_tensor *out_rows; /* i32 [n_out], or NULL if all N are wanted */
-    struct gg_pass_keys keys;
-    struct gg_pass_states states;
+    struct gguf_tensor *tokens; /* i32 [N] */
+    struct gguf_tensor *pos;    /* i32 [N] */
+    struct gguf_tensor
+        *out_rows; /* i32 [n_out], or NULL if all N are wanted */
+    struct gg_model_pass_keys keys;
+    struct gg_model_pass_states states;
 };
 
 /* Is there a function for every part of the model? GGUF_E_UNSUPPORTED names
@@ -54,12 +55,9 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err);
 
 /* Kinds of memory. */
-enum gg_memory_kinds {
-    GG_KEEPS_KEYS = 1,
-    GG_KEEPS_STATES = 2
-};
+enum gg_model_memory_kinds { GG_KEEPS_KEYS = 1, GG_KEEPS_STATES = 2 };
 /* Which of them a layer has, or all layers together. */
-unsigned gg_layer_keeps(const struct gguf_model *m, uint32_t il);
+unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il);
 unsigned gg_model_keeps(const struct gguf_model *m);
 
 /* Is all of a sequence computed at once, so that nothing is kept? */
@@ -71,13 +69,13 @@ float gg_model_alibi(const struct gguf_model *m);
 
 /* Elements of a sequence's state in a layer that keeps states: of convolutions
  * [conv[0], conv[1]], of scans [state[0], state[1], state[2]]. */
-void gg_layer_states(const struct gguf_model *m, uint32_t il, int64_t conv[2],
-                     int64_t state[3]);
+void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
+                           int64_t conv[2], int64_t state[3]);
 
 /* The states after the last norm, f32 [n_embd, n_out] in the order of
  * out_rows, an output of the graph; NULL with n_out 0, and after a failure,
  * which is sticky in ctx. The graph holds everything. */
-struct gguf_tensor *gg_build_pass(const struct gg_pass *p);
+struct gguf_tensor *gg_build_pass(const struct gg_model_pass *p);
 
 /* Has the model an output matrix? An encoder's states are its result. */
 bool gg_model_has_logits(const struct gguf_model *m);

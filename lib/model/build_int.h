@@ -5,12 +5,12 @@
 #include "model/build.h"
 
 /* Where one builds: in a layer of a pass. */
-struct gg_at {
-    const struct gg_pass *p;
+struct gg_model_at {
+    const struct gg_model_pass *p;
     const struct gguf_model *m;
     struct gguf_ctx *c;
     const struct gg_arch *arch;
-    const struct gg_layer *layer;    /* of layer il */
+    const struct gg_model_layer *layer; /* of layer il */
     const struct gg_weights *weights;
     uint32_t il;
 };
@@ -18,61 +18,66 @@ struct gg_at {
 /* ---- parts.c: used everywhere ---- */
 
 /* The weight of an id, or NULL: of the layer, or of the model. */
-struct gguf_tensor *gg_weight_at(const struct gg_at *at, enum gg_weight id);
+struct gguf_tensor *gg_weight_at(const struct gg_model_at *at,
+                                 enum gg_weight id);
 
 /* Matrix id times x, plus its bias if there is one: the only place where a
  * matrix meets vectors. */
-struct gguf_tensor *gg_linear(const struct gg_at *at, enum gg_weight id,
-                              struct gguf_tensor *x);
+struct gguf_tensor *gg_model_linear(const struct gg_model_at *at,
+                                    enum gg_weight id, struct gguf_tensor *x);
 
 /* The same with a matrix for each column, which ids [n_used, N] choose: x
  * [columns, 1 or n_used, N] -> [rows, n_used, N]. */
-struct gguf_tensor *gg_linear_id(const struct gg_at *at, enum gg_weight id,
-                                 struct gguf_tensor *x,
-                                 struct gguf_tensor *ids);
+struct gguf_tensor *gg_model_linear_id(const struct gg_model_at *at,
+                                       enum gg_weight id,
+                                       struct gguf_tensor *x,
+                                       struct gguf_tensor *ids);
 
-/* A norm of rows of x, of a kind of enum gg_norm, then weight and bias, if
- * there are any; of id GG_W_NONE it has none. */
-struct gguf_tensor *gg_normed(const struct gg_at *at, unsigned kind,
-                              enum gg_weight id, struct gguf_tensor *x);
+/* A norm of rows of x, of a kind of enum gg_model_norm, then weight and bias,
+ * if there are any; of id GG_W_NONE it has none. */
+struct gguf_tensor *gg_model_normed(const struct gg_model_at *at,
+                                    unsigned kind, enum gg_weight id,
+                                    struct gguf_tensor *x);
 /* The same of the architecture's kind, if id is a weight; else x. */
-struct gguf_tensor *gg_norm_if(const struct gg_at *at, unsigned id,
-                               struct gguf_tensor *x);
+struct gguf_tensor *gg_model_norm_if(const struct gg_model_at *at, unsigned id,
+                                     struct gguf_tensor *x);
 
 /* x scaled, unless by 0 or 1. */
-struct gguf_tensor *gg_scaled(const struct gg_at *at, struct gguf_tensor *x,
-                              float scale);
+struct gguf_tensor *gg_model_scaled(const struct gg_model_at *at,
+                                    struct gguf_tensor *x, float scale);
 
 /* ---- mixers ---- */
 
 /* What tokens take from each other, of normed x [n_embd, N] before the matrix
  * that leads back: [.., N]. */
-typedef struct gguf_tensor *gg_mix_fn(const struct gg_at *at,
-                                      struct gguf_tensor *x);
-struct gg_mixer_fn {
-    gg_mix_fn *mix;     /* NULL: not evaluated */
-    enum gg_weight out; /* the matrix that leads back */
-    unsigned keeps;     /* enum gg_memory_kinds */
+typedef struct gguf_tensor *gg_model_mix_fn(const struct gg_model_at *at,
+                                            struct gguf_tensor *x);
+struct gg_model_mixer_fn {
+    gg_model_mix_fn *mix; /* NULL: not evaluated */
+    enum gg_weight out;   /* the matrix that leads back */
+    unsigned keeps;       /* enum gg_model_memory_kinds */
 };
-extern const struct gg_mixer_fn gg_mixers[GG_N_MIXERS];
+extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
-gg_mix_fn gg_mix_attention, gg_mix_mamba2;
+gg_model_mix_fn gg_model_mix_attention, gg_model_mix_mamba2;
 
 /* ---- ffn.c, moe.c ---- */
 
 /* An activation, by itself and with a gate; NULL: there is no such form. */
-struct gg_act_fn {
+struct gg_model_act_fn {
     struct gguf_tensor *(*alone)(struct gguf_ctx *c, struct gguf_tensor *x);
     struct gguf_tensor *(*gated)(struct gguf_ctx *c, struct gguf_tensor *gate,
                                  struct gguf_tensor *up);
 };
-extern const struct gg_act_fn gg_acts[GG_N_ACTS];
+extern const struct gg_model_act_fn gg_model_acts[GG_N_ACTS];
 
 /* The feed-forward part of normed x [n_embd, N]. */
-struct gguf_tensor *gg_feed_forward(const struct gg_at *at,
-                                    struct gguf_tensor *x);
+struct gguf_tensor *gg_model_feed_forward(const struct gg_model_at *at,
+                                          struct gguf_tensor *x);
 /* The same with experts. */
-bool gg_ffn_builds(const struct gg_arch *arch, const struct gg_layer *layer);
-struct gguf_tensor *gg_moe(const struct gg_at *at, struct gguf_tensor *x);
+bool gg_ffn_builds(const struct gg_arch *arch,
+                   const struct gg_model_layer *layer);
+struct gguf_tensor *gg_moe(const struct gg_model_at *at,
+                           struct gguf_tensor *x);
 
 #endif

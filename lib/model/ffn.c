@@ -11,7 +11,7 @@ static tensor *oai(struct gguf_ctx *c, tensor *gate, tensor *up)
     return gguf_op_swiglu_oai(c, gate, up, 1.702f, 7);
 }
 
-const struct gg_act_fn gg_acts[GG_N_ACTS] = {
+const struct gg_model_act_fn gg_model_acts[GG_N_ACTS] = {
     [GG_ACT_SILU] = { gguf_op_silu, gguf_op_swiglu },
     [GG_ACT_GELU] = { gguf_op_gelu, gguf_op_geglu },
     [GG_ACT_RELU] = { gguf_op_relu, gguf_op_reglu },
@@ -21,25 +21,26 @@ const struct gg_act_fn gg_acts[GG_N_ACTS] = {
 
 /* ---- dense ---- */
 
-static tensor *gated(const struct gg_at *at, tensor *x)
+static tensor *gated(const struct gg_model_at *at, tensor *x)
 {
-    tensor *gate = gg_linear(at, GG_W_FFN_GATE, x);
-    tensor *up = gg_linear(at, GG_W_FFN_UP, x);
-    return gg_linear(at, GG_W_FFN_DOWN,
-                     gg_acts[at->arch->act].gated(at->c, gate, up));
+    tensor *gate = gg_model_linear(at, GG_W_FFN_GATE, x);
+    tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
+    return gg_model_linear(
+        at, GG_W_FFN_DOWN,
+        gg_model_acts[at->arch->act].gated(at->c, gate, up));
 }
 
-static tensor *plain(const struct gg_at *at, tensor *x)
+static tensor *plain(const struct gg_model_at *at, tensor *x)
 {
-    tensor *up = gg_linear(at, GG_W_FFN_UP, x);
-    return gg_linear(at, GG_W_FFN_DOWN,
-                     gg_acts[at->arch->act].alone(at->c, up));
+    tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
+    return gg_model_linear(at, GG_W_FFN_DOWN,
+                           gg_model_acts[at->arch->act].alone(at->c, up));
 }
 
 /* Gate and up in one matrix, the gate first. */
-static tensor *fused(const struct gg_at *at, tensor *x)
+static tensor *fused(const struct gg_model_at *at, tensor *x)
 {
-    tensor *both = gg_linear(at, GG_W_FFN_UP, x);
+    tensor *both = gg_model_linear(at, GG_W_FFN_UP, x);
     if (!both)
         return NULL;
     const int64_t n = both->ne[0] / 2, n_tok = both->ne[1];
@@ -48,29 +49,30 @@ static tensor *fused(const struct gg_at *at, tensor *x)
         half[i] = gguf_op_cont(
             at->c, gguf_op_view_2d(at->c, both, n, n_tok, both->nb[1],
                                    (uint64_t)(i * n * both->nb[0])));
-    return gg_linear(at, GG_W_FFN_DOWN,
-                     gg_acts[at->arch->act].gated(at->c, half[0], half[1]));
+    return gg_model_linear(
+        at, GG_W_FFN_DOWN,
+        gg_model_acts[at->arch->act].gated(at->c, half[0], half[1]));
 }
 
-typedef tensor *ffn_fn(const struct gg_at *at, tensor *x);
+typedef tensor *ffn_fn(const struct gg_model_at *at, tensor *x);
 static ffn_fn *const ffns[GG_N_FFNS] = {
     [GG_FFN_GATED] = gated,
     [GG_FFN_FUSED] = fused,
     [GG_FFN_PLAIN] = plain,
 };
 
-bool gg_ffn_builds(const struct gg_arch *arch, const struct gg_layer *l)
+bool gg_ffn_builds(const struct gg_arch *arch, const struct gg_model_layer *l)
 {
-    const struct gg_act_fn *act = &gg_acts[arch->act];
+    const struct gg_model_act_fn *act = &gg_model_acts[arch->act];
     if (l->moe)
         return arch->moe.plain ? act->alone != NULL : act->gated != NULL;
     if (l->ffn == GG_FFN_NONE)
         return true;
-    return ffns[l->ffn] && (l->ffn == GG_FFN_PLAIN ? act->alone != NULL
-                                                   : act->gated != NULL);
+    return ffns[l->ffn] &&
+           (l->ffn == GG_FFN_PLAIN ? act->alone != NULL : act->gated != NULL);
 }
 
-tensor *gg_feed_forward(const struct gg_at *at, tensor *x)
+tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
 {
     return at->layer->moe ? gg_moe(at, x) : ffns[at->layer->ffn](at, x);
 }

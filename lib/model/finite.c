@@ -16,7 +16,7 @@
 enum { PIECE = 4096 }; /* elements decoded at once: a multiple of all blocks */
 
 struct finding {
-    size_t tensor; /* SIZE_MAX: none */
+    size_t tensor;         /* SIZE_MAX: none */
     uint64_t element, off; /* in the tensor's data */
     float value;
 };
@@ -36,7 +36,7 @@ static size_t first_bad(const struct gg_vec_kern *vec, const float *x,
     if (vec->dot(x, zero, n) == 0)
         return n;
     size_t i = 0;
-    while ((gg_f32_bits(x[i]) & 0x7f800000u) != 0x7f800000u)
+    while ((gg_bytes_f32_bits(x[i]) & 0x7f800000u) != 0x7f800000u)
         i++;
     return i;
 }
@@ -92,15 +92,15 @@ static enum gguf_status fail(const struct gguf_model *m,
                              const struct finding *f, struct gguf_error *err)
 {
     const struct gguf_split_tensor t = gg_source_tensor(&m->src, f->tensor);
-    struct gg_esc e;
+    struct gg_str_esc e;
     enum gguf_status st =
-        gg_fail(err, GGUF_E_NONFINITE,
-                gguf_file_data_off(t.file) + t.info->off + f->off,
-                "tensor '%s': element %" PRIu64 " is %s",
-                gg_esc(&e, t.info->name), f->element,
-                f->value != f->value ? "not a number"
-                : f->value > 0       ? "infinite"
-                                     : "minus infinity");
+        gg_error_set(err, GGUF_E_NONFINITE,
+                     gguf_file_data_off(t.file) + t.info->off + f->off,
+                     "tensor '%s': element %" PRIu64 " is %s",
+                     gg_str_esc(&e, t.info->name), f->element,
+                     f->value != f->value ? "not a number"
+                     : f->value > 0       ? "infinite"
+                                          : "minus infinity");
     return gg_source_fail(&m->src, t.file_no, st, err);
 }
 
@@ -110,15 +110,15 @@ enum gguf_status gguf_model_scan_finite(const struct gguf_model *m,
 {
     struct check c = { .m = m };
     unsigned n = gguf_pool_n_threads(pool);
-    gg_kern_init(&c.kern, gg_cpu_detect());
-    c.found = gg_alloc_zero(m->allocator, n, sizeof *c.found);
+    gg_kern_init(&c.kern, gg_kern_cpu_detect());
+    c.found = gg_mem_alloc_zero(m->allocator, n, sizeof *c.found);
     if (!c.found)
-        return gg_fail_nomem(err, n * sizeof *c.found);
+        return gg_error_set_nomem(err, n * sizeof *c.found);
     gguf_pool_run(pool, check_thread, &c);
     struct finding best = { .tensor = SIZE_MAX };
     for (unsigned i = 0; i < n; i++)
         if (c.found[i].tensor < best.tensor)
             best = c.found[i]; /* of one tensor: lower threads, lower rows */
-    gg_free(m->allocator, c.found);
+    gg_mem_free(m->allocator, c.found);
     return best.tensor == SIZE_MAX ? GGUF_OK : fail(m, &best, err);
 }

@@ -21,36 +21,38 @@
 
 struct row {
     struct gguf_hparam info;
-    uint16_t off;  /* of the field, in gg_hparams or gg_layer */
+    uint16_t off;  /* of the field, in gg_hparams or gg_model_layer */
     uint16_t most; /* of another number that is the greatest, in gg_hparams */
     bool any;      /* a count: what is more than fits is the most */
 };
 
 #define OFF_MODEL(FIELD) offsetof(struct gg_hparams, FIELD)
-#define OFF_LAYER(FIELD) offsetof(struct gg_layer, FIELD)
-#define IS_LAYER_MODEL 0
-#define IS_LAYER_LAYER 1
-#define KIND_UINT GGUF_HPARAM_UINT
-#define KIND_COUNT GGUF_HPARAM_UINT
-#define KIND_FLOAT GGUF_HPARAM_FLOAT
-#define KIND_BOOL GGUF_HPARAM_BOOL
-#define KIND_TEXT GGUF_HPARAM_TEXT
-#define KIND_SEEN GGUF_HPARAM_OTHER
-#define ANY_UINT 0
-#define ANY_COUNT 1
-#define ANY_FLOAT 0
-#define ANY_BOOL 0
-#define ANY_TEXT 0
-#define ANY_SEEN 0
-#define ALWAYS GGUF_HPARAM_ALWAYS
-#define MEMORY GGUF_HPARAM_MEMORY
-#define SUMMARY GGUF_HPARAM_SUMMARY
+#define OFF_LAYER(FIELD) offsetof(struct gg_model_layer, FIELD)
+#define IS_LAYER_MODEL   0
+#define IS_LAYER_LAYER   1
+#define KIND_UINT        GGUF_HPARAM_UINT
+#define KIND_COUNT       GGUF_HPARAM_UINT
+#define KIND_FLOAT       GGUF_HPARAM_FLOAT
+#define KIND_BOOL        GGUF_HPARAM_BOOL
+#define KIND_TEXT        GGUF_HPARAM_TEXT
+#define KIND_SEEN        GGUF_HPARAM_OTHER
+#define ANY_UINT         0
+#define ANY_COUNT        1
+#define ANY_FLOAT        0
+#define ANY_BOOL         0
+#define ANY_TEXT         0
+#define ANY_SEEN         0
+#define ALWAYS           GGUF_HPARAM_ALWAYS
+#define MEMORY           GGUF_HPARAM_MEMORY
+#define SUMMARY          GGUF_HPARAM_SUMMARY
 
 static const struct row rows[GG_N_HPARAMS] = {
 #define X(FIELD, KIND, WHERE, KEY, MIN, MAX, MOST, FLAGS, JSON, LABEL, HF)    \
-    [GG_HP_##FIELD] = { { KEY, LABEL, JSON, HF, MIN, MAX, KIND_##KIND,        \
-                          FLAGS, IS_LAYER_##WHERE },                          \
-                        OFF_##WHERE(FIELD), OFF_MODEL(MOST), ANY_##KIND },
+    [GG_HP_##FIELD] = { { KEY, LABEL, JSON, HF, MIN, MAX, KIND_##KIND, FLAGS, \
+                          IS_LAYER_##WHERE },                                 \
+                        OFF_##WHERE(FIELD),                                   \
+                        OFF_MODEL(MOST),                                      \
+                        ANY_##KIND },
     GG_HPARAM_LIST(X)
 #undef X
 };
@@ -62,7 +64,8 @@ const struct gguf_hparam *gguf_hparam_at(size_t n)
 
 /* ---- faults ---- */
 
-const struct gguf_kv *gg_hp_find(struct gg_hp_reader *r, enum gg_hparam id)
+const struct gguf_kv *gg_hparams_find(struct gg_hparams_reader *r,
+                                      enum gg_model_hparam id)
 {
     const char *key = rows[id].info.key;
     if (key[0] == '/')
@@ -72,51 +75,57 @@ const struct gguf_kv *gg_hp_find(struct gg_hp_reader *r, enum gg_hparam id)
     return gguf_file_kv_find(r->src->file, r->key);
 }
 
-enum gguf_status gg_hp_fault(struct gg_hp_reader *r, const struct gguf_kv *kv,
-                             enum gg_check_code code, enum gguf_status status,
-                             const char *fmt, ...)
+enum gguf_status gg_hparams_fault(struct gg_hparams_reader *r,
+                                  const struct gguf_kv *kv,
+                                  enum gg_file_check_code code,
+                                  enum gguf_status status, const char *fmt,
+                                  ...)
 {
     char message[256];
     va_list ap;
     va_start(ap, fmt);
     vsnprintf(message, sizeof message, fmt, ap);
     va_end(ap);
-    return gg_report(r->report, code, status, 0, gg_strz(r->key),
+    return gg_report(r->report, code, status, 0, gg_str_z(r->key),
                      kv ? kv->off : GGUF_NO_OFFSET, "%s", message);
 }
 
-enum gguf_status gg_hp_bad(struct gg_hp_reader *r, enum gg_hparam id,
-                           uint64_t v, uint64_t min, uint64_t max)
+enum gguf_status gg_hparams_bad(struct gg_hparams_reader *r,
+                                enum gg_model_hparam id, uint64_t v,
+                                uint64_t min, uint64_t max)
 {
-    const struct gguf_kv *kv = gg_hp_find(r, id);
-    return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                       "%s is %" PRIu64 ", must be %" PRIu64 " to %" PRIu64,
-                       r->key, v, min, max);
+    const struct gguf_kv *kv = gg_hparams_find(r, id);
+    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                            "%s is %" PRIu64 ", must be %" PRIu64
+                            " to %" PRIu64,
+                            r->key, v, min, max);
 }
 
-enum gguf_status gg_hp_missing(struct gg_hp_reader *r, enum gg_hparam id)
+enum gguf_status gg_hparams_missing(struct gg_hparams_reader *r,
+                                    enum gg_model_hparam id)
 {
-    (void)gg_hp_find(r, id);
-    return gg_hp_fault(r, NULL, GG_CHECK_KEY_MISSING, GGUF_E_NOTFOUND,
-                       "key '%s' is missing", r->key);
+    (void)gg_hparams_find(r, id);
+    return gg_hparams_fault(r, NULL, GG_CHECK_KEY_MISSING, GGUF_E_NOTFOUND,
+                            "key '%s' is missing", r->key);
 }
 
 /* What a getter said. */
-static enum gguf_status passed_on(struct gg_hp_reader *r,
+static enum gguf_status passed_on(struct gg_hparams_reader *r,
                                   const struct gguf_kv *kv,
                                   const struct gguf_error *why)
 {
-    return gg_hp_fault(r, kv,
-                       why->status == GGUF_E_TYPE ? GG_CHECK_KEY_TYPE
-                                                  : GG_CHECK_KEY_VALUE,
-                       why->status, "%s", why->message);
+    return gg_hparams_fault(r, kv,
+                            why->status == GGUF_E_TYPE ? GG_CHECK_KEY_TYPE
+                                                       : GG_CHECK_KEY_VALUE,
+                            why->status, "%s", why->message);
 }
 
 /* ---- one value ---- */
 
 /* The greatest that a row allows: a number that limits it counts if it is
  * known. */
-static uint64_t most_of(const struct gg_hp_reader *r, const struct row *row)
+static uint64_t most_of(const struct gg_hparams_reader *r,
+                        const struct row *row)
 {
     uint32_t most;
     memcpy(&most, (const char *)r->hp + row->most, sizeof most);
@@ -125,14 +134,16 @@ static uint64_t most_of(const struct gg_hp_reader *r, const struct row *row)
 }
 
 /* 0 for layers of another kind, if there are some. */
-static uint64_t least_of(const struct gg_hp_reader *r, const struct row *row)
+static uint64_t least_of(const struct gg_hparams_reader *r,
+                         const struct row *row)
 {
     return row->info.per_layer && gg_arch_mixes(r->arch)
                ? 0
                : (uint64_t)row->info.min;
 }
 
-static enum gguf_status read_uint(struct gg_hp_reader *r, enum gg_hparam id,
+static enum gguf_status read_uint(struct gg_hparams_reader *r,
+                                  enum gg_model_hparam id,
                                   const struct gguf_kv *kv, void *out)
 {
     const struct row *row = &rows[id];
@@ -143,14 +154,15 @@ static enum gguf_status read_uint(struct gg_hp_reader *r, enum gg_hparam id,
     if (gguf_kv_get_uint(kv, &v, &why) != GGUF_OK)
         return passed_on(r, kv, &why);
     if (v < min || v > max)
-        return gg_hp_bad(r, id, v, min, max);
+        return gg_hparams_bad(r, id, v, min, max);
     uint32_t kept = (uint32_t)GG_MIN(v, (uint64_t)INT32_MAX);
     memcpy(out, &kept, sizeof kept);
     r->hp->has[id] = true;
     return GGUF_OK;
 }
 
-static enum gguf_status read_float(struct gg_hp_reader *r, enum gg_hparam id,
+static enum gguf_status read_float(struct gg_hparams_reader *r,
+                                   enum gg_model_hparam id,
                                    const struct gguf_kv *kv, void *out)
 {
     const struct gguf_hparam *info = &rows[id].info;
@@ -159,16 +171,17 @@ static enum gguf_status read_float(struct gg_hp_reader *r, enum gg_hparam id,
     if (gguf_kv_get_float(kv, &v, &why) != GGUF_OK)
         return passed_on(r, kv, &why);
     if (!(v >= info->min && v <= info->max))
-        return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                           "%s is %g, must be %g to %g", r->key, v, info->min,
-                           info->max);
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %g, must be %g to %g", r->key, v,
+                                info->min, info->max);
     float kept = (float)v;
     memcpy(out, &kept, sizeof kept);
     r->hp->has[id] = true;
     return GGUF_OK;
 }
 
-static enum gguf_status read_bool(struct gg_hp_reader *r, enum gg_hparam id,
+static enum gguf_status read_bool(struct gg_hparams_reader *r,
+                                  enum gg_model_hparam id,
                                   const struct gguf_kv *kv, void *out)
 {
     struct gguf_error why;
@@ -181,7 +194,8 @@ static enum gguf_status read_bool(struct gg_hp_reader *r, enum gg_hparam id,
     return GGUF_OK;
 }
 
-static enum gguf_status read_text(struct gg_hp_reader *r, enum gg_hparam id,
+static enum gguf_status read_text(struct gg_hparams_reader *r,
+                                  enum gg_model_hparam id,
                                   const struct gguf_kv *kv, void *out)
 {
     struct gguf_error why;
@@ -193,7 +207,8 @@ static enum gguf_status read_text(struct gg_hp_reader *r, enum gg_hparam id,
     return GGUF_OK;
 }
 
-static enum gguf_status read_other(struct gg_hp_reader *r, enum gg_hparam id,
+static enum gguf_status read_other(struct gg_hparams_reader *r,
+                                   enum gg_model_hparam id,
                                    const struct gguf_kv *kv, void *out)
 {
     const bool seen = true;
@@ -203,7 +218,8 @@ static enum gguf_status read_other(struct gg_hp_reader *r, enum gg_hparam id,
     return GGUF_OK;
 }
 
-typedef enum gguf_status read_fn(struct gg_hp_reader *r, enum gg_hparam id,
+typedef enum gguf_status read_fn(struct gg_hparams_reader *r,
+                                 enum gg_model_hparam id,
                                  const struct gguf_kv *kv, void *out);
 static read_fn *const readers[] = {
     [GGUF_HPARAM_UINT] = read_uint,   [GGUF_HPARAM_FLOAT] = read_float,
@@ -214,7 +230,7 @@ static read_fn *const readers[] = {
 /* ---- one for each layer ---- */
 
 /* A number for all layers or an array of as many: v[n_layer]. */
-static enum gguf_status read_array(struct gg_hp_reader *r,
+static enum gguf_status read_array(struct gg_hparams_reader *r,
                                    const struct gguf_kv *kv, uint64_t *v)
 {
     const uint32_t n = r->hp->n_layer;
@@ -223,13 +239,14 @@ static enum gguf_status read_array(struct gg_hp_reader *r,
     if (kv->type == GGUF_VAL_ARR) {
         if (kv->elem_type != GGUF_VAL_U32 && kv->elem_type != GGUF_VAL_I32 &&
             kv->elem_type != GGUF_VAL_U64 && kv->elem_type != GGUF_VAL_I64)
-            return gg_hp_fault(r, kv, GG_CHECK_KEY_TYPE, GGUF_E_TYPE,
-                               "%s is an array of %s, must be of u32", r->key,
-                               gguf_val_type_name(kv->elem_type));
+            return gg_hparams_fault(r, kv, GG_CHECK_KEY_TYPE, GGUF_E_TYPE,
+                                    "%s is an array of %s, must be of u32",
+                                    r->key, gguf_val_type_name(kv->elem_type));
         if (kv->n != n)
-            return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                               "%s has %" PRIu64 " elements, there are %"
-                               PRIu32 " layers", r->key, kv->n, n);
+            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s has %" PRIu64
+                                    " elements, there are %" PRIu32 " layers",
+                                    r->key, kv->n, n);
         st = gguf_kv_elems_uint(kv, 0, n, v, &why);
     } else {
         st = gguf_kv_get_uint(kv, &v[0], &why);
@@ -240,7 +257,8 @@ static enum gguf_status read_array(struct gg_hp_reader *r,
     return r->good ? GGUF_OK : passed_on(r, kv, &why);
 }
 
-static enum gguf_status read_layers(struct gg_hp_reader *r, enum gg_hparam id,
+static enum gguf_status read_layers(struct gg_hparams_reader *r,
+                                    enum gg_model_hparam id,
                                     const struct gguf_kv *kv, uint64_t *v)
 {
     const struct row *row = &rows[id];
@@ -252,7 +270,7 @@ static enum gguf_status read_layers(struct gg_hp_reader *r, enum gg_hparam id,
         return GGUF_OK; /* reported */
     for (uint32_t i = 0; i < n; i++)
         if (v[i] < min || v[i] > max)
-            return gg_hp_bad(r, id, v[i], min, max);
+            return gg_hparams_bad(r, id, v[i], min, max);
     for (uint32_t i = 0; i < n; i++) {
         uint32_t kept = (uint32_t)v[i];
         memcpy((char *)&r->hp->layer[i] + row->off, &kept, sizeof kept);
@@ -264,41 +282,41 @@ static enum gguf_status read_layers(struct gg_hp_reader *r, enum gg_hparam id,
 /* ---- all of them ---- */
 
 /* Must a key be there? */
-static bool must(const struct gg_hp_reader *r, enum gg_hparam id)
+static bool must(const struct gg_hparams_reader *r, enum gg_model_hparam id)
 {
     if (id == GG_HP_n_ff && r->hp->n_expert)
         return false;
     return r->needs.key[id] == GG_MUST;
 }
 
-static enum gguf_status read_all(struct gg_hp_reader *r, bool per_layer,
+static enum gguf_status read_all(struct gg_hparams_reader *r, bool per_layer,
                                  uint64_t *v)
 {
     for (unsigned i = 1; i < GG_N_HPARAMS; i++) {
-        const enum gg_hparam id = (enum gg_hparam)i;
+        const enum gg_model_hparam id = (enum gg_model_hparam)i;
         const struct row *row = &rows[i];
         if (!r->needs.key[i] || row->info.per_layer != per_layer)
             continue;
-        const struct gguf_kv *kv = gg_hp_find(r, id);
+        const struct gguf_kv *kv = gg_hparams_find(r, id);
         if (!kv && must(r, id))
-            GG_TRY(gg_hp_missing(r, id));
+            GG_TRY(gg_hparams_missing(r, id));
         else if (kv && per_layer)
             GG_TRY(read_layers(r, id, kv, v));
         else if (kv)
-            GG_TRY(readers[row->info.kind](r, id, kv,
-                                           (char *)r->hp + row->off));
+            GG_TRY(
+                readers[row->info.kind](r, id, kv, (char *)r->hp + row->off));
     }
     return GGUF_OK;
 }
 
-static enum gguf_status load_vocab_size(struct gg_hp_reader *r,
+static enum gguf_status load_vocab_size(struct gg_hparams_reader *r,
                                         size_t n_tokens)
 {
     struct gg_hparams *hp = r->hp;
-    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_n_vocab_key);
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_vocab_key);
     hp->n_vocab = (uint32_t)n_tokens;
     if (!kv)
-        return n_tokens ? GGUF_OK : gg_hp_missing(r, GG_HP_n_vocab_key);
+        return n_tokens ? GGUF_OK : gg_hparams_missing(r, GG_HP_n_vocab_key);
     GG_TRY(read_uint(r, GG_HP_n_vocab_key, kv, &hp->n_vocab_key));
     if (!hp->n_vocab_key || hp->n_vocab_key == n_tokens)
         return GGUF_OK;
@@ -306,22 +324,22 @@ static enum gguf_status load_vocab_size(struct gg_hp_reader *r,
         hp->n_vocab = hp->n_vocab_key;
         return GGUF_OK;
     }
-    return gg_hp_fault(r, kv, GG_CHECK_VOCAB_SIZE, GGUF_E_VOCAB,
-                       "%s is %" PRIu32 ", the vocabulary has %zu tokens",
-                       r->key, hp->n_vocab_key, n_tokens);
+    return gg_hparams_fault(r, kv, GG_CHECK_VOCAB_SIZE, GGUF_E_VOCAB,
+                            "%s is %" PRIu32 ", the vocabulary has %zu tokens",
+                            r->key, hp->n_vocab_key, n_tokens);
 }
 
-static enum gguf_status load_layers(struct gg_hp_reader *r)
+static enum gguf_status load_layers(struct gg_hparams_reader *r)
 {
     const struct gguf_allocator *a = r->allocator;
     struct gg_hparams *hp = r->hp;
-    hp->layer = gg_alloc_zero(a, hp->n_layer, sizeof *hp->layer);
-    uint64_t *v = gg_alloc_zero(a, hp->n_layer, sizeof *v);
+    hp->layer = gg_mem_alloc_zero(a, hp->n_layer, sizeof *hp->layer);
+    uint64_t *v = gg_mem_alloc_zero(a, hp->n_layer, sizeof *v);
     enum gguf_status st =
         hp->layer && v
             ? read_all(r, true, v)
-            : gg_fail_nomem(r->report->err, hp->n_layer * sizeof *v);
-    gg_free(a, v);
+            : gg_error_set_nomem(r->report->err, hp->n_layer * sizeof *v);
+    gg_mem_free(a, v);
     return st;
 }
 
@@ -331,10 +349,13 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                  const struct gguf_allocator *allocator,
                                  const struct gg_report *report)
 {
-    struct gg_hp_reader r = { .src = src, .arch = arch, .hp = hp,
-                              .report = report, .allocator = allocator };
+    struct gg_hparams_reader r = { .src = src,
+                                   .arch = arch,
+                                   .hp = hp,
+                                   .report = report,
+                                   .allocator = allocator };
     size_t n_tensors = gg_source_n_tensors(src);
-    gg_needs_keys(arch, &r.needs);
+    gg_model_needs_keys(arch, &r.needs);
     hp->none = UINT32_MAX;
     hp->causal = hp->rope_tuned = true;
     hp->rope = (struct gguf_rope)GGUF_ROPE_INIT;
@@ -343,14 +364,14 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     hp->n_tensors = (uint32_t)GG_MIN(n_tensors, (size_t)INT32_MAX);
     GG_TRY(load_vocab_size(&r, n_tokens));
     GG_TRY(read_all(&r, false, NULL));
-    GG_TRY(gg_hp_check_experts(&r));
-    GG_TRY(gg_hp_check_states(&r));
-    GG_TRY(gg_hp_check_causal(&r));
+    GG_TRY(gg_hparams_check_experts(&r));
+    GG_TRY(gg_hparams_check_states(&r));
+    GG_TRY(gg_hparams_check_causal(&r));
     if (!hp->n_layer)
         return GGUF_OK; /* reported */
     GG_TRY(load_layers(&r));
-    GG_TRY(gg_hp_check_heads(&r));
-    GG_TRY(gg_hp_check_rope(&r));
-    gg_hp_fill_layers(&r);
+    GG_TRY(gg_hparams_check_heads(&r));
+    GG_TRY(gg_hparams_check_rope(&r));
+    gg_hparams_fill_layers(&r);
     return GGUF_OK;
 }

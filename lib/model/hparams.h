@@ -10,21 +10,21 @@
 #include "data/source.h"
 #include "model/weight.h"
 
-enum gg_hparam {
+enum gg_model_hparam {
     GG_HP_none,
 #define X(FIELD, ...) GG_HP_##FIELD,
     GG_HPARAM_LIST(X)
 #undef X
-    GG_N_HPARAMS
+        GG_N_HPARAMS
 };
 
 /* What the kinds are in memory. Those of SEEN only say whether there is one. */
-#define GG_HP_C_UINT uint32_t
+#define GG_HP_C_UINT  uint32_t
 #define GG_HP_C_COUNT uint32_t
 #define GG_HP_C_FLOAT float
-#define GG_HP_C_BOOL bool
-#define GG_HP_C_TEXT struct gguf_str
-#define GG_HP_C_SEEN bool
+#define GG_HP_C_BOOL  bool
+#define GG_HP_C_TEXT  struct gguf_str
+#define GG_HP_C_SEEN  bool
 
 #define GG_HP_IN_MODEL_MODEL(TYPE, FIELD) TYPE FIELD;
 #define GG_HP_IN_MODEL_LAYER(TYPE, FIELD)
@@ -32,31 +32,33 @@ enum gg_hparam {
 #define GG_HP_IN_LAYER_LAYER(TYPE, FIELD) TYPE FIELD;
 
 /* One layer: its numbers, and what it is. */
-struct gg_layer {
-#define X(FIELD, KIND, WHERE, ...) GG_HP_IN_LAYER_##WHERE(GG_HP_C_##KIND, FIELD)
+struct gg_model_layer {
+#define X(FIELD, KIND, WHERE, ...)                                            \
+    GG_HP_IN_LAYER_##WHERE(GG_HP_C_##KIND, FIELD)
     GG_HPARAM_LIST(X)
 #undef X
-    uint8_t mixer;   /* enum gg_mixer */
-    uint8_t ffn;     /* enum gg_ffn: of a dense part; GG_FFN_NONE */
-    bool moe;        /* it has experts instead */
-    bool drafts;     /* it is of the last, which are not evaluated */
-    bool ropes;      /* positions turn its queries and keys */
+    uint8_t mixer; /* enum gg_model_mixer */
+    uint8_t ffn;   /* enum gg_ffn: of a dense part; GG_FFN_NONE */
+    bool moe;      /* it has experts instead */
+    bool drafts;   /* it is of the last, which are not evaluated */
+    bool ropes;    /* positions turn its queries and keys */
 };
 
 struct gg_hparams {
     uint32_t none; /* UINT32_MAX: what limits a number that nothing limits */
     uint32_t n_tensors; /* of all files */
-#define X(FIELD, KIND, WHERE, ...) GG_HP_IN_MODEL_##WHERE(GG_HP_C_##KIND, FIELD)
+#define X(FIELD, KIND, WHERE, ...)                                            \
+    GG_HP_IN_MODEL_##WHERE(GG_HP_C_##KIND, FIELD)
     GG_HPARAM_LIST(X)
 #undef X
     bool has[GG_N_HPARAMS]; /* the key is in the file, and good */
 
     /* What follows from them. */
     uint32_t n_vocab;
-    float eps;              /* of the norms that the architecture has */
-    float score_scale;      /* of attention */
+    float eps;         /* of the norms that the architecture has */
+    float score_scale; /* of attention */
     struct gguf_rope rope;
-    struct gg_layer *layer; /* n_layer of them */
+    struct gg_model_layer *layer; /* n_layer of them */
 };
 
 /* Read and check the keys of an architecture. n_tokens is the size of the
@@ -77,6 +79,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
 
 /* Sizes that the shapes of weights are made of; of the model: layer 0. */
 void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *arch,
-                      const struct gg_layer *layer, struct gg_sizes *z);
+                      const struct gg_model_layer *layer,
+                      struct gg_model_sizes *z);
 
 #endif

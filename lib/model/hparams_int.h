@@ -4,40 +4,45 @@
 
 #include "model/need.h"
 
-struct gg_hp_reader {
+struct gg_hparams_reader {
     const struct gg_source *src;
     const struct gg_arch *arch;
     struct gg_hparams *hp;
     const struct gg_report *report;
     const struct gguf_allocator *allocator;
-    struct gg_needs needs; /* of keys */
-    bool good;             /* the last array was read */
-    char key[128];         /* of the last find */
+    struct gg_model_needs needs; /* of keys */
+    bool good;                   /* the last array was read */
+    char key[128];               /* of the last find */
 };
 
 /* The key of a row, or NULL; its name is r->key then. */
-const struct gguf_kv *gg_hp_find(struct gg_hp_reader *r, enum gg_hparam id);
+const struct gguf_kv *gg_hparams_find(struct gg_hparams_reader *r,
+                                      enum gg_model_hparam id);
 
 /* Something is wrong about the key that was found, or not found, last. */
-enum gguf_status gg_hp_fault(struct gg_hp_reader *r, const struct gguf_kv *kv,
-                             enum gg_check_code code, enum gguf_status status,
-                             const char *fmt, ...) GG_PRINTF(5, 6);
+enum gguf_status gg_hparams_fault(struct gg_hparams_reader *r,
+                                  const struct gguf_kv *kv,
+                                  enum gg_file_check_code code,
+                                  enum gguf_status status, const char *fmt,
+                                  ...) GG_PRINTF(5, 6);
 /* "KEY is v, must be min to max" */
-enum gguf_status gg_hp_bad(struct gg_hp_reader *r, enum gg_hparam id,
-                           uint64_t v, uint64_t min, uint64_t max);
-enum gguf_status gg_hp_missing(struct gg_hp_reader *r, enum gg_hparam id);
+enum gguf_status gg_hparams_bad(struct gg_hparams_reader *r,
+                                enum gg_model_hparam id, uint64_t v,
+                                uint64_t min, uint64_t max);
+enum gguf_status gg_hparams_missing(struct gg_hparams_reader *r,
+                                    enum gg_model_hparam id);
 
 /* Are there layers without heads, or without a feed-forward part? */
 bool gg_arch_mixes(const struct gg_arch *arch);
 
 /* hparams_rule.c: numbers against each other, and what follows from them. */
-enum gguf_status gg_hp_check_experts(struct gg_hp_reader *r);
-enum gguf_status gg_hp_check_states(struct gg_hp_reader *r);
-enum gguf_status gg_hp_check_causal(struct gg_hp_reader *r);
-enum gguf_status gg_hp_check_heads(struct gg_hp_reader *r);
-enum gguf_status gg_hp_check_rope(struct gg_hp_reader *r);
+enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_causal(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r);
 
 /* layers.c: what each layer is. */
-void gg_hp_fill_layers(struct gg_hp_reader *r);
+void gg_hparams_fill_layers(struct gg_hparams_reader *r);
 
 #endif

@@ -9,38 +9,41 @@
 
 /* ---- experts ---- */
 
-enum gguf_status gg_hp_check_experts(struct gg_hp_reader *r)
+enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     const uint32_t n = hp->n_expert, used = hp->n_expert_used;
     const bool has = r->arch->moe.where != GG_EXPERTS_NONE;
     const bool opens = gg_report_opens(r->report);
-    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_n_expert);
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_expert);
     if (opens && n && !has)
-        return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
-                           "%s is %" PRIu32 ": models of architecture '%s' "
-                           "have no experts", r->key, n, r->arch->name);
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
+                                "%s is %" PRIu32
+                                ": models of architecture '%s' "
+                                "have no experts",
+                                r->key, n, r->arch->name);
     if (opens && hp->n_group > 1) {
-        kv = gg_hp_find(r, GG_HP_n_group);
-        return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
-                           "%s is %" PRIu32 ": groups of experts are not "
-                           "evaluated yet", r->key, hp->n_group);
+        kv = gg_hparams_find(r, GG_HP_n_group);
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
+                                "%s is %" PRIu32 ": groups of experts are not "
+                                "evaluated yet",
+                                r->key, hp->n_group);
     }
     if (!n && used)
-        return gg_hp_bad(r, GG_HP_n_expert_used, used, 0, 0);
+        return gg_hparams_bad(r, GG_HP_n_expert_used, used, 0, 0);
     if (!n)
         return GGUF_OK;
-    if (!gg_hp_find(r, GG_HP_n_expert_used))
-        return has ? gg_hp_missing(r, GG_HP_n_expert_used) : GGUF_OK;
+    if (!gg_hparams_find(r, GG_HP_n_expert_used))
+        return has ? gg_hparams_missing(r, GG_HP_n_expert_used) : GGUF_OK;
     if (hp->has[GG_HP_n_expert_used] && (!used || used > n))
-        return gg_hp_bad(r, GG_HP_n_expert_used, used, 1, n);
+        return gg_hparams_bad(r, GG_HP_n_expert_used, used, 1, n);
     return GGUF_OK;
 }
 
 /* ---- states ---- */
 
 /* Heads of a state space are of equal size, and so are groups of them. */
-enum gguf_status gg_hp_check_states(struct gg_hp_reader *r)
+enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
     const uint32_t inner = hp->ssm_inner, n = hp->ssm_dt, g = hp->ssm_groups;
@@ -50,50 +53,51 @@ enum gguf_status gg_hp_check_states(struct gg_hp_reader *r)
     if (r->arch->other == GG_MIX_PLAMO_MAMBA)
         return GGUF_OK; /* it has no groups */
     if (!g || g > n)
-        return gg_hp_bad(r, GG_HP_ssm_groups, g, 1, n);
-    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_ssm_dt);
+        return gg_hparams_bad(r, GG_HP_ssm_groups, g, 1, n);
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_ssm_dt);
     if (inner % n == 0 && n % g == 0)
         return GGUF_OK;
-    return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                       "%s is %" PRIu32 ", must divide inner_size %" PRIu32
-                       " and be a multiple of group_count %" PRIu32, r->key,
-                       n, inner, g);
+    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                            "%s is %" PRIu32
+                            ", must divide inner_size %" PRIu32
+                            " and be a multiple of group_count %" PRIu32,
+                            r->key, n, inner, g);
 }
 
 /* What is kept was computed without what comes after. */
-enum gguf_status gg_hp_check_causal(struct gg_hp_reader *r)
+enum gguf_status gg_hparams_check_causal(struct gg_hparams_reader *r)
 {
-    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_causal);
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_causal);
     if (!gg_report_opens(r->report) || r->hp->causal || r->arch->no_memory)
         return GGUF_OK;
-    return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
-                       "%s is false: such models are not evaluated yet",
-                       r->key);
+    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
+                            "%s is false: such models are not evaluated yet",
+                            r->key);
 }
 
 /* ---- heads ---- */
 
-static enum gguf_status check_groups(struct gg_hp_reader *r)
+static enum gguf_status check_groups(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     for (uint32_t i = 0; i < hp->n_layer; i++) {
-        struct gg_layer *l = &hp->layer[i];
+        struct gg_model_layer *l = &hp->layer[i];
         if (!hp->has[GG_HP_n_head_kv] &&
-            !gg_hp_find(r, GG_HP_n_head_kv)) /* each head has its own */
+            !gg_hparams_find(r, GG_HP_n_head_kv)) /* each head has its own */
             l->n_head_kv = l->n_head;
         if (!l->n_head && l->n_head_kv && hp->has[GG_HP_n_head] &&
             r->needs.key[GG_HP_n_head] == GG_MUST)
-            return gg_hp_fault(r, gg_hp_find(r, GG_HP_n_head),
-                               GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                               "%s is 0 in layer %" PRIu32 ", which has %"
-                               PRIu32 " key/value heads", r->key, i,
-                               l->n_head_kv);
+            return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
+                                    GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s is 0 in layer %" PRIu32
+                                    ", which has %" PRIu32 " key/value heads",
+                                    r->key, i, l->n_head_kv);
         if (l->n_head && l->n_head_kv && l->n_head % l->n_head_kv)
-            return gg_hp_fault(r, gg_hp_find(r, GG_HP_n_head),
-                               GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                               "%s is %" PRIu32 ", no multiple of "
-                               "head_count_kv %" PRIu32, r->key, l->n_head,
-                               l->n_head_kv);
+            return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
+                                    GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s is %" PRIu32 ", no multiple of "
+                                    "head_count_kv %" PRIu32,
+                                    r->key, l->n_head, l->n_head_kv);
     }
     return GGUF_OK;
 }
@@ -125,7 +129,7 @@ static void choose_widths(struct gg_hparams *hp, uint32_t n_head)
 static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp)
 {
     const float head = 1 / sqrtf((float)hp->dim_k);
-    switch ((enum gg_scale)a->scale) {
+    switch ((enum gg_model_scale)a->scale) {
     case GG_SCALE_ONE: return 1;
     case GG_SCALE_WHOLE: return 1 / (float)hp->dim_k;
     case GG_SCALE_VALUE: return 1 / sqrtf((float)hp->dim_v);
@@ -134,26 +138,26 @@ static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp)
     }
 }
 
-enum gguf_status gg_hp_check_heads(struct gg_hp_reader *r)
+enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     GG_TRY(check_groups(r));
     const uint32_t n_head = first_heads(hp);
-    const bool given = gg_hp_find(r, GG_HP_dim_k) != NULL;
+    const bool given = gg_hparams_find(r, GG_HP_dim_k) != NULL;
     choose_widths(hp, n_head);
-    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_n_head);
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_head);
     if (!given && n_head && hp->n_embd % n_head)
-        return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                           "%s is %" PRIu32 ", does not divide "
-                           "embedding_length %" PRIu32, r->key, n_head,
-                           hp->n_embd);
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32 ", does not divide "
+                                "embedding_length %" PRIu32,
+                                r->key, n_head, hp->n_embd);
     for (uint32_t i = 0; i < hp->n_layer; i++) {
         const uint64_t n = hp->layer[i].n_head;
         if (n * hp->dim_k > GG_WIDTH_MAX || n * hp->dim_v > GG_WIDTH_MAX)
-            return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                               "%s: %" PRIu64 " heads of %" PRIu32
-                               " and %" PRIu32 " elements are too many",
-                               r->arch->name, n, hp->dim_k, hp->dim_v);
+            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s: %" PRIu64 " heads of %" PRIu32
+                                    " and %" PRIu32 " elements are too many",
+                                    r->arch->name, n, hp->dim_k, hp->dim_v);
     }
     if (hp->dim_k)
         hp->score_scale = score_scale(r->arch, hp);
@@ -168,8 +172,8 @@ static void scale_yarn(struct gg_hparams *hp)
     struct gguf_rope *rope = &hp->rope;
     const bool *has = hp->has;
     rope->ext_factor = has[GG_HP_yarn_ext] ? hp->yarn_ext : 1;
-    rope->n_ctx_orig = (int32_t)(has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig
-                                                       : hp->n_ctx_train);
+    rope->n_ctx_orig =
+        (int32_t)(has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train);
     if (has[GG_HP_yarn_attn])
         rope->attn_factor = hp->yarn_attn;
     if (has[GG_HP_yarn_fast])
@@ -198,11 +202,11 @@ static const struct {
     { "longrope", NULL }, /* known, and not supported */
 };
 
-static enum gguf_status load_scaling(struct gg_hp_reader *r)
+static enum gguf_status load_scaling(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     struct gguf_str type = GG_STR("linear"); /* where there is only a factor */
-    struct gg_esc e;
+    struct gg_str_esc e;
     float factor = 1;
     if (hp->has[GG_HP_rope_old_factor])
         factor = hp->rope_old_factor;
@@ -221,30 +225,34 @@ static enum gguf_status load_scaling(struct gg_hp_reader *r)
         if (scalings[i].apply || !gg_report_opens(r->report))
             return GGUF_OK;
     }
-    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_rope_scaling);
-    return gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                       "%s '%s' is not supported", r->key, gg_esc(&e, type));
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_rope_scaling);
+    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                            "%s '%s' is not supported", r->key,
+                            gg_str_esc(&e, type));
 }
 
-enum gguf_status gg_hp_check_rope(struct gg_hp_reader *r)
+enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
-    const struct gguf_kv *kv = gg_hp_find(r, GG_HP_n_rot);
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_rot);
     const bool given = hp->has[GG_HP_n_rot];
     const bool turns = r->arch->rope != GG_ROPE_NONE;
     uint32_t n_rot = given ? hp->n_rot : hp->dim_k;
     if (given && hp->dim_k && n_rot > hp->dim_k) {
-        GG_TRY(gg_hp_bad(r, GG_HP_n_rot, n_rot, 2, hp->dim_k));
+        GG_TRY(gg_hparams_bad(r, GG_HP_n_rot, n_rot, 2, hp->dim_k));
         n_rot = hp->dim_k;
     }
     if (given && n_rot % 2)
-        GG_TRY(gg_hp_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                           "%s is %" PRIu32 ", must be even", r->key, n_rot));
+        GG_TRY(gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32 ", must be even", r->key,
+                                n_rot));
     if (!kv && gg_report_opens(r->report) && turns && n_rot % 2)
-        return gg_hp_fault(r, gg_hp_find(r, GG_HP_n_head), GG_CHECK_KEY_VALUE,
-                           GGUF_E_HPARAM,
-                           "%s makes heads of %" PRIu32 " elements, which are "
-                           "no pairs to rotate", r->key, n_rot);
+        return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_head),
+                                GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s makes heads of %" PRIu32
+                                " elements, which are "
+                                "no pairs to rotate",
+                                r->key, n_rot);
     hp->n_rot = n_rot;
     hp->rope.n_dims = (int32_t)n_rot;
     hp->rope.kind = turns ? r->arch->rope : GGUF_ROPE_NORM;

@@ -18,10 +18,9 @@ bool gg_arch_mixes(const struct gg_arch *a)
 static uint8_t mixer_of(const struct gg_arch *a, const struct gg_hparams *hp,
                         uint32_t il)
 {
-    const struct gg_layer *l = &hp->layer[il];
-    const uint32_t step =
-        hp->has[GG_HP_attn_interval] ? hp->attn_interval : 4;
-    switch ((enum gg_mix_rule)a->mix_rule) {
+    const struct gg_model_layer *l = &hp->layer[il];
+    const uint32_t step = hp->has[GG_HP_attn_interval] ? hp->attn_interval : 4;
+    switch ((enum gg_model_mix_rule)a->mix_rule) {
     case GG_MIX_RULE_ALL: break;
     case GG_MIX_RULE_NO_KV: return l->n_head_kv ? a->mixer : a->other;
     case GG_MIX_RULE_NO_KV_NO_FF:
@@ -42,20 +41,19 @@ static uint8_t mixer_of(const struct gg_arch *a, const struct gg_hparams *hp,
 
 /* ---- which feed-forward part ---- */
 
-static bool has_router(const struct gg_hp_reader *r, uint32_t il)
+static bool has_router(const struct gg_hparams_reader *r, uint32_t il)
 {
     char name[GG_WEIGHT_NAME];
-    return gg_source_find(r->src, gg_weight_name(GG_W_ROUTER, il, name),
-                          NULL);
+    return gg_source_find(r->src, gg_weight_name(GG_W_ROUTER, il, name), NULL);
 }
 
-static bool has_experts(const struct gg_hp_reader *r, uint32_t il)
+static bool has_experts(const struct gg_hparams_reader *r, uint32_t il)
 {
     const struct gg_hparams *hp = r->hp;
     const uint32_t step = hp->moe_step;
     if (!hp->n_expert && r->arch->moe.where != GG_EXPERTS_TENSOR)
         return false;
-    switch ((enum gg_experts)r->arch->moe.where) {
+    switch ((enum gg_model_experts)r->arch->moe.where) {
     case GG_EXPERTS_NONE: return false;
     case GG_EXPERTS_COUNT:
     case GG_EXPERTS_ALL: return true;
@@ -86,7 +84,7 @@ static bool ropes(const struct gg_arch *a, const struct gg_hparams *hp,
     }
 }
 
-void gg_hp_fill_layers(struct gg_hp_reader *r)
+void gg_hparams_fill_layers(struct gg_hparams_reader *r)
 {
     const struct gg_arch *a = r->arch;
     struct gg_hparams *hp = r->hp;
@@ -95,7 +93,7 @@ void gg_hp_fill_layers(struct gg_hp_reader *r)
                   ? hp->norm_eps
                   : hp->norm_rms_eps;
     for (uint32_t il = 0; il < hp->n_layer; il++) {
-        struct gg_layer *l = &hp->layer[il];
+        struct gg_model_layer *l = &hp->layer[il];
         l->drafts = a->nextn && il >= hp->n_layer - hp->n_nextn;
         l->mixer = mixer_of(a, hp, il);
         l->moe = has_experts(r, il);
@@ -117,7 +115,7 @@ static double known(double n)
 
 /* Widths of experts. */
 static void expert_sizes(const struct gg_hparams *hp, const struct gg_moe *moe,
-                         double n_ff, struct gg_sizes *z)
+                         double n_ff, struct gg_model_sizes *z)
 {
     double own = known(hp->n_ff_expert), ff = known(n_ff);
     const bool own_known = hp->n_ff_expert > 0;
@@ -140,7 +138,9 @@ static void expert_sizes(const struct gg_hparams *hp, const struct gg_moe *moe,
     case GG_SHARED_WIDTH_COUNT:
         z->shared_ff = is_given ? given : z->expert_ff * count;
         break;
-    case GG_SHARED_WIDTH: z->shared_ff = is_given ? given : z->expert_ff; break;
+    case GG_SHARED_WIDTH:
+        z->shared_ff = is_given ? given : z->expert_ff;
+        break;
     case GG_SHARED_WIDTH_MODEL: z->shared_ff = is_given ? given : ff; break;
     case GG_SHARED_WIDTH_TIMES:
         z->shared_ff = (is_given ? given : z->expert_ff) * count;
@@ -155,7 +155,8 @@ static void expert_sizes(const struct gg_hparams *hp, const struct gg_moe *moe,
 
 /* Heads, and norms on them. */
 static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
-                       const struct gg_layer *l, struct gg_sizes *z)
+                       const struct gg_model_layer *l,
+                       struct gg_model_sizes *z)
 {
     z->head = hp->dim_k_swa ? NAN : known(hp->dim_k);
     z->head_v = hp->dim_v_swa ? NAN : known(hp->dim_v);
@@ -178,7 +179,8 @@ static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->buckets = known(hp->n_buckets);
 }
 
-static void recurrent_sizes(const struct gg_hparams *hp, struct gg_sizes *z)
+static void recurrent_sizes(const struct gg_hparams *hp,
+                            struct gg_model_sizes *z)
 {
     z->conv = known(hp->ssm_conv);
     z->inner = known(hp->ssm_inner);
@@ -197,7 +199,7 @@ static void recurrent_sizes(const struct gg_hparams *hp, struct gg_sizes *z)
 }
 
 void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
-                      const struct gg_layer *l, struct gg_sizes *z)
+                      const struct gg_model_layer *l, struct gg_model_sizes *z)
 {
     /* gemma3n's numbers are no keys */
     const bool altup = a->order == GG_ORDER_ALTUP;

@@ -10,72 +10,76 @@ struct qkv {
 };
 
 /* What queries, keys and values are clamped to, if the file says so. */
-static tensor *clamped(const struct gg_at *at, tensor *x)
+static tensor *clamped(const struct gg_model_at *at, tensor *x)
 {
     const float most = at->arch->clamp ? at->m->hp.clamp_qkv : 0;
     return most > 0 ? gguf_op_clamp(at->c, x, -most, most) : x;
 }
 
 /* Heads of x [d * h, N]. */
-static tensor *heads(const struct gg_at *at, tensor *x, int64_t d, int64_t h)
+static tensor *heads(const struct gg_model_at *at, tensor *x, int64_t d,
+                     int64_t h)
 {
     return gguf_op_reshape_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq);
 }
 
 /* Rows [first, first + d * h) of x [.., N] as heads. */
-static tensor *part(const struct gg_at *at, tensor *x, int64_t first,
+static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
                     int64_t d, int64_t h)
 {
     if (!x)
         return NULL;
     const int64_t es = x->nb[0];
-    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq,
-                           d * es, x->nb[1], (uint64_t)(first * es));
+    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq, d * es,
+                           x->nb[1], (uint64_t)(first * es));
 }
 
 /* A norm that takes all heads together comes before they are told apart. */
-static tensor *wide_norm(const struct gg_at *at, enum gg_weight id, tensor *x)
+static tensor *wide_norm(const struct gg_model_at *at, enum gg_weight id,
+                         tensor *x)
 {
-    const struct gg_qk_norm *qk = &at->arch->qk;
-    return gg_weight_at(at, id) ? gg_normed(at, qk->kind, id, x) : x;
+    const struct gg_model_qk_norm *qk = &at->arch->qk;
+    return gg_weight_at(at, id) ? gg_model_normed(at, qk->kind, id, x) : x;
 }
 
-static struct qkv project(const struct gg_at *at, tensor *x)
+static struct qkv project(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_hparams *hp = &at->m->hp;
-    const struct gg_layer *l = at->layer;
+    const struct gg_model_layer *l = at->layer;
     const int64_t n_q = (int64_t)hp->dim_k * l->n_head;
     const int64_t n_k = (int64_t)hp->dim_k * l->n_head_kv;
     struct qkv y;
     if (gg_weight_at(at, GG_W_ATTN_QKV)) {
-        tensor *all = clamped(at, gg_linear(at, GG_W_ATTN_QKV, x));
+        tensor *all = clamped(at, gg_model_linear(at, GG_W_ATTN_QKV, x));
         y.q = part(at, all, 0, hp->dim_k, l->n_head);
         y.k = part(at, all, n_q, hp->dim_k, l->n_head_kv);
         y.v = part(at, all, n_q + n_k, hp->dim_v, l->n_head_kv);
         return y;
     }
-    y.q = clamped(at, gg_linear(at, GG_W_ATTN_Q, x));
-    y.k = clamped(at, gg_linear(at, GG_W_ATTN_K, x));
-    y.v = clamped(at, gg_linear(at, GG_W_ATTN_V, x));
-    y.q = heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, y.q), hp->dim_k,
-                l->n_head);
+    y.q = clamped(at, gg_model_linear(at, GG_W_ATTN_Q, x));
+    y.k = clamped(at, gg_model_linear(at, GG_W_ATTN_K, x));
+    y.v = clamped(at, gg_model_linear(at, GG_W_ATTN_V, x));
+    y.q =
+        heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, y.q), hp->dim_k, l->n_head);
     y.k = heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), hp->dim_k,
                 l->n_head_kv);
     return y;
 }
 
-static tensor *head_norm(const struct gg_at *at, enum gg_weight id, tensor *x)
+static tensor *head_norm(const struct gg_model_at *at, enum gg_weight id,
+                         tensor *x)
 {
-    const struct gg_qk_norm *qk = &at->arch->qk;
+    const struct gg_model_qk_norm *qk = &at->arch->qk;
     if (qk->form == GG_QK_PLAIN)
         id = GG_W_NONE;
     else if (!gg_weight_at(at, id))
         return x;
-    return gg_normed(at, qk->kind, id, x);
+    return gg_model_normed(at, qk->kind, id, x);
 }
 
 /* Norms of heads and positions, in the architecture's order. */
-static tensor *placed(const struct gg_at *at, enum gg_weight id, tensor *x)
+static tensor *placed(const struct gg_model_at *at, enum gg_weight id,
+                      tensor *x)
 {
     const bool late = at->arch->qk.late;
     if (!late)
@@ -88,10 +92,10 @@ static tensor *placed(const struct gg_at *at, enum gg_weight id, tensor *x)
 
 /* Put x [d, h, N] into the cache, and see the rows that are read: [d, n_kv,
  * h, n_seq]. */
-static tensor *through_cache(const struct gg_at *at, tensor *cache, tensor *x,
-                             int64_t d, int64_t h)
+static tensor *through_cache(const struct gg_model_at *at, tensor *cache,
+                             tensor *x, int64_t d, int64_t h)
 {
-    const struct gg_pass *p = at->p;
+    const struct gg_model_pass *p = at->p;
     if (x && !gguf_tensor_is_contiguous(x))
         x = gguf_op_cont(at->c, x);
     x = gguf_op_reshape_2d(at->c, x, d * h, p->n_tok * p->n_seq);
@@ -106,7 +110,8 @@ static tensor *through_cache(const struct gg_at *at, tensor *cache, tensor *x,
 
 /* x [d, h, N] as attention reads it, of the pass alone: [d, n_tok, h, n_seq].
  */
-static tensor *in_pass(const struct gg_at *at, tensor *x, int64_t d, int64_t h)
+static tensor *in_pass(const struct gg_model_at *at, tensor *x, int64_t d,
+                       int64_t h)
 {
     if (x && !gguf_tensor_is_contiguous(x))
         x = gguf_op_cont(at->c, x);
@@ -115,7 +120,7 @@ static tensor *in_pass(const struct gg_at *at, tensor *x, int64_t d, int64_t h)
 }
 
 /* Keys or values that tokens see: those that are kept, or of the pass. */
-static tensor *seen(const struct gg_at *at, tensor **memory, tensor *x,
+static tensor *seen(const struct gg_model_at *at, tensor **memory, tensor *x,
                     int64_t d, int64_t h)
 {
     return memory ? through_cache(at, memory[at->il], x, d, h)
@@ -127,18 +132,18 @@ float gg_model_alibi(const struct gguf_model *m)
     return m->arch->alibi_key ? m->hp.max_alibi : m->arch->alibi;
 }
 
-static float score_cap(const struct gg_at *at)
+static float score_cap(const struct gg_model_at *at)
 {
     const struct gg_hparams *hp = &at->m->hp;
     return hp->has[GG_HP_attn_cap] ? hp->attn_cap : at->arch->attn_cap;
 }
 
-tensor *gg_mix_attention(const struct gg_at *at, tensor *x)
+tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_pass *p = at->p;
+    const struct gg_model_pass *p = at->p;
     const struct gg_hparams *hp = &at->m->hp;
-    const struct gg_layer *l = at->layer;
+    const struct gg_model_layer *l = at->layer;
     struct qkv y = project(at, x);
     y.q = placed(at, GG_W_ATTN_Q_NORM, y.q);
     y.k = placed(at, GG_W_ATTN_K_NORM, y.k);

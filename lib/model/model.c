@@ -9,15 +9,16 @@
 static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
 {
     const struct gguf_kv *kv;
-    struct gg_esc e;
+    struct gg_str_esc e;
     GG_TRY(gguf_file_kv_get(m->src.file, "general.architecture", &kv, err));
     GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
     if (!m->arch)
         m->arch = gg_arch_find(m->arch_name);
     if (!m->arch || !m->arch->runs)
-        return gg_fail(err, GGUF_E_ARCH, kv->off,
-                       "architecture '%s' is not supported for evaluation yet",
-                       gg_esc(&e, m->arch_name));
+        return gg_error_set(
+            err, GGUF_E_ARCH, kv->off,
+            "architecture '%s' is not supported for evaluation yet",
+            gg_str_esc(&e, m->arch_name));
     return GGUF_OK;
 }
 
@@ -31,11 +32,11 @@ static enum gguf_status check_file(const struct gg_source *src,
     if (kv && !src->set)
         GG_TRY(gguf_kv_get_uint(kv, &n_shards, err));
     if (n_shards > 1)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, kv->off,
-                       "the file is one of %" PRIu64
-                       " shards, which must be opened together to be "
-                       "evaluated",
-                       n_shards);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, kv->off,
+                            "the file is one of %" PRIu64
+                            " shards, which must be opened together to be "
+                            "evaluated",
+                            n_shards);
     return GGUF_OK;
 }
 
@@ -82,10 +83,10 @@ enum gguf_status gg_model_open(struct gguf_model **out,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_model_params", err));
     if (!src->file)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no file");
-    struct gguf_model *m = gg_alloc_zero(p.allocator, 1, sizeof *m);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no file");
+    struct gguf_model *m = gg_mem_alloc_zero(p.allocator, 1, sizeof *m);
     if (!m)
-        return gg_fail_nomem(err, sizeof *m);
+        return gg_error_set_nomem(err, sizeof *m);
     m->allocator = p.allocator;
     m->src = *src;
     m->arch = arch;
@@ -130,18 +131,17 @@ void gguf_model_destroy(struct gguf_model *m)
     gguf_buffer_destroy(m->copy_buffer);
     for (size_t i = 0; m->buffer && i < gg_source_n_files(&m->src); i++)
         gguf_buffer_destroy(m->buffer[i]);
-    gg_free(m->allocator, m->buffer);
+    gg_mem_free(m->allocator, m->buffer);
     gguf_ctx_destroy(m->ctx);
-    gg_free_aligned(m->allocator, m->copy);
-    gg_free(m->allocator, m->layer);
-    gg_free(m->allocator, m->used);
-    gg_free(m->allocator, m->hp.layer);
+    gg_mem_free_aligned(m->allocator, m->copy);
+    gg_mem_free(m->allocator, m->layer);
+    gg_mem_free(m->allocator, m->used);
+    gg_mem_free(m->allocator, m->hp.layer);
     gguf_vocab_destroy(m->vocab);
-    gg_free(m->allocator, m);
+    gg_mem_free(m->allocator, m);
 }
 
-const struct gguf_model_info *
-gguf_model_get_info(const struct gguf_model *m)
+const struct gguf_model_info *gguf_model_get_info(const struct gguf_model *m)
 {
     return &m->info;
 }

@@ -22,9 +22,9 @@ struct gguf_model {
     struct gguf_vocab *vocab;
     struct gg_hparams hp;
 
-    struct gguf_ctx *ctx;      /* descriptions of the weights */
+    struct gguf_ctx *ctx;        /* descriptions of the weights */
     struct gguf_buffer **buffer; /* round the mapping of each file */
-    void *copy;                /* weights that are not used in their mapping */
+    void *copy; /* weights that are not used in their mapping */
     size_t copy_used, copy_size;
     struct gguf_buffer *copy_buffer;
     struct gg_weights top, *layer; /* hp.n_layer of them */

@@ -17,7 +17,7 @@ struct choice {
  * half precision, as where weights were computed in it. */
 #define LEAST_SUM 6.103515625e-5f
 
-static unsigned gating_of(const struct gg_at *at)
+static unsigned gating_of(const struct gg_model_at *at)
 {
     const struct gg_moe *moe = &at->arch->moe;
     const uint32_t given = at->m->hp.expert_gating;
@@ -25,7 +25,7 @@ static unsigned gating_of(const struct gg_at *at)
 }
 
 /* How likely each expert is, [n_expert, N]. */
-static tensor *likelihood(const struct gg_at *at, unsigned gating,
+static tensor *likelihood(const struct gg_model_at *at, unsigned gating,
                           tensor *logits)
 {
     switch (gating) {
@@ -35,20 +35,20 @@ static tensor *likelihood(const struct gg_at *at, unsigned gating,
     }
 }
 
-static bool normalises(const struct gg_at *at)
+static bool normalises(const struct gg_model_at *at)
 {
     const uint8_t norm = at->arch->moe.norm;
     return norm == GG_MUST || (norm == GG_MAY && at->m->hp.expert_norm);
 }
 
-static struct choice choose(const struct gg_at *at, tensor *x)
+static struct choice choose(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_hparams *hp = &at->m->hp;
     const unsigned gating = gating_of(at);
     const int64_t n = hp->n_expert, used = hp->n_expert_used;
     const int64_t n_tok = x ? x->ne[1] : 0;
-    tensor *p = likelihood(at, gating, gg_linear(at, GG_W_ROUTER, x));
+    tensor *p = likelihood(at, gating, gg_model_linear(at, GG_W_ROUTER, x));
     tensor *b = gg_weight_at(at, GG_W_ROUTER_SELECT_B);
     struct choice y;
     y.ids = gguf_op_top_k(c, b ? gguf_op_add(c, p, b) : p, used);
@@ -61,13 +61,13 @@ static struct choice choose(const struct gg_at *at, tensor *x)
         tensor *sum = gguf_op_sum_rows(c, w);
         w = gguf_op_div(c, w, gguf_op_clamp(c, sum, LEAST_SUM, INFINITY));
     }
-    w = gg_scaled(at, w, at->arch->moe.scale ? hp->expert_scale : 1);
+    w = gg_model_scaled(at, w, at->arch->moe.scale ? hp->expert_scale : 1);
     y.weight = gguf_op_reshape_3d(c, w, 1, used, n_tok);
     return y;
 }
 
 /* Half i of rows [2 n, n_used, N]. */
-static tensor *half(const struct gg_at *at, tensor *x, int i)
+static tensor *half(const struct gg_model_at *at, tensor *x, int i)
 {
     if (!x)
         return NULL;
@@ -78,47 +78,47 @@ static tensor *half(const struct gg_at *at, tensor *x, int i)
 }
 
 /* What the chosen experts make of x [n_embd, 1, N]: [n_embd, n_used, N]. */
-static tensor *experts(const struct gg_at *at, const struct choice *y,
+static tensor *experts(const struct gg_model_at *at, const struct choice *y,
                        tensor *x)
 {
-    const struct gg_act_fn *act = &gg_acts[at->arch->act];
+    const struct gg_model_act_fn *act = &gg_model_acts[at->arch->act];
     tensor *gate, *up;
     if (at->arch->moe.plain)
-        return gg_linear_id(at, GG_W_DOWN_EXPS,
-                            act->alone(at->c, gg_linear_id(at, GG_W_UP_EXPS, x,
-                                                           y->ids)),
-                            y->ids);
+        return gg_model_linear_id(
+            at, GG_W_DOWN_EXPS,
+            act->alone(at->c, gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids)),
+            y->ids);
     if (gg_weight_at(at, GG_W_GATE_UP_EXPS)) {
-        tensor *both = gg_linear_id(at, GG_W_GATE_UP_EXPS, x, y->ids);
+        tensor *both = gg_model_linear_id(at, GG_W_GATE_UP_EXPS, x, y->ids);
         gate = half(at, both, 0);
         up = half(at, both, 1);
     } else {
-        gate = gg_linear_id(at, GG_W_GATE_EXPS, x, y->ids);
-        up = gg_linear_id(at, GG_W_UP_EXPS, x, y->ids);
+        gate = gg_model_linear_id(at, GG_W_GATE_EXPS, x, y->ids);
+        up = gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids);
     }
-    return gg_linear_id(at, GG_W_DOWN_EXPS, act->gated(at->c, gate, up),
-                        y->ids);
+    return gg_model_linear_id(at, GG_W_DOWN_EXPS, act->gated(at->c, gate, up),
+                              y->ids);
 }
 
 /* Experts that every token takes, of x [n_embd, N]; NULL: there are none. */
-static tensor *shared(const struct gg_at *at, tensor *x)
+static tensor *shared(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_act_fn *act = &gg_acts[at->arch->act];
+    const struct gg_model_act_fn *act = &gg_model_acts[at->arch->act];
     if (!gg_weight_at(at, GG_W_UP_SHARED))
         return NULL;
-    tensor *y = gg_linear(at, GG_W_UP_SHARED, x);
+    tensor *y = gg_model_linear(at, GG_W_UP_SHARED, x);
     y = at->arch->moe.plain
             ? act->alone(c, y)
-            : act->gated(c, gg_linear(at, GG_W_GATE_SHARED, x), y);
-    y = gg_linear(at, GG_W_DOWN_SHARED, y);
+            : act->gated(c, gg_model_linear(at, GG_W_GATE_SHARED, x), y);
+    y = gg_model_linear(at, GG_W_DOWN_SHARED, y);
     if (!gg_weight_at(at, GG_W_ROUTER_SHARED))
         return y;
-    tensor *much = gg_linear(at, GG_W_ROUTER_SHARED, x);
+    tensor *much = gg_model_linear(at, GG_W_ROUTER_SHARED, x);
     return gguf_op_mul(c, y, gguf_op_sigmoid(c, much));
 }
 
-tensor *gg_moe(const struct gg_at *at, tensor *x)
+tensor *gg_moe(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const uint32_t used = at->m->hp.n_expert_used;

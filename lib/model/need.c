@@ -7,14 +7,13 @@
 
 #include <string.h>
 
-#define N(ID) GG_NEED(ID)
-#define M(ID) GG_MAYBE(ID)
-#define LIST(NAME, ...)                                                       \
-    static const uint16_t NAME[] = { __VA_ARGS__, 0 }
+#define N(ID)           GG_NEED(ID)
+#define M(ID)           GG_MAYBE(ID)
+#define LIST(NAME, ...) static const uint16_t NAME[] = { __VA_ARGS__, 0 }
 
 /* Put the weights and keys of a list into n; what must be there already stays
  * so. */
-static void put(struct gg_needs *n, const uint16_t *list)
+static void put(struct gg_model_needs *n, const uint16_t *list)
 {
     for (; list && *list; list++) {
         unsigned id = *list & (GG_ITEM_KEY - 1);
@@ -25,7 +24,8 @@ static void put(struct gg_needs *n, const uint16_t *list)
 }
 
 /* Those of a list that are of the model, or of layers. */
-static void put_scope(struct gg_needs *n, const uint16_t *list, bool layer)
+static void put_scope(struct gg_model_needs *n, const uint16_t *list,
+                      bool layer)
 {
     for (; list && *list; list++) {
         const uint16_t one[] = { *list, 0 };
@@ -36,7 +36,7 @@ static void put_scope(struct gg_needs *n, const uint16_t *list, bool layer)
     }
 }
 
-static void set(struct gg_needs *n, enum gg_weight id, uint8_t use)
+static void set(struct gg_model_needs *n, enum gg_weight id, uint8_t use)
 {
     if (id != GG_W_NONE)
         n->weight[id] = use;
@@ -84,10 +84,10 @@ LIST(w_rwkv6_linear, N(TM_LERP_X), N(TM6_W1), N(TM6_W2), N(TM_LERP),
      M(TM_FIRST), N(TM_DECAY), N(TM_DECAY_W1), N(TM_DECAY_W2), N(TM_KEY),
      M(TM_KEY_B), N(TM_VALUE), M(TM_VALUE_B), N(TM_RECEPT), M(TM_RECEPT_B),
      N(TM_GATE), N(TM_OUT));
-LIST(w_rwkv7, N(TM7_W0), N(TM7_W1), N(TM7_W2), N(TM7_A0), N(TM7_A1),
-     N(TM7_A2), N(TM7_V0), N(TM7_V1), N(TM7_V2), M(TM7_G1), M(TM7_G2),
-     N(TM_LERP), N(TM7_K_K), N(TM7_K_A), N(TM7_R_K), N(TM_KEY), N(TM_VALUE),
-     N(TM_RECEPT), M(TM_LN), M(TM_LN_B), N(TM_OUT));
+LIST(w_rwkv7, N(TM7_W0), N(TM7_W1), N(TM7_W2), N(TM7_A0), N(TM7_A1), N(TM7_A2),
+     N(TM7_V0), N(TM7_V1), N(TM7_V2), M(TM7_G1), M(TM7_G2), N(TM_LERP),
+     N(TM7_K_K), N(TM7_K_A), N(TM7_R_K), N(TM_KEY), N(TM_VALUE), N(TM_RECEPT),
+     M(TM_LN), M(TM_LN_B), N(TM_OUT));
 LIST(w_encoder, N(ENC_NORM), N(ENC_Q), N(ENC_K), N(ENC_V), N(ENC_OUT),
      M(ENC_REL), N(ENC_FFN_NORM), M(ENC_GATE), N(ENC_UP), N(ENC_DOWN));
 LIST(w_decoder, N(DEC_NORM), N(DEC_Q), N(DEC_K), N(DEC_V), N(DEC_OUT),
@@ -137,13 +137,14 @@ LIST(w_qkv_three, N(ATTN_Q), N(ATTN_K), N(ATTN_V));
 LIST(w_qkv_gated, N(ATTN_Q_GATED), N(ATTN_K), N(ATTN_V));
 LIST(w_qkv_no_v, N(ATTN_Q), M(ATTN_K), M(ATTN_V));
 static const uint16_t *const qkv_lists[GG_N_QKV] = {
-    [GG_QKV_ANY] = w_qkv_any,       [GG_QKV_FUSED] = w_qkv_fused,
+    [GG_QKV_ANY] = w_qkv_any,        [GG_QKV_FUSED] = w_qkv_fused,
     [GG_QKV_SEPARATE] = w_qkv_three, [GG_QKV_GATED] = w_qkv_gated,
-    [GG_QKV_NO_V] = w_qkv_no_v,     [GG_QKV_HALF_OWN] = w_qkv_three,
+    [GG_QKV_NO_V] = w_qkv_no_v,      [GG_QKV_HALF_OWN] = w_qkv_three,
     [GG_QKV_SQUARE] = w_qkv_square,
 };
 
-static void put_qk_norms(struct gg_needs *n, const struct gg_qk_norm *qk)
+static void put_qk_norms(struct gg_model_needs *n,
+                         const struct gg_model_qk_norm *qk)
 {
     static const uint16_t ids[GG_N_QK][2] = {
         [GG_QK_HEAD] = { GG_W_ATTN_Q_NORM, GG_W_ATTN_K_NORM },
@@ -159,7 +160,7 @@ static void put_qk_norms(struct gg_needs *n, const struct gg_qk_norm *qk)
     }
 }
 
-static void put_heads(struct gg_needs *n, const struct gg_arch *a)
+static void put_heads(struct gg_model_needs *n, const struct gg_arch *a)
 {
     static const uint16_t gates[GG_N_GATES] = {
         [GG_GATE_SIGMOID] = GG_W_ATTN_GATE,
@@ -179,7 +180,7 @@ static void put_heads(struct gg_needs *n, const struct gg_arch *a)
         a->gate == GG_GATE_HEAD ? GG_MAY : GG_MUST);
 }
 
-static void put_mixer(struct gg_needs *n, const struct gg_arch *a,
+static void put_mixer(struct gg_model_needs *n, const struct gg_arch *a,
                       const struct gg_hparams *hp, unsigned mixer)
 {
     for (int i = 0; i < 3; i++)
@@ -232,7 +233,7 @@ static bool has_shared(const struct gg_moe *moe, const struct gg_hparams *hp)
     }
 }
 
-static void put_moe(struct gg_needs *n, const struct gg_arch *a,
+static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
                     const struct gg_hparams *hp)
 {
     const struct gg_moe *moe = &a->moe;
@@ -248,8 +249,9 @@ static void put_moe(struct gg_needs *n, const struct gg_arch *a,
         set(n, GG_W_ROUTER_SHARED, GG_MUST);
 }
 
-static void put_ffn(struct gg_needs *n, const struct gg_arch *a,
-                    const struct gg_hparams *hp, const struct gg_layer *l)
+static void put_ffn(struct gg_model_needs *n, const struct gg_arch *a,
+                    const struct gg_hparams *hp,
+                    const struct gg_model_layer *l)
 {
     if (l->moe)
         put_moe(n, a, hp);
@@ -264,7 +266,8 @@ static void put_ffn(struct gg_needs *n, const struct gg_arch *a,
 
 /* ---- norms ---- */
 
-static void put_norm(struct gg_needs *n, const struct gg_arch *a, unsigned id)
+static void put_norm(struct gg_model_needs *n, const struct gg_arch *a,
+                     unsigned id)
 {
     if (id == GG_W_NONE || a->norm_plain)
         return;
@@ -273,8 +276,8 @@ static void put_norm(struct gg_needs *n, const struct gg_arch *a, unsigned id)
         set(n, gg_weight_bias((enum gg_weight)id), a->norm_b);
 }
 
-static void put_norms(struct gg_needs *n, const struct gg_arch *a,
-                      const struct gg_norms *norms)
+static void put_norms(struct gg_model_needs *n, const struct gg_arch *a,
+                      const struct gg_model_norms *norms)
 {
     put_norm(n, a, norms->pre);
     put_norm(n, a, norms->post);
@@ -288,7 +291,7 @@ LIST(w_longrope, M(ROPE_LONG), M(ROPE_SHORT));
 LIST(w_nextn, M(NEXTN_PROJ), M(NEXTN_ENORM), M(NEXTN_HNORM), M(NEXTN_EMBD),
      M(NEXTN_HEAD), M(NEXTN_NORM));
 
-static void put_top(struct gg_needs *n, const struct gg_arch *a)
+static void put_top(struct gg_model_needs *n, const struct gg_arch *a)
 {
     static const uint8_t output[GG_N_OUTPUTS] = {
         [GG_OUTPUT_TIED] = GG_MAY, [GG_OUTPUT_OWN] = GG_MUST
@@ -314,8 +317,10 @@ static void put_top(struct gg_needs *n, const struct gg_arch *a)
             set(n, (enum gg_weight)id, GG_MUST);
 }
 
-void gg_needs_weights(const struct gg_arch *a, const struct gg_hparams *hp,
-                      const struct gg_layer *l, struct gg_needs *n)
+void gg_model_needs_weights(const struct gg_arch *a,
+                            const struct gg_hparams *hp,
+                            const struct gg_model_layer *l,
+                            struct gg_model_needs *n)
 {
     memset(n, 0, sizeof *n);
     if (!l) {
@@ -347,11 +352,10 @@ LIST(k_all, GG_KEY(n_ctx_train), GG_KEY(n_layer), GG_KEY(n_embd),
      GG_KEY_MAYBE(n_head_kv), GG_KEY_MAYBE(dim_k), GG_KEY_MAYBE(dim_v),
      GG_KEY_MAYBE(n_rot), GG_KEY_MAYBE(rope_base), GG_KEY_MAYBE(rope_scaling),
      GG_KEY_MAYBE(rope_old_factor), GG_KEY_MAYBE(rope_factor),
-     GG_KEY_MAYBE(rope_attn), GG_KEY_MAYBE(n_ctx_orig),
-     GG_KEY_MAYBE(yarn_ext), GG_KEY_MAYBE(yarn_attn), GG_KEY_MAYBE(yarn_fast),
-     GG_KEY_MAYBE(yarn_slow), GG_KEY_MAYBE(n_expert),
-     GG_KEY_MAYBE(n_expert_used), GG_KEY_MAYBE(n_dense),
-     GG_KEY_MAYBE(n_shared), GG_KEY_MAYBE(n_ff_expert),
+     GG_KEY_MAYBE(rope_attn), GG_KEY_MAYBE(n_ctx_orig), GG_KEY_MAYBE(yarn_ext),
+     GG_KEY_MAYBE(yarn_attn), GG_KEY_MAYBE(yarn_fast), GG_KEY_MAYBE(yarn_slow),
+     GG_KEY_MAYBE(n_expert), GG_KEY_MAYBE(n_expert_used),
+     GG_KEY_MAYBE(n_dense), GG_KEY_MAYBE(n_shared), GG_KEY_MAYBE(n_ff_expert),
      GG_KEY_MAYBE(n_ff_shared), GG_KEY_MAYBE(causal));
 LIST(k_moe, GG_KEY_MAYBE(expert_gating), GG_KEY_MAYBE(expert_norm),
      GG_KEY_MAYBE(expert_scale), GG_KEY_MAYBE(n_group),
@@ -359,10 +363,10 @@ LIST(k_moe, GG_KEY_MAYBE(expert_gating), GG_KEY_MAYBE(expert_norm),
 LIST(k_window, GG_KEY_MAYBE(n_window), GG_KEY_MAYBE(rope_base_swa));
 
 /* More of what a choice stands for. */
-static void put_choice_keys(struct gg_needs *n, const struct gg_arch *a)
+static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
 {
-    uint8_t eps = a->norm_eps_maybe || a->norm == GG_NORM_EITHER ? GG_MAY
-                                                                 : GG_MUST;
+    uint8_t eps =
+        a->norm_eps_maybe || a->norm == GG_NORM_EITHER ? GG_MAY : GG_MUST;
     if (a->norm != GG_NORM_LAYER)
         n->key[GG_HP_norm_rms_eps] = eps;
     if (a->norm != GG_NORM_RMS)
@@ -373,9 +377,8 @@ static void put_choice_keys(struct gg_needs *n, const struct gg_arch *a)
     }
     if (a->rope_axes)
         n->key[GG_HP_rope_sections] =
-            a->rope == GGUF_ROPE_MROPE || a->rope == GGUF_ROPE_IMROPE
-                ? GG_MUST
-                : GG_MAY;
+            a->rope == GGUF_ROPE_MROPE || a->rope == GGUF_ROPE_IMROPE ? GG_MUST
+                                                                      : GG_MAY;
     if (a->rope_where == GG_ROPE_WHERE_TUNED)
         n->key[GG_HP_rope_tuned] = GG_MAY;
     n->key[GG_HP_n_types] = a->types ? GG_MAY : GG_NO;
@@ -393,7 +396,7 @@ static void put_choice_keys(struct gg_needs *n, const struct gg_arch *a)
     n->key[GG_HP_n_nextn] = a->nextn ? GG_MAY : GG_NO;
 }
 
-void gg_needs_keys(const struct gg_arch *a, struct gg_needs *n)
+void gg_model_needs_keys(const struct gg_arch *a, struct gg_model_needs *n)
 {
     memset(n, 0, sizeof *n);
     put(n, k_all);
@@ -401,9 +404,8 @@ void gg_needs_keys(const struct gg_arch *a, struct gg_needs *n)
     n->key[GG_HP_n_ff] =
         a->ffn == GG_FFN_NONE || a->moe.where == GG_EXPERTS_ALL ? GG_MAY
                                                                 : GG_MUST;
-    n->key[GG_HP_n_head] = mixers[a->mixer].heads || mixers[a->mixer].latent
-                               ? GG_MUST
-                               : GG_MAY;
+    n->key[GG_HP_n_head] =
+        mixers[a->mixer].heads || mixers[a->mixer].latent ? GG_MUST : GG_MAY;
     if (a->moe.where != GG_EXPERTS_NONE) {
         put(n, k_moe);
         n->key[GG_HP_expert_gating] = a->moe.gating_key;
@@ -414,8 +416,9 @@ void gg_needs_keys(const struct gg_arch *a, struct gg_needs *n)
     put(n, a->more);
 }
 
-enum gg_weight gg_needs_find(const struct gg_needs *n, enum gg_scope scope,
-                             struct gguf_str name)
+enum gg_weight gg_model_needs_find(const struct gg_model_needs *n,
+                                   enum gg_model_scope scope,
+                                   struct gguf_str name)
 {
     for (unsigned id = GG_W_NONE + 1; id < GG_N_WEIGHTS; id++)
         if (n->weight[id] && gg_weights[id].scope == scope &&

@@ -11,27 +11,31 @@
 
 /* Items of lists that end with 0: a weight or a key, needed or not. */
 enum { GG_ITEM_MAY = 1 << 15, GG_ITEM_KEY = 1 << 14 };
-#define GG_NEED(WEIGHT) GG_W_##WEIGHT
-#define GG_MAYBE(WEIGHT) (GG_W_##WEIGHT | GG_ITEM_MAY)
-#define GG_KEY(FIELD) (GG_HP_##FIELD | GG_ITEM_KEY)
+#define GG_NEED(WEIGHT)     GG_W_##WEIGHT
+#define GG_MAYBE(WEIGHT)    (GG_W_##WEIGHT | GG_ITEM_MAY)
+#define GG_KEY(FIELD)       (GG_HP_##FIELD | GG_ITEM_KEY)
 #define GG_KEY_MAYBE(FIELD) (GG_HP_##FIELD | GG_ITEM_KEY | GG_ITEM_MAY)
 
-/* enum gg_use of everything. */
-struct gg_needs {
+/* enum gg_model_use of everything. */
+struct gg_model_needs {
     uint8_t weight[GG_N_WEIGHTS];
     uint8_t key[GG_N_HPARAMS];
 };
 
 /* Keys that files of the architecture have. */
-void gg_needs_keys(const struct gg_arch *arch, struct gg_needs *out);
+void gg_model_needs_keys(const struct gg_arch *arch,
+                         struct gg_model_needs *out);
 
 /* Weights of a layer, or of the model if layer is NULL. */
-void gg_needs_weights(const struct gg_arch *arch, const struct gg_hparams *hp,
-                      const struct gg_layer *layer, struct gg_needs *out);
+void gg_model_needs_weights(const struct gg_arch *arch,
+                            const struct gg_hparams *hp,
+                            const struct gg_model_layer *layer,
+                            struct gg_model_needs *out);
 
 /* The row of a name (after what its scope begins with) among those that the
  * needs have, or GG_W_NONE. */
-enum gg_weight gg_needs_find(const struct gg_needs *n, enum gg_scope scope,
-                             struct gguf_str name);
+enum gg_weight gg_model_needs_find(const struct gg_model_needs *n,
+                                   enum gg_model_scope scope,
+                                   struct gguf_str name);
 
 #endif

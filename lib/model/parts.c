@@ -8,28 +8,29 @@
 
 typedef struct gguf_tensor tensor;
 
-tensor *gg_weight_at(const struct gg_at *at, enum gg_weight id)
+tensor *gg_weight_at(const struct gg_model_at *at, enum gg_weight id)
 {
     const struct gg_weights *of =
         gg_weights[id].scope == GG_MODEL ? &at->m->top : at->weights;
     return of->w[id];
 }
 
-tensor *gg_linear(const struct gg_at *at, enum gg_weight id, tensor *x)
+tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
+                        tensor *x)
 {
     tensor *b = gg_weight_at(at, gg_weight_bias(id));
     tensor *y = gguf_op_matmul(at->c, gg_weight_at(at, id), x);
     return b ? gguf_op_add(at->c, y, b) : y;
 }
 
-tensor *gg_linear_id(const struct gg_at *at, enum gg_weight id, tensor *x,
-                     tensor *ids)
+tensor *gg_model_linear_id(const struct gg_model_at *at, enum gg_weight id,
+                           tensor *x, tensor *ids)
 {
     return gguf_op_matmul_id(at->c, gg_weight_at(at, id), x, ids);
 }
 
-tensor *gg_normed(const struct gg_at *at, unsigned kind, enum gg_weight id,
-                  tensor *x)
+tensor *gg_model_normed(const struct gg_model_at *at, unsigned kind,
+                        enum gg_weight id, tensor *x)
 {
     const float eps = at->m->hp.eps;
     const bool rms = kind == GG_NORM_RMS ||
@@ -42,14 +43,14 @@ tensor *gg_normed(const struct gg_at *at, unsigned kind, enum gg_weight id,
     return b ? gguf_op_add(at->c, x, b) : x;
 }
 
-tensor *gg_norm_if(const struct gg_at *at, unsigned id, tensor *x)
+tensor *gg_model_norm_if(const struct gg_model_at *at, unsigned id, tensor *x)
 {
     return id == GG_W_NONE
                ? x
-               : gg_normed(at, at->arch->norm, (enum gg_weight)id, x);
+               : gg_model_normed(at, at->arch->norm, (enum gg_weight)id, x);
 }
 
-tensor *gg_scaled(const struct gg_at *at, tensor *x, float scale)
+tensor *gg_model_scaled(const struct gg_model_at *at, tensor *x, float scale)
 {
     return scale == 0 || scale == 1 ? x : gguf_op_scale(at->c, x, scale);
 }

@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-enum gguf_status gg_report(const struct gg_report *r, enum gg_check_code code,
+enum gguf_status gg_report(const struct gg_report *r,
+                           enum gg_file_check_code code,
                            enum gguf_status status, size_t file_no,
                            struct gguf_str name, uint64_t off, const char *fmt,
                            ...)
@@ -17,8 +18,8 @@ enum gguf_status gg_report(const struct gg_report *r, enum gg_check_code code,
     va_end(ap);
     if (!r->check)
         return gg_source_fail(r->src, file_no,
-                              gg_fail(r->err, status, off, "%s", message),
+                              gg_error_set(r->err, status, off, "%s", message),
                               r->err);
     r->check->file = gg_source_file(r->src, file_no);
-    return gg_finding(r->check, code, name, off, r->err, "%s", message);
+    return gg_file_finding(r->check, code, name, off, r->err, "%s", message);
 }

@@ -12,7 +12,7 @@
 #include "data/source.h"
 
 struct gg_report {
-    struct gg_checker *check; /* NULL: the first fault is the end */
+    struct gg_file_checker *check; /* NULL: the first fault is the end */
     const struct gg_source *src;
     struct gguf_error *err;
 };
@@ -20,7 +20,8 @@ struct gg_report {
 /* A fault at byte off (or GGUF_NO_OFFSET) of file number file_no, about the
  * key or tensor name: a finding of that code, or status. GGUF_E_CANCELLED, or
  * status. */
-enum gguf_status gg_report(const struct gg_report *r, enum gg_check_code code,
+enum gguf_status gg_report(const struct gg_report *r,
+                           enum gg_file_check_code code,
                            enum gguf_status status, size_t file_no,
                            struct gguf_str name, uint64_t off, const char *fmt,
                            ...) GG_PRINTF(7, 8);

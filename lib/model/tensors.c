@@ -17,7 +17,8 @@
 
 /* ---- looking up ---- */
 
-uint32_t gg_lookup_layers(const struct gg_lookup *l, enum gg_scope scope)
+uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
+                                enum gg_model_scope scope)
 {
     if (scope == GG_MODEL)
         return 1;
@@ -26,29 +27,30 @@ uint32_t gg_lookup_layers(const struct gg_lookup *l, enum gg_scope scope)
 }
 
 /* Make needs and sizes those of a layer. */
-static void look_at(struct gg_lookup *l, enum gg_scope scope, uint64_t il)
+static void look_at(struct gg_model_lookup *l, enum gg_model_scope scope,
+                    uint64_t il)
 {
     if (l->is_set && l->scope == scope && l->il == il)
         return;
     const uint64_t last = l->hp->n_layer - 1;
-    const struct gg_layer *layer = &l->hp->layer[GG_MIN(il, last)];
-    gg_needs_weights(l->arch, l->hp, scope == GG_MODEL ? NULL : layer,
-                     &l->needs);
+    const struct gg_model_layer *layer = &l->hp->layer[GG_MIN(il, last)];
+    gg_model_needs_weights(l->arch, l->hp, scope == GG_MODEL ? NULL : layer,
+                           &l->needs);
     gg_hparams_sizes(l->hp, l->arch, layer, &l->sizes);
     l->il = il;
     l->scope = scope;
     l->is_set = true;
 }
 
-enum gg_weight gg_lookup(struct gg_lookup *l, struct gguf_str name,
-                         uint64_t *il)
+enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
+                               uint64_t *il)
 {
     *il = 0;
-    const enum gg_scope scope = gg_weight_scope(&name, il);
-    if (*il >= gg_lookup_layers(l, scope))
+    const enum gg_model_scope scope = gg_weight_scope(&name, il);
+    if (*il >= gg_model_lookup_layers(l, scope))
         return GG_W_NONE;
     look_at(l, scope, *il);
-    return gg_needs_find(&l->needs, scope, name);
+    return gg_model_needs_find(&l->needs, scope, name);
 }
 
 /* ---- one tensor ---- */
@@ -59,7 +61,7 @@ struct found {
 };
 
 struct check {
-    struct gg_lookup *l;
+    struct gg_model_lookup *l;
     const struct gg_report *report;
     const struct gg_kern *kern;
     size_t file_no;
@@ -101,7 +103,8 @@ static bool is_scale(const struct gg_source *s, struct gguf_str name)
     return false;
 }
 
-static enum gguf_status fault(const struct check *c, enum gg_check_code code,
+static enum gguf_status fault(const struct check *c,
+                              enum gg_file_check_code code,
                               const struct gguf_tensor_info *t,
                               const char *message)
 {
@@ -116,14 +119,14 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
     const struct gguf_dtype_info *d = gguf_dtype_find(t->dtype);
     const bool opens = gg_report_opens(c->report);
     const int index = gg_dtype_index(t->dtype);
-    static const uint32_t exact[] = { [GG_VECTOR] = GGUF_DTYPE_F32,
-                                      [GG_NUMBERS] = GGUF_DTYPE_I32 };
-    const enum gg_role role = (enum gg_role)gg_weights[id].role;
+    static const uint32_t exact[] = {
+        [GG_VECTOR] = GGUF_DTYPE_F32, [GG_NUMBERS] = GGUF_DTYPE_I32
+    };
+    const enum gg_model_role role = (enum gg_model_role)gg_weights[id].role;
     char number[32] = "", message[320];
-    struct gg_esc e;
-    bool good = role != GG_MATRIX
-                    ? t->dtype == exact[role]
-                    : d && d->family != GGUF_FAMILY_INT;
+    struct gg_str_esc e;
+    bool good = role != GG_MATRIX ? t->dtype == exact[role]
+                                  : d && d->family != GGUF_FAMILY_INT;
     if (opens)
         good = good && index >= 0 && !d->row_header &&
                (role == GG_NUMBERS || c->kern->codec[index].decode);
@@ -132,7 +135,7 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
     if (opens)
         snprintf(number, sizeof number, " (%" PRIu32 ")", t->dtype);
     snprintf(message, sizeof message, "tensor '%s' is of type %s%s, %s",
-             gg_esc(&e, t->name), d ? d->name : "unknown", number,
+             gg_str_esc(&e, t->name), d ? d->name : "unknown", number,
              role == GG_VECTOR    ? "must be F32"
              : role == GG_NUMBERS ? "must be I32"
                                   : "which cannot be multiplied");
@@ -144,15 +147,16 @@ static enum gguf_status check_scale(const struct check *c,
                                     const struct gguf_tensor_info *t)
 {
     char scale[GG_SCALE_NAME];
-    struct gg_esc e, f;
-    if (!gg_report_opens(c->report) || !gg_scale_name(t, ".scale", scale) ||
+    struct gg_str_esc e, f;
+    if (!gg_report_opens(c->report) ||
+        !gg_data_scale_name(t, ".scale", scale) ||
         !gg_source_find(c->l->src, scale, NULL))
         return GGUF_OK;
     return gg_report(c->report, GG_CHECK_TENSOR_TYPE, GGUF_E_UNSUPPORTED,
                      c->file_no, t->name, t->info_off,
                      "tensor '%s' has a scale of its own, '%s', which is not "
                      "applied here: convert it first",
-                     gg_esc(&e, t->name), gg_esc(&f, gg_strz(scale)));
+                     gg_str_esc(&e, t->name), gg_str_esc(&f, gg_str_z(scale)));
 }
 
 /* One that the architecture does not have. Who opens may warn of it. */
@@ -162,9 +166,9 @@ static enum gguf_status check_extra(const struct check *c,
     struct gguf_str name = t->name;
     uint64_t il = 0;
     char message[320];
-    struct gg_esc e;
-    const enum gg_scope scope = gg_weight_scope(&name, &il);
-    const uint32_t n = gg_lookup_layers(c->l, scope);
+    struct gg_str_esc e;
+    const enum gg_model_scope scope = gg_weight_scope(&name, &il);
+    const uint32_t n = gg_model_lookup_layers(c->l, scope);
     if (gg_report_opens(c->report))
         return GGUF_OK;
     if (il < n && is_scale(c->l->src, t->name))
@@ -172,11 +176,11 @@ static enum gguf_status check_extra(const struct check *c,
     if (il >= n)
         snprintf(message, sizeof message,
                  "tensor '%s' is of layer %" PRIu64 ", there are %" PRIu32,
-                 gg_esc(&e, t->name), il, n);
+                 gg_str_esc(&e, t->name), il, n);
     else
         snprintf(message, sizeof message,
                  "tensor '%s' is not used by models of architecture '%s'",
-                 gg_esc(&e, t->name), c->l->arch->name);
+                 gg_str_esc(&e, t->name), c->l->arch->name);
     return fault(c, GG_CHECK_TENSOR_EXTRA, t, message);
 }
 
@@ -187,7 +191,7 @@ static enum gguf_status check_tensor(struct check *c,
     struct gg_weight_text text;
     uint64_t il;
     int64_t ne[GG_WEIGHT_DIMS];
-    const enum gg_weight id = gg_lookup(c->l, name, &il);
+    const enum gg_weight id = gg_model_lookup(c->l, name, &il);
     const bool top = gg_weight_scope(&name, &il) == GG_MODEL;
     if (top || il < c->n_layer)
         set_bit(top ? &c->top : &c->layer[il], id);
@@ -211,13 +215,12 @@ static bool lacks(const struct check *c, const struct found *f, unsigned id)
 }
 
 /* Count what a layer lacks. */
-static void count_lacks(struct check *c, enum gg_scope scope, uint32_t il,
-                        const struct found *f)
+static void count_lacks(struct check *c, enum gg_model_scope scope,
+                        uint32_t il, const struct found *f)
 {
     look_at(c->l, scope, il);
     for (unsigned id = GG_W_NONE + 1; id < GG_N_WEIGHTS; id++)
-        if (gg_weights[id].scope == scope && lacks(c, f, id) &&
-            !c->n[id]++)
+        if (gg_weights[id].scope == scope && lacks(c, f, id) && !c->n[id]++)
             c->first[id] = il;
 }
 
@@ -234,7 +237,8 @@ static enum gguf_status check_empty(const struct check *c)
     return gg_report(c->report, GG_CHECK_BLOCK_MISSING, GGUF_E_TENSOR, 0,
                      GG_STR(""), GGUF_NO_OFFSET,
                      "%" PRIu32 " of %" PRIu32 " layers have no tensors, "
-                     "first %" PRIu32, n, c->n_layer, first);
+                     "first %" PRIu32,
+                     n, c->n_layer, first);
 }
 
 /* One finding for each weight, however many layers it is missing in. */
@@ -246,10 +250,11 @@ static enum gguf_status check_missing(struct check *c)
     count_lacks(c, GG_MODEL, 0, &c->top);
     for (unsigned s = GG_LAYER; s < GG_N_SCOPES; s++)
         for (uint32_t il = 0;
-             il < gg_lookup_layers(c->l, (enum gg_scope)s) &&
-             il < c->n_layer; il++)
+             il < gg_model_lookup_layers(c->l, (enum gg_model_scope)s) &&
+             il < c->n_layer;
+             il++)
             if (opens || !is_empty(&c->layer[il]))
-                count_lacks(c, (enum gg_scope)s, il, &c->layer[il]);
+                count_lacks(c, (enum gg_model_scope)s, il, &c->layer[il]);
     for (unsigned id = GG_W_NONE + 1; id < GG_N_WEIGHTS; id++) {
         if (!c->n[id])
             continue;
@@ -257,30 +262,30 @@ static enum gguf_status check_missing(struct check *c)
         snprintf(more, sizeof more, ", and of %" PRIu32 " more layers",
                  c->n[id] - 1);
         GG_TRY(gg_report(c->report, GG_CHECK_TENSOR_MISSING, GGUF_E_TENSOR, 0,
-                         gg_strz(name), GGUF_NO_OFFSET,
+                         gg_str_z(name), GGUF_NO_OFFSET,
                          "tensor '%s' is missing%s", name,
                          c->n[id] > 1 && !opens ? more : ""));
     }
     return GGUF_OK;
 }
 
-enum gguf_status gg_tensors_check(struct gg_lookup *l,
+enum gguf_status gg_tensors_check(struct gg_model_lookup *l,
                                   const struct gg_report *report,
                                   const struct gg_kern *kern,
                                   const struct gguf_allocator *a)
 {
-    const uint32_t n_decoder = gg_lookup_layers(l, GG_DECODER);
-    struct check *c = gg_alloc_zero(a, 1, sizeof *c);
+    const uint32_t n_decoder = gg_model_lookup_layers(l, GG_DECODER);
+    struct check *c = gg_mem_alloc_zero(a, 1, sizeof *c);
     enum gguf_status st = GGUF_OK;
     if (!c)
-        return gg_fail_nomem(report->err, sizeof *c);
+        return gg_error_set_nomem(report->err, sizeof *c);
     c->l = l;
     c->report = report;
     c->kern = kern;
     c->n_layer = GG_MAX(l->hp->n_layer, n_decoder);
-    c->layer = gg_alloc_zero(a, c->n_layer, sizeof *c->layer);
+    c->layer = gg_mem_alloc_zero(a, c->n_layer, sizeof *c->layer);
     if (!c->layer)
-        st = gg_fail_nomem(report->err, c->n_layer * sizeof *c->layer);
+        st = gg_error_set_nomem(report->err, c->n_layer * sizeof *c->layer);
     for (size_t i = 0; i < gg_source_n_tensors(l->src) && !st; i++) {
         const struct gguf_split_tensor t = gg_source_tensor(l->src, i);
         c->file_no = t.file_no;
@@ -288,7 +293,7 @@ enum gguf_status gg_tensors_check(struct gg_lookup *l,
     }
     if (st == GGUF_OK)
         st = check_missing(c);
-    gg_free(a, c->layer);
-    gg_free(a, c);
+    gg_mem_free(a, c->layer);
+    gg_mem_free(a, c);
     return st;
 }

@@ -6,30 +6,31 @@
 #include "model/need.h"
 
 /* Where one looks things up: the last layer that was asked for is kept. */
-struct gg_lookup {
+struct gg_model_lookup {
     const struct gg_source *src;
     const struct gg_arch *arch;
     const struct gg_hparams *hp;
-    struct gg_needs needs; /* of scope and layer il */
-    struct gg_sizes sizes;
+    struct gg_model_needs needs; /* of scope and layer il */
+    struct gg_model_sizes sizes;
     uint64_t il;
-    enum gg_scope scope;
+    enum gg_model_scope scope;
     bool is_set;
 };
 
 /* The weight that a tensor is, or GG_W_NONE: its layer is *il. Of one that the
  * architecture does not have, or of a layer that there is not, there is none;
  * l->needs and l->sizes are of its place. */
-enum gg_weight gg_lookup(struct gg_lookup *l, struct gguf_str name,
-                         uint64_t *il);
+enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
+                               uint64_t *il);
 
 /* Layers of a scope; 1 for the model. */
-uint32_t gg_lookup_layers(const struct gg_lookup *l, enum gg_scope scope);
+uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
+                                enum gg_model_scope scope);
 
 /* Check each tensor of all files, then what is missing. What nobody asked for
- * is a finding; one who opens sees it by gg_lookup. GGUF_E_TENSOR,
+ * is a finding; one who opens sees it by gg_model_lookup. GGUF_E_TENSOR,
  * GGUF_E_UNSUPPORTED, GGUF_E_NOMEM, GGUF_E_CANCELLED. */
-enum gguf_status gg_tensors_check(struct gg_lookup *l,
+enum gguf_status gg_tensors_check(struct gg_model_lookup *l,
                                   const struct gg_report *report,
                                   const struct gg_kern *kern,
                                   const struct gguf_allocator *allocator);

@@ -18,7 +18,7 @@
 #include <string.h>
 
 struct verify {
-    struct gg_checker c; /* of the file that is looked at */
+    struct gg_file_checker c; /* of the file that is looked at */
     struct gg_source src;
     const struct gg_arch *arch;
     struct gg_hparams hp;
@@ -30,8 +30,7 @@ static uint32_t count_layers(const struct gg_source *s)
     uint64_t most = 0, il, n = gg_source_n_tensors(s);
     for (size_t i = 0; i < n; i++) {
         struct gguf_str name = gg_source_tensor(s, i).info->name;
-        if (gg_weight_scope(&name, &il) != GG_MODEL && il < n &&
-            il + 1 > most)
+        if (gg_weight_scope(&name, &il) != GG_MODEL && il < n && il + 1 > most)
             most = il + 1;
     }
     return (uint32_t)most;
@@ -40,8 +39,9 @@ static uint32_t count_layers(const struct gg_source *s)
 static enum gguf_status check_tensors(struct verify *v,
                                       const struct gg_report *report)
 {
-    struct gg_lookup lookup = { .src = &v->src, .arch = v->arch,
-                                .hp = &v->hp };
+    struct gg_model_lookup lookup = { .src = &v->src,
+                                      .arch = v->arch,
+                                      .hp = &v->hp };
     return gg_tensors_check(&lookup, report, NULL, v->c.params.allocator);
 }
 
@@ -61,28 +61,28 @@ static enum gguf_status check_model(struct verify *v, struct gguf_error *err)
     const struct gguf_kv *tokens =
         gguf_file_kv_find(file, "tokenizer.ggml.tokens");
     struct gguf_str name;
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK || !name.size ||
         !gg_source_n_tensors(&v->src) || is_no_model(file))
         return GGUF_OK;
     v->arch = gg_arch_find(name);
     if (!v->arch)
-        return gg_finding(&v->c, GG_CHECK_ARCH_UNKNOWN, kv->key, kv->off, err,
-                          "tensors of architecture '%s' are not known",
-                          gg_esc(&e, name));
+        return gg_file_finding(&v->c, GG_CHECK_ARCH_UNKNOWN, kv->key, kv->off,
+                               err,
+                               "tensors of architecture '%s' are not known",
+                               gg_str_esc(&e, name));
     const struct gg_report report = { &v->c, &v->src, err };
     v->hp.n_layer = count_layers(&v->src);
     size_t n_tokens =
         tokens && tokens->type == GGUF_VAL_ARR && tokens->n <= INT32_MAX
             ? (size_t)tokens->n
             : 0;
-    enum gguf_status st =
-        gg_hparams_load(&v->hp, &v->src, v->arch, n_tokens,
-                        v->c.params.allocator, &report);
+    enum gguf_status st = gg_hparams_load(&v->hp, &v->src, v->arch, n_tokens,
+                                          v->c.params.allocator, &report);
     if (st == GGUF_OK && v->hp.n_layer)
         st = check_tensors(v, &report);
     v->c.file = v->src.file;
-    gg_free(v->c.params.allocator, v->hp.layer);
+    gg_mem_free(v->c.params.allocator, v->hp.layer);
     return st;
 }
 
@@ -91,7 +91,7 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
                                     struct gguf_error *err)
 {
     const struct gguf_file *file = v->c.file;
-    const char *key = gg_split_keys[GG_SPLIT_COUNT];
+    const char *key = gg_file_split_keys[GG_SPLIT_COUNT];
     const struct gguf_kv *kv = gguf_file_kv_find(file, key);
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
     struct gguf_split *set;
@@ -106,16 +106,18 @@ static enum gguf_status check_shard(const struct verify *v, bool *is_shard,
         enum gguf_status st = gguf_split_open(&set, file->path, &fp, &why);
         gguf_split_close(set);
         if (st == GGUF_E_NOMEM)
-            return gg_fail(err, st, GGUF_NO_OFFSET, "%s", why.message);
+            return gg_error_set(err, st, GGUF_NO_OFFSET, "%s", why.message);
         if (st != GGUF_OK)
-            GG_TRY(gg_finding(&v->c, GG_CHECK_SET, kv->key, kv->off, err, "%s",
-                              why.message));
+            GG_TRY(gg_file_finding(&v->c, GG_CHECK_SET, kv->key, kv->off, err,
+                                   "%s", why.message));
     }
     if (!*is_shard)
         return GGUF_OK;
-    return gg_finding(&v->c, GG_CHECK_SHARD, kv->key, kv->off, err,
-                      "the file is one of %" PRIu64 " shards: its tensors are "
-                      "not all of the model", count);
+    return gg_file_finding(&v->c, GG_CHECK_SHARD, kv->key, kv->off, err,
+                           "the file is one of %" PRIu64
+                           " shards: its tensors are "
+                           "not all of the model",
+                           count);
 }
 
 static enum gguf_status verify(struct verify *v, struct gguf_error *err)
@@ -123,7 +125,7 @@ static enum gguf_status verify(struct verify *v, struct gguf_error *err)
     bool is_shard = false;
     for (size_t i = 0; i < gg_source_n_files(&v->src); i++) {
         v->c.file = gg_source_file(&v->src, i);
-        GG_TRY(gg_check_header(&v->c, err));
+        GG_TRY(gg_file_check_header(&v->c, err));
     }
     v->c.file = v->src.file;
     GG_TRY(gg_vocab_check(&v->c, err));
@@ -135,7 +137,7 @@ static enum gguf_status verify(struct verify *v, struct gguf_error *err)
         return GGUF_OK;
     for (size_t i = 0; i < gg_source_n_files(&v->src); i++) {
         v->c.file = gg_source_file(&v->src, i);
-        GG_TRY(gg_check_payload(&v->c, err));
+        GG_TRY(gg_file_check_payload(&v->c, err));
     }
     return GGUF_OK;
 }
@@ -146,7 +148,7 @@ enum gguf_status gguf_split_verify(const struct gguf_split *set,
                                    struct gguf_error *err)
 {
     struct verify v = { .src = { set, gguf_split_file(set, 0) } };
-    GG_TRY(gg_checker_init(&v.c, params, report, user, err));
+    GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
     return verify(&v, err);
 }
 
@@ -156,7 +158,7 @@ enum gguf_status gguf_file_verify(const struct gguf_file *file,
                                   struct gguf_error *err)
 {
     struct verify v = { .src = { NULL, file } };
-    GG_TRY(gg_checker_init(&v.c, params, report, user, err));
+    GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
     return verify(&v, err);
 }
 
@@ -170,10 +172,10 @@ static enum gguf_status verify_meta(const struct gguf_split *set,
 {
     struct verify v = { .src = { set, file } };
     struct gguf_file *planned;
-    GG_TRY(gg_checker_init(&v.c, params, report, user, err));
+    GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
     if (v.c.params.payload)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a file that is not written has no payload");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a file that is not written has no payload");
     GG_TRY(gg_file_plan(&planned, file, meta, v.c.params.allocator, err));
     v.src.file = planned;
     enum gguf_status st = verify(&v, err);

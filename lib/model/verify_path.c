@@ -11,7 +11,7 @@
  * are not here say nothing about contents. */
 static const struct {
     enum gguf_status status;
-    enum gg_check_code code;
+    enum gg_file_check_code code;
 } rows[] = {
     { GGUF_E_FORMAT, GG_CHECK_MALFORMED },
     { GGUF_E_VERSION, GG_CHECK_VERSION },
@@ -35,21 +35,21 @@ static enum gguf_status is_in_set(const char *path,
     unsigned count;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_file_params", err));
     enum gguf_status st =
-        gg_split_find_path(path, p.allocator, &prefix, &count, err);
-    gg_free(p.allocator, prefix);
+        gg_file_split_find_path(path, p.allocator, &prefix, &count, err);
+    gg_mem_free(p.allocator, prefix);
     *yes = st == GGUF_OK;
     return st == GGUF_E_NOMEM ? st : GGUF_OK;
 }
 
-static enum gguf_status report_why(const struct gg_checker *c,
+static enum gguf_status report_why(const struct gg_file_checker *c,
                                    const struct gguf_error *why,
                                    struct gguf_error *err)
 {
     static const struct gguf_str no_name = { "", 0 };
     for (size_t i = 0; i < GG_LEN(rows); i++)
         if (rows[i].status == why->status)
-            return gg_finding(c, rows[i].code, no_name, why->offset, err, "%s",
-                              why->message);
+            return gg_file_finding(c, rows[i].code, no_name, why->offset, err,
+                                   "%s", why->message);
     if (err)
         *err = *why;
     return why->status;
@@ -61,11 +61,11 @@ enum gguf_status gguf_path_verify(const char *path,
                                   gguf_finding_fn *report, void *user,
                                   struct gguf_error *err)
 {
-    struct gg_checker c;
+    struct gg_file_checker c;
     struct gguf_split *set;
     struct gguf_file *file;
     struct gguf_error why;
-    GG_TRY(gg_checker_init(&c, params, report, user, err));
+    GG_TRY(gg_file_checker_init(&c, params, report, user, err));
     gguf_error_clear(&why);
     if (gguf_split_open(&set, path, file_params, &why) == GGUF_OK) {
         enum gguf_status st =

@@ -18,8 +18,8 @@ const struct gg_weight_row gg_weights[GG_N_WEIGHTS] = {
 #undef X
 };
 
-const char *const gg_scopes[GG_N_SCOPES] = { "", "blk.", "enc.blk.",
-                                             "dec.blk." };
+const char *const gg_model_scopes[GG_N_SCOPES] = { "", "blk.", "enc.blk.",
+                                                   "dec.blk." };
 
 const char *gg_weight_name(enum gg_weight id, uint32_t il,
                            char out[GG_WEIGHT_NAME])
@@ -29,7 +29,7 @@ const char *gg_weight_name(enum gg_weight id, uint32_t il,
         snprintf(out, GG_WEIGHT_NAME, "%s", w->name);
     else
         snprintf(out, GG_WEIGHT_NAME, "%s%" PRIu32 ".%s",
-                 gg_scopes[w->scope], il, w->name);
+                 gg_model_scopes[w->scope], il, w->name);
     return out;
 }
 
@@ -46,19 +46,19 @@ enum gg_weight gg_weight_bias(enum gg_weight id)
     return yes ? (enum gg_weight)(id + 1) : GG_W_NONE;
 }
 
-enum gg_scope gg_weight_scope(struct gguf_str *name, uint64_t *il)
+enum gg_model_scope gg_weight_scope(struct gguf_str *name, uint64_t *il)
 {
     for (unsigned scope = GG_LAYER; scope < GG_N_SCOPES; scope++) {
-        const int64_t n = gg_name_cut(name, gg_scopes[scope]);
+        const int64_t n = gg_name_cut(name, gg_model_scopes[scope]);
         if (n >= 0) {
             *il = (uint64_t)n;
-            return (enum gg_scope)scope;
+            return (enum gg_model_scope)scope;
         }
     }
     return GG_MODEL;
 }
 
-void gg_weight_ne(enum gg_weight id, const struct gg_sizes *z,
+void gg_weight_ne(enum gg_weight id, const struct gg_model_sizes *z,
                   int64_t ne[GG_WEIGHT_DIMS])
 {
     double v[GG_WEIGHT_DIMS];
@@ -95,10 +95,10 @@ static size_t list(char *out, size_t size, const int64_t *ne, unsigned n)
 {
     size_t used = 0;
     for (unsigned i = 0; i < n && used < size; i++) {
-        int k = ne[i] ? snprintf(out + used, size - used, "%s%" PRId64,
-                                 i ? ", " : "", ne[i])
-                      : snprintf(out + used, size - used, "%s?",
-                                 i ? ", " : "");
+        int k = ne[i]
+                    ? snprintf(out + used, size - used, "%s%" PRId64,
+                               i ? ", " : "", ne[i])
+                    : snprintf(out + used, size - used, "%s?", i ? ", " : "");
         used += k > 0 ? (size_t)k : 0;
     }
     return used;
@@ -110,13 +110,12 @@ const char *gg_weight_shape_text(struct gg_weight_text *out,
 {
     char has[128] = "", must[80] = "";
     unsigned n = GG_WEIGHT_DIMS;
-    struct gg_esc e;
+    struct gg_str_esc e;
     while (n > 1 && ne[n - 1] == 1)
         n--;
     list(has, sizeof has, t->ne, t->n_dims);
     list(must, sizeof must, ne, n);
-    snprintf(out->s, sizeof out->s,
-             "tensor '%s' has shape [%s], must be [%s]", gg_esc(&e, t->name),
-             has, must);
+    snprintf(out->s, sizeof out->s, "tensor '%s' has shape [%s], must be [%s]",
+             gg_str_esc(&e, t->name), has, must);
     return out->s;
 }

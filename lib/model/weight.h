@@ -15,36 +15,36 @@
  * a key is missing or wrong, is not a number (NAN), and so is what is computed
  * of it. "Of a head" is of one; kv: of keys and values, which may have fewer
  * heads. */
-struct gg_sizes {
-    double embd, vocab, ctx;     /* width, tokens, tokens of context */
-    double head, head_v;         /* elements of a key and of a value */
+struct gg_model_sizes {
+    double embd, vocab, ctx; /* width, tokens, tokens of context */
+    double head, head_v;     /* elements of a key and of a value */
     double n_head, n_head_kv;
-    double q, k, v;              /* of all heads together */
-    double rot, nope;            /* elements of a head that rotate; others */
-    double qk_0, qk_q1, qk_k1;   /* of norms on queries and keys */
-    double ff, up;               /* up: rows of ffn_up, with the gate if it
+    double q, k, v;            /* of all heads together */
+    double rot, nope;          /* elements of a head that rotate; others */
+    double qk_0, qk_q1, qk_k1; /* of norms on queries and keys */
+    double ff, up;             /* up: rows of ffn_up, with the gate if it
                                   * has both */
     double experts, used, expert_ff, shared_ff, expert_in;
     double rank_q, rank_kv;      /* latent attention */
     double out_rank, out_groups; /* of an output matrix in two steps */
     double idx, n_idx;           /* the indexer: of a head, heads */
     double conv, inner, state, dt, groups; /* state spaces */
-    double kda;                  /* a head of Kimi's delta rule */
+    double kda;                            /* a head of Kimi's delta rule */
     double wkv, mix, decay, iclr, vres, gate, lerps; /* RWKV */
-    double lconv;                /* a short convolution's taps */
-    double per_layer, n_layer;   /* inputs that layers have of their own */
-    double types;                /* of tokens (segments) */
-    double buckets;              /* of relative positions */
-    double streams;              /* hyper-connections */
-    double ratio, wide;          /* compressed keys: tokens; 2 if overlapping,
+    double lconv;              /* a short convolution's taps */
+    double per_layer, n_layer; /* inputs that layers have of their own */
+    double types;              /* of tokens (segments) */
+    double buckets;            /* of relative positions */
+    double streams;            /* hyper-connections */
+    double ratio, wide;        /* compressed keys: tokens; 2 if overlapping,
                                   * else 1 */
-    double chunk_ff, chunks;     /* chunk experts */
-    double dense_2, dense_3;     /* matrices after pooling */
-    double any;                  /* never known */
+    double chunk_ff, chunks;   /* chunk experts */
+    double dense_2, dense_3;   /* matrices after pooling */
+    double any;                /* never known */
 };
 
 /* What the name begins with. */
-enum gg_scope {
+enum gg_model_scope {
     GG_MODEL,   /* nothing: once */
     GG_LAYER,   /* blk.N. */
     GG_ENCODER, /* enc.blk.N. */
@@ -52,7 +52,7 @@ enum gg_scope {
     GG_N_SCOPES
 };
 
-enum gg_role {
+enum gg_model_role {
     GG_MATRIX, /* multiplied or looked up: any type that decodes */
     GG_VECTOR, /* read as it is: F32 */
     GG_NUMBERS /* integers: I32 */
@@ -277,8 +277,8 @@ enum gg_role {
     X(M2_DT_B, "ssm_dt.bias", LAYER, VECTOR, NONE, z->dt)                     \
     X(M2_A, "ssm_a", LAYER, VECTOR, NONE, 1, z->dt)                           \
     X(M2_D, "ssm_d", LAYER, VECTOR, NONE, 1, z->dt)                           \
-    X(M2_NORM, "ssm_norm.weight", LAYER, VECTOR, NONE,                        \
-      z->inner / z->groups, z->groups)                                        \
+    X(M2_NORM, "ssm_norm.weight", LAYER, VECTOR, NONE, z->inner / z->groups,  \
+      z->groups)                                                              \
     X(PLAMO_X, "ssm_x.weight", LAYER, MATRIX, NONE, z->inner,                 \
       z->rank_q + 2 * z->state)                                               \
     X(PLAMO_DT_NORM, "ssm_dt_norm", LAYER, VECTOR, NONE, z->rank_q)           \
@@ -320,8 +320,8 @@ enum gg_role {
     X(KDA_A, "ssm_a", LAYER, VECTOR, NONE, 1, z->n_head)                      \
     X(KDA_DT_B, "ssm_dt.bias", LAYER, VECTOR, NONE, z->n_head * z->kda)       \
     X(KDA_NORM, "ssm_norm.weight", LAYER, VECTOR, NONE, z->kda)               \
-    X(KDA_OUT, "attn_output.weight", LAYER, MATRIX, NONE,                     \
-      z->n_head * z->kda, z->embd)                                            \
+    X(KDA_OUT, "attn_output.weight", LAYER, MATRIX, NONE, z->n_head * z->kda, \
+      z->embd)                                                                \
     X(SHORT_IN, "shortconv.in_proj.weight", LAYER, MATRIX, NONE, z->embd,     \
       3 * z->embd)                                                            \
     X(SHORT_CONV, "shortconv.conv.weight", LAYER, VECTOR, NONE, z->lconv,     \
@@ -491,18 +491,18 @@ enum gg_weight {
 #define X(ID, ...) GG_W_##ID,
     GG_WEIGHT_LIST(X)
 #undef X
-    GG_N_WEIGHTS
+        GG_N_WEIGHTS
 };
 
 struct gg_weight_row {
     const char *name; /* after what the scope begins with */
-    uint8_t scope;    /* enum gg_scope */
-    uint8_t role;     /* enum gg_role */
+    uint8_t scope;    /* enum gg_model_scope */
+    uint8_t role;     /* enum gg_model_role */
     uint16_t instead; /* enum gg_weight: or that one */
 };
 
 extern const struct gg_weight_row gg_weights[GG_N_WEIGHTS];
-extern const char *const gg_scopes[GG_N_SCOPES]; /* "", "blk.", ... */
+extern const char *const gg_model_scopes[GG_N_SCOPES]; /* "", "blk.", ... */
 
 enum { GG_WEIGHT_DIMS = 4, GG_WEIGHT_NAME = 96 };
 
@@ -514,11 +514,11 @@ const char *gg_weight_name(enum gg_weight id, uint32_t il,
 enum gg_weight gg_weight_bias(enum gg_weight id);
 
 /* Cut "blk.N." and the like off a tensor's name: its scope, and *il is N. */
-enum gg_scope gg_weight_scope(struct gguf_str *name, uint64_t *il);
+enum gg_model_scope gg_weight_scope(struct gguf_str *name, uint64_t *il);
 
 /* Elements per dimension in a layer of these sizes: 1 where there is no such
  * dimension, 0 where the number is not known. */
-void gg_weight_ne(enum gg_weight id, const struct gg_sizes *z,
+void gg_weight_ne(enum gg_weight id, const struct gg_model_sizes *z,
                   int64_t ne[GG_WEIGHT_DIMS]);
 
 /* Does t have that shape? */

@@ -46,8 +46,7 @@ static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
                               struct gguf_error *err)
 {
     const uint8_t *base = gguf_file_bytes(from->file);
-    const uint8_t *data =
-        gguf_file_tensor_data(from->file, from->info->index);
+    const uint8_t *data = gguf_file_tensor_data(from->file, from->info->index);
     size_t size = (size_t)from->info->size;
     if (!moves(from))
         return gguf_buffer_place(m->buffer[from->file_no], t,
@@ -91,13 +90,14 @@ static enum gguf_status take(struct gguf_model *m, size_t i,
     return GGUF_OK;
 }
 
-static enum gguf_status take_all(struct gguf_model *m, struct gg_lookup *l,
+static enum gguf_status take_all(struct gguf_model *m,
+                                 struct gg_model_lookup *l,
                                  struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
         const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
         uint64_t il;
-        enum gg_weight id = gg_lookup(l, from.info->name, &il);
+        enum gg_weight id = gg_model_lookup(l, from.info->name, &il);
         if (id == GG_W_NONE || is_idle(id) ||
             (gg_weights[id].scope != GG_MODEL && m->hp.layer[il].drafts))
             continue;
@@ -122,8 +122,9 @@ static void warn_unused(const struct gguf_model *m)
     if (!n_unused || !m->warn)
         return;
     char line[256];
-    struct gg_esc e;
-    const char *name = gg_esc(&e, gg_source_tensor(&m->src, first).info->name);
+    struct gg_str_esc e;
+    const char *name =
+        gg_str_esc(&e, gg_source_tensor(&m->src, first).info->name);
     if (n_unused == 1)
         snprintf(line, sizeof line, "tensor '%s' is not used by the model",
                  name);
@@ -140,15 +141,15 @@ static enum gguf_status wrap_files(struct gguf_model *m,
                                    struct gguf_error *err)
 {
     size_t n = gg_source_n_files(&m->src);
-    m->buffer = gg_alloc_zero(m->allocator, n, sizeof(struct gguf_buffer *));
+    m->buffer =
+        gg_mem_alloc_zero(m->allocator, n, sizeof(struct gguf_buffer *));
     if (!m->buffer)
-        return gg_fail_nomem(err, n * sizeof(struct gguf_buffer *));
+        return gg_error_set_nomem(err, n * sizeof(struct gguf_buffer *));
     for (size_t i = 0; i < n; i++) {
         const struct gguf_file *f = gg_source_file(&m->src, i);
-        GG_TRY(gguf_buffer_from_host(&m->buffer[i],
-                                     (void *)(uintptr_t)gguf_file_bytes(f),
-                                     (size_t)gguf_file_size(f), m->allocator,
-                                     err));
+        GG_TRY(gguf_buffer_from_host(
+            &m->buffer[i], (void *)(uintptr_t)gguf_file_bytes(f),
+            (size_t)gguf_file_size(f), m->allocator, err));
         gguf_buffer_set_usage(m->buffer[i], GGUF_USAGE_WEIGHTS);
     }
     return GGUF_OK;
@@ -164,9 +165,10 @@ static enum gguf_status make_copy(struct gguf_model *m, struct gguf_error *err)
     }
     if (!m->copy_size)
         return GGUF_OK;
-    m->copy = gg_alloc_aligned(m->allocator, m->copy_size, GGUF_TENSOR_ALIGN);
+    m->copy =
+        gg_mem_alloc_aligned(m->allocator, m->copy_size, GGUF_TENSOR_ALIGN);
     if (!m->copy)
-        return gg_fail_nomem(err, m->copy_size);
+        return gg_error_set_nomem(err, m->copy_size);
     GG_TRY(gguf_buffer_from_host(&m->copy_buffer, m->copy, m->copy_size,
                                  m->allocator, err));
     gguf_buffer_set_usage(m->copy_buffer, GGUF_USAGE_WEIGHTS);
@@ -182,18 +184,20 @@ static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
     p.mem_size = (n + 1) * gguf_tensor_overhead();
     p.no_alloc = true;
     GG_TRY(gguf_ctx_create(&m->ctx, &p, err));
-    m->used = gg_alloc_zero(m->allocator, n ? n : 1, 1);
-    m->layer = gg_alloc_zero(m->allocator, m->hp.n_layer, sizeof *m->layer);
+    m->used = gg_mem_alloc_zero(m->allocator, n ? n : 1, 1);
+    m->layer =
+        gg_mem_alloc_zero(m->allocator, m->hp.n_layer, sizeof *m->layer);
     if (!m->used || !m->layer)
-        return gg_fail_nomem(err, n + m->hp.n_layer * sizeof *m->layer);
+        return gg_error_set_nomem(err, n + m->hp.n_layer * sizeof *m->layer);
     return GGUF_OK;
 }
 
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err)
 {
     const struct gg_report report = { NULL, &m->src, err };
-    struct gg_lookup lookup = { .src = &m->src, .arch = m->arch,
-                                .hp = &m->hp };
+    struct gg_model_lookup lookup = { .src = &m->src,
+                                      .arch = m->arch,
+                                      .hp = &m->hp };
     struct gg_kern kern;
     gg_kern_init(&kern, 0);
     GG_TRY(gg_tensors_check(&lookup, &report, &kern, m->allocator));

@@ -9,8 +9,8 @@
 enum { LANES = 16 };
 
 /* Is the size of a number, as bits, from a limit on? Sizes compare like their
- * bits; adding 2^31 - limit sets the sign bit then. Inner loops of fixed length,
- * for compilers to make vectors of. */
+ * bits; adding 2^31 - limit sets the sign bit then. Inner loops of fixed
+ * length, for compilers to make vectors of. */
 static bool all_below(const float *x, size_t n, uint32_t limit)
 {
     uint32_t bad[LANES] = { 0 }, any = 0, add = 0x80000000u - limit;
@@ -18,21 +18,21 @@ static bool all_below(const float *x, size_t n, uint32_t limit)
     for (; i + LANES <= n; i += LANES) {
         GG_UNROLL
         for (int k = 0; k < LANES; k++)
-            bad[k] |= (gg_f32_bits(x[i + k]) & 0x7fffffffu) + add;
+            bad[k] |= (gg_bytes_f32_bits(x[i + k]) & 0x7fffffffu) + add;
     }
     for (int k = 0; k < LANES; k++)
         any |= bad[k];
     for (; i < n; i++)
-        any |= (gg_f32_bits(x[i]) & 0x7fffffffu) + add;
+        any |= (gg_bytes_f32_bits(x[i]) & 0x7fffffffu) + add;
     return !(any & 0x80000000u);
 }
 
-bool gg_finite(const float *x, size_t n)
+bool gg_quant_finite(const float *x, size_t n)
 {
     return all_below(x, n, 0x7f800000u);
 }
 
-bool gg_small(const float *x, size_t n)
+bool gg_quant_small(const float *x, size_t n)
 {
-    return all_below(x, n, gg_f32_bits(0x1p15f));
+    return all_below(x, n, gg_bytes_f32_bits(0x1p15f));
 }

@@ -9,9 +9,8 @@
 static bool is_target(uint32_t type)
 {
     const struct gguf_dtype_info *t = gguf_dtype_find(type);
-    return type == GGUF_DTYPE_NONE ||
-           (t && (t->family == GGUF_FAMILY_FLOAT ||
-                  t->family == GGUF_FAMILY_QUANT));
+    return type == GGUF_DTYPE_NONE || (t && (t->family == GGUF_FAMILY_FLOAT ||
+                                             t->family == GGUF_FAMILY_QUANT));
 }
 
 /* What the files of a split model say of themselves follows from the files. */
@@ -19,14 +18,15 @@ static enum gguf_status check_keys(const struct gguf_meta *meta,
                                    struct gguf_error *err)
 {
     static const char split[] = "split.";
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     for (size_t i = 0; meta && i < gguf_meta_n_kv(meta); i++) {
         struct gguf_str key = gguf_meta_kv(meta, i)->key;
         if (key.size >= sizeof split - 1 &&
             !memcmp(key.data, split, sizeof split - 1))
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "key '%s' cannot be set: it follows from the files",
-                           gg_esc(&esc, key));
+            return gg_error_set(
+                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "key '%s' cannot be set: it follows from the files",
+                gg_str_esc(&esc, key));
     }
     return GGUF_OK;
 }
@@ -35,19 +35,19 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
                                      struct gguf_error *err)
 {
     if (!p->recipe)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "gguf_quant_params: no recipe");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_quant_params: no recipe");
     bool good = is_target(p->output_type) && is_target(p->embedding_type);
     for (size_t i = 0; i < p->n_overrides; i++)
         good = good && p->overrides[i].pattern &&
                p->overrides[i].dtype != GGUF_DTYPE_NONE &&
                is_target(p->overrides[i].dtype);
     if (!good)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "gguf_quant_params: a type that is no target");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_quant_params: a type that is no target");
     if (p->keep_split && p->max_file_size)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "gguf_quant_params: keep_split and max_file_size");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_quant_params: keep_split and max_file_size");
     return check_keys(p->meta, err);
 }
 
@@ -80,13 +80,13 @@ static enum gguf_status create(struct gguf_quant **out, const char *path,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_quant_params", err));
     GG_TRY(check_params(&p, err));
-    struct gguf_quant *q = gg_alloc_zero(p.allocator, 1, sizeof *q);
+    struct gguf_quant *q = gg_mem_alloc_zero(p.allocator, 1, sizeof *q);
     if (!q)
-        return gg_fail_nomem(err, sizeof *q);
+        return gg_error_set_nomem(err, sizeof *q);
     q->p = p;
     q->in = in;
-    gg_arena_init(&q->arena, p.allocator);
-    gg_kern_init(&q->kern, gg_cpu_detect());
+    gg_mem_arena_init(&q->arena, p.allocator);
+    gg_kern_init(&q->kern, gg_kern_cpu_detect());
     enum gguf_status st = path ? open_path(q, path, err) : GGUF_OK;
     if (st == GGUF_OK)
         st = build(q, err);
@@ -117,10 +117,10 @@ enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
     return create(out, NULL, (struct gg_source){ NULL, file }, params, err);
 }
 
-enum gguf_status gguf_quant_create_split(struct gguf_quant **out,
-                                         const struct gguf_split *set,
-                                         const struct gguf_quant_params *params,
-                                         struct gguf_error *err)
+enum gguf_status
+gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
+                        const struct gguf_quant_params *params,
+                        struct gguf_error *err)
 {
     const struct gg_source in = { set, gguf_split_file(set, 0) };
     return create(out, NULL, in, params, err);
@@ -132,10 +132,10 @@ void gguf_quant_destroy(struct gguf_quant *q)
         return;
     gguf_meta_destroy(q->meta);
     gguf_split_close(q->own);
-    gg_free(q->p.allocator, q->all);
-    gg_free(q->p.allocator, q->t);
-    gg_arena_fini(&q->arena);
-    gg_free(q->p.allocator, q);
+    gg_mem_free(q->p.allocator, q->all);
+    gg_mem_free(q->p.allocator, q->t);
+    gg_mem_arena_fini(&q->arena);
+    gg_mem_free(q->p.allocator, q);
 }
 
 size_t gguf_quant_n_tensors(const struct gguf_quant *q)

@@ -15,10 +15,10 @@
 struct gg_job_tensor {
     struct gguf_quant_tensor pub;
     const struct gguf_split_tensor *src;
-    enum gg_class cls;
-    const struct gguf_split_tensor *scale;  /* goes into the weights; NULL */
-    bool left_out;  /* goes into the weights of another (outer.h) */
-    size_t place;   /* in the order of writing, with what is left out */
+    enum gg_recipe_class cls;
+    const struct gguf_split_tensor *scale; /* goes into the weights; NULL */
+    bool left_out; /* goes into the weights of another (outer.h) */
+    size_t place;  /* in the order of writing, with what is left out */
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
     float *outer;   /* a scale for each matrix, in a tensor of its own after
                      * this one, filled by run; NULL: none */
@@ -29,22 +29,22 @@ struct gg_job_tensor {
 struct gguf_quant {
     struct gguf_quant_params p; /* allocator, recipe, pool ...; overrides are
                                  * not kept */
-    struct gg_arena arena;      /* names, texts */
+    struct gg_mem_arena arena;  /* names, texts */
     struct gg_source in;        /* the input */
     struct gguf_split *own;     /* it, if the job opened it; else NULL */
     struct gguf_split_tensor *all; /* its tensors */
-    struct gg_data_gguf data;   /* their numbers, by the same places */
-    struct gg_job_tensor *t;    /* in the order of writing */
+    struct gg_data_gguf data;      /* their numbers, by the same places */
+    struct gg_job_tensor *t;       /* in the order of writing */
     size_t n_t;
-    size_t n_all;               /* with what is left out, which comes last */
-    struct gguf_meta *meta;     /* of the output; of its first file */
-    size_t n_shards;            /* files of the output */
-    bool ftype_given;           /* general.file_type is of p.meta */
-    int64_t n_layers;           /* of the input, and of the output */
+    size_t n_all;           /* with what is left out, which comes last */
+    struct gguf_meta *meta; /* of the output; of its first file */
+    size_t n_shards;        /* files of the output */
+    bool ftype_given;       /* general.file_type is of p.meta */
+    int64_t n_layers;       /* of the input, and of the output */
     int64_t n_layers_left;
-    size_t n_imatrix_unknown;   /* importance data of no tensor of the input */
-    uint32_t *prune;            /* the layers to leave out, each once and by */
-    size_t n_prune;             /* number; those of p are borrowed */
+    size_t n_imatrix_unknown; /* importance data of no tensor of the input */
+    uint32_t *prune;          /* the layers to leave out, each once and by */
+    size_t n_prune;           /* number; those of p are borrowed */
     struct gg_kern kern;
     struct gguf_quant_totals totals;
 };

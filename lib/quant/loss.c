@@ -52,7 +52,8 @@ void gg_loss_finish(const struct gg_loss *chunks, size_t n,
         l.seconds += chunks[i].seconds;
         l.max = chunks[i].max > l.max ? chunks[i].max : l.max;
     }
-    *out = (struct gguf_quant_loss){ .measured = 1, .max = l.max,
+    *out = (struct gguf_quant_loss){ .measured = 1,
+                                     .max = l.max,
                                      .seconds = l.seconds };
     if (l.n > 0) {
         out->rms = sqrt(l.err2 / l.n);

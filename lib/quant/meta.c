@@ -24,10 +24,11 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
         GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.file",
                                   q->p.imatrix_name, err));
     if (im->n_datasets) /* its path is for nobody else */
-        GG_TRY(gguf_meta_set_strz(
-            q->meta, "quantize.imatrix.dataset",
-            q->p.compat ? im->datasets[0]
-                        : gg_imatrix_base_name(im->datasets[0]), err));
+        GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.dataset",
+                                  q->p.compat
+                                      ? im->datasets[0]
+                                      : gg_imatrix_base_name(im->datasets[0]),
+                                  err));
     GG_TRY(gguf_meta_set_u32(q->meta, "quantize.imatrix.entries_count",
                              (uint32_t)GG_MIN(im->n_entries, UINT32_MAX),
                              err));
@@ -39,13 +40,12 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
 }
 
 /* Set a key that the caller gave: at the end, as llama-quantize does. */
-static enum gguf_status replace(struct gguf_quant *q,
-                                const struct gguf_kv *kv,
+static enum gguf_status replace(struct gguf_quant *q, const struct gguf_kv *kv,
                                 struct gguf_error *err)
 {
-    char *key = gg_arena_strndup(&q->arena, kv->key.data, kv->key.size);
+    char *key = gg_mem_arena_strndup(&q->arena, kv->key.data, kv->key.size);
     if (!key)
-        return gg_fail_nomem(err, kv->key.size + 1);
+        return gg_error_set_nomem(err, kv->key.size + 1);
     gguf_meta_remove(q->meta, key);
     return gguf_meta_set_kv(q->meta, NULL, kv, err);
 }
@@ -61,8 +61,8 @@ static enum gguf_status prune_array(struct gguf_quant *q,
     size_t before = kv->elem_type == GGUF_VAL_STR   ? 8
                     : kv->elem_type == GGUF_VAL_ARR ? 12
                                                     : 0;
-    uint8_t *left = gg_alloc(q->p.allocator, kv->size);
-    char *key = gg_arena_strndup(&q->arena, kv->key.data, kv->key.size);
+    uint8_t *left = gg_mem_alloc(q->p.allocator, kv->size);
+    char *key = gg_mem_arena_strndup(&q->arena, kv->key.data, kv->key.size);
     enum gguf_status st = GGUF_E_NOMEM;
     if (left && key) {
         struct gguf_kv part = *kv, e; /* in the byte order that it has */
@@ -82,9 +82,9 @@ static enum gguf_status prune_array(struct gguf_quant *q,
         }
         st = gguf_meta_set_kv(q->meta, key, &part, err);
     } else {
-        gg_fail_nomem(err, kv->size);
+        gg_error_set_nomem(err, kv->size);
     }
-    gg_free(q->p.allocator, left);
+    gg_mem_free(q->p.allocator, left);
     return st;
 }
 
@@ -97,7 +97,7 @@ static enum gguf_status find_arch(const struct gguf_quant *q,
 {
     static const char end[] = ".block_count";
     struct gguf_str other = { NULL, 0 };
-    struct gg_esc a, b;
+    struct gg_str_esc a, b;
     size_t n = 0;
     if (gguf_kv_get_str(gguf_meta_find(q->meta, "general.architecture"), arch,
                         NULL) == GGUF_OK)
@@ -112,10 +112,11 @@ static enum gguf_status find_arch(const struct gguf_quant *q,
     }
     if (n < 2)
         return n ? GGUF_OK : GGUF_E_NOTFOUND;
-    return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                   "layers cannot be left out: '%s%s' and '%s%s' count some, "
-                   "and no general.architecture says which is to follow",
-                   gg_esc(&a, other), end, gg_esc(&b, *arch), end);
+    return gg_error_set(
+        err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+        "layers cannot be left out: '%s%s' and '%s%s' count some, "
+        "and no general.architecture says which is to follow",
+        gg_str_esc(&a, other), end, gg_str_esc(&b, *arch), end);
 }
 
 /* The number of layers, and what metadata say about each. */
@@ -159,10 +160,10 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
 
     GG_TRY(gguf_meta_create(&q->meta, q->p.allocator, err));
     GG_TRY(gguf_meta_copy_file(q->meta, f, err));
-    gg_split_remove_keys(q->meta);
+    gg_file_split_remove_keys(q->meta);
     if (!q->p.compat) { /* room for edits, and the layout, of the old file */
         gguf_meta_remove(q->meta, GGUF_EDIT_PADDING_KEY);
-        gg_split_layout_forget(q->meta);
+        gg_file_split_layout_forget(q->meta);
     }
     /* llama-quantize puts these two last, in this order. */
     gguf_meta_remove(q->meta, version);

@@ -31,7 +31,7 @@ find_beside(const struct gguf_quant *q, const struct gguf_split_tensor *src,
 {
     char name[GG_SCALE_NAME];
     size_t i;
-    return gg_scale_name(src->info, suffix, name) &&
+    return gg_data_scale_name(src->info, suffix, name) &&
                    gg_source_find(&q->in, name, &i)
                ? &q->all[i]
                : NULL;
@@ -88,9 +88,9 @@ static enum gguf_status fold(struct gguf_quant *q, struct gg_job_tensor *jt,
 enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err)
 {
     size_t n = gg_source_n_tensors(&q->in);
-    bool *gone = gg_alloc_zero(q->p.allocator, n, sizeof *gone);
+    bool *gone = gg_mem_alloc_zero(q->p.allocator, n, sizeof *gone);
     if (!gone)
-        return gg_fail_nomem(err, n);
+        return gg_error_set_nomem(err, n);
     gg_outer_unfold(q);
     enum gguf_status st = GGUF_OK;
     for (size_t i = 0; !q->p.compat && i < q->n_all && st == GGUF_OK; i++)
@@ -98,7 +98,7 @@ enum gguf_status gg_outer_fold(struct gguf_quant *q, struct gguf_error *err)
             st = fold(q, &q->t[i], gone, err);
     for (size_t i = 0; i < q->n_all; i++)
         q->t[i].left_out = gone[q->t[i].src - q->all];
-    gg_free(q->p.allocator, gone);
+    gg_mem_free(q->p.allocator, gone);
     if (st != GGUF_OK)
         return st;
     arrange(q);
@@ -112,17 +112,16 @@ bool gg_outer_wanted(const struct gguf_quant *q,
                      const struct gg_job_tensor *jt, uint32_t type)
 {
     char name[GG_SCALE_NAME];
-    struct gguf_tensor_info t = { .name = jt->src->info->name,
-                                  .dtype = type };
+    struct gguf_tensor_info t = { .name = jt->src->info->name, .dtype = type };
     return q->p.outer_scales && !q->p.compat && type != jt->pub.from &&
-           gg_scale_name(&t, suffixes[0], name) &&
+           gg_data_scale_name(&t, suffixes[0], name) &&
            !gg_source_find(&q->in, name, NULL);
 }
 
 /* A tensor of size bytes, which is called as jt is with a suffix. */
-static uint64_t tensor_size(const struct gg_job_tensor *jt,
-                            const char *suffix, unsigned n_dims,
-                            uint64_t size, uint64_t align, bool headers)
+static uint64_t tensor_size(const struct gg_job_tensor *jt, const char *suffix,
+                            unsigned n_dims, uint64_t size, uint64_t align,
+                            bool headers)
 {
     uint64_t name = strlen(jt->pub.name) - strlen(".weight") + strlen(suffix);
     size = (size + align - 1) / align * align;
@@ -143,8 +142,8 @@ uint64_t gg_outer_size(const struct gguf_quant *q,
                 ? find_beside(q, jt->src, suffixes[s])
                 : NULL;
         if (t)
-            sum += tensor_size(jt, suffixes[s], t->info->n_dims,
-                               t->info->size, align, headers);
+            sum += tensor_size(jt, suffixes[s], t->info->n_dims, t->info->size,
+                               align, headers);
     }
     return sum;
 }

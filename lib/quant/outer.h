@@ -1,4 +1,5 @@
-/* outer.h - scales that tensors have outside of their blocks (data/gguf.h), in jobs
+/* outer.h - scales that tensors have outside of their blocks (data/gguf.h), in
+ * jobs
  *
  * Those of the input go into weights that become another type, and are no
  * tensors of the output then; beside weights that keep their type they stay.

@@ -43,7 +43,7 @@ static int64_t model_int(const struct gguf_quant *q, struct gguf_str arch,
 
 /* What conditions may ask about the model: from its metadata, or from names
  * and shapes where these say nothing. */
-static void read_facts(const struct gguf_quant *q, struct gg_chooser *c)
+static void read_facts(const struct gguf_quant *q, struct gg_recipe_chooser *c)
 {
     const struct gguf_kv *kv = find_kv(q, "general.architecture");
     int64_t layers = q->n_layers_left, experts = 0;
@@ -78,8 +78,8 @@ static void read_facts(const struct gguf_quant *q, struct gg_chooser *c)
 static int compare_tensors(const void *a, const void *b)
 {
     const struct gg_job_tensor *x = a, *y = b;
-    int64_t i = gguf_name_layer(gg_strz(x->pub.name), NULL);
-    int64_t k = gguf_name_layer(gg_strz(y->pub.name), NULL);
+    int64_t i = gguf_name_layer(gg_str_z(x->pub.name), NULL);
+    int64_t k = gguf_name_layer(gg_str_z(y->pub.name), NULL);
     return i != k ? (i > k) - (i < k) : strcmp(x->pub.name, y->pub.name);
 }
 
@@ -98,8 +98,8 @@ static enum gguf_status list_pruned(struct gguf_quant *q,
     if (!n)
         return GGUF_OK;
     if (gg_ckd_array(&bytes, n, sizeof *q->prune) ||
-        !(q->prune = gg_arena_alloc(&q->arena, bytes)))
-        return gg_fail_nomem(err, SIZE_MAX);
+        !(q->prune = gg_mem_arena_alloc(&q->arena, bytes)))
+        return gg_error_set_nomem(err, SIZE_MAX);
     memcpy(q->prune, q->p.prune, bytes);
     qsort(q->prune, n, sizeof *q->prune, compare_layers);
     for (size_t i = 0; i < n; i++)
@@ -131,20 +131,20 @@ static enum gguf_status renumber(struct gguf_quant *q, struct gguf_error *err)
 {
     int64_t n_gone = gg_job_n_pruned(q, q->n_layers);
     if (n_gone < (int64_t)q->n_prune && !q->p.compat)
-        return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                       "there is no layer %" PRIu32 " to leave out: the "
-                       "model has %" PRId64,
-                       q->prune[n_gone], q->n_layers);
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "there is no layer %" PRIu32 " to leave out: the "
+                            "model has %" PRId64,
+                            q->prune[n_gone], q->n_layers);
     q->n_layers_left = q->n_layers - n_gone;
     for (size_t i = 0; n_gone && i < q->n_t; i++) {
         struct gguf_str rest;
-        int64_t layer = gguf_name_layer(gg_strz(q->t[i].pub.name), &rest);
+        int64_t layer = gguf_name_layer(gg_str_z(q->t[i].pub.name), &rest);
         if (layer < 0)
             continue;
         size_t size = strlen(q->t[i].pub.name) + 1;
-        char *name = gg_arena_alloc(&q->arena, size);
+        char *name = gg_mem_arena_alloc(&q->arena, size);
         if (!name)
-            return gg_fail_nomem(err, size);
+            return gg_error_set_nomem(err, size);
         snprintf(name, size, "blk.%" PRId64 ".%s",
                  layer - gg_job_n_pruned(q, layer), rest.data);
         q->t[i].pub.name = name;
@@ -156,30 +156,30 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
                                      struct gguf_error *err)
 {
     size_t n = gg_source_n_tensors(&q->in);
-    q->t = gg_alloc_zero(q->p.allocator, n, sizeof *q->t);
-    q->all = gg_alloc_zero(q->p.allocator, n, sizeof *q->all);
+    q->t = gg_mem_alloc_zero(q->p.allocator, n, sizeof *q->t);
+    q->all = gg_mem_alloc_zero(q->p.allocator, n, sizeof *q->all);
     if (!q->t || !q->all)
-        return gg_fail_nomem(err, n * sizeof *q->t);
+        return gg_error_set_nomem(err, n * sizeof *q->t);
     GG_TRY(list_pruned(q, err));
     for (size_t i = 0; i < n; i++) {
         const struct gguf_split_tensor *src = &q->all[i];
         q->all[i] = gg_source_tensor(&q->in, i);
         const struct gguf_tensor_info *info = src->info;
         struct gguf_quant_tensor *t = &q->t[q->n_t].pub;
-        struct gg_esc esc;
+        struct gg_str_esc esc;
         if (info->n_dims > 4)
-            return gg_fail(err, GGUF_E_UNSUPPORTED, info->info_off,
-                           "tensor '%s' has %u dimensions, limit is 4",
-                           gg_esc(&esc, info->name), info->n_dims);
+            return gg_error_set(err, GGUF_E_UNSUPPORTED, info->info_off,
+                                "tensor '%s' has %u dimensions, limit is 4",
+                                gg_str_esc(&esc, info->name), info->n_dims);
         if (info->size_inferred)
-            return gg_fail(err, GGUF_E_UNSUPPORTED, info->info_off,
-                           "tensor '%s' is of unknown type %" PRIu32
-                           ": how many bytes it has is not known",
-                           gg_esc(&esc, info->name), info->dtype);
-        t->name = gg_arena_strndup(&q->arena, info->name.data,
-                                   info->name.size);
+            return gg_error_set(err, GGUF_E_UNSUPPORTED, info->info_off,
+                                "tensor '%s' is of unknown type %" PRIu32
+                                ": how many bytes it has is not known",
+                                gg_str_esc(&esc, info->name), info->dtype);
+        t->name =
+            gg_mem_arena_strndup(&q->arena, info->name.data, info->name.size);
         if (!t->name)
-            return gg_fail_nomem(err, info->name.size + 1);
+            return gg_error_set_nomem(err, info->name.size + 1);
         if (gg_job_is_pruned(q, gguf_name_layer(info->name, NULL)))
             continue;
         q->t[q->n_t++].src = src;
@@ -190,9 +190,8 @@ static enum gguf_status list_tensors(struct gguf_quant *q,
         t->from_size = info->size;
     }
     for (size_t i = 0; i < n; i++)
-        q->n_layers =
-            GG_MAX(q->n_layers,
-                   gguf_name_layer(q->all[i].info->name, NULL) + 1);
+        q->n_layers = GG_MAX(q->n_layers,
+                             gguf_name_layer(q->all[i].info->name, NULL) + 1);
     GG_TRY(renumber(q, err));
     if (q->n_t && !(q->p.keep_split && gg_source_n_files(&q->in) > 1))
         qsort(q->t, q->n_t, sizeof *q->t, compare_tensors);
@@ -217,7 +216,7 @@ static enum gguf_status check_widths(const struct gguf_quant *q,
 {
     const struct gguf_tensor_info *first = NULL;
     uint64_t n = 0, n_other = 0, n_values = 0;
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_tensor_info *t = q->t[i].src->info;
         const struct gg_imatrix_entry *e =
@@ -231,12 +230,13 @@ static enum gguf_status check_widths(const struct gguf_quant *q,
     }
     if (!first)
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_MISMATCH, first->info_off,
-                   "tensor '%s' has %" PRIu64 " columns, its importance data "
-                   "%" PRIu64 " values: %" PRIu64 " of %" PRIu64
-                   " tensors with data do not fit",
-                   gg_esc(&esc, first->name), n_importances(first), n_values,
-                   n_other, n);
+    return gg_error_set(err, GGUF_E_MISMATCH, first->info_off,
+                        "tensor '%s' has %" PRIu64
+                        " columns, its importance data "
+                        "%" PRIu64 " values: %" PRIu64 " of %" PRIu64
+                        " tensors with data do not fit",
+                        gg_str_esc(&esc, first->name), n_importances(first),
+                        n_values, n_other, n);
 }
 
 /* Data of which no name is known are of another model. */
@@ -246,18 +246,19 @@ static enum gguf_status check_names(struct gguf_quant *q,
     const struct gguf_imatrix *im = q->p.imatrix;
     size_t n = gguf_imatrix_n_entries(im);
     struct gguf_imatrix_entry e;
-    struct gg_esc a, b;
+    struct gg_str_esc a, b;
     q->n_imatrix_unknown = 0;
     for (size_t i = 0; gguf_imatrix_entry(im, i, &e); i++)
         q->n_imatrix_unknown += !gg_source_find(&q->in, e.name, NULL);
     if (!n || !q->n_t || q->n_imatrix_unknown < n || q->p.compat)
         return GGUF_OK;
     gguf_imatrix_entry(im, 0, &e);
-    return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                   "the importance data are of another model: none of %zu "
-                   "tensors, such as '%s', is here, where one is '%s'",
-                   n, gg_esc(&a, gg_strz(e.name)),
-                   gg_esc(&b, gg_strz(q->t[q->n_t / 2].pub.name)));
+    return gg_error_set(
+        err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+        "the importance data are of another model: none of %zu "
+        "tensors, such as '%s', is here, where one is '%s'",
+        n, gg_str_esc(&a, gg_str_z(e.name)),
+        gg_str_esc(&b, gg_str_z(q->t[q->n_t / 2].pub.name)));
 }
 
 static enum gguf_status check_imatrix(struct gguf_quant *q,
@@ -273,7 +274,7 @@ static enum gguf_status check_imatrix(struct gguf_quant *q,
 
 /* A pattern that matches nothing is a mistake in the pattern. */
 static enum gguf_status check_overrides(const struct gguf_quant *q,
-                                        const struct gg_chooser *c,
+                                        const struct gg_recipe_chooser *c,
                                         struct gguf_error *err)
 {
     for (size_t k = 0; k < c->n_overrides; k++) {
@@ -282,23 +283,25 @@ static enum gguf_status check_overrides(const struct gguf_quant *q,
             if (!gg_choose_kept(q->t[i].pub.name, q->t[i].pub.ne))
                 GG_TRY(gg_pattern_match(c->patterns[k], q->t[i].pub.name,
                                         &used, err));
-        struct gg_esc esc;
+        struct gg_str_esc esc;
         if (!used)
-            return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                           "pattern '%s' matches no tensor that can be "
-                           "quantized",
-                           gg_esc(&esc, gg_strz(c->overrides[k].pattern)));
+            return gg_error_set(
+                err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                "pattern '%s' matches no tensor that can be "
+                "quantized",
+                gg_str_esc(&esc, gg_str_z(c->overrides[k].pattern)));
     }
     return GGUF_OK;
 }
 
-static enum gguf_status choose_all(struct gguf_quant *q, struct gg_chooser *c,
+static enum gguf_status choose_all(struct gguf_quant *q,
+                                   struct gg_recipe_chooser *c,
                                    struct gguf_error *err)
 {
     GG_TRY(check_overrides(q, c, err));
     for (size_t i = 0; i < q->n_t; i++) {
         struct gg_job_tensor *jt = &q->t[i];
-        struct gg_choice choice;
+        struct gg_recipe_choice choice;
         GG_TRY(gg_choose(c, jt->pub.name, jt->pub.ne, jt->pub.from, &choice,
                          err));
         jt->cls = choice.cls;
@@ -313,10 +316,11 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
     enum gguf_status st;
     struct gg_pattern **patterns;
     size_t n = 0, bytes;
-    struct gg_chooser c = { .recipe = q->p.recipe };
+    struct gg_recipe_chooser c = { .recipe = q->p.recipe };
 
     if (gg_ckd_array(&bytes, q->p.n_overrides, sizeof *patterns))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "n_overrides");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "n_overrides");
     GG_TRY(list_tensors(q, err));
     GG_TRY(check_imatrix(q, err));
     read_facts(q, &c);
@@ -325,13 +329,13 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
     c.compat = q->p.compat;
     c.output_type = q->p.output_type;
     c.embedding_type = q->p.embedding_type;
-    patterns = gg_alloc(q->p.allocator, bytes);
+    patterns = gg_mem_alloc(q->p.allocator, bytes);
     if (!patterns)
-        return gg_fail_nomem(err, bytes);
+        return gg_error_set_nomem(err, bytes);
     st = GGUF_OK;
     while (n < q->p.n_overrides && st == GGUF_OK) {
         st = gg_pattern_create(&patterns[n],
-                               gg_strz(q->p.overrides[n].pattern),
+                               gg_str_z(q->p.overrides[n].pattern),
                                q->p.allocator, err);
         n += st == GGUF_OK;
     }
@@ -344,6 +348,6 @@ enum gguf_status gg_job_plan(struct gguf_quant *q, struct gguf_error *err)
     }
     while (n)
         gg_pattern_destroy(patterns[--n]);
-    gg_free(q->p.allocator, patterns);
+    gg_mem_free(q->p.allocator, patterns);
     return st;
 }

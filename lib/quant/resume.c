@@ -29,12 +29,12 @@ static void put_f64(uint8_t *b, double v)
 {
     uint64_t bits;
     memcpy(&bits, &v, sizeof bits);
-    gg_store64le(b, bits);
+    gg_bytes_store64le(b, bits);
 }
 
 static double get_f64(const uint8_t *b)
 {
-    uint64_t bits = gg_load64le(b);
+    uint64_t bits = gg_bytes_load64le(b);
     double v;
     memcpy(&v, &bits, sizeof v);
     return v;
@@ -44,11 +44,12 @@ static double get_f64(const uint8_t *b)
 static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
                         const uint8_t *b)
 {
-    uint32_t kind = gg_load32le(b), i = gg_load32le(b + 4);
-    if (XXH3_64bits(b, RECORD_SIZE - 8) != gg_load64le(b + RECORD_SIZE - 8))
+    uint32_t kind = gg_bytes_load32le(b), i = gg_bytes_load32le(b + 4);
+    if (XXH3_64bits(b, RECORD_SIZE - 8) !=
+        gg_bytes_load64le(b + RECORD_SIZE - 8))
         return false;
     if ((kind == RECORD_NAME || kind == RECORD_PART) && i < q->n_shards) {
-        uint64_t ino = gg_load64le(b + 8);
+        uint64_t ino = gg_bytes_load64le(b + 8);
         if (kind == RECORD_NAME)
             r->files[i].named = ino;
         else
@@ -60,15 +61,18 @@ static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
     struct gg_resume_tensor *t = &r->tensors[i];
     t->have = true;
     memcpy(t->digest.digest, b + 8, 16);
-    t->n_nonfinite = gg_load64le(b + 24);
-    t->nonfinite = (enum gguf_nonfinite)gg_load32le(b + 32);
+    t->n_nonfinite = gg_bytes_load64le(b + 24);
+    t->nonfinite = (enum gguf_nonfinite)gg_bytes_load32le(b + 32);
     t->loss = (struct gguf_quant_loss){
-        .measured = (int)gg_load32le(b + 36), .rms = get_f64(b + 40),
-        .max = get_f64(b + 48), .rms_in = get_f64(b + 56),
-        .weighted = get_f64(b + 64), .snr = get_f64(b + 72),
+        .measured = (int)gg_bytes_load32le(b + 36),
+        .rms = get_f64(b + 40),
+        .max = get_f64(b + 48),
+        .rms_in = get_f64(b + 56),
+        .weighted = get_f64(b + 64),
+        .snr = get_f64(b + 72),
         .seconds = get_f64(b + 80),
     };
-    t->first_nonfinite = gg_load64le(b + 88);
+    t->first_nonfinite = gg_bytes_load64le(b + 88);
     return true;
 }
 
@@ -79,13 +83,14 @@ static enum gguf_status append(struct gg_resume *r, uint8_t *b,
                                struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
-    gg_store64le(b + RECORD_SIZE - 8, XXH3_64bits(b, RECORD_SIZE - 8));
+    gg_bytes_store64le(b + RECORD_SIZE - 8, XXH3_64bits(b, RECORD_SIZE - 8));
     pthread_mutex_lock(&r->lock);
     for (size_t at = 0; at < RECORD_SIZE && st == GGUF_OK;) {
-        ssize_t n = pwrite(r->fd, b + at, RECORD_SIZE - at,
-                           (off_t)(r->end + at));
+        ssize_t n =
+            pwrite(r->fd, b + at, RECORD_SIZE - at, (off_t)(r->end + at));
         if (n < 0 && errno != EINTR)
-            st = gg_fail_errno(err, errno, "the journal cannot be written");
+            st = gg_error_set_errno(err, errno,
+                                    "the journal cannot be written");
         at += n > 0 ? (size_t)n : 0;
     }
     r->end += st == GGUF_OK ? RECORD_SIZE : 0;
@@ -98,19 +103,19 @@ enum gguf_status gg_resume_add(struct gg_resume *r, size_t i,
 {
     const struct gg_resume_tensor *t = &r->tensors[i];
     uint8_t b[RECORD_SIZE];
-    gg_store32le(b, RECORD_TENSOR);
-    gg_store32le(b + 4, (uint32_t)i);
+    gg_bytes_store32le(b, RECORD_TENSOR);
+    gg_bytes_store32le(b + 4, (uint32_t)i);
     memcpy(b + 8, t->digest.digest, 16);
-    gg_store64le(b + 24, t->n_nonfinite);
-    gg_store32le(b + 32, (uint32_t)t->nonfinite);
-    gg_store32le(b + 36, (uint32_t)t->loss.measured);
+    gg_bytes_store64le(b + 24, t->n_nonfinite);
+    gg_bytes_store32le(b + 32, (uint32_t)t->nonfinite);
+    gg_bytes_store32le(b + 36, (uint32_t)t->loss.measured);
     put_f64(b + 40, t->loss.rms);
     put_f64(b + 48, t->loss.max);
     put_f64(b + 56, t->loss.rms_in);
     put_f64(b + 64, t->loss.weighted);
     put_f64(b + 72, t->loss.snr);
     put_f64(b + 80, t->loss.seconds);
-    gg_store64le(b + 88, t->first_nonfinite);
+    gg_bytes_store64le(b + 88, t->first_nonfinite);
     return append(r, b, err);
 }
 
@@ -119,7 +124,7 @@ enum gguf_status gg_resume_add(struct gg_resume *r, size_t i,
 static char *part_of(const struct gg_resume *r, const char *path)
 {
     size_t size = strlen(path) + sizeof GG_OUTFILE_PART;
-    char *part = gg_alloc(r->allocator, size);
+    char *part = gg_mem_alloc(r->allocator, size);
     if (part)
         snprintf(part, size, "%s%s", path, GG_OUTFILE_PART);
     return part;
@@ -130,9 +135,9 @@ static enum gguf_status append_file(struct gg_resume *r, uint32_t kind,
                                     struct gguf_error *err)
 {
     uint8_t b[RECORD_SIZE] = { 0 };
-    gg_store32le(b, kind);
-    gg_store32le(b + 4, (uint32_t)no);
-    gg_store64le(b + 8, inode);
+    gg_bytes_store32le(b, kind);
+    gg_bytes_store32le(b + 4, (uint32_t)no);
+    gg_bytes_store64le(b + 8, inode);
     return append(r, b, err);
 }
 
@@ -144,16 +149,18 @@ static enum gguf_status take_part(struct gg_resume *r, size_t no,
                                   struct gguf_error *err)
 {
     struct gg_resume_file *f = &r->files[no];
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     struct stat s;
     if (fstat(fd, &s) != 0)
-        return gg_fail_errno(err, errno, "fstat");
+        return gg_error_set_errno(err, errno, "fstat");
     if (f->part == s.st_ino)
         return GGUF_OK;
     if (!r->found || f->part || s.st_size || s.st_uid != geteuid())
-        return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                       "'%s' is of no run that the journal knows: it is left "
-                       "alone", gg_esc(&esc, gg_strz(part)));
+        return gg_error_set(
+            err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+            "'%s' is of no run that the journal knows: it is left "
+            "alone",
+            gg_str_esc(&esc, gg_str_z(part)));
     f->part = s.st_ino;
     return append_file(r, RECORD_PART, no, s.st_ino, err);
 }
@@ -165,13 +172,13 @@ static enum gguf_status make_part(struct gg_resume *r, size_t no, char *part,
     struct gg_resume_file *f = &r->files[no];
     int fd = open(part, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0)
-        return gg_fail_errno(err, errno, "cannot open a file beside it");
+        return gg_error_set_errno(err, errno, "cannot open a file beside it");
     bool made = gg_ident_fd(&f->made, fd);
     int e = errno;
     close(fd);
     if (!made) {
         unlink(part);
-        return gg_fail_errno(err, e, "a new file cannot be looked at");
+        return gg_error_set_errno(err, e, "a new file cannot be looked at");
     }
     f->made_path = part;
     f->part = f->made.ino;
@@ -182,22 +189,22 @@ enum gguf_status gg_resume_part(struct gg_resume *r, size_t no,
                                 const char *path, struct gguf_error *err)
 {
     struct gguf_error why;
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     int fd = -1;
     char *part = part_of(r, path);
     if (!part)
-        return gg_fail_nomem(err, strlen(path));
+        return gg_error_set_nomem(err, strlen(path));
     enum gguf_status st = gg_ident_open(part, &fd, &why);
     if (st != GGUF_OK)
-        (void)gg_fail(err, st, GGUF_NO_OFFSET, "'%s' %s",
-                      gg_esc(&esc, gg_strz(part)), why.message);
+        (void)gg_error_set(err, st, GGUF_NO_OFFSET, "'%s' %s",
+                           gg_str_esc(&esc, gg_str_z(part)), why.message);
     else
         st = fd >= 0 ? take_part(r, no, part, fd, err)
                      : make_part(r, no, part, err);
     if (fd >= 0)
         close(fd);
     if (r->files[no].made_path != part)
-        gg_free(r->allocator, part);
+        gg_mem_free(r->allocator, part);
     return st;
 }
 
@@ -210,8 +217,9 @@ enum gguf_status gg_resume_add_name(struct gg_resume *r, size_t no,
 
 enum gguf_status gg_resume_sync(struct gg_resume *r, struct gguf_error *err)
 {
-    return fsync(r->fd) ? gg_fail_errno(err, errno, "fsync of the journal")
-                        : GGUF_OK;
+    return fsync(r->fd)
+               ? gg_error_set_errno(err, errno, "fsync of the journal")
+               : GGUF_OK;
 }
 
 enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
@@ -222,13 +230,14 @@ enum gguf_status gg_resume_unname(const struct gg_resume *r, size_t no,
     uint64_t named = r->files[no].named;
     char *part = part_of(r, path);
     if (!part)
-        return gg_fail_nomem(err, strlen(path));
+        return gg_error_set_nomem(err, strlen(path));
     bool ours = named && lstat(part, &st) != 0 && lstat(path, &st) == 0 &&
                 S_ISREG(st.st_mode) && st.st_ino == named &&
                 (uint64_t)st.st_size == size;
     int bad = ours && rename(path, part), reason = errno;
-    gg_free(r->allocator, part);
-    return bad ? gg_fail_errno(err, reason, "cannot be renamed") : GGUF_OK;
+    gg_mem_free(r->allocator, part);
+    return bad ? gg_error_set_errno(err, reason, "cannot be renamed")
+               : GGUF_OK;
 }
 
 void gg_resume_discard_part(const struct gg_resume *r, size_t no)
@@ -244,15 +253,15 @@ static void put_head(uint8_t *b, const XXH128_canonical_t *plan)
 {
     memset(b, 0, HEAD_SIZE);
     memcpy(b, magic, sizeof magic);
-    gg_store32le(b + 8, FORMAT);
+    gg_bytes_store32le(b + 8, FORMAT);
     memcpy(b + 16, plan->digest, 16);
 }
 
 /* A new one, which appears with its head: a full disk leaves none, and nobody
  * takes another file for one. */
 static enum gguf_status make_journal(const struct gg_resume *r,
-                                     const XXH128_canonical_t *plan,
-                                     bool sync, struct gguf_error *err)
+                                     const XXH128_canonical_t *plan, bool sync,
+                                     struct gguf_error *err)
 {
     struct gg_outfile o;
     uint8_t head[HEAD_SIZE];
@@ -268,8 +277,8 @@ static enum gguf_status make_journal(const struct gg_resume *r,
 
 static enum gguf_status fail_busy(struct gguf_error *err)
 {
-    return gg_fail(err, GGUF_E_IO, GGUF_NO_OFFSET,
-                   "another process is at work on it");
+    return gg_error_set(err, GGUF_E_IO, GGUF_NO_OFFSET,
+                        "another process is at work on it");
 }
 
 /* A run that finds it locked, or after the lock that it was removed, came
@@ -284,7 +293,7 @@ static enum gguf_status lock_journal(const struct gg_resume *r, bool *locked,
         return fail_busy(err);
     bool there = fstat(r->fd, &a) == 0 && lstat(r->path, &b) == 0;
     if (!there && errno != ENOENT)
-        return gg_fail_errno(err, errno, "cannot be looked at");
+        return gg_error_set_errno(err, errno, "cannot be looked at");
     return there && a.st_dev == b.st_dev && a.st_ino == b.st_ino
                ? GGUF_OK
                : fail_busy(err);
@@ -295,7 +304,7 @@ static enum gguf_status open_locked(struct gg_resume *r,
                                     bool *locked, struct gguf_error *err)
 {
     struct gguf_error why;
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     enum gguf_status st = gg_ident_open(r->path, &r->fd, &why);
     r->found = r->fd >= 0;
     if (st == GGUF_OK && !r->found) {
@@ -308,18 +317,18 @@ static enum gguf_status open_locked(struct gg_resume *r,
     if (st == GGUF_OK)
         st = lock_journal(r, locked, &why);
     if (st != GGUF_OK)
-        (void)gg_fail(err, st, GGUF_NO_OFFSET, "the journal '%s': %s",
-                      gg_esc(&esc, gg_strz(r->path)), why.message);
+        (void)gg_error_set(err, st, GGUF_NO_OFFSET, "the journal '%s': %s",
+                           gg_str_esc(&esc, gg_str_z(r->path)), why.message);
     return st;
 }
 
 static enum gguf_status mismatch(const struct gg_resume *r, const char *what,
                                  struct gguf_error *err)
 {
-    struct gg_esc esc;
-    return gg_fail(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                   "%s is %s; without it the run begins anew",
-                   gg_esc(&esc, gg_strz(r->path)), what);
+    struct gg_str_esc esc;
+    return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                        "%s is %s; without it the run begins anew",
+                        gg_str_esc(&esc, gg_str_z(r->path)), what);
 }
 
 /* Up to size bytes at off: how many there are, or -1. */
@@ -349,21 +358,23 @@ static enum gguf_status read_all(struct gg_resume *r,
     put_head(want, plan);
     ssize_t n = read_at(r->fd, head, HEAD_SIZE, 0);
     if (n < 0)
-        return gg_fail_errno(err, errno, "the journal cannot be read");
+        return gg_error_set_errno(err, errno, "the journal cannot be read");
     if (n < HEAD_SIZE || memcmp(head, want, 16))
         return mismatch(r, "no journal of this program", err);
     if (memcmp(head, want, HEAD_SIZE))
-        return mismatch(r, "the journal of a run of another input, recipe, "
-                           "option or version", err);
+        return mismatch(r,
+                        "the journal of a run of another input, recipe, "
+                        "option or version",
+                        err);
     off_t at = HEAD_SIZE;
     while ((n = read_at(r->fd, b, RECORD_SIZE, at)) == RECORD_SIZE &&
            read_record(r, q, b))
         at += RECORD_SIZE;
     if (n < 0) /* nothing is cut off that could not be read */
-        return gg_fail_errno(err, errno, "the journal cannot be read");
+        return gg_error_set_errno(err, errno, "the journal cannot be read");
     r->end = (uint64_t)at;
     if (ftruncate(r->fd, at))
-        return gg_fail_errno(err, errno, "the journal cannot be written");
+        return gg_error_set_errno(err, errno, "the journal cannot be written");
     return GGUF_OK;
 }
 
@@ -375,17 +386,17 @@ enum gguf_status gg_resume_open(struct gg_resume *r,
     size_t size = strlen(path) + sizeof GG_RESUME;
     *r = (struct gg_resume){ .allocator = a, .fd = -1 };
     if (pthread_mutex_init(&r->lock, NULL))
-        return gg_fail_nomem(err, sizeof r->lock);
+        return gg_error_set_nomem(err, sizeof r->lock);
     r->has_lock = true;
-    r->path = gg_alloc(a, size);
-    r->tensors = gg_alloc_zero(a, q->n_t, sizeof *r->tensors);
-    r->files = gg_alloc_zero(a, q->n_shards, sizeof *r->files);
+    r->path = gg_mem_alloc(a, size);
+    r->tensors = gg_mem_alloc_zero(a, q->n_t, sizeof *r->tensors);
+    r->files = gg_mem_alloc_zero(a, q->n_shards, sizeof *r->files);
     r->n_files = q->n_shards;
     XXH128_canonical_t plan;
     bool locked = false;
     enum gguf_status st = gg_resume_plan(q, &plan, err);
     if (st == GGUF_OK && (!r->path || !r->tensors || !r->files))
-        st = gg_fail_nomem(err, size + q->n_t * sizeof *r->tensors);
+        st = gg_error_set_nomem(err, size + q->n_t * sizeof *r->tensors);
     if (st == GGUF_OK) {
         snprintf(r->path, size, "%s" GG_RESUME, path);
         st = open_locked(r, &plan, sync, &locked, err);
@@ -408,11 +419,11 @@ int gg_resume_close(struct gg_resume *r, bool discard)
         close(r->fd);
     if (r->has_lock)
         pthread_mutex_destroy(&r->lock);
-    gg_free(r->allocator, r->path);
-    gg_free(r->allocator, r->tensors);
+    gg_mem_free(r->allocator, r->path);
+    gg_mem_free(r->allocator, r->tensors);
     for (size_t i = 0; r->files && i < r->n_files; i++)
-        gg_free(r->allocator, r->files[i].made_path);
-    gg_free(r->allocator, r->files);
+        gg_mem_free(r->allocator, r->files[i].made_path);
+    gg_mem_free(r->allocator, r->files);
     *r = (struct gg_resume){ .fd = -1 };
     return reason;
 }

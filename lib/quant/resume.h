@@ -39,20 +39,20 @@ struct gg_resume_tensor {
 
 /* A file of the job. */
 struct gg_resume_file {
-    uint64_t named;        /* inode: about to get its name; 0: it is not */
-    uint64_t part;         /* inode of the temporary; 0: none is known */
-    struct gg_ident made;  /* the temporary, if this run made it, */
-    char *made_path;       /* and its path; else NULL */
+    uint64_t named;       /* inode: about to get its name; 0: it is not */
+    uint64_t part;        /* inode of the temporary; 0: none is known */
+    struct gg_ident made; /* the temporary, if this run made it, */
+    char *made_path;      /* and its path; else NULL */
 };
 
 struct gg_resume {
     const struct gguf_allocator *allocator;
-    int fd;      /* -1: not open */
+    int fd; /* -1: not open */
     char *path;
-    bool found;  /* it was there already */
+    bool found; /* it was there already */
     pthread_mutex_t lock;
     bool has_lock;
-    uint64_t end; /* of the records, under lock */
+    uint64_t end;                     /* of the records, under lock */
     struct gg_resume_tensor *tensors; /* of the job */
     struct gg_resume_file *files;     /* of the job */
     size_t n_files;

@@ -15,7 +15,7 @@ enum { SAMPLE = 4096, N_SAMPLES = 64 }; /* bytes; of each file */
 static void update_u64(XXH3_state_t *s, uint64_t v)
 {
     uint8_t b[8];
-    gg_store64le(b, v);
+    gg_bytes_store64le(b, v);
     (void)XXH3_128bits_update(s, b, sizeof b);
 }
 
@@ -55,11 +55,11 @@ static enum gguf_status read_piece(const struct gguf_file *f, uint64_t at,
         ssize_t n = pread(f->map.fd, piece + done, size - done,
                           (off_t)(f->map.off + at + done));
         if (n == 0)
-            return gg_fail(err, GGUF_E_TRUNCATED, at,
-                           "the input ends at byte %" PRIu64, at);
+            return gg_error_set(err, GGUF_E_TRUNCATED, at,
+                                "the input ends at byte %" PRIu64, at);
         if (n < 0 && errno != EINTR)
-            return gg_fail_errno(err, errno, "reading the input at byte %"
-                                 PRIu64, at);
+            return gg_error_set_errno(
+                err, errno, "reading the input at byte %" PRIu64, at);
         done += n > 0 ? (size_t)n : 0;
     }
     return GGUF_OK;
@@ -67,12 +67,12 @@ static enum gguf_status read_piece(const struct gguf_file *f, uint64_t at,
 
 /* Pieces of the tensor data, spread evenly from its first byte to its last:
  * other weights differ in each of them. */
-static enum gguf_status add_samples(XXH3_state_t *s,
-                                    const struct gguf_file *f,
+static enum gguf_status add_samples(XXH3_state_t *s, const struct gguf_file *f,
                                     struct gguf_error *err)
 {
     uint8_t piece[SAMPLE];
-    uint64_t from = GG_MIN(f->data_off, f->map.size), size = f->map.size - from;
+    uint64_t from = GG_MIN(f->data_off, f->map.size),
+             size = f->map.size - from;
     uint64_t step = size > SAMPLE ? (size - SAMPLE) / (N_SAMPLES - 1) : 0;
     size_t n = (size_t)GG_MIN(size, SAMPLE);
     for (uint64_t i = 0; i < (step ? N_SAMPLES : 1); i++) {
@@ -86,8 +86,7 @@ static enum gguf_status add_samples(XXH3_state_t *s,
 /* The files of the input: size, time, inode, header and samples of the data.
  * Not the device: a disk may have another number when the machine is on again,
  * nor the time of the inode, which a new name changes. */
-static enum gguf_status add_inputs(XXH3_state_t *s,
-                                   const struct gguf_quant *q,
+static enum gguf_status add_inputs(XXH3_state_t *s, const struct gguf_quant *q,
                                    struct gguf_error *err)
 {
     for (size_t i = 0; i < gg_source_n_files(&q->in); i++) {
@@ -118,14 +117,14 @@ static enum gguf_status add_tensors(XXH3_state_t *s,
         update_u64(s, t->imatrix != NULL);
         if (!t->imatrix)
             continue;
-        float *row = gg_alloc(q->p.allocator, ne0 * sizeof *row);
+        float *row = gg_mem_alloc(q->p.allocator, ne0 * sizeof *row);
         if (!row)
-            return gg_fail_nomem(err, ne0 * sizeof *row);
+            return gg_error_set_nomem(err, ne0 * sizeof *row);
         for (uint64_t at = 0; at < t->imatrix->n_values; at += ne0) {
             gg_imatrix_weights(t->imatrix, at, ne0, row);
             (void)XXH3_128bits_update(s, row, ne0 * sizeof *row);
         }
-        gg_free(q->p.allocator, row);
+        gg_mem_free(q->p.allocator, row);
     }
     return GGUF_OK;
 }
@@ -136,8 +135,8 @@ enum gguf_status gg_resume_plan(const struct gguf_quant *q,
 {
     XXH3_state_t *s = XXH3_createState();
     if (!s)
-        return gg_fail(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
-                       "no memory for a digest");
+        return gg_error_set(err, GGUF_E_NOMEM, GGUF_NO_OFFSET,
+                            "no memory for a digest");
     const char *version = gguf_version_string();
     (void)XXH3_128bits_reset(s);
     (void)XXH3_128bits_update(s, version, strlen(version) + 1);

@@ -18,8 +18,8 @@ static enum gguf_status check_input(const struct gguf_quant *a,
     if ((a->in.file == b->in.file || (x && y && !strcmp(x, y))) &&
         gg_source_n_tensors(&a->in) == gg_source_n_tensors(&b->in))
         return GGUF_OK;
-    return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                   "jobs that run together must have the same input");
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "jobs that run together must have the same input");
 }
 
 /* Each job opened the input by itself: is it still the same? And do they take
@@ -28,25 +28,25 @@ static enum gguf_status check_tensor(const struct gg_job_tensor *a,
                                      const struct gg_job_tensor *b,
                                      struct gguf_error *err)
 {
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     if (!gg_str_eq(a->src->info->name, b->src->info->name) ||
-        a->pub.from != b->pub.from ||
-        a->src->info->off != b->src->info->off ||
+        a->pub.from != b->pub.from || a->src->info->off != b->src->info->off ||
         memcmp(a->pub.ne, b->pub.ne, sizeof a->pub.ne))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "tensor '%s': the input has changed",
-                       gg_esc(&esc, a->src->info->name));
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "tensor '%s': the input has changed",
+                            gg_str_esc(&esc, a->src->info->name));
     if (!a->pub.copied && !b->pub.copied && !a->scale != !b->scale)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "tensor '%s': its scale goes into the weights of one "
-                       "output only: make them one by one",
-                       gg_esc(&esc, a->src->info->name));
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "tensor '%s': its scale goes into the weights of one "
+            "output only: make them one by one",
+            gg_str_esc(&esc, a->src->info->name));
     return GGUF_OK;
 }
 
 /* Put the tensors of job k in their places; place[] is one more than the place
  * of each tensor of the input. */
-static enum gguf_status join(struct gg_run *r, size_t k, size_t *place,
+static enum gguf_status join(struct gg_quant_run *r, size_t k, size_t *place,
                              struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[k];
@@ -57,7 +57,8 @@ static enum gguf_status join(struct gg_run *r, size_t k, size_t *place,
             *at = ++r->n_t;
         r->tensors[k * r->n_in + *at - 1] = t;
         for (size_t other = 0; other < k; other++) {
-            const struct gg_job_tensor *o = gg_run_tensor(r, other, *at - 1);
+            const struct gg_job_tensor *o =
+                gg_quant_run_tensor(r, other, *at - 1);
             if (o)
                 GG_TRY(check_tensor(o, t, err));
         }
@@ -65,7 +66,7 @@ static enum gguf_status join(struct gg_run *r, size_t k, size_t *place,
     return GGUF_OK;
 }
 
-enum gguf_status gg_run_join(struct gg_run *r, struct gguf_error *err)
+enum gguf_status gg_run_join(struct gg_quant_run *r, struct gguf_error *err)
 {
     const struct gguf_allocator *a = r->jobs[0]->p.allocator;
     uint64_t n;
@@ -73,14 +74,14 @@ enum gguf_status gg_run_join(struct gg_run *r, struct gguf_error *err)
         GG_TRY(check_input(r->jobs[0], r->jobs[k], err));
     r->n_in = gg_source_n_tensors(&r->jobs[0]->in);
     if (gg_ckd_mul(&n, r->n_in, r->n_jobs))
-        return gg_fail_nomem(err, SIZE_MAX);
-    r->tensors = gg_alloc_zero(a, n, sizeof *r->tensors);
-    size_t *place = gg_alloc_zero(a, r->n_in, sizeof *place);
-    enum gguf_status st = r->tensors && place
-                              ? GGUF_OK
-                              : gg_fail_nomem(err, n * sizeof *r->tensors);
+        return gg_error_set_nomem(err, SIZE_MAX);
+    r->tensors = gg_mem_alloc_zero(a, n, sizeof *r->tensors);
+    size_t *place = gg_mem_alloc_zero(a, r->n_in, sizeof *place);
+    enum gguf_status st =
+        r->tensors && place ? GGUF_OK
+                            : gg_error_set_nomem(err, n * sizeof *r->tensors);
     for (size_t k = 0; k < r->n_jobs && st == GGUF_OK; k++)
         st = join(r, k, place, err);
-    gg_free(a, place);
+    gg_mem_free(a, place);
     return st;
 }

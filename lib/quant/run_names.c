@@ -14,30 +14,32 @@
 #include <stdio.h>
 #include <string.h>
 
-enum gguf_status gg_run_about(const struct gg_run *r, const char *path,
-                              enum gguf_status st, struct gguf_error *err)
+enum gguf_status gg_quant_run_about(const struct gg_quant_run *r,
+                                    const char *path, enum gguf_status st,
+                                    struct gguf_error *err)
 {
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     char message[sizeof err->message];
     if (st == GGUF_OK || r->first_writer[r->n_jobs] == 1 || !err)
         return st;
     memcpy(message, err->message, sizeof message);
     snprintf(err->message, sizeof err->message, "%s: %.300s",
-             gg_esc(&esc, gg_strz(path)), message);
+             gg_str_esc(&esc, gg_str_z(path)), message);
     return st;
 }
 
-static enum gguf_status note_inputs(const struct gg_run *r,
+static enum gguf_status note_inputs(const struct gg_quant_run *r,
                                     struct gguf_paths *p,
                                     struct gguf_error *err)
 {
-    for (size_t k = 0; k < r->n_jobs; k++) /* each opened the input by itself */
+    for (size_t k = 0; k < r->n_jobs;
+         k++) /* each opened the input by itself */
         for (size_t i = 0; i < gg_source_n_files(&r->jobs[k]->in); i++)
             GG_TRY(gg_file_note(gg_source_file(&r->jobs[k]->in, i), p, err));
     return GGUF_OK;
 }
 
-static enum gguf_status note_outputs(const struct gg_run *r,
+static enum gguf_status note_outputs(const struct gg_quant_run *r,
                                      const char *const *paths, bool resume,
                                      struct gguf_paths *p,
                                      struct gguf_error *err)
@@ -53,10 +55,9 @@ static enum gguf_status note_outputs(const struct gg_run *r,
     return GGUF_OK;
 }
 
-enum gguf_status gg_run_check_paths(const struct gg_run *r,
-                                    const char *const *paths,
-                                    const struct gguf_quant_output *output,
-                                    struct gguf_error *err)
+enum gguf_status gg_quant_run_check_paths(
+    const struct gg_quant_run *r, const char *const *paths,
+    const struct gguf_quant_output *output, struct gguf_error *err)
 {
     struct gguf_paths *p;
     GG_TRY(gg_paths_copy(&p, output->paths, r->jobs[0]->p.allocator, err));
@@ -69,7 +70,7 @@ enum gguf_status gg_run_check_paths(const struct gg_run *r,
 
 /* What the input had when it was opened is what went into the output: else
  * there is none. */
-static enum gguf_status check_inputs(const struct gg_run *r,
+static enum gguf_status check_inputs(const struct gg_quant_run *r,
                                      struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
@@ -82,15 +83,15 @@ static enum gguf_status check_inputs(const struct gg_run *r,
     return GGUF_OK;
 }
 
-static enum gguf_status give_names(struct gg_run *r, struct gguf_error *err)
+static enum gguf_status give_names(struct gg_quant_run *r,
+                                   struct gguf_error *err)
 {
     size_t n = r->first_writer[r->n_jobs];
     for (size_t w = 0; w < n; w++) {
-        enum gguf_status st =
-            gg_outfile_name(&r->writers[w]->out, n > 1, err);
+        enum gguf_status st = gg_outfile_name(&r->writers[w]->out, n > 1, err);
         if (st == GGUF_OK)
             continue;
-        gg_run_about(r, r->paths[w], st, err);
+        gg_quant_run_about(r, r->paths[w], st, err);
         while (w--)
             gg_outfile_unname(&r->writers[w]->out);
         return st;
@@ -99,28 +100,28 @@ static enum gguf_status give_names(struct gg_run *r, struct gguf_error *err)
 }
 
 /* Are the files v and w in one folder, by the same way? */
-static bool one_folder(const struct gg_run *r, size_t v, size_t w)
+static bool one_folder(const struct gg_quant_run *r, size_t v, size_t w)
 {
-    size_t n = gg_folder_size(r->paths[v]);
-    return n == gg_folder_size(r->paths[w]) &&
+    size_t n = gg_ident_folder_size(r->paths[v]);
+    return n == gg_ident_folder_size(r->paths[w]) &&
            !memcmp(r->paths[v], r->paths[w], n);
 }
 
-enum gguf_status gg_run_commit(struct gg_run *r,
-                               const struct gguf_quant_output *output,
-                               struct gguf_error *err)
+enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
+                                     const struct gguf_quant_output *output,
+                                     struct gguf_error *err)
 {
     size_t n = r->first_writer[r->n_jobs];
     for (size_t w = 0; w < n; w++)
-        GG_TRY(gg_run_about(r, r->paths[w],
-                            gg_writer_finish(r->writers[w], err), err));
+        GG_TRY(gg_quant_run_about(r, r->paths[w],
+                                  gg_writer_finish(r->writers[w], err), err));
     GG_TRY(check_inputs(r, err));
     if (r->resume)
-        GG_TRY(gg_run_note_names(r, !output->no_sync, err));
+        GG_TRY(gg_quant_run_note_names(r, !output->no_sync, err));
     GG_TRY(give_names(r, err));
     for (size_t w = 0; w < n; w++)
         if (!w || !one_folder(r, w - 1, w))
-            GG_TRY(gg_run_about(
+            GG_TRY(gg_quant_run_about(
                 r, r->paths[w],
                 gg_outfile_sync_folder(&r->writers[w]->out, err), err));
     return GGUF_OK;

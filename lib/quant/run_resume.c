@@ -15,7 +15,7 @@ enum { PIECE = 1 << 20 }; /* bytes read back between two looks at the clock */
 
 /* The files that hold what is complete. They get their records together, and
  * these are waited for: a journal that outlives the machine knows its files. */
-static enum gguf_status open_parts(struct gg_run *r, size_t k, bool sync,
+static enum gguf_status open_parts(struct gg_quant_run *r, size_t k, bool sync,
                                    struct gguf_error *err)
 {
     struct gg_resume *j = &r->resume[k];
@@ -29,18 +29,19 @@ static enum gguf_status open_parts(struct gg_run *r, size_t k, bool sync,
     return sync ? gg_resume_sync(j, err) : GGUF_OK;
 }
 
-enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
-                               bool sync, struct gguf_error *err)
+enum gguf_status gg_run_resume(struct gg_quant_run *r,
+                               const char *const *paths, bool sync,
+                               struct gguf_error *err)
 {
-    r->resume = gg_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
-                              sizeof *r->resume);
+    r->resume = gg_mem_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
+                                  sizeof *r->resume);
     for (size_t k = 0; r->resume && k < r->n_jobs; k++)
         r->resume[k].fd = -1;
     if (!r->resume)
-        return gg_fail_nomem(err, r->n_jobs * sizeof *r->resume);
+        return gg_error_set_nomem(err, r->n_jobs * sizeof *r->resume);
     for (size_t i = 0; i < r->n_t; i++)
-        atomic_init(&r->states[i].left, r->cuts[i + 1].first -
-                                            r->cuts[i].first);
+        atomic_init(&r->states[i].left,
+                    r->cuts[i + 1].first - r->cuts[i].first);
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(gg_resume_open(&r->resume[k], r->jobs[k], paths[k], sync, err));
     for (size_t k = 0; k < r->n_jobs; k++)
@@ -49,19 +50,19 @@ enum gguf_status gg_run_resume(struct gg_run *r, const char *const *paths,
 }
 
 /* What the journal of job k says of tensor i; NULL: the job leaves it out. */
-static struct gg_resume_tensor *noted(const struct gg_run *r, size_t k,
+static struct gg_resume_tensor *noted(const struct gg_quant_run *r, size_t k,
                                       size_t i)
 {
-    const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
     return t ? &r->resume[k].tensors[t - r->jobs[k]->t] : NULL;
 }
 
 /* The digest of job k's tensor i as it lies in the file. false: not all of it
  * can be read, or the run is to stop. */
-static bool read_back(struct gg_run *r, size_t k, size_t i, unsigned ith,
+static bool read_back(struct gg_quant_run *r, size_t k, size_t i, unsigned ith,
                       XXH128_canonical_t *out)
 {
-    const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
     const struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
     uint8_t *buffer = r->buffers + ith * r->buffer_size;
     size_t most = GG_MIN(r->buffer_size, (size_t)PIECE);
@@ -71,7 +72,7 @@ static bool read_back(struct gg_run *r, size_t k, size_t i, unsigned ith,
         size_t n = (size_t)GG_MIN(t->pub.to_size - off, most);
         good = gguf_writer_read_at(w, t->index, off, buffer, n, NULL) ==
                    GGUF_OK &&
-               !gg_run_poll(r, ith);
+               !gg_quant_run_poll(r, ith);
         if (good)
             (void)XXH3_128bits_update(s, buffer, n);
     }
@@ -81,8 +82,9 @@ static bool read_back(struct gg_run *r, size_t k, size_t i, unsigned ith,
     return good;
 }
 
-/* Is tensor i there, for all jobs that have it, as the parameters of this run want it? */
-static bool is_complete(struct gg_run *r, size_t i)
+/* Is tensor i there, for all jobs that have it, as the parameters of this run
+ * want it? */
+static bool is_complete(struct gg_quant_run *r, size_t i)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
     for (size_t k = 0; k < r->n_jobs; k++) {
@@ -99,7 +101,8 @@ static bool is_complete(struct gg_run *r, size_t i)
     return true;
 }
 
-enum gguf_status gg_run_keep(struct gg_run *r, struct gguf_error *err)
+enum gguf_status gg_quant_run_keep(struct gg_quant_run *r,
+                                   struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++)
         r->jobs[k]->totals.n_kept = 0;
@@ -111,7 +114,7 @@ enum gguf_status gg_run_keep(struct gg_run *r, struct gguf_error *err)
             const struct gg_resume_tensor *n = noted(r, k, i);
             if (!n)
                 continue;
-            struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+            struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
             t->pub.loss = n->loss;
             r->jobs[k]->totals.n_kept++;
             any = any ? any : n;
@@ -119,19 +122,21 @@ enum gguf_status gg_run_keep(struct gg_run *r, struct gguf_error *err)
                                     t->index, err));
         }
         r->states[i].kept = true;
-        atomic_fetch_add(&r->done, gg_run_any(r, i)->pub.from_size);
-        gg_run_count_nonfinite(r, i, any->n_nonfinite, any->first_nonfinite);
+        atomic_fetch_add(&r->done, gg_quant_run_any(r, i)->pub.from_size);
+        gg_quant_run_count_nonfinite(r, i, any->n_nonfinite,
+                                     any->first_nonfinite);
     }
     return GGUF_OK;
 }
 
-void gg_run_note(struct gg_run *r, size_t i, uint64_t no, unsigned ith)
+void gg_quant_run_note(struct gg_quant_run *r, size_t i, uint64_t no,
+                       unsigned ith)
 {
-    struct gg_run_state *s = &r->states[i];
+    struct gg_quant_run_state *s = &r->states[i];
     struct gguf_error err;
     if (atomic_fetch_sub(&s->left, 1) != 1)
         return;
-    gg_run_finish_loss(r, i);
+    gg_quant_run_finish_loss(r, i);
     for (size_t k = 0; k < r->n_jobs; k++) {
         struct gg_resume_tensor *t = noted(r, k, i);
         if (!t)
@@ -141,19 +146,18 @@ void gg_run_note(struct gg_run *r, size_t i, uint64_t no, unsigned ith)
         t->n_nonfinite = atomic_load(&s->n_nonfinite);
         t->first_nonfinite = atomic_load(&s->first_nonfinite);
         t->nonfinite = r->jobs[0]->p.nonfinite;
-        t->loss = gg_run_tensor(r, k, i)->pub.loss;
-        if (gg_resume_add(&r->resume[k],
-                          (size_t)(t - r->resume[k].tensors), &err) !=
-            GGUF_OK) {
-            gg_run_fail(r, no, &err);
+        t->loss = gg_quant_run_tensor(r, k, i)->pub.loss;
+        if (gg_resume_add(&r->resume[k], (size_t)(t - r->resume[k].tensors),
+                          &err) != GGUF_OK) {
+            gg_quant_run_fail(r, no, &err);
             return;
         }
         t->have = true;
     }
 }
 
-enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
-                                   struct gguf_error *err)
+enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
+                                         struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
         for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
@@ -164,7 +168,7 @@ enum gguf_status gg_run_note_names(struct gg_run *r, bool sync,
     return GGUF_OK;
 }
 
-enum gguf_status gg_run_resume_end(struct gg_run *r, bool done,
+enum gguf_status gg_run_resume_end(struct gg_quant_run *r, bool done,
                                    struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
@@ -180,8 +184,9 @@ enum gguf_status gg_run_resume_end(struct gg_run *r, bool done,
             gg_resume_discard_part(j, no);
         int reason = gg_resume_close(j, discard);
         if (reason && done)
-            st = gg_fail_errno(err, reason, "is complete, but the journal "
-                               "beside it cannot be removed");
+            st = gg_error_set_errno(err, reason,
+                                    "is complete, but the journal "
+                                    "beside it cannot be removed");
     }
     return st;
 }

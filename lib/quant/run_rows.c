@@ -23,8 +23,8 @@ enum { COPY = 1 << 14 }; /* bytes whose order is changed at once */
 
 /* Keep the failure of the lowest chunk: chunks are taken in order and each is
  * finished, so that it is the same one for any number of threads. */
-void gg_run_fail(struct gg_run *r, uint64_t chunk,
-                 const struct gguf_error *err)
+void gg_quant_run_fail(struct gg_quant_run *r, uint64_t chunk,
+                       const struct gguf_error *err)
 {
     pthread_mutex_lock(&r->lock);
     if (r->status == GGUF_OK || chunk < r->err_chunk) {
@@ -46,11 +46,11 @@ struct chunk {
 };
 
 /* Where job k's bytes of tensor i go. */
-static enum gguf_status write_at(struct gg_run *r, size_t k, size_t i,
+static enum gguf_status write_at(struct gg_quant_run *r, size_t k, size_t i,
                                  uint64_t off, const void *data, uint64_t size,
                                  struct gguf_error *err)
 {
-    const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
     return gguf_writer_write_at(r->writers[r->first_writer[k] + t->shard],
                                 t->index, off, data, size, err);
 }
@@ -62,23 +62,23 @@ static void zero_nonfinite(const struct gguf_quant *q, int type, uint8_t *buf,
     size_t width = gg_dtype_by_index(type)->block_size, n = size / width;
     q->kern.codec[type].decode(buf, slice, n);
     for (size_t e = 0; e < n; e++)
-        if (!gg_finite(slice + e, 1))
+        if (!gg_quant_finite(slice + e, 1))
             memset(buf + e * width, 0, width);
 }
 
 /* The same with bytes of the input, from off on, which no job changes but for
  * their order: output is little-endian. With slice, floats among them are zero
  * where they are not finite; blocks stay as they are. */
-static enum gguf_status copy_at(struct gg_run *r, size_t k, size_t i,
+static enum gguf_status copy_at(struct gg_quant_run *r, size_t k, size_t i,
                                 uint64_t off, const uint8_t *src,
                                 uint64_t size, float *slice,
                                 struct gguf_error *err)
 {
-    const struct gg_run_cut *cut = &r->cuts[i];
+    const struct gg_quant_run_cut *cut = &r->cuts[i];
     uint8_t buf[COPY];
     if (!cut->swap && !slice)
         return write_at(r, k, i, off, src, size, err);
-    int type = gg_dtype_index(gg_run_tensor(r, k, i)->pub.from);
+    int type = gg_dtype_index(gg_quant_run_tensor(r, k, i)->pub.from);
     for (uint64_t at = 0; at < size;) {
         size_t n = (size_t)GG_MIN(size - at, (uint64_t)COPY);
         if (cut->swap)
@@ -95,25 +95,25 @@ static enum gguf_status copy_at(struct gg_run *r, size_t k, size_t i,
     return GGUF_OK;
 }
 
-bool gg_run_poll(struct gg_run *r, unsigned ith)
+bool gg_quant_run_poll(struct gg_quant_run *r, unsigned ith)
 {
     const struct gguf_quant_params *p = &r->jobs[0]->p;
     if (!ith && p->progress && !atomic_load(&r->cancel) &&
         p->progress(p->progress_user, atomic_load(&r->done), r->total)) {
         struct gguf_error err;
-        gg_fail(&err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
-        gg_run_fail(r, 0, &err);
+        gg_error_set(&err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+        gg_quant_run_fail(r, 0, &err);
         atomic_store(&r->cancel, true);
     }
     return atomic_load(&r->cancel);
 }
 
 /* Read back what job k made of n rows, and sum up the differences. */
-static void measure(struct gg_run *r, const struct chunk *c, size_t k,
+static void measure(struct gg_quant_run *r, const struct chunk *c, size_t k,
                     const float *slice, const float *weights,
                     const uint8_t *encoded, size_t n, unsigned ith)
 {
-    const struct gg_job_tensor *t = gg_run_tensor(r, k, c->i);
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, c->i);
     const struct gg_codec_kern *codec =
         &r->jobs[k]->kern.codec[gg_dtype_index(t->pub.to)];
     float *back = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
@@ -129,7 +129,7 @@ static void measure(struct gg_run *r, const struct chunk *c, size_t k,
 }
 
 /* x by a scale outside of the blocks, in the thread's buffer. */
-static const float *unscaled(struct gg_run *r, const float *x, size_t n,
+static const float *unscaled(struct gg_quant_run *r, const float *x, size_t n,
                              float scale, unsigned ith)
 {
     float *y = (float *)(void *)(r->buffers + (ith + 1) * r->buffer_size -
@@ -140,15 +140,15 @@ static const float *unscaled(struct gg_run *r, const float *x, size_t n,
 }
 
 /* The rows of a chunk through the floats into the jobs' buffers. */
-static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
+static bool encode_chunk(struct gg_quant_run *r, struct chunk *c, float *slice,
                          float *weights, uint8_t *out, unsigned ith)
 {
-    const struct gg_run_cut *cut = &r->cuts[c->i];
-    size_t ne0 = (size_t)gg_run_any(r, c->i)->pub.ne[0];
+    const struct gg_quant_run_cut *cut = &r->cuts[c->i];
+    size_t ne0 = (size_t)gg_quant_run_any(r, c->i)->pub.ne[0];
     uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0);
 
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gg_job_tensor *jt = gg_run_tensor(r, k, c->i);
+        const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
         if (jt && jt->imatrix)
             gg_imatrix_weights(jt->imatrix, c->mat * ne0, ne0,
                                weights + k * r->weight_size / 4);
@@ -157,19 +157,19 @@ static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
         size_t n = (size_t)GG_MIN(step, c->n - at);
         uint64_t row = c->mat * cut->n_rows + c->row + at;
         gg_data_read(&cut->src, row * ne0, n * ne0, slice);
-        bool small = gg_small(slice, n * ne0);
-        if (!small && !gg_finite(slice, n * ne0)) {
-            if (!gg_run_meet_nonfinite(r, c->i, c->no, row * ne0, slice,
-                                       n * ne0))
+        bool small = gg_quant_small(slice, n * ne0);
+        if (!small && !gg_quant_finite(slice, n * ne0)) {
+            if (!gg_quant_run_meet_nonfinite(r, c->i, c->no, row * ne0, slice,
+                                             n * ne0))
                 return false;
             c->zeroed |= r->jobs[0]->p.nonfinite == GGUF_NONFINITE_ZERO;
         }
         uint8_t *dst = out;
         for (size_t k = 0; k < r->n_jobs; k++) {
-            const struct gg_job_tensor *jt = gg_run_tensor(r, k, c->i);
+            const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
             if (!jt || jt->pub.copied)
                 continue;
-            if (dst != out && gg_run_poll(r, ith))
+            if (dst != out && gg_quant_run_poll(r, ith))
                 return false; /* each output may take its time */
             const struct gg_codec_kern *to =
                 &r->jobs[k]->kern.codec[gg_dtype_index(jt->pub.to)];
@@ -181,27 +181,27 @@ static bool encode_chunk(struct gg_run *r, struct chunk *c, float *slice,
                 from = unscaled(r, slice, n * ne0, jt->outer[c->mat], ith);
             to->encode(from, dst + at * row_to, n, ne0, w);
             if (!small &&
-                !gg_run_check_blocks(r, k, c->i, c->no, row * ne0, slice,
-                                     n * ne0, w, dst + at * row_to))
+                !gg_quant_run_check_blocks(r, k, c->i, c->no, row * ne0, slice,
+                                           n * ne0, w, dst + at * row_to))
                 return false;
             if (r->losses)
                 measure(r, c, k, slice, w, dst + at * row_to, n, ith);
             dst += c->n * row_to;
         }
         atomic_fetch_add(&r->done, n * cut->row_from);
-        if (gg_run_poll(r, ith))
+        if (gg_quant_run_poll(r, ith))
             return false;
     }
     return true;
 }
 
-static bool write_chunk(struct gg_run *r, const struct chunk *c,
+static bool write_chunk(struct gg_quant_run *r, const struct chunk *c,
                         float *slice, const uint8_t *out, unsigned ith)
 {
-    const struct gg_run_cut *cut = &r->cuts[c->i];
+    const struct gg_quant_run_cut *cut = &r->cuts[c->i];
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gg_job_tensor *jt = gg_run_tensor(r, k, c->i);
+        const struct gg_job_tensor *jt = gg_quant_run_tensor(r, k, c->i);
         if (!jt)
             continue;
         const struct gguf_quant_tensor *t = &jt->pub;
@@ -213,33 +213,34 @@ static bool write_chunk(struct gg_run *r, const struct chunk *c,
                                 c->zeroed ? slice : NULL, &err)
                       : write_at(r, k, c->i, off, out, c->n * row, &err);
         if (st != GGUF_OK) {
-            gg_run_fail(r, c->no, &err);
+            gg_quant_run_fail(r, c->no, &err);
             return false;
         }
         out += t->copied ? 0 : c->n * row;
-        if (gg_run_poll(r, ith))
+        if (gg_quant_run_poll(r, ith))
             return false; /* the disk, too */
     }
     return true;
 }
 
 /* A piece of a tensor that no job changes. */
-static bool copy_piece(struct gg_run *r, size_t i, uint64_t no, uint64_t off,
-                       uint64_t size, const uint8_t *src, unsigned ith)
+static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
+                       uint64_t off, uint64_t size, const uint8_t *src,
+                       unsigned ith)
 {
     struct gguf_error err;
     for (size_t k = 0; k < r->n_jobs; k++) {
-        if (!gg_run_tensor(r, k, i))
+        if (!gg_quant_run_tensor(r, k, i))
             continue;
-        if (k && gg_run_poll(r, ith))
+        if (k && gg_quant_run_poll(r, ith))
             return false;
         if (copy_at(r, k, i, off, src, size, NULL, &err) != GGUF_OK) {
-            gg_run_fail(r, no, &err);
+            gg_quant_run_fail(r, no, &err);
             return false;
         }
     }
     atomic_fetch_add(&r->done, size);
-    return !gg_run_poll(r, ith);
+    return !gg_quant_run_poll(r, ith);
 }
 
 /* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
@@ -253,13 +254,13 @@ static void advise(const struct gguf_split_tensor *t, uint64_t off,
                          GGUF_ADVICE_DONTNEED);
     } else if (off + READ_AHEAD < end) {
         off += READ_AHEAD;
-        gguf_file_advise(t->file, t->info->index, off,
-                         GG_MIN(size, end - off), GGUF_ADVICE_WILLNEED);
+        gguf_file_advise(t->file, t->info->index, off, GG_MIN(size, end - off),
+                         GGUF_ADVICE_WILLNEED);
     }
 }
 
 /* Where piece k of a tensor that is copied begins. */
-static uint64_t piece_off(const struct gg_run_cut *cut,
+static uint64_t piece_off(const struct gg_quant_run_cut *cut,
                           const struct gguf_split_tensor *t, uint64_t k)
 {
     uint64_t off = GG_MIN(k * GG_RUN_PIECE, t->info->size);
@@ -268,10 +269,11 @@ static uint64_t piece_off(const struct gg_run_cut *cut,
                      : off;
 }
 
-static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
+static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
+                     uint64_t no)
 {
-    const struct gg_run_cut *cut = &r->cuts[i];
-    const struct gguf_split_tensor *st = gg_run_any(r, i)->src;
+    const struct gg_quant_run_cut *cut = &r->cuts[i];
+    const struct gguf_split_tensor *st = gg_quant_run_any(r, i)->src;
     const uint8_t *src = gguf_file_tensor_data(st->file, st->info->index);
     uint64_t k = no - cut->first, off, size;
     bool good;
@@ -303,12 +305,12 @@ static void do_chunk(struct gg_run *r, unsigned ith, size_t i, uint64_t no)
     }
     advise(st, off, size, false);
     if (good && r->resume)
-        gg_run_note(r, i, no, ith);
+        gg_quant_run_note(r, i, no, ith);
 }
 
-void gg_run_work(void *user, unsigned ith, unsigned nth)
+void gg_quant_run_work(void *user, unsigned ith, unsigned nth)
 {
-    struct gg_run *r = user;
+    struct gg_quant_run *r = user;
     size_t i = 0;
     (void)nth;
     if (ith >= r->n_threads)

@@ -8,10 +8,10 @@
 #include "base/compiler.h"
 #include "quant/outer.h"
 
-static bool has_outer(const struct gg_run *r, size_t i)
+static bool has_outer(const struct gg_quant_run *r, size_t i)
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
-        const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+        const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
         if (t && t->outer)
             return true;
     }
@@ -19,30 +19,29 @@ static bool has_outer(const struct gg_run *r, size_t i)
 }
 
 /* The largest finite weight of a chunk of rows, from row on, in matrix mat. */
-static void scan_chunk(struct gg_run *r, size_t i, uint64_t mat, uint64_t row,
-                       uint64_t n_rows, float *slice)
+static void scan_chunk(struct gg_quant_run *r, size_t i, uint64_t mat,
+                       uint64_t row, uint64_t n_rows, float *slice)
 {
-    const struct gg_run_cut *cut = &r->cuts[i];
-    uint64_t ne0 = (uint64_t)gg_run_any(r, i)->pub.ne[0];
+    const struct gg_quant_run_cut *cut = &r->cuts[i];
+    uint64_t ne0 = (uint64_t)gg_quant_run_any(r, i)->pub.ne[0];
     uint64_t step = GG_MAX(1, GG_RUN_SLICE / ne0) * ne0;
-    float largest =
-        gg_data_largest(&cut->src, (mat * cut->n_rows + row) * ne0,
-                         n_rows * ne0, 0, slice, step);
+    float largest = gg_data_largest(&cut->src, (mat * cut->n_rows + row) * ne0,
+                                    n_rows * ne0, 0, slice, step);
     _Atomic uint32_t *to = &r->states[i].largest[mat];
-    uint32_t bits = gg_f32_bits(largest), known = atomic_load(to);
+    uint32_t bits = gg_bytes_f32_bits(largest), known = atomic_load(to);
     while (bits > known && !atomic_compare_exchange_weak(to, &known, bits))
         continue;
 }
 
 static void scan(void *user, unsigned ith, unsigned nth)
 {
-    struct gg_run *r = user;
+    struct gg_quant_run *r = user;
     size_t i = 0;
     (void)nth;
     if (ith >= r->n_threads)
         return;
     float *slice = (float *)(void *)(r->buffers + ith * r->buffer_size);
-    while (!gg_run_poll(r, ith)) {
+    while (!gg_quant_run_poll(r, ith)) {
         uint64_t no = atomic_fetch_add(&r->next_scan, 1);
         if (no >= r->cuts[r->n_t].first)
             return;
@@ -50,7 +49,7 @@ static void scan(void *user, unsigned ith, unsigned nth)
             i++; /* numbers only grow */
         if (!r->states[i].largest)
             continue;
-        const struct gg_run_cut *cut = &r->cuts[i];
+        const struct gg_quant_run_cut *cut = &r->cuts[i];
         uint64_t k = no - cut->first, row = k % cut->per_mat * cut->per_chunk;
         scan_chunk(r, i, k / cut->per_mat, row,
                    GG_MIN(cut->per_chunk, cut->n_rows - row), slice);
@@ -58,33 +57,33 @@ static void scan(void *user, unsigned ith, unsigned nth)
 }
 
 /* Scales of tensor i for job k, into its file. */
-static enum gguf_status write_scales(struct gg_run *r, size_t k, size_t i,
-                                     struct gguf_error *err)
+static enum gguf_status write_scales(struct gg_quant_run *r, size_t k,
+                                     size_t i, struct gguf_error *err)
 {
-    const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+    const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
     struct gguf_writer *w = r->writers[r->first_writer[k] + t->shard];
     for (size_t m = 0; m < gg_job_n_mats(t); m++) {
         uint8_t b[4];
         t->outer[m] = gg_outer_scale(
-            gg_f32_from_bits(atomic_load(&r->states[i].largest[m])));
-        gg_store32le(b, gg_f32_bits(t->outer[m]));
+            gg_bytes_f32_from_bits(atomic_load(&r->states[i].largest[m])));
+        gg_bytes_store32le(b, gg_bytes_f32_bits(t->outer[m]));
         GG_TRY(gguf_writer_write_at(w, t->index + 1, 4 * m, b, 4, err));
     }
     return GGUF_OK;
 }
 
-enum gguf_status gg_run_scale(struct gg_run *r, struct gguf_error *err)
+enum gguf_status gg_run_scale(struct gg_quant_run *r, struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[0];
     bool some = false;
     for (size_t i = 0; i < r->n_t; i++) {
         if (!has_outer(r, i))
             continue;
-        size_t n = gg_job_n_mats(gg_run_any(r, i));
-        r->states[i].largest = gg_alloc_zero(
-            q->p.allocator, n, sizeof *r->states[i].largest);
+        size_t n = gg_job_n_mats(gg_quant_run_any(r, i));
+        r->states[i].largest =
+            gg_mem_alloc_zero(q->p.allocator, n, sizeof *r->states[i].largest);
         if (!r->states[i].largest)
-            return gg_fail_nomem(err, n * sizeof *r->states[i].largest);
+            return gg_error_set_nomem(err, n * sizeof *r->states[i].largest);
         some = true;
     }
     if (!some)
@@ -97,15 +96,15 @@ enum gguf_status gg_run_scale(struct gg_run *r, struct gguf_error *err)
     }
     for (size_t k = 0; k < r->n_jobs; k++)
         for (size_t i = 0; i < r->n_t; i++) {
-            const struct gg_job_tensor *t = gg_run_tensor(r, k, i);
+            const struct gg_job_tensor *t = gg_quant_run_tensor(r, k, i);
             if (t && t->outer)
                 GG_TRY(write_scales(r, k, i, err));
         }
     return GGUF_OK;
 }
 
-void gg_run_scale_fini(struct gg_run *r)
+void gg_run_scale_fini(struct gg_quant_run *r)
 {
     for (size_t i = 0; r->states && i < r->n_t; i++)
-        gg_free(r->jobs[0]->p.allocator, (void *)r->states[i].largest);
+        gg_mem_free(r->jobs[0]->p.allocator, (void *)r->states[i].largest);
 }

@@ -10,16 +10,16 @@ static enum gguf_status add_tensor(struct gguf_writer *w,
                                    const struct gg_job_tensor *t,
                                    struct gguf_error *err)
 {
-    struct gguf_str name = gg_strz(t->pub.name);
+    struct gguf_str name = gg_str_z(t->pub.name);
     if (t->outer) {
         char scale[GG_SCALE_NAME];
         struct gguf_tensor_info info = { .name = name, .dtype = t->pub.to };
         int64_t n = (int64_t)gg_job_n_mats(t);
         GG_TRY(gguf_writer_add_tensor(w, name, t->pub.to, t->pub.n_dims,
                                       t->pub.ne, err));
-        (void)gg_scale_name(&info, ".scale", scale);
-        return gguf_writer_add_tensor(w, gg_strz(scale), GGUF_DTYPE_F32, 1, &n,
-                                      err);
+        (void)gg_data_scale_name(&info, ".scale", scale);
+        return gguf_writer_add_tensor(w, gg_str_z(scale), GGUF_DTYPE_F32, 1,
+                                      &n, err);
     }
     if (!t->pub.copied)
         return gguf_writer_add_tensor(w, name, t->pub.to, t->pub.n_dims,
@@ -60,7 +60,7 @@ static enum gguf_status shard_meta(const struct gguf_quant *q, size_t no,
     if (st == GGUF_OK && no && align != 32)
         st = gguf_meta_set_u32(m, "general.alignment", align, err);
     if (st == GGUF_OK)
-        st = gg_split_set_keys(m, no, q->n_shards, n_written(q), err);
+        st = gg_file_split_set_keys(m, no, q->n_shards, n_written(q), err);
     if (st != GGUF_OK) {
         gguf_meta_destroy(m);
         return st;
@@ -105,7 +105,7 @@ enum gguf_status gg_job_writer(const struct gguf_quant *q, size_t no,
 static enum gguf_status divide(struct gguf_quant *q, struct gguf_error *err)
 {
     struct gguf_writer *w;
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     enum gguf_status st;
     size_t i = 0, no = 0;
     q->n_shards = 2; /* so that the files have the keys of shards */
@@ -122,26 +122,26 @@ static enum gguf_status divide(struct gguf_quant *q, struct gguf_error *err)
             if (size > q->p.max_file_size && n)
                 break;
             if (size > q->p.max_file_size)
-                st = gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                             "tensor '%s' does not fit in a file of %" PRIu64
-                             " bytes",
-                             gg_esc(&esc, gg_strz(q->t[i].pub.name)),
-                             q->p.max_file_size);
+                st = gg_error_set(
+                    err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                    "tensor '%s' does not fit in a file of %" PRIu64 " bytes",
+                    gg_str_esc(&esc, gg_str_z(q->t[i].pub.name)),
+                    q->p.max_file_size);
             q->t[i].shard = (uint32_t)no;
             q->t[i].index = n;
         }
         gguf_writer_destroy(w);
         if (st == GGUF_OK && size > q->p.max_file_size && !n)
-            st = gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                         "the metadata do not fit in a file of %" PRIu64
-                         " bytes",
-                         q->p.max_file_size);
+            st = gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                              "the metadata do not fit in a file of %" PRIu64
+                              " bytes",
+                              q->p.max_file_size);
     } while (st == GGUF_OK && ++no < GGUF_SPLIT_MAX_FILES && i < q->n_t);
     q->n_shards = no;
     if (st == GGUF_OK && i < q->n_t)
-        st = gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                     "more than %d files would be needed",
-                     GGUF_SPLIT_MAX_FILES);
+        st = gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                          "more than %d files would be needed",
+                          GGUF_SPLIT_MAX_FILES);
     return st;
 }
 
@@ -179,9 +179,10 @@ enum gguf_status gg_job_path(const struct gguf_quant *q, const char *path,
                              size_t no, char **out, struct gguf_error *err)
 {
     size_t n = strlen(path), size = n + 32;
-    char *prefix = gg_alloc(q->p.allocator, n + 1);
-    *out = gg_alloc(q->p.allocator, size);
-    enum gguf_status st = prefix && *out ? GGUF_OK : gg_fail_nomem(err, size);
+    char *prefix = gg_mem_alloc(q->p.allocator, n + 1);
+    *out = gg_mem_alloc(q->p.allocator, size);
+    enum gguf_status st =
+        prefix && *out ? GGUF_OK : gg_error_set_nomem(err, size);
     if (st == GGUF_OK) {
         memcpy(prefix, path, n + 1);
         memcpy(*out, path, n + 1);
@@ -191,9 +192,9 @@ enum gguf_status gg_job_path(const struct gguf_quant *q, const char *path,
             st = gguf_split_name_format(*out, size, prefix, (unsigned)no + 1,
                                         (unsigned)q->n_shards, err);
     }
-    gg_free(q->p.allocator, prefix);
+    gg_mem_free(q->p.allocator, prefix);
     if (st != GGUF_OK) {
-        gg_free(q->p.allocator, *out);
+        gg_mem_free(q->p.allocator, *out);
         *out = NULL;
     }
     return st;

@@ -12,16 +12,17 @@ static enum gguf_status check_source(const struct gguf_quant *q,
                                      struct gguf_error *err)
 {
     const struct gguf_dtype_info *from = gguf_dtype_find(t->from);
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     if (!from || from->family == GGUF_FAMILY_REMOVED)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "tensor '%s': type %u is not known",
-                       gg_esc(&esc, gg_strz(t->name)), t->from);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tensor '%s': type %u is not known",
+                            gg_str_esc(&esc, gg_str_z(t->name)), t->from);
     if (from->family != GGUF_FAMILY_FLOAT && !q->p.allow_requantize)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "tensor '%s' is %s already: quantizing it again is "
-                       "not allowed unless asked for",
-                       gg_esc(&esc, gg_strz(t->name)), from->name);
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+            "tensor '%s' is %s already: quantizing it again is "
+            "not allowed unless asked for",
+            gg_str_esc(&esc, gg_str_z(t->name)), from->name);
     return GGUF_OK;
 }
 
@@ -50,16 +51,16 @@ static enum gguf_status use_imatrix(struct gguf_quant *q,
     if (!e) {
         t->bad_imatrix =
             gg_imatrix_find_str(q->p.imatrix, jt->src->info->name) != NULL;
-        t->lacks_imatrix = jt->cls != GG_CLASS_OUTPUT &&
-                           jt->cls != GG_CLASS_TOKEN_EMBD;
+        t->lacks_imatrix =
+            jt->cls != GG_CLASS_OUTPUT && jt->cls != GG_CLASS_TOKEN_EMBD;
         return GGUF_OK;
     }
-    float *row = gg_alloc(q->p.allocator, ne0 * sizeof *row);
+    float *row = gg_mem_alloc(q->p.allocator, ne0 * sizeof *row);
     if (!row)
-        return gg_fail_nomem(err, ne0 * sizeof *row);
+        return gg_error_set_nomem(err, ne0 * sizeof *row);
     for (uint64_t at = 0; at < e->n_values; at += ne0)
         t->n_mended += gg_imatrix_weights(e, at, ne0, row);
-    gg_free(q->p.allocator, row);
+    gg_mem_free(q->p.allocator, row);
     t->has_imatrix = 1;
     jt->imatrix = e;
     return GGUF_OK;
@@ -75,8 +76,9 @@ static enum gguf_status make_outer(struct gguf_quant *q,
     if (!gg_outer_wanted(q, jt, jt->pub.to))
         return GGUF_OK;
     size_t n = gg_job_n_mats(jt);
-    jt->outer = gg_arena_alloc(&q->arena, n * sizeof *jt->outer);
-    return jt->outer ? GGUF_OK : gg_fail_nomem(err, n * sizeof *jt->outer);
+    jt->outer = gg_mem_arena_alloc(&q->arena, n * sizeof *jt->outer);
+    return jt->outer ? GGUF_OK
+                     : gg_error_set_nomem(err, n * sizeof *jt->outer);
 }
 
 enum gguf_status gg_job_set_type(struct gguf_quant *q,
@@ -96,17 +98,17 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     jt->imatrix = NULL;
     jt->outer = NULL;
     size_t n = strlen(text);
-    t->rule = gg_arena_strndup(&q->arena, text, n);
+    t->rule = gg_mem_arena_strndup(&q->arena, text, n);
     if (!t->rule)
-        return gg_fail_nomem(err, n + 1);
+        return gg_error_set_nomem(err, n + 1);
     t->to_size = t->from_size;
     if (t->copied)
         return GGUF_OK;
     GG_TRY(check_source(q, t, err));
     GG_TRY(gguf_dtype_row_size(t->to, (uint64_t)t->ne[0], &row, err));
     if (gg_ckd_mul(&t->to_size, row, t->n_elements / (uint64_t)t->ne[0]))
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "the output is too large");
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "the output is too large");
     GG_TRY(make_outer(q, jt, err));
     GG_TRY(use_imatrix(q, jt, err));
     t->needs_imatrix =
@@ -117,8 +119,7 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
 void gg_job_sum_up(struct gguf_quant *q)
 {
     struct gguf_quant_totals s = { .file_size = q->totals.file_size,
-                                   .n_imatrix_unknown =
-                                       q->n_imatrix_unknown };
+                                   .n_imatrix_unknown = q->n_imatrix_unknown };
     for (size_t i = 0; i < q->n_t; i++) {
         const struct gguf_quant_tensor *t = &q->t[i].pub;
         s.n_elements += t->n_elements;

@@ -12,14 +12,10 @@ static bool name_matches(const char *name, enum how how, const char *part)
 {
     size_t n = strlen(name), k = strlen(part);
     switch (how) {
-    case IS:
-        return !strcmp(name, part);
-    case BEGINS:
-        return !strncmp(name, part, k);
-    case ENDS:
-        return n >= k && !strcmp(name + n - k, part);
-    default:
-        return strstr(name, part) != NULL;
+    case IS: return !strcmp(name, part);
+    case BEGINS: return !strncmp(name, part, k);
+    case ENDS: return n >= k && !strcmp(name + n - k, part);
+    default: return strstr(name, part) != NULL;
     }
 }
 
@@ -71,7 +67,7 @@ static const struct {
 static const struct {
     enum how how;
     const char *part;
-    enum gg_class cls;
+    enum gg_recipe_class cls;
 } classes[] = {
     { IS, "output.weight", GG_CLASS_OUTPUT },
     { IS, "token_embd.weight", GG_CLASS_TOKEN_EMBD },
@@ -110,10 +106,10 @@ static const struct {
     { GGUF_DTYPE_Q6_K, GGUF_DTYPE_Q8_0 },
 };
 
-/* Types that llama-quantize does not make of a layer's matrix without importance
- * data, which would not be worth having. It is a rule of models, wider than what
- * encoders cannot do (GG_CODEC_NEEDS_WEIGHT): those of IQ1_M, IQ2_S and IQ3_XXS
- * work without weights. */
+/* Types that llama-quantize does not make of a layer's matrix without
+ * importance data, which would not be worth having. It is a rule of models,
+ * wider than what encoders cannot do (GG_CODEC_NEEDS_WEIGHT): those of IQ1_M,
+ * IQ2_S and IQ3_XXS work without weights. */
 static const uint32_t weighted[] = {
     GGUF_DTYPE_IQ1_S,  GGUF_DTYPE_IQ1_M, GGUF_DTYPE_IQ2_XXS,
     GGUF_DTYPE_IQ2_XS, GGUF_DTYPE_IQ2_S, GGUF_DTYPE_IQ3_XXS,
@@ -131,7 +127,7 @@ const char *gg_choose_kept(const char *name, const int64_t *ne)
     return NULL;
 }
 
-enum gg_class gg_choose_class(const char *name)
+enum gg_recipe_class gg_choose_class(const char *name)
 {
     for (size_t i = 0; i < GG_LEN(classes); i++)
         if (name_matches(name, classes[i].how, classes[i].part))
@@ -139,8 +135,8 @@ enum gg_class gg_choose_class(const char *name)
     return GG_CLASS_OTHER;
 }
 
-bool gg_choose_needs_imatrix(const struct gguf_recipe *r, enum gg_class cls,
-                             uint32_t type)
+bool gg_choose_needs_imatrix(const struct gguf_recipe *r,
+                             enum gg_recipe_class cls, uint32_t type)
 {
     if (cls == GG_CLASS_OUTPUT || cls == GG_CLASS_TOKEN_EMBD)
         return false;
@@ -173,7 +169,7 @@ static bool is_float(int64_t type)
 }
 
 /* The number of the first pattern that matches, or n_overrides. */
-static enum gguf_status find_override(const struct gg_chooser *c,
+static enum gguf_status find_override(const struct gg_recipe_chooser *c,
                                       const char *name, size_t *i,
                                       struct gguf_error *err)
 {
@@ -186,15 +182,15 @@ static enum gguf_status find_override(const struct gg_chooser *c,
     return GGUF_OK;
 }
 
-static enum gguf_status by_recipe(struct gg_chooser *c, const char *name,
-                                  const int64_t *ne, uint32_t type,
-                                  struct gg_choice *out,
+static enum gguf_status by_recipe(struct gg_recipe_chooser *c,
+                                  const char *name, const int64_t *ne,
+                                  uint32_t type, struct gg_recipe_choice *out,
                                   struct gguf_error *err)
 {
     const struct gguf_recipe *r = c->recipe;
     int64_t chosen = r->base;
     int64_t seq = c->seq[out->cls]++;
-    int64_t layer = gguf_name_layer(gg_strz(name), NULL);
+    int64_t layer = gguf_name_layer(gg_str_z(name), NULL);
     bool ffn = out->cls == GG_CLASS_FFN_DOWN ||
                out->cls == GG_CLASS_FFN_GATE || out->cls == GG_CLASS_FFN_UP;
 
@@ -216,20 +212,22 @@ static enum gguf_status by_recipe(struct gg_chooser *c, const char *name,
 }
 
 /* Everything but the shape. */
-static enum gguf_status want(struct gg_chooser *c, const char *name,
+static enum gguf_status want(struct gg_recipe_chooser *c, const char *name,
                              const int64_t *ne, uint32_t type,
-                             struct gg_choice *out, struct gguf_error *err)
+                             struct gg_recipe_choice *out,
+                             struct gguf_error *err)
 {
     const struct gguf_dtype_info *from = gguf_dtype_find(type);
     const char *why = gg_choose_kept(name, ne);
     int64_t base = c->recipe->base;
-    enum gg_class cls = gg_choose_class(name);
+    enum gg_recipe_class cls = gg_choose_class(name);
     bool embedding = cls == GG_CLASS_TOKEN_EMBD;
     bool output = cls == GG_CLASS_OUTPUT || (embedding && c->tied);
 
-    *out = (struct gg_choice){ .wanted = type, .why = GGUF_WHY_KEPT,
-                               .text = why,
-                               .cls = output ? GG_CLASS_OUTPUT : cls };
+    *out = (struct gg_recipe_choice){ .wanted = type,
+                                      .why = GGUF_WHY_KEPT,
+                                      .text = why,
+                                      .cls = output ? GG_CLASS_OUTPUT : cls };
     if (!why && from && from->family == GGUF_FAMILY_INT)
         out->text = why = "kept: integers";
     if (why)
@@ -270,9 +268,10 @@ static enum gguf_status want(struct gg_chooser *c, const char *name,
     return by_recipe(c, name, ne, type, out, err);
 }
 
-enum gguf_status gg_choose(struct gg_chooser *c, const char *name,
+enum gguf_status gg_choose(struct gg_recipe_chooser *c, const char *name,
                            const int64_t *ne, uint32_t type,
-                           struct gg_choice *out, struct gguf_error *err)
+                           struct gg_recipe_choice *out,
+                           struct gguf_error *err)
 {
     GG_TRY(want(c, name, ne, type, out, err));
     out->type = out->wanted;

@@ -18,34 +18,36 @@
 #include "gguf/quant.h"
 #include "recipe/recipe.h"
 
-struct gg_chooser {
+struct gg_recipe_chooser {
     const struct gguf_recipe *recipe;
-    struct gg_facts facts;   /* the model's part: LAYERS ... IMATRIX, arch */
-    bool tied;               /* the model has no output.weight */
+    struct gg_recipe_facts
+        facts; /* the model's part: LAYERS ... IMATRIX, arch */
+    bool tied; /* the model has no output.weight */
     bool pure, leave_output;
     bool compat; /* as llama-quantize: no patterns under a float target */
     uint32_t output_type, embedding_type; /* GGUF_DTYPE_NONE: not asked for */
     const struct gguf_quant_override *overrides;
     struct gg_pattern *const *patterns; /* of the overrides */
     size_t n_overrides;
-    int64_t seq[GG_N_CLASSES];    /* zero in the beginning */
+    int64_t seq[GG_N_CLASSES]; /* zero in the beginning */
 };
 
-struct gg_choice {
+struct gg_recipe_choice {
     uint32_t type;   /* id to write */
     uint32_t wanted; /* id before the shape was looked at */
     enum gguf_quant_why why;
-    const struct gg_rule *rule; /* for GGUF_WHY_RULE */
-    const char *text; /* what decided, printable; borrowed */
-    enum gg_class cls;
+    const struct gg_recipe_rule *rule; /* for GGUF_WHY_RULE */
+    const char *text;                  /* what decided, printable; borrowed */
+    enum gg_recipe_class cls;
 };
 
 /* Choose for the next tensor; they must come in the order of writing, because
  * rules count. ne[4]; type is the one it has. The statuses of
  * gg_pattern_match. */
-enum gguf_status gg_choose(struct gg_chooser *c, const char *name,
+enum gguf_status gg_choose(struct gg_recipe_chooser *c, const char *name,
                            const int64_t *ne, uint32_t type,
-                           struct gg_choice *out, struct gguf_error *err);
+                           struct gg_recipe_choice *out,
+                           struct gguf_error *err);
 
 /* type, or where its blocks do not fit rows of cols elements, what is taken
  * instead. */
@@ -54,10 +56,10 @@ uint32_t gg_choose_fit(uint32_t type, int64_t cols);
 /* Why a tensor is never quantized, or NULL if it may be. */
 const char *gg_choose_kept(const char *name, const int64_t *ne);
 
-enum gg_class gg_choose_class(const char *name);
+enum gg_recipe_class gg_choose_class(const char *name);
 
 /* Must there be importance data for a tensor of this class and type? */
-bool gg_choose_needs_imatrix(const struct gguf_recipe *r, enum gg_class cls,
-                             uint32_t type);
+bool gg_choose_needs_imatrix(const struct gguf_recipe *r,
+                             enum gg_recipe_class cls, uint32_t type);
 
 #endif

@@ -9,7 +9,7 @@ BEGIN {
     print "#include \"config.h\""
     print "#include \"recipe/recipe.h\""
     print "#include \"base/compiler.h\"\n"
-    print "const struct gg_preset gg_recipe_presets[] = {"
+    print "const struct gg_recipe_preset gg_recipe_presets[] = {"
 }
 FNR == 1 && NR > 1 { finish() }
 { gsub(/\\/, "\\\\"); gsub(/"/, "\\\"") }

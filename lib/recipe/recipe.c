@@ -14,43 +14,43 @@ void gguf_recipe_destroy(struct gguf_recipe *r)
         return;
     for (uint32_t i = 0; i < r->n_rules; i++)
         gg_pattern_destroy(r->rules[i].pattern);
-    gg_free(r->allocator, r->rules);
-    gg_free(r->allocator, r->code);
-    gg_free(r->allocator, r->archs);
-    gg_arena_fini(&r->arena);
-    gg_free(r->allocator, r);
+    gg_mem_free(r->allocator, r->rules);
+    gg_mem_free(r->allocator, r->code);
+    gg_mem_free(r->allocator, r->archs);
+    gg_mem_arena_fini(&r->arena);
+    gg_mem_free(r->allocator, r);
 }
 
 enum gguf_status gguf_recipe_load(struct gguf_recipe **out, const char *path,
                                   const struct gguf_allocator *allocator,
                                   struct gguf_error *err)
 {
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     enum gguf_status st;
     *out = NULL;
     FILE *f = fopen(path, "rb");
     if (!f)
-        return gg_fail_errno(err, errno, "cannot open '%s'",
-                             gg_esc(&esc, gg_strz(path)));
-    char *text = gg_alloc(allocator, GGUF_RECIPE_MAX_SIZE + 1);
+        return gg_error_set_errno(err, errno, "cannot open '%s'",
+                                  gg_str_esc(&esc, gg_str_z(path)));
+    char *text = gg_mem_alloc(allocator, GGUF_RECIPE_MAX_SIZE + 1);
     if (!text) {
         fclose(f);
-        return gg_fail_nomem(err, GGUF_RECIPE_MAX_SIZE + 1);
+        return gg_error_set_nomem(err, GGUF_RECIPE_MAX_SIZE + 1);
     }
     errno = 0;
     size_t n = fread(text, 1, GGUF_RECIPE_MAX_SIZE + 1, f);
     if (ferror(f))
-        st = gg_fail_errno(err, errno, "cannot read '%s'",
-                           gg_esc(&esc, gg_strz(path)));
+        st = gg_error_set_errno(err, errno, "cannot read '%s'",
+                                gg_str_esc(&esc, gg_str_z(path)));
     else
         st = gguf_recipe_parse(out, (struct gguf_str){ text, n }, allocator,
                                err);
     fclose(f);
-    gg_free(allocator, text);
+    gg_mem_free(allocator, text);
     return st;
 }
 
-static bool preset_is(const struct gg_preset *preset, const char *name)
+static bool preset_is(const struct gg_recipe_preset *preset, const char *name)
 {
     /* names are separated by blanks */
     for (const char *p = preset->names; *p; p += strspn(p, " ")) {
@@ -66,14 +66,15 @@ enum gguf_status gguf_recipe_preset(struct gguf_recipe **out, const char *name,
                                     const struct gguf_allocator *allocator,
                                     struct gguf_error *err)
 {
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     *out = NULL;
     for (unsigned i = 0; i < gg_recipe_n_presets; i++)
         if (preset_is(&gg_recipe_presets[i], name))
-            return gguf_recipe_parse(out, gg_strz(gg_recipe_presets[i].text),
+            return gguf_recipe_parse(out, gg_str_z(gg_recipe_presets[i].text),
                                      allocator, err);
-    return gg_fail(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
-                   "there is no recipe '%s'", gg_esc(&esc, gg_strz(name)));
+    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                        "there is no recipe '%s'",
+                        gg_str_esc(&esc, gg_str_z(name)));
 }
 
 const char *gguf_recipe_preset_name(size_t n)
@@ -106,14 +107,15 @@ int gguf_recipe_ftype(const struct gguf_recipe *r)
     return r->ftype;
 }
 
-enum gguf_status gg_recipe_find(const struct gguf_recipe *r, enum gg_class cls,
-                                const char *name, const struct gg_facts *facts,
-                                const struct gg_rule **out,
+enum gguf_status gg_recipe_find(const struct gguf_recipe *r,
+                                enum gg_recipe_class cls, const char *name,
+                                const struct gg_recipe_facts *facts,
+                                const struct gg_recipe_rule **out,
                                 struct gguf_error *err)
 {
     *out = NULL;
     for (uint32_t i = 0; i < r->n_rules; i++) {
-        const struct gg_rule *rule = &r->rules[i];
+        const struct gg_recipe_rule *rule = &r->rules[i];
         if (rule->cls != GG_CLASS_OTHER && rule->cls != cls)
             continue;
         bool found = true;

@@ -18,12 +18,12 @@
     X(FFN_GATE, ffn_gate)                                                     \
     X(FFN_UP, ffn_up)
 
-enum gg_class {
+enum gg_recipe_class {
     GG_CLASS_OTHER,
 #define X(ID, NAME) GG_CLASS_##ID,
     GG_CLASS_LIST(X)
 #undef X
-    GG_N_CLASSES
+        GG_N_CLASSES
 };
 
 /* The numbers that conditions may use. */
@@ -34,54 +34,55 @@ enum gg_class {
     X(KV_HEADS, kv_heads) /* key/value heads of layer 0 */                    \
     X(EXPERTS, experts)   /* of the model; 0: none */                         \
     X(IMATRIX, imatrix)   /* 1: importance data are given */                  \
-    X(SEQ, seq)     /* tensors of this class that came before */              \
-    X(LAYER, layer) /* N of "blk.N."; seq where the name has none */          \
-    X(I, i)         /* seq; layer in the feed-forward part of a model with    \
-                     * experts: as llama.cpp counts */                        \
-    X(COLS, cols)   /* elements of a row */                                   \
+    X(SEQ, seq)           /* tensors of this class that came before */        \
+    X(LAYER, layer)       /* N of "blk.N."; seq where the name has none */    \
+    X(I, i)       /* seq; layer in the feed-forward part of a model with    \
+                     * experts: as llama.cpp counts */ \
+    X(COLS, cols) /* elements of a row */                                     \
     X(ROWS, rows)                                                             \
-    X(MATS, mats)   /* matrices of a tensor: experts, mostly */
+    X(MATS, mats) /* matrices of a tensor: experts, mostly */
 
-enum gg_var {
+enum gg_recipe_var {
 #define X(ID, NAME) GG_VAR_##ID,
     GG_VAR_LIST(X)
 #undef X
-    GG_N_VARS
+        GG_N_VARS
 };
 
-struct gg_facts {
+struct gg_recipe_facts {
     int64_t var[GG_N_VARS];
     struct gguf_str arch; /* general.architecture; may be empty */
 };
 
 /* One step of a condition, for a machine with a stack of numbers. */
-struct gg_step {
+struct gg_recipe_step {
     uint8_t op;
     int64_t arg; /* a number, a variable, or an index into archs */
 };
 
 enum { GG_RECIPE_BASE = -1, GG_RECIPE_KEEP = -2 }; /* instead of a type id */
 
-struct gg_rule {
-    enum gg_class cls; /* GG_CLASS_OTHER: pattern, or any if that is NULL */
+struct gg_recipe_rule {
+    enum gg_recipe_class
+        cls; /* GG_CLASS_OTHER: pattern, or any if that is NULL */
     struct gg_pattern *pattern;
-    int64_t type;      /* id, GG_RECIPE_BASE or GG_RECIPE_KEEP */
+    int64_t type;          /* id, GG_RECIPE_BASE or GG_RECIPE_KEEP */
     uint32_t code, n_code; /* condition; n_code 0: none */
-    const char *text;  /* the line without its ends, printable */
-    uint32_t line;     /* from 1 */
+    const char *text;      /* the line without its ends, printable */
+    uint32_t line;         /* from 1 */
 };
 
 struct gguf_recipe {
     const struct gguf_allocator *allocator;
-    struct gg_arena arena; /* texts */
+    struct gg_mem_arena arena; /* texts */
     struct gguf_str text;
     const char *name, *about;
     int64_t base; /* id or GG_RECIPE_KEEP */
     int ftype;    /* -1: none */
-    struct gg_rule *rules;
+    struct gg_recipe_rule *rules;
     uint32_t n_rules;
     size_t cap_rules;
-    struct gg_step *code;
+    struct gg_recipe_step *code;
     uint32_t n_code;
     size_t cap_code;
     struct gguf_str *archs;
@@ -94,37 +95,40 @@ struct gguf_recipe {
 
 /* The value of a rule's condition; true without one. Division by zero gives
  * zero; sums wrap. */
-bool gg_recipe_holds(const struct gguf_recipe *r, const struct gg_rule *rule,
-                     const struct gg_facts *facts);
+bool gg_recipe_holds(const struct gguf_recipe *r,
+                     const struct gg_recipe_rule *rule,
+                     const struct gg_recipe_facts *facts);
 
 /* *out: the first rule for a tensor, or NULL: base. The statuses of
  * gg_pattern_match. */
-enum gguf_status gg_recipe_find(const struct gguf_recipe *r, enum gg_class cls,
-                                const char *name, const struct gg_facts *facts,
-                                const struct gg_rule **out,
+enum gguf_status gg_recipe_find(const struct gguf_recipe *r,
+                                enum gg_recipe_class cls, const char *name,
+                                const struct gg_recipe_facts *facts,
+                                const struct gg_recipe_rule **out,
                                 struct gguf_error *err);
 
 /* recipe_expr.c: compile the text of a condition and append it to r->code;
  * *n_code is its length. lets are names for conditions compiled before. line
  * and off say where text lies, for messages. */
-struct gg_let {
+struct gg_recipe_let {
     struct gguf_str name;
     uint32_t code, n_code;
 };
 enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
-                                   const struct gg_let *lets, uint32_t n_lets,
-                                   uint32_t line, uint64_t off,
-                                   uint32_t *n_code, struct gguf_error *err);
+                                   const struct gg_recipe_let *lets,
+                                   uint32_t n_lets, uint32_t line,
+                                   uint64_t off, uint32_t *n_code,
+                                   struct gguf_error *err);
 
 /* Is this a variable or another word of the language? */
 bool gg_recipe_reserved(struct gguf_str word);
 
 /* recipe_tab.c, generated from share/recipes: the presets. */
-struct gg_preset {
+struct gg_recipe_preset {
     const char *name, *about, *text;
     const char *names; /* name, aliases and number, separated by blanks */
 };
-extern const struct gg_preset gg_recipe_presets[];
+extern const struct gg_recipe_preset gg_recipe_presets[];
 extern const unsigned gg_recipe_n_presets;
 
 #endif

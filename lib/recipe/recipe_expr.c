@@ -40,10 +40,10 @@ static const struct {
     enum op op;
     int level; /* binds tighter where it is higher */
 } binary[] = {
-    { "or", OP_OR, 1 },  { "and", OP_AND, 2 }, { "<=", OP_LE, 4 },
-    { ">=", OP_GE, 4 },  { "==", OP_EQ, 4 },   { "!=", OP_NE, 4 },
-    { "<", OP_LT, 4 },   { ">", OP_GT, 4 },    { "+", OP_ADD, 5 },
-    { "-", OP_SUB, 5 },  { "*", OP_MUL, 6 },   { "/", OP_DIV, 6 },
+    { "or", OP_OR, 1 }, { "and", OP_AND, 2 }, { "<=", OP_LE, 4 },
+    { ">=", OP_GE, 4 }, { "==", OP_EQ, 4 },   { "!=", OP_NE, 4 },
+    { "<", OP_LT, 4 },  { ">", OP_GT, 4 },    { "+", OP_ADD, 5 },
+    { "-", OP_SUB, 5 }, { "*", OP_MUL, 6 },   { "/", OP_DIV, 6 },
     { "%", OP_MOD, 6 },
 };
 enum { LEVEL_NOT = 3, LEVEL_NEG = 7 };
@@ -57,7 +57,7 @@ static const char *const var_names[] = {
 struct parser {
     struct gguf_recipe *r;
     const char *p, *end, *begin;
-    const struct gg_let *lets;
+    const struct gg_recipe_let *lets;
     uint32_t n_lets, line, nesting;
     uint64_t off;
     struct gguf_error *err;
@@ -65,11 +65,11 @@ struct parser {
 
 static enum gguf_status wrong(struct parser *p, const char *what)
 {
-    struct gg_esc esc;
+    struct gg_str_esc esc;
     struct gguf_str rest = { p->p, (size_t)(p->end - p->p) };
-    return gg_fail(p->err, GGUF_E_FORMAT,
-                   p->off + (uint64_t)(p->p - p->begin),
-                   "line %u: %s at '%s'", p->line, what, gg_esc(&esc, rest));
+    return gg_error_set(
+        p->err, GGUF_E_FORMAT, p->off + (uint64_t)(p->p - p->begin),
+        "line %u: %s at '%s'", p->line, what, gg_str_esc(&esc, rest));
 }
 
 static void skip_blanks(struct parser *p)
@@ -111,17 +111,17 @@ static enum gguf_status emit(struct parser *p, enum op op, int64_t arg)
 {
     struct gguf_recipe *r = p->r;
     if (r->n_code == MAX_CODE)
-        return gg_fail(p->err, GGUF_E_LIMIT, p->off,
-                       "line %u: conditions of more than %d steps", p->line,
-                       MAX_CODE);
+        return gg_error_set(p->err, GGUF_E_LIMIT, p->off,
+                            "line %u: conditions of more than %d steps",
+                            p->line, MAX_CODE);
     if (r->n_code == r->cap_code) {
-        void *grown = gg_grow(r->allocator, r->code, &r->cap_code,
-                              sizeof *r->code, 64, p->err);
+        void *grown = gg_mem_grow(r->allocator, r->code, &r->cap_code,
+                                  sizeof *r->code, 64, p->err);
         if (!grown)
             return GGUF_E_NOMEM;
         r->code = grown;
     }
-    r->code[r->n_code++] = (struct gg_step){ (uint8_t)op, arg };
+    r->code[r->n_code++] = (struct gg_recipe_step){ (uint8_t)op, arg };
     return GGUF_OK;
 }
 
@@ -134,8 +134,8 @@ static enum gguf_status emit_arch(struct parser *p)
         return wrong(p, "the name of an architecture is missing");
     p->p += name.size;
     if (r->n_archs == r->cap_archs) {
-        void *grown = gg_grow(r->allocator, r->archs, &r->cap_archs,
-                              sizeof *r->archs, 8, p->err);
+        void *grown = gg_mem_grow(r->allocator, r->archs, &r->cap_archs,
+                                  sizeof *r->archs, 8, p->err);
         if (!grown)
             return GGUF_E_NOMEM;
         r->archs = grown;
@@ -179,7 +179,7 @@ static enum gguf_status name(struct parser *p, struct gguf_str word)
         if (gg_str_eq(word, p->lets[i].name)) {
             p->p += word.size;
             for (uint32_t k = 0; k < p->lets[i].n_code; k++) {
-                struct gg_step s = p->r->code[p->lets[i].code + k];
+                struct gg_recipe_step s = p->r->code[p->lets[i].code + k];
                 GG_TRY(emit(p, s.op, s.arg));
             }
             return GGUF_OK;
@@ -223,9 +223,9 @@ static enum gguf_status operand(struct parser *p)
 static enum gguf_status expression(struct parser *p, int level)
 {
     if (++p->nesting > MAX_NESTING)
-        return gg_fail(p->err, GGUF_E_LIMIT, p->off,
-                       "line %u: nested deeper than %d", p->line,
-                       MAX_NESTING);
+        return gg_error_set(p->err, GGUF_E_LIMIT, p->off,
+                            "line %u: nested deeper than %d", p->line,
+                            MAX_NESTING);
     GG_TRY(operand(p));
     for (bool more = true; more;) {
         more = false;
@@ -242,13 +242,16 @@ static enum gguf_status expression(struct parser *p, int level)
 }
 
 enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
-                                   const struct gg_let *lets, uint32_t n_lets,
-                                   uint32_t line, uint64_t off,
-                                   uint32_t *n_code, struct gguf_error *err)
+                                   const struct gg_recipe_let *lets,
+                                   uint32_t n_lets, uint32_t line,
+                                   uint64_t off, uint32_t *n_code,
+                                   struct gguf_error *err)
 {
     uint32_t begin = r->n_code;
-    struct parser p = { r, text.data, text.data + text.size, text.data, lets,
-                        n_lets, line, 0, off, err };
+    struct parser p = { r,         text.data, text.data + text.size,
+                        text.data, lets,      n_lets,
+                        line,      0,         off,
+                        err };
     GG_TRY(expression(&p, 1));
     skip_blanks(&p);
     if (p.p < p.end)
@@ -263,17 +266,18 @@ enum gguf_status gg_recipe_compile(struct gguf_recipe *r, struct gguf_str text,
         most = GG_MAX(most, depth);
     }
     if (most > MAX_STACK)
-        return gg_fail(err, GGUF_E_LIMIT, off,
-                       "line %u: a condition needs more than %d numbers at "
-                       "once",
-                       line, MAX_STACK);
+        return gg_error_set(
+            err, GGUF_E_LIMIT, off,
+            "line %u: a condition needs more than %d numbers at "
+            "once",
+            line, MAX_STACK);
     return GGUF_OK;
 }
 
 bool gg_recipe_reserved(struct gguf_str word)
 {
-    static const char *const words[] = { "and", "or", "not", "in", "arch",
-                                         "if", "base", "keep", "let" };
+    static const char *const words[] = { "and", "or",   "not",  "in", "arch",
+                                         "if",  "base", "keep", "let" };
     for (size_t i = 0; i < GG_LEN(words); i++)
         if (gg_str_eqz(word, words[i]))
             return true;
@@ -304,34 +308,27 @@ static int64_t apply(enum op op, int64_t a, int64_t b)
     }
 }
 
-bool gg_recipe_holds(const struct gguf_recipe *r, const struct gg_rule *rule,
-                     const struct gg_facts *facts)
+bool gg_recipe_holds(const struct gguf_recipe *r,
+                     const struct gg_recipe_rule *rule,
+                     const struct gg_recipe_facts *facts)
 {
     int64_t stack[MAX_STACK + 1];
     unsigned n = 0;
     if (!rule->n_code)
         return true;
     for (uint32_t i = 0; i < rule->n_code; i++) {
-        const struct gg_step *s = &r->code[rule->code + i];
+        const struct gg_recipe_step *s = &r->code[rule->code + i];
         switch ((enum op)s->op) {
-        case OP_CONST:
-            stack[n++] = s->arg;
-            break;
-        case OP_VAR:
-            stack[n++] = facts->var[s->arg];
-            break;
+        case OP_CONST: stack[n++] = s->arg; break;
+        case OP_VAR: stack[n++] = facts->var[s->arg]; break;
         case OP_ARCH:
             stack[n++] = gg_str_eq(facts->arch, r->archs[s->arg]);
             break;
-        case OP_NOT:
-            stack[n - 1] = !stack[n - 1];
-            break;
+        case OP_NOT: stack[n - 1] = !stack[n - 1]; break;
         case OP_NEG:
             stack[n - 1] = (int64_t)(0 - (uint64_t)stack[n - 1]);
             break;
-        default:
-            n--;
-            stack[n - 1] = apply(s->op, stack[n - 1], stack[n]);
+        default: n--; stack[n - 1] = apply(s->op, stack[n - 1], stack[n]);
         }
     }
     return stack[0] != 0;

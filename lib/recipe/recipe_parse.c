@@ -19,16 +19,15 @@ enum { MAX_LETS = 64 };
 
 struct parser {
     struct gguf_recipe *r;
-    struct gg_let lets[MAX_LETS];
+    struct gg_recipe_let lets[MAX_LETS];
     uint32_t n_lets, line;
     struct gguf_str rest; /* of the line */
     struct gguf_error *err;
 };
 
-static const char *const class_names[] = {
-    NULL,
+static const char *const class_names[] = { NULL,
 #define X(ID, NAME) #NAME,
-    GG_CLASS_LIST(X)
+                                           GG_CLASS_LIST(X)
 #undef X
 };
 
@@ -39,9 +38,10 @@ static uint64_t offset(const struct parser *p)
 
 static enum gguf_status wrong(struct parser *p, const char *what)
 {
-    struct gg_esc esc;
-    return gg_fail(p->err, GGUF_E_FORMAT, offset(p), "line %u: %s at '%s'",
-                   p->line, what, gg_esc(&esc, p->rest));
+    struct gg_str_esc esc;
+    return gg_error_set(p->err, GGUF_E_FORMAT, offset(p),
+                        "line %u: %s at '%s'", p->line, what,
+                        gg_str_esc(&esc, p->rest));
 }
 
 static struct gguf_str trim(struct gguf_str s)
@@ -97,12 +97,12 @@ static enum gguf_status take_type(struct parser *p, bool rule, int64_t *type)
     const struct gguf_dtype_info *t = NULL;
     if (gg_str_join(word, sizeof word, s, ""))
         t = gguf_dtype_from_name(word);
-    if (!t || (t->family != GGUF_FAMILY_FLOAT &&
-               t->family != GGUF_FAMILY_QUANT)) {
-        struct gg_esc esc;
-        return gg_fail(p->err, GGUF_E_FORMAT, at,
-                       "line %u: '%s' is no type to quantize to", p->line,
-                       gg_esc(&esc, s));
+    if (!t ||
+        (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT)) {
+        struct gg_str_esc esc;
+        return gg_error_set(p->err, GGUF_E_FORMAT, at,
+                            "line %u: '%s' is no type to quantize to", p->line,
+                            gg_str_esc(&esc, s));
     }
     *type = t->id;
     return GGUF_OK;
@@ -125,24 +125,26 @@ static enum gguf_status parse_let(struct parser *p)
         return wrong(p, "a new name is expected after 'let'");
     for (size_t i = 0; i < word.size; i++)
         if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_"
-                    "0123456789", word.data[i]) ||
+                    "0123456789",
+                    word.data[i]) ||
             (!i && word.data[i] <= '9'))
             return wrong(p, "a name is letters, digits and '_'");
     for (uint32_t i = 0; i < p->n_lets; i++)
         if (gg_str_eq(word, p->lets[i].name))
             return wrong(p, "this name is given already");
     if (p->n_lets == MAX_LETS)
-        return gg_fail(p->err, GGUF_E_LIMIT, offset(p),
-                       "line %u: more than %d names", p->line, MAX_LETS);
+        return gg_error_set(p->err, GGUF_E_LIMIT, offset(p),
+                            "line %u: more than %d names", p->line, MAX_LETS);
     GG_TRY(take_equals(p));
-    struct gg_let *let = &p->lets[p->n_lets];
+    struct gg_recipe_let *let = &p->lets[p->n_lets];
     let->name = word;
     GG_TRY(take_condition(p, &let->code, &let->n_code));
     p->n_lets++;
     return GGUF_OK;
 }
 
-static enum gguf_status parse_pattern(struct parser *p, struct gg_rule *rule)
+static enum gguf_status parse_pattern(struct parser *p,
+                                      struct gg_recipe_rule *rule)
 {
     const char *end = memchr(p->rest.data + 1, '"', p->rest.size - 1);
     if (!end)
@@ -160,29 +162,30 @@ static enum gguf_status parse_pattern(struct parser *p, struct gg_rule *rule)
 }
 
 /* Room for one more rule, cleared, which counts at once. */
-static enum gguf_status new_rule(struct parser *p, struct gg_rule **rule)
+static enum gguf_status new_rule(struct parser *p,
+                                 struct gg_recipe_rule **rule)
 {
     struct gguf_recipe *r = p->r;
     if (r->n_rules == GGUF_RECIPE_MAX_RULES)
-        return gg_fail(p->err, GGUF_E_LIMIT, offset(p),
-                       "line %u: more than %d rules", p->line,
-                       GGUF_RECIPE_MAX_RULES);
+        return gg_error_set(p->err, GGUF_E_LIMIT, offset(p),
+                            "line %u: more than %d rules", p->line,
+                            GGUF_RECIPE_MAX_RULES);
     if (r->n_rules == r->cap_rules) {
-        void *grown = gg_grow(r->allocator, r->rules, &r->cap_rules,
-                              sizeof *r->rules, 32, p->err);
+        void *grown = gg_mem_grow(r->allocator, r->rules, &r->cap_rules,
+                                  sizeof *r->rules, 32, p->err);
         if (!grown)
             return GGUF_E_NOMEM;
         r->rules = grown;
     }
     *rule = &r->rules[r->n_rules++];
-    **rule = (struct gg_rule){ .line = p->line };
+    **rule = (struct gg_recipe_rule){ .line = p->line };
     return GGUF_OK;
 }
 
-static enum gguf_status parse_rule(struct parser *p, enum gg_class cls,
+static enum gguf_status parse_rule(struct parser *p, enum gg_recipe_class cls,
                                    struct gguf_str word)
 {
-    struct gg_rule *rule = NULL;
+    struct gg_recipe_rule *rule = NULL;
     struct gguf_str line = { word.data, (size_t)(p->rest.data + p->rest.size -
                                                  word.data) };
     GG_TRY(new_rule(p, &rule));
@@ -192,10 +195,10 @@ static enum gguf_status parse_rule(struct parser *p, enum gg_class cls,
         GG_TRY(parse_pattern(p, rule));
     }
     size_t size = 8 * line.size + 1; /* an escaped byte takes at most 8 */
-    char *text = gg_arena_alloc(&p->r->arena, size);
+    char *text = gg_mem_arena_alloc(&p->r->arena, size);
     if (!text)
-        return gg_fail_nomem(p->err, size);
-    gg_escape(text, size, line.data, line.size);
+        return gg_error_set_nomem(p->err, size);
+    gg_str_escape(text, size, line.data, line.size);
     rule->text = text;
     GG_TRY(take_equals(p));
     GG_TRY(take_type(p, true, &rule->type));
@@ -215,10 +218,10 @@ static enum gguf_status parse_text(struct parser *p, const char **out)
     if (!p->rest.size)
         return wrong(p, "a text is expected");
     size_t size = 8 * p->rest.size + 1;
-    char *text = gg_arena_alloc(&p->r->arena, size);
+    char *text = gg_mem_arena_alloc(&p->r->arena, size);
     if (!text)
-        return gg_fail_nomem(p->err, size);
-    gg_escape(text, size, p->rest.data, p->rest.size);
+        return gg_error_set_nomem(p->err, size);
+    gg_str_escape(text, size, p->rest.data, p->rest.size);
     *out = text;
     take(p, p->rest.size);
     return GGUF_OK;
@@ -258,7 +261,7 @@ static enum gguf_status parse_words(struct parser *p)
         return parse_rule(p, GG_CLASS_OTHER, word);
     for (int c = 1; c < GG_N_CLASSES; c++)
         if (gg_str_eqz(word, class_names[c]))
-            return parse_rule(p, (enum gg_class)c, word);
+            return parse_rule(p, (enum gg_recipe_class)c, word);
     if (!rule && gg_str_eqz(word, "let"))
         return parse_let(p);
     if (!rule && gg_str_eqz(word, "name"))
@@ -313,8 +316,8 @@ static enum gguf_status parse_all(struct gguf_recipe *r,
         at += n + 1;
     }
     if (r->base == GG_RECIPE_BASE)
-        return gg_fail(err, GGUF_E_FORMAT, r->text.size,
-                       "the recipe has no line 'base TYPE'");
+        return gg_error_set(err, GGUF_E_FORMAT, r->text.size,
+                            "the recipe has no line 'base TYPE'");
     return GGUF_OK;
 }
 
@@ -326,23 +329,23 @@ enum gguf_status gguf_recipe_parse(struct gguf_recipe **out,
     enum gguf_status st;
     *out = NULL;
     if (text.size > GGUF_RECIPE_MAX_SIZE)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "a recipe of %zu bytes, limit is %d", text.size,
-                       GGUF_RECIPE_MAX_SIZE);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "a recipe of %zu bytes, limit is %d", text.size,
+                            GGUF_RECIPE_MAX_SIZE);
     if (text.size && memchr(text.data, 0, text.size))
-        return gg_fail(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
-                       "a recipe has no NUL bytes");
-    struct gguf_recipe *r = gg_alloc_zero(allocator, 1, sizeof *r);
+        return gg_error_set(err, GGUF_E_FORMAT, GGUF_NO_OFFSET,
+                            "a recipe has no NUL bytes");
+    struct gguf_recipe *r = gg_mem_alloc_zero(allocator, 1, sizeof *r);
     if (!r)
-        return gg_fail_nomem(err, sizeof *r);
+        return gg_error_set_nomem(err, sizeof *r);
     r->allocator = allocator;
     r->name = r->about = "";
     r->base = GG_RECIPE_BASE; /* none yet */
     r->ftype = -1;
-    gg_arena_init(&r->arena, allocator);
-    r->text.data = gg_arena_strndup(&r->arena, text.data, text.size);
+    gg_mem_arena_init(&r->arena, allocator);
+    r->text.data = gg_mem_arena_strndup(&r->arena, text.data, text.size);
     r->text.size = text.size;
-    st = r->text.data ? parse_all(r, err) : gg_fail_nomem(err, text.size);
+    st = r->text.data ? parse_all(r, err) : gg_error_set_nomem(err, text.size);
     if (st != GGUF_OK) {
         gguf_recipe_destroy(r);
         return st;

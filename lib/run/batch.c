@@ -14,7 +14,7 @@ static uint32_t seq_of(const struct gguf_batch *b, size_t i)
 
 void gg_batch_fini(struct gg_batch_plan *p)
 {
-    gg_free(p->allocator, p->words);
+    gg_mem_free(p->allocator, p->words);
     p->words = NULL;
     p->words_cap = 0;
 }
@@ -26,9 +26,9 @@ enum gguf_status gg_batch_room(struct gg_batch_plan *p, size_t n,
     if (n_words <= p->words_cap)
         return GGUF_OK;
     gg_batch_fini(p);
-    p->words = gg_alloc(p->allocator, n_words * sizeof *p->words);
+    p->words = gg_mem_alloc(p->allocator, n_words * sizeof *p->words);
     if (!p->words)
-        return gg_fail_nomem(err, n_words * sizeof *p->words);
+        return gg_error_set_nomem(err, n_words * sizeof *p->words);
     p->words_cap = n_words;
     return GGUF_OK;
 }
@@ -37,22 +37,23 @@ enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
                                 uint32_t n_seq, struct gguf_error *err)
 {
     if (!b || !b->n || b->n > INT32_MAX || !b->token)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a batch must have 1 to 2^31 - 1 tokens");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a batch must have 1 to 2^31 - 1 tokens");
     for (size_t i = 0; i < b->n; i++) {
         if (b->token[i] < 0 || (uint32_t)b->token[i] >= n_vocab)
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "token %zu of the batch is %" PRId32
-                           ", the model has %" PRIu32,
-                           i, b->token[i], n_vocab);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "token %zu of the batch is %" PRId32
+                                ", the model has %" PRIu32,
+                                i, b->token[i], n_vocab);
         if (seq_of(b, i) >= n_seq)
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "token %zu is of sequence %" PRId32
-                           ", the session has %" PRIu32,
-                           i, b->seq[i], n_seq);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "token %zu is of sequence %" PRId32
+                                ", the session has %" PRIu32,
+                                i, b->seq[i], n_seq);
         if (b->pos && (b->pos[i] < 0 || b->pos[i] == INT32_MAX))
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "token %zu is at position %" PRId32, i, b->pos[i]);
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "token %zu is at position %" PRId32, i,
+                                b->pos[i]);
     }
     return GGUF_OK;
 }
@@ -66,16 +67,16 @@ static enum gguf_status check_room(const struct gguf_batch *b,
     const uint32_t n_free = cells ? most - cells->stream[q].n_used : most;
     const int32_t next = cells ? cells->stream[q].next_pos : 0;
     if (n > n_free)
-        return gg_fail(err, GGUF_E_FULL, GGUF_NO_OFFSET,
-                       "sequence %" PRIu32 " gets %" PRIu32
-                       " tokens, has room for %" PRIu32 " of %" PRIu32,
-                       q, n, n_free, most);
+        return gg_error_set(err, GGUF_E_FULL, GGUF_NO_OFFSET,
+                            "sequence %" PRIu32 " gets %" PRIu32
+                            " tokens, has room for %" PRIu32 " of %" PRIu32,
+                            q, n, n_free, most);
     if (!b->pos && n > INT32_MAX - (uint32_t)next)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "sequence %" PRIu32 " gets %" PRIu32
-                       " tokens at position %" PRId32
-                       ", the last there is is %" PRId32,
-                       q, n, next, INT32_MAX - 1);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "sequence %" PRIu32 " gets %" PRIu32
+                            " tokens at position %" PRId32
+                            ", the last there is is %" PRId32,
+                            q, n, next, INT32_MAX - 1);
     return GGUF_OK;
 }
 

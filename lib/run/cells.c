@@ -11,10 +11,10 @@ enum gguf_status gg_cells_init(struct gg_cells *c, uint32_t n_ctx,
 {
     uint64_t n = (uint64_t)n_ctx * n_streams;
     *c = (struct gg_cells){ a, n_ctx, n_streams, NULL, NULL };
-    c->stream = gg_alloc_zero(a, n_streams, sizeof *c->stream);
-    c->pos = gg_alloc_zero(a, n, sizeof *c->pos);
+    c->stream = gg_mem_alloc_zero(a, n_streams, sizeof *c->stream);
+    c->pos = gg_mem_alloc_zero(a, n, sizeof *c->pos);
     if (!c->stream || !c->pos)
-        return gg_fail_nomem(err, (size_t)n * sizeof *c->pos);
+        return gg_error_set_nomem(err, (size_t)n * sizeof *c->pos);
     for (uint32_t i = 0; i < n_streams; i++)
         c->stream[i].pos = c->pos + (size_t)i * n_ctx;
     gg_cells_clear(c);
@@ -23,13 +23,13 @@ enum gguf_status gg_cells_init(struct gg_cells *c, uint32_t n_ctx,
 
 void gg_cells_fini(struct gg_cells *c)
 {
-    gg_free(c->allocator, c->stream);
-    gg_free(c->allocator, c->pos);
+    gg_mem_free(c->allocator, c->stream);
+    gg_mem_free(c->allocator, c->pos);
 }
 
 uint32_t gg_cells_take(struct gg_cells *c, uint32_t stream, int32_t pos)
 {
-    struct gg_stream *s = &c->stream[stream];
+    struct gg_run_stream *s = &c->stream[stream];
     uint32_t i = s->hint;
     while (s->pos[i] >= 0)
         i++;
@@ -46,7 +46,7 @@ uint32_t gg_cells_take(struct gg_cells *c, uint32_t stream, int32_t pos)
 void gg_cells_remove(struct gg_cells *c, uint32_t stream, int32_t begin,
                      int32_t end)
 {
-    struct gg_stream *s = &c->stream[stream];
+    struct gg_run_stream *s = &c->stream[stream];
     uint32_t old_end = s->end;
     s->n_used = s->end = s->next_pos = 0;
     s->hint = c->n_ctx;
@@ -70,7 +70,7 @@ void gg_cells_remove(struct gg_cells *c, uint32_t stream, int32_t begin,
 void gg_cells_clear(struct gg_cells *c)
 {
     for (uint32_t i = 0; i < c->n_streams; i++) {
-        struct gg_stream *s = &c->stream[i];
+        struct gg_run_stream *s = &c->stream[i];
         s->n_used = s->end = s->hint = 0;
         s->next_pos = 0;
         for (uint32_t k = 0; k < c->n_ctx; k++)

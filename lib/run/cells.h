@@ -12,8 +12,8 @@
 
 #include <stdbool.h>
 
-struct gg_stream {
-    int32_t *pos;     /* [n_ctx], -1: free */
+struct gg_run_stream {
+    int32_t *pos; /* [n_ctx], -1: free */
     uint32_t n_used;
     uint32_t end;     /* cells from here on are free */
     uint32_t hint;    /* cells before it are taken */
@@ -23,7 +23,7 @@ struct gg_stream {
 struct gg_cells {
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_streams;
-    struct gg_stream *stream;
+    struct gg_run_stream *stream;
     int32_t *pos; /* of all streams */
 };
 

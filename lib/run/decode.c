@@ -18,11 +18,11 @@ static enum gguf_status get_outputs(struct gguf_session *s,
 static enum gguf_status run_pass(struct gguf_session *s,
                                  struct gguf_error *err)
 {
-    const struct gg_ubatch *u = &s->ubatch;
+    const struct gg_run_ubatch *u = &s->ubatch;
     GG_TRY(gg_session_graph(s, &u->shape, err));
-    GG_TRY(gg_input_set(s->pass.tokens, u->tok, err));
-    GG_TRY(gg_input_set(s->pass.pos, u->pos, err));
-    GG_TRY(gg_input_set(s->pass.out_rows, u->out_row, err));
+    GG_TRY(gg_run_input_set(s->pass.tokens, u->tok, err));
+    GG_TRY(gg_run_input_set(s->pass.pos, u->pos, err));
+    GG_TRY(gg_run_input_set(s->pass.out_rows, u->out_row, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind)
             GG_TRY(s->memory[i].kind->fill(&s->memory[i], u, err));
@@ -44,8 +44,8 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
         s->n_out = 0;
         return room;
     }
-    GG_TRY(gg_batch_sort(&s->plan, batch, whole ? NULL : &s->cells, most,
-                         err));
+    GG_TRY(
+        gg_batch_sort(&s->plan, batch, whole ? NULL : &s->cells, most, err));
     GG_TRY(gg_session_out_room(s, s->plan.n_out, err));
     s->n_out = 0;
     for (uint32_t q = 0; whole && q < s->n_seq; q++)

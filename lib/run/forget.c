@@ -23,13 +23,15 @@ enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
 {
     if (seq >= s->n_seq)
         return GGUF_OK;
-    const struct gg_stream *st = &s->cells.stream[seq];
+    const struct gg_run_stream *st = &s->cells.stream[seq];
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind &&
             !s->memory[i].kind->can_forget(st, begin, end))
-            return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                           "sequence %" PRIu32 ": a state cannot forget some "
-                           "of its tokens", seq);
+            return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                                "sequence %" PRIu32
+                                ": a state cannot forget some "
+                                "of its tokens",
+                                seq);
     const uint32_t before = st->n_used;
     uint32_t gone = 0;
     for (uint32_t i = 0, n; i < st->end; i += n + 1) {

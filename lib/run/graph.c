@@ -5,20 +5,23 @@
 #include "base/error.h"
 #include "sched/sched.h"
 
-static bool same_shape(const struct gg_ubatch_shape *a, const struct gg_ubatch_shape *b)
+static bool same_shape(const struct gg_ubatch_shape *a,
+                       const struct gg_ubatch_shape *b)
 {
     return a->n_tok == b->n_tok && a->n_seq == b->n_seq &&
-           a->n_real == b->n_real && a->n_kv == b->n_kv && a->n_out == b->n_out &&
-           a->n_mask == b->n_mask && a->first_stream == b->first_stream;
+           a->n_real == b->n_real && a->n_kv == b->n_kv &&
+           a->n_out == b->n_out && a->n_mask == b->n_mask &&
+           a->first_stream == b->first_stream;
 }
 
 static enum gguf_status build(struct gguf_session *s,
-                              const struct gg_ubatch_shape *h, struct gguf_error *err)
+                              const struct gg_ubatch_shape *h,
+                              struct gguf_error *err)
 {
     struct gguf_ctx *c = s->ctx;
     gguf_ctx_reset(c);
     int64_t n = h->n_tok * h->n_seq;
-    s->pass = (struct gg_pass){
+    s->pass = (struct gg_model_pass){
         .model = s->model,
         .ctx = c,
         .graph = gguf_graph_create(c, gg_build_n_nodes(s->model)),
@@ -27,14 +30,14 @@ static enum gguf_status build(struct gguf_session *s,
         .n_real = h->n_real,
         .n_out = h->n_out,
         .first_stream = h->first_stream,
-        .tokens = gg_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "tokens"),
-        .pos = gg_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "positions"),
+        .tokens = gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "tokens"),
+        .pos = gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "positions"),
     };
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind)
             s->memory[i].kind->inputs(&s->memory[i], h, &s->pass);
     if (h->n_out)
-        s->pass.out_rows = gg_input(
+        s->pass.out_rows = gg_run_input(
             gguf_tensor_1d(c, GGUF_DTYPE_I32, h->n_out), "out_rows");
     s->states = gg_build_pass(&s->pass);
     return gguf_graph_finish(c, s->pass.graph, s->states, err);
@@ -97,7 +100,7 @@ enum gguf_status gg_session_compute(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     if (s->on_graph && s->on_graph(s->user, graph, sched))
-        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                       "stopped before a graph was computed");
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "stopped before a graph was computed");
     return gguf_sched_compute(sched, graph, err);
 }

@@ -19,25 +19,30 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
 }
 
 static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
-                   struct gg_pass *pass)
+                   struct gg_model_pass *pass)
 {
     struct gguf_ctx *c = pass->ctx;
     const int64_t n_kv = m->kept ? h->n_kv : h->n_tok;
-    m->in[0] = m->kept ? gg_input(gguf_tensor_1d(c, GGUF_DTYPE_I32,
-                                                 h->n_tok * h->n_seq),
-                                  "kv_rows")
+    m->in[0] = m->kept ? gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32,
+                                                     h->n_tok * h->n_seq),
+                                      "kv_rows")
                        : NULL;
-    m->in[1] = gg_input(gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, h->n_tok, 1,
-                                       h->n_mask),
-                        "mask");
-    pass->keys = (struct gg_pass_keys){
-        .k = m->t, .v = m->t ? m->t + m->model->hp.n_layer : NULL,
-        .rows = m->in[0], .mask = m->in[1], .n_kv = n_kv, .n_ctx = m->n_ctx
-    };
+    m->in[1] = gg_run_input(
+        gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, h->n_tok, 1, h->n_mask),
+        "mask");
+    pass->keys =
+        (struct gg_model_pass_keys){ .k = m->t,
+                                     .v = m->t ? m->t + m->model->hp.n_layer
+                                               : NULL,
+                                     .rows = m->in[0],
+                                     .mask = m->in[1],
+                                     .n_kv = n_kv,
+                                     .n_ctx = m->n_ctx };
 }
 
 /* The mask row by row, in place where the graph's mask is in host memory. */
-static enum gguf_status fill(struct gg_memory *m, const struct gg_ubatch *u,
+static enum gguf_status fill(struct gg_memory *m,
+                             const struct gg_run_ubatch *u,
                              struct gguf_error *err)
 {
     const struct gg_ubatch_shape *h = &u->shape;
@@ -48,7 +53,7 @@ static enum gguf_status fill(struct gg_memory *m, const struct gg_ubatch *u,
     };
     const int64_t n_kv = m->kept ? h->n_kv : h->n_tok;
     struct gguf_tensor *t = m->in[1];
-    GG_TRY(gg_input_set(m->in[0], u->row, err));
+    GG_TRY(gg_run_input_set(m->in[0], u->row, err));
     if (!t->buffer)
         return GGUF_OK;
     const bool host = gguf_buft_is_host(gguf_buffer_buft(t->buffer));
@@ -65,7 +70,8 @@ static enum gguf_status fill(struct gg_memory *m, const struct gg_ubatch *u,
 
 /* ---- forgetting ---- */
 
-static bool can_forget(const struct gg_stream *s, int32_t begin, int32_t end)
+static bool can_forget(const struct gg_run_stream *s, int32_t begin,
+                       int32_t end)
 {
     (void)s;
     (void)begin;
@@ -89,6 +95,8 @@ static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
 }
 
 const struct gg_memory_kind gg_memory_keys = {
-    GG_KEEPS_KEYS, { "cache_k", "cache_v" }, describe, inputs, fill,
-    can_forget, forget
+    GG_KEEPS_KEYS, { "cache_k", "cache_v" },
+    describe,      inputs,
+    fill,          can_forget,
+    forget
 };

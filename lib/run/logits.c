@@ -13,12 +13,12 @@ enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
     if (n <= s->out_cap)
         return GGUF_OK;
     if (gg_ckd_array(&size, n, s->model->hp.n_embd * sizeof *s->out))
-        return gg_fail_nomem(err, SIZE_MAX);
-    gg_free(s->allocator, s->out);
+        return gg_error_set_nomem(err, SIZE_MAX);
+    gg_mem_free(s->allocator, s->out);
     s->n_out = s->out_cap = 0;
-    s->out = gg_alloc(s->allocator, size);
+    s->out = gg_mem_alloc(s->allocator, size);
     if (!s->out)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     s->out_cap = n;
     return GGUF_OK;
 }
@@ -42,10 +42,9 @@ enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
     s->head_n = 0;
     gguf_ctx_reset(c);
     s->head_graph = gguf_graph_create(c, 8);
-    s->head_in = gguf_tensor_flag(gguf_tensor_2d(c, GGUF_DTYPE_F32,
-                                                 s->model->hp.n_embd,
-                                                 (int64_t)n),
-                                  GGUF_TENSOR_INPUT);
+    s->head_in = gguf_tensor_flag(
+        gguf_tensor_2d(c, GGUF_DTYPE_F32, s->model->hp.n_embd, (int64_t)n),
+        GGUF_TENSOR_INPUT);
     s->head_out = gguf_tensor_flag(gg_build_logits(s->model, c, s->head_in),
                                    GGUF_TENSOR_OUTPUT);
     GG_TRY(gguf_graph_finish(c, s->head_graph, s->head_out, err));
@@ -63,9 +62,9 @@ static enum gguf_status on_host(struct gguf_session *s, size_t n,
         return GGUF_OK;
     }
     if (!s->logits)
-        s->logits = gg_alloc_zero(s->allocator, s->max_logits, row);
+        s->logits = gg_mem_alloc_zero(s->allocator, s->max_logits, row);
     if (!s->logits)
-        return gg_fail_nomem(err, s->max_logits * row);
+        return gg_error_set_nomem(err, s->max_logits * row);
     *logits = s->logits;
     return gguf_tensor_get(s->head_out, s->logits, 0, n * row, err);
 }
@@ -76,13 +75,15 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
 {
     *logits = NULL;
     if (!gg_model_has_logits(s->model))
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "the model has no output matrix: its states are its "
-                       "result");
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+            "the model has no output matrix: its states are its "
+            "result");
     if (!n || n > s->max_logits || first > s->n_out || n > s->n_out - first)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "logits %zu to %zu: there are %zu, at most %zu at once",
-                       first, first + n, s->n_out, s->max_logits);
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "logits %zu to %zu: there are %zu, at most %zu at once", first,
+            first + n, s->n_out, s->max_logits);
     const size_t rows = s->wide ? GG_MAX(n, (size_t)s->n_wide) : n;
     const size_t row = s->model->hp.n_embd * sizeof *s->out;
     const float *states = s->out + first * s->model->hp.n_embd;
@@ -101,9 +102,9 @@ enum gguf_status gguf_session_states(const struct gguf_session *s,
 {
     *states = NULL;
     if (!n || first > s->n_out || n > s->n_out - first)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "states %zu to %zu: there are %zu", first, first + n,
-                       s->n_out);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "states %zu to %zu: there are %zu", first,
+                            first + n, s->n_out);
     *states = s->out + first * s->model->hp.n_embd;
     return GGUF_OK;
 }

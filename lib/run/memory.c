@@ -15,38 +15,40 @@ static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,
                              struct gguf_error *err)
 {
     const uint32_t n = gguf_model_get_info(m->model)->n_layer;
-    m->t = gg_alloc_zero(m->allocator, 2 * (size_t)n, sizeof *m->t);
+    m->t = gg_mem_alloc_zero(m->allocator, 2 * (size_t)n, sizeof *m->t);
     if (!m->t)
-        return gg_fail_nomem(err, 2 * (size_t)n * sizeof *m->t);
+        return gg_error_set_nomem(err, 2 * (size_t)n * sizeof *m->t);
     for (uint32_t il = 0; il < n; il++)
         for (unsigned k = 0; k < 2; k++)
-            if (gg_layer_keeps(m->model, il) & m->kind->id)
-                m->t[k * n + il] = gguf_tensor_namef(
-                    m->kind->describe(m, c, il, k), "%s.%" PRIu32,
-                    m->kind->name[k], il);
+            if (gg_model_layer_keeps(m->model, il) & m->kind->id)
+                m->t[k * n + il] =
+                    gguf_tensor_namef(m->kind->describe(m, c, il, k),
+                                      "%s.%" PRIu32, m->kind->name[k], il);
     return gguf_ctx_status(c, err);
 }
 
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
-                                const struct gguf_model *model,
-                                uint32_t n_ctx, uint32_t n_streams,
-                                uint32_t n_ubatch, uint32_t dtype,
-                                const struct gguf_allocator *a,
+                                const struct gguf_model *model, uint32_t n_ctx,
+                                uint32_t n_streams, uint32_t n_ubatch,
+                                uint32_t dtype, const struct gguf_allocator *a,
                                 struct gguf_ctx *c, struct gguf_error *err)
 {
     const bool kept = !gg_model_is_whole(model);
     for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
-        m[i] = (struct gg_memory){ .model = model, .allocator = a,
-                                   .n_ctx = n_ctx, .n_streams = n_streams,
-                                   .dtype = dtype, .kept = kept };
+        m[i] = (struct gg_memory){ .model = model,
+                                   .allocator = a,
+                                   .n_ctx = n_ctx,
+                                   .n_streams = n_streams,
+                                   .dtype = dtype,
+                                   .kept = kept };
         if (!(gg_model_keeps(model) & kinds[i]->id))
             continue;
         m[i].kind = kinds[i];
         const uint32_t n_row = GG_MAX(n_ctx, n_ubatch);
-        m[i].row = gg_alloc_zero(a, n_row, sizeof *m[i].row);
-        m[i].ids = gg_alloc_zero(a, n_streams, sizeof *m[i].ids);
+        m[i].row = gg_mem_alloc_zero(a, n_row, sizeof *m[i].row);
+        m[i].ids = gg_mem_alloc_zero(a, n_streams, sizeof *m[i].ids);
         if (!m[i].row || !m[i].ids)
-            return gg_fail_nomem(err, n_row * sizeof *m[i].row);
+            return gg_error_set_nomem(err, n_row * sizeof *m[i].row);
         for (uint32_t q = 0; q < n_streams; q++)
             m[i].ids[q] = (int32_t)q;
         if (kept)
@@ -58,19 +60,19 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES])
 {
     for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
-        gg_free(m[i].allocator, m[i].t);
-        gg_free(m[i].allocator, m[i].row);
-        gg_free(m[i].allocator, m[i].ids);
+        gg_mem_free(m[i].allocator, m[i].t);
+        gg_mem_free(m[i].allocator, m[i].row);
+        gg_mem_free(m[i].allocator, m[i].ids);
     }
 }
 
-struct gguf_tensor *gg_input(struct gguf_tensor *t, const char *name)
+struct gguf_tensor *gg_run_input(struct gguf_tensor *t, const char *name)
 {
     return gguf_tensor_name(gguf_tensor_flag(t, GGUF_TENSOR_INPUT), name);
 }
 
-enum gguf_status gg_input_set(struct gguf_tensor *t, const void *src,
-                              struct gguf_error *err)
+enum gguf_status gg_run_input_set(struct gguf_tensor *t, const void *src,
+                                  struct gguf_error *err)
 {
     if (!t || !t->buffer)
         return GGUF_OK;

@@ -17,16 +17,16 @@ struct gg_memory {
     const struct gguf_model *model;
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_streams, dtype;
-    bool kept;               /* else of the pass alone */
-    struct gguf_tensor **t;  /* two for each layer, those of the first half
+    bool kept;                 /* else of the pass alone */
+    struct gguf_tensor **t;    /* two for each layer, those of the first half
                               * first; NULL where a layer has another kind */
     struct gguf_tensor *in[2]; /* inputs of the last graph */
-    float *row;    /* of a mask */
-    int32_t *ids;  /* 0, 1, ... n_streams - 1 */
+    float *row;                /* of a mask */
+    int32_t *ids;              /* 0, 1, ... n_streams - 1 */
 };
 
 struct gg_memory_kind {
-    enum gg_memory_kinds id;
+    enum gg_model_memory_kinds id;
     const char *name[2]; /* of a layer's tensors */
     /* Tensor 0 or 1 of layer il. */
     struct gguf_tensor *(*describe)(const struct gg_memory *m,
@@ -35,13 +35,15 @@ struct gg_memory_kind {
     /* Make the inputs of a graph for a shape, in pass->ctx, and tell the pass
      * where its memory is. */
     void (*inputs)(struct gg_memory *m, const struct gg_ubatch_shape *h,
-                   struct gg_pass *pass);
+                   struct gg_model_pass *pass);
     /* Fill them. Allocates nothing. */
-    enum gguf_status (*fill)(struct gg_memory *m, const struct gg_ubatch *u,
+    enum gguf_status (*fill)(struct gg_memory *m,
+                             const struct gg_run_ubatch *u,
                              struct gguf_error *err);
     /* Can it forget the tokens at positions [begin, end) of a sequence, as the
      * others stay? */
-    bool (*can_forget)(const struct gg_stream *s, int32_t begin, int32_t end);
+    bool (*can_forget)(const struct gg_run_stream *s, int32_t begin,
+                       int32_t end);
     /* Forget what n cells of a sequence hold, or all of it if that is all. */
     void (*forget)(struct gg_memory *m, uint32_t seq, uint32_t cell,
                    uint32_t n, bool all);
@@ -54,17 +56,16 @@ enum { GG_N_MEMORIES = 2 };
 /* memory.c. A memory of each kind that the model has, described in ctx, which
  * has room for two tensors a layer and kind. GGUF_E_NOMEM. */
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
-                                const struct gguf_model *model,
-                                uint32_t n_ctx, uint32_t n_streams,
-                                uint32_t n_ubatch, uint32_t dtype,
-                                const struct gguf_allocator *a,
+                                const struct gguf_model *model, uint32_t n_ctx,
+                                uint32_t n_streams, uint32_t n_ubatch,
+                                uint32_t dtype, const struct gguf_allocator *a,
                                 struct gguf_ctx *c, struct gguf_error *err);
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES]);
 
 /* An input of a graph, and what it is filled with; nothing, if no node of the
  * graph reads it. */
-struct gguf_tensor *gg_input(struct gguf_tensor *t, const char *name);
-enum gguf_status gg_input_set(struct gguf_tensor *t, const void *src,
-                              struct gguf_error *err);
+struct gguf_tensor *gg_run_input(struct gguf_tensor *t, const char *name);
+enum gguf_status gg_run_input_set(struct gguf_tensor *t, const void *src,
+                                  struct gguf_error *err);
 
 #endif

@@ -10,7 +10,7 @@
 /* Memory for logits: rows of the output matrix's width are computed in
  * pieces of at most about so many bytes. */
 #define LOGITS_SIZE ((size_t)32 << 20)
-#define MAX_LOGITS 4096
+#define MAX_LOGITS  4096
 
 /* Tokens that are computed together unless the caller says: enough for
  * matrix products to run at their best, and no more activations than that. */
@@ -21,27 +21,27 @@ static enum gguf_status check_params(const struct gguf_model *model,
                                      struct gguf_error *err)
 {
     if (!model || !p->backend)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a session needs a model and a backend");
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a session needs a model and a backend");
     if (p->n_preferred >= GGUF_SCHED_MAX_BACKENDS)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%u preferred backends, at most %d", p->n_preferred,
-                       GGUF_SCHED_MAX_BACKENDS - 1);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%u preferred backends, at most %d",
+                            p->n_preferred, GGUF_SCHED_MAX_BACKENDS - 1);
     if (!gguf_buft_is_host(gguf_backend_buft(p->backend)))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "backend %s does not work in host memory",
-                       gguf_backend_name(p->backend));
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "backend %s does not work in host memory",
+                            gguf_backend_name(p->backend));
     if (p->cache_dtype != GGUF_DTYPE_F32 && p->cache_dtype != GGUF_DTYPE_F16)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "keys and values of type %" PRIu32
-                       ", must be F32 or F16",
-                       p->cache_dtype);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "keys and values of type %" PRIu32
+                            ", must be F32 or F16",
+                            p->cache_dtype);
     uint64_t n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     if (!p->n_seq || n_ctx > INT32_MAX || n_ctx * p->n_seq > INT32_MAX)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "%" PRIu32 " sequences of %" PRIu64
-                       " tokens: must be 1 to 2^31 - 1 in all",
-                       p->n_seq, n_ctx);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%" PRIu32 " sequences of %" PRIu64
+                            " tokens: must be 1 to 2^31 - 1 in all",
+                            p->n_seq, n_ctx);
     return GGUF_OK;
 }
 
@@ -80,8 +80,8 @@ static enum gguf_status make_scratch(struct gguf_session *s,
     s->plan.allocator = s->allocator;
     s->plan.n_seq = s->n_seq;
     GG_TRY(gg_batch_room(&s->plan, (size_t)s->n_ctx * s->n_seq, err));
-    GG_TRY(gg_ubatch_init(&s->ubatch, &s->cells, s->n_ubatch, s->allocator,
-                          err));
+    GG_TRY(
+        gg_ubatch_init(&s->ubatch, &s->cells, s->n_ubatch, s->allocator, err));
     return gg_session_out_room(s, s->n_ubatch, err);
 }
 
@@ -125,12 +125,12 @@ static enum gguf_status create(struct gguf_session **out,
     struct gguf_session_params own = GGUF_SESSION_PARAMS_INIT;
     const struct gguf_session_params *p = &own;
     *out = NULL;
-    GG_TRY(gg_params_take(&own, sizeof own, params, "gguf_session_params",
-                          err));
+    GG_TRY(
+        gg_params_take(&own, sizeof own, params, "gguf_session_params", err));
     GG_TRY(check_params(model, p, err));
-    struct gguf_session *s = gg_alloc_zero(p->allocator, 1, sizeof *s);
+    struct gguf_session *s = gg_mem_alloc_zero(p->allocator, 1, sizeof *s);
     if (!s)
-        return gg_fail_nomem(err, sizeof *s);
+        return gg_error_set_nomem(err, sizeof *s);
     s->allocator = p->allocator;
     s->model = model;
     s->backend = p->backend;
@@ -194,9 +194,9 @@ void gguf_session_destroy(struct gguf_session *s)
     gg_memory_fini(s->memory);
     gg_ubatch_fini(&s->ubatch);
     gg_batch_fini(&s->plan);
-    gg_free(s->allocator, s->out);
-    gg_free(s->allocator, s->logits);
-    gg_free(s->allocator, s);
+    gg_mem_free(s->allocator, s->out);
+    gg_mem_free(s->allocator, s->logits);
+    gg_mem_free(s->allocator, s);
 }
 
 const struct gguf_model *gguf_session_model(const struct gguf_session *s)

@@ -29,7 +29,7 @@ struct gguf_session {
     struct gguf_sched *sched;
     struct gg_ubatch_shape shape;
     bool has_graph;
-    struct gg_pass pass;
+    struct gg_model_pass pass;
     struct gguf_tensor *states;
 
     /* the graph of logits */
@@ -39,7 +39,7 @@ struct gguf_session {
     struct gguf_tensor *head_in, *head_out;
     size_t head_n; /* rows of it; 0: none yet */
     size_t max_logits;
-    float *logits;     /* max_logits rows on the host, if they are computed
+    float *logits; /* max_logits rows on the host, if they are computed
                           elsewhere */
 
     /* outputs of the last decode, [n_embd] each */
@@ -49,7 +49,7 @@ struct gguf_session {
 
     /* the batch, and what is computed of it at a time */
     struct gg_batch_plan plan;
-    struct gg_ubatch ubatch;
+    struct gg_run_ubatch ubatch;
 };
 
 /* logits.c: room for n outputs of a batch; what was there is lost where there

@@ -12,7 +12,7 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
                                     unsigned which)
 {
     int64_t conv[2], state[3];
-    gg_layer_states(m->model, il, conv, state);
+    gg_model_layer_states(m->model, il, conv, state);
     return which ? gguf_tensor_4d(c, GGUF_DTYPE_F32, state[0], state[1],
                                   state[2], m->n_streams)
                  : gguf_tensor_3d(c, GGUF_DTYPE_F32, conv[0], conv[1],
@@ -20,24 +20,26 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
 }
 
 static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
-                   struct gg_pass *pass)
+                   struct gg_model_pass *pass)
 {
-    m->in[0] = gg_input(gguf_tensor_1d(pass->ctx, GGUF_DTYPE_I32, h->n_seq),
-                        "state_ids");
-    pass->states = (struct gg_pass_states){
+    m->in[0] = gg_run_input(
+        gguf_tensor_1d(pass->ctx, GGUF_DTYPE_I32, h->n_seq), "state_ids");
+    pass->states = (struct gg_model_pass_states){
         .conv = m->t, .state = m->t + m->model->hp.n_layer, .ids = m->in[0]
     };
 }
 
-static enum gguf_status fill(struct gg_memory *m, const struct gg_ubatch *u,
+static enum gguf_status fill(struct gg_memory *m,
+                             const struct gg_run_ubatch *u,
                              struct gguf_error *err)
 {
     (void)u;
-    return gg_input_set(m->in[0], m->ids, err);
+    return gg_run_input_set(m->in[0], m->ids, err);
 }
 
 /* Does anything stay, and does anything go? */
-static bool can_forget(const struct gg_stream *s, int32_t begin, int32_t end)
+static bool can_forget(const struct gg_run_stream *s, int32_t begin,
+                       int32_t end)
 {
     uint32_t n = 0;
     for (uint32_t i = 0; i < s->end; i++)
@@ -59,7 +61,10 @@ static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
     }
 }
 
-const struct gg_memory_kind gg_memory_states = {
-    GG_KEEPS_STATES, { "state_conv", "state" }, describe, inputs, fill,
-    can_forget, forget
-};
+const struct gg_memory_kind gg_memory_states = { GG_KEEPS_STATES,
+                                                 { "state_conv", "state" },
+                                                 describe,
+                                                 inputs,
+                                                 fill,
+                                                 can_forget,
+                                                 forget };

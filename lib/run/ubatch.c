@@ -12,31 +12,32 @@
  * token by token does not get a new graph each time. */
 enum { KV_STEP = 32 };
 
-enum gguf_status gg_ubatch_init(struct gg_ubatch *u, struct gg_cells *cells,
-                                uint32_t most,
+enum gguf_status gg_ubatch_init(struct gg_run_ubatch *u,
+                                struct gg_cells *cells, uint32_t most,
                                 const struct gguf_allocator *a,
                                 struct gguf_error *err)
 {
-    *u = (struct gg_ubatch){ .allocator = a, .cells = cells, .most = most,
-                             .least = 1 };
-    u->tok = gg_alloc_zero(a, most, 4 * sizeof *u->tok);
+    *u = (struct gg_run_ubatch){
+        .allocator = a, .cells = cells, .most = most, .least = 1
+    };
+    u->tok = gg_mem_alloc_zero(a, most, 4 * sizeof *u->tok);
     if (!u->tok)
-        return gg_fail_nomem(err, most * 4 * sizeof *u->tok);
+        return gg_error_set_nomem(err, most * 4 * sizeof *u->tok);
     u->pos = u->tok + most;
     u->row = u->pos + most;
     u->out_row = u->row + most;
     return GGUF_OK;
 }
 
-void gg_ubatch_fini(struct gg_ubatch *u)
+void gg_ubatch_fini(struct gg_run_ubatch *u)
 {
-    gg_free(u->allocator, u->tok);
+    gg_mem_free(u->allocator, u->tok);
     u->tok = NULL;
 }
 
 /* ---- where to cut ---- */
 
-void gg_ubatch_start(struct gg_ubatch *u, uint32_t least)
+void gg_ubatch_start(struct gg_run_ubatch *u, uint32_t least)
 {
     u->least = least;
     u->begin = 0;
@@ -45,7 +46,7 @@ void gg_ubatch_start(struct gg_ubatch *u, uint32_t least)
 
 /* How many sequences from q on go side by side: neighbours with equally many
  * tokens. */
-static uint32_t n_beside(const struct gg_ubatch *u,
+static uint32_t n_beside(const struct gg_run_ubatch *u,
                          const struct gg_batch_plan *p, uint32_t q)
 {
     const uint32_t n = gg_batch_n_tok(p, q);
@@ -57,7 +58,7 @@ static uint32_t n_beside(const struct gg_ubatch *u,
 }
 
 /* The next sequences that have tokens, or the next part of one. */
-static bool cut(struct gg_ubatch *u, const struct gg_batch_plan *p)
+static bool cut(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
 {
     struct gg_ubatch_shape *h = &u->shape;
     uint32_t q = (uint32_t)h->first_stream;
@@ -81,7 +82,7 @@ static bool cut(struct gg_ubatch *u, const struct gg_batch_plan *p)
 /* ---- what is in it ---- */
 
 /* The last token again. */
-static void repeat(struct gg_ubatch *u, size_t k)
+static void repeat(struct gg_run_ubatch *u, size_t k)
 {
     u->tok[k] = u->tok[k - 1];
     u->pos[k] = u->pos[k - 1];
@@ -89,20 +90,20 @@ static void repeat(struct gg_ubatch *u, size_t k)
 }
 
 /* Token i of the batch, of sequence q, as the kth. */
-static void take(struct gg_ubatch *u, const struct gguf_batch *b, size_t i,
+static void take(struct gg_run_ubatch *u, const struct gguf_batch *b, size_t i,
                  uint32_t q, size_t k)
 {
     u->tok[k] = b->token[i];
     u->pos[k] = b->pos ? b->pos[i] : u->cells->stream[q].next_pos;
-    u->row[k] = (int32_t)(q * u->cells->n_ctx +
-                          gg_cells_take(u->cells, q, u->pos[k]));
+    u->row[k] =
+        (int32_t)(q * u->cells->n_ctx + gg_cells_take(u->cells, q, u->pos[k]));
 }
 
 /* Whether all sequences see the same. */
-static bool masks_equal(const struct gg_ubatch *u)
+static bool masks_equal(const struct gg_run_ubatch *u)
 {
     const struct gg_ubatch_shape *h = &u->shape;
-    const struct gg_stream *a = &u->cells->stream[h->first_stream];
+    const struct gg_run_stream *a = &u->cells->stream[h->first_stream];
     for (int64_t q = 1; q < h->n_seq; q++)
         if (memcmp(u->pos, u->pos + q * h->n_tok,
                    (size_t)h->n_tok * sizeof *u->pos) != 0 ||
@@ -111,7 +112,7 @@ static bool masks_equal(const struct gg_ubatch *u)
     return true;
 }
 
-bool gg_ubatch_next(struct gg_ubatch *u, const struct gg_batch_plan *p)
+bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
 {
     struct gg_ubatch_shape *h = &u->shape;
     size_t k = 0;
@@ -143,21 +144,21 @@ bool gg_ubatch_next(struct gg_ubatch *u, const struct gg_batch_plan *p)
     return true;
 }
 
-uint32_t gg_ubatch_output(const struct gg_ubatch *u,
+uint32_t gg_ubatch_output(const struct gg_run_ubatch *u,
                           const struct gg_batch_plan *p, uint32_t k)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const int64_t at = u->out_row[k];
     const uint32_t q = (uint32_t)(h->first_stream + at / h->n_tok);
-    return p->out_at[p->order[p->begin[q] + u->begin +
-                              (uint32_t)(at % h->n_tok)]];
+    return p
+        ->out_at[p->order[p->begin[q] + u->begin + (uint32_t)(at % h->n_tok)]];
 }
 
 /* ---- what each of them sees ---- */
 
 /* A token at pos: what was at its position and before. */
-static void mask_cells(const struct gg_stream *st, int32_t pos, int64_t n_kv,
-                       bool far, float *mask)
+static void mask_cells(const struct gg_run_stream *st, int32_t pos,
+                       int64_t n_kv, bool far, float *mask)
 {
     for (int64_t k = 0; k < n_kv; k++)
         mask[k] = st->pos[k] < 0 || st->pos[k] > pos ? -INFINITY
@@ -175,7 +176,7 @@ static void mask_beside(const struct gg_ubatch_shape *h, const int32_t *all,
                         : 0;
 }
 
-void gg_ubatch_mask(const struct gg_ubatch *u, int64_t i,
+void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
                     struct gg_ubatch_sight sight, float *mask)
 {
     const struct gg_ubatch_shape *h = &u->shape;

@@ -14,23 +14,23 @@
 
 /* What the graph of a pass depends on: equal shapes, the same graph. */
 struct gg_ubatch_shape {
-    int64_t n_tok;        /* of each sequence, repetitions included */
-    int64_t n_seq;        /* side by side, from first_stream on */
-    int64_t n_real;       /* of n_tok */
-    int64_t n_kv;         /* cells of each sequence that are read */
-    int64_t n_out;        /* rows of output, repetitions included */
-    int64_t n_mask;       /* 1 where all sequences see the same, else n_seq */
+    int64_t n_tok;  /* of each sequence, repetitions included */
+    int64_t n_seq;  /* side by side, from first_stream on */
+    int64_t n_real; /* of n_tok */
+    int64_t n_kv;   /* cells of each sequence that are read */
+    int64_t n_out;  /* rows of output, repetitions included */
+    int64_t n_mask; /* 1 where all sequences see the same, else n_seq */
     int64_t first_stream;
 };
 
-struct gg_ubatch {
+struct gg_run_ubatch {
     const struct gguf_allocator *allocator;
     struct gg_cells *cells;
     uint32_t most;  /* tokens of one */
     uint32_t least; /* columns of a product: fewer are filled up */
     struct gg_ubatch_shape shape;
-    uint32_t begin;  /* tokens of its sequences that earlier ones had */
-    uint32_t n_out;  /* outputs without repetitions */
+    uint32_t begin; /* tokens of its sequences that earlier ones had */
+    uint32_t n_out; /* outputs without repetitions */
     int32_t *tok, *pos, *row; /* [n_tok * n_seq]: token, position, cell among
                                * those of all sequences */
     int32_t *out_row;         /* [n_out] which of them are outputs */
@@ -38,20 +38,20 @@ struct gg_ubatch {
 
 /* For micro-batches of at most so many tokens, which take cells. The cells are
  * kept. GGUF_E_NOMEM; fini is fine after it. */
-enum gguf_status gg_ubatch_init(struct gg_ubatch *u, struct gg_cells *cells,
-                                uint32_t most,
+enum gguf_status gg_ubatch_init(struct gg_run_ubatch *u,
+                                struct gg_cells *cells, uint32_t most,
                                 const struct gguf_allocator *a,
                                 struct gguf_error *err);
-void gg_ubatch_fini(struct gg_ubatch *u);
+void gg_ubatch_fini(struct gg_run_ubatch *u);
 
 /* Before the first of a batch: how many columns there must at least be. */
-void gg_ubatch_start(struct gg_ubatch *u, uint32_t least);
+void gg_ubatch_start(struct gg_run_ubatch *u, uint32_t least);
 
 /* The next tokens of a batch; false after the last. Their cells are taken. */
-bool gg_ubatch_next(struct gg_ubatch *u, const struct gg_batch_plan *p);
+bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p);
 
 /* Where output k of a micro-batch goes among those of its batch. */
-uint32_t gg_ubatch_output(const struct gg_ubatch *u,
+uint32_t gg_ubatch_output(const struct gg_run_ubatch *u,
                           const struct gg_batch_plan *p, uint32_t k);
 
 /* What a token sees, in attention. */
@@ -62,9 +62,9 @@ struct gg_ubatch_sight {
 };
 
 /* Row i of a mask: for each of the n_kv cells of token i's sequence, or each of
- * the n_tok tokens beside it, minus infinity if it is not seen, else 0 or, where
- * distances count, minus how far away it is. */
-void gg_ubatch_mask(const struct gg_ubatch *u, int64_t i,
+ * the n_tok tokens beside it, minus infinity if it is not seen, else 0 or,
+ * where distances count, minus how far away it is. */
+void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
                     struct gg_ubatch_sight sight, float *mask);
 
 #endif

@@ -20,7 +20,7 @@ static bool is_view(const struct gguf_tensor *t)
 static bool supports(const struct gguf_sched *s, const struct gguf_graph *g,
                      int b, size_t i)
 {
-    struct gg_answers *a = &s->answers[i];
+    struct gg_sched_answers *a = &s->answers[i];
     const uint16_t bit = (uint16_t)(1u << b);
     if (!(a->asked & bit)) {
         a->asked |= bit;
@@ -58,9 +58,9 @@ bool gg_sched_reaches(const struct gguf_sched *s, int backend,
         t = t->view_src;
     if (!gg_sched_is_placed(s, t))
         return home == GG_SCHED_NONE || s->reaches[backend][home];
-    return gguf_backend_supports_buft(
-        s->backends[backend],
-        t->buffer ? gguf_buffer_buft(t->buffer) : gguf_host_buft());
+    return gguf_backend_supports_buft(s->backends[backend],
+                                      t->buffer ? gguf_buffer_buft(t->buffer)
+                                                : gguf_host_buft());
 }
 
 /* Node i on backend b. A node that writes into memory of its root must run
@@ -98,8 +98,8 @@ static bool is_weight(const struct gguf_sched *s, const struct gguf_tensor *t)
            gguf_buffer_usage(root->buffer) == GGUF_USAGE_WEIGHTS;
 }
 
-static int from_weights(const struct gguf_sched *s,
-                        const struct gguf_graph *g, size_t n)
+static int from_weights(const struct gguf_sched *s, const struct gguf_graph *g,
+                        size_t n)
 {
     const struct gguf_tensor *t = g->nodes[n];
     for (int i = 0, n_src = gg_op_n_src(t); i < n_src; i++) {

@@ -33,7 +33,7 @@ int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t)
 
 void gg_sched_unpin(struct gguf_sched *s)
 {
-    gg_free(s->allocator, s->pins);
+    gg_mem_free(s->allocator, s->pins);
     s->pins = NULL;
     s->n_pins = s->n_pin_slots = 0;
 }
@@ -44,13 +44,13 @@ static enum gguf_status make_room(struct gguf_sched *s, struct gguf_error *err)
     if (2 * (s->n_pins + 1) <= s->n_pin_slots)
         return GGUF_OK;
     const size_t n = GG_MAX(2 * s->n_pin_slots, (size_t)FIRST_SLOTS);
-    struct gg_pin *pins = gg_alloc_zero(s->allocator, n, sizeof *pins);
+    struct gg_pin *pins = gg_mem_alloc_zero(s->allocator, n, sizeof *pins);
     if (!pins)
-        return gg_fail_nomem(err, n * sizeof *pins);
+        return gg_error_set_nomem(err, n * sizeof *pins);
     for (size_t i = 0; i < s->n_pin_slots; i++)
         if (s->pins[i].t)
             *find_slot(pins, n, s->pins[i].t) = s->pins[i];
-    gg_free(s->allocator, s->pins);
+    gg_mem_free(s->allocator, s->pins);
     s->pins = pins;
     s->n_pin_slots = n;
     return GGUF_OK;
@@ -68,8 +68,8 @@ enum gguf_status gguf_sched_pin(struct gguf_sched *s, struct gguf_tensor *t,
                                 unsigned i, struct gguf_error *err)
 {
     if (i >= (unsigned)s->n_backends)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "backend %u of %d", i, s->n_backends);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "backend %u of %d", i, s->n_backends);
     GG_TRY(make_room(s, err));
     struct gg_pin *p = find_slot(s->pins, s->n_pin_slots, t);
     s->n_pins += !p->t;

@@ -48,15 +48,16 @@ static enum gguf_status wait_for(struct gguf_sched *s, int b, int a,
 
 /* --- copies --------------------------------------------------------------- */
 
-static struct gg_copy how_of(const struct gguf_tensor *copy)
+static struct gg_sched_copy how_of(const struct gguf_tensor *copy)
 {
-    struct gg_copy how;
+    struct gg_sched_copy how;
     gg_op_params_get(copy, &how, sizeof how);
     return how;
 }
 
 /* The copies of inputs, of all splits. */
-static enum gguf_status copy_inputs(struct gguf_sched *s, struct gg_lane *l,
+static enum gguf_status copy_inputs(struct gguf_sched *s,
+                                    struct gg_sched_lane *l,
                                     struct gguf_error *err)
 {
     for (size_t k = 0; k < s->n_splits; k++)
@@ -90,8 +91,8 @@ static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
 
 /* Up to each node that the callback wants, then the callback. */
 static enum gguf_status run_asking(struct gguf_sched *s,
-                                   const struct gg_lane *l,
-                                   const struct gg_split *split,
+                                   const struct gg_sched_lane *l,
+                                   const struct gg_sched_split *split,
                                    struct gguf_error *err)
 {
     for (size_t i = split->copies_end; i < split->end;) {
@@ -103,9 +104,10 @@ static enum gguf_status run_asking(struct gguf_sched *s,
         part.nodes = l->shadow->nodes + i;
         part.capacity = part.n_nodes = end - i;
         GG_TRY(gguf_backend_compute(s->backends[split->backend], &part, err));
-        if (wanted && !s->eval(s->eval_user, gg_sched_origin(l, end - 1), true))
-            return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                           "stopped by the evaluation callback");
+        if (wanted &&
+            !s->eval(s->eval_user, gg_sched_origin(l, end - 1), true))
+            return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                                "stopped by the evaluation callback");
         i = end;
     }
     return GGUF_OK;
@@ -122,14 +124,16 @@ static bool meet(const struct gguf_sched *s, int a, int b)
             gguf_backend_supports_buft(y, gguf_host_buft()));
 }
 
-static enum gguf_status make_plan(const struct gguf_sched *s, struct gg_lane *l,
-                                  struct gg_split *split,
+static enum gguf_status make_plan(const struct gguf_sched *s,
+                                  struct gg_sched_lane *l,
+                                  struct gg_sched_split *split,
                                   struct gguf_error *err)
 {
     if (split->is_planned)
         return GGUF_OK;
-    GG_TRY(gg_plan_make(&l->plans[split - l->splits],
-                        s->backends[split->backend], &split->part, err));
+    GG_TRY(gg_backend_plan_make(&l->plans[split - l->splits],
+                                s->backends[split->backend], &split->part,
+                                err));
     split->is_planned = true;
     return GGUF_OK;
 }
@@ -138,15 +142,16 @@ enum gguf_status gg_sched_prepare(struct gguf_sched *s, struct gguf_error *err)
 {
     for (unsigned k = 0; k < s->n_lanes; k++)
         for (size_t i = 0; i < s->n_splits; i++) {
-            struct gg_split *split = &s->lanes[k].splits[i];
+            struct gg_sched_split *split = &s->lanes[k].splits[i];
             if (split->copies_end < split->end)
                 GG_TRY(make_plan(s, &s->lanes[k], split, err));
         }
     return GGUF_OK;
 }
 
-static enum gguf_status run_split(struct gguf_sched *s, struct gg_lane *l,
-                                  struct gg_split *split,
+static enum gguf_status run_split(struct gguf_sched *s,
+                                  struct gg_sched_lane *l,
+                                  struct gg_sched_split *split,
                                   struct gguf_error *err)
 {
     const int b = split->backend;
@@ -174,7 +179,7 @@ static enum gguf_status run_split(struct gguf_sched *s, struct gg_lane *l,
 /* --- all of it ------------------------------------------------------------ */
 
 /* Wait until the last computation in this lane is done: with one lane, all. */
-static enum gguf_status enter(struct gguf_sched *s, struct gg_lane *l,
+static enum gguf_status enter(struct gguf_sched *s, struct gg_sched_lane *l,
                               struct gguf_error *err)
 {
     if (s->n_lanes == 1)
@@ -189,7 +194,7 @@ static enum gguf_status enter(struct gguf_sched *s, struct gg_lane *l,
 }
 
 /* Inputs may be changed from now on: who reads them in place must be done. */
-static enum gguf_status leave(struct gguf_sched *s, struct gg_lane *l,
+static enum gguf_status leave(struct gguf_sched *s, struct gg_sched_lane *l,
                               struct gguf_error *err)
 {
     const int last = s->n_backends - 1;
@@ -202,7 +207,7 @@ static enum gguf_status leave(struct gguf_sched *s, struct gg_lane *l,
     return GGUF_OK;
 }
 
-static enum gguf_status run_lane(struct gguf_sched *s, struct gg_lane *l,
+static enum gguf_status run_lane(struct gguf_sched *s, struct gg_sched_lane *l,
                                  struct gguf_error *err)
 {
     GG_TRY(enter(s, l, err));

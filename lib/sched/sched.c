@@ -32,8 +32,8 @@ static enum gguf_status make_events(struct gguf_sched *s,
             continue;
         GG_TRY(gguf_event_create(&s->done[b], d, s->allocator, err));
         for (unsigned i = 0; s->n_lanes > 1 && i < s->n_lanes; i++)
-            GG_TRY(gguf_event_create(&s->lanes[i].used[b], d, s->allocator,
-                                     err));
+            GG_TRY(
+                gguf_event_create(&s->lanes[i].used[b], d, s->allocator, err));
     }
     return GGUF_OK;
 }
@@ -51,14 +51,15 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
     if (n < 1 || n > GGUF_SCHED_MAX_BACKENDS || params->n_copies < 1 ||
         params->n_copies > GGUF_SCHED_MAX_COPIES ||
         !gguf_buft_is_host(gguf_backend_buft(params->backends[n - 1])))
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "a scheduler of %u backends, %u copies: 1 to %d, the "
-                       "last one of host memory, and 1 to %d",
-                       n, params->n_copies, GGUF_SCHED_MAX_BACKENDS,
-                       GGUF_SCHED_MAX_COPIES);
-    struct gguf_sched *s = gg_alloc_zero(params->allocator, 1, sizeof *s);
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+            "a scheduler of %u backends, %u copies: 1 to %d, the "
+            "last one of host memory, and 1 to %d",
+            n, params->n_copies, GGUF_SCHED_MAX_BACKENDS,
+            GGUF_SCHED_MAX_COPIES);
+    struct gguf_sched *s = gg_mem_alloc_zero(params->allocator, 1, sizeof *s);
     if (!s)
-        return gg_fail_nomem(err, sizeof *s);
+        return gg_error_set_nomem(err, sizeof *s);
     s->allocator = params->allocator;
     s->n_backends = (int)n;
     s->n_lanes = params->n_copies;
@@ -84,7 +85,7 @@ enum gguf_status gguf_sched_create(struct gguf_sched **out,
 }
 
 /* Plans are of other graphs from now on. */
-static void drop_plans(struct gg_lane *l, size_t n_splits)
+static void drop_plans(struct gg_sched_lane *l, size_t n_splits)
 {
     for (size_t i = 0; i < n_splits; i++)
         l->splits[i].is_planned = false;
@@ -95,7 +96,7 @@ static void forget(struct gguf_sched *s)
 {
     gguf_sched_sync(s, NULL);
     for (unsigned i = 0; i < s->n_lanes; i++) {
-        struct gg_lane *l = &s->lanes[i];
+        struct gg_sched_lane *l = &s->lanes[i];
         l->shadow = NULL;
         l->shadows = NULL;
         l->origin = NULL;
@@ -108,11 +109,11 @@ static void forget(struct gguf_sched *s)
     s->n_splits = s->n_copies = 0;
 }
 
-static void free_lane(struct gguf_sched *s, struct gg_lane *l)
+static void free_lane(struct gguf_sched *s, struct gg_sched_lane *l)
 {
     for (size_t i = 0; i < l->n_plans; i++)
         gguf_plan_destroy(l->plans[i]);
-    gg_free(s->allocator, l->plans);
+    gg_mem_free(s->allocator, l->plans);
     gguf_ctx_destroy(l->ctx);
     for (int b = 0; b < s->n_backends; b++)
         gguf_event_destroy(l->used[b]);
@@ -130,9 +131,9 @@ void gguf_sched_destroy(struct gguf_sched *s)
     if (!s->borrows)
         gguf_galloc_destroy(s->galloc);
     for (int k = 0; k < GG_SCHED_N_ARRAYS; k++)
-        gg_free(s->allocator, s->arrays[k].p);
+        gg_mem_free(s->allocator, s->arrays[k].p);
     gg_sched_unpin(s);
-    gg_free(s->allocator, s);
+    gg_mem_free(s->allocator, s);
 }
 
 void gguf_sched_reset(struct gguf_sched *s)
@@ -148,7 +149,8 @@ void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
     s->eval_user = user;
 }
 
-bool gg_sched_is_placed(const struct gguf_sched *s, const struct gguf_tensor *t)
+bool gg_sched_is_placed(const struct gguf_sched *s,
+                        const struct gguf_tensor *t)
 {
     return t->buffer ? !gg_galloc_owns(s->galloc, t->buffer) : t->data != NULL;
 }
@@ -157,8 +159,8 @@ bool gg_sched_is_placed(const struct gguf_sched *s, const struct gguf_tensor *t)
 
 /* Two numbers for the tensor at a place, besides its members before src: where
  * memory is that was there before, or 0, and how that is used. */
-static void find_memory(const struct gguf_sched *s, const struct gguf_tensor *t,
-                        uint64_t v[2])
+static void find_memory(const struct gguf_sched *s,
+                        const struct gguf_tensor *t, uint64_t v[2])
 {
     const struct gguf_tensor *r = t->view_src ? t->view_src : t;
     v[0] = v[1] = 0;
@@ -223,15 +225,15 @@ void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
 {
     uint64_t all;
     if (gg_ckd_mul(&all, n, size) || all > SIZE_MAX) {
-        gg_fail_nomem(err, SIZE_MAX);
+        gg_error_set_nomem(err, SIZE_MAX);
         return NULL;
     }
     if (!s->arrays[k].p || all > s->arrays[k].size) {
-        gg_free(s->allocator, s->arrays[k].p);
+        gg_mem_free(s->allocator, s->arrays[k].p);
         s->arrays[k].size = 0;
-        s->arrays[k].p = gg_alloc(s->allocator, (size_t)all);
+        s->arrays[k].p = gg_mem_alloc(s->allocator, (size_t)all);
         if (!s->arrays[k].p) {
-            gg_fail_nomem(err, (size_t)all);
+            gg_error_set_nomem(err, (size_t)all);
             return NULL;
         }
         s->arrays[k].size = (size_t)all;
@@ -241,14 +243,15 @@ void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
 }
 
 /* Room for the plans of all splits. */
-static enum gguf_status get_plans(struct gguf_sched *s, struct gg_lane *l,
+static enum gguf_status get_plans(struct gguf_sched *s,
+                                  struct gg_sched_lane *l,
                                   struct gguf_error *err)
 {
     size_t room = l->n_plans;
     if (l->max_splits <= room)
         return GGUF_OK;
-    struct gguf_plan **p = gg_grow(s->allocator, l->plans, &room, sizeof *p,
-                                   l->max_splits, err);
+    struct gguf_plan **p = gg_mem_grow(s->allocator, l->plans, &room,
+                                       sizeof *p, l->max_splits, err);
     if (!p)
         return GGUF_E_NOMEM;
     memset(p + l->n_plans, 0, (room - l->n_plans) * sizeof *p);
@@ -280,7 +283,7 @@ static size_t most_copies(const struct gguf_sched *s,
 }
 
 /* Zeroed memory for n items in a lane's context, or NULL. */
-static void *lane_array(struct gg_lane *l, size_t n, size_t size)
+static void *lane_array(struct gg_sched_lane *l, size_t n, size_t size)
 {
     void *p = gguf_ctx_work(l->ctx, n * size);
     if (p)
@@ -289,7 +292,8 @@ static void *lane_array(struct gg_lane *l, size_t n, size_t size)
 }
 
 /* The arrays and the empty graph of a lane in its empty context. */
-static enum gguf_status fill_lane(struct gguf_sched *s, struct gg_lane *l,
+static enum gguf_status fill_lane(struct gguf_sched *s,
+                                  struct gg_sched_lane *l,
                                   const struct gguf_graph *g,
                                   struct gguf_error *err)
 {
@@ -302,7 +306,7 @@ static enum gguf_status fill_lane(struct gguf_sched *s, struct gg_lane *l,
     return gguf_ctx_status(l->ctx, err);
 }
 
-static enum gguf_status get_lane(struct gguf_sched *s, struct gg_lane *l,
+static enum gguf_status get_lane(struct gguf_sched *s, struct gg_sched_lane *l,
                                  const struct gguf_graph *g, size_t n_copies,
                                  size_t n_slots, struct gguf_error *err)
 {
@@ -337,14 +341,14 @@ static enum gguf_status get_memory(struct gguf_sched *s,
     const size_t n_slots = (s->n_lanes - 1) * n_copies;
     const size_t n = g->n_nodes + n_copies, n_leaves = g->n_leaves + n_slots;
     s->max_copies = n_copies;
-    s->node_pool = gg_sched_array(s, GG_SCHED_NODE_POOL, n,
-                                  sizeof *s->node_pool, err);
+    s->node_pool =
+        gg_sched_array(s, GG_SCHED_NODE_POOL, n, sizeof *s->node_pool, err);
     if (s->node_pool)
         s->leaf_pool = gg_sched_array(s, GG_SCHED_LEAF_POOL, n_leaves,
                                       sizeof *s->leaf_pool, err);
     if (s->leaf_pool)
-        s->slots = gg_sched_array(s, GG_SCHED_SLOTS, n_slots,
-                                  sizeof *s->slots, err);
+        s->slots =
+            gg_sched_array(s, GG_SCHED_SLOTS, n_slots, sizeof *s->slots, err);
     if (!s->slots)
         return GGUF_E_NOMEM;
     for (unsigned i = 0; i < s->n_lanes; i++)
@@ -358,7 +362,7 @@ static enum gguf_status clear_lanes(struct gguf_sched *s,
                                     struct gguf_error *err)
 {
     for (unsigned i = 0; i < s->n_lanes; i++) {
-        struct gg_lane *l = &s->lanes[i];
+        struct gg_sched_lane *l = &s->lanes[i];
         drop_plans(l, s->n_splits);
         gguf_ctx_reset(l->ctx);
         GG_TRY(fill_lane(s, l, g, err));
@@ -366,13 +370,14 @@ static enum gguf_status clear_lanes(struct gguf_sched *s,
     return GGUF_OK;
 }
 
-static enum gguf_status assign(struct gguf_sched *s, const struct gguf_graph *g,
+static enum gguf_status assign(struct gguf_sched *s,
+                               const struct gguf_graph *g,
                                struct gguf_error *err)
 {
     const size_t n = g->n_nodes + g->n_leaves;
     forget(s);
-    s->backend_of = gg_sched_array(s, GG_SCHED_BACKEND_OF, n,
-                                   sizeof *s->backend_of, err);
+    s->backend_of =
+        gg_sched_array(s, GG_SCHED_BACKEND_OF, n, sizeof *s->backend_of, err);
     if (s->backend_of)
         s->answers = gg_sched_array(s, GG_SCHED_ANSWERS, g->n_nodes,
                                     sizeof *s->answers, err);
@@ -431,7 +436,7 @@ enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
                                   struct gguf_graph *graph,
                                   struct gguf_error *err)
 {
-    const struct gg_lane *first = &s->lanes[0];
+    const struct gg_sched_lane *first = &s->lanes[0];
     GG_TRY(plan(s, graph, err));
     s->graph = NULL;
     GG_TRY(gg_galloc_alloc_n(s->galloc, first->shadow, s->node_pool,

@@ -22,7 +22,7 @@
 
 enum { GG_SCHED_NONE = -1 };
 
-struct gg_split {
+struct gg_sched_split {
     int backend;
     size_t begin, copies_end, end; /* nodes of the shadow graph: views and
                                       copies, then what is computed */
@@ -30,15 +30,15 @@ struct gg_split {
     bool is_planned;               /* the lane has a plan of part */
 };
 
-struct gg_lane {
+struct gg_sched_lane {
     struct gguf_ctx *ctx; /* shadows, copies, the graph, arrays */
     size_t ctx_size;      /* bytes of it */
     size_t capacity, max_splits;
     struct gguf_graph *shadow;
-    struct gguf_tensor **shadows; /* of the caller's nodes */
+    struct gguf_tensor **shadows;      /* of the caller's nodes */
     const struct gguf_tensor **origin; /* of shadow nodes; NULL: a copy;
                                           no array: all are the caller's */
-    struct gg_split *splits;
+    struct gg_sched_split *splits;
     struct gguf_plan **plans; /* of each split, some from other graphs */
     size_t n_plans;
     struct gguf_event *used[GGUF_SCHED_MAX_BACKENDS]; /* after each backend's
@@ -54,7 +54,7 @@ struct gg_pin {
 };
 
 /* Which backends can compute a node, bit by bit, as far as they were asked. */
-struct gg_answers {
+struct gg_sched_answers {
     uint16_t asked, yes;
 };
 static_assert(GGUF_SCHED_MAX_BACKENDS <= 16, "a bit for each backend");
@@ -90,29 +90,29 @@ struct gguf_sched {
     unsigned n_lanes;
     gguf_sched_eval_fn *eval;
     void *eval_user;
-    struct gguf_galloc *galloc; /* pool i: backend i */
-    bool borrows;           /* it is another scheduler's */
+    struct gguf_galloc *galloc;  /* pool i: backend i */
+    bool borrows;                /* it is another scheduler's */
     unsigned n_moves, n_layouts; /* of it, at the last alloc */
-    struct gg_pin *pins;    /* a hash table by address, or NULL */
+    struct gg_pin *pins;         /* a hash table by address, or NULL */
     size_t n_pins, n_pin_slots;
-    uint64_t n_marks;       /* given so far */
+    uint64_t n_marks; /* given so far */
     unsigned n_plans;
 
     /* of the last graph */
-    const struct gguf_graph *graph; /* the caller's; only alloc sets it */
+    const struct gguf_graph *graph;   /* the caller's; only alloc sets it */
     const struct gguf_graph *planned; /* the same; reserve too */
-    uint64_t generation;    /* of planned */
-    uint64_t structure;     /* what assignments depend on */
-    uint64_t tensors;       /* which tensors it has */
-    int *backend_of;        /* of its nodes, then leaves; GG_SCHED_NONE */
-    struct gg_answers *answers; /* of backends about its nodes */
-    size_t max_copies;      /* that there is memory for in each lane */
-    struct gg_lane lanes[GGUF_SCHED_MAX_COPIES];
+    uint64_t generation;              /* of planned */
+    uint64_t structure;               /* what assignments depend on */
+    uint64_t tensors;                 /* which tensors it has */
+    int *backend_of; /* of its nodes, then leaves; GG_SCHED_NONE */
+    struct gg_sched_answers *answers; /* of backends about its nodes */
+    size_t max_copies; /* that there is memory for in each lane */
+    struct gg_sched_lane lanes[GGUF_SCHED_MAX_COPIES];
     struct gguf_tensor **slots; /* for the copies of lanes 1 and up: leaves of
                                    lane 0's graph, max_copies for each */
     int *node_pool, *leaf_pool;
     size_t n_splits, n_copies;
-    unsigned lane;          /* the next computation's */
+    unsigned lane; /* the next computation's */
 };
 
 /* Whether the backend can read and write what lies where t lies, or will lie
@@ -170,8 +170,8 @@ static inline bool gg_sched_is_plain(const struct gguf_sched *s)
 }
 
 /* The caller's tensor that node i of a lane is; NULL: a copy. */
-static inline struct gguf_tensor *gg_sched_origin(const struct gg_lane *l,
-                                                  size_t i)
+static inline struct gguf_tensor *
+gg_sched_origin(const struct gg_sched_lane *l, size_t i)
 {
     return l->origin ? (struct gguf_tensor *)(uintptr_t)l->origin[i]
                      : l->shadow->nodes[i];
@@ -196,7 +196,7 @@ int gg_sched_pinned(const struct gguf_sched *s, const struct gguf_tensor *t);
 void gg_sched_unpin(struct gguf_sched *s);
 
 /* What a copy in a shadow graph is, as its parameters. */
-struct gg_copy {
+struct gg_sched_copy {
     int32_t early; /* of an input that nothing writes: made before all else */
     int32_t home;  /* backend whose pool has the source, or GG_SCHED_NONE */
 };

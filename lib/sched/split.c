@@ -15,14 +15,14 @@ static bool is_view(const struct gguf_tensor *t)
 
 struct cut {
     struct gguf_sched *s;
-    struct gg_lane *l;           /* the one that is filled */
+    struct gg_sched_lane *l; /* the one that is filled */
     const struct gguf_graph *g;
     size_t n;                    /* tensors: nodes, then leaves */
     struct gguf_tensor **copies; /* n for each backend: that it has now, or
                                     NULL */
     size_t *passing;             /* copies that a node will make stale */
     size_t n_passing;
-    bool *written;               /* which roots a node writes into; the last of
+    bool *written; /* which roots a node writes into; the last of
                                     n + 1: any that is not in the graph */
 };
 
@@ -61,7 +61,8 @@ static struct gguf_tensor *stand_in(const struct cut *c, struct gguf_tensor *t,
 
 static int home_of(const struct cut *c, int32_t place)
 {
-    const int32_t root = place < 0 ? place : gg_sched_root(c->g, (size_t)place);
+    const int32_t root =
+        place < 0 ? place : gg_sched_root(c->g, (size_t)place);
     return root < 0 ? GG_SCHED_NONE : c->s->backend_of[root];
 }
 
@@ -91,7 +92,7 @@ static struct gguf_tensor *add_copy(struct cut *c, struct gguf_tensor *x,
 {
     struct gguf_sched *s = c->s;
     const struct gguf_tensor *root = x->view_src ? x->view_src : x;
-    const struct gg_copy how = {
+    const struct gg_sched_copy how = {
         .early = i >= (int32_t)c->g->n_nodes &&
                  !c->written[root_of(c, (size_t)i)] &&
                  x->flags & GGUF_TENSOR_INPUT,
@@ -169,9 +170,8 @@ static void add_shadow(struct cut *c, size_t i, int b)
         return;
     const int n_src = gg_sched_sources(c->g, i, sources);
     for (int k = 0; k < n_src; k++) {
-        struct gguf_tensor *copy = is_view(t) || sources[k] < 0
-                                       ? NULL
-                                       : *copy_at(c, b, sources[k]);
+        struct gguf_tensor *copy =
+            is_view(t) || sources[k] < 0 ? NULL : *copy_at(c, b, sources[k]);
         if (t->src[k])
             y->src[k] = copy ? copy : stand_in(c, t->src[k], sources[k]);
     }
@@ -187,13 +187,12 @@ static void add_shadow(struct cut *c, size_t i, int b)
         drop_copies(c, root_of(c, i));
 }
 
-static struct gg_split *begin_split(struct cut *c, size_t k, int backend)
+static struct gg_sched_split *begin_split(struct cut *c, size_t k, int backend)
 {
     size_t at = c->l->shadow->n_nodes;
-    c->l->splits[k] = (struct gg_split){ .backend = backend,
-                                         .begin = at,
-                                         .copies_end = at,
-                                         .end = at };
+    c->l->splits[k] = (struct gg_sched_split){
+        .backend = backend, .begin = at, .copies_end = at, .end = at
+    };
     return &c->l->splits[k];
 }
 
@@ -239,8 +238,7 @@ static bool is_there(const struct cut *c, size_t i)
 static void add_split(struct cut *c, size_t k, size_t begin, size_t end, int b)
 {
     const struct gguf_graph *g = c->g;
-    struct gg_split *split =
-        begin_split(c, k, b);
+    struct gg_sched_split *split = begin_split(c, k, b);
     for (size_t i = begin; i < end; i++)
         if (is_view(g->nodes[i]) && is_there(c, i))
             add_shadow(c, i, b);
@@ -292,9 +290,10 @@ static void take_whole(struct gguf_sched *s, const struct gguf_graph *g)
 {
     s->n_splits = g->n_nodes > 0;
     for (unsigned k = 0; k < s->n_lanes; k++) {
-        struct gg_lane *l = &s->lanes[k];
+        struct gg_sched_lane *l = &s->lanes[k];
         l->shadow = (struct gguf_graph *)(uintptr_t)g;
-        l->splits[0] = (struct gg_split){ .end = g->n_nodes, .part = *g };
+        l->splits[0] =
+            (struct gg_sched_split){ .end = g->n_nodes, .part = *g };
     }
 }
 
@@ -311,13 +310,14 @@ enum gguf_status gg_sched_split(struct gguf_sched *s,
         return GGUF_OK;
     }
     s->n_splits = s->n_copies = 0;
-    c.copies = gg_sched_array(s, GG_SCHED_CUT, n_copies, sizeof *c.copies, err);
+    c.copies =
+        gg_sched_array(s, GG_SCHED_CUT, n_copies, sizeof *c.copies, err);
     if (c.copies)
         c.passing = gg_sched_array(s, GG_SCHED_PASSING, s->max_copies,
                                    sizeof *c.passing, err);
     if (c.passing)
-        c.written = gg_sched_array(s, GG_SCHED_WRITTEN, n + 1,
-                                   sizeof *c.written, err);
+        c.written =
+            gg_sched_array(s, GG_SCHED_WRITTEN, n + 1, sizeof *c.written, err);
     if (!c.written)
         return GGUF_E_NOMEM;
     find_written(&c);

@@ -29,18 +29,18 @@ struct trace {
 
 struct solver {
     const struct gguf_allocator *a;
-    struct gg_group *groups;
+    struct gg_knapsack_group *groups;
     size_t n;
     uint64_t limit;
     struct step *steps;
     size_t n_steps;
     double lambda;
     double bound;
-    size_t *best;      /* chosen options of the best solution */
+    size_t *best; /* chosen options of the best solution */
     double best_cost;
-    size_t *core;      /* groups that are not settled */
+    size_t *core; /* groups that are not settled */
     size_t n_core, max_states;
-    size_t *first;     /* of the core's groups: their traces */
+    size_t *first; /* of the core's groups: their traces */
     struct trace *trace;
     struct state *now, *next;
     size_t n_now, room;
@@ -49,7 +49,7 @@ struct solver {
 
 static int by_size(const void *a, const void *b)
 {
-    const struct gg_option *x = a, *y = b;
+    const struct gg_knapsack_option *x = a, *y = b;
     if (x->size != y->size)
         return x->size < y->size ? -1 : 1;
     if (x->cost != y->cost)
@@ -58,7 +58,7 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Sort, and drop what costs no less than a smaller one. */
-static void drop_beaten(struct gg_group *g)
+static void drop_beaten(struct gg_knapsack_group *g)
 {
     size_t n = 0;
     qsort(g->options, g->n, sizeof *g->options, by_size);
@@ -69,7 +69,8 @@ static void drop_beaten(struct gg_group *g)
     g->chosen = 0;
 }
 
-static double rate_of(const struct gg_option *from, const struct gg_option *to)
+static double rate_of(const struct gg_knapsack_option *from,
+                      const struct gg_knapsack_option *to)
 {
     return (from->cost - to->cost) / (double)(to->size - from->size);
 }
@@ -78,17 +79,17 @@ static double rate_of(const struct gg_option *from, const struct gg_option *to)
  * from where the last led. */
 static void add_steps(struct solver *s, size_t group)
 {
-    const struct gg_group *g = &s->groups[group];
+    const struct gg_knapsack_group *g = &s->groups[group];
     for (size_t at = 0, to; at + 1 < g->n; at = to) {
         to = at + 1;
         for (size_t k = at + 2; k < g->n; k++)
             if (rate_of(&g->options[at], &g->options[k]) >=
                 rate_of(&g->options[at], &g->options[to]))
                 to = k;
-        s->steps[s->n_steps++] = (struct step){
-            group, to, g->options[to].size - g->options[at].size,
-            rate_of(&g->options[at], &g->options[to])
-        };
+        s->steps[s->n_steps++] =
+            (struct step){ group, to,
+                           g->options[to].size - g->options[at].size,
+                           rate_of(&g->options[at], &g->options[to]) };
     }
 }
 
@@ -128,15 +129,14 @@ static void relax(struct solver *s)
         if (step->size > s->limit - size) {
             if (!full) {
                 s->lambda = step->rate;
-                s->bound = cost_of(s) -
-                           s->lambda * (double)(s->limit - size);
+                s->bound = cost_of(s) - s->lambda * (double)(s->limit - size);
             }
             full = true;
         } else if (step->to > s->best[step->group]) {
             /* after one that did not fit, a longer way is not the step's */
-            const struct gg_option *o = s->groups[step->group].options;
-            uint64_t more =
-                o[step->to].size - o[s->best[step->group]].size;
+            const struct gg_knapsack_option *o =
+                s->groups[step->group].options;
+            uint64_t more = o[step->to].size - o[s->best[step->group]].size;
             if (more > s->limit - size)
                 continue;
             size += more;
@@ -155,7 +155,7 @@ static void fill_up(struct solver *s)
         size_t group = s->n, to = 0;
         double most = 0;
         for (size_t i = 0; i < s->n; i++) {
-            const struct gg_option *o = s->groups[i].options;
+            const struct gg_knapsack_option *o = s->groups[i].options;
             for (size_t k = s->best[i] + 1; k < s->groups[i].n; k++)
                 if (o[k].size - o[s->best[i]].size <= s->limit - size &&
                     o[s->best[i]].cost - o[k].cost > most) {
@@ -166,7 +166,7 @@ static void fill_up(struct solver *s)
         }
         if (group == s->n)
             break;
-        const struct gg_option *o = s->groups[group].options;
+        const struct gg_knapsack_option *o = s->groups[group].options;
         size += o[to].size - o[s->best[group]].size;
         s->best[group] = to;
     }
@@ -175,14 +175,15 @@ static void fill_up(struct solver *s)
 
 /* ------------------------------------------------------- exact repair --- */
 
-static double priced(const struct solver *s, const struct gg_option *o)
+static double priced(const struct solver *s,
+                     const struct gg_knapsack_option *o)
 {
     return o->cost + s->lambda * (double)o->size;
 }
 
 static double least_priced(const struct solver *s, size_t group)
 {
-    const struct gg_group *g = &s->groups[group];
+    const struct gg_knapsack_group *g = &s->groups[group];
     double least = priced(s, g->options);
     for (size_t k = 1; k < g->n; k++)
         least = GG_MIN(least, priced(s, &g->options[k]));
@@ -237,18 +238,18 @@ static size_t thin_out(struct solver *s, size_t n)
 static enum gguf_status extend(struct solver *s, size_t c, uint64_t smallest,
                                struct gguf_error *err)
 {
-    const struct gg_group *g = &s->groups[s->core[c]];
+    const struct gg_knapsack_group *g = &s->groups[s->core[c]];
     double least = least_priced(s, s->core[c]);
     double gap = s->best_cost - s->bound;
     size_t n = 0, bytes;
     if (gg_ckd_array(&bytes, (uint64_t)s->n_now * g->n, sizeof *s->next))
-        return gg_fail_nomem(err, SIZE_MAX);
-    s->next = gg_alloc(s->a, bytes);
+        return gg_error_set_nomem(err, SIZE_MAX);
+    s->next = gg_mem_alloc(s->a, bytes);
     if (!s->next)
-        return gg_fail_nomem(err, bytes);
+        return gg_error_set_nomem(err, bytes);
     for (size_t i = 0; i < s->n_now; i++)
         for (size_t k = 0; k < g->n; k++) {
-            const struct gg_option *o = &g->options[k];
+            const struct gg_knapsack_option *o = &g->options[k];
             struct state t = s->now[i];
             t.size += o->size;
             t.cost += o->cost;
@@ -264,7 +265,7 @@ static enum gguf_status extend(struct solver *s, size_t c, uint64_t smallest,
     for (size_t i = 0; i < n; i++)
         s->trace[s->first[c] + i] =
             (struct trace){ s->next[i].parent, s->next[i].option };
-    gg_free(s->a, s->now);
+    gg_mem_free(s->a, s->now);
     s->now = s->next;
     s->next = NULL;
     s->n_now = n;
@@ -278,7 +279,7 @@ static struct state settle(struct solver *s, uint64_t *smallest)
     struct state root = { .size = 0 };
     *smallest = 0;
     for (size_t i = 0; i < s->n; i++) {
-        const struct gg_option *o = s->groups[i].options;
+        const struct gg_knapsack_option *o = s->groups[i].options;
         double least = least_priced(s, i);
         size_t n_open = 0, only = 0;
         for (size_t k = 0; k < s->groups[i].n; k++)
@@ -301,21 +302,21 @@ static struct state settle(struct solver *s, uint64_t *smallest)
 static enum gguf_status search(struct solver *s, struct gguf_error *err)
 {
     uint64_t smallest;
-    size_t *kept = gg_alloc(s->a, s->n * sizeof *kept);
+    size_t *kept = gg_mem_alloc(s->a, s->n * sizeof *kept);
     if (!kept)
-        return gg_fail_nomem(err, s->n * sizeof *kept);
+        return gg_error_set_nomem(err, s->n * sizeof *kept);
     memcpy(kept, s->best, s->n * sizeof *kept);
     struct state root = settle(s, &smallest);
     s->room = GG_MAX(s->max_states / GG_MAX(s->n_core, 1), 16);
     s->room = GG_MIN(s->room, MAX_ROOM);
-    s->first = gg_alloc_zero(s->a, s->n_core + 1, sizeof *s->first);
-    s->trace = gg_alloc_zero(s->a, (uint64_t)s->room * s->n_core,
-                             sizeof *s->trace);
-    s->now = gg_alloc(s->a, sizeof *s->now);
-    enum gguf_status st = s->first && s->trace && s->now
-                              ? GGUF_OK
-                              : gg_fail_nomem(err, s->room * s->n_core *
-                                                       sizeof *s->trace);
+    s->first = gg_mem_alloc_zero(s->a, s->n_core + 1, sizeof *s->first);
+    s->trace = gg_mem_alloc_zero(s->a, (uint64_t)s->room * s->n_core,
+                                 sizeof *s->trace);
+    s->now = gg_mem_alloc(s->a, sizeof *s->now);
+    enum gguf_status st =
+        s->first && s->trace && s->now
+            ? GGUF_OK
+            : gg_error_set_nomem(err, s->room * s->n_core * sizeof *s->trace);
     s->n_now = 1;
     if (s->now)
         s->now[0] = root;
@@ -335,7 +336,7 @@ static enum gguf_status search(struct solver *s, struct gguf_error *err)
     } else {
         memcpy(s->best, kept, s->n * sizeof *kept);
     }
-    gg_free(s->a, kept);
+    gg_mem_free(s->a, kept);
     return st;
 }
 
@@ -348,27 +349,31 @@ static enum gguf_status init(struct solver *s, struct gguf_error *err)
         size += s->groups[i].options[0].size;
     }
     if (size > s->limit)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "the smallest choice has %" PRIu64
-                       " bytes, limit is %" PRIu64, size, s->limit);
-    s->steps = gg_alloc_zero(s->a, n_options, sizeof *s->steps);
-    s->best = gg_alloc_zero(s->a, s->n, sizeof *s->best);
-    s->core = gg_alloc_zero(s->a, s->n, sizeof *s->core);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "the smallest choice has %" PRIu64
+                            " bytes, limit is %" PRIu64,
+                            size, s->limit);
+    s->steps = gg_mem_alloc_zero(s->a, n_options, sizeof *s->steps);
+    s->best = gg_mem_alloc_zero(s->a, s->n, sizeof *s->best);
+    s->core = gg_mem_alloc_zero(s->a, s->n, sizeof *s->core);
     if (!s->steps || !s->best || !s->core)
-        return gg_fail_nomem(err, (size_t)n_options * sizeof *s->steps);
+        return gg_error_set_nomem(err, (size_t)n_options * sizeof *s->steps);
     for (size_t i = 0; i < s->n; i++)
         add_steps(s, i);
     qsort(s->steps, s->n_steps, sizeof *s->steps, by_rate);
     return GGUF_OK;
 }
 
-enum gguf_status gg_knapsack_solve(struct gg_group *groups, size_t n,
+enum gguf_status gg_knapsack_solve(struct gg_knapsack_group *groups, size_t n,
                                    uint64_t limit, size_t max_states,
                                    const struct gguf_allocator *a,
                                    struct gg_knapsack *out,
                                    struct gguf_error *err)
 {
-    struct solver s = { .a = a, .groups = groups, .n = n, .limit = limit,
+    struct solver s = { .a = a,
+                        .groups = groups,
+                        .n = n,
+                        .limit = limit,
                         .max_states = max_states ? max_states : 4u << 20,
                         .exact = true };
     enum gguf_status st = init(&s, err);
@@ -386,12 +391,12 @@ enum gguf_status gg_knapsack_solve(struct gg_group *groups, size_t n,
         out->exact = s.exact;
         out->bound = s.exact ? out->cost : GG_MIN(s.bound, out->cost);
     }
-    gg_free(a, s.steps);
-    gg_free(a, s.best);
-    gg_free(a, s.core);
-    gg_free(a, s.first);
-    gg_free(a, s.trace);
-    gg_free(a, s.now);
-    gg_free(a, s.next);
+    gg_mem_free(a, s.steps);
+    gg_mem_free(a, s.best);
+    gg_mem_free(a, s.core);
+    gg_mem_free(a, s.first);
+    gg_mem_free(a, s.trace);
+    gg_mem_free(a, s.now);
+    gg_mem_free(a, s.next);
     return st;
 }

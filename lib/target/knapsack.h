@@ -31,14 +31,14 @@
 
 #include <stdbool.h>
 
-struct gg_option {
+struct gg_knapsack_option {
     uint64_t size;
     double cost;  /* finite, not negative */
     uint32_t tag; /* the caller's */
 };
 
-struct gg_group {
-    struct gg_option *options; /* sorted, and fewer, afterwards */
+struct gg_knapsack_group {
+    struct gg_knapsack_option *options; /* sorted, and fewer, afterwards */
     size_t n;
     size_t chosen; /* set: of those that are left, by growing size */
 };
@@ -46,16 +46,17 @@ struct gg_group {
 struct gg_knapsack {
     uint64_t size; /* of what was chosen */
     double cost;
-    double bound;  /* no solution costs less; cost itself if exact */
+    double bound; /* no solution costs less; cost itself if exact */
     bool exact;
 };
 
 /* Choose. max_states bounds the partial solutions that are kept, all steps
  * together; 0: 4 million (32 MiB); of one step there are never more than 65536
- * (2.5 MiB for each option of a group). Sizes sum to less than 2^63. GGUF_E_LIMIT:
- * the smallest options do not fit (the message has both sizes). GGUF_E_NOMEM.
+ * (2.5 MiB for each option of a group). Sizes sum to less than 2^63.
+ * GGUF_E_LIMIT: the smallest options do not fit (the message has both sizes).
+ * GGUF_E_NOMEM.
  */
-enum gguf_status gg_knapsack_solve(struct gg_group *groups, size_t n,
+enum gguf_status gg_knapsack_solve(struct gg_knapsack_group *groups, size_t n,
                                    uint64_t limit, size_t max_states,
                                    const struct gguf_allocator *a,
                                    struct gg_knapsack *out,

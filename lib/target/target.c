@@ -14,11 +14,10 @@
 /* What there is to choose from, where the caller does not say. Rows that do
  * not fit get the fallbacks of these, in blocks of 32. */
 static const uint32_t all_types[] = {
-    GGUF_DTYPE_IQ1_S,   GGUF_DTYPE_IQ1_M, GGUF_DTYPE_IQ2_XXS,
-    GGUF_DTYPE_IQ2_XS,  GGUF_DTYPE_IQ2_S, GGUF_DTYPE_Q2_K,
-    GGUF_DTYPE_IQ3_XXS, GGUF_DTYPE_IQ3_S, GGUF_DTYPE_Q3_K,
-    GGUF_DTYPE_IQ4_XS,  GGUF_DTYPE_Q4_K,  GGUF_DTYPE_Q5_K,
-    GGUF_DTYPE_Q6_K,    GGUF_DTYPE_Q8_0,  GGUF_DTYPE_F16,
+    GGUF_DTYPE_IQ1_S, GGUF_DTYPE_IQ1_M,  GGUF_DTYPE_IQ2_XXS, GGUF_DTYPE_IQ2_XS,
+    GGUF_DTYPE_IQ2_S, GGUF_DTYPE_Q2_K,   GGUF_DTYPE_IQ3_XXS, GGUF_DTYPE_IQ3_S,
+    GGUF_DTYPE_Q3_K,  GGUF_DTYPE_IQ4_XS, GGUF_DTYPE_Q4_K,    GGUF_DTYPE_Q5_K,
+    GGUF_DTYPE_Q6_K,  GGUF_DTYPE_Q8_0,   GGUF_DTYPE_F16,
 };
 
 struct target {
@@ -28,11 +27,11 @@ struct target {
     size_t n_types;
     struct gg_target_tensor *tensors; /* the free ones */
     size_t n;
-    struct gg_group *groups;          /* of the tensors; one with pure */
+    struct gg_knapsack_group *groups; /* of the tensors; one with pure */
     size_t n_groups;
-    struct gg_option *options;        /* of the groups */
-    uint64_t other;   /* bytes that there is no choice about */
-    uint64_t align;   /* of tensors in what is limited */
+    struct gg_knapsack_option *options; /* of the groups */
+    uint64_t other; /* bytes that there is no choice about */
+    uint64_t align; /* of tensors in what is limited */
     uint64_t limit;
 };
 
@@ -42,17 +41,17 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
     bool bpw = isfinite(p->max_bpw) && p->max_bpw > 0 && p->max_bpw < 1024;
     bool good = p->max_size ? p->max_bpw == 0 : bpw;
     if (!good || p->n_types > GGUF_TARGET_MAX_TYPES)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                       "gguf_target_params: %s",
-                       good ? "too many types"
-                            : "one of max_size and max_bpw is wanted");
+        return gg_error_set(
+            err, GGUF_E_INVALID, GGUF_NO_OFFSET, "gguf_target_params: %s",
+            good ? "too many types" : "one of max_size and max_bpw is wanted");
     for (size_t i = 0; i < p->n_types; i++) {
         const struct gguf_dtype_info *t = gguf_dtype_find(p->types[i]);
-        if (!t || (t->family != GGUF_FAMILY_FLOAT &&
-                   t->family != GGUF_FAMILY_QUANT))
-            return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                           "gguf_target_params: type %" PRIu32
-                           " is no target", p->types[i]);
+        if (!t ||
+            (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT))
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "gguf_target_params: type %" PRIu32
+                                " is no target",
+                                p->types[i]);
     }
     return GGUF_OK;
 }
@@ -87,15 +86,17 @@ static enum gguf_status list_options(const struct target *t,
 {
     const struct gguf_quant_tensor *pub = &tt->t->pub;
     const struct gguf_dtype_info *from = gguf_dtype_find(pub->from);
-    bool readable = from && gg_dtype_index(pub->from) >= 0 &&
-                    t->q->kern.codec[gg_dtype_index(pub->from)].decode &&
-                    (from->family == GGUF_FAMILY_FLOAT ||
-                     t->q->p.allow_requantize);
+    bool readable =
+        from && gg_dtype_index(pub->from) >= 0 &&
+        t->q->kern.codec[gg_dtype_index(pub->from)].decode &&
+        (from->family == GGUF_FAMILY_FLOAT || t->q->p.allow_requantize);
     uint64_t ne0 = (uint64_t)pub->ne[0], row;
-    tt->options[0] = (struct gg_target_option){
-        .wanted = pub->from, .to = pub->from, .size = pub->from_size,
-        .taken = taken(t, tt->t, pub->from, pub->from_size)
-    };
+    tt->options[0] =
+        (struct gg_target_option){ .wanted = pub->from,
+                                   .to = pub->from,
+                                   .size = pub->from_size,
+                                   .taken = taken(t, tt->t, pub->from,
+                                                  pub->from_size) };
     tt->n = 1;
     for (size_t i = 0; readable && i < t->n_types; i++) {
         struct gg_target_option o = { .wanted = t->types[i] };
@@ -116,9 +117,9 @@ static enum gguf_status list_options(const struct target *t,
 static enum gguf_status list_free(struct target *t, struct gguf_error *err)
 {
     struct gguf_quant *q = t->q;
-    t->tensors = gg_alloc_zero(q->p.allocator, q->n_t, sizeof *t->tensors);
+    t->tensors = gg_mem_alloc_zero(q->p.allocator, q->n_t, sizeof *t->tensors);
     if (!t->tensors)
-        return gg_fail_nomem(err, q->n_t * sizeof *t->tensors);
+        return gg_error_set_nomem(err, q->n_t * sizeof *t->tensors);
     t->other = t->p.max_size ? q->totals.file_size : q->totals.to_size;
     gg_outer_unfold(q); /* what is chosen decides which scales stay */
     for (size_t i = 0; i < q->n_t; i++) {
@@ -141,9 +142,9 @@ static double cost_of(const struct target *t,
                       const struct gg_target_option *o)
 {
     const char *name = tt->t->pub.name;
-    bool output = tt->t->cls == GG_CLASS_OUTPUT &&
-                  (!strcmp(name, "output.weight") ||
-                   !strcmp(name, "token_embd.weight"));
+    bool output =
+        tt->t->cls == GG_CLASS_OUTPUT &&
+        (!strcmp(name, "output.weight") || !strcmp(name, "token_embd.weight"));
     double parts = 2 * (double)t->q->n_layers_left;
     return output ? GG_MAX(parts, 1) * o->noise : o->noise;
 }
@@ -161,9 +162,10 @@ find_option(const struct gg_target_tensor *tt, uint32_t to)
 
 /* With pure: type number i for all tensors; those that it does not make
  * smaller stay. False: one of them cannot have it. */
-static bool uniform(const struct target *t, size_t i, struct gg_option *out)
+static bool uniform(const struct target *t, size_t i,
+                    struct gg_knapsack_option *out)
 {
-    *out = (struct gg_option){ .tag = (uint32_t)i };
+    *out = (struct gg_knapsack_option){ .tag = (uint32_t)i };
     for (size_t k = 0; k < t->n; k++) {
         const struct gg_target_tensor *tt = &t->tensors[k];
         uint32_t to = gg_choose_fit(t->types[i], tt->t->pub.ne[0]);
@@ -187,26 +189,26 @@ static enum gguf_status make_groups(struct target *t, struct gguf_error *err)
 {
     const struct gguf_allocator *a = t->q->p.allocator;
     size_t most = (GGUF_TARGET_MAX_TYPES + 1) * GG_MAX(t->n, 1), n = 0;
-    t->groups = gg_alloc_zero(a, GG_MAX(t->n, 1), sizeof *t->groups);
-    t->options = gg_alloc_zero(a, most, sizeof *t->options);
+    t->groups = gg_mem_alloc_zero(a, GG_MAX(t->n, 1), sizeof *t->groups);
+    t->options = gg_mem_alloc_zero(a, most, sizeof *t->options);
     if (!t->groups || !t->options)
-        return gg_fail_nomem(err, most * sizeof *t->options);
+        return gg_error_set_nomem(err, most * sizeof *t->options);
     t->n_groups = t->q->p.pure && t->n ? 1 : t->n;
     for (size_t i = 0; i < t->n_groups; i++) {
-        struct gg_group *g = &t->groups[i];
+        struct gg_knapsack_group *g = &t->groups[i];
         g->options = t->options + n;
         for (size_t k = 0; t->q->p.pure && k < t->n_types; k++)
             g->n += uniform(t, k, &g->options[g->n]);
         for (size_t k = 0; !t->q->p.pure && k < t->tensors[i].n; k++) {
             const struct gg_target_option *o = &t->tensors[i].options[k];
             if (isfinite(o->noise))
-                g->options[g->n++] = (struct gg_option){
+                g->options[g->n++] = (struct gg_knapsack_option){
                     o->taken, cost_of(t, &t->tensors[i], o), (uint32_t)k
                 };
         }
         if (!g->n)
-            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                           "there is no type that all tensors can have");
+            return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                                "there is no type that all tensors can have");
         n += g->n;
     }
     return GGUF_OK;
@@ -242,8 +244,9 @@ static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
     gg_outer_unfold(t->q); /* to where the tensors were found */
     for (size_t i = 0; i < t->n; i++) {
         struct gg_target_tensor *tt = &t->tensors[i];
-        const struct gg_group *g = &t->groups[t->n_groups == t->n ? i : 0];
-        const struct gg_option *o = &g->options[g->chosen];
+        const struct gg_knapsack_group *g =
+            &t->groups[t->n_groups == t->n ? i : 0];
+        const struct gg_knapsack_option *o = &g->options[g->chosen];
         const struct gg_target_option *to, *next = NULL;
         if (t->q->p.pure) {
             uint32_t type = t->types[o->tag];
@@ -280,8 +283,8 @@ static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
     for (;;) {
         enum gguf_status st = GGUF_E_LIMIT;
         if (other <= t->limit)
-            st = gg_knapsack_solve(t->groups, t->n_groups, t->limit - other,
-                                   0, t->q->p.allocator, k, err);
+            st = gg_knapsack_solve(t->groups, t->n_groups, t->limit - other, 0,
+                                   t->q->p.allocator, k, err);
         if (st == GGUF_E_LIMIT) {
             uint64_t least = other;
             for (size_t i = 0; i < t->n_groups; i++) {
@@ -290,10 +293,10 @@ static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
                     size = GG_MIN(size, t->groups[i].options[j].size);
                 least += size;
             }
-            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                           "no choice of types has less than %" PRIu64
-                           " bytes; %" PRIu64 " are asked for",
-                           least, t->limit);
+            return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                                "no choice of types has less than %" PRIu64
+                                " bytes; %" PRIu64 " are asked for",
+                                least, t->limit);
         }
         GG_TRY(st);
         GG_TRY(apply_all(t, err));
@@ -323,8 +326,11 @@ static enum gguf_status run(struct target *t,
     uint64_t size = size_of_plan(t);
     if (result)
         *result = (struct gguf_target_result){
-            .limit = t->limit, .size = size,
-            .n_free = t->n, .noise = k.cost, .bound = k.bound,
+            .limit = t->limit,
+            .size = size,
+            .n_free = t->n,
+            .noise = k.cost,
+            .bound = k.bound,
             .exact = k.exact,
         };
     return GGUF_OK;
@@ -338,15 +344,16 @@ enum gguf_status gguf_quant_target(struct gguf_quant *q,
     struct gguf_target_params p = GGUF_TARGET_PARAMS_INIT;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_target_params", err));
     GG_TRY(check_params(&p, err));
-    struct target t = { .q = q, .p = p, .types = p.types,
-                        .n_types = p.n_types };
+    struct target t = {
+        .q = q, .p = p, .types = p.types, .n_types = p.n_types
+    };
     if (!t.n_types) {
         t.types = all_types;
         t.n_types = GG_LEN(all_types);
     }
     enum gguf_status st = run(&t, result, err);
-    gg_free(q->p.allocator, t.tensors);
-    gg_free(q->p.allocator, t.groups);
-    gg_free(q->p.allocator, t.options);
+    gg_mem_free(q->p.allocator, t.tensors);
+    gg_mem_free(q->p.allocator, t.groups);
+    gg_mem_free(q->p.allocator, t.options);
     return st;
 }

@@ -16,11 +16,11 @@
 #include <string.h>
 
 enum {
-    SAMPLE = 1 << 17,   /* elements of a tensor: a few seconds for a model of
+    SAMPLE = 1 << 17, /* elements of a tensor: a few seconds for a model of
                          * a billion weights, and 1% of the noise */
-    SAMPLE_ROWS = 32,   /* but not less */
-    SLICE = 16384,      /* elements at once */
-    ALIGN = 64          /* of buffers, for vector loads */
+    SAMPLE_ROWS = 32, /* but not less */
+    SLICE = 16384,    /* elements at once */
+    ALIGN = 64        /* of buffers, for vector loads */
 };
 #define DEFAULT_MEMORY (UINT64_C(128) << 20)
 
@@ -29,14 +29,14 @@ struct work {
     struct gg_target_tensor *tensors;
     size_t n;
     uint64_t sample;
-    uint64_t total;           /* bytes of input, as often as they are read */
+    uint64_t total; /* bytes of input, as often as they are read */
     uint8_t *buffers;
-    size_t buffer_size;       /* of one thread: */
-    size_t slice_size;        /* of it for floats, twice; then for one row of
+    size_t buffer_size; /* of one thread: */
+    size_t slice_size;  /* of it for floats, twice; then for one row of
                                * weights; then for what is encoded */
     size_t weight_size;
     unsigned n_threads;
-    atomic_size_t next;       /* tensor and option */
+    atomic_size_t next; /* tensor and option */
     atomic_uint_fast64_t done;
     atomic_bool stop;
 };
@@ -87,8 +87,8 @@ static void read_row(const struct gg_data_rows *src, uint64_t row, size_t ne0,
                      float *dst)
 {
     gg_data_read(src, row * ne0, ne0, dst);
-    for (size_t i = 0; i < ne0 && !gg_finite(dst, ne0); i++)
-        if (!gg_finite(dst + i, 1))
+    for (size_t i = 0; i < ne0 && !gg_quant_finite(dst, ne0); i++)
+        if (!gg_quant_finite(dst + i, 1))
             dst[i] = 0;
 }
 
@@ -103,7 +103,8 @@ static bool poll(struct work *w, unsigned ith)
 }
 
 /* A tensor and a type that are tried. */
-struct try {
+struct
+try {
     const struct gg_target_tensor *tt;
     struct gg_target_option *o;
     const struct gg_imatrix_entry *imatrix; /* NULL: none */
@@ -147,8 +148,8 @@ static bool begin_mat(struct work *w, struct try *y, uint64_t m, unsigned ith)
         gg_imatrix_weights(y->imatrix, m * y->ne0, y->ne0, y->weights);
     for (uint64_t at = 0, k; y->outer && at < n; at += k) {
         k = GG_MIN(step, n - at);
-        largest = gg_data_largest(&y->src, m * n + at, k, largest, y->slice,
-                                   step);
+        largest =
+            gg_data_largest(&y->src, m * n + at, k, largest, y->slice, step);
         atomic_fetch_add(&w->done, k / y->ne0 * row_bytes(t));
         if (poll(w, ith))
             return false;
@@ -165,7 +166,9 @@ static void try_option(struct work *w, const struct gg_target_tensor *tt,
     uint8_t *buffer = w->buffers + ith * w->buffer_size;
     size_t ne0 = (size_t)t->ne[0], most = GG_MAX(SLICE / ne0, 1), n_slice = 0;
     uint64_t rows = t->n_elements / ne0, n = n_sampled(w, t), mat = 0;
-    struct try y = { .tt = tt, .o = o, .ne0 = ne0,
+    struct try y = { .tt = tt,
+                     .o = o,
+                     .ne0 = ne0,
                      .imatrix = gg_job_imatrix(w->q, tt->t),
                      .outer = gg_outer_wanted(w->q, tt->t, o->to),
                      .slice = (float *)(void *)buffer,
@@ -229,9 +232,8 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
         for (size_t k = 0; k < w->tensors[i].n; k++) {
             const struct gg_target_option *o = &w->tensors[i].options[k];
             out = GG_MAX(out, o->size / rows * most);
-            w->total += o->to == t->from
-                            ? 0
-                            : bytes_to_try(w, &w->tensors[i], o->to);
+            w->total +=
+                o->to == t->from ? 0 : bytes_to_try(w, &w->tensors[i], o->to);
         }
     }
     slice = GG_MAX(row, (uint64_t)SLICE);
@@ -241,20 +243,21 @@ static enum gguf_status make_buffers(struct work *w, struct gguf_error *err)
         gg_ckd_mul(&size, slice, 2) || gg_ckd_add(&size, size, row) ||
         gg_ckd_add(&size, size, out) || gg_ckd_align(&size, size, ALIGN) ||
         gg_ckd_mul(&all, size, nth) || all > SIZE_MAX / 2)
-        return gg_fail(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
-                       "a row is too long");
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "a row is too long");
     if (size > limit)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "the longest rows need buffers of %" PRIu64
-                       " bytes, limit is %" PRIu64, size, limit);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "the longest rows need buffers of %" PRIu64
+                            " bytes, limit is %" PRIu64,
+                            size, limit);
     w->slice_size = (size_t)slice;
     w->weight_size = (size_t)row;
     w->buffer_size = (size_t)size;
     w->n_threads = (unsigned)GG_MIN(nth, limit / size);
-    w->buffers = gg_alloc_aligned(p->allocator,
-                                  w->n_threads * w->buffer_size, ALIGN);
+    w->buffers = gg_mem_alloc_aligned(p->allocator,
+                                      w->n_threads * w->buffer_size, ALIGN);
     return w->buffers ? GGUF_OK
-                      : gg_fail_nomem(err, w->n_threads * w->buffer_size);
+                      : gg_error_set_nomem(err, w->n_threads * w->buffer_size);
 }
 
 enum gguf_status gg_target_measure(const struct gguf_quant *q,
@@ -264,10 +267,11 @@ enum gguf_status gg_target_measure(const struct gguf_quant *q,
     struct work w = { .q = q, .tensors = tensors, .n = n, .sample = sample };
     GG_TRY(make_buffers(&w, err));
     gguf_pool_run(q->p.pool, work, &w);
-    gg_free_aligned(q->p.allocator, w.buffers);
+    gg_mem_free_aligned(q->p.allocator, w.buffers);
     if (!atomic_load(&w.stop))
         poll(&w, 0);
     if (atomic_load(&w.stop))
-        return gg_fail(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET, "cancelled");
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "cancelled");
     return GGUF_OK;
 }

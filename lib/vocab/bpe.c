@@ -14,7 +14,7 @@
 #include "base/str.h"
 
 #define MERGES "tokenizer.ggml.merges"
-#define PRE "tokenizer.ggml.pre"
+#define PRE    "tokenizer.ggml.pre"
 
 /* A pair that may be joined; id is GGUF_TOKEN_NONE in empty slots. */
 struct rule {
@@ -55,7 +55,7 @@ static int byte_of_char(uint32_t c)
 
 static size_t byte_text(unsigned b, char out[4])
 {
-    return gg_utf8_encode(char_of_byte(b), out);
+    return gg_str_utf8_encode(char_of_byte(b), out);
 }
 
 size_t gg_bpe_byte_text(unsigned b, unsigned i, char out[8])
@@ -86,8 +86,8 @@ static struct rule *slot_of(const struct gguf_vocab *v, gguf_token l,
     }
 }
 
-static bool pair(const void *user, const struct gg_sym *l,
-                 const struct gg_sym *r, double *score, gguf_token *id)
+static bool pair(const void *user, const struct gg_vocab_sym *l,
+                 const struct gg_vocab_sym *r, double *score, gguf_token *id)
 {
     const struct gguf_vocab *v = user;
     if (l->id == GGUF_TOKEN_NONE || r->id == GGUF_TOKEN_NONE)
@@ -126,14 +126,15 @@ static enum gguf_status load_rule(struct gguf_vocab *v,
                                   struct gguf_str text, bool *known,
                                   struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     struct gguf_str l, r;
     char joined[GG_BPE_MAX_JOINED];
     if (!gg_bpe_cut_rule(text, &l, &r))
-        return gg_fail(err, GGUF_E_VOCAB, kv->off,
-                       MERGES ": element %" PRIu32
-                              " '%s' is not two texts with a blank between",
-                       i, gg_esc(&e, text));
+        return gg_error_set(err, GGUF_E_VOCAB, kv->off,
+                            MERGES
+                            ": element %" PRIu32
+                            " '%s' is not two texts with a blank between",
+                            i, gg_str_esc(&e, text));
     struct rule rule = { gguf_vocab_find(v, l), gguf_vocab_find(v, r),
                          gguf_vocab_find(v, gg_bpe_join(l, r, joined)), i };
     *known = rule.left != GGUF_TOKEN_NONE && rule.right != GGUF_TOKEN_NONE &&
@@ -158,9 +159,10 @@ static enum gguf_status load_rules(struct gguf_vocab *v,
     GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
     while (n_slots / 2 < kv->n)
         n_slots *= 2;
-    v->bpe->slot = gg_alloc_zero(v->allocator, n_slots, sizeof(struct rule));
+    v->bpe->slot =
+        gg_mem_alloc_zero(v->allocator, n_slots, sizeof(struct rule));
     if (!v->bpe->slot)
-        return gg_fail_nomem(err, n_slots * sizeof(struct rule));
+        return gg_error_set_nomem(err, n_slots * sizeof(struct rule));
     for (size_t i = 0; i < n_slots; i++)
         v->bpe->slot[i].id = GGUF_TOKEN_NONE;
     v->bpe->mask = n_slots - 1;
@@ -171,19 +173,22 @@ static enum gguf_status load_rules(struct gguf_vocab *v,
         n_unknown += !known;
     }
     if (n_unknown)
-        gg_vocab_warn(v, MERGES ": %zu join or make texts that are not tokens, "
-                                "and are left out", n_unknown);
+        gg_vocab_warn(v,
+                      MERGES ": %zu join or make texts that are not tokens, "
+                             "and are left out",
+                      n_unknown);
     return GGUF_OK;
 }
 
-enum gguf_status gg_bpe_load(struct gguf_vocab *v, const struct gguf_file *file,
+enum gguf_status gg_bpe_load(struct gguf_vocab *v,
+                             const struct gguf_file *file,
                              struct gguf_error *err)
 {
     const struct gguf_kv *kv = gguf_file_kv_find(file, PRE);
     struct gguf_str pre = GG_STR("default");
-    v->bpe = gg_alloc_zero(v->allocator, 1, sizeof *v->bpe);
+    v->bpe = gg_mem_alloc_zero(v->allocator, 1, sizeof *v->bpe);
     if (!v->bpe)
-        return gg_fail_nomem(err, sizeof *v->bpe);
+        return gg_error_set_nomem(err, sizeof *v->bpe);
     if (kv)
         GG_TRY(gguf_kv_get_str(kv, &pre, err));
     else
@@ -195,8 +200,10 @@ enum gguf_status gg_bpe_load(struct gguf_vocab *v, const struct gguf_file *file,
         v->add_bos = gg_pretok_add_bos(v->bpe->pretok);
     size_t n_missing = gg_vocab_load_bytes(v);
     if (n_missing)
-        gg_vocab_warn(v, "%zu of 256 bytes have no token and are dropped from "
-                         "texts", n_missing);
+        gg_vocab_warn(v,
+                      "%zu of 256 bytes have no token and are dropped from "
+                      "texts",
+                      n_missing);
     return GGUF_OK;
 }
 
@@ -205,8 +212,8 @@ void gg_bpe_unload(struct gguf_vocab *v)
     if (!v->bpe)
         return;
     gg_pretok_destroy(v->bpe->pretok);
-    gg_free(v->allocator, v->bpe->slot);
-    gg_free(v->allocator, v->bpe);
+    gg_mem_free(v->allocator, v->bpe->slot);
+    gg_mem_free(v->allocator, v->bpe);
 }
 
 /* ---- text to tokens ---- */
@@ -216,8 +223,12 @@ void gg_bpe_unload(struct gguf_vocab *v)
 static size_t decode(const char *p, size_t n, uint32_t *cp)
 {
     uint8_t b = (uint8_t)p[0];
-    size_t k = b < 0x80 ? 1 : b < 0xc0 ? 0 : b < 0xe0 ? 2 : b < 0xf0 ? 3
-                                                     : b < 0xf8 ? 4 : 0;
+    size_t k = b < 0x80   ? 1
+               : b < 0xc0 ? 0
+               : b < 0xe0 ? 2
+               : b < 0xf0 ? 3
+               : b < 0xf8 ? 4
+                          : 0;
     *cp = k == 1 ? b : b & (0x7fu >> k);
     for (size_t i = 1; i < k; i++) {
         if (i >= n || ((uint8_t)p[i] & 0xc0) != 0x80) {
@@ -235,7 +246,7 @@ static size_t decode(const char *p, size_t n, uint32_t *cp)
 static size_t encode(uint32_t cp, char out[4])
 {
     if (cp < 0xd800 || cp > 0xdfff)
-        return gg_utf8_encode(cp, out);
+        return gg_str_utf8_encode(cp, out);
     out[0] = (char)0xed; /* a surrogate stays what it was */
     out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
     out[2] = (char)(0x80 | (cp & 0x3f));
@@ -248,9 +259,9 @@ static char *normalize(const struct gguf_vocab *v, const char *text,
                        size_t size, size_t *n)
 {
     *n = size;
-    if (gg_utf8_valid(text, size))
+    if (gg_str_utf8_valid(text, size))
         return (char *)(uintptr_t)text;
-    char *out = gg_alloc(v->allocator, 3 * size);
+    char *out = gg_mem_alloc(v->allocator, 3 * size);
     if (!out)
         return NULL;
     *n = 0;
@@ -286,60 +297,60 @@ static enum gguf_status encode_word(const struct gguf_vocab *v,
     if (gg_pretok_ignore_merges(v->bpe->pretok)) {
         gguf_token id = whole(v, word, size);
         if (id != GGUF_TOKEN_NONE)
-            return gg_tokens_push(out, id, err);
+            return gg_vocab_tokens_push(out, id, err);
     }
     m->n = 0;
     for (size_t i = 0; i < size; i++)
-        GG_TRY(gg_merge_add(m, (uint32_t)i, 1, v->byte[(uint8_t)word[i]],
-                            err));
+        GG_TRY(
+            gg_merge_add(m, (uint32_t)i, 1, v->byte[(uint8_t)word[i]], err));
     GG_TRY(gg_merge_run(m, err));
     for (uint32_t i = 0; i != GG_NO_SYM; i = m->sym[i].next)
         if (m->sym[i].id != GGUF_TOKEN_NONE)
-            GG_TRY(gg_tokens_push(out, m->sym[i].id, err));
+            GG_TRY(gg_vocab_tokens_push(out, m->sym[i].id, err));
     return GGUF_OK;
 }
 
 enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
                                size_t size, bool prefix,
-                               struct gguf_tokens *out,
-                               struct gguf_error *err)
+                               struct gguf_tokens *out, struct gguf_error *err)
 {
     size_t n, n_words = 0, *end = NULL;
     (void)prefix;
     if (size > UINT32_MAX / 4)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "%zu bytes of text in one piece, limit is %u", size,
-                       UINT32_MAX / 4);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "%zu bytes of text in one piece, limit is %u",
+                            size, UINT32_MAX / 4);
     char *norm = normalize(v, text, size, &n);
     if (!norm)
-        return gg_fail_nomem(err, 3 * size);
+        return gg_error_set_nomem(err, 3 * size);
     struct gg_merge m;
     gg_merge_init(&m, v->allocator, pair, v);
-    enum gguf_status st = gg_pretok_split(v->bpe->pretok, norm, n, &end,
-                                          &n_words, err);
+    enum gguf_status st =
+        gg_pretok_split(v->bpe->pretok, norm, n, &end, &n_words, err);
     for (size_t i = 0, at = 0; st == GGUF_OK && i < n_words; at = end[i++])
         st = encode_word(v, &m, norm + at, end[i] - at, out, err);
     gg_merge_fini(&m);
-    gg_free(v->allocator, end);
+    gg_mem_free(v->allocator, end);
     if (norm != text)
-        gg_free(v->allocator, norm);
+        gg_mem_free(v->allocator, norm);
     return st;
 }
 
 /* ---- and back ---- */
 
-void gg_bpe_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s)
+void gg_bpe_put(const struct gguf_vocab *v, gguf_token id,
+                struct gg_vocab_sink *s)
 {
     struct gguf_str t = v->token[id].text;
     for (size_t i = 0; i < t.size;) {
         uint32_t cp;
-        size_t k = gg_utf8_decode(t.data + i, t.size - i, &cp);
+        size_t k = gg_str_utf8_decode(t.data + i, t.size - i, &cp);
         int b = k ? byte_of_char(cp) : -1;
         if (b >= 0)
-            gg_sink_put(s, (char)b);
+            gg_vocab_sink_put(s, (char)b);
         else /* not written in this way: as it is */
             for (size_t c = 0; c < (k ? k : 1); c++)
-                gg_sink_put(s, t.data[i + c]);
+                gg_vocab_sink_put(s, t.data[i + c]);
         i += k ? k : 1;
     }
 }

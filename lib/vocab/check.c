@@ -30,17 +30,17 @@ static uint64_t elem_off(const struct gguf_kv *kv, uint64_t i, uint64_t size)
 }
 
 /* A key and what is wrong about its type, in one go. */
-static enum gguf_status bad_type(const struct gg_checker *c,
+static enum gguf_status bad_type(const struct gg_file_checker *c,
                                  const struct gguf_kv *kv, const char *must,
                                  struct gguf_error *err)
 {
     bool array = kv->type == GGUF_VAL_ARR;
-    struct gg_esc e;
-    return gg_finding(c, GG_CHECK_VOCAB_TYPE, kv->key, kv->off, err,
-                      "key '%s' is %s%s, must be %s", gg_esc(&e, kv->key),
-                      array ? "an array of " : "",
-                      gguf_val_type_name(array ? kv->elem_type : kv->type),
-                      must);
+    struct gg_str_esc e;
+    return gg_file_finding(
+        c, GG_CHECK_VOCAB_TYPE, kv->key, kv->off, err,
+        "key '%s' is %s%s, must be %s", gg_str_esc(&e, kv->key),
+        array ? "an array of " : "",
+        gguf_val_type_name(array ? kv->elem_type : kv->type), must);
 }
 
 static bool is_array_of(const struct gguf_kv *kv, uint32_t elem_type)
@@ -59,7 +59,8 @@ static uint32_t first_like(const struct gguf_str *text, uint32_t i)
     return k;
 }
 
-/* Fill text, and texts unless NULL; report empty texts, and texts that are there twice. */
+/* Fill text, and texts unless NULL; report empty texts, and texts that are
+ * there twice. */
 static enum gguf_status check_texts(struct gg_vocab_scan *s,
                                     const struct gguf_kv *kv,
                                     struct gguf_str *text,
@@ -68,7 +69,7 @@ static enum gguf_status check_texts(struct gg_vocab_scan *s,
 {
     uint32_t n_empty = 0, empty = 0, n_twice = 0, twice = 0;
     struct gguf_kv_iter it;
-    struct gg_esc e;
+    struct gg_str_esc e;
     gguf_kv_iter_init(&it, kv);
     for (uint32_t i = 0; gguf_kv_next_str(&it, &text[i]); i++) {
         if (!text[i].size)
@@ -77,19 +78,20 @@ static enum gguf_status check_texts(struct gg_vocab_scan *s,
             twice = n_twice++ ? twice : i;
     }
     if (n_empty)
-        GG_TRY(gg_finding(s->c, GG_CHECK_TOKEN_EMPTY, kv->key,
-                          gg_vocab_text_off(s, text[empty]), err,
-                          PREFIX "tokens: %" PRIu32 " of %" PRIu32
-                                 " have no text, first [%" PRIu32 "]",
-                          n_empty, s->n, empty));
+        GG_TRY(gg_file_finding(s->c, GG_CHECK_TOKEN_EMPTY, kv->key,
+                               gg_vocab_text_off(s, text[empty]), err,
+                               PREFIX "tokens: %" PRIu32 " of %" PRIu32
+                                      " have no text, first [%" PRIu32 "]",
+                               n_empty, s->n, empty));
     if (n_twice)
-        GG_TRY(gg_finding(s->c, GG_CHECK_TOKEN_TWICE, kv->key,
-                          gg_vocab_text_off(s, text[twice]), err,
-                          PREFIX "tokens: %" PRIu32 " of %" PRIu32
-                                 " repeat another, first [%" PRIu32
-                                 "], which is '%s' like [%" PRIu32 "]",
-                          n_twice, s->n, twice, gg_esc(&e, text[twice]),
-                          first_like(text, twice)));
+        GG_TRY(gg_file_finding(s->c, GG_CHECK_TOKEN_TWICE, kv->key,
+                               gg_vocab_text_off(s, text[twice]), err,
+                               PREFIX "tokens: %" PRIu32 " of %" PRIu32
+                                      " repeat another, first [%" PRIu32
+                                      "], which is '%s' like [%" PRIu32 "]",
+                               n_twice, s->n, twice,
+                               gg_str_esc(&e, text[twice]),
+                               first_like(text, twice)));
     return GGUF_OK;
 }
 
@@ -111,9 +113,11 @@ static enum gguf_status token_array(const struct gg_vocab_scan *s,
         return bad_type(s->c, kv, must, err);
     }
     if (kv->n != s->n)
-        return gg_finding(s->c, GG_CHECK_VOCAB_LENGTH, kv->key, kv->off, err,
-                          "key '%s' has %" PRIu64 " elements, there are "
-                          "%" PRIu32 " tokens", key, kv->n, s->n);
+        return gg_file_finding(s->c, GG_CHECK_VOCAB_LENGTH, kv->key, kv->off,
+                               err,
+                               "key '%s' has %" PRIu64 " elements, there are "
+                               "%" PRIu32 " tokens",
+                               key, kv->n, s->n);
     *out = kv;
     return GGUF_OK;
 }
@@ -136,10 +140,11 @@ static enum gguf_status check_scores(const struct gg_vocab_scan *s,
     }
     if (!n_bad)
         return GGUF_OK;
-    return gg_finding(s->c, GG_CHECK_SCORE, kv->key, elem_off(kv, first, 4),
-                      err, PREFIX "scores: %" PRIu32 " of %" PRIu32
+    return gg_file_finding(s->c, GG_CHECK_SCORE, kv->key,
+                           elem_off(kv, first, 4), err,
+                           PREFIX "scores: %" PRIu32 " of %" PRIu32
                                   " are not finite, first [%" PRIu32 "]",
-                      n_bad, s->n, first);
+                           n_bad, s->n, first);
 }
 
 static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
@@ -148,7 +153,7 @@ static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
     const struct gguf_kv *kv;
     uint32_t n_bad = 0, bad = 0, n_byte = 0, byte = 0;
     int32_t v[CHUNK];
-    struct gg_esc e;
+    struct gg_str_esc e;
     GG_TRY(token_array(s, PREFIX "token_type", GGUF_VAL_I32, &kv, err));
     for (uint32_t i = 0; kv && i < s->n; i += CHUNK) {
         uint32_t n = GG_MIN(s->n - i, (uint32_t)CHUNK);
@@ -156,23 +161,24 @@ static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
         for (uint32_t k = 0; k < n; k++) {
             if (v[k] < GGUF_TOKEN_NORMAL || v[k] > GGUF_TOKEN_BYTE)
                 bad = n_bad++ ? bad : i + k;
-            if (v[k] == GGUF_TOKEN_BYTE && gg_byte_text(s->text[i + k]) < 0)
+            if (v[k] == GGUF_TOKEN_BYTE &&
+                gg_vocab_byte_text(s->text[i + k]) < 0)
                 byte = n_byte++ ? byte : i + k;
         }
     }
     if (n_bad)
-        GG_TRY(gg_finding(s->c, GG_CHECK_TOKEN_KIND, kv->key,
-                          elem_off(kv, bad, 4), err,
-                          PREFIX "token_type: %" PRIu32 " of %" PRIu32
-                                 " are not 1 to 6, first [%" PRIu32 "]",
-                          n_bad, s->n, bad));
+        GG_TRY(gg_file_finding(s->c, GG_CHECK_TOKEN_KIND, kv->key,
+                               elem_off(kv, bad, 4), err,
+                               PREFIX "token_type: %" PRIu32 " of %" PRIu32
+                                      " are not 1 to 6, first [%" PRIu32 "]",
+                               n_bad, s->n, bad));
     if (n_byte)
-        GG_TRY(gg_finding(s->c, GG_CHECK_BYTE_TOKEN, GG_STR(PREFIX "tokens"),
-                          gg_vocab_text_off(s, s->text[byte]), err,
-                          PREFIX "tokens: %" PRIu32 " that are to be bytes are "
-                                 "not of the form <0xHH>, first [%" PRIu32
-                                 "] '%s'",
-                          n_byte, byte, gg_esc(&e, s->text[byte])));
+        GG_TRY(gg_file_finding(
+            s->c, GG_CHECK_BYTE_TOKEN, GG_STR(PREFIX "tokens"),
+            gg_vocab_text_off(s, s->text[byte]), err,
+            PREFIX "tokens: %" PRIu32 " that are to be bytes are "
+                   "not of the form <0xHH>, first [%" PRIu32 "] '%s'",
+            n_byte, byte, gg_str_esc(&e, s->text[byte])));
     return GGUF_OK;
 }
 
@@ -198,10 +204,11 @@ static enum gguf_status check_bytes(const struct gg_vocab_scan *s,
             first = n_missing++ ? first : b;
     if (!n_missing)
         return GGUF_OK;
-    return gg_finding(s->c, GG_CHECK_BYTES, GG_STR(PREFIX "tokens"),
-                      GGUF_NO_OFFSET, err,
-                      "no token stands for %u bytes that texts can have, "
-                      "first 0x%02X", n_missing, first);
+    return gg_file_finding(s->c, GG_CHECK_BYTES, GG_STR(PREFIX "tokens"),
+                           GGUF_NO_OFFSET, err,
+                           "no token stands for %u bytes that texts can have, "
+                           "first 0x%02X",
+                           n_missing, first);
 }
 
 /* -------------------------------------------------------- single keys --- */
@@ -238,7 +245,7 @@ static enum gguf_status check_id(const struct gg_vocab_scan *s,
                                  bool *stop, struct gguf_error *err)
 {
     int64_t id;
-    struct gg_esc e;
+    struct gg_str_esc e;
     enum gguf_status st = gguf_kv_get_int(kv, &id, NULL);
     *stop = true;
     if (st != GGUF_OK && st != GGUF_E_OVERFLOW)
@@ -252,9 +259,9 @@ static enum gguf_status check_id(const struct gg_vocab_scan *s,
         snprintf(value, sizeof value, "%" PRId64, id);
     if (kv->index != GGUF_NO_INDEX)
         snprintf(place, sizeof place, "[%" PRIu64 "]", kv->index);
-    return gg_finding(s->c, GG_CHECK_TOKEN_ID, kv->key, off, err,
-                      "key '%s'%s is %s, there are %" PRIu32 " tokens",
-                      gg_esc(&e, kv->key), place, value, s->n);
+    return gg_file_finding(s->c, GG_CHECK_TOKEN_ID, kv->key, off, err,
+                           "key '%s'%s is %s, there are %" PRIu32 " tokens",
+                           gg_str_esc(&e, kv->key), place, value, s->n);
 }
 
 /* Every key that names tokens: tokenizer.ggml.*_token_id and lists of ids; of
@@ -278,8 +285,8 @@ static enum gguf_status check_ids(const struct gg_vocab_scan *s,
             GG_TRY(bad_type(s->c, kv, "an array", err));
         gguf_kv_iter_init(&it, kv);
         while (!stop && gguf_kv_next(&it, &e))
-            GG_TRY(check_id(s, &e, elem_off(kv, it.i - 1, e.size), &stop,
-                            err));
+            GG_TRY(
+                check_id(s, &e, elem_off(kv, it.i - 1, e.size), &stop, err));
     }
     return GGUF_OK;
 }
@@ -297,25 +304,23 @@ static enum gguf_status check_charsmap(const struct gg_vocab_scan *s,
     if (!is_array_of(kv, GGUF_VAL_U8) && !is_array_of(kv, GGUF_VAL_I8))
         return bad_type(s->c, kv, "an array of u8", err);
     const uint8_t *p = kv->data;
-    uint32_t trie = kv->n >= 4 ? gg_load32le(p) : 0;
-    if (kv->n == 0 ||
-        (kv->n >= 4 && trie <= kv->n - 4 && trie % 4 == 0 &&
-         (trie == kv->n - 4 || p[kv->n - 1] == 0)))
+    uint32_t trie = kv->n >= 4 ? gg_bytes_load32le(p) : 0;
+    if (kv->n == 0 || (kv->n >= 4 && trie <= kv->n - 4 && trie % 4 == 0 &&
+                       (trie == kv->n - 4 || p[kv->n - 1] == 0)))
         return GGUF_OK;
-    return gg_finding(s->c, GG_CHECK_CHARSMAP, kv->key, elem_off(kv, 0, 1),
-                      err, "key '" PREFIX "precompiled_charsmap' has %" PRIu64
-                      " bytes, of which a trie says to take %" PRIu32,
-                      kv->n, trie);
+    return gg_file_finding(s->c, GG_CHECK_CHARSMAP, kv->key,
+                           elem_off(kv, 0, 1), err,
+                           "key '" PREFIX "precompiled_charsmap' has %" PRIu64
+                           " bytes, of which a trie says to take %" PRIu32,
+                           kv->n, trie);
 }
 
 /* --------------------------------------------------------- all of it --- */
 
-static enum gguf_status check_all(struct gg_vocab_scan *s,
-                                  const struct gg_vocab_algo *algo,
-                                  const struct gguf_kv *tokens,
-                                  struct gguf_str *text,
-                                  struct gg_hashes *texts,
-                                  struct gguf_error *err)
+static enum gguf_status
+check_all(struct gg_vocab_scan *s, const struct gg_vocab_algo *algo,
+          const struct gguf_kv *tokens, struct gguf_str *text,
+          struct gg_hashes *texts, struct gguf_error *err)
 {
     GG_TRY(check_texts(s, tokens, text, texts, err));
     GG_TRY(check_scores(s, err));
@@ -328,28 +333,30 @@ static enum gguf_status check_all(struct gg_vocab_scan *s,
     return algo && algo->check ? algo->check(s, err) : GGUF_OK;
 }
 
-static enum gguf_status check_model(const struct gg_checker *c,
+static enum gguf_status check_model(const struct gg_file_checker *c,
                                     const struct gguf_kv *kv,
                                     const struct gg_vocab_algo **algo,
                                     struct gguf_error *err)
 {
     struct gguf_str model;
-    struct gg_esc e;
+    struct gg_str_esc e;
     *algo = NULL;
     if (gguf_kv_get_str(kv, &model, NULL) != GGUF_OK)
-        return gg_finding(c, GG_CHECK_VOCAB_MODEL, GG_STR(PREFIX "model"),
-                          kv ? kv->off : GGUF_NO_OFFSET, err,
-                          "key '" PREFIX "model' is %s",
-                          kv ? "no text" : "missing");
+        return gg_file_finding(c, GG_CHECK_VOCAB_MODEL, GG_STR(PREFIX "model"),
+                               kv ? kv->off : GGUF_NO_OFFSET, err,
+                               "key '" PREFIX "model' is %s",
+                               kv ? "no text" : "missing");
     *algo = gg_vocab_algo_find(model);
     if (gg_vocab_known(model))
         return GGUF_OK;
-    return gg_finding(c, GG_CHECK_VOCAB_UNKNOWN, kv->key, kv->off, err,
-                      "key '" PREFIX "model' is '%s', which is no tokenizer "
-                      "that is known", gg_esc(&e, model));
+    return gg_file_finding(c, GG_CHECK_VOCAB_UNKNOWN, kv->key, kv->off, err,
+                           "key '" PREFIX
+                           "model' is '%s', which is no tokenizer "
+                           "that is known",
+                           gg_str_esc(&e, model));
 }
 
-enum gguf_status gg_vocab_check(const struct gg_checker *c,
+enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
                                 struct gguf_error *err)
 {
     const struct gguf_kv *model = gguf_file_kv_find(c->file, PREFIX "model");
@@ -364,16 +371,16 @@ enum gguf_status gg_vocab_check(const struct gg_checker *c,
     if (tokens && !is_array_of(tokens, GGUF_VAL_STR))
         return bad_type(c, tokens, "an array of str", err);
     if (!tokens || !tokens->n || tokens->n > INT32_MAX)
-        return gg_finding(c, GG_CHECK_NO_TOKENS, GG_STR(PREFIX "tokens"),
-                          tokens ? tokens->off : GGUF_NO_OFFSET, err,
-                          "key '" PREFIX "tokens' has %" PRIu64
-                          " elements, must be 1 to 2^31 - 1",
-                          tokens ? tokens->n : 0);
+        return gg_file_finding(c, GG_CHECK_NO_TOKENS, GG_STR(PREFIX "tokens"),
+                               tokens ? tokens->off : GGUF_NO_OFFSET, err,
+                               "key '" PREFIX "tokens' has %" PRIu64
+                               " elements, must be 1 to 2^31 - 1",
+                               tokens ? tokens->n : 0);
     struct gg_hashes texts = { .slot = NULL };
     bool compare = !c->params.quick || tokens->n <= GGUF_QUICK_TEXTS;
-    struct gguf_str *text = gg_alloc_zero(a, tokens->n + 1, sizeof *text);
+    struct gguf_str *text = gg_mem_alloc_zero(a, tokens->n + 1, sizeof *text);
     if (!text)
-        return gg_fail_nomem(err, (size_t)tokens->n * sizeof *text);
+        return gg_error_set_nomem(err, (size_t)tokens->n * sizeof *text);
     struct gg_vocab_scan s = { c, text, (uint32_t)tokens->n,
                                compare ? &texts : NULL };
     enum gguf_status st =
@@ -381,6 +388,6 @@ enum gguf_status gg_vocab_check(const struct gg_checker *c,
     if (st == GGUF_OK)
         st = check_all(&s, algo, tokens, text, compare ? &texts : NULL, err);
     gg_hashes_fini(&texts);
-    gg_free(a, text);
+    gg_mem_free(a, text);
     return st;
 }

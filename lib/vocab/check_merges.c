@@ -29,16 +29,16 @@ static void count(struct kind *k, uint64_t i, struct gguf_str text)
 
 static enum gguf_status report(const struct gg_vocab_scan *s,
                                const struct gguf_kv *kv, const struct kind *k,
-                               enum gg_check_code code, const char *what,
+                               enum gg_file_check_code code, const char *what,
                                struct gguf_error *err)
 {
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (!k->n)
         return GGUF_OK;
-    return gg_finding(s->c, code, kv->key, gg_vocab_text_off(s, k->text), err,
-                      KEY ": %" PRIu64 " of %" PRIu64 " %s, first [%" PRIu64
-                          "] '%s'",
-                      k->n, kv->n, what, k->first, gg_esc(&e, k->text));
+    return gg_file_finding(
+        s->c, code, kv->key, gg_vocab_text_off(s, k->text), err,
+        KEY ": %" PRIu64 " of %" PRIu64 " %s, first [%" PRIu64 "] '%s'", k->n,
+        kv->n, what, k->first, gg_str_esc(&e, k->text));
 }
 
 static bool is_known(const struct gg_vocab_scan *s, struct gguf_str l,
@@ -79,7 +79,8 @@ static enum gguf_status check_all(const struct gg_vocab_scan *s,
                   "have more than one blank", err));
     GG_TRY(report(s, kv, &unknown, GG_CHECK_MERGE_UNKNOWN,
                   "join or make texts that are not tokens", err));
-    return report(s, kv, &twice, GG_CHECK_MERGE_TWICE, "are there before", err);
+    return report(s, kv, &twice, GG_CHECK_MERGE_TWICE, "are there before",
+                  err);
 }
 
 static enum gguf_status check_pre(const struct gg_vocab_scan *s,
@@ -88,20 +89,22 @@ static enum gguf_status check_pre(const struct gg_vocab_scan *s,
     const struct gguf_kv *kv = gguf_file_kv_find(s->c->file, PRE);
     struct gguf_str name;
     struct gg_pretok_near near;
-    struct gg_esc e;
+    struct gg_str_esc e;
     if (!kv)
-        return gg_finding(s->c, GG_CHECK_NO_PRE, GG_STR(PRE), GGUF_NO_OFFSET,
-                          err, "key '" PRE "' is missing: programs guess how "
-                          "texts are cut into words");
+        return gg_file_finding(s->c, GG_CHECK_NO_PRE, GG_STR(PRE),
+                               GGUF_NO_OFFSET, err,
+                               "key '" PRE "' is missing: programs guess how "
+                               "texts are cut into words");
     if (gguf_kv_get_str(kv, &name, NULL) != GGUF_OK || gg_pretok_known(name))
         return GGUF_OK;
     gg_pretok_nearest(&near, name);
-    return gg_finding(s->c, GG_CHECK_PRE_UNKNOWN, kv->key, kv->off, err,
-                      "key '" PRE "' is '%s', which is no way to cut texts "
-                      "into words that is known; like it are '%.*s' and "
-                      "'%.*s'", gg_esc(&e, name), (int)near.name[0].size,
-                      near.name[0].data, (int)near.name[1].size,
-                      near.name[1].data);
+    return gg_file_finding(
+        s->c, GG_CHECK_PRE_UNKNOWN, kv->key, kv->off, err,
+        "key '" PRE "' is '%s', which is no way to cut texts "
+        "into words that is known; like it are '%.*s' and "
+        "'%.*s'",
+        gg_str_esc(&e, name), (int)near.name[0].size, near.name[0].data,
+        (int)near.name[1].size, near.name[1].data);
 }
 
 enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
@@ -113,10 +116,10 @@ enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
     GG_TRY(check_pre(s, err));
     if (!kv || kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_STR ||
         kv->n > UINT32_MAX)
-        return gg_finding(s->c, GG_CHECK_NO_MERGES, GG_STR(KEY),
-                          kv ? kv->off : GGUF_NO_OFFSET, err,
-                          "key '" KEY "' is %s",
-                          kv ? "no array of str" : "missing");
+        return gg_file_finding(s->c, GG_CHECK_NO_MERGES, GG_STR(KEY),
+                               kv ? kv->off : GGUF_NO_OFFSET, err,
+                               "key '" KEY "' is %s",
+                               kv ? "no array of str" : "missing");
     struct gg_hashes seen = { .slot = NULL };
     enum gguf_status st =
         s->texts ? gg_hashes_init(&seen, a, kv->n, err) : GGUF_OK;

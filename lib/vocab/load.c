@@ -9,7 +9,7 @@
 
 #define PREFIX "tokenizer.ggml."
 
-int gg_byte_text(struct gguf_str t)
+int gg_vocab_byte_text(struct gguf_str t)
 {
     int value = 0;
     if (t.size != 6 || memcmp(t.data, "<0x", 3) || t.data[5] != '>')
@@ -39,9 +39,10 @@ static enum gguf_status token_array(const struct gguf_vocab *v,
         return GGUF_OK;
     GG_TRY(gguf_kv_check_array(kv, elem_type, err));
     if (kv->n != v->n_tokens)
-        return gg_fail(err, GGUF_E_VOCAB, kv->off,
-                       "%s has %" PRIu64 " elements, there are %zu tokens",
-                       key, kv->n, v->n_tokens);
+        return gg_error_set(err, GGUF_E_VOCAB, kv->off,
+                            "%s has %" PRIu64
+                            " elements, there are %zu tokens",
+                            key, kv->n, v->n_tokens);
     return GGUF_OK;
 }
 
@@ -60,17 +61,17 @@ static enum gguf_status load_texts(struct gguf_vocab *v,
     GG_TRY(gguf_file_kv_get(v->file, PREFIX "tokens", &kv, err));
     GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
     if (!kv->n || kv->n > INT32_MAX)
-        return gg_fail(err, GGUF_E_VOCAB, kv->off,
-                       PREFIX "tokens has %" PRIu64
-                              " elements, must be 1 to 2^31 - 1",
-                       kv->n);
-    v->token = gg_alloc_zero(v->allocator, kv->n, sizeof *v->token);
+        return gg_error_set(err, GGUF_E_VOCAB, kv->off,
+                            PREFIX "tokens has %" PRIu64
+                                   " elements, must be 1 to 2^31 - 1",
+                            kv->n);
+    v->token = gg_mem_alloc_zero(v->allocator, kv->n, sizeof *v->token);
     if (!v->token)
-        return gg_fail_nomem(err, (size_t)kv->n * sizeof *v->token);
+        return gg_error_set_nomem(err, (size_t)kv->n * sizeof *v->token);
     v->n_tokens = (size_t)kv->n;
     gguf_kv_iter_init(&it, kv);
     for (size_t i = 0; i < v->n_tokens; i++) {
-        struct gg_token *t = &v->token[i];
+        struct gg_vocab_token *t = &v->token[i];
         gguf_kv_next_str(&it, &t->text);
         t->kind = GGUF_TOKEN_NORMAL;
         if (t->text.size > v->max_size)
@@ -82,17 +83,17 @@ static enum gguf_status load_texts(struct gguf_vocab *v,
     size_t n_empty = 0;
     for (uint32_t i = 0; i < v->n_tokens; i++) {
         uint32_t other;
-        struct gg_esc e;
+        struct gg_str_esc e;
         if (!v->token[i].text.size) {
             n_empty++;
             continue;
         }
         GG_TRY(gg_index_add(&v->index, i, &other, err));
         if (other != GG_INDEX_NONE)
-            return gg_fail(err, GGUF_E_VOCAB, kv->off,
-                           PREFIX "tokens: %" PRIu32 " and %" PRIu32
-                                  " are both '%s'",
-                           other, i, gg_esc(&e, v->token[i].text));
+            return gg_error_set(err, GGUF_E_VOCAB, kv->off,
+                                PREFIX "tokens: %" PRIu32 " and %" PRIu32
+                                       " are both '%s'",
+                                other, i, gg_str_esc(&e, v->token[i].text));
     }
     if (n_empty)
         gg_vocab_warn(v, "%zu tokens have no text and are never found",
@@ -115,18 +116,32 @@ static enum gguf_status load_scores(struct gguf_vocab *v,
         }
     }
     if (n_bad)
-        gg_vocab_warn(v, PREFIX "scores: %zu are not numbers, taken as the "
-                                "lowest", n_bad);
+        gg_vocab_warn(v,
+                      PREFIX "scores: %zu are not numbers, taken as the "
+                             "lowest",
+                      n_bad);
     return GGUF_OK;
 }
 
 /* Texts that end a turn or a text: control tokens whatever the file says,
  * since converters have written them as ordinary ones. */
 static const char *const ends[] = {
-    "<|eot_id|>",  "<|im_end|>",      "<|end|>",       "<end_of_turn>",
-    "<|eom_id|>",  "<|endoftext|>",   "<|end_of_text|>", "<EOT>",
-    "_<EOT>",      "[EOT]",           "[EOS]",         "</s>",
-    "<|return|>",  "<|call|>",        "<|flush|>",     "<end_of_utterance>",
+    "<|eot_id|>",
+    "<|im_end|>",
+    "<|end|>",
+    "<end_of_turn>",
+    "<|eom_id|>",
+    "<|endoftext|>",
+    "<|end_of_text|>",
+    "<EOT>",
+    "_<EOT>",
+    "[EOT]",
+    "[EOS]",
+    "</s>",
+    "<|return|>",
+    "<|call|>",
+    "<|flush|>",
+    "<end_of_utterance>",
     ("<\xef\xbd\x9c"
      "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"),
 };
@@ -139,25 +154,28 @@ static enum gguf_status load_kinds(struct gguf_vocab *v,
     GG_TRY(token_array(v, PREFIX "token_type", GGUF_VAL_I32, &kv, err));
     for (size_t i = 0; kv && i < v->n_tokens; i++) {
         int32_t kind;
-        struct gg_token *t = &v->token[i];
-        struct gg_esc e;
+        struct gg_vocab_token *t = &v->token[i];
+        struct gg_str_esc e;
         GG_TRY(gguf_kv_elems_i32(kv, i, 1, &kind, err));
         if (kind < GGUF_TOKEN_NORMAL || kind > GGUF_TOKEN_BYTE) {
             kind = GGUF_TOKEN_UNDEFINED;
             n_bad++;
         }
-        if (kind == GGUF_TOKEN_BYTE && gg_byte_text(t->text) < 0)
-            return gg_fail(err, GGUF_E_VOCAB, kv->off,
-                           "token %zu is a byte token, but its text '%s' is "
-                           "not of the form <0xHH>",
-                           i, gg_esc(&e, t->text));
+        if (kind == GGUF_TOKEN_BYTE && gg_vocab_byte_text(t->text) < 0)
+            return gg_error_set(
+                err, GGUF_E_VOCAB, kv->off,
+                "token %zu is a byte token, but its text '%s' is "
+                "not of the form <0xHH>",
+                i, gg_str_esc(&e, t->text));
         t->kind = (uint8_t)kind;
     }
     if (n_bad)
-        gg_vocab_warn(v, PREFIX "token_type: %zu values are not 1 to 6, taken "
-                                "as undefined", n_bad);
+        gg_vocab_warn(v,
+                      PREFIX "token_type: %zu values are not 1 to 6, taken "
+                             "as undefined",
+                      n_bad);
     for (size_t i = 0; i < GG_LEN(ends); i++) {
-        gguf_token id = gguf_vocab_find(v, gg_strz(ends[i]));
+        gguf_token id = gguf_vocab_find(v, gg_str_z(ends[i]));
         if (id != GGUF_TOKEN_NONE)
             v->token[id].kind = GGUF_TOKEN_CONTROL;
     }
@@ -252,7 +270,7 @@ static void set_rstrip(struct gguf_vocab *v)
                              v->token[i].kind == GGUF_TOKEN_UNKNOWN ||
                              v->token[i].kind == GGUF_TOKEN_USER;
     for (size_t i = 0; i < GG_LEN(not_these); i++) {
-        gguf_token id = gguf_vocab_find(v, gg_strz(not_these[i]));
+        gguf_token id = gguf_vocab_find(v, gg_str_z(not_these[i]));
         if (id != GGUF_TOKEN_NONE)
             v->token[id].rstrip = false;
     }
@@ -265,8 +283,8 @@ size_t gg_vocab_load_bytes(struct gguf_vocab *v)
         gguf_token id = GGUF_TOKEN_NONE;
         char text[8];
         size_t size;
-        for (unsigned i = 0; id == GGUF_TOKEN_NONE &&
-                             (size = v->algo->byte_text(b, i, text));
+        for (unsigned i = 0;
+             id == GGUF_TOKEN_NONE && (size = v->algo->byte_text(b, i, text));
              i++)
             id = gguf_vocab_find(v, (struct gguf_str){ text, size });
         v->byte[b] = id;
@@ -279,14 +297,14 @@ enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)
 {
     const struct gguf_kv *kv;
     struct gguf_str model;
-    struct gg_esc e;
+    struct gg_str_esc e;
     GG_TRY(gguf_file_kv_get(v->file, PREFIX "model", &kv, err));
     GG_TRY(gguf_kv_get_str(kv, &model, err));
     v->algo = gg_vocab_algo_find(model);
     if (!v->algo)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, kv->off,
-                       PREFIX "model '%s' is not supported yet",
-                       gg_esc(&e, model));
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, kv->off,
+                            PREFIX "model '%s' is not supported yet",
+                            gg_str_esc(&e, model));
     for (int b = 0; b < 256; b++)
         v->byte[b] = GGUF_TOKEN_NONE;
     for (size_t i = 0; i < GGUF_N_SPECIAL; i++)
@@ -304,6 +322,6 @@ enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)
     GG_TRY(load_switch(v, PREFIX "add_space_prefix", v->algo->add_space_prefix,
                        &v->add_space_prefix, err));
     set_rstrip(v);
-    GG_TRY(gg_split_load(v, err));
+    GG_TRY(gg_vocab_split_load(v, err));
     return v->algo->load ? v->algo->load(v, v->file, err) : GGUF_OK;
 }

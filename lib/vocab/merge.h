@@ -15,7 +15,7 @@
 #define GG_NO_SYM UINT32_MAX
 
 /* A stretch of the text: one node of a doubly linked list. */
-struct gg_sym {
+struct gg_vocab_sym {
     uint32_t off, size; /* bytes; size 0: joined to its left neighbour */
     uint32_t prev, next;
     gguf_token id; /* or GGUF_TOKEN_NONE */
@@ -23,22 +23,23 @@ struct gg_sym {
 
 /* May l and r, which comes after it, be joined? Then *id is what they become,
  * and *score says how good that is. */
-typedef bool gg_pair_fn(const void *user, const struct gg_sym *l,
-                        const struct gg_sym *r, double *score,
-                        gguf_token *id);
+typedef bool gg_vocab_pair_fn(const void *user, const struct gg_vocab_sym *l,
+                              const struct gg_vocab_sym *r, double *score,
+                              gguf_token *id);
 
 struct gg_merge {
     const struct gguf_allocator *allocator;
-    gg_pair_fn *pair;
+    gg_vocab_pair_fn *pair;
     const void *user;
-    struct gg_sym *sym; /* n of them; the first is never joined to another */
+    struct gg_vocab_sym
+        *sym; /* n of them; the first is never joined to another */
     size_t n, cap;
-    struct gg_cand *heap; /* size: bytes of both, when it was found */
+    struct gg_vocab_cand *heap; /* size: bytes of both, when it was found */
     size_t n_heap, heap_cap;
 };
 
 void gg_merge_init(struct gg_merge *m, const struct gguf_allocator *a,
-                   gg_pair_fn *pair, const void *user);
+                   gg_vocab_pair_fn *pair, const void *user);
 void gg_merge_fini(struct gg_merge *m);
 
 /* Append a symbol. GGUF_E_NOMEM. */

@@ -71,7 +71,8 @@ static bool begins(struct gguf_str text, struct gguf_str with)
 }
 
 /* Parent and jump of text i; those before it have theirs. */
-static void attach(struct gg_prefixes *p, const struct gguf_vocab *v, uint32_t i)
+static void attach(struct gg_vocab_prefixes *p, const struct gguf_vocab *v,
+                   uint32_t i)
 {
     struct gg_prefix *t = &p->text[i];
     uint32_t up = i - 1;
@@ -81,23 +82,23 @@ static void attach(struct gg_prefixes *p, const struct gguf_vocab *v, uint32_t i
     const struct gg_prefix *far = &p->text[parent->jump];
     t->parent = up;
     t->depth = parent->depth + 1;
-    t->jump = parent->depth - far->depth ==
-                      far->depth - p->text[far->jump].depth
-                  ? far->jump
-                  : up;
+    t->jump =
+        parent->depth - far->depth == far->depth - p->text[far->jump].depth
+            ? far->jump
+            : up;
 }
 
-enum gguf_status gg_prefixes_init(struct gg_prefixes *p,
-                                  const struct gguf_vocab *v, unsigned kinds,
-                                  struct gguf_error *err)
+enum gguf_status gg_vocab_prefixes_init(struct gg_vocab_prefixes *p,
+                                        const struct gguf_vocab *v,
+                                        unsigned kinds, struct gguf_error *err)
 {
     size_t n = 1;
     for (size_t i = 0; i < v->n_tokens; i++)
         n += v->token[i].text.size && kinds >> v->token[i].kind & 1;
-    *p = (struct gg_prefixes){ .text = gg_alloc(v->allocator,
-                                                n * sizeof *p->text) };
+    *p = (struct gg_vocab_prefixes){ .text = gg_mem_alloc(
+                                         v->allocator, n * sizeof *p->text) };
     if (!p->text)
-        return gg_fail_nomem(err, n * sizeof *p->text);
+        return gg_error_set_nomem(err, n * sizeof *p->text);
     p->text[p->n++] = (struct gg_prefix){ .id = GGUF_TOKEN_NONE };
     for (size_t i = 0; i < v->n_tokens; i++)
         if (v->token[i].text.size && kinds >> v->token[i].kind & 1)
@@ -117,9 +118,10 @@ enum gguf_status gg_prefixes_init(struct gg_prefixes *p,
     return GGUF_OK;
 }
 
-void gg_prefixes_fini(struct gg_prefixes *p, const struct gguf_vocab *v)
+void gg_vocab_prefixes_fini(struct gg_vocab_prefixes *p,
+                            const struct gguf_vocab *v)
 {
-    gg_free(v->allocator, p->text);
+    gg_mem_free(v->allocator, p->text);
 }
 
 /* ---- finding ---- */
@@ -133,15 +135,15 @@ static size_t common(struct gguf_str a, struct gguf_str b)
     return n;
 }
 
-static size_t size_of(const struct gg_prefixes *p, const struct gguf_vocab *v,
-                      uint32_t i)
+static size_t size_of(const struct gg_vocab_prefixes *p,
+                      const struct gguf_vocab *v, uint32_t i)
 {
     return i ? text_of(v, &p->text[i]).size : 0;
 }
 
-uint32_t gg_prefixes_find(const struct gg_prefixes *p,
-                          const struct gguf_vocab *v, const char *text,
-                          size_t size)
+uint32_t gg_vocab_prefixes_find(const struct gg_vocab_prefixes *p,
+                                const struct gguf_vocab *v, const char *text,
+                                size_t size)
 {
     struct gguf_str s = { text, size };
     uint32_t low = p->first[(uint8_t)*text];

@@ -21,7 +21,7 @@ struct gg_prefix {
     uint32_t depth;
 };
 
-struct gg_prefixes {
+struct gg_vocab_prefixes {
     struct gg_prefix *text; /* [0] is no text: number 0 means none */
     uint32_t n;             /* with that */
     uint32_t first[257];    /* first[b] to first[b + 1] - 1 begin with b */
@@ -29,15 +29,17 @@ struct gg_prefixes {
 
 /* The texts of the tokens of v whose kinds, as 1 << kind, are in this mask.
  * GGUF_E_NOMEM. */
-enum gguf_status gg_prefixes_init(struct gg_prefixes *p,
-                                  const struct gguf_vocab *v, unsigned kinds,
-                                  struct gguf_error *err);
-void gg_prefixes_fini(struct gg_prefixes *p, const struct gguf_vocab *v);
+enum gguf_status gg_vocab_prefixes_init(struct gg_vocab_prefixes *p,
+                                        const struct gguf_vocab *v,
+                                        unsigned kinds,
+                                        struct gguf_error *err);
+void gg_vocab_prefixes_fini(struct gg_vocab_prefixes *p,
+                            const struct gguf_vocab *v);
 
 /* Number of the longest of the texts that size bytes of text, not 0, begin
  * with; 0: none. */
-uint32_t gg_prefixes_find(const struct gg_prefixes *p,
-                          const struct gguf_vocab *v, const char *text,
-                          size_t size);
+uint32_t gg_vocab_prefixes_find(const struct gg_vocab_prefixes *p,
+                                const struct gguf_vocab *v, const char *text,
+                                size_t size);
 
 #endif

@@ -28,19 +28,19 @@ struct row {
 
 /* Members of a class: what has the Unicode property White_Space, which the
  * expressions' \s means. PCRE2's own has U+180E, too. */
-#define SPACES "\\t-\\r\\x{85}\\p{Z}"
-#define SPACE "[" SPACES "]"
+#define SPACES    "\\t-\\r\\x{85}\\p{Z}"
+#define SPACE     "[" SPACES "]"
 #define SPACE_END SPACE "+(?![^" SPACES "])"
 #define GPT2                                                                  \
-    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" SPACES                \
+    "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" SPACES                 \
     "\\p{L}\\p{N}]+|" SPACE_END
 #define CONTRACTIONS                                                          \
     "(?:'[sS]|'[tT]|'[rR][eE]|'[vV][eE]|'[mM]|'[lL][lL]|'[dD])"
 /* Words, numbers of at most DIGITS digits, the rest, newlines, blanks. */
 #define TIKTOKEN(DIGITS)                                                      \
-    CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS              \
-                 "| ?[^" SPACES "\\p{L}\\p{N}]+[\\r\\n]*|"                   \
-    SPACE "*[\\r\\n]+|" SPACE_END "|" SPACE "+"
+    CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS               \
+                 "| ?[^" SPACES "\\p{L}\\p{N}]+[\\r\\n]*|" SPACE              \
+                 "*[\\r\\n]+|" SPACE_END "|" SPACE "+"
 
 static const struct row rows[] = {
     { .names = "default",
@@ -92,13 +92,13 @@ static bool has_name(const char *names, struct gguf_str name)
 
 static void *re_alloc(PCRE2_SIZE size, void *user)
 {
-    return gg_alloc(user, size);
+    return gg_mem_alloc(user, size);
 }
 
 static void re_free(void *ptr, void *user)
 {
     if (ptr)
-        gg_free(user, ptr);
+        gg_mem_free(user, ptr);
 }
 
 enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
@@ -106,32 +106,31 @@ enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
                                   struct gguf_error *err)
 {
     const struct row *row = NULL;
-    struct gg_esc e;
+    struct gg_str_esc e;
     *out = NULL;
     for (size_t i = 0; i < GG_LEN(rows) && !row; i++)
         if (has_name(rows[i].names, name))
             row = &rows[i];
     if (!row)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "tokenizer.ggml.pre '%s' is not supported yet",
-                       gg_esc(&e, name));
-    struct gg_pretok *p = gg_alloc_zero(a, 1, sizeof *p);
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tokenizer.ggml.pre '%s' is not supported yet",
+                            gg_str_esc(&e, name));
+    struct gg_pretok *p = gg_mem_alloc_zero(a, 1, sizeof *p);
     if (!p)
-        return gg_fail_nomem(err, sizeof *p);
+        return gg_error_set_nomem(err, sizeof *p);
     p->allocator = a;
     p->row = row;
-    p->general = pcre2_general_context_create(re_alloc, re_free,
-                                              (void *)(uintptr_t)a);
+    p->general =
+        pcre2_general_context_create(re_alloc, re_free, (void *)(uintptr_t)a);
     pcre2_compile_context *cc =
         p->general ? pcre2_compile_context_create(p->general) : NULL;
     bool good = cc != NULL;
     for (int i = 0; good && i < MAX_EXPRS && row->expr[i]; i++) {
         int code;
         PCRE2_SIZE at;
-        p->code[i] = pcre2_compile((PCRE2_SPTR)row->expr[i],
-                                   PCRE2_ZERO_TERMINATED,
-                                   PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK,
-                                   &code, &at, cc);
+        p->code[i] = pcre2_compile(
+            (PCRE2_SPTR)row->expr[i], PCRE2_ZERO_TERMINATED,
+            PCRE2_UTF | PCRE2_UCP | PCRE2_NO_UTF_CHECK, &code, &at, cc);
         good = p->code[i] != NULL;
         /* without a compiler for this processor it is interpreted */
         if (good)
@@ -140,7 +139,7 @@ enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
     pcre2_compile_context_free(cc);
     if (!good) {
         gg_pretok_destroy(p);
-        return gg_fail_nomem(err, sizeof *p);
+        return gg_error_set_nomem(err, sizeof *p);
     }
     *out = p;
     return GGUF_OK;
@@ -153,7 +152,7 @@ void gg_pretok_destroy(struct gg_pretok *p)
     for (int i = 0; i < MAX_EXPRS; i++)
         pcre2_code_free(p->code[i]);
     pcre2_general_context_free(p->general);
-    gg_free(p->allocator, p);
+    gg_mem_free(p->allocator, p);
 }
 
 bool gg_pretok_ignore_merges(const struct gg_pretok *p)
@@ -178,8 +177,8 @@ static enum gguf_status push(struct ends *a, size_t end,
                              struct gguf_error *err)
 {
     if (a->n == a->cap) {
-        void *grown = gg_grow(a->allocator, a->end, &a->cap,
-                              sizeof *a->end, 256, err);
+        void *grown = gg_mem_grow(a->allocator, a->end, &a->cap,
+                                  sizeof *a->end, 256, err);
         if (!grown)
             return GGUF_E_NOMEM;
         a->end = grown;
@@ -207,10 +206,11 @@ static enum gguf_status cut(const struct matcher *m, const pcre2_code *code,
         if (n == PCRE2_ERROR_NOMATCH)
             break;
         if (n < 0)
-            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                           "the text cannot be cut into words at byte %zu "
-                           "(PCRE2 error %d)",
-                           begin + from, n);
+            return gg_error_set(
+                err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                "the text cannot be cut into words at byte %zu "
+                "(PCRE2 error %d)",
+                begin + from, n);
         const PCRE2_SIZE *o = pcre2_get_ovector_pointer(m->data);
         if (o[1] == o[0]) { /* no expression here matches nothing */
             from++;
@@ -252,7 +252,7 @@ static char *without_surrogates(const struct gguf_allocator *a,
         if ((uint8_t)text[i] != 0xed || (uint8_t)text[i + 1] < 0xa0)
             continue;
         if (!copy) {
-            copy = gg_alloc(a, size);
+            copy = gg_mem_alloc(a, size);
             if (!copy)
                 return NULL;
             memcpy(copy, text, size);
@@ -281,16 +281,16 @@ enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
             pcre2_jit_stack_assign(m.ctx, NULL, m.stack);
         st = split(p, &m, copy, size, &a, &b, err);
     } else {
-        st = gg_fail_nomem(err, size);
+        st = gg_error_set_nomem(err, size);
     }
     pcre2_match_data_free(m.data);
     pcre2_jit_stack_free(m.stack);
     pcre2_match_context_free(m.ctx);
     if (copy != text)
-        gg_free(p->allocator, copy);
-    gg_free(p->allocator, b.end);
+        gg_mem_free(p->allocator, copy);
+    gg_mem_free(p->allocator, b.end);
     if (st != GGUF_OK) {
-        gg_free(p->allocator, a.end);
+        gg_mem_free(p->allocator, a.end);
         return st;
     }
     *end = a.end;

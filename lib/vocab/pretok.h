@@ -40,8 +40,8 @@ struct gg_pretok_near {
 void gg_pretok_nearest(struct gg_pretok_near *out, struct gguf_str name);
 
 /* Cut size bytes of UTF-8 into words: *end is an owned array of *n offsets
- * where each word ends, the last of which is size. Surrogates may occur. Any thread.
- * GGUF_E_NOMEM, GGUF_E_LIMIT (the expressions give up on the text). */
+ * where each word ends, the last of which is size. Surrogates may occur. Any
+ * thread. GGUF_E_NOMEM, GGUF_E_LIMIT (the expressions give up on the text). */
 enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
                                  size_t size, size_t **end, size_t *n,
                                  struct gguf_error *err);

@@ -15,17 +15,18 @@
 
 #define BIT(KIND) (1u << GGUF_TOKEN_##KIND)
 
-enum gguf_status gg_split_load(struct gguf_vocab *v, struct gguf_error *err)
+enum gguf_status gg_vocab_split_load(struct gguf_vocab *v,
+                                     struct gguf_error *err)
 {
-    GG_TRY(gg_prefixes_init(&v->split[0], v, BIT(USER), err));
-    return gg_prefixes_init(&v->split[1], v,
-                            BIT(USER) | BIT(CONTROL) | BIT(UNKNOWN), err);
+    GG_TRY(gg_vocab_prefixes_init(&v->split[0], v, BIT(USER), err));
+    return gg_vocab_prefixes_init(
+        &v->split[1], v, BIT(USER) | BIT(CONTROL) | BIT(UNKNOWN), err);
 }
 
-void gg_split_unload(struct gguf_vocab *v)
+void gg_vocab_split_unload(struct gguf_vocab *v)
 {
-    gg_prefixes_fini(&v->split[0], v);
-    gg_prefixes_fini(&v->split[1], v);
+    gg_vocab_prefixes_fini(&v->split[0], v);
+    gg_vocab_prefixes_fini(&v->split[1], v);
 }
 
 /* ---- where tokens begin ---- */
@@ -37,12 +38,12 @@ struct match {
 
 struct work {
     const struct gguf_vocab *v;
-    const struct gg_prefixes *texts;
+    const struct gg_vocab_prefixes *texts;
     const char *text;
     size_t size;
     struct match *m; /* in the order of the text */
     size_t n, cap;
-    struct gg_cand *heap; /* of which left is the number of a match */
+    struct gg_vocab_cand *heap; /* of which left is the number of a match */
     size_t n_heap;
     uint8_t *used; /* of each byte: 1 is a token's, 2 is dropped after one */
 };
@@ -50,20 +51,20 @@ struct work {
 static enum gguf_status find_all(struct work *w, struct gguf_error *err)
 {
     for (size_t off = 0; off < w->size; off++) {
-        uint32_t i = gg_prefixes_find(w->texts, w->v, w->text + off,
-                                      w->size - off);
+        uint32_t i = gg_vocab_prefixes_find(w->texts, w->v, w->text + off,
+                                            w->size - off);
         if (!i)
             continue;
         if (w->n == w->cap) {
-            void *grown = gg_grow(w->v->allocator, w->m, &w->cap,
-                                  sizeof *w->m, 64, err);
+            void *grown = gg_mem_grow(w->v->allocator, w->m, &w->cap,
+                                      sizeof *w->m, 64, err);
             if (!grown)
                 return GGUF_E_NOMEM;
             w->m = grown;
         }
         if (w->n == UINT32_MAX)
-            return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                           "tokens begin at 2^32 bytes of the text");
+            return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                                "tokens begin at 2^32 bytes of the text");
         w->m[w->n++] = (struct match){ off, i };
     }
     return GGUF_OK;
@@ -78,8 +79,9 @@ static bool is_blank(char c)
 
 static void wait_for_turn(struct work *w, size_t k)
 {
-    struct gg_cand c = { .score = -(double)w->texts->text[w->m[k].i].rank,
-                         .left = (uint32_t)k };
+    struct gg_vocab_cand c = { .score =
+                                   -(double)w->texts->text[w->m[k].i].rank,
+                               .left = (uint32_t)k };
     gg_heap_push(w->heap, &w->n_heap, c);
 }
 
@@ -106,14 +108,14 @@ static void grant(struct work *w)
     while (w->n_heap) {
         size_t k = gg_heap_pop(w->heap, &w->n_heap).left;
         struct match *m = &w->m[k];
-        const struct gg_token *t = &w->v->token[w->texts->text[m->i].id];
+        const struct gg_vocab_token *t = &w->v->token[w->texts->text[m->i].id];
         if (w->used[m->off]) {
             m->i = 0;
             continue;
         }
         size_t n = n_free(w->used + m->off, t->text.size);
         if (n < t->text.size) {
-            m->i = gg_prefixes_find(w->texts, w->v, w->text + m->off, n);
+            m->i = gg_vocab_prefixes_find(w->texts, w->v, w->text + m->off, n);
             if (m->i)
                 wait_for_turn(w, k);
             continue;
@@ -129,16 +131,16 @@ static void grant(struct work *w)
 
 /* ---- the pieces ---- */
 
-static enum gguf_status cut(const struct work *w, struct gg_piece **out,
+static enum gguf_status cut(const struct work *w, struct gg_vocab_piece **out,
                             size_t *n_out, struct gguf_error *err)
 {
     size_t n_granted = 0, at = 0, n = 0;
     for (size_t k = 0; k < w->n; k++)
         n_granted += w->m[k].i != 0;
-    struct gg_piece *p =
-        gg_alloc(w->v->allocator, (2 * n_granted + 1) * sizeof *p);
+    struct gg_vocab_piece *p =
+        gg_mem_alloc(w->v->allocator, (2 * n_granted + 1) * sizeof *p);
     if (!p)
-        return gg_fail_nomem(err, (2 * n_granted + 1) * sizeof *p);
+        return gg_error_set_nomem(err, (2 * n_granted + 1) * sizeof *p);
     for (size_t k = 0; k <= w->n; k++) {
         if (k < w->n && !w->m[k].i)
             continue;
@@ -146,11 +148,11 @@ static enum gguf_status cut(const struct work *w, struct gg_piece **out,
         while (at < end && w->used && w->used[at] == 2)
             at++;
         if (at < end)
-            p[n++] = (struct gg_piece){ at, end - at, GGUF_TOKEN_NONE };
+            p[n++] = (struct gg_vocab_piece){ at, end - at, GGUF_TOKEN_NONE };
         if (k < w->n) {
             gguf_token id = w->texts->text[w->m[k].i].id;
             size_t size = w->v->token[id].text.size;
-            p[n++] = (struct gg_piece){ end, size, id };
+            p[n++] = (struct gg_vocab_piece){ end, size, id };
             at = end + size;
         }
     }
@@ -159,27 +161,29 @@ static enum gguf_status cut(const struct work *w, struct gg_piece **out,
     return GGUF_OK;
 }
 
-enum gguf_status gg_split_text(const struct gguf_vocab *v, const char *text,
-                               size_t size, bool parse, struct gg_piece **out,
-                               size_t *n_out, struct gguf_error *err)
+enum gguf_status gg_vocab_split_text(const struct gguf_vocab *v,
+                                     const char *text, size_t size, bool parse,
+                                     struct gg_vocab_piece **out,
+                                     size_t *n_out, struct gguf_error *err)
 {
-    struct work w = { .v = v, .texts = &v->split[parse], .text = text,
-                      .size = size };
+    struct work w = {
+        .v = v, .texts = &v->split[parse], .text = text, .size = size
+    };
     *out = NULL;
     *n_out = 0;
     enum gguf_status st = find_all(&w, err);
     if (st == GGUF_OK && w.n) {
-        w.heap = gg_alloc_zero(v->allocator, w.n, sizeof *w.heap);
-        w.used = gg_alloc_zero(v->allocator, size, 1);
+        w.heap = gg_mem_alloc_zero(v->allocator, w.n, sizeof *w.heap);
+        w.used = gg_mem_alloc_zero(v->allocator, size, 1);
         if (w.heap && w.used)
             grant(&w);
         else
-            st = gg_fail_nomem(err, size);
+            st = gg_error_set_nomem(err, size);
     }
     if (st == GGUF_OK)
         st = cut(&w, out, n_out, err);
-    gg_free(v->allocator, w.m);
-    gg_free(v->allocator, w.heap);
-    gg_free(v->allocator, w.used);
+    gg_mem_free(v->allocator, w.m);
+    gg_mem_free(v->allocator, w.heap);
+    gg_mem_free(v->allocator, w.used);
     return st;
 }

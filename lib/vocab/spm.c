@@ -28,8 +28,8 @@ static gguf_token find(const struct spm *s, uint32_t off, size_t size)
     return id == GG_INDEX_NONE ? GGUF_TOKEN_NONE : (gguf_token)id;
 }
 
-static bool pair(const void *user, const struct gg_sym *l,
-                 const struct gg_sym *r, double *score, gguf_token *id)
+static bool pair(const void *user, const struct gg_vocab_sym *l,
+                 const struct gg_vocab_sym *r, double *score, gguf_token *id)
 {
     const struct spm *s = user;
     *id = find(s, l->off, (size_t)l->size + r->size);
@@ -39,22 +39,23 @@ static bool pair(const void *user, const struct gg_sym *l,
     return true;
 }
 
-static enum gguf_status put(const struct spm *s, const struct gg_sym *y,
+static enum gguf_status put(const struct spm *s, const struct gg_vocab_sym *y,
                             struct gguf_tokens *out, struct gguf_error *err)
 {
-    gguf_token id = y->id == GGUF_TOKEN_NONE ? find(s, y->off, y->size) : y->id;
+    gguf_token id =
+        y->id == GGUF_TOKEN_NONE ? find(s, y->off, y->size) : y->id;
     if (id != GGUF_TOKEN_NONE)
-        return gg_tokens_push(out, id, err);
+        return gg_vocab_tokens_push(out, id, err);
     for (uint32_t i = 0; i < y->size; i++) {
         uint8_t b = (uint8_t)s->text[y->off + i];
         id = s->v->byte[b];
         if (id == GGUF_TOKEN_NONE)
             id = s->v->special[GGUF_SPECIAL_UNK];
         if (id == GGUF_TOKEN_NONE)
-            return gg_fail(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
-                           "no token for byte 0x%02X, and no unknown token",
-                           b);
-        GG_TRY(gg_tokens_push(out, id, err));
+            return gg_error_set(
+                err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
+                "no token for byte 0x%02X, and no unknown token", b);
+        GG_TRY(gg_vocab_tokens_push(out, id, err));
     }
     return GGUF_OK;
 }
@@ -84,8 +85,7 @@ static bool is_meta(const char *p, size_t n)
 }
 
 static enum gguf_status encode_all(const struct spm *s, size_t size,
-                                   struct gg_merge *m,
-                                   struct gguf_tokens *out,
+                                   struct gg_merge *m, struct gguf_tokens *out,
                                    struct gguf_error *err)
 {
     bool was_meta = false;
@@ -97,8 +97,8 @@ static enum gguf_status encode_all(const struct spm *s, size_t size,
         if (s->v->words && meta && !was_meta)
             GG_TRY(flush(s, m, out, err));
         was_meta = meta;
-        GG_TRY(gg_merge_add(m, (uint32_t)off, (uint32_t)k, GGUF_TOKEN_NONE,
-                            err));
+        GG_TRY(
+            gg_merge_add(m, (uint32_t)off, (uint32_t)k, GGUF_TOKEN_NONE, err));
         off += k;
     }
     return flush(s, m, out, err);
@@ -106,19 +106,18 @@ static enum gguf_status encode_all(const struct spm *s, size_t size,
 
 enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
                                size_t size, bool prefix,
-                               struct gguf_tokens *out,
-                               struct gguf_error *err)
+                               struct gguf_tokens *out, struct gguf_error *err)
 {
     if (size > UINT32_MAX / GG_META_SPACE_SIZE - 1)
-        return gg_fail(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
-                       "%zu bytes of text in one piece, limit is %u", size,
-                       UINT32_MAX / GG_META_SPACE_SIZE - 1);
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "%zu bytes of text in one piece, limit is %u",
+                            size, UINT32_MAX / GG_META_SPACE_SIZE - 1);
     size_t n = size + GG_META_SPACE_SIZE;
     for (size_t i = 0; i < size; i++)
         n += text[i] == ' ' ? GG_META_SPACE_SIZE - 1 : 0;
-    char *buf = gg_alloc(v->allocator, n);
+    char *buf = gg_mem_alloc(v->allocator, n);
     if (!buf)
-        return gg_fail_nomem(err, n);
+        return gg_error_set_nomem(err, n);
     n = 0;
     if (prefix && v->add_space_prefix) {
         memcpy(buf, GG_META_SPACE, GG_META_SPACE_SIZE);
@@ -137,7 +136,7 @@ enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
     gg_merge_init(&m, v->allocator, pair, &s);
     enum gguf_status st = encode_all(&s, n, &m, out, err);
     gg_merge_fini(&m);
-    gg_free(v->allocator, buf);
+    gg_mem_free(v->allocator, buf);
     return st;
 }
 
@@ -163,7 +162,8 @@ size_t gg_spm_byte_text(unsigned b, unsigned i, char out[8])
     return i == 1;
 }
 
-enum gguf_status gg_spm_load(struct gguf_vocab *v, const struct gguf_file *file,
+enum gguf_status gg_spm_load(struct gguf_vocab *v,
+                             const struct gguf_file *file,
                              struct gguf_error *err)
 {
     (void)file;
@@ -180,13 +180,14 @@ enum gguf_status gg_spm_load(struct gguf_vocab *v, const struct gguf_file *file,
     return GGUF_OK;
 }
 
-void gg_spm_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s)
+void gg_spm_put(const struct gguf_vocab *v, gguf_token id,
+                struct gg_vocab_sink *s)
 {
     struct gguf_str t = v->token[id].text;
     for (size_t i = 0; i < t.size;) {
         bool meta = t.size - i >= GG_META_SPACE_SIZE &&
                     is_meta(t.data + i, GG_META_SPACE_SIZE);
-        gg_sink_put(s, meta ? ' ' : t.data[i]);
+        gg_vocab_sink_put(s, meta ? ' ' : t.data[i]);
         i += meta ? GG_META_SPACE_SIZE : 1;
     }
 }
@@ -196,8 +197,9 @@ enum gguf_status gg_spm_check(const struct gg_vocab_scan *s,
 {
     if (gguf_file_kv_find(s->c->file, "tokenizer.ggml.scores"))
         return GGUF_OK;
-    return gg_finding(s->c, GG_CHECK_NO_SCORES,
-                      GG_STR("tokenizer.ggml.scores"), GGUF_NO_OFFSET, err,
-                      "key 'tokenizer.ggml.scores' is missing: which tokens "
-                      "a text becomes depends on them");
+    return gg_file_finding(
+        s->c, GG_CHECK_NO_SCORES, GG_STR("tokenizer.ggml.scores"),
+        GGUF_NO_OFFSET, err,
+        "key 'tokenizer.ggml.scores' is missing: which tokens "
+        "a text becomes depends on them");
 }

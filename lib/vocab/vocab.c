@@ -30,10 +30,10 @@ enum gguf_status gguf_vocab_create(struct gguf_vocab **out,
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_vocab_params", err));
     if (!file)
-        return gg_fail(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no file");
-    struct gguf_vocab *v = gg_alloc_zero(p.allocator, 1, sizeof *v);
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "no file");
+    struct gguf_vocab *v = gg_mem_alloc_zero(p.allocator, 1, sizeof *v);
     if (!v)
-        return gg_fail_nomem(err, sizeof *v);
+        return gg_error_set_nomem(err, sizeof *v);
     v->allocator = p.allocator;
     v->file = file;
     v->warn = p.warn;
@@ -55,9 +55,9 @@ void gguf_vocab_destroy(struct gguf_vocab *v)
         v->algo->unload(v);
     if (v->has_index)
         gg_index_fini(&v->index);
-    gg_split_unload(v);
-    gg_free(v->allocator, v->token);
-    gg_free(v->allocator, v);
+    gg_vocab_split_unload(v);
+    gg_mem_free(v->allocator, v->token);
+    gg_mem_free(v->allocator, v);
 }
 
 /* ---- looking up ---- */
@@ -74,7 +74,7 @@ size_t gguf_vocab_n_tokens(const struct gguf_vocab *v)
 
 struct gguf_str gguf_vocab_model(const struct gguf_vocab *v)
 {
-    return gg_strz(v->algo->model);
+    return gg_str_z(v->algo->model);
 }
 
 struct gguf_str gguf_vocab_text(const struct gguf_vocab *v, gguf_token id)
@@ -120,14 +120,14 @@ int gguf_vocab_add_eos(const struct gguf_vocab *v)
 
 /* ---- lists ---- */
 
-enum gguf_status gg_tokens_reserve(struct gguf_tokens *t, size_t n,
-                                   struct gguf_error *err)
+enum gguf_status gg_vocab_tokens_reserve(struct gguf_tokens *t, size_t n,
+                                         struct gguf_error *err)
 {
     if (n <= t->cap - t->n)
         return GGUF_OK;
     size_t least = n > SIZE_MAX - t->n ? SIZE_MAX : GG_MAX(t->n + n, 64);
-    void *grown = gg_grow(t->allocator, t->id, &t->cap, sizeof *t->id, least,
-                          err);
+    void *grown =
+        gg_mem_grow(t->allocator, t->id, &t->cap, sizeof *t->id, least, err);
     if (!grown)
         return GGUF_E_NOMEM;
     t->id = grown;
@@ -136,7 +136,7 @@ enum gguf_status gg_tokens_reserve(struct gguf_tokens *t, size_t n,
 
 void gguf_tokens_fini(struct gguf_tokens *t)
 {
-    gg_free(t->allocator, t->id);
+    gg_mem_free(t->allocator, t->id);
     t->id = NULL;
     t->n = t->cap = 0;
 }
@@ -145,7 +145,7 @@ void gguf_tokens_fini(struct gguf_tokens *t)
 
 static enum gguf_status encode_pieces(const struct gguf_vocab *v,
                                       const char *text,
-                                      const struct gg_piece *p, size_t n,
+                                      const struct gg_vocab_piece *p, size_t n,
                                       struct gguf_tokens *out,
                                       struct gguf_error *err)
 {
@@ -155,7 +155,7 @@ static enum gguf_status encode_pieces(const struct gguf_vocab *v,
             GG_TRY(v->algo->encode(v, text + p[i].off, p[i].size, prefix, out,
                                    err));
         else
-            GG_TRY(gg_tokens_push(out, p[i].id, err));
+            GG_TRY(gg_vocab_tokens_push(out, p[i].id, err));
         prefix = p[i].id != GGUF_TOKEN_NONE;
     }
     return GGUF_OK;
@@ -167,10 +167,10 @@ static enum gguf_status push_end(const struct gguf_vocab *v,
                                  struct gguf_error *err)
 {
     if (v->special[which] == GGUF_TOKEN_NONE)
-        return gg_fail(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
-                       "the vocabulary asks for a %s token and has none",
-                       name);
-    return gg_tokens_push(out, v->special[which], err);
+        return gg_error_set(err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
+                            "the vocabulary asks for a %s token and has none",
+                            name);
+    return gg_vocab_tokens_push(out, v->special[which], err);
 }
 
 enum gguf_status gguf_vocab_tokenize(const struct gguf_vocab *v,
@@ -179,15 +179,16 @@ enum gguf_status gguf_vocab_tokenize(const struct gguf_vocab *v,
                                      struct gguf_error *err)
 {
     if (!v->algo->encode)
-        return gg_fail(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-                       "the file has no vocabulary (tokenizer.ggml.model is "
-                       "'%s')",
-                       v->algo->model);
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+            "the file has no vocabulary (tokenizer.ggml.model is "
+            "'%s')",
+            v->algo->model);
     size_t n_before = out->n, n;
     bool special = flags & GGUF_TOKENIZE_ADD_SPECIAL;
-    struct gg_piece *p;
-    GG_TRY(gg_split_text(v, text, size, flags & GGUF_TOKENIZE_PARSE_SPECIAL,
-                         &p, &n, err));
+    struct gg_vocab_piece *p;
+    GG_TRY(gg_vocab_split_text(
+        v, text, size, flags & GGUF_TOKENIZE_PARSE_SPECIAL, &p, &n, err));
     enum gguf_status st = GGUF_OK;
     if (special && v->add_bos)
         st = push_end(v, GGUF_SPECIAL_BOS, "BOS", out, err);
@@ -195,7 +196,7 @@ enum gguf_status gguf_vocab_tokenize(const struct gguf_vocab *v,
         st = encode_pieces(v, text, p, n, out, err);
     if (st == GGUF_OK && special && v->add_eos)
         st = push_end(v, GGUF_SPECIAL_EOS, "EOS", out, err);
-    gg_free(v->allocator, p);
+    gg_mem_free(v->allocator, p);
     if (st != GGUF_OK)
         out->n = n_before;
     return st;
@@ -203,43 +204,38 @@ enum gguf_status gguf_vocab_tokenize(const struct gguf_vocab *v,
 
 /* ---- tokens to text ---- */
 
-static void put_text(struct gg_sink *s, struct gguf_str t)
+static void put_text(struct gg_vocab_sink *s, struct gguf_str t)
 {
     for (size_t i = 0; i < t.size; i++)
-        gg_sink_put(s, t.data[i]);
+        gg_vocab_sink_put(s, t.data[i]);
 }
 
 static void put_token(const struct gguf_vocab *v, gguf_token id,
-                      unsigned flags, struct gg_sink *s)
+                      unsigned flags, struct gg_vocab_sink *s)
 {
     if (!known(v, id))
         return;
-    const struct gg_token *t = &v->token[id];
+    const struct gg_vocab_token *t = &v->token[id];
     switch ((enum gguf_token_kind)t->kind) {
-    case GGUF_TOKEN_NORMAL:
-        v->algo->put(v, id, s);
-        break;
-    case GGUF_TOKEN_USER:
-        put_text(s, t->text);
-        break;
+    case GGUF_TOKEN_NORMAL: v->algo->put(v, id, s); break;
+    case GGUF_TOKEN_USER: put_text(s, t->text); break;
     case GGUF_TOKEN_CONTROL:
     case GGUF_TOKEN_UNKNOWN:
         if (flags & GGUF_DETOKENIZE_SPECIAL)
             put_text(s, t->text);
         break;
     case GGUF_TOKEN_BYTE:
-        gg_sink_put(s, (char)gg_byte_text(t->text));
+        gg_vocab_sink_put(s, (char)gg_vocab_byte_text(t->text));
         break;
     case GGUF_TOKEN_UNDEFINED:
-    case GGUF_TOKEN_UNUSED:
-        break;
+    case GGUF_TOKEN_UNUSED: break;
     }
 }
 
 size_t gguf_vocab_piece(const struct gguf_vocab *v, gguf_token id,
                         unsigned flags, char *out, size_t size)
 {
-    struct gg_sink s = { out, size, 0, false };
+    struct gg_vocab_sink s = { out, size, 0, false };
     put_token(v, id, flags, &s);
     return s.n;
 }
@@ -254,7 +250,7 @@ size_t gguf_vocab_detokenize(const struct gguf_vocab *v, const gguf_token *id,
     }
     if (strip && n && v->add_eos && id[n - 1] == v->special[GGUF_SPECIAL_EOS])
         n--;
-    struct gg_sink s = { out, size, 0, v->add_space_prefix };
+    struct gg_vocab_sink s = { out, size, 0, v->add_space_prefix };
     for (size_t i = 0; i < n; i++)
         put_token(v, id[i], flags, &s);
     return s.n;

@@ -12,25 +12,25 @@
 #include <string.h>
 
 /* What the peers call the meta space: U+2581, a visible blank. */
-#define GG_META_SPACE "\xe2\x96\x81"
+#define GG_META_SPACE      "\xe2\x96\x81"
 #define GG_META_SPACE_SIZE 3
 
-struct gg_token {
+struct gg_vocab_token {
     struct gguf_str text; /* in the file's mapping */
     float score;
-    uint8_t kind;  /* enum gguf_token_kind */
-    bool rstrip;   /* blanks after it are dropped when it is split off */
+    uint8_t kind; /* enum gguf_token_kind */
+    bool rstrip;  /* blanks after it are dropped when it is split off */
 };
 
 /* Where text goes that may not fit. */
-struct gg_sink {
+struct gg_vocab_sink {
     char *out;
     size_t size;     /* bytes at out */
     size_t n;        /* bytes put so far, also those that did not fit */
     bool skip_space; /* drop the next byte if it is a blank */
 };
 
-static inline void gg_sink_put(struct gg_sink *s, char c)
+static inline void gg_vocab_sink_put(struct gg_vocab_sink *s, char c)
 {
     bool skip = s->skip_space && c == ' ';
     s->skip_space = false;
@@ -45,7 +45,7 @@ struct gg_vocab_scan;
 
 /* One algorithm: a row of the table in algo.c. */
 struct gg_vocab_algo {
-    const char *model; /* tokenizer.ggml.model */
+    const char *model;                       /* tokenizer.ggml.model */
     bool add_bos, add_eos, add_space_prefix; /* unless the file says */
     gguf_token special[GGUF_N_SPECIAL];      /* unless the file says */
     /* Prepare: after tokens are loaded and indexed. Or NULL. */
@@ -62,7 +62,8 @@ struct gg_vocab_algo {
                                struct gguf_tokens *out,
                                struct gguf_error *err);
     /* The bytes of a normal token. */
-    void (*put)(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+    void (*put)(const struct gguf_vocab *v, gguf_token id,
+                struct gg_vocab_sink *s);
     /* The i-th text that a token for a byte can have, the best first, into
      * out: its size, or 0 after the last. */
     size_t (*byte_text)(unsigned b, unsigned i, char out[8]);
@@ -86,7 +87,7 @@ struct gguf_vocab {
     gguf_warn_fn *warn;
     void *warn_user;
 
-    struct gg_token *token;
+    struct gg_vocab_token *token;
     size_t n_tokens;
     size_t max_size; /* bytes of the longest text */
     struct gg_index index;
@@ -98,7 +99,7 @@ struct gguf_vocab {
 
     /* Tokens that are split off before the algorithm sees the text: [0] those
      * that always are, [1] these and what is asked for. */
-    struct gg_prefixes split[2];
+    struct gg_vocab_prefixes split[2];
 
     struct gg_bpe *bpe; /* byte-level encoding's own */
 
@@ -111,19 +112,19 @@ void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
     GG_PRINTF(2, 3);
 
 /* The byte of a text <0xHH>, or -1. */
-int gg_byte_text(struct gguf_str text);
+int gg_vocab_byte_text(struct gguf_str text);
 
 /* Room for n more tokens after out->n. GGUF_E_NOMEM. */
-enum gguf_status gg_tokens_reserve(struct gguf_tokens *out, size_t n,
-                                   struct gguf_error *err);
+enum gguf_status gg_vocab_tokens_reserve(struct gguf_tokens *out, size_t n,
+                                         struct gguf_error *err);
 
 /* Append one token. GGUF_E_NOMEM. */
-static inline enum gguf_status gg_tokens_push(struct gguf_tokens *out,
-                                              gguf_token id,
-                                              struct gguf_error *err)
+static inline enum gguf_status gg_vocab_tokens_push(struct gguf_tokens *out,
+                                                    gguf_token id,
+                                                    struct gguf_error *err)
 {
     if (out->n == out->cap)
-        GG_TRY(gg_tokens_reserve(out, 1, err));
+        GG_TRY(gg_vocab_tokens_reserve(out, 1, err));
     out->id[out->n++] = id;
     return GGUF_OK;
 }
@@ -139,12 +140,12 @@ size_t gg_vocab_load_bytes(struct gguf_vocab *v);
  * file without vocabulary has no findings. Memory: 48 bytes a token at most,
  * and as much a merge.
  * GGUF_E_CANCELLED, GGUF_E_NOMEM. */
-enum gguf_status gg_vocab_check(const struct gg_checker *c,
+enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
                                 struct gguf_error *err);
 
 /* What an algorithm's own check has to go by. */
 struct gg_vocab_scan {
-    const struct gg_checker *c;
+    const struct gg_file_checker *c;
     const struct gguf_str *text; /* of the n tokens */
     uint32_t n;
     const struct gg_hashes *texts; /* NULL: not to be compared with */
@@ -154,12 +155,13 @@ struct gg_vocab_scan {
 uint64_t gg_vocab_text_off(const struct gg_vocab_scan *s, struct gguf_str t);
 
 /* split.c: prepare v->split. GGUF_E_NOMEM. */
-enum gguf_status gg_split_load(struct gguf_vocab *v, struct gguf_error *err);
-void gg_split_unload(struct gguf_vocab *v);
+enum gguf_status gg_vocab_split_load(struct gguf_vocab *v,
+                                     struct gguf_error *err);
+void gg_vocab_split_unload(struct gguf_vocab *v);
 
 /* A stretch of text: a token (id) or text to tokenize (id is
  * GGUF_TOKEN_NONE). */
-struct gg_piece {
+struct gg_vocab_piece {
     size_t off, size;
     gguf_token id;
 };
@@ -167,33 +169,38 @@ struct gg_piece {
 /* Cut text at the tokens that are found by their text: longer ones first
  * wherever they stand, then by id, then from left to right; control and
  * unknown tokens only if parse is set. *out is an owned array of *n pieces.
- * Memory: some 60 bytes for each byte of the text where a token begins, whatever
- * their number. GGUF_E_NOMEM, GGUF_E_LIMIT (2^32 such bytes). */
-enum gguf_status gg_split_text(const struct gguf_vocab *v, const char *text,
-                               size_t size, bool parse, struct gg_piece **out,
-                               size_t *n, struct gguf_error *err);
+ * Memory: some 60 bytes for each byte of the text where a token begins,
+ * whatever their number. GGUF_E_NOMEM, GGUF_E_LIMIT (2^32 such bytes). */
+enum gguf_status gg_vocab_split_text(const struct gguf_vocab *v,
+                                     const char *text, size_t size, bool parse,
+                                     struct gg_vocab_piece **out, size_t *n,
+                                     struct gguf_error *err);
 
 /* spm.c: SentencePiece byte-pair encoding, merges by score. */
-enum gguf_status gg_spm_load(struct gguf_vocab *v, const struct gguf_file *file,
+enum gguf_status gg_spm_load(struct gguf_vocab *v,
+                             const struct gguf_file *file,
                              struct gguf_error *err);
 enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
                                size_t size, bool prefix,
                                struct gguf_tokens *out,
                                struct gguf_error *err);
-void gg_spm_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+void gg_spm_put(const struct gguf_vocab *v, gguf_token id,
+                struct gg_vocab_sink *s);
 size_t gg_spm_byte_text(unsigned b, unsigned i, char out[8]);
 enum gguf_status gg_spm_check(const struct gg_vocab_scan *s,
                               struct gguf_error *err);
 
 /* bpe.c: byte-level byte-pair encoding, merges by rank. */
-enum gguf_status gg_bpe_load(struct gguf_vocab *v, const struct gguf_file *file,
+enum gguf_status gg_bpe_load(struct gguf_vocab *v,
+                             const struct gguf_file *file,
                              struct gguf_error *err);
 void gg_bpe_unload(struct gguf_vocab *v);
 enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
                                size_t size, bool prefix,
                                struct gguf_tokens *out,
                                struct gguf_error *err);
-void gg_bpe_put(const struct gguf_vocab *v, gguf_token id, struct gg_sink *s);
+void gg_bpe_put(const struct gguf_vocab *v, gguf_token id,
+                struct gg_vocab_sink *s);
 size_t gg_bpe_byte_text(unsigned b, unsigned i, char out[8]);
 
 /* Cut an entry of tokenizer.ggml.merges, "left right". false: it is not two

@@ -39,7 +39,8 @@ static void check_cursor(void)
     ok(gg_cursor_u64(&c, &v64, "count", &e) == GGUF_E_TRUNCATED &&
            e.offset == 8 && strstr(e.message, "4 left") && c.off == 8,
        "short read: %s", e.message);
-    ok(gg_cursor_u32(&c, &v32, "x", NULL) == GGUF_OK && v32 == 9 && c.off == 12,
+    ok(gg_cursor_u32(&c, &v32, "x", NULL) == GGUF_OK && v32 == 9 &&
+           c.off == 12,
        "u32 up to the last byte");
     const uint8_t *p;
     ok(gg_cursor_take(&c, UINT64_MAX, &p, "x", &e) == GGUF_E_TRUNCATED,
@@ -62,8 +63,12 @@ static void check_escape(void)
         { "\n\t\\", 3, "\\n\\t\\\\" },
         { "\xc3\xa9", 2, "\xc3\xa9" },
         { "\xc3", 1, "\\xC3" },
-        { "\xc2\x9b" "31m", 5, "\\u{9B}31m" },
-        { "\xe2\x80\xae" "abc", 6, "\\u{202E}abc" },
+        { "\xc2\x9b"
+          "31m",
+          5, "\\u{9B}31m" },
+        { "\xe2\x80\xae"
+          "abc",
+          6, "\\u{202E}abc" },
         { "\xf3\xa0\x81\x81\xe2\x81\xa0", 7, "\\u{E0041}\\u{2060}" },
         { "\xc2\xad\xef\xb8\x8f", 5, "\\u{AD}\\u{FE0F}" },
         { "\xc2\xac\xe2\x81\x9f\xf3\x9f\xbf\xbf", 9,
@@ -74,15 +79,15 @@ static void check_escape(void)
     };
     char out[64];
     for (size_t i = 0; i < GG_LEN(cases); i++) {
-        gg_escape(out, sizeof out, cases[i].in, cases[i].n);
+        gg_str_escape(out, sizeof out, cases[i].in, cases[i].n);
         ok(!strcmp(out, cases[i].want), "escape %zu gives %s", i, out);
     }
     for (size_t size = 1; size < 20; size++) {
         char big[32];
         memset(big, '#', sizeof big);
-        size_t n = gg_escape(big, size, "\x1b\xc3\xa9xyz\x1b\x1b", 9);
+        size_t n = gg_str_escape(big, size, "\x1b\xc3\xa9xyz\x1b\x1b", 9);
         if (n != strlen(big) || n >= size || big[size] != '#' ||
-            !gg_utf8_valid(big, n)) {
+            !gg_str_utf8_valid(big, n)) {
             ok(0, "escape into %zu bytes stays inside", size);
             return;
         }
@@ -127,7 +132,7 @@ static void check_uint(void)
         { " 1", NULL, 9, 5, 0 },
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {
-        struct gguf_str s = gg_strz(cases[i].text);
+        struct gguf_str s = gg_str_z(cases[i].text);
         uint64_t v = 5;
         ok(gg_str_uint(&s, cases[i].max, &v) == cases[i].found &&
                v == cases[i].v &&
@@ -172,16 +177,17 @@ static void check_utf8(void)
     for (uint32_t cp = 0; cp <= 0x110000; cp++) {
         char b[4];
         uint32_t back = 0;
-        size_t n = gg_utf8_encode(cp, b);
+        size_t n = gg_str_utf8_encode(cp, b);
         int surrogate = cp >= 0xd800 && cp < 0xe000;
         if (!n != (surrogate || cp > 0x10ffff))
             bad++;
-        if (n && (gg_utf8_decode(b, n, &back) != n || back != cp ||
-                  (n > 1 && gg_utf8_decode(b, n - 1, &back) != 0)))
+        if (n && (gg_str_utf8_decode(b, n, &back) != n || back != cp ||
+                  (n > 1 && gg_str_utf8_decode(b, n - 1, &back) != 0)))
             bad++;
     }
     ok(!bad, "every code point survives encoding and decoding");
-    ok(!gg_utf8_valid("\xc0\x80", 2) && !gg_utf8_valid("\xe0\x80\x80", 3),
+    ok(!gg_str_utf8_valid("\xc0\x80", 2) &&
+           !gg_str_utf8_valid("\xe0\x80\x80", 3),
        "overlong forms are refused");
 }
 
@@ -220,35 +226,35 @@ static void check_index(void)
 
 static void check_arena(void)
 {
-    struct gg_arena a;
-    gg_arena_init(&a, NULL);
+    struct gg_mem_arena a;
+    gg_mem_arena_init(&a, NULL);
     int bad = 0;
     for (size_t i = 0; i < 3000; i++) {
-        char *p = gg_arena_alloc(&a, i % 100 + (i == 7 ? 200000 : 1));
+        char *p = gg_mem_arena_alloc(&a, i % 100 + (i == 7 ? 200000 : 1));
         bad += !p || (uintptr_t)p % alignof(max_align_t);
         if (p)
             memset(p, 1, i % 100 + 1);
     }
     ok(!bad, "arena blocks are aligned");
-    char *s = gg_arena_strndup(&a, "abcdef", 3);
+    char *s = gg_mem_arena_strndup(&a, "abcdef", 3);
     ok(s && !strcmp(s, "abc"), "strndup ends the copy");
-    ok(!gg_arena_alloc(&a, SIZE_MAX - 4), "an absurd size fails");
-    gg_arena_fini(&a);
+    ok(!gg_mem_arena_alloc(&a, SIZE_MAX - 4), "an absurd size fails");
+    gg_mem_arena_fini(&a);
     for (size_t align = 8; align <= 4096; align *= 2) {
-        void *p = gg_alloc_aligned(NULL, 100, align);
+        void *p = gg_mem_alloc_aligned(NULL, 100, align);
         bad += !p || (uintptr_t)p % align;
-        gg_free_aligned(NULL, p);
+        gg_mem_free_aligned(NULL, p);
     }
     ok(!bad, "aligned blocks are");
     /* below, at and above half of a huge page, one and two of them */
     for (size_t size = 1u << 19; size <= 1u << 23; size += size / 2) {
-        char *p = gg_alloc_huge(NULL, size, 64);
+        char *p = gg_mem_alloc_huge(NULL, size, 64);
         bad += !p || (uintptr_t)p % 64;
         if (p)
             memset(p, 1, size);
-        gg_free_aligned(NULL, p);
+        gg_mem_free_aligned(NULL, p);
     }
-    ok(!bad && !gg_alloc_huge(NULL, SIZE_MAX - 5, 64),
+    ok(!bad && !gg_mem_alloc_huge(NULL, SIZE_MAX - 5, 64),
        "large blocks, and one that is too large");
 }
 
@@ -259,23 +265,23 @@ static void check_grow(void)
     int *v = NULL;
     for (int i = 0; i < 100; i++) {
         if (n == room)
-            v = gg_grow(NULL, v, &room, sizeof *v, 3, &err);
+            v = gg_mem_grow(NULL, v, &room, sizeof *v, 3, &err);
         v[n++] = i;
     }
     bool good = room == 192;
     for (int i = 0; i < 100; i++)
         good &= v[i] == i;
     ok(good, "an array grows by doubling and keeps its items");
-    v = gg_grow(NULL, v, &room, sizeof *v, 1000, &err);
+    v = gg_mem_grow(NULL, v, &room, sizeof *v, 1000, &err);
     good = v && room == 1000 && v[99] == 99;
     ok(good, "to what is asked for where twice is less");
-    gg_free(NULL, v);
+    gg_mem_free(NULL, v);
     room = 0;
-    ok(!gg_grow(NULL, NULL, &room, 16, SIZE_MAX / 8, &err) &&
+    ok(!gg_mem_grow(NULL, NULL, &room, 16, SIZE_MAX / 8, &err) &&
            err.status == GGUF_E_NOMEM && room == 0,
        "not to more bytes than can be counted");
     room = SIZE_MAX / 8;
-    ok(!gg_grow(NULL, NULL, &room, 16, 1, &err) &&
+    ok(!gg_mem_grow(NULL, NULL, &room, 16, 1, &err) &&
            err.status == GGUF_E_NOMEM && room == SIZE_MAX / 8,
        "not beyond what there is");
 }
@@ -283,10 +289,10 @@ static void check_grow(void)
 static void check_error(void)
 {
     struct gguf_error e;
-    ok(gg_fail_errno(&e, 2, "open %s", "x") == GGUF_E_IO && e.sys_errno == 2 &&
-           !strncmp(e.message, "open x: No such file", 20),
+    ok(gg_error_set_errno(&e, 2, "open %s", "x") == GGUF_E_IO &&
+           e.sys_errno == 2 && !strncmp(e.message, "open x: No such file", 20),
        "system errors: %s", e.message);
-    ok(gg_fail_errno(NULL, 28, "x") == GGUF_E_NOSPACE, "a full disk");
+    ok(gg_error_set_errno(NULL, 28, "x") == GGUF_E_NOSPACE, "a full disk");
     ok(!strcmp(gguf_status_string(GGUF_E_TRUNCATED), "truncated file") &&
            !strcmp(gguf_status_string((enum gguf_status)77), "unknown status"),
        "status strings");

@@ -94,7 +94,8 @@ static void check_way(unsigned how, const char *name)
        "%s: once only: %s", name, err.message);
 
     ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_FORCE, &err) ==
-               GGUF_OK && gg_outfile_write(&o, "x", 1, &err) == GGUF_OK,
+               GGUF_OK &&
+           gg_outfile_write(&o, "x", 1, &err) == GGUF_OK,
        "%s: by force", name);
     gg_outfile_abort(&o);
     gg_outfile_abort(&o);
@@ -116,8 +117,7 @@ static void check_way(unsigned how, const char *name)
     gg_outfile_abort(&o);
     ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_FORCE, &err) ==
                GGUF_OK &&
-           (o.no_cfr = true) &&
-           gg_outfile_zeros(&o, 100, &err) == GGUF_OK &&
+           (o.no_cfr = true) && gg_outfile_zeros(&o, 100, &err) == GGUF_OK &&
            gg_outfile_copy(&o, fd, 7, SIZE - 7, &err) == GGUF_OK &&
            gg_outfile_commit(&o, &err) == GGUF_OK &&
            holds(target, SIZE - 7 + 100, copy_at),
@@ -149,10 +149,10 @@ static void check_names(unsigned how, const char *name)
         unlink(target);
         if (force)
             ok(!link(source, target), "%s: with an old file", name);
-        bool good = gg_outfile_open(&o, NULL, target, flags, &err) ==
-                        GGUF_OK &&
-                    gg_outfile_write(&o, "x", 1, &err) == GGUF_OK &&
-                    gg_outfile_finish(&o, &err) == GGUF_OK;
+        bool good =
+            gg_outfile_open(&o, NULL, target, flags, &err) == GGUF_OK &&
+            gg_outfile_write(&o, "x", 1, &err) == GGUF_OK &&
+            gg_outfile_finish(&o, &err) == GGUF_OK;
         ok(good && (force ? holds(target, 1 << 20, byte_at)
                           : access(target, F_OK) != 0),
            "%s: finished, it has no name yet", name);
@@ -161,7 +161,8 @@ static void check_names(unsigned how, const char *name)
            "%s: then it has, and what was there is kept", name);
         gg_outfile_unname(&o);
         ok((force ? holds(target, 1 << 20, byte_at)
-                  : access(target, F_OK) != 0) && n_others() == partial,
+                  : access(target, F_OK) != 0) &&
+               n_others() == partial,
            "%s: that can be undone", name);
         gg_outfile_unname(&o);
         gg_outfile_abort(&o);
@@ -173,8 +174,8 @@ static void check_names(unsigned how, const char *name)
     unlink(target);
     ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
            gg_outfile_finish(&o, &err) == GGUF_OK &&
-           gg_outfile_name(&o, true, &err) == GGUF_OK &&
-           !unlink(target) && !link(source, target),
+           gg_outfile_name(&o, true, &err) == GGUF_OK && !unlink(target) &&
+           !link(source, target),
        "%s: a file that was replaced by others", name);
     gg_outfile_unname(&o);
     gg_outfile_abort(&o);
@@ -194,7 +195,8 @@ static void check_partial(void)
            holds(part, 1 << 20, byte_at),
        "a stranger's temporary is no temporary: %s", err.message);
     ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_RESUME, &err) ==
-               GGUF_E_MISMATCH && holds(part, 1 << 20, byte_at),
+               GGUF_E_MISMATCH &&
+           holds(part, 1 << 20, byte_at),
        "nor one with another name: %s", err.message);
     unlink(part);
     ok(gg_outfile_open(&o, NULL, target, how, &err) == GGUF_OK &&
@@ -204,7 +206,8 @@ static void check_partial(void)
     gg_outfile_abort(&o);
     ok(holds(part, 1, x_at) &&
            gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_RESUME, &err) ==
-               GGUF_OK && holds(part, 1, x_at),
+               GGUF_OK &&
+           holds(part, 1, x_at),
        "stays, and is taken up");
     gg_outfile_abort(&o);
     unlink(part);
@@ -227,8 +230,7 @@ static void check_changes(void)
        "cut off, it reads as zeros: %s", err.message);
     now[0] = now[1] = (struct timespec){ 1000, 6 };
     ok(!ftruncate(fd, 10) && !futimens(fd, old) &&
-           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK &&
-           !futimens(fd, now) &&
+           gg_mapfile_check(&m, m.fd, &err) == GGUF_OK && !futimens(fd, now) &&
            gg_mapfile_check(&m, m.fd, &err) == GGUF_E_MISMATCH,
        "a nanosecond later: %s", err.message);
     gg_mapfile_close(&m);
@@ -249,18 +251,20 @@ static void check_map(void)
     struct gg_mapfile m;
     long page = sysconf(_SC_PAGESIZE);
     ok(gg_mapfile_open(&m, source, (uint64_t)page + 3, 1000, &err) ==
-               GGUF_OK && m.size == 1000 &&
-           m.data[999] == byte_at((size_t)page + 3 + 999),
+               GGUF_OK &&
+           m.size == 1000 && m.data[999] == byte_at((size_t)page + 3 + 999),
        "a part of a file");
     gg_mapfile_advise(&m, 10, 500, GG_ADVISE_DONTNEED);
     gg_mapfile_advise(&m, 0, UINT64_MAX, GG_ADVISE_WILLNEED);
     ok(m.data[10] == byte_at((size_t)page + 13) && gg_mapfile_is(&m, source) &&
-           !gg_mapfile_is(&m, dir), "is there after advice");
+           !gg_mapfile_is(&m, dir),
+       "is there after advice");
     gg_mapfile_close(&m);
     gg_mapfile_close(&m);
     int fd = open(target, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     ok(fd >= 0 && gg_mapfile_open(&m, target, 0, 0, &err) == GGUF_OK &&
-           m.size == 0 && m.data, "an empty file");
+           m.size == 0 && m.data,
+       "an empty file");
     gg_mapfile_close(&m);
     close(fd);
 }
@@ -275,7 +279,8 @@ int main(void)
     snprintf(part, sizeof part, "%s" GG_OUTFILE_PART, target);
     ok(gg_outfile_open(&o, NULL, source, 0, NULL) == GGUF_OK &&
            write_pieces(&o, 1 << 20) == GGUF_OK &&
-           gg_outfile_commit(&o, NULL) == GGUF_OK, "a source");
+           gg_outfile_commit(&o, NULL) == GGUF_OK,
+       "a source");
     check_way(0, "nameless");
     check_way(GG_OUTFILE_NAMED, "named");
     check_way(GG_OUTFILE_NO_SYNC, "unsynced");

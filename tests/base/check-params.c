@@ -114,18 +114,18 @@ static void test_functions(void)
     REFUSES(gguf_file_open((struct gguf_file **)&p[1], "/", given, &err));
     REFUSES(gguf_split_open((struct gguf_split **)&p[11], "/", given, &err));
     REFUSES(gguf_path_verify("/", given, NULL, NULL, NULL, &err));
-    REFUSES(gguf_writer_create((struct gguf_writer **)&p[2], NULL, given,
-                               &err));
+    REFUSES(
+        gguf_writer_create((struct gguf_writer **)&p[2], NULL, given, &err));
     REFUSES(gguf_ctx_create((struct gguf_ctx **)&p[3], given, &err));
     REFUSES(gguf_cpu_driver_create((struct gguf_driver **)&p[4], given, &err));
     REFUSES(gguf_quant_create((struct gguf_quant **)&p[5], "/", given, &err));
     REFUSES(gguf_vocab_create((struct gguf_vocab **)&p[6], NULL, given, &err));
     REFUSES(gguf_model_open((struct gguf_model **)&p[7], NULL, given, &err));
     REFUSES(gguf_sched_create((struct gguf_sched **)&p[8], given, &err));
-    REFUSES(gguf_session_create((struct gguf_session **)&p[9], NULL, given,
-                                &err));
-    REFUSES(gguf_imatrix_load((struct gguf_imatrix **)&p[10], "/", given,
-                              &err));
+    REFUSES(
+        gguf_session_create((struct gguf_session **)&p[9], NULL, given, &err));
+    REFUSES(
+        gguf_imatrix_load((struct gguf_imatrix **)&p[10], "/", given, &err));
     REFUSES(gguf_quant_run_many(NULL, NULL, 0, given, &err));
     REFUSES(gguf_scan_run(NULL, NULL, 0, given, NULL, 0, &err));
     struct gguf_ppl sums = GGUF_PPL_INIT;

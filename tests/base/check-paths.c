@@ -40,7 +40,7 @@ static bool has(const char *name, const char *text)
     return n == strlen(text) && !memcmp(buf, text, n);
 }
 
-/* --------------------------------------------------------------- clashes --- */
+/* ------------------------------------------------------------- clashes --- */
 
 /* Read a, then write b, and the other way round: is that refused? */
 static bool clashes(const char *a, const char *b)
@@ -75,8 +75,9 @@ static void check_clashes(void)
     put("there", "1");
     put("other", "2");
     if (mkdir(in_dir("sub"), 0700) || symlink("there", in_dir("link")) ||
-        symlink("nowhere", in_dir("dangling")) || symlink(".", in_dir("here")) ||
-        link(there, in_dir("hard")) || mkfifo(in_dir("pipe"), 0600))
+        symlink("nowhere", in_dir("dangling")) ||
+        symlink(".", in_dir("here")) || link(there, in_dir("hard")) ||
+        mkfifo(in_dir("pipe"), 0600))
         exit(99);
     snprintf(cwd, sizeof cwd, "./%s", gone);
     ok(clashes(there, there) && clashes(there, in_dir("./there")) &&
@@ -130,15 +131,15 @@ static void check_sets(void)
     for (int i = 0; i < 20000; i++) {
         char name[40];
         snprintf(name, sizeof name, "s-%05d", i);
-        good = good && gguf_paths_write(p, in_dir(name), "output", &err) ==
-                           GGUF_OK;
+        good = good &&
+               gguf_paths_write(p, in_dir(name), "output", &err) == GGUF_OK;
     }
     ok(good && scratch_cpu_time() - begin < 4, "20000 names");
     gguf_paths_destroy(p);
     gguf_paths_destroy(NULL);
 }
 
-/* ------------------------------------------------------------ whose it is --- */
+/* --------------------------------------------------------- whose it is --- */
 
 static void check_ident(void)
 {
@@ -206,7 +207,8 @@ static void check_owner(void)
         ok(gg_ident_trusted(fd, in_dir("sub/strange"), OTHER, &yes, &err) ==
                    GGUF_OK &&
                gg_ident_trusted(fd, in_dir("sub/strange"), 0, &also, &err) ==
-                   GGUF_OK && yes && also == i,
+                   GGUF_OK &&
+               yes && also == i,
            "or where the file beside it is the stranger's");
         close(fd);
         ok(gg_ident_trusted(fd, "x", OTHER, &yes, &err) == GGUF_E_IO && !yes,
@@ -217,7 +219,7 @@ static void check_owner(void)
     unlink(in_dir("sub/strange"));
 }
 
-/* -------------------------------------------------------------- outfiles --- */
+/* ------------------------------------------------------------ outfiles --- */
 
 static void check_outfile(void)
 {
@@ -240,14 +242,15 @@ static void check_outfile(void)
     gguf_outfile_destroy(o);
     ok(has("r", "one"), "until the new one is complete");
     ok(gguf_outfile_open(&o, in_dir("pipe"), 1, NULL, &err) ==
-               GGUF_E_INVALID && !o,
+               GGUF_E_INVALID &&
+           !o,
        "a pipe is refused: %s", err.message);
 }
 
 int main(void)
 {
     static const char *const names[] = { "there", "other", "link", "dangling",
-                                         "here", "hard", "pipe", "mine",
+                                         "here",  "hard",  "pipe", "mine",
                                          "to-it", "r" };
     if (!mkdtemp(dir))
         return 99;

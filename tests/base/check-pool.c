@@ -86,8 +86,8 @@ static void check_bus_error(void)
         gguf_pool_run(pool, touch, NULL);
         _exit(0);
     }
-    ok(child > 0 && waitpid(child, &status, 0) == child &&
-           WIFEXITED(status) && WEXITSTATUS(status) == 42,
+    ok(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 42,
        "a file cut off under a worker: the program's handler runs");
 }
 
@@ -162,8 +162,8 @@ static void report_cost(void)
     clock_gettime(CLOCK_MONOTONIC, &a);
     gguf_pool_run(pool, ring, &j);
     clock_gettime(CLOCK_MONOTONIC, &z);
-    double s = (double)(z.tv_sec - a.tv_sec) +
-               1e-9 * (double)(z.tv_nsec - a.tv_nsec);
+    double s =
+        (double)(z.tv_sec - a.tv_sec) + 1e-9 * (double)(z.tv_nsec - a.tv_nsec);
     printf("# a barrier of two threads: %.3f us\n", s / 40000 * 1e6);
     gg_barrier_fini(&b);
     gguf_pool_destroy(pool);
@@ -202,25 +202,25 @@ static void check_failures(void)
 
 static bool is_list(const char *text, uint64_t low, unsigned n)
 {
-    struct gg_cpu_set s;
-    return gg_cpu_set_parse(&s, text) && s.bits[0] == low &&
-           gg_cpu_set_count(&s) == n;
+    struct gg_place_cpu_set s;
+    return gg_place_cpu_set_parse(&s, text) && s.bits[0] == low &&
+           gg_place_cpu_set_count(&s) == n;
 }
 
 static void check_lists(void)
 {
-    struct gg_cpu_set s;
+    struct gg_place_cpu_set s;
     ok(is_list("0-3,8\n", 0x10F, 5) && is_list("", 0, 0) &&
-           is_list("\n", 0, 0) && is_list("5", 32, 1) && is_list("0,0-1,1", 3, 2) &&
-           is_list("62-65", UINT64_C(3) << 62, 4),
+           is_list("\n", 0, 0) && is_list("5", 32, 1) &&
+           is_list("0,0-1,1", 3, 2) && is_list("62-65", UINT64_C(3) << 62, 4),
        "lists of processors");
     ok(is_list("1023-99999999999,1", 2, 2) && is_list("4096", 0, 0),
        "what is beyond the last is left out");
-    static const char *const bad[] = { "-1", "1-", "3-1", "a", "1 2", "1,,2",
-                                       ",", "0x1" };
+    static const char *const bad[] = { "-1",  "1-",   "3-1", "a",
+                                       "1 2", "1,,2", ",",   "0x1" };
     bool refused = true;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        refused = refused && !gg_cpu_set_parse(&s, bad[i]);
+        refused = refused && !gg_place_cpu_set_parse(&s, bad[i]);
     ok(refused, "malformed lists");
 }
 
@@ -238,9 +238,9 @@ static void put(const char *root, const char *name, const char *text)
 static void check_nodes(void)
 {
     char root[] = "/tmp/gguf-nodes-XXXXXX", cpu[2][16];
-    static struct gg_nodes n;
-    gg_nodes_read(&n, "/nonexistent");
-    ok(n.n == 1 && gg_cpu_set_count(&n.cpus[0]) == gguf_cpu_count(),
+    static struct gg_place_nodes n;
+    gg_place_nodes_read(&n, "/nonexistent");
+    ok(n.n == 1 && gg_place_cpu_set_count(&n.cpus[0]) == gguf_cpu_count(),
        "no nodes: one");
     ok(gguf_numa_count() >= 1, "%u nodes here", gguf_numa_count());
     unsigned first = 0;
@@ -257,13 +257,14 @@ static void check_nodes(void)
     put(root, "node0/cpulist", cpu[0]);
     put(root, "node1/cpulist", cpu[0]);
     put(root, "node2/cpulist", cpu[1]);
-    gg_nodes_read(&n, root);
+    gg_place_nodes_read(&n, root);
     const unsigned want = gguf_cpu_count() > 1 ? 2 : 1;
     ok(n.n == want && n.number[want - 1] == 2 * (want - 1) &&
-           gg_cpu_set_count(&n.cpus[0]) == 1 &&
-           (want < 2 || gg_cpu_set_count(&n.cpus[1]) == gguf_cpu_count() - 1),
+           gg_place_cpu_set_count(&n.cpus[0]) == 1 &&
+           (want < 2 ||
+            gg_place_cpu_set_count(&n.cpus[1]) == gguf_cpu_count() - 1),
        "nodes with memory and with processors of ours");
-    struct gg_cpu_set where[5];
+    struct gg_place_cpu_set where[5];
     n.n = 2;
     gg_place_nodes(where, 5, &n);
     bool spread = true;

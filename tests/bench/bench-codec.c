@@ -26,9 +26,9 @@
 #include <time.h>
 
 enum {
-    ROW = 4096,    /* elements */
-    ROWS = 2048,   /* 32 MiB of floats */
-    SLICE = 4,     /* rows of a call: what a job encodes at once */
+    ROW = 4096,  /* elements */
+    ROWS = 2048, /* 32 MiB of floats */
+    SLICE = 4,   /* rows of a call: what a job encodes at once */
     MAX_THREADS = 2
 };
 #define RUN_SECONDS 0.03
@@ -128,8 +128,8 @@ static void show_decode(struct job *j, struct gguf_pool **pool,
     }
 }
 
-static void show_copy(struct job *j, struct gguf_pool **pool,
-                      unsigned n_pools, unsigned rounds)
+static void show_copy(struct job *j, struct gguf_pool **pool, unsigned n_pools,
+                      unsigned rounds)
 {
     j->n_rows = ROWS;
     for (unsigned p = 0; p < n_pools; p++) {
@@ -177,8 +177,9 @@ static void make_rows(struct job *j)
     for (size_t i = 0; i < (size_t)ROWS * ROW; i++) {
         s = s * UINT64_C(6364136223846793005) + 1442695040888963407;
         uint32_t v = (uint32_t)(s >> 32);
-        int sum = (int)((v & 255) + (v >> 8 & 255) + (v >> 16 & 255) +
-                        (v >> 24)) - 510;
+        int sum =
+            (int)((v & 255) + (v >> 8 & 255) + (v >> 16 & 255) + (v >> 24)) -
+            510;
         j->x[i] = (float)sum * 0x1p-13f + (float)(v & 1023) * 0x1p-26f;
         j->y[i] = 0;
     }
@@ -195,7 +196,7 @@ int main(int argc, char **argv)
     static struct gg_kern kern[8];
     const char *name[8] = { "c" };
     unsigned n_levels = 1;
-    uint32_t cpu = gg_cpu_detect(), mask = 0;
+    uint32_t cpu = gg_kern_cpu_detect(), mask = 0;
     size_t n = (size_t)ROWS * ROW;
     struct job j = { .x = must(malloc(n * sizeof(float))),
                      .y = must(malloc(n * sizeof(float))),
@@ -210,16 +211,16 @@ int main(int argc, char **argv)
             return 1;
     }
     gg_kern_init(&kern[0], 0);
-    for (unsigned l = 0; l < gg_cpu_n_levels; l++)
-        if (cpu & gg_cpu_levels[l].bit) {
-            mask |= gg_cpu_levels[l].bit;
+    for (unsigned l = 0; l < gg_kern_cpu_n_levels; l++)
+        if (cpu & gg_kern_cpu_levels[l].bit) {
+            mask |= gg_kern_cpu_levels[l].bit;
             gg_kern_init(&kern[n_levels], mask);
-            name[n_levels++] = gg_cpu_levels[l].name;
+            name[n_levels++] = gg_kern_cpu_levels[l].name;
         }
     show_copy(&j, pool, n_pools, GG_MAX(rounds, 1));
     printf("\nmillion elements a second, on 1 and 2 threads\n"
-           "%-8s %-6s %17s %17s %26s\n", "type", "level", "encode",
-           "with importance", "decode, of copying");
+           "%-8s %-6s %17s %17s %26s\n",
+           "type", "level", "encode", "with importance", "decode, of copying");
     for (int t = 0; t < GG_N_DTYPES; t++)
         for (unsigned l = 0; l < n_levels; l++) {
             const struct gg_codec_kern *k = &kern[l].codec[t];

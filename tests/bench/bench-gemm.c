@@ -24,7 +24,7 @@
 enum { MAX_THREADS = 64, MAX_ROUNDS = 100 };
 
 struct job {
-    struct gg_gemm_args args;
+    struct gg_cpu_gemm_args args;
     void *work;
     struct gg_barrier barrier;
     unsigned level;
@@ -39,7 +39,7 @@ static void run(void *user, unsigned ith, unsigned nth)
     if (job->peak_rounds)
         peak_run(job->level, job->peak_rounds);
     else
-        gg_gemm_run(&job->args, ith, nth, job->work, &job->barrier);
+        gg_cpu_gemm_run(&job->args, ith, nth, job->work, &job->barrier);
     job->seconds[ith] = scratch_cpu_time() - t0;
 }
 
@@ -71,7 +71,7 @@ static void bench(struct job *job, struct gguf_pool *pool, unsigned rounds,
                   const char *level)
 {
     double peak[MAX_ROUNDS], product[MAX_ROUNDS];
-    const struct gg_gemm_args *a = &job->args;
+    const struct gg_cpu_gemm_args *a = &job->args;
     const double flops = 2.0 * (double)a->m * (double)a->n * (double)a->k;
     job->peak_rounds = 0;
     run_seconds(job, pool); /* touches the memory */
@@ -107,7 +107,7 @@ static void *must(void *p)
 static void bench_shape(struct job *job, struct gguf_pool *pool,
                         unsigned rounds, int dtype, const char *level)
 {
-    struct gg_gemm_args *a = &job->args;
+    struct gg_cpu_gemm_args *a = &job->args;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
     if (!a->kern->codec[dtype].decode || a->k % dt->block_len)
         return;
@@ -121,7 +121,7 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
     float *x = must(malloc(nx * sizeof *x));
     a->y = must(malloc((size_t)(a->m * a->n) * sizeof(float)));
     job->work =
-        must(malloc(gg_gemm_work_size(a, gguf_pool_n_threads(pool)) + 1));
+        must(malloc(gg_cpu_gemm_work_size(a, gguf_pool_n_threads(pool)) + 1));
     for (size_t i = 0; i < w_size; i++) /* halves near 0.05 */
         w[i] = (unsigned char)(0x28 + (i * 2654435761u >> 29));
     for (size_t i = 0; i < nx; i++)
@@ -137,7 +137,8 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
 
 int main(int argc, char **argv)
 {
-    static const int shapes[][3] = { /* m, n, k */
+    static const int shapes[][3] = {
+        /* m, n, k */
         { 2048, 512, 2048 }, { 5632, 512, 2048 }, { 2048, 512, 5632 },
         { 256, 512, 2048 },  { 4096, 64, 4096 },  { 4096, 16, 4096 },
         { 4096, 8, 4096 },   { 4096, 4, 4096 },   { 4096, 2, 4096 },
@@ -161,12 +162,12 @@ int main(int argc, char **argv)
         return 1;
     }
     printf("%u threads, best of %u\n", gguf_pool_n_threads(pool), rounds);
-    const uint32_t cpu = gg_cpu_detect();
+    const uint32_t cpu = gg_kern_cpu_detect();
     uint32_t mask = 0;
-    for (unsigned l = 0; l <= gg_cpu_n_levels; l++) {
-        if (l && !(cpu & gg_cpu_levels[l - 1].bit))
+    for (unsigned l = 0; l <= gg_kern_cpu_n_levels; l++) {
+        if (l && !(cpu & gg_kern_cpu_levels[l - 1].bit))
             continue;
-        mask |= l ? gg_cpu_levels[l - 1].bit : 0;
+        mask |= l ? gg_kern_cpu_levels[l - 1].bit : 0;
         gg_kern_init(&kern, mask);
         job.args.kern = &kern;
         job.level = l;
@@ -178,7 +179,7 @@ int main(int argc, char **argv)
                 job.args.n = shapes[s][1];
                 job.args.k = shapes[s][2];
                 bench_shape(&job, pool, rounds, types[t],
-                            l ? gg_cpu_levels[l - 1].name : "c");
+                            l ? gg_kern_cpu_levels[l - 1].name : "c");
             }
     }
     gg_barrier_fini(&job.barrier);

@@ -162,7 +162,8 @@ static struct cost measure(const struct planner *x, const struct way *w,
     t[1] = seconds(CLOCK_THREAD_CPUTIME_ID);
     f[1] = n_faults();
     must(x->sched ? gguf_sched_alloc(x->sched, g, &err)
-                  : gguf_galloc_alloc(x->galloc, g, &err), &err);
+                  : gguf_galloc_alloc(x->galloc, g, &err),
+         &err);
     t[2] = seconds(CLOCK_THREAD_CPUTIME_ID);
     f[2] = n_faults();
     return (struct cost){ t[1] - t[0], t[2] - t[1], f[1] - f[0], f[2] - f[1] };
@@ -271,10 +272,12 @@ static void bench_dispatch(unsigned n_threads)
     p.n_threads = n_threads;
     must(gguf_pool_create(&pool, &p, &err), &err);
     printf("run of %.0f nodes that are work, of 16 elements each: "
-           "%.3f us a node\n", n_work, run(pool, 16) / n_work * 1e6);
+           "%.3f us a node\n",
+           n_work, run(pool, 16) / n_work * 1e6);
     /* large enough to be shared: what is above the work is the barriers */
     printf("of 2050 elements in two rows: %.3f us a node with %u threads, "
-           "%.3f with one\n", run(pool, 2050) / n_work * 1e6, n_threads,
+           "%.3f with one\n",
+           run(pool, 2050) / n_work * 1e6, n_threads,
            run(NULL, 2050) / n_work * 1e6);
     gguf_pool_destroy(pool);
 }

@@ -2,8 +2,8 @@
  *
  * peak_run(level, rounds) does rounds * peak_flops(level) floating-point
  * operations (a multiply-add is two) with the vectors of a level: 0 is what
- * the compiler makes of C, 1 and up are the rows of gg_cpu_levels. There are
- * enough independent chains to hide the latency of a multiply-add.
+ * the compiler makes of C, 1 and up are the rows of gg_kern_cpu_levels. There
+ * are enough independent chains to hide the latency of a multiply-add.
  */
 #ifndef PEAK_H
 #define PEAK_H
@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #if defined(__x86_64__) && defined(__GNUC__)
-# include <immintrin.h>
-# define PEAK_X86 1
+#include <immintrin.h>
+#define PEAK_X86 1
 #endif
 
 enum { PEAK_CHAINS = 12 };
@@ -21,11 +21,10 @@ static volatile float peak_sink;
 
 #if PEAK_X86
 /* Each chain from another value: equal ones would be computed once. */
-# define START256(i) _mm256_set1_ps(0.01f * (i))
-# define START512(i) _mm512_set1_ps(0.01f * (i))
+#define START256(i) _mm256_set1_ps(0.01f * (i))
+#define START512(i) _mm512_set1_ps(0.01f * (i))
 
-__attribute__((target("avx2,fma"))) static inline void
-peak_avx2(size_t rounds)
+__attribute__((target("avx2,fma"))) static inline void peak_avx2(size_t rounds)
 {
     const __m256 a = _mm256_set1_ps(0.999f), b = _mm256_set1_ps(0.001f);
     __m256 c0 = START256(0), c1 = START256(1), c2 = START256(2),

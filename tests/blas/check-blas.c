@@ -54,8 +54,9 @@ static void check_device(void)
            gguf_device_host_buft(d) == gguf_host_buft(),
        "caps");
     must(gguf_device_backend(d, &b, &err), &err);
-    gguf_blas_set_n_threads_fn *set = (gguf_blas_set_n_threads_fn *)
-        gguf_driver_function(blas, "set_n_threads");
+    gguf_blas_set_n_threads_fn *set =
+        (gguf_blas_set_n_threads_fn *)gguf_driver_function(blas,
+                                                           "set_n_threads");
     ok(set && !gguf_driver_function(blas, "none"), "functions by name");
     enum gguf_status st = set(b, 2, &err);
     ok(st == GGUF_OK || st == GGUF_E_UNSUPPORTED, "threads are set, or not");
@@ -80,7 +81,7 @@ static double worst_of(const tensor *a, const tensor *b, const tensor *t,
 {
     const int64_t k = a->ne[0];
     float *w = malloc((size_t)k * sizeof *w);
-    gg_decode_fn *decode = kern.codec[gg_dtype_index(a->dtype)].decode;
+    gg_kern_decode_fn *decode = kern.codec[gg_dtype_index(a->dtype)].decode;
     double worst = 0;
     for (int64_t s = 0; s < b->ne[2] * b->ne[3]; s++) {
         const int64_t i2 = s % b->ne[2], i3 = s / b->ne[2];
@@ -90,19 +91,23 @@ static double worst_of(const tensor *a, const tensor *b, const tensor *t,
         for (int64_t i = 0; i < a->ne[1]; i += row_step) {
             decode(slice + i * a->nb[1], w, (size_t)k);
             for (int64_t j = 0; j < b->ne[1]; j++) {
-                const float *x = (const float *)(const void *)(
-                    (const char *)b->data + j * b->nb[1] + i2 * b->nb[2] +
-                    i3 * b->nb[3]);
+                const float *x =
+                    (const float *)(const void *)((const char *)b->data +
+                                                  j * b->nb[1] +
+                                                  i2 * b->nb[2] +
+                                                  i3 * b->nb[3]);
                 double sum = 0, size = 0;
                 for (int64_t p = 0; p < k; p++) {
                     sum += (double)w[p] * x[p];
                     size += fabs((double)w[p] * x[p]);
                 }
-                float y = *(const float *)(const void *)(
-                    (const char *)t->data + i * 4 + j * t->nb[1] +
-                    i2 * t->nb[2] + i3 * t->nb[3]);
-                worst = fmax(worst, fabs(y - sum) /
-                                        ((double)k * FLT_EPSILON * size));
+                float y =
+                    *(const float *)(const void *)((const char *)t->data +
+                                                   i * 4 + j * t->nb[1] +
+                                                   i2 * t->nb[2] +
+                                                   i3 * t->nb[3]);
+                worst = fmax(worst,
+                             fabs(y - sum) / ((double)k * FLT_EPSILON * size));
             }
         }
     }
@@ -204,9 +209,9 @@ static void check_refusals(void)
     tensor *sum = gguf_op_add(c, x, x);
     ok(!gguf_backend_supports_op(blas, sum) &&
            !gguf_backend_supports_op(
-               blas, gguf_op_matmul_id(
-                         c, many, gguf_op_reshape_3d(c, x, 64, 1, 64),
-                         gguf_op_view_2d(c, ids, 1, 64, 256, 0))),
+               blas,
+               gguf_op_matmul_id(c, many, gguf_op_reshape_3d(c, x, 64, 1, 64),
+                                 gguf_op_view_2d(c, ids, 1, 64, 256, 0))),
        "refuses everything else");
     must(gguf_ctx_status(c, &err), &err);
     struct gguf_graph *g = gguf_graph_create(c, 8);
@@ -314,8 +319,8 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
         gen_run(s, &many, x);
         for (size_t i = 0; i < gguf_graph_n_nodes(many.graph); i++) {
             const tensor *t = gguf_graph_node(many.graph, i);
-            n_by_blas += t->op == GGUF_OP_MATMUL &&
-                         gguf_sched_backend_of(s, t) == 0;
+            n_by_blas +=
+                t->op == GGUF_OP_MATMUL && gguf_sched_backend_of(s, t) == 0;
         }
         bool same = close_to(one.cache, many.cache);
         for (int i = 0; i < one.n_out; i++)
@@ -326,8 +331,10 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
         gen_drop(&one);
         gen_drop(&many);
     }
-    ok(!differ, "%d random graphs over BLAS in %s memory, a closed backend and "
-       "the CPU: %d differ", n_graphs, own ? "its own" : "host", differ);
+    ok(!differ,
+       "%d random graphs over BLAS in %s memory, a closed backend and "
+       "the CPU: %d differ",
+       n_graphs, own ? "its own" : "host", differ);
     ok(n_by_blas > n_graphs / 4, "BLAS had %d products", n_by_blas);
     ok(!is.n_foreign, "none was given memory that it cannot reach");
     gguf_sched_destroy(alone);
@@ -361,8 +368,8 @@ static void check_failing(void)
         }
         gguf_backend_destroy(b);
         gguf_ctx_destroy(c);
-        right = right && !fa.live &&
-                st == (fa.calls > n ? GGUF_E_NOMEM : GGUF_OK);
+        right =
+            right && !fa.live && st == (fa.calls > n ? GGUF_E_NOMEM : GGUF_OK);
         if (fa.calls <= n)
             break;
     }

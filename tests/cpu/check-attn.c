@@ -31,10 +31,8 @@ static const struct shape shapes[] = {
     { "one token, grouped, half", 64, 64, 1, 300, 8, 2, 1, CAUSAL, true, 0,
       0 },
     { "causal", 32, 32, 130, 130, 4, 4, 1, CAUSAL, false, 0, 0 },
-    { "causal, grouped, half", 64, 64, 140, 260, 8, 1, 2, CAUSAL, true, 0,
-      0 },
-    { "group of 3, odd sizes", 20, 13, 37, 129, 6, 2, 1, RANDOM, false, 0,
-      0 },
+    { "causal, grouped, half", 64, 64, 140, 260, 8, 1, 2, CAUSAL, true, 0, 0 },
+    { "group of 3, odd sizes", 20, 13, 37, 129, 6, 2, 1, RANDOM, false, 0, 0 },
     { "ALiBi, 6 heads", 16, 40, 33, 65, 6, 6, 1, CAUSAL, true, 8, 0 },
     { "softcap", 48, 48, 9, 150, 4, 2, 2, RANDOM, false, 0, 20 },
     { "wide group", 16, 16, 5, 17, 128, 1, 1, CAUSAL, false, 0, 0 },
@@ -67,7 +65,7 @@ static float *values(size_t n, float size)
 {
     float *x = must(malloc((n + 1) * sizeof *x));
     for (size_t i = 0; i < n; i++)
-        x[i] = gg_f16_to_f32(gg_f32_to_f16(rnd_f32() * size));
+        x[i] = gg_dtype_f16_to_f32(gg_dtype_f32_to_f16(rnd_f32() * size));
     return x;
 }
 
@@ -75,7 +73,7 @@ static void *halves(const float *x, size_t n)
 {
     uint16_t *h = must(malloc((n + 1) * sizeof *h));
     for (size_t i = 0; i < n; i++)
-        h[i] = gg_f32_to_f16(x[i]);
+        h[i] = gg_dtype_f32_to_f16(x[i]);
     return h;
 }
 
@@ -88,8 +86,7 @@ static float mask_at(const struct shape *s, size_t tok, size_t pos)
                          : 0
                    : -INFINITY;
     /* token 2 sees nothing */
-    return tok == 2 || rnd_below(3) == 0 ? -INFINITY
-                                         : (float)rnd_below(4) - 2;
+    return tok == 2 || rnd_below(3) == 0 ? -INFINITY : (float)rnd_below(4) - 2;
 }
 
 /* k, v lie position by head by element, as a cache does; q and out head by
@@ -125,7 +122,9 @@ static void problem_init(struct problem *p, const struct shape *s,
                   s->dv * s->n_head_kv * s->n_kv * e },
         .k_type = s->half ? GG_DT_F16 : GG_DT_F32,
         .v_type = s->half ? GG_DT_F16 : GG_DT_F32,
-        .mask = s->mask == NONE ? NULL : s->half ? p->mask16 : p->mask,
+        .mask = s->mask == NONE ? NULL
+                : s->half       ? p->mask16
+                                : p->mask,
         .mask_nb = { s->n_kv * e, 0 },
         .mask_type = s->half ? GG_DT_F16 : GG_DT_F32,
         .out = p->out,
@@ -223,8 +222,8 @@ static double token_error(const struct problem *p, size_t seq, size_t h,
     for (size_t e = 0; e < s->dv + 3; e++) {
         double want = 0, size = 0;
         for (size_t i = 0; i < s->n_kv && e < s->dv && sum > 0; i++) {
-            const float v = p->v[((seq * s->n_kv + i) * s->n_head_kv + h_kv) *
-                                     s->dv + e];
+            const float v =
+                p->v[((seq * s->n_kv + i) * s->n_head_kv + h_kv) * s->dv + e];
             want += w[i] / sum * (double)v;
             size += w[i] / sum * fabs((double)v);
         }
@@ -299,8 +298,8 @@ static void check_slopes(void)
         good = good && gg_attn_slope(8, h, 8) == ldexpf(1, -(h + 1)) &&
                gg_attn_slope(8, h, 12) == ldexpf(1, -(h + 1));
     for (int h = 8; h < 12; h++)
-        good = good && gg_attn_slope(8, h, 12) ==
-                           (float)exp2(-0.5 - (double)(h - 8));
+        good = good &&
+               gg_attn_slope(8, h, 12) == (float)exp2(-0.5 - (double)(h - 8));
     ok(good, "ALiBi slopes");
 }
 

@@ -83,8 +83,8 @@ static double f_im2col(const tensor *t, int64_t i, int64_t i1, int64_t i2,
                        int64_t n, double *tol)
 {
     int64_t w = now.w.size[0], h = now.w.size[1];
-    double v = data_at(pos_of(0, i1, i % w), pos_of(1, i2, i / w % h),
-                       i / w / h, n);
+    double v =
+        data_at(pos_of(0, i1, i % w), pos_of(1, i2, i / w % h), i / w / h, n);
     *tol = ulp(t, v);
     return v;
 }
@@ -142,8 +142,7 @@ static void check_2d(void)
         run_case(c, gguf_op_im2col(c, data, w, other), f_im2col,
                  "im2col %s to %s", name, type_name(k));
         for (int kind = GGUF_POOL_MAX; kind <= GGUF_POOL_AVG_INSIDE; kind++)
-            run_case(c,
-                     gguf_op_pool_2d(c, data, (enum gguf_pool_kind)kind, w),
+            run_case(c, gguf_op_pool_2d(c, data, (enum gguf_pool_kind)kind, w),
                      f_pool, "pool_2d %d %s", kind, name);
         now.kernel = dw;
         now.depthwise = true;
@@ -186,8 +185,8 @@ static double f_im2col_1d(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 /* A copy of a [w, c, n] as [w, 1, c, n], element by element. */
 static const tensor *wide(ctx_t *c, const tensor *a)
 {
-    tensor *t = gguf_tensor_4d(c, GGUF_DTYPE_F32, a->ne[0], 1, a->ne[1],
-                               a->ne[2]);
+    tensor *t =
+        gguf_tensor_4d(c, GGUF_DTYPE_F32, a->ne[0], 1, a->ne[1], a->ne[2]);
     for (int64_t i = 0; i < gguf_tensor_n_elements(t); i++)
         ((float *)t->data)[i] = (float)linear(a, i);
     return t;
@@ -245,8 +244,8 @@ static void check_columns(void)
     tensor *k = source(c, GGUF_DTYPE_F32, PLAIN, 4, 3, 4, 5);
     tensor *conv = gguf_op_conv_2d(c, k, data, w);
     tensor *cols = gguf_op_im2col(c, data, w, GGUF_DTYPE_F32);
-    tensor *flat = gguf_op_reshape_2d(c, cols, cols->ne[0],
-                                      cols->ne[1] * cols->ne[2]);
+    tensor *flat =
+        gguf_op_reshape_2d(c, cols, cols->ne[0], cols->ne[1] * cols->ne[2]);
     tensor *prod = gguf_op_matmul(c, flat, gguf_op_reshape_2d(c, k, 48, 5));
     struct gguf_graph *g = gguf_graph_create(c, 16);
     gguf_graph_add(g, conv);
@@ -279,13 +278,13 @@ static void check_timesteps(void)
     static const int32_t dims[] = { 320, 7, 2, 1 };
     for (int k = 0; k < 4 * N_FLOATS; k++) {
         ctx_t *c = new_ctx();
-        tensor *steps = gguf_op_cast(
-            c, between(c, PLAIN, 9, 1, 1, 1, 0, 1000), float_types[k / 4]);
+        tensor *steps = gguf_op_cast(c, between(c, PLAIN, 9, 1, 1, 1, 0, 1000),
+                                     float_types[k / 4]);
         run_case(c,
                  gguf_op_timestep_embedding(c, steps, dims[k % 4],
                                             k & 1 ? 10000 : 100),
-                 f_timestep, "timestep_embedding of %s, %d",
-                 type_name(steps), dims[k % 4]);
+                 f_timestep, "timestep_embedding of %s, %d", type_name(steps),
+                 dims[k % 4]);
         gguf_ctx_destroy(c);
     }
 }
@@ -301,10 +300,10 @@ static void check_edges(void)
     for (int k = 0; k < 3; k++) {
         now.data = F32(5, 5, k ? 2 : 0, k == 1 ? 0 : 1);
         now.kernel = F32(3, 3, k ? 2 : 0, k == 2 ? 0 : 2);
-        run_case(c,
-                 gguf_op_conv_2d(c, (tensor *)now.kernel, (tensor *)now.data,
-                                 &w),
-                 f_conv, "conv_2d of nothing, %d", k);
+        run_case(
+            c,
+            gguf_op_conv_2d(c, (tensor *)now.kernel, (tensor *)now.data, &w),
+            f_conv, "conv_2d of nothing, %d", k);
     }
     now.data = F32(5, 5, 0, 1);
     now.kernel = F32(3, 3, 2, 0);
@@ -334,11 +333,12 @@ static void check_edges(void)
     w.pad[0] = INT32_MAX;
     refused(c, gguf_op_conv_2d(c, F32(9, 3, 4, 1), F32(6, 9, 4, 1), &w),
             GGUF_E_SHAPE, "does not fit");
-    refused(c, gguf_op_pool_1d(c, F32(9, 3, 4, 1), (enum gguf_pool_kind)5, 1,
-                               1, 0),
-            GGUF_E_INVALID, "pooling 5");
-    refused(c, gguf_op_im2col(c, F32(9, 3, 4, 1), &windows[0],
-                              GGUF_DTYPE_Q8_0),
+    refused(
+        c,
+        gguf_op_pool_1d(c, F32(9, 3, 4, 1), (enum gguf_pool_kind)5, 1, 1, 0),
+        GGUF_E_INVALID, "pooling 5");
+    refused(c,
+            gguf_op_im2col(c, F32(9, 3, 4, 1), &windows[0], GGUF_DTYPE_Q8_0),
             GGUF_E_TYPE, "im2col", "float");
     refused(c, gguf_op_timestep_embedding(c, F32(3, 1, 1, 1), 0, 100),
             GGUF_E_SHAPE, "timestep_embedding", "dimension 0");

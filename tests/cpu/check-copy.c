@@ -22,7 +22,7 @@ static double f_cpy(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 
 static void check_copies(void)
 {
-    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
+    static const uint32_t types[] = { GGUF_DTYPE_F32,  GGUF_DTYPE_F16,
                                       GGUF_DTYPE_BF16, GGUF_DTYPE_Q8_0,
                                       GGUF_DTYPE_Q4_0, GGUF_DTYPE_I32 };
     char name[200];
@@ -107,7 +107,8 @@ static void check_rows(void)
                     (char *)a->data + i % 20 * a->nb[1] +
                         i / 20 % 2 * a->nb[2] + i / 40 * a->nb[3],
                     1, 64, NULL);
-            tensor *s = source(c, GGUF_DTYPE_F32, (enum layout)l, 64, 12, 2, 3);
+            tensor *s =
+                source(c, GGUF_DTYPE_F32, (enum layout)l, 64, 12, 2, 3);
             ids = gguf_tensor_3d(c, GGUF_DTYPE_I32, 12, l == PLAIN ? 2 : 1, 3);
             set_ids(ids, 20);
             run_case(c, gguf_op_set_rows(c, a, s, ids), f_set_rows,

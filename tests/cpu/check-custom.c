@@ -92,11 +92,10 @@ static void check_failures(void)
     tensor *a = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);
     tensor *t = gguf_tensor_name(gguf_op_map_1(c, a, &f), "mine");
     struct gguf_graph *g = gguf_graph_create(c, 8);
-    bool all =
-        gguf_graph_finish(c, g, gguf_op_relu(c, t), &err) == GGUF_OK;
+    bool all = gguf_graph_finish(c, g, gguf_op_relu(c, t), &err) == GGUF_OK;
     for (int i = 0; i < N_TEAMS; i++)
-        all = all && gguf_backend_compute(ops_backends[i], g, &err) ==
-                         GGUF_E_LIMIT &&
+        all = all &&
+              gguf_backend_compute(ops_backends[i], g, &err) == GGUF_E_LIMIT &&
               strstr(err.message, "custom") && strstr(err.message, "'mine'");
     ok(all, "what a function returns ends the computation: %s", err.message);
     gguf_ctx_reset(c);
@@ -135,13 +134,15 @@ static void check_table(void)
            gg_op_row(GGUF_OP_MATMUL)->cost(gguf_op_matmul(c, a, b)) ==
                64 * 5 * 7 &&
            gg_op_row(GGUF_OP_SUM)->cost(gguf_op_sum(c, a)) == 320 &&
-           gg_op_row(GGUF_OP_RESHAPE)
-                   ->cost(gguf_op_reshape_1d(c, a, 320)) == 0,
+           gg_op_row(GGUF_OP_RESHAPE)->cost(gguf_op_reshape_1d(c, a, 320)) ==
+               0,
        "costs count steps");
     gguf_ctx_set_no_alloc(c, true);
     a = gguf_tensor_2d(c, GGUF_DTYPE_F32, 1 << 20, 1 << 30);
-    ok(gg_op_row(GGUF_OP_MATMUL)->cost(gguf_op_matmul(
-           c, a, gguf_op_reshape_2d(c, a, 1 << 20, 1 << 30))) == UINT64_MAX,
+    ok(gg_op_row(GGUF_OP_MATMUL)
+               ->cost(gguf_op_matmul(
+                   c, a, gguf_op_reshape_2d(c, a, 1 << 20, 1 << 30))) ==
+           UINT64_MAX,
        "costs do not overflow");
     a = gguf_tensor_2d(c, GGUF_DTYPE_F32, 9, 256);
     b = gguf_tensor_2d(c, GGUF_DTYPE_F32, 256, 2);
@@ -149,8 +150,7 @@ static void check_table(void)
            !gguf_backend_supports_op(ops_backends[0],
                                      gguf_op_cast(c, a, GGUF_DTYPE_I32)) &&
            !gguf_backend_supports_op(
-               ops_backends[0],
-               gguf_op_matmul(c, gguf_op_transpose(c, a), b)),
+               ops_backends[0], gguf_op_matmul(c, gguf_op_transpose(c, a), b)),
        "what the backend does not compute is found out by asking");
     gguf_ctx_destroy(c);
 }

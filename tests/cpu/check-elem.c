@@ -4,13 +4,14 @@
 
 static double gelu(double x)
 {
-    return x / 2 * (1 + tanh(sqrt(2 / 3.14159265358979323846) *
-                             (x + 0.044715 * x * x * x)));
+    return x / 2 *
+           (1 + tanh(sqrt(2 / 3.14159265358979323846) *
+                     (x + 0.044715 * x * x * x)));
 }
 
 FORMULA(add, 1, A + B)
 FORMULA(sub, 1, A - B)
-FORMULA(mul, 1, (A) * B)
+FORMULA(mul, 1, (A)*B)
 FORMULA(div, 1, A / B)
 FORMULA(swiglu, 6, A / (1 + exp(-A)) * B)
 FORMULA(reglu, 1, fmax(A, 0) * B)
@@ -28,7 +29,7 @@ FORMULA(elu, 2, A > 0 ? A : expm1(A))
 FORMULA(softplus, 4, log1p(exp(A)))
 FORMULA(neg, 0, -A)
 FORMULA(abs, 0, fabs(A))
-FORMULA(sqr, 1, (A) * A)
+FORMULA(sqr, 1, (A)*A)
 FORMULA(sqrt, 1, sqrt(A))
 FORMULA(exp, 2, exp(A))
 FORMULA(log, 2, log(A))
@@ -46,8 +47,8 @@ FORMULA(clamp, 1, fmin(fmax(A, -0.5), 1.25))
     }
 CANCELS(gelu, gelu(A), A)
 CANCELS(gelu_erf, A / 2 * (1 + erf(A / sqrt(2))), A)
-CANCELS(geglu, gelu(A) * B, (A) * B)
-CANCELS(geglu_erf, A / 2 * (1 + erf(A / sqrt(2))) * B, (A) * B)
+CANCELS(geglu, gelu(A) * B, (A)*B)
+CANCELS(geglu_erf, A / 2 * (1 + erf(A / sqrt(2))) * B, (A)*B)
 FORMULA(geglu_quick, 8, A / (1 + exp(-1.702 * A)) * B)
 
 /* Parameters of the models that have these. */
@@ -193,13 +194,12 @@ static void check_binary(void)
                     uint32_t da = float_types[(la + lb) % 3];
                     uint32_t db = float_types[(la + 2 * lb + s) % 3];
                     ctx_t *c = new_ctx();
-                    tensor *a = source(c, da, (enum layout)la, n[0], n[1],
-                                       n[2], n[3]);
-                    tensor *b = source(c, db, (enum layout)lb,
-                                       n[0] / shrink[s][0],
-                                       n[1] / shrink[s][1],
-                                       n[2] / shrink[s][2],
-                                       n[3] / shrink[s][3]);
+                    tensor *a =
+                        source(c, da, (enum layout)la, n[0], n[1], n[2], n[3]);
+                    tensor *b =
+                        source(c, db, (enum layout)lb, n[0] / shrink[s][0],
+                               n[1] / shrink[s][1], n[2] / shrink[s][2],
+                               n[3] / shrink[s][3]);
                     run_case(c, binaries[k].build(c, a, b), binaries[k].f,
                              "%s %s %s, %s %s, %d", binaries[k].name,
                              layout_names[la], gguf_dtype_find(da)->name,
@@ -222,8 +222,8 @@ static void check_refused(void)
     refused(c, gguf_op_geglu_quick(c, F32(4, 2), F32(4, 1)), GGUF_E_SHAPE,
             "geglu_quick", "[4, 2]", "[4]");
     refused(c, gguf_op_clamp(c, F32(4, 2), 1, 0), GGUF_E_INVALID, "clamp");
-    refused(c, gguf_op_xielu(c, gguf_tensor_1d(c, GGUF_DTYPE_I32, 3), 1, 1, 1,
-                             0),
+    refused(c,
+            gguf_op_xielu(c, gguf_tensor_1d(c, GGUF_DTYPE_I32, 3), 1, 1, 1, 0),
             GGUF_E_TYPE, "xielu", "I32 [3]");
     refused(c, gguf_op_add(c, F32(4, 2), F32(3, 2)), GGUF_E_SHAPE, "add",
             "[4, 2]", "[3, 2]");

@@ -27,11 +27,11 @@ static void check_matmul(void)
 {
     static const int64_t cases[][7] = {
         /* k, m, n, a2, a3, b2, b3 */
-        { 64, 10, 7, 1, 1, 1, 1 },   { 256, 33, 1, 1, 1, 1, 1 },
-        { 32, 17, 20, 2, 1, 4, 1 },  { 32, 9, 5, 2, 3, 2, 6 },
-        { 32, 9, 5, 1, 1, 3, 2 },    { 64, 100, 70, 1, 1, 1, 1 },
-        { 64, 9, 1, 1, 1, 5, 2 },    { 32, 0, 5, 1, 1, 1, 1 },
-        { 32, 4, 0, 1, 1, 1, 1 },    { 0, 4, 3, 1, 1, 1, 1 },
+        { 64, 10, 7, 1, 1, 1, 1 },  { 256, 33, 1, 1, 1, 1, 1 },
+        { 32, 17, 20, 2, 1, 4, 1 }, { 32, 9, 5, 2, 3, 2, 6 },
+        { 32, 9, 5, 1, 1, 3, 2 },   { 64, 100, 70, 1, 1, 1, 1 },
+        { 64, 9, 1, 1, 1, 5, 2 },   { 32, 0, 5, 1, 1, 1, 1 },
+        { 32, 4, 0, 1, 1, 1, 1 },   { 0, 4, 3, 1, 1, 1, 1 },
     };
     static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
                                       GGUF_DTYPE_Q8_0, GGUF_DTYPE_Q4_0 };
@@ -74,10 +74,10 @@ static void check_matmul_id(void)
     for (int k = 0; k < 12; k++) {
         ctx_t *c = new_ctx();
         int64_t n_tok = k & 1 ? 1 : 23, n_b = k & 2 ? 1 : 4;
-        tensor *a = source(c, types[k % 3], (enum layout)(k % 2), 64, 19, 7,
-                           1);
-        tensor *b = source(c, GGUF_DTYPE_F32, (enum layout)(k % 3), 64, n_b,
-                           n_tok, 1);
+        tensor *a =
+            source(c, types[k % 3], (enum layout)(k % 2), 64, 19, 7, 1);
+        tensor *b =
+            source(c, GGUF_DTYPE_F32, (enum layout)(k % 3), 64, n_b, n_tok, 1);
         tensor *ids = gguf_tensor_2d(c, GGUF_DTYPE_I32, 4, n_tok);
         set_ids(ids, k & 4 ? 2 : 7);
         run_case(c, gguf_op_matmul_id(c, a, b, ids), f_matmul_id,
@@ -102,10 +102,10 @@ static void check_out_prod(void)
             ctx_t *c = new_ctx();
             enum layout la = (enum layout)(v / N_LAYOUTS);
             enum layout lb = (enum layout)(v % N_LAYOUTS);
-            tensor *a = source(c, float_types[v % 3], la, n[0], n[2], n[3],
-                               n[4]);
-            tensor *b = source(c, float_types[k % 3], lb, n[1], n[2], n[5],
-                               n[6]);
+            tensor *a =
+                source(c, float_types[v % 3], la, n[0], n[2], n[3], n[4]);
+            tensor *b =
+                source(c, float_types[k % 3], lb, n[1], n[2], n[5], n[6]);
             run_case(c, gguf_op_out_prod(c, a, b), f_product,
                      "out_prod %s %s by %s %s, case %d", layout_names[la],
                      type_name(a), layout_names[lb], type_name(b), k);
@@ -157,7 +157,7 @@ static void check_attention(void)
 {
     static const int64_t cases[][7] = {
         /* d, dv, n_tok, n_kv, n_head, n_head_kv, n_seq */
-        { 64, 64, 7, 40, 4, 2, 1 },  { 32, 64, 1, 200, 6, 6, 2 },
+        { 64, 64, 7, 40, 4, 2, 1 },   { 32, 64, 1, 200, 6, 6, 2 },
         { 96, 32, 30, 150, 4, 1, 1 }, { 64, 64, 3, 0, 2, 1, 1 },
         { 64, 64, 0, 9, 2, 1, 1 },
     };
@@ -169,8 +169,8 @@ static void check_attention(void)
                 const int64_t *n = cases[k];
                 enum layout l = (enum layout)(w % 3);
                 ctx_t *c = new_ctx();
-                tensor *q = source(c, GGUF_DTYPE_F32, l, n[0], n[2], n[4],
-                                   n[6]);
+                tensor *q =
+                    source(c, GGUF_DTYPE_F32, l, n[0], n[2], n[4], n[6]);
                 tensor *kk = source(c, types[d], l, n[0], n[3], n[5], n[6]);
                 tensor *v = source(c, types[d], l, n[1], n[3], n[5], n[6]);
                 tensor *m = NULL;
@@ -181,21 +181,21 @@ static void check_attention(void)
                     m = source(c, w & 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32,
                                PLAIN, n[3], n[2] + 1, 1, w > 3 ? n[6] : 1);
                     for (int64_t i = 0; i < n[3] * n[2] / 2; i++) {
-                        int64_t e = (int64_t)rnd_below(
-                            (uint64_t)(n[3] * n[2]));
+                        int64_t e =
+                            (int64_t)rnd_below((uint64_t)(n[3] * n[2]));
                         if (m->dtype == GGUF_DTYPE_F16)
                             ((uint16_t *)m->data)[e] = 0xfc00;
                         else
                             ((float *)m->data)[e] = -INFINITY;
                     }
                 }
-                run_case(
-                    c,
-                    gguf_op_attention_sinks(c, q, kk, v, m, sinks, 0.125f,
-                                            w % 4 == 0 && w ? 8.0f : 0,
-                                            w == 5 || w == 8 ? 3.0f : 0),
-                    f_attention, "attention %s %s, case %d, way %d",
-                    layout_names[l], gguf_dtype_find(types[d])->name, k, w);
+                run_case(c,
+                         gguf_op_attention_sinks(c, q, kk, v, m, sinks, 0.125f,
+                                                 w % 4 == 0 && w ? 8.0f : 0,
+                                                 w == 5 || w == 8 ? 3.0f : 0),
+                         f_attention, "attention %s %s, case %d, way %d",
+                         layout_names[l], gguf_dtype_find(types[d])->name, k,
+                         w);
                 gguf_ctx_destroy(c);
             }
 }
@@ -214,10 +214,12 @@ static void check_work(void)
         tensor *t = gguf_op_matmul_id(c, a, b, ids);
         size_t most = 0;
         for (int64_t n = 1; n <= tokens[i]; n++) {
-            const struct gg_gemm_args g = { .kern = &ops_kern,
-                                            .dtype_index = dtype,
-                                            .m = 24, .n = n, .k = 16 };
-            most = GG_MAX(most, gg_gemm_work_size(&g, 3));
+            const struct gg_cpu_gemm_args g = { .kern = &ops_kern,
+                                                .dtype_index = dtype,
+                                                .m = 24,
+                                                .n = n,
+                                                .k = 16 };
+            most = GG_MAX(most, gg_cpu_gemm_work_size(&g, 3));
         }
         const size_t own = (size_t)tokens[i] * (16 + 24) * sizeof(float);
         ok(gg_cpu_op_row(GGUF_OP_MATMUL_ID)->work(t, 3, &ops_kern) >=

@@ -65,8 +65,8 @@ static void pack_w(void *panel, size_t first, const float *src, size_t stride,
     put_weights(panel, first, src, stride, 1, n, k);
 }
 
-static void pack_wt(void *panel, size_t first, const float *src,
-                    size_t stride, size_t n, size_t k)
+static void pack_wt(void *panel, size_t first, const float *src, size_t stride,
+                    size_t n, size_t k)
 {
     put_weights(panel, first, src, 1, stride, n, k);
 }
@@ -101,14 +101,13 @@ static void tile(const void *w, const void *x, size_t n_blocks,
                 int64_t s = 0;
                 for (int p = 0; p < STEPS; p++)
                     s += (int64_t)wb->q[i][p] * xb->q[p][j];
-                sum += (double)s * (double)wb->scale[i] *
-                       (double)xb->scale[j];
+                sum += (double)s * (double)wb->scale[i] * (double)xb->scale[j];
             }
             y[i] = (float)sum;
         }
 }
 
-static const struct gg_gemm_kern ints = {
+static const struct gg_kern_gemm_kern ints = {
     .mr = MR,
     .nr = NR,
     .k_block = STEPS,
@@ -119,7 +118,7 @@ static const struct gg_gemm_kern ints = {
     .round = 2 * NR,
     .narrow = 0,
     .buf_size = GG_GEMM_BUF_SIZE,
-    .pack_rows = gg_gemm_pack_decoded,
+    .pack_rows = gg_kern_gemm_pack_decoded,
     .pack_w = pack_w,
     .pack_wt = pack_wt,
     .pack_x = pack_x,
@@ -146,8 +145,7 @@ static void run(void *user, unsigned ith, unsigned nth)
 static bool compute(tensor *node, const struct gg_kern *kern, int team)
 {
     const unsigned nth = gguf_pool_n_threads(ops_pools[team]);
-    const size_t size =
-        gg_cpu_op_row(node->op)->work(node, nth, kern);
+    const size_t size = gg_cpu_op_row(node->op)->work(node, nth, kern);
     struct gg_barrier barrier;
     unsigned char *work = aligned_alloc(64, (size / 64 + 2) * 64);
     if (!work || gg_barrier_init(&barrier, nth, 0, NULL) != GGUF_OK) {
@@ -155,8 +153,10 @@ static bool compute(tensor *node, const struct gg_kern *kern, int team)
         exit(99);
     }
     memset(work, 0x77, size + 64);
-    struct job j = { { .barrier = &barrier, .kern = kern, .work = work,
-                       .work_size = size }, node };
+    struct job j = {
+        { .barrier = &barrier, .kern = kern, .work = work, .work_size = size },
+        node
+    };
     gguf_pool_run(ops_pools[team], run, &j);
     bool good = true;
     for (size_t i = 0; i < 64; i++)
@@ -198,8 +198,7 @@ static tensor *whole(ctx_t *c, uint32_t dtype, int64_t n0, int64_t n1,
                      int64_t n2, int64_t n3)
 {
     tensor *t = gguf_tensor_4d(c, dtype, n0, n1, n2, n3);
-    const struct gg_codec_kern *codec =
-        &ops_kern.codec[gg_dtype_index(dtype)];
+    const struct gg_codec_kern *codec = &ops_kern.codec[gg_dtype_index(dtype)];
     float row[2048];
     for (int64_t r = 0; r < n1 * n2 * n3; r++) {
         for (int64_t i = 0; i < n0; i++)
@@ -214,8 +213,9 @@ static tensor *whole(ctx_t *c, uint32_t dtype, int64_t n0, int64_t n1,
 
 static void check_matmul(void)
 {
-    static const int64_t cases[][3] = { /* m, n, k */
-        { 1, 1, 1 },    { 7, 2, 31 },   { 6, 3, 32 },    { 50, 4, 33 },
+    static const int64_t cases[][3] = {
+        /* m, n, k */
+        { 1, 1, 1 },     { 7, 2, 31 },    { 6, 3, 32 },     { 50, 4, 33 },
         { 31, 13, 257 }, { 19, 40, 700 }, { 100, 3, 1056 }, { 2, 1100, 40 },
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {

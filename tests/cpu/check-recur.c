@@ -12,12 +12,12 @@ struct num {
     double v, size;
 };
 
-static struct num N(double v)
-{
+static struct num N(double v) {
     return (struct num){ v, fabs(v) };
 }
 
-static struct num add(struct num a, struct num b)
+static struct num
+add(struct num a, struct num b)
 {
     return (struct num){ a.v + b.v, a.size + b.size };
 }
@@ -75,18 +75,19 @@ static double f_state(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
 typedef void ref_fn(const tensor *t, struct num *s, struct num *y, int64_t n,
                     int64_t h, int64_t tok, int64_t seq);
 #define IN(src, i) in(t, src, i, h, tok, seq)
-#define S(j, i) s[n * (i) + (j)]
-#define EACH(i) for (int64_t i = 0; i < n; i++)
+#define S(j, i)    s[n * (i) + (j)]
+#define EACH(i)    for (int64_t i = 0; i < n; i++)
 
 static void wkv6(const tensor *t, struct num *s, struct num *y, int64_t n,
                  int64_t h, int64_t tok, int64_t seq)
 {
-    EACH(j) {
+    EACH(j)
+    {
         y[j] = N(0);
-        EACH(i) {
+        EACH(i)
+        {
             struct num kv = mul(IN(1, i), IN(2, j));
-            y[j] = add(y[j], mul(IN(0, i),
-                                 add(mul(IN(3, i), kv), S(j, i))));
+            y[j] = add(y[j], mul(IN(0, i), add(mul(IN(3, i), kv), S(j, i))));
             S(j, i) = add(mul(IN(4, i), S(j, i)), kv);
         }
     }
@@ -95,11 +96,13 @@ static void wkv6(const tensor *t, struct num *s, struct num *y, int64_t n,
 static void wkv7(const tensor *t, struct num *s, struct num *y, int64_t n,
                  int64_t h, int64_t tok, int64_t seq)
 {
-    EACH(i) {
+    EACH(i)
+    {
         struct num e = N(0);
         EACH(j) e = add(e, mul(S(j, i), IN(4, j)));
         y[i] = N(0);
-        EACH(j) {
+        EACH(j)
+        {
             S(j, i) = add(mul(IN(3, j), S(j, i)),
                           add(mul(IN(1, j), IN(2, i)), mul(IN(5, j), e)));
             y[i] = add(y[i], mul(S(j, i), IN(0, j)));
@@ -112,9 +115,11 @@ static void gla(const tensor *t, struct num *s, struct num *y, int64_t n,
 {
     float scale;
     memcpy(&scale, t->op_params, sizeof scale);
-    EACH(j) {
+    EACH(j)
+    {
         y[j] = N(0);
-        EACH(i) {
+        EACH(i)
+        {
             S(j, i) = add(mul(IN(3, i), S(j, i)), mul(IN(1, i), IN(2, j)));
             y[j] = add(y[j], mul(mul(N((double)scale), IN(0, i)), S(j, i)));
         }
@@ -124,13 +129,15 @@ static void gla(const tensor *t, struct num *s, struct num *y, int64_t n,
 static void delta(const tensor *t, struct num *s, struct num *y, int64_t n,
                   int64_t h, int64_t tok, int64_t seq)
 {
-    EACH(i) {
+    EACH(i)
+    {
         struct num e = N(src_at(t, 2, i, h, tok, seq));
         EACH(j) S(j, i) = mul(N(exp(IN(3, j).v)), S(j, i));
         EACH(j) e = add(e, mul(N(-1), mul(S(j, i), IN(1, j))));
         e = mul(e, IN(4, 0));
         y[i] = N(0);
-        EACH(j) {
+        EACH(j)
+        {
             S(j, i) = add(S(j, i), mul(IN(1, j), e));
             y[i] = add(y[i], mul(S(j, i), IN(0, j)));
         }
@@ -182,34 +189,30 @@ typedef tensor *build_fn(ctx_t *c, enum layout l, const struct shape *n,
 static tensor *build_wkv6(ctx_t *c, enum layout l, const struct shape *n,
                           tensor *state, tensor **new_state)
 {
-    return gguf_op_rwkv_wkv6(c, like_v(c, l, n, -1, 1),
-                             like_v(c, PLAIN, n, -1, 1),
-                             like_v(c, l, n, -1, 1),
-                             between(c, l, n->s, n->heads, 1, 1, -1, 1),
-                             like_v(c, l, n, 0.5, 1), state, new_state);
+    return gguf_op_rwkv_wkv6(
+        c, like_v(c, l, n, -1, 1), like_v(c, PLAIN, n, -1, 1),
+        like_v(c, l, n, -1, 1), between(c, l, n->s, n->heads, 1, 1, -1, 1),
+        like_v(c, l, n, 0.5, 1), state, new_state);
 }
 
 static tensor *build_wkv7(ctx_t *c, enum layout l, const struct shape *n,
                           tensor *state, tensor **new_state)
 {
     double small = 1 / sqrt((double)n->s + 1); /* the rule keeps S bounded */
-    return gguf_op_rwkv_wkv7(c, like_v(c, l, n, -1, 1),
-                             like_v(c, PADDED, n, -1, 1),
-                             like_v(c, l, n, -1, 1),
-                             like_v(c, PLAIN, n, 0.5, 1),
-                             like_v(c, l, n, -small, small),
-                             like_v(c, l, n, -small, small), state,
-                             new_state);
+    return gguf_op_rwkv_wkv7(
+        c, like_v(c, l, n, -1, 1), like_v(c, PADDED, n, -1, 1),
+        like_v(c, l, n, -1, 1), like_v(c, PLAIN, n, 0.5, 1),
+        like_v(c, l, n, -small, small), like_v(c, l, n, -small, small), state,
+        new_state);
 }
 
 static tensor *build_gla(ctx_t *c, enum layout l, const struct shape *n,
                          tensor *state, tensor **new_state)
 {
-    return gguf_op_gated_linear_attn(c, like_v(c, l, n, -1, 1),
-                                     like_v(c, SWAPPED, n, -1, 1),
-                                     like_v(c, l, n, -1, 1),
-                                     like_v(c, l, n, 0.5, 1), state, 0.25f,
-                                     new_state);
+    return gguf_op_gated_linear_attn(
+        c, like_v(c, l, n, -1, 1), like_v(c, SWAPPED, n, -1, 1),
+        like_v(c, l, n, -1, 1), like_v(c, l, n, 0.5, 1), state, 0.25f,
+        new_state);
 }
 
 /* gate: elements of g. */
@@ -218,8 +221,8 @@ static tensor *build_gate(ctx_t *c, enum layout l, const struct shape *n,
 {
     double small = 1 / sqrt((double)n->s + 1);
     tensor *q = between(c, l, n->s, n->heads_k, n->tok, n->seqs, -1, 1);
-    tensor *k = between(c, l, n->s, n->heads_k, n->tok, n->seqs, -small,
-                        small);
+    tensor *k =
+        between(c, l, n->s, n->heads_k, n->tok, n->seqs, -small, small);
     return gguf_op_gated_delta(
         c, q, k, like_v(c, PLAIN, n, -1, 1),
         between(c, l, gate, n->heads, n->tok, n->seqs, -1, 0),
@@ -232,9 +235,8 @@ static tensor *build_delta(ctx_t *c, enum layout l, const struct shape *n,
     return build_gate(c, l, n, 1, state, new_state);
 }
 
-static tensor *build_delta_each(ctx_t *c, enum layout l,
-                                const struct shape *n, tensor *state,
-                                tensor **new_state)
+static tensor *build_delta_each(ctx_t *c, enum layout l, const struct shape *n,
+                                tensor *state, tensor **new_state)
 {
     return build_gate(c, l, n, n->s, state, new_state);
 }
@@ -269,8 +271,8 @@ static void check_attns(void)
             reference(y->src[0], attns[k].state, attns[k].ref);
         run_case(c, y, f_y, "%s %s, case %d", attns[k].name, layout_names[l],
                  v / N_LAYOUTS % N_CASES);
-        run_case(c, after, f_state, "%s %s, case %d: the state",
-                 attns[k].name, layout_names[l], v / N_LAYOUTS % N_CASES);
+        run_case(c, after, f_state, "%s %s, case %d: the state", attns[k].name,
+                 layout_names[l], v / N_LAYOUTS % N_CASES);
         free(ref.y);
         free(ref.s);
         gguf_ctx_destroy(c);
@@ -284,8 +286,8 @@ static void check_parts(void)
     for (int k = 0; k < N_ATTNS; k++) {
         struct shape n = { 24, 1, 7, 1, 1 }, part = n;
         ctx_t *c = new_ctx();
-        tensor *after[3], *y[3], *state = between(c, PLAIN, 24, 24, 1, 1, -1,
-                                                  1);
+        tensor *after[3], *y[3],
+            *state = between(c, PLAIN, 24, 24, 1, 1, -1, 1);
         bool good = true;
         for (int p = 0; p < 3; p++) {
             part.tok = p == 0 ? 7 : p == 1 ? 4 : 3;
@@ -296,14 +298,14 @@ static void check_parts(void)
             for (int i = 0; i < attns[k].state; i++) {
                 const tensor *from = y[0]->src[0]->src[i];
                 tensor *to = y[p]->src[0]->src[i];
-                size_t skip = from->ne[2] > 1 && p == 2
-                                  ? 4 * (size_t)from->nb[2]
-                                  : 0;
+                size_t skip =
+                    from->ne[2] > 1 && p == 2 ? 4 * (size_t)from->nb[2] : 0;
                 memcpy(to->view_src ? to->view_src->data : to->data,
                        (char *)(from->view_src ? from->view_src->data
-                                               : from->data) + skip,
-                       (size_t)gguf_tensor_size(
-                           to->view_src ? to->view_src : to));
+                                               : from->data) +
+                           skip,
+                       (size_t)gguf_tensor_size(to->view_src ? to->view_src
+                                                             : to));
             }
         struct gguf_graph *g = gguf_graph_create(c, 32);
         gguf_graph_add(g, y[0]);
@@ -349,8 +351,8 @@ static void check_conv(void)
         const int64_t *n = sizes[v / N_LAYOUTS / N_FLOATS];
         ctx_t *c = new_ctx();
         tensor *x = source(c, float_types[v / N_LAYOUTS % N_FLOATS],
-                           (enum layout)(v % N_LAYOUTS), n[0] - 1 + n[2],
-                           n[1], n[3], 1);
+                           (enum layout)(v % N_LAYOUTS), n[0] - 1 + n[2], n[1],
+                           n[3], 1);
         tensor *k = source(c, float_types[v % 2],
                            (enum layout)(v / 2 % N_LAYOUTS), n[0], n[1], 1, 1);
         run_case(c, gguf_op_ssm_conv(c, x, k), f_ssm_conv,
@@ -370,8 +372,7 @@ static void scan_reference(const tensor *t)
     for (int64_t seq = 0; seq < x->ne[3]; seq++)
         for (int64_t h = 0; h < heads; h++)
             for (int64_t p = 0; p < dim; p++) {
-                struct num *s =
-                    ref.s + ((seq * heads + h) * dim + p) * n;
+                struct num *s = ref.s + ((seq * heads + h) * dim + p) * n;
                 int64_t id = (int64_t)at(t->src[6], seq, 0, 0, 0);
                 int64_t g = h / (heads / b->ne[1]);
                 for (int64_t i = 0; i < n; i++)
@@ -460,10 +461,9 @@ static void check_refused(void)
             GGUF_E_SHAPE, "source 6 should be [8, 8, 2, 1]");
     s = F32(8, 2, 3, 1);
     refused(c,
-            gguf_op_gated_linear_attn(c, s, s, s,
-                                      gguf_tensor_4d(c, GGUF_DTYPE_I32, 8, 2,
-                                                     3, 1),
-                                      F32(8, 8, 2, 1), 1, NULL),
+            gguf_op_gated_linear_attn(
+                c, s, s, s, gguf_tensor_4d(c, GGUF_DTYPE_I32, 8, 2, 3, 1),
+                F32(8, 8, 2, 1), 1, NULL),
             GGUF_E_TYPE, "gated_linear_attn", "source 3 must be a float");
     s = F32(8, 3, 3, 1);
     refused(c,

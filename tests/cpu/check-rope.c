@@ -50,12 +50,12 @@ static double f_rope(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     double g = 0, scale = r.attn_factor;
     if (r.ext_factor != 0) {
         const double pi = 3.14159265358979323846;
-        double lo = floor(r.n_dims * log(r.n_ctx_orig /
-                                         (r.beta_fast * 2 * pi)) /
-                          (2 * log(r.freq_base)));
-        double hi = ceil(r.n_dims *
-                         log(r.n_ctx_orig / (r.beta_slow * 2 * pi)) /
-                         (2 * log(r.freq_base)));
+        double lo =
+            floor(r.n_dims * log(r.n_ctx_orig / (r.beta_fast * 2 * pi)) /
+                  (2 * log(r.freq_base)));
+        double hi =
+            ceil(r.n_dims * log(r.n_ctx_orig / (r.beta_slow * 2 * pi)) /
+                 (2 * log(r.freq_base)));
         lo = fmax(lo, 0);
         hi = fmin(hi, r.n_dims - 1);
         double ramp = ((double)pair - lo) / fmax(0.001, hi - lo);
@@ -166,9 +166,9 @@ static void check_sections(void)
         bool good = gguf_graph_finish(c, g, t, &err) == GGUF_OK &&
                     gguf_backend_compute(ops_backends[0], g, &err) == GGUF_OK;
         for (int64_t i = 0; i < d / 2 && good; i++) {
-            double angle = position[known[k].axis[i]] *
-                           pow(10, -2.0 * known[k].number[i] /
-                                       known[k].r.n_dims);
+            double angle =
+                position[known[k].axis[i]] *
+                pow(10, -2.0 * known[k].number[i] / known[k].r.n_dims);
             good = fabs(at(t, i, 0, 0, 0) - cos(angle)) < 1e-6 &&
                    fabs(at(t, i + d / 2, 0, 0, 0) - sin(angle)) < 1e-6;
         }

@@ -43,8 +43,8 @@ static double f_soft_max(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
     for (int pass = i0 ? 2 : 0; pass < 3; pass++) {
         if (pass == 1 && sinks)
             sum = exp(at(sinks, i2, 0, 0, 0) - max);
-        for (int64_t i = pass < 2 ? 0 : i0;
-             i < (pass < 2 ? x->ne[0] : i0 + 1); i++) {
+        for (int64_t i = pass < 2 ? 0 : i0; i < (pass < 2 ? x->ne[0] : i0 + 1);
+             i++) {
             double v = at(x, i, i1, i2, i3) * (double)p.scale;
             if (m)
                 v += slope * at(m, i, i1, i2 % m->ne[2], i3 % m->ne[3]);
@@ -269,8 +269,8 @@ static void check_masks(void)
         ctx_t *c = new_ctx();
         enum layout l = k & 8 ? TRANSPOSED : PLAIN;
         tensor *x = source(c, GGUF_DTYPE_F32, l, 50, 9, 6, 2);
-        tensor *m = mask_of(c, float_types[k & 1], k & 2 ? 6 : 1,
-                            k & 4 ? 2 : 1);
+        tensor *m =
+            mask_of(c, float_types[k & 1], k & 2 ? 6 : 1, k & 4 ? 2 : 1);
         tensor *sinks = between(c, PLAIN, 6, 1, 1, 1, -2, 5);
         float bias = k & 6 ? 8.0f : 0;
         run_case(c, gguf_op_soft_max(c, x, m, 0.5f, bias), f_soft_max,

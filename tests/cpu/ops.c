@@ -51,10 +51,10 @@ static void note_case(const tensor *t)
 {
     const tensor *n = gg_op_row(t->op)->flags & GG_OP_VIEW ? t->view_src : t;
     seen[n->op] = true;
-    shared[n->op] = shared[n->op] || (gg_op_row(n->op)->cost(n) > 2048 &&
-                                      (gguf_tensor_n_rows(n) > 1 ||
-                                       !n->src[0] ||
-                                       gguf_tensor_n_rows(n->src[0]) > 1));
+    shared[n->op] =
+        shared[n->op] || (gg_op_row(n->op)->cost(n) > 2048 &&
+                          (gguf_tensor_n_rows(n) > 1 || !n->src[0] ||
+                           gguf_tensor_n_rows(n->src[0]) > 1));
 }
 
 bool ops_finish(void)
@@ -165,8 +165,8 @@ const char *type_name(const tensor *t)
 double at(const tensor *t, int64_t i0, int64_t i1, int64_t i2, int64_t i3)
 {
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
-    const char *p = (const char *)t->data + i1 * t->nb[1] + i2 * t->nb[2] +
-                    i3 * t->nb[3];
+    const char *p =
+        (const char *)t->data + i1 * t->nb[1] + i2 * t->nb[2] + i3 * t->nb[3];
     if (t->dtype == GGUF_DTYPE_I32) {
         int32_t v;
         memcpy(&v, p + i0 * t->nb[0], sizeof v);

@@ -45,14 +45,16 @@ static void write_file(const char *path)
     for (size_t i = 0; good && i < 3; i++) {
         size_t size = 4 * N;
         for (int k = 0; k < N; k++)
-            gg_store32le(bytes + 4 * k, gg_f32_bits(x[k] = rnd_f32()));
+            gg_bytes_store32le(bytes + 4 * k,
+                               gg_bytes_f32_bits(x[k] = rnd_f32()));
         if (i == 1) {
             codec[GG_DT_NVFP4].encode(x, bytes, ROWS, COLS, NULL);
             size = N / 64 * 36;
         } else if (i == 2) {
             size = sizeof scales;
             for (int k = 0; k < 3; k++)
-                gg_store32le(bytes + 4 * k, gg_f32_bits(scales[k]));
+                gg_bytes_store32le(bytes + 4 * k,
+                                   gg_bytes_f32_bits(scales[k]));
         }
         good = gguf_writer_begin(w, i, NULL) == GGUF_OK &&
                gguf_writer_write(w, bytes, size, NULL) == GGUF_OK;
@@ -97,7 +99,7 @@ static void check_list(const struct gg_data *d, const struct gg_data *plain,
     good = read_all(d, 0, x, &err);
     const uint8_t *p = gg_data_bytes(d, 0);
     for (int k = 0; good && k < N; k++)
-        good = gg_f32_bits(x[k]) == gg_load32le(p + 4 * k);
+        good = gg_bytes_f32_bits(x[k]) == gg_bytes_load32le(p + 4 * k);
     ok(good, "%s: floats are what is stored %s", what, err.message);
     struct gg_data_rows r;
     good = gg_data_rows(d, 0, &r, NULL) == GGUF_OK;
@@ -143,9 +145,9 @@ static enum gguf_status turned_rows(const struct gg_data *d, size_t i,
                                     struct gguf_error *err)
 {
     (void)err;
-    *out = (struct gg_data_rows){
-        .read = turned_read, .source = &((const struct turned *)d)->rows[i]
-    };
+    *out = (struct gg_data_rows){ .read = turned_read,
+                                  .source =
+                                      &((const struct turned *)d)->rows[i] };
     return GGUF_OK;
 }
 
@@ -166,8 +168,8 @@ static void check_turned(const struct gg_data *of)
     for (size_t i = 0; i < 2; i++)
         good &= gg_data_rows(of, i, &t.rows[i], NULL) == GGUF_OK;
     for (size_t i = 0; i < 2; i++) {
-        good = good && read_all(of, i, x, NULL) &&
-               read_all(&t.list, i, y, NULL);
+        good =
+            good && read_all(of, i, x, NULL) && read_all(&t.list, i, y, NULL);
         for (int row = 0; row < ROWS; row++)
             good &= !memcmp(x + row * COLS, y + (ROWS - 1 - row) * COLS,
                             COLS * sizeof *x);
@@ -185,7 +187,7 @@ int main(void)
         perror(dir);
         return 99;
     }
-    gg_codec_kern_init(codec, gg_cpu_detect());
+    gg_codec_kern_init(codec, gg_kern_cpu_detect());
     char *path = scratch_path(dir, "f.gguf");
     write_file(path);
 

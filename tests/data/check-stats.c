@@ -78,10 +78,12 @@ static void test_moments(const struct gguf_file *f,
     }
     double var = m2 / N;
     ok(gguf_stats_tensor(f, 0, p, &s, NULL) == GGUF_OK && s.n == N &&
-           s.n_zero == zero && !s.n_nan && !s.n_inf, "counts");
+           s.n_zero == zero && !s.n_nan && !s.n_inf,
+       "counts");
     ok(s.min == lo && s.max == hi, "extremes %g %g", s.min, s.max);
     ok(near(s.mean, sum / N, 1e-10) && near(s.rms, sqrt(sq / N), 1e-12) &&
-           near(s.stddev, sqrt(var), 1e-12), "mean %g, rms %g", s.mean, s.rms);
+           near(s.stddev, sqrt(var), 1e-12),
+       "mean %g, rms %g", s.mean, s.rms);
     ok(near(s.kurtosis, m4 / N / (var * var) - 3, 1e-8), "kurtosis %g",
        s.kurtosis);
     for (int i = 0; i < GGUF_STATS_BINS; i++)
@@ -95,9 +97,11 @@ static void test_moments(const struct gguf_file *f,
        "a uniform distribution in blocks");
     ok(gguf_stats_tensor(f, 3, p, &q, NULL) == GGUF_OK && q.n_nan == 2 &&
            q.n_inf == 2 && q.n_zero == 10 && q.min == -3 && q.max == 1 &&
-           near(q.mean, -2.0 / 12, 1e-12), "what is not finite is apart");
+           near(q.mean, -2.0 / 12, 1e-12),
+       "what is not finite is apart");
     ok(gguf_stats_tensor(f, 4, p, &q, NULL) == GGUF_OK && q.n_zero == 8 &&
-           q.kurtosis == 0 && q.rms == 0 && q.bins[0] == 8, "zeros only");
+           q.kurtosis == 0 && q.rms == 0 && q.bins[0] == 8,
+       "zeros only");
     ok(gguf_stats_tensor(f, 5, p, &q, NULL) == GGUF_E_INVALID,
        "no such tensor");
 }
@@ -106,17 +110,19 @@ static void test_compare(const struct gguf_file *f,
                          const struct gguf_stats_params *p)
 {
     struct gguf_stats_diff d;
-    ok(gguf_stats_compare(f, 0, f, 0, p, &d, NULL) == GGUF_OK &&
-           d.n == N && !d.n_differ && d.max_abs == 0 && d.rms == 0 &&
-           d.cosine == 1 && d.rms_a == d.rms_b, "a tensor and itself");
+    ok(gguf_stats_compare(f, 0, f, 0, p, &d, NULL) == GGUF_OK && d.n == N &&
+           !d.n_differ && d.max_abs == 0 && d.rms == 0 && d.cosine == 1 &&
+           d.rms_a == d.rms_b,
+       "a tensor and itself");
     ok(gguf_stats_compare(f, 0, f, 1, p, &d, NULL) == GGUF_OK &&
            d.n_differ == 3 && near(d.max_abs, 1, 1e-6) &&
-           near(d.rms, sqrt(3.0 / N), 1e-6) && d.cosine < 1 &&
-           d.cosine > 0.99, "three elements differ");
+           near(d.rms, sqrt(3.0 / N), 1e-6) && d.cosine < 1 && d.cosine > 0.99,
+       "three elements differ");
     ok(gguf_stats_compare(f, 3, f, 3, p, &d, NULL) == GGUF_OK &&
-           d.n_nan == 4 && d.n_differ == 0, "not finite in both");
-    ok(gguf_stats_compare(f, 4, f, 4, p, &d, NULL) == GGUF_OK &&
-           d.cosine == 1, "zeros and zeros");
+           d.n_nan == 4 && d.n_differ == 0,
+       "not finite in both");
+    ok(gguf_stats_compare(f, 4, f, 4, p, &d, NULL) == GGUF_OK && d.cosine == 1,
+       "zeros and zeros");
     ok(gguf_stats_compare(f, 0, f, 2, p, &d, NULL) == GGUF_E_SHAPE,
        "another shape");
 }
@@ -125,16 +131,19 @@ static void test_rows(const struct gguf_file *f, const struct gguf_rows *rows)
 {
     float x[64];
     ok(gguf_rows_get(rows, f, 0, 1000, 64, x, NULL) == GGUF_OK &&
-           !memcmp(x, values + 1000, sizeof x), "elements of floats");
-    ok(gguf_rows_get(rows, f, 2, 32, 64, x, NULL) == GGUF_OK &&
-           x[0] == -16 && x[63] == 15, "elements of blocks");
+           !memcmp(x, values + 1000, sizeof x),
+       "elements of floats");
+    ok(gguf_rows_get(rows, f, 2, 32, 64, x, NULL) == GGUF_OK && x[0] == -16 &&
+           x[63] == 15,
+       "elements of blocks");
     ok(gguf_rows_get(rows, f, 2, 8, 32, x, NULL) == GGUF_E_INVALID &&
            gguf_rows_get(rows, f, 2, 0, 8, x, NULL) == GGUF_E_INVALID &&
            gguf_rows_get(rows, f, 2, M, 32, x, NULL) == GGUF_E_INVALID &&
            gguf_rows_get(rows, f, 9, 0, 0, x, NULL) == GGUF_E_INVALID,
        "parts of blocks, and what is not there");
     ok(gguf_rows_can(rows, GGUF_DTYPE_Q4_K) && !gguf_rows_can(rows, 9999) &&
-           !gguf_rows_can(rows, 4), "types");
+           !gguf_rows_can(rows, 4),
+       "types");
 }
 
 /* Rows with headers: pieces that begin anywhere, as the formula has them
@@ -167,7 +176,8 @@ static void test_headers(const struct gguf_rows *rows)
         y[i] = (float)(i / ROW + 1) * (float)scale * (s == 5 && b & 1 ? 5 : 1);
     }
     ok(gguf_rows_get(rows, file, 0, 0, ROW * ROWS, x, NULL) == GGUF_OK &&
-           !memcmp(x, y, sizeof x), "rows with headers, all");
+           !memcmp(x, y, sizeof x),
+       "rows with headers, all");
     for (int i = 0; i < ROW * ROWS; i += 256) {
         int n = (int)rnd_below((uint64_t)(ROW * ROWS - i) / 256 + 1) * 256;
         memset(x, 0, sizeof x);
@@ -212,8 +222,8 @@ static void test_small(const struct gguf_file *f, struct gguf_stats_params p)
     }
     getrusage(RUSAGE_SELF, &after);
     long n_waits = after.ru_nvcsw - before.ru_nvcsw;
-    ok(n_waits < n_calls / 10,
-       "%ld tiny tensors: threads waited %ld times", 2 * n_calls, n_waits);
+    ok(n_waits < n_calls / 10, "%ld tiny tensors: threads waited %ld times",
+       2 * n_calls, n_waits);
     n_bytes = 0;
     ok(gguf_stats_tensor(f, 3, &p, &s, NULL) == GGUF_OK && n_bytes < 80000,
        "and there is memory for one: %zu bytes", n_bytes);

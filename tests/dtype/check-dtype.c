@@ -15,7 +15,7 @@ static const struct {
     const char *name;
     uint32_t row_header;
 } known[] = {
-/* clang-format off */
+    /* clang-format off */
     { 0, 1, 4, "F32", 0 },       { 1, 1, 2, "F16", 0 },
     { 2, 32, 18, "Q4_0", 0 },    { 3, 32, 20, "Q4_1", 0 },
     { 6, 32, 22, "Q5_0", 0 },    { 7, 32, 24, "Q5_1", 0 },
@@ -58,7 +58,7 @@ static const struct {
     { 344, 256, 136, "IQ4_KS_R4", 4 }, { 352, 256, 168, "IQ5_KS_R4", 4 },
     { 353, 32, 17, "MXFP4_R8", 0 }, { 397, 256, 258, "Q8_K_R16", 0 },
     { 398, 32, 32, "Q8_KV_R8", 4 }, { 399, 256, 258, "Q8_K_R8", 0 },
-/* clang-format on */
+    /* clang-format on */
 };
 
 static void check_table(void)
@@ -94,7 +94,8 @@ static void check_row_size(void)
     struct gguf_error e;
     uint64_t n = 0;
     ok(!gguf_dtype_row_size(12, 512, &n, &e) && n == 288, "512 of Q4_K");
-    ok(!gguf_dtype_row_size(144, 256, &n, &e) && n == 140, "row headers count");
+    ok(!gguf_dtype_row_size(144, 256, &n, &e) && n == 140,
+       "row headers count");
     ok(gguf_dtype_row_size(12, 300, &n, &e) == GGUF_E_SHAPE, "%s", e.message);
     ok(gguf_dtype_row_size(5, 32, &n, &e) == GGUF_E_UNSUPPORTED, "%s",
        e.message);
@@ -118,46 +119,51 @@ static void check_f16(void)
 {
     int bad = 0;
     for (uint32_t h = 0; h < 65536; h++) {
-        float f = gg_f16_to_f32((uint16_t)h);
+        float f = gg_dtype_f16_to_f32((uint16_t)h);
         double want = half_value((uint16_t)h);
         bad += isnan(want) ? !isnan(f) : (double)f != want;
         if (!isnan(want))
-            bad += gg_f32_to_f16(f) != h;
+            bad += gg_dtype_f32_to_f16(f) != h;
     }
     ok(!bad, "all 65536 halves survive the way to float and back");
 
     /* between two neighbours: below, at and above the middle */
     for (uint32_t h = 0; h < 0x7bff; h++) {
-        double lo = half_value((uint16_t)h), hi = half_value((uint16_t)(h + 1));
+        double lo = half_value((uint16_t)h),
+               hi = half_value((uint16_t)(h + 1));
         float mid = (float)((lo + hi) / 2); /* exact: 12 bits */
         uint16_t even = (uint16_t)(h & 1 ? h + 1 : h);
-        bad += gg_f32_to_f16(mid) != even;
-        bad += gg_f32_to_f16(nextafterf(mid, 0)) != h;
-        bad += gg_f32_to_f16(nextafterf(mid, 1e9f)) != h + 1;
-        bad += gg_f32_to_f16(-mid) != (even | 0x8000);
+        bad += gg_dtype_f32_to_f16(mid) != even;
+        bad += gg_dtype_f32_to_f16(nextafterf(mid, 0)) != h;
+        bad += gg_dtype_f32_to_f16(nextafterf(mid, 1e9f)) != h + 1;
+        bad += gg_dtype_f32_to_f16(-mid) != (even | 0x8000);
     }
     ok(!bad, "rounding is to nearest, ties to even");
-    ok(gg_f32_to_f16(65519.996f) == 0x7bff && gg_f32_to_f16(65520.0f) == 0x7c00,
+    ok(gg_dtype_f32_to_f16(65519.996f) == 0x7bff &&
+           gg_dtype_f32_to_f16(65520.0f) == 0x7c00,
        "overflow starts at 65520");
-    ok(gg_f32_to_f16(INFINITY) == 0x7c00 && gg_f32_to_f16(-INFINITY) == 0xfc00,
+    ok(gg_dtype_f32_to_f16(INFINITY) == 0x7c00 &&
+           gg_dtype_f32_to_f16(-INFINITY) == 0xfc00,
        "infinities");
-    ok((gg_f32_to_f16(NAN) & 0x7fff) > 0x7c00, "NaN stays NaN");
+    ok((gg_dtype_f32_to_f16(NAN) & 0x7fff) > 0x7c00, "NaN stays NaN");
 }
 
 static void check_bf16(void)
 {
     int bad = 0;
     for (uint32_t b = 0; b < 65536; b++) {
-        float f = gg_bf16_to_f32((uint16_t)b);
+        float f = gg_dtype_bf16_to_f32((uint16_t)b);
         if (!isnan(f))
-            bad += gg_f32_to_bf16(f) != b;
+            bad += gg_dtype_f32_to_bf16(f) != b;
     }
     ok(!bad, "all bf16 survive");
-    ok(gg_f32_to_bf16(gg_f32_from_bits(0x3f808000)) == 0x3f80 &&
-           gg_f32_to_bf16(gg_f32_from_bits(0x3f818000)) == 0x3f82 &&
-           gg_f32_to_bf16(gg_f32_from_bits(0x3f808001)) == 0x3f81,
+    ok(gg_dtype_f32_to_bf16(gg_bytes_f32_from_bits(0x3f808000)) == 0x3f80 &&
+           gg_dtype_f32_to_bf16(gg_bytes_f32_from_bits(0x3f818000)) ==
+               0x3f82 &&
+           gg_dtype_f32_to_bf16(gg_bytes_f32_from_bits(0x3f808001)) == 0x3f81,
        "ties to even");
-    ok((gg_f32_to_bf16(gg_f32_from_bits(0x7f800001)) & 0x7fff) > 0x7f80,
+    ok((gg_dtype_f32_to_bf16(gg_bytes_f32_from_bits(0x7f800001)) & 0x7fff) >
+           0x7f80,
        "a NaN with a low payload stays NaN");
 }
 

@@ -19,15 +19,17 @@ static const struct book {
     unsigned n, n_elem, bits, n_levels;
     const int *levels;
 } books[] = {
-    { "iq1.txt", "gg_iq1_code", gg_iq1_code, 2048, 8, 2, 3, iq1_levels },
-    { "iq2_xxs.txt", "gg_iq2_xxs_code", gg_iq2_xxs_code, 256, 8, 2, 3,
+    { "iq1.txt", "gg_dtype_iq1_code", gg_dtype_iq1_code, 2048, 8, 2, 3,
+      iq1_levels },
+    { "iq2_xxs.txt", "gg_dtype_iq2_xxs_code", gg_dtype_iq2_xxs_code, 256, 8, 2,
+      3, iq2_levels },
+    { "iq2_xs.txt", "gg_dtype_iq2_xs_code", gg_dtype_iq2_xs_code, 512, 8, 2, 3,
       iq2_levels },
-    { "iq2_xs.txt", "gg_iq2_xs_code", gg_iq2_xs_code, 512, 8, 2, 3,
+    { "iq2_s.txt", "gg_dtype_iq2_s_code", gg_dtype_iq2_s_code, 1024, 8, 2, 3,
       iq2_levels },
-    { "iq2_s.txt", "gg_iq2_s_code", gg_iq2_s_code, 1024, 8, 2, 3, iq2_levels },
-    { "iq3_xxs.txt", "gg_iq3_xxs_code", gg_iq3_xxs_code, 256, 4, 3, 8,
-      iq3_xxs_levels },
-    { "iq3_s.txt", "gg_iq3_s_code", gg_iq3_s_code, 512, 4, 3, 8,
+    { "iq3_xxs.txt", "gg_dtype_iq3_xxs_code", gg_dtype_iq3_xxs_code, 256, 4, 3,
+      8, iq3_xxs_levels },
+    { "iq3_s.txt", "gg_dtype_iq3_s_code", gg_dtype_iq3_s_code, 512, 4, 3, 8,
       iq3_s_levels },
 };
 

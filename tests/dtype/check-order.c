@@ -112,8 +112,8 @@ static void check_type(int type)
     gg_order_swap(type, row, 0, is, size);
     good = good && !memcmp(is, was, size);
     /* In pieces of every size that holds a header or a block. */
-    size_t least = t->row_header > t->block_size ? t->row_header
-                                                 : t->block_size;
+    size_t least =
+        t->row_header > t->block_size ? t->row_header : t->block_size;
     for (size_t max = least; good && max <= size; max++) {
         size_t at = 0, n = 1;
         memcpy(is, was, size);

@@ -14,10 +14,16 @@
 
 enum { CTX = 12, CHUNKS = 7, V = 2000, N = CHUNKS * CTX + 5 };
 
-static const struct gen_spec spec = {
-    .arch = "llama", .n_vocab = V, .n_ctx = 64, .n_embd = 32, .n_layer = 1,
-    .n_ff = 64, .n_head = 4, .n_head_kv = 2, .eps = 1e-5f, .freq_base = 10000
-};
+static const struct gen_spec spec = { .arch = "llama",
+                                      .n_vocab = V,
+                                      .n_ctx = 64,
+                                      .n_embd = 32,
+                                      .n_layer = 1,
+                                      .n_ff = 64,
+                                      .n_head = 4,
+                                      .n_head_kv = 2,
+                                      .eps = 1e-5f,
+                                      .freq_base = 10000 };
 
 static void *file;
 static size_t file_size;
@@ -64,15 +70,15 @@ static bool make(void)
 /* ---- a sink that looks ---- */
 
 struct seen {
-    char log[400];         /* b, r for each row, c and its number, e */
+    char log[400]; /* b, r for each row, c and its number, e */
     struct gguf_scan_info info;
     size_t n_pieces, n_wrong;
     double sum;
-    int fail_in;           /* the letter of the function that fails, or 0 */
-    size_t fail_at;        /* chunk */
-    const char *message;   /* that it has then, or NULL */
-    enum gguf_status st;   /* that end was told */
-    struct seen *before;   /* the sink before it, or NULL */
+    int fail_in;         /* the letter of the function that fails, or 0 */
+    size_t fail_at;      /* chunk */
+    const char *message; /* that it has then, or NULL */
+    enum gguf_status st; /* that end was told */
+    struct seen *before; /* the sink before it, or NULL */
 };
 
 static void note(struct seen *s, char c)
@@ -149,8 +155,9 @@ static enum gguf_status on_end(void *user, enum gguf_status st,
 
 static struct gguf_sink sink_of(struct seen *s)
 {
-    return (struct gguf_sink){ sizeof(struct gguf_sink), s,      on_begin,
-                               on_rows,                  on_chunk, on_end };
+    return (struct gguf_sink){
+        sizeof(struct gguf_sink), s, on_begin, on_rows, on_chunk, on_end
+    };
 }
 
 /* ---- what they get ---- */
@@ -192,8 +199,8 @@ static void check_order(void)
         p.first_chunk = cases[i].first_chunk;
         p.max_chunks = cases[i].max_chunks;
         const uint32_t first = p.first == GGUF_SCAN_HALF ? CTX / 2 : p.first;
-        const size_t end = p.max_chunks ? p.first_chunk + p.max_chunks
-                                        : CHUNKS;
+        const size_t end =
+            p.max_chunks ? p.first_chunk + p.max_chunks : CHUNKS;
         bool good = open_session(&r, cases[i].n_seq, cases[i].n_ubatch, NULL,
                                  NULL, NULL);
         p.pool = r.pool;
@@ -207,10 +214,11 @@ static void check_order(void)
            first, p.first_chunk, end - 1, cases[i].n_seq,
            good ? "" : r.err.message);
         ok(good && !a.n_wrong && !b.n_wrong &&
-               a.n_pieces == cases[i].n_pieces && a.info.session == r.session &&
-               a.info.n_chunks == CHUNKS && a.info.begin == p.first_chunk &&
-               a.info.end == end && a.info.n_ctx == CTX &&
-               a.info.n_vocab == V && a.info.first == first,
+               a.n_pieces == cases[i].n_pieces &&
+               a.info.session == r.session && a.info.n_chunks == CHUNKS &&
+               a.info.begin == p.first_chunk && a.info.end == end &&
+               a.info.n_ctx == CTX && a.info.n_vocab == V &&
+               a.info.first == first,
            "with the logits of each chunk alone, in %zu pieces", a.n_pieces);
         run_close(&r);
     }
@@ -227,7 +235,8 @@ static void check_failures(void)
     } cases[] = {
         { 'b', { "be", "b", "" }, NULL },
         { 'r', { "brrrrrc0rrrrre", "brrrrrc0rrrrre", "brrrrrc0e" }, "no" },
-        { 'c', { "brrrrrc0rrrrrc1e", "brrrrrc0rrrrrc1e", "brrrrrc0rrrrre" },
+        { 'c',
+          { "brrrrrc0rrrrrc1e", "brrrrrc0rrrrrc1e", "brrrrrc0rrrrre" },
           NULL },
         { 'e', { NULL, NULL, NULL }, "never" },
     };
@@ -257,8 +266,8 @@ static void check_failures(void)
         /* whoever was before it in the end did not know yet */
         good = good && s[0].st == (cases[i].in == 'e' ? GGUF_OK : GGUF_E_IO) &&
                (cases[i].in == 'b' || s[2].st == GGUF_E_IO);
-        const char *want = cases[i].message ? cases[i].message
-                                            : "sink 2 of 3: ";
+        const char *want =
+            cases[i].message ? cases[i].message : "sink 2 of 3: ";
         ok(good && strstr(r.err.message, want) == r.err.message &&
                gguf_session_n_tokens(r.session, 0) == 0,
            "a failure in '%c': %s", cases[i].in, r.err.message);
@@ -297,8 +306,9 @@ static void check_refused(void)
     REFUSED(N, 1, "must be 2 to 12");
     p.n_ctx = CTX;
     p.first = CTX - 1;
-    REFUSED(N, 1, "rows from position 11 of chunks of 12 tokens: must be 0 to "
-                  "10");
+    REFUSED(N, 1,
+            "rows from position 11 of chunks of 12 tokens: must be 0 to "
+            "10");
     p.first = 0;
     REFUSED(CTX - 1, 1, "the text has 11 tokens, a chunk 12");
     p.first_chunk = CHUNKS;
@@ -349,17 +359,16 @@ static void check_graphs(void)
     struct run r;
     int n = 0;
     p.n_ctx = CTX;
-    bool good = open_session(&r, 2, 2 * CTX, NULL, count_graphs, &n) &&
-                gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err) ==
-                    GGUF_OK;
+    bool good =
+        open_session(&r, 2, 2 * CTX, NULL, count_graphs, &n) &&
+        gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err) == GGUF_OK;
     ok(good && n == 2 * (CHUNKS + 1) / 2,
-       "%d graphs for %d chunks, two at a time: each once for all", n,
-       CHUNKS);
+       "%d graphs for %d chunks, two at a time: each once for all", n, CHUNKS);
     sink.rows = NULL;
     n = 0;
     memset(s.log, 0, sizeof s.log);
-    good = good && gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err) ==
-                       GGUF_OK;
+    good = good &&
+           gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err) == GGUF_OK;
     ok(good && n == (CHUNKS + 1) / 2 && !strcmp(s.log, "bc0c1c2c3c4c5c6e"),
        "%d where nobody wants rows: no logits", n);
     run_close(&r);
@@ -375,11 +384,11 @@ static void check_memory(void)
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct run r;
     p.n_ctx = CTX;
-    bool good = open_session(&r, 3, 3 * CTX,
-                             failalloc_init(&f, UINT_MAX), NULL, NULL);
+    bool good =
+        open_session(&r, 3, 3 * CTX, failalloc_init(&f, UINT_MAX), NULL, NULL);
     const size_t before = f.most = f.now;
-    good = good && gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err) ==
-                       GGUF_OK;
+    good = good &&
+           gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err) == GGUF_OK;
     const size_t most = f.most - before, one = (CTX / 2 - 1) * V * 4;
     ok(good && !s.n_wrong && most < one,
        "%zu bytes for a scan, the logits of one chunk are %zu", most, one);
@@ -398,15 +407,15 @@ static void check_no_memory(void)
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     p.n_ctx = CTX;
     p.max_chunks = 2;
-    bool good = open_session(&r, 1, 0, failalloc_init(&f, UINT_MAX), NULL,
-                             NULL);
+    bool good =
+        open_session(&r, 1, 0, failalloc_init(&f, UINT_MAX), NULL, NULL);
     unsigned n_failed = 0;
     for (bool more = good; more;) {
         f.calls = 0;
         f.fail_at = f.last = n_failed;
         memset(s.log, 0, sizeof s.log);
-        enum gguf_status st = gguf_scan_run(r.session, text, N, &p, sinks, 1,
-                                            &r.err);
+        enum gguf_status st =
+            gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err);
         more = f.calls > n_failed;
         const size_t len = strlen(s.log);
         good = good && st == (more ? GGUF_E_NOMEM : GGUF_OK) &&
@@ -470,8 +479,7 @@ static void check_ppl(void)
     p.sinks = NULL;
     p.n_sinks = 0;
     sizes = (struct sizes){ old.struct_size, 0, 0 };
-    ok(good &&
-           gguf_ppl_run(r.session, text, N, &p, &old, &r.err) == GGUF_OK &&
+    ok(good && gguf_ppl_run(r.session, text, N, &p, &old, &r.err) == GGUF_OK &&
            old.n == got.n && !memcmp(&old.sum, &got.sum, 8) &&
            old.sum_sq == -7 && sizes.n == CHUNKS,
        "an older program's result: what it has, and not a byte beyond");

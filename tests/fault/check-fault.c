@@ -25,7 +25,7 @@ enum { MAX_TOLD = 8 };
 
 static FILE *detail; /* --log */
 
-/* ------------------------------------------------------------ what is left --- */
+/* -------------------------------------------------------- what is left --- */
 
 /* Did what was injected end it? */
 static bool was_killed(const struct program_run *r)
@@ -164,7 +164,7 @@ static bool is_made(const struct job *j, const struct left *l)
     return made;
 }
 
-/* ---------------------------------------------------------------- verdicts --- */
+/* ------------------------------------------------------------ verdicts --- */
 
 static const struct kind {
     const char *name;
@@ -231,8 +231,8 @@ static const char *judge(const struct job *j, const struct program_run *r,
         return "status 0, and something is left";
     if (r->rc == 0 && !j->out_varies && !bytes_equal(&r->out, &j->whole.out))
         return "status 0, and other standard output";
-    if (r->rc == 1 && (!r->err.data ||
-                       strncmp(r->last, j->c->args, tool) != 0))
+    if (r->rc == 1 &&
+        (!r->err.data || strncmp(r->last, j->c->args, tool) != 0))
         return "it failed without a word";
     if (r->rc == 1 && k->error && !bytes_equal(&r->err, &j->whole.err) &&
         !strstr(r->err.data, strerror(k->error)))
@@ -255,8 +255,8 @@ static const char *status_text(const struct program_run *r)
 
 static void tell(FILE *f, const char *before, const struct job *j,
                  const struct program_run *r, const struct left *l,
-                 const struct kind *k, uint32_t at,
-                 const struct fault_call *c, const char *why)
+                 const struct kind *k, uint32_t at, const struct fault_call *c,
+                 const char *why)
 {
     fprintf(f, "%s%s|%s|%u %s %s|%s|%s%s%s%s|%s|%s\n", before, j->c->name,
             k->name, at, c->name, c->path, status_text(r), l->outputs,
@@ -282,8 +282,8 @@ static const char *again(const struct job *j, const struct program_run *before)
     struct program_run first = r;
     memcpy(first.pid, before->pid, sizeof first.pid);
     look(&l, j, &first);
-    bool good = r.rc == 0 && is_whole(j, &l) &&
-                l.n_kept <= j->whole_kept && !l.n_strange;
+    bool good = r.rc == 0 && is_whole(j, &l) && l.n_kept <= j->whole_kept &&
+                !l.n_strange;
     /* inputs that are deleted are not there again */
     bool gone = (j->c->flags & COMMAND_DELETES) && is_made(j, &l);
     program_run_free(&r);
@@ -301,8 +301,7 @@ static void try_one(struct job *j, const struct kind *k, uint32_t at,
 {
     struct program_run r;
     struct left l;
-    if ((j->c->flags & COMMAND_TORN) ||
-        !folder_is_untouched(&j->folder))
+    if ((j->c->flags & COMMAND_TORN) || !folder_is_untouched(&j->folder))
         job_prepare(j);
     job_run(&r, j->c->args, "", k->fault, at, k->error);
     look(&l, j, &r);
@@ -323,7 +322,7 @@ static void try_one(struct job *j, const struct kind *k, uint32_t at,
     program_run_free(&r);
 }
 
-/* --------------------------------------------------------------- the tests --- */
+/* ----------------------------------------------------------- the tests --- */
 
 /* Is this call one that the fault can happen at? */
 static bool applies(const struct kind *k, const struct fault_call *c)

@@ -3,9 +3,9 @@
  * Tools map what they read, so that whoever may write to a file can change any
  * byte of it at any time. One process scribbles over the header of a model, at
  * random places with values that counts and lengths like to have, and puts back
- * what was there, all the while; meanwhile every way to read the file runs. Each
- * ends by itself, with status 0 or 1: no signal, no hang, and where they are
- * built in, no complaint of a sanitizer. Some runs of each; 200 with
+ * what was there, all the while; meanwhile every way to read the file runs.
+ * Each ends by itself, with status 0 or 1: no signal, no hang, and where they
+ * are built in, no complaint of a sanitizer. Some runs of each; 200 with
  * GGUF_TEST_LONG.
  */
 #include "config.h"
@@ -42,7 +42,7 @@ static const char *const commands[] = {
     "gguf-ppl --chunks=1 -c 16 -t 1 -m x.gguf -f text",
 };
 
-/* ----------------------------------------------------------- the scribbler --- */
+/* ------------------------------------------------------- the scribbler --- */
 
 /* Names and counts lie before this byte. */
 enum { HEADER = 1500, IMATRIX_HEADER = 400, TINY_HEADER = 48900 };
@@ -56,8 +56,9 @@ static void put(int fd, const char *bytes, size_t n, off_t at)
 /* Lengths that are a little wrong, or as wrong as can be. */
 static uint64_t odd_value(uint64_t was)
 {
-    static const uint64_t odd[] = { 0, 1, 7, 8, 255, 4096, UINT32_MAX,
-                                    UINT64_MAX, (uint64_t)INT64_MAX };
+    static const uint64_t odd[] = {
+        0, 1, 7, 8, 255, 4096, UINT32_MAX, UINT64_MAX, (uint64_t)INT64_MAX
+    };
     uint64_t k = rnd_below(16);
     return k < sizeof odd / sizeof *odd ? odd[k]
            : k < 12                     ? was + rnd_below(64) - 32
@@ -94,7 +95,7 @@ static void scribble(const char *path, const struct bytes *good, size_t header,
     _exit(0);
 }
 
-/* ---------------------------------------------------------------- the runs --- */
+/* ------------------------------------------------------------ the runs --- */
 
 struct tally {
     unsigned done, failed, bad;
@@ -153,7 +154,8 @@ int main(void)
     setenv("ASAN_OPTIONS", "exitcode=99", 1);
     setenv("UBSAN_OPTIONS", "halt_on_error=1:exitcode=99", 1);
     setenv("TSAN_OPTIONS", "exitcode=99", 1);
-    program_shell("folder", "mkmodel ../model n=8 rows=4 kv=20 weights=1 && "
+    program_shell("folder",
+                  "mkmodel ../model n=8 rows=4 kv=20 weights=1 && "
                   "mkmodel y.gguf n=8 rows=4 kv=20 weights=1 && "
                   "mkimatrix i.dat 1 256 && mkimatrix j.dat 1 256 && "
                   "gguf-imatrix -q -o ../imatrix i.dat && "

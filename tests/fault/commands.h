@@ -5,9 +5,9 @@
 enum {
     COMMAND_TORN = 1, /* x.gguf is half written, with the journal of that */
     COMMAND_IN_PLACE = 2, /* x.gguf may be so, with a journal, afterwards */
-    COMMAND_DELETES = 4, /* its inputs, when all outputs are complete */
-    COMMAND_REFUSED = 8, /* it fails by itself */
-    COMMAND_SET = 16 /* its outputs are one: all are new, or none */
+    COMMAND_DELETES = 4,  /* its inputs, when all outputs are complete */
+    COMMAND_REFUSED = 8,  /* it fails by itself */
+    COMMAND_SET = 16      /* its outputs are one: all are new, or none */
 };
 
 /* Lists are separated by blanks; in those of files, SEED=NAME is the file SEED

@@ -37,12 +37,12 @@
 
 #define EXPORT __attribute__((visibility("default")))
 
-/* ---------------------------------------------------------- the counting --- */
+/* -------------------------------------------------------- the counting --- */
 
 enum { N_FDS = 256 };
 
 static struct fault_log *call_log;
-static pid_t counted;                  /* the process */
+static pid_t counted;                   /* the process */
 static char fd_path[N_FDS][FAULT_PATH]; /* for the log only */
 
 /* The C library's function of this name. */
@@ -54,13 +54,13 @@ static void *next_of(const char *name)
     return p;
 }
 
-#define NEXT(type, name, ...) ((type (*)(__VA_ARGS__))next_of(name))
+#define NEXT(type, name, ...) ((type(*)(__VA_ARGS__))next_of(name))
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *path = getenv("GGUF_FAULT");
-    int fd = path ? NEXT(int, "open", const char *, int, ...)(path, O_RDWR)
-                  : -1;
+    int fd =
+        path ? NEXT(int, "open", const char *, int, ...)(path, O_RDWR) : -1;
     if (fd < 0)
         return;
     void *p = NEXT(void *, "mmap", void *, size_t, int, int, int, off_t)(
@@ -143,7 +143,7 @@ static size_t part_of(enum fault f, size_t n)
     return (f == FAULT_SHORT || f == FAULT_KILL_HALF) && n > 1 ? n / 2 : n;
 }
 
-/* ------------------------------------------------------------- functions --- */
+/* ----------------------------------------------------------- functions --- */
 
 /* One that returns fail where it fails. */
 #define CALL(type, fail, name, kind, path, fd, params, args)                  \
@@ -159,7 +159,7 @@ static size_t part_of(enum fault f, size_t n)
     }
 
 #define CHANGES FAULT_CHANGES
-#define ROOM (FAULT_CHANGES | FAULT_ROOM)
+#define ROOM    (FAULT_CHANGES | FAULT_ROOM)
 
 /* One that moves n bytes. */
 #define MOVE(name, kind, fd, params, args)                                    \
@@ -176,7 +176,8 @@ static size_t part_of(enum fault f, size_t n)
     }
 
 MOVE(read, 0, fd, (int fd, void *p, size_t n), (fd, p, n))
-MOVE(write, fd > STDERR_FILENO ? ROOM : 0, fd, (int fd, const void *p, size_t n), (fd, p, n))
+MOVE(write, fd > STDERR_FILENO ? ROOM : 0, fd,
+     (int fd, const void *p, size_t n), (fd, p, n))
 MOVE(pread, 0, fd, (int fd, void *p, size_t n, off_t at), (fd, p, n, at))
 MOVE(pread64, 0, fd, (int fd, void *p, size_t n, off64_t at), (fd, p, n, at))
 MOVE(pwrite, ROOM, fd, (int fd, const void *p, size_t n, off_t at),
@@ -196,12 +197,12 @@ MOVE(copy_file_range, ROOM, out,
 
 CALL(int, -1, ftruncate, ROOM, NULL, fd, (int fd, off_t n), (fd, n))
 CALL(int, -1, ftruncate64, ROOM, NULL, fd, (int fd, off64_t n), (fd, n))
-CALL(int, -1, fallocate, ROOM, NULL, fd,
-     (int fd, int mode, off_t at, off_t n), (fd, mode, at, n))
+CALL(int, -1, fallocate, ROOM, NULL, fd, (int fd, int mode, off_t at, off_t n),
+     (fd, mode, at, n))
 CALL(int, -1, fallocate64, ROOM, NULL, fd,
      (int fd, int mode, off64_t at, off64_t n), (fd, mode, at, n))
-CALL(int, errno, posix_fallocate, ROOM, NULL, fd,
-     (int fd, off_t at, off_t n), (fd, at, n))
+CALL(int, errno, posix_fallocate, ROOM, NULL, fd, (int fd, off_t at, off_t n),
+     (fd, at, n))
 CALL(int, errno, posix_fallocate64, ROOM, NULL, fd,
      (int fd, off64_t at, off64_t n), (fd, at, n))
 CALL(void *, MAP_FAILED, mmap, 0, NULL, fd,
@@ -250,11 +251,10 @@ CALL(struct dirent *, NULL, readdir, 0, NULL, -1, (DIR *d), (d))
 CALL(struct dirent64 *, NULL, readdir64, 0, NULL, -1, (DIR *d), (d))
 /* clang-format on */
 
-
-#define STAT(name, type) CALL(int, -1, name, 0, a, -1,                        \
-                              (const char *a, struct type *s), (a, s))
-#define FSTAT(name, type) CALL(int, -1, name, 0, NULL, fd,                    \
-                               (int fd, struct type *s), (fd, s))
+#define STAT(name, type)                                                      \
+    CALL(int, -1, name, 0, a, -1, (const char *a, struct type *s), (a, s))
+#define FSTAT(name, type)                                                     \
+    CALL(int, -1, name, 0, NULL, fd, (int fd, struct type *s), (fd, s))
 #if __GLIBC_PREREQ(2, 33)
 STAT(stat, stat)
 STAT(stat64, stat64)
@@ -263,11 +263,12 @@ STAT(lstat64, stat64)
 FSTAT(fstat, stat)
 FSTAT(fstat64, stat64)
 #else /* there they have a version for an argument */
-#define XSTAT(name, type) CALL(int, -1, name, 0, a, -1,                       \
-                               (int v, const char *a, struct type *s),        \
-                               (v, a, s))
-#define FXSTAT(name, type) CALL(int, -1, name, 0, NULL, fd,                   \
-                                (int v, int fd, struct type *s), (v, fd, s))
+#define XSTAT(name, type)                                                     \
+    CALL(int, -1, name, 0, a, -1, (int v, const char *a, struct type *s),     \
+         (v, a, s))
+#define FXSTAT(name, type)                                                    \
+    CALL(int, -1, name, 0, NULL, fd, (int v, int fd, struct type *s),         \
+         (v, fd, s))
 XSTAT(__xstat, stat)
 XSTAT(__xstat64, stat64)
 XSTAT(__lxstat, stat)
@@ -295,10 +296,10 @@ FSTAT(fstatvfs64, statvfs64)
     }
 SYNC(fsync, (int fd))
 SYNC(fdatasync, (int fd))
-SYNC(sync_file_range, (__attribute__((unused)) int fd,
-                       __attribute__((unused)) off64_t at,
-                       __attribute__((unused)) off64_t n,
-                       __attribute__((unused)) unsigned flags))
+SYNC(sync_file_range,
+     (__attribute__((unused)) int fd, __attribute__((unused)) off64_t at,
+      __attribute__((unused)) off64_t n,
+      __attribute__((unused)) unsigned flags))
 
 /* A descriptor is gone even where closing it fails. */
 EXPORT int close(int fd)
@@ -316,7 +317,7 @@ EXPORT int close(int fd)
     return r;
 }
 
-/* ------------------------------------------------- with arguments or not --- */
+/* ----------------------------------------------- with arguments or not --- */
 
 static unsigned kind_of_open(int flags)
 {
@@ -331,7 +332,7 @@ static int open_it(const char *name, int folder, const char *path, int flags,
     if (f == FAULT_ERROR)
         return -1;
     int fd = NEXT(int, "openat64", int, const char *, int, ...)(folder, path,
-                                                               flags, mode);
+                                                                flags, mode);
     if (fd >= 0 && fd < N_FDS && call_log && getpid() == counted)
         copy_end(fd_path[fd], path);
     end(f);
@@ -387,7 +388,8 @@ EXPORT int __open64_2(const char *path, int flags)
 
 EXPORT int creat(const char *path, mode_t mode)
 {
-    return open_it("creat", AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC, mode);
+    return open_it("creat", AT_FDCWD, path, O_CREAT | O_WRONLY | O_TRUNC,
+                   mode);
 }
 
 /* Locks count, other uses do not. */
@@ -436,7 +438,7 @@ EXPORT int ioctl(int fd, unsigned long what, ...)
     return r;
 }
 
-/* --------------------------------------------------------------- streams --- */
+/* ------------------------------------------------------------- streams --- */
 
 enum { N_STREAMS = 32 };
 
@@ -482,8 +484,9 @@ static FILE *stream_of(int fd, const char *mode)
     if (s == streams + N_STREAMS)
         raise(SIGABRT);
     s->fd = fd;
-    s->f = fopencookie(s, mode, (cookie_io_functions_t){
-        stream_read, stream_write, stream_seek, stream_close });
+    s->f = fopencookie(s, mode,
+                       (cookie_io_functions_t){ stream_read, stream_write,
+                                                stream_seek, stream_close });
     return s->f;
 }
 
@@ -493,8 +496,8 @@ EXPORT FILE *fopen(const char *path, const char *mode)
     int flags = both ? O_RDWR : *mode == 'r' ? O_RDONLY : O_WRONLY;
     flags |= *mode == 'w' ? O_CREAT | O_TRUNC : *mode == 'a' ? O_CREAT : 0;
     flags |= *mode == 'a' ? O_APPEND : 0;
-    flags |= (strchr(mode, 'x') ? O_EXCL : 0) |
-             (strchr(mode, 'e') ? O_CLOEXEC : 0);
+    flags |=
+        (strchr(mode, 'x') ? O_EXCL : 0) | (strchr(mode, 'e') ? O_CLOEXEC : 0);
     int fd = open(path, flags, 0666);
     FILE *f = fd >= 0 ? stream_of(fd, mode) : NULL;
     if (!f && fd >= 0)

@@ -38,11 +38,11 @@ struct fault_call {
 };
 
 struct fault_log {
-    uint32_t fault;  /* enum fault */
-    uint32_t at;     /* the call that it happens at, from 1 on */
-    int32_t error;   /* an errno, with FAULT_ERROR */
-    uint32_t here;   /* set to 1: the library was loaded */
-    uint32_t hits;   /* calls that something was done at */
+    uint32_t fault; /* enum fault */
+    uint32_t at;    /* the call that it happens at, from 1 on */
+    int32_t error;  /* an errno, with FAULT_ERROR */
+    uint32_t here;  /* set to 1: the library was loaded */
+    uint32_t hits;  /* calls that something was done at */
     uint32_t n_calls;
     struct fault_call calls[FAULT_MAX_CALLS]; /* the first of them */
 };

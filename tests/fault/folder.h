@@ -28,10 +28,10 @@ struct entry {
     char name[FOLDER_NAME];
     enum thing what;
     mode_t mode;
-    const struct bytes *bytes;  /* of a file; kept */
-    const char *to;             /* of a link; kept */
-    bool output;                /* may change, and need not be there */
-    struct stat was;            /* from folder_put on */
+    const struct bytes *bytes; /* of a file; kept */
+    const char *to;            /* of a link; kept */
+    bool output;               /* may change, and need not be there */
+    struct stat was;           /* from folder_put on */
 };
 
 struct folder {

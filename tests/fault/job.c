@@ -13,7 +13,7 @@ enum { MAX_SEEDS = 32 };
 
 struct fault_log *job_calls;
 
-/* ------------------------------------------------------------------ seeds --- */
+/* --------------------------------------------------------------- seeds --- */
 
 static struct seed {
     char name[FOLDER_NAME];
@@ -38,7 +38,7 @@ static const struct bytes *seed(const char *name)
     return &s->bytes;
 }
 
-/* --------------------------------------------------------------- one run --- */
+/* ------------------------------------------------------------- one run --- */
 
 void job_run(struct program_run *r, const char *args, const char *more,
              enum fault fault, uint32_t at, int error)
@@ -53,14 +53,14 @@ void job_run(struct program_run *r, const char *args, const char *more,
     job_calls->error = error;
     job_calls->here = job_calls->hits = job_calls->n_calls = 0;
     /* who opens it for writing need not wait for a reader */
-    int pipe_end = open(program_place("folder/pipe"),
-                        O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int pipe_end =
+        open(program_place("folder/pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     program_run(r, "folder", args, more, env);
     if (pipe_end >= 0)
         close(pipe_end);
 }
 
-/* --------------------------------------------------------------- a command --- */
+/* ----------------------------------------------------------- a command --- */
 
 bool job_has_word(const char *list, const char *word)
 {
@@ -87,12 +87,18 @@ static void add_files(struct folder *f, const char *list, bool output)
 /* What is nobody's business, by names that are near those that tools use. */
 static void add_strangers(struct folder *f)
 {
-    static const char *const names[] = {
-        ".out.gguf.1-0.tmp", "out.gguf.tmp", "out.gguf.bak", "out",
-        "out.gguf.resume~", "out.gguf.resume-data.old", "r.json.tmp",
-        "out-00001-of-00009.gguf", "out-00004-of-00004.gguf", "in.gguf.resume",
-        ".x.gguf.edit-journal.1-0.tmp", "x.gguf.edit-journal2"
-    };
+    static const char *const names[] = { ".out.gguf.1-0.tmp",
+                                         "out.gguf.tmp",
+                                         "out.gguf.bak",
+                                         "out",
+                                         "out.gguf.resume~",
+                                         "out.gguf.resume-data.old",
+                                         "r.json.tmp",
+                                         "out-00001-of-00009.gguf",
+                                         "out-00004-of-00004.gguf",
+                                         "in.gguf.resume",
+                                         ".x.gguf.edit-journal.1-0.tmp",
+                                         "x.gguf.edit-journal2" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         folder_add(f, names[i], seed("text"), i % 2 ? 0600 : 0444, false);
     folder_add_thing(f, "way.gguf", A_LINK, "x.gguf");
@@ -250,8 +256,8 @@ bool job_begin(void)
     int fd = open(program_place("calls"), O_RDWR | O_CREAT, 0644);
     if (fd < 0 || ftruncate(fd, sizeof *job_calls))
         exit(99);
-    void *p = mmap(NULL, sizeof *job_calls, PROT_READ | PROT_WRITE,
-                   MAP_SHARED, fd, 0);
+    void *p = mmap(NULL, sizeof *job_calls, PROT_READ | PROT_WRITE, MAP_SHARED,
+                   fd, 0);
     close(fd);
     if (p == MAP_FAILED)
         exit(99);

@@ -31,7 +31,7 @@ struct job {
     unsigned whole_kept;      /* of what it keeps is there then */
     uint32_t n_calls;
     struct fault_call *calls;
-    bool out_varies;          /* standard output is not always the same */
+    bool out_varies; /* standard output is not always the same */
 };
 
 /* Of the last run. */

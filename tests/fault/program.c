@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static char top[PROGRAM_PATH / 2];   /* the test's own folder */
+static char top[PROGRAM_PATH / 2]; /* the test's own folder */
 static char build[PROGRAM_PATH / 2];
-static char bin[PROGRAM_PATH];       /* where the tools are */
+static char bin[PROGRAM_PATH]; /* where the tools are */
 
 static const char *join(const char *folder, const char *name)
 {
@@ -68,9 +68,10 @@ void program_shell(const char *folder, const char *line)
 {
     char cmd[8 * PROGRAM_PATH];
     const char *in = program_place(folder);
-    snprintf(cmd, sizeof cmd, "mkdir -p '%s' && cd '%s' && "
-             "PATH='%s:%s/tests/tools':$PATH && { %s; }", in, in, bin, build,
-             line);
+    snprintf(cmd, sizeof cmd,
+             "mkdir -p '%s' && cd '%s' && "
+             "PATH='%s:%s/tests/tools':$PATH && { %s; }",
+             in, in, bin, build, line);
     if (system(cmd) != 0) {
         printf("# failed: %s\n", line);
         exit(99);

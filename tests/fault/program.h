@@ -25,8 +25,8 @@ const char *program_built(const char *name);
 void program_shell(const char *folder, const char *line);
 
 struct program_run {
-    int status;      /* of waitpid */
-    int rc;          /* exit status, or -1 */
+    int status; /* of waitpid */
+    int rc;     /* exit status, or -1 */
     char pid[16];
     struct bytes out, err;
     const char *last; /* line of err; "" */

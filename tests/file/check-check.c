@@ -225,7 +225,7 @@ static void check_threads(void)
     size_t data = fx.size;
     fix_fill(&fx, 0, 4 * (size_t)N);
     for (size_t i = 1234567; i < N; i += 1000000)
-        gg_store32le(fx.data + data + 4 * i, 0x7f800000u);
+        gg_bytes_store32le(fx.data + data + 4 * i, 0x7f800000u);
     for (unsigned t = 1; t <= 4; t++) {
         struct seen s = { .n = 0 };
         struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
@@ -249,7 +249,8 @@ static void check_threads(void)
     p.progress = stop_early;
     p.progress_user = &calls;
     ok(check_bytes(fx.data, fx.size, &p, &s) == GGUF_E_CANCELLED &&
-           calls == 2 && s.n == 0, "progress can stop it");
+           calls == 2 && s.n == 0,
+       "progress can stop it");
     s.stop_at = 1;
     p.progress = NULL;
     ok(check_bytes(fx.data, fx.size, &p, &s) == GGUF_E_CANCELLED && s.n == 1,
@@ -259,7 +260,8 @@ static void check_threads(void)
         struct seen none = { .n = 0 };
         p.allocator = failalloc_init(&fa, n);
         ok(check_bytes(fx.data, fx.size, &p, &none) == GGUF_E_NOMEM &&
-               fa.live == 0, "no memory at call %u", n);
+               fa.live == 0,
+           "no memory at call %u", n);
     }
     fix_fini(&fx);
 }

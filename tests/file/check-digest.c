@@ -119,8 +119,8 @@ static void check_digests(const struct gguf_file *f,
         p.progress = stop_at_second;
         p.progress_user = &calls;
         if (n < 2)
-            ok(gguf_digest_files(&f, 1, &p, t, &m, &err) ==
-                       GGUF_E_CANCELLED && calls == 2,
+            ok(gguf_digest_files(&f, 1, &p, t, &m, &err) == GGUF_E_CANCELLED &&
+                   calls == 2,
                "%u threads: stopped", n);
         gguf_pool_destroy(p.pool);
     }
@@ -130,7 +130,8 @@ static void check_digests(const struct gguf_file *f,
     p.algo = algo;
     ok(gguf_digest_files(twice, 2, &p, t2, &m, &err) == GGUF_OK &&
            equal(t2, want_t, N) && equal(t2 + N, want_t, N) &&
-           !equal(&m, &want_m, 1), "two files are one model");
+           !equal(&m, &want_m, 1),
+       "two files are one model");
 }
 
 /* ----------------------------------------------------------- manifests --- */
@@ -167,7 +168,8 @@ static void check_manifest(void)
     struct gguf_error err;
     struct gguf_manifest *m;
     ok(parse(text, &m, &err) == GGUF_OK && gguf_manifest_n(m) == 3 &&
-           gguf_manifest_n_skipped(m) == 1, "a manifest");
+           gguf_manifest_n_skipped(m) == 1,
+       "a manifest");
     ok(finds(m, "tensor_0", "f66e9cd66a4396a0") &&
            finds(m, "tensor_1", "7d3a1f9ac04d0537") &&
            finds(m, "", "5a54d3aad816f302") && finds(m, "tensor_2", "") &&
@@ -175,37 +177,46 @@ static void check_manifest(void)
        "knows tensors and the model");
     struct gguf_str name;
     ok(gguf_manifest_entry(m, 2, &name) && name.size == 0 &&
-           !gguf_manifest_entry(m, 3, &name), "entry by entry");
+           !gguf_manifest_entry(m, 3, &name),
+       "entry by entry");
     const struct gguf_digest *d = gguf_manifest_entry(m, 0, &name);
     char line[128];
     struct gguf_str file = { "dir/test.gguf", 13 };
     size_t n = gguf_manifest_line(line, sizeof line, d, file, name);
     ok(n == strlen(line) && n == strcspn(text, "\n") &&
-           !strncmp(line, text, n), "writes the same line: %s", line);
+           !strncmp(line, text, n),
+       "writes the same line: %s", line);
     gguf_manifest_destroy(m);
 
     ok(parse("xxh64  f66e9cd66a4396a0  C:x.gguf:a\n"
-             "xxh64  f66e9cd66a4396a1  C:x.gguf:b\n", &m, &err) == GGUF_OK &&
+             "xxh64  f66e9cd66a4396a1  C:x.gguf:b\n",
+             &m, &err) == GGUF_OK &&
            finds(m, "a", "f66e9cd66a4396a0") &&
            finds(m, "b", "f66e9cd66a4396a1"),
        "a list without the model");
     gguf_manifest_destroy(m);
     ok(parse("xxh64  f66e9cd66a4396a0  x.gguf\n", &m, &err) == GGUF_OK &&
-           finds(m, "", "f66e9cd66a4396a0"), "a list of the model alone");
+           finds(m, "", "f66e9cd66a4396a0"),
+       "a list of the model alone");
     gguf_manifest_destroy(m);
     ok(parse("", &m, &err) == GGUF_OK && gguf_manifest_n(m) == 0,
        "an empty list");
     gguf_manifest_destroy(m);
     static const char *const bad[] = {
-        "xxh64\n", "xxh64 12\n", "xxh64 f66e9cd66a4396a x\n",
-        "xxh64 f66e9cd66a4396ag x\n", "xxh64 f66e9cd66a4396a00 x\n",
+        "xxh64\n",
+        "xxh64 12\n",
+        "xxh64 f66e9cd66a4396a x\n",
+        "xxh64 f66e9cd66a4396ag x\n",
+        "xxh64 f66e9cd66a4396a00 x\n",
         "\nxxh3-128 f66e9cd66a4396a0 x\n",
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
-        ok(parse(bad[i], &m, &err) == GGUF_E_FORMAT && !m,
-           "a bad line: %s", err.message);
+        ok(parse(bad[i], &m, &err) == GGUF_E_FORMAT && !m, "a bad line: %s",
+           err.message);
     ok(parse("xxh64 f66e9cd66a4396a0 x:a\nxxh64 f66e9cd66a4396a1 x:a\n"
-             "xxh64 f66e9cd66a4396a1 x\n", &m, &err) == GGUF_E_DUPLICATE && !m,
+             "xxh64 f66e9cd66a4396a1 x\n",
+             &m, &err) == GGUF_E_DUPLICATE &&
+           !m,
        "two digests for one: %s", err.message);
     struct failalloc fa;
     unsigned wrong = 0;
@@ -260,6 +271,7 @@ int main(void)
     gguf_file_close(f);
     check_manifest();
     ok(gguf_digest_algo_from_name("xxh3-128") == GGUF_DIGEST_XXH3_128 &&
-           gguf_digest_algo_from_name("md5") == -1, "names");
+           gguf_digest_algo_from_name("md5") == -1,
+       "names");
     return done_testing();
 }

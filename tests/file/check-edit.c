@@ -127,8 +127,8 @@ static void check_copy(void)
     enum gguf_edit_way way;
     p.no_sync = 1;
     write_model(100, 5000);
-    ok(edit(3000, 'b', &p, &way, &err) == GGUF_OK &&
-           way == GGUF_EDIT_COPIED && length_of(path, "text") == 3000 &&
+    ok(edit(3000, 'b', &p, &way, &err) == GGUF_OK && way == GGUF_EDIT_COPIED &&
+           length_of(path, "text") == 3000 &&
            length_of(path, pad) == SIZE_MAX && data_good(path),
        "a small file is copied");
     ok(edit(100, 'a', &p, &way, &err) == GGUF_OK, "back");
@@ -143,11 +143,13 @@ static void check_copy(void)
     p.output = other;
     ok(edit(0, 0, &p, &way, &err) == GGUF_OK &&
            length_of(other, "text") == SIZE_MAX && data_good(other) &&
-           length_of(path, "text") == 100, "into another file");
+           length_of(path, "text") == 100,
+       "into another file");
     ok(edit(0, 0, &p, &way, &err) == GGUF_E_EXIST, "once: %s", err.message);
     p.force = 1;
     ok(edit(7, 'c', &p, &way, &err) == GGUF_OK &&
-           length_of(other, "text") == 7, "or by force");
+           length_of(other, "text") == 7,
+       "or by force");
     p.output = path;
     ok(edit(7, 'c', &p, &way, &err) == GGUF_E_INVALID,
        "the output may not be named as the input: %s", err.message);
@@ -191,24 +193,26 @@ static void check_in_place(void)
     stat(path, &after);
     ok(!bad && n_fit > 60 && n_fit < 150 && after.st_size == before.st_size,
        "%u of 201 lengths fit in place: %s", n_fit, err.message);
-    ok(edit(10, 'c', &p, &way, &err) == GGUF_OK &&
-           way != GGUF_EDIT_COPIED && length_of(path, "text") == 10 &&
-           length_of(path, pad) > 900 && data_good(path),
+    ok(edit(10, 'c', &p, &way, &err) == GGUF_OK && way != GGUF_EDIT_COPIED &&
+           length_of(path, "text") == 10 && length_of(path, pad) > 900 &&
+           data_good(path),
        "a shorter text leaves padding");
     ok(edit(800, 'd', &p, &way, &err) == GGUF_OK &&
            length_of(path, "text") == 800 && length_of(path, pad) < 200 &&
-           data_good(path), "which a longer one uses");
+           data_good(path),
+       "which a longer one uses");
     p.mode = GGUF_EDIT_COPY;
-    ok(edit(800, 'e', &p, &way, &err) == GGUF_OK &&
-           way == GGUF_EDIT_COPIED && length_of(path, pad) == SIZE_MAX &&
-           data_good(path), "and a plain copy drops");
+    ok(edit(800, 'e', &p, &way, &err) == GGUF_OK && way == GGUF_EDIT_COPIED &&
+           length_of(path, pad) == SIZE_MAX && data_good(path),
+       "and a plain copy drops");
 }
 
 static void check_layouts(void)
 {
     static const char *const names[] = {
-        "good-trailing", "good-gap-and-order", "good-types", "good-scalars-be",
-        "good-nothing", "good-version-2", "good-alignment-64",
+        "good-trailing",     "good-gap-and-order", "good-types",
+        "good-scalars-be",   "good-nothing",       "good-version-2",
+        "good-alignment-64",
     };
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;
     struct gguf_error err;
@@ -222,8 +226,8 @@ static void check_layouts(void)
                    edit(300, 'x', &p, NULL, &err) == GGUF_OK;
         if (good)
             now = slurp(path, &n2);
-        good = good &&
-               gguf_file_open_memory(&g, now, n2, NULL, &err) == GGUF_OK;
+        good =
+            good && gguf_file_open_memory(&g, now, n2, NULL, &err) == GGUF_OK;
         if (!good)
             printf("# %s\n", err.message);
         good = good && gguf_file_version(f) == gguf_file_version(g) &&
@@ -264,7 +268,8 @@ static void check_header_pad(void)
     ok(edit(100, 'a', &p, NULL, &err) == GGUF_OK, "the other byte order");
     uint8_t *there = slurp(path, &n2);
     ok(n2 == n && !memcmp(there + from, was + from, to - from) &&
-           memcmp(there, was, from) != 0, "keeps it");
+           memcmp(there, was, from) != 0,
+       "keeps it");
     p.order = GGUF_EDIT_LITTLE_ENDIAN;
     ok(edit(100, 'a', &p, NULL, &err) == GGUF_OK, "and back");
     uint8_t *back = slurp(path, &n3);
@@ -275,9 +280,8 @@ static void check_header_pad(void)
         p.mode = way ? GGUF_EDIT_IN_PLACE : GGUF_EDIT_COPY;
         ok(edit(100, way ? 'a' : 'b', &p, NULL, &err) == GGUF_OK &&
                (back = slurp(path, &n3)) && n3 == n &&
-               !memcmp(back + from, was + from, to - from) &&
-               data_good(path), "a text of the same length, %s",
-           way ? "in place" : "in a copy");
+               !memcmp(back + from, was + from, to - from) && data_good(path),
+           "a text of the same length, %s", way ? "in place" : "in a copy");
     }
     free(back);
     free(there);
@@ -308,7 +312,8 @@ static void check_alignment(void)
        "which is laid out anew");
     ok(gguf_meta_set_u32(m, "general.alignment", 3, &err) == GGUF_OK &&
            gguf_edit_apply(f, m, &p, NULL, &err) == GGUF_E_FORMAT &&
-           data_good(path), "a bad alignment: %s", err.message);
+           data_good(path),
+       "a bad alignment: %s", err.message);
     gguf_meta_destroy(m);
     gguf_file_close(f);
 }
@@ -359,7 +364,8 @@ static void check_journal(void)
         ok(length_of(by_link, "text") == 500 && data_good(by_link),
            "also by a symbolic link");
         ok(gguf_edit_recover(torn % 2 ? by_link : path, &done, &err) ==
-                   GGUF_OK && done == 1 && !exists(journal) &&
+                   GGUF_OK &&
+               done == 1 && !exists(journal) &&
                length_of(path, "text") == 500 && data_good(path),
            "and becomes it");
         ok(gguf_edit_recover(path, &done, &err) == GGUF_OK && done == 0,
@@ -375,7 +381,8 @@ static void check_journal(void)
     write_model(2000, 5000);
     ok(length_of(path, "text") == 2000, "its journal is not the next one's");
     ok(edit(600, 'n', &p, NULL, &err) == GGUF_OK && !exists(journal) &&
-           length_of(path, "text") == 600, "which can be edited");
+           length_of(path, "text") == 600,
+       "which can be edited");
     unlink(other);
     free(new);
     free(old);
@@ -405,7 +412,8 @@ static void check_foreign_journal(void)
         ok(chmod(dir, 0777) == 0 && length_of(path, "text") == 500,
            "it is where they could replace the file, too");
         ok(chmod(dir, 01777) == 0 && chown(path, 65534, (gid_t)-1) == 0 &&
-               length_of(path, "text") == 500, "the owner's is");
+               length_of(path, "text") == 500,
+           "the owner's is");
     }
     ok(chmod(dir, 0700) == 0 && unlink(journal) == 0, "afterwards");
     unlink(path);
@@ -469,7 +477,8 @@ static void check_stranger(void)
     enum gguf_status st = edit(500, 'n', &p, NULL, &err);
     uint8_t *notes = slurp(journal, &n);
     ok(st == GGUF_E_EXIST && n == 13 && !memcmp(notes, "notes of mine", 13) &&
-           length_of(path, "text") == 2000, "%s", err.message);
+           length_of(path, "text") == 2000,
+       "%s", err.message);
     free(notes);
     unlink(journal);
 }
@@ -496,7 +505,8 @@ static void check_unreadable(void)
     gguf_file_close(f);
     setrlimit(RLIMIT_NOFILE, &was);
     ok(with == GGUF_E_IO && strstr(err.message, "journal") &&
-           without == GGUF_OK, "%s", err.message);
+           without == GGUF_OK,
+       "%s", err.message);
     free(new);
 }
 
@@ -514,7 +524,8 @@ static void check_failed_write(void)
         gg_mapfile_open(&map, path, 0, 0, NULL))
         exit(99);
     ok(gg_header_overwrite(bad, &map, new, n, &begun, &err) == GGUF_E_IO &&
-           !begun && !strstr(err.message, "--recover"), "%s", err.message);
+           !begun && !strstr(err.message, "--recover"),
+       "%s", err.message);
     signal(SIGXFSZ, SIG_IGN);
     few = was;
     few.rlim_cur = 1000;
@@ -522,7 +533,8 @@ static void check_failed_write(void)
     enum gguf_status st = gg_header_overwrite(fd, &map, new, n, &begun, &err);
     setrlimit(RLIMIT_FSIZE, &was);
     ok(st != GGUF_OK && begun && strstr(err.message, "at byte 1000") &&
-           strstr(err.message, "--recover finishes it"), "%s", err.message);
+           strstr(err.message, "--recover finishes it"),
+       "%s", err.message);
     ok(length_of(path, "text") == 500, "and that is so");
     gg_mapfile_close(&map);
     close(fd);
@@ -588,7 +600,8 @@ static void check_two_edits(void)
            gg_journal_save(NULL, path, &map, head, n, &err) == GGUF_OK &&
            gg_header_lock(path, &map, &fd, &err) == GGUF_OK &&
            gguf_edit_recover(path, &done, &err) == GGUF_E_IO && !done &&
-           exists(journal), "a journal in use: %s", err.message);
+           exists(journal),
+       "a journal in use: %s", err.message);
     close(fd);
     ok(gguf_edit_recover(path, &done, &err) == GGUF_OK && done == 1,
        "and left behind");
@@ -630,8 +643,10 @@ static void check_kill(enum gguf_edit_mode mode, const char *name)
         odd += n == 50000;
         journals += exists(journal);
     }
-    ok(!bad, "%s: killed %d times, %u with the longer text, %u with a "
-       "journal: always a whole file", name, KILLS, odd, journals);
+    ok(!bad,
+       "%s: killed %d times, %u with the longer text, %u with a "
+       "journal: always a whole file",
+       name, KILLS, odd, journals);
     struct gguf_error err;
     ok(gguf_edit_recover(path, NULL, &err) == GGUF_OK && !exists(journal),
        "%s: and recovered", name);
@@ -654,8 +669,10 @@ static void check_large(void)
     uint8_t *zeros = calloc(1, 1 << 20);
     enum gguf_status st = gguf_meta_create(&m, NULL, &err);
     if (st == GGUF_OK)
-        st = gguf_meta_set_strz(m, "text", "a text of some length, so that "
-                                "there is room for a padding pair", &err);
+        st = gguf_meta_set_strz(m, "text",
+                                "a text of some length, so that "
+                                "there is room for a padding pair",
+                                &err);
     if (st == GGUF_OK)
         st = gguf_writer_create(&w, m, NULL, &err);
     if (st == GGUF_OK)
@@ -678,7 +695,8 @@ static void check_large(void)
        "a large file is edited in place");
     ok(edit(100000, 'x', &p, &way, &err) == GGUF_OK &&
            way == GGUF_EDIT_COPIED && length_of(path, "text") == 100000 &&
-           length_of(path, pad) < 2 * 4096, "or copied");
+           length_of(path, pad) < 2 * 4096,
+       "or copied");
     int good = gguf_file_open(&f, path, NULL, &err) == GGUF_OK;
     /* The old data began at byte 192 or so. */
     good = good && gguf_file_data_off(f) % 4096 < 512;

@@ -32,7 +32,7 @@ enum {
     TENSOR_SIZE = (3 << 19) + 100, /* bytes */
     SHARD = 4,                     /* tensors in one */
     N_SHARDS = N_TENSORS / SHARD,
-    LONG_TEXT = 3 << 20            /* bytes, where the header is the work */
+    LONG_TEXT = 3 << 20 /* bytes, where the header is the work */
 };
 
 static char dir[] = "check-kill-XXXXXX";
@@ -128,7 +128,7 @@ static void write_model(const char *name, size_t n, char c)
 
 /* What parent and child share. */
 struct shared {
-    atomic_int state; /* 0, 1: at work, 2: done, 3: failed */
+    atomic_int state;            /* 0, 1: at work, 2: done, 3: failed */
     _Atomic uint64_t begin, end; /* microseconds */
     _Atomic uint64_t done, total;
 };
@@ -144,8 +144,8 @@ static uint64_t now(void)
 /* Of the last run. */
 static double seconds(void)
 {
-    return 1e-6 * (double)(atomic_load(&shared->end) -
-                           atomic_load(&shared->begin));
+    return 1e-6 *
+           (double)(atomic_load(&shared->end) - atomic_load(&shared->begin));
 }
 
 static int note(void *user, uint64_t done, uint64_t total)
@@ -250,10 +250,11 @@ static enum gguf_status run_named(int sync)
     struct gg_outfile o;
     static uint8_t piece[1 << 16];
     memset(piece, 7, sizeof piece);
-    enum gguf_status st = gg_outfile_open(
-        &o, NULL, in_dir("named.gguf"),
-        GG_OUTFILE_FORCE | GG_OUTFILE_NAMED |
-            (sync ? 0u : (unsigned)GG_OUTFILE_NO_SYNC), NULL);
+    enum gguf_status st =
+        gg_outfile_open(&o, NULL, in_dir("named.gguf"),
+                        GG_OUTFILE_FORCE | GG_OUTFILE_NAMED |
+                            (sync ? 0u : (unsigned)GG_OUTFILE_NO_SYNC),
+                        NULL);
     for (unsigned i = 0; i < 384 && st == GGUF_OK; i++) {
         st = gg_outfile_write(&o, piece, sizeof piece, NULL);
         note(NULL, i, 384);
@@ -285,7 +286,7 @@ struct tally {
     unsigned kills, midway, quarter[4];
     unsigned absent, old, new;
     unsigned temps, journals;
-    unsigned bad; /* anything that must not be */
+    unsigned bad;      /* anything that must not be */
     double seconds[2]; /* of a run, without sync and with */
 };
 
@@ -389,7 +390,7 @@ static void check_output(const struct job *j, size_t i, uint64_t before,
 {
     uint64_t v = print_of(j->output[i]);
     if (v == j->complete[forth][i])
-        t->new++;
+        t->new ++;
     else if (v == before)
         *(v ? &t->old : &t->absent) += 1;
     else {
@@ -410,8 +411,8 @@ static void check_set(const struct job *j, struct tally *t)
         }
     struct gguf_split *s = NULL;
     if (any && n < N_SHARDS)
-        t->bad += gguf_split_open(&s, in_dir(any), NULL, NULL) !=
-                  GGUF_E_NOTFOUND;
+        t->bad +=
+            gguf_split_open(&s, in_dir(any), NULL, NULL) != GGUF_E_NOTFOUND;
     gguf_split_close(s);
 }
 
@@ -479,12 +480,14 @@ static void check_job(struct job *j, unsigned kills)
     run_whole(j, 1, &t);
     for (unsigned i = 0; i < kills; i++)
         round_of(j, i, kills, &t);
-    ok(!t.bad, "%s: killed %u times: %u names without a file, %u with the old "
-       "one, %u with the new one; %u temporaries, %u journals", j->name,
-       t.kills, t.absent, t.old, t.new, t.temps, t.journals);
-    ok(t.midway * 2 >= t.kills, "%s: %u of %u at work, in the quarters of it "
-       "%u %u %u %u; a run takes %.0f ms, %.0f with the disk", j->name,
-       t.midway, t.kills, t.quarter[0], t.quarter[1], t.quarter[2],
+    ok(!t.bad,
+       "%s: killed %u times: %u names without a file, %u with the old "
+       "one, %u with the new one; %u temporaries, %u journals",
+       j->name, t.kills, t.absent, t.old, t.new, t.temps, t.journals);
+    ok(t.midway * 2 >= t.kills,
+       "%s: %u of %u at work, in the quarters of it "
+       "%u %u %u %u; a run takes %.0f ms, %.0f with the disk",
+       j->name, t.midway, t.kills, t.quarter[0], t.quarter[1], t.quarter[2],
        t.quarter[3], 1e3 * t.seconds[0], 1e3 * t.seconds[1]);
 }
 
@@ -509,13 +512,20 @@ int main(void)
     static struct job jobs[] = {
         { .name = "split", .run = run_split },
         { .name = "merge", .run = run_merge, .output = { "merged.gguf" } },
-        { .name = "edit", .run = run_edit, .replaces = true,
+        { .name = "edit",
+          .run = run_edit,
+          .replaces = true,
           .output = { "model.gguf" } },
-        { .name = "another byte order", .run = run_order, .replaces = true,
+        { .name = "another byte order",
+          .run = run_order,
+          .replaces = true,
           .output = { "model.gguf" } },
-        { .name = "edit in place", .run = run_in_place, .replaces = true,
+        { .name = "edit in place",
+          .run = run_in_place,
+          .replaces = true,
           .output = { "large.gguf" } },
-        { .name = "a named temporary", .run = run_named,
+        { .name = "a named temporary",
+          .run = run_named,
           .output = { "named.gguf" } },
     };
     const char *more = getenv("GGUF_TEST_LONG");

@@ -45,7 +45,8 @@ static void check_exact(const struct gguf_file *f, const char *order)
     struct gguf_str s;
 #define GET(NAME, VALUE)                                                      \
     ok(gguf_kv_get_##NAME(gguf_file_kv_find(f, #NAME), &NAME, NULL) ==        \
-               GGUF_OK && NAME == (VALUE),                                    \
+               GGUF_OK &&                                                     \
+           NAME == (VALUE),                                                   \
        #NAME ", %s", order)
     GET(u8, 255);
     GET(i8, -128);
@@ -59,9 +60,11 @@ static void check_exact(const struct gguf_file *f, const char *order)
     GET(f64, 1.5);
 #undef GET
     ok(gguf_kv_get_bool(gguf_file_kv_find(f, "bool"), &b, NULL) == GGUF_OK &&
-           b == 1, "bool, %s", order);
+           b == 1,
+       "bool, %s", order);
     ok(gguf_kv_get_str(gguf_file_kv_find(f, "str"), &s, NULL) == GGUF_OK &&
-           str_is(s, "text"), "str, %s", order);
+           str_is(s, "text"),
+       "str, %s", order);
 }
 
 static void check_lenient(const struct gguf_file *f)
@@ -71,31 +74,39 @@ static void check_lenient(const struct gguf_file *f)
     int64_t i = 77;
     double d = 77;
     ok(gguf_kv_get_uint(gguf_file_kv_find(f, "u8"), &u, NULL) == GGUF_OK &&
-           u == 255, "a u8 is an unsigned integer");
+           u == 255,
+       "a u8 is an unsigned integer");
     ok(gguf_kv_get_uint(gguf_file_kv_find(f, "i16"), &u, &err) ==
-               GGUF_E_OVERFLOW && u == 255 && strstr(err.message, "-32768"),
+               GGUF_E_OVERFLOW &&
+           u == 255 && strstr(err.message, "-32768"),
        "a negative one is not: %s", err.message);
-    ok(gguf_kv_get_uint(gguf_file_kv_find(f, "f32"), &u, &err) ==
-           GGUF_E_TYPE, "nor is a float: %s", err.message);
-    ok(gguf_kv_get_uint(gguf_file_kv_find(f, "bool"), &u, &err) ==
-           GGUF_E_TYPE, "nor is a bool: %s", err.message);
+    ok(gguf_kv_get_uint(gguf_file_kv_find(f, "f32"), &u, &err) == GGUF_E_TYPE,
+       "nor is a float: %s", err.message);
+    ok(gguf_kv_get_uint(gguf_file_kv_find(f, "bool"), &u, &err) == GGUF_E_TYPE,
+       "nor is a bool: %s", err.message);
     ok(gguf_kv_get_int(gguf_file_kv_find(f, "i8"), &i, NULL) == GGUF_OK &&
-           i == -128, "an i8 is an integer");
+           i == -128,
+       "an i8 is an integer");
     ok(gguf_kv_get_int(gguf_file_kv_find(f, "u64"), &i, &err) ==
-               GGUF_E_OVERFLOW && i == -128,
+               GGUF_E_OVERFLOW &&
+           i == -128,
        "2^64-1 is too large for one: %s", err.message);
     ok(gguf_kv_get_float(gguf_file_kv_find(f, "i64"), &d, NULL) == GGUF_OK &&
-           d == -0x1p63, "a number of any type");
+           d == -0x1p63,
+       "a number of any type");
     ok(gguf_kv_get_float(gguf_file_kv_find(f, "f32"), &d, NULL) == GGUF_OK &&
-           d == 1.5, "a float as double");
-    ok(gguf_kv_get_float(gguf_file_kv_find(f, "str"), &d, &err) ==
-           GGUF_E_TYPE, "a text is none: %s", err.message);
+           d == 1.5,
+       "a float as double");
+    ok(gguf_kv_get_float(gguf_file_kv_find(f, "str"), &d, &err) == GGUF_E_TYPE,
+       "a text is none: %s", err.message);
     uint32_t u32 = 77;
     ok(gguf_kv_get_u32(gguf_file_kv_find(f, "i32"), &u32, &err) ==
-               GGUF_E_TYPE && u32 == 77 && err.offset != GGUF_NO_OFFSET,
+               GGUF_E_TYPE &&
+           u32 == 77 && err.offset != GGUF_NO_OFFSET,
        "exact getters are: %s", err.message);
     ok(gguf_kv_get_u32(gguf_file_kv_find(f, "none"), &u32, &err) ==
-           GGUF_E_NOTFOUND, "NULL is not found");
+           GGUF_E_NOTFOUND,
+       "NULL is not found");
     const struct gguf_kv *kv;
     ok(gguf_file_kv_get(f, "n\none", &kv, &err) == GGUF_E_NOTFOUND && !kv &&
            !strcmp(err.message, "no key 'n\\none'"),
@@ -117,7 +128,8 @@ static void check_arrays(const struct gguf_file *f, const char *order)
     ok(kv->n == 3 && kv->elem_type == GGUF_VAL_I16 && kv->size == 6,
        "an array, %s", order);
     ok(gguf_kv_elems_i32(kv, 0, 3, i32, &err) == GGUF_OK && i32[0] == 1 &&
-           i32[1] == -1 && i32[2] == 300, "its elements");
+           i32[1] == -1 && i32[2] == 300,
+       "its elements");
     ok(gguf_kv_elems_i32(kv, 2, 1, i32, &err) == GGUF_OK && i32[0] == 300,
        "its last element");
     ok(gguf_kv_elems_i32(kv, 2, 2, i32, &err) == GGUF_E_INVALID,
@@ -132,21 +144,26 @@ static void check_arrays(const struct gguf_file *f, const char *order)
     int16_t i16;
     ok(gguf_kv_elem(kv, 1, &e, &err) == GGUF_OK && e.index == 1 &&
            gguf_kv_get_i16(&e, &i16, &err) == GGUF_OK && i16 == -1 &&
-           e.off == kv->off + 14, "one element");
+           e.off == kv->off + 14,
+       "one element");
     ok(gguf_kv_elem(kv, 3, &e, &err) == GGUF_E_INVALID, "one too far: %s",
        err.message);
     ok(gguf_kv_elems_f32(gguf_file_kv_find(f, "f32s"), 0, 2, f32, &err) ==
-               GGUF_OK && f32[0] == 0.25f && f32[1] == -2,
+               GGUF_OK &&
+           f32[0] == 0.25f && f32[1] == -2,
        "floats, %s", order);
     ok(gguf_kv_elems_uint(gguf_file_kv_find(f, "bools"), 0, 2, u64, &err) ==
-               GGUF_OK && u64[0] == 1 && u64[1] == 0, "bools, %s", order);
+               GGUF_OK &&
+           u64[0] == 1 && u64[1] == 0,
+       "bools, %s", order);
 
     kv = gguf_file_kv_find(f, "strs");
     gguf_kv_iter_init(&it, kv);
     ok(gguf_kv_next_str(&it, &s) && str_is(s, "one") &&
            gguf_kv_next_str(&it, &s) && str_is(s, "") &&
            gguf_kv_next_str(&it, &s) && str_is(s, "three") &&
-           !gguf_kv_next_str(&it, &s), "strings one by one, %s", order);
+           !gguf_kv_next_str(&it, &s),
+       "strings one by one, %s", order);
     ok(gguf_kv_elem(kv, 2, &e, &err) == GGUF_OK &&
            gguf_kv_get_str(&e, &s, &err) == GGUF_OK && str_is(s, "three"),
        "the third string");
@@ -169,7 +186,8 @@ static void check_nested(const struct gguf_file *f, const char *order)
     uint32_t behind = 0;
     gguf_kv_iter_init(&it, gguf_file_kv_find(f, "nest"));
     ok(gguf_kv_next(&it, &e) && e.type == GGUF_VAL_ARR && e.n == 2 &&
-           e.elem_type == GGUF_VAL_U8, "first inner array, %s", order);
+           e.elem_type == GGUF_VAL_U8,
+       "first inner array, %s", order);
     gguf_kv_iter_init(&in, &e);
     for (int i = 0; gguf_kv_next(&in, &e2); i++)
         if (gguf_kv_get_u8(&e2, &u8[i & 1], NULL) != GGUF_OK)
@@ -178,13 +196,16 @@ static void check_nested(const struct gguf_file *f, const char *order)
     ok(gguf_kv_next(&it, &e) && e.n == 0 && e.elem_type == GGUF_VAL_F64,
        "second inner array");
     ok(gguf_kv_next(&it, &e) && e.n == 1 && e.elem_type == GGUF_VAL_ARR &&
-           !gguf_kv_next(&it, &e2), "third and last");
+           !gguf_kv_next(&it, &e2),
+       "third and last");
     ok(gguf_kv_elem(&e, 0, &e2, NULL) == GGUF_OK && e2.n == 2 &&
            gguf_kv_elem(&e2, 1, &e, NULL) == GGUF_OK &&
            gguf_kv_get_str(&e, &s, NULL) == GGUF_OK && str_is(s, "deep"),
        "two levels down");
     ok(gguf_kv_get_u32(gguf_file_kv_find(f, "behind"), &behind, NULL) ==
-               GGUF_OK && behind == 7, "and what comes behind");
+               GGUF_OK &&
+           behind == 7,
+       "and what comes behind");
 }
 
 /* ---------------------------------------------------------------- list --- */
@@ -212,7 +233,8 @@ static void check_list(void)
            gguf_meta_set_strz(m, "b", "text", &err) == GGUF_OK &&
            gguf_meta_set_str_array(m, "c", strs, 2, &err) == GGUF_OK &&
            gguf_meta_set_u32(m, "a", 2, &err) == GGUF_OK &&
-           order_is(m, "a b c"), "replacing keeps the place");
+           order_is(m, "a b c"),
+       "replacing keeps the place");
     uint32_t v = 0;
     ok(gguf_kv_get_u32(gguf_meta_find(m, "a"), &v, NULL) == GGUF_OK && v == 2,
        "and changes the value");
@@ -226,7 +248,8 @@ static void check_list(void)
        "a name that is taken: %s", err.message);
     ok(gguf_meta_remove(m, "a") == 1 && gguf_meta_remove(m, "a") == 0 &&
            order_is(m, "bb c d") &&
-           gguf_meta_find(m, "d") == gguf_meta_kv(m, 2), "remove");
+           gguf_meta_find(m, "d") == gguf_meta_kv(m, 2),
+       "remove");
     ok(gguf_meta_set_u8(m, "", 1, &err) == GGUF_E_INVALID &&
            gguf_meta_set_u8(m, "a\tb", 1, &err) == GGUF_E_INVALID &&
            gguf_meta_set_u8(m, "\xff", 1, &err) == GGUF_E_INVALID,
@@ -234,14 +257,16 @@ static void check_list(void)
     ok(gguf_meta_set_array(m, "e", GGUF_VAL_BOOL, bools, 2, &err) ==
                GGUF_E_INVALID &&
            gguf_meta_set_array(m, "e", GGUF_VAL_STR, bools, 2, &err) ==
-               GGUF_E_INVALID, "bad arrays: %s", err.message);
+               GGUF_E_INVALID,
+       "bad arrays: %s", err.message);
     ok(gguf_meta_set_encoded(m, "e", GGUF_VAL_U32, bools, 2, &err) ==
                GGUF_E_TRUNCATED &&
            gguf_meta_set_encoded(m, "e", GGUF_VAL_U8, bools, 2, &err) ==
                GGUF_E_FORMAT &&
            gguf_meta_set_encoded(m, "e", 13, bools, 2, &err) ==
                GGUF_E_FORMAT &&
-           order_is(m, "bb c d"), "bad encodings: %s", err.message);
+           order_is(m, "bb c d"),
+       "bad encodings: %s", err.message);
     gguf_meta_destroy(m);
 }
 
@@ -281,7 +306,8 @@ static void check_equal(const struct gguf_file *f, const struct gguf_file *g,
     ok(equal && equal == gguf_file_n_kv(g) && !wrong,
        "%s: equal in both byte orders", name);
     ok(gguf_kv_equal(NULL, NULL) && !gguf_kv_equal(gguf_file_kv(f, 0), NULL) &&
-           !gguf_kv_equal(NULL, gguf_file_kv(f, 0)), "nothing is nothing");
+           !gguf_kv_equal(NULL, gguf_file_kv(f, 0)),
+       "nothing is nothing");
 }
 
 /* Everything that a big-endian file has reads the same from a copy. */
@@ -301,8 +327,8 @@ static void check_copy(const char *name,
         for (size_t i = 0; i < gguf_file_n_kv(g); i++) {
             const struct gguf_kv *a = gguf_meta_kv(m, i);
             const struct gguf_kv *b = gguf_file_kv(g, i);
-            equal += a && a->size == b->size &&
-                     !memcmp(a->data, b->data, a->size);
+            equal +=
+                a && a->size == b->size && !memcmp(a->data, b->data, a->size);
         }
     ok(equal && equal == gguf_file_n_kv(g), "%s copied is little-endian",
        name_be);
@@ -332,8 +358,8 @@ static enum gguf_status build(const struct gguf_allocator *a)
         st = gguf_meta_set_str_array(m, "s", strs, 1, &err);
     if (st == GGUF_OK)
         st = gguf_meta_rename(m, "s", "t", &err);
-    if (st == GGUF_OK && (!gguf_meta_remove(m, "k7") ||
-                          gguf_meta_n_kv(m) != 40))
+    if (st == GGUF_OK &&
+        (!gguf_meta_remove(m, "k7") || gguf_meta_n_kv(m) != 40))
         st = GGUF_E_INVALID;
     gguf_meta_destroy(m);
     return st;
@@ -367,9 +393,9 @@ static void check_turned(void)
             memset(b, 0xff, SIZE + 16);
             b[0] = b[1] = b[2] = 0;
             b[3] = (uint8_t)elem;
-            gg_payload_swap(b, SIZE, GGUF_VAL_ARR,
-                            flat ? GGUF_VAL_STR : GGUF_VAL_ARR, UINT64_MAX,
-                            true);
+            gg_value_payload_swap(b, SIZE, GGUF_VAL_ARR,
+                                  flat ? GGUF_VAL_STR : GGUF_VAL_ARR,
+                                  UINT64_MAX, true);
             for (int i = 0; i < 16; i++)
                 bad += b[SIZE + i] != 0xff;
             free(b);

@@ -39,7 +39,7 @@ static const struct {
 int main(void)
 {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct gguf_str name = gg_strz(cases[i].name);
+        const struct gguf_str name = gg_str_z(cases[i].name);
         const char *want = cases[i].rest ? cases[i].rest : name.data;
         struct gguf_str rest;
         int64_t layer = gguf_name_layer(name, &rest);

@@ -223,8 +223,8 @@ static void check_sources(void)
     close(fd);
     unlink(path);
 
-    ok(gguf_file_open(&f, ".", NULL, &err) == GGUF_E_IO && !f,
-       "a folder: %s", err.message);
+    ok(gguf_file_open(&f, ".", NULL, &err) == GGUF_E_IO && !f, "a folder: %s",
+       err.message);
     ok(gguf_file_open(&f, "/dev/null", NULL, &err) == GGUF_E_INVALID,
        "a device: %s", err.message);
     ok(mkfifo(path, 0600) == 0 &&
@@ -298,8 +298,7 @@ static void check_limits(void)
     l.max_dims = 3;
     l.struct_size = offsetof(struct gguf_limits, max_dims);
     ok(gguf_limits_set(&l, "dims", 5, &err) == GGUF_E_INVALID &&
-           l.max_dims == 3 &&
-           gguf_limits_set(&l, "depth", 5, &err) == GGUF_OK,
+           l.max_dims == 3 && gguf_limits_set(&l, "depth", 5, &err) == GGUF_OK,
        "nothing is written behind an older program's limits");
     size_t n = 0;
     while (gguf_limits_name(n))

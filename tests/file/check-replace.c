@@ -45,8 +45,8 @@ static void write_model(const char *name, unsigned n, unsigned c)
     fix_fini(&fx);
 }
 
-/* Of all names that do not begin with a dot, and what is in the files; a sum, so
- * that the order does not matter. *n_hidden: the others. */
+/* Of all names that do not begin with a dot, and what is in the files; a sum,
+ * so that the order does not matter. *n_hidden: the others. */
 static uint64_t print_of_folder(unsigned *n_hidden)
 {
     uint64_t sum = 0;
@@ -63,9 +63,8 @@ static uint64_t print_of_folder(unsigned *n_hidden)
         struct stat s;
         bool file = stat(name, &s) == 0 && S_ISREG(s.st_mode);
         uint8_t *p = file ? slurp(name, &n) : NULL;
-        sum += XXH3_64bits_withSeed(
-            p ? p : (const uint8_t *)"", n,
-            XXH3_64bits(e->d_name, strlen(e->d_name)));
+        sum += XXH3_64bits_withSeed(p ? p : (const uint8_t *)"", n,
+                                    XXH3_64bits(e->d_name, strlen(e->d_name)));
         free(p);
     }
     if (d)
@@ -150,7 +149,8 @@ static void check_stop(unsigned n, unsigned step, const char *what)
         enum gguf_status st = split("new.gguf", "s", &b, &err);
         if (st == GGUF_OK)
             break;
-        touched += st != GGUF_E_CANCELLED || print_of_folder(&hidden) != before;
+        touched +=
+            st != GGUF_E_CANCELLED || print_of_folder(&hidden) != before;
         left += hidden;
     }
     ok(!touched && !left && at >= n,
@@ -177,8 +177,10 @@ static void check_killed(void)
         kills++;
         touched += print_of_folder(&hidden) != before;
     }
-    ok(!touched && kills >= 5, "killed at any of %u places: no name has "
-       "another file", kills);
+    ok(!touched && kills >= 5,
+       "killed at any of %u places: no name has "
+       "another file",
+       kills);
 }
 
 /* A name that cannot be given: those that were given before are taken back. */

@@ -82,8 +82,8 @@ static void round_trip(const char *what, const struct fix *f)
     scratch_clean(dir);
     write_all("in.gguf", f->data, f->size);
     enum gguf_status st = there_and_back(NULL, &size, &err);
-    ok(st == GGUF_OK && size == f->size && holds("merged.gguf", f->data,
-                                                 f->size),
+    ok(st == GGUF_OK && size == f->size &&
+           holds("merged.gguf", f->data, f->size),
        "%s: %s", what, st == GGUF_OK ? "comes back" : err.message);
 }
 
@@ -236,12 +236,11 @@ static void test_keys(void)
     static const struct {
         unsigned ways;
         bool offsets, gaps, no;
-    } rows[] = { { 0, false, false, false },
-                 { NO_END, true, false, false },
-                 { GAPS, true, false, false },
-                 { JUNK, true, true, false },
-                 { KEYS, false, false, true },
-                 { OF_ONE, false, false, true } };
+    } rows[] = {
+        { 0, false, false, false },   { NO_END, true, false, false },
+        { GAPS, true, false, false }, { JUNK, true, true, false },
+        { KEYS, false, false, true }, { OF_ONE, false, false, true }
+    };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct fix f;
         struct gguf_file *first = NULL, *second = NULL;
@@ -329,27 +328,33 @@ static void test_made_up(void)
     enum { HEAD = 24 + 2 * 33 }; /* bytes of the header without padding */
     const uint64_t pad = 96 - HEAD;
     const struct made_up rows[] = {
-        { "one offset too few", 1, { 0 }, pad + 128, pad + 48,
-          GGUF_VAL_U64 },
-        { "one too many", 3, { 0, 64, 128 }, pad + 128, pad + 48,
+        { "one offset too few", 1, { 0 }, pad + 128, pad + 48, GGUF_VAL_U64 },
+        { "one too many",
+          3,
+          { 0, 64, 128 },
+          pad + 128,
+          pad + 48,
           GGUF_VAL_U64 },
         { "none", 0, { 0 }, pad + 128, pad + 48, GGUF_VAL_U64 },
-        { "behind the end", 2, { 0, 128 }, pad + 128, pad + 48,
-          GGUF_VAL_U64 },
-        { "far behind", 2, { 0, UINT64_MAX - 31 }, pad + 128, pad + 48,
+        { "behind the end", 2, { 0, 128 }, pad + 128, pad + 48, GGUF_VAL_U64 },
+        { "far behind",
+          2,
+          { 0, UINT64_MAX - 31 },
+          pad + 128,
+          pad + 48,
           GGUF_VAL_U64 },
         { "not aligned", 2, { 0, 65 }, pad + 128, pad + 48, GGUF_VAL_U64 },
-        { "one in the other", 2, { 0, 32 }, pad + 128, pad + 48,
+        { "one in the other",
+          2,
+          { 0, 32 },
+          pad + 128,
+          pad + 48,
           GGUF_VAL_U64 },
-        { "of another type", 2, { 0, 64 }, pad + 128, pad + 48,
-          GGUF_VAL_I64 },
+        { "of another type", 2, { 0, 64 }, pad + 128, pad + 48, GGUF_VAL_I64 },
         { "too few gaps", 2, { 0, 64 }, pad + 128, pad + 47, GGUF_VAL_U64 },
-        { "too many gaps", 2, { 64, 0 }, pad + 128, pad + 49,
-          GGUF_VAL_U64 },
-        { "a size that overflows", 2, { 0, 64 }, UINT64_MAX, 0,
-          GGUF_VAL_U64 },
-        { "a size of no end", 2, { 0, 64 }, INT64_MAX / 2, 0,
-          GGUF_VAL_U64 },
+        { "too many gaps", 2, { 64, 0 }, pad + 128, pad + 49, GGUF_VAL_U64 },
+        { "a size that overflows", 2, { 0, 64 }, UINT64_MAX, 0, GGUF_VAL_U64 },
+        { "a size of no end", 2, { 0, 64 }, INT64_MAX / 2, 0, GGUF_VAL_U64 },
         { "a size too small", 2, { 0, 64 }, 100, 0, GGUF_VAL_U64 },
         { "a size of 0", 2, { 0, 64 }, 0, 0, GGUF_VAL_U64 },
     };
@@ -367,8 +372,8 @@ static void test_made_up(void)
            "made up, %s: %s", rows[i].what, st ? err.message : "no harm");
     }
     /* The counterpart: this one is believed. */
-    const struct made_up good = { "", 2, { 64, 0 }, pad + 128, pad + 48,
-                                  GGUF_VAL_U64 };
+    const struct made_up good = { "",        2,        { 64, 0 },
+                                  pad + 128, pad + 48, GGUF_VAL_U64 };
     scratch_clean(dir);
     write_made_up(&good);
     enum gguf_status st = merge(NULL, &size, &err);
@@ -390,7 +395,8 @@ static void test_too_much(void)
         exit(99);
     ok(there_and_back(NULL, &size, &err) == GGUF_E_LIMIT &&
            strstr(err.message, "belong to no tensor") &&
-           err.offset != GGUF_NO_OFFSET, "%s", err.message);
+           err.offset != GGUF_NO_OFFSET,
+       "%s", err.message);
     fix_fini(&f);
 }
 
@@ -406,14 +412,15 @@ static void test_memory(void)
     for (;; n++) {
         scratch_clean(dir);
         write_all("in.gguf", f.data, f.size);
-        enum gguf_status st = there_and_back(failalloc_init(&fa, n), &size,
-                                             &err);
+        enum gguf_status st =
+            there_and_back(failalloc_init(&fa, n), &size, &err);
         leaks += fa.live != 0;
         if (fa.calls <= n) {
             wrong += st != GGUF_OK;
             break;
         }
-        wrong += st != GGUF_E_NOMEM || access(in_dir("merged.gguf"), F_OK) == 0;
+        wrong +=
+            st != GGUF_E_NOMEM || access(in_dir("merged.gguf"), F_OK) == 0;
     }
     ok(leaks == 0, "no block is lost, whichever of %u fails", n);
     ok(wrong == 0 && holds("merged.gguf", f.data, f.size),

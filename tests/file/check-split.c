@@ -26,29 +26,41 @@ static void test_names(void)
 {
     char out[64];
     ok(gguf_split_name_format(out, sizeof out, "a/b", 2, 15, NULL) ==
-               GGUF_OK && !strcmp(out, "a/b-00002-of-00015.gguf"), "%s", out);
+               GGUF_OK &&
+           !strcmp(out, "a/b-00002-of-00015.gguf"),
+       "%s", out);
     ok(gguf_split_name_format(out, sizeof out, "a", 0, 1, NULL) ==
                GGUF_E_INVALID &&
            gguf_split_name_format(out, sizeof out, "a", 2, 1, NULL) ==
                GGUF_E_INVALID &&
            gguf_split_name_format(out, sizeof out, "a", 1, 65536, NULL) ==
-               GGUF_E_INVALID, "numbers that no shard has");
+               GGUF_E_INVALID,
+       "numbers that no shard has");
     ok(gguf_split_name_format(out, 21, "a", 1, 1, NULL) == GGUF_E_LIMIT &&
            gguf_split_name_format(out, 22, "a", 1, 1, NULL) == GGUF_OK,
        "the name must fit");
     size_t n = 0;
     unsigned no = 0, count = 0;
     ok(gguf_split_name_parse("x-00003-of-00010.gguf", &n, &no, &count) == 1 &&
-           n == 1 && no == 3 && count == 10, "a name is taken apart");
+           n == 1 && no == 3 && count == 10,
+       "a name is taken apart");
     ok(gguf_split_name_parse("-65535-of-65535.gguf", NULL, NULL, NULL) == 1,
        "an empty prefix, the last number");
     static const char *const bad[] = {
-        "", ".gguf", "x.gguf", "x-00000-of-00010.gguf",
-        "x-00011-of-00010.gguf", "x-00001-of-00000.gguf",
-        "x-0001-of-00010.gguf", "x-00001-of-00010.GGUF",
-        "x-00001-of-00010.gguf.tmp", "x-00001-OF-00010.gguf",
-        "x-0000a-of-00010.gguf", "x00001-of-00010.gguf",
-        "x-00001-of-99999.gguf", "x-+0001-of-00010.gguf",
+        "",
+        ".gguf",
+        "x.gguf",
+        "x-00000-of-00010.gguf",
+        "x-00011-of-00010.gguf",
+        "x-00001-of-00000.gguf",
+        "x-0001-of-00010.gguf",
+        "x-00001-of-00010.GGUF",
+        "x-00001-of-00010.gguf.tmp",
+        "x-00001-OF-00010.gguf",
+        "x-0000a-of-00010.gguf",
+        "x00001-of-00010.gguf",
+        "x-00001-of-99999.gguf",
+        "x-+0001-of-00010.gguf",
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         ok(!gguf_split_name_parse(bad[i], &n, &no, &count), "not '%s'",
@@ -61,12 +73,20 @@ static void test_sizes(void)
         const char *text;
         uint64_t bytes;
     } good[] = {
-        { "0", 0 }, { "1", 1 }, { "12B", 12 }, { "1k", 1000 },
-        { "1KiB", 1024 }, { "1.5G", 1500000000 },
-        { "1.5gi", UINT64_C(3) << 29 }, { ".5M", 500000 }, { "3.M", 3000000 },
-        { "0.1Ki", 102 }, { "2tb", UINT64_C(2000000000000) },
+        { "0", 0 },
+        { "1", 1 },
+        { "12B", 12 },
+        { "1k", 1000 },
+        { "1KiB", 1024 },
+        { "1.5G", 1500000000 },
+        { "1.5gi", UINT64_C(3) << 29 },
+        { ".5M", 500000 },
+        { "3.M", 3000000 },
+        { "0.1Ki", 102 },
+        { "2tb", UINT64_C(2000000000000) },
         { "1.9999999999999T", UINT64_C(1999999999999) },
-        { "1.123456789G", 1123456789 }, { "0.000000001T", 1000 },
+        { "1.123456789G", 1123456789 },
+        { "0.000000001T", 1000 },
         { "0.00000000000090949470177292823791503906250Ti", 1 },
         { "0.00000000000090949470177292823791503906249Ti", 0 },
         { "9223372036854775807", INT64_MAX },
@@ -78,8 +98,9 @@ static void test_sizes(void)
         ok(st == GGUF_OK && v == good[i].bytes, "%s is %llu", good[i].text,
            (unsigned long long)v);
     }
-    static const char *const bad[] = { "", "k", ".", ".k", "1x", "1bk", "1kk",
-                                       "1 k", "-1", "1e3", "0x10", "1kibb" };
+    static const char *const bad[] = { "",   "k",   ".",    ".k",
+                                       "1x", "1bk", "1kk",  "1 k",
+                                       "-1", "1e3", "0x10", "1kibb" };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         uint64_t v;
         ok(gguf_size_parse(bad[i], &v, NULL) == GGUF_E_INVALID, "not '%s'",
@@ -89,7 +110,8 @@ static void test_sizes(void)
     ok(gguf_size_parse("9223372036854775808", &v, NULL) == GGUF_E_OVERFLOW &&
            gguf_size_parse("8388608Ti", &v, NULL) == GGUF_E_OVERFLOW &&
            gguf_size_parse("99999999999999999999999", &v, NULL) ==
-               GGUF_E_OVERFLOW, "sizes that are too large");
+               GGUF_E_OVERFLOW,
+       "sizes that are too large");
 }
 
 /* ---- sets ---- */
@@ -99,8 +121,8 @@ struct shard {
     const char *file;
     unsigned no, count;
     int total;
-    const char *tensor; /* NULL: none */
-    const char *name;   /* general.name, NULL: no such key */
+    const char *tensor;  /* NULL: none */
+    const char *name;    /* general.name, NULL: no such key */
     unsigned count_type; /* 0: as it should be */
     unsigned align;      /* 0: no key */
     unsigned cut;        /* bytes off the end */
@@ -163,8 +185,7 @@ static void refuse(const char *what, struct shard second,
     write_shard(&second);
     for (size_t i = 0; i < sizeof from / sizeof from[0]; i++) {
         gguf_error_clear(&err);
-        enum gguf_status st =
-            gguf_split_open(&s, in_dir(from[i]), NULL, &err);
+        enum gguf_status st = gguf_split_open(&s, in_dir(from[i]), NULL, &err);
         ok(st == want && !s && err.status == st && strstr(err.message, says) &&
                strstr(err.message, "'m-00002-of-00003.gguf'"),
            "%s, from '%s': %s", what, from[i], err.message);
@@ -193,8 +214,9 @@ static void write_keyed(size_t n, unsigned first, unsigned second)
         if (v)
             fix_kv_u32(&f, key, v);
         fix_pad(&f, 32);
-        if (!spill(in_dir(no ? "k-00002-of-00002.gguf"
-                             : "k-00001-of-00002.gguf"), f.data, f.size))
+        if (!spill(
+                in_dir(no ? "k-00002-of-00002.gguf" : "k-00001-of-00002.gguf"),
+                f.data, f.size))
             exit(99);
         fix_fini(&f);
     }
@@ -219,7 +241,8 @@ static void test_long_keys(void)
            "of another value");
         write_keyed(sizes[i], 0, 1);
         ok(gguf_split_open(&s, in_dir("k"), NULL, &err) == GGUF_E_MISMATCH &&
-               strstr(err.message, "is not in the first"), "in one");
+               strstr(err.message, "is not in the first"),
+           "in one");
     }
 }
 
@@ -235,17 +258,18 @@ static void test_open(void)
     for (size_t i = 0; i < sizeof from / sizeof from[0]; i++) {
         int good = gguf_split_open(&s, in_dir(from[i]), NULL, &err) == GGUF_OK;
         ok(good && gguf_split_n_files(s) == 3 && gguf_split_is_split(s) &&
-               gguf_split_n_tensors(s) == 3, "opened from '%s' %s", from[i],
-           err.message);
+               gguf_split_n_tensors(s) == 3,
+           "opened from '%s' %s", from[i], err.message);
         const struct gguf_split_tensor *t =
             good ? gguf_split_tensor_find(s, "c") : NULL;
         ok(t && t == gguf_split_tensor(s, 2) && t->file_no == 2 &&
-               *(const char *)gguf_file_tensor_data(t->file,
-                                                    t->info->index) == 3,
+               *(const char *)gguf_file_tensor_data(t->file, t->info->index) ==
+                   3,
            "a tensor of the last file");
         ok(good && !gguf_split_tensor_find(s, "d") &&
                !gguf_split_tensor(s, 3) && !gguf_split_file(s, 3) &&
-               !gguf_split_path(s, 3), "what is not there");
+               !gguf_split_path(s, 3),
+           "what is not there");
         gguf_split_close(s);
     }
     gguf_split_close(NULL);
@@ -260,7 +284,8 @@ static void test_open(void)
     unlink(in_dir("m-00001-of-00003.gguf"));
     unlink(in_dir("m-00003-of-00003.gguf"));
     ok(gguf_split_open(&s, in_dir("m-00002-of-00003.gguf"), NULL, &err) ==
-               GGUF_E_NOTFOUND && strstr(err.message, "missing: 1, 3"),
+               GGUF_E_NOTFOUND &&
+           strstr(err.message, "missing: 1, 3"),
        "%s", err.message);
     for (unsigned i = 1; i <= 200; i++) {
         /* Every third of the first 150 is there, and those up to 200. */
@@ -273,7 +298,8 @@ static void test_open(void)
     ok(gguf_split_open(&s, in_dir("w"), NULL, &err) == GGUF_E_NOTFOUND &&
            strstr(err.message, "2900 of 3000 shards of 'w' are missing: 1-2, "
                                "4-5, 7-8, ") &&
-           strstr(err.message, " ..."), "%s", err.message);
+           strstr(err.message, " ..."),
+       "%s", err.message);
     write_sound();
     struct shard other = sound[0];
     other.file = "n-00001-of-00003.gguf";
@@ -322,8 +348,8 @@ static void test_total(void)
         write_shard(&x);
     }
     ok(gguf_split_open(&s, dir, NULL, &err) == GGUF_E_MISMATCH &&
-           strstr(err.message, "the shards have 3 tensors"), "%s",
-       err.message);
+           strstr(err.message, "the shards have 3 tensors"),
+       "%s", err.message);
 }
 
 /* A file that says it is all there is, under the name of a shard. */
@@ -376,7 +402,8 @@ static void test_plan(void)
            gguf_split_plan_n_shards(plan) == 2 &&
            gguf_split_plan_shard(plan, 0)->n_tensors == 2 &&
            gguf_split_plan_shard(plan, 1)->first_tensor == 2 &&
-           !gguf_split_plan_shard(plan, 2), "by number");
+           !gguf_split_plan_shard(plan, 2),
+       "by number");
     ok(gguf_split_plan_write(plan, in_dir("out"), NULL, &err) == GGUF_OK &&
            file_size(in_dir("out-00001-of-00002.gguf")) ==
                gguf_split_plan_shard(plan, 0)->file_size &&
@@ -392,7 +419,8 @@ static void test_plan(void)
     p.max_tensors = 0;
     p.max_size = first;
     ok(gguf_split_plan_create(&plan, s, &p, NULL) == GGUF_OK &&
-           gguf_split_plan_n_shards(plan) == 2, "by size, exactly");
+           gguf_split_plan_n_shards(plan) == 2,
+       "by size, exactly");
     gguf_split_plan_destroy(plan);
     p.max_size = first - 1;
     ok(gguf_split_plan_create(&plan, s, &p, NULL) == GGUF_OK &&
@@ -433,7 +461,8 @@ static void test_cancel(void)
        "a cancelled split leaves nothing");
     calls = 0;
     ok(gguf_split_merge(s, in_dir("all.gguf"), &job, NULL) ==
-               GGUF_E_CANCELLED && access(in_dir("all.gguf"), F_OK) != 0,
+               GGUF_E_CANCELLED &&
+           access(in_dir("all.gguf"), F_OK) != 0,
        "a cancelled merge leaves nothing");
     gguf_split_plan_destroy(plan);
     gguf_split_close(s);
@@ -489,8 +518,7 @@ static void test_memory(void)
         /* All shards or none, nothing that is not complete. */
         unsigned out = n_files("out-"), all = n_files("all.gguf");
         left += (out && out != 2) || (all && !out) ||
-                n_files("") != 3 + out + all ||
-                (all && st != GGUF_OK);
+                n_files("") != 3 + out + all || (all && st != GGUF_OK);
         if (fa.calls <= n) {
             wrong += st != GGUF_OK;
             break;

@@ -195,12 +195,10 @@ static void check_stays(void)
     ok(good && edit('n', SIZE) == GGUF_OK && letter(f, &n) == 'o',
        "an edit does not change what is open");
     ok(at == gguf_file_tensor_data(f, 0) && at[31] == 1 &&
-           gguf_file_bytes(f) ==
-               (const void *)(at - gguf_file_data_off(f)),
+           gguf_file_bytes(f) == (const void *)(at - gguf_file_data_off(f)),
        "which is in one piece");
     gguf_file_close(f);
-    ok(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK &&
-           letter(f, &n) == 'n',
+    ok(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK && letter(f, &n) == 'n',
        "who opens it afterwards has the new one");
     gguf_file_close(f);
 }

@@ -46,7 +46,7 @@ struct bytes {
 static void put(struct bytes *o, uint64_t v, size_t size)
 {
     uint8_t b[8];
-    gg_store64le(b, v);
+    gg_bytes_store64le(b, v);
     if (o->n + size <= sizeof o->b) {
         memcpy(o->b + o->n, b, size);
         o->n += size;
@@ -107,9 +107,9 @@ static uint8_t content(size_t i, uint64_t k)
 
 static int plan_tensors(struct gguf_writer *w, size_t n)
 {
-    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16,
+    static const uint32_t types[] = { GGUF_DTYPE_F32,  GGUF_DTYPE_F16,
                                       GGUF_DTYPE_Q8_0, GGUF_DTYPE_Q4_K,
-                                      GGUF_DTYPE_I8, GGUF_DTYPE_F64 };
+                                      GGUF_DTYPE_I8,   GGUF_DTYPE_F64 };
     struct gguf_error err;
     for (size_t i = 0; i < n; i++) {
         char name[40];
@@ -209,8 +209,8 @@ static int rewrite(const struct gguf_file *f, const char *path)
                gguf_meta_copy_file(m, f, &err) == GGUF_OK &&
                gguf_writer_create(&w, m, &p, &err) == GGUF_OK;
     for (size_t i = 0; good && i < gguf_file_n_tensors(f); i++)
-        good = gguf_writer_add_like(w, gguf_file_tensor(f, i), &err) ==
-               GGUF_OK;
+        good =
+            gguf_writer_add_like(w, gguf_file_tensor(f, i), &err) == GGUF_OK;
     good = good && gguf_writer_open(w, path, &o, &err) == GGUF_OK;
     for (size_t i = 0; good && i < gguf_file_n_tensors(f); i++) {
         uint64_t size = gguf_file_tensor(f, i)->size, half = size / 3;
@@ -283,7 +283,8 @@ static void check_plan(void)
     ok(gguf_writer_add_tensor(w, n, 0, 1, zero, &err) == GGUF_E_INVALID,
        "no elements: %s", err.message);
     ok(gguf_writer_add_tensor(w, n, GGUF_DTYPE_Q4_0, 1, odd, &err) ==
-           GGUF_E_SHAPE, "part of a block: %s", err.message);
+           GGUF_E_SHAPE,
+       "part of a block: %s", err.message);
     ok(gguf_writer_add_tensor(w, n, 0, 2, huge, &err) == GGUF_E_OVERFLOW,
        "too many elements: %s", err.message);
     ok(gguf_writer_add_tensor(w, n, 4, 1, good, &err) == GGUF_E_UNSUPPORTED,
@@ -307,8 +308,8 @@ static void check_plan(void)
                    GGUF_OK &&
                gguf_writer_create(&w, m, NULL, &err) == GGUF_E_FORMAT && !w,
            "alignment %u: %s", (unsigned)bad[i], err.message);
-    ok(gguf_meta_set_u32(m, "general.alignment",
-                         2 * GGUF_WRITER_MAX_ALIGNMENT, &err) == GGUF_OK &&
+    ok(gguf_meta_set_u32(m, "general.alignment", 2 * GGUF_WRITER_MAX_ALIGNMENT,
+                         &err) == GGUF_OK &&
            gguf_writer_create(&w, m, NULL, &err) == GGUF_E_LIMIT && !w,
        "padding that takes all memory: %s", err.message);
     ok(gguf_meta_set_u64(m, "general.alignment", 64, &err) == GGUF_OK &&
@@ -325,8 +326,7 @@ static void check_target(void)
     const char *t = in_dir("target.gguf"), *l = in_dir("link.gguf");
     static const float v[4] = { 1, 2, 3, 4 };
     struct gguf_writer *w = small_writer();
-    ok(gguf_writer_open(w, t, NULL, &err) == GGUF_OK &&
-           access(t, F_OK) != 0,
+    ok(gguf_writer_open(w, t, NULL, &err) == GGUF_OK && access(t, F_OK) != 0,
        "a file that is being written has no name yet");
     ok(gguf_writer_commit(w, &err) == GGUF_E_INVALID &&
            strstr(err.message, "'t' got 0 bytes, has 16"),
@@ -448,7 +448,8 @@ static void check_threads(void)
     ok(gguf_writer_create(&w, NULL, NULL, &err) == GGUF_OK &&
            gguf_writer_add_tensor(w, name, GGUF_DTYPE_I8, 1, ne, &err) ==
                GGUF_OK &&
-           gguf_writer_open(w, path, NULL, &err) == GGUF_OK, "four writers");
+           gguf_writer_open(w, path, NULL, &err) == GGUF_OK,
+       "four writers");
     for (unsigned i = 0; i < 4; i++) {
         part[i] = (struct part){ w, i, 0 };
         if (pthread_create(&thread[i], NULL, write_part, &part[i]))
@@ -460,7 +461,8 @@ static void check_threads(void)
         bad += part[i].bad;
     }
     ok(!bad && gguf_writer_commit(w, &err) == GGUF_OK &&
-           gguf_file_open(&f, path, NULL, &err) == GGUF_OK, "are done");
+           gguf_file_open(&f, path, NULL, &err) == GGUF_OK,
+       "are done");
     const uint8_t *d = f ? gguf_file_tensor_data(f, 0) : NULL;
     for (unsigned i = 0; d && i < 40000; i++)
         bad += d[i] != i / 1000 % 4;
@@ -532,8 +534,10 @@ int main(void)
     int before = tap_bad;
     for (unsigned i = 0; i < ROUNDS; i++)
         check_round_trip(i);
-    ok(tap_bad == before, "%d random files come back equal and write the "
-       "same bytes again", ROUNDS);
+    ok(tap_bad == before,
+       "%d random files come back equal and write the "
+       "same bytes again",
+       ROUNDS);
     check_plan();
     check_target();
     check_space();

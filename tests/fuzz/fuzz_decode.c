@@ -18,13 +18,13 @@ enum { MAX_ELEMENTS = 8192 };
 static void compare(int type, const uint8_t *row, const float *want, size_t n)
 {
     struct gg_codec_kern table[GG_N_DTYPES];
-    uint32_t has = gg_cpu_detect(), mask = 0;
+    uint32_t has = gg_kern_cpu_detect(), mask = 0;
     float *got = malloc(n * sizeof *got);
     MUST(got);
-    for (unsigned i = 0; i < gg_cpu_n_levels; i++) {
-        if (!(has & gg_cpu_levels[i].bit))
+    for (unsigned i = 0; i < gg_kern_cpu_n_levels; i++) {
+        if (!(has & gg_kern_cpu_levels[i].bit))
             continue;
-        mask |= gg_cpu_levels[i].bit;
+        mask |= gg_kern_cpu_levels[i].bit;
         gg_codec_kern_init(table, mask);
         memset(got, 0x5a, n * sizeof *got);
         table[type].decode(row, got, n);

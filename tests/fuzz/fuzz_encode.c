@@ -27,7 +27,7 @@ static float get_float(const struct bytes *b, size_t i)
     size_t half = b->n / 2;
     i = half ? i % half : 0;
     uint32_t hi = half ? (uint32_t)b->p[2 * i] | b->p[2 * i + 1] << 8 : 0;
-    return gg_f32_from_bits(hi << 16);
+    return gg_bytes_f32_from_bits(hi << 16);
 }
 
 static void fill(struct row *r, struct bytes *b, size_t n)
@@ -43,7 +43,7 @@ static void fill(struct row *r, struct bytes *b, size_t n)
     }
 }
 
-static void encode(gg_encode_fn *f, const struct row *r, uint8_t *out,
+static void encode(gg_kern_encode_fn *f, const struct row *r, uint8_t *out,
                    size_t n_bytes)
 {
     memset(out, 0x5a, n_bytes + 2 * GUARD);
@@ -84,11 +84,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fill(&r, &b, n);
     encode(table[type].encode, &r, want, n_bytes);
     check_back(&table[type], &r, want + GUARD);
-    uint32_t has = gg_cpu_detect(), mask = 0;
-    for (unsigned i = 0; i < gg_cpu_n_levels; i++) {
-        if (!(has & gg_cpu_levels[i].bit))
+    uint32_t has = gg_kern_cpu_detect(), mask = 0;
+    for (unsigned i = 0; i < gg_kern_cpu_n_levels; i++) {
+        if (!(has & gg_kern_cpu_levels[i].bit))
             continue;
-        mask |= gg_cpu_levels[i].bit;
+        mask |= gg_kern_cpu_levels[i].bit;
         gg_codec_kern_init(table, mask);
         encode(table[type].encode, &r, got, n_bytes);
         MUST(!memcmp(got + GUARD, want + GUARD, n_bytes));
@@ -106,10 +106,10 @@ void fuzz_make_seeds(void)
             fix_u8(s, type);
             fix_u8(s, weighted);
             for (size_t i = 0; i < 8; i++)
-                fix_u16(s, gg_f32_bits(few[i]) >> 16);
+                fix_u16(s, gg_bytes_f32_bits(few[i]) >> 16);
             fix_u8(ramp, type);
             fix_u8(ramp, weighted);
             for (int i = 0; i < 64; i++)
-                fix_u16(ramp, gg_f32_bits((float)(i - 30) / 16) >> 16);
+                fix_u16(ramp, gg_bytes_f32_bits((float)(i - 30) / 16) >> 16);
         }
 }

@@ -82,7 +82,8 @@ static void compare(const struct gguf_model *a, const struct gguf_model *b)
     MUST(x.n_layer == y.n_layer && x.n_embd == y.n_embd &&
          x.n_vocab == y.n_vocab && x.n_params == y.n_params &&
          x.weight_size == y.weight_size);
-    MUST(gguf_model_scan_finite(a, NULL, NULL) == gguf_model_scan_finite(b, NULL, NULL));
+    MUST(gguf_model_scan_finite(a, NULL, NULL) ==
+         gguf_model_scan_finite(b, NULL, NULL));
     float *p = evaluate(a, &n), *q = evaluate(b, &m);
     MUST(!p == !q && n == m && (!p || !memcmp(p, q, n * sizeof *p)));
     free(p);
@@ -98,8 +99,7 @@ static struct gguf_file *merged(const struct gguf_split *s)
     const char *path = scratch_path("one.gguf");
     job.no_sync = 1;
     if (!gguf_split_is_split(s) ||
-        gguf_file_alignment(gguf_split_file(s, 0)) >
-            GGUF_WRITER_MAX_ALIGNMENT)
+        gguf_file_alignment(gguf_split_file(s, 0)) > GGUF_WRITER_MAX_ALIGNMENT)
         return NULL;
     MUST(gguf_split_merge(s, path, &job, NULL) == GGUF_OK);
     MUST(gguf_file_open(&f, path, NULL, NULL) == GGUF_OK);
@@ -127,8 +127,7 @@ static void look(const struct gguf_split *s)
     enum gguf_status st = gguf_model_open_split(&model, s, &p, &err);
     MUST(st == GGUF_OK ? model != NULL
                        : !model && err.status == st && err.message[0]);
-    MUST(gguf_split_verify(s, NULL, count_faults, &n_faults, NULL) ==
-         GGUF_OK);
+    MUST(gguf_split_verify(s, NULL, count_faults, &n_faults, NULL) == GGUF_OK);
     MUST(st == GGUF_OK || n_faults || st == GGUF_E_ARCH ||
          st == GGUF_E_UNSUPPORTED || !is_model(s));
     if (f) {
@@ -193,7 +192,8 @@ void fuzz_make_seeds(void)
         struct fix f;
         fix_init(&f);
         fix_models[i].make(&f);
-        if (strcmp(fix_models[i].name, "model-shard") != 0) /* is one already */
+        if (strcmp(fix_models[i].name, "model-shard") !=
+            0) /* is one already */
             seed_shards(&f, i % 2 ? "0 " : "p ", i % 3 ? 9 : 20);
         fix_fini(&f);
     }

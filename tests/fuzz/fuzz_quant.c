@@ -14,8 +14,8 @@
 enum { N_OPTIONS = 6, MAX_FILES = 20 };
 
 static const char *const recipes[] = {
-    "COPY", "F16", "BF16", "Q8_0", "Q4_0", "Q5_1", "Q4_K_M", "Q3_K_M",
-    "Q2_K", "TQ2_0", "IQ4_XS", "F32",
+    "COPY",   "F16",    "BF16", "Q8_0",  "Q4_0",   "Q5_1",
+    "Q4_K_M", "Q3_K_M", "Q2_K", "TQ2_0", "IQ4_XS", "F32",
 };
 enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
 
@@ -131,8 +131,9 @@ void fuzz_make_seeds(void)
 {
     for (uint8_t i = 0; i < N_RECIPES; i++) {
         const uint8_t plain[N_OPTIONS] = { i, 4, 100, 0, 1, 0 };
-        const uint8_t odd[N_OPTIONS] = { i, (uint8_t)(0x2f + 16 * i), i & 3,
-                                         (uint8_t)(8 + i), i, 1 };
+        const uint8_t odd[N_OPTIONS] = { i,     (uint8_t)(0x2f + 16 * i),
+                                         i & 3, (uint8_t)(8 + i),
+                                         i,     1 };
         put_model(new_seed(), plain);
         put_model(new_seed(), odd);
     }

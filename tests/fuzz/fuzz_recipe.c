@@ -29,17 +29,17 @@ static const struct {
 };
 enum { N_TENSORS = sizeof tensors / sizeof tensors[0] };
 
-static void read_facts(struct gg_chooser *c, struct bytes *b)
+static void read_facts(struct gg_recipe_chooser *c, struct bytes *b)
 {
     static const char *const archs[] = { "llama", "falcon", "", "qwen2" };
-    *c = (struct gg_chooser){ .output_type = GGUF_DTYPE_NONE,
-                              .embedding_type = GGUF_DTYPE_NONE };
+    *c = (struct gg_recipe_chooser){ .output_type = GGUF_DTYPE_NONE,
+                                     .embedding_type = GGUF_DTYPE_NONE };
     unsigned how = take(b);
     c->pure = how & 1;
     c->tied = how & 2;
     c->leave_output = how & 4;
     c->compat = how & 8;
-    c->facts.arch = gg_strz(archs[how >> 4 & 3]);
+    c->facts.arch = gg_str_z(archs[how >> 4 & 3]);
     /* Numbers of one byte, the largest of a type, or below zero. */
     for (int i = 0; i < GG_N_VARS; i++) {
         int64_t v = take(b);
@@ -50,8 +50,9 @@ static void read_facts(struct gg_chooser *c, struct bytes *b)
 }
 
 /* false: a pattern takes too many steps. */
-static bool choose_all(struct gg_chooser *c, const struct gguf_recipe *r,
-                       struct gg_choice out[N_TENSORS])
+static bool choose_all(struct gg_recipe_chooser *c,
+                       const struct gguf_recipe *r,
+                       struct gg_recipe_choice out[N_TENSORS])
 {
     struct gguf_error err;
     c->recipe = r;
@@ -74,10 +75,10 @@ static bool choose_all(struct gg_chooser *c, const struct gguf_recipe *r,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct gg_choice a[N_TENSORS], b[N_TENSORS];
+    struct gg_recipe_choice a[N_TENSORS], b[N_TENSORS];
     struct gguf_recipe *r, *again;
     struct gguf_error err;
-    struct gg_chooser c, d;
+    struct gg_recipe_chooser c, d;
     const uint8_t *end = size ? memchr(data, 0, size) : NULL;
     size_t n = end ? (size_t)(end - data) : size;
     struct gguf_str text = { (const char *)data, n };

@@ -14,7 +14,8 @@
 enum { MAX_SHARDS = 40 };
 
 /* Names, types and data of a and b are the same. */
-static void same_tensors(const struct gguf_split *a, const struct gguf_split *b)
+static void same_tensors(const struct gguf_split *a,
+                         const struct gguf_split *b)
 {
     MUST(gguf_split_n_tensors(a) == gguf_split_n_tensors(b));
     for (size_t i = 0; i < gguf_split_n_tensors(a); i++) {
@@ -179,7 +180,7 @@ void fuzz_make_seeds(void)
         { "x", { "a", "a" }, 0, 2, 3, GGUF_DTYPE_Q8_0 },
         { "y", { "a" }, 0, 3, 2, 4242 },
     };
-    seed_set("0 \001", false, two, 2);   /* the first shard, one tensor each */
+    seed_set("0 \001", false, two, 2); /* the first shard, one tensor each */
     seed_set("1 \002\100", false, two, 2);
     seed_set("p \010", true, two, 2);    /* the prefix, by layer */
     seed_set("d \031", false, three, 3); /* the folder */

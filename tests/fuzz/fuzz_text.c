@@ -39,10 +39,14 @@ static void check_escape(struct gguf_str s)
 
 static void check_pattern(struct gguf_str s)
 {
-    static const char as[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab";
+    static const char as[] =
+        "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab";
     static const char *const names[] = {
-        "", "blk.0.attn_v.weight", "token_embd.weight",
-        "blk.12.ffn_gate_exps.weight", as,
+        "",
+        "blk.0.attn_v.weight",
+        "token_embd.weight",
+        "blk.12.ffn_gate_exps.weight",
+        as,
     };
     struct gg_pattern *p;
     struct gguf_error err;
@@ -100,13 +104,29 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 void fuzz_make_seeds(void)
 {
     static const char *const texts[] = {
-        "", "1.5GiB", "9223372036854775807", ".5k", "8388607.9999999Ti",
-        "m-00001-of-00002.gguf", "-65535-of-65535.gguf", "array-items",
-        "Q4_K", "iq2_xxs", "blk\\.(\\d+)\\.ffn_(gate|up)_exps", "^[^a-c\\]x]+$",
-        "(a|ab)*{2,3}[[:alpha:]]\\w\\S", "a\xc2\x9b\xe2\x80\xae\xff\x1b[0m\\",
-        "\xf0\x9f\x98\x80 \xed\xa0\x80", "(a*)*b", "\\", "[", "a{1,2}{3}",
+        "",
+        "1.5GiB",
+        "9223372036854775807",
+        ".5k",
+        "8388607.9999999Ti",
+        "m-00001-of-00002.gguf",
+        "-65535-of-65535.gguf",
+        "array-items",
+        "Q4_K",
+        "iq2_xxs",
+        "blk\\.(\\d+)\\.ffn_(gate|up)_exps",
+        "^[^a-c\\]x]+$",
+        "(a|ab)*{2,3}[[:alpha:]]\\w\\S",
+        "a\xc2\x9b\xe2\x80\xae\xff\x1b[0m\\",
+        "\xf0\x9f\x98\x80 \xed\xa0\x80",
+        "(a*)*b",
+        "\\",
+        "[",
+        "a{1,2}{3}",
         "....49+++++++++++++++++++++9i", /* more memory than there is */
-        "(?:a|(?=b))\\b(?!c)", "((a{99}){99}){99}", "(a*)*(a*)*(a*)*b",
+        "(?:a|(?=b))\\b(?!c)",
+        "((a{99}){99}){99}",
+        "(a*)*(a*)*(a*)*b",
     };
     for (size_t i = 0; i < GG_LEN(texts); i++)
         seed_text(texts[i]);

@@ -47,8 +47,7 @@ static void through(const struct gguf_vocab *v, const char *text, size_t size,
     struct gguf_error err;
     if (gguf_vocab_tokenize(v, text, size, flags, &t, &err) == GGUF_OK) {
         for (size_t i = 0; i < t.n; i++)
-            MUST(t.id[i] >= 0 &&
-                 (size_t)t.id[i] < gguf_vocab_n_tokens(v));
+            MUST(t.id[i] >= 0 && (size_t)t.id[i] < gguf_vocab_n_tokens(v));
         size_t n = gguf_vocab_detokenize(v, t.id, t.n, 0, NULL, 0);
         char *back = malloc(n + 1);
         MUST(back && gguf_vocab_detokenize(v, t.id, t.n, 0, back, n) == n);
@@ -91,11 +90,26 @@ static const struct {
     float score;
     int32_t kind;
 } tokens[] = {
-    { "<unk>", 0, 2 }, { "<s>", 0, 3 }, { "</s>", 0, 3 }, { "<0x41>", 0, 6 },
-    { "<0x0A>", 0, 6 }, { "a", -1, 1 }, { "b", -2, 1 }, { "c", -3, 1 },
-    { "ab", -4, 1 }, { "bc", -5, 1 }, { "abc", -6, 4 },
-    { "\xe2\x96\x81", -7, 1 }, { "\xe2\x96\x81" "ab", -8, 1 },
-    { "\xc4\xa0", 0, 1 }, { "\xc4\xa0" "a", 0, 1 }, { "\xc4\x8a", 0, 1 },
+    { "<unk>", 0, 2 },
+    { "<s>", 0, 3 },
+    { "</s>", 0, 3 },
+    { "<0x41>", 0, 6 },
+    { "<0x0A>", 0, 6 },
+    { "a", -1, 1 },
+    { "b", -2, 1 },
+    { "c", -3, 1 },
+    { "ab", -4, 1 },
+    { "bc", -5, 1 },
+    { "abc", -6, 4 },
+    { "\xe2\x96\x81", -7, 1 },
+    { "\xe2\x96\x81"
+      "ab",
+      -8, 1 },
+    { "\xc4\xa0", 0, 1 },
+    { "\xc4\xa0"
+      "a",
+      0, 1 },
+    { "\xc4\x8a", 0, 1 },
 };
 enum { N_TOKENS = sizeof tokens / sizeof tokens[0] };
 
@@ -113,7 +127,10 @@ static void put_meta(struct fix *f, const struct gguf_meta *m)
 static void seed_vocab(const char *model, const char *pre)
 {
     static const struct gguf_str merges[] = {
-        { "a b", 3 }, { "b c", 3 }, { "\xc4\xa0 a", 4 }, { "ab c", 4 },
+        { "a b", 3 },
+        { "b c", 3 },
+        { "\xc4\xa0 a", 4 },
+        { "ab c", 4 },
     };
     struct gguf_str text[N_TOKENS];
     float score[N_TOKENS];

@@ -34,15 +34,9 @@ static void run_changed(const struct fix *s)
     for (uint64_t k = 1 + rnd_below(4); k && n; k--) {
         size_t at = (size_t)rnd_below(n);
         switch (rnd_below(4)) {
-        case 0:
-            b[at] = odd[rnd_below(sizeof odd)];
-            break;
-        case 1:
-            b[at] ^= (uint8_t)(1u << rnd_below(8));
-            break;
-        case 2:
-            n = at;
-            break;
+        case 0: b[at] = odd[rnd_below(sizeof odd)]; break;
+        case 1: b[at] ^= (uint8_t)(1u << rnd_below(8)); break;
+        case 2: n = at; break;
         default:
             if (n <= s->size) {
                 memmove(b + at + 1, b + at, n - at);

@@ -55,8 +55,7 @@ struct gguf_split *shards_open(struct bytes *in)
                                     count, NULL) == GGUF_OK);
     gguf_error_clear(&err);
     enum gguf_status st = gguf_split_open(&s, scratch_path(name), NULL, &err);
-    MUST(st == GGUF_OK ? s != NULL
-                       : !s && err.status == st && err.message[0]);
+    MUST(st == GGUF_OK ? s != NULL : !s && err.status == st && err.message[0]);
     MUST(st != GGUF_OK || !missing);
     return s;
 }

@@ -33,7 +33,9 @@ static void bail(const char *what, const struct gguf_error *err)
 static void check_bestfit(void)
 {
     struct gg_bestfit b;
-    struct { uint64_t off, size; } held[64] = { { 0, 0 } };
+    struct {
+        uint64_t off, size;
+    } held[64] = { { 0, 0 } };
     static uint8_t used[1 << 16];
     bool overlap = false;
     uint64_t most = 0, now = 0, off, off2;
@@ -63,8 +65,8 @@ static void check_bestfit(void)
        "high-water mark %" PRIu64 " for %" PRIu64 " at most in use", b.high,
        most);
     for (size_t k = 0; k < 64; k++)
-        if (held[k].size && gg_bestfit_free(&b, held[k].off, held[k].size,
-                                            NULL))
+        if (held[k].size &&
+            gg_bestfit_free(&b, held[k].off, held[k].size, NULL))
             exit(99);
     ok(b.n == 1 && b.spans[0].off == 0, "all free: one span again");
 
@@ -123,18 +125,20 @@ static tensor *random_node(struct gguf_ctx *c, tensor *const *t, int n,
     case 6:
         return a->ne[0] == b->ne[0] && b->ne[2] * b->ne[3] == 1 &&
                        b->ne[1] * gguf_tensor_n_rows(a) < 2000
-                   ? gguf_op_scale(c, gguf_op_matmul(c, gguf_op_cont(c, b),
-                                                     gguf_op_cont(c, a)),
+                   ? gguf_op_scale(c,
+                                   gguf_op_matmul(c, gguf_op_cont(c, b),
+                                                  gguf_op_cont(c, a)),
                                    0.01f)
                    : gguf_op_relu(c, a);
     case 7: return gguf_op_reshape_1d(c, gguf_op_cont(c, a), m);
     case 8: return gguf_op_cont(c, gguf_op_transpose(c, a));
     case 9:
-        return gguf_op_sub(c, gguf_op_transpose(c, a), gguf_op_transpose(c, a));
+        return gguf_op_sub(c, gguf_op_transpose(c, a),
+                           gguf_op_transpose(c, a));
     case 10:
-        return a->ne[0] > 1 ? gguf_op_view_1d(c, a, a->ne[0] / 2,
-                                              (uint64_t)a->nb[0])
-                            : gguf_op_sigmoid(c, a);
+        return a->ne[0] > 1
+                   ? gguf_op_view_1d(c, a, a->ne[0] / 2, (uint64_t)a->nb[0])
+                   : gguf_op_sigmoid(c, a);
     case 11:
         return m % 8 ? gguf_op_mul(c, a, a)
                      : gguf_op_reshape_2d(c, gguf_op_cont(c, a), 8, m / 8);
@@ -304,8 +308,7 @@ static void check_random(int n_graphs, uint64_t seed)
     ok(!n_differ, "results are those without reuse");
     ok(!n_differ_again, "and again, with inputs that are not set again");
     printf("# peak over lower bound: median %.3f, 90%% %.3f, worst %.3f\n",
-           ratio[n_graphs / 2], ratio[n_graphs * 9 / 10],
-           ratio[n_graphs - 1]);
+           ratio[n_graphs / 2], ratio[n_graphs * 9 / 10], ratio[n_graphs - 1]);
     ok(ratio[n_graphs / 2] <= 1.10 && ratio[0] >= 1, "peak at the median");
     ok(ratio[n_graphs - 1] <= 1.25, "peak at worst");
     free(ratio);
@@ -349,7 +352,8 @@ static void check_reuse(void)
     }
     ok(!n_differ, "reserved plans give the same results, twice each");
     printf("# planned again for the reserved shape: %d of 100 (another scale "
-           "came between)\n", n_again);
+           "came between)\n",
+           n_again);
     ok(n_grown > 50, "%d of 100 grew for a larger graph", n_grown);
 
     struct made a = make(5, true, 1), b = make(6, true, 1);
@@ -398,8 +402,8 @@ static void check_growing(void)
     for (int64_t n = 1; n <= 64; n++)
         if (gguf_galloc_alloc(ga, make_growing(c, n), &err))
             bail("allocation", &err);
-    ok(gguf_galloc_n_plans(ga) == 1,
-       "64 sizes of a reserved graph: %u plan", gguf_galloc_n_plans(ga));
+    ok(gguf_galloc_n_plans(ga) == 1, "64 sizes of a reserved graph: %u plan",
+       gguf_galloc_n_plans(ga));
     gguf_galloc_destroy(ga);
     gguf_ctx_destroy(c);
 }
@@ -448,7 +452,8 @@ static void check_types(void)
         g[k] = gguf_graph_create(c, 8);
         t[k][0] = gguf_tensor_1d(c, GGUF_DTYPE_F32, 100);
         for (int i = 0; i < N; i++)
-            t[k][i + 1] = k ? gguf_op_sqr(c, t[k][i]) : gguf_op_neg(c, t[k][i]);
+            t[k][i + 1] =
+                k ? gguf_op_sqr(c, t[k][i]) : gguf_op_neg(c, t[k][i]);
         if (gguf_graph_finish(c, g[k], t[k][N], &err))
             bail("graph", &err);
     }
@@ -539,8 +544,8 @@ static void check_buffers(void)
        "set, get, clear");
     ok(gguf_tensor_get(a, got, 56, 8, &err) == GGUF_E_INVALID,
        "behind the end: %s", err.message);
-    ok(!gguf_tensor_memset(v, 0, 4, 4, &err) &&
-           ((float *)a->data)[3] == 0 && ((float *)a->data)[2] == 2,
+    ok(!gguf_tensor_memset(v, 0, 4, 4, &err) && ((float *)a->data)[3] == 0 &&
+           ((float *)a->data)[2] == 2,
        "memset");
 
     if (gguf_buffer_from_host(&f, mem, sizeof mem, NULL, &err))
@@ -558,7 +563,8 @@ static void check_buffers(void)
     gguf_ctx_destroy(c);
     if (gguf_buffer_create(&b, gguf_host_buft(), 0, NULL, &err))
         bail("buffer", &err);
-    ok(gguf_buffer_size(b) == 0 && !gguf_buffer_base(b), "a buffer of nothing");
+    ok(gguf_buffer_size(b) == 0 && !gguf_buffer_base(b),
+       "a buffer of nothing");
     gguf_buffer_clear(b, 1);
     gguf_buffer_destroy(b);
 }

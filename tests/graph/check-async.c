@@ -20,8 +20,9 @@ static enum gguf_status run_step(void *arg, struct gguf_error *err)
 {
     const struct step *x = arg;
     x->log[(*x->n)++] = x->number;
-    return x->st ? gg_fail(err, x->st, GGUF_NO_OFFSET, "step %d", x->number)
-                 : GGUF_OK;
+    return x->st
+               ? gg_error_set(err, x->st, GGUF_NO_OFFSET, "step %d", x->number)
+               : GGUF_OK;
 }
 
 static void check_queue(void)
@@ -122,7 +123,8 @@ static void check_events(void)
     struct gguf_backend *cpu;
     must(gguf_cpu_backend_create(&cpu, NULL, &err), &err);
     ok(gguf_event_create(&ea, gguf_backend_device(cpu), NULL, &err) ==
-               GGUF_E_UNSUPPORTED && !ea,
+               GGUF_E_UNSUPPORTED &&
+           !ea,
        "%s", err.message);
     gguf_backend_destroy(cpu);
     gguf_backend_destroy(&a.backend);
@@ -160,7 +162,8 @@ static void check_transfers(void)
         g[i] = gguf_graph_create(ctx[i], 4);
         must(gguf_graph_finish(ctx[i], g[i], y[i], &err), &err);
         must(gguf_ctx_alloc_tensors(ctx[i], gguf_backend_buft(b[i]), NULL,
-                                    &buf[i], &err), &err);
+                                    &buf[i], &err),
+             &err);
     }
     for (int r = 0; r < ROUNDS; r++) {
         for (int i = 0; i < N; i++)
@@ -170,15 +173,17 @@ static void check_transfers(void)
         must(gguf_backend_compute_async(b[0], g[0], &err), &err);
         must(gguf_backend_copy_async(b[0], b[1], y[0], x[1], &err), &err);
         must(gguf_backend_compute_async(b[1], g[1], &err), &err);
-        must(gguf_backend_get_async(b[1], y[1], out[r], 0, sizeof out[r],
-                                    &err), &err);
+        must(
+            gguf_backend_get_async(b[1], y[1], out[r], 0, sizeof out[r], &err),
+            &err);
         if (r % 8)
             continue;
         /* the CPU's calls do the work at once: it waits for B */
         must(gguf_backend_copy_async(b[1], b[2], y[1], x[2], &err), &err);
         must(gguf_backend_compute_async(b[2], g[2], &err), &err);
         must(gguf_backend_get_async(b[2], y[2], cpu_out[r], 0,
-                                    sizeof cpu_out[r], &err), &err);
+                                    sizeof cpu_out[r], &err),
+             &err);
         must(gguf_backend_set_async(b[2], x[2], in[r], 0, sizeof in[r], &err),
              &err);
     }
@@ -252,7 +257,8 @@ static size_t collect(struct gguf_sched *s, struct gguf_backend *const *b,
     }
     must(gguf_sched_sync(s, &err), &err);
     must(gguf_tensor_get(g->cache, out + n, 0, gguf_tensor_size(g->cache),
-                         &err), &err);
+                         &err),
+         &err);
     return n + (size_t)gguf_tensor_size(g->cache);
 }
 
@@ -297,8 +303,8 @@ static void check_computations(int n_graphs, uint64_t seed)
         gen_drop(&many);
     }
     for (int i = 1; i <= 4; i++)
-        ok(!differ[i],
-           "random graphs, %d computations in a row, copies: %d", RUNS, i);
+        ok(!differ[i], "random graphs, %d computations in a row, copies: %d",
+           RUNS, i);
     ok(!a.n_foreign && !b.n_foreign && a.n_nodes > n_graphs &&
            b.n_nodes > n_graphs,
        "A and B computed %d and %d nodes, all in memory of their own",
@@ -350,7 +356,8 @@ static void check_overlap(void)
             must(gguf_tensor_set(x, in, 0, sizeof in, &err), &err);
             must(gguf_sched_compute_async(s, g, &err), &err);
             must(gguf_backend_get_async(all[1], z, out[i], 0, sizeof out[i],
-                                        &err), &err);
+                                        &err),
+                 &err);
         }
         must(gguf_sched_sync(s, &err), &err);
         for (int i = 0; i < N; i++)

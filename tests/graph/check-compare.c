@@ -46,7 +46,8 @@ static void check_tensors(void)
     ok(!d.n_differ, "types that differ, values that do not");
     must(gguf_tensor_compare(gguf_op_view_2d(c, a, 2, 2, 12, 4),
                              gguf_op_view_2d(c, a, 2, 2, 12, 4), NULL, &d,
-                             &err), &err);
+                             &err),
+         &err);
     ok(d.n == 4 && !d.n_differ, "views");
     /* as an older program has it */
     d = (struct gguf_difference){ .struct_size = offsetof(
@@ -111,29 +112,30 @@ static void check_clones(int n_graphs)
         struct gguf_graph *cg = gguf_clone_graph(c);
         const size_t n = gguf_graph_n_nodes(g.graph);
         for (size_t i = 0; i < n; i++)
-            data = data && equal(gguf_graph_node(g.graph, i),
-                                 gguf_graph_node(cg, i));
+            data = data &&
+                   equal(gguf_graph_node(g.graph, i), gguf_graph_node(cg, i));
         for (size_t i = 0; i < gguf_graph_n_leaves(g.graph); i++)
-            data = data && equal(gguf_graph_leaf(g.graph, i),
-                                 gguf_graph_leaf(cg, i));
+            data = data &&
+                   equal(gguf_graph_leaf(g.graph, i), gguf_graph_leaf(cg, i));
         must(gguf_backend_compute(&is.backend, gguf_clone_graph(r), &err),
              &err);
         for (int i = 0; i < g.n_out; i++)
             for (size_t j = 0; j < n; j++)
                 if (gguf_graph_node(g.graph, j) == g.out[i])
-                    reused = reused && equal(g.out[i],
-                                             gguf_graph_node(
-                                                 gguf_clone_graph(r), j));
+                    reused = reused &&
+                             equal(g.out[i],
+                                   gguf_graph_node(gguf_clone_graph(r), j));
         must(gguf_tensor_set(g.cache, before, 0, sizeof before, &err), &err);
         must(gguf_backend_compute(cpu, g.graph, &err), &err);
         for (size_t i = 0; i < gguf_graph_n_leaves(g.graph); i++)
             if (gguf_graph_leaf(g.graph, i) == g.cache)
                 must(gguf_tensor_set(gguf_graph_leaf(cg, i), before, 0,
-                                     sizeof before, &err), &err);
+                                     sizeof before, &err),
+                     &err);
         must(gguf_backend_compute(&is.backend, cg, &err), &err);
         for (size_t i = 0; i < n; i++)
-            again = again && equal(gguf_graph_node(g.graph, i),
-                                   gguf_graph_node(cg, i));
+            again = again &&
+                    equal(gguf_graph_node(g.graph, i), gguf_graph_node(cg, i));
         gguf_clone_destroy(c);
         gguf_clone_destroy(r);
         gguf_buffer_destroy(rest);
@@ -160,11 +162,12 @@ static void check_sharing(void)
         host[i] = gguf_host_buft();
     struct made g = gen_make(1, host);
     struct gguf_graph *one = gguf_graph_create(g.ctx, 8);
-    must(gguf_graph_finish(g.ctx, one,
-                           gguf_op_add(g.ctx,
-                                       gguf_op_matmul(g.ctx, g.weights[0],
-                                                      g.cache),
-                                       g.cache), &err), &err);
+    must(gguf_graph_finish(
+             g.ctx, one,
+             gguf_op_add(g.ctx, gguf_op_matmul(g.ctx, g.weights[0], g.cache),
+                         g.cache),
+             &err),
+         &err);
     for (int share = 0; share < 2; share++) {
         struct gguf_clone *c;
         p.share = share;
@@ -176,8 +179,9 @@ static void check_sharing(void)
             same = same && (gguf_graph_leaf(cg, i)->data == t->data) ==
                                (share && t == g.weights[0]);
         }
-        ok(same, "%s", share ? "weights are shared, caches are not"
-                             : "everything is copied");
+        ok(same, "%s",
+           share ? "weights are shared, caches are not"
+                 : "everything is copied");
         gguf_clone_destroy(c);
     }
     struct gguf_clone *c;
@@ -281,7 +285,7 @@ static void check_backends(void)
     must(gguf_compare_backends(cpu, &is.backend, h.graph, &p, NULL, &err),
          &err);
     ok(l.n_differ == 4 && l.first == 1, "or they are, if each goes on with "
-       "its own");
+                                        "its own");
     p.chained = false;
     is.refuses[GGUF_OP_MATMUL] = true;
     l = (struct look){ .right = true };
@@ -328,8 +332,8 @@ static void check_failing(void)
         gguf_clone_destroy(c);
         gguf_buffer_destroy(h.buffer);
         gguf_ctx_destroy(h.ctx);
-        right = right && !fa.live &&
-                st == (fa.calls > n ? GGUF_E_NOMEM : GGUF_OK);
+        right =
+            right && !fa.live && st == (fa.calls > n ? GGUF_E_NOMEM : GGUF_OK);
         if (fa.calls <= n)
             break;
     }

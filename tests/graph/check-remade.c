@@ -138,8 +138,8 @@ static void check_sched(unsigned n_backends)
        "%u backends: a graph made again at the same address is computed",
        n_backends);
     gguf_graph_clear(w.graph);
-    gguf_graph_add(w.graph, gguf_op_cpy(w.ctx, gguf_op_scale(w.ctx, w.x, 7),
-                                        w.y));
+    gguf_graph_add(w.graph,
+                   gguf_op_cpy(w.ctx, gguf_op_scale(w.ctx, w.x, 7), w.y));
     ok(compute_again(&w, s, 5), "%u backends: and one that was filled anew",
        n_backends);
     gguf_ctx_destroy(w.ctx);

@@ -79,8 +79,8 @@ static void check_random(int n_graphs, uint64_t seed)
        "no backend was given memory that it cannot reach");
     printf("# %.1f splits and %.1f copies per graph; A computed %d nodes, B "
            "%d\n",
-           (double)n_splits / n_graphs, (double)n_copies / n_graphs,
-           a.n_nodes, b.n_nodes);
+           (double)n_splits / n_graphs, (double)n_copies / n_graphs, a.n_nodes,
+           b.n_nodes);
     ok(a.n_nodes > n_graphs && b.n_nodes > n_graphs, "both had work");
     gguf_sched_destroy(alone);
     gguf_backend_destroy(cpu);
@@ -139,8 +139,8 @@ static void check_by_hand(void)
     struct gguf_graph *g = gguf_graph_create(c, 16);
     must(gguf_graph_finish(c, g, r, &err), &err);
     must(gguf_sched_reserve(s, g, &err), &err);
-    ok(!y->data && gguf_sched_n_splits(s) == 3 && gguf_sched_n_copies(s) == 3 &&
-           gguf_sched_backend_of(s, y) == 0 &&
+    ok(!y->data && gguf_sched_n_splits(s) == 3 &&
+           gguf_sched_n_copies(s) == 3 && gguf_sched_backend_of(s, y) == 0 &&
            gguf_sched_backend_of(s, sm) == 1 &&
            gguf_sched_backend_of(s, r) == 0 &&
            gguf_sched_backend_of(s, x) == 1,
@@ -285,9 +285,9 @@ static struct chain make_chain(struct gguf_sched *s)
     must(gguf_ctx_create(&c.ctx, &cp, &err), &err);
     c.weight = gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, WIDTH);
     c.cache = gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, 2 * WIDTH);
-    must(gguf_ctx_alloc_tensors(c.ctx, gguf_host_buft(), NULL, &c.buffer,
-                                &err),
-         &err);
+    must(
+        gguf_ctx_alloc_tensors(c.ctx, gguf_host_buft(), NULL, &c.buffer, &err),
+        &err);
     gen_set(c.weight, 1);
     gen_set(c.cache, 2);
     c.mask = gguf_tensor_flag(gguf_tensor_1d(c.ctx, GGUF_DTYPE_F32, WIDTH),
@@ -446,7 +446,8 @@ static void locked_free(void *user, void *p)
 }
 
 /* What one try has made. */
-struct try {
+struct
+try {
     struct island is;
     struct gguf_backend *cpu;
     struct gguf_ctx *ctx;
@@ -473,10 +474,9 @@ static enum gguf_status build(struct try *y, const struct gguf_allocator *a,
     tensor *t = gguf_op_matmul(c, w, *in);
     t = gguf_op_matmul(c, w, gguf_op_soft_max(c, t, NULL, 1, 0));
     *graph = gguf_graph_create(c, 16);
-    return gguf_graph_finish(c, *graph,
-                             gguf_tensor_flag(gguf_op_add(c, t, *in),
-                                              GGUF_TENSOR_OUTPUT),
-                             err);
+    return gguf_graph_finish(
+        c, *graph,
+        gguf_tensor_flag(gguf_op_add(c, t, *in), GGUF_TENSOR_OUTPUT), err);
 }
 
 static enum gguf_status try_all(struct try *y, const struct gguf_allocator *a,

@@ -43,16 +43,14 @@ static void check_arena(void)
        "the walk of tensors passes over work memory");
     const struct gguf_object *o = gguf_ctx_objects(c);
     ok(o->kind == GGUF_OBJECT_TENSOR && o->next->kind == GGUF_OBJECT_WORK &&
-           o->next->next->kind == GGUF_OBJECT_TENSOR &&
-           !o->next->next->next && o->off < o->next->off &&
-           o->off + o->size <= o->next->off,
+           o->next->next->kind == GGUF_OBJECT_TENSOR && !o->next->next->next &&
+           o->off < o->next->off && o->off + o->size <= o->next->off,
        "the walk of objects");
     ok(gguf_ctx_find(c, "b") == b && !gguf_ctx_find(c, "c"), "by name");
 
     ok(!gguf_tensor_2d(c, GGUF_DTYPE_F32, 100, 100) &&
            gguf_ctx_status(c, &err) == GGUF_E_FULL &&
-           strstr(err.message, "F32 [100, 100]") &&
-           strstr(err.message, "40"),
+           strstr(err.message, "F32 [100, 100]") && strstr(err.message, "40"),
        "a full context: %s", err.message);
     ok(!gguf_tensor_1d(c, GGUF_DTYPE_F32, 1) && !gguf_op_add(c, a, a) &&
            !gguf_graph_create(c, 1) && !gguf_ctx_work(c, 1),
@@ -65,7 +63,8 @@ static void check_arena(void)
 
     c = new_ctx(10 * gguf_tensor_overhead(), NULL, true);
     int n = 0;
-    while (n < 100 && gguf_tensor_4d(c, GGUF_DTYPE_F32, 1 << 20, 1 << 20, 9, 9))
+    while (n < 100 &&
+           gguf_tensor_4d(c, GGUF_DTYPE_F32, 1 << 20, 1 << 20, 9, 9))
         n++;
     ok(n == 10 && gguf_ctx_left(c) == 0,
        "10 descriptions take 10 times the overhead: %d", n);
@@ -178,8 +177,8 @@ static void check_shapes(void)
     tensor *vv = gguf_op_view_1d(c, v, 2, 20);
     ok(vv->view_src == t && vv->view_off == 28 && vv->src[0] == v,
        "a view of a view refers to the root");
-    tensor *r = gguf_op_reshape_2d(c, gguf_op_view_2d(c, t, 5, 4, 20, 80), 10,
-                                   2);
+    tensor *r =
+        gguf_op_reshape_2d(c, gguf_op_view_2d(c, t, 5, 4, 20, 80), 10, 2);
     ok(r->view_src == t && r->view_off == 80 && r->nb[1] == 40,
        "reshape of a view");
     tensor *qv = gguf_op_view_2d(c, q, 256, 2, 288, 144);
@@ -253,9 +252,9 @@ static void check_errors(void)
     FAILS(GGUF_E_TYPE, "must be floats", gguf_op_mul(ctx, w, ids));
     FAILS(GGUF_E_INVALID, "source 1 is NULL", gguf_op_mul(ctx, w, NULL));
     FAILS(GGUF_E_SHAPE, "10", gguf_op_reshape_1d(ctx, x, 10));
-    FAILS(GGUF_E_SHAPE, "reshape",
-          gguf_op_reshape_4d(ctx, x, INT64_C(1) << 32, INT64_C(1) << 32, 1,
-                             1));
+    FAILS(
+        GGUF_E_SHAPE, "reshape",
+        gguf_op_reshape_4d(ctx, x, INT64_C(1) << 32, INT64_C(1) << 32, 1, 1));
     FAILS(GGUF_E_SHAPE, "not contiguous",
           gguf_op_reshape_1d(ctx, gguf_op_transpose(ctx, x), 320));
     FAILS(GGUF_E_SHAPE, "does not lie in its 1280 bytes",
@@ -302,8 +301,7 @@ static void check_errors(void)
     FAILS(GGUF_E_SHAPE, "view", gguf_op_top_k(ctx, x, 11));
     FAILS(GGUF_E_INVALID, "clamp", gguf_op_clamp(ctx, x, 1, 0));
     FAILS(GGUF_E_SHAPE, "matmul_id", gguf_op_matmul_id(ctx, w, x, ids));
-    FAILS(GGUF_E_SHAPE, "matrix numbers",
-          gguf_op_matmul_id(ctx, w, w, ids));
+    FAILS(GGUF_E_SHAPE, "matrix numbers", gguf_op_matmul_id(ctx, w, w, ids));
     FAILS(GGUF_E_SHAPE, "attention",
           gguf_op_attention(ctx, w, x, x, NULL, 1, 0, 0));
     FAILS(GGUF_E_SHAPE, "tensor of 5 dimensions",
@@ -432,8 +430,7 @@ static void check_graph(void)
     for (int i = 0; i < 200000; i++)
         a = gguf_op_relu(c, a);
     ok(gguf_graph_finish(c, g, a, &err) == GGUF_OK &&
-           gguf_graph_n_nodes(g) == 200000 &&
-           gguf_graph_node(g, 199999) == a,
+           gguf_graph_n_nodes(g) == 200000 && gguf_graph_node(g, 199999) == a,
        "a chain of 200000 nodes");
     gguf_ctx_destroy(c);
 }

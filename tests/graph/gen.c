@@ -16,9 +16,11 @@ static tensor *random_node(struct made *g, tensor **t, int n)
     switch (rnd_below(12)) {
     case 0:
     case 1:
-        return a->ne[0] == ROW ? gguf_op_scale(
-                   c, gguf_op_matmul(c, g->weights[rnd_below(3)], a), 0.1f)
-                               : gguf_op_tanh(c, a);
+        return a->ne[0] == ROW
+                   ? gguf_op_scale(
+                         c, gguf_op_matmul(c, g->weights[rnd_below(3)], a),
+                         0.1f)
+                   : gguf_op_tanh(c, a);
     case 2:
     case 3:
         return gguf_tensor_can_repeat(b, a) ? gguf_op_add(c, a, b)
@@ -28,18 +30,18 @@ static tensor *random_node(struct made *g, tensor **t, int n)
     case 6: return gguf_op_reshape_1d(c, gguf_op_cont(c, a), m);
     case 7: return gguf_op_cont(c, gguf_op_transpose(c, a));
     case 8:
-        return a->ne[0] > 1 ? gguf_op_view_1d(c, a, a->ne[0] / 2,
-                                              (uint64_t)a->nb[0])
-                            : gguf_op_relu(c, a);
+        return a->ne[0] > 1
+                   ? gguf_op_view_1d(c, a, a->ne[0] / 2, (uint64_t)a->nb[0])
+                   : gguf_op_relu(c, a);
     case 9:
         if (m <= gguf_tensor_n_elements(g->cache) &&
             a->view_src != g->cache) /* not onto itself */
             return gguf_op_cpy(c, a, gguf_op_view_1d(c, g->cache, m, 0));
         return gguf_op_dup(c, a);
     case 10:
-        return m % ROW ? gguf_op_mul(c, a, a)
-                       : gguf_op_reshape_2d(c, gguf_op_cont(c, a), ROW,
-                                            m / ROW);
+        return m % ROW
+                   ? gguf_op_mul(c, a, a)
+                   : gguf_op_reshape_2d(c, gguf_op_cont(c, a), ROW, m / ROW);
     default: return gguf_op_gelu(c, a);
     }
 }
@@ -66,7 +68,8 @@ struct made gen_make(uint64_t seed, const struct gguf_buft *const *home)
     p.no_alloc = true;
     must(gguf_ctx_create(&g.ctx, &p, &err), &err);
     for (int k = 0; k < 4; k++) {
-        tensor *w = gguf_tensor_2d(g.ctx, GGUF_DTYPE_F32, ROW, k < 3 ? ROW : 8);
+        tensor *w =
+            gguf_tensor_2d(g.ctx, GGUF_DTYPE_F32, ROW, k < 3 ? ROW : 8);
         must(gguf_ctx_alloc_tensors(g.ctx, home[k], NULL, &g.buffers[k], &err),
              &err);
         if (k < 3) {

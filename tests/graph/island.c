@@ -98,7 +98,7 @@ static enum gguf_status mem_alloc(const struct gguf_buft *buft,
     struct island *is = buft->priv;
     void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED || is->n_open == 64)
-        return gg_fail_nomem(err, size);
+        return gg_error_set_nomem(err, size);
     b->iface = &memory;
     b->base = p;
     b->size = size;
@@ -115,8 +115,7 @@ static enum gguf_status mem_alloc(const struct gguf_buft *buft,
 static bool supports(const struct gguf_device *d, const tensor *t)
 {
     const struct island *is = d->priv;
-    return !is->refuses[t->op] &&
-           gguf_backend_supports_op(is->cpu, t);
+    return !is->refuses[t->op] && gguf_backend_supports_op(is->cpu, t);
 }
 
 static bool offloads(const struct gguf_device *d, const tensor *t)
@@ -155,8 +154,8 @@ static void count(struct island *is, const tensor *t)
     is->n_foreign += !mine;
     for (int k = 0; k < GGUF_TENSOR_SRC; k++)
         if (t->src[k])
-            is->n_foreign += !t->src[k]->buffer ||
-                             t->src[k]->buffer->buft != &is->buft;
+            is->n_foreign +=
+                !t->src[k]->buffer || t->src[k]->buffer->buft != &is->buft;
 }
 
 static void spoil(struct island *is, struct gguf_graph *g)

@@ -33,20 +33,20 @@ struct island {
     struct gguf_buft buft;
     struct gguf_device device;
     struct gguf_backend backend;
-    struct gguf_backend *cpu;  /* does its work */
+    struct gguf_backend *cpu; /* does its work */
     bool refuses[GGUF_N_OPS];
-    bool offloads;             /* wants what it supports, weights or not */
-    uint32_t wide;             /* what its device says; 0: 1 */
-    uint32_t wrong;            /* operation whose results it spoils, or 0 */
-    struct gg_stream *stream;  /* NULL: it works when it is called */
-    int n_foreign;             /* nodes that it was given with far memory */
+    bool offloads;            /* wants what it supports, weights or not */
+    uint32_t wide;            /* what its device says; 0: 1 */
+    uint32_t wrong;           /* operation whose results it spoils, or 0 */
+    struct gg_stream *stream; /* NULL: it works when it is called */
+    int n_foreign;            /* nodes that it was given with far memory */
     int n_nodes;
-    int n_sets;                /* how often tensors were set from outside */
-    uint64_t n_bytes;          /* by that */
-    int slow;                  /* microseconds that it sleeps per graph */
+    int n_sets;                 /* how often tensors were set from outside */
+    uint64_t n_bytes;           /* by that */
+    int slow;                   /* microseconds that it sleeps per graph */
     struct island_gauge *gauge; /* or NULL */
 
-    pthread_mutex_t mutex;     /* of what follows */
+    pthread_mutex_t mutex; /* of what follows */
     struct gguf_buffer *open[64];
     int n_open, n_inside;
 };

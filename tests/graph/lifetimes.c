@@ -23,9 +23,8 @@ int spans_of(const struct gguf_graph *g, const struct gguf_buffer *buffer,
         return 0;
     for (int i = 0; i < (int)gguf_graph_n_leaves(g); i++)
         if (gguf_graph_leaf(g, (size_t)i)->buffer == buffer)
-            s[n++] = (struct span){
-                gguf_graph_leaf(g, (size_t)i), -1, -1, 0, false
-            };
+            s[n++] = (struct span){ gguf_graph_leaf(g, (size_t)i), -1, -1, 0,
+                                    false };
     for (int i = 0; i < n_nodes; i++) {
         const tensor *t = gguf_graph_node(g, (size_t)i);
         if (!t->view_src && t->buffer == buffer)

@@ -19,8 +19,8 @@ struct span {
 
 /* The tensors of the graph that lie in buffer (NULL: none), views not. What is
  * flagged as an input or output or read by nobody stays to the end; if
- * that is a view, what it looks at. s holds one for each node and leaf; returns how
- * many. */
+ * that is a view, what it looks at. s holds one for each node and leaf;
+ * returns how many. */
 int spans_of(const struct gguf_graph *g, const struct gguf_buffer *buffer,
              struct span *s);
 

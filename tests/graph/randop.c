@@ -50,33 +50,31 @@ static tensor *shaped(const struct randop *r, tensor *t, int64_t ne0,
 /* not so large that it grows without end */
 #define SMALL(x) gguf_op_tanh(r->ctx, x)
 
-#define ROW(id, ...)                                                           \
-    static tensor *make_##id(const struct randop *r)                           \
-    {                                                                          \
-        return __VA_ARGS__;                                                    \
+#define ROW(id, ...)                                                          \
+    static tensor *make_##id(const struct randop *r)                          \
+    {                                                                         \
+        return __VA_ARGS__;                                                   \
     }
 
 /* --- copies, shapes, rows ------------------------------------------------- */
 
-ROW(dup, gguf_op_cast(r->ctx,
-                      gguf_op_cast(r->ctx, r->a,
-                                   rnd_below(2) ? GGUF_DTYPE_F16
-                                                : GGUF_DTYPE_BF16),
-                      GGUF_DTYPE_F32))
+ROW(dup,
+    gguf_op_cast(r->ctx,
+                 gguf_op_cast(r->ctx, r->a,
+                              rnd_below(2) ? GGUF_DTYPE_F16 : GGUF_DTYPE_BF16),
+                 GGUF_DTYPE_F32))
 ROW(cpy, gguf_op_cpy(r->ctx, A(8, 4, 1, 1),
                      gguf_op_view_2d(r->ctx, r->cache, 8, 4, 32, 64)))
 ROW(reshape, A(4, 3, 5, 2))
 ROW(view, gguf_op_view_2d(r->ctx, A(10, 6, 1, 1), 4, 5, 40, 20))
-ROW(permute, gguf_op_cont(r->ctx,
-                          gguf_op_permute(r->ctx, A(4, 5, 3, 2), 2, 0, 3, 1)))
+ROW(permute,
+    gguf_op_cont(r->ctx, gguf_op_permute(r->ctx, A(4, 5, 3, 2), 2, 0, 3, 1)))
 ROW(transpose, gguf_op_transpose(r->ctx, A(7, 5, 2, 1)))
 ROW(get_rows, gguf_op_get_rows(r->ctx, A(6, 9, 1, 1),
                                gguf_op_reshape_1d(r->ctx, IDS(9, 2), 18)))
 ROW(set_rows,
-    gguf_op_set_rows(r->ctx,
-                     gguf_op_view_2d(r->ctx, r->cache, 8, 8, 32, 0),
-                     A(8, 3, 1, 1),
-                     gguf_op_view_1d(r->ctx, IDS(8, 1), 3, 8)))
+    gguf_op_set_rows(r->ctx, gguf_op_view_2d(r->ctx, r->cache, 8, 8, 32, 0),
+                     A(8, 3, 1, 1), gguf_op_view_1d(r->ctx, IDS(8, 1), 3, 8)))
 
 /* --- elementwise ---------------------------------------------------------- */
 
@@ -130,14 +128,12 @@ static tensor *make_rope(const struct randop *r)
 /* --- products ------------------------------------------------------------- */
 
 ROW(matmul, gguf_op_matmul(r->ctx, SMALL(A(24, 10, 1, 1)), B(24, 7, 2, 1)))
-ROW(matmul_id,
-    gguf_op_matmul_id(r->ctx, SMALL(A(8, 6, 4, 1)), B(8, 1, 3, 1),
-                      gguf_op_top_k(r->ctx, B(4, 3, 1, 1), 2)))
+ROW(matmul_id, gguf_op_matmul_id(r->ctx, SMALL(A(8, 6, 4, 1)), B(8, 1, 3, 1),
+                                 gguf_op_top_k(r->ctx, B(4, 3, 1, 1), 2)))
 ROW(out_prod, gguf_op_out_prod(r->ctx, SMALL(A(6, 4, 1, 1)), B(5, 4, 2, 1)))
 ROW(attention,
     gguf_op_attention_sinks(r->ctx, A(8, 3, 4, 1), B(8, 5, 2, 1),
-                            A(8, 5, 2, 1),
-                            rnd_below(2) ? B(5, 3, 1, 1) : NULL,
+                            A(8, 5, 2, 1), rnd_below(2) ? B(5, 3, 1, 1) : NULL,
                             rnd_below(2) ? A(4, 1, 1, 1) : NULL, 0.3f, 0, 0))
 
 /* --- convolution, recurrences --------------------------------------------- */
@@ -146,24 +142,22 @@ static const struct gguf_window window = {
     { 3, 2 }, { 2, 1 }, { 1, 0 }, { 1, 1 }
 };
 
-ROW(im2col, gguf_op_im2col_1d(r->ctx, A(12, 3, 2, 1), 3, 2, 1, 1,
-                              GGUF_DTYPE_F32))
-ROW(conv, gguf_op_conv_2d(r->ctx, SMALL(A(3, 2, 3, 4)), B(7, 6, 3, 1),
-                          &window))
-ROW(conv_transpose,
-    gguf_op_conv_transpose_2d(r->ctx, SMALL(A(3, 2, 4, 3)), B(5, 4, 3, 1),
-                              &window))
+ROW(im2col,
+    gguf_op_im2col_1d(r->ctx, A(12, 3, 2, 1), 3, 2, 1, 1, GGUF_DTYPE_F32))
+ROW(conv,
+    gguf_op_conv_2d(r->ctx, SMALL(A(3, 2, 3, 4)), B(7, 6, 3, 1), &window))
+ROW(conv_transpose, gguf_op_conv_transpose_2d(r->ctx, SMALL(A(3, 2, 4, 3)),
+                                              B(5, 4, 3, 1), &window))
 ROW(pool, gguf_op_pool_2d(r->ctx, A(8, 6, 2, 1),
                           (enum gguf_pool_kind)rnd_below(3), &window))
 ROW(timestep_embedding,
     gguf_op_timestep_embedding(r->ctx, A(6, 1, 1, 1), 9, 1000))
 ROW(ssm_conv, gguf_op_ssm_conv(r->ctx, A(9, 5, 1, 1), B(4, 5, 1, 1)))
-ROW(ssm_scan,
-    gguf_op_ssm_scan(r->ctx, A(4, 3, 2, 2), SMALL(B(3, 2, 5, 1)),
-                     SMALL(A(2, 5, 1, 1)),
-                     gguf_op_neg(r->ctx, GATE(B(1, 2, 1, 1))),
-                     SMALL(A(4, 1, 5, 1)), SMALL(B(4, 1, 5, 1)),
-                     gguf_op_view_1d(r->ctx, IDS(2, 1), 1, 0), NULL))
+ROW(ssm_scan, gguf_op_ssm_scan(r->ctx, A(4, 3, 2, 2), SMALL(B(3, 2, 5, 1)),
+                               SMALL(A(2, 5, 1, 1)),
+                               gguf_op_neg(r->ctx, GATE(B(1, 2, 1, 1))),
+                               SMALL(A(4, 1, 5, 1)), SMALL(B(4, 1, 5, 1)),
+                               gguf_op_view_1d(r->ctx, IDS(2, 1), 1, 0), NULL))
 ROW(rwkv_wkv6,
     gguf_op_rwkv_wkv6(r->ctx, SMALL(A(4, 2, 3, 1)), SMALL(B(4, 2, 3, 1)),
                       A(4, 2, 3, 1), B(4, 2, 1, 1), GATE(A(4, 2, 3, 1)),
@@ -194,7 +188,8 @@ static tensor *make_gated_delta(const struct randop *r)
 }
 
 /* Contiguous in, contiguous out: twice its source. */
-static enum gguf_status twice(tensor *t, unsigned ith, unsigned nth, void *user)
+static enum gguf_status twice(tensor *t, unsigned ith, unsigned nth,
+                              void *user)
 {
     const int64_t n = gguf_tensor_n_elements(t);
     (void)user;
@@ -220,10 +215,10 @@ static const struct {
     two_fn *two;
 } makers[GGUF_N_OPS] = {
 #define MAKE_none(NAME) NULL, NULL, NULL
-#define MAKE_own(NAME) make_##NAME, NULL, NULL
-#define MAKE_one(NAME) NULL, gguf_op_##NAME, NULL
-#define MAKE_two(NAME) NULL, NULL, gguf_op_##NAME
-#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)               \
+#define MAKE_own(NAME)  make_##NAME, NULL, NULL
+#define MAKE_one(NAME)  NULL, gguf_op_##NAME, NULL
+#define MAKE_two(NAME)  NULL, NULL, gguf_op_##NAME
+#define X(ID, NAME, SRC, OPT, INPLACE, KIND, BUILD, SHAPE, COST)              \
     [GGUF_OP_##ID] = { MAKE_##BUILD(NAME) },
     GG_OP_LIST(X)
 #undef X
@@ -245,7 +240,7 @@ static const struct {
  * read again afterwards, so that the result may not lie where they do. */
 static tensor *make_simple(const struct randop *r, uint32_t op)
 {
-    const bool any_b = gg_op_row(op)->shape == gg_shape_binary;
+    const bool any_b = gg_op_row(op)->shape == gg_graph_shape_binary;
     tensor *a = SMALL(r->a), *t;
     if (makers[op].one)
         t = makers[op].one(r->ctx, a);

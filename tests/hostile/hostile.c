@@ -39,7 +39,7 @@ static void put(struct hostile *h, const void *p, size_t n)
 
 static void put_u64(struct hostile *h, uint64_t v)
 {
-    gg_store64le(more(h, 8), v);
+    gg_bytes_store64le(more(h, 8), v);
 }
 
 /* Of an embedding and of norms, about as large as they are. */
@@ -49,7 +49,7 @@ static void put_weights(struct hostile *h, size_t n)
     for (size_t i = 0; i < n / 4; i++) {
         s = s * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         const float v = (float)((int32_t)(s >> 40) - (1 << 23)) * 0x1p-25f;
-        gg_store32le(more(h, 4), gg_f32_bits(v));
+        gg_bytes_store32le(more(h, 4), gg_bytes_f32_bits(v));
     }
     memset(h->any + h->size - n / 4 * 4, 1, n / 4 * 4);
 }
@@ -93,9 +93,9 @@ static void put_tensors(struct hostile *h, unsigned n)
         char name[32];
         put_u64(h, (uint64_t)snprintf(name, sizeof name, "blk.%u.w", i));
         put(h, name, strlen(name));
-        gg_store32le(more(h, 4), 1);
+        gg_bytes_store32le(more(h, 4), 1);
         put_u64(h, 8);
-        gg_store32le(more(h, 4), 0);
+        gg_bytes_store32le(more(h, 4), 0);
         put_u64(h, 32 * (uint64_t)i);
     }
 }
@@ -104,8 +104,9 @@ static void put_tensors(struct hostile *h, unsigned n)
 
 static int digit(char c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                                                 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
 }
 
 /* Two hexadecimal digits; -1: they are not. */

@@ -39,7 +39,7 @@ struct hostile {
     char *row;     /* the nine fields, no newline */
     char name[96]; /* the first of them */
     uint8_t *data;
-    uint8_t *any;  /* for each byte: 1 if it could as well be another */
+    uint8_t *any; /* for each byte: 1 if it could as well be another */
     size_t size, cap;
 };
 

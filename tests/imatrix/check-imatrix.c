@@ -48,12 +48,12 @@ static void check_golden(const char *model)
     }
     snprintf(gguf, sizeof gguf, "%s", shared_path(name));
     snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.dat", model);
-    snprintf(dat, sizeof dat, "%s", shared_path(name) ? shared_path(name)
-                                                      : "");
+    snprintf(dat, sizeof dat, "%s",
+             shared_path(name) ? shared_path(name) : "");
     gguf_error_clear(&err);
     ok(gguf_imatrix_load(&a, gguf, NULL, &err) == GGUF_OK &&
-           gguf_imatrix_n_entries(a) > 10 &&
-           gguf_imatrix_dataset(a, 0) && gguf_imatrix_n_chunks(a),
+           gguf_imatrix_n_entries(a) > 10 && gguf_imatrix_dataset(a, 0) &&
+           gguf_imatrix_n_chunks(a),
        "%s, GGUF: read %s", model, err.message);
     ok(gguf_imatrix_load(&b, dat, NULL, &err) == GGUF_OK &&
            gguf_imatrix_n_entries(b) == gguf_imatrix_n_entries(a) &&
@@ -88,9 +88,8 @@ static bool near(const struct gguf_imatrix *im, const char *name, size_t i,
 
 static void check_sums(void)
 {
-    static const float s1[8] = { 1, 2, 3, 4, 5, 6, 7, 8 },
-                       c1[2] = { 2, 0 }, s2[8] = { 3, 2, 1, 0, 8, 8, 8, 8 },
-                       c2[2] = { 2, 4 };
+    static const float s1[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, c1[2] = { 2, 0 },
+                       s2[8] = { 3, 2, 1, 0, 8, 8, 8, 8 }, c2[2] = { 2, 4 };
     struct gguf_imatrix *a, *b, *c = NULL;
     struct gguf_error err;
     if (gguf_imatrix_create(&a, NULL, NULL) != GGUF_OK ||
@@ -126,8 +125,7 @@ static void check_sums(void)
     remove(dat);
     static const char *const drop[] = { "x", "b" };
     gguf_imatrix_filter(a, drop, 2, 0);
-    ok(gguf_imatrix_n_entries(a) == 2 && !gg_imatrix_find(a, "b"),
-       "filtered");
+    ok(gguf_imatrix_n_entries(a) == 2 && !gg_imatrix_find(a, "b"), "filtered");
     gguf_imatrix_filter(a, drop, 2, 1);
     ok(gguf_imatrix_n_entries(a) == 0, "to nothing");
     gguf_imatrix_destroy(a);
@@ -140,20 +138,22 @@ static void check_sums(void)
 static void check_orders(void)
 {
     static const float s1[8] = { 1, 2, 3, 4, 5, 6, 7, 8 }, c1[2] = { 30, 10 };
-    static const uint8_t order[][3] = { { 0, 0, 1 }, { 0, 1, 0 }, { 1, 0, 0 } };
+    static const uint8_t order[][3] = { { 0, 0, 1 },
+                                        { 0, 1, 0 },
+                                        { 1, 0, 0 } };
     const char *dat = in_dir("a.dat"), *out = in_dir("b.gguf");
     struct gguf_imatrix *old, *new, *sum, *back;
     struct gguf_error err;
-    bool made = gguf_imatrix_create(&new, NULL, NULL) == GGUF_OK &&
-                gguf_imatrix_add(new, "t", 4, 2, s1, c1, NULL) == GGUF_OK &&
-                gguf_imatrix_add_chunks(new, "x", 3, 10, NULL) == GGUF_OK &&
-                gguf_imatrix_create(&sum, NULL, NULL) == GGUF_OK &&
-                gguf_imatrix_add(sum, "t", 8, 1, s1, c1, NULL) == GGUF_OK &&
-                gguf_imatrix_add(sum, "u", 8, 1, s1, c1, NULL) == GGUF_OK &&
-                gguf_imatrix_add_chunks(sum, "y", 3, 10, NULL) == GGUF_OK &&
-                gguf_imatrix_save(sum, dat, GGUF_IMATRIX_DAT, 0, &err) ==
-                    GGUF_OK &&
-                gguf_imatrix_load(&old, dat, NULL, &err) == GGUF_OK;
+    bool made =
+        gguf_imatrix_create(&new, NULL, NULL) == GGUF_OK &&
+        gguf_imatrix_add(new, "t", 4, 2, s1, c1, NULL) == GGUF_OK &&
+        gguf_imatrix_add_chunks(new, "x", 3, 10, NULL) == GGUF_OK &&
+        gguf_imatrix_create(&sum, NULL, NULL) == GGUF_OK &&
+        gguf_imatrix_add(sum, "t", 8, 1, s1, c1, NULL) == GGUF_OK &&
+        gguf_imatrix_add(sum, "u", 8, 1, s1, c1, NULL) == GGUF_OK &&
+        gguf_imatrix_add_chunks(sum, "y", 3, 10, NULL) == GGUF_OK &&
+        gguf_imatrix_save(sum, dat, GGUF_IMATRIX_DAT, 0, &err) == GGUF_OK &&
+        gguf_imatrix_load(&old, dat, NULL, &err) == GGUF_OK;
     if (!made)
         abort();
     gguf_imatrix_destroy(sum);
@@ -179,8 +179,8 @@ static void check_orders(void)
         }
         /* two files of 3 calls are 60 tokens */
         ok(good && t[0] == 90 && t[1] == 70 && u == 60,
-           "order %zu: counts %g, %g and %g %s", i, (double)t[0],
-           (double)t[1], (double)u, err.message);
+           "order %zu: counts %g, %g and %g %s", i, (double)t[0], (double)t[1],
+           (double)u, err.message);
         gguf_imatrix_destroy(sum);
     }
     gguf_imatrix_destroy(old);
@@ -235,8 +235,7 @@ static void patch(uint8_t *b, size_t n, const char *from, const char *to,
  * tensors. Returns the bytes at b. No object takes what is not counted, so that
  * the count is written over another. */
 static size_t save_one(const char *path, const float *sums, float count,
-                       enum gguf_imatrix_form format, uint8_t *b,
-                       size_t size)
+                       enum gguf_imatrix_form format, uint8_t *b, size_t size)
 {
     static const float good[4] = { 1, 2, 3, 4 }, one = 1;
     struct gguf_imatrix *im;
@@ -250,7 +249,7 @@ static size_t save_one(const char *path, const float *sums, float count,
     size_t n = read_into(path, b, size);
     uint8_t calls[] = { 't', (uint8_t)count, 0, 0, 0 };
     if (format == GGUF_IMATRIX_GGUF) /* the last tensor, with its padding */
-        gg_store32le(b + n - 32, gg_f32_bits(count));
+        gg_bytes_store32le(b + n - 32, gg_bytes_f32_bits(count));
     else
         patch(b, n, "t\1\0\0\0", (char *)calls, sizeof calls);
     if (!spill(path, b, n))
@@ -270,24 +269,51 @@ static void check_values(void)
         { { 0, 0, 0, 0 }, 2, GGUF_IMATRIX_GGUF, GGUF_OK, "" },
         { { 1, NAN, 3, 4 }, 2, GGUF_IMATRIX_GGUF, GGUF_OK, "" },
         { { 1, 2, 3, INFINITY }, 2, GGUF_IMATRIX_DAT, GGUF_OK, "" },
-        { { NAN, NAN, NAN, NAN }, 2, GGUF_IMATRIX_GGUF,
-          GGUF_E_NONFINITE, "'t.in_sum2': none of 4 sums is a number" },
-        { { NAN, NAN, NAN, NAN }, 2, GGUF_IMATRIX_DAT, GGUF_E_NONFINITE,
+        { { NAN, NAN, NAN, NAN },
+          2,
+          GGUF_IMATRIX_GGUF,
+          GGUF_E_NONFINITE,
+          "'t.in_sum2': none of 4 sums is a number" },
+        { { NAN, NAN, NAN, NAN },
+          2,
+          GGUF_IMATRIX_DAT,
+          GGUF_E_NONFINITE,
           "'t': none of 4 values is a number" },
-        { { NAN, NAN, NAN, -1 }, 2, GGUF_IMATRIX_GGUF, GGUF_E_FORMAT,
+        { { NAN, NAN, NAN, -1 },
+          2,
+          GGUF_IMATRIX_GGUF,
+          GGUF_E_FORMAT,
           "sum 3 is -1" },
-        { { 1, 2, -3, 4 }, 2, GGUF_IMATRIX_GGUF, GGUF_E_FORMAT,
+        { { 1, 2, -3, 4 },
+          2,
+          GGUF_IMATRIX_GGUF,
+          GGUF_E_FORMAT,
           "sum 2 is -3" },
-        { { 1, 2, 3, 4 }, -1, GGUF_IMATRIX_GGUF, GGUF_E_FORMAT,
+        { { 1, 2, 3, 4 },
+          -1,
+          GGUF_IMATRIX_GGUF,
+          GGUF_E_FORMAT,
           "'t.counts': count 0 is -1" },
-        { { 1, 2, 3, 4 }, NAN, GGUF_IMATRIX_GGUF, GGUF_E_NONFINITE,
+        { { 1, 2, 3, 4 },
+          NAN,
+          GGUF_IMATRIX_GGUF,
+          GGUF_E_NONFINITE,
           "count 0 is " },
-        { { 1, 2, 3, 4 }, 0, GGUF_IMATRIX_GGUF, GGUF_E_FORMAT,
+        { { 1, 2, 3, 4 },
+          0,
+          GGUF_IMATRIX_GGUF,
+          GGUF_E_FORMAT,
           "'t.counts' counted nothing" },
         { { 1, 2, 3, 4 }, 1, GGUF_IMATRIX_DAT, GGUF_OK, "" },
-        { { 1, 2, 3, 4 }, 0, GGUF_IMATRIX_DAT, GGUF_E_FORMAT,
+        { { 1, 2, 3, 4 },
+          0,
+          GGUF_IMATRIX_DAT,
+          GGUF_E_FORMAT,
           "'t' has 0 calls: nothing was counted" },
-        { { 1, 2, -3, 4 }, 1, GGUF_IMATRIX_DAT, GGUF_E_FORMAT,
+        { { 1, 2, -3, 4 },
+          1,
+          GGUF_IMATRIX_DAT,
+          GGUF_E_FORMAT,
           "'t': value 2 is -" },
     };
     static uint8_t b[4096];
@@ -328,13 +354,13 @@ static void check_uncounted(void)
         gguf_error_clear(&err);
         if (gguf_imatrix_create(&im, NULL, NULL))
             abort();
-        enum gguf_status st = gguf_imatrix_add(im, "t", 2, 2, sums,
-                                               cases[i].counts, &err);
+        enum gguf_status st =
+            gguf_imatrix_add(im, "t", 2, 2, sums, cases[i].counts, &err);
         bool good = st == cases[i].status;
         for (int form = 0; form < 2 && st == GGUF_OK; form++) {
-            good &= gguf_imatrix_save(im, path, form ? GGUF_IMATRIX_DAT
-                                                     : GGUF_IMATRIX_GGUF,
-                                      1, &err) == GGUF_OK &&
+            good &= gguf_imatrix_save(
+                        im, path, form ? GGUF_IMATRIX_DAT : GGUF_IMATRIX_GGUF,
+                        1, &err) == GGUF_OK &&
                     gguf_imatrix_load(&back, path, NULL, &err) == GGUF_OK &&
                     near(back, "t", 0, 1) &&
                     near(back, "t", 3, 4 / cases[i].counts[1]);

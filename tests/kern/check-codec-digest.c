@@ -31,98 +31,67 @@ static const struct expected {
     uint64_t plain, weighted; /* 0: not done */
     uint64_t awkward, awkward_weighted;
 } expected[] = {
-    { "F32",
-      UINT64_C(0x3c1341ba288dea1e), UINT64_C(0x0000000000000000),
+    { "F32", UINT64_C(0x3c1341ba288dea1e), UINT64_C(0x0000000000000000),
       UINT64_C(0x38b691bef801698c), UINT64_C(0x0000000000000000) },
-    { "F16",
-      UINT64_C(0x8e1db6c527729f03), UINT64_C(0x0000000000000000),
+    { "F16", UINT64_C(0x8e1db6c527729f03), UINT64_C(0x0000000000000000),
       UINT64_C(0xac7f80c8a95f9f5d), UINT64_C(0x0000000000000000) },
-    { "Q4_0",
-      UINT64_C(0x2b1a26a7009970c3), UINT64_C(0x7ded27619946fce2),
+    { "Q4_0", UINT64_C(0x2b1a26a7009970c3), UINT64_C(0x7ded27619946fce2),
       UINT64_C(0x80c20f744611551c), UINT64_C(0xdf192931587afd27) },
-    { "Q4_1",
-      UINT64_C(0x6fea5126e6fca189), UINT64_C(0xadec0658413cc9ae),
+    { "Q4_1", UINT64_C(0x6fea5126e6fca189), UINT64_C(0xadec0658413cc9ae),
       UINT64_C(0xfcdb7bf21fa73a06), UINT64_C(0x4e64007949454526) },
-    { "Q5_0",
-      UINT64_C(0x0884adbeb6f6ab2c), UINT64_C(0xc79ede17dd472b2d),
+    { "Q5_0", UINT64_C(0x0884adbeb6f6ab2c), UINT64_C(0xc79ede17dd472b2d),
       UINT64_C(0x44c42960fbc6b7ad), UINT64_C(0x211303bda8449c43) },
-    { "Q5_1",
-      UINT64_C(0x5882c95bcd6474b8), UINT64_C(0xeba6c8ff16015520),
+    { "Q5_1", UINT64_C(0x5882c95bcd6474b8), UINT64_C(0xeba6c8ff16015520),
       UINT64_C(0x9ddac2125068d3ca), UINT64_C(0xc08c74f2331ccb6e) },
-    { "Q8_0",
-      UINT64_C(0x356234eab0cb4db2), UINT64_C(0x0000000000000000),
+    { "Q8_0", UINT64_C(0x356234eab0cb4db2), UINT64_C(0x0000000000000000),
       UINT64_C(0x3b46c1e881f39a44), UINT64_C(0x0000000000000000) },
-    { "Q8_1",
-      UINT64_C(0x389262be0eb0b8c1), UINT64_C(0x0000000000000000),
+    { "Q8_1", UINT64_C(0x389262be0eb0b8c1), UINT64_C(0x0000000000000000),
       UINT64_C(0xa0bd208de999bd3b), UINT64_C(0x0000000000000000) },
-    { "Q2_K",
-      UINT64_C(0xd7aa91f6a9459a76), UINT64_C(0x5303c0c966b41b3c),
+    { "Q2_K", UINT64_C(0xd7aa91f6a9459a76), UINT64_C(0x5303c0c966b41b3c),
       UINT64_C(0xe9138a0aec50322a), UINT64_C(0x778df5dd5cae0be3) },
-    { "Q3_K",
-      UINT64_C(0x4e6882bb98c1308d), UINT64_C(0x870b6e1b1b4d5eea),
+    { "Q3_K", UINT64_C(0x4e6882bb98c1308d), UINT64_C(0x870b6e1b1b4d5eea),
       UINT64_C(0xe239aa65792e4920), UINT64_C(0x04f9757729666cd8) },
-    { "Q4_K",
-      UINT64_C(0x184a552579525277), UINT64_C(0x5dde6d14d3f068af),
+    { "Q4_K", UINT64_C(0x184a552579525277), UINT64_C(0x5dde6d14d3f068af),
       UINT64_C(0x96cb7a3089e69535), UINT64_C(0x26c120ef6dbb8170) },
-    { "Q5_K",
-      UINT64_C(0x7f7c5be264e82b2a), UINT64_C(0xdaf9a94bfcabf93b),
+    { "Q5_K", UINT64_C(0x7f7c5be264e82b2a), UINT64_C(0xdaf9a94bfcabf93b),
       UINT64_C(0x4e4fcbc5736be201), UINT64_C(0xf798c5e6092ee2f8) },
-    { "Q6_K",
-      UINT64_C(0x4379d2f3f0965fc2), UINT64_C(0x0a140ed47c439520),
+    { "Q6_K", UINT64_C(0x4379d2f3f0965fc2), UINT64_C(0x0a140ed47c439520),
       UINT64_C(0x8cd54a8f57a82438), UINT64_C(0xbf8bedaa9e5f825c) },
-    { "Q8_K",
-      UINT64_C(0x76272a9d36ee1d19), UINT64_C(0x0000000000000000),
+    { "Q8_K", UINT64_C(0x76272a9d36ee1d19), UINT64_C(0x0000000000000000),
       UINT64_C(0x865b236fb8893599), UINT64_C(0x0000000000000000) },
-    { "IQ2_XXS",
-      UINT64_C(0x0000000000000000), UINT64_C(0xa806f2602d1059d2),
+    { "IQ2_XXS", UINT64_C(0x0000000000000000), UINT64_C(0xa806f2602d1059d2),
       UINT64_C(0x0000000000000000), UINT64_C(0x9e71968d81355e33) },
-    { "IQ2_XS",
-      UINT64_C(0x0000000000000000), UINT64_C(0x9ee67d3b39ab0858),
+    { "IQ2_XS", UINT64_C(0x0000000000000000), UINT64_C(0x9ee67d3b39ab0858),
       UINT64_C(0x0000000000000000), UINT64_C(0x9f83ce1e6516cde5) },
-    { "IQ3_XXS",
-      UINT64_C(0x083b9a1ba97e194c), UINT64_C(0x079b4a14608f8bf7),
+    { "IQ3_XXS", UINT64_C(0x083b9a1ba97e194c), UINT64_C(0x079b4a14608f8bf7),
       UINT64_C(0xd306b3399dad6dc6), UINT64_C(0x63900dbf2ff0a5b9) },
-    { "IQ1_S",
-      UINT64_C(0x0000000000000000), UINT64_C(0x29d5c2af6839d63e),
+    { "IQ1_S", UINT64_C(0x0000000000000000), UINT64_C(0x29d5c2af6839d63e),
       UINT64_C(0x0000000000000000), UINT64_C(0xa9d0f645fb10d513) },
-    { "IQ4_NL",
-      UINT64_C(0x4c37d7f939189755), UINT64_C(0x17d81a9209cad0c2),
+    { "IQ4_NL", UINT64_C(0x4c37d7f939189755), UINT64_C(0x17d81a9209cad0c2),
       UINT64_C(0x95f97fc402395fd5), UINT64_C(0x0b39f3a5a7d56f60) },
-    { "IQ3_S",
-      UINT64_C(0x39bf96fb8fad8424), UINT64_C(0xb4b60a738fcb9ff4),
+    { "IQ3_S", UINT64_C(0x39bf96fb8fad8424), UINT64_C(0xb4b60a738fcb9ff4),
       UINT64_C(0xc41ac9140f9efb94), UINT64_C(0xad7e5a50648d5c67) },
-    { "IQ2_S",
-      UINT64_C(0xe3eaa82cbb846c6d), UINT64_C(0x61ad8434387d4913),
+    { "IQ2_S", UINT64_C(0xe3eaa82cbb846c6d), UINT64_C(0x61ad8434387d4913),
       UINT64_C(0x36504d6e9f0370b9), UINT64_C(0xd460c1063432c310) },
-    { "IQ4_XS",
-      UINT64_C(0xadf7cf315184f1db), UINT64_C(0x845c07a0b3db2f4a),
+    { "IQ4_XS", UINT64_C(0xadf7cf315184f1db), UINT64_C(0x845c07a0b3db2f4a),
       UINT64_C(0x6e917bf977cd5cc9), UINT64_C(0xdd32b613a54ce9a0) },
-    { "F64",
-      UINT64_C(0xa3721ab6c9c0f8c2), UINT64_C(0x0000000000000000),
+    { "F64", UINT64_C(0xa3721ab6c9c0f8c2), UINT64_C(0x0000000000000000),
       UINT64_C(0xd29bd35f3cf5a2ad), UINT64_C(0x0000000000000000) },
-    { "IQ1_M",
-      UINT64_C(0x3ef22fa4f46e90fd), UINT64_C(0xa8e7ed30ede57293),
+    { "IQ1_M", UINT64_C(0x3ef22fa4f46e90fd), UINT64_C(0xa8e7ed30ede57293),
       UINT64_C(0xc790e5f5cef324e0), UINT64_C(0x16185c4957875308) },
-    { "BF16",
-      UINT64_C(0xc9918835a3b6a7a5), UINT64_C(0x0000000000000000),
+    { "BF16", UINT64_C(0xc9918835a3b6a7a5), UINT64_C(0x0000000000000000),
       UINT64_C(0x4c863de6c7959cef), UINT64_C(0x0000000000000000) },
-    { "TQ1_0",
-      UINT64_C(0xea16eb40506247bb), UINT64_C(0x0000000000000000),
+    { "TQ1_0", UINT64_C(0xea16eb40506247bb), UINT64_C(0x0000000000000000),
       UINT64_C(0x70901171f895e987), UINT64_C(0x0000000000000000) },
-    { "TQ2_0",
-      UINT64_C(0x7f687f35dbd5a26e), UINT64_C(0x0000000000000000),
+    { "TQ2_0", UINT64_C(0x7f687f35dbd5a26e), UINT64_C(0x0000000000000000),
       UINT64_C(0xc31a6fcf28fca2e0), UINT64_C(0x0000000000000000) },
-    { "MXFP4",
-      UINT64_C(0x421e0ee7f8915a8f), UINT64_C(0x0000000000000000),
+    { "MXFP4", UINT64_C(0x421e0ee7f8915a8f), UINT64_C(0x0000000000000000),
       UINT64_C(0xa56be569599f1db6), UINT64_C(0x0000000000000000) },
-    { "NVFP4",
-      UINT64_C(0x281e38a63a20b0d7), UINT64_C(0x0000000000000000),
+    { "NVFP4", UINT64_C(0x281e38a63a20b0d7), UINT64_C(0x0000000000000000),
       UINT64_C(0x51e01a26a18b7394), UINT64_C(0x0000000000000000) },
-    { "Q1_0",
-      UINT64_C(0x8797e5ffee5fbb09), UINT64_C(0x0000000000000000),
+    { "Q1_0", UINT64_C(0x8797e5ffee5fbb09), UINT64_C(0x0000000000000000),
       UINT64_C(0x9994abe6af814e9b), UINT64_C(0x0000000000000000) },
-    { "Q2_0",
-      UINT64_C(0xd693a003ec2022f0), UINT64_C(0x0000000000000000),
+    { "Q2_0", UINT64_C(0xd693a003ec2022f0), UINT64_C(0x0000000000000000),
       UINT64_C(0xabeaece2e8071b56), UINT64_C(0x0000000000000000) },
 };
 
@@ -151,21 +120,16 @@ static float element(int row, int i)
     float v;
     switch (row) {
     case 0:
-    case 1:
-        return (float)bell() * 0x1p-27f;
+    case 1: return (float)bell() * 0x1p-27f;
     case 2: /* heavy tails; the order of calls is part of the inputs */
         v = (float)bell() * 0x1p-30f;
         return v * (float)(1u << rnd() % 8);
-    case 3: /* ties */
-        return (float)((int)(rnd() % 33) - 16) * 0x1p-4f;
-    case 4: /* ternary */
-        return (float)((int)(rnd() % 3) - 1) * 0x1p-6f;
-    case 5: /* sparse */
-        return rnd() % 16 ? 0 : (float)bell() * 0x1p-25f;
+    case 3: /* ties */ return (float)((int)(rnd() % 33) - 16) * 0x1p-4f;
+    case 4: /* ternary */ return (float)((int)(rnd() % 3) - 1) * 0x1p-6f;
+    case 5: /* sparse */ return rnd() % 16 ? 0 : (float)bell() * 0x1p-25f;
     case 6: /* blocks of zeros, halves */
         return i / 32 % 3 ? (float)(bell() / 8192) * 0x1p-14f : 0;
-    default: /* far from zero */
-        return 1 + (float)bell() * 0x1p-26f;
+    default: /* far from zero */ return 1 + (float)bell() * 0x1p-26f;
     }
 }
 
@@ -187,46 +151,36 @@ static float awkward(int kind, int i, float c)
     uint32_t sign = (uint32_t)(rnd() & 1) << 31, bits = (uint32_t)rnd();
     float v = (float)bell() * 0x1p-26f;
     switch (kind) {
-    case 0:
-        return v;
-    case 1: /* all equal */
-        return c;
-    case 2: /* zeros of both signs */
-        return gg_f32_from_bits(sign);
+    case 0: return v;
+    case 1: /* all equal */ return c;
+    case 2: /* zeros of both signs */ return gg_bytes_f32_from_bits(sign);
     case 3: /* far from zero: rounding decides whether a line can be fitted */
         return 724 + v * 8;
-    case 4: /* alternating */
-        return i & 1 ? -fabsf(v) : fabsf(v);
-    case 5: /* sorted */
-        return (float)(i - 100) * 0x1p-9f;
-    case 6: /* one outlier */
-        return i % 256 == 77 ? 0x1p9f : v * 0x1p-9f;
-    case 7: /* few values */
-        return (float)(int)(bits % 5) * c - c;
+    case 4: /* alternating */ return i & 1 ? -fabsf(v) : fabsf(v);
+    case 5: /* sorted */ return (float)(i - 100) * 0x1p-9f;
+    case 6: /* one outlier */ return i % 256 == 77 ? 0x1p9f : v * 0x1p-9f;
+    case 7: /* few values */ return (float)(int)(bits % 5) * c - c;
     case 8: /* ties of halves and brain floats */
         bits = bits & 1 ? (bits & 0xffe000) + 0x3f001000
                         : (bits & 0xff0000) + 0x3f008000;
-        return gg_f32_from_bits(sign | bits);
+        return gg_bytes_f32_from_bits(sign | bits);
     case 9: /* ties of four-bit floats */
         return (float)((int)(bits % 25) - 12) * 0.25f;
     case 10: /* powers of two, and just below */
-        return gg_f32_from_bits(0x3f800000 + (bits % 9 << 23) - (bits >> 31));
-    case 11: /* a scale for each 16 */
-        return i / 16 % 2 ? v : v * 0x1p-24f;
-    case 12: /* ramps, one sign */
-        return (float)(i % 64) * -0x1p-5f;
-    case 13:
-        return bits % 20 ? 0 : v;
+        return gg_bytes_f32_from_bits(0x3f800000 + (bits % 9 << 23) -
+                                      (bits >> 31));
+    case 11: /* a scale for each 16 */ return i / 16 % 2 ? v : v * 0x1p-24f;
+    case 12: /* ramps, one sign */ return (float)(i % 64) * -0x1p-5f;
+    case 13: return bits % 20 ? 0 : v;
     case 14: /* subnormal */
-        return gg_f32_from_bits(sign | (bits & 0x7fffff));
+        return gg_bytes_f32_from_bits(sign | (bits & 0x7fffff));
     case 15: /* the smallest */
-        return gg_f32_from_bits(sign | bits % 12);
+        return gg_bytes_f32_from_bits(sign | bits % 12);
     case 16: /* every exponent */
-        return gg_f32_from_bits(sign | (bits >> 8) % 0x7f000000);
+        return gg_bytes_f32_from_bits(sign | (bits >> 8) % 0x7f000000);
     case 17: /* the largest */
-        return gg_f32_from_bits(sign | (0x7f7fffff - bits % 200));
-    case 18: /* squares overflow */
-        return v * 0x1p70f;
+        return gg_bytes_f32_from_bits(sign | (0x7f7fffff - bits % 200));
+    case 18: /* squares overflow */ return v * 0x1p70f;
     default: /* below what counts as zero, and above */
         return (float)(int)(bits % 9) * c * 0x1p-52f;
     }
@@ -237,22 +191,15 @@ static float awkward_weight(int kind, int i)
     float v = (float)(1 + (rnd() >> 44)) * 0x1p-20f;
     uint32_t bits = (uint32_t)rnd();
     switch (kind) {
-    case 0:
-        return v;
-    case 1: /* a fifth is zero */
-        return bits % 5 ? v : 0;
+    case 0: return v;
+    case 1: /* a fifth is zero */ return bits % 5 ? v : 0;
     case 2: /* one in 64: nothing but rounding makes a line of it */
         return i % 64 == 44 ? v : 0;
-    case 3: /* spiky */
-        return i % 32 != 12 ? v * 0x1p-10f : v * 0x1p12f;
-    case 4:
-        return v * 0x1p-100f;
-    case 5:
-        return v * 0x1p40f;
-    case 6:
-        return 3.25f;
-    default: /* dead blocks */
-        return i / 64 % 3 ? v : 0;
+    case 3: /* spiky */ return i % 32 != 12 ? v * 0x1p-10f : v * 0x1p12f;
+    case 4: return v * 0x1p-100f;
+    case 5: return v * 0x1p40f;
+    case 6: return 3.25f;
+    default: /* dead blocks */ return i / 64 % 3 ? v : 0;
     }
 }
 
@@ -281,7 +228,7 @@ static uint64_t awkward_digest(const struct gg_codec_kern *k,
                 w[i] = awkward_weight(r % N_WEIGHT, i);
             }
             k->encode(x, out, 1, AWK_ROW, wanted ? w : NULL);
-            gg_store64le(out + size, hash);
+            gg_bytes_store64le(out + size, hash);
             hash = test_hash(out, size + 8);
         }
     return hash;

@@ -75,23 +75,17 @@ static double level(int bits, int q)
     static const double two[] = { -31, -13, 1, 17 };
     static const double three[] = { -63, -40, -23, -10, 1, 13, 28, 47 };
     static const double four[] = { -127, -104, -83, -65, -49, -35, -22, -10,
-                                   1, 13, 25, 38, 53, 69, 89, 113 };
-    static const double five[] = {
-        -126, -114, -103, -92, -83, -74, -65, -57, -50, -43, -36,
-        -30, -24, -18, -12, -6, -1, 5, 11, 17, 23, 29,
-        36, 43, 51, 59, 68, 77, 87, 97, 109, 121
-    };
+                                   1,    13,   25,  38,  53,  69,  89,  113 };
+    static const double five[] = { -126, -114, -103, -92, -83, -74, -65, -57,
+                                   -50,  -43,  -36,  -30, -24, -18, -12, -6,
+                                   -1,   5,    11,   17,  23,  29,  36,  43,
+                                   51,   59,   68,   77,  87,  97,  109, 121 };
     switch (bits) {
-    case 2:
-        return two[q];
-    case 3:
-        return three[q];
-    case 4:
-        return four[q];
-    case 5:
-        return five[q];
-    default:
-        return 0.0011972 * q * q * q - 0.11218 * q * q + 6.2568 * q - 127;
+    case 2: return two[q];
+    case 3: return three[q];
+    case 4: return four[q];
+    case 5: return five[q];
+    default: return 0.0011972 * q * q * q - 0.11218 * q * q + 6.2568 * q - 127;
     }
 }
 
@@ -125,8 +119,8 @@ static double element(const struct spec *s, double d, const uint8_t *block,
     int bits = s->q.width + s->q_high.width, sc, shifted;
     /* Q6_0's upper pairs: the two middle quarters change places */
     int high = s->id == 133 && e / 8 % 3 ? e + (e < 16 ? 8 : -8) : e;
-    int q = (int)(get(&s->q, block, e) |
-                  get(&s->q_high, block, high) << s->q.width);
+    int q = (int)(get(&s->q, block, e) | get(&s->q_high, block, high)
+                                             << s->q.width);
     if (s->bias < 0) {
         *bound = 0x1p-23 * fabs(d * (q - 32));
         return d * (q - 32);
@@ -146,8 +140,8 @@ static double element(const struct spec *s, double d, const uint8_t *block,
         sc -= s->bias;
     }
     double l = level(bits, q) + (shifted ? s->shift : 0);
-    *bound = bits == 6 ? 0x1p-21 * fabs(d * sc) * 400
-                       : 0x1p-23 * fabs(d * sc * l);
+    *bound =
+        bits == 6 ? 0x1p-21 * fabs(d * sc) * 400 : 0x1p-23 * fabs(d * sc * l);
     return d * sc * l;
 }
 
@@ -160,12 +154,13 @@ static double half(const uint8_t *p)
 
 static double row_scale(const uint8_t *p, size_t size)
 {
-    return size == 2 ? half(p) : (double)gg_f32_from_bits(gg_load32le(p));
+    return size == 2 ? half(p)
+                     : (double)gg_bytes_f32_from_bits(gg_bytes_load32le(p));
 }
 
 /* A row decoded and held against the formula. */
-static unsigned wrong(const struct gguf_dtype_info *t, gg_decode_fn *decode,
-                      const uint8_t *row, size_t n)
+static unsigned wrong(const struct gguf_dtype_info *t,
+                      gg_kern_decode_fn *decode, const uint8_t *row, size_t n)
 {
     const struct spec *s = spec_of(t->id);
     unsigned bad = 0;
@@ -186,7 +181,7 @@ static unsigned wrong(const struct gguf_dtype_info *t, gg_decode_fn *decode,
 }
 
 static void random_rows(const struct gguf_dtype_info *t, const char *level,
-                        gg_decode_fn *decode)
+                        gg_kern_decode_fn *decode)
 {
     unsigned bad = 0;
     size_t n = 3 * t->block_len;
@@ -210,8 +205,9 @@ static void random_rows(const struct gguf_dtype_info *t, const char *level,
 
 static int hex_digit(int c)
 {
-    return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10
-                                                                 : -1;
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                  : -1;
 }
 
 /* size bytes written in hex over some lines; where they end. */
@@ -260,7 +256,7 @@ static unsigned known_rows(const char *text, const struct test_level *level,
         uint8_t *row = calloc(1, size);
         float *y = malloc(n * sizeof *y);
         text = read_hex(text + strcspn(text, "\n"), row, size);
-        gg_decode_fn *decode = k->codec[gg_dtype_index(t->id)].decode;
+        gg_kern_decode_fn *decode = k->codec[gg_dtype_index(t->id)].decode;
         if (text && decode) {
             decode(row, y, n);
             ok(same_floats(y, n, hash, text), "%s %s: row %u of ik_llama.cpp",

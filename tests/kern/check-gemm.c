@@ -42,7 +42,7 @@ static void fill(float *x, size_t n, bool exact)
 
 /* A packer of panels of that width into every place; trans: src is a matrix of
  * steps. */
-static bool pack_good(gg_gemm_pack_fn *pack, size_t width, bool trans)
+static bool pack_good(gg_kern_gemm_pack_fn *pack, size_t width, bool trans)
 {
     enum { MAX_K = 53, STRIDE = 61, PAD = 8 };
     static float src[STRIDE * STRIDE], dst[32 * MAX_K + 2 * PAD];
@@ -67,7 +67,7 @@ static bool pack_good(gg_gemm_pack_fn *pack, size_t width, bool trans)
     return good;
 }
 
-static void check_pack(const char *level, const struct gg_gemm_kern *g)
+static void check_pack(const char *level, const struct gg_kern_gemm_kern *g)
 {
     ok(pack_good(g->pack_w, g->mr, false) &&
            pack_good(g->pack_wt, g->mr, true) &&
@@ -75,7 +75,7 @@ static void check_pack(const char *level, const struct gg_gemm_kern *g)
        "%s: packers transpose and touch nothing else", level);
 }
 
-static void check_tile(const char *level, const struct gg_gemm_kern *g)
+static void check_tile(const char *level, const struct gg_kern_gemm_kern *g)
 {
     enum { K = 71, STRIDE = 45, MAX_MR = 32, MAX_NR = 12 };
     static _Alignas(64) float w[K * MAX_MR];
@@ -123,7 +123,7 @@ static void check_tile(const char *level, const struct gg_gemm_kern *g)
 /* Whole products */
 
 struct product {
-    struct gg_gemm_args args;
+    struct gg_cpu_gemm_args args;
     float *decoded; /* [m][k] */
     unsigned char *w;
     float *x, *y;
@@ -135,7 +135,7 @@ struct product {
 static void run(void *user, unsigned ith, unsigned nth)
 {
     struct product *p = user;
-    gg_gemm_run(&p->args, ith, nth, p->work, &p->barrier);
+    gg_cpu_gemm_run(&p->args, ith, nth, p->work, &p->barrier);
 }
 
 static bool product_init(struct product *p, const struct gg_kern *kern,
@@ -147,7 +147,7 @@ static bool product_init(struct product *p, const struct gg_kern *kern,
         return false;
     const size_t row = k / dt->block_len * dt->block_size, skew = 5;
     *p = (struct product){ 0 };
-    p->args = (struct gg_gemm_args){
+    p->args = (struct gg_cpu_gemm_args){
         .kern = kern,
         .dtype_index = dtype,
         .w_stride = row + skew, /* rows at any address */
@@ -194,7 +194,7 @@ static void product_run(struct product *p, struct gguf_pool *pool)
     const unsigned nth = gguf_pool_n_threads(pool);
     for (size_t i = 0; i < p->y_floats; i++)
         p->y[i] = guard;
-    const size_t size = gg_gemm_work_size(&p->args, nth);
+    const size_t size = gg_cpu_gemm_work_size(&p->args, nth);
     unsigned char *work = must(malloc(size + 2));
     p->work = work + 1;
     memset(work, 0x77, size + 2);
@@ -214,7 +214,7 @@ static void product_run(struct product *p, struct gguf_pool *pool)
 /* Every element against double precision; what lies between columns stays. */
 static bool product_good(const struct product *p, bool exact)
 {
-    const struct gg_gemm_args *a = &p->args;
+    const struct gg_cpu_gemm_args *a = &p->args;
     const size_t m = (size_t)a->m, k = (size_t)a->k;
     for (size_t j = 0; j < (size_t)a->n; j++)
         for (size_t i = 0; i < m + 5; i++) {
@@ -231,14 +231,16 @@ static bool product_good(const struct product *p, bool exact)
             if (exact ? (double)got != want
                       : !(fabs((double)got - want) <=
                           (double)k * FLT_EPSILON * size)) {
-                printf("# y[%zu][%zu] = %a, not %a\n", j, i, (double)got, want);
+                printf("# y[%zu][%zu] = %a, not %a\n", j, i, (double)got,
+                       want);
                 return false;
             }
         }
     return true;
 }
 
-static const size_t shapes[][3] = { /* m, n, k */
+static const size_t shapes[][3] = {
+    /* m, n, k */
     { 1, 1, 256 },   { 1, 5, 256 },    { 33, 1, 512 },  { 40, 3, 1280 },
     { 31, 4, 256 },  { 32, 12, 768 },  { 65, 13, 512 }, { 129, 29, 1536 },
     { 7, 50, 256 },  { 200, 24, 256 }, { 3, 0, 256 },   { 0, 9, 256 },
@@ -272,8 +274,8 @@ static void check_products(const char *level, const struct gg_kern *kern,
                 memcpy(first, p.y, p.y_floats * sizeof *first);
                 for (unsigned t = 1; t < 4; t++) {
                     product_run(&p, pool[t]);
-                    same = same && !memcmp(first, p.y,
-                                           p.y_floats * sizeof *first);
+                    same = same &&
+                           !memcmp(first, p.y, p.y_floats * sizeof *first);
                 }
                 free(first);
             }

@@ -50,7 +50,7 @@ static float *slurp_floats(const char *name)
     char *text = slurp_golden(name, &size);
     float *x = text ? malloc(size + 1) : NULL;
     for (size_t i = 0; x && i < size / 4; i++)
-        x[i] = gg_f32_from_bits(gg_load32le(text + 4 * i));
+        x[i] = gg_bytes_f32_from_bits(gg_bytes_load32le(text + 4 * i));
     free(text);
     return x;
 }
@@ -105,15 +105,15 @@ static bool wants_encode(const struct result *r)
 static void name_nan(float *x, size_t n)
 {
     static const volatile float zero = 0;
-    uint32_t nan = gg_f32_bits(zero * (float)INFINITY);
+    uint32_t nan = gg_bytes_f32_bits(zero * (float)INFINITY);
     for (size_t i = 0; i < n; i++)
-        if (gg_f32_bits(x[i]) == nan)
-            x[i] = gg_f32_from_bits(0xffc00000);
+        if (gg_bytes_f32_bits(x[i]) == nan)
+            x[i] = gg_bytes_f32_from_bits(0xffc00000);
 }
 
 static void run_result(const struct result *r, const char *bytes,
-                       const char *row_len_text,
-                       const struct gg_codec_kern *k, struct tally *t)
+                       const char *row_len_text, const struct gg_codec_kern *k,
+                       struct tally *t)
 {
     size_t n = r->n_rows * r->row_len;
     const float *x = case_input(r->name);
@@ -141,8 +141,8 @@ static void run_result(const struct result *r, const char *bytes,
         memset(out, 0xa5, r->size);
         if (!weighted || w)
             k->encode(x, out, r->n_rows, r->row_len, w);
-        bool bad = memcmp(out, bytes, r->size) ||
-                   test_hash(out, r->size) != r->hash;
+        bool bad =
+            memcmp(out, bytes, r->size) || test_hash(out, r->size) != r->hash;
         t->encoded++;
         if (bad) {
             t->encode_bad++;
@@ -167,10 +167,17 @@ static void run_manifest(const char *manifest, const struct gg_kern *k,
         const struct gguf_dtype_info *info = gguf_dtype_from_name(f[1]);
         if (!info || !strcmp(f[7], "-"))
             continue;
-        struct result r = { f[0], f[1], f[2], f[3], f[7],
-                            strtoul(f[4], NULL, 10), strtoul(f[5], NULL, 10),
-                            strtoul(f[8], NULL, 10), strtoul(f[9], NULL, 10),
-                            strtoul(f[12], NULL, 10), strtoul(f[13], NULL, 10),
+        struct result r = { f[0],
+                            f[1],
+                            f[2],
+                            f[3],
+                            f[7],
+                            strtoul(f[4], NULL, 10),
+                            strtoul(f[5], NULL, 10),
+                            strtoul(f[8], NULL, 10),
+                            strtoul(f[9], NULL, 10),
+                            strtoul(f[12], NULL, 10),
+                            strtoul(f[13], NULL, 10),
                             strtoull(f[10], NULL, 16),
                             strtoull(f[11], NULL, 16),
                             f[15][0] == '1' };
@@ -222,16 +229,14 @@ static float bulk_value(int dist, uint32_t column, uint64_t *s)
     uint64_t r;
     int e;
     switch (dist) {
-    case 0:
-        return (float)v12(s) * 0x1p-22f;
+    case 0: return (float)v12(s) * 0x1p-22f;
     case 1:
         v = v12(s);
         r = next64(s) | 256;
         for (e = 0; !(r >> e & 1); e++)
             ;
         return (float)v * two_to(e - 24);
-    case 2:
-        return (float)((int32_t)(next64(s) >> 40) - (1 << 23)) * 0x1p-26f;
+    case 2: return (float)((int32_t)(next64(s) >> 40) - (1 << 23)) * 0x1p-26f;
     case 3:
         r = next64(s);
         if (!(r & 3))
@@ -276,7 +281,7 @@ static void run_bulk_row(char **f, const struct gg_codec_kern *k,
     int d = atoi(f[1]);
     size_t rows = strtoul(f[3], NULL, 10), len = strtoul(f[4], NULL, 10);
     size_t size = strtoul(f[7], NULL, 10);
-    const float *w = !strcmp(f[2], "none") ? NULL
+    const float *w = !strcmp(f[2], "none")  ? NULL
                      : !strcmp(f[2], "pos") ? bulk_w[d][0]
                                             : bulk_w[d][1];
     char *out = malloc(size);
@@ -309,7 +314,8 @@ static void run_bulk(const char *bulk, const struct gg_kern *k,
             *next++ = 0;
         char *f[11];
         const struct gguf_dtype_info *info;
-        if (test_fields(p, f, 11) != 11 || !(info = gguf_dtype_from_name(f[0])))
+        if (test_fields(p, f, 11) != 11 ||
+            !(info = gguf_dtype_from_name(f[0])))
             continue;
         int i = gg_dtype_index(info->id), d = atoi(f[1]);
         if (test_hash_floats(bulk_x[d], 32 * bulk_len[d]) !=
@@ -329,9 +335,8 @@ static void report(const char *level, const struct tally *tally)
         const struct tally *t = &tally[i];
         if (!t->decoded && !t->encoded)
             continue;
-        ok(!t->decode_bad && !t->encode_bad,
-           "%s %s: %u decoded, %u encoded", level,
-           gg_dtype_by_index(i)->name, t->decoded, t->encoded);
+        ok(!t->decode_bad && !t->encode_bad, "%s %s: %u decoded, %u encoded",
+           level, gg_dtype_by_index(i)->name, t->decoded, t->encoded);
         if (t->first_bad[0])
             printf("# %u of decodes, %u of encodes differ; first: %s\n",
                    t->decode_bad, t->encode_bad, t->first_bad);

@@ -28,8 +28,8 @@ static void check_numbers(void)
         float y[2];
         k->decode(floats[i].p, y, 2);
         k->encode(want, out, 1, 2, NULL);
-        ok(!memcmp(y, want, sizeof y) && !memcmp(out, floats[i].p,
-                                                 floats[i].size),
+        ok(!memcmp(y, want, sizeof y) &&
+               !memcmp(out, floats[i].p, floats[i].size),
            "%s as C has it", gg_dtype_by_index(floats[i].type)->name);
     }
     const int8_t i8 = -7;

@@ -147,7 +147,7 @@ static bool same_as_c(const struct gg_stat_kern *k, size_t n, double mean)
 
 int main(int argc, char **argv)
 {
-    static const size_t lengths[] = { 0,  1,  5,   7,   8,   9,   15,
+    static const size_t lengths[] = { 0,  1,  5,   7,   8,    9,    15,
                                       16, 63, 257, 512, 1000, MAX_N };
     struct test_level level[8];
     unsigned n_levels = test_levels(level);

@@ -14,9 +14,10 @@
 
 enum { MAX_N = 5003, GUARD = 16, SKEW = 3 };
 
-static const size_t lengths[] = { 0,  1,  2,  3,  7,   8,   9,   15,  16,  17,
-                                  31, 32, 33, 63, 64,  65,  127, 128, 129, 130,
-                                  255, 256, 1000, 2048, MAX_N };
+static const size_t lengths[] = { 0,   1,    2,    3,    7,   8,   9,
+                                  15,  16,   17,   31,   32,  33,  63,
+                                  64,  65,   127,  128,  129, 130, 255,
+                                  256, 1000, 2048, MAX_N };
 #define N_LENGTHS (sizeof lengths / sizeof lengths[0])
 
 /* Input rows, an output row between guards, and the reference's output. */
@@ -44,9 +45,10 @@ static bool guards_intact(size_t n)
 }
 
 static const float special[] = {
-    0.0f, -0.0f, 1, -1, INFINITY, -INFINITY, NAN, FLT_MAX, -FLT_MAX,
-    FLT_MIN, FLT_TRUE_MIN, -FLT_TRUE_MIN, 88.72283f, 88.72284f, -87.33655f,
-    -88.8f, -103.97f, -104.5f, 89.5f, 1e-20f, -1e30f,
+    0.0f,      -0.0f,     1,          -1,      INFINITY,     -INFINITY,
+    NAN,       FLT_MAX,   -FLT_MAX,   FLT_MIN, FLT_TRUE_MIN, -FLT_TRUE_MIN,
+    88.72283f, 88.72284f, -87.33655f, -88.8f,  -103.97f,     -104.5f,
+    89.5f,     1e-20f,    -1e30f,
 };
 
 /* Values of a size, every tenth a special one if wanted. */
@@ -81,8 +83,9 @@ static double ulps(float y, double want)
     if (fabs(want) > (double)FLT_MAX * (1 + 0x1p-25))
         want = copysign(INFINITY, want);
     if (isinf(want) || isinf(y))
-        return (double)y == want ? 0
-               : isinf(want) && fabsf(y) == FLT_MAX ? 1 : INFINITY;
+        return (double)y == want                    ? 0
+               : isinf(want) && fabsf(y) == FLT_MAX ? 1
+                                                    : INFINITY;
     int e;
     frexp(want, &e);
     return fabs((double)y - want) / ldexp(1, e < -125 ? -149 : e - 24);
@@ -187,7 +190,8 @@ static void check_exp(const struct gg_vec_kern *k)
         for (size_t i = 0; i < n; i++)
             worst = fmax(worst, ulps(out[i], exp((double)in1[i])));
     }
-    ok(worst <= 2, "%s: exp over its range within %.3f ulp", level_name, worst);
+    ok(worst <= 2, "%s: exp over its range within %.3f ulp", level_name,
+       worst);
 }
 
 /* Reductions: inputs whose every partial sum is exact, then any. */
@@ -314,9 +318,9 @@ static void check_rms_norm(const struct gg_vec_kern *k)
                 sum += (double)in1[i] * (double)in1[i];
             const double s = 1 / sqrt(sum / (double)n + 1e-5);
             for (size_t i = 0; i < n; i++)
-                worst = fmax(worst, ulps(out[i], (double)in1[i] * s *
-                                                     (weighted ? (double)in2[i]
-                                                               : 1)));
+                worst = fmax(
+                    worst, ulps(out[i], (double)in1[i] * s *
+                                            (weighted ? (double)in2[i] : 1)));
         }
     ok(good && worst <= 4, "%s: rms_norm within %.2f ulp", level_name, worst);
 }

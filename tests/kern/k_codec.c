@@ -26,8 +26,8 @@ static size_t bytes_of(const struct slot *s, size_t n)
 static size_t first_difference(const float *a, const float *b, size_t n)
 {
     size_t i = 0;
-    while (i < n && (!memcmp(a + i, b + i, sizeof *a) ||
-                     (isnan(a[i]) && isnan(b[i]))))
+    while (i < n &&
+           (!memcmp(a + i, b + i, sizeof *a) || (isnan(a[i]) && isnan(b[i]))))
         i++;
     return i;
 }
@@ -56,8 +56,8 @@ static int decode_once(const struct slot *s, size_t n, int encoded)
     size_t at = first_difference(a, y, n);
     int bad = at < n || !guarded_intact(&b);
     if (at < n)
-        printf("# element %zu of %zu: %a, reference %a\n", at, n, (double)y[at],
-               (double)a[at]);
+        printf("# element %zu of %zu: %a, reference %a\n", at, n,
+               (double)y[at], (double)a[at]);
     guarded_free(&src);
     guarded_free(&b);
     free(a);
@@ -195,7 +195,7 @@ static void bench(const struct slot *s)
 void check_codec(const struct check_options *o, const char *level,
                  const struct gg_kern *ref, const struct gg_kern *k)
 {
-    static gg_encode_fn *done[GG_N_DTYPES]; /* by a level below */
+    static gg_kern_encode_fn *done[GG_N_DTYPES]; /* by a level below */
     for (int i = 0; i < GG_N_DTYPES; i++) {
         struct slot s = { level, "", gg_dtype_by_index(i), ref->codec[i],
                           k->codec[i] };

@@ -10,13 +10,13 @@
 
 unsigned test_levels(struct test_level out[8])
 {
-    uint32_t have = gg_cpu_detect(), mask = 0;
+    uint32_t have = gg_kern_cpu_detect(), mask = 0;
     unsigned n = 0;
     out[n++] = (struct test_level){ "c", 0 };
-    for (unsigned i = 0; i < gg_cpu_n_levels; i++)
-        if (have & gg_cpu_levels[i].bit) {
-            mask |= gg_cpu_levels[i].bit;
-            out[n++] = (struct test_level){ gg_cpu_levels[i].name, mask };
+    for (unsigned i = 0; i < gg_kern_cpu_n_levels; i++)
+        if (have & gg_kern_cpu_levels[i].bit) {
+            mask |= gg_kern_cpu_levels[i].bit;
+            out[n++] = (struct test_level){ gg_kern_cpu_levels[i].name, mask };
         }
     return n;
 }
@@ -42,7 +42,7 @@ uint64_t test_hash_floats(const float *x, size_t n)
 {
     uint8_t *le = malloc(4 * n + 1);
     for (size_t i = 0; i < n; i++)
-        gg_store32le(le + 4 * i, gg_f32_bits(x[i]));
+        gg_bytes_store32le(le + 4 * i, gg_bytes_f32_bits(x[i]));
     uint64_t hash = test_hash(le, 4 * n);
     free(le);
     return hash;

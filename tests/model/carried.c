@@ -26,7 +26,7 @@ static float *read_outputs(const char *name, size_t n)
         x = NULL;
     }
     for (size_t i = 0; x && i < n; i++)
-        x[i] = gg_f32_from_bits(gg_load32le(&x[i]));
+        x[i] = gg_bytes_f32_from_bits(gg_bytes_load32le(&x[i]));
     if (f)
         gzclose(f);
     return x;

@@ -5,8 +5,8 @@
 
 #include "tests/model/skeleton.h"
 
-/* How far all outputs are from llama.cpp's (run_nmse), and whether the digest is
- * of those. false: they are not there. */
+/* How far all outputs are from llama.cpp's (run_nmse), and whether the digest
+ * is of those. false: they are not there. */
 bool carried_outputs(const struct skeleton *s, const float *got, double *nmse,
                      bool *same);
 

@@ -77,8 +77,8 @@ static void check_logits(struct skeleton *m)
     struct gguf_batch b = { .n = SKELETON_TOKENS, .token = tok };
     struct gguf_str arch_name;
     size_t size;
-    const struct gguf_kv *kv = gguf_meta_find(m->g.meta,
-                                              "general.architecture");
+    const struct gguf_kv *kv =
+        gguf_meta_find(m->g.meta, "general.architecture");
     if (gguf_kv_get_str(kv, &arch_name, NULL) || !gg_arch_find(arch_name))
         abort();
     struct gg_arch arch = *gg_arch_find(arch_name);
@@ -92,7 +92,7 @@ static void check_logits(struct skeleton *m)
                 m->n_rows == SKELETON_TOKENS && m->width == SKELETON_VOCAB &&
                 run_rows(&r, &b, m->width, got);
     /* gelu is a table of half precision numbers there */
-    const double most = m->tol > 0                 ? m->tol
+    const double most = m->tol > 0                ? m->tol
                         : arch.act == GG_ACT_GELU ? 1e-6
                                                   : 1e-11;
     const double d = good ? skeleton_nmse(m, got) : 1;
@@ -101,8 +101,10 @@ static void check_logits(struct skeleton *m)
     double all;
     bool same;
     if (good && carried_outputs(m, got, &all, &same))
-        ok(same && all < most, "%s: all outputs, %.2g from llama.cpp, of which "
-           "this is the digest", m->name, all);
+        ok(same && all < most,
+           "%s: all outputs, %.2g from llama.cpp, of which "
+           "this is the digest",
+           m->name, all);
     run_close(&r);
     free(file);
 }
@@ -133,16 +135,26 @@ static void check_one_more(void)
 {
     enum { N = 32, V = 96 };
     static const struct gg_arch row = {
-        .name = "onemore", .runs = true, .rope = GGUF_ROPE_NEOX,
+        .name = "onemore",
+        .runs = true,
+        .rope = GGUF_ROPE_NEOX,
         .mix_norm = { .pre = GG_W_ATTN_NORM },
-        .ffn_norm = { .pre = GG_W_FFN_NORM }, .final_norm = GG_W_OUTPUT_NORM,
+        .ffn_norm = { .pre = GG_W_FFN_NORM },
+        .final_norm = GG_W_OUTPUT_NORM,
         .qk = { .form = GG_QK_HEAD },
     };
-    static const struct gen_spec spec = {
-        .arch = "onemore", .n_vocab = V, .n_ctx = 64, .n_embd = 64,
-        .n_layer = 2, .n_ff = 80, .n_head = 4, .n_head_kv = 2, .eps = 1e-5f,
-        .freq_base = 10000, .qkv_bias = 1, .qk_norm = 1
-    };
+    static const struct gen_spec spec = { .arch = "onemore",
+                                          .n_vocab = V,
+                                          .n_ctx = 64,
+                                          .n_embd = 64,
+                                          .n_layer = 2,
+                                          .n_ff = 80,
+                                          .n_head = 4,
+                                          .n_head_kv = 2,
+                                          .eps = 1e-5f,
+                                          .freq_base = 10000,
+                                          .qkv_bias = 1,
+                                          .qk_norm = 1 };
     static struct gen g;
     static float got[N * V], want[N * V];
     static double ref[N * V];
@@ -156,14 +168,14 @@ static void check_one_more(void)
     gen_init(&g, 9);
     gen_model(&g, &spec);
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-    bool good = run_open_arch(&r, file, size, &row, &p) &&
-                run_logits(&r, &b, got);
+    bool good =
+        run_open_arch(&r, file, size, &row, &p) && run_logits(&r, &b, got);
     ref_logits(&g, &spec, tok, N, ref);
     for (int i = 0; i < N * V; i++)
         want[i] = (float)ref[i];
     ok(good && run_nmse(got, want, N * V) < 1e-11,
-       "one more architecture is a row: %s%.2g",
-       good ? "" : r.err.message, run_nmse(got, want, N * V));
+       "one more architecture is a row: %s%.2g", good ? "" : r.err.message,
+       run_nmse(got, want, N * V));
     run_close(&r);
     free(file);
     gen_fini(&g);

@@ -9,10 +9,16 @@ enum { N_TOK = 40, N_VOCAB = 96 };
 
 static void *make_model(size_t *size)
 {
-    const struct gen_spec spec = { .arch = "llama", .n_vocab = N_VOCAB,
-                                   .n_ctx = 64, .n_embd = 64, .n_layer = 3,
-                                   .n_ff = 96, .n_head = 4, .n_head_kv = 2,
-                                   .eps = 1e-5f, .freq_base = 10000 };
+    const struct gen_spec spec = { .arch = "llama",
+                                   .n_vocab = N_VOCAB,
+                                   .n_ctx = 64,
+                                   .n_embd = 64,
+                                   .n_layer = 3,
+                                   .n_ff = 96,
+                                   .n_head = 4,
+                                   .n_head_kv = 2,
+                                   .eps = 1e-5f,
+                                   .freq_base = 10000 };
     struct gen g;
     gen_init(&g, 7);
     gen_model(&g, &spec);
@@ -64,8 +70,7 @@ static int see(void *user, struct gguf_graph *g, struct gguf_sched *sched)
     s->n_graphs++;
     for (size_t i = 0; i < gguf_graph_n_nodes(g); i++) {
         s->n_nodes++;
-        s->n_far +=
-            gguf_sched_backend_of(sched, gguf_graph_node(g, i)) == 0;
+        s->n_far += gguf_sched_backend_of(sched, gguf_graph_node(g, i)) == 0;
     }
     p.fn = look;
     p.user = s;
@@ -142,8 +147,8 @@ static void check_compare(const void *data, size_t size, const float *want)
     struct gguf_batch b = { .n = 1, .token = &tok };
     p.on_graph = refuse;
     bool opened = run_open(&r, data, size, 1, &p);
-    ok(opened && !run_logits(&r, &b, out) &&
-           r.err.status == GGUF_E_CANCELLED, "%s", r.err.message);
+    ok(opened && !run_logits(&r, &b, out) && r.err.status == GGUF_E_CANCELLED,
+       "%s", r.err.message);
     run_close(&r);
     p.n_preferred = 16;
     ok(!run_open(&r, data, size, 1, &p) && r.err.status == GGUF_E_INVALID,
@@ -188,8 +193,7 @@ static void check_wide(const void *data, size_t size)
     p.user = &least;
     bool good = run_open(&r, data, size, 1, &p) && run_logits(&r, &b, out);
     ok(good && gguf_session_n_ubatch(r.session) == 7 && least == 7,
-       "a device that needs 7 columns gets them%s",
-       good ? "" : r.err.message);
+       "a device that needs 7 columns gets them%s", good ? "" : r.err.message);
     run_close(&r);
     a.wide = 0;
     good = run_open(&r, data, size, 1, &p);
@@ -232,7 +236,8 @@ static void check_memory(const void *data, size_t size, const float *want)
            graph[2] == graph[1] && !memcmp(out, want, sizeof out) &&
            a.n_nodes > 20,
        "two backends of host memory take %" PRIu64 " bytes, one %" PRIu64
-       ", foretold %" PRIu64, graph[1], graph[0], graph[2]);
+       ", foretold %" PRIu64,
+       graph[1], graph[0], graph[2]);
     gguf_backend_destroy(other);
 }
 

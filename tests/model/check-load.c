@@ -74,10 +74,16 @@ static void check_hostile(void)
 
 /* ---- one wrong thing at a time ---- */
 
-static const struct gen_spec spec = {
-    .arch = "llama", .n_vocab = 32, .n_ctx = 64, .n_embd = 32, .n_layer = 1,
-    .n_ff = 64, .n_head = 4, .n_head_kv = 2, .eps = 1e-5f, .freq_base = 10000
-};
+static const struct gen_spec spec = { .arch = "llama",
+                                      .n_vocab = 32,
+                                      .n_ctx = 64,
+                                      .n_embd = 32,
+                                      .n_layer = 1,
+                                      .n_ff = 64,
+                                      .n_head = 4,
+                                      .n_head_kv = 2,
+                                      .eps = 1e-5f,
+                                      .freq_base = 10000 };
 
 static struct gen g;
 
@@ -295,7 +301,8 @@ static void check_nan(uint8_t *data, size_t size)
         ok(0, "%s", err.message);
         return;
     }
-    ok(gguf_model_scan_finite(model, NULL, &err) == GGUF_OK, "all are numbers");
+    ok(gguf_model_scan_finite(model, NULL, &err) == GGUF_OK,
+       "all are numbers");
     const struct gguf_tensor_info *t =
         gguf_file_tensor_find(file, "blk.0.ffn_down.weight");
     uint8_t *w = data + gguf_file_data_off(file) + t->off;
@@ -304,8 +311,8 @@ static void check_nan(uint8_t *data, size_t size)
            strstr(err.message,
                   "'blk.0.ffn_down.weight': element 1234 is not a"),
        "%s", err.message);
-    ok(err.offset == (uint64_t)(w + 4 * 1234 - data),
-       "its byte is %" PRIu64, err.offset);
+    ok(err.offset == (uint64_t)(w + 4 * 1234 - data), "its byte is %" PRIu64,
+       err.offset);
     gguf_model_destroy(model);
     gguf_file_close(file);
 }

@@ -12,7 +12,7 @@
 enum { N_VOCAB = 500, N_CTX = 256, N_TOK = 96, MAX_SPANS = 4096 };
 
 #define SHAPE                                                                 \
-    .n_vocab = N_VOCAB, .n_ctx = N_CTX, .n_embd = 128, .n_layer = 6,            \
+    .n_vocab = N_VOCAB, .n_ctx = N_CTX, .n_embd = 128, .n_layer = 6,          \
     .n_ff = 344, .eps = 1e-5f, .freq_base = 10000
 
 static const struct {
@@ -23,7 +23,10 @@ static const struct {
     { "llama, tied, each head its own keys",
       { .arch = "llama", SHAPE, .n_head = 8, .n_head_kv = 8, .tied = 1 } },
     { "llama, wide heads",
-      { .arch = "llama", SHAPE, .n_head = 4, .n_head_kv = 4,
+      { .arch = "llama",
+        SHAPE,
+        .n_head = 4,
+        .n_head_kv = 4,
         .head_dim = 64 } },
     { "qwen2",
       { .arch = "qwen2", SHAPE, .n_head = 8, .n_head_kv = 2, .qkv_bias = 1 } },

@@ -41,18 +41,30 @@ static const struct {
     { "llama, head size of its own, part of it rotated",
       { .arch = "llama", TINY, HEADS, .head_dim = 24, .n_rot = 16 } },
     { "llama, biases everywhere",
-      { .arch = "llama", TINY, HEADS, .qkv_bias = 1, .out_bias = 1,
+      { .arch = "llama",
+        TINY,
+        HEADS,
+        .qkv_bias = 1,
+        .out_bias = 1,
         .ffn_bias = 1 } },
     { "llama, numbers per layer",
-      { .arch = "llama", TINY, HEADS, .head_kv_layer = kv_layers,
+      { .arch = "llama",
+        TINY,
+        HEADS,
+        .head_kv_layer = kv_layers,
         .ff_layer = ff_layers } },
     { "llama, frequency factors",
       { .arch = "llama", TINY, HEADS, .rope_freqs = 1 } },
     { "llama, linear scaling",
       { .arch = "llama", TINY, HEADS, .scaling = "linear", .factor = 4 } },
     { "llama, YaRN",
-      { .arch = "llama", TINY, .n_head = 1, .n_head_kv = 1,
-        .scaling = "yarn", .factor = 4, .n_ctx_orig = 256 } },
+      { .arch = "llama",
+        TINY,
+        .n_head = 1,
+        .n_head_kv = 1,
+        .scaling = "yarn",
+        .factor = 4,
+        .n_ctx_orig = 256 } },
     { "qwen2", { .arch = "qwen2", TINY, HEADS, .qkv_bias = 1, .tied = 1 } },
     { "qwen2, part of a head rotated",
       { .arch = "qwen2", TINY, HEADS, .qkv_bias = 1, .n_rot = 8 } },
@@ -80,8 +92,8 @@ static void check_tiny(const char *what, const struct gen_spec *spec)
     make_tokens(tok, N_TOK, spec->n_vocab);
     ref_logits(&g, spec, tok, N_TOK, want);
     struct gguf_batch b = { .n = N_TOK, .token = tok };
-    bool good = run_open(&r, file, size, 1, &session_init) &&
-                run_logits(&r, &b, got);
+    bool good =
+        run_open(&r, file, size, 1, &session_init) && run_logits(&r, &b, got);
     double d = 0, s = 0;
     for (size_t i = 0; i < N_TOK * spec->n_vocab; i++) {
         d += (want[i] - (double)got[i]) * (want[i] - (double)got[i]);

@@ -26,8 +26,8 @@ static void check_nll(void)
         long double sum = 0;
         for (int k = 0; k < V; k++)
             sum += expl((long double)x[i * V + k] - 300);
-        double want = (double)(logl(sum) + 300 -
-                               (long double)x[i * V + tok[i]]);
+        double want =
+            (double)(logl(sum) + 300 - (long double)x[i * V + tok[i]]);
         worst = fmax(worst, fabs(got[i] - want));
     }
     ok(worst < 3e-7, "log-likelihoods to %.1g", worst);
@@ -52,17 +52,24 @@ static void check_sums(void)
     ok(fabs(gguf_ppl_value(&p) - exp(3)) < 1e-12 &&
            fabs(gguf_ppl_error(&p) - exp(3) * sqrt(2.5 / 3)) < 1e-12,
        "value and uncertainty");
-    ok(gguf_ppl_n_chunks(1023, 512) == 0 && gguf_ppl_n_chunks(1024, 512) == 2 &&
+    ok(gguf_ppl_n_chunks(1023, 512) == 0 &&
+           gguf_ppl_n_chunks(1024, 512) == 2 &&
            gguf_ppl_n_chunks(1600, 512) == 3,
        "numbers of chunks");
 }
 
 /* ---- a model of our own: chunks by hand ---- */
 
-static const struct gen_spec spec = {
-    .arch = "llama", .n_vocab = 80, .n_ctx = 64, .n_embd = 32, .n_layer = 1,
-    .n_ff = 64, .n_head = 4, .n_head_kv = 2, .eps = 1e-5f, .freq_base = 10000
-};
+static const struct gen_spec spec = { .arch = "llama",
+                                      .n_vocab = 80,
+                                      .n_ctx = 64,
+                                      .n_embd = 32,
+                                      .n_layer = 1,
+                                      .n_ff = 64,
+                                      .n_head = 4,
+                                      .n_head_kv = 2,
+                                      .eps = 1e-5f,
+                                      .freq_base = 10000 };
 
 static int stop_at_two(void *user, size_t chunk, size_t n_chunks,
                        const struct gguf_ppl *one, const struct gguf_ppl *all)
@@ -100,8 +107,8 @@ static void check_own(void)
             double sum = 0;
             for (int k = 0; k < 80; k++)
                 sum += exp((double)logits[i * 80 + k]);
-            double x = log(sum) -
-                       (double)logits[i * 80 + tok[c * CTX + i + 1]];
+            double x =
+                log(sum) - (double)logits[i * 80 + tok[c * CTX + i + 1]];
             want.n++;
             want.sum += x;
             want.sum_sq += x * x;
@@ -109,20 +116,20 @@ static void check_own(void)
     }
     p.n_ctx = CTX;
     p.pool = r.pool;
-    good = good &&
-           gguf_ppl_run(r.session, tok, N, &p, &got, &r.err) == GGUF_OK;
+    good =
+        good && gguf_ppl_run(r.session, tok, N, &p, &got, &r.err) == GGUF_OK;
     ok(good && got.n == want.n && fabs(got.sum - want.sum) < 1e-4 &&
            fabs(got.sum_sq - want.sum_sq) < 1e-3,
        "four chunks, three at a time%s", good ? "" : r.err.message);
 
     struct gguf_ppl part[2] = { GGUF_PPL_INIT, GGUF_PPL_INIT };
     p.max_chunks = 1;
-    good = good && gguf_ppl_run(r.session, tok, N, &p, &part[0], &r.err) ==
-                       GGUF_OK;
+    good = good &&
+           gguf_ppl_run(r.session, tok, N, &p, &part[0], &r.err) == GGUF_OK;
     p.first_chunk = 1;
     p.max_chunks = 0;
-    good = good && gguf_ppl_run(r.session, tok, N, &p, &part[1], &r.err) ==
-                       GGUF_OK;
+    good = good &&
+           gguf_ppl_run(r.session, tok, N, &p, &part[1], &r.err) == GGUF_OK;
     ok(good && part[0].n + part[1].n == got.n &&
            fabs(part[0].sum + part[1].sum - got.sum) < 1e-9,
        "parts add up");
@@ -136,9 +143,8 @@ static void check_own(void)
                GGUF_E_CANCELLED &&
            n_seen == 2 * 4,
        "stopped after two chunks");
-    ok(good &&
-           gguf_ppl_run(r.session, tok, 2 * CTX - 1, &p, &got, &r.err) ==
-               GGUF_E_INVALID,
+    ok(good && gguf_ppl_run(r.session, tok, 2 * CTX - 1, &p, &got, &r.err) ==
+                   GGUF_E_INVALID,
        "%s", r.err.message);
     run_close(&r);
     free(file);
@@ -197,14 +203,14 @@ static const struct figure {
 static bool tokenize(struct run *r, struct gguf_tokens *t)
 {
     size_t size;
-    char *text = read_file(shared_path("golden/ppl/trained/test-pub.txt"),
-                           &size);
+    char *text =
+        read_file(shared_path("golden/ppl/trained/test-pub.txt"), &size);
     if (!text)
         return false;
     size -= size && text[size - 1] == '\n';
-    bool good = gguf_vocab_tokenize(gguf_model_vocab(r->model), text, size,
-                                    GGUF_TOKENIZE_ADD_SPECIAL, t,
-                                    &r->err) == GGUF_OK;
+    bool good =
+        gguf_vocab_tokenize(gguf_model_vocab(r->model), text, size,
+                            GGUF_TOKENIZE_ADD_SPECIAL, t, &r->err) == GGUF_OK;
     free(text);
     return good;
 }
@@ -257,7 +263,7 @@ static void check_same(void)
     static const struct {
         unsigned n_threads;
         uint32_t n_seq, n_ubatch;
-    } ways[] = { { 1, 1, 0 }, { 2, 1, 0 },  { 4, 1, 0 },
+    } ways[] = { { 1, 1, 0 },   { 2, 1, 0 },   { 4, 1, 0 },
                  { 2, 3, 384 }, { 2, 3, 128 }, { 3, 2, 100 } };
     char want[64] = "", got[64];
     for (size_t i = 0; i < GG_LEN(ways); i++) {

@@ -34,8 +34,10 @@ static void begin(struct gen *g, const char *arch, uint32_t n_layer)
     static const struct {
         const char *key;
         uint32_t v;
-    } rows[] = { { "vocab_size", V }, { "context_length", 64 },
-                 { "embedding_length", E }, { "feed_forward_length", FF },
+    } rows[] = { { "vocab_size", V },
+                 { "context_length", 64 },
+                 { "embedding_length", E },
+                 { "feed_forward_length", FF },
                  { "attention.head_count", 4 } };
     gen_init(g, 5);
     if (gguf_meta_set_strz(g->meta, "general.architecture", arch, NULL) ||
@@ -65,8 +67,14 @@ static void attention(struct gen *g, int il, int n_kv, int bias)
 /* Mamba-2, attention, Mamba-2. */
 static void *hybrid(size_t *size)
 {
-    enum { INNER = 64, STATE = 16, HEADS = 4, GROUPS = 2, CONV = 4,
-           BC = GROUPS * STATE };
+    enum {
+        INNER = 64,
+        STATE = 16,
+        HEADS = 4,
+        GROUPS = 2,
+        CONV = 4,
+        BC = GROUPS * STATE
+    };
     static const int32_t kv[] = { 0, 2, 0 };
     static struct gen g;
     begin(&g, "granitehybrid", 3);
@@ -218,17 +226,18 @@ static void check_forgetting(const void *file, size_t size)
     p.n_ctx = N;
     make_tokens(tok, N, 0);
     bool good = run_open(&r, file, size, 1, &p) && run_logits(&r, &b, first);
-    ok(good && gguf_session_remove(r.session, 0, 10, -1, &r.err) ==
-                   GGUF_E_UNSUPPORTED &&
+    ok(good &&
+           gguf_session_remove(r.session, 0, 10, -1, &r.err) ==
+               GGUF_E_UNSUPPORTED &&
            gguf_session_n_tokens(r.session, 0) == N,
        "%s", r.err.message);
     ok(good && gguf_session_remove(r.session, 0, 90, -1, &r.err) == GGUF_OK &&
            gguf_session_n_tokens(r.session, 0) == N,
        "nothing is easily forgotten");
-    good = good && gguf_session_remove(r.session, 0, 0, -1, &r.err) ==
-                       GGUF_OK && run_logits(&r, &b, again);
-    ok(good && memcmp(first, again, sizeof first) == 0,
-       "and so is all of it");
+    good = good &&
+           gguf_session_remove(r.session, 0, 0, -1, &r.err) == GGUF_OK &&
+           run_logits(&r, &b, again);
+    ok(good && memcmp(first, again, sizeof first) == 0, "and so is all of it");
     gguf_session_clear(r.session);
     good = good && run_logits(&r, &b, again);
     ok(good && memcmp(first, again, sizeof first) == 0, "cleared");
@@ -256,8 +265,9 @@ static void check_encoder(const void *file, size_t size)
     const float *rows;
     struct gguf_session_params p = session_init;
     struct gguf_batch b = { .n = N, .token = tok, .want = want };
-    struct gguf_batch two = { .n = 2 * N, .token = tok, .seq = seq,
-                              .want = want };
+    struct gguf_batch two = {
+        .n = 2 * N, .token = tok, .seq = seq, .want = want
+    };
     struct run r;
     uint64_t cache, graph;
     p.n_ctx = 2 * N;
@@ -288,7 +298,8 @@ static void check_encoder(const void *file, size_t size)
                GGUF_E_UNSUPPORTED,
        "%s", r.err.message);
     ok(good && gguf_session_states(r.session, N, 1, &rows, &r.err) ==
-                   GGUF_E_INVALID, "%s", r.err.message);
+                   GGUF_E_INVALID,
+       "%s", r.err.message);
     /* every token sees every other: the first one, too */
     tok[N - 1] = (tok[N - 1] + 1) % V;
     good = good && states(&r, &b, again);
@@ -363,7 +374,8 @@ static void check_mutations(const char *what, uint8_t *data, size_t size)
         abort();
     const size_t head = (size_t)gguf_file_data_off(file);
     gguf_file_close(file);
-    ok(computes(data, size, &err), "%s: as it is it computes: %s", what, err.message);
+    ok(computes(data, size, &err), "%s: as it is it computes: %s", what,
+       err.message);
     for (int i = 0; i < TIMES; i++) {
         size_t at[2], n = 1 + (size_t)rnd_below(2);
         uint8_t old[2];
@@ -411,11 +423,11 @@ static void check_numbers(uint8_t *data, size_t size)
         gguf_file_close(file);
         if (!off)
             continue;
-        const uint32_t old = gg_load32le(data + off);
-        gg_store32le(data + off, rows[i].v);
+        const uint32_t old = gg_bytes_load32le(data + off);
+        gg_bytes_store32le(data + off, rows[i].v);
         ok(!computes(data, size, &err) && strstr(err.message, rows[i].says),
            "%s", err.message);
-        gg_store32le(data + off, old);
+        gg_bytes_store32le(data + off, old);
     }
 }
 

@@ -13,8 +13,15 @@
 enum { V = 50, N_EMBD = 64, N = 70, WHY = sizeof(struct gguf_error) };
 
 static const struct gen_spec spec = {
-    .arch = "llama", .n_vocab = V, .n_ctx = 400, .n_embd = N_EMBD,
-    .n_layer = 2, .n_ff = 100, .eps = 1e-5f, .freq_base = 10000, .n_head = 4,
+    .arch = "llama",
+    .n_vocab = V,
+    .n_ctx = 400,
+    .n_embd = N_EMBD,
+    .n_layer = 2,
+    .n_ff = 100,
+    .eps = 1e-5f,
+    .freq_base = 10000,
+    .n_head = 4,
     .n_head_kv = 2,
 };
 static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
@@ -71,8 +78,8 @@ static void check_passes(const void *file, size_t size)
             if (!good)
                 printf("# passes of %u\n", ubatch[u]);
         }
-        ok(good, "%s wanted: the same bits in passes of 1 to %d%s", what[w],
-           N, why);
+        ok(good, "%s wanted: the same bits in passes of 1 to %d%s", what[w], N,
+           why);
     }
 }
 
@@ -187,8 +194,7 @@ static void check_last_position(const void *file, size_t size)
     struct gguf_batch b = { .n = 1, .token = &tok, .pos = &pos };
     bool good = run_open(&r, file, size, 1, &init) && run_logits(&r, &b, out);
     b.pos = NULL;
-    ok(good &&
-           gguf_session_decode(r.session, &b, &r.err) == GGUF_E_INVALID &&
+    ok(good && gguf_session_decode(r.session, &b, &r.err) == GGUF_E_INVALID &&
            strstr(r.err.message, "2147483646") &&
            gguf_session_n_tokens(r.session, 0) == 1,
        "nothing comes behind the last position: %s", r.err.message);
@@ -220,8 +226,9 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
             seq[i] = (int32_t)(i / n);
             want[i] = 1;
         }
-        struct gguf_batch b = { .n = n * n_seq, .token = tok, .seq = seq,
-                                .want = want };
+        struct gguf_batch b = {
+            .n = n * n_seq, .token = tok, .seq = seq, .want = want
+        };
         good = !gguf_session_decode(r.session, &b, &r.err);
     }
     const size_t most = GG_MIN(gguf_session_max_logits(r.session),
@@ -232,8 +239,7 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
     ok(good && cache[0] == cache[1] && graph[0] == graph[1],
        "%u sequences of %u in passes of %u: %" PRIu64 " bytes are enough, "
        "%" PRIu64 " in the end %s",
-       n_seq, n_ctx, n_ubatch, graph[0], graph[1],
-       good ? "" : r.err.message);
+       n_seq, n_ctx, n_ubatch, graph[0], graph[1], good ? "" : r.err.message);
     run_close(&r);
 }
 
@@ -244,8 +250,8 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
     static int32_t seq[N];
     static uint8_t want[N];
     struct gguf_batch b = { .n = 0, .token = tok, .seq = seq, .want = want };
-    const uint32_t each = 1 + (uint32_t)rnd_below(most), kind =
-                              (uint32_t)rnd_below(4);
+    const uint32_t each = 1 + (uint32_t)rnd_below(most),
+                   kind = (uint32_t)rnd_below(4);
     for (uint32_t q = 0; q < n_seq; q++) {
         uint32_t n = kind == 3 ? (uint32_t)rnd_below(most + 1) : each;
         if (gguf_session_n_tokens(r->session, q) + n >
@@ -265,15 +271,13 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
         return false;
     const size_t n = gguf_session_n_outputs(r->session);
     const float *rows;
-    return !n || gguf_session_logits(r->session, 0,
-                                     1 + (size_t)rnd_below(n), &rows,
-                                     &r->err) == GGUF_OK;
+    return !n || gguf_session_logits(r->session, 0, 1 + (size_t)rnd_below(n),
+                                     &rows, &r->err) == GGUF_OK;
 }
 
 /* A decode allocates nothing, the first one too, and a sequence that grows is
  * not planned again. */
-static void check_no_allocations(const void *file, size_t size,
-                                 uint32_t n_seq)
+static void check_no_allocations(const void *file, size_t size, uint32_t n_seq)
 {
     struct gguf_session_params p = init;
     struct failalloc f;
@@ -340,9 +344,8 @@ static void check_no_memory(const void *file, size_t size)
         f.fail_at = f.last = UINT_MAX;
         n_failed += st == GGUF_E_NOMEM;
         good = good && st == (more ? GGUF_E_NOMEM : GGUF_OK);
-        good = good &&
-               gguf_session_logits(r.session, 0, 1, &rows, &r.err) ==
-                   (more ? GGUF_E_INVALID : GGUF_OK);
+        good = good && gguf_session_logits(r.session, 0, 1, &rows, &r.err) ==
+                           (more ? GGUF_E_INVALID : GGUF_OK);
     }
     ok(good && n_failed == 1, "%u allocation of such a decode fails",
        n_failed);

@@ -11,11 +11,17 @@
 
 enum { N_VOCAB = 40, N_TOK = 12 };
 
-static const struct gen_spec spec = {
-    .arch = "llama", .n_vocab = N_VOCAB, .n_ctx = 32, .n_embd = 32,
-    .n_layer = 3, .n_ff = 64, .n_head = 4, .n_head_kv = 2, .eps = 1e-5f,
-    .freq_base = 10000, .rope_freqs = 1
-};
+static const struct gen_spec spec = { .arch = "llama",
+                                      .n_vocab = N_VOCAB,
+                                      .n_ctx = 32,
+                                      .n_embd = 32,
+                                      .n_layer = 3,
+                                      .n_ff = 64,
+                                      .n_head = 4,
+                                      .n_head_kv = 2,
+                                      .eps = 1e-5f,
+                                      .freq_base = 10000,
+                                      .rope_freqs = 1 };
 
 static char dir[] = "/tmp/check-split-XXXXXX", whole[64], prefix[64];
 
@@ -211,10 +217,10 @@ static const struct {
     const char *begins, *says; /* the message or the warning */
 } changes[] = {
     { nothing, GGUF_OK, "", "" },
-    { heads, GGUF_E_HPARAM, "shard 's-00001-of-00004.gguf': ",
-      "llama.attention.head_count is 5" },
-    { layers, GGUF_E_HPARAM, "shard 's-00001-of-00004.gguf': ",
-      "llama.block_count is 4000000000" },
+    { heads, GGUF_E_HPARAM,
+      "shard 's-00001-of-00004.gguf': ", "llama.attention.head_count is 5" },
+    { layers, GGUF_E_HPARAM,
+      "shard 's-00001-of-00004.gguf': ", "llama.block_count is 4000000000" },
     { missing, GGUF_E_TENSOR, "tensor ", "'blk.2.ffn_up.weight' is missing" },
     { transposed, GGUF_E_TENSOR, "shard 's-00004-of-00004.gguf': ",
       "'blk.2.ffn_up.weight' has shape [64, 32], must be [32, 64]" },
@@ -301,7 +307,8 @@ static void check_broken(void)
        "one shard alone: %s", err.message);
     gguf_file_close(file);
     ok(gguf_model_open_split(&model, NULL, NULL, &err) == GGUF_E_INVALID &&
-           !model, "no set: %s", err.message);
+           !model,
+       "no set: %s", err.message);
     check_nan(n);
     unlink(shard(3, n));
     ok(load(prefix, NULL, &err) == GGUF_E_NOTFOUND &&

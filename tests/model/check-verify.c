@@ -120,9 +120,9 @@ static void check_meta(void)
         gguf_meta_remove(m, "general.architecture");
         two = (struct seen){ .n = 0 };
         bool later = gguf_meta_find(m, "split.no"); /* needs none */
-        bad += gguf_file_verify_meta(f, m, NULL, note, &two, &err) !=
-                   GGUF_OK ||
-               !strstr(two.codes, "no-architecture") != later;
+        bad +=
+            gguf_file_verify_meta(f, m, NULL, note, &two, &err) != GGUF_OK ||
+            !strstr(two.codes, "no-architecture") != later;
         gguf_meta_destroy(m);
         gguf_file_close(f);
         fix_fini(&fx);
@@ -135,7 +135,8 @@ static void check_meta(void)
         gguf_meta_create(&m, NULL, NULL))
         exit(99);
     ok(gguf_file_verify_meta(f, m, &payload, note, &two, &err) ==
-           GGUF_E_INVALID, "%s", err.message);
+           GGUF_E_INVALID,
+       "%s", err.message);
     gguf_meta_destroy(m);
     gguf_file_close(f);
     fix_fini(&fx);
@@ -377,9 +378,9 @@ static void check_bad(const char *path, const struct fixture *x)
         enum gguf_status status;
         const char *code;
     } codes[] = {
-        { GGUF_E_FORMAT, "malformed" },   { GGUF_E_VERSION, "version" },
+        { GGUF_E_FORMAT, "malformed" },    { GGUF_E_VERSION, "version" },
         { GGUF_E_TRUNCATED, "truncated" }, { GGUF_E_OVERFLOW, "overflow" },
-        { GGUF_E_SHAPE, "row-length" },   { GGUF_E_LIMIT, "limit" },
+        { GGUF_E_SHAPE, "row-length" },    { GGUF_E_LIMIT, "limit" },
         { GGUF_E_DUPLICATE, "duplicate" },
     };
     const char *code = "?";
@@ -397,7 +398,8 @@ static void check_bad(const char *path, const struct fixture *x)
             code = codes[i].code;
     ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) == GGUF_OK &&
            s.n_error == 1 && s.n_no_file == 1 && !strcmp(s.codes, code) &&
-           s.offset == f.mark, "%s: %s: %s", x->name, s.codes, s.last);
+           s.offset == f.mark,
+       "%s: %s: %s", x->name, s.codes, s.last);
     fix_fini(&f);
 }
 
@@ -414,10 +416,12 @@ static void check_paths(void)
     for (const struct fixture *x = fix_bad_tensor; x->name; x++)
         check_bad(path, x);
     ok(gguf_path_verify(path, NULL, NULL, note, &stop, &err) ==
-           GGUF_E_CANCELLED, "stopped: %s", err.message);
+           GGUF_E_CANCELLED,
+       "stopped: %s", err.message);
     unlink(path);
-    ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) ==
-               GGUF_E_NOTFOUND && !s.n, "%s", err.message);
+    ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) == GGUF_E_NOTFOUND &&
+           !s.n,
+       "%s", err.message);
     struct fix f;
     fix_init(&f);
     fix_models->make(&f);
@@ -435,10 +439,10 @@ static void check_paths(void)
 /* ------------------------------------------------------- architectures --- */
 
 static const char *const skeletons[] = {
-    "bloom", "command-r", "deepseek2", "falcon", "gemma", "gemma2", "gemma3",
-    "glm4", "gpt-oss", "gpt2", "gptneox", "llama", "llama-moe", "mistral3",
-    "olmo2", "phi2", "phi3", "qwen2", "qwen3", "qwen3moe", "stablelm",
-    "starcoder2",
+    "bloom",     "command-r", "deepseek2", "falcon",     "gemma",   "gemma2",
+    "gemma3",    "glm4",      "gpt-oss",   "gpt2",       "gptneox", "llama",
+    "llama-moe", "mistral3",  "olmo2",     "phi2",       "phi3",    "qwen2",
+    "qwen3",     "qwen3moe",  "stablelm",  "starcoder2",
 };
 
 /* Findings after n bytes at off were replaced; the file is as it was then. */
@@ -458,10 +462,11 @@ static unsigned check_keys(uint8_t *data, size_t size,
                            const struct gguf_file *file, const char *name)
 {
     static const char *const keys[] = {
-        ".embedding_length", ".vocab_size",           ".block_count",
-        ".kv_lora_rank",     ".q_lora_rank",          ".expert_count",
-        ".key_length_mla",   ".feed_forward_length",  ".value_length_mla",
-        ".expert_feed_forward_length",
+        ".embedding_length", ".vocab_size",
+        ".block_count",      ".kv_lora_rank",
+        ".q_lora_rank",      ".expert_count",
+        ".key_length_mla",   ".feed_forward_length",
+        ".value_length_mla", ".expert_feed_forward_length",
     };
     unsigned n = 0;
     for (size_t i = 0; i < gguf_file_n_kv(file); i++) {
@@ -473,7 +478,7 @@ static unsigned check_keys(uint8_t *data, size_t size,
             if (kv->key.size < len || kv->type != GGUF_VAL_U32 ||
                 memcmp(kv->key.data + kv->key.size - len, keys[k], len))
                 continue;
-            gg_store32le(more, gg_load32le(data + kv->off) + 1);
+            gg_bytes_store32le(more, gg_bytes_load32le(data + kv->off) + 1);
             with_bytes(data, size, kv->off, more, 4, &s);
             if (!s.n_error) {
                 /* nothing uses it where all layers have experts */
@@ -524,11 +529,10 @@ static void check_skeletons(void)
             abort();
         unsigned n_keys = check_keys(data, size, file, name);
         unsigned n_names = check_names(data, size, file, name);
-        ok(!s.n && n_keys > 2 &&
-               n_names > gguf_file_n_tensors(file) / 2,
+        ok(!s.n && n_keys > 2 && n_names > gguf_file_n_tensors(file) / 2,
            "%s: no findings but for %u keys + 1, and %u of %zu tensors "
-           "gone: %s", name, n_keys, n_names, gguf_file_n_tensors(file),
-           s.codes);
+           "gone: %s",
+           name, n_keys, n_names, gguf_file_n_tensors(file), s.codes);
         gguf_file_close(file);
         free(data);
         skeleton_close(&m);
@@ -544,7 +548,9 @@ static int agrees(const char *name, const char *model, const char *warn,
 {
     /* no architecture, or one that is not known: no more can be said */
     static const char *const vague[] = {
-        "hp-arch-type.gguf", "hp-arch-unknown.gguf", "hp-no-arch.gguf",
+        "hp-arch-type.gguf",
+        "hp-arch-unknown.gguf",
+        "hp-no-arch.gguf",
         "vo-model-unknown.gguf",
     };
     for (size_t i = 0; i < GG_LEN(vague); i++)
@@ -584,8 +590,7 @@ static void check_hostile(void)
         enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
         if (st == GGUF_OK)
             st = gguf_file_verify(file, &q, note, &s, &err);
-        ok(st == GGUF_OK && !s.n_outside &&
-               agrees(col[0], col[6], col[7], &s),
+        ok(st == GGUF_OK && !s.n_outside && agrees(col[0], col[6], col[7], &s),
            "%s: model %s, warning %s: %s", col[0], col[6], col[7], s.codes);
         gguf_file_close(file);
         n++;

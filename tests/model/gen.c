@@ -64,8 +64,8 @@ static double normal(uint64_t state, uint64_t i)
     z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
     z ^= z >> 31;
-    uint64_t s = (z & 0xffff) + (z >> 16 & 0xffff) + (z >> 32 & 0xffff) +
-                 (z >> 48);
+    uint64_t s =
+        (z & 0xffff) + (z >> 16 & 0xffff) + (z >> 32 & 0xffff) + (z >> 48);
     return ((double)s - 131070.0) / 37837.22723720648;
 }
 
@@ -82,7 +82,8 @@ static const struct {
     { "ssm_d(\\.weight)?$", 1, 0.1, 1 },
     { "rope_(freqs|factors_long|factors_short)\\.weight$", 1.5, 0.1, 0 },
     { "attn_sinks\\.weight$", 0, 1, 0 },
-    { "altup_correct_scale\\.weight$|layer_output_scale\\.weight$", 1, 0.1, 1 },
+    { "altup_correct_scale\\.weight$|layer_output_scale\\.weight$", 1, 0.1,
+      1 },
     { "time_mix_(ln|first|a0|v0|w0|k_k|k_a|r_k)([^A-Za-z0-9_]|$)", 0, 0.1, 0 },
     { "time_mix_lerp_|channel_mix_lerp_", 0.5, 0.1, 0 },
     { "time_mix_decay\\.weight$", -1, 0.5, 0 },
@@ -154,9 +155,9 @@ static void put_tensor(uint8_t *to, const struct gen *g,
     gen_weights(w, g, t);
     for (size_t i = 0; i < n; i++) {
         if (dtype == GGUF_DTYPE_F16)
-            gg_store16le(to + 2 * i, gg_f32_to_f16(w[i]));
+            gg_bytes_store16le(to + 2 * i, gg_dtype_f32_to_f16(w[i]));
         else
-            gg_store32le(to + 4 * i, gg_f32_bits(w[i]));
+            gg_bytes_store32le(to + 4 * i, gg_bytes_f32_bits(w[i]));
     }
     free(w);
 }
@@ -282,8 +283,8 @@ void gen_model(struct gen *g, const struct gen_spec *s)
         gen_tensor(g, (s->n_rot ? s->n_rot : d) / 2, 0, "rope_freqs.weight");
     for (uint32_t i = 0; i < s->n_layer; i++) {
         int64_t q = d * s->n_head;
-        int64_t kv = d * (s->head_kv_layer ? s->head_kv_layer[i]
-                                           : s->n_head_kv);
+        int64_t kv =
+            d * (s->head_kv_layer ? s->head_kv_layer[i] : s->n_head_kv);
         int64_t ff = s->ff_layer ? s->ff_layer[i] : s->n_ff;
         gen_tensor(g, e, 0, "blk.%u.attn_norm.weight", i);
         gen_tensor(g, e, q, "blk.%u.attn_q.weight", i);

@@ -37,7 +37,8 @@ void gen_tensor(struct gen *g, int64_t ne0, int64_t ne1, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
 
 /* Weights whose name matches an extended regular expression are such a factor
- * larger, where their kind has one; the last that matches counts. 0: no room. */
+ * larger, where their kind has one; the last that matches counts. 0: no
+ * room. */
 int gen_gain(struct gen *g, const char *pattern, double factor);
 
 /* The weights of a tensor of g: their kind is chosen by the name. */

@@ -76,8 +76,8 @@ static void layer(struct cell *c, const struct gg_arch *a)
 {
     const bool usual = a->mix_norm.pre == GG_W_ATTN_NORM &&
                        !a->mix_norm.post && !a->mix_norm.add &&
-                       a->ffn_norm.pre == GG_W_FFN_NORM &&
-                       !a->ffn_norm.post && !a->ffn_norm.add;
+                       a->ffn_norm.pre == GG_W_FFN_NORM && !a->ffn_norm.post &&
+                       !a->ffn_norm.add;
     add(c, "%s", orders[a->order]);
     add(c, "%s", norms[a->norm]);
     add_if(c, a->norm_plain, "norms without weights");
@@ -164,9 +164,10 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
     add(c, "%s%s", gatings[m->gating], m->gating_key ? " by key" : "");
     if (m->select_b)
         add(c, "a bias for choosing%s", use(m->select_b));
-    add(c, "%s", m->norm == GG_MUST  ? "weights add to 1"
-                 : m->norm == GG_MAY ? "weights add to 1 by key"
-                                     : "");
+    add(c, "%s",
+        m->norm == GG_MUST  ? "weights add to 1"
+        : m->norm == GG_MAY ? "weights add to 1 by key"
+                            : "");
     add_if(c, m->scale, "scaled");
     add(c, "%s", expert_ffs[m->ff]);
     add_if(c, m->plain, "up and down");

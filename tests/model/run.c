@@ -97,11 +97,10 @@ bool run_logits(struct run *r, const struct gguf_batch *batch, float *out)
     for (size_t i = 0; good && i < n; i += most) {
         const float *rows;
         size_t k = n - i < most ? n - i : most;
-        good = gguf_session_logits(r->session, i, k, &rows, &r->err) ==
-               GGUF_OK;
+        good =
+            gguf_session_logits(r->session, i, k, &rows, &r->err) == GGUF_OK;
         if (good)
-            memcpy(out + i * r->n_vocab, rows,
-                   k * r->n_vocab * sizeof *rows);
+            memcpy(out + i * r->n_vocab, rows, k * r->n_vocab * sizeof *rows);
     }
     free(all);
     return good;

@@ -19,8 +19,8 @@ struct run {
 };
 
 /* Open a model in memory (kept) or from a path, and a session on it with a CPU
- * backend of n_threads and the session's allocator. p->backend is set here. false: err says why; close all
- * the same. */
+ * backend of n_threads and the session's allocator. p->backend is set here.
+ * false: err says why; close all the same. */
 bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
               const struct gguf_session_params *p);
 /* The same as an architecture that need not be in the table. */

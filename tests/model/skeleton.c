@@ -257,10 +257,11 @@ static void print_keys(const struct gguf_meta *m, FILE *to)
             fprintf(to, "arr:%s",
                     kv->elem_type == GGUF_VAL_BOOL ? "bool" : "i32");
         } else {
-            fprintf(to, "%s ", kv->type == GGUF_VAL_STR    ? "str"
-                               : kv->type == GGUF_VAL_BOOL ? "bool"
-                               : kv->type == GGUF_VAL_F32  ? "f32"
-                                                           : "u32");
+            fprintf(to, "%s ",
+                    kv->type == GGUF_VAL_STR    ? "str"
+                    : kv->type == GGUF_VAL_BOOL ? "bool"
+                    : kv->type == GGUF_VAL_F32  ? "f32"
+                                                : "u32");
         }
         print_values(kv, to);
         putc('\n', to);
@@ -393,8 +394,8 @@ bool skeleton_same(const struct skeleton *a, const struct skeleton *b)
                a->g.gain[i].factor == b->g.gain[i].factor;
     for (size_t i = 0; same && i < a->g.n; i++) {
         const struct gen_tensor *t = &a->g.t[i], *u = find(&b->g, t->name);
-        same = u && t->n_dims == u->n_dims &&
-               !memcmp(t->ne, u->ne, sizeof t->ne);
+        same =
+            u && t->n_dims == u->n_dims && !memcmp(t->ne, u->ne, sizeof t->ne);
     }
     for (size_t i = 0; same && i < gguf_meta_n_kv(m); i++) {
         const struct gguf_kv *x = gguf_meta_kv(m, i), *y = gguf_meta_kv(n, i);

@@ -38,8 +38,8 @@ struct skeleton {
     char name[64];
     struct gen g;
     char run[16];
-    double tol;             /* 0: the usual one */
-    size_t n_rows, width;   /* of the outputs; 0: no digest */
+    double tol;           /* 0: the usual one */
+    size_t n_rows, width; /* of the outputs; 0: no digest */
     double sum[SKELETON_SUMS];
 };
 

@@ -97,10 +97,9 @@ static void read_array(struct gen *g, struct json *j, const char *key,
     want(j, ']');
     j->bad |= n > 256;
     if (!j->bad)
-        j->bad |= gguf_meta_set_array(g->meta, key,
-                                      is_bool ? GGUF_VAL_BOOL : GGUF_VAL_I32,
-                                      is_bool ? (const void *)b : v, n,
-                                      NULL) != GGUF_OK;
+        j->bad |= gguf_meta_set_array(
+                      g->meta, key, is_bool ? GGUF_VAL_BOOL : GGUF_VAL_I32,
+                      is_bool ? (const void *)b : v, n, NULL) != GGUF_OK;
 }
 
 static void read_kv(struct gen *g, struct json *j)
@@ -114,9 +113,11 @@ static void read_kv(struct gen *g, struct json *j)
         string(j, text, sizeof text);
         j->bad |= gguf_meta_set_strz(g->meta, key, text, NULL) != GGUF_OK;
     } else if (strcmp(type, "u32") == 0) {
-        j->bad |= gguf_meta_set_u32(g->meta, key, (uint32_t)number(j), NULL) != GGUF_OK;
+        j->bad |= gguf_meta_set_u32(g->meta, key, (uint32_t)number(j), NULL) !=
+                  GGUF_OK;
     } else if (strcmp(type, "f32") == 0) {
-        j->bad |= gguf_meta_set_f32(g->meta, key, (float)number(j), NULL) != GGUF_OK;
+        j->bad |=
+            gguf_meta_set_f32(g->meta, key, (float)number(j), NULL) != GGUF_OK;
     } else if (strcmp(type, "bool") == 0) {
         j->bad |= gguf_meta_set_bool(g->meta, key, truth(j), NULL) != GGUF_OK;
     } else if (strncmp(type, "arr:", 4) == 0) {

@@ -155,7 +155,8 @@ static void test_place(void)
     struct gguf_file *f;
     uint8_t *data = random_data(5 * ROW);
     for (int r = 0; r < 5; r++)
-        gg_store32le(data + r * ROW, gg_f32_bits(r == 3 ? INFINITY : 1));
+        gg_bytes_store32le(data + r * ROW,
+                           gg_bytes_f32_bits(r == 3 ? INFINITY : 1));
     t[0].data = data;
     if (!write_model(t, 1) || gguf_file_open(&f, in, NULL, NULL) != GGUF_OK)
         exit(99);
@@ -178,7 +179,7 @@ static void test_wider(const struct gguf_rows *rows)
     struct gguf_file *f;
     for (size_t i = 0; i < N; i++)
         do
-            x[i] = i < 4 ? few[i] : gg_f32_from_bits((uint32_t)rnd64());
+            x[i] = i < 4 ? few[i] : gg_bytes_f32_from_bits((uint32_t)rnd64());
         while (!isfinite(x[i]));
     if (!write_model(&t, 1))
         exit(99);
@@ -190,7 +191,7 @@ static void test_wider(const struct gguf_rows *rows)
     const uint8_t *p = gguf_file_tensor_data(f, 0);
     int bad = gguf_file_tensor(f, 0)->dtype != GGUF_DTYPE_F64;
     for (size_t i = 0; !bad && i < N; i++)
-        bad = gg_load64le(p + 8 * i) != gg_f64_bits((double)x[i]);
+        bad = gg_bytes_load64le(p + 8 * i) != gg_bytes_f64_bits((double)x[i]);
     ok(!bad, "every number is the same");
     gguf_file_close(f);
 }
@@ -207,12 +208,13 @@ static bool is_scaled(const struct gguf_rows *rows, int i, const float *scale)
     if (gguf_file_open(&f, out, NULL, NULL) != GGUF_OK)
         exit(99);
     const struct gguf_tensor_info *info = gguf_file_tensor_find(f, t->name);
-    gg_decode_nvfp4_c(t->data, x, n);
+    gg_kern_decode_nvfp4_c(t->data, x, n);
     for (size_t k = 0; scale && k < n; k++)
         x[k] *= scale[k / mat];
-    bool good = info && gguf_rows_get(rows, f, info->index, 0, n, y, NULL) ==
-                            GGUF_OK &&
-                !memcmp(x, y, n * sizeof *x);
+    bool good =
+        info &&
+        gguf_rows_get(rows, f, info->index, 0, n, y, NULL) == GGUF_OK &&
+        !memcmp(x, y, n * sizeof *x);
     gguf_file_close(f);
     free(x);
     free(y);
@@ -305,9 +307,8 @@ static double loss_of_small(const struct gguf_rows *rows, const float *x,
     o.force = o.no_sync = 1;
     p.outer_scales = outer;
     p.measure = 1;
-    bool good =
-        gguf_pool_create(&p.pool, &pp, NULL) == GGUF_OK &&
-        gguf_recipe_parse(&r, text, NULL, NULL) == GGUF_OK;
+    bool good = gguf_pool_create(&p.pool, &pp, NULL) == GGUF_OK &&
+                gguf_recipe_parse(&r, text, NULL, NULL) == GGUF_OK;
     p.recipe = r;
     good = good && gguf_quant_create(&q, in, &p, NULL) == GGUF_OK &&
            gguf_quant_run(q, out, &o, NULL) == GGUF_OK &&
@@ -336,8 +337,9 @@ static void test_outer(const struct gguf_rows *rows)
 {
     enum { N = 128 * 6 * 3 };
     static float x[N];
-    struct tensor t = { "ffn_up_exps.weight", GGUF_DTYPE_F32,
-                        { 128, 6, 3, 1 }, x };
+    struct tensor t = {
+        "ffn_up_exps.weight", GGUF_DTYPE_F32, { 128, 6, 3, 1 }, x
+    };
     for (size_t i = 0; i < N; i++)
         x[i] = ldexpf((float)(rnd64() % 2001) / 1000 - 1,
                       -8 * (int)(i / (N / 3)) - 6);

@@ -154,7 +154,8 @@ static void check_bytes(void)
     }
     kv = gguf_file_kv_find(b, "odd");
     ok(!bad && gguf_file_is_big_endian(b) && kv &&
-           gguf_file_size(l) == gguf_file_size(b), "%zu tensors", n);
+           gguf_file_size(l) == gguf_file_size(b),
+       "%zu tensors", n);
     struct gguf_kv_iter it;
     gguf_kv_iter_init(&it, kv);
     struct gguf_kv e;
@@ -165,9 +166,11 @@ static void check_bytes(void)
     gguf_file_close(l);
     gguf_file_close(b);
     ok(turn(big, again, GGUF_EDIT_LITTLE_ENDIAN, NULL, &err) == GGUF_OK &&
-           same_files(little, again), "and back: the same bytes");
+           same_files(little, again),
+       "and back: the same bytes");
     ok(turn(big, again, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK &&
-           same_files(big, again), "what is big-endian stays it");
+           same_files(big, again),
+       "what is big-endian stays it");
 }
 
 /* Gaps, odd orders and trailing bytes keep their places. */
@@ -191,16 +194,18 @@ static void check_layouts(void)
         int v2 = gguf_file_version(f) == 2;
         gguf_file_close(f);
         enum gguf_status st =
-            turn(again, big, is_big ? GGUF_EDIT_LITTLE_ENDIAN
-                                    : GGUF_EDIT_BIG_ENDIAN, NULL, &err);
+            turn(again, big,
+                 is_big ? GGUF_EDIT_LITTLE_ENDIAN : GGUF_EDIT_BIG_ENDIAN, NULL,
+                 &err);
         if (!known) {
             ok(st == GGUF_E_UNSUPPORTED && strstr(err.message, "type"),
                "%s: %s", x->name, err.message);
         } else {
-            int good = st == GGUF_OK && !same_files(again, big) &&
-                       turn(big, NULL, is_big ? GGUF_EDIT_BIG_ENDIAN
-                                              : GGUF_EDIT_LITTLE_ENDIAN, NULL,
-                            &err) == GGUF_OK;
+            int good =
+                st == GGUF_OK && !same_files(again, big) &&
+                turn(big, NULL,
+                     is_big ? GGUF_EDIT_BIG_ENDIAN : GGUF_EDIT_LITTLE_ENDIAN,
+                     NULL, &err) == GGUF_OK;
             if (good && v2) {
                 size_t n;
                 uint8_t *p = slurp(big, &n);
@@ -234,7 +239,8 @@ static void check_failures(void)
     p.progress = stop_at_once;
     p.progress_user = &calls;
     ok(turn(little, again, GGUF_EDIT_BIG_ENDIAN, &p, &err) ==
-           GGUF_E_CANCELLED && calls && access(again, F_OK) != 0,
+               GGUF_E_CANCELLED &&
+           calls && access(again, F_OK) != 0,
        "cancelled: no file");
     p = (struct gguf_edit_params)GGUF_EDIT_PARAMS_INIT;
     p.mode = GGUF_EDIT_IN_PLACE;
@@ -309,8 +315,8 @@ static int note(void *user, const struct gguf_finding *f)
 {
     struct text *t = user;
     if (strcmp(f->code, "big-endian") && t->n + 600 < sizeof t->s)
-        t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n,
-                                 "%s %s\n", f->code, f->message);
+        t->n += (size_t)snprintf(t->s + t->n, sizeof t->s - t->n, "%s %s\n",
+                                 f->code, f->message);
     return 0;
 }
 
@@ -354,8 +360,8 @@ static enum gguf_status quantize(const char *in, const char *out,
  * copied. */
 static void write_plain(void)
 {
-    static const char *const types[] = { "F32", "F16", "BF16", "Q5_0", "Q4_K",
-                                         "IQ2_XXS", "I16", "I64" };
+    static const char *const types[] = { "F32",  "F16",     "BF16", "Q5_0",
+                                         "Q4_K", "IQ2_XXS", "I16",  "I64" };
     static const int64_t ne[2] = { 1024, 300 };
     struct gguf_meta *m = NULL;
     struct gguf_writer *w = NULL;
@@ -386,12 +392,14 @@ static void check_quantize(void)
     snprintf(out, sizeof out, "%s/out.gguf", dir);
     ok(quantize(little, again, "COPY", &err) == GGUF_OK &&
            quantize(big, out, "COPY", &err) == GGUF_OK &&
-           same_files(again, out), "a copy of all types: little-endian");
+           same_files(again, out),
+       "a copy of all types: little-endian");
     write_plain();
     ok(turn(little, big, GGUF_EDIT_BIG_ENDIAN, NULL, &err) == GGUF_OK &&
            quantize(little, again, "Q4_K_M", &err) == GGUF_OK &&
            quantize(big, out, "Q4_K_M", &err) == GGUF_OK &&
-           same_files(again, out), "quantized: the same");
+           same_files(again, out),
+       "quantized: the same");
     unlink(out);
 }
 

@@ -212,7 +212,7 @@ static void check_model(const char *name, const char *path)
     FILE *f = fopen(shared_path("golden/files/runs.tsv"), "r");
     while (f && next_row(f, &run)) {
         const char *slash = strchr(run.f[1], '/');
-        if (!slash || strcmp(slash + 1, name) )
+        if (!slash || strcmp(slash + 1, name))
             continue;
         if (strcmp(run.f[6], "0")) {
             failed++; /* the reference gave up */
@@ -245,8 +245,8 @@ static bool make_model(const struct row *m, const char *path)
     for (size_t i = 0; i < GG_LEN(pythons); i++) {
         snprintf(command, sizeof command,
                  "%s '%s/golden/tools/%.*s' '%s' %s >/dev/null 2>&1",
-                 pythons[i], getenv("GGUF_SHARED"),
-                 (int)(script - m->f[3]), m->f[3], path, args + 4);
+                 pythons[i], getenv("GGUF_SHARED"), (int)(script - m->f[3]),
+                 m->f[3], path, args + 4);
         if (system(command) == 0)
             return sha256(path, digest) && !strcmp(digest, m->f[1]);
     }

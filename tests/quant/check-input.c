@@ -99,8 +99,7 @@ static void check_changes(uint64_t n_calls)
     int before = n_entries();
     for (size_t i = 0; i < GG_LEN(changes); i++)
         for (int late = 0; late < 2; late++) {
-            struct event e = { .at = late ? n_calls : 1,
-                               .fn = changes[i].fn };
+            struct event e = { .at = late ? n_calls : 1, .fn = changes[i].fn };
             struct gguf_error err;
             ok(run(&e, false, &err) == GGUF_E_MISMATCH &&
                    n_entries() == before && strstr(err.message, "in.gguf"),
@@ -134,13 +133,13 @@ static void check_imatrix(uint64_t n_calls)
         struct setup s = SETUP("Q8_0");
         struct gguf_error err;
         bool dat = form == GGUF_IMATRIX_DAT;
-        bool good = made &&
-                    gguf_imatrix_save(made, in_dir("imatrix"),
-                                      (enum gguf_imatrix_form)form, 0,
-                                      &err) == GGUF_OK &&
-                    gguf_imatrix_load(&im, in_dir("imatrix"), NULL, &err) ==
-                        GGUF_OK &&
-                    gguf_imatrix_create(&sum, NULL, &err) == GGUF_OK;
+        bool good =
+            made &&
+            gguf_imatrix_save(made, in_dir("imatrix"),
+                              (enum gguf_imatrix_form)form, 0,
+                              &err) == GGUF_OK &&
+            gguf_imatrix_load(&im, in_dir("imatrix"), NULL, &err) == GGUF_OK &&
+            gguf_imatrix_create(&sum, NULL, &err) == GGUF_OK;
         s.p.progress = progress;
         s.p.progress_user = &e;
         s.p.imatrix = im;
@@ -149,8 +148,8 @@ static void check_imatrix(uint64_t n_calls)
                n_entries() == before,
            "importance data that are cut off (%s): %s", dat ? "dat" : "gguf",
            err.message);
-        ok(gguf_imatrix_save(im, in_dir("again"), GGUF_IMATRIX_GGUF, 0, &err) ==
-                   GGUF_E_MISMATCH &&
+        ok(gguf_imatrix_save(im, in_dir("again"), GGUF_IMATRIX_GGUF, 0,
+                             &err) == GGUF_E_MISMATCH &&
                gguf_imatrix_save(im, in_dir("again"), GGUF_IMATRIX_DAT, 0,
                                  &err) == GGUF_E_MISMATCH &&
                gguf_imatrix_merge(sum, im, &err) == GGUF_E_MISMATCH &&
@@ -259,8 +258,8 @@ static void check_others(uint64_t n_calls)
                 exit(99);
             remove(in_dir("hard"));
             e = (struct event){ .calls = 0 };
-            ok(run(&e, true, &err) == GGUF_OK &&
-                   !exists("out.resume") && !exists("out" GG_OUTFILE_PART),
+            ok(run(&e, true, &err) == GGUF_OK && !exists("out.resume") &&
+                   !exists("out" GG_OUTFILE_PART),
                "which is taken where that does not matter %s", err.message);
             remove(in_dir("out"));
         }
@@ -333,8 +332,7 @@ static void check_names(void)
     for (int resume = 0; resume < 2; resume++) {
         const char *how = resume ? "resume" : "not";
         e = (struct event){ .at = n_calls, .fn = take_b };
-        ok(good &&
-               run_two(&e, false, resume, NULL, &err) == GGUF_E_EXIST &&
+        ok(good && run_two(&e, false, resume, NULL, &err) == GGUF_E_EXIST &&
                !exists("a") && has("b", "of others") &&
                exists("a" GG_OUTFILE_PART) == resume &&
                exists("b" GG_OUTFILE_PART) == resume,

@@ -1,5 +1,5 @@
-/* check-many.c - very many tensors, and importance data of very many tensors and
- * texts: time grows with their number, not with its square */
+/* check-many.c - very many tensors, and importance data of very many tensors
+ * and texts: time grows with their number, not with its square */
 #include "config.h"
 #include "base/bytes.h"
 #include "gguf/imatrix.h"
@@ -25,7 +25,7 @@ static double since(double start)
 
 static uint8_t *put(uint8_t *p, uint32_t v)
 {
-    gg_store32le(p, v);
+    gg_bytes_store32le(p, v);
     return p + 4;
 }
 
@@ -43,7 +43,7 @@ static bool write_dat(const char *path, bool descending)
         p = put(p, 8);
         memcpy(p, name, 8);
         p = put(put(p + 8, 1), 1);
-        p = put(p, gg_f32_bits((float)i));
+        p = put(p, gg_bytes_f32_bits((float)i));
     }
     bool good = spill(path, b, (size_t)(p - b));
     free(b);
@@ -79,8 +79,8 @@ static void check_entries(void)
                    a, (struct gguf_str){ e.name, strlen(e.name) }, &i) &&
                i == k;
     took = since(start);
-    ok(good && took < LIMIT && !gguf_imatrix_find(
-                                   a, (struct gguf_str){ "x", 1 }, &i),
+    ok(good && took < LIMIT &&
+           !gguf_imatrix_find(a, (struct gguf_str){ "x", 1 }, &i),
        "each is found by its name: %.2f s", took);
     gguf_imatrix_destroy(a);
     gguf_imatrix_destroy(b);
@@ -101,8 +101,8 @@ static void check_texts(void)
         snprintf(name, sizeof name, "%u/%06u", i % 2, i / 2);
         good = gguf_imatrix_add_chunks(a, name, 1, 1, &err) == GGUF_OK;
     }
-    good = good && gguf_imatrix_save(a, path, GGUF_IMATRIX_GGUF, 0, &err) ==
-                       GGUF_OK &&
+    good = good &&
+           gguf_imatrix_save(a, path, GGUF_IMATRIX_GGUF, 0, &err) == GGUF_OK &&
            gguf_imatrix_load(&b, path, NULL, &err) == GGUF_OK &&
            gguf_imatrix_dataset(b, 2 * N_TEXTS - 1) &&
            !gguf_imatrix_dataset(b, 2 * N_TEXTS);

@@ -112,12 +112,12 @@ static void check_set(const char *in, const char *want)
     struct gguf_quant *q = NULL;
     sp.max_tensors = 4;
     gguf_error_clear(&err);
-    bool good = gguf_split_open(&set, in, NULL, &err) == GGUF_OK &&
-                gguf_split_plan_create(&plan, set, &sp, &err) == GGUF_OK &&
-                gguf_split_plan_write(plan, in_dir("s"), NULL, &err) ==
-                    GGUF_OK &&
-                gguf_split_open(&shards, in_dir("s"), NULL, &err) == GGUF_OK &&
-                gguf_split_n_files(shards) > 1;
+    bool good =
+        gguf_split_open(&set, in, NULL, &err) == GGUF_OK &&
+        gguf_split_plan_create(&plan, set, &sp, &err) == GGUF_OK &&
+        gguf_split_plan_write(plan, in_dir("s"), NULL, &err) == GGUF_OK &&
+        gguf_split_open(&shards, in_dir("s"), NULL, &err) == GGUF_OK &&
+        gguf_split_n_files(shards) > 1;
     ok(good && gguf_quant_create_split(&q, shards, &p, &err) == GGUF_OK &&
            makes(q, want, false, &err),
        "a set of %zu: the same bytes %s",

@@ -27,19 +27,18 @@ static void write_layers(const char *path, int n_layers, const char *arch,
         letters[i][0] = (char)('a' + i);
         texts[i] = (struct gguf_str){ letters[i], i % 3 > 0 };
     }
-    bool good =
-        gguf_meta_create(&m, NULL, NULL) == GGUF_OK &&
-        (!arch || gguf_meta_set_strz(m, "general.architecture", arch, NULL) ==
-                      GGUF_OK) &&
-        (!other ||
-         gguf_meta_set_u32(m, "y.block_count", 99, NULL) == GGUF_OK) &&
-        gguf_meta_set_u32(m, "x.block_count", (uint32_t)n_layers, NULL) ==
-            GGUF_OK &&
-        gguf_meta_set_array(m, "x.heads", GGUF_VAL_U32, per_layer,
-                            (uint64_t)n_layers, NULL) == GGUF_OK &&
-        gguf_meta_set_str_array(m, "x.kinds", texts, (size_t)n_layers,
-                                NULL) == GGUF_OK &&
-        gguf_writer_create(&w, m, NULL, NULL) == GGUF_OK;
+    bool good = gguf_meta_create(&m, NULL, NULL) == GGUF_OK &&
+                (!arch || gguf_meta_set_strz(m, "general.architecture", arch,
+                                             NULL) == GGUF_OK) &&
+                (!other ||
+                 gguf_meta_set_u32(m, "y.block_count", 99, NULL) == GGUF_OK) &&
+                gguf_meta_set_u32(m, "x.block_count", (uint32_t)n_layers,
+                                  NULL) == GGUF_OK &&
+                gguf_meta_set_array(m, "x.heads", GGUF_VAL_U32, per_layer,
+                                    (uint64_t)n_layers, NULL) == GGUF_OK &&
+                gguf_meta_set_str_array(m, "x.kinds", texts, (size_t)n_layers,
+                                        NULL) == GGUF_OK &&
+                gguf_writer_create(&w, m, NULL, NULL) == GGUF_OK;
     for (int i = 0; good && i < n_layers; i++) {
         snprintf(name, sizeof name, "blk.%d.a.weight", i);
         struct gguf_str s = { name, strlen(name) };
@@ -50,7 +49,7 @@ static void write_layers(const char *path, int n_layers, const char *arch,
     for (int i = 0; good && i < n_layers; i++) {
         uint8_t b[256];
         for (int k = 0; k < 64; k++)
-            gg_store32le(b + 4 * k, gg_f32_bits((float)i));
+            gg_bytes_store32le(b + 4 * k, gg_bytes_f32_bits((float)i));
         good = gguf_writer_begin(w, (size_t)i, NULL) == GGUF_OK &&
                gguf_writer_write(w, b, sizeof b, NULL) == GGUF_OK;
     }
@@ -153,8 +152,9 @@ static void check_pruning(const char *arch)
         struct gguf_kv kv;
         snprintf(name, sizeof name, "blk.%d.a.weight", i);
         const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
-        bad += !t || gg_f16_to_f32(gg_load16le(gguf_file_tensor_data(
-                         f, t->index))) != (float)want[i];
+        bad +=
+            !t || gg_dtype_f16_to_f32(gg_bytes_load16le(
+                      gguf_file_tensor_data(f, t->index))) != (float)want[i];
         bad += gguf_kv_elem(gguf_file_kv_find(f, "x.heads"), (uint64_t)i, &kv,
                             NULL) != GGUF_OK ||
                gguf_kv_get_uint(&kv, &v, NULL) != GGUF_OK ||
@@ -170,9 +170,11 @@ static void check_pruning(const char *arch)
     bad += !kinds || kinds->n != 4;
     uint64_t n = 0;
     bad += gguf_kv_get_uint(gguf_file_kv_find(f, "x.block_count"), &n, NULL) !=
-               GGUF_OK || n != 4;
+               GGUF_OK ||
+           n != 4;
     bad += arch && (gguf_kv_get_uint(gguf_file_kv_find(f, "y.block_count"), &n,
-                                     NULL) != GGUF_OK || n != 99);
+                                     NULL) != GGUF_OK ||
+                    n != 99);
     ok(!bad, "later layers move up, with their data and metadata%s",
        arch ? "" : ", without an architecture");
     gguf_file_close(f);
@@ -249,9 +251,13 @@ static void check_shards(const char *in)
            same_files(out, one),
        "or becomes one file %s", err.message);
     static const char *const names[] = {
-        "s-00001-of-00002.gguf", "s-00002-of-00002.gguf",
-        "k-00001-of-00002.gguf", "k-00002-of-00002.gguf", "s.gguf",
-        "one.gguf", "merged.gguf",
+        "s-00001-of-00002.gguf",
+        "s-00002-of-00002.gguf",
+        "k-00001-of-00002.gguf",
+        "k-00002-of-00002.gguf",
+        "s.gguf",
+        "one.gguf",
+        "merged.gguf",
     };
     for (size_t i = 0; i < GG_LEN(names); i++)
         remove(in_dir(names[i]));

@@ -28,12 +28,12 @@ static void check_type(const char *in, const char *type,
     }
     ok(!bad, "%s: the same with 1, 2, 3, 8 threads %s", type, err.message);
     s.forced = true;
-    for (unsigned i = 0; i <= gg_cpu_n_levels; i++) {
-        if (!(gg_cpu_detect() & ~s.cpu) && i)
+    for (unsigned i = 0; i <= gg_kern_cpu_n_levels; i++) {
+        if (!(gg_kern_cpu_detect() & ~s.cpu) && i)
             break;
         bad += quantize(in, b, s, &err) != GGUF_OK || !same_files(a, b);
-        if (i < gg_cpu_n_levels)
-            s.cpu |= gg_cpu_levels[i].bit & gg_cpu_detect();
+        if (i < gg_kern_cpu_n_levels)
+            s.cpu |= gg_kern_cpu_levels[i].bit & gg_kern_cpu_detect();
     }
     ok(!bad, "%s: the same with the kernels of every level", type);
     remove(a);
@@ -42,8 +42,8 @@ static void check_type(const char *in, const char *type,
 
 static void check_same(const char *in)
 {
-    static const char *const some[] = { "Q4_K_M", "Q8_0", "Q4_0", "F32",
-                                        "COPY", "IQ4_XS", "IQ1_S" };
+    static const char *const some[] = { "Q4_K_M", "Q8_0",   "Q4_0", "F32",
+                                        "COPY",   "IQ4_XS", "IQ1_S" };
     bool is_long = getenv("GGUF_TEST_LONG") != NULL;
     struct gguf_imatrix *im = model_imatrix();
     for (size_t i = 0; is_long && gguf_recipe_preset_name(i); i++)
@@ -109,11 +109,12 @@ static void check_loss(const char *in)
                 gguf_file_open(&b, out, NULL, NULL) == GGUF_OK &&
                 gguf_rows_create(&rows, NULL, NULL) == GGUF_OK;
     sp.rows = rows;
-    good = good &&
-           gguf_stats_compare(
-               a, gguf_file_tensor_find(a, "blk.2.ffn_down_exps.weight")->index,
-               b, gguf_file_tensor_find(b, "blk.2.ffn_down_exps.weight")->index,
-               &sp, &d, NULL) == GGUF_OK;
+    good =
+        good &&
+        gguf_stats_compare(
+            a, gguf_file_tensor_find(a, "blk.2.ffn_down_exps.weight")->index,
+            b, gguf_file_tensor_find(b, "blk.2.ffn_down_exps.weight")->index,
+            &sp, &d, NULL) == GGUF_OK;
     ok(good && fabs(d.rms - first.rms) <= 1e-12 && d.max_abs == first.max,
        "and what comparing the files says: rms %g, max %g", d.rms, d.max_abs);
     gguf_rows_destroy(rows);

@@ -18,8 +18,9 @@ static void check_nonfinite(void)
         float value;
         const char *want;
     } cases[] = {
-        { 4, 64 * 256 + 255, NAN, "blk.2.attn_v.weight': NaN at row 64, "
-                                  "column 255" },
+        { 4, 64 * 256 + 255, NAN,
+          "blk.2.attn_v.weight': NaN at row 64, "
+          "column 255" },
         { 8, 2 * 300 * 512 + 17 * 512 + 3, INFINITY,
           "blk.2.ffn_down_exps.weight': infinity at row 617, column 3" },
         { 2, 0, -INFINITY, "output.weight': infinity at row 0, column 0" },
@@ -38,9 +39,10 @@ static void check_nonfinite(void)
             if (gguf_file_open(&f, in, NULL, NULL) == GGUF_OK)
                 off = gguf_file_data_off(f) +
                       gguf_file_tensor(f, (size_t)cases[i].tensor)->off +
-                      cases[i].where *
-                          (model_tensors[cases[i].tensor].type == GGUF_DTYPE_F32
-                               ? 4 : 2);
+                      cases[i].where * (model_tensors[cases[i].tensor].type ==
+                                                GGUF_DTYPE_F32
+                                            ? 4
+                                            : 2);
             gguf_file_close(f);
             ok(quantize(in, out, s, &err) == GGUF_E_NONFINITE &&
                    strstr(err.message, cases[i].want) && err.offset == off &&
@@ -94,13 +96,13 @@ static void check_too_large(void)
         float value;
         bool fits;
     } cases[] = {
-        { "F16", 65504, true },      { "F16", -65519, true },
-        { "F16", 65520, false },     { "F16", -1e6f, false },
-        { "BF16", 3e38f, true },     { "F64", -3e38f, true },
-        { "Q8_0", 8e6f, true },      { "Q8_0", -9e6f, false },
-        { "Q4_0", 1e6f, false },     { "Q4_1", 3e6f, false },
-        { "Q4_K_S", 3e38f, false },  { "Q2_K", -3e38f, false },
-        { "TQ2_0", 7e4f, false },    { "IQ4_XS", 1e9f, false },
+        { "F16", 65504, true },       { "F16", -65519, true },
+        { "F16", 65520, false },      { "F16", -1e6f, false },
+        { "BF16", 3e38f, true },      { "F64", -3e38f, true },
+        { "Q8_0", 8e6f, true },       { "Q8_0", -9e6f, false },
+        { "Q4_0", 1e6f, false },      { "Q4_1", 3e6f, false },
+        { "Q4_K_S", 3e38f, false },   { "Q2_K", -3e38f, false },
+        { "TQ2_0", 7e4f, false },     { "IQ4_XS", 1e9f, false },
         { "MXFP4_MOE", 9e6f, false },
     };
     static const char name[] = "blk.10.attn_v.weight"; /* F32, base type */
@@ -148,8 +150,7 @@ static void check_outputs(const char *in)
     s.threads = 2;
     ok(quantize(in, in, s, &err) == GGUF_E_INVALID, "input as output: %s",
        err.message);
-    ok(!link(in, link1) &&
-           quantize(in, link1, s, &err) == GGUF_E_INVALID,
+    ok(!link(in, link1) && quantize(in, link1, s, &err) == GGUF_E_INVALID,
        "another name of the input: %s", err.message);
     remove(link1);
     ok(quantize(in, in_dir("no/o.gguf"), s, &err) == GGUF_E_IO,
@@ -269,11 +270,13 @@ static void check_choices(const char *in)
         ok(!bad, "tensors in order, with their types");
         ok(gguf_file_alignment(f) == 64, "the alignment is the input's");
         ok(gguf_kv_get_u32(gguf_file_kv_find(f, "general.file_type"), &v,
-                           NULL) == GGUF_OK && v == 7,
+                           NULL) == GGUF_OK &&
+               v == 7,
            "general.file_type");
         ok(gguf_kv_get_u32(
                gguf_file_kv_find(f, "general.quantization_version"), &v,
-               NULL) == GGUF_OK && v == 2,
+               NULL) == GGUF_OK &&
+               v == 2,
            "general.quantization_version");
         gguf_file_close(f);
     }
@@ -291,8 +294,8 @@ static void retype(const char *in, const char *out, const char *name,
     if (!b || gguf_file_open_memory(&f, b, size, NULL, NULL) != GGUF_OK)
         abort();
     const struct gguf_tensor_info *t = gguf_file_tensor_find(f, name);
-    gg_store32le(b + t->info_off + 8 + t->name.size + 4 + 8 * t->n_dims,
-                 type);
+    gg_bytes_store32le(b + t->info_off + 8 + t->name.size + 4 + 8 * t->n_dims,
+                       type);
     gguf_file_close(f);
     if (!spill(out, b, size))
         abort();
@@ -318,8 +321,7 @@ static void check_types(const char *in)
            gguf_file_open(&f, out, NULL, &err) == GGUF_OK,
        "a matrix of integers");
     ok(gguf_file_tensor_find(f, name)->dtype == GGUF_DTYPE_I16 &&
-           gguf_file_tensor_find(f, "output.weight")->dtype ==
-               GGUF_DTYPE_Q8_0,
+           gguf_file_tensor_find(f, "output.weight")->dtype == GGUF_DTYPE_Q8_0,
        "it is copied, others are not");
     gguf_file_close(f);
     remove(bad);

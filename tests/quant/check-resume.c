@@ -161,8 +161,9 @@ static uint64_t count_calls(const char *in, const struct plan *p)
  * each time, until it is there. */
 static void check_kills(const char *in, int n)
 {
-    struct plan p = { .types = { "Q8_0" }, .names = { "one" }, .n = 1,
-                      .threads = 1 };
+    struct plan p = {
+        .types = { "Q8_0" }, .names = { "one" }, .n = 1, .threads = 1
+    };
     uint64_t n_calls = count_calls(in, &p);
     int bad = 0, n_kills = 0, n_done = 0;
     ok(n_calls > 20, "a run has %llu steps", (unsigned long long)n_calls);
@@ -194,8 +195,11 @@ static void check_many_kills(const char *in, int n)
                                         "a-00002-of-00002.gguf", "b" };
     static const char *const files[] = { "c-00001-of-00002.gguf",
                                          "c-00002-of-00002.gguf", "d" };
-    struct plan p = { .types = { "Q8_0", "Q4_0" }, .names = { "a", "b" },
-                      .n = 2, .threads = 1, .max_file = 520000 };
+    struct plan p = { .types = { "Q8_0", "Q4_0" },
+                      .names = { "a", "b" },
+                      .n = 2,
+                      .threads = 1,
+                      .max_file = 520000 };
     uint64_t n_calls = count_calls(in, &p);
     int bad = 0, n_kills = 0, n_done = 0;
     p.names[0] = "c";
@@ -225,8 +229,9 @@ static void check_many_kills(const char *in, int n)
 
 static void check_kept(const char *in)
 {
-    struct plan p = { .types = { "Q8_0" }, .names = { "one" }, .n = 1,
-                      .measure = true };
+    struct plan p = {
+        .types = { "Q8_0" }, .names = { "one" }, .n = 1, .measure = true
+    };
     struct gguf_error err;
     struct hook h = { .calls = 0 };
     struct jobs j;
@@ -240,8 +245,8 @@ static void check_kept(const char *in)
        "a cancelled run leaves the journal and the temporary");
     h = (struct hook){ .calls = 0 };
     ok(run(in, &p, &h, &err) == GGUF_OK && h.kept > 0 &&
-           same_files(in_dir("one"), in_dir("two")) &&
-           !exists("two.resume") && !exists("two" GG_OUTFILE_PART),
+           same_files(in_dir("one"), in_dir("two")) && !exists("two.resume") &&
+           !exists("two" GG_OUTFILE_PART),
        "the next one keeps %llu tensors", (unsigned long long)h.kept);
     remove_all("two");
 
@@ -253,8 +258,7 @@ static void check_kept(const char *in)
     j = (struct jobs){ .pool = NULL };
     for (int resumed = 0; resumed < 2; resumed++) {
         h = (struct hook){ .stop = n_calls - 3 };
-        good = good &&
-               (!resumed || run(in, &p, &h, &err) == GGUF_E_CANCELLED);
+        good = good && (!resumed || run(in, &p, &h, &err) == GGUF_E_CANCELLED);
         h = (struct hook){ .calls = 0 };
         o.no_sync = o.resume = o.force = 1;
         good = good && make_jobs(&j, in, &p, &h, &err) == GGUF_OK &&
@@ -268,8 +272,7 @@ static void check_kept(const char *in)
                 good = l.measured == want[i].measured &&
                        l.rms == want[i].rms && l.max == want[i].max &&
                        l.rms_in == want[i].rms_in &&
-                       l.weighted == want[i].weighted &&
-                       l.snr == want[i].snr;
+                       l.weighted == want[i].weighted && l.snr == want[i].snr;
         }
         free_jobs(&j);
         remove_all("two");
@@ -291,8 +294,9 @@ static void check_kept(const char *in)
 /* Bytes in the middle of the files go wrong. "one" is there from before. */
 static void check_damage(const char *in)
 {
-    struct plan p = { .types = { "Q8_0" }, .names = { "two" }, .n = 1,
-                      .resume = true };
+    struct plan p = {
+        .types = { "Q8_0" }, .names = { "two" }, .n = 1, .resume = true
+    };
     struct gguf_error err;
     struct hook h = { .calls = 0 };
     struct stat st;
@@ -374,8 +378,9 @@ static void check_damage(const char *in)
 
 static void check_others(const char *in)
 {
-    struct plan p = { .types = { "Q8_0" }, .names = { "two" }, .n = 1,
-                      .resume = true };
+    struct plan p = {
+        .types = { "Q8_0" }, .names = { "two" }, .n = 1, .resume = true
+    };
     struct plan count = p, other = p;
     struct gguf_error err;
     struct hook h = { .calls = 0 };
@@ -414,8 +419,7 @@ static void check_others(const char *in)
        "a temporary that is no file: %s", err.message);
     remove_all("two");
     ok(!symlink("one", in_dir("two" GG_OUTFILE_PART)) &&
-           run(in, &p, &h, &err) != GGUF_OK && !exists("two") &&
-           exists("one"),
+           run(in, &p, &h, &err) != GGUF_OK && !exists("two") && exists("one"),
        "or a link: %s", err.message);
     remove_all("two");
     ok(!link(in, in_dir("two" GG_OUTFILE_PART)) &&
@@ -427,8 +431,9 @@ static void check_others(const char *in)
 /* Another process is at it. */
 static void check_lock(const char *in)
 {
-    struct plan p = { .types = { "Q8_0" }, .names = { "two" }, .n = 1,
-                      .resume = true };
+    struct plan p = {
+        .types = { "Q8_0" }, .names = { "two" }, .n = 1, .resume = true
+    };
     struct gguf_error err;
     struct hook h = { .calls = 0 };
     int go[2], ready[2];
@@ -448,9 +453,8 @@ static void check_lock(const char *in)
         _exit(write(ready[1], &c, 1) != 1 || read(go[0], &c, 1) < 0);
     }
     close(go[0]);
-    ok(read(ready[0], &c, 1) == 1 && c &&
-           run(in, &p, &h, &err) == GGUF_E_IO && !h.calls &&
-           exists("two.resume") && exists("two" GG_OUTFILE_PART),
+    ok(read(ready[0], &c, 1) == 1 && c && run(in, &p, &h, &err) == GGUF_E_IO &&
+           !h.calls && exists("two.resume") && exists("two" GG_OUTFILE_PART),
        "one process at a time: %s", err.message);
     close(go[1]);
     waitpid(pid, NULL, 0);
@@ -472,8 +476,9 @@ static void check_names(const char *in)
                                          "s-00002-of-00002.gguf" };
     static const char *const whole[] = { "w-00001-of-00002.gguf",
                                          "w-00002-of-00002.gguf" };
-    struct plan p = { .types = { "Q8_0" }, .names = { "w.gguf" }, .n = 1,
-                      .max_file = 520000 };
+    struct plan p = {
+        .types = { "Q8_0" }, .names = { "w.gguf" }, .n = 1, .max_file = 520000
+    };
     struct gguf_error err;
     struct hook h = { .calls = 0 };
     struct gg_resume r;

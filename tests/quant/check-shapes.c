@@ -13,8 +13,8 @@
 
 #include <math.h>
 
-static const int64_t widths[] = { 1, 31, 32, 48, 64, 96, 128, 160, 256, 300,
-                                  512 };
+static const int64_t widths[] = { 1,   31,  32,  48,  64, 96,
+                                  128, 160, 256, 300, 512 };
 enum { N_WIDTHS = GG_LEN(widths), N_ROWS = 3 };
 
 /* Tensors "w32.weight" and so on; no metadata, no architecture. */
@@ -37,7 +37,7 @@ static void write_bare(const char *path)
     for (size_t i = 0; good && i < N_WIDTHS; i++) {
         size_t n = (size_t)widths[i] * N_ROWS;
         for (size_t k = 0; k < n; k++)
-            gg_store32le(data + 4 * k, gg_f32_bits(rnd_f32()));
+            gg_bytes_store32le(data + 4 * k, gg_bytes_f32_bits(rnd_f32()));
         good = gguf_writer_begin(w, i, NULL) == GGUF_OK &&
                gguf_writer_write(w, data, 4 * n, NULL) == GGUF_OK;
     }
@@ -76,14 +76,19 @@ static float uneven(size_t k)
 static uint32_t fallback(uint32_t type)
 {
     switch (type) {
-    case GGUF_DTYPE_IQ1_S:   case GGUF_DTYPE_IQ1_M:
-    case GGUF_DTYPE_IQ2_XXS: case GGUF_DTYPE_IQ2_XS:
-    case GGUF_DTYPE_IQ2_S:   case GGUF_DTYPE_IQ3_XXS:
-    case GGUF_DTYPE_IQ3_S:   case GGUF_DTYPE_IQ4_XS:
-        return GGUF_DTYPE_IQ4_NL;
-    case GGUF_DTYPE_Q2_K:  case GGUF_DTYPE_Q3_K:
-    case GGUF_DTYPE_TQ1_0: case GGUF_DTYPE_TQ2_0: case GGUF_DTYPE_Q2_0:
-        return GGUF_DTYPE_Q4_0;
+    case GGUF_DTYPE_IQ1_S:
+    case GGUF_DTYPE_IQ1_M:
+    case GGUF_DTYPE_IQ2_XXS:
+    case GGUF_DTYPE_IQ2_XS:
+    case GGUF_DTYPE_IQ2_S:
+    case GGUF_DTYPE_IQ3_XXS:
+    case GGUF_DTYPE_IQ3_S:
+    case GGUF_DTYPE_IQ4_XS: return GGUF_DTYPE_IQ4_NL;
+    case GGUF_DTYPE_Q2_K:
+    case GGUF_DTYPE_Q3_K:
+    case GGUF_DTYPE_TQ1_0:
+    case GGUF_DTYPE_TQ2_0:
+    case GGUF_DTYPE_Q2_0: return GGUF_DTYPE_Q4_0;
     case GGUF_DTYPE_Q4_K: return GGUF_DTYPE_Q5_0;
     case GGUF_DTYPE_Q5_K: return GGUF_DTYPE_Q5_1;
     case GGUF_DTYPE_Q6_K: return GGUF_DTYPE_Q8_0;
@@ -147,11 +152,12 @@ static void check_types(const char *in)
 {
     struct gguf_imatrix *im = make_imatrix(uneven);
     static struct gg_kern kern;
-    gg_kern_init(&kern, gg_cpu_detect());
+    gg_kern_init(&kern, gg_kern_cpu_detect());
     for (int i = 0; i < GG_N_DTYPES; i++) {
         const struct gguf_dtype_info *t = gg_dtype_by_index(i);
         if ((t->family == GGUF_FAMILY_FLOAT ||
-             t->family == GGUF_FAMILY_QUANT) && kern.codec[i].encode)
+             t->family == GGUF_FAMILY_QUANT) &&
+            kern.codec[i].encode)
             check_type(in, t->id, im);
     }
     gguf_imatrix_destroy(im);
@@ -215,10 +221,10 @@ static void check_bad_imatrix(const char *in)
         { "NaN, infinite and negative here and there", some_bad, 96 },
         { "huge and tiny", huge, 128 },
     };
-    static const char *const types[] = { "Q4_0", "Q5_1", "Q2_K", "Q3_K_M",
-                                         "Q4_K_M", "Q6_K", "IQ4_XS", "IQ3_S",
-                                         "IQ3_XXS", "IQ2_S", "IQ2_XXS",
-                                         "IQ1_S", "IQ1_M" };
+    static const char *const types[] = {
+        "Q4_0",  "Q5_1",    "Q2_K",  "Q3_K_M",  "Q4_K_M", "Q6_K", "IQ4_XS",
+        "IQ3_S", "IQ3_XXS", "IQ2_S", "IQ2_XXS", "IQ1_S",  "IQ1_M"
+    };
     struct gguf_error err = { .message = "" };
     for (size_t c = 0; c < GG_LEN(cases); c++) {
         struct gguf_imatrix *im = make_imatrix(cases[c].f);

@@ -71,8 +71,8 @@ static void test_two_outputs(int one, int two, const char *what)
     o.force = o.no_sync = 1;
     bool good = true;
     for (int i = 0; good && i < 4; i++)
-        good = make_job(&q[i], &r[i], i % 2 ? two : one, &stop, &err) ==
-               GGUF_OK;
+        good =
+            make_job(&q[i], &r[i], i % 2 ? two : one, &stop, &err) == GGUF_OK;
     for (int i = 0; good && i < 2; i++) {
         snprintf(alone[i], sizeof alone[i], "%s.alone", paths[i]);
         good = gguf_quant_run(q[i], alone[i], &o, &err) == GGUF_OK;
@@ -88,8 +88,7 @@ static void test_two_outputs(int one, int two, const char *what)
         unlink(out);
         unlink(out_2);
         stop = (struct stop){ 0, at };
-        enum gguf_status st =
-            gguf_quant_run_many(q + 2, paths, 2, &o, &err);
+        enum gguf_status st = gguf_quant_run_many(q + 2, paths, 2, &o, &err);
         if (st == GGUF_OK)
             break;
         stop = (struct stop){ 0, UINT64_MAX };
@@ -116,9 +115,10 @@ static void test_two_outputs(int one, int two, const char *what)
 static void test_kept_blocks(void)
 {
     uint8_t *data = random_data(128 * 34);
-    struct tensor t = { "blk.0.attn_q.weight", GGUF_DTYPE_Q8_0,
-                        { 64, 64, 1, 1 }, data };
-    gg_store16le(data, 0x7c00);
+    struct tensor t = {
+        "blk.0.attn_q.weight", GGUF_DTYPE_Q8_0, { 64, 64, 1, 1 }, data
+    };
+    gg_bytes_store16le(data, 0x7c00);
     if (!write_model(&t, 1))
         exit(99);
     test_two_outputs(COPY, F32, "blocks with infinity");

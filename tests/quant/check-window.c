@@ -84,8 +84,8 @@ static void check_gait(const char *in)
             ok(quantize(in, in_dir("o.gguf"), s, &err) == GGUF_OK &&
                    g.most <= limit,
                "%s%s: at most %d bytes of input, %.1f ms of work, until a "
-               "stop is noticed", types[i], forced ? " in C" : "", (int)g.most,
-               1e3 * g.most_cpu);
+               "stop is noticed",
+               types[i], forced ? " in C" : "", (int)g.most, 1e3 * g.most_cpu);
         }
     remove(in_dir("o.gguf"));
     gguf_imatrix_destroy(im);
@@ -103,8 +103,7 @@ static void check_stops(const char *in)
             s.threads = threads;
             s.p.progress = watch;
             s.p.progress_user = &w;
-            enum gguf_status st =
-                quantize(in, in_dir("o.gguf"), s, &err);
+            enum gguf_status st = quantize(in, in_dir("o.gguf"), s, &err);
             /* few steps may be left for the thread that reports */
             bad += st == GGUF_E_CANCELLED ? w.calls != at
                                           : st != GGUF_OK || w.calls >= at;

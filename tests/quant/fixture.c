@@ -86,14 +86,14 @@ void write_model(const char *path, int bad, size_t where, float value)
         gguf_writer_create(&w, m, NULL, NULL) == GGUF_OK;
     gguf_meta_destroy(m);
     for (size_t i = 0; good && i < N_TENSORS; i++)
-        good = gguf_writer_add_tensor(w,
-                                      (struct gguf_str){
-                                          model_tensors[i].name,
-                                          strlen(model_tensors[i].name) },
-                                      model_tensors[i].type,
-                                      1 + (model_tensors[i].ne[1] > 1) +
-                                          (model_tensors[i].ne[2] > 1),
-                                      model_tensors[i].ne, NULL) == GGUF_OK;
+        good = gguf_writer_add_tensor(
+                   w,
+                   (struct gguf_str){ model_tensors[i].name,
+                                      strlen(model_tensors[i].name) },
+                   model_tensors[i].type,
+                   1 + (model_tensors[i].ne[1] > 1) +
+                       (model_tensors[i].ne[2] > 1),
+                   model_tensors[i].ne, NULL) == GGUF_OK;
     good = good && gguf_writer_open(w, path, &p, NULL) == GGUF_OK;
     for (size_t i = 0; good && i < N_TENSORS; i++) {
         size_t n = (size_t)(model_tensors[i].ne[0] * model_tensors[i].ne[1] *
@@ -104,19 +104,19 @@ void write_model(const char *path, int bad, size_t where, float value)
             if (bad == (int)i && k == where)
                 x = value;
             if (model_tensors[i].type == GGUF_DTYPE_F16)
-                gg_store16le(at, gg_f32_to_f16(x));
+                gg_bytes_store16le(at, gg_dtype_f32_to_f16(x));
             else if (model_tensors[i].type == GGUF_DTYPE_BF16)
-                gg_store16le(at, gg_f32_to_bf16(x));
+                gg_bytes_store16le(at, gg_dtype_f32_to_bf16(x));
             else
-                gg_store32le(at, gg_f32_bits(x));
+                gg_bytes_store32le(at, gg_bytes_f32_bits(x));
             at += model_tensors[i].type == GGUF_DTYPE_F16 ||
                           model_tensors[i].type == GGUF_DTYPE_BF16
                       ? 2
                       : 4;
         }
-        good = gguf_writer_begin(w, i, NULL) == GGUF_OK &&
-               gguf_writer_write(w, data, (uint64_t)(at - data), NULL) ==
-                   GGUF_OK;
+        good =
+            gguf_writer_begin(w, i, NULL) == GGUF_OK &&
+            gguf_writer_write(w, data, (uint64_t)(at - data), NULL) == GGUF_OK;
         free(data);
     }
     good = good && gguf_writer_commit(w, NULL) == GGUF_OK;
@@ -135,10 +135,9 @@ struct gguf_imatrix *model_imatrix(void)
         sums[i] = i % 7 ? 0.01f * (float)(1 + i % 64) : 1;
     for (size_t i = 0; i < N_TENSORS; i++) {
         const struct model_tensor *t = &model_tensors[i];
-        if (t->ne[1] > 1 &&
-            gguf_imatrix_add(im, t->name, (uint64_t)t->ne[0],
-                             (uint64_t)t->ne[2], sums, counts, NULL) !=
-                GGUF_OK) {
+        if (t->ne[1] > 1 && gguf_imatrix_add(im, t->name, (uint64_t)t->ne[0],
+                                             (uint64_t)t->ne[2], sums, counts,
+                                             NULL) != GGUF_OK) {
             gguf_imatrix_destroy(im);
             return NULL;
         }

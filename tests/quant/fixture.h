@@ -44,9 +44,12 @@ struct setup {
     bool forced;      /* the kernels of the levels in cpu only */
     uint32_t cpu;
     bool no_force, resume;
-    bool sync;        /* wait for the disk */
+    bool sync; /* wait for the disk */
 };
-#define SETUP(t) { .p = GGUF_QUANT_PARAMS_INIT, .type = t }
+#define SETUP(t)                                                              \
+    {                                                                         \
+        .p = GGUF_QUANT_PARAMS_INIT, .type = t                                \
+    }
 
 /* Make the job and run it. */
 enum gguf_status quantize(const char *in, const char *out, struct setup s,

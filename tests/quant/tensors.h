@@ -1,5 +1,5 @@
-/* tensors.h - models of any tensors, written by a list: for the tests of a job's
- * way from blocks to floats and back
+/* tensors.h - models of any tensors, written by a list: for the tests of a
+ * job's way from blocks to floats and back
  *
  * A program that includes this has one folder, with the model `in' and what is
  * made of it, `out' and `out_2'.
@@ -63,7 +63,8 @@ static inline uint8_t *file_data(const struct tensor *t, uint64_t size)
         return random_data(size);
     uint8_t *p = malloc((size_t)size);
     if (t->type == GGUF_DTYPE_F32)
-        gg_encode_f32_c(t->data, p, 1, (size_t)size / sizeof(float), NULL);
+        gg_kern_encode_f32_c(t->data, p, 1, (size_t)size / sizeof(float),
+                             NULL);
     else
         memcpy(p, t->data, (size_t)size);
     return p;

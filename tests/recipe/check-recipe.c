@@ -49,7 +49,7 @@ static void check_patterns(void)
         struct gg_pattern *p;
         bool found = !cases[i].want;
         enum gguf_status st =
-            gg_pattern_create(&p, gg_strz(cases[i].pattern), NULL, NULL);
+            gg_pattern_create(&p, gg_str_z(cases[i].pattern), NULL, NULL);
         if (cases[i].want < 0) {
             ok(st == GGUF_E_FORMAT && !p, "'%s' is no pattern",
                cases[i].pattern);
@@ -68,7 +68,7 @@ static void check_patterns(void)
 static void check_bombs(void)
 {
     static const char *const bombs[] = {
-        "x+++++++++++++++++++++++++++++y",  /* found by fuzzing: 2^29 nodes */
+        "x+++++++++++++++++++++++++++++y", /* found by fuzzing: 2^29 nodes */
         "((((a{99}){99}){99}){99}){99}",
         "((((a{0,99}){0,99}){0,99}){0,99}){0,99}b",
         "(a*)*(a*)*(a*)*(a*)*(a*)*[bd]",
@@ -81,11 +81,10 @@ static void check_bombs(void)
         struct gguf_error err = { .message = "no match" };
         bool found = true;
         enum gguf_status st =
-            gg_pattern_create(&p, gg_strz(bombs[i]), NULL, &err);
+            gg_pattern_create(&p, gg_str_z(bombs[i]), NULL, &err);
         if (st == GGUF_OK)
             st = gg_pattern_match(p, name, &found, &err);
-        ok(st == GGUF_OK ? !found
-                         : st == GGUF_E_FORMAT || st == GGUF_E_LIMIT,
+        ok(st == GGUF_OK ? !found : st == GGUF_E_FORMAT || st == GGUF_E_LIMIT,
            "%s: %s", bombs[i], err.message);
         gg_pattern_destroy(p);
     }
@@ -151,22 +150,23 @@ static void check_conditions(void)
         { "9999999999999999", -1 },
         { "1x", -1 },
         { "(((((((((((((((((((((((((((((((((((((((((("
-          "1))))))))))))))))))))))))))))))))))))))))))", -1 },
+          "1))))))))))))))))))))))))))))))))))))))))))",
+          -1 },
     };
-    struct gg_facts facts = { .arch = GG_STR("llama") };
+    struct gg_recipe_facts facts = { .arch = GG_STR("llama") };
     facts.var[GG_VAR_I] = 5;
     facts.var[GG_VAR_N] = facts.var[GG_VAR_LAYERS] = 32;
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         char text[512];
         struct gguf_recipe *r;
-        const struct gg_rule *rule;
+        const struct gg_recipe_rule *rule;
         struct gguf_error err;
         snprintf(text, sizeof text,
                  "base Q4_K\nlet two = 2\nlet three = two + 1\n"
                  "attn_v = Q6_K if %s\n",
                  cases[i].text);
         enum gguf_status st =
-            gguf_recipe_parse(&r, gg_strz(text), NULL, &err);
+            gguf_recipe_parse(&r, gg_str_z(text), NULL, &err);
         if (cases[i].want < 0)
             ok(st != GGUF_OK && !r && strstr(err.message, "line 4") &&
                    err.offset >= 33 && err.offset <= strlen(text),
@@ -210,7 +210,7 @@ static void check_texts(void)
         struct gguf_recipe *r;
         struct gguf_error err;
         enum gguf_status st =
-            gguf_recipe_parse(&r, gg_strz(cases[i].text), NULL, &err);
+            gguf_recipe_parse(&r, gg_str_z(cases[i].text), NULL, &err);
         if (!cases[i].want)
             ok(st == GGUF_OK, "recipe %zu is one", i);
         else
@@ -224,7 +224,7 @@ static void check_texts(void)
         snprintf(text + strlen(text), sizeof text - strlen(text),
                  "let a%d = a%d + a%d\n", i, i - 1, i - 1);
     struct gguf_recipe *r;
-    ok(gguf_recipe_parse(&r, gg_strz(text), NULL, NULL) == GGUF_E_LIMIT,
+    ok(gguf_recipe_parse(&r, gg_str_z(text), NULL, NULL) == GGUF_E_LIMIT,
        "conditions cannot grow without end");
 }
 
@@ -249,7 +249,7 @@ static void check_presets(void)
     ok(n == 37 && !bad, "%zu presets are recipes", n);
     static const char *const same[][2] = {
         { "q4_k", "Q4_K_M" }, { "15", "Q4_K_M" }, { "iq4_nl", "IQ4_NL" },
-        { "32", "BF16" },     { "copy", "COPY" },   { "f64", "F64" },
+        { "32", "BF16" },     { "copy", "COPY" }, { "f64", "F64" },
     };
     for (size_t i = 0; i < GG_LEN(same); i++) {
         ok(gguf_recipe_preset(&r, same[i][0], NULL, NULL) == GGUF_OK &&
@@ -267,18 +267,21 @@ static void check_presets(void)
 static void check_falcon(void)
 {
     static const char *const want[][2] = {
-        { "Q2_K", "Q2_K" },     { "Q3_K_S", "Q3_K" },   { "Q3_K_M", "Q3_K" },
-        { "Q3_K_L", "Q4_K" },   { "Q4_K_S", "Q4_K" },   { "Q4_K_M", "Q4_K" },
-        { "Q5_K_M", "Q5_K" },   { "IQ3_XXS", "IQ3_XXS" }, { "IQ3_XS", "IQ3_S" },
-        { "IQ3_S", "IQ3_S" },   { "IQ3_M", "IQ3_S" },   { "IQ4_NL", "IQ4_NL" },
-        { "IQ4_XS", "IQ4_XS" }, { "IQ2_M", "Q5_K" },    { "IQ1_S", "Q5_K" },
+        { "Q2_K", "Q2_K" },     { "Q3_K_S", "Q3_K" },
+        { "Q3_K_M", "Q3_K" },   { "Q3_K_L", "Q4_K" },
+        { "Q4_K_S", "Q4_K" },   { "Q4_K_M", "Q4_K" },
+        { "Q5_K_M", "Q5_K" },   { "IQ3_XXS", "IQ3_XXS" },
+        { "IQ3_XS", "IQ3_S" },  { "IQ3_S", "IQ3_S" },
+        { "IQ3_M", "IQ3_S" },   { "IQ4_NL", "IQ4_NL" },
+        { "IQ4_XS", "IQ4_XS" }, { "IQ2_M", "Q5_K" },
+        { "IQ1_S", "Q5_K" },
     };
     for (size_t i = 0; i < GG_LEN(want); i++) {
         static const int64_t ne[4] = { 512, 512, 1, 1 };
-        struct gg_chooser c = { .output_type = GGUF_DTYPE_NONE,
-                                .embedding_type = GGUF_DTYPE_NONE };
+        struct gg_recipe_chooser c = { .output_type = GGUF_DTYPE_NONE,
+                                       .embedding_type = GGUF_DTYPE_NONE };
         struct gguf_recipe *r;
-        struct gg_choice choice = { 0 };
+        struct gg_recipe_choice choice = { 0 };
         ok(gguf_recipe_preset(&r, want[i][0], NULL, NULL) == GGUF_OK, "%s",
            want[i][0]);
         c.recipe = r;
@@ -309,12 +312,8 @@ static void check_mutations(void)
         for (uint64_t k = rnd_below(4) + 1; k; k--) {
             size_t at = (size_t)rnd_below(n), len = (size_t)rnd_below(n - at);
             switch (rnd_below(4)) {
-            case 0:
-                text[at] = (char)rnd64();
-                break;
-            case 1:
-                text[at] = "\n\"=()#*%/-9ai "[rnd_below(14)];
-                break;
+            case 0: text[at] = (char)rnd64(); break;
+            case 1: text[at] = "\n\"=()#*%/-9ai "[rnd_below(14)]; break;
             case 2: /* out */
                 len = GG_MIN(len, n - 1);
                 memmove(text + at, text + at + len, n - at - len);
@@ -335,8 +334,9 @@ static void check_mutations(void)
             continue;
         }
         n_parsed++;
-        struct gg_chooser c = { .recipe = r, .output_type = GGUF_DTYPE_NONE,
-                                .embedding_type = GGUF_DTYPE_NONE };
+        struct gg_recipe_chooser c = { .recipe = r,
+                                       .output_type = GGUF_DTYPE_NONE,
+                                       .embedding_type = GGUF_DTYPE_NONE };
         c.facts.arch = GG_STR("llama");
         for (int i = 0; i < GG_N_VARS; i++)
             c.facts.var[i] = (int64_t)rnd64() >> rnd_below(64);
@@ -345,7 +345,7 @@ static void check_mutations(void)
                                              "blk.99.ffn_down_exps.weight" };
         for (size_t i = 0; i < GG_LEN(names); i++) {
             static const int64_t ne[4] = { 512, 3, 2, 1 };
-            struct gg_choice choice;
+            struct gg_recipe_choice choice;
             wrong += gg_choose(&c, names[i], ne, GGUF_DTYPE_F16, &choice,
                                NULL) != GGUF_OK ||
                      512 % gguf_dtype_find(choice.type)->block_len != 0;
@@ -429,10 +429,11 @@ static void read_tensors(FILE *f)
 static bool same_types(struct shape *s, const struct gguf_recipe *r,
                        bool imatrix, const char *want, bool *needs)
 {
-    struct gg_chooser c = { .recipe = r, .tied = s->tied,
-                            .output_type = GGUF_DTYPE_NONE,
-                            .embedding_type = GGUF_DTYPE_NONE };
-    c.facts.arch = gg_strz(s->arch);
+    struct gg_recipe_chooser c = { .recipe = r,
+                                   .tied = s->tied,
+                                   .output_type = GGUF_DTYPE_NONE,
+                                   .embedding_type = GGUF_DTYPE_NONE };
+    c.facts.arch = gg_str_z(s->arch);
     c.facts.var[GG_VAR_LAYERS] = c.facts.var[GG_VAR_N] = s->layers;
     c.facts.var[GG_VAR_HEADS] = s->heads;
     c.facts.var[GG_VAR_KV_HEADS] = s->kv;
@@ -442,7 +443,7 @@ static bool same_types(struct shape *s, const struct gguf_recipe *r,
     int left = 0;
     char name[32] = "";
     for (unsigned i = 0; i < s->n; i++) {
-        struct gg_choice choice;
+        struct gg_recipe_choice choice;
         if (gg_choose(&c, s->t[i].name, s->t[i].ne, s->t[i].type, &choice,
                       NULL) != GGUF_OK)
             return false;
@@ -457,8 +458,8 @@ static bool same_types(struct shape *s, const struct gguf_recipe *r,
             size_t n = strcspn(want, "*,");
             snprintf(name, sizeof name, "%.*s", (int)n, want);
             want += n;
-            left = *want == '*' ? (int)strtol(want + 1, (char **)&want, 10)
-                                : 1;
+            left =
+                *want == '*' ? (int)strtol(want + 1, (char **)&want, 10) : 1;
             want += *want == ',';
         }
         left--;
@@ -514,8 +515,10 @@ static void check_golden(void)
     }
     if (f)
         fclose(f);
-    ok(n > 1400 && !bad, "%u lists of types are the reference's (%u where it "
-       "gave up)", n, n_given_up);
+    ok(n > 1400 && !bad,
+       "%u lists of types are the reference's (%u where it "
+       "gave up)",
+       n, n_given_up);
 }
 
 int main(void)

@@ -10,8 +10,8 @@ enum { MAX_GROUPS = 400, MAX_OPTIONS = 16 };
 
 struct instance {
     size_t n;
-    struct gg_group groups[MAX_GROUPS];
-    struct gg_option options[MAX_GROUPS][MAX_OPTIONS];
+    struct gg_knapsack_group groups[MAX_GROUPS];
+    struct gg_knapsack_option options[MAX_GROUPS][MAX_OPTIONS];
     uint64_t least, most; /* sizes of all smallest and all largest */
 };
 
@@ -28,12 +28,12 @@ static void make(struct instance *in, size_t n, size_t n_options,
         in->groups[i].options = in->options[i];
         for (size_t o = 0; o < k; o++) {
             uint64_t bits = 1 + rnd_below(16);
-            double cost = pow(0.3, (double)bits) *
-                          (1 + 0.5 * (double)rnd_f32());
+            double cost =
+                pow(0.3, (double)bits) * (1 + 0.5 * (double)rnd_f32());
             if (coarse) /* ties */
                 cost = (double)rnd_below(6);
             in->options[i][o] =
-                (struct gg_option){ unit * bits, cost, (uint32_t)o };
+                (struct gg_knapsack_option){ unit * bits, cost, (uint32_t)o };
             least = GG_MIN(least, unit * bits);
             most = GG_MAX(most, unit * bits);
         }
@@ -50,7 +50,7 @@ static double brute(const struct instance *in, size_t i, uint64_t limit)
     if (i == in->n)
         return 0;
     for (size_t k = 0; k < in->groups[i].n; k++) {
-        const struct gg_option *o = &in->groups[i].options[k];
+        const struct gg_knapsack_option *o = &in->groups[i].options[k];
         if (o->size > limit)
             continue;
         double rest = brute(in, i + 1, limit - o->size);
@@ -66,7 +66,7 @@ static bool is_consistent(const struct instance *in, uint64_t limit,
     uint64_t size = 0;
     double cost = 0;
     for (size_t i = 0; i < in->n; i++) {
-        const struct gg_group *g = &in->groups[i];
+        const struct gg_knapsack_group *g = &in->groups[i];
         if (g->chosen >= g->n)
             return false;
         size += g->options[g->chosen].size;
@@ -135,8 +135,8 @@ static void check_large(void)
     for (int i = 0; i < 20; i++) {
         struct gg_knapsack k, k2;
         make(&in, MAX_GROUPS, MAX_OPTIONS, 10000000, false);
-        uint64_t limit = in.least + (in.most - in.least) / 20 *
-                                        (uint64_t)(1 + i % 19);
+        uint64_t limit =
+            in.least + (in.most - in.least) / 20 * (uint64_t)(1 + i % 19);
         memcpy(again.options, in.options, sizeof in.options);
         for (size_t g = 0; g < in.n; g++) {
             again.groups[g] = in.groups[g];
@@ -153,8 +153,10 @@ static void check_large(void)
         n_exact += k.exact;
         gap = GG_MAX(gap, (k.cost - k.bound) / k.cost);
     }
-    ok(!bad, "%d groups of up to %d options, 20 times: %d exact, others "
-             "within %.2g of the best", MAX_GROUPS, MAX_OPTIONS, n_exact, gap);
+    ok(!bad,
+       "%d groups of up to %d options, 20 times: %d exact, others "
+       "within %.2g of the best",
+       MAX_GROUPS, MAX_OPTIONS, n_exact, gap);
     ok(gap < 1e-3, "none is a thousandth from the best");
 }
 
@@ -204,8 +206,8 @@ static void check_memory(void)
     for (size_t groups = 4; groups < 13; groups++) {
         make(&in, groups, MAX_OPTIONS, 1000000000, false);
         f.left = 1000000;
-        if (gg_knapsack_solve(in.groups, in.n, (in.least + in.most) / 2, 0,
-                              &a, &k, &err) != GGUF_OK)
+        if (gg_knapsack_solve(in.groups, in.n, (in.least + in.most) / 2, 0, &a,
+                              &k, &err) != GGUF_OK)
             f.most = SIZE_MAX;
     }
     ok(!f.now && f.most < 128 << 20, "few groups take %zu bytes at most",

@@ -16,7 +16,7 @@ struct case_ {
     struct gguf_target_params t;
     const char *recipe; /* text */
     unsigned threads;
-    uint32_t cpu;       /* with forced: levels */
+    uint32_t cpu; /* with forced: levels */
     bool forced;
     struct gguf_target_result result;
     struct gguf_recipe *r;
@@ -126,8 +126,8 @@ static void check_sizes(const char *in)
         bool good = begin(&c, in) == GGUF_OK;
         if (good)
             gguf_quant_totals(c.q, &totals);
-        ok(good && 8 * (double)totals.to_size <=
-                       bpw * (double)totals.n_elements,
+        ok(good &&
+               8 * (double)totals.to_size <= bpw * (double)totals.n_elements,
            "%g bits per weight: %g %s", bpw,
            8 * (double)totals.to_size / (double)totals.n_elements,
            c.err.message);
@@ -152,8 +152,8 @@ static void check_same(const char *in)
             bad += begin(&c, in) != GGUF_OK;
             if (!n)
                 first = c.result;
-            bad += c.result.noise != first.noise ||
-                   c.result.size != first.size;
+            bad +=
+                c.result.noise != first.noise || c.result.size != first.size;
             for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
                 uint32_t type = gguf_quant_tensor(c.q, i)->to;
                 if (!n)
@@ -171,8 +171,10 @@ static void check_same(const char *in)
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++)
         bad += gguf_quant_tensor(c.q, i)->to != want[i];
     end(&c);
-    ok(!bad, "the same choice with 0 to 8 threads, with and without vector "
-             "instructions, in little memory, behind another %s", c.err.message);
+    ok(!bad,
+       "the same choice with 0 to 8 threads, with and without vector "
+       "instructions, in little memory, behind another %s",
+       c.err.message);
 }
 
 static void check_constraints(const char *in)
@@ -189,14 +191,15 @@ static void check_constraints(const char *in)
     c.p.leave_output = 1;
     c.t.max_size = 450000;
     ok(begin(&c, in) == GGUF_OK && c.result.size <= 450000 &&
-           c.result.n_free == 3, "constraints of all kinds %s", c.err.message);
+           c.result.n_free == 3,
+       "constraints of all kinds %s", c.err.message);
     ok((t = find(&c, "token_embd.weight")) && t->to == GGUF_DTYPE_Q4_1 &&
            (t = find(&c, "output.weight")) && t->to == GGUF_DTYPE_BF16 &&
            (t = find(&c, "blk.2.attn_k.weight")) && t->to == GGUF_DTYPE_Q5_0 &&
            t->why == GGUF_WHY_OVERRIDE &&
-           (t = find(&c, "blk.10.attn_v.weight")) && t->to == GGUF_DTYPE_Q8_0 &&
-           (t = find(&c, "output_norm.weight")) && t->to == GGUF_DTYPE_F32 &&
-           t->why == GGUF_WHY_KEPT,
+           (t = find(&c, "blk.10.attn_v.weight")) &&
+           t->to == GGUF_DTYPE_Q8_0 && (t = find(&c, "output_norm.weight")) &&
+           t->to == GGUF_DTYPE_F32 && t->why == GGUF_WHY_KEPT,
        "what options and rules chose stays");
     t = find(&c, "blk.2.ffn_down_exps.weight");
     ok(t && t->why == GGUF_WHY_TARGET && t->noise > 0 &&
@@ -269,8 +272,8 @@ static void check_noise(const char *in)
     c.t.max_size = 400000;
     c.t.sample = UINT64_MAX;
     c.p.measure = 1;
-    bad += begin(&c, in) != GGUF_OK ||
-           write_out(&c, in_dir("o.gguf")) != GGUF_OK;
+    bad +=
+        begin(&c, in) != GGUF_OK || write_out(&c, in_dir("o.gguf")) != GGUF_OK;
     for (size_t i = 0; c.q && i < gguf_quant_n_tensors(c.q); i++) {
         const struct gguf_quant_tensor *t = gguf_quant_tensor(c.q, i);
         if (t->why != GGUF_WHY_TARGET || !t->loss.measured)

@@ -22,21 +22,22 @@
 
 /* Sanitizers take time and memory of their own, and so does an emulator. */
 #if defined(__has_feature)
-# if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#  define MEASURES 0
-# endif
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define MEASURES 0
+#endif
 #elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-# define MEASURES 0
+#define MEASURES 0
 #endif
 #ifndef MEASURES
-# define MEASURES 1
+#define MEASURES 1
 #endif
 #define MAX_SECONDS 1.0
 #define MAX_MEMORY  (64L << 10) /* kB */
 enum { MAX_ARGS = 16 };
 
 static char dir[64], bin[4096], libs[4200], table_dir[4096];
-static const char *emulator; /* that the tools of a cross build need; or NULL */
+static const char
+    *emulator; /* that the tools of a cross build need; or NULL */
 
 /* A file's row, and what was wrong about the answers to it. */
 struct row {
@@ -49,7 +50,7 @@ struct answer {
     double seconds; /* of processor time */
     long memory;    /* kB, at most */
     char err[8192];
-    unsigned n_lines; /* of err */
+    unsigned n_lines;  /* of err */
     bool escapes, out; /* raw escapes; anything on standard output */
 };
 
@@ -185,8 +186,8 @@ static void check_outputs(struct row *r, const char *tool, const char *file,
     struct stat sb;
     bool there = stat(in_dir(path, file), &sb) == 0;
     if (there != (a->status == 0))
-        complain(r, tool, there ? "refused, and left an output"
-                                : "no output", "");
+        complain(r, tool, there ? "refused, and left an output" : "no output",
+                 "");
     unlink(path);
 }
 
@@ -201,8 +202,7 @@ static bool is_of_broken_set(const struct row *r)
 
 static void info(struct row *r)
 {
-    struct answer a =
-        run((const char *[]){ "gguf-info", r->path, NULL });
+    struct answer a = run((const char *[]){ "gguf-info", r->path, NULL });
     judge(r, "info", &a, r->expect);
     if (a.status && a.out)
         complain(r, "info", "refused, and printed", "");
@@ -222,11 +222,10 @@ static void info(struct row *r)
 static void use(struct row *r)
 {
     char out[128];
-    struct answer a = run((const char *[]){
-        "gguf-quantize", "-q", r->path, in_dir(out, "q.gguf"), "q8_0", "1",
-        NULL });
-    judge(r, "quantize", &a,
-          is_of_broken_set(r) ? "reject" : r->use);
+    struct answer a =
+        run((const char *[]){ "gguf-quantize", "-q", r->path,
+                              in_dir(out, "q.gguf"), "q8_0", "1", NULL });
+    judge(r, "quantize", &a, is_of_broken_set(r) ? "reject" : r->use);
     check_outputs(r, "quantize", "q.gguf", &a);
     a = run((const char *[]){ "gguf-edit", "--set", "test.edit=1", "-o",
                               in_dir(out, "e.gguf"), r->path, NULL });
@@ -254,9 +253,9 @@ static void imatrix(struct row *r)
     if (!want)
         return;
     snprintf(sound, sizeof sound, "%s/model-ok.gguf", table_dir);
-    struct answer a = run((const char *[]){
-        "gguf-quantize", "-q", "--imatrix", r->path, sound,
-        in_dir(out, "i.gguf"), "q4_0", "1", NULL });
+    struct answer a = run(
+        (const char *[]){ "gguf-quantize", "-q", "--imatrix", r->path, sound,
+                          in_dir(out, "i.gguf"), "q4_0", "1", NULL });
     bool refused = !strncmp(want + 8, "reject", 6);
     judge_run(r, "imatrix", &a);
     if ((a.status == 1) != refused)
@@ -275,8 +274,12 @@ static bool read_row(struct row *r, char *line)
         if (*line)
             *line++ = '\0';
     }
-    *r = (struct row){ .name = col[0], .expect = col[1], .class = col[3],
-                       .use = col[5], .model = col[6], .warn = col[7],
+    *r = (struct row){ .name = col[0],
+                       .expect = col[1],
+                       .class = col[3],
+                       .use = col[5],
+                       .model = col[6],
+                       .warn = col[7],
                        .extra = col[8] };
     snprintf(r->path, sizeof r->path, "%s/%s", table_dir, r->name);
     return r->name[0] && r->name[0] != '#';

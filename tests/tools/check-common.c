@@ -43,8 +43,9 @@ static void write_json(FILE *f)
     json_f64(&j, "inf", -INFINITY);
     json_key(&j, (struct gguf_str){ "keyed-off", 5 });
     json_str(&j, NULL, (struct gguf_str){ bad, sizeof bad - 1 });
-    json_strz(&j, "seen", "\xf0\x9f\x98\x80\xc2\xa0" /* and what is not: */
-                          "\xf3\xa0\x81\x81\xe2\x81\xa0");
+    json_strz(&j, "seen",
+              "\xf0\x9f\x98\x80\xc2\xa0" /* and what is not: */
+              "\xf3\xa0\x81\x81\xe2\x81\xa0");
     json_open(&j, "flat", '(');
     json_bool(&j, NULL, true);
     json_null(&j, NULL);
@@ -165,10 +166,10 @@ static void test_table(void)
 
 static void write_markdown(FILE *f)
 {
-    static const char *const cases[] = {
-        "blk.0.attn_q", "a|b", "HTTP://a.b", "a@b", "``@", "#1", "# 1",
-        "gh-1", "x\\y", " @ ", "@|@"
-    };
+    static const char *const cases[] = { "blk.0.attn_q", "a|b",  "HTTP://a.b",
+                                         "a@b",          "``@",  "#1",
+                                         "# 1",          "gh-1", "x\\y",
+                                         " @ ",          "@|@" };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         markdown_put(f, cases[i], i % 2 || i > 8);
         fputc('\n', f);
@@ -249,8 +250,8 @@ static void test_closed(void)
                     read(STDIN_FILENO, text, 1) < 0;
         _exit(good ? 42 : 1);
     }
-    ok(child > 0 && waitpid(child, &status, 0) == child &&
-           WIFEXITED(status) && WEXITSTATUS(status) == 42,
+    ok(child > 0 && waitpid(child, &status, 0) == child && WIFEXITED(status) &&
+           WEXITSTATUS(status) == 42,
        "no file takes the place of a closed standard stream");
 }
 

@@ -23,7 +23,9 @@ struct options {
 #define AT(member) OPT_AT(struct options, member)
 
 static const struct opt_word orders[] = {
-    { "name", 7 }, { "size", 8 }, { NULL, 0 },
+    { "name", 7 },
+    { "size", 8 },
+    { NULL, 0 },
 };
 static const struct opt_word all[] = { { "all", UINT64_MAX }, { NULL, 0 } };
 
@@ -65,13 +67,12 @@ static const struct opt_rule output[] = {
     { .a = NULL },
 };
 
-static const struct opt_tool tool = {
-    "t", "[OPTION]...", "Tests.", table, rules, "[FILE...]", NULL
-};
-static const struct opt_tool strict = {
-    "t", "[OPTION]... IN OUT [TYPE]", "Tests.", table, output,
-    "IN OUT [TYPE]", NULL
-};
+static const struct opt_tool tool = { "t",   "[OPTION]...", "Tests.", table,
+                                      rules, "[FILE...]",   NULL };
+static const struct opt_tool strict = { "t",      "[OPTION]... IN OUT [TYPE]",
+                                        "Tests.", table,
+                                        output,   "IN OUT [TYPE]",
+                                        NULL };
 
 static void print(const struct options *o, char *const *operand, int n)
 {
@@ -224,8 +225,9 @@ static void test_arguments(void)
         "-ub: '18446744073709551616' is not a whole number between 1 and 99, "
         "or 'all'");
     bad(t, ARGV("--order=age"), "--order: 'age' is not 'name' or 'size'");
-    bad(t, ARGV("-x", "nan", "-oa"), "-x: 'nan' is not a number between 0 "
-                                     "and 1");
+    bad(t, ARGV("-x", "nan", "-oa"),
+        "-x: 'nan' is not a number between 0 "
+        "and 1");
     bad(t, ARGV("--size", "0"), "--size: 0 bytes are too few");
     bad(t, ARGV("-o", "-"),
         "the output must be a file, it cannot go to a pipe ('./-' is a file "

@@ -7,11 +7,11 @@
  *
  * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
  * calls, value k of each is SCALE * (k % 5). Default: 1, 64. SCALE nan: every
- * second is one. big: as a machine with that byte order writes it. The text that
- * was read lies in somebody's home.
+ * second is one. big: as a machine with that byte order writes it. The text
+ * that was read lies in somebody's home.
  *
- * layers: instead N layers of one tensor with a column. tensor: instead this one.
- * uncounted: 0 calls.
+ * layers: instead N layers of one tensor with a column. tensor: instead this
+ * one. uncounted: 0 calls.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -102,7 +102,8 @@ static void metadata(uint64_t n_kv, uint32_t align)
     num(7, 4);
     num(8, 4);
     num(1, 8);
-    str("a\xff" "b\"");
+    str("a\xff"
+        "b\"");
     kv_str("tokenizer.ggml.model", "bert");
     str("tokenizer.ggml.tokens");
     num(9, 4);

@@ -56,8 +56,8 @@ int main(int argc, char **argv)
     }
     close(slave);
     char buf[4096];
-    for (ssize_t n; (n = read(master, buf, sizeof buf)) > 0 ||
-                    (n < 0 && errno == EINTR);)
+    for (ssize_t n;
+         (n = read(master, buf, sizeof buf)) > 0 || (n < 0 && errno == EINTR);)
         if (n > 0)
             fwrite(buf, 1, (size_t)n, stdout);
     if (child < 0 || waitpid(child, &status, 0) != child || fclose(stdout))

@@ -10,8 +10,8 @@
 
 /* ---- a vocabulary that is only split off ---- */
 
-static void vocab_init(struct gguf_vocab *v, struct gg_token *t, size_t n,
-                       const struct gguf_allocator *a)
+static void vocab_init(struct gguf_vocab *v, struct gg_vocab_token *t,
+                       size_t n, const struct gguf_allocator *a)
 {
     *v = (struct gguf_vocab){ .allocator = a, .token = t, .n_tokens = n };
     for (size_t i = 0; i < n; i++)
@@ -24,9 +24,8 @@ enum { MAX_TEXT = 64, MAX_TOKENS = 24 };
 
 static bool splits(uint8_t kind, bool parse)
 {
-    return kind == GGUF_TOKEN_USER ||
-           (parse &&
-            (kind == GGUF_TOKEN_CONTROL || kind == GGUF_TOKEN_UNKNOWN));
+    return kind == GGUF_TOKEN_USER || (parse && (kind == GGUF_TOKEN_CONTROL ||
+                                                 kind == GGUF_TOKEN_UNKNOWN));
 }
 
 /* Does token a come before b? The longer one, then the lower number. */
@@ -51,7 +50,7 @@ static void plain(const struct gguf_vocab *v, const char *text, size_t size,
         if (best == v->n_tokens)
             return;
         done[best] = true;
-        const struct gg_token *t = &v->token[best];
+        const struct gg_vocab_token *t = &v->token[best];
         size_t n = t->text.size;
         if (!n || !splits(t->kind, parse))
             continue;
@@ -64,8 +63,8 @@ static void plain(const struct gguf_vocab *v, const char *text, size_t size,
             at[off] = (uint8_t)(best + 1);
             for (size_t k = 0; k < n; k++)
                 used[off + k] = true;
-            for (size_t k = off + n; t->rstrip && k < size && !used[k] &&
-                                     text[k] == ' '; k++) {
+            for (size_t k = off + n;
+                 t->rstrip && k < size && !used[k] && text[k] == ' '; k++) {
                 used[k] = true;
                 at[k] = 255;
             }
@@ -74,7 +73,7 @@ static void plain(const struct gguf_vocab *v, const char *text, size_t size,
 }
 
 static bool same(const struct gguf_vocab *v, const uint8_t *at, size_t size,
-                 const struct gg_piece *p, size_t n)
+                 const struct gg_vocab_piece *p, size_t n)
 {
     size_t off = 0;
     for (size_t i = 0; i < n; i++) {
@@ -108,7 +107,7 @@ static void check_random(void)
                                      GGUF_TOKEN_CONTROL, GGUF_TOKEN_NORMAL,
                                      GGUF_TOKEN_UNKNOWN };
     char texts[MAX_TOKENS][12], text[MAX_TEXT];
-    struct gg_token t[MAX_TOKENS];
+    struct gg_vocab_token t[MAX_TOKENS];
     uint8_t at[MAX_TEXT];
     int n_wrong = 0, n_tokens = 0;
     for (int round = 0; round < 20000; round++) {
@@ -118,10 +117,11 @@ static void check_random(void)
             size_t k = rnd_below(sizeof texts[i]);
             for (size_t c = 0; c < k; c++)
                 texts[i][c] = " ab"[rnd_below(n_letters)];
-            t[i] = (struct gg_token){ .text = { texts[i], k },
-                                      .kind = kinds[rnd_below(
-                                          GG_LEN(kinds))],
-                                      .rstrip = rnd_below(4) == 0 };
+            t[i] =
+                (struct gg_vocab_token){ .text = { texts[i], k },
+                                         .kind =
+                                             kinds[rnd_below(GG_LEN(kinds))],
+                                         .rstrip = rnd_below(4) == 0 };
             for (size_t o = 0; o < i; o++) /* each text is there once */
                 if (t[o].text.size == k &&
                     !memcmp(t[o].text.data, texts[i], k))
@@ -131,21 +131,21 @@ static void check_random(void)
             text[c] = " ab"[rnd_below(n_letters)];
         struct gguf_vocab v;
         vocab_init(&v, t, n, NULL);
-        if (gg_split_load(&v, NULL) != GGUF_OK)
+        if (gg_vocab_split_load(&v, NULL) != GGUF_OK)
             abort();
         for (int parse = 0; parse < 2; parse++) {
-            struct gg_piece *p;
+            struct gg_vocab_piece *p;
             size_t n_pieces;
-            if (gg_split_text(&v, text, size, parse, &p, &n_pieces, NULL) !=
-                GGUF_OK)
+            if (gg_vocab_split_text(&v, text, size, parse, &p, &n_pieces,
+                                    NULL) != GGUF_OK)
                 abort();
             plain(&v, text, size, parse, at);
             n_wrong += !same(&v, at, size, p, n_pieces);
             for (size_t i = 0; i < n_pieces; i++)
                 n_tokens += p[i].id != GGUF_TOKEN_NONE;
-            gg_free(NULL, p);
+            gg_mem_free(NULL, p);
         }
-        gg_split_unload(&v);
+        gg_vocab_split_unload(&v);
     }
     ok(!n_wrong && n_tokens > 100000, "%d tokens found; %d texts cut wrong",
        n_tokens, n_wrong);
@@ -182,10 +182,10 @@ static void check_chain(const char *what, char last)
 {
     enum { N = 2000, SIZE = 60000 };
     static const struct gguf_allocator a = { count_alloc, count_free, NULL };
-    struct gg_token *t = calloc(N, sizeof *t);
+    struct gg_vocab_token *t = calloc(N, sizeof *t);
     char *blanks = malloc(SIZE), *text = malloc(SIZE), *end = malloc(N);
     struct gguf_vocab v;
-    struct gg_piece *p = NULL;
+    struct gg_vocab_piece *p = NULL;
     size_t n = 0;
     memset(blanks, ' ', SIZE);
     memset(text, ' ', SIZE);
@@ -193,28 +193,29 @@ static void check_chain(const char *what, char last)
     end[N - 1] = last;
     text[SIZE - 1] = last;
     for (size_t i = 0; i < N; i++)
-        t[i] = (struct gg_token){
+        t[i] = (struct gg_vocab_token){
             .text = { i + 1 < N ? blanks : end, i + 1 },
             .kind = i % 2 ? GGUF_TOKEN_USER : GGUF_TOKEN_CONTROL
         };
     vocab_init(&v, t, N, &a);
     double start = scratch_cpu_time();
-    if (gg_split_load(&v, NULL) != GGUF_OK)
+    if (gg_vocab_split_load(&v, NULL) != GGUF_OK)
         abort();
     n_most = 0;
     bool good = true;
     for (int parse = 0; parse < 2 && good; parse++) {
-        gg_free(&a, p);
-        good = gg_split_text(&v, text, SIZE, parse, &p, &n, NULL) == GGUF_OK;
+        gg_mem_free(&a, p);
+        good = gg_vocab_split_text(&v, text, SIZE, parse, &p, &n, NULL) ==
+               GGUF_OK;
     }
     double took = scratch_cpu_time() - start;
     /* 30 of 2000; or one with the last byte, 29 of 1999 and what is left */
-    ok(good && n == (last == ' ' ? 30 : 31) && p[0].size == (last == ' '
-                                                             ? N : N - 1) &&
-           n_most < 100 * SIZE && took < 4,
+    ok(good && n == (last == ' ' ? 30 : 31) &&
+           p[0].size == (last == ' ' ? N : N - 1) && n_most < 100 * SIZE &&
+           took < 4,
        "%s: %zu pieces, %zu bytes, %.2f s", what, n, n_most, took);
-    gg_free(&a, p);
-    gg_split_unload(&v);
+    gg_mem_free(&a, p);
+    gg_vocab_split_unload(&v);
     ok(n_live == 0, "and all of it is given back");
     free(t);
     free(blanks);
@@ -224,24 +225,25 @@ static void check_chain(const char *what, char last)
 
 static void check_nomem(void)
 {
-    struct gg_token t[2] = { { .text = { "ab", 2 }, .kind = GGUF_TOKEN_USER },
-                             { .text = { "b", 1 },
-                               .kind = GGUF_TOKEN_CONTROL } };
+    struct gg_vocab_token t[2] = {
+        { .text = { "ab", 2 }, .kind = GGUF_TOKEN_USER },
+        { .text = { "b", 1 }, .kind = GGUF_TOKEN_CONTROL }
+    };
     struct failalloc fa;
     struct gguf_vocab v;
-    struct gg_piece *p;
+    struct gg_vocab_piece *p;
     size_t n_pieces;
     unsigned n = 0, n_failed = 0;
     bool good = true;
     for (;; n++) {
         vocab_init(&v, t, 2, failalloc_init(&fa, n));
-        enum gguf_status st = gg_split_load(&v, NULL);
+        enum gguf_status st = gg_vocab_split_load(&v, NULL);
         if (st == GGUF_OK) {
-            st = gg_split_text(&v, "xabb", 4, true, &p, &n_pieces, NULL);
-            gg_free(&fa.a, p);
+            st = gg_vocab_split_text(&v, "xabb", 4, true, &p, &n_pieces, NULL);
+            gg_mem_free(&fa.a, p);
             good &= (st == GGUF_OK) == (p != NULL);
         }
-        gg_split_unload(&v);
+        gg_vocab_split_unload(&v);
         good &= fa.live == 0 && (st == GGUF_OK || st == GGUF_E_NOMEM);
         n_failed += st != GGUF_OK;
         if (fa.calls <= n)

@@ -98,11 +98,11 @@ static int check_line(const struct gguf_vocab *v, char *line)
     size_t k = strtoul(col[0], NULL, 10);
     if (k >= n_corpus)
         return 0;
-    unsigned flags = strcmp(col[1], "plain") == 0 ? 0
-                     : strcmp(col[1], "special") == 0
-                         ? GGUF_TOKENIZE_ADD_SPECIAL
-                         : GGUF_TOKENIZE_ADD_SPECIAL |
-                               GGUF_TOKENIZE_PARSE_SPECIAL;
+    unsigned flags =
+        strcmp(col[1], "plain") == 0 ? 0
+        : strcmp(col[1], "special") == 0
+            ? GGUF_TOKENIZE_ADD_SPECIAL
+            : GGUF_TOKENIZE_ADD_SPECIAL | GGUF_TOKENIZE_PARSE_SPECIAL;
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     struct gguf_error err;
     if (gguf_vocab_tokenize(v, corpus[k].data, corpus[k].size, flags, &t,
@@ -116,8 +116,8 @@ static int check_line(const struct gguf_vocab *v, char *line)
         print_ids(&t);
     }
     if (good && !flags) {
-        struct text want = strcmp(col[3], "=") == 0 ? corpus[k]
-                                                    : from_hex(col[3]);
+        struct text want =
+            strcmp(col[3], "=") == 0 ? corpus[k] : from_hex(col[3]);
         size_t n = gguf_vocab_detokenize(v, t.id, t.n, GGUF_DETOKENIZE_SPECIAL,
                                          NULL, 0);
         char *out = malloc(n + 1);
@@ -161,8 +161,9 @@ static void check_golden(const char *name, const char *file_path)
     }
     unsigned n_vocab, type, bos, eos, add_bos, add_eos;
     const char *head = next_line(f);
-    int n = sscanf(head, "#n_vocab %u type %u bos %u eos %u add_bos %u "
-                         "add_eos %u",
+    int n = sscanf(head,
+                   "#n_vocab %u type %u bos %u eos %u add_bos %u "
+                   "add_eos %u",
                    &n_vocab, &type, &bos, &eos, &add_bos, &add_eos);
     ok(n == 6 && gguf_vocab_n_tokens(v) == n_vocab &&
            gguf_vocab_special(v, GGUF_SPECIAL_BOS) == (gguf_token)bos &&
@@ -247,12 +248,12 @@ struct own_token {
 };
 
 static const struct own_token spm_tokens[] = {
-    { "<unk>", 0, 2 },    { "<s>", 0, 3 },     { "</s>", 0, 3 },
-    { "_", -9, 1 },       { "a", -9, 1 },      { "b", -9, 1 },
-    { "c", -9, 1 },       { "ab", -2, 1 },     { "bc", -1, 1 },
-    { "_a", -4, 1 },      { "_ab", -3, 1 },    { "<ctl>", 0, 3 },
-    { "<user>", 0, 4 },   { "<user>a", 0, 4 }, { "<0x0A>", 0, 6 },
-    { "<0xC3>", 0, 6 },   { "__", -5, 1 },     { "dead", 0, 5 },
+    { "<unk>", 0, 2 },  { "<s>", 0, 3 },     { "</s>", 0, 3 },
+    { "_", -9, 1 },     { "a", -9, 1 },      { "b", -9, 1 },
+    { "c", -9, 1 },     { "ab", -2, 1 },     { "bc", -1, 1 },
+    { "_a", -4, 1 },    { "_ab", -3, 1 },    { "<ctl>", 0, 3 },
+    { "<user>", 0, 4 }, { "<user>a", 0, 4 }, { "<0x0A>", 0, 6 },
+    { "<0xC3>", 0, 6 }, { "__", -5, 1 },     { "dead", 0, 5 },
 };
 enum { N_SPM = GG_LEN(spm_tokens) };
 
@@ -398,8 +399,8 @@ static void check_pieces(void)
             size_t got = gguf_vocab_detokenize(o.v, ids, GG_LEN(ids),
                                                ways[w].flags, out, size);
             size_t k = GG_MIN(size, n);
-            bad += got != n || memcmp(out, ways[w].text, k) != 0 ||
-                   out[k] != '#';
+            bad +=
+                got != n || memcmp(out, ways[w].text, k) != 0 || out[k] != '#';
         }
     }
     ok(!bad, "text of tokens, in buffers of every size");
@@ -494,11 +495,16 @@ static void check_nomem(struct own *o, const char *what)
 
 static void check_bytes(void)
 {
-    static const struct own_token tokens[] = {
-        { "a", 0, 1 }, { "b", 0, 1 }, { "c", 0, 1 }, { "\xc4\xa0", 0, 1 },
-        { "ab", 0, 1 }, { "\xc4\xa0" "ab", 0, 1 }, { "bc", 0, 1 },
-        { "<ctl>", 0, 3 }
-    };
+    static const struct own_token tokens[] = { { "a", 0, 1 },
+                                               { "b", 0, 1 },
+                                               { "c", 0, 1 },
+                                               { "\xc4\xa0", 0, 1 },
+                                               { "ab", 0, 1 },
+                                               { "\xc4\xa0"
+                                                 "ab",
+                                                 0, 1 },
+                                               { "bc", 0, 1 },
+                                               { "<ctl>", 0, 3 } };
     static const struct gguf_str merges[] = {
         { "b c", 3 }, { "a b", 3 }, { "\xc4\xa0 ab", 5 }, { "a x", 3 }
     };
@@ -534,8 +540,8 @@ static void check_bytes(void)
 }
 
 /* Byte-level vocabularies, of different pre-tokenizers. */
-static const char *const bytes[] = { "gpt-2",  "gpt-neox",  "mpt",
-                                     "refact", "starcoder", "falcon",
+static const char *const bytes[] = { "gpt-2",         "gpt-neox",  "mpt",
+                                     "refact",        "starcoder", "falcon",
                                      "deepseek-coder" };
 
 int main(void)

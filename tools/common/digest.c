@@ -23,8 +23,7 @@ enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
     p.pool = pool;
     p.progress = progress_report;
     p.progress_user = &bar;
-    enum gguf_status st =
-        gguf_digest_files(files, n, &p, tensors, model, err);
+    enum gguf_status st = gguf_digest_files(files, n, &p, tensors, model, err);
     progress_clear(&bar);
     free(files);
     return st;

@@ -112,8 +112,8 @@ static void check_types(struct guard *g)
         text_add(&t, old->key.data, old->key.size);
         const struct gguf_kv *new = gguf_meta_find(g->after, t.s);
         text_clear(&t);
-        if (new && (new->type != old->type ||
-                    new->elem_type != old->elem_type)) {
+        if (new &&
+            (new->type != old->type || new->elem_type != old->elem_type)) {
             text_addf(&t, "%s, was %s: readers expect the old type",
                       gguf_val_type_name(new->elem_type),
                       gguf_val_type_name(old->elem_type));
@@ -170,11 +170,13 @@ static void check_vocab(struct guard *g)
         text_add_esc(&t, kv->key, 200);
         text_addz(&t, "' ");
         if (list && (kv->type != GGUF_VAL_ARR || kv->n != n)) {
-            text_addf(&t, "has %" PRIu64 " elements, but there are %" PRIu64
-                      " tokens", kv->n, n);
+            text_addf(&t,
+                      "has %" PRIu64 " elements, but there are %" PRIu64
+                      " tokens",
+                      kv->n, n);
             complain(g, &t);
-        } else if (!list && (gguf_kv_get_uint(kv, &id, NULL) != GGUF_OK ||
-                             id >= n)) {
+        } else if (!list &&
+                   (gguf_kv_get_uint(kv, &id, NULL) != GGUF_OK || id >= n)) {
             text_addz(&t, "is ");
             add_value(&t, kv);
             text_addf(&t, ", but tokens are 0 to %" PRIu64, n ? n - 1 : 0);
@@ -196,8 +198,10 @@ bool guard_key(const char *name, const char *key)
 {
     if (strcmp(key, GGUF_EDIT_PADDING_KEY) != 0)
         return true;
-    msg_error(name, "key '%s' only fills space: it is made and removed as "
-              "needed", key);
+    msg_error(name,
+              "key '%s' only fills space: it is made and removed as "
+              "needed",
+              key);
     return false;
 }
 

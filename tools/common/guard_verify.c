@@ -18,7 +18,7 @@ static const char *const slips[] = { "text-not-utf8", "unknown-tokenizer",
 struct errors {
     struct seen {
         struct text what, message;
-    } *list;
+    } * list;
     size_t n, room;
 };
 
@@ -66,9 +66,9 @@ static enum gguf_status verify(const struct guard *g,
                                const struct gguf_meta *meta, struct errors *e,
                                struct gguf_error *err)
 {
-    return g->set ? gguf_split_verify_meta(g->set, meta, NULL, collect, e, err)
-                  : gguf_file_verify_meta(g->file, meta, NULL, collect, e,
-                                          err);
+    return g->set
+               ? gguf_split_verify_meta(g->set, meta, NULL, collect, e, err)
+               : gguf_file_verify_meta(g->file, meta, NULL, collect, e, err);
 }
 
 void guard_verify(struct guard *g,
@@ -90,8 +90,8 @@ void guard_verify(struct guard *g,
         qsort(old.list, old.n, sizeof *old.list, by_what);
     size_t n = 0;
     for (size_t i = 0; st == GGUF_OK && i < new.n; i++)
-        if (!old.n || !bsearch(&new.list[i], old.list, old.n,
-                               sizeof *old.list, by_what))
+        if (!old.n ||
+            !bsearch(&new.list[i], old.list, old.n, sizeof *old.list, by_what))
             if (++n <= SHOWN)
                 report(g, new.list[i].message.s);
     if (n > SHOWN) {

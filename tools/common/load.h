@@ -14,9 +14,8 @@ struct load {
 };
 
 /* Open path with the shards that belong to it. If something is wrong with the
- * set (a shard that cannot be read is not) but path by itself is sound, warn and
- * open it alone. false: a message
- * was printed. params may be NULL. */
+ * set (a shard that cannot be read is not) but path by itself is sound, warn
+ * and open it alone. false: a message was printed. params may be NULL. */
 bool load_open(struct load *l, const char *path, bool with_set,
                const struct gguf_file_params *params);
 /* The same, but for the message: it is in err. */

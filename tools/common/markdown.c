@@ -36,8 +36,8 @@ static void put_code(FILE *f, const char *s, bool cell)
         p += run;
     }
     /* a blank at both ends is taken away: give one where that is needed */
-    bool pad = s[0] == '`' || s[n - 1] == '`' ||
-               (s[0] == ' ' && s[n - 1] == ' ');
+    bool pad =
+        s[0] == '`' || s[n - 1] == '`' || (s[0] == ' ' && s[n - 1] == ' ');
     for (size_t i = 0; i < fence; i++)
         fputc('`', f);
     fputs(pad ? " " : "", f);

@@ -53,9 +53,11 @@ void msg_init(const char *tool)
     tool_name = tool;
     snprintf(bus_error, sizeof bus_error,
              "%.60s: a file became shorter, or its disk failed, while it was "
-             "read\n", tool);
+             "read\n",
+             tool);
     (void)sigaction(SIGBUS, &a, NULL);
-    (void)signal(SIGXFSZ, SIG_IGN); /* writing fails, and is cleaned up after */
+    (void)signal(SIGXFSZ,
+                 SIG_IGN); /* writing fails, and is cleaned up after */
     occupy_standard();
 }
 

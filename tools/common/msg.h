@@ -9,9 +9,9 @@
 #include <gguf/status.h>
 
 #if defined(__GNUC__)
-# define MSG_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#define MSG_PRINTF(f, a) __attribute__((format(printf, f, a)))
 #else
-# define MSG_PRINTF(f, a)
+#define MSG_PRINTF(f, a)
 #endif
 
 /* Exit statuses of every tool. */

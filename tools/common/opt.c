@@ -76,7 +76,7 @@ static bool matches(enum match how, struct opt_name name, const char *text,
 
 struct parser {
     const struct opt_tool *tool;
-    size_t n_rows;          /* of the tool's table */
+    size_t n_rows; /* of the tool's table */
     void *options;
     struct opt_name *given; /* of each row the name, if it was, */
     const char **argument;  /* and its argument, or NULL */
@@ -86,8 +86,8 @@ struct parser {
 /* Row i of the tool's, then of opt_common; NULL after the last. */
 static const struct opt *row_at(const struct parser *p, size_t i)
 {
-    const struct opt *o = i < p->n_rows ? &p->tool->table[i]
-                                        : &opt_common[i - p->n_rows];
+    const struct opt *o =
+        i < p->n_rows ? &p->tool->table[i] : &opt_common[i - p->n_rows];
     return opt_is_end(o) ? NULL : o;
 }
 
@@ -109,8 +109,8 @@ static struct opt_use find(const struct parser *p, size_t i, enum match how,
 
 /* ---- one word ---- */
 
-/* Would u take the place of what was given before? A list grows, and a flag says
- * the same thing again. */
+/* Would u take the place of what was given before? A list grows, and a flag
+ * says the same thing again. */
 static void check_given(const struct parser *p, const struct opt_use *u)
 {
     const struct opt *o = u->row, *other;

@@ -1,9 +1,9 @@
 /* opt.h - the options of a tool: rows of a table, and rules between them
  *
- * An option is a row: its names, its argument and its help; its kind, which says
- * how the argument is read; the range or the words that it may be; the member
- * of the tool's own struct that it sets. Parsing, --help, --version and all
- * messages come from the rows, so that a tool has no code for an option.
+ * An option is a row: its names, its argument and its help; its kind, which
+ * says how the argument is read; the range or the words that it may be; the
+ * member of the tool's own struct that it sets. Parsing, --help, --version and
+ * all messages come from the rows, so that a tool has no code for an option.
  *
  *     struct options {
  *         bool json;
@@ -49,8 +49,8 @@
  * dashes (--ctx_size). A word after one dash is read as a name first, and as
  * letters only where there is no such name; and it is not cut where the rest
  * cannot be the argument of the letter before it: -tb is never -t b. What
- * llama.cpp has and a tool lacks gets a row of kind OPT_REFUSED, which says what
- * to do instead.
+ * llama.cpp has and a tool lacks gets a row of kind OPT_REFUSED, which says
+ * what to do instead.
  *
  * An option with an argument that is given twice is an error, unless it is a
  * list: the first one would be lost without a word. So are two options with an
@@ -70,18 +70,18 @@
 
 /* The member it sets. */
 enum opt_kind {
-    OPT_FLAG,       /* bool or int: becomes value, or 1 where that is 0 */
-    OPT_UINT,       /* any unsigned: a number in [min, max] or one of words */
-    OPT_DOUBLE,     /* double: a number in [low, high] */
-    OPT_SIZE,       /* uint64_t: bytes above 0, as gguf_size_parse has it */
-    OPT_STR,        /* const char * */
-    OPT_OUT,        /* const char *: a file to write; not "-", since models
+    OPT_FLAG,    /* bool or int: becomes value, or 1 where that is 0 */
+    OPT_UINT,    /* any unsigned: a number in [min, max] or one of words */
+    OPT_DOUBLE,  /* double: a number in [low, high] */
+    OPT_SIZE,    /* uint64_t: bytes above 0, as gguf_size_parse has it */
+    OPT_STR,     /* const char * */
+    OPT_OUT,     /* const char *: a file to write; not "-", since models
                      * appear under a name when they are complete */
-    OPT_WORD,       /* int, unsigned or enum: the value of one of words */
-    OPT_LIST,       /* struct opt_list: one more, with value */
-    OPT_LIMIT,      /* struct gguf_limits: NAME=N, one more */
-    OPT_REFUSED,    /* OPT_NO_MEMBER: not here; help says what is */
-    OPT_HELP,       /* these two are opt.c's own */
+    OPT_WORD,    /* int, unsigned or enum: the value of one of words */
+    OPT_LIST,    /* struct opt_list: one more, with value */
+    OPT_LIMIT,   /* struct gguf_limits: NAME=N, one more */
+    OPT_REFUSED, /* OPT_NO_MEMBER: not here; help says what is */
+    OPT_HELP,    /* these two are opt.c's own */
     OPT_VERSION
 };
 
@@ -94,17 +94,17 @@ struct opt_word {
 struct opt {
     const char *names; /* separated by blanks: "-c --ctx-size"; NULL with help:
                         * a heading; NULL without: the end of the table */
-    const char *arg;   /* its name; NULL: takes none; "[X]": optional, after '='
+    const char *arg;  /* its name; NULL: takes none; "[X]": optional, after '='
                         * only: without it, a string stays, others get value */
-    const char *help;  /* wrapped when printed; '\n' begins a line */
+    const char *help; /* wrapped when printed; '\n' begins a line */
     enum opt_kind kind;
-    size_t at, size;   /* OPT_AT: of the member; OPT_NO_MEMBER */
+    size_t at, size; /* OPT_AT: of the member; OPT_NO_MEMBER */
     uint64_t min, max;
     double low, high;
     const struct opt_word *words;
     uint64_t value;
-    size_t bits_at;    /* OPT_BITS: whenever the option is given, */
-    unsigned bits;     /* these are added to the unsigned or int there */
+    size_t bits_at; /* OPT_BITS: whenever the option is given, */
+    unsigned bits;  /* these are added to the unsigned or int there */
 };
 
 #define OPT_AT(type, member)                                                  \
@@ -135,13 +135,13 @@ struct opt_rule {
 
 struct opt_tool {
     const char *name;
-    const char *usage;           /* after the name; lines separated by '\n' */
-    const char *about;           /* one sentence or more */
+    const char *usage; /* after the name; lines separated by '\n' */
+    const char *about; /* one sentence or more */
     const struct opt *table;
     const struct opt_rule *rules; /* or NULL */
-    const char *operands;        /* "IN [OUT]", "FILE...": how many there are,
+    const char *operands;         /* "IN [OUT]", "FILE...": how many there are,
                                   * and what one that is missing is called */
-    const char *more;            /* printed after the options, or NULL */
+    const char *more;             /* printed after the options, or NULL */
 };
 
 /* Sets options, which is a struct with the members of the table, and returns

@@ -104,4 +104,3 @@ void opt_print_help(const struct opt_tool *t)
     }
     exit(msg_exit(MSG_DONE));
 }
-

@@ -29,7 +29,7 @@ struct opt_use {
     const struct opt *row; /* NULL: there is none */
     size_t i;              /* its number, opt_common's counted on */
     struct opt_name name;
-    const char *arg;       /* NULL: without one */
+    const char *arg; /* NULL: without one */
 };
 
 /* opt_value.c: put it where the row says, or end in a usage error. */

@@ -75,8 +75,7 @@ static void check_need(const struct rules *r, const struct opt_rule *x)
     opt_usage("%s is missing", list);
 }
 
-void opt_check_rules(const struct opt_tool *tool,
-                     const struct opt_name *given)
+void opt_check_rules(const struct opt_tool *tool, const struct opt_name *given)
 {
     const struct rules r = { tool, given };
     for (const struct opt_rule *x = tool->rules; x && (x->a || x->b); x++)

@@ -79,8 +79,9 @@ bool opt_parse_u64(const char *text, uint64_t *v)
 const char *opt_out(const char *path)
 {
     if (path && !strcmp(path, "-"))
-        opt_usage("the output must be a file, it cannot go to a pipe ('./-' is "
-                  "a file of that name)");
+        opt_usage(
+            "the output must be a file, it cannot go to a pipe ('./-' is "
+            "a file of that name)");
     return path;
 }
 
@@ -99,8 +100,10 @@ static void store_uint(const struct opt_use *u, void *member)
     uint64_t v = w ? w->value : o->value;
     if (u->arg && !w &&
         (!opt_parse_u64(u->arg, &v) || v < o->min || v > o->max))
-        wrong(u, "'%s' is not a whole number between %" PRIu64 " and %" PRIu64
-              "%s%s", u->arg, o->min, o->max, o->words ? ", or " : "",
+        wrong(u,
+              "'%s' is not a whole number between %" PRIu64 " and %" PRIu64
+              "%s%s",
+              u->arg, o->min, o->max, o->words ? ", or " : "",
               list_words(o->words, words, sizeof words));
     put_uint(u, member, v);
 }
@@ -208,8 +211,8 @@ void opt_store(const struct opt_use *u, void *options)
 
 bool opt_fits(const struct opt *o, const char *text)
 {
-    bool number = o->kind == OPT_UINT || o->kind == OPT_DOUBLE ||
-                  o->kind == OPT_SIZE;
+    bool number =
+        o->kind == OPT_UINT || o->kind == OPT_DOUBLE || o->kind == OPT_SIZE;
     if (number && ((*text >= '0' && *text <= '9') || *text == '.'))
         return true;
     return o->words ? find_word(o, text) != NULL : !number;

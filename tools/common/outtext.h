@@ -17,9 +17,12 @@ struct outtext {
     char *buf; /* what was printed */
     size_t n;
     struct gguf_outfile *file;
-    int fd;    /* of a pipe or device; -1: it is none */
+    int fd; /* of a pipe or device; -1: it is none */
 };
-#define OUTTEXT_INIT { NULL, NULL, 0, NULL, -1 }
+#define OUTTEXT_INIT                                                          \
+    {                                                                         \
+        NULL, NULL, 0, NULL, -1                                               \
+    }
 
 /* Before the work, so that it is not done for nothing. force: a regular file is
  * replaced. GGUF_E_EXIST, GGUF_E_INVALID (a folder, a disk), GGUF_E_IO,

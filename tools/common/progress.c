@@ -91,7 +91,8 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
 static void draw(struct progress *p, uint64_t done, uint64_t total, double t)
 {
     char line[PROGRESS_LINE];
-    progress_format(p, line, style_columns(STDERR_FILENO), done, total, t - p->begin);
+    progress_format(p, line, style_columns(STDERR_FILENO), done, total,
+                    t - p->begin);
     fprintf(stderr, "\r%s\033[K", line);
     fflush(stderr);
     p->drawn = true;

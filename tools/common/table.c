@@ -9,8 +9,7 @@
 
 void table_init(struct table *t, const char *align, int indent)
 {
-    *t = (struct table){ .n_cols = (unsigned)strlen(align),
-                         .indent = indent };
+    *t = (struct table){ .n_cols = (unsigned)strlen(align), .indent = indent };
     memcpy(t->align, align, t->n_cols);
 }
 
@@ -144,8 +143,11 @@ static char *scaled(char *out, uint64_t n, double step,
     unsigned u = 0;
     for (v /= step; v >= step * 0.9995 && units[u + 1]; v /= step)
         u++;
-    snprintf(out, 24, "%.*f %s", v < 9.995 ? 2 : v < 99.95 ? 1 : 0, v,
-             units[u]);
+    snprintf(out, 24, "%.*f %s",
+             v < 9.995   ? 2
+             : v < 99.95 ? 1
+                         : 0,
+             v, units[u]);
     return out;
 }
 

@@ -20,7 +20,7 @@ struct table {
     char align[TABLE_MAX_COLS]; /* 'l' or 'r' */
     struct text text;           /* cells, each with its NUL */
     size_t n_cells;
-    int indent;                 /* spaces before each row */
+    int indent; /* spaces before each row */
 };
 
 /* align: one of 'l' and 'r' for each column. */

@@ -12,7 +12,8 @@
 
 /* Print z so that it does nothing to a terminal: what gguf_text_escape escapes
  * is escaped, but for backslashes, so that text which is escaped already, or is
- * printable, stays as it is. All messages and cells of tables go through this. */
+ * printable, stays as it is. All messages and cells of tables go through
+ * this. */
 void text_put(FILE *f, const char *z);
 
 /* Zeroed is empty. Memory that runs out ends the program with a message. */

@@ -24,31 +24,31 @@
 /* The f16 field at p, and back. A NaN is written as 0xfe00 (what x86
  * makes of an invalid operation, and ggml of that): which of a NaN's
  * bits survive arithmetic is the compiler's choice. */
-static inline float gg_get_half(const void *p)
+static inline float gg_kern_get_half(const void *p)
 {
-    return gg_f16_to_f32(gg_load16le(p));
+    return gg_dtype_f16_to_f32(gg_bytes_load16le(p));
 }
 
-static inline uint16_t gg_half_of(float v)
+static inline uint16_t gg_kern_half_of(float v)
 {
-    return v == v ? gg_f32_to_f16(v) : 0xfe00;
+    return v == v ? gg_dtype_f32_to_f16(v) : 0xfe00;
 }
 
-static inline void gg_put_half(void *p, float v)
+static inline void gg_kern_put_half(void *p, float v)
 {
-    gg_store16le(p, gg_half_of(v));
+    gg_bytes_store16le(p, gg_kern_half_of(v));
 }
 
 /* Scale and minimum j (0..7) of the 12 bytes of Q4_K and Q5_K: eight of six
  * bits each. Bytes 0-3: scales 0-3, bytes 4-7: minima 0-3, with the upper two
  * bits of scales and minima 4-7 on top; bytes 8-11: low nibble scales 4-7,
  * high nibble minima 4-7. */
-static inline unsigned gg_k4_scale(const uint8_t s[12], unsigned j)
+static inline unsigned gg_kern_k4_scale(const uint8_t s[12], unsigned j)
 {
     return j < 4 ? s[j] & 63u : (s[j + 4] & 15u) | (s[j - 4] & 0xc0u) >> 2;
 }
 
-static inline unsigned gg_k4_min(const uint8_t s[12], unsigned j)
+static inline unsigned gg_kern_k4_min(const uint8_t s[12], unsigned j)
 {
     return j < 4 ? s[j + 4] & 63u : s[j + 4] >> 4 | (s[j] & 0xc0u) >> 2;
 }
@@ -56,7 +56,7 @@ static inline unsigned gg_k4_min(const uint8_t s[12], unsigned j)
 /* Scale j (0..15) of the 12 bytes of Q3_K, -32 .. 31: low nibbles of scales 0-7
  * and, on top, 8-15 in bytes 0-7; upper pairs of scales j, j+4, j+8, j+12 in
  * byte 8 + j. */
-static inline int gg_k3_scale(const uint8_t s[12], unsigned j)
+static inline int gg_kern_k3_scale(const uint8_t s[12], unsigned j)
 {
     int lo = j < 8 ? s[j] & 15 : s[j - 8] >> 4;
     return (lo | (s[8 + j % 4] >> 2 * (j / 4) & 3) << 4) - 32;
@@ -64,15 +64,15 @@ static inline int gg_k3_scale(const uint8_t s[12], unsigned j)
 
 /* Scale s (0..15) of IQ4_K and IQ5_K, -32 .. 31: nibbles of low, upper pairs of
  * bits in high. */
-static inline int gg_iq4k_scale(const uint8_t low[8], const uint8_t high[4],
-                                unsigned s)
+static inline int gg_kern_iq4k_scale(const uint8_t low[8],
+                                     const uint8_t high[4], unsigned s)
 {
     int lo = low[s / 2] >> 4 * (s & 1) & 15;
     return (lo | (high[s / 4] >> 2 * (s % 4) & 3) << 4) - 32;
 }
 
-static inline void gg_k4_pack(uint8_t s[12], const uint8_t scale[8],
-                              const uint8_t min[8])
+static inline void gg_kern_k4_pack(uint8_t s[12], const uint8_t scale[8],
+                                   const uint8_t min[8])
 {
     for (unsigned j = 0; j < 4; j++) {
         s[j] = (uint8_t)(scale[j] | scale[j + 4] >> 4 << 6);
@@ -83,13 +83,13 @@ static inline void gg_k4_pack(uint8_t s[12], const uint8_t scale[8],
 
 /* Pair of bits of element e (0..255) of the types that have four codes in a
  * byte, 32 apart. */
-static inline unsigned gg_pair_of(const uint8_t *qs, unsigned e)
+static inline unsigned gg_kern_pair_of(const uint8_t *qs, unsigned e)
 {
     return qs[e / 128 * 32 + e % 32] >> 2 * (e / 32 % 4) & 3u;
 }
 
 /* Lowest pairs of bits of 256 codes: four codes a byte, 32 apart. */
-static inline void gg_pack_pairs(uint8_t qs[64], const uint8_t q[256])
+static inline void gg_kern_pack_pairs(uint8_t qs[64], const uint8_t q[256])
 {
     for (int h = 0; h < 2; h++, q += 128, qs += 32)
         for (int j = 0; j < 32; j++)

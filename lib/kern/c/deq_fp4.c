@@ -7,12 +7,12 @@
 
 static const int8_t level[16] = GG_FP4_LEVELS;
 
-void gg_decode_mxfp4_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_mxfp4_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
         struct gg_block_mxfp4 b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_e8m0_half(b.e);
+        float d = gg_kern_e8m0_half(b.e);
         for (int j = 0; j < 16; j++) {
             dst[j] = (float)level[b.qs[j] & 15] * d;
             dst[j + 16] = (float)level[b.qs[j] >> 4] * d;
@@ -20,13 +20,13 @@ void gg_decode_mxfp4_c(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_nvfp4_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_nvfp4_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 64; i++, dst += 64) {
         struct gg_block_nvfp4 b;
         GG_GET_BLOCK(b, src, i);
         for (int s = 0; s < 4; s++) {
-            float d = gg_ue4m3_half(b.d[s]);
+            float d = gg_kern_ue4m3_half(b.d[s]);
             const uint8_t *q = b.qs + 8 * s;
             for (int j = 0; j < 8; j++) {
                 dst[16 * s + j] = (float)level[q[j] & 15] * d;

@@ -16,8 +16,8 @@ static inline void put_k4(float *dst, float d, float dmin,
                           const uint8_t *qh)
 {
     for (unsigned s = 0; s < 8; s++) {
-        float scale = d * (float)gg_k4_scale(scales, s);
-        float min = dmin * (float)gg_k4_min(scales, s);
+        float scale = d * (float)gg_kern_k4_scale(scales, s);
+        float min = dmin * (float)gg_kern_k4_min(scales, s);
         const uint8_t *q = qs + s / 2 * 32;
         for (int j = 0; j < 32; j++) {
             int lo = q[j] >> 4 * (s & 1) & 15, hi = qh ? qh[j] >> s & 1 : 0;
@@ -26,32 +26,32 @@ static inline void put_k4(float *dst, float d, float dmin,
     }
 }
 
-void gg_decode_q4_k_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q4_k_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         struct gg_block_q4_k b;
         GG_GET_BLOCK(b, src, i);
-        put_k4(dst, gg_get_half(&b.d), gg_get_half(&b.dmin), b.scales, b.qs,
-               NULL);
+        put_k4(dst, gg_kern_get_half(&b.d), gg_kern_get_half(&b.dmin),
+               b.scales, b.qs, NULL);
     }
 }
 
-void gg_decode_q5_k_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q5_k_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         struct gg_block_q5_k b;
         GG_GET_BLOCK(b, src, i);
-        put_k4(dst, gg_get_half(&b.d), gg_get_half(&b.dmin), b.scales, b.qs,
-               b.qh);
+        put_k4(dst, gg_kern_get_half(&b.d), gg_kern_get_half(&b.dmin),
+               b.scales, b.qs, b.qh);
     }
 }
 
-void gg_decode_q6_k_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q6_k_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         struct gg_block_q6_k b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d);
+        float d = gg_kern_get_half(&b.d);
         /* Each half of 128 elements has 64 bytes of low nibbles and 32 of high
          * pairs; its quarter r of 32 elements is nibble r / 2 of the 32 bytes
          * r % 2, and pair r. */
@@ -59,62 +59,64 @@ void gg_decode_q6_k_c(const void *src, float *dst, size_t n)
             unsigned h = e / 128, r = e / 32 % 4, j = e % 32;
             int lo = b.ql[64 * h + r % 2 * 32 + j] >> 4 * (r / 2) & 15;
             int hi = b.qh[32 * h + j] >> 2 * r & 3;
-            dst[e] = d * (float)b.scales[e / 16] * (float)((lo | hi << 4) - 32);
+            dst[e] =
+                d * (float)b.scales[e / 16] * (float)((lo | hi << 4) - 32);
         }
     }
 }
 
-void gg_decode_q2_k_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q2_k_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         struct gg_block_q2_k b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d), dmin = gg_get_half(&b.dmin);
+        float d = gg_kern_get_half(&b.d), dmin = gg_kern_get_half(&b.dmin);
         for (unsigned s = 0; s < 16; s++) {
             float scale = d * (float)(b.scales[s] & 15);
             float min = dmin * (float)(b.scales[s] >> 4);
             for (unsigned e = 16 * s; e < 16 * s + 16; e++)
-                dst[e] = scale * (float)gg_pair_of(b.qs, e) - min;
+                dst[e] = scale * (float)gg_kern_pair_of(b.qs, e) - min;
         }
     }
 }
 
-void gg_decode_q3_k_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q3_k_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         struct gg_block_q3_k b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d);
+        float d = gg_kern_get_half(&b.d);
         for (unsigned s = 0; s < 16; s++) {
-            float scale = d * (float)gg_k3_scale(b.scales, s);
+            float scale = d * (float)gg_kern_k3_scale(b.scales, s);
             for (unsigned e = 16 * s; e < 16 * s + 16; e++) {
                 /* the third bit of element e: bit e / 32 of byte e % 32 */
                 int hi = b.hmask[e % 32] >> e / 32 & 1;
-                dst[e] = scale * (float)((int)gg_pair_of(b.qs, e) - 4 * !hi);
+                dst[e] =
+                    scale * (float)((int)gg_kern_pair_of(b.qs, e) - 4 * !hi);
             }
         }
     }
 }
 
-void gg_decode_q8_k_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q8_k_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         struct gg_block_q8_k b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_f32_from_bits(gg_load32le(&b.d));
+        float d = gg_bytes_f32_from_bits(gg_bytes_load32le(&b.d));
         for (int j = 0; j < 256; j++)
             dst[j] = d * (float)b.qs[j];
     }
 }
 
-void gg_decode_iq4_xs_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq4_xs_c(const void *src, float *dst, size_t n)
 {
     static const int8_t level[16] = GG_IQ4_LEVELS;
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         struct gg_block_iq4_xs b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d);
-        unsigned high = gg_load16le(&b.scales_h);
+        float d = gg_kern_get_half(&b.d);
+        unsigned high = gg_bytes_load16le(&b.scales_h);
         for (unsigned s = 0; s < 8; s++) {
             int lo = b.scales_l[s / 2] >> 4 * (s & 1) & 15;
             int hi = high >> 2 * s & 3;

@@ -7,12 +7,12 @@
 #include "dtype/iq_code.h"
 #include "kern/c/block_io.h"
 
-void gg_decode_q4_0_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q4_0_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
         struct gg_block_q4_0 b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d);
+        float d = gg_kern_get_half(&b.d);
         for (int j = 0; j < 16; j++) {
             dst[j] = (float)((b.qs[j] & 15) - 8) * d;
             dst[j + 16] = (float)((b.qs[j] >> 4) - 8) * d;
@@ -20,24 +20,24 @@ void gg_decode_q4_0_c(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_q8_0_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q8_0_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
         struct gg_block_q8_0 b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d);
+        float d = gg_kern_get_half(&b.d);
         for (int j = 0; j < 32; j++)
             dst[j] = (float)b.qs[j] * d;
     }
 }
 
 /* w = d * q + m */
-void gg_decode_q4_1_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q4_1_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
         struct gg_block_q4_1 b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d), m = gg_get_half(&b.m);
+        float d = gg_kern_get_half(&b.d), m = gg_kern_get_half(&b.m);
         for (int j = 0; j < 16; j++) {
             dst[j] = (float)(b.qs[j] & 15) * d + m;
             dst[j + 16] = (float)(b.qs[j] >> 4) * d + m;
@@ -51,13 +51,13 @@ static int fifth(uint32_t qh, int e)
     return (int)(qh >> e & 1) << 4;
 }
 
-void gg_decode_q5_0_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q5_0_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
         struct gg_block_q5_0 b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d);
-        uint32_t qh = gg_load32le(b.qh);
+        float d = gg_kern_get_half(&b.d);
+        uint32_t qh = gg_bytes_load32le(b.qh);
         for (int j = 0; j < 16; j++) {
             int lo = (b.qs[j] & 15) | fifth(qh, j);
             int hi = b.qs[j] >> 4 | fifth(qh, j + 16);
@@ -67,13 +67,13 @@ void gg_decode_q5_0_c(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_q5_1_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q5_1_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
         struct gg_block_q5_1 b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d), m = gg_get_half(&b.m);
-        uint32_t qh = gg_load32le(b.qh);
+        float d = gg_kern_get_half(&b.d), m = gg_kern_get_half(&b.m);
+        uint32_t qh = gg_bytes_load32le(b.qh);
         for (int j = 0; j < 16; j++) {
             int lo = (b.qs[j] & 15) | fifth(qh, j);
             int hi = b.qs[j] >> 4 | fifth(qh, j + 16);
@@ -83,24 +83,24 @@ void gg_decode_q5_1_c(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_q8_1_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_q8_1_c(const void *src, float *dst, size_t n)
 {
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
         struct gg_block_q8_1 b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d);
+        float d = gg_kern_get_half(&b.d);
         for (int j = 0; j < 32; j++)
             dst[j] = (float)b.qs[j] * d;
     }
 }
 
-void gg_decode_iq4_nl_c(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq4_nl_c(const void *src, float *dst, size_t n)
 {
     static const int8_t level[16] = GG_IQ4_LEVELS;
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
         struct gg_block_iq4_nl b;
         GG_GET_BLOCK(b, src, i);
-        float d = gg_get_half(&b.d);
+        float d = gg_kern_get_half(&b.d);
         for (int j = 0; j < 16; j++) {
             dst[j] = d * (float)level[b.qs[j] & 15];
             dst[j + 16] = d * (float)level[b.qs[j] >> 4];

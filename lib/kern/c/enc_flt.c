@@ -4,43 +4,43 @@
 #include "kern/codec.h"
 #include "kern/c/block_io.h"
 
-void gg_encode_f32_c(const float *src, void *dst, size_t n_rows,
-                     size_t row_len, const float *weight)
+void gg_kern_encode_f32_c(const float *src, void *dst, size_t n_rows,
+                          size_t row_len, const float *weight)
 {
     (void)weight;
     uint8_t *p = dst;
-    if (gg_host_is_le()) {
+    if (gg_bytes_host_is_le()) {
         if (n_rows && row_len)
             memcpy(dst, src, 4 * n_rows * row_len);
         return;
     }
     for (size_t i = 0; i < n_rows * row_len; i++)
-        gg_store32le(p + 4 * i, gg_f32_bits(src[i]));
+        gg_bytes_store32le(p + 4 * i, gg_bytes_f32_bits(src[i]));
 }
 
-void gg_encode_f16_c(const float *src, void *dst, size_t n_rows,
-                     size_t row_len, const float *weight)
+void gg_kern_encode_f16_c(const float *src, void *dst, size_t n_rows,
+                          size_t row_len, const float *weight)
 {
     (void)weight;
     uint8_t *p = dst;
     for (size_t i = 0; i < n_rows * row_len; i++)
-        gg_store16le(p + 2 * i, gg_f32_to_f16(src[i]));
+        gg_bytes_store16le(p + 2 * i, gg_dtype_f32_to_f16(src[i]));
 }
 
-void gg_encode_bf16_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
+void gg_kern_encode_bf16_c(const float *src, void *dst, size_t n_rows,
+                           size_t row_len, const float *weight)
 {
     (void)weight;
     uint8_t *p = dst;
     for (size_t i = 0; i < n_rows * row_len; i++)
-        gg_store16le(p + 2 * i, gg_f32_to_bf16(src[i]));
+        gg_bytes_store16le(p + 2 * i, gg_dtype_f32_to_bf16(src[i]));
 }
 
-void gg_encode_f64_c(const float *src, void *dst, size_t n_rows,
-                     size_t row_len, const float *weight)
+void gg_kern_encode_f64_c(const float *src, void *dst, size_t n_rows,
+                          size_t row_len, const float *weight)
 {
     (void)weight;
     uint8_t *p = dst;
     for (size_t i = 0; i < n_rows * row_len; i++)
-        gg_store64le(p + 8 * i, gg_f64_bits((double)src[i]));
+        gg_bytes_store64le(p + 8 * i, gg_bytes_f64_bits((double)src[i]));
 }

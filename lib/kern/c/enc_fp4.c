@@ -29,14 +29,14 @@ static uint8_t nearest_level(float x, float d)
     return k && x < 0 ? k + 8 : k;
 }
 
-void gg_encode_mxfp4_c(const float *src, void *dst, size_t n_rows,
-                       size_t row_len, const float *weight)
+void gg_kern_encode_mxfp4_c(const float *src, void *dst, size_t n_rows,
+                            size_t row_len, const float *weight)
 {
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
         struct gg_block_mxfp4 b;
-        b.e = gg_mxfp4_exponent(gg_max_abs(src, 32));
-        float d = gg_e8m0_half(b.e);
+        b.e = gg_kern_mxfp4_exponent(gg_kern_max_abs(src, 32));
+        float d = gg_kern_e8m0_half(b.e);
         for (int j = 0; j < 16; j++)
             b.qs[j] = (uint8_t)(nearest_level(src[j], d) |
                                 nearest_level(src[j + 16], d) << 4);
@@ -44,16 +44,16 @@ void gg_encode_mxfp4_c(const float *src, void *dst, size_t n_rows,
     }
 }
 
-void gg_encode_nvfp4_c(const float *src, void *dst, size_t n_rows,
-                       size_t row_len, const float *weight)
+void gg_kern_encode_nvfp4_c(const float *src, void *dst, size_t n_rows,
+                            size_t row_len, const float *weight)
 {
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 64; i++, src += 64) {
         struct gg_block_nvfp4 b;
         for (int s = 0; s < 4; s++) {
             const float *x = src + 16 * s;
-            b.d[s] = gg_ue4m3_of(gg_max_abs(x, 16) / 6);
-            float d = gg_ue4m3_half(b.d[s]);
+            b.d[s] = gg_kern_ue4m3_of(gg_kern_max_abs(x, 16) / 6);
+            float d = gg_kern_ue4m3_half(b.d[s]);
             for (int j = 0; j < 8; j++)
                 b.qs[8 * s + j] = (uint8_t)(nearest_level(x[j], d) |
                                             nearest_level(x[j + 8], d) << 4);

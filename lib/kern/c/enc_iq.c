@@ -49,7 +49,7 @@ static uint8_t split_signs(const float *x, const float *w, int even,
 }
 
 /* The near entry with the least error at this scale. */
-static unsigned best_near(const struct gg_iq_book *b, unsigned point,
+static unsigned best_near(const struct gg_kern_iq_book *b, unsigned point,
                           const float *x, const float *root, float scale)
 {
     float best = FLT_MAX;
@@ -58,7 +58,7 @@ static unsigned best_near(const struct gg_iq_book *b, unsigned point,
     for (; from < to; from++) {
         float d = 0;
         for (int i = 0; i < b->group; i++) {
-            float q = (float)(2 * gg_iq_level(b, b->near[from], i) + 1);
+            float q = (float)(2 * gg_kern_iq_level(b, b->near[from], i) + 1);
             float e = scale * q - x[i];
             d += root[i] * e * e;
         }
@@ -71,29 +71,30 @@ static unsigned best_near(const struct gg_iq_book *b, unsigned point,
 }
 
 /* Levels of group g when elements are divided by scale = 1/inv. */
-static void round_group(const struct gg_iq_book *b, struct part *p, int g,
+static void round_group(const struct gg_kern_iq_book *b, struct part *p, int g,
                         float inv, float scale)
 {
     const float *x = p->x + b->group * g;
     unsigned code = 0;
     for (int i = 0; i < b->group; i++) {
-        int l = gg_clamp(gg_nearest(0.5f * (inv * x[i] - 1)), 0, b->top);
+        int l =
+            gg_kern_clamp(gg_kern_nearest(0.5f * (inv * x[i] - 1)), 0, b->top);
         code |= (unsigned)l << b->bits * i;
     }
-    unsigned point = gg_iq_point(b, code);
+    unsigned point = gg_kern_iq_point(b, code);
     p->near[g] = !(b->start[point] & 1);
     if (p->near[g])
         code = best_near(b, point, x, p->root + b->group * g, scale);
     p->code[g] = (uint16_t)code;
 }
 
-static void part_sums(const struct gg_iq_type *t, const struct part *p,
+static void part_sums(const struct gg_kern_iq_type *t, const struct part *p,
                       float *qx, float *qq)
 {
-    const struct gg_iq_book *b = &t->book;
+    const struct gg_kern_iq_book *b = &t->book;
     *qx = *qq = 0;
     for (int i = 0; i < t->n; i++) {
-        unsigned l = gg_iq_level(b, p->code[i / b->group], i % b->group);
+        unsigned l = gg_kern_iq_level(b, p->code[i / b->group], i % b->group);
         float q = (float)(2 * l + 1);
         *qx += p->w[i] * p->x[i] * q;
         *qq += p->w[i] * q * q;
@@ -102,7 +103,7 @@ static void part_sums(const struct gg_iq_type *t, const struct part *p,
 
 /* The scale that the trial scales are around: the largest element over the
  * largest odd number, or less. Returns what trials divide by; 0: zero part. */
-static float start_scale(const struct gg_iq_type *t, const struct part *p,
+static float start_scale(const struct gg_kern_iq_type *t, const struct part *p,
                          float *scale)
 {
     float max = p->x[0];
@@ -115,14 +116,14 @@ static float start_scale(const struct gg_iq_type *t, const struct part *p,
         return max;
     }
     uint8_t q[32];
-    *scale = gg_fit_positive(p->x, p->w, t->n, t->book.top + 2, q);
+    *scale = gg_kern_fit_positive(p->x, p->w, t->n, t->book.top + 2, q);
     float reach = *scale * (float)(t->book.top + 1);
     return reach <= 0 ? 0 : reach;
 }
 
 /* Fit a part; returns its scale, which is negative if all signs are to be
  * turned. */
-static float fit_part(const struct gg_iq_type *t, struct part *p)
+static float fit_part(const struct gg_kern_iq_type *t, struct part *p)
 {
     int n_group = t->n / t->book.group;
     float scale = 0, best = 0, qx, qq;
@@ -134,8 +135,7 @@ static float fit_part(const struct gg_iq_type *t, struct part *p)
         return 0;
     struct part try = *p;
     for (int k = -t->n_try; k <= t->n_try; k++) {
-        float inv =
-            ((float)(2 * t->book.top + 1) + (float)k * t->step) / max;
+        float inv = ((float)(2 * t->book.top + 1) + (float)k * t->step) / max;
         for (int g = 0; g < n_group; g++)
             round_group(&t->book, &try, g, inv, 1 / inv);
         part_sums(t, &try, &qx, &qq);
@@ -160,7 +160,7 @@ static float fit_part(const struct gg_iq_type *t, struct part *p)
     return scale;
 }
 
-static void weigh(const struct gg_iq_type *t, const float *x,
+static void weigh(const struct gg_kern_iq_type *t, const float *x,
                   const float *weight, float sigma2, float *w)
 {
     for (int i = 0; i < t->n; i++) {
@@ -173,8 +173,8 @@ static void weigh(const struct gg_iq_type *t, const float *x,
     }
 }
 
-static void fit_block(const struct gg_iq_type *t, const float *x,
-                      const float *weight, struct gg_iq_block *b)
+static void fit_block(const struct gg_kern_iq_type *t, const float *x,
+                      const float *weight, struct gg_kern_iq_block *b)
 {
     float sum = 0;
     for (int i = 0; i < 256; i++)
@@ -189,8 +189,8 @@ static void fit_block(const struct gg_iq_type *t, const float *x,
         for (int i = 0; i < t->n; i++)
             p.root[i] = sqrtf(p.w[i]);
         for (int k = 0; k < t->n / 8; k++)
-            signs[k] = split_signs(xs + 8 * k, p.w + 8 * k, t->even,
-                                   p.x + 8 * k);
+            signs[k] =
+                split_signs(xs + 8 * k, p.w + 8 * k, t->even, p.x + 8 * k);
         b->scale[s] = fit_part(t, &p);
         b->zero[s] = (uint8_t)p.zero;
         if (b->scale[s] < 0) {
@@ -203,12 +203,13 @@ static void fit_block(const struct gg_iq_type *t, const float *x,
         int n_group = t->n / t->book.group;
         for (int g = 0; g < n_group; g++)
             b->entry[n_group * s + g] =
-                (uint16_t)(p.zero ? 0 : gg_iq_entry(&t->book, p.code[g]));
+                (uint16_t)(p.zero ? 0 : gg_kern_iq_entry(&t->book, p.code[g]));
     }
-    gg_iq_scale_codes(t, b);
+    gg_kern_iq_scale_codes(t, b);
 }
 
-void gg_iq_scale_codes(const struct gg_iq_type *t, struct gg_iq_block *b)
+void gg_kern_iq_scale_codes(const struct gg_kern_iq_type *t,
+                            struct gg_kern_iq_block *b)
 {
     float max = 0;
     for (int s = 0; s < 256 / t->n; s++)
@@ -220,15 +221,15 @@ void gg_iq_scale_codes(const struct gg_iq_type *t, struct gg_iq_block *b)
     }
     float d = max / 31, inv = 1 / d;
     for (int s = 0; s < 256 / t->n; s++)
-        b->code[s] = (uint8_t)gg_clamp(
-            gg_nearest(0.5f * (inv * b->scale[s] - 1)), 0, 15);
+        b->code[s] = (uint8_t)gg_kern_clamp(
+            gg_kern_nearest(0.5f * (inv * b->scale[s] - 1)), 0, 15);
     b->d = d * t->fudge;
 }
 
-void gg_iq2_xxs_put(const struct gg_iq_block *b, void *out)
+void gg_kern_iq2_xxs_put(const struct gg_kern_iq_block *b, void *out)
 {
     struct gg_block_iq2_xxs y;
-    gg_put_half(&y.d, b->d);
+    gg_kern_put_half(&y.d, b->d);
     for (int s = 0; s < 8; s++) {
         uint8_t *p = (uint8_t *)y.qs + 8 * s;
         uint32_t rest = (uint32_t)b->code[s] << 28;
@@ -236,7 +237,7 @@ void gg_iq2_xxs_put(const struct gg_iq_block *b, void *out)
             p[k] = (uint8_t)b->entry[4 * s + k];
             rest |= (uint32_t)b->signs[4 * s + k] << 7 * k;
         }
-        gg_store32le(p + 4, rest);
+        gg_bytes_store32le(p + 4, rest);
     }
     GG_PUT_BLOCK(y, out, 0);
 }
@@ -247,20 +248,21 @@ static void put_pairs_of_codes(uint8_t *scales, const uint8_t *code, int n)
         scales[s / 2] = (uint8_t)(code[s] | code[s + 1] << 4);
 }
 
-void gg_iq2_xs_put(const struct gg_iq_block *b, void *out)
+void gg_kern_iq2_xs_put(const struct gg_kern_iq_block *b, void *out)
 {
     struct gg_block_iq2_xs y;
-    gg_put_half(&y.d, b->d);
+    gg_kern_put_half(&y.d, b->d);
     for (int k = 0; k < 32; k++)
-        gg_store16le(&y.qs[k], (uint16_t)(b->entry[k] | b->signs[k] << 9));
+        gg_bytes_store16le(&y.qs[k],
+                           (uint16_t)(b->entry[k] | b->signs[k] << 9));
     put_pairs_of_codes(y.scales, b->code, 16);
     GG_PUT_BLOCK(y, out, 0);
 }
 
-void gg_iq2_s_put(const struct gg_iq_block *b, void *out)
+void gg_kern_iq2_s_put(const struct gg_kern_iq_block *b, void *out)
 {
     struct gg_block_iq2_s y;
-    gg_put_half(&y.d, b->d);
+    gg_kern_put_half(&y.d, b->d);
     memset(y.qh, 0, sizeof y.qh);
     for (int k = 0; k < 32; k++) {
         y.qs[k] = (uint8_t)b->entry[k];
@@ -271,17 +273,17 @@ void gg_iq2_s_put(const struct gg_iq_block *b, void *out)
     GG_PUT_BLOCK(y, out, 0);
 }
 
-void gg_iq3_xxs_put(const struct gg_iq_block *b, void *out)
+void gg_kern_iq3_xxs_put(const struct gg_kern_iq_block *b, void *out)
 {
     struct gg_block_iq3_xxs y;
-    gg_put_half(&y.d, b->d);
+    gg_kern_put_half(&y.d, b->d);
     for (int k = 0; k < 64; k++)
         y.qs[k] = (uint8_t)b->entry[k];
     for (int s = 0; s < 8; s++) {
         uint32_t rest = (uint32_t)b->code[s] << 28;
         for (int k = 0; k < 4; k++)
             rest |= (uint32_t)b->signs[4 * s + k] << 7 * k;
-        gg_store32le(y.qs + 64 + 4 * s, rest);
+        gg_bytes_store32le(y.qs + 64 + 4 * s, rest);
     }
     GG_PUT_BLOCK(y, out, 0);
 }
@@ -289,11 +291,11 @@ void gg_iq3_xxs_put(const struct gg_iq_block *b, void *out)
 /* ggml has a slip here: after a part of zeros the low index bits and signs of
  * the following parts move up into its place, while their high bits and scales
  * do not. The bytes are to be the same, so it is kept. */
-void gg_iq3_s_put(const struct gg_iq_block *b, void *out)
+void gg_kern_iq3_s_put(const struct gg_kern_iq_block *b, void *out)
 {
     struct gg_block_iq3_s y;
     memset(&y, 0, sizeof y);
-    gg_put_half(&y.d, b->d);
+    gg_kern_put_half(&y.d, b->d);
     for (int s = 0, to = 0; s < 8; s++) {
         for (int k = 0; k < 8; k++)
             y.qh[s] |= (uint8_t)(b->entry[8 * s + k] >> 8 << k);
@@ -308,25 +310,26 @@ void gg_iq3_s_put(const struct gg_iq_block *b, void *out)
     GG_PUT_BLOCK(y, out, 0);
 }
 
-static void encode(const struct gg_iq_type *t, gg_iq_put_fn *put,
+static void encode(const struct gg_kern_iq_type *t, gg_kern_iq_put_fn *put,
                    const float *src, uint8_t *out, size_t size, size_t n_rows,
                    size_t row_len, const float *weight)
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++) {
-        struct gg_iq_block b;
-        fit_block(t, src + 256 * i,
-                  weight ? weight + i % n_block * 256 : NULL, &b);
+        struct gg_kern_iq_block b;
+        fit_block(t, src + 256 * i, weight ? weight + i % n_block * 256 : NULL,
+                  &b);
         put(&b, out + size * i);
     }
 }
 
 #define ENCODER(NAME, TYPE)                                                   \
-    void gg_encode_##NAME##_c(const float *src, void *dst, size_t n_rows,     \
-                              size_t row_len, const float *weight)            \
+    void gg_kern_encode_##NAME##_c(const float *src, void *dst,               \
+                                   size_t n_rows, size_t row_len,             \
+                                   const float *weight)                       \
     {                                                                         \
-        static const struct gg_iq_type type = TYPE;                           \
-        encode(&type, gg_##NAME##_put, src, dst,                              \
+        static const struct gg_kern_iq_type type = TYPE;                      \
+        encode(&type, gg_kern_##NAME##_put, src, dst,                         \
                sizeof(struct gg_block_##NAME), n_rows, row_len, weight);      \
     }
 

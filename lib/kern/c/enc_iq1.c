@@ -17,7 +17,7 @@
 
 #include <float.h>
 
-static const struct gg_iq_book book = GG_IQ_BOOK(iq1, 8, 2, 2);
+static const struct gg_kern_iq_book book = GG_IQ_BOOK(iq1, 8, 2, 2);
 
 static const float shifted[2][3] = GG_IQ1_SHIFTED;
 
@@ -33,7 +33,7 @@ static void sort(const float *x, int n, int *order)
 
 /* IQ1_S: one shift for all 32; sums of runs are differences of running sums. */
 static int best_split_s(const float *x, const float *w, int *order,
-                        struct gg_iq1_split *best)
+                        struct gg_kern_iq1_split *best)
 {
     float sx[33], sw[33], score = -FLT_MAX;
     sort(x, 32, order);
@@ -56,7 +56,7 @@ static int best_split_s(const float *x, const float *w, int *order,
                 if (qq > 0 && qx * qx > score * qq) {
                     float scale = qx / qq;
                     score = scale * qx;
-                    *best = (struct gg_iq1_split){
+                    *best = (struct gg_kern_iq1_split){
                         one, two, { down, down }, scale
                     };
                     found = 1;
@@ -82,7 +82,7 @@ static void add_element(struct four *f, float x, float w, int upper, int level)
 
 /* IQ1_M: 16 elements, a shift for each half; sums run over the elements. */
 static int best_split_m(const float *x, const float *w, int *order,
-                        struct gg_iq1_split *best)
+                        struct gg_kern_iq1_split *best)
 {
     float score = -FLT_MAX;
     sort(x, 16, order);
@@ -98,8 +98,9 @@ static int best_split_m(const float *x, const float *w, int *order,
                 if (f.qq[k] > 0 && f.qx[k] * f.qx[k] > score * f.qq[k]) {
                     float scale = f.qx[k] / f.qq[k];
                     score = scale * f.qx[k];
-                    *best = (struct gg_iq1_split){ one, two, { k >> 1, k & 1 },
-                                            scale };
+                    *best = (struct gg_kern_iq1_split){
+                        one, two, { k >> 1, k & 1 }, scale
+                    };
                     found = 1;
                 }
             if (two < 16)
@@ -122,7 +123,8 @@ static unsigned best_near(unsigned point, const float *x, const float *w,
     for (; from < to; from++) {
         float d = 0;
         for (int i = 0; i < 8; i++) {
-            float e = scale * v[gg_iq_level(&book, book.near[from], i)] - x[i];
+            float e =
+                scale * v[gg_kern_iq_level(&book, book.near[from], i)] - x[i];
             d += w[i] * e * e;
         }
         if (d < best) {
@@ -147,9 +149,9 @@ static int down_of(const struct part *p, int g)
 }
 
 /* Entries for the levels of a division; fits again if any had to move. */
-static void find_entries(const struct gg_iq1_search *search, const float *x,
-                         const float *w, int n, const uint8_t *level,
-                         struct part *p)
+static void find_entries(const struct gg_kern_iq1_search *search,
+                         const float *x, const float *w, int n,
+                         const uint8_t *level, struct part *p)
 {
     int moved = 0;
     float qx = 0, qq = 0;
@@ -157,7 +159,7 @@ static void find_entries(const struct gg_iq1_search *search, const float *x,
         unsigned point, code = 0;
         for (int i = 0; i < 8; i++)
             code |= (unsigned)level[8 * g + i] << 2 * i;
-        point = gg_iq_point(&book, code);
+        point = gg_kern_iq_point(&book, code);
         if (!(book.start[point] & 1)) {
             moved = 1;
             code = search->near(point, x + 8 * g, w + 8 * g, p->scale,
@@ -167,7 +169,7 @@ static void find_entries(const struct gg_iq1_search *search, const float *x,
     }
     for (int e = 0; moved && e < n; e++) {
         float q = shifted[down_of(p, e / 8)]
-                         [gg_iq_level(&book, p->code[e / 8], e % 8)];
+                         [gg_kern_iq_level(&book, p->code[e / 8], e % 8)];
         qx += w[e] * q * x[e];
         qq += w[e] * q * q;
     }
@@ -176,14 +178,14 @@ static void find_entries(const struct gg_iq1_search *search, const float *x,
 }
 
 /* n is 32 (IQ1_S) or 16 (IQ1_M). */
-static void fit_part(const struct gg_iq1_search *search, const float *x,
+static void fit_part(const struct gg_kern_iq1_search *search, const float *x,
                      const float *w, int n, float zero, struct part *p)
 {
     int order[32];
     uint8_t level[32];
-    struct gg_iq1_split s;
+    struct gg_kern_iq1_split s;
     *p = (struct part){ { 0 }, { 0 }, 0 };
-    if (gg_max_abs(x, (size_t)n) < zero)
+    if (gg_kern_max_abs(x, (size_t)n) < zero)
         return;
     if (!(n == 32 ? search->split_s : search->split_m)(x, w, order, &s))
         return;
@@ -215,7 +217,7 @@ static float sigma2_of(const float *x)
 
 static int scale_code(float inv, float scale)
 {
-    return gg_clamp(gg_nearest(0.5f * (inv * scale - 1)), 0, 7);
+    return gg_kern_clamp(gg_kern_nearest(0.5f * (inv * scale - 1)), 0, 7);
 }
 
 static float largest_scale(const struct part *p, int n)
@@ -226,8 +228,9 @@ static float largest_scale(const struct part *p, int n)
     return max;
 }
 
-static void iq1_s_block(const struct gg_iq1_search *search, const float *x,
-                        const float *weight, struct gg_block_iq1_s *b)
+static void iq1_s_block(const struct gg_kern_iq1_search *search,
+                        const float *x, const float *weight,
+                        struct gg_block_iq1_s *b)
 {
     struct part p[8];
     float w[256];
@@ -239,16 +242,16 @@ static void iq1_s_block(const struct gg_iq1_search *search, const float *x,
     for (int s = 0; s < 8; s++) {
         unsigned h = 0;
         for (int k = 0; k < 4; k++) {
-            unsigned entry = gg_iq_entry(&book, p[s].code[k]);
+            unsigned entry = gg_kern_iq_entry(&book, p[s].code[k]);
             b->qs[4 * s + k] = (uint8_t)entry;
             h |= entry >> 8 << 3 * k;
         }
         if (max != 0)
             h |= (unsigned)(scale_code(inv, p[s].scale) | p[s].down[0] << 3)
                  << 12;
-        gg_store16le(&b->qh[s], (uint16_t)h);
+        gg_bytes_store16le(&b->qh[s], (uint16_t)h);
     }
-    gg_put_half(&b->d, max != 0 ? d * 1.125f : 0);
+    gg_kern_put_half(&b->d, max != 0 ? d * 1.125f : 0);
 }
 
 /* The block's scale is fitted over all elements once the parts' are known. */
@@ -259,7 +262,7 @@ static float iq1_m_refit(const float *x, const float *w, const struct part *p,
     for (int e = 0; e < 256; e++) {
         const struct part *q = &p[e / 16];
         float v = shifted[down_of(q, e / 8)]
-                         [gg_iq_level(&book, q->code[e / 8 % 2], e % 8)] *
+                         [gg_kern_iq_level(&book, q->code[e / 8 % 2], e % 8)] *
                   (float)(2 * code[e / 16] + 1);
         qx += w[e] * v * x[e];
         qq += w[e] * v * v;
@@ -267,8 +270,9 @@ static float iq1_m_refit(const float *x, const float *w, const struct part *p,
     return qq > 0 ? qx / qq : d;
 }
 
-static void iq1_m_block(const struct gg_iq1_search *search, const float *x,
-                        const float *weight, struct gg_block_iq1_m *b)
+static void iq1_m_block(const struct gg_kern_iq1_search *search,
+                        const float *x, const float *weight,
+                        struct gg_block_iq1_m *b)
 {
     struct part p[16];
     float w[256];
@@ -279,8 +283,8 @@ static void iq1_m_block(const struct gg_iq1_search *search, const float *x,
         fit_part(search, x + 16 * s, w + 16 * s, 16, 1e-7f, &p[s]);
     float max = largest_scale(p, 16), d = max / 15, inv = 1 / d;
     for (int s = 0; s < 16; s++) {
-        unsigned lo = gg_iq_entry(&book, p[s].code[0]);
-        unsigned hi = gg_iq_entry(&book, p[s].code[1]);
+        unsigned lo = gg_kern_iq_entry(&book, p[s].code[0]);
+        unsigned hi = gg_kern_iq_entry(&book, p[s].code[1]);
         unsigned h = lo >> 8 | hi >> 8 << 4;
         b->qs[2 * s] = (uint8_t)lo;
         b->qs[2 * s + 1] = (uint8_t)hi;
@@ -291,15 +295,15 @@ static void iq1_m_block(const struct gg_iq1_search *search, const float *x,
         sc[s / 4] |= (unsigned)code[s] << 3 * (s % 4);
     }
     if (max != 0)
-        half = gg_half_of(iq1_m_refit(x, w, p, code, d) * 1.1125f);
+        half = gg_kern_half_of(iq1_m_refit(x, w, p, code, d) * 1.1125f);
     for (int k = 0; k < 4; k++)
-        gg_store16le(b->scales + 2 * k,
-                     (uint16_t)(sc[k] | (half >> 4 * k & 15) << 12));
+        gg_bytes_store16le(b->scales + 2 * k,
+                           (uint16_t)(sc[k] | (half >> 4 * k & 15) << 12));
 }
 
-void gg_iq1_s_encode(const struct gg_iq1_search *search, const float *src,
-                     void *dst, size_t n_rows, size_t row_len,
-                     const float *weight)
+void gg_kern_iq1_s_encode(const struct gg_kern_iq1_search *search,
+                          const float *src, void *dst, size_t n_rows,
+                          size_t row_len, const float *weight)
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
@@ -309,9 +313,9 @@ void gg_iq1_s_encode(const struct gg_iq1_search *search, const float *src,
     }
 }
 
-void gg_iq1_m_encode(const struct gg_iq1_search *search, const float *src,
-                     void *dst, size_t n_rows, size_t row_len,
-                     const float *weight)
+void gg_kern_iq1_m_encode(const struct gg_kern_iq1_search *search,
+                          const float *src, void *dst, size_t n_rows,
+                          size_t row_len, const float *weight)
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
@@ -322,17 +326,20 @@ void gg_iq1_m_encode(const struct gg_iq1_search *search, const float *src,
     }
 }
 
-const struct gg_iq1_search gg_iq1_search_c = { weigh, best_split_s,
-                                               best_split_m, best_near };
+const struct gg_kern_iq1_search gg_kern_iq1_search_c = { weigh, best_split_s,
+                                                         best_split_m,
+                                                         best_near };
 
-void gg_encode_iq1_s_c(const float *src, void *dst, size_t n_rows,
-                       size_t row_len, const float *weight)
+void gg_kern_encode_iq1_s_c(const float *src, void *dst, size_t n_rows,
+                            size_t row_len, const float *weight)
 {
-    gg_iq1_s_encode(&gg_iq1_search_c, src, dst, n_rows, row_len, weight);
+    gg_kern_iq1_s_encode(&gg_kern_iq1_search_c, src, dst, n_rows, row_len,
+                         weight);
 }
 
-void gg_encode_iq1_m_c(const float *src, void *dst, size_t n_rows,
-                       size_t row_len, const float *weight)
+void gg_kern_encode_iq1_m_c(const float *src, void *dst, size_t n_rows,
+                            size_t row_len, const float *weight)
 {
-    gg_iq1_m_encode(&gg_iq1_search_c, src, dst, n_rows, row_len, weight);
+    gg_kern_iq1_m_encode(&gg_kern_iq1_search_c, src, dst, n_rows, row_len,
+                         weight);
 }

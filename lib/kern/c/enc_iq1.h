@@ -9,44 +9,50 @@
 
 /* A division: the first `one' elements of the order are -1, those from `two'
  * on are 1. down: for the lower and the upper half of the part. */
-struct gg_iq1_split {
+struct gg_kern_iq1_split {
     int one, two;
     int down[2];
     float scale;
 };
 
 /* Importances of 256 elements: weight * sqrt(sigma2 + x^2), or x^2. */
-typedef void gg_iq1_weigh_fn(const float *x, const float *weight, float sigma2,
-                             float *w);
+typedef void gg_kern_iq1_weigh_fn(const float *x, const float *weight,
+                                  float sigma2, float *w);
 
 /* Best division of a part's elements x with importances w: 32 elements and
  * one shift (IQ1_S), 16 elements and a shift for each half (IQ1_M). order gets
  * their indices sorted by x, equal ones by index. 0 if there is none. */
-typedef int gg_iq1_split_fn(const float *x, const float *w, int *order,
-                            struct gg_iq1_split *best);
+typedef int gg_kern_iq1_split_fn(const float *x, const float *w, int *order,
+                                 struct gg_kern_iq1_split *best);
 
 /* Code of the entry near a point with the least error of scale * v[level]. */
-typedef unsigned gg_iq1_near_fn(unsigned point, const float *x, const float *w,
-                                float scale, const float v[3]);
+typedef unsigned gg_kern_iq1_near_fn(unsigned point, const float *x,
+                                     const float *w, float scale,
+                                     const float v[3]);
 
-struct gg_iq1_search {
-    gg_iq1_weigh_fn *weigh;
-    gg_iq1_split_fn *split_s, *split_m;
-    gg_iq1_near_fn *near;
+struct gg_kern_iq1_search {
+    gg_kern_iq1_weigh_fn *weigh;
+    gg_kern_iq1_split_fn *split_s, *split_m;
+    gg_kern_iq1_near_fn *near;
 };
 
-extern const struct gg_iq1_search gg_iq1_search_c;
+extern const struct gg_kern_iq1_search gg_kern_iq1_search_c;
 
 /* What the levels stand for, shifted up and down by an eighth. */
 #define GG_IQ1_SHIFTED                                                        \
-    { { -0.875f, 0.125f, 1.125f }, { -1.125f, -0.125f, 0.875f } }
+    {                                                                         \
+        { -0.875f, 0.125f, 1.125f },                                          \
+        {                                                                     \
+            -1.125f, -0.125f, 0.875f                                          \
+        }                                                                     \
+    }
 
 /* The encoders with these searches. */
-void gg_iq1_s_encode(const struct gg_iq1_search *search, const float *src,
-                     void *dst, size_t n_rows, size_t row_len,
-                     const float *weight);
-void gg_iq1_m_encode(const struct gg_iq1_search *search, const float *src,
-                     void *dst, size_t n_rows, size_t row_len,
-                     const float *weight);
+void gg_kern_iq1_s_encode(const struct gg_kern_iq1_search *search,
+                          const float *src, void *dst, size_t n_rows,
+                          size_t row_len, const float *weight);
+void gg_kern_iq1_m_encode(const struct gg_kern_iq1_search *search,
+                          const float *src, void *dst, size_t n_rows,
+                          size_t row_len, const float *weight);
 
 #endif

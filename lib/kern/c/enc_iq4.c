@@ -25,7 +25,7 @@ static uint8_t nearest_level(float v)
 /* The best of 15 scales for 32 elements, and the plain one; 0 for zeros. */
 static float fit_levels(const float *x, const float *w)
 {
-    float max = gg_max_abs_signed(x, 32);
+    float max = gg_kern_max_abs_signed(x, 32);
     if (fabsf(max) < GG_ENC_ZERO)
         return 0;
     float scale = 0, best = 0;
@@ -73,22 +73,22 @@ static void put_levels(uint8_t qs[16], const float *x, float inv)
                           nearest_level(inv * x[j + 16]) << 4);
 }
 
-void gg_encode_iq4_nl_c(const float *src, void *dst, size_t n_rows,
-                        size_t row_len, const float *weight)
+void gg_kern_encode_iq4_nl_c(const float *src, void *dst, size_t n_rows,
+                             size_t row_len, const float *weight)
 {
     size_t n_block = row_len / 32;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 32) {
         struct gg_block_iq4_nl b;
         float scale;
         fit_block(src, weight ? weight + i % n_block * 32 : NULL, 32, &scale);
-        gg_put_half(&b.d, scale);
+        gg_kern_put_half(&b.d, scale);
         put_levels(b.qs, src, scale != 0 ? 1 / scale : 0);
         GG_PUT_BLOCK(b, dst, i);
     }
 }
 
-void gg_encode_iq4_xs_c(const float *src, void *dst, size_t n_rows,
-                        size_t row_len, const float *weight)
+void gg_kern_encode_iq4_xs_c(const float *src, void *dst, size_t n_rows,
+                             size_t row_len, const float *weight)
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256) {
@@ -96,9 +96,9 @@ void gg_encode_iq4_xs_c(const float *src, void *dst, size_t n_rows,
         float scale[8];
         fit_block(src, weight ? weight + i % n_block * 256 : NULL, 256, scale);
         memset(&b, 0, sizeof b);
-        float d = gg_iq4_xs_scales(scale, &b);
+        float d = gg_kern_iq4_xs_scales(scale, &b);
         for (int s = 0; s < 8; s++) {
-            float dl = d * (float)gg_iq4_xs_scale(&b, s);
+            float dl = d * (float)gg_kern_iq4_xs_scale(&b, s);
             put_levels(b.qs + 16 * s, src + 32 * s, dl != 0 ? 1 / dl : 0);
         }
         GG_PUT_BLOCK(b, dst, i);

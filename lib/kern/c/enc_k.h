@@ -11,23 +11,29 @@
 #include "kern/c/round.h"
 
 /* What sets apart the types with a scale and a minimum per sub-block. */
-struct gg_affine_type {
-    int sub;       /* elements in a sub-block */
-    int n_sub;     /* sub-blocks, sub * n_sub = 256 */
-    int scale_max; /* largest code of a sub-block's scale and minimum */
+struct gg_kern_affine_type {
+    int sub;        /* elements in a sub-block */
+    int n_sub;      /* sub-blocks, sub * n_sub = 256 */
+    int scale_max;  /* largest code of a sub-block's scale and minimum */
     uint8_t top[2]; /* where codes are cut, without and with importances */
-    struct gg_affine_search plain, weighted;
+    struct gg_kern_affine_search plain, weighted;
 };
 
 #define GG_AFFINE_Q2_K                                                        \
-    { 16, 16, 15, { 255, 255 }, GG_AFFINE_Q2, GG_AFFINE_W(3) }
+    {                                                                         \
+        16, 16, 15, { 255, 255 }, GG_AFFINE_Q2, GG_AFFINE_W(3)                \
+    }
 #define GG_AFFINE_Q4_K                                                        \
-    { 32, 8, 63, { 63, 255 }, GG_AFFINE_Q4, GG_AFFINE_W(15) }
+    {                                                                         \
+        32, 8, 63, { 63, 255 }, GG_AFFINE_Q4, GG_AFFINE_W(15)                 \
+    }
 #define GG_AFFINE_Q5_K                                                        \
-    { 32, 8, 63, { 63, 63 }, GG_AFFINE_Q5, GG_AFFINE_W(31) }
+    {                                                                         \
+        32, 8, 63, { 63, 63 }, GG_AFFINE_Q5, GG_AFFINE_W(31)                  \
+    }
 
 /* A block on its way: what the fits found, then what is stored. */
-struct gg_affine_block {
+struct gg_kern_affine_block {
     uint8_t scale[16], min[16]; /* codes of sub-blocks */
     uint8_t q[256];             /* codes of elements */
     uint16_t d, dmin;           /* halves */
@@ -35,23 +41,24 @@ struct gg_affine_block {
 
 /* Scales without importances: the largest gets the largest code, cut to a
  * byte. */
-static inline float gg_plain_scale_codes(const float *v, int n, int code_max,
-                                         uint8_t *code)
+static inline float gg_kern_plain_scale_codes(const float *v, int n,
+                                              int code_max, uint8_t *code)
 {
     float max = 0;
     for (int j = 0; j < n; j++)
         max = v[j] > max ? v[j] : max;
     float inv = max > 0 ? (float)code_max / max : 0;
     for (int j = 0; j < n; j++)
-        code[j] = (uint8_t)gg_nearest(inv * v[j]);
+        code[j] = (uint8_t)gg_kern_nearest(inv * v[j]);
     return max / (float)code_max;
 }
 
 /* Make the codes of scales and minima what a decoder will see. Those that are
  * too large for their bits (rounding can make a scale negative, which is then
  * cut to a byte) run into their neighbours, as in ggml. */
-static inline void gg_affine_store(const struct gg_affine_type *t, int weighted,
-                                   struct gg_affine_block *b)
+static inline void gg_kern_affine_store(const struct gg_kern_affine_type *t,
+                                        int weighted,
+                                        struct gg_kern_affine_block *b)
 {
     uint8_t s[12], top = t->top[weighted];
     for (int j = 0; j < t->n_sub; j++) {
@@ -64,16 +71,17 @@ static inline void gg_affine_store(const struct gg_affine_type *t, int weighted,
     }
     if (t->sub == 16)
         return;
-    gg_k4_pack(s, b->scale, b->min);
+    gg_kern_k4_pack(s, b->scale, b->min);
     for (unsigned j = 0; j < 8; j++) {
-        b->scale[j] = (uint8_t)gg_k4_scale(s, j);
-        b->min[j] = (uint8_t)gg_k4_min(s, j);
+        b->scale[j] = (uint8_t)gg_kern_k4_scale(s, j);
+        b->min[j] = (uint8_t)gg_kern_k4_min(s, j);
     }
 }
 
 /* The sub-blocks' scales of Q6_K become eight-bit integers, the one of
  * largest magnitude -128. Returns 0 where all are zero. */
-static inline int gg_q6_k_scales(const float scale[16], struct gg_block_q6_k *b)
+static inline int gg_kern_q6_k_scales(const float scale[16],
+                                      struct gg_block_q6_k *b)
 {
     float max = 0;
     for (int j = 0; j < 16; j++)
@@ -81,16 +89,16 @@ static inline int gg_q6_k_scales(const float scale[16], struct gg_block_q6_k *b)
     if (fabsf(max) < GG_ENC_ZERO)
         return 0;
     float inv = -128.0f / max;
-    gg_put_half(&b->d, 1 / inv);
+    gg_kern_put_half(&b->d, 1 / inv);
     for (int j = 0; j < 16; j++) {
-        int s = gg_nearest(inv * scale[j]);
+        int s = gg_kern_nearest(inv * scale[j]);
         b->scales[j] = (int8_t)(s < 127 ? s : 127);
     }
     return 1;
 }
 
-/* Q3_K: 16 scale codes of six bits (gg_k3_scale). */
-static inline void gg_k3_pack(uint8_t s[12], const uint8_t code[16])
+/* Q3_K: 16 scale codes of six bits (gg_kern_k3_scale). */
+static inline void gg_kern_k3_pack(uint8_t s[12], const uint8_t code[16])
 {
     for (int j = 0; j < 8; j++)
         s[j] = (uint8_t)((code[j] & 15) | (code[j + 8] & 15) << 4);
@@ -101,8 +109,8 @@ static inline void gg_k3_pack(uint8_t s[12], const uint8_t code[16])
 
 /* Q3_K without importances: the scale of largest magnitude gets code 0, which
  * stands for -32. Returns the block's scale. */
-static inline float gg_q3_k_scale_codes(const float scale[16],
-                                        uint8_t code[16])
+static inline float gg_kern_q3_k_scale_codes(const float scale[16],
+                                             uint8_t code[16])
 {
     float max = 0;
     memset(code, 0, 16);
@@ -112,8 +120,10 @@ static inline float gg_q3_k_scale_codes(const float scale[16],
         return 0;
     float inv = -32.0f / max;
     for (int j = 0; j < 16; j++)
-        code[j] = (uint8_t)(gg_clamp((int8_t)gg_nearest(inv * scale[j]), -32,
-                                     31) + 32);
+        code[j] =
+            (uint8_t)(gg_kern_clamp((int8_t)gg_kern_nearest(inv * scale[j]),
+                                    -32, 31) +
+                      32);
     return 1 / inv;
 }
 

@@ -40,10 +40,10 @@ static void block_weights(float w[32], const float *x, const float *weight,
  * leaves the range is cut to 8 bits first, as ggml's int8_t is. */
 static float plain_symmetric(const float *x, int half, uint8_t q[32])
 {
-    float d = gg_max_abs_signed(x, 32) / -(float)half;
+    float d = gg_kern_max_abs_signed(x, 32) / -(float)half;
     float inv = d != 0 ? 1 / d : 0;
     for (int j = 0; j < 32; j++) {
-        int v = (int8_t)gg_truncate(x[j] * inv + ((float)half + 0.5f));
+        int v = (int8_t)gg_kern_truncate(x[j] * inv + ((float)half + 0.5f));
         q[j] = (uint8_t)(v < 2 * half - 1 ? v : 2 * half - 1);
     }
     return d;
@@ -61,7 +61,7 @@ static float plain_affine(const float *x, int q_max, uint8_t q[32], float *min)
     float d = (hi - lo) / (float)q_max;
     float inv = d != 0 ? 1 / d : 0;
     for (int j = 0; j < 32; j++) {
-        int v = (int8_t)gg_truncate((x[j] - lo) * inv + 0.5f);
+        int v = (int8_t)gg_kern_truncate((x[j] - lo) * inv + 0.5f);
         q[j] = (uint8_t)(v < q_max ? v : q_max);
     }
     *min = lo;
@@ -79,7 +79,9 @@ struct walk {
 static struct walk walk_of(const float *src, size_t n_rows, size_t row_len,
                            const float *weight)
 {
-    return (struct walk){ .src = src, .weight = weight, .row_len = row_len,
+    return (struct walk){ .src = src,
+                          .weight = weight,
+                          .row_len = row_len,
                           .n = n_rows * (row_len / 32) };
 }
 
@@ -100,7 +102,7 @@ static void pack_fifth(uint8_t qh[4], const uint8_t q[32])
     uint32_t bits = 0;
     for (int j = 0; j < 32; j++)
         bits |= (uint32_t)(q[j] >> 4 & 1) << j;
-    gg_store32le(qh, bits);
+    gg_bytes_store32le(qh, bits);
 }
 
 /* One of the four types: how codes are fitted, and where a block's scale,
@@ -118,18 +120,18 @@ static float symmetric_block(const struct walk *k, int half, uint8_t q[32])
     if (!k->w)
         return plain_symmetric(k->x, half, q);
     block_weights(w, k->x, k->w, k->mean2);
-    return gg_fit_symmetric(k->x, w, 32, half, q);
+    return gg_kern_fit_symmetric(k->x, w, 32, half, q);
 }
 
 static float affine_block(const struct walk *k, int q_max, uint8_t q[32],
                           float *min)
 {
-    const struct gg_affine_search search = GG_AFFINE_W(q_max);
+    const struct gg_kern_affine_search search = GG_AFFINE_W(q_max);
     float w[32];
     if (!k->w)
         return plain_affine(k->x, q_max, q, min);
     block_weights(w, k->x, k->w, k->mean2);
-    float d = gg_fit_affine(k->x, w, 32, &search, q, min);
+    float d = gg_kern_fit_affine(k->x, w, 32, &search, q, min);
     *min = -*min;
     return d;
 }
@@ -149,41 +151,42 @@ static void encode32(const struct type32 *t, const float *src, uint8_t *out,
 static void put_q4_0(uint8_t *out, float d, float m, const uint8_t q[32])
 {
     (void)m;
-    gg_put_half(out, d);
+    gg_kern_put_half(out, d);
     pack_nibbles(out + offsetof(struct gg_block_q4_0, qs), q);
 }
 
 static void put_q4_1(uint8_t *out, float d, float m, const uint8_t q[32])
 {
-    gg_put_half(out, d);
-    gg_put_half(out + offsetof(struct gg_block_q4_1, m), m);
+    gg_kern_put_half(out, d);
+    gg_kern_put_half(out + offsetof(struct gg_block_q4_1, m), m);
     pack_nibbles(out + offsetof(struct gg_block_q4_1, qs), q);
 }
 
 static void put_q5_0(uint8_t *out, float d, float m, const uint8_t q[32])
 {
     (void)m;
-    gg_put_half(out, d);
+    gg_kern_put_half(out, d);
     pack_fifth(out + offsetof(struct gg_block_q5_0, qh), q);
     pack_nibbles(out + offsetof(struct gg_block_q5_0, qs), q);
 }
 
 static void put_q5_1(uint8_t *out, float d, float m, const uint8_t q[32])
 {
-    gg_put_half(out, d);
-    gg_put_half(out + offsetof(struct gg_block_q5_1, m), m);
+    gg_kern_put_half(out, d);
+    gg_kern_put_half(out + offsetof(struct gg_block_q5_1, m), m);
     pack_fifth(out + offsetof(struct gg_block_q5_1, qh), q);
     pack_nibbles(out + offsetof(struct gg_block_q5_1, qs), q);
 }
 
-/* gg_encode_q4_0_c and so on. */
+/* gg_kern_encode_q4_0_c and so on. */
 #define ENCODER(NAME, HALF, Q_MAX)                                            \
-    void gg_encode_##NAME##_c(const float *src, void *dst, size_t n_rows,     \
-                              size_t row_len, const float *weight)            \
+    void gg_kern_encode_##NAME##_c(const float *src, void *dst,               \
+                                   size_t n_rows, size_t row_len,             \
+                                   const float *weight)                       \
     {                                                                         \
-        static const struct type32 t = {                                      \
-            HALF, Q_MAX, sizeof(struct gg_block_##NAME), put_##NAME           \
-        };                                                                    \
+        static const struct type32 t = { HALF, Q_MAX,                         \
+                                         sizeof(struct gg_block_##NAME),      \
+                                         put_##NAME };                        \
         encode32(&t, src, dst, n_rows, row_len, weight);                      \
     }
 ENCODER(q4_0, 8, 15)
@@ -194,26 +197,26 @@ ENCODER(q5_1, 0, 31)
 /* Scale and codes of a block of Q8_0 and Q8_1. */
 static float codes_q8(const float *x, int8_t q[32])
 {
-    float d = gg_max_abs(x, 32) / 127, inv = d != 0 ? 1 / d : 0;
+    float d = gg_kern_max_abs(x, 32) / 127, inv = d != 0 ? 1 / d : 0;
     for (int j = 0; j < 32; j++)
         q[j] = (int8_t)gg_round_away(x[j] * inv);
     return d;
 }
 
-void gg_encode_q8_0_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
+void gg_kern_encode_q8_0_c(const float *src, void *dst, size_t n_rows,
+                           size_t row_len, const float *weight)
 {
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
         struct gg_block_q8_0 b;
-        gg_put_half(&b.d, codes_q8(src, b.qs));
+        gg_kern_put_half(&b.d, codes_q8(src, b.qs));
         GG_PUT_BLOCK(b, dst, i);
     }
 }
 
 /* For activations: as Q8_0, and the scaled sum. */
-void gg_encode_q8_1_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
+void gg_kern_encode_q8_1_c(const float *src, void *dst, size_t n_rows,
+                           size_t row_len, const float *weight)
 {
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
@@ -222,8 +225,8 @@ void gg_encode_q8_1_c(const float *src, void *dst, size_t n_rows,
         int sum = 0;
         for (int j = 0; j < 32; j++)
             sum += b.qs[j];
-        gg_put_half(&b.d, d);
-        gg_put_half(&b.s, (float)sum * d);
+        gg_kern_put_half(&b.d, d);
+        gg_kern_put_half(&b.s, (float)sum * d);
         GG_PUT_BLOCK(b, dst, i);
     }
 }

@@ -17,17 +17,18 @@ static struct fit symmetric_sums(const float *x, const float *w, int n,
 {
     struct fit s = { 0, 0 };
     for (int i = 0; i < n; i++) {
-        float l = (float)gg_clamp(gg_nearest(inv * x[i]), -half, half - 1);
+        float l =
+            (float)gg_kern_clamp(gg_kern_nearest(inv * x[i]), -half, half - 1);
         s.xl += w[i] * x[i] * l;
         s.ll += w[i] * l * l;
     }
     return s;
 }
 
-float gg_fit_symmetric(const float *x, const float *w, int n, int half,
-                       uint8_t *q)
+float gg_kern_fit_symmetric(const float *x, const float *w, int n, int half,
+                            uint8_t *q)
 {
-    float max = gg_max_abs_signed(x, (size_t)n);
+    float max = gg_kern_max_abs_signed(x, (size_t)n);
     if (fabsf(max) < GG_ENC_ZERO) {
         memset(q, 0, (size_t)n);
         return 0;
@@ -48,15 +49,16 @@ float gg_fit_symmetric(const float *x, const float *w, int n, int half,
         }
     }
     for (int i = 0; i < n; i++)
-        q[i] = (uint8_t)(gg_clamp(gg_nearest(inv * x[i]), -half, half - 1) +
+        q[i] = (uint8_t)(gg_kern_clamp(gg_kern_nearest(inv * x[i]), -half,
+                                       half - 1) +
                          half);
     return scale;
 }
 
 /* The sum of weighted errors of scale * q + min. */
 static float affine_error(const float *x, const float *w, int n,
-                          const struct gg_affine_search *s, const uint8_t *q,
-                          float scale, float min)
+                          const struct gg_kern_affine_search *s,
+                          const uint8_t *q, float scale, float min)
 {
     float sum = 0;
     for (int i = 0; i < n; i++) {
@@ -70,7 +72,8 @@ static void affine_codes(const float *x, int n, int q_max, float inv,
                          float min, uint8_t *q)
 {
     for (int i = 0; i < n; i++)
-        q[i] = (uint8_t)gg_clamp(gg_nearest(inv * (x[i] - min)), 0, q_max);
+        q[i] = (uint8_t)gg_kern_clamp(gg_kern_nearest(inv * (x[i] - min)), 0,
+                                      q_max);
 }
 
 /* The weighted least-squares line through (q, x); false if there is none.
@@ -97,8 +100,9 @@ static int affine_line(const float *x, const float *w, int n, const uint8_t *q,
     return 1;
 }
 
-float gg_fit_affine(const float *x, const float *w, int n,
-                    const struct gg_affine_search *s, uint8_t *q, float *min)
+float gg_kern_fit_affine(const float *x, const float *w, int n,
+                         const struct gg_kern_affine_search *s, uint8_t *q,
+                         float *min)
 {
     float lo = x[0], hi = x[0], sum_w = w[0], sum_x = w[0] * x[0];
     for (int i = 1; i < n; i++) {
@@ -145,7 +149,7 @@ static float positive_error(const float *x, const float *w, int n, int q_max,
 {
     float scale = 1 / inv, sum = 0;
     for (int i = 0; i < n; i++) {
-        int l = gg_nearest(inv * x[i]);
+        int l = gg_kern_nearest(inv * x[i]);
         l = first ? (uint8_t)l : l < q_max ? l : q_max;
         float e = x[i] - scale * (float)l;
         sum += w[i] * e * e;
@@ -172,7 +176,8 @@ static struct fit refine(const float *x, const float *w, int n,
             t.ll = s.ll - w[i] * (float)q[i] * (float)q[i];
             if (!(t.xl > 0 && (!r->whole || t.ll > 0)))
                 continue;
-            int l = gg_clamp(gg_nearest(x[i] * t.ll / t.xl), r->lo, r->hi);
+            int l = gg_kern_clamp(gg_kern_nearest(x[i] * t.ll / t.xl), r->lo,
+                                  r->hi);
             if (l == q[i])
                 continue;
             t.xl += w[i] * x[i] * (float)l;
@@ -189,9 +194,9 @@ static struct fit refine(const float *x, const float *w, int n,
     return s;
 }
 
-float gg_fit_refined(const float *x, int n, int half, uint8_t *q)
+float gg_kern_fit_refined(const float *x, int n, int half, uint8_t *q)
 {
-    float max = gg_max_abs_signed(x, (size_t)n), w[GG_ENC_MAX_N] = { 0 };
+    float max = gg_kern_max_abs_signed(x, (size_t)n), w[GG_ENC_MAX_N] = { 0 };
     if (fabsf(max) < GG_ENC_ZERO) {
         memset(q, 0, (size_t)n);
         return 0;
@@ -201,7 +206,7 @@ float gg_fit_refined(const float *x, int n, int half, uint8_t *q)
     struct fit s = { 0, 0 };
     int l[GG_ENC_MAX_N];
     for (int i = 0; i < n; i++) {
-        l[i] = gg_clamp(gg_nearest(inv * x[i]), r.lo, r.hi);
+        l[i] = gg_kern_clamp(gg_kern_nearest(inv * x[i]), r.lo, r.hi);
         w[i] = x[i] * x[i];
         s.xl += w[i] * x[i] * (float)l[i];
         s.ll += w[i] * (float)l[i] * (float)l[i];
@@ -212,8 +217,8 @@ float gg_fit_refined(const float *x, int n, int half, uint8_t *q)
     return s.ll > 0 ? s.xl / s.ll : 0;
 }
 
-float gg_fit_positive(const float *x, const float *w, int n, int q_max,
-                      uint8_t *q)
+float gg_kern_fit_positive(const float *x, const float *w, int n, int q_max,
+                           uint8_t *q)
 {
     float max = 0;
     for (int i = 0; i < n; i++)
@@ -237,7 +242,7 @@ float gg_fit_positive(const float *x, const float *w, int n, int q_max,
     struct fit s = { 0, 0 };
     int c[GG_ENC_MAX_N];
     for (int i = 0; i < n; i++) {
-        int l = gg_nearest(inv * x[i]);
+        int l = gg_kern_nearest(inv * x[i]);
         l = l < q_max ? l : q_max;
         c[i] = (uint8_t)l;
         s.xl += w[i] * x[i] * (float)l;

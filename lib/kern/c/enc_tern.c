@@ -13,7 +13,7 @@
  * digit is that of zero. */
 static float ternary_digits(const float *x, int n, uint8_t *digit)
 {
-    float d = gg_max_abs(x, (size_t)n), inv = d != 0 ? 1 / d : 0;
+    float d = gg_kern_max_abs(x, (size_t)n), inv = d != 0 ? 1 / d : 0;
     for (int j = 0; j < n; j++)
         digit[j] = (uint8_t)(gg_round_away(x[j] * inv) + 1);
     return d;
@@ -28,14 +28,14 @@ static uint8_t ternary_byte(const uint8_t *digit, int n, int stride)
     return (uint8_t)(((q & 255) * 256 + 242) / 243);
 }
 
-void gg_encode_tq1_0_c(const float *src, void *dst, size_t n_rows,
-                       size_t row_len, const float *weight)
+void gg_kern_encode_tq1_0_c(const float *src, void *dst, size_t n_rows,
+                            size_t row_len, const float *weight)
 {
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 256; i++, src += 256) {
         struct gg_block_tq1_0 b;
         uint8_t digit[256];
-        gg_put_half(&b.d, ternary_digits(src, 256, digit));
+        gg_kern_put_half(&b.d, ternary_digits(src, 256, digit));
         for (int j = 0; j < 32; j++)
             b.qs[j] = ternary_byte(digit + j, 5, 32);
         for (int j = 0; j < 16; j++)
@@ -46,21 +46,21 @@ void gg_encode_tq1_0_c(const float *src, void *dst, size_t n_rows,
     }
 }
 
-void gg_encode_tq2_0_c(const float *src, void *dst, size_t n_rows,
-                       size_t row_len, const float *weight)
+void gg_kern_encode_tq2_0_c(const float *src, void *dst, size_t n_rows,
+                            size_t row_len, const float *weight)
 {
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 256; i++, src += 256) {
         struct gg_block_tq2_0 b;
         uint8_t digit[256];
-        gg_put_half(&b.d, ternary_digits(src, 256, digit));
-        gg_pack_pairs(b.qs, digit);
+        gg_kern_put_half(&b.d, ternary_digits(src, 256, digit));
+        gg_kern_pack_pairs(b.qs, digit);
         GG_PUT_BLOCK(b, dst, i);
     }
 }
 
-void gg_encode_q1_0_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
+void gg_kern_encode_q1_0_c(const float *src, void *dst, size_t n_rows,
+                           size_t row_len, const float *weight)
 {
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 128; i++, src += 128) {
@@ -71,24 +71,24 @@ void gg_encode_q1_0_c(const float *src, void *dst, size_t n_rows,
             sum += fabsf(src[j]);
             b.qs[j / 8] |= (uint8_t)((src[j] >= 0) << j % 8);
         }
-        gg_put_half(&b.d, sum / 128);
+        gg_kern_put_half(&b.d, sum / 128);
         GG_PUT_BLOCK(b, dst, i);
     }
 }
 
-void gg_encode_q2_0_c(const float *src, void *dst, size_t n_rows,
-                      size_t row_len, const float *weight)
+void gg_kern_encode_q2_0_c(const float *src, void *dst, size_t n_rows,
+                           size_t row_len, const float *weight)
 {
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 64; i++, src += 64) {
         struct gg_block_q2_0 b;
-        float d = gg_max_abs(src, 64), inv = d > 0 ? 1 / d : 0;
+        float d = gg_kern_max_abs(src, 64), inv = d > 0 ? 1 / d : 0;
         memset(&b, 0, sizeof b);
         for (int j = 0; j < 64; j++) {
-            int q = gg_clamp(gg_round_away(src[j] * inv) + 1, 0, 3);
+            int q = gg_kern_clamp(gg_round_away(src[j] * inv) + 1, 0, 3);
             b.qs[j / 4] |= (uint8_t)(q << 2 * (j % 4));
         }
-        gg_put_half(&b.d, d);
+        gg_kern_put_half(&b.d, d);
         GG_PUT_BLOCK(b, dst, i);
     }
 }

@@ -10,33 +10,33 @@
 #include "base/bytes.h"
 
 /* 2^(e - 128); e = 255, NaN in the specification, is one more exponent. */
-static inline float gg_e8m0_half(uint8_t e)
+static inline float gg_kern_e8m0_half(uint8_t e)
 {
-    return gg_f32_from_bits(e < 2 ? UINT32_C(0x00200000) << e
-                                  : (uint32_t)(e - 1) << 23);
+    return gg_bytes_f32_from_bits(e < 2 ? UINT32_C(0x00200000) << e
+                                        : (uint32_t)(e - 1) << 23);
 }
 
 /* Half of an unsigned E4M3 (bias 7); 0x7f, its NaN, is zero. Bit 7, which
  * an unsigned value does not have, is not looked at. */
-static inline float gg_ue4m3_half(uint8_t v)
+static inline float gg_kern_ue4m3_half(uint8_t v)
 {
     unsigned exp = v >> 3 & 15, man = v & 7;
     if (v == 0x7f)
         return 0;
     if (exp == 0)
         return (float)man * 0x1p-10f;
-    return gg_f32_from_bits((exp + 127 - 8) << 23 | man << 20);
+    return gg_bytes_f32_from_bits((exp + 127 - 8) << 23 | man << 20);
 }
 
 /* The nearest unsigned E4M3 of v; halves go up, NaN and what is not positive
  * are 0, the largest is 448 (0x7e). */
-static inline uint8_t gg_ue4m3_of(float v)
+static inline uint8_t gg_kern_ue4m3_of(float v)
 {
     if (!(v > 0))
         return 0;
     if (v > 448)
         v = 448;
-    uint32_t bits = gg_f32_bits(v);
+    uint32_t bits = gg_bytes_f32_bits(v);
     int exp = (int)(bits >> 23) - 127 + 7;
     if (exp <= 0) {
         int man = (int)(v * 512 + 0.5f);
@@ -53,12 +53,13 @@ static inline uint8_t gg_ue4m3_of(float v)
  * k - eps * 2^-24 / ln 2, and half of the distance from k to the next float
  * towards minus infinity is 2^(m - 24), m = floor(log2(|k|)) (half of that
  * where k is a positive power of two): eps must be less than ln 2 * 2^m. */
-static inline int gg_floor_log2f(float amax)
+static inline int gg_kern_floor_log2f(float amax)
 {
     int subnormal = amax < 0x1p-126f, m = 0;
-    uint32_t bits = gg_f32_bits(subnormal ? amax * 0x1p24f : amax);
+    uint32_t bits = gg_bytes_f32_bits(subnormal ? amax * 0x1p24f : amax);
     int k = (int)(bits >> 23) - 126 - (subnormal ? 24 : 0);
-    unsigned eps = 0x800000 - (bits & 0x7fffff), a = (unsigned)(k < 0 ? -k : k);
+    unsigned eps = 0x800000 - (bits & 0x7fffff),
+             a = (unsigned)(k < 0 ? -k : k);
     if (eps > 88) /* ln 2 * 2^7 */
         return k - 1;
     while (a >> (m + 1))
@@ -72,13 +73,13 @@ static inline int gg_floor_log2f(float amax)
 
 /* Scale of MXFP4: the largest level, 6, is for magnitudes from 4 to 8. What
  * does not fit into eight bits wraps, as ggml's conversion does on x86. */
-static inline uint8_t gg_mxfp4_exponent(float amax)
+static inline uint8_t gg_kern_mxfp4_exponent(float amax)
 {
     if (!(amax > 0))
         return 0;
-    if (gg_f32_bits(amax) >= 0x7f800000)
+    if (gg_bytes_f32_bits(amax) >= 0x7f800000)
         return 0; /* infinity: out of range of any integer */
-    return (uint8_t)(gg_floor_log2f(amax) - 2 + 127);
+    return (uint8_t)(gg_kern_floor_log2f(amax) - 2 + 127);
 }
 
 #endif

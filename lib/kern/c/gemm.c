@@ -4,8 +4,9 @@
 
 enum { MR = GG_GEMM_MR_C, NR = GG_GEMM_NR_C };
 
-void gg_gemm_tile_c(const void *w_panel, const void *x_panel, size_t n_blocks,
-                    unsigned n_cols, float *y, size_t y_stride, int add)
+void gg_kern_gemm_tile_c(const void *w_panel, const void *x_panel,
+                         size_t n_blocks, unsigned n_cols, float *y,
+                         size_t y_stride, int add)
 {
     const float *w = w_panel, *x = x_panel;
     float acc[NR][MR] = { { 0 } };

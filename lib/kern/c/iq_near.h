@@ -18,14 +18,15 @@
 
 #include "dtype/iq_code.h"
 
-extern const uint32_t gg_near_iq1_start[], gg_near_iq2_xxs_start[],
-    gg_near_iq2_xs_start[], gg_near_iq2_s_start[], gg_near_iq3_xxs_start[],
-    gg_near_iq3_s_start[];
-extern const uint16_t gg_near_iq1[], gg_near_iq2_xxs[], gg_near_iq2_xs[],
-    gg_near_iq2_s[], gg_near_iq3_xxs[], gg_near_iq3_s[];
+extern const uint32_t gg_kern_near_iq1_start[], gg_kern_near_iq2_xxs_start[],
+    gg_kern_near_iq2_xs_start[], gg_kern_near_iq2_s_start[],
+    gg_kern_near_iq3_xxs_start[], gg_kern_near_iq3_s_start[];
+extern const uint16_t gg_kern_near_iq1[], gg_kern_near_iq2_xxs[],
+    gg_kern_near_iq2_xs[], gg_kern_near_iq2_s[], gg_kern_near_iq3_xxs[],
+    gg_kern_near_iq3_s[];
 
 /* A codebook as an encoder needs it. */
-struct gg_iq_book {
+struct gg_kern_iq_book {
     const uint16_t *code;
     const uint32_t *start;
     const uint16_t *near;
@@ -34,27 +35,31 @@ struct gg_iq_book {
 };
 
 #define GG_IQ_BOOK(name, group, bits, top)                                    \
-    { gg_##name##_code, gg_near_##name##_start, gg_near_##name, group, bits,  \
-      top }
+    {                                                                         \
+        gg_dtype_##name##_code, gg_kern_near_##name##_start,                  \
+            gg_kern_near_##name, group, bits, top                             \
+    }
 
-static inline unsigned gg_iq_level(const struct gg_iq_book *b, unsigned code,
-                                   int i)
+static inline unsigned gg_kern_iq_level(const struct gg_kern_iq_book *b,
+                                        unsigned code, int i)
 {
     return code >> b->bits * i & ((1u << b->bits) - 1);
 }
 
 /* The point of a code, and the entry's index of the code of an entry. */
-static inline unsigned gg_iq_point(const struct gg_iq_book *b, unsigned code)
+static inline unsigned gg_kern_iq_point(const struct gg_kern_iq_book *b,
+                                        unsigned code)
 {
     unsigned p = 0;
     for (int i = b->group - 1; i >= 0; i--)
-        p = p * (unsigned)(b->top + 1) + gg_iq_level(b, code, i);
+        p = p * (unsigned)(b->top + 1) + gg_kern_iq_level(b, code, i);
     return p;
 }
 
-static inline unsigned gg_iq_entry(const struct gg_iq_book *b, unsigned code)
+static inline unsigned gg_kern_iq_entry(const struct gg_kern_iq_book *b,
+                                        unsigned code)
 {
-    return b->near[b->start[gg_iq_point(b, code)] >> 1];
+    return b->near[b->start[gg_kern_iq_point(b, code)] >> 1];
 }
 
 #endif

@@ -14,53 +14,53 @@
 /* Nearest integer, ties to even, for |v| <= 2^22. Adding 1.5 * 2^23 leaves
  * the integer in the low bits of the significand. Outside of that range the
  * bits are those of the same sum: deterministic, but not the nearest. */
-static inline int gg_nearest(float v)
+static inline int gg_kern_nearest(float v)
 {
-    uint32_t bits = gg_f32_bits(v + 12582912.0f);
+    uint32_t bits = gg_bytes_f32_bits(v + 12582912.0f);
     return (int)(bits & 0x7fffff) - 0x400000;
 }
 
 /* Towards zero; INT32_MIN for what is out of range, and NaN (CVTTSS2SI). */
-static inline int32_t gg_truncate(float v)
+static inline int32_t gg_kern_truncate(float v)
 {
     return v >= -0x1p31f && v < 0x1p31f ? (int32_t)v : INT32_MIN;
 }
 
-/* Nearest, ties away from zero (roundf), then as gg_truncate. */
+/* Nearest, ties away from zero (roundf), then as gg_kern_truncate. */
 static inline int32_t gg_round_away(float v)
 {
-    return gg_truncate(roundf(v));
+    return gg_kern_truncate(roundf(v));
 }
 
-static inline int gg_clamp(int v, int lo, int hi)
+static inline int gg_kern_clamp(int v, int lo, int hi)
 {
     return v < lo ? lo : v > hi ? hi : v;
 }
 
 /* Largest magnitude of n floats; NaN counts as more than infinity. */
-static inline float gg_max_abs(const float *x, size_t n)
+static inline float gg_kern_max_abs(const float *x, size_t n)
 {
     uint32_t m = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t a = gg_f32_bits(x[i]) & 0x7fffffff;
+        uint32_t a = gg_bytes_f32_bits(x[i]) & 0x7fffffff;
         m = a > m ? a : m;
     }
-    return gg_f32_from_bits(m);
+    return gg_bytes_f32_from_bits(m);
 }
 
 /* The first of n floats that has the largest magnitude, with its sign; NaN
  * does not count, and 0 is what is left of nothing else. */
-static inline float gg_max_abs_signed(const float *x, size_t n)
+static inline float gg_kern_max_abs_signed(const float *x, size_t n)
 {
     uint32_t best = 0, m = 0;
     for (size_t i = 0; i < n; i++) {
-        uint32_t v = gg_f32_bits(x[i]), a = v & 0x7fffffff;
+        uint32_t v = gg_bytes_f32_bits(x[i]), a = v & 0x7fffffff;
         if (a > m && a <= 0x7f800000) {
             m = a;
             best = v;
         }
     }
-    return gg_f32_from_bits(best);
+    return gg_bytes_f32_from_bits(best);
 }
 
 #endif

@@ -16,7 +16,8 @@ void gg_vec_mul_c(float *y, const float *a, const float *b, size_t n)
         y[i] = a[i] * b[i];
 }
 
-void gg_vec_scale_c(float *y, const float *x, size_t n, float scale, float bias)
+void gg_vec_scale_c(float *y, const float *x, size_t n, float scale,
+                    float bias)
 {
     for (size_t i = 0; i < n; i++)
         y[i] = x[i] * scale + bias;

@@ -11,12 +11,12 @@ static const struct book {
     const uint16_t *code;
     int n, n_elem, bits, n_levels, n_shells;
 } books[] = {
-    { "iq1", gg_iq1_code, 2048, 8, 2, 3, 3 },
-    { "iq2_xxs", gg_iq2_xxs_code, 256, 8, 2, 3, 2 },
-    { "iq2_xs", gg_iq2_xs_code, 512, 8, 2, 3, 2 },
-    { "iq2_s", gg_iq2_s_code, 1024, 8, 2, 3, 1 },
-    { "iq3_xxs", gg_iq3_xxs_code, 256, 4, 3, 8, 2 },
-    { "iq3_s", gg_iq3_s_code, 512, 4, 3, 8, 3 },
+    { "iq1", gg_dtype_iq1_code, 2048, 8, 2, 3, 3 },
+    { "iq2_xxs", gg_dtype_iq2_xxs_code, 256, 8, 2, 3, 2 },
+    { "iq2_xs", gg_dtype_iq2_xs_code, 512, 8, 2, 3, 2 },
+    { "iq2_s", gg_dtype_iq2_s_code, 1024, 8, 2, 3, 1 },
+    { "iq3_xxs", gg_dtype_iq3_xxs_code, 256, 4, 3, 8, 2 },
+    { "iq3_s", gg_dtype_iq3_s_code, 512, 4, 3, 8, 3 },
 };
 
 static int n_points(const struct book *b)
@@ -63,7 +63,8 @@ static void print_book(const struct book *b)
 {
     static int list[2048];
     int points = n_points(b), total = 0;
-    printf("\nconst uint32_t gg_near_%s_start[%d] = {", b->name, points + 1);
+    printf("\nconst uint32_t gg_kern_near_%s_start[%d] = {", b->name,
+           points + 1);
     for (int p = 0; p < points; p++) {
         int n = near_of(b, p, list);
         /* the lowest bit: the point is an entry */
@@ -71,8 +72,8 @@ static void print_book(const struct book *b)
                total * 2 + (distance(b, p, list[0]) == 0));
         total += n;
     }
-    printf(" %d\n};\n\nconst uint16_t gg_near_%s[%d] = {", total * 2, b->name,
-           total + 8);
+    printf(" %d\n};\n\nconst uint16_t gg_kern_near_%s[%d] = {", total * 2,
+           b->name, total + 8);
     for (int p = 0, k = 0; p < points; p++) {
         int n = near_of(b, p, list);
         int entry = distance(b, p, list[0]) == 0;

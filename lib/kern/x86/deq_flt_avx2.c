@@ -8,7 +8,7 @@
 
 #include <immintrin.h>
 
-void gg_decode_f16_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_f16_avx2(const void *src, float *dst, size_t n)
 {
     const unsigned char *p = src;
     size_t i = 0;
@@ -17,10 +17,10 @@ void gg_decode_f16_avx2(const void *src, float *dst, size_t n)
         _mm256_storeu_ps(dst + i, _mm256_cvtph_ps(h));
     }
     if (i < n)
-        gg_decode_f16_c(p + 2 * i, dst + i, n - i);
+        gg_kern_decode_f16_c(p + 2 * i, dst + i, n - i);
 }
 
-void gg_decode_bf16_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_bf16_avx2(const void *src, float *dst, size_t n)
 {
     const unsigned char *p = src;
     size_t i = 0;
@@ -30,10 +30,10 @@ void gg_decode_bf16_avx2(const void *src, float *dst, size_t n)
         _mm256_storeu_si256((void *)(dst + i), v);
     }
     if (i < n)
-        gg_decode_bf16_c(p + 2 * i, dst + i, n - i);
+        gg_kern_decode_bf16_c(p + 2 * i, dst + i, n - i);
 }
 
-void gg_decode_i8_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_i8_avx2(const void *src, float *dst, size_t n)
 {
     const unsigned char *p = src;
     size_t i = 0;
@@ -43,10 +43,10 @@ void gg_decode_i8_avx2(const void *src, float *dst, size_t n)
         _mm256_storeu_ps(dst + i, _mm256_cvtepi32_ps(v));
     }
     if (i < n)
-        gg_decode_i8_c(p + i, dst + i, n - i);
+        gg_kern_decode_i8_c(p + i, dst + i, n - i);
 }
 
-void gg_decode_i16_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_i16_avx2(const void *src, float *dst, size_t n)
 {
     const unsigned char *p = src;
     size_t i = 0;
@@ -56,5 +56,5 @@ void gg_decode_i16_avx2(const void *src, float *dst, size_t n)
         _mm256_storeu_ps(dst + i, _mm256_cvtepi32_ps(v));
     }
     if (i < n)
-        gg_decode_i16_c(p + 2 * i, dst + i, n - i);
+        gg_kern_decode_i16_c(p + 2 * i, dst + i, n - i);
 }

@@ -16,7 +16,7 @@ static const int8_t level5[32] = GG_IQ5K_LEVELS;
 
 static inline __m256i table_of(const int8_t *level)
 {
-    return _mm256_broadcastsi128_si256(gg_load128(level));
+    return _mm256_broadcastsi128_si256(gg_x86_load128(level));
 }
 
 /* Levels of codes of five bits, from two tables. */
@@ -31,7 +31,7 @@ static inline __m256i levels5(__m256i q)
  * bit s of each of 32 bytes, put at bit `at'. */
 static inline __m256i nibbles_of(const uint8_t *qs, unsigned s)
 {
-    __m256i q = gg_load256(qs + s / 2 * 32);
+    __m256i q = gg_x86_load256(qs + s / 2 * 32);
     q = s & 1 ? _mm256_srli_epi16(q, 4) : q;
     return _mm256_and_si256(q, _mm256_set1_epi8(15));
 }
@@ -49,49 +49,48 @@ static inline void put_two(float *dst, __m256i level, unsigned flags,
 {
     int f0 = flags >> 2 * s & 1 ? shift : 0;
     int f1 = flags >> 2 * s & 2 ? shift : 0;
-    __m256i add = _mm256_set_m128i(_mm_set1_epi8((char)f1),
-                                   _mm_set1_epi8((char)f0));
-    gg_put_i8(dst, _mm256_add_epi8(level, add), s0, s1);
+    __m256i add =
+        _mm256_set_m128i(_mm_set1_epi8((char)f1), _mm_set1_epi8((char)f0));
+    gg_x86_put_i8(dst, _mm256_add_epi8(level, add), s0, s1);
 }
 
 /* 32 elements of one sub-block. */
 static inline void put_one(float *dst, __m256i level, int shift, float scale)
 {
     level = _mm256_add_epi8(level, _mm256_set1_epi8((char)shift));
-    gg_put_i8(dst, level, scale, scale);
+    gg_x86_put_i8(dst, level, scale, scale);
 }
 
 /* Of the block at p. */
 #define FIELD(type, member) (p + offsetof(struct gg_block_##type, member))
 
-void gg_decode_q6_0_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q6_0_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i shift = _mm256_setr_epi64x(0, 4, 2, 6);
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
-        float d = gg_half_ps(p);
+        float d = gg_x86_half_ps(p);
         /* four times eight bytes, each with its own pair of bits below */
-        __m256i h = _mm256_set1_epi64x(
-            (long long)gg_load64le(FIELD(q6_0, qh)));
-        h = _mm256_and_si256(_mm256_srlv_epi64(h, shift),
-                             _mm256_set1_epi8(3));
-        __m256i q = _mm256_or_si256(gg_nibbles(FIELD(q6_0, qs)),
+        __m256i h =
+            _mm256_set1_epi64x((long long)gg_bytes_load64le(FIELD(q6_0, qh)));
+        h = _mm256_and_si256(_mm256_srlv_epi64(h, shift), _mm256_set1_epi8(3));
+        __m256i q = _mm256_or_si256(gg_x86_nibbles(FIELD(q6_0, qs)),
                                     _mm256_slli_epi16(h, 4));
-        gg_put_i8(dst, _mm256_sub_epi8(q, _mm256_set1_epi8(32)), d, d);
+        gg_x86_put_i8(dst, _mm256_sub_epi8(q, _mm256_set1_epi8(32)), d, d);
         p += sizeof(struct gg_block_q6_0);
     }
 }
 
-void gg_decode_iq2_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq2_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i table = table_of(level2);
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *sc = FIELD(iq2_k, scales);
-        unsigned extra = gg_load16le(FIELD(iq2_k, extra));
-        float d = gg_half_ps(p);
+        unsigned extra = gg_bytes_load16le(FIELD(iq2_k, extra));
+        float d = gg_x86_half_ps(p);
         for (unsigned s = 0; s < 8; s++) {
-            __m256i q = gg_pairs_of(FIELD(iq2_k, qs), s);
+            __m256i q = gg_x86_pairs_of(FIELD(iq2_k, qs), s);
             put_two(dst + 32 * s, _mm256_shuffle_epi8(table, q), extra, s,
                     GG_IQ2K_SHIFT, d * (float)((sc[s] & 15) - 8),
                     d * (float)((sc[s] >> 4) - 8));
@@ -100,18 +99,18 @@ void gg_decode_iq2_k_avx2(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_iq3_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq3_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i table = table_of(level3);
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *sc = FIELD(iq3_k, scales_l);
-        unsigned extra = gg_load16le(FIELD(iq3_k, extra));
-        unsigned minus = gg_load16le(FIELD(iq3_k, scales_h));
-        __m256i h = gg_load256(FIELD(iq3_k, qh));
-        float d = gg_half_ps(p);
+        unsigned extra = gg_bytes_load16le(FIELD(iq3_k, extra));
+        unsigned minus = gg_bytes_load16le(FIELD(iq3_k, scales_h));
+        __m256i h = gg_x86_load256(FIELD(iq3_k, qh));
+        float d = gg_x86_half_ps(p);
         for (unsigned s = 0; s < 8; s++, minus >>= 2) {
-            __m256i q = gg_pairs_of(FIELD(iq3_k, qs), s);
+            __m256i q = gg_x86_pairs_of(FIELD(iq3_k, qs), s);
             int s0 = 2 * (sc[s] & 15) + 1, s1 = 2 * (sc[s] >> 4) + 1;
             q = with_bits(q, h, s, 2);
             put_two(dst + 32 * s, _mm256_shuffle_epi8(table, q), extra, s,
@@ -122,39 +121,41 @@ void gg_decode_iq3_k_avx2(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_iq4_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq4_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i table = table_of(level4);
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *lo = FIELD(iq4_k, scales_l);
         const uint8_t *hi = FIELD(iq4_k, scales_h);
-        unsigned extra = gg_load16le(FIELD(iq4_k, extra));
-        float d = gg_half_ps(p);
+        unsigned extra = gg_bytes_load16le(FIELD(iq4_k, extra));
+        float d = gg_x86_half_ps(p);
         for (unsigned s = 0; s < 8; s++) {
-            __m256i q = gg_nibbles(FIELD(iq4_k, qs) + 16 * s);
+            __m256i q = gg_x86_nibbles(FIELD(iq4_k, qs) + 16 * s);
             put_two(dst + 32 * s, _mm256_shuffle_epi8(table, q), extra, s,
-                    GG_IQ4K_SHIFT, d * (float)gg_iq4k_scale(lo, hi, 2 * s),
-                    d * (float)gg_iq4k_scale(lo, hi, 2 * s + 1));
+                    GG_IQ4K_SHIFT,
+                    d * (float)gg_kern_iq4k_scale(lo, hi, 2 * s),
+                    d * (float)gg_kern_iq4k_scale(lo, hi, 2 * s + 1));
         }
         p += sizeof(struct gg_block_iq4_k);
     }
 }
 
-void gg_decode_iq5_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq5_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *lo = FIELD(iq5_k, scales_l);
         const uint8_t *hi = FIELD(iq5_k, scales_h);
-        unsigned extra = gg_load16le(FIELD(iq5_k, extra));
-        __m256i h = gg_load256(FIELD(iq5_k, qh));
-        float d = gg_half_ps(p);
+        unsigned extra = gg_bytes_load16le(FIELD(iq5_k, extra));
+        __m256i h = gg_x86_load256(FIELD(iq5_k, qh));
+        float d = gg_x86_half_ps(p);
         for (unsigned s = 0; s < 8; s++) {
             __m256i q = nibbles_of(FIELD(iq5_k, qs), s);
             put_two(dst + 32 * s, levels5(with_bits(q, h, s, 4)), extra, s,
-                    GG_IQ5K_SHIFT, d * (float)gg_iq4k_scale(lo, hi, 2 * s),
-                    d * (float)gg_iq4k_scale(lo, hi, 2 * s + 1));
+                    GG_IQ5K_SHIFT,
+                    d * (float)gg_kern_iq4k_scale(lo, hi, 2 * s),
+                    d * (float)gg_kern_iq4k_scale(lo, hi, 2 * s + 1));
         }
         p += sizeof(struct gg_block_iq5_k);
     }
@@ -164,7 +165,7 @@ void gg_decode_iq5_k_avx2(const void *src, float *dst, size_t n)
 static inline void put_cubic(float *dst, __m128i codes, float shift,
                              float scale)
 {
-    __m256 q = gg_u8_ps(codes), v;
+    __m256 q = gg_x86_u8_ps(codes), v;
     v = _mm256_mul_ps(q, _mm256_set1_ps(0.0011972f));
     v = _mm256_add_ps(_mm256_set1_ps(-0.11218f), v);
     v = _mm256_add_ps(_mm256_set1_ps(6.2568f), _mm256_mul_ps(q, v));
@@ -173,15 +174,15 @@ static inline void put_cubic(float *dst, __m128i codes, float shift,
     _mm256_storeu_ps(dst, _mm256_mul_ps(_mm256_set1_ps(scale), v));
 }
 
-void gg_decode_iq6_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq6_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const int8_t *sc = (const int8_t *)FIELD(iq6_k, scales);
-        unsigned extra = gg_load16le(FIELD(iq6_k, extra));
-        float d = gg_half_ps(p);
+        unsigned extra = gg_bytes_load16le(FIELD(iq6_k, extra));
+        float d = gg_x86_half_ps(p);
         for (unsigned s = 0; s < 8; s++, extra >>= 2, sc += 2) {
-            __m256i q = gg_pairs_of(FIELD(iq6_k, qh), s);
+            __m256i q = gg_x86_pairs_of(FIELD(iq6_k, qh), s);
             q = _mm256_or_si256(nibbles_of(FIELD(iq6_k, qs), s),
                                 _mm256_slli_epi16(q, 4));
             __m128i lo = _mm256_castsi256_si128(q);
@@ -202,10 +203,10 @@ void gg_decode_iq6_k_avx2(const void *src, float *dst, size_t n)
 
 static inline float row_scale(const uint8_t *p)
 {
-    return gg_f32_from_bits(gg_load32le(p));
+    return gg_bytes_f32_from_bits(gg_bytes_load32le(p));
 }
 
-void gg_decode_iq4_ks_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq4_ks_avx2(const void *src, float *dst, size_t n)
 {
     const __m256i table = table_of(level4);
     const float d = row_scale(src);
@@ -213,7 +214,7 @@ void gg_decode_iq4_ks_avx2(const void *src, float *dst, size_t n)
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         for (unsigned s = 0; s < 8; s++) {
             int sc = p[s];
-            __m256i q = gg_nibbles(FIELD(iq4_ks, qs) + 16 * s);
+            __m256i q = gg_x86_nibbles(FIELD(iq4_ks, qs) + 16 * s);
             put_one(dst + 32 * s, _mm256_shuffle_epi8(table, q),
                     sc & 1 ? GG_IQ4K_SHIFT : 0, d * (float)((sc & 254) - 127));
         }
@@ -221,12 +222,12 @@ void gg_decode_iq4_ks_avx2(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_iq5_ks_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq5_ks_avx2(const void *src, float *dst, size_t n)
 {
     const float d = row_scale(src);
     const uint8_t *p = (const uint8_t *)src + sizeof(float);
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        __m256i h = gg_load256(FIELD(iq5_ks, qh));
+        __m256i h = gg_x86_load256(FIELD(iq5_ks, qh));
         for (unsigned s = 0; s < 8; s++) {
             int sc = p[s];
             __m256i q = nibbles_of(FIELD(iq5_ks, qs), s);
@@ -237,36 +238,36 @@ void gg_decode_iq5_ks_avx2(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_iq4_kss_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq4_kss_avx2(const void *src, float *dst, size_t n)
 {
     const __m256i table = table_of(level4), low = _mm256_set1_epi8(15);
     const float d = row_scale(src);
     const uint8_t *p = (const uint8_t *)src + sizeof(float);
     for (size_t i = 0; i < n / 256 * 8; i++, dst += 32, p += 16) {
-        __m128i w = gg_load128(p);
+        __m128i w = gg_x86_load128(p);
         /* bit 0 of each word, packed to a byte each: the scale */
-        __m128i bits = _mm_packs_epi16(_mm_slli_epi16(w, 15),
-                                       _mm_setzero_si128());
+        __m128i bits =
+            _mm_packs_epi16(_mm_slli_epi16(w, 15), _mm_setzero_si128());
         int sc = _mm_movemask_epi8(bits);
         w = _mm_and_si128(w, _mm_set1_epi16((short)0xfffe));
         w = _mm_xor_si128(w, _mm_srli_epi16(w, 1));
         __m256i q = _mm256_set_m128i(_mm_srli_epi16(w, 4), w);
         q = _mm256_and_si256(q, low);
-        put_one(dst, _mm256_shuffle_epi8(table, q),
-                sc & 1 ? GG_IQ4K_SHIFT : 0, d * (float)((sc & 254) - 127));
+        put_one(dst, _mm256_shuffle_epi8(table, q), sc & 1 ? GG_IQ4K_SHIFT : 0,
+                d * (float)((sc & 254) - 127));
     }
 }
 
-void gg_decode_iq2_ks_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq2_ks_avx2(const void *src, float *dst, size_t n)
 {
     const __m256i table = table_of(level2);
-    const float d = gg_half_ps(src);
+    const float d = gg_x86_half_ps(src);
     const uint8_t *p = (const uint8_t *)src + sizeof(uint16_t);
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *sc = FIELD(iq2_ks, scales);
-        unsigned extra = gg_load16le(p);
+        unsigned extra = gg_bytes_load16le(p);
         for (unsigned s = 0; s < 8; s++, extra >>= 1) {
-            __m256i q = gg_pairs_of(FIELD(iq2_ks, qs), s);
+            __m256i q = gg_x86_pairs_of(FIELD(iq2_ks, qs), s);
             int v = (sc[s / 2] >> 4 * (s & 1) & 15) | (extra & 256 ? 16 : 0);
             put_one(dst + 32 * s, _mm256_shuffle_epi8(table, q),
                     extra & 1 ? GG_IQ2K_SHIFT : 0, d * (float)(v - 16));
@@ -275,17 +276,18 @@ void gg_decode_iq2_ks_avx2(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_iq3_ks_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq3_ks_avx2(const void *src, float *dst, size_t n)
 {
     const __m256i table = table_of(level3);
-    const float d = gg_half_ps(src);
+    const float d = gg_x86_half_ps(src);
     const uint8_t *p = (const uint8_t *)src + sizeof(uint16_t);
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *sc = FIELD(iq3_ks, scales);
-        unsigned extra = gg_load16le(p);
-        __m256i h = gg_load256(FIELD(iq3_ks, qh));
+        unsigned extra = gg_bytes_load16le(p);
+        __m256i h = gg_x86_load256(FIELD(iq3_ks, qh));
         for (unsigned s = 0; s < 8; s++, extra >>= 1) {
-            __m256i q = with_bits(gg_pairs_of(FIELD(iq3_ks, qs), s), h, s, 2);
+            __m256i q =
+                with_bits(gg_x86_pairs_of(FIELD(iq3_ks, qs), s), h, s, 2);
             int v = (sc[s % 4] >> 4 * (s / 4) & 15) | (extra & 1 ? 16 : 0);
             put_one(dst + 32 * s, _mm256_shuffle_epi8(table, q),
                     extra & 256 ? GG_IQ3K_SHIFT : 0, d * (float)(v - 16));

@@ -9,22 +9,22 @@
 static inline void put_k4(float *dst, __m256i q, const uint8_t *sc, unsigned s,
                           float d, float dmin)
 {
-    float scale = d * (float)gg_k4_scale(sc, s);
-    float min = dmin * (float)gg_k4_min(sc, s);
-    gg_put_u8(dst, q, scale, min, scale, min);
+    float scale = d * (float)gg_kern_k4_scale(sc, s);
+    float min = dmin * (float)gg_kern_k4_min(sc, s);
+    gg_x86_put_u8(dst, q, scale, min, scale, min);
 }
 
-void gg_decode_q4_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q4_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i low = _mm256_set1_epi8(15);
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *sc = p + offsetof(struct gg_block_q4_k, scales);
         const uint8_t *qs = p + offsetof(struct gg_block_q4_k, qs);
-        float d = gg_half_ps(p);
-        float dmin = gg_half_ps(p + offsetof(struct gg_block_q4_k, dmin));
+        float d = gg_x86_half_ps(p);
+        float dmin = gg_x86_half_ps(p + offsetof(struct gg_block_q4_k, dmin));
         for (unsigned s = 0; s < 8; s += 2) {
-            __m256i q = gg_load256(qs + 16 * s);
+            __m256i q = gg_x86_load256(qs + 16 * s);
             __m256i hi = _mm256_and_si256(_mm256_srli_epi16(q, 4), low);
             put_k4(dst + 32 * s, _mm256_and_si256(q, low), sc, s, d, dmin);
             put_k4(dst + 32 * s + 32, hi, sc, s + 1, d, dmin);
@@ -33,7 +33,7 @@ void gg_decode_q4_k_avx2(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_q5_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q5_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i low = _mm256_set1_epi8(15), fifth = _mm256_set1_epi8(16);
@@ -41,11 +41,11 @@ void gg_decode_q5_k_avx2(const void *src, float *dst, size_t n)
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *sc = p + offsetof(struct gg_block_q5_k, scales);
         const uint8_t *qs = p + offsetof(struct gg_block_q5_k, qs);
-        __m256i h = gg_load256(p + offsetof(struct gg_block_q5_k, qh));
-        float d = gg_half_ps(p);
-        float dmin = gg_half_ps(p + offsetof(struct gg_block_q5_k, dmin));
+        __m256i h = gg_x86_load256(p + offsetof(struct gg_block_q5_k, qh));
+        float d = gg_x86_half_ps(p);
+        float dmin = gg_x86_half_ps(p + offsetof(struct gg_block_q5_k, dmin));
         for (unsigned s = 0; s < 8; s++) {
-            __m256i q = gg_load256(qs + s / 2 * 32);
+            __m256i q = gg_x86_load256(qs + s / 2 * 32);
             q = _mm256_and_si256(s & 1 ? _mm256_srli_epi16(q, 4) : q, low);
             __m256i bit = _mm256_slli_epi16(_mm256_and_si256(h, one), 4);
             q = _mm256_or_si256(q, _mm256_and_si256(bit, fifth));
@@ -56,44 +56,47 @@ void gg_decode_q5_k_avx2(const void *src, float *dst, size_t n)
     }
 }
 
-void gg_decode_q2_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q2_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *sc = p + offsetof(struct gg_block_q2_k, scales);
-        float d = gg_half_ps(p + offsetof(struct gg_block_q2_k, d));
-        float dmin = gg_half_ps(p + offsetof(struct gg_block_q2_k, dmin));
+        float d = gg_x86_half_ps(p + offsetof(struct gg_block_q2_k, d));
+        float dmin = gg_x86_half_ps(p + offsetof(struct gg_block_q2_k, dmin));
         for (unsigned s = 0; s < 8; s++, sc += 2)
-            gg_put_u8(dst + 32 * s,
-                      gg_pairs_of(p + offsetof(struct gg_block_q2_k, qs), s),
-                      d * (float)(sc[0] & 15), dmin * (float)(sc[0] >> 4),
-                      d * (float)(sc[1] & 15), dmin * (float)(sc[1] >> 4));
+            gg_x86_put_u8(
+                dst + 32 * s,
+                gg_x86_pairs_of(p + offsetof(struct gg_block_q2_k, qs), s),
+                d * (float)(sc[0] & 15), dmin * (float)(sc[0] >> 4),
+                d * (float)(sc[1] & 15), dmin * (float)(sc[1] >> 4));
         p += sizeof(struct gg_block_q2_k);
     }
 }
 
-void gg_decode_q3_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q3_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i four = _mm256_set1_epi8(4);
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *sc = p + offsetof(struct gg_block_q3_k, scales);
-        __m256i h = gg_load256(p + offsetof(struct gg_block_q3_k, hmask));
-        float d = gg_half_ps(p + offsetof(struct gg_block_q3_k, d));
+        __m256i h = gg_x86_load256(p + offsetof(struct gg_block_q3_k, hmask));
+        float d = gg_x86_half_ps(p + offsetof(struct gg_block_q3_k, d));
         for (unsigned s = 0; s < 8; s++) {
             /* the third bit, then four less */
-            __m256i q = gg_pairs_of(p + offsetof(struct gg_block_q3_k, qs), s);
+            __m256i q =
+                gg_x86_pairs_of(p + offsetof(struct gg_block_q3_k, qs), s);
             __m256i bit = _mm256_srl_epi16(h, _mm_cvtsi32_si128((int)s));
             bit = _mm256_and_si256(_mm256_slli_epi16(bit, 2), four);
             q = _mm256_sub_epi8(_mm256_or_si256(q, bit), four);
-            gg_put_i8(dst + 32 * s, q, d * (float)gg_k3_scale(sc, 2 * s),
-                      d * (float)gg_k3_scale(sc, 2 * s + 1));
+            gg_x86_put_i8(dst + 32 * s, q,
+                          d * (float)gg_kern_k3_scale(sc, 2 * s),
+                          d * (float)gg_kern_k3_scale(sc, 2 * s + 1));
         }
         p += sizeof(struct gg_block_q3_k);
     }
 }
 
-void gg_decode_q6_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q6_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i low = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
@@ -101,68 +104,69 @@ void gg_decode_q6_k_avx2(const void *src, float *dst, size_t n)
     for (size_t i = 0; i < n / 256; i++) {
         const int8_t *sc =
             (const int8_t *)p + offsetof(struct gg_block_q6_k, scales);
-        float d = gg_half_ps(p + offsetof(struct gg_block_q6_k, d));
+        float d = gg_x86_half_ps(p + offsetof(struct gg_block_q6_k, d));
         for (int h = 0; h < 2; h++, sc += 8, dst += 128) {
-            __m256i hi = gg_load256(p + offsetof(struct gg_block_q6_k, qh) +
-                                    32 * h);
+            __m256i hi = gg_x86_load256(
+                p + offsetof(struct gg_block_q6_k, qh) + 32 * h);
             __m256i up[4] = { _mm256_slli_epi16(hi, 4),
                               _mm256_slli_epi16(hi, 2), hi,
                               _mm256_srli_epi16(hi, 2) };
             for (int r = 0; r < 4; r++) {
-                __m256i l = gg_load256(p + 64 * h + 32 * (r & 1));
+                __m256i l = gg_x86_load256(p + 64 * h + 32 * (r & 1));
                 l = _mm256_and_si256(r < 2 ? l : _mm256_srli_epi16(l, 4), low);
                 l = _mm256_or_si256(l, _mm256_and_si256(up[r], two));
-                gg_put_i8(dst + 32 * r, _mm256_sub_epi8(l, bias),
-                          d * (float)sc[2 * r], d * (float)sc[2 * r + 1]);
+                gg_x86_put_i8(dst + 32 * r, _mm256_sub_epi8(l, bias),
+                              d * (float)sc[2 * r], d * (float)sc[2 * r + 1]);
             }
         }
         p += sizeof(struct gg_block_q6_k);
     }
 }
 
-void gg_decode_q8_k_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q8_k_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        float d = gg_f32_from_bits(gg_load32le(p));
+        float d = gg_bytes_f32_from_bits(gg_bytes_load32le(p));
         for (int e = 0; e < 256; e += 32)
-            gg_put_i8(dst + e,
-                      gg_load256(p + offsetof(struct gg_block_q8_k, qs) + e),
-                      d, d);
+            gg_x86_put_i8(
+                dst + e,
+                gg_x86_load256(p + offsetof(struct gg_block_q8_k, qs) + e), d,
+                d);
         p += sizeof(struct gg_block_q8_k);
     }
 }
 
-void gg_decode_iq4_xs_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_iq4_xs_avx2(const void *src, float *dst, size_t n)
 {
     static const int8_t level[16] = GG_IQ4_LEVELS;
-    const __m256i table = _mm256_broadcastsi128_si256(gg_load128(level));
+    const __m256i table = _mm256_broadcastsi128_si256(gg_x86_load128(level));
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
         const uint8_t *low = p + offsetof(struct gg_block_iq4_xs, scales_l);
         unsigned high =
-            gg_load16le(p + offsetof(struct gg_block_iq4_xs, scales_h));
-        float d = gg_half_ps(p);
+            gg_bytes_load16le(p + offsetof(struct gg_block_iq4_xs, scales_h));
+        float d = gg_x86_half_ps(p);
         for (unsigned s = 0; s < 8; s++) {
             unsigned l = low[s / 2] >> 4 * (s & 1) & 15u;
             float dl = d * (float)((int)(l | (high >> 2 * s & 3) << 4) - 32);
-            __m256i q = gg_nibbles(p + offsetof(struct gg_block_iq4_xs, qs) +
-                                   16 * s);
-            gg_put_i8(dst + 32 * s, _mm256_shuffle_epi8(table, q), dl, dl);
+            __m256i q = gg_x86_nibbles(
+                p + offsetof(struct gg_block_iq4_xs, qs) + 16 * s);
+            gg_x86_put_i8(dst + 32 * s, _mm256_shuffle_epi8(table, q), dl, dl);
         }
         p += sizeof(struct gg_block_iq4_xs);
     }
 }
 
-void gg_decode_tq2_0_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_tq2_0_avx2(const void *src, float *dst, size_t n)
 {
     const __m256i one = _mm256_set1_epi8(1);
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++, dst += 256) {
-        float d = gg_half_ps(p + offsetof(struct gg_block_tq2_0, d));
+        float d = gg_x86_half_ps(p + offsetof(struct gg_block_tq2_0, d));
         for (unsigned s = 0; s < 8; s++)
-            gg_put_i8(dst + 32 * s, _mm256_sub_epi8(gg_pairs_of(p, s), one), d,
-                      d);
+            gg_x86_put_i8(dst + 32 * s,
+                          _mm256_sub_epi8(gg_x86_pairs_of(p, s), one), d, d);
         p += sizeof(struct gg_block_tq2_0);
     }
 }

@@ -11,7 +11,8 @@
 static inline __m256i ternary(__m256i v, int k)
 {
     static const short pow3[5] = { 1, 3, 9, 27, 81 };
-    const __m256i byte = _mm256_set1_epi16(255), p = _mm256_set1_epi16(pow3[k]);
+    const __m256i byte = _mm256_set1_epi16(255),
+                  p = _mm256_set1_epi16(pow3[k]);
     __m256i lo = _mm256_and_si256(v, byte), hi = _mm256_srli_epi16(v, 8);
     lo = _mm256_and_si256(_mm256_mullo_epi16(lo, p), byte);
     hi = _mm256_and_si256(_mm256_mullo_epi16(hi, p), byte);
@@ -21,62 +22,63 @@ static inline __m256i ternary(__m256i v, int k)
     return _mm256_sub_epi8(v, _mm256_set1_epi8(1));
 }
 
-void gg_decode_tq1_0_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_tq1_0_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     for (size_t i = 0; i < n / 256; i++) {
-        float d = gg_half_ps(p + offsetof(struct gg_block_tq1_0, d));
+        float d = gg_x86_half_ps(p + offsetof(struct gg_block_tq1_0, d));
         for (int k = 0; k < 5; k++, dst += 32)
-            gg_put_i8(dst, ternary(gg_load256(p), k), d, d);
+            gg_x86_put_i8(dst, ternary(gg_x86_load256(p), k), d, d);
         /* 16 bytes of five digits: two digits at a time */
-        __m256i v = _mm256_broadcastsi128_si256(gg_load128(p + 32)), t[5];
+        __m256i v = _mm256_broadcastsi128_si256(gg_x86_load128(p + 32)), t[5];
         for (int k = 0; k < 5; k++)
             t[k] = ternary(v, k);
         for (int k = 0; k < 4; k += 2, dst += 32)
-            gg_put_i8(dst, _mm256_blend_epi32(t[k], t[k + 1], 0xf0), d, d);
+            gg_x86_put_i8(dst, _mm256_blend_epi32(t[k], t[k + 1], 0xf0), d, d);
         /* the fifth digit, then four bytes of four digits */
-        uint32_t h = gg_load32le(p + offsetof(struct gg_block_tq1_0, qh));
+        uint32_t h =
+            gg_bytes_load32le(p + offsetof(struct gg_block_tq1_0, qh));
         __m256i q = _mm256_set1_epi32((int)h);
         __m256i u[4] = { ternary(q, 0), ternary(q, 1), ternary(q, 2),
                          ternary(q, 3) };
-        __m256i four = _mm256_blend_epi32(
-            _mm256_blend_epi32(u[0], u[1], 0x22),
-            _mm256_blend_epi32(u[2], u[3], 0x88), 0xcc);
-        gg_put_i8(dst, _mm256_blend_epi32(t[4], four, 0xf0), d, d);
+        __m256i four =
+            _mm256_blend_epi32(_mm256_blend_epi32(u[0], u[1], 0x22),
+                               _mm256_blend_epi32(u[2], u[3], 0x88), 0xcc);
+        gg_x86_put_i8(dst, _mm256_blend_epi32(t[4], four, 0xf0), d, d);
         dst += 32;
         p += sizeof(struct gg_block_tq1_0);
     }
 }
 
 /* A sign: d or -d. */
-void gg_decode_q1_0_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q1_0_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     for (size_t i = 0; i < n / 128; i++, dst += 128) {
         const uint8_t *qs = p + offsetof(struct gg_block_q1_0, qs);
-        __m256 d = _mm256_set1_ps(gg_half_ps(p));
+        __m256 d = _mm256_set1_ps(gg_x86_half_ps(p));
         __m256 minus = _mm256_xor_ps(d, _mm256_set1_ps(-0.0f));
         for (int k = 0; k < 16; k++) {
             __m256i v = _mm256_and_si256(_mm256_set1_epi32(qs[k]), bit);
             v = _mm256_cmpeq_epi32(v, bit);
-            _mm256_storeu_ps(dst + 8 * k,
-                             _mm256_blendv_ps(minus, d,
-                                              _mm256_castsi256_ps(v)));
+            _mm256_storeu_ps(
+                dst + 8 * k,
+                _mm256_blendv_ps(minus, d, _mm256_castsi256_ps(v)));
         }
         p += sizeof(struct gg_block_q1_0);
     }
 }
 
-void gg_decode_q2_0_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_q2_0_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i shift = _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
     for (size_t i = 0; i < n / 64; i++, dst += 64) {
         const uint8_t *qs = p + offsetof(struct gg_block_q2_0, qs);
-        __m256 d = _mm256_set1_ps(gg_half_ps(p));
+        __m256 d = _mm256_set1_ps(gg_x86_half_ps(p));
         for (int k = 0; k < 8; k++) {
-            __m256i v = _mm256_set1_epi32(gg_load16le(qs + 2 * k));
+            __m256i v = _mm256_set1_epi32(gg_bytes_load16le(qs + 2 * k));
             v = _mm256_and_si256(_mm256_srlv_epi32(v, shift),
                                  _mm256_set1_epi32(3));
             v = _mm256_sub_epi32(v, _mm256_set1_epi32(1));
@@ -90,33 +92,34 @@ void gg_decode_q2_0_avx2(const void *src, float *dst, size_t n)
 static inline __m256i fp4_table(void)
 {
     static const int8_t level[16] = GG_FP4_LEVELS;
-    return _mm256_broadcastsi128_si256(gg_load128(level));
+    return _mm256_broadcastsi128_si256(gg_x86_load128(level));
 }
 
-void gg_decode_mxfp4_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_mxfp4_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i table = fp4_table();
     for (size_t i = 0; i < n / 32; i++, dst += 32) {
-        float d = gg_e8m0_half(p[0]);
-        __m256i q = gg_nibbles(p + offsetof(struct gg_block_mxfp4, qs));
-        gg_put_i8(dst, _mm256_shuffle_epi8(table, q), d, d);
+        float d = gg_kern_e8m0_half(p[0]);
+        __m256i q = gg_x86_nibbles(p + offsetof(struct gg_block_mxfp4, qs));
+        gg_x86_put_i8(dst, _mm256_shuffle_epi8(table, q), d, d);
         p += sizeof(struct gg_block_mxfp4);
     }
 }
 
 /* Sixteen elements are the low, then the high nibbles of eight bytes. */
-void gg_decode_nvfp4_avx2(const void *src, float *dst, size_t n)
+void gg_kern_decode_nvfp4_avx2(const void *src, float *dst, size_t n)
 {
     const uint8_t *p = src;
     const __m256i table = fp4_table();
     for (size_t i = 0; i < n / 64; i++) {
         for (int s = 0; s < 4; s += 2, dst += 32) {
-            __m256i q = gg_nibbles(p + offsetof(struct gg_block_nvfp4, qs) +
-                                   8 * s);
+            __m256i q = gg_x86_nibbles(
+                p + offsetof(struct gg_block_nvfp4, qs) + 8 * s);
             q = _mm256_permute4x64_epi64(q, 0xd8);
-            gg_put_i8(dst, _mm256_shuffle_epi8(table, q),
-                      gg_ue4m3_half(p[s]), gg_ue4m3_half(p[s + 1]));
+            gg_x86_put_i8(dst, _mm256_shuffle_epi8(table, q),
+                          gg_kern_ue4m3_half(p[s]),
+                          gg_kern_ue4m3_half(p[s + 1]));
         }
         p += sizeof(struct gg_block_nvfp4);
     }

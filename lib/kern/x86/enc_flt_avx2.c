@@ -4,8 +4,8 @@
 
 #include <immintrin.h>
 
-void gg_encode_f16_avx2(const float *src, void *dst, size_t n_rows,
-                        size_t row_len, const float *weight)
+void gg_kern_encode_f16_avx2(const float *src, void *dst, size_t n_rows,
+                             size_t row_len, const float *weight)
 {
     unsigned char *p = dst;
     size_t n = n_rows * row_len, i = 0;
@@ -15,7 +15,7 @@ void gg_encode_f16_avx2(const float *src, void *dst, size_t n_rows,
         _mm_storeu_si128((void *)(p + 2 * i), h);
     }
     if (i < n)
-        gg_encode_f16_c(src + i, p + 2 * i, 1, n - i, weight);
+        gg_kern_encode_f16_c(src + i, p + 2 * i, 1, n - i, weight);
 }
 
 /* Eight floats to bf16 in the low halves of the lanes: round to nearest even;
@@ -27,14 +27,14 @@ static inline __m256i bf16_of(__m256i v)
     __m256i r = _mm256_add_epi32(v, _mm256_set1_epi32(0x7fff));
     r = _mm256_srli_epi32(_mm256_add_epi32(r, odd), 16);
     __m256i nan = _mm256_or_si256(hi, _mm256_set1_epi32(64));
-    __m256i is_nan = _mm256_cmpgt_epi32(
-        _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)),
-        _mm256_set1_epi32(0x7f800000));
+    __m256i is_nan =
+        _mm256_cmpgt_epi32(_mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)),
+                           _mm256_set1_epi32(0x7f800000));
     return _mm256_blendv_epi8(r, nan, is_nan);
 }
 
-void gg_encode_bf16_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_bf16_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     unsigned char *p = dst;
     size_t n = n_rows * row_len, i = 0;
@@ -45,5 +45,5 @@ void gg_encode_bf16_avx2(const float *src, void *dst, size_t n_rows,
         _mm256_storeu_si256((void *)(p + 2 * i), h);
     }
     if (i < n)
-        gg_encode_bf16_c(src + i, p + 2 * i, 1, n - i, weight);
+        gg_kern_encode_bf16_c(src + i, p + 2 * i, 1, n - i, weight);
 }

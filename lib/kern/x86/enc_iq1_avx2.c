@@ -48,9 +48,10 @@ static inline __m256i ordered(__m256 v)
 static GG_ALWAYS_INLINE void places(const float *x, int n, int *to)
 {
     /* 32 zeros, then ones: from 32 + j - i on, whether j .. j+7 are above i */
-    static const int above[72] = { [33] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                   1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                   1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+    static const int above[72] = { [33] = 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                   1,        1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                   1,        1, 1, 1, 1, 1, 1, 1, 1, 1,
+                                   1,        1, 1, 1, 1, 1, 1, 1, 1 };
     __m256i key[4], place[4];
     int k[32];
     GG_UNROLL
@@ -63,7 +64,7 @@ static GG_ALWAYS_INLINE void places(const float *x, int n, int *to)
         __m256i v = _mm256_set1_epi32(k[i]);
         GG_UNROLL
         for (int q = 0; q < n / 8; q++) {
-            __m256i up = gg_load256(above + 32 + 8 * q - i);
+            __m256i up = gg_x86_load256(above + 32 + 8 * q - i);
             up = _mm256_cmpgt_epi32(_mm256_add_epi32(key[q], up), v);
             place[q] = _mm256_sub_epi32(place[q], up);
         }
@@ -115,9 +116,9 @@ static GG_ALWAYS_INLINE int sort(const float *x, const float *w, int n,
         __m256 v = _mm256_loadu_ps(w + j);
         mw = _mm256_max_ps(mw, v);
         v = _mm256_mul_ps(v, _mm256_loadu_ps(x + j));
-        mx = _mm256_max_ps(mx, gg_abs_ps(v));
+        mx = _mm256_max_ps(mx, gg_x86_abs_ps(v));
     }
-    float tx = gg_hmax_ps(mx), tw = gg_hmax_ps(mw);
+    float tx = gg_x86_hmax_ps(mx), tw = gg_x86_hmax_ps(mw);
     return tx > 0x1p-44f && tx < 0x1p35f && tw > 0x1p-30f && tw < 0x1p30f;
 }
 
@@ -141,9 +142,8 @@ struct terms {
     float x[4][48], end[4][48], first[4][48];
 };
 
-static GG_ALWAYS_INLINE void estimate(const struct run *r,
-                                      const struct terms *t, int n,
-                                      struct scores *s)
+static GG_ALWAYS_INLINE void
+estimate(const struct run *r, const struct terms *t, int n, struct scores *s)
 {
     const int n_kind = n == 32 ? 2 : 4;
     s->top = _mm256_setzero_ps();
@@ -174,9 +174,10 @@ typedef void exact_fn(const struct run *r, const int *order, int one, int two,
 /* Find the best division, in the order of the reference. */
 static GG_ALWAYS_INLINE int walk(struct scores *s, int n, exact_fn *exact,
                                  const struct run *r, const int *order,
-                                 struct gg_iq1_split *best)
+                                 struct gg_kern_iq1_split *best)
 {
-    const __m256 limit = _mm256_set1_ps(gg_hmax_ps(s->top) * (1 - 0x1p-8f));
+    const __m256 limit =
+        _mm256_set1_ps(gg_x86_hmax_ps(s->top) * (1 - 0x1p-8f));
     float score = -FLT_MAX, qx, qq;
     int found = 0, n_kind = n == 32 ? 2 : 4;
     for (int one = 0; one <= n; one++) {
@@ -227,13 +228,13 @@ static void exact_s(const struct run *r, const int *order, int one, int two,
 }
 
 static int split_s(const float *x, const float *w, int *order,
-                   struct gg_iq1_split *best)
+                   struct gg_kern_iq1_split *best)
 {
     struct run r;
     struct terms t;
     struct scores s;
     if (!sort(x, w, 32, order, &r))
-        return gg_iq1_search_c.split_s(x, w, order, best);
+        return gg_kern_iq1_search_c.split_s(x, w, order, best);
     for (int k = 0; k < 2; k++) {
         float v = shifted[k][2];
         __m256 tx = _mm256_set1_ps(v * r.sx[32]);
@@ -285,20 +286,20 @@ static void sum_halves(const struct run *r, const int *order, struct halves *h)
 }
 
 static int split_m(const float *x, const float *w, int *order,
-                   struct gg_iq1_split *best)
+                   struct gg_kern_iq1_split *best)
 {
     struct run r;
     struct terms t;
     struct scores s;
     struct halves h;
     if (!sort(x, w, 16, order, &r))
-        return gg_iq1_search_c.split_m(x, w, order, best);
+        return gg_kern_iq1_search_c.split_m(x, w, order, best);
     sum_halves(&r, order, &h);
     for (int k = 0; k < 4; k++) {
         float v0 = shifted[k >> 1][2], v1 = shifted[k & 1][2];
         __m256 tx = _mm256_set1_ps(v0 * h.x[0] + v1 * h.x[1]);
-        __m256 tw = _mm256_set1_ps(v0 * v0 * h.sw[0][16] +
-                                   v1 * v1 * h.sw[1][16]);
+        __m256 tw =
+            _mm256_set1_ps(v0 * v0 * h.sw[0][16] + v1 * v1 * h.sw[1][16]);
         __m256 c0 = _mm256_set1_ps(k >> 1 ? 1.25f : 0.75f);
         __m256 c1 = _mm256_set1_ps(k & 1 ? 1.25f : 0.75f);
         __m256 two = _mm256_set1_ps(2);
@@ -308,8 +309,8 @@ static int split_m(const float *x, const float *w, int *order,
             __m256 hi = _mm256_loadu_ps(h.sw[1] + j);
             /* of all importances c and 2 - c, first and second run */
             __m256 sw = _mm256_mul_ps(two, _mm256_add_ps(lo, hi));
-            __m256 p = _mm256_add_ps(_mm256_mul_ps(c0, lo),
-                                     _mm256_mul_ps(c1, hi));
+            __m256 p =
+                _mm256_add_ps(_mm256_mul_ps(c0, lo), _mm256_mul_ps(c1, hi));
             _mm256_storeu_ps(&t.x[k][j], _mm256_sub_ps(tx, sx));
             _mm256_storeu_ps(&t.first[k][j], p);
             _mm256_storeu_ps(&t.end[k][j],
@@ -326,9 +327,10 @@ static int split_m(const float *x, const float *w, int *order,
 static unsigned near(unsigned point, const float *x, const float *w,
                      float scale, const float v[3])
 {
-    const uint16_t *list = gg_near_iq1 + (gg_near_iq1_start[point] >> 1);
-    int n = (int)((gg_near_iq1_start[point + 1] >> 1) -
-                  (gg_near_iq1_start[point] >> 1));
+    const uint16_t *list =
+        gg_kern_near_iq1 + (gg_kern_near_iq1_start[point] >> 1);
+    int n = (int)((gg_kern_near_iq1_start[point + 1] >> 1) -
+                  (gg_kern_near_iq1_start[point] >> 1));
     const __m256 level = _mm256_mul_ps(
         _mm256_set1_ps(scale),
         _mm256_setr_ps(v[0], v[1], v[2], 0, v[0], v[1], v[2], 0));
@@ -338,37 +340,40 @@ static unsigned near(unsigned point, const float *x, const float *w,
         __m256 e = _mm256_sub_ps(level, _mm256_set1_ps(x[i]));
         error_of[i] = _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(w[i]), e), e);
     }
-    struct gg_least least = gg_least_none();
+    struct gg_x86_least least = gg_x86_least_none();
     for (int j = 0; j < n; j += 8) {
-        __m256i c = _mm256_cvtepu16_epi32(gg_load128(list + j));
+        __m256i c = _mm256_cvtepu16_epi32(gg_x86_load128(list + j));
         __m256 d = _mm256_setzero_ps();
         GG_UNROLL
         for (int i = 0; i < 8; i++) {
             d = _mm256_add_ps(d, _mm256_permutevar8x32_ps(error_of[i], c));
             c = _mm256_srli_epi32(c, 2);
         }
-        gg_least_add(&least, d, j, n);
+        gg_x86_least_add(&least, d, j, n);
     }
-    return list[gg_least_place(&least)];
+    return list[gg_x86_least_place(&least)];
 }
 
-static const struct gg_iq1_search search = { weigh, split_s, split_m, near };
+static const struct gg_kern_iq1_search search = { weigh, split_s, split_m,
+                                                  near };
 
 /* Blocks that are not finite are the reference's. */
-void gg_encode_iq1_s_avx2(const float *src, void *dst, size_t n_rows,
-                          size_t row_len, const float *weight)
+void gg_kern_encode_iq1_s_avx2(const float *src, void *dst, size_t n_rows,
+                               size_t row_len, const float *weight)
 {
-    if (gg_all_finite(src, n_rows * row_len))
-        gg_iq1_s_encode(&search, src, dst, n_rows, row_len, weight);
+    if (gg_x86_all_finite(src, n_rows * row_len))
+        gg_kern_iq1_s_encode(&search, src, dst, n_rows, row_len, weight);
     else
-        gg_iq1_s_encode(&gg_iq1_search_c, src, dst, n_rows, row_len, weight);
+        gg_kern_iq1_s_encode(&gg_kern_iq1_search_c, src, dst, n_rows, row_len,
+                             weight);
 }
 
-void gg_encode_iq1_m_avx2(const float *src, void *dst, size_t n_rows,
-                          size_t row_len, const float *weight)
+void gg_kern_encode_iq1_m_avx2(const float *src, void *dst, size_t n_rows,
+                               size_t row_len, const float *weight)
 {
-    if (gg_all_finite(src, n_rows * row_len))
-        gg_iq1_m_encode(&search, src, dst, n_rows, row_len, weight);
+    if (gg_x86_all_finite(src, n_rows * row_len))
+        gg_kern_iq1_m_encode(&search, src, dst, n_rows, row_len, weight);
     else
-        gg_iq1_m_encode(&gg_iq1_search_c, src, dst, n_rows, row_len, weight);
+        gg_kern_iq1_m_encode(&gg_kern_iq1_search_c, src, dst, n_rows, row_len,
+                             weight);
 }

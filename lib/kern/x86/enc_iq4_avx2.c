@@ -27,11 +27,11 @@ static inline __m256 eight(const float *p)
 /* Index of the nearest level of each v (not NaN). */
 static inline __m256i level_index(__m256 v, __m256 *upper)
 {
-    const __m256 quarter = _mm256_setr_ps(-93.5f, -28.5f, 19.0f, 79.0f, 0, 0,
-                                          0, 0);
+    const __m256 quarter =
+        _mm256_setr_ps(-93.5f, -28.5f, 19.0f, 79.0f, 0, 0, 0, 0);
     __m256 c = _mm256_cmp_ps(v, _mm256_set1_ps(-4.5f), _CMP_GE_OQ);
-    __m256 t = _mm256_blendv_ps(_mm256_set1_ps(-57.0f), _mm256_set1_ps(45.5f),
-                                c);
+    __m256 t =
+        _mm256_blendv_ps(_mm256_set1_ps(-57.0f), _mm256_set1_ps(45.5f), c);
     __m256i i = _mm256_castps_si256(c);
     *upper = c;
     /* a comparison that holds is -1: i counts downwards */
@@ -56,7 +56,7 @@ static inline __m256 level_of(__m256 v)
                             upper);
 }
 
-static inline void level_sums(const struct gg_lanes *l, struct pair inv,
+static inline void level_sums(const struct gg_kern_lanes *l, struct pair inv,
                               struct pair *sum_qx, struct pair *sum_qq)
 {
     *sum_qx = *sum_qq = pair_set(0);
@@ -70,7 +70,7 @@ static inline void level_sums(const struct gg_lanes *l, struct pair inv,
 }
 
 /* Scales of 16 groups of 32 finite elements. */
-static void fit_levels(const struct gg_lanes *l, float scales[16])
+static void fit_levels(const struct gg_kern_lanes *l, float scales[16])
 {
     struct pair amax = pair_set(0), max = amax, zero = amax;
     for (int i = 0; i < 32; i++) {
@@ -87,8 +87,8 @@ static void fit_levels(const struct gg_lanes *l, float scales[16])
     for (int k = -7; k <= 7; k++) {
         inv = quot(pair_set((float)k - 127), max);
         level_sums(l, without(inv, dead), &qx, &qq);
-        struct pair better = both(less(zero, qq),
-                                  less(mul(best, qq), mul(qx, qx)));
+        struct pair better =
+            both(less(zero, qq), less(mul(best, qq), mul(qx, qx)));
         if (!any(better))
             continue;
         scale = choose(better, quot(qx, qq), scale);
@@ -125,22 +125,21 @@ static void put_levels(uint8_t *qs, const float *x, float inv)
     __m256 s = _mm256_set1_ps(inv), upper;
     __m256i v[4];
     for (int k = 0; k < 4; k++)
-        v[k] = level_index(_mm256_mul_ps(s, _mm256_loadu_ps(x + 8 * k)),
-                           &upper);
-    __m256i q = gg_pack_bytes(v[0], v[1], v[2], v[3], 0);
+        v[k] =
+            level_index(_mm256_mul_ps(s, _mm256_loadu_ps(x + 8 * k)), &upper);
+    __m256i q = gg_x86_pack_bytes(v[0], v[1], v[2], v[3], 0);
     __m128i hi = _mm_slli_epi16(_mm256_extracti128_si256(q, 1), 4);
-    _mm_storeu_si128((void *)qs,
-                     _mm_or_si128(_mm256_castsi256_si128(q), hi));
+    _mm_storeu_si128((void *)qs, _mm_or_si128(_mm256_castsi256_si128(q), hi));
 }
 
-void gg_encode_iq4_nl_avx2(const float *src, void *dst, size_t n_rows,
-                           size_t row_len, const float *weight)
+void gg_kern_encode_iq4_nl_avx2(const float *src, void *dst, size_t n_rows,
+                                size_t row_len, const float *weight)
 {
     const size_t size = sizeof(struct gg_block_iq4_nl);
     size_t n_block = row_len / 32, n = n_rows * n_block;
     uint8_t *out = dst;
     for (size_t i = 0; i < n; i += 16) {
-        struct gg_lanes l;
+        struct gg_kern_lanes l;
         float x[512], w[512], scale[16];
         size_t n_here = n - i < 16 ? n - i : 16;
         for (size_t g = 0; g < 16; g++) {
@@ -150,25 +149,25 @@ void gg_encode_iq4_nl_avx2(const float *src, void *dst, size_t n_rows,
             importances(from, weight ? weight + b % n_block * 32 : NULL,
                         weight ? sigma2_of(from, 32) : 0, 32, w + 32 * g);
         }
-        gg_lanes_load_avx2(l.x, x, 32);
-        gg_lanes_load_avx2(l.w, w, 32);
-        int fine = gg_all_finite(x, 512);
+        gg_kern_lanes_load_avx2(l.x, x, 32);
+        gg_kern_lanes_load_avx2(l.w, w, 32);
+        int fine = gg_x86_all_finite(x, 512);
         if (fine)
             fit_levels(&l, scale);
         for (size_t g = 0; g < n_here; g++, out += size) {
             const float *from = src + 32 * (i + g);
             if (!fine) {
-                gg_encode_iq4_nl_c(
+                gg_kern_encode_iq4_nl_c(
                     from, out, 1, 32,
                     weight ? weight + (i + g) % n_block * 32 : NULL);
                 continue;
             }
-            gg_put_half(out, scale[g]);
+            gg_kern_put_half(out, scale[g]);
             float inv = scale[g] != 0 ? 1 / scale[g] : 0;
             if (inv * 0 == 0)
                 put_levels(out + 2, from, inv);
             else
-                gg_encode_iq4_nl_c(
+                gg_kern_encode_iq4_nl_c(
                     from, out, 1, 32,
                     weight ? weight + (i + g) % n_block * 32 : NULL);
         }
@@ -180,9 +179,9 @@ static int iq4_xs_put(const float *x, const float *scale, uint8_t *out)
 {
     struct gg_block_iq4_xs b;
     memset(&b, 0, sizeof b);
-    float d = gg_iq4_xs_scales(scale, &b);
+    float d = gg_kern_iq4_xs_scales(scale, &b);
     for (int s = 0; s < 8; s++) {
-        float dl = d * (float)gg_iq4_xs_scale(&b, s);
+        float dl = d * (float)gg_kern_iq4_xs_scale(&b, s);
         float inv = dl != 0 ? 1 / dl : 0;
         if (!(inv * 0 == 0))
             return 0;
@@ -192,14 +191,14 @@ static int iq4_xs_put(const float *x, const float *scale, uint8_t *out)
     return 1;
 }
 
-void gg_encode_iq4_xs_avx2(const float *src, void *dst, size_t n_rows,
-                           size_t row_len, const float *weight)
+void gg_kern_encode_iq4_xs_avx2(const float *src, void *dst, size_t n_rows,
+                                size_t row_len, const float *weight)
 {
     const size_t size = sizeof(struct gg_block_iq4_xs);
     size_t n_block = row_len / 256, n = n_rows * n_block;
     uint8_t *out = dst;
     for (size_t i = 0; i < n; i += 2) {
-        struct gg_lanes l;
+        struct gg_kern_lanes l;
         float x[512], w[512], scale[16];
         const float *by[2] = { NULL, NULL };
         size_t n_here = n - i < 2 ? 1 : 2;
@@ -212,13 +211,13 @@ void gg_encode_iq4_xs_avx2(const float *src, void *dst, size_t n_rows,
             importances(from, by[k], weight ? sigma2_of(from, 256) : 0, 256,
                         w + 256 * k);
         }
-        gg_lanes_load_avx2(l.x, x, 32);
-        gg_lanes_load_avx2(l.w, w, 32);
-        int fine = gg_all_finite(x, 512);
+        gg_kern_lanes_load_avx2(l.x, x, 32);
+        gg_kern_lanes_load_avx2(l.w, w, 32);
+        int fine = gg_x86_all_finite(x, 512);
         if (fine)
             fit_levels(&l, scale);
         for (size_t k = 0; k < n_here; k++, out += size)
             if (!fine || !iq4_xs_put(x + 256 * k, scale + 8 * k, out))
-                gg_encode_iq4_xs_c(x + 256 * k, out, 1, 256, by[k]);
+                gg_kern_encode_iq4_xs_c(x + 256 * k, out, 1, 256, by[k]);
     }
 }

@@ -18,16 +18,17 @@
 /* Sums of w*x*q and w*q*q for eight sets of codes, one per lane; code points
  * to those of group 0, those of a group are
  * CODE_ROOM apart. */
-static GG_ALWAYS_INLINE void trial_sums(const struct gg_iq_type *t,
+static GG_ALWAYS_INLINE void trial_sums(const struct gg_kern_iq_type *t,
                                         const struct part *p,
                                         const uint16_t *code, __m256 *qx,
                                         __m256 *qq)
 {
-    const struct gg_iq_book *b = &t->book;
+    const struct gg_kern_iq_book *b = &t->book;
     const __m256 odd = odd_numbers(b);
     *qx = *qq = _mm256_setzero_ps();
     for (int g = 0; g < t->n / b->group; g++) {
-        __m256i c = _mm256_cvtepu16_epi32(gg_load128(code + CODE_ROOM * g));
+        __m256i c =
+            _mm256_cvtepu16_epi32(gg_x86_load128(code + CODE_ROOM * g));
         for (int i = b->group * g; i < b->group * (g + 1); i++) {
             __m256 q = _mm256_permutevar8x32_ps(odd, c);
             __m256 w = _mm256_set1_ps(p->w[i]);
@@ -40,8 +41,9 @@ static GG_ALWAYS_INLINE void trial_sums(const struct gg_iq_type *t,
 }
 
 /* Try all scales; the best one's codes go into p. Returns its scale. */
-static GG_ALWAYS_INLINE float try_scales(const struct gg_iq_type *t,
-                                         struct part *p, float scale, float max)
+static GG_ALWAYS_INLINE float try_scales(const struct gg_kern_iq_type *t,
+                                         struct part *p, float scale,
+                                         float max)
 {
     const __m256 step = _mm256_setr_ps(0, 1, 2, 3, 4, 5, 6, 7);
     struct trials s;
@@ -83,10 +85,10 @@ static GG_ALWAYS_INLINE float try_scales(const struct gg_iq_type *t,
 
 /* Round once more by the scale found, all groups or those that were no entry,
  * and fit again. */
-static GG_ALWAYS_INLINE float refit(const struct gg_iq_type *t, struct part *p,
-                                    float scale)
+static GG_ALWAYS_INLINE float refit(const struct gg_kern_iq_type *t,
+                                    struct part *p, float scale)
 {
-    const struct gg_iq_book *b = &t->book;
+    const struct gg_kern_iq_book *b = &t->book;
     uint16_t code[8][CODE_ROOM];
     float inv[8];
     __m256 qx, qq;
@@ -101,8 +103,8 @@ static GG_ALWAYS_INLINE float refit(const struct gg_iq_type *t, struct part *p,
             round_group(b, x, inv, code[g], point);
             p->code[g] = code[g][0];
             if (!(b->start[point[0]] & 1))
-                p->code[g] = (uint16_t)best_near(b, (unsigned)point[0], x,
-                                                 p->root + b->group * g, scale);
+                p->code[g] = (uint16_t)best_near(
+                    b, (unsigned)point[0], x, p->root + b->group * g, scale);
         }
         _mm_storeu_si128((void *)code[g], _mm_set1_epi16((short)p->code[g]));
     }
@@ -111,20 +113,20 @@ static GG_ALWAYS_INLINE float refit(const struct gg_iq_type *t, struct part *p,
     return q > 0 ? x / q : scale;
 }
 
-/* As fit_part of the reference; start: what gg_fit_positive gave, for types
- * with fit_start. */
-static GG_ALWAYS_INLINE float fit_part(const struct gg_iq_type *t,
+/* As fit_part of the reference; start: what gg_kern_fit_positive gave, for
+ * types with fit_start. */
+static GG_ALWAYS_INLINE float fit_part(const struct gg_kern_iq_type *t,
                                        struct part *p, float start)
 {
     float scale, max;
-    __m256 hi = _mm256_loadu_ps(p->x), a = gg_abs_ps(hi);
+    __m256 hi = _mm256_loadu_ps(p->x), a = gg_x86_abs_ps(hi);
     for (int i = 8; i < t->n; i += 8) {
         __m256 v = _mm256_loadu_ps(p->x + i);
         hi = _mm256_max_ps(hi, v);
-        a = _mm256_max_ps(a, gg_abs_ps(v));
+        a = _mm256_max_ps(a, gg_x86_abs_ps(v));
     }
-    max = gg_hmax_ps(hi);
-    p->amax = gg_hmax_ps(a);
+    max = gg_x86_hmax_ps(hi);
+    p->amax = gg_x86_hmax_ps(a);
     p->failed = 0;
     memset(p->code, 0, sizeof p->code);
     p->near = t->refine_all;
@@ -157,7 +159,7 @@ static inline uint8_t split_signs(const float *x, const float *w, int even,
     __m256 m = _mm256_xor_ps(v, _mm256_and_ps(minus, _mm256_set1_ps(-0.0f)));
     unsigned signs = (unsigned)_mm256_movemask_ps(minus);
     _mm256_storeu_ps(magnitude, m);
-    if (even && gg_iq_signs(signs) != signs) {
+    if (even && gg_dtype_iq_signs(signs) != signs) {
         float e[8];
         int least = 0;
         _mm256_storeu_ps(
@@ -171,8 +173,9 @@ static inline uint8_t split_signs(const float *x, const float *w, int even,
     return (uint8_t)(even ? signs & 127 : signs);
 }
 
-static GG_ALWAYS_INLINE void weigh(const struct gg_iq_type *t, const float *x,
-                         const float *weight, float sigma2, struct part *p)
+static GG_ALWAYS_INLINE void weigh(const struct gg_kern_iq_type *t,
+                                   const float *x, const float *weight,
+                                   float sigma2, struct part *p)
 {
     __m256 s = _mm256_set1_ps(sigma2);
     for (int i = 0; i < t->n; i += 8) {
@@ -188,7 +191,7 @@ static GG_ALWAYS_INLINE void weigh(const struct gg_iq_type *t, const float *x,
 }
 
 /* Importances, magnitudes and signs of all parts of a block. */
-static GG_ALWAYS_INLINE void split_block(const struct gg_iq_type *t,
+static GG_ALWAYS_INLINE void split_block(const struct gg_kern_iq_type *t,
                                          const float *x, const float *weight,
                                          struct part *p, uint8_t *signs)
 {
@@ -200,14 +203,14 @@ static GG_ALWAYS_INLINE void split_block(const struct gg_iq_type *t,
         weigh(t, x + t->n * s, weight ? weight + t->n * s : NULL, sigma2,
               &p[s]);
         for (int k = 0; k < t->n; k += 8)
-            *signs++ = split_signs(x + t->n * s + k, p[s].w + k, t->even,
-                                   p[s].x + k);
+            *signs++ =
+                split_signs(x + t->n * s + k, p[s].w + k, t->even, p[s].x + k);
     }
 }
 
 /* The scales that trials start from, of the eight parts of types that have
  * them. */
-static GG_ALWAYS_INLINE void start_scales(const struct gg_iq_type *t,
+static GG_ALWAYS_INLINE void start_scales(const struct gg_kern_iq_type *t,
                                           const struct part *p, float *start)
 {
     const float *x[8], *w[8];
@@ -215,13 +218,13 @@ static GG_ALWAYS_INLINE void start_scales(const struct gg_iq_type *t,
         x[s] = p[s].x;
         w[s] = p[s].w;
     }
-    gg_scales_positive_avx2(x, w, t->n, t->book.top + 2, start);
+    gg_kern_scales_positive_avx2(x, w, t->n, t->book.top + 2, start);
 }
 
 /* Returns 0 for a block that is the reference's. */
-static GG_ALWAYS_INLINE int fit_block(const struct gg_iq_type *t,
+static GG_ALWAYS_INLINE int fit_block(const struct gg_kern_iq_type *t,
                                       const float *x, const float *weight,
-                                      struct gg_iq_block *b)
+                                      struct gg_kern_iq_block *b)
 {
     struct part p[16];
     float start[16] = { 0 };
@@ -245,24 +248,24 @@ static GG_ALWAYS_INLINE int fit_block(const struct gg_iq_type *t,
         }
         for (int g = 0; g < n_group; g++)
             b->entry[n_group * s + g] =
-                (uint16_t)(p[s].zero ? 0
-                                     : gg_iq_entry(&t->book, p[s].code[g]));
+                (uint16_t)(p[s].zero
+                               ? 0
+                               : gg_kern_iq_entry(&t->book, p[s].code[g]));
     }
-    gg_iq_scale_codes(t, b);
+    gg_kern_iq_scale_codes(t, b);
     return 1;
 }
 
-static GG_ALWAYS_INLINE void encode(const struct gg_iq_type *t,
-                                    gg_iq_put_fn *put, gg_encode_fn *reference,
-                                    const float *src, uint8_t *out, size_t size,
-                                    size_t n_rows, size_t row_len,
-                                    const float *weight)
+static GG_ALWAYS_INLINE void
+encode(const struct gg_kern_iq_type *t, gg_kern_iq_put_fn *put,
+       gg_kern_encode_fn *reference, const float *src, uint8_t *out,
+       size_t size, size_t n_rows, size_t row_len, const float *weight)
 {
     size_t n_block = row_len / 256;
     for (size_t i = 0; i < n_rows * n_block; i++, src += 256, out += size) {
         const float *w = weight ? weight + i % n_block * 256 : NULL;
-        struct gg_iq_block b;
-        if (gg_all_finite(src, 256) && fit_block(t, src, w, &b))
+        struct gg_kern_iq_block b;
+        if (gg_x86_all_finite(src, 256) && fit_block(t, src, w, &b))
             put(&b, out);
         else
             reference(src, out, 1, 256, w);
@@ -270,12 +273,13 @@ static GG_ALWAYS_INLINE void encode(const struct gg_iq_type *t,
 }
 
 #define ENCODER(NAME, TYPE)                                                   \
-    void gg_encode_##NAME##_avx2(const float *src, void *dst, size_t n_rows,  \
-                                 size_t row_len, const float *weight)         \
+    void gg_kern_encode_##NAME##_avx2(const float *src, void *dst,            \
+                                      size_t n_rows, size_t row_len,          \
+                                      const float *weight)                    \
     {                                                                         \
-        static const struct gg_iq_type type = TYPE;                           \
-        encode(&type, gg_##NAME##_put, gg_encode_##NAME##_c, src, dst,        \
-               sizeof(struct gg_block_##NAME), n_rows, row_len, weight);      \
+        static const struct gg_kern_iq_type type = TYPE;                      \
+        encode(&type, gg_kern_##NAME##_put, gg_kern_encode_##NAME##_c, src,   \
+               dst, sizeof(struct gg_block_##NAME), n_rows, row_len, weight); \
     }
 
 ENCODER(iq2_xxs, GG_IQ2_XXS_TYPE)

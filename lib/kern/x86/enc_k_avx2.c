@@ -18,28 +18,28 @@ static void requantize32(const float *x, const float scale[2],
         __m256 t = _mm256_add_ps(_mm256_loadu_ps(x + 8 * i),
                                  _mm256_set1_ps(min[i / 2]));
         t = _mm256_div_ps(t, _mm256_set1_ps(scale[i / 2]));
-        v[i] = gg_clamp_epi32(gg_nearest_epi32(t), 0, q_max);
+        v[i] = gg_x86_clamp_epi32(gg_x86_nearest_epi32(t), 0, q_max);
     }
     _mm256_storeu_si256((void *)q,
-                        gg_pack_bytes(v[0], v[1], v[2], v[3], 0));
+                        gg_x86_pack_bytes(v[0], v[1], v[2], v[3], 0));
 }
 
 /* Codes of a group by the rounding that its fit found, as the reference. */
-static void fit_codes(const float *x, int n, const struct gg_lanes_fit *f,
+static void fit_codes(const float *x, int n, const struct gg_kern_lanes_fit *f,
                       int g, int q_max, uint8_t *q)
 {
     for (int i = 0; i < n; i++)
-        q[i] = (uint8_t)gg_clamp(
-            gg_nearest(f->inv[g] * (x[i] - f->base[g])), 0, q_max);
+        q[i] = (uint8_t)gg_kern_clamp(
+            gg_kern_nearest(f->inv[g] * (x[i] - f->base[g])), 0, q_max);
 }
 
 /* Importances of 16 sub-blocks of n where none are given. */
-static void plain_weights(struct gg_lanes *l, int n, int abs_error)
+static void plain_weights(struct gg_kern_lanes *l, int n, int abs_error)
 {
     for (int i = 0; abs_error && i < n; i++)
         for (int g = 0; g < 16; g += 8)
             _mm256_storeu_ps(&l->w[i][g],
-                             gg_abs_ps(_mm256_loadu_ps(&l->x[i][g])));
+                             gg_x86_abs_ps(_mm256_loadu_ps(&l->x[i][g])));
     if (abs_error)
         return;
     for (int g = 0; g < 16; g += 8) {
@@ -51,7 +51,7 @@ static void plain_weights(struct gg_lanes *l, int n, int abs_error)
         __m256 mean =
             _mm256_sqrt_ps(_mm256_div_ps(sum, _mm256_set1_ps((float)n)));
         for (int i = 0; i < n; i++) {
-            __m256 x = gg_abs_ps(_mm256_loadu_ps(&l->x[i][g]));
+            __m256 x = gg_x86_abs_ps(_mm256_loadu_ps(&l->x[i][g]));
             _mm256_storeu_ps(&l->w[i][g], _mm256_add_ps(mean, x));
         }
     }
@@ -81,34 +81,34 @@ static void given_weights(const float *x, const float *const *weight,
 
 /* What a type with scale and minimum adds to the common part. */
 struct affine_kind {
-    struct gg_affine_type t;
+    struct gg_kern_affine_type t;
     size_t size;
-    void (*put)(const struct gg_affine_block *a, uint8_t *out);
-    gg_encode_fn *reference;
+    void (*put)(const struct gg_kern_affine_block *a, uint8_t *out);
+    gg_kern_encode_fn *reference;
 };
 
 /* Integer scales, then codes, of a block whose fits are lanes g and up. */
-static void finish_block(const float *x, const struct gg_affine_type *t,
-                         struct gg_lanes_fit *f, int g, const float *sum_w,
-                         struct gg_affine_block *b)
+static void finish_block(const float *x, const struct gg_kern_affine_type *t,
+                         struct gg_kern_lanes_fit *f, int g,
+                         const float *sum_w, struct gg_kern_affine_block *b)
 {
     float d, dmin;
     if (sum_w) {
-        d = gg_fit_positive(f->scale + g, sum_w + g, t->n_sub, t->scale_max,
-                            b->scale);
-        dmin = gg_fit_positive(f->min + g, sum_w + g, t->n_sub, t->scale_max,
-                               b->min);
+        d = gg_kern_fit_positive(f->scale + g, sum_w + g, t->n_sub,
+                                 t->scale_max, b->scale);
+        dmin = gg_kern_fit_positive(f->min + g, sum_w + g, t->n_sub,
+                                    t->scale_max, b->min);
     } else {
-        d = gg_plain_scale_codes(f->scale + g, t->n_sub, t->scale_max,
-                                 b->scale);
-        dmin = gg_plain_scale_codes(f->min + g, t->n_sub, t->scale_max,
-                                    b->min);
+        d = gg_kern_plain_scale_codes(f->scale + g, t->n_sub, t->scale_max,
+                                      b->scale);
+        dmin = gg_kern_plain_scale_codes(f->min + g, t->n_sub, t->scale_max,
+                                         b->min);
     }
-    gg_affine_store(t, sum_w != NULL, b);
-    b->d = gg_half_of(d);
-    b->dmin = gg_half_of(dmin);
-    d = gg_f16_to_f32(b->d);
-    dmin = gg_f16_to_f32(b->dmin);
+    gg_kern_affine_store(t, sum_w != NULL, b);
+    b->d = gg_kern_half_of(d);
+    b->dmin = gg_kern_half_of(dmin);
+    d = gg_dtype_f16_to_f32(b->d);
+    dmin = gg_dtype_f16_to_f32(b->dmin);
     int per = 32 / t->sub; /* sub-blocks in 32 elements: 1 or 2 */
     for (int e = 0; e < 256; e += 32) {
         float s[2], m[2];
@@ -127,25 +127,25 @@ static void finish_block(const float *x, const struct gg_affine_type *t,
 
 /* The 512 / (sub * n_sub) blocks that fill 16 lanes. 0: give up. */
 static int affine_blocks(const float *x, const float *const *weight,
-                         const struct gg_affine_type *t,
-                         struct gg_affine_block *b)
+                         const struct gg_kern_affine_type *t,
+                         struct gg_kern_affine_block *b)
 {
-    struct gg_lanes l;
-    struct gg_lanes_fit f;
+    struct gg_kern_lanes l;
+    struct gg_kern_lanes_fit f;
     float sum_w[16];
     int n_block = 16 / t->n_sub;
-    gg_lanes_load_avx2(l.x, x, t->sub);
+    gg_kern_lanes_load_avx2(l.x, x, t->sub);
     if (weight) {
         float w[512];
         given_weights(x, weight, n_block, t->sub == 32 ? 2 : 1, w);
-        gg_lanes_load_avx2(l.w, w, t->sub);
-        gg_sum_lanes((const float(*)[16])l.w, t->sub, sum_w);
+        gg_kern_lanes_load_avx2(l.w, w, t->sub);
+        gg_x86_sum_lanes((const float(*)[16])l.w, t->sub, sum_w);
     } else {
         plain_weights(&l, t->sub, t->plain.abs_error);
     }
-    if (!gg_all_finite(x, 256 * (size_t)n_block) ||
-        !gg_lanes_affine_avx2(&l, t->sub, weight ? &t->weighted : &t->plain,
-                              &f))
+    if (!gg_x86_all_finite(x, 256 * (size_t)n_block) ||
+        !gg_kern_lanes_affine_avx2(&l, t->sub,
+                                   weight ? &t->weighted : &t->plain, &f))
         return 0;
     for (int k = 0; k < n_block; k++)
         finish_block(x + 256 * k, t, &f, k * t->n_sub, weight ? sum_w : NULL,
@@ -160,7 +160,7 @@ static void encode_affine(const struct affine_kind *kind, const float *src,
     size_t n_block = row_len / 256, n = n_rows * n_block;
     size_t step = (size_t)(16 / kind->t.n_sub);
     for (size_t i = 0; i < n; i += step) {
-        struct gg_affine_block a[2];
+        struct gg_kern_affine_block a[2];
         size_t n_here = n - i < step ? 1 : step;
         const float *x = src + 256 * i, *w[2] = { NULL, NULL };
         float two[512];
@@ -185,79 +185,76 @@ static void put_nibbles(uint8_t *qs, const uint8_t q[256])
 {
     const __m256i low = _mm256_set1_epi8(15);
     for (int k = 0; k < 4; k++) {
-        __m256i lo = _mm256_and_si256(gg_load256(q + 64 * k), low);
-        __m256i hi = _mm256_and_si256(gg_load256(q + 64 * k + 32), low);
+        __m256i lo = _mm256_and_si256(gg_x86_load256(q + 64 * k), low);
+        __m256i hi = _mm256_and_si256(gg_x86_load256(q + 64 * k + 32), low);
         lo = _mm256_or_si256(lo, _mm256_slli_epi16(hi, 4));
         _mm256_storeu_si256((void *)(qs + 32 * k), lo);
     }
 }
 
-static void q2_k_put(const struct gg_affine_block *a, uint8_t *out)
+static void q2_k_put(const struct gg_kern_affine_block *a, uint8_t *out)
 {
     struct gg_block_q2_k b;
-    gg_store16le(&b.d, a->d);
-    gg_store16le(&b.dmin, a->dmin);
+    gg_bytes_store16le(&b.d, a->d);
+    gg_bytes_store16le(&b.dmin, a->dmin);
     for (int j = 0; j < 16; j++)
         b.scales[j] = (uint8_t)(a->scale[j] | a->min[j] << 4);
-    gg_put_pairs(b.qs, a->q);
+    gg_x86_put_pairs(b.qs, a->q);
     GG_PUT_BLOCK(b, out, 0);
 }
 
-static void q4_k_put(const struct gg_affine_block *a, uint8_t *out)
+static void q4_k_put(const struct gg_kern_affine_block *a, uint8_t *out)
 {
     struct gg_block_q4_k b;
-    gg_store16le(&b.d, a->d);
-    gg_store16le(&b.dmin, a->dmin);
-    gg_k4_pack(b.scales, a->scale, a->min);
+    gg_bytes_store16le(&b.d, a->d);
+    gg_bytes_store16le(&b.dmin, a->dmin);
+    gg_kern_k4_pack(b.scales, a->scale, a->min);
     put_nibbles(b.qs, a->q);
     GG_PUT_BLOCK(b, out, 0);
 }
 
-static void q5_k_put(const struct gg_affine_block *a, uint8_t *out)
+static void q5_k_put(const struct gg_kern_affine_block *a, uint8_t *out)
 {
     struct gg_block_q5_k b;
-    gg_store16le(&b.d, a->d);
-    gg_store16le(&b.dmin, a->dmin);
-    gg_k4_pack(b.scales, a->scale, a->min);
+    gg_bytes_store16le(&b.d, a->d);
+    gg_bytes_store16le(&b.dmin, a->dmin);
+    gg_kern_k4_pack(b.scales, a->scale, a->min);
     put_nibbles(b.qs, a->q);
     /* bit 4 of the code of sub-block s becomes bit s */
     const __m256i one = _mm256_set1_epi8(1);
     __m256i qh = _mm256_setzero_si256();
     for (int s = 7; s >= 0; s--) {
-        __m256i q = _mm256_srli_epi16(gg_load256(a->q + 32 * s), 4);
-        qh = _mm256_or_si256(_mm256_add_epi8(qh, qh),
-                             _mm256_and_si256(q, one));
+        __m256i q = _mm256_srli_epi16(gg_x86_load256(a->q + 32 * s), 4);
+        qh =
+            _mm256_or_si256(_mm256_add_epi8(qh, qh), _mm256_and_si256(q, one));
     }
     _mm256_storeu_si256((void *)b.qh, qh);
     GG_PUT_BLOCK(b, out, 0);
 }
 
-void gg_encode_q2_k_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q2_k_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
-    static const struct affine_kind kind = {
-        GG_AFFINE_Q2_K, sizeof(struct gg_block_q2_k), q2_k_put,
-        gg_encode_q2_k_c
-    };
+    static const struct affine_kind kind = { GG_AFFINE_Q2_K,
+                                             sizeof(struct gg_block_q2_k),
+                                             q2_k_put, gg_kern_encode_q2_k_c };
     encode_affine(&kind, src, dst, n_rows, row_len, weight);
 }
 
-void gg_encode_q4_k_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q4_k_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
-    static const struct affine_kind kind = {
-        GG_AFFINE_Q4_K, sizeof(struct gg_block_q4_k), q4_k_put,
-        gg_encode_q4_k_c
-    };
+    static const struct affine_kind kind = { GG_AFFINE_Q4_K,
+                                             sizeof(struct gg_block_q4_k),
+                                             q4_k_put, gg_kern_encode_q4_k_c };
     encode_affine(&kind, src, dst, n_rows, row_len, weight);
 }
 
-void gg_encode_q5_k_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q5_k_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
-    static const struct affine_kind kind = {
-        GG_AFFINE_Q5_K, sizeof(struct gg_block_q5_k), q5_k_put,
-        gg_encode_q5_k_c
-    };
+    static const struct affine_kind kind = { GG_AFFINE_Q5_K,
+                                             sizeof(struct gg_block_q5_k),
+                                             q5_k_put, gg_kern_encode_q5_k_c };
     encode_affine(&kind, src, dst, n_rows, row_len, weight);
 }

@@ -12,18 +12,19 @@
 #include "kern/c/round.h"
 #include "kern/x86/x86.h"
 
-/* Bits of the largest magnitude of n floats, a multiple of 8: gg_max_abs. */
+/* Bits of the largest magnitude of n floats, a multiple of 8:
+ * gg_kern_max_abs. */
 static inline int max_bits(const float *x, size_t n)
 {
     __m256i m = _mm256_setzero_si256();
     for (size_t i = 0; i < n; i += 8)
-        m = _mm256_max_epi32(m, gg_abs_bits(_mm256_loadu_ps(x + i)));
-    return gg_hmax_epi32(m);
+        m = _mm256_max_epi32(m, gg_x86_abs_bits(_mm256_loadu_ps(x + i)));
+    return gg_x86_hmax_epi32(m);
 }
 
 static inline float max_abs(const float *x, size_t n)
 {
-    return gg_f32_from_bits((uint32_t)max_bits(x, n));
+    return gg_bytes_f32_from_bits((uint32_t)max_bits(x, n));
 }
 
 /* ----------------------------------------------------------- four bits --- */
@@ -67,7 +68,7 @@ static inline __m256i count(__m256i k, __m256 a, __m256 middle)
  * keep the middles of a loop in memory. */
 static inline __m256i fp4_codes(const float *src, const struct middles *m)
 {
-    __m256 x = _mm256_loadu_ps(src), a = gg_abs_ps(x);
+    __m256 x = _mm256_loadu_ps(src), a = gg_x86_abs_ps(x);
     __m256i k = count(_mm256_setzero_si256(), a, m->v[0]);
     __m256i n = count(_mm256_setzero_si256(), a, m->v[1]);
     k = count(k, a, m->v[2]);
@@ -83,28 +84,27 @@ static inline __m256i fp4_codes(const float *src, const struct middles *m)
 /* 32 codes in a byte each, from four vectors; a zero has no sign. */
 static inline __m256i fp4_bytes(__m256i a, __m256i b, __m256i c, __m256i d)
 {
-    const __m256i plain = _mm256_broadcastsi128_si256(_mm_setr_epi8(
-        0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15));
-    return _mm256_shuffle_epi8(plain, gg_pack_bytes(a, b, c, d, 1));
+    const __m256i plain = _mm256_broadcastsi128_si256(
+        _mm_setr_epi8(0, 1, 2, 3, 4, 5, 6, 7, 0, 9, 10, 11, 12, 13, 14, 15));
+    return _mm256_shuffle_epi8(plain, gg_x86_pack_bytes(a, b, c, d, 1));
 }
 
-void gg_encode_mxfp4_avx2(const float *src, void *dst, size_t n_rows,
-                          size_t row_len, const float *weight)
+void gg_kern_encode_mxfp4_avx2(const float *src, void *dst, size_t n_rows,
+                               size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
         float amax = max_abs(src, 32);
-        p[0] = gg_mxfp4_exponent(amax);
-        float d = gg_e8m0_half(p[0]);
+        p[0] = gg_kern_mxfp4_exponent(amax);
+        float d = gg_kern_e8m0_half(p[0]);
         if (by_middles(amax, d)) {
             struct middles m = middles_of(d);
-            gg_put_nibbles(p + offsetof(struct gg_block_mxfp4, qs),
-                           fp4_bytes(fp4_codes(src, &m),
-                                     fp4_codes(src + 8, &m),
-                                     fp4_codes(src + 16, &m),
-                                     fp4_codes(src + 24, &m)));
+            gg_x86_put_nibbles(
+                p + offsetof(struct gg_block_mxfp4, qs),
+                fp4_bytes(fp4_codes(src, &m), fp4_codes(src + 8, &m),
+                          fp4_codes(src + 16, &m), fp4_codes(src + 24, &m)));
         } else {
-            gg_encode_mxfp4_c(src, p, 1, 32, weight);
+            gg_kern_encode_mxfp4_c(src, p, 1, 32, weight);
         }
         p += sizeof(struct gg_block_mxfp4);
     }
@@ -116,8 +116,8 @@ static inline int nvfp4_middles(const float *src, uint8_t *code,
                                 struct middles *m)
 {
     float amax = max_abs(src, 16);
-    *code = gg_ue4m3_of(amax / 6);
-    float d = gg_ue4m3_half(*code);
+    *code = gg_kern_ue4m3_of(amax / 6);
+    float d = gg_kern_ue4m3_half(*code);
     *m = middles_of(d != 0 ? d : INFINITY);
     return d == 0 || by_middles(amax, d);
 }
@@ -137,14 +137,14 @@ static inline int nvfp4_two(const float *src, uint8_t d[2], uint8_t *qs)
     return 1;
 }
 
-void gg_encode_nvfp4_avx2(const float *src, void *dst, size_t n_rows,
-                          size_t row_len, const float *weight)
+void gg_kern_encode_nvfp4_avx2(const float *src, void *dst, size_t n_rows,
+                               size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     for (size_t i = 0; i < n_rows * row_len / 64; i++, src += 64) {
         uint8_t *qs = p + offsetof(struct gg_block_nvfp4, qs);
         if (!nvfp4_two(src, p, qs) || !nvfp4_two(src + 32, p + 2, qs + 16))
-            gg_encode_nvfp4_c(src, p, 1, 64, weight);
+            gg_kern_encode_nvfp4_c(src, p, 1, 64, weight);
         p += sizeof(struct gg_block_nvfp4);
     }
 }
@@ -159,7 +159,7 @@ static inline __m256i rounded32(const float *x, float inv)
     for (int k = 0; k < 4; k++)
         v[k] = gg_round_away_epi32(
             _mm256_mul_ps(_mm256_loadu_ps(x + 8 * k), scale));
-    return gg_low_bytes(v);
+    return gg_x86_low_bytes(v);
 }
 
 /* Digits 0, 1, 2 of 256 elements; returns the scale. */
@@ -167,8 +167,8 @@ static inline float ternary_digits(const float *x, __m256i digit[8])
 {
     float d = max_abs(x, 256), inv = d != 0 ? 1 / d : 0;
     for (int k = 0; k < 8; k++)
-        digit[k] = _mm256_add_epi8(rounded32(x + 32 * k, inv),
-                                   _mm256_set1_epi8(1));
+        digit[k] =
+            _mm256_add_epi8(rounded32(x + 32 * k, inv), _mm256_set1_epi8(1));
     return d;
 }
 
@@ -195,15 +195,15 @@ static inline __m256i ternary_bytes(__m256i q)
     return _mm256_add_epi8(q, _mm256_or_si256(part[0], part[1]));
 }
 
-void gg_encode_tq1_0_avx2(const float *src, void *dst, size_t n_rows,
-                          size_t row_len, const float *weight)
+void gg_kern_encode_tq1_0_avx2(const float *src, void *dst, size_t n_rows,
+                               size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 256; i++, src += 256) {
         __m256i t[8], q;
-        gg_put_half_ps(p + offsetof(struct gg_block_tq1_0, d),
-                       ternary_digits(src, t));
+        gg_x86_put_half_ps(p + offsetof(struct gg_block_tq1_0, d),
+                           ternary_digits(src, t));
         q = t[0];
         for (int k = 1; k < 5; k++)
             q = next_digit(q, t[k]);
@@ -212,8 +212,7 @@ void gg_encode_tq1_0_avx2(const float *src, void *dst, size_t n_rows,
          * lanes of q go on with the latter, whose digits are 4 bytes apart */
         __m256i h[5] = { t[5], _mm256_srli_si256(t[7], 4),
                          _mm256_srli_si256(t[7], 8),
-                         _mm256_srli_si256(t[7], 12),
-                         _mm256_setzero_si256() };
+                         _mm256_srli_si256(t[7], 12), _mm256_setzero_si256() };
         q = _mm256_blend_epi32(t[5], t[7], 0xf0);
         h[1] = _mm256_blend_epi32(_mm256_permute2x128_si256(t[5], t[5], 0x11),
                                   h[1], 0xf0);
@@ -225,21 +224,21 @@ void gg_encode_tq1_0_avx2(const float *src, void *dst, size_t n_rows,
             q = next_digit(q, h[k]);
         q = ternary_bytes(q);
         _mm_storeu_si128((void *)(p + 32), _mm256_castsi256_si128(q));
-        gg_store32le(p + offsetof(struct gg_block_tq1_0, qh),
-                     (uint32_t)_mm256_extract_epi32(q, 4));
+        gg_bytes_store32le(p + offsetof(struct gg_block_tq1_0, qh),
+                           (uint32_t)_mm256_extract_epi32(q, 4));
         p += sizeof(struct gg_block_tq1_0);
     }
 }
 
-void gg_encode_tq2_0_avx2(const float *src, void *dst, size_t n_rows,
-                          size_t row_len, const float *weight)
+void gg_kern_encode_tq2_0_avx2(const float *src, void *dst, size_t n_rows,
+                               size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 256; i++, src += 256) {
         __m256i t[8];
-        gg_put_half_ps(p + offsetof(struct gg_block_tq2_0, d),
-                       ternary_digits(src, t));
+        gg_x86_put_half_ps(p + offsetof(struct gg_block_tq2_0, d),
+                           ternary_digits(src, t));
         for (int h = 0; h < 2; h++) {
             const __m256i *d = t + 4 * h;
             __m256i lo = _mm256_or_si256(d[0], _mm256_slli_epi16(d[1], 2));
@@ -260,29 +259,29 @@ static inline void put_codes2(uint8_t *out, __m256i q)
     q = _mm256_maddubs_epi16(q, _mm256_set1_epi16(0x0401));
     q = _mm256_madd_epi16(q, _mm256_set1_epi32(0x00100001));
     q = _mm256_shuffle_epi8(q, first);
-    gg_store32le(out, (uint32_t)_mm256_extract_epi32(q, 0));
-    gg_store32le(out + 4, (uint32_t)_mm256_extract_epi32(q, 4));
+    gg_bytes_store32le(out, (uint32_t)_mm256_extract_epi32(q, 0));
+    gg_bytes_store32le(out + 4, (uint32_t)_mm256_extract_epi32(q, 4));
 }
 
-void gg_encode_q2_0_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q2_0_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 64; i++) {
         float d = max_abs(src, 64);
         __m256 inv = _mm256_set1_ps(d > 0 ? 1 / d : 0);
-        gg_put_half_ps(p, d);
+        gg_x86_put_half_ps(p, d);
         for (int h = 0; h < 2; h++, src += 32) {
             __m256i v[4];
             for (int k = 0; k < 4; k++) {
                 __m256 t = _mm256_mul_ps(_mm256_loadu_ps(src + 8 * k), inv);
                 v[k] = _mm256_add_epi32(gg_round_away_epi32(t),
                                         _mm256_set1_epi32(1));
-                v[k] = gg_clamp_epi32(v[k], 0, 3);
+                v[k] = gg_x86_clamp_epi32(v[k], 0, 3);
             }
             put_codes2(p + offsetof(struct gg_block_q2_0, qs) + 8 * h,
-                       gg_pack_bytes(v[0], v[1], v[2], v[3], 1));
+                       gg_x86_pack_bytes(v[0], v[1], v[2], v[3], 1));
         }
         p += sizeof(struct gg_block_q2_0);
     }
@@ -295,16 +294,16 @@ static inline void sums_of_eight(const float *x, float sum[8])
     for (int j = 0; j < 128; j += 8) {
         __m256 v[8];
         for (int b = 0; b < 8; b++)
-            v[b] = gg_abs_ps(_mm256_loadu_ps(x + 128 * b + j));
-        gg_transpose8(v);
+            v[b] = gg_x86_abs_ps(_mm256_loadu_ps(x + 128 * b + j));
+        gg_x86_transpose8(v);
         for (int k = 0; k < 8; k++)
             s = _mm256_add_ps(s, v[k]);
     }
     _mm256_storeu_ps(sum, s);
 }
 
-void gg_encode_q1_0_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q1_0_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     size_t n = n_rows * row_len / 128, i = 0;
@@ -312,7 +311,7 @@ void gg_encode_q1_0_avx2(const float *src, void *dst, size_t n_rows,
         float sum[8];
         sums_of_eight(src, sum);
         for (int b = 0; b < 8; b++, src += 128) {
-            gg_put_half_ps(p, sum[b] / 128);
+            gg_x86_put_half_ps(p, sum[b] / 128);
             for (int j = 0; j < 16; j++) {
                 __m256 v = _mm256_cmp_ps(_mm256_loadu_ps(src + 8 * j),
                                          _mm256_setzero_ps(), _CMP_GE_OQ);
@@ -322,7 +321,7 @@ void gg_encode_q1_0_avx2(const float *src, void *dst, size_t n_rows,
         }
     }
     if (i < n)
-        gg_encode_q1_0_c(src, p, 1, 128 * (n - i), weight);
+        gg_kern_encode_q1_0_c(src, p, 1, 128 * (n - i), weight);
 }
 
 /* ----------------------------------------------------- for activations --- */
@@ -334,8 +333,8 @@ static inline float extreme(const float *x, int bits)
     int found = 0;
     size_t i = 0;
     for (; !found; i += 8)
-        found = _mm256_movemask_ps(_mm256_castsi256_ps(_mm256_cmpeq_epi32(
-            gg_abs_bits(_mm256_loadu_ps(x + i)), m)));
+        found = _mm256_movemask_ps(_mm256_castsi256_ps(
+            _mm256_cmpeq_epi32(gg_x86_abs_bits(_mm256_loadu_ps(x + i)), m)));
     return x[i - 8 + GG_CTZ32((uint32_t)found)];
 }
 
@@ -365,14 +364,14 @@ static inline void put_sums(uint8_t *out, const __m256i q[8])
     _mm_storeu_si128((void *)(out + 16), _mm_unpackhi_epi16(even, odd));
 }
 
-void gg_encode_q8_k_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q8_k_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     for (size_t i = 0; i < n_rows * row_len / 256; i++, src += 256) {
         int bits = max_bits(src, 256);
         if (bits == 0 || bits >= 0x7f800000) {
-            gg_encode_q8_k_c(src, p, 1, 256, weight);
+            gg_kern_encode_q8_k_c(src, p, 1, 256, weight);
             p += sizeof(struct gg_block_q8_k);
             continue;
         }
@@ -383,15 +382,15 @@ void gg_encode_q8_k_avx2(const float *src, void *dst, size_t n_rows,
             __m256i v[4];
             for (int j = 0; j < 4; j++) {
                 __m256 x = _mm256_loadu_ps(src + 32 * k + 8 * j);
-                v[j] = gg_nearest_epi32(_mm256_mul_ps(scale, x));
+                v[j] = gg_x86_nearest_epi32(_mm256_mul_ps(scale, x));
                 v[j] = _mm256_min_epi32(v[j], _mm256_set1_epi32(127));
             }
-            q[k] = gg_low_bytes(v);
+            q[k] = gg_x86_low_bytes(v);
             _mm256_storeu_si256(
                 (void *)(p + offsetof(struct gg_block_q8_k, qs) + 32 * k),
                 q[k]);
         }
-        gg_store32le(p, gg_f32_bits(1 / inv));
+        gg_bytes_store32le(p, gg_bytes_f32_bits(1 / inv));
         put_sums(p + offsetof(struct gg_block_q8_k, bsums), q);
         p += sizeof(struct gg_block_q8_k);
     }

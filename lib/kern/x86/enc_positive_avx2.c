@@ -1,8 +1,8 @@
-/* enc_positive_avx2.c - gg_fit_positive for eight groups, lane by lane
+/* enc_positive_avx2.c - gg_kern_fit_positive for eight groups, lane by lane
  *
- * Codes are integers in lanes, rounded as gg_nearest does, so that any input
- * gives the same bits as the C search. A lane in which a round changed nothing
- * has the same sums in the next, so rounds can go on for the others.
+ * Codes are integers in lanes, rounded as gg_kern_nearest does, so that any
+ * input gives the same bits as the C search. A lane in which a round changed
+ * nothing has the same sums in the next, so rounds can go on for the others.
  */
 #include "config.h"
 #include "kern/x86/enc_search_avx2.h"
@@ -18,7 +18,7 @@ struct fits {
 
 static inline __m256i code_of(__m256 v, __m256i top)
 {
-    return _mm256_min_epi32(gg_nearest_epi32(v), top);
+    return _mm256_min_epi32(gg_x86_nearest_epi32(v), top);
 }
 
 static inline __m256i byte_of(__m256i c)
@@ -33,12 +33,11 @@ static inline __m256 error_of(const struct fits *f, __m256i top, __m256 inv,
     __m256 scale = _mm256_div_ps(_mm256_set1_ps(1), inv);
     __m256 sum = _mm256_setzero_ps();
     for (int i = 0; i < f->n; i++) {
-        __m256i c = gg_nearest_epi32(_mm256_mul_ps(inv, f->x[i]));
+        __m256i c = gg_x86_nearest_epi32(_mm256_mul_ps(inv, f->x[i]));
         c = first ? byte_of(c) : _mm256_min_epi32(c, top);
         __m256 e = _mm256_mul_ps(scale, _mm256_cvtepi32_ps(c));
         e = _mm256_sub_ps(f->x[i], e);
-        sum = _mm256_add_ps(sum,
-                            _mm256_mul_ps(_mm256_mul_ps(f->w[i], e), e));
+        sum = _mm256_add_ps(sum, _mm256_mul_ps(_mm256_mul_ps(f->w[i], e), e));
     }
     return sum;
 }
@@ -85,8 +84,7 @@ static inline int refine(struct fits *f, __m256i top)
         __m256 x = f->x[i], w = f->w[i], wx = _mm256_mul_ps(w, x);
         __m256 v = _mm256_cvtepi32_ps(f->c[i]);
         __m256 txl = _mm256_sub_ps(xl, _mm256_mul_ps(wx, v));
-        __m256 tll = _mm256_sub_ps(
-            ll, _mm256_mul_ps(_mm256_mul_ps(w, v), v));
+        __m256 tll = _mm256_sub_ps(ll, _mm256_mul_ps(_mm256_mul_ps(w, v), v));
         __m256 m = _mm256_and_ps(_mm256_cmp_ps(txl, zero, _CMP_GT_OQ),
                                  _mm256_cmp_ps(tll, zero, _CMP_GT_OQ));
         __m256i c = code_of(_mm256_div_ps(_mm256_mul_ps(x, tll), txl), top);
@@ -101,8 +99,8 @@ static inline int refine(struct fits *f, __m256i top)
         __m256 old = _mm256_mul_ps(_mm256_mul_ps(xl, xl), tll);
         m = _mm256_and_ps(m, _mm256_cmp_ps(tll, zero, _CMP_GT_OQ));
         m = _mm256_and_ps(m, _mm256_cmp_ps(new, old, _CMP_GT_OQ));
-        f->c[i] = _mm256_blendv_epi8(f->c[i], byte_of(c),
-                                     _mm256_castps_si256(m));
+        f->c[i] =
+            _mm256_blendv_epi8(f->c[i], byte_of(c), _mm256_castps_si256(m));
         xl = _mm256_blendv_ps(xl, txl, m);
         ll = _mm256_blendv_ps(ll, tll, m);
         any = _mm256_or_ps(any, m);
@@ -112,25 +110,26 @@ static inline int refine(struct fits *f, __m256i top)
     return _mm256_movemask_ps(any);
 }
 
-void gg_scales_positive_avx2(const float *const x[8], const float *const w[8],
-                             int n, int q_max, float scale[8])
+void gg_kern_scales_positive_avx2(const float *const x[8],
+                                  const float *const w[8], int n, int q_max,
+                                  float scale[8])
 {
     const __m256i top = _mm256_set1_epi32(q_max);
     struct fits f;
     __m256 max = _mm256_setzero_ps();
     f.n = n;
     for (int i = 0; i < n; i += 8) {
-        gg_load_columns(x, i, (float *)&f.x[i], 8);
-        gg_load_columns(w, i, (float *)&f.w[i], 8);
+        gg_x86_load_columns(x, i, (float *)&f.x[i], 8);
+        gg_x86_load_columns(w, i, (float *)&f.w[i], 8);
     }
     for (int i = 0; i < n; i++)
         max = _mm256_max_ps(max, f.x[i]);
     start(&f, top, best_inv(&f, q_max, max));
     for (int round = 0; round < 5 && refine(&f, top); round++)
         continue;
-    __m256 s = _mm256_and_ps(_mm256_div_ps(f.xl, f.ll),
-                             _mm256_cmp_ps(f.ll, _mm256_setzero_ps(),
-                                           _CMP_GT_OQ));
+    __m256 s =
+        _mm256_and_ps(_mm256_div_ps(f.xl, f.ll),
+                      _mm256_cmp_ps(f.ll, _mm256_setzero_ps(), _CMP_GT_OQ));
     __m256 dead = _mm256_cmp_ps(max, _mm256_set1_ps(GG_ENC_ZERO), _CMP_LT_OQ);
     _mm256_storeu_ps(scale, _mm256_andnot_ps(dead, s));
 }

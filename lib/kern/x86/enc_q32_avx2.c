@@ -29,52 +29,53 @@ static inline struct block32 load_block(const float *x)
 /* Bits of the largest magnitude, NaN above all. */
 static inline int max_abs_bits(const struct block32 *b)
 {
-    __m256i m = _mm256_max_epi32(gg_abs_bits(b->v[0]), gg_abs_bits(b->v[1]));
-    m = _mm256_max_epi32(m, gg_abs_bits(b->v[2]));
-    return gg_hmax_epi32(_mm256_max_epi32(m, gg_abs_bits(b->v[3])));
+    __m256i m =
+        _mm256_max_epi32(gg_x86_abs_bits(b->v[0]), gg_x86_abs_bits(b->v[1]));
+    m = _mm256_max_epi32(m, gg_x86_abs_bits(b->v[2]));
+    return gg_x86_hmax_epi32(_mm256_max_epi32(m, gg_x86_abs_bits(b->v[3])));
 }
 
 /* Scale and codes of a block of Q8_0 and Q8_1. */
 static inline float codes_q8(const float *src, __m256i *q)
 {
     struct block32 x = load_block(src);
-    float d = gg_f32_from_bits((uint32_t)max_abs_bits(&x)) / 127;
+    float d = gg_bytes_f32_from_bits((uint32_t)max_abs_bits(&x)) / 127;
     __m256 inv = _mm256_set1_ps(d != 0 ? 1 / d : 0);
     __m256i v[4];
     GG_UNROLL
     for (int k = 0; k < 4; k++)
         v[k] = gg_round_away_epi32(_mm256_mul_ps(x.v[k], inv));
-    *q = gg_low_bytes(v);
+    *q = gg_x86_low_bytes(v);
     return d;
 }
 
-void gg_encode_q8_0_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q8_0_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
         __m256i q;
-        gg_put_half_ps(p, codes_q8(src, &q));
-        _mm256_storeu_si256(
-            (void *)(p + offsetof(struct gg_block_q8_0, qs)), q);
+        gg_x86_put_half_ps(p, codes_q8(src, &q));
+        _mm256_storeu_si256((void *)(p + offsetof(struct gg_block_q8_0, qs)),
+                            q);
         p += sizeof(struct gg_block_q8_0);
     }
 }
 
-void gg_encode_q8_1_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q8_1_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     uint8_t *p = dst;
     (void)weight;
     for (size_t i = 0; i < n_rows * row_len / 32; i++, src += 32) {
         __m256i q;
         float d = codes_q8(src, &q);
-        gg_put_half_ps(p, d);
-        gg_put_half_ps(p + offsetof(struct gg_block_q8_1, s),
-                       (float)gg_sum_i8(q) * d);
-        _mm256_storeu_si256(
-            (void *)(p + offsetof(struct gg_block_q8_1, qs)), q);
+        gg_x86_put_half_ps(p, d);
+        gg_x86_put_half_ps(p + offsetof(struct gg_block_q8_1, s),
+                           (float)gg_x86_sum_i8(q) * d);
+        _mm256_storeu_si256((void *)(p + offsetof(struct gg_block_q8_1, qs)),
+                            q);
         p += sizeof(struct gg_block_q8_1);
     }
 }
@@ -84,12 +85,12 @@ static inline float extreme(const float *x, const struct block32 *b)
 {
     int bits = max_abs_bits(b);
     if (bits > 0x7f800000) /* a NaN, which does not count */
-        return gg_max_abs_signed(x, 32);
+        return gg_kern_max_abs_signed(x, 32);
     __m256i m = _mm256_set1_epi32(bits), e[4];
     GG_UNROLL
     for (int k = 0; k < 4; k++)
-        e[k] = _mm256_cmpeq_epi32(gg_abs_bits(b->v[k]), m);
-    __m256i is = gg_pack_bytes(e[0], e[1], e[2], e[3], 1);
+        e[k] = _mm256_cmpeq_epi32(gg_x86_abs_bits(b->v[k]), m);
+    __m256i is = gg_x86_pack_bytes(e[0], e[1], e[2], e[3], 1);
     uint32_t mask = (uint32_t)_mm256_movemask_epi8(is);
     return bits ? x[GG_CTZ32(mask)] : 0;
 }
@@ -98,11 +99,12 @@ static inline float extreme(const float *x, const struct block32 *b)
 static inline void put_fifth(uint8_t *qh, __m256i q)
 {
     int bits = _mm256_movemask_epi8(_mm256_slli_epi16(q, 3));
-    gg_store32le(qh, (uint32_t)bits);
+    gg_bytes_store32le(qh, (uint32_t)bits);
 }
 
 /* 32 codes about half without importances; returns the scale. */
-static GG_ALWAYS_INLINE float plain_symmetric(const float *src, int half, __m256i *q)
+static GG_ALWAYS_INLINE float plain_symmetric(const float *src, int half,
+                                              __m256i *q)
 {
     struct block32 x = load_block(src);
     float d = extreme(src, &x) / -(float)half;
@@ -113,7 +115,7 @@ static GG_ALWAYS_INLINE float plain_symmetric(const float *src, int half, __m256
     for (int k = 0; k < 4; k++)
         v[k] = _mm256_cvttps_epi32(
             _mm256_add_ps(_mm256_mul_ps(x.v[k], inv), mid));
-    *q = _mm256_min_epi8(gg_low_bytes(v),
+    *q = _mm256_min_epi8(gg_x86_low_bytes(v),
                          _mm256_set1_epi8((char)(2 * half - 1)));
     return d;
 }
@@ -121,15 +123,15 @@ static GG_ALWAYS_INLINE float plain_symmetric(const float *src, int half, __m256
 /* Least and largest of eight, NaN-free. */
 static inline float least(__m256 v)
 {
-    __m128 m = _mm_min_ps(_mm256_castps256_ps128(v),
-                          _mm256_extractf128_ps(v, 1));
+    __m128 m =
+        _mm_min_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     m = _mm_min_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_min_ss(m, _mm_shuffle_ps(m, m, 1)));
 }
 
 /* 32 codes upwards from the least element, without importances. */
-static GG_ALWAYS_INLINE float plain_affine(const float *src, int q_max, __m256i *q,
-                                 float *min)
+static GG_ALWAYS_INLINE float plain_affine(const float *src, int q_max,
+                                           __m256i *q, float *min)
 {
     struct block32 x = load_block(src);
     __m256 lo = _mm256_set1_ps(FLT_MAX), hi = _mm256_set1_ps(FLT_MAX);
@@ -157,7 +159,7 @@ static GG_ALWAYS_INLINE float plain_affine(const float *src, int q_max, __m256i 
         __m256 t = _mm256_mul_ps(_mm256_sub_ps(x.v[k], base), inv);
         v[k] = _mm256_cvttps_epi32(_mm256_add_ps(t, half));
     }
-    *q = _mm256_min_epi8(gg_low_bytes(v), _mm256_set1_epi8((char)q_max));
+    *q = _mm256_min_epi8(gg_x86_low_bytes(v), _mm256_set1_epi8((char)q_max));
     *min = first;
     return d;
 }
@@ -171,7 +173,7 @@ static float mean_square(const float *x, size_t n)
 }
 
 /* Up to 16 blocks of a row as lanes; missing ones repeat the last. */
-static void load_row_part(struct gg_lanes *l, const float *x,
+static void load_row_part(struct gg_kern_lanes *l, const float *x,
                           const float *weight, size_t n_block, float mean2)
 {
     float w[512], v[512];
@@ -184,13 +186,13 @@ static void load_row_part(struct gg_lanes *l, const float *x,
         t = _mm256_mul_ps(_mm256_loadu_ps(weight + from), t);
         _mm256_storeu_ps(w + i, t);
     }
-    gg_lanes_load_avx2(l->x, v, 32);
-    gg_lanes_load_avx2(l->w, w, 32);
+    gg_kern_lanes_load_avx2(l->x, v, 32);
+    gg_kern_lanes_load_avx2(l->w, w, 32);
 }
 
 /* Codes of a block by its fit: about half, where a block of zeros has codes
  * 0, or (half 0) from its base to q_max. */
-static __m256i fit_codes(const float *x, const struct gg_lanes_fit *f,
+static __m256i fit_codes(const float *x, const struct gg_kern_lanes_fit *f,
                          size_t g, int half, int q_max)
 {
     __m256 inv = _mm256_set1_ps(f->inv[g]), base = _mm256_set1_ps(f->base[g]);
@@ -198,11 +200,11 @@ static __m256i fit_codes(const float *x, const struct gg_lanes_fit *f,
     GG_UNROLL
     for (int k = 0; k < 4; k++) {
         __m256 t = _mm256_sub_ps(_mm256_loadu_ps(x + 8 * k), base);
-        v[k] = gg_nearest_epi32(_mm256_mul_ps(inv, t));
-        v[k] = gg_clamp_epi32(v[k], -half, half ? half - 1 : q_max);
+        v[k] = gg_x86_nearest_epi32(_mm256_mul_ps(inv, t));
+        v[k] = gg_x86_clamp_epi32(v[k], -half, half ? half - 1 : q_max);
         v[k] = _mm256_add_epi32(v[k], bias);
     }
-    return gg_pack_bytes(v[0], v[1], v[2], v[3], 0);
+    return gg_x86_pack_bytes(v[0], v[1], v[2], v[3], 0);
 }
 
 /* One of the four types: how codes are fitted and where they are put. */
@@ -210,25 +212,25 @@ struct type32 {
     int half, q_max; /* symmetric about half, or (half 0) affine */
     size_t size;
     void (*put)(uint8_t *out, float d, float m, __m256i q);
-    gg_encode_fn *reference;
+    gg_kern_encode_fn *reference;
 };
 
-static GG_ALWAYS_INLINE void row_weighted(const struct type32 *t, const float *x,
-                                uint8_t *out, size_t row_len,
-                                const float *weight)
+static GG_ALWAYS_INLINE void row_weighted(const struct type32 *t,
+                                          const float *x, uint8_t *out,
+                                          size_t row_len, const float *weight)
 {
-    const struct gg_affine_search search = GG_AFFINE_W(t->q_max);
+    const struct gg_kern_affine_search search = GG_AFFINE_W(t->q_max);
     float mean2 = mean_square(x, row_len);
-    int fine = gg_all_finite(x, row_len);
+    int fine = gg_x86_all_finite(x, row_len);
     for (size_t i = 0, n_block = row_len / 32; fine && i < n_block; i += 16) {
-        struct gg_lanes l;
-        struct gg_lanes_fit f;
+        struct gg_kern_lanes l;
+        struct gg_kern_lanes_fit f;
         size_t n = n_block - i < 16 ? n_block - i : 16;
         load_row_part(&l, x + 32 * i, weight + 32 * i, n, mean2);
         if (t->half)
-            gg_lanes_symmetric_avx2(&l, 32, t->half, &f);
+            gg_kern_lanes_symmetric_avx2(&l, 32, t->half, &f);
         else
-            fine = gg_lanes_affine_avx2(&l, 32, &search, &f);
+            fine = gg_kern_lanes_affine_avx2(&l, 32, &search, &f);
         for (size_t k = 0; fine && k < n; k++)
             t->put(out + (i + k) * t->size, f.scale[k], -f.min[k],
                    fit_codes(x + 32 * (i + k), &f, k, t->half, t->q_max));
@@ -238,8 +240,8 @@ static GG_ALWAYS_INLINE void row_weighted(const struct type32 *t, const float *x
 }
 
 static GG_ALWAYS_INLINE void encode32(const struct type32 *t, const float *src,
-                            uint8_t *out, size_t n_rows, size_t row_len,
-                            const float *weight)
+                                      uint8_t *out, size_t n_rows,
+                                      size_t row_len, const float *weight)
 {
     for (size_t r = 0; weight && r < n_rows; r++)
         row_weighted(t, src + r * row_len, out + r * (row_len / 32) * t->size,
@@ -256,61 +258,61 @@ static GG_ALWAYS_INLINE void encode32(const struct type32 *t, const float *src,
 static inline void put_q4_0(uint8_t *out, float d, float m, __m256i q)
 {
     (void)m;
-    gg_put_half_ps(out, d);
-    gg_put_nibbles(out + offsetof(struct gg_block_q4_0, qs), q);
+    gg_x86_put_half_ps(out, d);
+    gg_x86_put_nibbles(out + offsetof(struct gg_block_q4_0, qs), q);
 }
 
 static inline void put_q4_1(uint8_t *out, float d, float m, __m256i q)
 {
-    gg_put_half_ps(out, d);
-    gg_put_half_ps(out + offsetof(struct gg_block_q4_1, m), m);
-    gg_put_nibbles(out + offsetof(struct gg_block_q4_1, qs), q);
+    gg_x86_put_half_ps(out, d);
+    gg_x86_put_half_ps(out + offsetof(struct gg_block_q4_1, m), m);
+    gg_x86_put_nibbles(out + offsetof(struct gg_block_q4_1, qs), q);
 }
 
 static inline void put_q5_0(uint8_t *out, float d, float m, __m256i q)
 {
     (void)m;
-    gg_put_half_ps(out, d);
+    gg_x86_put_half_ps(out, d);
     put_fifth(out + offsetof(struct gg_block_q5_0, qh), q);
-    gg_put_nibbles(out + offsetof(struct gg_block_q5_0, qs), q);
+    gg_x86_put_nibbles(out + offsetof(struct gg_block_q5_0, qs), q);
 }
 
 static inline void put_q5_1(uint8_t *out, float d, float m, __m256i q)
 {
-    gg_put_half_ps(out, d);
-    gg_put_half_ps(out + offsetof(struct gg_block_q5_1, m), m);
+    gg_x86_put_half_ps(out, d);
+    gg_x86_put_half_ps(out + offsetof(struct gg_block_q5_1, m), m);
     put_fifth(out + offsetof(struct gg_block_q5_1, qh), q);
-    gg_put_nibbles(out + offsetof(struct gg_block_q5_1, qs), q);
+    gg_x86_put_nibbles(out + offsetof(struct gg_block_q5_1, qs), q);
 }
 
-void gg_encode_q4_0_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q4_0_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     static const struct type32 t = { 8, 15, sizeof(struct gg_block_q4_0),
-                                     put_q4_0, gg_encode_q4_0_c };
+                                     put_q4_0, gg_kern_encode_q4_0_c };
     encode32(&t, src, dst, n_rows, row_len, weight);
 }
 
-void gg_encode_q4_1_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q4_1_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     static const struct type32 t = { 0, 15, sizeof(struct gg_block_q4_1),
-                                     put_q4_1, gg_encode_q4_1_c };
+                                     put_q4_1, gg_kern_encode_q4_1_c };
     encode32(&t, src, dst, n_rows, row_len, weight);
 }
 
-void gg_encode_q5_0_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q5_0_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     static const struct type32 t = { 16, 31, sizeof(struct gg_block_q5_0),
-                                     put_q5_0, gg_encode_q5_0_c };
+                                     put_q5_0, gg_kern_encode_q5_0_c };
     encode32(&t, src, dst, n_rows, row_len, weight);
 }
 
-void gg_encode_q5_1_avx2(const float *src, void *dst, size_t n_rows,
-                         size_t row_len, const float *weight)
+void gg_kern_encode_q5_1_avx2(const float *src, void *dst, size_t n_rows,
+                              size_t row_len, const float *weight)
 {
     static const struct type32 t = { 0, 31, sizeof(struct gg_block_q5_1),
-                                     put_q5_1, gg_encode_q5_1_c };
+                                     put_q5_1, gg_kern_encode_q5_1_c };
     encode32(&t, src, dst, n_rows, row_len, weight);
 }

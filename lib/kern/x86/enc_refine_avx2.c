@@ -45,7 +45,7 @@ static inline __m256 lanes_of(const float *row, int v)
 static inline __m256 code_of(__m256 v)
 {
     return _mm256_cvtepi32_ps(
-        gg_clamp_epi32(gg_nearest_epi32(v), -HALF, HALF - 1));
+        gg_x86_clamp_epi32(gg_x86_nearest_epi32(v), -HALF, HALF - 1));
 }
 
 /* The first element of largest magnitude; 0 for groups of zeros. */
@@ -58,15 +58,15 @@ static inline __m256 extremes(const struct fits *f, int v)
     }
     __m256 below = _mm256_xor_ps(lo, _mm256_set1_ps(-0.0f));
     __m256 amax = _mm256_max_ps(hi, below);
-    __m256 max = _mm256_blendv_ps(lo, hi, _mm256_cmp_ps(hi, below,
-                                                        _CMP_GT_OQ));
+    __m256 max =
+        _mm256_blendv_ps(lo, hi, _mm256_cmp_ps(hi, below, _CMP_GT_OQ));
     __m256 dead = _mm256_cmp_ps(amax, _mm256_set1_ps(GG_ENC_ZERO), _CMP_LT_OQ);
     __m256 tie = _mm256_cmp_ps(hi, below, _CMP_EQ_OQ);
     if (_mm256_movemask_ps(_mm256_andnot_ps(dead, tie)))
         for (int i = N - 1; i >= 0; i--) {
             __m256 x = lanes_of(f->x[i], v);
             max = _mm256_blendv_ps(
-                max, x, _mm256_cmp_ps(gg_abs_ps(x), amax, _CMP_EQ_OQ));
+                max, x, _mm256_cmp_ps(gg_x86_abs_ps(x), amax, _CMP_EQ_OQ));
         }
     return _mm256_andnot_ps(dead, max);
 }
@@ -81,7 +81,7 @@ static inline void start_vector(struct fits *f, int v)
     _mm256_storeu_ps(f->max + 8 * v, max);
     for (int i = 0; i < N; i++) {
         __m256 x = lanes_of(f->x[i], v), w = _mm256_mul_ps(x, x);
-        __m256 c = _mm256_min_ps(gg_nearest_ps(_mm256_mul_ps(inv, x)),
+        __m256 c = _mm256_min_ps(gg_x86_nearest_ps(_mm256_mul_ps(inv, x)),
                                  _mm256_set1_ps(HALF - 1));
         __m256 wxc = _mm256_mul_ps(_mm256_mul_ps(w, x), c);
         __m256 wcc = _mm256_mul_ps(_mm256_mul_ps(w, c), c);
@@ -99,7 +99,7 @@ static void start(struct fits *f, const float *const sub[LANES])
 {
     for (int v = 0; v < N_VEC; v++) {
         for (int i = 0; i < N; i += 8)
-            gg_load_columns(sub + 8 * v, i, &f->x[i][8 * v], LANES);
+            gg_x86_load_columns(sub + 8 * v, i, &f->x[i][8 * v], LANES);
         start_vector(f, v);
     }
 }
@@ -120,8 +120,8 @@ static GG_ALWAYS_INLINE struct change try_element(const struct fits *f, int v,
     t.ll = _mm256_sub_ps(ll, lanes_of(f->wcc[i], v));
     __m256 m = _mm256_cmp_ps(t.xl, zero, _CMP_GT_OQ);
     t.c = code_of(_mm256_div_ps(_mm256_mul_ps(x, t.ll), t.xl));
-    m = _mm256_andnot_ps(
-        _mm256_cmp_ps(t.c, lanes_of(f->c[i], v), _CMP_EQ_OQ), m);
+    m = _mm256_andnot_ps(_mm256_cmp_ps(t.c, lanes_of(f->c[i], v), _CMP_EQ_OQ),
+                         m);
     t.wxc = _mm256_mul_ps(_mm256_mul_ps(w, x), t.c);
     t.wcc = _mm256_mul_ps(_mm256_mul_ps(w, t.c), t.c);
     t.xl = _mm256_add_ps(t.xl, t.wxc);
@@ -146,7 +146,7 @@ static GG_ALWAYS_INLINE __m256 surely_kept(const struct fits *f, int v, int i,
                              _mm256_mul_ps(lanes_of(f->c[i], v), xl));
     __m256 limit = _mm256_mul_ps(xl, _mm256_set1_ps(0.49f));
     return _mm256_and_ps(
-        _mm256_cmp_ps(gg_abs_ps(d), limit, _CMP_LT_OQ),
+        _mm256_cmp_ps(gg_x86_abs_ps(d), limit, _CMP_LT_OQ),
         _mm256_cmp_ps(xl, _mm256_set1_ps(0x1p-100f), _CMP_GT_OQ));
 }
 
@@ -203,8 +203,8 @@ static void scales_of(const struct fits *f, float scale[LANES])
 {
     for (int v = 0; v < N_VEC; v++) {
         __m256 s = _mm256_div_ps(f->xl[v], f->ll[v]);
-        s = _mm256_and_ps(s, _mm256_cmp_ps(f->ll[v], _mm256_setzero_ps(),
-                                           _CMP_GT_OQ));
+        s = _mm256_and_ps(
+            s, _mm256_cmp_ps(f->ll[v], _mm256_setzero_ps(), _CMP_GT_OQ));
         __m256 dead = _mm256_cmp_ps(lanes_of(f->max, v), _mm256_setzero_ps(),
                                     _CMP_EQ_OQ);
         _mm256_storeu_ps(scale + 8 * v, _mm256_andnot_ps(dead, s));
@@ -241,7 +241,7 @@ static int fit_list(const float *x, int n_pass, uint16_t *list, int n,
     return left;
 }
 
-void gg_scales_refined_avx2(const float *x, int n, float *scale)
+void gg_kern_scales_refined_avx2(const float *x, int n, float *scale)
 {
     uint16_t list[GG_REFINED_MAX];
     for (int k = 0; k < n; k++)

@@ -3,19 +3,19 @@
 #include "kern/x86/enc_search_avx2.h"
 #include "kern/x86/pair_avx2.h"
 
-void gg_lanes_load_avx2(float out[][16], const float *src, int n)
+void gg_kern_lanes_load_avx2(float out[][16], const float *src, int n)
 {
     const float *row[8];
     for (int g = 0; g < 16; g += 8) {
         for (int k = 0; k < 8; k++)
             row[k] = src + (g + k) * n;
         for (int i = 0; i < n; i += 8)
-            gg_load_columns(row, i, &out[i][g], 16);
+            gg_x86_load_columns(row, i, &out[i][g], 16);
     }
 }
 
 /* Sums of w*x*l and w*l*l by lane; wx holds the products w*x. */
-static inline void symmetric_sums(const struct gg_lanes *l,
+static inline void symmetric_sums(const struct gg_kern_lanes *l,
                                   float wx[][16], int n, int half,
                                   struct pair inv, struct pair *xl,
                                   struct pair *ll)
@@ -30,8 +30,8 @@ static inline void symmetric_sums(const struct gg_lanes *l,
     }
 }
 
-void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
-                             struct gg_lanes_fit *out)
+void gg_kern_lanes_symmetric_avx2(const struct gg_kern_lanes *l, int n,
+                                  int half, struct gg_kern_lanes_fit *out)
 {
     float wx[GG_ENC_MAX_N][16];
     struct pair amax = pair_set(0), max = amax, zero = amax;
@@ -54,8 +54,8 @@ void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
         struct pair try = pair_set(-((float)half + 0.1f * (float)k));
         try = without(quot(try, max), dead);
         symmetric_sums(l, wx, n, half, try, &xl, &ll);
-        struct pair better = both(less(zero, ll),
-                                  less(mul(best, ll), mul(xl, xl)));
+        struct pair better =
+            both(less(zero, ll), less(mul(best, ll), mul(xl, xl)));
         if (!any(better))
             continue;
         scale = choose(better, quot(xl, ll), scale);
@@ -70,10 +70,10 @@ void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
 
 /* State of an affine search. */
 struct affine {
-    struct pair x_lo, hi;      /* least and largest element */
-    struct pair lo;            /* minimum of the best fit */
-    struct pair scale, error;  /* of the best fit */
-    struct pair flat;          /* mask: nothing to fit */
+    struct pair x_lo, hi;     /* least and largest element */
+    struct pair lo;           /* minimum of the best fit */
+    struct pair scale, error; /* of the best fit */
+    struct pair flat;         /* mask: nothing to fit */
     struct pair sum_w, sum_x;
     struct pair best_inv, best_base;
 };
@@ -82,8 +82,8 @@ struct affine {
  * reference? It is monotone in x, so the two ends bound it. */
 static inline int affine_safe(const struct affine *s, struct pair inv)
 {
-    struct pair reach = greater(magnitude(sub(s->x_lo, s->lo)),
-                                magnitude(sub(s->hi, s->lo)));
+    struct pair reach =
+        greater(magnitude(sub(s->x_lo, s->lo)), magnitude(sub(s->hi, s->lo)));
     return all_at_most(mul(magnitude(inv), reach), 0x1p21f);
 }
 
@@ -94,7 +94,7 @@ static inline struct pair affine_code(struct pair x, struct pair lo,
     return lesser(greater(c, pair_set(0)), pair_set(q_max));
 }
 
-static inline struct pair affine_error(const struct gg_lanes *l, int n,
+static inline struct pair affine_error(const struct gg_kern_lanes *l, int n,
                                        int abs_error, float q[][16],
                                        struct pair scale, struct pair min)
 {
@@ -109,10 +109,11 @@ static inline struct pair affine_error(const struct gg_lanes *l, int n,
 }
 
 /* The codes, and the line through them; valid says where there is one. */
-static inline void affine_line(const struct gg_lanes *l, int n, float q_max,
-                              const struct affine *s, struct pair inv,
-                              float q[][16], struct pair *scale,
-                              struct pair *min, struct pair *valid)
+static inline void affine_line(const struct gg_kern_lanes *l, int n,
+                               float q_max, const struct affine *s,
+                               struct pair inv, float q[][16],
+                               struct pair *scale, struct pair *min,
+                               struct pair *valid)
 {
     struct pair zero = pair_set(0);
     struct pair sum_l = zero, sum_ll = zero, sum_xl = zero;
@@ -136,9 +137,9 @@ static inline void affine_line(const struct gg_lanes *l, int n, float q_max,
 }
 
 /* The ends, the sums, and the fit that the plain division gives. */
-static inline int affine_start(const struct gg_lanes *l, int n,
-                               const struct gg_affine_search *p, int abs_error,
-                               struct affine *s)
+static inline int affine_start(const struct gg_kern_lanes *l, int n,
+                               const struct gg_kern_affine_search *p,
+                               int abs_error, struct affine *s)
 {
     float q[GG_ENC_MAX_N][16];
     struct pair zero = pair_set(0), x = pair_load(l->x[0]);
@@ -155,8 +156,8 @@ static inline int affine_start(const struct gg_lanes *l, int n,
     }
     s->lo = lesser(zero, s->x_lo);
     s->flat = equal(s->hi, s->lo);
-    struct pair inv = without(quot(pair_set((float)p->q_max),
-                                   sub(s->hi, s->lo)), s->flat);
+    struct pair inv =
+        without(quot(pair_set((float)p->q_max), sub(s->hi, s->lo)), s->flat);
     s->best_inv = inv;
     s->best_base = s->lo;
     s->scale = quot(pair_set(1), inv);
@@ -169,17 +170,17 @@ static inline int affine_start(const struct gg_lanes *l, int n,
     return 1;
 }
 
-static inline int affine_search(const struct gg_lanes *l, int n,
-                                const struct gg_affine_search *p,
-                                int abs_error, struct gg_lanes_fit *out)
+static inline int affine_search(const struct gg_kern_lanes *l, int n,
+                                const struct gg_kern_affine_search *p,
+                                int abs_error, struct gg_kern_lanes_fit *out)
 {
     struct affine s;
     float q[GG_ENC_MAX_N][16];
     if (!affine_start(l, n, p, abs_error, &s))
         return 0;
     for (int k = 0; k <= p->n_step; k++) {
-        struct pair parts = pair_set(p->start + p->step * (float)k +
-                                     (float)p->q_max);
+        struct pair parts =
+            pair_set(p->start + p->step * (float)k + (float)p->q_max);
         struct pair inv = without(quot(parts, sub(s.hi, s.lo)), s.flat);
         struct pair scale, min, better;
         if (!affine_safe(&s, inv))
@@ -200,9 +201,9 @@ static inline int affine_search(const struct gg_lanes *l, int n,
     return 1;
 }
 
-int gg_lanes_affine_avx2(const struct gg_lanes *l, int n,
-                         const struct gg_affine_search *s,
-                         struct gg_lanes_fit *out)
+int gg_kern_lanes_affine_avx2(const struct gg_kern_lanes *l, int n,
+                              const struct gg_kern_affine_search *s,
+                              struct gg_kern_lanes_fit *out)
 {
     return s->abs_error ? affine_search(l, n, s, 1, out)
                         : affine_search(l, n, s, 0, out);

@@ -12,38 +12,39 @@
 #include "kern/c/enc_search.h"
 
 /* Element i of group g is x[i][g], of importance w[i][g]. */
-struct gg_lanes {
+struct gg_kern_lanes {
     float x[GG_ENC_MAX_N][16], w[GG_ENC_MAX_N][16];
 };
 
 /* What was found, per group: the fit, and the rounding that gave it:
  * q = clamp(nearest(inv * (x - base))). */
-struct gg_lanes_fit {
+struct gg_kern_lanes_fit {
     float scale[16], min[16], inv[16], base[16];
 };
 
 /* Load 16 groups of n floats (a multiple of 8), group after group, into one
- * of the arrays of struct gg_lanes. */
-void gg_lanes_load_avx2(float out[][16], const float *src, int n);
+ * of the arrays of struct gg_kern_lanes. */
+void gg_kern_lanes_load_avx2(float out[][16], const float *src, int n);
 
-/* As gg_fit_symmetric; min and base are zero. */
-void gg_lanes_symmetric_avx2(const struct gg_lanes *l, int n, int half,
-                             struct gg_lanes_fit *out);
+/* As gg_kern_fit_symmetric; min and base are zero. */
+void gg_kern_lanes_symmetric_avx2(const struct gg_kern_lanes *l, int n,
+                                  int half, struct gg_kern_lanes_fit *out);
 
-/* The scales that gg_fit_refined gives for n groups of 16 elements, half being
- * 4; n at most GG_REFINED_MAX. Elements may be anything: of groups that are
- * not finite the scales are of no use. */
+/* The scales that gg_kern_fit_refined gives for n groups of 16 elements, half
+ * being 4; n at most GG_REFINED_MAX. Elements may be anything: of groups that
+ * are not finite the scales are of no use. */
 #define GG_REFINED_MAX 512
-void gg_scales_refined_avx2(const float *x, int n, float *scale);
+void gg_kern_scales_refined_avx2(const float *x, int n, float *scale);
 
-/* As gg_fit_affine. Returns 0 if it gives up. */
-int gg_lanes_affine_avx2(const struct gg_lanes *l, int n,
-                         const struct gg_affine_search *s,
-                         struct gg_lanes_fit *out);
+/* As gg_kern_fit_affine. Returns 0 if it gives up. */
+int gg_kern_lanes_affine_avx2(const struct gg_kern_lanes *l, int n,
+                              const struct gg_kern_affine_search *s,
+                              struct gg_kern_lanes_fit *out);
 
-/* The scales that gg_fit_positive gives for eight groups of n elements (a
+/* The scales that gg_kern_fit_positive gives for eight groups of n elements (a
  * multiple of 8), for every input. x and w: of each group. */
-void gg_scales_positive_avx2(const float *const x[8], const float *const w[8],
-                             int n, int q_max, float scale[8]);
+void gg_kern_scales_positive_avx2(const float *const x[8],
+                                  const float *const w[8], int n, int q_max,
+                                  float scale[8]);
 
 #endif

@@ -45,12 +45,11 @@ static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
 }
 
 #define CASE(n)                                                               \
-    case n:                                                                   \
-        tile(w, x, k, n, y, y_stride, add);                                   \
-        break;
+    case n: tile(w, x, k, n, y, y_stride, add); break;
 
-void gg_gemm_tile_avx2(const void *w, const void *x, size_t n_blocks,
-                       unsigned n_cols, float *y, size_t y_stride, int add)
+void gg_kern_gemm_tile_avx2(const void *w, const void *x, size_t n_blocks,
+                            unsigned n_cols, float *y, size_t y_stride,
+                            int add)
 {
     const size_t k = n_blocks;
     switch (n_cols) {
@@ -72,7 +71,7 @@ static void pack8(float *dst, size_t width, const float *src, size_t stride,
         GG_UNROLL
         for (int r = 0; r < 8; r++)
             v[r] = _mm256_loadu_ps(src + r * stride + p);
-        gg_transpose8(v);
+        gg_x86_transpose8(v);
         GG_UNROLL
         for (int r = 0; r < 8; r++)
             _mm256_storeu_ps(dst + (p + r) * width, v[r]);

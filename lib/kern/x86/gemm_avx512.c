@@ -46,12 +46,11 @@ static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
 }
 
 #define CASE(n)                                                               \
-    case n:                                                                   \
-        tile(w, x, k, n, y, y_stride, add);                                   \
-        break;
+    case n: tile(w, x, k, n, y, y_stride, add); break;
 
-void gg_gemm_tile_avx512(const void *w, const void *x, size_t n_blocks,
-                         unsigned n_cols, float *y, size_t y_stride, int add)
+void gg_kern_gemm_tile_avx512(const void *w, const void *x, size_t n_blocks,
+                              unsigned n_cols, float *y, size_t y_stride,
+                              int add)
 {
     const size_t k = n_blocks;
     switch (n_cols) {

@@ -14,8 +14,8 @@
 #include <math.h>
 #include <string.h>
 
-#define MAX_TRY 32 /* trial scales, at most */
-#define MAX_QUOTIENT 0x1p20f /* far below what gg_nearest_ps can round */
+#define MAX_TRY      32      /* trial scales, at most */
+#define MAX_QUOTIENT 0x1p20f /* far below what gg_x86_nearest_ps can round */
 
 struct part {
     float x[32], w[32], root[32];
@@ -58,7 +58,7 @@ struct runs {
 };
 
 /* Odd numbers by level; twice those of two bits, see best_near. */
-static GG_ALWAYS_INLINE __m256 odd_numbers(const struct gg_iq_book *b)
+static GG_ALWAYS_INLINE __m256 odd_numbers(const struct gg_kern_iq_book *b)
 {
     return b->bits == 2 ? _mm256_setr_ps(1, 3, 5, 7, 1, 3, 5, 7)
                         : _mm256_setr_ps(1, 3, 5, 7, 9, 11, 13, 15);
@@ -68,7 +68,7 @@ static GG_ALWAYS_INLINE __m256 odd_numbers(const struct gg_iq_book *b)
  * at each level are computed once; the lowest three bits of the rest of a code
  * look them up. Of codes with two bits a level the third is the next
  * element's, and the errors are there twice. */
-static GG_ALWAYS_INLINE unsigned best_near(const struct gg_iq_book *b,
+static GG_ALWAYS_INLINE unsigned best_near(const struct gg_kern_iq_book *b,
                                            unsigned point, const float *x,
                                            const float *root, float scale)
 {
@@ -79,21 +79,21 @@ static GG_ALWAYS_INLINE unsigned best_near(const struct gg_iq_book *b,
     GG_UNROLL
     for (int i = 0; i < b->group; i++) {
         __m256 e = _mm256_sub_ps(level, _mm256_set1_ps(x[i]));
-        error_of[i] = _mm256_mul_ps(
-            _mm256_mul_ps(_mm256_set1_ps(root[i]), e), e);
+        error_of[i] =
+            _mm256_mul_ps(_mm256_mul_ps(_mm256_set1_ps(root[i]), e), e);
     }
-    struct gg_least least = gg_least_none();
+    struct gg_x86_least least = gg_x86_least_none();
     for (int j = 0; j < n; j += 8) {
-        __m256i c = _mm256_cvtepu16_epi32(gg_load128(list + j));
+        __m256i c = _mm256_cvtepu16_epi32(gg_x86_load128(list + j));
         __m256 d = _mm256_setzero_ps();
         GG_UNROLL
         for (int i = 0; i < b->group; i++) {
             d = _mm256_add_ps(d, _mm256_permutevar8x32_ps(error_of[i], c));
             c = _mm256_srli_epi32(c, b->bits);
         }
-        gg_least_add(&least, d, j, n);
+        gg_x86_least_add(&least, d, j, n);
     }
-    return list[gg_least_place(&least)];
+    return list[gg_x86_least_place(&least)];
 }
 
 /* The near entries of a point for many scales at once.
@@ -126,7 +126,7 @@ struct lines {
     __m256 a[MAX_NEAR], b[MAX_NEAR];
 };
 
-static GG_ALWAYS_INLINE void part_lines(const struct gg_iq_book *b,
+static GG_ALWAYS_INLINE void part_lines(const struct gg_kern_iq_book *b,
                                         const struct part *p, int n,
                                         const struct trials *t,
                                         struct lines *l)
@@ -142,22 +142,23 @@ static GG_ALWAYS_INLINE void part_lines(const struct gg_iq_book *b,
             l->a_of[i] = _mm256_mul_ps(_mm256_set1_ps(root), squares);
             l->b_of[i] = _mm256_mul_ps(_mm256_set1_ps(2 * root * x), odd);
         }
-        int fine = e > 0x1p-70f && e < 0x1p60f && least > 0x1p-30f &&
-                   least < 0x1p20f;
+        int fine =
+            e > 0x1p-70f && e < 0x1p60f && least > 0x1p-30f && least < 0x1p20f;
         l->margin[g] = fine ? 0x1p-18f * e / least : -1;
     }
 }
 
 /* The lines of n near entries of a group; after them infinity. */
-static GG_ALWAYS_INLINE void point_lines(const struct gg_iq_book *b, int g,
-                                         const uint16_t *list, int n,
+static GG_ALWAYS_INLINE void point_lines(const struct gg_kern_iq_book *b,
+                                         int g, const uint16_t *list, int n,
                                          int n_vec, struct lines *l)
 {
     const __m256i step = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-    const __m256 *a_of = l->a_of + b->group * g, *b_of = l->b_of + b->group * g;
+    const __m256 *a_of = l->a_of + b->group * g,
+                 *b_of = l->b_of + b->group * g;
     l->n = n_vec;
     for (int j = 0; j < n_vec; j++) {
-        __m256i c = _mm256_cvtepu16_epi32(gg_load128(list + 8 * j));
+        __m256i c = _mm256_cvtepu16_epi32(gg_x86_load128(list + 8 * j));
         __m256 va = _mm256_permutevar8x32_ps(a_of[0], c);
         __m256 vb = _mm256_permutevar8x32_ps(b_of[0], c);
         GG_UNROLL
@@ -181,12 +182,12 @@ static GG_ALWAYS_INLINE int lowest(const struct lines *l, int n_vec,
     __m256 low = _mm256_fmsub_ps(l->a[0], s, l->b[0]);
     for (int j = 1; j < n_vec; j++)
         low = _mm256_min_ps(low, _mm256_fmsub_ps(l->a[j], s, l->b[j]));
-    __m256 limit = _mm256_set1_ps(gg_hmin_ps(low) + margin);
+    __m256 limit = _mm256_set1_ps(gg_x86_hmin_ps(low) + margin);
     int at = 0, n = 0;
     for (int j = 0; j < n_vec; j++) {
         __m256 v = _mm256_fmsub_ps(l->a[j], s, l->b[j]);
-        unsigned m = (unsigned)_mm256_movemask_ps(
-            _mm256_cmp_ps(v, limit, _CMP_LE_OQ));
+        unsigned m =
+            (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(v, limit, _CMP_LE_OQ));
         int here = 8 * j + (int)GG_CTZ32(m | 256);
         at = m ? here : at;
         n += (m != 0) + ((m & (m - 1)) != 0);
@@ -195,7 +196,7 @@ static GG_ALWAYS_INLINE int lowest(const struct lines *l, int n_vec,
 }
 
 /* The near entries of a run's point. */
-static inline const uint16_t *list_of(const struct gg_iq_book *b,
+static inline const uint16_t *list_of(const struct gg_kern_iq_book *b,
                                       const struct run *r, int *n)
 {
     uint32_t from = b->start[r->point] >> 1;
@@ -205,7 +206,7 @@ static inline const uint16_t *list_of(const struct gg_iq_book *b,
 
 /* Look up the runs of a kind by both ends. Returns how many are open, since
  * the lowest differ or are not safe. */
-static GG_ALWAYS_INLINE int look_up(const struct gg_iq_book *b,
+static GG_ALWAYS_INLINE int look_up(const struct gg_kern_iq_book *b,
                                     const struct trials *t, int kind,
                                     struct runs *runs, struct lines *l)
 {
@@ -230,7 +231,7 @@ static GG_ALWAYS_INLINE int look_up(const struct gg_iq_book *b,
 /* Of n open runs of a kind, do those that turn from one entry to another at
  * the scale where their lines meet: each is the lowest on its side, and so up
  * to its end. Returns how many are still open. */
-static GG_ALWAYS_INLINE int find_turns(const struct gg_iq_book *b,
+static GG_ALWAYS_INLINE int find_turns(const struct gg_kern_iq_book *b,
                                        const struct trials *t, int kind, int n,
                                        struct runs *runs, struct lines *l)
 {
@@ -244,8 +245,8 @@ static GG_ALWAYS_INLINE int find_turns(const struct gg_iq_book *b,
         int last = r->last < 0 ? 0 : r->last;
         float margin = l->margin[r->group];
         point_lines(b, r->group, list, n_near, n_vec, l);
-        __m256 meet = _mm256_set1_ps((vb[first] - vb[last]) /
-                                     (va[first] - va[last]));
+        __m256 meet =
+            _mm256_set1_ps((vb[first] - vb[last]) / (va[first] - va[last]));
         for (int k = 0; k < t->n; k += 8) /* larger scales */
             turn += _mm_popcnt_u32((unsigned)_mm256_movemask_ps(_mm256_cmp_ps(
                 _mm256_loadu_ps(t->scale + k), meet, _CMP_GT_OQ)));
@@ -263,28 +264,27 @@ static GG_ALWAYS_INLINE int find_turns(const struct gg_iq_book *b,
 }
 
 /* Look up a run scale by scale. */
-static GG_ALWAYS_INLINE void look_up_each(const struct gg_iq_book *b,
+static GG_ALWAYS_INLINE void look_up_each(const struct gg_kern_iq_book *b,
                                           const struct part *p,
-                                          const struct run *r,
-                                          struct lines *l, struct trials *t)
+                                          const struct run *r, struct lines *l,
+                                          struct trials *t)
 {
     int n;
     const uint16_t *list = list_of(b, r, &n);
     point_lines(b, r->group, list, n, (n + 7) / 8, l);
     for (int k = r->from; k <= r->to; k++) {
         int at = lowest(l, l->n, l->margin[r->group], t->scale[k]);
-        unsigned code = at >= 0 ? list[at]
-                                : best_near(b, r->point,
-                                            p->x + b->group * r->group,
-                                            p->root + b->group * r->group,
-                                            t->scale[k]);
+        unsigned code =
+            at >= 0 ? list[at]
+                    : best_near(b, r->point, p->x + b->group * r->group,
+                                p->root + b->group * r->group, t->scale[k]);
         t->code[r->group][k] = (uint16_t)code;
     }
 }
 
 /* Levels of a group by eight scales: codes and points, which for codes of
- * three bits are the same. Quotients are small enough for gg_nearest_ps. */
-static GG_ALWAYS_INLINE void round_group(const struct gg_iq_book *b,
+ * three bits are the same. Quotients are small enough for gg_x86_nearest_ps. */
+static GG_ALWAYS_INLINE void round_group(const struct gg_kern_iq_book *b,
                                          const float *x, const float *inv,
                                          uint16_t *code, int32_t *point)
 {
@@ -296,7 +296,7 @@ static GG_ALWAYS_INLINE void round_group(const struct gg_iq_book *b,
     GG_UNROLL
     for (int i = b->group - 1; i >= 0; i--) {
         __m256 v = _mm256_mul_ps(s, _mm256_set1_ps(x[i]));
-        v = gg_nearest_ps(_mm256_mul_ps(half, _mm256_sub_ps(v, one)));
+        v = gg_x86_nearest_ps(_mm256_mul_ps(half, _mm256_sub_ps(v, one)));
         v = _mm256_min_ps(_mm256_max_ps(v, _mm256_setzero_ps()), top);
         p = _mm256_fmadd_ps(p, base, v);
         c = _mm256_fmadd_ps(c, bits, v);
@@ -312,15 +312,15 @@ static inline uint32_t run_ends(const int32_t *point, int n)
 {
     uint32_t same = 0, last = UINT32_C(1) << (n - 1);
     for (int k = 0; k < n; k += 8) {
-        __m256i m = _mm256_cmpeq_epi32(gg_load256(point + k),
-                                       gg_load256(point + k + 1));
+        __m256i m = _mm256_cmpeq_epi32(gg_x86_load256(point + k),
+                                       gg_x86_load256(point + k + 1));
         same |= (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(m)) << k;
     }
     return (~same & (last - 1)) | last;
 }
 
 /* Round a group by all scales, and list its runs. */
-static GG_ALWAYS_INLINE void list_runs(const struct gg_iq_book *b,
+static GG_ALWAYS_INLINE void list_runs(const struct gg_kern_iq_book *b,
                                        const struct part *p, int g,
                                        struct trials *t, struct runs *runs)
 {
@@ -340,17 +340,21 @@ static GG_ALWAYS_INLINE void list_runs(const struct gg_iq_book *b,
         kind = start[0] & 1 ? 4 : kind;
         near |= start[0] & 1 ? 0 : scales;
         runs->of[kind][runs->n_of[kind]++] = (uint8_t)runs->n;
-        runs->run[runs->n++] =
-            (struct run){ (uint16_t)point[from], { code[from], code[from] },
-                          0, 0, (uint8_t)g, (uint8_t)from, (uint8_t)to,
-                          (uint8_t)to };
+        runs->run[runs->n++] = (struct run){ (uint16_t)point[from],
+                                             { code[from], code[from] },
+                                             0,
+                                             0,
+                                             (uint8_t)g,
+                                             (uint8_t)from,
+                                             (uint8_t)to,
+                                             (uint8_t)to };
     }
     t->near[g] = near;
 }
 
 /* Look up the runs of a kind; lists at open those that are left to
  * look_up_each. */
-static GG_ALWAYS_INLINE int do_kind(const struct gg_iq_book *b,
+static GG_ALWAYS_INLINE int do_kind(const struct gg_kern_iq_book *b,
                                     const struct trials *t, int kind,
                                     struct runs *runs, struct lines *l,
                                     uint8_t *open)
@@ -362,8 +366,8 @@ static GG_ALWAYS_INLINE int do_kind(const struct gg_iq_book *b,
 }
 
 /* Round a part by all scales of t. Returns 0 if that would leave the range of
- * gg_nearest_ps. */
-static GG_ALWAYS_INLINE int round_trials(const struct gg_iq_book *b,
+ * gg_x86_nearest_ps. */
+static GG_ALWAYS_INLINE int round_trials(const struct gg_kern_iq_book *b,
                                          const struct part *p, int n,
                                          struct trials *t)
 {

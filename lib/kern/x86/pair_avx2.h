@@ -59,12 +59,12 @@ static inline struct pair greater(struct pair u, struct pair v)
 
 static inline struct pair nearest(struct pair v)
 {
-    return (struct pair){ gg_nearest_ps(v.a), gg_nearest_ps(v.b) };
+    return (struct pair){ gg_x86_nearest_ps(v.a), gg_x86_nearest_ps(v.b) };
 }
 
 static inline struct pair magnitude(struct pair v)
 {
-    return (struct pair){ gg_abs_ps(v.a), gg_abs_ps(v.b) };
+    return (struct pair){ gg_x86_abs_ps(v.a), gg_x86_abs_ps(v.b) };
 }
 
 static inline struct pair negative(struct pair v)

@@ -98,8 +98,7 @@ void gg_stat_central_avx2(const float *x, size_t n, double mean, double out[3])
             __m256d keep = _mm256_castsi256_pd(_mm256_cvtepi32_epi64(
                 _mm_castps_si128(h ? _mm256_extractf128_ps(ok, 1)
                                    : _mm256_castps256_ps128(ok))));
-            __m256d d = _mm256_and_pd(
-                _mm256_sub_pd(half(v, h), centre), keep);
+            __m256d d = _mm256_and_pd(_mm256_sub_pd(half(v, h), centre), keep);
             __m256d d2 = _mm256_mul_pd(d, d);
             m[0][h] = _mm256_add_pd(m[0][h], d2);
             add_mul(&m[1][h], d2, d);
@@ -129,9 +128,9 @@ void gg_stat_bins_avx2(const float *x, size_t n, double lo, double scale,
             d = _mm256_max_pd(d, _mm256_setzero_pd());
             at[h] = _mm256_cvttpd_epi32(_mm256_min_pd(d, last));
         }
-        __m256i where = _mm256_blendv_epi8(
-            _mm256_set1_epi32(SET - 1), _mm256_set_m128i(at[1], at[0]),
-            _mm256_castps_si256(ok));
+        __m256i where = _mm256_blendv_epi8(_mm256_set1_epi32(SET - 1),
+                                           _mm256_set_m128i(at[1], at[0]),
+                                           _mm256_castps_si256(ok));
         _mm256_storeu_si256((__m256i *)k, where);
         /* Neighbours often fall into one bin: four sets keep them apart. */
         for (int j = 0; j < 8; j++)

@@ -58,16 +58,16 @@ static inline VF vf_set1(float x)
 
 static inline VF vf_round(VF x)
 {
-    return _mm512_roundscale_ps(x, _MM_FROUND_TO_NEAREST_INT |
-                                       _MM_FROUND_NO_EXC);
+    return _mm512_roundscale_ps(x,
+                                _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
 static inline float vf_hsum(VF x)
 {
-    const __m256 h = _mm256_add_ps(_mm512_castps512_ps256(x),
-                                   _mm512_extractf32x8_ps(x, 1));
-    __m128 s = _mm_add_ps(_mm256_castps256_ps128(h),
-                          _mm256_extractf128_ps(h, 1));
+    const __m256 h =
+        _mm256_add_ps(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1));
+    __m128 s =
+        _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
 }
@@ -105,15 +105,16 @@ static inline double vd_sum(VD s)
 
 static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
 {
-    const __m512i twice = _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5,
-                                            6, 6, 7, 7);
+    const __m512i twice =
+        _mm512_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
     const VF c = _mm512_permutexvar_ps(
         twice, _mm512_castps256_ps512(_mm256_loadu_ps(cosine)));
     const VF s = _mm512_permutexvar_ps(
         twice, _mm512_castps256_ps512(_mm256_loadu_ps(sine)));
     const VF t = vf_mul(_mm512_permute_ps(x, 0xb1), s);
     /* even lanes subtract */
-    return _mm512_mask_sub_ps(vf_add(vf_mul(x, c), t), 0x5555, vf_mul(x, c), t);
+    return _mm512_mask_sub_ps(vf_add(vf_mul(x, c), t), 0x5555, vf_mul(x, c),
+                              t);
 }
 
 #include "kern/x86/vec_impl.h"

@@ -9,25 +9,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-static inline __m256i gg_load256(const void *p)
+static inline __m256i gg_x86_load256(const void *p)
 {
     return _mm256_loadu_si256((const __m256i *)p);
 }
 
-static inline __m128i gg_load128(const void *p)
+static inline __m128i gg_x86_load128(const void *p)
 {
     return _mm_loadu_si128((const __m128i *)p);
 }
 
 /* The f16 at p, exact (VCVTPH2PS). */
-static inline float gg_half_ps(const void *p)
+static inline float gg_x86_half_ps(const void *p)
 {
     const uint8_t *b = p;
     return _cvtsh_ss((unsigned short)(b[0] | b[1] << 8));
 }
 
-/* gg_put_half of block_io.h. */
-static inline void gg_put_half_ps(void *p, float v)
+/* gg_kern_put_half of block_io.h. */
+static inline void gg_x86_put_half_ps(void *p, float v)
 {
     unsigned h = v == v ? _cvtss_sh(v, _MM_FROUND_TO_NEAREST_INT) : 0xfe00;
     uint8_t *b = p;
@@ -36,53 +36,54 @@ static inline void gg_put_half_ps(void *p, float v)
 }
 
 /* Eight signed or unsigned bytes, from the low half, as floats. */
-static inline __m256 gg_i8_ps(__m128i v)
+static inline __m256 gg_x86_i8_ps(__m128i v)
 {
     return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(v));
 }
 
-static inline __m256 gg_u8_ps(__m128i v)
+static inline __m256 gg_x86_u8_ps(__m128i v)
 {
     return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(v));
 }
 
 /* 32 floats: signed bytes, 16 by each scale. */
-static inline void gg_put_i8(float *dst, __m256i q, float s0, float s1)
+static inline void gg_x86_put_i8(float *dst, __m256i q, float s0, float s1)
 {
     __m128i half[2] = { _mm256_castsi256_si128(q),
                         _mm256_extracti128_si256(q, 1) };
     for (int k = 0; k < 4; k++) {
         __m128i b = k & 1 ? _mm_srli_si128(half[k / 2], 8) : half[k / 2];
         __m256 s = _mm256_set1_ps(k < 2 ? s0 : s1);
-        _mm256_storeu_ps(dst + 8 * k, _mm256_mul_ps(s, gg_i8_ps(b)));
+        _mm256_storeu_ps(dst + 8 * k, _mm256_mul_ps(s, gg_x86_i8_ps(b)));
     }
 }
 
 /* 32 floats: unsigned bytes times scale, less min; 16 by each pair. */
-static inline void gg_put_u8(float *dst, __m256i q, float s0, float m0,
-                             float s1, float m1)
+static inline void gg_x86_put_u8(float *dst, __m256i q, float s0, float m0,
+                                 float s1, float m1)
 {
     __m128i half[2] = { _mm256_castsi256_si128(q),
                         _mm256_extracti128_si256(q, 1) };
     for (int k = 0; k < 4; k++) {
         __m128i b = k & 1 ? _mm_srli_si128(half[k / 2], 8) : half[k / 2];
-        __m256 v = _mm256_mul_ps(_mm256_set1_ps(k < 2 ? s0 : s1), gg_u8_ps(b));
+        __m256 v =
+            _mm256_mul_ps(_mm256_set1_ps(k < 2 ? s0 : s1), gg_x86_u8_ps(b));
         v = _mm256_sub_ps(v, _mm256_set1_ps(k < 2 ? m0 : m1));
         _mm256_storeu_ps(dst + 8 * k, v);
     }
 }
 
 /* 16 bytes of nibbles: the low ones, then the high ones. */
-static inline __m256i gg_nibbles(const void *p)
+static inline __m256i gg_x86_nibbles(const void *p)
 {
-    __m128i b = gg_load128(p);
+    __m128i b = gg_x86_load128(p);
     __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(b),
                                         _mm_srli_epi16(b, 4), 1);
     return _mm256_and_si256(v, _mm256_set1_epi8(15));
 }
 
 /* Two halves of 16 codes to nibbles: byte j has codes j and j + 16. */
-static inline void gg_put_nibbles(uint8_t qs[16], __m256i q)
+static inline void gg_x86_put_nibbles(uint8_t qs[16], __m256i q)
 {
     __m128i lo = _mm256_castsi256_si128(q);
     __m128i hi = _mm256_extracti128_si256(q, 1);
@@ -92,26 +93,26 @@ static inline void gg_put_nibbles(uint8_t qs[16], __m256i q)
 }
 
 /* Sum of 32 signed bytes: of them plus 128, less 32 * 128. */
-static inline int gg_sum_i8(__m256i q)
+static inline int gg_x86_sum_i8(__m256i q)
 {
-    __m256i v = _mm256_sad_epu8(
-        _mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)),
-        _mm256_setzero_si256());
+    __m256i v =
+        _mm256_sad_epu8(_mm256_xor_si256(q, _mm256_set1_epi8((char)0x80)),
+                        _mm256_setzero_si256());
     __m128i s = _mm_add_epi64(_mm256_castsi256_si128(v),
                               _mm256_extracti128_si256(v, 1));
     return _mm_cvtsi128_si32(_mm_add_epi64(s, _mm_srli_si128(s, 8))) - 4096;
 }
 
-/* Pairs of bits of elements 32 * s and up: gg_pair_of of block_io.h. */
-static inline __m256i gg_pairs_of(const uint8_t *qs, unsigned s)
+/* Pairs of bits of elements 32 * s and up: gg_kern_pair_of of block_io.h. */
+static inline __m256i gg_x86_pairs_of(const uint8_t *qs, unsigned s)
 {
-    __m256i q = gg_load256(qs + s / 4 * 32);
+    __m256i q = gg_x86_load256(qs + s / 4 * 32);
     q = _mm256_srl_epi16(q, _mm_cvtsi32_si128((int)(2 * (s % 4))));
     return _mm256_and_si256(q, _mm256_set1_epi8(3));
 }
 
 /* 0xff in byte j where bit j is set. */
-static inline __m256i gg_spread_bits(uint32_t bits)
+static inline __m256i gg_x86_spread_bits(uint32_t bits)
 {
     const __m256i which = _mm256_setr_epi64x(
         0, 0x0101010101010101, 0x0202020202020202, 0x0303030303030303);
@@ -121,19 +122,19 @@ static inline __m256i gg_spread_bits(uint32_t bits)
 }
 
 /* Bits of eight floats without the sign. */
-static inline __m256i gg_abs_bits(__m256 v)
+static inline __m256i gg_x86_abs_bits(__m256 v)
 {
     return _mm256_and_si256(_mm256_castps_si256(v),
                             _mm256_set1_epi32(0x7fffffff));
 }
 
-static inline __m256 gg_abs_ps(__m256 v)
+static inline __m256 gg_x86_abs_ps(__m256 v)
 {
-    return _mm256_castsi256_ps(gg_abs_bits(v));
+    return _mm256_castsi256_ps(gg_x86_abs_bits(v));
 }
 
 /* Largest of eight signed integers. */
-static inline int gg_hmax_epi32(__m256i v)
+static inline int gg_x86_hmax_epi32(__m256i v)
 {
     __m128i m = _mm_max_epi32(_mm256_castsi256_si128(v),
                               _mm256_extracti128_si256(v, 1));
@@ -143,61 +144,61 @@ static inline int gg_hmax_epi32(__m256i v)
 }
 
 /* Largest of eight floats, none of them NaN. */
-static inline float gg_hmax_ps(__m256 v)
+static inline float gg_x86_hmax_ps(__m256 v)
 {
-    __m128 m = _mm_max_ps(_mm256_castps256_ps128(v),
-                          _mm256_extractf128_ps(v, 1));
+    __m128 m =
+        _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     m = _mm_max_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_max_ss(m, _mm_movehdup_ps(m)));
 }
 
 /* Least of eight floats, none of them NaN. */
-static inline float gg_hmin_ps(__m256 v)
+static inline float gg_x86_hmin_ps(__m256 v)
 {
-    __m128 m = _mm_min_ps(_mm256_castps256_ps128(v),
-                          _mm256_extractf128_ps(v, 1));
+    __m128 m =
+        _mm_min_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     m = _mm_min_ps(m, _mm_movehl_ps(m, m));
     return _mm_cvtss_f32(_mm_min_ss(m, _mm_movehdup_ps(m)));
 }
 
 /* Are n floats (a multiple of 8) all finite? */
-static inline int gg_all_finite(const float *x, size_t n)
+static inline int gg_x86_all_finite(const float *x, size_t n)
 {
     __m256i m = _mm256_setzero_si256();
     for (size_t i = 0; i < n; i += 8)
-        m = _mm256_max_epi32(m, gg_abs_bits(_mm256_loadu_ps(x + i)));
-    return gg_hmax_epi32(m) < 0x7f800000;
+        m = _mm256_max_epi32(m, gg_x86_abs_bits(_mm256_loadu_ps(x + i)));
+    return gg_x86_hmax_epi32(m) < 0x7f800000;
 }
 
-/* gg_nearest of round.h, for every input. */
-static inline __m256i gg_nearest_epi32(__m256 v)
+/* gg_kern_nearest of round.h, for every input. */
+static inline __m256i gg_x86_nearest_epi32(__m256 v)
 {
     v = _mm256_add_ps(v, _mm256_set1_ps(12582912.0f));
-    return _mm256_sub_epi32(_mm256_and_si256(_mm256_castps_si256(v),
-                                             _mm256_set1_epi32(0x7fffff)),
-                            _mm256_set1_epi32(0x400000));
+    return _mm256_sub_epi32(
+        _mm256_and_si256(_mm256_castps_si256(v), _mm256_set1_epi32(0x7fffff)),
+        _mm256_set1_epi32(0x400000));
 }
 
-static inline __m256i gg_clamp_epi32(__m256i v, int lo, int hi)
+static inline __m256i gg_x86_clamp_epi32(__m256i v, int lo, int hi)
 {
     return _mm256_min_epi32(_mm256_max_epi32(v, _mm256_set1_epi32(lo)),
                             _mm256_set1_epi32(hi));
 }
 
-/* Nearest float integer for |v| <= 2^22: there the same as gg_nearest. */
-static inline __m256 gg_nearest_ps(__m256 v)
+/* Nearest float integer for |v| <= 2^22: there the same as gg_kern_nearest. */
+static inline __m256 gg_x86_nearest_ps(__m256 v)
 {
     return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
 
 /* The low bytes of four vectors of eight integers, each in -128 .. 255, in
  * order; is_signed says whether they are -128 .. 127. */
-static inline __m256i gg_pack_bytes(__m256i a, __m256i b, __m256i c, __m256i d,
-                                    int is_signed)
+static inline __m256i gg_x86_pack_bytes(__m256i a, __m256i b, __m256i c,
+                                        __m256i d, int is_signed)
 {
     __m256i ab = _mm256_packs_epi32(a, b), cd = _mm256_packs_epi32(c, d);
-    __m256i v = is_signed ? _mm256_packs_epi16(ab, cd)
-                          : _mm256_packus_epi16(ab, cd);
+    __m256i v =
+        is_signed ? _mm256_packs_epi16(ab, cd) : _mm256_packus_epi16(ab, cd);
     return _mm256_permutevar8x32_epi32(
         v, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
 }
@@ -213,16 +214,16 @@ static inline __m256i gg_round_away_epi32(__m256 v)
 }
 
 /* The low bytes of four vectors, whatever the rest of each lane is. */
-static inline __m256i gg_low_bytes(const __m256i v[4])
+static inline __m256i gg_x86_low_bytes(const __m256i v[4])
 {
     const __m256i byte = _mm256_set1_epi32(255);
-    return gg_pack_bytes(
+    return gg_x86_pack_bytes(
         _mm256_and_si256(v[0], byte), _mm256_and_si256(v[1], byte),
         _mm256_and_si256(v[2], byte), _mm256_and_si256(v[3], byte), 0);
 }
 
 /* Sums of 16 columns, row after row. */
-static inline void gg_sum_lanes(const float w[][16], int n, float sum[16])
+static inline void gg_x86_sum_lanes(const float w[][16], int n, float sum[16])
 {
     for (int g = 0; g < 16; g += 8) {
         __m256 s = _mm256_setzero_ps();
@@ -233,13 +234,13 @@ static inline void gg_sum_lanes(const float w[][16], int n, float sum[16])
 }
 
 /* Lowest pairs of bits of 256 codes: four codes a byte, 32 apart. */
-static inline void gg_put_pairs(uint8_t qs[64], const uint8_t q[256])
+static inline void gg_x86_put_pairs(uint8_t qs[64], const uint8_t q[256])
 {
     const __m256i two = _mm256_set1_epi8(3);
     for (int h = 0; h < 2; h++) {
         __m256i v = _mm256_setzero_si256();
         for (int r = 3; r >= 0; r--) {
-            __m256i c = gg_load256(q + 128 * h + 32 * r);
+            __m256i c = gg_x86_load256(q + 128 * h + 32 * r);
             v = _mm256_or_si256(_mm256_slli_epi16(v, 2),
                                 _mm256_and_si256(c, two));
         }
@@ -248,7 +249,7 @@ static inline void gg_put_pairs(uint8_t qs[64], const uint8_t q[256])
 }
 
 /* v[r] lane c becomes v[c] lane r. Unrolled, or v would be in memory. */
-static GG_ALWAYS_INLINE void gg_transpose8(__m256 v[8])
+static GG_ALWAYS_INLINE void gg_x86_transpose8(__m256 v[8])
 {
     __m256 a[8], b[8];
     GG_UNROLL
@@ -272,14 +273,14 @@ static GG_ALWAYS_INLINE void gg_transpose8(__m256 v[8])
 
 /* Columns i .. i + 7 of eight rows: row k of the result, at out + k * step,
  * is element i + k of each row. */
-static inline void gg_load_columns(const float *const row[8], int i,
-                                   float *out, size_t step)
+static inline void gg_x86_load_columns(const float *const row[8], int i,
+                                       float *out, size_t step)
 {
     __m256 v[8];
     GG_UNROLL
     for (int k = 0; k < 8; k++)
         v[k] = _mm256_loadu_ps(row[k] + i);
-    gg_transpose8(v);
+    gg_x86_transpose8(v);
     GG_UNROLL
     for (int k = 0; k < 8; k++)
         _mm256_storeu_ps(out + step * (size_t)k, v[k]);
@@ -287,19 +288,20 @@ static inline void gg_load_columns(const float *const row[8], int i,
 
 /* The least of n floats that come eight at a time, below FLT_MAX, and the
  * first place that has it. */
-struct gg_least {
+struct gg_x86_least {
     __m256 value;
     __m256i at;
 };
 
-static inline struct gg_least gg_least_none(void)
+static inline struct gg_x86_least gg_x86_least_none(void)
 {
-    return (struct gg_least){ _mm256_set1_ps(FLT_MAX),
-                              _mm256_setzero_si256() };
+    return (struct gg_x86_least){ _mm256_set1_ps(FLT_MAX),
+                                  _mm256_setzero_si256() };
 }
 
 /* Floats j .. j + 7; those from n on do not count. */
-static inline void gg_least_add(struct gg_least *l, __m256 v, int j, int n)
+static inline void gg_x86_least_add(struct gg_x86_least *l, __m256 v, int j,
+                                    int n)
 {
     const __m256i step = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     __m256i at = _mm256_add_epi32(_mm256_set1_epi32(j), step);
@@ -311,7 +313,7 @@ static inline void gg_least_add(struct gg_least *l, __m256 v, int j, int n)
 }
 
 /* Where the least is; 0 if none counted. */
-static inline int gg_least_place(const struct gg_least *l)
+static inline int gg_x86_least_place(const struct gg_x86_least *l)
 {
     __m128 m = _mm_min_ps(_mm256_castps256_ps128(l->value),
                           _mm256_extractf128_ps(l->value, 1));
@@ -321,7 +323,7 @@ static inline int gg_least_place(const struct gg_least *l)
     __m256i p = _mm256_blendv_epi8(_mm256_set1_epi32(INT32_MAX), l->at,
                                    _mm256_castps_si256(eq));
     /* the least of p is the largest of its complement */
-    return ~gg_hmax_epi32(_mm256_xor_si256(p, _mm256_set1_epi32(-1)));
+    return ~gg_x86_hmax_epi32(_mm256_xor_si256(p, _mm256_set1_epi32(-1)));
 }
 
 #endif
