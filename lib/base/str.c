@@ -145,7 +145,7 @@ bool gg_str_utf8_valid(const char *p, size_t n)
     return true;
 }
 
-size_t gg_utf8_fit(const char *p, size_t n, size_t room)
+size_t gg_str_utf8_fit(const char *p, size_t n, size_t room)
 {
     if (n <= room)
         return n;

@@ -37,7 +37,7 @@ size_t gg_str_utf8_encode(uint32_t cp, char out[4]);
 bool gg_str_utf8_valid(const char *p, size_t n);
 
 /* How many of the n bytes at p fit room bytes, cut between code points. */
-size_t gg_utf8_fit(const char *p, size_t n, size_t room);
+size_t gg_str_utf8_fit(const char *p, size_t n, size_t room);
 
 /* File text as one printable line: control characters (C0, DEL, C1), bytes
  * that are not UTF-8, characters that reorder text or are not seen, and

@@ -27,7 +27,7 @@ enum {
 
 /* What follows from the arguments; lengths in elements. */
 struct dims {
-    const struct gg_kern_gemm_kern *g;
+    const struct gg_kern_gemm *g;
     size_t group;     /* heads that share keys */
     size_t block_tok; /* tokens of a task */
     size_t n_blocks;  /* of tokens */
@@ -65,7 +65,7 @@ static size_t round_up(size_t n, size_t to)
 
 static void dims_init(struct dims *s, const struct gg_attn_args *a)
 {
-    const struct gg_kern_gemm_kern *g = &a->kern->gemm[a->precision];
+    const struct gg_kern_gemm *g = &a->kern->gemm[a->precision];
     s->g = g;
     s->group = (size_t)(a->n_head / a->n_head_kv);
     s->block_tok = GG_MAX(N_COLS / s->group, 1);
@@ -91,7 +91,7 @@ static void *take(unsigned char *base, size_t *used, size_t size)
 static size_t scratch_init(struct scratch *b, unsigned char *base,
                            const struct gg_attn_args *a, const struct dims *s)
 {
-    const struct gg_kern_gemm_kern *g = s->g;
+    const struct gg_kern_gemm *g = s->g;
     const size_t d = (size_t)a->d, f = sizeof(float);
     const size_t col_panels = s->cols / g->nr;
     size_t used = 0;
@@ -151,7 +151,7 @@ struct task {
 static void pack_q(const struct task *t)
 {
     const struct gg_attn_args *a = t->a;
-    const struct gg_kern_gemm_kern *g = t->s->g;
+    const struct gg_kern_gemm *g = t->s->g;
     const size_t nr = g->nr, d = (size_t)a->d,
                  size = gg_kern_gemm_x_size(g, d);
     const size_t stride = a->q_nb[0] / sizeof(float);
@@ -189,7 +189,7 @@ static void load_values(const struct task *t, size_t first, size_t n)
  * step. */
 static void pack_v(const struct task *t, size_t first, size_t n)
 {
-    const struct gg_kern_gemm_kern *g = t->s->g;
+    const struct gg_kern_gemm *g = t->s->g;
     const size_t size = gg_kern_gemm_w_size(g, t->s->keys), dv = t->s->dv;
     for (size_t i = 0; i < n; i += t->s->v_rows) {
         const size_t rows = GG_MIN(n - i, t->s->v_rows);
@@ -221,7 +221,7 @@ static bool load_mask(const struct task *t, size_t first, size_t n)
 /* Products of the packed keys with all columns. */
 static void multiply_keys(const struct task *t, size_t n)
 {
-    const struct gg_kern_gemm_kern *g = t->s->g;
+    const struct gg_kern_gemm *g = t->s->g;
     const size_t d = (size_t)t->a->d, keys = t->s->keys;
     const size_t k_size = gg_kern_gemm_w_size(g, d),
                  q_size = gg_kern_gemm_x_size(g, d);
@@ -278,7 +278,7 @@ static void weigh_column(const struct task *t, size_t col, size_t n,
 /* The weights of all columns into panels, and V times weights to out. */
 static void multiply_values(const struct task *t, size_t n)
 {
-    const struct gg_kern_gemm_kern *g = t->s->g;
+    const struct gg_kern_gemm *g = t->s->g;
     const size_t keys = t->s->keys, dv = t->s->dv;
     const size_t v_size = gg_kern_gemm_w_size(g, keys);
     unsigned char *p = t->b->packed;

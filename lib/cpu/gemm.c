@@ -27,7 +27,7 @@ enum {
 /* How the product is cut; the same for every thread. Sizes are bytes, whole
  * cache lines each. */
 struct plan {
-    const struct gg_kern_gemm_kern *g;
+    const struct gg_kern_gemm *g;
     size_t nc;       /* columns per pass, a multiple of nr */
     size_t n_panels; /* of rows */
     size_t n_groups; /* of columns within a pass */
@@ -46,8 +46,7 @@ static size_t whole_lines(size_t size)
     return ceil_div(size, ALIGN) * ALIGN;
 }
 
-static const struct gg_kern_gemm_kern *
-kernels(const struct gg_cpu_gemm_args *a)
+static const struct gg_kern_gemm *kernels(const struct gg_cpu_gemm_args *a)
 {
     return &a->kern->gemm[a->precision];
 }
@@ -60,7 +59,7 @@ static bool is_narrow(const struct gg_cpu_gemm_args *a)
 /* Most columns of a pass. */
 static size_t most_cols(const struct gg_cpu_gemm_args *a)
 {
-    const struct gg_kern_gemm_kern *g = kernels(a);
+    const struct gg_kern_gemm *g = kernels(a);
     const size_t size =
         GG_MAX(gg_kern_gemm_x_size(g, (size_t)a->k), g->x_block);
     const size_t n = PACK_BYTES / size * g->nr;
@@ -70,7 +69,7 @@ static size_t most_cols(const struct gg_cpu_gemm_args *a)
 static void plan_init(struct plan *p, const struct gg_cpu_gemm_args *a,
                       unsigned nth)
 {
-    const struct gg_kern_gemm_kern *g = kernels(a);
+    const struct gg_kern_gemm *g = kernels(a);
     const size_t k = (size_t)a->k, n = (size_t)a->n;
     p->g = g;
     p->nc = most_cols(a);
@@ -120,7 +119,7 @@ static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
                    size_t j0, size_t n, unsigned char *xp, unsigned ith,
                    unsigned nth)
 {
-    const struct gg_kern_gemm_kern *g = p->g;
+    const struct gg_kern_gemm *g = p->g;
     const size_t k = (size_t)a->k, stride = a->x_stride / sizeof(float);
     const size_t n_panels = p->nc / g->nr;
     for (size_t i = ith; i * g->nr < n; i += nth) {
@@ -145,7 +144,7 @@ struct block {
 };
 
 /* The sums of a tile, nr columns of mr each. */
-static float *tile_at(float *sums, const struct gg_kern_gemm_kern *g,
+static float *tile_at(float *sums, const struct gg_kern_gemm *g,
                       const struct block *b, size_t i, size_t j)
 {
     return sums + (j - b->jb) * g->mc + i * g->nr;
@@ -154,7 +153,7 @@ static float *tile_at(float *sums, const struct gg_kern_gemm_kern *g,
 static void store_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
                         const struct block *b, float *sums)
 {
-    const struct gg_kern_gemm_kern *g = p->g;
+    const struct gg_kern_gemm *g = p->g;
     for (size_t j = b->jb; j < b->je; j++) {
         const size_t c = (j - b->jb) % g->nr;
         float *y = a->y + (b->j0 + j) * (a->y_stride / sizeof(float)) + b->i0;
@@ -166,7 +165,7 @@ static void store_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
 
 /* One round: columns j0 and up by all rows, n_blocks blocks of steps of the
  * panels at wp and xp; the first of all sums begin at 0. */
-static void run_round(const struct gg_kern_gemm_kern *g, const struct block *b,
+static void run_round(const struct gg_kern_gemm *g, const struct block *b,
                       size_t j0, size_t n_blocks, const unsigned char *wp,
                       const unsigned char *xp, float *sums, bool first)
 {
@@ -187,7 +186,7 @@ static void run_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
                       const struct block *b, const unsigned char *xp,
                       unsigned char *wp)
 {
-    const struct gg_kern_gemm_kern *g = p->g;
+    const struct gg_kern_gemm *g = p->g;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
     const unsigned char *w = (const unsigned char *)a->w + b->i0 * a->w_stride;
     const size_t k = (size_t)a->k, n_panels = p->nc / g->nr;
@@ -212,7 +211,7 @@ static bool claim(struct shared *s, const struct plan *p, unsigned nth,
                   const struct gg_cpu_gemm_args *a, size_t j0, size_t nc,
                   struct block *b)
 {
-    const struct gg_kern_gemm_kern *g = p->g;
+    const struct gg_kern_gemm *g = p->g;
     const size_t total = p->n_groups * p->n_panels;
     /* relaxed: a claim orders nothing but itself */
     size_t at = atomic_load_explicit(&s->next, memory_order_relaxed), n;

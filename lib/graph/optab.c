@@ -93,9 +93,9 @@ struct gguf_tensor *gg_op_name_after(struct gguf_tensor *t,
     const char *second = other ? other->name : "";
     const size_t n_what = strlen(what);
     const size_t room = sizeof t->name - sizeof " ()" - n_what;
-    const size_t n_second = gg_utf8_fit(second, strlen(second), room / 2);
+    const size_t n_second = gg_str_utf8_fit(second, strlen(second), room / 2);
     const size_t n_first =
-        gg_utf8_fit(src->name, strlen(src->name), room - n_second);
+        gg_str_utf8_fit(src->name, strlen(src->name), room - n_second);
     char *p = t->name;
     memmove(p, src->name, n_first);
     p += n_first;

@@ -95,7 +95,7 @@ struct gguf_tensor *gguf_tensor_name(struct gguf_tensor *t, const char *name)
 {
     if (!t)
         return NULL;
-    const size_t n = gg_utf8_fit(name, strlen(name), sizeof t->name - 1);
+    const size_t n = gg_str_utf8_fit(name, strlen(name), sizeof t->name - 1);
     memmove(t->name, name, n);
     memset(t->name + n, 0, sizeof t->name - n);
     return t;

@@ -19,7 +19,7 @@
     .dot = gg_kern_gemm_dot_decoded
 
 /* No tile: the level below does it. */
-static const struct gg_kern_gemm_kern table[GG_GEMM_N_PRECISIONS][GG_N_LEVELS] = {
+static const struct gg_kern_gemm table[GG_GEMM_N_PRECISIONS][GG_N_LEVELS] = {
     [GG_GEMM_EXACT] = {
         [GG_LEVEL_C] = { EXACT(c, C), .kc = 512, .mc = 64,
                          .round = GG_GEMM_NR_C },
@@ -34,7 +34,7 @@ static const struct gg_kern_gemm_kern table[GG_GEMM_N_PRECISIONS][GG_N_LEVELS] =
     },
 };
 
-void gg_kern_gemm_kern_init(struct gg_kern_gemm_kern *k, uint32_t cpu)
+void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
 {
     for (int p = 0; p < GG_GEMM_N_PRECISIONS; p++)
         for (unsigned l = 0; l < GG_N_LEVELS; l++)
@@ -55,8 +55,7 @@ static void prefetch(const unsigned char *p, size_t n)
 }
 
 /* Rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */
-static void pack_some(const struct gg_kern *kern,
-                      const struct gg_kern_gemm_kern *g,
+static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
                       const struct gg_kern_gemm_rows *w, size_t first,
                       size_t n, size_t k, unsigned char *panel, float *buf)
 {
@@ -77,7 +76,7 @@ static void pack_some(const struct gg_kern *kern,
 }
 
 void gg_kern_gemm_pack_decoded(const struct gg_kern *kern,
-                               const struct gg_kern_gemm_kern *g,
+                               const struct gg_kern_gemm *g,
                                const struct gg_kern_gemm_rows *w,
                                size_t n_rows, size_t k, void *panels,
                                void *buf)

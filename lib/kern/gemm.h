@@ -10,7 +10,7 @@
  * in f32. What lies in panels is the business of a precision: its packers
  * write what its tile reads. Whoever drives a product counts blocks and bytes
  * and names no type of a number. A precision is a row of struct
- * gg_kern_gemm_kern for each level:
+ * gg_kern_gemm for each level:
  *
  *     exact   w panel [k][mr] f32, x panel [k][nr] f32; a block is one step.
  *             Weights are decoded by their type's kernel, then transposed.
@@ -22,7 +22,7 @@
 #include <stdint.h>
 
 struct gg_kern; /* kern/kern.h */
-struct gg_kern_gemm_kern;
+struct gg_kern_gemm;
 
 /* A matrix of weights as it lies in memory: rows of blocks of a type. */
 struct gg_kern_gemm_rows {
@@ -69,7 +69,7 @@ typedef void gg_kern_gemm_pack_fn(void *panel, size_t first, const float *src,
  * buf   g->buf_size bytes, aligned to 64
  */
 typedef void gg_kern_gemm_pack_rows_fn(const struct gg_kern *kern,
-                                       const struct gg_kern_gemm_kern *g,
+                                       const struct gg_kern_gemm *g,
                                        const struct gg_kern_gemm_rows *w,
                                        size_t n_rows, size_t k, void *panels,
                                        void *buf);
@@ -82,7 +82,7 @@ typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
                                  size_t k, float *y, size_t y_stride);
 
 /* A precision at a level. */
-struct gg_kern_gemm_kern {
+struct gg_kern_gemm {
     unsigned mr, nr;         /* tile: rows, columns */
     unsigned k_block;        /* steps of a block; divides GG_GEMM_BUF_LEN */
     size_t w_block, x_block; /* bytes of a panel's block */
@@ -105,22 +105,22 @@ struct gg_kern_gemm_kern {
 enum gg_kern_gemm_precision { GG_GEMM_EXACT, GG_GEMM_N_PRECISIONS };
 
 /* Fill k[GG_GEMM_N_PRECISIONS]. */
-void gg_kern_gemm_kern_init(struct gg_kern_gemm_kern *k, uint32_t cpu);
+void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu);
 
 /* Blocks of k steps, and bytes of a panel of so many. */
-static inline size_t gg_kern_gemm_n_blocks(const struct gg_kern_gemm_kern *g,
+static inline size_t gg_kern_gemm_n_blocks(const struct gg_kern_gemm *g,
                                            size_t k)
 {
     return (k + g->k_block - 1) / g->k_block;
 }
 
-static inline size_t gg_kern_gemm_w_size(const struct gg_kern_gemm_kern *g,
+static inline size_t gg_kern_gemm_w_size(const struct gg_kern_gemm *g,
                                          size_t k)
 {
     return gg_kern_gemm_n_blocks(g, k) * g->w_block;
 }
 
-static inline size_t gg_kern_gemm_x_size(const struct gg_kern_gemm_kern *g,
+static inline size_t gg_kern_gemm_x_size(const struct gg_kern_gemm *g,
                                          size_t k)
 {
     return gg_kern_gemm_n_blocks(g, k) * g->x_block;

@@ -19,7 +19,7 @@
 struct gg_kern {
     uint32_t cpu;                            /* the mask it was made for */
     struct gg_codec_kern codec[GG_N_DTYPES]; /* index GG_DT_... */
-    struct gg_kern_gemm_kern gemm[GG_GEMM_N_PRECISIONS];
+    struct gg_kern_gemm gemm[GG_GEMM_N_PRECISIONS];
     struct gg_vec_kern vec;
     struct gg_stat_kern stat;
 };

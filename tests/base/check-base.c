@@ -165,9 +165,9 @@ static void check_bounded(void)
     static const size_t want[] = { 0, 1, 1, 3, 3, 3, 3, 7, 7 };
     size_t n = sizeof text - 1, bad = 0;
     for (size_t room = 0; room < GG_LEN(want); room++)
-        bad += gg_utf8_fit(text, n, room) != want[room];
+        bad += gg_str_utf8_fit(text, n, room) != want[room];
     ok(!bad, "texts are cut between code points");
-    bad = gg_utf8_fit("\x80\x80\x80", 3, 2) != 0;
+    bad = gg_str_utf8_fit("\x80\x80\x80", 3, 2) != 0;
     ok(!bad, "also those that are no UTF-8");
 }
 

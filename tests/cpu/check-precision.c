@@ -107,7 +107,7 @@ static void tile(const void *w, const void *x, size_t n_blocks,
         }
 }
 
-static const struct gg_kern_gemm_kern ints = {
+static const struct gg_kern_gemm ints = {
     .mr = MR,
     .nr = NR,
     .k_block = STEPS,

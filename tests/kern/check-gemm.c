@@ -67,7 +67,7 @@ static bool pack_good(gg_kern_gemm_pack_fn *pack, size_t width, bool trans)
     return good;
 }
 
-static void check_pack(const char *level, const struct gg_kern_gemm_kern *g)
+static void check_pack(const char *level, const struct gg_kern_gemm *g)
 {
     ok(pack_good(g->pack_w, g->mr, false) &&
            pack_good(g->pack_wt, g->mr, true) &&
@@ -75,7 +75,7 @@ static void check_pack(const char *level, const struct gg_kern_gemm_kern *g)
        "%s: packers transpose and touch nothing else", level);
 }
 
-static void check_tile(const char *level, const struct gg_kern_gemm_kern *g)
+static void check_tile(const char *level, const struct gg_kern_gemm *g)
 {
     enum { K = 71, STRIDE = 45, MAX_MR = 32, MAX_NR = 12 };
     static _Alignas(64) float w[K * MAX_MR];
