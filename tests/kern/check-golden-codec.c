@@ -1,15 +1,20 @@
 /* check-golden-codec.c - codecs against ggml's own bytes and floats
  *
- * The vectors lie beside the source tree (golden/codec, with a README): bytes
- * that ggml's quantizers gave for awkward rows, with and without importances
- * (manifest.tsv), and hashes over inputs that a small generator makes
- * (bulk.tsv). Every level of this machine must give the same, also of the
- * cases that are marked extreme: they overflow scales, so that ggml's sums
- * become infinite or NaN and its conversions go out of range, and what comes
- * of that is what an x86-64 makes of it.
+ * Hashes over inputs that a small generator makes are in bulk.c, a digest of
+ * them for each type; where ../shared is, that is also of bulk.tsv there. So
+ * are bytes that ggml's quantizers gave for awkward rows, with and without
+ * importances (golden/codec, with a README: manifest.tsv), which are too many
+ * to be here: check-codec-digest has awkward rows of its own. Every level of
+ * this machine must give the same, also of the cases that are marked extreme:
+ * they overflow scales, so that ggml's sums become infinite or NaN and its
+ * conversions go out of range, and what comes of that is what an x86-64 makes
+ * of it.
+ *
+ *     check-golden-codec --carry    print the digests of bulk.tsv
  */
 #include "config.h"
 #include "base/bytes.h"
+#include "tests/kern/bulk.h"
 #include "tests/kern/kern.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
@@ -100,17 +105,6 @@ static bool wants_encode(const struct result *r)
              !strcmp(r->variant, "ref")));
 }
 
-/* What this processor makes of an operation that is invalid becomes what an
- * x86-64 does. */
-static void name_nan(float *x, size_t n)
-{
-    static const volatile float zero = 0;
-    uint32_t nan = gg_bytes_f32_bits(zero * (float)INFINITY);
-    for (size_t i = 0; i < n; i++)
-        if (gg_bytes_f32_bits(x[i]) == nan)
-            x[i] = gg_bytes_f32_from_bits(0xffc00000);
-}
-
 static void run_result(const struct result *r, const char *bytes,
                        const char *row_len_text, const struct gg_codec_kern *k,
                        struct tally *t)
@@ -122,7 +116,7 @@ static void run_result(const struct result *r, const char *bytes,
         for (size_t i = 0; i < r->n_rows; i++)
             k->decode(bytes + r->size / r->n_rows * i, y + r->row_len * i,
                       r->row_len);
-        name_nan(y, n);
+        bulk_name_nan(y, n);
         t->decoded++;
         if (test_hash_floats(y, n) != r->dequant_hash ||
             memcmp(y, golden.first + r->first_off / 4,
@@ -194,141 +188,6 @@ static void run_manifest(const char *manifest, const struct gg_kern *k,
     free(text);
 }
 
-static uint64_t next64(uint64_t *s)
-{
-    uint64_t z = *s += UINT64_C(0x9E3779B97F4A7C15);
-    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
-    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
-    return z ^ z >> 31;
-}
-
-static int32_t v12(uint64_t *s)
-{
-    int32_t t = 0;
-    for (int i = 0; i < 3; i++) {
-        uint64_t r = next64(s);
-        t += (int32_t)((r & 0xffff) + (r >> 16 & 0xffff) + (r >> 32 & 0xffff) +
-                       (r >> 48));
-    }
-    return 2 * t - 786420;
-}
-
-static float two_to(int e)
-{
-    float v = 1;
-    for (; e > 0; e--)
-        v *= 2;
-    for (; e < 0; e++)
-        v /= 2;
-    return v;
-}
-
-static float bulk_value(int dist, uint32_t column, uint64_t *s)
-{
-    int32_t v;
-    uint64_t r;
-    int e;
-    switch (dist) {
-    case 0: return (float)v12(s) * 0x1p-22f;
-    case 1:
-        v = v12(s);
-        r = next64(s) | 256;
-        for (e = 0; !(r >> e & 1); e++)
-            ;
-        return (float)v * two_to(e - 24);
-    case 2: return (float)((int32_t)(next64(s) >> 40) - (1 << 23)) * 0x1p-26f;
-    case 3:
-        r = next64(s);
-        if (!(r & 3))
-            return 0;
-        return (float)(4096 + (r >> 3 & 255)) * (r & 4 ? 0x1p-17f : -0x1p-17f);
-    case 4:
-        e = (int)((column * UINT32_C(2654435761) >> 20) % 9) - 6;
-        return (float)v12(s) * two_to(e - 22);
-    default:
-        v = v12(s);
-        r = next64(s);
-        return (float)v * 0x1p-22f *
-               ((float)((UINT64_C(1) << 23) + (r >> 41)) * 0x1p-23f);
-    }
-}
-
-static const size_t bulk_len[6] = { 1024, 512, 256, 1024, 2048, 768 };
-static float bulk_x[6][32 * 2048], bulk_w[6][2][2048];
-
-static void make_bulk(void)
-{
-    uint64_t seed = UINT64_C(20260801) * 1000003;
-    for (int d = 0; d < 6; d++) {
-        uint64_t s = seed + (uint64_t)d;
-        for (size_t i = 0; i < 32 * bulk_len[d]; i++)
-            bulk_x[d][i] = bulk_value(d, (uint32_t)(i % bulk_len[d]), &s);
-        for (int k = 0; k < 2; k++) {
-            s = seed + 100 + 10 * (uint64_t)d + (uint64_t)k + 1;
-            for (size_t i = 0; i < bulk_len[d]; i++) {
-                uint64_t r = next64(&s);
-                bulk_w[d][k][i] = (float)(1 + (r >> 41)) * 0x1p-20f;
-                if (k && !(r & 7))
-                    bulk_w[d][k][i] = 0;
-            }
-        }
-    }
-}
-
-static void run_bulk_row(char **f, const struct gg_codec_kern *k,
-                         struct tally *t)
-{
-    int d = atoi(f[1]);
-    size_t rows = strtoul(f[3], NULL, 10), len = strtoul(f[4], NULL, 10);
-    size_t size = strtoul(f[7], NULL, 10);
-    const float *w = !strcmp(f[2], "none")  ? NULL
-                     : !strcmp(f[2], "pos") ? bulk_w[d][0]
-                                            : bulk_w[d][1];
-    char *out = malloc(size);
-    k->encode(bulk_x[d], out, rows, len, w);
-    t->encoded++;
-    if (test_hash(out, size) != strtoull(f[8], NULL, 16)) {
-        t->encode_bad++;
-        if (!t->first_bad[0])
-            snprintf(t->first_bad, sizeof t->first_bad, "bulk %s %s", f[1],
-                     f[2]);
-    } else if (k->decode) {
-        float *y = malloc(rows * len * sizeof *y);
-        k->decode(out, y, rows * len);
-        name_nan(y, rows * len);
-        t->decoded++;
-        t->decode_bad +=
-            test_hash_floats(y, rows * len) != strtoull(f[10], NULL, 16);
-        free(y);
-    }
-    free(out);
-}
-
-static void run_bulk(const char *bulk, const struct gg_kern *k,
-                     struct tally *tally)
-{
-    char *text = strdup(bulk);
-    for (char *p = strchr(text, '\n') + 1, *next; *p; p = next) {
-        next = p + strcspn(p, "\n");
-        if (*next)
-            *next++ = 0;
-        char *f[11];
-        const struct gguf_dtype_info *info;
-        if (test_fields(p, f, 11) != 11 ||
-            !(info = gguf_dtype_from_name(f[0])))
-            continue;
-        int i = gg_dtype_index(info->id), d = atoi(f[1]);
-        if (test_hash_floats(bulk_x[d], 32 * bulk_len[d]) !=
-            strtoull(f[6], NULL, 16)) {
-            ok(0, "the generator makes the rows of distribution %d", d);
-            break;
-        }
-        if (k->codec[i].encode)
-            run_bulk_row(f, &k->codec[i], &tally[i]);
-    }
-    free(text);
-}
-
 static void report(const char *level, const struct tally *tally)
 {
     for (int i = 0; i < GG_N_DTYPES; i++) {
@@ -343,31 +202,44 @@ static void report(const char *level, const struct tally *tally)
     }
 }
 
-int main(void)
+static bool read_golden(char **manifest)
 {
-    char *manifest = slurp_golden("manifest.tsv", NULL);
-    char *bulk = slurp_golden("bulk.tsv", NULL);
+    *manifest = slurp_golden("manifest.tsv", NULL);
     golden.cases = slurp_golden("cases.tsv", NULL);
     golden.imatrix_list = slurp_golden("imatrix.tsv", NULL);
     golden.inputs = slurp_floats("inputs.f32");
     golden.imatrix = slurp_floats("imatrix.f32");
     golden.first = slurp_floats("dequant64.f32");
-    if (!manifest || !bulk || !golden.cases || !golden.imatrix_list ||
-        !golden.inputs || !golden.imatrix || !golden.first) {
-        skip("the golden vectors are not here");
-    } else {
-        make_bulk();
-        struct test_level level[8];
-        unsigned n = test_levels(level);
-        for (unsigned i = 0; i < n; i++) {
-            static struct tally tally[GG_N_DTYPES];
-            struct gg_kern k;
-            memset(tally, 0, sizeof tally);
-            gg_kern_init(&k, level[i].mask);
-            run_manifest(manifest, &k, tally);
-            run_bulk(bulk, &k, tally);
-            report(level[i].name, tally);
+    return *manifest && golden.cases && golden.imatrix_list && golden.inputs &&
+           golden.imatrix && golden.first;
+}
+
+int main(int argc, char **argv)
+{
+    char *manifest, *bulk = slurp_golden("bulk.tsv", NULL);
+    const bool here = read_golden(&manifest), table = bulk_init(bulk);
+    if (argc > 1 && !strcmp(argv[1], "--carry"))
+        return !table || bulk_print();
+    if (table)
+        ok(bulk_table_agrees(), "the digests are those of ../shared");
+    struct test_level level[8];
+    unsigned n = test_levels(level);
+    for (unsigned i = 0; i < n; i++) {
+        static struct tally tally[GG_N_DTYPES];
+        struct gg_kern k;
+        memset(tally, 0, sizeof tally);
+        gg_kern_init(&k, level[i].mask);
+        for (int t = 0; t < GG_N_DTYPES; t++) {
+            char wrong[128];
+            if (bulk_has(t))
+                ok(bulk_run(t, &k.codec[t], wrong),
+                   "%s %s: 32 rows of each "
+                   "distribution%s",
+                   level[i].name, gg_dtype_by_index(t)->name, wrong);
         }
+        if (here)
+            run_manifest(manifest, &k, tally);
+        report(level[i].name, tally);
     }
     free(manifest);
     free(bulk);
