@@ -1,5 +1,5 @@
-/* check-recipe.c - the language of recipes, patterns, and the presets' choices
- * against what llama-quantize chose for models of many shapes */
+/* check-recipe.c - the language of recipes, patterns, presets. What the presets
+ * choose for models of many shapes is check-types.c's. */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
@@ -356,171 +356,6 @@ static void check_mutations(void)
        "%d changed presets are refused, %d are recipes", n_refused, n_parsed);
 }
 
-/* -------------------------------------------------- golden/recipes ------ */
-
-enum { MAX_TENSORS = 2000 };
-static struct shape {
-    char name[32], arch[32];
-    int64_t layers, heads, kv, experts;
-    bool tied;
-    unsigned n;
-    struct {
-        char name[64];
-        int64_t ne[4];
-        uint32_t type;
-    } t[MAX_TENSORS];
-} shapes[32];
-static unsigned n_shapes;
-
-static struct shape *find_shape(const char *name)
-{
-    for (unsigned i = 0; i < n_shapes; i++)
-        if (!strcmp(shapes[i].name, name))
-            return &shapes[i];
-    struct shape *s = &shapes[n_shapes++];
-    snprintf(s->name, sizeof s->name, "%s", name);
-    s->tied = true;
-    return s;
-}
-
-static void read_shapes(FILE *f)
-{
-    char name[64], key[64], value[512], line[1024];
-    while (fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%63s %63s %511s", name, key, value) != 3 ||
-            !strcmp(name, "shape"))
-            continue;
-        struct shape *s = find_shape(name);
-        if (!strcmp(key, "arch"))
-            snprintf(s->arch, sizeof s->arch, "%.31s", value);
-        if (!strcmp(key, "layers"))
-            s->layers = atoi(value);
-        if (!strcmp(key, "heads"))
-            s->heads = atoi(value);
-        if (!strcmp(key, "kv"))
-            s->kv = atoi(value);
-        if (!strcmp(key, "experts"))
-            s->experts = atoi(value);
-    }
-}
-
-static void read_tensors(FILE *f)
-{
-    char name[64], tensor[64], type[32], line[1024];
-    long long d[4];
-    while (fgets(line, sizeof line, f)) {
-        if (sscanf(line, "%63s %*d %63s %lldx%lldx%lldx%lld %31s", name,
-                   tensor, d, d + 1, d + 2, d + 3, type) != 7)
-            continue;
-        struct shape *s = find_shape(name);
-        if (s->n == MAX_TENSORS)
-            continue;
-        for (int k = 0; k < 4; k++)
-            s->t[s->n].ne[k] = d[k];
-        snprintf(s->t[s->n].name, sizeof s->t->name, "%s", tensor);
-        s->t[s->n++].type = gguf_dtype_from_name(type)->id;
-        if (!strcmp(tensor, "output.weight"))
-            s->tied = false;
-    }
-}
-
-/* Compare the choices for shape s with "type*count,type..." Where the
- * reference gave up, only that every type fits its rows. */
-static bool same_types(struct shape *s, const struct gguf_recipe *r,
-                       bool imatrix, const char *want, bool *needs)
-{
-    struct gg_recipe_chooser c = { .recipe = r,
-                                   .tied = s->tied,
-                                   .output_type = GGUF_DTYPE_NONE,
-                                   .embedding_type = GGUF_DTYPE_NONE };
-    c.facts.arch = gg_str_z(s->arch);
-    c.facts.var[GG_VAR_LAYERS] = c.facts.var[GG_VAR_N] = s->layers;
-    c.facts.var[GG_VAR_HEADS] = s->heads;
-    c.facts.var[GG_VAR_KV_HEADS] = s->kv;
-    c.facts.var[GG_VAR_EXPERTS] = s->experts;
-    c.facts.var[GG_VAR_IMATRIX] = imatrix;
-    *needs = false;
-    int left = 0;
-    char name[32] = "";
-    for (unsigned i = 0; i < s->n; i++) {
-        struct gg_recipe_choice choice;
-        if (gg_choose(&c, s->t[i].name, s->t[i].ne, s->t[i].type, &choice,
-                      NULL) != GGUF_OK)
-            return false;
-        const struct gguf_dtype_info *t = gguf_dtype_find(choice.type);
-        if (s->t[i].ne[0] % t->block_len)
-            return false;
-        *needs |= !imatrix && choice.type != s->t[i].type &&
-                  gg_choose_needs_imatrix(r, choice.cls, choice.type);
-        if (!want)
-            continue;
-        if (!left) {
-            size_t n = strcspn(want, "*,");
-            snprintf(name, sizeof name, "%.*s", (int)n, want);
-            want += n;
-            left =
-                *want == '*' ? (int)strtol(want + 1, (char **)&want, 10) : 1;
-            want += *want == ',';
-        }
-        left--;
-        if (strcasecmp(name, t->name)) {
-            printf("# %s %s: %s, not %s (%s)\n", s->name, s->t[i].name,
-                   t->name, name, choice.text);
-            return false;
-        }
-    }
-    return !want || (!left && !*want);
-}
-
-static void check_golden(void)
-{
-    static char line[65536];
-    FILE *f;
-    const char *path = shared_path("golden/recipes/shapes.tsv");
-    if (!path) {
-        skip("golden/recipes is not here");
-        return;
-    }
-    f = fopen(path, "r");
-    read_shapes(f);
-    fclose(f);
-    f = fopen(shared_path("golden/recipes/tensors.tsv"), "r");
-    read_tensors(f);
-    fclose(f);
-    f = fopen(shared_path("golden/recipes/recipes.tsv"), "r");
-    unsigned n = 0, bad = 0, n_given_up = 0;
-    while (f && fgets(line, sizeof line, f)) {
-        char *save, *shape = strtok_r(line, "\t", &save);
-        char *ftype = strtok_r(NULL, "\t", &save);
-        char *imatrix = strtok_r(NULL, "\t", &save);
-        char *status = strtok_r(NULL, "\t", &save);
-        char *types = strtok_r(NULL, "\t", &save);
-        char *message = strtok_r(NULL, "\n", &save);
-        struct gguf_recipe *r;
-        bool needs, given_up = *status == '1';
-        if (!strcmp(shape, "shape"))
-            continue;
-        n++;
-        n_given_up += given_up;
-        if (gguf_recipe_preset(&r, ftype, NULL, NULL) != GGUF_OK ||
-            !same_types(find_shape(shape), r, !strcmp(imatrix, "yes"),
-                        given_up ? NULL : types, &needs) ||
-            (!given_up && strncmp(message, "fallbacks", 9) &&
-             needs != !strcmp(message, "needs_imatrix"))) {
-            printf("# %s %s imatrix %s: wrong (%s)\n", shape, ftype, imatrix,
-                   message);
-            bad++;
-        }
-        gguf_recipe_destroy(r);
-    }
-    if (f)
-        fclose(f);
-    ok(n > 1400 && !bad,
-       "%u lists of types are the reference's (%u where it "
-       "gave up)",
-       n, n_given_up);
-}
-
 int main(void)
 {
     check_patterns();
@@ -531,6 +366,5 @@ int main(void)
     check_presets();
     check_falcon();
     check_mutations();
-    check_golden();
     return done_testing();
 }
