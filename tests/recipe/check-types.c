@@ -135,7 +135,7 @@ static bool end_block(struct shape *s)
             snprintf(rest, sizeof rest, "%.40s",
                      s->t[block.first + i].name + prefix);
             s->t[s->n] = s->t[block.first + i];
-            snprintf(s->t[s->n++].name, sizeof s->t->name, "blk.%d.%s",
+            snprintf(s->t[s->n++].name, sizeof s->t->name, "blk.%d.%.40s",
                      block.layer + il, rest);
         }
     block.layer = -1;
