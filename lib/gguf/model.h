@@ -34,10 +34,11 @@ struct gguf_model_params {
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     gguf_warn_fn *warn;                     /* or NULL */
     void *warn_user;
+    const char *pre; /* as in gguf_vocab_params; kept */
 };
 #define GGUF_MODEL_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_model_params), NULL, NULL, NULL                    \
+        sizeof(struct gguf_model_params), NULL, NULL, NULL, NULL              \
     }
 
 /* file is kept: it must outlive the model, and stay as it is on disk.

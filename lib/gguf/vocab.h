@@ -41,6 +41,14 @@ enum gguf_special {
     GGUF_SPECIAL_SEP,
     GGUF_SPECIAL_PAD,
     GGUF_SPECIAL_MASK,
+    GGUF_SPECIAL_EOT,     /* end of a turn */
+    GGUF_SPECIAL_EOM,     /* end of a message that is gone on from */
+    GGUF_SPECIAL_FIM_PRE, /* "fill in the middle": before what comes before, */
+    GGUF_SPECIAL_FIM_SUF, /* what comes after, */
+    GGUF_SPECIAL_FIM_MID, /* and what is to be filled in */
+    GGUF_SPECIAL_FIM_PAD,
+    GGUF_SPECIAL_FIM_REP, /* before a repository's name, */
+    GGUF_SPECIAL_FIM_SEP, /* a file's */
     GGUF_N_SPECIAL
 };
 
@@ -54,10 +62,12 @@ struct gguf_vocab_params {
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     gguf_warn_fn *warn;                     /* or NULL */
     void *warn_user;
+    const char
+        *pre; /* instead of tokenizer.ggml.pre; NULL: the file's; kept */
 };
 #define GGUF_VOCAB_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_vocab_params), NULL, NULL, NULL                    \
+        sizeof(struct gguf_vocab_params), NULL, NULL, NULL, NULL              \
     }
 
 /* The vocabulary of a file. file is kept: token texts stay in its mapping.
@@ -92,10 +102,17 @@ GGUF_API gguf_token gguf_vocab_find(const struct gguf_vocab *vocab,
 /* Or GGUF_TOKEN_NONE. */
 GGUF_API gguf_token gguf_vocab_special(const struct gguf_vocab *vocab,
                                        enum gguf_special which);
-/* Non-zero if tokenizing with GGUF_TOKENIZE_ADD_SPECIAL puts a BOS in front
- * and an EOS at the end. */
+/* Non-zero if the model wants a BOS in front of a text and an EOS at its end:
+ * tokenizing with GGUF_TOKENIZE_ADD_SPECIAL puts them there, but for RWKV and
+ * PLaMo-2 (whose programs leave it to the caller) and for WordPiece, which puts
+ * a BOS and a SEP. */
 GGUF_API int gguf_vocab_add_bos(const struct gguf_vocab *vocab);
 GGUF_API int gguf_vocab_add_eos(const struct gguf_vocab *vocab);
+/* Non-zero if the model wants a SEP between two texts. */
+GGUF_API int gguf_vocab_add_sep(const struct gguf_vocab *vocab);
+/* Non-zero if id ends what a model generates: the end of a text or of a turn,
+ * by the file's keys and by texts that are known. */
+GGUF_API int gguf_vocab_is_eog(const struct gguf_vocab *vocab, gguf_token id);
 
 /* A growing list of tokens; the caller's storage. */
 struct gguf_tokens {

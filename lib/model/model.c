@@ -47,6 +47,7 @@ static enum gguf_status load_metadata(struct gguf_model *m,
     vp.allocator = m->allocator;
     vp.warn = m->warn;
     vp.warn_user = m->warn_user;
+    vp.pre = m->vocab_pre;
     enum gguf_status st = load_arch(m, err);
     if (st == GGUF_OK)
         st = check_file(&m->src, err);
@@ -92,6 +93,7 @@ enum gguf_status gg_model_open(struct gguf_model **out,
     m->arch = arch;
     m->warn = p.warn;
     m->warn_user = p.warn_user;
+    m->vocab_pre = p.pre;
     enum gguf_status st = load_metadata(m, err);
     if (st == GGUF_OK)
         st = gg_build_check(m, err);

@@ -17,6 +17,7 @@ struct gguf_model {
     struct gg_source src;
     gguf_warn_fn *warn;
     void *warn_user;
+    const char *vocab_pre; /* instead of tokenizer.ggml.pre, or NULL */
     const struct gg_arch *arch;
     struct gguf_str arch_name;
     struct gguf_vocab *vocab;

@@ -9,6 +9,11 @@
 #include "base/str.h"
 
 #define NONE GGUF_TOKEN_NONE
+#define GPT2_SPECIAL                                                          \
+    [GGUF_SPECIAL_BOS] = 11, [GGUF_SPECIAL_EOS] = 11,                         \
+    [GGUF_SPECIAL_UNK] = NONE, [GGUF_SPECIAL_SEP] = NONE,                     \
+    [GGUF_SPECIAL_PAD] = NONE, [GGUF_SPECIAL_MASK] = NONE
+#define ALL_NONE NONE, NONE, NONE, NONE, NONE, NONE
 
 static const struct gg_vocab_algo algos[] = {
     { .model = "llama",
@@ -27,12 +32,7 @@ static const struct gg_vocab_algo algos[] = {
       .check = gg_spm_check },
 
     { .model = "gpt2",
-      .special = { [GGUF_SPECIAL_BOS] = 11,
-                   [GGUF_SPECIAL_EOS] = 11,
-                   [GGUF_SPECIAL_UNK] = NONE,
-                   [GGUF_SPECIAL_SEP] = NONE,
-                   [GGUF_SPECIAL_PAD] = NONE,
-                   [GGUF_SPECIAL_MASK] = NONE },
+      .special = { GPT2_SPECIAL },
       .load = gg_bpe_load,
       .unload = gg_bpe_unload,
       .encode = gg_bpe_encode,
@@ -40,9 +40,87 @@ static const struct gg_vocab_algo algos[] = {
       .byte_text = gg_bpe_byte_text,
       .check = gg_bpe_check },
 
+    { .model = "gemma4",
+      .pre = "gemma4",
+      .special = { ALL_NONE },
+      .load = gg_bpe_load,
+      .unload = gg_bpe_unload,
+      .encode = gg_bpe_encode,
+      .put = gg_bpe_put,
+      .byte_text = gg_spm_byte_text,
+      .check = gg_bpe_check },
+
+    { .model = "hybriddna",
+      .special = { GPT2_SPECIAL },
+      .load = gg_bpe_load,
+      .unload = gg_bpe_unload,
+      .encode = gg_vocab_dna_encode,
+      .put = gg_vocab_dna_put,
+      .byte_text = gg_bpe_byte_text,
+      .check = gg_bpe_check },
+
+    { .model = "whitespace",
+      .special = { GPT2_SPECIAL },
+      .load = gg_vocab_whitespace_load,
+      .unload = gg_bpe_unload,
+      .encode = gg_vocab_whitespace_encode,
+      .put = gg_bpe_put,
+      .check = gg_bpe_check },
+
+    { .model = "bert",
+      .add_bos = true,
+      .add_sep = true,
+      .wraps = true,
+      .clean = true,
+      .special = { [GGUF_SPECIAL_BOS] = 101,
+                   [GGUF_SPECIAL_EOS] = NONE,
+                   [GGUF_SPECIAL_UNK] = 100,
+                   [GGUF_SPECIAL_SEP] = 102,
+                   [GGUF_SPECIAL_PAD] = 0,
+                   [GGUF_SPECIAL_MASK] = 103 },
+      .load = gg_vocab_wpm_load,
+      .encode = gg_vocab_wpm_encode,
+      .put = gg_spm_put },
+
+    { .model = "t5",
+      .add_eos = true,
+      .special = { [GGUF_SPECIAL_BOS] = NONE,
+                   [GGUF_SPECIAL_EOS] = 1,
+                   [GGUF_SPECIAL_UNK] = 2,
+                   [GGUF_SPECIAL_SEP] = NONE,
+                   [GGUF_SPECIAL_PAD] = 0,
+                   [GGUF_SPECIAL_MASK] = NONE },
+      .load = gg_vocab_ugm_load,
+      .encode = gg_vocab_ugm_encode,
+      .put = gg_spm_put,
+      .check = gg_vocab_ugm_check },
+
+    { .model = "rwkv",
+      .no_ends = true,
+      .one_text = true,
+      .special = { ALL_NONE },
+      .load = gg_vocab_rwkv_load,
+      .encode = gg_vocab_rwkv_encode,
+      .put = gg_vocab_rwkv_put },
+
+    { .model = "plamo2",
+      .no_ends = true,
+      .one_text = true,
+      .special = { [GGUF_SPECIAL_BOS] = 1,
+                   [GGUF_SPECIAL_EOS] = 2,
+                   [GGUF_SPECIAL_UNK] = 0,
+                   [GGUF_SPECIAL_SEP] = NONE,
+                   [GGUF_SPECIAL_PAD] = 3,
+                   [GGUF_SPECIAL_MASK] = NONE },
+      .load = gg_vocab_plamo2_load,
+      .encode = gg_vocab_plamo2_encode,
+      .put = gg_vocab_plamo2_put,
+      .byte_text = gg_spm_byte_text,
+      .check = gg_vocab_ugm_check },
+
     /* A file without a vocabulary says so; both names are in use. */
-    { .model = "no_vocab", .special = { NONE, NONE, NONE, NONE, NONE, NONE } },
-    { .model = "none", .special = { NONE, NONE, NONE, NONE, NONE, NONE } },
+    { .model = "no_vocab", .special = { ALL_NONE } },
+    { .model = "none", .special = { ALL_NONE } },
 };
 
 const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model)
@@ -55,11 +133,6 @@ const struct gg_vocab_algo *gg_vocab_algo_find(struct gguf_str model)
 
 bool gg_vocab_known(struct gguf_str model)
 {
-    static const char *const others[] = { "bert",   "t5",        "rwkv",
-                                          "plamo2", "hybriddna", "whitespace",
-                                          "gemma4", "replit" };
-    for (size_t i = 0; i < GG_LEN(others); i++)
-        if (gg_str_eqz(model, others[i]))
-            return true;
-    return gg_vocab_algo_find(model) != NULL;
+    return gg_vocab_algo_find(model) != NULL ||
+           gg_str_eqz(model, "replit"); /* of the format's specification */
 }

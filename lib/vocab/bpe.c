@@ -4,17 +4,24 @@
  * merges lists pairs that may be joined, the best first. In token texts each
  * byte is written as a character that prints: itself where it does, else
  * U+0100 and following. (Sennrich et al., arXiv 1508.07909; Radford et al.
- * 2019; ids checked against llama.cpp.)
+ * 2019; ids checked against llama.cpp.) Some vocabularies do without: their
+ * tokens are plain UTF-8, a word starts as characters, and blanks may be
+ * U+2581.
  */
 #include "config.h"
 #include "vocab/merge.h"
 #include "vocab/pretok.h"
+#include "vocab/pretok_row.h"
+#include "vocab/utf8.h"
 
 #include "base/mem.h"
 #include "base/str.h"
 
-#define MERGES "tokenizer.ggml.merges"
-#define PRE    "tokenizer.ggml.pre"
+#define MERGES  "tokenizer.ggml.merges"
+#define PRE     "tokenizer.ggml.pre"
+#define ADD_BOS "tokenizer.ggml.add_bos_token"
+#define ADD_SEP "tokenizer.ggml.add_sep_token"
+#define BOS_ID  "tokenizer.ggml.bos_token_id"
 
 /* A pair that may be joined; id is GGUF_TOKEN_NONE in empty slots. */
 struct rule {
@@ -90,7 +97,7 @@ static bool pair(const void *user, const struct gg_vocab_sym *l,
                  const struct gg_vocab_sym *r, double *score, gguf_token *id)
 {
     const struct gguf_vocab *v = user;
-    if (l->id == GGUF_TOKEN_NONE || r->id == GGUF_TOKEN_NONE)
+    if (l->id == GGUF_TOKEN_NONE || r->id == GGUF_TOKEN_NONE || !v->bpe->slot)
         return false;
     const struct rule *s = slot_of(v, l->id, r->id);
     *id = s->id;
@@ -180,31 +187,71 @@ static enum gguf_status load_rules(struct gguf_vocab *v,
     return GGUF_OK;
 }
 
+/* The name by which words are cut: what the caller, the file or the algorithm
+ * says. */
+static enum gguf_status find_pre(const struct gguf_vocab *v,
+                                 const struct gguf_file *file,
+                                 struct gguf_str *pre, struct gguf_error *err)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(file, PRE);
+    const char *said = v->pre ? v->pre : v->algo->pre;
+    *pre = GG_STR("default");
+    if (said)
+        *pre = gg_str_z(said);
+    else if (kv)
+        return gguf_kv_get_str(kv, pre, err);
+    else
+        gg_vocab_warn(v, PRE " is missing: words are cut in a way that may "
+                             "not be the model's");
+    return GGUF_OK;
+}
+
+/* Switches that the name says. */
+static void apply_row(struct gguf_vocab *v, const struct gguf_file *file,
+                      const struct gg_pretok_row *row)
+{
+    if (row->add_bos && !gguf_file_kv_find(file, ADD_BOS))
+        v->add_bos = true;
+    if (row->force_bos && !v->add_bos) {
+        v->add_bos = true;
+        if (gguf_file_kv_find(file, ADD_BOS))
+            gg_vocab_warn(v, ADD_BOS " says no, but such models need a BOS: "
+                                     "it is put in front");
+    }
+    if (row->add_sep && !gguf_file_kv_find(file, ADD_SEP))
+        v->add_sep = true;
+    if (row->no_bos && !gguf_file_kv_find(file, BOS_ID))
+        v->special[GGUF_SPECIAL_BOS] = GGUF_TOKEN_NONE;
+}
+
 enum gguf_status gg_bpe_load(struct gguf_vocab *v,
                              const struct gguf_file *file,
                              struct gguf_error *err)
 {
-    const struct gguf_kv *kv = gguf_file_kv_find(file, PRE);
-    struct gguf_str pre = GG_STR("default");
+    struct gguf_str pre;
     v->bpe = gg_mem_alloc_zero(v->allocator, 1, sizeof *v->bpe);
     if (!v->bpe)
         return gg_error_set_nomem(err, sizeof *v->bpe);
-    if (kv)
-        GG_TRY(gguf_kv_get_str(kv, &pre, err));
-    else
-        gg_vocab_warn(v, PRE " is missing: words are cut in a way that may "
-                             "not be the model's");
-    GG_TRY(load_rules(v, file, err));
+    GG_TRY(find_pre(v, file, &pre, err));
     GG_TRY(gg_pretok_create(&v->bpe->pretok, pre, v->allocator, err));
-    if (!gguf_file_kv_find(file, "tokenizer.ggml.add_bos_token"))
-        v->add_bos = gg_pretok_add_bos(v->bpe->pretok);
-    size_t n_missing = gg_vocab_load_bytes(v);
+    const struct gg_pretok_row *row = gg_pretok_get_row(v->bpe->pretok);
+    /* kimi-k2's files may come without */
+    if (gguf_file_kv_find(file, MERGES) || !gg_str_eqz(pre, "kimi-k2"))
+        GG_TRY(load_rules(v, file, err));
+    apply_row(v, file, row);
+    size_t n_missing =
+        gg_vocab_load_bytes(v, row->raw ? gg_spm_byte_text : gg_bpe_byte_text);
     if (n_missing)
         gg_vocab_warn(v,
                       "%zu of 256 bytes have no token and are dropped from "
                       "texts",
                       n_missing);
     return GGUF_OK;
+}
+
+bool gg_bpe_keeps_case(const struct gguf_vocab *v)
+{
+    return gg_pretok_get_row(v->bpe->pretok)->keep_case;
 }
 
 void gg_bpe_unload(struct gguf_vocab *v)
@@ -218,121 +265,136 @@ void gg_bpe_unload(struct gguf_vocab *v)
 
 /* ---- text to tokens ---- */
 
-/* A code point as the peer reads it: overlong forms and surrogates pass, any
- * other byte that is out of place is U+FFFD by itself. */
-static size_t decode(const char *p, size_t n, uint32_t *cp)
-{
-    uint8_t b = (uint8_t)p[0];
-    size_t k = b < 0x80   ? 1
-               : b < 0xc0 ? 0
-               : b < 0xe0 ? 2
-               : b < 0xf0 ? 3
-               : b < 0xf8 ? 4
-                          : 0;
-    *cp = k == 1 ? b : b & (0x7fu >> k);
-    for (size_t i = 1; i < k; i++) {
-        if (i >= n || ((uint8_t)p[i] & 0xc0) != 0x80) {
-            k = 0;
-            break;
-        }
-        *cp = *cp << 6 | ((uint8_t)p[i] & 0x3f);
-    }
-    if (k && *cp <= 0x10ffff)
-        return k;
-    *cp = 0xfffd;
-    return 1;
-}
-
-static size_t encode(uint32_t cp, char out[4])
-{
-    if (cp < 0xd800 || cp > 0xdfff)
-        return gg_str_utf8_encode(cp, out);
-    out[0] = (char)0xed; /* a surrogate stays what it was */
-    out[1] = (char)(0x80 | (cp >> 6 & 0x3f));
-    out[2] = (char)(0x80 | (cp & 0x3f));
-    return 3;
-}
-
-/* text in well-formed UTF-8, but for surrogates; owned, text itself if it is
- * that already. NULL: no memory. */
-static char *normalize(const struct gguf_vocab *v, const char *text,
-                       size_t size, size_t *n)
-{
-    *n = size;
-    if (gg_str_utf8_valid(text, size))
-        return (char *)(uintptr_t)text;
-    char *out = gg_mem_alloc(v->allocator, 3 * size);
-    if (!out)
-        return NULL;
-    *n = 0;
-    for (size_t i = 0; i < size;) {
-        uint32_t cp;
-        char c[4];
-        i += decode(text + i, size - i, &cp);
-        size_t k = encode(cp, c);
-        memcpy(out + *n, c, k);
-        *n += k;
-    }
-    return out;
-}
+/* What a text is tokenized with, word after word. */
+struct job {
+    const struct gguf_vocab *v;
+    const struct gg_pretok_row *row;
+    const char *text;
+    struct gg_merge m;
+    struct gguf_tokens *out;
+};
 
 /* A word that is a token as a whole, or GGUF_TOKEN_NONE. */
-static gguf_token whole(const struct gguf_vocab *v, const char *word,
-                        size_t size)
+static gguf_token whole(const struct job *j, const char *word, size_t size)
 {
     char text[1024];
     size_t n = 0;
+    if (j->row->raw)
+        return gguf_vocab_find(j->v, (struct gguf_str){ word, size });
     if (size > sizeof text / 4)
         return GGUF_TOKEN_NONE;
     for (size_t i = 0; i < size; i++)
         n += byte_text((uint8_t)word[i], text + n);
-    return gguf_vocab_find(v, (struct gguf_str){ text, n });
+    return gguf_vocab_find(j->v, (struct gguf_str){ text, n });
 }
 
-static enum gguf_status encode_word(const struct gguf_vocab *v,
-                                    struct gg_merge *m, const char *word,
-                                    size_t size, struct gguf_tokens *out,
-                                    struct gguf_error *err)
+static bool is_newlines(const char *word, size_t size)
 {
-    if (gg_pretok_ignore_merges(v->bpe->pretok)) {
-        gguf_token id = whole(v, word, size);
-        if (id != GGUF_TOKEN_NONE)
-            return gg_vocab_tokens_push(out, id, err);
+    size_t n = 0;
+    while (n < size && word[n] == '\n')
+        n++;
+    return n == size;
+}
+
+/* The symbols that a word starts as: bytes, or characters. */
+static enum gguf_status add_symbols(struct job *j, const char *word,
+                                    size_t size, struct gguf_error *err)
+{
+    j->m.n = 0;
+    for (size_t i = 0, k; i < size; i += k) {
+        k = j->row->raw
+                ? GG_MIN(gg_vocab_utf8_size((uint8_t)word[i]), size - i)
+                : 1;
+        gguf_token id =
+            j->row->raw
+                ? gguf_vocab_find(j->v, (struct gguf_str){ word + i, k })
+                : j->v->byte[(uint8_t)word[i]];
+        GG_TRY(gg_merge_add(&j->m, (uint32_t)i, (uint32_t)k, id, err));
     }
-    m->n = 0;
-    for (size_t i = 0; i < size; i++)
-        GG_TRY(
-            gg_merge_add(m, (uint32_t)i, 1, v->byte[(uint8_t)word[i]], err));
-    GG_TRY(gg_merge_run(m, err));
-    for (uint32_t i = 0; i != GG_NO_SYM; i = m->sym[i].next)
-        if (m->sym[i].id != GGUF_TOKEN_NONE)
-            GG_TRY(gg_vocab_tokens_push(out, m->sym[i].id, err));
     return GGUF_OK;
+}
+
+/* A symbol that is no token: its bytes, as far as they are tokens. */
+static enum gguf_status put_bytes(const struct job *j, const char *p,
+                                  size_t size, struct gguf_error *err)
+{
+    for (size_t i = 0; i < size; i++)
+        if (j->v->byte[(uint8_t)p[i]] != GGUF_TOKEN_NONE)
+            GG_TRY(
+                gg_vocab_tokens_push(j->out, j->v->byte[(uint8_t)p[i]], err));
+    return GGUF_OK;
+}
+
+static enum gguf_status on_word(void *user, size_t off, size_t size,
+                                struct gguf_error *err)
+{
+    struct job *j = user;
+    const char *word = j->text + off;
+    if (j->row->ignore_merges ||
+        (j->row->newlines && is_newlines(word, size))) {
+        gguf_token id = whole(j, word, size);
+        if (id != GGUF_TOKEN_NONE)
+            return gg_vocab_tokens_push(j->out, id, err);
+    }
+    GG_TRY(add_symbols(j, word, size, err));
+    GG_TRY(gg_merge_run(&j->m, err));
+    for (uint32_t i = 0; i != GG_NO_SYM; i = j->m.sym[i].next) {
+        const struct gg_vocab_sym *s = &j->m.sym[i];
+        if (s->id != GGUF_TOKEN_NONE)
+            GG_TRY(gg_vocab_tokens_push(j->out, s->id, err));
+        else if (j->row->raw)
+            GG_TRY(put_bytes(j, word + s->off, s->size, err));
+    }
+    return GGUF_OK;
+}
+
+/* text with each blank as U+2581; owned, *n bytes. NULL: no memory. */
+static char *escape_blanks(const struct gguf_vocab *v, const char *text,
+                           size_t size, size_t *n)
+{
+    char *out = gg_mem_alloc(v->allocator, GG_META_SPACE_SIZE * size);
+    *n = 0;
+    for (size_t i = 0; out && i < size; i++) {
+        if (text[i] == ' ') {
+            memcpy(out + *n, GG_META_SPACE, GG_META_SPACE_SIZE);
+            *n += GG_META_SPACE_SIZE;
+        } else {
+            out[(*n)++] = text[i];
+        }
+    }
+    return out;
 }
 
 enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
                                size_t size, bool prefix,
                                struct gguf_tokens *out, struct gguf_error *err)
 {
-    size_t n, n_words = 0, *end = NULL;
+    struct job j = { .v = v,
+                     .row = gg_pretok_get_row(v->bpe->pretok),
+                     .out = out };
+    size_t n;
     (void)prefix;
     if (size > UINT32_MAX / 4)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "%zu bytes of text in one piece, limit is %u",
                             size, UINT32_MAX / 4);
-    char *norm = normalize(v, text, size, &n);
-    if (!norm)
+    char *clean =
+        gg_vocab_utf8_clean(v->allocator, text, size, GG_VOCAB_UTF8_MOST, &n);
+    if (!clean)
         return gg_error_set_nomem(err, 3 * size);
-    struct gg_merge m;
-    gg_merge_init(&m, v->allocator, pair, v);
+    char *escaped = j.row->meta_space ? escape_blanks(v, clean, n, &n) : clean;
+    if (!escaped) {
+        gg_vocab_utf8_free(v->allocator, text, clean);
+        return gg_error_set_nomem(err, GG_META_SPACE_SIZE * n);
+    }
+    j.text = escaped;
+    gg_merge_init(&j.m, v->allocator, pair, v);
     enum gguf_status st =
-        gg_pretok_split(v->bpe->pretok, norm, n, &end, &n_words, err);
-    for (size_t i = 0, at = 0; st == GGUF_OK && i < n_words; at = end[i++])
-        st = encode_word(v, &m, norm + at, end[i] - at, out, err);
-    gg_merge_fini(&m);
-    gg_mem_free(v->allocator, end);
-    if (norm != text)
-        gg_mem_free(v->allocator, norm);
+        gg_pretok_split(v->bpe->pretok, escaped, n, on_word, &j, err);
+    gg_merge_fini(&j.m);
+    if (escaped != clean)
+        gg_mem_free(v->allocator, escaped);
+    gg_vocab_utf8_free(v->allocator, text, clean);
     return st;
 }
 
@@ -341,11 +403,16 @@ enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
 void gg_bpe_put(const struct gguf_vocab *v, gguf_token id,
                 struct gg_vocab_sink *s)
 {
+    const struct gg_pretok_row *row = gg_pretok_get_row(v->bpe->pretok);
     struct gguf_str t = v->token[id].text;
+    if (row->meta_space) {
+        gg_spm_put(v, id, s);
+        return;
+    }
     for (size_t i = 0; i < t.size;) {
         uint32_t cp;
         size_t k = gg_str_utf8_decode(t.data + i, t.size - i, &cp);
-        int b = k ? byte_of_char(cp) : -1;
+        int b = k && !row->raw ? byte_of_char(cp) : -1;
         if (b >= 0)
             gg_vocab_sink_put(s, (char)b);
         else /* not written in this way: as it is */

@@ -123,29 +123,6 @@ static enum gguf_status load_scores(struct gguf_vocab *v,
     return GGUF_OK;
 }
 
-/* Texts that end a turn or a text: control tokens whatever the file says,
- * since converters have written them as ordinary ones. */
-static const char *const ends[] = {
-    "<|eot_id|>",
-    "<|im_end|>",
-    "<|end|>",
-    "<end_of_turn>",
-    "<|eom_id|>",
-    "<|endoftext|>",
-    "<|end_of_text|>",
-    "<EOT>",
-    "_<EOT>",
-    "[EOT]",
-    "[EOS]",
-    "</s>",
-    "<|return|>",
-    "<|call|>",
-    "<|flush|>",
-    "<end_of_utterance>",
-    ("<\xef\xbd\x9c"
-     "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>"),
-};
-
 static enum gguf_status load_kinds(struct gguf_vocab *v,
                                    struct gguf_error *err)
 {
@@ -174,11 +151,6 @@ static enum gguf_status load_kinds(struct gguf_vocab *v,
                       PREFIX "token_type: %zu values are not 1 to 6, taken "
                              "as undefined",
                       n_bad);
-    for (size_t i = 0; i < GG_LEN(ends); i++) {
-        gguf_token id = gguf_vocab_find(v, gg_str_z(ends[i]));
-        if (id != GGUF_TOKEN_NONE)
-            v->token[id].kind = GGUF_TOKEN_CONTROL;
-    }
     return GGUF_OK;
 }
 
@@ -194,12 +166,23 @@ static const struct {
     { PREFIX "seperator_token_id", GGUF_SPECIAL_SEP }, /* as upstream has it */
     { PREFIX "padding_token_id", GGUF_SPECIAL_PAD },
     { PREFIX "mask_token_id", GGUF_SPECIAL_MASK },
+    { PREFIX "eot_token_id", GGUF_SPECIAL_EOT },
+    { PREFIX "eom_token_id", GGUF_SPECIAL_EOM },
+    { PREFIX "fim_pre_token_id", GGUF_SPECIAL_FIM_PRE },
+    { PREFIX "fim_suf_token_id", GGUF_SPECIAL_FIM_SUF },
+    { PREFIX "fim_mid_token_id", GGUF_SPECIAL_FIM_MID },
+    { PREFIX "fim_pad_token_id", GGUF_SPECIAL_FIM_PAD },
+    { PREFIX "fim_rep_token_id", GGUF_SPECIAL_FIM_REP },
+    { PREFIX "fim_sep_token_id", GGUF_SPECIAL_FIM_SEP },
+    { PREFIX "prefix_token_id", GGUF_SPECIAL_FIM_PRE }, /* as they once were */
+    { PREFIX "suffix_token_id", GGUF_SPECIAL_FIM_SUF },
+    { PREFIX "middle_token_id", GGUF_SPECIAL_FIM_MID },
 };
 
 static enum gguf_status load_special(struct gguf_vocab *v,
                                      struct gguf_error *err)
 {
-    for (size_t i = 0; i < GGUF_N_SPECIAL; i++)
+    for (size_t i = 0; i < GG_VOCAB_N_DEFAULTS; i++)
         v->special[i] = v->algo->special[i];
     for (size_t i = 0; i < GG_LEN(special_keys); i++) {
         const char *key = special_keys[i].key;
@@ -240,43 +223,41 @@ static enum gguf_status load_switch(const struct gguf_vocab *v,
     return GGUF_OK;
 }
 
-/* Whether the model's name says Phi-3: its tokenizer drops blanks after its
- * special tokens, which no key of the format tells. */
-static bool is_phi3(const struct gguf_file *file)
+enum gguf_status gg_vocab_load_normalizer(struct gguf_vocab *v,
+                                          struct gguf_error *err)
 {
-    const struct gguf_kv *kv = gguf_file_kv_find(file, "general.name");
-    struct gguf_str s;
-    if (!kv || kv->type != GGUF_VAL_STR ||
-        gguf_kv_get_str(kv, &s, NULL) != GGUF_OK)
-        return false;
-    for (size_t i = 0; i + 4 <= s.size; i++) {
-        const char *p = s.data + i;
-        if ((p[0] | 32) != 'p' || (p[1] | 32) != 'h' || (p[2] | 32) != 'i')
-            continue;
-        size_t k = 3 + (p[3] == '-');
-        if (i + k < s.size && p[k] == '3')
-            return true;
-    }
-    return false;
+    GG_TRY(load_switch(v, PREFIX "normalizer.lowercase", v->lowercase,
+                       &v->lowercase, err));
+    return load_switch(v, PREFIX "normalizer.strip_accents", v->lowercase,
+                       &v->strip_accents, err);
 }
 
-static void set_rstrip(struct gguf_vocab *v)
+enum gguf_status gg_vocab_load_merge_spaces(struct gguf_vocab *v,
+                                            struct gguf_error *err)
 {
-    static const char *const not_these[] = { "<unk>", "<s>", "<|endoftext|>" };
-    if (!is_phi3(v->file))
-        return;
+    return load_switch(v, PREFIX "remove_extra_whitespaces", false,
+                       &v->merge_spaces, err);
+}
+
+enum gguf_status gg_vocab_load_trie(struct gguf_vocab *v, unsigned kinds,
+                                    struct gguf_error *err)
+{
+    size_t n = 0;
+    struct gg_vocab_trie_text *t =
+        gg_mem_alloc_zero(v->allocator, v->n_tokens, sizeof *t);
+    if (!t)
+        return gg_error_set_nomem(err, v->n_tokens * sizeof *t);
     for (size_t i = 0; i < v->n_tokens; i++)
-        v->token[i].rstrip = v->token[i].kind == GGUF_TOKEN_CONTROL ||
-                             v->token[i].kind == GGUF_TOKEN_UNKNOWN ||
-                             v->token[i].kind == GGUF_TOKEN_USER;
-    for (size_t i = 0; i < GG_LEN(not_these); i++) {
-        gguf_token id = gguf_vocab_find(v, gg_str_z(not_these[i]));
-        if (id != GGUF_TOKEN_NONE)
-            v->token[id].rstrip = false;
-    }
+        if (kinds >> v->token[i].kind & 1)
+            t[n++] =
+                (struct gg_vocab_trie_text){ v->token[i].text, (gguf_token)i };
+    enum gguf_status st =
+        gg_vocab_trie_init(&v->trie, v->allocator, t, n, err);
+    gg_mem_free(v->allocator, t);
+    return st;
 }
 
-size_t gg_vocab_load_bytes(struct gguf_vocab *v)
+size_t gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text)
 {
     size_t n_missing = 0;
     for (unsigned b = 0; b < 256; b++) {
@@ -284,8 +265,7 @@ size_t gg_vocab_load_bytes(struct gguf_vocab *v)
         char text[8];
         size_t size;
         for (unsigned i = 0;
-             id == GGUF_TOKEN_NONE && (size = v->algo->byte_text(b, i, text));
-             i++)
+             id == GGUF_TOKEN_NONE && (size = byte_text(b, i, text)); i++)
             id = gguf_vocab_find(v, (struct gguf_str){ text, size });
         v->byte[b] = id;
         n_missing += id == GGUF_TOKEN_NONE;
@@ -319,9 +299,15 @@ enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)
                        &v->add_bos, err));
     GG_TRY(load_switch(v, PREFIX "add_eos_token", v->algo->add_eos,
                        &v->add_eos, err));
+    GG_TRY(load_switch(v, PREFIX "add_sep_token", v->algo->add_sep,
+                       &v->add_sep, err));
     GG_TRY(load_switch(v, PREFIX "add_space_prefix", v->algo->add_space_prefix,
                        &v->add_space_prefix, err));
-    set_rstrip(v);
-    GG_TRY(gg_vocab_split_load(v, err));
-    return v->algo->load ? v->algo->load(v, v->file, err) : GGUF_OK;
+    /* what a kind says is asked for before texts change it */
+    v->lowercase = true;
+    if (v->algo->load)
+        GG_TRY(v->algo->load(v, v->file, err));
+    gg_vocab_load_roles(v);
+    gg_vocab_load_strip(v);
+    return gg_vocab_split_load(v, err);
 }

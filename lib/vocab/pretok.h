@@ -2,7 +2,7 @@
  *
  * How is said by tokenizer.ggml.pre: a name for regular expressions that the
  * tokenizer's authors publish. They are data, run by PCRE2: one row per
- * tokenizer in pretok.c.
+ * tokenizer in pretok_row.c.
  */
 #ifndef GG_VOCAB_PRETOK_H
 #define GG_VOCAB_PRETOK_H
@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 struct gg_pretok;
+struct gg_pretok_row;
 
 /* The expressions of this name, compiled. GGUF_E_NOMEM, GGUF_E_UNSUPPORTED
  * (name). */
@@ -22,13 +23,8 @@ enum gguf_status gg_pretok_create(struct gg_pretok **out, struct gguf_str name,
 /* NULL is fine. */
 void gg_pretok_destroy(struct gg_pretok *p);
 
-/* Is a word that is a token as a whole that token, whatever the merges? */
-bool gg_pretok_ignore_merges(const struct gg_pretok *p);
-/* Does a BOS go in front, unless the file says? */
-bool gg_pretok_add_bos(const struct gg_pretok *p);
-
-/* The names of the n-th kind, with blanks between them; NULL after the last. */
-const char *gg_pretok_names(size_t n);
+/* Its row, with what the name says besides. */
+const struct gg_pretok_row *gg_pretok_get_row(const struct gg_pretok *p);
 
 /* Is it a name that some program reads? All of gg_pretok_create's are. */
 bool gg_pretok_known(struct gguf_str name);
@@ -39,11 +35,16 @@ struct gg_pretok_near {
 };
 void gg_pretok_nearest(struct gg_pretok_near *out, struct gguf_str name);
 
-/* Cut size bytes of UTF-8 into words: *end is an owned array of *n offsets
- * where each word ends, the last of which is size. Surrogates may occur. Any
- * thread. GGUF_E_NOMEM, GGUF_E_LIMIT (the expressions give up on the text). */
+/* A word, size bytes, not 0, from byte off of the text on. */
+typedef enum gguf_status gg_pretok_word_fn(void *user, size_t off, size_t size,
+                                           struct gguf_error *err);
+
+/* Cut size bytes of UTF-8 into words, which follow each other without a gap;
+ * what word returns other than GGUF_OK ends it. Surrogates may occur. Any
+ * thread. Memory does not depend on the text, unless it holds surrogates.
+ * GGUF_E_NOMEM, GGUF_E_LIMIT (the expressions give up on the text). */
 enum gguf_status gg_pretok_split(const struct gg_pretok *p, const char *text,
-                                 size_t size, size_t **end, size_t *n,
-                                 struct gguf_error *err);
+                                 size_t size, gg_pretok_word_fn *word,
+                                 void *user, struct gguf_error *err);
 
 #endif

@@ -5,25 +5,18 @@
  */
 #include "config.h"
 #include "vocab/pretok.h"
+#include "vocab/pretok_row.h"
 
 #include "base/compiler.h"
 #include "base/str.h"
 
 #include <string.h>
 
-/* What llama.cpp reads (src/llama-vocab.cpp, summer of 2026) and pretok.c does
- * not. */
-static const char others[] =
-    "a.x-4.0 afmoe bailingmoe bailingmoe2 bloom chameleon cohere2moe "
-    "deepseek-llm deepseek-v3 exaone-moe exaone4 f2llmv2 falcon-h1 gemma4 "
-    "glm4 gpt-4o gpt3-finnish granite-docling granite-embed-multi-311m "
-    "granite-embed-multi-97m grok-2 hunyuan hunyuan-dense jais-2 jina-v5-nano "
-    "joyai-llm k2-horizon kanana2 kimi-k2 kormo laguna lfm2 llada-moe llama4 "
-    "mellum mellum2 midm-2.0 minicpm5 minimax-m2 modern-bert pixtral poro-chat "
-    "qwen35 sarvam-moe seed-coder solar-open superbpe talkie tekken tiny_aya "
-    "trillion viking whitespace youtu";
+/* What llama.cpp reads (src/llama-vocab.cpp, summer of 2026) and pretok_row.c
+ * does not. */
+static const char others[] = "k2-horizon";
 
-/* All names: row of pretok.c or the one after them, and where in it. */
+/* All names: row of pretok_row.c or the one after them, and where in it. */
 struct names {
     size_t row;
     const char *at;
@@ -32,11 +25,11 @@ struct names {
 static bool next_name(struct names *it, struct gguf_str *name)
 {
     while (!it->at || !*it->at) {
-        const char *row = gg_pretok_names(it->row);
-        bool last = it->row && !gg_pretok_names(it->row - 1);
+        const struct gg_pretok_row *row = gg_pretok_row(it->row);
+        bool last = it->row && !gg_pretok_row(it->row - 1);
         if (last)
             return false;
-        it->at = row ? row : others;
+        it->at = row ? row->names : others;
         it->row++;
     }
     *name = (struct gguf_str){ it->at, strcspn(it->at, " ") };

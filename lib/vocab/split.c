@@ -45,7 +45,7 @@ struct work {
     size_t n, cap;
     struct gg_vocab_cand *heap; /* of which left is the number of a match */
     size_t n_heap;
-    uint8_t *used; /* of each byte: 1 is a token's, 2 is dropped after one */
+    uint8_t *used; /* of each byte: 1 is a token's, 2 is dropped beside one */
 };
 
 static enum gguf_status find_all(struct work *w, struct gguf_error *err)
@@ -121,6 +121,10 @@ static void grant(struct work *w)
             continue;
         }
         memset(w->used + m->off, 1, n);
+        for (size_t b = m->off;
+             t->lstrip && b && !w->used[b - 1] && is_blank(w->text[b - 1]);
+             b--)
+            w->used[b - 1] = 2;
         size_t end = m->off + n;
         if (t->rstrip)
             for (; end < w->size && !w->used[end] && is_blank(w->text[end]);
@@ -147,8 +151,11 @@ static enum gguf_status cut(const struct work *w, struct gg_vocab_piece **out,
         size_t end = k < w->n ? w->m[k].off : w->size;
         while (at < end && w->used && w->used[at] == 2)
             at++;
-        if (at < end)
-            p[n++] = (struct gg_vocab_piece){ at, end - at, GGUF_TOKEN_NONE };
+        size_t stop = end;
+        while (at < stop && w->used && w->used[stop - 1] == 2)
+            stop--;
+        if (at < stop)
+            p[n++] = (struct gg_vocab_piece){ at, stop - at, GGUF_TOKEN_NONE };
         if (k < w->n) {
             gguf_token id = w->texts->text[w->m[k].i].id;
             size_t size = w->v->token[id].text.size;

@@ -1,5 +1,6 @@
 /* vocab.c - the vocabulary: create, look up, tokenize, detokenize */
 #include "config.h"
+#include "vocab/clean.h"
 #include "vocab/vocab.h"
 
 #include "base/mem.h"
@@ -38,6 +39,7 @@ enum gguf_status gguf_vocab_create(struct gguf_vocab **out,
     v->file = file;
     v->warn = p.warn;
     v->warn_user = p.warn_user;
+    v->pre = p.pre;
     enum gguf_status st = gg_vocab_load(v, err);
     if (st != GGUF_OK) {
         gguf_vocab_destroy(v);
@@ -56,6 +58,9 @@ void gguf_vocab_destroy(struct gguf_vocab *v)
     if (v->has_index)
         gg_index_fini(&v->index);
     gg_vocab_split_unload(v);
+    gg_vocab_trie_fini(&v->trie, v->allocator);
+    gg_mem_free(v->allocator, v->ugm_score);
+    gg_mem_free(v->allocator, v->plamo2_score);
     gg_mem_free(v->allocator, v->token);
     gg_mem_free(v->allocator, v);
 }
@@ -116,6 +121,16 @@ int gguf_vocab_add_bos(const struct gguf_vocab *v)
 int gguf_vocab_add_eos(const struct gguf_vocab *v)
 {
     return v->add_eos;
+}
+
+int gguf_vocab_add_sep(const struct gguf_vocab *v)
+{
+    return v->add_sep;
+}
+
+int gguf_vocab_is_eog(const struct gguf_vocab *v, gguf_token id)
+{
+    return known(v, id) && v->token[id].eog;
 }
 
 /* ---- lists ---- */
@@ -190,11 +205,13 @@ enum gguf_status gguf_vocab_tokenize(const struct gguf_vocab *v,
     GG_TRY(gg_vocab_split_text(
         v, text, size, flags & GGUF_TOKENIZE_PARSE_SPECIAL, &p, &n, err));
     enum gguf_status st = GGUF_OK;
-    if (special && v->add_bos)
+    if (special && (v->algo->wraps || (v->add_bos && !v->algo->no_ends)))
         st = push_end(v, GGUF_SPECIAL_BOS, "BOS", out, err);
     if (st == GGUF_OK)
         st = encode_pieces(v, text, p, n, out, err);
-    if (st == GGUF_OK && special && v->add_eos)
+    if (st == GGUF_OK && special && v->algo->wraps)
+        st = push_end(v, GGUF_SPECIAL_SEP, "SEP", out, err);
+    else if (st == GGUF_OK && special && v->add_eos && !v->algo->no_ends)
         st = push_end(v, GGUF_SPECIAL_EOS, "EOS", out, err);
     gg_mem_free(v->allocator, p);
     if (st != GGUF_OK)
@@ -216,6 +233,13 @@ static void put_token(const struct gguf_vocab *v, gguf_token id,
     if (!known(v, id))
         return;
     const struct gg_vocab_token *t = &v->token[id];
+    bool control =
+        t->kind == GGUF_TOKEN_CONTROL || t->kind == GGUF_TOKEN_UNKNOWN;
+    if (v->algo->one_text && t->kind != GGUF_TOKEN_BYTE) {
+        if (!control || flags & GGUF_DETOKENIZE_SPECIAL)
+            v->algo->put(v, id, s);
+        return;
+    }
     switch ((enum gguf_token_kind)t->kind) {
     case GGUF_TOKEN_NORMAL: v->algo->put(v, id, s); break;
     case GGUF_TOKEN_USER: put_text(s, t->text); break;
@@ -235,9 +259,23 @@ static void put_token(const struct gguf_vocab *v, gguf_token id,
 size_t gguf_vocab_piece(const struct gguf_vocab *v, gguf_token id,
                         unsigned flags, char *out, size_t size)
 {
-    struct gg_vocab_sink s = { out, size, 0, false };
+    struct gg_vocab_sink s = { out, size, 0, false, NULL };
     put_token(v, id, flags, &s);
     return s.n;
+}
+
+/* The same, with the blanks before punctuation taken out. */
+static size_t detokenize_clean(const struct gguf_vocab *v,
+                               const gguf_token *id, size_t n, unsigned flags,
+                               struct gg_vocab_sink *s)
+{
+    struct gg_vocab_clean c = { .out = s };
+    for (size_t i = 0; i < n; i++) {
+        struct gg_vocab_sink none = { NULL, 0, 0, false, &c };
+        put_token(v, id[i], flags, &none);
+    }
+    gg_vocab_clean_end(&c);
+    return s->n;
 }
 
 size_t gguf_vocab_detokenize(const struct gguf_vocab *v, const gguf_token *id,
@@ -250,7 +288,9 @@ size_t gguf_vocab_detokenize(const struct gguf_vocab *v, const gguf_token *id,
     }
     if (strip && n && v->add_eos && id[n - 1] == v->special[GGUF_SPECIAL_EOS])
         n--;
-    struct gg_vocab_sink s = { out, size, 0, v->add_space_prefix };
+    struct gg_vocab_sink s = { out, size, 0, v->add_space_prefix, NULL };
+    if (v->algo->clean)
+        return detokenize_clean(v, id, n, flags, &s);
     for (size_t i = 0; i < n; i++)
         put_token(v, id[i], flags, &s);
     return s.n;

@@ -6,7 +6,9 @@
 #include "base/index.h"
 #include "file/check.h"
 #include "gguf/vocab.h"
+#include "vocab/charsmap.h"
 #include "vocab/prefix.h"
+#include "vocab/trie.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -19,8 +21,13 @@ struct gg_vocab_token {
     struct gguf_str text; /* in the file's mapping */
     float score;
     uint8_t kind; /* enum gguf_token_kind */
-    bool rstrip;  /* blanks after it are dropped when it is split off */
+    bool lstrip;  /* blanks before it are dropped when it is split off, */
+    bool rstrip;  /* blanks after it */
+    bool eog;     /* ends what is generated */
 };
+
+struct gg_vocab_clean;
+void gg_vocab_clean_put(struct gg_vocab_clean *c, char x);
 
 /* Where text goes that may not fit. */
 struct gg_vocab_sink {
@@ -28,10 +35,15 @@ struct gg_vocab_sink {
     size_t size;     /* bytes at out */
     size_t n;        /* bytes put so far, also those that did not fit */
     bool skip_space; /* drop the next byte if it is a blank */
+    struct gg_vocab_clean *clean; /* it all goes there instead; or NULL */
 };
 
 static inline void gg_vocab_sink_put(struct gg_vocab_sink *s, char c)
 {
+    if (s->clean) {
+        gg_vocab_clean_put(s->clean, c);
+        return;
+    }
     bool skip = s->skip_space && c == ' ';
     s->skip_space = false;
     if (skip)
@@ -43,11 +55,24 @@ static inline void gg_vocab_sink_put(struct gg_vocab_sink *s, char c)
 
 struct gg_vocab_scan;
 
+/* The i-th text that a token for a byte can have, the best first, into out: its
+ * size, or 0 after the last. */
+typedef size_t gg_vocab_byte_fn(unsigned b, unsigned i, char out[8]);
+
+/* Those that come after have no token unless the file says. */
+enum { GG_VOCAB_N_DEFAULTS = GGUF_SPECIAL_MASK + 1 };
+
 /* One algorithm: a row of the table in algo.c. */
 struct gg_vocab_algo {
-    const char *model;                       /* tokenizer.ggml.model */
-    bool add_bos, add_eos, add_space_prefix; /* unless the file says */
-    gguf_token special[GGUF_N_SPECIAL];      /* unless the file says */
+    const char *model; /* tokenizer.ggml.model */
+    const char *pre; /* tokenizer.ggml.pre, whatever the file says; or NULL */
+    bool add_bos, add_eos, add_sep,
+        add_space_prefix; /* unless the file says */
+    bool wraps;    /* BOS and SEP go round a text, whatever the file says */
+    bool no_ends;  /* nothing goes round it, whatever the file says */
+    bool one_text; /* put gives the bytes of tokens of every kind but bytes */
+    bool clean;    /* blanks before punctuation are taken out of texts */
+    gguf_token special[GG_VOCAB_N_DEFAULTS]; /* unless the file says */
     /* Prepare: after tokens are loaded and indexed. Or NULL. */
     enum gguf_status (*load)(struct gguf_vocab *v,
                              const struct gguf_file *file,
@@ -64,9 +89,7 @@ struct gg_vocab_algo {
     /* The bytes of a normal token. */
     void (*put)(const struct gguf_vocab *v, gguf_token id,
                 struct gg_vocab_sink *s);
-    /* The i-th text that a token for a byte can have, the best first, into
-     * out: its size, or 0 after the last. */
-    size_t (*byte_text)(unsigned b, unsigned i, char out[8]);
+    gg_vocab_byte_fn *byte_text; /* NULL: bytes have no tokens */
     /* Report what is wrong about its own keys: check.c has done the others.
      * NULL: it has none. */
     enum gguf_status (*check)(const struct gg_vocab_scan *s,
@@ -94,14 +117,27 @@ struct gguf_vocab {
     bool has_index;
 
     gguf_token special[GGUF_N_SPECIAL];
-    bool add_bos, add_eos, add_space_prefix;
+    const char *pre; /* instead of tokenizer.ggml.pre, or NULL */
+    bool add_bos, add_eos, add_sep, add_space_prefix;
     gguf_token byte[256]; /* token of a byte, or GGUF_TOKEN_NONE */
 
     /* Tokens that are split off before the algorithm sees the text: [0] those
      * that always are, [1] these and what is asked for. */
     struct gg_vocab_prefixes split[2];
 
-    struct gg_bpe *bpe; /* byte-level encoding's own */
+    struct gg_bpe *bpe; /* byte-pair encoding's own */
+
+    /* Of WordPiece, unigram, RWKV and PLaMo-2: tokens by their texts. */
+    struct gg_vocab_trie trie;
+
+    bool lowercase, strip_accents; /* WordPiece */
+
+    struct gg_vocab_charsmap charsmap; /* unigram: how a text is rewritten, */
+    bool merge_spaces;                 /* one blank for several, */
+    double *ugm_score;                 /* what each token counts, */
+    double unknown_score;              /* and an unknown character */
+
+    int32_t *plamo2_score;
 
     /* SentencePiece: no token has a meta space after another character, so
      * that the text can be cut before each run of blanks. */
@@ -132,8 +168,8 @@ static inline enum gguf_status gg_vocab_tokens_push(struct gguf_tokens *out,
 /* load.c: metadata to v, which holds allocator, file and algo. */
 enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err);
 
-/* load.c: fill v->byte by v->algo; how many bytes have no token. */
-size_t gg_vocab_load_bytes(struct gguf_vocab *v);
+/* load.c: fill v->byte; how many bytes have no token. */
+size_t gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text);
 
 /* check.c: report all that is wrong about the vocabulary of c->file, where
  * gg_vocab_load stops at the first. Needs no algorithm that is supported; a
@@ -153,6 +189,23 @@ struct gg_vocab_scan {
 
 /* Byte of the file where a string that lies in the mapping begins. */
 uint64_t gg_vocab_text_off(const struct gg_vocab_scan *s, struct gguf_str t);
+
+/* load.c: v->lowercase, which is set to what it is without a key, and
+ * v->strip_accents; v->merge_spaces. GGUF_E_TYPE. */
+enum gguf_status gg_vocab_load_normalizer(struct gguf_vocab *v,
+                                          struct gguf_error *err);
+enum gguf_status gg_vocab_load_merge_spaces(struct gguf_vocab *v,
+                                            struct gguf_error *err);
+
+/* load.c: v->trie of the tokens whose kinds, as 1 << kind, are in this mask.
+ * GGUF_E_NOMEM, GGUF_E_LIMIT. */
+enum gguf_status gg_vocab_load_trie(struct gguf_vocab *v, unsigned kinds,
+                                    struct gguf_error *err);
+
+/* roles.c: special tokens that are known by their texts, and those that end
+ * what is generated; blanks beside them. */
+void gg_vocab_load_roles(struct gguf_vocab *v);
+void gg_vocab_load_strip(struct gguf_vocab *v);
 
 /* split.c: prepare v->split. GGUF_E_NOMEM. */
 enum gguf_status gg_vocab_split_load(struct gguf_vocab *v,
@@ -186,7 +239,7 @@ enum gguf_status gg_spm_encode(const struct gguf_vocab *v, const char *text,
                                struct gguf_error *err);
 void gg_spm_put(const struct gguf_vocab *v, gguf_token id,
                 struct gg_vocab_sink *s);
-size_t gg_spm_byte_text(unsigned b, unsigned i, char out[8]);
+gg_vocab_byte_fn gg_spm_byte_text;
 enum gguf_status gg_spm_check(const struct gg_vocab_scan *s,
                               struct gguf_error *err);
 
@@ -201,7 +254,7 @@ enum gguf_status gg_bpe_encode(const struct gguf_vocab *v, const char *text,
                                struct gguf_error *err);
 void gg_bpe_put(const struct gguf_vocab *v, gguf_token id,
                 struct gg_vocab_sink *s);
-size_t gg_bpe_byte_text(unsigned b, unsigned i, char out[8]);
+gg_vocab_byte_fn gg_bpe_byte_text;
 
 /* Cut an entry of tokenizer.ggml.merges, "left right". false: it is not two
  * texts with a blank between. */
@@ -217,5 +270,30 @@ struct gguf_str gg_bpe_join(struct gguf_str left, struct gguf_str right,
 /* check_merges.c */
 enum gguf_status gg_bpe_check(const struct gg_vocab_scan *s,
                               struct gguf_error *err);
+
+/* Does "whitespace" leave the case of letters as it is? */
+bool gg_bpe_keeps_case(const struct gguf_vocab *v);
+
+/* The other algorithms, one file each: members of a row. */
+typedef enum gguf_status gg_vocab_load_fn(struct gguf_vocab *v,
+                                          const struct gguf_file *file,
+                                          struct gguf_error *err);
+typedef enum gguf_status gg_vocab_encode_fn(const struct gguf_vocab *v,
+                                            const char *text, size_t size,
+                                            bool prefix,
+                                            struct gguf_tokens *out,
+                                            struct gguf_error *err);
+typedef void gg_vocab_put_fn(const struct gguf_vocab *v, gguf_token id,
+                             struct gg_vocab_sink *s);
+typedef enum gguf_status gg_vocab_check_fn(const struct gg_vocab_scan *s,
+                                           struct gguf_error *err);
+
+gg_vocab_load_fn gg_vocab_wpm_load, gg_vocab_ugm_load, gg_vocab_rwkv_load,
+    gg_vocab_plamo2_load, gg_vocab_whitespace_load;
+gg_vocab_encode_fn gg_vocab_wpm_encode, gg_vocab_ugm_encode,
+    gg_vocab_rwkv_encode, gg_vocab_plamo2_encode, gg_vocab_whitespace_encode,
+    gg_vocab_dna_encode;
+gg_vocab_put_fn gg_vocab_rwkv_put, gg_vocab_plamo2_put, gg_vocab_dna_put;
+gg_vocab_check_fn gg_vocab_ugm_check;
 
 #endif

@@ -175,7 +175,18 @@ static void vocab_size(void)
 }
 static void tokenizer(void)
 {
+    str("tokenizer.ggml.model", "replit");
+}
+static void wordpiece(void)
+{
+    static const char bytes[] = "abcdefghijklmnopqrstuvwxyz012345";
+    struct gguf_str text[32];
+    for (size_t i = 0; i < 32; i++)
+        text[i] = (struct gguf_str){ bytes + i, 1 };
     str("tokenizer.ggml.model", "bert");
+    if (gguf_meta_set_str_array(g.meta, "tokenizer.ggml.tokens", text, 32,
+                                NULL) != GGUF_OK)
+        abort();
 }
 static void missing(void)
 {
@@ -219,7 +230,8 @@ static const struct {
     { experts, GGUF_E_NOTFOUND, "'llama.expert_used_count' is missing" },
     { vocab_size, GGUF_E_TENSOR,
       "'token_embd.weight' has shape [32, 32], must be [32, 33]" },
-    { tokenizer, GGUF_E_UNSUPPORTED, "'bert' is not supported yet" },
+    { tokenizer, GGUF_E_UNSUPPORTED, "'replit' is not supported yet" },
+    { wordpiece, GGUF_OK, "" },
     { missing, GGUF_E_TENSOR, "'blk.0.ffn_up.weight' is missing" },
     { transposed, GGUF_E_TENSOR,
       "'blk.0.ffn_up.weight' has shape [64, 32], must be [32, 64]" },

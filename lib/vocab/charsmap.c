@@ -1,0 +1,108 @@
+/* charsmap.c - SentencePiece's table for rewriting a text */
+#include "config.h"
+#include "vocab/charsmap.h"
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "base/error.h"
+
+#include <string.h>
+
+#define KEY "tokenizer.ggml.precompiled_charsmap"
+
+static uint32_t unit(const struct gg_vocab_charsmap *m, uint32_t i)
+{
+    return gg_bytes_load32le(m->unit + 4 * (size_t)i);
+}
+
+static uint32_t label(uint32_t u)
+{
+    return u & (UINT32_C(1) << 31 | 0xff);
+}
+
+static uint32_t offset(uint32_t u)
+{
+    return (u >> 10) << ((u & UINT32_C(1) << 9) >> 6);
+}
+
+static bool has_text(uint32_t u)
+{
+    return u >> 8 & 1;
+}
+
+/* Why unit i cannot be, or NULL. */
+static const char *wrong(const struct gg_vocab_charsmap *m, uint32_t i)
+{
+    uint32_t u = unit(m, i);
+    if (u >> 31) /* the offset of a text */
+        return NULL;
+    if ((i ^ offset(u)) >= m->n)
+        return "leads out of the trie";
+    if (!has_text(u))
+        return NULL;
+    uint32_t at = unit(m, i ^ offset(u)) & ~(UINT32_C(1) << 31);
+    if (at >= m->text_size)
+        return "has its text behind the end";
+    size_t most =
+        GG_MIN(m->text_size - at, (size_t)GG_VOCAB_CHARSMAP_MOST + 1);
+    return memchr(m->text + at, 0, most) ? NULL : "has a text without end";
+}
+
+enum gguf_status gg_vocab_charsmap_load(struct gg_vocab_charsmap *m,
+                                        const struct gguf_file *file,
+                                        struct gguf_error *err)
+{
+    const struct gguf_kv *kv = gguf_file_kv_find(file, KEY);
+    *m = (struct gg_vocab_charsmap){ .unit = NULL };
+    if (!kv)
+        return GGUF_OK;
+    if (kv->type != GGUF_VAL_ARR || kv->elem_type != GGUF_VAL_I8)
+        GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_U8, err));
+    if (!kv->n)
+        return GGUF_OK;
+    const uint8_t *p = kv->data;
+    uint64_t trie = kv->n >= 4 ? gg_bytes_load32le(p) : 0;
+    if (kv->n < 4 || trie > kv->n - 4 || trie % 4 || !trie)
+        return gg_error_set(err, GGUF_E_VOCAB, kv->off,
+                            "key '" KEY "' has %" PRIu64
+                            " bytes, of which a trie "
+                            "says to take %" PRIu64,
+                            kv->n, trie);
+    m->unit = p + 4;
+    m->n = (uint32_t)(trie / 4);
+    m->text = (const char *)p + 4 + trie;
+    m->text_size = (size_t)(kv->n - 4 - trie);
+    for (uint32_t i = 0; i < m->n; i++) {
+        const char *why = wrong(m, i);
+        if (why)
+            return gg_error_set(err, GGUF_E_VOCAB, kv->off,
+                                "key '" KEY "': unit %" PRIu32 " of %" PRIu32
+                                " %s",
+                                i, m->n, why);
+    }
+    return GGUF_OK;
+}
+
+size_t gg_vocab_charsmap_find(const struct gg_vocab_charsmap *m, const char *p,
+                              size_t size, struct gguf_str *text)
+{
+    size_t longest = 0, most = GG_MIN(size, (size_t)GG_VOCAB_CHARSMAP_MOST);
+    if (!m->unit)
+        return 0;
+    uint32_t at = offset(unit(m, 0));
+    for (size_t i = 0; i < most && p[i]; i++) {
+        uint32_t byte = (uint8_t)p[i];
+        at ^= byte;
+        if (at >= m->n || label(unit(m, at)) != byte)
+            break;
+        uint32_t u = unit(m, at);
+        at ^= offset(u); /* within the trie: gg_vocab_charsmap_load */
+        if (!has_text(u))
+            continue;
+        text->data = m->text + (unit(m, at) & ~(UINT32_C(1) << 31));
+        longest = i + 1;
+    }
+    if (longest)
+        text->size = strlen(text->data);
+    return longest;
+}

@@ -1,0 +1,183 @@
+/* wpm.c - WordPiece, as BERT has it
+ *
+ * A text is normalised (blanks, control characters, accents, case) and cut into
+ * words at blanks, before and after punctuation and round Chinese characters; a
+ * word becomes the longest token that it begins with, then the longest that the
+ * rest begins with, and so on: or the unknown token if it gets stuck. In token
+ * texts a word begins with U+2581. (Devlin et al., arXiv 1810.04805; Song et
+ * al., arXiv 2012.15524, section 2; ids checked against llama.cpp, which keeps
+ * only the first character of a decomposition and takes spacing marks for
+ * accents too.)
+ */
+#include "config.h"
+#include "vocab/clean.h"
+#include "vocab/utf8.h"
+#include "vocab/vocab.h"
+
+#include "base/mem.h"
+
+#include <utf8proc.h>
+
+/* What a character is to the normaliser. */
+enum class { PART, BLANK, DROPPED, ALONE };
+
+struct job {
+    const struct gguf_vocab *v;
+    char *word; /* U+2581 and the characters so far */
+    size_t n, cap;
+    struct gguf_tokens *out;
+};
+
+/* ---- words to tokens ---- */
+
+static enum gguf_status flush(struct job *j, struct gguf_error *err)
+{
+    size_t before = j->out->n, k = 0, n = j->n;
+    if (n == GG_META_SPACE_SIZE)
+        return GGUF_OK;
+    j->n = GG_META_SPACE_SIZE;
+    for (size_t i = 0; i < n; i += k) {
+        gguf_token id = GGUF_TOKEN_NONE;
+        k = gg_vocab_trie_longest(&j->v->trie, j->word + i, n - i, &id);
+        if (!k)
+            break;
+        GG_TRY(gg_vocab_tokens_push(j->out, id, err));
+    }
+    if (k)
+        return GGUF_OK;
+    j->out->n = before; /* stuck */
+    if (j->v->special[GGUF_SPECIAL_UNK] == GGUF_TOKEN_NONE)
+        return gg_error_set(
+            err, GGUF_E_VOCAB, GGUF_NO_OFFSET,
+            "no tokens for a word of %zu bytes, and no unknown "
+            "token",
+            n - GG_META_SPACE_SIZE);
+    return gg_vocab_tokens_push(j->out, j->v->special[GGUF_SPECIAL_UNK], err);
+}
+
+static enum gguf_status append(struct job *j, uint32_t cp,
+                               struct gguf_error *err)
+{
+    if (j->cap - j->n < 4) {
+        void *grown =
+            gg_mem_grow(j->v->allocator, j->word, &j->cap, 1, 256, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        j->word = grown;
+    }
+    j->n += gg_vocab_utf8_encode(cp, j->word + j->n);
+    return GGUF_OK;
+}
+
+/* ---- text to words ---- */
+
+/* Blocks of ideographs that stand alone (BERT's _is_chinese_char; the fifth
+ * begins where the published Rust tokenizer has it). */
+static bool is_chinese(uint32_t cp)
+{
+    return (cp >= 0x4e00 && cp <= 0x9fff) || (cp >= 0x3400 && cp <= 0x4dbf) ||
+           (cp >= 0x20000 && cp <= 0x2a6df) ||
+           (cp >= 0x2a700 && cp <= 0x2b73f) ||
+           (cp >= 0x2b740 && cp <= 0x2b81f) ||
+           (cp >= 0x2b920 && cp <= 0x2ceaf) ||
+           (cp >= 0xf900 && cp <= 0xfaff) || (cp >= 0x2f800 && cp <= 0x2fa1f);
+}
+
+static bool is_blank(uint32_t cp, utf8proc_category_t c)
+{
+    return (cp >= 9 && cp <= 13) || cp == 0x85 || c == UTF8PROC_CATEGORY_ZS ||
+           c == UTF8PROC_CATEGORY_ZL || c == UTF8PROC_CATEGORY_ZP;
+}
+
+static bool is_control(uint32_t cp, utf8proc_category_t c)
+{
+    return cp == 0xfffd || c == UTF8PROC_CATEGORY_CC ||
+           c == UTF8PROC_CATEGORY_CF || c == UTF8PROC_CATEGORY_CO ||
+           c == UTF8PROC_CATEGORY_CS;
+}
+
+static bool is_mark(utf8proc_category_t c)
+{
+    return c == UTF8PROC_CATEGORY_MN || c == UTF8PROC_CATEGORY_MC ||
+           c == UTF8PROC_CATEGORY_ME;
+}
+
+static bool is_punctuation(uint32_t cp, utf8proc_category_t c)
+{
+    bool ascii = (cp >= 33 && cp <= 47) || (cp >= 58 && cp <= 64) ||
+                 (cp >= 91 && cp <= 96) || (cp >= 123 && cp <= 126);
+    return ascii || (c >= UTF8PROC_CATEGORY_PC && c <= UTF8PROC_CATEGORY_PO);
+}
+
+static enum class classify(const struct gguf_vocab *v, uint32_t cp) {
+    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
+    if (is_blank(cp, c)) return BLANK;
+    if (is_control(cp, c) || (v->strip_accents && is_mark(c))) return DROPPED;
+    return is_punctuation(cp, c) || is_chinese(cp) ? ALONE : PART;
+}
+
+/* The first character of the canonical decomposition. */
+static uint32_t base_of(uint32_t cp)
+{
+    utf8proc_int32_t to[8];
+    int last = 0;
+    utf8proc_ssize_t n =
+        utf8proc_decompose_char((utf8proc_int32_t)cp, to, 8,
+                                UTF8PROC_DECOMPOSE | UTF8PROC_STABLE, &last);
+    return n > 0 && n <= 8 ? (uint32_t)to[0] : cp;
+}
+
+static enum gguf_status add(struct job *j, uint32_t cp, struct gguf_error *err)
+{
+    if (j->v->strip_accents && cp >= 0x80)
+        cp = base_of(cp);
+    enum class what = classify(j->v, cp);
+    if (what == DROPPED)
+        return GGUF_OK;
+    if (what != PART)
+        GG_TRY(flush(j, err));
+    if (what == BLANK)
+        return GGUF_OK;
+    if (j->v->lowercase)
+        cp = (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
+    GG_TRY(append(j, cp, err));
+    return what == ALONE ? flush(j, err) : GGUF_OK;
+}
+
+enum gguf_status gg_vocab_wpm_encode(const struct gguf_vocab *v,
+                                     const char *text, size_t size,
+                                     bool prefix, struct gguf_tokens *out,
+                                     struct gguf_error *err)
+{
+    struct job j = { .v = v, .out = out, .cap = 256 };
+    (void)prefix;
+    j.word = gg_mem_alloc(v->allocator, j.cap);
+    if (!j.word)
+        return gg_error_set_nomem(err, j.cap);
+    memcpy(j.word, GG_META_SPACE, GG_META_SPACE_SIZE);
+    j.n = GG_META_SPACE_SIZE;
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; st == GGUF_OK && i < size;) {
+        uint32_t cp;
+        i += gg_vocab_utf8_decode(text + i, size - i, GG_VOCAB_UTF8_MOST, &cp);
+        st = add(&j, cp, err);
+    }
+    if (st == GGUF_OK)
+        st = flush(&j, err);
+    gg_mem_free(v->allocator, j.word);
+    return st;
+}
+
+/* ---- load ---- */
+
+enum gguf_status gg_vocab_wpm_load(struct gguf_vocab *v,
+                                   const struct gguf_file *file,
+                                   struct gguf_error *err)
+{
+    (void)file;
+    GG_TRY(gg_vocab_load_normalizer(v, err));
+    if (v->special[GGUF_SPECIAL_UNK] == GGUF_TOKEN_NONE)
+        gg_vocab_warn(v, "there is no unknown token: texts with words that "
+                         "have no tokens cannot be tokenized");
+    return gg_vocab_load_trie(v, ~0u, err);
+}
