@@ -62,7 +62,7 @@ static inline const struct gguf_allocator *failalloc_init(struct failalloc *f,
                                                           unsigned fail_at)
 {
     *f = (struct failalloc){
-        .a = { failalloc_alloc, failalloc_free, f },
+        .a = GGUF_ALLOCATOR_INIT(failalloc_alloc, failalloc_free, f),
         .fail_at = fail_at,
         .last = fail_at,
     };

@@ -118,7 +118,9 @@ struct row {
 
 static bool get_row(const struct gguf_imatrix *im, size_t i, struct row *r)
 {
-    if (!gguf_imatrix_entry(im, i, &r->e) ||
+    r->e = (struct gguf_imatrix_entry)GGUF_IMATRIX_ENTRY_INIT;
+    r->s = (struct gguf_imatrix_stats)GGUF_IMATRIX_STATS_INIT;
+    if (gguf_imatrix_entry(im, i, &r->e, NULL) != GGUF_OK ||
         gguf_imatrix_stats(im, i, &r->s, NULL) != GGUF_OK)
         return false;
     size_t before;
@@ -205,7 +207,7 @@ static bool compare(const struct gguf_imatrix *im, const struct options *o,
                     struct comparison *c)
 {
     struct load l = { NULL, NULL, NULL };
-    struct gguf_imatrix_entry e;
+    struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
     uint64_t n_used = 0;
     if (!load_open(&l, o->model, true, &o->files))
         return false;
@@ -216,7 +218,7 @@ static bool compare(const struct gguf_imatrix *im, const struct options *o,
             continue;
         c->n_matrices++;
         bool found = gguf_imatrix_find(im, t->name, &k) &&
-                     gguf_imatrix_entry(im, k, &e);
+                     gguf_imatrix_entry(im, k, &e, NULL) == GGUF_OK;
         uint64_t want = t->n_elements / (uint64_t)t->ne[1];
         n_used += found;
         if (!found || e.n_values != want)

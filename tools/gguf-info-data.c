@@ -89,7 +89,7 @@ bool info_stats(struct json *j, const struct info *info,
 {
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
     struct gguf_error err;
-    struct gguf_stats s;
+    struct gguf_stats s = GGUF_STATS_INIT;
     struct progress bar;
     struct table t;
     bool good = true;

@@ -225,7 +225,7 @@ static bool compare(struct diff *d, const struct gguf_split_tensor *a,
                     const struct gguf_split_tensor *b, struct table *t)
 {
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
-    struct gguf_stats_diff x;
+    struct gguf_stats_diff x = GGUF_STATS_DIFF_INIT;
     struct gguf_error err;
     p.rows = d->o->rows;
     p.pool = d->o->pool;

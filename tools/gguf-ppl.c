@@ -231,9 +231,11 @@ static bool print_graphs(struct job *j)
     const uint32_t n = gguf_session_n_ubatch(s) < j->run.o->n_ctx
                            ? gguf_session_n_ubatch(s)
                            : j->run.o->n_ctx;
-    struct gguf_batch b = { .n = n, .token = j->tokens.id };
+    struct gguf_batch b = GGUF_BATCH_INIT;
     const float *logits;
     struct gguf_error err;
+    b.n = n;
+    b.token = j->tokens.id;
     if (gguf_session_decode(s, &b, &err) != GGUF_OK ||
         gguf_session_logits(s, 0, 1, &logits, &err) != GGUF_OK)
         return fail(j->run.o->model, &err);

@@ -135,8 +135,8 @@ static const char *list_lacking(const struct target *target, struct text *text)
 void print_imatrix(const char *in, const struct target *target, size_t n,
                    bool filtered)
 {
-    struct gguf_quant_totals t;
-    gguf_quant_totals(target->job, &t);
+    struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
+    (void)gguf_quant_totals(target->job, &t, NULL);
     if (t.n_imatrix_unknown)
         msg_warn(in,
                  "has no tensor for %" PRIu64 " of the importance data, which "
@@ -144,7 +144,7 @@ void print_imatrix(const char *in, const struct target *target, size_t n,
                  t.n_imatrix_unknown);
     for (size_t i = 0; i < n && !filtered; i++) {
         struct text text = { NULL, 0, 0 };
-        gguf_quant_totals(target[i].job, &t);
+        (void)gguf_quant_totals(target[i].job, &t, NULL);
         if (t.n_lacks_imatrix)
             msg_warn(target[i].path,
                      "%" PRIu64 " of %" PRIu64 " tensors that importance data "
@@ -157,9 +157,9 @@ void print_imatrix(const char *in, const struct target *target, size_t n,
 
 void print_summary(const struct target *target, double seconds)
 {
-    struct gguf_quant_totals t;
+    struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
     char from[24], to[24], files[32] = "", time[32] = "";
-    gguf_quant_totals(target->job, &t);
+    (void)gguf_quant_totals(target->job, &t, NULL);
     if (gguf_quant_n_files(target->job) > 1)
         snprintf(files, sizeof files, ", %zu files",
                  gguf_quant_n_files(target->job));
@@ -270,8 +270,8 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
 
 static void json_target(struct json *j, const struct target *target)
 {
-    struct gguf_quant_totals t;
-    gguf_quant_totals(target->job, &t);
+    struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
+    (void)gguf_quant_totals(target->job, &t, NULL);
     json_open(j, NULL, '{');
     if (target->path)
         json_strz(j, "path", target->path);

@@ -35,6 +35,7 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
         }
         if (st == GGUF_OK && t->sized) {
             progress_init(bar, "measuring", NULL, o->quiet);
+            t->result = (struct gguf_target_result)GGUF_TARGET_RESULT_INIT;
             st = gguf_quant_target(t->job, &o->target, &t->result, err);
             progress_clear(bar);
         }

@@ -11,10 +11,17 @@
 #include <sys/mman.h>
 #endif
 
+/* Whether what it was built with has all that is called here. */
+static bool complete(const struct gguf_allocator *a)
+{
+    return a->struct_size >=
+           offsetof(struct gguf_allocator, user) + sizeof a->user;
+}
+
 void *gg_mem_alloc(const struct gguf_allocator *a, size_t size)
 {
     size = size ? size : 1;
-    if (size > PTRDIFF_MAX)
+    if (size > PTRDIFF_MAX || (a && !complete(a)))
         return NULL;
     return a ? a->alloc(a->user, size) : malloc(size);
 }

@@ -192,9 +192,11 @@ static void piece_bins(const struct work *w, uint64_t piece, float *a,
 static void set_stats(struct gguf_stats *s, const struct moments *m,
                       uint64_t n)
 {
-    *s = (struct gguf_stats){
-        .n = n, .n_zero = m->n_zero, .n_nan = m->n_nan, .n_inf = m->n_inf
-    };
+    *s = (struct gguf_stats){ .struct_size = sizeof *s,
+                              .n = n,
+                              .n_zero = m->n_zero,
+                              .n_nan = m->n_nan,
+                              .n_inf = m->n_inf };
     if (!m->n)
         return;
     double k = (double)m->n, var = m->m2 / k;
@@ -214,8 +216,10 @@ enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
                                    struct gguf_error *err)
 {
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
+    struct gguf_stats s = GGUF_STATS_INIT;
     struct work w = { .n = 0 };
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
+    GG_TRY(gg_params_give(out, &s, sizeof s, "gguf_stats", err));
     size_t size =
         GG_MAX(sizeof(struct moments), GGUF_STATS_BINS * sizeof(uint64_t));
     enum gguf_status st = begin(&w, file, i, size, &p, err);
@@ -224,13 +228,14 @@ enum gguf_status gguf_stats_tensor(const struct gguf_file *file, size_t i,
         run(&w, piece_moments);
         for (uint64_t k = 0; k < w.n_pieces; k++)
             join(&all, (struct moments *)w.records + k);
-        set_stats(out, &all, w.n);
+        set_stats(&s, &all, w.n);
         memset(w.records, 0, (size_t)w.n_pieces * size);
-        w.stats = out;
+        w.stats = &s;
         run(&w, piece_bins);
         const uint64_t *bins = w.records;
         for (uint64_t k = 0; k < w.n_pieces * GGUF_STATS_BINS; k++)
-            out->bins[k % GGUF_STATS_BINS] += bins[k];
+            s.bins[k % GGUF_STATS_BINS] += bins[k];
+        (void)gg_params_give(out, &s, sizeof s, "gguf_stats", NULL);
     }
     end(&w, p.allocator);
     return st;
@@ -269,7 +274,8 @@ static void set_diff(struct gguf_stats_diff *d, const struct sums *r,
                      uint64_t n)
 {
     double k = r->n ? (double)r->n : 1;
-    *d = (struct gguf_stats_diff){ .n = n,
+    *d = (struct gguf_stats_diff){ .struct_size = sizeof *d,
+                                   .n = n,
                                    .n_differ = r->n_differ,
                                    .n_nan = r->n_nan,
                                    .max_abs = r->max_abs,
@@ -293,8 +299,10 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
     struct work w = { .n = 0 };
     const struct gguf_tensor_info *s = gguf_file_tensor(a, ia);
     const struct gguf_tensor_info *t = gguf_file_tensor(b, ib);
+    struct gguf_stats_diff d = GGUF_STATS_DIFF_INIT;
     struct gg_str_esc e;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_stats_params", err));
+    GG_TRY(gg_params_give(out, &d, sizeof d, "gguf_stats_diff", err));
     if (s && t && memcmp(s->ne, t->ne, sizeof s->ne) != 0)
         return gg_error_set(err, GGUF_E_SHAPE, t->info_off,
                             "tensor '%s' has another shape",
@@ -316,7 +324,8 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
             all.bb += r->bb;
             all.ab += r->ab;
         }
-        set_diff(out, &all, w.n);
+        set_diff(&d, &all, w.n);
+        (void)gg_params_give(out, &d, sizeof d, "gguf_stats_diff", NULL);
     }
     end(&w, p.allocator);
     return st;

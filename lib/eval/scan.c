@@ -202,9 +202,11 @@ static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
             j->want[k] = i >= info->first && i + 1 < n_ctx;
         }
     }
-    const struct gguf_batch b = {
-        .n = k, .token = j->token, .seq = j->seq, .want = j->want
-    };
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    b.n = k;
+    b.token = j->token;
+    b.seq = j->seq;
+    b.want = j->want;
     gguf_session_clear(info->session);
     return gguf_session_decode(info->session, &b, err);
 }

@@ -25,7 +25,8 @@ enum gguf_severity {
 /* "note", "warning", "error". Since: 0.1 */
 GGUF_API const char *gguf_severity_name(enum gguf_severity severity);
 
-/* Everything it points to is valid during the call that reports it. */
+/* Made by the library: it may grow at its end. Everything it points to is valid
+ * during the call that reports it. */
 struct gguf_finding {
     enum gguf_severity severity;
     const char *code;     /* "trailing-bytes": stable, for programs */

@@ -24,7 +24,8 @@ enum gguf_digest_algo {
 };
 #define GGUF_N_DIGESTS 2
 
-/* Bytes in canonical (big-endian) order; 8 or 16 of them count. */
+/* Bytes in canonical (big-endian) order; 8 or 16 of them count. A value, in the
+ * caller's storage: it never grows. */
 struct gguf_digest {
     enum gguf_digest_algo algo;
     unsigned char bytes[16];

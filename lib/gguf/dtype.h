@@ -61,6 +61,7 @@ enum gguf_dtype_family {
     GGUF_FAMILY_FORK     /* written by a fork only, decoded at most */
 };
 
+/* Made by the library: it may grow at its end. */
 struct gguf_dtype_info {
     uint32_t id;
     const char *name;    /* as people write it: "Q4_K" */

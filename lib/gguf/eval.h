@@ -33,8 +33,8 @@ extern "C" {
 
 /* ---- scans ---- */
 
-/* What a scan will hand over; borrowed from it. The library may add members
- * at the end of this and of gguf_scan_rows. */
+/* What a scan will hand over; borrowed from it. Made by the library: it may
+ * grow at its end. */
 struct gguf_scan_info {
     struct gguf_session *session;
     uint32_t n_ctx, n_vocab;
@@ -47,7 +47,8 @@ struct gguf_scan_info {
 struct gguf_scan;
 
 /* Some rows of one chunk, valid during the call. Row i is what the model says
- * after token[first + i] about token[first + i + 1]. */
+ * after token[first + i] about token[first + i + 1]. Made by the library: it
+ * may grow at its end. */
 struct gguf_scan_rows {
     struct gguf_scan *scan;
     size_t chunk;            /* from 0, of the text */

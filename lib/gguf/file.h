@@ -156,6 +156,7 @@ GGUF_API enum gguf_status gguf_file_kv_get(const struct gguf_file *file,
 
 /* ------------------------------------------------------------- tensors --- */
 
+/* Made by the library: it may grow at its end. */
 struct gguf_tensor_info {
     struct gguf_str name;
     uint32_t dtype;  /* id in the file; may be one that this library does not

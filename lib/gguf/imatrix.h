@@ -51,16 +51,23 @@ GGUF_API void gguf_imatrix_destroy(struct gguf_imatrix *im);
 
 /* One tensor's data. Everything belongs to the object. */
 struct gguf_imatrix_entry {
-    const char *name;  /* of the weight tensor; NUL-terminated */
-    uint64_t n_values; /* sums: columns of all matrices, one after another */
-    uint64_t n_mats;   /* counts; 0: the older form, which does not know */
-    uint64_t n_calls;  /* of the older form, not 0; else 0 */
+    size_t struct_size; /* the caller's: as much is filled in */
+    const char *name;   /* of the weight tensor; NUL-terminated */
+    uint64_t n_values;  /* sums: columns of all matrices, one after another */
+    uint64_t n_mats;    /* counts; 0: the older form, which does not know */
+    uint64_t n_calls;   /* of the older form, not 0; else 0 */
 };
+#define GGUF_IMATRIX_ENTRY_INIT                                               \
+    {                                                                         \
+        sizeof(struct gguf_imatrix_entry), NULL, 0, 0, 0                      \
+    }
 
-/* By ascending name: 1, or 0 if i is out of range. Since: 0.1 */
+/* By ascending name. GGUF_E_INVALID (i, out). Since: 0.1 */
 GGUF_API size_t gguf_imatrix_n_entries(const struct gguf_imatrix *im);
-GGUF_API int gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
-                                struct gguf_imatrix_entry *out);
+GGUF_API enum gguf_status gguf_imatrix_entry(const struct gguf_imatrix *im,
+                                             size_t i,
+                                             struct gguf_imatrix_entry *out,
+                                             struct gguf_error *err);
 /* The entry of this name: 1 and its number in *i; 0 if there is none.
  * Since: 0.1 */
 GGUF_API int gguf_imatrix_find(const struct gguf_imatrix *im,
@@ -91,9 +98,10 @@ GGUF_API void gguf_imatrix_hide_paths(struct gguf_imatrix *im);
 /* Of the mean squares of an entry: sums by counts. What is negative or not
  * a number counts as bad and nowhere else, matrices without input nowhere. */
 struct gguf_imatrix_stats {
-    uint64_t n;       /* values */
-    uint64_t n_empty; /* matrices that saw no input */
-    uint64_t n_bad;   /* values that are negative, NaN or infinite */
+    size_t struct_size; /* the caller's: as much is filled in */
+    uint64_t n;         /* values */
+    uint64_t n_empty;   /* matrices that saw no input */
+    uint64_t n_bad;     /* values that are negative, NaN or infinite */
     double min_count, max_count; /* of the matrices; calls in the older form */
     double sum, min, max, mean;
     double stddev;  /* of the population */
@@ -102,8 +110,13 @@ struct gguf_imatrix_stats {
     double entropy; /* bits, of the values as shares of their sum: log2(n) if
                        * all are the same */
 };
+#define GGUF_IMATRIX_STATS_INIT                                               \
+    {                                                                         \
+        sizeof(struct gguf_imatrix_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,   \
+            0, 0                                                              \
+    }
 
-/* Figures of entry i. GGUF_E_INVALID (out of range). Since: 0.1 */
+/* Figures of entry i. GGUF_E_INVALID (i, out). Since: 0.1 */
 GGUF_API enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im,
                                              size_t i,
                                              struct gguf_imatrix_stats *out,

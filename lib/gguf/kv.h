@@ -56,8 +56,9 @@ GGUF_API size_t gguf_val_type_size(uint32_t type);
 
 #define GGUF_NO_INDEX UINT64_MAX
 
-/* One value and its name. Read it; it is made by the library only. Everything
- * it points to belongs to the file or list it came from. */
+/* One value and its name. Read it; it is filled by the library only. Everything
+ * it points to belongs to the file or list it came from. It never grows, as
+ * programs have room for elements of arrays (gguf_kv_next). */
 struct gguf_kv {
     struct gguf_str key;
     uint32_t type;      /* enum gguf_val_type */
@@ -168,7 +169,8 @@ GGUF_API enum gguf_status gguf_kv_elems_uint(const struct gguf_kv *kv,
  *     gguf_kv_iter_init(&it, kv);
  *     while (gguf_kv_next(&it, &e)) ...
  *
- * A value that is no array (or NULL) has no elements. */
+ * A value that is no array (or NULL) has no elements. In the caller's storage:
+ * it never grows. */
 struct gguf_kv_iter {
     const struct gguf_kv *kv; /* kept */
     uint64_t i;               /* next element */

@@ -74,7 +74,7 @@ GGUF_API void gguf_model_destroy(struct gguf_model *model);
 
 /* The model does not change: any thread may call what follows. */
 
-/* Only the library makes one, so that it can grow at its end. */
+/* Made by the library: it may grow at its end. */
 struct gguf_model_info {
     struct gguf_str arch; /* general.architecture; borrowed of the file */
     uint32_t n_layer;
@@ -124,7 +124,8 @@ enum gguf_hparam_flags {
     GGUF_HPARAM_SUMMARY = 4 /* worth a line where a model is described */
 };
 
-/* One key of a model's metadata, as evaluation and verification read it. */
+/* One key of a model's metadata, as evaluation and verification read it. Made
+ * by the library: it may grow at its end. */
 struct gguf_hparam {
     const char *key;   /* after "ARCH."; with a '/' in front, which is not part
                         * of it, without that prefix */

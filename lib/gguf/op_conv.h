@@ -20,7 +20,7 @@ extern "C" {
  *
  * windows; window o has its element k on element o stride + k dilation - pad.
  * sizes, strides and dilations are at least 1, pads at least 0, and one
- * window must fit. */
+ * window must fit. A value: it never grows. */
 struct gguf_window {
     int32_t size[2]; /* convolutions take the kernel's and ignore this */
     int32_t stride[2];
@@ -120,7 +120,8 @@ GGUF_API struct gguf_tensor *gguf_op_timestep_embedding(struct gguf_ctx *ctx,
                                                         int32_t max_period);
 
 /* Parameters as the builders store them in op_params, for backends: of
- * im2col, conv, conv_transpose, pool. */
+ * im2col, conv, conv_transpose, pool. Made by the library: it may grow at its
+ * end (gguf_tensor_params). */
 struct gguf_conv_params {
     struct gguf_window window; /* with the size */
     int32_t depthwise;         /* conv: each channel by itself */

@@ -21,13 +21,19 @@ typedef enum gguf_status gguf_custom_fn(struct gguf_tensor *t, unsigned ith,
                                         unsigned nth, void *user);
 
 /* What computes an operation. fn and user are kept: both must live as long as
- * graphs with the result run. */
+ * graphs with the result run. The struct is copied: op_params has it as this
+ * library knows it, for backends. */
 struct gguf_custom {
+    size_t struct_size;
     gguf_custom_fn *fn;
     void *user;
     uint32_t n_tasks;  /* at most so many parts; 0: as many as threads */
     uint32_t reserved; /* 0 */
 };
+#define GGUF_CUSTOM_INIT                                                      \
+    {                                                                         \
+        sizeof(struct gguf_custom), NULL, NULL, 0, 0                          \
+    }
 
 /* A result of a's type and shape from one, two, three sources. */
 GGUF_API struct gguf_tensor *gguf_op_map_1(struct gguf_ctx *ctx,

@@ -67,6 +67,7 @@ enum gguf_rope_kind {
  * and is scaled by attn_factor, with ext_factor != 0 times
  * 1 + 0.1 ln(1 / freq_scale). Elements of no pair are copied. */
 struct gguf_rope {
+    size_t struct_size;
     int32_t n_dims;     /* elements per head that rotate: even, <= d; VISION:
                            half as many, <= d / 2 */
     int32_t kind;       /* GGUF_ROPE_... */
@@ -77,18 +78,18 @@ struct gguf_rope {
     float attn_factor;
     float beta_fast, beta_slow;
     int32_t sections[4]; /* 0 for NORM and NEOX */
+    int32_t reserved;    /* 0 */
 };
 #define GGUF_ROPE_INIT                                                        \
     {                                                                         \
-        0, GGUF_ROPE_NORM, 0, 10000.0f, 1.0f, 0.0f, 1.0f, 32.0f, 1.0f,        \
-        {                                                                     \
-            0, 0, 0, 0                                                        \
-        }                                                                     \
+        sizeof(struct gguf_rope), 0, GGUF_ROPE_NORM, 0, 10000.0f, 1.0f, 0.0f, \
+            1.0f, 32.0f, 1.0f, { 0, 0, 0, 0 }, 0                              \
     }
 
 /* x [d, n_head, n_tok, s], pos i32 [n_tok], with sections [4 n_tok]: the
  * tokens' positions on axis 0, then on axis 1, 2, 3; freq_factors f32 [>= the
- * number of pairs] or NULL (all 1) -> x's shape and type. rope is copied. */
+ * number of pairs] or NULL (all 1) -> x's shape and type. rope is copied:
+ * op_params has it as this library knows it, for backends. */
 GGUF_API struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx,
                                           struct gguf_tensor *x,
                                           struct gguf_tensor *pos,
@@ -120,7 +121,8 @@ gguf_op_attention_sinks(struct gguf_ctx *ctx, struct gguf_tensor *q,
                         struct gguf_tensor *mask, struct gguf_tensor *sinks,
                         float scale, float max_bias, float softcap);
 
-/* Parameters as the builders store them in op_params, for backends. */
+/* Parameters as the builders store them in op_params, for backends. Made by the
+ * library: they may grow at their end (gguf_tensor_params). */
 struct gguf_attn_params {
     float scale, max_bias, softcap;
 };

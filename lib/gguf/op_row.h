@@ -78,10 +78,12 @@ gguf_op_soft_max_sinks(struct gguf_ctx *ctx, struct gguf_tensor *x,
                        struct gguf_tensor *mask, struct gguf_tensor *sinks,
                        float scale, float max_bias);
 
-/* Parameters as the builders store them in op_params, for backends. */
+/* Parameters as the builders store them in op_params, for backends. Made by the
+ * library: they may grow at their end (gguf_tensor_params). */
 struct gguf_soft_max_params {
     float scale, max_bias;
 };
+/* Likewise. Made by the library: they may grow at their end. */
 struct gguf_group_norm_params {
     float eps;
     int32_t n_groups;

@@ -46,7 +46,8 @@ struct gguf_quant;
 
 /* A type for the tensors whose name matches: a regular expression of Perl's
  * kind, at most 1000 bytes, searched anywhere in the name, letter case
- * ignored. The first that matches decides. */
+ * ignored. The first that matches decides. An item of an array: it never
+ * grows. */
 struct gguf_quant_override {
     const char *pattern;
     uint32_t dtype;
@@ -161,7 +162,7 @@ enum gguf_quant_why {
 
 /* What encoding did to a tensor: of the differences between what was read and
  * what is read back. Sums are put together in order: the same for any number
- * of threads, but for seconds. */
+ * of threads, but for seconds. Made by the library: it may grow at its end. */
 struct gguf_quant_loss {
     int measured;    /* 0: nothing was encoded, or measure was not asked for */
     double rms;      /* of the differences */
@@ -174,7 +175,8 @@ struct gguf_quant_loss {
         seconds; /* processor time of all threads: decode, encode, measure */
 };
 
-/* One tensor of the output. All it points to belongs to the job. */
+/* One tensor of the output. All it points to belongs to the job. Made by the
+ * library: it may grow at its end. */
 struct gguf_quant_tensor {
     const char *name; /* as in the file; gguf_text_escape to print it */
     unsigned n_dims;
@@ -213,6 +215,7 @@ GGUF_API const struct gguf_quant_tensor *
 gguf_quant_tensor(const struct gguf_quant *q, size_t i);
 
 struct gguf_quant_totals {
+    size_t struct_size; /* the caller's: as much is filled in */
     uint64_t n_elements;
     uint64_t from_size, to_size; /* bytes of tensor data, without padding */
     uint64_t file_size;          /* bytes of the whole output, all files */
@@ -224,8 +227,15 @@ struct gguf_quant_totals {
     uint64_t n_kept;            /* tensors that the last run with resume found
                                   * complete */
 };
-GGUF_API void gguf_quant_totals(const struct gguf_quant *q,
-                                struct gguf_quant_totals *out);
+#define GGUF_QUANT_TOTALS_INIT                                                \
+    {                                                                         \
+        sizeof(struct gguf_quant_totals), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+            0                                                                 \
+    }
+/* GGUF_E_INVALID (out). Since: 0.1 */
+GGUF_API enum gguf_status gguf_quant_totals(const struct gguf_quant *q,
+                                            struct gguf_quant_totals *out,
+                                            struct gguf_error *err);
 
 /* ------------------------------------------------------------- the run --- */
 

@@ -10,7 +10,9 @@
  *     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
  *     p.backend = cpu;                                       (gguf/cpu.h)
  *     st = gguf_session_create(&s, model, &p, &err);
- *     struct gguf_batch batch = { .n = n, .token = ids };
+ *     struct gguf_batch batch = GGUF_BATCH_INIT;
+ *     batch.n = n;
+ *     batch.token = ids;
  *     st = gguf_session_decode(s, &batch, &err);
  *     st = gguf_session_logits(s, 0, 1, &row, &err);   n_vocab floats
  *
@@ -98,20 +100,25 @@ GGUF_API void gguf_session_memory(const struct gguf_session *s,
 /* Tokens, in the order in which they are appended to their sequences. Arrays
  * of n elements; borrowed. */
 struct gguf_batch {
+    size_t struct_size;
     size_t n;
     const gguf_token *token;
     const int32_t *pos;  /* NULL: each sequence goes on where it ended */
     const int32_t *seq;  /* NULL: all 0 */
     const uint8_t *want; /* not 0: logits wanted; NULL: of the last token */
 };
+#define GGUF_BATCH_INIT                                                       \
+    {                                                                         \
+        sizeof(struct gguf_batch), 0, NULL, NULL, NULL, NULL                  \
+    }
 
 /* Run the batch, in as many pieces as n_ubatch asks for. A token sees what is
  * in its sequence at its position and before, as far as it was run before or
  * in the same piece. GGUF_E_INVALID (a token, a position or a sequence out of
- * range; names the index), GGUF_E_FULL (more than n_ctx tokens in a sequence),
- * GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first two nothing was changed,
- * after the others there are no outputs, and the sequences of the batch must
- * be cleared. Since: 0.1 */
+ * range: names the index; the struct's size), GGUF_E_FULL (more than n_ctx
+ * tokens in a sequence), GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first two
+ * nothing was changed, after the others there are no outputs, and the
+ * sequences of the batch must be cleared. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;

@@ -94,7 +94,8 @@ GGUF_API const char *gguf_split_path(const struct gguf_split *s, size_t i);
 /* Has the first file the keys of a shard (split.count is not 0)? */
 GGUF_API int gguf_split_is_split(const struct gguf_split *s);
 
-/* A tensor and the file that has its data, as tensor info->index. */
+/* A tensor and the file that has its data, as tensor info->index. Made by the
+ * library: it may grow at its end. */
 struct gguf_split_tensor {
     const struct gguf_tensor_info *info;
     const struct gguf_file *file;
@@ -143,6 +144,7 @@ struct gguf_split_job {
 
 struct gguf_split_plan;
 
+/* Made by the library: it may grow at its end. */
 struct gguf_split_shard {
     size_t first_tensor; /* of those of the set */
     size_t n_tensors;

@@ -59,6 +59,7 @@ struct gguf_stats_params {
 #define GGUF_STATS_BINS 24
 
 struct gguf_stats {
+    size_t struct_size;    /* the caller's: as much is filled in */
     uint64_t n;            /* elements */
     uint64_t n_zero;       /* of them 0 */
     uint64_t n_nan, n_inf; /* of them not finite: not in what follows */
@@ -71,24 +72,36 @@ struct gguf_stats {
     uint64_t bins[GGUF_STATS_BINS]; /* finite elements in equal parts of
                               * [lo, hi]; the outer two have what lies beyond */
 };
+#define GGUF_STATS_INIT                                                       \
+    {                                                                         \
+        sizeof(struct gguf_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,        \
+        {                                                                     \
+            0                                                                 \
+        }                                                                     \
+    }
 
-/* All elements of tensor i. GGUF_E_UNSUPPORTED, GGUF_E_INVALID, GGUF_E_NOMEM.
- * Since: 0.1 */
+/* All elements of tensor i. GGUF_E_UNSUPPORTED, GGUF_E_INVALID (i, params,
+ * out), GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_stats_tensor(const struct gguf_file *file, size_t i,
                   const struct gguf_stats_params *params,
                   struct gguf_stats *out, struct gguf_error *err);
 
 struct gguf_stats_diff {
-    uint64_t n;        /* elements */
-    uint64_t n_differ; /* of them not the same number */
-    uint64_t n_nan;    /* of them NaN or infinite in either: not below */
-    double max_abs;    /* largest |a - b| */
-    double rms;        /* of a - b */
+    size_t struct_size; /* the caller's: as much is filled in */
+    uint64_t n;         /* elements */
+    uint64_t n_differ;  /* of them not the same number */
+    uint64_t n_nan;     /* of them NaN or infinite in either: not below */
+    double max_abs;     /* largest |a - b| */
+    double rms;         /* of a - b */
     double rms_a, rms_b;
     double cosine; /* of the angle between a and b; 1 if both are 0, 0
                           * if one is */
 };
+#define GGUF_STATS_DIFF_INIT                                                  \
+    {                                                                         \
+        sizeof(struct gguf_stats_diff), 0, 0, 0, 0, 0, 0, 0, 0                \
+    }
 
 /* Tensor ia of a against ib of b: types may differ, shapes may not
  * (GGUF_E_SHAPE). Else as gguf_stats_tensor. Since: 0.1 */

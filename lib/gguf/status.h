@@ -67,7 +67,8 @@ enum gguf_status {
 #define GGUF_NO_OFFSET UINT64_MAX
 
 /* Caller's storage, no cleanup needed. A call that succeeds leaves it alone.
- * Text from files is escaped in message: it can be printed as it is. */
+ * Text from files is escaped in message: it can be printed as it is. It never
+ * grows. */
 struct gguf_error {
     enum gguf_status status;
     int sys_errno;     /* 0 unless a system call failed */

@@ -63,12 +63,17 @@ struct gguf_target_params {
     }
 
 struct gguf_target_result {
+    size_t struct_size;   /* the caller's: as much is filled in */
     uint64_t limit, size; /* bytes: of files, or with max_bpw of tensors */
     size_t n_free;        /* tensors */
     double noise;         /* the sum over them, as told above */
     double bound;         /* no choice that fits has less */
     int exact; /* the choice is proven to be the best: noise is bound */
 };
+#define GGUF_TARGET_RESULT_INIT                                               \
+    {                                                                         \
+        sizeof(struct gguf_target_result), 0, 0, 0, 0, 0, 0                   \
+    }
 
 /* Choose. The job's pool, memory, progress (bytes looked at) and types that
  * need importance data are minded. A job with pure gets one type for all free

@@ -29,7 +29,7 @@ extern "C" {
 #define GGUF_TENSOR_DIMS   4
 #define GGUF_TENSOR_SRC    10
 #define GGUF_TENSOR_NAME   64 /* bytes of a tensor's name with the NUL */
-#define GGUF_TENSOR_PARAMS 64 /* bytes */
+#define GGUF_TENSOR_PARAMS 96 /* bytes */
 #define GGUF_TENSOR_ALIGN  64 /* of data in a context and in host buffers */
 
 struct gguf_ctx;
@@ -46,7 +46,8 @@ enum gguf_tensor_flag {
 };
 
 /* One array. Read the members freely; write only flags, data and buffer (and
- * those of leaves only). Lives as long as its context.
+ * those of leaves only). Lives as long as its context. Made by the library: it
+ * may grow at its end.
  *
  * Element (i0, i1, i2, i3) lies at data + i0 / block_len * nb[0] + i1 * nb[1]
  * + i2 * nb[2] + i3 * nb[3] bytes. Dimensions that are not used are 1. Plain
@@ -121,6 +122,7 @@ enum gguf_object_kind {
     GGUF_OBJECT_GRAPH,  /* struct gguf_graph */
     GGUF_OBJECT_WORK    /* plain bytes */
 };
+/* Made by the library: it may grow at its end. */
 struct gguf_object {
     uint64_t off;  /* of the thing, bytes after the arena's begin */
     uint64_t size; /* bytes of the thing; a tensor's data included */
@@ -221,6 +223,13 @@ GGUF_API bool gguf_tensor_same_layout(const struct gguf_tensor *a,
 /* a, repeated whole times in each dimension, gives b's shape. Since: 0.1 */
 GGUF_API bool gguf_tensor_can_repeat(const struct gguf_tensor *a,
                                      const struct gguf_tensor *b);
+
+/* The parameters of t's operation, for backends: size bytes of op_params, at
+ * most GGUF_TENSOR_PARAMS, to out. False if there is more than 0 after them: it
+ * was built with a newer library and asks for what out's type does not have, so
+ * a backend that was built with this one must not compute it. Since: 0.1 */
+GGUF_API bool gguf_tensor_params(const struct gguf_tensor *t, void *out,
+                                 size_t size);
 
 /* "name f32 [64, 10, 2]" and so on into buf (NUL-terminated, cut at size),
  * name escaped; the form that error messages and dumps use. Returns buf.

@@ -114,7 +114,7 @@ GGUF_API int gguf_vocab_add_sep(const struct gguf_vocab *vocab);
  * by the file's keys and by texts that are known. */
 GGUF_API int gguf_vocab_is_eog(const struct gguf_vocab *vocab, gguf_token id);
 
-/* A growing list of tokens; the caller's storage. */
+/* A growing list of tokens; the caller's storage. The struct never grows. */
 struct gguf_tokens {
     gguf_token *id;
     size_t n, cap;

@@ -1,5 +1,6 @@
 /* op.c - builders: each fills parameters and sources; the row does the rest */
 #include "config.h"
+#include "base/params.h"
 #include "graph/rule.h"
 
 /* Builders without parameters, from the rows. */
@@ -254,7 +255,11 @@ struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx, struct gguf_tensor *x,
                                  struct gguf_tensor *freq_factors,
                                  const struct gguf_rope *rope)
 {
-    return gg_op_make(ctx, GGUF_OP_ROPE, rope, sizeof *rope,
+    struct gguf_rope own = GGUF_ROPE_INIT;
+    if (gg_params_take(&own, sizeof own, rope, "gguf_rope", gg_ctx_err(ctx)) !=
+        GGUF_OK)
+        return NULL;
+    return gg_op_make(ctx, GGUF_OP_ROPE, &own, sizeof own,
                       SRC(x, pos, freq_factors));
 }
 

@@ -1,5 +1,6 @@
 /* op_custom.c - operations of the program's own: builders and rule */
 #include "config.h"
+#include "base/params.h"
 #include "graph/rule.h"
 
 /* The builder says type and shape. */
@@ -21,6 +22,10 @@ struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx, uint32_t dtype,
                                    const struct gguf_custom *custom)
 {
     struct gguf_tensor proto = { .op = GGUF_OP_CUSTOM, .dtype = dtype };
+    struct gguf_custom own = GGUF_CUSTOM_INIT;
+    if (gg_params_take(&own, sizeof own, custom, "gguf_custom",
+                       gg_ctx_err(ctx)) != GGUF_OK)
+        return NULL;
     if (n_src > GGUF_TENSOR_SRC) {
         gg_error_set(gg_ctx_err(ctx), GGUF_E_INVALID, GGUF_NO_OFFSET,
                      "custom: %u sources, %d are possible", n_src,
@@ -36,7 +41,7 @@ struct gguf_tensor *gguf_op_custom(struct gguf_ctx *ctx, uint32_t dtype,
         proto.src[i] = src[i];
     }
     memcpy(proto.ne, ne, sizeof proto.ne);
-    memcpy(proto.op_params, custom, sizeof *custom);
+    memcpy(proto.op_params, &own, sizeof own);
     return gg_op_build(ctx, &proto);
 }
 

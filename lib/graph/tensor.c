@@ -221,6 +221,17 @@ bool gguf_tensor_can_repeat(const struct gguf_tensor *a,
     return true;
 }
 
+bool gguf_tensor_params(const struct gguf_tensor *t, void *out, size_t size)
+{
+    const char *p = (const char *)t->op_params;
+    size = GG_MIN(size, sizeof t->op_params);
+    memcpy(out, p, size);
+    for (size_t i = size; i < sizeof t->op_params; i++)
+        if (p[i])
+            return false;
+    return true;
+}
+
 const char *gguf_tensor_format(const struct gguf_tensor *t, char *buf,
                                size_t size)
 {

@@ -1,5 +1,6 @@
 /* imatrix.c - importance data: entries, sums, what encoders get */
 #include "config.h"
+#include "base/params.h"
 #include "imatrix/imatrix.h"
 #include "base/bytes.h"
 #include "base/str.h"
@@ -199,15 +200,18 @@ size_t gguf_imatrix_n_entries(const struct gguf_imatrix *im)
     return im->n_entries;
 }
 
-int gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
-                       struct gguf_imatrix_entry *out)
+enum gguf_status gguf_imatrix_entry(const struct gguf_imatrix *im, size_t i,
+                                    struct gguf_imatrix_entry *out,
+                                    struct gguf_error *err)
 {
     if (i >= im->n_entries)
-        return 0;
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "importance data: entry %zu of %zu", i,
+                            im->n_entries);
     const struct gg_imatrix_entry *e = im->entries[i];
-    *out = (struct gguf_imatrix_entry){ e->name, e->n_values, e->n_mats,
-                                        e->n_calls };
-    return 1;
+    const struct gguf_imatrix_entry own = { sizeof own, e->name, e->n_values,
+                                            e->n_mats, e->n_calls };
+    return gg_params_give(out, &own, sizeof own, "gguf_imatrix_entry", err);
 }
 
 const char *gguf_imatrix_dataset(const struct gguf_imatrix *im, size_t i)

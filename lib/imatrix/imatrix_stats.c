@@ -1,5 +1,6 @@
 /* imatrix_stats.c - figures about importance data */
 #include "config.h"
+#include "base/params.h"
 #include "imatrix/imatrix.h"
 #include "base/bytes.h"
 #include "base/str.h"
@@ -54,7 +55,8 @@ enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
                                     struct gguf_imatrix_stats *out,
                                     struct gguf_error *err)
 {
-    struct gguf_imatrix_stats s = { .n = 0 };
+    struct gguf_imatrix_stats s = GGUF_IMATRIX_STATS_INIT;
+    GG_TRY(gg_params_give(out, &s, sizeof s, "gguf_imatrix_stats", err));
     if (i >= im->n_entries)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "importance data: out of range");
@@ -78,8 +80,7 @@ enum gguf_status gguf_imatrix_stats(const struct gguf_imatrix *im, size_t i,
         n_high += s.stddev > 0 && (v - s.mean) / s.stddev > 1;
     }
     s.high = s.n ? (double)n_high / (double)s.n : 0;
-    *out = s;
-    return GGUF_OK;
+    return gg_params_give(out, &s, sizeof s, "gguf_imatrix_stats", err);
 }
 
 enum gguf_status gguf_imatrix_cosine(const struct gguf_imatrix *im, size_t i,

@@ -154,10 +154,12 @@ const struct gguf_quant_tensor *gguf_quant_tensor(const struct gguf_quant *q,
     return i < q->n_t ? &q->t[i].pub : NULL;
 }
 
-void gguf_quant_totals(const struct gguf_quant *q,
-                       struct gguf_quant_totals *out)
+enum gguf_status gguf_quant_totals(const struct gguf_quant *q,
+                                   struct gguf_quant_totals *out,
+                                   struct gguf_error *err)
 {
-    *out = q->totals;
+    return gg_params_give(out, &q->totals, sizeof q->totals,
+                          "gguf_quant_totals", err);
 }
 
 void gg_job_set_cpu(struct gguf_quant *q, uint32_t cpu)

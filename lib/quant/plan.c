@@ -245,14 +245,16 @@ static enum gguf_status check_names(struct gguf_quant *q,
 {
     const struct gguf_imatrix *im = q->p.imatrix;
     size_t n = gguf_imatrix_n_entries(im);
-    struct gguf_imatrix_entry e;
+    struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
     struct gg_str_esc a, b;
     q->n_imatrix_unknown = 0;
-    for (size_t i = 0; gguf_imatrix_entry(im, i, &e); i++)
+    for (size_t i = 0; i < n; i++) {
+        GG_TRY(gguf_imatrix_entry(im, i, &e, err));
         q->n_imatrix_unknown += !gg_source_find(&q->in, e.name, NULL);
+    }
     if (!n || !q->n_t || q->n_imatrix_unknown < n || q->p.compat)
         return GGUF_OK;
-    gguf_imatrix_entry(im, 0, &e);
+    GG_TRY(gguf_imatrix_entry(im, 0, &e, err));
     return gg_error_set(
         err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
         "the importance data are of another model: none of %zu "

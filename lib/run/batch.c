@@ -36,7 +36,7 @@ enum gguf_status gg_batch_room(struct gg_batch_plan *p, size_t n,
 enum gguf_status gg_batch_check(const struct gguf_batch *b, uint32_t n_vocab,
                                 uint32_t n_seq, struct gguf_error *err)
 {
-    if (!b || !b->n || b->n > INT32_MAX || !b->token)
+    if (!b->n || b->n > INT32_MAX || !b->token)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a batch must have 1 to 2^31 - 1 tokens");
     for (size_t i = 0; i < b->n; i++) {

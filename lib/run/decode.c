@@ -2,6 +2,8 @@
 #include "config.h"
 #include "run/session.h"
 
+#include "base/params.h"
+
 /* The states of a pass to their places among the outputs. */
 static enum gguf_status get_outputs(struct gguf_session *s,
                                     struct gguf_error *err)
@@ -34,6 +36,9 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
                                      const struct gguf_batch *batch,
                                      struct gguf_error *err)
 {
+    struct gguf_batch own = GGUF_BATCH_INIT;
+    GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
+    batch = &own;
     /* where nothing is kept a sequence is what the batch has of it, and all of
      * it is computed at once */
     const bool whole = gg_model_is_whole(s->model);

@@ -307,6 +307,14 @@ static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
     }
 }
 
+static enum gguf_status give(struct gguf_target_result *out,
+                             const struct gguf_target_result *r,
+                             struct gguf_error *err)
+{
+    return out ? gg_params_give(out, r, sizeof *r, "gguf_target_result", err)
+               : GGUF_OK;
+}
+
 static enum gguf_status run(struct target *t,
                             struct gguf_target_result *result,
                             struct gguf_error *err)
@@ -324,16 +332,16 @@ static enum gguf_status run(struct target *t,
     GG_TRY(make_groups(t, err));
     GG_TRY(choose(t, &k, err));
     uint64_t size = size_of_plan(t);
-    if (result)
-        *result = (struct gguf_target_result){
-            .limit = t->limit,
-            .size = size,
-            .n_free = t->n,
-            .noise = k.cost,
-            .bound = k.bound,
-            .exact = k.exact,
-        };
-    return GGUF_OK;
+    const struct gguf_target_result r = {
+        .struct_size = sizeof r,
+        .limit = t->limit,
+        .size = size,
+        .n_free = t->n,
+        .noise = k.cost,
+        .bound = k.bound,
+        .exact = k.exact,
+    };
+    return give(result, &r, err);
 }
 
 enum gguf_status gguf_quant_target(struct gguf_quant *q,
@@ -344,6 +352,8 @@ enum gguf_status gguf_quant_target(struct gguf_quant *q,
     struct gguf_target_params p = GGUF_TARGET_PARAMS_INIT;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_target_params", err));
     GG_TRY(check_params(&p, err));
+    const struct gguf_target_result none = GGUF_TARGET_RESULT_INIT;
+    GG_TRY(give(result, &none, err));
     struct target t = {
         .q = q, .p = p, .types = p.types, .n_types = p.n_types
     };

@@ -132,6 +132,10 @@ static void test_functions(void)
     REFUSES(gguf_ppl_run(NULL, NULL, 0, given, &sums, &err));
     sums.struct_size = 0;
     REFUSES(gguf_ppl_run(NULL, NULL, 0, NULL, &sums, &err));
+    REFUSES(gguf_session_decode(NULL, given, &err));
+    struct gguf_stats_params sp = GGUF_STATS_PARAMS_INIT;
+    struct gguf_stats stats = { .struct_size = 0 };
+    REFUSES(gguf_stats_tensor(NULL, 0, &sp, &stats, &err));
     bool none = true;
     for (size_t i = 0; i < sizeof p / sizeof *p; i++)
         none &= !p[i];
@@ -166,11 +170,158 @@ static void test_no_byte_behind(void)
     munmap(two, 2 * page);
 }
 
+/* Results of objects: as much as the caller has room for, and nothing without a
+ * size. */
+static void test_results(void)
+{
+    struct gguf_imatrix *im;
+    struct gguf_error err;
+    const float sums[2] = { 1, 2 }, count = 3;
+    if (gguf_imatrix_create(&im, NULL, NULL) != GGUF_OK ||
+        gguf_imatrix_add(im, "w", 2, 1, sums, &count, NULL) != GGUF_OK)
+        exit(99);
+    struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
+    ok(gguf_imatrix_entry(im, 0, &e, &err) == GGUF_OK && e.n_values == 2 &&
+           e.n_mats == 1 &&
+           gguf_imatrix_entry(im, 1, &e, &err) == GGUF_E_INVALID,
+       "an entry, and none: %s", err.message);
+    e.struct_size = offsetof(struct gguf_imatrix_entry, n_mats);
+    e.n_values = e.n_mats = 77;
+    ok(gguf_imatrix_entry(im, 0, &e, &err) == GGUF_OK && e.n_values == 2 &&
+           e.n_mats == 77,
+       "of an older program");
+    e.struct_size = 0;
+    ok(gguf_imatrix_entry(im, 0, &e, &err) == GGUF_E_INVALID,
+       "without a size: %s", err.message);
+    struct gguf_imatrix_stats s = GGUF_IMATRIX_STATS_INIT;
+    ok(gguf_imatrix_stats(im, 0, &s, &err) == GGUF_OK && s.n == 2,
+       "figures of one");
+    s.struct_size = offsetof(struct gguf_imatrix_stats, sum);
+    s.sum = -1;
+    ok(gguf_imatrix_stats(im, 0, &s, &err) == GGUF_OK && s.sum == -1,
+       "of an older program");
+    s.struct_size = 0;
+    ok(gguf_imatrix_stats(im, 0, &s, &err) == GGUF_E_INVALID,
+       "without a size: %s", err.message);
+    gguf_imatrix_destroy(im);
+}
+
+static unsigned n_taken;
+
+static void *take(void *user, size_t size)
+{
+    (void)user;
+    n_taken++;
+    return malloc(size);
+}
+
+static void give(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+/* The allocator is kept, not copied: its size says what may be called. */
+static void test_allocator(void)
+{
+    struct {
+        struct gguf_allocator a;
+        void (*more)(void);
+    } newer = { GGUF_ALLOCATOR_INIT(take, give, NULL), test_give };
+    struct gguf_imatrix *im = NULL;
+    newer.a.struct_size = sizeof newer;
+    ok(gguf_imatrix_create(&im, &newer.a, NULL) == GGUF_OK && n_taken > 0,
+       "an allocator of a newer program");
+    gguf_imatrix_destroy(im);
+    const size_t bad[] = { 0, sizeof(size_t),
+                           offsetof(struct gguf_allocator, user) };
+    bool good = true;
+    n_taken = 0;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        newer.a.struct_size = bad[i];
+        good &= gguf_imatrix_create(&im, &newer.a, NULL) == GGUF_E_NOMEM;
+    }
+    ok(good && !n_taken, "one that says it has no functions is not called");
+}
+
+static enum gguf_status nothing(struct gguf_tensor *t, unsigned ith,
+                                unsigned nth, void *user)
+{
+    (void)t, (void)ith, (void)nth, (void)user;
+    return GGUF_OK;
+}
+
+/* Builders of operations: the first failure stays in the context. */
+static void test_operations(void)
+{
+    struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
+    struct gguf_error err;
+    struct gguf_ctx *ctx;
+    cp.mem_size = 1 << 16;
+    if (gguf_ctx_create(&ctx, &cp, NULL) != GGUF_OK)
+        exit(99);
+    struct gguf_tensor *x = gguf_tensor_3d(ctx, GGUF_DTYPE_F32, 8, 2, 3);
+    struct gguf_tensor *pos = gguf_tensor_1d(ctx, GGUF_DTYPE_I32, 3);
+    struct {
+        struct gguf_rope r;
+        int32_t more[2];
+    } rope = { GGUF_ROPE_INIT, { 0, 0 } };
+    struct gguf_rope got;
+    rope.r.n_dims = 8;
+    rope.r.freq_base = 5;
+    rope.r.struct_size = offsetof(struct gguf_rope, freq_base);
+    struct gguf_tensor *y = gguf_op_rope(ctx, x, pos, NULL, &rope.r);
+    if (y)
+        memcpy(&got, y->op_params, sizeof got);
+    ok(y && got.struct_size == sizeof got && got.n_dims == 8 &&
+           got.freq_base == 10000 && got.beta_fast == 32,
+       "a rotation of an older program has the defaults of the others");
+    rope.r.struct_size = sizeof rope;
+    y = gguf_op_rope(ctx, x, pos, NULL, &rope.r);
+    if (y)
+        memcpy(&got, y->op_params, sizeof got);
+    ok(y && got.freq_base == 5, "a newer one that asks for nothing new");
+    struct gguf_custom c = GGUF_CUSTOM_INIT;
+    c.fn = nothing;
+    c.n_tasks = 7;
+    c.struct_size = offsetof(struct gguf_custom, n_tasks);
+    y = gguf_op_map_1(ctx, x, &c);
+    struct gguf_custom kept;
+    if (y)
+        memcpy(&kept, y->op_params, sizeof kept);
+    ok(y && kept.fn == nothing && kept.n_tasks == 0,
+       "a function of an older program");
+    c.struct_size = 0;
+    ok(!gguf_op_map_1(ctx, x, &c) &&
+           gguf_ctx_status(ctx, &err) == GGUF_E_INVALID &&
+           strstr(err.message, "gguf_custom: struct_size"),
+       "one without a size: %s", err.message);
+    gguf_ctx_reset(ctx);
+    x = gguf_tensor_3d(ctx, GGUF_DTYPE_F32, 8, 2, 3);
+    pos = gguf_tensor_1d(ctx, GGUF_DTYPE_I32, 3);
+    rope.more[1] = 1;
+    ok(!gguf_op_rope(ctx, x, pos, NULL, &rope.r) &&
+           gguf_ctx_status(ctx, &err) == GGUF_E_INVALID &&
+           strstr(err.message, "gguf_rope: struct_size"),
+       "a rotation that asks for something new: %s", err.message);
+    gguf_ctx_destroy(ctx);
+}
+
+/* What is compared byte by byte has no bytes that nobody sets. */
+_Static_assert(sizeof(struct gguf_rope) ==
+                       offsetof(struct gguf_rope, reserved) + 4 &&
+                   sizeof(struct gguf_custom) ==
+                       offsetof(struct gguf_custom, reserved) + 4,
+               "no padding at the end");
+
 int main(void)
 {
     test_take();
     test_give();
     test_functions();
+    test_results();
+    test_allocator();
+    test_operations();
     test_no_byte_behind();
     return done_testing();
 }

@@ -185,7 +185,8 @@ static void check_failures(void)
     ok(gguf_pool_create(&pool, &p, &err) == GGUF_E_INVALID && !pool &&
            strstr(err.message, "513"),
        "too many threads: %s", err.message);
-    const struct gguf_allocator none = { .alloc = no_memory };
+    const struct gguf_allocator none =
+        GGUF_ALLOCATOR_INIT(no_memory, NULL, NULL);
     p.n_threads = 2;
     p.allocator = &none;
     ok(gguf_pool_create(&pool, &p, &err) == GGUF_E_NOMEM && !pool,

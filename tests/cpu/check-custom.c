@@ -48,7 +48,7 @@ static void check_sums(void)
     for (int k = 0; k < 5 * 5; k++) {
         ctx_t *c = new_ctx();
         struct sum s = { .weight = { 1, -2, 0.5, 3, 7, -1, 2, 4, -3, 0.25 } };
-        struct gguf_custom f = { weighted, &s, limits[k % 5], 0 };
+        struct gguf_custom f = { sizeof f, weighted, &s, limits[k % 5], 0 };
         tensor *src[10], *t = NULL;
         for (int i = 0; i < 10; i++)
             src[i] = source(c, GGUF_DTYPE_F32, (enum layout)(i % N_LAYOUTS),
@@ -88,7 +88,7 @@ static void check_failures(void)
 {
     struct gguf_error err = { 0 };
     ctx_t *c = new_ctx();
-    struct gguf_custom f = { refuse, NULL, 0, 0 };
+    struct gguf_custom f = { sizeof f, refuse, NULL, 0, 0 };
     tensor *a = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);
     tensor *t = gguf_tensor_name(gguf_op_map_1(c, a, &f), "mine");
     struct gguf_graph *g = gguf_graph_create(c, 8);

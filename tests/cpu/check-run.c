@@ -80,7 +80,7 @@ static void check_functions(void)
     struct gguf_backend *b;
     struct gguf_plan *plan;
     unsigned nth = 0;
-    const struct gguf_custom note = { note_nth, &nth, 0, 0 };
+    const struct gguf_custom note = { sizeof note, note_nth, &nth, 0, 0 };
     int n = 0;
     ctx_t *c = new_ctx();
     tensor *t = source(c, GGUF_DTYPE_F32, PLAIN, 64, 50, 1, 1);

@@ -61,7 +61,7 @@ static int near(double a, double b, double rel)
 static void test_moments(const struct gguf_file *f,
                          const struct gguf_stats_params *p)
 {
-    struct gguf_stats s;
+    struct gguf_stats s = GGUF_STATS_INIT;
     double sum = 0, sq = 0, m2 = 0, m4 = 0, lo = values[0], hi = values[0];
     uint64_t zero = 0, binned = 0;
     for (int i = 0; i < N; i++) {
@@ -89,7 +89,7 @@ static void test_moments(const struct gguf_file *f,
     for (int i = 0; i < GGUF_STATS_BINS; i++)
         binned += s.bins[i];
     ok(binned == N, "every element is in a bin");
-    struct gguf_stats q;
+    struct gguf_stats q = GGUF_STATS_INIT;
     ok(gguf_stats_tensor(f, 2, p, &q, NULL) == GGUF_OK && q.min == -16 &&
            q.max == 15 && near(q.mean, -0.5, 1e-12) && q.n == M &&
            near(q.stddev, sqrt((32 * 32 - 1) / 12.0), 1e-12) &&
@@ -109,7 +109,7 @@ static void test_moments(const struct gguf_file *f,
 static void test_compare(const struct gguf_file *f,
                          const struct gguf_stats_params *p)
 {
-    struct gguf_stats_diff d;
+    struct gguf_stats_diff d = GGUF_STATS_DIFF_INIT;
     ok(gguf_stats_compare(f, 0, f, 0, p, &d, NULL) == GGUF_OK && d.n == N &&
            !d.n_differ && d.max_abs == 0 && d.rms == 0 && d.cosine == 1 &&
            d.rms_a == d.rms_b,
@@ -209,10 +209,11 @@ static void count_free(void *user, void *p)
  * has memory. */
 static void test_small(const struct gguf_file *f, struct gguf_stats_params p)
 {
-    const struct gguf_allocator counting = { count_alloc, count_free, NULL };
+    const struct gguf_allocator counting =
+        GGUF_ALLOCATOR_INIT(count_alloc, count_free, NULL);
     struct rusage before, after;
-    struct gguf_stats s;
-    struct gguf_stats_diff d;
+    struct gguf_stats s = GGUF_STATS_INIT;
+    struct gguf_stats_diff d = GGUF_STATS_DIFF_INIT;
     long n_calls = 1000;
     p.allocator = &counting;
     getrusage(RUSAGE_SELF, &before);
@@ -233,7 +234,7 @@ int main(void)
 {
     struct fix f;
     struct gguf_rows *rows;
-    struct gguf_stats one, many;
+    struct gguf_stats one = GGUF_STATS_INIT, many = GGUF_STATS_INIT;
     struct gguf_stats_params p = GGUF_STATS_PARAMS_INIT;
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     values = malloc(N * sizeof *values);

@@ -59,7 +59,9 @@ static bool make(void)
         text[i] = (gguf_token)rnd_below(V);
     bool good = open_session(&r, 1, 0, NULL, NULL, NULL);
     for (int c = 0; good && c < CHUNKS; c++) {
-        struct gguf_batch b = { .n = CTX, .token = text + c * CTX };
+        struct gguf_batch b = { .struct_size = sizeof b,
+                                .n = CTX,
+                                .token = text + c * CTX };
         gguf_session_clear(r.session);
         good = run_logits(&r, &b, by_hand + c * CTX * V);
     }

@@ -162,7 +162,8 @@ static void check_between(const char *what, void (*run)(size_t n), size_t n,
 {
     unsigned old = 0, new = 0, mixed = 0;
     for (unsigned at = 0;; at++) {
-        struct hook h = { { hook_alloc, hook_free, &h }, 0, at, run, n };
+        struct hook h = { GGUF_ALLOCATOR_INIT(hook_alloc, hook_free, &h), 0,
+                          at, run, n };
         struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
         struct gguf_file *f;
         p.allocator = &h.a;

@@ -28,10 +28,11 @@ static void check_weights(const struct gguf_imatrix *im, const char *name)
 static void read_all(const struct gguf_imatrix *im)
 {
     float v[16];
-    struct gguf_imatrix_entry e, last = { .name = "" };
+    struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
+    struct gguf_imatrix_entry last = { .name = "" };
     size_t n = gguf_imatrix_n_entries(im);
     for (size_t i = 0; i < n; i++) {
-        MUST(gguf_imatrix_entry(im, i, &e) == 1);
+        MUST(gguf_imatrix_entry(im, i, &e, NULL) == GGUF_OK);
         MUST(i == 0 || strcmp(last.name, e.name) < 0);
         MUST(e.n_values > 0);
         size_t k = (size_t)GG_MIN(e.n_values, 16);
@@ -44,14 +45,15 @@ static void read_all(const struct gguf_imatrix *im)
         check_weights(im, e.name);
         last = e;
     }
-    MUST(!gguf_imatrix_entry(im, n, &e));
+    MUST(gguf_imatrix_entry(im, n, &e, NULL) == GGUF_E_INVALID);
 }
 
 /* Written and read again: the same entries, and what only this form has. */
 static void save(const struct gguf_imatrix *im, enum gguf_imatrix_form form)
 {
     struct gguf_imatrix *back;
-    struct gguf_imatrix_entry a, b;
+    struct gguf_imatrix_entry a = GGUF_IMATRIX_ENTRY_INIT,
+                              b = GGUF_IMATRIX_ENTRY_INIT;
     struct gguf_error err;
     const char *path = scratch_path("saved");
     enum gguf_status st = gguf_imatrix_save(im, path, form, 1, &err);
@@ -64,8 +66,8 @@ static void save(const struct gguf_imatrix *im, enum gguf_imatrix_form form)
         size_t n = gguf_imatrix_n_entries(im);
         MUST(gguf_imatrix_n_entries(back) == n);
         for (size_t i = 0; i < n; i++) {
-            MUST(gguf_imatrix_entry(im, i, &a));
-            MUST(gguf_imatrix_entry(back, i, &b));
+            MUST(!gguf_imatrix_entry(im, i, &a, NULL));
+            MUST(!gguf_imatrix_entry(back, i, &b, NULL));
             MUST(!strcmp(a.name, b.name) && a.n_values == b.n_values);
         }
         gguf_imatrix_destroy(back);

@@ -50,7 +50,9 @@ static float *evaluate(const struct gguf_model *m, size_t *n)
         return NULL; /* it would take long */
     for (unsigned i = 0; i < N_TOKENS; i++)
         id[i] = (gguf_token)(i % info.n_vocab);
-    struct gguf_batch batch = { .n = N_TOKENS, .token = id };
+    struct gguf_batch batch = { .struct_size = sizeof batch,
+                                .n = N_TOKENS,
+                                .token = id };
     p.n_ctx = 2 * N_TOKENS;
     cpu.n_threads = 1;
     MUST(gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK);

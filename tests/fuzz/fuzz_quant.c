@@ -22,7 +22,7 @@ enum { N_RECIPES = sizeof recipes / sizeof recipes[0] };
 static void compare(const struct gguf_quant *q)
 {
     struct gguf_split *s;
-    struct gguf_quant_totals totals;
+    struct gguf_quant_totals totals = GGUF_QUANT_TOTALS_INIT;
     const char *path = scratch_path("out.gguf");
     char name[64] = "out.gguf";
     size_t n = gguf_quant_n_files(q);
@@ -40,7 +40,7 @@ static void compare(const struct gguf_quant *q)
         MUST(t->dtype == u->to && t->size >= u->to_size);
         MUST(t->n_elements == u->n_elements);
     }
-    gguf_quant_totals(q, &totals);
+    (void)gguf_quant_totals(q, &totals, NULL);
     MUST(gguf_split_size(s) == totals.file_size);
     gguf_split_close(s);
 }

@@ -483,8 +483,26 @@ static void check_full_graph(void)
     gguf_ctx_destroy(far);
 }
 
+/* What a backend reads of an operation, if it knows of all there is. */
+static void check_params(void)
+{
+    struct gguf_tensor t = { .op_params = { 1, 2, 3 } };
+    int32_t got[sizeof t.op_params / sizeof *t.op_params] = { 0 };
+    ok(gguf_tensor_params(&t, got, 3 * sizeof *got) && got[0] == 1 &&
+           got[2] == 3,
+       "parameters of an operation");
+    ok(!gguf_tensor_params(&t, got, 2 * sizeof *got) && got[1] == 2,
+       "and more than is known");
+    t.op_params[sizeof got / sizeof *got - 1] = 7;
+    ok(!gguf_tensor_params(&t, got, 3 * sizeof *got), "up to the last byte");
+    ok(gguf_tensor_params(&t, got, sizeof got) &&
+           got[sizeof got / sizeof *got - 1] == 7,
+       "all of them");
+}
+
 int main(void)
 {
+    check_params();
     check_arena();
     check_full_graph();
     check_shapes();

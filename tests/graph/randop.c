@@ -198,7 +198,7 @@ static enum gguf_status twice(tensor *t, unsigned ith, unsigned nth,
     return GGUF_OK;
 }
 
-static const struct gguf_custom custom = { twice, NULL, 0, 0 };
+static const struct gguf_custom custom = { sizeof custom, twice, NULL, 0, 0 };
 
 ROW(custom, gguf_op_map_1(r->ctx, SMALL(A(11, 3, 1, 1)), &custom))
 

@@ -158,14 +158,15 @@ static void check_orders(void)
         abort();
     gguf_imatrix_destroy(sum);
     for (size_t i = 0; i < GG_LEN(order); i++) {
-        struct gguf_imatrix_entry e;
+        struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
         float t[2] = { 0 }, u = 0;
         gguf_error_clear(&err);
         bool good = gguf_imatrix_create(&sum, NULL, NULL) == GGUF_OK;
         for (int k = 0; good && k < 3; k++)
             good = gguf_imatrix_merge(sum, order[i][k] ? new : old, &err) ==
                    GGUF_OK;
-        good = good && gguf_imatrix_entry(sum, 0, &e) && e.n_mats == 2 &&
+        good = good && !gguf_imatrix_entry(sum, 0, &e, NULL) &&
+               e.n_mats == 2 &&
                gguf_imatrix_save(sum, out, GGUF_IMATRIX_GGUF, 1, &err) ==
                    GGUF_OK &&
                gguf_imatrix_load(&back, out, NULL, &err) == GGUF_OK;

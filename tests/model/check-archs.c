@@ -74,7 +74,9 @@ static void check_logits(struct skeleton *m)
     static float got[SKELETON_TOKENS * SKELETON_VOCAB];
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     gguf_token tok[SKELETON_TOKENS];
-    struct gguf_batch b = { .n = SKELETON_TOKENS, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b,
+                            .n = SKELETON_TOKENS,
+                            .token = tok };
     struct gguf_str arch_name;
     size_t size;
     const struct gguf_kv *kv =
@@ -160,7 +162,7 @@ static void check_one_more(void)
     static double ref[N * V];
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     gguf_token tok[N];
-    struct gguf_batch b = { .n = N, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = N, .token = tok };
     struct run r;
     size_t size;
     for (int i = 0; i < N; i++)

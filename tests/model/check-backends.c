@@ -35,7 +35,9 @@ static void evaluate(const void *data, size_t size,
     gguf_token tok[N_TOK];
     for (int i = 0; i < N_TOK; i++)
         tok[i] = (i * 37 + 11) % N_VOCAB;
-    struct gguf_batch b = { .n = N_TOK - 8, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b,
+                            .n = N_TOK - 8,
+                            .token = tok };
     bool good = run_open(&r, data, size, 2, p) && run_logits(&r, &b, out);
     b.n = 8;
     b.token = tok + N_TOK - 8;
@@ -144,7 +146,7 @@ static void check_compare(const void *data, size_t size, const float *want)
 
     struct run r;
     gguf_token tok = 1;
-    struct gguf_batch b = { .n = 1, .token = &tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = 1, .token = &tok };
     p.on_graph = refuse;
     bool opened = run_open(&r, data, size, 1, &p);
     ok(opened && !run_logits(&r, &b, out) && r.err.status == GGUF_E_CANCELLED,
@@ -179,7 +181,7 @@ static void check_wide(const void *data, size_t size)
     struct gguf_backend *const preferred = &a.backend;
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     const gguf_token tok[10] = { 5, 1, 5, 2, 6, 3, 9, 8, 7, 4 };
-    struct gguf_batch b = { .n = 10, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = 10, .token = tok };
     int64_t least = INT64_MAX;
     struct gguf_error err;
     struct run r;

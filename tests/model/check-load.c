@@ -362,7 +362,7 @@ static bool compute(const void *data, size_t size, struct gguf_error *err)
 {
     static const gguf_token tok[] = { 1, 0, 31, 7 };
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
-    struct gguf_batch b = { .n = 4, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = 4, .token = tok };
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     struct run r;
     p.n_ctx = 8;

@@ -52,8 +52,12 @@ static void check(const char *what, struct run *r, size_t n_tok)
     struct gguf_error err;
     const float *logits;
     uint64_t cache[2] = { 0, 0 }, graph[2] = { 0, 0 };
-    struct gguf_batch first = { .n = N_CTX - n_tok, .token = tok };
-    struct gguf_batch b = { .n = n_tok, .token = tok };
+    struct gguf_batch first = { .struct_size = sizeof first,
+                                .n = N_CTX - n_tok,
+                                .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b,
+                            .n = n_tok,
+                            .token = tok };
     for (size_t i = 0; i < N_CTX; i++)
         tok[i] = (gguf_token)(i * 7 % N_VOCAB);
     gguf_session_clear(r->session);

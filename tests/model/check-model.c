@@ -91,7 +91,9 @@ static void check_tiny(const char *what, const struct gen_spec *spec)
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
     make_tokens(tok, N_TOK, spec->n_vocab);
     ref_logits(&g, spec, tok, N_TOK, want);
-    struct gguf_batch b = { .n = N_TOK, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b,
+                            .n = N_TOK,
+                            .token = tok };
     bool good =
         run_open(&r, file, size, 1, &session_init) && run_logits(&r, &b, got);
     double d = 0, s = 0;
@@ -127,7 +129,9 @@ static void check_arch(const char *name)
     for (size_t i = 0; i < GG_LEN(runs); i++) {
         struct run r;
         struct gguf_session_params p = session_init;
-        struct gguf_batch b = { .n = SKELETON_TOKENS, .token = tok };
+        struct gguf_batch b = { .struct_size = sizeof b,
+                                .n = SKELETON_TOKENS,
+                                .token = tok };
         p.n_ctx = SKELETON_TOKENS;
         p.n_ubatch = runs[i].n_ubatch;
         p.cache_dtype = runs[i].dtype;
@@ -152,7 +156,9 @@ static void check_threads(const void *file, size_t size)
 {
     static float one[N_TOK * 96], many[N_TOK * 96];
     gguf_token tok[N_TOK];
-    struct gguf_batch b = { .n = N_TOK, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b,
+                            .n = N_TOK,
+                            .token = tok };
     make_tokens(tok, N_TOK, self.n_vocab);
     for (unsigned n = 1; n <= 4; n++) {
         struct run r;
@@ -184,7 +190,9 @@ static void check_sequences(const void *file, size_t size)
         int32_t seq[LEN];
         for (int i = 0; i < LEN; i++)
             seq[i] = (q + 1) % 3; /* any sequence will do */
-        struct gguf_batch b = { .n = LEN, .token = tok[q], .seq = seq };
+        struct gguf_batch b = {
+            .struct_size = sizeof b, .n = LEN, .token = tok[q], .seq = seq
+        };
         good = run_logits(&r, &b, alone[q]);
     }
     ok(good, "three sequences alone: %s", good ? "" : r.err.message);
@@ -198,7 +206,9 @@ static void check_sequences(const void *file, size_t size)
             seq[i] = i % 3;
             t[i] = tok[i % 3][i / 3];
         }
-        struct gguf_batch b = { .n = 3 * LEN, .token = t, .seq = seq };
+        struct gguf_batch b = {
+            .struct_size = sizeof b, .n = 3 * LEN, .token = t, .seq = seq
+        };
         good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, mixed);
         for (int i = 0; i < 3 * LEN; i++) {
             double d = run_nmse(mixed + i * V, alone[i % 3] + i / 3 * V, V);
@@ -222,14 +232,16 @@ static void check_memory(const void *file, size_t size)
     struct gguf_session_params p = session_init;
     p.n_ctx = N;
     make_tokens(tok, N, V);
-    struct gguf_batch b = { .n = N, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = N, .token = tok };
     bool good = run_open(&r, file, size, 1, &p) && run_logits(&r, &b, first);
     ok(good && gguf_session_n_tokens(r.session, 0) == N, "a full sequence");
     ok(good && gguf_session_decode(r.session, &b, &r.err) == GGUF_E_FULL,
        "no more fits: %s", r.err.message);
     (void)gguf_session_remove(r.session, 0, 10, -1, NULL);
     ok(gguf_session_n_tokens(r.session, 0) == 10, "the end is forgotten");
-    struct gguf_batch tail = { .n = N - 10, .token = tok + 10 };
+    struct gguf_batch tail = { .struct_size = sizeof tail,
+                               .n = N - 10,
+                               .token = tok + 10 };
     good = good && run_logits(&r, &tail, again);
     ok(good && run_nmse(again, first + 10 * V, (N - 10) * V) < 1e-11,
        "and computed again");
@@ -245,7 +257,9 @@ static void check_memory(const void *file, size_t size)
     good = good && run_logits(&r, &b, some) &&
            gguf_session_n_outputs(r.session) == 0;
     (void)gguf_session_remove(r.session, 0, N - 1, -1, NULL);
-    struct gguf_batch last = { .n = 1, .token = tok + N - 1 };
+    struct gguf_batch last = { .struct_size = sizeof last,
+                               .n = 1,
+                               .token = tok + N - 1 };
     good = good && run_logits(&r, &last, some);
     ok(good && run_nmse(some, first + (N - 1) * V, V) < 1e-11,
        "a pass without outputs fills the memory");
@@ -259,7 +273,7 @@ static void check_misuse(const void *file, size_t size)
     int32_t seq = 1, pos = -1;
     struct gguf_error err;
     bool good = run_open(&r, file, size, 1, &session_init);
-    struct gguf_batch b = { .n = 1, .token = &bad };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = 1, .token = &bad };
     ok(good && gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,
        "a token that is none: %s", err.message);
     b.token = &neg;
@@ -284,7 +298,9 @@ static void check_askew(const void *file, size_t size)
 {
     static float a[N_TOK * 96], b[N_TOK * 96];
     gguf_token tok[N_TOK];
-    struct gguf_batch batch = { .n = N_TOK, .token = tok };
+    struct gguf_batch batch = { .struct_size = sizeof batch,
+                                .n = N_TOK,
+                                .token = tok };
     char *copy = malloc(size + 1);
     struct run r;
     memcpy(copy + 1, file, size);
@@ -325,7 +341,9 @@ static void check_turned(const void *file, size_t size, const char *type)
     static float a[N_TOK * 96], b[N_TOK * 96];
     char path[] = "check-model-XXXXXX";
     gguf_token tok[N_TOK];
-    struct gguf_batch batch = { .n = N_TOK, .token = tok };
+    struct gguf_batch batch = { .struct_size = sizeof batch,
+                                .n = N_TOK,
+                                .token = tok };
     struct run r = { .file = NULL };
     struct gguf_error err = { .message = "" };
     int fd = mkstemp(path);
@@ -360,7 +378,7 @@ static enum gguf_status try_all(const struct gguf_model *m,
     struct gguf_session *s = NULL;
     gguf_token tok[20];
     const float *logits;
-    struct gguf_batch b = { .n = 20, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = 20, .token = tok };
     make_tokens(tok, 20, self.n_vocab);
     cp.allocator = p.allocator = a;
     enum gguf_status st = gguf_cpu_backend_create(&backend, &cp, NULL);

@@ -100,7 +100,9 @@ static void check_own(void)
         tok[i] = (gguf_token)rnd_below(80);
     bool good = run_open(&r, file, size, 2, &sp);
     for (int c = 0; good && c < 4; c++) {
-        struct gguf_batch b = { .n = CTX, .token = tok + c * CTX };
+        struct gguf_batch b = { .struct_size = sizeof b,
+                                .n = CTX,
+                                .token = tok + c * CTX };
         gguf_session_clear(r.session);
         good = run_logits(&r, &b, logits);
         for (int i = CTX / 2; i < CTX - 1; i++) {

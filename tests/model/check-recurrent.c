@@ -156,7 +156,7 @@ static void check_cuts(const void *file, size_t size)
     static float all[N * V], cut[N * V];
     static const uint32_t ubatches[] = { 0, 5, 7, 4 };
     gguf_token tok[N];
-    struct gguf_batch b = { .n = N, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = N, .token = tok };
     make_tokens(tok, N, 0);
     for (size_t i = 0; i < GG_LEN(ubatches); i++) {
         struct gguf_session_params p = session_init;
@@ -173,7 +173,9 @@ static void check_cuts(const void *file, size_t size)
     struct run r;
     bool good = run_open(&r, file, size, 1, &session_init);
     for (int i = 0; good && i < N; i++) {
-        struct gguf_batch one = { .n = 1, .token = tok + i };
+        struct gguf_batch one = { .struct_size = sizeof one,
+                                  .n = 1,
+                                  .token = tok + i };
         good = run_logits(&r, &one, cut + i * V);
     }
     ok(good && run_nmse(cut, all, N * V) < 1e-11, "token by token: %.2g",
@@ -188,7 +190,9 @@ static void check_sequences(const void *file, size_t size)
     gguf_token tok[3][LEN], t[3 * LEN];
     int32_t seq[3 * LEN];
     struct gguf_session_params p = session_init;
-    struct gguf_batch b = { .n = 3 * LEN, .token = t, .seq = seq };
+    struct gguf_batch b = {
+        .struct_size = sizeof b, .n = 3 * LEN, .token = t, .seq = seq
+    };
     struct run r;
     double worst = 0;
     p.n_ctx = LEN;
@@ -204,7 +208,9 @@ static void check_sequences(const void *file, size_t size)
         int32_t other[LEN];
         for (int i = 0; i < LEN; i++)
             other[i] = (q + 1) % 3;
-        struct gguf_batch one = { .n = LEN, .token = tok[q], .seq = other };
+        struct gguf_batch one = {
+            .struct_size = sizeof one, .n = LEN, .token = tok[q], .seq = other
+        };
         good = run_logits(&r, &one, alone);
         for (int i = 0; good && i < LEN; i++) {
             double d = run_nmse(mixed + (i * 3 + q) * V, alone + i * V, V);
@@ -220,7 +226,7 @@ static void check_forgetting(const void *file, size_t size)
 {
     static float first[N * V], again[N * V];
     gguf_token tok[N];
-    struct gguf_batch b = { .n = N, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = N, .token = tok };
     struct run r;
     struct gguf_session_params p = session_init;
     p.n_ctx = N;
@@ -264,10 +270,14 @@ static void check_encoder(const void *file, size_t size)
     int32_t seq[2 * N];
     const float *rows;
     struct gguf_session_params p = session_init;
-    struct gguf_batch b = { .n = N, .token = tok, .want = want };
-    struct gguf_batch two = {
-        .n = 2 * N, .token = tok, .seq = seq, .want = want
+    struct gguf_batch b = {
+        .struct_size = sizeof b, .n = N, .token = tok, .want = want
     };
+    struct gguf_batch two = { .struct_size = sizeof two,
+                              .n = 2 * N,
+                              .token = tok,
+                              .seq = seq,
+                              .want = want };
     struct run r;
     uint64_t cache, graph;
     p.n_ctx = 2 * N;
@@ -307,7 +317,9 @@ static void check_encoder(const void *file, size_t size)
        "the first token sees the last");
     /* as few as are filled up with repetitions */
     for (size_t n = 1; good && n < 6; n++) {
-        struct gguf_batch few = { .n = n, .token = tok, .want = want };
+        struct gguf_batch few = {
+            .struct_size = sizeof few, .n = n, .token = tok, .want = want
+        };
         good = states(&r, &few, again);
     }
     ok(good, "few tokens: %s", good ? "" : r.err.message);
@@ -320,7 +332,7 @@ static bool computes(const void *data, size_t size, struct gguf_error *err)
 {
     static const gguf_token tok[] = { 1, 0, 31, 7, 5 };
     struct gguf_session_params p = session_init;
-    struct gguf_batch b = { .n = 5, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = 5, .token = tok };
     struct run r;
     p.n_ctx = 8;
     bool good = run_open(&r, data, size, 1, &p) &&

@@ -54,7 +54,9 @@ static bool logits(const void *file, size_t size, uint32_t n_ubatch, int w,
     make_tokens(tok, N);
     for (int i = 0; i < N; i++)
         want[i] = w == 0 || (w == 1 ? i + 1 == N : i >= 30 && i < 36);
-    struct gguf_batch b = { .n = N, .token = tok, .want = want };
+    struct gguf_batch b = {
+        .struct_size = sizeof b, .n = N, .token = tok, .want = want
+    };
     p.n_ctx = 128;
     p.n_ubatch = n_ubatch;
     bool good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, out);
@@ -98,7 +100,7 @@ static void check_beside(const void *file, size_t size)
         tok[i] = i % LEN;
         seq[i] = i / LEN;
     }
-    struct gguf_batch b = { .n = LEN, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = LEN, .token = tok };
     bool good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, alone);
     for (int n = 1; good && n <= SEQS; n++) {
         gguf_session_clear(r.session);
@@ -129,7 +131,7 @@ static void check_rows(const void *file, size_t size)
     struct run r;
     gguf_token tok[N];
     make_tokens(tok, N);
-    struct gguf_batch b = { .n = N, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = N, .token = tok };
     bool good = run_open(&r, file, size, 2, &init) && run_logits(&r, &b, all);
     for (size_t n = 1; good && n < 10; n++)
         for (size_t i = 0; good && i + n <= N; i += n) {
@@ -149,8 +151,8 @@ static void check_forgotten(void *file, size_t size)
     struct run r;
     const gguf_token tok[3] = { 1, 2, 3 };
     const gguf_token nan[5] = { 13, 13, 13, 13, 13 };
-    struct gguf_batch b = { .n = 3, .token = tok };
-    struct gguf_batch c = { .n = 5, .token = nan };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = 3, .token = tok };
+    struct gguf_batch c = { .struct_size = sizeof c, .n = 5, .token = nan };
     bool good = run_open(&r, file, size, 1, &init);
     const struct gguf_tensor_info *t =
         gguf_file_tensor_find(r.file, "token_embd.weight");
@@ -191,7 +193,9 @@ static void check_last_position(const void *file, size_t size)
     const gguf_token tok = 1;
     int32_t pos = INT32_MAX - 1;
     struct run r;
-    struct gguf_batch b = { .n = 1, .token = &tok, .pos = &pos };
+    struct gguf_batch b = {
+        .struct_size = sizeof b, .n = 1, .token = &tok, .pos = &pos
+    };
     bool good = run_open(&r, file, size, 1, &init) && run_logits(&r, &b, out);
     b.pos = NULL;
     ok(good && gguf_session_decode(r.session, &b, &r.err) == GGUF_E_INVALID &&
@@ -226,9 +230,11 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
             seq[i] = (int32_t)(i / n);
             want[i] = 1;
         }
-        struct gguf_batch b = {
-            .n = n * n_seq, .token = tok, .seq = seq, .want = want
-        };
+        struct gguf_batch b = { .struct_size = sizeof b,
+                                .n = n * n_seq,
+                                .token = tok,
+                                .seq = seq,
+                                .want = want };
         good = !gguf_session_decode(r.session, &b, &r.err);
     }
     const size_t most = GG_MIN(gguf_session_max_logits(r.session),
@@ -249,7 +255,9 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
     static gguf_token tok[N];
     static int32_t seq[N];
     static uint8_t want[N];
-    struct gguf_batch b = { .n = 0, .token = tok, .seq = seq, .want = want };
+    struct gguf_batch b = {
+        .struct_size = sizeof b, .n = 0, .token = tok, .seq = seq, .want = want
+    };
     const uint32_t each = 1 + (uint32_t)rnd_below(most),
                    kind = (uint32_t)rnd_below(4);
     for (uint32_t q = 0; q < n_seq; q++) {
@@ -293,7 +301,9 @@ static void check_no_allocations(const void *file, size_t size, uint32_t n_seq)
     const unsigned n_plans = good ? gguf_galloc_n_plans(memory) : 0;
     for (gguf_token i = 0; good && i < 290; i++) {
         gguf_token tok = i % V;
-        struct gguf_batch b = { .n = 1, .token = &tok };
+        struct gguf_batch b = { .struct_size = sizeof b,
+                                .n = 1,
+                                .token = &tok };
         good = !gguf_session_decode(r.session, &b, &r.err) &&
                !gguf_session_logits(r.session, 0, 1, &rows, &r.err);
     }
@@ -333,10 +343,14 @@ static void check_no_memory(const void *file, size_t size)
     bool good = run_open(&r, file, size, 1, &p);
     for (bool more = true; good && more; n++) {
         /* other numbers of tokens, so that nothing is found again */
-        struct gguf_batch b = { .n = 2, .token = tok };
+        struct gguf_batch b = { .struct_size = sizeof b,
+                                .n = 2,
+                                .token = tok };
         gguf_session_clear(r.session);
         good = !gguf_session_decode(r.session, &b, &r.err);
-        b = (struct gguf_batch){ .n = 5 + n, .token = tok, .want = want };
+        b = (struct gguf_batch){
+            .struct_size = sizeof b, .n = 5 + n, .token = tok, .want = want
+        };
         f.calls = 0;
         f.fail_at = f.last = n;
         enum gguf_status st = gguf_session_decode(r.session, &b, &r.err);

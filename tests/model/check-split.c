@@ -81,7 +81,9 @@ static bool logits(const char *path, unsigned n_threads, float *out,
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     gguf_token tok[N_TOK];
-    struct gguf_batch b = { .n = N_TOK, .token = tok };
+    struct gguf_batch b = { .struct_size = sizeof b,
+                            .n = N_TOK,
+                            .token = tok };
     struct run r;
     for (int i = 0; i < N_TOK; i++)
         tok[i] = i * 7 % N_VOCAB;
@@ -103,7 +105,9 @@ static void check_same(const char *what, uint32_t dtype,
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_model_info a, b[3];
     gguf_token tok[N_TOK];
-    struct gguf_batch batch = { .n = N_TOK, .token = tok };
+    struct gguf_batch batch = { .struct_size = sizeof batch,
+                                .n = N_TOK,
+                                .token = tok };
     struct gen g;
     struct run r;
     gen_init(&g, 5);

@@ -255,7 +255,8 @@ static void check_large(void)
     for (unsigned same = 0; same <= N; same += N) {
         struct seen s = { .n = 0 };
         struct counted c = { 0, 0 };
-        struct gguf_allocator a = { counted_alloc, counted_free, &c };
+        struct gguf_allocator a =
+            GGUF_ALLOCATOR_INIT(counted_alloc, counted_free, &c);
         struct gguf_check_params p = GGUF_CHECK_PARAMS_INIT;
         struct fix fx;
         p.allocator = &a;

@@ -54,7 +54,7 @@ static void check_entries(void)
 {
     char *down = scratch_path(dir, "down.dat"), *up = scratch_path(dir, "up");
     struct gguf_imatrix *a = NULL, *b = NULL;
-    struct gguf_imatrix_entry e;
+    struct gguf_imatrix_entry e = GGUF_IMATRIX_ENTRY_INIT;
     struct gguf_error err;
     size_t i;
     if (!write_dat(down, true) || !write_dat(up, false))
@@ -64,7 +64,7 @@ static void check_entries(void)
     bool good = gguf_imatrix_load(&a, down, NULL, &err) == GGUF_OK;
     took = since(start);
     ok(good && gguf_imatrix_n_entries(a) == N_ENTRIES && took < LIMIT &&
-           gguf_imatrix_entry(a, 0, &e) && !strcmp(e.name, "m0000001"),
+           !gguf_imatrix_entry(a, 0, &e, NULL) && !strcmp(e.name, "m0000001"),
        "%d descending names: %.2f s %s", N_ENTRIES, took, err.message);
     start = scratch_cpu_time();
     good = good && gguf_imatrix_load(&b, up, NULL, &err) == GGUF_OK &&
@@ -74,7 +74,7 @@ static void check_entries(void)
        "and others before each of them: %.2f s %s", took, err.message);
     start = scratch_cpu_time();
     for (size_t k = 0; good && k < 2 * N_ENTRIES; k++)
-        good = gguf_imatrix_entry(a, k, &e) &&
+        good = !gguf_imatrix_entry(a, k, &e, NULL) &&
                gguf_imatrix_find(
                    a, (struct gguf_str){ e.name, strlen(e.name) }, &i) &&
                i == k;

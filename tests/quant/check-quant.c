@@ -104,7 +104,7 @@ static void check_loss(const char *in)
     struct gguf_file *a = NULL, *b = NULL;
     struct gguf_rows *rows = NULL;
     struct gguf_stats_params sp = GGUF_STATS_PARAMS_INIT;
-    struct gguf_stats_diff d = { .n = 0 };
+    struct gguf_stats_diff d = GGUF_STATS_DIFF_INIT;
     bool good = gguf_file_open(&a, in, NULL, NULL) == GGUF_OK &&
                 gguf_file_open(&b, out, NULL, NULL) == GGUF_OK &&
                 gguf_rows_create(&rows, NULL, NULL) == GGUF_OK;

@@ -91,7 +91,7 @@ static enum gguf_status run(const char *in, const struct plan *p,
                             struct hook *h, struct gguf_error *err)
 {
     struct gguf_quant_output o = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_quant_totals t;
+    struct gguf_quant_totals t = GGUF_QUANT_TOTALS_INIT;
     const char *paths[MAX_OUT];
     struct jobs j;
     gguf_error_clear(err);
@@ -104,7 +104,7 @@ static enum gguf_status run(const char *in, const struct plan *p,
     if (st == GGUF_OK)
         st = gguf_quant_run_many(j.job, paths, (size_t)p->n, &o, err);
     if (j.job[0]) {
-        gguf_quant_totals(j.job[0], &t);
+        (void)gguf_quant_totals(j.job[0], &t, NULL);
         h->kept = t.n_kept;
     }
     free_jobs(&j);

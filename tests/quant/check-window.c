@@ -188,7 +188,7 @@ static void check_memory(const char *in)
     struct gguf_error err;
     struct setup s = SETUP("Q4_K_M");
     struct counter c = { 0, 0, -1 };
-    struct gguf_allocator a = { count_alloc, count_free, &c };
+    struct gguf_allocator a = GGUF_ALLOCATOR_INIT(count_alloc, count_free, &c);
     s.p.allocator = &a;
     s.p.max_memory = 100000;
     ok(quantize(in, out, s, &err) == GGUF_OK && !c.now &&

@@ -27,7 +27,7 @@ struct case_ {
 #define CASE                                                                  \
     {                                                                         \
         .p = GGUF_QUANT_PARAMS_INIT, .t = GGUF_TARGET_PARAMS_INIT,            \
-        .recipe = "base Q2_K\n"                                               \
+        .recipe = "base Q2_K\n", .result = GGUF_TARGET_RESULT_INIT            \
     }
 
 static enum gguf_status begin(struct case_ *c, const char *in)
@@ -121,11 +121,11 @@ static void check_sizes(const char *in)
     end(&c);
     c.t.max_size = 0;
     for (double bpw = 4.5; bpw < 17; bpw += 2.9) {
-        struct gguf_quant_totals totals;
+        struct gguf_quant_totals totals = GGUF_QUANT_TOTALS_INIT;
         c.t.max_bpw = bpw;
         bool good = begin(&c, in) == GGUF_OK;
         if (good)
-            gguf_quant_totals(c.q, &totals);
+            (void)gguf_quant_totals(c.q, &totals, NULL);
         ok(good &&
                8 * (double)totals.to_size <= bpw * (double)totals.n_elements,
            "%g bits per weight: %g %s", bpw,
@@ -140,7 +140,7 @@ static void check_sizes(const char *in)
 static void check_same(const char *in)
 {
     static uint32_t want[64];
-    struct gguf_target_result first = { .limit = 0 };
+    struct gguf_target_result first = GGUF_TARGET_RESULT_INIT;
     int bad = 0, n = 0;
     for (unsigned threads = 0; threads < 9; threads++)
         for (int forced = 0; forced < 2; forced++, n++) {
@@ -379,7 +379,7 @@ static void check_outer(const char *in)
     uint64_t whole = size_of(nv);
     for (uint64_t size = whole; size > whole / 2; size -= whole / 16) {
         struct case_ d = CASE;
-        struct gguf_quant_totals totals;
+        struct gguf_quant_totals totals = GGUF_QUANT_TOTALS_INIT;
         d.p.allow_requantize = 1;
         d.t.max_size = size;
         if (begin(&d, nv) == GGUF_E_LIMIT) {
@@ -397,7 +397,7 @@ static void check_outer(const char *in)
         bad += begin(&d, nv) != GGUF_OK || write_out(&d, out) != GGUF_OK ||
                !has_scales(out, &n);
         if (d.q)
-            gguf_quant_totals(d.q, &totals);
+            (void)gguf_quant_totals(d.q, &totals, NULL);
         bad += d.q && 8 * (double)totals.to_size >
                           d.t.max_bpw * (double)totals.n_elements;
         end(&d);

@@ -181,7 +181,8 @@ static void count_free(void *user, void *p)
 static void check_chain(const char *what, char last)
 {
     enum { N = 2000, SIZE = 60000 };
-    static const struct gguf_allocator a = { count_alloc, count_free, NULL };
+    static const struct gguf_allocator a =
+        GGUF_ALLOCATOR_INIT(count_alloc, count_free, NULL);
     struct gg_vocab_token *t = calloc(N, sizeof *t);
     char *blanks = malloc(SIZE), *text = malloc(SIZE), *end = malloc(N);
     struct gguf_vocab v;
