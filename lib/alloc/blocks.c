@@ -2,6 +2,7 @@
 #include "config.h"
 #include "alloc/blocks.h"
 #include "alloc/bestfit.h"
+#include "base/sort.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -159,24 +160,11 @@ static uint64_t find_gap(struct greedy *g, uint64_t size)
     return best_size == UINT64_MAX ? end : best;
 }
 
-/* Sort keys by size, the largest first; ties by time. Bottom-up merge sort:
- * qsort has no argument for the blocks. */
-static void sort_by_size(const struct gg_alloc_block *b, int32_t *v,
-                         int32_t *tmp, size_t n)
+/* The largest first, of equals the earlier. */
+static bool is_smaller(const void *blocks, int32_t i, int32_t k)
 {
-    for (size_t i = 0; i < n; i++)
-        v[i] = (int32_t)i;
-    for (size_t w = 1; w < n; w *= 2) {
-        for (size_t lo = 0; lo < n; lo += 2 * w) {
-            size_t mid = GG_MIN(lo + w, n), hi = GG_MIN(lo + 2 * w, n);
-            size_t i = lo, j = mid, k = lo;
-            while (i < mid || j < hi)
-                tmp[k++] = j == hi || (i < mid && b[v[i]].size >= b[v[j]].size)
-                               ? v[i++]
-                               : v[j++];
-        }
-        memcpy(v, tmp, n * sizeof *v);
-    }
+    const struct gg_alloc_block *b = blocks;
+    return b[i].size < b[k].size;
 }
 
 /* Place all in the given order, as long as the total stays below limit.
@@ -278,7 +266,7 @@ static enum gguf_status by_size(struct gg_alloc_block *best, size_t n,
                 k++;
             g.begins[s] = (int32_t)k;
         }
-        sort_by_size(g.b, g.order, g.order + n, n);
+        gg_sort(g.order, g.order + n, n, is_smaller, g.b);
         st = rounds(&g, n, align, bound, best, total, err);
     }
     gg_mem_free(a, g.near);

@@ -6,8 +6,9 @@
 #include "config.h"
 #include "cpu/optab.h"
 #include "cpu/row.h"
+#include "base/sort.h"
 
-#include <string.h>
+#include <math.h>
 
 enum { TMP_ROW, TMP_ORDER, N_TMP };
 
@@ -90,37 +91,28 @@ static void argmax_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
     ((int32_t *)t->data)[r] = (int32_t)best;
 }
 
-/* Whether element i comes after j: by value, NaN last, then by number. */
-static bool after(const float *x, int32_t i, int32_t j, bool down)
+struct values {
+    const float *x;
+    bool down;
+};
+
+/* By value, NaN last, then by number. */
+static bool after(const void *values, int32_t i, int32_t k)
 {
-    bool ni = x[i] != x[i], nj = x[j] != x[j];
-    if (ni || nj)
-        return ni != nj ? ni : i > j;
-    if (x[i] != x[j])
-        return down ? x[i] < x[j] : x[i] > x[j];
-    return i > j;
+    const struct values *v = values;
+    const float a = v->x[i], b = v->x[k];
+    if (isnan(a) || isnan(b))
+        return isnan(a) && !isnan(b);
+    return v->down ? a < b : a > b;
 }
 
-/* Bottom-up merge sort between the row and scratch: stable, no worst case. */
 static void argsort_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
                         int64_t r, const float *x, int64_t n)
 {
-    int32_t *v = (int32_t *)t->data + r * n;
-    int32_t *tmp = (int32_t *)gg_row_tmp(task, n, N_TMP, TMP_ORDER);
-    const bool down = t->op_params[0] != 0;
-    for (int64_t i = 0; i < n; i++)
-        v[i] = (int32_t)i;
-    for (int64_t w = 1; w < n; w *= 2) {
-        for (int64_t lo = 0; lo < n; lo += 2 * w) {
-            int64_t mid = GG_MIN(lo + w, n), hi = GG_MIN(lo + 2 * w, n);
-            int64_t i = lo, j = mid, k = lo;
-            while (i < mid || j < hi)
-                tmp[k++] = j == hi || (i < mid && !after(x, v[i], v[j], down))
-                               ? v[i++]
-                               : v[j++];
-        }
-        memcpy(v, tmp, (size_t)n * sizeof *v);
-    }
+    const struct values v = { x, t->op_params[0] != 0 };
+    gg_sort((int32_t *)t->data + r * n,
+            (int32_t *)gg_row_tmp(task, n, N_TMP, TMP_ORDER), (size_t)n, after,
+            &v);
 }
 
 /* Numbers of rows; shared by the rows of the source. */

@@ -4,6 +4,7 @@
 #include "vocab/vocab.h"
 
 #include "base/mem.h"
+#include "base/sort.h"
 
 static struct gguf_str text_of(const struct gguf_vocab *v,
                                const struct gg_prefix *t)
@@ -19,48 +20,23 @@ static int text_cmp(struct gguf_str a, struct gguf_str b)
 
 /* ---- sorting ---- */
 
-typedef int order_fn(const struct gguf_vocab *v, const struct gg_prefix *a,
-                     const struct gg_prefix *b);
+struct sorting {
+    const struct gguf_vocab *v;
+    const struct gg_prefix *text;
+};
 
-static int by_text(const struct gguf_vocab *v, const struct gg_prefix *a,
-                   const struct gg_prefix *b)
+static bool after_text(const void *user, int32_t i, int32_t k)
 {
-    return text_cmp(text_of(v, a), text_of(v, b));
+    const struct sorting *s = user;
+    return text_cmp(text_of(s->v, &s->text[i]), text_of(s->v, &s->text[k])) >
+           0;
 }
 
-static int by_precedence(const struct gguf_vocab *v, const struct gg_prefix *a,
-                         const struct gg_prefix *b)
+/* By precedence; what is as long stays in the order of ids. */
+static bool is_shorter(const void *user, int32_t i, int32_t k)
 {
-    size_t m = text_of(v, a).size, n = text_of(v, b).size;
-    return m != n ? (m < n) - (m > n) : (a->id > b->id) - (a->id < b->id);
-}
-
-/* Heap sort: no memory, no worst case. */
-static void sift(const struct gguf_vocab *v, order_fn *order,
-                 struct gg_prefix *a, size_t i, size_t n)
-{
-    struct gg_prefix x = a[i];
-    for (size_t k; (k = 2 * i + 1) < n; i = k) {
-        if (k + 1 < n && order(v, &a[k], &a[k + 1]) < 0)
-            k++;
-        if (order(v, &x, &a[k]) >= 0)
-            break;
-        a[i] = a[k];
-    }
-    a[i] = x;
-}
-
-static void sort(const struct gguf_vocab *v, order_fn *order,
-                 struct gg_prefix *a, size_t n)
-{
-    for (size_t i = n / 2; i-- > 0;)
-        sift(v, order, a, i, n);
-    for (size_t i = n; i-- > 1;) {
-        struct gg_prefix t = a[0];
-        a[0] = a[i];
-        a[i] = t;
-        sift(v, order, a, 0, i);
-    }
+    const struct sorting *s = user;
+    return text_of(s->v, &s->text[i]).size < text_of(s->v, &s->text[k]).size;
 }
 
 /* ---- building ---- */
@@ -88,32 +64,51 @@ static void attach(struct gg_vocab_prefixes *p, const struct gguf_vocab *v,
             : up;
 }
 
+/* The n texts, which are in the order of their ids, by text into out; order:
+ * room for 2 n. */
+static void arrange(const struct gguf_vocab *v, struct gg_prefix *text,
+                    size_t n, int32_t *order, struct gg_prefix *out)
+{
+    const struct sorting s = { v, text };
+    gg_sort(order, order + n, n, is_shorter, &s);
+    for (size_t i = 0; i < n; i++)
+        text[order[i]].rank = (uint32_t)i;
+    gg_sort(order, order + n, n, after_text, &s);
+    for (size_t i = 0; i < n; i++)
+        out[i] = text[order[i]];
+}
+
 enum gguf_status gg_vocab_prefixes_init(struct gg_vocab_prefixes *p,
                                         const struct gguf_vocab *v,
                                         unsigned kinds, struct gguf_error *err)
 {
-    size_t n = 1;
-    for (size_t i = 0; i < v->n_tokens; i++)
-        n += v->token[i].text.size && kinds >> v->token[i].kind & 1;
-    *p = (struct gg_vocab_prefixes){ .text = gg_mem_alloc(
-                                         v->allocator, n * sizeof *p->text) };
-    if (!p->text)
-        return gg_error_set_nomem(err, n * sizeof *p->text);
-    p->text[p->n++] = (struct gg_prefix){ .id = GGUF_TOKEN_NONE };
-    for (size_t i = 0; i < v->n_tokens; i++)
+    size_t n = 0;
+    struct gg_prefix *all =
+        gg_mem_alloc(v->allocator, (v->n_tokens + 1) * sizeof *all);
+    for (size_t i = 0; all && i < v->n_tokens; i++)
         if (v->token[i].text.size && kinds >> v->token[i].kind & 1)
-            p->text[p->n++] = (struct gg_prefix){ .id = (gguf_token)i };
-    sort(v, by_precedence, p->text + 1, n - 1);
-    for (uint32_t i = 1; i < n; i++)
-        p->text[i].rank = i - 1;
-    sort(v, by_text, p->text + 1, n - 1);
+            all[n++] = (struct gg_prefix){ .id = (gguf_token)i };
+    int32_t *order = gg_mem_alloc(v->allocator, 2 * n * sizeof *order);
+    *p = (struct gg_vocab_prefixes){
+        .text = gg_mem_alloc(v->allocator, (n + 1) * sizeof *p->text)
+    };
+    const bool there = all && order && p->text;
+    if (there) {
+        p->n = (uint32_t)n + 1;
+        p->text[0] = (struct gg_prefix){ .id = GGUF_TOKEN_NONE };
+        arrange(v, all, n, order, p->text + 1);
+    }
+    gg_mem_free(v->allocator, order);
+    gg_mem_free(v->allocator, all);
+    if (!there)
+        return gg_error_set_nomem(err, (v->n_tokens + 1) * sizeof *all);
     uint32_t k = 1;
     for (unsigned b = 0; b < 257; b++) {
-        while (k < n && (uint8_t)text_of(v, &p->text[k]).data[0] < b)
+        while (k < p->n && (uint8_t)text_of(v, &p->text[k]).data[0] < b)
             k++;
         p->first[b] = k;
     }
-    for (uint32_t i = 1; i < n; i++)
+    for (uint32_t i = 1; i < p->n; i++)
         attach(p, v, i);
     return GGUF_OK;
 }

@@ -3,6 +3,7 @@
 #include "base/cursor.h"
 #include "base/index.h"
 #include "base/mem.h"
+#include "base/sort.h"
 #include "base/str.h"
 #include "tests/tap.h"
 
@@ -286,6 +287,34 @@ static void check_grow(void)
        "not beyond what there is");
 }
 
+static bool is_after(const void *user, int32_t i, int32_t k)
+{
+    const int *v = user;
+    return v[i] > v[k];
+}
+
+static void check_sort(void)
+{
+    int v[100], bad = 0;
+    int32_t order[101], tmp[100];
+    for (size_t n = 0; n <= GG_LEN(v); n++) {
+        for (size_t i = 0; i < n; i++)
+            v[i] = (int)rnd_below(1 + n / 3); /* many are equal */
+        order[n] = -7;
+        gg_sort(order, tmp, n, is_after, v);
+        bad += order[n] != -7;
+        unsigned char seen[100] = { 0 };
+        for (size_t i = 0; i < n; i++)
+            seen[order[i]]++;
+        for (size_t i = 0; i < n; i++)
+            bad += seen[i] != 1;
+        for (size_t i = 1; i < n; i++)
+            bad += v[order[i - 1]] > v[order[i]] ||
+                   (v[order[i - 1]] == v[order[i]] && order[i - 1] > order[i]);
+    }
+    ok(!bad, "numbers are put in order, those of equals stay in theirs");
+}
+
 static void check_error(void)
 {
     struct gguf_error e;
@@ -310,6 +339,7 @@ int main(void)
     check_index();
     check_arena();
     check_grow();
+    check_sort();
     check_error();
     return done_testing();
 }
