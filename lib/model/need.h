@@ -1,6 +1,6 @@
 /* need.h - which weights and keys an architecture has, by its row
  *
- * Each choice in a row of arch.c stands for some weights and keys; this puts
+ * Each choice in a row of arch.h stands for some weights and keys; this puts
  * them together, for the model or for one of its layers.
  */
 #ifndef GG_MODEL_NEED_H

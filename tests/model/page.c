@@ -201,7 +201,7 @@ static void ends(struct cell *c, const struct gg_arch *a)
 static const char intro[] =
     "# Architectures\n"
     "\n"
-    "Printed from the rows of `lib/model/arch.c` by "
+    "Printed from the rows of `lib/model/arch_*.c` by "
     "`tests/model/check-archs --page`, which `make check` holds\n"
     "against this page. What a cell does not say is llama's: RMS norms before "
     "attention and before a gated\n"
@@ -222,8 +222,8 @@ static const char intro[] =
 void page_print(FILE *out)
 {
     fputs(intro, out);
-    for (size_t i = 0; i < gg_arch_count(); i++) {
-        const struct gg_arch *a = gg_arch_at(i);
+    struct gg_arch_walk w = { { 0 } };
+    for (const struct gg_arch *a; (a = gg_arch_next(&w));) {
         struct cell cells[6] = { { "" } };
         layer(&cells[0], a);
         mixer(&cells[1], a);

@@ -1,0 +1,80 @@
+/* arch_row.h - how rows of architectures are written
+ *
+ * For the files of families alone (arch_dense.c and others). Rows were written
+ * from what llama.cpp (August 2026) loads and computes, each checked against a
+ * file of its architecture (tests/model/check-archs.c). A macro stands for what
+ * many rows have in common.
+ */
+#ifndef GG_MODEL_ARCH_ROW_H
+#define GG_MODEL_ARCH_ROW_H
+
+#include "base/compiler.h"
+#include "gguf/model.h"
+#include "model/arch.h"
+#include "model/need.h"
+
+/* clang-format off */
+#define W(ID) GG_W_##ID
+#define N(ID) GG_NEED(ID)
+#define M(ID) GG_MAYBE(ID)
+#define K(FIELD) GG_KEY(FIELD)
+#define KM(FIELD) GG_KEY_MAYBE(FIELD)
+#define MORE(...) .more = (const uint16_t[]){ __VA_ARGS__, 0 }
+
+/* Where norms are, and the last one. */
+#define NORMS(MIX, FFN, LAST)                                                 \
+    .mix_norm = MIX, .ffn_norm = FFN, .final_norm = W(LAST)
+#define AT(...) { __VA_ARGS__ }
+#define LLAMA                                                                 \
+    .mix_norm = { .pre = W(ATTN_NORM) }, .ffn_norm = { .pre = W(FFN_NORM) },  \
+    .final_norm = W(OUTPUT_NORM)
+#define LLAMA_POST /* the second norm under another name */                   \
+    .mix_norm = { .pre = W(ATTN_NORM) }, .ffn_norm = { .pre = W(NORM_POST) }, \
+    .final_norm = W(OUTPUT_NORM)
+#define FOUR                                                                  \
+    .mix_norm = { .pre = W(ATTN_NORM), .post = W(NORM_POST) },                \
+    .ffn_norm = { .pre = W(FFN_NORM), .post = W(NORM_POST_FFN) },             \
+    .final_norm = W(OUTPUT_NORM)
+#define FOUR_BARE                                                             \
+    .mix_norm = { .pre = W(ATTN_NORM), .post = W(NORM_POST_BARE) },           \
+    .ffn_norm = { .pre = W(FFN_NORM), .post = W(NORM_POST_FFN_BARE) },        \
+    .final_norm = W(OUTPUT_NORM)
+#define AFTER                                                                 \
+    .mix_norm = { .post = W(NORM_POST) },                                     \
+    .ffn_norm = { .post = W(NORM_POST_FFN) }, .final_norm = W(OUTPUT_NORM)
+#define ONE .mix_norm = { .pre = W(ATTN_NORM) }, .final_norm = W(OUTPUT_NORM)
+#define BERT                                                                  \
+    .norm = GG_NORM_LAYER, .norm_b = GG_MUST,                                 \
+    .mix_norm = { .add = W(ATTN_OUT_NORM) },                                  \
+    .ffn_norm = { .add = W(LAYER_OUT_NORM) }, .embd_norm = GG_MUST,           \
+    .output = GG_OUTPUT_NONE, .no_memory = true
+#define LAYER .norm = GG_NORM_LAYER, .norm_b = GG_MUST
+
+#define NEOX .rope = GGUF_ROPE_NEOX
+#define NO_ROPE .rope = GG_ROPE_NONE
+#define OWN .output = GG_OUTPUT_OWN
+#define HEAD_NORM .qk = { .form = GG_QK_HEAD }
+#define GELU_B                                                                \
+    .ffn = GG_FFN_PLAIN, .act = GG_ACT_GELU, .ffn_b = GG_MUST
+#define FUSED_B .qkv = GG_QKV_FUSED, .qkv_b = GG_MUST, .out_b = GG_MUST
+#define FREQS .freqs = GG_MAY
+#define LONGROPE .longrope = true
+
+/* Experts: all layers, softmax over all. */
+#define MOE_ALL(NORM, FF)                                                     \
+    { .where = GG_EXPERTS_ALL, .norm = GG_##NORM, .ff = GG_EXPERT_FF_##FF }
+#define MOE_IF_ANY                                                            \
+    { .where = GG_EXPERTS_COUNT, .norm = GG_MUST }
+
+#define SSM                                                                   \
+    K(ssm_conv), K(ssm_inner), K(ssm_state), K(ssm_dt)
+#define LATENT                                                                \
+    K(rank_kv), KM(rank_q), KM(dim_k_mla), KM(dim_v_mla)
+#define INDEXER K(n_idx), K(dim_idx), K(idx_top)
+#define YARN KM(yarn_log)
+#define RANKS_7                                                               \
+    K(wkv_head), K(rank_decay), K(rank_iclr), K(rank_vres), KM(rank_gate),    \
+        KM(n_shift)
+/* clang-format on */
+
+#endif
