@@ -1,4 +1,5 @@
-/* outfile.c - a file that appears complete or not at all */
+/* outfile.c - a file that appears complete or not at all: from its opening to
+ * its name */
 #include "config.h"
 #include "base/outfile.h"
 #include "base/mem.h"
@@ -9,25 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
-#if HAVE_SYS_IOCTL_H
-#include <sys/ioctl.h>
-#endif
-#if HAVE_LINUX_FS_H
-#include <linux/fs.h>
-#endif
-
-enum {
-    BUF_SIZE = 1 << 18,
-    PAGE = 4096,
-    SYNC_PIECE = 4 << 20,
-    SYNC_AHEAD = 64 << 20
-};
-
-/* Linux caps one transfer a little below 2 GiB; this also keeps a copy
- * interruptible. */
-#define MAX_TRANSFER (UINT64_C(1) << 30)
 
 static const char *base_of(const char *path)
 {
@@ -170,10 +153,10 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
                             "the output has no name");
     char *dir = gg_ident_folder(a, path);
     o->path = copy_of(a, path);
-    o->buf = gg_mem_alloc(a, BUF_SIZE);
+    o->buf = gg_mem_alloc(a, GG_OUTFILE_BUF);
     enum gguf_status st = GGUF_OK;
     if (!dir || !o->path || !o->buf) {
-        st = gg_error_set_nomem(err, BUF_SIZE);
+        st = gg_error_set_nomem(err, GG_OUTFILE_BUF);
         goto out;
     }
     if (!(flags & (GG_OUTFILE_NAMED | GG_OUTFILE_PARTIAL)))
@@ -191,218 +174,6 @@ out:
     if (st != GGUF_OK)
         gg_outfile_abort(o);
     return st;
-}
-
-static enum gguf_status write_all(const struct gg_outfile *o, uint64_t off,
-                                  const void *data, uint64_t size,
-                                  struct gguf_error *err)
-{
-    const char *p = data;
-    while (size) {
-        ssize_t n =
-            pwrite(o->fd, p, (size_t)GG_MIN(size, MAX_TRANSFER), (off_t)off);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return gg_error_set_errno(
-                err, errno, "writing %" PRIu64 " bytes at byte %" PRIu64, size,
-                off);
-        p += n;
-        off += (uint64_t)n;
-        size -= (uint64_t)n;
-    }
-    return GGUF_OK;
-}
-
-static enum gguf_status flush(struct gg_outfile *o, struct gguf_error *err)
-{
-    size_t n = o->n_buf;
-    o->n_buf = 0;
-    return write_all(o, o->pos - n, o->buf, n, err);
-}
-
-enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
-                                    bool allocate, struct gguf_error *err)
-{
-    struct statvfs v;
-    struct stat s;
-    /* a file that is taken up has room already, in blocks of 512 bytes */
-    uint64_t has = fstat(o->fd, &s) == 0 ? (uint64_t)s.st_blocks * 512 : 0;
-    if (size > has && fstatvfs(o->fd, &v) == 0 && v.f_frsize > 0 &&
-        v.f_blocks > 0 && (size - has) / v.f_frsize >= v.f_bavail)
-        return gg_error_set(
-            err, GGUF_E_NOSPACE, GGUF_NO_OFFSET,
-            "needs %" PRIu64 " bytes, the file system has %" PRIu64 " free",
-            size - has, (uint64_t)v.f_bavail * (uint64_t)v.f_frsize);
-#if HAVE_FALLOCATE
-    /* Not posix_fallocate: where the file system cannot, that writes every
-     * block. */
-    if (allocate && size > 0 && fallocate(o->fd, 0, 0, (off_t)size) != 0 &&
-        (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-        return gg_error_set_errno(err, errno, "no room for %" PRIu64 " bytes",
-                                  size);
-#else
-    (void)allocate;
-#endif
-    return GGUF_OK;
-}
-
-enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,
-                                  uint64_t size, struct gguf_error *err)
-{
-    if (size > BUF_SIZE - o->n_buf)
-        GG_TRY(flush(o, err));
-    if (size >= BUF_SIZE) {
-        GG_TRY(write_all(o, o->pos, data, size, err));
-    } else if (size) {
-        memcpy(o->buf + o->n_buf, data, (size_t)size);
-        o->n_buf += (size_t)size;
-    }
-    o->pos += size;
-    return GGUF_OK;
-}
-
-enum gguf_status gg_outfile_zeros(struct gg_outfile *o, uint64_t size,
-                                  struct gguf_error *err)
-{
-    static const uint8_t zeros[4096];
-    while (size) {
-        uint64_t n = GG_MIN(size, (uint64_t)sizeof zeros);
-        GG_TRY(gg_outfile_write(o, zeros, n, err));
-        size -= n;
-    }
-    return GGUF_OK;
-}
-
-/* Up to size bytes by the file system. *done may be less; no_cfr is set when
- * it does not work here at all. Between different places in a page nothing can
- * be shared, and the system copies page by page, in halves: reading and writing
- * is faster then. */
-static enum gguf_status copy_inside(struct gg_outfile *o, int in_fd,
-                                    uint64_t in_off, uint64_t size,
-                                    uint64_t *done, struct gguf_error *err)
-{
-    *done = 0;
-#if HAVE_COPY_FILE_RANGE
-    if ((in_off - o->pos) % PAGE)
-        return GGUF_OK;
-    while (*done < size && !o->no_cfr) {
-        off_t from = (off_t)(in_off + *done), to = (off_t)(o->pos + *done);
-        ssize_t n =
-            copy_file_range(in_fd, &from, o->fd, &to,
-                            (size_t)GG_MIN(size - *done, MAX_TRANSFER), 0);
-        if (n > 0)
-            *done += (uint64_t)n;
-        else if (n < 0 && errno == EINTR)
-            continue;
-        else if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EIO))
-            return gg_error_set_errno(err, errno, "copying to byte %" PRIu64,
-                                      o->pos + *done);
-        else
-            o->no_cfr = true; /* other file system, old kernel, end of file */
-    }
-#else
-    (void)in_fd, (void)in_off, (void)size, (void)err;
-    o->no_cfr = true;
-#endif
-    return GGUF_OK;
-}
-
-enum gguf_status gg_outfile_copy(struct gg_outfile *o, int in_fd,
-                                 uint64_t in_off, uint64_t size,
-                                 struct gguf_error *err)
-{
-    GG_TRY(flush(o, err));
-    uint64_t done;
-    GG_TRY(copy_inside(o, in_fd, in_off, size, &done, err));
-    o->pos += done;
-    while (done < size) {
-        ssize_t n = pread(in_fd, o->buf,
-                          (size_t)GG_MIN(size - done, (uint64_t)BUF_SIZE),
-                          (off_t)(in_off + done));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return gg_error_set_errno(err, errno,
-                                      "reading the input at byte %" PRIu64,
-                                      in_off + done);
-        if (n == 0)
-            return gg_error_set(err, GGUF_E_TRUNCATED, in_off + done,
-                                "the input ends at byte %" PRIu64 ", %" PRIu64
-                                " bytes early",
-                                in_off + done, size - done);
-        GG_TRY(write_all(o, o->pos, o->buf, (uint64_t)n, err));
-        o->pos += (uint64_t)n;
-        done += (uint64_t)n;
-    }
-    return GGUF_OK;
-}
-
-bool gg_outfile_can_share(const struct gg_outfile *o, int in_fd)
-{
-#if HAVE_LINUX_FS_H && HAVE_SYS_IOCTL_H && defined(FICLONERANGE)
-    struct stat s;
-    if (fstat(in_fd, &s) != 0 || s.st_size == 0)
-        return false;
-    struct file_clone_range one = { .src_fd = in_fd };
-    if (s.st_size > s.st_blksize) /* else 0: up to the end */
-        one.src_length = (uint64_t)s.st_blksize;
-    return ioctl(o->fd, FICLONERANGE, &one) == 0 && ftruncate(o->fd, 0) == 0;
-#else
-    (void)o, (void)in_fd;
-    return false;
-#endif
-}
-
-bool gg_outfile_clone(struct gg_outfile *o, int in_fd, uint64_t size)
-{
-#if HAVE_LINUX_FS_H && HAVE_SYS_IOCTL_H && defined(FICLONE)
-    if (ioctl(o->fd, FICLONE, in_fd) == 0) {
-        o->pos = size;
-        return true;
-    }
-#else
-    (void)o, (void)in_fd, (void)size;
-#endif
-    return false;
-}
-
-enum gguf_status gg_outfile_write_at(struct gg_outfile *o, uint64_t off,
-                                     const void *data, uint64_t size,
-                                     struct gguf_error *err)
-{
-    return write_all(o, off, data, size, err);
-}
-
-enum gguf_status gg_outfile_read_at(const struct gg_outfile *o, uint64_t off,
-                                    void *data, uint64_t size,
-                                    struct gguf_error *err)
-{
-    char *p = data;
-    while (size) {
-        ssize_t n =
-            pread(o->fd, p, (size_t)GG_MIN(size, MAX_TRANSFER), (off_t)off);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return gg_error_set_errno(err, errno, "reading back byte %" PRIu64,
-                                      off);
-        if (n == 0)
-            return gg_error_set(err, GGUF_E_TRUNCATED, off,
-                                "%" PRIu64 " bytes are not there yet", size);
-        p += n;
-        off += (uint64_t)n;
-        size -= (uint64_t)n;
-    }
-    return GGUF_OK;
-}
-
-enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
-                                 struct gguf_error *err)
-{
-    GG_TRY(flush(o, err));
-    o->pos += size;
-    return GGUF_OK;
 }
 
 /* A new file that is complete has its name already when this fails: whether
@@ -571,38 +342,10 @@ void gg_outfile_unname(struct gg_outfile *o)
     }
 }
 
-enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
-                                      uint64_t end, struct gguf_error *err)
-{
-#ifdef SYNC_FILE_RANGE_WRITE
-    uint64_t off = *at, n = GG_MIN(end - off, (uint64_t)SYNC_PIECE);
-    if (!(o->flags & GG_OUTFILE_NO_SYNC)) {
-        *at += n;
-        /* the next ones are on their way while this one is waited for */
-        int bad = sync_file_range(o->fd, (off_t)off, SYNC_AHEAD,
-                                  SYNC_FILE_RANGE_WRITE) != 0 ||
-                  sync_file_range(o->fd, (off_t)off, (off_t)n,
-                                  SYNC_FILE_RANGE_WAIT_BEFORE |
-                                      SYNC_FILE_RANGE_WRITE |
-                                      SYNC_FILE_RANGE_WAIT_AFTER) != 0;
-        /* fsync does not report a failure again that this call reported */
-        if (bad && (errno == EIO || errno == ENOSPC || errno == EDQUOT))
-            return gg_error_set_errno(err, errno, "fsync");
-        if (!bad)
-            return GGUF_OK;
-    }
-#else
-    (void)o;
-    (void)err;
-#endif
-    *at = end;
-    return GGUF_OK;
-}
-
 enum gguf_status gg_outfile_finish(struct gg_outfile *o,
                                    struct gguf_error *err)
 {
-    GG_TRY(flush(o, err));
+    GG_TRY(gg_outfile_flush(o, err));
     if (ftruncate(o->fd, (off_t)o->pos) != 0)
         return gg_error_set_errno(err, errno,
                                   "cannot set the size to %" PRIu64, o->pos);

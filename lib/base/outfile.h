@@ -44,6 +44,8 @@ enum {
 
 #define GG_OUTFILE_PART ".resume-data"
 
+enum { GG_OUTFILE_BUF = 1 << 18 }; /* bytes of buf */
+
 /* Begin the file that will be path. Without GG_OUTFILE_FORCE an existing path
  * is refused here (GGUF_E_EXIST), and once more at commit. What exists and is
  * no regular file is refused: GGUF_E_INVALID. A symbolic link is replaced
@@ -67,6 +69,9 @@ enum gguf_status gg_outfile_reserve(struct gg_outfile *o, uint64_t size,
 /* Append; small pieces are collected. */
 enum gguf_status gg_outfile_write(struct gg_outfile *o, const void *data,
                                   uint64_t size, struct gguf_error *err);
+/* Have what is collected written. */
+enum gguf_status gg_outfile_flush(struct gg_outfile *o,
+                                  struct gguf_error *err);
 /* Append size zero bytes. */
 enum gguf_status gg_outfile_zeros(struct gg_outfile *o, uint64_t size,
                                   struct gguf_error *err);
