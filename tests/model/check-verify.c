@@ -6,52 +6,13 @@
 #include "tests/failalloc.h"
 #include "tests/fix.h"
 #include "tests/hostile/hostile.h"
-#include "tests/model/gen.h"
-#include "tests/model/skeleton.h"
+#include "tests/model/seen.h"
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <inttypes.h>
 #include <time.h>
 #include <unistd.h>
-
-/* Codes of all findings, in order, separated by blanks. */
-struct seen {
-    char codes[4096], last[512], name[128];
-    uint64_t offset, size; /* of the last one; of the file */
-    unsigned n, n_error, n_warning, n_outside, n_no_file, stop_at;
-};
-
-static int note(void *user, const struct gguf_finding *f)
-{
-    struct seen *s = user;
-    size_t n = strlen(s->codes);
-    snprintf(s->codes + n, sizeof s->codes - n, "%s%s", n ? " " : "", f->code);
-    snprintf(s->last, sizeof s->last, "%s", f->message);
-    snprintf(s->name, sizeof s->name, "%.*s", (int)f->name.size, f->name.data);
-    s->offset = f->offset;
-    s->n_error += f->severity == GGUF_SEVERITY_ERROR;
-    s->n_warning += f->severity == GGUF_SEVERITY_WARNING;
-    s->n_outside += f->file && f->offset != GGUF_NO_OFFSET &&
-                    f->offset >= gguf_file_size(f->file);
-    s->n_no_file += !f->file;
-    return ++s->n == s->stop_at;
-}
-
-static enum gguf_status verify_bytes(const void *p, size_t n,
-                                     const struct gguf_check_params *params,
-                                     struct seen *s)
-{
-    struct gguf_file *f;
-    struct gguf_error err;
-    enum gguf_status st = gguf_file_open_memory(&f, p, n, NULL, &err);
-    if (st == GGUF_OK)
-        st = gguf_file_verify(f, params, note, s, &err);
-    if (st != GGUF_OK)
-        printf("# %s\n", err.message);
-    gguf_file_close(f);
-    return st;
-}
 
 /* ------------------------------------------------------------ fixtures --- */
 
@@ -73,7 +34,7 @@ static void check_fixtures(void)
         struct fix fx;
         fix_init(&fx);
         x->make(&fx);
-        ok(verify_bytes(fx.data, fx.size, NULL, &s) == GGUF_OK &&
+        ok(seen_in(fx.data, fx.size, NULL, &s) == GGUF_OK &&
                !strcmp(s.codes, x->codes) && !s.n_outside &&
                (!s.n || s.offset != GGUF_NO_OFFSET || has_no_place(s.codes)),
            "%s: %s: %s", x->name, s.codes, s.last);
@@ -110,8 +71,9 @@ static void check_meta(void)
             gguf_meta_copy_file(m, f, NULL))
             exit(99);
         int same =
-            gguf_file_verify(f, NULL, note, &one, &err) == GGUF_OK &&
-            gguf_file_verify_meta(f, m, NULL, note, &two, &err) == GGUF_OK &&
+            gguf_file_verify(f, NULL, seen_note, &one, &err) == GGUF_OK &&
+            gguf_file_verify_meta(f, m, NULL, seen_note, &two, &err) ==
+                GGUF_OK &&
             !memcmp(&one, &two, sizeof one);
         if (!same)
             printf("# %s: %s: %s / %s: %s\n", x->name, one.codes, one.last,
@@ -120,9 +82,9 @@ static void check_meta(void)
         gguf_meta_remove(m, "general.architecture");
         two = (struct seen){ .n = 0 };
         bool later = gguf_meta_find(m, "split.no"); /* needs none */
-        bad +=
-            gguf_file_verify_meta(f, m, NULL, note, &two, &err) != GGUF_OK ||
-            !strstr(two.codes, "no-architecture") != later;
+        bad += gguf_file_verify_meta(f, m, NULL, seen_note, &two, &err) !=
+                   GGUF_OK ||
+               !strstr(two.codes, "no-architecture") != later;
         gguf_meta_destroy(m);
         gguf_file_close(f);
         fix_fini(&fx);
@@ -134,7 +96,7 @@ static void check_meta(void)
     if (gguf_file_open_memory(&f, fx.data, fx.size, NULL, NULL) ||
         gguf_meta_create(&m, NULL, NULL))
         exit(99);
-    ok(gguf_file_verify_meta(f, m, &payload, note, &two, &err) ==
+    ok(gguf_file_verify_meta(f, m, &payload, seen_note, &two, &err) ==
            GGUF_E_INVALID,
        "%s", err.message);
     gguf_meta_destroy(m);
@@ -148,7 +110,7 @@ static void check_near(void)
     struct seen s = { .n = 0 };
     struct fix fx;
     make(&fx, "model-pre-unknown");
-    ok(verify_bytes(fx.data, fx.size, NULL, &s) == GGUF_OK && s.n == 1 &&
+    ok(seen_in(fx.data, fx.size, NULL, &s) == GGUF_OK && s.n == 1 &&
            strstr(s.last, "'lama-bpe'") &&
            strstr(s.last, "like it are 'llama-bpe' and '"),
        "%s", s.last);
@@ -172,7 +134,7 @@ static void check_places(void)
         struct seen s = { .n = 0, .stop_at = 1 };
         struct fix fx;
         make(&fx, rows[i].name);
-        ok(verify_bytes(fx.data, fx.size, NULL, &s) == GGUF_E_CANCELLED &&
+        ok(seen_in(fx.data, fx.size, NULL, &s) == GGUF_E_CANCELLED &&
                s.offset + rows[i].size <= fx.size &&
                !memcmp(fx.data + s.offset, rows[i].bytes, rows[i].size),
            "%s: byte %" PRIu64 ": %s", rows[i].name, s.offset, s.last);
@@ -192,7 +154,7 @@ static void check_nomem(void)
         for (;; n++) {
             struct seen s = { .n = 0 };
             p.allocator = failalloc_init(&fa, n);
-            enum gguf_status st = verify_bytes(fx.data, fx.size, &p, &s);
+            enum gguf_status st = seen_in(fx.data, fx.size, &p, &s);
             if (fa.calls <= n)
                 break;
             bad += st != GGUF_E_NOMEM || fa.live != 0;
@@ -262,7 +224,7 @@ static void check_large(void)
         p.allocator = &a;
         large_vocab(&fx, N, same);
         double t = scratch_cpu_time();
-        enum gguf_status st = verify_bytes(fx.data, fx.size, &p, &s);
+        enum gguf_status st = seen_in(fx.data, fx.size, &p, &s);
         t = scratch_cpu_time() - t;
         ok(st == GGUF_OK && c.live == 0 && t < 1 && c.peak < 64 << 20 &&
                (strstr(s.codes, "duplicate-token") != NULL) == (same > 0) &&
@@ -272,7 +234,7 @@ static void check_large(void)
         struct seen q = { .n = 0 };
         p.quick = 1;
         t = scratch_cpu_time();
-        st = verify_bytes(fx.data, fx.size, &p, &q);
+        st = seen_in(fx.data, fx.size, &p, &q);
         ok(st == GGUF_OK && !strstr(q.codes, "duplicate-token"),
            "quick: %.0f ms: %s", (scratch_cpu_time() - t) * 1e3, q.codes);
         fix_fini(&fx);
@@ -282,7 +244,7 @@ static void check_large(void)
     struct fix fx;
     make(&fx, "model-spm");
     p.quick = p.payload = 1;
-    ok(verify_bytes(fx.data, fx.size, &p, &s) == GGUF_E_INVALID,
+    ok(seen_in(fx.data, fx.size, &p, &s) == GGUF_E_INVALID,
        "quick and payload exclude each other");
     fix_fini(&fx);
 }
@@ -295,7 +257,8 @@ static void check_gap(const char *path, const char *code)
     struct seen s = { .n = 0 };
     struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
     struct gguf_error err;
-    enum gguf_status st = gguf_path_verify(path, NULL, NULL, note, &s, &err);
+    enum gguf_status st =
+        gguf_path_verify(path, NULL, NULL, seen_note, &s, &err);
     if (!code) {
         ok(st == GGUF_E_NOTFOUND && !s.n, "%s", err.message);
         return;
@@ -308,7 +271,7 @@ static void check_gap(const char *path, const char *code)
     do {
         p.allocator = failalloc_init(&fa, n++);
         s.n = 0;
-        st = gguf_path_verify(path, &p, NULL, note, &s, &err);
+        st = gguf_path_verify(path, &p, NULL, seen_note, &s, &err);
         leaks += fa.live != 0;
     } while (st == GGUF_E_NOMEM && !s.n);
     ok(st == GGUF_OK && s.n == 1 && fa.calls < n && !leaks,
@@ -346,7 +309,7 @@ static void check_set(void)
     gguf_split_plan_destroy(plan);
     gguf_split_close(set);
     ok(gguf_split_open(&set, prefix, NULL, &err) == GGUF_OK &&
-           gguf_split_verify(set, NULL, note, &s, &err) == GGUF_OK &&
+           gguf_split_verify(set, NULL, seen_note, &s, &err) == GGUF_OK &&
            !strcmp(s.codes, "missing-tensor") &&
            !strcmp(s.name, "blk.1.attn_v.weight"),
        "a set of %zu: %s: %s", gguf_split_n_files(set), s.codes, s.last);
@@ -355,11 +318,11 @@ static void check_set(void)
     snprintf(second, sizeof second, "%s", gguf_split_path(set, 1));
     gguf_split_close(set);
     ok(gguf_file_open(&file, first, NULL, &err) == GGUF_OK &&
-           gguf_file_verify(file, NULL, note, &alone, &err) == GGUF_OK &&
+           gguf_file_verify(file, NULL, seen_note, &alone, &err) == GGUF_OK &&
            !strcmp(alone.codes, "shard"),
        "one shard: %s", alone.last);
     unlink(second);
-    ok(gguf_file_verify(file, NULL, note, &broken, &err) == GGUF_OK &&
+    ok(gguf_file_verify(file, NULL, seen_note, &broken, &err) == GGUF_OK &&
            !strcmp(broken.codes, "broken-set shard") && broken.n_error == 1,
        "the other is gone: %s", broken.codes);
     gguf_file_close(file);
@@ -397,7 +360,7 @@ static void check_bad(const char *path, const struct fixture *x)
     for (size_t i = 0; i < GG_LEN(codes); i++)
         if (codes[i].status == x->status)
             code = codes[i].code;
-    ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) == GGUF_OK &&
+    ok(gguf_path_verify(path, NULL, NULL, seen_note, &s, &err) == GGUF_OK &&
            s.n_error == 1 && s.n_no_file == 1 && !strcmp(s.codes, code) &&
            s.offset == f.mark,
        "%s: %s: %s", x->name, s.codes, s.last);
@@ -416,11 +379,12 @@ static void check_paths(void)
         check_bad(path, x);
     for (const struct fixture *x = fix_bad_tensor; x->name; x++)
         check_bad(path, x);
-    ok(gguf_path_verify(path, NULL, NULL, note, &stop, &err) ==
+    ok(gguf_path_verify(path, NULL, NULL, seen_note, &stop, &err) ==
            GGUF_E_CANCELLED,
        "stopped: %s", err.message);
     unlink(path);
-    ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) == GGUF_E_NOTFOUND &&
+    ok(gguf_path_verify(path, NULL, NULL, seen_note, &s, &err) ==
+               GGUF_E_NOTFOUND &&
            !s.n,
        "%s", err.message);
     struct fix f;
@@ -430,114 +394,11 @@ static void check_paths(void)
     if (!out || fwrite(f.data, 1, f.size, out) != f.size || fclose(out))
         exit(99);
     fix_fini(&f);
-    ok(gguf_path_verify(path, NULL, NULL, note, &s, &err) == GGUF_OK &&
+    ok(gguf_path_verify(path, NULL, NULL, seen_note, &s, &err) == GGUF_OK &&
            !s.n_no_file && !strcmp(s.codes, fix_models->codes),
        "one that opens: %s", s.codes);
     unlink(path);
     rmdir(dir);
-}
-
-/* ------------------------------------------------------- architectures --- */
-
-static const char *const skeletons[] = {
-    "bloom",     "command-r", "deepseek2", "falcon",     "gemma",   "gemma2",
-    "gemma3",    "glm4",      "gpt-oss",   "gpt2",       "gptneox", "llama",
-    "llama-moe", "mistral3",  "olmo2",     "phi2",       "phi3",    "qwen2",
-    "qwen3",     "qwen3moe",  "stablelm",  "starcoder2",
-};
-
-/* Findings after n bytes at off were replaced; the file is as it was then. */
-static void with_bytes(uint8_t *data, size_t size, uint64_t off,
-                       const void *bytes, size_t n, struct seen *s)
-{
-    uint8_t old[8];
-    memcpy(old, data + off, n);
-    memcpy(data + off, bytes, n);
-    memset(s, 0, sizeof *s);
-    verify_bytes(data, size, NULL, s);
-    memcpy(data + off, old, n);
-}
-
-/* Every hyperparameter that tensors depend on, one too many. */
-static unsigned check_keys(uint8_t *data, size_t size,
-                           const struct gguf_file *file, const char *name)
-{
-    static const char *const keys[] = {
-        ".embedding_length", ".vocab_size",
-        ".block_count",      ".kv_lora_rank",
-        ".q_lora_rank",      ".expert_count",
-        ".key_length_mla",   ".feed_forward_length",
-        ".value_length_mla", ".expert_feed_forward_length",
-    };
-    unsigned n = 0;
-    for (size_t i = 0; i < gguf_file_n_kv(file); i++) {
-        const struct gguf_kv *kv = gguf_file_kv(file, i);
-        for (size_t k = 0; k < GG_LEN(keys); k++) {
-            size_t len = strlen(keys[k]);
-            uint8_t more[4];
-            struct seen s;
-            if (kv->key.size < len || kv->type != GGUF_VAL_U32 ||
-                memcmp(kv->key.data + kv->key.size - len, keys[k], len))
-                continue;
-            gg_bytes_store32le(more, gg_bytes_load32le(data + kv->off) + 1);
-            with_bytes(data, size, kv->off, more, 4, &s);
-            if (!s.n_error) {
-                /* nothing uses it where all layers have experts */
-                if (strstr(keys[k], "feed") && strstr(name, "moe"))
-                    continue;
-                if (strstr(keys[k], "feed") && !strcmp(name, "gpt-oss"))
-                    continue;
-                printf("# %s: %s + 1 is not noticed\n", name, keys[k]);
-                return 0;
-            }
-            n++;
-        }
-    }
-    return n;
-}
-
-/* Every tensor under another name: it is none then, or missing. */
-static unsigned check_names(uint8_t *data, size_t size,
-                            const struct gguf_file *file, const char *name)
-{
-    unsigned n_missing = 0;
-    for (size_t i = 0; i < gguf_file_n_tensors(file); i++) {
-        const struct gguf_tensor_info *t = gguf_file_tensor(file, i);
-        struct seen s;
-        with_bytes(data, size, t->info_off + 8 + t->name.size - 1, "X", 1, &s);
-        if (!strstr(s.codes, "extra-tensor")) {
-            printf("# %s: tensor %zu: %s\n", name, i, s.codes);
-            return 0;
-        }
-        n_missing += strstr(s.codes, "missing-tensor") != NULL;
-    }
-    return n_missing;
-}
-
-static void check_skeletons(void)
-{
-    static struct skeleton m;
-    for (size_t i = 0; i < GG_LEN(skeletons); i++) {
-        const char *name = skeletons[i];
-        struct seen s = { .n = 0 };
-        struct gguf_file *file;
-        size_t size;
-        if (!skeleton_open(&m, name))
-            abort();
-        uint8_t *data = gen_file(&m.g, GGUF_DTYPE_F32, &size);
-        verify_bytes(data, size, NULL, &s);
-        if (gguf_file_open_memory(&file, data, size, NULL, NULL))
-            abort();
-        unsigned n_keys = check_keys(data, size, file, name);
-        unsigned n_names = check_names(data, size, file, name);
-        ok(!s.n && n_keys > 2 && n_names > gguf_file_n_tensors(file) / 2,
-           "%s: no findings but for %u keys + 1, and %u of %zu tensors "
-           "gone: %s",
-           name, n_keys, n_names, gguf_file_n_tensors(file), s.codes);
-        gguf_file_close(file);
-        free(data);
-        skeleton_close(&m);
-    }
 }
 
 /* ------------------------------------------------- hostile collection --- */
@@ -590,7 +451,7 @@ static void check_hostile(void)
         snprintf(path, sizeof path, "%s/%s", dir, col[0]);
         enum gguf_status st = gguf_file_open(&file, path, NULL, &err);
         if (st == GGUF_OK)
-            st = gguf_file_verify(file, &q, note, &s, &err);
+            st = gguf_file_verify(file, &q, seen_note, &s, &err);
         ok(st == GGUF_OK && !s.n_outside && agrees(col[0], col[6], col[7], &s),
            "%s: model %s, warning %s: %s", col[0], col[6], col[7], s.codes);
         gguf_file_close(file);
@@ -612,7 +473,6 @@ int main(void)
     check_large();
     check_set();
     check_paths();
-    check_skeletons();
     check_hostile();
     return done_testing();
 }
