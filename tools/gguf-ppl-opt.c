@@ -66,6 +66,10 @@ static const struct opt table[] = {
     { "-ctv --cache-type-v", "TYPE",
       "the same option; if both are given they must agree", OPT_WORD,
       AT(value_dtype), .words = cache_types },
+    { "--pre", "NAME",
+      "cut words as this name of tokenizer.ggml.pre says, whatever the file "
+      "says",
+      OPT_STR, AT(pre) },
     { "--no-check", NULL,
       "do not look for NaN and infinities among the weights first", OPT_FLAG,
       AT(no_check) },
@@ -91,6 +95,19 @@ static const struct opt table[] = {
       AT(print_assignments) },
     { "--print-plan", NULL, "print where in memory each tensor lies", OPT_FLAG,
       AT(print_plan) },
+    { "--tokenize", NULL,
+      "print the tokens of the text, a line each: the id, a tab, the piece",
+      OPT_FLAG, AT(tokenize) },
+    { "--detokenize", NULL,
+      "print the text of the token ids in the file: decimal, with white "
+      "space between",
+      OPT_FLAG, AT(detokenize) },
+    { "--parse-special", NULL,
+      "with --tokenize: texts of control tokens, such as </s>, are tokens",
+      OPT_FLAG, AT(parse_special) },
+    { "--no-bos", NULL,
+      "with --tokenize: no tokens go round the text, such as a BOS", OPT_FLAG,
+      AT(no_bos) },
     { .help = "Output:" },
     { "-j --json", NULL, "one JSON document at the end", OPT_FLAG, AT(json) },
     { "-q --quiet", NULL, "no progress bar, no warnings", OPT_FLAG,
@@ -127,11 +144,16 @@ static const struct opt table[] = {
 };
 
 #define PRINTS "--print-graph --print-assignments --print-plan"
+#define TOKENS "--tokenize --detokenize"
 
 static const struct opt_rule rules[] = {
     { NULL, OPT_NEEDS, "--model" },
     { NULL, OPT_NEEDS, "--file" },
-    { "--compare-backends", OPT_EXCLUDES, "--backend " PRINTS },
+    { "--compare-backends", OPT_EXCLUDES, "--backend " PRINTS " " TOKENS },
+    { "--tokenize", OPT_EXCLUDES, "--detokenize " PRINTS },
+    { "--detokenize", OPT_EXCLUDES, PRINTS },
+    { "--parse-special", OPT_NEEDS, "--tokenize" },
+    { "--no-bos", OPT_NEEDS, "--tokenize" },
     { "--tolerance", OPT_NEEDS, "--compare-backends" },
     { "--json", OPT_EXCLUDES, PRINTS },
     { "--cpus", OPT_EXCLUDES, "--numa" },

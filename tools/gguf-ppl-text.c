@@ -106,8 +106,5 @@ bool ppl_read_text(const char *path, uint64_t limit, char **data, size_t *size)
         *data = NULL;
         return false;
     }
-    /* as llama.cpp does: editors end a file with one that nobody wrote */
-    if (*size && (*data)[*size - 1] == '\n')
-        --*size;
     return true;
 }

@@ -61,6 +61,7 @@ static bool open_model(struct job *j, const struct ppl_options *o)
     struct gguf_error err;
     mp.warn = warn;
     mp.warn_user = (void *)(uintptr_t)o;
+    mp.pre = o->pre;
     if (!ppl_pool_open(&j->pool, o))
         return false;
     load_raise_limits();
@@ -90,6 +91,9 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     const struct gguf_vocab *v = gguf_model_vocab(j->model);
     if (!ppl_read_text(o->text, o->max_text, &j->text, &j->run.text_size))
         return false;
+    /* as llama.cpp does: editors end a file with one that nobody wrote */
+    if (j->run.text_size && j->text[j->run.text_size - 1] == '\n')
+        j->run.text_size--;
     if (gguf_vocab_tokenize(v, j->text, j->run.text_size,
                             GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
                             &err) != GGUF_OK)
@@ -246,6 +250,10 @@ int main(int argc, char **argv)
 {
     struct ppl_options o;
     ppl_parse_options(&o, argc, argv);
+    if (o.tokenize || o.detokenize)
+        return msg_exit((o.tokenize ? ppl_tokenize(&o) : ppl_detokenize(&o))
+                            ? MSG_DONE
+                            : MSG_FAILED);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
     bool good =

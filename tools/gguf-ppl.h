@@ -23,6 +23,8 @@ struct ppl_options {
     double tolerance;     /* relative error that is a difference */
     int print_graph;      /* PPL_GRAPH_..., or 0 */
     bool print_assignments, print_plan;
+    bool tokenize, detokenize, no_bos, parse_special;
+    const char *pre;       /* instead of tokenizer.ggml.pre, or NULL */
     const char *cpus; /* processors to run on, "0-3,8", or NULL */
     bool numa;        /* spread threads and memory over nodes */
 };
@@ -73,6 +75,11 @@ struct ppl_compare {
  * a failure. false: a message was printed. */
 bool ppl_read_text(const char *path, uint64_t limit, char **data,
                    size_t *size);
+
+/* Print the tokens of the text; the text of the tokens in it. false: a message
+ * was printed. */
+bool ppl_tokenize(const struct ppl_options *o);
+bool ppl_detokenize(const struct ppl_options *o);
 
 /* What was measured, in the order in which it becomes known. */
 struct ppl_run {

@@ -45,6 +45,11 @@ enum gguf_status gguf_vocab_create(struct gguf_vocab **out,
         gguf_vocab_destroy(v);
         return st;
     }
+    if (v->pre && !v->bpe)
+        gg_vocab_warn(v,
+                      "a vocabulary of the kind '%s' does not cut words by a "
+                      "name of tokenizer.ggml.pre: '%s' is not used",
+                      v->algo->model, v->pre);
     *out = v;
     return GGUF_OK;
 }
@@ -286,7 +291,9 @@ size_t gguf_vocab_detokenize(const struct gguf_vocab *v, const gguf_token *id,
         id++;
         n--;
     }
-    if (strip && n && v->add_eos && id[n - 1] == v->special[GGUF_SPECIAL_EOS])
+    gguf_token last =
+        v->special[v->algo->wraps ? GGUF_SPECIAL_SEP : GGUF_SPECIAL_EOS];
+    if (strip && n && (v->add_eos || v->algo->wraps) && id[n - 1] == last)
         n--;
     struct gg_vocab_sink s = { out, size, 0, v->add_space_prefix, NULL };
     if (v->algo->clean)

@@ -283,10 +283,53 @@ test $rc -eq 0 && grep -q '^split 0: CPU, ' "$tmp/out" &&
     grep -q "^leaf [0-9]*: 'mask' .*: buffer 0, bytes [0-9]* to [0-9]*$" "$tmp/out"
 ok 'assignments, and where tensors lie'
 
+# Tokens of a text, and back.
+head -c 300 "$t" >"$tmp/exact"
+printf '\n </s> x\n\377' >>"$tmp/exact"
+run "$ppl" -m "$m" -f "$tmp/exact" --tokenize
+test $rc -eq 0 -a ! -s "$tmp/err" &&
+    head -n 1 "$tmp/out" | grep -q '^1	<s>$' &&
+    ! grep -q '</s>' "$tmp/out" && grep -q '^[0-9]*	\\xFF$' "$tmp/out" &&
+    test "$(grep -c '^[0-9]*	..*$' "$tmp/out")" -eq "$(wc -l <"$tmp/out")"
+ok 'the tokens of a text, a line each'
+cut -f1 "$tmp/out" >"$tmp/ids"
+count=$(wc -l <"$tmp/ids")
+run "$ppl" -m "$m" -f "$tmp/ids" --detokenize
+test $rc -eq 0 -a ! -s "$tmp/err" && cmp -s "$tmp/out" "$tmp/exact"
+ok 'give the text back, to the last byte'
+run "$ppl" -j -m "$m" -f "$tmp/exact" --tokenize
+test $rc -eq 0 && grep -q "\"n_tokens\": $count," "$tmp/out" &&
+    test "$(grep -c '"id": ' "$tmp/out")" -eq "$count" &&
+    grep -q '"hex": "ff"' "$tmp/out" && grep -q '"size": 310,' "$tmp/out"
+ok 'as JSON, with the bytes that are no UTF-8'
+run "$ppl" -m "$m" -f "$tmp/exact" --tokenize --parse-special --no-bos
+test $rc -eq 0 && grep -q '^2	</s>$' "$tmp/out" &&
+    ! grep -q '<s>' "$tmp/out"
+ok 'with texts of control tokens read, and nothing round the text'
+for ids in '1 x' '1 -2' '1,2' '1 99999999999999999999' '3 2048'; do
+    echo "$ids" >"$tmp/bad"
+    run "$ppl" -m "$m" -f "$tmp/bad" --detokenize
+    fails ': byte [012] \|: byte [0-9]: id [0-9]* is no token, there are 2048$'
+    ok "no ids: $ids"
+done
+mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
+printf 'zzxy' >"$tmp/word"
+b=$tmp/fix/model-pre-unknown.gguf
+run "$ppl" -m "$b" -f "$tmp/word" --tokenize
+fails "tokenizer.ggml.pre '.*' is no way to cut texts.*; like it are '.*' and '"
+ok 'an unknown name of a way to cut words: names like it'
+run "$ppl" -m "$b" -f "$tmp/word" --tokenize --no-bos --pre qwen2
+test $rc -eq 0 && printf '261\tzzxy\n' | cmp -s - "$tmp/out"
+ok 'another name given in its place'
+run "$ppl" -m "$m" -f "$tmp/word" --tokenize --pre qwen2
+test $rc -eq 0 && grep -q "'qwen2' is not used" "$tmp/err"
+ok 'which is no use where words are not cut by names'
+
 for args in "--compare-backends CPU" "--compare-backends CPU,CPU,CPU" \
     "--compare-backends CPU,CPU --backend CPU" "--print-graph=svg" "--cpus 0 --numa" \
     "--compare-backends CPU,CPU --print-plan" "--tolerance -1" \
-    "--json --print-plan"; do
+    "--json --print-plan" "--tokenize --detokenize" "--no-bos" \
+    "--detokenize --parse-special" "--tokenize --print-plan"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$t" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1

@@ -1,0 +1,230 @@
+/* gguf-ppl-tokens.c - a text's tokens printed, and the text of tokens */
+#include "config.h"
+#include "tools/common/json.h"
+#include "tools/common/load.h"
+#include "tools/common/msg.h"
+#include "tools/common/text.h"
+#include "tools/gguf-ppl.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A vocabulary needs no weights, so that any file with one will do. */
+struct vocab {
+    struct gguf_split *set;
+    struct gguf_vocab *v;
+};
+
+static void warn(void *user, const char *message)
+{
+    const struct ppl_options *o = user;
+    if (!o->quiet)
+        msg_warn(o->model, "%s", message);
+}
+
+static bool open_vocab(struct vocab *m, const struct ppl_options *o)
+{
+    struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
+    struct gguf_error err;
+    p.warn = warn;
+    p.warn_user = (void *)(uintptr_t)o;
+    p.pre = o->pre;
+    load_raise_limits();
+    if (gguf_split_open(&m->set, o->model, NULL, &err) != GGUF_OK ||
+        gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) !=
+            GGUF_OK) {
+        msg_fail(o->model, &err);
+        return false;
+    }
+    return true;
+}
+
+static void close_vocab(struct vocab *m)
+{
+    gguf_vocab_destroy(m->v);
+    gguf_split_close(m->set);
+}
+
+/* ---- text to tokens ---- */
+
+/* The bytes of a token, which live until the next call. */
+static struct gguf_str piece_of(const struct gguf_vocab *v, gguf_token id,
+                                struct text *buf)
+{
+    size_t n = gguf_vocab_piece(v, id, GGUF_DETOKENIZE_SPECIAL, NULL, 0);
+    text_clear(buf);
+    if (buf->size < n + 1)
+        buf->s = msg_grow(buf->s, &buf->size, n + 1, 1);
+    gguf_vocab_piece(v, id, GGUF_DETOKENIZE_SPECIAL, buf->s, n);
+    return (struct gguf_str){ buf->s, n };
+}
+
+static bool is_utf8(struct gguf_str s)
+{
+    for (size_t i = 0, k; i < s.size; i += k)
+        if (!(k = gguf_text_decode(s.data + i, s.size - i, NULL)))
+            return false;
+    return true;
+}
+
+static void print_lines(const struct gguf_vocab *v,
+                        const struct gguf_tokens *t)
+{
+    struct text piece = { 0 }, line = { 0 };
+    for (size_t i = 0; i < t->n; i++) {
+        struct gguf_str s = piece_of(v, t->id[i], &piece);
+        text_clear(&line);
+        text_add_esc(&line, s, UINT64_MAX);
+        printf("%" PRId32 "\t%s\n", t->id[i], line.s ? line.s : "");
+    }
+    text_fini(&piece);
+    text_fini(&line);
+}
+
+/* Bytes that JSON has no text for, too. */
+static void json_hex(struct json *j, struct gguf_str s, struct text *hex)
+{
+    text_clear(hex);
+    for (size_t i = 0; i < s.size; i++)
+        text_addf(hex, "%02x", (unsigned)(unsigned char)s.data[i]);
+    json_strz(j, "hex", hex->s);
+}
+
+static void print_json(const struct ppl_options *o, const struct gguf_vocab *v,
+                       const struct gguf_tokens *t, size_t size)
+{
+    struct text piece = { 0 }, hex = { 0 };
+    struct json j;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    json_strz(&j, "model", o->model);
+    json_str(&j, "vocabulary", gguf_vocab_model(v));
+    json_u64(&j, "vocabulary_size", gguf_vocab_n_tokens(v));
+    json_strz(&j, "text", o->text);
+    json_u64(&j, "size", size);
+    json_u64(&j, "n_tokens", t->n);
+    json_open(&j, "tokens", '[');
+    for (size_t i = 0; i < t->n; i++) {
+        struct gguf_str s = piece_of(v, t->id[i], &piece);
+        json_open(&j, NULL, '{');
+        json_i64(&j, "id", t->id[i]);
+        json_str(&j, "piece", s);
+        if (!is_utf8(s))
+            json_hex(&j, s, &hex);
+        json_close(&j);
+    }
+    json_close(&j);
+    json_close(&j);
+    json_end(&j);
+    text_fini(&piece);
+    text_fini(&hex);
+}
+
+bool ppl_tokenize(const struct ppl_options *o)
+{
+    struct vocab m = { NULL, NULL };
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    struct gguf_error err;
+    char *text = NULL;
+    size_t size = 0;
+    unsigned flags =
+        (o->no_bos ? 0u : (unsigned)GGUF_TOKENIZE_ADD_SPECIAL) |
+        (o->parse_special ? (unsigned)GGUF_TOKENIZE_PARSE_SPECIAL : 0u);
+    bool good =
+        open_vocab(&m, o) && ppl_read_text(o->text, o->max_text, &text, &size);
+    if (good &&
+        gguf_vocab_tokenize(m.v, text, size, flags, &t, &err) != GGUF_OK) {
+        msg_fail(o->text, &err);
+        good = false;
+    }
+    if (good && o->json)
+        print_json(o, m.v, &t, size);
+    else if (good)
+        print_lines(m.v, &t);
+    gguf_tokens_fini(&t);
+    free(text);
+    close_vocab(&m);
+    return good;
+}
+
+/* ---- and back ---- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* The ids in a text, decimal, with white space between. false: a message was
+ * printed. */
+static bool read_ids(const struct ppl_options *o, const struct gguf_vocab *v,
+                     const char *text, size_t size, struct gguf_tokens *t,
+                     size_t *room)
+{
+    size_t n_tokens = gguf_vocab_n_tokens(v);
+    for (size_t i = 0; i < size;) {
+        if (is_blank(text[i])) {
+            i++;
+            continue;
+        }
+        size_t begin = i;
+        uint64_t id = 0;
+        for (; i < size && text[i] >= '0' && text[i] <= '9'; i++)
+            id = id < UINT32_MAX ? id * 10 + (uint64_t)(text[i] - '0') : id;
+        if (i == begin || (i < size && !is_blank(text[i]))) {
+            msg_error(o->text, "byte %zu begins no token id, a decimal number",
+                      begin);
+            return false;
+        }
+        if (id >= n_tokens) {
+            msg_error(o->text,
+                      "byte %zu: id %" PRIu64 " is no token, there are %zu",
+                      begin, id, n_tokens);
+            return false;
+        }
+        if (t->n == *room)
+            t->id = msg_grow(t->id, room, t->n + 1, sizeof *t->id);
+        t->id[t->n++] = (gguf_token)id;
+    }
+    return true;
+}
+
+static void print_text(const struct ppl_options *o, const struct gguf_vocab *v,
+                       const struct gguf_tokens *t)
+{
+    unsigned flags = GGUF_DETOKENIZE_SPECIAL | GGUF_DETOKENIZE_STRIP;
+    size_t n = gguf_vocab_detokenize(v, t->id, t->n, flags, NULL, 0);
+    char *text = msg_must(malloc(n + 1));
+    gguf_vocab_detokenize(v, t->id, t->n, flags, text, n);
+    if (o->json) {
+        struct json j;
+        json_begin(&j, stdout);
+        json_open(&j, NULL, '{');
+        json_strz(&j, "model", o->model);
+        json_u64(&j, "n_tokens", t->n);
+        json_u64(&j, "size", n);
+        json_str(&j, "text", (struct gguf_str){ text, n });
+        json_close(&j);
+        json_end(&j);
+    } else {
+        fwrite(text, 1, n, stdout);
+    }
+    free(text);
+}
+
+bool ppl_detokenize(const struct ppl_options *o)
+{
+    struct vocab m = { NULL, NULL };
+    struct gguf_tokens t = GGUF_TOKENS_INIT;
+    char *text = NULL;
+    size_t size = 0, room = 0;
+    bool good = open_vocab(&m, o) &&
+                ppl_read_text(o->text, o->max_text, &text, &size) &&
+                read_ids(o, m.v, text, size, &t, &room);
+    if (good)
+        print_text(o, m.v, &t);
+    free(t.id);
+    free(text);
+    close_vocab(&m);
+    return good;
+}
