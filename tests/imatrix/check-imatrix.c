@@ -4,6 +4,7 @@
 #include "base/compiler.h"
 #include "base/bytes.h"
 #include "imatrix/imatrix.h"
+#include "tests/imatrix/made.h"
 #include "tests/slurp.h"
 #include "tests/tap.h"
 
@@ -35,21 +36,11 @@ static size_t read_into(const char *path, uint8_t *p, size_t size)
 
 /* Written again a file is the same; the newer form becomes the older one that
  * the reference wrote of the same data. */
-static void check_golden(const char *model)
+static void check_forms(const char *model, const char *gguf, const char *dat)
 {
-    char name[256], gguf[4096], dat[4096];
     const char *out = in_dir("out");
     struct gguf_imatrix *a = NULL, *b = NULL;
     struct gguf_error err;
-    snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.gguf", model);
-    if (!shared_path(name)) {
-        skip("imat-%s.gguf is not here", model);
-        return;
-    }
-    snprintf(gguf, sizeof gguf, "%s", shared_path(name));
-    snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.dat", model);
-    snprintf(dat, sizeof dat, "%s",
-             shared_path(name) ? shared_path(name) : "");
     gguf_error_clear(&err);
     ok(gguf_imatrix_load(&a, gguf, NULL, &err) == GGUF_OK &&
            gguf_imatrix_n_entries(a) > 10 && gguf_imatrix_dataset(a, 0) &&
@@ -73,6 +64,21 @@ static void check_golden(const char *model)
     gguf_imatrix_destroy(a);
     gguf_imatrix_destroy(b);
     remove(out);
+}
+
+/* Data made here, and where they are those of llama-imatrix. */
+static void check_golden(const char *model)
+{
+    char name[256], gguf[4096], dat[4096];
+    snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.gguf", model);
+    const char *path = shared_path(name);
+    if (!path)
+        return;
+    snprintf(gguf, sizeof gguf, "%s", path);
+    snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.dat", model);
+    path = shared_path(name);
+    snprintf(dat, sizeof dat, "%s", path ? path : "");
+    check_forms(model, gguf, dat);
 }
 
 static bool near(const struct gguf_imatrix *im, const char *name, size_t i,
@@ -420,21 +426,13 @@ static void check_keys(void)
 
 /* Every prefix of a file, and every byte of its beginning changed, is either
  * refused or read; nothing else happens. */
-static void check_broken(const char *model, const char *suffix)
+static void check_broken(const char *name)
 {
     static uint8_t b[1 << 20];
-    char name[256];
     const char *bad = in_dir("bad");
     struct gguf_imatrix *im;
     struct gguf_error err;
-    snprintf(name, sizeof name, "golden/files/imatrix/imat-%s.%s", model,
-             suffix);
-    const char *path = shared_path(name);
-    if (!path) {
-        skip("%s is not here", name);
-        return;
-    }
-    size_t n = read_into(path, b, sizeof b);
+    size_t n = read_into(in_dir(name), b, sizeof b);
     int wrong = 0, refused = 0;
     for (size_t k = 0; k < 300; k++) {
         size_t cut = k < 200 ? k : (size_t)rnd_below(n);
@@ -478,6 +476,9 @@ int main(void)
         perror(dir);
         return 99;
     }
+    ok(made_gguf(in_dir("made.gguf")) && made_dat(in_dir("made.dat")),
+       "data are made");
+    check_forms("made", in_dir("made.gguf"), in_dir("made.dat"));
     for (size_t i = 0; i < GG_LEN(models); i++)
         check_golden(models[i]);
     check_sums();
@@ -486,8 +487,10 @@ int main(void)
     check_values();
     check_uncounted();
     check_keys();
-    check_broken("syn-moe8", "gguf");
-    check_broken("syn-moe8", "dat");
+    check_broken("made.gguf");
+    check_broken("made.dat");
+    remove(in_dir("made.gguf"));
+    remove(in_dir("made.dat"));
     ok(rmdir(dir) == 0, "nothing is left");
     return done_testing();
 }

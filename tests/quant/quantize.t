@@ -81,28 +81,26 @@ run "$q" -q "$m" "$tmp/o.gguf" Q4_K_M
 run "$q" -q --recipe "$tmp/r.recipe" "$m" "$tmp/p.gguf"
 test $rc -eq 0 && cmp -s "$tmp/o.gguf" "$tmp/p.gguf"
 ok 'a recipe from a file gives what the preset gives'
-im=$GGUF_SHARED/golden/files/imatrix/imat-llama
-if test -f "$im.gguf"; then
-    run "$q" -q --imatrix "$im.gguf" "$m" "$tmp/i.gguf" Q4_K_M
-    test $rc -eq 0 && ! cmp -s "$tmp/i.gguf" "$tmp/o.gguf" &&
-        "$builddir/gguf-info" --metadata "$tmp/i.gguf" |
-        grep -q 'quantize.imatrix.file *imat-llama.gguf$'
-    ok 'importance data are used, and recorded without a path'
-    run "$q" -q -f --imatrix "$im.gguf" --exclude-weights blk "$m" \
-        "$tmp/p.gguf" Q4_K_M
-    test $rc -eq 0 && ! cmp -s "$tmp/i.gguf" "$tmp/p.gguf"
-    ok '--exclude-weights'
-    rm -f "$tmp/i.gguf"
-    run "$q" -q --imatrix "$im.gguf" --include-weights no "$m" "$tmp/x.gguf" Q4_0
-    test $rc -eq 1 -a ! -e "$tmp/x.gguf" &&
-        grep -q 'include-weights leaves no importance data$' "$tmp/err"
-    ok '--include-weights that matches nothing'
-    run "$q" -q "$m" "$tmp/x.gguf" IQ2_XXS
-    test $rc -eq 1 -a ! -e "$tmp/x.gguf" && grep -q 'needs importance' "$tmp/err"
-    ok 'types that need importance data say so'
-else
-    skip 'importance data' 'no vectors'
-fi
+im=$tmp/imat-llama
+"$builddir/tests/tools/mkimatrix" "$im.gguf" made gguf
+run "$q" -q --imatrix "$im.gguf" "$m" "$tmp/i.gguf" Q4_K_M
+test $rc -eq 0 && ! cmp -s "$tmp/i.gguf" "$tmp/o.gguf" &&
+    "$builddir/gguf-info" --metadata "$tmp/i.gguf" |
+    grep -q 'quantize.imatrix.file *imat-llama.gguf$'
+ok 'importance data are used, and recorded without a path'
+run "$q" -q -f --imatrix "$im.gguf" --exclude-weights blk "$m" \
+    "$tmp/p.gguf" Q4_K_M
+test $rc -eq 0 && ! cmp -s "$tmp/i.gguf" "$tmp/p.gguf"
+ok '--exclude-weights'
+rm -f "$tmp/i.gguf"
+run "$q" -q --imatrix "$im.gguf" --include-weights no "$m" "$tmp/x.gguf" Q4_0
+test $rc -eq 1 -a ! -e "$tmp/x.gguf" &&
+    grep -q 'include-weights leaves no importance data$' "$tmp/err"
+ok '--include-weights that matches nothing'
+run "$q" -q "$m" "$tmp/x.gguf" IQ2_XXS
+test $rc -eq 1 -a ! -e "$tmp/x.gguf" && grep -q 'needs importance' "$tmp/err"
+ok 'types that need importance data say so'
+rm -f "$im.gguf"
 echo 'base Q4_K if' >"$tmp/r.recipe"
 rm -f "$tmp"/[op].gguf
 run "$q" -q --recipe "$tmp/r.recipe" "$m" "$tmp/o.gguf"

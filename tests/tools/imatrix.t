@@ -110,12 +110,11 @@ if test -f "$m"; then
 else
     skip '--model' 'no model in share/'
 fi
-for f in imat-llama imat-syn-moe8; do
-    v=$GGUF_SHARED/golden/files/imatrix/$f
-    if test ! -f "$v.gguf" -o ! -f "$v.dat"; then
-        skip "$f" 'no vectors'
-        continue
-    fi
+"$mk" "$tmp/imat-made.gguf" made gguf
+for v in "$tmp/imat-made" "$GGUF_SHARED"/golden/files/imatrix/imat-llama \
+    "$GGUF_SHARED"/golden/files/imatrix/imat-syn-moe8; do
+    test -f "$v.gguf" || continue
+    f=${v##*/}
     run "$im" -j "$v.gguf"
     test $rc -eq 0 && grep -q '"n_mats": ' "$tmp/out"
     ok "$f.gguf is read"

@@ -4,6 +4,7 @@
  *     mkimatrix OUT layers N
  *     mkimatrix OUT tensor NAME COLUMNS
  *     mkimatrix OUT uncounted
+ *     mkimatrix OUT made gguf|dat
  *
  * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
  * calls, value k of each is SCALE * (k % 5). Default: 1, 64. SCALE nan: every
@@ -13,6 +14,8 @@
  * layers: instead N layers of one tensor with a column. tensor: instead this
  * one. uncounted: 0 calls.
  */
+#include "tests/imatrix/made.h"
+
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -60,6 +63,8 @@ int main(int argc, char **argv)
     static const char text[] = "/home/somebody/secret/wiki.raw";
     float scale = argc > 2 ? (float)atof(argv[2]) : 1;
     uint32_t cols = argc > 3 ? (uint32_t)atoi(argv[3]) : 64;
+    if (argc > 3 && !strcmp(argv[2], "made"))
+        return !(argv[3][0] == 'g' ? made_gguf : made_dat)(argv[1]);
     big = argc > 4;
     f = argc > 1 ? fopen(argv[1], "wb") : NULL;
     if (!f)

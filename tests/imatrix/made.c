@@ -1,0 +1,167 @@
+/* made.c - importance data, written without the library */
+#include "config.h"
+#include "tests/imatrix/made.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CHUNKS = 8, CHUNK_SIZE = 64, N_LAYERS = 4 };
+
+/* Tensors of a layer, in the order of names, and one after them. */
+static const struct kind {
+    const char *name;
+    uint32_t n_cols, n_mats;
+} kinds[] = {
+    { "attn_k.weight", 256, 1 },       { "attn_output.weight", 256, 1 },
+    { "attn_q.weight", 256, 1 },       { "attn_v.weight", 256, 1 },
+    { "ffn_down.weight", 768, 1 },     { "ffn_gate.weight", 256, 1 },
+    { "ffn_gate_exps.weight", 64, 4 }, { "ffn_up.weight", 256, 1 },
+};
+enum { N_KINDS = sizeof kinds / sizeof *kinds };
+enum { N_ENTRIES = N_LAYERS * N_KINDS + 1 };
+
+static struct kind entry(unsigned i, char name[64])
+{
+    if (i == N_ENTRIES - 1) {
+        strcpy(name, "output.weight");
+        return (struct kind){ name, 256, 1 };
+    }
+    snprintf(name, 64, "blk.%u.%s", i / N_KINDS, kinds[i % N_KINDS].name);
+    return kinds[i % N_KINDS];
+}
+
+/* Tokens that a matrix has seen. */
+static float count(const struct kind *k, uint32_t mat)
+{
+    static const float experts[4] = { 200, 100, 24, 188 };
+    return k->n_mats > 1 ? experts[mat] : CHUNKS * CHUNK_SIZE;
+}
+
+static uint32_t n_calls(const struct kind *k)
+{
+    return ((uint32_t)count(k, 0) + CHUNK_SIZE - 1) / CHUNK_SIZE;
+}
+
+/* Sum of the squares of a column. */
+static float sum(unsigned i, uint32_t at)
+{
+    uint32_t x = (i * 7919 + at + 1) * UINT32_C(2654435761);
+    x ^= x >> 15;
+    return (float)(1 + x % 100003) * 0x1p-6f;
+}
+
+static FILE *f;
+
+static void put(uint64_t v, int n)
+{
+    for (int i = 0; i < n; i++)
+        fputc((int)(v >> 8 * i & 255), f);
+}
+
+static void put_float(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, 4);
+    put(bits, 4);
+}
+
+/* With a length of so many bytes. */
+static void put_text(const char *s, int size)
+{
+    put(strlen(s), size);
+    fputs(s, f);
+}
+
+bool made_dat(const char *path)
+{
+    f = fopen(path, "wb");
+    if (!f)
+        return false;
+    put(N_ENTRIES, 4);
+    for (unsigned i = 0; i < N_ENTRIES; i++) {
+        char name[64];
+        const struct kind k = entry(i, name);
+        put_text(name, 4);
+        put(n_calls(&k), 4);
+        put(k.n_cols * k.n_mats, 4);
+        for (uint32_t c = 0; c < k.n_cols * k.n_mats; c++) {
+            const float mean = sum(i, c) / count(&k, c / k.n_cols);
+            put_float(mean * (float)n_calls(&k));
+        }
+    }
+    put(CHUNKS, 4);
+    put_text("made.txt", 4);
+    return fclose(f) == 0;
+}
+
+/* A tensor's place in the file's head. */
+static uint64_t put_info(const char *name, const char *suffix, uint32_t ne0,
+                         uint32_t ne1, uint64_t off)
+{
+    put(strlen(name) + strlen(suffix), 8);
+    fprintf(f, "%s%s", name, suffix);
+    put(ne1 > 1 ? 2 : 1, 4);
+    put(ne0, 8);
+    if (ne1 > 1)
+        put(ne1, 8);
+    put(0, 4); /* F32 */
+    put(off, 8);
+    return off + (4 * (uint64_t)ne0 * ne1 + 31) / 32 * 32;
+}
+
+static void pad(void)
+{
+    while (ftell(f) % 32)
+        fputc(0, f);
+}
+
+static void put_meta(void)
+{
+    fputs("GGUF", f);
+    put(3, 4);
+    put(2 * N_ENTRIES, 8);
+    put(4, 8);
+    put_text("general.type", 8);
+    put(8, 4);
+    put_text("imatrix", 8);
+    put_text("imatrix.datasets", 8);
+    put(9, 4);
+    put(8, 4);
+    put(1, 8);
+    put_text("made.txt", 8);
+    put_text("imatrix.chunk_count", 8);
+    put(4, 4);
+    put(CHUNKS, 4);
+    put_text("imatrix.chunk_size", 8);
+    put(4, 4);
+    put(CHUNK_SIZE, 4);
+}
+
+bool made_gguf(const char *path)
+{
+    uint64_t off = 0;
+    f = fopen(path, "wb");
+    if (!f)
+        return false;
+    put_meta();
+    for (unsigned i = 0; i < N_ENTRIES; i++) {
+        char name[64];
+        const struct kind k = entry(i, name);
+        off = put_info(name, ".in_sum2", k.n_cols, k.n_mats, off);
+        off = put_info(name, ".counts", 1, k.n_mats, off);
+    }
+    for (unsigned i = 0; i < N_ENTRIES; i++) {
+        char name[64];
+        const struct kind k = entry(i, name);
+        pad();
+        for (uint32_t c = 0; c < k.n_cols * k.n_mats; c++)
+            put_float(sum(i, c));
+        pad();
+        for (uint32_t m = 0; m < k.n_mats; m++)
+            put_float(count(&k, m));
+    }
+    pad();
+    return fclose(f) == 0;
+}
