@@ -76,15 +76,7 @@ static GG_ALWAYS_INLINE void places(const float *x, int n, int *to)
 
 static void weigh(const float *x, const float *weight, float sigma2, float *w)
 {
-    __m256 s = _mm256_set1_ps(sigma2);
-    for (int i = 0; i < 256; i += 8) {
-        __m256 v = _mm256_loadu_ps(x + i);
-        v = _mm256_mul_ps(v, v);
-        if (weight)
-            v = _mm256_mul_ps(_mm256_loadu_ps(weight + i),
-                              _mm256_sqrt_ps(_mm256_add_ps(s, v)));
-        _mm256_storeu_ps(w + i, v);
-    }
+    gg_x86_importances(x, weight, sigma2, 256, w);
 }
 
 /* A part in its order: elements, importances, and running sums of products

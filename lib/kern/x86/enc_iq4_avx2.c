@@ -97,21 +97,6 @@ static void fit_levels(const struct gg_kern_lanes *l, float scales[16])
     pair_store(scales, without(scale, dead));
 }
 
-/* Importances of n floats: weight * sqrt(sigma2 + x^2), or x^2. */
-static void importances(const float *x, const float *weight, float sigma2,
-                        int n, float *w)
-{
-    __m256 s = _mm256_set1_ps(sigma2);
-    for (int i = 0; i < n; i += 8) {
-        __m256 v = _mm256_loadu_ps(x + i);
-        v = _mm256_mul_ps(v, v);
-        if (weight)
-            v = _mm256_mul_ps(_mm256_loadu_ps(weight + i),
-                              _mm256_sqrt_ps(_mm256_add_ps(s, v)));
-        _mm256_storeu_ps(w + i, v);
-    }
-}
-
 static float sigma2_of(const float *x, int n)
 {
     float sum = 0;
@@ -146,8 +131,9 @@ void gg_kern_encode_iq4_nl_avx2(const float *src, void *dst, size_t n_rows,
             size_t b = i + (g < n_here ? g : n_here - 1);
             const float *from = src + 32 * b;
             memcpy(x + 32 * g, from, 32 * sizeof *x);
-            importances(from, weight ? weight + b % n_block * 32 : NULL,
-                        weight ? sigma2_of(from, 32) : 0, 32, w + 32 * g);
+            gg_x86_importances(from, weight ? weight + b % n_block * 32 : NULL,
+                               weight ? sigma2_of(from, 32) : 0, 32,
+                               w + 32 * g);
         }
         gg_kern_lanes_load_avx2(l.x, x, 32);
         gg_kern_lanes_load_avx2(l.w, w, 32);
@@ -208,8 +194,8 @@ void gg_kern_encode_iq4_xs_avx2(const float *src, void *dst, size_t n_rows,
             if (weight)
                 by[k] = weight + b % n_block * 256;
             memcpy(x + 256 * k, from, 256 * sizeof *x);
-            importances(from, by[k], weight ? sigma2_of(from, 256) : 0, 256,
-                        w + 256 * k);
+            gg_x86_importances(from, by[k], weight ? sigma2_of(from, 256) : 0,
+                               256, w + 256 * k);
         }
         gg_kern_lanes_load_avx2(l.x, x, 32);
         gg_kern_lanes_load_avx2(l.w, w, 32);

@@ -10,79 +10,25 @@
 #include "kern/gemm_exact.h"
 #include "kern/x86/x86.h"
 
-enum { MR = GG_GEMM_MR_AVX2, NR = GG_GEMM_NR_AVX2 };
+#define VF           __m256
+#define vf_zero      _mm256_setzero_ps
+#define vf_load      _mm256_load_ps
+#define vf_loadu     _mm256_loadu_ps
+#define vf_storeu    _mm256_storeu_ps
+#define vf_all       _mm256_broadcast_ss
+#define vf_add       _mm256_add_ps
+#define vf_fma       _mm256_fmadd_ps
+#define vf_transpose gg_x86_transpose8
+#define TILE         gg_kern_gemm_tile_avx2
+/* clang-format off */
+#define CASES                                                                 \
+    CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6)
+/* clang-format on */
 
-/* The tile for a number of columns that the compiler knows. */
-static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
-                                  int n_cols, float *y, size_t y_stride,
-                                  int add)
-{
-    __m256 acc[NR][2];
-    GG_UNROLL
-    for (int j = 0; j < n_cols; j++) {
-        acc[j][0] = acc[j][1] = _mm256_setzero_ps();
-        GG_PREFETCH_W(y + j * y_stride);
-        GG_PREFETCH_W(y + j * y_stride + MR - 1);
-    }
-    for (size_t p = 0; p < k; p++, w += MR, x += NR) {
-        const __m256 w0 = _mm256_load_ps(w), w1 = _mm256_load_ps(w + 8);
-        GG_UNROLL
-        for (int j = 0; j < n_cols; j++) {
-            const __m256 b = _mm256_broadcast_ss(x + j);
-            acc[j][0] = _mm256_fmadd_ps(w0, b, acc[j][0]);
-            acc[j][1] = _mm256_fmadd_ps(w1, b, acc[j][1]);
-        }
-    }
-    GG_UNROLL
-    for (int j = 0; j < n_cols; j++, y += y_stride) {
-        if (add) {
-            acc[j][0] = _mm256_add_ps(_mm256_loadu_ps(y), acc[j][0]);
-            acc[j][1] = _mm256_add_ps(_mm256_loadu_ps(y + 8), acc[j][1]);
-        }
-        _mm256_storeu_ps(y, acc[j][0]);
-        _mm256_storeu_ps(y + 8, acc[j][1]);
-    }
-}
+enum { MR = GG_GEMM_MR_AVX2, NR = GG_GEMM_NR_AVX2, LANES = 8, FEW = 2 };
 
-#define CASE(n)                                                               \
-    case n: tile(w, x, k, n, y, y_stride, add); break;
-
-void gg_kern_gemm_tile_avx2(const void *w, const void *x, size_t n_blocks,
-                            unsigned n_cols, float *y, size_t y_stride,
-                            int add)
-{
-    const size_t k = n_blocks;
-    switch (n_cols) {
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-    }
-}
-
-static void pack8(float *dst, size_t width, const float *src, size_t stride,
-                  size_t k)
-{
-    size_t p = 0;
-    for (; p + 8 <= k; p += 8) {
-        __m256 v[8];
-        GG_UNROLL
-        for (int r = 0; r < 8; r++)
-            v[r] = _mm256_loadu_ps(src + r * stride + p);
-        gg_x86_transpose8(v);
-        GG_UNROLL
-        for (int r = 0; r < 8; r++)
-            _mm256_storeu_ps(dst + (p + r) * width, v[r]);
-    }
-    for (; p < k; p++)
-        for (size_t r = 0; r < 8; r++)
-            dst[p * width + r] = src[r * stride + p];
-}
-
-static void pack2(float *dst, size_t width, const float *src, size_t stride,
-                  size_t k)
+static void pack_few(float *dst, size_t width, const float *src, size_t stride,
+                     size_t k)
 {
     size_t p = 0;
     for (; p + 4 <= k; p += 4) {
@@ -100,17 +46,6 @@ static void pack2(float *dst, size_t width, const float *src, size_t stride,
     }
 }
 
-static void pack(float *dst, size_t width, const float *src, size_t stride,
-                 size_t rows, size_t k)
-{
-    size_t r = 0;
-    for (; r + 8 <= rows; r += 8)
-        pack8(dst + r, width, src + r * stride, stride, k);
-    for (; r + 2 <= rows; r += 2)
-        pack2(dst + r, width, src + r * stride, stride, k);
-    for (; r < rows; r++)
-        for (size_t p = 0; p < k; p++)
-            dst[p * width + r] = src[r * stride + p];
-}
+#include "kern/x86/gemm_impl.h"
 
 GG_GEMM_EXACT_PACKERS(avx2)

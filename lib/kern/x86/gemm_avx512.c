@@ -10,64 +10,23 @@
 
 #include <immintrin.h>
 
-enum { MR = GG_GEMM_MR_AVX512, NR = GG_GEMM_NR_AVX512 };
+#define VF           __m512
+#define vf_zero      _mm512_setzero_ps
+#define vf_load      _mm512_load_ps
+#define vf_loadu     _mm512_loadu_ps
+#define vf_storeu    _mm512_storeu_ps
+#define vf_all(p)    _mm512_set1_ps(*(p))
+#define vf_add       _mm512_add_ps
+#define vf_fma       _mm512_fmadd_ps
+#define vf_transpose transpose16
+#define TILE         gg_kern_gemm_tile_avx512
+/* clang-format off */
+#define CASES                                                                 \
+    CASE(1) CASE(2) CASE(3) CASE(4) CASE(5) CASE(6) CASE(7) CASE(8) CASE(9)   \
+    CASE(10) CASE(11) CASE(12)
+/* clang-format on */
 
-/* The tile for a number of columns that the compiler knows. */
-static GG_ALWAYS_INLINE void tile(const float *w, const float *x, size_t k,
-                                  int n_cols, float *y, size_t y_stride,
-                                  int add)
-{
-    __m512 acc[NR][2];
-    GG_UNROLL
-    for (int j = 0; j < n_cols; j++) {
-        acc[j][0] = acc[j][1] = _mm512_setzero_ps();
-        GG_PREFETCH_W(y + j * y_stride);
-        GG_PREFETCH_W(y + j * y_stride + 16);
-        GG_PREFETCH_W(y + j * y_stride + MR - 1);
-    }
-    for (size_t p = 0; p < k; p++, w += MR, x += NR) {
-        const __m512 w0 = _mm512_load_ps(w), w1 = _mm512_load_ps(w + 16);
-        GG_UNROLL
-        for (int j = 0; j < n_cols; j++) {
-            const __m512 b = _mm512_set1_ps(x[j]);
-            acc[j][0] = _mm512_fmadd_ps(w0, b, acc[j][0]);
-            acc[j][1] = _mm512_fmadd_ps(w1, b, acc[j][1]);
-        }
-    }
-    GG_UNROLL
-    for (int j = 0; j < n_cols; j++, y += y_stride) {
-        if (add) {
-            acc[j][0] = _mm512_add_ps(_mm512_loadu_ps(y), acc[j][0]);
-            acc[j][1] = _mm512_add_ps(_mm512_loadu_ps(y + 16), acc[j][1]);
-        }
-        _mm512_storeu_ps(y, acc[j][0]);
-        _mm512_storeu_ps(y + 16, acc[j][1]);
-    }
-}
-
-#define CASE(n)                                                               \
-    case n: tile(w, x, k, n, y, y_stride, add); break;
-
-void gg_kern_gemm_tile_avx512(const void *w, const void *x, size_t n_blocks,
-                              unsigned n_cols, float *y, size_t y_stride,
-                              int add)
-{
-    const size_t k = n_blocks;
-    switch (n_cols) {
-        CASE(1)
-        CASE(2)
-        CASE(3)
-        CASE(4)
-        CASE(5)
-        CASE(6)
-        CASE(7)
-        CASE(8)
-        CASE(9)
-        CASE(10)
-        CASE(11)
-        CASE(12)
-    }
-}
+enum { MR = GG_GEMM_MR_AVX512, NR = GG_GEMM_NR_AVX512, LANES = 16, FEW = 4 };
 
 /* v[r] holds 16 steps of row r; afterwards step r of 16 rows. */
 static GG_ALWAYS_INLINE void transpose16(__m512 v[16])
@@ -102,28 +61,9 @@ static GG_ALWAYS_INLINE void transpose16(__m512 v[16])
     }
 }
 
-static void pack16(float *dst, size_t width, const float *src, size_t stride,
-                   size_t k)
-{
-    size_t p = 0;
-    for (; p + 16 <= k; p += 16) {
-        __m512 v[16];
-        GG_UNROLL
-        for (int r = 0; r < 16; r++)
-            v[r] = _mm512_loadu_ps(src + r * stride + p);
-        transpose16(v);
-        GG_UNROLL
-        for (int r = 0; r < 16; r++)
-            _mm512_storeu_ps(dst + (p + r) * width, v[r]);
-    }
-    for (; p < k; p++)
-        for (size_t r = 0; r < 16; r++)
-            dst[p * width + r] = src[r * stride + p];
-}
-
 /* Four rows: each quarter is a 4 by 4 transpose. */
-static void pack4(float *dst, size_t width, const float *src, size_t stride,
-                  size_t k)
+static void pack_few(float *dst, size_t width, const float *src, size_t stride,
+                     size_t k)
 {
     size_t p = 0;
     for (; p + 4 <= k; p += 4) {
@@ -142,17 +82,6 @@ static void pack4(float *dst, size_t width, const float *src, size_t stride,
             dst[p * width + r] = src[r * stride + p];
 }
 
-static void pack(float *dst, size_t width, const float *src, size_t stride,
-                 size_t rows, size_t k)
-{
-    size_t r = 0;
-    for (; r + 16 <= rows; r += 16)
-        pack16(dst + r, width, src + r * stride, stride, k);
-    for (; r + 4 <= rows; r += 4)
-        pack4(dst + r, width, src + r * stride, stride, k);
-    for (; r < rows; r++)
-        for (size_t p = 0; p < k; p++)
-            dst[p * width + r] = src[r * stride + p];
-}
+#include "kern/x86/gemm_impl.h"
 
 GG_GEMM_EXACT_PACKERS(avx512)

@@ -1,6 +1,7 @@
 /* vec_avx2.c - rows of f32 for AVX2 and FMA */
 #include "config.h"
 #include "kern/vec.h"
+#include "kern/x86/x86.h"
 
 #include <float.h>
 #include <immintrin.h>
@@ -83,10 +84,7 @@ static inline float vf_hsum(VF x)
 
 static inline float vf_hmax(VF x)
 {
-    __m128 s =
-        _mm_max_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
-    s = _mm_max_ps(s, _mm_movehl_ps(s, s));
-    return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+    return gg_x86_hmax_ps(x);
 }
 
 static inline VD vd_zero(void)

@@ -133,6 +133,22 @@ static inline __m256 gg_x86_abs_ps(__m256 v)
     return _mm256_castsi256_ps(gg_x86_abs_bits(v));
 }
 
+/* Importances of n floats (a multiple of 8): weight * sqrt(sigma2 + x^2), or
+ * x^2 where there is no weight. */
+static inline void gg_x86_importances(const float *x, const float *weight,
+                                      float sigma2, int n, float *w)
+{
+    const __m256 s = _mm256_set1_ps(sigma2);
+    for (int i = 0; i < n; i += 8) {
+        __m256 v = _mm256_loadu_ps(x + i);
+        v = _mm256_mul_ps(v, v);
+        if (weight)
+            v = _mm256_mul_ps(_mm256_loadu_ps(weight + i),
+                              _mm256_sqrt_ps(_mm256_add_ps(s, v)));
+        _mm256_storeu_ps(w + i, v);
+    }
+}
+
 /* Largest of eight signed integers. */
 static inline int gg_x86_hmax_epi32(__m256i v)
 {
