@@ -342,6 +342,22 @@ void gg_outfile_unname(struct gg_outfile *o)
     }
 }
 
+enum gguf_status gg_outfile_name_all(gg_outfile_at_fn *at, void *user,
+                                     size_t n, bool keep_old, size_t *bad,
+                                     struct gguf_error *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        enum gguf_status st = gg_outfile_name(at(user, i), keep_old, err);
+        if (st == GGUF_OK)
+            continue;
+        *bad = i;
+        while (i--)
+            gg_outfile_unname(at(user, i));
+        return st;
+    }
+    return GGUF_OK;
+}
+
 enum gguf_status gg_outfile_finish(struct gg_outfile *o,
                                    struct gguf_error *err)
 {

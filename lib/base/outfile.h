@@ -136,6 +136,12 @@ enum gguf_status gg_outfile_park(struct gg_outfile *o, struct gguf_error *err);
 enum gguf_status gg_outfile_name(struct gg_outfile *o, bool keep_old,
                                  struct gguf_error *err);
 void gg_outfile_unname(struct gg_outfile *o);
+/* Name number 0 to n - 1, which at finds, or none: *bad is the one that could
+ * not be named. */
+typedef struct gg_outfile *gg_outfile_at_fn(void *user, size_t i);
+enum gguf_status gg_outfile_name_all(gg_outfile_at_fn *at, void *user,
+                                     size_t n, bool keep_old, size_t *bad,
+                                     struct gguf_error *err);
 enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
                                         struct gguf_error *err);
 

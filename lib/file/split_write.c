@@ -150,22 +150,24 @@ static enum gguf_status sync_folder(const struct run *r,
     return st;
 }
 
+static struct gg_outfile *file_at(void *run, size_t i)
+{
+    return &((struct run *)run)->files[i];
+}
+
 /* What was read is what was opened; then all files get their names, or none
  * does. */
 static enum gguf_status give_names(struct run *r, struct gguf_error *err)
 {
     for (size_t i = 0; i < gguf_split_n_files(r->from); i++)
         GG_TRY(gg_file_check(gguf_split_file(r->from, i), err));
-    size_t i = 0;
-    enum gguf_status st = GGUF_OK;
-    while (i < r->n_files && st == GGUF_OK)
-        st = gg_outfile_name(&r->files[i++], true, err);
+    size_t bad;
+    enum gguf_status st =
+        gg_outfile_name_all(file_at, r, r->n_files, true, &bad, err);
     if (st == GGUF_OK)
         return sync_folder(r, err);
     if (r->n_files > 1)
-        gg_file_split_in_shard(st, r->files[i - 1].path, err);
-    while (i--)
-        gg_outfile_unname(&r->files[i]);
+        gg_file_split_in_shard(st, r->files[bad].path, err);
     return st;
 }
 

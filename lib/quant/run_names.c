@@ -83,20 +83,10 @@ static enum gguf_status check_inputs(const struct gg_quant_run *r,
     return GGUF_OK;
 }
 
-static enum gguf_status give_names(struct gg_quant_run *r,
-                                   struct gguf_error *err)
+static struct gg_outfile *file_at(void *run, size_t w)
 {
-    size_t n = r->first_writer[r->n_jobs];
-    for (size_t w = 0; w < n; w++) {
-        enum gguf_status st = gg_outfile_name(&r->writers[w]->out, n > 1, err);
-        if (st == GGUF_OK)
-            continue;
-        gg_quant_run_about(r, r->paths[w], st, err);
-        while (w--)
-            gg_outfile_unname(&r->writers[w]->out);
-        return st;
-    }
-    return GGUF_OK;
+    const struct gg_quant_run *r = run;
+    return &r->writers[w]->out;
 }
 
 /* Are the files v and w in one folder, by the same way? */
@@ -118,7 +108,9 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
     GG_TRY(check_inputs(r, err));
     if (r->resume)
         GG_TRY(gg_quant_run_note_names(r, !output->no_sync, err));
-    GG_TRY(give_names(r, err));
+    size_t bad = 0;
+    enum gguf_status st = gg_outfile_name_all(file_at, r, n, n > 1, &bad, err);
+    GG_TRY(gg_quant_run_about(r, r->paths[bad], st, err));
     for (size_t w = 0; w < n; w++)
         if (!w || !one_folder(r, w - 1, w))
             GG_TRY(gg_quant_run_about(

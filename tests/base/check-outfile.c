@@ -184,6 +184,51 @@ static void check_names(unsigned how, const char *name)
 }
 
 /* A partial file: made, never taken from others. */
+static struct gg_outfile *file_at(void *files, size_t i)
+{
+    return (struct gg_outfile *)files + i;
+}
+
+static uint8_t one_at(size_t i)
+{
+    return (uint8_t)('0' + i);
+}
+
+/* Three files of which all are to have their names, or none: with a folder in
+ * the way of the second, and without. */
+static void check_all(unsigned how, const char *name, bool in_the_way)
+{
+    struct gg_outfile o[3];
+    struct gguf_error err;
+    char paths[3][80];
+    size_t bad = 9;
+    bool good = true;
+    for (int i = 0; i < 3; i++) {
+        snprintf(paths[i], sizeof paths[i], "%s/all-%d", dir, i);
+        good = good &&
+               gg_outfile_open(&o[i], NULL, paths[i], how, &err) == GGUF_OK &&
+               gg_outfile_write(&o[i], "0123", 4, &err) == GGUF_OK &&
+               gg_outfile_finish(&o[i], &err) == GGUF_OK;
+    }
+    ok(good && (!in_the_way || mkdir(paths[1], 0700) == 0), "%s: three files",
+       name);
+    enum gguf_status st = gg_outfile_name_all(file_at, o, 3, true, &bad, &err);
+    if (in_the_way)
+        ok(st != GGUF_OK && bad == 1 && access(paths[0], F_OK) &&
+               access(paths[2], F_OK) && rmdir(paths[1]) == 0,
+           "%s: the second cannot be named, and none is: %s", name,
+           err.message);
+    else
+        ok(st == GGUF_OK && holds(paths[0], 4, one_at) &&
+               holds(paths[1], 4, one_at) && holds(paths[2], 4, one_at),
+           "%s: all are named", name);
+    for (int i = 0; i < 3; i++) {
+        gg_outfile_abort(&o[i]);
+        unlink(paths[i]);
+    }
+    ok(!n_others(), "%s: nothing else is left", name);
+}
+
 static void check_partial(void)
 {
     struct gguf_error err;
@@ -287,6 +332,10 @@ int main(void)
     check_names(0, "nameless");
     check_names(GG_OUTFILE_NAMED, "named");
     check_names(GG_OUTFILE_PARTIAL, "partial");
+    for (int i = 0; i < 2; i++) {
+        check_all(GG_OUTFILE_FORCE, "nameless", i);
+        check_all(GG_OUTFILE_FORCE | GG_OUTFILE_NAMED, "named", i);
+    }
     check_partial();
     check_changes();
     check_map();
