@@ -2,39 +2,9 @@
 #include "config.h"
 #include "file/header.h"
 #include "file/layout.h"
+#include "file/name.h"
 #include "file/value.h"
 #include "base/str.h"
-
-static enum gguf_status read_name(struct gg_cursor *c,
-                                  const struct gguf_limits *limits,
-                                  struct gguf_tensor_info *t,
-                                  struct gguf_error *err)
-{
-    uint64_t at = c->off, len;
-    const uint8_t *p = NULL;
-    struct gg_str_esc e;
-    GG_TRY(gg_cursor_u64(c, &len, "length of a tensor's name", err));
-    if (len > gg_cursor_left(c))
-        return gg_error_set(err, GGUF_E_TRUNCATED, at,
-                            "length %" PRIu64
-                            " of a tensor's name at byte %" PRIu64
-                            " is more than the %" PRIu64 " bytes left",
-                            len, at, gg_cursor_left(c));
-    if (len > limits->max_name_size)
-        return gg_error_set(err, GGUF_E_LIMIT, at,
-                            "length %" PRIu64
-                            " of a tensor's name at byte %" PRIu64
-                            ", limit is %" PRIu64,
-                            len, at, limits->max_name_size);
-    GG_TRY(gg_cursor_take(c, len, &p, "tensor name", err));
-    t->name = (struct gguf_str){ (const char *)p, (size_t)len };
-    const char *fault = gg_name_fault(t->name);
-    if (fault)
-        return gg_error_set(err, GGUF_E_FORMAT, at,
-                            "tensor name '%s' at byte %" PRIu64 " %s",
-                            gg_str_esc(&e, t->name), at, fault);
-    return GGUF_OK;
-}
 
 static enum gguf_status read_dims(struct gg_cursor *c,
                                   const struct gguf_limits *limits,
@@ -64,7 +34,8 @@ enum gguf_status gg_info_read(struct gg_cursor *c,
                               struct gguf_error *err)
 {
     *t = (struct gguf_tensor_info){ .info_off = c->off };
-    GG_TRY(read_name(c, limits, t, err));
+    GG_TRY(gg_name_read(c, "tensor name", "tensor name length",
+                        limits->max_name_size, &t->name, err));
     uint64_t at = c->off;
     GG_TRY(read_dims(c, limits, t, err));
     uint64_t type_at = c->off;

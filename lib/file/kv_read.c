@@ -4,6 +4,7 @@
  * neither how deep we recurse nor how much we allocate.
  */
 #include "config.h"
+#include "file/name.h"
 #include "file/value.h"
 #include "base/str.h"
 
@@ -168,41 +169,14 @@ enum gguf_status gg_value_read(struct gg_cursor *c,
     return GGUF_OK;
 }
 
-static enum gguf_status read_key(struct gg_cursor *c,
-                                 const struct gguf_limits *limits,
-                                 struct gguf_kv *kv, struct gguf_error *err)
-{
-    uint64_t at = c->off, len;
-    const uint8_t *p = NULL;
-    GG_TRY(gg_cursor_u64(c, &len, "key length", err));
-    if (len > gg_cursor_left(c))
-        return gg_error_set(err, GGUF_E_TRUNCATED, at,
-                            "key length %" PRIu64 " at byte %" PRIu64
-                            " is more than the %" PRIu64 " bytes left",
-                            len, at, gg_cursor_left(c));
-    if (len > limits->max_key_size)
-        return gg_error_set(err, GGUF_E_LIMIT, at,
-                            "key length %" PRIu64 " at byte %" PRIu64
-                            ", limit is %" PRIu64,
-                            len, at, limits->max_key_size);
-    GG_TRY(gg_cursor_take(c, len, &p, "key", err));
-    kv->key = (struct gguf_str){ (const char *)p, (size_t)len };
-    kv->key_off = at;
-    const char *fault = gg_name_fault(kv->key);
-    struct gg_str_esc e;
-    if (fault)
-        return gg_error_set(err, GGUF_E_FORMAT, at,
-                            "key '%s' at byte %" PRIu64 " %s",
-                            gg_str_esc(&e, kv->key), at, fault);
-    return GGUF_OK;
-}
-
 enum gguf_status gg_kv_read(struct gg_cursor *c,
                             const struct gguf_limits *limits,
                             struct gguf_kv *kv, struct gguf_error *err)
 {
     *kv = (struct gguf_kv){ .index = GGUF_NO_INDEX };
-    GG_TRY(read_key(c, limits, kv, err));
+    kv->key_off = c->off;
+    GG_TRY(gg_name_read(c, "key", "key length", limits->max_key_size, &kv->key,
+                        err));
     uint64_t at = c->off;
     if (gg_cursor_left(c) < 4)
         return fail_at(err, GGUF_E_TRUNCATED, kv, at,

@@ -5,6 +5,7 @@
  */
 #include "config.h"
 #include "file/meta.h"
+#include "file/name.h"
 #include "file/value.h"
 #include "base/bytes.h"
 #include "base/mem.h"

@@ -1,6 +1,7 @@
 /* name.c - what keys and tensor names may look like, and what they say */
 #include "config.h"
 #include "file/name.h"
+#include "base/error.h"
 #include "base/str.h"
 #include "file/value.h"
 
@@ -21,6 +22,35 @@ const char *gg_name_fault(struct gguf_str name)
         i += n;
     }
     return NULL;
+}
+
+enum gguf_status gg_name_read(struct gg_cursor *c, const char *what,
+                              const char *length, uint64_t max,
+                              struct gguf_str *name, struct gguf_error *err)
+{
+    const uint64_t at = c->off;
+    const uint8_t *p = NULL;
+    uint64_t len;
+    struct gg_str_esc e;
+    GG_TRY(gg_cursor_u64(c, &len, length, err));
+    if (len > gg_cursor_left(c))
+        return gg_error_set(err, GGUF_E_TRUNCATED, at,
+                            "%s %" PRIu64 " at byte %" PRIu64
+                            " is more than the %" PRIu64 " bytes left",
+                            length, len, at, gg_cursor_left(c));
+    if (len > max)
+        return gg_error_set(err, GGUF_E_LIMIT, at,
+                            "%s %" PRIu64 " at byte %" PRIu64
+                            ", limit is %" PRIu64,
+                            length, len, at, max);
+    GG_TRY(gg_cursor_take(c, len, &p, what, err));
+    *name = (struct gguf_str){ (const char *)p, (size_t)len };
+    const char *fault = gg_name_fault(*name);
+    if (fault)
+        return gg_error_set(err, GGUF_E_FORMAT, at,
+                            "%s '%s' at byte %" PRIu64 " %s", what,
+                            gg_str_esc(&e, *name), at, fault);
+    return GGUF_OK;
 }
 
 const char *gg_kv_label(struct gg_kv_label *l, const struct gguf_kv *kv)

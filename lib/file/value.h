@@ -23,10 +23,6 @@ enum gguf_status gg_limits_resolve(struct gguf_limits *out,
 
 /* ---------------------------------------------------------------- names --- */
 
-/* What is wrong with a key or a tensor's name, or NULL: "is empty", "holds a
- * control character", "is not UTF-8". */
-const char *gg_name_fault(struct gguf_str name);
-
 /* "key 'NAME'" or "key 'NAME'[INDEX]", escaped, for messages. */
 struct gg_kv_label {
     char s[160];

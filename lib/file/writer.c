@@ -1,6 +1,7 @@
 /* writer.c - the plan of a file: metadata, tensors, offsets, header */
 #include "config.h"
 #include "file/header.h"
+#include "file/name.h"
 #include "file/value.h"
 #include "file/writer_int.h"
 #include "base/params.h"
