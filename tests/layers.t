@@ -26,6 +26,25 @@ for layer in $layers; do
         status=1
     fi
 done
+# So do folders within a layer, in this order.
+inner='job resume run'
+allowed=
+for sub in $inner; do
+    allowed="$allowed $sub"
+    n=$((n + 1))
+    bad=$(grep -Hn '^ *# *include *"quant/' "$srcdir/lib/quant/$sub"/*.[ch] |
+        awk -v allowed="$allowed" '
+            BEGIN { k = split(allowed, a, " "); for (i = 1; i <= k; i++) good[a[i]] = 1 }
+            { p = $0; sub(/^[^"]*"quant\//, "", p); sub(/\/.*/, "", p)
+              if (!(p in good)) print }')
+    if test -z "$bad"; then
+        echo "ok $n - quant/$sub includes nothing above it"
+    else
+        echo "not ok $n - quant/$sub includes nothing above it"
+        echo "$bad" | sed 's/^/# /'
+        status=1
+    fi
+done
 # A folder that is in no list is a layer that nobody agreed on.
 n=$((n + 1))
 extra=

@@ -5,7 +5,7 @@
 #include "base/params.h"
 #include "base/str.h"
 #include "target/knapsack.h"
-#include "quant/outer.h"
+#include "quant/job/outer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 #define GG_TARGET_TARGET_H
 
 #include "gguf/target.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 
 struct gg_target_option {
     uint32_t wanted, to; /* to: in blocks that fit the rows */

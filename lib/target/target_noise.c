@@ -7,9 +7,9 @@
 #include "target/target.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/finite.h"
-#include "quant/loss.h"
-#include "quant/outer.h"
+#include "quant/run/finite.h"
+#include "quant/run/loss.h"
+#include "quant/job/outer.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -3,7 +3,7 @@
 #include "base/compiler.h"
 #include "gguf/stats.h"
 #include "kern/cpu.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
 

@@ -3,7 +3,7 @@
 #include "tests/quant/fixture.h"
 #include "base/compiler.h"
 #include "dtype/f16.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "tests/tap.h"
 
 #include <dirent.h>

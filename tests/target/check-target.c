@@ -3,7 +3,7 @@
 #include "base/compiler.h"
 #include "gguf/split.h"
 #include "gguf/target.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "tests/quant/fixture.h"
 #include "tests/tap.h"
 

@@ -1,9 +1,9 @@
 /* plan.c - order and types of the tensors of a job */
 #include "config.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/outer.h"
+#include "quant/job/outer.h"
 
 #include <stdio.h>
 #include <stdlib.h>

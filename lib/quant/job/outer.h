@@ -10,7 +10,7 @@
 #ifndef GG_QUANT_OUTER_H
 #define GG_QUANT_OUTER_H
 
-#include "quant/job.h"
+#include "quant/job/job.h"
 
 /* Leave out of the job, as types are now, the scales that go into weights, and
  * note them there; every tensor that was left out before is back first. Moves

@@ -1,10 +1,10 @@
-/* run_join.c - the tensors of several jobs over one input, side by side
+/* join.c - the tensors of several jobs over one input, side by side
  *
  * The jobs' outputs need not have the same tensors: a scale that goes into the
  * weights of one stays a tensor of another, and one may leave out layers.
  */
 #include "config.h"
-#include "quant/run.h"
+#include "quant/run/run.h"
 #include "base/str.h"
 
 #include <string.h>

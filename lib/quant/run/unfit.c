@@ -1,9 +1,9 @@
-/* run_finite.c - weights that are no numbers, or none of the type they get */
+/* unfit.c - weights that are no numbers, or none of the type they get */
 #include "config.h"
-#include "quant/run.h"
+#include "quant/run/run.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/finite.h"
+#include "quant/run/finite.h"
 
 #include <math.h>
 

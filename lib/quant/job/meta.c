@@ -1,6 +1,6 @@
 /* meta.c - metadata of the output */
 #include "config.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "file/split.h"

@@ -1,9 +1,9 @@
 /* types.c - what follows from a tensor's type */
 #include "config.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "base/compiler.h"
 #include "base/str.h"
-#include "quant/outer.h"
+#include "quant/job/outer.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* job.c - a quantization job: made, asked, destroyed */
 #include "config.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "base/params.h"
 #include "base/str.h"
 

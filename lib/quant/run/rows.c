@@ -1,4 +1,4 @@
-/* run_rows.c - rows in, rows out: the streaming part of a job
+/* rows.c - rows in, rows out: the streaming part of a job
  *
  * The tensors are cut into chunks of whole rows, numbered in the order of
  * writing. The threads of the pool take chunk after chunk: each decodes a
@@ -9,11 +9,11 @@
  * each thread; pages of the input are let go of after the chunk.
  */
 #include "config.h"
-#include "quant/run.h"
+#include "quant/run/run.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "dtype/order.h"
-#include "quant/finite.h"
+#include "quant/run/finite.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
-/* run_scale.c - scales outside of the blocks, found before the blocks are made
+/* scale.c - scales outside of the blocks, found before the blocks are made
  *
  * Of each matrix the largest weight is looked for, in all its rows.
  */
 #include "config.h"
-#include "quant/run.h"
+#include "quant/run/run.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
-#include "quant/outer.h"
+#include "quant/job/outer.h"
 
 static bool has_outer(const struct gg_quant_run *r, size_t i)
 {

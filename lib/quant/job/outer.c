@@ -9,7 +9,7 @@
  * above 240, so that 240 is the end.
  */
 #include "config.h"
-#include "quant/outer.h"
+#include "quant/job/outer.h"
 #include "base/compiler.h"
 #include "base/str.h"
 

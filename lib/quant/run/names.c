@@ -1,10 +1,10 @@
-/* run_names.c - what the files of a run are called
+/* names.c - what the files of a run are called
  *
  * Before the work: no two of the files that it reads and writes are one. At
  * the end: all get their names, or none does.
  */
 #include "config.h"
-#include "quant/run.h"
+#include "quant/run/run.h"
 #include "base/outfile.h"
 #include "base/paths.h"
 #include "base/str.h"

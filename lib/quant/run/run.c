@@ -1,6 +1,6 @@
 /* run.c - a run of jobs: its files from opening to the disk */
 #include "config.h"
-#include "quant/run.h"
+#include "quant/run/run.h"
 #include "base/params.h"
 #include "file/writer_int.h"
 

@@ -1,6 +1,6 @@
 /* finite.c - is there anything but numbers in an array? Or large ones? */
 #include "config.h"
-#include "quant/finite.h"
+#include "quant/run/finite.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
 

@@ -1,6 +1,6 @@
 /* resume.c - the journal of a run: read, checked, appended to */
 #include "config.h"
-#include "quant/resume.h"
+#include "quant/resume/resume.h"
 #include "base/bytes.h"
 #include "base/outfile.h"
 #include "base/str.h"

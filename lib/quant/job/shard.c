@@ -1,6 +1,6 @@
 /* shard.c - an output of one file or of several */
 #include "config.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 #include "base/str.h"
 #include "file/split.h"
 

@@ -1,6 +1,6 @@
 /* loss.c - what encoding did to the numbers */
 #include "config.h"
-#include "quant/loss.h"
+#include "quant/run/loss.h"
 
 #include <math.h>
 #include <time.h>

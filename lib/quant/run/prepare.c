@@ -1,10 +1,10 @@
-/* run_prepare.c - what is settled before the threads start
+/* prepare.c - what is settled before the threads start
  *
  * Whether every tensor can be decoded and encoded here, how the tensors are
  * cut into chunks, and buffers for as many threads as the memory allows.
  */
 #include "config.h"
-#include "quant/run.h"
+#include "quant/run/run.h"
 #include "base/compiler.h"
 #include "base/str.h"
 #include "dtype/order.h"

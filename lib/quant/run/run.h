@@ -1,17 +1,17 @@
 /* run.h - jobs that run together, as they lie in memory
  *
- * run.c opens the files, run_names.c gives them their names, run_join.c puts
- * the jobs' tensors side by side, run_prepare.c cuts them and sizes the
- * buffers, run_scale.c looks for the scales that tensors have outside of their
- * blocks, run_rows.c is what the threads do, run_resume.c keeps what an
- * earlier run has done.
+ * run.c opens the files, names.c gives them their names, join.c puts the jobs'
+ * tensors side by side, prepare.c cuts them and sizes the buffers, scale.c
+ * looks for the scales that tensors have outside of their blocks, rows.c is
+ * what the threads do, unfit.c is asked what a type cannot hold, resume.c keeps
+ * what an earlier run has done.
  */
 #ifndef GG_QUANT_RUN_H
 #define GG_QUANT_RUN_H
 
-#include "quant/job.h"
-#include "quant/loss.h"
-#include "quant/resume.h"
+#include "quant/job/job.h"
+#include "quant/run/loss.h"
+#include "quant/resume/resume.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -97,12 +97,12 @@ gg_quant_run_any(const struct gg_quant_run *r, size_t i)
     return gg_quant_run_tensor(r, k, i);
 }
 
-/* run_join.c: set n_t, n_in and tensors; without a job after the first that
+/* join.c: set n_t, n_in and tensors; without a job after the first that
  * leaves any out, tensor i is the first job's, and the order is its own.
  * GGUF_E_INVALID: the jobs do not have the same input. */
 enum gguf_status gg_run_join(struct gg_quant_run *r, struct gguf_error *err);
 
-/* run_prepare.c: look whether the jobs can run (together); set cuts, buffers,
+/* prepare.c: look whether the jobs can run (together); set cuts, buffers,
  * losses and their sizes, within the memory that is allowed. After a
  * failure what was allocated is the caller's to free. */
 enum gguf_status gg_run_prepare(struct gg_quant_run *r,
@@ -111,7 +111,7 @@ enum gguf_status gg_run_prepare(struct gg_quant_run *r,
 /* The loss of tensor i, all of whose chunks are done, for all jobs. */
 void gg_quant_run_finish_loss(struct gg_quant_run *r, size_t i);
 
-/* run_finite.c: some of the n elements x of tensor i, from element on, are not
+/* unfit.c: some of the n elements x of tensor i, from element on, are not
  * finite: do about it what is asked for. False: the run, in chunk no, ends. */
 bool gg_quant_run_meet_nonfinite(struct gg_quant_run *r, size_t i, uint64_t no,
                                  uint64_t element, float *x, size_t n);
@@ -131,12 +131,12 @@ void gg_quant_run_count_nonfinite(struct gg_quant_run *r, size_t i, uint64_t n,
 void gg_quant_run_fail(struct gg_quant_run *r, uint64_t no,
                        const struct gguf_error *err);
 
-/* run_scale.c: find the scales of the tensors that have their own, and write
+/* scale.c: find the scales of the tensors that have their own, and write
  * them. */
 enum gguf_status gg_run_scale(struct gg_quant_run *r, struct gguf_error *err);
 void gg_run_scale_fini(struct gg_quant_run *r);
 
-/* run_resume.c: open the journals of the jobs, before their files; make the
+/* resume.c: open the journals of the jobs, before their files; make the
  * writers, and the files that they will take up. */
 enum gguf_status gg_run_resume(struct gg_quant_run *r,
                                const char *const *paths, bool sync,
@@ -156,7 +156,7 @@ enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
 enum gguf_status gg_run_resume_end(struct gg_quant_run *r, bool done,
                                    struct gguf_error *err);
 
-/* run_names.c: is none of the files that the run reads and writes another one,
+/* names.c: is none of the files that the run reads and writes another one,
  * or one that the caller uses? GGUF_E_INVALID. */
 enum gguf_status gg_quant_run_check_paths(
     const struct gg_quant_run *r, const char *const *paths,
@@ -170,7 +170,7 @@ enum gguf_status gg_quant_run_commit(struct gg_quant_run *r,
                                      const struct gguf_quant_output *output,
                                      struct gguf_error *err);
 
-/* run_rows.c: what each thread of the pool does with user, a struct
+/* rows.c: what each thread of the pool does with user, a struct
  * gg_quant_run. */
 void gg_quant_run_work(void *user, unsigned ith, unsigned nth);
 

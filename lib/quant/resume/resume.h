@@ -24,7 +24,7 @@
 #define GG_QUANT_RESUME_H
 
 #include "base/ident.h"
-#include "quant/job.h"
+#include "quant/job/job.h"
 
 #include <pthread.h>
 #include <xxhash.h>

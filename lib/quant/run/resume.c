@@ -1,4 +1,4 @@
-/* run_resume.c - going on where an earlier run ended
+/* resume.c - going on where an earlier run ended
  *
  * A tensor is noted in the journal of each job when its last chunk is written:
  * with a digest of what can be read back from the file. The run that goes on
@@ -7,7 +7,7 @@
  * the system wrote what, so that the disk need not be waited for.
  */
 #include "config.h"
-#include "quant/run.h"
+#include "quant/run/run.h"
 
 #include <string.h>
 

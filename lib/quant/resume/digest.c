@@ -1,7 +1,7 @@
-/* resume_plan.c - the digest of all that decides about the bytes of an output
+/* digest.c - the digest of all that decides about the bytes of an output
  */
 #include "config.h"
-#include "quant/resume.h"
+#include "quant/resume/resume.h"
 #include "base/bytes.h"
 #include "file/file.h"
 #include "gguf/version.h"
