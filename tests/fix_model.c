@@ -315,6 +315,11 @@ MODEL(charsmap,
       fix_u32(set_array(&m, TOK "precompiled_charsmap", GGUF_VAL_U8, 4), 4))
 MODEL(charsmap_short,
       fix_u8(set_array(&m, TOK "precompiled_charsmap", GGUF_VAL_U8, 1), 0))
+MODEL(charsmap_empty, /* a trie of no unit, and texts */
+      fix_u64(set_array(&m, TOK "precompiled_charsmap", GGUF_VAL_U8, 8), 0))
+MODEL(charsmap_unit, /* a trie of one unit, which leads out of it */
+      fix_u64(set_array(&m, TOK "precompiled_charsmap", GGUF_VAL_U8, 8),
+              UINT64_C(1) << 42 | 4))
 
 MODEL(arch_unknown, set_str(&m, "general.architecture", "gargantua"))
 MODEL(arch_empty, set_str(&m, "general.architecture", ""))
@@ -389,6 +394,8 @@ const struct fix_model fix_models[] = {
     { "model-merge-twice", merge_twice, "duplicate-merge" },
     { "model-charsmap", charsmap, "charsmap" },
     { "model-charsmap-short", charsmap_short, "charsmap" },
+    { "model-charsmap-empty", charsmap_empty, "charsmap" },
+    { "model-charsmap-unit", charsmap_unit, "charsmap" },
     { "model-arch-unknown", arch_unknown, "unknown-architecture" },
     { "model-arch-empty", arch_empty, "no-architecture" },
     { "model-adapter", adapter, "" },

@@ -7,7 +7,6 @@
 #include "config.h"
 #include "vocab/vocab.h"
 
-#include "base/bytes.h"
 #include "base/mem.h"
 #include "base/str.h"
 
@@ -102,24 +101,22 @@ static enum gguf_status token_array(const struct gg_vocab_scan *s,
                                     const struct gguf_kv **out,
                                     struct gguf_error *err)
 {
-    const struct gguf_kv *kv = gguf_file_kv_find(s->c->file, key);
+    const struct gguf_kv *kv;
     char must[32];
     *out = NULL;
-    if (!kv)
-        return GGUF_OK;
-    if (!is_array_of(kv, elem_type)) {
+    switch (gg_vocab_array_find(s->c->file, key, elem_type, s->n, &kv)) {
+    case GG_VOCAB_ARRAY_TYPE:
         snprintf(must, sizeof must, "an array of %s",
                  gguf_val_type_name(elem_type));
         return bad_type(s->c, kv, must, err);
-    }
-    if (kv->n != s->n)
+    case GG_VOCAB_ARRAY_LENGTH:
         return gg_file_finding(s->c, GG_CHECK_VOCAB_LENGTH, kv->key, kv->off,
                                err,
                                "key '%s' has %" PRIu64 " elements, there are "
                                "%" PRIu32 " tokens",
                                key, kv->n, s->n);
-    *out = kv;
-    return GGUF_OK;
+    default: *out = kv; return GGUF_OK;
+    }
 }
 
 enum { CHUNK = 512 }; /* elements looked at in one go */
@@ -159,7 +156,7 @@ static enum gguf_status check_kinds(const struct gg_vocab_scan *s,
         uint32_t n = GG_MIN(s->n - i, (uint32_t)CHUNK);
         GG_TRY(gguf_kv_elems_i32(kv, i, n, v, err));
         for (uint32_t k = 0; k < n; k++) {
-            if (v[k] < GGUF_TOKEN_NORMAL || v[k] > GGUF_TOKEN_BYTE)
+            if (!gg_vocab_is_kind(v[k]))
                 bad = n_bad++ ? bad : i + k;
             if (v[k] == GGUF_TOKEN_BYTE &&
                 gg_vocab_byte_text(s->text[i + k]) < 0)
@@ -291,28 +288,22 @@ static enum gguf_status check_ids(const struct gg_vocab_scan *s,
     return GGUF_OK;
 }
 
-/* A table of SentencePiece's for rewriting text: bytes of a trie of 32-bit
- * units, the trie, and texts that end in a zero byte each. (Normalizer of
- * SentencePiece 0.2.) */
+/* SentencePiece's table for rewriting text: what opening refuses. */
 static enum gguf_status check_charsmap(const struct gg_vocab_scan *s,
                                        struct gguf_error *err)
 {
     const struct gguf_kv *kv =
         gguf_file_kv_find(s->c->file, PREFIX "precompiled_charsmap");
+    struct gg_vocab_charsmap m;
+    struct gguf_error why;
     if (!kv)
         return GGUF_OK;
     if (!is_array_of(kv, GGUF_VAL_U8) && !is_array_of(kv, GGUF_VAL_I8))
         return bad_type(s->c, kv, "an array of u8", err);
-    const uint8_t *p = kv->data;
-    uint32_t trie = kv->n >= 4 ? gg_bytes_load32le(p) : 0;
-    if (kv->n == 0 || (kv->n >= 4 && trie <= kv->n - 4 && trie % 4 == 0 &&
-                       (trie == kv->n - 4 || p[kv->n - 1] == 0)))
+    if (gg_vocab_charsmap_load(&m, s->c->file, &why) == GGUF_OK)
         return GGUF_OK;
     return gg_file_finding(s->c, GG_CHECK_CHARSMAP, kv->key,
-                           elem_off(kv, 0, 1), err,
-                           "key '" PREFIX "precompiled_charsmap' has %" PRIu64
-                           " bytes, of which a trie says to take %" PRIu32,
-                           kv->n, trie);
+                           elem_off(kv, 0, 1), err, "%s", why.message);
 }
 
 /* --------------------------------------------------------- all of it --- */
@@ -360,7 +351,9 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
                                 struct gguf_error *err)
 {
     const struct gguf_kv *model = gguf_file_kv_find(c->file, PREFIX "model");
-    const struct gguf_kv *tokens = gguf_file_kv_find(c->file, PREFIX "tokens");
+    const struct gguf_kv *tokens;
+    const enum gg_vocab_array found = gg_vocab_array_find(
+        c->file, PREFIX "tokens", GGUF_VAL_STR, 0, &tokens);
     const struct gguf_allocator *a = c->params.allocator;
     const struct gg_vocab_algo *algo;
     if (!model && !tokens)
@@ -368,9 +361,9 @@ enum gguf_status gg_vocab_check(const struct gg_file_checker *c,
     GG_TRY(check_model(c, model, &algo, err));
     if (algo && !algo->encode && !tokens)
         return GGUF_OK;
-    if (tokens && !is_array_of(tokens, GGUF_VAL_STR))
+    if (found == GG_VOCAB_ARRAY_TYPE)
         return bad_type(c, tokens, "an array of str", err);
-    if (!tokens || !tokens->n || tokens->n > INT32_MAX)
+    if (found != GG_VOCAB_ARRAY_GOOD)
         return gg_file_finding(c, GG_CHECK_NO_TOKENS, GG_STR(PREFIX "tokens"),
                                tokens ? tokens->off : GGUF_NO_OFFSET, err,
                                "key '" PREFIX "tokens' has %" PRIu64

@@ -27,6 +27,25 @@ int gg_vocab_byte_text(struct gguf_str t)
     return value;
 }
 
+enum gg_vocab_array gg_vocab_array_find(const struct gguf_file *file,
+                                        const char *key, uint32_t elem_type,
+                                        uint64_t n, const struct gguf_kv **kv)
+{
+    *kv = gguf_file_kv_find(file, key);
+    if (!*kv)
+        return GG_VOCAB_ARRAY_MISSING;
+    if ((*kv)->type != GGUF_VAL_ARR || (*kv)->elem_type != elem_type)
+        return GG_VOCAB_ARRAY_TYPE;
+    if (n ? (*kv)->n != n : !(*kv)->n || (*kv)->n > INT32_MAX)
+        return GG_VOCAB_ARRAY_LENGTH;
+    return GG_VOCAB_ARRAY_GOOD;
+}
+
+bool gg_vocab_is_kind(int32_t kind)
+{
+    return kind >= GGUF_TOKEN_NORMAL && kind <= GGUF_TOKEN_BYTE;
+}
+
 /* The array under key, with as many elements of that type as there are
  * tokens. Missing: *out is NULL. */
 static enum gguf_status token_array(const struct gguf_vocab *v,
@@ -34,16 +53,15 @@ static enum gguf_status token_array(const struct gguf_vocab *v,
                                     const struct gguf_kv **out,
                                     struct gguf_error *err)
 {
-    const struct gguf_kv *kv = *out = gguf_file_kv_find(v->file, key);
-    if (!kv)
-        return GGUF_OK;
-    GG_TRY(gguf_kv_check_array(kv, elem_type, err));
-    if (kv->n != v->n_tokens)
-        return gg_error_set(err, GGUF_E_VOCAB, kv->off,
+    switch (gg_vocab_array_find(v->file, key, elem_type, v->n_tokens, out)) {
+    case GG_VOCAB_ARRAY_TYPE: return gguf_kv_check_array(*out, elem_type, err);
+    case GG_VOCAB_ARRAY_LENGTH:
+        return gg_error_set(err, GGUF_E_VOCAB, (*out)->off,
                             "%s has %" PRIu64
                             " elements, there are %zu tokens",
-                            key, kv->n, v->n_tokens);
-    return GGUF_OK;
+                            key, (*out)->n, v->n_tokens);
+    default: return GGUF_OK;
+    }
 }
 
 /* ---- tokens ---- */
@@ -60,7 +78,7 @@ static enum gguf_status load_texts(struct gguf_vocab *v,
     struct gguf_kv_iter it;
     GG_TRY(gguf_file_kv_get(v->file, PREFIX "tokens", &kv, err));
     GG_TRY(gguf_kv_check_array(kv, GGUF_VAL_STR, err));
-    if (!kv->n || kv->n > INT32_MAX)
+    if (gg_vocab_array_find(v->file, PREFIX "tokens", GGUF_VAL_STR, 0, &kv))
         return gg_error_set(err, GGUF_E_VOCAB, kv->off,
                             PREFIX "tokens has %" PRIu64
                                    " elements, must be 1 to 2^31 - 1",
@@ -134,7 +152,7 @@ static enum gguf_status load_kinds(struct gguf_vocab *v,
         struct gg_vocab_token *t = &v->token[i];
         struct gg_str_esc e;
         GG_TRY(gguf_kv_elems_i32(kv, i, 1, &kind, err));
-        if (kind < GGUF_TOKEN_NORMAL || kind > GGUF_TOKEN_BYTE) {
+        if (!gg_vocab_is_kind(kind)) {
             kind = GGUF_TOKEN_UNDEFINED;
             n_bad++;
         }

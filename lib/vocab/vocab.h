@@ -150,6 +150,22 @@ void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
 /* The byte of a text <0xHH>, or -1. */
 int gg_vocab_byte_text(struct gguf_str text);
 
+/* What an array about tokens must be, for opening and for checking alike: of
+ * elements of this type, and n of them, or for n = 0, 1 to 2^31 - 1. *kv is
+ * NULL only if there is none. */
+enum gg_vocab_array {
+    GG_VOCAB_ARRAY_GOOD,
+    GG_VOCAB_ARRAY_MISSING,
+    GG_VOCAB_ARRAY_TYPE,
+    GG_VOCAB_ARRAY_LENGTH
+};
+enum gg_vocab_array gg_vocab_array_find(const struct gguf_file *file,
+                                        const char *key, uint32_t elem_type,
+                                        uint64_t n, const struct gguf_kv **kv);
+
+/* Is it an enum gguf_token_kind that a file may name? */
+bool gg_vocab_is_kind(int32_t kind);
+
 /* Room for n more tokens after out->n. GGUF_E_NOMEM. */
 enum gguf_status gg_vocab_tokens_reserve(struct gguf_tokens *out, size_t n,
                                          struct gguf_error *err);
