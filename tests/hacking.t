@@ -1,6 +1,7 @@
 #!/bin/sh
 # What HACKING and doc/architecture.md name is there: files, folders, targets of
-# make, options of configure, rows of the matrix.
+# make, options of configure, rows of the matrix. Files are laid out as
+# .editorconfig says.
 set -u
 . "${srcdir:-.}/tests/tap.sh"
 
@@ -70,4 +71,36 @@ done <"$tmp/rows" >"$tmp/log"
 test -s "$tmp/rows" && test ! -s "$tmp/log"
 verdict "rows of the matrix are there" $? "$tmp/log"
 
+# ---------------------------------------------------------------- layout ---
+# Of text that people write: models are none, nor is what a build leaves.
+if test "$(cd "$srcdir" && pwd)" = "$(cd "$builddir" && pwd)"; then
+    skip "files are laid out as .editorconfig says" "built among the sources"
+    done_testing
+fi
+cd "$srcdir" || exit 99
+find HACKING README ChangeLog bootstrap .editorconfig .clang-format \
+    Makefile.am configure.ac doc lib tools man share tests m4/gguf-*.m4 \
+    -type f ! -name '*.gguf' ! -name '*~' | sort >"$tmp/files"
+test "$(wc -l <"$tmp/files")" -gt 500 || exit 99
+grep -vE '\.(tsv|txt|hex)$' "$tmp/files" | tr '\n' '\0' |
+    xargs -0 grep -nE '[[:blank:]]$|'"$(printf '\r')" >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "no line ends with blanks, but in data" $? "$tmp/log"
+while read -r f; do
+    test -s "$f" && test -z "$(tail -c 1 "$f")" || echo "$f"
+done <"$tmp/files" >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "every file ends with a line end" $? "$tmp/log"
+tr '\n' '\0' <"$tmp/files" | xargs -0 grep -naxv '.*' >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "every file is UTF-8" $? "$tmp/log"
+tab=$(printf '\t')
+grep -E '\.([ch]|awk|py|ac|m4|md|json)$' "$tmp/files" | tr '\n' '\0' |
+    xargs -0 grep -n "^ *$tab" >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "code is indented with blanks" $? "$tmp/log"
+grep -E 'Makefile|\.(am|inc)$' "$tmp/files" | tr '\n' '\0' |
+    xargs -0 grep -nE '^ +[^ #]' >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "Makefiles are indented with tabs" $? "$tmp/log"
 done_testing
