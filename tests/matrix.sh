@@ -32,6 +32,7 @@ blas       | gcc   | -g -O2 -Werror | --enable-debug --with-blas=auto           
 32-bit     | gcc -m32 | -g -O2      | --enable-debug                                   | check
 big-endian | s390x-linux-gnu-gcc | -g -O2 | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
 valgrind   | gcc   | -g -O1         | --enable-debug --disable-shared                  | check-valgrind
+tidy       | clang | -g -O1         |                                                  | tidy
 no-tools   | gcc   | -g -O2         | --disable-tools                                  | all
 dist       | gcc   | -g -O2         |                                                  | distcheck
 '
@@ -43,7 +44,8 @@ fi
 can_link() {
     echo 'int main(void) { return 0; }' >matrix/probe.c
     # shellcheck disable=SC2086 # a compiler may have options
-    $1 -o matrix/probe matrix/probe.c -lxxhash -lz -lpcre2-8 2>/dev/null
+    $1 -o matrix/probe matrix/probe.c -lxxhash -lz -lpcre2-8 -lutf8proc \
+        2>/dev/null
     set -- $?
     rm -f matrix/probe matrix/probe.c
     return "$1"
@@ -63,6 +65,7 @@ echo "$rows" | sed '/^$/d' | {
         program=
         case $goals in
         *valgrind*) program=valgrind ;;
+        tidy) program=clang-tidy ;;
         *EMULATOR=*) program=${goals##*EMULATOR=} program=${program%% *} ;;
         esac
         if ! can_link "$cc"; then

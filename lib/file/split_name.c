@@ -42,8 +42,8 @@ int gguf_split_name_parse(const char *path, size_t *prefix_size, unsigned *no,
         return 0;
     const char *t = path + n - TAIL_SIZE;
     unsigned i = five_digits(t + 1), k = five_digits(t + 10);
-    if (t[0] != '-' || memcmp(t + 6, "-of-", 4) ||
-        memcmp(t + 15, ".gguf", 5) || i < 1 || i > k ||
+    if (t[0] != '-' || memcmp(t + 6, "-of-", 4) != 0 ||
+        memcmp(t + 15, ".gguf", 5) != 0 || i < 1 || i > k ||
         k > GGUF_SPLIT_MAX_FILES)
         return 0;
     if (prefix_size)

@@ -215,7 +215,7 @@ struct gguf_tensor *gguf_ctx_next(const struct gguf_ctx *ctx,
 struct gguf_tensor *gguf_ctx_find(const struct gguf_ctx *ctx, const char *name)
 {
     struct gguf_tensor *t = gguf_ctx_first(ctx);
-    while (t && strcmp(t->name, name))
+    while (t && strcmp(t->name, name) != 0)
         t = gguf_ctx_next(ctx, t);
     return t;
 }

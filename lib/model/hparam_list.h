@@ -5,8 +5,8 @@
 /* X(FIELD, KIND, WHERE, KEY, MIN, MAX, MOST, FLAGS, JSON, LABEL, HF)
  *
  * FIELD  member of struct gg_hparams (WHERE is MODEL), or of struct
- * gg_model_layer
- *        (LAYER: one value for all layers, or an array with one for each)
+ *        gg_model_layer (LAYER: one value for all layers, or an array with
+ *        one for each)
  * KIND   UINT, FLOAT, BOOL, TEXT, or SEEN: an array, or a number that nothing
  *        computes with yet: only whether the key is there is looked at
  * KEY    after "ARCH."; with a '/' in front it has no prefix
@@ -27,10 +27,10 @@
     GG_HPARAMS_RECUR(X)                                                       \
     GG_HPARAMS_ODD(X)
 
-#define GG_WIDTH_MAX                                                          \
-    (1u << 26)                /* more than any model has; products of two
-                                 * of them fit 64 bits easily */
-#define GG_SPAN_MAX INT32_MAX /* of tokens, positions */
+/* A width: more than any model has; products of two fit 64 bits easily. A
+ * span: of tokens, positions. */
+#define GG_WIDTH_MAX (1u << 26)
+#define GG_SPAN_MAX  INT32_MAX
 
 #define GG_HPARAMS_MAIN(X)                                                    \
     X(n_ctx_train, COUNT, MODEL, "context_length", 1, 0, none,                \

@@ -281,15 +281,22 @@ ok 'a name that others know'
 # The same where no other file than the model can be opened: 0, 1, 2, it, and
 # what looks for its journal.
 rm -f "$w" && cp "$good" "$w"
-run sh -c 'ulimit -n 5; exec "$@"' sh "$edit" \
-    --set llama.embedding_length=16 "$w"
-test $rc -eq 1 && cmp "$good" "$w" &&
-    grep -q "refused: tensor 'token_embd.weight'" "$tmp/err"
-ok 'refused without a temporary file, too'
-# Wrong in each of 40,000 layers: in time.
+few='refused without a temporary file, too'
+if test -n "${EMULATOR-}"; then
+    skip "$few" 'an emulator has files of its own'
+else
+    run sh -c 'ulimit -n 5; exec "$@"' sh "$edit" \
+        --set llama.embedding_length=16 "$w"
+    test $rc -eq 1 && cmp "$good" "$w" &&
+        grep -q "refused: tensor 'token_embd.weight'" "$tmp/err"
+    ok "$few"
+fi
+# Wrong in each of 40,000 layers: in time (an emulator is given ten times it).
 "$mkmodel" "$tmp/deep.gguf" deep=40000 || exit 99
-run sh -c 'ulimit -t 5; exec "$@"' sh "$edit" -q --set general.name=deep \
-    "$tmp/deep.gguf"
+seconds=5
+test -z "${EMULATOR-}" || seconds=50
+run sh -c 'ulimit -t "$1"; shift; exec "$@"' sh $seconds "$edit" -q \
+    --set general.name=deep "$tmp/deep.gguf"
 test $rc -eq 0 -a "$(key "$tmp/deep.gguf" general.name)" = deep
 ok 'what is wrong in 40,000 layers before and after'
 rm -f "$tmp/deep.gguf"
