@@ -40,37 +40,39 @@ struct gguf_event; /* a point in the work of a backend */
 /* Ordinary memory of the process. Static, always there. Since: 0.1 */
 GGUF_API const struct gguf_buft *gguf_host_buft(void);
 
-/* The same in buffers of limited size: for devices that map no more at a time,
- * and to try what programs do where there are limits. */
+/* The same with buffers of limited size: for devices that map no more at a
+ * time, and to test programs against such limits. */
 struct gguf_host_buft_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    size_t max_size;  /* of one buffer, bytes; 0: no limit */
-    size_t alignment; /* of tensors, a power of two; 0: GGUF_TENSOR_ALIGN */
+    size_t max_size;  /* bytes of the largest buffer; 0: no limit */
+    size_t alignment; /* of each tensor's address, a power of two; 0:
+                       * GGUF_TENSOR_ALIGN */
 };
 #define GGUF_HOST_BUFT_PARAMS_INIT                                            \
     {                                                                         \
         sizeof(struct gguf_host_buft_params), NULL, 0, 0                      \
     }
-/* params NULL: the defaults. The type must outlive its buffers, and what was
- * created with it. GGUF_E_NOMEM, GGUF_E_INVALID. Since: 0.1 */
+/* params NULL: the defaults. The type must outlive its buffers and whatever
+ * was created with it. GGUF_E_NOMEM, GGUF_E_INVALID. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_host_buft_create(struct gguf_buft **out,
                       const struct gguf_host_buft_params *params,
                       struct gguf_error *err) GGUF_MUST_CHECK;
-/* Of a type that was created so. NULL is fine. Since: 0.1 */
+/* Only for a type from gguf_host_buft_create(). NULL is fine. Since: 0.1 */
 GGUF_API void gguf_host_buft_destroy(struct gguf_buft *buft);
 
-/* "host" and so on: for people. Owned by buft. Since: 0.1 */
+/* Its name for people, such as "host". Owned by buft. Since: 0.1 */
 GGUF_API const char *gguf_buft_name(const struct gguf_buft *buft);
-/* Of every tensor's address, a power of two. Since: 0.1 */
+/* Alignment of every tensor's address, a power of two. Since: 0.1 */
 GGUF_API size_t gguf_buft_alignment(const struct gguf_buft *buft);
-/* Of one buffer, bytes; SIZE_MAX for no limit. Since: 0.1 */
+/* Bytes of the largest buffer; SIZE_MAX for no limit. Since: 0.1 */
 GGUF_API size_t gguf_buft_max_size(const struct gguf_buft *buft);
-/* Bytes that t needs in such a buffer, >= gguf_tensor_size(t). Since: 0.1 */
+/* Bytes that t needs in a buffer of this type, >= gguf_tensor_size(t).
+ * Since: 0.1 */
 GGUF_API uint64_t gguf_buft_tensor_size(const struct gguf_buft *buft,
                                         const struct gguf_tensor *t);
-/* Whether the processor can read and write it through pointers. Since: 0.1 */
+/* Whether the processor can reach its buffers through pointers. Since: 0.1 */
 GGUF_API bool gguf_buft_is_host(const struct gguf_buft *buft);
 
 /* --- buffers -------------------------------------------------------------- */
@@ -88,7 +90,7 @@ gguf_buffer_create(struct gguf_buffer **out, const struct gguf_buft *buft,
                    size_t size, const struct gguf_allocator *allocator,
                    struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* A host buffer around memory that somebody else owns, a mapped file for one.
+/* A host buffer around memory that somebody else owns, such as a mapped file.
  * ptr must outlive the buffer, may have any alignment, and may be read-only if
  * nothing writes to tensors in it. Since: 0.1 */
 GGUF_API enum gguf_status
@@ -100,39 +102,40 @@ gguf_buffer_from_host(struct gguf_buffer **out, void *ptr, size_t size,
  * NULL is fine. Since: 0.1 */
 GGUF_API void gguf_buffer_destroy(struct gguf_buffer *buffer);
 
-/* The type that it was created with. Since: 0.1 */
+/* The type with which it was created. Since: 0.1 */
 GGUF_API const struct gguf_buft *gguf_buffer_buft(const struct gguf_buffer *b);
 /* NULL for a buffer of several parts and for one of 0 bytes. Since: 0.1 */
 GGUF_API void *gguf_buffer_base(const struct gguf_buffer *buffer);
 /* Bytes, of all parts together. Since: 0.1 */
 GGUF_API size_t gguf_buffer_size(const struct gguf_buffer *buffer);
-/* What it is said to be used for: at first GGUF_USAGE_ANY. Since: 0.1 */
+/* What it is used for, as set by the caller: at first GGUF_USAGE_ANY.
+ * Since: 0.1 */
 GGUF_API enum gguf_buffer_usage
 gguf_buffer_usage(const struct gguf_buffer *buffer);
 GGUF_API void gguf_buffer_set_usage(struct gguf_buffer *buffer,
                                     enum gguf_buffer_usage usage);
 /* Every byte becomes value. Since: 0.1 */
 GGUF_API void gguf_buffer_clear(struct gguf_buffer *buffer, uint8_t value);
-/* Forget what placing tensors made beside their memory, before others are
- * placed there. Since: 0.1 */
+/* Forget what the buffer keeps about its tensors, before others are placed in
+ * it. Since: 0.1 */
 GGUF_API void gguf_buffer_reset(struct gguf_buffer *buffer);
 
 /* Place t, which has no data yet, off bytes into the buffer: sets t->data and
- * t->buffer. Not checked: overlap with others. GGUF_E_INVALID (has memory
+ * t->buffer. Overlap with others is not checked. GGUF_E_INVALID (has memory
  * already, does not fit in size, alignment: host buffers around foreign memory
  * accept any). Since: 0.1 */
 GGUF_API enum gguf_status gguf_buffer_place(struct gguf_buffer *buffer,
                                             struct gguf_tensor *t,
                                             uint64_t off,
                                             struct gguf_error *err);
-/* Give a view the memory of its root, which has some. Since: 0.1 */
+/* Give a view the memory of its root, which must have some. Since: 0.1 */
 GGUF_API enum gguf_status gguf_tensor_bind_view(struct gguf_tensor *view,
                                                 struct gguf_error *err);
 
-/* Memory for every tensor of ctx that has none yet and is no view, packed in
- * one buffer (several after one object if buft has a maximum size); views are
- * bound. *out owned by the caller, to be destroyed after the last use of the
- * tensors; after a failure none has memory that it had not before.
+/* Allocate every tensor of ctx that has no memory yet and is not a view,
+ * packed in one buffer (one object that holds several buffers if buft has a
+ * maximum size); views are bound. The caller owns *out and destroys it after
+ * the last use of the tensors; a failure leaves all tensors as they were.
  * GGUF_E_NOMEM, GGUF_E_LIMIT (one tensor is too large), GGUF_E_OVERFLOW.
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -143,9 +146,9 @@ gguf_ctx_alloc_tensors(struct gguf_ctx *ctx, const struct gguf_buft *buft,
 
 /* --- data of tensors ------------------------------------------------------ */
 
-/* size bytes from off on between a tensor's memory and the caller's; off +
- * size <= gguf_tensor_size(t). Works wherever t lies; done when it returns.
- * GGUF_E_INVALID (no memory, range). Since: 0.1 */
+/* Copy size bytes between the caller's memory and a tensor's, there from byte
+ * off on; off + size <= gguf_tensor_size(t). Works wherever t lies; complete
+ * when it returns. GGUF_E_INVALID (no memory, range). Since: 0.1 */
 GGUF_API enum gguf_status gguf_tensor_set(struct gguf_tensor *t,
                                           const void *src, uint64_t off,
                                           uint64_t size,
@@ -158,9 +161,9 @@ GGUF_API enum gguf_status gguf_tensor_memset(struct gguf_tensor *t,
                                              uint8_t value, uint64_t off,
                                              uint64_t size,
                                              struct gguf_error *err);
-/* Same layout, any two buffers: directly where one side can reach the other,
- * else by way of host memory. GGUF_E_SHAPE, GGUF_E_INVALID, GGUF_E_NOMEM.
- * Since: 0.1 */
+/* Copy between tensors of the same layout in any two buffers: directly where
+ * one side can reach the other, else through host memory. GGUF_E_SHAPE,
+ * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
                                            struct gguf_tensor *dst,
                                            struct gguf_error *err);
@@ -200,9 +203,9 @@ GGUF_API void gguf_galloc_destroy(struct gguf_galloc *ga);
 GGUF_API enum gguf_status gguf_galloc_reserve(struct gguf_galloc *ga,
                                               const struct gguf_graph *graph,
                                               struct gguf_error *err);
-/* With a buffer type (its number) for each node and each leaf: also for graphs
- * of this structure that are to be placed. All others lie in the first type.
- * Since: 0.1 */
+/* The same with the number of a buffer type for each node and each leaf;
+ * graphs of this structure that are placed later use it too. All other graphs
+ * lie in the first type. Since: 0.1 */
 GGUF_API enum gguf_status gguf_galloc_reserve_n(struct gguf_galloc *ga,
                                                 const struct gguf_graph *graph,
                                                 const int *node_buft,
@@ -217,7 +220,8 @@ GGUF_API enum gguf_status gguf_galloc_alloc(struct gguf_galloc *ga,
                                             struct gguf_graph *graph,
                                             struct gguf_error *err);
 
-/* Bytes of the buffer of type i; 0 if a type before is the same. Since: 0.1 */
+/* Bytes of the buffer of type i; 0 if an earlier type is the same.
+ * Since: 0.1 */
 GGUF_API size_t gguf_galloc_size(const struct gguf_galloc *ga, unsigned i);
 /* How often graphs were planned so far. Since: 0.1 */
 GGUF_API unsigned gguf_galloc_n_plans(const struct gguf_galloc *ga);
@@ -242,12 +246,12 @@ GGUF_API const char *gguf_device_name(const struct gguf_device *d);
 GGUF_API const char *gguf_device_description(const struct gguf_device *d);
 GGUF_API enum gguf_device_kind gguf_device_kind(const struct gguf_device *d);
 GGUF_API uint32_t gguf_device_caps(const struct gguf_device *d);
-/* The driver that it belongs to; NULL for a device of none. Since: 0.1 */
+/* The driver that it belongs to, or NULL. Since: 0.1 */
 GGUF_API struct gguf_driver *gguf_device_driver(const struct gguf_device *d);
 /* Bytes; 0 where unknown. Since: 0.1 */
 GGUF_API void gguf_device_memory(const struct gguf_device *d, uint64_t *n_free,
                                  uint64_t *n_total);
-/* What it computes in, if there is a choice. Since: 0.1 */
+/* The buffer type that it prefers to compute in. Since: 0.1 */
 GGUF_API const struct gguf_buft *gguf_device_buft(const struct gguf_device *d);
 /* Host memory that the device reads and writes quickly; NULL without
  * GGUF_DEVICE_HOST_BUF. Since: 0.1 */
@@ -267,8 +271,8 @@ GGUF_API bool gguf_device_supports_op(const struct gguf_device *d,
                                       const struct gguf_tensor *t);
 GGUF_API bool gguf_device_supports_buft(const struct gguf_device *d,
                                         const struct gguf_buft *buft);
-/* Whether it would rather compute t, whose weights lie elsewhere, than leave it
- * to the device that has them. Since: 0.1 */
+/* Whether it prefers to compute t although t's weights lie on another device.
+ * Since: 0.1 */
 GGUF_API bool gguf_device_offloads_op(const struct gguf_device *d,
                                       const struct gguf_tensor *t);
 /* A backend on the device, with its defaults. Since: 0.1 */
@@ -276,10 +280,10 @@ GGUF_API enum gguf_status
 gguf_device_backend(struct gguf_device *d, struct gguf_backend **out,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* With its devices, whose backends must be gone; not for a driver that a
- * registry has. NULL is fine. Since: 0.1 */
+/* Destroys its devices too; their backends must be gone. Not for a driver that
+ * was given to a registry. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_driver_destroy(struct gguf_driver *driver);
-/* Its name, and its devices: NULL if i is out of range. Since: 0.1 */
+/* Its name and its devices; NULL if i is out of range. Since: 0.1 */
 GGUF_API const char *gguf_driver_name(const struct gguf_driver *driver);
 GGUF_API size_t gguf_driver_n_devices(const struct gguf_driver *driver);
 GGUF_API struct gguf_device *
@@ -290,14 +294,14 @@ typedef void gguf_any_fn(void);
 GGUF_API gguf_any_fn *gguf_driver_function(const struct gguf_driver *driver,
                                            const char *name);
 
-/* With the drivers that the library was built with, each with its defaults: CPU
- * (gguf/cpu.h) and, where there is a BLAS library, BLAS (gguf/blas.h).
- * allocator NULL: malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
+/* A registry with the drivers that the library was built with, each with its
+ * defaults: CPU (gguf/cpu.h) and, where there is a BLAS library, BLAS
+ * (gguf/blas.h). allocator NULL: malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_registry_create(struct gguf_registry **out,
                      const struct gguf_allocator *allocator,
                      struct gguf_error *err) GGUF_MUST_CHECK;
-/* Without drivers. Since: 0.1 */
+/* A registry without drivers. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_registry_create_empty(struct gguf_registry **out,
                            const struct gguf_allocator *allocator,
@@ -341,18 +345,18 @@ GGUF_API struct gguf_device *gguf_registry_best(const struct gguf_registry *r);
 /* NULL is fine. Waits for work that is under way. Since: 0.1 */
 GGUF_API void gguf_backend_destroy(struct gguf_backend *backend);
 
-/* As its device is called, for one. Owned by backend. Since: 0.1 */
+/* A name for people, such as its device's. Owned by backend. Since: 0.1 */
 GGUF_API const char *gguf_backend_name(const struct gguf_backend *backend);
 /* Tells implementations apart: equal for all backends of a kind of driver, in
  * every process, whatever they are called. Since: 0.1 */
 GGUF_API uint64_t gguf_backend_id(const struct gguf_backend *backend);
-/* Where it works. Since: 0.1 */
+/* The device on which it works. Since: 0.1 */
 GGUF_API struct gguf_device *
 gguf_backend_device(const struct gguf_backend *backend);
-/* The buffer type that its device likes best. Since: 0.1 */
+/* The buffer type that its device prefers. Since: 0.1 */
 GGUF_API const struct gguf_buft *
 gguf_backend_buft(const struct gguf_backend *backend);
-/* What its device answers. Since: 0.1 */
+/* The answer of its device (gguf_device_...). Since: 0.1 */
 GGUF_API bool gguf_backend_supports_op(const struct gguf_backend *backend,
                                        const struct gguf_tensor *t);
 GGUF_API bool gguf_backend_supports_buft(const struct gguf_backend *backend,
@@ -361,19 +365,20 @@ GGUF_API bool gguf_backend_offloads_op(const struct gguf_backend *backend,
                                        const struct gguf_tensor *t);
 
 /* Compute every node of graph in order; all tensors have memory that the
- * backend can reach. Done when it returns, as all that was started before.
- * GGUF_E_OP (an operation that it cannot run, found out before anything runs),
- * GGUF_E_INVALID (a tensor without memory; a row number out of range),
- * GGUF_E_CANCELLED (abort callback), GGUF_E_NOMEM. After a failure results are
- * undefined. Since: 0.1 */
+ * backend can reach. When it returns, it is complete, and so is all work that
+ * was started before. GGUF_E_OP (an operation that it cannot run, found out
+ * before anything runs), GGUF_E_INVALID (a tensor without memory; a row number
+ * out of range), GGUF_E_CANCELLED (abort callback), GGUF_E_NOMEM. After a
+ * failure results are undefined. Since: 0.1 */
 GGUF_API enum gguf_status gguf_backend_compute(struct gguf_backend *backend,
                                                struct gguf_graph *graph,
                                                struct gguf_error *err);
-/* The same, started. Since: 0.1 */
+/* The same, but only started. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_backend_compute_async(struct gguf_backend *backend,
                            struct gguf_graph *graph, struct gguf_error *err);
-/* Wait for everything that was started: the first failure of it. Since: 0.1 */
+/* Wait for everything that was started; returns its first failure.
+ * Since: 0.1 */
 GGUF_API enum gguf_status gguf_backend_sync(struct gguf_backend *backend,
                                             struct gguf_error *err);
 
@@ -397,18 +402,18 @@ gguf_backend_copy_async(struct gguf_backend *from, struct gguf_backend *to,
                         const struct gguf_tensor *src, struct gguf_tensor *dst,
                         struct gguf_error *err);
 
-/* An event says when a backend has come to the point where it was recorded
- * last; one that was never recorded is past. GGUF_E_UNSUPPORTED without
- * GGUF_DEVICE_EVENTS, GGUF_E_NOMEM, GGUF_E_IO. allocator NULL: malloc; kept.
- * Since: 0.1 */
+/* An event tells when a backend has reached the point where the event was last
+ * recorded; one that was never recorded counts as past. GGUF_E_UNSUPPORTED
+ * without GGUF_DEVICE_EVENTS, GGUF_E_NOMEM, GGUF_E_IO. allocator NULL: malloc;
+ * kept. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_event_create(struct gguf_event **out, struct gguf_device *device,
                   const struct gguf_allocator *allocator,
                   struct gguf_error *err) GGUF_MUST_CHECK;
-/* Waits until it is past. NULL is fine. Since: 0.1 */
+/* Waits until the event is past. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_event_destroy(struct gguf_event *event);
-/* Behind all that was started on backend, one of the event's device, so far.
- * GGUF_E_INVALID (another device). Since: 0.1 */
+/* Record the event after all work started so far on backend, which must be of
+ * the event's device. GGUF_E_INVALID (another device). Since: 0.1 */
 GGUF_API enum gguf_status gguf_event_record(struct gguf_event *event,
                                             struct gguf_backend *backend,
                                             struct gguf_error *err);
@@ -422,11 +427,11 @@ GGUF_API enum gguf_status gguf_event_wait(struct gguf_event *event,
  * here. Since: 0.1 */
 GGUF_API void gguf_event_sync(struct gguf_event *event);
 
-/* A graph made ready once to be computed many times. */
+/* A plan: a graph prepared once and computed many times. */
 struct gguf_plan;
-/* graph must not change, nor where its tensors lie; it must outlive the plan,
- * and so must backend. Failures as of gguf_backend_compute before anything
- * runs. Since: 0.1 */
+/* graph and the addresses of its tensors must not change; graph and backend
+ * must outlive the plan. Fails like gguf_backend_compute before anything runs.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_plan_create(struct gguf_plan **out, struct gguf_backend *backend,
                  struct gguf_graph *graph,
@@ -437,13 +442,13 @@ GGUF_API enum gguf_status gguf_plan_compute(struct gguf_plan *plan,
                                             struct gguf_error *err);
 GGUF_API enum gguf_status gguf_plan_compute_async(struct gguf_plan *plan,
                                                   struct gguf_error *err);
-/* How many threads compute node i of the graph, where it is known: 0 if it is
- * no work, as a view, or i is out of range; and the most for any node.
- * Since: 0.1 */
+/* How many threads compute node i of the graph, where that is known: 0 if it
+ * takes no work, like a view, or i is out of range. And the largest of these
+ * numbers. Since: 0.1 */
 GGUF_API unsigned gguf_plan_node_threads(const struct gguf_plan *plan,
                                          size_t i);
 GGUF_API unsigned gguf_plan_n_threads(const struct gguf_plan *plan);
-/* Bytes of scratch that it runs with, beside the memory of tensors; 0 where
+/* Bytes of scratch memory that it uses besides the memory of tensors; 0 where
  * that is not known. Since: 0.1 */
 GGUF_API size_t gguf_plan_work_size(const struct gguf_plan *plan);
 /* NULL is fine. No computation of it may be queued. Since: 0.1 */

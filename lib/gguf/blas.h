@@ -1,15 +1,17 @@
 /* blas.h - a backend on a BLAS library
  *
  * Takes matrix products that are large, of weights of any type that decodes
- * with f32 activations, and refuses the rest: it stands before the CPU in a
- * scheduler (sched.h). Weights that are no f32 are decoded exactly, a panel of
- * rows at a time. It works on a thread of its own, with events, in host
- * memory, where it and the CPU take turns, or in memory of its own.
+ * with f32 activations, and refuses the rest: in a scheduler (sched.h) it
+ * stands before the CPU. Weights that are not f32 are decoded exactly, a panel
+ * of rows at a time. It works on a thread of its own and has events. Its
+ * tensors lie in host memory, where it and the CPU take turns, or in memory of
+ * its own.
  *
- * Sums are taken in the order that the library likes: results differ from the
- * CPU backend's by rounding, and may depend on the library's threads.
+ * The BLAS library chooses the order of sums: results differ from the CPU
+ * backend's by rounding, and may depend on the number of the library's
+ * threads.
  *
- * Libraries are chosen when libgguf is configured (--with-blas).
+ * The BLAS library is chosen when libgguf is configured (--with-blas).
  */
 #ifndef GGUF_BLAS_H
 #define GGUF_BLAS_H
@@ -25,13 +27,13 @@ struct gguf_blas_params {
     const struct gguf_allocator *allocator; /* NULL: malloc; kept; used from
                                                the backend's thread too */
     uint32_t levels;    /* instruction sets for decoding, as in cpu.h */
-    unsigned n_threads; /* of the library, for the whole process: it has but
-                           one setting; 0: as it is */
-    unsigned min_size;  /* rows, columns and steps that a product must have,
-                           each; 0: 32 */
+    unsigned n_threads; /* of the BLAS library, which has one setting for the
+                           whole process; 0: leave it */
+    unsigned min_size;  /* least rows, columns and steps of a product, each; 0:
+                           32 */
     bool own_memory;    /* tensors lie in buffers that the CPU backend cannot
-                           reach, as on a card: for programs that want to try
-                           copies and overlap without one */
+                           reach, as on a card: to test copies and overlap
+                           without a card */
 };
 #define GGUF_BLAS_PARAMS_INIT                                                 \
     {                                                                         \

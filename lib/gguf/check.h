@@ -1,9 +1,9 @@
 /* check.h - what is odd or wrong about a file that opens
  *
  * gguf_file_open refuses what no reader may accept. This looks further: at
- * what the specification asks for or other programs stumble over, and, if
- * wanted, at every number of every tensor. What a model needs beyond that,
- * verify.h looks at, and reports in the same form.
+ * what the specification asks for, at what other programs fail on and, if
+ * wanted, at every number of every tensor. verify.h checks what a model needs
+ * beyond that, and reports in the same form.
  */
 #ifndef GGUF_CHECK_H
 #define GGUF_CHECK_H
@@ -17,7 +17,7 @@ extern "C" {
 #endif
 
 enum gguf_severity {
-    GGUF_SEVERITY_NOTE,    /* legal, and worth knowing */
+    GGUF_SEVERITY_NOTE,    /* legal, but worth knowing */
     GGUF_SEVERITY_WARNING, /* against the specification, or refused by some */
     GGUF_SEVERITY_ERROR    /* the model cannot be right */
 };
@@ -30,11 +30,12 @@ GGUF_API const char *gguf_severity_name(enum gguf_severity severity);
 struct gguf_finding {
     enum gguf_severity severity;
     const char *code;     /* "trailing-bytes": stable, for programs */
-    struct gguf_str name; /* key or tensor; size 0: the file as a whole */
+    struct gguf_str name; /* of a key or tensor; size 0: the file as a whole */
     uint64_t offset;      /* byte in the file, or GGUF_NO_OFFSET */
     const char *message;  /* one line for people, escaped, names the thing */
-    const struct gguf_file *file; /* that it is about, and offset counts in;
-                                   * NULL if it does not open (verify.h) */
+    const struct gguf_file *file; /* the file it is about, in which offset
+                                   * counts; NULL if that does not open
+                                   * (verify.h) */
 };
 
 /* Another value than 0 ends the check: GGUF_E_CANCELLED. Called from the
@@ -50,9 +51,9 @@ struct gguf_check_params {
     int payload;                /* look at tensor data too: reads all of it */
     gguf_progress_fn *progress; /* bytes of tensor data; NULL: silent */
     void *progress_user;
-    int quick; /* leave out what takes longer than opening the file: what is
-                * after the header, even padding; and (verify.h) comparing
-                * texts of more than GGUF_QUICK_TEXTS tokens with others */
+    int quick; /* leave out what takes longer than opening the file: all after
+                * the header, even padding; and (verify.h) comparing the texts
+                * of more than GGUF_QUICK_TEXTS tokens */
 };
 #define GGUF_CHECK_PARAMS_INIT                                                \
     {                                                                         \
@@ -65,8 +66,9 @@ struct gguf_check_params {
  * call; the result does not depend on the pool.
  *
  * Payload: floats must be finite, and so must the scales of quantized blocks
- * (a scale that is not makes the whole block so). Types of forks and types that
- * are unknown are not looked into; they are reported anyway. Since: 0.1 */
+ * (otherwise the whole block is not finite). The data of fork types and
+ * unknown types is not looked at; the types themselves are reported.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_check(const struct gguf_file *file,
                 const struct gguf_check_params *params,

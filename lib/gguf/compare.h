@@ -26,10 +26,11 @@ struct gguf_clone_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     bool share; /* leave weights (GGUF_USAGE_WEIGHTS) where they lie if the
-                   backend reaches them; they must outlive the clone */
-    bool reuse; /* nodes get memory as for running in order, taken again when
-                   their readers are done, and no data; else each has its own,
-                   and the data that it has in graph */
+                   backend can reach them; they must outlive the clone */
+    bool reuse; /* nodes share memory as when they run in order: it is reused
+                   when their readers are done, and has no data yet. Else each
+                   node has memory of its own, with the data that it has in
+                   graph */
 };
 #define GGUF_CLONE_PARAMS_INIT                                                \
     {                                                                         \
@@ -38,8 +39,8 @@ struct gguf_clone_params {
 
 /* The same nodes and leaves, in memory of backend, with the data of those that
  * have memory: leaves keep their strides, views their roots. params NULL: the
- * defaults. GGUF_E_NOMEM, GGUF_E_LIMIT, GGUF_E_INVALID (a graph that is a view
- * of one). Since: 0.1 */
+ * defaults. GGUF_E_NOMEM, GGUF_E_LIMIT, GGUF_E_INVALID (graph is a view of
+ * another). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_clone_create(struct gguf_clone **out, struct gguf_backend *backend,
                   const struct gguf_graph *graph,
@@ -59,8 +60,8 @@ struct gguf_difference {
     uint64_t n;         /* elements */
     uint64_t n_differ;  /* that are not equal; NaN equals NaN */
     double max_abs;     /* of a - b; infinite where only one is finite */
-    double error;       /* root of the sum of (a - b)^2 over that of a^2; 0 if
-                          all are equal, infinite if max_abs is or a is 0 */
+    double error;       /* sqrt(sum (a - b)^2 / sum a^2); 0 if all are equal,
+                          infinite if max_abs is or a is 0 */
 };
 
 #define GGUF_DIFFERENCE_INIT                                                  \
@@ -69,9 +70,9 @@ struct gguf_difference {
     }
 
 /* Of two tensors of one shape and of types that decode, wherever they lie;
- * integers are compared as such. GGUF_E_INVALID (out), GGUF_E_SHAPE,
- * GGUF_E_UNSUPPORTED (type), GGUF_E_NOMEM. allocator NULL: malloc. Since:
- * 0.1 */
+ * integers are compared as integers. GGUF_E_INVALID (out), GGUF_E_SHAPE,
+ * GGUF_E_UNSUPPORTED (type), GGUF_E_NOMEM. allocator NULL: malloc.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_tensor_compare(const struct gguf_tensor *a, const struct gguf_tensor *b,
                     const struct gguf_allocator *allocator,
@@ -90,8 +91,8 @@ struct gguf_compare_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     bool chained;        /* each backend goes on with its own results, so that
-                     differences add up; else b goes on with a's, and what
-                     differs is the node's own doing */
+                     differences add up; else b goes on with a's, and a
+                     difference comes from the node itself */
     gguf_compare_fn *fn; /* or NULL */
     void *user;
 };
@@ -102,8 +103,8 @@ struct gguf_compare_params {
 
 struct gguf_compare_counts {
     size_t struct_size;        /* the caller's: as much is filled in */
-    size_t n_both;             /* nodes that both computed */
-    size_t n_only_a, n_only_b; /* that one had to compute for both */
+    size_t n_both;             /* nodes that both backends computed */
+    size_t n_only_a, n_only_b; /* nodes that one had to compute for both */
 };
 
 #define GGUF_COMPARE_COUNTS_INIT                                              \

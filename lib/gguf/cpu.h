@@ -14,8 +14,8 @@
 extern "C" {
 #endif
 
-/* Asked between operations by one thread; not 0 stops the computation with
- * GGUF_E_CANCELLED. */
+/* Called between operations by one thread; a result other than 0 stops the
+ * computation with GGUF_E_CANCELLED. */
 typedef int gguf_abort_fn(void *user);
 
 #define GGUF_CPU_ALL UINT32_MAX
@@ -29,11 +29,11 @@ struct gguf_cpu_params {
                         gives them; GGUF_CPU_ALL: all there are */
     gguf_abort_fn *abort; /* or NULL */
     void *abort_user;
-    unsigned n_threads; /* without a pool: 0: one for each processor that the
-                           process may use, with the calling one; 1: that
-                           alone; at most GGUF_POOL_MAX_THREADS */
+    unsigned n_threads; /* without a pool, the calling thread included; 0: one
+                           for each processor that the process may use; at most
+                           GGUF_POOL_MAX_THREADS */
     const struct gguf_buft
-        *buft; /* what the device likes best, of host memory;
+        *buft; /* the buffer type, in host memory, that the device prefers;
                                      NULL: gguf_host_buft(); kept */
 };
 #define GGUF_CPU_PARAMS_INIT                                                  \
@@ -54,8 +54,9 @@ gguf_cpu_backend_create(struct gguf_backend **out,
  * GGUF_E_NOMEM, GGUF_E_INVALID. Functions by name, to be called while nothing
  * runs: "set_abort" (gguf_cpu_set_abort_fn), "set_pool" (gguf_cpu_set_pool_fn;
  * NULL: the calling thread only), "set_n_threads" (gguf_cpu_set_n_threads_fn: 1
- * to GGUF_POOL_MAX_THREADS, a pool of the backend's own in place of the one it
- * has; GGUF_E_INVALID, GGUF_E_NOMEM, GGUF_E_IO leave that). Since: 0.1 */
+ * to GGUF_POOL_MAX_THREADS, a pool of the backend's own instead of the present
+ * one, which stays after GGUF_E_INVALID, GGUF_E_NOMEM or GGUF_E_IO).
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_cpu_driver_create(struct gguf_driver **out,
                        const struct gguf_cpu_params *params,

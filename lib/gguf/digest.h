@@ -5,7 +5,7 @@
  * tensor's digest is that of its bytes; a model's is that of all its tensors'
  * bytes one after another in the order of the list, without padding.
  *
- * These are checksums against accidents, not against people.
+ * These checksums find accidents; they do not protect against attackers.
  */
 #ifndef GGUF_DIGEST_H
 #define GGUF_DIGEST_H
@@ -31,11 +31,11 @@ struct gguf_digest {
     unsigned char bytes[16];
 };
 
-/* NULL for a number, -1 for a name, that no algorithm has. Since: 0.1 */
+/* NULL for an unknown number, -1 for an unknown name. Since: 0.1 */
 GGUF_API const char *gguf_digest_algo_name(enum gguf_digest_algo algo);
 GGUF_API int gguf_digest_algo_from_name(const char *name);
 
-/* As people compare them: 16 or 32 lower-case digits and a NUL. Since: 0.1 */
+/* As text: 16 or 32 lower-case hexadecimal digits and a NUL. Since: 0.1 */
 GGUF_API void gguf_digest_hex(const struct gguf_digest *d, char out[33]);
 
 /* 1 if algorithm and value are the same. Since: 0.1 */
@@ -63,9 +63,9 @@ struct gguf_digest_params {
  * model    NULL if unwanted
  * params   NULL: the defaults
  *
- * A model's digest is one stream: a second thread lets the tensors' be done
- * meanwhile, more than that share the tensors. GGUF_E_CANCELLED,
- * GGUF_E_NOMEM, GGUF_E_INVALID. Since: 0.1 */
+ * A model's digest is one stream for one thread; the other threads share the
+ * tensors' digests. GGUF_E_CANCELLED, GGUF_E_NOMEM, GGUF_E_INVALID.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_digest_files(const struct gguf_file *const *files, size_t n_files,
                   const struct gguf_digest_params *params,
@@ -77,8 +77,8 @@ gguf_digest_files(const struct gguf_file *const *files, size_t n_files,
  * Lines as llama-gguf-hash writes them: the algorithm in 8 columns, two
  * blanks, the digits, two blanks, FILE:TENSOR or, for the model, FILE. */
 
-/* One such line without its end; tensor.size 0: the model's. Like snprintf:
- * returns the length that the line has, writes what fits. Since: 0.1 */
+/* One line of a manifest without its end; tensor.size 0: the model's. Like
+ * snprintf: returns the length of the line, writes what fits. Since: 0.1 */
 GGUF_API size_t gguf_manifest_line(char *out, size_t size,
                                    const struct gguf_digest *d,
                                    struct gguf_str file,
@@ -97,12 +97,12 @@ gguf_manifest_parse(struct gguf_manifest **out, const char *text, size_t size,
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_manifest_destroy(struct gguf_manifest *m);
 
-/* Entries of an algorithm that is known here. Since: 0.1 */
+/* Number of entries whose algorithm is known here. Since: 0.1 */
 GGUF_API size_t gguf_manifest_n(const struct gguf_manifest *m);
-/* Lines of algorithms that are not. Since: 0.1 */
+/* Number of lines with other algorithms. Since: 0.1 */
 GGUF_API size_t gguf_manifest_n_skipped(const struct gguf_manifest *m);
 /* The i-th entry's digest, NULL if i is out of range; *tensor (may be NULL)
- * is its tensor's name, of size 0 for the model. Since: 0.1 */
+ * becomes its tensor's name, of size 0 for the model. Since: 0.1 */
 GGUF_API const struct gguf_digest *
 gguf_manifest_entry(const struct gguf_manifest *m, size_t i,
                     struct gguf_str *tensor);

@@ -58,7 +58,8 @@ enum gguf_dtype_family {
     GGUF_FAMILY_INT,     /* plain integers */
     GGUF_FAMILY_QUANT,   /* blocks of quantized values */
     GGUF_FAMILY_REMOVED, /* id is taken, the type is gone: sizes are 0 */
-    GGUF_FAMILY_FORK     /* written by a fork only, decoded at most */
+    GGUF_FAMILY_FORK     /* written by forks only; decoded at best, never
+                          * encoded */
 };
 
 /* Made by the library: it may grow at its end. */
@@ -82,7 +83,7 @@ GGUF_API const struct gguf_dtype_info *gguf_dtype_from_name(const char *name);
 GGUF_API const struct gguf_dtype_info *gguf_dtype_at(size_t n);
 
 /* Bytes of a row of ne0 elements. GGUF_E_UNSUPPORTED (unknown or removed id),
- * GGUF_E_SHAPE (ne0 is no multiple of block_len), GGUF_E_OVERFLOW.
+ * GGUF_E_SHAPE (ne0 is not a multiple of block_len), GGUF_E_OVERFLOW.
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_dtype_row_size(uint32_t id, uint64_t ne0,
                                               uint64_t *size,

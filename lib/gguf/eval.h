@@ -1,14 +1,13 @@
 /* eval.h - numbers about models
  *
  * A scan takes a text through a model once. The text is tokenized as the
- * vocabulary asks (BOS) and cut into chunks of n_ctx tokens; a rest is dropped.
- * If the vocabulary adds a BOS, it takes the place of each chunk's first token.
- * Each chunk is a sequence of its own, and as many go through the model
- * together as there is room for. Logits are handed as they come, some rows at a
- * time and in the order of the text, to sinks, each of which makes something of
- * them; no chunk's logits are kept. What looks at other tensors than logits
- * hangs on the session's graphs (on_graph in session.h) and scans without a
- * sink.
+ * vocabulary asks (BOS) and cut into chunks of n_ctx tokens; tokens left over
+ * at the end are dropped. If the vocabulary adds a BOS, it takes the place of
+ * each chunk's first token. Each chunk is a sequence of its own, and as many
+ * go through the model together as there is room for. Logits are handed to
+ * sinks as they are computed, some rows at a time and in the order of the
+ * text; they are not kept. Code that looks at other tensors than logits uses
+ * the session's graphs (on_graph in session.h) and scans without a sink.
  *
  * Perplexity is a sink. Of each chunk the tokens at positions n_ctx / 2 + 1 to
  * n_ctx - 1 are scored: x = -ln p(token | those before it). Then
@@ -33,22 +32,22 @@ extern "C" {
 
 /* ---- scans ---- */
 
-/* What a scan will hand over; borrowed from it. Made by the library: it may
- * grow at its end. */
+/* What a scan will hand to its sinks; borrowed from the scan. Made by the
+ * library: it may grow at its end. */
 struct gguf_scan_info {
     struct gguf_session *session;
     uint32_t n_ctx, n_vocab;
-    uint32_t first, n_rows; /* of each chunk: rows at positions first to
-                             * first + n_rows - 1 */
+    uint32_t first, n_rows; /* rows of each chunk: positions first to first +
+                             * n_rows - 1 */
     size_t n_chunks;        /* of the text */
     size_t begin, end;      /* chunks that are scanned: begin to end - 1 */
 };
 
 struct gguf_scan;
 
-/* Some rows of one chunk, valid during the call. Row i is what the model says
- * after token[first + i] about token[first + i + 1]. Made by the library: it
- * may grow at its end. */
+/* Some rows of one chunk, valid during the call. Row i is the model's
+ * prediction, after token[first + i], of token[first + i + 1]. Made by the
+ * library: it may grow at its end. */
 struct gguf_scan_rows {
     struct gguf_scan *scan;
     size_t chunk;            /* from 0, of the text */
@@ -58,14 +57,14 @@ struct gguf_scan_rows {
     const float *logits; /* [n][n_vocab] */
 };
 
-/* -ln p(token[first + i + 1]) for each of the rows, natural logarithms: they
- * are computed by the scan's pool when the first sink asks. Not finite where
- * logits are not. From a sink's rows function alone, valid as long as rows.
- * Since: 0.1 */
+/* -ln p(token[first + i + 1]) for each of the rows, natural logarithms,
+ * computed by the scan's pool when the first sink asks. Not finite where
+ * logits are not. To be called only from a sink's rows function; valid as long
+ * as rows. Since: 0.1 */
 GGUF_API const double *gguf_scan_nll(const struct gguf_scan_rows *rows);
 
-/* What a sink does. A status other than GGUF_OK ends the scan with that
- * status; a message in err, which is never NULL, is the scan's then. */
+/* The functions of a sink. A status other than GGUF_OK ends the scan with that
+ * status and with the message in err, which is never NULL. */
 typedef enum gguf_status gguf_sink_begin_fn(void *user,
                                             const struct gguf_scan_info *info,
                                             struct gguf_error *err);
@@ -86,8 +85,8 @@ struct gguf_sink {
     gguf_sink_rows_fn *rows;   /* once or more for each chunk, in order */
     gguf_sink_chunk_fn *chunk; /* all rows of the chunk were handed over */
     gguf_sink_end_fn *end;     /* once for each sink that has begun, also after
-                                * a failure: st says how the scan ended, and
-                                * then what end returns does not count */
+                                * a failure: then st says how the scan ended,
+                                * and the status that end returns is ignored */
 };
 #define GGUF_SINK_INIT                                                        \
     {                                                                         \
@@ -96,13 +95,13 @@ struct gguf_sink {
 
 struct gguf_scan_params {
     size_t struct_size;
-    uint32_t n_ctx;         /* tokens of a chunk, at least 2, at most that of
-                               the session */
-    uint32_t first;         /* position of each chunk's first row, at most
+    uint32_t n_ctx;             /* tokens of a chunk: at least 2, at most the
+                               session's */
+    uint32_t first;             /* position of each chunk's first row, at most
                                n_ctx - 2; GGUF_SCAN_HALF: n_ctx / 2 */
-    size_t first_chunk;     /* chunks before it are not scanned */
-    size_t max_chunks;      /* 0: all */
-    struct gguf_pool *pool; /* for log-probabilities; NULL: this thread */
+    size_t first_chunk;         /* chunks before it are not scanned */
+    size_t max_chunks;          /* 0: all */
+    struct gguf_pool *pool;     /* for log-probabilities; NULL: this thread */
     gguf_progress_fn *progress; /* in tokens; or NULL */
     void *user;                 /* of progress */
 };
@@ -118,7 +117,7 @@ struct gguf_scan_params {
  * and n_ubatch has room for are computed together; the session is cleared.
  * Where no sink takes rows, no logits are computed. GGUF_E_INVALID (too few
  * tokens, params, a sink), GGUF_E_CANCELLED (by progress), GGUF_E_NOMEM, and
- * what sinks and the session return. Since: 0.1 */
+ * the statuses of sinks and of the session. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_scan_run(struct gguf_session *session, const gguf_token *token, size_t n,
               const struct gguf_scan_params *params,
@@ -146,24 +145,25 @@ GGUF_API double gguf_ppl_error(const struct gguf_ppl *p);
 /* Sums over both texts: add part to sums. Since: 0.1 */
 GGUF_API void gguf_ppl_add(struct gguf_ppl *sums, const struct gguf_ppl *part);
 
-/* One more chunk is done: chunk (from 0) of n_chunks, what it gave, and the
- * sums of all so far, with the struct_size of the run's result. Not 0 stops
- * with GGUF_E_CANCELLED. */
+/* Called after each chunk (counted from 0) of n_chunks with its sums and the
+ * sums of all so far; struct_size is that of the run's result. A result other
+ * than 0 stops with GGUF_E_CANCELLED. */
 typedef int gguf_ppl_fn(void *user, size_t chunk, size_t n_chunks,
                         const struct gguf_ppl *of_chunk,
                         const struct gguf_ppl *so_far);
 
 struct gguf_ppl_params {
     size_t struct_size;
-    uint32_t n_ctx;         /* tokens of a chunk, at least 4, at most that of
-                              the session */
-    size_t first_chunk;     /* chunks before it are not evaluated */
-    size_t max_chunks;      /* 0: all */
-    struct gguf_pool *pool; /* for log-probabilities; NULL: this thread */
-    gguf_ppl_fn *on_chunk;  /* in order of chunks; or NULL */
-    gguf_progress_fn *progress;           /* in tokens; or NULL */
-    void *user;                           /* of both */
-    const struct gguf_sink *const *sinks; /* n_sinks more of the same scan, */
+    uint32_t n_ctx;             /* tokens of a chunk: at least 4, at most the
+                              session's */
+    size_t first_chunk;         /* chunks before it are not evaluated */
+    size_t max_chunks;          /* 0: all */
+    struct gguf_pool *pool;     /* for log-probabilities; NULL: this thread */
+    gguf_ppl_fn *on_chunk;      /* in order of chunks; or NULL */
+    gguf_progress_fn *progress; /* in tokens; or NULL */
+    void *user;                 /* of both */
+    const struct gguf_sink *const *sinks; /* n_sinks more sinks of the same
+                                           * scan, */
     size_t n_sinks;                       /* after perplexity's own */
 };
 #define GGUF_PPL_PARAMS_INIT                                                  \
@@ -176,9 +176,9 @@ struct gguf_ppl_params {
  * too little for an estimate. Since: 0.1 */
 GGUF_API size_t gguf_ppl_n_chunks(size_t n_tokens, uint32_t n_ctx);
 
-/* Perplexity of n tokens: a scan (gguf_scan_run), all of whose failures it can
- * return, and GGUF_E_NONFINITE (logits that are NaN or infinite: names chunk
- * and position, and the weight that is to blame if there is one). *out,
+/* Perplexity of n tokens: one scan. Fails like gguf_scan_run, and with
+ * GGUF_E_NONFINITE if logits are NaN or infinite: the message names chunk,
+ * position, and the weight that is the cause if there is one. *out,
  * initialised with GGUF_PPL_INIT, holds what was summed until then.
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_ppl_run(struct gguf_session *session,

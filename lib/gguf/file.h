@@ -5,7 +5,7 @@
  * (kv.h) and tensors are views into the mapping; payload pages are touched
  * only when they are read. GGUF v2 and v3 are read, little-endian, and v3
  * big-endian too (its metadata decodes as usual; its tensor bytes are handed
- * out as they are, and become numbers in stats.h). v1 is refused by name.
+ * out unchanged, and stats.h decodes them). v1 is refused by name.
  *
  *     struct gguf_file *file;
  *     struct gguf_error err;
@@ -15,10 +15,10 @@
  *         show(gguf_file_tensor(file, i), gguf_file_tensor_data(file, i));
  *     gguf_file_close(file);
  *
- * An open file does not change: any number of threads may use it. Metadata of
- * a file that was opened by its path are kept when an edit writes other ones in
- * place (edit.h). Whoever shrinks the file on disk meanwhile takes its pages
- * away (SIGBUS), as with every mapping.
+ * An open file does not change: any number of threads may use it. A file that
+ * was opened by its path keeps its metadata when an edit writes new ones in
+ * place (edit.h). If another process shrinks the file on disk, access to the
+ * lost pages raises SIGBUS, as with every mapping.
  */
 #ifndef GGUF_FILE_H
 #define GGUF_FILE_H
@@ -34,9 +34,9 @@ extern "C" {
 struct gguf_file;
 
 /* What a file may contain. The defaults are the specification's numbers where
- * it has some, else generous; a caller raises them for files that break them
- * honestly. Whatever the limits, nothing is allocated that the size of the
- * file does not vouch for. */
+ * it has some, else generous; a caller can raise them for legitimate larger
+ * files. Whatever the limits, no count in the file makes the library allocate
+ * more than the file's size can justify. */
 struct gguf_limits {
     size_t struct_size;
     uint64_t max_kv; /* keys */
@@ -58,8 +58,8 @@ struct gguf_limits {
 
 /* Limits by name ("kv", "tensors", "key-size", "name-size", "str-size",
  * "array-items", "depth", "dims"), for options such as --limit NAME=N.
- * GGUF_E_INVALID: no such name (the message lists them), or value out of
- * range. Since: 0.1 */
+ * GGUF_E_INVALID: unknown name (the message lists all), or value out of range.
+ * Since: 0.1 */
 GGUF_API enum gguf_status gguf_limits_set(struct gguf_limits *limits,
                                           const char *name, uint64_t value,
                                           struct gguf_error *err);
@@ -90,10 +90,10 @@ struct gguf_file_params {
  * GGUF_E_VERSION    another version of GGUF
  * GGUF_E_TRUNCATED  something reaches past the end of the file
  * GGUF_E_OVERFLOW   a size does not fit in 63 bits
- * GGUF_E_SHAPE      a row that is no multiple of its type's block
+ * GGUF_E_SHAPE a row that is not a multiple of its type's block
  * GGUF_E_LIMIT      more of something than limits allows
  * GGUF_E_DUPLICATE  two keys or two tensors of one name
- * GGUF_E_MISMATCH   the header is written to all the time
+ * GGUF_E_MISMATCH the header changes each time it is read
  * GGUF_E_NOMEM      Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_open(struct gguf_file **out, const char *path,
@@ -112,16 +112,16 @@ gguf_file_open_memory(struct gguf_file **out, const void *data, size_t size,
                       const struct gguf_file_params *params,
                       struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* NULL is fine. Everything that came from the file is gone. Since: 0.1 */
+/* NULL is fine. Ends everything borrowed from the file. Since: 0.1 */
 GGUF_API void gguf_file_close(struct gguf_file *file);
 
 /* ------------------------------------------------------ the whole file --- */
 
-/* As it was given to gguf_file_open; NULL for the other two. Since: 0.1 */
+/* As given to gguf_file_open; NULL after the other two. Since: 0.1 */
 GGUF_API const char *gguf_file_path(const struct gguf_file *file);
 /* 2 or 3 */
 GGUF_API uint32_t gguf_file_version(const struct gguf_file *file);
-/* 1 if the numbers of the file are, 0 if not. */
+/* 1 if the numbers in the file are big-endian, else 0. */
 GGUF_API int gguf_file_is_big_endian(const struct gguf_file *file);
 /* general.alignment, or 32: a power of two, 8 or more. */
 GGUF_API uint32_t gguf_file_alignment(const struct gguf_file *file);
@@ -132,8 +132,8 @@ GGUF_API uint64_t gguf_file_header_end(const struct gguf_file *file);
 /* Byte where tensor data begins: header_end, aligned. It may lie after the
  * end of a file that has no tensors. */
 GGUF_API uint64_t gguf_file_data_off(const struct gguf_file *file);
-/* Byte after the last tensor's last byte; data_off without tensors. What
- * follows but padding is no part of the model. */
+/* Byte after the last tensor's last byte; data_off without tensors. Bytes
+ * after it, except padding, do not belong to the model. */
 GGUF_API uint64_t gguf_file_data_end(const struct gguf_file *file);
 /* Every byte of the file, from the magic on. */
 GGUF_API const void *gguf_file_bytes(const struct gguf_file *file);
@@ -187,22 +187,21 @@ gguf_file_tensor_find(const struct gguf_file *file, const char *name);
 GGUF_API const struct gguf_tensor_info *
 gguf_file_tensor_by_offset(const struct gguf_file *file, size_t i);
 
-/* The layer that a tensor's name says: N of "blk.N.REST", or -1 for any other
+/* The layer that a tensor's name gives: N of "blk.N.REST", or -1 for any other
  * name. N is decimal, without a zero before other digits, and at most
  * UINT32_MAX. rest, if not NULL, becomes REST, or name as it is for -1.
  * Since: 0.1 */
 GGUF_API int64_t gguf_name_layer(struct gguf_str name, struct gguf_str *rest);
 
-/* size bytes of tensor i, in the mapping: read-only; aligned to
- * gguf_file_alignment(), or to a page of memory if that is less, if the GGUF
- * data begins at byte 0 of a file that was mapped; else not at all. NULL if i
- * is out of range. Since: 0.1 */
+/* size bytes of tensor i, in the mapping: read-only. If the GGUF data begins
+ * at byte 0 of a mapped file, aligned to the less of gguf_file_alignment() and
+ * a page of memory; else not aligned. NULL if i is out of range. Since: 0.1 */
 GGUF_API const void *gguf_file_tensor_data(const struct gguf_file *file,
                                            size_t i);
 
-/* What is going to happen to size bytes from byte off of tensor i: hints for
- * the system, never an error. DONTNEED lets go of pages that were read, which
- * keeps a job over a large file small; they come back when touched. */
+/* Tells the system how size bytes from byte off of tensor i will be used: a
+ * hint, never an error. DONTNEED releases pages that were read, which bounds
+ * the memory of a job over a large file; they are read again when touched. */
 enum gguf_advice {
     GGUF_ADVICE_SEQUENTIAL,
     GGUF_ADVICE_WILLNEED,

@@ -4,10 +4,10 @@
  * is the manual of its part; status.h says how calls fail.
  *
  * Structures of parameters begin with struct_size, which their initialiser
- * (GGUF_..._INIT) sets, and grow at the end only: of one that an older program
- * gives, what is missing is the default. A larger one than the library's, of a
- * newer program, is taken if all that the library does not know in it is 0, and
- * else refused (GGUF_E_INVALID).
+ * (GGUF_..._INIT) sets, and grow at the end only. In a shorter structure from
+ * an older program the missing members have their defaults. A longer one from
+ * a newer program is accepted if all bytes that the library does not know are
+ * 0, and else refused (GGUF_E_INVALID).
  */
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H

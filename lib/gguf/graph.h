@@ -1,9 +1,9 @@
 /* graph.h - which tensors to compute, in which order
  *
  * A graph is built forward from results: sources first, depth first, each
- * tensor once. Tensors without an operation that are no parameters are leaves,
- * all others nodes; each node stands after its sources. A graph lies in a
- * context and dies with it; it refers to tensors and owns none.
+ * tensor once. Tensors that have no operation and are not parameters are
+ * leaves, all others nodes; each node stands after its sources. A graph lies
+ * in a context and dies with it; it refers to tensors and owns none.
  *
  *     struct gguf_graph *g = gguf_graph_create(ctx, 2048);
  *     struct gguf_tensor *y = gguf_op_add(ctx, gguf_op_matmul(ctx, w, x), b);
@@ -32,13 +32,13 @@ GGUF_API size_t gguf_graph_overhead(size_t capacity);
 GGUF_API struct gguf_graph *gguf_graph_create(struct gguf_ctx *ctx,
                                               size_t capacity);
 
-/* Append t with all that it depends on and that is not there yet. t or graph
- * NULL: nothing. Sticky GGUF_E_FULL when there are more than capacity nodes or
- * leaves. Since: 0.1 */
+/* Append t and all that it depends on, each tensor once. Nothing happens if t
+ * or graph is NULL. Sticky GGUF_E_FULL when there are more than capacity nodes
+ * or leaves. Since: 0.1 */
 GGUF_API void gguf_graph_add(struct gguf_graph *graph, struct gguf_tensor *t);
 
-/* Append result (NULL: nothing) and give the first failure of ctx: the one
- * check of a builder. graph may be NULL after a failure. Since: 0.1 */
+/* Append result (NULL: nothing) and return the first failure of ctx: the one
+ * check that a builder needs. graph may be NULL after a failure. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_graph_finish(struct gguf_ctx *ctx, struct gguf_graph *graph,
                   struct gguf_tensor *result,
@@ -47,13 +47,13 @@ gguf_graph_finish(struct gguf_ctx *ctx, struct gguf_graph *graph,
 /* Forget nodes and leaves. Since: 0.1 */
 GGUF_API void gguf_graph_clear(struct gguf_graph *graph);
 
-/* Another number than before whenever something was added to graph or cleared,
- * and than that of any graph that lay at this address in this context before,
- * whatever resets came between: who remembers a graph by its address compares
- * it. 0 when its context was reset. Since: 0.1 */
+/* A number that changes whenever graph is added to or cleared, and that
+ * differs from those of all graphs that lay at this address in this context
+ * before, also across resets. Code that remembers a graph by its address
+ * compares it. 0 after its context was reset. Since: 0.1 */
 GGUF_API uint64_t gguf_graph_generation(const struct gguf_graph *graph);
 
-/* Nodes that it has room for; nodes and leaves that it has. Since: 0.1 */
+/* Nodes that it has room for; nodes and leaves in it. Since: 0.1 */
 GGUF_API size_t gguf_graph_capacity(const struct gguf_graph *graph);
 GGUF_API size_t gguf_graph_n_nodes(const struct gguf_graph *graph);
 GGUF_API size_t gguf_graph_n_leaves(const struct gguf_graph *graph);
@@ -70,8 +70,8 @@ GGUF_API bool gguf_graph_has(const struct gguf_graph *graph,
                              const struct gguf_tensor *t);
 
 /* Nodes begin to end - 1 of graph as a graph of its own that shares graph's
- * memory: it must not be added to, and ends when graph changes. It has no
- * leaves. NULL with a sticky failure. Since: 0.1 */
+ * memory. Nothing may be added to it, and it is invalid when graph changes. It
+ * has no leaves. NULL with a sticky failure. Since: 0.1 */
 GGUF_API struct gguf_graph *gguf_graph_view(struct gguf_ctx *ctx,
                                             const struct gguf_graph *graph,
                                             size_t begin, size_t end);

@@ -26,10 +26,10 @@ gguf_imatrix_create(struct gguf_imatrix **out,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* From a file of either form, which stays mapped: memory does not grow with
- * the data, but for those of big-endian files, which are copied. Every number
- * is looked at once. A tensor of which nothing was counted (no count above 0,
- * or 0 calls in the older form) has no mean squares: no load takes it, no add,
- * and no save writes it, in either form.
+ * the data, except that data of big-endian files is copied. Every number is
+ * checked once. A tensor without counted input (no count above 0, or 0 calls
+ * in the older form) has no mean squares: it can be neither loaded, added nor
+ * saved, in either form.
  *
  * params: NULL is the defaults; its limits are for the GGUF form, where names
  * may have 128 bytes even if they say less, but no more than 255.
@@ -37,9 +37,8 @@ gguf_imatrix_create(struct gguf_imatrix **out,
  * The statuses of gguf_file_open, and GGUF_E_MISMATCH (sums without counts,
  * counts without sums, or of another shape), GGUF_E_TYPE (not F32; a key of
  * another type), GGUF_E_NONFINITE, GGUF_E_FORMAT (a negative number; a tensor
- * of which nothing was counted), GGUF_E_DUPLICATE (a
- * tensor that is there twice), GGUF_E_NOTFOUND (a GGUF file that is no imatrix,
- * or has no entries).
+ * without counted input), GGUF_E_DUPLICATE (a tensor that is there twice),
+ * GGUF_E_NOTFOUND (a GGUF file that is not an imatrix, or has no entries).
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_imatrix_load(struct gguf_imatrix **out, const char *path,
@@ -53,7 +52,8 @@ GGUF_API void gguf_imatrix_destroy(struct gguf_imatrix *im);
 struct gguf_imatrix_entry {
     size_t struct_size; /* the caller's: as much is filled in */
     const char *name;   /* of the weight tensor; NUL-terminated */
-    uint64_t n_values;  /* sums: columns of all matrices, one after another */
+    uint64_t n_values;  /* sums: the columns of all matrices, one matrix after
+                         * another */
     uint64_t n_mats;    /* counts; 0: the older form, which does not know */
     uint64_t n_calls;   /* of the older form, not 0; else 0 */
 };
@@ -84,19 +84,21 @@ GGUF_API enum gguf_status gguf_imatrix_counts(const struct gguf_imatrix *im,
                                               size_t n, float *dst,
                                               struct gguf_error *err);
 
-/* Texts that were read, in order. NULL after the last. Since: 0.1 */
+/* Names of the texts that were read, in order. NULL after the last.
+ * Since: 0.1 */
 GGUF_API const char *gguf_imatrix_dataset(const struct gguf_imatrix *im,
                                           size_t i);
-/* Pieces of text, and tokens in each; 0: not known. Since: 0.1 */
+/* Pieces of text, and tokens in each; 0: unknown. Since: 0.1 */
 GGUF_API uint64_t gguf_imatrix_n_chunks(const struct gguf_imatrix *im);
 GGUF_API uint64_t gguf_imatrix_chunk_size(const struct gguf_imatrix *im);
 
-/* Texts are known by their names from here on, without the folders that they
- * lie in: those tell about a machine. Since: 0.1 */
+/* Remove the folders from the texts' paths, as they tell about a machine, and
+ * keep the file names. Since: 0.1 */
 GGUF_API void gguf_imatrix_hide_paths(struct gguf_imatrix *im);
 
-/* Of the mean squares of an entry: sums by counts. What is negative or not
- * a number counts as bad and nowhere else, matrices without input nowhere. */
+/* Figures about the mean squares (sums / counts) of an entry. Values that are
+ * negative or not finite are counted in n_bad only; matrices without input do
+ * not count. */
 struct gguf_imatrix_stats {
     size_t struct_size; /* the caller's: as much is filled in */
     uint64_t n;         /* values */
@@ -107,7 +109,7 @@ struct gguf_imatrix_stats {
     double stddev;  /* of the population */
     double active;  /* share of values above 0.00001 */
     double high;    /* share of values above mean + stddev */
-    double entropy; /* bits, of the values as shares of their sum: log2(n) if
+    double entropy; /* in bits, of the values divided by their sum: log2(n) if
                        * all are the same */
 };
 #define GGUF_IMATRIX_STATS_INIT                                               \
@@ -130,27 +132,27 @@ GGUF_API enum gguf_status gguf_imatrix_cosine(const struct gguf_imatrix *im,
                                               struct gguf_error *err);
 
 /* Add data to an entry, which is made if there is none: sums[n_cols * n_mats]
- * and counts[n_mats], of which one must be above 0 and none below, as what was
- * never counted is no data. GGUF_E_MISMATCH (another shape than before),
+ * and counts[n_mats], none below 0 and one above, because without counted
+ * input there is no data. GGUF_E_MISMATCH (another shape than before),
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_imatrix_add(struct gguf_imatrix *im,
                                            const char *name, uint64_t n_cols,
                                            uint64_t n_mats, const float *sums,
                                            const float *counts,
                                            struct gguf_error *err);
-/* Count chunks of size tokens from a text, which is noted unless it is there
- * already; dataset may be NULL. Since: 0.1 */
+/* Count chunks of size tokens from a text, and note its name if it is new;
+ * dataset may be NULL. Since: 0.1 */
 GGUF_API enum gguf_status gguf_imatrix_add_chunks(struct gguf_imatrix *im,
                                                   const char *dataset,
                                                   uint64_t n_chunks,
                                                   uint64_t size,
                                                   struct gguf_error *err);
 
-/* Add everything of other. Calls of the older form stay calls, until data with
- * counts are added to them: of as many tokens as the chunks of either object
- * have then. What fails leaves a part of other in im. GGUF_E_MISMATCH (another
- * shape), GGUF_E_NONFINITE (no value of a tensor is a number in both),
- * GGUF_E_NOMEM. Since: 0.1 */
+/* Add everything of other. Calls of the older form stay calls until data with
+ * counts are added to them: then a call counts as many tokens as a chunk of
+ * either object has. After a failure, im may have a part of other.
+ * GGUF_E_MISMATCH (another shape), GGUF_E_NONFINITE (no value of a tensor is a
+ * number in both), GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_imatrix_merge(struct gguf_imatrix *im,
                                              const struct gguf_imatrix *other,
                                              struct gguf_error *err);
@@ -163,11 +165,11 @@ GGUF_API void gguf_imatrix_filter(struct gguf_imatrix *im,
 
 enum gguf_imatrix_form { GGUF_IMATRIX_GGUF, GGUF_IMATRIX_DAT };
 
-/* Write a file, atomically. The older form keeps one count for a tensor, so
- * that what each expert saw is lost; in the newer one calls of the older are
- * chunks. force: replace an existing file. GGUF_E_LIMIT (more than the form
- * has numbers for), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE, GGUF_E_NOMEM.
- * Since: 0.1 */
+/* Write a file, atomically. The older form keeps one count per tensor, so the
+ * counts of single experts are lost; in the newer form, calls of the older
+ * become chunks. force: replace an existing file. GGUF_E_LIMIT (more than the
+ * form has numbers for), GGUF_E_EXIST, GGUF_E_IO, GGUF_E_NOSPACE,
+ * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_imatrix_save(const struct gguf_imatrix *im,
                                             const char *path,
                                             enum gguf_imatrix_form form,

@@ -116,8 +116,8 @@ GGUF_API enum gguf_status gguf_kv_get_str(const struct gguf_kv *kv,
                                           struct gguf_str *out,
                                           struct gguf_error *err);
 
-/* What hyperparameters want: any integer type whose value is in range.
- * GGUF_E_TYPE for other types, GGUF_E_OVERFLOW for values out of range. */
+/* For hyperparameters: any integer type, if the value is in range. GGUF_E_TYPE
+ * for other types, GGUF_E_OVERFLOW for values out of range. */
 GGUF_API enum gguf_status gguf_kv_get_uint(const struct gguf_kv *kv,
                                            uint64_t *out,
                                            struct gguf_error *err);
@@ -139,7 +139,7 @@ GGUF_API enum gguf_status gguf_kv_check_array(const struct gguf_kv *kv,
 /* Element i of an array, as a value with the array's key and its index, for
  * the getters above; an element that is itself an array for those below. One
  * step for scalars; for strings and arrays the time grows with i: use an
- * iterator. GGUF_E_TYPE (no array), GGUF_E_INVALID (i out of range).
+ * iterator. GGUF_E_TYPE (not an array), GGUF_E_INVALID (i out of range).
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_kv_elem(const struct gguf_kv *kv, uint64_t i,
                                        struct gguf_kv *out,
@@ -169,8 +169,8 @@ GGUF_API enum gguf_status gguf_kv_elems_uint(const struct gguf_kv *kv,
  *     gguf_kv_iter_init(&it, kv);
  *     while (gguf_kv_next(&it, &e)) ...
  *
- * A value that is no array (or NULL) has no elements. In the caller's storage:
- * it never grows. */
+ * A value that is not an array (or NULL) has no elements. In the caller's
+ * storage: it never grows. */
 struct gguf_kv_iter {
     const struct gguf_kv *kv; /* kept */
     uint64_t i;               /* next element */
@@ -180,7 +180,8 @@ GGUF_API void gguf_kv_iter_init(struct gguf_kv_iter *it,
                                 const struct gguf_kv *kv);
 /* 1 and the next element, or 0 at the end. Since: 0.1 */
 GGUF_API int gguf_kv_next(struct gguf_kv_iter *it, struct gguf_kv *out);
-/* The same for an array of strings, less to fill: 1 or 0. Since: 0.1 */
+/* The same for an array of strings, with less to fill in: 1 or 0.
+ * Since: 0.1 */
 GGUF_API int gguf_kv_next_str(struct gguf_kv_iter *it, struct gguf_str *out);
 
 /* 1 if both are of one type and have one value, bit for bit, whatever their
@@ -267,8 +268,8 @@ GGUF_API enum gguf_status gguf_meta_set_str_array(struct gguf_meta *m,
 
 /* A value of any type, as it is encoded in a little-endian file: after the
  * type id, so a string with its length, an array with element type and count.
- * The way to nested arrays. Checked as if it came from a file, with the
- * default limits; the statuses are those of gguf_file_open. */
+ * The only way to set nested arrays. Checked as if it came from a file, with
+ * the default limits; the statuses are those of gguf_file_open. */
 GGUF_API enum gguf_status gguf_meta_set_encoded(struct gguf_meta *m,
                                                 const char *key, uint32_t type,
                                                 const void *bytes, size_t size,

@@ -2,10 +2,10 @@
  *
  * A model is a file's hyperparameters, its vocabulary and its weights, all of
  * them checked against each other. Weights are used in place, from the
- * mapping; copied are only floats that do not lie at multiples of four bytes,
- * and those in another byte order than tensors in memory (tensor.h): all of a
- * big-endian file, and on a big-endian machine the plain numbers of a
- * little-endian one. Sessions (session.h) compute with it.
+ * mapping. Copied are only floats that do not lie at multiples of four bytes,
+ * and weights in another byte order than tensors in memory (tensor.h): all
+ * weights of a big-endian file, and on a big-endian machine the plain numbers
+ * of a little-endian file. Sessions (session.h) compute with it.
  *
  *     struct gguf_model *model;
  *     st = gguf_model_open(&model, file, NULL, &err);
@@ -47,10 +47,10 @@ struct gguf_model_params {
  * GGUF_E_HPARAM      a hyperparameter that is impossible: key and value
  * GGUF_E_NOTFOUND    a key that is missing
  * GGUF_E_TYPE        a key of the wrong type
- * GGUF_E_VOCAB       the vocabulary is inconsistent, or is not that of the
+ * GGUF_E_VOCAB       the vocabulary is inconsistent, or does not fit the
  *                    embeddings
- * GGUF_E_TENSOR      a weight that is missing, or has a shape or a type that
- *                    does not fit: its name, what it has, what it should have
+ * GGUF_E_TENSOR      a weight that is missing or whose shape or type does not
+ *                    fit: its name, what was found, what was expected
  * GGUF_E_UNSUPPORTED something well formed that is not evaluated yet; a file
  *                    that is one shard of several
  * GGUF_E_NOMEM
@@ -60,10 +60,10 @@ gguf_model_open(struct gguf_model **out, const struct gguf_file *file,
                 const struct gguf_model_params *params,
                 struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* The same of a split model, or of an ordinary file, opened as a set, which is
- * kept likewise: the metadata of the first file, the tensors of all. What is
- * computed is, bit by bit, what the merged file gives. The byte in an error is
- * one of the shard whose name begins the message. Since: 0.1 */
+/* The same from a set: a split model, or an ordinary file opened as a set. set
+ * is kept, as file is above. Metadata are those of the first file, tensors
+ * those of all. Results are the same bits as the merged file gives. An offset
+ * in an error counts in the shard whose name begins the message. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_open_split(struct gguf_model **out, const struct gguf_split *set,
                       const struct gguf_model_params *params,
@@ -117,26 +117,26 @@ enum gguf_hparam_kind {
 };
 
 enum gguf_hparam_flags {
-    GGUF_HPARAM_ALWAYS = 1, /* models are not read without it; of epsilons
-                              * the one of a model's kind of norm */
-    GGUF_HPARAM_MEMORY = 2, /* a model that has it keeps something else than a
-                              * key and a value for each token */
-    GGUF_HPARAM_SUMMARY = 4 /* worth a line where a model is described */
+    GGUF_HPARAM_ALWAYS = 1, /* required; of the epsilons, the one for the
+                              * model's kind of norm */
+    GGUF_HPARAM_MEMORY = 2, /* a model with this key keeps something else than
+                              * a key and a value for each token */
+    GGUF_HPARAM_SUMMARY = 4 /* shown in a description of a model */
 };
 
 /* One key of a model's metadata, as evaluation and verification read it. Made
  * by the library: it may grow at its end. */
 struct gguf_hparam {
-    const char *key;   /* after "ARCH."; with a '/' in front, which is not part
-                        * of it, without that prefix */
+    const char *key;   /* the part after "ARCH."; a leading '/' (not part of
+                        * the key) means that it has no such prefix */
     const char *label; /* for people */
-    const char *name;  /* for programs, if it is worth a line; or NULL */
+    const char *name;  /* for programs, if it is shown; or NULL */
     const char *hf;    /* in a config.json of Hugging Face's transformers, or
                         * NULL */
     double min, max;   /* of numbers */
     uint8_t kind;      /* enum gguf_hparam_kind */
     uint8_t flags;     /* enum gguf_hparam_flags */
-    uint8_t per_layer; /* may be an array with one number for each layer */
+    uint8_t per_layer; /* may be an array with a number for each layer */
 };
 
 /* The n-th, or NULL after the last: static. Since: 0.1 */

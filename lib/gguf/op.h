@@ -18,7 +18,7 @@
  * "x (reshaped)", "x (permuted)", "x (transposed)", "x (cont)", "x (copy)",
  * "y (copy of x)"; what set_rows gives, "y (view)".
  *
- * Which types a backend computes is asked with gguf_backend_supports_op().
+ * gguf_backend_supports_op() tells which types a backend computes.
  *
  * Groups: op_copy.h copies, views, rows by number, joins; op_elem.h element by
  * element; op_row.h sums, orders, norms, soft-max; op_mat.h products, rotary
@@ -26,8 +26,8 @@
  * spaces and linear attention; op_custom.h the program's own. gguf-ops(7)
  * lists all. The group norm, gated forms, masks, sinks, rope, out_prod,
  * op_conv.h and op_recur.h give what ggml's CPU backend gives (d99724f2,
- * 2026-08-21), within f32, or f16 where it rounds to that; but for conv_1d of
- * several sequences, which it lays out in another order than its shape says.
+ * 2026-08-21), within f32, or f16 where ggml rounds to that; except conv_1d of
+ * several sequences, which ggml lays out in another order than its shape says.
  * Since: 0.1, all of them.
  */
 #ifndef GGUF_OP_H

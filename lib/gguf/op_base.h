@@ -1,6 +1,6 @@
 /* op_base.h - what all operations have
  *
- * For what the builders of op.h have in common see there.
+ * op.h says what all builders have in common.
  */
 #ifndef GGUF_OP_BASE_H
 #define GGUF_OP_BASE_H

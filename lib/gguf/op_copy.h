@@ -15,19 +15,19 @@ extern "C" {
 
 /* A contiguous copy of a, of a's type. */
 GGUF_BUILDER_1(gguf_op_dup);
-/* As dup: for what wants its source contiguous. A node also where a is
- * contiguous already, so that a graph has the same nodes whatever its shapes
- * are. Where nobody else reads a, it lies where a does and costs nothing. */
+/* As dup, for operations that need a contiguous source. It is a node even if a
+ * is contiguous already, so that the nodes of a graph do not depend on shapes.
+ * If nothing else reads a, the result lies in a's memory and costs nothing. */
 GGUF_BUILDER_1(gguf_op_cont);
-/* As dup, converted to another type. Elements keep their value where the type
- * has it, else round to nearest even (f16, bf16) or are encoded as
- * quantization does without importance data. */
+/* As dup, converted to another type. Elements keep their value if the type can
+ * hold it; else they are rounded to nearest even (f16, bf16) or encoded as by
+ * quantization without importance data. */
 GGUF_API struct gguf_tensor *
 gguf_op_cast(struct gguf_ctx *ctx, struct gguf_tensor *a, uint32_t dtype);
 /* Copy a into b: same number of elements, any shapes (in element order), any
- * strides, types as for cast; a and b must not overlap. The result is b again
- * (a view of it): take it into the graph, since what reads b must come after
- * it. */
+ * strides, types as for cast; a and b must not overlap. The result is a view
+ * of b: use it in the graph in place of b, so that readers of b come after the
+ * copy. */
 GGUF_BUILDER_2(gguf_op_cpy);
 
 /* --- shapes --------------------------------------------------------------- */
@@ -97,13 +97,13 @@ GGUF_API struct gguf_tensor *gguf_op_set_rows(struct gguf_ctx *ctx,
 /* --- put together -------------------------------------------------------- */
 
 /* a, then b, along dimension dim (0 to 3); the other dimensions and the types
- * agree; blocks are not cut. The type is kept, any type does. */
+ * agree; blocks are not cut. The type is kept and may be any. */
 GGUF_API struct gguf_tensor *gguf_op_concat(struct gguf_ctx *ctx,
                                             struct gguf_tensor *a,
                                             struct gguf_tensor *b,
                                             unsigned dim);
-/* a over and over until it has the shape ne[4], which are multiples of its
- * own. Types as concat. */
+/* a repeated to the shape ne[4], multiples of a's dimensions. Types as
+ * concat. */
 GGUF_API struct gguf_tensor *gguf_op_repeat(struct gguf_ctx *ctx,
                                             struct gguf_tensor *a, int64_t ne0,
                                             int64_t ne1, int64_t ne2,

@@ -1,6 +1,6 @@
 /* op_custom.h - operations of the program's own
  *
- * Conventions: op.h. The CPU backend computes them; others say no.
+ * Conventions: op.h. Only the CPU backend computes them.
  */
 #ifndef GGUF_OP_CUSTOM_H
 #define GGUF_OP_CUSTOM_H
@@ -14,9 +14,9 @@ extern "C" {
 /* Compute part ith of nth of t, from t->src[]: data, shapes and strides as in
  * the tensors. Called for each ith below nth, from threads of the backend's
  * pool at the same time; t and sources are in host memory, the sources
- * computed. So that results do not depend on nth, divide elements among the
- * parts and never a sum. What is not GGUF_OK ends the computation after this
- * node with that status. */
+ * computed. For results that do not depend on nth, divide elements among the
+ * parts, never a sum. A status other than GGUF_OK ends the computation after
+ * this node with that status. */
 typedef enum gguf_status gguf_custom_fn(struct gguf_tensor *t, unsigned ith,
                                         unsigned nth, void *user);
 
@@ -27,7 +27,7 @@ struct gguf_custom {
     size_t struct_size;
     gguf_custom_fn *fn;
     void *user;
-    uint32_t n_tasks;  /* at most so many parts; 0: as many as threads */
+    uint32_t n_tasks;  /* the largest nth; 0: the number of threads */
     uint32_t reserved; /* 0 */
 };
 #define GGUF_CUSTOM_INIT                                                      \

@@ -52,9 +52,9 @@ gguf_op_ssm_scan(struct gguf_ctx *ctx, struct gguf_tensor *state,
 
 /* --- linear attention ----------------------------------------------------- */
 
-/* Of heads of s elements: q, r, k, v and what is not said otherwise are
- * [s, n_head, n_tok, n_seq], state [s, s, n_head, n_seq] -> y as v, *new_state
- * as state. i and j count elements of a head. */
+/* Heads have s elements: q, r, k, v and all others, unless noted, are [s,
+ * n_head, n_tok, n_seq], state [s, s, n_head, n_seq] -> y as v, *new_state as
+ * state. i and j count elements of a head. */
 
 /* RWKV-6 (Peng et al., arXiv 2404.05892), u [s, n_head] and w, the decay
  * itself, in (0, 1). S[j, i] is of v's j and k's i:

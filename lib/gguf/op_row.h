@@ -13,7 +13,7 @@ extern "C" {
 
 /* --- sums and orders ------------------------------------------------------ */
 
-/* Sums are taken in double, in order, and rounded once. */
+/* Sums are computed in double, in order, and rounded once. */
 GGUF_BUILDER_1(gguf_op_sum);      /* of all elements -> f32 [1] */
 GGUF_BUILDER_1(gguf_op_sum_rows); /* of each row -> f32 [1, ne1, ne2, ne3] */
 GGUF_BUILDER_1(gguf_op_mean);     /* of each row, NaN for none -> likewise */
@@ -64,8 +64,8 @@ GGUF_API struct gguf_tensor *gguf_op_diag_mask_zero(struct gguf_ctx *ctx,
 /* Each row of x [n, m, h, s]: softmax(x * scale + slope * mask). mask (may be
  * NULL) f32 or f16 [n, >= m, b2, b3], broadcast over h and s. slope is 1, or
  * with max_bias > 0 that of head h (Press et al., ALiBi, arXiv 2108.12409,
- * heads counted to the power of two as its authors do). A row that is
- * -infinity throughout gives zeros. */
+ * for head counts that are not a power of two as its authors do). A row that
+ * is -infinity throughout gives zeros. */
 GGUF_API struct gguf_tensor *gguf_op_soft_max(struct gguf_ctx *ctx,
                                               struct gguf_tensor *x,
                                               struct gguf_tensor *mask,

@@ -1,8 +1,8 @@
 /* outfile.h - a file of any kind that appears complete or not at all
  *
- * As the library writes models: the bytes go to a file without a name (where
- * the system cannot do that, to a temporary beside the target), which is synced
- * and takes its name when it is complete. What was there under that name stays
+ * Written as the library writes models: the bytes go to a file without a name
+ * (where the system cannot do that, to a temporary beside the target), which
+ * is synced and takes its name when it is complete. A file of that name stays
  * until then; a failure, or a process that dies, leaves it as it was.
  *
  *     gguf_outfile_open(&o, "report.json", 0, NULL, err);
@@ -24,10 +24,10 @@ extern "C" {
 
 struct gguf_outfile;
 
-/* Begin the file that will be path. force: it replaces a regular file; a
- * symbolic link is replaced itself, not what it leads to.
- * GGUF_E_EXIST, GGUF_E_INVALID (path is no regular file), GGUF_E_IO,
- * GGUF_E_NOMEM. Since: 0.1 */
+/* Begin the file that will be path. force: it may replace a regular file; of a
+ * symbolic link, the link itself is replaced, not its target. GGUF_E_EXIST,
+ * GGUF_E_INVALID (path is not a regular file), GGUF_E_IO, GGUF_E_NOMEM.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_outfile_open(struct gguf_outfile **out, const char *path, int force,
                   const struct gguf_allocator *allocator,
@@ -39,7 +39,7 @@ GGUF_API enum gguf_status gguf_outfile_write(struct gguf_outfile *o,
                                              struct gguf_error *err);
 
 /* Sync, and give the file its name. It can only be destroyed afterwards.
- * GGUF_E_EXIST if somebody else was faster and force is not set; GGUF_E_IO,
+ * GGUF_E_EXIST if path has come to exist and force is not set; GGUF_E_IO,
  * GGUF_E_NOSPACE; GGUF_E_INVALID if it was committed before. Since: 0.1 */
 GGUF_API enum gguf_status gguf_outfile_commit(struct gguf_outfile *o,
                                               struct gguf_error *err);

@@ -1,19 +1,19 @@
 /* paths.h - what a run reads and writes, known before it begins
  *
  * A program that writes files notes here all that it is about to read and to
- * write. What is written may be neither read nor written by another part of
- * the run: the second of two that are one is refused, before anything was
+ * write. A file that is written may be neither read nor written by another
+ * part of the run: the second mention of a file is refused, before anything is
  * touched. Names do not matter: a path stands for its file (device and inode,
  * symbolic links followed) and for its place (the entry of that name in that
- * folder), which it has also while no file is there; two paths are one if
- * either is the same. Character devices, such as terminals and /dev/null, hold
- * nothing that could be overwritten, and are never the same; of a pipe only the
- * place counts.
+ * folder), which exists even without a file; two paths are the same if either
+ * is. Character devices, such as terminals and /dev/null, hold nothing that
+ * could be overwritten and are never the same; of a pipe only the place
+ * counts.
  *
  *     gguf_paths_create(&paths, NULL, err);
  *     gguf_paths_read(paths, "notes.txt", "notes", err);
  *     gguf_paths_write(paths, "report.json", "report", err);
- *     output.paths = paths;    what gguf_quant_run reads and writes comes to it
+ *     output.paths = paths; gguf_quant_run adds its own
  *
  * One thread at a time.
  */
@@ -39,9 +39,9 @@ gguf_paths_create(struct gguf_paths **out,
 GGUF_API void gguf_paths_destroy(struct gguf_paths *p);
 
 /* The run reads path, or writes it; what is a word for messages, such as
- * "input" or "--imatrix". Both are copied. What is read may be read again.
- * GGUF_E_INVALID: names both: "'x.gguf' would be both input and output".
- * GGUF_E_NOMEM. Since: 0.1 */
+ * "input" or "--imatrix". Both are copied. A file may be read several times.
+ * GGUF_E_INVALID, with a message that names both: "'x.gguf' would be both
+ * input and output". GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_paths_read(struct gguf_paths *p,
                                           const char *path, const char *what,
                                           struct gguf_error *err);
@@ -49,8 +49,8 @@ GGUF_API enum gguf_status gguf_paths_write(struct gguf_paths *p,
                                            const char *path, const char *what,
                                            struct gguf_error *err);
 
-/* The run has a file open, such as standard input or output, which is not to
- * be overwritten. A closed descriptor is no file. Since: 0.1 */
+/* The run has a file open, such as standard input or output, that must not be
+ * overwritten. A closed descriptor is ignored. Since: 0.1 */
 GGUF_API enum gguf_status gguf_paths_read_fd(struct gguf_paths *p, int fd,
                                              const char *what,
                                              struct gguf_error *err);

@@ -8,9 +8,9 @@
 extern "C" {
 #endif
 
-/* Called now and then from the thread that runs the job, done <= total, in
- * the unit that the job's header names. A value other than 0 cancels the job:
- * it cleans up and returns GGUF_E_CANCELLED. */
+/* Called from time to time by the thread that runs the job, with done <= total
+ * in the unit that the job's header names. A value other than 0 cancels the
+ * job: it cleans up and returns GGUF_E_CANCELLED. */
 typedef int gguf_progress_fn(void *user, uint64_t done, uint64_t total);
 
 #ifdef __cplusplus

@@ -14,12 +14,13 @@
  *     gguf_quant_run(job, "model-q4km.gguf", NULL, &err);
  *     gguf_quant_destroy(job);
  *
- * The scale of an NVFP4 tensor (gguf-quants(7)) goes into the weights that are
- * made of it, and is no tensor of the output then; with compat it stays, and
- * the weights are without it, which amounts to the same for llama.cpp. With
- * outer_scales, NVFP4 that is made gets one for each matrix: its largest weight
- * by the largest that blocks can hold, so that their scales are used in full;
- * the input is read once more for that.
+ * The scale of an NVFP4 tensor (gguf-quants(7)) is multiplied into the weights
+ * that are made from it, and is then not a tensor of the output; with compat
+ * the scale stays a tensor and the weights are made without it, which is
+ * equivalent for llama.cpp. With outer_scales, tensors that become NVFP4 get a
+ * scale for each matrix: its largest weight divided by the largest value that
+ * blocks can hold, so that their scales are used in full. The input is read
+ * once more for that.
  *
  * The bytes written depend on the input and the params, not on the number of
  * threads, the instruction set or the window. A job is used by one thread at a
@@ -44,24 +45,23 @@ struct gguf_quant;
 
 #define GGUF_DTYPE_NONE UINT32_MAX /* no type */
 
-/* A type for the tensors whose name matches: a regular expression of Perl's
- * kind, at most 1000 bytes, searched anywhere in the name, letter case
- * ignored. The first that matches decides. An item of an array: it never
- * grows. */
+/* A type for the tensors whose name matches: a Perl regular expression of at
+ * most 1000 bytes, searched anywhere in the name, letter case ignored. The
+ * first match decides. An item of an array: it never grows. */
 struct gguf_quant_override {
     const char *pattern;
     uint32_t dtype;
 };
 
 /* What to do about a weight that is NaN or infinite, or would be in the type
- * that it gets: above 65504 in F16; about 2^23 in blocks of 8 bits, less in
- * others, whose scales are F16. */
+ * that it gets. The largest is 65504 in F16; in blocks with F16 scales about
+ * 2^23 with 8 bits, and less with fewer bits. */
 enum gguf_nonfinite {
     GGUF_NONFINITE_ERROR, /* end with GGUF_E_NONFINITE: tensor, row, column */
-    GGUF_NONFINITE_ZERO,  /* take it as zero, also in tensors of floats that
-                           * are copied, or the block that it is too large
-                           * for; counted */
-    GGUF_NONFINITE_KEEP   /* encode what comes; counted */
+    GGUF_NONFINITE_ZERO,  /* count it and replace it by zero, also in float
+                           * tensors that are copied; if it is too large for
+                           * its block, the whole block */
+    GGUF_NONFINITE_KEEP   /* count it and encode it as it is */
 };
 
 struct gguf_quant_params {
@@ -71,21 +71,22 @@ struct gguf_quant_params {
     const struct gguf_recipe *recipe;       /* kept; must be given */
     struct gguf_pool *pool;                 /* kept; NULL: no threads */
     const struct gguf_imatrix *imatrix;     /* kept; NULL: none */
-    const char *imatrix_name; /* for quantize.imatrix.file, which everybody
-                               * can read; kept; NULL: not recorded */
+    const char *imatrix_name; /* written as quantize.imatrix.file, visible to
+                               * all readers of the file; kept; NULL: not
+                               * recorded */
     const struct gguf_quant_override *overrides; /* borrowed */
     size_t n_overrides;
-    uint32_t output_type;    /* for output.weight, or where there is none for
-                              * the token embedding; GGUF_DTYPE_NONE */
+    uint32_t output_type;    /* for output.weight, or without one for the token
+                              * embedding; GGUF_DTYPE_NONE */
     uint32_t embedding_type; /* for the token embedding; GGUF_DTYPE_NONE */
     int pure;                /* everything to the recipe's base type */
     int leave_output;        /* output.weight keeps its type */
     int allow_requantize;    /* from types that are quantized already */
-    int compat; /* the bytes of llama-quantize, also where it is odd */
+    int compat; /* the bytes of llama-quantize, even its oddities */
     enum gguf_nonfinite nonfinite;
     const struct gguf_meta *meta; /* keys to set in the output; borrowed. Rules
-                                   * see these values too. No split.* keys,
-                                   * which follow from the files. NULL: none */
+                                   * see these values too. No split.* keys: the
+                                   * files determine them. NULL: none */
     const uint32_t *prune; /* layers to leave out, borrowed: later ones move */
     size_t n_prune;        /* up, and so do per-layer arrays of the metadata:
                              * of the architecture's keys, or without one of
@@ -95,9 +96,9 @@ struct gguf_quant_params {
     uint64_t max_file_size; /* bytes of each output file; 0: one file */
     int outer_scales; /* tensors NAME.weight that become NVFP4 get NAME.scale
                        * beside them (gguf-quants(7)); not with compat */
-    int measure; /* decode what was encoded, and fill gguf_quant_loss: takes
-                  * 64 bytes for each chunk of rows beside max_memory, some
-                  * 17 MB for 70 billion weights */
+    int measure; /* decode what was encoded, and fill gguf_quant_loss: takes 64
+                  * bytes for each chunk of rows beyond max_memory, about 17 MB
+                  * for 70 billion weights */
     uint64_t max_memory;        /* bytes of buffers; 0: 128 MiB */
     gguf_progress_fn *progress; /* bytes of input; NULL: none */
     void *progress_user;
@@ -115,17 +116,17 @@ struct gguf_quant_params {
  * of a split set. The statuses of gguf_file_open, and:
  * GGUF_E_UNSUPPORTED  requantizing without allow_requantize; prune without
  *                     general.architecture, and several keys *.block_count
- * GGUF_E_NOTFOUND     a pattern that matches no tensor that may be quantized
- * GGUF_E_FORMAT       a pattern that cannot be read
- * GGUF_E_LIMIT        one that is too long, or whose search takes too many
- *                     steps
+ * GGUF_E_NOTFOUND     a pattern that matches no tensor that can be quantized
+ * GGUF_E_FORMAT       a pattern with a syntax error
+ * GGUF_E_LIMIT        a pattern that is too long or takes too many steps to
+ *                     search
  * GGUF_E_TENSOR       an NVFP4 tensor's scale is of another type or shape, or
  *                     not finite
  * GGUF_E_LIMIT        a tensor or the metadata alone exceed max_file_size
- * GGUF_E_MISMATCH     the importance data are of another model: none of their
- *                     names is one of the input (which compat lets pass), or
- *                     there are other columns, but for token_embd.weight,
- *                     whose data are not used then
+ * GGUF_E_MISMATCH     the importance data are of another model: they share no
+ *                     name with the input (compat accepts that), or their
+ *                     columns differ, except for token_embd.weight, where they
+ *                     are ignored then
  * GGUF_E_INVALID      params
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -133,10 +134,10 @@ gguf_quant_create(struct gguf_quant **out, const char *path,
                   const struct gguf_quant_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* The same of an input that is open already: a file, as it is, also one shard
- * of several, one in memory or inside of another file; or a set. It is kept,
- * and may have several jobs. What its program changes in it meanwhile fails the
- * run, or is not seen. Since: 0.1 */
+/* The same for an open input: a set, or a single file, which may also be one
+ * shard of several, lie in memory or inside another file. It is kept, and may
+ * serve several jobs. A change of the file on disk makes the run fail, or is
+ * not noticed. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_create_file(struct gguf_quant **out, const struct gguf_file *file,
                        const struct gguf_quant_params *params,
@@ -150,7 +151,7 @@ gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
 GGUF_API void gguf_quant_destroy(struct gguf_quant *q);
 
 enum gguf_quant_why {
-    GGUF_WHY_KEPT,      /* such tensors are never quantized */
+    GGUF_WHY_KEPT,      /* tensors of this kind are never quantized */
     GGUF_WHY_LEFT,      /* leave_output */
     GGUF_WHY_EMBEDDING, /* embedding_type */
     GGUF_WHY_OUTPUT,    /* output_type */
@@ -160,14 +161,16 @@ enum gguf_quant_why {
     GGUF_WHY_TARGET     /* gguf_quant_target */
 };
 
-/* What encoding did to a tensor: of the differences between what was read and
- * what is read back. Sums are put together in order: the same for any number
- * of threads, but for seconds. Made by the library: it may grow at its end. */
+/* What encoding did to a tensor: figures about the differences between the
+ * weights read and the encoded weights. Sums are added in order: everything
+ * but seconds is the same for any number of threads. Made by the library: it
+ * may grow at its end. */
 struct gguf_quant_loss {
     int measured;    /* 0: nothing was encoded, or measure was not asked for */
-    double rms;      /* of the differences */
+    double rms;      /* root of the mean square root of the mean square of the
+                      * differences */
     double max;      /* the largest */
-    double rms_in;   /* of what was read */
+    double rms_in;   /* root of the mean square of the weights read */
     double weighted; /* as rms, weighted with the importance data; rms where
                       * there are none */
     double snr;      /* 20 log10(rms_in / rms), dB; infinite without a loss */
@@ -183,29 +186,29 @@ struct gguf_quant_tensor {
     int64_t ne[4]; /* elements, fastest dimension first */
     uint64_t n_elements;
     uint32_t from, to; /* type ids */
-    uint32_t wanted;   /* id chosen; differs from to where its blocks do not
-                         * fit the rows */
+    uint32_t wanted;   /* the id that was chosen; `to` differs from it if the
+                         * rows are no multiple of its blocks */
     uint64_t from_size, to_size; /* bytes */
     enum gguf_quant_why why;
     const char *rule;  /* what decided, as a text of one line */
     int has_imatrix;   /* importance data for this tensor are used */
     int needs_imatrix; /* the type wants importance data, and there are none
                          * for this tensor */
-    int bad_imatrix;   /* there are, but of another shape: not used */
+    int bad_imatrix;   /* there are some, but of another shape: not used */
     int lacks_imatrix; /* importance data are given and would weigh its errors,
-                         * but there are none for it. Not of the output matrix
-                         * and token embeddings, which are seldom collected */
+                         * but have no entry for it. Not set for the output
+                         * matrix and token embeddings, which are seldom
+                         * collected */
     uint64_t n_mended; /* columns whose importance was NaN, infinite, above
-                         * 2^64 or negative, and all where it was zero
-                         * throughout: replaced by the mean of the others, or
-                         * by 1 */
+                         * 2^64 or negative (all columns if all were zero):
+                         * replaced by the mean of the others, or by 1 */
     int copied;        /* bytes are copied, not encoded */
     uint64_t n_nonfinite; /* weights that are NaN or infinite, or would be in
-                           * one of the outputs of run; and
-                           * the element of the first, row after row: row
-                           * first_nonfinite / ne[0] */
+                           * one of the outputs of run; first_nonfinite is the
+                           * first one's element number, in row first_nonfinite
+                           * / ne[0] */
     uint64_t first_nonfinite;
-    double noise; /* for GGUF_WHY_TARGET: what it expects, see target.h */
+    double noise; /* for GGUF_WHY_TARGET: the noise it expects, see target.h */
     struct gguf_quant_loss loss; /* filled by run */
 };
 
@@ -222,7 +225,8 @@ struct gguf_quant_totals {
     uint64_t n_fallbacks;        /* tensors whose wanted type did not fit */
     uint64_t n_imatrix, n_needs_imatrix, n_bad_imatrix, n_mended; /* tensors */
     uint64_t n_lacks_imatrix;   /* tensors; of n_imatrix + n_lacks_imatrix */
-    uint64_t n_imatrix_unknown; /* importance data of no tensor of the input */
+    uint64_t n_imatrix_unknown; /* importance data that belong to no tensor of
+                                 * the input */
     uint64_t n_nonfinite;       /* weights met so far by run */
     uint64_t n_kept;            /* tensors that the last run with resume found
                                   * complete */
@@ -243,60 +247,59 @@ struct gguf_quant_output {
     size_t struct_size;
     int force;   /* an existing regular file is replaced in the end */
     int no_sync; /* do not wait for the disk: for tests and scratch files */
-    int resume;  /* keep a journal, and go on where it ends: see below */
-    const struct gguf_paths *paths; /* what the caller reads and writes
-                                     * besides: no file of the run is one of
-                                     * these. Borrowed; NULL: nothing */
+    int resume;  /* keep a journal, and go on from it: see below */
+    const struct gguf_paths *paths; /* the caller's other files: no file of the
+                                     * run may be one of these. Borrowed; NULL:
+                                     * none */
 };
 #define GGUF_QUANT_OUTPUT_INIT                                                \
     {                                                                         \
         sizeof(struct gguf_quant_output), 0, 0, 0, NULL                       \
     }
 
-/* Files of the output; more than one with keep_split or max_file_size. The
- * path of each is PREFIX-NNNNN-of-NNNNN.gguf then, where PREFIX is the path
- * that is given to run, less ".gguf". Since: 0.1 */
+/* Number of output files: more than one with keep_split or max_file_size,
+ * whose paths then are PREFIX-NNNNN-of-NNNNN.gguf, where PREFIX is the path
+ * given to run, without ".gguf". Since: 0.1 */
 GGUF_API size_t gguf_quant_n_files(const struct gguf_quant *q);
 
 /* Write the file. It grows under a temporary name and takes its own when it is
- * complete; whatever fails leaves no file, and an old one untouched. output
- * may be NULL. May be called again for another path.
+ * complete; a failure leaves no file, and an old one untouched. output may be
+ * NULL. May be called again for another path.
  *
  * With resume, the file grows as PATH.resume-data, and PATH.resume notes each
  * tensor that is complete, with a digest of its bytes (XXH3, 128 bits). A run
  * that fails, is cancelled or killed leaves both. The next run with resume
- * checks that the journal is of the same plan (types, metadata, importance
- * data, version of the library, and the files of the input: size, time of the
- * last change, inode, header, and 64 pieces of 4 KiB of the data of each),
- * reads back what it notes, keeps
- * the tensors whose digests are right and makes the others; what comes out is
- * what one run would have given, byte for byte, whatever threads and memory
- * either had. gguf_quant_loss of tensors that are kept is that of the run that
- * made them. Of several files each has its own PATH.resume-data, the journal
- * is one for a job. A run that completes no tensor leaves nothing. Files of
- * these names that no run made are refused and stay, as do, in a folder like
- * /tmp, those of other users, and any that have a second name (a hard link).
+ * checks that the journal belongs to the same plan (types, metadata,
+ * importance data, version of the library, and of each input file: size, time
+ * of the last change, inode, header, and 64 pieces of 4 KiB of its data),
+ * reads back the noted tensors, keeps those whose digests are right and makes
+ * the others. The result is, byte for byte, that of a single run, whatever
+ * threads and memory either run had. gguf_quant_loss of tensors that are kept
+ * is that of the run that made them. A job with several files has one journal,
+ * and a PATH.resume-data for each file. A run that completes no tensor leaves
+ * nothing. Files of these names that were not made by a run are refused and
+ * stay; so do those of other users in a folder like /tmp, and any that have a
+ * second name (a hard link).
  *
- * All files get their names at the end; if one cannot, none has it, and what
- * was replaced is back (where the file system has hard links).
+ * All files get their names at the end. If one cannot get its name, none does,
+ * and replaced files are restored (where the file system has hard links).
  *
  * GGUF_E_EXIST        path is there, and force is not set
- * GGUF_E_MISMATCH     PATH.resume is of another plan, or no journal, or what
- *                     lies there is not to be taken; the input has changed
- *                     since the job was created
- * GGUF_E_INVALID      two of the files that are read and written are one
+ * GGUF_E_MISMATCH     PATH.resume belongs to another plan, is not a journal,
+ *                     or is refused as said above; the input has changed since
+ *                     the job was created
+ * GGUF_E_INVALID      two of the files to read and write are the same file
  *                     (paths.h); a tensor needs importance data
  * GGUF_E_UNSUPPORTED  a type that cannot be decoded or encoded
  * GGUF_E_NONFINITE    names tensor, row and column
- * GGUF_E_CANCELLED    the progress callback asked to stop: it is called after
- *                     each slice of rows, each write and each few megabytes
- *                     that the disk is waited for, and not again. Without
- *                     resume the system then takes back what was written,
- *                     which takes it a tenth of a second a gigabyte; it does
- *                     that when the last process closes the file, so that a
- *                     child forked in the callback can have this wait, as in
- *                     the tools
- * GGUF_E_IO           also: with resume, another process is at it
+ * GGUF_E_CANCELLED    the progress callback asked to stop. It is called after
+ *                     each slice of rows, each write, and every few megabytes
+ *                     while the disk is synced, and not again after that.
+ *                     Without resume the system then frees the written blocks,
+ *                     about a tenth of a second per gigabyte, when the last
+ *                     process closes the file: a child forked in the callback
+ *                     can take over this wait, as in the tools
+ * GGUF_E_IO           also: with resume, another process runs this job
  * GGUF_E_NOSPACE, GGUF_E_NOMEM
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -304,13 +307,12 @@ gguf_quant_run(struct gguf_quant *q, const char *path,
                const struct gguf_quant_output *output, struct gguf_error *err);
 
 /* Several jobs over the same input, which is read and decoded once: jobs[n]
- * must have been created from one path, or one open file or set, and paths[n]
- * are different. Each may
- * leave out tensors that others have; only with and without compat, where
- * scales of NVFP4 go into weights, do not go together (GGUF_E_INVALID, before
- * any file is touched). Pool, memory,
- * progress and what to do about non-finite weights are those of the first job.
- * If something fails, no output has its name.
+ * must have been created from the same path, open file or set; paths[n]
+ * differ. A job may leave out tensors that others have. Jobs with and without
+ * compat cannot be combined if scales of NVFP4 are multiplied into weights
+ * (GGUF_E_INVALID, before any file is touched). Pool, memory, progress and the
+ * treatment of non-finite weights are those of the first job. After a failure
+ * no output has its name.
  * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_quant_run_many(struct gguf_quant *const *jobs, const char *const *paths,

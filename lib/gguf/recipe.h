@@ -1,9 +1,9 @@
 /* recipe.h - which tensor becomes which type, as data
  *
  * A recipe is a short text: a base type and rules. The presets that people
- * know by name (Q4_K_M, IQ3_XS ...) are such texts too, found in share/recipes
- * and built into the library; a recipe of one's own is a copy of one of them,
- * changed. The language is told in gguf-quantize(1), "RECIPES".
+ * know by name (Q4_K_M, IQ3_XS ...) are recipes too, found in share/recipes
+ * and built into the library; to write a recipe, copy one of them and change
+ * it. gguf-quantize(1), "RECIPES", describes the language.
  *
  *     name  Q4_K_M
  *     ftype 15
@@ -13,8 +13,8 @@
  *     attn_v   = Q6_K if more
  *     ffn_down = Q6_K if more
  *
- * For each tensor the first rule whose selector and condition hold decides;
- * without one it is the base type.
+ * For each tensor the first rule whose selector and condition hold decides; if
+ * no rule holds, the base type does.
  */
 #ifndef GGUF_RECIPE_H
 #define GGUF_RECIPE_H
@@ -57,19 +57,19 @@ gguf_recipe_preset(struct gguf_recipe **out, const char *name,
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_recipe_destroy(struct gguf_recipe *recipe);
 
-/* The n-th preset's name, or NULL after the last; and one line about it.
- * Static storage. Since: 0.1 */
+/* The n-th preset's name, and a line about it; NULL after the last. Static
+ * storage. Since: 0.1 */
 GGUF_API const char *gguf_recipe_preset_name(size_t n);
 GGUF_API const char *gguf_recipe_preset_about(size_t n);
 
-/* What was parsed; borrowed from recipe. name and about may be "".
+/* Its parts; borrowed from recipe. name and about may be "".
  * Since: 0.1 */
 GGUF_API struct gguf_str gguf_recipe_text(const struct gguf_recipe *recipe);
 GGUF_API const char *gguf_recipe_name(const struct gguf_recipe *recipe);
 GGUF_API const char *gguf_recipe_about(const struct gguf_recipe *recipe);
 
-/* The number for general.file_type, or -1 if the recipe gives none: COPY, and
- * most recipes of one's own. Since: 0.1 */
+/* The number for general.file_type, or -1 if the recipe gives none, like COPY.
+ * Since: 0.1 */
 GGUF_API int gguf_recipe_ftype(const struct gguf_recipe *recipe);
 
 #ifdef __cplusplus

@@ -1,10 +1,11 @@
 /* sched.h - one graph, several backends
  *
  * Backends stand in order of preference, one that computes in host memory
- * last. For each graph every node gets a backend: where its weights lie, what
- * a backend can compute, and what neighbours do decide. The graph is cut into
- * splits, runs of nodes on one backend; what a split needs from memory that
- * its backend cannot reach is copied to it first, once for all of its splits.
+ * last. Each node of a graph gets a backend, depending on where its weights
+ * lie, what the backends can compute and which backends its neighbours have.
+ * The graph is cut into splits, runs of nodes on one backend; what a split
+ * needs from memory that its backend cannot reach is copied to it first, once
+ * for all of its splits.
  *
  *     gguf_sched_alloc(s, graph, &err);
  *     gguf_tensor_set(input, ...);
@@ -43,25 +44,26 @@ struct gguf_sched;
 struct gguf_sched_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    struct gguf_backend *const *backends;   /* must outlive the scheduler */
+    struct gguf_backend *const *backends;   /* kept: must outlive the
+                                             * scheduler */
     unsigned n_backends;                    /* 1 to 16 */
-    unsigned n_copies; /* of what a split needs from elsewhere, each with
-                          memory of its own: how many computations may be under
-                          way; 1 to 8 */
+    unsigned n_copies; /* copies of a split's inputs, each with memory of its
+                          own: how many computations may be under way; 1 to
+                          8 */
     struct gguf_sched *memory_of; /* NULL, or a scheduler of the same backends
-                          whose memory this one uses, too: what one has computed
-                          is lost when the other allocates or computes. It
-                          must outlive this one, and neither may be under way
-                          when the other is called */
-    bool measure; /* take no memory: only to reserve, and ask for sizes */
+                          whose memory this one uses too: the results of one
+                          are lost when the other allocates or computes. It
+                          must outlive this one, and neither may be called
+                          while the other computes */
+    bool measure; /* allocate nothing: only to reserve and ask for sizes */
 };
 #define GGUF_SCHED_PARAMS_INIT                                                \
     {                                                                         \
         sizeof(struct gguf_sched_params), NULL, NULL, 0, 1, NULL, false       \
     }
 
-/* GGUF_E_INVALID (no backend, too many, the last is not one of host memory,
- * number of copies), GGUF_E_NOMEM, GGUF_E_IO. Since: 0.1 */
+/* GGUF_E_INVALID (no backends, too many, the last does not compute in host
+ * memory, number of copies), GGUF_E_NOMEM, GGUF_E_IO. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_sched_create(struct gguf_sched **out,
                   const struct gguf_sched_params *params,
@@ -86,37 +88,38 @@ GGUF_API enum gguf_status gguf_sched_alloc(struct gguf_sched *s,
                                            struct gguf_graph *graph,
                                            struct gguf_error *err);
 
-/* Compute graph, the one of the last alloc, with the nodes and the memory that
- * it had then (else it is allocated first, and inputs that lie in the
- * scheduler's memory are not set); done when it returns. Failures of copies and
- * backends; GGUF_E_CANCELLED (callback). Since: 0.1 */
+/* Compute graph, which must be the one of the last alloc with unchanged nodes
+ * and memory (else it is allocated first, and inputs in the scheduler's memory
+ * are not set); complete when it returns. Failures of copies and backends;
+ * GGUF_E_CANCELLED (callback). Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_compute(struct gguf_sched *s,
                                              struct gguf_graph *graph,
                                              struct gguf_error *err);
 
-/* The same, started: inputs (leaves with GGUF_TENSOR_INPUT) may be set again
- * when it returns, if they lie with the last backend; results are there after
- * a sync, or for what is started after it on the backend that computes them.
- * With an evaluation callback it is done when it returns. Since: 0.1 */
+/* Only start it. When it returns, inputs (leaves with GGUF_TENSOR_INPUT) that
+ * lie with the last backend may be set again. Results are there after a sync,
+ * and for later work on the backend that computes them. With an evaluation
+ * callback it is complete when it returns. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
                                                    struct gguf_graph *graph,
                                                    struct gguf_error *err);
-/* Wait for all backends: the first failure. Since: 0.1 */
+/* Wait for all backends; returns the first failure. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_sync(struct gguf_sched *s,
                                           struct gguf_error *err);
 
-/* Forget pins and what was allocated for; buffers stay. Waits. Since: 0.1 */
+/* Wait, and forget the pins and the last graph; buffers stay. Since: 0.1 */
 GGUF_API void gguf_sched_reset(struct gguf_sched *s);
 
-/* Compute t on backend i, also in graphs to come, until a reset; a tensor that
- * comes to lie at its address later is not pinned. Sets t->pin.
+/* Pin t: compute it on backend i, in later graphs too, until a reset. Another
+ * tensor that comes to lie at its address is not pinned. Sets t->pin.
  * GGUF_E_INVALID, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_pin(struct gguf_sched *s,
                                          struct gguf_tensor *t, unsigned i,
                                          struct gguf_error *err);
 
-/* Asked for each node with done false: not 0 if it is wanted. A wanted node is
- * handed over with done true when it is computed: 0 stops the computation. */
+/* Called for each node with done false: returns whether the caller wants to
+ * see it. Called again with done true when a wanted node is computed: 0 stops
+ * the computation. */
 typedef int gguf_sched_eval_fn(void *user, struct gguf_tensor *t, bool done);
 /* fn NULL: none. Since: 0.1 */
 GGUF_API void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
@@ -127,11 +130,11 @@ GGUF_API void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
 GGUF_API unsigned gguf_sched_n_backends(const struct gguf_sched *s);
 GGUF_API struct gguf_backend *gguf_sched_backend(const struct gguf_sched *s,
                                                  unsigned i);
-/* Of the last reserve or alloc. What follows and refers to tensors of its graph
- * knows them as long as that is not changed. Since: 0.1 */
+/* Number of splits after the last reserve or alloc. The functions below know
+ * the tensors of its graph as long as that is not changed. Since: 0.1 */
 GGUF_API size_t gguf_sched_n_splits(const struct gguf_sched *s);
 GGUF_API size_t gguf_sched_n_copies(const struct gguf_sched *s);
-/* How often graphs were assigned so far. Since: 0.1 */
+/* How many times graphs were assigned so far. Since: 0.1 */
 GGUF_API unsigned gguf_sched_n_plans(const struct gguf_sched *s);
 /* Backend number of a tensor of that graph, or -1. Since: 0.1 */
 GGUF_API int gguf_sched_backend_of(const struct gguf_sched *s,
@@ -146,7 +149,8 @@ GGUF_API enum gguf_status gguf_sched_dump(const struct gguf_sched *s,
                                           struct gguf_error *err);
 
 /* Where the tensors of the last alloc lie: each backend's buffer, then each
- * leaf, node and copy with its bytes in one of them. Likewise. Since: 0.1 */
+ * leaf, node and copy with its bytes in one of them. Fails as above.
+ * Since: 0.1 */
 GGUF_API enum gguf_status gguf_sched_dump_plan(const struct gguf_sched *s,
                                                gguf_write_fn *write,
                                                void *user,

@@ -1,11 +1,11 @@
 /* session.h - computing with a model: tokens in, logits out
  *
- * A session has memory for what the model keeps of the tokens that it has
- * seen: n_seq sequences of up to n_ctx tokens each, which never see each
- * other. Of attention these are keys and values, of recurrences a state, which
- * every token moves; an encoder keeps nothing, and a sequence is what one batch
- * has of it, at most n_ubatch tokens. A batch appends tokens to sequences and
- * says of which ones logits are wanted.
+ * A session holds the model's memory of the tokens seen so far, in n_seq
+ * independent sequences of up to n_ctx tokens each. Attention keeps keys and
+ * values; recurrences keep a state, which every token changes; an encoder
+ * keeps nothing, and its sequences are those in one batch, of at most n_ubatch
+ * tokens. A batch appends tokens to sequences and marks those whose logits are
+ * wanted.
  *
  *     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
  *     p.backend = cpu;                                       (gguf/cpu.h)
@@ -16,11 +16,12 @@
  *     st = gguf_session_decode(s, &batch, &err);
  *     st = gguf_session_logits(s, 0, 1, &row, &err);   n_vocab floats
  *
- * Arithmetic is exact mode: weights decoded to f32, activations f32. On the CPU
- * backend results do not depend on the number of threads; nor, in batches of 4
- * tokens and more, on how they are cut (n_ubatch), what other sequences are in
- * them, and how many rows of logits are computed at once. Batches of 1 to 3
- * tokens take a shorter way, which sums in another order. One thread at a time.
+ * Arithmetic is exact mode: weights decoded to f32, activations f32. On the
+ * CPU backend results do not depend on the number of threads; nor, in batches
+ * of 4 tokens and more, on how batches are cut (n_ubatch), on other sequences
+ * in them, or on how many rows of logits are computed at once. Batches of 1 to
+ * 3 tokens take a faster path that sums in another order. One thread at a
+ * time.
  */
 #ifndef GGUF_SESSION_H
 #define GGUF_SESSION_H
@@ -34,28 +35,29 @@ extern "C" {
 
 struct gguf_session;
 
-/* A graph that is about to be computed: of a pass through the layers, or from
- * states to logits. Its tensors have memory, its inputs are set, and sched has
- * it planned. Not 0 stops with GGUF_E_CANCELLED. */
+/* Called before a graph is computed: a pass through the layers, or from states
+ * to logits. Its tensors have memory, its inputs are set, and sched has
+ * planned it. A result other than 0 stops with GGUF_E_CANCELLED. */
 typedef int gguf_session_graph_fn(void *user, struct gguf_graph *graph,
                                   struct gguf_sched *sched);
 
 struct gguf_session_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
-    struct gguf_backend *backend; /* computes what no other does; kept, used by
-                                     one session at a time; its memory is the
-                                     host's */
-    struct gguf_backend *const *preferred; /* n_preferred backends, the best
-                                     first, for what they support; likewise */
+    struct gguf_backend *backend; /* computes what the preferred ones do not;
+                                     in host memory; kept, used by one session
+                                     at a time */
+    struct gguf_backend *const *preferred; /* n_preferred backends, best first,
+                                     for the operations that they support; kept
+                                     likewise */
     unsigned n_preferred;                  /* 0 to 15 */
     gguf_session_graph_fn *on_graph;       /* or NULL */
     void *user;                            /* of on_graph */
-    uint32_t n_ctx;       /* tokens of a sequence; 0: as trained */
+    uint32_t n_ctx;       /* most most tokens of a sequence; 0: as trained */
     uint32_t n_seq;       /* sequences */
-    uint32_t n_ubatch;    /* tokens computed together, at most; 0: chosen;
-                           * no less than the backends need for results
-                           * that do not depend on it: 4 on the CPU */
+    uint32_t n_ubatch;    /* most tokens computed together; 0: chosen. Raised
+                           * to what the backends need for results that do not
+                           * depend on it: 4 on the CPU */
     uint32_t cache_dtype; /* of keys and values: GGUF_DTYPE_F32 or _F16 */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
@@ -65,11 +67,11 @@ struct gguf_session_params {
     }
 
 /* model is kept. All memory is allocated here: for keys, values, the largest
- * graphs, and what computing them on the CPU takes. Decoding takes more only
- * for more outputs in one batch than n_ubatch, and where preferred backends
- * take some or divide a graph in more parts than the largest one.
- * GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backends lack an
- * operation). Since: 0.1 */
+ * graphs, and what computing them on the CPU takes. Decoding allocates more
+ * only for more than n_ubatch outputs in one batch, and where preferred
+ * backends allocate by themselves or divide a graph into more parts than the
+ * largest one. GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backends
+ * lack an operation). Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_create(struct gguf_session **out, const struct gguf_model *model,
                     const struct gguf_session_params *params,
@@ -85,7 +87,7 @@ GGUF_API enum gguf_status gguf_session_estimate(
     const struct gguf_model *model, const struct gguf_session_params *params,
     uint64_t *cache_size, uint64_t *graph_size, struct gguf_error *err);
 
-/* As it was created: with what was chosen where params had 0. Since: 0.1 */
+/* Its parameters, with the chosen values where params had 0. Since: 0.1 */
 GGUF_API const struct gguf_model *
 gguf_session_model(const struct gguf_session *s);
 GGUF_API uint32_t gguf_session_n_ctx(const struct gguf_session *s);
@@ -112,22 +114,22 @@ struct gguf_batch {
         sizeof(struct gguf_batch), 0, NULL, NULL, NULL, NULL                  \
     }
 
-/* Run the batch, in as many pieces as n_ubatch asks for. A token sees what is
- * in its sequence at its position and before, as far as it was run before or
- * in the same piece. GGUF_E_INVALID (a token, a position or a sequence out of
- * range: names the index; the struct's size), GGUF_E_FULL (more than n_ctx
- * tokens in a sequence), GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first two
- * nothing was changed, after the others there are no outputs, and the
+/* Run the batch, in as many pieces as n_ubatch asks for. A token sees the
+ * tokens of its sequence at its position and before, if they were run before
+ * it or in the same piece. GGUF_E_INVALID (a token, a position or a sequence
+ * out of range: names the index; the struct's size), GGUF_E_FULL (more than
+ * n_ctx tokens in a sequence), GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first
+ * two nothing has changed; after the others there are no outputs, and the
  * sequences of the batch must be cleared. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* How many rows of logits the last decode has, in batch order. Since: 0.1 */
+/* Number of rows of logits of the last decode, in batch order. Since: 0.1 */
 GGUF_API size_t gguf_session_n_outputs(const struct gguf_session *s);
 
-/* At most how many rows gguf_session_logits gives at once, at least 1: the
- * memory for logits is bounded, whatever the batch. Since: 0.1 */
+/* The most rows that gguf_session_logits gives at once, at least 1: the memory
+ * for logits is bounded, whatever the batch. Since: 0.1 */
 GGUF_API size_t gguf_session_max_logits(const struct gguf_session *s);
 
 /* Compute rows first to first + n - 1 of the last decode's outputs: *logits is
@@ -141,8 +143,8 @@ GGUF_API enum gguf_status gguf_session_logits(struct gguf_session *s,
 
 /* States of rows first to first + n - 1 of the last decode's outputs, after the
  * last norm and before the output matrix: n rows of n_embd floats (model.h),
- * valid until the next decode. Of an encoder, which has no logits, they are the
- * result. GGUF_E_INVALID. Since: 0.1 */
+ * valid until the next decode. They are the result of an encoder, which has no
+ * logits. GGUF_E_INVALID. Since: 0.1 */
 GGUF_API enum gguf_status gguf_session_states(const struct gguf_session *s,
                                               size_t first, size_t n,
                                               const float **states,
@@ -152,10 +154,10 @@ GGUF_API enum gguf_status gguf_session_states(const struct gguf_session *s,
 GGUF_API uint32_t gguf_session_n_tokens(const struct gguf_session *s,
                                         uint32_t seq);
 
-/* Forget the tokens of a sequence at positions begin and later, before end
- * (end < 0: all). Out of range: nothing. GGUF_E_UNSUPPORTED: the model has a
- * state that every token moves, which can only be forgotten as a whole; nothing
- * was then. Since: 0.1 */
+/* Forget the tokens of a sequence at positions begin to end - 1 (end < 0: to
+ * the last). Positions out of range are ignored. GGUF_E_UNSUPPORTED: the model
+ * has a state that every token changes, so that only the whole sequence can be
+ * forgotten; nothing is forgotten then. Since: 0.1 */
 GGUF_API enum gguf_status gguf_session_remove(struct gguf_session *s,
                                               uint32_t seq, int32_t begin,
                                               int32_t end,

@@ -72,7 +72,7 @@ struct gguf_split;
  * GGUF_E_NOTFOUND   shards are missing (the message says which), or the folder
  *                   has no split set
  * GGUF_E_MISMATCH   a name, number, count, total, alignment, byte order or
- *                   metadata that does not fit the set
+ *                   metadata that does not match the set
  * GGUF_E_TYPE       a split key of another type than above
  * GGUF_E_DUPLICATE  a tensor that is in two shards; a folder with two sets
  * GGUF_E_INVALID    params
@@ -94,7 +94,7 @@ GGUF_API const char *gguf_split_path(const struct gguf_split *s, size_t i);
 /* Has the first file the keys of a shard (split.count is not 0)? */
 GGUF_API int gguf_split_is_split(const struct gguf_split *s);
 
-/* A tensor and the file that has its data, as tensor info->index. Made by the
+/* A tensor, and the file that has its data as tensor info->index. Made by the
  * library: it may grow at its end. */
 struct gguf_split_tensor {
     const struct gguf_tensor_info *info;
@@ -102,8 +102,8 @@ struct gguf_split_tensor {
     uint32_t file_no; /* counts from 0 */
 };
 
-/* Tensors of all files, in order. NULL if i is out of range, if there is none
- * of that name (NUL-terminated). Since: 0.1 */
+/* Tensors of all files, in order. NULL if i is out of range, or if no tensor
+ * has that name (NUL-terminated). Since: 0.1 */
 GGUF_API size_t gguf_split_n_tensors(const struct gguf_split *s);
 GGUF_API const struct gguf_split_tensor *
 gguf_split_tensor(const struct gguf_split *s, size_t i);
@@ -118,18 +118,19 @@ GGUF_API uint64_t gguf_split_size(const struct gguf_split *s);
 struct gguf_split_params {
     size_t struct_size;
     uint64_t max_tensors; /* of a shard; 0: any number */
-    uint64_t max_size;    /* bytes of a shard's file, all of it; 0: any */
+    uint64_t max_size;    /* bytes of a shard's whole file; 0: any */
     int no_tensor_first;  /* the first shard has metadata only */
     int by_layer;         /* shards end between layers: runs of tensors named
-                           * blk.N., with one N, stay together, and so do runs
-                           * of others. Without a limit each run is a shard */
+                           * blk.N. with the same N stay together, and so do
+                           * runs of other names. Without a limit each run is a
+                           * shard */
 };
 #define GGUF_SPLIT_PARAMS_INIT                                                \
     {                                                                         \
         sizeof(struct gguf_split_params), 0, 0, 0, 0                          \
     }
 
-/* How writing goes on. One thread; progress counts bytes of tensor data. */
+/* How to write. Works in one thread; progress counts bytes of tensor data. */
 struct gguf_split_job {
     size_t struct_size;
     int force;                  /* existing files are replaced */
@@ -152,14 +153,14 @@ struct gguf_split_shard {
 };
 
 /* Which tensors go where: in order, each shard as full as params allow. Reads
- * no tensor data. from is kept; it may be split already. Each shard is laid
- * out on the alignment of from, and has general.alignment if from has it. A
- * file that no gguf_writer would lay out so (gaps, another order, no padding at
- * the end, bytes after it), or that has keys of a split set itself, has that
- * remembered in the metadata of the first shard: gguf(5). For that the bytes
- * between tensors are read. A set of one file is a file here.
+ * no tensor data. from is kept; it may be split already. Each shard has the
+ * alignment of from, and general.alignment if from has it. If a gguf_writer
+ * would not lay out the file in the same way (gaps, another order, no padding
+ * at the end, bytes after it), or if it has keys of a split set itself, the
+ * metadata of the first shard record this: gguf(5). To find out, the bytes
+ * between tensors are read. A set of one file counts as a file here.
  *
- * GGUF_E_INVALID   params, or nothing in them that divides
+ * GGUF_E_INVALID params, or params without a rule that divides
  * GGUF_E_LIMIT     a tensor (with by_layer: a layer) or the metadata alone is
  *                  more than a shard may have, or there would be more than
  *                  GGUF_SPLIT_MAX_FILES shards, or more than 64 MiB of the file
@@ -179,13 +180,13 @@ GGUF_API const struct gguf_split_shard *
 gguf_split_plan_shard(const struct gguf_split_plan *plan, size_t i);
 
 /* Write the shards. They get their names when all of them are complete and on
- * disk: a job that fails, or a process that dies, leaves those that had them
- * before, and nothing else but, of more than 256 shards, temporaries
- * (.NAME.PID-N.tmp) of a process that died. An input is never overwritten. job
- * may be NULL. Memory does not grow with the tensors.
+ * disk: a job that fails, or a process that dies, leaves the files that had
+ * those names before. A process that dies while writing more than 256 shards
+ * also leaves temporaries (.NAME.PID-N.tmp). An input is never overwritten.
+ * job may be NULL. Memory does not grow with the tensors.
  *
- * GGUF_E_EXIST   a shard is there already and job->force is not set: checked
- *                for all before the first is begun
+ * GGUF_E_EXIST   a shard exists already and job->force is not set: all are
+ *                checked before the first is begun
  * GGUF_E_NOSPACE, GGUF_E_IO, GGUF_E_CANCELLED, GGUF_E_NOMEM,
  * GGUF_E_INVALID (an output is an input). Since: 0.1 */
 GGUF_API enum gguf_status
@@ -196,7 +197,7 @@ gguf_split_plan_write(const struct gguf_split_plan *plan, const char *prefix,
 /* ------------------------------------------------------------ merging --- */
 
 /* All tensors of the set in one file, with the metadata of the first shard
- * less the split keys: a file that was split by gguf_split_plan_write comes
+ * without the split keys: a file that gguf_split_plan_write has split comes
  * back byte for byte, if the sizes of its tensors are known. job may be NULL.
  *
  * GGUF_E_INVALID   set is not split; path is one of its files

@@ -1,8 +1,8 @@
-/* stats.h - the numbers in tensors: as floats, summed up, compared
+/* stats.h - the numbers in tensors: decoded to floats, summarized, compared
  *
  * Types are decoded exactly as evaluation does (f64 and wide integers are
- * rounded to f32). Sums are of doubles over pieces of fixed length that are
- * put together in order: results do not depend on the pool.
+ * rounded to f32). Sums are taken in double over pieces of fixed length, and
+ * these are added in order: results do not depend on the pool.
  */
 #ifndef GGUF_STATS_H
 #define GGUF_STATS_H
@@ -17,7 +17,7 @@ extern "C" {
 
 /* ---------------------------------------------------------------- rows --- */
 
-/* What decodes, on this processor: read-only, any thread. */
+/* A decoder for this processor: read-only, any thread. */
 struct gguf_rows;
 
 /* allocator: NULL is malloc; kept. GGUF_E_NOMEM. Since: 0.1 */
@@ -35,8 +35,8 @@ GGUF_API int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype);
  * Both are multiples of the type's block_len. Elements of NVFP4 are multiplied
  * by the tensor's scale (gguf-quants(7)), which must be in the same file.
  * Files of both byte orders give the same. GGUF_E_UNSUPPORTED (type; a shard
- * without the scale, which another may have), GGUF_E_TENSOR (a scale of another
- * type or shape, or not finite), GGUF_E_INVALID (range).
+ * without the scale, which may be in another), GGUF_E_TENSOR (a scale of
+ * another type or shape, or not finite), GGUF_E_INVALID (range).
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_rows_get(const struct gguf_rows *rows,
                                         const struct gguf_file *file, size_t i,
@@ -62,15 +62,15 @@ struct gguf_stats {
     size_t struct_size;    /* the caller's: as much is filled in */
     uint64_t n;            /* elements */
     uint64_t n_zero;       /* of them 0 */
-    uint64_t n_nan, n_inf; /* of them not finite: not in what follows */
+    uint64_t n_nan, n_inf; /* elements that are not finite: ignored below */
     double min, max;       /* 0 if no element is finite */
     double mean, rms;
     double stddev;   /* of the population */
     double kurtosis; /* excess over the normal distribution's 3; 0 if
                               * all are the same */
     double lo, hi;   /* mean -+ 4 stddev, inside [min, max] */
-    uint64_t bins[GGUF_STATS_BINS]; /* finite elements in equal parts of
-                              * [lo, hi]; the outer two have what lies beyond */
+    uint64_t bins[GGUF_STATS_BINS]; /* finite elements in equal parts of [lo,
+                              * hi]; the outer two also count those beyond */
 };
 #define GGUF_STATS_INIT                                                       \
     {                                                                         \
@@ -90,13 +90,13 @@ gguf_stats_tensor(const struct gguf_file *file, size_t i,
 struct gguf_stats_diff {
     size_t struct_size; /* the caller's: as much is filled in */
     uint64_t n;         /* elements */
-    uint64_t n_differ;  /* of them not the same number */
-    uint64_t n_nan;     /* of them NaN or infinite in either: not below */
+    uint64_t n_differ;  /* elements that are not the same number */
+    uint64_t n_nan;     /* elements NaN or infinite in either: ignored below */
     double max_abs;     /* largest |a - b| */
     double rms;         /* of a - b */
     double rms_a, rms_b;
-    double cosine; /* of the angle between a and b; 1 if both are 0, 0
-                          * if one is */
+    double cosine; /* cosine cosine of the angle between a and b; 1 if both are
+                          * 0, 0 if one is */
 };
 #define GGUF_STATS_DIFF_INIT                                                  \
     {                                                                         \

@@ -38,7 +38,7 @@ enum gguf_status {
     GGUF_E_NOSPACE = 5,   /* the file system has too little room */
 
     /* the file */
-    GGUF_E_FORMAT = 10,      /* malformed: magic, type ids, names, order */
+    GGUF_E_FORMAT = 10,      /* malformed: magic, type ids, names, offsets */
     GGUF_E_TRUNCATED = 11,   /* something reaches past the end of the file */
     GGUF_E_OVERFLOW = 12,    /* a size does not fit in 63 bits */
     GGUF_E_LIMIT = 13,       /* more than struct gguf_limits allows */

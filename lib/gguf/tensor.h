@@ -36,12 +36,13 @@ struct gguf_ctx;
 struct gguf_buffer;
 
 enum gguf_tensor_flag {
-    GGUF_TENSOR_INPUT = 1,  /* set from outside before the graph runs: has
-                               memory of its own from the start of the graph to
-                               its end, so that one that is computed again
-                               finds it as it was set */
-    GGUF_TENSOR_OUTPUT = 2, /* read from outside after it ran: its memory is
-                               never reused, nor taken over in place */
+    GGUF_TENSOR_INPUT = 1,  /* set from outside before the graph runs: keeps
+                               memory of its own until the graph ends, so that
+                               a graph that is computed again finds it as it
+                               was set */
+    GGUF_TENSOR_OUTPUT = 2, /* read from outside after the graph ran: its
+                               memory is neither reused nor taken over in
+                               place */
     GGUF_TENSOR_PARAM = 4   /* a node of the graph even without operation */
 };
 
@@ -50,9 +51,9 @@ enum gguf_tensor_flag {
  * may grow at its end.
  *
  * Element (i0, i1, i2, i3) lies at data + i0 / block_len * nb[0] + i1 * nb[1]
- * + i2 * nb[2] + i3 * nb[3] bytes. Dimensions that are not used are 1. Plain
- * numbers (families FLOAT and INT) are in the machine's byte order; blocks are,
- * on any machine, what they are in a little-endian file. */
+ * + i2 * nb[2] + i3 * nb[3] bytes. Unused dimensions are 1. Plain numbers
+ * (families FLOAT and INT) are in the machine's byte order; blocks are as in a
+ * little-endian file on every machine. */
 struct gguf_tensor {
     uint32_t dtype; /* GGUF_DTYPE_... */
     uint32_t op;    /* GGUF_OP_..., 0 for none: op.h */
@@ -63,13 +64,13 @@ struct gguf_tensor {
     int32_t op_params[GGUF_TENSOR_PARAMS / sizeof(int32_t)];
     struct gguf_tensor *src[GGUF_TENSOR_SRC]; /* NULL where not used */
     struct gguf_tensor *view_src; /* whose memory this one shares: always the
-                                     root, itself no view; or NULL */
+                                     root, which is not a view; or NULL */
     uint64_t view_off;            /* bytes after the root's data */
     struct gguf_buffer *buffer;   /* where data lies; NULL: the context's own
                                      or other host memory, or none yet */
     void *data;                   /* NULL: no memory yet */
     void *extra;                  /* the backend's own */
-    uint64_t pin;                 /* a scheduler's mark; 0: no pin of any */
+    uint64_t pin;                 /* a scheduler's mark; 0: not pinned */
     char name[GGUF_TENSOR_NAME];  /* "" for none */
 };
 
@@ -86,9 +87,10 @@ struct gguf_ctx_params {
         sizeof(struct gguf_ctx_params), NULL, 0, NULL, false                  \
     }
 
-/* params NULL: the defaults. A mem_size of n tensors without data: n *
- * gguf_tensor_overhead(), and gguf_graph_overhead() for each graph; 0: nothing
- * can be made in it. GGUF_E_NOMEM, GGUF_E_INVALID (params). Since: 0.1 */
+/* params NULL: the defaults. mem_size for n tensors without data: n *
+ * gguf_tensor_overhead(), and gguf_graph_overhead() for each graph; 0: the
+ * context is full from the start. GGUF_E_NOMEM, GGUF_E_INVALID (params).
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_ctx_create(struct gguf_ctx **out, const struct gguf_ctx_params *params,
                 struct gguf_error *err) GGUF_MUST_CHECK;
@@ -96,8 +98,8 @@ gguf_ctx_create(struct gguf_ctx **out, const struct gguf_ctx_params *params,
 /* Frees tensors, graphs and work memory in it. NULL is fine. Since: 0.1 */
 GGUF_API void gguf_ctx_destroy(struct gguf_ctx *ctx);
 
-/* Forget everything in it, also a kept failure; the memory stays. For a
- * context that is filled again for each batch. Since: 0.1 */
+/* Forget everything in it, a kept failure too; the memory stays. For a context
+ * that is filled again for each batch. Since: 0.1 */
 GGUF_API void gguf_ctx_reset(struct gguf_ctx *ctx);
 
 /* GGUF_OK, or the first failure on this context, copied to *err.
@@ -116,7 +118,7 @@ GGUF_API size_t gguf_tensor_overhead(void);
 GGUF_API bool gguf_ctx_no_alloc(const struct gguf_ctx *ctx);
 GGUF_API void gguf_ctx_set_no_alloc(struct gguf_ctx *ctx, bool no_alloc);
 
-/* What lies in a context, in the order in which it was made. */
+/* The objects in a context, in the order in which they were made. */
 enum gguf_object_kind {
     GGUF_OBJECT_TENSOR, /* struct gguf_tensor */
     GGUF_OBJECT_GRAPH,  /* struct gguf_graph */
@@ -124,8 +126,8 @@ enum gguf_object_kind {
 };
 /* Made by the library: it may grow at its end. */
 struct gguf_object {
-    uint64_t off;  /* of the thing, bytes after the arena's begin */
-    uint64_t size; /* bytes of the thing; a tensor's data included */
+    uint64_t off;  /* of the object, in bytes after the arena's begin */
+    uint64_t size; /* bytes of the object, a tensor's data included */
     struct gguf_object *next; /* NULL: the last */
     enum gguf_object_kind kind;
 };
@@ -148,8 +150,8 @@ GGUF_API void *gguf_ctx_work(struct gguf_ctx *ctx, size_t size);
 /* --- making tensors ------------------------------------------------------ */
 
 /* A leaf of n_dims (1 to 4) dimensions ne[], each >= 0, rows contiguous. Data
- * is not zeroed. NULL with a sticky GGUF_E_SHAPE (ne[0] is no multiple of the
- * type's block, a negative dimension), GGUF_E_UNSUPPORTED (type),
+ * is not zeroed. NULL with a sticky GGUF_E_SHAPE (ne[0] is not a multiple of
+ * the type's block, a negative dimension), GGUF_E_UNSUPPORTED (type),
  * GGUF_E_OVERFLOW, GGUF_E_FULL (arena). Since: 0.1 */
 GGUF_API struct gguf_tensor *gguf_tensor_create(struct gguf_ctx *ctx,
                                                 uint32_t dtype,
@@ -198,12 +200,13 @@ GGUF_API uint64_t gguf_tensor_size(const struct gguf_tensor *t);
 /* Used dimensions: the highest with ne > 1, counted from 1. Since: 0.1 */
 GGUF_API unsigned gguf_tensor_n_dims(const struct gguf_tensor *t);
 
-/* A dimension is 0. Since: 0.1 */
+/* Whether a dimension is 0. Since: 0.1 */
 GGUF_API bool gguf_tensor_is_empty(const struct gguf_tensor *t);
 
-/* No gaps and in order: each stride above dimension dim's is that of the
- * dimension below it times its elements; is_contiguous is dim 0, elements
- * included. A dimension of one element may have any stride. Since: 0.1 */
+/* No gaps, and in order: above dimension dim, each stride is the stride of the
+ * dimension below times its elements; is_contiguous requires this from
+ * dimension 0 on, elements included. A dimension of one element may have any
+ * stride. Since: 0.1 */
 GGUF_API bool gguf_tensor_is_contiguous(const struct gguf_tensor *t);
 GGUF_API bool gguf_tensor_is_contiguous_from(const struct gguf_tensor *t,
                                              unsigned dim);
@@ -231,9 +234,9 @@ GGUF_API bool gguf_tensor_can_repeat(const struct gguf_tensor *a,
 GGUF_API bool gguf_tensor_params(const struct gguf_tensor *t, void *out,
                                  size_t size);
 
-/* "name f32 [64, 10, 2]" and so on into buf (NUL-terminated, cut at size),
- * name escaped; the form that error messages and dumps use. Returns buf.
- * Since: 0.1 */
+/* Writes its description, such as "name f32 [64, 10, 2]", into buf
+ * (NUL-terminated, cut at size), with the name escaped, as in error messages
+ * and dumps. Returns buf. Since: 0.1 */
 GGUF_API const char *gguf_tensor_format(const struct gguf_tensor *t, char *buf,
                                         size_t size);
 

@@ -14,12 +14,11 @@ extern "C" {
 #endif
 
 /* s as one printable line of UTF-8: control characters (C0, DEL, C1), bytes
- * that are not UTF-8, direction overrides, characters that are not seen
- * (Unicode's default ignorable ones) and backslashes become \n, \r, \t, \\,
- * \xNN or \u{N}. Writes at most size bytes with the NUL and never cuts an
- * escape or a character; what does not fit ends in "...". 8 * s.size + 1 bytes
- * are always enough. Returns the bytes written without the NUL. Any thread.
- * Since: 0.1 */
+ * that are not UTF-8, direction overrides, invisible characters (Unicode's
+ * default ignorable ones) and backslashes become \n, \r, \t, \\, \xNN or
+ * \u{N}. Writes at most size bytes with the NUL and never cuts an escape or a
+ * character; what does not fit ends in "...". 8 * s.size + 1 bytes are always
+ * enough. Returns the bytes written without the NUL. Any thread. Since: 0.1 */
 GGUF_API size_t gguf_text_escape(char *out, size_t size, struct gguf_str s);
 
 /* The code point at p[0..n), n > 0: its length in bytes (1 to 4) and its value

@@ -1,18 +1,18 @@
-/* verify.h - all that is wrong about a model, from its bytes to its meaning
+/* verify.h - checking a whole model, from its bytes to its meaning
  *
  * gguf_file_check (check.h) looks at a file as a container. This looks at
  * what it contains, too, and at all files of a split model together:
  *
- *   the vocabulary     scores and token types as many as tokens, ids in range,
+ *   the vocabulary     as many scores and token types as tokens, ids in range,
  *                      byte tokens and merges well formed, no token twice
- *   hyperparameters    there, of a possible value, of one mind
- *   tensors            those that the architecture needs and no others, of
+ *   hyperparameters    present, possible, and consistent
+ *   tensors            those that the architecture needs and no others, with
  *                      the shapes that hyperparameters and vocabulary imply
  *
- * The last two are done for architectures that the library knows, which are
- * more than it can evaluate; for others a note says so. A model that passes
- * without errors, and whose tensors are of types that the library knows, can be
- * loaded; one that does not cannot be right.
+ * The last two are checked for architectures that the library knows, which are
+ * more than it can evaluate; for others a note says that they are not. A model
+ * that passes without errors and whose tensor types the library knows can be
+ * loaded; a model with errors is certainly wrong.
  *
  *     static int show(void *user, const struct gguf_finding *f)
  *     {
@@ -42,19 +42,20 @@ gguf_split_verify(const struct gguf_split *set,
                   const struct gguf_check_params *params,
                   gguf_finding_fn *report, void *user, struct gguf_error *err);
 
-/* The same of one file. If it says to be one shard of several, its tensors
- * are not compared with its hyperparameters; and if it was opened by its path,
- * the set is opened, too: "broken-set" is what fails then. Since: 0.1 */
+/* The same of one file. If it is one shard of several by its own keys, its
+ * tensors are not compared with its hyperparameters; and if it was opened by
+ * its path, the set is opened too, and a failure of that is the finding
+ * "broken-set". Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_file_verify(const struct gguf_file *file,
                  const struct gguf_check_params *params,
                  gguf_finding_fn *report, void *user, struct gguf_error *err);
 
 /* What they would find if the file, or the first one of the set, had the pairs
- * of meta and no others: nothing is written for that. Offsets count in the file
- * that would be; the finding's file is the one that is. Of padding between
- * tensors nothing is said. GGUF_E_INVALID also: params->payload; and what
- * gguf_writer_create says of meta. Since: 0.1 */
+ * of meta and no others; nothing is written. Offsets count in that imagined
+ * file; the finding's file is the existing one. Padding between tensors is not
+ * checked. GGUF_E_INVALID also: params->payload; and what gguf_writer_create
+ * says of meta. Since: 0.1 */
 GGUF_API enum gguf_status gguf_split_verify_meta(
     const struct gguf_split *set, const struct gguf_meta *meta,
     const struct gguf_check_params *params, gguf_finding_fn *report,
@@ -65,13 +66,13 @@ GGUF_API enum gguf_status gguf_file_verify_meta(
     void *user, struct gguf_error *err);
 
 /* gguf_split_verify of what gguf_split_open takes: a file, any shard, the
- * folder or the prefix of a set. What keeps it from being opened is a finding
- * as well (its file is NULL): "malformed", "version", "truncated", "overflow",
+ * folder or the prefix of a set. A failure to open it is a finding as well
+ * (its file is NULL): "malformed", "version", "truncated", "overflow",
  * "row-length", "limit", "duplicate", "broken-set". Statuses of opening that
  * say nothing about contents are returned: GGUF_E_IO, GGUF_E_NOMEM,
- * GGUF_E_INVALID, and GGUF_E_NOTFOUND if there is no such file nor set; shards
- * that are missing from a set are a finding. file_params may be NULL. Since:
- * 0.1 */
+ * GGUF_E_INVALID, and GGUF_E_NOTFOUND if there is neither a file nor a set;
+ * shards that are missing from a set are a finding. file_params may be NULL.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_path_verify(const char *path, const struct gguf_file_params *file_params,
                  const struct gguf_check_params *params,

@@ -12,7 +12,8 @@ extern "C" {
 #define GGUF_VERSION_MINOR 1
 #define GGUF_VERSION_PATCH 0
 
-/* "0.1.0", of the library that is linked. Any thread. Since: 0.1 */
+/* The version of the linked library, such as "0.1.0". Any thread.
+ * Since: 0.1 */
 GGUF_API const char *gguf_version_string(void);
 
 #ifdef __cplusplus

@@ -1,10 +1,10 @@
 /* writer.h - writing a GGUF file
  *
- * First the plan: metadata and the list of tensors give every offset and the
- * size of the file, and nothing is written. Then the bytes: the file grows
+ * First the plan: metadata and the list of tensors determine every offset and
+ * the size of the file; nothing is written yet. Then the bytes: the file grows
  * under a temporary name beside its target (without any name where the system
  * can), tensor by tensor, and takes its own name only when it is complete and
- * synced. Whatever fails before leaves no file and an old one untouched. The
+ * synced. A failure before that leaves no file, and an old one untouched. The
  * same plan and data give the same bytes.
  *
  *     gguf_writer_create(&w, meta, NULL, err);
@@ -16,8 +16,8 @@
  *     gguf_writer_commit(w, err);
  *     gguf_writer_destroy(w);                       in every case
  *
- * One thread at a time, but for gguf_writer_write_at. Errors of writing do not
- * name the path: whoever prints them has it.
+ * One thread at a time, except for gguf_writer_write_at. Errors of writing do
+ * not name the path: the caller knows it.
  */
 #ifndef GGUF_WRITER_H
 #define GGUF_WRITER_H
@@ -44,14 +44,14 @@ struct gguf_writer_params {
 
 /* ------------------------------------------------------------ the plan --- */
 
-/* A header is padded to the alignment, also where nothing follows: with the
- * largest number that a file may name there, a few bytes become 2 GiB. */
+/* A header is padded to the alignment even if nothing follows: without a
+ * limit, the largest alignment would turn a few bytes into 2 GiB. */
 #define GGUF_WRITER_MAX_ALIGNMENT (UINT32_C(1) << 24)
 
 /* meta may be NULL (no pairs) and is not needed afterwards. Its
- * general.alignment lays out the data; without it 32 does. params may be NULL.
- * GGUF_E_FORMAT (general.alignment is no u32, or no power of two from 8 on),
- * GGUF_E_LIMIT (it is above GGUF_WRITER_MAX_ALIGNMENT),
+ * general.alignment, or 32 without it, aligns the data. params may be NULL.
+ * GGUF_E_FORMAT (general.alignment is not a u32, or not a power of two from 8
+ * on), GGUF_E_LIMIT (it is above GGUF_WRITER_MAX_ALIGNMENT),
  * GGUF_E_INVALID, GGUF_E_OVERFLOW, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_writer_create(struct gguf_writer **out, const struct gguf_meta *meta,
@@ -70,8 +70,8 @@ gguf_writer_add_tensor(struct gguf_writer *w, struct gguf_str name,
                        uint32_t dtype, unsigned n_dims, const int64_t *ne,
                        struct gguf_error *err);
 
-/* The next tensor, like one of a file: name, type, shape and size; also with
- * an unknown type, and up to GGUF_MAX_DIMS dimensions. Since: 0.1 */
+/* The next tensor, with the name, type, shape and size of one in a file: of
+ * unknown types too, and with up to GGUF_MAX_DIMS dimensions. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_writer_add_like(struct gguf_writer *w,
                      const struct gguf_tensor_info *like,
@@ -82,7 +82,7 @@ gguf_writer_add_like(struct gguf_writer *w,
 GGUF_API size_t gguf_writer_n_tensors(const struct gguf_writer *w);
 GGUF_API const struct gguf_tensor_info *
 gguf_writer_tensor(const struct gguf_writer *w, size_t i);
-/* Bytes, of where each tensor begins. */
+/* In bytes; each tensor begins at a multiple of it. */
 GGUF_API uint32_t gguf_writer_alignment(const struct gguf_writer *w);
 /* Byte where tensor data begins. */
 GGUF_API uint64_t gguf_writer_data_off(const struct gguf_writer *w);
@@ -102,10 +102,10 @@ struct gguf_output_params {
     size_t struct_size;
     int force;      /* an existing regular file is replaced at commit */
     int no_sync;    /* do not wait for the disk: for tests and scratch files */
-    int no_reserve; /* do not allocate the room first: for jobs that share
+    int no_reserve; /* do not allocate disk space first: for jobs that share
                      * extents with their input */
     const struct gguf_file *const *inputs; /* files that are read from, kept */
-    size_t n_inputs; /* up to the commit: the output may be none of them,
+    size_t n_inputs; /* until the commit: the output may not be one of them,
                       * whatever its path, and none may have changed */
     int partial;     /* the temporary is PATH.resume-data. Without a commit it
                   * stays, also if the process is killed, so that a later
@@ -118,13 +118,13 @@ struct gguf_output_params {
         sizeof(struct gguf_output_params), 0, 0, 0, NULL, 0, 0, 0             \
     }
 
-/* Begin the file that will be path: makes the temporary, makes sure of the
- * room, writes the header. params may be NULL. GGUF_E_EXIST (path is there and
- * force is not set), GGUF_E_INVALID (path is an input, or no regular file),
- * GGUF_E_MISMATCH (PATH.resume-data is there without resume; or is no regular
- * file, has another name, or in a folder like /tmp another owner),
- * GGUF_E_NOSPACE (with the bytes needed and free), GGUF_E_IO, GGUF_E_NOMEM.
- * Since: 0.1 */
+/* Begin the file that will be path: makes the temporary, makes sure that there
+ * is room for it, writes the header. params may be NULL. GGUF_E_EXIST (path is
+ * there and force is not set), GGUF_E_INVALID (path is an input, or not a
+ * regular file), GGUF_E_MISMATCH (PATH.resume-data exists and resume is not
+ * set; or it is not a regular file, has another name too, or in a folder like
+ * /tmp another owner), GGUF_E_NOSPACE (with the bytes needed and free),
+ * GGUF_E_IO, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_writer_open(struct gguf_writer *w, const char *path,
                  const struct gguf_output_params *params,
@@ -136,8 +136,8 @@ gguf_writer_open(struct gguf_writer *w, const char *path,
 GGUF_API enum gguf_status gguf_writer_begin(struct gguf_writer *w, size_t i,
                                             struct gguf_error *err);
 
-/* The next size bytes of that tensor. GGUF_E_INVALID if it has not that many
- * left, GGUF_E_IO, GGUF_E_NOSPACE. Since: 0.1 */
+/* The next size bytes of that tensor. GGUF_E_INVALID if it has fewer left,
+ * GGUF_E_IO, GGUF_E_NOSPACE. Since: 0.1 */
 GGUF_API enum gguf_status gguf_writer_write(struct gguf_writer *w,
                                             const void *data, uint64_t size,
                                             struct gguf_error *err);
@@ -152,8 +152,8 @@ GGUF_API enum gguf_status gguf_writer_copy(struct gguf_writer *w,
 
 /* Bytes off .. off+size of tensor i, in any order and from any thread, while
  * no other function runs on w, and only for tensors after the last that was
- * begun. Every byte must come exactly once: what is counted is their number.
- * Since: 0.1 */
+ * begun. Every byte must be written exactly once, as only their number is
+ * counted. Since: 0.1 */
 GGUF_API enum gguf_status gguf_writer_write_at(struct gguf_writer *w, size_t i,
                                                uint64_t off, const void *data,
                                                uint64_t size,
@@ -174,10 +174,10 @@ GGUF_API enum gguf_status gguf_writer_keep(struct gguf_writer *w, size_t i,
                                            struct gguf_error *err);
 
 /* Every tensor must be complete (GGUF_E_INVALID names the first that is not).
- * Syncs, then gives the file its name. GGUF_E_EXIST if somebody else was
- * faster and force is not set; GGUF_E_MISMATCH if an input has changed since it
- * was opened. Where the folder cannot be synced, which is GGUF_E_IO, the file
- * has its name. The writer can only be destroyed afterwards. Since: 0.1 */
+ * Syncs, then gives the file its name. GGUF_E_EXIST if path has come to exist
+ * and force is not set; GGUF_E_MISMATCH if an input has changed since it was
+ * opened. If the folder cannot be synced (GGUF_E_IO), the file has its name
+ * already. The writer can only be destroyed afterwards. Since: 0.1 */
 GGUF_API enum gguf_status gguf_writer_commit(struct gguf_writer *w,
                                              struct gguf_error *err);
 
