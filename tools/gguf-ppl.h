@@ -24,7 +24,7 @@ struct ppl_options {
     int print_graph;      /* PPL_GRAPH_..., or 0 */
     bool print_assignments, print_plan;
     bool tokenize, detokenize, no_bos, parse_special;
-    const char *pre;       /* instead of tokenizer.ggml.pre, or NULL */
+    const char *pre;  /* instead of tokenizer.ggml.pre, or NULL */
     const char *cpus; /* processors to run on, "0-3,8", or NULL */
     bool numa;        /* spread threads and memory over nodes */
 };

@@ -1,8 +1,8 @@
 /* barrier.h - where the threads of a team wait for each other
  *
- * Waiters spin for a short while, since the others are mostly close behind,
- * then sleep: a thread that lost its processor costs the others no time of
- * theirs. What a thread wrote before the barrier is seen by all after it.
+ * Waiters spin for a short while, since the others mostly arrive soon, then
+ * sleep: a thread that lost its processor does not cost the others processor
+ * time. What a thread wrote before the barrier is seen by all after it.
  */
 #ifndef GG_BASE_BARRIER_H
 #define GG_BASE_BARRIER_H

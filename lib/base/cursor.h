@@ -1,8 +1,8 @@
 /* cursor.h - bounds-checked reading of a mapped file
  *
  * Invariant: off <= size. A read that does not fit fails with
- * GGUF_E_TRUNCATED at the byte where the thing should have begun and moves
- * nothing.
+ * GGUF_E_TRUNCATED at the byte where the item should have begun, and the
+ * cursor stays.
  */
 #ifndef GG_BASE_CURSOR_H
 #define GG_BASE_CURSOR_H

@@ -1,9 +1,9 @@
 /* hashes.h - a set of texts, by their hashes alone
  *
- * For asking whether a text is among many when the answer may be wrong once in
- * 10^9 files: 8 bytes a slot and no look at the text, several times as fast as
- * an index (index.h), whose every look-up goes to three places in memory. The
- * seed is random, so that nobody can make a file with collisions.
+ * For asking whether a text is among many, where the answer may be wrong once
+ * in 10^9 files: 8 bytes a slot and no comparison of texts, several times as
+ * fast as an index (index.h), whose every look-up goes to three places in
+ * memory. The seed is random, so that nobody can make a file with collisions.
  */
 #ifndef GG_BASE_HASHES_H
 #define GG_BASE_HASHES_H

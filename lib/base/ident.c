@@ -92,7 +92,7 @@ static enum gguf_status refuse(const char *why, struct gguf_error *err)
                         "%s: it is left alone", why);
 }
 
-/* What is open as fd, and was found as path. */
+/* About the file open as fd, which was found as path. */
 static enum gguf_status check_left(const char *path, int fd,
                                    struct gguf_error *err)
 {

@@ -1,9 +1,9 @@
 /* ident.h - which file it is, and whose
  *
  * A name says little about a file: two may lead to one, and what one leads to
- * may be another file a moment later. Device and inode tell them apart. What
- * is removed by name is looked at first, so that only the file goes away that
- * was made.
+ * may be another file a moment later. Device and inode tell them apart. Before
+ * a file is removed by name it is compared, so that only the intended file is
+ * removed.
  */
 #ifndef GG_BASE_IDENT_H
 #define GG_BASE_IDENT_H
@@ -19,34 +19,34 @@ struct gg_ident {
     ino_t ino;
 };
 
-/* Of the regular file that is open as fd; false: it is none. */
+/* The identity of the regular file open as fd; false: not a regular file. */
 bool gg_ident_fd(struct gg_ident *id, int fd);
 
-/* Is path, not followed if it is a link, this regular file? If not, errno is
- * why: ENOENT also where it is another file. */
+/* Is path, not followed if it is a link, this regular file? If not, errno says
+ * why; it is ENOENT also if path is another file. */
 bool gg_ident_is(const struct gg_ident *id, const char *path);
 
-/* Remove path if it is this file; whether it did, else errno is why. Between
- * look and removal there is a moment; nothing that POSIX has removes by
+/* Remove path if it is this file: true if removed, else errno says why. The
+ * file could change between check and removal: POSIX cannot remove by
  * descriptor. */
 bool gg_ident_unlink(const struct gg_ident *id, const char *path);
 
-/* May what the file fd says be obeyed, which was found as path? In a folder
- * like /tmp, where anybody may create files but none replace those of others,
- * only if it comes from this user, from the superuser or from owner. Elsewhere
- * who can put a file beside another can as well replace that. GGUF_E_IO,
- * GGUF_E_NOMEM: it could not be told, and *trusted is false. */
+/* May the contents of the file fd, found as path, be trusted? In a folder like
+ * /tmp, where anybody may create files but nobody may replace those of others,
+ * only if it belongs to this user, to the superuser or to owner. Elsewhere, a
+ * user who can put a file beside another can replace that too. GGUF_E_IO,
+ * GGUF_E_NOMEM: undecided, and *trusted is false. */
 enum gguf_status gg_ident_trusted(int fd, const char *path, uid_t owner,
                                   bool *trusted, struct gguf_error *err);
 
-/* Open path, not followed if it is a link, for reading and writing: what an
- * earlier run of this user left there. *fd is -1, with GGUF_OK, if there is
- * nothing. GGUF_E_MISMATCH: it is no regular file, it has another name (a hard
- * link), or it is not to be trusted. GGUF_E_IO, GGUF_E_NOMEM. */
+/* Open path, not followed if it is a link, for reading and writing: a file
+ * that an earlier run of this user left there. *fd is -1, with GGUF_OK, if
+ * there is none. GGUF_E_MISMATCH: it is not a regular file, it has another
+ * name (a hard link), or it is not trusted. GGUF_E_IO, GGUF_E_NOMEM. */
 enum gguf_status gg_ident_open(const char *path, int *fd,
                                struct gguf_error *err);
 
-/* Before the name in path: "" or something that ends in '/'. */
+/* The part of path before the name: "" or text that ends in '/'. */
 size_t gg_ident_folder_size(const char *path);
 /* The folder of path, "." if there is none: allocated; NULL: no memory. */
 char *gg_ident_folder(const struct gguf_allocator *a, const char *path);

@@ -26,7 +26,7 @@ struct gg_mapfile {
 };
 
 /* Map the file at path; size 0 means up to its end. GGUF_E_IO (open, mmap; a
- * directory), GGUF_E_INVALID (no regular file, off after the end),
+ * directory), GGUF_E_INVALID (not a regular file, off after the end),
  * GGUF_E_TRUNCATED (size reaches past the end), GGUF_E_LIMIT (more than the
  * address space). */
 enum gguf_status gg_mapfile_open(struct gg_mapfile *m, const char *path,
@@ -48,9 +48,9 @@ enum gguf_status gg_mapfile_memory(struct gg_mapfile *m, const void *data,
 enum gguf_status gg_mapfile_overlay(struct gg_mapfile *m, const void *data,
                                     uint64_t size, struct gguf_error *err);
 
-/* Keep the first size bytes of m, and the rest of their last page: from now on
- * they do not change, whatever becomes of the file's. data stays where it is.
- * GGUF_E_IO (no memory). */
+/* Keep a copy of the first size bytes of m, and of the rest of their last
+ * page: from now on they do not change, whatever happens to the file. data
+ * stays where it is. GGUF_E_IO (no memory). */
 enum gguf_status gg_mapfile_keep(struct gg_mapfile *m, uint64_t size,
                                  struct gguf_error *err);
 
@@ -67,10 +67,10 @@ enum gg_mapfile_advice {
 void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
                        enum gg_mapfile_advice advice);
 
-/* Is the file that fd has open the one that m maps, as it was then? A file that
- * was cut off is mapped as zeros up to the end of its last page, without any
- * signal: who has read all of it looks here before the result counts. fd may
- * be m's own. Fine on memory. GGUF_E_MISMATCH, GGUF_E_IO. */
+/* Is the file that fd has open the one that m maps, as it was then? A file
+ * that was truncated reads as zeros up to the end of its last page, without
+ * any signal: a caller that has read all of it checks this before it uses the
+ * result. fd may be m's own. Fine on memory. GGUF_E_MISMATCH, GGUF_E_IO. */
 enum gguf_status gg_mapfile_check(const struct gg_mapfile *m, int fd,
                                   struct gguf_error *err);
 

@@ -28,10 +28,10 @@ void gg_mem_free(const struct gguf_allocator *a, void *ptr);
 void *gg_mem_alloc_aligned(const struct gguf_allocator *a, size_t size,
                            size_t align);
 /* The same, for a block that will be filled from its begin on: where malloc
- * gives it and the system has huge pages, it gets such from 1 MiB on, the last
- * one if that is needed by half or is not the only one. Touched first, a page
- * of 4 KiB costs about 2 us, one of 2 MiB about 100 (Linux 6.18, a virtual
- * Zen). Freed by gg_mem_free_aligned. */
+ * gives it and the system has huge pages, it gets huge pages from 1 MiB on;
+ * the last page is huge if half of it is used or others come before it. The
+ * first touch of a page of 4 KiB costs about 2 us, of one of 2 MiB about 100
+ * (Linux 6.18, a virtual Zen). Freed by gg_mem_free_aligned. */
 void *gg_mem_alloc_huge(const struct gguf_allocator *a, size_t size,
                         size_t align);
 void gg_mem_free_aligned(const struct gguf_allocator *a, void *ptr);

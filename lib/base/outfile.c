@@ -177,8 +177,7 @@ out:
 }
 
 /* A new file that is complete has its name already when this fails: whether
- * the name outlives the machine is then not known, and nothing is taken
- * back. */
+ * the name would survive a crash is then unknown, and nothing is undone. */
 enum gguf_status gg_outfile_sync_folder(const struct gg_outfile *o,
                                         struct gguf_error *err)
 {
@@ -208,7 +207,7 @@ static int link_nameless(const struct gg_outfile *o, const char *to)
     return linkat(AT_FDCWD, proc, AT_FDCWD, to, AT_SYMLINK_FOLLOW);
 }
 
-/* The file itself, or what has its name now, as a temporary. */
+/* Give the file itself, or the one that has its name now, a temporary name. */
 static int link_temp(const struct gg_outfile *o, bool old, const char *to)
 {
     return old ? linkat(AT_FDCWD, o->path, AT_FDCWD, to, 0)
@@ -236,9 +235,9 @@ static enum gguf_status give_temp_name(struct gg_outfile *o, bool old,
                               "no name for a temporary beside it");
 }
 
-/* Another name for what has the target's, so that it can come back. There is
- * none where the system cannot link it; a disk that is full or fails is no
- * reason to lose it. */
+/* A second name for the file that the target replaces, so that it can be
+ * restored. Where the system cannot link there is none; a full or failing disk
+ * is an error, so that the old file is not lost. */
 static enum gguf_status keep_old_one(struct gg_outfile *o,
                                      struct gguf_error *err)
 {
@@ -259,7 +258,7 @@ static enum gguf_status keep_old_one(struct gg_outfile *o,
                               "what it replaces cannot be kept meanwhile");
 }
 
-/* Over what has the name. Linking never replaces, renaming does. */
+/* Replace the file of that name. Linking never replaces, renaming does. */
 static enum gguf_status replace(struct gg_outfile *o, bool keep_old,
                                 struct gguf_error *err)
 {

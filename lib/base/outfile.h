@@ -22,7 +22,7 @@ struct gg_outfile {
     char *old;  /* where what was replaced is kept; NULL: nothing is */
     struct gg_ident id;
     bool named; /* it has its name */
-    bool lost;  /* what was to be kept could not be: there is no way back */
+    bool lost;  /* the old file could not be kept: it cannot be restored */
     unsigned flags;
     uint64_t pos; /* bytes written and buffered by gg_outfile_write */
     uint8_t *buf;
@@ -33,8 +33,8 @@ struct gg_outfile {
 enum {
     GG_OUTFILE_FORCE = 1,   /* replace a regular file that exists */
     GG_OUTFILE_NO_SYNC = 2, /* do not wait for the disk */
-    GG_OUTFILE_NAMED = 4,   /* never without a name: as on systems that cannot
-                            * do that */
+    GG_OUTFILE_NAMED = 4,   /* never without a name, as on systems without
+                            * O_TMPFILE */
     GG_OUTFILE_PARTIAL = 8, /* the temporary is path + GG_OUTFILE_PART, and
                             * stays where there is no commit; one that is there
                             * already is refused: GGUF_E_MISMATCH */
@@ -47,10 +47,10 @@ enum {
 enum { GG_OUTFILE_BUF = 1 << 18 }; /* bytes of buf */
 
 /* Begin the file that will be path. Without GG_OUTFILE_FORCE an existing path
- * is refused here (GGUF_E_EXIST), and once more at commit. What exists and is
- * no regular file is refused: GGUF_E_INVALID. A symbolic link is replaced
- * itself, not what it leads to. The new file has the mode of one that it
- * replaces, and where this user may give files away, the owner. */
+ * is refused here (GGUF_E_EXIST), and once more at commit. An existing path
+ * that is not a regular file is refused: GGUF_E_INVALID. A symbolic link is
+ * replaced itself, not what it leads to. The new file has the mode of one that
+ * it replaces, and where this user may give files away, the owner. */
 enum gguf_status gg_outfile_open(struct gg_outfile *o,
                                  const struct gguf_allocator *a,
                                  const char *path, unsigned flags,
@@ -111,8 +111,8 @@ enum gguf_status gg_outfile_skip(struct gg_outfile *o, uint64_t size,
                                  struct gguf_error *err);
 
 /* Have a few megabytes from *at on written to the disk, and wait for it, so
- * that a commit need not wait for all at once; *at moves on, to end at most,
- * and there at once where the system cannot do it or nobody wants it. */
+ * that a commit need not wait for all at once; *at moves on, at most to end;
+ * straight to end where the system cannot do this or no sync is wanted. */
 enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
                                       uint64_t end, struct gguf_error *err);
 
@@ -122,12 +122,12 @@ enum gguf_status gg_outfile_sync_some(const struct gg_outfile *o, uint64_t *at,
 enum gguf_status gg_outfile_commit(struct gg_outfile *o,
                                    struct gguf_error *err);
 
-/* The steps of that, for several files of which all or none are to have their
- * names: first all but the names; then the names, with keep_old so that what
- * is replaced stays until gg_outfile_abort (where the file system has no hard
- * links, it cannot); then the folders.
- * unname: the file, if it still has its name, has it no more: what it replaced
- * is back, a partial one is the temporary again. */
+/* The steps of that, for several files that get all of their names or none:
+ * first all but the names; then the names, with keep_old so that replaced
+ * files stay until gg_outfile_abort (not possible where the file system has no
+ * hard links); then the folders. unname takes the name back if the file still
+ * has it: the replaced file is restored, a partial one is the temporary
+ * again. */
 enum gguf_status gg_outfile_finish(struct gg_outfile *o,
                                    struct gguf_error *err);
 /* After gg_outfile_finish: no descriptor from now on, but a temporary's

@@ -2,16 +2,16 @@
  *
  * Structures of parameters begin with their size, and only grow at the end: a
  * program that was built before a member existed gives a smaller one, and gets
- * the default of that member. One that was built with a newer library gives a
- * larger one, which is taken if nothing is asked for by what it has beyond this
- * library's: members that are added mean by 0 what was before them.
+ * the default of that member. A program built with a newer library gives a
+ * larger one, which is accepted if its further members are 0: in added members
+ * 0 means the earlier behaviour.
  */
 #ifndef GG_BASE_PARAMS_H
 #define GG_BASE_PARAMS_H
 
 #include "base/error.h"
 
-/* No structure of parameters is larger: what says so has no size. */
+/* No structure of parameters is larger: a larger struct_size was not set. */
 enum { GG_PARAMS_MOST = 4096 };
 
 /* own, of size bytes, holds the defaults: take over what given has. NULL gives

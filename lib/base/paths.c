@@ -89,7 +89,7 @@ static enum gguf_status add_key(struct gguf_paths *p, struct keys *k,
     return GGUF_OK;
 }
 
-/* What goes through is not overwritten: standard output may be a pipe that
+/* Pipes and terminals are not overwritten: standard output may be a pipe that
  * /dev/stdout leads to, too. */
 static bool is_stream(const struct stat *s)
 {
@@ -114,7 +114,7 @@ static enum gguf_status keys_of(struct gguf_paths *p, const char *path,
     gg_mem_free(p->allocator, dir);
     return rc == 0
                ? add_key(p, k, 'p', &s, path + gg_ident_folder_size(path), err)
-               : GGUF_OK; /* who opens it will complain */
+               : GGUF_OK; /* opening it will report the error */
 }
 
 static enum gguf_status clash(const char *path, const char *a, const char *b,

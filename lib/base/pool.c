@@ -81,9 +81,10 @@ static void stop(struct gguf_pool *p, unsigned n)
     gg_mem_free_aligned(p->allocator, p);
 }
 
-/* Workers block all signals: the program's handlers run on its own threads. But
- * not those that a thread raises by what it does, such as reading a mapped file
- * that was cut off: blocked, they kill without the handler being asked. */
+/* Workers block all signals: the program's handlers run on its own threads.
+ * Not blocked are those that a thread itself causes, such as by reading a
+ * mapped file that was truncated: while blocked, they would kill without
+ * calling the handler. */
 static int start(struct gguf_pool *p, unsigned *n_started)
 {
     static const int own[] = { SIGBUS, SIGFPE, SIGILL, SIGSEGV };

@@ -11,8 +11,8 @@
 
 bool gg_str_eq(struct gguf_str a, struct gguf_str b);
 bool gg_str_eqz(struct gguf_str a, const char *z);
-/* The same but for the case of ASCII letters, whatever the locale: names of
- * types, to which a Turkish strcasecmp's dotless i would matter. */
+/* Equal if the case of ASCII letters is ignored, in any locale: for names of
+ * types, which a Turkish strcasecmp with its dotless i would miss. */
 bool gg_str_same(struct gguf_str a, const char *z);
 bool gg_str_starts(struct gguf_str s, const char *prefix);
 bool gg_str_ends(struct gguf_str s, const char *suffix);

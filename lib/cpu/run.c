@@ -19,9 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A node of as many steps is faster on one thread than a barrier of about a
- * microsecond lets two be (measured on Zen 3: 2048 sums of floats take 0.2 us,
- * as many exponentials 1.5 us). */
+/* A node of at most this many steps is faster on one thread than on two with a
+ * barrier of about a microsecond (measured on Zen 3: 2048 sums of floats take
+ * 0.2 us, as many exponentials 1.5 us). */
 enum { SINGLE_STEPS = 2048 };
 
 struct gg_cpu_run {

@@ -24,7 +24,7 @@ struct gg_cpu_plan {
 void gg_cpu_plan_init(struct gg_cpu_plan *p, const struct gguf_allocator *a);
 void gg_cpu_plan_fini(struct gg_cpu_plan *p);
 
-/* How many of nth threads compute t, one or all; 0 if it is no work. */
+/* How many of nth threads compute t, one or all; 0 if it needs no work. */
 unsigned gg_cpu_n_threads(const struct gguf_tensor *t, unsigned nth);
 
 /* Make p the plan of graph for nth threads. Every node is one that

@@ -127,7 +127,7 @@ static bool is_ascii(struct gguf_str s)
     return true;
 }
 
-/* Oddities of the texts in one value, counted; the first one's index in the
+/* How many texts in one value are odd, and the index of the first in the
  * outermost array. */
 struct texts {
     uint64_t n, n_not_utf8, n_nul;

@@ -1,7 +1,7 @@
 /* check_data.c - every float and every block scale of a file, on all threads
  *
  * Tensors are cut into pieces that the threads take one by one; each tensor's
- * count and first place are the same whoever found them.
+ * count and first place do not depend on the thread that found them.
  */
 #include "config.h"
 #include "file/check.h"

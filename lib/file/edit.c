@@ -71,8 +71,8 @@ static enum gguf_status pad_to(struct gg_edit *e, uint64_t data_off,
     return GGUF_OK;
 }
 
-/* The new header. What pads it is as the old header's padding was, whatever its
- * bytes, if there is as much of it. */
+/* The new header. If it needs as much padding as the old one had, it gets the
+ * same bytes. */
 static enum gguf_status make_header(struct gg_edit *e, const void **header,
                                     size_t *size, struct gguf_error *err)
 {
@@ -221,7 +221,7 @@ static enum gguf_status write_in_place(struct gg_edit *e,
 
 /* ------------------------------------------------------------- the edit --- */
 
-/* Is none of the files that are read and written another one? */
+/* Are all files to read and to write different files? */
 static enum gguf_status check_paths(const struct gg_edit *e,
                                     struct gguf_error *err)
 {

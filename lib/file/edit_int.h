@@ -25,7 +25,7 @@ enum gguf_status gg_edit_tell(const struct gg_edit *e, uint64_t done,
                               uint64_t total, struct gguf_error *err);
 
 /* edit_order.c: can the data's byte order be changed? GGUF_E_UNSUPPORTED
- * names the tensor that stands against it. */
+ * names the tensor that prevents it. */
 enum gguf_status gg_edit_check_order(const struct gg_edit *e,
                                      struct gguf_error *err);
 

@@ -59,7 +59,7 @@ static enum gguf_status swap_tensor(struct sink *s, size_t i,
         gg_order_swap(type, row, off, s->buffer, (size_t)n);
         GG_TRY(s->o ? gg_outfile_write(s->o, s->buffer, n, err)
                     : gguf_writer_write(s->e->w, s->buffer, n, err));
-        /* Pages that were read are let go of, so that memory stays small. */
+        /* Pages that were read are released, so that memory stays small. */
         gg_mapfile_advise(&f->map, from + off, n, GG_ADVISE_DONTNEED);
         if (s->total && (s->done / STEP != (s->done + n) / STEP))
             GG_TRY(gg_edit_tell(s->e, s->done + n, s->total, err));
@@ -68,7 +68,7 @@ static enum gguf_status swap_tensor(struct sink *s, size_t i,
     return GGUF_OK;
 }
 
-/* What lies between tensors, and after them: as it is. */
+/* Bytes between tensors and after them are copied unchanged. */
 static enum gguf_status copy_gap(struct sink *s, uint64_t from, uint64_t to,
                                  struct gguf_error *err)
 {

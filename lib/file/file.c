@@ -186,10 +186,10 @@ static enum gguf_status apply_journal(struct gguf_file *f, bool *there,
 
 /* The file of f->path as it is now. *torn: somebody wrote to it meanwhile, and
  * the header may be partly what it was before. An edit in place saves its
- * journal before it writes and removes it after, and leaves another time behind
- * (journal.h): if there is none now as there was none before, and the time is
- * the same, there was no edit in between. What the header is made of is a copy
- * then, which later edits do not touch. */
+ * journal before it writes, removes it afterwards, and changes the file's time
+ * (journal.h): if there is no journal before and after reading, and the time
+ * is the same, there was no edit in between. The header is then read from a
+ * copy, which later edits do not touch. */
 static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
                                   const struct gguf_file_params *p,
                                   const struct gguf_limits *limits, bool *torn,
@@ -216,8 +216,8 @@ static enum gguf_status read_once(struct gguf_file *f, const struct source *s,
     return st == GGUF_OK ? found : st;
 }
 
-/* A file that grows while it is read, such as one that is being downloaded, has
- * a header that stays: three times the same is enough. */
+/* A file that grows while it is read, such as a download, has a header that
+ * does not change: it is enough to read it three times alike. */
 static enum gguf_status read_path(struct gguf_file *f, const struct source *s,
                                   const struct gguf_file_params *p,
                                   const struct gguf_limits *limits,

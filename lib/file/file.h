@@ -44,11 +44,10 @@ enum gguf_status gg_file_note(const struct gguf_file *f,
 enum gguf_status gg_file_check(const struct gguf_file *f,
                                struct gguf_error *err);
 
-/* The file that like would be with the pairs of meta and no others: to be
- * looked at, as far as that takes a header; nothing after it may be read. like
- * is kept. Whatever the limits were that like was opened with, they hold.
- * GGUF_E_NOMEM, and what meta may have wrong: GGUF_E_FORMAT, GGUF_E_LIMIT
- * (alignment). */
+/* The file that like would be with the pairs of meta and no others. It has a
+ * header only: nothing after it may be read. like is kept; the limits that it
+ * was opened with hold. GGUF_E_NOMEM, and for faults of meta: GGUF_E_FORMAT,
+ * GGUF_E_LIMIT (alignment). */
 enum gguf_status gg_file_plan(struct gguf_file **out,
                               const struct gguf_file *like,
                               const struct gguf_meta *meta,

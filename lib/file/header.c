@@ -3,7 +3,7 @@
 #include "file/header.h"
 #include "file/value.h"
 
-/* What files turn out to be that people take for GGUF. */
+/* Other formats that people mistake for GGUF. */
 static const struct {
     size_t off;
     const char *bytes;

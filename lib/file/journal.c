@@ -53,8 +53,9 @@ static void put_head(uint8_t *b, const struct gg_mapfile *m,
     gg_bytes_store64le(b + 48, XXH3_64bits(header, (size_t)size));
 }
 
-/* Is there no journal, if name could not be opened for this reason? What
- * cannot be read, and is of who may write the file, may well be one. */
+/* Is there no journal, if name could not be opened for this reason? A file
+ * that cannot be read, and that belongs to a user who may write the file, may
+ * be one. */
 static bool is_none(const char *name, const struct stat *file,
                     const struct gguf_error *why)
 {
@@ -85,7 +86,7 @@ static enum gguf_status open_journal(struct gg_journal *j, const char *name,
     if (fstat(m->fd, &file) != 0)
         return gg_error_set_errno(err, errno, "fstat");
     if (gg_mapfile_open(&j->map, name, 0, 0, &why) == GGUF_OK) {
-        bool good = false; /* it comes from who may write the file */
+        bool good = false; /* it comes from a user who may write the file */
         enum gguf_status st =
             gg_ident_trusted(j->map.fd, name, file.st_uid, &good, err);
         if (!good)
@@ -132,7 +133,7 @@ void gg_journal_close(struct gg_journal *j)
     gg_mapfile_close(&j->map);
 }
 
-/* A file that has a journal's name and is not a journal is somebody's. */
+/* A file that has a journal's name and is not a journal is left alone. */
 static enum gguf_status check_stranger(const char *name,
                                        struct gguf_error *err)
 {
@@ -267,8 +268,8 @@ void gg_header_unlock(int fd)
     close(fd);
 }
 
-/* Who reads the file meanwhile learns from its time that it was written to,
- * also where clocks tick slowly: another one than old. */
+/* Set the file's time to another one than old, even where clocks tick slowly:
+ * readers see by it that the file was written to. */
 static void change_time(int fd, const struct timespec *old)
 {
     struct stat s;

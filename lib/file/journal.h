@@ -3,9 +3,9 @@
  * PATH.edit-journal: "GGUFEDIT", u32 1, u32 0, u64 inode and u64 size of the
  * file it belongs to, u64 XXH3 of the 64 KiB after the header in that file,
  * u64 size of the header, u64 XXH3 of it, the header; all little-endian. It
- * appears complete, by renaming. One that belongs to another file than PATH
- * is now means nothing. Where PATH is a symbolic link, the journal lies beside
- * what it leads to.
+ * appears complete, by renaming. A journal of another file than the present
+ * PATH is ignored. If PATH is a symbolic link, the journal lies beside its
+ * target.
  */
 #ifndef GG_FILE_JOURNAL_H
 #define GG_FILE_JOURNAL_H
@@ -15,7 +15,7 @@
 
 #define GG_JOURNAL ".edit-journal"
 
-/* What readers keep of a file for themselves, from its first byte on (file.c).
+/* Bytes from the beginning of a file of which readers keep a copy (file.c).
  * Longer headers are not written in place. */
 #define GG_HEADER_KEPT (UINT64_C(64) << 20)
 
@@ -35,9 +35,9 @@ enum gguf_status gg_journal_find(struct gg_journal *j,
                                  struct gguf_error *err);
 void gg_journal_close(struct gg_journal *j);
 
-/* Save header for the file m, which path leads to: for the eyes of those who
- * may read that. A failure leaves no journal. GGUF_E_EXIST: under its name is
- * what is no journal. */
+/* Save header for the file m, which path leads to, readable by those who may
+ * read m. A failure leaves no journal. GGUF_E_EXIST: its name belongs to a
+ * file that is not a journal. */
 enum gguf_status gg_journal_save(const struct gguf_allocator *a,
                                  const char *path, const struct gg_mapfile *m,
                                  const void *header, uint64_t size,
@@ -49,8 +49,9 @@ enum gguf_status gg_journal_remove(const struct gguf_allocator *a,
 
 /* Open the file path for writing and keep other edits away until *fd, which is
  * the caller's then, is unlocked. It must be the file that m maps, not changed
- * since: GGUF_E_MISMATCH; GGUF_E_IO, also if another edit is under way. To be
- * done before the journal is saved, which counts from then on. */
+ * since: GGUF_E_MISMATCH; GGUF_E_IO, also if another edit is under way. Call
+ * it before the journal is saved, since readers use the journal from then
+ * on. */
 enum gguf_status gg_header_lock(const char *path, const struct gg_mapfile *m,
                                 int *fd, struct gguf_error *err);
 /* Let others edit, and close fd; -1 is fine. */

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* " at byte N", or nothing for what is in no file. */
+/* " at byte N", or nothing for something that is not in a file. */
 struct where {
     char s[32];
 };
@@ -78,8 +78,8 @@ static enum gguf_status fail_size(const struct gguf_tensor_info *t,
         t->ne[2], t->ne[3], dt ? dt->name : "unknown");
 }
 
-/* A fork's id may mean something else to another fork: where the layout that
- * we know cannot be, the type is as good as unknown. */
+/* A fork's id may mean something else to another fork: if the layout that we
+ * know is impossible, the type is treated as unknown. */
 static enum gguf_status forget_size(struct gguf_tensor_info *t)
 {
     t->size = 0;

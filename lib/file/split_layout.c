@@ -1,4 +1,4 @@
-/* split_layout.c - what a file was like that shards cannot show */
+/* split_layout.c - the layout of a file that was split, for merging */
 #include "config.h"
 #include "file/split_layout.h"
 #include "base/ckd.h"
@@ -205,7 +205,7 @@ static enum gguf_status take_array(const struct gguf_file *f, const char *key,
     return GGUF_OK;
 }
 
-/* kv goes to m with one PREFIX less, and is no key of the set itself. */
+/* kv goes to m with one PREFIX less; not for keys of the set itself. */
 static enum gguf_status add_shown(struct gguf_meta *m,
                                   const struct gguf_kv *kv,
                                   struct gguf_error *err)

@@ -1,14 +1,14 @@
-/* split_layout.h - what a file was like that shards cannot show
+/* split_layout.h - the layout of a file that was split, for merging
  *
  * Shards and what is merged from them are laid out as a gguf_writer does:
  * tensors in the order of their list, zeros up to the alignment after each.
- * If a file that is split is not, its first shard has keys that let merging
- * give it back byte for byte; other programs pass them over:
+ * A file with another layout gets keys in its first shard with which merging
+ * restores it byte for byte; other programs ignore them:
  *
  *   libgguf.split.offsets  arr[u64]  the offset of each tensor
  *   libgguf.split.size     u64       bytes from the end of the header on
- *   libgguf.split.gaps     arr[u8]   those of them that are in no tensor, one
- *                                    after another; left out if all are zero
+ *   libgguf.split.gaps     arr[u8]   bytes that are in no tensor, one after
+ *                                    another; left out if all are zero
  *
  * Keys that a whole file has of its own under these names, or under split.no,
  * split.count, split.tensors.count, stay in their place with "libgguf." before

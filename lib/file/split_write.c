@@ -14,9 +14,9 @@
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 
-/* Between two calls of the progress callback: long enough that calls cost
- * nothing, short enough that a stop is prompt and what is dirty in memory
- * stays small. */
+/* Bytes between two calls of the progress callback: enough that calls cost
+ * nothing, few enough that a stop is prompt and little unwritten data is in
+ * memory. */
 enum { STEP = 32 << 20 };
 
 /* Outputs that wait for their names without one hold a descriptor each: not
@@ -77,8 +77,8 @@ static enum gguf_status add_tensors(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-/* Does a copy of all tensors of w, those from number first on, take no room?
- * It does not where each has the place in a page that it had. */
+/* Can all tensors of w, those from number first on, be copied without new
+ * blocks? They can if each keeps its offset within a page. */
 static bool shares_all(const struct run *r, const struct gguf_writer *w,
                        size_t first)
 {
@@ -95,8 +95,8 @@ static bool shares_all(const struct run *r, const struct gguf_writer *w,
     return all;
 }
 
-/* Can the file path share blocks with those of the set? A file that cannot be
- * made is for the writer to complain about. GGUF_E_NOMEM. */
+/* Can the file path share blocks with those of the set? If the file cannot be
+ * made, the writer will report it. GGUF_E_NOMEM. */
 static enum gguf_status try_sharing(struct run *r, const char *path,
                                     struct gguf_error *err)
 {
@@ -275,8 +275,8 @@ static enum gguf_status room_needed(const struct run *r,
     return GGUF_OK;
 }
 
-/* Is there room for all shards together? A folder that cannot be looked at is
- * for the first shard to complain about. */
+/* Is there room for all shards together? If the folder cannot be read, the
+ * first shard will report it. */
 static enum gguf_status check_room(const struct run *r,
                                    const struct gguf_split_plan *plan,
                                    const char *prefix, struct gguf_error *err)
@@ -434,7 +434,7 @@ static enum gguf_status append_all(struct run *r, const struct merged *m,
                                     err);
 }
 
-/* A file that was laid out in another way than a writer does. */
+/* A file whose layout differs from a writer's. */
 static enum gguf_status write_exact(struct run *r, const struct merged *m,
                                     const char *path, struct gg_outfile *o,
                                     struct gguf_error *err)

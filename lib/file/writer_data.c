@@ -13,8 +13,8 @@ static enum gguf_status fail_state(const char *what, struct gguf_error *err)
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET, "%s", what);
 }
 
-/* The output, and the temporary where its name is known, are none of the
- * files that are read. */
+/* Neither the output nor the temporary, where its name is known, may be a file
+ * that is read. */
 static enum gguf_status check_inputs(const struct gguf_writer *w,
                                      const char *path,
                                      const struct gguf_output_params *p,
@@ -41,7 +41,7 @@ static uint64_t file_off(const struct gguf_writer *w, size_t i, uint64_t off)
     return gguf_writer_data_off(w) + w->tensor[i].off + off;
 }
 
-/* What lies between the tensors of a file that is taken up may be anything. */
+/* Between the tensors of a file that is resumed there may be any bytes. */
 static enum gguf_status clear_gaps(struct gguf_writer *w,
                                    struct gguf_error *err)
 {
@@ -204,8 +204,8 @@ enum gguf_status gguf_writer_copy(struct gguf_writer *w,
     return GGUF_OK;
 }
 
-/* Is the file open, and are bytes off .. off+size in tensor i, whose turn was
- * not yet? */
+/* Is the file open, and are bytes off .. off+size in tensor i, which has not
+ * begun yet? */
 static enum gguf_status check_range(const struct gguf_writer *w, size_t i,
                                     uint64_t off, uint64_t size,
                                     struct gguf_error *err)

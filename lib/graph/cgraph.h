@@ -28,8 +28,8 @@ struct gguf_graph {
     struct gguf_graph *older; /* the one made before it in its context */
 };
 
-/* The graphs of ctx are gone: whoever remembers one finds nodes and generation
- * 0 there, until something else lies in that memory. */
+/* The graphs of ctx end: code that remembers one finds no nodes and generation
+ * 0 there, until other objects use that memory. */
 void gg_graph_forget_all(struct gguf_ctx *ctx);
 
 /* Number of t, or GG_GRAPH_NONE. */
@@ -78,9 +78,9 @@ static inline int32_t gg_graph_find(const struct gguf_graph *g,
     return gg_graph_place(g, gg_graph_number(g, t));
 }
 
-/* Append t alone, a leaf or a node as graph_add tells them apart, in whatever
- * order the caller says; t is not there yet, its sources are, if ever. Sticky
- * GGUF_E_FULL. */
+/* Append t alone, a leaf or a node as graph_add tells them apart, in the order
+ * of the caller; t is not in the graph yet, and its sources will not be added
+ * later. Sticky GGUF_E_FULL. */
 void gg_graph_append(struct gguf_graph *graph, struct gguf_tensor *t);
 
 #endif

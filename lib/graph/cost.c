@@ -1,7 +1,7 @@
 /* cost.c - what operations cost, in steps: see gg_graph_cost_fn
  *
- * Estimates, for whoever divides work: a node of few steps is not worth a
- * barrier, one of many is worth another device.
+ * Estimates, for dividing work: a node of few steps is not worth a barrier,
+ * one of many is worth another device.
  */
 #include "config.h"
 #include "graph/optab.h"

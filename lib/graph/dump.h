@@ -1,4 +1,4 @@
-/* dump.h - text that goes out piece by piece, until somebody stops it */
+/* dump.h - text that is written piece by piece, until the callback stops it */
 #ifndef GG_GRAPH_DUMP_H
 #define GG_GRAPH_DUMP_H
 

@@ -7,10 +7,10 @@
  * Decoding a row and the bytes that encoding gives are those of ggml
  * (commit d99724f, ggml_quantize_chunk of an x86-64 build without
  * contraction) for finite input, also where scales overflow. Blocks with a NaN
- * or infinity decode to something of no use, are never undefined behaviour,
- * and are the same at all levels, but for the sign and payload of a NaN, which
- * C leaves to the compiler; quantizing checks for them first. Rows
- * of a fork's types decode to the floats of ik_llama.cpp (commit 8337e4c)
+ * or infinity decode to meaningless numbers, but never with undefined
+ * behaviour, and to the same at all levels except for the sign and payload of
+ * a NaN, which C leaves to the compiler; quantizing checks for them first.
+ * Rows of a fork's types decode to the floats of ik_llama.cpp (commit 8337e4c)
  * built without contraction. F64, which ggml does not encode, is the same
  * number.
  */

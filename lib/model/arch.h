@@ -2,14 +2,13 @@
  *
  * An architecture is a row of choices: which norms a layer has and where, how
  * queries, keys and values are made, what positions turn, which feed-forward
- * part, which experts. What a row does not say is llama's. Rows say what
- * files hold and what is computed; which weights and keys follow from them is
- * need.c, how they are computed build*.c. doc/architectures.md is printed from
- * the rows.
+ * part, which experts. What a row leaves out is as in llama. Rows say what
+ * files hold and what is computed; need.c derives the weights and keys,
+ * build*.c the computation. doc/architectures.md is printed from the rows.
  *
- * Each choice is a list X(ID, text): the text is what that page says, "" for
- * what is like llama. More architectures are known than can be evaluated: all
- * are checked.
+ * Each choice is a list X(ID, text): the text is what that page says, "" for a
+ * choice that is llama's. More architectures are known than can be evaluated:
+ * all are checked.
  */
 #ifndef GG_MODEL_ARCH_H
 #define GG_MODEL_ARCH_H

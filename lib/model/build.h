@@ -1,9 +1,9 @@
 /* build.h - the graph of a forward pass
  *
  * n_tok tokens of each of n_seq sequences, N = n_tok * n_seq in all, sequence
- * after sequence. What tokens take from earlier ones lies in memory, of a kind
- * for each kind of mixer: the pass is told where, and puts there what later
- * tokens will take.
+ * after sequence. Each kind of mixer has a kind of memory for what tokens take
+ * from earlier ones: the pass is told where it lies, reads it, and writes what
+ * later tokens will take.
  */
 #ifndef GG_MODEL_BUILD_H
 #define GG_MODEL_BUILD_H

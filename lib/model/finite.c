@@ -1,4 +1,4 @@
-/* finite.c - looking for weights that are no numbers
+/* finite.c - looking for weights that are not finite
  *
  * Every row is decoded to floats and its exponents are looked at. Rows are
  * dealt out to the threads in turn; the first bad element in file order wins,
@@ -87,7 +87,7 @@ static void check_thread(void *user, unsigned ith, unsigned nth)
     }
 }
 
-/* The first weight that is no number. */
+/* The first weight that is not finite. */
 static enum gguf_status fail(const struct gguf_model *m,
                              const struct finding *f, struct gguf_error *err)
 {

@@ -69,7 +69,7 @@ struct gg_hparams {
  *
  * If the report goes to a checker, every fault is a finding, and no failure:
  * what is missing or wrong is 0 then, or its default, and hp->n_layer as the
- * caller set it. What is well formed and not supported is no fault.
+ * caller set it. A value that is well formed but not supported is not a fault.
  * GGUF_E_NOMEM, GGUF_E_CANCELLED. */
 enum gguf_status gg_hparams_load(struct gg_hparams *hp,
                                  const struct gg_source *src,

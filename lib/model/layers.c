@@ -201,7 +201,7 @@ static void recurrent_sizes(const struct gg_hparams *hp,
 void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
                       const struct gg_model_layer *l, struct gg_model_sizes *z)
 {
-    /* gemma3n's numbers are no keys */
+    /* gemma3n's files have no keys for these */
     const bool altup = a->order == GG_ORDER_ALTUP;
     const bool up_2 = a->ffn == GG_FFN_FUSED;
     z->any = NAN;
@@ -213,7 +213,7 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     head_sizes(hp, a, l, z);
     expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff, z);
     recurrent_sizes(hp, z);
-    /* PLaMo 2's rank of time steps is no key either */
+    /* nor PLaMo 2's for its rank of time steps */
     if (l->mixer == GG_MIX_PLAMO_MAMBA)
         z->rank_q = fmax(64, floor(z->embd / 16));
     z->per_layer = altup ? 256 : known(hp->n_per_layer);

@@ -13,8 +13,8 @@ struct choice {
     tensor *weight; /* [1, n_used, N] */
 };
 
-/* The least sum of weights that is divided by: the smallest normal number of
- * half precision, as where weights were computed in it. */
+/* The least divisor of weights, instead of a smaller sum: the smallest normal
+ * number of half precision, as if weights were computed in it. */
 #define LEAST_SUM 6.103515625e-5f
 
 static unsigned gating_of(const struct gg_model_at *at)

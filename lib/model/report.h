@@ -1,8 +1,8 @@
 /* report.h - one way to say that something is wrong about a model
  *
  * Whoever checks hands each fault over here. It becomes a finding and the
- * check goes on (gguf-info --check), or it becomes an error and is the end of
- * opening a model: what one finds the other cannot miss.
+ * check goes on (gguf-info --check), or an error that ends the opening of a
+ * model: both find the same faults.
  */
 #ifndef GG_MODEL_REPORT_H
 #define GG_MODEL_REPORT_H

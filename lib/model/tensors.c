@@ -159,7 +159,7 @@ static enum gguf_status check_scale(const struct check *c,
                      gg_str_esc(&e, t->name), gg_str_esc(&f, gg_str_z(scale)));
 }
 
-/* One that the architecture does not have. Who opens may warn of it. */
+/* A tensor that the architecture does not have: opening may warn of it. */
 static enum gguf_status check_extra(const struct check *c,
                                     const struct gguf_tensor_info *t)
 {
@@ -224,8 +224,8 @@ static void count_lacks(struct check *c, enum gg_model_scope scope,
             c->first[id] = il;
 }
 
-/* Layers without any tensor: one finding. Who opens is told of their first
- * weight. */
+/* Layers without any tensor: one finding; the error of opening names their
+ * first weight. */
 static enum gguf_status check_empty(const struct check *c)
 {
     uint32_t n = 0, first = 0;
@@ -241,7 +241,7 @@ static enum gguf_status check_empty(const struct check *c)
                      n, c->n_layer, first);
 }
 
-/* One finding for each weight, however many layers it is missing in. */
+/* One finding for each weight, in however many layers it is missing. */
 static enum gguf_status check_missing(struct check *c)
 {
     const bool opens = gg_report_opens(c->report);

@@ -5,7 +5,7 @@
 #include "kern/kern.h"
 #include "model/need.h"
 
-/* Where one looks things up: the last layer that was asked for is kept. */
+/* State of look-ups: it keeps the last layer that was asked for. */
 struct gg_model_lookup {
     const struct gg_source *src;
     const struct gg_arch *arch;
@@ -17,9 +17,9 @@ struct gg_model_lookup {
     bool is_set;
 };
 
-/* The weight that a tensor is, or GG_W_NONE: its layer is *il. Of one that the
- * architecture does not have, or of a layer that there is not, there is none;
- * l->needs and l->sizes are of its place. */
+/* The weight that a tensor is, or GG_W_NONE: its layer is *il. It is GG_W_NONE
+ * also for a layer that does not exist; l->needs and l->sizes are those of the
+ * tensor's place. */
 enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
                                uint64_t *il);
 
@@ -27,9 +27,10 @@ enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
 uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
                                 enum gg_model_scope scope);
 
-/* Check each tensor of all files, then what is missing. What nobody asked for
- * is a finding; one who opens sees it by gg_model_lookup. GGUF_E_TENSOR,
- * GGUF_E_UNSUPPORTED, GGUF_E_NOMEM, GGUF_E_CANCELLED. */
+/* Check each tensor of all files, then what is missing. A tensor that the
+ * architecture does not have is a finding; gguf_model_open finds it with
+ * gg_model_lookup. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED, GGUF_E_NOMEM,
+ * GGUF_E_CANCELLED. */
 enum gguf_status gg_tensors_check(struct gg_model_lookup *l,
                                   const struct gg_report *report,
                                   const struct gg_kern *kern,

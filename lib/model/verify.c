@@ -1,7 +1,7 @@
-/* verify.c - all that is wrong about a model
+/* verify.c - everything that is wrong about a model
  *
  * A file as a container, its vocabulary, its hyperparameters and its tensors,
- * each by those who know it, and all to one who listens.
+ * each by the room that knows it, all reported to one callback.
  */
 #include "config.h"
 #include "gguf/verify.h"
@@ -24,7 +24,7 @@ struct verify {
     struct gg_hparams hp;
 };
 
-/* Layers that tensors speak of, as far as there can be so many. */
+/* Number of layers by the names of tensors, at most what is possible. */
 static uint32_t count_layers(const struct gg_source *s)
 {
     uint64_t most = 0, il, n = gg_source_n_tensors(s);

@@ -1,4 +1,4 @@
-/* verify_path.c - verification of what may not even open */
+/* verify_path.c - verification of files that may not even open */
 #include "config.h"
 #include "base/error.h"
 #include "base/mem.h"
@@ -24,8 +24,8 @@ static const struct {
     { GGUF_E_TYPE, GG_CHECK_SET },
 };
 
-/* Something is not there: of a set of which some is, that is a fault of the
- * set; else the path is wrong. */
+/* A file is missing: a fault of the set if other shards exist; else the path
+ * is wrong. */
 static enum gguf_status is_in_set(const char *path,
                                   const struct gguf_file_params *params,
                                   bool *yes, struct gguf_error *err)

@@ -61,7 +61,7 @@ static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
     return GGUF_OK;
 }
 
-/* Weights that files may have and nothing computes with. */
+/* Weights that files may have and that are never used. */
 static bool is_idle(enum gg_weight id)
 {
     return (id >= GG_W_CLS && id <= GG_W_DENSE_3) || id == GG_W_ROPE_LONG ||

@@ -20,8 +20,8 @@ struct gg_batch_plan {
 
 void gg_batch_fini(struct gg_batch_plan *p);
 
-/* Room for a batch of n tokens; what was there is lost where there was too
- * little. GGUF_E_NOMEM. */
+/* Room for a batch of n tokens; the old contents are lost if it has to grow.
+ * GGUF_E_NOMEM. */
 enum gguf_status gg_batch_room(struct gg_batch_plan *p, size_t n,
                                struct gguf_error *err);
 

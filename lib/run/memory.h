@@ -13,7 +13,8 @@
 #include "run/ubatch.h"
 
 struct gg_memory {
-    const struct gg_memory_kind *kind; /* NULL: the model has none such */
+    const struct gg_memory_kind *kind; /* NULL: the model has none of this
+                                        * kind */
     const struct gguf_model *model;
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_streams, dtype;
@@ -40,8 +41,8 @@ struct gg_memory_kind {
     enum gguf_status (*fill)(struct gg_memory *m,
                              const struct gg_run_ubatch *u,
                              struct gguf_error *err);
-    /* Can it forget the tokens at positions [begin, end) of a sequence, as the
-     * others stay? */
+    /* Can it forget the tokens at positions [begin, end) of a sequence and
+     * keep the others? */
     bool (*can_forget)(const struct gg_run_stream *s, int32_t begin,
                        int32_t end);
     /* Forget what n cells of a sequence hold, or all of it if that is all. */

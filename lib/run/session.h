@@ -13,10 +13,10 @@ struct gguf_session {
     gguf_session_graph_fn *on_graph;
     void *user;
     uint32_t n_ctx, n_seq, n_ubatch;
-    /* The most that a device says of wide (backend/backend.h). So that last
-     * bits do not depend on how a batch is cut, one of as many tokens meets no
-     * narrower product: what would be narrower is filled up with repetitions
-     * of the last column. */
+    /* The most that a device says of wide (backend/backend.h). So that the
+     * last bits do not depend on how a batch is cut, a batch of at least this
+     * many tokens never runs a narrower product: narrower pieces are filled up
+     * with repetitions of the last column. */
     uint32_t n_wide;
 
     struct gguf_ctx *cache_ctx;

@@ -1,8 +1,8 @@
 /* states.c - memory of recurrences: a state for each sequence, which every
  * token moves
  *
- * What a token did to a state cannot be undone: of a sequence all is forgotten,
- * or nothing.
+ * The effect of a token on a state cannot be undone: a sequence is forgotten
+ * as a whole or not at all.
  */
 #include "config.h"
 #include "run/memory.h"

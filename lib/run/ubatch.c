@@ -74,7 +74,7 @@ static bool cut(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
         h->n_seq = n_beside(u, p, q);
     }
     h->n_real = GG_MIN(gg_batch_n_tok(p, q) - u->begin, u->most);
-    /* of several sequences there are as many tokens as there must be */
+    /* several sequences have enough tokens already */
     h->n_tok = h->n_seq > 1 ? h->n_real : GG_MAX(h->n_real, (int64_t)u->least);
     return true;
 }

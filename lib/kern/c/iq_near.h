@@ -10,7 +10,7 @@
  *
  * Points count in base 3 (IQ1, IQ2) or 8 (IQ3), element 0 lowest.
  * start[p] >> 1 is where the list of point p begins, start[p + 1] >> 1 where
- * it ends; start[p] & 1: the point is an entry. Behind the last list are eight
+ * it ends; start[p] & 1: the point is an entry. After the last list are eight
  * more numbers, for loads of whole vectors.
  */
 #ifndef GG_KERN_C_IQ_NEAR_H

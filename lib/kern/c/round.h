@@ -49,7 +49,7 @@ static inline float gg_kern_max_abs(const float *x, size_t n)
 }
 
 /* The first of n floats that has the largest magnitude, with its sign; NaN
- * does not count, and 0 is what is left of nothing else. */
+ * does not count; 0 if all are NaN. */
 static inline float gg_kern_max_abs_signed(const float *x, size_t n)
 {
     uint32_t best = 0, m = 0;

@@ -19,7 +19,7 @@
  * estimated above 1 - 2^-8 of the largest estimate is enough.
  *
  * All this wants sums that neither overflow nor get lost among the smallest
- * floats; parts with such go to the reference.
+ * floats; parts with such sums go to the reference.
  */
 #include "config.h"
 #include "kern/codec.h"

@@ -13,7 +13,7 @@ static bool is_target(uint32_t type)
                                              t->family == GGUF_FAMILY_QUANT));
 }
 
-/* What the files of a split model say of themselves follows from the files. */
+/* Split keys: they follow from the output's files. */
 static enum gguf_status check_keys(const struct gguf_meta *meta,
                                    struct gguf_error *err)
 {

@@ -23,7 +23,7 @@ static enum gguf_status imatrix_keys(struct gguf_quant *q,
     if (q->p.imatrix_name)
         GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.file",
                                   q->p.imatrix_name, err));
-    if (im->n_datasets) /* its path is for nobody else */
+    if (im->n_datasets) /* its path is private */
         GG_TRY(gguf_meta_set_strz(q->meta, "quantize.imatrix.dataset",
                                   q->p.compat
                                       ? im->datasets[0]
@@ -88,9 +88,9 @@ static enum gguf_status prune_array(struct gguf_quant *q,
     return st;
 }
 
-/* What the model's own keys begin with: its architecture, or in a model of none
- * what stands before the only key that ends in .block_count. GGUF_E_NOTFOUND:
- * there is no such key. */
+/* The prefix of the model's own keys: its architecture, or without one the
+ * prefix of the only key that ends in .block_count. GGUF_E_NOTFOUND: there is
+ * no such key. */
 static enum gguf_status find_arch(const struct gguf_quant *q,
                                   struct gguf_str *arch,
                                   struct gguf_error *err)

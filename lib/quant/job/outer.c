@@ -39,7 +39,7 @@ find_beside(const struct gguf_quant *q, const struct gguf_split_tensor *src,
 
 /* ------------------------------------------------------- of the input --- */
 
-/* What is in the output first, each as it was listed. */
+/* Tensors of the output first, each group in its order. */
 static int compare_places(const void *a, const void *b)
 {
     const struct gg_job_tensor *x = a, *y = b;
@@ -68,7 +68,7 @@ void gg_outer_unfold(struct gguf_quant *q)
 }
 
 /* The scale of one tensor goes into its weights; gone[] are the tensors of the
- * input that stand for nothing then. */
+ * input that are then left out. */
 static enum gguf_status fold(struct gguf_quant *q, struct gg_job_tensor *jt,
                              bool *gone, struct gguf_error *err)
 {
@@ -118,7 +118,7 @@ bool gg_outer_wanted(const struct gguf_quant *q,
            !gg_source_find(&q->in, name, NULL);
 }
 
-/* A tensor of size bytes, which is called as jt is with a suffix. */
+/* A tensor of size bytes, named like jt with a suffix. */
 static uint64_t tensor_size(const struct gg_job_tensor *jt, const char *suffix,
                             unsigned n_dims, uint64_t size, uint64_t align,
                             bool headers)

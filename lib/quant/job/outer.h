@@ -1,11 +1,11 @@
 /* outer.h - scales that tensors have outside of their blocks (data/gguf.h), in
  * jobs
  *
- * Those of the input go into weights that become another type, and are no
- * tensors of the output then; beside weights that keep their type they stay.
- * With compat they always stay, and multiply what was made without them, as
- * llama-quantize knows of none. Those of the output are found before the
- * blocks are made.
+ * Scales of the input are multiplied into weights that become another type,
+ * and are then left out of the output; beside weights that keep their type
+ * they stay. With compat they always stay, and the weights are made without
+ * them, since llama-quantize does not know them. Those of the output are found
+ * before the blocks are made.
  */
 #ifndef GG_QUANT_OUTER_H
 #define GG_QUANT_OUTER_H

@@ -209,8 +209,8 @@ static uint64_t n_importances(const struct gguf_tensor_info *t)
     return t->n_elements / (uint64_t)t->ne[1];
 }
 
-/* Data of another shape are of another model. Only embeddings are let pass, as
- * the peer does: vocabularies of one model differ. */
+/* Data of another shape are of another model. Only embeddings may differ, as
+ * in llama-quantize: vocabularies of one model differ. */
 static enum gguf_status check_widths(const struct gguf_quant *q,
                                      struct gguf_error *err)
 {
@@ -239,7 +239,7 @@ static enum gguf_status check_widths(const struct gguf_quant *q,
                         n_values, n_other, n);
 }
 
-/* Data of which no name is known are of another model. */
+/* If the model knows none of their names, the data are of another model. */
 static enum gguf_status check_names(struct gguf_quant *q,
                                     struct gguf_error *err)
 {

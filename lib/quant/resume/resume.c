@@ -40,7 +40,7 @@ static double get_f64(const uint8_t *b)
     return v;
 }
 
-/* Take a record; false if it is none. */
+/* Take a record; false if it is not valid. */
 static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
                         const uint8_t *b)
 {
@@ -76,9 +76,8 @@ static bool read_record(struct gg_resume *r, const struct gguf_quant *q,
     return true;
 }
 
-/* A record after the last. What a failing call wrote of one is written over
- * by the next: records of several threads, which come one after the other, are
- * whole. */
+/* A record after the last. The next record overwrites what a failing call
+ * wrote of one, so records stay whole; threads append one after the other. */
 static enum gguf_status append(struct gg_resume *r, uint8_t *b,
                                struct gguf_error *err)
 {
@@ -141,9 +140,9 @@ static enum gguf_status append_file(struct gg_resume *r, uint32_t kind,
     return append(r, b, err);
 }
 
-/* Is the file fd, found as part, the one of file no? Known by its inode; or an
- * earlier run was killed right after it made it: then there is a journal, and
- * nothing in the file. */
+/* Is the file fd, found as part, the one of file no? It is known by its inode;
+ * or an earlier run was killed right after making it: then there is a journal,
+ * and the file is empty. */
 static enum gguf_status take_part(struct gg_resume *r, size_t no,
                                   const char *part, int fd,
                                   struct gguf_error *err)
@@ -281,8 +280,8 @@ static enum gguf_status fail_busy(struct gguf_error *err)
                         "another process is at work on it");
 }
 
-/* A run that finds it locked, or after the lock that it was removed, came
- * second. Where there are no locks, it goes without one. */
+/* A run that finds it locked, or finds after locking that it was removed, came
+ * second. Where the system has no locks, a run works without one. */
 static enum gguf_status lock_journal(const struct gg_resume *r, bool *locked,
                                      struct gguf_error *err)
 {

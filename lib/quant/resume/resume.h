@@ -1,4 +1,4 @@
-/* resume.h - the journal of a run that can be gone on with
+/* resume.h - the journal of a run that can be resumed
  *
  * PATH.resume, for the output PATH of one job: "GGUFRESU", u32 3, u32 0, the
  * plan's digest (16 bytes), then records of 104 bytes, each one of
@@ -10,15 +10,15 @@
  *     u32 2, u32 file, u64 inode: the file is about to get its name
  *     u32 3, u32 file, u64 inode: the temporary of the file was made
  *
- * and ends in the XXH3 (u64) of what comes before. All is little-endian. What
- * lies after the first record that is torn or wrong means nothing. Digests
- * are XXH3 of 128 bits. The process that writes the journal holds a lock on it
- * (fcntl), so that there is only one.
+ * and ends in the XXH3 (u64) of what comes before. All is little-endian.
+ * Everything after the first torn or wrong record is ignored. Digests are XXH3
+ * of 128 bits. The process that writes the journal holds a lock on it (fcntl),
+ * so that there is only one.
  *
  * The journal appears with its head, and a temporary counts only if the
  * journal knows its inode: a file of either name that no run made is refused,
- * and stays. What is to be taken up must be a regular file of one name, and in
- * a folder like /tmp of this user (gg_ident_open).
+ * and stays. A file to resume must be a regular file with one name, and in a
+ * folder like /tmp belong to this user (gg_ident_open).
  */
 #ifndef GG_QUANT_RESUME_H
 #define GG_QUANT_RESUME_H

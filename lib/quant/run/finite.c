@@ -1,4 +1,4 @@
-/* finite.c - is there anything but numbers in an array? Or large ones? */
+/* finite.c - has an array NaN, infinities or large numbers? */
 #include "config.h"
 #include "quant/run/finite.h"
 #include "base/bytes.h"
@@ -8,8 +8,8 @@
 
 enum { LANES = 16 };
 
-/* Is the size of a number, as bits, from a limit on? Sizes compare like their
- * bits; adding 2^31 - limit sets the sign bit then. Inner loops of fixed
+/* Is a magnitude, as bits, at least limit? Magnitudes compare like their bits,
+ * so adding 2^31 - limit sets the sign bit if it is. Inner loops of fixed
  * length, for compilers to make vectors of. */
 static bool all_below(const float *x, size_t n, uint32_t limit)
 {

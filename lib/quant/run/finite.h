@@ -1,4 +1,4 @@
-/* finite.h - is there anything but numbers in an array? */
+/* finite.h - has an array NaN, infinities or large numbers? */
 #ifndef GG_QUANT_FINITE_H
 #define GG_QUANT_FINITE_H
 
@@ -8,9 +8,9 @@
 /* No NaN and no infinity in x[0..n). */
 bool gg_quant_finite(const float *x, size_t n);
 
-/* They are below 2^15, too: numbers that every type to encode to has room for,
- * as F16 ends at 65504, and scales of blocks, which are F16, are smaller than
- * what they are for. */
+/* And all are below 2^15, so that every type can hold them: F16 ends at 65504,
+ * and scales of blocks, which are F16, are smaller than the block's
+ * elements. */
 bool gg_quant_small(const float *x, size_t n);
 
 #endif

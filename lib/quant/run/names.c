@@ -1,7 +1,7 @@
 /* names.c - what the files of a run are called
  *
- * Before the work: no two of the files that it reads and writes are one. At
- * the end: all get their names, or none does.
+ * Before the work: no two of the paths to read and to write are the same file.
+ * At the end: all get their names, or none does.
  */
 #include "config.h"
 #include "quant/run/run.h"
@@ -68,8 +68,7 @@ enum gguf_status gg_quant_run_check_paths(
     return st;
 }
 
-/* What the input had when it was opened is what went into the output: else
- * there is none. */
+/* If the input has changed since it was opened, there is no output. */
 static enum gguf_status check_inputs(const struct gg_quant_run *r,
                                      struct gguf_error *err)
 {

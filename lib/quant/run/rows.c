@@ -6,7 +6,7 @@
  * and writes a chunk's bytes to their place in the output. Threads do not wait
  * for each other, so that reading, computing and writing overlap; what a chunk
  * gives depends on nothing but its rows. Memory is one slice and one chunk for
- * each thread; pages of the input are let go of after the chunk.
+ * each thread; pages of the input are released after the chunk.
  */
 #include "config.h"
 #include "quant/run/run.h"
@@ -244,7 +244,7 @@ static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
 }
 
 /* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
- * while this one is computed. Behind it: let go. */
+ * while this one is computed. After it: release its pages. */
 static void advise(const struct gguf_split_tensor *t, uint64_t off,
                    uint64_t size, bool before)
 {

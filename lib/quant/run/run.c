@@ -4,8 +4,9 @@
 #include "base/params.h"
 #include "file/writer_int.h"
 
-/* The input is none of the outputs, which gg_quant_run_check_paths saw, and is
- * looked at again at the end, by gg_quant_run_commit: once for all of them. */
+/* gg_quant_run_check_paths made sure that the input is not an output;
+ * gg_quant_run_commit checks once for all files at the end that it has not
+ * changed. */
 static enum gguf_status open_writers(struct gg_quant_run *r, size_t k,
                                      const struct gguf_quant_output *output,
                                      struct gguf_error *err)

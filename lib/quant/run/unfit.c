@@ -77,7 +77,8 @@ bool gg_quant_run_check_blocks(struct gg_quant_run *r, size_t k, size_t i,
          at += len, blocks += type->block_size) {
         to->decode(blocks, back, len);
         if (gg_quant_finite(back, len) || !gg_quant_finite(x + at, len))
-            continue; /* what was no number before was met before */
+            continue; /* weights that were not finite before are counted
+                       * already */
         size_t big = at + find_largest(x + at, len);
         uint64_t e = element + big;
         if (what == GGUF_NONFINITE_ERROR) {
