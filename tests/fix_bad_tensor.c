@@ -115,7 +115,7 @@ static void bytes_wrap(struct fix *f)
     shape(f, ne, 1, GGUF_DTYPE_F32, 0);
 }
 
-/* Fits 63 bits, but not with padding behind it. */
+/* Fits 63 bits, but not with the padding after it. */
 static void padding_wrap(struct fix *f)
 {
     static const uint64_t ne[] = { INT64_MAX };

@@ -92,7 +92,7 @@ static void set_strs(struct model *m, const char *name, const char *const *v,
 
 /* ---------------------------------------------------------- vocabulary --- */
 
-/* Token i of N_TOKENS; the 256 behind the first three stand for bytes, in one
+/* Token i of N_TOKENS; the 256 after the first three stand for bytes, in one
  * of two ways of writing them. */
 static const char *token(size_t i, bool bpe, char out[8])
 {

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Every byte of a file and a NUL behind them, to be freed; NULL, and a size of
+/* Every byte of a file and a NUL after them, to be freed; NULL, and a size of
  * 0, if path is NULL or cannot be read. size may be NULL. */
 static inline void *slurp(const char *path, size_t *size)
 {

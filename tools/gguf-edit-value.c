@@ -79,7 +79,7 @@ static bool parse_float(struct gguf_str s, double *d)
         !text_copy(buf, sizeof buf, s.data, s.size))
         return false;
     *d = strtod(buf, &end);
-    /* A number too large for a double became one that was not written. */
+    /* false if a number too large for a double became infinity. */
     return end == buf + s.size && (!isinf(*d) || strchr(buf, 'i'));
 }
 
@@ -259,7 +259,7 @@ static void end_array(struct value *v, size_t at, uint64_t n)
 }
 
 /* A number or a string as JSON has it. Returns what follows, or NULL; why is
- * empty if it was no such thing at all. */
+ * empty if it is neither. */
 static const char *put_item(struct value *v, const char *p, struct text *why)
 {
     struct text item = { NULL, 0, 0 };

@@ -200,7 +200,7 @@ static bool set(struct job *j, const struct op *op, struct gguf_error *err)
     const struct gguf_kv *was = gguf_meta_find(j->after, op->key);
     log_key(j, was ? "set" : "added", op->key);
     if (was) {
-        /* It goes after the new value, which replaces it. */
+        /* Freed after the new value has replaced it. */
         size_t n = j->log.n;
         text_addz(&j->log, " (was ");
         log_value(j, was);
@@ -319,8 +319,8 @@ static void say_way(const struct job *j, enum gguf_edit_way way)
                  size);
 }
 
-/* The file has these values already, be it thanks to the journal of an edit
- * that was interrupted: that one is finished. */
+/* The file has these values already, perhaps only by the journal of an
+ * interrupted edit: finish that edit. */
 static bool finish_old(const struct job *j)
 {
     struct gguf_error err;

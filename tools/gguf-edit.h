@@ -11,14 +11,15 @@
 /* A value as it stands in a file after its type. Zeroed is empty. */
 struct value {
     uint32_t type;
-    uint32_t base;  /* of the innermost elements; type if that is no array */
+    uint32_t base;  /* of the innermost elements; type if that is not an
+                     * array */
     unsigned depth; /* levels of arrays */
     struct text bytes;
 };
 
 /* The argument of --set: "TYPE:text", or text of the type of present (NULL:
- * there is none), or of one that fits key and text. false: why says in what
- * way it is wrong, escaped; why is zeroed or holds a message already. */
+ * there is none), or of one that fits key and text. false: why says what is
+ * wrong, escaped; it is zeroed before, or holds a message already. */
 bool value_parse(struct value *v, const char *key, const char *arg,
                  const struct gguf_kv *present, struct text *why);
 

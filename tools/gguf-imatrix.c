@@ -169,7 +169,7 @@ static void show(const struct gguf_imatrix *im)
 
 /* ------------------------------------------------- against a model --- */
 
-/* A matrix that data are missing for, or of another shape. */
+/* A matrix without data, or with data of another shape. */
 struct missing {
     char *name;        /* escaped */
     uint64_t n_values; /* 0: there are none */
@@ -201,8 +201,8 @@ static void add_missing(struct comparison *c, struct gguf_str name,
     c->n_none += !n_values;
 }
 
-/* Which weights of the model have data? False: it cannot be read, which was
- * said. */
+/* Which weights of the model have data? False: the model cannot be read; a
+ * message was printed. */
 static bool compare(const struct gguf_imatrix *im, const struct options *o,
                     struct comparison *c)
 {
@@ -346,7 +346,7 @@ static enum gguf_status load_all(struct gguf_imatrix **im,
         *about = paths[i];
         st = gguf_imatrix_load(&one, paths[i], &o->files, err);
         if (st == GGUF_OK &&
-            n == 1) { /* as it is: what the form knows stays */
+            n == 1) { /* unchanged: all that this form holds stays */
             gguf_imatrix_destroy(*im);
             *im = one;
             return GGUF_OK;
@@ -386,7 +386,7 @@ static void check_paths(const struct options *o, char **in, int n)
     gguf_paths_destroy(p);
 }
 
-/* What no reader takes is not worth showing or writing. */
+/* Data that every reader refuses are neither shown nor written. */
 static bool is_some_left(const struct options *o,
                          const struct gguf_imatrix *im)
 {

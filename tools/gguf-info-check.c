@@ -139,7 +139,7 @@ bool info_check(struct json *j, const struct info *info,
     return good && !f.n[GGUF_SEVERITY_ERROR];
 }
 
-/* What does not open has one finding. */
+/* A file that does not open has one finding. */
 static int first_finding(void *user, const struct gguf_finding *x)
 {
     struct findings *f = user;

@@ -28,7 +28,7 @@ static const struct gguf_kv *find_kv(const struct load *l, struct gguf_str key)
     return kv;
 }
 
-/* Room that an edit left says nothing about the model. */
+/* Padding that an edit left says nothing about the model. */
 static bool is_padding(const struct gguf_kv *kv)
 {
     static const char key[] = GGUF_EDIT_PADDING_KEY;
@@ -130,8 +130,8 @@ static bool same_bytes(const struct gguf_split_tensor *a,
                    (size_t)a->info->size);
 }
 
-/* Can they be one tensor in two byte orders? Comparing shows it, but where
- * numbers are rounded before. */
+/* Can they be one tensor in two byte orders? Comparing values tells, except
+ * where decoding rounds. */
 static bool turned(const struct gguf_split_tensor *a,
                    const struct gguf_split_tensor *b)
 {

@@ -15,9 +15,9 @@
 static void put_line(const struct gguf_digest *d, const char *file,
                      struct gguf_str tensor)
 {
-    /* A manifest is for programs: names as they are. But for control
-     * characters, such as one that ends the line: no tensor's name has any, a
-     * file's may. On a terminal it is for people. */
+    /* A manifest is for programs, so names are not escaped, except control
+     * characters such as a line end: no tensor's name has any, but a file's
+     * may. On a terminal it is for people, and names are escaped. */
     struct text name = { NULL, 0, 0 };
     struct gguf_str f = { file, strlen(file) };
     const char *p = file;

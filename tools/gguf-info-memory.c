@@ -3,10 +3,10 @@
  * Weights are the tensor data. For models that can be evaluated here the cache
  * and what the computation needs are those of a session, planned and not
  * allocated. For others the cache is a key and a value for each layer,
- * key/value head and token of the context, in f16, which is what models need
- * whose every layer attends to everything: where the file speaks of latent
- * attention, of states instead of keys, or of layers that share, no figure is
- * given rather than a wrong one.
+ * key/value head and token of the context, in f16, which is right for models
+ * in which every layer attends to everything: if the file has keys of latent
+ * attention, of states, or of shared layers, no figure is given rather than a
+ * wrong one.
  */
 #include "config.h"
 #include "tools/gguf-info.h"
@@ -68,7 +68,7 @@ enum { UBATCH = 512 };
 struct needs {
     uint64_t n_ctx;
     uint64_t cache, compute; /* bytes; 0: not known */
-    bool planned;            /* they are a session's: 0 is none */
+    bool planned;            /* they are a session's: 0 means no bytes */
     const char *why;         /* it is not known */
 };
 

@@ -91,7 +91,7 @@ const struct gguf_kv *info_hparam(const struct info *info, const char *suffix);
 /* Tokens of the vocabulary, 0 if there is none. */
 uint64_t info_n_vocab(const struct info *info);
 
-/* Things worth a word, to standard error. */
+/* Warnings, to standard error. */
 void info_warn(const struct info *info);
 
 /* The line above all text. */
@@ -117,8 +117,8 @@ void info_memory(struct json *j, const struct info *info,
  * failed, or errors were found. */
 bool info_check(struct json *j, const struct info *info,
                 const struct info_options *o);
-/* Findings about what does not open. false: nothing was printed, since its
- * contents are not the reason. */
+/* Findings about a file that does not open. false: nothing was printed, since
+ * its contents are not the reason. */
 bool info_broken(struct json *j, const char *path,
                  const struct info_options *o,
                  const struct gguf_file_params *params);
@@ -131,8 +131,8 @@ bool info_values(const struct load *load, const struct info_options *o);
 bool info_diff(const struct load *a, const struct load *b,
                const struct info_options *o, bool *same);
 
-/* One value for a script; false: there is no such key, or with raw: it is no
- * string. */
+/* One value for a script; false: there is no such key, or with raw: it is not
+ * a string. */
 bool info_key(const struct load *load, const struct info_options *o);
 
 #endif

@@ -30,7 +30,7 @@ static int open_text(const char *path)
     return fd;
 }
 
-/* Why f gave no more; false: it ended, and all is well. */
+/* Report why f gave no more; false: it ended without an error. */
 static bool failed(gzFile f, const char *path)
 {
     int code;
@@ -56,8 +56,8 @@ static char *grow(char *p, size_t *cap, uint64_t limit)
     return q;
 }
 
-/* Everything that f gives, which may be without an end: at most limit bytes;
- * NULL after a message. */
+/* All that f gives, which may be endless: at most limit bytes; NULL after a
+ * message. */
 static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
 {
     size_t n = 0, cap = (size_t)1 << 20;

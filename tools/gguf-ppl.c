@@ -36,8 +36,8 @@ static bool fail(const char *file, const struct gguf_error *err)
     return false;
 }
 
-/* An architecture that cannot be evaluated is no dead end: say what can be
- * done with the file. */
+/* For an architecture that cannot be evaluated: say what else can be done with
+ * the file. */
 static bool fail_model(const struct job *j, const struct gguf_error *err)
 {
     const struct gguf_kv *kv =
@@ -258,7 +258,7 @@ int main(int argc, char **argv)
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
     bool good =
         open_model(&j, &o) && read_tokens(&j, &o) && open_session(&j, &o);
-    /* until now nobody would have asked whether there was one */
+    /* nothing before this point checks for a caught signal */
     progress_catch_signals();
     good = good && (o.compare             ? compare(&j)
                     : ppl_only_prints(&o) ? print_graphs(&j)

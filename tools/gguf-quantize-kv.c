@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Digits, with a '-' before them or not: of which strtoll and strtoull also
- * take what has blanks and signs before, and wrap it. */
+/* Digits, perhaps after a '-'. Checked because strtoll and strtoull also take
+ * blanks and other signs, and wrap. */
 static bool is_integer(const char *text)
 {
     text += *text == '-';

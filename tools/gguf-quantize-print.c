@@ -210,7 +210,7 @@ void print_nonfinite(const char *in, const struct target *t, int kept)
 }
 
 /* The tensor of this name in one of n targets, with importances that were
- * replaced; NULL: there is none. Outputs need not have the same tensors. */
+ * replaced; or NULL. Outputs need not have the same tensors. */
 static const struct gguf_quant_tensor *find_mended(const struct target *t,
                                                    size_t n, const char *name)
 {

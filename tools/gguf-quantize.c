@@ -68,8 +68,8 @@ static enum gguf_status run(struct options *o, const struct gguf_paths *noted,
     bar->linger = !o->resume; /* what has a name stays */
     enum gguf_status st =
         gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
-    /* The input was opened before: what the system refuses is the output. Of
-     * several the library names the one. */
+    /* The input is open already, so the system refused an output. If there are
+     * several, the library names the one. */
     bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE ||
                   st == GGUF_E_IO || st == GGUF_E_INVALID ||
                   st == GGUF_E_MISMATCH;
@@ -94,7 +94,7 @@ static struct gguf_paths *note_paths(const struct options *o)
     return p;
 }
 
-/* Write it, or take it away when the run failed: what was there stays. */
+/* Write it, or discard it if the run failed: an old report stays then. */
 static enum gguf_status end_report(const struct options *o, struct outtext *r,
                                    enum gguf_status st, double seconds,
                                    const char **about, struct gguf_error *err)

@@ -93,7 +93,7 @@ static void parse(struct options *o, int argc, char **argv)
         o->limits.max_tensors = 128;
 }
 
-/* A tensor of unknown size must not be taken apart from what surrounds it. */
+/* A tensor of unknown size must stay together with the bytes around it. */
 static bool sizes_known(const struct gguf_split *s, const char *path)
 {
     for (size_t i = 0; i < gguf_split_n_tensors(s); i++) {
@@ -207,7 +207,7 @@ static bool verify(const struct options *o, struct gguf_split *in,
     struct gguf_error err;
     char first[4096];
     if (!o->merge) {
-        /* The prefix may be the name of something else, too. */
+        /* The prefix may be the name of another file, too. */
         if (gguf_split_name_format(first, sizeof first, out, 1,
                                    (unsigned)n_shards, &err) != GGUF_OK) {
             msg_fail(out, &err);

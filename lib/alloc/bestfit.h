@@ -1,4 +1,4 @@
-/* bestfit.h - a dynamic allocator of offsets, without memory behind them
+/* bestfit.h - a dynamic allocator of offsets, without memory of its own
  *
  * Keeps the free spans of an endless range, sorted, none touching another. A
  * request gets the smallest span that is large enough; the last one, which has

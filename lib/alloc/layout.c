@@ -11,7 +11,7 @@
 enum { OUTSIDE = -1 };
 
 struct life {
-    int32_t root;       /* what it views; itself if it is no view; OUTSIDE:
+    int32_t root;       /* what it views; itself if it is not a view; OUTSIDE:
                            that is not in the graph */
     int32_t n_children; /* readers still to come */
     int32_t n_views;    /* views of it that have readers to come */

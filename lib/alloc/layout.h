@@ -5,8 +5,8 @@
  * the tensor is an input or an output. A node whose operation can work in
  * place takes over the block of a source that nobody else reads any more. When
  * all lifetimes are known the blocks are placed (blocks.h). Each tensor lies
- * in one of several pools (one per buffer); what memory a pool is, is no
- * business of this layer.
+ * in one of several pools (one per buffer); this layer does not know the
+ * memory of a pool.
  */
 #ifndef GG_ALLOC_LAYOUT_H
 #define GG_ALLOC_LAYOUT_H
@@ -23,7 +23,7 @@ struct gg_alloc_layout_in {
     const int *leaf_pool;
     /* bytes that t needs in a pool */
     uint64_t (*size)(void *user, unsigned pool, const struct gguf_tensor *t);
-    /* whether t (no view) is to be laid out: it has no memory of its own */
+    /* whether t (never a view) is to be laid out: it has no memory yet */
     bool (*ours)(void *user, const struct gguf_tensor *t);
     void *user;
     uint64_t hash; /* gg_alloc_layout_hash() of the rest */

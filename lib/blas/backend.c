@@ -177,7 +177,7 @@ static bool supports_op(const struct gguf_device *d,
     return gg_blas_supports(t, &c->kern, c->params.min_size);
 }
 
-/* Products are what it is for, wherever their weights lie. */
+/* It is for products, wherever their weights lie. */
 static bool offloads_op(const struct gguf_device *d,
                         const struct gguf_tensor *t)
 {

@@ -2,11 +2,11 @@
  *
  * A list has tensors by number. Each has a name, a type and dimensions, and
  * gives its elements as floats, whatever the type, the order of its bytes, the
- * scales outside of its blocks or the form of the file. Who reads numbers takes
- * a list, and knows no file. A source makes a list: of GGUF files (gguf.h), of
- * another form of files, or of other lists, whose tensors it permutes, stacks
- * or scales. To add one, write the four functions below, and embed a struct
- * gg_data as the first member of its own.
+ * scales outside of its blocks or the form of the file. Code that reads
+ * numbers takes a list, and does not know files. A source makes a list: of
+ * GGUF files (gguf.h), of another form of files, or of other lists, whose
+ * tensors it permutes, stacks or scales. To add one, write the four functions
+ * below, and embed a struct gg_data as the first member of its own.
  *
  * A list does not change, and is asked by any thread.
  */
@@ -78,8 +78,8 @@ static inline void gg_data_info(const struct gg_data *d, size_t i,
     d->ops->info(d, i, out);
 }
 
-/* Prepare to read it. Whatever can be wrong with it is found here.
- * GGUF_E_UNSUPPORTED (not decoded), GGUF_E_TENSOR (its scale). */
+/* Prepare to read it. All of its faults are found here. GGUF_E_UNSUPPORTED
+ * (not decoded), GGUF_E_TENSOR (its scale). */
 static inline enum gguf_status gg_data_rows(const struct gg_data *d, size_t i,
                                             struct gg_data_rows *out,
                                             struct gguf_error *err)
@@ -87,8 +87,8 @@ static inline enum gguf_status gg_data_rows(const struct gg_data *d, size_t i,
     return d->ops->rows(d, i, out, err);
 }
 
-/* Its bytes as they are stored, of any alignment; NULL: they are nowhere, as
- * the source computes the numbers. */
+/* Its bytes as they are stored, of any alignment; NULL if the source computes
+ * the numbers. */
 static inline const uint8_t *gg_data_bytes(const struct gg_data *d, size_t i)
 {
     return d->ops->bytes(d, i);

@@ -2,9 +2,9 @@
  *
  * An NVFP4 tensor NAME.weight may have a scale outside of its blocks: an F32
  * tensor NAME.scale of one number or of one for each of its matrices (experts),
- * by which all elements are multiplied. Where there is none it is 1: so
- * llama.cpp's converter leaves out what is 1, and its models multiply by what
- * is there. NAME.input_scale is about activations and changes no weight.
+ * by which all elements are multiplied. Without it the scale is 1: llama.cpp's
+ * converter leaves out scales of 1, and its models multiply by those that
+ * exist. NAME.input_scale is about activations and changes no weight.
  */
 #ifndef GG_DATA_GGUF_H
 #define GG_DATA_GGUF_H
@@ -19,16 +19,16 @@ struct gg_data_gguf {
     bool scaled; /* by scales outside of the blocks, where there are any */
 };
 
-/* Make d a list of what from has. Cannot fail, and takes nothing that is to be
- * given back. */
+/* Make d a list of the tensors of from. Cannot fail; there is nothing to
+ * free. */
 void gg_data_gguf_init(struct gg_data_gguf *d, const struct gg_source *from,
                        const struct gg_codec_kern *codec, bool scaled);
 
 /* Room for the name of a scale tensor. */
 enum { GG_SCALE_NAME = 256 };
 
-/* Put what NAME.weight's tensor of that suffix is called, "NAME.scale", into
- * name. False: t is not of a type that has one, or not called so. */
+/* Put the name of NAME.weight's tensor with that suffix, "NAME.scale", into
+ * name. False: t's type has none, or its name does not end so. */
 bool gg_data_scale_name(const struct gguf_tensor_info *t, const char *suffix,
                         char name[GG_SCALE_NAME]);
 

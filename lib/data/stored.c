@@ -7,8 +7,7 @@
 
 #include <string.h>
 
-/* Bytes at which other than the file's own are decoded: all of a block and a
- * row header fit in. */
+/* Bytes of a buffer for swapped data: a block and a row header fit in. */
 enum { BUFFER = 4096 };
 
 bool gg_stored_init(struct gg_stored *s, const struct gg_codec_kern *codec,

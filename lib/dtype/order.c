@@ -84,7 +84,7 @@ static const struct order table[GG_N_DTYPES] = {
     ROWS(IQ4_KSS, 4, ALL(iq4_kss, qs, 2)),
     [GG_DT_Q8_KV] = { { 0, 4, 2, 4 }, { NONE } },
     ROWS(IQ5_KS, 4, NONE),
-    /* Of these block.h has no layout. */
+    /* block.h has no layout for these. */
     ROWS(IQ2_KT, 4, { 4, 2, 32, 2 }),
     ROWS(IQ3_KT, 4, { 4, 2, 32, 2 }),
     ROWS(IQ4_KT, 4, { 0, 4, 8, 4 }),

@@ -46,7 +46,7 @@ static inline const struct gg_op_row *gg_op_row(uint32_t op)
     return &gg_op_rows[op];
 }
 
-/* Sources that t can have: those after are NULL. */
+/* Number of sources that t can have: those after them are NULL. */
 static inline int gg_op_n_src(const struct gguf_tensor *t)
 {
     return t->op < GGUF_N_OPS

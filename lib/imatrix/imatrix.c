@@ -98,7 +98,7 @@ static size_t place(const struct gguf_imatrix *im, struct gguf_str name,
     return low;
 }
 
-/* The entry of this name, which can be changed; NULL: there is none. */
+/* The entry of this name, for changing it; NULL: there is none. */
 static struct gg_imatrix_entry *find(const struct gguf_imatrix *im,
                                      struct gguf_str name)
 {
@@ -369,8 +369,8 @@ static enum gguf_status own(struct gguf_imatrix *im,
 }
 
 /* Add the values of b to those of the entry a, which is ours. A value that is
- * NaN in one is so in the sum, and mended when it is used; some must be left
- * to mend it from. */
+ * NaN in one is NaN in the sum, and is replaced when it is used; some must be
+ * left to replace it from. */
 static enum gguf_status add_values(struct gg_imatrix_entry *a,
                                    const struct gg_imatrix_entry *b,
                                    float factor, struct gguf_error *err)
@@ -413,9 +413,9 @@ static enum gguf_status add_new(struct gguf_imatrix *im,
     return GGUF_OK;
 }
 
-/* Add entry b, to what is sorted; sort then. Where one is of the older form,
- * its calls are of scale tokens; where both are they stay so, as the next file
- * may tell how many. */
+/* Add entry b to the sorted ones, then sort. If one entry is of the older
+ * form, its calls count scale tokens each; if both are, they stay calls, as
+ * the next file may give the number. */
 static enum gguf_status add_entry(struct gguf_imatrix *im,
                                   const struct gg_imatrix_entry *b,
                                   uint64_t scale, struct gguf_error *err)
@@ -436,7 +436,7 @@ static enum gguf_status add_entry(struct gguf_imatrix *im,
     return add_values(a, b, a->n_mats && !b->counts ? (float)scale : 1, err);
 }
 
-/* Are these counts of something? */
+/* Is any of these counts above 0? */
 static bool is_counted(const float *counts, uint64_t n)
 {
     bool some = false;

@@ -45,8 +45,8 @@ gg_imatrix_find_str(const struct gguf_imatrix *im, struct gguf_str name);
 const struct gg_imatrix_entry *gg_imatrix_find(const struct gguf_imatrix *im,
                                                const char *name);
 
-/* Append a cleared entry of this name, which there is none of yet; it is not
- * found before gg_imatrix_sort. GGUF_E_NOMEM. */
+/* Append a cleared entry of this name, which must be new; it is found only
+ * after gg_imatrix_sort. GGUF_E_NOMEM. */
 enum gguf_status gg_imatrix_append(struct gguf_imatrix *im,
                                    struct gguf_str name,
                                    struct gg_imatrix_entry **out,
@@ -63,14 +63,14 @@ enum gguf_status gg_imatrix_add_dataset(struct gguf_imatrix *im,
 /* The name of a text without the folders before it, of either system. */
 const char *gg_imatrix_base_name(const char *text);
 
-/* Store a sum or a count: what overflowed becomes the largest number there is,
- * too large to be used, but still one. NaN stays. */
+/* Store a sum or a count: an overflow becomes the largest finite number, which
+ * is too large to be used. NaN stays. */
 void gg_imatrix_store(uint8_t *p, float v);
 
 /* Weights for values first .. first+n of an entry: sum / count, or 1 for a
- * matrix that saw no input. What is not a number, negative or above 2^64 (of
- * which encoders' sums overflow) becomes the mean of the others of these n;
- * where nothing is left but zeros, all become 1. Returns how many had to be
+ * matrix that saw no input. Values that are not a number, negative, or above
+ * 2^64 (with which encoders' sums overflow) become the mean of the others of
+ * these n; if only zeros are left, all become 1. Returns how many had to be
  * replaced. */
 uint64_t gg_imatrix_weights(const struct gg_imatrix_entry *e, uint64_t first,
                             size_t n, float *dst);

@@ -3,8 +3,8 @@
  * Older form, in the byte order of the machine that wrote it: i32 entries; for
  * each i32 length, name, i32 calls, i32 values, f32 value each (mean square *
  * calls); then, if there is more, i32 chunks, i32 length, name of the text.
- * Nothing tells the order but the number of entries, of which the file must be
- * long enough to hold all.
+ * Only the number of entries shows the byte order: the file must be long
+ * enough to hold all of them.
  */
 #include "config.h"
 #include "imatrix/imatrix.h"
@@ -23,9 +23,9 @@ static const char sums_suffix[] = ".in_sum2";
 static const char counts_suffix[] = ".counts";
 enum { NAME_SIZE = 256 }; /* of a tensor with suffix and NUL */
 
-/* Sums of squares and counts are numbers from 0 up. Of sums some may be NaN or
- * infinite: they are mended where they are used, from the others; if all are,
- * the data say nothing. off: of the first. */
+/* Sums of squares and counts are numbers from 0 up. Some sums may be NaN or
+ * infinite: they are replaced from the others where they are used; if all are,
+ * the data are useless. off: of the first. */
 static enum gguf_status check_values(const uint8_t *p, uint64_t n,
                                      uint64_t off, struct gguf_str name,
                                      const char *what, bool sums,

@@ -19,8 +19,8 @@ static bool name_matches(const char *name, enum how how, const char *part)
     }
 }
 
-/* Tensors that are small, sensitive, or read by code that wants them as they
- * are: those that llama-quantize leaves alone. */
+/* Tensors that are small, sensitive, or read by code that needs their type:
+ * those that llama-quantize leaves alone. */
 static const struct {
     enum how how;
     const char *part, *why;
@@ -106,9 +106,9 @@ static const struct {
     { GGUF_DTYPE_Q6_K, GGUF_DTYPE_Q8_0 },
 };
 
-/* Types that llama-quantize does not make of a layer's matrix without
- * importance data, which would not be worth having. It is a rule of models,
- * wider than what encoders cannot do (GG_CODEC_NEEDS_WEIGHT): those of IQ1_M,
+/* Types that llama-quantize refuses for a layer's matrix without importance
+ * data, because the result would be useless. This is a rule about models,
+ * wider than the limits of encoders (GG_CODEC_NEEDS_WEIGHT): those of IQ1_M,
  * IQ2_S and IQ3_XXS work without weights. */
 static const uint32_t weighted[] = {
     GGUF_DTYPE_IQ1_S,  GGUF_DTYPE_IQ1_M, GGUF_DTYPE_IQ2_XXS,

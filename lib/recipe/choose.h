@@ -49,8 +49,7 @@ enum gguf_status gg_choose(struct gg_recipe_chooser *c, const char *name,
                            struct gg_recipe_choice *out,
                            struct gguf_error *err);
 
-/* type, or where its blocks do not fit rows of cols elements, what is taken
- * instead. */
+/* type, or its replacement if its blocks do not fit rows of cols elements. */
 uint32_t gg_choose_fit(uint32_t type, int64_t cols);
 
 /* Why a tensor is never quantized, or NULL if it may be. */

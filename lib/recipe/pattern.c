@@ -10,7 +10,8 @@
 
 enum {
     MAX_PATTERN = 1000,
-    MAX_STEPS = 100000, /* a name has 64 bytes: what is sane needs hundreds */
+    MAX_STEPS = 100000, /* a name has 64 bytes: a sensible pattern needs
+                         * hundreds */
     MAX_HEAP = 1024,    /* KiB of a search */
 };
 

@@ -1,7 +1,7 @@
 /* pattern.h - regular expressions on tensor names
  *
- * Perl's syntax (PCRE2), which is that of llama.cpp's tools for what people
- * write: searched anywhere in the name, byte by byte, letter case of ASCII
+ * Perl's syntax (PCRE2), which agrees with llama.cpp's tools for usual
+ * patterns: searched anywhere in the name, byte by byte, letter case of ASCII
  * ignored. A recipe may come from a stranger: compiling and searching take
  * bounded memory and time, whatever the expression is.
  */
@@ -25,8 +25,8 @@ enum gguf_status gg_pattern_create(struct gg_pattern **out,
 /* NULL is fine. */
 void gg_pattern_destroy(struct gg_pattern *p);
 
-/* *found: does it match? name is NUL-terminated. GGUF_E_LIMIT (a search of so
- * many steps that it cannot be meant; names the pattern), GGUF_E_NOMEM. */
+/* *found: does it match? name is NUL-terminated. GGUF_E_LIMIT (the search
+ * takes too many steps; names the pattern), GGUF_E_NOMEM. */
 enum gguf_status gg_pattern_match(const struct gg_pattern *p, const char *name,
                                   bool *found, struct gguf_error *err);
 

@@ -3,8 +3,8 @@
  *   1  what is certain: pins, memory that is there, weights, inputs
  *   2  spread from there to neighbours, down and up the list of nodes, first
  *      the preferred backends, then the last one
- *   3  move nodes to a better backend that reaches all they need; what has
- *      none gets the one that reaches most of its sources
+ *   3  move nodes to a better backend that reaches all they need; a node
+ *      without a backend gets the one that reaches most of its sources
  *   4  sources without a backend take that of a node that reads them, views
  *      that of their root
  */
@@ -79,7 +79,7 @@ static bool may_run(const struct gguf_sched *s, const struct gguf_graph *g,
 /* --- 1: what is certain --------------------------------------------------- */
 
 /* The first backend that can reach t's memory, and compute node i there (or
- * what lies there is no node). */
+ * the tensor is not a node). */
 static int first_that_reaches(const struct gguf_sched *s,
                               const struct gguf_graph *g,
                               const struct gguf_tensor *t, size_t i)
@@ -211,7 +211,7 @@ static void settle_sources(struct gguf_sched *s, const struct gguf_graph *g,
     }
 }
 
-/* Views are where their root is, whoever made them. */
+/* Views are where their root is, whatever made them. */
 static void settle_views(struct gguf_sched *s, const struct gguf_graph *g)
 {
     for (size_t i = 0; i < g->n_nodes; i++) {

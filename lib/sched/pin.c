@@ -2,9 +2,9 @@
  *
  * A table by address, since it is asked about each tensor of each graph. A
  * pinned tensor bears a mark that its entry repeats: a tensor that is made at
- * that address later has none, and is not taken for the pinned one. Its own pin
- * takes the entry over, so that the table is no larger than the addresses there
- * are, however often graphs are made again.
+ * that address later has none, and is not taken for the pinned one. If that
+ * tensor is pinned too, it takes over the entry, so that the table never has
+ * more entries than there are addresses, however often graphs are rebuilt.
  */
 #include "config.h"
 #include "sched/sched.h"
@@ -56,8 +56,9 @@ static enum gguf_status make_room(struct gguf_sched *s, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* Told from those of other schedulers, whose tensors may come to lie where one
- * of this one's was, by the address. Not 0. */
+/* A mark that includes the scheduler's address, so that marks of other
+ * schedulers, whose tensors may come to lie at the same place, differ. Not
+ * 0. */
 static uint64_t new_mark(struct gguf_sched *s)
 {
     const uint64_t v[2] = { (uintptr_t)s, ++s->n_marks };

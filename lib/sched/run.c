@@ -1,17 +1,17 @@
-/* run.c - a computation: copies, splits, and who waits for whom
+/* run.c - a computation: copies, splits, and which backend waits for which
  *
  * The calling thread goes through the splits and starts each on its backend;
  * backends that are synchronous work in that call. What is under way may be
  * waited for in three ways:
  *
  *   - A backend that reaches memory of another waits for the other's last
- *     split before its own: whoever shares memory, takes turns.
+ *     split before its own: backends that share memory take turns.
  *   - A copy out of a backend that stands apart is made by that backend, in
- *     its order, so that nothing overwrites the source before; who reads the
- *     copy waits for an event. With several lanes the copy has memory that was
- *     last used as many computations ago, which the start of this one waited
- *     for. With one lane, and a reader that stands apart too, the source's
- *     backend waits for the reader's first.
+ *     its order, so that nothing overwrites the source before; the reader of
+ *     the copy waits for an event. With n lanes the copy's memory was last
+ *     used n computations ago, which the start of this one waited for. With
+ *     one lane, and a reader that stands apart too, the source's backend waits
+ *     for the reader's first.
  *   - Any other copy waits for all backends.
  */
 #include "config.h"
@@ -113,8 +113,7 @@ static enum gguf_status run_asking(struct gguf_sched *s,
     return GGUF_OK;
 }
 
-/* Whether b can touch what lies in memory of a, or both what lies on the
- * host. */
+/* Whether b can access memory of a, or both can access host memory. */
 static bool meet(const struct gguf_sched *s, int a, int b)
 {
     struct gguf_backend *x = s->backends[a], *y = s->backends[b];
@@ -193,7 +192,8 @@ static enum gguf_status enter(struct gguf_sched *s, struct gg_sched_lane *l,
     return GGUF_OK;
 }
 
-/* Inputs may be changed from now on: who reads them in place must be done. */
+/* Inputs may be changed from now on: backends that read them in place must be
+ * done. */
 static enum gguf_status leave(struct gguf_sched *s, struct gg_sched_lane *l,
                               struct gguf_error *err)
 {

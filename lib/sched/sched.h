@@ -8,8 +8,8 @@
  *
  * With several copies there are as many lanes: each a set of shadows with
  * copies of its own. Computations take them in turn. Shadows of all lanes lie
- * in the same memory, since a backend works in order; copies do not, since who
- * fills them is not the backend that reads them.
+ * in the same memory, since a backend works in order; copies do not, since
+ * another backend than their reader fills them.
  */
 #ifndef GG_SCHED_SCHED_H
 #define GG_SCHED_SCHED_H
@@ -45,8 +45,8 @@ struct gg_sched_lane {
                                part of the last computation; NULL: no events */
 };
 
-/* t is pinned as long as it bears the mark; what else comes to lie at its
- * address does not bear it. */
+/* t is pinned as long as it bears the mark; another tensor at its address does
+ * not bear it. */
 struct gg_pin {
     const struct gguf_tensor *t; /* NULL: an empty slot */
     uint64_t mark;
@@ -60,7 +60,7 @@ struct gg_sched_answers {
 static_assert(GGUF_SCHED_MAX_BACKENDS <= 16, "a bit for each backend");
 
 /* Arrays that are filled for each graph. Their memory stays, so that a graph
- * that is no larger than one before takes none. */
+ * no larger than an earlier one allocates nothing. */
 enum gg_sched_array {
     GG_SCHED_BACKEND_OF,
     GG_SCHED_ANSWERS,
@@ -115,7 +115,7 @@ struct gguf_sched {
     unsigned lane; /* the next computation's */
 };
 
-/* Whether the backend can read and write what lies where t lies, or will lie
+/* Whether the backend can read and write the memory where t lies, or will lie
  * if it is laid out for backend home (GG_SCHED_NONE: nothing known). */
 bool gg_sched_reaches(const struct gguf_sched *s, int backend,
                       const struct gguf_tensor *t, int home);
@@ -125,7 +125,7 @@ bool gg_sched_is_placed(const struct gguf_sched *s,
                         const struct gguf_tensor *t);
 
 /* Place in the graph (backend_of has these) of the root of the tensor at a
- * place: its own if it is no view; GG_SCHED_NONE. */
+ * place: its own if it is not a view; or GG_SCHED_NONE. */
 static inline int32_t gg_sched_root(const struct gguf_graph *g, size_t place)
 {
     uint32_t found[GG_GRAPH_EDGES];

@@ -33,7 +33,7 @@ static size_t root_of(const struct cut *c, size_t place)
     return root < 0 ? c->n : (size_t)root;
 }
 
-/* What stands for the tensor at a place where backend b reads it. */
+/* The shadow or copy, for the tensor at a place, that backend b reads. */
 static struct gguf_tensor **copy_at(const struct cut *c, int b, int32_t place)
 {
     return &c->copies[(size_t)b * c->n + (size_t)place];
@@ -50,8 +50,7 @@ static void append(struct cut *c, struct gguf_tensor *t,
     c->s->node_pool[i] = pool;
 }
 
-/* What stands for t, at that place of the caller's graph, in the shadow
- * graph. */
+/* The shadow graph's tensor for t, at that place of the caller's graph. */
 static struct gguf_tensor *stand_in(const struct cut *c, struct gguf_tensor *t,
                                     int32_t place)
 {
@@ -140,7 +139,7 @@ static void copy_sources(struct cut *c, size_t n, int b)
     }
 }
 
-/* A node writes into that root: whoever reads it later needs another copy. */
+/* A node writes into that root: later readers need a new copy. */
 static void drop_copies(struct cut *c, size_t root)
 {
     for (size_t k = 0; k < c->n_passing;) {
@@ -233,8 +232,8 @@ static bool is_there(const struct cut *c, size_t i)
 }
 
 /* Nodes begin to end - 1 as a split. Copies are made before its first node.
- * What the split itself makes is reachable for it; views of what was there
- * before are not, and stand before the copies. */
+ * Results of the split itself are reachable for it; views of earlier results
+ * are not, and stand before the copies. */
 static void add_split(struct cut *c, size_t k, size_t begin, size_t end, int b)
 {
     const struct gguf_graph *g = c->g;

@@ -57,7 +57,7 @@ static int by_size(const void *a, const void *b)
     return (x->tag > y->tag) - (x->tag < y->tag);
 }
 
-/* Sort, and drop what costs no less than a smaller one. */
+/* Sort, and drop options that cost no less than a smaller one. */
 static void drop_beaten(struct gg_knapsack_group *g)
 {
     size_t n = 0;
@@ -133,7 +133,8 @@ static void relax(struct solver *s)
             }
             full = true;
         } else if (step->to > s->best[step->group]) {
-            /* after one that did not fit, a longer way is not the step's */
+            /* after a step that did not fit, the way from here is longer than
+             * the step */
             const struct gg_knapsack_option *o =
                 s->groups[step->group].options;
             uint64_t more = o[step->to].size - o[s->best[step->group]].size;

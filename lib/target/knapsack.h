@@ -15,12 +15,12 @@
  * 4. Exact repair: with lambda each option has a reduced cost, what it is
  *    above the best of its group when bytes are paid for. A solution better
  *    than what was found has reduced costs that sum to less than the gap, so
- *    that options above it fall away, mostly all but a few groups are settled,
+ *    options above it are dropped, which mostly settles all but a few groups,
  *    and the rest is searched by dynamic programming over partial solutions of
  *    which none beats another (Pisinger, European Journal of Operational
  *    Research 83(2), 1995, has the idea). Where these become too many, the
  *    best are kept: then the result need not be optimal, and the bound says
- *    how far from it it can be.
+ *    how far from the optimum it can be.
  *
  * The result depends on the numbers and their order only.
  */

@@ -1,4 +1,4 @@
-/* target.c - types for a model that is to have a certain size */
+/* target.c - choosing types to meet a file size */
 #include "config.h"
 #include "target/target.h"
 #include "base/compiler.h"
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What there is to choose from, where the caller does not say. Rows that do
- * not fit get the fallbacks of these, in blocks of 32. */
+/* The types to choose from unless the caller names some. Tensors whose rows
+ * they do not fit get their fallbacks, in blocks of 32. */
 static const uint32_t all_types[] = {
     GGUF_DTYPE_IQ1_S, GGUF_DTYPE_IQ1_M,  GGUF_DTYPE_IQ2_XXS, GGUF_DTYPE_IQ2_XS,
     GGUF_DTYPE_IQ2_S, GGUF_DTYPE_Q2_K,   GGUF_DTYPE_IQ3_XXS, GGUF_DTYPE_IQ3_S,
@@ -30,8 +30,8 @@ struct target {
     struct gg_knapsack_group *groups; /* of the tensors; one with pure */
     size_t n_groups;
     struct gg_knapsack_option *options; /* of the groups */
-    uint64_t other; /* bytes that there is no choice about */
-    uint64_t align; /* of tensors in what is limited */
+    uint64_t other;                     /* bytes that no choice changes */
+    uint64_t align;                     /* of tensors in what is limited */
     uint64_t limit;
 };
 
@@ -56,7 +56,7 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
     return GGUF_OK;
 }
 
-/* Can a tensor have this type, and is it worth a thought? */
+/* Can a tensor have this type, and is the type worth trying? */
 static bool is_candidate(const struct gguf_quant *q,
                          const struct gg_job_tensor *t,
                          const struct gg_target_option *o)
@@ -77,9 +77,9 @@ static uint64_t taken(const struct target *t, const struct gg_job_tensor *jt,
            gg_outer_size(t->q, jt, type, t->align, t->p.max_size != 0);
 }
 
-/* Its type of today, and all others; with pure in the order of the types, so
- * that the same place is the same type in all tensors, noise is infinite
- * where it cannot be had. */
+/* Its present type and all others; with pure in the order of the types, so
+ * that an index means the same type in all tensors: noise is infinite for one
+ * that the tensor cannot have. */
 static enum gguf_status list_options(const struct target *t,
                                      struct gg_target_tensor *tt,
                                      struct gguf_error *err)
@@ -133,10 +133,9 @@ static enum gguf_status list_free(struct target *t, struct gguf_error *err)
     return GGUF_OK;
 }
 
-/* What an option costs: its noise, of the output matrix as often as there are
- * parts that a model's layers add up to. What a matrix of a layer has of noise
- * is in one of these (two a layer) only; the output matrix's is in every
- * logit. */
+/* The cost of an option: its noise. The noise of a layer's matrix is in only
+ * one of the parts (two a layer) whose sum a model computes, that of the
+ * output matrix in every logit: it counts once for each part. */
 static double cost_of(const struct target *t,
                       const struct gg_target_tensor *tt,
                       const struct gg_target_option *o)
@@ -149,8 +148,8 @@ static double cost_of(const struct target *t,
     return output ? GG_MAX(parts, 1) * o->noise : o->noise;
 }
 
-/* The option of a tensor for type wanted; NULL: none, which is right if it is
- * no smaller than what it has. */
+/* The option of a tensor for type wanted; NULL: none, as is right if the type
+ * is not smaller than the present one. */
 static const struct gg_target_option *
 find_option(const struct gg_target_tensor *tt, uint32_t to)
 {
@@ -263,8 +262,8 @@ static enum gguf_status apply_all(struct target *t, struct gguf_error *err)
     return gg_job_shards(t->q, &t->q->totals.file_size, err);
 }
 
-/* What is limited, as the plan is now; and the limit, which with max_bpw
- * depends on how many weights there are. */
+/* The size that is limited, by the present plan; and the limit, which with
+ * max_bpw depends on the number of weights. */
 static uint64_t size_of_plan(struct target *t)
 {
     const struct gguf_quant_totals *s = &t->q->totals;
@@ -273,9 +272,8 @@ static uint64_t size_of_plan(struct target *t)
     return t->p.max_size ? s->file_size : s->to_size;
 }
 
-/* Solve and apply. Headers of several files depend on where they end, and
- * padding on the scales that stay: what they take more is taken from the
- * tensors. */
+/* Solve and apply. Headers of several files depend on where the files end, and
+ * padding on the scales that stay: if they need more, the tensors get less. */
 static enum gguf_status choose(struct target *t, struct gg_knapsack *k,
                                struct gguf_error *err)
 {

@@ -1,7 +1,7 @@
 /* target_noise.c - how much noise each type adds to each tensor
  *
  * A tensor and a type are one piece of work for one thread, which goes through
- * the sampled rows in order: sums do not depend on who does them.
+ * the sampled rows in order: sums do not depend on the threads.
  */
 #include "config.h"
 #include "target/target.h"
@@ -82,7 +82,7 @@ static uint64_t bytes_to_try(const struct work *w,
     return (n + n_mats * (uint64_t)t->ne[1]) * row_bytes(t);
 }
 
-/* What is not finite is taken as zero: the run says what it thinks of it. */
+/* Weights that are not finite count as zero here: the run reports them. */
 static void read_row(const struct gg_data_rows *src, uint64_t row, size_t ne0,
                      float *dst)
 {

@@ -247,7 +247,7 @@ static void check_arena(void)
         gg_mem_free_aligned(NULL, p);
     }
     ok(!bad, "aligned blocks are");
-    /* below, at and above half of a huge page, one and two of them */
+    /* sizes below, at and above half of a huge page, one page and two */
     for (size_t size = 1u << 19; size <= 1u << 23; size += size / 2) {
         char *p = gg_mem_alloc_huge(NULL, size, 64);
         bad += !p || (uintptr_t)p % 64;

@@ -138,7 +138,7 @@ static uint8_t x_at(size_t i)
     return 'x';
 }
 
-/* The names of files that belong together are given, and taken back. */
+/* Files that belong together get their names, and lose them again. */
 static void check_names(unsigned how, const char *name)
 {
     struct gguf_error err;
@@ -258,7 +258,7 @@ static void check_partial(void)
     unlink(part);
 }
 
-/* A file that is cut off, or written to, while it is mapped. */
+/* A file that is truncated, or written to, while it is mapped. */
 static void check_changes(void)
 {
     struct gguf_error err;

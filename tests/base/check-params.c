@@ -29,7 +29,7 @@ static void test_take(void)
            !memcmp(&own, &given, sizeof own),
        "all is given");
     own = init;
-    /* what an older program has, and not a byte behind it */
+    /* what an older program has, and not a byte after it */
     size_t old = offsetof(struct sample, b);
     struct sample *exact = malloc(old);
     memcpy(exact, &given, old);
@@ -142,8 +142,8 @@ static void test_functions(void)
     ok(none, "none of %zu made anything", n);
 }
 
-/* The last sizeof(size_t) bytes before memory that cannot be read: what a
- * program gives that knows of no member. */
+/* The last sizeof(size_t) bytes before memory that cannot be read: the
+ * structure of a program that knows no member. */
 static void test_no_byte_behind(void)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -307,7 +307,7 @@ static void test_operations(void)
     gguf_ctx_destroy(ctx);
 }
 
-/* What is compared byte by byte has no bytes that nobody sets. */
+/* Structures that are compared byte by byte have no padding. */
 _Static_assert(sizeof(struct gguf_rope) ==
                        offsetof(struct gguf_rope, reserved) + 4 &&
                    sizeof(struct gguf_custom) ==

@@ -1,4 +1,5 @@
-/* check-paths.c - two names of one file are found; what others made stays */
+/* check-paths.c - two names of one file are found; files of other users
+ * stay */
 #include "config.h"
 #include "base/ident.h"
 #include "base/paths.h"
@@ -42,7 +43,7 @@ static bool has(const char *name, const char *text)
 
 /* ------------------------------------------------------------- clashes --- */
 
-/* Read a, then write b, and the other way round: is that refused? */
+/* Is reading a and then writing b refused, and the other way round? */
 static bool clashes(const char *a, const char *b)
 {
     int n = 0;

@@ -62,8 +62,8 @@ static void on_bus_error(int number)
     _exit(42);
 }
 
-/* The program's handler is asked when a worker reads a mapped file that was
- * cut off. In a process of its own, which ends. */
+/* The program's handler is called when a worker reads a mapped file that was
+ * truncated. In a process of its own, which ends. */
 static void check_bus_error(void)
 {
     struct gguf_pool *pool;

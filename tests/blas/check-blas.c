@@ -306,7 +306,7 @@ static void check_graphs(int n_graphs, uint64_t seed, bool own)
         for (int i = 0; i < 4; i++) {
             host[i] = gguf_host_buft();
             home[i] = i == 3 ? host[i] : gguf_backend_buft(all[rnd_below(3)]);
-            if (home[i] == &is.buft) /* who has weights must read them */
+            if (home[i] == &is.buft) /* the holder of weights must read them */
                 is.refuses[GGUF_OP_MATMUL] = false;
         }
         for (int i = 0; own && i < 3; i++) /* and take every product of them */

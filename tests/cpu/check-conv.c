@@ -289,7 +289,7 @@ static void check_timesteps(void)
     }
 }
 
-/* Batches and channels of nothing; what is no shape. */
+/* Empty batches and channels; parameters that give no shape. */
 static void check_edges(void)
 {
     ctx_t *c = new_ctx();

@@ -111,8 +111,8 @@ static void check_failures(void)
     gguf_ctx_destroy(c);
 }
 
-/* Every operation is a row of both tables, but that the CPU leaves out what
- * is no work. */
+/* Every operation is a row of both tables, except that the CPU leaves out
+ * those without work. */
 static void check_table(void)
 {
     bool named = true, costed = true;

@@ -122,7 +122,7 @@ tensor *source(ctx_t *c, uint32_t dtype, enum layout layout, int64_t n0,
     case PADDED:
         t = gguf_tensor_4d(c, dtype, n0 + 2 * pad, n1 + 1, n2, n3);
         fill(t);
-        /* of nothing there is no inside */
+        /* an empty tensor has no inside */
         return gguf_op_view_4d(c, t, n0, n1, n2, n3, t->nb[1], t->nb[2],
                                t->nb[3], n2 && n3 ? (uint64_t)t->nb[0] : 0);
     case SWAPPED:

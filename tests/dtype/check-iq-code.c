@@ -40,7 +40,7 @@ static const struct book {
       iq3_s_levels, UINT64_C(0xd5e25b1c0743c18c) },
 };
 
-/* Read the next entry; -1 at the end or where a number is no level. */
+/* Read the next entry; -1 at the end or if a number is not a level. */
 static long next_code(FILE *f, const struct book *b)
 {
     unsigned long code = 0;

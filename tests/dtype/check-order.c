@@ -4,7 +4,7 @@
 #include "tests/tap.h"
 
 /* The numbers of each type, written down by hand from the formats: OFF:WIDTH
- * xN in a block, each OFF ascending; behind "h" those of a row header. */
+ * xN in a block, each OFF ascending; after "h" those of a row header. */
 static const struct {
     const char *type, *numbers;
 } want[] = {

@@ -265,7 +265,7 @@ static void check_failures(void)
         for (int k = 0; k < 3; k++)
             good = good &&
                    !strcmp(s[k].log, cases[i].log[k] ? cases[i].log[k] : all);
-        /* whoever was before it in the end did not know yet */
+        /* sinks whose end came before it were told success */
         good = good && s[0].st == (cases[i].in == 'e' ? GGUF_OK : GGUF_E_IO) &&
                (cases[i].in == 'b' || s[2].st == GGUF_E_IO);
         const char *want =

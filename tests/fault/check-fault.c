@@ -73,7 +73,8 @@ static void note_thing(void *user, const char *name, const char *what)
         snprintf(l->strange, sizeof l->strange, "%s %s", name, what);
 }
 
-/* The next character where numbers do not matter, each of which is a '0'. */
+/* The next character; every number counts as one '0', as numbers do not
+ * matter. */
 static int next_of(const char **p, const char *end)
 {
     const char *begin = *p;
@@ -103,8 +104,8 @@ static bool is_complete(const struct output *o, const struct bytes *b)
                      : bytes_equal(b, &o->complete);
 }
 
-/* Is that the old file itself, not one with its bytes? In place it is, but not
- * at the old time. */
+/* Is it the old file itself, not another with its bytes? Edited in place it
+ * is, but its time differs. */
 static bool is_the_same(const struct job *j, const struct output *o,
                         const struct stat *s)
 {
@@ -155,7 +156,8 @@ static bool is_whole(const struct job *j, const struct left *l)
     return true;
 }
 
-/* Is all complete that there is then, whatever is to be deleted? */
+/* Are all existing outputs complete, apart from files that the command
+ * deletes? */
 static bool is_made(const struct job *j, const struct left *l)
 {
     bool made = true;

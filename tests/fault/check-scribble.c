@@ -1,12 +1,11 @@
 /* check-scribble.c - files that change while they are read
  *
- * Tools map what they read, so that whoever may write to a file can change any
- * byte of it at any time. One process scribbles over the header of a model, at
- * random places with values that counts and lengths like to have, and puts back
- * what was there, all the while; meanwhile every way to read the file runs.
- * Each ends by itself, with status 0 or 1: no signal, no hang, and where they
- * are built in, no complaint of a sanitizer. Some runs of each; 200 with
- * GGUF_TEST_LONG.
+ * Tools map what they read, so another process can change any byte of a file
+ * at any time. One process keeps writing values typical of counts and lengths
+ * to random places in the header of a model, and restores the bytes; meanwhile
+ * every way to read the file runs. Each ends by itself, with status 0 or 1: no
+ * signal, no hang, no report of a sanitizer that is built in. Some runs of
+ * each; 200 with GGUF_TEST_LONG.
  */
 #include "config.h"
 #include "tests/fault/program.h"
@@ -71,8 +70,8 @@ static void wait_a_moment(uint64_t turns)
         continue;
 }
 
-/* One to eight bytes at a time, which stay for a short moment: most of what is
- * wrong is so only for who looks twice. It ends when its parent does. */
+/* One to eight bytes at a time, which stay for a short moment: most faults are
+ * seen only by code that reads a value twice. It ends when its parent does. */
 static void scribble(const char *path, const struct bytes *good, size_t header,
                      uint64_t seed)
 {
@@ -150,7 +149,7 @@ int main(void)
         skip("programs cannot be started here");
         return done_testing();
     }
-    /* what a sanitizer finds is no ordinary failure */
+    /* a report of a sanitizer is not an ordinary failure */
     setenv("ASAN_OPTIONS", "exitcode=99", 1);
     setenv("UBSAN_OPTIONS", "halt_on_error=1:exitcode=99", 1);
     setenv("TSAN_OPTIONS", "exitcode=99", 1);

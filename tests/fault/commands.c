@@ -1,4 +1,5 @@
-/* commands.c - the commands of which every file call fails, or is the last */
+/* commands.c - the commands whose file calls are made to fail, or to be the
+ * last */
 #include "config.h"
 #include "tests/fault/commands.h"
 

@@ -1,4 +1,5 @@
-/* commands.h - the commands of which every file call fails, or is the last */
+/* commands.h - the commands whose file calls are made to fail, or to be the
+ * last */
 #ifndef TESTS_FAULT_COMMANDS_H
 #define TESTS_FAULT_COMMANDS_H
 

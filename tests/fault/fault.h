@@ -19,8 +19,9 @@ enum fault {
     FAULT_KILL_AFTER,  /* SIGKILL when it is done */
     FAULT_TERM,        /* SIGTERM, then the call */
     FAULT_ERROR,       /* it fails with the errno asked for */
-    FAULT_FULL,        /* from it on, whatever takes room: ENOSPC */
-    FAULT_DEAD,        /* from it on, whatever changes a file or folder: EIO */
+    FAULT_FULL,        /* from it on, every call that takes room: ENOSPC */
+    FAULT_DEAD,        /* from it on, every call that changes a file or folder:
+                        * EIO */
     FAULT_SHORT        /* reads and writes do half of it */
 };
 

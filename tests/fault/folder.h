@@ -52,9 +52,9 @@ const struct entry *folder_find(const struct folder *f, const char *name);
 void folder_put(struct folder *f);
 
 /* Tell of whatever is not as folder_put made it: report(user, name, what),
- * where what is "changed" (an entry that is no output: its bytes, or anything
- * that the system says of it but the time of the last access), "is gone", or
- * "is new". Outputs are not compared. */
+ * where what is "changed" (an entry that is not an output: its bytes, or any
+ * attribute but the time of the last access), "is gone", or "is new". Outputs
+ * are not compared. */
 typedef void folder_report_fn(void *user, const char *name, const char *what);
 void folder_look(const struct folder *f, folder_report_fn *report, void *user);
 

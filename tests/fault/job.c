@@ -52,7 +52,7 @@ void job_run(struct program_run *r, const char *args, const char *more,
     job_calls->at = at;
     job_calls->error = error;
     job_calls->here = job_calls->hits = job_calls->n_calls = 0;
-    /* who opens it for writing need not wait for a reader */
+    /* so that opening it for writing does not wait for a reader */
     int pipe_end =
         open(program_place("folder/pipe"), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     program_run(r, "folder", args, more, env);
@@ -84,7 +84,7 @@ static void add_files(struct folder *f, const char *list, bool output)
     }
 }
 
-/* What is nobody's business, by names that are near those that tools use. */
+/* Files of others, with names near those that tools use. */
 static void add_strangers(struct folder *f)
 {
     static const char *const names[] = { ".out.gguf.1-0.tmp",

@@ -1,5 +1,5 @@
-/* check-changed.c - files that change, or are cut off in their last page, while
- * their tensors are copied: there is no output then
+/* check-changed.c - files that change, or are truncated in their last page,
+ * while their tensors are copied: no output is left then
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -68,7 +68,7 @@ static void touch_it(void)
     set_time(t);
 }
 
-/* Nobody sees it by the time. */
+/* The file's time does not show it. */
 static void cut_it(void)
 {
     if (truncate(in_dir(victim), before.st_size - 100))

@@ -88,7 +88,7 @@ static void check_in_place(void)
     p.mode = GGUF_EDIT_IN_PLACE;
     write_model(1000, 5000);
     stat(model_path, &before);
-    /* Every length: too long, just so, too little left for a pair. */
+    /* Every length: too long, exact, too little left for a pair. */
     unsigned n_fit = 0, bad = 0;
     for (size_t n = 900; n <= 1100; n++) {
         enum gguf_status st = edit(n, 'b', &p, &way, &err);

@@ -1,9 +1,9 @@
 /* check-kill.c - jobs that are killed at random instants
  *
- * Each job runs in a child of its own, over files of 24 MB, and is killed a
- * random part of its measured duration after it began. Every output name then
- * has what it had before (nothing, or an old file) or the complete new file,
- * and inputs are what they were. What may be left over beside them is one
+ * Each job runs in a child of its own, over files of 24 MB, and is killed
+ * after a random part of its measured duration. Every output name then has
+ * what it had before (nothing, or an old file) or the complete new file, and
+ * inputs are what they were. What may be left over beside them is one
  * temporary, .NAME.PID-N.tmp, and the journal of an edit in place, NAME
  * .edit-journal. A few kills of each job; 200 with GGUF_TEST_LONG.
  */

@@ -47,7 +47,7 @@ int main(void)
                gguf_name_layer(name, NULL) == layer,
            "'%s' is of layer %" PRId64, cases[i].name, cases[i].layer);
     }
-    /* counted, not ended: what follows in memory is no part of the name */
+    /* counted, not ended: what follows in memory is not part of the name */
     const struct gguf_str cut = { "blk.12.x", 5 }, dot = { "blk.12.x", 7 };
     ok(gguf_name_layer(cut, NULL) == -1 && gguf_name_layer(dot, NULL) == 12,
        "no byte after the name is read");

@@ -81,7 +81,7 @@ static void check_answers(const struct fixture *x)
 }
 
 /* Every proper prefix of a good file is refused, unless only padding or bytes
- * behind the data are missing. The prefix is copied, for the sanitizers. */
+ * after the data are missing. The prefix is copied, for the sanitizers. */
 static void check_cut(const struct fixture *x)
 {
     for (; x->name; x++) {
@@ -118,7 +118,8 @@ static void check_cut(const struct fixture *x)
     }
 }
 
-/* Change each byte in several ways: whatever comes back, nothing breaks. */
+/* Change each byte in several ways: any answer is fine, but nothing may
+ * crash. */
 static void check_bent(const struct fixture *x)
 {
     static const uint8_t with[] = { 0x01, 0x80, 0xff, 0x20 };

@@ -1,5 +1,5 @@
-/* Files that no writer lays out so: split and merged, each byte is where it
- * was. And what the keys that make it so may not do. */
+/* Files with layouts that no writer makes: split and merged, each byte is
+ * where it was. And forged keys of a layout, which must be refused. */
 #include "config.h"
 #include "tests/failalloc.h"
 #include "tests/fix.h"
@@ -89,12 +89,12 @@ static void round_trip(const char *what, const struct fix *f)
 
 /* Ways in which a file can be unusual, each a bit. */
 enum {
-    HEADER_JUNK = 1, /* padding behind the header that is not zero */
-    JUNK = 2,        /* behind tensors, too */
+    HEADER_JUNK = 1, /* padding after the header that is not zero */
+    JUNK = 2,        /* after tensors, too */
     GAPS = 4,        /* unused bytes before each tensor */
     ORDER = 8,       /* data in another order than the list */
-    NO_END = 16,     /* no padding behind the last tensor */
-    TRAIL = 32,      /* bytes behind it */
+    NO_END = 16,     /* no padding after the last tensor */
+    TRAIL = 32,      /* bytes after it */
     KEYS = 64,       /* split keys that somebody left */
     BIG = 128,       /* big-endian */
     OF_ONE = 256,    /* the only shard of a set */
@@ -267,7 +267,7 @@ static void test_keys(void)
     }
 }
 
-/* ---- keys that somebody made up ---- */
+/* ---- forged keys ---- */
 
 struct made_up {
     const char *what;
@@ -277,7 +277,7 @@ struct made_up {
     uint32_t type; /* of the offsets */
 };
 
-/* Header behind the metadata: infos of two tensors, then padding. */
+/* Header after the metadata: infos of two tensors, then padding. */
 static void write_made_up(const struct made_up *m)
 {
     for (unsigned no = 0; no < 2; no++) {
@@ -309,7 +309,7 @@ static void write_made_up(const struct made_up *m)
     }
 }
 
-/* What a merge gives that does not go by the keys. */
+/* The result of a merge that ignores the keys. */
 static void usual(struct fix *f)
 {
     fix_init(f);
@@ -371,7 +371,7 @@ static void test_made_up(void)
                holds("merged.gguf", want.data, want.size),
            "made up, %s: %s", rows[i].what, st ? err.message : "no harm");
     }
-    /* The counterpart: this one is believed. */
+    /* The counterpart: valid keys are used. */
     const struct made_up good = { "",        2,        { 64, 0 },
                                   pad + 128, pad + 48, GGUF_VAL_U64 };
     scratch_clean(dir);

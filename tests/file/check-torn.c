@@ -1,4 +1,4 @@
-/* check-torn.c - readers of a file whose header is written in place meanwhile
+/* check-torn.c - readers of a file whose header is being written in place
  *
  * An allocator is the hook: at its n-th call, for every n, the file that is
  * being opened is edited, or an edit is begun and never ended. What is opened

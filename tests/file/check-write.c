@@ -520,7 +520,7 @@ static void check_nomem(void)
             bad += st != GGUF_OK;
             break;
         }
-        /* The last chances to fail are behind the naming of the file. */
+        /* The last calls that can fail come after the naming of the file. */
         bad += st != GGUF_E_NOMEM || n_entries() != files;
     }
     ok(bad == 0 && n > 10, "memory may run out at each of %u calls", n);

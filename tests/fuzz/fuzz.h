@@ -38,7 +38,7 @@ struct fix *new_seed(void);
 /* One that is this text. */
 void seed_text(const char *text);
 
-/* Every fixture, with n more bytes before (front) or behind it. */
+/* Every fixture, with n more bytes before (front) or after it. */
 void seed_files(const void *front, size_t n_front, const void *back,
                 size_t n_back);
 
@@ -66,7 +66,7 @@ struct bytes {
     size_t n;
 };
 
-/* The next byte, or 0 behind the end. */
+/* The next byte, or 0 after the end. */
 static inline uint8_t take(struct bytes *b)
 {
     if (!b->n)

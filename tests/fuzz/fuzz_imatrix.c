@@ -71,7 +71,7 @@ static void save(const struct gguf_imatrix *im, enum gguf_imatrix_form form)
             MUST(!strcmp(a.name, b.name) && a.n_values == b.n_values);
         }
         gguf_imatrix_destroy(back);
-    } else { /* nothing cannot be told from no file of importance data */
+    } else { /* a file without entries does not count as importance data */
         MUST(form == GGUF_IMATRIX_DAT && !gguf_imatrix_n_entries(im));
     }
 }

@@ -33,7 +33,7 @@ static int count_faults(void *user, const struct gguf_finding *f)
     return 0;
 }
 
-/* Logits behind a few tokens; NULL if that is refused. Of *n numbers. */
+/* Logits after a few tokens, *n numbers; NULL if that is refused. */
 static float *evaluate(const struct gguf_model *m, size_t *n)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
@@ -108,7 +108,7 @@ static struct gguf_file *merged(const struct gguf_split *s)
     return f;
 }
 
-/* Adapters, for one, are verified as what they are; files without an
+/* Adapters and the like are verified as such files; files without an
  * architecture, as far as that goes. */
 static bool is_model(const struct gguf_split *s)
 {
@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 /* ---- seeds ---- */
 
-/* A file as shards of max_tensors, which each come behind the one before. */
+/* A file as shards of max_tensors, one after another. */
 static void seed_shards(const struct fix *file, const char *how,
                         uint64_t max_tensors)
 {

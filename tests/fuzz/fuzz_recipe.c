@@ -1,6 +1,6 @@
 /* fuzz_recipe.c - a recipe from anywhere, and the types it gives
  *
- * The input is the text; what is behind a NUL byte are facts of the model.
+ * The input is the text; the bytes after a NUL are facts of the model.
  */
 #include "config.h"
 #include "base/str.h"

@@ -185,7 +185,8 @@ void fuzz_make_seeds(void)
     seed_set("p \010", true, two, 2);    /* the prefix, by layer */
     seed_set("d \031", false, three, 3); /* the folder */
     seed_set("0m", false, two, 2);       /* a shard is missing */
-    seed_set("0m", false, alone, 1);     /* one that says it is no shard */
+    seed_set("0m", false, alone, 1);     /* one that says that it is not a
+                                          * shard */
     seed_set("0 ", false, wrong, 2);
     seed_set("0 ", false, wrong + 1, 1);
     seed_files("0 \001", 3, "", 0);

@@ -314,7 +314,7 @@ static void check_computations(int n_graphs, uint64_t seed)
         gguf_backend_destroy(all[i]);
 }
 
-/* A graph of which A has the first half and B the second. */
+/* A graph whose first half is on A and whose second is on B. */
 static void check_overlap(void)
 {
     static struct island a, b;

@@ -1,7 +1,7 @@
 /* check-remade.c - graphs and tensors that are made again where others lay
  *
  * A context that is reset, or destroyed and made again, gives the same
- * addresses to other things: whoever remembers a graph or a tensor must see
+ * addresses to other things: code that remembers a graph or a tensor must see
  * that it is another one.
  */
 #include "config.h"

@@ -43,7 +43,7 @@ static void check_random(int n_graphs, uint64_t seed)
             host[i] = gguf_host_buft();
             home[i] = gguf_backend_buft(
                 p.backends[rnd_below((uint64_t)p.n_backends)]);
-            /* who has the cache must be able to write into it */
+            /* the holder of the cache must be able to write into it */
             if (i == 3 && home[i]->priv) {
                 struct island *is = home[i]->priv;
                 is->refuses[GGUF_OP_CPY] = is->refuses[GGUF_OP_SET_ROWS] =

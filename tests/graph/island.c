@@ -148,7 +148,7 @@ static const struct gg_device_iface device_iface = {
 static void count(struct island *is, const tensor *t)
 {
     if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
-        return; /* a view of anything is no access */
+        return; /* a view accesses no memory */
     is->n_nodes++;
     bool mine = t->buffer && t->buffer->buft == &is->buft;
     is->n_foreign += !mine;

@@ -1,8 +1,8 @@
 /* island.h - a backend for tests, with memory of its own
  *
  * It computes what the CPU does, but its memory is closed to the process
- * except while it works or its tensors are set and read: whoever else touches
- * it gets a signal. It refuses operations by chance, counts what it is given
+ * except while it works or its tensors are set and read: any other access
+ * raises a signal. It refuses operations by chance, counts what it is given
  * that lies elsewhere, and may work on a thread of its own, with events.
  */
 #ifndef TESTS_GRAPH_ISLAND_H

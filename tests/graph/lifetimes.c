@@ -1,4 +1,4 @@
-/* lifetimes.c - who lives when, in loops as plain as they are slow */
+/* lifetimes.c - which tensor lives when, in plain and slow loops */
 #include "config.h"
 #include "tests/graph/lifetimes.h"
 #include "graph/optab.h"

@@ -43,8 +43,8 @@ struct hostile {
     size_t size, cap;
 };
 
-/* All of them, of which there are *n; NULL, and a line on standard output, if
- * the rows cannot be read. Aborts when memory runs out. */
+/* All *n of them; NULL, and a line on standard output, if the rows cannot be
+ * read. Aborts when memory runs out. */
 struct hostile *hostile_read(size_t *n);
 void hostile_free(struct hostile *h, size_t n);
 

@@ -1,5 +1,5 @@
 /* check-imatrix.c - importance data: both file forms against those of
- * llama-imatrix, adding up, what encoders get, and files that are none */
+ * llama-imatrix, adding up, what encoders get, and files that are refused */
 #include "config.h"
 #include "base/compiler.h"
 #include "base/bytes.h"
@@ -340,8 +340,8 @@ static void check_values(void)
     remove(path);
 }
 
-/* One rule at every door: nothing gets in that was not counted, so that what is
- * saved can be read. */
+/* One rule for loading, adding and saving: tensors without counts are refused,
+ * so that every saved file can be read. */
 static void check_uncounted(void)
 {
     static const float sums[4] = { 1, 2, 3, 4 };

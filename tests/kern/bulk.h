@@ -11,8 +11,8 @@
 
 #include <stdbool.h>
 
-/* Make the numbers; with the text of ../shared/golden/codec/bulk.tsv, or NULL,
- * of which each hash is compared. Is there one? */
+/* Make the numbers. text: that of ../shared/golden/codec/bulk.tsv, whose
+ * hashes are compared, or NULL. Is there one? */
 bool bulk_init(const char *table);
 
 /* Are the digests here those of the table? */

@@ -68,8 +68,8 @@ static bool run_rows(struct run *r, struct gguf_batch *b, size_t width,
     return true;
 }
 
-/* By what the row of its architecture says: also of those that the table has
- * with runs = false, but for that. */
+/* By the row of its architecture, even if the table has it with runs =
+ * false. */
 static void check_logits(struct skeleton *m)
 {
     static float got[SKELETON_TOKENS * SKELETON_VOCAB];

@@ -351,7 +351,7 @@ static int count_error(void *user, const struct gguf_finding *f)
 
 /* Do opening a model and verifying it say the same? What is well formed and
  * not evaluated, of a type that is not known, or of no architecture or
- * tokenizer at all, is no error. */
+ * tokenizer at all, is not an error. */
 static bool agree(const void *data, size_t size)
 {
     struct gguf_file *file;

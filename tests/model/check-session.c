@@ -144,7 +144,7 @@ static void check_rows(const void *file, size_t size)
     run_close(&r);
 }
 
-/* What was forgotten left numbers behind that are none. */
+/* Forgotten tokens left NaN in memory. */
 static void check_forgotten(void *file, size_t size)
 {
     static float first[3 * V], bad[5 * V], again[3 * V];

@@ -257,7 +257,7 @@ static void check_changes(void)
     }
 }
 
-/* A number of the last shard is none. */
+/* A weight of the last shard is NaN. */
 static void check_nan(size_t n)
 {
     struct gguf_file *file;

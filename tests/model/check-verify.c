@@ -192,7 +192,7 @@ static void counted_free(void *user, void *ptr)
     free(p - 16 / sizeof *p);
 }
 
-/* n tokens, of which same have one text, and as many merges. */
+/* n tokens, `same' of them with one text, and as many merges. */
 static void large_vocab(struct fix *fx, unsigned n, unsigned same)
 {
     char text[32];

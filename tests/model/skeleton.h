@@ -46,8 +46,8 @@ struct skeleton {
 /* Models that there are, in the order of their names: how many, at most max. */
 size_t skeleton_names(char (*names)[64], size_t max);
 
-/* The one of that name; what is read before is to be given back all the same.
- * false: there is none such, or a line cannot be read, which is printed. */
+/* The one of that name; free what was read in any case. false: there is none
+ * of that name, or a line cannot be read, which is printed. */
 bool skeleton_open(struct skeleton *s, const char *name);
 void skeleton_close(struct skeleton *s);
 void skeleton_tokens(gguf_token tok[SKELETON_TOKENS]);

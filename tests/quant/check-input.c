@@ -74,7 +74,7 @@ static void cut_off(void)
         exit(99);
 }
 
-/* Nobody sees it by the time. */
+/* The file's time does not show it. */
 static void cut_secretly(void)
 {
     cut_off();
@@ -219,7 +219,7 @@ static void check_identity(uint64_t n_calls)
 
 enum { OTHER = 12345 };
 
-/* name is made a stranger's, in a folder like /tmp. */
+/* name becomes another user's file, in a folder like /tmp. */
 static void give_away(const char *name)
 {
     if (chown(in_dir(name), OTHER, OTHER) || chmod(in_dir(name), 0666) ||
@@ -289,7 +289,7 @@ static bool has(const char *name, const char *text)
     return same;
 }
 
-/* Two outputs, of which the second cannot get its name: event. */
+/* Two outputs; event: the second cannot get its name. */
 static enum gguf_status run_two(struct event *e, bool force, bool resume,
                                 const struct gguf_paths *noted,
                                 struct gguf_error *err)

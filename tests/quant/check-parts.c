@@ -59,8 +59,8 @@ static void write_layers(const char *path, int n_layers, const char *arch,
     gguf_meta_destroy(m);
 }
 
-/* A layer number as large as a name can have it: leaving out a thousand others
- * is no more work for that. */
+/* A layer number as large as a name can have it: this makes leaving out a
+ * thousand others no slower. */
 static void check_far_layer(void)
 {
     static uint32_t prune[1000];

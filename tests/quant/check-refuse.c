@@ -1,5 +1,5 @@
-/* check-refuse.c - what jobs refuse, that nothing is left behind then, and what
- * they do when asked to go on */
+/* check-refuse.c - what jobs refuse, that no file is left then, and what they
+ * do when told to go on */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -302,8 +302,7 @@ static void retype(const char *in, const char *out, const char *name,
     free(b);
 }
 
-/* Types that are no weights: integers are copied, what is not known cannot
- * be. */
+/* Types that are not weights: integers are copied, unknown types cannot be. */
 static void check_types(const char *in)
 {
     const char *bad = in_dir("type.gguf"), *out = in_dir("o.gguf");

@@ -1,5 +1,5 @@
-/* check-resume.c - jobs that are killed, cancelled or come upon strange
- * journals, and are gone on with
+/* check-resume.c - jobs that are killed, cancelled or find strange journals,
+ * and are resumed
  *
  * A child process kills itself (SIGKILL) inside of the progress callback, at a
  * random call: everything that a run does lies between two of them, but for
@@ -325,7 +325,7 @@ static void check_damage(const char *in)
         int fd = open(path, O_RDWR);
         uint8_t b = 0;
         bad += fstat(fd, &st) != 0;
-        /* behind the head and what is noted of the file; the header */
+        /* after the head and what is noted of the file; the header */
         off_t from = journal ? 32 + 104 : 4096;
         off_t at = from + (off_t)rnd_below((uint64_t)(st.st_size - from));
         bad += pread(fd, &b, 1, at) != 1;

@@ -1,5 +1,5 @@
 /* check-shapes.c - every type for rows of every length, in a model that has no
- * metadata at all; and importance data that are good for nothing */
+ * metadata at all; and useless importance data */
 #include "config.h"
 #include "base/bytes.h"
 #include "base/compiler.h"
@@ -72,7 +72,7 @@ static float uneven(size_t k)
 }
 
 /* What llama-quantize takes where a type does not fit, and F16 where it gives
- * up: PEERS' facts, not our table. */
+ * up: facts about that program, not from our table. */
 static uint32_t fallback(uint32_t type)
 {
     switch (type) {

@@ -56,9 +56,8 @@ static bool same_losses(const struct gguf_quant *a, const struct gguf_quant *b)
     return same;
 }
 
-/* Two jobs in one run, the first and the second of which do not have the same
- * tensors: the files of two runs. With resume, a run that is stopped at each
- * of its looks in turn is gone on with. */
+/* Two jobs with different tensors in one run give the files of two runs. With
+ * resume, a run that is stopped at each progress call in turn is resumed. */
 static void test_two_outputs(int one, int two, const char *what)
 {
     static char alone[2][4100];

@@ -12,7 +12,7 @@
  * in the order of files: what a tensor gets depends on those before it.
  * And for each preset, with importance data and without, the sum of the FNV-1a
  * hashes of "SHAPE TENSOR TYPE" over all tensors of all shapes, and of
- * "SHAPE needs" where the preset needs importance data that there are none of:
+ * "SHAPE needs" where the preset lacks importance data that it needs:
  *
  *     types Q4_K_M no 0x0123456789abcdef falcon_7b! bert?
  *

@@ -191,8 +191,8 @@ static void check_outputs(struct row *r, const char *tool, const char *file,
     unlink(path);
 }
 
-/* Shards of which others are missing or foreign. The two others make a sound
- * model here, whichever is named. */
+/* Shards whose other shards are missing or foreign. The two others make a
+ * sound model here, whichever is named. */
 static bool is_of_broken_set(const struct row *r)
 {
     return !strcmp(r->class, "split") && !strcmp(r->model, "reject") &&

@@ -8,8 +8,8 @@
  *
  * blk.0.attn_q, blk.0.ffn_down with thrice the columns, and blk.1.attn_q; 4
  * calls, value k of each is SCALE * (k % 5). Default: 1, 64. SCALE nan: every
- * second is one. big: as a machine with that byte order writes it. The text
- * that was read lies in somebody's home.
+ * second is one. big: as a machine with that byte order writes it. The path of
+ * the text is in a home folder.
  *
  * layers: instead N layers of one tensor with a column. tensor: instead this
  * one. uncounted: 0 calls.

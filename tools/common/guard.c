@@ -212,7 +212,7 @@ bool guard_check(struct guard *g)
     check_alignment(g);
     check_types(g);
     check_vocab(g);
-    if (!g->broken) /* else it would be said twice */
+    if (!g->broken) /* else it would be reported twice */
         guard_verify(g, complain_error);
     if (g->broken && !g->force)
         msg_error(g->name, "nothing was written; --force does it anyway");

@@ -19,13 +19,12 @@ struct guard {
     bool broken; /* guard_check: something would */
 };
 
-/* What of after would break, that before did not, for programs that read the
- * file: a message for each. Returns whether it may be done. Nothing is written
- * for that, and no tensor data read; if it cannot be found out, that is a
- * message, too. */
+/* Prints a message for each fault of after that before does not have, for
+ * programs that read the file. Returns whether the change may be made. Writes
+ * no file and reads no tensor data; a failed check is a message too. */
 bool guard_check(struct guard *g);
 
-/* May key be given a value, be it by force? false: a message says why not. */
+/* May key be given a value, even by force? false: a message says why not. */
 bool guard_key(const char *name, const char *key);
 
 /* guard_verify.c: errors that verify.h finds with after and not with before. */

@@ -13,7 +13,7 @@ void linger_begin(void)
     pid_t child = fork();
     if (child == 0) { /* of a process with threads: system calls only */
         char none;
-        close(STDIN_FILENO); /* who reads what this prints waits no longer */
+        close(STDIN_FILENO); /* readers of this program's output see its end */
         close(STDOUT_FILENO);
         close(STDERR_FILENO);
         close(alive[1]);

@@ -1,9 +1,9 @@
 /* linger.h - leaving before the file system is done
  *
- * Whoever closes the last descriptor of a file without a name waits until the
- * system has taken back what was written: about 0.1 s for each gigabyte that
- * is cached. Nothing depends on that any more once a job is stopped, so a
- * child process takes over the wait.
+ * The process that closes the last descriptor of a file without a name waits
+ * until the system has freed its blocks: about 0.1 s for each gigabyte that is
+ * cached. After a job is stopped nothing depends on that, so a child process
+ * takes over the wait.
  */
 #ifndef TOOLS_LINGER_H
 #define TOOLS_LINGER_H

@@ -16,8 +16,8 @@
 
 static const char *tool_name = "gguf";
 
-/* Files are mapped: where one became shorter, or cannot be read, its pages are
- * missing. Only what a signal handler may call. */
+/* Files are mapped: if one became shorter, or cannot be read, access to its
+ * pages raises this signal. Calls only what a signal handler may call. */
 static char bus_error[160];
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
@@ -34,9 +34,9 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     _exit(MSG_FAILED);
 }
 
-/* Where standard input, output or error is closed, the next file that is opened
- * would be taken for it, and messages go into a model. What stands in for them
- * can be neither read nor written, as if it were closed. */
+/* If standard input, output or error is closed, the next file that is opened
+ * would take its place, and messages would go into a model. A descriptor that
+ * can be neither read nor written takes the place, as if it were closed. */
 static void occupy_standard(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++)
@@ -162,7 +162,7 @@ int msg_exit(int status)
     int failed = ferror(stdout);
     errno = 0;
     if (fclose(stdout) != 0 || failed) {
-        /* A reader that went away needs no message: it knows. */
+        /* No message if the reader closed the pipe. */
         if (errno != EPIPE)
             msg_error(NULL, "standard output: %s",
                       errno ? strerror(errno) : "not everything was written");

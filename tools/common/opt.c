@@ -109,8 +109,8 @@ static struct opt_use find(const struct parser *p, size_t i, enum match how,
 
 /* ---- one word ---- */
 
-/* Would u take the place of what was given before? A list grows, and a flag
- * says the same thing again. */
+/* Would u replace an earlier argument? Not in a list, which grows, nor with a
+ * flag, which repeats itself. */
 static void check_given(const struct parser *p, const struct opt_use *u)
 {
     const struct opt *o = u->row, *other;
@@ -201,7 +201,7 @@ static bool read_name(struct parser *p)
     return u.row != NULL;
 }
 
-/* -abc, -c512. A word that is not all letters of options is unknown as a
+/* -abc, -c512. A word with a letter that is not an option is unknown as a
  * whole. */
 static void read_letters(struct parser *p)
 {
@@ -227,7 +227,7 @@ static void read_letters(struct parser *p)
 
 /* ---- operands ---- */
 
-/* Does n operands fit what the tool wants? */
+/* Does the tool take n operands? */
 static void check_operands(const struct opt_tool *tool, int n, char **operand)
 {
     const char *p = tool->operands ? tool->operands : "";

@@ -48,14 +48,13 @@
  * dash (-ub 64), '=' after those and after single letters, and underscores for
  * dashes (--ctx_size). A word after one dash is read as a name first, and as
  * letters only where there is no such name; and it is not cut where the rest
- * cannot be the argument of the letter before it: -tb is never -t b. What
- * llama.cpp has and a tool lacks gets a row of kind OPT_REFUSED, which says
- * what to do instead.
+ * cannot be the argument of the letter before it: -tb is never -t b. An option
+ * that llama.cpp has and a tool lacks gets a row of kind OPT_REFUSED, which
+ * says what to do instead.
  *
  * An option with an argument that is given twice is an error, unless it is a
- * list: the first one would be lost without a word. So are two options with an
- * argument that set one member. A flag given twice says the same thing twice,
- * and is no error.
+ * list: the first one would be lost silently. So are two options with an
+ * argument that set one member. A flag may be given twice.
  */
 #ifndef TOOLS_OPT_H
 #define TOOLS_OPT_H

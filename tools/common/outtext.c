@@ -22,8 +22,8 @@ static enum gguf_status fail(enum gguf_status st, int reason,
     return st;
 }
 
-/* Does path lead to what can only be written to? *reason: why that cannot be
- * told, or 0. */
+/* Does path lead to a pipe or device, which can only be written to? *reason:
+ * why this cannot be found out, or 0. */
 static bool is_stream(const char *path, int *reason)
 {
     struct stat s;
@@ -71,7 +71,7 @@ static bool write_all(int fd, const char *p, size_t n)
     return true;
 }
 
-/* The signal about a reader that went away would end the tool without a word.
+/* The signal about a closed pipe would end the tool without a message.
  */
 static enum gguf_status write_stream(const struct outtext *o,
                                      struct gguf_error *err)

@@ -17,7 +17,7 @@ struct outtext {
     char *buf; /* what was printed */
     size_t n;
     struct gguf_outfile *file;
-    int fd; /* of a pipe or device; -1: it is none */
+    int fd; /* of a pipe or device; -1: it is a file */
 };
 #define OUTTEXT_INIT                                                          \
     {                                                                         \
@@ -30,10 +30,10 @@ struct outtext {
 enum gguf_status outtext_open(struct outtext *o, const char *path, int force,
                               struct gguf_error *err);
 
-/* Write what was printed, and close. A reader that went away is GGUF_E_IO. */
+/* Write what was printed, and close. A closed pipe is GGUF_E_IO. */
 enum gguf_status outtext_commit(struct outtext *o, struct gguf_error *err);
 
-/* Away with it. Fine on a closed one. */
+/* Discard it. Fine on a closed one. */
 void outtext_abort(struct outtext *o);
 
 #endif

@@ -1,8 +1,8 @@
 /* progress.h - a bar with rate and time left; stopping on a signal
  *
  * The bar is drawn on standard error, only if that is a terminal and the tool
- * was not asked to be quiet; else nothing is printed. A message in between
- * wants progress_clear first.
+ * was not asked to be quiet; else nothing is printed. Call progress_clear
+ * before a message.
  */
 #ifndef TOOLS_PROGRESS_H
 #define TOOLS_PROGRESS_H
@@ -34,7 +34,7 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
  * second. Not 0 once a signal asked to stop. */
 int progress_report(void *user, uint64_t done, uint64_t total);
 
-/* Take the bar away, before a message and at the end. */
+/* Clear the bar, before a message and at the end. */
 void progress_clear(struct progress *p);
 
 /* Seconds of a steady clock. */

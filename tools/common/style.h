@@ -20,7 +20,8 @@ enum style_when { STYLE_AUTO, STYLE_ALWAYS, STYLE_NEVER };
 /* Without this call nothing is styled. */
 void style_init(enum style_when when);
 
-/* Columns of the terminal that fd is; 80 where it is none, or does not say. */
+/* Columns of the terminal that fd is; 80 if it is not a terminal, or does not
+ * say. */
 int style_columns(int fd);
 
 /* What to print before text of a style, and STYLE_PLAIN's after it: an escape

@@ -29,7 +29,7 @@ void table_fini(struct table *t);
 
 /* The next cell, in reading order; see text_put. */
 void table_add(struct table *t, const char *text);
-/* s escaped: a name, where cells of several names must not look the same. */
+/* s escaped: for names, which must look different if they are. */
 void table_add_str(struct table *t, struct gguf_str s);
 void table_add_strz(struct table *t, const char *z);
 void table_add_shape(struct table *t, uint32_t n_dims, const int64_t *ne);
