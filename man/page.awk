@@ -12,7 +12,7 @@
 #   @code              lines as they are, up to @end
 #
 # Headers are read as they are written here: a comment stands before what it is
-# about, or behind it on the line; functions that follow each other without a
+# about, or after it on the line; functions that follow each other without a
 # blank line or a comment share one; "--- title ---" begins a section, or a part
 # of the section that the text has begun; lines that begin with blanks keep their
 # form, and a line with a gap in it is a term and what it means.
@@ -106,7 +106,7 @@ function start_para()
     open_para = ""
 }
 
-# The macro of a paragraph, but not behind a heading.
+# The macro of a paragraph, but not after a heading.
 function begin_para()
 {
     if (!at_heading)

@@ -26,7 +26,7 @@ static enum gguf_status set_int(struct options *o, const char *key,
     if (text[0] == '-') {
         long long v = strtoll(text, NULL, 10);
         if (!is_integer(text) || errno)
-            opt_usage("--override-kv: '%s' is no integer", text);
+            opt_usage("--override-kv: '%s' is not an integer", text);
         if (o->params.compat)
             return gguf_meta_set_u32(o->meta, key, 0 - (uint32_t)v, err);
         return v >= INT32_MIN
@@ -35,7 +35,7 @@ static enum gguf_status set_int(struct options *o, const char *key,
     }
     unsigned long long v = strtoull(text, NULL, 10);
     if (!is_integer(text) || errno)
-        opt_usage("--override-kv: '%s' is no integer", text);
+        opt_usage("--override-kv: '%s' is not an integer", text);
     return v <= UINT32_MAX || o->params.compat
                ? gguf_meta_set_u32(o->meta, key, (uint32_t)v, err)
                : gguf_meta_set_u64(o->meta, key, v, err);
@@ -85,7 +85,7 @@ static enum gguf_status set_kv(struct options *o, const char *key,
         bool wide = id == GGUF_VAL_F64;
         bool number = strpbrk(value, "0123456789") != NULL; /* else inf, nan */
         if (*end || end == value)
-            opt_usage("--override-kv: '%s' is no number", value);
+            opt_usage("--override-kv: '%s' is not a number", value);
         if (number && !(fabs(v) <= (wide ? DBL_MAX : (double)FLT_MAX)))
             opt_usage("--override-kv: '%s' is no %s", value,
                       gguf_val_type_name(wide ? GGUF_VAL_F64 : GGUF_VAL_F32));
@@ -95,7 +95,7 @@ static enum gguf_status set_kv(struct options *o, const char *key,
     if (!strcmp(type, "int"))
         return set_int(o, key, value, err);
     if (id < 0 || id == GGUF_VAL_ARR)
-        opt_usage("--override-kv: '%s' is no type of a value", type);
+        opt_usage("--override-kv: '%s' is not a type of value", type);
     return set_number(o, key, id, value, err);
 }
 

@@ -51,7 +51,7 @@ gguf_host_buft_create(struct gguf_buft **out,
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_host_buft_params", err));
     if (p.alignment & (p.alignment - 1))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "an alignment of %zu bytes is no power of two",
+                            "an alignment of %zu bytes is not a power of two",
                             p.alignment);
     struct limited *l = gg_mem_alloc(p.allocator, sizeof *l);
     if (!l)

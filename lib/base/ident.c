@@ -101,7 +101,7 @@ static enum gguf_status check_left(const char *path, int fd,
     if (fstat(fd, &s) != 0)
         return gg_error_set_errno(err, errno, "fstat");
     if (!S_ISREG(s.st_mode))
-        return refuse("is no regular file", err);
+        return refuse("is not a regular file", err);
     if (s.st_nlink != 1)
         return refuse("has another name (a hard link)", err);
     GG_TRY(gg_ident_trusted(fd, path, geteuid(), &trusted, err));
@@ -117,7 +117,7 @@ enum gguf_status gg_ident_open(const char *path, int *fd,
     if (*fd < 0 && e == ENOENT)
         return GGUF_OK;
     if (*fd < 0 && (e == ELOOP || e == EISDIR || e == ENXIO))
-        return refuse("is no regular file", err);
+        return refuse("is not a regular file", err);
     if (*fd < 0)
         return gg_error_set_errno(err, e, "cannot be opened");
     enum gguf_status st = check_left(path, *fd, err);

@@ -20,7 +20,7 @@ static enum gguf_status fail_kind(mode_t mode, struct gguf_error *err)
                        : S_ISSOCK(mode) ? "a socket"
                                         : "something else";
     return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                        "is no regular file but %s: it cannot be mapped",
+                        "is not a regular file but %s: it cannot be mapped",
                         kind);
 }
 

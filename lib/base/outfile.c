@@ -145,7 +145,7 @@ enum gguf_status gg_outfile_open(struct gg_outfile *o,
                             "is a link to what is not there: not written");
     if (exists && !S_ISREG(s.st_mode))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "is no regular file: it cannot be an output");
+                            "is not a regular file: it cannot be an output");
     if (exists && !(flags & GG_OUTFILE_FORCE))
         return gg_error_set_errno(err, EEXIST, "not written");
     if (!*base_of(path))

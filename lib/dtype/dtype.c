@@ -73,7 +73,7 @@ enum gguf_status gguf_dtype_row_size(uint32_t id, uint64_t ne0, uint64_t *size,
     if (ne0 % t->block_len)
         return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
                             "a row of %" PRIu64
-                            " elements is no multiple of %s's %" PRIu32,
+                            " elements is not a multiple of %s's %" PRIu32,
                             ne0, t->name, t->block_len);
     uint64_t n;
     if (gg_ckd_mul(&n, ne0 / t->block_len, t->block_size) ||

@@ -23,7 +23,7 @@
       "something reaches past the end of the file")                           \
     X(OVERFLOW, "overflow", ERROR, "a size that does not fit 63 bits")        \
     X(ROW, "row-length", ERROR,                                               \
-      "rows that are no multiple of their type's block")                      \
+      "rows that are not a multiple of their type's block")                   \
     X(LIMIT, "limit", ERROR, "more of something than the limits allow")       \
     X(TWICE, "duplicate", ERROR, "two keys or two tensors of one name")       \
     X(BIG_ENDIAN, "big-endian", NOTE, "numbers are in big-endian order")      \
@@ -79,7 +79,7 @@
       "merges that are not two texts with a blank between")                   \
     X(MERGE_BLANKS, "merge-blanks", WARNING, "merges with several blanks")    \
     X(MERGE_UNKNOWN, "unknown-merge", WARNING,                                \
-      "merges of texts, or into texts, that are no tokens")                   \
+      "merges of texts, or into texts, that are not tokens")                  \
     X(MERGE_TWICE, "duplicate-merge", WARNING, "merges listed twice")         \
     X(NO_PRE, "no-pre-tokenizer", WARNING, "tokenizer.ggml.pre is missing")   \
     X(PRE_UNKNOWN, "unknown-pre-tokenizer", WARNING,                          \

@@ -44,7 +44,7 @@ enum gguf_status gg_info_read(struct gg_cursor *c,
     if (t->dtype > INT32_MAX)
         return gg_error_set(err, GGUF_E_FORMAT, type_at,
                             "tensor '%s': type %" PRIu32 " at byte %" PRIu64
-                            " is no type id",
+                            " is not a type id",
                             gg_str_esc(&e, t->name), t->dtype, type_at);
     GG_TRY(gg_cursor_u64(c, &t->off, "offset of a tensor", err));
     return gg_file_tensor_measure(t, at, err);

@@ -156,7 +156,7 @@ static enum gguf_status check_stranger(const char *name,
         return GGUF_OK;
     return gg_error_set(
         err, GGUF_E_EXIST, GGUF_NO_OFFSET,
-        "'%s' is there and is no journal of an edit: it is left "
+        "'%s' exists and is not the journal of an edit: it is left "
         "alone",
         gg_str_esc(&e, gg_str_z(name + gg_ident_folder_size(name))));
 }

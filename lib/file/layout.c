@@ -119,7 +119,7 @@ enum gguf_status gg_file_tensor_measure(struct gguf_tensor_info *t,
     if (ne0 % dt->block_len)
         return gg_error_set(err, GGUF_E_SHAPE, at,
                             "tensor '%s'%s: a row of %" PRIu64
-                            " elements is no multiple of the %" PRIu32
+                            " elements is not a multiple of the %" PRIu32
                             " in a block of %s",
                             gg_str_esc(&e, t->name), where(&w, at), ne0,
                             dt->block_len, dt->name);

@@ -361,7 +361,7 @@ static enum gguf_status check_split(const struct gguf_split *set,
         return GGUF_OK;
     return gg_error_set(
         err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-        "nothing to merge: the file is no shard of a split model "
+        "nothing to merge: the file is not a shard of a split model "
         "(split.count is %s)",
         gguf_file_kv_find(gguf_split_file(set, 0),
                           gg_file_split_keys[GG_SPLIT_COUNT])

@@ -101,8 +101,8 @@ static enum gguf_status take_type(struct parser *p, bool rule, int64_t *type)
         (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT)) {
         struct gg_str_esc esc;
         return gg_error_set(p->err, GGUF_E_FORMAT, at,
-                            "line %u: '%s' is no type to quantize to", p->line,
-                            gg_str_esc(&esc, s));
+                            "line %u: '%s' is not a type to quantize to",
+                            p->line, gg_str_esc(&esc, s));
     }
     *type = t->id;
     return GGUF_OK;
@@ -278,7 +278,7 @@ static enum gguf_status parse_words(struct parser *p)
         return parse_needs(p);
     p->rest.size += (size_t)(p->rest.data - word.data);
     p->rest.data = word.data;
-    return wrong(p, "this is no line of a recipe");
+    return wrong(p, "this is not a line of a recipe");
 }
 
 static enum gguf_status parse_line(struct parser *p)

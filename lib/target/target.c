@@ -50,7 +50,7 @@ static enum gguf_status check_params(const struct gguf_target_params *p,
             (t->family != GGUF_FAMILY_FLOAT && t->family != GGUF_FAMILY_QUANT))
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "gguf_target_params: type %" PRIu32
-                                " is no target",
+                                " is not a target",
                                 p->types[i]);
     }
     return GGUF_OK;

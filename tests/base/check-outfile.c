@@ -238,7 +238,7 @@ static void check_partial(void)
     ok(!link(source, part) &&
            gg_outfile_open(&o, NULL, target, how, &err) == GGUF_E_MISMATCH &&
            holds(part, 1 << 20, byte_at),
-       "a stranger's temporary is no temporary: %s", err.message);
+       "a stranger's temporary is not taken: %s", err.message);
     ok(gg_outfile_open(&o, NULL, target, how | GG_OUTFILE_RESUME, &err) ==
                GGUF_E_MISMATCH &&
            holds(part, 1 << 20, byte_at),

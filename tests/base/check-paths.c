@@ -161,7 +161,7 @@ static void check_ident(void)
        "itself goes away, a link to it does not");
     close(fd);
     fd = open("/dev/null", O_RDONLY);
-    ok(!gg_ident_fd(&id, fd), "a device is no file to remove");
+    ok(!gg_ident_fd(&id, fd), "a device is not a file to remove");
     close(fd);
 }
 

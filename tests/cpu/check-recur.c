@@ -490,7 +490,7 @@ static void check_bad_number(void)
             all = all && gguf_backend_compute(ops_backends[i], g, &err) ==
                              GGUF_E_INVALID;
     }
-    ok(all, "a number that is no state: %s", err.message);
+    ok(all, "a number that is not a state's: %s", err.message);
     gguf_ctx_destroy(c);
 }
 

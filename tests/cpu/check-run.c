@@ -57,7 +57,7 @@ static void check_abort(void)
               n == 3;
         gguf_backend_destroy(b);
     }
-    ok(all, "an abort callback stops behind the third node: %s", err.message);
+    ok(all, "an abort callback stops after the third node: %s", err.message);
     gguf_ctx_destroy(c);
 }
 

@@ -98,7 +98,7 @@ static void check_lenient(const struct gguf_file *f)
            d == 1.5,
        "a float as double");
     ok(gguf_kv_get_float(gguf_file_kv_find(f, "str"), &d, &err) == GGUF_E_TYPE,
-       "a text is none: %s", err.message);
+       "a text is not a number: %s", err.message);
     uint32_t u32 = 77;
     ok(gguf_kv_get_u32(gguf_file_kv_find(f, "i32"), &u32, &err) ==
                GGUF_E_TYPE &&
@@ -140,7 +140,7 @@ static void check_arrays(const struct gguf_file *f, const char *order)
            strstr(err.message, "[1] is -1"),
        "a negative element: %s", err.message);
     ok(gguf_kv_elems_f32(kv, 0, 2, f32, &err) == GGUF_E_TYPE,
-       "integers are no floats: %s", err.message);
+       "integers are not floats: %s", err.message);
     int16_t i16;
     ok(gguf_kv_elem(kv, 1, &e, &err) == GGUF_OK && e.index == 1 &&
            gguf_kv_get_i16(&e, &i16, &err) == GGUF_OK && i16 == -1 &&
@@ -205,7 +205,7 @@ static void check_nested(const struct gguf_file *f, const char *order)
     ok(gguf_kv_get_u32(gguf_file_kv_find(f, "behind"), &behind, NULL) ==
                GGUF_OK &&
            behind == 7,
-       "and what comes behind");
+       "and what comes after it");
 }
 
 /* ---------------------------------------------------------------- list --- */

@@ -220,7 +220,7 @@ static void check_sources(void)
     p.offset = fx.size + 1;
     p.size = 0;
     ok(gguf_file_open(&f, path, &p, &err) == GGUF_E_INVALID && !f,
-       "behind the end: %s", err.message);
+       "after the end: %s", err.message);
     close(fd);
     unlink(path);
 
@@ -300,7 +300,7 @@ static void check_limits(void)
     l.struct_size = offsetof(struct gguf_limits, max_dims);
     ok(gguf_limits_set(&l, "dims", 5, &err) == GGUF_E_INVALID &&
            l.max_dims == 3 && gguf_limits_set(&l, "depth", 5, &err) == GGUF_OK,
-       "nothing is written behind an older program's limits");
+       "nothing is written after an older program's limits");
     size_t n = 0;
     while (gguf_limits_name(n))
         n++;

@@ -109,7 +109,7 @@ static void check_events(void)
     must(gguf_event_record(ea, &a.backend, &err), &err);
     gguf_event_sync(ea);
     ok(gguf_backend_sync(&a.backend, &err) == GGUF_E_OP,
-       "an event behind a failure is reached");
+       "an event after a failure is reached");
     /* destroyed while a queue waits for it */
     long ns = 2000000;
     gg_stream_push(a.stream, nap, &ns, sizeof ns);

@@ -25,7 +25,7 @@ static void check_tensors(void)
     memcpy(b->data, x, sizeof x);
     must(gguf_tensor_compare(a, b, NULL, &d, &err), &err);
     ok(d.n == 6 && !d.n_differ && d.max_abs == 0 && d.error == 0,
-       "equal, with what is no number");
+       "equal, with NaN");
     ((float *)b->data)[1] = 4.5f;
     must(gguf_tensor_compare(a, b, NULL, &d, &err), &err);
     ok(d.n_differ == 1 && d.max_abs == 0.5 && fabs(d.error - 0.1) < 1e-12,
@@ -279,7 +279,7 @@ static void check_backends(void)
     must(gguf_compare_backends(cpu, &is.backend, h.graph, &p, NULL, &err),
          &err);
     ok(l.n_differ == 1 && l.first == 1 && l.op == GGUF_OP_SILU,
-       "the one wrong node is found, and those behind it are not blamed");
+       "the one wrong node is found, and those after it are not blamed");
     l = (struct look){ .right = true };
     p.chained = true;
     must(gguf_compare_backends(cpu, &is.backend, h.graph, &p, NULL, &err),

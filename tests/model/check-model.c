@@ -275,14 +275,14 @@ static void check_misuse(const void *file, size_t size)
     bool good = run_open(&r, file, size, 1, &session_init);
     struct gguf_batch b = { .struct_size = sizeof b, .n = 1, .token = &bad };
     ok(good && gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,
-       "a token that is none: %s", err.message);
+       "a token that does not exist: %s", err.message);
     b.token = &neg;
     ok(gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,
        "a negative token");
     b.token = &good_tok;
     b.seq = &seq;
     ok(gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,
-       "a sequence that is none: %s", err.message);
+       "a sequence that does not exist: %s", err.message);
     b.seq = NULL;
     b.pos = &pos;
     ok(gguf_session_decode(r.session, &b, &err) == GGUF_E_INVALID,

@@ -167,7 +167,7 @@ static void check_forgotten(void *file, size_t size)
     gguf_session_clear(r.session);
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
-       "a sequence behind one of NaN, cleared");
+       "a sequence after one of NaN, cleared");
     gguf_session_clear(r.session);
     good = good && run_logits(&r, &c, bad);
     (void)gguf_session_remove(r.session, 0, 0, -1, NULL);
@@ -201,7 +201,7 @@ static void check_last_position(const void *file, size_t size)
     ok(good && gguf_session_decode(r.session, &b, &r.err) == GGUF_E_INVALID &&
            strstr(r.err.message, "2147483646") &&
            gguf_session_n_tokens(r.session, 0) == 1,
-       "nothing comes behind the last position: %s", r.err.message);
+       "nothing comes after the last position: %s", r.err.message);
     run_close(&r);
 }
 

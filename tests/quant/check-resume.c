@@ -412,11 +412,11 @@ static void check_others(const char *in)
     fclose(f);
     ok(run(in, &p, &h, &err) == GGUF_E_MISMATCH && exists("two.resume") &&
            n_entries() == 3,
-       "a file that is no journal: %s", err.message);
+       "a file that is not a journal: %s", err.message);
     remove_all("two");
     ok(!mkfifo(in_dir("two" GG_OUTFILE_PART), 0600) &&
            run(in, &p, &h, &err) != GGUF_OK && !exists("two"),
-       "a temporary that is no file: %s", err.message);
+       "a temporary that is not a file: %s", err.message);
     remove_all("two");
     ok(!symlink("one", in_dir("two" GG_OUTFILE_PART)) &&
            run(in, &p, &h, &err) != GGUF_OK && !exists("two") && exists("one"),

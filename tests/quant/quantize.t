@@ -184,14 +184,14 @@ test $rc -eq 1 && cmp -s "$m" "$tmp/same.gguf" && grep -q 'both report and input
 ok '--report never overwrites the input'
 run "$q" -q -f --report="$tmp/o.gguf" "$m" "$tmp/o.gguf" Q8_0
 test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'both report and output' "$tmp/err"
-ok '--report is no output'
+ok '--report may not be an output'
 "$builddir/gguf-split" --quiet --split-max-tensors 20 "$m" "$tmp/s" 2>/dev/null
 cp "$tmp/s-00002-of-00003.gguf" "$tmp/same.gguf"
 run "$q" -q -f --report="$tmp/s-00002-of-00003.gguf" \
     "$tmp/s-00001-of-00003.gguf" "$tmp/o.gguf" Q8_0
 test $rc -eq 1 && cmp -s "$tmp/s-00002-of-00003.gguf" "$tmp/same.gguf" &&
     grep -q 'both report and input' "$tmp/err"
-ok '--report is no shard of the input'
+ok '--report may not be a shard of the input'
 rm -f "$tmp"/s-0*
 run "$q" -q --report="$tmp/no/r.json" "$m" "$tmp/o.gguf" Q8_0
 test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q 'No such file' "$tmp/err"

@@ -51,7 +51,7 @@ static void check_patterns(void)
         enum gguf_status st =
             gg_pattern_create(&p, gg_str_z(cases[i].pattern), NULL, NULL);
         if (cases[i].want < 0) {
-            ok(st == GGUF_E_FORMAT && !p, "'%s' is no pattern",
+            ok(st == GGUF_E_FORMAT && !p, "'%s' is not a pattern",
                cases[i].pattern);
             continue;
         }
@@ -190,9 +190,9 @@ static void check_texts(void)
         { "base q4_k\r\n# comment\n\n\"a#b\" = F16 # more\n* = base", NULL },
         { "base keep\n", NULL },
         { "", "no line 'base" },
-        { "base Q9_9", "line 1: 'Q9_9' is no type" },
-        { "base I32", "'I32' is no type" },
-        { "base Q4_K\nattn_x = Q6_K", "line 2: this is no line" },
+        { "base Q9_9", "line 1: 'Q9_9' is not a type" },
+        { "base I32", "'I32' is not a type" },
+        { "base Q4_K\nattn_x = Q6_K", "line 2: this is not a line" },
         { "base Q4_K\nattn_v Q6_K", "line 2: '=' is expected" },
         { "base Q4_K\nattn_v = Q6_K when 1", "line 2: 'if'" },
         { "base Q4_K\n\"a[\" = Q6_K", "missing terminating" },
@@ -201,7 +201,7 @@ static void check_texts(void)
         { "base Q4_K\nlet x = 1\nlet x = 2", "given already" },
         { "base Q4_K\nlet 9x = 1", "a name is" },
         { "base Q4_K\nftype x", "a number" },
-        { "base Q4_K\nneeds_imatrix base", "is no type" },
+        { "base Q4_K\nneeds_imatrix base", "is not a type" },
         { "base Q4_K if", "line 1: the end" },
         { "base Q4_K\nftype 1 2", "line 2: the end" },
         { "base Q4_K\nattn_v = F16 F16", "line 2: 'if'" },
@@ -258,7 +258,7 @@ static void check_presets(void)
         gguf_recipe_destroy(r);
     }
     ok(gguf_recipe_preset(&r, "Q4", NULL, NULL) == GGUF_E_NOTFOUND,
-       "'Q4' is none");
+       "'Q4' is not a preset");
 }
 
 /* Two rules that no model of the reference's has to weigh: of falcon the

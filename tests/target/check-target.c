@@ -173,7 +173,7 @@ static void check_same(const char *in)
     end(&c);
     ok(!bad,
        "the same choice with 0 to 8 threads, with and without vector "
-       "instructions, in little memory, behind another %s",
+       "instructions, in little memory, after another %s",
        c.err.message);
 }
 

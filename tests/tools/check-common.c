@@ -73,7 +73,7 @@ static void test_json(void)
                      "  \"flat\": [true, null],\n"
                      "  \"none\": []\n"
                      "}\n"),
-       "JSON: exact integers, null for what is no number, escapes");
+       "JSON: exact integers, null for NaN, escapes");
     if (tap_bad)
         fprintf(stderr, "%s", text);
     int bad = 0;

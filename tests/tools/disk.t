@@ -111,7 +111,7 @@ for command in '"$edit" --set a.b=1 "$tmp/fifo"' \
     '"$info" "$tmp/fifo"'; do
     eval "run timeout 20 $command"
     test $rc -eq 1 -a -p "$tmp/fifo" && test -z "$(ls "$tmp"/p* 2>/dev/null)" &&
-        grep -q 'no regular file' "$tmp/err"
+        grep -q 'not a regular file' "$tmp/err"
     ok "a pipe: $(echo "$command" | tr -d '"$')"
 done
 (run "$edit" -n --set a.b=1 "$m"; echo $rc >"$tmp/rc") | :

@@ -389,7 +389,7 @@ if test -c /dev/full; then
     ok 'a full disk under --dry-run is noticed'
     run "$edit" --force --set general.name=x -o /dev/full "$m"
     test $rc -eq 1 -a -c /dev/full
-    ok '/dev/full is no output'
+    ok '/dev/full cannot be an output'
 else
     skip 'a full disk' 'no /dev/full'
 fi
@@ -564,7 +564,7 @@ fresh
 run "$info" --diff "$w" "$tmp/plain.gguf"
 test $rc -eq 0 -a "$(key "$w" libgguf.padding)" != absent -a \
     "$(key "$tmp/plain.gguf" libgguf.padding)" = absent
-ok 'libgguf.padding is no difference'
+ok 'libgguf.padding does not count as different'
 "$bin/gguf-split" -q --split-max-tensors 2 "$w" "$tmp/pad" &&
     "$bin/gguf-split" -q --merge "$tmp/pad-00001-of-00003.gguf" \
         "$tmp/pad.gguf" && cmp "$w" "$tmp/pad.gguf"

@@ -230,7 +230,7 @@ else
     skip '--json is read by another program' 'no python3'
 fi
 
-# A figure that does not fit 64 bits is none.
+# A figure that does not fit 64 bits is left out.
 "$bin/gguf-edit" -q -f --set general.architecture=gargantua \
     --set gargantua.context_length=u32:4294967295 \
     --set gargantua.block_count=u32:65535 \
@@ -313,7 +313,7 @@ ok '--values of them in a big-endian file'
 "$bin/gguf-edit" -q --to-endian big -o "$tmp/be.gguf" "$m"
 run "$info" --diff "$m" "$tmp/be.gguf"
 test $rc -eq 0 -a ! -s "$tmp/out"
-ok '--diff: another byte order is no difference'
+ok '--diff: another byte order does not count as different'
 for o in '--json --values x' '--json --manifest x' '--markdown --key x' \
     '--markdown --values x' '--markdown --manifest x' '--raw' \
     '--raw --json --key x'; do
@@ -373,7 +373,7 @@ ok '--hash: a line for each, also if the name of the file has a line break'
 echo 'not a manifest' >"$tmp/manifest2"
 run "$info" --manifest "$tmp/manifest2" "$m"
 test $rc -eq 1
-ok '--manifest that is none'
+ok '--manifest of another format'
 run "$info" --hash=md5 "$m"
 test $rc -eq 2
 ok 'an unknown algorithm: a usage error'

@@ -12,7 +12,7 @@ help_options() # tool
         tr ' ,=[' '\n\n\n\n' | grep '^-' | sort -u
 }
 
-# Of a page: names in the line behind each .TP in OPTIONS.
+# Of a page: names in the line after each .TP in OPTIONS.
 man_options() # page
 {
     awk '/^\.SH/ { on = /^\.SH OPTIONS/ } on' "$1" |

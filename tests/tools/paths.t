@@ -82,7 +82,7 @@ refused 'both report and input' "$q" -q -f --report="$d/s-00003-of-00003.gguf" \
 ok 'or the report'
 refused 'both report and output' "$q" -q -f --report="$d/new" "$m" \
     "$d/sub/../new" Q8_0
-ok 'a new report is no new output'
+ok 'a new report is not a new output'
 refused 'output twice' "$q" -q -f "$m" -o "$d/new=Q8_0" -o "$d/sub/../new=F16"
 ok 'nor are two outputs one'
 for end in .resume .resume-data; do
@@ -101,7 +101,7 @@ for end in .resume .resume-data; do
     ok "a stranger's file stays: $end"
     rm "$d/o$end"
     ln -s text "$d/o$end"
-    refused "is no regular file" "$q" -q -f --resume "$m" "$d/o" Q8_0
+    refused "is not a regular file" "$q" -q -f --resume "$m" "$d/o" Q8_0
     ok "so does a link: $end"
     rm "$d/o$end"
 done
@@ -163,8 +163,8 @@ if test -c /dev/full; then
     ok 'a full one is an error'
 fi
 run "$q" -q -f --report="$d/sub" "$m" "$d/o.gguf" Q8_0
-test $rc -eq 1 -a -d "$d/sub" && grep -q 'no regular file' "$tmp/err"
-ok 'a folder is no report'
+test $rc -eq 1 -a -d "$d/sub" && grep -q 'not a regular file' "$tmp/err"
+ok 'a folder cannot be a report'
 rm -f "$d/o.gguf" "$d/fifo"
 
 # Tables of several outputs.

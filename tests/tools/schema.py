@@ -38,7 +38,7 @@ def problems(schema, value, root, where):
                 yield f"{where}: is no {arg}"
         elif key == "enum":
             if value not in arg:
-                yield f"{where}: {value!r} is none of {arg}"
+                yield f"{where}: {value!r} is not one of {arg}"
         elif key == "const":
             if value != arg:
                 yield f"{where}: {value!r} is not {arg!r}"

@@ -32,7 +32,7 @@ refused() # command...
 
 for tool in info split edit imatrix quantize ppl; do
     refused "$bin/gguf-$tool" "--$bad"
-    ok "gguf-$tool: an option that is none, with escapes"
+    ok "gguf-$tool: an unknown option, with escapes"
 done
 for tool in info split edit imatrix quantize; do
     refused "$bin/gguf-$tool" --limit "$bad=1" "$m" "$m.out"

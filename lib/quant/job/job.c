@@ -44,7 +44,7 @@ static enum gguf_status check_params(const struct gguf_quant_params *p,
                is_target(p->overrides[i].dtype);
     if (!good)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "gguf_quant_params: a type that is no target");
+                            "gguf_quant_params: a type that is not a target");
     if (p->keep_split && p->max_file_size)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "gguf_quant_params: keep_split and max_file_size");
