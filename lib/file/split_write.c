@@ -155,8 +155,8 @@ static struct gg_outfile *file_at(void *run, size_t i)
     return &((struct run *)run)->files[i];
 }
 
-/* What was read is what was opened; then all files get their names, or none
- * does. */
+/* Check that the inputs have not changed; then all files get their names, or
+ * none does. */
 static enum gguf_status give_names(struct run *r, struct gguf_error *err)
 {
     for (size_t i = 0; i < gguf_split_n_files(r->from); i++)

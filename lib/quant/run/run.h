@@ -156,8 +156,8 @@ enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
 enum gguf_status gg_run_resume_end(struct gg_quant_run *r, bool done,
                                    struct gguf_error *err);
 
-/* names.c: is none of the files that the run reads and writes another one,
- * or one that the caller uses? GGUF_E_INVALID. */
+/* names.c: are all files of the run different files, and not the caller's?
+ * GGUF_E_INVALID. */
 enum gguf_status gg_quant_run_check_paths(
     const struct gg_quant_run *r, const char *const *paths,
     const struct gguf_quant_output *output, struct gguf_error *err);

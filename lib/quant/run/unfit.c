@@ -1,4 +1,5 @@
-/* unfit.c - weights that are no numbers, or none of the type they get */
+/* unfit.c - weights that are not finite, or would not be in the type they
+ * get */
 #include "config.h"
 #include "quant/run/run.h"
 #include "base/compiler.h"
