@@ -1,4 +1,5 @@
-/* arch_encoder.c - encoders: texts into states or vectors, and from text to text */
+/* arch_encoder.c - encoders: texts into states or vectors, and from text to
+ * text */
 #include "config.h"
 #include "model/arch_row.h"
 

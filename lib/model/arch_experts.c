@@ -1,4 +1,5 @@
-/* arch_experts.c - decoders with attention and, in some layers at least, experts */
+/* arch_experts.c - decoders with attention and, at least in some layers,
+ * experts */
 #include "config.h"
 #include "model/arch_row.h"
 

@@ -1,5 +1,5 @@
-/* arch_recurrent.c - decoders of which some layers at least keep a state instead of keys
- * and values */
+/* arch_recurrent.c - decoders in which at least some layers keep a state
+ * instead of keys and values */
 #include "config.h"
 #include "model/arch_row.h"
 
