@@ -23,9 +23,9 @@ else
     echo 'not ok 1 - files are as clang-format lays them out (clang-format -i)'
     echo "$bad" | sed 's/^/# /'
 fi
-# Comments are not touched by it.
+# It touches no comments. (Lines of published expressions stay whole.)
 bad=$(find lib tools tests doc -name '*.[ch]' ! -name '*_tab.c' | sort |
-    xargs awk 'length > 80 { print FILENAME ":" FNR }' | head -20)
+    xargs awk 'length > 80 && !/^ *"/ { print FILENAME ":" FNR }' | head -20)
 if test -z "$bad"; then echo 'ok 2 - no line has more than 80 characters'
 else
     echo 'not ok 2 - no line has more than 80 characters'

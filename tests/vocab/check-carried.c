@@ -3,7 +3,7 @@
  * texts.txt has the texts, a line each, \ff for the byte 0xff. digests.txt has
  * FNV-1a hashes:
  *
- *     ids MODE HASH     of the lines of ids, with commas between, that llama.cpp
+ *     ids MODE HASH     of the lines of ids, with commas, that llama.cpp
  *                       gives with the vocabulary of share/tiny-llama; of the
  *                       text that the plain ones become again: mode text
  *     words PRE HASH    of the ends of the words that a pre-tokenizer cuts, a
