@@ -64,7 +64,8 @@ else echo "not ok $n - structs are found"; status=1; fi
 sed -n 's/ neither$//p' "$tmp/kinds" >"$tmp/bad"
 same "every struct has its size, or says that it never grows or is the library's" \
     "$tmp/bad"
-sed -n 's/^struct //; s/ sized$//p' "$tmp/kinds" | while read -r s; do
+# (a table of functions is written down member by member)
+sed -n 's/ sized$//p' "$tmp/kinds" | grep -v '_iface$' | while read -r s; do
     init=$(echo "${s}_INIT" | tr a-z A-Z)
     grep -q "define $init\>" "$srcdir"/lib/gguf/*.h || echo "$s: no $init"
 done >"$tmp/bad"

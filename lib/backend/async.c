@@ -22,8 +22,14 @@ enum gguf_status gguf_event_create(struct gguf_event **out,
 
 void gguf_event_destroy(struct gguf_event *e)
 {
-    if (e)
+    if (!e)
+        return;
+    const bool made = e->made;
+    const struct gguf_allocator *a = e->allocator;
+    if (e->iface->destroy)
         e->iface->destroy(e);
+    if (made)
+        gg_mem_free(a, e);
 }
 
 enum gguf_status gguf_event_record(struct gguf_event *e,
@@ -34,24 +40,19 @@ enum gguf_status gguf_event_record(struct gguf_event *e,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "an event of device %s cannot be recorded on %s",
                             e->device->name, b->name);
-    b->iface->event_record(b, e);
-    return GGUF_OK;
+    return b->iface->event_record(b, e, err);
 }
 
 enum gguf_status gguf_event_wait(struct gguf_event *e, struct gguf_backend *b,
                                  struct gguf_error *err)
 {
-    (void)err;
-    if (b->iface->event_wait)
-        b->iface->event_wait(b, e);
-    else
-        gguf_event_sync(e);
-    return GGUF_OK;
+    return b->iface->event_wait ? b->iface->event_wait(b, e, err)
+                                : gguf_event_sync(e, err);
 }
 
-void gguf_event_sync(struct gguf_event *e)
+enum gguf_status gguf_event_sync(struct gguf_event *e, struct gguf_error *err)
 {
-    e->iface->sync(e);
+    return e->iface->sync(e, err);
 }
 
 /* --- transfers ------------------------------------------------------------ */
@@ -66,8 +67,7 @@ enum gguf_status gguf_backend_set_async(struct gguf_backend *b,
         GG_TRY(gguf_backend_sync(b, err));
         return gguf_tensor_set(t, src, off, size, err);
     }
-    b->iface->set_async(b, t, src, off, size);
-    return GGUF_OK;
+    return b->iface->set_async(b, t, src, off, size, err);
 }
 
 enum gguf_status gguf_backend_get_async(struct gguf_backend *b,
@@ -80,15 +80,19 @@ enum gguf_status gguf_backend_get_async(struct gguf_backend *b,
         GG_TRY(gguf_backend_sync(b, err));
         return gguf_tensor_get(t, dst, off, size, err);
     }
-    b->iface->get_async(b, t, dst, off, size);
-    return GGUF_OK;
+    return b->iface->get_async(b, t, dst, off, size, err);
 }
 
-bool gg_backend_copy_behind(struct gguf_backend *b,
-                            const struct gguf_tensor *src,
-                            struct gguf_tensor *dst)
+enum gguf_status gg_backend_copy_behind(struct gguf_backend *b,
+                                        const struct gguf_tensor *src,
+                                        struct gguf_tensor *dst, bool *done,
+                                        struct gguf_error *err)
 {
-    return b->iface->copy_async && b->iface->copy_async(b, src, dst);
+    const enum gguf_status st = b->iface->copy_async
+                                    ? b->iface->copy_async(b, src, dst, err)
+                                    : GGUF_E_UNSUPPORTED;
+    *done = st == GGUF_OK;
+    return st == GGUF_E_UNSUPPORTED ? GGUF_OK : st;
 }
 
 /* b's own event, recorded now. */
@@ -107,12 +111,16 @@ enum gguf_status gguf_backend_copy_async(struct gguf_backend *from,
 {
     const uint32_t both = from->device->caps & to->device->caps;
     GG_TRY(gg_backend_tensor_check_copy(src, dst, err));
-    if (from == to && gg_backend_copy_behind(from, src, dst))
+    bool done = false;
+    if (from == to)
+        GG_TRY(gg_backend_copy_behind(from, src, dst, &done, err));
+    if (done)
         return GGUF_OK;
     if (from != to && both & GGUF_DEVICE_EVENTS && from->iface->copy_async) {
         GG_TRY(mark(to, err));
         GG_TRY(gguf_event_wait(to->mark, from, err));
-        if (gg_backend_copy_behind(from, src, dst)) {
+        GG_TRY(gg_backend_copy_behind(from, src, dst, &done, err));
+        if (done) {
             GG_TRY(mark(from, err));
             return gguf_event_wait(from->mark, to, err);
         }

@@ -7,8 +7,13 @@ void gguf_backend_destroy(struct gguf_backend *b)
 {
     if (!b)
         return;
+    const bool made = b->made;
+    const struct gguf_allocator *a = b->allocator;
     gguf_event_destroy(b->mark);
-    b->iface->destroy(b);
+    if (b->iface->destroy)
+        b->iface->destroy(b);
+    if (made)
+        gg_mem_free(a, b);
 }
 
 const char *gguf_backend_name(const struct gguf_backend *b)
@@ -18,7 +23,7 @@ const char *gguf_backend_name(const struct gguf_backend *b)
 
 uint64_t gguf_backend_id(const struct gguf_backend *b)
 {
-    return b->iface->id;
+    return b->id;
 }
 
 struct gguf_device *gguf_backend_device(const struct gguf_backend *b)
@@ -60,7 +65,7 @@ enum gguf_status gg_backend_check(const struct gguf_backend *b,
             return gg_error_set(err, GGUF_E_OP, GGUF_NO_OFFSET,
                                 "operation %" PRIu32 " is unknown", t->op);
         GG_TRY(gg_backend_tensor_check_data(t, err));
-        if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
+        if (gguf_op_is_view(t->op))
             continue;
         for (int s = 0; s < GGUF_TENSOR_SRC; s++)
             if (t->src[s])
@@ -179,7 +184,7 @@ enum gguf_status gguf_plan_compute(struct gguf_plan *p, struct gguf_error *err)
 
 unsigned gguf_plan_node_threads(const struct gguf_plan *p, size_t i)
 {
-    const struct gg_backend_iface *iface = p->backend->iface;
+    const struct gguf_backend_iface *iface = p->backend->iface;
     if (p->graph->generation != p->generation || i >= p->graph->n_nodes ||
         !iface->plan_threads)
         return 0;
@@ -196,7 +201,7 @@ unsigned gguf_plan_n_threads(const struct gguf_plan *p)
 
 size_t gguf_plan_work_size(const struct gguf_plan *p)
 {
-    const struct gg_backend_iface *iface = p->backend->iface;
+    const struct gguf_backend_iface *iface = p->backend->iface;
     return iface->plan_work_size ? iface->plan_work_size(p->backend, p->priv)
                                  : 0;
 }

@@ -1,60 +1,31 @@
-/* backend.h - what a backend implements
+/* backend.h - the objects of backends, from within the library
  *
- * Each object of gguf/backend.h begins with a pointer to a table of functions;
- * a backend embeds the object in a struct of its own or hangs its data on
- * priv. Optional members may be NULL: the comment says what happens then.
- * Arguments are checked before a member is called.
+ * Each object of gguf/backend.h begins with a pointer to its table of functions,
+ * which gguf/backend_impl.h describes: the same for the backends of the library
+ * and for those of others. The library's own embed the object in a struct of
+ * theirs, and destroy frees that; others have theirs made, and the table copied.
  */
 #ifndef GG_BACKEND_BACKEND_H
 #define GG_BACKEND_BACKEND_H
 
 #include "base/error.h"
 #include "base/mem.h"
-#include "gguf/backend.h"
+#include "gguf/backend_impl.h"
 
 /* --- buffer types and buffers --------------------------------------------- */
 
 struct gguf_buft {
+    const struct gguf_buft_iface *iface;
     const char *name;
     size_t alignment; /* power of two */
     size_t max_size;  /* of one buffer */
     bool is_host;
-    struct gguf_device *device; /* NULL: host memory as such */
     void *priv;
-    /* Fill b: iface, base, priv. size > 0. GGUF_E_NOMEM. */
-    enum gguf_status (*alloc)(const struct gguf_buft *buft,
-                              struct gguf_buffer *b, size_t size,
-                              struct gguf_error *err);
-    /* optional: gguf_tensor_size() */
-    uint64_t (*tensor_size)(const struct gguf_buft *buft,
-                            const struct gguf_tensor *t);
-};
-
-struct gg_buffer_iface {
-    /* free base and priv; optional */
-    void (*free)(struct gguf_buffer *b);
-    /* optional, all of these, for host buffers: memcpy and memset */
-    void (*set)(struct gguf_buffer *b, struct gguf_tensor *t, const void *src,
-                uint64_t off, uint64_t size);
-    void (*get)(struct gguf_buffer *b, const struct gguf_tensor *t, void *dst,
-                uint64_t off, uint64_t size);
-    void (*memset)(struct gguf_buffer *b, struct gguf_tensor *t, uint8_t value,
-                   uint64_t off, uint64_t size);
-    void (*clear)(struct gguf_buffer *b, uint8_t value);
-    /* copy src, which lies in another buffer, to dst in b; false: cannot, by
-     * way of host memory then. Optional. */
-    bool (*copy)(struct gguf_buffer *b, const struct gguf_tensor *src,
-                 struct gguf_tensor *dst);
-    /* t was placed; may set t->extra. Optional. */
-    enum gguf_status (*init_tensor)(struct gguf_buffer *b,
-                                    struct gguf_tensor *t,
-                                    struct gguf_error *err);
-    /* forget what init_tensor made; optional */
-    void (*reset)(struct gguf_buffer *b);
+    const struct gguf_allocator *allocator; /* of one that was created */
 };
 
 struct gguf_buffer {
-    const struct gg_buffer_iface *iface;
+    const struct gguf_buft_iface *iface; /* its type's, or of none */
     const struct gguf_buft *buft;
     const struct gguf_allocator *allocator;
     void *base;
@@ -118,41 +89,8 @@ void gg_backend_host_memory(uint64_t *n_free, uint64_t *n_total);
 
 /* --- devices and drivers -------------------------------------------------- */
 
-struct gg_device_iface {
-    /* 0 and 0 where unknown; optional */
-    void (*memory)(const struct gguf_device *d, uint64_t *n_free,
-                   uint64_t *n_total);
-    bool (*supports_op)(const struct gguf_device *d,
-                        const struct gguf_tensor *t);
-    /* optional: host buffers and the device's own */
-    bool (*supports_buft)(const struct gguf_device *d,
-                          const struct gguf_buft *buft);
-    /* optional: no */
-    bool (*offloads_op)(const struct gguf_device *d,
-                        const struct gguf_tensor *t);
-    /* As many columns of a matrix product or more are summed in one order,
-     * however many they are; fewer may take a shorter way, whose last bits
-     * are others. Optional: 1 */
-    uint32_t (*wide)(const struct gguf_device *d);
-    enum gguf_status (*backend)(struct gguf_device *d,
-                                struct gguf_backend **out,
-                                struct gguf_error *err);
-    /* with GGUF_DEVICE_HOST_BUF; optional: gguf_host_buft() */
-    const struct gguf_buft *(*host_buft)(const struct gguf_device *d);
-    /* with GGUF_DEVICE_HOST_PTR; optional: gguf_buffer_from_host */
-    enum gguf_status (*from_host)(struct gguf_device *d,
-                                  struct gguf_buffer **out, void *ptr,
-                                  size_t size,
-                                  const struct gguf_allocator *allocator,
-                                  struct gguf_error *err);
-    /* with GGUF_DEVICE_EVENTS */
-    enum gguf_status (*event)(struct gguf_device *d, struct gguf_event **out,
-                              const struct gguf_allocator *allocator,
-                              struct gguf_error *err);
-};
-
 struct gguf_device {
-    const struct gg_device_iface *iface;
+    const struct gguf_device_iface *iface;
     const char *name, *description;
     enum gguf_device_kind kind;
     uint32_t caps;
@@ -161,91 +99,45 @@ struct gguf_device {
     struct gguf_driver *driver; /* that has it; a registry sets it, too */
 };
 
-/* What the device says of wide, at least 1. */
-uint32_t gg_device_wide(const struct gguf_device *d);
-
-struct gg_backend_driver_iface {
-    void (*destroy)(struct gguf_driver *driver);
-    gguf_any_fn *(*function)(const struct gguf_driver *driver,
-                             const char *name); /* optional */
-};
-
 struct gguf_driver {
-    const struct gg_backend_driver_iface *iface;
+    const struct gguf_driver_iface *iface;
     const char *name;
     size_t n_devices;
     struct gguf_device **devices;
     void *priv;
+    const struct gguf_allocator *allocator; /* of the object, if it was made */
+    bool made;   /* by gguf_driver_create: the library frees it */
+    size_t room; /* of devices, then */
 };
 
 /* --- backends ------------------------------------------------------------- */
 
-struct gg_backend_iface {
-    uint64_t id; /* of the implementation: any number that no other has */
-    void (*destroy)(struct gguf_backend *b);
-    /* Every node was asked supports_op and has memory. May return early. */
-    enum gguf_status (*compute)(struct gguf_backend *b,
-                                struct gguf_graph *graph,
-                                struct gguf_error *err);
-    /* optional: everything is done when compute returns */
-    enum gguf_status (*sync)(struct gguf_backend *b, struct gguf_error *err);
-    /* optional: a plan is the graph, compute does the rest */
-    enum gguf_status (*plan_create)(struct gguf_backend *b,
-                                    struct gguf_graph *graph, void **plan,
-                                    struct gguf_error *err);
-    /* with plans, optional: make plan that of another graph, in the memory that
-     * it has if that is enough; after a failure it is only destroyed */
-    enum gguf_status (*plan_remake)(struct gguf_backend *b, void *plan,
-                                    struct gguf_graph *graph,
-                                    struct gguf_error *err);
-    enum gguf_status (*plan_compute)(struct gguf_backend *b, void *plan,
-                                     struct gguf_error *err);
-    void (*plan_destroy)(struct gguf_backend *b, void *plan);
-    /* with plans, optional: how many threads compute a node of the graph, and
-     * the bytes of scratch that the plan runs with; 0 and 0 */
-    unsigned (*plan_threads)(const struct gguf_backend *b, const void *plan,
-                             const struct gguf_tensor *node);
-    size_t (*plan_work_size)(const struct gguf_backend *b, const void *plan);
-    /* optional: a sync, then the buffer's own. Ranges were checked. */
-    void (*set_async)(struct gguf_backend *b, struct gguf_tensor *t,
-                      const void *src, uint64_t off, uint64_t size);
-    void (*get_async)(struct gguf_backend *b, const struct gguf_tensor *t,
-                      void *dst, uint64_t off, uint64_t size);
-    /* Queue a copy of src, which b can reach, to dst anywhere, in the order of
-     * b's work; whoever has dst waits for it by an event. false: cannot.
-     * Optional. */
-    bool (*copy_async)(struct gguf_backend *b, const struct gguf_tensor *src,
-                       struct gguf_tensor *dst);
-    /* with GGUF_DEVICE_EVENTS; e is of b's device */
-    void (*event_record)(struct gguf_backend *b, struct gguf_event *e);
-    /* optional: the caller waits; e is of any device */
-    void (*event_wait)(struct gguf_backend *b, struct gguf_event *e);
-};
-
-struct gg_backend_event_iface {
-    void (*destroy)(struct gguf_event *e); /* waits */
-    void (*sync)(struct gguf_event *e);
-};
-
 struct gguf_event {
-    const struct gg_backend_event_iface *iface;
+    const struct gguf_event_iface *iface;
     struct gguf_device *device;
+    void *priv; /* what follows: of one that gguf_event_make made */
+    const struct gguf_allocator *allocator;
+    bool made;
 };
 
 struct gguf_backend {
-    const struct gg_backend_iface *iface;
+    const struct gguf_backend_iface *iface;
     struct gguf_device *device;
     const struct gguf_allocator *allocator;
     const char *name;
+    uint64_t id; /* of the implementation */
     void *priv;
+    bool made;               /* by gguf_backend_create: the library frees it */
     struct gguf_event *mark; /* of gguf_backend_copy_async, when first used */
 };
 
-/* Queue a copy in the order of b's work alone, if b can: nobody else uses src
- * or dst until an event that is recorded on b after it is past. */
-bool gg_backend_copy_behind(struct gguf_backend *b,
-                            const struct gguf_tensor *src,
-                            struct gguf_tensor *dst);
+/* Queue a copy in the order of b's work alone, if b can (*done then): nobody
+ * else uses src or dst until an event that is recorded on b after it is
+ * past. */
+enum gguf_status gg_backend_copy_behind(struct gguf_backend *b,
+                                        const struct gguf_tensor *src,
+                                        struct gguf_tensor *dst, bool *done,
+                                        struct gguf_error *err);
 
 /* GGUF_E_INVALID unless t has memory and size bytes from off on. */
 enum gguf_status gg_backend_tensor_check_range(const struct gguf_tensor *t,

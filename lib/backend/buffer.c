@@ -13,33 +13,37 @@ static void host_free(struct gguf_buffer *b)
     gg_mem_free_aligned(b->allocator, b->base);
 }
 
-static const struct gg_buffer_iface host_own = { .free = host_free };
-static const struct gg_buffer_iface host_foreign = { .free = NULL };
+/* Of memory that is not the buffer's to free, or none. */
+static const struct gguf_buft_iface host_foreign = { .struct_size =
+                                                         sizeof host_foreign };
 
 static enum gguf_status host_alloc(const struct gguf_buft *buft,
                                    struct gguf_buffer *b, size_t size,
                                    struct gguf_error *err)
 {
-    b->iface = &host_own;
-    b->base = gg_mem_alloc_aligned(b->allocator, size, buft->alignment);
-    return b->base ? GGUF_OK : gg_error_set_nomem(err, size);
+    void *p = gg_mem_alloc_aligned(b->allocator, size, buft->alignment);
+    if (!p)
+        return gg_error_set_nomem(err, size);
+    gguf_buffer_set_memory(b, p, NULL);
+    return GGUF_OK;
 }
 
-static const struct gguf_buft host_buft = { .name = "host",
+static const struct gguf_buft_iface host_iface = {
+    .struct_size = sizeof host_iface,
+    .alloc = host_alloc,
+    .free = host_free,
+};
+
+static const struct gguf_buft host_buft = { .iface = &host_iface,
+                                            .name = "host",
                                             .alignment = GGUF_TENSOR_ALIGN,
                                             .max_size = SIZE_MAX,
-                                            .is_host = true,
-                                            .alloc = host_alloc };
+                                            .is_host = true };
 
 const struct gguf_buft *gguf_host_buft(void)
 {
     return &host_buft;
 }
-
-struct limited {
-    struct gguf_buft base;
-    const struct gguf_allocator *allocator;
-};
 
 enum gguf_status
 gguf_host_buft_create(struct gguf_buft **out,
@@ -49,29 +53,14 @@ gguf_host_buft_create(struct gguf_buft **out,
     struct gguf_host_buft_params p = GGUF_HOST_BUFT_PARAMS_INIT;
     *out = NULL;
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_host_buft_params", err));
-    if (p.alignment & (p.alignment - 1))
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "an alignment of %zu bytes is not a power of two",
-                            p.alignment);
-    struct limited *l = gg_mem_alloc(p.allocator, sizeof *l);
-    if (!l)
-        return gg_error_set_nomem(err, sizeof *l);
-    *l = (struct limited){ .base = host_buft, .allocator = p.allocator };
-    l->base.priv = l;
-    if (p.max_size)
-        l->base.max_size = p.max_size;
-    if (p.alignment)
-        l->base.alignment = p.alignment;
-    *out = &l->base;
-    return GGUF_OK;
-}
-
-void gguf_host_buft_destroy(struct gguf_buft *buft)
-{
-    if (!buft)
-        return;
-    struct limited *l = buft->priv;
-    gg_mem_free(l->allocator, l);
+    struct gguf_buft_params all = GGUF_BUFT_PARAMS_INIT;
+    all.allocator = p.allocator;
+    all.iface = &host_iface;
+    all.name = host_buft.name;
+    all.alignment = p.alignment;
+    all.max_size = p.max_size;
+    all.is_host = true;
+    return gguf_buft_create(out, &all, err);
 }
 
 void gg_backend_host_memory(uint64_t *n_free, uint64_t *n_total)
@@ -111,8 +100,8 @@ size_t gguf_buft_max_size(const struct gguf_buft *buft)
 uint64_t gguf_buft_tensor_size(const struct gguf_buft *buft,
                                const struct gguf_tensor *t)
 {
-    return buft->tensor_size ? buft->tensor_size(buft, t)
-                             : gguf_tensor_size(t);
+    return buft->iface->tensor_size ? buft->iface->tensor_size(buft, t)
+                                    : gguf_tensor_size(t);
 }
 
 bool gguf_buft_is_host(const struct gguf_buft *buft)
@@ -131,10 +120,12 @@ static enum gguf_status get_memory(struct gguf_buffer *b, size_t size,
                             "a buffer of %zu bytes: the limit of '%s' is %zu",
                             size, t->name, t->max_size);
     b->iface = &host_foreign;
-    b->base = NULL;
+    b->base = b->priv = NULL;
     b->size = 0;
     if (size)
-        GG_TRY(t->alloc(t, b, size, err));
+        GG_TRY(t->iface->alloc(t, b, size, err));
+    if (size)
+        b->iface = t->iface;
     b->size = size;
     return GGUF_OK;
 }
@@ -259,14 +250,32 @@ void gguf_buffer_set_usage(struct gguf_buffer *b, enum gguf_buffer_usage usage)
         b->parts[i]->usage = usage;
 }
 
-void gguf_buffer_clear(struct gguf_buffer *b, uint8_t value)
+enum gguf_status gguf_buffer_clear(struct gguf_buffer *b, uint8_t value,
+                                   struct gguf_error *err)
 {
     for (size_t i = 0; i < b->n_parts; i++)
-        gguf_buffer_clear(b->parts[i], value);
+        GG_TRY(gguf_buffer_clear(b->parts[i], value, err));
     if (b->iface->clear)
-        b->iface->clear(b, value);
-    else if (b->size && !b->n_parts)
+        return b->iface->clear(b, value, err);
+    if (b->size && !b->n_parts)
         memset(b->base, value, b->size);
+    return GGUF_OK;
+}
+
+void gguf_buffer_set_memory(struct gguf_buffer *b, void *base, void *priv)
+{
+    b->base = base;
+    b->priv = priv;
+}
+
+void *gguf_buffer_priv(const struct gguf_buffer *b)
+{
+    return b->priv;
+}
+
+const struct gguf_allocator *gguf_buffer_allocator(const struct gguf_buffer *b)
+{
+    return b->allocator;
 }
 
 void gguf_buffer_reset(struct gguf_buffer *b)

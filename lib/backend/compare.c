@@ -214,7 +214,7 @@ static enum gguf_status compare_all(const struct side *a, const struct side *b,
 {
     for (size_t i = 0; i < g->n_nodes; i++) {
         const struct gguf_tensor *t = g->nodes[i];
-        if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
+        if (gguf_op_is_view(t->op))
             continue;
         GG_TRY(compare_node(a, b, i, t, p, n, err));
     }

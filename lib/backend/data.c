@@ -37,9 +37,8 @@ enum gguf_status gguf_tensor_set(struct gguf_tensor *t, const void *src,
     if (!size)
         return GGUF_OK;
     if (t->buffer && t->buffer->iface->set)
-        t->buffer->iface->set(t->buffer, t, src, off, size);
-    else
-        memcpy((char *)t->data + off, src, (size_t)size);
+        return t->buffer->iface->set(t->buffer, t, src, off, size, err);
+    memcpy((char *)t->data + off, src, (size_t)size);
     return GGUF_OK;
 }
 
@@ -51,9 +50,8 @@ enum gguf_status gguf_tensor_get(const struct gguf_tensor *t, void *dst,
     if (!size)
         return GGUF_OK;
     if (t->buffer && t->buffer->iface->get)
-        t->buffer->iface->get(t->buffer, t, dst, off, size);
-    else
-        memcpy(dst, (const char *)t->data + off, (size_t)size);
+        return t->buffer->iface->get(t->buffer, t, dst, off, size, err);
+    memcpy(dst, (const char *)t->data + off, (size_t)size);
     return GGUF_OK;
 }
 
@@ -65,9 +63,8 @@ enum gguf_status gguf_tensor_memset(struct gguf_tensor *t, uint8_t value,
     if (!size)
         return GGUF_OK;
     if (t->buffer && t->buffer->iface->memset)
-        t->buffer->iface->memset(t->buffer, t, value, off, size);
-    else
-        memset((char *)t->data + off, value, (size_t)size);
+        return t->buffer->iface->memset(t->buffer, t, value, off, size, err);
+    memset((char *)t->data + off, value, (size_t)size);
     return GGUF_OK;
 }
 
@@ -124,8 +121,11 @@ enum gguf_status gguf_tensor_copy(const struct gguf_tensor *src,
         return gguf_tensor_set(dst, src->data, 0, size, err);
     if (on_host(dst))
         return gguf_tensor_get(src, dst->data, 0, size, err);
-    const struct gg_buffer_iface *i = dst->buffer->iface;
-    if (i->copy && i->copy(dst->buffer, src, dst))
-        return GGUF_OK;
+    const struct gguf_buft_iface *i = dst->buffer->iface;
+    if (i->copy) {
+        const enum gguf_status st = i->copy(dst->buffer, src, dst, err);
+        if (st != GGUF_E_UNSUPPORTED)
+            return st;
+    }
     return copy_by_host(src, dst, size, err);
 }

@@ -65,7 +65,7 @@ enum gguf_status gguf_device_buffer_from_host(
 bool gguf_device_supports_op(const struct gguf_device *d,
                              const struct gguf_tensor *t)
 {
-    return d->iface->supports_op(d, t);
+    return gguf_op_is_view(t->op) || d->iface->supports_op(d, t);
 }
 
 bool gguf_device_supports_buft(const struct gguf_device *d,
@@ -73,7 +73,7 @@ bool gguf_device_supports_buft(const struct gguf_device *d,
 {
     if (d->iface->supports_buft)
         return d->iface->supports_buft(d, buft);
-    return buft->is_host || buft->device == d;
+    return buft->is_host || buft == d->buft;
 }
 
 bool gguf_device_offloads_op(const struct gguf_device *d,
@@ -82,9 +82,10 @@ bool gguf_device_offloads_op(const struct gguf_device *d,
     return d->iface->offloads_op && d->iface->offloads_op(d, t);
 }
 
-uint32_t gg_device_wide(const struct gguf_device *d)
+uint32_t gguf_device_wide(const struct gguf_device *d)
 {
-    return d->iface->wide ? d->iface->wide(d) : 1;
+    const uint32_t n = d->iface->wide ? d->iface->wide(d) : 1;
+    return GG_MAX(n, 1);
 }
 
 enum gguf_status gguf_device_backend(struct gguf_device *d,
@@ -97,8 +98,17 @@ enum gguf_status gguf_device_backend(struct gguf_device *d,
 
 void gguf_driver_destroy(struct gguf_driver *driver)
 {
-    if (driver)
+    if (!driver)
+        return;
+    const bool made = driver->made;
+    if (driver->iface->destroy)
         driver->iface->destroy(driver);
+    if (!made) /* destroy freed it */
+        return;
+    for (size_t i = 0; i < driver->n_devices; i++)
+        gg_mem_free(driver->allocator, driver->devices[i]);
+    gg_mem_free(driver->allocator, driver->devices);
+    gg_mem_free(driver->allocator, driver);
 }
 
 const char *gguf_driver_name(const struct gguf_driver *driver)

@@ -237,12 +237,15 @@ static void wait_for(struct event *e, uint64_t number)
         pthread_cond_wait(&e->reached, &e->mutex);
 }
 
-static void event_sync(struct gguf_event *base)
+static enum gguf_status event_sync(struct gguf_event *base,
+                                   struct gguf_error *err)
 {
     struct event *e = (struct event *)base;
     pthread_mutex_lock(&e->mutex);
     wait_for(e, e->n_recorded);
     pthread_mutex_unlock(&e->mutex);
+    (void)err; /* its thread is there */
+    return GGUF_OK;
 }
 
 static void event_destroy(struct gguf_event *base)
@@ -253,7 +256,8 @@ static void event_destroy(struct gguf_event *base)
     leave(e);
 }
 
-static const struct gg_backend_event_iface event_iface = {
+static const struct gguf_event_iface event_iface = {
+    .struct_size = sizeof event_iface,
     .destroy = event_destroy,
     .sync = event_sync,
 };
@@ -266,7 +270,7 @@ enum gguf_status gg_stream_event(struct gguf_device *d,
     struct event *e = gg_mem_alloc(allocator, sizeof *e);
     if (!e)
         return gg_error_set_nomem(err, sizeof *e);
-    *e = (struct event){ .base = { &event_iface, d },
+    *e = (struct event){ .base = { .iface = &event_iface, .device = d },
                          .allocator = allocator,
                          .n_users = 1 };
     int bad = pthread_mutex_init(&e->mutex, NULL);
@@ -311,12 +315,12 @@ void gg_stream_record(struct gg_stream *s, struct gguf_event *base)
     push(s, run_reach, &p, sizeof p, true);
 }
 
-void gg_stream_wait(struct gg_stream *s, struct gguf_event *base)
+enum gguf_status gg_stream_wait(struct gg_stream *s, struct gguf_event *base,
+                                struct gguf_error *err)
 {
-    if (base->iface != &event_iface) {
-        gguf_event_sync(base); /* it may be recorded again before its turn */
-        return;
-    }
+    if (base->iface != &event_iface)
+        /* it may be recorded again before its turn */
+        return gguf_event_sync(base, err);
     struct event *e = (struct event *)base;
     pthread_mutex_lock(&e->mutex);
     struct point p = { e, e->n_recorded };
@@ -325,4 +329,5 @@ void gg_stream_wait(struct gg_stream *s, struct gguf_event *base)
     pthread_mutex_unlock(&e->mutex);
     if (!past)
         push(s, run_wait, &p, sizeof p, true);
+    return GGUF_OK;
 }

@@ -31,7 +31,7 @@ void gg_stream_push(struct gg_stream *s, gg_backend_stream_fn *fn,
 /* Wait for everything: the first failure since the last sync. */
 enum gguf_status gg_stream_sync(struct gg_stream *s, struct gguf_error *err);
 
-/* Transfers in order, as the members of struct gg_backend_iface. Both sides of
+/* Transfers in order, as the members of struct gguf_backend_iface. Both sides of
  * a copy are memory that any thread may set and get. */
 void gg_stream_set(struct gg_stream *s, struct gguf_tensor *t, const void *src,
                    uint64_t off, uint64_t size);
@@ -47,6 +47,7 @@ enum gguf_status gg_stream_event(struct gguf_device *d,
                                  struct gguf_error *err);
 void gg_stream_record(struct gg_stream *s, struct gguf_event *e);
 /* e may be of any device; one that is no stream's is waited for here. */
-void gg_stream_wait(struct gg_stream *s, struct gguf_event *e);
+enum gguf_status gg_stream_wait(struct gg_stream *s, struct gguf_event *e,
+                                struct gguf_error *err);
 
 #endif

@@ -82,6 +82,19 @@ enum gguf_status gg_error_set(struct gguf_error *err, enum gguf_status status,
     return status;
 }
 
+enum gguf_status gguf_error_set(struct gguf_error *err,
+                                enum gguf_status status, const char *format,
+                                ...)
+{
+    if (err) {
+        va_list ap;
+        va_start(ap, format);
+        fill(err, status, GGUF_NO_OFFSET, format, ap);
+        va_end(ap);
+    }
+    return status;
+}
+
 enum gguf_status gg_error_set_errno(struct gguf_error *err, int sys_errno,
                                     const char *fmt, ...)
 {

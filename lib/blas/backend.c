@@ -12,6 +12,9 @@
 
 #include <string.h>
 
+/* Drawn once. */
+#define BACKEND_ID UINT64_C(0x9c83d6e1047fb25a)
+
 struct blas_driver {
     struct gguf_driver base;
     struct gguf_device device;
@@ -103,37 +106,54 @@ static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
     return gg_stream_sync(blas_of(b)->stream, err);
 }
 
-static void set_async(struct gguf_backend *b, struct gguf_tensor *t,
-                      const void *src, uint64_t off, uint64_t size)
+static enum gguf_status set_async(struct gguf_backend *b,
+                                  struct gguf_tensor *t, const void *src,
+                                  uint64_t off, uint64_t size,
+                                  struct gguf_error *err)
 {
+    (void)err;
     gg_stream_set(blas_of(b)->stream, t, src, off, size);
+    return GGUF_OK;
 }
 
-static void get_async(struct gguf_backend *b, const struct gguf_tensor *t,
-                      void *dst, uint64_t off, uint64_t size)
+static enum gguf_status get_async(struct gguf_backend *b,
+                                  const struct gguf_tensor *t, void *dst,
+                                  uint64_t off, uint64_t size,
+                                  struct gguf_error *err)
 {
+    (void)err;
     gg_stream_get(blas_of(b)->stream, t, dst, off, size);
+    return GGUF_OK;
 }
 
-static bool copy_async(struct gguf_backend *b, const struct gguf_tensor *src,
-                       struct gguf_tensor *dst)
+static enum gguf_status copy_async(struct gguf_backend *b,
+                                   const struct gguf_tensor *src,
+                                   struct gguf_tensor *dst,
+                                   struct gguf_error *err)
 {
+    (void)err;
     gg_stream_copy(blas_of(b)->stream, src, dst);
-    return true;
+    return GGUF_OK;
 }
 
-static void event_record(struct gguf_backend *b, struct gguf_event *e)
+static enum gguf_status event_record(struct gguf_backend *b,
+                                     struct gguf_event *e,
+                                     struct gguf_error *err)
 {
+    (void)err;
     gg_stream_record(blas_of(b)->stream, e);
+    return GGUF_OK;
 }
 
-static void event_wait(struct gguf_backend *b, struct gguf_event *e)
+static enum gguf_status event_wait(struct gguf_backend *b,
+                                   struct gguf_event *e,
+                                   struct gguf_error *err)
 {
-    gg_stream_wait(blas_of(b)->stream, e);
+    return gg_stream_wait(blas_of(b)->stream, e, err);
 }
 
-static const struct gg_backend_iface backend_iface = {
-    .id = UINT64_C(0x9c83d6e1047fb25a),
+static const struct gguf_backend_iface backend_iface = {
+    .struct_size = sizeof backend_iface,
     .destroy = destroy,
     .compute = compute,
     .sync = sync,
@@ -172,8 +192,6 @@ static bool supports_op(const struct gguf_device *d,
                         const struct gguf_tensor *t)
 {
     const struct blas_driver *c = d->priv;
-    if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
-        return true; /* no work */
     return gg_blas_supports(t, &c->kern, c->params.min_size);
 }
 
@@ -196,16 +214,22 @@ static void own_free(struct gguf_buffer *b)
     gg_mem_free_aligned(b->allocator, b->base);
 }
 
-static const struct gg_buffer_iface own_iface = { .free = own_free };
-
 static enum gguf_status own_alloc(const struct gguf_buft *buft,
                                   struct gguf_buffer *b, size_t size,
                                   struct gguf_error *err)
 {
-    b->iface = &own_iface;
-    b->base = gg_mem_alloc_aligned(b->allocator, size, buft->alignment);
-    return b->base ? GGUF_OK : gg_error_set_nomem(err, size);
+    void *p = gg_mem_alloc_aligned(b->allocator, size, buft->alignment);
+    if (!p)
+        return gg_error_set_nomem(err, size);
+    gguf_buffer_set_memory(b, p, NULL);
+    return GGUF_OK;
 }
+
+static const struct gguf_buft_iface own_iface = {
+    .struct_size = sizeof own_iface,
+    .alloc = own_alloc,
+    .free = own_free,
+};
 
 static enum gguf_status new_backend(struct gguf_device *d,
                                     struct gguf_backend **out,
@@ -217,6 +241,7 @@ static enum gguf_status new_backend(struct gguf_device *d,
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
     *c = (struct blas_backend){ .base = { .iface = &backend_iface,
+                                          .id = BACKEND_ID,
                                           .device = d,
                                           .allocator = p->allocator,
                                           .name = d->name },
@@ -239,7 +264,8 @@ static void memory(const struct gguf_device *d, uint64_t *n_free,
     gg_backend_host_memory(n_free, n_total);
 }
 
-static const struct gg_device_iface device_iface = {
+static const struct gguf_device_iface device_iface = {
+    .struct_size = sizeof device_iface,
     .memory = memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
@@ -267,7 +293,8 @@ static gguf_any_fn *driver_function(const struct gguf_driver *driver,
     return NULL;
 }
 
-static const struct gg_backend_driver_iface driver_iface = {
+static const struct gguf_driver_iface driver_iface = {
+    .struct_size = sizeof driver_iface,
     .destroy = driver_destroy,
     .function = driver_function,
 };
@@ -292,11 +319,10 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
         c->params.min_size = 32;
     gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
     gg_codec_kern_native(c->kern.codec);
-    c->own_buft = (struct gguf_buft){ .name = "BLAS",
+    c->own_buft = (struct gguf_buft){ .iface = &own_iface,
+                                      .name = "BLAS",
                                       .alignment = GGUF_TENSOR_ALIGN,
-                                      .max_size = SIZE_MAX,
-                                      .device = &c->device,
-                                      .alloc = own_alloc };
+                                      .max_size = SIZE_MAX };
     const uint32_t host = GGUF_DEVICE_HOST_BUF | GGUF_DEVICE_HOST_PTR;
     c->device = (struct gguf_device){
         .iface = &device_iface,

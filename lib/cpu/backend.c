@@ -8,6 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Drawn once. */
+#define BACKEND_ID UINT64_C(0x5d1f0e7ac94b2361)
+
 struct cpu_driver {
     struct gguf_driver base;
     struct gguf_device device;
@@ -174,8 +177,8 @@ static size_t plan_work_size(const struct gguf_backend *b, const void *plan)
     return ((const struct cpu_plan *)plan)->plan.work_size;
 }
 
-static const struct gg_backend_iface backend_iface = {
-    .id = UINT64_C(0x5d1f0e7ac94b2361),
+static const struct gguf_backend_iface backend_iface = {
+    .struct_size = sizeof backend_iface,
     .destroy = destroy,
     .compute = compute,
     .plan_create = plan_create,
@@ -270,6 +273,7 @@ static enum gguf_status new_backend(struct gguf_device *d,
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
     *c = (struct cpu_backend){ .base = { .iface = &backend_iface,
+                                         .id = BACKEND_ID,
                                          .device = d,
                                          .allocator = p->allocator,
                                          .name = d->name },
@@ -291,7 +295,8 @@ static enum gguf_status new_backend(struct gguf_device *d,
     return GGUF_OK;
 }
 
-static const struct gg_device_iface device_iface = {
+static const struct gguf_device_iface device_iface = {
+    .struct_size = sizeof device_iface,
     .memory = memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
@@ -325,7 +330,8 @@ static gguf_any_fn *driver_function(const struct gguf_driver *driver,
     return NULL;
 }
 
-static const struct gg_backend_driver_iface driver_iface = {
+static const struct gguf_driver_iface driver_iface = {
+    .struct_size = sizeof driver_iface,
     .destroy = driver_destroy,
     .function = driver_function,
 };

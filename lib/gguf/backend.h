@@ -59,8 +59,9 @@ GGUF_API enum gguf_status
 gguf_host_buft_create(struct gguf_buft **out,
                       const struct gguf_host_buft_params *params,
                       struct gguf_error *err) GGUF_MUST_CHECK;
-/* Only for a type from gguf_host_buft_create(). NULL is fine. Since: 0.1 */
-GGUF_API void gguf_host_buft_destroy(struct gguf_buft *buft);
+/* Only for a type from gguf_host_buft_create() or gguf_buft_create(). NULL is
+ * fine. Since: 0.1 */
+GGUF_API void gguf_buft_destroy(struct gguf_buft *buft);
 
 /* Its name for people, such as "host". Owned by buft. Since: 0.1 */
 GGUF_API const char *gguf_buft_name(const struct gguf_buft *buft);
@@ -114,8 +115,10 @@ GGUF_API enum gguf_buffer_usage
 gguf_buffer_usage(const struct gguf_buffer *buffer);
 GGUF_API void gguf_buffer_set_usage(struct gguf_buffer *buffer,
                                     enum gguf_buffer_usage usage);
-/* Every byte becomes value. Since: 0.1 */
-GGUF_API void gguf_buffer_clear(struct gguf_buffer *buffer, uint8_t value);
+/* Every byte becomes value. Fails as the device does. Since: 0.1 */
+GGUF_API enum gguf_status gguf_buffer_clear(struct gguf_buffer *buffer,
+                                            uint8_t value,
+                                            struct gguf_error *err);
 /* Forget what the buffer keeps about its tensors, before others are placed in
  * it. Since: 0.1 */
 GGUF_API void gguf_buffer_reset(struct gguf_buffer *buffer);
@@ -275,6 +278,10 @@ GGUF_API bool gguf_device_supports_buft(const struct gguf_device *d,
  * Since: 0.1 */
 GGUF_API bool gguf_device_offloads_op(const struct gguf_device *d,
                                       const struct gguf_tensor *t);
+/* As many columns of a matrix product or more are summed in one order, however
+ * many they are; fewer may take a shorter way, whose last bits are others. At
+ * least 1. Since: 0.1 */
+GGUF_API uint32_t gguf_device_wide(const struct gguf_device *d);
 /* A backend on the device, with its defaults. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_device_backend(struct gguf_device *d, struct gguf_backend **out,
@@ -423,9 +430,10 @@ GGUF_API enum gguf_status gguf_event_record(struct gguf_event *event,
 GGUF_API enum gguf_status gguf_event_wait(struct gguf_event *event,
                                           struct gguf_backend *backend,
                                           struct gguf_error *err);
-/* The calling thread waits. Whether the work before it failed is not said
- * here. Since: 0.1 */
-GGUF_API void gguf_event_sync(struct gguf_event *event);
+/* The calling thread waits. A failure is the waiting's own: whether the work
+ * before it failed is not said here. Since: 0.1 */
+GGUF_API enum gguf_status gguf_event_sync(struct gguf_event *event,
+                                          struct gguf_error *err);
 
 /* A plan: a graph prepared once and computed many times. */
 struct gguf_plan;

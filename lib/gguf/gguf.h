@@ -13,6 +13,7 @@
 #define GGUF_GGUF_H
 
 #include <gguf/backend.h>
+#include <gguf/backend_impl.h>
 #include <gguf/blas.h>
 #include <gguf/check.h>
 #include <gguf/compare.h>

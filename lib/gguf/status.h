@@ -82,6 +82,16 @@ GGUF_API const char *gguf_status_string(enum gguf_status status);
 /* Set to "no error". err may be NULL. Since: 0.1 */
 GGUF_API void gguf_error_clear(struct gguf_error *err);
 
+/* Fill err, which may be NULL, and return status: for functions that the
+ * library calls. The message is formatted as by printf, cut where it does not
+ * fit; text from files is to be escaped (text.h). Since: 0.1 */
+#ifdef __GNUC__
+__attribute__((format(printf, 3, 4)))
+#endif
+GGUF_API enum gguf_status
+gguf_error_set(struct gguf_error *err, enum gguf_status status,
+               const char *format, ...);
+
 #ifdef __cplusplus
 }
 #endif

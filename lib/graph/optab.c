@@ -39,6 +39,12 @@ const char *gguf_op_name(uint32_t op)
     return op < GGUF_N_OPS ? gg_op_rows[op].name : NULL;
 }
 
+bool gguf_op_is_view(uint32_t op)
+{
+    return op == GGUF_OP_NONE ||
+           (op < GGUF_N_OPS && gg_op_rows[op].flags & GG_OP_VIEW);
+}
+
 enum gguf_status gg_op_fail(const struct gguf_tensor *t,
                             struct gguf_error *err, enum gguf_status status,
                             const char *fmt, ...)

@@ -68,7 +68,7 @@ static enum gguf_status make_memory(struct gguf_session *s, uint32_t dtype,
         GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, s->buft, s->allocator,
                                       &s->cache_buffer, err));
         /* rows that were never written are masked, but 0 times NaN is NaN */
-        gguf_buffer_clear(s->cache_buffer, 0);
+        GG_TRY(gguf_buffer_clear(s->cache_buffer, 0, err));
     }
     return gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->allocator, err);
 }
@@ -111,9 +111,9 @@ static enum gguf_status make_graphs(struct gguf_session *s,
 
 static uint32_t most_wide(const struct gguf_session_params *p)
 {
-    uint32_t n = gg_device_wide(gguf_backend_device(p->backend));
+    uint32_t n = gguf_device_wide(gguf_backend_device(p->backend));
     for (unsigned i = 0; i < p->n_preferred; i++)
-        n = GG_MAX(n, gg_device_wide(gguf_backend_device(p->preferred[i])));
+        n = GG_MAX(n, gguf_device_wide(gguf_backend_device(p->preferred[i])));
     return n;
 }
 

@@ -78,8 +78,11 @@ static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
     if (apart && s->n_lanes == 1 && s->apart[b])
         return gguf_backend_copy_async(s->backends[a], s->backends[b],
                                        t->src[0], t, err);
-    if (apart && s->n_lanes > 1 &&
-        gg_backend_copy_behind(s->backends[a], t->src[0], t)) {
+    bool queued = false;
+    if (apart && s->n_lanes > 1)
+        GG_TRY(gg_backend_copy_behind(s->backends[a], t->src[0], t, &queued,
+                                      err));
+    if (queued) {
         GG_TRY(gguf_event_record(s->done[a], s->backends[a], err));
         return wait_for(s, b, a, err);
     }
@@ -185,7 +188,7 @@ static enum gguf_status enter(struct gguf_sched *s, struct gg_sched_lane *l,
         return gguf_sched_sync(s, err);
     for (int b = 0; b < s->n_backends; b++) {
         if (l->used[b])
-            gguf_event_sync(l->used[b]);
+            GG_TRY(gguf_event_sync(l->used[b], err));
         else
             GG_TRY(gguf_backend_sync(s->backends[b], err));
     }

@@ -73,7 +73,7 @@ static tensor *make_weights(const struct gguf_buft *buft, int64_t n)
     must(gguf_ctx_create(&c, &p, &err), &err);
     tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, n / 2, 2);
     must(gguf_ctx_alloc_tensors(c, buft, NULL, &b, &err), &err);
-    gguf_buffer_clear(b, 0);
+    (void)gguf_buffer_clear(b, 0, NULL);
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
     return w;
 }

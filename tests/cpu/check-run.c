@@ -246,7 +246,7 @@ static void check_small_buffers(void)
        err.message);
     gguf_galloc_destroy(ga);
     gguf_backend_destroy(b);
-    gguf_host_buft_destroy(buft);
+    gguf_buft_destroy(buft);
     gguf_ctx_destroy(c);
 }
 

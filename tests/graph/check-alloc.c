@@ -534,7 +534,7 @@ static void check_buffers(void)
            v->data == (char *)a->data + 8 && v->buffer == b &&
            gguf_buffer_size(b) == 128 + 64,
        "all tensors of a context in one buffer");
-    gguf_buffer_clear(b, 1);
+    (void)gguf_buffer_clear(b, 1, NULL);
     float one[15], got[15];
     for (int i = 0; i < 15; i++)
         one[i] = (float)i;
@@ -565,7 +565,7 @@ static void check_buffers(void)
         bail("buffer", &err);
     ok(gguf_buffer_size(b) == 0 && !gguf_buffer_base(b),
        "a buffer of nothing");
-    gguf_buffer_clear(b, 1);
+    (void)gguf_buffer_clear(b, 1, NULL);
     gguf_buffer_destroy(b);
 }
 
@@ -609,7 +609,7 @@ static enum gguf_status whole_way(const struct gguf_allocator *a)
         tensor *m = gguf_tensor_2d(c, GGUF_DTYPE_F32, 64, 64);
         STEP(gguf_ctx_alloc_tensors(c, gguf_host_buft(), a, &w, &err));
         if (err.status == GGUF_OK)
-            gguf_buffer_clear(w, 0);
+            (void)gguf_buffer_clear(w, 0, NULL);
         struct gguf_graph *g = gguf_graph_create(c, 64);
         for (int i = 0; i < 20; i++)
             x = gguf_op_add(c, gguf_op_matmul(c, m, x), gguf_op_silu(c, x));
@@ -683,7 +683,7 @@ static void check_parts(void)
     } while (st == GGUF_E_NOMEM && n < 100);
     ok(st == GGUF_OK && n > 8 && !left,
        "memory that fails at one of %u calls leaves no tensor anywhere", n);
-    gguf_buffer_clear(b, 3);
+    (void)gguf_buffer_clear(b, 3, NULL);
     bool good = gguf_buffer_size(b) == 3 * 256 && !gguf_buffer_base(b) &&
                 t[0]->buffer == t[1]->buffer && t[1]->buffer != t[2]->buffer;
     for (int i = 0; i < N; i++)
@@ -691,7 +691,7 @@ static void check_parts(void)
     ok(good, "three buffers behind one object");
     gguf_buffer_destroy(b);
     ok(!f.live, "are destroyed with it");
-    gguf_host_buft_destroy(small);
+    gguf_buft_destroy(small);
     bp.max_size = 64;
     bp.alignment = 16;
     if (gguf_host_buft_create(&small, &bp, &err))
@@ -708,8 +708,8 @@ static void check_parts(void)
         bail("tensors", &err);
     ok((char *)t[1]->data - (char *)t[0]->data == 16, "another alignment");
     gguf_buffer_destroy(b);
-    gguf_host_buft_destroy(small);
-    gguf_host_buft_destroy(NULL);
+    gguf_buft_destroy(small);
+    gguf_buft_destroy(NULL);
     bp.alignment = 48;
     ok(gguf_host_buft_create(&small, &bp, &err) == GGUF_E_INVALID && !small,
        "%s", err.message);

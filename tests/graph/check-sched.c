@@ -129,7 +129,7 @@ static void check_by_hand(void)
     struct gguf_buffer *b;
     must(gguf_ctx_alloc_tensors(c, &a.buft, NULL, &b, &err), &err);
     gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
-    gguf_buffer_clear(b, 0);
+    (void)gguf_buffer_clear(b, 0, NULL);
     tensor *x = gguf_tensor_name(gguf_tensor_1d(c, GGUF_DTYPE_F32, 4), "x");
     gguf_tensor_flag(x, GGUF_TENSOR_INPUT);
     tensor *y = gguf_op_matmul(c, w, x);
@@ -468,7 +468,7 @@ static enum gguf_status build(struct try *y, const struct gguf_allocator *a,
     tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 8);
     GG_TRY(gguf_ctx_alloc_tensors(c, &y->is.buft, a, &y->buffer, err));
     gguf_buffer_set_usage(y->buffer, GGUF_USAGE_WEIGHTS);
-    gguf_buffer_clear(y->buffer, 0);
+    (void)gguf_buffer_clear(y->buffer, 0, NULL);
     *in = gguf_tensor_flag(gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 3),
                            GGUF_TENSOR_INPUT);
     tensor *t = gguf_op_matmul(c, w, *in);

@@ -48,9 +48,11 @@ static void mem_free(struct gguf_buffer *b)
     munmap(b->base, b->size);
 }
 
-static void mem_set(struct gguf_buffer *b, tensor *t, const void *src,
-                    uint64_t off, uint64_t size)
+static enum gguf_status mem_set(struct gguf_buffer *b, tensor *t,
+                                const void *src, uint64_t off, uint64_t size,
+                                struct gguf_error *err)
 {
+    (void)err;
     enter(of(b));
     memcpy((char *)t->data + off, src, (size_t)size);
     leave(of(b));
@@ -58,38 +60,40 @@ static void mem_set(struct gguf_buffer *b, tensor *t, const void *src,
     of(b)->n_sets++;
     of(b)->n_bytes += size;
     pthread_mutex_unlock(&of(b)->mutex);
+    return GGUF_OK;
 }
 
-static void mem_get(struct gguf_buffer *b, const tensor *t, void *dst,
-                    uint64_t off, uint64_t size)
+static enum gguf_status mem_get(struct gguf_buffer *b, const tensor *t,
+                                void *dst, uint64_t off, uint64_t size,
+                                struct gguf_error *err)
 {
+    (void)err;
     enter(of(b));
     memcpy(dst, (const char *)t->data + off, (size_t)size);
     leave(of(b));
+    return GGUF_OK;
 }
 
-static void mem_memset(struct gguf_buffer *b, tensor *t, uint8_t value,
-                       uint64_t off, uint64_t size)
+static enum gguf_status mem_memset(struct gguf_buffer *b, tensor *t,
+                                   uint8_t value, uint64_t off, uint64_t size,
+                                   struct gguf_error *err)
 {
+    (void)err;
     enter(of(b));
     memset((char *)t->data + off, value, (size_t)size);
     leave(of(b));
+    return GGUF_OK;
 }
 
-static void mem_clear(struct gguf_buffer *b, uint8_t value)
+static enum gguf_status mem_clear(struct gguf_buffer *b, uint8_t value,
+                                  struct gguf_error *err)
 {
+    (void)err;
     enter(of(b));
     memset(b->base, value, b->size);
     leave(of(b));
+    return GGUF_OK;
 }
-
-static const struct gg_buffer_iface memory = {
-    .free = mem_free,
-    .set = mem_set,
-    .get = mem_get,
-    .memset = mem_memset,
-    .clear = mem_clear,
-};
 
 static enum gguf_status mem_alloc(const struct gguf_buft *buft,
                                   struct gguf_buffer *b, size_t size,
@@ -99,8 +103,7 @@ static enum gguf_status mem_alloc(const struct gguf_buft *buft,
     void *p = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED || is->n_open == 64)
         return gg_error_set_nomem(err, size);
-    b->iface = &memory;
-    b->base = p;
+    gguf_buffer_set_memory(b, p, NULL);
     b->size = size;
     pthread_mutex_lock(&is->mutex);
     if (is->n_inside && mprotect(p, size, PROT_READ | PROT_WRITE))
@@ -109,6 +112,16 @@ static enum gguf_status mem_alloc(const struct gguf_buft *buft,
     pthread_mutex_unlock(&is->mutex);
     return GGUF_OK;
 }
+
+static const struct gguf_buft_iface memory = {
+    .struct_size = sizeof memory,
+    .alloc = mem_alloc,
+    .free = mem_free,
+    .set = mem_set,
+    .get = mem_get,
+    .memset = mem_memset,
+    .clear = mem_clear,
+};
 
 /* --- device --------------------------------------------------------------- */
 
@@ -135,7 +148,8 @@ static bool supports_buft(const struct gguf_device *d,
     return buft == d->buft;
 }
 
-static const struct gg_device_iface device_iface = {
+static const struct gguf_device_iface device_iface = {
+    .struct_size = sizeof device_iface,
     .supports_op = supports,
     .supports_buft = supports_buft,
     .offloads_op = offloads,
@@ -147,7 +161,7 @@ static const struct gg_device_iface device_iface = {
 
 static void count(struct island *is, const tensor *t)
 {
-    if (t->op == GGUF_OP_NONE || gg_op_row(t->op)->flags & GG_OP_VIEW)
+    if (gguf_op_is_view(t->op))
         return; /* a view accesses no memory */
     is->n_nodes++;
     bool mine = t->buffer && t->buffer->buft == &is->buft;
@@ -228,41 +242,53 @@ static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
     return gg_stream_sync(stream_of(b), err);
 }
 
-static void set_async(struct gguf_backend *b, tensor *t, const void *src,
-                      uint64_t off, uint64_t size)
+static enum gguf_status set_async(struct gguf_backend *b, tensor *t,
+                                  const void *src, uint64_t off, uint64_t size,
+                                  struct gguf_error *err)
 {
+    (void)err;
     gg_stream_set(stream_of(b), t, src, off, size);
+    return GGUF_OK;
 }
 
-static void get_async(struct gguf_backend *b, const tensor *t, void *dst,
-                      uint64_t off, uint64_t size)
+static enum gguf_status get_async(struct gguf_backend *b, const tensor *t,
+                                  void *dst, uint64_t off, uint64_t size,
+                                  struct gguf_error *err)
 {
+    (void)err;
     gg_stream_get(stream_of(b), t, dst, off, size);
+    return GGUF_OK;
 }
 
-static bool copy_async(struct gguf_backend *b, const tensor *src, tensor *dst)
+static enum gguf_status copy_async(struct gguf_backend *b, const tensor *src,
+                                   tensor *dst, struct gguf_error *err)
 {
+    (void)err;
     gg_stream_copy(stream_of(b), src, dst);
-    return true;
+    return GGUF_OK;
 }
 
-static void record(struct gguf_backend *b, struct gguf_event *e)
+static enum gguf_status record(struct gguf_backend *b, struct gguf_event *e,
+                               struct gguf_error *err)
 {
+    (void)err;
     gg_stream_record(stream_of(b), e);
+    return GGUF_OK;
 }
 
-static void await(struct gguf_backend *b, struct gguf_event *e)
+static enum gguf_status await(struct gguf_backend *b, struct gguf_event *e,
+                              struct gguf_error *err)
 {
-    gg_stream_wait(stream_of(b), e);
+    return gg_stream_wait(stream_of(b), e, err);
 }
 
-static const struct gg_backend_iface plain = {
-    .id = 1,
+static const struct gguf_backend_iface plain = {
+    .struct_size = sizeof plain,
     .destroy = destroy,
     .compute = compute,
 };
-static const struct gg_backend_iface streaming = {
-    .id = 1,
+static const struct gguf_backend_iface streaming = {
+    .struct_size = sizeof streaming,
     .destroy = destroy,
     .compute = compute,
     .sync = sync,
@@ -292,9 +318,8 @@ enum gguf_status island_init(struct island *is, const char *name, bool async,
     is->buft = (struct gguf_buft){ .name = name,
                                    .alignment = 256,
                                    .max_size = SIZE_MAX,
-                                   .device = &is->device,
                                    .priv = is,
-                                   .alloc = mem_alloc };
+                                   .iface = &memory };
     is->device = (struct gguf_device){
         .iface = &device_iface,
         .name = name,
@@ -305,6 +330,7 @@ enum gguf_status island_init(struct island *is, const char *name, bool async,
         .priv = is,
     };
     is->backend = (struct gguf_backend){ .iface = async ? &streaming : &plain,
+                                         .id = 1,
                                          .device = &is->device,
                                          .allocator = allocator,
                                          .name = name,
