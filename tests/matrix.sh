@@ -8,6 +8,8 @@
 # is matrix/ROW.log. Rows whose compiler, libraries or program are absent are
 # skipped. This is what `make check-long` runs last.
 #
+# The row abi compares the shared library with that of the last tag (abi.sh).
+#
 # The big-endian row is a cross build whose tests run in an emulator, against
 # the s390x libraries that the compiler finds (QEMU_LD_PREFIX, where Debian has
 # them if it is not set, tells qemu). Of what takes minutes there it does a
@@ -34,12 +36,21 @@ big-endian | s390x-linux-gnu-gcc | -g -O2 | --host=s390x-linux-gnu --enable-debu
 valgrind   | gcc   | -g -O1         | --enable-debug --disable-shared                  | check-valgrind
 tidy       | clang | -g -O1         |                                                  | tidy
 no-tools   | gcc   | -g -O2         | --disable-tools                                  | all
+abi        | gcc   | -g -O2         | --disable-tools                                  | libgguf.la
 dist       | gcc   | -g -O2         |                                                  | distcheck
 '
 if test "${1-}" = --list; then
     echo "$rows" | sed '/^$/d'
     exit 0
 fi
+# Why a row cannot be run here, beside its compiler; or nothing.
+why_not() {
+    if test "$1" = abi; then sh "$src/tests/abi.sh" why "$src"; fi
+}
+# What is asked of a row that was built, beside its goals.
+after() {
+    if test "$1" = abi; then CC=$2 sh "$src/tests/abi.sh" "$src" "$PWD"; fi
+}
 # Can this compiler make programs that link what ours do?
 can_link() {
     echo 'int main(void) { return 0; }' >matrix/probe.c
@@ -75,6 +86,11 @@ echo "$rows" | sed '/^$/d' | {
             echo "skip $name ($program is not here)"
             continue
         fi
+        why=$(why_not "$name")
+        if test -n "$why"; then
+            echo "skip $name ($why)"
+            continue
+        fi
         rm -rf "matrix/$name"
         mkdir "matrix/$name"
         begin=$(date +%s)
@@ -82,7 +98,8 @@ echo "$rows" | sed '/^$/d' | {
         if (cd "matrix/$name" &&
             "$src/configure" -q CC="$cc" $options &&
             make -s -k -j"$jobs" CFLAGS="$(echo $cflags)" &&
-            make -s -k -j"$jobs" CFLAGS="$(echo $cflags)" $goals) \
+            make -s -k -j"$jobs" CFLAGS="$(echo $cflags)" $goals &&
+            after "$name" "$cc") \
             >"matrix/$name.log" 2>&1; then
             echo "ok   $name ($(($(date +%s) - begin)) s)"
             rm -rf "matrix/$name"
