@@ -1,0 +1,378 @@
+/* check-make.c - objects of backends that are made from tables */
+#include "config.h"
+#include "gguf/gguf.h"
+#include "tests/failalloc.h"
+#include "tests/tap.h"
+
+#include <stddef.h>
+
+static int n_destroyed, n_synced;
+
+static enum gguf_status alloc(const struct gguf_buft *buft,
+                              struct gguf_buffer *b, size_t size,
+                              struct gguf_error *err)
+{
+    (void)buft, (void)err;
+    gguf_buffer_set_memory(b, malloc(size), b);
+    return GGUF_OK;
+}
+
+static void free_it(struct gguf_buffer *b)
+{
+    free(gguf_buffer_base(b));
+}
+
+/* A device that fails at every transfer, as one that was lost. */
+static enum gguf_status lost(struct gguf_error *err)
+{
+    return gguf_error_set(err, GGUF_E_IO, "lost %d", 7);
+}
+
+static enum gguf_status set(struct gguf_buffer *b, struct gguf_tensor *t,
+                            const void *src, uint64_t off, uint64_t size,
+                            struct gguf_error *err)
+{
+    (void)b, (void)t, (void)src, (void)off, (void)size;
+    return lost(err);
+}
+
+static enum gguf_status get(struct gguf_buffer *b, const struct gguf_tensor *t,
+                            void *dst, uint64_t off, uint64_t size,
+                            struct gguf_error *err)
+{
+    (void)b, (void)t, (void)dst, (void)off, (void)size;
+    return lost(err);
+}
+
+static enum gguf_status fill(struct gguf_buffer *b, struct gguf_tensor *t,
+                             uint8_t value, uint64_t off, uint64_t size,
+                             struct gguf_error *err)
+{
+    (void)b, (void)t, (void)value, (void)off, (void)size;
+    return lost(err);
+}
+
+static enum gguf_status clear(struct gguf_buffer *b, uint8_t value,
+                              struct gguf_error *err)
+{
+    (void)b, (void)value;
+    return lost(err);
+}
+
+static bool supports(const struct gguf_device *d, const struct gguf_tensor *t)
+{
+    (void)d;
+    return t->op == GGUF_OP_ADD;
+}
+
+static uint32_t wide(const struct gguf_device *d)
+{
+    return *(const uint32_t *)gguf_device_priv(d);
+}
+
+static enum gguf_status compute(struct gguf_backend *b,
+                                struct gguf_graph *graph,
+                                struct gguf_error *err)
+{
+    (void)b, (void)graph;
+    return lost(err);
+}
+
+static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
+{
+    (void)b, (void)err;
+    return GGUF_OK;
+}
+
+static enum gguf_status record(struct gguf_backend *b, struct gguf_event *e,
+                               struct gguf_error *err)
+{
+    (void)b, (void)e;
+    return lost(err);
+}
+
+static void destroy(struct gguf_backend *b)
+{
+    n_destroyed += *(int *)gguf_backend_priv(b);
+}
+
+static enum gguf_status event_sync(struct gguf_event *e,
+                                   struct gguf_error *err)
+{
+    n_synced += *(int *)gguf_event_priv(e);
+    return lost(err);
+}
+
+static int one = 1;
+static uint32_t columns = 5;
+static const struct gguf_buft_iface memory = {
+    .struct_size = sizeof memory,
+    .alloc = alloc,
+    .free = free_it,
+    .set = set,
+    .get = get,
+    .memset = fill,
+    .clear = clear,
+};
+static const struct gguf_backend_iface work = {
+    .struct_size = sizeof work,
+    .destroy = destroy,
+    .compute = compute,
+    .sync = sync,
+    .event_record = record,
+};
+static const struct gguf_event_iface point = { sizeof point, NULL,
+                                               event_sync };
+static struct gguf_allocator const *with;
+
+static enum gguf_status event(struct gguf_device *d, struct gguf_event **out,
+                              const struct gguf_allocator *a,
+                              struct gguf_error *err)
+{
+    return gguf_event_make(out, d, &point, &one, a, err);
+}
+
+static enum gguf_status backend(struct gguf_device *d,
+                                struct gguf_backend **out,
+                                struct gguf_error *err)
+{
+    struct gguf_backend_params p = GGUF_BACKEND_PARAMS_INIT;
+    p.allocator = with;
+    p.iface = &work;
+    p.id = 77;
+    p.priv = &one;
+    return gguf_backend_create(out, d, &p, err);
+}
+
+static const struct gguf_device_iface device = {
+    .struct_size = sizeof device,
+    .supports_op = supports,
+    .wide = wide,
+    .backend = backend,
+    .event = event,
+};
+static const struct gguf_driver_iface driver = { sizeof driver, NULL, NULL };
+
+struct all {
+    struct gguf_buft *buft;
+    struct gguf_driver *driver;
+    struct gguf_device *device;
+    struct gguf_backend *backend;
+    struct gguf_event *event;
+};
+
+static void drop(struct all *x)
+{
+    gguf_event_destroy(x->event);
+    gguf_backend_destroy(x->backend);
+    gguf_driver_destroy(x->driver);
+    gguf_buft_destroy(x->buft);
+}
+
+static enum gguf_status make(struct all *x, const struct gguf_allocator *a,
+                             struct gguf_error *err)
+{
+    struct gguf_buft_params bp = GGUF_BUFT_PARAMS_INIT;
+    struct gguf_driver_params dp = GGUF_DRIVER_PARAMS_INIT;
+    struct gguf_device_params p = GGUF_DEVICE_PARAMS_INIT;
+    *x = (struct all){ NULL };
+    with = a;
+    bp.allocator = dp.allocator = a;
+    bp.iface = &memory;
+    bp.name = "lost";
+    dp.iface = &driver;
+    dp.name = "lost";
+    p.iface = &device;
+    p.name = "lost0";
+    p.description = "fails";
+    p.caps = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS;
+    p.priv = &columns;
+    enum gguf_status st = gguf_buft_create(&x->buft, &bp, err);
+    p.buft = x->buft;
+    if (st == GGUF_OK)
+        st = gguf_driver_create(&x->driver, &dp, err);
+    for (int i = 0; st == GGUF_OK && i < 3; i++)
+        st = gguf_driver_add_device(x->driver, &p, &x->device, err);
+    if (st == GGUF_OK)
+        st = gguf_device_backend(x->device, &x->backend, err);
+    if (st == GGUF_OK)
+        st = gguf_event_create(&x->event, x->device, a, err);
+    if (st != GGUF_OK) {
+        drop(x);
+        *x = (struct all){ NULL };
+    }
+    return st;
+}
+
+static void test_memory(void)
+{
+    struct failalloc fa;
+    struct gguf_error err;
+    struct all x;
+    bool good = true;
+    for (unsigned n = 0;; n++) {
+        const enum gguf_status st = make(&x, failalloc_init(&fa, n), &err);
+        const bool failed = fa.calls > n;
+        good = good && st == (failed ? GGUF_E_NOMEM : GGUF_OK);
+        if (!failed)
+            drop(&x);
+        good = good && fa.live == 0;
+        if (!failed)
+            break;
+    }
+    ok(good, "nothing is lost when memory runs out, %u places", fa.calls);
+}
+
+static void test_failures(void)
+{
+    struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
+    struct gguf_buffer *b;
+    struct gguf_ctx *ctx;
+    struct gguf_error err;
+    struct all x;
+    float v[2] = { 0 };
+    n_destroyed = n_synced = 0;
+    cp.mem_size = 1 << 14;
+    cp.no_alloc = true;
+    if (make(&x, NULL, &err) != GGUF_OK ||
+        gguf_ctx_create(&ctx, &cp, NULL) != GGUF_OK)
+        exit(99);
+    struct gguf_tensor *t = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
+    struct gguf_tensor *u = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
+    struct gguf_tensor *y = gguf_op_add(ctx, t, u);
+    if (gguf_ctx_alloc_tensors(ctx, x.buft, NULL, &b, &err) != GGUF_OK)
+        exit(99);
+    ok(gguf_device_wide(x.device) == 5 &&
+           gguf_driver_n_devices(x.driver) == 3 &&
+           gguf_device_driver(x.device) == x.driver &&
+           gguf_backend_id(x.backend) == 77 &&
+           !strcmp(gguf_backend_name(x.backend), "lost0") &&
+           gguf_event_device(x.event) == x.device &&
+           gguf_buffer_priv(b) == b && !gguf_buffer_allocator(b) &&
+           gguf_buft_max_size(x.buft) == SIZE_MAX &&
+           gguf_buft_alignment(x.buft) == GGUF_TENSOR_ALIGN,
+       "what was said of them");
+    columns = 0;
+    ok(gguf_device_wide(x.device) == 1, "at least one column");
+    columns = 5;
+    gguf_error_clear(&err);
+    ok(gguf_tensor_set(t, v, 0, 8, &err) == GGUF_E_IO &&
+           !strcmp(err.message, "lost 7") && err.status == GGUF_E_IO &&
+           err.offset == GGUF_NO_OFFSET,
+       "a transfer that fails says so: %s", err.message);
+    ok(gguf_tensor_get(t, v, 0, 8, &err) == GGUF_E_IO &&
+           gguf_tensor_memset(t, 1, 0, 8, &err) == GGUF_E_IO &&
+           gguf_tensor_copy(t, u, &err) == GGUF_E_IO &&
+           gguf_buffer_clear(b, 0, &err) == GGUF_E_IO &&
+           gguf_backend_set_async(x.backend, t, v, 0, 8, &err) == GGUF_E_IO,
+       "and so do the others");
+    ok(gguf_event_record(x.event, x.backend, &err) == GGUF_E_IO &&
+           gguf_event_wait(x.event, x.backend, &err) == GGUF_E_IO &&
+           gguf_event_sync(x.event, &err) == GGUF_E_IO && n_synced == 2,
+       "events as well");
+    ok(gguf_op_is_view(GGUF_OP_NONE) && gguf_op_is_view(GGUF_OP_RESHAPE) &&
+           !gguf_op_is_view(GGUF_OP_ADD) && !gguf_op_is_view(GGUF_N_OPS),
+       "what is no work");
+    ok(gguf_backend_supports_op(x.backend, y) &&
+           gguf_backend_supports_op(x.backend, t),
+       "a device is not asked about what is no work");
+    gguf_buffer_destroy(b);
+    gguf_ctx_destroy(ctx);
+    drop(&x);
+    ok(n_destroyed == 1, "destroyed once");
+}
+
+static void one_of_these(void)
+{
+}
+
+static size_t no_size(const struct gguf_backend *b, const void *plan)
+{
+    (void)b, (void)plan;
+    return 0;
+}
+
+#define REFUSES(call, what)                                                   \
+    ok((call) == GGUF_E_INVALID && strstr(err.message, what), "%s",           \
+       err.message)
+
+/* What is required, and tables of older and newer backends. */
+static void test_tables(void)
+{
+    struct gguf_buft_params bp = GGUF_BUFT_PARAMS_INIT;
+    struct gguf_device_params dp = GGUF_DEVICE_PARAMS_INIT;
+    struct gguf_backend_params p = GGUF_BACKEND_PARAMS_INIT;
+    struct gguf_backend_iface i = work;
+    struct gguf_buft_iface m = memory;
+    struct gguf_device_iface d = device;
+    struct gguf_buft *buft;
+    struct gguf_backend *b;
+    struct gguf_error err;
+    struct all x;
+    if (make(&x, NULL, &err) != GGUF_OK)
+        exit(99);
+    REFUSES(gguf_buft_create(&buft, &bp, &err), "iface");
+    bp.iface = &m;
+    REFUSES(gguf_buft_create(&buft, &bp, &err), "name");
+    bp.name = "m";
+    bp.alignment = 48;
+    REFUSES(gguf_buft_create(&buft, &bp, &err), "48");
+    bp.alignment = 0;
+    m.alloc = NULL;
+    REFUSES(gguf_buft_create(&buft, &bp, &err), "alloc");
+    REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "iface");
+    dp.iface = &d;
+    dp.name = dp.description = "d";
+    REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "buft");
+    dp.buft = x.buft;
+    dp.caps = GGUF_DEVICE_EVENTS;
+    d.event = NULL;
+    REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "event");
+    d.supports_op = NULL;
+    REFUSES(gguf_driver_add_device(x.driver, &dp, NULL, &err), "supports_op");
+    p.iface = &i;
+    REFUSES(gguf_backend_create(&b, x.device, &p, &err), "id");
+    p.id = 1;
+    p.priv = &one;
+    i.sync = NULL;
+    REFUSES(gguf_backend_create(&b, x.device, &p, &err), "sync");
+    i.sync = sync;
+    i.event_record = NULL;
+    REFUSES(gguf_backend_create(&b, x.device, &p, &err), "event_record");
+    i.event_record = record;
+    i.plan_work_size = no_size;
+    REFUSES(gguf_backend_create(&b, x.device, &p, &err), "plan_create");
+    i.plan_work_size = NULL;
+    i.compute = NULL;
+    REFUSES(gguf_backend_create(&b, x.device, &p, &err), "compute");
+    struct {
+        struct gguf_backend_iface i;
+        void (*more)(void);
+    } newer = { work, NULL };
+    newer.i.struct_size = sizeof newer;
+    p.iface = &newer.i;
+    ok(gguf_backend_create(&b, x.device, &p, &err) == GGUF_OK,
+       "a newer table that has nothing new");
+    gguf_backend_destroy(b);
+    newer.more = one_of_these;
+    REFUSES(gguf_backend_create(&b, x.device, &p, &err), "struct_size");
+    dp.caps = 0;
+    d = device;
+    d.struct_size = offsetof(struct gguf_device_iface, host_buft);
+    ok(gguf_driver_add_device(x.driver, &dp, NULL, &err) == GGUF_OK,
+       "an older table");
+    struct gguf_driver *cpu;
+    if (gguf_cpu_driver_create(&cpu, NULL, NULL) != GGUF_OK)
+        exit(99);
+    REFUSES(gguf_driver_add_device(cpu, &dp, NULL, &err), "no more devices");
+    gguf_driver_destroy(cpu);
+    drop(&x);
+}
+
+int main(void)
+{
+    test_memory();
+    test_failures();
+    test_tables();
+    return done_testing();
+}
