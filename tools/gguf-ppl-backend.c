@@ -134,8 +134,11 @@ static struct gguf_backend *get(struct ppl_backends *b, const char *name,
         gguf_any_fn *set = gguf_driver_device(r, 0) == d
                                ? gguf_driver_function(r, "set_abort")
                                : NULL;
-        if (set)
-            ((gguf_cpu_set_abort_fn *)set)(new, abort, NULL);
+        if (set && ((gguf_cpu_set_abort_fn *)set)(new, abort, NULL, &err)) {
+            gguf_backend_destroy(new);
+            fail(&err);
+            return NULL;
+        }
     }
     return b->list[b->n++] = new;
 }

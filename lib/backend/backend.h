@@ -1,9 +1,10 @@
 /* backend.h - the objects of backends, from within the library
  *
- * Each object of gguf/backend.h begins with a pointer to its table of functions,
- * which gguf/backend_impl.h describes: the same for the backends of the library
- * and for those of others. The library's own embed the object in a struct of
- * theirs, and destroy frees that; others have theirs made, and the table copied.
+ * Each object of gguf/backend.h begins with a pointer to its table of
+ * functions, which gguf/backend_impl.h describes: the same for the backends of
+ * the library and for those of others. The library's own embed the object in a
+ * struct of theirs, and destroy frees that; others have theirs made, and the
+ * table copied.
  */
 #ifndef GG_BACKEND_BACKEND_H
 #define GG_BACKEND_BACKEND_H

@@ -31,8 +31,8 @@ void gg_stream_push(struct gg_stream *s, gg_backend_stream_fn *fn,
 /* Wait for everything: the first failure since the last sync. */
 enum gguf_status gg_stream_sync(struct gg_stream *s, struct gguf_error *err);
 
-/* Transfers in order, as the members of struct gguf_backend_iface. Both sides of
- * a copy are memory that any thread may set and get. */
+/* Transfers in order, as the members of struct gguf_backend_iface. Both sides
+ * of a copy are memory that any thread may set and get. */
 void gg_stream_set(struct gg_stream *s, struct gguf_tensor *t, const void *src,
                    uint64_t off, uint64_t size);
 void gg_stream_get(struct gg_stream *s, const struct gguf_tensor *t, void *dst,

@@ -166,10 +166,13 @@ static const struct gguf_backend_iface backend_iface = {
 
 /* --- functions by name ---------------------------------------------------- */
 
-static void set_abort(struct gguf_backend *b, gguf_abort_fn *abort, void *user)
+static enum gguf_status set_abort(struct gguf_backend *b, gguf_abort_fn *abort,
+                                  void *user, struct gguf_error *err)
 {
+    GG_TRY(gguf_backend_sync(b, err)); /* its thread asks */
     blas_of(b)->abort = abort;
     blas_of(b)->abort_user = user;
+    return GGUF_OK;
 }
 
 static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,

@@ -189,18 +189,30 @@ static const struct gguf_backend_iface backend_iface = {
     .plan_work_size = plan_work_size,
 };
 
-static void set_abort(struct gguf_backend *b, gguf_abort_fn *abort, void *user)
+static enum gguf_status set_abort(struct gguf_backend *b, gguf_abort_fn *abort,
+                                  void *user, struct gguf_error *err)
 {
+    (void)err;
     cpu_of(b)->abort = abort;
     cpu_of(b)->abort_user = user;
+    return GGUF_OK;
 }
 
-static void set_pool(struct gguf_backend *b, struct gguf_pool *pool)
+static void take_pool(struct gguf_backend *b, struct gguf_pool *pool)
 {
     struct cpu_backend *c = cpu_of(b);
     c->pool = pool;
     gguf_pool_destroy(c->own_pool);
     c->own_pool = NULL;
+}
+
+static enum gguf_status set_pool(struct gguf_backend *b,
+                                 struct gguf_pool *pool,
+                                 struct gguf_error *err)
+{
+    (void)err;
+    take_pool(b, pool);
+    return GGUF_OK;
 }
 
 /* A pool of n threads of the backend's own; none for one. */
@@ -213,7 +225,7 @@ static enum gguf_status own_pool(struct gguf_backend *b, unsigned n,
     p.n_threads = n;
     if (n > 1)
         GG_TRY(gguf_pool_create(&pool, &p, err));
-    set_pool(b, pool);
+    take_pool(b, pool);
     cpu_of(b)->own_pool = pool;
     return GGUF_OK;
 }

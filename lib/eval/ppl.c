@@ -27,11 +27,22 @@ double gguf_ppl_error(const struct gguf_ppl *p)
     return var > 0 ? exp(mean) * sqrt(var / (n - 1)) : 0;
 }
 
-void gguf_ppl_add(struct gguf_ppl *sums, const struct gguf_ppl *part)
+static void add(struct gguf_ppl *sums, const struct gguf_ppl *part)
 {
     sums->n += part->n;
     sums->sum += part->sum;
     sums->sum_sq += part->sum_sq;
+}
+
+enum gguf_status gguf_ppl_add(struct gguf_ppl *sums,
+                              const struct gguf_ppl *part,
+                              struct gguf_error *err)
+{
+    struct gguf_ppl a = GGUF_PPL_INIT, b = GGUF_PPL_INIT;
+    GG_TRY(gg_params_take(&a, sizeof a, sums, "gguf_ppl", err));
+    GG_TRY(gg_params_take(&b, sizeof b, part, "gguf_ppl", err));
+    add(&a, &b);
+    return gg_params_give(sums, &a, sizeof a, "gguf_ppl", err);
 }
 
 size_t gguf_ppl_n_chunks(size_t n_tokens, uint32_t n_ctx)
@@ -113,7 +124,7 @@ static enum gguf_status end_chunk(void *user, size_t chunk,
     struct ppl *s = user;
     const struct gguf_ppl one = s->one;
     s->one = (struct gguf_ppl){ .struct_size = one.struct_size };
-    gguf_ppl_add(&s->all, &one);
+    add(&s->all, &one);
     if (s->p->on_chunk &&
         s->p->on_chunk(s->p->user, chunk, s->info->n_chunks, &one, &s->all))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,

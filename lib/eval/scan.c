@@ -207,7 +207,7 @@ static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
     b.token = j->token;
     b.seq = j->seq;
     b.want = j->want;
-    gguf_session_clear(info->session);
+    GG_TRY(gguf_session_clear(info->session, err));
     return gguf_session_decode(info->session, &b, err);
 }
 
@@ -300,7 +300,9 @@ enum gguf_status gguf_scan_run(struct gguf_session *session,
     enum gguf_status st = setup(&j, sinks, n_sinks, err);
     if (st == GGUF_OK)
         st = end(&j, scan(&j, err), err);
-    gguf_session_clear(session);
+    const enum gguf_status cleared =
+        gguf_session_clear(session, st == GGUF_OK ? err : NULL);
+    st = st == GGUF_OK ? cleared : st;
     gg_mem_free(a, j.token);
     gg_mem_free(a, j.seq);
     gg_mem_free(a, j.want);

@@ -61,10 +61,13 @@ GGUF_API enum gguf_status
 gguf_cpu_driver_create(struct gguf_driver **out,
                        const struct gguf_cpu_params *params,
                        struct gguf_error *err) GGUF_MUST_CHECK;
-typedef void gguf_cpu_set_abort_fn(struct gguf_backend *backend,
-                                   gguf_abort_fn *abort, void *user);
-typedef void gguf_cpu_set_pool_fn(struct gguf_backend *backend,
-                                  struct gguf_pool *pool);
+typedef enum gguf_status gguf_cpu_set_abort_fn(struct gguf_backend *backend,
+                                               gguf_abort_fn *abort,
+                                               void *user,
+                                               struct gguf_error *err);
+typedef enum gguf_status gguf_cpu_set_pool_fn(struct gguf_backend *backend,
+                                              struct gguf_pool *pool,
+                                              struct gguf_error *err);
 typedef enum gguf_status
 gguf_cpu_set_n_threads_fn(struct gguf_backend *backend, unsigned n,
                           struct gguf_error *err);

@@ -142,8 +142,11 @@ struct gguf_ppl {
 GGUF_API double gguf_ppl_value(const struct gguf_ppl *p);
 /* One standard error; NaN for n < 2. Since: 0.1 */
 GGUF_API double gguf_ppl_error(const struct gguf_ppl *p);
-/* Sums over both texts: add part to sums. Since: 0.1 */
-GGUF_API void gguf_ppl_add(struct gguf_ppl *sums, const struct gguf_ppl *part);
+/* Sums over both texts: add part to sums. GGUF_E_INVALID (a struct's size).
+ * Since: 0.1 */
+GGUF_API enum gguf_status gguf_ppl_add(struct gguf_ppl *sums,
+                                       const struct gguf_ppl *part,
+                                       struct gguf_error *err);
 
 /* Called after each chunk (counted from 0) of n_chunks with its sums and the
  * sums of all so far; struct_size is that of the run's result. A result other

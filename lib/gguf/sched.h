@@ -107,8 +107,10 @@ GGUF_API enum gguf_status gguf_sched_compute_async(struct gguf_sched *s,
 GGUF_API enum gguf_status gguf_sched_sync(struct gguf_sched *s,
                                           struct gguf_error *err);
 
-/* Wait, and forget the pins and the last graph; buffers stay. Since: 0.1 */
-GGUF_API void gguf_sched_reset(struct gguf_sched *s);
+/* Wait, and forget the pins and the last graph; buffers stay. Returns the first
+ * failure of what was waited for: all is forgotten then, too. Since: 0.1 */
+GGUF_API enum gguf_status gguf_sched_reset(struct gguf_sched *s,
+                                           struct gguf_error *err);
 
 /* Pin t: compute it on backend i, in later graphs too, until a reset. Another
  * tensor that comes to lie at its address is not pinned. Sets t->pin.
@@ -121,9 +123,12 @@ GGUF_API enum gguf_status gguf_sched_pin(struct gguf_sched *s,
  * see it. Called again with done true when a wanted node is computed: 0 stops
  * the computation. */
 typedef int gguf_sched_eval_fn(void *user, struct gguf_tensor *t, bool done);
-/* fn NULL: none. Since: 0.1 */
-GGUF_API void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
-                                  void *user);
+/* Wait, and set the callback; fn NULL: none. Returns the first failure of what
+ * was waited for: fn is set then, too. Since: 0.1 */
+GGUF_API enum gguf_status gguf_sched_set_eval(struct gguf_sched *s,
+                                              gguf_sched_eval_fn *fn,
+                                              void *user,
+                                              struct gguf_error *err);
 
 /* The backends, in order of preference; NULL if i is out of range.
  * Since: 0.1 */

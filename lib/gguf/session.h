@@ -163,8 +163,11 @@ GGUF_API enum gguf_status gguf_session_remove(struct gguf_session *s,
                                               int32_t end,
                                               struct gguf_error *err);
 
-/* Forget everything. Since: 0.1 */
-GGUF_API void gguf_session_clear(struct gguf_session *s);
+/* Forget everything. Fails as the device does whose memory has to be cleared:
+ * nothing is known to be forgotten then, and it may be tried again.
+ * Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_clear(struct gguf_session *s,
+                                             struct gguf_error *err);
 
 #ifdef __cplusplus
 }

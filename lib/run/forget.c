@@ -9,12 +9,15 @@ uint32_t gguf_session_n_tokens(const struct gguf_session *s, uint32_t seq)
     return seq < s->n_seq ? s->cells.stream[seq].n_used : 0;
 }
 
-static void forget(struct gguf_session *s, uint32_t seq, uint32_t cell,
-                   uint32_t n, bool all)
+static enum gguf_status forget(struct gguf_session *s, uint32_t seq,
+                               uint32_t cell, uint32_t n, bool all,
+                               struct gguf_error *err)
 {
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind && s->memory[i].kept)
-            s->memory[i].kind->forget(&s->memory[i], seq, cell, n, all);
+            GG_TRY(s->memory[i].kind->forget(&s->memory[i], seq, cell, n, all,
+                                             err));
+    return GGUF_OK;
 }
 
 enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
@@ -40,16 +43,18 @@ enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
             n++;
         gone += n;
         if (n)
-            forget(s, seq, i, n, gone == before);
+            GG_TRY(forget(s, seq, i, n, gone == before, err));
     }
     gg_cells_remove(&s->cells, seq, begin, end);
     return GGUF_OK;
 }
 
-void gguf_session_clear(struct gguf_session *s)
+enum gguf_status gguf_session_clear(struct gguf_session *s,
+                                    struct gguf_error *err)
 {
     for (uint32_t q = 0; q < s->n_seq; q++)
-        forget(s, q, 0, s->cells.stream[q].end, true);
+        GG_TRY(forget(s, q, 0, s->cells.stream[q].end, true, err));
     gg_cells_clear(&s->cells);
     s->n_out = 0;
+    return GGUF_OK;
 }

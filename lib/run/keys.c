@@ -81,8 +81,9 @@ static bool can_forget(const struct gg_run_stream *s, int32_t begin,
 
 /* Keys and values in a free cell are masked where others are read, but 0 times
  * a NaN is a NaN: a sequence must not suffer from one before it. */
-static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
-                   uint32_t n, bool all)
+static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
+                               uint32_t cell, uint32_t n, bool all,
+                               struct gguf_error *err)
 {
     const uint64_t row = (uint64_t)seq * m->n_ctx + cell;
     (void)all;
@@ -90,8 +91,9 @@ static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
         if (!m->t[i])
             continue;
         const uint64_t size = (uint64_t)m->t[i]->nb[1];
-        (void)gguf_tensor_memset(m->t[i], 0, row * size, n * size, NULL);
+        GG_TRY(gguf_tensor_memset(m->t[i], 0, row * size, n * size, err));
     }
+    return GGUF_OK;
 }
 
 const struct gg_memory_kind gg_memory_keys = {

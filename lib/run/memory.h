@@ -45,9 +45,11 @@ struct gg_memory_kind {
      * keep the others? */
     bool (*can_forget)(const struct gg_run_stream *s, int32_t begin,
                        int32_t end);
-    /* Forget what n cells of a sequence hold, or all of it if that is all. */
-    void (*forget)(struct gg_memory *m, uint32_t seq, uint32_t cell,
-                   uint32_t n, bool all);
+    /* Forget what n cells of a sequence hold, or all of it if that is all.
+     * Fails as clearing tensors does. */
+    enum gguf_status (*forget)(struct gg_memory *m, uint32_t seq,
+                               uint32_t cell, uint32_t n, bool all,
+                               struct gguf_error *err);
 };
 
 extern const struct gg_memory_kind gg_memory_keys, gg_memory_states;

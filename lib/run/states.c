@@ -47,8 +47,9 @@ static bool can_forget(const struct gg_run_stream *s, int32_t begin,
     return n == 0 || n == s->n_used;
 }
 
-static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
-                   uint32_t n, bool all)
+static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
+                               uint32_t cell, uint32_t n, bool all,
+                               struct gguf_error *err)
 {
     (void)cell;
     (void)n;
@@ -57,8 +58,9 @@ static void forget(struct gg_memory *m, uint32_t seq, uint32_t cell,
         if (!t)
             continue;
         const uint64_t size = gguf_tensor_size(t) / m->n_streams;
-        (void)gguf_tensor_memset(t, 0, seq * size, size, NULL);
+        GG_TRY(gguf_tensor_memset(t, 0, seq * size, size, err));
     }
+    return GGUF_OK;
 }
 
 const struct gg_memory_kind gg_memory_states = { GG_KEEPS_STATES,

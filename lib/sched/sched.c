@@ -92,9 +92,9 @@ static void drop_plans(struct gg_sched_lane *l, size_t n_splits)
 }
 
 /* Forget the last graph; buffers, pins and memory stay. */
-static void forget(struct gguf_sched *s)
+static enum gguf_status forget(struct gguf_sched *s, struct gguf_error *err)
 {
-    gguf_sched_sync(s, NULL);
+    const enum gguf_status st = gguf_sched_sync(s, err);
     for (unsigned i = 0; i < s->n_lanes; i++) {
         struct gg_sched_lane *l = &s->lanes[i];
         l->shadow = NULL;
@@ -107,6 +107,7 @@ static void forget(struct gguf_sched *s)
     s->graph = NULL;
     s->planned = NULL;
     s->n_splits = s->n_copies = 0;
+    return st;
 }
 
 static void free_lane(struct gguf_sched *s, struct gg_sched_lane *l)
@@ -123,7 +124,7 @@ void gguf_sched_destroy(struct gguf_sched *s)
 {
     if (!s)
         return;
-    forget(s);
+    (void)forget(s, NULL);
     for (int b = 0; b < s->n_backends; b++)
         gguf_event_destroy(s->done[b]);
     for (unsigned i = 0; i < s->n_lanes; i++)
@@ -136,17 +137,21 @@ void gguf_sched_destroy(struct gguf_sched *s)
     gg_mem_free(s->allocator, s);
 }
 
-void gguf_sched_reset(struct gguf_sched *s)
+enum gguf_status gguf_sched_reset(struct gguf_sched *s, struct gguf_error *err)
 {
-    forget(s);
+    const enum gguf_status st = forget(s, err);
     gg_sched_unpin(s);
+    return st;
 }
 
-void gguf_sched_set_eval(struct gguf_sched *s, gguf_sched_eval_fn *fn,
-                         void *user)
+enum gguf_status gguf_sched_set_eval(struct gguf_sched *s,
+                                     gguf_sched_eval_fn *fn, void *user,
+                                     struct gguf_error *err)
 {
+    const enum gguf_status st = gguf_sched_sync(s, err);
     s->eval = fn;
     s->eval_user = user;
+    return st;
 }
 
 bool gg_sched_is_placed(const struct gguf_sched *s,
@@ -375,7 +380,7 @@ static enum gguf_status assign(struct gguf_sched *s,
                                struct gguf_error *err)
 {
     const size_t n = g->n_nodes + g->n_leaves;
-    forget(s);
+    (void)forget(s, NULL);
     s->backend_of =
         gg_sched_array(s, GG_SCHED_BACKEND_OF, n, sizeof *s->backend_of, err);
     if (s->backend_of)
@@ -404,7 +409,7 @@ static enum gguf_status plan(struct gguf_sched *s, const struct gguf_graph *g,
     if (st == GGUF_OK && !same)
         st = gg_sched_split(s, g, err);
     if (st != GGUF_OK) {
-        forget(s);
+        (void)forget(s, NULL);
         return st;
     }
     s->planned = g;

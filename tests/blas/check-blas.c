@@ -248,11 +248,12 @@ static void check_abort(void)
     must(gguf_graph_finish(c, g, t, &err), &err);
     gguf_cpu_set_abort_fn *set =
         (gguf_cpu_set_abort_fn *)gguf_driver_function(d, "set_abort");
-    set(blas, always, NULL);
-    ok(gguf_backend_compute(blas, g, &err) == GGUF_E_CANCELLED, "%s",
-       err.message);
-    set(blas, NULL, NULL);
-    ok(gguf_backend_compute(blas, g, &err) == GGUF_OK, "and goes on");
+    ok(!set(blas, always, NULL, &err) &&
+           gguf_backend_compute(blas, g, &err) == GGUF_E_CANCELLED,
+       "%s", err.message);
+    ok(!set(blas, NULL, NULL, &err) &&
+           gguf_backend_compute(blas, g, &err) == GGUF_OK,
+       "and goes on");
     gguf_ctx_destroy(c);
     gguf_backend_destroy(blas);
     gguf_driver_destroy(d);

@@ -116,10 +116,11 @@ static void check_functions(void)
     ok(!set_n_threads(b, 1, &err) && !gguf_plan_compute(plan, &err) &&
            nth == 1,
        "alone, with a plan from before");
-    set_pool(b, ops_pools[1]);
-    ok(!gguf_plan_compute(plan, &err) && nth == first, "the pool again");
-    set_abort(b, stop_third, &n);
-    ok(gguf_backend_compute(b, g, &err) == GGUF_E_CANCELLED && n == 3,
+    ok(!set_pool(b, ops_pools[1], &err) && !gguf_plan_compute(plan, &err) &&
+           nth == first,
+       "the pool again");
+    ok(!set_abort(b, stop_third, &n, &err) &&
+           gguf_backend_compute(b, g, &err) == GGUF_E_CANCELLED && n == 3,
        "stopped: %s", err.message);
     gguf_plan_destroy(plan);
     if (set_n_threads(b, 2, NULL)) /* its pool goes with it */

@@ -62,7 +62,7 @@ static bool make(void)
         struct gguf_batch b = { .struct_size = sizeof b,
                                 .n = CTX,
                                 .token = text + c * CTX };
-        gguf_session_clear(r.session);
+        (void)gguf_session_clear(r.session, NULL);
         good = run_logits(&r, &b, by_hand + c * CTX * V);
     }
     run_close(&r);
@@ -471,9 +471,12 @@ static void check_ppl(void)
     ok(good && fabs(s.sum - got.sum) < 1e-9 && !strcmp(s.log, want) &&
            sizes.n == CHUNKS && memcmp(&sizes.last, &got.sum, 8) == 0,
        "perplexity with another sink in the same scan");
-    gguf_ppl_add(&twice, &got);
-    gguf_ppl_add(&twice, &got);
-    ok(good && twice.n == 2 * got.n &&
+    struct gguf_ppl none = { .struct_size = 0 };
+    ok(gguf_ppl_add(&none, &got, NULL) == GGUF_E_INVALID &&
+           gguf_ppl_add(&twice, &none, NULL) == GGUF_E_INVALID && !none.n,
+       "sums without a size are not added");
+    ok(good && !gguf_ppl_add(&twice, &got, NULL) &&
+           !gguf_ppl_add(&twice, &got, NULL) && twice.n == 2 * got.n &&
            fabs(gguf_ppl_value(&twice) / gguf_ppl_value(&got) - 1) < 1e-12 &&
            gguf_ppl_error(&twice) < gguf_ppl_error(&got),
        "a text and itself: the same value, a smaller error");

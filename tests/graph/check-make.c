@@ -65,30 +65,43 @@ static bool supports(const struct gguf_device *d, const struct gguf_tensor *t)
     return t->op == GGUF_OP_ADD;
 }
 
+static bool reaches(const struct gguf_device *d, const struct gguf_buft *buft)
+{
+    return buft == gguf_device_buft(d);
+}
+
 static uint32_t wide(const struct gguf_device *d)
 {
     return *(const uint32_t *)gguf_device_priv(d);
 }
 
+static int n_queued;
+
+/* Queued, and nobody hears of the failure before the next sync. */
 static enum gguf_status compute(struct gguf_backend *b,
                                 struct gguf_graph *graph,
                                 struct gguf_error *err)
 {
-    (void)b, (void)graph;
-    return lost(err);
+    (void)b, (void)graph, (void)err;
+    n_queued++;
+    return GGUF_OK;
 }
 
 static enum gguf_status sync(struct gguf_backend *b, struct gguf_error *err)
 {
-    (void)b, (void)err;
-    return GGUF_OK;
+    const bool waits = n_queued > 0;
+    (void)b;
+    n_queued = 0;
+    return waits ? lost(err) : GGUF_OK;
 }
+
+static bool marks; /* points can be recorded, and are past at once */
 
 static enum gguf_status record(struct gguf_backend *b, struct gguf_event *e,
                                struct gguf_error *err)
 {
     (void)b, (void)e;
-    return lost(err);
+    return marks ? GGUF_OK : lost(err);
 }
 
 static void destroy(struct gguf_backend *b)
@@ -100,7 +113,7 @@ static enum gguf_status event_sync(struct gguf_event *e,
                                    struct gguf_error *err)
 {
     n_synced += *(int *)gguf_event_priv(e);
-    return lost(err);
+    return marks ? GGUF_OK : lost(err);
 }
 
 static int one = 1;
@@ -147,6 +160,7 @@ static enum gguf_status backend(struct gguf_device *d,
 static const struct gguf_device_iface device = {
     .struct_size = sizeof device,
     .supports_op = supports,
+    .supports_buft = reaches,
     .wide = wide,
     .backend = backend,
     .event = event,
@@ -175,7 +189,7 @@ static enum gguf_status make(struct all *x, const struct gguf_allocator *a,
     struct gguf_buft_params bp = GGUF_BUFT_PARAMS_INIT;
     struct gguf_driver_params dp = GGUF_DRIVER_PARAMS_INIT;
     struct gguf_device_params p = GGUF_DEVICE_PARAMS_INIT;
-    *x = (struct all){ NULL };
+    *x = (struct all){ .buft = NULL };
     with = a;
     bp.allocator = dp.allocator = a;
     bp.iface = &memory;
@@ -199,7 +213,7 @@ static enum gguf_status make(struct all *x, const struct gguf_allocator *a,
         st = gguf_event_create(&x->event, x->device, a, err);
     if (st != GGUF_OK) {
         drop(x);
-        *x = (struct all){ NULL };
+        *x = (struct all){ .buft = NULL };
     }
     return st;
 }
@@ -292,6 +306,53 @@ static size_t no_size(const struct gguf_backend *b, const void *plan)
     return 0;
 }
 
+/* A scheduler that waits says what it was that it waited for. */
+static void test_waiting(void)
+{
+    struct gguf_sched_params p = GGUF_SCHED_PARAMS_INIT;
+    struct gguf_ctx_params cp = GGUF_CTX_PARAMS_INIT;
+    struct gguf_sched *s;
+    struct gguf_buffer *b;
+    struct gguf_ctx *ctx;
+    struct gguf_error err;
+    struct all x;
+    marks = true;
+    cp.mem_size = 1 << 14;
+    cp.no_alloc = true;
+    if (make(&x, NULL, &err) != GGUF_OK ||
+        gguf_ctx_create(&ctx, &cp, NULL) != GGUF_OK)
+        exit(99);
+    struct gguf_backend *both[2] = { x.backend, NULL };
+    if (gguf_cpu_backend_create(&both[1], NULL, NULL) != GGUF_OK)
+        exit(99);
+    p.backends = both;
+    p.n_backends = 2;
+    struct gguf_tensor *t = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
+    struct gguf_tensor *u = gguf_tensor_1d(ctx, GGUF_DTYPE_F32, 2);
+    if (gguf_ctx_alloc_tensors(ctx, x.buft, NULL, &b, &err) != GGUF_OK ||
+        gguf_sched_create(&s, &p, &err) != GGUF_OK)
+        exit(99);
+    gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
+    struct gguf_graph *g = gguf_graph_create(ctx, 4);
+    if (gguf_graph_finish(ctx, g, gguf_op_add(ctx, t, u), &err) != GGUF_OK ||
+        gguf_sched_compute_async(s, g, &err) != GGUF_OK || !n_queued)
+        exit(99);
+    ok(gguf_sched_set_eval(s, NULL, NULL, &err) == GGUF_E_IO &&
+           gguf_sched_set_eval(s, NULL, NULL, &err) == GGUF_OK,
+       "a callback is set after what is under way: %s", err.message);
+    if (gguf_sched_compute_async(s, g, &err) != GGUF_OK || !n_queued)
+        exit(99);
+    ok(gguf_sched_reset(s, &err) == GGUF_E_IO &&
+           gguf_sched_reset(s, &err) == GGUF_OK && gguf_sched_n_splits(s) == 0,
+       "and all is forgotten: %s", err.message);
+    gguf_sched_destroy(s);
+    gguf_backend_destroy(both[1]);
+    gguf_buffer_destroy(b);
+    gguf_ctx_destroy(ctx);
+    drop(&x);
+    marks = false;
+}
+
 #define REFUSES(call, what)                                                   \
     ok((call) == GGUF_E_INVALID && strstr(err.message, what), "%s",           \
        err.message)
@@ -373,6 +434,7 @@ int main(void)
 {
     test_memory();
     test_failures();
+    test_waiting();
     test_tables();
     return done_testing();
 }

@@ -297,9 +297,9 @@ static void check_pins(void)
     w.ctx = make_ctx(24);
     make(&w, 1);
     ok(backend_of_mid(&w, s) == free_choice, "nor one of another context");
-    gguf_sched_reset(other);
+    (void)gguf_sched_reset(other, NULL);
     must(gguf_sched_pin(s, w.mid, pin, &err), &err);
-    gguf_sched_reset(s);
+    (void)gguf_sched_reset(s, NULL);
     ok(backend_of_mid(&w, s) == free_choice, "a reset ends pins");
     gguf_sched_destroy(other);
     gguf_sched_destroy(s);

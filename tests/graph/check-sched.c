@@ -62,7 +62,7 @@ static void check_random(int n_graphs, uint64_t seed)
         n_splits += gguf_sched_n_splits(s);
         n_copies += gguf_sched_n_copies(s);
         /* once more, node by node where the callback wants */
-        gguf_sched_set_eval(s, keep_going, &n_asked);
+        (void)gguf_sched_set_eval(s, keep_going, &n_asked, NULL);
         gen_run(s, &many, x);
         differ_again += !gen_same(&one, &many);
         gguf_sched_destroy(s);
@@ -159,9 +159,9 @@ static void check_by_hand(void)
     must(gguf_sched_compute(s, g, &err), &err);
     must(gguf_tensor_get(r, v, 0, 16, &err), &err);
     ok(v[0] == 0 && v[3] == 0, "computed");
-    gguf_sched_set_eval(s, stop, NULL);
+    (void)gguf_sched_set_eval(s, stop, NULL, NULL);
     ok(gguf_sched_compute(s, g, &err) == GGUF_E_CANCELLED, "%s", err.message);
-    gguf_sched_set_eval(s, NULL, NULL);
+    (void)gguf_sched_set_eval(s, NULL, NULL, NULL);
     must(gguf_sched_pin(s, r, 1, &err), &err);
     must(gguf_sched_alloc(s, g, &err), &err);
     ok(gguf_sched_backend_of(s, r) == 1 && gguf_sched_n_splits(s) == 4,
@@ -169,7 +169,7 @@ static void check_by_hand(void)
     ok(gguf_sched_pin(s, r, 2, &err) == GGUF_E_INVALID, "%s", err.message);
     must(gguf_sched_pin(s, sm, 0, &err), &err);
     ok(gguf_sched_alloc(s, g, &err) == GGUF_E_OP, "%s", err.message);
-    gguf_sched_reset(s);
+    (void)gguf_sched_reset(s, NULL);
     ok(gguf_sched_n_splits(s) == 0, "reset");
     gguf_sched_destroy(s);
     gguf_buffer_destroy(b);

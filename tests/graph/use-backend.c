@@ -39,7 +39,7 @@ static void build(struct net *net, const struct gguf_buft *buft, int64_t n)
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
     struct gguf_error err;
     float v[K * M];
-    *net = (struct net){ NULL };
+    *net = (struct net){ .ctx = NULL };
     p.mem_size = 1 << 16;
     p.no_alloc = true;
     must(gguf_ctx_create(&net->weights, &p, &err), &err);
@@ -133,7 +133,7 @@ static void test_sched(struct gguf_backend *tiny, struct gguf_backend *cpu)
            "each computes what it can");
         ok(memcmp(want, got, sizeof(float) * (size_t)(M * n)) == 0,
            "and the result is the CPU's");
-        gguf_sched_reset(s);
+        must(gguf_sched_reset(s, &err), &err);
         drop(&net);
     }
     ok(counts_of(tiny).n_made > 0 && counts_of(tiny).n_remade > 0,

@@ -60,7 +60,7 @@ static void check(const char *what, struct run *r, size_t n_tok)
                             .token = tok };
     for (size_t i = 0; i < N_CTX; i++)
         tok[i] = (gguf_token)(i * 7 % N_VOCAB);
-    gguf_session_clear(r->session);
+    (void)gguf_session_clear(r->session, NULL);
     if (gguf_session_decode(r->session, &first, &err) ||
         gguf_session_decode(r->session, &b, &err) ||
         gguf_session_logits(r->session, 0, 1, &logits, &err)) {

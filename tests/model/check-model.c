@@ -245,7 +245,7 @@ static void check_memory(const void *file, size_t size)
     good = good && run_logits(&r, &tail, again);
     ok(good && run_nmse(again, first + 10 * V, (N - 10) * V) < 1e-11,
        "and computed again");
-    gguf_session_clear(r.session);
+    (void)gguf_session_clear(r.session, NULL);
     want[17] = 1;
     b.want = want;
     good = good && run_logits(&r, &b, some);
@@ -253,7 +253,7 @@ static void check_memory(const void *file, size_t size)
            run_nmse(some, first + 17 * V, V) < 1e-11,
        "one row of many");
     memset(want, 0, sizeof want);
-    gguf_session_clear(r.session);
+    (void)gguf_session_clear(r.session, NULL);
     good = good && run_logits(&r, &b, some) &&
            gguf_session_n_outputs(r.session) == 0;
     (void)gguf_session_remove(r.session, 0, N - 1, -1, NULL);

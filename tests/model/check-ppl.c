@@ -103,7 +103,7 @@ static void check_own(void)
         struct gguf_batch b = { .struct_size = sizeof b,
                                 .n = CTX,
                                 .token = tok + c * CTX };
-        gguf_session_clear(r.session);
+        (void)gguf_session_clear(r.session, NULL);
         good = run_logits(&r, &b, logits);
         for (int i = CTX / 2; i < CTX - 1; i++) {
             double sum = 0;

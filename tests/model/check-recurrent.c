@@ -203,7 +203,7 @@ static void check_sequences(const void *file, size_t size)
         t[i] = tok[i % 3][i / 3];
     }
     bool good = run_open(&r, file, size, 1, &p) && run_logits(&r, &b, mixed);
-    gguf_session_clear(r.session);
+    (void)gguf_session_clear(r.session, NULL);
     for (int q = 0; good && q < 3; q++) {
         int32_t other[LEN];
         for (int i = 0; i < LEN; i++)
@@ -244,7 +244,7 @@ static void check_forgetting(const void *file, size_t size)
            gguf_session_remove(r.session, 0, 0, -1, &r.err) == GGUF_OK &&
            run_logits(&r, &b, again);
     ok(good && memcmp(first, again, sizeof first) == 0, "and so is all of it");
-    gguf_session_clear(r.session);
+    (void)gguf_session_clear(r.session, NULL);
     good = good && run_logits(&r, &b, again);
     ok(good && memcmp(first, again, sizeof first) == 0, "cleared");
     run_close(&r);

@@ -103,7 +103,7 @@ static void check_beside(const void *file, size_t size)
     struct gguf_batch b = { .struct_size = sizeof b, .n = LEN, .token = tok };
     bool good = run_open(&r, file, size, 2, &p) && run_logits(&r, &b, alone);
     for (int n = 1; good && n <= SEQS; n++) {
-        gguf_session_clear(r.session);
+        (void)gguf_session_clear(r.session, NULL);
         b.n = (size_t)n * LEN;
         b.seq = seq;
         good = run_logits(&r, &b, beside);
@@ -162,20 +162,20 @@ static void check_forgotten(void *file, size_t size)
     for (int i = 0; i < N_EMBD; i++)
         row[13 * N_EMBD + i] = NAN;
     good = good && run_logits(&r, &b, first);
-    gguf_session_clear(r.session);
+    (void)gguf_session_clear(r.session, NULL);
     good = good && run_logits(&r, &c, bad) && isnan(bad[0]);
-    gguf_session_clear(r.session);
+    (void)gguf_session_clear(r.session, NULL);
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
        "a sequence after one of NaN, cleared");
-    gguf_session_clear(r.session);
+    (void)gguf_session_clear(r.session, NULL);
     good = good && run_logits(&r, &c, bad);
     (void)gguf_session_remove(r.session, 0, 0, -1, NULL);
     ok(good && run_logits(&r, &b, again) &&
            !memcmp(first, again, sizeof first),
        "and removed");
     /* every second one goes, then the others, until nothing can be seen */
-    gguf_session_clear(r.session);
+    (void)gguf_session_clear(r.session, NULL);
     good = good && run_logits(&r, &c, bad);
     for (int32_t i = 0; i < 5; i += 2)
         (void)gguf_session_remove(r.session, 0, i, i + 1, NULL);
@@ -346,7 +346,7 @@ static void check_no_memory(const void *file, size_t size)
         struct gguf_batch b = { .struct_size = sizeof b,
                                 .n = 2,
                                 .token = tok };
-        gguf_session_clear(r.session);
+        (void)gguf_session_clear(r.session, NULL);
         good = !gguf_session_decode(r.session, &b, &r.err);
         b = (struct gguf_batch){
             .struct_size = sizeof b, .n = 5 + n, .token = tok, .want = want
@@ -367,12 +367,88 @@ static void check_no_memory(const void *file, size_t size)
     ok(!f.live, "nothing is left");
 }
 
+/* --- memory that cannot be cleared ---------------------------------------- */
+
+static bool lost;
+
+static enum gguf_status host_alloc(const struct gguf_buft *buft,
+                                   struct gguf_buffer *b, size_t size,
+                                   struct gguf_error *err)
+{
+    void *p = malloc(size + 64);
+    (void)buft;
+    if (!p)
+        return gguf_error_set(err, GGUF_E_NOMEM, "%zu bytes", size);
+    gguf_buffer_set_memory(b, (char *)p + (-(uintptr_t)p & 63), p);
+    return GGUF_OK;
+}
+
+static void host_free(struct gguf_buffer *b)
+{
+    free(gguf_buffer_priv(b));
+}
+
+static enum gguf_status host_fill(struct gguf_buffer *b, struct gguf_tensor *t,
+                                  uint8_t value, uint64_t off, uint64_t size,
+                                  struct gguf_error *err)
+{
+    (void)b;
+    if (lost)
+        return gguf_error_set(err, GGUF_E_IO, "the device is lost");
+    memset((char *)t->data + off, value, (size_t)size);
+    return GGUF_OK;
+}
+
+static void check_lost(const void *file, size_t size)
+{
+    static const struct gguf_buft_iface iface = { .struct_size = sizeof iface,
+                                                  .alloc = host_alloc,
+                                                  .free = host_free,
+                                                  .memset = host_fill };
+    struct gguf_buft_params bp = GGUF_BUFT_PARAMS_INIT;
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct gguf_session_params p = init;
+    gguf_token tok[3] = { 1, 2, 3 };
+    struct gguf_batch b = { .struct_size = sizeof b, .n = 3, .token = tok };
+    struct gguf_buft *buft = NULL;
+    struct gguf_session *s = NULL;
+    struct gguf_error err;
+    struct run r;
+    bp.iface = &iface;
+    bp.name = "lost";
+    bp.is_host = true;
+    p.n_ctx = 32;
+    if (!run_open(&r, file, size, 1, &p) ||
+        gguf_buft_create(&buft, &bp, &err) != GGUF_OK)
+        exit(99);
+    cp.buft = buft;
+    cp.n_threads = 1;
+    if (gguf_cpu_backend_create(&p.backend, &cp, &err) != GGUF_OK ||
+        gguf_session_create(&s, r.model, &p, &err) != GGUF_OK ||
+        gguf_session_decode(s, &b, &err) != GGUF_OK)
+        exit(99);
+    lost = true;
+    ok(gguf_session_remove(s, 0, 1, 2, &err) == GGUF_E_IO &&
+           gguf_session_clear(s, &err) == GGUF_E_IO &&
+           gguf_session_n_tokens(s, 0) == 3,
+       "what cannot be cleared is not forgotten: %s", err.message);
+    lost = false;
+    ok(gguf_session_clear(s, &err) == GGUF_OK &&
+           gguf_session_n_tokens(s, 0) == 0,
+       "and forgotten the next time");
+    gguf_session_destroy(s);
+    gguf_backend_destroy(p.backend);
+    gguf_buft_destroy(buft);
+    run_close(&r);
+}
+
 int main(void)
 {
     size_t size;
     void *file = model_file(&size);
     check_passes(file, size);
     check_beside(file, size);
+    check_lost(file, size);
     check_rows(file, size);
     check_last_position(file, size);
     check_reserved(file, size, 300, 4, 512);
