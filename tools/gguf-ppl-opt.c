@@ -27,6 +27,10 @@ static const struct opt table[] = {
     { "-f --file", "TEXT",
       "the text, plain or compressed by gzip; - for standard input", OPT_STR,
       AT(text) },
+    { "--tokens", "FILE",
+      "instead of a text: token ids, decimal with white space between, as "
+      "one chunk without a BOS; needs --save-logits",
+      OPT_STR, AT(tokens) },
     { "--chunks", "N", "only the first N chunks; without this option, all",
       OPT_UINT, AT(n_chunks), .min = 1, .max = UINT32_MAX },
     { "--max-text", "SIZE",
@@ -34,7 +38,8 @@ static const struct opt table[] = {
       OPT_SIZE, AT(max_text) },
     { .help = "How:" },
     { "-c --ctx-size", "N",
-      "tokens of a chunk: the context in which they are predicted; 512 "
+      "tokens of a chunk: the context in which they are predicted, and that "
+      "of the session, with --tokens; 512 "
       "without this option",
       OPT_UINT, AT(n_ctx), .min = 4, .max = MOST_TOKENS },
     { "-b --batch-size", "N",
@@ -109,6 +114,10 @@ static const struct opt table[] = {
       "with --tokenize: no tokens go round the text, such as a BOS", OPT_FLAG,
       AT(no_bos) },
     { .help = "Output:" },
+    { "--save-logits", "FILE",
+      "with --tokens: for each token a row of 32-bit floats, little-endian: "
+      "the logits, or an encoder's states after the last layer",
+      OPT_OUT, AT(logits) },
     { "-j --json", NULL, "one JSON document at the end", OPT_FLAG, AT(json) },
     { "-q --quiet", NULL, "no progress bar, no warnings", OPT_FLAG,
       AT(quiet) },
@@ -148,7 +157,11 @@ static const struct opt table[] = {
 
 static const struct opt_rule rules[] = {
     { NULL, OPT_NEEDS, "--model" },
-    { NULL, OPT_NEEDS, "--file" },
+    { NULL, OPT_NEEDS, "--file --tokens" },
+    { "--tokens", OPT_EXCLUDES,
+      "--file --chunks --compare-backends " PRINTS " " TOKENS },
+    { "--tokens", OPT_NEEDS, "--save-logits" },
+    { "--save-logits", OPT_NEEDS, "--tokens" },
     { "--compare-backends", OPT_EXCLUDES, "--backend " PRINTS " " TOKENS },
     { "--tokenize", OPT_EXCLUDES, "--detokenize " PRINTS },
     { "--detokenize", OPT_EXCLUDES, PRINTS },
@@ -162,7 +175,8 @@ static const struct opt_rule rules[] = {
 
 static const struct opt_tool tool = {
     "gguf-ppl",
-    "[OPTION]... -m MODEL -f TEXT",
+    "[OPTION]... -m MODEL -f TEXT\n"
+    "[OPTION]... -m MODEL --tokens FILE --save-logits FILE",
     "Evaluate a model on a text: the perplexity, exp of the mean negative "
     "log-likelihood of the second half of each chunk's tokens, and its "
     "uncertainty.",

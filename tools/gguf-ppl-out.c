@@ -37,21 +37,20 @@ static void print_backend(const struct gguf_backend *b, const char *lead)
            gguf_device_description(gguf_backend_device(b)));
 }
 
-void ppl_print_head(const struct ppl_run *r)
+static void print_model(const struct ppl_run *r)
 {
-    char name[256], arch[64], size[24], count[24], cpu[64];
+    char name[256], arch[64], size[24], count[24];
     escape(name, r->o->model);
     gguf_text_escape(arch, sizeof arch, r->model.arch);
     printf("model   %s: %s, %s parameters, %s\n", name, arch,
            table_count(count, r->model.n_params),
            table_size(size, r->model.weight_size));
-    escape(name, r->o->text);
-    printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
-           r->n_tokens);
-    printf("chunks  %zu of %" PRIu32 " tokens, %" PRIu32
-           " together, the last %" PRIu64 " of each scored%s\n",
-           r->n_chunks, r->o->n_ctx, r->n_seq, r->n_scored_chunk,
-           r->add_bos ? ", BOS first" : "");
+}
+
+/* How it is computed, and by what. */
+static void print_mode(const struct ppl_run *r)
+{
+    char cpu[64];
     printf("mode    %s (weights decoded to f32, f32 activations), "
            "%" PRIu32 " threads, %s\n",
            MODE, r->o->n_threads, levels(cpu));
@@ -61,6 +60,20 @@ void ppl_print_head(const struct ppl_run *r)
             print_backend(r->backends.list[i], i ? ", then " : "");
         putchar('\n');
     }
+}
+
+void ppl_print_head(const struct ppl_run *r)
+{
+    char name[256];
+    print_model(r);
+    escape(name, r->o->text);
+    printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
+           r->n_tokens);
+    printf("chunks  %zu of %" PRIu32 " tokens, %" PRIu32
+           " together, the last %" PRIu64 " of each scored%s\n",
+           r->n_chunks, r->o->n_ctx, r->n_seq, r->n_scored_chunk,
+           r->add_bos ? ", BOS first" : "");
+    print_mode(r);
     fflush(stdout);
 }
 
@@ -110,18 +123,23 @@ static void json_settings(struct json *j, const struct ppl_run *r)
     json_close(j);
 }
 
+static void json_model(struct json *j, const struct ppl_run *r)
+{
+    json_open(j, "model", '{');
+    json_strz(j, "file", r->o->model);
+    json_str(j, "architecture", r->model.arch);
+    json_u64(j, "parameters", r->model.n_params);
+    json_u64(j, "size", r->model.weight_size);
+    json_close(j);
+}
+
 void ppl_print_json(const struct ppl_run *r)
 {
     struct json j;
     double n = (double)r->n_done * r->o->n_ctx;
     json_begin(&j, stdout);
     json_open(&j, NULL, '{');
-    json_open(&j, "model", '{');
-    json_strz(&j, "file", r->o->model);
-    json_str(&j, "architecture", r->model.arch);
-    json_u64(&j, "parameters", r->model.n_params);
-    json_u64(&j, "size", r->model.weight_size);
-    json_close(&j);
+    json_model(&j, r);
     json_open(&j, "text", '{');
     json_strz(&j, "file", r->o->text);
     json_u64(&j, "size", r->text_size);
@@ -141,4 +159,46 @@ void ppl_print_json(const struct ppl_run *r)
     json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
     json_close(&j);
     json_end(&j);
+}
+
+/* ---- rows that were saved ---- */
+
+static void json_rows(const struct ppl_run *r)
+{
+    struct json j;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    json_model(&j, r);
+    json_open(&j, "tokens", '{');
+    json_strz(&j, "file", r->o->tokens);
+    json_u64(&j, "tokens", r->n_tokens);
+    json_close(&j);
+    json_settings(&j, r);
+    json_open(&j, "rows", '{');
+    json_strz(&j, "file", r->o->logits);
+    json_strz(&j, "of", r->model.has_logits ? "logits" : "states");
+    json_u64(&j, "rows", r->n_tokens);
+    json_u64(&j, "width", r->width);
+    json_close(&j);
+    json_f64(&j, "seconds", r->seconds);
+    json_close(&j);
+    json_end(&j);
+}
+
+void ppl_print_rows(const struct ppl_run *r)
+{
+    char name[256];
+    if (r->o->json) {
+        json_rows(r);
+        return;
+    }
+    print_model(r);
+    escape(name, r->o->tokens);
+    printf("tokens  %s: %zu, in a context of %" PRIu32 "\n", name, r->n_tokens,
+           r->o->n_ctx);
+    print_mode(r);
+    escape(name, r->o->logits);
+    printf("rows    %s: %zu of %zu %s, f32, little-endian\n", name,
+           r->n_tokens, r->width, r->model.has_logits ? "logits" : "states");
+    printf("time    %.1f s\n", r->seconds);
 }

@@ -155,42 +155,54 @@ static bool is_blank(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-/* The ids in a text, decimal, with white space between. false: a message was
- * printed. */
-static bool read_ids(const struct ppl_options *o, const struct gguf_vocab *v,
-                     const char *text, size_t size, struct gguf_tokens *t,
-                     size_t *room)
+/* The ids in a text; a number too large for one becomes the largest. */
+static bool parse_ids(const char *path, const char *text, size_t size,
+                      size_t n_vocab, struct ppl_ids *ids)
 {
-    size_t n_tokens = gguf_vocab_n_tokens(v);
     for (size_t i = 0; i < size;) {
         if (is_blank(text[i])) {
             i++;
             continue;
         }
-        size_t begin = i;
+        const size_t begin = i;
         uint64_t id = 0;
         for (; i < size && text[i] >= '0' && text[i] <= '9'; i++)
             id = id < UINT32_MAX ? id * 10 + (uint64_t)(text[i] - '0') : id;
         if (i == begin || (i < size && !is_blank(text[i]))) {
-            msg_error(o->text, "byte %zu begins no token id, a decimal number",
+            msg_error(path, "byte %zu begins no token id, a decimal number",
                       begin);
             return false;
         }
-        if (id >= n_tokens) {
-            msg_error(o->text,
-                      "byte %zu: id %" PRIu64 " is no token, there are %zu",
-                      begin, id, n_tokens);
+        if (id >= n_vocab) {
+            const size_t n = i - begin;
+            msg_error(path,
+                      "byte %zu: id %.*s%s, number %zu, is no token, there "
+                      "are %zu",
+                      begin, n < 24 ? (int)n : 24, text + begin,
+                      n > 24 ? "..." : "", ids->n, n_vocab);
             return false;
         }
-        if (t->n == *room)
-            t->id = msg_grow(t->id, room, t->n + 1, sizeof *t->id);
-        t->id[t->n++] = (gguf_token)id;
+        if (ids->n == ids->room)
+            ids->id =
+                msg_grow(ids->id, &ids->room, ids->n + 1, sizeof *ids->id);
+        ids->id[ids->n++] = (gguf_token)id;
     }
     return true;
 }
 
+bool ppl_read_ids(const char *path, uint64_t limit, size_t n_vocab,
+                  struct ppl_ids *ids)
+{
+    char *text = NULL;
+    size_t size = 0;
+    const bool good = ppl_read_text(path, limit, &text, &size) &&
+                      parse_ids(path, text, size, n_vocab, ids);
+    free(text);
+    return good;
+}
+
 static void print_text(const struct ppl_options *o, const struct gguf_vocab *v,
-                       const struct gguf_tokens *t)
+                       const struct ppl_ids *t)
 {
     unsigned flags = GGUF_DETOKENIZE_SPECIAL | GGUF_DETOKENIZE_STRIP;
     size_t n = gguf_vocab_detokenize(v, t->id, t->n, flags, NULL, 0);
@@ -215,16 +227,13 @@ static void print_text(const struct ppl_options *o, const struct gguf_vocab *v,
 bool ppl_detokenize(const struct ppl_options *o)
 {
     struct vocab m = { NULL, NULL };
-    struct gguf_tokens t = GGUF_TOKENS_INIT;
-    char *text = NULL;
-    size_t size = 0, room = 0;
-    bool good = open_vocab(&m, o) &&
-                ppl_read_text(o->text, o->max_text, &text, &size) &&
-                read_ids(o, m.v, text, size, &t, &room);
+    struct ppl_ids ids = { NULL, 0, 0 };
+    bool good =
+        open_vocab(&m, o) &&
+        ppl_read_ids(o->text, o->max_text, gguf_vocab_n_tokens(m.v), &ids);
     if (good)
-        print_text(o, m.v, &t);
-    free(t.id);
-    free(text);
+        print_text(o, m.v, &ids);
+    free(ids.id);
     close_vocab(&m);
     return good;
 }

@@ -19,6 +19,7 @@ struct job {
     struct gguf_model *model;
     struct gguf_split *set;
     struct gguf_tokens tokens;
+    struct ppl_ids ids;
     struct ppl_run run;
     struct ppl_compare compare;
 };
@@ -74,9 +75,9 @@ static bool open_model(struct job *j, const struct ppl_options *o)
         warn((void *)(uintptr_t)o,
              "the context is longer than the model was trained on");
     /* before a text is waited for: can the vocabulary cut one? */
-    if (gguf_vocab_tokenize(gguf_model_vocab(j->model), "", 0,
-                            GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
-                            &err) != GGUF_OK)
+    if (!o->tokens && gguf_vocab_tokenize(gguf_model_vocab(j->model), "", 0,
+                                          GGUF_TOKENIZE_ADD_SPECIAL,
+                                          &j->tokens, &err) != GGUF_OK)
         return fail(o->model, &err);
     j->tokens.n = 0;
     if (!o->no_check &&
@@ -87,6 +88,10 @@ static bool open_model(struct job *j, const struct ppl_options *o)
 
 static bool read_tokens(struct job *j, const struct ppl_options *o)
 {
+    if (o->tokens)
+        return ppl_read_ids(o->tokens, o->max_text, j->run.model.n_vocab,
+                            &j->ids) &&
+               ppl_check_ids(&j->run, &j->ids);
     struct gguf_error err;
     const struct gguf_vocab *v = gguf_model_vocab(j->model);
     if (!ppl_read_text(o->text, o->max_text, &j->text, &j->run.text_size))
@@ -134,6 +139,9 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     uint32_t n_seq = n_batch / o->n_ctx;
     if (n_seq > j->run.n_chunks)
         n_seq = (uint32_t)j->run.n_chunks;
+    sp.n_ubatch = o->tokens ? n_batch : o->n_ubatch;
+    if (o->tokens && j->run.model.is_whole)
+        sp.n_ubatch = (uint32_t)j->ids.n; /* which -c bounds */
     if (!ppl_backends_open(b, o, j->pool, stopped))
         return false;
     sp.backend = b->list[b->n - 1];
@@ -150,7 +158,6 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     }
     sp.n_ctx = o->n_ctx;
     sp.n_seq = n_seq ? n_seq : 1;
-    sp.n_ubatch = o->n_ubatch;
     sp.cache_dtype = o->cache_dtype;
     j->run.n_seq = sp.n_seq;
     if (gguf_session_create(&j->session, j->model, &sp, &err) != GGUF_OK)
@@ -254,13 +261,15 @@ int main(int argc, char **argv)
         return msg_exit((o.tokenize ? ppl_tokenize(&o) : ppl_detokenize(&o))
                             ? MSG_DONE
                             : MSG_FAILED);
+    ppl_check_paths(&o);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
     bool good =
         open_model(&j, &o) && read_tokens(&j, &o) && open_session(&j, &o);
     /* nothing before this point checks for a caught signal */
     progress_catch_signals();
-    good = good && (o.compare             ? compare(&j)
+    good = good && (o.logits    ? ppl_save_rows(&j.run, j.session, &j.ids)
+                    : o.compare ? compare(&j)
                     : ppl_only_prints(&o) ? print_graphs(&j)
                                           : run(&j));
     gguf_session_destroy(j.session);
@@ -269,6 +278,7 @@ int main(int argc, char **argv)
     gguf_model_destroy(j.model);
     gguf_split_close(j.set);
     gguf_tokens_fini(&j.tokens);
+    free(j.ids.id);
     free(j.text);
     free(j.run.nll);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);

@@ -11,6 +11,8 @@
 
 struct ppl_options {
     const char *model, *text;
+    const char *tokens; /* a file of token ids instead of text, or NULL */
+    const char *logits; /* where what they give is saved, or NULL */
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
     uint32_t n_threads_batch; /* 0: not given; once parsed n_threads is it */
     uint64_t n_chunks;        /* 0: all */
@@ -76,6 +78,16 @@ struct ppl_compare {
 bool ppl_read_text(const char *path, uint64_t limit, char **data,
                    size_t *size);
 
+/* Token ids of a file: decimal, with white space between, each less than
+ * n_vocab. What is there before is to be given back, free(), all the same.
+ * false: a message was printed. */
+struct ppl_ids {
+    gguf_token *id;
+    size_t n, room;
+};
+bool ppl_read_ids(const char *path, uint64_t limit, size_t n_vocab,
+                  struct ppl_ids *ids);
+
 /* Print the tokens of the text; the text of the tokens in it. false: a message
  * was printed. */
 bool ppl_tokenize(const struct ppl_options *o);
@@ -88,6 +100,7 @@ struct ppl_run {
     struct gguf_model_info model;
     size_t text_size, n_tokens; /* bytes, tokens */
     size_t n_chunks;            /* that will be evaluated */
+    size_t width;               /* of the rows that are saved */
     uint32_t n_seq;             /* of them together */
     bool add_bos;
     struct progress bar;
@@ -104,6 +117,15 @@ void ppl_print_chunk(struct ppl_run *r);
 void ppl_print_end(const struct ppl_run *r);
 /* The same as one JSON document, at the end. */
 void ppl_print_json(const struct ppl_run *r);
+
+/* Ends the program where an output is an input. */
+void ppl_check_paths(const struct ppl_options *o);
+/* Is there a token, and do all fit into the context? Save a row for each, and
+ * print what was saved. false: a message was printed. */
+bool ppl_check_ids(const struct ppl_run *r, const struct ppl_ids *ids);
+bool ppl_save_rows(struct ppl_run *r, struct gguf_session *session,
+                   const struct ppl_ids *ids);
+void ppl_print_rows(const struct ppl_run *r);
 
 /* on_graph of a session (gguf/session.h): print the graph as the options say;
  * compare it on two backends. user: struct ppl_run, struct ppl_compare. */

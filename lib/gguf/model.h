@@ -23,6 +23,8 @@
 #include <gguf/split.h>
 #include <gguf/vocab.h>
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -84,6 +86,8 @@ struct gguf_model_info {
     uint64_t n_params;    /* elements of the weights that are used; a matrix
                              used twice counts once */
     uint64_t weight_size; /* bytes of them */
+    bool has_logits;      /* false: an encoder, whose states are its result */
+    bool is_whole; /* nothing is kept of a sequence, which is one batch */
 };
 /* Owned by the model. Since: 0.1 */
 GGUF_API const struct gguf_model_info *

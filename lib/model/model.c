@@ -71,6 +71,8 @@ static void fill_info(struct gguf_model *m)
         .n_ctx_train = m->hp.n_ctx_train,
         .n_params = m->n_params,
         .weight_size = m->weight_size,
+        .has_logits = gg_model_has_logits(m),
+        .is_whole = gg_model_is_whole(m),
     };
 }
 

@@ -309,9 +309,109 @@ ok 'with texts of control tokens read, and nothing round the text'
 for ids in '1 x' '1 -2' '1,2' '1 99999999999999999999' '3 2048'; do
     echo "$ids" >"$tmp/bad"
     run "$ppl" -m "$m" -f "$tmp/bad" --detokenize
-    fails ': byte [012] \|: byte [0-9]: id [0-9]* is no token, there are 2048$'
+    fails ': byte [012] \|: byte [0-9]: id [0-9]*, number 1, is no token, there are 2048$'
     ok "no ids: $ids"
 done
+
+# What a model gives for tokens, row after row.
+saves() # arguments after the ids; the rows are in $tmp/rows
+{
+    rm -f "$tmp/rows"
+    run "$ppl" -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" "$@"
+}
+
+left_alone()
+{
+    test "$(cat "$tmp/rows" 2>&1)" = before &&
+        test "$(find "$tmp" -name '*rows*' | wc -l)" -eq 1
+}
+
+head -n 70 "$tmp/ids" | tr '\n' ' ' >"$tmp/some"
+saves -c 128
+test $rc -eq 0 -a ! -s "$tmp/err" &&
+    grep -q '^tokens .*: 70, in a context of 128$' "$tmp/out" &&
+    grep -q '^rows .*: 70 of 2048 logits, f32, little-endian$' "$tmp/out" &&
+    test "$(wc -c <"$tmp/rows")" -eq $((70 * 2048 * 4))
+ok 'a row of logits for each token'
+cp "$tmp/rows" "$tmp/rows.64"
+for args in "-b 1" "-b 7" "-ub 1" "-ub 7 -t 1" "-b 64 -t 2" "-c 70" \
+    "-c 70 -b 69"; do
+    # shellcheck disable=SC2086
+    saves $args
+    test $rc -eq 0 && cmp -s "$tmp/rows" "$tmp/rows.64"
+    ok "the same bytes: $args"
+done
+head -n 69 "$tmp/ids" >"$tmp/some"
+saves -c 128
+head -c $((69 * 2048 * 4)) "$tmp/rows.64" | cmp -s - "$tmp/rows"
+ok 'no row depends on later tokens'
+rm "$tmp/rows.64"
+# All logits 0 is impossible, and the likeliest next token is often the right one.
+if command -v python3 >/dev/null 2>&1; then
+    python3 -c 'import array, math, sys
+ids = [int(x) for x in open(sys.argv[1]).read().split()]
+rows = array.array("f", open(sys.argv[2], "rb").read())
+if sys.byteorder == "big":
+    rows.byteswap()
+def nll(i):
+    row = rows[i * 2048:(i + 1) * 2048]
+    top = max(row)
+    return top + math.log(sum(math.exp(x - top) for x in row)) - row[ids[i + 1]]
+mean = sum(nll(i) for i in range(len(ids) - 1)) / (len(ids) - 1)
+assert mean < 6, mean  # of ln 2048 = 7.6 for guesses' "$tmp/some" "$tmp/rows"
+    ok 'which predict the next token'
+else
+    skip 'which predict the next token' 'no python3'
+fi
+saves -c 128 --json
+test $rc -eq 0 && grep -q '"of": "logits"' "$tmp/out" &&
+    grep -q '"width": 2048' "$tmp/out" && grep -q '"rows": 69' "$tmp/out"
+ok 'as JSON'
+echo before >"$tmp/rows"
+run "$ppl" -q -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" -c 128
+test $rc -eq 0 -a "$(wc -c <"$tmp/rows")" -eq $((69 * 2048 * 4))
+ok 'rows that were there are replaced'
+
+"$bin/gguf-edit" -qf --set tokenizer.ggml.model=no_vocab -o "$tmp/none.gguf" "$m"
+cp "$tmp/rows" "$tmp/known"
+run "$ppl" -m "$tmp/none.gguf" --tokens "$tmp/some" --save-logits "$tmp/rows" \
+    -c 128
+test $rc -eq 0 && cmp -s "$tmp/rows" "$tmp/known"
+ok 'a model without a vocabulary'
+rm "$tmp/known"
+
+bad_ids() # ids, arguments, message
+{
+    printf "$1" >"$tmp/some"
+    echo before >"$tmp/rows"
+    # shellcheck disable=SC2086
+    run "$ppl" -m "$m" --tokens "$tmp/some" --save-logits "$tmp/rows" $2
+    fails "$3" && left_alone
+    ok "no rows, and the file as it was: $3"
+}
+bad_ids '1 2\n2048' '' 'some: byte 4: id 2048, number 2, is no token, there are 2048$'
+bad_ids '1 -2' '' 'some: byte 2 begins no token id, a decimal number$'
+bad_ids '1 0x2' '' 'some: byte 2 begins no token id, a decimal number$'
+bad_ids '1 99999999999999999999999999999999' '' \
+    'byte 2: id 9\{24\}\.\.\., number 1, is no token, there are 2048$'
+bad_ids '' '' 'some: there are no token ids in it$'
+bad_ids ' \n' '' 'some: there are no token ids in it$'
+bad_ids '1 2 3 4 5' '-c 4' \
+    'some: 5 tokens are more than the context of 4; -c makes it longer$'
+echo before >"$tmp/rows"
+run "$ppl" -m "$m" --tokens "$tmp/rows" --save-logits "$tmp/rows"
+fails "rows' would be both --tokens and --save-logits" && left_alone
+ok 'rows over the ids'
+cp "$m" "$tmp/copy.gguf"
+run "$ppl" -m "$tmp/copy.gguf" --tokens "$tmp/some" --save-logits \
+    "$tmp/copy.gguf"
+fails "copy.gguf' would be both --model and --save-logits" &&
+    cmp -s "$m" "$tmp/copy.gguf"
+ok 'rows over the model'
+run "$ppl" -m "$m" --tokens "$tmp/some" --save-logits "$tmp/nowhere/x"
+fails "nowhere/x: "
+ok 'rows where there is no folder'
+
 mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
 printf 'zzxy' >"$tmp/word"
 b=$tmp/fix/model-pre-unknown.gguf
@@ -329,13 +429,17 @@ for args in "--compare-backends CPU" "--compare-backends CPU,CPU,CPU" \
     "--compare-backends CPU,CPU --backend CPU" "--print-graph=svg" "--cpus 0 --numa" \
     "--compare-backends CPU,CPU --print-plan" "--tolerance -1" \
     "--json --print-plan" "--tokenize --detokenize" "--no-bos" \
-    "--detokenize --parse-special" "--tokenize --print-plan"; do
+    "--detokenize --parse-special" "--tokenize --print-plan" \
+    "--tokens $t" "--save-logits $tmp/x" \
+    "--tokens $t --save-logits $tmp/x"; do
     # shellcheck disable=SC2086
     run "$ppl" -m "$m" -f "$t" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
     ok "wrong usage: $args"
 done
 for args in '' "-m $m" "-f $t" "-m $m -f $t -c 3" "-m $m -f $t -t 0" \
+    "-m $m --tokens $t" "-m $m --tokens $t --save-logits -" \
+    "-m $m --tokens $t --save-logits $tmp/x --print-plan" \
     "-m $m -f $t --chunks 0" "-m $m -f $t -ctk q8_0" "-m $m -f $t more"; do
     # shellcheck disable=SC2086
     run "$ppl" $args
