@@ -68,18 +68,42 @@ static bool is_utf8(struct gguf_str s)
     return true;
 }
 
+/* The line of each token, made when it first occurs: texts have far more tokens
+ * than there are different ones. */
+struct lines {
+    struct text text;
+    struct span {
+        size_t at, size; /* 0: not made yet */
+    } * line;            /* of each id */
+};
+
+static struct span line_of(struct lines *l, const struct gguf_vocab *v,
+                           gguf_token id, struct text *piece)
+{
+    struct span *s = &l->line[id];
+    if (!s->size) {
+        s->at = l->text.n;
+        text_addf(&l->text, "%" PRId32 "\t", id);
+        text_add_esc(&l->text, piece_of(v, id, piece), UINT64_MAX);
+        text_add(&l->text, "\n", 1);
+        s->size = l->text.n - s->at;
+    }
+    return *s;
+}
+
 static void print_lines(const struct gguf_vocab *v,
                         const struct gguf_tokens *t)
 {
-    struct text piece = { 0 }, line = { 0 };
+    struct text piece = { 0 };
+    struct lines l = { .line = msg_must(calloc(gguf_vocab_n_tokens(v) + 1,
+                                               sizeof *l.line)) };
     for (size_t i = 0; i < t->n; i++) {
-        struct gguf_str s = piece_of(v, t->id[i], &piece);
-        text_clear(&line);
-        text_add_esc(&line, s, UINT64_MAX);
-        printf("%" PRId32 "\t%s\n", t->id[i], line.s ? line.s : "");
+        struct span s = line_of(&l, v, t->id[i], &piece);
+        fwrite(l.text.s + s.at, 1, s.size, stdout);
     }
     text_fini(&piece);
-    text_fini(&line);
+    text_fini(&l.text);
+    free(l.line);
 }
 
 /* Bytes that JSON has no text for, too. */

@@ -113,6 +113,13 @@ static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
+#define RUN(name, walk)                                                       \
+    static void name##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        walk(t, task, name##_row);                                            \
+    }                                                                         \
+    GG_CPU_OP_ROWS(name, name##_run);
 #define BINARY(name, body)                                                    \
     static void name##_row(float *y, const float *a, const float *b,          \
                            size_t n, const struct gg_vec_kern *k,             \
@@ -122,12 +129,7 @@ static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
         (void)p;                                                              \
         body;                                                                 \
     }                                                                         \
-    static void name##_run(struct gguf_tensor *t,                             \
-                           const struct gg_cpu_task *task)                    \
-    {                                                                         \
-        binary(t, task, name##_row);                                          \
-    }                                                                         \
-    GG_CPU_OP_ROWS(name, name##_run);
+    RUN(name, binary)
 #define PAIRS(expr)                                                           \
     for (size_t i = 0; i < n; i++) {                                          \
         float u = a[i], v = b[i];                                             \
@@ -179,12 +181,7 @@ static void unary(struct gguf_tensor *t, const struct gg_cpu_task *task,
         (void)p;                                                              \
         body;                                                                 \
     }                                                                         \
-    static void name##_run(struct gguf_tensor *t,                             \
-                           const struct gg_cpu_task *task)                    \
-    {                                                                         \
-        unary(t, task, name##_row);                                           \
-    }                                                                         \
-    GG_CPU_OP_ROWS(name, name##_run);
+    RUN(name, unary)
 #define EACH(expr)                                                            \
     for (size_t i = 0; i < n; i++) {                                          \
         float x = v[i];                                                       \

@@ -239,13 +239,8 @@ enum gguf_status gg_bpe_load(struct gguf_vocab *v,
     if (gguf_file_kv_find(file, MERGES) || !gg_str_eqz(pre, "kimi-k2"))
         GG_TRY(load_rules(v, file, err));
     apply_row(v, file, row);
-    size_t n_missing =
-        gg_vocab_load_bytes(v, row->raw ? gg_spm_byte_text : gg_bpe_byte_text);
-    if (n_missing)
-        gg_vocab_warn(v,
-                      "%zu of 256 bytes have no token and are dropped from "
-                      "texts",
-                      n_missing);
+    gg_vocab_load_bytes(v, row->raw ? gg_spm_byte_text : gg_bpe_byte_text,
+                        true);
     return GGUF_OK;
 }
 

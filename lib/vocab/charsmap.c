@@ -42,7 +42,7 @@ static const char *wrong(const struct gg_vocab_charsmap *m, uint32_t i)
         return NULL;
     uint32_t at = unit(m, i ^ offset(u)) & ~(UINT32_C(1) << 31);
     if (at >= m->text_size)
-        return "has its text behind the end";
+        return "has its text after the end";
     size_t most =
         GG_MIN(m->text_size - at, (size_t)GG_VOCAB_CHARSMAP_MOST + 1);
     return memchr(m->text + at, 0, most) ? NULL : "has a text without end";

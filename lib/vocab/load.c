@@ -275,7 +275,8 @@ enum gguf_status gg_vocab_load_trie(struct gguf_vocab *v, unsigned kinds,
     return st;
 }
 
-size_t gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text)
+void gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text,
+                         bool dropped)
 {
     size_t n_missing = 0;
     for (unsigned b = 0; b < 256; b++) {
@@ -288,7 +289,15 @@ size_t gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text)
         v->byte[b] = id;
         n_missing += id == GGUF_TOKEN_NONE;
     }
-    return n_missing;
+    if (n_missing && dropped)
+        gg_vocab_warn(
+            v, "%zu of 256 bytes have no token and are dropped from texts",
+            n_missing);
+    else if (n_missing)
+        gg_vocab_warn(v, "%zu of 256 bytes have no token: %s", n_missing,
+                      v->special[GGUF_SPECIAL_UNK] == GGUF_TOKEN_NONE
+                          ? "texts with them cannot be tokenized"
+                          : "they become the unknown token");
 }
 
 enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err)

@@ -176,12 +176,7 @@ enum gguf_status gg_vocab_plamo2_load(struct gguf_vocab *v,
 {
     size_t n = 0;
     (void)file;
-    size_t n_missing = gg_vocab_load_bytes(v, gg_spm_byte_text);
-    if (n_missing)
-        gg_vocab_warn(v, "%zu of 256 bytes have no token: %s", n_missing,
-                      v->special[GGUF_SPECIAL_UNK] == GGUF_TOKEN_NONE
-                          ? "texts with them cannot be tokenized"
-                          : "they become the unknown token");
+    gg_vocab_load_bytes(v, gg_spm_byte_text, false);
     v->plamo2_score =
         gg_mem_alloc_zero(v->allocator, v->n_tokens, sizeof *v->plamo2_score);
     struct gg_vocab_trie_text *t =

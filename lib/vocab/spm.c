@@ -168,12 +168,7 @@ enum gguf_status gg_spm_load(struct gguf_vocab *v,
 {
     (void)file;
     (void)err;
-    size_t n_missing = gg_vocab_load_bytes(v, gg_spm_byte_text);
-    if (n_missing)
-        gg_vocab_warn(v, "%zu of 256 bytes have no token: %s", n_missing,
-                      v->special[GGUF_SPECIAL_UNK] == GGUF_TOKEN_NONE
-                          ? "texts with them cannot be tokenized"
-                          : "they become the unknown token");
+    gg_vocab_load_bytes(v, gg_spm_byte_text, false);
     v->words = true;
     for (size_t i = 0; i < v->n_tokens && v->words; i++)
         v->words = !crosses_words(v->token[i].text);

@@ -114,18 +114,24 @@ static enum gguf_status advance(struct job *j, bool last,
         if (j->at >= j->reach)
             GG_TRY(settle(j, err));
     }
-    /* leave out what is settled when it is most of the window */
-    if (j->done > j->room / 2 && j->done == j->at) {
-        memmove(j->text, j->text + j->done, j->n - j->done);
-        memmove(j->place, j->place + j->done,
-                (j->n - j->done + 1) * sizeof *j->place);
-        j->n -= j->done;
-        j->at = j->reach = j->done = 0;
-    }
     return GGUF_OK;
 }
 
 /* ---- the text that is cut ---- */
+
+/* Leave out what is put out. */
+static void shift(struct job *j)
+{
+    size_t n = j->done;
+    for (size_t i = n + 1; i <= j->reach; i++)
+        j->place[i].from -= (uint32_t)n;
+    memmove(j->text, j->text + n, j->n - n);
+    memmove(j->place, j->place + n, (j->n - n + 1) * sizeof *j->place);
+    j->n -= n;
+    j->at -= n;
+    j->reach -= n;
+    j->done = 0;
+}
 
 static enum gguf_status grow(struct job *j, struct gguf_error *err)
 {
@@ -155,6 +161,8 @@ static enum gguf_status put(struct job *j, const char *p, size_t size,
 {
     if (j->room - j->n < size) {
         GG_TRY(advance(j, false, err));
+        if (j->done)
+            shift(j);
         while (j->room - j->n < size)
             GG_TRY(grow(j, err));
     }

@@ -184,8 +184,10 @@ static inline enum gguf_status gg_vocab_tokens_push(struct gguf_tokens *out,
 /* load.c: metadata to v, which holds allocator, file and algo. */
 enum gguf_status gg_vocab_load(struct gguf_vocab *v, struct gguf_error *err);
 
-/* load.c: fill v->byte; how many bytes have no token. */
-size_t gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text);
+/* load.c: fill v->byte. Bytes without a token are a warning; dropped: texts go
+ * on without them, else they become the unknown token. */
+void gg_vocab_load_bytes(struct gguf_vocab *v, gg_vocab_byte_fn *byte_text,
+                         bool dropped);
 
 /* check.c: report all that is wrong about the vocabulary of c->file, where
  * gg_vocab_load stops at the first. Needs no algorithm that is supported; a

@@ -29,6 +29,7 @@ static void read_tokens(const struct gguf_vocab *v)
         MUST(!text.size || gguf_vocab_find(v, text) != GGUF_TOKEN_NONE);
         (void)gguf_vocab_kind(v, id);
         (void)gguf_vocab_score(v, id);
+        (void)gguf_vocab_is_eog(v, id);
         (void)gguf_vocab_piece(v, id, GGUF_DETOKENIZE_SPECIAL, piece,
                                sizeof piece);
     }
@@ -60,8 +61,9 @@ static void through(const struct gguf_vocab *v, const char *text, size_t size,
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const char text[] = "A b  c\n\n x1234'll \xc3\xa9\xe4\xb8\xad\xff"
-                               "<s>ab ab\t";
+    static const char text[] =
+        "A b  c\n\n<dna>ab</dna> x1234'll \xc3\xa9\xe4\xb8\xad\xff"
+        "<s>ab ab\t";
     struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
     struct gguf_file *f;
     struct gguf_vocab *v;
@@ -124,6 +126,21 @@ static void put_meta(struct fix *f, const struct gguf_meta *m)
     gguf_writer_destroy(w);
 }
 
+/* A trie of 256 units whose root leads to one key, "A", with the text "b". */
+static void set_charsmap(struct gguf_meta *m)
+{
+    uint8_t t[4 + 4 * 256 + 2] = { 0, 4 };
+    const uint32_t key = 'A' | 1u << 8 | (uint32_t)('A' ^ 0xf0) << 10;
+    for (int b = 0; b < 4; b++)
+        t[4 + 4 * 'A' + b] = (uint8_t)(key >> 8 * b);
+    t[4 + 4 * 0xf0 + 3] = 0x80;
+    t[4 + 4 * 256] = 'b';
+    MUST(!gguf_meta_set_array(m, "tokenizer.ggml.precompiled_charsmap",
+                              GGUF_VAL_U8, t, sizeof t, NULL));
+    MUST(!gguf_meta_set_bool(m, "tokenizer.ggml.remove_extra_whitespaces", 1,
+                             NULL));
+}
+
 static void seed_vocab(const char *model, const char *pre)
 {
     static const struct gguf_str merges[] = {
@@ -156,6 +173,11 @@ static void seed_vocab(const char *model, const char *pre)
                               kind, N_TOKENS, NULL));
     MUST(!gguf_meta_set_u32(m, "tokenizer.ggml.bos_token_id", 1, NULL));
     MUST(!gguf_meta_set_bool(m, "tokenizer.ggml.add_bos_token", 1, NULL));
+    if (strcmp(model, "t5") == 0)
+        set_charsmap(m);
+    if (strcmp(model, "bert") == 0)
+        MUST(!gguf_meta_set_bool(m, "tokenizer.ggml.normalizer.strip_accents",
+                                 1, NULL));
     put_meta(new_seed(), m);
     gguf_meta_destroy(m);
 }
@@ -166,6 +188,17 @@ void fuzz_make_seeds(void)
     seed_vocab("gpt2", "gpt-2");
     seed_vocab("gpt2", "llama-bpe");
     seed_vocab("gpt2", "qwen2");
+    seed_vocab("gpt2", "gpt-4o");
+    seed_vocab("gpt2", "afmoe");
+    seed_vocab("gpt2", "superbpe");
+    seed_vocab("gpt2", "kimi-k2");
+    seed_vocab("gemma4", "gemma4");
+    seed_vocab("hybriddna", "gpt-2");
+    seed_vocab("whitespace", "whitespace");
+    seed_vocab("bert", NULL);
+    seed_vocab("t5", NULL);
+    seed_vocab("rwkv", NULL);
+    seed_vocab("plamo2", NULL);
     seed_vocab("no_vocab", NULL);
     seed_vocab("other", "other");
 }

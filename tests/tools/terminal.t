@@ -70,7 +70,7 @@ if $pty && test -f "$tiny"; then
     for columns in 40 20; do
         "$onpty" $columns "$bin/gguf-ppl" -t 1 -j -m "$tiny" -f "$tmp/text" |
             tr '\r' '\n' | sed "s/$esc\\[K//g" | grep '^perpl' >"$tmp/out"
-        test -s "$tmp/out" && 
+        test -s "$tmp/out" &&
             "$AWK" -v n=$columns 'length >= n { exit 1 }' "$tmp/out"
         ok "the bar fits $columns columns"
     done

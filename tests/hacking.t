@@ -1,0 +1,106 @@
+#!/bin/sh
+# What HACKING and doc/architecture.md name is there: files, folders, targets of
+# make, options of configure, rows of the matrix. Files are laid out as
+# .editorconfig says.
+set -u
+. "${srcdir:-.}/tests/tap.sh"
+
+# Lines of paths that are not there. Words in capitals and in <> stand for
+# anything; programs of tests have a source. doc/architecture.md counts from
+# lib/, or from a room where its table has said which.
+absent()
+{
+    sed -E 's/NAME|AREA|<[a-z]*>/*/g' | sort -u | while read -r path; do
+        found=
+        for p in "$srcdir"/$path "$srcdir"/$path.c "$srcdir"/lib/$path \
+            "$srcdir"/lib/*/$path "$srcdir"/tests/*/$path; do
+            test -e "$p" && found=yes && break
+        done
+        test "$found" || echo "$path"
+    done
+}
+
+# Every word with a slash between names, but for <gguf/...> and addresses.
+tr -s ' ,;()"`=' '\n' <"$srcdir/HACKING" | grep -av -e '\.\.\.' -e // |
+    sed 's/^\(\.\.*\/\)*//; s/[.:]*$//' |
+    grep -E '^[A-Za-z][A-Za-z0-9_.*-]*(/[A-Za-z0-9_.*-]+)+/?$' >"$tmp/paths"
+test "$(wc -l <"$tmp/paths")" -gt 120 && absent <"$tmp/paths" >"$tmp/log" &&
+    test ! -s "$tmp/log"
+verdict "HACKING names files that are there" $? "$tmp/log"
+
+# Between backquotes: with a slash, or the name of a file.
+grep -o '`[^` ]*`' "$srcdir/doc/architecture.md" | tr -d '`' |
+    grep -v '\.\.\.' | grep -E '/|\.([chtm]|md|sh|map|awk)$' >"$tmp/paths"
+test "$(wc -l <"$tmp/paths")" -gt 60 && absent <"$tmp/paths" >"$tmp/log" &&
+    test ! -s "$tmp/log"
+verdict "doc/architecture.md names files that are there" $? "$tmp/log"
+
+: >"$tmp/none"
+echo lib/nothing/here.c | absent | grep -q here
+verdict "a path that is not there is found" $? "$tmp/none"
+
+grep -q 'HACKING' "$srcdir/doc/architecture.md" &&
+    grep -q 'doc/architecture.md' "$srcdir/HACKING"
+verdict "each refers to the other" $? "$tmp/none"
+
+# ----------------------------------------------------------------- commands ---
+grep -oE -- '--(enable|disable|with)-[a-z]+' "$srcdir/HACKING" | sort -u |
+    while read -r option; do
+        name=${option#--*-}
+        test "$name" = shared ||
+            grep -qE "[[( ]$name[]) ,]" "$srcdir/configure.ac" \
+                "$srcdir"/m4/gguf-*.m4 || echo "$option"
+    done >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "options of configure are there" $? "$tmp/log"
+
+grep -oE 'make (check|bench)[a-z-]*' "$srcdir/HACKING" | sort -u |
+    while read -r make target; do
+        test "$target" = check ||
+            grep -q "^$target:" "$srcdir"/tests/Makefile.inc \
+                "$srcdir"/tests/*/Makefile.inc || echo "$make $target"
+    done >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "targets of make are there" $? "$tmp/log"
+
+sed -n 's/.*tests\/matrix\.sh \([a-z0-9 -]*[a-z0-9]\)  .*/\1/p' \
+    "$srcdir/HACKING" | tr ' ' '\n' >"$tmp/rows"
+while read -r row; do
+    sh "$srcdir/tests/matrix.sh" --list | grep -q "^$row " || echo "$row"
+done <"$tmp/rows" >"$tmp/log"
+test -s "$tmp/rows" && test ! -s "$tmp/log"
+verdict "rows of the matrix are there" $? "$tmp/log"
+
+# ---------------------------------------------------------------- layout ---
+# Of text that people write: models are none, nor is what a build leaves.
+if test "$(cd "$srcdir" && pwd)" = "$(cd "$builddir" && pwd)"; then
+    skip "files are laid out as .editorconfig says" "built among the sources"
+    done_testing
+fi
+cd "$srcdir" || exit 99
+find HACKING README ChangeLog bootstrap .editorconfig .clang-format \
+    Makefile.am configure.ac doc lib tools man share tests m4/gguf-*.m4 \
+    -type f ! -name '*.gguf' ! -name '*~' | sort >"$tmp/files"
+test "$(wc -l <"$tmp/files")" -gt 500 || exit 99
+grep -vE '\.(tsv|txt|hex)$' "$tmp/files" | tr '\n' '\0' |
+    xargs -0 grep -nE '[[:blank:]]$|'"$(printf '\r')" >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "no line ends with blanks, but in data" $? "$tmp/log"
+while read -r f; do
+    test -s "$f" && test -z "$(tail -c 1 "$f")" || echo "$f"
+done <"$tmp/files" >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "every file ends with a line end" $? "$tmp/log"
+tr '\n' '\0' <"$tmp/files" | xargs -0 grep -naxv '.*' >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "every file is UTF-8" $? "$tmp/log"
+tab=$(printf '\t')
+grep -E '\.([ch]|awk|py|ac|m4|md|json)$' "$tmp/files" | tr '\n' '\0' |
+    xargs -0 grep -n "^ *$tab" >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "code is indented with blanks" $? "$tmp/log"
+grep -E 'Makefile|\.(am|inc)$' "$tmp/files" | tr '\n' '\0' |
+    xargs -0 grep -nE '^ +[^ #]' >"$tmp/log"
+test ! -s "$tmp/log"
+verdict "Makefiles are indented with tabs" $? "$tmp/log"
+done_testing
