@@ -75,7 +75,8 @@ struct gguf_vocab_params {
  * numbers are warned of and do without. A file whose model is "no_vocab" or
  * "none" gives a vocabulary of 0 tokens.
  * GGUF_E_VOCAB (names key and index), GGUF_E_TYPE, GGUF_E_UNSUPPORTED
- * (algorithm), GGUF_E_NOTFOUND, GGUF_E_NOMEM. Since: 0.1 */
+ * (algorithm; name of a way to cut words), GGUF_E_NOTFOUND, GGUF_E_LIMIT (2^32
+ * different beginnings of texts), GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_vocab_create(struct gguf_vocab **out, const struct gguf_file *file,
                   const struct gguf_vocab_params *params,

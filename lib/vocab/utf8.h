@@ -10,6 +10,8 @@
 #include "base/error.h"
 #include "gguf/memory.h"
 
+#include <stdbool.h>
+
 /* The highest code point there is, and the highest that 4 bytes can write. */
 enum { GG_VOCAB_UTF8_MOST = 0x10ffff, GG_VOCAB_UTF8_ANY = 0x1fffff };
 
@@ -27,6 +29,9 @@ static inline size_t gg_vocab_utf8_size(uint8_t b)
 {
     return b < 0xc0 ? 1 : b < 0xe0 ? 2 : b < 0xf0 ? 3 : 4;
 }
+
+/* Has it the Unicode property White_Space? */
+bool gg_vocab_utf8_is_blank(uint32_t cp);
 
 /* text in UTF-8 that is well-formed but for surrogates: text itself if it is,
  * else owned (gg_vocab_utf8_free). *n bytes. NULL: no memory. */

@@ -20,13 +20,6 @@ enum gguf_status gg_vocab_whitespace_load(struct gguf_vocab *v,
     return gg_vocab_load_normalizer(v, err);
 }
 
-static bool is_blank(uint32_t cp)
-{
-    utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
-    return (cp >= 9 && cp <= 13) || cp == 0x85 || c == UTF8PROC_CATEGORY_ZS ||
-           c == UTF8PROC_CATEGORY_ZL || c == UTF8PROC_CATEGORY_ZP;
-}
-
 enum gguf_status gg_vocab_whitespace_encode(const struct gguf_vocab *v,
                                             const char *text, size_t size,
                                             bool prefix,
@@ -43,7 +36,7 @@ enum gguf_status gg_vocab_whitespace_encode(const struct gguf_vocab *v,
     for (size_t i = 0; st == GGUF_OK && i < size;) {
         uint32_t cp;
         i += gg_vocab_utf8_decode(text + i, size - i, GG_VOCAB_UTF8_MOST, &cp);
-        if (!is_blank(cp)) {
+        if (!gg_vocab_utf8_is_blank(cp)) {
             if (v->lowercase)
                 cp = (uint32_t)utf8proc_tolower((utf8proc_int32_t)cp);
             n += gg_vocab_utf8_encode(cp, word + n);

@@ -83,12 +83,6 @@ static bool is_chinese(uint32_t cp)
            (cp >= 0xf900 && cp <= 0xfaff) || (cp >= 0x2f800 && cp <= 0x2fa1f);
 }
 
-static bool is_blank(uint32_t cp, utf8proc_category_t c)
-{
-    return (cp >= 9 && cp <= 13) || cp == 0x85 || c == UTF8PROC_CATEGORY_ZS ||
-           c == UTF8PROC_CATEGORY_ZL || c == UTF8PROC_CATEGORY_ZP;
-}
-
 static bool is_control(uint32_t cp, utf8proc_category_t c)
 {
     return cp == 0xfffd || c == UTF8PROC_CATEGORY_CC ||
@@ -111,7 +105,7 @@ static bool is_punctuation(uint32_t cp, utf8proc_category_t c)
 
 static enum class classify(const struct gguf_vocab *v, uint32_t cp) {
     utf8proc_category_t c = utf8proc_category((utf8proc_int32_t)cp);
-    if (is_blank(cp, c)) return BLANK;
+    if (gg_vocab_utf8_is_blank(cp)) return BLANK;
     if (is_control(cp, c) || (v->strip_accents && is_mark(c))) return DROPPED;
     return is_punctuation(cp, c) || is_chinese(cp) ? ALONE : PART;
 }

@@ -2,8 +2,10 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "base/str.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 #include "vocab/pretok.h"
+#include "vocab/pretok_row.h"
 
 /* The first word's size, the others' are not looked at. */
 static enum gguf_status first_word(void *user, size_t off, size_t size,
@@ -51,8 +53,186 @@ static void check_white_space(void)
     }
 }
 
+/* ---- words by hand ---- */
+
+/* Words with a bar after each. */
+struct words {
+    const char *text;
+    char out[256];
+    size_t n;
+};
+
+static enum gguf_status add_word(void *user, size_t off, size_t size,
+                                 struct gguf_error *err)
+{
+    struct words *w = user;
+    (void)err;
+    memcpy(w->out + w->n, w->text + off, size);
+    w->n += size;
+    w->out[w->n++] = '|';
+    return GGUF_OK;
+}
+
+static void cut(const char *name, const char *text, struct words *w)
+{
+    struct gg_pretok *p;
+    *w = (struct words){ .text = text };
+    if (gg_pretok_create(&p, gg_str_z(name), NULL, NULL) != GGUF_OK ||
+        gg_pretok_split(p, text, strlen(text), add_word, w, NULL) != GGUF_OK)
+        abort();
+    gg_pretok_destroy(p);
+}
+
+static void check_words(void)
+{
+    static const struct {
+        const char *name, *text, *words;
+    } cases[] = {
+        { "superbpe", "1234567 12", "1|234|567| |12|" },
+        { "superbpe", "a123", "a|123|" },
+        { "afmoe", "abc1234 \xe4\xb8\xad", "abc|1|234| |\xe4\xb8\xad|" },
+        { "tiny_aya", "x=12345", "x|=|12|345|" },
+        { "exaone-moe", "ab cd, e  f", "ab cd|,| e| | f|" },
+        { "jais-2", "a     b", "a|    | b|" },
+        { "gpt-4o", "HelloWORLDx it's", "Hello|WORLDx| it's|" },
+        { "tekken", "12 it's", "1|2| it|'s|" },
+        { "granite-embed-multi-97m",
+          "e\xcc\x81"
+          "a",
+          "e\xcc\x81"
+          "a|" },
+        { "youtu",
+          "\xea\xb0\x80\xe4\xb8\xad"
+          "1",
+          "\xea\xb0\x80|\xe4\xb8\xad|1|" },
+        { "kimi-k2",
+          "\xe4\xb8\xad"
+          "abc's1234",
+          "\xe4\xb8\xad|abc's|123|4|" },
+        { "qwen35",
+          "e\xcc\x81"
+          "12",
+          "e\xcc\x81|1|2|" },
+        { "qwen2",
+          "e\xcc\x81"
+          "12",
+          "e|\xcc\x81|1|2|" },
+        { "poro-chat", " a,b c", " a|,|b| c|" },
+        { "viking", "a12", "a|1|2|" },
+        { "gemma4", "a b\n\nc", "a b|\n\n|c|" },
+        { "chameleon", "IMGIMGABZ  x", "IMGIMGABZ|  |x|" },
+        { "bailingmoe", "a\n \nb", "a|\n \n|b|" },
+        { "seed-coder", "!!\nb", "!!|\n|b|" },
+        { "deepseek-llm", "a \nb", "a| |\n|b|" },
+        { "deepseek-v3", "12345 x+=", "123|45| x|+=|" },
+        { "minicpm5", "12345", "123|45|" },
+        { "laguna", " \nx", " |\n|x|" },
+        { "qwen2", " \nx", " \n|x|" },
+        { "whitespace", "a b", "a| |b|" },
+    };
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct words w;
+        cut(cases[i].name, cases[i].text, &w);
+        bool good = w.n == strlen(cases[i].words) &&
+                    !memcmp(w.out, cases[i].words, w.n);
+        ok(good, "%s: %s", cases[i].name, good ? "words" : w.out);
+    }
+}
+
+/* What functions cut, against what their expression says of each place. */
+static void check_digits(void)
+{
+    int n_bad = 0;
+    for (int round = 0; round < 2000; round++) {
+        static const char *const parts[] = { "1", "2", "3", "\xc2\xb2" };
+        char text[64] = "", want[128] = "";
+        struct words w;
+        for (size_t n = 1 + rnd_below(20); n; n--)
+            strcat(text, parts[rnd_below(round % 2 ? 3 : 4)]);
+        /* (?=(\d{3})+(?!\d)): so many digits follow, and then none */
+        for (size_t i = 0; text[i]; i++) {
+            size_t k = strspn(text + i, "123");
+            if (i && k && k % 3 == 0)
+                strcat(want, "|");
+            size_t end = strlen(want);
+            want[end] = text[i];
+            want[end + 1] = 0;
+        }
+        strcat(want, "|");
+        cut("superbpe", text, &w);
+        n_bad += w.n != strlen(want) || memcmp(w.out, want, w.n) != 0;
+        if (round % 2 == 0)
+            continue; /* of ASCII alone groups from the right are the same */
+        cut("afmoe", text, &w);
+        n_bad += w.n != strlen(want) || memcmp(w.out, want, w.n) != 0;
+    }
+    ok(!n_bad, "digits in threes from the right: %d texts wrong", n_bad);
+}
+
+/* ---- how long it takes ---- */
+
+static enum gguf_status count_word(void *user, size_t off, size_t size,
+                                   struct gguf_error *err)
+{
+    (void)off;
+    (void)err;
+    *(size_t *)user += size;
+    return GGUF_OK;
+}
+
+static double time_of(const struct gg_pretok *p, const char *text, size_t n)
+{
+    double best = 1e9;
+    for (int i = 0; i < 3; i++) {
+        size_t sum = 0;
+        double begin = scratch_cpu_time();
+        if (gg_pretok_split(p, text, n, count_word, &sum, NULL) != GGUF_OK ||
+            sum != n)
+            return 1e9;
+        double took = scratch_cpu_time() - begin;
+        best = GG_MIN(best, took);
+    }
+    return best;
+}
+
+/* Every row on texts of one kind of character: no stack runs out, and no run is
+ * looked at again and again. */
+static void check_time(void)
+{
+    enum { SHORT = 1 << 14, LONG = 1 << 19 };
+    static const char *const units[] = {
+        "a", "A", " ", "7", "=", "\n", "a ", "\xcc\x81", "\xe4\xb8\xad", "'"
+    };
+    char *text = malloc(LONG);
+    const struct gg_pretok_row *row;
+    for (size_t i = 0; (row = gg_pretok_row(i)); i++) {
+        struct gg_pretok *p;
+        const char *slow = NULL;
+        struct gguf_str name = { row->names, strcspn(row->names, " ") };
+        if (gg_pretok_create(&p, name, NULL, NULL) != GGUF_OK)
+            abort();
+        for (size_t u = 0; u < GG_LEN(units); u++) {
+            size_t k = strlen(units[u]), n_short = SHORT / k * k,
+                   n_long = LONG / k * k;
+            for (size_t at = 0; at < n_long; at++)
+                text[at] = units[u][at % k];
+            double a = time_of(p, text, n_short), b = time_of(p, text, n_long);
+            /* 32 times as long; quadratic would be 1024 */
+            if (b > 200 * a + 0.01)
+                slow = units[u];
+        }
+        ok(!slow, "%.*s: time grows with the text%s%s", (int)name.size,
+           name.data, slow ? ", not with " : "", slow ? slow : "");
+        gg_pretok_destroy(p);
+    }
+    free(text);
+}
+
 int main(void)
 {
     check_white_space();
+    check_words();
+    check_digits();
+    check_time();
     return done_testing();
 }
