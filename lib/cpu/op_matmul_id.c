@@ -131,6 +131,22 @@ static void move_columns(struct gguf_tensor *t, const struct gg_cpu_task *task,
     }
 }
 
+/* A matrix that few tokens of many chose: columns of zeros go with them, so
+ * that it takes the way of wide products, and last bits do not depend on how
+ * many others chose it. */
+static int64_t fill_up(const struct gguf_tensor *t,
+                       const struct gg_cpu_task *task, const struct scratch *s,
+                       int64_t n)
+{
+    const int64_t wide = task->kern->gemm[GG_GEMM_EXACT].narrow;
+    const size_t column = (size_t)t->src[1]->ne[0] * sizeof(float);
+    if (t->ne[2] < wide || n >= wide)
+        return n;
+    if (task->ith == 0)
+        memset(s->x + n * t->src[1]->ne[0], 0, (size_t)(wide - n) * column);
+    return wide;
+}
+
 static void sync(const struct gg_cpu_task *task)
 {
     if (task->nth > 1)
@@ -154,8 +170,9 @@ static void matmul_id(struct gguf_tensor *t, const struct gg_cpu_task *task)
         if (!n)
             continue;
         move_columns(t, task, &s, s.columns + begin, n, true);
+        const int64_t n_wide = fill_up(t, task, &s, n);
         sync(task);
-        struct gg_cpu_gemm_args g = gemm_args(t, task->kern, s.x, s.y, n);
+        struct gg_cpu_gemm_args g = gemm_args(t, task->kern, s.x, s.y, n_wide);
         g.w = gg_row_at(a, 0, e, 0);
         gg_cpu_gemm_run(&g, task->ith, task->nth, s.gemm, task->barrier);
         sync(task);
