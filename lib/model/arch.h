@@ -358,6 +358,7 @@ enum gg_model_output {
     X(NONE, "")                                                               \
     X(SQRT, "times sqrt(n_embd)")                                             \
     X(KEY, "times embedding_scale")                                           \
+    X(KEY_OR_TWELVE, "times embedding_scale, or 12")                          \
     X(TWELVE, "times 12")
 enum gg_model_embd_scale {
 #define X(ID, TEXT) GG_EMBD_SCALE_##ID,
@@ -370,6 +371,7 @@ enum gg_model_embd_scale {
     X(NONE, "")                                                               \
     X(TIMES, "times logit_scale")                                             \
     X(OVER, "divided by logit_scale")                                         \
+    X(OVER_OR_WIDTH, "divided by logit_scale, or n_embd/256")                 \
     X(WIDTH, "times 256/n_embd")
 enum gg_model_logit_scale {
 #define X(ID, TEXT) GG_LOGIT_SCALE_##ID,
@@ -429,6 +431,7 @@ struct gg_arch {
     uint8_t output_b; /* enum gg_model_use */
     uint8_t logit_scale; /* enum gg_model_logit_scale */
     bool residual_scale; /* branches are scaled */
+    bool residual_depth; /* by 1.4/sqrt(layers), unless the key is there */
     uint8_t cap;         /* 1: final_logit_softcapping, 2: 30 unless given */
     uint8_t attn_cap;    /* attn_logit_softcapping unless given; 0: none */
     bool nextn;          /* the last layers may draft */
@@ -436,6 +439,9 @@ struct gg_arch {
     /* Weights and keys that nothing above says, as NEED, MAYBE, KEY and
      * KEY_MAYBE of need.h, ended by 0; or NULL. */
     const uint16_t *more;
+    /* Of the weights that files may have those with which nothing is
+     * computed, ended by 0; or NULL. */
+    const uint16_t *idle;
     const char *odd; /* what no column says, for people; or NULL */
 };
 

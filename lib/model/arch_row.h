@@ -21,6 +21,8 @@
 #define KM(FIELD) GG_KEY_MAYBE(FIELD)
 #define MORE(...) .more = (const uint16_t[]){ __VA_ARGS__, 0 }
 
+#define IDLE(...) .idle = (const uint16_t[]){ __VA_ARGS__, 0 }
+
 /* Where norms are, and the last one. */
 #define NORMS(MIX, FFN, LAST)                                                 \
     .mix_norm = MIX, .ffn_norm = FFN, .final_norm = W(LAST)

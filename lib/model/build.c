@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 typedef struct gguf_tensor tensor;
 
@@ -14,11 +15,79 @@ const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_MAMBA2] = { gg_model_mix_mamba2, GG_W_SSM_OUT, GG_KEEPS_STATES },
 };
 
+/* Layers that are computed: those that draft come last. */
+static uint32_t n_run(const struct gguf_model *m)
+{
+    return m->hp.n_layer - (m->arch->nextn ? m->hp.n_nextn : 0);
+}
+
+static enum gguf_status refuse_key(const struct gguf_model *m, const char *key,
+                                   const char *why, struct gguf_error *err)
+{
+    char name[128];
+    snprintf(name, sizeof name, "%s.%s", m->arch->name, key);
+    const struct gguf_kv *kv = gguf_file_kv_find(m->src.file, name);
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, kv ? kv->off : GGUF_NO_OFFSET,
+                        "%s: %s", name, why);
+}
+
+/* Do positions have several axes, for kinds of rotation that may? */
+static bool has_axes(const struct gguf_model *m)
+{
+    char name[128];
+    uint64_t n[2] = { 0, 0 };
+    snprintf(name, sizeof name, "%s.rope.dimension_sections", m->arch->name);
+    const struct gguf_kv *kv = gguf_file_kv_find(m->src.file, name);
+    if (!kv || !m->hp.has[GG_HP_rope_sections])
+        return false;
+    return gguf_kv_elems_uint(kv, 0, 2, n, NULL) != GGUF_OK || (n[0] && n[1]);
+}
+
+/* Keys of which a row says more than is computed yet. */
+static enum gguf_status check_keys(const struct gguf_model *m,
+                                   struct gguf_error *err)
+{
+    const struct gg_hparams *hp = &m->hp;
+    if (m->arch->window.rule != GG_WINDOW_NONE && hp->n_window)
+        return refuse_key(m, "attention.sliding_window",
+                          "windows are not evaluated yet", err);
+    if (has_axes(m))
+        return refuse_key(m, "rope.dimension_sections",
+                          "positions with several axes are not evaluated yet",
+                          err);
+    if (!n_run(m))
+        return refuse_key(m, "nextn_predict_layers",
+                          "the file has only layers that draft", err);
+    return GGUF_OK;
+}
+
+static bool has_weight(const struct gguf_model *m, enum gg_weight id,
+                       uint32_t il)
+{
+    char name[GG_WEIGHT_NAME];
+    return gg_source_find(&m->src, gg_weight_name(id, il, name), NULL);
+}
+
+/* The matrices to and from another width come together. */
+static enum gguf_status check_latent(const struct gguf_model *m, uint32_t il,
+                                     struct gguf_error *err)
+{
+    char name[GG_WEIGHT_NAME];
+    const bool down = has_weight(m, GG_W_LATENT_DOWN, il);
+    if (!m->hp.layer[il].moe || down == has_weight(m, GG_W_LATENT_UP, il))
+        return GGUF_OK;
+    return gg_error_set(
+        err, GGUF_E_TENSOR, GGUF_NO_OFFSET, "tensor '%s' is missing",
+        gg_weight_name(down ? GG_W_LATENT_UP : GG_W_LATENT_DOWN, il, name));
+}
+
 enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err)
 {
-    for (uint32_t il = 0; il < m->hp.n_layer; il++) {
+    GG_TRY(check_keys(m, err));
+    for (uint32_t il = 0; il < n_run(m); il++) {
         const struct gg_model_layer *l = &m->hp.layer[il];
+        GG_TRY(check_latent(m, il, err));
         const bool mixes =
             l->mixer == GG_MIX_NONE || gg_model_mixers[l->mixer].mix;
         if (!mixes || !gg_ffn_builds(m->arch, l))
@@ -32,7 +101,8 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
 
 unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il)
 {
-    return gg_model_mixers[m->hp.layer[il].mixer].keeps;
+    const struct gg_model_layer *l = &m->hp.layer[il];
+    return l->drafts ? 0 : gg_model_mixers[l->mixer].keeps;
 }
 
 unsigned gg_model_keeps(const struct gguf_model *m)
@@ -99,7 +169,7 @@ static tensor *mix(const struct gg_model_at *at, tensor *x, tensor **normed)
     const bool mixes = at->layer->mixer != GG_MIX_NONE;
     *normed = gg_model_norm_if(at, a->mix_norm.pre, x);
     tensor *y = mixes ? mixer->mix(at, *normed) : NULL;
-    if (at->il == at->m->hp.n_layer - 1) {
+    if (at->il == n_run(at->m) - 1) {
         if (!at->p->n_out)
             return NULL;
         y = mixes ? wanted(at->p, y) : NULL; /* from here on only those */
@@ -132,7 +202,8 @@ static float embd_scale(const struct gg_model_at *at)
     const struct gg_hparams *hp = &at->m->hp;
     switch ((enum gg_model_embd_scale)at->arch->embd_scale) {
     case GG_EMBD_SCALE_SQRT: return sqrtf((float)hp->n_embd);
-    case GG_EMBD_SCALE_KEY: return hp->embd_scale;
+    case GG_EMBD_SCALE_KEY:
+    case GG_EMBD_SCALE_KEY_OR_TWELVE: return hp->embd_scale;
     case GG_EMBD_SCALE_TWELVE: return 12;
     default: return 1;
     }
@@ -159,7 +230,7 @@ tensor *gg_build_pass(const struct gg_model_pass *p)
     const struct gguf_model *m = p->model;
     struct gg_model_at at = at_layer(p, 0);
     tensor *x = embeddings(&at);
-    for (uint32_t il = 0; il < m->hp.n_layer; il++) {
+    for (uint32_t il = 0; il < n_run(m); il++) {
         at = at_layer(p, il);
         x = layer(&at, x);
     }
@@ -183,7 +254,9 @@ tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
     tensor *y = gg_model_linear(&at, GG_W_OUTPUT, states);
     if (m->arch->logit_scale == GG_LOGIT_SCALE_TIMES)
         y = gg_model_scaled(&at, y, scale);
-    if (m->arch->logit_scale == GG_LOGIT_SCALE_OVER && scale != 0)
+    if ((m->arch->logit_scale == GG_LOGIT_SCALE_OVER ||
+         m->arch->logit_scale == GG_LOGIT_SCALE_OVER_OR_WIDTH) &&
+        scale != 0)
         y = gg_model_scaled(&at, y, 1 / scale);
     return y;
 }

@@ -40,6 +40,7 @@ struct gg_model_pass {
     int64_t n_real;       /* of n_tok: the others repeat the last one, and no
                            * memory may take them for more than that */
     int64_t n_out;        /* tokens whose result is wanted; 0: none */
+    int64_t n_ctx;        /* tokens of context: chooses rotary factors */
     int64_t first_stream; /* the n_seq sequences are this and the following */
     struct gguf_tensor *tokens; /* i32 [N] */
     struct gguf_tensor *pos;    /* i32 [N] */

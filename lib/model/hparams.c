@@ -372,6 +372,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(load_layers(&r));
     GG_TRY(gg_hparams_check_heads(&r));
     GG_TRY(gg_hparams_check_rope(&r));
+    gg_hparams_fill_scales(&r);
     gg_hparams_fill_layers(&r);
     return GGUF_OK;
 }

@@ -42,6 +42,9 @@ enum gguf_status gg_hparams_check_causal(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r);
 
+/* Scales whose keys are missing. */
+void gg_hparams_fill_scales(struct gg_hparams_reader *r);
+
 /* layers.c: what each layer is. */
 void gg_hparams_fill_layers(struct gg_hparams_reader *r);
 

@@ -164,6 +164,24 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
+/* ---- scales ---- */
+
+/* MiniCPM's first files have none of these keys. Without a key its definition
+ * (MiniCPM-2B: scale_emb 12, scale_depth 1.4, dim_model_base 256) counts. */
+void gg_hparams_fill_scales(struct gg_hparams_reader *r)
+{
+    const struct gg_arch *a = r->arch;
+    struct gg_hparams *hp = r->hp;
+    if (a->embd_scale == GG_EMBD_SCALE_KEY_OR_TWELVE &&
+        !hp->has[GG_HP_embd_scale])
+        hp->embd_scale = 12;
+    if (a->residual_depth && !hp->has[GG_HP_residual_scale])
+        hp->residual_scale = 1.4f / sqrtf((float)hp->n_layer);
+    if (a->logit_scale == GG_LOGIT_SCALE_OVER_OR_WIDTH &&
+        !hp->has[GG_HP_logit_scale])
+        hp->logit_scale = (float)hp->n_embd / 256;
+}
+
 /* ---- rotary embedding ---- */
 
 /* YaRN's numbers; those that are not in the file are its authors'. */
@@ -199,7 +217,7 @@ static const struct {
     { "none", scale_none },
     { "linear", scale_linear },
     { "yarn", scale_yarn },
-    { "longrope", NULL }, /* known, and not supported */
+    { "longrope", scale_linear }, /* by factors: gg_model_rope_factors */
 };
 
 static enum gguf_status load_scaling(struct gg_hparams_reader *r)
@@ -220,9 +238,9 @@ static enum gguf_status load_scaling(struct gg_hparams_reader *r)
     for (size_t i = 0; i < GG_LEN(scalings); i++) {
         if (!gg_str_eqz(type, scalings[i].name))
             continue;
-        if (scalings[i].apply)
-            scalings[i].apply(hp);
-        if (scalings[i].apply || !gg_report_opens(r->report))
+        scalings[i].apply(hp);
+        if (r->arch->longrope || !gg_str_eqz(type, "longrope") ||
+            !gg_report_opens(r->report))
             return GGUF_OK;
     }
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_rope_scaling);

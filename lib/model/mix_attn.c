@@ -77,6 +77,19 @@ static tensor *head_norm(const struct gg_model_at *at, enum gg_weight id,
     return gg_model_normed(at, qk->kind, id, x);
 }
 
+/* What the angles of each pair are divided by, or NULL: one set for all
+ * contexts, or one for those that are longer than before scaling. */
+static tensor *rope_factors(const struct gg_model_at *at)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_weights *top = &at->m->top;
+    const int64_t before =
+        hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train;
+    if (top->w[GG_W_ROPE_FREQS])
+        return top->w[GG_W_ROPE_FREQS];
+    return top->w[at->p->n_ctx > before ? GG_W_ROPE_LONG : GG_W_ROPE_SHORT];
+}
+
 /* Norms of heads and positions, in the architecture's order. */
 static tensor *placed(const struct gg_model_at *at, enum gg_weight id,
                       tensor *x)
@@ -85,7 +98,7 @@ static tensor *placed(const struct gg_model_at *at, enum gg_weight id,
     if (!late)
         x = head_norm(at, id, x);
     if (at->layer->ropes)
-        x = gguf_op_rope(at->c, x, at->p->pos, at->m->top.w[GG_W_ROPE_FREQS],
+        x = gguf_op_rope(at->c, x, at->p->pos, rope_factors(at),
                          &at->m->hp.rope);
     return late ? head_norm(at, id, x) : x;
 }

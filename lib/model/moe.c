@@ -123,7 +123,10 @@ tensor *gg_moe(const struct gg_model_at *at, tensor *x)
     struct gguf_ctx *c = at->c;
     const uint32_t used = at->m->hp.n_expert_used;
     const struct choice chosen = choose(at, x);
-    tensor *in = x ? gguf_op_reshape_3d(c, x, x->ne[0], 1, x->ne[1]) : NULL;
+    /* experts may be of another width, which two matrices lead to and from */
+    const bool latent = gg_weight_at(at, GG_W_LATENT_DOWN) != NULL;
+    tensor *z = latent ? gg_model_linear(at, GG_W_LATENT_DOWN, x) : x;
+    tensor *in = z ? gguf_op_reshape_3d(c, z, z->ne[0], 1, z->ne[1]) : NULL;
     tensor *y = gguf_op_mul(c, experts(at, &chosen, in), chosen.weight);
     tensor *sum = NULL;
     for (uint32_t i = 0; y && i < used; i++) {
@@ -131,8 +134,11 @@ tensor *gg_moe(const struct gg_model_at *at, tensor *x)
                                       (uint64_t)(i * y->nb[1]));
         sum = sum ? gguf_op_add(c, sum, one) : one;
     }
+    if (latent)
+        sum = gg_model_linear(at, GG_W_LATENT_UP,
+                              used == 1 ? gguf_op_cont(c, sum) : sum);
     tensor *all = shared(at, x);
     if (all)
         return gguf_op_add(c, sum, all);
-    return used == 1 ? gguf_op_cont(c, sum) : sum;
+    return used == 1 && !latent ? gguf_op_cont(c, sum) : sum;
 }

@@ -389,7 +389,10 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
     n->key[GG_HP_logit_scale] = a->logit_scale ? GG_MAY : GG_NO;
     n->key[GG_HP_residual_scale] = a->residual_scale ? GG_MAY : GG_NO;
     n->key[GG_HP_embd_scale] =
-        a->embd_scale == GG_EMBD_SCALE_KEY ? GG_MAY : GG_NO;
+        a->embd_scale == GG_EMBD_SCALE_KEY ||
+                a->embd_scale == GG_EMBD_SCALE_KEY_OR_TWELVE
+            ? GG_MAY
+            : GG_NO;
     n->key[GG_HP_attn_scale] = a->scale == GG_SCALE_KEY ? GG_MAY : GG_NO;
     n->key[GG_HP_attn_out_scale] =
         a->scale == GG_SCALE_OUTPUT ? GG_MAY : GG_NO;

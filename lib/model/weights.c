@@ -62,10 +62,12 @@ static enum gguf_status place(struct gguf_model *m, struct gguf_tensor *t,
 }
 
 /* Weights that files may have and that are never used. */
-static bool is_idle(enum gg_weight id)
+static bool is_idle(const struct gg_arch *a, enum gg_weight id)
 {
-    return (id >= GG_W_CLS && id <= GG_W_DENSE_3) || id == GG_W_ROPE_LONG ||
-           id == GG_W_ROPE_SHORT ||
+    for (const uint16_t *p = a->idle; p && *p; p++)
+        if (*p == id)
+            return true;
+    return (id >= GG_W_CLS && id <= GG_W_DENSE_3) ||
            (id >= GG_W_NEXTN_PROJ && id <= GG_W_NEXTN_NORM);
 }
 
@@ -98,7 +100,7 @@ static enum gguf_status take_all(struct gguf_model *m,
         const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
         uint64_t il;
         enum gg_weight id = gg_model_lookup(l, from.info->name, &il);
-        if (id == GG_W_NONE || is_idle(id) ||
+        if (id == GG_W_NONE || is_idle(m->arch, id) ||
             (gg_weights[id].scope != GG_MODEL && m->hp.layer[il].drafts))
             continue;
         struct gg_weights *of =

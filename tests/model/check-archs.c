@@ -68,6 +68,42 @@ static bool run_rows(struct run *r, struct gguf_batch *b, size_t width,
     return true;
 }
 
+/* The bits of a batch do not depend on how it is cut, nor on threads; what
+ * batches of one token give is summed in another order. */
+static void check_cuts(const struct skeleton *m, const void *file, size_t size,
+                       const struct gg_arch *arch, const float *all,
+                       double most)
+{
+    static float got[SKELETON_TOKENS * SKELETON_VOCAB];
+    static const uint32_t cuts[] = { 1, 7 };
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    const size_t bytes = SKELETON_TOKENS * m->width * sizeof *got;
+    gguf_token tok[SKELETON_TOKENS];
+    unsigned n_same = 0;
+    bool good = true;
+    struct run r;
+    p.n_ctx = SKELETON_TOKENS;
+    skeleton_tokens(tok);
+    for (size_t i = 0; i <= GG_LEN(cuts) && good; i++) {
+        const bool one = i == GG_LEN(cuts);
+        struct gguf_batch b = GGUF_BATCH_INIT;
+        b.n = one ? 1 : SKELETON_TOKENS;
+        p.n_ubatch = one ? SKELETON_TOKENS : cuts[i];
+        good = run_open_arch(&r, file, size, arch, &p);
+        for (size_t t = 0; t < SKELETON_TOKENS && good; t += b.n) {
+            b.token = tok + t;
+            good = run_rows(&r, &b, m->width, got + t * m->width);
+        }
+        if (good && !one)
+            n_same += !memcmp(got, all, bytes);
+        run_close(&r);
+    }
+    const double d = good ? run_nmse(got, all, SKELETON_TOKENS * m->width) : 1;
+    ok(good && n_same == GG_LEN(cuts) && d < most,
+       "%s: the same bits in pieces of 1 and 7 (%u), %.2g token by token: %s",
+       m->name, n_same, d, good ? "" : r.err.message);
+}
+
 /* By the row of its architecture, even if the table has it with runs =
  * false. */
 static void check_logits(struct skeleton *m)
@@ -108,6 +144,8 @@ static void check_logits(struct skeleton *m)
            "%s: all outputs, %.2g from llama.cpp, of which "
            "this is the digest",
            m->name, all);
+    if (good && !gguf_model_get_info(r.model)->is_whole)
+        check_cuts(m, file, size, &arch, got, most);
     run_close(&r);
     free(file);
 }

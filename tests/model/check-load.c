@@ -159,7 +159,7 @@ static void rope_odd(void)
 }
 static void rope_scaling(void)
 {
-    str("llama.rope.scaling.type", "longrope");
+    str("llama.rope.scaling.type", "dynamic");
 }
 static void rope_factor(void)
 {
@@ -225,7 +225,7 @@ static const struct {
     { no_width, GGUF_E_NOTFOUND, "'llama.embedding_length' is missing" },
     { eps, GGUF_E_HPARAM, "epsilon is -1" },
     { rope_odd, GGUF_E_HPARAM, "llama.rope.dimension_count is 3" },
-    { rope_scaling, GGUF_E_HPARAM, "scaling.type 'longrope'" },
+    { rope_scaling, GGUF_E_HPARAM, "scaling.type 'dynamic'" },
     { rope_factor, GGUF_E_HPARAM, "llama.rope.scaling.factor is 0" },
     { experts, GGUF_E_NOTFOUND, "'llama.expert_used_count' is missing" },
     { vocab_size, GGUF_E_TENSOR,

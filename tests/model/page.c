@@ -194,7 +194,9 @@ static void ends(struct cell *c, const struct gg_arch *a)
         add(c, "logits %s", logit_scales[a->logit_scale]);
     if (a->cap)
         add(c, "logits capped%s", a->cap == 2 ? " at 30" : " by key");
-    add_if(c, a->residual_scale, "branches scaled");
+    add_if(c, a->residual_scale,
+           a->residual_depth ? "branches scaled, or by 1.4/sqrt(layers)"
+                             : "branches scaled");
     add_if(c, a->nextn, "layers that draft");
 }
 
