@@ -35,9 +35,10 @@ int gguf_rows_can(const struct gguf_rows *rows, uint32_t dtype)
     return k >= 0 && rows->codec[k].decode != NULL;
 }
 
-enum gguf_status gg_rows_of(const struct gguf_rows *rows,
-                            const struct gguf_file *file, size_t i,
-                            struct gg_data_rows *out, struct gguf_error *err)
+enum gguf_status gg_data_rows_of(const struct gguf_rows *rows,
+                                 const struct gguf_file *file, size_t i,
+                                 struct gg_data_rows *out,
+                                 struct gguf_error *err)
 {
     const struct gg_source from = { NULL, file };
     struct gg_data_gguf d;
@@ -55,7 +56,7 @@ enum gguf_status gguf_rows_get(const struct gguf_rows *rows,
 {
     struct gg_data_rows r;
     struct gg_str_esc e;
-    GG_TRY(gg_rows_of(rows, file, i, &r, err));
+    GG_TRY(gg_data_rows_of(rows, file, i, &r, err));
     const struct gguf_tensor_info *t = gguf_file_tensor(file, i);
     const struct gguf_dtype_info *d = gg_dtype_by_index(r.stored.type);
     if (first > t->n_elements || n > t->n_elements - first ||

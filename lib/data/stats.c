@@ -85,7 +85,7 @@ static enum gguf_status begin(struct work *w, const struct gguf_file *file,
     if (!p->rows)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "stats params are not complete");
-    GG_TRY(gg_rows_of(p->rows, file, i, &w->a, err));
+    GG_TRY(gg_data_rows_of(p->rows, file, i, &w->a, err));
     gg_stat_kern_init(&w->kern, gg_kern_cpu_detect());
     w->n = gguf_file_tensor(file, i)->n_elements;
     w->n_pieces = (w->n + PIECE - 1) / PIECE;
@@ -309,7 +309,7 @@ enum gguf_status gguf_stats_compare(const struct gguf_file *a, size_t ia,
                             gg_str_esc(&e, t->name));
     enum gguf_status st = begin(&w, a, ia, sizeof(struct sums), &p, err);
     if (st == GGUF_OK)
-        st = gg_rows_of(p.rows, b, ib, &w.b, err);
+        st = gg_data_rows_of(p.rows, b, ib, &w.b, err);
     if (st == GGUF_OK) {
         struct sums all = { 0, 0, 0, 0, 0, 0, 0, 0 };
         run(&w, piece_compare);

@@ -161,9 +161,10 @@ static enum gguf_status cut_thousands(const char *text, size_t size,
     return size ? out->word(out->user, size, err) : GGUF_OK;
 }
 
-/* Blanks without newlines in pieces of 512, 256 and so on to 4, 2 and 1 of them;
- * all else as it is. (jais-2 has \s{512}(?!\S)|\s{256}(?!\S)|... in place of
- * \s+(?!\S), which would look at what is left of a run for each of its pieces.) */
+/* Blanks without newlines in pieces of 512, 256 and so on to 4, 2 and 1 of
+ * them; all else as it is. (jais-2 has \s{512}(?!\S)|\s{256}(?!\S)|... in
+ * place of \s+(?!\S), which would look at what is left of a run for each of
+ * its pieces.) */
 static enum gguf_status cut_blanks(const char *text, size_t size,
                                    const struct gg_pretok_out *out,
                                    struct gguf_error *err)

@@ -1,4 +1,4 @@
-/* check-algos.c - each algorithm on a vocabulary of a few tokens, ids by hand */
+/* check-algos.c - each algorithm on a vocabulary of a few tokens */
 #include "config.h"
 #include "tests/vocab/own.h"
 

@@ -66,7 +66,8 @@ static enum gguf_status join(struct gg_quant_run *r, size_t k, size_t *place,
     return GGUF_OK;
 }
 
-enum gguf_status gg_run_join(struct gg_quant_run *r, struct gguf_error *err)
+enum gguf_status gg_quant_run_join(struct gg_quant_run *r,
+                                   struct gguf_error *err)
 {
     const struct gguf_allocator *a = r->jobs[0]->p.allocator;
     uint64_t n;

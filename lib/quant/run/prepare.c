@@ -187,7 +187,8 @@ static enum gguf_status make_buffers(struct gg_quant_run *r,
                       : gg_error_set_nomem(err, r->n_threads * r->buffer_size);
 }
 
-enum gguf_status gg_run_prepare(struct gg_quant_run *r, struct gguf_error *err)
+enum gguf_status gg_quant_run_prepare(struct gg_quant_run *r,
+                                      struct gguf_error *err)
 {
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(check_codecs(r->jobs[k], err));

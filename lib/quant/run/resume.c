@@ -29,9 +29,9 @@ static enum gguf_status open_parts(struct gg_quant_run *r, size_t k, bool sync,
     return sync ? gg_resume_sync(j, err) : GGUF_OK;
 }
 
-enum gguf_status gg_run_resume(struct gg_quant_run *r,
-                               const char *const *paths, bool sync,
-                               struct gguf_error *err)
+enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
+                                     const char *const *paths, bool sync,
+                                     struct gguf_error *err)
 {
     r->resume = gg_mem_alloc_zero(r->jobs[0]->p.allocator, r->n_jobs,
                                   sizeof *r->resume);
@@ -168,8 +168,8 @@ enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
     return GGUF_OK;
 }
 
-enum gguf_status gg_run_resume_end(struct gg_quant_run *r, bool done,
-                                   struct gguf_error *err)
+enum gguf_status gg_quant_run_resume_end(struct gg_quant_run *r, bool done,
+                                         struct gguf_error *err)
 {
     enum gguf_status st = GGUF_OK;
     bool some = false;

@@ -87,17 +87,17 @@ static enum gguf_status run_all(struct gg_quant_run *r,
                                 const struct gguf_quant_output *output,
                                 struct gguf_error *err)
 {
-    GG_TRY(gg_run_prepare(r, err));
+    GG_TRY(gg_quant_run_prepare(r, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         for (size_t no = 0; no < r->jobs[k]->n_shards; no++)
             GG_TRY(gg_job_path(r->jobs[k], paths[k], no,
                                &r->paths[r->first_writer[k] + no], err));
     GG_TRY(gg_quant_run_check_paths(r, paths, output, err));
     if (output->resume)
-        GG_TRY(gg_run_resume(r, paths, !output->no_sync, err));
+        GG_TRY(gg_quant_run_resume(r, paths, !output->no_sync, err));
     for (size_t k = 0; k < r->n_jobs; k++)
         GG_TRY(open_writers(r, k, output, err));
-    GG_TRY(gg_run_scale(r, err));
+    GG_TRY(gg_quant_run_scale(r, err));
     if (r->resume)
         GG_TRY(gg_quant_run_keep(r, err));
     gguf_pool_run(r->jobs[0]->p.pool, gg_quant_run_work, r);
@@ -117,7 +117,7 @@ static enum gguf_status run_all(struct gg_quant_run *r,
     return gg_quant_run_commit(r, output, err);
 }
 
-/* Everything but the buffers, which gg_run_prepare takes. */
+/* Everything but the buffers, which gg_quant_run_prepare takes. */
 static enum gguf_status run_init(struct gg_quant_run *r,
                                  struct gguf_quant *const *jobs, size_t n,
                                  struct gguf_error *err)
@@ -138,7 +138,7 @@ static enum gguf_status run_init(struct gg_quant_run *r,
     if (!r->writers || !r->paths)
         return gg_error_set_nomem(err, n_files * sizeof *r->writers);
     r->first_writer[n] = n_files; /* what run_fini looks at */
-    GG_TRY(gg_run_join(r, err));
+    GG_TRY(gg_quant_run_join(r, err));
     r->cuts = gg_mem_alloc_zero(a, r->n_t + 1, sizeof *r->cuts);
     r->states = gg_mem_alloc_zero(a, r->n_t, sizeof *r->states);
     if (!r->cuts || !r->states)
@@ -163,7 +163,7 @@ static void run_fini(struct gg_quant_run *r)
     gg_mem_free(a, r->cuts);
     gg_mem_free(a, r->losses);
     gg_mem_free(a, r->resume);
-    gg_run_scale_fini(r);
+    gg_quant_run_scale_fini(r);
     gg_mem_free(a, r->states);
     gg_mem_free(a, r->tensors);
 }
@@ -188,7 +188,7 @@ enum gguf_status gguf_quant_run_many(struct gguf_quant *const *jobs,
     enum gguf_status st = run_init(r, jobs, n, err);
     if (st == GGUF_OK)
         st = run_all(r, paths, &own, err);
-    enum gguf_status end = gg_run_resume_end(r, st == GGUF_OK, err);
+    enum gguf_status end = gg_quant_run_resume_end(r, st == GGUF_OK, err);
     st = st == GGUF_OK ? end : st;
     run_fini(r);
     pthread_mutex_destroy(&r->lock);

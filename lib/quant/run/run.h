@@ -100,13 +100,14 @@ gg_quant_run_any(const struct gg_quant_run *r, size_t i)
 /* join.c: set n_t, n_in and tensors; without a job after the first that
  * leaves any out, tensor i is the first job's, and the order is its own.
  * GGUF_E_INVALID: the jobs do not have the same input. */
-enum gguf_status gg_run_join(struct gg_quant_run *r, struct gguf_error *err);
+enum gguf_status gg_quant_run_join(struct gg_quant_run *r,
+                                   struct gguf_error *err);
 
 /* prepare.c: look whether the jobs can run (together); set cuts, buffers,
  * losses and their sizes, within the memory that is allowed. After a
  * failure what was allocated is the caller's to free. */
-enum gguf_status gg_run_prepare(struct gg_quant_run *r,
-                                struct gguf_error *err);
+enum gguf_status gg_quant_run_prepare(struct gg_quant_run *r,
+                                      struct gguf_error *err);
 
 /* The loss of tensor i, all of whose chunks are done, for all jobs. */
 void gg_quant_run_finish_loss(struct gg_quant_run *r, size_t i);
@@ -133,14 +134,15 @@ void gg_quant_run_fail(struct gg_quant_run *r, uint64_t no,
 
 /* scale.c: find the scales of the tensors that have their own, and write
  * them. */
-enum gguf_status gg_run_scale(struct gg_quant_run *r, struct gguf_error *err);
-void gg_run_scale_fini(struct gg_quant_run *r);
+enum gguf_status gg_quant_run_scale(struct gg_quant_run *r,
+                                    struct gguf_error *err);
+void gg_quant_run_scale_fini(struct gg_quant_run *r);
 
 /* resume.c: open the journals of the jobs, before their files; make the
  * writers, and the files that they will take up. */
-enum gguf_status gg_run_resume(struct gg_quant_run *r,
-                               const char *const *paths, bool sync,
-                               struct gguf_error *err);
+enum gguf_status gg_quant_run_resume(struct gg_quant_run *r,
+                                     const char *const *paths, bool sync,
+                                     struct gguf_error *err);
 /* Look which tensors are complete, in the files that are open now. */
 enum gguf_status gg_quant_run_keep(struct gg_quant_run *r,
                                    struct gguf_error *err);
@@ -153,8 +155,8 @@ enum gguf_status gg_quant_run_note_names(struct gg_quant_run *r, bool sync,
 /* Close the journals. They go away if the run is done, and with the files
  * beside the outputs if no tensor is complete. GGUF_E_IO: the run is done, and
  * one stays. */
-enum gguf_status gg_run_resume_end(struct gg_quant_run *r, bool done,
-                                   struct gguf_error *err);
+enum gguf_status gg_quant_run_resume_end(struct gg_quant_run *r, bool done,
+                                         struct gguf_error *err);
 
 /* names.c: are all files of the run different files, and not the caller's?
  * GGUF_E_INVALID. */

@@ -72,7 +72,8 @@ static enum gguf_status write_scales(struct gg_quant_run *r, size_t k,
     return GGUF_OK;
 }
 
-enum gguf_status gg_run_scale(struct gg_quant_run *r, struct gguf_error *err)
+enum gguf_status gg_quant_run_scale(struct gg_quant_run *r,
+                                    struct gguf_error *err)
 {
     const struct gguf_quant *q = r->jobs[0];
     bool some = false;
@@ -103,7 +104,7 @@ enum gguf_status gg_run_scale(struct gg_quant_run *r, struct gguf_error *err)
     return GGUF_OK;
 }
 
-void gg_run_scale_fini(struct gg_quant_run *r)
+void gg_quant_run_scale_fini(struct gg_quant_run *r)
 {
     for (size_t i = 0; r->states && i < r->n_t; i++)
         gg_mem_free(r->jobs[0]->p.allocator, (void *)r->states[i].largest);
