@@ -160,6 +160,35 @@ static tensor *wanted(const struct gg_model_pass *p, tensor *x)
     return p->out_rows ? gguf_op_get_rows(p->ctx, x, p->out_rows) : x;
 }
 
+/* The order of the layer's parts, where keys or weights decide it, too. */
+static enum gg_model_order order_of(const struct gg_model_at *at)
+{
+    const enum gg_model_order order = (enum gg_model_order)at->arch->order;
+    if (order == GG_ORDER_BY_KEY)
+        return at->m->hp.parallel ? GG_ORDER_PARALLEL_2 : GG_ORDER_SERIAL;
+    if (order == GG_ORDER_BY_NORM)
+        return gg_weight_at(at, GG_W_FFN_NORM) ? GG_ORDER_SERIAL
+                                               : GG_ORDER_PARALLEL;
+    return order;
+}
+
+/* The norm of what the feed-forward part reads. */
+static unsigned ffn_norm(const struct gg_model_at *at)
+{
+    return at->arch->order == GG_ORDER_BY_NORM ? GG_W_FFN_NORM
+                                               : at->arch->ffn_norm.pre;
+}
+
+/* What the mixer reads: of two norms of parallel parts (Falcon 40B) its own. */
+static tensor *mixer_input(const struct gg_model_at *at, tensor *x,
+                           tensor *normed)
+{
+    return at->arch->order == GG_ORDER_PARALLEL &&
+                   gg_weight_at(at, GG_W_ATTN_NORM_2)
+               ? gg_model_norm_if(at, GG_W_ATTN_NORM_2, x)
+               : normed;
+}
+
 /* The mixer's part: the stream after it, and in *normed what a parallel
  * feed-forward part reads. NULL: the last layer of a pass without outputs. */
 static tensor *mix(const struct gg_model_at *at, tensor *x, tensor **normed)
@@ -167,16 +196,19 @@ static tensor *mix(const struct gg_model_at *at, tensor *x, tensor **normed)
     const struct gg_arch *a = at->arch;
     const struct gg_model_mixer_fn *mixer = &gg_model_mixers[at->layer->mixer];
     const bool mixes = at->layer->mixer != GG_MIX_NONE;
+    const enum gg_model_order order = order_of(at);
     *normed = gg_model_norm_if(at, a->mix_norm.pre, x);
-    tensor *y = mixes ? mixer->mix(at, *normed) : NULL;
+    tensor *y = mixes ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
     if (at->il == n_run(at->m) - 1) {
         if (!at->p->n_out)
             return NULL;
         y = mixes ? wanted(at->p, y) : NULL; /* from here on only those */
         x = wanted(at->p, x);
-        if (a->order != GG_ORDER_SERIAL)
+        if (order != GG_ORDER_SERIAL)
             *normed = wanted(at->p, *normed);
     }
+    if (order == GG_ORDER_PARALLEL_2)
+        *normed = gg_model_norm_if(at, ffn_norm(at), x);
     if (!mixes)
         return x;
     return join(at, &a->mix_norm, x, gg_model_linear(at, mixer->out, y));
@@ -189,8 +221,8 @@ static tensor *layer(const struct gg_model_at *at, tensor *x)
     x = mix(at, x, &normed);
     if (!x || (!at->layer->moe && at->layer->ffn == GG_FFN_NONE))
         return x;
-    if (a->order == GG_ORDER_SERIAL)
-        normed = gg_model_norm_if(at, a->ffn_norm.pre, x);
+    if (order_of(at) == GG_ORDER_SERIAL)
+        normed = gg_model_norm_if(at, ffn_norm(at), x);
     return join(at, &a->ffn_norm, x, gg_model_feed_forward(at, normed));
 }
 

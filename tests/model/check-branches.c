@@ -295,8 +295,79 @@ static void check_factors(void)
        "whether or not the file names the scaling");
 }
 
+/* ---- parallel parts ---- */
+
+static void gain(const char *pattern, double factor)
+{
+    if (!gen_gain(&m.g, pattern, factor))
+        abort();
+}
+
+/* What the feed-forward part reads is the norm's bias then, in any order. */
+static void no_ffn_norm(void)
+{
+    gain("ffn_norm", 0);
+}
+static void serial(void)
+{
+    must(gguf_meta_set_bool(m.g.meta, "gptneox.use_parallel_residual", false,
+                            NULL));
+}
+static void serial_no_ffn_norm(void)
+{
+    serial();
+    no_ffn_norm();
+}
+static void no_attention(void)
+{
+    gain("attn_output", 0);
+}
+static void second_norm(void)
+{
+    for (int il = 0; il < 2; il++)
+        gen_tensor(&m.g, 128, 0, "blk.%d.attn_norm_2.weight", il);
+}
+/* Attention reads zeros, the feed-forward part what it did. */
+static void second_norm_of_zeros(void)
+{
+    second_norm();
+    gain("attn_norm_2", 0);
+}
+static void one_norm(void)
+{
+    for (int il = 0; il < 2; il++) {
+        char name[64];
+        snprintf(name, sizeof name, "blk.%d.ffn_norm.weight", il);
+        drop_tensor(name);
+    }
+}
+static void norms_of_heads(void)
+{
+    for (int il = 0; il < 2; il++) {
+        gen_tensor(&m.g, 32, 4, "blk.%d.attn_q_norm.weight", il);
+        gen_tensor(&m.g, 32, 2, "blk.%d.attn_k_norm.weight", il);
+    }
+}
+
+static void check_orders(void)
+{
+    double d = apart("gptneox", NULL, serial, N, N);
+    ok(d > 1e-4 && d < 9, "gptneox: use_parallel_residual counts: %g", d);
+    d = apart("gptneox", no_ffn_norm, serial_no_ffn_norm, N, N);
+    ok(d < 1e-12, "but for what the feed-forward part reads: %g", d);
+    d = apart("falcon", NULL, second_norm, N, N);
+    ok(d > 1e-4 && d < 9, "falcon: attn_norm_2 counts: %g", d);
+    d = apart("falcon", no_attention, second_norm_of_zeros, N, N);
+    ok(d < 1e-12, "falcon: attention reads attn_norm_2, the rest not: %g", d);
+    d = apart("stablelm", NULL, one_norm, N, N);
+    ok(d > 1e-4 && d < 9, "stablelm: without ffn_norm in parallel: %g", d);
+    d = apart("stablelm", NULL, norms_of_heads, N, N);
+    ok(d > 1e-4 && d < 9, "stablelm: norms of heads count: %g", d);
+}
+
 int main(void)
 {
+    check_orders();
     check_refused();
     check_same();
     check_factors();
