@@ -43,14 +43,37 @@ static bool has_axes(const struct gguf_model *m)
     return gguf_kv_elems_uint(kv, 0, 2, n, NULL) != GGUF_OK || (n[0] && n[1]);
 }
 
+/* Has it windows? Some have none but with a number of layers, and then also
+ * without the key. */
+static bool has_windows(const struct gguf_model *m)
+{
+    const struct gg_model_windows *w = &m->arch->window;
+    if (w->only_at)
+        return m->hp.n_layer == w->only_at;
+    return w->rule != GG_WINDOW_NONE && m->hp.n_window;
+}
+
+/* Is it known how experts are chosen? */
+static bool has_gating(const struct gguf_model *m)
+{
+    const struct gg_moe *moe = &m->arch->moe;
+    const uint32_t given = moe->gating_key ? m->hp.expert_gating : 0;
+    return !m->hp.n_expert ||
+           (given ? given : moe->gating) <= GG_GATING_CHOSEN;
+}
+
 /* Keys of which a row says more than is computed yet. */
 static enum gguf_status check_keys(const struct gguf_model *m,
                                    struct gguf_error *err)
 {
-    const struct gg_hparams *hp = &m->hp;
-    if (m->arch->window.rule != GG_WINDOW_NONE && hp->n_window)
+    if (has_windows(m))
         return refuse_key(m, "attention.sliding_window",
                           "windows are not evaluated yet", err);
+    if (!has_gating(m))
+        return refuse_key(m, "expert_gating_func",
+                          "it is missing, or of a kind that is not evaluated "
+                          "yet",
+                          err);
     if (has_axes(m))
         return refuse_key(m, "rope.dimension_sections",
                           "positions with several axes are not evaluated yet",

@@ -142,6 +142,9 @@ static tensor *seen(const struct gg_model_at *at, tensor **memory, tensor *x,
 
 float gg_model_alibi(const struct gguf_model *m)
 {
+    /* Baichuan 13B; no key says so */
+    if (m->arch->rope_where == GG_ROPE_WHERE_LAYERS_32 && m->hp.n_layer == 40)
+        return 8;
     return m->arch->alibi_key ? m->hp.max_alibi : m->arch->alibi;
 }
 

@@ -151,6 +151,21 @@ static void not_causal(void)
     must(gguf_meta_set_bool(m.g.meta, "qwen3.attention.causal", false, NULL));
 }
 
+static void exaone4_windows(void)
+{
+    u32("exaone4.block_count", 64);
+    for (int i = 0; i < 64; i++)
+        gen_tensor(&m.g, 1, 0, "pad.%d", i);
+}
+static void no_gating(void)
+{
+    drop("dots1.expert_gating_func");
+}
+static void other_gating(void)
+{
+    u32("bailingmoe2.expert_gating_func", 4);
+}
+
 static const struct {
     const char *name;
     void (*change)(void);
@@ -165,6 +180,10 @@ static const struct {
     { "refact", refact_experts, "refact.expert_count is 4: models of" },
     { "qwen3moe", groups, "qwen3moe.expert_group_count is 2: groups" },
     { "granitemoe-moe", no_gate, "'blk.0.ffn_gate_exps.weight' is missing" },
+    { "exaone4", exaone4_windows,
+      "exaone4.attention.sliding_window: windows" },
+    { "dots1", no_gating, "dots1.expert_gating_func: it is missing" },
+    { "bailingmoe2", other_gating, "bailingmoe2.expert_gating_func: it is" },
     { "qwen3", not_causal, "qwen3.attention.causal is false" },
 };
 
@@ -218,6 +237,14 @@ static void phi3_window(void)
 {
     u32("phi3.attention.sliding_window", 8);
 }
+static void exaone4_window(void)
+{
+    u32("exaone4.attention.sliding_window", 8);
+}
+static void freqs(void)
+{
+    gen_tensor(&m.g, 16, 0, "rope_freqs.weight");
+}
 static void no_window(void)
 {
     u32("olmo2.attention.sliding_window", 0);
@@ -235,6 +262,8 @@ static const struct {
     { "refact", more_biases, "biases" },
     { "nomic-bert", ffn_biases, "biases of the feed-forward part" },
     { "phi3", phi3_window, "a window" },
+    { "exaone4", exaone4_window, "a window, with 2 layers" },
+    { "pangu-embedded", freqs, "rope_freqs" },
     { "olmo2", no_window, "a window of 0" },
 };
 
@@ -349,6 +378,65 @@ static void norms_of_heads(void)
     }
 }
 
+/* Layers after the 32nd, which add nothing. */
+static void baichuan_layers(int n)
+{
+    static const char *const names[] = { "attn_q", "attn_k", "attn_v",
+                                         "attn_output" };
+    u32("baichuan.block_count", (uint32_t)n);
+    gain("blk.3[2-9].(attn_output|ffn_down)", 0);
+    const struct gen_tensor *up = NULL, *k = NULL;
+    for (size_t i = 0; i < m.g.n; i++) {
+        if (!strcmp(m.g.t[i].name, "blk.0.ffn_up.weight"))
+            up = &m.g.t[i];
+        if (!strcmp(m.g.t[i].name, "blk.0.attn_k.weight"))
+            k = &m.g.t[i];
+    }
+    if (!up || !k)
+        abort();
+    const int64_t e = up->ne[0], f = up->ne[1], g = k->ne[1];
+    for (int il = 32; il < n; il++) {
+        for (size_t i = 0; i < GG_LEN(names); i++)
+            gen_tensor(&m.g, e, i == 1 || i == 2 ? g : e, "blk.%d.%s.weight",
+                       il, names[i]);
+        gen_tensor(&m.g, e, 0, "blk.%d.attn_norm.weight", il);
+        gen_tensor(&m.g, e, 0, "blk.%d.ffn_norm.weight", il);
+        gen_tensor(&m.g, e, f, "blk.%d.ffn_gate.weight", il);
+        gen_tensor(&m.g, e, f, "blk.%d.ffn_up.weight", il);
+        gen_tensor(&m.g, f, e, "blk.%d.ffn_down.weight", il);
+    }
+}
+static void layers_33(void)
+{
+    baichuan_layers(33);
+}
+static void layers_34_based(void)
+{
+    baichuan_layers(34);
+    f32("baichuan.rope.freq_base", 100);
+}
+static void layers_40(void)
+{
+    baichuan_layers(40);
+}
+static void layers_40_based(void)
+{
+    baichuan_layers(40);
+    f32("baichuan.rope.freq_base", 100);
+}
+
+static void check_baichuan(void)
+{
+    double d = apart("baichuan", NULL, layers_33, N, N);
+    ok(d > 1e-4 && d < 9, "baichuan: positions turn with 32 layers: %g", d);
+    d = apart("baichuan", layers_33, layers_34_based, N, N);
+    ok(d == 0, "not with 33 or 34: %g", d);
+    d = apart("baichuan", layers_33, layers_40, N, N);
+    ok(d > 1e-4 && d < 9, "distance counts with 40: %g", d);
+    d = apart("baichuan", layers_40_based, layers_40, N, N);
+    ok(d == 0, "where nothing turns either: %g", d);
+}
+
 static void check_orders(void)
 {
     double d = apart("gptneox", NULL, serial, N, N);
@@ -368,6 +456,7 @@ static void check_orders(void)
 int main(void)
 {
     check_orders();
+    check_baichuan();
     check_refused();
     check_same();
     check_factors();
