@@ -33,7 +33,7 @@ static inline void *slurp(const char *path, size_t *size)
 static inline bool spill(const char *path, const void *p, size_t n)
 {
     FILE *f = fopen(path, "wb");
-    bool good = f && fwrite(p, 1, n, f) == n;
+    bool good = f && (n == 0 || fwrite(p, 1, n, f) == n);
     if (f && fclose(f))
         good = false;
     return good;
