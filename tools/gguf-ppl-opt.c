@@ -38,9 +38,8 @@ static const struct opt table[] = {
       OPT_SIZE, AT(max_text) },
     { .help = "How:" },
     { "-c --ctx-size", "N",
-      "tokens of a chunk: the context in which they are predicted, and that "
-      "of the session, with --tokens; 512 "
-      "without this option",
+      "tokens of a chunk: the context in which they are predicted (with "
+      "--tokens that of the session); 512 without this option",
       OPT_UINT, AT(n_ctx), .min = 4, .max = MOST_TOKENS },
     { "-b --batch-size", "N",
       "tokens of the chunks that are evaluated together, at most; 2048 "

@@ -6,7 +6,7 @@ set -u
 tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 sed -n 's/^[[:space:]]*gguf_op_\([a-z0-9_]*\);.*/\1/p' \
-    "$srcdir/lib/libgguf.map" | grep -vx name | sort >"$tmp/map"
+    "$srcdir/lib/libgguf.map" | grep -vxE 'name|is_view' | sort >"$tmp/map"
 # "exp, log(a)@..." names exp and log.
 "$AWK" -F@ '
 /^\.TS/ { on = 1 }

@@ -41,7 +41,7 @@ ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
 ppl|-m M -f T -m M|option '-m' is given twice
 ppl|-m M -f T -t 1 --threads 2|'-t' and '--threads' say the same thing
 ppl|-model M -f T|unknown option '-model': is '--model' meant?
-ppl|-m M|--file is missing
+ppl|-m M|--file or --tokens is missing
 ppl|-f T|--model is missing
 ppl|-m M -f T T|'
 ppl|-m M -f T -ctk f16 -ctv f32|--cache-type-v: values have the type of the keys
