@@ -100,7 +100,7 @@
     "\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}\\x{2060}-\\x{2fff}"               \
     "\\x{3001}-\\x{9fa5}\\x{ac00}-\\x{d7ff}]+"
 
-/* ---- what is no expression ---- */
+/* ---- splitters without an expression ---- */
 
 static size_t char_of(const char *text, size_t size, utf8proc_int32_t *cp)
 {

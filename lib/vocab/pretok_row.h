@@ -18,7 +18,7 @@ struct gg_pretok_out {
     void *user;
 };
 
-/* Cut size bytes of UTF-8, not 0, for what is no regular expression. */
+/* Cut size bytes of UTF-8, not 0, without a regular expression. */
 typedef enum gguf_status gg_pretok_cut_fn(const char *text, size_t size,
                                           const struct gg_pretok_out *out,
                                           struct gguf_error *err);
