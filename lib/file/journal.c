@@ -21,7 +21,7 @@
 #endif
 
 static const char MAGIC[] = "GGUFEDIT";
-enum { HEAD = 8 + 4 + 4 + 8 + 8 + 8 + 8 + 8, BEHIND = 1 << 16 };
+enum { HEAD = 8 + 4 + 4 + 8 + 8 + 8 + 8 + 8, AFTER = 1 << 16 };
 
 /* Beside the file itself, whatever symbolic link led to it. */
 static char *journal_path(const struct gguf_allocator *a, const char *path)
@@ -47,8 +47,8 @@ static void put_head(uint8_t *b, const struct gg_mapfile *m,
     gg_bytes_store32le(b + 12, 0);
     gg_bytes_store64le(b + 16, (uint64_t)m->ino);
     gg_bytes_store64le(b + 24, m->size);
-    uint64_t behind = GG_MIN(m->size - size, (uint64_t)BEHIND);
-    gg_bytes_store64le(b + 32, XXH3_64bits(m->data + size, (size_t)behind));
+    uint64_t after = GG_MIN(m->size - size, (uint64_t)AFTER);
+    gg_bytes_store64le(b + 32, XXH3_64bits(m->data + size, (size_t)after));
     gg_bytes_store64le(b + 40, size);
     gg_bytes_store64le(b + 48, XXH3_64bits(header, (size_t)size));
 }
