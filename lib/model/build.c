@@ -12,7 +12,8 @@ typedef struct gguf_tensor tensor;
 const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_ATTENTION] = { gg_model_mix_attention, GG_W_ATTN_OUT,
                            GG_KEEPS_KEYS },
-    [GG_MIX_MAMBA2] = { gg_model_mix_mamba2, GG_W_SSM_OUT, GG_KEEPS_STATES },
+    [GG_MIX_MAMBA2] = { gg_model_mix_mamba2, GG_W_SSM_OUT, GG_KEEPS_STATES,
+                        gg_model_states_mamba2 },
 };
 
 /* Layers that are computed: those that draft come last. */
@@ -142,15 +143,10 @@ bool gg_model_is_whole(const struct gguf_model *m)
 }
 
 void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
-                           int64_t conv[2], int64_t state[3])
+                           struct gg_model_states *n)
 {
-    const struct gg_hparams *hp = &m->hp;
-    (void)il;
-    conv[0] = (int64_t)hp->ssm_conv - 1;
-    conv[1] = hp->ssm_inner + 2 * (int64_t)hp->ssm_groups * hp->ssm_state;
-    state[0] = hp->ssm_state;
-    state[1] = hp->ssm_inner / hp->ssm_dt;
-    state[2] = hp->ssm_dt;
+    const struct gg_model_layer *l = &m->hp.layer[il];
+    gg_model_mixers[l->mixer].states(m, l, n);
 }
 
 static struct gg_model_at at_layer(const struct gg_model_pass *p, uint32_t il)

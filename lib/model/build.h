@@ -23,11 +23,12 @@ struct gg_model_pass_keys {
     int64_t n_ctx;               /* rows of a stream */
 };
 
-/* States of recurrences. Per layer, f32: columns before a convolution [n_conv -
- * 1, channels, streams], and the state of a scan [d_state, head_dim, n_head,
- * streams]; NULL where a layer has none. */
+/* States of recurrences. Per layer, f32: what tokens were, before a convolution
+ * [n_conv - 1, channels, streams] or a shift [channels, tokens, streams], and
+ * what became of all of them, of a scan [d_state, head_dim, n_head, streams];
+ * NULL where a layer has none. */
 struct gg_model_pass_states {
-    struct gguf_tensor **conv, **state;
+    struct gguf_tensor **conv, **scan;
     struct gguf_tensor *ids; /* i32 [n_seq]: 0, 1, ... */
 };
 
@@ -68,10 +69,13 @@ bool gg_model_is_whole(const struct gguf_model *m);
  * far away each key is, as a negative number. */
 float gg_model_alibi(const struct gguf_model *m);
 
-/* Elements of a sequence's state in a layer that keeps states: of convolutions
- * [conv[0], conv[1]], of scans [state[0], state[1], state[2]]. */
+/* Elements of a sequence's two states in a layer that keeps states (struct
+ * gg_model_pass_states); one that it does not have has none. */
+struct gg_model_states {
+    int64_t conv[2], scan[3];
+};
 void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
-                           int64_t conv[2], int64_t state[3]);
+                           struct gg_model_states *n);
 
 /* The states after the last norm, f32 [n_embd, n_out] in the order of
  * out_rows, an output of the graph; NULL with n_out 0, and after a failure,

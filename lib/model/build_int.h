@@ -52,14 +52,56 @@ struct gguf_tensor *gg_model_scaled(const struct gg_model_at *at,
  * that leads back: [.., N]. */
 typedef struct gguf_tensor *gg_model_mix_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x);
+/* Elements of a sequence's states in a layer. */
+typedef void gg_model_states_fn(const struct gguf_model *m,
+                                const struct gg_model_layer *l,
+                                struct gg_model_states *n);
 struct gg_model_mixer_fn {
     gg_model_mix_fn *mix; /* NULL: not evaluated */
     enum gg_weight out;   /* the matrix that leads back */
     unsigned keeps;       /* enum gg_model_memory_kinds */
+    /* with GG_KEEPS_STATES: how large they are */
+    gg_model_states_fn *states;
 };
 extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
 gg_model_mix_fn gg_model_mix_attention, gg_model_mix_mamba2;
+gg_model_states_fn gg_model_states_mamba2;
+
+/* ---- recur.c: what mixers with a state share ---- */
+
+/* Of a memory of all streams, whose last of n_dims dimensions (3 or 4) they
+ * are, those of the pass. */
+struct gguf_tensor *gg_model_streams(const struct gg_model_at *at,
+                                     struct gguf_tensor *all, unsigned n_dims);
+
+/* Put the state now into a memory, of the pass's streams, when all of it was
+ * read. */
+void gg_model_keep(const struct gg_model_at *at, struct gguf_tensor *now,
+                   struct gguf_tensor *memory);
+
+/* Rows [first, first + n) of x [.., N], of the tokens that count: [n, n_real,
+ * n_seq], a view. */
+struct gguf_tensor *gg_model_real(const struct gg_model_at *at,
+                                  struct gguf_tensor *x, int64_t first,
+                                  int64_t n);
+/* The same of x [.., n_real, n_seq] as heads: [d, n, n_real, n_seq]. */
+struct gguf_tensor *gg_model_real_heads(const struct gg_model_at *at,
+                                        struct gguf_tensor *x, int64_t first,
+                                        int64_t d, int64_t n);
+/* x [n, n_real, n_seq], and what the last token has for those that repeat it:
+ * [n, N]. */
+struct gguf_tensor *gg_model_whole(const struct gg_model_at *at,
+                                   struct gguf_tensor *x);
+
+/* x [channels, n_real, n_seq] through a causal convolution, and its bias if
+ * there is one: likewise. before [n_conv - 1, channels, n_seq], of the memory
+ * (NULL for a kernel of one tap), is what comes before it, and then the last
+ * of x. */
+struct gguf_tensor *gg_model_convolved(const struct gg_model_at *at,
+                                       enum gg_weight id,
+                                       struct gguf_tensor *x,
+                                       struct gguf_tensor *before);
 
 /* ---- ffn.c, moe.c ---- */
 

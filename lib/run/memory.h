@@ -29,7 +29,7 @@ struct gg_memory {
 struct gg_memory_kind {
     enum gg_model_memory_kinds id;
     const char *name[2]; /* of a layer's tensors */
-    /* Tensor 0 or 1 of layer il. */
+    /* Tensor 0 or 1 of layer il, or NULL: it has none. */
     struct gguf_tensor *(*describe)(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
                                     unsigned which);

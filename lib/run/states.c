@@ -11,12 +11,15 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
                                     unsigned which)
 {
-    int64_t conv[2], state[3];
-    gg_model_layer_states(m->model, il, conv, state);
-    return which ? gguf_tensor_4d(c, GGUF_DTYPE_F32, state[0], state[1],
-                                  state[2], m->n_streams)
-                 : gguf_tensor_3d(c, GGUF_DTYPE_F32, conv[0], conv[1],
-                                  m->n_streams);
+    struct gg_model_states n = { 0 };
+    gg_model_layer_states(m->model, il, &n);
+    if (which)
+        return n.scan[0] ? gguf_tensor_4d(c, GGUF_DTYPE_F32, n.scan[0],
+                                          n.scan[1], n.scan[2], m->n_streams)
+                         : NULL;
+    return n.conv[0] ? gguf_tensor_3d(c, GGUF_DTYPE_F32, n.conv[0], n.conv[1],
+                                      m->n_streams)
+                     : NULL;
 }
 
 static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
@@ -25,7 +28,7 @@ static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
     m->in[0] = gg_run_input(
         gguf_tensor_1d(pass->ctx, GGUF_DTYPE_I32, h->n_seq), "state_ids");
     pass->states = (struct gg_model_pass_states){
-        .conv = m->t, .state = m->t + m->model->hp.n_layer, .ids = m->in[0]
+        .conv = m->t, .scan = m->t + m->model->hp.n_layer, .ids = m->in[0]
     };
 }
 
