@@ -238,7 +238,7 @@ static enum gguf_status plan_create(struct gguf_backend *b,
     return GGUF_OK;
 }
 
-/* The first result that is no number ends the work: the message names it. */
+/* The first result that is not a number ends the work: the message names it. */
 static enum gguf_status check(const struct gguf_tensor *t,
                               struct gguf_error *err)
 {

@@ -166,7 +166,7 @@ static bool put_scalar(struct value *v, uint32_t type, struct gguf_str s,
     if (!good) {
         text_addz(why, "'");
         text_add_esc(why, s, 60);
-        text_addz(why, "' is no ");
+        text_addz(why, "' is not of type ");
         add_wanted(why, type);
     }
     return good;

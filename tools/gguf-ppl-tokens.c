@@ -200,7 +200,7 @@ static bool parse_ids(const char *path, const char *text, size_t size,
         if (id >= n_vocab) {
             const size_t n = i - begin;
             msg_error(path,
-                      "byte %zu: id %.*s%s, number %zu, is no token, there "
+                      "byte %zu: id %.*s%s, number %zu, is not a token, there "
                       "are %zu",
                       begin, n < 24 ? (int)n : 24, text + begin,
                       n > 24 ? "..." : "", ids->n, n_vocab);

@@ -60,7 +60,7 @@ static enum gguf_status set_number(struct options *o, const char *key,
                            : bits >> (width - 1) == 0)
                     : text[0] != '-' && (width == 64 || !(bits >> width));
     if (!size || !is_integer(text) || errno || !fits)
-        opt_usage("--override-kv: '%s' is no %s", text,
+        opt_usage("--override-kv: '%s' is not of type %s", text,
                   gguf_val_type_name((uint32_t)type));
     for (size_t i = 0; i < size; i++)
         b[i] = (uint8_t)(bits >> 8 * i);
@@ -87,7 +87,7 @@ static enum gguf_status set_kv(struct options *o, const char *key,
         if (*end || end == value)
             opt_usage("--override-kv: '%s' is not a number", value);
         if (number && !(fabs(v) <= (wide ? DBL_MAX : (double)FLT_MAX)))
-            opt_usage("--override-kv: '%s' is no %s", value,
+            opt_usage("--override-kv: '%s' is not of type %s", value,
                       gguf_val_type_name(wide ? GGUF_VAL_F64 : GGUF_VAL_F32));
         return wide ? gguf_meta_set_f64(o->meta, key, v, err)
                     : gguf_meta_set_f32(o->meta, key, (float)v, err);

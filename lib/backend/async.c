@@ -1,7 +1,7 @@
 /* async.c - events, and transfers in the order of a backend's work
  *
- * A backend that has none of it does the work before the call returns: the
- * caller waits where the backend would.
+ * A backend that has no queue does the work before the call returns: the caller
+ * waits instead.
  */
 #include "config.h"
 #include "backend/backend.h"

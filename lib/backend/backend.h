@@ -32,7 +32,7 @@ struct gguf_buffer {
     void *base;
     size_t size;
     enum gguf_buffer_usage usage;
-    bool foreign; /* around memory of somebody else: any alignment */
+    bool foreign; /* around memory that it does not own: any alignment */
     void *priv;
     struct gguf_buffer **parts; /* of a buffer of several, owned */
     size_t n_parts;
@@ -71,8 +71,8 @@ int gg_galloc_number(const struct gguf_galloc *ga,
                      const struct gguf_buffer *b);
 bool gg_galloc_owns(const struct gguf_galloc *ga, const struct gguf_buffer *b);
 
-/* How often memory was replaced by more: what was placed before lies nowhere
- * since. */
+/* How often memory was replaced by more: what was placed before is then
+ * placed nowhere. */
 unsigned gg_galloc_n_moves(const struct gguf_galloc *ga);
 
 /* gguf_galloc_alloc with a pool for each node and leaf. */
@@ -132,8 +132,8 @@ struct gguf_backend {
     struct gguf_event *mark; /* of gguf_backend_copy_async, when first used */
 };
 
-/* Queue a copy in the order of b's work alone, if b can (*done then): nobody
- * else uses src or dst until an event that is recorded on b after it is
+/* Queue a copy in the order of b's work alone, if b can (*done then). Nothing
+ * else may use src or dst until an event that is recorded on b after it is
  * past. */
 enum gguf_status gg_backend_copy_behind(struct gguf_backend *b,
                                         const struct gguf_tensor *src,

@@ -1,9 +1,9 @@
 /* stream.h - a queue of work on a thread of its own
  *
- * What an asynchronous backend in host memory is made of: the functions below
- * are what its tables need, but for compute. Calls are queued by one thread at
+ * All that the tables of an asynchronous backend in host memory need, except
+ * compute. Calls are queued by one thread at
  * a time and run one after the other. When one fails, those after it are
- * dropped, but events are still reached, so that nobody waits for good.
+ * dropped, but events are still reached, so that no thread waits forever.
  */
 #ifndef GG_BACKEND_STREAM_H
 #define GG_BACKEND_STREAM_H
@@ -25,7 +25,7 @@ enum gguf_status gg_stream_create(struct gg_stream **out,
 void gg_stream_destroy(struct gg_stream *s);
 
 /* Queue fn with a copy of size bytes of arg. Waits if the queue is full, which
- * is no deadlock: what is queued waits for earlier calls only. */
+ * cannot deadlock: what is queued waits for earlier calls only. */
 void gg_stream_push(struct gg_stream *s, gg_backend_stream_fn *fn,
                     const void *arg, size_t size);
 /* Wait for everything: the first failure since the last sync. */
@@ -46,7 +46,7 @@ enum gguf_status gg_stream_event(struct gguf_device *d,
                                  const struct gguf_allocator *allocator,
                                  struct gguf_error *err);
 void gg_stream_record(struct gg_stream *s, struct gguf_event *e);
-/* e may be of any device; one that is no stream's is waited for here. */
+/* e may be of any device; one that is not of a stream is waited for here. */
 enum gguf_status gg_stream_wait(struct gg_stream *s, struct gguf_event *e,
                                 struct gguf_error *err);
 

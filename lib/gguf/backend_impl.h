@@ -250,7 +250,7 @@ struct gguf_backend_iface {
                                   uint64_t off, uint64_t size,
                                   struct gguf_error *err);
     /* Queue a copy of src, which b can reach, to dst anywhere, in the order of
-     * b's work; whoever has dst waits for it by an event. GGUF_E_UNSUPPORTED:
+     * b's work; the owner of dst waits for it by an event. GGUF_E_UNSUPPORTED:
      * cannot, as without it. */
     enum gguf_status (*copy_async)(struct gguf_backend *b,
                                    const struct gguf_tensor *src,

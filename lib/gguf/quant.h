@@ -187,7 +187,7 @@ struct gguf_quant_tensor {
     uint64_t n_elements;
     uint32_t from, to; /* type ids */
     uint32_t wanted;   /* the id that was chosen; `to` differs from it if the
-                         * rows are no multiple of its blocks */
+                         * rows are not a multiple of its blocks */
     uint64_t from_size, to_size; /* bytes */
     enum gguf_quant_why why;
     const char *rule;  /* what decided, as a text of one line */

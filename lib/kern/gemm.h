@@ -8,7 +8,7 @@
  *
  * What goes in and comes out is weights of any type, activations in f32, sums
  * in f32. What lies in panels is the business of a precision: its packers
- * write what its tile reads. Whoever drives a product counts blocks and bytes
+ * write what its tile reads. The code that drives a product counts blocks and bytes
  * and names no type of a number. A precision is a row of struct
  * gg_kern_gemm for each level:
  *

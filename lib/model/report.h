@@ -1,6 +1,6 @@
 /* report.h - one way to say that something is wrong about a model
  *
- * Whoever checks hands each fault over here. It becomes a finding and the
+ * A check hands each fault that it finds over here. It becomes a finding and the
  * check goes on (gguf-info --check), or an error that ends the opening of a
  * model: both find the same faults.
  */

@@ -1,7 +1,7 @@
 /* bpe.c - byte-level byte-pair encoding
  *
- * The text is cut into words (pretok.h), a word into bytes; tokenizer.ggml.
- * merges lists pairs that may be joined, the best first. In token texts each
+ * The text is cut into words (pretok.h), a word into bytes; the key
+ * tokenizer.ggml.merges lists pairs that may be joined, the best first. In token texts each
  * byte is written as a character that prints: itself where it does, else
  * U+0100 and following. (Sennrich et al., arXiv 1508.07909; Radford et al.
  * 2019; ids checked against llama.cpp.) Some vocabularies do without: their
@@ -309,7 +309,7 @@ static enum gguf_status add_symbols(struct job *j, const char *word,
     return GGUF_OK;
 }
 
-/* A symbol that is no token: its bytes, as far as they are tokens. */
+/* A symbol that is not a token: its bytes, as far as they are tokens. */
 static enum gguf_status put_bytes(const struct job *j, const char *p,
                                   size_t size, struct gguf_error *err)
 {

@@ -342,7 +342,7 @@ static enum gguf_status check_model(const struct gg_file_checker *c,
         return GGUF_OK;
     return gg_file_finding(c, GG_CHECK_VOCAB_UNKNOWN, kv->key, kv->off, err,
                            "key '" PREFIX
-                           "model' is '%s', which is no tokenizer "
+                           "model' is '%s', which is not a tokenizer "
                            "that is known",
                            gg_str_esc(&e, model));
 }

@@ -100,7 +100,7 @@ static enum gguf_status check_pre(const struct gg_vocab_scan *s,
     gg_pretok_nearest(&near, name);
     return gg_file_finding(
         s->c, GG_CHECK_PRE_UNKNOWN, kv->key, kv->off, err,
-        "key '" PRE "' is '%s', which is no way to cut texts "
+        "key '" PRE "' is '%s', which is not a way to cut texts "
         "into words that is known; like it are '%.*s' and "
         "'%.*s'",
         gg_str_esc(&e, name), (int)near.name[0].size, near.name[0].data,

@@ -218,7 +218,7 @@ static enum gguf_status load_special(struct gguf_vocab *v,
             *id = (gguf_token)value;
             continue;
         }
-        gg_vocab_warn(v, "%s is no token (there are %zu): not used", key,
+        gg_vocab_warn(v, "%s is not a token (there are %zu): not used", key,
                       v->n_tokens);
         *id = GGUF_TOKEN_NONE;
     }

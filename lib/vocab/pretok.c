@@ -59,7 +59,7 @@ static enum gguf_status unknown(struct gguf_str name, struct gguf_error *err)
     gg_pretok_nearest(&near, name);
     return gg_error_set(
         err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
-        "tokenizer.ggml.pre '%s' is no way to cut texts into words "
+        "tokenizer.ggml.pre '%s' is not a way to cut texts into words "
         "that is known; like it are '%.*s' and '%.*s'",
         gg_str_esc(&e, name), (int)near.name[0].size, near.name[0].data,
         (int)near.name[1].size, near.name[1].data);

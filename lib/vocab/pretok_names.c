@@ -1,7 +1,7 @@
 /* pretok_names.c - names of tokenizer.ggml.pre that there are
  *
- * A name that no program knows is a slip of who wrote it, and most programs
- * refuse the model for it.
+ * A name that no program knows is a mistake of the file's author, and most
+ * programs refuse the model for it.
  */
 #include "config.h"
 #include "vocab/pretok.h"

@@ -3,7 +3,7 @@
  * Not all converters write the keys for them, or write them as ordinary tokens:
  * a text that names a role makes a control token of it. Of several texts for
  * one role the first in the list counts. (Texts: the models' own
- * tokenizer_config. json, as collected by llama.cpp of August 2026.)
+ * tokenizer_config.json, as collected by llama.cpp of August 2026.)
  */
 #include "config.h"
 #include "vocab/vocab.h"

@@ -18,7 +18,8 @@ static int hex(char c)
                                   : -1;
 }
 
-/* The byte at t.data[*i], and on to the next. What is no escape is itself. */
+/* The byte at t.data[*i], and on to the next. A byte that begins no
+ * escape stands for itself. */
 static char next_byte(struct gguf_str t, size_t *i)
 {
     char c = t.data[(*i)++];

@@ -166,7 +166,7 @@ static void check_private(void)
     unlink(model_path);
 }
 
-/* Under the journal's name lies what is none. */
+/* Under the journal's name lies a file that is not a journal. */
 static void check_stranger(void)
 {
     struct gguf_edit_params p = GGUF_EDIT_PARAMS_INIT;

@@ -309,7 +309,7 @@ ok 'with texts of control tokens read, and nothing round the text'
 for ids in '1 x' '1 -2' '1,2' '1 99999999999999999999' '3 2048'; do
     echo "$ids" >"$tmp/bad"
     run "$ppl" -m "$m" -f "$tmp/bad" --detokenize
-    fails ': byte [012] \|: byte [0-9]: id [0-9]*, number 1, is no token, there are 2048$'
+    fails ': byte [012] \|: byte [0-9]: id [0-9]*, number 1, is not a token, there are 2048$'
     ok "no ids: $ids"
 done
 
@@ -389,11 +389,11 @@ bad_ids() # ids, arguments, message
     fails "$3" && left_alone
     ok "no rows, and the file as it was: $3"
 }
-bad_ids '1 2\n2048' '' 'some: byte 4: id 2048, number 2, is no token, there are 2048$'
+bad_ids '1 2\n2048' '' 'some: byte 4: id 2048, number 2, is not a token, there are 2048$'
 bad_ids '1 -2' '' 'some: byte 2 begins no token id, a decimal number$'
 bad_ids '1 0x2' '' 'some: byte 2 begins no token id, a decimal number$'
 bad_ids '1 99999999999999999999999999999999' '' \
-    'byte 2: id 9\{24\}\.\.\., number 1, is no token, there are 2048$'
+    'byte 2: id 9\{24\}\.\.\., number 1, is not a token, there are 2048$'
 bad_ids '' '' 'some: there are no token ids in it$'
 bad_ids ' \n' '' 'some: there are no token ids in it$'
 bad_ids '1 2 3 4 5' '-c 4' \
@@ -416,7 +416,7 @@ mkdir "$tmp/fix" && "$builddir/tests/mkfix" "$tmp/fix" || exit 99
 printf 'zzxy' >"$tmp/word"
 b=$tmp/fix/model-pre-unknown.gguf
 run "$ppl" -m "$b" -f "$tmp/word" --tokenize
-fails "tokenizer.ggml.pre '.*' is no way to cut texts.*; like it are '.*' and '"
+fails "tokenizer.ggml.pre '.*' is not a way to cut texts.*; like it are '.*' and '"
 ok 'an unknown name of a way to cut words: names like it'
 run "$ppl" -m "$b" -f "$tmp/word" --tokenize --no-bos --pre qwen2
 test $rc -eq 0 && printf '261\tzzxy\n' | cmp -s - "$tmp/out"

@@ -131,7 +131,7 @@ static void check_wpm(void)
              "a\x01"
              "b\xe2\x80\x8b \xef\xbf\xbd\xff",
              0, "9,10"),
-       "control characters and what is no UTF-8 are nothing");
+       "control characters and what is not UTF-8 are nothing");
     ok(gives(o.v,
              "\t a\xc2\xa0\xe3\x80\x80"
              "e\n",
@@ -219,7 +219,7 @@ static void check_ugm(void)
     end(&o);
 }
 
-/* Scores that are no numbers, or none at all. */
+/* Scores that are not numbers, or no scores. */
 static void ugm_scores(struct gguf_meta *m)
 {
     float s[GG_LEN(ugm)];
@@ -275,7 +275,7 @@ static void check_rwkv(void)
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "a\0xzz", 5, 0, &t, NULL) == GGUF_OK &&
            same_ids(&t, "1,6,10"),
-       "a zero byte; an escape that is none");
+       "a zero byte; a backslash that begins no escape");
     gguf_tokens_fini(&t);
     ok(gguf_vocab_tokenize(o.v, "ad", 2, 0, &t, &o.err) == GGUF_E_VOCAB &&
            strstr(o.err.message, "no token for byte 0x64"),

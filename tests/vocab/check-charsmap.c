@@ -84,7 +84,7 @@ static void check_rewriting(void)
              "a\xff"
              "b\xed\xa0\x80",
              0, "4,9,5,9,9,9"),
-       "bytes that are no UTF-8 are U+FFFD");
+       "bytes that are not UTF-8 are U+FFFD");
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     ok(gguf_vocab_tokenize(o.v, "A\0A", 3, 0, &t, NULL) == GGUF_OK &&
            same_ids(&t, "5,2,5"),
