@@ -38,5 +38,5 @@ compile() # NAME
         -o "$tmp/$1.lo" >"$tmp/log" 2>&1 &&
         "$builddir/libtool" --silent --mode=link --tag=CC $CC_FOR_TEST \
             ${TEST_CFLAGS-} "$tmp/$1.lo" "$builddir/libgguf.la" \
-            -o "$tmp/$1" >>"$tmp/log" 2>&1
+            ${TEST_LIBS-} -o "$tmp/$1" >>"$tmp/log" 2>&1
 }

@@ -1,9 +1,9 @@
 /* stream.h - a queue of work on a thread of its own
  *
  * All that the tables of an asynchronous backend in host memory need, except
- * compute. Calls are queued by one thread at
- * a time and run one after the other. When one fails, those after it are
- * dropped, but events are still reached, so that no thread waits forever.
+ * compute. Calls are queued by one thread at a time and run one after the
+ * other. When one fails, those after it are dropped, but events are still
+ * reached, so that no thread waits forever.
  */
 #ifndef GG_BACKEND_STREAM_H
 #define GG_BACKEND_STREAM_H

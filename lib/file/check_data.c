@@ -189,8 +189,8 @@ static uint64_t first_unit(const struct scales *s, const uint8_t *p,
     return i;
 }
 
-/* The smallest value wins, whichever thread comes first. Relaxed: read after the
- * threads have met. */
+/* The smallest value wins, whichever thread comes first. Relaxed: read after
+ * the threads have met. */
 static void lower_to(_Atomic uint64_t *v, uint64_t to)
 {
     uint64_t old = atomic_load_explicit(v, memory_order_relaxed);

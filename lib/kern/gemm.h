@@ -8,8 +8,8 @@
  *
  * What goes in and comes out is weights of any type, activations in f32, sums
  * in f32. What lies in panels is the business of a precision: its packers
- * write what its tile reads. The code that drives a product counts blocks and bytes
- * and names no type of a number. A precision is a row of struct
+ * write what its tile reads. The code that drives a product counts blocks
+ * and bytes and names no type of a number. A precision is a row of struct
  * gg_kern_gemm for each level:
  *
  *     exact   w panel [k][mr] f32, x panel [k][nr] f32; a block is one step.

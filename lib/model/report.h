@@ -1,8 +1,8 @@
 /* report.h - one way to say that something is wrong about a model
  *
- * A check hands each fault that it finds over here. It becomes a finding and the
- * check goes on (gguf-info --check), or an error that ends the opening of a
- * model: both find the same faults.
+ * A check hands over here each fault that it finds. It becomes a finding and
+ * the check goes on (gguf-info --check), or an error that ends the opening of
+ * a model: both find the same faults.
  */
 #ifndef GG_MODEL_REPORT_H
 #define GG_MODEL_REPORT_H

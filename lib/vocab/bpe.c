@@ -1,11 +1,11 @@
 /* bpe.c - byte-level byte-pair encoding
  *
  * The text is cut into words (pretok.h), a word into bytes; the key
- * tokenizer.ggml.merges lists pairs that may be joined, the best first. In token texts each
- * byte is written as a character that prints: itself where it does, else
- * U+0100 and following. (Sennrich et al., arXiv 1508.07909; Radford et al.
- * 2019; ids checked against llama.cpp.) Some vocabularies do without: their
- * tokens are plain UTF-8, a word starts as characters, and blanks may be
+ * tokenizer.ggml.merges lists pairs that may be joined, the best first. In
+ * token texts each byte is written as a character that prints: itself where it
+ * does, else U+0100 and following. (Sennrich et al., arXiv 1508.07909; Radford
+ * et al. 2019; ids checked against llama.cpp.) Some vocabularies do without:
+ * their tokens are plain UTF-8, a word starts as characters, and blanks may be
  * U+2581.
  */
 #include "config.h"

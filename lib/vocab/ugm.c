@@ -1,9 +1,9 @@
 /* ugm.c - the unigram language model of SentencePiece
  *
  * Of all ways to cut a text into tokens the one whose scores, logarithms of
- * probabilities, add up to the most (Viterbi). A character that is not a token by itself
- * may be the unknown token, at ten less than the lowest score. (Kudo,
- * arXiv 1804.10959; ids checked against llama.cpp and SentencePiece.)
+ * probabilities, add up to the most (Viterbi). A character that is not a token
+ * by itself may be the unknown token, at ten less than the lowest score.
+ * (Kudo, arXiv 1804.10959; ids checked against llama.cpp and SentencePiece.)
  *
  * The normalised text is looked at through a window: where no token goes across
  * a place, what comes before it is settled, and is put out. A window is as long

@@ -8,7 +8,7 @@ cp "$srcdir/doc/backend.c" "$srcdir/tests/graph/use-backend.c" "$tmp"
 if grep '#include' "$tmp/backend.c" | grep -v '<' >"$tmp/log"; then bad=1; else
     bad=0; fi
 verdict "it includes public headers only" $bad "$tmp/log"
-TEST_CFLAGS="${TEST_CFLAGS-} -lm"
+TEST_LIBS=-lm
 compile use-backend
 verdict "it compiles" $? "$tmp/log"
 "$tmp/use-backend" >"$tmp/out" 2>&1
