@@ -45,6 +45,7 @@ void gen_tensor(struct gen *g, int64_t ne0, int64_t ne1, const char *fmt, ...)
     t->ne[0] = ne0;
     t->ne[1] = ne1 ? ne1 : 1;
     t->ne[2] = t->ne[3] = 1;
+    t->values = NULL;
 }
 
 /* ---- weights: FNV-1a of the name seeds splitmix64, whose four 16-bit parts
@@ -122,6 +123,10 @@ void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t)
     double gain = 1, mean = 1, dev = 0.1;
     int gains = 1;
     size_t k = 0;
+    if (t->values) {
+        memcpy(out, t->values, elements(t) * sizeof *out);
+        return;
+    }
     for (size_t i = 0; i < g->n_gain; i++)
         if (fits(t->name, g->gain[i].pattern))
             gain = g->gain[i].factor;

@@ -15,6 +15,7 @@ struct gen_tensor {
     char name[64];
     unsigned n_dims;
     int64_t ne[4];
+    const float *values; /* NULL: from its name */
 };
 
 struct gen {

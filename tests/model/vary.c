@@ -1,0 +1,134 @@
+/* vary.c - small changes of models, and how far they lead */
+#include "config.h"
+#include "tests/model/vary.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct skeleton vary_model;
+
+/* ---- changes ---- */
+
+void vary_must(enum gguf_status st)
+{
+    if (st != GGUF_OK)
+        abort();
+}
+
+void vary_u32(const char *key, uint32_t v)
+{
+    vary_must(gguf_meta_set_u32(vary_model.g.meta, key, v, NULL));
+}
+
+void vary_f32(const char *key, float v)
+{
+    vary_must(gguf_meta_set_f32(vary_model.g.meta, key, v, NULL));
+}
+
+void vary_bool(const char *key, bool v)
+{
+    vary_must(gguf_meta_set_bool(vary_model.g.meta, key, v, NULL));
+}
+
+void vary_str(const char *key, const char *s)
+{
+    vary_must(gguf_meta_set_strz(vary_model.g.meta, key, s, NULL));
+}
+
+void vary_i32s(const char *key, const int32_t *v, size_t n)
+{
+    vary_must(
+        gguf_meta_set_array(vary_model.g.meta, key, GGUF_VAL_I32, v, n, NULL));
+}
+
+void vary_sections(const char *key, int32_t first)
+{
+    vary_i32s(key, (const int32_t[]){ first, first, first, 0 }, 4);
+}
+
+void vary_drop(const char *key)
+{
+    gguf_meta_remove(vary_model.g.meta, key);
+}
+
+struct gen_tensor *vary_find(const char *name)
+{
+    for (size_t i = 0; i < vary_model.g.n; i++)
+        if (!strcmp(vary_model.g.t[i].name, name))
+            return &vary_model.g.t[i];
+    abort();
+}
+
+void vary_drop_tensor(const char *name)
+{
+    struct gen *g = &vary_model.g;
+    struct gen_tensor *t = vary_find(name);
+    g->n--;
+    memmove(t, t + 1, (size_t)(g->t + g->n - t) * sizeof *t);
+}
+
+void vary_gain(const char *pattern, double factor)
+{
+    if (!gen_gain(&vary_model.g, pattern, factor))
+        abort();
+}
+
+void vary_values(const char *name, const float *v)
+{
+    vary_find(name)->values = v;
+}
+
+/* ---- outputs ---- */
+
+static bool rows_of(struct run *r, const struct gguf_batch *b, float *out)
+{
+    const float *rows;
+    if (gguf_model_get_info(r->model)->has_logits)
+        return run_logits(r, b, out);
+    if (gguf_session_decode(r->session, b, &r->err) != GGUF_OK ||
+        gguf_session_states(r->session, 0, b->n, &rows, &r->err) != GGUF_OK)
+        return false;
+    memcpy(out, rows, b->n * VARY_V * sizeof *out);
+    return true;
+}
+
+bool vary_outputs(const char *name, vary_fn *change, uint32_t n_ctx,
+                  size_t n_tok, float *out, struct gguf_error *err)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    gguf_token tok[VARY_N];
+    uint8_t want[VARY_N];
+    struct run r;
+    size_t size;
+    if (!skeleton_open(&vary_model, name))
+        abort();
+    if (change)
+        change();
+    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
+    p.n_ctx = n_ctx;
+    skeleton_tokens(tok);
+    memset(want, 1, sizeof want);
+    b.n = n_tok;
+    b.token = tok;
+    b.want = want;
+    const bool good = run_open(&r, file, size, 1, &p) && rows_of(&r, &b, out);
+    *err = r.err;
+    run_close(&r);
+    free(file);
+    skeleton_close(&vary_model);
+    return good;
+}
+
+double vary_apart(const char *name, vary_fn *a, vary_fn *b, uint32_t n_ctx,
+                  size_t n_tok)
+{
+    static float x[VARY_N * VARY_V], y[VARY_N * VARY_V];
+    struct gguf_error err;
+    if (vary_outputs(name, a, n_ctx, n_tok, x, &err) &&
+        vary_outputs(name, b, n_ctx, n_tok, y, &err))
+        return run_nmse(x, y, n_tok * VARY_V);
+    printf("# %s: %s\n", name, err.message);
+    return 9;
+}

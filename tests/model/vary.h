@@ -1,0 +1,51 @@
+/* vary.h - small changes of the models of tests/model/arch, and what they do to
+ * the outputs
+ *
+ * One model at a time: a change is a function that edits vary_model between
+ * its being read and its becoming a file.
+ */
+#ifndef TESTS_MODEL_VARY_H
+#define TESTS_MODEL_VARY_H
+
+#include "tests/model/run.h"
+#include "tests/model/skeleton.h"
+
+enum { VARY_N = SKELETON_TOKENS, VARY_V = SKELETON_VOCAB };
+
+/* What is being changed. */
+extern struct skeleton vary_model;
+
+typedef void vary_fn(void);
+
+/* ---- changes; all abort if they cannot be made ---- */
+
+void vary_must(enum gguf_status st);
+void vary_u32(const char *key, uint32_t v);
+void vary_f32(const char *key, float v);
+void vary_bool(const char *key, bool v);
+void vary_str(const char *key, const char *s);
+void vary_i32s(const char *key, const int32_t *v, size_t n);
+/* rope.dimension_sections of three axes of equal size */
+void vary_sections(const char *key, int32_t first);
+void vary_drop(const char *key);
+void vary_drop_tensor(const char *name);
+void vary_gain(const char *pattern, double factor);
+/* The tensor of that name. */
+struct gen_tensor *vary_find(const char *name);
+/* Values of a tensor, which are kept, instead of those that its name gives. */
+void vary_values(const char *name, const float *v);
+
+/* ---- outputs ---- */
+
+/* Logits or states of a changed model of that name, of n_tok tokens in a
+ * context, [n_tok][VARY_V]; change may be NULL. false: err says why it cannot
+ * be opened. */
+bool vary_outputs(const char *name, vary_fn *change, uint32_t n_ctx,
+                  size_t n_tok, float *out, struct gguf_error *err);
+
+/* How far two variants are from each other (run_nmse); 9: one cannot be
+ * opened. */
+double vary_apart(const char *name, vary_fn *a, vary_fn *b, uint32_t n_ctx,
+                  size_t n_tok);
+
+#endif
