@@ -30,6 +30,7 @@ struct dims {
     const struct gg_kern_gemm *g;
     size_t group;     /* heads that share keys */
     size_t block_tok; /* tokens of a task */
+    size_t mask_rows; /* of a task: its tokens, of each head if they differ */
     size_t n_blocks;  /* of tokens */
     size_t n_tasks;
     size_t cols;   /* of a task, rounded up to nr */
@@ -51,7 +52,7 @@ struct scratch {
     unsigned char *packed; /* weights: columns of as many, cols / nr panels */
     float *scores;         /* [cols][keys], then weights */
     float *out;            /* [cols][dv], not divided by sum yet */
-    float *mask;           /* [block_tok][keys] */
+    float *mask;           /* [mask_rows][keys] */
     void *buf;             /* of pack_rows */
     float *values;         /* [v_rows][dv], decoded */
     float *max;            /* [cols], of the scores so far */
@@ -70,6 +71,7 @@ static void dims_init(struct dims *s, const struct gg_attn_args *a)
     s->group = (size_t)(a->n_head / a->n_head_kv);
     s->block_tok = GG_MAX(N_COLS / s->group, 1);
     s->block_tok = GG_MIN(s->block_tok, (size_t)a->n_tok);
+    s->mask_rows = s->block_tok * (a->mask_nb[1] ? s->group : 1);
     s->n_blocks = ((size_t)a->n_tok + s->block_tok - 1) / s->block_tok;
     s->n_tasks = s->n_blocks * (size_t)a->n_head_kv * (size_t)a->n_seq;
     s->cols = round_up(s->group * s->block_tok, g->nr);
@@ -102,7 +104,7 @@ static size_t scratch_init(struct scratch *b, unsigned char *base,
         take(base, &used, col_panels * gg_kern_gemm_x_size(g, s->keys));
     b->scores = take(base, &used, s->cols * s->keys * f);
     b->out = take(base, &used, s->cols * s->dv * f);
-    b->mask = take(base, &used, s->block_tok * s->keys * f);
+    b->mask = take(base, &used, s->mask_rows * s->keys * f);
     b->buf = take(base, &used, g->buf_size);
     b->values = take(base, &used, s->v_rows * s->dv * f);
     b->max = take(base, &used, s->cols * f);
@@ -206,11 +208,13 @@ static bool load_mask(const struct task *t, size_t first, size_t n)
 {
     const struct gg_attn_args *a = t->a;
     const size_t size = gg_dtype_by_index(a->mask_type)->block_size;
+    const size_t n_rows = a->mask_nb[1] ? t->n_cols : t->n_tok;
     bool open = false;
-    for (size_t i = 0; i < t->n_tok; i++) {
+    for (size_t i = 0; i < n_rows; i++) {
         const unsigned char *m = (const unsigned char *)a->mask +
-                                 (t->tok0 + i) * a->mask_nb[0] +
-                                 t->seq * a->mask_nb[1] + first * size;
+                                 (t->tok0 + i % t->n_tok) * a->mask_nb[0] +
+                                 (t->head0 + i / t->n_tok) * a->mask_nb[1] +
+                                 t->seq * a->mask_nb[2] + first * size;
         float *row = t->b->mask + i * t->s->keys;
         a->kern->codec[a->mask_type].decode(m, row, n);
         open = open || a->kern->vec.max(row, n) != -INFINITY;
@@ -254,8 +258,8 @@ static void weigh_column(const struct task *t, size_t col, size_t n,
         cap_scores(s, n, scale, a->softcap);
         scale = 1;
     }
-    const float *mask =
-        a->mask ? t->b->mask + col % t->n_tok * t->s->keys : NULL;
+    const size_t row = a->mask_nb[1] ? col : col % t->n_tok;
+    const float *mask = a->mask ? t->b->mask + row * t->s->keys : NULL;
     const float block_max = vec->scores(s, s, mask, n, scale, slope);
     const float old = t->b->max[col];
     if (block_max > old) {

@@ -4,7 +4,7 @@
  *
  *     s[i] = scale * sum over p of q[t][p] * k[i][p]
  *     s[i] = softcap * tanh(s[i] / softcap)        if softcap is not 0
- *     s[i] = s[i] + slope(h) * mask[t][i]          if there is a mask
+ *     s[i] = s[i] + slope(h) * mask[h][t][i]       if there is a mask
  *     out[t] = sum over i of exp(s[i]) * v[i] / sum over i of exp(s[i])
  *
  * where with sinks the last sum has one more term, exp(sinks[h]).
@@ -35,7 +35,7 @@ struct gg_attn_args {
     size_t v_nb[3];     /* position, head, sequence */
     int k_type, v_type; /* GG_DT_... */
     const void *mask;   /* rows of n_kv, or NULL */
-    size_t mask_nb[2];  /* token, sequence (0: the same for all) */
+    size_t mask_nb[3];  /* token, head, sequence (0: the same for all) */
     int mask_type;      /* GG_DT_F32 or GG_DT_F16 */
     const float *sinks; /* [n_head], or NULL */
     float *out;         /* rows of dv; overlaps no input */

@@ -103,7 +103,8 @@ GGUF_API struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx,
  *   q     f32 [d, n_tok, n_head, n_seq]
  *   k     [d, n_kv, n_head_kv, n_seq], f32, f16 or another type that decodes
  *   v     [dv, n_kv, n_head_kv, n_seq], likewise
- *   mask  f32 or f16 [n_kv, >= n_tok, 1, n_seq or 1], or NULL: added
+ *   mask  f32 or f16 [n_kv, >= n_tok, n_head or 1, n_seq or 1], or NULL:
+ *         added
  * -> [dv, n_head, n_tok, n_seq]. n_head is a multiple of n_head_kv; head h
  * reads h / (n_head / n_head_kv). slope as with soft_max; softcap != 0
  * replaces the scaled product x by softcap * tanh(x / softcap) before the

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum mask_kind { NONE, CAUSAL, RANDOM };
+enum mask_kind { NONE, CAUSAL, RANDOM, HEADS };
 
 struct shape {
     const char *name;
@@ -35,6 +35,9 @@ static const struct shape shapes[] = {
     { "group of 3, odd sizes", 20, 13, 37, 129, 6, 2, 1, RANDOM, false, 0, 0 },
     { "ALiBi, 6 heads", 16, 40, 33, 65, 6, 6, 1, CAUSAL, true, 8, 0 },
     { "softcap", 48, 48, 9, 150, 4, 2, 2, RANDOM, false, 0, 20 },
+    { "a mask for each head", 16, 24, 37, 140, 6, 6, 2, HEADS, false, 0, 0 },
+    { "a mask for each head, grouped, half", 16, 24, 40, 140, 6, 2, 1, HEADS,
+      true, 0, 0 },
     { "wide group", 16, 16, 5, 17, 128, 1, 1, CAUSAL, false, 0, 0 },
     { "long rows", 320, 288, 3, 11, 2, 1, 1, NONE, false, 0, 0 },
 };
@@ -94,13 +97,14 @@ static float mask_at(const struct shape *s, size_t tok, size_t pos)
 static void problem_init(struct problem *p, const struct shape *s,
                          const struct gg_kern *kern)
 {
-    const size_t n_mask = s->n_kv * s->n_tok;
+    const size_t n_rows = s->n_tok * (s->mask == HEADS ? s->n_head : 1);
+    const size_t n_mask = s->n_kv * n_rows;
     *p = (struct problem){ .s = s };
     p->q = values(s->d * s->n_tok * s->n_head * s->n_seq, 1);
     p->k = values(s->d * s->n_kv * s->n_head_kv * s->n_seq, 3);
     p->v = values(s->dv * s->n_kv * s->n_head_kv * s->n_seq, 1);
     p->mask = values(n_mask, 0);
-    for (size_t t = 0; t < s->n_tok; t++)
+    for (size_t t = 0; t < n_rows; t++)
         for (size_t i = 0; i < s->n_kv; i++)
             p->mask[t * s->n_kv + i] = mask_at(s, t, i);
     p->k16 = halves(p->k, s->d * s->n_kv * s->n_head_kv * s->n_seq);
@@ -125,7 +129,8 @@ static void problem_init(struct problem *p, const struct shape *s,
         .mask = s->mask == NONE ? NULL
                 : s->half       ? p->mask16
                                 : p->mask,
-        .mask_nb = { s->n_kv * e, 0 },
+        .mask_nb = { s->n_kv * e,
+                     s->mask == HEADS ? s->n_tok * s->n_kv * e : 0, 0 },
         .mask_type = s->half ? GG_DT_F16 : GG_DT_F32,
         .out = p->out,
         .out_nb = { (s->dv + 3) * f, (s->dv + 3) * s->n_head * f,
@@ -192,6 +197,8 @@ static double token_error(const struct problem *p, size_t seq, size_t h,
     const struct shape *s = p->s;
     const size_t h_kv = h / (s->n_head / s->n_head_kv);
     const float *q = p->q + ((seq * s->n_head + h) * s->n_tok + t) * s->d;
+    const float *mask =
+        p->mask + (s->mask == HEADS ? h * s->n_tok + t : t) * s->n_kv;
     double *w = must(malloc(s->n_kv * sizeof *w));
     double max = -INFINITY, sum = 0, slack = 0, worst = 0;
     for (size_t i = 0; i < s->n_kv; i++) {
@@ -210,7 +217,7 @@ static double token_error(const struct problem *p, size_t seq, size_t h,
         if (s->mask != NONE)
             w[i] += (double)gg_attn_slope(s->max_bias, (int64_t)h,
                                           (int64_t)s->n_head) *
-                    (double)p->mask[t * s->n_kv + i];
+                    (double)mask[i];
         max = fmax(max, w[i]);
     }
     for (size_t i = 0; i < s->n_kv; i++) {

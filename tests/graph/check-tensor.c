@@ -304,6 +304,12 @@ static void check_errors(void)
     FAILS(GGUF_E_SHAPE, "matrix numbers", gguf_op_matmul_id(ctx, w, w, ids));
     FAILS(GGUF_E_SHAPE, "attention",
           gguf_op_attention(ctx, w, x, x, NULL, 1, 0, 0));
+    FAILS(GGUF_E_SHAPE, "masks of 2 heads for 4",
+          gguf_op_attention(
+              ctx, gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 8, 1, 4, 1),
+              gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 8, 5, 4, 1),
+              gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 8, 5, 4, 1),
+              gguf_tensor_4d(ctx, GGUF_DTYPE_F32, 5, 1, 2, 1), 1, 0, 0));
     FAILS(GGUF_E_SHAPE, "tensor of 5 dimensions",
           gguf_tensor_create(ctx, 0, 5, (int64_t[]){ 1, 1, 1, 1, 1 }));
     FAILS(GGUF_E_SHAPE, "-3", gguf_tensor_1d(ctx, GGUF_DTYPE_F32, -3));

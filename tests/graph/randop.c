@@ -131,9 +131,14 @@ ROW(matmul, gguf_op_matmul(r->ctx, SMALL(A(24, 10, 1, 1)), B(24, 7, 2, 1)))
 ROW(matmul_id, gguf_op_matmul_id(r->ctx, SMALL(A(8, 6, 4, 1)), B(8, 1, 3, 1),
                                  gguf_op_top_k(r->ctx, B(4, 3, 1, 1), 2)))
 ROW(out_prod, gguf_op_out_prod(r->ctx, SMALL(A(6, 4, 1, 1)), B(5, 4, 2, 1)))
+static tensor *attention_mask(const struct randop *r)
+{
+    const unsigned kind = (unsigned)rnd_below(3);
+    return kind == 0 ? NULL : kind == 1 ? B(5, 3, 1, 1) : B(5, 3, 4, 1);
+}
 ROW(attention,
     gguf_op_attention_sinks(r->ctx, A(8, 3, 4, 1), B(8, 5, 2, 1),
-                            A(8, 5, 2, 1), rnd_below(2) ? B(5, 3, 1, 1) : NULL,
+                            A(8, 5, 2, 1), attention_mask(r),
                             rnd_below(2) ? A(4, 1, 1, 1) : NULL, 0.3f, 0, 0))
 
 /* --- convolution, recurrences --------------------------------------------- */
