@@ -38,6 +38,10 @@ struct gguf_buffer {
     size_t n_parts;
 };
 
+/* Of types whose buffers are memory of the machine, from the buffer's
+ * allocator. */
+extern const struct gguf_buft_iface gg_backend_host_iface;
+
 /* Buffers with sizes and addresses as those of host memory, and no memory: to
  * learn what tensors and graphs would take. What is set is lost, what is got is
  * 0; nothing must be computed in them. */

@@ -28,13 +28,13 @@ static enum gguf_status host_alloc(const struct gguf_buft *buft,
     return GGUF_OK;
 }
 
-static const struct gguf_buft_iface host_iface = {
-    .struct_size = sizeof host_iface,
+const struct gguf_buft_iface gg_backend_host_iface = {
+    .struct_size = sizeof gg_backend_host_iface,
     .alloc = host_alloc,
     .free = host_free,
 };
 
-static const struct gguf_buft host_buft = { .iface = &host_iface,
+static const struct gguf_buft host_buft = { .iface = &gg_backend_host_iface,
                                             .name = "host",
                                             .alignment = GGUF_TENSOR_ALIGN,
                                             .max_size = SIZE_MAX,
@@ -55,7 +55,7 @@ gguf_host_buft_create(struct gguf_buft **out,
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_host_buft_params", err));
     struct gguf_buft_params all = GGUF_BUFT_PARAMS_INIT;
     all.allocator = p.allocator;
-    all.iface = &host_iface;
+    all.iface = &gg_backend_host_iface;
     all.name = host_buft.name;
     all.alignment = p.alignment;
     all.max_size = p.max_size;

@@ -212,28 +212,6 @@ static bool supports_buft(const struct gguf_device *d,
     return d->buft == buft || (d->buft->is_host && buft->is_host);
 }
 
-static void own_free(struct gguf_buffer *b)
-{
-    gg_mem_free_aligned(b->allocator, b->base);
-}
-
-static enum gguf_status own_alloc(const struct gguf_buft *buft,
-                                  struct gguf_buffer *b, size_t size,
-                                  struct gguf_error *err)
-{
-    void *p = gg_mem_alloc_aligned(b->allocator, size, buft->alignment);
-    if (!p)
-        return gg_error_set_nomem(err, size);
-    gguf_buffer_set_memory(b, p, NULL);
-    return GGUF_OK;
-}
-
-static const struct gguf_buft_iface own_iface = {
-    .struct_size = sizeof own_iface,
-    .alloc = own_alloc,
-    .free = own_free,
-};
-
 static enum gguf_status new_backend(struct gguf_device *d,
                                     struct gguf_backend **out,
                                     struct gguf_error *err)
@@ -322,7 +300,7 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
         c->params.min_size = 32;
     gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
     gg_codec_kern_native(c->kern.codec);
-    c->own_buft = (struct gguf_buft){ .iface = &own_iface,
+    c->own_buft = (struct gguf_buft){ .iface = &gg_backend_host_iface,
                                       .name = "BLAS",
                                       .alignment = GGUF_TENSOR_ALIGN,
                                       .max_size = SIZE_MAX };

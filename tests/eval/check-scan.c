@@ -14,16 +14,7 @@
 
 enum { CTX = 12, CHUNKS = 7, V = 2000, N = CHUNKS * CTX + 5 };
 
-static const struct gen_spec spec = { .arch = "llama",
-                                      .n_vocab = V,
-                                      .n_ctx = 64,
-                                      .n_embd = 32,
-                                      .n_layer = 1,
-                                      .n_ff = 64,
-                                      .n_head = 4,
-                                      .n_head_kv = 2,
-                                      .eps = 1e-5f,
-                                      .freq_base = 10000 };
+static const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = V };
 
 static void *file;
 static size_t file_size;

@@ -74,16 +74,7 @@ static void check_hostile(void)
 
 /* ---- one wrong thing at a time ---- */
 
-static const struct gen_spec spec = { .arch = "llama",
-                                      .n_vocab = 32,
-                                      .n_ctx = 64,
-                                      .n_embd = 32,
-                                      .n_layer = 1,
-                                      .n_ff = 64,
-                                      .n_head = 4,
-                                      .n_head_kv = 2,
-                                      .eps = 1e-5f,
-                                      .freq_base = 10000 };
+static const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = 32 };
 
 static struct gen g;
 

@@ -60,16 +60,7 @@ static void check_sums(void)
 
 /* ---- a model of our own: chunks by hand ---- */
 
-static const struct gen_spec spec = { .arch = "llama",
-                                      .n_vocab = 80,
-                                      .n_ctx = 64,
-                                      .n_embd = 32,
-                                      .n_layer = 1,
-                                      .n_ff = 64,
-                                      .n_head = 4,
-                                      .n_head_kv = 2,
-                                      .eps = 1e-5f,
-                                      .freq_base = 10000 };
+static const struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = 80 };
 
 static int stop_at_two(void *user, size_t chunk, size_t n_chunks,
                        const struct gguf_ppl *one, const struct gguf_ppl *all)
