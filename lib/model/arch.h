@@ -161,6 +161,7 @@ enum { GG_ROPE_NONE = -1 };
 #define GG_ROPE_WHERE_LIST(X)                                                 \
     X(ALL, "")                                                                \
     X(STEP_4, "but every fourth layer")                                       \
+    X(STEP_4_WINDOWS, "but every fourth layer if there are windows")          \
     X(FIRST_OF_4, "but the first of four layers if there are windows")        \
     X(WINDOWS, "in windows only")                                             \
     X(WINDOWS_LEAD, "in windows and leading layers")                          \
@@ -187,14 +188,31 @@ enum gg_model_window {
         GG_N_WINDOWS
 };
 
+/* How positions turn in windows; scaled: by rope.scaling and factors. */
+#define GG_WINDOW_ROPE_LIST(X)                                                \
+    X(SAME, "")                                                               \
+    X(BASE, "own base if given")                                              \
+    X(OWN, "base 10000 unless given, not scaled")                             \
+    X(PLAIN, "not scaled")                                                    \
+    X(PLAIN_BASE, "own base if given, not scaled")
+enum gg_model_window_rope {
+#define X(ID, TEXT) GG_WINDOW_ROPE_##ID,
+    GG_WINDOW_ROPE_LIST(X)
+#undef X
+        GG_N_WINDOW_ROPES
+};
+
 struct gg_model_windows {
     uint8_t rule;     /* enum gg_model_window */
     uint8_t key;      /* enum gg_model_use: attention.sliding_window */
-    uint8_t period;   /* unless attention.sliding_window_pattern says */
+    uint8_t period;   /* unless attention.sliding_window_pattern says: a number
+                       * or an array of a flag for each layer; 0: it must */
+    uint8_t rope;     /* enum gg_model_window_rope */
     bool centred;     /* half of it before a token, half after */
-    bool own_base;    /* rope.freq_base_swa is 10000 unless given, and
-                       * frequencies are not scaled */
     uint16_t only_at; /* layers that a model with windows has; 0: any */
+    uint16_t size;    /* without the key; 0: then there are none */
+    uint16_t exact;   /* whatever the key says, unless that is 0; or 0 */
+    bool full_half;   /* full layers turn half of rope.dimension_count */
 };
 
 #define GG_SCALE_LIST(X)                                                      \
@@ -203,7 +221,7 @@ struct gg_model_windows {
     X(WHOLE, "1/d")                                                           \
     X(VALUE, "1/sqrt(dv)")                                                    \
     X(KEY, "by attention.scale")                                              \
-    X(SIZE, "by size")                                                        \
+    X(SIZE, "1/sqrt(n_embd/n_head) at")                                       \
     X(YARN, "with YaRN's magnitude")                                          \
     X(OUTPUT, "by attention.output_scale")
 enum gg_model_scale {
@@ -409,14 +427,16 @@ struct gg_arch {
     uint8_t freqs;      /* enum gg_model_use: rope_freqs */
     bool longrope;      /* rope_factors_long and _short may be there */
     struct gg_model_windows window;
-    uint8_t scale;  /* enum gg_model_scale: of scores */
-    uint8_t gate;   /* enum gg_model_gate: of attention's result */
-    uint8_t sinks;  /* enum gg_model_use */
-    uint8_t clamp;  /* enum gg_model_use: attention.clamp_kqv */
-    uint8_t alibi;  /* greatest bias, built in */
-    bool alibi_key; /* or attention.max_alibi_bias */
-    bool no_causal; /* never causal; else attention.causal says */
-    bool no_memory; /* all of a sequence is computed at once */
+    uint8_t scale;    /* enum gg_model_scale: of scores */
+    uint8_t scale_at; /* SIZE: layers of a model whose scores are over the
+                       * square root of n_embd / n_head */
+    uint8_t gate;     /* enum gg_model_gate: of attention's result */
+    uint8_t sinks;    /* enum gg_model_use */
+    uint8_t clamp;    /* enum gg_model_use: attention.clamp_kqv */
+    uint8_t alibi;    /* greatest bias, built in */
+    bool alibi_key;   /* or attention.max_alibi_bias */
+    bool no_causal;   /* never causal; else attention.causal says */
+    bool no_memory;   /* all of a sequence is computed at once */
 
     uint8_t ffn;   /* enum gg_ffn */
     uint8_t act;   /* enum gg_model_act */

@@ -44,16 +44,6 @@ static bool has_axes(const struct gguf_model *m)
     return gguf_kv_elems_uint(kv, 0, 2, n, NULL) != GGUF_OK || (n[0] && n[1]);
 }
 
-/* Has it windows? Some have none but with a number of layers, and then also
- * without the key. */
-static bool has_windows(const struct gguf_model *m)
-{
-    const struct gg_model_windows *w = &m->arch->window;
-    if (w->only_at)
-        return m->hp.n_layer == w->only_at;
-    return w->rule != GG_WINDOW_NONE && m->hp.n_window;
-}
-
 /* Is it known how experts are chosen? */
 static bool has_gating(const struct gguf_model *m)
 {
@@ -67,9 +57,6 @@ static bool has_gating(const struct gguf_model *m)
 static enum gguf_status check_keys(const struct gguf_model *m,
                                    struct gguf_error *err)
 {
-    if (has_windows(m))
-        return refuse_key(m, "attention.sliding_window",
-                          "windows are not evaluated yet", err);
     if (!has_gating(m))
         return refuse_key(m, "expert_gating_func",
                           "it is missing, or of a kind that is not evaluated "
@@ -297,6 +284,19 @@ bool gg_model_has_logits(const struct gguf_model *m)
     return m->arch->output != GG_OUTPUT_NONE;
 }
 
+/* Logits that stay within a cap, softly. */
+static tensor *capped(const struct gg_model_at *at, tensor *y)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    float cap = at->arch->cap == 2 ? 30 : 0;
+    if (at->arch->cap && hp->has[GG_HP_logit_cap])
+        cap = hp->logit_cap;
+    if (cap == 0)
+        return y;
+    y = gguf_op_tanh(at->c, gguf_op_scale(at->c, y, 1 / cap));
+    return gguf_op_scale(at->c, y, cap);
+}
+
 tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
                         tensor *states)
 {
@@ -309,7 +309,7 @@ tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
          m->arch->logit_scale == GG_LOGIT_SCALE_OVER_OR_WIDTH) &&
         scale != 0)
         y = gg_model_scaled(&at, y, 1 / scale);
-    return y;
+    return capped(&at, y);
 }
 
 size_t gg_build_n_nodes(const struct gguf_model *m)

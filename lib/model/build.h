@@ -18,9 +18,10 @@ struct gg_model_pass_keys {
                                   * other within the pass */
     struct gguf_tensor *rows;    /* i32 [N]: rows of the whole memory that the
                                   * pass writes */
-    struct gguf_tensor *mask;    /* f32 [n_kv, n_tok, 1, 1 or n_seq] */
-    int64_t n_kv;                /* rows of each sequence that are read */
-    int64_t n_ctx;               /* rows of a stream */
+    struct gguf_tensor *mask[GG_N_SIGHTS]; /* of layers that see so much: f32
+                                            * [n_kv, n_tok, 1, 1 or n_seq] */
+    int64_t n_kv;  /* rows of each sequence that are read */
+    int64_t n_ctx; /* rows of a stream */
 };
 
 /* States of recurrences. Per layer, f32: what tokens were, before a convolution

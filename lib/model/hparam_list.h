@@ -7,8 +7,10 @@
  * FIELD  member of struct gg_hparams (WHERE is MODEL), or of struct
  *        gg_model_layer (LAYER: one value for all layers, or an array with
  *        one for each)
- * KIND   UINT, FLOAT, BOOL, TEXT, or SEEN: an array, or a number that nothing
- *        computes with yet: only whether the key is there is looked at
+ * KIND   UINT, FLOAT, BOOL, TEXT; FLAGS: as UINT, or an array of bool, which
+ *        layers that draft may be left out of; or SEEN: an array, or a number
+ *        that nothing computes with yet: only whether the key is there is
+ *        looked at
  * KEY    after "ARCH."; with a '/' in front it has no prefix
  * MIN, MAX  range of a number, of each of an array's
  * MOST   a field of the model that is the greatest, too, if it is known; or
@@ -96,12 +98,13 @@
       0, NULL, "temperature scale", NULL)                                     \
     X(temp_length, UINT, MODEL, "attention.temperature_length", 0,            \
       GG_SPAN_MAX, none, 0, NULL, "temperature length", NULL)                 \
-    X(window_pattern, SEEN, MODEL, "attention.sliding_window_pattern", 0, 0,  \
-      none, 0, NULL, "pattern of windows", "sliding_window_pattern")          \
+    X(window_pattern, FLAGS, LAYER, "attention.sliding_window_pattern", 0,    \
+      GG_SPAN_MAX, none, 0, NULL, "pattern of windows",                       \
+      "sliding_window_pattern")                                               \
     X(dim_k_swa, UINT, MODEL, "attention.key_length_swa", 1, 1 << 16, none,   \
-      0, NULL, "key width in windows", NULL)                                  \
+      MEMORY, NULL, "key width in windows", NULL)                             \
     X(dim_v_swa, UINT, MODEL, "attention.value_length_swa", 1, 1 << 16, none, \
-      0, NULL, "value width in windows", NULL)                                \
+      MEMORY, NULL, "value width in windows", NULL)                           \
     X(n_shared_kv, UINT, MODEL, "attention.shared_kv_layers", 0, GG_SPAN_MAX, \
       n_layer, MEMORY, NULL, "layers that share keys",                        \
       "num_kv_shared_layers")                                                 \

@@ -24,6 +24,7 @@ struct row {
     uint16_t off;  /* of the field, in gg_hparams or gg_model_layer */
     uint16_t most; /* of another number that is the greatest, in gg_hparams */
     bool any;      /* a count: what is more than fits is the most */
+    bool flags;    /* an array may be of bool, and short */
 };
 
 #define OFF_MODEL(FIELD) offsetof(struct gg_hparams, FIELD)
@@ -32,16 +33,25 @@ struct row {
 #define IS_LAYER_LAYER   1
 #define KIND_UINT        GGUF_HPARAM_UINT
 #define KIND_COUNT       GGUF_HPARAM_UINT
+#define KIND_FLAGS       GGUF_HPARAM_UINT
 #define KIND_FLOAT       GGUF_HPARAM_FLOAT
 #define KIND_BOOL        GGUF_HPARAM_BOOL
 #define KIND_TEXT        GGUF_HPARAM_TEXT
 #define KIND_SEEN        GGUF_HPARAM_OTHER
 #define ANY_UINT         0
 #define ANY_COUNT        1
+#define ANY_FLAGS        0
 #define ANY_FLOAT        0
 #define ANY_BOOL         0
 #define ANY_TEXT         0
 #define ANY_SEEN         0
+#define FLAGS_UINT       0
+#define FLAGS_COUNT      0
+#define FLAGS_FLAGS      1
+#define FLAGS_FLOAT      0
+#define FLAGS_BOOL       0
+#define FLAGS_TEXT       0
+#define FLAGS_SEEN       0
 #define ALWAYS           GGUF_HPARAM_ALWAYS
 #define MEMORY           GGUF_HPARAM_MEMORY
 #define SUMMARY          GGUF_HPARAM_SUMMARY
@@ -52,7 +62,8 @@ static const struct row rows[GG_N_HPARAMS] = {
                           IS_LAYER_##WHERE },                                 \
                         OFF_##WHERE(FIELD),                                   \
                         OFF_MODEL(MOST),                                      \
-                        ANY_##KIND },
+                        ANY_##KIND,                                           \
+                        FLAGS_##KIND },
     GG_HPARAM_LIST(X)
 #undef X
 };
@@ -229,25 +240,33 @@ static read_fn *const readers[] = {
 
 /* ---- one for each layer ---- */
 
-/* A number for all layers or an array of as many: v[n_layer]. */
+static bool elems_good(const struct row *row, const struct gguf_kv *kv)
+{
+    return kv->elem_type == GGUF_VAL_U32 || kv->elem_type == GGUF_VAL_I32 ||
+           kv->elem_type == GGUF_VAL_U64 || kv->elem_type == GGUF_VAL_I64 ||
+           (row->flags && kv->elem_type == GGUF_VAL_BOOL);
+}
+
+/* A number for all layers or an array of as many: v[n_layer], zeroed. */
 static enum gguf_status read_array(struct gg_hparams_reader *r,
+                                   const struct row *row,
                                    const struct gguf_kv *kv, uint64_t *v)
 {
     const uint32_t n = r->hp->n_layer;
+    const uint32_t least = row->flags ? n - r->hp->n_nextn : n;
     struct gguf_error why;
     enum gguf_status st;
     if (kv->type == GGUF_VAL_ARR) {
-        if (kv->elem_type != GGUF_VAL_U32 && kv->elem_type != GGUF_VAL_I32 &&
-            kv->elem_type != GGUF_VAL_U64 && kv->elem_type != GGUF_VAL_I64)
+        if (!elems_good(row, kv))
             return gg_hparams_fault(r, kv, GG_CHECK_KEY_TYPE, GGUF_E_TYPE,
                                     "%s is an array of %s, must be of u32",
                                     r->key, gguf_val_type_name(kv->elem_type));
-        if (kv->n != n)
+        if (kv->n != n && kv->n != least)
             return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                     "%s has %" PRIu64
                                     " elements, there are %" PRIu32 " layers",
                                     r->key, kv->n, n);
-        st = gguf_kv_elems_uint(kv, 0, n, v, &why);
+        st = gguf_kv_elems_uint(kv, 0, (size_t)kv->n, v, &why);
     } else {
         st = gguf_kv_get_uint(kv, &v[0], &why);
         for (uint32_t i = 1; i < n; i++)
@@ -265,7 +284,8 @@ static enum gguf_status read_layers(struct gg_hparams_reader *r,
     const uint64_t min = least_of(r, row), max = most_of(r, row);
     const uint32_t n = r->hp->n_layer;
     r->good = false;
-    GG_TRY(read_array(r, kv, v));
+    memset(v, 0, n * sizeof *v);
+    GG_TRY(read_array(r, row, kv, v));
     if (!r->good)
         return GGUF_OK; /* reported */
     for (uint32_t i = 0; i < n; i++)
@@ -370,8 +390,10 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     if (!hp->n_layer)
         return GGUF_OK; /* reported */
     GG_TRY(load_layers(&r));
+    GG_TRY(gg_hparams_check_windows(&r));
     GG_TRY(gg_hparams_check_heads(&r));
     GG_TRY(gg_hparams_check_rope(&r));
+    GG_TRY(gg_hparams_check_window_rope(&r));
     gg_hparams_fill_scales(&r);
     gg_hparams_fill_layers(&r);
     return GGUF_OK;

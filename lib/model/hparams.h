@@ -21,6 +21,7 @@ enum gg_model_hparam {
 /* What the kinds are in memory. Those of SEEN only say whether there is one. */
 #define GG_HP_C_UINT  uint32_t
 #define GG_HP_C_COUNT uint32_t
+#define GG_HP_C_FLAGS uint32_t
 #define GG_HP_C_FLOAT float
 #define GG_HP_C_BOOL  bool
 #define GG_HP_C_TEXT  struct gguf_str
@@ -31,17 +32,29 @@ enum gg_model_hparam {
 #define GG_HP_IN_LAYER_MODEL(TYPE, FIELD)
 #define GG_HP_IN_LAYER_LAYER(TYPE, FIELD) TYPE FIELD;
 
+/* What tokens of a layer see of those that they may see at all. */
+enum gg_hparams_sight { GG_SEES_ALL, GG_SEES_WINDOW, GG_N_SIGHTS };
+
+/* How far: positions before and after a token's own, within its chunk. */
+struct gg_hparams_reach {
+    int32_t before, after; /* INT32_MAX: all */
+    int32_t chunk;         /* positions of a chunk; 0: there are none */
+};
+
 /* One layer: its numbers, and what it is. */
 struct gg_model_layer {
 #define X(FIELD, KIND, WHERE, ...)                                            \
     GG_HP_IN_LAYER_##WHERE(GG_HP_C_##KIND, FIELD)
     GG_HPARAM_LIST(X)
 #undef X
-    uint8_t mixer; /* enum gg_model_mixer */
-    uint8_t ffn;   /* enum gg_ffn: of a dense part; GG_FFN_NONE */
-    bool moe;      /* it has experts instead */
-    bool drafts;   /* it is of the last, which are not evaluated */
-    bool ropes;    /* positions turn its queries and keys */
+    uint8_t mixer;         /* enum gg_model_mixer */
+    uint8_t ffn;           /* enum gg_ffn: of a dense part; GG_FFN_NONE */
+    bool moe;              /* it has experts instead */
+    bool drafts;           /* it is of the last, which are not evaluated */
+    bool ropes;            /* positions turn its queries and keys */
+    uint8_t sight;         /* enum gg_hparams_sight */
+    uint32_t dim_k, dim_v; /* elements of a key and of a value of a head */
+    float score_scale;     /* of attention */
 };
 
 struct gg_hparams {
@@ -55,9 +68,12 @@ struct gg_hparams {
 
     /* What follows from them. */
     uint32_t n_vocab;
-    float eps;         /* of the norms that the architecture has */
-    float score_scale; /* of attention */
-    struct gguf_rope rope;
+    float eps;                    /* of the norms that the architecture has */
+    struct gguf_rope rope;        /* of layers that see everything */
+    struct gguf_rope rope_window; /* of the others */
+    bool window_factors;          /* frequency factors count there, too */
+    bool has_windows;             /* some layers may see a window only */
+    struct gg_hparams_reach reach[GG_N_SIGHTS];
     struct gg_model_layer *layer; /* n_layer of them */
 };
 

@@ -126,13 +126,18 @@ static void choose_widths(struct gg_hparams *hp, uint32_t n_head)
         hp->dim_v = hp->dim_v_mla;
 }
 
-static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp)
+static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp,
+                         const struct gg_model_layer *l)
 {
-    const float head = 1 / sqrtf((float)hp->dim_k);
+    const float head = 1 / sqrtf((float)l->dim_k);
     switch ((enum gg_model_scale)a->scale) {
     case GG_SCALE_ONE: return 1;
-    case GG_SCALE_WHOLE: return 1 / (float)hp->dim_k;
-    case GG_SCALE_VALUE: return 1 / sqrtf((float)hp->dim_v);
+    case GG_SCALE_WHOLE: return 1 / (float)l->dim_k;
+    case GG_SCALE_VALUE: return 1 / sqrtf((float)l->dim_v);
+    case GG_SCALE_SIZE:
+        return hp->n_layer == a->scale_at && l->n_head
+                   ? 1 / sqrtf((float)(hp->n_embd / l->n_head))
+                   : head;
     case GG_SCALE_KEY: return hp->attn_scale != 0 ? hp->attn_scale : head;
     default: return head;
     }
@@ -152,15 +157,19 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
                                 "embedding_length %" PRIu32,
                                 r->key, n_head, hp->n_embd);
     for (uint32_t i = 0; i < hp->n_layer; i++) {
-        const uint64_t n = hp->layer[i].n_head;
-        if (n * hp->dim_k > GG_WIDTH_MAX || n * hp->dim_v > GG_WIDTH_MAX)
+        struct gg_model_layer *l = &hp->layer[i];
+        const uint64_t n = l->n_head;
+        const bool window = l->sight == GG_SEES_WINDOW;
+        l->dim_k = window && hp->dim_k_swa ? hp->dim_k_swa : hp->dim_k;
+        l->dim_v = window && hp->dim_v_swa ? hp->dim_v_swa : hp->dim_v;
+        if (n * l->dim_k > GG_WIDTH_MAX || n * l->dim_v > GG_WIDTH_MAX)
             return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                     "%s: %" PRIu64 " heads of %" PRIu32
                                     " and %" PRIu32 " elements are too many",
-                                    r->arch->name, n, hp->dim_k, hp->dim_v);
+                                    r->arch->name, n, l->dim_k, l->dim_v);
+        if (l->dim_k)
+            l->score_scale = score_scale(r->arch, hp, l);
     }
-    if (hp->dim_k)
-        hp->score_scale = score_scale(r->arch, hp);
     return GGUF_OK;
 }
 

@@ -76,12 +76,22 @@ static bool ropes(const struct gg_arch *a, const struct gg_hparams *hp,
 {
     if (a->rope == GG_ROPE_NONE)
         return false;
-    switch (a->rope_where) {
+    const bool all = !hp->has_windows;
+    const bool window = hp->layer[il].sight == GG_SEES_WINDOW;
+    switch ((enum gg_model_rope_where)a->rope_where) {
+    case GG_ROPE_WHERE_ALL: return true;
     case GG_ROPE_WHERE_STEP_4: return (il + 1) % 4 != 0;
+    case GG_ROPE_WHERE_STEP_4_WINDOWS: return all || (il + 1) % 4 != 0;
+    case GG_ROPE_WHERE_FIRST_OF_4:
+        /* as files of four layers are read: no model has so few */
+        return all || hp->n_layer == 4 || il % 4 != 0;
+    case GG_ROPE_WHERE_WINDOWS: return all || window;
+    case GG_ROPE_WHERE_WINDOWS_LEAD: return all || window || il < hp->n_dense;
     case GG_ROPE_WHERE_TUNED: return hp->rope_tuned;
     case GG_ROPE_WHERE_LAYERS_32: return hp->n_layer == 32;
-    default: return true; /* those of windows: with windows */
+    case GG_N_ROPE_WHERE: break;
     }
+    return true;
 }
 
 void gg_hparams_fill_layers(struct gg_hparams_reader *r)
@@ -158,14 +168,14 @@ static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
                        const struct gg_model_layer *l,
                        struct gg_model_sizes *z)
 {
-    z->head = hp->dim_k_swa ? NAN : known(hp->dim_k);
-    z->head_v = hp->dim_v_swa ? NAN : known(hp->dim_v);
+    z->head = known(l->dim_k);
+    z->head_v = known(l->dim_v);
     z->n_head = known(l->n_head);
     z->n_head_kv = known(l->n_head_kv);
     z->q = z->n_head * z->head;
     z->k = z->n_head_kv * z->head;
     z->v = z->n_head_kv * z->head_v;
-    z->rot = a->window.own_base && hp->n_rot_swa ? NAN : known(hp->n_rot);
+    z->rot = known(hp->n_rot);
     z->nope = known(z->head - z->rot);
     z->qk_0 = z->head;
     z->qk_q1 = a->qk.form == GG_QK_HEADS ? z->n_head : 1;

@@ -44,24 +44,22 @@ static tensor *wide_norm(const struct gg_model_at *at, enum gg_weight id,
 
 static struct qkv project(const struct gg_model_at *at, tensor *x)
 {
-    const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_layer *l = at->layer;
-    const int64_t n_q = (int64_t)hp->dim_k * l->n_head;
-    const int64_t n_k = (int64_t)hp->dim_k * l->n_head_kv;
+    const int64_t n_q = (int64_t)l->dim_k * l->n_head;
+    const int64_t n_k = (int64_t)l->dim_k * l->n_head_kv;
     struct qkv y;
     if (gg_weight_at(at, GG_W_ATTN_QKV)) {
         tensor *all = clamped(at, gg_model_linear(at, GG_W_ATTN_QKV, x));
-        y.q = part(at, all, 0, hp->dim_k, l->n_head);
-        y.k = part(at, all, n_q, hp->dim_k, l->n_head_kv);
-        y.v = part(at, all, n_q + n_k, hp->dim_v, l->n_head_kv);
+        y.q = part(at, all, 0, l->dim_k, l->n_head);
+        y.k = part(at, all, n_q, l->dim_k, l->n_head_kv);
+        y.v = part(at, all, n_q + n_k, l->dim_v, l->n_head_kv);
         return y;
     }
     y.q = clamped(at, gg_model_linear(at, GG_W_ATTN_Q, x));
     y.k = clamped(at, gg_model_linear(at, GG_W_ATTN_K, x));
     y.v = clamped(at, gg_model_linear(at, GG_W_ATTN_V, x));
-    y.q =
-        heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, y.q), hp->dim_k, l->n_head);
-    y.k = heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), hp->dim_k,
+    y.q = heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, y.q), l->dim_k, l->n_head);
+    y.k = heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), l->dim_k,
                 l->n_head_kv);
     return y;
 }
@@ -83,6 +81,8 @@ static tensor *rope_factors(const struct gg_model_at *at)
 {
     const struct gg_hparams *hp = &at->m->hp;
     const struct gg_weights *top = &at->m->top;
+    if (at->layer->sight == GG_SEES_WINDOW && !hp->window_factors)
+        return NULL;
     const int64_t before =
         hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train;
     if (top->w[GG_W_ROPE_FREQS])
@@ -95,11 +95,13 @@ static tensor *placed(const struct gg_model_at *at, enum gg_weight id,
                       tensor *x)
 {
     const bool late = at->arch->qk.late;
+    const struct gg_hparams *hp = &at->m->hp;
+    const bool window = at->layer->sight == GG_SEES_WINDOW;
     if (!late)
         x = head_norm(at, id, x);
     if (at->layer->ropes)
         x = gguf_op_rope(at->c, x, at->p->pos, rope_factors(at),
-                         &at->m->hp.rope);
+                         window ? &hp->rope_window : &hp->rope);
     return late ? head_norm(at, id, x) : x;
 }
 
@@ -158,17 +160,17 @@ tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const struct gg_model_pass *p = at->p;
-    const struct gg_hparams *hp = &at->m->hp;
     const struct gg_model_layer *l = at->layer;
     struct qkv y = project(at, x);
     y.q = placed(at, GG_W_ATTN_Q_NORM, y.q);
     y.k = placed(at, GG_W_ATTN_K_NORM, y.k);
-    y.k = seen(at, p->keys.k, y.k, hp->dim_k, l->n_head_kv);
-    y.v = seen(at, p->keys.v, y.v, hp->dim_v, l->n_head_kv);
-    y.q = in_pass(at, y.q, hp->dim_k, l->n_head);
+    y.k = seen(at, p->keys.k, y.k, l->dim_k, l->n_head_kv);
+    y.v = seen(at, p->keys.v, y.v, l->dim_v, l->n_head_kv);
+    y.q = in_pass(at, y.q, l->dim_k, l->n_head);
     tensor *taken = gguf_op_attention_sinks(
-        c, y.q, y.k, y.v, p->keys.mask, gg_weight_at(at, GG_W_ATTN_SINKS),
-        hp->score_scale, gg_model_alibi(at->m), score_cap(at));
-    return gguf_op_reshape_2d(c, taken, (int64_t)hp->dim_v * l->n_head,
+        c, y.q, y.k, y.v, p->keys.mask[l->sight],
+        gg_weight_at(at, GG_W_ATTN_SINKS), l->score_scale,
+        gg_model_alibi(at->m), score_cap(at));
+    return gguf_op_reshape_2d(c, taken, (int64_t)l->dim_v * l->n_head,
                               p->n_tok * p->n_seq);
 }

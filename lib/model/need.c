@@ -360,7 +360,9 @@ LIST(k_all, GG_KEY(n_ctx_train), GG_KEY(n_layer), GG_KEY(n_embd),
 LIST(k_moe, GG_KEY_MAYBE(expert_gating), GG_KEY_MAYBE(expert_norm),
      GG_KEY_MAYBE(expert_scale), GG_KEY_MAYBE(n_group),
      GG_KEY_MAYBE(n_group_used));
-LIST(k_window, GG_KEY_MAYBE(n_window), GG_KEY_MAYBE(rope_base_swa));
+LIST(k_window, GG_KEY_MAYBE(n_window), GG_KEY_MAYBE(window_pattern),
+     GG_KEY_MAYBE(rope_base_swa), GG_KEY_MAYBE(dim_k_swa),
+     GG_KEY_MAYBE(dim_v_swa), GG_KEY_MAYBE(n_rot_swa));
 
 /* More of what a choice stands for. */
 static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)

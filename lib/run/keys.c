@@ -1,7 +1,8 @@
 /* keys.c - memory of attention: a key and a value for each token
  *
  * Where a token lies does not matter: a mask, made of positions, says what it
- * sees. Where nothing is kept, tokens see those of their pass.
+ * sees: one for all layers that see everything, and one for those that see a
+ * window. Where nothing is kept, tokens see those of their pass.
  */
 #include "config.h"
 #include "run/memory.h"
@@ -12,10 +13,18 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
                                     unsigned which)
 {
-    const struct gg_hparams *hp = &m->model->hp;
-    const int64_t d = which ? hp->dim_v : hp->dim_k;
-    return gguf_tensor_2d(c, m->dtype, d * hp->layer[il].n_head_kv,
+    const struct gg_model_layer *l = &m->model->hp.layer[il];
+    const int64_t d = which ? l->dim_v : l->dim_k;
+    return gguf_tensor_2d(c, m->dtype, d * l->n_head_kv,
                           (int64_t)m->n_ctx * m->n_streams);
+}
+
+static struct gguf_tensor *mask_of(struct gguf_ctx *c, int64_t n_kv,
+                                   const struct gg_ubatch_shape *h,
+                                   const char *name)
+{
+    return gg_run_input(
+        gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, h->n_tok, 1, h->n_mask), name);
 }
 
 static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
@@ -27,44 +36,55 @@ static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
                                                      h->n_tok * h->n_seq),
                                       "kv_rows")
                        : NULL;
-    m->in[1] = gg_run_input(
-        gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, h->n_tok, 1, h->n_mask),
-        "mask");
+    m->in[1 + GG_SEES_ALL] = mask_of(c, n_kv, h, "mask");
+    m->in[1 + GG_SEES_WINDOW] =
+        m->model->hp.has_windows ? mask_of(c, n_kv, h, "window_mask") : NULL;
     pass->keys =
         (struct gg_model_pass_keys){ .k = m->t,
                                      .v = m->t ? m->t + m->model->hp.n_layer
                                                : NULL,
                                      .rows = m->in[0],
-                                     .mask = m->in[1],
+                                     .mask = { m->in[1], m->in[2] },
                                      .n_kv = n_kv,
                                      .n_ctx = m->n_ctx };
 }
 
-/* The mask row by row, in place where the graph's mask is in host memory. */
-static enum gguf_status fill(struct gg_memory *m,
-                             const struct gg_run_ubatch *u,
-                             struct gguf_error *err)
+/* A mask row by row, in place where the graph's is in host memory. */
+static enum gguf_status fill_mask(struct gg_memory *m,
+                                  const struct gg_run_ubatch *u,
+                                  enum gg_hparams_sight which,
+                                  struct gguf_error *err)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const struct gg_ubatch_sight sight = {
         .kept = m->kept,
         .causal = m->model->hp.causal && !m->model->arch->no_causal,
         .far = gg_model_alibi(m->model) > 0,
+        .reach = m->model->hp.reach[which],
     };
     const int64_t n_kv = m->kept ? h->n_kv : h->n_tok;
-    struct gguf_tensor *t = m->in[1];
-    GG_TRY(gg_run_input_set(m->in[0], u->row, err));
-    if (!t->buffer)
+    struct gguf_tensor *t = m->in[1 + which];
+    if (!t || !t->buffer)
         return GGUF_OK;
     const bool host = gguf_buft_is_host(gguf_buffer_buft(t->buffer));
     const size_t size = (size_t)n_kv * sizeof(float);
     for (int64_t i = 0; i < h->n_mask * h->n_tok; i++) {
         const size_t at = (size_t)i * size;
         float *row = host ? (float *)(void *)((char *)t->data + at) : m->row;
-        gg_ubatch_mask(u, i, sight, row);
+        gg_ubatch_mask(u, i, &sight, row);
         if (!host)
             GG_TRY(gguf_tensor_set(t, row, at, size, err));
     }
+    return GGUF_OK;
+}
+
+static enum gguf_status fill(struct gg_memory *m,
+                             const struct gg_run_ubatch *u,
+                             struct gguf_error *err)
+{
+    GG_TRY(gg_run_input_set(m->in[0], u->row, err));
+    for (unsigned i = 0; i < GG_N_SIGHTS; i++)
+        GG_TRY(fill_mask(m, u, (enum gg_hparams_sight)i, err));
     return GGUF_OK;
 }
 

@@ -18,12 +18,12 @@ struct gg_memory {
     const struct gguf_model *model;
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_streams, dtype;
-    bool kept;                 /* else of the pass alone */
-    struct gguf_tensor **t;    /* two for each layer, those of the first half
+    bool kept;              /* else of the pass alone */
+    struct gguf_tensor **t; /* two for each layer, those of the first half
                               * first; NULL where a layer has another kind */
-    struct gguf_tensor *in[2]; /* inputs of the last graph */
-    float *row;                /* of a mask */
-    int32_t *ids;              /* 0, 1, ... n_streams - 1 */
+    struct gguf_tensor *in[1 + GG_N_SIGHTS]; /* inputs of the last graph */
+    float *row;                              /* of a mask */
+    int32_t *ids;                            /* 0, 1, ... n_streams - 1 */
 };
 
 struct gg_memory_kind {

@@ -156,35 +156,59 @@ uint32_t gg_ubatch_output(const struct gg_run_ubatch *u,
 
 /* ---- what each of them sees ---- */
 
-/* A token at pos: what was at its position and before. */
+/* Positions that a token sees. */
+struct span {
+    int32_t first, last;
+};
+
+static struct span seen_from(int32_t pos, const struct gg_hparams_reach *r)
+{
+    struct span s = { GG_MAX(pos - r->before, 0), pos > INT32_MAX - r->after
+                                                      ? INT32_MAX
+                                                      : pos + r->after };
+    const int32_t in_chunk = r->chunk ? pos % r->chunk : 0;
+    if (r->chunk) {
+        s.first = GG_MAX(s.first, pos - in_chunk);
+        s.last = s.last - pos > r->chunk - 1 - in_chunk
+                     ? pos + (r->chunk - 1 - in_chunk)
+                     : s.last;
+    }
+    return s;
+}
+
+/* Cells of a sequence; those that are free are at no position. */
 static void mask_cells(const struct gg_run_stream *st, int32_t pos,
-                       int64_t n_kv, bool far, float *mask)
+                       struct span span, int64_t n_kv, bool far, float *mask)
 {
     for (int64_t k = 0; k < n_kv; k++)
-        mask[k] = st->pos[k] < 0 || st->pos[k] > pos ? -INFINITY
+        mask[k] = st->pos[k] < span.first || st->pos[k] > span.last ? -INFINITY
                   : far ? (float)(st->pos[k] - pos)
                         : 0;
 }
 
-/* All but repetitions, or those before. */
+/* All but repetitions. */
 static void mask_beside(const struct gg_ubatch_shape *h, const int32_t *all,
-                        int32_t pos, bool causal, bool far, float *mask)
+                        int32_t pos, struct span span, bool far, float *mask)
 {
     for (int64_t k = 0; k < h->n_tok; k++)
-        mask[k] = k >= h->n_real || (causal && all[k] > pos) ? -INFINITY
+        mask[k] = k >= h->n_real || all[k] < span.first || all[k] > span.last
+                      ? -INFINITY
                   : far ? -fabsf((float)(all[k] - pos))
                         : 0;
 }
 
 void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
-                    struct gg_ubatch_sight sight, float *mask)
+                    const struct gg_ubatch_sight *sight, float *mask)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const int64_t q = i / h->n_tok;
-    if (sight.kept)
-        mask_cells(&u->cells->stream[h->first_stream + q], u->pos[i], h->n_kv,
-                   sight.far, mask);
+    const int32_t pos = u->pos[i];
+    struct span span = seen_from(pos, &sight->reach);
+    if (sight->causal || sight->kept)
+        span.last = GG_MIN(span.last, pos);
+    if (sight->kept)
+        mask_cells(&u->cells->stream[h->first_stream + q], pos, span, h->n_kv,
+                   sight->far, mask);
     else
-        mask_beside(h, u->pos + q * h->n_tok, u->pos[i], sight.causal,
-                    sight.far, mask);
+        mask_beside(h, u->pos + q * h->n_tok, pos, span, sight->far, mask);
 }

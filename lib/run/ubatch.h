@@ -10,6 +10,7 @@
 #ifndef GG_RUN_UBATCH_H
 #define GG_RUN_UBATCH_H
 
+#include "model/hparams.h"
 #include "run/batch.h"
 
 /* What the graph of a pass depends on: equal shapes, the same graph. */
@@ -59,12 +60,13 @@ struct gg_ubatch_sight {
     bool kept;   /* the cells of its sequence, else the tokens beside it */
     bool causal; /* of those beside it, none that come later */
     bool far;    /* distances count */
+    struct gg_hparams_reach reach;
 };
 
 /* Row i of a mask: for each of the n_kv cells of token i's sequence, or each of
  * the n_tok tokens beside it, minus infinity if it is not seen, else 0 or,
  * where distances count, minus how far away it is. */
 void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
-                    struct gg_ubatch_sight sight, float *mask);
+                    const struct gg_ubatch_sight *sight, float *mask);
 
 #endif

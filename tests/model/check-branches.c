@@ -11,10 +11,6 @@ enum { N = VARY_N, V = VARY_V };
 
 /* ---- refused ---- */
 
-static void olmo2_window(void)
-{
-    vary_u32("olmo2.attention.sliding_window", 8);
-}
 static void glm4_axes(void)
 {
     vary_sections("glm4.rope.dimension_sections", 4);
@@ -49,12 +45,6 @@ static void not_causal(void)
     vary_bool("qwen3.attention.causal", false);
 }
 
-static void exaone4_windows(void)
-{
-    vary_u32("exaone4.block_count", 64);
-    for (int i = 0; i < 64; i++)
-        gen_tensor(&vary_model.g, 1, 0, "pad.%d", i);
-}
 static void no_gating(void)
 {
     vary_drop("dots1.expert_gating_func");
@@ -69,7 +59,6 @@ static const struct {
     void (*change)(void);
     const char *says;
 } refused[] = {
-    { "olmo2", olmo2_window, "olmo2.attention.sliding_window: windows" },
     { "glm4", glm4_axes, "glm4.rope.dimension_sections: positions" },
     { "glm4", glm4_all_draft, "glm4.nextn_predict_layers: the file has only" },
     { "arcee", arcee_factors, "rope.scaling.type 'longrope' is not" },
@@ -78,8 +67,6 @@ static const struct {
     { "refact", refact_experts, "refact.expert_count is 4: models of" },
     { "qwen3moe", groups, "qwen3moe.expert_group_count is 2: groups" },
     { "granitemoe-moe", no_gate, "'blk.0.ffn_gate_exps.weight' is missing" },
-    { "exaone4", exaone4_windows,
-      "exaone4.attention.sliding_window: windows" },
     { "dots1", no_gating, "dots1.expert_gating_func: it is missing" },
     { "bailingmoe2", other_gating, "bailingmoe2.expert_gating_func: it is" },
     { "qwen3", not_causal, "qwen3.attention.causal is false" },

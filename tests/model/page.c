@@ -17,6 +17,7 @@ static const char *const qkvs[] = { GG_QKV_LIST(X) };
 static const char *const qks[] = { GG_QK_LIST(X) };
 static const char *const rope_wheres[] = { GG_ROPE_WHERE_LIST(X) };
 static const char *const windows[] = { GG_WINDOW_LIST(X) };
+static const char *const window_ropes[] = { GG_WINDOW_ROPE_LIST(X) };
 static const char *const scales[] = { GG_SCALE_LIST(X) };
 static const char *const gates[] = { GG_GATE_LIST(X) };
 static const char *const ffns[] = { GG_FFN_LIST(X) };
@@ -117,6 +118,8 @@ static void attention(struct cell *c, const struct gg_arch *a)
             a->qk.maybe ? " maybe" : "", a->qk.value ? ", of v too" : "");
     if (a->scale)
         add(c, "scale %s", scales[a->scale]);
+    if (a->scale_at)
+        add(c, "%u layers", a->scale_at);
     add(c, "%s", gates[a->gate]);
     if (a->sinks)
         add(c, "sinks%s", use(a->sinks));
@@ -124,9 +127,11 @@ static void attention(struct cell *c, const struct gg_arch *a)
     if (a->attn_cap)
         add(c, "scores capped at %u", a->attn_cap);
     if (a->window.rule)
-        add(c, "window%s, %s%s%s", use(a->window.key), windows[a->window.rule],
-            a->window.centred ? ", centred" : "",
-            a->window.own_base ? ", own base" : "");
+        add(c, "window%s, %s%s", use(a->window.key), windows[a->window.rule],
+            a->window.centred ? ", centred" : "");
+    if (a->window.exact || a->window.size)
+        add(c, "of %u%s", a->window.exact ? a->window.exact : a->window.size,
+            a->window.exact ? "" : " unless given");
     if (a->window.period)
         add(c, "period %u", a->window.period);
     if (a->window.only_at)
@@ -139,6 +144,9 @@ static void positions(struct cell *c, const struct gg_arch *a)
                                          "M-RoPE", "interleaved M-RoPE" };
     add(c, "%s", a->rope == GG_ROPE_NONE ? "" : kinds[a->rope]);
     add(c, "%s", rope_wheres[a->rope_where]);
+    if (a->window.rope)
+        add(c, "in windows %s", window_ropes[a->window.rope]);
+    add_if(c, a->window.full_half, "half as many in full layers");
     add_if(c, a->rope_axes && a->rope < GGUF_ROPE_MROPE,
            "M-RoPE with sections");
     add_if(c, a->freqs, "rope_freqs");

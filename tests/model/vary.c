@@ -16,30 +16,58 @@ void vary_must(enum gguf_status st)
         abort();
 }
 
+struct name {
+    char s[128];
+};
+
+/* A key in full. */
+static const char *full(struct name *n, const char *key)
+{
+    struct gguf_str arch;
+    if (key[0] != '.')
+        return key;
+    vary_must(gguf_kv_get_str(
+        gguf_meta_find(vary_model.g.meta, "general.architecture"), &arch,
+        NULL));
+    snprintf(n->s, sizeof n->s, "%.*s%s", (int)arch.size, arch.data, key);
+    return n->s;
+}
+
 void vary_u32(const char *key, uint32_t v)
 {
-    vary_must(gguf_meta_set_u32(vary_model.g.meta, key, v, NULL));
+    struct name n;
+    vary_must(gguf_meta_set_u32(vary_model.g.meta, full(&n, key), v, NULL));
 }
 
 void vary_f32(const char *key, float v)
 {
-    vary_must(gguf_meta_set_f32(vary_model.g.meta, key, v, NULL));
+    struct name n;
+    vary_must(gguf_meta_set_f32(vary_model.g.meta, full(&n, key), v, NULL));
 }
 
 void vary_bool(const char *key, bool v)
 {
-    vary_must(gguf_meta_set_bool(vary_model.g.meta, key, v, NULL));
+    struct name n;
+    vary_must(gguf_meta_set_bool(vary_model.g.meta, full(&n, key), v, NULL));
 }
 
 void vary_str(const char *key, const char *s)
 {
-    vary_must(gguf_meta_set_strz(vary_model.g.meta, key, s, NULL));
+    struct name n;
+    vary_must(gguf_meta_set_strz(vary_model.g.meta, full(&n, key), s, NULL));
+}
+
+void vary_array(const char *key, enum gguf_val_type type, const void *v,
+                size_t n)
+{
+    struct name name;
+    vary_must(gguf_meta_set_array(vary_model.g.meta, full(&name, key), type, v,
+                                  n, NULL));
 }
 
 void vary_i32s(const char *key, const int32_t *v, size_t n)
 {
-    vary_must(
-        gguf_meta_set_array(vary_model.g.meta, key, GGUF_VAL_I32, v, n, NULL));
+    vary_array(key, GGUF_VAL_I32, v, n);
 }
 
 void vary_sections(const char *key, int32_t first)
@@ -49,7 +77,8 @@ void vary_sections(const char *key, int32_t first)
 
 void vary_drop(const char *key)
 {
-    gguf_meta_remove(vary_model.g.meta, key);
+    struct name n;
+    gguf_meta_remove(vary_model.g.meta, full(&n, key));
 }
 
 struct gen_tensor *vary_find(const char *name)
@@ -93,12 +122,13 @@ static bool rows_of(struct run *r, const struct gguf_batch *b, float *out)
     return true;
 }
 
-bool vary_outputs(const char *name, vary_fn *change, uint32_t n_ctx,
-                  size_t n_tok, float *out, struct gguf_error *err)
+bool vary_part(const char *name, vary_fn *change, uint32_t n_ctx, size_t from,
+               size_t to, int32_t first, float *out, struct gguf_error *err)
 {
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[VARY_N];
+    int32_t pos[VARY_N];
     uint8_t want[VARY_N];
     struct run r;
     size_t size;
@@ -110,8 +140,11 @@ bool vary_outputs(const char *name, vary_fn *change, uint32_t n_ctx,
     p.n_ctx = n_ctx;
     skeleton_tokens(tok);
     memset(want, 1, sizeof want);
-    b.n = n_tok;
-    b.token = tok;
+    for (size_t i = from; i < to; i++)
+        pos[i] = first + (int32_t)i;
+    b.n = to - from;
+    b.token = tok + from;
+    b.pos = pos + from;
     b.want = want;
     const bool good = run_open(&r, file, size, 1, &p) && rows_of(&r, &b, out);
     *err = r.err;
@@ -119,6 +152,12 @@ bool vary_outputs(const char *name, vary_fn *change, uint32_t n_ctx,
     free(file);
     skeleton_close(&vary_model);
     return good;
+}
+
+bool vary_outputs(const char *name, vary_fn *change, uint32_t n_ctx,
+                  size_t n_tok, float *out, struct gguf_error *err)
+{
+    return vary_part(name, change, n_ctx, 0, n_tok, 0, out, err);
 }
 
 double vary_apart(const char *name, vary_fn *a, vary_fn *b, uint32_t n_ctx,

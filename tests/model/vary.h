@@ -19,12 +19,16 @@ typedef void vary_fn(void);
 
 /* ---- changes; all abort if they cannot be made ---- */
 
+/* Keys in full, or ".x" for ARCHITECTURE.x. */
+
 void vary_must(enum gguf_status st);
 void vary_u32(const char *key, uint32_t v);
 void vary_f32(const char *key, float v);
 void vary_bool(const char *key, bool v);
 void vary_str(const char *key, const char *s);
 void vary_i32s(const char *key, const int32_t *v, size_t n);
+void vary_array(const char *key, enum gguf_val_type type, const void *v,
+                size_t n);
 /* rope.dimension_sections of three axes of equal size */
 void vary_sections(const char *key, int32_t first);
 void vary_drop(const char *key);
@@ -42,6 +46,10 @@ void vary_values(const char *name, const float *v);
  * be opened. */
 bool vary_outputs(const char *name, vary_fn *change, uint32_t n_ctx,
                   size_t n_tok, float *out, struct gguf_error *err);
+
+/* The same of the tokens [from, to), token i at position first + i. */
+bool vary_part(const char *name, vary_fn *change, uint32_t n_ctx, size_t from,
+               size_t to, int32_t first, float *out, struct gguf_error *err);
 
 /* How far two variants are from each other (run_nmse); 9: one cannot be
  * opened. */
