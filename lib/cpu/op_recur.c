@@ -8,23 +8,19 @@
 #include "cpu/row.h"
 #include "gguf/op.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
     N_IN = 6, /* sources besides the state, at most */
-    TMP_GATE = N_IN,
-    N_TMP
+    N_TMP = N_IN
 };
 
-/* One token of one head. in: its rows of the sources, in order; gate: room for
- * n floats. */
+/* One token of one head. in: its rows of the sources, in order. */
 struct step {
     int64_t n;
     float *s; /* [n][n]; the header's S[j, i] is s[i * n + j] */
     float *y;
     const float *in[N_IN];
-    float *gate;
     const struct gguf_tensor *t;
     const struct gg_vec_kern *vec;
 };
@@ -73,23 +69,6 @@ static void wkv7_step(const struct step *p)
     }
 }
 
-static void delta_step(const struct step *p)
-{
-    const float *q = p->in[0], *k = p->in[1], *v = p->in[2], *g = p->in[3];
-    const bool one = p->t->src[3]->ne[0] == 1;
-    const float beta = *p->in[4], scale = 1 / sqrtf((float)p->n);
-    for (int64_t j = 0; j < p->n; j++)
-        p->gate[j] = !one || !j ? expf(g[j]) : p->gate[0];
-    for (int64_t i = 0; i < p->n; i++) {
-        float *s = p->s + i * p->n;
-        p->vec->mul(s, s, p->gate, (size_t)p->n);
-        const float e = beta * (v[i] - p->vec->dot(s, k, (size_t)p->n));
-        for (int64_t j = 0; j < p->n; j++)
-            s[j] += k[j] * e;
-        p->y[i] = p->vec->dot(s, q, (size_t)p->n) * scale;
-    }
-}
-
 static size_t recur_work(const struct gguf_tensor *t, unsigned nth,
                          const struct gg_kern *kern)
 {
@@ -120,7 +99,6 @@ static void run_head(const struct step *proto, const struct gg_cpu_task *task,
     const int64_t n = p.n, heads = v->ne[1], tok = v->ne[2];
     float *y = t->data;
     p.s = y + gguf_tensor_n_elements(v) + (seq * heads + h) * n * n;
-    p.gate = gg_row_tmp(task, n, N_TMP, TMP_GATE);
     load_state(p.s, t->src[n_in], task, h, seq);
     for (int64_t k = 0; k < tok; k++) {
         p.y = y + ((seq * tok + k) * heads + h) * n;
@@ -158,4 +136,3 @@ static void each_head(const struct gguf_tensor *t,
 RECUR(rwkv_wkv6, wkv6_step, 5)
 RECUR(rwkv_wkv7, wkv7_step, 6)
 RECUR(gated_linear_attn, gla_step, 4)
-RECUR(gated_delta, delta_step, 5)

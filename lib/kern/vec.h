@@ -66,6 +66,29 @@ typedef void gg_vec_rms_norm_fn(float *y, const float *x, const float *weight,
 typedef void gg_vec_rope_fn(float *y, const float *x, const float *cosine,
                             const float *sine, size_t n_pairs);
 
+/* The gated delta rule (gguf/op_recur.h) of n_rows values of a head, over
+ * n_tok tokens in their order. What all values share is made once: with the
+ * gate g and q times 1 / sqrt(n), gk and gq are g k and g q, elementwise, and
+ * kq is the product of k and q. Value i has n numbers s, of which each token
+ * makes
+ *     e = beta (v[i] - sum of s gk)
+ *     y[i] = sum of s gq + e kq
+ *     s = g s + e k
+ * rounded as products of floats are (FMA or not), sums in any order. What
+ * becomes of a value does not depend on those beside it, nor on how tokens are
+ * divided among calls. Without tokens s is not written. SUM. */
+struct gg_vec_delta {
+    size_t n, n_rows, n_tok;
+    const float *from;            /* [n_rows][n]: s before; or s itself */
+    float *s;                     /* [n_rows][n], after the last token */
+    const float *g, *k, *gk, *gq; /* [n_tok][n] */
+    const float *beta, *kq;       /* [n_tok] */
+    const float *v;               /* [n_tok][v_stride], n_rows of each */
+    float *y;                     /* [n_tok][y_stride], likewise */
+    size_t v_stride, y_stride;
+};
+typedef void gg_vec_delta_fn(const struct gg_vec_delta *p);
+
 /* X(TYPE, NAME): the kernel NAME is a gg_vec_TYPE_fn, gg_vec_NAME_LEVEL at
  * every level. */
 #define GG_VEC_LIST(X)                                                        \
@@ -82,7 +105,8 @@ typedef void gg_vec_rope_fn(float *y, const float *x, const float *cosine,
     X(soft_max, soft_max)                                                     \
     X(rms_norm, rms_norm)                                                     \
     X(rope, rope_norm)                                                        \
-    X(rope, rope_neox)
+    X(rope, rope_neox)                                                        \
+    X(delta, delta)
 
 struct gg_vec_kern {
 #define X(TYPE, NAME) gg_vec_##TYPE##_fn *NAME;

@@ -5,6 +5,7 @@
  * lengths of vectors. A seed as argument gives other data.
  */
 #include "config.h"
+#include "base/compiler.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
 
@@ -347,6 +348,144 @@ static void check_rope(const struct gg_vec_kern *k)
     ok(good, "%s: rope is exact, in place too", level_name);
 }
 
+/* ---- the delta rule ---- */
+
+enum { D_N = 130, D_ROWS = 11, D_TOK = 5, D_GAP = 3 };
+
+/* What a call takes, with one s for all levels and one for each. */
+static struct {
+    float g[D_TOK * D_N], k[D_TOK * D_N], gk[D_TOK * D_N], gq[D_TOK * D_N];
+    float beta[D_TOK], kq[D_TOK], v[D_TOK * (D_ROWS + D_GAP)];
+    float from[D_ROWS * D_N + 1];
+} din;
+struct delta_out {
+    float s[D_ROWS * D_N + 1], y[D_TOK * (D_ROWS + D_GAP)];
+};
+
+/* Inputs of which every sum is exact, or any. */
+static void fill_delta(size_t n, bool exact)
+{
+    float *const all[] = { din.k, din.gk, din.gq, din.from };
+    for (size_t a = 0; a < 4; a++)
+        for (size_t i = 0; i < (a < 3 ? D_TOK : D_ROWS) * n; i++)
+            all[a][i] =
+                exact ? (float)rnd_below(3) - 1 : rnd_f32() / sqrtf((float)n);
+    for (size_t i = 0; i < D_TOK * n; i++)
+        din.g[i] = exact ? (float)rnd_below(2) : fabsf(rnd_f32());
+    for (size_t i = 0; i < D_TOK; i++) {
+        din.beta[i] = exact ? (float)rnd_below(2) : fabsf(rnd_f32());
+        din.kq[i] = exact ? (float)rnd_below(3) - 1 : rnd_f32();
+    }
+    for (size_t i = 0; i < D_TOK * (D_ROWS + D_GAP); i++)
+        din.v[i] = exact ? (float)rnd_below(9) - 4 : rnd_f32();
+}
+
+/* Values [first, first + rows), tokens [tok, tok + n_tok), from what s was
+ * before: din.from, or to's. */
+static void run_delta(gg_vec_delta_fn *f, size_t n, size_t first, size_t rows,
+                      size_t tok, size_t n_tok, struct delta_out *to)
+{
+    const struct gg_vec_delta p = {
+        .n = n,
+        .n_rows = rows,
+        .n_tok = n_tok,
+        .from = (tok ? to->s : din.from) + first * n,
+        .s = to->s + first * n,
+        .g = din.g + tok * n,
+        .k = din.k + tok * n,
+        .gk = din.gk + tok * n,
+        .gq = din.gq + tok * n,
+        .beta = din.beta + tok,
+        .kq = din.kq + tok,
+        .v = din.v + tok * (D_ROWS + D_GAP) + first,
+        .y = to->y + tok * (D_ROWS + D_GAP) + first,
+        .v_stride = D_ROWS + D_GAP,
+        .y_stride = D_ROWS + D_GAP,
+    };
+    f(&p);
+}
+
+/* How far to is from the same in double, in parts of the bound. */
+static double delta_distance(const struct delta_out *to, size_t n)
+{
+    double worst = 0;
+    for (size_t i = 0; i < D_ROWS; i++) {
+        double s[D_N], size[D_N];
+        for (size_t j = 0; j < n; j++) {
+            s[j] = (double)din.from[i * n + j];
+            size[j] = fabs(s[j]);
+        }
+        for (size_t t = 0; t < D_TOK; t++) {
+            const double beta = (double)din.beta[t], kq = (double)din.kq[t];
+            double e = (double)din.v[t * (D_ROWS + D_GAP) + i], y = 0;
+            double e_size = fabs(e), y_size = 0;
+            for (size_t j = 0; j < n; j++) {
+                const double gk = (double)din.gk[t * n + j];
+                const double gq = (double)din.gq[t * n + j];
+                e -= s[j] * gk;
+                e_size += size[j] * fabs(gk);
+                y += s[j] * gq;
+                y_size += size[j] * fabs(gq);
+            }
+            e *= beta;
+            e_size *= fabs(beta);
+            y += e * kq;
+            y_size += e_size * fabs(kq);
+            for (size_t j = 0; j < n; j++) {
+                const double g = (double)din.g[t * n + j];
+                const double k = (double)din.k[t * n + j];
+                s[j] = s[j] * g + e * k;
+                size[j] = size[j] * fabs(g) + e_size * fabs(k);
+            }
+            const double most = (double)((t + 1) * (n + 4)) * FLT_EPSILON;
+            const double got = (double)to->y[t * (D_ROWS + D_GAP) + i];
+            worst = fmax(worst, fabs(got - y) / (most * y_size + 1e-37));
+        }
+        const double most = (double)(D_TOK * (n + 4)) * FLT_EPSILON;
+        for (size_t j = 0; j < n; j++)
+            worst = fmax(worst, fabs((double)to->s[i * n + j] - s[j]) /
+                                    (most * size[j] + 1e-37));
+    }
+    return worst;
+}
+
+static void check_delta(const struct gg_vec_kern *k)
+{
+    static struct delta_out want, got, cut;
+    bool exact = true, same = true, guarded = true;
+    double worst = 0;
+    for (size_t l = 1; lengths[l] <= D_N; l++) {
+        const size_t n = lengths[l];
+        memset(&want, 0, sizeof want);
+        memset(&got, 0, sizeof got);
+        fill_delta(n, true);
+        run_delta(gg_vec_delta_c, n, 0, D_ROWS, 0, D_TOK, &want);
+        run_delta(k->delta, n, 0, D_ROWS, 0, D_TOK, &got);
+        for (size_t i = 0; i < D_ROWS * n; i++)
+            exact = exact && got.s[i] == want.s[i];
+        for (size_t i = 0; i < GG_LEN(got.y); i++)
+            exact = exact && got.y[i] == want.y[i];
+        fill_delta(n, false);
+        got.s[D_ROWS * n] = got.y[D_ROWS] = guard;
+        run_delta(k->delta, n, 0, D_ROWS, 0, D_TOK, &got);
+        guarded =
+            guarded && got.s[D_ROWS * n] == guard && got.y[D_ROWS] == guard;
+        worst = fmax(worst, delta_distance(&got, n));
+        memcpy(&cut, &got, sizeof cut);
+        memset(cut.s, 0, D_ROWS * n * sizeof *cut.s);
+        for (size_t first = 0; first < D_ROWS; first += first ? 5 : 1) {
+            const size_t rows = first ? 5 : 1;
+            run_delta(k->delta, n, first, rows, 0, 2, &cut);
+            run_delta(k->delta, n, first, rows, 2, D_TOK - 2, &cut);
+        }
+        same = same && !memcmp(&cut, &got, sizeof cut);
+    }
+    ok(exact && guarded, "%s: delta of exact inputs is equal", level_name);
+    ok(worst <= 1, "%s: delta within %.2f of the bound of any order",
+       level_name, worst);
+    ok(same, "%s: delta's bits do not depend on parts", level_name);
+}
+
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -368,6 +507,7 @@ int main(int argc, char **argv)
         check_soft_max(&k.vec);
         check_rms_norm(&k.vec);
         check_rope(&k.vec);
+        check_delta(&k.vec);
     }
     return done_testing();
 }

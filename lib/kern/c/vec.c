@@ -134,3 +134,21 @@ void gg_vec_rope_neox_c(float *y, const float *x, const float *cosine,
         y[n_pairs + i] = a * sine[i] + b * cosine[i];
     }
 }
+
+void gg_vec_delta_c(const struct gg_vec_delta *p)
+{
+    const size_t n = p->n;
+    for (size_t i = 0; i < p->n_rows; i++) {
+        const float *from = p->from + i * n;
+        float *s = p->s + i * n;
+        for (size_t t = 0; t < p->n_tok; t++, from = s) {
+            const float *g = p->g + t * n, *k = p->k + t * n;
+            const float before = gg_vec_dot_c(from, p->gk + t * n, n);
+            const float read = gg_vec_dot_c(from, p->gq + t * n, n);
+            const float e = p->beta[t] * (p->v[t * p->v_stride + i] - before);
+            p->y[t * p->y_stride + i] = read + e * p->kq[t];
+            for (size_t j = 0; j < n; j++)
+                s[j] = g[j] * from[j] + e * k[j];
+        }
+    }
+}

@@ -1,5 +1,6 @@
 /* vec_avx2.c - rows of f32 for AVX2 and FMA */
 #include "config.h"
+#include "base/compiler.h"
 #include "kern/vec.h"
 #include "kern/x86/x86.h"
 
@@ -80,6 +81,14 @@ static inline float vf_hsum(VF x)
         _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+static inline void vf_hsum4(float sum[4], const VF x[4])
+{
+    const VF s =
+        _mm256_hadd_ps(_mm256_hadd_ps(x[0], x[1]), _mm256_hadd_ps(x[2], x[3]));
+    _mm_storeu_ps(sum, _mm_add_ps(_mm256_castps256_ps128(s),
+                                  _mm256_extractf128_ps(s, 1)));
 }
 
 static inline float vf_hmax(VF x)

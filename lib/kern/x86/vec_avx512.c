@@ -1,5 +1,6 @@
 /* vec_avx512.c - rows of f32 for AVX-512 */
 #include "config.h"
+#include "base/compiler.h"
 #include "kern/vec.h"
 
 #include <float.h>
@@ -70,6 +71,21 @@ static inline float vf_hsum(VF x)
         _mm_add_ps(_mm256_castps256_ps128(h), _mm256_extractf128_ps(h, 1));
     s = _mm_add_ps(s, _mm_movehl_ps(s, s));
     return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+/* Lanes 4 i + r of one vector: a part of x[r]'s sum. */
+static inline void vf_hsum4(float sum[4], const VF x[4])
+{
+    const VF a =
+        vf_add(_mm512_unpacklo_ps(x[0], x[1]), _mm512_unpackhi_ps(x[0], x[1]));
+    const VF b =
+        vf_add(_mm512_unpacklo_ps(x[2], x[3]), _mm512_unpackhi_ps(x[2], x[3]));
+    const VF s =
+        vf_add(_mm512_shuffle_ps(a, b, 0x44), _mm512_shuffle_ps(a, b, 0xee));
+    const __m256 h =
+        _mm256_add_ps(_mm512_castps512_ps256(s), _mm512_extractf32x8_ps(s, 1));
+    _mm_storeu_ps(sum, _mm_add_ps(_mm256_castps256_ps128(h),
+                                  _mm256_extractf128_ps(h, 1)));
 }
 
 static inline float vf_hmax(VF x)

@@ -11,6 +11,8 @@
  *     vf_round            to the nearest integer
  *     vf_scale2(x, n)     x * 2^n rounded once, |n| <= 160, n an integer
  *     vf_hmax             largest lane
+ *     vf_hsum, vf_hsum4(v)  sum of all lanes; of each of four vectors, in an
+ *                         order that does not depend on the others
  *     VD, vd_add(s, x), vd_add_sq(s, x), vd_sum    sums in double
  *     vf_rotate(x, c, s)  LANES/2 interleaved pairs, c and s LANES/2 values
  *
@@ -255,4 +257,103 @@ void FN(gg_vec_rope_neox)(float *y, const float *x, const float *cosine,
         y[i] = a * cosine[i] - b * sine[i];
         y[n_pairs + i] = a * sine[i] + b * cosine[i];
     }
+}
+
+/* ---- the delta rule ----
+ *
+ * Four values of a head at a time: enough sums to hide each other's latency.
+ * n_rows is a constant, 4 or 1. */
+enum { DELTA_ROWS = 4 };
+
+/* sum of s gk, and of s gq */
+static GG_ALWAYS_INLINE void delta_read(const float *s, const float *gk,
+                                        const float *gq, size_t n, int n_rows,
+                                        float before[DELTA_ROWS],
+                                        float read[DELTA_ROWS])
+{
+    VF a[DELTA_ROWS], b[DELTA_ROWS];
+    size_t j = 0;
+    GG_UNROLL
+    for (int r = 0; r < DELTA_ROWS; r++)
+        a[r] = b[r] = vf_set1(0.0f);
+    for (; n - j >= LANES; j += LANES) {
+        const VF c = vf_load(gk + j), d = vf_load(gq + j);
+        GG_UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            const VF x = vf_load(s + (size_t)r * n + j);
+            a[r] = vf_fma(x, c, a[r]);
+            b[r] = vf_fma(x, d, b[r]);
+        }
+    }
+    if (j < n) {
+        const VF c = vf_load_n(gk + j, n - j), d = vf_load_n(gq + j, n - j);
+        GG_UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            const VF x = vf_load_n(s + (size_t)r * n + j, n - j);
+            a[r] = vf_fma(x, c, a[r]);
+            b[r] = vf_fma(x, d, b[r]);
+        }
+    }
+    vf_hsum4(before, a);
+    vf_hsum4(read, b);
+}
+
+/* to = g s + e k */
+static GG_ALWAYS_INLINE void delta_write(float *to, const float *s,
+                                         const float *g, const float *k,
+                                         size_t n, int n_rows,
+                                         const float error[DELTA_ROWS])
+{
+    VF e[DELTA_ROWS];
+    size_t j = 0;
+    GG_UNROLL
+    for (int r = 0; r < n_rows; r++)
+        e[r] = vf_set1(error[r]);
+    for (; n - j >= LANES; j += LANES) {
+        const VF c = vf_load(g + j), d = vf_load(k + j);
+        GG_UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            const size_t at = (size_t)r * n + j;
+            vf_store(to + at, vf_fma(e[r], d, vf_mul(vf_load(s + at), c)));
+        }
+    }
+    if (j < n) {
+        const VF c = vf_load_n(g + j, n - j), d = vf_load_n(k + j, n - j);
+        GG_UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            const size_t at = (size_t)r * n + j;
+            const VF x = vf_mul(vf_load_n(s + at, n - j), c);
+            vf_store_n(to + at, vf_fma(e[r], d, x), n - j);
+        }
+    }
+}
+
+static GG_ALWAYS_INLINE void delta_rows(const struct gg_vec_delta *p,
+                                        size_t first, int n_rows)
+{
+    const size_t n = p->n;
+    const float *from = p->from + first * n;
+    float *s = p->s + first * n;
+    for (size_t t = 0; t < p->n_tok; t++, from = s) {
+        const float *v = p->v + t * p->v_stride + first;
+        float *y = p->y + t * p->y_stride + first;
+        float before[DELTA_ROWS], read[DELTA_ROWS], error[DELTA_ROWS];
+        delta_read(from, p->gk + t * n, p->gq + t * n, n, n_rows, before,
+                   read);
+        GG_UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            error[r] = p->beta[t] * (v[r] - before[r]);
+            y[r] = read[r] + error[r] * p->kq[t];
+        }
+        delta_write(s, from, p->g + t * n, p->k + t * n, n, n_rows, error);
+    }
+}
+
+void FN(gg_vec_delta)(const struct gg_vec_delta *p)
+{
+    size_t i = 0;
+    for (; p->n_rows - i >= DELTA_ROWS; i += DELTA_ROWS)
+        delta_rows(p, i, DELTA_ROWS);
+    for (; i < p->n_rows; i++)
+        delta_rows(p, i, 1);
 }
