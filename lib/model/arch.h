@@ -166,7 +166,8 @@ enum { GG_ROPE_NONE = -1 };
     X(WINDOWS, "in windows only")                                             \
     X(WINDOWS_LEAD, "in windows and leading layers")                          \
     X(TUNED, "unless rope.scaling.finetuned is false")                        \
-    X(LAYERS_32, "with 32 layers; ALiBi with 40")
+    X(LAYERS_32, "with 32 layers; ALiBi with 40")                             \
+    X(FIRST_HEADS, "if the first layer has heads")
 enum gg_model_rope_where {
 #define X(ID, TEXT) GG_ROPE_WHERE_##ID,
     GG_ROPE_WHERE_LIST(X)
@@ -452,9 +453,10 @@ struct gg_arch {
     uint8_t logit_scale; /* enum gg_model_logit_scale */
     bool residual_scale; /* branches are scaled */
     bool residual_depth; /* by 1.4/sqrt(layers), unless the key is there */
-    uint8_t cap;         /* 1: final_logit_softcapping, 2: 30 unless given */
-    uint8_t attn_cap;    /* attn_logit_softcapping unless given; 0: none */
-    bool nextn;          /* the last layers may draft */
+    bool rescales;    /* the stream is halved every rescale_every_n_layers */
+    uint8_t cap;      /* 1: final_logit_softcapping, 2: 30 unless given */
+    uint8_t attn_cap; /* attn_logit_softcapping unless given; 0: none */
+    bool nextn;       /* the last layers may draft */
 
     /* Weights and keys that nothing above says, as NEED, MAYBE, KEY and
      * KEY_MAYBE of need.h, ended by 0; or NULL. */

@@ -12,8 +12,23 @@ typedef struct gguf_tensor tensor;
 const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_ATTENTION] = { gg_model_mix_attention, GG_W_ATTN_OUT,
                            GG_KEEPS_KEYS },
+    [GG_MIX_MAMBA] = { gg_model_mix_mamba, GG_W_SSM_OUT, GG_KEEPS_STATES,
+                       gg_model_states_mamba },
+    [GG_MIX_MAMBA_NORM] = { gg_model_mix_mamba, GG_W_SSM_OUT, GG_KEEPS_STATES,
+                            gg_model_states_mamba },
     [GG_MIX_MAMBA2] = { gg_model_mix_mamba2, GG_W_SSM_OUT, GG_KEEPS_STATES,
                         gg_model_states_mamba2 },
+    [GG_MIX_PLAMO_MAMBA] = { gg_model_mix_plamo, GG_W_SSM_OUT, GG_KEEPS_STATES,
+                             gg_model_states_plamo },
+    [GG_MIX_ATTENTION_MAMBA2] = { gg_model_mix_attention_mamba2, GG_W_NONE,
+                                  GG_KEEPS_KEYS | GG_KEEPS_STATES,
+                                  gg_model_states_mamba2 },
+    [GG_MIX_RWKV6] = { gg_model_mix_rwkv6, GG_W_TM_OUT, GG_KEEPS_STATES,
+                       gg_model_states_rwkv },
+    [GG_MIX_RWKV6_LINEAR] = { gg_model_mix_rwkv6_linear, GG_W_TM_OUT,
+                              GG_KEEPS_STATES, gg_model_states_rwkv },
+    [GG_MIX_RWKV7] = { gg_model_mix_rwkv7, GG_W_TM_OUT, GG_KEEPS_STATES,
+                       gg_model_states_rwkv },
 };
 
 /* Layers that are computed: those that draft come last. */
@@ -136,7 +151,8 @@ void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
     gg_model_mixers[l->mixer].states(m, l, n);
 }
 
-static struct gg_model_at at_layer(const struct gg_model_pass *p, uint32_t il)
+static struct gg_model_at at_layer(const struct gg_model_pass *p,
+                                   struct gg_model_across *across, uint32_t il)
 {
     const struct gguf_model *m = p->model;
     return (struct gg_model_at){ .p = p,
@@ -145,6 +161,7 @@ static struct gg_model_at at_layer(const struct gg_model_pass *p, uint32_t il)
                                  .arch = m->arch,
                                  .layer = &m->hp.layer[il],
                                  .weights = &m->layer[il],
+                                 .across = across,
                                  .il = il };
 }
 
@@ -158,6 +175,11 @@ static tensor *join(const struct gg_model_at *at,
     y = gg_model_norm_if(at, norms->post, y);
     y = gg_model_scaled(at, y, scaled ? at->m->hp.residual_scale : 1);
     return gg_model_norm_if(at, norms->add, gguf_op_add(at->c, x, y));
+}
+
+static bool is_last(const struct gg_model_at *at)
+{
+    return at->il == n_run(at->m) - 1;
 }
 
 /* Rows that are wanted of the last layer. */
@@ -205,7 +227,7 @@ static tensor *mix(const struct gg_model_at *at, tensor *x, tensor **normed)
     const enum gg_model_order order = order_of(at);
     *normed = gg_model_norm_if(at, a->mix_norm.pre, x);
     tensor *y = mixes ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
-    if (at->il == n_run(at->m) - 1) {
+    if (is_last(at) && !gg_model_ffn_shifts(at->layer)) {
         if (!at->p->n_out)
             return NULL;
         y = mixes ? wanted(at->p, y) : NULL; /* from here on only those */
@@ -217,7 +239,17 @@ static tensor *mix(const struct gg_model_at *at, tensor *x, tensor **normed)
         *normed = gg_model_norm_if(at, ffn_norm(at), x);
     if (!mixes)
         return x;
-    return join(at, &a->mix_norm, x, gg_model_linear(at, mixer->out, y));
+    if (mixer->out != GG_W_NONE)
+        y = gg_model_linear(at, mixer->out, y);
+    return join(at, &a->mix_norm, x, y);
+}
+
+/* Half of the stream after every rescale_every_n_layers-th layer (RWKV-6): what
+ * such files have of matrices that lead back is the smaller the later. */
+static tensor *halved(const struct gg_model_at *at, tensor *x)
+{
+    const uint32_t step = at->arch->rescales ? at->m->hp.rescale : 0;
+    return step && (at->il + 1) % step == 0 ? gg_model_scaled(at, x, 0.5f) : x;
 }
 
 static tensor *layer(const struct gg_model_at *at, tensor *x)
@@ -229,7 +261,10 @@ static tensor *layer(const struct gg_model_at *at, tensor *x)
         return x;
     if (order_of(at) == GG_ORDER_SERIAL)
         normed = gg_model_norm_if(at, ffn_norm(at), x);
-    return join(at, &a->ffn_norm, x, gg_model_feed_forward(at, normed));
+    x = join(at, &a->ffn_norm, x, gg_model_feed_forward(at, normed));
+    if (is_last(at) && gg_model_ffn_shifts(at->layer))
+        x = wanted(at->p, x); /* it needed the tokens before them */
+    return halved(at, x);
 }
 
 /* ---- a pass ---- */
@@ -266,10 +301,11 @@ static tensor *embeddings(const struct gg_model_at *at)
 tensor *gg_build_pass(const struct gg_model_pass *p)
 {
     const struct gguf_model *m = p->model;
-    struct gg_model_at at = at_layer(p, 0);
+    struct gg_model_across across = { 0 };
+    struct gg_model_at at = at_layer(p, &across, 0);
     tensor *x = embeddings(&at);
     for (uint32_t il = 0; il < n_run(m); il++) {
-        at = at_layer(p, il);
+        at = at_layer(p, &across, il);
         x = layer(&at, x);
     }
     if (!p->n_out)
@@ -315,5 +351,7 @@ tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
 size_t gg_build_n_nodes(const struct gguf_model *m)
 {
     const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
-    return 32 + (size_t)m->hp.n_layer * (64 + (m->hp.n_expert ? experts : 0));
+    const size_t states = gg_model_keeps(m) & GG_KEEPS_STATES ? 128 : 0;
+    return 32 + (size_t)m->hp.n_layer *
+                    (64 + states + (m->hp.n_expert ? experts : 0));
 }

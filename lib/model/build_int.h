@@ -4,6 +4,11 @@
 
 #include "model/build.h"
 
+/* What layers of a pass leave for later ones. */
+struct gg_model_across {
+    struct gguf_tensor *value; /* RWKV-7: the first layer's values [E, N] */
+};
+
 /* Where one builds: in a layer of a pass. */
 struct gg_model_at {
     const struct gg_model_pass *p;
@@ -12,6 +17,7 @@ struct gg_model_at {
     const struct gg_arch *arch;
     const struct gg_model_layer *layer; /* of layer il */
     const struct gg_weights *weights;
+    struct gg_model_across *across;
     uint32_t il;
 };
 
@@ -49,7 +55,7 @@ struct gguf_tensor *gg_model_scaled(const struct gg_model_at *at,
 /* ---- mixers ---- */
 
 /* What tokens take from each other, of normed x [n_embd, N] before the matrix
- * that leads back: [.., N]. */
+ * that leads back, if there is one for all of it: [.., N]. */
 typedef struct gguf_tensor *gg_model_mix_fn(const struct gg_model_at *at,
                                             struct gguf_tensor *x);
 /* Elements of a sequence's states in a layer. */
@@ -58,15 +64,18 @@ typedef void gg_model_states_fn(const struct gguf_model *m,
                                 struct gg_model_states *n);
 struct gg_model_mixer_fn {
     gg_model_mix_fn *mix; /* NULL: not evaluated */
-    enum gg_weight out;   /* the matrix that leads back */
+    enum gg_weight out;   /* the matrix that leads back, or GG_W_NONE */
     unsigned keeps;       /* enum gg_model_memory_kinds */
     /* with GG_KEEPS_STATES: how large they are */
     gg_model_states_fn *states;
 };
 extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
-gg_model_mix_fn gg_model_mix_attention, gg_model_mix_mamba2;
-gg_model_states_fn gg_model_states_mamba2;
+gg_model_mix_fn gg_model_mix_attention, gg_model_mix_mamba,
+    gg_model_mix_mamba2, gg_model_mix_attention_mamba2, gg_model_mix_plamo,
+    gg_model_mix_rwkv6, gg_model_mix_rwkv6_linear, gg_model_mix_rwkv7;
+gg_model_states_fn gg_model_states_mamba, gg_model_states_mamba2,
+    gg_model_states_plamo, gg_model_states_rwkv;
 
 /* ---- recur.c: what mixers with a state share ---- */
 
@@ -116,6 +125,11 @@ extern const struct gg_model_act_fn gg_model_acts[GG_N_ACTS];
 /* The feed-forward part of normed x [n_embd, N]. */
 struct gguf_tensor *gg_model_feed_forward(const struct gg_model_at *at,
                                           struct gguf_tensor *x);
+/* RWKV's, mix_rwkv.c: it mixes each token with the one before. Is a layer's of
+ * that kind? */
+struct gguf_tensor *gg_model_channel_mix(const struct gg_model_at *at,
+                                         struct gguf_tensor *x);
+bool gg_model_ffn_shifts(const struct gg_model_layer *layer);
 /* The same with experts. */
 bool gg_ffn_builds(const struct gg_arch *arch,
                    const struct gg_model_layer *layer);

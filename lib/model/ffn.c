@@ -54,11 +54,18 @@ static tensor *fused(const struct gg_model_at *at, tensor *x)
         gg_model_acts[at->arch->act].gated(at->c, half[0], half[1]));
 }
 
+bool gg_model_ffn_shifts(const struct gg_model_layer *l)
+{
+    return l->ffn == GG_FFN_CHANNEL_MIX || l->ffn == GG_FFN_CHANNEL_MIX_R;
+}
+
 typedef tensor *ffn_fn(const struct gg_model_at *at, tensor *x);
 static ffn_fn *const ffns[GG_N_FFNS] = {
     [GG_FFN_GATED] = gated,
     [GG_FFN_FUSED] = fused,
     [GG_FFN_PLAIN] = plain,
+    [GG_FFN_CHANNEL_MIX] = gg_model_channel_mix,
+    [GG_FFN_CHANNEL_MIX_R] = gg_model_channel_mix,
 };
 
 bool gg_ffn_builds(const struct gg_arch *arch, const struct gg_model_layer *l)

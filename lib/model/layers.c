@@ -89,6 +89,7 @@ static bool ropes(const struct gg_arch *a, const struct gg_hparams *hp,
     case GG_ROPE_WHERE_WINDOWS_LEAD: return all || window || il < hp->n_dense;
     case GG_ROPE_WHERE_TUNED: return hp->rope_tuned;
     case GG_ROPE_WHERE_LAYERS_32: return hp->n_layer == 32;
+    case GG_ROPE_WHERE_FIRST_HEADS: return hp->layer[0].n_head > 0;
     case GG_N_ROPE_WHERE: break;
     }
     return true;

@@ -4,6 +4,102 @@
 
 typedef struct gguf_tensor tensor;
 
+/* ---- what all have ---- */
+
+/* x [channels, n_real, n_seq] through the layer's convolution and SiLU. */
+static tensor *filtered(const struct gg_model_at *at, enum gg_weight id,
+                        tensor *x)
+{
+    tensor *before = gg_model_streams(at, at->p->states.conv[at->il], 3);
+    return gguf_op_silu(at->c, gg_model_convolved(at, id, x, before));
+}
+
+/* What a scan reads: heads x [d, n_head, n_real, n_seq], time steps dt
+ * [n_head, n_real, n_seq], decays a, b and c [n_state, n_group, n_real,
+ * n_seq]. */
+struct scan {
+    tensor *x, *dt, *a, *b, *c;
+};
+
+/* The scan, from and to the layer's memory: as x. */
+static tensor *scanned(const struct gg_model_at *at, const struct scan *in)
+{
+    tensor *memory = gg_model_streams(at, at->p->states.scan[at->il], 4);
+    tensor *state;
+    tensor *y = gguf_op_ssm_scan(at->c, memory, in->x, in->dt, in->a, in->b,
+                                 in->c, at->p->states.ids, &state);
+    gg_model_keep(at, state, memory);
+    return y;
+}
+
+/* y [inner, n_real, n_seq] as much as the gate z, a view of as many, says. */
+static tensor *opened(const struct gg_model_at *at, tensor *y, tensor *z)
+{
+    return gguf_op_mul(at->c, y, gguf_op_silu(at->c, z));
+}
+
+/* Part [first, first + n) of columns x [.., N], after a norm if it has one. */
+static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
+                    int64_t n, enum gg_weight norm, bool normed)
+{
+    if (!x)
+        return NULL;
+    x = gguf_op_view_2d(at->c, x, n, x->ne[1], x->nb[1],
+                        (uint64_t)(first * x->nb[0]));
+    return normed ? gg_model_normed(at, GG_NORM_RMS, norm, x) : x;
+}
+
+/* Columns x [n, N] of one group of states, of tokens that count. */
+static tensor *one_group(const struct gg_model_at *at, tensor *x, int64_t n)
+{
+    return gg_model_real_heads(at, gg_model_real(at, x, 0, n), 0, n, 1);
+}
+
+/* ---- Mamba: every channel is a head ---- */
+
+void gg_model_states_mamba(const struct gguf_model *m,
+                           const struct gg_model_layer *l,
+                           struct gg_model_states *n)
+{
+    const struct gg_hparams *hp = &m->hp;
+    (void)l;
+    *n = (struct gg_model_states){
+        .conv = { (int64_t)hp->ssm_conv - 1, hp->ssm_inner },
+        .scan = { hp->ssm_state, 1, hp->ssm_inner }
+    };
+}
+
+/* Gu and Dao, arXiv 2312.00752. FalconMamba has norms without weights on dt, b
+ * and c, Jamba with. */
+tensor *gg_model_mix_mamba(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    const int64_t inner = hp->ssm_inner, rank = hp->ssm_dt,
+                  n_state = hp->ssm_state;
+    const bool normed = at->layer->mixer == GG_MIX_MAMBA_NORM || hp->ssm_rms;
+    tensor *all = gg_model_linear(at, GG_W_M1_IN, x); /* x, z */
+    tensor *z = gg_model_real(at, all, inner, inner);
+    x = filtered(at, GG_W_M1_CONV, gg_model_real(at, all, 0, inner));
+    all = gg_model_linear(at, GG_W_M1_X, gg_model_whole(at, x));
+    tensor *dt = part(at, all, 0, rank, GG_W_M1_DT_NORM, normed);
+    tensor *b = part(at, all, rank, n_state, GG_W_M1_B_NORM, normed);
+    tensor *k = part(at, all, rank + n_state, n_state, GG_W_M1_C_NORM, normed);
+    const struct scan in = {
+        .x = gg_model_real_heads(at, x, 0, 1, inner),
+        .dt = gg_model_real(at, gg_model_linear(at, GG_W_M1_DT, dt), 0, inner),
+        .a = gg_weight_at(at, GG_W_M1_A),
+        .b = one_group(at, b, n_state),
+        .c = one_group(at, k, n_state)
+    };
+    tensor *y = gguf_op_reshape_3d(c, scanned(at, &in), inner, at->p->n_real,
+                                   at->p->n_seq);
+    y = gguf_op_add(c, y, gguf_op_mul(c, x, gg_weight_at(at, GG_W_M1_D)));
+    return gg_model_whole(at, opened(at, y, z));
+}
+
+/* ---- Mamba-2: heads, and groups of them ---- */
+
 /* Elements of a sequence's states of Mamba-2. */
 void gg_model_states_mamba2(const struct gguf_model *m,
                             const struct gg_model_layer *l,
@@ -19,6 +115,7 @@ void gg_model_states_mamba2(const struct gguf_model *m,
     };
 }
 
+/* Dao and Gu, arXiv 2405.21060. */
 tensor *gg_model_mix_mamba2(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -30,24 +127,19 @@ tensor *gg_model_mix_mamba2(const struct gg_model_at *at, tensor *x)
     tensor *all = gg_model_linear(at, GG_W_M2_IN, x); /* z, x, b, c, dt */
     tensor *z = gg_model_real(at, all, 0, inner);
     tensor *dt = gg_model_real(at, all, 2 * inner + 2 * n_bc, n_head);
-    tensor *before = gg_model_streams(at, p->states.conv[at->il], 3);
-    tensor *xbc = gguf_op_silu(
-        c, gg_model_convolved(at, GG_W_M2_CONV,
-                              gg_model_real(at, all, inner, inner + 2 * n_bc),
-                              before));
-    tensor *in = gg_model_real_heads(at, xbc, 0, d, n_head);
-    tensor *memory = gg_model_streams(at, p->states.scan[at->il], 4);
-    tensor *state;
-    tensor *y = gguf_op_ssm_scan(
-        c, memory, in, gguf_op_add(c, dt, gg_weight_at(at, GG_W_M2_DT_B)),
-        gg_weight_at(at, GG_W_M2_A),
-        gg_model_real_heads(at, xbc, inner, n_state, n_group),
-        gg_model_real_heads(at, xbc, inner + n_bc, n_state, n_group),
-        p->states.ids, &state);
-    gg_model_keep(at, state, memory);
-    y = gguf_op_add(c, y, gguf_op_mul(c, in, gg_weight_at(at, GG_W_M2_D)));
+    tensor *xbc = filtered(at, GG_W_M2_CONV,
+                           gg_model_real(at, all, inner, inner + 2 * n_bc));
+    const struct scan in = {
+        .x = gg_model_real_heads(at, xbc, 0, d, n_head),
+        .dt = gguf_op_add(c, dt, gg_weight_at(at, GG_W_M2_DT_B)),
+        .a = gg_weight_at(at, GG_W_M2_A),
+        .b = gg_model_real_heads(at, xbc, inner, n_state, n_group),
+        .c = gg_model_real_heads(at, xbc, inner + n_bc, n_state, n_group)
+    };
+    tensor *y = scanned(at, &in);
+    y = gguf_op_add(c, y, gguf_op_mul(c, in.x, gg_weight_at(at, GG_W_M2_D)));
     y = gguf_op_reshape_3d(c, y, inner, p->n_real, p->n_seq);
-    y = gguf_op_mul(c, y, gguf_op_silu(c, z));
+    y = opened(at, y, z);
     if (gg_weight_at(at, GG_W_M2_NORM)) {
         y = gguf_op_reshape_3d(c, y, inner / n_group, n_group,
                                p->n_real * p->n_seq);
@@ -55,4 +147,78 @@ tensor *gg_model_mix_mamba2(const struct gg_model_at *at, tensor *x)
         y = gguf_op_reshape_3d(c, y, inner, p->n_real, p->n_seq);
     }
     return gg_model_whole(at, y);
+}
+
+/* Falcon-H1: attention beside it, on the same input, each with the matrix that
+ * leads back. */
+tensor *gg_model_mix_attention_mamba2(const struct gg_model_at *at, tensor *x)
+{
+    tensor *seen =
+        gg_model_linear(at, GG_W_ATTN_OUT, gg_model_mix_attention(at, x));
+    tensor *kept =
+        gg_model_linear(at, GG_W_SSM_OUT, gg_model_mix_mamba2(at, x));
+    return gguf_op_add(at->c, seen, kept);
+}
+
+/* ---- PLaMo 2: heads of one group, of which only x is convolved ---- */
+
+void gg_model_states_plamo(const struct gguf_model *m,
+                           const struct gg_model_layer *l,
+                           struct gg_model_states *n)
+{
+    const struct gg_hparams *hp = &m->hp;
+    (void)l;
+    *n = (struct gg_model_states){
+        .conv = { (int64_t)hp->ssm_conv - 1, hp->ssm_inner },
+        .scan = { hp->ssm_state, hp->ssm_inner / hp->ssm_dt, hp->ssm_dt }
+    };
+}
+
+/* Half of each head of x [2 * d * n_head, n_real, n_seq], of the first halves
+ * or the others: [d * n_head, n_real, n_seq]. */
+static tensor *halves(const struct gg_model_at *at, tensor *x, int64_t which,
+                      int64_t d, int64_t n_head)
+{
+    if (!x)
+        return NULL;
+    const int64_t es = x->nb[0];
+    tensor *y =
+        gguf_op_view_4d(at->c, x, d, n_head, x->ne[1], x->ne[2], 2 * d * es,
+                        x->nb[1], x->nb[2], (uint64_t)(which * d * es));
+    return gguf_op_reshape_3d(at->c, gguf_op_cont(at->c, y), d * n_head,
+                              x->ne[1], x->ne[2]);
+}
+
+tensor *gg_model_mix_plamo(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_model_pass *p = at->p;
+    const int64_t inner = hp->ssm_inner, n_head = hp->ssm_dt,
+                  n_state = hp->ssm_state, d = inner / n_head;
+    tensor *all = gg_model_linear(at, GG_W_M1_IN, x); /* a head's z, x */
+    all = gg_model_real(at, all, 0, 2 * inner);
+    tensor *z = halves(at, all, 0, d, n_head);
+    x = filtered(at, GG_W_M1_CONV, halves(at, all, 1, d, n_head));
+    all = gg_model_linear(at, GG_W_PLAMO_X, gg_model_whole(at, x));
+    if (!all)
+        return NULL;
+    const int64_t rank = all->ne[0] - 2 * n_state;
+    tensor *b = part(at, all, 0, n_state, GG_W_PLAMO_B_NORM, true);
+    tensor *k = part(at, all, n_state, n_state, GG_W_PLAMO_C_NORM, true);
+    tensor *dt = part(at, all, 2 * n_state, rank, GG_W_PLAMO_DT_NORM, true);
+    dt = gguf_op_add(c, gg_model_linear(at, GG_W_PLAMO_DT, dt),
+                     gg_weight_at(at, GG_W_M2_DT_B));
+    tensor *by_head =
+        gguf_op_reshape_2d(c, gg_weight_at(at, GG_W_HEADS_D), 1, n_head);
+    const struct scan in = { .x = gg_model_real_heads(at, x, 0, d, n_head),
+                             .dt = gg_model_real(at, dt, 0, n_head),
+                             .a = gguf_op_reshape_2d(
+                                 c, gg_weight_at(at, GG_W_HEADS_A), 1, n_head),
+                             .b = one_group(at, b, n_state),
+                             .c = one_group(at, k, n_state) };
+    tensor *y =
+        gguf_op_add(c, scanned(at, &in), gguf_op_mul(c, in.x, by_head));
+    y = gguf_op_reshape_3d(c, y, inner, p->n_real, p->n_seq);
+    return gg_model_whole(at, opened(at, y, z));
 }

@@ -389,6 +389,7 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
     n->key[GG_HP_attn_cap] = a->attn_cap ? GG_MAY : GG_NO;
     n->key[GG_HP_logit_cap] = a->cap ? GG_MAY : GG_NO;
     n->key[GG_HP_logit_scale] = a->logit_scale ? GG_MAY : GG_NO;
+    n->key[GG_HP_rescale] = a->rescales ? GG_MAY : GG_NO;
     n->key[GG_HP_residual_scale] = a->residual_scale ? GG_MAY : GG_NO;
     n->key[GG_HP_embd_scale] =
         a->embd_scale == GG_EMBD_SCALE_KEY ||

@@ -45,9 +45,12 @@ tensor *gg_model_normed(const struct gg_model_at *at, unsigned kind,
 
 tensor *gg_model_norm_if(const struct gg_model_at *at, unsigned id, tensor *x)
 {
-    return id == GG_W_NONE
-               ? x
-               : gg_model_normed(at, at->arch->norm, (enum gg_weight)id, x);
+    const unsigned instead = gg_weights[id].instead;
+    if (id == GG_W_NONE)
+        return x;
+    if (!gg_weight_at(at, (enum gg_weight)id) && instead != GG_W_NONE)
+        id = instead; /* the file has it under that name */
+    return gg_model_normed(at, at->arch->norm, (enum gg_weight)id, x);
 }
 
 tensor *gg_model_scaled(const struct gg_model_at *at, tensor *x, float scale)
