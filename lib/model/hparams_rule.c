@@ -9,6 +9,28 @@
 
 /* ---- experts ---- */
 
+/* Groups are equal, and those in use have as many experts as are chosen. */
+static enum gguf_status check_groups_of_experts(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint32_t n = hp->n_group, used = hp->n_group_used;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_group);
+    if (hp->n_expert % n)
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32
+                                ", does not divide expert_count %" PRIu32,
+                                r->key, n, hp->n_expert);
+    if (!gg_hparams_find(r, GG_HP_n_group_used))
+        return gg_hparams_missing(r, GG_HP_n_group_used);
+    if (!hp->has[GG_HP_n_group_used])
+        return GGUF_OK; /* reported */
+    const uint32_t per = hp->n_expert / n;
+    const uint32_t least = (hp->n_expert_used + per - 1) / per;
+    if (used < least || used > n)
+        return gg_hparams_bad(r, GG_HP_n_group_used, used, least, n);
+    return GGUF_OK;
+}
+
 enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
@@ -22,13 +44,6 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
                                 ": models of architecture '%s' "
                                 "have no experts",
                                 r->key, n, r->arch->name);
-    if (opens && hp->n_group > 1) {
-        kv = gg_hparams_find(r, GG_HP_n_group);
-        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
-                                "%s is %" PRIu32 ": groups of experts are not "
-                                "evaluated yet",
-                                r->key, hp->n_group);
-    }
     if (!n && used)
         return gg_hparams_bad(r, GG_HP_n_expert_used, used, 0, 0);
     if (!n)
@@ -37,7 +52,7 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
         return has ? gg_hparams_missing(r, GG_HP_n_expert_used) : GGUF_OK;
     if (hp->has[GG_HP_n_expert_used] && (!used || used > n))
         return gg_hparams_bad(r, GG_HP_n_expert_used, used, 1, n);
-    return GGUF_OK;
+    return hp->n_group > 1 ? check_groups_of_experts(r) : GGUF_OK;
 }
 
 /* ---- states ---- */

@@ -35,6 +35,32 @@ static tensor *likelihood(const struct gg_model_at *at, unsigned gating,
     }
 }
 
+/* Scores [n_expert, N] by which experts are chosen: those of all but the best
+ * groups become minus infinity. A group's score is the sum of its two best
+ * (DeepSeek-AI, DeepSeek-V3, arXiv 2412.19437, and its code). DeepSeek-V2 took
+ * the best alone, but files do not say so, and llama.cpp takes two there, too.
+ */
+static tensor *in_groups(const struct gg_model_at *at, tensor *score)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    const int64_t n = hp->n_group, used = hp->n_group_used;
+    if (!score || n <= 1 || used >= n)
+        return score;
+    const int64_t per = hp->n_expert / n, n_tok = score->ne[1];
+    const int64_t two = per > 1 ? 2 : 1;
+    tensor *all = gguf_op_reshape_3d(c, score, per, n, n_tok);
+    tensor *best =
+        gguf_op_get_rows(c, gguf_op_reshape_4d(c, all, 1, per, n, n_tok),
+                         gguf_op_top_k(c, all, two)); /* [1, two, n, N] */
+    best = gguf_op_sum_rows(c, gguf_op_reshape_3d(c, best, two, n, n_tok));
+    tensor *groups =
+        gguf_op_top_k(c, gguf_op_reshape_2d(c, best, n, n_tok), used);
+    tensor *none = gguf_op_clamp(c, all, -INFINITY, -INFINITY);
+    all = gguf_op_set_rows(c, none, gguf_op_get_rows(c, all, groups), groups);
+    return gguf_op_reshape_2d(c, all, hp->n_expert, n_tok);
+}
+
 static bool normalises(const struct gg_model_at *at)
 {
     const uint8_t norm = at->arch->moe.norm;
@@ -51,7 +77,8 @@ static struct choice choose(const struct gg_model_at *at, tensor *x)
     tensor *p = likelihood(at, gating, gg_model_linear(at, GG_W_ROUTER, x));
     tensor *b = gg_weight_at(at, GG_W_ROUTER_SELECT_B);
     struct choice y;
-    y.ids = gguf_op_top_k(c, b ? gguf_op_add(c, p, b) : p, used);
+    y.ids =
+        gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p), used);
     p = gguf_op_reshape_3d(c, p, 1, n, n_tok);
     tensor *w = gguf_op_get_rows(c, p, y.ids); /* without that bias */
     w = gguf_op_reshape_2d(c, w, used, n_tok);

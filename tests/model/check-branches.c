@@ -32,10 +32,6 @@ static void refact_experts(void)
     vary_u32("refact.expert_count", 4);
     vary_u32("refact.expert_used_count", 2);
 }
-static void groups(void)
-{
-    vary_u32("qwen3moe.expert_group_count", 2);
-}
 static void no_gate(void)
 {
     vary_drop_tensor("blk.0.ffn_gate_exps.weight");
@@ -65,7 +61,6 @@ static const struct {
     { "nemotron_h_moe-moe", half_latent,
       "'blk.2.ffn_latent_up.weight' is missing" },
     { "refact", refact_experts, "refact.expert_count is 4: models of" },
-    { "qwen3moe", groups, "qwen3moe.expert_group_count is 2: groups" },
     { "granitemoe-moe", no_gate, "'blk.0.ffn_gate_exps.weight' is missing" },
     { "dots1", no_gating, "dots1.expert_gating_func: it is missing" },
     { "bailingmoe2", other_gating, "bailingmoe2.expert_gating_func: it is" },
