@@ -305,7 +305,8 @@ enum gg_model_experts {
     X(CHOSEN, "softmax of the chosen")                                        \
     X(SQRT_SOFTPLUS, "sqrt(softplus)")                                        \
     X(RAW_SIGMOID, "sigmoid of the chosen, on the input")                     \
-    X(KEY, "by key")
+    X(KEY, "by key")                                                          \
+    X(SIZE, "softmax, or sigmoid by size")
 enum gg_model_gating {
 #define X(ID, TEXT) GG_GATING_##ID,
     GG_GATING_LIST(X)
@@ -431,6 +432,8 @@ struct gg_arch {
     uint8_t scale;    /* enum gg_model_scale: of scores */
     uint8_t scale_at; /* SIZE: layers of a model whose scores are over the
                        * square root of n_embd / n_head */
+    bool yarn_both;   /* YARN: rope.scaling.yarn_log_multiplier is of both
+                       * magnitudes, of positions and of scores */
     uint8_t gate;     /* enum gg_model_gate: of attention's result */
     uint8_t sinks;    /* enum gg_model_use */
     uint8_t clamp;    /* enum gg_model_use: attention.clamp_kqv */

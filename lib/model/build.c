@@ -12,6 +12,12 @@ typedef struct gguf_tensor tensor;
 const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_ATTENTION] = { gg_model_mix_attention, GG_W_ATTN_OUT,
                            GG_KEEPS_KEYS },
+    [GG_MIX_LATENT] = { gg_model_mix_latent, GG_W_ATTN_OUT, GG_KEEPS_KEYS,
+                        NULL, gg_model_keys_latent },
+    [GG_MIX_LATENT_EXPANDED] = { gg_model_mix_latent, GG_W_ATTN_OUT,
+                                 GG_KEEPS_KEYS, NULL, gg_model_keys_latent },
+    [GG_MIX_LATENT_NOPE] = { gg_model_mix_latent, GG_W_ATTN_OUT, GG_KEEPS_KEYS,
+                             NULL, gg_model_keys_latent },
     [GG_MIX_MAMBA] = { gg_model_mix_mamba, GG_W_SSM_OUT, GG_KEEPS_STATES,
                        gg_model_states_mamba },
     [GG_MIX_MAMBA_NORM] = { gg_model_mix_mamba, GG_W_SSM_OUT, GG_KEEPS_STATES,
@@ -81,6 +87,9 @@ static enum gguf_status check_keys(const struct gguf_model *m,
         return refuse_key(m, "rope.dimension_sections",
                           "positions with several axes are not evaluated yet",
                           err);
+    if (m->hp.temp_scale != 0)
+        return refuse_key(m, "attention.temperature_scale",
+                          "temperatures are not evaluated yet", err);
     if (!n_run(m))
         return refuse_key(m, "nextn_predict_layers",
                           "the file has only layers that draft", err);
@@ -142,6 +151,13 @@ unsigned gg_model_keeps(const struct gguf_model *m)
 bool gg_model_is_whole(const struct gguf_model *m)
 {
     return m->arch->no_memory;
+}
+
+void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
+                         struct gg_model_key_sizes *n)
+{
+    gg_model_keys_fn *keys = gg_model_mixers[m->hp.layer[il].mixer].keys;
+    (keys ? keys : gg_model_keys_heads)(m, il, n);
 }
 
 void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
@@ -339,6 +355,8 @@ tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
     const struct gg_model_at at = { .m = m, .c = ctx, .arch = m->arch };
     const float scale = m->hp.logit_scale;
     tensor *y = gg_model_linear(&at, GG_W_OUTPUT, states);
+    if (m->arch->logit_scale == GG_LOGIT_SCALE_WIDTH)
+        y = gg_model_scaled(&at, y, 256.0f / (float)m->hp.n_embd);
     if (m->arch->logit_scale == GG_LOGIT_SCALE_TIMES)
         y = gg_model_scaled(&at, y, scale);
     if ((m->arch->logit_scale == GG_LOGIT_SCALE_OVER ||

@@ -11,8 +11,8 @@
 #include "gguf/graph.h"
 #include "model/model.h"
 
-/* Keys and values of attention. Per layer k and v, [d * n_head_kv, n_ctx *
- * streams]; NULL where a layer has none. */
+/* Keys and values of attention. Per layer k and v, [elements of a token, n_ctx
+ * * streams]; NULL where a layer has none. */
 struct gg_model_pass_keys {
     struct gguf_tensor **k, **v; /* NULL: nothing is kept, and tokens see each
                                   * other within the pass */
@@ -77,6 +77,14 @@ struct gg_model_states {
 };
 void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
                            struct gg_model_states *n);
+
+/* Elements of a token's key and value in a layer that keeps keys: of all heads
+ * together. Values may be a part of keys, and are not kept then. */
+struct gg_model_key_sizes {
+    int64_t k, v; /* v 0: it is not kept */
+};
+void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
+                         struct gg_model_key_sizes *n);
 
 /* The states after the last norm, f32 [n_embd, n_out] in the order of
  * out_rows, an output of the graph; NULL with n_out 0, and after a failure,

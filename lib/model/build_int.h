@@ -62,20 +62,43 @@ typedef struct gguf_tensor *gg_model_mix_fn(const struct gg_model_at *at,
 typedef void gg_model_states_fn(const struct gguf_model *m,
                                 const struct gg_model_layer *l,
                                 struct gg_model_states *n);
+/* Elements of a token's key and value in a layer. */
+typedef void gg_model_keys_fn(const struct gguf_model *m, uint32_t il,
+                              struct gg_model_key_sizes *n);
 struct gg_model_mixer_fn {
     gg_model_mix_fn *mix; /* NULL: not evaluated */
     enum gg_weight out;   /* the matrix that leads back, or GG_W_NONE */
     unsigned keeps;       /* enum gg_model_memory_kinds */
     /* with GG_KEEPS_STATES: how large they are */
     gg_model_states_fn *states;
+    gg_model_keys_fn *keys; /* likewise; NULL: those of heads */
 };
 extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
-gg_model_mix_fn gg_model_mix_attention, gg_model_mix_mamba,
-    gg_model_mix_mamba2, gg_model_mix_attention_mamba2, gg_model_mix_plamo,
-    gg_model_mix_rwkv6, gg_model_mix_rwkv6_linear, gg_model_mix_rwkv7;
+gg_model_mix_fn gg_model_mix_attention, gg_model_mix_latent,
+    gg_model_mix_mamba, gg_model_mix_mamba2, gg_model_mix_attention_mamba2,
+    gg_model_mix_plamo, gg_model_mix_rwkv6, gg_model_mix_rwkv6_linear,
+    gg_model_mix_rwkv7;
 gg_model_states_fn gg_model_states_mamba, gg_model_states_mamba2,
     gg_model_states_plamo, gg_model_states_rwkv;
+gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent;
+
+/* ---- mix_attn.c: what mixers with keys share ---- */
+
+/* x [d, h, N] turned by positions, if the layer's are. */
+struct gguf_tensor *gg_model_rope(const struct gg_model_at *at,
+                                  struct gguf_tensor *x);
+
+/* x [d, h, N] as attention reads it, of the pass alone: [d, n_tok, h, n_seq].
+ */
+struct gguf_tensor *gg_model_in_pass(const struct gg_model_at *at,
+                                     struct gguf_tensor *x, int64_t d,
+                                     int64_t h);
+/* Keys or values x that tokens see: those that are kept, if memory is not
+ * NULL, of which x becomes part, or of the pass: [d, n_kv, h, n_seq]. */
+struct gguf_tensor *gg_model_seen(const struct gg_model_at *at,
+                                  struct gguf_tensor **memory,
+                                  struct gguf_tensor *x, int64_t d, int64_t h);
 
 /* ---- recur.c: what mixers with a state share ---- */
 
@@ -111,6 +134,14 @@ struct gguf_tensor *gg_model_convolved(const struct gg_model_at *at,
                                        enum gg_weight id,
                                        struct gguf_tensor *x,
                                        struct gguf_tensor *before);
+
+/* ---- mix_latent.c ---- */
+
+/* Are K^T and V apart, so that a token's row is all that is kept of it? */
+bool gg_model_is_absorbed(const struct gguf_model *m, uint32_t il);
+/* What queries are made of in the second of two steps; x, if there is one. */
+struct gguf_tensor *gg_model_rank_q(const struct gg_model_at *at,
+                                    struct gguf_tensor *x);
 
 /* ---- ffn.c, moe.c ---- */
 

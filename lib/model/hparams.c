@@ -391,8 +391,11 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
         return GGUF_OK; /* reported */
     GG_TRY(load_layers(&r));
     GG_TRY(gg_hparams_check_windows(&r));
+    GG_TRY(gg_hparams_check_latent(&r));
     GG_TRY(gg_hparams_check_heads(&r));
     GG_TRY(gg_hparams_check_rope(&r));
+    GG_TRY(gg_hparams_check_parts(&r));
+    gg_hparams_fill_magnitude(&r);
     GG_TRY(gg_hparams_check_window_rope(&r));
     gg_hparams_fill_scales(&r);
     gg_hparams_fill_layers(&r);

@@ -90,18 +90,24 @@ static tensor *rope_factors(const struct gg_model_at *at)
     return top->w[at->p->n_ctx > before ? GG_W_ROPE_LONG : GG_W_ROPE_SHORT];
 }
 
+tensor *gg_model_rope(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    const bool window = at->layer->sight == GG_SEES_WINDOW;
+    if (!at->layer->ropes)
+        return x;
+    return gguf_op_rope(at->c, x, at->p->pos, rope_factors(at),
+                        window ? &hp->rope_window : &hp->rope);
+}
+
 /* Norms of heads and positions, in the architecture's order. */
 static tensor *placed(const struct gg_model_at *at, enum gg_weight id,
                       tensor *x)
 {
     const bool late = at->arch->qk.late;
-    const struct gg_hparams *hp = &at->m->hp;
-    const bool window = at->layer->sight == GG_SEES_WINDOW;
     if (!late)
         x = head_norm(at, id, x);
-    if (at->layer->ropes)
-        x = gguf_op_rope(at->c, x, at->p->pos, rope_factors(at),
-                         window ? &hp->rope_window : &hp->rope);
+    x = gg_model_rope(at, x);
     return late ? head_norm(at, id, x) : x;
 }
 
@@ -123,10 +129,8 @@ static tensor *through_cache(const struct gg_model_at *at, tensor *cache,
                            (uint64_t)(p->first_stream * p->keys.n_ctx * row));
 }
 
-/* x [d, h, N] as attention reads it, of the pass alone: [d, n_tok, h, n_seq].
- */
-static tensor *in_pass(const struct gg_model_at *at, tensor *x, int64_t d,
-                       int64_t h)
+tensor *gg_model_in_pass(const struct gg_model_at *at, tensor *x, int64_t d,
+                         int64_t h)
 {
     if (x && !gguf_tensor_is_contiguous(x))
         x = gguf_op_cont(at->c, x);
@@ -134,12 +138,11 @@ static tensor *in_pass(const struct gg_model_at *at, tensor *x, int64_t d,
     return gguf_op_permute(at->c, x, 0, 2, 1, 3);
 }
 
-/* Keys or values that tokens see: those that are kept, or of the pass. */
-static tensor *seen(const struct gg_model_at *at, tensor **memory, tensor *x,
-                    int64_t d, int64_t h)
+tensor *gg_model_seen(const struct gg_model_at *at, tensor **memory, tensor *x,
+                      int64_t d, int64_t h)
 {
     return memory ? through_cache(at, memory[at->il], x, d, h)
-                  : in_pass(at, x, d, h);
+                  : gg_model_in_pass(at, x, d, h);
 }
 
 float gg_model_alibi(const struct gguf_model *m)
@@ -156,6 +159,14 @@ static float score_cap(const struct gg_model_at *at)
     return hp->has[GG_HP_attn_cap] ? hp->attn_cap : at->arch->attn_cap;
 }
 
+void gg_model_keys_heads(const struct gguf_model *m, uint32_t il,
+                         struct gg_model_key_sizes *n)
+{
+    const struct gg_model_layer *l = &m->hp.layer[il];
+    n->k = (int64_t)l->dim_k * l->n_head_kv;
+    n->v = (int64_t)l->dim_v * l->n_head_kv;
+}
+
 tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -164,9 +175,9 @@ tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
     struct qkv y = project(at, x);
     y.q = placed(at, GG_W_ATTN_Q_NORM, y.q);
     y.k = placed(at, GG_W_ATTN_K_NORM, y.k);
-    y.k = seen(at, p->keys.k, y.k, l->dim_k, l->n_head_kv);
-    y.v = seen(at, p->keys.v, y.v, l->dim_v, l->n_head_kv);
-    y.q = in_pass(at, y.q, l->dim_k, l->n_head);
+    y.k = gg_model_seen(at, p->keys.k, y.k, l->dim_k, l->n_head_kv);
+    y.v = gg_model_seen(at, p->keys.v, y.v, l->dim_v, l->n_head_kv);
+    y.q = gg_model_in_pass(at, y.q, l->dim_k, l->n_head);
     tensor *taken = gguf_op_attention_sinks(
         c, y.q, y.k, y.v, p->keys.mask[l->sight],
         gg_weight_at(at, GG_W_ATTN_SINKS), l->score_scale,

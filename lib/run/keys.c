@@ -13,10 +13,11 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
                                     unsigned which)
 {
-    const struct gg_model_layer *l = &m->model->hp.layer[il];
-    const int64_t d = which ? l->dim_v : l->dim_k;
-    return gguf_tensor_2d(c, m->dtype, d * l->n_head_kv,
-                          (int64_t)m->n_ctx * m->n_streams);
+    struct gg_model_key_sizes n = { 0, 0 };
+    gg_model_layer_keys(m->model, il, &n);
+    const int64_t d = which ? n.v : n.k;
+    return d ? gguf_tensor_2d(c, m->dtype, d, (int64_t)m->n_ctx * m->n_streams)
+             : NULL;
 }
 
 static struct gguf_tensor *mask_of(struct gguf_ctx *c, int64_t n_kv,

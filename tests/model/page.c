@@ -117,7 +117,8 @@ static void attention(struct cell *c, const struct gg_arch *a)
             a->qk.kind ? ", layer norms" : "", a->qk.late ? ", late" : "",
             a->qk.maybe ? " maybe" : "", a->qk.value ? ", of v too" : "");
     if (a->scale)
-        add(c, "scale %s", scales[a->scale]);
+        add(c, "scale %s%s", scales[a->scale],
+            a->yarn_both ? ", of positions, too" : "");
     if (a->scale_at)
         add(c, "%u layers", a->scale_at);
     add(c, "%s", gates[a->gate]);

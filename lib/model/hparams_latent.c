@@ -1,0 +1,97 @@
+/* hparams_latent.c - hyperparameters of latent attention */
+#include "config.h"
+#include "model/hparams_int.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+static bool is_latent(const struct gg_arch *a)
+{
+    return a->mixer == GG_MIX_LATENT || a->mixer == GG_MIX_LATENT_EXPANDED ||
+           a->mixer == GG_MIX_LATENT_NOPE || a->mixer == GG_MIX_SPARSE;
+}
+
+/* Models whose queries take one step, whatever the key says: DeepSeek-V2-Lite
+ * (27 layers, 26 in files without the first), and one of 48 layers with 128256
+ * tokens (GigaChat 3). They are told by their size and by what they have. */
+static bool is_lite(const struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    char name[GG_WEIGHT_NAME];
+    if (r->needs.key[GG_HP_rank_q] != GG_MAY)
+        return false;
+    return (hp->n_layer == 26 || hp->n_layer == 27 ||
+            (hp->n_layer == 48 && hp->n_vocab == 128256)) &&
+           gg_source_find(r->src, gg_weight_name(GG_W_ATTN_Q, 0, name), NULL);
+}
+
+/* GLM 4.7 Flash is told by its size, too: files without the key of the gate
+ * are of it. */
+static bool is_flash(const struct gg_hparams *hp)
+{
+    return (hp->n_layer == 47 || hp->n_layer == 48) && hp->n_vocab == 154880;
+}
+
+static enum gguf_status both_widths(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    if (hp->has[GG_HP_dim_k_mla] == hp->has[GG_HP_dim_v_mla])
+        return GGUF_OK;
+    return gg_hparams_missing(r, hp->has[GG_HP_dim_k_mla] ? GG_HP_dim_v_mla
+                                                          : GG_HP_dim_k_mla);
+}
+
+enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    if (r->arch->moe.gating == GG_GATING_SIZE && !hp->expert_gating)
+        hp->expert_gating =
+            is_flash(hp) ? GG_GATING_SIGMOID : GG_GATING_SOFTMAX;
+    if (!is_latent(r->arch))
+        return GGUF_OK;
+    if (is_lite(r))
+        hp->rank_q = 0;
+    return both_widths(r);
+}
+
+/* A key has a part that positions turn, which all heads share, and one that is
+ * a head's own. */
+enum gguf_status gg_hparams_check_parts(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    if (!is_latent(r->arch) || !hp->dim_k || hp->n_rot < hp->dim_k)
+        return GGUF_OK;
+    return gg_hparams_bad(r, GG_HP_n_rot, hp->n_rot, 2,
+                          hp->dim_k > 2 ? hp->dim_k - 1 : 2);
+}
+
+/* ---- YaRN's magnitude ---- */
+
+static float magnitude(float factor, float much)
+{
+    return factor > 1 ? 1 + 0.1f * much * logf(factor) : 1;
+}
+
+/* YaRN multiplies queries and keys by 1 + 0.1 ln(factor). DeepSeek's models
+ * (modeling_deepseek.py: mscale, mscale_all_dim) divide that, where positions
+ * turn, by the same of mscale_all_dim, whose square scales scores then. The
+ * key is 0.1 mscale_all_dim; the other number is no key, and is taken to be
+ * equal, or 1. Scores get the square of YaRN's magnitude also with scaling of
+ * another kind, as llama.cpp has it. */
+void gg_hparams_fill_magnitude(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    if (r->arch->scale != GG_SCALE_YARN)
+        return;
+    const float factor = 1 / hp->rope.freq_scale;
+    const float all = hp->yarn_log / 0.1f;
+    const float one = r->arch->yarn_both && all != 0 ? all : 1;
+    const float built_in = 1 + 0.1f * logf(factor); /* of gguf_op_rope */
+    if (hp->rope.ext_factor != 0 && built_in > 0)
+        hp->rope.attn_factor *=
+            magnitude(factor, one) / magnitude(factor, all) / built_in;
+    const float scale =
+        hp->rope.attn_factor * built_in * (1 + 0.1f * all * logf(factor));
+    for (uint32_t il = 0; il < hp->n_layer; il++)
+        hp->layer[il].score_scale *= scale * scale;
+}

@@ -1,0 +1,157 @@
+/* mix_latent.c - attention whose keys and values are of one short row a token
+ *
+ * Two matrices make of a token c, of rank C, and r, which positions turn. Head
+ * h has the key [K c | r] and the value V c, with matrices K and V of its own
+ * (DeepSeek-AI, DeepSeek-V2, arXiv 2405.04434, 2.1).
+ *
+ * Since q . K c = (K^T q) . c, and a sum of V c is V times the sum of c, all
+ * heads can share the key [c | r] and the value c, which is a part of it: this
+ * is what is kept of a token where a file has K^T and V apart (attn_k_b,
+ * attn_v_b). Files that have both in one (attn_kv_b) are computed, and kept,
+ * head by head.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+/* What is made of tokens: queries' and keys' parts, [d, heads, N]. */
+struct parts {
+    tensor *q_own, *q_turned; /* [nope, H, N], [rot, H, N] */
+    tensor *c, *turned;       /* [C, N], [rot, 1, N] */
+};
+
+/* Widths. */
+struct widths {
+    int64_t nope, rot, v, c, n_head, n; /* n: tokens */
+};
+
+static struct widths widths_of(const struct gg_model_at *at)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    return (struct widths){ .nope = (int64_t)at->layer->dim_k - hp->n_rot,
+                            .rot = hp->n_rot,
+                            .v = at->layer->dim_v,
+                            .c = hp->rank_kv,
+                            .n_head = at->layer->n_head,
+                            .n = at->p->n_tok * at->p->n_seq };
+}
+
+bool gg_model_is_absorbed(const struct gguf_model *m, uint32_t il)
+{
+    const struct gg_weights *w = &m->layer[il];
+    return w->w[GG_W_MLA_K_B] && w->w[GG_W_MLA_V_B];
+}
+
+void gg_model_keys_latent(const struct gguf_model *m, uint32_t il,
+                          struct gg_model_key_sizes *n)
+{
+    const struct gg_hparams *hp = &m->hp;
+    const struct gg_model_layer *l = &hp->layer[il];
+    const bool absorbed = gg_model_is_absorbed(m, il);
+    n->k = absorbed ? (int64_t)hp->rank_kv + hp->n_rot
+                    : (int64_t)l->dim_k * l->n_head;
+    n->v = absorbed ? 0 : (int64_t)l->dim_v * l->n_head;
+}
+
+/* Elements [first, first + d) of each of h rows of x [.., N], which are of all
+ * elements: [d, h, N]. */
+static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
+                    int64_t d, int64_t h, int64_t all)
+{
+    if (!x)
+        return NULL;
+    const int64_t es = x->nb[0];
+    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq,
+                           all * es, x->nb[1], (uint64_t)(first * es));
+}
+
+tensor *gg_model_rank_q(const struct gg_model_at *at, tensor *x)
+{
+    if (!gg_weight_at(at, GG_W_MLA_Q_A))
+        return x;
+    return gg_model_norm_if(at, GG_W_MLA_Q_NORM,
+                            gg_model_linear(at, GG_W_MLA_Q_A, x));
+}
+
+static struct parts project(const struct gg_model_at *at, tensor *x,
+                            tensor *rank_q)
+{
+    const struct widths n = widths_of(at);
+    const bool two_steps = gg_weight_at(at, GG_W_MLA_Q_B) != NULL;
+    tensor *q = gg_model_linear(at, two_steps ? GG_W_MLA_Q_B : GG_W_ATTN_Q,
+                                two_steps ? rank_q : x);
+    tensor *kv = gg_model_linear(at, GG_W_MLA_KV_A, x);
+    const int64_t d = n.nope + n.rot;
+    struct parts y = {
+        .q_own = part(at, q, 0, n.nope, n.n_head, d),
+        .q_turned = part(at, q, n.nope, n.rot, n.n_head, d),
+        .turned = part(at, kv, n.c, n.rot, 1, n.rot),
+    };
+    tensor *c = part(at, kv, 0, n.c, 1, n.c);
+    y.c = gg_model_norm_if(at, GG_W_MLA_KV_NORM, c);
+    y.c = gguf_op_reshape_2d(at->c, y.c, n.c, n.n);
+    y.q_turned = gg_model_rope(at, y.q_turned);
+    y.turned = gg_model_rope(at, y.turned);
+    return y;
+}
+
+/* A matrix of each head's own times x [d, H, N]: [rows, H, N]. */
+static tensor *by_head(const struct gg_model_at *at, enum gg_weight id,
+                       tensor *x)
+{
+    x = gguf_op_permute(at->c, x, 0, 2, 1, 3);
+    return gguf_op_permute(at->c, gg_model_linear(at, id, x), 0, 2, 1, 3);
+}
+
+static tensor *absorbed(const struct gg_model_at *at, const struct parts *y,
+                        tensor *mask)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass *p = at->p;
+    const struct widths n = widths_of(at);
+    const int64_t d = n.c + n.rot;
+    tensor *q =
+        gguf_op_concat(c, by_head(at, GG_W_MLA_K_B, y->q_own), y->q_turned, 0);
+    tensor *k = gguf_op_concat(c, gguf_op_reshape_3d(c, y->c, n.c, 1, n.n),
+                               y->turned, 0);
+    k = gg_model_seen(at, p->keys.k, k, d, 1);
+    if (!k)
+        return NULL;
+    tensor *v = gguf_op_view_4d(c, k, n.c, k->ne[1], 1, k->ne[3], k->nb[1],
+                                k->nb[2], k->nb[3], 0);
+    tensor *taken =
+        gguf_op_attention(c, gg_model_in_pass(at, q, d, n.n_head), k, v, mask,
+                          at->layer->score_scale, 0, 0);
+    taken = gguf_op_reshape_3d(c, taken, n.c, n.n_head, n.n);
+    return gguf_op_cont(c, by_head(at, GG_W_MLA_V_B, taken));
+}
+
+static tensor *expanded(const struct gg_model_at *at, const struct parts *y,
+                        tensor *mask)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass *p = at->p;
+    const struct widths n = widths_of(at);
+    const int64_t d = n.nope + n.rot;
+    tensor *kv = gg_model_linear(at, GG_W_MLA_KV_B, y->c);
+    tensor *q = gguf_op_concat(c, y->q_own, y->q_turned, 0);
+    tensor *k = gguf_op_concat(
+        c, part(at, kv, 0, n.nope, n.n_head, n.nope + n.v),
+        gguf_op_repeat(c, y->turned, n.rot, n.n_head, n.n, 1), 0);
+    tensor *v = part(at, kv, n.nope, n.v, n.n_head, n.nope + n.v);
+    k = gg_model_seen(at, p->keys.k, k, d, n.n_head);
+    v = gg_model_seen(at, p->keys.v, v, n.v, n.n_head);
+    return gguf_op_attention(c, gg_model_in_pass(at, q, d, n.n_head), k, v,
+                             mask, at->layer->score_scale, 0, 0);
+}
+
+tensor *gg_model_mix_latent(const struct gg_model_at *at, tensor *x)
+{
+    const struct widths n = widths_of(at);
+    const struct parts y = project(at, x, gg_model_rank_q(at, x));
+    tensor *taken = gg_model_is_absorbed(at->m, at->il)
+                        ? absorbed(at, &y, at->p->keys.mask[at->layer->sight])
+                        : expanded(at, &y, at->p->keys.mask[at->layer->sight]);
+    return gguf_op_reshape_2d(at->c, taken, n.v * n.n_head, n.n);
+}
