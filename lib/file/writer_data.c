@@ -59,6 +59,34 @@ static enum gguf_status clear_gaps(struct gguf_writer *w,
     return GGUF_OK;
 }
 
+/* What is kept from open to commit. An open that fails can be tried again. */
+static void forget_opening(struct gguf_writer *w)
+{
+    gg_mem_free(w->allocator, w->inputs);
+    gg_mem_free(w->allocator, (void *)w->done);
+    w->inputs = NULL;
+    w->n_inputs = 0;
+    w->done = NULL;
+}
+
+static enum gguf_status note_opening(struct gguf_writer *w,
+                                     const struct gguf_output_params *p,
+                                     struct gguf_error *err)
+{
+    const size_t size = p->n_inputs * sizeof *w->inputs;
+    w->inputs = gg_mem_alloc(w->allocator, size);
+    if (!w->inputs)
+        return gg_error_set_nomem(err, size);
+    w->n_inputs = p->n_inputs;
+    for (size_t i = 0; i < p->n_inputs; i++)
+        w->inputs[i] = p->inputs[i];
+    w->done = gg_mem_alloc_zero(w->allocator, w->n_tensors, sizeof *w->done);
+    if (w->done)
+        return GGUF_OK;
+    forget_opening(w);
+    return gg_error_set_nomem(err, w->n_tensors * sizeof *w->done);
+}
+
 enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
                                   const struct gguf_output_params *params,
                                   struct gguf_error *err)
@@ -71,13 +99,7 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
     const void *header;
     size_t size;
     GG_TRY(gguf_writer_header(w, &header, &size, err));
-    w->inputs = gg_mem_alloc(w->allocator, p.n_inputs * sizeof *w->inputs);
-    w->done = gg_mem_alloc_zero(w->allocator, w->n_tensors, sizeof *w->done);
-    if (!w->done || !w->inputs)
-        return gg_error_set_nomem(err, w->n_tensors * sizeof *w->done);
-    w->n_inputs = p.n_inputs;
-    for (size_t i = 0; i < p.n_inputs; i++)
-        w->inputs[i] = p.inputs[i];
+    GG_TRY(note_opening(w, &p, err));
     unsigned flags = (p.force ? GG_OUTFILE_FORCE : 0u) |
                      (p.no_sync ? GG_OUTFILE_NO_SYNC : 0u) |
                      (p.partial ? GG_OUTFILE_PARTIAL : 0u) |
@@ -92,8 +114,7 @@ enum gguf_status gguf_writer_open(struct gguf_writer *w, const char *path,
         st = clear_gaps(w, err);
     if (st != GGUF_OK) {
         gg_outfile_abort(&w->out);
-        gg_mem_free(w->allocator, (void *)w->done);
-        w->done = NULL;
+        forget_opening(w);
         return st;
     }
     w->state = GG_WRITING;

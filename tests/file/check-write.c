@@ -494,6 +494,8 @@ static enum gguf_status write_with(const struct gguf_allocator *a)
                               (size_t)snprintf(name, sizeof name, "%d", i) };
         st = gguf_writer_add_tensor(w, s, 0, 1, ne, &err);
     }
+    if (st == GGUF_OK && gguf_writer_open(w, dir, &o, &err) == GGUF_E_NOMEM)
+        st = GGUF_E_NOMEM; /* else not a file: the next attempt is a new one */
     if (st == GGUF_OK)
         st = gguf_writer_open(w, in_dir("nomem.gguf"), &o, &err);
     for (size_t i = 0; st == GGUF_OK && i < 70; i++) {
