@@ -232,6 +232,20 @@ enum gg_model_scale {
         GG_N_SCALES
 };
 
+/* What queries are multiplied by: 1 + a ln(floor((p + o) / n) + 1) at position
+ * p, with attention.temperature_scale as a and o = 0, or as said. */
+#define GG_TEMPER_LIST(X)                                                     \
+    X(NONE, "")                                                               \
+    X(CONTEXT, "a temperature by key, n the context before scaling")          \
+    X(KEYS, "a temperature by keys")                                          \
+    X(STILL, "a temperature where nothing turns")
+enum gg_model_temper {
+#define X(ID, TEXT) GG_TEMPER_##ID,
+    GG_TEMPER_LIST(X)
+#undef X
+        GG_N_TEMPERS
+};
+
 #define GG_GATE_LIST(X)                                                       \
     X(NONE, "")                                                               \
     X(SIGMOID, "sigmoid gate")                                                \
@@ -428,6 +442,8 @@ struct gg_arch {
     uint8_t rope_where; /* enum gg_model_rope_where */
     uint8_t freqs;      /* enum gg_model_use: rope_freqs */
     bool longrope;      /* rope_factors_long and _short may be there */
+    uint8_t yarn_fast;  /* YaRN's fast beta unless its key is there; 0: 32 */
+    uint8_t temper;     /* enum gg_model_temper: of queries */
     struct gg_model_windows window;
     uint8_t scale;    /* enum gg_model_scale: of scores */
     uint8_t scale_at; /* SIZE: layers of a model whose scores are over the

@@ -53,18 +53,6 @@ static enum gguf_status refuse_key(const struct gguf_model *m, const char *key,
                         "%s: %s", name, why);
 }
 
-/* Do positions have several axes, for kinds of rotation that may? */
-static bool has_axes(const struct gguf_model *m)
-{
-    char name[128];
-    uint64_t n[2] = { 0, 0 };
-    snprintf(name, sizeof name, "%s.rope.dimension_sections", m->arch->name);
-    const struct gguf_kv *kv = gguf_file_kv_find(m->src.file, name);
-    if (!kv || !m->hp.has[GG_HP_rope_sections])
-        return false;
-    return gguf_kv_elems_uint(kv, 0, 2, n, NULL) != GGUF_OK || (n[0] && n[1]);
-}
-
 /* Is it known how experts are chosen? */
 static bool has_gating(const struct gguf_model *m)
 {
@@ -83,13 +71,6 @@ static enum gguf_status check_keys(const struct gguf_model *m,
                           "it is missing, or of a kind that is not evaluated "
                           "yet",
                           err);
-    if (has_axes(m))
-        return refuse_key(m, "rope.dimension_sections",
-                          "positions with several axes are not evaluated yet",
-                          err);
-    if (m->hp.temp_scale != 0)
-        return refuse_key(m, "attention.temperature_scale",
-                          "temperatures are not evaluated yet", err);
     if (!n_run(m))
         return refuse_key(m, "nextn_predict_layers",
                           "the file has only layers that draft", err);
@@ -151,6 +132,23 @@ unsigned gg_model_keeps(const struct gguf_model *m)
 bool gg_model_is_whole(const struct gguf_model *m)
 {
     return m->arch->no_memory;
+}
+
+bool gg_model_has_axes(const struct gguf_model *m)
+{
+    return m->hp.rope.kind >= GGUF_ROPE_MROPE;
+}
+
+bool gg_model_tempers(const struct gguf_model *m)
+{
+    return m->hp.temper.scale != 0;
+}
+
+float gg_model_temper(const struct gguf_model *m, int32_t pos)
+{
+    const double p = (double)pos + m->hp.temper.first;
+    const double n = floor(p / m->hp.temper.length);
+    return (float)(1 + (double)m->hp.temper.scale * log(n + 1));
 }
 
 void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,

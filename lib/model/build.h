@@ -46,6 +46,10 @@ struct gg_model_pass {
     int64_t first_stream; /* the n_seq sequences are this and the following */
     struct gguf_tensor *tokens; /* i32 [N] */
     struct gguf_tensor *pos;    /* i32 [N] */
+    struct gguf_tensor *axes;   /* i32 [4 N], axis after axis, if positions
+                                 * have several: gg_model_has_axes */
+    struct gguf_tensor *temper; /* f32 [1, 1, N]: gg_model_temper, if queries
+                                 * have a temperature */
     struct gguf_tensor
         *out_rows; /* i32 [n_out], or NULL if all N are wanted */
     struct gg_model_pass_keys keys;
@@ -69,6 +73,15 @@ bool gg_model_is_whole(const struct gguf_model *m);
 /* The greatest bias for distance (ALiBi): where it is not 0, a mask says how
  * far away each key is, as a negative number. */
 float gg_model_alibi(const struct gguf_model *m);
+
+/* Do positions have four axes (M-RoPE)? Of text the first three are a token's
+ * position, the last is 0. */
+bool gg_model_has_axes(const struct gguf_model *m);
+
+/* Have queries a temperature; and what those at a position are multiplied by.
+ */
+bool gg_model_tempers(const struct gguf_model *m);
+float gg_model_temper(const struct gguf_model *m, int32_t pos);
 
 /* Elements of a sequence's two states in a layer that keeps states (struct
  * gg_model_pass_states); one that it does not have has none. */

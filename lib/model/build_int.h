@@ -52,6 +52,10 @@ struct gguf_tensor *gg_model_norm_if(const struct gg_model_at *at, unsigned id,
 struct gguf_tensor *gg_model_scaled(const struct gg_model_at *at,
                                     struct gguf_tensor *x, float scale);
 
+/* Queries x [d, h, N] times their temperature, in layers that have one. */
+struct gguf_tensor *gg_model_tempered(const struct gg_model_at *at,
+                                      struct gguf_tensor *x);
+
 /* ---- mixers ---- */
 
 /* What tokens take from each other, of normed x [n_embd, N] before the matrix

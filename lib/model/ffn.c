@@ -63,6 +63,7 @@ typedef tensor *ffn_fn(const struct gg_model_at *at, tensor *x);
 static ffn_fn *const ffns[GG_N_FFNS] = {
     [GG_FFN_GATED] = gated,
     [GG_FFN_FUSED] = fused,
+    [GG_FFN_HALF] = gated,
     [GG_FFN_PLAIN] = plain,
     [GG_FFN_CHANNEL_MIX] = gg_model_channel_mix,
     [GG_FFN_CHANNEL_MIX_R] = gg_model_channel_mix,

@@ -304,7 +304,7 @@ static enum gguf_status read_layers(struct gg_hparams_reader *r,
 /* Must a key be there? */
 static bool must(const struct gg_hparams_reader *r, enum gg_model_hparam id)
 {
-    if (id == GG_HP_n_ff && r->hp->n_expert)
+    if (id == GG_HP_n_ff && r->hp->n_expert && r->arch->moe.where)
         return false;
     return r->needs.key[id] == GG_MUST;
 }
@@ -386,6 +386,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(read_all(&r, false, NULL));
     GG_TRY(gg_hparams_check_experts(&r));
     GG_TRY(gg_hparams_check_states(&r));
+    GG_TRY(gg_hparams_check_norm(&r));
     GG_TRY(gg_hparams_check_causal(&r));
     if (!hp->n_layer)
         return GGUF_OK; /* reported */
@@ -396,6 +397,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(gg_hparams_check_rope(&r));
     GG_TRY(gg_hparams_check_parts(&r));
     gg_hparams_fill_magnitude(&r);
+    GG_TRY(gg_hparams_check_positions(&r));
     GG_TRY(gg_hparams_check_window_rope(&r));
     gg_hparams_fill_scales(&r);
     gg_hparams_fill_layers(&r);

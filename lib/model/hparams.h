@@ -52,6 +52,7 @@ struct gg_model_layer {
     bool moe;              /* it has experts instead */
     bool drafts;           /* it is of the last, which are not evaluated */
     bool ropes;            /* positions turn its queries and keys */
+    bool tempers;          /* its queries have a temperature */
     uint8_t sight;         /* enum gg_hparams_sight */
     uint32_t dim_k, dim_v; /* elements of a key and of a value of a head */
     float score_scale;     /* of attention */
@@ -74,6 +75,10 @@ struct gg_hparams {
     bool window_factors;          /* frequency factors count there, too */
     bool has_windows;             /* some layers may see a window only */
     struct gg_hparams_reach reach[GG_N_SIGHTS];
+    struct {
+        float scale; /* 0: none */
+        uint32_t length, first;
+    } temper; /* 1 + scale ln(floor((position + first) / length) + 1) */
     struct gg_model_layer *layer; /* n_layer of them */
 };
 

@@ -38,9 +38,12 @@ bool gg_arch_mixes(const struct gg_arch *arch);
 /* hparams_rule.c: numbers against each other, and what follows from them. */
 enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_causal(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r);
+/* hparams_pos.c: the rest about positions, after the rotary embedding. */
+enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r);
 
 /* hparams_latent.c: of latent attention, before its heads, after its positions,
  * and YaRN's magnitude. */

@@ -31,6 +31,18 @@ static enum gguf_status check_groups_of_experts(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
+/* Are there experts, or does a key only say so? Those of dense models whose
+ * relatives have experts (ERNIE 4.5, Hunyuan) do. */
+static bool any_router(const struct gg_hparams_reader *r)
+{
+    char name[GG_WEIGHT_NAME];
+    for (uint32_t il = 0; il < r->hp->n_layer; il++)
+        if (gg_source_find(r->src, gg_weight_name(GG_W_ROUTER, il, name),
+                           NULL))
+            return true;
+    return false;
+}
+
 enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
@@ -38,7 +50,7 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
     const bool has = r->arch->moe.where != GG_EXPERTS_NONE;
     const bool opens = gg_report_opens(r->report);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_expert);
-    if (opens && n && !has)
+    if (opens && n && !has && any_router(r))
         return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
                                 "%s is %" PRIu32
                                 ": models of architecture '%s' "
@@ -88,6 +100,16 @@ enum gguf_status gg_hparams_check_causal(struct gg_hparams_reader *r)
     return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
                             "%s is false: such models are not evaluated yet",
                             r->key);
+}
+
+/* The key of epsilon says which norms there are, where there may be either. */
+enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
+{
+    const bool *has = r->hp->has;
+    return r->arch->norm != GG_NORM_EITHER || r->arch->norm_eps_maybe ||
+                   has[GG_HP_norm_rms_eps] || has[GG_HP_norm_eps]
+               ? GGUF_OK
+               : gg_hparams_missing(r, GG_HP_norm_rms_eps);
 }
 
 /* ---- heads ---- */
@@ -209,7 +231,7 @@ void gg_hparams_fill_scales(struct gg_hparams_reader *r)
 /* ---- rotary embedding ---- */
 
 /* YaRN's numbers; those that are not in the file are its authors'. */
-static void scale_yarn(struct gg_hparams *hp)
+static void scale_yarn(const struct gg_arch *a, struct gg_hparams *hp)
 {
     struct gguf_rope *rope = &hp->rope;
     const bool *has = hp->has;
@@ -217,26 +239,34 @@ static void scale_yarn(struct gg_hparams *hp)
     rope->n_ctx_orig =
         (int32_t)(has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train);
     if (has[GG_HP_yarn_attn])
-        rope->attn_factor = hp->yarn_attn;
+        rope->attn_factor *= hp->yarn_attn;
+    if (a->yarn_fast)
+        rope->beta_fast = a->yarn_fast;
     if (has[GG_HP_yarn_fast])
         rope->beta_fast = hp->yarn_fast;
     if (has[GG_HP_yarn_slow])
         rope->beta_slow = hp->yarn_slow;
+    /* the magnitude 1 + 0.1 ln s by 1 + 0.1 m ln s (DeepSeek-V2's mscale and
+     * mscale_all_dim, of which the first is 1) */
+    if (hp->yarn_log > 0 && a->scale != GG_SCALE_YARN && rope->freq_scale < 1)
+        rope->attn_factor /= 1 - 0.1f * hp->yarn_log * logf(rope->freq_scale);
 }
 
-static void scale_linear(struct gg_hparams *hp)
+static void scale_linear(const struct gg_arch *a, struct gg_hparams *hp)
 {
+    (void)a;
     (void)hp;
 }
 
-static void scale_none(struct gg_hparams *hp)
+static void scale_none(const struct gg_arch *a, struct gg_hparams *hp)
 {
+    (void)a;
     hp->rope.freq_scale = 1;
 }
 
 static const struct {
     const char *name; /* rope.scaling.type */
-    void (*apply)(struct gg_hparams *hp);
+    void (*apply)(const struct gg_arch *a, struct gg_hparams *hp);
 } scalings[] = {
     { "none", scale_none },
     { "linear", scale_linear },
@@ -262,7 +292,7 @@ static enum gguf_status load_scaling(struct gg_hparams_reader *r)
     for (size_t i = 0; i < GG_LEN(scalings); i++) {
         if (!gg_str_eqz(type, scalings[i].name))
             continue;
-        scalings[i].apply(hp);
+        scalings[i].apply(r->arch, hp);
         if (r->arch->longrope || !gg_str_eqz(type, "longrope") ||
             !gg_report_opens(r->report))
             return GGUF_OK;

@@ -109,6 +109,8 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
         l->mixer = mixer_of(a, hp, il);
         l->moe = has_experts(r, il);
         l->ropes = ropes(a, hp, il);
+        l->tempers = hp->temper.scale != 0 &&
+                     !(a->temper == GG_TEMPER_STILL && l->ropes);
         l->ffn = a->ffn;
         if ((l->moe && a->order != GG_ORDER_BESIDE) ||
             (gg_arch_mixes(a) && !l->n_ff))

@@ -96,7 +96,8 @@ tensor *gg_model_rope(const struct gg_model_at *at, tensor *x)
     const bool window = at->layer->sight == GG_SEES_WINDOW;
     if (!at->layer->ropes)
         return x;
-    return gguf_op_rope(at->c, x, at->p->pos, rope_factors(at),
+    tensor *pos = gg_model_has_axes(at->m) ? at->p->axes : at->p->pos;
+    return gguf_op_rope(at->c, x, pos, rope_factors(at),
                         window ? &hp->rope_window : &hp->rope);
 }
 
@@ -173,7 +174,7 @@ tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
     const struct gg_model_pass *p = at->p;
     const struct gg_model_layer *l = at->layer;
     struct qkv y = project(at, x);
-    y.q = placed(at, GG_W_ATTN_Q_NORM, y.q);
+    y.q = gg_model_tempered(at, placed(at, GG_W_ATTN_Q_NORM, y.q));
     y.k = placed(at, GG_W_ATTN_K_NORM, y.k);
     y.k = gg_model_seen(at, p->keys.k, y.k, l->dim_k, l->n_head_kv);
     y.v = gg_model_seen(at, p->keys.v, y.v, l->dim_v, l->n_head_kv);

@@ -113,6 +113,7 @@ static tensor *absorbed(const struct gg_model_at *at, const struct parts *y,
     const int64_t d = n.c + n.rot;
     tensor *q =
         gguf_op_concat(c, by_head(at, GG_W_MLA_K_B, y->q_own), y->q_turned, 0);
+    q = gg_model_tempered(at, q);
     tensor *k = gguf_op_concat(c, gguf_op_reshape_3d(c, y->c, n.c, 1, n.n),
                                y->turned, 0);
     k = gg_model_seen(at, p->keys.k, k, d, 1);
@@ -135,7 +136,8 @@ static tensor *expanded(const struct gg_model_at *at, const struct parts *y,
     const struct widths n = widths_of(at);
     const int64_t d = n.nope + n.rot;
     tensor *kv = gg_model_linear(at, GG_W_MLA_KV_B, y->c);
-    tensor *q = gguf_op_concat(c, y->q_own, y->q_turned, 0);
+    tensor *q =
+        gg_model_tempered(at, gguf_op_concat(c, y->q_own, y->q_turned, 0));
     tensor *k = gguf_op_concat(
         c, part(at, kv, 0, n.nope, n.n_head, n.nope + n.v),
         gguf_op_repeat(c, y->turned, n.rot, n.n_head, n.n, 1), 0);

@@ -381,6 +381,10 @@ static void put_choice_keys(struct gg_model_needs *n, const struct gg_arch *a)
         n->key[GG_HP_rope_sections] =
             a->rope == GGUF_ROPE_MROPE || a->rope == GGUF_ROPE_IMROPE ? GG_MUST
                                                                       : GG_MAY;
+    if (a->temper == GG_TEMPER_CONTEXT || a->temper == GG_TEMPER_KEYS)
+        n->key[GG_HP_temp_scale] = GG_MAY;
+    if (a->temper == GG_TEMPER_KEYS)
+        n->key[GG_HP_temp_length] = GG_MAY;
     if (a->rope_where == GG_ROPE_WHERE_TUNED)
         n->key[GG_HP_rope_tuned] = GG_MAY;
     n->key[GG_HP_n_types] = a->types ? GG_MAY : GG_NO;

@@ -57,3 +57,8 @@ tensor *gg_model_scaled(const struct gg_model_at *at, tensor *x, float scale)
 {
     return scale == 0 || scale == 1 ? x : gguf_op_scale(at->c, x, scale);
 }
+
+tensor *gg_model_tempered(const struct gg_model_at *at, tensor *x)
+{
+    return at->layer->tempers ? gguf_op_mul(at->c, x, at->p->temper) : x;
+}

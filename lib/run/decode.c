@@ -20,14 +20,8 @@ static enum gguf_status get_outputs(struct gguf_session *s,
 static enum gguf_status run_pass(struct gguf_session *s,
                                  struct gguf_error *err)
 {
-    const struct gg_run_ubatch *u = &s->ubatch;
-    GG_TRY(gg_session_graph(s, &u->shape, err));
-    GG_TRY(gg_run_input_set(s->pass.tokens, u->tok, err));
-    GG_TRY(gg_run_input_set(s->pass.pos, u->pos, err));
-    GG_TRY(gg_run_input_set(s->pass.out_rows, u->out_row, err));
-    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
-        if (s->memory[i].kind)
-            GG_TRY(s->memory[i].kind->fill(&s->memory[i], u, err));
+    GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
+    GG_TRY(gg_session_set_inputs(s, err));
     GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
     return get_outputs(s, err);
 }

@@ -20,7 +20,6 @@ static enum gguf_status build(struct gguf_session *s,
 {
     struct gguf_ctx *c = s->ctx;
     gguf_ctx_reset(c);
-    int64_t n = h->n_tok * h->n_seq;
     s->pass = (struct gg_model_pass){
         .model = s->model,
         .ctx = c,
@@ -31,15 +30,11 @@ static enum gguf_status build(struct gguf_session *s,
         .n_out = h->n_out,
         .n_ctx = s->n_ctx,
         .first_stream = h->first_stream,
-        .tokens = gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "tokens"),
-        .pos = gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n), "positions"),
     };
+    gg_session_inputs(s, h->n_tok * h->n_seq, h->n_out);
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind)
             s->memory[i].kind->inputs(&s->memory[i], h, &s->pass);
-    if (h->n_out)
-        s->pass.out_rows = gg_run_input(
-            gguf_tensor_1d(c, GGUF_DTYPE_I32, h->n_out), "out_rows");
     s->states = gg_build_pass(&s->pass);
     return gguf_graph_finish(c, s->pass.graph, s->states, err);
 }

@@ -66,6 +66,13 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
  * computing them takes, so that decoding allocates nothing. */
 enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
                                     struct gguf_error *err);
+/* inputs.c: make the inputs of a pass of n_tok tokens and n_out outputs, in its
+ * context; fill them, and those of memory, for the micro-batch. Filling
+ * allocates nothing and fails as copying to a device does. */
+void gg_session_inputs(struct gguf_session *s, int64_t n_tok, int64_t n_out);
+enum gguf_status gg_session_set_inputs(struct gguf_session *s,
+                                       struct gguf_error *err);
+
 /* logits.c: the graph for n rows of logits, built or taken again, with
  * memory. */
 enum gguf_status gg_session_head(struct gguf_session *s, size_t n,

@@ -11,10 +11,6 @@ enum { N = VARY_N, V = VARY_V };
 
 /* ---- refused ---- */
 
-static void glm4_axes(void)
-{
-    vary_sections("glm4.rope.dimension_sections", 4);
-}
 static void glm4_all_draft(void)
 {
     vary_u32("glm4.nextn_predict_layers", 2);
@@ -31,6 +27,11 @@ static void refact_experts(void)
 {
     vary_u32("refact.expert_count", 4);
     vary_u32("refact.expert_used_count", 2);
+}
+static void refact_router(void)
+{
+    refact_experts();
+    gen_tensor(&vary_model.g, 128, 4, "blk.1.ffn_gate_inp.weight");
 }
 static void no_gate(void)
 {
@@ -55,12 +56,11 @@ static const struct {
     void (*change)(void);
     const char *says;
 } refused[] = {
-    { "glm4", glm4_axes, "glm4.rope.dimension_sections: positions" },
     { "glm4", glm4_all_draft, "glm4.nextn_predict_layers: the file has only" },
     { "arcee", arcee_factors, "rope.scaling.type 'longrope' is not" },
     { "nemotron_h_moe-moe", half_latent,
       "'blk.2.ffn_latent_up.weight' is missing" },
-    { "refact", refact_experts, "refact.expert_count is 4: models of" },
+    { "refact", refact_router, "refact.expert_count is 4: models of" },
     { "granitemoe-moe", no_gate, "'blk.0.ffn_gate_exps.weight' is missing" },
     { "dots1", no_gating, "dots1.expert_gating_func: it is missing" },
     { "bailingmoe2", other_gating, "bailingmoe2.expert_gating_func: it is" },
@@ -81,10 +81,6 @@ static void check_refused(void)
 
 /* ---- what changes nothing ---- */
 
-static void glm4_no_axes(void)
-{
-    vary_sections("glm4.rope.dimension_sections", 0);
-}
 static void glm4_draft(void)
 {
     vary_u32("glm4.block_count", 3);
@@ -135,13 +131,13 @@ static const struct {
     void (*change)(void);
     const char *what;
 } same[] = {
-    { "glm4", glm4_no_axes, "sections of no axes" },
     { "glm4", glm4_draft, "a last layer that drafts" },
     { "dream", output_bias, "a bias of logits" },
     { "llada", biases_and_freqs, "biases and rope_freqs" },
     { "refact", more_biases, "biases" },
     { "nomic-bert", ffn_biases, "biases of the feed-forward part" },
     { "phi3", phi3_window, "a window" },
+    { "refact", refact_experts, "a number of experts, without any" },
     { "exaone4", exaone4_window, "a window, with 2 layers" },
     { "pangu-embedded", freqs, "rope_freqs" },
     { "olmo2", no_window, "a window of 0" },

@@ -19,6 +19,7 @@ static const char *const rope_wheres[] = { GG_ROPE_WHERE_LIST(X) };
 static const char *const windows[] = { GG_WINDOW_LIST(X) };
 static const char *const window_ropes[] = { GG_WINDOW_ROPE_LIST(X) };
 static const char *const scales[] = { GG_SCALE_LIST(X) };
+static const char *const tempers[] = { GG_TEMPER_LIST(X) };
 static const char *const gates[] = { GG_GATE_LIST(X) };
 static const char *const ffns[] = { GG_FFN_LIST(X) };
 static const char *const acts[] = { GG_ACT_LIST(X) };
@@ -152,6 +153,9 @@ static void positions(struct cell *c, const struct gg_arch *a)
            "M-RoPE with sections");
     add_if(c, a->freqs, "rope_freqs");
     add_if(c, a->longrope, "long and short factors");
+    if (a->yarn_fast)
+        add(c, "YaRN's fast beta %u unless given", a->yarn_fast);
+    add(c, "%s", tempers[a->temper]);
     if (a->alibi)
         add(c, "ALiBi %u", a->alibi);
     add_if(c, a->alibi_key, "ALiBi by key");

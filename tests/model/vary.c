@@ -70,11 +70,6 @@ void vary_i32s(const char *key, const int32_t *v, size_t n)
     vary_array(key, GGUF_VAL_I32, v, n);
 }
 
-void vary_sections(const char *key, int32_t first)
-{
-    vary_i32s(key, (const int32_t[]){ first, first, first, 0 }, 4);
-}
-
 void vary_drop(const char *key)
 {
     struct name n;

@@ -29,8 +29,6 @@ void vary_str(const char *key, const char *s);
 void vary_i32s(const char *key, const int32_t *v, size_t n);
 void vary_array(const char *key, enum gguf_val_type type, const void *v,
                 size_t n);
-/* rope.dimension_sections of three axes of equal size */
-void vary_sections(const char *key, int32_t first);
 void vary_drop(const char *key);
 void vary_drop_tensor(const char *name);
 void vary_gain(const char *pattern, double factor);
@@ -55,5 +53,28 @@ bool vary_part(const char *name, vary_fn *change, uint32_t n_ctx, size_t from,
  * opened. */
 double vary_apart(const char *name, vary_fn *a, vary_fn *b, uint32_t n_ctx,
                   size_t n_tok);
+
+/* ---- tests, for those who include tests/tap.h ---- */
+
+/* The outputs are the same to this bound, they are others, or opening fails
+ * and says so. */
+#define VARY_SAME(NAME, A, B, MOST, WHAT)                                     \
+    do {                                                                      \
+        const double d_ = vary_apart(NAME, A, B, VARY_N, VARY_N);             \
+        ok(d_ <= (MOST), "%s: %s: %.2g", NAME, WHAT, d_);                     \
+    } while (0)
+#define VARY_COUNTS(NAME, A, B, WHAT)                                         \
+    do {                                                                      \
+        const double d_ = vary_apart(NAME, A, B, VARY_N, VARY_N);             \
+        ok(d_ > 1e-5 && d_ < 9, "%s: %s: %.2g", NAME, WHAT, d_);              \
+    } while (0)
+#define VARY_REFUSED(NAME, A, SAYS)                                           \
+    do {                                                                      \
+        static float out_[VARY_N * VARY_V];                                   \
+        struct gguf_error e_;                                                 \
+        const bool good_ = vary_outputs(NAME, A, VARY_N, VARY_N, out_, &e_);  \
+        ok(!good_ && strstr(e_.message, SAYS), "%s: %s", NAME,                \
+           good_ ? "is evaluated" : e_.message);                              \
+    } while (0)
 
 #endif

@@ -1,0 +1,77 @@
+/* hparams_pos.c - what keys say about positions besides rotary scaling: their
+ * axes, a base that grows, a temperature of queries */
+#include "config.h"
+#include "model/hparams_int.h"
+
+#include <inttypes.h>
+#include <math.h>
+
+/* How many pairs turn by each axis. Kinds of rotation that have sections only
+ * where the file says so have them if there are two axes at least. */
+static enum gguf_status check_axes(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_rope_sections);
+    const bool always = r->arch->rope >= GGUF_ROPE_MROPE;
+    uint64_t v[4], sum = 0;
+    struct gguf_error why;
+    if (!kv || !hp->has[GG_HP_rope_sections])
+        return GGUF_OK; /* reported if it must be there */
+    if (kv->type != GGUF_VAL_ARR || kv->n != 4 ||
+        gguf_kv_elems_uint(kv, 0, 4, v, &why) != GGUF_OK)
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s must be four numbers", r->key);
+    for (int i = 0; i < 4; i++)
+        sum = v[i] > GG_WIDTH_MAX ? UINT32_MAX : sum + v[i];
+    if (sum > hp->dim_k || (!sum && always))
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s has sections of %" PRIu64 ", %" PRIu64
+                                ", %" PRIu64 ", %" PRIu64
+                                " pairs, must be 1 to %" PRIu32 " together",
+                                r->key, v[0], v[1], v[2], v[3], hp->dim_k);
+    if (!always && !(v[0] && v[1]))
+        return GGUF_OK;
+    if (!always)
+        hp->rope.kind = GGUF_ROPE_MROPE;
+    for (int i = 0; i < 4; i++)
+        hp->rope.sections[i] = (int32_t)v[i];
+    return GGUF_OK;
+}
+
+/* A base that grows with the context (bloc97's NTK-aware scaling, as Hunyuan's
+ * definition has it): times alpha^(d / (d - 2)). */
+static void apply_alpha(struct gg_hparams *hp)
+{
+    const double d = hp->dim_k;
+    if (hp->rope_alpha > 0 && d > 2)
+        hp->rope.freq_base *= (float)pow((double)hp->rope_alpha, d / (d - 2));
+}
+
+/* Llama 4's numbers are in no key. */
+static void fill_temper(const struct gg_arch *a, struct gg_hparams *hp)
+{
+    if (a->temper == GG_TEMPER_STILL) {
+        hp->temper.scale = 0.1f;
+        hp->temper.length = 8192;
+        hp->temper.first = 1;
+        return;
+    }
+    hp->temper.scale = a->temper ? hp->temp_scale : 0;
+    hp->temper.length = a->temper == GG_TEMPER_KEYS ? hp->temp_length
+                        : hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig
+                                                    : hp->n_ctx_train;
+}
+
+enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    GG_TRY(check_axes(r));
+    apply_alpha(hp);
+    fill_temper(r->arch, hp);
+    if (hp->temper.scale == 0 || hp->temper.length)
+        return GGUF_OK;
+    if (r->arch->temper == GG_TEMPER_KEYS)
+        return gg_hparams_missing(r, GG_HP_temp_length);
+    hp->temper.scale = 0; /* context_length is missing, which is reported */
+    return GGUF_OK;
+}
