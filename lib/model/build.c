@@ -9,33 +9,44 @@
 
 typedef struct gguf_tensor tensor;
 
+/* clang-format off */
+#define KEYS .keeps = GG_KEEPS_KEYS
+#define STATES(OF)                                                            \
+    .keeps = GG_KEEPS_STATES, .states = gg_model_states_##OF
+#define LATENT KEYS, .keys = gg_model_keys_latent
+
 const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
-    [GG_MIX_ATTENTION] = { gg_model_mix_attention, GG_W_ATTN_OUT,
-                           GG_KEEPS_KEYS },
-    [GG_MIX_LATENT] = { gg_model_mix_latent, GG_W_ATTN_OUT, GG_KEEPS_KEYS,
-                        NULL, gg_model_keys_latent },
-    [GG_MIX_LATENT_EXPANDED] = { gg_model_mix_latent, GG_W_ATTN_OUT,
-                                 GG_KEEPS_KEYS, NULL, gg_model_keys_latent },
-    [GG_MIX_LATENT_NOPE] = { gg_model_mix_latent, GG_W_ATTN_OUT, GG_KEEPS_KEYS,
-                             NULL, gg_model_keys_latent },
-    [GG_MIX_MAMBA] = { gg_model_mix_mamba, GG_W_SSM_OUT, GG_KEEPS_STATES,
-                       gg_model_states_mamba },
-    [GG_MIX_MAMBA_NORM] = { gg_model_mix_mamba, GG_W_SSM_OUT, GG_KEEPS_STATES,
-                            gg_model_states_mamba },
-    [GG_MIX_MAMBA2] = { gg_model_mix_mamba2, GG_W_SSM_OUT, GG_KEEPS_STATES,
-                        gg_model_states_mamba2 },
-    [GG_MIX_PLAMO_MAMBA] = { gg_model_mix_plamo, GG_W_SSM_OUT, GG_KEEPS_STATES,
-                             gg_model_states_plamo },
-    [GG_MIX_ATTENTION_MAMBA2] = { gg_model_mix_attention_mamba2, GG_W_NONE,
-                                  GG_KEEPS_KEYS | GG_KEEPS_STATES,
-                                  gg_model_states_mamba2 },
-    [GG_MIX_RWKV6] = { gg_model_mix_rwkv6, GG_W_TM_OUT, GG_KEEPS_STATES,
-                       gg_model_states_rwkv },
-    [GG_MIX_RWKV6_LINEAR] = { gg_model_mix_rwkv6_linear, GG_W_TM_OUT,
-                              GG_KEEPS_STATES, gg_model_states_rwkv },
-    [GG_MIX_RWKV7] = { gg_model_mix_rwkv7, GG_W_TM_OUT, GG_KEEPS_STATES,
-                       gg_model_states_rwkv },
+    [GG_MIX_ATTENTION] = {
+        .mix = gg_model_mix_attention, .out = GG_W_ATTN_OUT, KEYS },
+    [GG_MIX_LATENT] = {
+        .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
+    [GG_MIX_LATENT_EXPANDED] = {
+        .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
+    [GG_MIX_LATENT_NOPE] = {
+        .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
+    [GG_MIX_MAMBA] = {
+        .mix = gg_model_mix_mamba, .out = GG_W_SSM_OUT, STATES(mamba) },
+    [GG_MIX_MAMBA_NORM] = {
+        .mix = gg_model_mix_mamba, .out = GG_W_SSM_OUT, STATES(mamba) },
+    [GG_MIX_MAMBA2] = {
+        .mix = gg_model_mix_mamba2, .out = GG_W_SSM_OUT, STATES(mamba2) },
+    [GG_MIX_PLAMO_MAMBA] = {
+        .mix = gg_model_mix_plamo, .out = GG_W_SSM_OUT, STATES(plamo) },
+    [GG_MIX_ATTENTION_MAMBA2] = {
+        .mix = gg_model_mix_attention_mamba2,
+        .keeps = GG_KEEPS_KEYS | GG_KEEPS_STATES,
+        .states = gg_model_states_mamba2 },
+    [GG_MIX_RWKV6] = {
+        .mix = gg_model_mix_rwkv6, .out = GG_W_TM_OUT, STATES(rwkv),
+        .check = gg_model_check_rwkv },
+    [GG_MIX_RWKV6_LINEAR] = {
+        .mix = gg_model_mix_rwkv6_linear, .out = GG_W_TM_OUT, STATES(rwkv),
+        .check = gg_model_check_rwkv },
+    [GG_MIX_RWKV7] = {
+        .mix = gg_model_mix_rwkv7, .out = GG_W_TM_OUT, STATES(rwkv),
+        .check = gg_model_check_rwkv },
 };
+/* clang-format on */
 
 /* Layers that are computed: those that draft come last. */
 static uint32_t n_run(const struct gguf_model *m)
@@ -77,24 +88,32 @@ static enum gguf_status check_keys(const struct gguf_model *m,
     return GGUF_OK;
 }
 
-static bool has_weight(const struct gguf_model *m, enum gg_weight id,
-                       uint32_t il)
+bool gg_model_has_weight(const struct gguf_model *m, enum gg_weight id,
+                         uint32_t il)
 {
     char name[GG_WEIGHT_NAME];
     return gg_source_find(&m->src, gg_weight_name(id, il, name), NULL);
+}
+
+enum gguf_status gg_model_lacks_weight(enum gg_weight id, uint32_t il,
+                                       struct gguf_error *err)
+{
+    char name[GG_WEIGHT_NAME];
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "tensor '%s' is missing",
+                        gg_weight_name(id, il, name));
 }
 
 /* The matrices to and from another width come together. */
 static enum gguf_status check_latent(const struct gguf_model *m, uint32_t il,
                                      struct gguf_error *err)
 {
-    char name[GG_WEIGHT_NAME];
-    const bool down = has_weight(m, GG_W_LATENT_DOWN, il);
-    if (!m->hp.layer[il].moe || down == has_weight(m, GG_W_LATENT_UP, il))
+    const bool down = gg_model_has_weight(m, GG_W_LATENT_DOWN, il);
+    if (!m->hp.layer[il].moe ||
+        down == gg_model_has_weight(m, GG_W_LATENT_UP, il))
         return GGUF_OK;
-    return gg_error_set(
-        err, GGUF_E_TENSOR, GGUF_NO_OFFSET, "tensor '%s' is missing",
-        gg_weight_name(down ? GG_W_LATENT_UP : GG_W_LATENT_DOWN, il, name));
+    return gg_model_lacks_weight(down ? GG_W_LATENT_UP : GG_W_LATENT_DOWN, il,
+                                 err);
 }
 
 enum gguf_status gg_build_check(const struct gguf_model *m,
@@ -104,8 +123,14 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
     for (uint32_t il = 0; il < n_run(m); il++) {
         const struct gg_model_layer *l = &m->hp.layer[il];
         GG_TRY(check_latent(m, il, err));
-        const bool mixes =
-            l->mixer == GG_MIX_NONE || gg_model_mixers[l->mixer].mix;
+        if (l->moe && !m->hp.n_expert_used)
+            return refuse_key(m, "expert_used_count",
+                              "it is missing, or 0, and there are experts",
+                              err);
+        const struct gg_model_mixer_fn *mixer = &gg_model_mixers[l->mixer];
+        const bool mixes = l->mixer == GG_MIX_NONE || mixer->mix;
+        if (mixer->check)
+            GG_TRY(mixer->check(m, il, err));
         if (!mixes || !gg_ffn_builds(m->arch, l))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "layer %" PRIu32 " is of a kind that is not "

@@ -69,6 +69,9 @@ typedef void gg_model_states_fn(const struct gguf_model *m,
 /* Elements of a token's key and value in a layer. */
 typedef void gg_model_keys_fn(const struct gguf_model *m, uint32_t il,
                               struct gg_model_key_sizes *n);
+typedef enum gguf_status gg_model_mix_check_fn(const struct gguf_model *m,
+                                               uint32_t il,
+                                               struct gguf_error *err);
 struct gg_model_mixer_fn {
     gg_model_mix_fn *mix; /* NULL: not evaluated */
     enum gg_weight out;   /* the matrix that leads back, or GG_W_NONE */
@@ -76,6 +79,9 @@ struct gg_model_mixer_fn {
     /* with GG_KEEPS_STATES: how large they are */
     gg_model_states_fn *states;
     gg_model_keys_fn *keys; /* likewise; NULL: those of heads */
+    /* Is a layer of the file one that it builds, beyond what shapes say? NULL:
+     * it is. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED. */
+    gg_model_mix_check_fn *check;
 };
 extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
@@ -86,6 +92,14 @@ gg_model_mix_fn gg_model_mix_attention, gg_model_mix_latent,
 gg_model_states_fn gg_model_states_mamba, gg_model_states_mamba2,
     gg_model_states_plamo, gg_model_states_rwkv;
 gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent;
+gg_model_mix_check_fn gg_model_check_rwkv;
+
+/* Has the file a tensor of that name? It is known before weights are loaded. */
+bool gg_model_has_weight(const struct gguf_model *m, enum gg_weight id,
+                         uint32_t il);
+/* "tensor 'x' is missing" */
+enum gguf_status gg_model_lacks_weight(enum gg_weight id, uint32_t il,
+                                       struct gguf_error *err);
 
 /* ---- mix_attn.c: what mixers with keys share ---- */
 

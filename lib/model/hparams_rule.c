@@ -77,8 +77,16 @@ enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
     if (r->needs.key[GG_HP_ssm_groups] != GG_MUST || !inner || !n ||
         !hp->has[GG_HP_ssm_groups])
         return GGUF_OK;
+    if (r->arch->other == GG_MIX_PLAMO_MAMBA && g) /* it has no groups */
+        return gg_hparams_bad(r, GG_HP_ssm_groups, g, 0, 0);
+    if (r->arch->other == GG_MIX_PLAMO_MAMBA && inner % n)
+        return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_ssm_dt),
+                                GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32
+                                ", must divide inner_size %" PRIu32,
+                                r->key, n, inner);
     if (r->arch->other == GG_MIX_PLAMO_MAMBA)
-        return GGUF_OK; /* it has no groups */
+        return GGUF_OK;
     if (!g || g > n)
         return gg_hparams_bad(r, GG_HP_ssm_groups, g, 1, n);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_ssm_dt);
@@ -89,6 +97,38 @@ enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
                             ", must divide inner_size %" PRIu32
                             " and be a multiple of group_count %" PRIu32,
                             r->key, n, inner, g);
+}
+
+/* RWKV's heads make up the width, and in each layer as many of them share keys
+ * and values; a token is shifted in the mixer, and in a channel mix. */
+enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const enum gg_ffn ffn = (enum gg_ffn)r->arch->ffn;
+    const uint32_t n_shift =
+        ffn == GG_FFN_CHANNEL_MIX || ffn == GG_FFN_CHANNEL_MIX_R ? 2 : 1;
+    if (!hp->has[GG_HP_wkv_head])
+        return GGUF_OK;
+    const uint32_t n_head = hp->n_embd / hp->wkv_head;
+    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_wkv_head);
+    if (hp->n_embd % hp->wkv_head)
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32 ", must divide "
+                                "embedding_length %" PRIu32,
+                                r->key, hp->wkv_head, hp->n_embd);
+    if (hp->has[GG_HP_n_shift] && hp->n_shift != n_shift)
+        GG_TRY(
+            gg_hparams_bad(r, GG_HP_n_shift, hp->n_shift, n_shift, n_shift));
+    kv = gg_hparams_find(r, GG_HP_n_head_kv);
+    for (uint32_t i = 0; i < hp->n_layer; i++) {
+        const uint32_t n = hp->layer[i].n_head_kv;
+        if (r->arch->mixer == GG_MIX_RWKV6_LINEAR && n && n_head % n)
+            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s is %" PRIu32 ", must divide %" PRIu32
+                                    " heads of wkv.head_size",
+                                    r->key, n, n_head);
+    }
+    return GGUF_OK;
 }
 
 /* What is kept was computed without what comes after. */

@@ -193,6 +193,7 @@ static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
 }
 
 static void recurrent_sizes(const struct gg_hparams *hp,
+                            const struct gg_model_layer *l,
                             struct gg_model_sizes *z)
 {
     z->conv = known(hp->ssm_conv);
@@ -205,9 +206,13 @@ static void recurrent_sizes(const struct gg_hparams *hp,
     z->mix = known(hp->n_mix);
     z->decay = known(hp->n_decay ? hp->n_decay : hp->rank_decay);
     z->iclr = known(hp->rank_iclr);
-    z->vres = z->any; /* those of the first layer are dummies */
+    /* those of the first layer are dummies, of the rank of another */
+    z->vres = l == hp->layer ? z->any : known(hp->rank_vres);
     z->gate = known(hp->rank_gate);
-    z->lerps = z->any;
+    z->lerps = l->mixer == GG_MIX_RWKV7 ? z->any : 5;
+    z->wkv_v = z->embd;
+    if (l->mixer == GG_MIX_RWKV6_LINEAR && l->n_head_kv)
+        z->wkv_v = fmin(z->embd, l->n_head_kv * z->wkv);
     z->lconv = known(hp->n_lconv);
 }
 
@@ -225,7 +230,7 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->up = a->ffn == GG_FFN_EITHER ? NAN : z->ff * (up_2 ? 2 : 1);
     head_sizes(hp, a, l, z);
     expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff, z);
-    recurrent_sizes(hp, z);
+    recurrent_sizes(hp, l, z);
     /* nor PLaMo 2's for its rank of time steps */
     if (l->mixer == GG_MIX_PLAMO_MAMBA)
         z->rank_q = fmax(64, floor(z->embd / 16));

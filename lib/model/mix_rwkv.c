@@ -8,6 +8,7 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 typedef struct gguf_tensor tensor;
@@ -31,6 +32,57 @@ void gg_model_states_rwkv(const struct gguf_model *m,
         .scan = { hp->wkv_head, hp->wkv_head, hp->n_embd / hp->wkv_head }
     };
 }
+
+/* ---- which weights a layer has ---- */
+
+/* Weights that come together, or not at all. */
+static const uint16_t pairs[][2] = { { GG_W_TM7_G1, GG_W_TM7_G2 },
+                                     { GG_W_TM_LN, GG_W_TM_LN_B } };
+
+/* How much of a token's predecessor each of what is mixed takes: of RWKV-6 in
+ * one tensor or in five, of RWKV-7 a row for the gate, if there is one. */
+static enum gguf_status check_lerps(const struct gguf_model *m, uint32_t il,
+                                    struct gguf_error *err)
+{
+    char name[GG_WEIGHT_NAME];
+    size_t i;
+    if (!gg_source_find(&m->src, gg_weight_name(GG_W_TM_LERP, il, name), &i)) {
+        for (unsigned id = GG_W_TM_LERP_W; id <= GG_W_TM_LERP_G; id++)
+            if (!gg_model_has_weight(m, (enum gg_weight)id, il))
+                return gg_model_lacks_weight((enum gg_weight)id, il, err);
+        return GGUF_OK;
+    }
+    const int64_t n = gg_source_tensor(&m->src, i).info->ne[3];
+    const bool gated = gg_model_has_weight(m, GG_W_TM7_G1, il);
+    if (m->hp.layer[il].mixer != GG_MIX_RWKV7 || (n >= 5 + gated && n <= 6))
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "tensor '%s' has %" PRId64 " rows, must have 6%s",
+                        name, n, gated ? "" : ", or 5 without a gate");
+}
+
+enum gguf_status gg_model_check_rwkv(const struct gguf_model *m, uint32_t il,
+                                     struct gguf_error *err)
+{
+    char name[GG_WEIGHT_NAME];
+    for (size_t i = 0; i < GG_LEN(pairs); i++) {
+        const enum gg_weight a = (enum gg_weight)pairs[i][0],
+                             b = (enum gg_weight)pairs[i][1];
+        if (gg_model_has_weight(m, a, il) != gg_model_has_weight(m, b, il))
+            return gg_model_lacks_weight(gg_model_has_weight(m, a, il) ? b : a,
+                                         il, err);
+    }
+    if (m->hp.layer[il].mixer == GG_MIX_RWKV6_LINEAR &&
+        gg_model_has_weight(m, GG_W_TM_FIRST, il))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "tensor '%s': such models of architecture '%s' "
+                            "are not evaluated",
+                            gg_weight_name(GG_W_TM_FIRST, il, name),
+                            m->arch->name);
+    return check_lerps(m, il, err);
+}
+
+/* ---- shifts ---- */
 
 /* What each token's predecessor in its sequence has more than it has, of x [E,
  * N]: likewise. */

@@ -31,7 +31,8 @@ struct gg_model_sizes {
     double conv, inner, state, dt, groups; /* state spaces */
     double kda;                            /* a head of Kimi's delta rule */
     double wkv, mix, decay, iclr, vres, gate, lerps; /* RWKV */
-    double lconv;              /* a short convolution's taps */
+    double wkv_v; /* keys and values, of which there may be fewer heads */
+    double lconv; /* a short convolution's taps */
     double per_layer, n_layer; /* inputs that layers have of their own */
     double types;              /* of tokens (segments) */
     double buckets;            /* of relative positions */
@@ -347,11 +348,11 @@ enum gg_model_role {
       z->decay)                                                               \
     X(TM_DECAY_W2, "time_mix_decay_w2.weight", LAYER, MATRIX, NONE, z->decay, \
       z->embd)                                                                \
-    X(TM_KEY, "time_mix_key.weight", LAYER, MATRIX, NONE, z->embd, z->any)    \
-    X(TM_KEY_B, "time_mix_key.bias", LAYER, VECTOR, NONE, z->any)             \
+    X(TM_KEY, "time_mix_key.weight", LAYER, MATRIX, NONE, z->embd, z->wkv_v)  \
+    X(TM_KEY_B, "time_mix_key.bias", LAYER, VECTOR, NONE, z->wkv_v)           \
     X(TM_VALUE, "time_mix_value.weight", LAYER, MATRIX, NONE, z->embd,        \
-      z->any)                                                                 \
-    X(TM_VALUE_B, "time_mix_value.bias", LAYER, VECTOR, NONE, z->any)         \
+      z->wkv_v)                                                               \
+    X(TM_VALUE_B, "time_mix_value.bias", LAYER, VECTOR, NONE, z->wkv_v)       \
     X(TM_RECEPT, "time_mix_receptance.weight", LAYER, MATRIX, NONE, z->embd,  \
       z->embd)                                                                \
     X(TM_RECEPT_B, "time_mix_receptance.bias", LAYER, VECTOR, NONE, z->embd)  \
@@ -373,7 +374,7 @@ enum gg_model_role {
     X(TM7_G2, "time_mix_g2.weight", LAYER, MATRIX, NONE, z->gate, z->embd)    \
     X(TM7_K_K, "time_mix_k_k.weight", LAYER, VECTOR, NONE, z->embd)           \
     X(TM7_K_A, "time_mix_k_a.weight", LAYER, VECTOR, NONE, z->embd)           \
-    X(TM7_R_K, "time_mix_r_k.weight", LAYER, VECTOR, NONE, z->any, z->any)    \
+    X(TM7_R_K, "time_mix_r_k.weight", LAYER, VECTOR, NONE, z->embd)           \
     X(CM_LERP_K, "channel_mix_lerp_k.weight", LAYER, VECTOR, NONE, z->embd)   \
     X(CM_LERP_R, "channel_mix_lerp_r.weight", LAYER, VECTOR, NONE, z->embd)   \
     X(CM_KEY, "channel_mix_key.weight", LAYER, MATRIX, NONE, z->embd, z->ff)  \
