@@ -45,6 +45,15 @@ const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_RWKV7] = {
         .mix = gg_model_mix_rwkv7, .out = GG_W_TM_OUT, STATES(rwkv),
         .check = gg_model_check_rwkv },
+    [GG_MIX_DELTA] = {
+        .mix = gg_model_mix_delta, .out = GG_W_SSM_OUT, STATES(delta) },
+    [GG_MIX_DELTA_TILED] = {
+        .mix = gg_model_mix_delta, .out = GG_W_SSM_OUT, STATES(delta) },
+    [GG_MIX_KDA] = {
+        .mix = gg_model_mix_kda, .out = GG_W_KDA_OUT, STATES(kda) },
+    [GG_MIX_SHORTCONV] = {
+        .mix = gg_model_mix_shortconv, .out = GG_W_SHORT_OUT,
+        STATES(shortconv) },
 };
 /* clang-format on */
 

@@ -91,6 +91,9 @@ gg_model_mix_fn gg_model_mix_attention, gg_model_mix_latent,
     gg_model_mix_rwkv7;
 gg_model_states_fn gg_model_states_mamba, gg_model_states_mamba2,
     gg_model_states_plamo, gg_model_states_rwkv;
+gg_model_mix_fn gg_model_mix_delta, gg_model_mix_kda, gg_model_mix_shortconv;
+gg_model_states_fn gg_model_states_delta, gg_model_states_kda,
+    gg_model_states_shortconv;
 gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent;
 gg_model_mix_check_fn gg_model_check_rwkv;
 

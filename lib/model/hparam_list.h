@@ -7,10 +7,10 @@
  * FIELD  member of struct gg_hparams (WHERE is MODEL), or of struct
  *        gg_model_layer (LAYER: one value for all layers, or an array with
  *        one for each)
- * KIND   UINT, FLOAT, BOOL, TEXT; FLAGS: as UINT, or an array of bool, which
- *        layers that draft may be left out of; or SEEN: an array, or a number
- *        that nothing computes with yet: only whether the key is there is
- *        looked at
+ * KIND   UINT, FLOAT, BOOL, TEXT; FLAGS: as UINT, or bool or an array of it,
+ *        which layers that draft may be left out of; or SEEN: an array, or a
+ *        number that nothing computes with yet: only whether the key is there
+ *        is looked at
  * KEY    after "ARCH."; with a '/' in front it has no prefix
  * MIN, MAX  range of a number, of each of an array's
  * MOST   a field of the model that is the greatest, too, if it is known; or
@@ -224,7 +224,7 @@
     X(attn_interval, UINT, MODEL, "full_attention_interval", 1, GG_SPAN_MAX,  \
       none, MEMORY, NULL, "step of attention layers",                         \
       "full_attention_interval")                                              \
-    X(recurrent, SEEN, MODEL, "attention.recurrent_layers", 0, 0, none,       \
+    X(recurrent, FLAGS, LAYER, "attention.recurrent_layers", 0, 1, none,      \
       MEMORY, NULL, "layers without attention", NULL)                         \
     X(kda_head, UINT, MODEL, "kda.head_dim", 1, 1 << 16, none, MEMORY, NULL,  \
       "width of delta heads", "linear_attn_config.head_dim")                  \

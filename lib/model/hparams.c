@@ -267,6 +267,11 @@ static enum gguf_status read_array(struct gg_hparams_reader *r,
                                     " elements, there are %" PRIu32 " layers",
                                     r->key, kv->n, n);
         st = gguf_kv_elems_uint(kv, 0, (size_t)kv->n, v, &why);
+    } else if (row->flags && kv->type == GGUF_VAL_BOOL) {
+        int yes = 0;
+        st = gguf_kv_get_bool(kv, &yes, &why);
+        for (uint32_t i = 0; i < n; i++)
+            v[i] = yes != 0;
     } else {
         st = gguf_kv_get_uint(kv, &v[0], &why);
         for (uint32_t i = 1; i < n; i++)

@@ -90,6 +90,12 @@ enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r)
     if (!g || g > n)
         return gg_hparams_bad(r, GG_HP_ssm_groups, g, 1, n);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_ssm_dt);
+    const bool delta =
+        r->arch->other == GG_MIX_DELTA || r->arch->other == GG_MIX_DELTA_TILED;
+    if (inner % n == 0 && n % g == 0 && delta && hp->ssm_state &&
+        inner / n != hp->ssm_state)
+        return gg_hparams_bad(r, GG_HP_ssm_state, hp->ssm_state, inner / n,
+                              inner / n);
     if (inner % n == 0 && n % g == 0)
         return GGUF_OK;
     return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
@@ -227,6 +233,8 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
     const uint32_t n_head = first_heads(hp);
     const bool given = gg_hparams_find(r, GG_HP_dim_k) != NULL;
     choose_widths(hp, n_head);
+    if (r->arch->qkv == GG_QKV_GATED && hp->dim_v != hp->dim_k)
+        return gg_hparams_bad(r, GG_HP_dim_v, hp->dim_v, hp->dim_k, hp->dim_k);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_head);
     if (!given && n_head && hp->n_embd % n_head)
         return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,

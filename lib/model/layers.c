@@ -32,7 +32,11 @@ static uint8_t mixer_of(const struct gg_arch *a, const struct gg_hparams *hp,
             return GG_MIX_NONE;
         return l->n_head_kv ? a->mixer : a->other;
     case GG_MIX_RULE_INTERVAL:
-        return (il + 1) % step == 0 || l->drafts ? a->mixer : a->other;
+        if (l->drafts)
+            return a->mixer;
+        if (hp->has[GG_HP_recurrent])
+            return l->recurrent ? a->other : a->mixer;
+        return (il + 1) % step == 0 ? a->mixer : a->other;
     case GG_MIX_RULE_LEADING: return il < hp->n_dense ? a->other : a->mixer;
     case GG_N_MIX_RULES: break;
     }

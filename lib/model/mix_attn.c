@@ -4,9 +4,10 @@
 
 typedef struct gguf_tensor tensor;
 
-/* Queries, keys or values of all heads, [d, h, N]. */
+/* Queries, keys or values of all heads, [d, h, N], and what their results are
+ * gated by, likewise, or NULL. */
 struct qkv {
-    tensor *q, *k, *v;
+    tensor *q, *k, *v, *gate;
 };
 
 /* What queries, keys and values are clamped to, if the file says so. */
@@ -23,15 +24,23 @@ static tensor *heads(const struct gg_model_at *at, tensor *x, int64_t d,
     return gguf_op_reshape_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq);
 }
 
-/* Rows [first, first + d * h) of x [.., N] as heads. */
-static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
-                    int64_t d, int64_t h)
+/* Heads of x [.., N]: d rows each, the first from row first on, and from one
+ * to the next step rows. */
+static tensor *spread(const struct gg_model_at *at, tensor *x, int64_t first,
+                      int64_t d, int64_t h, int64_t step)
 {
     if (!x)
         return NULL;
     const int64_t es = x->nb[0];
-    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq, d * es,
-                           x->nb[1], (uint64_t)(first * es));
+    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq,
+                           step * es, x->nb[1], (uint64_t)(first * es));
+}
+
+/* Rows [first, first + d * h) of x [.., N] as heads. */
+static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
+                    int64_t d, int64_t h)
+{
+    return spread(at, x, first, d, h, d);
 }
 
 /* A norm that takes all heads together comes before they are told apart. */
@@ -42,12 +51,25 @@ static tensor *wide_norm(const struct gg_model_at *at, enum gg_weight id,
     return gg_weight_at(at, id) ? gg_model_normed(at, qk->kind, id, x) : x;
 }
 
+/* Of a matrix of their own, which may have the gate of each head after it. */
+static tensor *queries(const struct gg_model_at *at, tensor *x, tensor **gate)
+{
+    const int64_t d = at->layer->dim_k, h = at->layer->n_head;
+    if (at->arch->qkv == GG_QKV_GATED) {
+        tensor *all = gg_model_linear(at, GG_W_ATTN_Q_GATED, x);
+        *gate = spread(at, all, d, d, h, 2 * d);
+        return spread(at, all, 0, d, h, 2 * d);
+    }
+    x = clamped(at, gg_model_linear(at, GG_W_ATTN_Q, x));
+    return heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, x), d, h);
+}
+
 static struct qkv project(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_layer *l = at->layer;
     const int64_t n_q = (int64_t)l->dim_k * l->n_head;
     const int64_t n_k = (int64_t)l->dim_k * l->n_head_kv;
-    struct qkv y;
+    struct qkv y = { .gate = NULL };
     if (gg_weight_at(at, GG_W_ATTN_QKV)) {
         tensor *all = clamped(at, gg_model_linear(at, GG_W_ATTN_QKV, x));
         y.q = part(at, all, 0, l->dim_k, l->n_head);
@@ -55,10 +77,9 @@ static struct qkv project(const struct gg_model_at *at, tensor *x)
         y.v = part(at, all, n_q + n_k, l->dim_v, l->n_head_kv);
         return y;
     }
-    y.q = clamped(at, gg_model_linear(at, GG_W_ATTN_Q, x));
+    y.q = queries(at, x, &y.gate);
     y.k = clamped(at, gg_model_linear(at, GG_W_ATTN_K, x));
     y.v = clamped(at, gg_model_linear(at, GG_W_ATTN_V, x));
-    y.q = heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, y.q), l->dim_k, l->n_head);
     y.k = heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), l->dim_k,
                 l->n_head_kv);
     return y;
@@ -168,6 +189,23 @@ void gg_model_keys_heads(const struct gguf_model *m, uint32_t il,
     n->v = (int64_t)l->dim_v * l->n_head_kv;
 }
 
+/* What heads took, [d, h, ..], times the sigmoid of gates, if there are any:
+ * [d * h, N]. */
+static tensor *through_gate(const struct gg_model_at *at, tensor *taken,
+                            tensor *gate)
+{
+    const struct gg_model_pass *p = at->p;
+    if (!taken)
+        return NULL;
+    const int64_t n = taken->ne[0] * taken->ne[1];
+    taken = gguf_op_reshape_2d(at->c, taken, n, p->n_tok * p->n_seq);
+    if (!gate)
+        return taken;
+    gate = gguf_op_sigmoid(at->c, gguf_op_cont(at->c, gate));
+    gate = gguf_op_reshape_2d(at->c, gate, n, p->n_tok * p->n_seq);
+    return gguf_op_mul(at->c, taken, gate);
+}
+
 tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -183,6 +221,5 @@ tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
         c, y.q, y.k, y.v, p->keys.mask[l->sight],
         gg_weight_at(at, GG_W_ATTN_SINKS), l->score_scale,
         gg_model_alibi(at->m), score_cap(at));
-    return gguf_op_reshape_2d(c, taken, (int64_t)l->dim_v * l->n_head,
-                              p->n_tok * p->n_seq);
+    return through_gate(at, taken, y.gate);
 }

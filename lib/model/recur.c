@@ -78,6 +78,8 @@ tensor *gg_model_convolved(const struct gg_model_at *at, enum gg_weight id,
     tensor *bias = gg_weight_at(at, gg_weight_bias(id));
     const int64_t n = kernel->ne[0] - 1;
     tensor *all = gguf_op_transpose(c, x);
+    if (kernel->ne[2] > 1) /* of one row a channel (Kimi) */
+        kernel = gguf_op_reshape_2d(c, kernel, n + 1, kernel->ne[2]);
     if (n)
         all = gguf_op_concat(c, before, all, 0);
     if (!all)

@@ -305,12 +305,12 @@ enum gg_model_role {
       z->n_head * z->kda)                                                     \
     X(KDA_V, "attn_v.weight", LAYER, MATRIX, NONE, z->embd,                   \
       z->n_head * z->kda)                                                     \
-    X(KDA_CONV_Q, "ssm_conv1d_q.weight", LAYER, VECTOR, NONE, z->conv,        \
-      z->any, z->any)                                                         \
-    X(KDA_CONV_K, "ssm_conv1d_k.weight", LAYER, VECTOR, NONE, z->conv,        \
-      z->any, z->any)                                                         \
-    X(KDA_CONV_V, "ssm_conv1d_v.weight", LAYER, VECTOR, NONE, z->conv,        \
-      z->any, z->any)                                                         \
+    X(KDA_CONV_Q, "ssm_conv1d_q.weight", LAYER, VECTOR, NONE, z->conv, 1,     \
+      z->n_head * z->kda)                                                     \
+    X(KDA_CONV_K, "ssm_conv1d_k.weight", LAYER, VECTOR, NONE, z->conv, 1,     \
+      z->n_head * z->kda)                                                     \
+    X(KDA_CONV_V, "ssm_conv1d_v.weight", LAYER, VECTOR, NONE, z->conv, 1,     \
+      z->n_head * z->kda)                                                     \
     X(KDA_F_A, "ssm_f_a.weight", LAYER, MATRIX, NONE, z->embd, z->kda)        \
     X(KDA_F_B, "ssm_f_b.weight", LAYER, MATRIX, NONE, z->kda,                 \
       z->n_head * z->kda)                                                     \

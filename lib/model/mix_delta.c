@@ -1,0 +1,218 @@
+/* mix_delta.c - delta rules: a convolution over queries, keys and values, and
+ * a state that each token corrects
+ *
+ * Qwen3-Next's and Qwen 3.5's (Gated DeltaNet, arXiv 2412.06464), where a head
+ * has one gate, and Kimi's (arXiv 2510.26692), where each element of a key has
+ * one.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+/* Of the tokens that count: [d, heads, n_real, n_seq], q and k maybe with fewer
+ * heads; g [1 or d, heads, ..] the logarithm of gates, beta [1, heads, ..]. */
+struct rule {
+    tensor *q, *k, *v, *g, *beta;
+};
+
+/* What the state makes of tokens, like v. */
+static tensor *ruled(const struct gg_model_at *at, const struct rule *r)
+{
+    struct gguf_ctx *c = at->c;
+    const float eps = at->m->hp.eps;
+    tensor *memory = gg_model_streams(at, at->p->states.scan[at->il], 4);
+    tensor *state;
+    tensor *y = gguf_op_gated_delta(c, gguf_op_l2_norm(c, r->q, eps),
+                                    gguf_op_l2_norm(c, r->k, eps), r->v, r->g,
+                                    r->beta, memory, &state);
+    gg_model_keep(at, state, memory);
+    return y;
+}
+
+/* Heads y after their norm, times gate [d * heads, n_real, n_seq]: [d * heads,
+ * N]. */
+static tensor *gated(const struct gg_model_at *at, enum gg_weight norm,
+                     tensor *y, tensor *gate)
+{
+    const struct gg_model_pass *p = at->p;
+    y = gg_model_normed(at, GG_NORM_RMS, norm, y);
+    if (!y)
+        return NULL;
+    y = gguf_op_reshape_3d(at->c, y, y->ne[0] * y->ne[1], p->n_real, p->n_seq);
+    return gg_model_whole(at, gguf_op_mul(at->c, y, gate));
+}
+
+/* A number for each head, of the tokens that count, as the rule takes it. */
+static tensor *numbers(const struct gg_model_at *at, tensor *x, int64_t heads)
+{
+    return gguf_op_reshape_4d(at->c, x, 1, heads, at->p->n_real, at->p->n_seq);
+}
+
+/* ---- one gate a head ---- */
+
+void gg_model_states_delta(const struct gguf_model *m,
+                           const struct gg_model_layer *l,
+                           struct gg_model_states *n)
+{
+    const struct gg_hparams *hp = &m->hp;
+    (void)l;
+    *n = (struct gg_model_states){
+        .conv = { (int64_t)hp->ssm_conv - 1,
+                  hp->ssm_inner +
+                      2 * (int64_t)hp->ssm_groups * hp->ssm_state },
+        .scan = { hp->ssm_state, hp->ssm_state, hp->ssm_dt }
+    };
+}
+
+/* Rows of a matrix's result that belong together key head by key head: rows
+ * [first, first + n) of each group's, [n * groups, N]. */
+static tensor *of_groups(const struct gg_model_at *at, tensor *all,
+                         int64_t first, int64_t n)
+{
+    const int64_t groups = at->m->hp.ssm_groups;
+    if (!all)
+        return NULL;
+    const int64_t es = all->nb[0], n_tok = all->ne[1];
+    tensor *y =
+        gguf_op_view_3d(at->c, all, n, groups, n_tok, all->ne[0] / groups * es,
+                        all->nb[1], (uint64_t)(first * es));
+    return gguf_op_reshape_2d(at->c, gguf_op_cont(at->c, y), n * groups,
+                              n_tok);
+}
+
+/* What tokens are made into, each [.., N]. */
+struct made {
+    tensor *qkv, *z, *alpha, *beta;
+};
+
+static struct made make(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    const int64_t r = hp->ssm_dt / hp->ssm_groups, d = hp->ssm_state;
+    struct made y;
+    if (gg_weight_at(at, GG_W_DELTA_BA)) {
+        tensor *ba = gg_model_linear(at, GG_W_DELTA_BA, x);
+        y.beta = of_groups(at, ba, 0, r);
+        y.alpha = of_groups(at, ba, r, r);
+    } else {
+        y.beta = gg_model_linear(at, GG_W_DELTA_BETA, x);
+        y.alpha = gg_model_linear(at, GG_W_DELTA_ALPHA, x);
+    }
+    if (gg_weight_at(at, GG_W_DELTA_QKV) &&
+        gg_weight_at(at, GG_W_DELTA_GATE)) {
+        y.qkv = gg_model_linear(at, GG_W_DELTA_QKV, x);
+        y.z = gg_model_linear(at, GG_W_DELTA_GATE, x);
+        return y;
+    }
+    /* the first files of Qwen3-Next */
+    tensor *in = gg_model_linear(at, GG_W_DELTA_IN, x);
+    y.qkv =
+        gguf_op_concat(c, of_groups(at, in, 0, d), of_groups(at, in, d, d), 0);
+    y.qkv = gguf_op_concat(c, y.qkv, of_groups(at, in, 2 * d, r * d), 0);
+    y.z = of_groups(at, in, (2 + r) * d, r * d);
+    return y;
+}
+
+/* Heads x [d, n, n_real, n_seq], each r times in turn: the rule takes key head
+ * h mod n for value head h, where Qwen3-Next's is h / r. */
+static tensor *in_blocks(const struct gg_model_at *at, tensor *x, int64_t r)
+{
+    const struct gg_model_pass *p = at->p;
+    if (!x || r == 1 || at->layer->mixer == GG_MIX_DELTA_TILED)
+        return x;
+    const int64_t d = x->ne[0], n = x->ne[1], n_tok = p->n_real * p->n_seq;
+    x = gguf_op_reshape_4d(at->c, gguf_op_cont(at->c, x), d, 1, n, n_tok);
+    x = gguf_op_repeat(at->c, x, d, r, n, n_tok);
+    return gguf_op_reshape_4d(at->c, x, d, r * n, p->n_real, p->n_seq);
+}
+
+tensor *gg_model_mix_delta(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    const int64_t d = hp->ssm_state, n_k = hp->ssm_groups, n_v = hp->ssm_dt;
+    const struct made y = make(at, x);
+    tensor *before = gg_model_streams(at, at->p->states.conv[at->il], 3);
+    tensor *qkv = gg_model_real(at, y.qkv, 0, (2 * n_k + n_v) * d);
+    qkv = gguf_op_silu(c, gg_model_convolved(at, GG_W_M2_CONV, qkv, before));
+    tensor *g = gguf_op_add(c, gg_model_real(at, y.alpha, 0, n_v),
+                            gg_weight_at(at, GG_W_M2_DT_B));
+    g = gguf_op_mul(c, gguf_op_softplus(c, g), gg_weight_at(at, GG_W_HEADS_A));
+    tensor *beta = gguf_op_sigmoid(c, gg_model_real(at, y.beta, 0, n_v));
+    const struct rule r = {
+        .q = in_blocks(at, gg_model_real_heads(at, qkv, 0, d, n_k), n_v / n_k),
+        .k = in_blocks(at, gg_model_real_heads(at, qkv, n_k * d, d, n_k),
+                       n_v / n_k),
+        .v = gg_model_real_heads(at, qkv, 2 * n_k * d, d, n_v),
+        .g = numbers(at, g, n_v),
+        .beta = numbers(at, beta, n_v),
+    };
+    tensor *z = gguf_op_silu(c, gg_model_real(at, y.z, 0, n_v * d));
+    return gated(at, GG_W_DELTA_NORM, ruled(at, &r), z);
+}
+
+/* ---- a gate for each element of a key ---- */
+
+void gg_model_states_kda(const struct gguf_model *m,
+                         const struct gg_model_layer *l,
+                         struct gg_model_states *n)
+{
+    const struct gg_hparams *hp = &m->hp;
+    const int64_t d = hp->kda_head, heads = l->n_head;
+    *n = (struct gg_model_states){ .conv = { (int64_t)hp->ssm_conv - 1,
+                                             3 * d * heads },
+                                   .scan = { d, d, heads } };
+}
+
+/* Heads of queries, keys or values (i = 0, 1, 2) after a convolution of their
+ * own, and SiLU. */
+static tensor *convolved(const struct gg_model_at *at, tensor *x, int i)
+{
+    static const enum gg_weight of[] = { GG_W_KDA_Q, GG_W_KDA_K, GG_W_KDA_V };
+    static const enum gg_weight conv[] = { GG_W_KDA_CONV_Q, GG_W_KDA_CONV_K,
+                                           GG_W_KDA_CONV_V };
+    struct gguf_ctx *c = at->c;
+    const int64_t d = at->m->hp.kda_head, n = d * at->layer->n_head;
+    tensor *all = gg_model_streams(at, at->p->states.conv[at->il], 3);
+    tensor *before =
+        all ? gguf_op_view_3d(c, all, all->ne[0], n, all->ne[2], all->nb[1],
+                              all->nb[2], (uint64_t)(i * n * all->nb[1]))
+            : NULL;
+    x = gg_model_real(at, gg_model_linear(at, of[i], x), 0, n);
+    x = gguf_op_silu(c, gg_model_convolved(at, conv[i], x, before));
+    return gg_model_real_heads(at, x, 0, d, at->layer->n_head);
+}
+
+/* Through two matrices, of the tokens that count: [d * heads, ..]. */
+static tensor *twice(const struct gg_model_at *at, enum gg_weight a,
+                     enum gg_weight b, tensor *x)
+{
+    const int64_t n = (int64_t)at->m->hp.kda_head * at->layer->n_head;
+    x = gg_model_linear(at, b, gg_model_linear(at, a, x));
+    return gg_model_real(at, x, 0, n);
+}
+
+tensor *gg_model_mix_kda(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass *p = at->p;
+    const int64_t d = at->m->hp.kda_head, heads = at->layer->n_head;
+    tensor *g = gguf_op_add(c, twice(at, GG_W_KDA_F_A, GG_W_KDA_F_B, x),
+                            gg_weight_at(at, GG_W_KDA_DT_B));
+    g = gguf_op_reshape_4d(c, gguf_op_softplus(c, g), d, heads, p->n_real,
+                           p->n_seq);
+    tensor *beta =
+        gg_model_real(at, gg_model_linear(at, GG_W_KDA_BETA, x), 0, heads);
+    const struct rule r = {
+        .q = convolved(at, x, 0),
+        .k = convolved(at, x, 1),
+        .v = convolved(at, x, 2),
+        .g = gguf_op_mul(c, g, gg_weight_at(at, GG_W_KDA_A)),
+        .beta = numbers(at, gguf_op_sigmoid(c, beta), heads),
+    };
+    tensor *gate =
+        gguf_op_sigmoid(c, twice(at, GG_W_KDA_G_A, GG_W_KDA_G_B, x));
+    return gated(at, GG_W_KDA_NORM, ruled(at, &r), gate);
+}
