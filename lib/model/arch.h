@@ -147,12 +147,14 @@ enum gg_model_qk {
 
 /* Norms of queries and keys. */
 struct gg_model_qk_norm {
-    uint8_t form;  /* enum gg_model_qk */
-    uint8_t maybe; /* weights need not be there */
-    uint8_t kind;  /* enum gg_model_norm */
-    uint8_t bias;  /* enum gg_model_use */
-    uint8_t late;  /* after positions */
-    uint8_t value; /* values have one without weight */
+    uint8_t form;   /* enum gg_model_qk */
+    uint8_t maybe;  /* weights need not be there */
+    uint8_t kind;   /* enum gg_model_norm */
+    uint8_t bias;   /* enum gg_model_use */
+    uint8_t late;   /* after positions */
+    uint8_t value;  /* values have one without weight */
+    uint8_t turned; /* only where positions turn */
+    uint8_t not_at; /* experts of models that have none; 0: all have */
 };
 
 /* Positions: enum gguf_rope_kind, or */
@@ -285,7 +287,7 @@ enum gg_ffn {
     X(RELU_SQR, "squared ReLU")                                               \
     X(XIELU, "xIELU")                                                         \
     X(OAI, "clamped SwiGLU")                                                  \
-    X(BY_KEY, "by hidden_activation")
+    X(BY_KEY, "GELU, or by hidden_activation")
 enum gg_model_act {
 #define X(ID, TEXT) GG_ACT_##ID,
     GG_ACT_LIST(X)
@@ -358,6 +360,18 @@ enum gg_model_shared {
         GG_N_SHARED
 };
 
+/* What the router reads. */
+#define GG_ROUTER_LIST(X)                                                     \
+    X(FFN, "")                                                                \
+    X(LAYER, "router on the layer's input")                                   \
+    X(SUM, "router on the sum, normed and scaled")
+enum gg_model_router {
+#define X(ID, TEXT) GG_ROUTER_##ID,
+    GG_ROUTER_LIST(X)
+#undef X
+        GG_N_ROUTERS
+};
+
 struct gg_moe {
     uint8_t where;  /* enum gg_model_experts */
     uint8_t gating; /* enum gg_model_gating */
@@ -372,6 +386,8 @@ struct gg_moe {
     bool bias;        /* of router and experts */
     uint8_t shared;   /* enum gg_model_shared */
     bool shared_gate; /* a sigmoid says how much */
+    bool mean;        /* of experts and shared ones, not the sum */
+    uint8_t router;   /* enum gg_model_router */
 };
 
 /* ---- ends ---- */
@@ -426,6 +442,7 @@ struct gg_arch {
     bool norm_plain;     /* norms have no weights */
     bool norm_eps_maybe; /* the key of epsilon may be missing */
     struct gg_model_norms mix_norm, ffn_norm;
+    bool first_bare;     /* the first layer may have no mix_norm.pre */
     uint16_t final_norm; /* enum gg_weight, 0: none */
 
     uint8_t mixer, other; /* enum gg_model_mixer */
@@ -455,6 +472,8 @@ struct gg_arch {
     uint8_t clamp;    /* enum gg_model_use: attention.clamp_kqv */
     uint8_t alibi;    /* greatest bias, built in */
     bool alibi_key;   /* or attention.max_alibi_bias */
+    bool head_rot;    /* without attention.key_length heads are as wide as
+                       * rope.dimension_count */
     bool no_causal;   /* never causal; else attention.causal says */
     bool no_memory;   /* all of a sequence is computed at once */
 

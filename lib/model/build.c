@@ -17,7 +17,8 @@ typedef struct gguf_tensor tensor;
 
 const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_ATTENTION] = {
-        .mix = gg_model_mix_attention, .out = GG_W_ATTN_OUT, KEYS },
+        .mix = gg_model_mix_attention, .out = GG_W_ATTN_OUT, KEYS,
+        .check = gg_model_check_gate },
     [GG_MIX_LATENT] = {
         .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
     [GG_MIX_LATENT_EXPANDED] = {
@@ -78,8 +79,9 @@ static bool has_gating(const struct gguf_model *m)
 {
     const struct gg_moe *moe = &m->arch->moe;
     const uint32_t given = moe->gating_key ? m->hp.expert_gating : 0;
-    return !m->hp.n_expert ||
-           (given ? given : moe->gating) <= GG_GATING_CHOSEN;
+    const uint32_t gating = given ? given : moe->gating;
+    return !m->hp.n_expert || gating <= GG_GATING_CHOSEN ||
+           (!given && gating == GG_GATING_RAW_SIGMOID);
 }
 
 /* Keys of which a row says more than is computed yet. */
@@ -140,7 +142,7 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
         const bool mixes = l->mixer == GG_MIX_NONE || mixer->mix;
         if (mixer->check)
             GG_TRY(mixer->check(m, il, err));
-        if (!mixes || !gg_ffn_builds(m->arch, l))
+        if (!mixes || !gg_ffn_builds(m, l))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "layer %" PRIu32 " is of a kind that is not "
                                 "evaluated yet",
@@ -267,19 +269,22 @@ static tensor *mixer_input(const struct gg_model_at *at, tensor *x,
 
 /* The mixer's part: the stream after it, and in *normed what a parallel
  * feed-forward part reads. NULL: the last layer of a pass without outputs. */
-static tensor *mix(const struct gg_model_at *at, tensor *x, tensor **normed)
+static tensor *mix(struct gg_model_at *at, tensor *x, tensor **normed)
 {
     const struct gg_arch *a = at->arch;
     const struct gg_model_mixer_fn *mixer = &gg_model_mixers[at->layer->mixer];
     const bool mixes = at->layer->mixer != GG_MIX_NONE;
     const enum gg_model_order order = order_of(at);
-    *normed = gg_model_norm_if(at, a->mix_norm.pre, x);
+    const bool bare =
+        a->first_bare && !gg_weight_at(at, (enum gg_weight)a->mix_norm.pre);
+    at->in = x;
+    *normed = bare ? x : gg_model_norm_if(at, a->mix_norm.pre, x);
     tensor *y = mixes ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
     if (is_last(at) && !gg_model_ffn_shifts(at->layer)) {
         if (!at->p->n_out)
             return NULL;
         y = mixes ? wanted(at->p, y) : NULL; /* from here on only those */
-        x = wanted(at->p, x);
+        x = at->in = wanted(at->p, x);
         if (order != GG_ORDER_SERIAL)
             *normed = wanted(at->p, *normed);
     }
@@ -289,6 +294,7 @@ static tensor *mix(const struct gg_model_at *at, tensor *x, tensor **normed)
         return x;
     if (mixer->out != GG_W_NONE)
         y = gg_model_linear(at, mixer->out, y);
+    y = gg_model_scaled(at, y, at->m->hp.value_scale);
     return join(at, &a->mix_norm, x, y);
 }
 
@@ -300,11 +306,11 @@ static tensor *halved(const struct gg_model_at *at, tensor *x)
     return step && (at->il + 1) % step == 0 ? gg_model_scaled(at, x, 0.5f) : x;
 }
 
-static tensor *layer(const struct gg_model_at *at, tensor *x)
+static tensor *layer(struct gg_model_at *at, tensor *x)
 {
     const struct gg_arch *a = at->arch;
     tensor *normed;
-    x = mix(at, x, &normed);
+    x = at->sum = mix(at, x, &normed);
     if (!x || (!at->layer->moe && at->layer->ffn == GG_FFN_NONE))
         return x;
     if (order_of(at) == GG_ORDER_SERIAL)

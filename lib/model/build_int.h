@@ -19,6 +19,8 @@ struct gg_model_at {
     const struct gg_weights *weights;
     struct gg_model_across *across;
     uint32_t il;
+    struct gguf_tensor *in;  /* what the layer reads, of tokens that count */
+    struct gguf_tensor *sum; /* the stream before the feed-forward part */
 };
 
 /* ---- parts.c: used everywhere ---- */
@@ -32,12 +34,18 @@ struct gguf_tensor *gg_weight_at(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_linear(const struct gg_model_at *at,
                                     enum gg_weight id, struct gguf_tensor *x);
 
-/* The same with a matrix for each column, which ids [n_used, N] choose: x
- * [columns, 1 or n_used, N] -> [rows, n_used, N]. */
+/* The same with a matrix, and a bias, for each column, which ids [n_used, N]
+ * choose: x [columns, 1 or n_used, N] -> [rows, n_used, N]. */
 struct gguf_tensor *gg_model_linear_id(const struct gg_model_at *at,
                                        enum gg_weight id,
                                        struct gguf_tensor *x,
                                        struct gguf_tensor *ids);
+
+/* What attention took of x, [d * h, N], through the gates that the layer has.
+ */
+struct gguf_tensor *gg_model_gated(const struct gg_model_at *at,
+                                   struct gguf_tensor *x,
+                                   struct gguf_tensor *taken);
 
 /* A norm of rows of x, of a kind of enum gg_model_norm, then weight and bias,
  * if there are any; of id GG_W_NONE it has none. */
@@ -95,7 +103,7 @@ gg_model_mix_fn gg_model_mix_delta, gg_model_mix_kda, gg_model_mix_shortconv;
 gg_model_states_fn gg_model_states_delta, gg_model_states_kda,
     gg_model_states_shortconv;
 gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent;
-gg_model_mix_check_fn gg_model_check_rwkv;
+gg_model_mix_check_fn gg_model_check_gate, gg_model_check_rwkv;
 
 /* Has the file a tensor of that name? It is known before weights are loaded. */
 bool gg_model_has_weight(const struct gguf_model *m, enum gg_weight id,
@@ -174,6 +182,12 @@ struct gg_model_act_fn {
 };
 extern const struct gg_model_act_fn gg_model_acts[GG_N_ACTS];
 
+/* gate and up together, by the model's activation; with a limit that is not 0,
+ * the gate's is at most that, and up as far from 0. */
+struct gguf_tensor *gg_model_activated(const struct gg_model_at *at,
+                                       struct gguf_tensor *gate,
+                                       struct gguf_tensor *up, float limit);
+
 /* The feed-forward part of normed x [n_embd, N]. */
 struct gguf_tensor *gg_model_feed_forward(const struct gg_model_at *at,
                                           struct gguf_tensor *x);
@@ -183,7 +197,7 @@ struct gguf_tensor *gg_model_channel_mix(const struct gg_model_at *at,
                                          struct gguf_tensor *x);
 bool gg_model_ffn_shifts(const struct gg_model_layer *layer);
 /* The same with experts. */
-bool gg_ffn_builds(const struct gg_arch *arch,
+bool gg_ffn_builds(const struct gguf_model *m,
                    const struct gg_model_layer *layer);
 struct gguf_tensor *gg_moe(const struct gg_model_at *at,
                            struct gguf_tensor *x);

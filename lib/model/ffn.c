@@ -2,6 +2,8 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include <math.h>
+
 typedef struct gguf_tensor tensor;
 
 /* ---- activations ---- */
@@ -19,6 +21,19 @@ const struct gg_model_act_fn gg_model_acts[GG_N_ACTS] = {
     [GG_ACT_OAI] = { NULL, oai },
 };
 
+/* What is less is no limit, as in llama.cpp: some layers' is 0. */
+#define LEAST_LIMIT 1e-6f
+
+tensor *gg_model_activated(const struct gg_model_at *at, tensor *gate,
+                           tensor *up, float limit)
+{
+    const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
+    if (!(limit > LEAST_LIMIT))
+        return act->gated(at->c, gate, up);
+    gate = gguf_op_clamp(at->c, act->alone(at->c, gate), -INFINITY, limit);
+    return gguf_op_mul(at->c, gate, gguf_op_clamp(at->c, up, -limit, limit));
+}
+
 /* ---- dense ---- */
 
 static tensor *gated(const struct gg_model_at *at, tensor *x)
@@ -27,14 +42,14 @@ static tensor *gated(const struct gg_model_at *at, tensor *x)
     tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
     return gg_model_linear(
         at, GG_W_FFN_DOWN,
-        gg_model_acts[at->arch->act].gated(at->c, gate, up));
+        gg_model_activated(at, gate, up, at->layer->clamp_shexp));
 }
 
 static tensor *plain(const struct gg_model_at *at, tensor *x)
 {
     tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
     return gg_model_linear(at, GG_W_FFN_DOWN,
-                           gg_model_acts[at->arch->act].alone(at->c, up));
+                           gg_model_acts[at->m->hp.act].alone(at->c, up));
 }
 
 /* Gate and up in one matrix, the gate first. */
@@ -51,7 +66,7 @@ static tensor *fused(const struct gg_model_at *at, tensor *x)
                                    (uint64_t)(i * n * both->nb[0])));
     return gg_model_linear(
         at, GG_W_FFN_DOWN,
-        gg_model_acts[at->arch->act].gated(at->c, half[0], half[1]));
+        gg_model_activated(at, half[0], half[1], at->layer->clamp_shexp));
 }
 
 bool gg_model_ffn_shifts(const struct gg_model_layer *l)
@@ -69,11 +84,11 @@ static ffn_fn *const ffns[GG_N_FFNS] = {
     [GG_FFN_CHANNEL_MIX_R] = gg_model_channel_mix,
 };
 
-bool gg_ffn_builds(const struct gg_arch *arch, const struct gg_model_layer *l)
+bool gg_ffn_builds(const struct gguf_model *m, const struct gg_model_layer *l)
 {
-    const struct gg_model_act_fn *act = &gg_model_acts[arch->act];
+    const struct gg_model_act_fn *act = &gg_model_acts[m->hp.act];
     if (l->moe)
-        return arch->moe.plain ? act->alone != NULL : act->gated != NULL;
+        return m->arch->moe.plain ? act->alone != NULL : act->gated != NULL;
     if (l->ffn == GG_FFN_NONE)
         return true;
     return ffns[l->ffn] &&

@@ -203,9 +203,9 @@
       NULL, "width of experts' input", "moe_latent_size")                     \
     X(n_hash, UINT, MODEL, "hash_layer_count", 0, GG_SPAN_MAX, n_layer, 0,    \
       NULL, "layers that choose by token", "num_hash_layers")                 \
-    X(clamp_exp, SEEN, MODEL, "swiglu_clamp_exp", 0, 0, none, 0, NULL,        \
+    X(clamp_exp, FLOAT, LAYER, "swiglu_clamp_exp", 0, 1e9, none, 0, NULL,     \
       "clamp of experts", "swiglu_limits")                                    \
-    X(clamp_shexp, SEEN, MODEL, "swiglu_clamp_shexp", 0, 0, none, 0, NULL,    \
+    X(clamp_shexp, FLOAT, LAYER, "swiglu_clamp_shexp", 0, 1e9, none, 0, NULL, \
       "clamp of shared experts", "swiglu_limits_shared")                      \
     X(router_cap, FLOAT, MODEL, "router_logit_softcapping", 0, 1e6, none, 0,  \
       NULL, "cap of the router", "router_logit_softcapping")

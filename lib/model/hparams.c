@@ -240,6 +240,15 @@ static read_fn *const readers[] = {
 
 /* ---- one for each layer ---- */
 
+static enum gguf_status bad_length(struct gg_hparams_reader *r,
+                                   const struct gguf_kv *kv)
+{
+    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                            "%s has %" PRIu64 " elements, there are %" PRIu32
+                            " layers",
+                            r->key, kv->n, r->hp->n_layer);
+}
+
 static bool elems_good(const struct row *row, const struct gguf_kv *kv)
 {
     return kv->elem_type == GGUF_VAL_U32 || kv->elem_type == GGUF_VAL_I32 ||
@@ -262,10 +271,7 @@ static enum gguf_status read_array(struct gg_hparams_reader *r,
                                     "%s is an array of %s, must be of u32",
                                     r->key, gguf_val_type_name(kv->elem_type));
         if (kv->n != n && kv->n != least)
-            return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
-                                    "%s has %" PRIu64
-                                    " elements, there are %" PRIu32 " layers",
-                                    r->key, kv->n, n);
+            return bad_length(r, kv);
         st = gguf_kv_elems_uint(kv, 0, (size_t)kv->n, v, &why);
     } else if (row->flags && kv->type == GGUF_VAL_BOOL) {
         int yes = 0;
@@ -304,6 +310,34 @@ static enum gguf_status read_layers(struct gg_hparams_reader *r,
     return GGUF_OK;
 }
 
+/* A float for all layers or an array of as many. */
+static enum gguf_status read_floats(struct gg_hparams_reader *r,
+                                    enum gg_model_hparam id,
+                                    const struct gguf_kv *kv)
+{
+    const struct row *row = &rows[id];
+    const bool list = kv->type == GGUF_VAL_ARR;
+    struct gguf_error why;
+    double one = 0;
+    if (list && kv->n != r->hp->n_layer)
+        return bad_length(r, kv);
+    if (!list && gguf_kv_get_float(kv, &one, &why) != GGUF_OK)
+        return passed_on(r, kv, &why);
+    for (uint32_t i = 0; i < r->hp->n_layer; i++) {
+        float v = (float)one;
+        if (list && gguf_kv_elems_f32(kv, i, 1, &v, &why) != GGUF_OK)
+            return passed_on(r, kv, &why);
+        if (!((double)v >= row->info.min && (double)v <= row->info.max))
+            return gg_hparams_fault(
+                r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                "%s is %g in layer %" PRIu32 ", must be %g to %g", r->key,
+                (double)v, i, row->info.min, row->info.max);
+        memcpy((char *)&r->hp->layer[i] + row->off, &v, sizeof v);
+    }
+    r->hp->has[id] = true;
+    return GGUF_OK;
+}
+
 /* ---- all of them ---- */
 
 /* Must a key be there? */
@@ -326,7 +360,9 @@ static enum gguf_status read_all(struct gg_hparams_reader *r, bool per_layer,
         if (!kv && must(r, id))
             GG_TRY(gg_hparams_missing(r, id));
         else if (kv && per_layer)
-            GG_TRY(read_layers(r, id, kv, v));
+            GG_TRY(row->info.kind == GGUF_HPARAM_FLOAT
+                       ? read_floats(r, id, kv)
+                       : read_layers(r, id, kv, v));
         else if (kv)
             GG_TRY(
                 readers[row->info.kind](r, id, kv, (char *)r->hp + row->off));

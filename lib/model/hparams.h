@@ -69,8 +69,9 @@ struct gg_hparams {
 
     /* What follows from them. */
     uint32_t n_vocab;
-    float eps;                    /* of the norms that the architecture has */
-    struct gguf_rope rope;        /* of layers that see everything */
+    uint8_t act;           /* enum gg_model_act: of feed-forward parts */
+    float eps;             /* of the norms that the architecture has */
+    struct gguf_rope rope; /* of layers that see everything */
     struct gguf_rope rope_window; /* of the others */
     bool window_factors;          /* frequency factors count there, too */
     bool has_windows;             /* some layers may see a window only */

@@ -196,9 +196,12 @@ static uint32_t first_heads(const struct gg_hparams *hp)
 
 /* Elements of a key and a value. Models with latent attention that keep it
  * compressed have their own keys, next to those of what is kept. */
-static void choose_widths(struct gg_hparams *hp, uint32_t n_head)
+static void choose_widths(const struct gg_arch *a, struct gg_hparams *hp,
+                          uint32_t n_head)
 {
-    const uint32_t head = n_head ? hp->n_embd / n_head : 0;
+    uint32_t head = n_head ? hp->n_embd / n_head : 0;
+    if (a->head_rot && hp->has[GG_HP_n_rot])
+        head = hp->n_rot;
     if (!hp->has[GG_HP_dim_k])
         hp->dim_k = head;
     if (!hp->has[GG_HP_dim_v])
@@ -231,8 +234,10 @@ enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r)
     struct gg_hparams *hp = r->hp;
     GG_TRY(check_groups(r));
     const uint32_t n_head = first_heads(hp);
-    const bool given = gg_hparams_find(r, GG_HP_dim_k) != NULL;
-    choose_widths(hp, n_head);
+    const bool given =
+        gg_hparams_find(r, GG_HP_dim_k) != NULL ||
+        (r->arch->head_rot && gg_hparams_find(r, GG_HP_n_rot) != NULL);
+    choose_widths(r->arch, hp, n_head);
     if (r->arch->qkv == GG_QKV_GATED && hp->dim_v != hp->dim_k)
         return gg_hparams_bad(r, GG_HP_dim_v, hp->dim_v, hp->dim_k, hp->dim_k);
     const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_n_head);

@@ -4,6 +4,9 @@
 #include "config.h"
 #include "model/hparams_int.h"
 
+#include "base/compiler.h"
+#include "base/str.h"
+
 #include <math.h>
 
 bool gg_arch_mixes(const struct gg_arch *a)
@@ -99,10 +102,33 @@ static bool ropes(const struct gg_arch *a, const struct gg_hparams *hp,
     return true;
 }
 
+/* ---- activations ---- */
+
+/* Names as converters write them (ModernBERT's hidden_activation); what is not
+ * there, or is not known, is GELU. */
+static uint8_t act_of(const struct gg_arch *a, const struct gg_hparams *hp)
+{
+    static const struct {
+        const char *name;
+        uint8_t act;
+    } names[] = { { "silu", GG_ACT_SILU },
+                  { "swish", GG_ACT_SILU },
+                  { "swiglu", GG_ACT_SILU },
+                  { "relu", GG_ACT_RELU },
+                  { "reglu", GG_ACT_RELU } };
+    if (a->act != GG_ACT_BY_KEY)
+        return a->act;
+    for (size_t i = 0; i < GG_LEN(names); i++)
+        if (gg_str_eqz(hp->activation, names[i].name))
+            return names[i].act;
+    return GG_ACT_GELU;
+}
+
 void gg_hparams_fill_layers(struct gg_hparams_reader *r)
 {
     const struct gg_arch *a = r->arch;
     struct gg_hparams *hp = r->hp;
+    hp->act = act_of(a, hp);
     hp->eps = a->norm == GG_NORM_LAYER ||
                       (a->norm == GG_NORM_EITHER && !hp->norm_rms_eps)
                   ? hp->norm_eps

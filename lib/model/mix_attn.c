@@ -70,8 +70,10 @@ static struct qkv project(const struct gg_model_at *at, tensor *x)
     const int64_t n_q = (int64_t)l->dim_k * l->n_head;
     const int64_t n_k = (int64_t)l->dim_k * l->n_head_kv;
     struct qkv y = { .gate = NULL };
-    if (gg_weight_at(at, GG_W_ATTN_QKV)) {
-        tensor *all = clamped(at, gg_model_linear(at, GG_W_ATTN_QKV, x));
+    const enum gg_weight fused =
+        at->arch->qkv == GG_QKV_SQUARE ? GG_W_ATTN_QKV_SQUARE : GG_W_ATTN_QKV;
+    if (gg_weight_at(at, fused)) {
+        tensor *all = clamped(at, gg_model_linear(at, fused, x));
         y.q = part(at, all, 0, l->dim_k, l->n_head);
         y.k = part(at, all, n_q, l->dim_k, l->n_head_kv);
         y.v = part(at, all, n_q + n_k, l->dim_v, l->n_head_kv);
@@ -89,6 +91,9 @@ static tensor *head_norm(const struct gg_model_at *at, enum gg_weight id,
                          tensor *x)
 {
     const struct gg_model_qk_norm *qk = &at->arch->qk;
+    if ((qk->turned && !at->layer->ropes) ||
+        (qk->not_at && at->m->hp.n_expert == qk->not_at))
+        return x;
     if (qk->form == GG_QK_PLAIN)
         id = GG_W_NONE;
     else if (!gg_weight_at(at, id))
@@ -221,5 +226,5 @@ tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
         c, y.q, y.k, y.v, p->keys.mask[l->sight],
         gg_weight_at(at, GG_W_ATTN_SINKS), l->score_scale,
         gg_model_alibi(at->m), score_cap(at));
-    return through_gate(at, taken, y.gate);
+    return gg_model_gated(at, x, through_gate(at, taken, y.gate));
 }

@@ -30,7 +30,8 @@ static tensor *likelihood(const struct gg_model_at *at, unsigned gating,
 {
     switch (gating) {
     case GG_GATING_SIGMOID: return gguf_op_sigmoid(at->c, logits);
-    case GG_GATING_CHOSEN: return logits;
+    case GG_GATING_CHOSEN:
+    case GG_GATING_RAW_SIGMOID: return logits;
     default: return gguf_op_soft_max(at->c, logits, NULL, 1, 0);
     }
 }
@@ -67,6 +68,15 @@ static bool normalises(const struct gg_model_at *at)
     return norm == GG_MUST || (norm == GG_MAY && at->m->hp.expert_norm);
 }
 
+/* What the router reads, of x, which the experts do. */
+static tensor *routed(const struct gg_model_at *at, tensor *x)
+{
+    switch ((enum gg_model_router)at->arch->moe.router) {
+    case GG_ROUTER_LAYER: return at->in;
+    default: return x;
+    }
+}
+
 static struct choice choose(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -84,6 +94,8 @@ static struct choice choose(const struct gg_model_at *at, tensor *x)
     w = gguf_op_reshape_2d(c, w, used, n_tok);
     if (gating == GG_GATING_CHOSEN)
         w = gguf_op_soft_max(c, w, NULL, 1, 0);
+    if (gating == GG_GATING_RAW_SIGMOID)
+        w = gguf_op_sigmoid(c, w);
     if (normalises(at)) {
         tensor *sum = gguf_op_sum_rows(c, w);
         w = gguf_op_div(c, w, gguf_op_clamp(c, sum, LEAST_SUM, INFINITY));
@@ -104,11 +116,12 @@ static tensor *half(const struct gg_model_at *at, tensor *x, int i)
     return gguf_op_cont(at->c, y);
 }
 
-/* What the chosen experts make of x [n_embd, 1, N]: [n_embd, n_used, N]. */
+/* What the chosen experts make of x [n_embd, 1 or n_used, N]: [n_embd, n_used,
+ * N]. */
 static tensor *experts(const struct gg_model_at *at, const struct choice *y,
                        tensor *x)
 {
-    const struct gg_model_act_fn *act = &gg_model_acts[at->arch->act];
+    const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
     tensor *gate, *up;
     if (at->arch->moe.plain)
         return gg_model_linear_id(
@@ -123,21 +136,22 @@ static tensor *experts(const struct gg_model_at *at, const struct choice *y,
         gate = gg_model_linear_id(at, GG_W_GATE_EXPS, x, y->ids);
         up = gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids);
     }
-    return gg_model_linear_id(at, GG_W_DOWN_EXPS, act->gated(at->c, gate, up),
-                              y->ids);
+    up = gg_model_activated(at, gate, up, at->layer->clamp_exp);
+    return gg_model_linear_id(at, GG_W_DOWN_EXPS, up, y->ids);
 }
 
 /* Experts that every token takes, of x [n_embd, N]; NULL: there are none. */
 static tensor *shared(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_act_fn *act = &gg_model_acts[at->arch->act];
+    const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
     if (!gg_weight_at(at, GG_W_UP_SHARED))
         return NULL;
     tensor *y = gg_model_linear(at, GG_W_UP_SHARED, x);
     y = at->arch->moe.plain
             ? act->alone(c, y)
-            : act->gated(c, gg_model_linear(at, GG_W_GATE_SHARED, x), y);
+            : gg_model_activated(at, gg_model_linear(at, GG_W_GATE_SHARED, x),
+                                 y, at->layer->clamp_shexp);
     y = gg_model_linear(at, GG_W_DOWN_SHARED, y);
     if (!gg_weight_at(at, GG_W_ROUTER_SHARED))
         return y;
@@ -145,16 +159,31 @@ static tensor *shared(const struct gg_model_at *at, tensor *x)
     return gguf_op_mul(c, y, gguf_op_sigmoid(c, much));
 }
 
+/* The experts' results weighted, [n_embd, n_used, N]; or what they read is. */
+static tensor *weighted(const struct gg_model_at *at, const struct choice *y,
+                        tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const int64_t used = at->m->hp.n_expert_used;
+    if (!x)
+        return NULL;
+    const int64_t n = x->ne[0], n_tok = x->ne[1];
+    x = gguf_op_reshape_3d(c, x, n, 1, n_tok);
+    if (gating_of(at) != GG_GATING_RAW_SIGMOID)
+        return gguf_op_mul(c, experts(at, y, x), y->weight);
+    x = gguf_op_repeat(c, x, n, used, n_tok, 1);
+    return experts(at, y, gguf_op_mul(c, x, y->weight));
+}
+
 tensor *gg_moe(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const uint32_t used = at->m->hp.n_expert_used;
-    const struct choice chosen = choose(at, x);
+    const struct choice chosen = choose(at, routed(at, x));
     /* experts may be of another width, which two matrices lead to and from */
     const bool latent = gg_weight_at(at, GG_W_LATENT_DOWN) != NULL;
-    tensor *z = latent ? gg_model_linear(at, GG_W_LATENT_DOWN, x) : x;
-    tensor *in = z ? gguf_op_reshape_3d(c, z, z->ne[0], 1, z->ne[1]) : NULL;
-    tensor *y = gguf_op_mul(c, experts(at, &chosen, in), chosen.weight);
+    tensor *in = latent ? gg_model_linear(at, GG_W_LATENT_DOWN, x) : x;
+    tensor *y = weighted(at, &chosen, in);
     tensor *sum = NULL;
     for (uint32_t i = 0; y && i < used; i++) {
         tensor *one = gguf_op_view_2d(c, y, y->ne[0], y->ne[2], y->nb[2],
@@ -166,6 +195,7 @@ tensor *gg_moe(const struct gg_model_at *at, tensor *x)
                               used == 1 ? gguf_op_cont(c, sum) : sum);
     tensor *all = shared(at, x);
     if (all)
-        return gguf_op_add(c, sum, all);
+        return gg_model_scaled(at, gguf_op_add(c, sum, all),
+                               at->arch->moe.mean ? 0.5f : 1);
     return used == 1 && !latent ? gguf_op_cont(c, sum) : sum;
 }

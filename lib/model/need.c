@@ -329,6 +329,8 @@ void gg_model_needs_weights(const struct gg_arch *a,
     }
     if (l->mixer != GG_MIX_NONE) {
         put_norms(n, a, &a->mix_norm);
+        if (a->first_bare && l == hp->layer)
+            set(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
         put_mixer(n, a, hp, l->mixer);
     }
     if (l->moe || l->ffn != GG_FFN_NONE) {

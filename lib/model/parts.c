@@ -26,7 +26,15 @@ tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
 tensor *gg_model_linear_id(const struct gg_model_at *at, enum gg_weight id,
                            tensor *x, tensor *ids)
 {
-    return gguf_op_matmul_id(at->c, gg_weight_at(at, id), x, ids);
+    struct gguf_ctx *c = at->c;
+    tensor *b = gg_weight_at(at, gg_weight_bias(id));
+    tensor *y = gguf_op_matmul_id(c, gg_weight_at(at, id), x, ids);
+    if (!b || !y)
+        return y;
+    ids = gguf_op_reshape_1d(c, gguf_op_cont(c, ids), y->ne[1] * y->ne[2]);
+    b = gguf_op_reshape_3d(c, gguf_op_get_rows(c, b, ids), y->ne[0], y->ne[1],
+                           y->ne[2]);
+    return gguf_op_add(c, y, b);
 }
 
 tensor *gg_model_normed(const struct gg_model_at *at, unsigned kind,

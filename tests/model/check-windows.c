@@ -2,41 +2,13 @@
  * and what positions turn there; keys and layer counts that samples lack */
 #include "config.h"
 #include "base/compiler.h"
-#include "tests/model/vary.h"
-#include "tests/tap.h"
+#include "tests/model/vary_tap.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { N = VARY_N, V = VARY_V };
-
-/* ---- what tests say ---- */
-
-/* The outputs of two variants are the same to this bound. */
-static void same(const char *name, vary_fn *a, vary_fn *b, double most,
-                 const char *what)
-{
-    const double d = vary_apart(name, a, b, N, N);
-    ok(d <= most, "%s: %s: %.2g", name, what, d);
-}
-
-/* They are others. */
-static void counts(const char *name, vary_fn *a, vary_fn *b, const char *what)
-{
-    const double d = vary_apart(name, a, b, N, N);
-    ok(d > 1e-5 && d < 9, "%s: %s: %.2g", name, what, d);
-}
-
-/* Opening fails and says so. */
-static void refused(const char *name, vary_fn *change, const char *says)
-{
-    static float out[N * V];
-    struct gguf_error err;
-    const bool opens = vary_outputs(name, change, N, N, out, &err);
-    ok(!opens && strstr(err.message, says), "%s: %s", name,
-       opens ? "is evaluated" : err.message);
-}
 
 static void flags(const bool *v, size_t n)
 {
@@ -106,6 +78,22 @@ static void one_of_9(void)
     layers(1);
     window(9);
 }
+static void one_layer(void)
+{
+    layers(1);
+}
+static void one_of_16(void)
+{
+    layers(1);
+    window(16);
+    period(0);
+}
+static void one_of_17(void)
+{
+    layers(1);
+    window(17);
+    period(0);
+}
 
 static void check_reach(void)
 {
@@ -113,6 +101,11 @@ static void check_reach(void)
     sees("gemma3", one_of_8, 0, 9, 2, 10);
     sees("gemma3", one_of_8, 0, 5, 0, 6);
     sees("gemma3", one_of_9, 1000000000, 40, 32, 41);
+    sees("modern-bert", one_of_16, 0, 30, 22, 39);
+    sees("modern-bert", one_of_17, 0, 60, 52, 64);
+    sees("gemma-embedding", one_of_17, 0, 5, 0, 14);
+    sees("llama4", one_layer, 8160, 63, 32, 64);
+    sees("llama4", one_layer, 8160, 31, 0, 32);
 }
 
 /* ---- which layers ---- */
@@ -171,21 +164,100 @@ static void floats(void)
 
 static void check_layers(void)
 {
-    same("olmo2", NULL, wide, 0, "a window of the context is none");
-    same("olmo2", NULL, never, 0, "one of 0 is none");
-    counts("olmo2", NULL, narrow, "a window counts");
-    same("olmo2", narrow, all_narrow, 0, "of 4 layers the last is not");
-    same("olmo2", NULL, none_narrow, 0, "of 1 none is");
-    same("gemma3", NULL, period_6, 0, "a period of 6 unless given");
-    same("gemma3", NULL, listed_6, 0, "an array says the same");
-    same("gemma3", period_3, listed_3, 0, "or another period");
-    counts("gemma3", NULL, period_3, "which counts");
-    refused("gemma3", listed_short,
-            "gemma3.attention.sliding_window_pattern has 6 elements, "
-            "there are 7 layers");
-    refused("olmo2", floats,
-            "olmo2.attention.sliding_window_pattern is an array of f32");
-    same("gemma2", wide, unsaid, 0, "a window of 4096 unless given");
+    vary_same("olmo2", NULL, wide, 0, "a window of the context is none");
+    vary_same("olmo2", NULL, never, 0, "one of 0 is none");
+    vary_counts("olmo2", NULL, narrow, "a window counts");
+    vary_same("olmo2", narrow, all_narrow, 0, "of 4 layers the last is not");
+    vary_same("olmo2", NULL, none_narrow, 0, "of 1 none is");
+    vary_same("gemma3", NULL, period_6, 0, "a period of 6 unless given");
+    vary_same("gemma3", NULL, listed_6, 0, "an array says the same");
+    vary_same("gemma3", period_3, listed_3, 0, "or another period");
+    vary_counts("gemma3", NULL, period_3, "which counts");
+    vary_refused("gemma3", listed_short,
+                 "gemma3.attention.sliding_window_pattern has 6 elements, "
+                 "there are 7 layers");
+    vary_refused("olmo2", floats,
+                 "olmo2.attention.sliding_window_pattern is an array of f32");
+    vary_same("gemma2", wide, unsaid, 0, "a window of 4096 unless given");
+}
+
+/* The first of a period is full. */
+static void period_2(void)
+{
+    period(2);
+}
+static void period_4(void)
+{
+    period(4);
+}
+static void listed_2(void)
+{
+    flags((const bool[]){ 0, 1 }, 2);
+}
+static void listed_2_draft(void)
+{
+    layers(3);
+    vary_u32(".nextn_predict_layers", 1);
+    listed_2();
+}
+static void listed_draft_too(void)
+{
+    layers(3);
+    vary_u32(".nextn_predict_layers", 1);
+    flags((const bool[]){ 0, 1, 1 }, 3);
+}
+static void unlisted(void)
+{
+    vary_drop(".attention.sliding_window_pattern");
+}
+static void unlisted_full(void)
+{
+    unlisted();
+    unsaid();
+}
+static void all_full(void)
+{
+    period(1);
+}
+static void listed_4(void)
+{
+    flags((const bool[]){ 0, 1, 1, 1, 0 }, 5);
+}
+static void all_listed(void)
+{
+    flags((const bool[]){ 1, 1 }, 2);
+}
+static void no_flags(void)
+{
+    period(0);
+}
+static void none_listed(void)
+{
+    flags((const bool[]){ 0, 0 }, 2);
+}
+
+static void check_periods(void)
+{
+    vary_same("cohere2moe", period_2, listed_2, 0, "the second of 2 is one");
+    vary_same("cohere2moe", listed_2, listed_2_draft, 0,
+              "flags of layers that draft may be missing");
+    vary_same("cohere2moe", listed_2, listed_draft_too, 0, "or there");
+    vary_refused("cohere2moe", unlisted,
+                 "'cohere2moe.attention.sliding_window_pattern' is missing");
+    vary_same("laguna", NULL, period_4, 0, "a period of 4 unless given");
+    vary_same("laguna", NULL, listed_4, 0, "whose first is full");
+    vary_same("laguna", all_full, unsaid, 0, "no window unless given");
+    vary_same("mellum", NULL, period_2, 0, "the last of 2 is full");
+    vary_refused("mellum", unlisted,
+                 "'mellum.attention.sliding_window_pattern' is missing");
+    vary_counts("mellum", NULL, unlisted_full, "nor a pattern without one");
+    vary_same("mimo2", all_full, all_listed, 0, "a number is all flags");
+    vary_same("step35", no_flags, none_listed, 0, "a number is all flags");
+    vary_same("smallthinker", NULL, narrow, 0, "4096 whatever the key says");
+    vary_counts("smallthinker", NULL, never, "unless that is 0");
+    vary_same("smallthinker", never, unsaid, 0, "or there is none");
+    vary_same("llama4", NULL, unsaid, 0, "chunks of 8192 without the key");
+    vary_counts("llama4", NULL, never, "where it is 0 every layer turns");
 }
 
 /* ---- numbers of layers ---- */
@@ -254,15 +326,16 @@ static void queries_as_62(void)
 
 static void check_counts(void)
 {
-    same("exaone4", NULL, layers_64, 0, "64 layers, a window of 4096");
-    counts("exaone4", NULL, layers_64_narrow, "which a key narrows");
-    counts("exaone4", NULL, layers_64_full,
-           "layers without window do not turn");
-    same("exaone4", NULL, layers_63_narrow, 0, "63 layers have no windows");
-    counts("gemma2", NULL, layers_46, "46 layers have another scale");
-    same("gemma2", queries_as_46, layers_46, 1e-12, "1/sqrt(32)");
-    counts("gemma3", layers_2, layers_62, "so have 62");
-    same("gemma3", queries_as_62, layers_62, 1e-12, "1/sqrt(32)");
+    vary_same("exaone4", NULL, layers_64, 0, "64 layers, a window of 4096");
+    vary_counts("exaone4", NULL, layers_64_narrow, "which a key narrows");
+    vary_counts("exaone4", NULL, layers_64_full,
+                "layers without window do not turn");
+    vary_same("exaone4", NULL, layers_63_narrow, 0,
+              "63 layers have no windows");
+    vary_counts("gemma2", NULL, layers_46, "46 layers have another scale");
+    vary_same("gemma2", queries_as_46, layers_46, 1e-12, "1/sqrt(32)");
+    vary_counts("gemma3", layers_2, layers_62, "so have 62");
+    vary_same("gemma3", queries_as_62, layers_62, 1e-12, "1/sqrt(32)");
 }
 
 /* ---- positions ---- */
@@ -346,26 +419,109 @@ static void rot_wide(void)
 
 static void check_positions(void)
 {
-    same("gemma3", base_swa_unsaid, base_swa_10000, 0,
-         "a base of 10000 in windows");
-    counts("gemma3", NULL, base_swa, "unless given");
-    same("gemma3", windows_only, windows_linear, 0,
-         "nothing is scaled in windows");
-    same("gemma3", windows_only, windows_yarn, 0, "nor by YaRN");
-    counts("gemma3", NULL, linear_4, "but in full layers");
-    same("gemma2", both_100, only_100, 0, "the base of full layers");
-    counts("gemma2", NULL, base_swa, "unless given");
-    counts("gemma2", windows_only, windows_linear, "scaled, too");
-    same("cohere2", NULL, base_swa, 0, "no base of its own");
-    same("olmo2", narrow_windows, narrow_yarn, 0, "not scaled");
-    same("olmo2", narrow_windows, narrow_base_swa, 0,
-         "with the base of full layers");
-    counts("gemma3", NULL, rot_16, "windows may turn less");
-    refused("gemma3", rot_odd,
-            "gemma3.rope.dimension_count_swa is 15, must be even");
-    refused("gemma3", rot_wide,
-            "gemma3.rope.dimension_count_swa is 50, must be even and "
-            "at most the key width 48");
+    vary_same("gemma3", base_swa_unsaid, base_swa_10000, 0,
+              "a base of 10000 in windows");
+    vary_counts("gemma3", NULL, base_swa, "unless given");
+    vary_same("gemma3", windows_only, windows_linear, 0,
+              "nothing is scaled in windows");
+    vary_same("gemma3", windows_only, windows_yarn, 0, "nor by YaRN");
+    vary_counts("gemma3", NULL, linear_4, "but in full layers");
+    vary_same("gemma2", both_100, only_100, 0, "the base of full layers");
+    vary_counts("gemma2", NULL, base_swa, "unless given");
+    vary_counts("gemma2", windows_only, windows_linear, "scaled, too");
+    vary_same("cohere2", NULL, base_swa, 0, "no base of its own");
+    vary_same("olmo2", narrow_windows, narrow_yarn, 0, "not scaled");
+    vary_same("olmo2", narrow_windows, narrow_base_swa, 0,
+              "with the base of full layers");
+    vary_counts("gemma3", NULL, rot_16, "windows may turn less");
+    vary_refused("gemma3", rot_odd,
+                 "gemma3.rope.dimension_count_swa is 15, must be even");
+    vary_refused("gemma3", rot_wide,
+                 "gemma3.rope.dimension_count_swa is 50, must be even and "
+                 "at most the key width 48");
+}
+
+static void full_100(void)
+{
+    all_full();
+    base_100();
+}
+static void flags_yarn(void)
+{
+    all_full();
+    yarn_4();
+}
+static void flags_rot_16(void)
+{
+    all_full();
+    vary_u32(".rope.dimension_count", 16);
+}
+static void flags_rot_swa_16(void)
+{
+    all_full();
+    rot_16();
+}
+/* As layers with a window, of which they see all. */
+static void halves_full(void)
+{
+    no_flags();
+    base_100();
+}
+static void halves_windows(void)
+{
+    all_full();
+    wide();
+    rot_16();
+    base_swa();
+}
+static void laguna_narrow(void)
+{
+    narrow();
+    period(0);
+    base_swa_unsaid();
+}
+static void laguna_yarn(void)
+{
+    laguna_narrow();
+    yarn_4();
+}
+static void laguna_base(void)
+{
+    laguna_narrow();
+    base_100();
+}
+static void laguna_base_swa(void)
+{
+    laguna_narrow();
+    base_swa();
+}
+static void full_yarn(void)
+{
+    all_full();
+    yarn_4();
+}
+static void rot_15(void)
+{
+    vary_u32(".rope.dimension_count", 30);
+}
+
+static void check_places(void)
+{
+    vary_same("cohere2", all_full, full_100, 0, "full layers do not turn");
+    vary_same("exaone-moe", all_full, full_100, 0, "full layers do not turn");
+    vary_counts("cohere2moe", all_full, full_100, "but leading ones do");
+    vary_counts("afmoe", all_full, full_100, "three of four layers turn");
+    vary_same("mimo2", all_full, flags_yarn, 0, "windows are not scaled");
+    vary_same("laguna", laguna_narrow, laguna_yarn, 0,
+              "windows are not scaled");
+    vary_counts("laguna", all_full, full_yarn, "full layers are");
+    vary_same("laguna", laguna_base, laguna_base_swa, 0,
+              "the base of full layers unless given");
+    vary_same("step35", flags_rot_16, flags_rot_swa_16, 0,
+              "windows turn so many");
+    vary_same("step35", halves_full, halves_windows, 0,
+              "full layers half of them");
+    vary_refused("step35", rot_15, "step35.rope.dimension_count is 30, half");
 }
 
 /* ---- ends ---- */
@@ -394,17 +550,19 @@ static void check_caps(void)
         z[i] = (float)(2 * tanh((double)z[i] / 2));
     const double d = run_nmse(y, z, N * V);
     ok(d < 1e-12, "gemma3: logits are capped softly: %.2g", d);
-    same("gemma3", no_cap, cap_0, 0, "by nothing unless the key says");
-    same("gemma2", NULL, no_cap, 0, "by 30 unless the key says");
-    counts("gemma2", cap_0, NULL, "0 is none");
+    vary_same("gemma3", no_cap, cap_0, 0, "by nothing unless the key says");
+    vary_same("gemma2", NULL, no_cap, 0, "by 30 unless the key says");
+    vary_counts("gemma2", cap_0, NULL, "0 is none");
 }
 
 int main(void)
 {
     check_reach();
     check_layers();
+    check_periods();
     check_counts();
     check_positions();
+    check_places();
     check_caps();
     return done_testing();
 }

@@ -26,6 +26,7 @@ static const char *const acts[] = { GG_ACT_LIST(X) };
 static const char *const experts[] = { GG_EXPERTS_LIST(X) };
 static const char *const gatings[] = { GG_GATING_LIST(X) };
 static const char *const expert_ffs[] = { GG_EXPERT_FF_LIST(X) };
+static const char *const routers[] = { GG_ROUTER_LIST(X) };
 static const char *const shareds[] = { GG_SHARED_LIST(X) };
 static const char *const outputs[] = { GG_OUTPUT_LIST(X) };
 static const char *const embd_scales[] = { GG_EMBD_SCALE_LIST(X) };
@@ -83,6 +84,7 @@ static void layer(struct cell *c, const struct gg_arch *a)
     add(c, "%s", orders[a->order]);
     add(c, "%s", norms[a->norm]);
     add_if(c, a->norm_plain, "norms without weights");
+    add_if(c, a->first_bare, "the first layer's mixer may have no norm");
     if (a->norm_b)
         add(c, "norms with biases%s", use(a->norm_b));
     if (usual)
@@ -117,6 +119,10 @@ static void attention(struct cell *c, const struct gg_arch *a)
         add(c, "norms of q and k %s%s%s%s%s", qks[a->qk.form],
             a->qk.kind ? ", layer norms" : "", a->qk.late ? ", late" : "",
             a->qk.maybe ? " maybe" : "", a->qk.value ? ", of v too" : "");
+    add_if(c, a->qk.turned, "where positions turn");
+    if (a->qk.not_at)
+        add(c, "none with %u experts", a->qk.not_at);
+    add_if(c, a->head_rot, "heads as wide as positions unless given");
     if (a->scale)
         add(c, "scale %s%s", scales[a->scale],
             a->yarn_both ? ", of positions, too" : "");
@@ -187,6 +193,8 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
     add_if(c, m->bias, "with biases");
     add(c, "%s", shareds[m->shared]);
     add_if(c, m->shared_gate, "with a sigmoid gate");
+    add_if(c, m->mean, "the mean of both");
+    add(c, "%s", routers[m->router]);
 }
 
 static void ends(struct cell *c, const struct gg_arch *a)
