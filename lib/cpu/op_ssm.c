@@ -12,21 +12,82 @@
 
 enum { TMP_X, TMP_KERNEL, N_CONV_TMP };
 
+/* Channels that are shared out together, and those of a tile: their kernels
+ * stay in the first cache while tokens go by. */
+enum { CHANNELS = 16 };
+
+static int64_t tile_of(int64_t n_conv)
+{
+    const int64_t n = 8192 / n_conv / CHANNELS * CHANNELS;
+    return GG_MAX((int64_t)CHANNELS, GG_MIN(n, (int64_t)1024));
+}
+
+/* Where channels of a token lie side by side, all of a tile are computed
+ * together, with their kernels turned: [n_conv][tile]. */
+static bool side_by_side(const struct gguf_tensor *x)
+{
+    return x->dtype == GGUF_DTYPE_F32 && x->nb[1] == sizeof(float) &&
+           x->nb[0] % (int64_t)sizeof(float) == 0 && x->nb[0] > 0;
+}
+
 static size_t ssm_conv_work(const struct gguf_tensor *t, unsigned nth,
                             const struct gg_kern *kern)
 {
+    const struct gguf_tensor *x = t->src[0], *k = t->src[1];
     (void)kern;
-    return gg_row_work(t->src[0]->ne[0] + 1, N_CONV_TMP, nth);
+    if (side_by_side(x))
+        return gg_row_work(k->ne[0], 1, nth) +
+               gg_row_work(k->ne[0] * tile_of(k->ne[0]), 1, nth);
+    return gg_row_work(x->ne[0] + 1, N_CONV_TMP, nth);
 }
 
-/* Channels of sequences are shared out: a channel of the source is a row. */
-static void ssm_conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
+/* Channels [first, first + n) of a sequence, a tile of them at most. */
+static void conv_tile(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                      int64_t seq, int64_t first, int64_t n)
+{
+    const struct gguf_tensor *x = t->src[0], *k = t->src[1];
+    const int64_t n_conv = k->ne[0];
+    float *row = gg_row_tmp(task, n_conv, 1, 0);
+    struct gg_cpu_task after = *task;
+    after.work = (char *)task->work + gg_row_work(n_conv, 1, task->nth);
+    float *w = gg_row_tmp(&after, n_conv * tile_of(n_conv), 1, 0);
+    for (int64_t i = 0; i < n; i++) {
+        const float *from = gg_row_load(
+            task->kern, k, gg_row_at(k, first + i, 0, 0), row, n_conv);
+        for (int64_t j = 0; j < n_conv; j++)
+            w[j * n + i] = from[j];
+    }
+    const size_t step = (size_t)x->nb[0] / sizeof(float);
+    const float *in = (const float *)gg_row_at(x, first, seq, 0);
+    float *y = (float *)gg_row_at(t, 0, seq, 0) + first;
+    for (int64_t tok = 0; tok < t->ne[1]; tok++)
+        task->kern->vec.taps(y + tok * t->ne[0], in + (size_t)tok * step, step,
+                             w, (size_t)n, (size_t)n_conv, (size_t)n);
+}
+
+/* Channels of sequences are shared out. */
+static void conv_tiles(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    const int64_t groups = (t->ne[0] + CHANNELS - 1) / CHANNELS;
+    const int64_t most = tile_of(t->src[1]->ne[0]) / CHANNELS;
+    int64_t i, end;
+    gg_cpu_share(task, groups * t->ne[2], &i, &end);
+    while (i < end) {
+        const int64_t from = i % groups;
+        const int64_t n = GG_MIN(GG_MIN(groups - from, end - i), most);
+        const int64_t last = GG_MIN((from + n) * CHANNELS, t->ne[0]);
+        conv_tile(t, task, i / groups, from * CHANNELS,
+                  last - from * CHANNELS);
+        i += n;
+    }
+}
+
+/* Likewise, one by one: a channel of the source is a row. */
+static void conv_rows(struct gguf_tensor *t, const struct gg_cpu_task *task)
 {
     const struct gguf_tensor *x = t->src[0], *k = t->src[1];
     const int64_t n = x->ne[0] + 1; /* room for either row */
     int64_t r, end;
-    if (gguf_tensor_is_empty(t))
-        return;
     gg_cpu_share(task, t->ne[0] * t->ne[2], &r, &end);
     for (; r < end; r++) {
         const int64_t i = r % t->ne[0], seq = r / t->ne[0];
@@ -38,12 +99,22 @@ static void ssm_conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
                         gg_row_tmp(task, n, N_CONV_TMP, TMP_KERNEL), k->ne[0]);
         float *y = (float *)gg_row_at(t, 0, seq, 0) + i;
         for (int64_t tok = 0; tok < t->ne[1]; tok++, y += t->ne[0]) {
-            float sum = 0;
-            for (int64_t j = 0; j < k->ne[0]; j++)
+            float sum = w[0] * row[tok];
+            for (int64_t j = 1; j < k->ne[0]; j++)
                 sum += w[j] * row[tok + j];
             *y = sum;
         }
     }
+}
+
+static void ssm_conv(struct gguf_tensor *t, const struct gg_cpu_task *task)
+{
+    if (gguf_tensor_is_empty(t))
+        return;
+    if (side_by_side(t->src[0]))
+        conv_tiles(t, task);
+    else
+        conv_rows(t, task);
 }
 
 /* --- scan ----------------------------------------------------------------- */

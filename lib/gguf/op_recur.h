@@ -23,7 +23,9 @@ extern "C" {
 /* A causal convolution of each channel with its own kernel: x [n_conv - 1 +
  * n_tok, n, n_seq], which begins with the last n_conv - 1 elements of what
  * came before; kernel [n_conv, n] -> [n, n_tok, n_seq]:
- *   y[i, t] = sum over k of kernel[k, i] x[t + k, i] */
+ *   y[i, t] = sum over k of kernel[k, i] x[t + k, i]
+ * Fastest where x is a view in which a token's elements lie side by side, as
+ * gguf_op_transpose makes it of [n, n_conv - 1 + n_tok, n_seq]. */
 GGUF_API struct gguf_tensor *gguf_op_ssm_conv(struct gguf_ctx *ctx,
                                               struct gguf_tensor *x,
                                               struct gguf_tensor *kernel);

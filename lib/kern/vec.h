@@ -66,6 +66,12 @@ typedef void gg_vec_rms_norm_fn(float *y, const float *x, const float *weight,
 typedef void gg_vec_rope_fn(float *y, const float *x, const float *cosine,
                             const float *sine, size_t n_pairs);
 
+/* y[i] = sum over j of w[j * w_stride + i] x[j * x_stride + i], in order, each
+ * product and sum rounded, of n_taps > 0 terms. y overlaps neither. EXACT. */
+typedef void gg_vec_taps_fn(float *y, const float *x, size_t x_stride,
+                            const float *w, size_t w_stride, size_t n_taps,
+                            size_t n);
+
 /* The gated delta rule (gguf/op_recur.h) of n_rows values of a head, over
  * n_tok tokens in their order. What all values share is made once: with the
  * gate g and q times 1 / sqrt(n), gk and gq are g k and g q, elementwise, and
@@ -106,6 +112,7 @@ typedef void gg_vec_delta_fn(const struct gg_vec_delta *p);
     X(rms_norm, rms_norm)                                                     \
     X(rope, rope_norm)                                                        \
     X(rope, rope_neox)                                                        \
+    X(taps, taps)                                                             \
     X(delta, delta)
 
 struct gg_vec_kern {

@@ -25,9 +25,8 @@ struct gg_model_pass_keys {
 };
 
 /* States of recurrences. Per layer, f32: what tokens were, before a convolution
- * [n_conv - 1, channels, streams] or a shift [channels, tokens, streams], and
- * what became of all of them, of a scan [d_state, head_dim, n_head, streams];
- * NULL where a layer has none. */
+ * or a shift [channels, tokens, streams], and what became of all of them, of a
+ * scan [d_state, head_dim, n_head, streams]; NULL where a layer has none. */
 struct gg_model_pass_states {
     struct gguf_tensor **conv, **scan;
     struct gguf_tensor *ids; /* i32 [n_seq]: 0, 1, ... */

@@ -156,7 +156,7 @@ struct gguf_tensor *gg_model_whole(const struct gg_model_at *at,
                                    struct gguf_tensor *x);
 
 /* x [channels, n_real, n_seq] through a causal convolution, and its bias if
- * there is one: likewise. before [n_conv - 1, channels, n_seq], of the memory
+ * there is one: likewise. before [channels, n_conv - 1, n_seq], of the memory
  * (NULL for a kernel of one tap), is what comes before it, and then the last
  * of x. */
 struct gguf_tensor *gg_model_convolved(const struct gg_model_at *at,

@@ -58,9 +58,8 @@ void gg_model_states_delta(const struct gguf_model *m,
     const struct gg_hparams *hp = &m->hp;
     (void)l;
     *n = (struct gg_model_states){
-        .conv = { (int64_t)hp->ssm_conv - 1,
-                  hp->ssm_inner +
-                      2 * (int64_t)hp->ssm_groups * hp->ssm_state },
+        .conv = { hp->ssm_inner + 2 * (int64_t)hp->ssm_groups * hp->ssm_state,
+                  (int64_t)hp->ssm_conv - 1 },
         .scan = { hp->ssm_state, hp->ssm_state, hp->ssm_dt }
     };
 }
@@ -161,8 +160,8 @@ void gg_model_states_kda(const struct gguf_model *m,
 {
     const struct gg_hparams *hp = &m->hp;
     const int64_t d = hp->kda_head, heads = l->n_head;
-    *n = (struct gg_model_states){ .conv = { (int64_t)hp->ssm_conv - 1,
-                                             3 * d * heads },
+    *n = (struct gg_model_states){ .conv = { 3 * d * heads,
+                                             (int64_t)hp->ssm_conv - 1 },
                                    .scan = { d, d, heads } };
 }
 
@@ -177,8 +176,8 @@ static tensor *convolved(const struct gg_model_at *at, tensor *x, int i)
     const int64_t d = at->m->hp.kda_head, n = d * at->layer->n_head;
     tensor *all = gg_model_streams(at, at->p->states.conv[at->il], 3);
     tensor *before =
-        all ? gguf_op_view_3d(c, all, all->ne[0], n, all->ne[2], all->nb[1],
-                              all->nb[2], (uint64_t)(i * n * all->nb[1]))
+        all ? gguf_op_view_3d(c, all, n, all->ne[1], all->ne[2], all->nb[1],
+                              all->nb[2], (uint64_t)(i * n * all->nb[0]))
             : NULL;
     x = gg_model_real(at, gg_model_linear(at, of[i], x), 0, n);
     x = gguf_op_silu(c, gg_model_convolved(at, conv[i], x, before));

@@ -64,7 +64,7 @@ void gg_model_states_mamba(const struct gguf_model *m,
     const struct gg_hparams *hp = &m->hp;
     (void)l;
     *n = (struct gg_model_states){
-        .conv = { (int64_t)hp->ssm_conv - 1, hp->ssm_inner },
+        .conv = { hp->ssm_inner, (int64_t)hp->ssm_conv - 1 },
         .scan = { hp->ssm_state, 1, hp->ssm_inner }
     };
 }
@@ -108,9 +108,8 @@ void gg_model_states_mamba2(const struct gguf_model *m,
     const struct gg_hparams *hp = &m->hp;
     (void)l;
     *n = (struct gg_model_states){
-        .conv = { (int64_t)hp->ssm_conv - 1,
-                  hp->ssm_inner +
-                      2 * (int64_t)hp->ssm_groups * hp->ssm_state },
+        .conv = { hp->ssm_inner + 2 * (int64_t)hp->ssm_groups * hp->ssm_state,
+                  (int64_t)hp->ssm_conv - 1 },
         .scan = { hp->ssm_state, hp->ssm_inner / hp->ssm_dt, hp->ssm_dt }
     };
 }
@@ -169,7 +168,7 @@ void gg_model_states_plamo(const struct gguf_model *m,
     const struct gg_hparams *hp = &m->hp;
     (void)l;
     *n = (struct gg_model_states){
-        .conv = { (int64_t)hp->ssm_conv - 1, hp->ssm_inner },
+        .conv = { hp->ssm_inner, (int64_t)hp->ssm_conv - 1 },
         .scan = { hp->ssm_state, hp->ssm_inner / hp->ssm_dt, hp->ssm_dt }
     };
 }

@@ -11,8 +11,8 @@ void gg_model_states_shortconv(const struct gguf_model *m,
                                struct gg_model_states *n)
 {
     (void)l;
-    *n = (struct gg_model_states){ .conv = { (int64_t)m->hp.n_lconv - 1,
-                                             m->hp.n_embd } };
+    *n = (struct gg_model_states){ .conv = { m->hp.n_embd,
+                                             (int64_t)m->hp.n_lconv - 1 } };
 }
 
 tensor *gg_model_mix_shortconv(const struct gg_model_at *at, tensor *x)

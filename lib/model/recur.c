@@ -77,18 +77,14 @@ tensor *gg_model_convolved(const struct gg_model_at *at, enum gg_weight id,
     tensor *kernel = gg_weight_at(at, id);
     tensor *bias = gg_weight_at(at, gg_weight_bias(id));
     const int64_t n = kernel->ne[0] - 1;
-    tensor *all = gguf_op_transpose(c, x);
     if (kernel->ne[2] > 1) /* of one row a channel (Kimi) */
         kernel = gguf_op_reshape_2d(c, kernel, n + 1, kernel->ne[2]);
-    if (n)
-        all = gguf_op_concat(c, before, all, 0);
-    if (!all)
-        return NULL;
-    tensor *y = gguf_op_ssm_conv(c, n ? all : gguf_op_cont(c, all), kernel);
-    if (n) {
-        tensor *last = gguf_op_view_3d(c, all, n, all->ne[1], all->ne[2],
+    tensor *all = n ? gguf_op_concat(c, before, x, 1) : x;
+    tensor *y = gguf_op_ssm_conv(c, gguf_op_transpose(c, all), kernel);
+    if (n && all) {
+        tensor *last = gguf_op_view_3d(c, all, all->ne[0], n, all->ne[2],
                                        all->nb[1], all->nb[2],
-                                       (uint64_t)(at->p->n_real * all->nb[0]));
+                                       (uint64_t)(at->p->n_real * all->nb[1]));
         gg_model_keep(at, last, before);
     }
     return bias ? gguf_op_add(c, y, bias) : y;

@@ -17,9 +17,10 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
         return n.scan[0] ? gguf_tensor_4d(c, GGUF_DTYPE_F32, n.scan[0],
                                           n.scan[1], n.scan[2], m->n_streams)
                          : NULL;
-    return n.conv[0] ? gguf_tensor_3d(c, GGUF_DTYPE_F32, n.conv[0], n.conv[1],
-                                      m->n_streams)
-                     : NULL;
+    return n.conv[0] && n.conv[1]
+               ? gguf_tensor_3d(c, GGUF_DTYPE_F32, n.conv[0], n.conv[1],
+                                m->n_streams)
+               : NULL;
 }
 
 static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,

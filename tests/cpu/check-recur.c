@@ -344,10 +344,11 @@ static void check_conv(void)
 {
     static const int64_t sizes[][4] = {
         /* n_conv, n, n_tok, n_seq */
-        { 4, 33, 7, 2 }, { 4, 300, 1, 1 }, { 3, 16, 40, 3 }, { 1, 5, 3, 1 },
-        { 4, 8, 0, 2 },  { 4, 0, 3, 1 },   { 2, 8, 3, 0 },
+        { 4, 33, 7, 2 }, { 4, 300, 1, 1 },  { 3, 16, 40, 3 },
+        { 1, 5, 3, 1 },  { 4, 8, 0, 2 },    { 4, 0, 3, 1 },
+        { 2, 8, 3, 0 },  { 4, 1100, 2, 1 }, { 600, 40, 2, 1 },
     };
-    for (int v = 0; v < 7 * N_LAYOUTS * N_FLOATS; v++) {
+    for (int v = 0; v < 9 * N_LAYOUTS * N_FLOATS; v++) {
         const int64_t *n = sizes[v / N_LAYOUTS / N_FLOATS];
         ctx_t *c = new_ctx();
         tensor *x = source(c, float_types[v / N_LAYOUTS % N_FLOATS],

@@ -348,6 +348,23 @@ static void check_rope(const struct gg_vec_kern *k)
     ok(good, "%s: rope is exact, in place too", level_name);
 }
 
+/* ---- a convolution's taps ---- */
+
+static void check_taps(const struct gg_vec_kern *k)
+{
+    bool good = true;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l] / 4, taps = 1 + l % 4;
+        fill(in1, 4 * n, 100, true);
+        fill(in2, 4 * n, 3, true);
+        arm();
+        gg_vec_taps_c(ref, in1, n, in2, n, taps, n);
+        k->taps(out, in1, n, in2, n, taps, n);
+        good = good && same_row(out, ref, n) && guards_intact(n);
+    }
+    ok(good, "%s: taps is exact", level_name);
+}
+
 /* ---- the delta rule ---- */
 
 enum { D_N = 130, D_ROWS = 11, D_TOK = 5, D_GAP = 3 };
@@ -507,6 +524,7 @@ int main(int argc, char **argv)
         check_soft_max(&k.vec);
         check_rms_norm(&k.vec);
         check_rope(&k.vec);
+        check_taps(&k.vec);
         check_delta(&k.vec);
     }
     return done_testing();

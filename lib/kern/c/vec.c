@@ -135,6 +135,17 @@ void gg_vec_rope_neox_c(float *y, const float *x, const float *cosine,
     }
 }
 
+void gg_vec_taps_c(float *y, const float *x, size_t x_stride, const float *w,
+                   size_t w_stride, size_t n_taps, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        float sum = w[i] * x[i];
+        for (size_t j = 1; j < n_taps; j++)
+            sum += w[j * w_stride + i] * x[j * x_stride + i];
+        y[i] = sum;
+    }
+}
+
 void gg_vec_delta_c(const struct gg_vec_delta *p)
 {
     const size_t n = p->n;

@@ -259,6 +259,26 @@ void FN(gg_vec_rope_neox)(float *y, const float *x, const float *cosine,
     }
 }
 
+void FN(gg_vec_taps)(float *y, const float *x, size_t x_stride, const float *w,
+                     size_t w_stride, size_t n_taps, size_t n)
+{
+    size_t i = 0;
+    for (; n - i >= LANES; i += LANES) {
+        VF s = vf_mul(vf_load(w + i), vf_load(x + i));
+        for (size_t j = 1; j < n_taps; j++)
+            s = vf_add(s, vf_mul(vf_load(w + j * w_stride + i),
+                                 vf_load(x + j * x_stride + i)));
+        vf_store(y + i, s);
+    }
+    if (i < n) {
+        VF s = vf_mul(vf_load_n(w + i, n - i), vf_load_n(x + i, n - i));
+        for (size_t j = 1; j < n_taps; j++)
+            s = vf_add(s, vf_mul(vf_load_n(w + j * w_stride + i, n - i),
+                                 vf_load_n(x + j * x_stride + i, n - i)));
+        vf_store_n(y + i, s, n - i);
+    }
+}
+
 /* ---- the delta rule ----
  *
  * Four values of a head at a time: enough sums to hide each other's latency.
