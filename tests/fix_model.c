@@ -425,7 +425,7 @@ const struct fix_model fix_models[] = {
     { "model-tensor-more", tensor_more, "extra-tensor extra-tensor" },
     { "model-experts", experts,
       "key-value " GATE_UP_DOWN GATE_UP_DOWN "missing-tensor missing-tensor "
-      "missing-tensor missing-tensor" },
+      "missing-tensor" },
     { "model-scale", scale, "" },
     { "model-shard", shard, "shard" },
     { NULL, NULL, NULL },

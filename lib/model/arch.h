@@ -155,6 +155,7 @@ struct gg_model_qk_norm {
     uint8_t value;  /* values have one without weight */
     uint8_t turned; /* only where positions turn */
     uint8_t not_at; /* experts of models that have none; 0: all have */
+    float eps;      /* of their own; 0: as others */
 };
 
 /* Positions: enum gguf_rope_kind, or */
@@ -388,6 +389,9 @@ struct gg_moe {
     bool shared_gate; /* a sigmoid says how much */
     bool mean;        /* of experts and shared ones, not the sum */
     uint8_t router;   /* enum gg_model_router */
+    bool gate_maybe;  /* without gates they are up and down */
+    bool beside;      /* a dense part may be beside them, on the same input:
+                       * the sum counts 1/sqrt(2) */
 };
 
 /* ---- ends ---- */
@@ -458,6 +462,7 @@ struct gg_arch {
                        * choose it for others */
     uint8_t rope_where; /* enum gg_model_rope_where */
     uint8_t freqs;      /* enum gg_model_use: rope_freqs */
+    bool rope_fixed;    /* the base is 10000, unscaled, whatever keys say */
     bool longrope;      /* rope_factors_long and _short may be there */
     uint8_t yarn_fast;  /* YaRN's fast beta unless its key is there; 0: 32 */
     uint8_t temper;     /* enum gg_model_temper: of queries */
@@ -483,12 +488,19 @@ struct gg_arch {
     struct gg_moe moe;
 
     uint8_t embd_scale; /* enum gg_model_embd_scale */
+    float embd_default; /* embedding_scale, unless it is there; 0: 1 */
     uint8_t embd_norm;  /* enum gg_model_use */
+    bool embd_again;    /* what comes of that is added after each layer, times
+                         * layer_output_scale */
     uint8_t position; /* enum gg_model_use: learned embeddings of positions */
     uint8_t types;    /* enum gg_model_use: embeddings of token types */
     uint8_t output;   /* enum gg_model_output */
     uint8_t output_b; /* enum gg_model_use */
     uint8_t logit_scale; /* enum gg_model_logit_scale */
+    float logit_default; /* logit_scale, unless it is there; 0: 1 */
+    struct {
+        uint16_t first, end;
+    } struck;            /* tokens whose logits are struck out */
     bool residual_scale; /* branches are scaled */
     bool residual_depth; /* by 1.4/sqrt(layers), unless the key is there */
     bool rescales;    /* the stream is halved every rescale_every_n_layers */

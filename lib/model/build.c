@@ -3,6 +3,9 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include "base/compiler.h"
+
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +22,10 @@ const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_ATTENTION] = {
         .mix = gg_model_mix_attention, .out = GG_W_ATTN_OUT, KEYS,
         .check = gg_model_check_gate },
+    [GG_MIX_TWO_SETS] = {
+        .mix = gg_model_mix_attention, .out = GG_W_ATTN_OUT, KEYS },
+    [GG_MIX_LINEAR] = {
+        .mix = gg_model_mix_linear, .out = GG_W_ATTN_LINEAR },
     [GG_MIX_LATENT] = {
         .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
     [GG_MIX_LATENT_EXPANDED] = {
@@ -58,10 +65,22 @@ const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
 };
 /* clang-format on */
 
+/* How often all layers are computed, one time after another. */
+static uint32_t n_loops(const struct gguf_model *m)
+{
+    return m->arch->order == GG_ORDER_LOOPS && m->hp.n_loops ? m->hp.n_loops
+                                                             : 1;
+}
+
+uint32_t gg_model_n_places(const struct gguf_model *m)
+{
+    return m->hp.n_layer * n_loops(m);
+}
+
 /* Layers that are computed: those that draft come last. */
 static uint32_t n_run(const struct gguf_model *m)
 {
-    return m->hp.n_layer - (m->arch->nextn ? m->hp.n_nextn : 0);
+    return gg_model_n_places(m) - (m->arch->nextn ? m->hp.n_nextn : 0);
 }
 
 static enum gguf_status refuse_key(const struct gguf_model *m, const char *key,
@@ -127,13 +146,42 @@ static enum gguf_status check_latent(const struct gguf_model *m, uint32_t il,
                                  err);
 }
 
+/* A dense part beside experts has all its matrices or none. */
+static enum gguf_status check_beside(const struct gguf_model *m, uint32_t il,
+                                     struct gguf_error *err)
+{
+    static const enum gg_weight ids[] = { GG_W_FFN_GATE, GG_W_FFN_UP,
+                                          GG_W_FFN_DOWN };
+    unsigned n = 0, lacks = 0;
+    for (unsigned i = 0; i < GG_LEN(ids); i++)
+        if (gg_model_has_weight(m, ids[i], il))
+            n++;
+        else
+            lacks = i;
+    return m->arch->moe.beside && n && n < GG_LEN(ids)
+               ? gg_model_lacks_weight(ids[lacks], il, err)
+               : GGUF_OK;
+}
+
+/* A layer has experts if it has a router: then there must be a number. */
+static enum gguf_status check_number(const struct gguf_model *m, uint32_t il,
+                                     struct gguf_error *err)
+{
+    return m->hp.layer[il].moe && !m->hp.n_expert
+               ? refuse_key(m, "expert_count",
+                            "it is missing or 0, but there is a router", err)
+               : GGUF_OK;
+}
+
 enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err)
 {
     GG_TRY(check_keys(m, err));
-    for (uint32_t il = 0; il < n_run(m); il++) {
+    for (uint32_t il = 0; il < m->hp.n_layer && il < n_run(m); il++) {
         const struct gg_model_layer *l = &m->hp.layer[il];
         GG_TRY(check_latent(m, il, err));
+        GG_TRY(check_beside(m, il, err));
+        GG_TRY(check_number(m, il, err));
         if (l->moe && !m->hp.n_expert_used)
             return refuse_key(m, "expert_used_count",
                               "it is missing, or 0, and there are experts",
@@ -153,7 +201,7 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
 
 unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il)
 {
-    const struct gg_model_layer *l = &m->hp.layer[il];
+    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_layer];
     return l->drafts ? 0 : gg_model_mixers[l->mixer].keeps;
 }
 
@@ -190,6 +238,7 @@ float gg_model_temper(const struct gguf_model *m, int32_t pos)
 void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
                          struct gg_model_key_sizes *n)
 {
+    il %= m->hp.n_layer;
     gg_model_keys_fn *keys = gg_model_mixers[m->hp.layer[il].mixer].keys;
     (keys ? keys : gg_model_keys_heads)(m, il, n);
 }
@@ -197,7 +246,7 @@ void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
 void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
                            struct gg_model_states *n)
 {
-    const struct gg_model_layer *l = &m->hp.layer[il];
+    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_layer];
     gg_model_mixers[l->mixer].states(m, l, n);
 }
 
@@ -205,27 +254,18 @@ static struct gg_model_at at_layer(const struct gg_model_pass *p,
                                    struct gg_model_across *across, uint32_t il)
 {
     const struct gguf_model *m = p->model;
+    const uint32_t of = il % m->hp.n_layer;
     return (struct gg_model_at){ .p = p,
                                  .m = m,
                                  .c = p->ctx,
                                  .arch = m->arch,
-                                 .layer = &m->hp.layer[il],
-                                 .weights = &m->layer[il],
+                                 .layer = &m->hp.layer[of],
+                                 .weights = &m->layer[of],
                                  .across = across,
                                  .il = il };
 }
 
 /* ---- a layer ---- */
-
-/* The result y of a part joins the stream x. */
-static tensor *join(const struct gg_model_at *at,
-                    const struct gg_model_norms *norms, tensor *x, tensor *y)
-{
-    const bool scaled = at->arch->residual_scale;
-    y = gg_model_norm_if(at, norms->post, y);
-    y = gg_model_scaled(at, y, scaled ? at->m->hp.residual_scale : 1);
-    return gg_model_norm_if(at, norms->add, gguf_op_add(at->c, x, y));
-}
 
 static bool is_last(const struct gg_model_at *at)
 {
@@ -238,7 +278,8 @@ static tensor *wanted(const struct gg_model_pass *p, tensor *x)
     return p->out_rows ? gguf_op_get_rows(p->ctx, x, p->out_rows) : x;
 }
 
-/* The order of the layer's parts, where keys or weights decide it, too. */
+/* The order of the layer's parts, where keys or weights decide it, too: one of
+ * the first three. */
 static enum gg_model_order order_of(const struct gg_model_at *at)
 {
     const enum gg_model_order order = (enum gg_model_order)at->arch->order;
@@ -247,14 +288,36 @@ static enum gg_model_order order_of(const struct gg_model_at *at)
     if (order == GG_ORDER_BY_NORM)
         return gg_weight_at(at, GG_W_FFN_NORM) ? GG_ORDER_SERIAL
                                                : GG_ORDER_PARALLEL;
-    return order;
+    if (order == GG_ORDER_SINGLE)
+        return GG_ORDER_PARALLEL; /* of which it has one */
+    return order <= GG_ORDER_PARALLEL_2 ? order : GG_ORDER_SERIAL;
+}
+
+/* Where the norms of a part are, where a key decides it, too. */
+static struct gg_model_norms norms_of(const struct gg_model_at *at,
+                                      const struct gg_model_norms *n)
+{
+    const bool after = at->arch->order == GG_ORDER_BY_SWIN && at->m->hp.swin;
+    return after ? (struct gg_model_norms){ .post = n->pre } : *n;
 }
 
 /* The norm of what the feed-forward part reads. */
 static unsigned ffn_norm(const struct gg_model_at *at)
 {
-    return at->arch->order == GG_ORDER_BY_NORM ? GG_W_FFN_NORM
-                                               : at->arch->ffn_norm.pre;
+    return at->arch->order == GG_ORDER_BY_NORM
+               ? GG_W_FFN_NORM
+               : norms_of(at, &at->arch->ffn_norm).pre;
+}
+
+/* The result y of a part joins the stream x. */
+static tensor *join(const struct gg_model_at *at,
+                    const struct gg_model_norms *norms, tensor *x, tensor *y)
+{
+    const struct gg_model_norms n = norms_of(at, norms);
+    const bool scaled = at->arch->residual_scale;
+    y = gg_model_norm_if(at, n.post, y);
+    y = gg_model_scaled(at, y, scaled ? at->m->hp.residual_scale : 1);
+    return gg_model_norm_if(at, n.add, gguf_op_add(at->c, x, y));
 }
 
 /* What the mixer reads: of two norms of parallel parts (Falcon 40B) its own. */
@@ -278,7 +341,8 @@ static tensor *mix(struct gg_model_at *at, tensor *x, tensor **normed)
     const bool bare =
         a->first_bare && !gg_weight_at(at, (enum gg_weight)a->mix_norm.pre);
     at->in = x;
-    *normed = bare ? x : gg_model_norm_if(at, a->mix_norm.pre, x);
+    *normed =
+        bare ? x : gg_model_norm_if(at, norms_of(at, &a->mix_norm).pre, x);
     tensor *y = mixes ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
     if (is_last(at) && !gg_model_ffn_shifts(at->layer)) {
         if (!at->p->n_out)
@@ -292,6 +356,8 @@ static tensor *mix(struct gg_model_at *at, tensor *x, tensor **normed)
         *normed = gg_model_norm_if(at, ffn_norm(at), x);
     if (!mixes)
         return x;
+    if (gg_weight_at(at, GG_W_ATTN_SUB_NORM))
+        y = gg_model_norm_if(at, GG_W_ATTN_SUB_NORM, y);
     if (mixer->out != GG_W_NONE)
         y = gg_model_linear(at, mixer->out, y);
     y = gg_model_scaled(at, y, at->m->hp.value_scale);
@@ -306,6 +372,23 @@ static tensor *halved(const struct gg_model_at *at, tensor *x)
     return step && (at->il + 1) % step == 0 ? gg_model_scaled(at, x, 0.5f) : x;
 }
 
+/* What a layer adds besides: experts on its input, embeddings again. */
+static tensor *besides(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_arch *a = at->arch;
+    tensor *first = at->across->first;
+    if (a->order == GG_ORDER_BESIDE && at->layer->moe) {
+        tensor *input = is_last(at) ? wanted(at->p, at->in) : at->in;
+        input = gg_model_norm_if(at, GG_W_FFN_NORM_EXPS, input);
+        x = gguf_op_add(at->c, x, gg_moe(at, input));
+    }
+    if (!a->embd_again)
+        return x;
+    first = is_last(at) ? wanted(at->p, first) : first;
+    first = gguf_op_mul(at->c, first, gg_weight_at(at, GG_W_LAYER_OUT_SCALE));
+    return gguf_op_add(at->c, x, first);
+}
+
 static tensor *layer(struct gg_model_at *at, tensor *x)
 {
     const struct gg_arch *a = at->arch;
@@ -318,7 +401,7 @@ static tensor *layer(struct gg_model_at *at, tensor *x)
     x = join(at, &a->ffn_norm, x, gg_model_feed_forward(at, normed));
     if (is_last(at) && gg_model_ffn_shifts(at->layer))
         x = wanted(at->p, x); /* it needed the tokens before them */
-    return halved(at, x);
+    return besides(at, halved(at, x));
 }
 
 /* ---- a pass ---- */
@@ -344,6 +427,7 @@ static tensor *embeddings(const struct gg_model_at *at)
     tensor *position = gg_weight_at(at, GG_W_POSITION);
     tensor *x =
         gguf_op_get_rows(c, gg_weight_at(at, GG_W_TOKEN_EMBD), at->p->tokens);
+    x = gg_model_beside(at, GG_W_TOKEN_EMBD, x);
     x = gg_model_scaled(at, x, embd_scale(at));
     if (types) /* all tokens are of the first type */
         x = gguf_op_add(c, x, gguf_op_view_1d(c, types, types->ne[0], 0));
@@ -358,8 +442,11 @@ tensor *gg_build_pass(const struct gg_model_pass *p)
     struct gg_model_across across = { 0 };
     struct gg_model_at at = at_layer(p, &across, 0);
     tensor *x = embeddings(&at);
+    across.first = x;
     for (uint32_t il = 0; il < n_run(m); il++) {
         at = at_layer(p, &across, il);
+        if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
+            x = gg_model_norm_if(&at, m->arch->final_norm, x);
         x = layer(&at, x);
     }
     if (!p->n_out)
@@ -387,6 +474,30 @@ static tensor *capped(const struct gg_model_at *at, tensor *y)
     return gguf_op_scale(at->c, y, cap);
 }
 
+/* Logits of tokens that are never to come become the least float. */
+static tensor *struck(const struct gg_model_at *at, tensor *y)
+{
+    struct gguf_ctx *c = at->c;
+    if (!y || !at->arch->struck.end)
+        return y;
+    const int64_t n = y->ne[0],
+                  cuts[] = { 0, GG_MIN(at->arch->struck.first, n),
+                             GG_MIN(at->arch->struck.end, n), n };
+    tensor *all = NULL;
+    for (int i = 0; i < 3; i++) {
+        if (cuts[i] == cuts[i + 1])
+            continue;
+        tensor *part =
+            gguf_op_view_2d(c, y, cuts[i + 1] - cuts[i], y->ne[1], y->nb[1],
+                            (uint64_t)(cuts[i] * y->nb[0]));
+        part = gguf_op_cont(c, part);
+        if (i == 1)
+            part = gguf_op_clamp(c, part, -FLT_MAX, -FLT_MAX);
+        all = all ? gguf_op_concat(c, all, part, 0) : part;
+    }
+    return all;
+}
+
 tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
                         tensor *states)
 {
@@ -401,13 +512,13 @@ tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
          m->arch->logit_scale == GG_LOGIT_SCALE_OVER_OR_WIDTH) &&
         scale != 0)
         y = gg_model_scaled(&at, y, 1 / scale);
-    return capped(&at, y);
+    return struck(&at, capped(&at, y));
 }
 
 size_t gg_build_n_nodes(const struct gguf_model *m)
 {
     const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
     const size_t states = gg_model_keeps(m) & GG_KEEPS_STATES ? 128 : 0;
-    return 32 + (size_t)m->hp.n_layer *
+    return 32 + (size_t)gg_model_n_places(m) *
                     (64 + states + (m->hp.n_expert ? experts : 0));
 }

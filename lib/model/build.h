@@ -47,6 +47,8 @@ struct gg_model_pass {
     struct gguf_tensor *pos;    /* i32 [N] */
     struct gguf_tensor *axes;   /* i32 [4 N], axis after axis, if positions
                                  * have several: gg_model_has_axes */
+    struct gguf_tensor *chunk; /* i32 [1, n_expert]: the chunk expert that goes
+                                * with each expert, if there are such */
     struct gguf_tensor *temper; /* f32 [1, 1, N]: gg_model_temper, if queries
                                  * have a temperature */
     struct gguf_tensor
@@ -65,6 +67,10 @@ enum gg_model_memory_kinds { GG_KEEPS_KEYS = 1, GG_KEEPS_STATES = 2 };
 /* Which of them a layer has, or all layers together. */
 unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il);
 unsigned gg_model_keeps(const struct gguf_model *m);
+
+/* Layers in the order in which they are computed, those of a looped model once
+ * for each time: layer il is one of these wherever memory is meant. */
+uint32_t gg_model_n_places(const struct gguf_model *m);
 
 /* Is all of a sequence computed at once, so that nothing is kept? */
 bool gg_model_is_whole(const struct gguf_model *m);
@@ -111,7 +117,8 @@ struct gguf_tensor *gg_build_logits(const struct gguf_model *m,
                                     struct gguf_ctx *ctx,
                                     struct gguf_tensor *states);
 
-/* Nodes of a pass, at most. */
+/* Nodes of logits, and of a pass, at most. */
+enum { GG_BUILD_HEAD_NODES = 24 };
 size_t gg_build_n_nodes(const struct gguf_model *m);
 
 #endif

@@ -7,6 +7,7 @@
 /* What layers of a pass leave for later ones. */
 struct gg_model_across {
     struct gguf_tensor *value; /* RWKV-7: the first layer's values [E, N] */
+    struct gguf_tensor *first; /* what the first layer reads [E, N] */
 };
 
 /* Where one builds: in a layer of a pass. */
@@ -28,6 +29,10 @@ struct gg_model_at {
 /* The weight of an id, or NULL: of the layer, or of the model. */
 struct gguf_tensor *gg_weight_at(const struct gg_model_at *at,
                                  enum gg_weight id);
+
+/* Products y of matrix id, times the scale beside it, if there is one. */
+struct gguf_tensor *gg_model_beside(const struct gg_model_at *at,
+                                    enum gg_weight id, struct gguf_tensor *y);
 
 /* Matrix id times x, plus its bias if there is one: the only place where a
  * matrix meets vectors. */
@@ -52,6 +57,10 @@ struct gguf_tensor *gg_model_gated(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_normed(const struct gg_model_at *at,
                                     unsigned kind, enum gg_weight id,
                                     struct gguf_tensor *x);
+/* The same with an epsilon of its own. */
+struct gguf_tensor *gg_model_normed_by(const struct gg_model_at *at,
+                                       unsigned kind, enum gg_weight id,
+                                       float eps, struct gguf_tensor *x);
 /* The same of the architecture's kind, if id is a weight; else x. */
 struct gguf_tensor *gg_model_norm_if(const struct gg_model_at *at, unsigned id,
                                      struct gguf_tensor *x);
@@ -93,10 +102,10 @@ struct gg_model_mixer_fn {
 };
 extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
-gg_model_mix_fn gg_model_mix_attention, gg_model_mix_latent,
-    gg_model_mix_mamba, gg_model_mix_mamba2, gg_model_mix_attention_mamba2,
-    gg_model_mix_plamo, gg_model_mix_rwkv6, gg_model_mix_rwkv6_linear,
-    gg_model_mix_rwkv7;
+gg_model_mix_fn gg_model_mix_attention, gg_model_mix_linear,
+    gg_model_mix_latent, gg_model_mix_mamba, gg_model_mix_mamba2,
+    gg_model_mix_attention_mamba2, gg_model_mix_plamo, gg_model_mix_rwkv6,
+    gg_model_mix_rwkv6_linear, gg_model_mix_rwkv7;
 gg_model_states_fn gg_model_states_mamba, gg_model_states_mamba2,
     gg_model_states_plamo, gg_model_states_rwkv;
 gg_model_mix_fn gg_model_mix_delta, gg_model_mix_kda, gg_model_mix_shortconv;
@@ -174,11 +183,14 @@ struct gguf_tensor *gg_model_rank_q(const struct gg_model_at *at,
 
 /* ---- ffn.c, moe.c ---- */
 
-/* An activation, by itself and with a gate; NULL: there is no such form. */
+/* An activation, by itself, with a gate, and by itself with numbers of a layer;
+ * NULL: there is no such form. */
 struct gg_model_act_fn {
     struct gguf_tensor *(*alone)(struct gguf_ctx *c, struct gguf_tensor *x);
     struct gguf_tensor *(*gated)(struct gguf_ctx *c, struct gguf_tensor *gate,
                                  struct gguf_tensor *up);
+    struct gguf_tensor *(*of_layer)(const struct gg_model_at *at,
+                                    struct gguf_tensor *x);
 };
 extern const struct gg_model_act_fn gg_model_acts[GG_N_ACTS];
 
@@ -187,6 +199,9 @@ extern const struct gg_model_act_fn gg_model_acts[GG_N_ACTS];
 struct gguf_tensor *gg_model_activated(const struct gg_model_at *at,
                                        struct gguf_tensor *gate,
                                        struct gguf_tensor *up, float limit);
+/* x by itself, by the model's activation. */
+struct gguf_tensor *gg_model_alone(const struct gg_model_at *at,
+                                   struct gguf_tensor *x);
 
 /* The feed-forward part of normed x [n_embd, N]. */
 struct gguf_tensor *gg_model_feed_forward(const struct gg_model_at *at,

@@ -13,12 +13,20 @@ static tensor *oai(struct gguf_ctx *c, tensor *gate, tensor *up)
     return gguf_op_swiglu_oai(c, gate, up, 1.702f, 7);
 }
 
+static tensor *xielu(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_model_layer *l = at->layer;
+    return gguf_op_xielu(at->c, x, l->xielu_n, l->xielu_p, l->xielu_beta,
+                         l->xielu_eps);
+}
+
 const struct gg_model_act_fn gg_model_acts[GG_N_ACTS] = {
-    [GG_ACT_SILU] = { gguf_op_silu, gguf_op_swiglu },
-    [GG_ACT_GELU] = { gguf_op_gelu, gguf_op_geglu },
-    [GG_ACT_RELU] = { gguf_op_relu, gguf_op_reglu },
-    [GG_ACT_RELU_SQR] = { gguf_op_relu_sqr, NULL },
-    [GG_ACT_OAI] = { NULL, oai },
+    [GG_ACT_SILU] = { gguf_op_silu, gguf_op_swiglu, NULL },
+    [GG_ACT_GELU] = { gguf_op_gelu, gguf_op_geglu, NULL },
+    [GG_ACT_RELU] = { gguf_op_relu, gguf_op_reglu, NULL },
+    [GG_ACT_RELU_SQR] = { gguf_op_relu_sqr, NULL, NULL },
+    [GG_ACT_XIELU] = { NULL, NULL, xielu },
+    [GG_ACT_OAI] = { NULL, oai, NULL },
 };
 
 /* What is less is no limit, as in llama.cpp: some layers' is 0. */
@@ -34,22 +42,52 @@ tensor *gg_model_activated(const struct gg_model_at *at, tensor *gate,
     return gguf_op_mul(at->c, gate, gguf_op_clamp(at->c, up, -limit, limit));
 }
 
+tensor *gg_model_alone(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
+    return act->of_layer ? act->of_layer(at, x) : act->alone(at->c, x);
+}
+
+static bool has_alone(const struct gg_model_act_fn *act)
+{
+    return act->alone || act->of_layer;
+}
+
 /* ---- dense ---- */
+
+/* A norm of what the last matrix reads (BitNet). */
+static tensor *sub_norm(const struct gg_model_at *at, tensor *x)
+{
+    return gg_weight_at(at, GG_W_FFN_SUB_NORM)
+               ? gg_model_norm_if(at, GG_W_FFN_SUB_NORM, x)
+               : x;
+}
 
 static tensor *gated(const struct gg_model_at *at, tensor *x)
 {
     tensor *gate = gg_model_linear(at, GG_W_FFN_GATE, x);
     tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
-    return gg_model_linear(
-        at, GG_W_FFN_DOWN,
-        gg_model_activated(at, gate, up, at->layer->clamp_shexp));
+    tensor *y = gg_model_activated(at, gate, up, at->layer->clamp_shexp);
+    return gg_model_linear(at, GG_W_FFN_DOWN, sub_norm(at, y));
 }
 
+/* As wide as the model. */
+static tensor *square(const struct gg_model_at *at, tensor *x)
+{
+    tensor *gate = gg_model_linear(at, GG_W_FFN_GATE_SQUARE, x);
+    tensor *up = gg_model_linear(at, GG_W_FFN_UP_SQUARE, x);
+    return gg_model_linear(at, GG_W_FFN_DOWN_SQUARE,
+                           gg_model_activated(at, gate, up, 0));
+}
+
+/* Activations may be divided by numbers, by which AWQ multiplied the columns of
+ * the last matrix (MPT). */
 static tensor *plain(const struct gg_model_at *at, tensor *x)
 {
-    tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
+    tensor *by = gg_weight_at(at, GG_W_FFN_ACT_SCALE);
+    tensor *y = gg_model_alone(at, gg_model_linear(at, GG_W_FFN_UP, x));
     return gg_model_linear(at, GG_W_FFN_DOWN,
-                           gg_model_acts[at->m->hp.act].alone(at->c, up));
+                           by ? gguf_op_div(at->c, y, by) : y);
 }
 
 /* Gate and up in one matrix, the gate first. */
@@ -79,6 +117,7 @@ static ffn_fn *const ffns[GG_N_FFNS] = {
     [GG_FFN_GATED] = gated,
     [GG_FFN_FUSED] = fused,
     [GG_FFN_HALF] = gated,
+    [GG_FFN_SQUARE] = square,
     [GG_FFN_PLAIN] = plain,
     [GG_FFN_CHANNEL_MIX] = gg_model_channel_mix,
     [GG_FFN_CHANNEL_MIX_R] = gg_model_channel_mix,
@@ -87,15 +126,22 @@ static ffn_fn *const ffns[GG_N_FFNS] = {
 bool gg_ffn_builds(const struct gguf_model *m, const struct gg_model_layer *l)
 {
     const struct gg_model_act_fn *act = &gg_model_acts[m->hp.act];
-    if (l->moe)
-        return m->arch->moe.plain ? act->alone != NULL : act->gated != NULL;
+    if (l->moe && !(m->arch->moe.plain ? has_alone(act) : act->gated != NULL))
+        return false;
     if (l->ffn == GG_FFN_NONE)
         return true;
     return ffns[l->ffn] &&
-           (l->ffn == GG_FFN_PLAIN ? act->alone != NULL : act->gated != NULL);
+           (l->ffn == GG_FFN_PLAIN ? has_alone(act) : act->gated != NULL);
 }
 
 tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
 {
-    return at->layer->moe ? gg_moe(at, x) : ffns[at->layer->ffn](at, x);
+    const bool beside = at->arch->order == GG_ORDER_BESIDE;
+    if (!at->layer->moe || beside)
+        return ffns[at->layer->ffn](at, x);
+    tensor *y = gg_moe(at, x);
+    if (!at->arch->moe.beside || !gg_weight_at(at, GG_W_FFN_UP))
+        return y;
+    y = gguf_op_add(at->c, ffns[at->arch->ffn](at, x), y);
+    return gguf_op_scale(at->c, y, 0.70710678118654752f);
 }

@@ -281,7 +281,7 @@
       NULL, "epsilon of streams", "hc_eps")                                   \
     X(n_deepstack, UINT, MODEL, "n_deepstack_layers", 0, GG_SPAN_MAX, none,   \
       0, NULL, "deepstack layers", NULL)                                      \
-    X(n_loops, UINT, MODEL, "num_loops", 1, 1 << 10, none, 0, NULL, "loops",  \
+    X(n_loops, UINT, MODEL, "num_loops", 1, 64, none, 0, NULL, "loops",       \
       "num_loops")                                                            \
     X(skip_loop_norm, BOOL, MODEL, "skip_loop_final_norm", 0, 1, none, 0,     \
       NULL, "no norm between loops", "skip_loop_final_norm")                  \
@@ -293,13 +293,13 @@
       NULL)                                                                   \
     X(activation, TEXT, MODEL, "hidden_activation", 0, 0, none, 0, NULL,      \
       "activation", "hidden_activation")                                      \
-    X(xielu_n, SEEN, MODEL, "/xielu.alpha_n", 0, 0, none, 0, NULL,            \
+    X(xielu_n, FLOAT, LAYER, "/xielu.alpha_n", -1e6, 1e6, none, 0, NULL,      \
       "xIELU alpha_n", NULL)                                                  \
-    X(xielu_p, SEEN, MODEL, "/xielu.alpha_p", 0, 0, none, 0, NULL,            \
+    X(xielu_p, FLOAT, LAYER, "/xielu.alpha_p", -1e6, 1e6, none, 0, NULL,      \
       "xIELU alpha_p", NULL)                                                  \
-    X(xielu_beta, SEEN, MODEL, "/xielu.beta", 0, 0, none, 0, NULL,            \
+    X(xielu_beta, FLOAT, LAYER, "/xielu.beta", -1e6, 1e6, none, 0, NULL,      \
       "xIELU beta", NULL)                                                     \
-    X(xielu_eps, SEEN, MODEL, "/xielu.eps", 0, 0, none, 0, NULL,              \
+    X(xielu_eps, FLOAT, LAYER, "/xielu.eps", -1e6, 1e6, none, 0, NULL,        \
       "xIELU epsilon", NULL)                                                  \
     X(n_types, UINT, MODEL, "/tokenizer.ggml.token_type_count", 1,            \
       GG_SPAN_MAX, none, 0, NULL, "token types", "type_vocab_size")

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "model/hparams_int.h"
 
+#include "base/compiler.h"
+
 #include <inttypes.h>
 #include <math.h>
 
@@ -62,11 +64,27 @@ static void fill_temper(const struct gg_arch *a, struct gg_hparams *hp)
                                                     : hp->n_ctx_train;
 }
 
+/* Each time that all layers are computed has memory of its own. */
+static enum gguf_status check_loops(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const uint64_t most = GG_MAX(1 << 16, hp->n_layer) / hp->n_layer;
+    return hp->n_loops > most
+               ? gg_hparams_bad(r, GG_HP_n_loops, hp->n_loops, 1, most)
+               : GGUF_OK;
+}
+
 enum gguf_status gg_hparams_check_positions(struct gg_hparams_reader *r)
 {
     struct gg_hparams *hp = r->hp;
     GG_TRY(check_axes(r));
+    GG_TRY(check_loops(r));
     apply_alpha(hp);
+    if (r->arch->rope_fixed) {
+        hp->rope.freq_base = 10000;
+        hp->rope.freq_scale = hp->rope.attn_factor = 1;
+        hp->rope.ext_factor = 0;
+    }
     fill_temper(r->arch, hp);
     if (hp->temper.scale == 0 || hp->temper.length)
         return GGUF_OK;

@@ -64,6 +64,12 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r)
         return has ? gg_hparams_missing(r, GG_HP_n_expert_used) : GGUF_OK;
     if (hp->has[GG_HP_n_expert_used] && (!used || used > n))
         return gg_hparams_bad(r, GG_HP_n_expert_used, used, 1, n);
+    kv = gg_hparams_find(r, GG_HP_n_per_group);
+    if (hp->n_per_group && n % hp->n_per_group)
+        return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                "%s is %" PRIu32
+                                ", does not divide expert_count %" PRIu32,
+                                r->key, hp->n_per_group, n);
     return hp->n_group > 1 ? check_groups_of_experts(r) : GGUF_OK;
 }
 
@@ -225,6 +231,9 @@ static float score_scale(const struct gg_arch *a, const struct gg_hparams *hp,
                    ? 1 / sqrtf((float)(hp->n_embd / l->n_head))
                    : head;
     case GG_SCALE_KEY: return hp->attn_scale != 0 ? hp->attn_scale : head;
+    case GG_SCALE_OUTPUT: /* 1/sqrt(128), that of Grok-1's heads */
+        return hp->has[GG_HP_attn_out_scale] ? hp->attn_out_scale
+                                             : 0.08838834764831845f;
     default: return head;
     }
 }
@@ -271,6 +280,10 @@ void gg_hparams_fill_scales(struct gg_hparams_reader *r)
 {
     const struct gg_arch *a = r->arch;
     struct gg_hparams *hp = r->hp;
+    if (a->embd_default != 0 && !hp->has[GG_HP_embd_scale])
+        hp->embd_scale = a->embd_default;
+    if (a->logit_default != 0 && !hp->has[GG_HP_logit_scale])
+        hp->logit_scale = a->logit_default;
     if (a->embd_scale == GG_EMBD_SCALE_KEY_OR_TWELVE &&
         !hp->has[GG_HP_embd_scale])
         hp->embd_scale = 12;

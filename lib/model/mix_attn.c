@@ -64,6 +64,17 @@ static tensor *queries(const struct gg_model_at *at, tensor *x, tensor **gate)
     return heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, x), d, h);
 }
 
+/* The same of rows [first, first + n) of x [.., N]: heads. */
+static tensor *wide_part(const struct gg_model_at *at, enum gg_weight id,
+                         tensor *x, int64_t first, int64_t d, int64_t h)
+{
+    if (!x || !gg_weight_at(at, id))
+        return part(at, x, first, d, h);
+    tensor *y = gguf_op_view_2d(at->c, x, d * h, x->ne[1], x->nb[1],
+                                (uint64_t)(first * x->nb[0]));
+    return heads(at, wide_norm(at, id, gguf_op_cont(at->c, y)), d, h);
+}
+
 static struct qkv project(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_layer *l = at->layer;
@@ -74,8 +85,9 @@ static struct qkv project(const struct gg_model_at *at, tensor *x)
         at->arch->qkv == GG_QKV_SQUARE ? GG_W_ATTN_QKV_SQUARE : GG_W_ATTN_QKV;
     if (gg_weight_at(at, fused)) {
         tensor *all = clamped(at, gg_model_linear(at, fused, x));
-        y.q = part(at, all, 0, l->dim_k, l->n_head);
-        y.k = part(at, all, n_q, l->dim_k, l->n_head_kv);
+        y.q = wide_part(at, GG_W_WIDE_Q_NORM, all, 0, l->dim_k, l->n_head);
+        y.k =
+            wide_part(at, GG_W_WIDE_K_NORM, all, n_q, l->dim_k, l->n_head_kv);
         y.v = part(at, all, n_q + n_k, l->dim_v, l->n_head_kv);
         return y;
     }
@@ -94,11 +106,14 @@ static tensor *head_norm(const struct gg_model_at *at, enum gg_weight id,
     if ((qk->turned && !at->layer->ropes) ||
         (qk->not_at && at->m->hp.n_expert == qk->not_at))
         return x;
-    if (qk->form == GG_QK_PLAIN)
+    const bool gains = qk->form == GG_QK_GAIN && id == GG_W_ATTN_Q_NORM;
+    if (qk->form == GG_QK_PLAIN || qk->form == GG_QK_GAIN)
         id = GG_W_NONE;
     else if (!gg_weight_at(at, id))
         return x;
-    return gg_model_normed(at, qk->kind, id, x);
+    x = gg_model_normed_by(at, qk->kind, id,
+                           qk->eps != 0 ? qk->eps : at->m->hp.eps, x);
+    return gains ? gguf_op_mul(at->c, x, gg_weight_at(at, GG_W_HEAD_GAIN)) : x;
 }
 
 /* What the angles of each pair are divided by, or NULL: one set for all
@@ -227,4 +242,11 @@ tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
         gg_weight_at(at, GG_W_ATTN_SINKS), l->score_scale,
         gg_model_alibi(at->m), score_cap(at));
     return gg_model_gated(at, x, through_gate(at, taken, y.gate));
+}
+
+/* Attention with one matrix only, which leads back (DeciLM). */
+tensor *gg_model_mix_linear(const struct gg_model_at *at, tensor *x)
+{
+    (void)at;
+    return x;
 }

@@ -10,6 +10,9 @@
 /* Weights by enum gg_weight; NULL where the file has none. */
 struct gg_weights {
     struct gguf_tensor *w[GG_N_WEIGHTS];
+    /* NAME.scale beside a matrix NAME.weight: what its products are multiplied
+     * by, one number or one for each of its upper dimension. */
+    struct gguf_tensor *scale[GG_N_WEIGHTS];
 };
 
 struct gguf_model {

@@ -3,6 +3,8 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include "base/compiler.h"
+
 #include <math.h>
 
 typedef struct gguf_tensor tensor;
@@ -11,6 +13,7 @@ typedef struct gguf_tensor tensor;
 struct choice {
     tensor *ids;    /* i32 [n_used, N] */
     tensor *weight; /* [1, n_used, N] */
+    tensor *likely; /* [1, n_expert, N]: of all */
 };
 
 /* The least divisor of weights, instead of a smaller sum: the smallest normal
@@ -77,6 +80,14 @@ static tensor *routed(const struct gg_model_at *at, tensor *x)
     }
 }
 
+/* Weights w [n, N] that add to 1. */
+static tensor *normal(const struct gg_model_at *at, tensor *w)
+{
+    tensor *sum = gguf_op_sum_rows(at->c, w);
+    return gguf_op_div(at->c, w,
+                       gguf_op_clamp(at->c, sum, LEAST_SUM, INFINITY));
+}
+
 static struct choice choose(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -87,6 +98,8 @@ static struct choice choose(const struct gg_model_at *at, tensor *x)
     tensor *p = likelihood(at, gating, gg_model_linear(at, GG_W_ROUTER, x));
     tensor *b = gg_weight_at(at, GG_W_ROUTER_SELECT_B);
     struct choice y;
+    if (!b)
+        b = gg_weight_at(at, GG_W_ROUTER_SELECT_BARE);
     y.ids =
         gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p), used);
     p = gguf_op_reshape_3d(c, p, 1, n, n_tok);
@@ -96,12 +109,11 @@ static struct choice choose(const struct gg_model_at *at, tensor *x)
         w = gguf_op_soft_max(c, w, NULL, 1, 0);
     if (gating == GG_GATING_RAW_SIGMOID)
         w = gguf_op_sigmoid(c, w);
-    if (normalises(at)) {
-        tensor *sum = gguf_op_sum_rows(c, w);
-        w = gguf_op_div(c, w, gguf_op_clamp(c, sum, LEAST_SUM, INFINITY));
-    }
+    if (normalises(at))
+        w = normal(at, w);
     w = gg_model_scaled(at, w, at->arch->moe.scale ? hp->expert_scale : 1);
     y.weight = gguf_op_reshape_3d(c, w, 1, used, n_tok);
+    y.likely = p;
     return y;
 }
 
@@ -121,13 +133,14 @@ static tensor *half(const struct gg_model_at *at, tensor *x, int i)
 static tensor *experts(const struct gg_model_at *at, const struct choice *y,
                        tensor *x)
 {
-    const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
     tensor *gate, *up;
-    if (at->arch->moe.plain)
-        return gg_model_linear_id(
-            at, GG_W_DOWN_EXPS,
-            act->alone(at->c, gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids)),
-            y->ids);
+    const bool gated = gg_weight_at(at, GG_W_GATE_EXPS) ||
+                       gg_weight_at(at, GG_W_GATE_UP_EXPS);
+    if (at->arch->moe.plain || (at->arch->moe.gate_maybe && !gated)) {
+        up = gg_model_linear_id(at, GG_W_UP_EXPS, x, y->ids);
+        return gg_model_linear_id(at, GG_W_DOWN_EXPS, gg_model_alone(at, up),
+                                  y->ids);
+    }
     if (gg_weight_at(at, GG_W_GATE_UP_EXPS)) {
         tensor *both = gg_model_linear_id(at, GG_W_GATE_UP_EXPS, x, y->ids);
         gate = half(at, both, 0);
@@ -144,12 +157,11 @@ static tensor *experts(const struct gg_model_at *at, const struct choice *y,
 static tensor *shared(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
     if (!gg_weight_at(at, GG_W_UP_SHARED))
         return NULL;
     tensor *y = gg_model_linear(at, GG_W_UP_SHARED, x);
     y = at->arch->moe.plain
-            ? act->alone(c, y)
+            ? gg_model_alone(at, y)
             : gg_model_activated(at, gg_model_linear(at, GG_W_GATE_SHARED, x),
                                  y, at->layer->clamp_shexp);
     y = gg_model_linear(at, GG_W_DOWN_SHARED, y);
@@ -175,27 +187,60 @@ static tensor *weighted(const struct gg_model_at *at, const struct choice *y,
     return experts(at, y, gguf_op_mul(c, x, y->weight));
 }
 
-tensor *gg_moe(const struct gg_model_at *at, tensor *x)
+/* The sum of what experts made, y [d, n_used, N]: [d, N]. */
+static tensor *summed(const struct gg_model_at *at, tensor *y)
 {
     struct gguf_ctx *c = at->c;
-    const uint32_t used = at->m->hp.n_expert_used;
-    const struct choice chosen = choose(at, routed(at, x));
-    /* experts may be of another width, which two matrices lead to and from */
-    const bool latent = gg_weight_at(at, GG_W_LATENT_DOWN) != NULL;
-    tensor *in = latent ? gg_model_linear(at, GG_W_LATENT_DOWN, x) : x;
-    tensor *y = weighted(at, &chosen, in);
     tensor *sum = NULL;
-    for (uint32_t i = 0; y && i < used; i++) {
+    for (int64_t i = 0; y && i < y->ne[1]; i++) {
         tensor *one = gguf_op_view_2d(c, y, y->ne[0], y->ne[2], y->nb[2],
                                       (uint64_t)(i * y->nb[1]));
         sum = sum ? gguf_op_add(c, sum, one) : one;
     }
+    return y && y->ne[1] == 1 ? gguf_op_cont(c, sum) : sum;
+}
+
+/* Experts after the experts, on their result x [n_embd, N], added to it: one
+ * goes with each group of them and comes as often as one of the group was
+ * chosen, as likely as the expert that has its number (GroveMoE's "adjugate
+ * experts", as llama.cpp weights them). */
+static tensor *chunks(const struct gg_model_at *at, const struct choice *all,
+                      tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    if (!x || !gg_weight_at(at, GG_W_UP_CHUNKS))
+        return x;
+    const int64_t most = hp->n_expert / hp->n_per_group, n_tok = x->ne[1];
+    const int64_t n = GG_MIN((int64_t)hp->n_expert_used, most);
+    tensor *ids = gguf_op_view_2d(c, all->ids, n, n_tok, all->ids->nb[1], 0);
+    ids = gguf_op_reshape_1d(c, gguf_op_cont(c, ids), n * n_tok);
+    ids = gguf_op_get_rows(c, at->p->chunk, ids);
+    ids = gguf_op_reshape_2d(c, ids, n, n_tok);
+    tensor *w = gguf_op_get_rows(c, all->likely, ids);
+    w = normal(at, gguf_op_reshape_2d(c, w, n, n_tok));
+    tensor *in = gguf_op_reshape_3d(c, x, x->ne[0], 1, n_tok);
+    tensor *gate = gg_model_linear_id(at, GG_W_GATE_CHUNKS, in, ids);
+    tensor *up = gg_model_linear_id(at, GG_W_UP_CHUNKS, in, ids);
+    up = gg_model_activated(at, gate, up, 0);
+    up = gg_model_linear_id(at, GG_W_DOWN_CHUNKS, up, ids);
+    up = summed(at, gguf_op_mul(c, up, gguf_op_reshape_3d(c, w, 1, n, n_tok)));
+    return gguf_op_add(c, x, gguf_op_scale(c, up, hp->group_scale));
+}
+
+tensor *gg_moe(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct choice chosen = choose(at, routed(at, x));
+    /* experts may be of another width, which two matrices lead to and from */
+    const bool latent = gg_weight_at(at, GG_W_LATENT_DOWN) != NULL;
+    tensor *in = latent ? gg_model_linear(at, GG_W_LATENT_DOWN, x) : x;
+    tensor *sum = summed(at, weighted(at, &chosen, in));
     if (latent)
-        sum = gg_model_linear(at, GG_W_LATENT_UP,
-                              used == 1 ? gguf_op_cont(c, sum) : sum);
+        sum = gg_model_linear(at, GG_W_LATENT_UP, sum);
+    sum = chunks(at, &chosen, sum);
     tensor *all = shared(at, x);
-    if (all)
-        return gg_model_scaled(at, gguf_op_add(c, sum, all),
-                               at->arch->moe.mean ? 0.5f : 1);
-    return used == 1 && !latent ? gguf_op_cont(c, sum) : sum;
+    return all ? gg_model_scaled(at, gguf_op_add(c, sum, all),
+                                 at->arch->moe.mean ? 0.5f : 1)
+               : sum;
 }

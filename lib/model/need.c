@@ -240,6 +240,8 @@ static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
     put(n, moe->plain ? w_moe_plain : w_moe_gated);
     if (!moe->plain) /* any may be fused: a file says so by what it has */
         put(n, w_moe_fused);
+    if (moe->gate_maybe)
+        set(n, GG_W_GATE_EXPS, GG_MAY);
     if (moe->bias)
         put(n, w_moe_bias);
     set(n, GG_W_ROUTER_SELECT_B, moe->select_b);

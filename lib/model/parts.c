@@ -15,32 +15,74 @@ tensor *gg_weight_at(const struct gg_model_at *at, enum gg_weight id)
     return of->w[id];
 }
 
+/* The scale beside a matrix, of n numbers, or NULL. */
+static tensor *scale_of(const struct gg_model_at *at, enum gg_weight id,
+                        int64_t *n)
+{
+    const struct gg_weights *of =
+        gg_weights[id].scope == GG_MODEL ? &at->m->top : at->weights;
+    *n = of->scale[id] ? gguf_tensor_n_elements(of->scale[id]) : 0;
+    return of->scale[id];
+}
+
+tensor *gg_model_beside(const struct gg_model_at *at, enum gg_weight id,
+                        tensor *y)
+{
+    int64_t n;
+    tensor *scale = scale_of(at, id, &n);
+    if (!scale)
+        return y;
+    return gguf_op_mul(at->c, y, gguf_op_reshape_3d(at->c, scale, 1, 1, n));
+}
+
 tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
                         tensor *x)
 {
     tensor *b = gg_weight_at(at, gg_weight_bias(id));
     tensor *y = gguf_op_matmul(at->c, gg_weight_at(at, id), x);
+    y = gg_model_beside(at, id, y);
     return b ? gguf_op_add(at->c, y, b) : y;
+}
+
+/* Of rows [n, matrices] those that ids [n_used, N] name: [n, n_used, N]. */
+static tensor *chosen_rows(const struct gg_model_at *at, tensor *rows,
+                           tensor *ids)
+{
+    struct gguf_ctx *c = at->c;
+    if (!ids)
+        return NULL;
+    const int64_t used = ids->ne[0], n_tok = ids->ne[1];
+    ids = gguf_op_reshape_1d(c, gguf_op_cont(c, ids), used * n_tok);
+    return gguf_op_reshape_3d(c, gguf_op_get_rows(c, rows, ids), rows->ne[0],
+                              used, n_tok);
 }
 
 tensor *gg_model_linear_id(const struct gg_model_at *at, enum gg_weight id,
                            tensor *x, tensor *ids)
 {
     struct gguf_ctx *c = at->c;
+    int64_t n;
     tensor *b = gg_weight_at(at, gg_weight_bias(id));
+    tensor *scale = scale_of(at, id, &n);
     tensor *y = gguf_op_matmul_id(c, gg_weight_at(at, id), x, ids);
-    if (!b || !y)
-        return y;
-    ids = gguf_op_reshape_1d(c, gguf_op_cont(c, ids), y->ne[1] * y->ne[2]);
-    b = gguf_op_reshape_3d(c, gguf_op_get_rows(c, b, ids), y->ne[0], y->ne[1],
-                           y->ne[2]);
-    return gguf_op_add(c, y, b);
+    if (scale && n > 1) {
+        scale = gguf_op_reshape_2d(c, scale, 1, n);
+        y = gguf_op_mul(c, y, chosen_rows(at, scale, ids));
+    } else {
+        y = gg_model_beside(at, id, y);
+    }
+    return b ? gguf_op_add(c, y, chosen_rows(at, b, ids)) : y;
 }
 
 tensor *gg_model_normed(const struct gg_model_at *at, unsigned kind,
                         enum gg_weight id, tensor *x)
 {
-    const float eps = at->m->hp.eps;
+    return gg_model_normed_by(at, kind, id, at->m->hp.eps, x);
+}
+
+tensor *gg_model_normed_by(const struct gg_model_at *at, unsigned kind,
+                           enum gg_weight id, float eps, tensor *x)
+{
     const bool rms = kind == GG_NORM_RMS ||
                      (kind == GG_NORM_EITHER && at->m->hp.norm_rms_eps > 0);
     tensor *w = gg_weight_at(at, id);

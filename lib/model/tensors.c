@@ -53,6 +53,23 @@ enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
     return gg_model_needs_find(&l->needs, scope, name);
 }
 
+enum gg_weight gg_model_lookup_scaled(struct gg_model_lookup *l,
+                                      struct gguf_str name, uint64_t *il)
+{
+    static const char end[] = ".scale";
+    char weight[GG_WEIGHT_NAME];
+    struct gguf_str stem = name;
+    *il = 0;
+    if (!gg_str_ends(name, end) || gg_model_lookup(l, name, il) != GG_W_NONE)
+        return GG_W_NONE;
+    stem.size -= sizeof end - 1;
+    if (!gg_str_join(weight, sizeof weight, stem, ".weight") ||
+        !gg_source_find(l->src, weight, NULL))
+        return GG_W_NONE;
+    const enum gg_weight id = gg_model_lookup(l, gg_str_z(weight), il);
+    return gg_weights[id].role == GG_MATRIX ? id : GG_W_NONE;
+}
+
 /* ---- one tensor ---- */
 
 /* What was found: a bit for each weight; the first is of any other tensor. */
@@ -142,21 +159,24 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
     return fault(c, GG_CHECK_TENSOR_TYPE, t, message);
 }
 
-/* A scale outside of the blocks would have to be applied to the products. */
-static enum gguf_status check_scale(const struct check *c,
+/* A scale beside matrix id: a number, or one for each of the matrices that it
+ * is of. */
+static enum gguf_status check_scale(const struct check *c, enum gg_weight id,
                                     const struct gguf_tensor_info *t)
 {
-    char scale[GG_SCALE_NAME];
-    struct gg_str_esc e, f;
-    if (!gg_report_opens(c->report) ||
-        !gg_data_scale_name(t, ".scale", scale) ||
-        !gg_source_find(c->l->src, scale, NULL))
+    int64_t ne[GG_WEIGHT_DIMS];
+    char message[320];
+    struct gg_str_esc e;
+    gg_weight_ne(id, &c->l->sizes, ne);
+    const bool fits =
+        t->n_elements == 1 || !ne[2] || t->n_elements == (uint64_t)ne[2];
+    if (t->dtype == GGUF_DTYPE_F32 && fits)
         return GGUF_OK;
-    return gg_report(c->report, GG_CHECK_TENSOR_TYPE, GGUF_E_UNSUPPORTED,
-                     c->file_no, t->name, t->info_off,
-                     "tensor '%s' has a scale of its own, '%s', which is not "
-                     "applied here: convert it first",
-                     gg_str_esc(&e, t->name), gg_str_esc(&f, gg_str_z(scale)));
+    snprintf(message, sizeof message,
+             "tensor '%s' has %" PRIu64 " elements, must have 1 or %" PRId64
+             " of type F32",
+             gg_str_esc(&e, t->name), t->n_elements, ne[2]);
+    return fault(c, GG_CHECK_TENSOR_SHAPE, t, message);
 }
 
 /* A tensor that the architecture does not have: opening may warn of it. */
@@ -195,14 +215,17 @@ static enum gguf_status check_tensor(struct check *c,
     const bool top = gg_weight_scope(&name, &il) == GG_MODEL;
     if (top || il < c->n_layer)
         set_bit(top ? &c->top : &c->layer[il], id);
-    if (id == GG_W_NONE)
-        return check_extra(c, t);
+    if (id == GG_W_NONE) {
+        const enum gg_weight scaled =
+            gg_model_lookup_scaled(c->l, t->name, &il);
+        return scaled != GG_W_NONE ? check_scale(c, scaled, t)
+                                   : check_extra(c, t);
+    }
     gg_weight_ne(id, &c->l->sizes, ne);
     if (!gg_weight_fits(t, ne))
         GG_TRY(fault(c, GG_CHECK_TENSOR_SHAPE, t,
                      gg_weight_shape_text(&text, t, ne)));
-    GG_TRY(check_type(c, id, t));
-    return check_scale(c, t);
+    return check_type(c, id, t);
 }
 
 /* ---- what is missing ---- */

@@ -23,6 +23,11 @@ struct gg_model_lookup {
 enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
                                uint64_t *il);
 
+/* The matrix beside which a tensor of that name, "NAME.scale", is a scale
+ * outside of it, and no weight of its own; or GG_W_NONE. */
+enum gg_weight gg_model_lookup_scaled(struct gg_model_lookup *l,
+                                      struct gguf_str name, uint64_t *il);
+
 /* Layers of a scope; 1 for the model. */
 uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,
                                 enum gg_model_scope scope);

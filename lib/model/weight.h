@@ -161,7 +161,6 @@ enum gg_model_role {
     X(ATTN_OUT, "attn_output.weight", LAYER, MATRIX, NONE,                    \
       z->n_head * z->head_v, z->embd)                                         \
     X(ATTN_OUT_B, "attn_output.bias", LAYER, VECTOR, NONE, z->embd)           \
-    X(ATTN_OUT_SCALE, "attn_output.scale", LAYER, VECTOR, NONE, 1)            \
     X(ATTN_LINEAR, "attn_output.weight", LAYER, MATRIX, NONE, z->embd,        \
       z->embd)                                                                \
     X(NORM_POST, "post_attention_norm.weight", LAYER, VECTOR, NONE, z->embd)  \
@@ -193,7 +192,6 @@ enum gg_model_role {
     X(FFN_SUB_NORM, "ffn_sub_norm.weight", LAYER, VECTOR, NONE, z->ff)        \
     X(FFN_DOWN, "ffn_down.weight", LAYER, MATRIX, NONE, z->ff, z->embd)       \
     X(FFN_DOWN_B, "ffn_down.bias", LAYER, VECTOR, NONE, z->embd)              \
-    X(FFN_DOWN_SCALE, "ffn_down.scale", LAYER, VECTOR, NONE, 1)               \
     X(FFN_GATE_SQUARE, "ffn_gate.weight", LAYER, MATRIX, NONE, z->embd,       \
       z->embd)                                                                \
     X(FFN_UP_SQUARE, "ffn_up.weight", LAYER, MATRIX, NONE, z->embd, z->embd)  \

@@ -92,6 +92,17 @@ static enum gguf_status take(struct gguf_model *m, size_t i,
     return GGUF_OK;
 }
 
+/* Where there is no weight to, it is from again: embeddings and the output may
+ * be one matrix. */
+static void share(struct gg_weights *of, enum gg_weight to,
+                  enum gg_weight from)
+{
+    if (of->w[to])
+        return;
+    of->w[to] = of->w[from];
+    of->scale[to] = of->scale[from];
+}
+
 static enum gguf_status take_all(struct gguf_model *m,
                                  struct gg_model_lookup *l,
                                  struct gguf_error *err)
@@ -100,16 +111,21 @@ static enum gguf_status take_all(struct gguf_model *m,
         const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
         uint64_t il;
         enum gg_weight id = gg_model_lookup(l, from.info->name, &il);
+        const bool scale = id == GG_W_NONE;
+        if (scale)
+            id = gg_model_lookup_scaled(l, from.info->name, &il);
         if (id == GG_W_NONE || is_idle(m->arch, id) ||
             (gg_weights[id].scope != GG_MODEL && m->hp.layer[il].drafts))
             continue;
         struct gg_weights *of =
             gg_weights[id].scope == GG_MODEL ? &m->top : &m->layer[il];
-        GG_TRY(gg_source_fail(&m->src, from.file_no,
-                              take(m, i, &of->w[id], err), err));
+        GG_TRY(gg_source_fail(
+            &m->src, from.file_no,
+            take(m, i, scale ? &of->scale[id] : &of->w[id], err), err));
     }
-    if (!m->top.w[GG_W_OUTPUT]) /* the embeddings again */
-        m->top.w[GG_W_OUTPUT] = m->top.w[GG_W_TOKEN_EMBD];
+    share(&m->top, GG_W_TOKEN_EMBD, GG_W_TOKEN_EMBD_MAYBE);
+    share(&m->top, GG_W_TOKEN_EMBD, GG_W_OUTPUT);
+    share(&m->top, GG_W_OUTPUT, GG_W_TOKEN_EMBD);
     return GGUF_OK;
 }
 

@@ -17,6 +17,10 @@ void gg_session_inputs(struct gguf_session *s, int64_t n_tok, int64_t n_out)
     if (gg_model_tempers(s->model))
         p->temper = gg_run_input(
             gguf_tensor_3d(c, GGUF_DTYPE_F32, 1, 1, n_tok), "temperatures");
+    if (s->model->hp.n_per_group)
+        p->chunk = gg_run_input(
+            gguf_tensor_2d(c, GGUF_DTYPE_I32, 1, s->model->hp.n_expert),
+            "chunks");
     if (n_out)
         p->out_rows =
             gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32, n_out), "out_rows");
@@ -48,6 +52,20 @@ static enum gguf_status set_temper(const struct gguf_session *s,
     return GGUF_OK;
 }
 
+static enum gguf_status set_chunks(const struct gguf_session *s,
+                                   struct gguf_error *err)
+{
+    struct gguf_tensor *t = s->pass.chunk;
+    if (!t || !t->buffer)
+        return GGUF_OK;
+    for (int64_t e = 0; e < t->ne[1]; e++) {
+        const int32_t chunk = (int32_t)(e / s->model->hp.n_per_group);
+        GG_TRY(gguf_tensor_set(t, &chunk, (uint64_t)e * sizeof chunk,
+                               sizeof chunk, err));
+    }
+    return GGUF_OK;
+}
+
 enum gguf_status gg_session_set_inputs(struct gguf_session *s,
                                        struct gguf_error *err)
 {
@@ -56,6 +74,7 @@ enum gguf_status gg_session_set_inputs(struct gguf_session *s,
     GG_TRY(gg_run_input_set(s->pass.pos, u->pos, err));
     GG_TRY(set_axes(s->pass.axes, u->pos, err));
     GG_TRY(set_temper(s, err));
+    GG_TRY(set_chunks(s, err));
     GG_TRY(gg_run_input_set(s->pass.out_rows, u->out_row, err));
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
         if (s->memory[i].kind)

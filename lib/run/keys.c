@@ -40,14 +40,14 @@ static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
     m->in[1 + GG_SEES_ALL] = mask_of(c, n_kv, h, "mask");
     m->in[1 + GG_SEES_WINDOW] =
         m->model->hp.has_windows ? mask_of(c, n_kv, h, "window_mask") : NULL;
-    pass->keys =
-        (struct gg_model_pass_keys){ .k = m->t,
-                                     .v = m->t ? m->t + m->model->hp.n_layer
-                                               : NULL,
-                                     .rows = m->in[0],
-                                     .mask = { m->in[1], m->in[2] },
-                                     .n_kv = n_kv,
-                                     .n_ctx = m->n_ctx };
+    pass->keys = (struct gg_model_pass_keys){
+        .k = m->t,
+        .v = m->t ? m->t + gg_model_n_places(m->model) : NULL,
+        .rows = m->in[0],
+        .mask = { m->in[1], m->in[2] },
+        .n_kv = n_kv,
+        .n_ctx = m->n_ctx
+    };
 }
 
 /* A mask row by row, in place where the graph's is in host memory. */
@@ -108,7 +108,7 @@ static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
 {
     const uint64_t row = (uint64_t)seq * m->n_ctx + cell;
     (void)all;
-    for (size_t i = 0; i < 2 * (size_t)m->model->hp.n_layer; i++) {
+    for (size_t i = 0; i < 2 * (size_t)gg_model_n_places(m->model); i++) {
         if (!m->t[i])
             continue;
         const uint64_t size = (uint64_t)m->t[i]->nb[1];

@@ -41,7 +41,7 @@ enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
     struct gguf_ctx *c = s->head_ctx;
     s->head_n = 0;
     gguf_ctx_reset(c);
-    s->head_graph = gguf_graph_create(c, 8);
+    s->head_graph = gguf_graph_create(c, GG_BUILD_HEAD_NODES);
     s->head_in = gguf_tensor_flag(
         gguf_tensor_2d(c, GGUF_DTYPE_F32, s->model->hp.n_embd, (int64_t)n),
         GGUF_TENSOR_INPUT);

@@ -14,7 +14,7 @@ static const struct gg_memory_kind *const kinds[GG_N_MEMORIES] = {
 static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,
                              struct gguf_error *err)
 {
-    const uint32_t n = gguf_model_get_info(m->model)->n_layer;
+    const uint32_t n = gg_model_n_places(m->model);
     m->t = gg_mem_alloc_zero(m->allocator, 2 * (size_t)n, sizeof *m->t);
     if (!m->t)
         return gg_error_set_nomem(err, 2 * (size_t)n * sizeof *m->t);

@@ -60,7 +60,7 @@ static enum gguf_status make_ctx(struct gguf_session *s, size_t n_tensors,
 static enum gguf_status make_memory(struct gguf_session *s, uint32_t dtype,
                                     struct gguf_error *err)
 {
-    const size_t n = 2 * GG_N_MEMORIES * (size_t)s->model->hp.n_layer;
+    const size_t n = 2 * GG_N_MEMORIES * (size_t)gg_model_n_places(s->model);
     GG_TRY(make_ctx(s, n, 0, &s->cache_ctx, err));
     GG_TRY(gg_memory_init(s->memory, s->model, s->n_ctx, s->n_seq, s->n_ubatch,
                           dtype, s->allocator, s->cache_ctx, err));
@@ -100,7 +100,8 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.n_backends = p->n_preferred + 1;
     sp.measure = measure;
     GG_TRY(make_ctx(s, n, n, &s->ctx, err));
-    GG_TRY(make_ctx(s, 8, 8, &s->head_ctx, err));
+    GG_TRY(make_ctx(s, GG_BUILD_HEAD_NODES, GG_BUILD_HEAD_NODES, &s->head_ctx,
+                    err));
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
     sp.memory_of = s->sched;
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
