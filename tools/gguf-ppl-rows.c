@@ -127,11 +127,23 @@ static size_t piece(const struct ppl_run *r, size_t n)
     return r->model.is_whole || n < most + LEAST_PIECE ? n : most;
 }
 
+/* An encoder has the ids, too, if a decoder is to have them. */
+static bool encode_first(struct saving *s, const struct ppl_ids *ids)
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    b.n = ids->n;
+    b.token = ids->id;
+    return !s->run->model.encodes_first ||
+           gguf_session_encode(s->session, &b, &s->err) == GGUF_OK ||
+           fail(s, s->run->o->model);
+}
+
 static bool save_all(struct saving *s, const struct ppl_ids *ids)
 {
     uint8_t *all = msg_must(malloc(ids->n));
     bool good = true;
     memset(all, 1, ids->n);
+    good = encode_first(s, ids);
     for (size_t i = 0, n; good && i < ids->n; i += n) {
         struct gguf_batch b = GGUF_BATCH_INIT;
         n = piece(s->run, ids->n - i);

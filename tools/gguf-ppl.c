@@ -140,7 +140,7 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     if (n_seq > j->run.n_chunks)
         n_seq = (uint32_t)j->run.n_chunks;
     sp.n_ubatch = o->tokens ? n_batch : o->n_ubatch;
-    if (o->tokens && j->run.model.is_whole)
+    if (o->tokens && (j->run.model.is_whole || j->run.model.encodes_first))
         sp.n_ubatch = (uint32_t)j->ids.n; /* which -c bounds */
     if (!ppl_backends_open(b, o, j->pool, stopped))
         return false;

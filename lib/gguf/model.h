@@ -87,7 +87,11 @@ struct gguf_model_info {
                              used twice counts once */
     uint64_t weight_size; /* bytes of them */
     bool has_logits;      /* false: an encoder, whose states are its result */
-    bool is_whole; /* nothing is kept of a sequence, which is one batch */
+    bool is_whole;      /* nothing is kept of a sequence, which is one batch */
+    bool encodes_first; /* an encoder and a decoder: a text is encoded, then
+                         * another is decoded (session.h) */
+    gguf_token decoder_start; /* the token that decoding begins with, or
+                               * GGUF_TOKEN_NONE */
 };
 /* Owned by the model. Since: 0.1 */
 GGUF_API const struct gguf_model_info *

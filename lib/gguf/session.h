@@ -4,8 +4,8 @@
  * independent sequences of up to n_ctx tokens each. Attention keeps keys and
  * values; recurrences keep a state, which every token changes; an encoder
  * keeps nothing, and its sequences are those in one batch, of at most n_ubatch
- * tokens. A batch appends tokens to sequences and marks those whose logits are
- * wanted.
+ * tokens each. A batch appends tokens to sequences and marks those whose
+ * logits are wanted.
  *
  *     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
  *     p.backend = cpu;                                       (gguf/cpu.h)
@@ -15,6 +15,16 @@
  *     batch.token = ids;
  *     st = gguf_session_decode(s, &batch, &err);
  *     st = gguf_session_logits(s, 0, 1, &row, &err);   n_vocab floats
+ *
+ * A model of an encoder and a decoder (T5: encodes_first in model.h) is given a
+ * text of each sequence to encode, which is kept as keys and values of the
+ * decoder's layers, and then decodes another, which begins with the token that
+ * the model says:
+ *
+ *     st = gguf_session_encode(s, &text, &err);
+ *     batch.token = &gguf_model_get_info(model)->decoder_start;
+ *     batch.n = 1;
+ *     st = gguf_session_decode(s, &batch, &err);
  *
  * Arithmetic is exact mode: weights decoded to f32, activations f32. On the
  * CPU backend results do not depend on the number of threads; nor, in batches
@@ -117,12 +127,26 @@ struct gguf_batch {
 /* Run the batch, in as many pieces as n_ubatch asks for. A token sees the
  * tokens of its sequence at its position and before, if they were run before
  * it or in the same piece. GGUF_E_INVALID (a token, a position or a sequence
- * out of range: names the index; the struct's size), GGUF_E_FULL (more than
+ * out of range: names the index; the struct's size; nothing was encoded for a
+ * sequence that needs it), GGUF_E_FULL (more than
  * n_ctx tokens in a sequence), GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first
  * two nothing has changed; after the others there are no outputs, and the
  * sequences of the batch must be cleared. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
+                    struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Run the batch through the encoder: as decode of an encoder alone. Of an
+ * encoder and a decoder, the sequences that the batch has begin again: what was
+ * encoded and decoded of them is forgotten, and from now on decode looks at
+ * what is encoded here. All of a sequence is computed at once, whatever its
+ * tokens' positions: at most n_ubatch of n_ctx tokens. Tokens that are wanted
+ * give states, not logits. GGUF_E_UNSUPPORTED (the model has no encoder), and
+ * as decode fails; after others than GGUF_E_INVALID, GGUF_E_FULL and
+ * GGUF_E_UNSUPPORTED the sequences of the batch must be encoded again.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_encode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* Number of rows of logits of the last decode, in batch order. Since: 0.1 */
@@ -134,30 +158,32 @@ GGUF_API size_t gguf_session_max_logits(const struct gguf_session *s);
 
 /* Compute rows first to first + n - 1 of the last decode's outputs: *logits is
  * n rows of n_vocab floats, valid until the next call on the session.
- * GGUF_E_INVALID, GGUF_E_UNSUPPORTED (an encoder), GGUF_E_CANCELLED,
+ * GGUF_E_INVALID, GGUF_E_UNSUPPORTED (of an encoder), GGUF_E_CANCELLED,
  * GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_session_logits(struct gguf_session *s,
                                               size_t first, size_t n,
                                               const float **logits,
                                               struct gguf_error *err);
 
-/* States of rows first to first + n - 1 of the last decode's outputs, after the
+/* States of rows first to first + n - 1 of the last call's outputs, after the
  * last norm and before the output matrix: n rows of n_embd floats (model.h),
- * valid until the next decode. They are the result of an encoder, which has no
+ * valid until the next one. They are the result of an encoder, which has no
  * logits. GGUF_E_INVALID. Since: 0.1 */
 GGUF_API enum gguf_status gguf_session_states(const struct gguf_session *s,
                                               size_t first, size_t n,
                                               const float **states,
                                               struct gguf_error *err);
 
-/* Tokens in a sequence; 0 if seq is out of range. Since: 0.1 */
+/* Tokens that a sequence keeps, encoded ones not counted; 0 if seq is out of
+ * range. Since: 0.1 */
 GGUF_API uint32_t gguf_session_n_tokens(const struct gguf_session *s,
                                         uint32_t seq);
 
 /* Forget the tokens of a sequence at positions begin to end - 1 (end < 0: to
- * the last). Positions out of range are ignored. GGUF_E_UNSUPPORTED: the model
- * has a state that every token changes, so that only the whole sequence can be
- * forgotten; nothing is forgotten then. Since: 0.1 */
+ * the last), not what was encoded. Positions out of range are ignored.
+ * GGUF_E_UNSUPPORTED: the model has a state that every token changes, so that
+ * only the whole sequence can be forgotten; nothing is forgotten then.
+ * Since: 0.1 */
 GGUF_API enum gguf_status gguf_session_remove(struct gguf_session *s,
                                               uint32_t seq, int32_t begin,
                                               int32_t end,

@@ -37,9 +37,10 @@ enum gg_model_norm {
 
 /* Weights of the norms around a part of a layer, enum gg_weight, 0: none. */
 struct gg_model_norms {
-    uint16_t pre;  /* of the part's input */
-    uint16_t post; /* of its result, before that is added */
-    uint16_t add;  /* of the sum */
+    uint16_t pre;   /* of the part's input */
+    uint16_t post;  /* of its result, before that is added */
+    uint16_t add;   /* of the sum */
+    uint16_t again; /* of that and the part's input added, if it is there */
 };
 
 /* ---- the order of a layer's two parts ---- */

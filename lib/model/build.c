@@ -62,6 +62,10 @@ const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_SHORTCONV] = {
         .mix = gg_model_mix_shortconv, .out = GG_W_SHORT_OUT,
         STATES(shortconv) },
+    [GG_MIX_ENCDEC] = {
+        .keeps = GG_KEEPS_KEYS | GG_KEEPS_CROSS,
+        .stack = gg_model_stack_encdec },
+    [GG_MIX_ENCODER] = { .stack = gg_model_stack_encoder, KEYS },
 };
 /* clang-format on */
 
@@ -74,7 +78,7 @@ static uint32_t n_loops(const struct gguf_model *m)
 
 uint32_t gg_model_n_places(const struct gguf_model *m)
 {
-    return m->hp.n_layer * n_loops(m);
+    return m->hp.n_deep * n_loops(m);
 }
 
 /* Layers that are computed: those that draft come last. */
@@ -190,6 +194,8 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
         const bool mixes = l->mixer == GG_MIX_NONE || mixer->mix;
         if (mixer->check)
             GG_TRY(mixer->check(m, il, err));
+        if (mixer->stack)
+            continue;
         if (!mixes || !gg_ffn_builds(m, l))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "layer %" PRIu32 " is of a kind that is not "
@@ -201,16 +207,28 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
 
 unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il)
 {
-    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_layer];
-    return l->drafts ? 0 : gg_model_mixers[l->mixer].keeps;
+    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_deep];
+    if (l->drafts || (gg_model_encodes_first(m) && il >= m->hp.n_dec_layer))
+        return 0;
+    return gg_model_mixers[l->mixer].keeps;
 }
 
 unsigned gg_model_keeps(const struct gguf_model *m)
 {
     unsigned all = 0;
-    for (uint32_t il = 0; il < m->hp.n_layer; il++)
+    for (uint32_t il = 0; il < m->hp.n_deep; il++)
         all |= gg_model_layer_keeps(m, il);
     return all;
+}
+
+bool gg_model_encodes_first(const struct gguf_model *m)
+{
+    return m->arch->mixer == GG_MIX_ENCDEC;
+}
+
+uint32_t gg_model_n_buckets(const struct gguf_model *m)
+{
+    return m->hp.n_buckets;
 }
 
 bool gg_model_is_whole(const struct gguf_model *m)
@@ -246,15 +264,16 @@ void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
 void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
                            struct gg_model_states *n)
 {
-    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_layer];
+    const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_deep];
     gg_model_mixers[l->mixer].states(m, l, n);
 }
 
-static struct gg_model_at at_layer(const struct gg_model_pass *p,
-                                   struct gg_model_across *across, uint32_t il)
+struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
+                                     struct gg_model_across *across,
+                                     uint32_t il)
 {
     const struct gguf_model *m = p->model;
-    const uint32_t of = il % m->hp.n_layer;
+    const uint32_t of = il % m->hp.n_deep;
     return (struct gg_model_at){ .p = p,
                                  .m = m,
                                  .c = p->ctx,
@@ -317,7 +336,10 @@ static tensor *join(const struct gg_model_at *at,
     const bool scaled = at->arch->residual_scale;
     y = gg_model_norm_if(at, n.post, y);
     y = gg_model_scaled(at, y, scaled ? at->m->hp.residual_scale : 1);
-    return gg_model_norm_if(at, n.add, gguf_op_add(at->c, x, y));
+    y = gg_model_norm_if(at, n.add, gguf_op_add(at->c, x, y));
+    if (n.again != GG_W_NONE && gg_weight_at(at, n.again))
+        y = gg_model_norm_if(at, n.again, gguf_op_add(at->c, y, x));
+    return y;
 }
 
 /* What the mixer reads: of two norms of parallel parts (Falcon 40B) its own. */
@@ -436,22 +458,28 @@ static tensor *embeddings(const struct gg_model_at *at)
     return a->embd_norm ? gg_model_norm_if(at, GG_W_EMBD_NORM, x) : x;
 }
 
-tensor *gg_build_pass(const struct gg_model_pass *p)
+static tensor *layers(const struct gg_model_pass *p, tensor *x)
 {
     const struct gguf_model *m = p->model;
-    struct gg_model_across across = { 0 };
-    struct gg_model_at at = at_layer(p, &across, 0);
-    tensor *x = embeddings(&at);
-    across.first = x;
+    struct gg_model_across across = { .first = x };
+    struct gg_model_at at = gg_model_at_layer(p, &across, 0);
     for (uint32_t il = 0; il < n_run(m); il++) {
-        at = at_layer(p, &across, il);
+        at = gg_model_at_layer(p, &across, il);
         if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
             x = gg_model_norm_if(&at, m->arch->final_norm, x);
         x = layer(&at, x);
     }
+    return p->n_out ? gg_model_norm_if(&at, m->arch->final_norm, x) : NULL;
+}
+
+tensor *gg_build_pass(const struct gg_model_pass *p)
+{
+    const struct gguf_model *m = p->model;
+    const struct gg_model_at at = gg_model_at_layer(p, NULL, 0);
+    gg_model_stack_fn *stack = gg_model_mixers[m->arch->mixer].stack;
+    tensor *x = (stack ? stack : layers)(p, embeddings(&at));
     if (!p->n_out)
         return NULL;
-    x = gg_model_norm_if(&at, m->arch->final_norm, x);
     gguf_graph_add(p->graph, gguf_tensor_flag(x, GGUF_TENSOR_OUTPUT));
     return x;
 }

@@ -20,8 +20,21 @@ struct gg_model_pass_keys {
                                   * pass writes */
     struct gguf_tensor *mask[GG_N_SIGHTS]; /* of layers that see so much: f32
                                             * [n_kv, n_tok, 1, 1 or n_seq] */
-    int64_t n_kv;  /* rows of each sequence that are read */
-    int64_t n_ctx; /* rows of a stream */
+    int64_t n_kv;                /* rows of each sequence that are read */
+    int64_t n_ctx;               /* rows of a stream */
+    struct gguf_tensor *buckets; /* i32 [n_kv * n_tok * (1 or n_seq)]: for each
+                                  * element of the mask, how far the key is
+                                  * (gg_model_bucket); NULL where that is of no
+                                  * interest */
+};
+
+/* Keys and values of what was encoded, for a decoder. Per layer as above. */
+struct gg_model_pass_cross {
+    struct gguf_tensor **k, **v;
+    struct gguf_tensor *rows; /* i32 [N]: rows that an encoder's pass writes */
+    struct gguf_tensor *mask; /* f32 [n_kv, n_tok, 1, 1 or n_seq], of a
+                               * decoder's */
+    int64_t n_kv;             /* rows of each sequence that are read */
 };
 
 /* States of recurrences. Per layer, f32: what tokens were, before a convolution
@@ -55,6 +68,8 @@ struct gg_model_pass {
         *out_rows; /* i32 [n_out], or NULL if all N are wanted */
     struct gg_model_pass_keys keys;
     struct gg_model_pass_states states;
+    struct gg_model_pass_cross cross;
+    bool encodes; /* of an encoder and a decoder: by the encoder */
 };
 
 /* Is there a function for every part of the model? GGUF_E_UNSUPPORTED names
@@ -63,7 +78,11 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err);
 
 /* Kinds of memory. */
-enum gg_model_memory_kinds { GG_KEEPS_KEYS = 1, GG_KEEPS_STATES = 2 };
+enum gg_model_memory_kinds {
+    GG_KEEPS_KEYS = 1,
+    GG_KEEPS_STATES = 2,
+    GG_KEEPS_CROSS = 4 /* what was encoded */
+};
 /* Which of them a layer has, or all layers together. */
 unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il);
 unsigned gg_model_keeps(const struct gguf_model *m);
@@ -74,6 +93,19 @@ uint32_t gg_model_n_places(const struct gguf_model *m);
 
 /* Is all of a sequence computed at once, so that nothing is kept? */
 bool gg_model_is_whole(const struct gguf_model *m);
+
+/* Is a text encoded before another one is decoded? */
+bool gg_model_encodes_first(const struct gguf_model *m);
+
+/* Buckets of distances that scores have a bias for, or 0. */
+uint32_t gg_model_n_buckets(const struct gguf_model *m);
+/* The bucket of a key at so many positions after a query (before it, if that
+ * is negative). Of both ways half of the buckets are of keys that come later;
+ * else these are taken for the nearest. Near ones have buckets of their own,
+ * then distances grow by equal factors, up to the last, of GG_MODEL_FAR and
+ * more (Raffel et al., arXiv 1910.10683, section 2.1, and their code). */
+enum { GG_MODEL_FAR = 128 };
+int32_t gg_model_bucket(uint32_t n_buckets, bool both_ways, int64_t far);
 
 /* The greatest bias for distance (ALiBi): where it is not 0, a mask says how
  * far away each key is, as a negative number. */

@@ -24,6 +24,10 @@ struct gg_model_at {
     struct gguf_tensor *sum; /* the stream before the feed-forward part */
 };
 
+struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
+                                     struct gg_model_across *across,
+                                     uint32_t il);
+
 /* ---- parts.c: used everywhere ---- */
 
 /* The weight of an id, or NULL: of the layer, or of the model. */
@@ -89,8 +93,12 @@ typedef void gg_model_keys_fn(const struct gguf_model *m, uint32_t il,
 typedef enum gguf_status gg_model_mix_check_fn(const struct gguf_model *m,
                                                uint32_t il,
                                                struct gguf_error *err);
+/* All layers, of embeddings x [n_embd, N] to states after the last norm
+ * [n_embd, n_out], NULL if n_out is 0. */
+typedef struct gguf_tensor *gg_model_stack_fn(const struct gg_model_pass *p,
+                                              struct gguf_tensor *x);
 struct gg_model_mixer_fn {
-    gg_model_mix_fn *mix; /* NULL: not evaluated */
+    gg_model_mix_fn *mix; /* NULL: not evaluated, or by stack */
     enum gg_weight out;   /* the matrix that leads back, or GG_W_NONE */
     unsigned keeps;       /* enum gg_model_memory_kinds */
     /* with GG_KEEPS_STATES: how large they are */
@@ -99,6 +107,8 @@ struct gg_model_mixer_fn {
     /* Is a layer of the file one that it builds, beyond what shapes say? NULL:
      * it is. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED. */
     gg_model_mix_check_fn *check;
+    /* instead of all that: layers of its own */
+    gg_model_stack_fn *stack;
 };
 extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
@@ -120,6 +130,7 @@ bool gg_model_has_weight(const struct gguf_model *m, enum gg_weight id,
 /* "tensor 'x' is missing" */
 enum gguf_status gg_model_lacks_weight(enum gg_weight id, uint32_t il,
                                        struct gguf_error *err);
+gg_model_stack_fn gg_model_stack_encoder, gg_model_stack_encdec;
 
 /* ---- mix_attn.c: what mixers with keys share ---- */
 
@@ -132,6 +143,11 @@ struct gguf_tensor *gg_model_rope(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_in_pass(const struct gg_model_at *at,
                                      struct gguf_tensor *x, int64_t d,
                                      int64_t h);
+/* The first n_kv rows of each sequence of the pass, of a memory of all [d * h,
+ * n_ctx * streams]: [d, n_kv, h, n_seq]. */
+struct gguf_tensor *gg_model_kept(const struct gg_model_at *at,
+                                  struct gguf_tensor *all, int64_t n_kv,
+                                  int64_t d, int64_t h);
 /* Keys or values x that tokens see: those that are kept, if memory is not
  * NULL, of which x becomes part, or of the pass: [d, n_kv, h, n_seq]. */
 struct gguf_tensor *gg_model_seen(const struct gg_model_at *at,

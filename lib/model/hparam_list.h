@@ -136,8 +136,8 @@
       1e15, none, 0, NULL, "rotary base of compressed keys", NULL)            \
     X(compress, SEEN, MODEL, "attention.compress_ratios", 0, 0, none, MEMORY, \
       NULL, "tokens of a compressed key", NULL)                               \
-    X(n_buckets, UINT, MODEL, "attention.relative_buckets_count", 1,          \
-      GG_SPAN_MAX, none, 0, NULL, "buckets of relative positions",            \
+    X(n_buckets, UINT, MODEL, "attention.relative_buckets_count", 4, 255,     \
+      none, 0, NULL, "buckets of relative positions",                         \
       "relative_attention_num_buckets")
 
 #define GG_HPARAMS_ROPE(X)                                                    \

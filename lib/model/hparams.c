@@ -394,12 +394,13 @@ static enum gguf_status load_layers(struct gg_hparams_reader *r)
 {
     const struct gguf_allocator *a = r->allocator;
     struct gg_hparams *hp = r->hp;
-    hp->layer = gg_mem_alloc_zero(a, hp->n_layer, sizeof *hp->layer);
+    hp->n_deep = GG_MAX(hp->n_layer, hp->n_dec_layer);
+    hp->layer = gg_mem_alloc_zero(a, hp->n_deep, sizeof *hp->layer);
     uint64_t *v = gg_mem_alloc_zero(a, hp->n_layer, sizeof *v);
     enum gguf_status st =
-        hp->layer && v
-            ? read_all(r, true, v)
-            : gg_error_set_nomem(r->report->err, hp->n_layer * sizeof *v);
+        hp->layer && v ? read_all(r, true, v)
+                       : gg_error_set_nomem(r->report->err,
+                                            hp->n_deep * sizeof *hp->layer);
     gg_mem_free(a, v);
     return st;
 }
@@ -429,6 +430,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(gg_hparams_check_states(&r));
     GG_TRY(gg_hparams_check_norm(&r));
     GG_TRY(gg_hparams_check_causal(&r));
+    GG_TRY(gg_hparams_check_decoder(&r));
     if (!hp->n_layer)
         return GGUF_OK; /* reported */
     GG_TRY(load_layers(&r));

@@ -79,8 +79,10 @@ struct gg_hparams {
     struct {
         float scale; /* 0: none */
         uint32_t length, first;
-    } temper; /* 1 + scale ln(floor((position + first) / length) + 1) */
-    struct gg_model_layer *layer; /* n_layer of them */
+    } temper;        /* 1 + scale ln(floor((position + first) / length) + 1) */
+    uint32_t n_deep; /* n_layer, or more where a decoder has more layers:
+                      * those are as the last */
+    struct gg_model_layer *layer; /* n_deep of them */
 };
 
 /* Read and check the keys of an architecture. n_tokens is the size of the

@@ -164,6 +164,20 @@ enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
                : gg_hparams_missing(r, GG_HP_norm_rms_eps);
 }
 
+/* ---- encoder and decoder ---- */
+
+enum gguf_status gg_hparams_check_decoder(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    if (r->arch->mixer == GG_MIX_ENCDEC && !hp->has[GG_HP_n_dec_layer])
+        hp->n_dec_layer = hp->n_layer;
+    if (hp->has[GG_HP_dec_start] && hp->n_vocab &&
+        hp->dec_start >= hp->n_vocab)
+        return gg_hparams_bad(r, GG_HP_dec_start, hp->dec_start, 0,
+                              hp->n_vocab - 1);
+    return GGUF_OK;
+}
+
 /* ---- heads ---- */
 
 static enum gguf_status check_groups(struct gg_hparams_reader *r)

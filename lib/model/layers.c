@@ -12,7 +12,7 @@
 bool gg_arch_mixes(const struct gg_arch *a)
 {
     return a->mix_rule != GG_MIX_RULE_ALL || a->ffn == GG_FFN_NONE ||
-           a->mixer >= GG_MIX_MAMBA;
+           (a->mixer >= GG_MIX_MAMBA && a->mixer <= GG_MIX_RWKV7);
 }
 
 /* ---- which mixer ---- */
@@ -74,6 +74,22 @@ static bool has_experts(const struct gg_hparams_reader *r, uint32_t il)
     case GG_N_EXPERTS: break;
     }
     return false;
+}
+
+/* A gate of its own, a gate in ffn_up, which has twice as many rows then, or
+ * none. */
+static uint8_t ffn_by_weights(const struct gg_hparams_reader *r, uint32_t il)
+{
+    char name[GG_WEIGHT_NAME];
+    size_t i;
+    if (gg_source_find(r->src, gg_weight_name(GG_W_FFN_GATE, il, name), NULL))
+        return GG_FFN_GATED;
+    if (!gg_source_find(r->src, gg_weight_name(GG_W_FFN_UP, il, name), &i))
+        return GG_FFN_PLAIN;
+    return gg_source_tensor(r->src, i).info->ne[1] ==
+                   2 * (int64_t)r->hp->layer[il].n_ff
+               ? GG_FFN_FUSED
+               : GG_FFN_PLAIN;
 }
 
 /* ---- where positions turn ---- */
@@ -141,11 +157,13 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
         l->ropes = ropes(a, hp, il);
         l->tempers = hp->temper.scale != 0 &&
                      !(a->temper == GG_TEMPER_STILL && l->ropes);
-        l->ffn = a->ffn;
+        l->ffn = a->ffn == GG_FFN_EITHER ? ffn_by_weights(r, il) : a->ffn;
         if ((l->moe && a->order != GG_ORDER_BESIDE) ||
             (gg_arch_mixes(a) && !l->n_ff))
             l->ffn = GG_FFN_NONE;
     }
+    for (uint32_t il = hp->n_layer; il < hp->n_deep; il++)
+        hp->layer[il] = hp->layer[hp->n_layer - 1];
 }
 
 /* ---- sizes ---- */
@@ -251,13 +269,14 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
 {
     /* gemma3n's files have no keys for these */
     const bool altup = a->order == GG_ORDER_ALTUP;
-    const bool up_2 = a->ffn == GG_FFN_FUSED;
+    const bool up_2 =
+        (a->ffn == GG_FFN_EITHER ? l->ffn : a->ffn) == GG_FFN_FUSED;
     z->any = NAN;
     z->embd = known(hp->n_embd);
     z->vocab = known(hp->n_vocab);
     z->ctx = known(hp->n_ctx_train);
     z->ff = known(l->n_ff) / (a->ffn == GG_FFN_HALF ? 2 : 1);
-    z->up = a->ffn == GG_FFN_EITHER ? NAN : z->ff * (up_2 ? 2 : 1);
+    z->up = z->ff * (up_2 ? 2 : 1);
     head_sizes(hp, a, l, z);
     expert_sizes(hp, &a->moe, l->n_ff ? l->n_ff : hp->layer[0].n_ff, z);
     recurrent_sizes(hp, l, z);

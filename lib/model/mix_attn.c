@@ -153,6 +153,18 @@ static tensor *placed(const struct gg_model_at *at, enum gg_weight id,
     return late ? head_norm(at, id, x) : x;
 }
 
+tensor *gg_model_kept(const struct gg_model_at *at, tensor *all, int64_t n_kv,
+                      int64_t d, int64_t h)
+{
+    const struct gg_model_pass *p = at->p;
+    if (!all)
+        return NULL;
+    const int64_t row = all->nb[1], es = all->nb[0];
+    return gguf_op_view_4d(at->c, all, d, n_kv, h, p->n_seq, row, d * es,
+                           p->keys.n_ctx * row,
+                           (uint64_t)(p->first_stream * p->keys.n_ctx * row));
+}
+
 /* Put x [d, h, N] into the cache, and see the rows that are read: [d, n_kv,
  * h, n_seq]. */
 static tensor *through_cache(const struct gg_model_at *at, tensor *cache,
@@ -163,12 +175,9 @@ static tensor *through_cache(const struct gg_model_at *at, tensor *cache,
         x = gguf_op_cont(at->c, x);
     x = gguf_op_reshape_2d(at->c, x, d * h, p->n_tok * p->n_seq);
     tensor *all = gguf_op_set_rows(at->c, cache, x, p->keys.rows);
-    int64_t row = cache->nb[1], es = cache->nb[0];
     if (!p->n_out) /* the last layer of a pass without outputs reads nothing */
         gguf_graph_add(p->graph, all);
-    return gguf_op_view_4d(at->c, all, d, p->keys.n_kv, h, p->n_seq, row,
-                           d * es, p->keys.n_ctx * row,
-                           (uint64_t)(p->first_stream * p->keys.n_ctx * row));
+    return gg_model_kept(at, all, p->keys.n_kv, d, h);
 }
 
 tensor *gg_model_in_pass(const struct gg_model_at *at, tensor *x, int64_t d,

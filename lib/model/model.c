@@ -73,6 +73,10 @@ static void fill_info(struct gguf_model *m)
         .weight_size = m->weight_size,
         .has_logits = gg_model_has_logits(m),
         .is_whole = gg_model_is_whole(m),
+        .encodes_first = gg_model_encodes_first(m),
+        .decoder_start = m->hp.has[GG_HP_dec_start]
+                             ? (gguf_token)m->hp.dec_start
+                             : GGUF_TOKEN_NONE,
     };
 }
 

@@ -31,7 +31,7 @@ struct gguf_model {
     void *copy; /* weights that are not used in their mapping */
     size_t copy_used, copy_size;
     struct gguf_buffer *copy_buffer;
-    struct gg_weights top, *layer; /* hp.n_layer of them */
+    struct gg_weights top, *layer; /* hp.n_deep of them */
 
     uint8_t *used; /* per tensor of all files: a weight of the model */
     uint64_t n_params, weight_size;

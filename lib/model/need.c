@@ -100,6 +100,7 @@ static const struct {
     const uint16_t *list[3];
     bool heads;  /* queries, keys, values, output as the row says */
     bool latent; /* queries in one step or two */
+    bool counts; /* a number of heads, at least */
 } mixers[GG_N_MIXERS] = {
     [GG_MIX_ATTENTION] = { .heads = true },
     [GG_MIX_LINEAR] = { .list = { w_linear } },
@@ -122,8 +123,8 @@ static const struct {
     [GG_MIX_RWKV6] = { .list = { w_rwkv6 } },
     [GG_MIX_RWKV6_LINEAR] = { .list = { w_rwkv6_linear } },
     [GG_MIX_RWKV7] = { .list = { w_rwkv7 } },
-    [GG_MIX_ENCDEC] = { .list = { w_encoder, w_decoder } },
-    [GG_MIX_ENCODER] = { .list = { w_encoder } },
+    [GG_MIX_ENCDEC] = { .list = { w_encoder, w_decoder }, .counts = true },
+    [GG_MIX_ENCODER] = { .list = { w_encoder }, .counts = true },
     [GG_MIX_TWO_SETS] = { .heads = true },
 };
 
@@ -192,11 +193,19 @@ static void put_mixer(struct gg_model_needs *n, const struct gg_arch *a,
     set(n, GG_W_ATTN_SINKS, a->sinks);
 }
 
+/* What later layers need not have since they use the first one's. */
+static void put_first(struct gg_model_needs *n)
+{
+    static const uint16_t shared[] = { GG_W_ENC_REL, GG_W_DEC_REL };
+    for (size_t i = 0; i < GG_LEN(shared); i++)
+        if (n->weight[shared[i]])
+            n->weight[shared[i]] = GG_MUST;
+}
+
 /* ---- the feed-forward part ---- */
 
 LIST(w_ffn_gated, N(FFN_GATE), N(FFN_UP), N(FFN_DOWN));
 LIST(w_ffn_plain, N(FFN_UP), N(FFN_DOWN));
-LIST(w_ffn_either, M(FFN_GATE), N(FFN_UP), N(FFN_DOWN));
 LIST(w_ffn_square, N(FFN_GATE_SQUARE), N(FFN_UP_SQUARE), N(FFN_DOWN_SQUARE));
 LIST(w_channel_mix, N(CM_LERP_K), N(CM_KEY), N(CM_VALUE));
 LIST(w_channel_mix_r, N(CM_LERP_K), N(CM_LERP_R), N(CM_KEY), N(CM_VALUE),
@@ -206,7 +215,6 @@ static const uint16_t *const ffn_lists[GG_N_FFNS] = {
     [GG_FFN_FUSED] = w_ffn_plain,
     [GG_FFN_HALF] = w_ffn_gated,
     [GG_FFN_PLAIN] = w_ffn_plain,
-    [GG_FFN_EITHER] = w_ffn_either,
     [GG_FFN_SQUARE] = w_ffn_square,
     [GG_FFN_CHANNEL_MIX] = w_channel_mix,
     [GG_FFN_CHANNEL_MIX_R] = w_channel_mix_r,
@@ -334,6 +342,8 @@ void gg_model_needs_weights(const struct gg_arch *a,
         if (a->first_bare && l == hp->layer)
             set(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
         put_mixer(n, a, hp, l->mixer);
+        if (l == hp->layer)
+            put_first(n);
     }
     if (l->moe || l->ffn != GG_FFN_NONE) {
         put_ffn(n, a, hp, l);
@@ -418,8 +428,10 @@ void gg_model_needs_keys(const struct gg_arch *a, struct gg_model_needs *n)
     n->key[GG_HP_n_ff] =
         a->ffn == GG_FFN_NONE || a->moe.where == GG_EXPERTS_ALL ? GG_MAY
                                                                 : GG_MUST;
-    n->key[GG_HP_n_head] =
-        mixers[a->mixer].heads || mixers[a->mixer].latent ? GG_MUST : GG_MAY;
+    n->key[GG_HP_n_head] = mixers[a->mixer].heads || mixers[a->mixer].latent ||
+                                   mixers[a->mixer].counts
+                               ? GG_MUST
+                               : GG_MAY;
     if (a->moe.where != GG_EXPERTS_NONE) {
         put(n, k_moe);
         n->key[GG_HP_expert_gating] = a->moe.gating_key;

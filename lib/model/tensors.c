@@ -32,7 +32,7 @@ static void look_at(struct gg_model_lookup *l, enum gg_model_scope scope,
 {
     if (l->is_set && l->scope == scope && l->il == il)
         return;
-    const uint64_t last = l->hp->n_layer - 1;
+    const uint64_t last = l->hp->n_deep - 1;
     const struct gg_model_layer *layer = &l->hp->layer[GG_MIN(il, last)];
     gg_model_needs_weights(l->arch, l->hp, scope == GG_MODEL ? NULL : layer,
                            &l->needs);

@@ -470,7 +470,7 @@ enum gg_model_role {
     X(CROSS_V, "cross_attn_v.weight", DECODER, MATRIX, NONE, z->embd, z->v)   \
     X(CROSS_OUT, "cross_attn_o.weight", DECODER, MATRIX, NONE,                \
       z->n_head * z->head_v, z->embd)                                         \
-    X(CROSS_REL, "cross_attn_rel_b.weight", DECODER, VECTOR, NONE, z->n_head, \
+    X(CROSS_REL, "cross_attn_rel_b.weight", DECODER, MATRIX, NONE, z->n_head, \
       z->buckets)
 #define GG_WEIGHTS_T5_HALF(X, P, SCOPE)                                       \
     X(P##_NORM, "attn_norm.weight", SCOPE, VECTOR, NONE, z->embd)             \
@@ -479,7 +479,7 @@ enum gg_model_role {
     X(P##_V, "attn_v.weight", SCOPE, MATRIX, NONE, z->embd, z->v)             \
     X(P##_OUT, "attn_o.weight", SCOPE, MATRIX, NONE, z->n_head * z->head_v,   \
       z->embd)                                                                \
-    X(P##_REL, "attn_rel_b.weight", SCOPE, VECTOR, NONE, z->n_head,           \
+    X(P##_REL, "attn_rel_b.weight", SCOPE, MATRIX, NONE, z->n_head,           \
       z->buckets)                                                             \
     X(P##_FFN_NORM, "ffn_norm.weight", SCOPE, VECTOR, NONE, z->embd)          \
     X(P##_GATE, "ffn_gate.weight", SCOPE, MATRIX, NONE, z->embd, z->ff)       \

@@ -203,10 +203,9 @@ static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
     p.no_alloc = true;
     GG_TRY(gguf_ctx_create(&m->ctx, &p, err));
     m->used = gg_mem_alloc_zero(m->allocator, n ? n : 1, 1);
-    m->layer =
-        gg_mem_alloc_zero(m->allocator, m->hp.n_layer, sizeof *m->layer);
+    m->layer = gg_mem_alloc_zero(m->allocator, m->hp.n_deep, sizeof *m->layer);
     if (!m->used || !m->layer)
-        return gg_error_set_nomem(err, n + m->hp.n_layer * sizeof *m->layer);
+        return gg_error_set_nomem(err, n + m->hp.n_deep * sizeof *m->layer);
     return GGUF_OK;
 }
 

@@ -4,6 +4,8 @@
 
 #include "base/params.h"
 
+#include <inttypes.h>
+
 /* The states of a pass to their places among the outputs. */
 static enum gguf_status get_outputs(struct gguf_session *s,
                                     struct gguf_error *err)
@@ -26,35 +28,92 @@ static enum gguf_status run_pass(struct gguf_session *s,
     return get_outputs(s, err);
 }
 
-enum gguf_status gguf_session_decode(struct gguf_session *s,
-                                     const struct gguf_batch *batch,
-                                     struct gguf_error *err)
+/* What is done with a batch: where its tokens go, and how many a sequence may
+ * have. */
+struct way {
+    bool whole;   /* all of a sequence is computed at once, and what it
+                             * had before is forgotten */
+    bool encodes; /* for a decoder */
+    struct gg_cells *cells; /* that tokens get */
+    uint32_t most;
+};
+
+/* A sequence that is decoded needs one that was encoded. */
+static enum gguf_status check_encoded(const struct gguf_session *s,
+                                      struct gguf_error *err)
 {
-    struct gguf_batch own = GGUF_BATCH_INIT;
-    GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
-    batch = &own;
-    /* where nothing is kept a sequence is what the batch has of it, and all of
-     * it is computed at once */
-    const bool whole = gg_model_is_whole(s->model);
-    const uint32_t most = whole ? GG_MIN(s->n_ctx, s->n_ubatch) : s->n_ctx;
+    for (uint32_t q = 0; q < s->n_seq; q++)
+        if (gg_batch_n_tok(&s->plan, q) && !s->encoded.stream[q].n_used)
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "sequence %" PRIu32
+                                ": nothing was encoded that "
+                                "its tokens could look at",
+                                q);
+    return GGUF_OK;
+}
+
+static enum gguf_status run(struct gguf_session *s, struct way way,
+                            const struct gguf_batch *batch,
+                            struct gguf_error *err)
+{
+    const bool needs = gg_model_encodes_first(s->model) && !way.encodes;
     GG_TRY(gg_batch_check(batch, s->model->hp.n_vocab, s->n_seq, err));
     const enum gguf_status room = gg_batch_room(&s->plan, batch->n, err);
     if (room != GGUF_OK) {
         s->n_out = 0;
         return room;
     }
-    GG_TRY(
-        gg_batch_sort(&s->plan, batch, whole ? NULL : &s->cells, most, err));
+    GG_TRY(gg_batch_sort(&s->plan, batch, way.whole ? NULL : way.cells,
+                         way.most, err));
+    if (needs)
+        GG_TRY(check_encoded(s, err));
     GG_TRY(gg_session_out_room(s, s->plan.n_out, err));
     s->n_out = 0;
-    for (uint32_t q = 0; whole && q < s->n_seq; q++)
+    for (uint32_t q = 0; way.whole && q < s->n_seq; q++)
         if (gg_batch_n_tok(&s->plan, q))
-            gg_cells_remove(&s->cells, q, 0, -1);
-    gg_ubatch_start(&s->ubatch, batch->n < s->n_wide ? 1 : s->n_wide);
+            GG_TRY(gg_session_begin(s, q, err));
+    gg_ubatch_start(&s->ubatch, way.cells, needs ? &s->encoded : NULL,
+                    batch->n < s->n_wide ? 1 : s->n_wide, way.encodes);
     while (gg_ubatch_next(&s->ubatch, &s->plan))
-        if (!whole || s->ubatch.n_out)
+        if (!way.whole || way.encodes || s->ubatch.n_out)
             GG_TRY(run_pass(s, err));
     s->n_out = s->plan.n_out;
     s->wide = batch->n >= s->n_wide;
+    s->out_encoded = way.encodes;
     return GGUF_OK;
+}
+
+/* All of a sequence at once. */
+static struct way at_once(struct gguf_session *s, bool encodes)
+{
+    return (struct way){ .whole = true,
+                         .encodes = encodes,
+                         .cells = encodes ? &s->encoded : &s->cells,
+                         .most = GG_MIN(s->n_ctx, s->n_ubatch) };
+}
+
+enum gguf_status gguf_session_decode(struct gguf_session *s,
+                                     const struct gguf_batch *batch,
+                                     struct gguf_error *err)
+{
+    struct gguf_batch own = GGUF_BATCH_INIT;
+    GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
+    if (gg_model_is_whole(s->model))
+        return run(s, at_once(s, false), &own, err);
+    const struct way way = { .cells = &s->cells, .most = s->n_ctx };
+    return run(s, way, &own, err);
+}
+
+enum gguf_status gguf_session_encode(struct gguf_session *s,
+                                     const struct gguf_batch *batch,
+                                     struct gguf_error *err)
+{
+    struct gguf_batch own = GGUF_BATCH_INIT;
+    const bool first = gg_model_encodes_first(s->model);
+    GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
+    if (!first && !gg_model_is_whole(s->model))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "models of architecture '%s' have no encoder",
+                            s->model->arch->name);
+    return run(s, at_once(s, first), &own, err);
 }

@@ -9,14 +9,28 @@ uint32_t gguf_session_n_tokens(const struct gguf_session *s, uint32_t seq)
     return seq < s->n_seq ? s->cells.stream[seq].n_used : 0;
 }
 
-static enum gguf_status forget(struct gguf_session *s, uint32_t seq,
-                               uint32_t cell, uint32_t n, bool all,
-                               struct gguf_error *err)
+/* Of the memories of what was encoded, or of the others. */
+static enum gguf_status forget(struct gguf_session *s, bool encoded,
+                               uint32_t seq, uint32_t cell, uint32_t n,
+                               bool all, struct gguf_error *err)
 {
-    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
-        if (s->memory[i].kind && s->memory[i].kept)
-            GG_TRY(s->memory[i].kind->forget(&s->memory[i], seq, cell, n, all,
-                                             err));
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
+        struct gg_memory *m = &s->memory[i];
+        if (m->kind && m->kept && m->kind->encoded == encoded)
+            GG_TRY(m->kind->forget(m, seq, cell, n, all, err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_session_begin(struct gguf_session *s, uint32_t seq,
+                                  struct gguf_error *err)
+{
+    GG_TRY(forget(s, false, seq, 0, s->cells.stream[seq].end, true, err));
+    gg_cells_remove(&s->cells, seq, 0, -1);
+    if (!gg_model_encodes_first(s->model))
+        return GGUF_OK;
+    GG_TRY(forget(s, true, seq, 0, s->encoded.stream[seq].end, true, err));
+    gg_cells_remove(&s->encoded, seq, 0, -1);
     return GGUF_OK;
 }
 
@@ -28,7 +42,7 @@ enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
         return GGUF_OK;
     const struct gg_run_stream *st = &s->cells.stream[seq];
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
-        if (s->memory[i].kind &&
+        if (s->memory[i].kind && s->memory[i].kind->can_forget &&
             !s->memory[i].kind->can_forget(st, begin, end))
             return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                                 "sequence %" PRIu32
@@ -43,7 +57,7 @@ enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
             n++;
         gone += n;
         if (n)
-            GG_TRY(forget(s, seq, i, n, gone == before, err));
+            GG_TRY(forget(s, false, seq, i, n, gone == before, err));
     }
     gg_cells_remove(&s->cells, seq, begin, end);
     return GGUF_OK;
@@ -53,8 +67,8 @@ enum gguf_status gguf_session_clear(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     for (uint32_t q = 0; q < s->n_seq; q++)
-        GG_TRY(forget(s, q, 0, s->cells.stream[q].end, true, err));
-    gg_cells_clear(&s->cells);
+        GG_TRY(gg_session_begin(s, q, err));
     s->n_out = 0;
+    s->out_encoded = false;
     return GGUF_OK;
 }

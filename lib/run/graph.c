@@ -11,7 +11,8 @@ static bool same_shape(const struct gg_ubatch_shape *a,
     return a->n_tok == b->n_tok && a->n_seq == b->n_seq &&
            a->n_real == b->n_real && a->n_kv == b->n_kv &&
            a->n_out == b->n_out && a->n_mask == b->n_mask &&
-           a->first_stream == b->first_stream;
+           a->first_stream == b->first_stream && a->n_cross == b->n_cross &&
+           a->encodes == b->encodes;
 }
 
 static enum gguf_status build(struct gguf_session *s,
@@ -30,6 +31,7 @@ static enum gguf_status build(struct gguf_session *s,
         .n_out = h->n_out,
         .n_ctx = s->n_ctx,
         .first_stream = h->first_stream,
+        .encodes = h->encodes,
     };
     gg_session_inputs(s, h->n_tok * h->n_seq, h->n_out);
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
@@ -55,9 +57,11 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
 }
 
 /* The pass with most tokens: of as many sequences as that takes. */
-static struct gg_ubatch_shape largest(const struct gguf_session *s)
+static struct gg_ubatch_shape largest(const struct gguf_session *s,
+                                      bool encodes)
 {
-    struct gg_ubatch_shape h = { .n_kv = s->n_ctx };
+    struct gg_ubatch_shape h = { .n_kv = s->n_ctx, .encodes = encodes };
+    h.n_cross = encodes ? 0 : s->n_ctx;
     for (uint32_t n_seq = 1; n_seq <= s->n_seq && h.n_out < s->n_ubatch;
          n_seq++) {
         int64_t n_tok = GG_MIN(s->n_ubatch / n_seq, s->n_ctx);
@@ -71,19 +75,28 @@ static struct gg_ubatch_shape largest(const struct gguf_session *s)
 }
 
 /* With and without outputs, since these are graphs of two structures. */
-enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
-                                    struct gguf_error *err)
+static enum gguf_status reserve(struct gguf_session *s, bool encodes,
+                                bool measure, struct gguf_error *err)
 {
-    const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
     const int first = gg_model_is_whole(s->model) ? 1 : 0;
     for (int with_out = first; with_out < 2; with_out++) {
-        struct gg_ubatch_shape h = largest(s);
+        struct gg_ubatch_shape h = largest(s, encodes);
         h.n_out = with_out ? h.n_out : 0;
         GG_TRY(build(s, &h, err));
         GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
         if (!measure)
             GG_TRY(gg_sched_prepare(s->sched, err));
     }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
+                                    struct gguf_error *err)
+{
+    const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
+    if (gg_model_encodes_first(s->model))
+        GG_TRY(reserve(s, true, measure, err));
+    GG_TRY(reserve(s, false, measure, err));
     if (!gg_model_has_logits(s->model))
         return GGUF_OK;
     GG_TRY(gg_session_head(s, GG_MIN(s->max_logits, n_all), err));

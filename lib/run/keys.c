@@ -2,12 +2,16 @@
  *
  * Where a token lies does not matter: a mask, made of positions, says what it
  * sees: one for all layers that see everything, and one for those that see a
- * window. Where nothing is kept, tokens see those of their pass.
+ * window. Where nothing is kept, and while a text is encoded, tokens see those
+ * of their pass.
  */
 #include "config.h"
 #include "run/memory.h"
 
 #include "gguf/backend.h"
+
+/* Inputs: rows, masks, and */
+enum { BUCKETS = 1 + GG_N_SIGHTS };
 
 static struct gguf_tensor *describe(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
@@ -28,26 +32,72 @@ static struct gguf_tensor *mask_of(struct gguf_ctx *c, int64_t n_kv,
         gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, h->n_tok, 1, h->n_mask), name);
 }
 
+/* Do tokens see those that are kept? */
+static bool sees_kept(const struct gg_memory *m,
+                      const struct gg_ubatch_shape *h)
+{
+    return m->kept && !h->encodes;
+}
+
 static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
                    struct gg_model_pass *pass)
 {
     struct gguf_ctx *c = pass->ctx;
-    const int64_t n_kv = m->kept ? h->n_kv : h->n_tok;
-    m->in[0] = m->kept ? gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32,
-                                                     h->n_tok * h->n_seq),
-                                      "kv_rows")
-                       : NULL;
+    const bool kept = sees_kept(m, h);
+    const int64_t n_kv = kept ? h->n_kv : h->n_tok;
+    m->in[0] = kept ? gg_run_input(gguf_tensor_1d(c, GGUF_DTYPE_I32,
+                                                  h->n_tok * h->n_seq),
+                                   "kv_rows")
+                    : NULL;
     m->in[1 + GG_SEES_ALL] = mask_of(c, n_kv, h, "mask");
     m->in[1 + GG_SEES_WINDOW] =
         m->model->hp.has_windows ? mask_of(c, n_kv, h, "window_mask") : NULL;
+    m->in[BUCKETS] = NULL;
+    if (gg_model_n_buckets(m->model))
+        m->in[BUCKETS] = gg_run_input(
+            gguf_tensor_1d(c, GGUF_DTYPE_I32, n_kv * h->n_tok * h->n_mask),
+            "buckets");
     pass->keys = (struct gg_model_pass_keys){
-        .k = m->t,
-        .v = m->t ? m->t + gg_model_n_places(m->model) : NULL,
+        .k = kept ? m->t : NULL,
+        .v = kept ? m->t + gg_model_n_places(m->model) : NULL,
         .rows = m->in[0],
         .mask = { m->in[1], m->in[2] },
         .n_kv = n_kv,
-        .n_ctx = m->n_ctx
+        .n_ctx = m->n_ctx,
+        .buckets = m->in[BUCKETS],
     };
+}
+
+/* Tables of gg_model_bucket, for distances from -GG_MODEL_FAR on. */
+static void fill_table(const struct gg_memory *m, bool both_ways,
+                       int32_t table[2 * GG_MODEL_FAR + 1])
+{
+    const uint32_t n = gg_model_n_buckets(m->model);
+    for (int d = -GG_MODEL_FAR; d <= GG_MODEL_FAR; d++)
+        table[d + GG_MODEL_FAR] = gg_model_bucket(n, both_ways, d);
+}
+
+static enum gguf_status fill_buckets(struct gg_memory *m,
+                                     const struct gg_run_ubatch *u,
+                                     struct gguf_error *err)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    const bool kept = sees_kept(m, h);
+    const int64_t n_kv = kept ? h->n_kv : h->n_tok;
+    const size_t size = (size_t)n_kv * sizeof(int32_t);
+    int32_t table[2 * GG_MODEL_FAR + 1];
+    int32_t *row = (int32_t *)(void *)m->row;
+    struct gguf_tensor *t = m->in[BUCKETS];
+    if (!t || !t->buffer)
+        return GGUF_OK;
+    fill_table(m, !kept, table);
+    for (int64_t i = 0; i < h->n_mask * h->n_tok; i++) {
+        gg_ubatch_far(u, i, kept, GG_MODEL_FAR, row);
+        for (int64_t k = 0; k < n_kv; k++)
+            row[k] = table[row[k] + GG_MODEL_FAR];
+        GG_TRY(gguf_tensor_set(t, row, (size_t)i * size, size, err));
+    }
+    return GGUF_OK;
 }
 
 /* A mask row by row, in place where the graph's is in host memory. */
@@ -58,12 +108,13 @@ static enum gguf_status fill_mask(struct gg_memory *m,
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const struct gg_ubatch_sight sight = {
-        .kept = m->kept,
-        .causal = m->model->hp.causal && !m->model->arch->no_causal,
+        .kept = sees_kept(m, h),
+        .causal =
+            m->model->hp.causal && !m->model->arch->no_causal && !h->encodes,
         .far = gg_model_alibi(m->model) > 0,
         .reach = m->model->hp.reach[which],
     };
-    const int64_t n_kv = m->kept ? h->n_kv : h->n_tok;
+    const int64_t n_kv = sight.kept ? h->n_kv : h->n_tok;
     struct gguf_tensor *t = m->in[1 + which];
     if (!t || !t->buffer)
         return GGUF_OK;
@@ -84,6 +135,7 @@ static enum gguf_status fill(struct gg_memory *m,
                              struct gguf_error *err)
 {
     GG_TRY(gg_run_input_set(m->in[0], u->row, err));
+    GG_TRY(fill_buckets(m, u, err));
     for (unsigned i = 0; i < GG_N_SIGHTS; i++)
         GG_TRY(fill_mask(m, u, (enum gg_hparams_sight)i, err));
     return GGUF_OK;
@@ -118,8 +170,11 @@ static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
 }
 
 const struct gg_memory_kind gg_memory_keys = {
-    GG_KEEPS_KEYS, { "cache_k", "cache_v" },
-    describe,      inputs,
-    fill,          can_forget,
-    forget
+    .id = GG_KEEPS_KEYS,
+    .name = { "cache_k", "cache_v" },
+    .describe = describe,
+    .inputs = inputs,
+    .fill = fill,
+    .can_forget = can_forget,
+    .forget = forget,
 };

@@ -74,6 +74,10 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
                                      struct gguf_error *err)
 {
     *logits = NULL;
+    if (s->out_encoded)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "the last batch was encoded: its states are its "
+                            "result");
     if (!gg_model_has_logits(s->model))
         return gg_error_set(
             err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,

@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 static const struct gg_memory_kind *const kinds[GG_N_MEMORIES] = {
-    &gg_memory_keys, &gg_memory_states
+    &gg_memory_keys, &gg_memory_states, &gg_memory_cross
 };
 
 static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,

@@ -21,7 +21,7 @@ struct gg_memory {
     bool kept;              /* else of the pass alone */
     struct gguf_tensor **t; /* two for each layer, those of the first half
                               * first; NULL where a layer has another kind */
-    struct gguf_tensor *in[1 + GG_N_SIGHTS]; /* inputs of the last graph */
+    struct gguf_tensor *in[2 + GG_N_SIGHTS]; /* inputs of the last graph */
     float *row;                              /* of a mask */
     int32_t *ids;                            /* 0, 1, ... n_streams - 1 */
 };
@@ -42,7 +42,7 @@ struct gg_memory_kind {
                              const struct gg_run_ubatch *u,
                              struct gguf_error *err);
     /* Can it forget the tokens at positions [begin, end) of a sequence and
-     * keep the others? */
+     * keep the others? NULL where it keeps what was encoded. */
     bool (*can_forget)(const struct gg_run_stream *s, int32_t begin,
                        int32_t end);
     /* Forget what n cells of a sequence hold, or all of it if that is all.
@@ -50,11 +50,13 @@ struct gg_memory_kind {
     enum gguf_status (*forget)(struct gg_memory *m, uint32_t seq,
                                uint32_t cell, uint32_t n, bool all,
                                struct gguf_error *err);
+    bool encoded; /* it keeps what was encoded, in cells of that */
 };
 
-extern const struct gg_memory_kind gg_memory_keys, gg_memory_states;
+extern const struct gg_memory_kind gg_memory_keys, gg_memory_states,
+    gg_memory_cross;
 
-enum { GG_N_MEMORIES = 2 };
+enum { GG_N_MEMORIES = 3 };
 
 /* memory.c. A memory of each kind that the model has, described in ctx, which
  * has room for two tensors a layer and kind. GGUF_E_NOMEM. */

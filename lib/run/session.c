@@ -70,6 +70,9 @@ static enum gguf_status make_memory(struct gguf_session *s, uint32_t dtype,
         /* rows that were never written are masked, but 0 times NaN is NaN */
         GG_TRY(gguf_buffer_clear(s->cache_buffer, 0, err));
     }
+    if (gg_model_encodes_first(s->model))
+        GG_TRY(
+            gg_cells_init(&s->encoded, s->n_ctx, s->n_seq, s->allocator, err));
     return gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->allocator, err);
 }
 
@@ -191,6 +194,7 @@ void gguf_session_destroy(struct gguf_session *s)
     gguf_ctx_destroy(s->ctx);
     gguf_buffer_destroy(s->cache_buffer);
     gguf_ctx_destroy(s->cache_ctx);
+    gg_cells_fini(&s->encoded);
     gg_cells_fini(&s->cells);
     gg_memory_fini(s->memory);
     gg_ubatch_fini(&s->ubatch);

@@ -23,6 +23,7 @@ struct gguf_session {
     struct gguf_buffer *cache_buffer; /* of all kinds; NULL: nothing is kept */
     struct gg_memory memory[GG_N_MEMORIES];
     struct gg_cells cells;
+    struct gg_cells encoded; /* of texts that were encoded, for a decoder */
 
     /* the graph of the last pass */
     struct gguf_ctx *ctx;
@@ -45,7 +46,8 @@ struct gguf_session {
     /* outputs of the last decode, [n_embd] each */
     float *out;
     size_t n_out, out_cap;
-    bool wide; /* its batch had n_wide tokens */
+    bool wide;        /* its batch had n_wide tokens */
+    bool out_encoded; /* it was encoded, for a decoder */
 
     /* the batch, and what is computed of it at a time */
     struct gg_batch_plan plan;
@@ -56,6 +58,11 @@ struct gguf_session {
  * was too little. GGUF_E_NOMEM. */
 enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
                                      struct gguf_error *err);
+
+/* forget.c: forget all of a sequence, what was encoded of it included. Fails as
+ * clearing tensors does: it may be tried again. */
+enum gguf_status gg_session_begin(struct gguf_session *s, uint32_t seq,
+                                  struct gguf_error *err);
 
 /* graph.c: the graph for shape, built or taken again, with memory.
  * GGUF_E_NOMEM and what building and planning return. */

@@ -70,10 +70,12 @@ static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
     return GGUF_OK;
 }
 
-const struct gg_memory_kind gg_memory_states = { GG_KEEPS_STATES,
-                                                 { "state_conv", "state" },
-                                                 describe,
-                                                 inputs,
-                                                 fill,
-                                                 can_forget,
-                                                 forget };
+const struct gg_memory_kind gg_memory_states = {
+    .id = GG_KEEPS_STATES,
+    .name = { "state_conv", "state" },
+    .describe = describe,
+    .inputs = inputs,
+    .fill = fill,
+    .can_forget = can_forget,
+    .forget = forget,
+};

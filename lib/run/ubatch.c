@@ -37,11 +37,15 @@ void gg_ubatch_fini(struct gg_run_ubatch *u)
 
 /* ---- where to cut ---- */
 
-void gg_ubatch_start(struct gg_run_ubatch *u, uint32_t least)
+void gg_ubatch_start(struct gg_run_ubatch *u, struct gg_cells *cells,
+                     const struct gg_cells *encoded, uint32_t least,
+                     bool encodes)
 {
+    u->cells = cells;
+    u->encoded = encoded;
     u->least = least;
     u->begin = 0;
-    u->shape = (struct gg_ubatch_shape){ 0 };
+    u->shape = (struct gg_ubatch_shape){ .encodes = encodes };
 }
 
 /* How many sequences from q on go side by side: neighbours with equally many
@@ -112,6 +116,23 @@ static bool masks_equal(const struct gg_run_ubatch *u)
     return true;
 }
 
+static int64_t whole_steps(uint32_t n, uint32_t most)
+{
+    return GG_MIN((n + KV_STEP - 1) / KV_STEP * KV_STEP, most);
+}
+
+/* Cells of encoded texts that are read. */
+static int64_t n_cross(const struct gg_run_ubatch *u)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    uint32_t n = 0;
+    if (!u->encoded || h->encodes)
+        return 0;
+    for (int64_t q = 0; q < h->n_seq; q++)
+        n = GG_MAX(n, u->encoded->stream[h->first_stream + q].n_used);
+    return whole_steps(n, u->encoded->n_ctx);
+}
+
 bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
 {
     struct gg_ubatch_shape *h = &u->shape;
@@ -134,8 +155,9 @@ bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
         }
         end = GG_MAX(end, u->cells->stream[q].end);
     }
-    h->n_kv = GG_MIN((end + KV_STEP - 1) / KV_STEP * KV_STEP, u->cells->n_ctx);
+    h->n_kv = whole_steps(end, u->cells->n_ctx);
     h->n_mask = masks_equal(u) ? 1 : h->n_seq;
+    h->n_cross = n_cross(u);
     u->n_out = (uint32_t)h->n_out;
     while (h->n_out && h->n_out < u->least) {
         u->out_row[h->n_out] = u->out_row[h->n_out - 1];
@@ -211,4 +233,18 @@ void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
                    sight->far, mask);
     else
         mask_beside(h, u->pos + q * h->n_tok, pos, span, sight->far, mask);
+}
+
+void gg_ubatch_far(const struct gg_run_ubatch *u, int64_t i, bool kept,
+                   int32_t most, int32_t *far)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    const int64_t q = i / h->n_tok;
+    const int32_t *all = kept ? u->cells->stream[h->first_stream + q].pos
+                              : u->pos + q * h->n_tok;
+    const int64_t n = kept ? h->n_kv : h->n_tok;
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t d = (int64_t)all[k] - u->pos[i];
+        far[k] = (int32_t)GG_MAX(-most, GG_MIN(d, most));
+    }
 }

@@ -22,12 +22,15 @@ struct gg_ubatch_shape {
     int64_t n_out;  /* rows of output, repetitions included */
     int64_t n_mask; /* 1 where all sequences see the same, else n_seq */
     int64_t first_stream;
+    int64_t n_cross; /* cells of each sequence's encoded text that are read */
+    bool encodes;    /* the text is encoded, for a decoder */
 };
 
 struct gg_run_ubatch {
     const struct gguf_allocator *allocator;
-    struct gg_cells *cells;
-    uint32_t most;  /* tokens of one */
+    struct gg_cells *cells;         /* that tokens get */
+    const struct gg_cells *encoded; /* those of encoded texts, or NULL */
+    uint32_t most;                  /* tokens of one */
     uint32_t least; /* columns of a product: fewer are filled up */
     struct gg_ubatch_shape shape;
     uint32_t begin; /* tokens of its sequences that earlier ones had */
@@ -45,8 +48,12 @@ enum gguf_status gg_ubatch_init(struct gg_run_ubatch *u,
                                 struct gguf_error *err);
 void gg_ubatch_fini(struct gg_run_ubatch *u);
 
-/* Before the first of a batch: how many columns there must at least be. */
-void gg_ubatch_start(struct gg_run_ubatch *u, uint32_t least);
+/* Before the first of a batch, whose tokens take these cells, kept: how many
+ * columns there must at least be, and whether they are encoded, for a decoder
+ * that is to look at encoded. */
+void gg_ubatch_start(struct gg_run_ubatch *u, struct gg_cells *cells,
+                     const struct gg_cells *encoded, uint32_t least,
+                     bool encodes);
 
 /* The next tokens of a batch; false after the last. Their cells are taken. */
 bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p);
@@ -68,5 +75,11 @@ struct gg_ubatch_sight {
  * where distances count, minus how far away it is. */
 void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
                     const struct gg_ubatch_sight *sight, float *mask);
+
+/* How far each of the n_kv cells of token i's sequence (kept), or each of the
+ * n_tok tokens beside it, is after it, or before it (negative); at most that
+ * far either way. */
+void gg_ubatch_far(const struct gg_run_ubatch *u, int64_t i, bool kept,
+                   int32_t most, int32_t *far);
 
 #endif

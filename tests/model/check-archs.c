@@ -69,13 +69,15 @@ static bool run_rows(struct run *r, struct gguf_batch *b, size_t width,
 }
 
 /* The bits of a batch do not depend on how it is cut, nor on threads; what
- * batches of one token give is summed in another order. */
+ * batches of one token give is summed in another order. Where a text is encoded
+ * at once, what is decoded comes in several batches instead. */
 static void check_cuts(const struct skeleton *m, const void *file, size_t size,
                        const struct gg_arch *arch, const float *all,
                        double most)
 {
     static float got[SKELETON_TOKENS * SKELETON_VOCAB];
-    static const uint32_t cuts[] = { 1, 7 };
+    static const uint32_t cuts[] = { 1, 7 }, batches[] = { 4, 16 };
+    const bool encodes = arch->mixer == GG_MIX_ENCDEC;
     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
     const size_t bytes = SKELETON_TOKENS * m->width * sizeof *got;
     gguf_token tok[SKELETON_TOKENS];
@@ -87,9 +89,10 @@ static void check_cuts(const struct skeleton *m, const void *file, size_t size,
     for (size_t i = 0; i <= GG_LEN(cuts) && good; i++) {
         const bool one = i == GG_LEN(cuts);
         struct gguf_batch b = GGUF_BATCH_INIT;
-        b.n = one ? 1 : SKELETON_TOKENS;
-        p.n_ubatch = one ? SKELETON_TOKENS : cuts[i];
-        good = run_open_arch(&r, file, size, arch, &p);
+        b.n = one ? 1 : encodes ? batches[i] : SKELETON_TOKENS;
+        p.n_ubatch = one || encodes ? SKELETON_TOKENS : cuts[i];
+        good = run_open_arch(&r, file, size, arch, &p) &&
+               run_encode(&r, tok, SKELETON_TOKENS);
         for (size_t t = 0; t < SKELETON_TOKENS && good; t += b.n) {
             b.token = tok + t;
             good = run_rows(&r, &b, m->width, got + t * m->width);
@@ -100,8 +103,9 @@ static void check_cuts(const struct skeleton *m, const void *file, size_t size,
     }
     const double d = good ? run_nmse(got, all, SKELETON_TOKENS * m->width) : 1;
     ok(good && n_same == GG_LEN(cuts) && d < most,
-       "%s: the same bits in pieces of 1 and 7 (%u), %.2g token by token: %s",
-       m->name, n_same, d, good ? "" : r.err.message);
+       "%s: the same bits in pieces of %s (%u), %.2g token by token: %s",
+       m->name, encodes ? "4 and 16" : "1 and 7", n_same, d,
+       good ? "" : r.err.message);
 }
 
 /* By the row of its architecture, even if the table has it with runs =
@@ -129,6 +133,7 @@ static void check_logits(struct skeleton *m)
     struct run r;
     bool good = run_open_arch(&r, file, size, &arch, &p) &&
                 m->n_rows == SKELETON_TOKENS && m->width == SKELETON_VOCAB &&
+                run_encode(&r, tok, SKELETON_TOKENS) &&
                 run_rows(&r, &b, m->width, got);
     /* gelu is a table of half precision numbers there */
     const bool gelu = arch.act == GG_ACT_GELU || arch.act == GG_ACT_BY_KEY;

@@ -14,9 +14,7 @@
 
 #define PI 3.14159265358979323846
 
-/* Weights by name; NULL if the model has none of that name. free(). */
-__attribute__((format(printf, 2, 3))) static float *
-weights(const struct gen *g, const char *fmt, ...)
+float *ref_weights(const struct gen *g, const char *fmt, ...)
 {
     char name[64];
     va_list ap;
@@ -37,7 +35,7 @@ weights(const struct gen *g, const char *fmt, ...)
     return NULL;
 }
 
-static double *doubles(size_t n)
+double *ref_doubles(size_t n)
 {
     double *p = calloc(n, sizeof *p);
     if (!p)
@@ -55,9 +53,8 @@ static void rms_norm(double *y, const double *x, const float *w, int n,
         y[i] = x[i] / sqrt(sum / n + eps) * (double)w[i];
 }
 
-/* y = W x + b; frees neither. */
-static void linear(double *y, const float *w, const float *b, const double *x,
-                   int k, int m)
+void ref_linear(double *y, const float *w, const float *b, const double *x,
+                int k, int m)
 {
     for (int i = 0; i < m; i++) {
         y[i] = b ? (double)b[i] : 0;
@@ -111,13 +108,13 @@ static void project(const struct gen *g, const struct gen_spec *s,
                     int d, int h, int rotate, double *out)
 {
     int e = (int)s->n_embd;
-    float *w = weights(g, "blk.%u.attn_%s.weight", il, what);
-    float *b = weights(g, "blk.%u.attn_%s.bias", il, what);
-    float *norm = weights(g, "blk.%u.attn_%s_norm.weight", il, what);
-    float *freqs = weights(g, "rope_freqs.weight");
+    float *w = ref_weights(g, "blk.%u.attn_%s.weight", il, what);
+    float *b = ref_weights(g, "blk.%u.attn_%s.bias", il, what);
+    float *norm = ref_weights(g, "blk.%u.attn_%s_norm.weight", il, what);
+    float *freqs = ref_weights(g, "rope_freqs.weight");
     for (int t = 0; t < n; t++) {
         double *y = out + t * h * d;
-        linear(y, w, b, x + t * e, e, h * d);
+        ref_linear(y, w, b, x + t * e, e, h * d);
         for (int i = 0; i < h; i++) {
             if (norm)
                 rms_norm(y + i * d, y + i * d, norm, d, (double)s->eps);
@@ -135,7 +132,7 @@ static void project(const struct gen *g, const struct gen_spec *s,
 static void attend(const double *q, const double *k, const double *v, int t,
                    int d, int stride_kv, double *y)
 {
-    double *p = doubles((size_t)t + 1), max = -INFINITY, sum = 0;
+    double *p = ref_doubles((size_t)t + 1), max = -INFINITY, sum = 0;
     for (int i = 0; i <= t; i++) {
         for (int j = 0; j < d; j++)
             p[i] += q[j] * k[i * stride_kv + j];
@@ -159,13 +156,14 @@ static void attention(const struct gen *g, const struct gen_spec *s,
     int e = (int)s->n_embd, h = (int)s->n_head;
     int d = s->head_dim ? (int)s->head_dim : e / h;
     int hk = (int)(s->head_kv_layer ? s->head_kv_layer[il] : s->n_head_kv);
-    double *z = doubles((size_t)(n * e)), *o = doubles((size_t)e);
-    double *q = doubles((size_t)(n * h * d)), *y = doubles((size_t)(h * d));
-    double *k = doubles((size_t)(n * hk * d));
-    double *v = doubles((size_t)(n * hk * d));
-    float *norm = weights(g, "blk.%u.attn_norm.weight", il);
-    float *w = weights(g, "blk.%u.attn_output.weight", il);
-    float *b = weights(g, "blk.%u.attn_output.bias", il);
+    double *z = ref_doubles((size_t)(n * e)), *o = ref_doubles((size_t)e);
+    double *q = ref_doubles((size_t)(n * h * d)),
+           *y = ref_doubles((size_t)(h * d));
+    double *k = ref_doubles((size_t)(n * hk * d));
+    double *v = ref_doubles((size_t)(n * hk * d));
+    float *norm = ref_weights(g, "blk.%u.attn_norm.weight", il);
+    float *w = ref_weights(g, "blk.%u.attn_output.weight", il);
+    float *b = ref_weights(g, "blk.%u.attn_output.bias", il);
     for (int t = 0; t < n; t++)
         rms_norm(z + t * e, x + t * e, norm, e, (double)s->eps);
     project(g, s, "q", il, z, n, d, h, 1, q);
@@ -175,7 +173,7 @@ static void attention(const struct gen *g, const struct gen_spec *s,
         for (int i = 0; i < h; i++)
             attend(q + (t * h + i) * d, k + i / (h / hk) * d,
                    v + i / (h / hk) * d, t, d, hk * d, y + i * d);
-        linear(o, w, b, y, h * d, e);
+        ref_linear(o, w, b, y, h * d, e);
         for (int i = 0; i < e; i++)
             x[t * e + i] += o[i];
     }
@@ -195,22 +193,22 @@ static void feed_forward(const struct gen *g, const struct gen_spec *s,
 {
     int e = (int)s->n_embd;
     int f = (int)(s->ff_layer ? s->ff_layer[il] : s->n_ff);
-    double *z = doubles((size_t)e), *gate = doubles((size_t)f);
-    double *up = doubles((size_t)f);
-    float *norm = weights(g, "blk.%u.ffn_norm.weight", il);
-    float *wg = weights(g, "blk.%u.ffn_gate.weight", il);
-    float *wu = weights(g, "blk.%u.ffn_up.weight", il);
-    float *wd = weights(g, "blk.%u.ffn_down.weight", il);
-    float *bg = weights(g, "blk.%u.ffn_gate.bias", il);
-    float *bu = weights(g, "blk.%u.ffn_up.bias", il);
-    float *bd = weights(g, "blk.%u.ffn_down.bias", il);
+    double *z = ref_doubles((size_t)e), *gate = ref_doubles((size_t)f);
+    double *up = ref_doubles((size_t)f);
+    float *norm = ref_weights(g, "blk.%u.ffn_norm.weight", il);
+    float *wg = ref_weights(g, "blk.%u.ffn_gate.weight", il);
+    float *wu = ref_weights(g, "blk.%u.ffn_up.weight", il);
+    float *wd = ref_weights(g, "blk.%u.ffn_down.weight", il);
+    float *bg = ref_weights(g, "blk.%u.ffn_gate.bias", il);
+    float *bu = ref_weights(g, "blk.%u.ffn_up.bias", il);
+    float *bd = ref_weights(g, "blk.%u.ffn_down.bias", il);
     for (int t = 0; t < n; t++) {
         rms_norm(z, x + t * e, norm, e, (double)s->eps);
-        linear(gate, wg, bg, z, e, f);
-        linear(up, wu, bu, z, e, f);
+        ref_linear(gate, wg, bg, z, e, f);
+        ref_linear(up, wu, bu, z, e, f);
         for (int i = 0; i < f; i++)
             up[i] *= gate[i] / (1 + exp(-gate[i]));
-        linear(z, wd, bd, up, f, e);
+        ref_linear(z, wd, bd, up, f, e);
         for (int i = 0; i < e; i++)
             x[t * e + i] += z[i];
     }
@@ -230,10 +228,10 @@ void ref_logits(const struct gen *g, const struct gen_spec *s,
                 const gguf_token *token, int n, double *logits)
 {
     int e = (int)s->n_embd, v = (int)s->n_vocab;
-    double *x = doubles((size_t)(n * e));
-    float *embd = weights(g, "token_embd.weight");
-    float *norm = weights(g, "output_norm.weight");
-    float *out = s->tied ? NULL : weights(g, "output.weight");
+    double *x = ref_doubles((size_t)(n * e));
+    float *embd = ref_weights(g, "token_embd.weight");
+    float *norm = ref_weights(g, "output_norm.weight");
+    float *out = s->tied ? NULL : ref_weights(g, "output.weight");
     for (int t = 0; t < n; t++)
         for (int i = 0; i < e; i++)
             x[t * e + i] = (double)embd[token[t] * e + i];
@@ -243,7 +241,7 @@ void ref_logits(const struct gen *g, const struct gen_spec *s,
     }
     for (int t = 0; t < n; t++) {
         rms_norm(x + t * e, x + t * e, norm, e, (double)s->eps);
-        linear(logits + t * v, out ? out : embd, NULL, x + t * e, e, v);
+        ref_linear(logits + t * v, out ? out : embd, NULL, x + t * e, e, v);
     }
     free(x);
     free(embd);

@@ -9,4 +9,17 @@
 void ref_logits(const struct gen *g, const struct gen_spec *s,
                 const gguf_token *token, int n, double *logits);
 
+/* ---- what such passes are made of ---- */
+
+/* Weights by name; NULL if the model has none of that name. free(). */
+float *ref_weights(const struct gen *g, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* n zeros. free(). */
+double *ref_doubles(size_t n);
+
+/* y = W x + b, W [m][k]; b may be NULL. Frees neither. */
+void ref_linear(double *y, const float *w, const float *b, const double *x,
+                int k, int m);
+
 #endif

@@ -84,6 +84,15 @@ void run_close(struct run *r)
     gguf_split_close(r->set);
 }
 
+bool run_encode(struct run *r, const gguf_token *tok, size_t n)
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    b.n = n;
+    b.token = tok;
+    return !gguf_model_get_info(r->model)->encodes_first ||
+           gguf_session_encode(r->session, &b, &r->err) == GGUF_OK;
+}
+
 bool run_logits(struct run *r, const struct gguf_batch *batch, float *out)
 {
     struct gguf_batch b = *batch;

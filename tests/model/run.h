@@ -35,6 +35,10 @@ bool run_open_split(struct run *r, const char *path, unsigned n_threads,
                     const struct gguf_session_params *p);
 void run_close(struct run *r);
 
+/* Of an encoder and a decoder n tokens encoded; else nothing. false: err says
+ * why. */
+bool run_encode(struct run *r, const gguf_token *tok, size_t n);
+
 /* Logits of every token of a batch, [n][n_vocab]; want, if the batch has none,
  * is set to all. false: err says why. */
 bool run_logits(struct run *r, const struct gguf_batch *b, float *out);

@@ -141,7 +141,8 @@ bool vary_part(const char *name, vary_fn *change, uint32_t n_ctx, size_t from,
     b.token = tok + from;
     b.pos = pos + from;
     b.want = want;
-    const bool good = run_open(&r, file, size, 1, &p) && rows_of(&r, &b, out);
+    const bool good = run_open(&r, file, size, 1, &p) &&
+                      run_encode(&r, tok, to) && rows_of(&r, &b, out);
     *err = r.err;
     run_close(&r);
     free(file);

@@ -1,0 +1,74 @@
+/* cross.c - memory of what was encoded: a key and a value for each of its
+ * tokens, which a decoder looks at
+ *
+ * A pass of the encoder writes it, passes of the decoder read all of it. Which
+ * cells tokens are in is known apart from those of decoded ones.
+ */
+#include "config.h"
+#include "run/memory.h"
+
+#include <math.h>
+
+static struct gguf_tensor *describe(const struct gg_memory *m,
+                                    struct gguf_ctx *c, uint32_t il,
+                                    unsigned which)
+{
+    return gg_memory_keys.describe(m, c, il, which);
+}
+
+static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
+                   struct gg_model_pass *pass)
+{
+    struct gguf_ctx *c = pass->ctx;
+    m->in[0] = m->in[1] = NULL;
+    if (h->encodes)
+        m->in[0] = gg_run_input(
+            gguf_tensor_1d(c, GGUF_DTYPE_I32, h->n_tok * h->n_seq),
+            "cross_rows");
+    else
+        m->in[1] = gg_run_input(gguf_tensor_4d(c, GGUF_DTYPE_F32, h->n_cross,
+                                               h->n_tok, 1, h->n_seq),
+                                "cross_mask");
+    pass->cross =
+        (struct gg_model_pass_cross){ .k = m->t,
+                                      .v = m->t + gg_model_n_places(m->model),
+                                      .rows = m->in[0],
+                                      .mask = m->in[1],
+                                      .n_kv = h->n_cross };
+}
+
+/* All of its sequence. */
+static enum gguf_status fill(struct gg_memory *m,
+                             const struct gg_run_ubatch *u,
+                             struct gguf_error *err)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    const size_t size = (size_t)h->n_cross * sizeof(float);
+    GG_TRY(gg_run_input_set(m->in[0], u->row, err));
+    if (!m->in[1] || !m->in[1]->buffer)
+        return GGUF_OK;
+    for (int64_t i = 0; i < h->n_seq * h->n_tok; i++) {
+        const int64_t q = h->first_stream + i / h->n_tok;
+        for (int64_t k = 0; k < h->n_cross; k++)
+            m->row[k] = k < u->encoded->stream[q].n_used ? 0 : -INFINITY;
+        GG_TRY(gguf_tensor_set(m->in[1], m->row, (size_t)i * size, size, err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
+                               uint32_t cell, uint32_t n, bool all,
+                               struct gguf_error *err)
+{
+    return gg_memory_keys.forget(m, seq, cell, n, all, err);
+}
+
+const struct gg_memory_kind gg_memory_cross = {
+    .id = GG_KEEPS_CROSS,
+    .name = { "cross_k", "cross_v" },
+    .encoded = true,
+    .describe = describe,
+    .inputs = inputs,
+    .fill = fill,
+    .forget = forget,
+};

@@ -1,0 +1,491 @@
+/* check-encoders.c - encoders, and encoders with decoders: against double
+ * precision, and what a session says of them */
+#include "config.h"
+#include "base/compiler.h"
+#include "model/build.h"
+#include "tests/model/refenc.h"
+#include "tests/model/run.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+enum { V = 96, N_ENC = 41, N_DEC = 37, MOST = 160, WHY = 256 };
+static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
+
+static void make_tokens(gguf_token *t, size_t n, int first)
+{
+    for (size_t i = 0; i < n; i++)
+        t[i] = (gguf_token)((i * 37 + (size_t)first) % V);
+}
+
+static bool encode(struct run *r, const gguf_token *tok, size_t n,
+                   const uint8_t *want)
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    b.n = n;
+    b.token = tok;
+    b.want = want;
+    return gguf_session_encode(r->session, &b, &r->err) == GGUF_OK;
+}
+
+/* States of all tokens of a text. */
+static bool states_of(struct run *r, const gguf_token *tok, size_t n,
+                      float *out)
+{
+    const size_t e = gguf_model_get_info(r->model)->n_embd;
+    uint8_t want[MOST];
+    const float *rows;
+    memset(want, 1, sizeof want);
+    if (!encode(r, tok, n, want) ||
+        gguf_session_states(r->session, 0, n, &rows, &r->err) != GGUF_OK)
+        return false;
+    memcpy(out, rows, n * e * sizeof *out);
+    return true;
+}
+
+static bool logits_of(struct run *r, const gguf_token *tok, size_t n,
+                      float *out)
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    b.n = n;
+    b.token = tok;
+    return run_logits(r, &b, out);
+}
+
+/* From floats to doubles that are right. */
+static double far_from(const float *got, const double *want, size_t n)
+{
+    double d = 0, s = 0;
+    for (size_t i = 0; i < n; i++) {
+        d += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
+        s += want[i] * want[i];
+    }
+    return d / s;
+}
+
+/* ---- buckets ---- */
+
+/* Distances at which the next bucket begins, from the formula by hand. */
+static void check_buckets(void)
+{
+    static const int both_32[] = { 1,  2,  3,  4,  5,  6,  7, 8,
+                                   12, 16, 23, 32, 46, 64, 91 };
+    static const int back_32[] = { 1,  2,  3,  4,  5,  6,  7,  8,  9,  10, 11,
+                                   12, 13, 14, 15, 16, 19, 21, 24, 27, 31, 35,
+                                   40, 46, 52, 59, 67, 77, 87, 99, 113 };
+    unsigned bad = 0;
+    int b = 0, c = 0;
+    for (int d = 0; d < 1000; d++) {
+        b += b < 15 && d == both_32[b];
+        c += c < 31 && d == back_32[c];
+        bad += gg_model_bucket(32, true, -d) != b ||
+               (d && gg_model_bucket(32, true, d) != 16 + b) ||
+               gg_model_bucket(32, false, -d) != c ||
+               gg_model_bucket(32, false, d) != 0;
+    }
+    ok(!bad && b == 15 && c == 31, "32 buckets of distances: %u differ", bad);
+    bad = 0;
+    for (uint32_t n = 4; n <= 255; n++)
+        for (int64_t d = -300; d <= 300; d++)
+            for (int both = 0; both < 2; both++) {
+                const int32_t y = gg_model_bucket(n, both, d);
+                bad += y < 0 || (uint32_t)y >= n ||
+                       (d < 0 && gg_model_bucket(n, both, d - 1) < y);
+            }
+    ok(!bad && gg_model_bucket(4, true, INT32_MAX) == 3 &&
+           gg_model_bucket(255, false, INT32_MIN) == 254,
+       "of 4 to 255: in range, and never less for what is farther");
+}
+
+/* ---- T5 ---- */
+
+static const struct refenc_t5 t5s[] = {
+    /* V, width, ff, heads, kv, head, layers, buckets, gated, rel_all, tied,
+     * no_key */
+    { V, 48, 80, 4, 4, 12, 2, 2, 32, 1, 0, 0, 0 },
+    { V, 48, 64, 3, 3, 24, 2, 2, 8, 0, 0, 1, 1 },  /* as the first T5 */
+    { V, 40, 64, 6, 6, 20, 1, 3, 16, 0, 1, 0, 0 }, /* a deeper decoder */
+    { V, 40, 64, 4, 4, 10, 3, 1, 4, 1, 1, 1, 0 },  /* a deeper encoder */
+    { V, 48, 64, 6, 2, 8, 2, 2, 255, 1, 1, 0, 0 }, /* groups of heads */
+    { V, 48, 80, 4, 4, 12, 2, 0, 32, 1, 0, 0, 0 }, /* an encoder alone */
+    { V, 48, 80, 4, 4, 16, 3, 0, 9, 0, 0, 0, 0 },
+};
+
+/* The text [n] is longer than the last bucket's distance for the first. */
+static void check_t5_model(const struct refenc_t5 *s, size_t n, size_t m)
+{
+    static float states[MOST * 48], logits[MOST * V], again[MOST * V];
+    static double want[MOST * 48], want_logits[MOST * V];
+    static struct gen g;
+    struct gguf_session_params p = init;
+    gguf_token text[MOST], to[MOST];
+    struct run r;
+    size_t size;
+    refenc_t5_model(&g, s);
+    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    make_tokens(text, n, 11);
+    make_tokens(to, m, 3);
+    p.n_ctx = MOST;
+    refenc_t5_run(&g, s, text, (int)n, to, (int)m, want, want_logits);
+    bool good =
+        run_open(&r, file, size, 2, &p) && states_of(&r, text, n, states);
+    double d = far_from(states, want, n * (size_t)s->n_embd), e = 0;
+    if (good && s->n_dec) {
+        good = logits_of(&r, to, m, logits) && states_of(&r, text, n, states);
+        for (size_t i = 0; good && i < m; i++)
+            good = logits_of(&r, to + i, 1, again + i * V);
+        e = fmax(far_from(logits, want_logits, m * V),
+                 run_nmse(again, logits, m * V));
+    }
+    ok(good && d < 1e-11 && e < 1e-11,
+       "T5, %d and %d layers, %d buckets%s%s%s: %.2g of states, %.2g of "
+       "logits%s",
+       s->n_enc, s->n_dec, s->n_buckets, s->gated ? "" : ", ReLU",
+       s->rel_all ? "" : ", shared", s->tied ? ", tied" : "", d, e,
+       good ? "" : r.err.message);
+    run_close(&r);
+    free(file);
+    gen_fini(&g);
+}
+
+/* ---- jina-bert-v2 ---- */
+
+static void check_jina(void)
+{
+    static const struct refenc_jina specs[] = {
+        /* V, width, ff, heads, layers, form, up_bias, qk_norm, second */
+        { V, 48, 64, 4, 2, REFENC_GATE, 0, 0, 0 },
+        { V, 48, 64, 4, 2, REFENC_GATE, 1, 1, 1 },
+        { V, 48, 64, 6, 3, REFENC_HALVES, 0, 1, 0 },
+        { V, 48, 64, 12, 2, REFENC_HALVES, 1, 0, 1 },
+        { V, 48, 64, 3, 2, REFENC_PLAIN, 0, 0, 1 },
+        { V, 48, 64, 4, 2, REFENC_PLAIN, 1, 1, 0 },
+    };
+    static const char *const forms[] = { "a gate", "gate and up in one",
+                                         "no gate" };
+    static float got[N_ENC * 48];
+    static double want[N_ENC * 48];
+    static struct gen g;
+    gguf_token text[N_ENC];
+    make_tokens(text, N_ENC, 11);
+    for (size_t i = 0; i < GG_LEN(specs); i++) {
+        const struct refenc_jina *s = &specs[i];
+        struct run r;
+        size_t size;
+        refenc_jina_model(&g, s);
+        void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+        refenc_jina_run(&g, s, text, N_ENC, want);
+        const bool good = run_open(&r, file, size, 2, &init) &&
+                          states_of(&r, text, N_ENC, got);
+        const double d = far_from(got, want, N_ENC * 48);
+        ok(good && d < 1e-11, "jina-bert-v2, %d heads, %s%s%s%s: %.2g%s",
+           s->n_head, forms[s->ffn], s->up_bias ? ", its bias" : "",
+           s->qk_norm ? ", norms of queries and keys" : "",
+           s->second_norm ? ", attn_norm_2" : "", d,
+           good ? "" : r.err.message);
+        run_close(&r);
+        free(file);
+        gen_fini(&g);
+    }
+}
+
+/* ---- a session ---- */
+
+static void *t5_file(const struct refenc_t5 *s, size_t *size)
+{
+    static struct gen g;
+    refenc_t5_model(&g, s);
+    void *file = gen_file(&g, GGUF_DTYPE_F32, size);
+    gen_fini(&g);
+    return file;
+}
+
+static bool says(const struct run *r, enum gguf_status st, const char *text)
+{
+    return r->err.status == st && strstr(r->err.message, text);
+}
+
+static void check_order(void)
+{
+    struct gguf_session_params p = init;
+    static float x[V * 8];
+    gguf_token tok[8];
+    const float *rows;
+    struct run r;
+    size_t size;
+    void *file = t5_file(&t5s[0], &size);
+    make_tokens(tok, 8, 1);
+    p.n_ctx = 32;
+    p.n_ubatch = 8;
+    bool good = run_open(&r, file, size, 1, &p);
+    const struct gguf_model_info *info = gguf_model_get_info(r.model);
+    ok(good && info->encodes_first && info->has_logits && !info->is_whole &&
+           info->decoder_start == 3,
+       "a model that encodes first, and begins with token 3");
+    good = !logits_of(&r, tok, 1, x) &&
+           says(&r, GGUF_E_INVALID, "sequence 0: nothing was encoded");
+    ok(good, "nothing is decoded before: %s", r.err.message);
+    good = encode(&r, tok, 5, NULL) &&
+           gguf_session_n_outputs(r.session) == 1 &&
+           gguf_session_states(r.session, 0, 1, &rows, &r.err) == GGUF_OK &&
+           gguf_session_logits(r.session, 0, 1, &rows, &r.err) != GGUF_OK &&
+           says(&r, GGUF_E_UNSUPPORTED, "the last batch was encoded");
+    ok(good && !rows, "encoded tokens have states, no logits: %s",
+       r.err.message);
+    good =
+        logits_of(&r, tok, 3, x) && gguf_session_n_tokens(r.session, 0) == 3;
+    gguf_token nine[9] = { 0 };
+    good = good && !encode(&r, nine, 9, NULL) &&
+           says(&r, GGUF_E_FULL, "sequence 0 gets 9 tokens") &&
+           gguf_session_n_tokens(r.session, 0) == 3;
+    ok(good, "a text is encoded at once: %s", r.err.message);
+    good = encode(&r, tok, 2, NULL) &&
+           gguf_session_n_tokens(r.session, 0) == 0 &&
+           gguf_session_clear(r.session, &r.err) == GGUF_OK &&
+           !logits_of(&r, tok, 1, x) &&
+           says(&r, GGUF_E_INVALID, "nothing was encoded");
+    ok(good, "encoding begins again, clearing forgets what was encoded");
+    run_close(&r);
+    free(file);
+}
+
+/* What was encoded is all that is left of a text, whatever was there before; a
+ * part of what was decoded can be forgotten. */
+static void check_again(void)
+{
+    static float first[N_DEC * V], got[N_DEC * V];
+    struct gguf_session_params p = init;
+    gguf_token text[MOST], other[MOST], to[N_DEC];
+    struct run r;
+    size_t size;
+    void *file = t5_file(&t5s[1], &size);
+    make_tokens(text, N_ENC, 11);
+    make_tokens(other, MOST, 5);
+    make_tokens(to, N_DEC, 3);
+    p.n_ctx = MOST;
+    p.n_ubatch = MOST;
+    bool good = run_open(&r, file, size, 2, &p) &&
+                encode(&r, text, N_ENC, NULL) &&
+                logits_of(&r, to, N_DEC, first) &&
+                encode(&r, other, MOST, NULL) && logits_of(&r, to, 20, got) &&
+                memcmp(got, first, 20 * V * sizeof *got) &&
+                encode(&r, text, N_ENC, NULL) && logits_of(&r, to, N_DEC, got);
+    ok(good && !memcmp(got, first, sizeof first),
+       "the same text again, the same bits: %s", good ? "" : r.err.message);
+    good = good &&
+           gguf_session_remove(r.session, 0, 20, -1, &r.err) == GGUF_OK &&
+           logits_of(&r, to + 20, N_DEC - 20, got);
+    ok(good && !memcmp(got, first + 20 * V, (N_DEC - 20) * V * sizeof *got),
+       "the last tokens removed and decoded again: %s",
+       good ? "" : r.err.message);
+    run_close(&r);
+    free(file);
+}
+
+/* Texts of three lengths side by side, and what is decoded of each. */
+static void check_beside(void)
+{
+    enum { SEQS = 3, LEN = 6 };
+    static const size_t len[SEQS] = { 9, 33, 9 };
+    static float alone[SEQS][LEN * V], beside[SEQS * LEN * V];
+    struct gguf_session_params p = init;
+    gguf_token text[SEQS * 40], to[SEQS * LEN];
+    int32_t seq[SEQS * 40], to_seq[SEQS * LEN];
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    struct run r;
+    size_t size, n = 0;
+    void *file = t5_file(&t5s[2], &size);
+    p.n_ctx = 48;
+    p.n_seq = SEQS;
+    bool good = run_open(&r, file, size, 2, &p);
+    for (int q = 0; q < SEQS; q++) {
+        make_tokens(text + n, len[q], q + 1);
+        make_tokens(to + q * LEN, LEN, 7 * q);
+        good = good && encode(&r, text + n, len[q], NULL) &&
+               logits_of(&r, to + q * LEN, LEN, alone[q]);
+        for (size_t i = 0; i < len[q]; i++)
+            seq[n++] = q;
+        for (int i = 0; i < LEN; i++)
+            to_seq[q * LEN + i] = q;
+    }
+    b.n = n;
+    b.token = text;
+    b.seq = seq;
+    good = good && gguf_session_encode(r.session, &b, &r.err) == GGUF_OK;
+    b.n = SEQS * LEN;
+    b.token = to;
+    b.seq = to_seq;
+    good = good && run_logits(&r, &b, beside);
+    ok(good && !memcmp(beside, alone, sizeof beside),
+       "sequences with texts of several lengths: the same bits as alone: %s",
+       good ? "" : r.err.message);
+    /* one of them again, the others stay */
+    b.n = len[0];
+    b.token = text;
+    b.seq = seq;
+    good = good && gguf_session_encode(r.session, &b, &r.err) == GGUF_OK &&
+           gguf_session_n_tokens(r.session, 0) == 0 &&
+           gguf_session_n_tokens(r.session, 1) == LEN;
+    ok(good, "one encoded again, the others stay");
+    run_close(&r);
+    free(file);
+}
+
+static void check_bounds(void)
+{
+    static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_F16 };
+    static float x[2][N_DEC * V];
+    uint64_t size[2][2] = { { 0 } };
+    struct gguf_session_params p = init;
+    gguf_token tok[N_DEC];
+    struct run r;
+    size_t n;
+    void *file = t5_file(&t5s[3], &n);
+    make_tokens(tok, N_DEC, 1);
+    p.n_ctx = 64;
+    p.n_seq = 2;
+    bool good = true, same = true;
+    for (int i = 0; i < 2 && good; i++) {
+        p.cache_dtype = types[i];
+        good = run_open(&r, file, n, 1, &p);
+        p.backend = r.backend;
+        gguf_session_memory(r.session, &size[0][0], &size[0][1]);
+        good = good && gguf_session_estimate(r.model, &p, &size[1][0],
+                                             &size[1][1], &r.err) == GGUF_OK;
+        same = same && !memcmp(size[0], size[1], sizeof size[0]);
+        good = good && encode(&r, tok, N_DEC, NULL) &&
+               logits_of(&r, tok, N_DEC, x[i]);
+        gguf_session_memory(r.session, &size[1][0], &size[1][1]);
+        same = same && !memcmp(size[0], size[1], sizeof size[0]);
+        run_close(&r);
+    }
+    ok(good && same && size[0][0],
+       "memory is as was estimated, before and after");
+    const double d = run_nmse(x[1], x[0], N_DEC * V);
+    ok(good && d > 0 && d < 1e-6, "halves are kept, too: %.2g", d);
+    free(file);
+}
+
+/* ---- refused ---- */
+
+static void check_refused_model(const char *arch, const char *key, uint32_t v,
+                                const char *drop, const char *text)
+{
+    static struct gen g;
+    struct refenc_t5 s = t5s[1];
+    char name[96];
+    struct run r;
+    size_t size;
+    s.n_dec = strcmp(arch, "t5") ? 0 : s.n_dec;
+    refenc_t5_model(&g, &s);
+    if (key) {
+        snprintf(name, sizeof name, "%s.%s", arch, key);
+        if (gguf_meta_set_u32(g.meta, name, v, NULL))
+            abort();
+    }
+    for (size_t i = 0; drop && i < g.n; i++)
+        if (!strcmp(g.t[i].name, drop))
+            snprintf(g.t[i].name, sizeof g.t[i].name, "other");
+    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    const bool opens = run_open(&r, file, size, 1, &init);
+    ok(!opens && strstr(r.err.message, text), "%s: %s", arch,
+       opens ? "is evaluated" : r.err.message);
+    run_close(&r);
+    free(file);
+    gen_fini(&g);
+}
+
+static void check_refused(void)
+{
+    static const char buckets[] = "attention.relative_buckets_count",
+                      start[] = "decoder_start_token_id",
+                      heads[] = "attention.head_count";
+    static const struct {
+        const char *arch, *key;
+        uint32_t v;
+        const char *drop, *text;
+    } rows[] = {
+        { "t5", buckets, 3, NULL, "count is 3, must be 4 to 255" },
+        { "t5encoder", buckets, 256, NULL, "count is 256, must be 4 to 255" },
+        { "t5", start, V, NULL, "_id is 96, must be 0 to 95" },
+        { "t5", heads, 0, NULL, "head_count is 0, must be 1 to" },
+        { "t5", "decoder_block_count", 1u << 31, NULL, "is 2147483648, must" },
+        { "t5", "decoder_block_count", 0, NULL, "is 0, must be 1 to" },
+        { "t5", "decoder_block_count", 3, NULL,
+          "'dec.blk.2.attn_norm.weight' is missing" },
+        { "t5", NULL, 0, "enc.blk.0.attn_rel_b.weight",
+          "'enc.blk.0.attn_rel_b.weight' is missing" },
+        { "t5", NULL, 0, "dec.blk.0.attn_rel_b.weight",
+          "'dec.blk.0.attn_rel_b.weight' is missing" },
+        { "t5", NULL, 0, "dec.blk.1.cross_attn_k.weight",
+          "'dec.blk.1.cross_attn_k.weight' is missing" },
+        { "t5encoder", NULL, 0, "enc.output_norm.weight",
+          "'enc.output_norm.weight' is missing" },
+    };
+    for (size_t i = 0; i < GG_LEN(rows); i++)
+        check_refused_model(rows[i].arch, rows[i].key, rows[i].v, rows[i].drop,
+                            rows[i].text);
+}
+
+/* Models without an encoder, and encoders alone. */
+static void check_others(void)
+{
+    static const struct gen_spec llama = { .arch = "llama",
+                                           .n_vocab = V,
+                                           .n_ctx = 32,
+                                           .n_embd = 32,
+                                           .n_layer = 1,
+                                           .n_ff = 32,
+                                           .n_head = 2,
+                                           .n_head_kv = 2,
+                                           .eps = 1e-5f,
+                                           .freq_base = 10000 };
+    static struct gen g;
+    static float a[8 * 48], b[8 * 48];
+    struct gguf_batch batch = GGUF_BATCH_INIT;
+    gguf_token tok[8];
+    const float *rows;
+    struct run r;
+    size_t size;
+    make_tokens(tok, 8, 2);
+    gen_init(&g, 1);
+    gen_model(&g, &llama);
+    void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
+    bool good = run_open(&r, file, size, 1, &init) &&
+                !encode(&r, tok, 4, NULL) &&
+                says(&r, GGUF_E_UNSUPPORTED, "'llama' have no encoder");
+    ok(good && !gguf_model_get_info(r.model)->encodes_first &&
+           gguf_model_get_info(r.model)->decoder_start == GGUF_TOKEN_NONE,
+       "llama: %s", r.err.message);
+    run_close(&r);
+    free(file);
+    gen_fini(&g);
+    file = t5_file(&t5s[5], &size);
+    batch.n = 8;
+    batch.token = tok;
+    batch.want = (const uint8_t[]){ 1, 1, 1, 1, 1, 1, 1, 1 };
+    good = run_open(&r, file, size, 1, &init) && states_of(&r, tok, 8, a) &&
+           gguf_session_decode(r.session, &batch, &r.err) == GGUF_OK &&
+           gguf_session_states(r.session, 0, 8, &rows, &r.err) == GGUF_OK;
+    if (good)
+        memcpy(b, rows, sizeof b);
+    ok(good && !memcmp(a, b, sizeof a),
+       "an encoder alone: encode is decode: %s", good ? "" : r.err.message);
+    run_close(&r);
+    free(file);
+}
+
+int main(void)
+{
+    check_buckets();
+    for (size_t i = 0; i < GG_LEN(t5s); i++)
+        check_t5_model(&t5s[i], i ? N_ENC : MOST, i ? N_DEC : 140);
+    check_jina();
+    check_order();
+    check_again();
+    check_beside();
+    check_bounds();
+    check_refused();
+    check_others();
+    return done_testing();
+}

@@ -1,0 +1,456 @@
+/* refenc.c - encoders and decoders in double precision
+ *
+ * One token after the other, one loop after the other; nothing of the library
+ * is used but the generator's weights.
+ */
+#include "config.h"
+#include "tests/model/refenc.h"
+#include "tests/model/ref.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- parts ---- */
+
+static double gelu(double x)
+{
+    return 0.5 * x *
+           (1 + tanh(sqrt(2 / 3.14159265358979323846) *
+                     (x + 0.044715 * x * x * x)));
+}
+
+/* y[t] = W x[t] + b for n tokens; the names' stem begins with what. */
+static void product(const struct gen *g, const char *stem, const double *x,
+                    int n, int k, int m, double *y)
+{
+    float *w = ref_weights(g, "%s.weight", stem);
+    float *b = ref_weights(g, "%s.bias", stem);
+    for (int t = 0; t < n; t++)
+        ref_linear(y + t * m, w, b, x + t * k, k, m);
+    free(w);
+    free(b);
+}
+
+static void norm(const struct gen *g, const char *stem, double *x, int n,
+                 int e, int layer)
+{
+    float *w = ref_weights(g, "%s.weight", stem);
+    float *b = ref_weights(g, "%s.bias", stem);
+    for (int t = 0; t < n; t++) {
+        double *y = x + t * e, mean = 0, var = 0;
+        for (int i = 0; i < e && layer; i++)
+            mean += y[i] / e;
+        for (int i = 0; i < e; i++)
+            var += (y[i] - mean) * (y[i] - mean) / e;
+        for (int i = 0; i < e; i++)
+            y[i] = (y[i] - mean) / sqrt(var + (layer ? 1e-12 : 1e-5)) *
+                       (double)w[i] +
+                   (b ? (double)b[i] : 0);
+    }
+    free(w);
+    free(b);
+}
+
+/* softmax(scale q k + bias) v of one head: q [n], k and v [m] rows of given
+ * widths; bias [n][m]. Adds to nothing: out rows of out_row. */
+static void attend(const double *q, int q_row, const double *k,
+                   const double *v, int k_row, int d, int n, int m,
+                   double scale, const double *bias, double *out)
+{
+    double *w = ref_doubles((size_t)m);
+    for (int t = 0; t < n; t++) {
+        double max = -INFINITY, sum = 0;
+        for (int i = 0; i < m; i++) {
+            w[i] = 0;
+            for (int j = 0; j < d; j++)
+                w[i] += scale * q[t * q_row + j] * k[i * k_row + j];
+            w[i] += bias ? bias[t * m + i] : 0;
+            max = fmax(max, w[i]);
+        }
+        for (int i = 0; i < m; i++)
+            sum += w[i] = exp(w[i] - max);
+        for (int j = 0; j < d; j++) {
+            double y = 0;
+            for (int i = 0; i < m; i++)
+                y += w[i] / sum * v[i * k_row + j];
+            out[t * q_row + j] = y;
+        }
+    }
+    free(w);
+}
+
+static void embed(const struct gen *g, const gguf_token *tok, int n, int e,
+                  double *x)
+{
+    float *w = ref_weights(g, "token_embd.weight");
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < e; i++)
+            x[t * e + i] = (double)w[tok[t] * e + i];
+    free(w);
+}
+
+static void add(double *x, const double *y, int n)
+{
+    for (int i = 0; i < n; i++)
+        x[i] += y[i];
+}
+
+static const char *stem(char out[64], const char *half, int il,
+                        const char *what)
+{
+    snprintf(out, 64, "%s%d.%s", half, il, what);
+    return out;
+}
+
+/* ---- T5 ---- */
+
+static void put(struct gen *g, const char *arch, const char *key, int v)
+{
+    char name[96];
+    snprintf(name, sizeof name, "%s.%s", arch, key);
+    if (gguf_meta_set_u32(g->meta, name, (uint32_t)v, NULL))
+        abort();
+}
+
+static void put_half(struct gen *g, const struct refenc_t5 *s,
+                     const char *half, int n)
+{
+    const int e = s->n_embd, q = s->n_head * s->d, kv = s->n_head_kv * s->d;
+    const bool cross = half[0] == 'd';
+    char name[64];
+    for (int il = 0; il < n; il++) {
+        for (int i = 0; i <= cross; i++) {
+            const char *w = i ? "cross_attn_" : "attn_";
+            snprintf(name, sizeof name, "%s%d.%s", half, il, w);
+            gen_tensor(g, e, 0, "%snorm.weight", name);
+            gen_tensor(g, e, q, "%sq.weight", name);
+            gen_tensor(g, e, kv, "%sk.weight", name);
+            gen_tensor(g, e, kv, "%sv.weight", name);
+            gen_tensor(g, q, e, "%so.weight", name);
+            if (s->rel_all || (!il && !i))
+                gen_tensor(g, s->n_head, s->n_buckets, "%srel_b.weight", name);
+        }
+        gen_tensor(g, e, 0, "%s%d.ffn_norm.weight", half, il);
+        if (s->gated)
+            gen_tensor(g, e, s->n_ff, "%s%d.ffn_gate.weight", half, il);
+        gen_tensor(g, e, s->n_ff, "%s%d.ffn_up.weight", half, il);
+        gen_tensor(g, s->n_ff, e, "%s%d.ffn_down.weight", half, il);
+    }
+}
+
+static void put_texts(struct gen *g, const char *arch)
+{
+    if (gguf_meta_set_strz(g->meta, "general.architecture", arch, NULL) ||
+        gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", NULL))
+        abort();
+}
+
+void refenc_t5_model(struct gen *g, const struct refenc_t5 *s)
+{
+    const char *a = s->n_dec ? "t5" : "t5encoder";
+    char eps[96];
+    gen_init(g, 5);
+    put_texts(g, a);
+    put(g, a, "vocab_size", s->n_vocab);
+    put(g, a, "context_length", 512);
+    put(g, a, "embedding_length", s->n_embd);
+    put(g, a, "block_count", s->n_enc);
+    put(g, a, "feed_forward_length", s->n_ff);
+    put(g, a, "attention.head_count", s->n_head);
+    put(g, a, "attention.head_count_kv", s->n_head_kv);
+    put(g, a, "attention.key_length", s->d);
+    put(g, a, "attention.value_length", s->d);
+    put(g, a, "attention.relative_buckets_count", s->n_buckets);
+    if (s->n_dec && !s->no_key)
+        put(g, a, "decoder_block_count", s->n_dec);
+    if (s->n_dec)
+        put(g, a, "decoder_start_token_id", 3);
+    snprintf(eps, sizeof eps, "%s.attention.layer_norm_rms_epsilon", a);
+    if (gguf_meta_set_f32(g->meta, eps, 1e-5f, NULL))
+        abort();
+    gen_tensor(g, s->n_embd, s->n_vocab, "token_embd.weight");
+    gen_tensor(g, s->n_embd, 0, "enc.output_norm.weight");
+    put_half(g, s, "enc.blk.", s->n_enc);
+    if (s->n_dec) {
+        gen_tensor(g, s->n_embd, 0, "dec.output_norm.weight");
+        put_half(g, s, "dec.blk.", s->n_dec);
+        if (!s->tied)
+            gen_tensor(g, s->n_embd, s->n_vocab, "output.weight");
+    }
+    gen_gain(g, "attn_q\\.weight$", 0.4);
+}
+
+/* The bucket of a distance: the last whose first distance is not more. */
+static int bucket(int n, int both, int rel)
+{
+    int first = 0, d = rel < 0 ? -rel : 0;
+    if (both) {
+        n /= 2;
+        first = rel > 0 ? n : 0;
+        d = abs(rel);
+    }
+    const int near = n / 2;
+    int b = d < near ? d : near;
+    for (int i = near + 1; i < n; i++)
+        if (d >=
+            near * pow(128.0 / near, (double)(i - near) / (n - near)) - 1e-7)
+            b = i;
+    return first + b;
+}
+
+/* What head h of a layer adds to the scores of m keys for n queries. */
+static void add_bias(const struct gen *g, const struct refenc_t5 *s,
+                     const char *half, int il, int h, int n, double *bias)
+{
+    const bool both = half[0] == 'e';
+    float *rel =
+        ref_weights(g, "%s%d.attn_rel_b.weight", half, s->rel_all ? il : 0);
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < n; i++)
+            bias[t * n + i] =
+                !both && i > t
+                    ? -INFINITY
+                    : (double)
+                          rel[bucket(s->n_buckets, both, i - t) * s->n_head +
+                              h];
+    free(rel);
+}
+
+/* x [n] += attention of it, or of the encoder's states from [m]. */
+static void t5_attention(const struct gen *g, const struct refenc_t5 *s,
+                         const char *half, int il, double *x, int n,
+                         const double *from, int m)
+{
+    const int e = s->n_embd, d = s->d, nq = s->n_head * d,
+              nk = s->n_head_kv * d;
+    const char *w = from ? "cross_attn_" : "attn_";
+    char name[64], at[40];
+    double *y = ref_doubles((size_t)(n * e)),
+           *q = ref_doubles((size_t)(n * nq));
+    const int n_kv = from ? m : n;
+    double *k = ref_doubles((size_t)(n_kv * nk)),
+           *v = ref_doubles((size_t)(n_kv * nk));
+    double *z = ref_doubles((size_t)(n * nq));
+    double *bias = from ? NULL : ref_doubles((size_t)(n * n));
+    memcpy(y, x, (size_t)(n * e) * sizeof *y);
+#define NAME(X) (snprintf(at, sizeof at, "%s" X, w), stem(name, half, il, at))
+    norm(g, NAME("norm"), y, n, e, 0);
+    product(g, NAME("q"), y, n, e, nq, q);
+    product(g, NAME("k"), from ? from : y, n_kv, e, nk, k);
+    product(g, NAME("v"), from ? from : y, n_kv, e, nk, v);
+    for (int h = 0; h < s->n_head; h++) {
+        const int kv = h / (s->n_head / s->n_head_kv) * d;
+        if (bias)
+            add_bias(g, s, half, il, h, n, bias);
+        attend(q + h * d, nq, k + kv, v + kv, nk, d, n, n_kv, 1, bias,
+               z + h * d);
+    }
+    product(g, NAME("o"), z, n, nq, e, y);
+#undef NAME
+    add(x, y, n * e);
+    free(y);
+    free(q);
+    free(k);
+    free(v);
+    free(z);
+    free(bias);
+}
+
+static void t5_ffn(const struct gen *g, const struct refenc_t5 *s,
+                   const char *half, int il, double *x, int n)
+{
+    const int e = s->n_embd, f = s->n_ff;
+    char name[64];
+    double *y = ref_doubles((size_t)(n * e)),
+           *up = ref_doubles((size_t)(n * f)),
+           *gate = ref_doubles((size_t)(n * f));
+    memcpy(y, x, (size_t)(n * e) * sizeof *y);
+    norm(g, stem(name, half, il, "ffn_norm"), y, n, e, 0);
+    product(g, stem(name, half, il, "ffn_up"), y, n, e, f, up);
+    if (s->gated)
+        product(g, stem(name, half, il, "ffn_gate"), y, n, e, f, gate);
+    for (int i = 0; i < n * f; i++)
+        up[i] = s->gated ? gelu(gate[i]) * up[i] : fmax(up[i], 0);
+    product(g, stem(name, half, il, "ffn_down"), up, n, f, e, y);
+    add(x, y, n * e);
+    free(y);
+    free(up);
+    free(gate);
+}
+
+void refenc_t5_run(const struct gen *g, const struct refenc_t5 *s,
+                   const gguf_token *text, int n, const gguf_token *to, int m,
+                   double *states, double *logits)
+{
+    const int e = s->n_embd;
+    embed(g, text, n, e, states);
+    for (int il = 0; il < s->n_enc; il++) {
+        t5_attention(g, s, "enc.blk.", il, states, n, NULL, 0);
+        t5_ffn(g, s, "enc.blk.", il, states, n);
+    }
+    norm(g, "enc.output_norm", states, n, e, 0);
+    if (!s->n_dec)
+        return;
+    double *x = ref_doubles((size_t)(m * e));
+    embed(g, to, m, e, x);
+    for (int il = 0; il < s->n_dec; il++) {
+        t5_attention(g, s, "dec.blk.", il, x, m, NULL, 0);
+        t5_attention(g, s, "dec.blk.", il, x, m, states, n);
+        t5_ffn(g, s, "dec.blk.", il, x, m);
+    }
+    norm(g, "dec.output_norm", x, m, e, 0);
+    product(g, s->tied ? "token_embd" : "output", x, m, e, s->n_vocab, logits);
+    free(x);
+}
+
+/* ---- jina-bert-v2 ---- */
+
+static void put_biased(struct gen *g, int k, int m, const char *name, int il)
+{
+    gen_tensor(g, k, m, "blk.%d.%s.weight", il, name);
+    gen_tensor(g, m ? m : k, 0, "blk.%d.%s.bias", il, name);
+}
+
+void refenc_jina_model(struct gen *g, const struct refenc_jina *s)
+{
+    static const char a[] = "jina-bert-v2";
+    const int e = s->n_embd, f = s->n_ff;
+    gen_init(g, 6);
+    put_texts(g, a);
+    put(g, a, "vocab_size", s->n_vocab);
+    put(g, a, "context_length", 512);
+    put(g, a, "embedding_length", e);
+    put(g, a, "block_count", s->n_layer);
+    put(g, a, "feed_forward_length", f);
+    put(g, a, "attention.head_count", s->n_head);
+    if (gguf_meta_set_f32(g->meta, "jina-bert-v2.attention.layer_norm_epsilon",
+                          1e-12f, NULL) ||
+        gguf_meta_set_bool(g->meta, "jina-bert-v2.attention.causal", 0,
+                           NULL) ||
+        gguf_meta_set_u32(g->meta, "tokenizer.ggml.token_type_count", 2, NULL))
+        abort();
+    gen_tensor(g, e, s->n_vocab, "token_embd.weight");
+    gen_tensor(g, e, 2, "token_types.weight");
+    gen_tensor(g, e, 0, "token_embd_norm.weight");
+    gen_tensor(g, e, 0, "token_embd_norm.bias");
+    for (int il = 0; il < s->n_layer; il++) {
+        put_biased(g, e, e, "attn_q", il);
+        put_biased(g, e, e, "attn_k", il);
+        put_biased(g, e, e, "attn_v", il);
+        put_biased(g, e, e, "attn_output", il);
+        put_biased(g, e, 0, "attn_output_norm", il);
+        put_biased(g, e, 0, "layer_output_norm", il);
+        if (s->qk_norm) {
+            put_biased(g, e, 0, "attn_q_norm", il);
+            put_biased(g, e, 0, "attn_k_norm", il);
+        }
+        if (s->second_norm)
+            put_biased(g, e, 0, "attn_norm_2", il);
+        if (s->ffn == REFENC_GATE)
+            gen_tensor(g, e, f, "blk.%d.ffn_gate.weight", il);
+        const int up = s->ffn == REFENC_HALVES ? 2 * f : f;
+        gen_tensor(g, e, up, "blk.%d.ffn_up.weight", il);
+        if (s->up_bias)
+            gen_tensor(g, up, 0, "blk.%d.ffn_up.bias", il);
+        put_biased(g, f, e, "ffn_down", il);
+    }
+}
+
+/* Slopes of n heads that are no power of two: those of the power below it,
+ * then every second of the one above. */
+static double slope(int h, int n)
+{
+    int p = 1;
+    while (2 * p <= n)
+        p *= 2;
+    return h < p ? pow(2, -8.0 * (h + 1) / p)
+                 : pow(2, -8.0 * (2 * (h - p) + 1) / (2 * p));
+}
+
+static void jina_attention(const struct gen *g, const struct refenc_jina *s,
+                           int il, const double *x, int n, double *y)
+{
+    const int e = s->n_embd, d = e / s->n_head;
+    char name[64];
+    double *q = ref_doubles((size_t)(n * e)),
+           *k = ref_doubles((size_t)(n * e)),
+           *v = ref_doubles((size_t)(n * e)),
+           *z = ref_doubles((size_t)(n * e)),
+           *bias = ref_doubles((size_t)(n * n));
+    product(g, stem(name, "blk.", il, "attn_q"), x, n, e, e, q);
+    product(g, stem(name, "blk.", il, "attn_k"), x, n, e, e, k);
+    product(g, stem(name, "blk.", il, "attn_v"), x, n, e, e, v);
+    if (s->qk_norm) {
+        norm(g, stem(name, "blk.", il, "attn_q_norm"), q, n, e, 1);
+        norm(g, stem(name, "blk.", il, "attn_k_norm"), k, n, e, 1);
+    }
+    for (int h = 0; h < s->n_head; h++) {
+        for (int t = 0; t < n; t++)
+            for (int i = 0; i < n; i++)
+                bias[t * n + i] = -slope(h, s->n_head) * abs(i - t);
+        attend(q + h * d, e, k + h * d, v + h * d, e, d, n, n,
+               1 / sqrt((double)d), bias, z + h * d);
+    }
+    product(g, stem(name, "blk.", il, "attn_output"), z, n, e, e, y);
+    free(q);
+    free(k);
+    free(v);
+    free(z);
+    free(bias);
+}
+
+static void jina_ffn(const struct gen *g, const struct refenc_jina *s, int il,
+                     const double *x, int n, double *y)
+{
+    const int e = s->n_embd, f = s->n_ff,
+              m = s->ffn == REFENC_HALVES ? 2 * f : f;
+    char name[64];
+    double *up = ref_doubles((size_t)(n * m)),
+           *gate = ref_doubles((size_t)(n * f)),
+           *in = ref_doubles((size_t)(n * f));
+    product(g, stem(name, "blk.", il, "ffn_up"), x, n, e, m, up);
+    if (s->ffn == REFENC_GATE)
+        product(g, stem(name, "blk.", il, "ffn_gate"), x, n, e, f, gate);
+    for (int t = 0; t < n; t++)
+        for (int i = 0; i < f; i++)
+            in[t * f + i] = s->ffn == REFENC_GATE
+                                ? gelu(gate[t * f + i]) * up[t * f + i]
+                            : s->ffn == REFENC_HALVES
+                                ? gelu(up[t * m + i]) * up[t * m + f + i]
+                                : gelu(up[t * f + i]);
+    product(g, stem(name, "blk.", il, "ffn_down"), in, n, f, e, y);
+    free(up);
+    free(gate);
+    free(in);
+}
+
+void refenc_jina_run(const struct gen *g, const struct refenc_jina *s,
+                     const gguf_token *text, int n, double *x)
+{
+    const int e = s->n_embd, all = n * e;
+    float *types = ref_weights(g, "token_types.weight");
+    double *y = ref_doubles((size_t)all), *a = ref_doubles((size_t)all);
+    char name[64];
+    embed(g, text, n, e, x);
+    for (int i = 0; i < all; i++)
+        x[i] += (double)types[i % e];
+    norm(g, "token_embd_norm", x, n, e, 1);
+    for (int il = 0; il < s->n_layer; il++) {
+        jina_attention(g, s, il, x, n, a);
+        add(a, x, all);
+        norm(g, stem(name, "blk.", il, "attn_output_norm"), a, n, e, 1);
+        if (s->second_norm) {
+            add(a, x, all);
+            norm(g, stem(name, "blk.", il, "attn_norm_2"), a, n, e, 1);
+        }
+        jina_ffn(g, s, il, a, n, y);
+        add(a, y, all);
+        norm(g, stem(name, "blk.", il, "layer_output_norm"), a, n, e, 1);
+        memcpy(x, a, (size_t)all * sizeof *x);
+    }
+    free(types);
+    free(y);
+    free(a);
+}
