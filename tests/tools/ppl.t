@@ -135,9 +135,9 @@ run "$ppl" -m "$tmp/cut.gguf" -f "$t"
 test $rc -eq 1 -a ! -s "$tmp/out"
 ok 'a model that is cut off'
 
-LC_ALL=C sed 's/llama/mamba/' "$m" >"$tmp/arch.gguf"
+LC_ALL=C sed 's/llama/lamma/' "$m" >"$tmp/arch.gguf"
 run "$ppl" -m "$tmp/arch.gguf" -f "$t"
-fails "architecture 'mamba' is not supported by gguf-ppl yet; gguf-info, gguf-split and gguf-quantize work on it$"
+fails "architecture 'lamma' is not supported by gguf-ppl yet; gguf-info, gguf-split and gguf-quantize work on it$"
 ok 'an architecture that is not supported says what still works'
 
 # A split model is evaluated as it is.
