@@ -305,7 +305,7 @@ static void run_block(const struct task *t, size_t first, size_t n)
                                                 first * a->k_nb[0] +
                                                 t->head_kv * a->k_nb[1] +
                                                 t->seq * a->k_nb[2],
-                                            a->k_nb[0] };
+                                            a->k_nb[0], 0 };
     t->s->g->pack_rows(a->kern, t->s->g, &keys, n, (size_t)a->d, t->b->k,
                        t->b->buf);
     multiply_keys(t, n);

@@ -187,16 +187,14 @@ static void run_block(const struct gg_cpu_gemm_args *a, const struct plan *p,
                       unsigned char *wp)
 {
     const struct gg_kern_gemm *g = p->g;
-    const struct gguf_dtype_info *dt = gg_dtype_by_index(a->dtype_index);
     const unsigned char *w = (const unsigned char *)a->w + b->i0 * a->w_stride;
     const size_t k = (size_t)a->k, n_panels = p->nc / g->nr;
     float *sums = (float *)(void *)(wp + p->w_size);
     void *buf = wp + p->w_size + p->sum_size;
     for (size_t q = 0; q < k; q += g->kc) {
         const size_t kc = GG_MIN((size_t)g->kc, k - q);
-        const struct gg_kern_gemm_rows rows = {
-            a->dtype_index, w + q / dt->block_len * dt->block_size, a->w_stride
-        };
+        const struct gg_kern_gemm_rows rows = { a->dtype_index, w, a->w_stride,
+                                                q };
         g->pack_rows(a->kern, g, &rows, b->rows, kc, wp, buf);
         for (size_t j = b->jb; j < b->je; j += g->round)
             run_round(g, b, j, gg_kern_gemm_n_blocks(g, kc), wp,
@@ -270,7 +268,7 @@ static void run_narrow(const struct gg_cpu_gemm_args *a, unsigned ith,
     const struct gg_kern_gemm_rows rows = { a->dtype_index,
                                             (const unsigned char *)a->w +
                                                 i * a->w_stride,
-                                            a->w_stride };
+                                            a->w_stride, 0 };
     kernels(a)->dot(a->kern, &rows, m * (ith + 1) / nth - i, a->x,
                     a->x_stride / sizeof(float), (size_t)a->n, (size_t)a->k,
                     a->y + i, a->y_stride / sizeof(float));

@@ -15,8 +15,8 @@ static const struct gg_codec_kern *codec(const struct gg_kern *k,
 static bool reachable(const struct gguf_tensor *t)
 {
     const struct gguf_dtype_info *info = gguf_dtype_find(t->dtype);
-    return info && !info->row_header &&
-           (info->block_len == 1 || gguf_tensor_has_rows(t));
+    return info && (gguf_tensor_has_rows(t) ||
+                    (info->block_len == 1 && !info->row_header));
 }
 
 bool gg_row_can_load(const struct gg_kern *k, const struct gguf_tensor *t)

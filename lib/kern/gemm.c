@@ -44,6 +44,32 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
 
 /* ---- weights by way of floats ---- */
 
+enum { ROW_HEADER = 8, PART_BYTES = 4096 }; /* most of a header; of a part */
+
+/* Elements [at, at + n) of a row as floats. What a header says counts for all
+ * of a row: a part that is not its first is put behind a copy of that. */
+static void decode_part(gg_kern_decode_fn *decode,
+                        const struct gguf_dtype_info *dt,
+                        const unsigned char *row, size_t at, size_t n,
+                        float *dst)
+{
+    const size_t head = dt->row_header, off = at / dt->block_len;
+    if (!head || !at) {
+        decode(row + off * dt->block_size, dst, n);
+        return;
+    }
+    unsigned char part[ROW_HEADER + PART_BYTES];
+    const size_t most = PART_BYTES / dt->block_size * dt->block_len;
+    for (size_t i = 0, k; i < n; i += k) {
+        k = GG_MIN(n - i, most);
+        memcpy(part, row, head);
+        memcpy(part + head,
+               row + head + (at + i) / dt->block_len * dt->block_size,
+               k / dt->block_len * dt->block_size);
+        decode(part, dst + i, k);
+    }
+}
+
 /* Ask for the n bytes after the n bytes at p: rows are far apart, and a short
  * part of each is read at a time, which hardware does not foresee. Their
  * address may be beyond the tensor: asking does no harm. */
@@ -64,11 +90,12 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
     for (size_t p = 0; p < k; p += GG_GEMM_BUF_LEN) {
         const size_t len = GG_MIN(k - p, (size_t)GG_GEMM_BUF_LEN);
         const size_t size = len / dt->block_len * dt->block_size;
-        const unsigned char *src =
-            (const unsigned char *)w->at + p / dt->block_len * dt->block_size;
-        for (size_t r = 0; r < n; r++) {
-            prefetch(src + r * w->stride, size);
-            decode(src + r * w->stride, buf + r * GG_GEMM_BUF_STRIDE, len);
+        const size_t at = w->first + p;
+        const unsigned char *row = w->at;
+        for (size_t r = 0; r < n; r++, row += w->stride) {
+            prefetch(row + at / dt->block_len * dt->block_size, size);
+            decode_part(decode, dt, row, at, len,
+                        buf + r * GG_GEMM_BUF_STRIDE);
         }
         g->pack_w(panel + gg_kern_gemm_w_size(g, p), first, buf,
                   GG_GEMM_BUF_STRIDE, n, len);
@@ -114,7 +141,7 @@ void gg_kern_gemm_dot_decoded(const struct gg_kern *kern,
         float acc[GG_GEMM_NARROW] = { 0 };
         for (size_t p = 0; p < k; p += DOT_LEN) {
             const size_t len = GG_MIN(k - p, (size_t)DOT_LEN);
-            decode(src + p / dt->block_len * dt->block_size, row, len);
+            decode_part(decode, dt, src, w->first + p, len, row);
             for (size_t j = 0; j < n; j++)
                 acc[j] += dot(row, x + j * x_stride + p, len);
         }

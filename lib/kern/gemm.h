@@ -26,9 +26,11 @@ struct gg_kern_gemm;
 
 /* A matrix of weights as it lies in memory: rows of blocks of a type. */
 struct gg_kern_gemm_rows {
-    int dtype_index; /* GG_DT_...; must decode and have no row header */
-    const void *at;  /* the first row, at the start of a block */
+    int dtype_index; /* GG_DT_...; must decode */
+    const void *at;  /* the first row */
     size_t stride;   /* bytes from row to row; any alignment */
+    size_t first;    /* element of each row with which it begins: a multiple of
+                      * the type's block */
 };
 
 /* Multiply one tile.

@@ -145,7 +145,7 @@ static enum gguf_status check_type(const struct check *c, enum gg_weight id,
     bool good = role != GG_MATRIX ? t->dtype == exact[role]
                                   : d && d->family != GGUF_FAMILY_INT;
     if (opens)
-        good = good && index >= 0 && !d->row_header &&
+        good = good && index >= 0 &&
                (role == GG_NUMBERS || c->kern->codec[index].decode);
     if (good || (!opens && (!d || t->size_inferred)))
         return GGUF_OK;

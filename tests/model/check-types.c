@@ -1,0 +1,270 @@
+/* check-types.c - weights of every type that decodes: evaluating a model is
+ * evaluating what its weights decode to, bit by bit
+ */
+#include "config.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "kern/kern.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Rows are of two blocks of 256, the largest that there are: the second does
+ * not follow a header. */
+enum { E = 512, V = 96, KV = 128, FF = 256, N_EXPERT = 4, N = 40 };
+
+static struct gg_kern kern;
+
+static void must(enum gguf_status st, const struct gguf_error *err)
+{
+    if (st == GGUF_OK)
+        return;
+    printf("# %s\n", err->message);
+    abort();
+}
+
+static void matrix(struct gen *g, int64_t ne0, int64_t ne1, int64_t ne2,
+                   const char *name)
+{
+    gen_tensor(g, ne0, ne1, "%s", name);
+    struct gen_tensor *t = &g->t[g->n - 1];
+    t->ne[2] = ne2;
+    t->n_dims = ne2 > 1 ? 3 : 2;
+}
+
+/* A layer of attention and one of experts: rows are looked up, multiplied, and
+ * multiplied by number. */
+static void describe(struct gen *g)
+{
+    static const struct {
+        const char *key;
+        uint32_t v;
+    } keys[] = { { "vocab_size", V },
+                 { "context_length", 64 },
+                 { "embedding_length", E },
+                 { "block_count", 1 },
+                 { "feed_forward_length", FF },
+                 { "attention.head_count", 8 },
+                 { "attention.head_count_kv", 2 },
+                 { "expert_count", N_EXPERT },
+                 { "expert_used_count", 2 } };
+    struct gguf_error err;
+    char name[64];
+    gen_init(g, 7);
+    must(gguf_meta_set_strz(g->meta, "general.architecture", "llama", &err),
+         &err);
+    must(gguf_meta_set_strz(g->meta, "tokenizer.ggml.model", "no_vocab", &err),
+         &err);
+    for (size_t i = 0; i < GG_LEN(keys); i++) {
+        snprintf(name, sizeof name, "llama.%s", keys[i].key);
+        must(gguf_meta_set_u32(g->meta, name, keys[i].v, &err), &err);
+    }
+    must(gguf_meta_set_f32(g->meta, "llama.attention.layer_norm_rms_epsilon",
+                           1e-5f, &err),
+         &err);
+    matrix(g, E, V, 1, "token_embd.weight");
+    matrix(g, E, V, 1, "output.weight");
+    gen_tensor(g, E, 0, "output_norm.weight");
+    gen_tensor(g, E, 0, "blk.0.attn_norm.weight");
+    gen_tensor(g, E, 0, "blk.0.ffn_norm.weight");
+    matrix(g, E, E, 1, "blk.0.attn_q.weight");
+    matrix(g, E, KV, 1, "blk.0.attn_k.weight");
+    matrix(g, E, KV, 1, "blk.0.attn_v.weight");
+    matrix(g, E, E, 1, "blk.0.attn_output.weight");
+    matrix(g, E, N_EXPERT, 1, "blk.0.ffn_gate_inp.weight");
+    matrix(g, E, FF, N_EXPERT, "blk.0.ffn_gate_exps.weight");
+    matrix(g, E, FF, N_EXPERT, "blk.0.ffn_up_exps.weight");
+    matrix(g, FF, E, N_EXPERT, "blk.0.ffn_down_exps.weight");
+}
+
+/* ---- files ---- */
+
+struct file {
+    struct gguf_writer *w;
+    uint8_t *bytes;
+    size_t size;
+};
+
+static struct file begin(const struct gen *g, uint32_t dtype)
+{
+    struct file f;
+    struct gguf_error err;
+    const void *head;
+    size_t n_head;
+    must(gguf_writer_create(&f.w, g->meta, NULL, &err), &err);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gen_tensor *t = &g->t[i];
+        must(gguf_writer_add_tensor(
+                 f.w, (struct gguf_str){ t->name, strlen(t->name) },
+                 t->n_dims > 1 ? dtype : GGUF_DTYPE_F32, t->n_dims, t->ne,
+                 &err),
+             &err);
+    }
+    must(gguf_writer_header(f.w, &head, &n_head, &err), &err);
+    f.size = (size_t)gguf_writer_file_size(f.w);
+    f.bytes = calloc(1, f.size);
+    if (!f.bytes)
+        abort();
+    memcpy(f.bytes, head, n_head);
+    return f;
+}
+
+static uint8_t *data_of(const struct file *f, size_t i)
+{
+    return f->bytes + gguf_writer_data_off(f->w) +
+           gguf_writer_tensor(f->w, i)->off;
+}
+
+static void put_floats(uint8_t *to, const float *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &v[i], sizeof bits);
+        gg_bytes_store32le(to + 4 * i, bits);
+    }
+}
+
+static void end(struct file *f)
+{
+    gguf_writer_destroy(f->w);
+    free(f->bytes);
+}
+
+/* ---- weights of a type ---- */
+
+/* Types that are decoded only: any bytes, with small scales. They are in the
+ * header, of 4 bytes or of 2 as half precision, or at the begin of a block. */
+static void make_up(const struct gguf_dtype_info *dt, uint8_t *row,
+                    size_t n_blocks, uint32_t *state)
+{
+    const size_t size = dt->row_header + n_blocks * dt->block_size;
+    for (size_t i = 0; i < size; i++) {
+        *state = *state * 1664525u + 1013904223u;
+        row[i] = (uint8_t)(*state >> 24);
+    }
+    if (dt->row_header == 4)
+        gg_bytes_store32le(row, 0x3a000000u | (*state >> 12)); /* 2^-11 */
+    if (dt->row_header == 2)
+        gg_bytes_store16le(row, (uint16_t)(0x1000 | *state >> 24));
+    for (size_t b = 0; b < n_blocks && !dt->row_header; b++)
+        gg_bytes_store16le(row + b * dt->block_size,
+                           (uint16_t)(0x1000 | *state >> 24));
+}
+
+/* Some rows, which come again and again: encoders take long, and the number is
+ * prime, so that another row is seldom the same one. */
+enum { POOL = 11 };
+
+static void put_rows(uint8_t *to, const struct gen *g,
+                     const struct gen_tensor *t,
+                     const struct gguf_dtype_info *dt, float *v)
+{
+    const size_t n_rows = (size_t)(t->ne[1] * (t->n_dims > 2 ? t->ne[2] : 1));
+    const size_t k = (size_t)t->ne[0], n_blocks = k / dt->block_len;
+    const size_t size = dt->row_header + n_blocks * dt->block_size;
+    const size_t n = GG_MIN(n_rows, (size_t)POOL);
+    const struct gg_codec_kern *c = &kern.codec[gg_dtype_index(dt->id)];
+    float ones[E];
+    uint32_t state = (uint32_t)n_rows;
+    for (size_t i = 0; i < E; i++)
+        ones[i] = 1;
+    gen_weights(v, g, t);
+    if (c->encode)
+        c->encode(v, to, n, k, ones);
+    for (size_t r = 0; r < n && !c->encode; r++)
+        make_up(dt, to + r * size, n_blocks, &state);
+    for (size_t r = n; r < n_rows; r++)
+        memcpy(to + r * size, to + r % POOL * size, size);
+}
+
+/* Both files of a type: its bytes, and what they decode to. false: that is not
+ * finite, and the test says nothing. */
+static bool make(const struct gen *g, const struct gguf_dtype_info *dt,
+                 struct file *typed, struct file *plain)
+{
+    static float v[E * FF * N_EXPERT];
+    bool finite = true;
+    *typed = begin(g, dt->id);
+    *plain = begin(g, GGUF_DTYPE_F32);
+    for (size_t i = 0; i < g->n; i++) {
+        const struct gen_tensor *t = &g->t[i];
+        const size_t k = (size_t)t->ne[0];
+        size_t n = k;
+        if (t->n_dims == 1) {
+            gen_weights(v, g, t);
+            put_floats(data_of(typed, i), v, n);
+        } else {
+            const uint8_t *row = data_of(typed, i);
+            const size_t size =
+                dt->row_header + k / dt->block_len * dt->block_size;
+            n = k * (size_t)(t->ne[1] * (t->n_dims > 2 ? t->ne[2] : 1));
+            put_rows(data_of(typed, i), g, t, dt, v);
+            for (size_t at = 0; at < n; at += k, row += size)
+                kern.codec[gg_dtype_index(dt->id)].decode(row, v + at, k);
+        }
+        put_floats(data_of(plain, i), v, n);
+        for (size_t e = 0; e < n; e++)
+            finite = finite && isfinite(v[e]);
+    }
+    return finite;
+}
+
+/* ---- the same bits ---- */
+
+static bool logits(const struct file *f, size_t n, float *out)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    gguf_token tok[N];
+    struct run r;
+    for (int i = 0; i < N; i++)
+        tok[i] = (i * 37 + 11) % V;
+    p.n_ctx = N;
+    b.n = n;
+    b.token = tok;
+    const bool good =
+        run_open(&r, f->bytes, f->size, 2, &p) && run_logits(&r, &b, out);
+    if (!good)
+        printf("# %s\n", r.err.message);
+    run_close(&r);
+    return good;
+}
+
+static void check_type(const struct gen *g, const struct gguf_dtype_info *dt)
+{
+    static float a[N * V], b[N * V];
+    static const size_t counts[] = { 1, N }; /* a narrow product, a wide one */
+    struct file typed, plain;
+    bool good = make(g, dt, &typed, &plain), moves = true;
+    for (size_t i = 0; i < GG_LEN(counts) && good; i++) {
+        good = logits(&typed, counts[i], a) && logits(&plain, counts[i], b) &&
+               !memcmp(a, b, counts[i] * V * sizeof *a);
+        moves = moves && a[0] != a[1] && isfinite(a[0]);
+    }
+    ok(good && moves, "%s: the bits of what its weights decode to", dt->name);
+    end(&typed);
+    end(&plain);
+}
+
+int main(void)
+{
+    static struct gen g;
+    unsigned n = 0, headers = 0;
+    gg_kern_init(&kern, 0);
+    describe(&g);
+    for (int i = 0; i < GG_N_DTYPES; i++) {
+        const struct gguf_dtype_info *dt = gg_dtype_by_index(i);
+        if (!kern.codec[i].decode || dt->family == GGUF_FAMILY_INT)
+            continue;
+        check_type(&g, dt);
+        n++;
+        headers += dt->row_header != 0;
+    }
+    ok(n >= 40 && headers >= 5, "%u types, %u with rows that have headers", n,
+       headers);
+    gen_fini(&g);
+    return done_testing();
+}
