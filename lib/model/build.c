@@ -61,7 +61,8 @@ const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
         .mix = gg_model_mix_kda, .out = GG_W_KDA_OUT, STATES(kda) },
     [GG_MIX_SHORTCONV] = {
         .mix = gg_model_mix_shortconv, .out = GG_W_SHORT_OUT,
-        STATES(shortconv) },
+        STATES(shortconv), .check = gg_model_check_shortconv,
+        .looks_ahead = true },
     [GG_MIX_ENCDEC] = {
         .keeps = GG_KEEPS_KEYS | GG_KEEPS_CROSS,
         .stack = gg_model_stack_encdec },
@@ -192,6 +193,10 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
                               err);
         const struct gg_model_mixer_fn *mixer = &gg_model_mixers[l->mixer];
         const bool mixes = l->mixer == GG_MIX_NONE || mixer->mix;
+        if (!m->hp.causal && !mixer->looks_ahead &&
+            mixer->keeps & (GG_KEEPS_STATES | GG_KEEPS_CROSS))
+            return refuse_key(m, "attention.causal",
+                              "it is false, and layers only look back", err);
         if (mixer->check)
             GG_TRY(mixer->check(m, il, err));
         if (mixer->stack)
@@ -233,7 +238,7 @@ uint32_t gg_model_n_buckets(const struct gguf_model *m)
 
 bool gg_model_is_whole(const struct gguf_model *m)
 {
-    return m->arch->no_memory;
+    return m->arch->no_memory || !m->hp.causal;
 }
 
 bool gg_model_has_axes(const struct gguf_model *m)

@@ -109,6 +109,7 @@ struct gg_model_mixer_fn {
     gg_model_mix_check_fn *check;
     /* instead of all that: layers of its own */
     gg_model_stack_fn *stack;
+    bool looks_ahead; /* it needs no state where all of a sequence is there */
 };
 extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
@@ -121,6 +122,7 @@ gg_model_states_fn gg_model_states_mamba, gg_model_states_mamba2,
 gg_model_mix_fn gg_model_mix_delta, gg_model_mix_kda, gg_model_mix_shortconv;
 gg_model_states_fn gg_model_states_delta, gg_model_states_kda,
     gg_model_states_shortconv;
+gg_model_mix_check_fn gg_model_check_shortconv;
 gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent;
 gg_model_mix_check_fn gg_model_check_gate, gg_model_check_rwkv;
 

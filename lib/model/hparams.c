@@ -429,7 +429,6 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(gg_hparams_check_experts(&r));
     GG_TRY(gg_hparams_check_states(&r));
     GG_TRY(gg_hparams_check_norm(&r));
-    GG_TRY(gg_hparams_check_causal(&r));
     GG_TRY(gg_hparams_check_decoder(&r));
     if (!hp->n_layer)
         return GGUF_OK; /* reported */

@@ -40,7 +40,6 @@ enum gguf_status gg_hparams_check_experts(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_states(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r);
-enum gguf_status gg_hparams_check_causal(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_decoder(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_heads(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_rope(struct gg_hparams_reader *r);

@@ -143,17 +143,6 @@ enum gguf_status gg_hparams_check_wkv(struct gg_hparams_reader *r)
     return GGUF_OK;
 }
 
-/* What is kept was computed without what comes after. */
-enum gguf_status gg_hparams_check_causal(struct gg_hparams_reader *r)
-{
-    const struct gguf_kv *kv = gg_hparams_find(r, GG_HP_causal);
-    if (!gg_report_opens(r->report) || r->hp->causal || r->arch->no_memory)
-        return GGUF_OK;
-    return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_UNSUPPORTED,
-                            "%s is false: such models are not evaluated yet",
-                            r->key);
-}
-
 /* The key of epsilon says which norms there are, where there may be either. */
 enum gguf_status gg_hparams_check_norm(struct gg_hparams_reader *r)
 {

@@ -4,6 +4,8 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include <inttypes.h>
+
 typedef struct gguf_tensor tensor;
 
 void gg_model_states_shortconv(const struct gguf_model *m,
@@ -15,15 +17,40 @@ void gg_model_states_shortconv(const struct gguf_model *m,
                                              (int64_t)m->hp.n_lconv - 1 } };
 }
 
+enum gguf_status gg_model_check_shortconv(const struct gguf_model *m,
+                                          uint32_t il, struct gguf_error *err)
+{
+    (void)il;
+    if (m->hp.causal || m->hp.n_lconv % 2)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                        "%s.shortconv.l_cache is %" PRIu32
+                        ", must be odd where attention.causal is false",
+                        m->arch->name, m->hp.n_lconv);
+}
+
+/* x [n_embd, n_real, n_seq] through a convolution whose last tap is for the
+ * token itself, or, where tokens see later ones, the middle one. */
+static tensor *convolved(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const int32_t after = (int32_t)at->m->hp.n_lconv / 2;
+    if (!gg_model_is_whole(at->m))
+        return gg_model_convolved(
+            at, GG_W_SHORT_CONV, x,
+            gg_model_streams(at, at->p->states.conv[at->il], 3));
+    x = gguf_op_roll(c, gguf_op_pad(c, x, 0, 2 * after, 0, 0), 0, after, 0, 0);
+    return gguf_op_ssm_conv(c, gguf_op_transpose(c, x),
+                            gg_weight_at(at, GG_W_SHORT_CONV));
+}
+
 tensor *gg_model_mix_shortconv(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
     const int64_t n = at->m->hp.n_embd;
     tensor *all = gg_model_linear(at, GG_W_SHORT_IN, x); /* b, c, x */
-    tensor *before = gg_model_streams(at, at->p->states.conv[at->il], 3);
     tensor *y = gguf_op_mul(c, gg_model_real(at, all, 0, n),
                             gg_model_real(at, all, 2 * n, n));
-    y = gg_model_convolved(at, GG_W_SHORT_CONV, y, before);
-    y = gguf_op_mul(c, y, gg_model_real(at, all, n, n));
+    y = gguf_op_mul(c, convolved(at, y), gg_model_real(at, all, n, n));
     return gg_model_whole(at, y);
 }

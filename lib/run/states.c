@@ -28,11 +28,11 @@ static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
 {
     m->in[0] = gg_run_input(
         gguf_tensor_1d(pass->ctx, GGUF_DTYPE_I32, h->n_seq), "state_ids");
-    pass->states =
-        (struct gg_model_pass_states){ .conv = m->t,
-                                       .scan =
-                                           m->t + gg_model_n_places(m->model),
-                                       .ids = m->in[0] };
+    pass->states = (struct gg_model_pass_states){
+        .conv = m->t,
+        .scan = m->t ? m->t + gg_model_n_places(m->model) : NULL,
+        .ids = m->in[0]
+    };
 }
 
 static enum gguf_status fill(struct gg_memory *m,

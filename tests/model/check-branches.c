@@ -37,11 +37,6 @@ static void no_gate(void)
 {
     vary_drop_tensor("blk.0.ffn_gate_exps.weight");
 }
-static void not_causal(void)
-{
-    vary_bool("qwen3.attention.causal", false);
-}
-
 static void no_gating(void)
 {
     vary_drop("dots1.expert_gating_func");
@@ -64,7 +59,6 @@ static const struct {
     { "granitemoe-moe", no_gate, "'blk.0.ffn_gate_exps.weight' is missing" },
     { "dots1", no_gating, "dots1.expert_gating_func: it is missing" },
     { "bailingmoe2", other_gating, "bailingmoe2.expert_gating_func: it is" },
-    { "qwen3", not_causal, "qwen3.attention.causal is false" },
 };
 
 static void check_refused(void)

@@ -367,6 +367,83 @@ static void lead_of_0(void)
     lead_0();
 }
 
+/* ---- tokens that see later ones ---- */
+
+static void one_layer(void)
+{
+    vary_u32(".block_count", 1);
+    for (size_t i = vary_model.g.n; i-- > 0;)
+        if (!strncmp(vary_model.g.t[i].name, "blk.1.", 6))
+            vary_drop_tensor(vary_model.g.t[i].name);
+}
+static void sees_all(void)
+{
+    vary_bool(".attention.causal", false);
+}
+static void not_causal(void)
+{
+    one_layer();
+    sees_all();
+}
+
+/* In a model of one layer the last token sees the same, and nothing is there
+ * for one token to see. */
+static void check_ahead(void)
+{
+    static float back[N * VARY_V], ahead[N * VARY_V];
+    struct gguf_error err;
+    const size_t last = (size_t)(N - 1) * VARY_V;
+    bool good = vary_outputs("qwen3", one_layer, N, N, back, &err) &&
+                vary_outputs("qwen3", not_causal, N, N, ahead, &err);
+    const double first = run_nmse(back, ahead, VARY_V);
+    const double d = run_nmse(back + last, ahead + last, VARY_V);
+    ok(good && first > 1e-4 && d < 1e-12,
+       "qwen3: tokens see later ones: %g of the first, %g of the last", first,
+       d);
+    static const char *const names[] = { "qwen3", "gemma2", "deepseek2",
+                                         "minicpm3", "phi3" };
+    for (size_t i = 0; i < GG_LEN(names); i++) {
+        const double one = vary_apart(names[i], NULL, sees_all, N, 1);
+        const double all = vary_apart(names[i], NULL, sees_all, N, N);
+        ok(one < 1e-12 && all > 1e-4 && all < 9,
+           "%s: one token does not, %g; 64 do, %g", names[i], one, all);
+    }
+}
+
+/* Without attention, kernels [a, b, 0] in the middle of three tokens, and
+ * [0, a, b] at their end, are the same. */
+static void two_taps(bool ahead)
+{
+    static float v[2][MAX];
+    vary_gain("attn_output", 0);
+    for (int i = 0; i < 2; i++) {
+        const struct gen_tensor *t =
+            vary_find(named("blk.%d.shortconv.conv.weight", 2 * i));
+        weights(t->name, v[i]);
+        for (int64_t c = 0; c < t->ne[1]; c++) {
+            float *w = v[i] + 3 * c;
+            const float two[] = { w[0], w[1] };
+            w[ahead ? 2 : 0] = 0;
+            memcpy(w + !ahead, two, sizeof two);
+        }
+        vary_values(t->name, v[i]);
+    }
+}
+static void short_back(void)
+{
+    two_taps(false);
+}
+static void short_ahead(void)
+{
+    two_taps(true);
+    sees_all();
+}
+static void short_even(void)
+{
+    taps(SHORT_TAPS, 4);
+    sees_all();
+}
+
 /* ---- refused ---- */
 
 static void other_inner(void)
@@ -420,6 +497,8 @@ static const struct {
     { "kimi-linear", kimi_flat,
       "'blk.2.ssm_conv1d_k.weight' has shape [4, 2" },
     { "kimi-linear", kimi_no_head, "'kimi-linear.kda.head_dim' is missing" },
+    { "qwen3next", sees_all, "attention.causal: it is false" },
+    { "lfm2", short_even, "lfm2.shortconv.l_cache is 4, must be odd" },
     { "lfm2", no_taps, "'lfm2.shortconv.l_cache' is missing" },
 };
 
@@ -470,8 +549,12 @@ int main(void)
     check_counts("lfm2", NULL, no_window, "the window counts");
     check_equal("lfm2", no_window, wide_window, 0, "one of all tokens not");
     check_equal("lfm2", NULL, after_pooling, 0, "what comes after pooling");
+    check_equal("lfm2", short_back, short_ahead, 1e-13,
+                "the middle tap is a token's own if tokens see later ones");
+    check_counts("lfm2", NULL, sees_all, "tokens see later ones");
     check_equal("lfm2moe", lead_of_0, no_lead_key, 0,
                 "experts from the first layer on without a key");
+    check_ahead();
     check_refused();
     return done_testing();
 }
