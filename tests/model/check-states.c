@@ -391,7 +391,7 @@ static const struct {
     { "rwkv7", other_rank, "'blk.1.time_mix_v1.weight' has shape" },
     { "rwkv6qwen2", own_part, "'blk.1.time_mix_first.weight': such" },
     { "rwkv6qwen2", kv_4, "head_count_kv is 4, must divide 2 heads" },
-    { "jamba-moe", no_experts, "jamba.expert_used_count: it is missing" },
+    { "jamba-moe", no_experts, "jamba.expert_count: it is missing" },
     { "plamo2", plamo_groups, "plamo2.ssm.group_count is 1, must be 0" },
     { "plamo2", plamo_heads, "plamo2.ssm.time_step_rank is 7, must divide" },
 };
@@ -477,10 +477,11 @@ static void check_together(const char *name)
 
 int main(void)
 {
-    static const char *const names[] = { "mamba",    "jamba",  "falcon-h1",
-                                         "plamo2",   "rwkv6",  "rwkv6qwen2",
-                                         "rwkv7",    "arwkv7", "mamba2",
-                                         "jamba-moe" };
+    static const char *const names[] = {
+        "mamba", "jamba",     "falcon-h1", "plamo2",     "rwkv6",
+        "rwkv7", "arwkv7",    "mamba2",    "jamba-moe",  "rwkv6qwen2",
+        "lfm2",  "qwen3next", "qwen35",    "kimi-linear"
+    };
     check_spaces();
     check_rwkv();
     check_refused();
