@@ -226,7 +226,7 @@ struct gg_model_windows {
     X(WHOLE, "1/d")                                                           \
     X(VALUE, "1/sqrt(dv)")                                                    \
     X(KEY, "by attention.scale")                                              \
-    X(SIZE, "1/sqrt(n_embd/n_head) at")                                       \
+    X(SIZE, "1/sqrt(n_embd/n_head) in one size")                              \
     X(YARN, "with YaRN's magnitude")                                          \
     X(OUTPUT, "by attention.output_scale")
 enum gg_model_scale {
@@ -374,6 +374,18 @@ enum gg_model_router {
         GG_N_ROUTERS
 };
 
+/* What layers with experts compute beside them. */
+#define GG_BESIDE_LIST(X)                                                     \
+    X(NOTHING, "")                                                            \
+    X(MAYBE, "a dense part may be beside them: the sum counts 1/sqrt(2)")     \
+    X(NORMED, "a dense part beside them, each with norms")
+enum gg_model_beside {
+#define X(ID, TEXT) GG_BESIDE_##ID,
+    GG_BESIDE_LIST(X)
+#undef X
+        GG_N_BESIDE
+};
+
 struct gg_moe {
     uint8_t where;  /* enum gg_model_experts */
     uint8_t gating; /* enum gg_model_gating */
@@ -391,8 +403,7 @@ struct gg_moe {
     bool mean;        /* of experts and shared ones, not the sum */
     uint8_t router;   /* enum gg_model_router */
     bool gate_maybe;  /* without gates they are up and down */
-    bool beside;      /* a dense part may be beside them, on the same input:
-                       * the sum counts 1/sqrt(2) */
+    uint8_t beside;   /* enum gg_model_beside */
 };
 
 /* ---- ends ---- */
@@ -504,10 +515,18 @@ struct gg_arch {
     } struck;            /* tokens whose logits are struck out */
     bool residual_scale; /* branches are scaled */
     bool residual_depth; /* by 1.4/sqrt(layers), unless the key is there */
-    bool rescales;    /* the stream is halved every rescale_every_n_layers */
-    uint8_t cap;      /* 1: final_logit_softcapping, 2: 30 unless given */
-    uint8_t attn_cap; /* attn_logit_softcapping unless given; 0: none */
-    bool nextn;       /* the last layers may draft */
+    bool rescales;      /* the stream is halved every rescale_every_n_layers */
+    uint8_t cap;        /* 1: final_logit_softcapping, 2: 30 unless given */
+    uint8_t attn_cap;   /* attn_logit_softcapping unless given; 0: none */
+    uint16_t per_layer; /* width of inputs that layers have of their own,
+                         * unless embedding_length_per_layer_input says */
+    uint8_t own_keys;   /* layers that keep keys, unless
+                         * attention.shared_kv_layers says: the others read
+                         * those of the last that sees as much; 0: all */
+    uint8_t sparse;     /* first layers of which only gates far above their
+                         * mean count */
+    uint8_t layer_scale; /* enum gg_model_use: a layer's result is scaled */
+    bool nextn;          /* the last layers may draft */
 
     /* Weights and keys that nothing above says, as NEED, MAYBE, KEY and
      * KEY_MAYBE of need.h, ended by 0; or NULL. */

@@ -213,7 +213,8 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
 unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il)
 {
     const struct gg_model_layer *l = &m->hp.layer[il % m->hp.n_deep];
-    if (l->drafts || (gg_model_encodes_first(m) && il >= m->hp.n_dec_layer))
+    if (l->drafts || l->reads ||
+        (gg_model_encodes_first(m) && il >= m->hp.n_dec_layer))
         return 0;
     return gg_model_mixers[l->mixer].keeps;
 }
@@ -291,15 +292,17 @@ struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
 
 /* ---- a layer ---- */
 
-static bool is_last(const struct gg_model_at *at)
+bool gg_model_is_last(const struct gg_model_at *at)
 {
     return at->il == n_run(at->m) - 1;
 }
 
-/* Rows that are wanted of the last layer. */
-static tensor *wanted(const struct gg_model_pass *p, tensor *x)
+tensor *gg_model_wanted(const struct gg_model_at *at, tensor *x)
 {
-    return p->out_rows ? gguf_op_get_rows(p->ctx, x, p->out_rows) : x;
+    const struct gg_model_pass *p = at->p;
+    return p->out_rows && gg_model_is_last(at)
+               ? gguf_op_get_rows(at->c, x, p->out_rows)
+               : x;
 }
 
 /* The order of the layer's parts, where keys or weights decide it, too: one of
@@ -371,13 +374,14 @@ static tensor *mix(struct gg_model_at *at, tensor *x, tensor **normed)
     *normed =
         bare ? x : gg_model_norm_if(at, norms_of(at, &a->mix_norm).pre, x);
     tensor *y = mixes ? mixer->mix(at, mixer_input(at, x, *normed)) : NULL;
-    if (is_last(at) && !gg_model_ffn_shifts(at->layer)) {
+    if (gg_model_is_last(at) && !gg_model_ffn_shifts(at->layer)) {
         if (!at->p->n_out)
             return NULL;
-        y = mixes ? wanted(at->p, y) : NULL; /* from here on only those */
-        x = at->in = wanted(at->p, x);
+        y = mixes ? gg_model_wanted(at, y)
+                  : NULL; /* from here on only those */
+        x = at->in = gg_model_wanted(at, x);
         if (order != GG_ORDER_SERIAL)
-            *normed = wanted(at->p, *normed);
+            *normed = gg_model_wanted(at, *normed);
     }
     if (order == GG_ORDER_PARALLEL_2)
         *normed = gg_model_norm_if(at, ffn_norm(at), x);
@@ -399,21 +403,23 @@ static tensor *halved(const struct gg_model_at *at, tensor *x)
     return step && (at->il + 1) % step == 0 ? gg_model_scaled(at, x, 0.5f) : x;
 }
 
-/* What a layer adds besides: experts on its input, embeddings again. */
+/* What a layer adds besides: experts on its input, embeddings again, an input
+ * of its own; all of it may be scaled. */
 static tensor *besides(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_arch *a = at->arch;
-    tensor *first = at->across->first;
-    if (a->order == GG_ORDER_BESIDE && at->layer->moe) {
-        tensor *input = is_last(at) ? wanted(at->p, at->in) : at->in;
-        input = gg_model_norm_if(at, GG_W_FFN_NORM_EXPS, input);
-        x = gguf_op_add(at->c, x, gg_moe(at, input));
+    tensor *scale = gg_weight_at(at, GG_W_LAYER_OUT_SCALE);
+    if (a->order == GG_ORDER_BESIDE && at->layer->moe)
+        x = gguf_op_add(
+            at->c, x,
+            gg_moe(at, gg_model_norm_if(at, GG_W_FFN_NORM_EXPS, at->in)));
+    if (a->embd_again) {
+        tensor *first = gg_model_wanted(at, at->across->first);
+        return gguf_op_add(at->c, x, gguf_op_mul(at->c, first, scale));
     }
-    if (!a->embd_again)
-        return x;
-    first = is_last(at) ? wanted(at->p, first) : first;
-    first = gguf_op_mul(at->c, first, gg_weight_at(at, GG_W_LAYER_OUT_SCALE));
-    return gguf_op_add(at->c, x, first);
+    tensor *own = gg_model_layer_input(at, x);
+    x = own ? gguf_op_add(at->c, x, own) : x;
+    return a->layer_scale && scale ? gguf_op_mul(at->c, x, scale) : x;
 }
 
 static tensor *layer(struct gg_model_at *at, tensor *x)
@@ -426,8 +432,8 @@ static tensor *layer(struct gg_model_at *at, tensor *x)
     if (order_of(at) == GG_ORDER_SERIAL)
         normed = gg_model_norm_if(at, ffn_norm(at), x);
     x = join(at, &a->ffn_norm, x, gg_model_feed_forward(at, normed));
-    if (is_last(at) && gg_model_ffn_shifts(at->layer))
-        x = wanted(at->p, x); /* it needed the tokens before them */
+    if (gg_model_is_last(at) && gg_model_ffn_shifts(at->layer))
+        x = gg_model_wanted(at, x); /* it needed the tokens before them */
     return besides(at, halved(at, x));
 }
 
@@ -463,17 +469,44 @@ static tensor *embeddings(const struct gg_model_at *at)
     return a->embd_norm ? gg_model_norm_if(at, GG_W_EMBD_NORM, x) : x;
 }
 
-static tensor *layers(const struct gg_model_pass *p, tensor *x)
+/* All layers of a model of several streams; NULL after a pass without outputs.
+ */
+static tensor *streams(const struct gg_model_pass *p,
+                       struct gg_model_across *across, tensor *x)
+{
+    tensor *h[GG_ALTUP_STREAMS];
+    struct gg_model_at at = gg_model_at_layer(p, across, 0);
+    gg_altup_begin(&at, x, h);
+    for (uint32_t il = 0; il < n_run(p->model); il++) {
+        at = gg_model_at_layer(p, across, il);
+        if (!gg_altup_layer(&at, h))
+            return NULL;
+    }
+    return gg_altup_end(&at, h);
+}
+
+/* The same of one stream. */
+static tensor *stream(const struct gg_model_pass *p,
+                      struct gg_model_across *across, tensor *x)
 {
     const struct gguf_model *m = p->model;
-    struct gg_model_across across = { .first = x };
-    struct gg_model_at at = gg_model_at_layer(p, &across, 0);
     for (uint32_t il = 0; il < n_run(m); il++) {
-        at = gg_model_at_layer(p, &across, il);
+        struct gg_model_at at = gg_model_at_layer(p, across, il);
         if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
             x = gg_model_norm_if(&at, m->arch->final_norm, x);
         x = layer(&at, x);
     }
+    return x;
+}
+
+static tensor *layers(const struct gg_model_pass *p, tensor *x)
+{
+    const struct gguf_model *m = p->model;
+    const bool several = m->arch->order == GG_ORDER_ALTUP;
+    struct gg_model_across across = { .first = x };
+    const struct gg_model_at at = gg_model_at_layer(p, &across, 0);
+    across.inputs = gg_model_layer_inputs(&at, x);
+    x = (several ? streams : stream)(p, &across, x);
     return p->n_out ? gg_model_norm_if(&at, m->arch->final_norm, x) : NULL;
 }
 
@@ -552,6 +585,9 @@ size_t gg_build_n_nodes(const struct gguf_model *m)
 {
     const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
     const size_t states = gg_model_keeps(m) & GG_KEEPS_STATES ? 128 : 0;
-    return 32 + (size_t)gg_model_n_places(m) *
-                    (64 + states + (m->hp.n_expert ? experts : 0));
+    const size_t streams = m->arch->order == GG_ORDER_ALTUP ? 192 : 0;
+    const size_t inputs = m->hp.n_per_layer ? 16 : 0;
+    return 96 +
+           (size_t)gg_model_n_places(m) * (64 + states + streams + inputs +
+                                           (m->hp.n_expert ? experts : 0));
 }

@@ -8,6 +8,9 @@
 struct gg_model_across {
     struct gguf_tensor *value; /* RWKV-7: the first layer's values [E, N] */
     struct gguf_tensor *first; /* what the first layer reads [E, N] */
+    /* keys and values that layers of a sight saw last */
+    struct gguf_tensor *k[GG_N_SIGHTS], *v[GG_N_SIGHTS];
+    struct gguf_tensor *inputs; /* of all layers, [n, n_layer, N] */
 };
 
 /* Where one builds: in a layer of a pass. */
@@ -76,6 +79,38 @@ struct gguf_tensor *gg_model_scaled(const struct gg_model_at *at,
 /* Queries x [d, h, N] times their temperature, in layers that have one. */
 struct gguf_tensor *gg_model_tempered(const struct gg_model_at *at,
                                       struct gguf_tensor *x);
+
+/* ---- build.c ---- */
+
+/* Is it the last layer that is computed? From its mixer's result on only those
+ * columns count that are wanted: those of x. */
+bool gg_model_is_last(const struct gg_model_at *at);
+struct gguf_tensor *gg_model_wanted(const struct gg_model_at *at,
+                                    struct gguf_tensor *x);
+
+/* ---- per_layer.c: inputs that layers have of their own ---- */
+
+/* Of all layers, [n, n_layer, N], of embeddings x; NULL: there are none. */
+struct gguf_tensor *gg_model_layer_inputs(const struct gg_model_at *at,
+                                          struct gguf_tensor *x);
+/* What a layer adds to the stream, which is x, for its own; NULL: nothing. */
+struct gguf_tensor *gg_model_layer_input(const struct gg_model_at *at,
+                                         struct gguf_tensor *x);
+
+/* ---- altup.c: layers on several streams ---- */
+
+enum { GG_ALTUP_STREAMS = 4 };
+
+/* Streams of embeddings x. */
+void gg_altup_begin(const struct gg_model_at *at, struct gguf_tensor *x,
+                    struct gguf_tensor *h[GG_ALTUP_STREAMS]);
+/* A layer; false: the last one of a pass without outputs. */
+bool gg_altup_layer(const struct gg_model_at *at,
+                    struct gguf_tensor *h[GG_ALTUP_STREAMS]);
+/* What they are together. */
+struct gguf_tensor *
+gg_altup_end(const struct gg_model_at *at,
+             struct gguf_tensor *const h[GG_ALTUP_STREAMS]);
 
 /* ---- mixers ---- */
 

@@ -63,9 +63,29 @@ static tensor *sub_norm(const struct gg_model_at *at, tensor *x)
                : x;
 }
 
+/* Quantile 0.95 of a normal distribution: one gate of twenty counts (Gemma 3n's
+ * first layers; You et al., arXiv 2506.06644). */
+#define SPARSE_ABOVE 1.6448533535003662f
+
+/* What gates are above their mean and so many deviations. */
+static tensor *sparse(const struct gg_model_at *at, tensor *gate)
+{
+    struct gguf_ctx *c = at->c;
+    if (!gate)
+        return NULL;
+    const float n = (float)gate->ne[0];
+    gate = gguf_op_sub(c, gate, gguf_op_mean(c, gate));
+    tensor *var = gguf_op_sum_rows(c, gguf_op_sqr(c, gate));
+    tensor *dev = gguf_op_sqrt(c, gguf_op_scale(c, var, 1 / (n - 1)));
+    dev = gguf_op_scale(c, dev, SPARSE_ABOVE);
+    return gguf_op_relu(c, gguf_op_sub(c, gate, dev));
+}
+
 static tensor *gated(const struct gg_model_at *at, tensor *x)
 {
     tensor *gate = gg_model_linear(at, GG_W_FFN_GATE, x);
+    if (at->layer->sparse)
+        gate = sparse(at, gate);
     tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
     tensor *y = gg_model_activated(at, gate, up, at->layer->clamp_shexp);
     return gg_model_linear(at, GG_W_FFN_DOWN, sub_norm(at, y));
@@ -134,13 +154,25 @@ bool gg_ffn_builds(const struct gguf_model *m, const struct gg_model_layer *l)
            (l->ffn == GG_FFN_PLAIN ? has_alone(act) : act->gated != NULL);
 }
 
+/* Experts and a dense part beside them, which reads x. */
+static tensor *beside(const struct gg_model_at *at, tensor *x)
+{
+    tensor *y = ffns[at->layer->ffn](at, x);
+    tensor *z = gg_moe(at, gg_model_norm_if(at, GG_W_PRE_NORM_2, at->sum));
+    return gguf_op_add(at->c, gg_model_norm_if(at, GG_W_POST_NORM_1, y),
+                       gg_model_norm_if(at, GG_W_POST_NORM_2, z));
+}
+
 tensor *gg_model_feed_forward(const struct gg_model_at *at, tensor *x)
 {
-    const bool beside = at->arch->order == GG_ORDER_BESIDE;
-    if (!at->layer->moe || beside)
+    const bool on_input = at->arch->order == GG_ORDER_BESIDE;
+    if (!at->layer->moe || on_input)
         return ffns[at->layer->ffn](at, x);
+    if (at->arch->moe.beside == GG_BESIDE_NORMED)
+        return beside(at, x);
     tensor *y = gg_moe(at, x);
-    if (!at->arch->moe.beside || !gg_weight_at(at, GG_W_FFN_UP))
+    if (at->arch->moe.beside == GG_BESIDE_NOTHING ||
+        !gg_weight_at(at, GG_W_FFN_UP))
         return y;
     y = gguf_op_add(at->c, ffns[at->arch->ffn](at, x), y);
     return gguf_op_scale(at->c, y, 0.70710678118654752f);

@@ -436,6 +436,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     GG_TRY(gg_hparams_check_windows(&r));
     GG_TRY(gg_hparams_check_latent(&r));
     GG_TRY(gg_hparams_check_heads(&r));
+    GG_TRY(gg_hparams_check_shared(&r));
     GG_TRY(gg_hparams_check_wkv(&r));
     GG_TRY(gg_hparams_check_rope(&r));
     GG_TRY(gg_hparams_check_parts(&r));

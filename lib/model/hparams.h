@@ -47,13 +47,15 @@ struct gg_model_layer {
     GG_HP_IN_LAYER_##WHERE(GG_HP_C_##KIND, FIELD)
     GG_HPARAM_LIST(X)
 #undef X
-    uint8_t mixer;         /* enum gg_model_mixer */
-    uint8_t ffn;           /* enum gg_ffn: of a dense part; GG_FFN_NONE */
-    bool moe;              /* it has experts instead */
-    bool drafts;           /* it is of the last, which are not evaluated */
-    bool ropes;            /* positions turn its queries and keys */
-    bool tempers;          /* its queries have a temperature */
-    uint8_t sight;         /* enum gg_hparams_sight */
+    uint8_t mixer; /* enum gg_model_mixer */
+    uint8_t ffn;   /* enum gg_ffn: of a dense part; GG_FFN_NONE */
+    bool moe;      /* it has experts instead */
+    bool drafts;   /* it is of the last, which are not evaluated */
+    bool ropes;    /* positions turn its queries and keys */
+    bool tempers;  /* its queries have a temperature */
+    uint8_t sight; /* enum gg_hparams_sight */
+    bool reads;  /* keys of the last layer that keeps some and sees as much */
+    bool sparse; /* only gates far above their mean count */
     uint32_t dim_k, dim_v; /* elements of a key and of a value of a head */
     float score_scale;     /* of attention */
 };

@@ -58,6 +58,7 @@ void gg_hparams_fill_scales(struct gg_hparams_reader *r);
 /* windows.c: what tokens of each layer see, and how positions turn there: after
  * numbers of layers are read, and after the rotary embedding of full layers. */
 enum gguf_status gg_hparams_check_windows(struct gg_hparams_reader *r);
+enum gguf_status gg_hparams_check_shared(struct gg_hparams_reader *r);
 enum gguf_status gg_hparams_check_window_rope(struct gg_hparams_reader *r);
 
 /* layers.c: what each layer is. */

@@ -145,6 +145,8 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
     const struct gg_arch *a = r->arch;
     struct gg_hparams *hp = r->hp;
     hp->act = act_of(a, hp);
+    if (!hp->has[GG_HP_n_per_layer])
+        hp->n_per_layer = a->per_layer;
     hp->eps = a->norm == GG_NORM_LAYER ||
                       (a->norm == GG_NORM_EITHER && !hp->norm_rms_eps)
                   ? hp->norm_eps
@@ -157,8 +159,10 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
         l->ropes = ropes(a, hp, il);
         l->tempers = hp->temper.scale != 0 &&
                      !(a->temper == GG_TEMPER_STILL && l->ropes);
+        l->sparse = il < a->sparse;
         l->ffn = a->ffn == GG_FFN_EITHER ? ffn_by_weights(r, il) : a->ffn;
-        if ((l->moe && a->order != GG_ORDER_BESIDE) ||
+        if ((l->moe && a->order != GG_ORDER_BESIDE &&
+             a->moe.beside != GG_BESIDE_NORMED) ||
             (gg_arch_mixes(a) && !l->n_ff))
             l->ffn = GG_FFN_NONE;
     }
@@ -226,7 +230,8 @@ static void head_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->q = z->n_head * z->head;
     z->k = z->n_head_kv * z->head;
     z->v = z->n_head_kv * z->head_v;
-    z->rot = known(hp->n_rot);
+    z->rot = known(a->window.full_half ? GG_MAX(hp->n_rot, hp->n_rot_swa)
+                                       : hp->n_rot);
     z->nope = known(z->head - z->rot);
     z->qk_0 = z->head;
     z->qk_q1 = a->qk.form == GG_QK_HEADS ? z->n_head : 1;
@@ -283,7 +288,7 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     /* nor PLaMo 2's for its rank of time steps */
     if (l->mixer == GG_MIX_PLAMO_MAMBA)
         z->rank_q = fmax(64, floor(z->embd / 16));
-    z->per_layer = altup ? 256 : known(hp->n_per_layer);
+    z->per_layer = known(hp->n_per_layer);
     z->n_layer = known(hp->n_layer);
     z->streams = altup ? 4 : known(hp->n_streams);
     z->types = known(hp->n_types);

@@ -92,8 +92,13 @@ static struct qkv project(const struct gg_model_at *at, tensor *x)
         return y;
     }
     y.q = queries(at, x, &y.gate);
+    if (l->reads)
+        return y;
     y.k = clamped(at, gg_model_linear(at, GG_W_ATTN_K, x));
-    y.v = clamped(at, gg_model_linear(at, GG_W_ATTN_V, x));
+    y.v = gg_weight_at(at, GG_W_ATTN_V)
+              ? clamped(at, gg_model_linear(at, GG_W_ATTN_V, x))
+              : y.k;
+    y.v = heads(at, y.v, l->dim_v, l->n_head_kv);
     y.k = heads(at, wide_norm(at, GG_W_WIDE_K_NORM, y.k), l->dim_k,
                 l->n_head_kv);
     return y;
@@ -235,6 +240,23 @@ static tensor *through_gate(const struct gg_model_at *at, tensor *taken,
     return gguf_op_mul(at->c, taken, gate);
 }
 
+/* Keys and values that tokens see: of the layer, or of an earlier one. */
+static void see(const struct gg_model_at *at, struct qkv *y)
+{
+    const struct gg_model_pass *p = at->p;
+    const struct gg_model_layer *l = at->layer;
+    tensor **k = &at->across->k[l->sight], **v = &at->across->v[l->sight];
+    if (!l->reads) {
+        y->k = placed(at, GG_W_ATTN_K_NORM, y->k);
+        if (at->arch->qk.value)
+            y->v = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, y->v);
+        *k = gg_model_seen(at, p->keys.k, y->k, l->dim_k, l->n_head_kv);
+        *v = gg_model_seen(at, p->keys.v, y->v, l->dim_v, l->n_head_kv);
+    }
+    y->k = *k;
+    y->v = *v;
+}
+
 tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -242,9 +264,7 @@ tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
     const struct gg_model_layer *l = at->layer;
     struct qkv y = project(at, x);
     y.q = gg_model_tempered(at, placed(at, GG_W_ATTN_Q_NORM, y.q));
-    y.k = placed(at, GG_W_ATTN_K_NORM, y.k);
-    y.k = gg_model_seen(at, p->keys.k, y.k, l->dim_k, l->n_head_kv);
-    y.v = gg_model_seen(at, p->keys.v, y.v, l->dim_v, l->n_head_kv);
+    see(at, &y);
     y.q = gg_model_in_pass(at, y.q, l->dim_k, l->n_head);
     tensor *taken = gguf_op_attention_sinks(
         c, y.q, y.k, y.v, p->keys.mask[l->sight],

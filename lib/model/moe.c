@@ -74,8 +74,13 @@ static bool normalises(const struct gg_model_at *at)
 /* What the router reads, of x, which the experts do. */
 static tensor *routed(const struct gg_model_at *at, tensor *x)
 {
+    struct gguf_ctx *c = at->c;
     switch ((enum gg_model_router)at->arch->moe.router) {
     case GG_ROUTER_LAYER: return at->in;
+    case GG_ROUTER_SUM:
+        x = gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, at->sum);
+        x = gguf_op_scale(c, x, 1 / sqrtf((float)at->m->hp.n_embd));
+        return gguf_op_mul(c, x, gg_weight_at(at, GG_W_ROUTER_SCALE));
     default: return x;
     }
 }

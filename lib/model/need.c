@@ -202,6 +202,19 @@ static void put_first(struct gg_model_needs *n)
             n->weight[shared[i]] = GG_MUST;
 }
 
+/* Layers that read another's keys may have matrices for some. */
+static void put_own(struct gg_model_needs *n, const struct gg_arch *a,
+                    const struct gg_model_layer *l)
+{
+    static const enum gg_weight own[] = { GG_W_ATTN_K, GG_W_ATTN_V,
+                                          GG_W_ATTN_K_NORM };
+    if (a->qkv == GG_QKV_NO_V)
+        set(n, GG_W_ATTN_K, GG_MUST);
+    for (size_t i = 0; l->reads && i < GG_LEN(own); i++)
+        if (n->weight[own[i]])
+            set(n, own[i], GG_MAY);
+}
+
 /* ---- the feed-forward part ---- */
 
 LIST(w_ffn_gated, N(FFN_GATE), N(FFN_UP), N(FFN_DOWN));
@@ -224,6 +237,8 @@ LIST(w_moe_plain, N(ROUTER), N(UP_EXPS), N(DOWN_EXPS));
 LIST(w_moe_fused, M(GATE_UP_EXPS));
 LIST(w_moe_bias, N(ROUTER_B), N(GATE_EXPS_B), N(UP_EXPS_B), N(DOWN_EXPS_B),
      M(GATE_UP_EXPS_B));
+LIST(w_router_sum, N(ROUTER_SCALE));
+LIST(w_beside, N(PRE_NORM_2), N(POST_NORM_1), N(POST_NORM_2));
 LIST(w_shared_gated, N(GATE_SHARED), N(UP_SHARED), N(DOWN_SHARED));
 LIST(w_shared_plain, N(UP_SHARED), N(DOWN_SHARED));
 
@@ -255,6 +270,10 @@ static void put_moe(struct gg_model_needs *n, const struct gg_arch *a,
     set(n, GG_W_ROUTER_SELECT_B, moe->select_b);
     if (has_shared(moe, hp))
         put(n, moe->plain ? w_shared_plain : w_shared_gated);
+    if (moe->router == GG_ROUTER_SUM)
+        put(n, w_router_sum);
+    if (moe->beside == GG_BESIDE_NORMED)
+        put(n, w_beside);
     if (moe->shared_gate)
         set(n, GG_W_ROUTER_SHARED, GG_MUST);
 }
@@ -301,7 +320,11 @@ LIST(w_longrope, M(ROPE_LONG), M(ROPE_SHORT));
 LIST(w_nextn, M(NEXTN_PROJ), M(NEXTN_ENORM), M(NEXTN_HNORM), M(NEXTN_EMBD),
      M(NEXTN_HEAD), M(NEXTN_NORM));
 
-static void put_top(struct gg_model_needs *n, const struct gg_arch *a)
+LIST(w_inputs, N(PER_LAYER_EMBD), N(PER_LAYER_PROJ), N(PER_LAYER_NORM));
+LIST(w_input, N(INP_GATE), N(INP_PROJ), N(INP_NORM));
+
+static void put_top(struct gg_model_needs *n, const struct gg_arch *a,
+                    const struct gg_hparams *hp)
 {
     static const uint8_t output[GG_N_OUTPUTS] = {
         [GG_OUTPUT_TIED] = GG_MAY, [GG_OUTPUT_OWN] = GG_MUST
@@ -322,6 +345,8 @@ static void put_top(struct gg_model_needs *n, const struct gg_arch *a)
     set(n, GG_W_ROPE_FREQS, a->freqs);
     if (a->longrope)
         put(n, w_longrope);
+    if (hp->n_per_layer)
+        put(n, w_inputs);
     if (a->order == GG_ORDER_STREAMS)
         for (unsigned id = GG_W_OUTPUT_HC_FN; id <= GG_W_OUTPUT_HC_SCALE; id++)
             set(n, (enum gg_weight)id, GG_MUST);
@@ -334,7 +359,7 @@ void gg_model_needs_weights(const struct gg_arch *a,
 {
     memset(n, 0, sizeof *n);
     if (!l) {
-        put_top(n, a);
+        put_top(n, a, hp);
         return;
     }
     if (l->mixer != GG_MIX_NONE) {
@@ -342,6 +367,7 @@ void gg_model_needs_weights(const struct gg_arch *a,
         if (a->first_bare && l == hp->layer)
             set(n, (enum gg_weight)a->mix_norm.pre, GG_MAY);
         put_mixer(n, a, hp, l->mixer);
+        put_own(n, a, l);
         if (l == hp->layer)
             put_first(n);
     }
@@ -351,9 +377,14 @@ void gg_model_needs_weights(const struct gg_arch *a,
         if (l->mixer == GG_MIX_NONE && a->order == GG_ORDER_SINGLE)
             put_norms(n, a, &a->mix_norm);
     }
+    if (hp->n_per_layer)
+        put(n, w_input);
+    set(n, GG_W_LAYER_OUT_SCALE, a->layer_scale);
     put_scope(n, a->more, true);
     if (!l->drafts)
         return;
+    if (l->ffn == GG_FFN_NONE) /* they may be dense where others are not */
+        put(n, ffn_lists[a->ffn]);
     for (unsigned id = 0; id < GG_N_WEIGHTS; id++)
         if (n->weight[id])
             n->weight[id] = GG_MAY;

@@ -413,8 +413,8 @@ enum gg_model_role {
     X(ALTUP_ROUTER, "altup_router.weight", LAYER, MATRIX, NONE, z->embd,      \
       z->streams)                                                             \
     X(ALTUP_NORM, "altup_router_norm.weight", LAYER, VECTOR, NONE, z->embd)   \
-    X(LAUREL_L, "laurel_l.weight", LAYER, MATRIX, NONE, z->embd, z->any)      \
-    X(LAUREL_R, "laurel_r.weight", LAYER, MATRIX, NONE, z->any, z->embd)      \
+    X(LAUREL_L, "laurel_l.weight", LAYER, MATRIX, NONE, z->embd, 64)          \
+    X(LAUREL_R, "laurel_r.weight", LAYER, MATRIX, NONE, 64, z->embd)          \
     X(LAUREL_NORM, "laurel_post_norm.weight", LAYER, VECTOR, NONE, z->embd)   \
     X(IDX_K_NORM, "indexer.k_norm.weight", LAYER, VECTOR, NONE, z->idx)       \
     X(IDX_K_NORM_B, "indexer.k_norm.bias", LAYER, VECTOR, NONE, z->idx)       \

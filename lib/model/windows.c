@@ -1,5 +1,6 @@
 /* windows.c - layers whose tokens see a window of the others: which they are,
- * how far they see, and how positions turn there
+ * how far they see, and how positions turn there; layers that read the keys of
+ * an earlier one
  */
 #include "config.h"
 #include "model/hparams_int.h"
@@ -72,6 +73,32 @@ enum gguf_status gg_hparams_check_windows(struct gg_hparams_reader *r)
         if (flags ? l->window_pattern != 0
                   : is_window((enum gg_model_window)w->rule, period, il))
             l->sight = GG_SEES_WINDOW;
+    }
+    return GGUF_OK;
+}
+
+/* ---- whose keys ---- */
+
+enum gguf_status gg_hparams_check_shared(struct gg_hparams_reader *r)
+{
+    struct gg_hparams *hp = r->hp;
+    const struct gg_model_layer *last[GG_N_SIGHTS] = { NULL };
+    uint32_t n = r->arch->own_keys ? r->arch->own_keys : hp->n_layer;
+    if (hp->has[GG_HP_n_shared_kv])
+        n = hp->n_layer - hp->n_shared_kv;
+    for (uint32_t il = 0; il < hp->n_layer; il++) {
+        struct gg_model_layer *l = &hp->layer[il];
+        const struct gg_model_layer *of = last[l->sight];
+        l->reads = il >= n;
+        if (!l->reads)
+            last[l->sight] = l;
+        else if (!of || of->n_head_kv != l->n_head_kv)
+            return gg_hparams_fault(r, gg_hparams_find(r, GG_HP_n_shared_kv),
+                                    GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
+                                    "%s: layer %" PRIu32
+                                    " finds no keys of %" PRIu32
+                                    " heads in the first %" PRIu32 " layers",
+                                    r->key, il, l->n_head_kv, n);
     }
     return GGUF_OK;
 }

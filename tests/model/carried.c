@@ -104,15 +104,16 @@ static bool wants_digest(const struct carrying *c)
 
 static void carry_one(void *user)
 {
-    enum { ROWS = SKELETON_TOKENS, WIDTH = SKELETON_VOCAB };
+    enum { ROWS = SKELETON_TOKENS };
+    const size_t width = skeleton_width(&theirs);
     struct carrying *c = user;
     char path[4400];
     if (wants_digest(c)) {
-        float *x = read_outputs(theirs.name, ROWS * WIDTH);
+        float *x = read_outputs(theirs.name, ROWS * width);
         if (x) {
             theirs.n_rows = ROWS;
-            theirs.width = WIDTH;
-            skeleton_digest(x, ROWS, WIDTH, theirs.sum);
+            theirs.width = width;
+            skeleton_digest(x, ROWS, width, theirs.sum);
         }
         c->bad |= !x;
         free(x);

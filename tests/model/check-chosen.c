@@ -3,6 +3,7 @@
  */
 #include "config.h"
 #include "base/compiler.h"
+#include "tests/model/seen.h"
 #include "tests/model/vary_tap.h"
 
 #include <math.h>
@@ -188,11 +189,17 @@ static void warmer(void)
     vary_gain("blk.3.attn_q", 1 + 0.1 * log(3));
 }
 
+/* One expert a token, as published models have. */
+static void one_used(void)
+{
+    vary_u32(".expert_used_count", 1);
+}
 static void check_llama4(void)
 {
     enum { N = VARY_N, V = VARY_V };
     static float late[N * V], early[N * V], other[N * V];
     struct gguf_error err;
+    vary_counts("llama4", NULL, one_used, "one expert a token");
     vary_same("llama4", experts_127, experts_127_twice, 1e-9,
               "heads are normed where they turn");
     vary_counts("llama4", NULL, still_twice, "and nowhere else");
@@ -434,8 +441,45 @@ static void check_odd(void)
                  "'blk.1.attn_norm.weight' is missing");
 }
 
+/* ---- layers that draft ---- */
+
+/* One more layer, dense where others have experts. */
+static void draft(void)
+{
+    struct gen *g = &vary_model.g;
+    const size_t n = g->n;
+    vary_u32(".block_count", 6);
+    vary_u32(".nextn_predict_layers", 1);
+    for (size_t i = 0; i < n; i++) {
+        const struct gen_tensor t = g->t[i];
+        if (!strncmp(t.name, "blk.0.", 6))
+            gen_tensor(g, t.ne[0], t.n_dims > 1 ? t.ne[1] : 0, "blk.5.%s",
+                       t.name + 6);
+    }
+    gen_tensor(g, 2 * E, E, "blk.5.nextn.eh_proj.weight");
+    gen_tensor(g, E, 0, "blk.5.nextn.enorm.weight");
+    gen_tensor(g, E, 0, "blk.5.nextn.hnorm.weight");
+}
+
+static void check_draft(void)
+{
+    static struct seen s;
+    size_t size;
+    if (!skeleton_open(&vary_model, "exaone-moe"))
+        abort();
+    draft();
+    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
+    seen_in(file, size, NULL, &s);
+    ok(s.n_error == 0 && s.n_warning == 0,
+       "exaone-moe: a dense layer that drafts is as it must be: %s", s.codes);
+    free(file);
+    skeleton_close(&vary_model);
+    vary_same("exaone-moe", NULL, draft, 0, "and is not computed");
+}
+
 int main(void)
 {
+    check_draft();
     check_experts();
     check_llama4();
     check_gates();

@@ -505,8 +505,36 @@ static void rot_15(void)
     vary_u32(".rope.dimension_count", 30);
 }
 
+/* Factors of as many pairs as windows turn: full layers take the first. */
+static void more_factors(float last)
+{
+    static float v[16];
+    vary_u32(".rope.dimension_count", 16);
+    vary_u32(".rope.dimension_count_swa", 32);
+    gen_tensor(&vary_model.g, 16, 0, "rope_freqs.weight");
+    for (int i = 0; i < 16; i++)
+        v[i] = i < 4 ? 1.5f : last;
+    vary_values("rope_freqs.weight", v);
+}
+static void factors_1(void)
+{
+    more_factors(1);
+}
+static void factors_2(void)
+{
+    more_factors(2);
+}
+static void no_factors(void)
+{
+    vary_u32(".rope.dimension_count", 16);
+    vary_u32(".rope.dimension_count_swa", 32);
+}
+
 static void check_places(void)
 {
+    vary_same("step35", factors_1, factors_2, 0,
+              "a quarter of the factors for full layers");
+    vary_counts("step35", factors_1, no_factors, "which count");
     vary_same("cohere2", all_full, full_100, 0, "full layers do not turn");
     vary_same("exaone-moe", all_full, full_100, 0, "full layers do not turn");
     vary_counts("cohere2moe", all_full, full_100, "but leading ones do");

@@ -27,6 +27,7 @@ static const char *const experts[] = { GG_EXPERTS_LIST(X) };
 static const char *const gatings[] = { GG_GATING_LIST(X) };
 static const char *const expert_ffs[] = { GG_EXPERT_FF_LIST(X) };
 static const char *const routers[] = { GG_ROUTER_LIST(X) };
+static const char *const besides[] = { GG_BESIDE_LIST(X) };
 static const char *const shareds[] = { GG_SHARED_LIST(X) };
 static const char *const outputs[] = { GG_OUTPUT_LIST(X) };
 static const char *const embd_scales[] = { GG_EMBD_SCALE_LIST(X) };
@@ -122,12 +123,14 @@ static void attention(struct cell *c, const struct gg_arch *a)
     add_if(c, a->qk.turned, "where positions turn");
     if (a->qk.not_at)
         add(c, "none with %u experts", a->qk.not_at);
+    if (a->own_keys)
+        add(c, "of %u layers unless given", a->own_keys);
     add_if(c, a->head_rot, "heads as wide as positions unless given");
     if (a->scale)
         add(c, "scale %s%s", scales[a->scale],
             a->yarn_both ? ", of positions, too" : "");
     if (a->scale_at)
-        add(c, "%u layers", a->scale_at);
+        add(c, "that of %u layers", a->scale_at);
     add(c, "%s", gates[a->gate]);
     if (a->sinks)
         add(c, "sinks%s", use(a->sinks));
@@ -177,6 +180,8 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
     add(c, "%s", acts[a->act]);
     if (a->ffn_b)
         add(c, "biases%s", use(a->ffn_b));
+    if (a->sparse)
+        add(c, "%u sparse layers", a->sparse);
     if (!m->where)
         return;
     add(c, "experts: %s", experts[m->where]);
@@ -195,12 +200,17 @@ static void feed_forward(struct cell *c, const struct gg_arch *a)
     add_if(c, m->shared_gate, "with a sigmoid gate");
     add_if(c, m->mean, "the mean of both");
     add(c, "%s", routers[m->router]);
+    add(c, "%s", besides[m->beside]);
 }
 
 static void ends(struct cell *c, const struct gg_arch *a)
 {
     if (a->embd_scale)
         add(c, "embeddings %s", embd_scales[a->embd_scale]);
+    if (a->per_layer)
+        add(c, "inputs of layers, %u wide unless given", a->per_layer);
+    if (a->layer_scale)
+        add(c, "layers' results scaled%s", use(a->layer_scale));
     if (a->embd_norm)
         add(c, "a norm of embeddings%s", use(a->embd_norm));
     if (a->types)

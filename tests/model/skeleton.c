@@ -36,6 +36,36 @@ size_t skeleton_names(char (*names)[64], size_t max)
     return n;
 }
 
+/* A number of the model's architecture, or 0. */
+static size_t number(const struct skeleton *s, const char *key)
+{
+    char name[128];
+    struct gguf_str arch;
+    uint64_t v;
+    if (gguf_kv_get_str(gguf_meta_find(s->g.meta, "general.architecture"),
+                        &arch, NULL) != GGUF_OK)
+        return 0;
+    snprintf(name, sizeof name, "%.*s.%s", (int)arch.size, arch.data, key);
+    return gguf_kv_get_uint(gguf_meta_find(s->g.meta, name), &v, NULL) ==
+                   GGUF_OK
+               ? (size_t)v
+               : 0;
+}
+
+size_t skeleton_width(const struct skeleton *s)
+{
+    return number(s,
+                  strcmp(s->run, "embed") ? "vocab_size" : "embedding_length");
+}
+
+void skeleton_tokens_of(const struct skeleton *s,
+                        gguf_token tok[SKELETON_TOKENS])
+{
+    const size_t n = number(s, "vocab_size");
+    for (int i = 0; i < SKELETON_TOKENS; i++)
+        tok[i] = (i * 37 + 11) % (int)(n ? n : SKELETON_VOCAB);
+}
+
 void skeleton_tokens(gguf_token tok[SKELETON_TOKENS])
 {
     for (int i = 0; i < SKELETON_TOKENS; i++)

@@ -52,6 +52,12 @@ bool skeleton_open(struct skeleton *s, const char *name);
 void skeleton_close(struct skeleton *s);
 void skeleton_tokens(gguf_token tok[SKELETON_TOKENS]);
 
+/* The same of a model with fewer than SKELETON_VOCAB tokens, modulo their
+ * number, and how many outputs a token has: logits, or states. */
+void skeleton_tokens_of(const struct skeleton *s,
+                        gguf_token tok[SKELETON_TOKENS]);
+size_t skeleton_width(const struct skeleton *s);
+
 /* What a text says, but for the digest. */
 bool skeleton_same(const struct skeleton *a, const struct skeleton *b);
 void skeleton_print(const struct skeleton *s, FILE *to);

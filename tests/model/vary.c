@@ -133,8 +133,9 @@ bool vary_part(const char *name, vary_fn *change, uint32_t n_ctx, size_t from,
         change();
     void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
     p.n_ctx = n_ctx;
-    skeleton_tokens(tok);
+    skeleton_tokens_of(&vary_model, tok);
     memset(want, 1, sizeof want);
+    memset(out, 0, (to - from) * VARY_V * sizeof *out);
     for (size_t i = from; i < to; i++)
         pos[i] = first + (int32_t)i;
     b.n = to - from;

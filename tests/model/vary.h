@@ -40,8 +40,8 @@ void vary_values(const char *name, const float *v);
 /* ---- outputs ---- */
 
 /* Logits or states of a changed model of that name, of n_tok tokens in a
- * context, [n_tok][VARY_V]; change may be NULL. false: err says why it cannot
- * be opened. */
+ * context, [n_tok][VARY_V], or less of that where there are fewer outputs;
+ * change may be NULL. false: err says why it cannot be opened. */
 bool vary_outputs(const char *name, vary_fn *change, uint32_t n_ctx,
                   size_t n_tok, float *out, struct gguf_error *err);
 

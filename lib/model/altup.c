@@ -1,0 +1,130 @@
+/* altup.c - layers on four streams, of which one is computed with and the
+ * others follow (AltUp, Baykal et al., arXiv 2301.13310), with a low-rank
+ * branch beside attention (Laurel, Menghani et al., arXiv 2411.07501), as in
+ * Gemma 3n
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+#include <math.h>
+
+typedef struct gguf_tensor tensor;
+
+enum { N = GG_ALTUP_STREAMS };
+
+/* Row i of x [n, N], [1, N]. */
+static tensor *row(const struct gg_model_at *at, tensor *x, int64_t i)
+{
+    return x ? gguf_op_view_2d(at->c, x, 1, x->ne[1], x->nb[1],
+                               (uint64_t)(i * x->nb[0]))
+             : NULL;
+}
+
+/* Lengths of columns, [1, N]. */
+static tensor *length(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    return gguf_op_sqrt(c, gguf_op_sum_rows(c, gguf_op_sqr(c, x)));
+}
+
+/* x through matrix i of a weight of several, as long as y then. */
+static tensor *as_long(const struct gg_model_at *at, enum gg_weight id,
+                       int64_t i, tensor *x, tensor *y)
+{
+    struct gguf_ctx *c = at->c;
+    tensor *all = gg_weight_at(at, id);
+    tensor *w = gguf_op_view_2d(c, all, all->ne[0], all->ne[1], all->nb[1],
+                                (uint64_t)(i * all->nb[2]));
+    x = gguf_op_matmul(c, w, x);
+    return gguf_op_mul(c, x, gguf_op_div(c, length(at, y), length(at, x)));
+}
+
+void gg_altup_begin(const struct gg_model_at *at, tensor *x, tensor *h[N])
+{
+    h[0] = x;
+    for (int j = 1; j < N; j++)
+        h[j] = as_long(at, GG_W_ALTUP_PROJ, j - 1, x, x);
+}
+
+tensor *gg_altup_end(const struct gg_model_at *at, tensor *const h[N])
+{
+    tensor *sum = h[0];
+    for (int j = 1; j < N; j++)
+        sum = gguf_op_add(at->c, sum,
+                          as_long(at, GG_W_ALTUP_UNEMBD, j - 1, h[j], h[0]));
+    return gguf_op_scale(at->c, sum, 1.0f / N);
+}
+
+/* What the coefficients of a layer are made of, [N, tokens]. */
+static tensor *modality(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    x = gg_model_normed(at, GG_NORM_RMS, GG_W_ALTUP_NORM, x);
+    x = gguf_op_scale(c, x, 1 / (float)at->m->hp.n_embd);
+    return gguf_op_tanh(c, gg_model_linear(at, GG_W_ALTUP_ROUTER, x));
+}
+
+/* What streams will be, by what they are. */
+static void predict(const struct gg_model_at *at, tensor *const h[N],
+                    tensor *p[N])
+{
+    struct gguf_ctx *c = at->c;
+    tensor *all = gg_model_linear(at, GG_W_ALTUP_PREDICT, modality(at, h[0]));
+    for (int b = 0; b < N; b++) {
+        p[b] = h[b];
+        for (int a = 0; a < N; a++)
+            p[b] = gguf_op_add(c, p[b],
+                               gguf_op_mul(c, h[a], row(at, all, N * b + a)));
+    }
+}
+
+/* What they are, now that the first one is x. */
+static void correct(const struct gg_model_at *at, tensor *const p[N],
+                    tensor *x, tensor *h[N])
+{
+    struct gguf_ctx *c = at->c;
+    tensor *all = gg_model_linear(at, GG_W_ALTUP_CORRECT, modality(at, x));
+    tensor *off = gguf_op_sub(c, x, p[0]);
+    for (int b = 0; b < N; b++) { /* (1 + coefficient) times what was off */
+        tensor *more = gguf_op_mul(c, off, row(at, all, b));
+        h[b] = gguf_op_add(c, gguf_op_add(c, p[b], off), more);
+    }
+}
+
+static tensor *laurel(const struct gg_model_at *at, tensor *x)
+{
+    tensor *y = gg_model_linear(at, GG_W_LAUREL_R,
+                                gg_model_linear(at, GG_W_LAUREL_L, x));
+    y = gg_model_normed(at, GG_NORM_RMS, GG_W_LAUREL_NORM, y);
+    return gguf_op_add(at->c, x, y);
+}
+
+bool gg_altup_layer(const struct gg_model_at *at, tensor *h[N])
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_arch *a = at->arch;
+    tensor *p[N];
+    predict(at, h, p);
+    tensor *x = gg_model_norm_if(at, a->mix_norm.pre, p[0]);
+    tensor *y = gg_model_mix_attention(at, x);
+    if (gg_model_is_last(at)) {
+        if (!at->p->n_out)
+            return false;
+        y = gg_model_wanted(at, y);
+        x = gg_model_wanted(at, x);
+        for (int b = 0; b < N; b++)
+            p[b] = gg_model_wanted(at, p[b]);
+    }
+    tensor *beside = laurel(at, x);
+    y = gg_model_linear(at, GG_W_ATTN_OUT, y);
+    y = gguf_op_add(c, p[0], gg_model_norm_if(at, a->mix_norm.post, y));
+    x = gguf_op_scale(c, gguf_op_add(c, y, beside), sqrtf(0.5f));
+    y = gg_model_feed_forward(at, gg_model_norm_if(at, a->ffn_norm.pre, x));
+    x = gguf_op_add(c, x, gg_model_norm_if(at, a->ffn_norm.post, y));
+    correct(at, p, x, h);
+    y = gg_model_layer_input(
+        at, gguf_op_mul(c, h[0], gg_weight_at(at, GG_W_ALTUP_SCALE)));
+    for (int j = 1; j < N; j++)
+        h[j] = gguf_op_add(c, h[j], y);
+    return true;
+}
