@@ -205,7 +205,9 @@ static const struct gg_arch rows[] = {
              "llama.cpp's have none" },
     { .name = "qwen3", .runs = true, LLAMA, NEOX, HEAD_NORM },
     { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM,
-      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, MORE(KM(n_deepstack)) },
+      .rope = GGUF_ROPE_IMROPE, .rope_axes = true, MORE(KM(n_deepstack)),
+      .odd = "pairs of no section do not turn in texts; the definition turns "
+             "them by time, unlike llama.cpp" },
     { .name = "refact", .runs = true,
       LLAMA, NO_ROPE, FREQS, .alibi = 8, .out_b = GG_MAY,
       .ffn_b = GG_MAY,

@@ -237,7 +237,9 @@ static const struct gg_arch rows[] = {
       .moe = MOE_ALL(MUST, KEY_OR_PART) },
     { .name = "qwen3vlmoe", .runs = true, LLAMA, HEAD_NORM,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true,
-      .moe = MOE_ALL(MUST, KEY_OR_PART), MORE(KM(n_deepstack)) },
+      .moe = MOE_ALL(MUST, KEY_OR_PART), MORE(KM(n_deepstack)),
+      .odd = "pairs of no section do not turn in texts; the definition turns "
+             "them by time, unlike llama.cpp" },
     { .name = "rnd1", .runs = true, LLAMA, NEOX, HEAD_NORM, .no_causal = true,
       .no_memory = true, .moe = MOE_ALL(MUST, KEY_OR_PART) },
     { .name = "smallthinker", .runs = true,

@@ -104,7 +104,7 @@ static bool has_gating(const struct gguf_model *m)
     const struct gg_moe *moe = &m->arch->moe;
     const uint32_t given = moe->gating_key ? m->hp.expert_gating : 0;
     const uint32_t gating = given ? given : moe->gating;
-    return !m->hp.n_expert || gating <= GG_GATING_CHOSEN ||
+    return !m->hp.n_expert || gating <= GG_GATING_SQRT_SOFTPLUS ||
            (!given && gating == GG_GATING_RAW_SIGMOID);
 }
 

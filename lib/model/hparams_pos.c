@@ -25,7 +25,7 @@ static enum gguf_status check_axes(struct gg_hparams_reader *r)
                                 "%s must be four numbers", r->key);
     for (int i = 0; i < 4; i++)
         sum = v[i] > GG_WIDTH_MAX ? UINT32_MAX : sum + v[i];
-    if (sum > hp->dim_k || (!sum && always))
+    if ((hp->dim_k && sum > hp->dim_k) || (!sum && always))
         return gg_hparams_fault(r, kv, GG_CHECK_KEY_VALUE, GGUF_E_HPARAM,
                                 "%s has sections of %" PRIu64 ", %" PRIu64
                                 ", %" PRIu64 ", %" PRIu64

@@ -33,6 +33,8 @@ static tensor *likelihood(const struct gg_model_at *at, unsigned gating,
 {
     switch (gating) {
     case GG_GATING_SIGMOID: return gguf_op_sigmoid(at->c, logits);
+    case GG_GATING_SQRT_SOFTPLUS:
+        return gguf_op_sqrt(at->c, gguf_op_softplus(at->c, logits));
     case GG_GATING_CHOSEN:
     case GG_GATING_RAW_SIGMOID: return logits;
     default: return gguf_op_soft_max(at->c, logits, NULL, 1, 0);

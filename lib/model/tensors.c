@@ -54,15 +54,15 @@ enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
 }
 
 enum gg_weight gg_model_lookup_scaled(struct gg_model_lookup *l,
-                                      struct gguf_str name, uint64_t *il)
+                                      struct gguf_str name, const char *end,
+                                      uint64_t *il)
 {
-    static const char end[] = ".scale";
     char weight[GG_WEIGHT_NAME];
     struct gguf_str stem = name;
     *il = 0;
     if (!gg_str_ends(name, end) || gg_model_lookup(l, name, il) != GG_W_NONE)
         return GG_W_NONE;
-    stem.size -= sizeof end - 1;
+    stem.size -= strlen(end);
     if (!gg_str_join(weight, sizeof weight, stem, ".weight") ||
         !gg_source_find(l->src, weight, NULL))
         return GG_W_NONE;
@@ -217,7 +217,7 @@ static enum gguf_status check_tensor(struct check *c,
         set_bit(top ? &c->top : &c->layer[il], id);
     if (id == GG_W_NONE) {
         const enum gg_weight scaled =
-            gg_model_lookup_scaled(c->l, t->name, &il);
+            gg_model_lookup_scaled(c->l, t->name, ".scale", &il);
         return scaled != GG_W_NONE ? check_scale(c, scaled, t)
                                    : check_extra(c, t);
     }

@@ -23,10 +23,12 @@ struct gg_model_lookup {
 enum gg_weight gg_model_lookup(struct gg_model_lookup *l, struct gguf_str name,
                                uint64_t *il);
 
-/* The matrix beside which a tensor of that name, "NAME.scale", is a scale
- * outside of it, and no weight of its own; or GG_W_NONE. */
+/* The matrix NAME.weight beside which a tensor, whose name is NAME and that
+ * end, is a scale and no weight of its own; or GG_W_NONE. The end is ".scale"
+ * or, about activations and not used, ".input_scale". */
 enum gg_weight gg_model_lookup_scaled(struct gg_model_lookup *l,
-                                      struct gguf_str name, uint64_t *il);
+                                      struct gguf_str name, const char *end,
+                                      uint64_t *il);
 
 /* Layers of a scope; 1 for the model. */
 uint32_t gg_model_lookup_layers(const struct gg_model_lookup *l,

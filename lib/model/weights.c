@@ -109,11 +109,14 @@ static enum gguf_status take_all(struct gguf_model *m,
 {
     for (size_t i = 0; i < gg_source_n_tensors(&m->src); i++) {
         const struct gguf_split_tensor from = gg_source_tensor(&m->src, i);
-        uint64_t il;
-        enum gg_weight id = gg_model_lookup(l, from.info->name, &il);
+        const struct gguf_str name = from.info->name;
+        uint64_t il, other;
+        enum gg_weight id = gg_model_lookup(l, name, &il);
         const bool scale = id == GG_W_NONE;
+        if (scale && gg_model_lookup_scaled(l, name, ".input_scale", &other))
+            m->used[i] = 1; /* nothing is to be said of it */
         if (scale)
-            id = gg_model_lookup_scaled(l, from.info->name, &il);
+            id = gg_model_lookup_scaled(l, name, ".scale", &il);
         if (id == GG_W_NONE || is_idle(m->arch, id) ||
             (gg_weights[id].scope != GG_MODEL && m->hp.layer[il].drafts))
             continue;

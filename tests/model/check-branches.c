@@ -43,7 +43,7 @@ static void no_gating(void)
 }
 static void other_gating(void)
 {
-    vary_u32("bailingmoe2.expert_gating_func", 4);
+    vary_u32("bailingmoe2.expert_gating_func", 5);
 }
 
 static const struct {
@@ -58,7 +58,8 @@ static const struct {
     { "refact", refact_router, "refact.expert_count is 4: models of" },
     { "granitemoe-moe", no_gate, "'blk.0.ffn_gate_exps.weight' is missing" },
     { "dots1", no_gating, "dots1.expert_gating_func: it is missing" },
-    { "bailingmoe2", other_gating, "bailingmoe2.expert_gating_func: it is" },
+    { "bailingmoe2", other_gating,
+      "bailingmoe2.expert_gating_func is 5, must be 0 to 4" },
 };
 
 static void check_refused(void)

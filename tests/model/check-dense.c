@@ -123,6 +123,38 @@ static void check_scales(void)
     VARY_SAME("llama", tied_scale, tied_gain, 0, "of both in one matrix");
 }
 
+static void count(void *user, const char *message)
+{
+    printf("# %s\n", message);
+    ++*(unsigned *)user;
+}
+
+/* Scales of activations are no weights that a model should have used. */
+static void check_quiet(void)
+{
+    struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
+    struct gguf_file *file;
+    struct gguf_model *model;
+    struct gguf_error err;
+    unsigned n_warned = 0;
+    size_t size;
+    if (!skeleton_open(&vary_model, "qwen3moe"))
+        abort();
+    input_scale();
+    void *data = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
+    p.warn = count;
+    p.warn_user = &n_warned;
+    if (gguf_file_open_memory(&file, data, size, NULL, &err) ||
+        gguf_model_open(&model, file, &p, &err))
+        ok(0, "%s", err.message);
+    else
+        ok(!n_warned, "no warning of scales of activations");
+    gguf_model_destroy(model);
+    gguf_file_close(file);
+    free(data);
+    skeleton_close(&vary_model);
+}
+
 /* ---- apertus ---- */
 
 static void arrays(float step)
@@ -526,6 +558,24 @@ static void equal_chunks(void)
             vary_values(name, v);
         }
 }
+/* Where the router says 0, each expert counts sigmoid(0) = 1/2, or
+ * sqrt(softplus(0)) = sqrt(ln 2). */
+static void no_router(void)
+{
+    vary_gain("ffn_gate_inp", 0);
+    vary_bool(".expert_weights_norm", false);
+    vary_f32(".expert_weights_scale", (float)(2 * sqrt(log(2))));
+}
+static void no_router_softplus(void)
+{
+    no_router();
+    vary_u32(".expert_gating_func", 4);
+    vary_f32(".expert_weights_scale", 1);
+}
+static void softplus(void)
+{
+    vary_u32(".expert_gating_func", 4);
+}
 static void layer_eps(void)
 {
     vary_drop(".attention.layer_norm_rms_epsilon");
@@ -555,6 +605,9 @@ static void check_experts(void)
     VARY_COUNTS("grovemoe", NULL, no_groups, "chunk experts count");
     VARY_SAME("grovemoe", one_chunk, equal_chunks, 1e-12,
               "weights of chunks add to 1");
+    VARY_COUNTS("bailingmoe2", NULL, softplus, "the root of softplus by key");
+    VARY_SAME("bailingmoe2", no_router, no_router_softplus, 1e-12,
+              "as its name says");
     VARY_COUNTS("phimoe", NULL, layer_eps, "layer norms by their key");
     VARY_REFUSED("phimoe", no_eps,
                  "'phimoe.attention.layer_norm_rms_epsilon' is missing");
@@ -695,6 +748,7 @@ static void check_chameleon(void)
 int main(void)
 {
     check_scales();
+    check_quiet();
     check_apertus();
     check_grok();
     check_deci();
