@@ -22,7 +22,7 @@ max_len() {
     case $1 in
     decode) echo 600 ;;
     encode | meta) echo 1024 ;;
-    text) echo 256 ;;
+    arch | text) echo 256 ;;
     split) echo 8192 ;;
     model) echo 32768 ;;
     *) echo 4096 ;;

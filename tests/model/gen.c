@@ -114,7 +114,10 @@ int gen_gain(struct gen *g, const char *pattern, double factor)
 
 static size_t elements(const struct gen_tensor *t)
 {
-    return (size_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
+    size_t n = 1;
+    for (unsigned i = 0; i < t->n_dims; i++)
+        n *= (size_t)t->ne[i];
+    return n;
 }
 
 void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t)
@@ -167,23 +170,29 @@ static void put_tensor(uint8_t *to, const struct gen *g,
     free(w);
 }
 
+/* NULL: it cannot be written, and err says why. */
 static void *make_file(const struct gen *g, uint32_t dtype, int weights,
-                       size_t *size)
+                       size_t *size, struct gguf_error *err)
 {
     struct gguf_writer *w;
-    struct gguf_error err;
     const void *head;
     size_t head_size;
-    must(gguf_writer_create(&w, g->meta, NULL, &err), &err);
-    for (size_t i = 0; i < g->n; i++) {
+    if (gguf_writer_create(&w, g->meta, NULL, err) != GGUF_OK)
+        return NULL;
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; i < g->n && st == GGUF_OK; i++) {
         const struct gen_tensor *t = &g->t[i];
         struct gguf_str name = { t->name, strlen(t->name) };
-        must(gguf_writer_add_tensor(w, name,
+        st = gguf_writer_add_tensor(w, name,
                                     t->n_dims > 1 ? dtype : GGUF_DTYPE_F32,
-                                    t->n_dims, t->ne, &err),
-             &err);
+                                    t->n_dims, t->ne, err);
     }
-    must(gguf_writer_header(w, &head, &head_size, &err), &err);
+    if (st == GGUF_OK)
+        st = gguf_writer_header(w, &head, &head_size, err);
+    if (st != GGUF_OK) {
+        gguf_writer_destroy(w);
+        return NULL;
+    }
     *size = (size_t)gguf_writer_file_size(w);
     uint8_t *file = calloc(1, *size);
     if (!file)
@@ -198,14 +207,26 @@ static void *make_file(const struct gen *g, uint32_t dtype, int weights,
     return file;
 }
 
+void *gen_file_if(const struct gen *g, uint32_t dtype, size_t *size)
+{
+    struct gguf_error err;
+    return make_file(g, dtype, 1, size, &err);
+}
+
 void *gen_file(const struct gen *g, uint32_t dtype, size_t *size)
 {
-    return make_file(g, dtype, 1, size);
+    struct gguf_error err;
+    void *file = make_file(g, dtype, 1, size, &err);
+    must(file ? GGUF_OK : err.status, &err);
+    return file;
 }
 
 void *gen_empty_file(const struct gen *g, size_t *size)
 {
-    return make_file(g, GGUF_DTYPE_F32, 0, size);
+    struct gguf_error err;
+    void *file = make_file(g, GGUF_DTYPE_F32, 0, size, &err);
+    must(file ? GGUF_OK : err.status, &err);
+    return file;
 }
 
 /* ---- a llama-like model ---- */

@@ -49,6 +49,9 @@ void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t);
  * (F32 or F16), all others as F32. */
 void *gen_file(const struct gen *g, uint32_t dtype, size_t *size);
 
+/* The same; NULL if no such file can be written. */
+void *gen_file_if(const struct gen *g, uint32_t dtype, size_t *size);
+
 /* The same in F32 with zeros for weights. */
 void *gen_empty_file(const struct gen *g, size_t *size);
 
