@@ -214,6 +214,7 @@ static bool load_mask(const struct task *t, size_t first, size_t n)
         const unsigned char *m = (const unsigned char *)a->mask +
                                  (t->tok0 + i % t->n_tok) * a->mask_nb[0] +
                                  (t->head0 + i / t->n_tok) * a->mask_nb[1] +
+                                 t->head_kv * a->mask_kv_nb +
                                  t->seq * a->mask_nb[2] + first * size;
         float *row = t->b->mask + i * t->s->keys;
         a->kern->codec[a->mask_type].decode(m, row, n);

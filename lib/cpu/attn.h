@@ -36,6 +36,7 @@ struct gg_attn_args {
     int k_type, v_type; /* GG_DT_... */
     const void *mask;   /* rows of n_kv, or NULL */
     size_t mask_nb[3];  /* token, head, sequence (0: the same for all) */
+    size_t mask_kv_nb;  /* head of keys, if masks differ by these */
     int mask_type;      /* GG_DT_F32 or GG_DT_F16 */
     const float *sinks; /* [n_head], or NULL */
     float *out;         /* rows of dv; overlaps no input */

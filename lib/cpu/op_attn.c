@@ -45,7 +45,10 @@ static void args_init(struct gg_attn_args *a, const struct gguf_tensor *t,
         a->mask = mask->data;
         a->mask_type = gg_dtype_index(mask->dtype);
         a->mask_nb[0] = (size_t)mask->nb[1];
-        a->mask_nb[1] = mask->ne[2] == 1 ? 0 : (size_t)mask->nb[2];
+        if (mask->ne[2] == q->ne[2] && mask->ne[2] > 1)
+            a->mask_nb[1] = (size_t)mask->nb[2];
+        else if (mask->ne[2] > 1)
+            a->mask_kv_nb = (size_t)mask->nb[2];
         a->mask_nb[2] = mask->ne[3] == 1 ? 0 : (size_t)mask->nb[3];
     }
 }

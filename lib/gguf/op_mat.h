@@ -103,8 +103,8 @@ GGUF_API struct gguf_tensor *gguf_op_rope(struct gguf_ctx *ctx,
  *   q     f32 [d, n_tok, n_head, n_seq]
  *   k     [d, n_kv, n_head_kv, n_seq], f32, f16 or another type that decodes
  *   v     [dv, n_kv, n_head_kv, n_seq], likewise
- *   mask  f32 or f16 [n_kv, >= n_tok, n_head or 1, n_seq or 1], or NULL:
- *         added
+ *   mask  f32 or f16 [n_kv, >= n_tok, n_head, n_head_kv or 1, n_seq or 1], or
+ *         NULL: added
  * -> [dv, n_head, n_tok, n_seq]. n_head is a multiple of n_head_kv; head h
  * reads h / (n_head / n_head_kv). slope as with soft_max; softcap != 0
  * replaces the scaled product x by softcap * tanh(x / softcap) before the
@@ -126,6 +126,44 @@ gguf_op_attention_sinks(struct gguf_ctx *ctx, struct gguf_tensor *q,
  * library: they may grow at their end (gguf_tensor_params). */
 struct gguf_attn_params {
     float scale, max_bias, softcap;
+};
+
+/* --- which keys attention reads ------------------------------------------- */
+
+/* A mask like the one given, but for minus infinity where keys are not chosen.
+ * Only keys whose mask is not minus infinity can be.
+ *
+ * index_top: the n_top of the highest scores, sum over heads h of
+ * weight[h] max(q[h] k, 0) (DeepSeek-AI, DeepSeek-V3.2, 2.1: the lightning
+ * indexer). Of equal ones some stay.
+ *   q       f32 [d, n_tok, n_head, n_seq]
+ *   k       [d, n_kv, 1, n_seq], any type that decodes
+ *   weight  f32 [n_head, n_tok, 1, n_seq]
+ *   mask    f32 [n_kv, >= n_tok, 1, n_seq or 1]
+ * -> f32 [n_kv, n_tok, 1, n_seq]
+ *
+ * index_blocks: those of the n_top best of blocks of so many positions, for
+ * each head by itself; a block's score is the highest q[h] k of its keys. The
+ * last n_local blocks with keys that may be chosen are the best, the last of
+ * them first (MiniMax-M3).
+ *   pos     i32 [n_kv, 1, 1, n_seq or 1]: positions of keys, from 0 on where
+ *           the mask is not minus infinity
+ * -> f32 [n_kv, n_tok, n_head, n_seq]
+ *
+ * Rows of q, weight, pos and mask are contiguous. */
+GGUF_API struct gguf_tensor *
+gguf_op_index_top(struct gguf_ctx *ctx, struct gguf_tensor *q,
+                  struct gguf_tensor *k, struct gguf_tensor *weight,
+                  struct gguf_tensor *mask, int64_t n_top);
+GGUF_API struct gguf_tensor *
+gguf_op_index_blocks(struct gguf_ctx *ctx, struct gguf_tensor *q,
+                     struct gguf_tensor *k, struct gguf_tensor *pos,
+                     struct gguf_tensor *mask, int64_t n_top, int32_t block,
+                     int32_t n_local);
+/* Parameters, as above. Made by the library: they may grow at their end. */
+struct gguf_index_params {
+    int64_t n_top;
+    int32_t block, n_local;
 };
 
 #ifdef __cplusplus

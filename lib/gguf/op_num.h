@@ -80,6 +80,8 @@ enum gguf_op {
     GGUF_OP_MATMUL_ID,
     GGUF_OP_OUT_PROD,
     GGUF_OP_ATTENTION,
+    GGUF_OP_INDEX_TOP,
+    GGUF_OP_INDEX_BLOCKS,
     /* convolution and pooling */
     GGUF_OP_IM2COL,
     GGUF_OP_CONV,

@@ -66,6 +66,13 @@ uint64_t gg_graph_cost_attention(const struct gguf_tensor *t)
     return times(scores, q->ne[0] + v->ne[0]);
 }
 
+/* A score takes d steps for each head of queries. */
+uint64_t gg_graph_cost_index(const struct gguf_tensor *t)
+{
+    const struct gguf_tensor *q = t->src[0], *k = t->src[1];
+    return times(times((uint64_t)gguf_tensor_n_rows(q), k->ne[1]), q->ne[0]);
+}
+
 /* A result of a convolution sums a kernel, or one channel of it. */
 uint64_t gg_graph_cost_conv(const struct gguf_tensor *t)
 {

@@ -100,6 +100,8 @@
     X(MATMUL_ID, matmul_id, 3, 0, 0, WORK, own, matmul_id, dot)               \
     X(OUT_PROD, out_prod, 2, 0, 0, WORK, two, out_prod, outer)                \
     X(ATTENTION, attention, 3, 2, 0, WORK, own, attention, attention)         \
+    X(INDEX_TOP, index_top, 4, 0, 0, WORK, own, index_top, index)             \
+    X(INDEX_BLOCKS, index_blocks, 4, 0, 0, WORK, own, index_blocks, index)    \
     /* convolution and pooling */                                             \
     X(IM2COL, im2col, 1, 0, 0, WORK, own, im2col, out)                        \
     X(CONV, conv, 2, 0, 0, WORK, own, conv, conv)                             \

@@ -423,7 +423,8 @@ enum gguf_status gg_graph_shape_attention(struct gguf_tensor *t,
         FAIL_SHAPE("a slope needs a mask");
     GG_TRY(
         mask_fits(t, t->src[3], k->ne[1], q->ne[1], q->ne[2], q->ne[3], err));
-    if (t->src[3] && t->src[3]->ne[2] != 1 && t->src[3]->ne[2] != q->ne[2])
+    if (t->src[3] && t->src[3]->ne[2] != 1 && t->src[3]->ne[2] != q->ne[2] &&
+        t->src[3]->ne[2] != k->ne[2])
         FAIL_SHAPE("masks of %" PRId64 " heads for %" PRId64, t->src[3]->ne[2],
                    q->ne[2]);
     if (t->src[3] && t->src[3]->ne[3] != 1 && t->src[3]->ne[3] != q->ne[3])

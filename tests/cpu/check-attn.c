@@ -16,7 +16,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-enum mask_kind { NONE, CAUSAL, RANDOM, HEADS };
+enum mask_kind { NONE, CAUSAL, RANDOM, HEADS, GROUPS };
 
 struct shape {
     const char *name;
@@ -38,6 +38,8 @@ static const struct shape shapes[] = {
     { "a mask for each head", 16, 24, 37, 140, 6, 6, 2, HEADS, false, 0, 0 },
     { "a mask for each head, grouped, half", 16, 24, 40, 140, 6, 2, 1, HEADS,
       true, 0, 0 },
+    { "a mask for each head of keys", 16, 24, 37, 140, 6, 2, 1, GROUPS, false,
+      0, 0 },
     { "wide group", 16, 16, 5, 17, 128, 1, 1, CAUSAL, false, 0, 0 },
     { "long rows", 320, 288, 3, 11, 2, 1, 1, NONE, false, 0, 0 },
 };
@@ -97,7 +99,9 @@ static float mask_at(const struct shape *s, size_t tok, size_t pos)
 static void problem_init(struct problem *p, const struct shape *s,
                          const struct gg_kern *kern)
 {
-    const size_t n_rows = s->n_tok * (s->mask == HEADS ? s->n_head : 1);
+    const size_t n_rows = s->n_tok * (s->mask == HEADS    ? s->n_head
+                                      : s->mask == GROUPS ? s->n_head_kv
+                                                          : 1);
     const size_t n_mask = s->n_kv * n_rows;
     *p = (struct problem){ .s = s };
     p->q = values(s->d * s->n_tok * s->n_head * s->n_seq, 1);
@@ -131,6 +135,7 @@ static void problem_init(struct problem *p, const struct shape *s,
                                 : p->mask,
         .mask_nb = { s->n_kv * e,
                      s->mask == HEADS ? s->n_tok * s->n_kv * e : 0, 0 },
+        .mask_kv_nb = s->mask == GROUPS ? s->n_tok * s->n_kv * e : 0,
         .mask_type = s->half ? GG_DT_F16 : GG_DT_F32,
         .out = p->out,
         .out_nb = { (s->dv + 3) * f, (s->dv + 3) * s->n_head * f,
@@ -197,8 +202,8 @@ static double token_error(const struct problem *p, size_t seq, size_t h,
     const struct shape *s = p->s;
     const size_t h_kv = h / (s->n_head / s->n_head_kv);
     const float *q = p->q + ((seq * s->n_head + h) * s->n_tok + t) * s->d;
-    const float *mask =
-        p->mask + (s->mask == HEADS ? h * s->n_tok + t : t) * s->n_kv;
+    const size_t of = s->mask == HEADS ? h : s->mask == GROUPS ? h_kv : 0;
+    const float *mask = p->mask + (of * s->n_tok + t) * s->n_kv;
     double *w = must(malloc(s->n_kv * sizeof *w));
     double max = -INFINITY, sum = 0, slack = 0, worst = 0;
     for (size_t i = 0; i < s->n_kv; i++) {

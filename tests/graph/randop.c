@@ -133,13 +133,19 @@ ROW(matmul_id, gguf_op_matmul_id(r->ctx, SMALL(A(8, 6, 4, 1)), B(8, 1, 3, 1),
 ROW(out_prod, gguf_op_out_prod(r->ctx, SMALL(A(6, 4, 1, 1)), B(5, 4, 2, 1)))
 static tensor *attention_mask(const struct randop *r)
 {
-    const unsigned kind = (unsigned)rnd_below(3);
-    return kind == 0 ? NULL : kind == 1 ? B(5, 3, 1, 1) : B(5, 3, 4, 1);
+    static const int64_t heads[] = { 0, 1, 2, 4 };
+    const int64_t n = heads[rnd_below(4)];
+    return n ? B(5, 3, n, 1) : NULL;
 }
 ROW(attention,
     gguf_op_attention_sinks(r->ctx, A(8, 3, 4, 1), B(8, 5, 2, 1),
                             A(8, 5, 2, 1), attention_mask(r),
                             rnd_below(2) ? A(4, 1, 1, 1) : NULL, 0.3f, 0, 0))
+
+ROW(index_top, gguf_op_index_top(r->ctx, A(8, 3, 4, 1), B(8, 9, 1, 1),
+                                 A(4, 3, 1, 1), B(9, 3, 1, 1), 4))
+ROW(index_blocks, gguf_op_index_blocks(r->ctx, A(8, 3, 2, 1), B(8, 9, 1, 1),
+                                       IDS(9, 1), B(9, 3, 1, 1), 2, 3, 1))
 
 /* --- convolution, recurrences --------------------------------------------- */
 

@@ -1,0 +1,183 @@
+/* check-index.c - which keys attention reads, by counting in double how many
+ * are better
+ */
+#include "config.h"
+#include "tests/cpu/ops.h"
+
+enum { Q, K, W, POS = W, MASK };
+
+static struct gguf_index_params params_of(const tensor *t)
+{
+    struct gguf_index_params p;
+    memcpy(&p, t->op_params, sizeof p);
+    return p;
+}
+
+static double dot(const tensor *t, int64_t j, int64_t tok, int64_t h,
+                  int64_t seq)
+{
+    double sum = 0;
+    for (int64_t e = 0; e < t->src[Q]->ne[0]; e++)
+        sum += at(t->src[Q], e, tok, h, seq) * at(t->src[K], e, j, 0, seq);
+    return sum;
+}
+
+static double mask_at(const tensor *t, int64_t j, int64_t tok, int64_t seq)
+{
+    return src_at(t, MASK, j, tok, 0, seq);
+}
+
+/* Scores of all keys, or of all blocks by number, of the row at hand: NAN: not
+ * seen. */
+static double score[512];
+
+/* How many are better than i; close: some are nearly as good or bad, where
+ * floats may decide otherwise. */
+static int64_t n_better(int64_t n, int64_t i, bool *close)
+{
+    int64_t better = 0;
+    *close = false;
+    for (int64_t j = 0; j < n; j++) {
+        better += score[j] > score[i];
+        *close |= j != i && fabs(score[j] - score[i]) < 1e-4;
+    }
+    return better;
+}
+
+/* The mask where i is of the n_top best, else minus infinity. */
+static double kept(const tensor *t, int64_t n, int64_t i, double mask,
+                   double got, double *tol)
+{
+    bool close;
+    *tol = 0;
+    if (mask == -INFINITY)
+        return -INFINITY;
+    const bool in = n_better(n, i, &close) < params_of(t).n_top;
+    if (close && (got == mask || got == -INFINITY))
+        return got;
+    return in ? mask : -INFINITY;
+}
+
+static double f_top(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                    int64_t i3, double *tol)
+{
+    for (int64_t j = 0; i0 == 0 && j < t->ne[0]; j++) {
+        score[j] = mask_at(t, j, i1, i3) == -INFINITY ? NAN : 0;
+        for (int64_t h = 0; h < t->src[Q]->ne[2]; h++)
+            score[j] +=
+                src_at(t, W, h, i1, 0, i3) * fmax(dot(t, j, i1, h, i3), 0);
+    }
+    return kept(t, t->ne[0], i0, mask_at(t, i0, i1, i3), at(t, i0, i1, i2, i3),
+                tol);
+}
+
+static double f_blocks(const tensor *t, int64_t i0, int64_t i1, int64_t i2,
+                       int64_t i3, double *tol)
+{
+    const struct gguf_index_params p = params_of(t);
+    const int64_t n = 200;
+    int64_t last = -1;
+    for (int64_t b = 0; i0 == 0 && b < n; b++)
+        score[b] = NAN;
+    for (int64_t j = 0; i0 == 0 && j < t->ne[0]; j++) {
+        const int64_t b = (int64_t)src_at(t, POS, j, 0, 0, i3) / p.block;
+        const double s = dot(t, j, i1, i2, i3);
+        if (mask_at(t, j, i1, i3) == -INFINITY)
+            continue;
+        score[b] = isnan(score[b]) ? s : fmax(score[b], s);
+        last = b > last ? b : last;
+    }
+    for (int64_t b = 0; i0 == 0 && b < p.n_local && b <= last; b++)
+        if (!isnan(score[last - b])) /* the last of them first */
+            score[last - b] = 1e9 - (double)b;
+    return kept(t, n, (int64_t)src_at(t, POS, i0, 0, 0, i3) / p.block,
+                mask_at(t, i0, i1, i3), at(t, i0, i1, i2, i3), tol);
+}
+
+/* Causal, with holes. */
+static tensor *mask(ctx_t *c, int64_t n_kv, int64_t n_tok, int64_t n_seq)
+{
+    tensor *m = gguf_tensor_4d(c, GGUF_DTYPE_F32, n_kv, n_tok, 1, n_seq);
+    float *v = m->data;
+    for (int64_t i = 0; i < n_kv * n_tok * n_seq; i++) {
+        const int64_t tok = i / n_kv % n_tok, j = i % n_kv;
+        v[i] = j > n_kv - n_tok + tok || rnd_below(9) == 0 || tok == 3
+                   ? -INFINITY
+                   : (float)rnd_below(3);
+    }
+    return m;
+}
+
+/* Positions of keys in no order, some far. */
+static tensor *places(ctx_t *c, int64_t n_kv, int64_t n_seq)
+{
+    tensor *t = gguf_tensor_4d(c, GGUF_DTYPE_I32, n_kv, 1, 1, n_seq);
+    int32_t *v = t->data;
+    for (int64_t s = 0; s < n_seq; s++)
+        for (int64_t j = 0; j < n_kv; j++)
+            v[s * n_kv + j] = (int32_t)((j * 7 + s) % n_kv) + (j % 5 ? 0 : 90);
+    return t;
+}
+
+static const struct {
+    int64_t d, n_kv, n_tok, n_head, n_seq, n_mask;
+} sizes[] = {
+    { 8, 1, 1, 1, 1, 1 },     { 16, 40, 5, 3, 1, 1 },
+    { 32, 131, 21, 4, 2, 2 }, { 24, 100, 17, 2, 2, 1 },
+    { 64, 128, 40, 2, 1, 1 },
+};
+
+static void check_index(void)
+{
+    for (size_t i = 0; i < GG_LEN(sizes); i++)
+        for (int64_t top = 1; top < 200; top = top * 3 + 1) {
+            const int64_t d = sizes[i].d, n_kv = sizes[i].n_kv;
+            const int64_t n_tok = sizes[i].n_tok, h = sizes[i].n_head;
+            const int64_t n_seq = sizes[i].n_seq;
+            const uint32_t type = top % 2 ? GGUF_DTYPE_F32 : GGUF_DTYPE_F16;
+            ctx_t *c = new_ctx();
+            tensor *k = source(c, type, PADDED, d, n_kv, 1, n_seq);
+            tensor *q = source(c, GGUF_DTYPE_F32, i % 2 ? SWAPPED : PLAIN, d,
+                               n_tok, h, n_seq);
+            tensor *w = source(c, GGUF_DTYPE_F32, PLAIN, h, n_tok, 1, n_seq);
+            tensor *m = mask(c, n_kv, n_tok, sizes[i].n_mask);
+            tensor *p = places(c, n_kv, sizes[i].n_mask);
+            run_case(c, gguf_op_index_top(c, q, k, w, m, top), f_top,
+                     "index_top of %d in %d, %d tokens", (int)top, (int)n_kv,
+                     (int)n_tok);
+            run_case(c, gguf_op_index_blocks(c, q, k, p, m, top, 3, 2),
+                     f_blocks, "index_blocks of %d, %d keys, %d heads",
+                     (int)top, (int)n_kv, (int)h);
+            gguf_ctx_destroy(c);
+        }
+}
+
+static void check_refused(void)
+{
+    ctx_t *c = new_ctx();
+    tensor *q = gguf_tensor_3d(c, GGUF_DTYPE_F32, 8, 3, 2);
+    tensor *k = gguf_tensor_2d(c, GGUF_DTYPE_F32, 8, 5);
+    tensor *k2 = gguf_tensor_3d(c, GGUF_DTYPE_F32, 8, 5, 2);
+    tensor *w = gguf_tensor_2d(c, GGUF_DTYPE_F32, 2, 3);
+    tensor *m = gguf_tensor_2d(c, GGUF_DTYPE_F32, 5, 3);
+    tensor *p = gguf_tensor_1d(c, GGUF_DTYPE_I32, 5);
+    refused(c, gguf_op_index_top(c, q, k2, w, m, 1), GGUF_E_SHAPE, "keys");
+    refused(c, gguf_op_index_top(c, q, k, m, m, 1), GGUF_E_SHAPE, "weights");
+    refused(c, gguf_op_index_top(c, q, k, w, w, 1), GGUF_E_SHAPE, "mask");
+    refused(c, gguf_op_index_top(c, q, k, w, m, 0), GGUF_E_INVALID, "0 are");
+    refused(c, gguf_op_index_top(c, q, k, p, m, 1), GGUF_E_TYPE, "weights");
+    refused(c, gguf_op_index_blocks(c, q, k, w, m, 1, 2, 1), GGUF_E_TYPE,
+            "positions");
+    refused(c, gguf_op_index_blocks(c, q, k, p, m, 1, 0, 1), GGUF_E_INVALID,
+            "blocks of 0");
+    gguf_ctx_destroy(c);
+}
+
+int main(void)
+{
+    ops_begin();
+    check_index();
+    check_refused();
+    ops_end();
+    return done_testing();
+}
