@@ -482,6 +482,8 @@ struct gg_arch {
     uint8_t scale;    /* enum gg_model_scale: of scores */
     uint8_t scale_at; /* SIZE: layers of a model whose scores are over the
                        * square root of n_embd / n_head */
+    int8_t idx_rope;  /* enum gguf_rope_kind: of an indexer's heads */
+    bool idx_shared;  /* layers may share what an indexer chose */
     bool yarn_both;   /* YARN: rope.scaling.yarn_log_multiplier is of both
                        * magnitudes, of positions and of scores */
     uint8_t gate;     /* enum gg_model_gate: of attention's result */

@@ -32,6 +32,12 @@ const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
         .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
     [GG_MIX_LATENT_NOPE] = {
         .mix = gg_model_mix_latent, .out = GG_W_ATTN_OUT, LATENT },
+    [GG_MIX_SPARSE] = {
+        .mix = gg_model_mix_sparse, .out = GG_W_ATTN_OUT, KEYS,
+        .keys = gg_model_keys_sparse },
+    [GG_MIX_BLOCKS] = {
+        .mix = gg_model_mix_blocks, .out = GG_W_ATTN_OUT, KEYS,
+        .keys = gg_model_keys_blocks },
     [GG_MIX_MAMBA] = {
         .mix = gg_model_mix_mamba, .out = GG_W_SSM_OUT, STATES(mamba) },
     [GG_MIX_MAMBA_NORM] = {
@@ -245,6 +251,11 @@ bool gg_model_is_whole(const struct gguf_model *m)
 bool gg_model_has_axes(const struct gguf_model *m)
 {
     return m->hp.rope.kind >= GGUF_ROPE_MROPE;
+}
+
+bool gg_model_reads_positions(const struct gguf_model *m)
+{
+    return m->arch->mixer == GG_MIX_BLOCKS;
 }
 
 bool gg_model_tempers(const struct gguf_model *m)

@@ -14,6 +14,9 @@
 /* Keys and values of attention. Per layer k and v, [elements of a token, n_ctx
  * * streams]; NULL where a layer has none. */
 struct gg_model_pass_keys {
+    struct gguf_tensor **index; /* keys by which keys are chosen, likewise */
+    struct gguf_tensor *pos; /* gg_model_reads_positions: i32 [n_kv, 1, 1, as
+                                 * masks], positions of keys, -1: none */
     struct gguf_tensor **k, **v; /* NULL: nothing is kept, and tokens see each
                                   * other within the pass */
     struct gguf_tensor *rows;    /* i32 [N]: rows of the whole memory that the
@@ -115,6 +118,9 @@ float gg_model_alibi(const struct gguf_model *m);
  * position, the last is 0. */
 bool gg_model_has_axes(const struct gguf_model *m);
 
+/* Do mixers take keys by their positions? */
+bool gg_model_reads_positions(const struct gguf_model *m);
+
 /* Have queries a temperature; and what those at a position are multiplied by.
  */
 bool gg_model_tempers(const struct gguf_model *m);
@@ -131,7 +137,8 @@ void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
 /* Elements of a token's key and value in a layer that keeps keys: of all heads
  * together. Values may be a part of keys, and are not kept then. */
 struct gg_model_key_sizes {
-    int64_t k, v; /* v 0: it is not kept */
+    int64_t k, v;  /* v 0: it is not kept */
+    int64_t index; /* of the key by which keys are chosen; 0: it has none */
 };
 void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
                          struct gg_model_key_sizes *n);

@@ -6,8 +6,10 @@
 
 /* What layers of a pass leave for later ones. */
 struct gg_model_across {
-    struct gguf_tensor *value; /* RWKV-7: the first layer's values [E, N] */
-    struct gguf_tensor *first; /* what the first layer reads [E, N] */
+    struct gguf_tensor *chosen; /* a mask: the keys that the last layer with an
+                                 * indexer chose */
+    struct gguf_tensor *value;  /* RWKV-7: the first layer's values [E, N] */
+    struct gguf_tensor *first;  /* what the first layer reads [E, N] */
     /* keys and values that layers of a sight saw last */
     struct gguf_tensor *k[GG_N_SIGHTS], *v[GG_N_SIGHTS];
     struct gguf_tensor *inputs; /* of all layers, [n, n_layer, N] */
@@ -149,16 +151,18 @@ struct gg_model_mixer_fn {
 extern const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS];
 
 gg_model_mix_fn gg_model_mix_attention, gg_model_mix_linear,
-    gg_model_mix_latent, gg_model_mix_mamba, gg_model_mix_mamba2,
-    gg_model_mix_attention_mamba2, gg_model_mix_plamo, gg_model_mix_rwkv6,
-    gg_model_mix_rwkv6_linear, gg_model_mix_rwkv7;
+    gg_model_mix_sparse, gg_model_mix_blocks, gg_model_mix_latent,
+    gg_model_mix_mamba, gg_model_mix_mamba2, gg_model_mix_attention_mamba2,
+    gg_model_mix_plamo, gg_model_mix_rwkv6, gg_model_mix_rwkv6_linear,
+    gg_model_mix_rwkv7;
 gg_model_states_fn gg_model_states_mamba, gg_model_states_mamba2,
     gg_model_states_plamo, gg_model_states_rwkv;
 gg_model_mix_fn gg_model_mix_delta, gg_model_mix_kda, gg_model_mix_shortconv;
 gg_model_states_fn gg_model_states_delta, gg_model_states_kda,
     gg_model_states_shortconv;
 gg_model_mix_check_fn gg_model_check_shortconv;
-gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent;
+gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent,
+    gg_model_keys_sparse, gg_model_keys_blocks;
 gg_model_mix_check_fn gg_model_check_gate, gg_model_check_rwkv;
 
 /* Has the file a tensor of that name? It is known before weights are loaded. */
@@ -170,6 +174,11 @@ enum gguf_status gg_model_lacks_weight(enum gg_weight id, uint32_t il,
 gg_model_stack_fn gg_model_stack_encoder, gg_model_stack_encdec;
 
 /* ---- mix_attn.c: what mixers with keys share ---- */
+
+/* Attention of heads with a mask, [.., N]. */
+struct gguf_tensor *gg_model_attend_heads(const struct gg_model_at *at,
+                                          struct gguf_tensor *x,
+                                          struct gguf_tensor *mask);
 
 /* x [d, h, N] turned by positions, if the layer's are. */
 struct gguf_tensor *gg_model_rope(const struct gg_model_at *at,
@@ -233,6 +242,12 @@ bool gg_model_is_absorbed(const struct gguf_model *m, uint32_t il);
 /* What queries are made of in the second of two steps; x, if there is one. */
 struct gguf_tensor *gg_model_rank_q(const struct gg_model_at *at,
                                     struct gguf_tensor *x);
+
+/* Latent attention with that and a mask. */
+struct gguf_tensor *gg_model_attend_latent(const struct gg_model_at *at,
+                                           struct gguf_tensor *x,
+                                           struct gguf_tensor *rank_q,
+                                           struct gguf_tensor *mask);
 
 /* ---- ffn.c, moe.c ---- */
 

@@ -126,8 +126,8 @@
       none, 0, NULL, "block of the indexer", NULL)                            \
     X(idx_local, UINT, MODEL, "attention.indexer.local_blocks", 0,            \
       GG_SPAN_MAX, none, 0, NULL, "local blocks of the indexer", NULL)        \
-    X(idx_types, SEEN, MODEL, "attention.indexer.types", 0, 0, none, 0, NULL, \
-      "layers with an indexer", NULL)                                         \
+    X(idx_types, FLAGS, LAYER, "attention.indexer.types", 0, 1, none, 0,      \
+      NULL, "layers with an indexer", NULL)                                   \
     X(out_groups, UINT, MODEL, "attention.output_group_count", 1, 1 << 16,    \
       none, 0, NULL, "groups of the output", NULL)                            \
     X(out_rank, UINT, MODEL, "attention.output_lora_rank", 1, GG_WIDTH_MAX,   \

@@ -52,6 +52,7 @@ struct gg_model_layer {
     bool moe;      /* it has experts instead */
     bool drafts;   /* it is of the last, which are not evaluated */
     bool ropes;    /* positions turn its queries and keys */
+    bool indexes;  /* it chooses which keys are attended to */
     bool tempers;  /* its queries have a temperature */
     uint8_t sight; /* enum gg_hparams_sight */
     bool reads;  /* keys of the last layer that keeps some and sees as much */

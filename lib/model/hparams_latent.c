@@ -54,11 +54,34 @@ enum gguf_status gg_hparams_check_latent(struct gg_hparams_reader *r)
     return both_widths(r);
 }
 
+/* Positions turn the first elements of an indexer's heads, as many as of
+ * others. The first layer has an indexer; one that chooses blocks has a head
+ * for each of keys. */
+static enum gguf_status check_indexer(struct gg_hparams_reader *r)
+{
+    const struct gg_hparams *hp = r->hp;
+    const bool opens = gg_report_opens(r->report);
+    if (opens && hp->has[GG_HP_idx_types] && !hp->layer[0].idx_types)
+        return gg_hparams_fault(
+            r, gg_hparams_find(r, GG_HP_idx_types), GG_CHECK_KEY_VALUE,
+            GGUF_E_HPARAM, "%s: the first layer has none to share", r->key);
+    if (hp->dim_idx && hp->n_rot > hp->dim_idx)
+        GG_TRY(
+            gg_hparams_bad(r, GG_HP_dim_idx, hp->dim_idx, hp->n_rot, 1 << 16));
+    for (uint32_t il = hp->n_dense; il < hp->n_layer && hp->n_idx; il++) {
+        const uint32_t n = hp->layer[il].n_head_kv;
+        if (r->arch->mixer == GG_MIX_BLOCKS && hp->n_idx != n)
+            return gg_hparams_bad(r, GG_HP_n_idx, hp->n_idx, n, n);
+    }
+    return GGUF_OK;
+}
+
 /* A key has a part that positions turn, which all heads share, and one that is
  * a head's own. */
 enum gguf_status gg_hparams_check_parts(struct gg_hparams_reader *r)
 {
     const struct gg_hparams *hp = r->hp;
+    GG_TRY(check_indexer(r));
     if (!is_latent(r->arch) || !hp->dim_k || hp->n_rot < hp->dim_k)
         return GGUF_OK;
     return gg_hparams_bad(r, GG_HP_n_rot, hp->n_rot, 2,

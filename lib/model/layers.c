@@ -140,6 +140,22 @@ static uint8_t act_of(const struct gg_arch *a, const struct gg_hparams *hp)
     return GG_ACT_GELU;
 }
 
+/* ---- which have an indexer ---- */
+
+/* Those that attention.indexer.types names. Without the key all; but of GLM
+ * 5.2, which is told by its context, the first three and then every fourth. */
+static bool indexes(const struct gg_arch *a, const struct gg_hparams *hp,
+                    uint32_t il)
+{
+    if (a->mixer != GG_MIX_SPARSE)
+        return false;
+    if (hp->has[GG_HP_idx_types])
+        return hp->layer[il].idx_types != 0;
+    if (!a->idx_shared || hp->n_ctx_train < 1 << 20)
+        return true;
+    return il < 2 || (il - 2) % 4 == 0;
+}
+
 void gg_hparams_fill_layers(struct gg_hparams_reader *r)
 {
     const struct gg_arch *a = r->arch;
@@ -157,6 +173,7 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
         l->mixer = mixer_of(a, hp, il);
         l->moe = has_experts(r, il);
         l->ropes = ropes(a, hp, il);
+        l->indexes = indexes(a, hp, il);
         l->tempers = hp->temper.scale != 0 &&
                      !(a->temper == GG_TEMPER_STILL && l->ropes);
         l->sparse = il < a->sparse;

@@ -257,20 +257,24 @@ static void see(const struct gg_model_at *at, struct qkv *y)
     y->v = *v;
 }
 
-tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_attend_heads(const struct gg_model_at *at, tensor *x,
+                              tensor *mask)
 {
     struct gguf_ctx *c = at->c;
-    const struct gg_model_pass *p = at->p;
     const struct gg_model_layer *l = at->layer;
     struct qkv y = project(at, x);
     y.q = gg_model_tempered(at, placed(at, GG_W_ATTN_Q_NORM, y.q));
     see(at, &y);
     y.q = gg_model_in_pass(at, y.q, l->dim_k, l->n_head);
     tensor *taken = gguf_op_attention_sinks(
-        c, y.q, y.k, y.v, p->keys.mask[l->sight],
-        gg_weight_at(at, GG_W_ATTN_SINKS), l->score_scale,
-        gg_model_alibi(at->m), score_cap(at));
+        c, y.q, y.k, y.v, mask, gg_weight_at(at, GG_W_ATTN_SINKS),
+        l->score_scale, gg_model_alibi(at->m), score_cap(at));
     return gg_model_gated(at, x, through_gate(at, taken, y.gate));
+}
+
+tensor *gg_model_mix_attention(const struct gg_model_at *at, tensor *x)
+{
+    return gg_model_attend_heads(at, x, at->p->keys.mask[at->layer->sight]);
 }
 
 /* Attention with one matrix only, which leads back (DeciLM). */

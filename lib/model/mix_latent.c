@@ -148,12 +148,19 @@ static tensor *expanded(const struct gg_model_at *at, const struct parts *y,
                              mask, at->layer->score_scale, 0, 0);
 }
 
-tensor *gg_model_mix_latent(const struct gg_model_at *at, tensor *x)
+tensor *gg_model_attend_latent(const struct gg_model_at *at, tensor *x,
+                               tensor *rank_q, tensor *mask)
 {
     const struct widths n = widths_of(at);
-    const struct parts y = project(at, x, gg_model_rank_q(at, x));
+    const struct parts y = project(at, x, rank_q);
     tensor *taken = gg_model_is_absorbed(at->m, at->il)
-                        ? absorbed(at, &y, at->p->keys.mask[at->layer->sight])
-                        : expanded(at, &y, at->p->keys.mask[at->layer->sight]);
+                        ? absorbed(at, &y, mask)
+                        : expanded(at, &y, mask);
     return gguf_op_reshape_2d(at->c, taken, n.v * n.n_head, n.n);
+}
+
+tensor *gg_model_mix_latent(const struct gg_model_at *at, tensor *x)
+{
+    return gg_model_attend_latent(at, x, gg_model_rank_q(at, x),
+                                  at->p->keys.mask[at->layer->sight]);
 }

@@ -51,6 +51,8 @@ LIST(w_rank_q, N(MLA_Q_A), N(MLA_Q_NORM), N(MLA_Q_B));
 LIST(w_direct_q, N(ATTN_Q));
 LIST(w_indexer, M(IDX_K_NORM), M(IDX_K_NORM_B), M(IDX_PROJ), M(IDX_K),
      M(IDX_Q_B));
+LIST(w_indexes, N(IDX_K_NORM), M(IDX_K_NORM_B), N(IDX_PROJ), N(IDX_K),
+     N(IDX_Q_B));
 LIST(w_blocks, N(IDX_Q_PROJ), N(IDX_K_PROJ), N(IDX_Q_NORM), N(IDX_K_NORM));
 LIST(w_compressed, N(DS4_KV), N(DS4_KV_NORM), N(DS4_OUT_A), N(DS4_OUT_B),
      N(HC_ATTN_FN), N(HC_ATTN_BASE), N(HC_ATTN_SCALE), N(HC_FFN_FN),
@@ -370,6 +372,8 @@ void gg_model_needs_weights(const struct gg_arch *a,
         put_own(n, a, l);
         if (l == hp->layer)
             put_first(n);
+        if (l->indexes)
+            put(n, w_indexes);
     }
     if (l->moe || l->ffn != GG_FFN_NONE) {
         put_ffn(n, a, hp, l);

@@ -11,15 +11,15 @@
 #include "gguf/backend.h"
 
 /* Inputs: rows, masks, and */
-enum { BUCKETS = 1 + GG_N_SIGHTS };
+enum { BUCKETS = 1 + GG_N_SIGHTS, POSITIONS };
 
 static struct gguf_tensor *describe(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
                                     unsigned which)
 {
-    struct gg_model_key_sizes n = { 0, 0 };
+    struct gg_model_key_sizes n = { 0 };
     gg_model_layer_keys(m->model, il, &n);
-    const int64_t d = which ? n.v : n.k;
+    const int64_t d = which == 0 ? n.k : which == 1 ? n.v : n.index;
     return d ? gguf_tensor_2d(c, m->dtype, d, (int64_t)m->n_ctx * m->n_streams)
              : NULL;
 }
@@ -57,7 +57,15 @@ static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
         m->in[BUCKETS] = gg_run_input(
             gguf_tensor_1d(c, GGUF_DTYPE_I32, n_kv * h->n_tok * h->n_mask),
             "buckets");
+    m->in[POSITIONS] =
+        gg_model_reads_positions(m->model)
+            ? gg_run_input(
+                  gguf_tensor_4d(c, GGUF_DTYPE_I32, n_kv, 1, 1, h->n_mask),
+                  "key_positions")
+            : NULL;
     pass->keys = (struct gg_model_pass_keys){
+        .index = kept ? m->t + 2 * (size_t)gg_model_n_places(m->model) : NULL,
+        .pos = m->in[POSITIONS],
         .k = kept ? m->t : NULL,
         .v = kept ? m->t + gg_model_n_places(m->model) : NULL,
         .rows = m->in[0],
@@ -130,6 +138,25 @@ static enum gguf_status fill_mask(struct gg_memory *m,
     return GGUF_OK;
 }
 
+/* Positions of keys. */
+static enum gguf_status fill_positions(struct gg_memory *m,
+                                       const struct gg_run_ubatch *u,
+                                       struct gguf_error *err)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    struct gguf_tensor *t = m->in[POSITIONS];
+    if (!t || !t->buffer)
+        return GGUF_OK;
+    for (int64_t q = 0; q < h->n_mask; q++) {
+        const int32_t *pos = sees_kept(m, h)
+                                 ? u->cells->stream[h->first_stream + q].pos
+                                 : u->pos + q * h->n_tok;
+        GG_TRY(gguf_tensor_set(t, pos, (uint64_t)(q * t->nb[3]),
+                               (size_t)t->nb[3], err));
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status fill(struct gg_memory *m,
                              const struct gg_run_ubatch *u,
                              struct gguf_error *err)
@@ -138,7 +165,7 @@ static enum gguf_status fill(struct gg_memory *m,
     GG_TRY(fill_buckets(m, u, err));
     for (unsigned i = 0; i < GG_N_SIGHTS; i++)
         GG_TRY(fill_mask(m, u, (enum gg_hparams_sight)i, err));
-    return GGUF_OK;
+    return fill_positions(m, u, err);
 }
 
 /* ---- forgetting ---- */
@@ -160,7 +187,8 @@ static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
 {
     const uint64_t row = (uint64_t)seq * m->n_ctx + cell;
     (void)all;
-    for (size_t i = 0; i < 2 * (size_t)gg_model_n_places(m->model); i++) {
+    for (size_t i = 0;
+         i < GG_MEMORY_TENSORS * (size_t)gg_model_n_places(m->model); i++) {
         if (!m->t[i])
             continue;
         const uint64_t size = (uint64_t)m->t[i]->nb[1];
@@ -171,7 +199,7 @@ static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
 
 const struct gg_memory_kind gg_memory_keys = {
     .id = GG_KEEPS_KEYS,
-    .name = { "cache_k", "cache_v" },
+    .name = { "cache_k", "cache_v", "cache_index" },
     .describe = describe,
     .inputs = inputs,
     .fill = fill,

@@ -15,11 +15,13 @@ static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,
                              struct gguf_error *err)
 {
     const uint32_t n = gg_model_n_places(m->model);
-    m->t = gg_mem_alloc_zero(m->allocator, 2 * (size_t)n, sizeof *m->t);
+    m->t = gg_mem_alloc_zero(m->allocator, GG_MEMORY_TENSORS * (size_t)n,
+                             sizeof *m->t);
     if (!m->t)
-        return gg_error_set_nomem(err, 2 * (size_t)n * sizeof *m->t);
+        return gg_error_set_nomem(err, GG_MEMORY_TENSORS * (size_t)n *
+                                           sizeof *m->t);
     for (uint32_t il = 0; il < n; il++)
-        for (unsigned k = 0; k < 2; k++)
+        for (unsigned k = 0; k < GG_MEMORY_TENSORS; k++)
             if (gg_model_layer_keeps(m->model, il) & m->kind->id)
                 m->t[k * n + il] =
                     gguf_tensor_namef(m->kind->describe(m, c, il, k),

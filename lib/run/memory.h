@@ -12,6 +12,8 @@
 #include "model/build.h"
 #include "run/ubatch.h"
 
+enum { GG_MEMORY_TENSORS = 3 }; /* of a layer, at most */
+
 struct gg_memory {
     const struct gg_memory_kind *kind; /* NULL: the model has none of this
                                         * kind */
@@ -19,17 +21,18 @@ struct gg_memory {
     const struct gguf_allocator *allocator;
     uint32_t n_ctx, n_streams, dtype;
     bool kept;              /* else of the pass alone */
-    struct gguf_tensor **t; /* two for each layer, those of the first half
-                              * first; NULL where a layer has another kind */
-    struct gguf_tensor *in[2 + GG_N_SIGHTS]; /* inputs of the last graph */
+    struct gguf_tensor **t; /* GG_MEMORY_TENSORS for each layer, the first of
+                             * all layers first; NULL where a layer has another
+                             * kind */
+    struct gguf_tensor *in[3 + GG_N_SIGHTS]; /* inputs of the last graph */
     float *row;                              /* of a mask */
     int32_t *ids;                            /* 0, 1, ... n_streams - 1 */
 };
 
 struct gg_memory_kind {
     enum gg_model_memory_kinds id;
-    const char *name[2]; /* of a layer's tensors */
-    /* Tensor 0 or 1 of layer il, or NULL: it has none. */
+    const char *name[GG_MEMORY_TENSORS]; /* of a layer's tensors */
+    /* One of them of layer il, or NULL: it has none. */
     struct gguf_tensor *(*describe)(const struct gg_memory *m,
                                     struct gguf_ctx *c, uint32_t il,
                                     unsigned which);
@@ -59,7 +62,7 @@ extern const struct gg_memory_kind gg_memory_keys, gg_memory_states,
 enum { GG_N_MEMORIES = 3 };
 
 /* memory.c. A memory of each kind that the model has, described in ctx, which
- * has room for two tensors a layer and kind. GGUF_E_NOMEM. */
+ * has room for GG_MEMORY_TENSORS a layer and kind. GGUF_E_NOMEM. */
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
                                 const struct gguf_model *model, uint32_t n_ctx,
                                 uint32_t n_streams, uint32_t n_ubatch,

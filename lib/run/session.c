@@ -60,7 +60,8 @@ static enum gguf_status make_ctx(struct gguf_session *s, size_t n_tensors,
 static enum gguf_status make_memory(struct gguf_session *s, uint32_t dtype,
                                     struct gguf_error *err)
 {
-    const size_t n = 2 * GG_N_MEMORIES * (size_t)gg_model_n_places(s->model);
+    const size_t n = GG_MEMORY_TENSORS * GG_N_MEMORIES *
+                     (size_t)gg_model_n_places(s->model);
     GG_TRY(make_ctx(s, n, 0, &s->cache_ctx, err));
     GG_TRY(gg_memory_init(s->memory, s->model, s->n_ctx, s->n_seq, s->n_ubatch,
                           dtype, s->allocator, s->cache_ctx, err));

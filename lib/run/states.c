@@ -12,6 +12,8 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
                                     unsigned which)
 {
     struct gg_model_states n = { 0 };
+    if (which > 1)
+        return NULL;
     gg_model_layer_states(m->model, il, &n);
     if (which)
         return n.scan[0] ? gguf_tensor_4d(c, GGUF_DTYPE_F32, n.scan[0],
@@ -59,7 +61,8 @@ static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
 {
     (void)cell;
     (void)n;
-    for (size_t i = 0; all && i < 2 * (size_t)gg_model_n_places(m->model);
+    for (size_t i = 0;
+         all && i < GG_MEMORY_TENSORS * (size_t)gg_model_n_places(m->model);
          i++) {
         struct gguf_tensor *t = m->t[i];
         if (!t)

@@ -1,0 +1,117 @@
+/* mix_index.c - attention that reads the keys which an indexer chooses
+ *
+ * A token has one more key, of a few numbers, which is kept like the others.
+ * Queries of a few heads score it, and the best keys (DeepSeek-AI,
+ * DeepSeek-V3.2) or the best blocks of keys (MiniMax-M3) are what attention
+ * reads: the others are masked. An orthonormal Hadamard matrix on both, which
+ * changes no product, is left out.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+/* The models' own epsilon of the indexer's layer norm; no key has it. */
+#define INDEX_NORM_EPS 1e-6f
+
+/* A product as heads of the indexer, [d, h, N]. */
+static tensor *heads(const struct gg_model_at *at, enum gg_weight id,
+                     tensor *x, int64_t h)
+{
+    return gguf_op_reshape_3d(at->c, gg_model_linear(at, id, x),
+                              at->m->hp.dim_idx, h,
+                              at->p->n_tok * at->p->n_seq);
+}
+
+/* Turned by positions, as far as heads are. */
+static tensor *turned(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_rope rope = at->m->hp.rope;
+    rope.kind = at->arch->idx_rope;
+    return gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
+}
+
+/* Keys that are seen: of the pass, and those that are kept. They are kept
+ * whether or not there is a choice. */
+static tensor *seen(const struct gg_model_at *at, tensor *k)
+{
+    k = gg_model_seen(at, at->p->keys.index, k, at->m->hp.dim_idx, 1);
+    gguf_graph_add(at->p->graph, k);
+    return k;
+}
+
+static bool is_choice(const struct gg_model_at *at)
+{
+    return at->m->hp.idx_top < at->p->keys.n_kv;
+}
+
+static tensor *layer_norm(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    tensor *b = gg_weight_at(at, GG_W_IDX_K_NORM_B);
+    x = gguf_op_norm(c, x, INDEX_NORM_EPS);
+    x = gguf_op_mul(c, x, gg_weight_at(at, GG_W_IDX_K_NORM));
+    return b ? gguf_op_add(c, x, b) : x;
+}
+
+/* ---- keys ---- */
+
+void gg_model_keys_sparse(const struct gguf_model *m, uint32_t il,
+                          struct gg_model_key_sizes *n)
+{
+    gg_model_keys_latent(m, il, n);
+    n->index = m->hp.layer[il].indexes ? m->hp.dim_idx : 0;
+}
+
+/* The mask of the keys that are chosen. */
+static tensor *chosen(const struct gg_model_at *at, tensor *x, tensor *rank_q)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_model_pass *p = at->p;
+    tensor *mask = p->keys.mask[at->layer->sight];
+    tensor *k = layer_norm(at, gg_model_linear(at, GG_W_IDX_K, x));
+    k = gguf_op_reshape_3d(at->c, k, hp->dim_idx, 1, p->n_tok * p->n_seq);
+    k = seen(at, turned(at, k));
+    if (!is_choice(at))
+        return mask;
+    tensor *q = turned(at, heads(at, GG_W_IDX_Q_B, rank_q, hp->n_idx));
+    tensor *w = gg_model_linear(at, GG_W_IDX_PROJ, x);
+    w = gguf_op_reshape_4d(at->c, w, hp->n_idx, p->n_tok, 1, p->n_seq);
+    return gguf_op_index_top(at->c,
+                             gg_model_in_pass(at, q, hp->dim_idx, hp->n_idx),
+                             k, w, mask, hp->idx_top);
+}
+
+tensor *gg_model_mix_sparse(const struct gg_model_at *at, tensor *x)
+{
+    tensor *rank_q = gg_model_rank_q(at, x);
+    if (at->layer->indexes)
+        at->across->chosen = chosen(at, x, rank_q);
+    return gg_model_attend_latent(at, x, rank_q, at->across->chosen);
+}
+
+/* ---- blocks ---- */
+
+void gg_model_keys_blocks(const struct gguf_model *m, uint32_t il,
+                          struct gg_model_key_sizes *n)
+{
+    gg_model_keys_heads(m, il, n);
+    n->index = m->hp.dim_idx;
+}
+
+tensor *gg_model_mix_blocks(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    tensor *mask = at->p->keys.mask[at->layer->sight];
+    tensor *k = heads(at, GG_W_IDX_K_PROJ, x, 1);
+    k = seen(at, turned(at, gg_model_norm_if(at, GG_W_IDX_K_NORM, k)));
+    if (is_choice(at)) {
+        tensor *q = heads(at, GG_W_IDX_Q_PROJ, x, hp->n_idx);
+        q = turned(at, gg_model_norm_if(at, GG_W_IDX_Q_NORM, q));
+        q = gg_model_in_pass(at, q, hp->dim_idx, hp->n_idx);
+        mask = gguf_op_index_blocks(at->c, q, k, at->p->keys.pos, mask,
+                                    hp->idx_top, (int32_t)hp->idx_block,
+                                    (int32_t)hp->idx_local);
+    }
+    return gg_model_attend_heads(at, x, mask);
+}
