@@ -13,16 +13,25 @@ enum { N = VARY_N, V = VARY_V };
 
 /* ---- values of one tensor for another ---- */
 
-/* Those that the description gives a tensor; kept to the end of the test. */
+/* Room for values, which is kept to the end of the test. */
+static float *room(size_t n)
+{
+    static float *kept[256];
+    static size_t n_kept;
+    float *v = malloc(n * sizeof *v);
+    if (!v || n_kept == GG_LEN(kept))
+        abort();
+    return kept[n_kept++] = v;
+}
+
+/* Those that the description gives a tensor. */
 static float *values_of(const char *name)
 {
     const struct gen_tensor *t = vary_find(name);
     size_t n = 1;
     for (unsigned d = 0; d < t->n_dims; d++)
         n *= (size_t)t->ne[d];
-    float *v = malloc(n * sizeof *v);
-    if (!v)
-        abort();
+    float *v = room(n);
     gen_weights(v, &vary_model.g, t);
     return v;
 }
@@ -484,9 +493,7 @@ static void fused_apart(void)
         const float *both = values_of(name);
         vary_drop_tensor(name);
         for (int up = 0; up < 2; up++) {
-            float *v = malloc((size_t)(half * t.ne[2]) * sizeof *v);
-            if (!v)
-                abort();
+            float *v = room((size_t)(half * t.ne[2]));
             for (int64_t e = 0; e < t.ne[2]; e++)
                 memcpy(v + e * half, both + (2 * e + up) * half,
                        (size_t)half * sizeof *v);
