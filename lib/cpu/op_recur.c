@@ -1,7 +1,8 @@
 /* op_recur.c - linear attention: a state for each head, token by token
  *
- * Heads of sequences are shared out. A head's state lies where the result
- * wants it, and each token's step reads and writes it there.
+ * Of a head, all tokens are taken one after the other, some at a time, of which
+ * what the kernel reads (kern/vec.h) is put together first. Heads of sequences
+ * are shared out, of RWKV-7 also parts of their values.
  */
 #include "config.h"
 #include "cpu/optab.h"
@@ -10,129 +11,222 @@
 
 #include <string.h>
 
-enum {
-    N_IN = 6, /* sources besides the state, at most */
-    N_TMP = N_IN
-};
+/* Tokens at a time, and values that are shared out together. */
+enum { TILE = 8, PART = 4 };
 
-/* One token of one head. in: its rows of the sources, in order. */
-struct step {
-    int64_t n;
-    float *s; /* [n][n]; the header's S[j, i] is s[i * n + j] */
-    float *y;
-    const float *in[N_IN];
+/* Scratch: rows of each token of a tile; one row; numbers of each token. */
+enum { TMP_R, TMP_K, TMP_V, TMP_W, TMP_A, TMP_B, N_TILES };
+enum { TMP_ROW = N_TILES * TILE, TMP_KR, TMP_BR, N_TMP };
+
+/* Some values of one head of one sequence. */
+struct part {
     const struct gguf_tensor *t;
-    const struct gg_vec_kern *vec;
+    const struct gg_cpu_task *task;
+    int64_t head, seq, first, n_rows; /* n_rows of n values */
+    int64_t n;
+    const struct gguf_tensor *state;
+    float *to; /* where the state of these values, or of all, goes */
 };
-typedef void step_fn(const struct step *p);
 
-static void wkv6_step(const struct step *p)
+static int64_t width(const struct gguf_tensor *t)
 {
-    const float *r = p->in[0], *k = p->in[1], *v = p->in[2];
-    const float *u = p->in[3], *w = p->in[4];
-    memset(p->y, 0, (size_t)p->n * sizeof *p->y);
-    for (int64_t i = 0; i < p->n; i++) {
-        float *s = p->s + i * p->n;
-        for (int64_t j = 0; j < p->n; j++) {
-            const float kv = k[i] * v[j];
-            p->y[j] += r[i] * (u[i] * kv + s[j]);
-            s[j] = w[i] * s[j] + kv;
-        }
-    }
-}
-
-static void gla_step(const struct step *p)
-{
-    const float *q = p->in[0], *k = p->in[1], *v = p->in[2], *g = p->in[3];
-    float scale;
-    memcpy(&scale, p->t->op_params, sizeof scale);
-    memset(p->y, 0, (size_t)p->n * sizeof *p->y);
-    for (int64_t i = 0; i < p->n; i++) {
-        float *s = p->s + i * p->n;
-        for (int64_t j = 0; j < p->n; j++) {
-            s[j] = g[i] * s[j] + k[i] * v[j];
-            p->y[j] += scale * q[i] * s[j];
-        }
-    }
-}
-
-static void wkv7_step(const struct step *p)
-{
-    const float *r = p->in[0], *k = p->in[1], *v = p->in[2];
-    const float *w = p->in[3], *a = p->in[4], *b = p->in[5];
-    for (int64_t i = 0; i < p->n; i++) {
-        float *s = p->s + i * p->n;
-        const float e = p->vec->dot(s, a, (size_t)p->n);
-        for (int64_t j = 0; j < p->n; j++)
-            s[j] = w[j] * s[j] + k[j] * v[i] + b[j] * e;
-        p->y[i] = p->vec->dot(s, r, (size_t)p->n);
-    }
+    return GG_MAX(t->src[2]->ne[0], (int64_t)TILE);
 }
 
 static size_t recur_work(const struct gguf_tensor *t, unsigned nth,
                          const struct gg_kern *kern)
 {
     (void)kern;
-    return gg_row_work(t->src[2]->ne[0], N_TMP, nth);
+    return gg_row_work(width(t), N_TMP, nth);
 }
 
-/* The first state, from wherever it lies. */
-static void load_state(float *to, const struct gguf_tensor *state,
-                       const struct gg_cpu_task *task, int64_t h, int64_t seq)
+static float *tmp(const struct part *p, int i)
 {
-    const int64_t n = state->ne[0];
-    float *tmp = gg_row_tmp(task, n, N_TMP, 0);
-    for (int64_t i = 0; i < n; i++)
-        memcpy(to + i * n,
-               gg_row_load(task->kern, state, gg_row_at(state, i, h, seq), tmp,
-                           n),
-               (size_t)n * sizeof *to);
+    return gg_row_tmp(p->task, width(p->t), N_TMP, (unsigned)i);
 }
 
-/* All tokens of one head; sources before the one that is the state, each
- * broadcast to v's shape. */
-static void run_head(const struct step *proto, const struct gg_cpu_task *task,
-                     step_fn *fn, int n_in, int64_t h, int64_t seq)
+/* Rows of a tile follow each other without gaps. */
+static float *tile_row(const struct part *p, int what, int64_t k)
 {
-    const struct gguf_tensor *t = proto->t, *v = t->src[2];
-    struct step p = *proto;
-    const int64_t n = p.n, heads = v->ne[1], tok = v->ne[2];
-    float *y = t->data;
-    p.s = y + gguf_tensor_n_elements(v) + (seq * heads + h) * n * n;
-    load_state(p.s, t->src[n_in], task, h, seq);
-    for (int64_t k = 0; k < tok; k++) {
-        p.y = y + ((seq * tok + k) * heads + h) * n;
-        for (int i = 0; i < n_in; i++)
-            p.in[i] = gg_row_load(
-                task->kern, t->src[i],
-                gg_row_mod(t->src[i], (struct gg_cpu_pos){ h, k, seq }),
-                gg_row_tmp(task, n, N_TMP, (unsigned)i), t->src[i]->ne[0]);
-        fn(&p);
+    return tmp(p, what * TILE) + k * p->n;
+}
+
+/* The row of a token in source i. */
+static const float *source(const struct part *p, int i, int64_t tok)
+{
+    const struct gguf_tensor *src = p->t->src[i];
+    const struct gg_cpu_pos at = { p->head, tok, p->seq };
+    return gg_row_load(p->task->kern, src, gg_row_mod(src, at),
+                       tmp(p, TMP_ROW), src->ne[0]);
+}
+
+/* Put the row of token tok in source i into a tile: its kth. */
+static float *taken(const struct part *p, int i, int64_t tok, int what,
+                    int64_t k)
+{
+    return memcpy(tile_row(p, what, k), source(p, i, tok),
+                  (size_t)p->n * sizeof(float));
+}
+
+/* The state before the first token: where it lies, or put where it goes. */
+static const float *state_before(const struct part *p, int64_t n_tok)
+{
+    const struct gguf_tensor *s = p->state;
+    if (n_tok && gg_row_is_plain(s) && s->nb[1] == p->n * s->nb[0])
+        return gg_row_at(s, p->first, p->head, p->seq);
+    for (int64_t i = 0; i < p->n_rows; i++)
+        memcpy(p->to + i * p->n,
+               gg_row_load(p->task->kern, s,
+                           gg_row_at(s, p->first + i, p->head, p->seq),
+                           tmp(p, TMP_ROW), p->n),
+               (size_t)p->n * sizeof(float));
+    return p->to;
+}
+
+/* Where results of token tok go. */
+static float *result(const struct part *p, int64_t tok)
+{
+    const struct gguf_tensor *v = p->t->src[2];
+    const int64_t row = (p->seq * v->ne[2] + tok) * v->ne[1] + p->head;
+    return (float *)p->t->data + row * p->n + p->first;
+}
+
+/* --- RWKV-6, gated linear attention --------------------------------------- */
+
+/* own: u is source 3, before the decay. Without, r times the scale. */
+static void wkv6_head(const struct part *p, bool own)
+{
+    enum { R, K, V, U };
+    const struct gguf_tensor *v = p->t->src[V];
+    const struct gg_vec_kern *vec = &p->task->kern->vec;
+    const int64_t n_tok = v->ne[2];
+    const size_t n = (size_t)p->n;
+    const int w = own ? U + 1 : U;
+    float scale;
+    memcpy(&scale, p->t->op_params, sizeof scale);
+    struct gg_vec_wkv6 d = { .n = n,
+                             .s = p->to,
+                             .r = tile_row(p, TMP_R, 0),
+                             .k = tile_row(p, TMP_K, 0),
+                             .w = tile_row(p, TMP_W, 0),
+                             .own = own ? tmp(p, TMP_KR) : NULL,
+                             .v = tile_row(p, TMP_V, 0),
+                             .v_stride = n,
+                             .y_stride = n * (size_t)v->ne[1],
+                             .from = state_before(p, n_tok) };
+    for (int64_t tok = 0; tok < n_tok; tok += TILE, d.from = d.s) {
+        d.n_tok = (size_t)GG_MIN(n_tok - tok, (int64_t)TILE);
+        for (int64_t k = 0; k < (int64_t)d.n_tok; k++) {
+            float *r = taken(p, R, tok + k, TMP_R, k);
+            const float *kr = taken(p, K, tok + k, TMP_K, k);
+            (void)taken(p, V, tok + k, TMP_V, k);
+            (void)taken(p, w, tok + k, TMP_W, k);
+            float *ku = tile_row(p, TMP_A, 0);
+            if (own) {
+                vec->mul(ku, kr, source(p, U, 0), n);
+                tmp(p, TMP_KR)[k] = vec->dot(r, ku, n);
+            } else {
+                vec->scale(r, r, n, scale, 0);
+            }
+        }
+        d.y = result(p, tok);
+        vec->wkv6(&d);
     }
 }
 
-static void each_head(const struct gguf_tensor *t,
-                      const struct gg_cpu_task *task, step_fn *fn, int n_in)
+static void wkv6_part(const struct part *p)
 {
-    const struct gguf_tensor *v = t->src[2];
-    const struct step p = { .n = v->ne[0], .t = t, .vec = &task->kern->vec };
-    int64_t i, end;
-    if (!v->ne[0])
-        return;
-    gg_cpu_share(task, v->ne[1] * v->ne[3], &i, &end);
-    for (; i < end; i++)
-        run_head(&p, task, fn, n_in, i % v->ne[1], i / v->ne[1]);
+    wkv6_head(p, true);
 }
 
-/* n_in: sources before the one that is the state. */
-#define RECUR(name, step, n_in)                                               \
+static void gla_part(const struct part *p)
+{
+    wkv6_head(p, false);
+}
+
+/* --- RWKV-7 --------------------------------------------------------------- */
+
+static void wkv7_part(const struct part *p)
+{
+    enum { R, K, V, W, A, B };
+    const struct gguf_tensor *v = p->t->src[V];
+    const struct gg_vec_kern *vec = &p->task->kern->vec;
+    const int64_t n_tok = v->ne[2];
+    const size_t n = (size_t)p->n;
+    struct gg_vec_wkv7 d = { .n = n,
+                             .n_rows = (size_t)p->n_rows,
+                             .s = p->to,
+                             .w = tile_row(p, TMP_W, 0),
+                             .k = tile_row(p, TMP_K, 0),
+                             .a = tile_row(p, TMP_A, 0),
+                             .b = tile_row(p, TMP_B, 0),
+                             .wr = tile_row(p, TMP_R, 0),
+                             .kr = tmp(p, TMP_KR),
+                             .br = tmp(p, TMP_BR),
+                             .v = tile_row(p, TMP_V, 0) + p->first,
+                             .v_stride = n,
+                             .y_stride = n * (size_t)v->ne[1],
+                             .from = state_before(p, n_tok) };
+    for (int64_t tok = 0; tok < n_tok; tok += TILE, d.from = d.s) {
+        d.n_tok = (size_t)GG_MIN(n_tok - tok, (int64_t)TILE);
+        for (int64_t k = 0; k < (int64_t)d.n_tok; k++) {
+            float *r = taken(p, R, tok + k, TMP_R, k);
+            tmp(p, TMP_KR)[k] = vec->dot(taken(p, K, tok + k, TMP_K, k), r, n);
+            tmp(p, TMP_BR)[k] = vec->dot(taken(p, B, tok + k, TMP_B, k), r, n);
+            (void)taken(p, V, tok + k, TMP_V, k);
+            (void)taken(p, A, tok + k, TMP_A, k);
+            vec->mul(r, r, taken(p, W, tok + k, TMP_W, k), n);
+        }
+        d.y = result(p, tok);
+        vec->wkv7(&d);
+    }
+}
+
+/* --- all of them ---------------------------------------------------------- */
+
+typedef void part_fn(const struct part *p);
+
+/* n_src: sources before the state; per_part: values of a head that are shared
+ * out together, or 0: all. */
+static void share_heads(const struct gguf_tensor *t,
+                        const struct gg_cpu_task *task, part_fn *fn, int n_src,
+                        int64_t per_part)
+{
+    const struct gguf_tensor *v = t->src[2];
+    const int64_t n = v->ne[0], heads = v->ne[1];
+    int64_t i, end;
+    if (!n)
+        return;
+    if (!per_part)
+        per_part = n;
+    const int64_t per_head = (n + per_part - 1) / per_part;
+    float *states = (float *)t->data + gguf_tensor_n_elements(v);
+    gg_cpu_share(task, per_head * heads * v->ne[3], &i, &end);
+    while (i < end) {
+        const int64_t head = i / per_head, from = i % per_head;
+        const int64_t to = GG_MIN(per_head, from + end - i);
+        struct part p = { .t = t,
+                          .task = task,
+                          .head = head % heads,
+                          .seq = head / heads,
+                          .first = from * per_part,
+                          .n = n,
+                          .state = t->src[n_src] };
+        p.n_rows = GG_MIN(to * per_part, n) - p.first;
+        p.to = states + (head * n + p.first) * n;
+        fn(&p);
+        i += to - from;
+    }
+}
+
+#define RECUR(name, part, n_src, per_part)                                    \
     static void name##_run(struct gguf_tensor *t,                             \
                            const struct gg_cpu_task *task)                    \
     {                                                                         \
-        each_head(t, task, step, n_in);                                       \
+        share_heads(t, task, part, n_src, per_part);                          \
     }                                                                         \
     GG_CPU_OP(name, name##_run, recur_work, gg_cpu_elem_supports, false);
 
-RECUR(rwkv_wkv6, wkv6_step, 5)
-RECUR(rwkv_wkv7, wkv7_step, 6)
-RECUR(gated_linear_attn, gla_step, 4)
+RECUR(rwkv_wkv6, wkv6_part, 5, 0)
+RECUR(rwkv_wkv7, wkv7_part, 6, PART)
+RECUR(gated_linear_attn, gla_part, 4, 0)

@@ -23,8 +23,8 @@ typedef void gg_vec_binary_fn(float *y, const float *a, const float *b,
 typedef void gg_vec_scale_fn(float *y, const float *x, size_t n, float scale,
                              float bias);
 
-/* y = x / (1 + exp(-x)), to which ULP(4) refers: -0 where exp overflows, below
- * -88.72, and for -infinity. */
+/* silu: y = x / (1 + exp(-x)), to which ULP(4) refers: -0 where exp overflows,
+ * below -88.72, and for -infinity. softplus: y = ln(1 + exp(x)), ULP(4). */
 typedef void gg_vec_unary_fn(float *y, const float *x, size_t n);
 
 /* y = silu(gate) * up, the product of the rounded silu. */
@@ -95,6 +95,64 @@ struct gg_vec_delta {
 };
 typedef void gg_vec_delta_fn(const struct gg_vec_delta *p);
 
+/* The selective scan (gguf/op_recur.h) of n_rows rows of a state, of n numbers
+ * each, over n_tok tokens in their order: row r of token t makes
+ *     s[i] = s[i] decay + b[i] x
+ *     y = sum of s[i] c[i]
+ * where decay is exp(step a[i]), rounded as that is, or one number for all rows
+ * if a is NULL. Parts as for delta: rows do not depend on each other, nor a
+ * result on how tokens are divided. Without tokens s is not written. SUM. */
+struct gg_vec_scan {
+    size_t n, n_rows, n_tok;
+    const float *from;     /* [n_rows][n]: s before; or s itself */
+    float *s;              /* [n_rows][n], after the last token */
+    const float *a;        /* [n_rows][a_stride], n of each, or NULL */
+    const float *step, *x; /* [n_tok][stride], n_rows of each: the time step,
+                            * and the input times it */
+    const float *decay;    /* [n_tok], read in any case */
+    const float *b, *c; /* [n_tok][b_stride], [n_tok][c_stride], n of each */
+    float *y;           /* [n_tok][y_stride], n_rows of each */
+    size_t a_stride, stride, b_stride, c_stride, y_stride;
+};
+typedef void gg_vec_scan_fn(const struct gg_vec_scan *p);
+
+/* RWKV-7 (gguf/op_recur.h) of n_rows values of a head. What all values share is
+ * made once: wr is w r, elementwise, kr and br are the products of k and of b
+ * with r. Value i has n numbers s, of which each token makes
+ *     e = sum of s a
+ *     y[i] = sum of s wr + v[i] kr + e br
+ *     s = w s + v[i] k + e b
+ * Parts as for delta. SUM. */
+struct gg_vec_wkv7 {
+    size_t n, n_rows, n_tok;
+    const float *from;               /* [n_rows][n]: s before; or s itself */
+    float *s;                        /* [n_rows][n], after the last token */
+    const float *w, *k, *a, *b, *wr; /* [n_tok][n] */
+    const float *kr, *br;            /* [n_tok] */
+    const float *v;                  /* [n_tok][v_stride], n_rows of each */
+    float *y;                        /* [n_tok][y_stride], likewise */
+    size_t v_stride, y_stride;
+};
+typedef void gg_vec_wkv7_fn(const struct gg_vec_wkv7 *p);
+
+/* RWKV-6 and gated linear attention (gguf/op_recur.h) of a head: n rows s, one
+ * for each element of k, of n numbers, one for each of v. Each token makes
+ *     y = own v + sum over rows of r s            own NULL: of s as it is then
+ *     s = w s + k v
+ * where own is the product of r, u and k. How tokens are divided among calls
+ * does not matter. Without tokens s is not written. SUM. */
+struct gg_vec_wkv6 {
+    size_t n, n_tok;
+    const float *from;      /* [n][n]: s before; or s itself */
+    float *s;               /* [n][n], after the last token */
+    const float *r, *k, *w; /* [n_tok][n] */
+    const float *own;       /* [n_tok], or NULL */
+    const float *v;         /* [n_tok][v_stride], n of each */
+    float *y;               /* [n_tok][y_stride], likewise */
+    size_t v_stride, y_stride;
+};
+typedef void gg_vec_wkv6_fn(const struct gg_vec_wkv6 *p);
+
 /* X(TYPE, NAME): the kernel NAME is a gg_vec_TYPE_fn, gg_vec_NAME_LEVEL at
  * every level. */
 #define GG_VEC_LIST(X)                                                        \
@@ -113,7 +171,11 @@ typedef void gg_vec_delta_fn(const struct gg_vec_delta *p);
     X(rope, rope_norm)                                                        \
     X(rope, rope_neox)                                                        \
     X(taps, taps)                                                             \
-    X(delta, delta)
+    X(delta, delta)                                                           \
+    X(unary, softplus)                                                        \
+    X(scan, scan)                                                             \
+    X(wkv7, wkv7)                                                             \
+    X(wkv6, wkv6)
 
 struct gg_vec_kern {
 #define X(TYPE, NAME) gg_vec_##TYPE##_fn *NAME;

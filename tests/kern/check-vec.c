@@ -135,6 +135,25 @@ static double silu_true(float x)
     return (double)x / (1 + exp(-(double)x));
 }
 
+static void check_softplus(const struct gg_vec_kern *k)
+{
+    double worst = 0;
+    bool good = true;
+    for (size_t l = 0; l < N_LENGTHS; l++) {
+        const size_t n = lengths[l];
+        fill(in1, n, l % 2 ? 95 : 6, true);
+        arm();
+        k->softplus(out, in1, n);
+        good = good && guards_intact(n);
+        for (size_t i = 0; i < n; i++) {
+            const double x = (double)in1[i];
+            worst =
+                fmax(worst, ulps(out[i], fmax(x, 0) + log1p(exp(-fabs(x)))));
+        }
+    }
+    ok(good && worst <= 4, "%s: softplus within %.2f ulp", level_name, worst);
+}
+
 static void check_silu(const struct gg_vec_kern *k)
 {
     double worst = 0;
@@ -518,6 +537,7 @@ int main(int argc, char **argv)
         check_binary("mul", k.vec.mul, gg_vec_mul_c);
         check_scale(&k.vec);
         check_silu(&k.vec);
+        check_softplus(&k.vec);
         check_exp(&k.vec);
         check_sums(&k.vec);
         check_scores(&k.vec);

@@ -7,6 +7,7 @@
 #include <float.h>
 #include <immintrin.h>
 #include <math.h>
+#include <stdbool.h>
 
 #define FN(name) name##_avx2
 
@@ -137,3 +138,8 @@ static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
 }
 
 #include "kern/x86/vec_impl.h"
+
+/* Vectors of a row that a scan keeps in registers. */
+enum { SCAN_VECS = 2 };
+
+#include "kern/x86/recur_impl.h"

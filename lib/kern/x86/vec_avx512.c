@@ -6,6 +6,7 @@
 #include <float.h>
 #include <immintrin.h>
 #include <math.h>
+#include <stdbool.h>
 
 #define FN(name) name##_avx512
 
@@ -134,3 +135,8 @@ static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
 }
 
 #include "kern/x86/vec_impl.h"
+
+/* Vectors of a row that a scan keeps in registers. */
+enum { SCAN_VECS = 4 };
+
+#include "kern/x86/recur_impl.h"

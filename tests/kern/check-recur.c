@@ -1,0 +1,344 @@
+/* check-recur.c - kernels of recurrences at every level of this machine
+ *
+ * Against the C reference where every sum is exact; against double precision,
+ * by what any order of summation may lose; and against themselves, with rows
+ * and tokens in parts. A seed as argument gives other data.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "tests/kern/kern.h"
+#include "tests/tap.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+
+enum { MAX_N = 130, ROWS = 11, TOK = 5, GAP = 3 };
+
+static const size_t lengths[] = { 1,  2,  7,  8,  9,  15, 16,  17,
+                                  31, 32, 33, 63, 64, 65, 128, MAX_N };
+
+static const char *level_name;
+static const float guard = -12345.675f;
+
+/* What all of them read, some of it as rows of n, and what they write. */
+static struct {
+    float token[5][TOK * MAX_N], number[3][TOK], row[TOK * (MAX_N + GAP)];
+    float step[TOK * ROWS], x[TOK * ROWS], a[ROWS * MAX_N];
+    float from[MAX_N * MAX_N];
+} in;
+struct out {
+    float s[MAX_N * MAX_N + 1], y[TOK * (MAX_N + GAP) + 1];
+};
+static struct out want, got, cut;
+
+/* Small whole numbers, of which every sum is exact, or any below size. */
+static void fill(float *x, size_t n, bool exact, double size)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = exact ? (float)rnd_below(3) - 1 : rnd_f32() * (float)size;
+}
+
+static void fill_all(size_t n, bool exact)
+{
+    const double size = 1 / sqrt((double)n);
+    for (size_t i = 0; i < GG_LEN(in.token); i++)
+        fill(in.token[i], TOK * n, exact, size);
+    for (size_t i = 0; i < GG_LEN(in.number); i++)
+        fill(in.number[i], TOK, exact, 1);
+    fill(in.row, GG_LEN(in.row), exact, 1);
+    fill(in.x, TOK * ROWS, exact, 1);
+    fill(in.from, GG_LEN(in.from), exact, 1);
+    for (size_t i = 0; i < TOK * ROWS; i++)
+        in.step[i] = exact ? 0 : fabsf(rnd_f32());
+    for (size_t i = 0; i < ROWS * n; i++)
+        in.a[i] = -fabsf(rnd_f32()) * 4;
+}
+
+/* ---- rows [first, first + rows) and tokens [tok, tok + n_tok) of one ---- */
+
+typedef void run_fn(const struct gg_vec_kern *k, size_t n, size_t first,
+                    size_t rows, size_t tok, size_t n_tok, struct out *to);
+
+static void scan(const struct gg_vec_kern *k, bool own, size_t n, size_t first,
+                 size_t rows, size_t tok, size_t n_tok, struct out *to)
+{
+    const struct gg_vec_scan p = {
+        .n = n,
+        .n_rows = rows,
+        .n_tok = n_tok,
+        .from = (tok ? to->s : in.from) + first * n,
+        .s = to->s + first * n,
+        .a = own ? in.a + first * n : NULL,
+        .a_stride = n,
+        .step = in.step + tok * ROWS + first,
+        .x = in.x + tok * ROWS + first,
+        .stride = ROWS,
+        .decay = in.number[0] + tok,
+        .b = in.token[0] + tok * n,
+        .b_stride = n,
+        .c = in.token[1] + tok * n,
+        .c_stride = n,
+        .y = to->y + tok * (MAX_N + GAP) + first,
+        .y_stride = MAX_N + GAP,
+    };
+    k->scan(&p);
+}
+
+static void scan_one(const struct gg_vec_kern *k, size_t n, size_t first,
+                     size_t rows, size_t tok, size_t n_tok, struct out *to)
+{
+    scan(k, false, n, first, rows, tok, n_tok, to);
+}
+
+static void scan_own(const struct gg_vec_kern *k, size_t n, size_t first,
+                     size_t rows, size_t tok, size_t n_tok, struct out *to)
+{
+    scan(k, true, n, first, rows, tok, n_tok, to);
+}
+
+static void wkv7(const struct gg_vec_kern *k, size_t n, size_t first,
+                 size_t rows, size_t tok, size_t n_tok, struct out *to)
+{
+    const struct gg_vec_wkv7 p = {
+        .n = n,
+        .n_rows = rows,
+        .n_tok = n_tok,
+        .from = (tok ? to->s : in.from) + first * n,
+        .s = to->s + first * n,
+        .w = in.token[0] + tok * n,
+        .k = in.token[1] + tok * n,
+        .a = in.token[2] + tok * n,
+        .b = in.token[3] + tok * n,
+        .wr = in.token[4] + tok * n,
+        .kr = in.number[0] + tok,
+        .br = in.number[1] + tok,
+        .v = in.row + tok * (MAX_N + GAP) + first,
+        .v_stride = MAX_N + GAP,
+        .y = to->y + tok * (MAX_N + GAP) + first,
+        .y_stride = MAX_N + GAP,
+    };
+    k->wkv7(&p);
+}
+
+/* All of a head: rows do not matter. */
+static void wkv6(const struct gg_vec_kern *k, bool own, size_t n, size_t tok,
+                 size_t n_tok, struct out *to)
+{
+    const struct gg_vec_wkv6 p = {
+        .n = n,
+        .n_tok = n_tok,
+        .from = tok ? to->s : in.from,
+        .s = to->s,
+        .r = in.token[0] + tok * n,
+        .k = in.token[1] + tok * n,
+        .w = in.token[2] + tok * n,
+        .own = own ? in.number[0] + tok : NULL,
+        .v = in.row + tok * (MAX_N + GAP),
+        .v_stride = MAX_N + GAP,
+        .y = to->y + tok * (MAX_N + GAP),
+        .y_stride = MAX_N + GAP,
+    };
+    k->wkv6(&p);
+}
+
+static void wkv6_own(const struct gg_vec_kern *k, size_t n, size_t first,
+                     size_t rows, size_t tok, size_t n_tok, struct out *to)
+{
+    (void)rows;
+    if (!first)
+        wkv6(k, true, n, tok, n_tok, to);
+}
+
+static void wkv6_late(const struct gg_vec_kern *k, size_t n, size_t first,
+                      size_t rows, size_t tok, size_t n_tok, struct out *to)
+{
+    (void)rows;
+    if (!first)
+        wkv6(k, false, n, tok, n_tok, to);
+}
+
+/* ---- the same in double, with the sizes of all terms ---- */
+
+struct num {
+    double v, size;
+};
+
+static struct num term(struct num s, struct num a, struct num b)
+{
+    return (struct num){ s.v + a.v * b.v, s.size + a.size * b.size };
+}
+
+static struct num of(float x)
+{
+    return (struct num){ (double)x, fabs((double)x) };
+}
+
+static const struct num nothing;
+static struct num ref_s[MAX_N * MAX_N], ref_y[TOK * (MAX_N + GAP)];
+
+typedef void ref_fn(size_t n, size_t t);
+
+static void ref_scan(size_t n, size_t t, bool own)
+{
+    for (size_t r = 0; r < ROWS; r++) {
+        struct num y = nothing, x = of(in.x[t * ROWS + r]);
+        const double step = (double)in.step[t * ROWS + r];
+        for (size_t i = 0; i < n; i++) {
+            struct num *s = &ref_s[r * n + i], decay = of(in.number[0][t]);
+            if (own) /* the rounded product, as the kernel has it */
+                decay = of((float)exp(
+                    (double)(float)(step * (double)in.a[r * n + i])));
+            *s = term(term(nothing, *s, decay), of(in.token[0][t * n + i]), x);
+            y = term(y, *s, of(in.token[1][t * n + i]));
+        }
+        ref_y[t * (MAX_N + GAP) + r] = y;
+    }
+}
+
+static void ref_scan_one(size_t n, size_t t)
+{
+    ref_scan(n, t, false);
+}
+
+static void ref_scan_own(size_t n, size_t t)
+{
+    ref_scan(n, t, true);
+}
+
+static void ref_wkv7(size_t n, size_t t)
+{
+    for (size_t r = 0; r < ROWS; r++) {
+        struct num e = nothing, y = nothing;
+        const struct num v = of(in.row[t * (MAX_N + GAP) + r]);
+        struct num *s = &ref_s[r * n];
+        for (size_t i = 0; i < n; i++) {
+            e = term(e, s[i], of(in.token[2][t * n + i]));
+            y = term(y, s[i], of(in.token[4][t * n + i]));
+        }
+        for (size_t i = 0; i < n; i++) {
+            s[i] = term(nothing, s[i], of(in.token[0][t * n + i]));
+            s[i] = term(s[i], v, of(in.token[1][t * n + i]));
+            s[i] = term(s[i], e, of(in.token[3][t * n + i]));
+        }
+        y = term(y, v, of(in.number[0][t]));
+        ref_y[t * (MAX_N + GAP) + r] = term(y, e, of(in.number[1][t]));
+    }
+}
+
+static void ref_wkv6(size_t n, size_t t, bool own)
+{
+    struct num *y = &ref_y[t * (MAX_N + GAP)];
+    for (size_t j = 0; j < n; j++) {
+        const struct num v = of(in.row[t * (MAX_N + GAP) + j]);
+        y[j] = own ? term(nothing, of(in.number[0][t]), v) : nothing;
+        for (size_t i = 0; i < n; i++) {
+            struct num *s = &ref_s[i * n + j], was = *s;
+            *s = term(nothing, was, of(in.token[2][t * n + i]));
+            *s = term(*s, of(in.token[1][t * n + i]), v);
+            y[j] = term(y[j], own ? was : *s, of(in.token[0][t * n + i]));
+        }
+    }
+}
+
+static void ref_wkv6_own(size_t n, size_t t)
+{
+    ref_wkv6(n, t, true);
+}
+
+static void ref_wkv6_late(size_t n, size_t t)
+{
+    ref_wkv6(n, t, false);
+}
+
+/* ---- comparing ---- */
+
+static double over(float x, struct num n, double most)
+{
+    return fabs((double)x - n.v) / (most * n.size + 1e-37);
+}
+
+/* How far got is from double, in parts of what any order may lose. */
+static double distance(ref_fn *ref, size_t n, size_t rows)
+{
+    double worst = 0;
+    for (size_t i = 0; i < rows * n; i++)
+        ref_s[i] = of(in.from[i]);
+    for (size_t t = 0; t < TOK; t++) {
+        const double most = (double)((t + 1) * (n + 6)) * (double)FLT_EPSILON;
+        ref(n, t);
+        for (size_t r = 0; r < rows; r++)
+            worst = fmax(worst, over(got.y[t * (MAX_N + GAP) + r],
+                                     ref_y[t * (MAX_N + GAP) + r], most));
+    }
+    for (size_t i = 0; i < rows * n; i++)
+        worst =
+            fmax(worst, over(got.s[i], ref_s[i],
+                             (double)(TOK * (n + 6)) * (double)FLT_EPSILON));
+    return worst;
+}
+
+static bool equal(const struct out *a, const struct out *b, size_t n,
+                  size_t rows)
+{
+    bool same = true;
+    for (size_t i = 0; i < rows * n; i++)
+        same = same && a->s[i] == b->s[i];
+    for (size_t t = 0; t < TOK; t++)
+        for (size_t r = 0; r < rows; r++)
+            same = same &&
+                   a->y[t * (MAX_N + GAP) + r] == b->y[t * (MAX_N + GAP) + r];
+    return same;
+}
+
+static void check(const struct gg_vec_kern *k, const char *name, run_fn *run,
+                  ref_fn *ref, bool whole)
+{
+    struct gg_kern c; /* the reference */
+    bool exact = true, same = true, guarded = true;
+    double worst = 0;
+    gg_vec_kern_init(&c.vec, 0);
+    for (size_t l = 0; l < GG_LEN(lengths); l++) {
+        const size_t n = lengths[l], rows = whole ? n : ROWS;
+        fill_all(n, true);
+        run(&c.vec, n, 0, rows, 0, TOK, &want);
+        run(k, n, 0, rows, 0, TOK, &got);
+        exact = exact && equal(&got, &want, n, rows);
+        fill_all(n, false);
+        got.s[rows * n] = got.y[rows] = guard;
+        run(k, n, 0, rows, 0, TOK, &got);
+        guarded = guarded && got.s[rows * n] == guard && got.y[rows] == guard;
+        worst = fmax(worst, distance(ref, n, rows));
+        for (size_t first = 0; first < rows; first += first ? 5 : 1) {
+            const size_t some = first ? GG_MIN(rows - first, (size_t)5) : 1;
+            run(k, n, first, some, 0, 2, &cut);
+            run(k, n, first, some, 2, TOK - 2, &cut);
+        }
+        same = same && equal(&cut, &got, n, rows);
+    }
+    ok(exact && guarded, "%s: %s of exact inputs is equal", level_name, name);
+    ok(worst <= 1, "%s: %s within %.2f of the bound of any order", level_name,
+       name, worst);
+    ok(same, "%s: %s's bits do not depend on parts", level_name, name);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        tap_rng ^= strtoull(argv[1], NULL, 0) << 1;
+    printf("# seed state %#llx\n", (unsigned long long)tap_rng);
+    struct test_level level[8];
+    const unsigned n = test_levels(level);
+    for (unsigned i = 0; i < n; i++) {
+        struct gg_kern k;
+        gg_kern_init(&k, level[i].mask);
+        level_name = level[i].name;
+        check(&k.vec, "scan", scan_one, ref_scan_one, false);
+        check(&k.vec, "scan with decays of each", scan_own, ref_scan_own,
+              false);
+        check(&k.vec, "wkv7", wkv7, ref_wkv7, false);
+        check(&k.vec, "wkv6", wkv6_own, ref_wkv6_own, true);
+        check(&k.vec, "wkv6 after the decay", wkv6_late, ref_wkv6_late, true);
+    }
+    return done_testing();
+}
