@@ -193,10 +193,6 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
         GG_TRY(check_latent(m, il, err));
         GG_TRY(check_beside(m, il, err));
         GG_TRY(check_number(m, il, err));
-        if (l->moe && !m->hp.n_expert_used)
-            return refuse_key(m, "expert_used_count",
-                              "it is missing, or 0, and there are experts",
-                              err);
         const struct gg_model_mixer_fn *mixer = &gg_model_mixers[l->mixer];
         const bool mixes = l->mixer == GG_MIX_NONE || mixer->mix;
         if (!m->hp.causal && !mixer->looks_ahead &&
