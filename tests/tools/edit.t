@@ -291,10 +291,11 @@ else
         grep -q "refused: tensor 'token_embd.weight'" "$tmp/err"
     ok "$few"
 fi
-# Wrong in each of 40,000 layers: in time (an emulator is given ten times it).
+# Wrong in each of 40,000 layers: in time (an emulator and sanitizers are given
+# ten times it).
 "$mkmodel" "$tmp/deep.gguf" deep=40000 || exit 99
 seconds=5
-test -z "${EMULATOR-}" || seconds=50
+test -z "${EMULATOR-}${TEST_CFLAGS-}" || seconds=50
 run sh -c 'ulimit -t "$1"; shift; exec "$@"' sh $seconds "$edit" -q \
     --set general.name=deep "$tmp/deep.gguf"
 test $rc -eq 0 -a "$(key "$tmp/deep.gguf" general.name)" = deep
