@@ -3,6 +3,8 @@
 #include "base/compiler.h"
 #include "model/need.h"
 #include "tests/model/page.h"
+#include "base/str.h"
+#include "tests/model/skeleton.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -248,16 +250,59 @@ static const char intro[] =
     "own definition, the file's keys and the\n"
     "definition are followed.\n"
     "\n"
+    "How an evaluated one was checked: \"logits\" are those that llama.cpp "
+    "(August 2026) gives for a small model; \"doubles\"\n"
+    "is a calculation in double precision that follows the papers alone. The "
+    "others are checked by names and shapes.\n"
+    "\n"
     "| architecture | layer | mixer | attention | positions | feed-forward "
-    "part | ends | besides |\n"
-    "|---|---|---|---|---|---|---|---|\n";
+    "part | ends | besides | checked |\n"
+    "|---|---|---|---|---|---|---|---|---|\n";
+
+/* ---- how it was checked ---- */
+
+static const char *const by_doubles[] = { "jina-bert-v2", "llama", "qwen2",
+                                          "t5", "t5encoder" };
+
+/* Does a model of the architecture carry a digest of logits? */
+static bool has_logits(const struct gg_arch *a)
+{
+    static char names[512][64];
+    static struct skeleton m;
+    static size_t n;
+    const size_t stem = strlen(a->name);
+    bool yes = false;
+    n = n ? n : skeleton_names(names, GG_LEN(names));
+    for (size_t i = 0; i < n && !yes; i++) {
+        struct gguf_str arch = { "", 0 };
+        const struct gguf_kv *kv;
+        if (strncmp(names[i], a->name, stem) || !skeleton_open(&m, names[i]))
+            continue;
+        kv = gguf_meta_find(m.g.meta, "general.architecture");
+        yes = m.n_rows && kv && gguf_kv_get_str(kv, &arch, NULL) == GGUF_OK &&
+              gg_str_eqz(arch, a->name);
+        skeleton_close(&m);
+    }
+    return yes;
+}
+
+static void checked(struct cell *c, const struct gg_arch *a)
+{
+    if (!a->runs) {
+        add(c, "names");
+        return;
+    }
+    add_if(c, has_logits(a), "logits");
+    for (size_t i = 0; i < GG_LEN(by_doubles); i++)
+        add_if(c, !strcmp(by_doubles[i], a->name), "doubles");
+}
 
 void page_print(FILE *out)
 {
     fputs(intro, out);
     struct gg_arch_walk w = { { 0 } };
     for (const struct gg_arch *a; (a = gg_arch_next(&w));) {
-        struct cell cells[6] = { { "" } };
+        struct cell cells[6] = { { "" } }, how = { "" };
         layer(&cells[0], a);
         mixer(&cells[1], a);
         attention(&cells[2], a);
@@ -267,6 +312,7 @@ void page_print(FILE *out)
         fprintf(out, a->runs ? "| **%s** |" : "| %s |", a->name);
         for (size_t k = 0; k < GG_LEN(cells); k++)
             fprintf(out, " %s |", cells[k].s);
-        fprintf(out, " %s |\n", a->odd ? a->odd : "");
+        checked(&how, a);
+        fprintf(out, " %s | %s |\n", a->odd ? a->odd : "", how.s);
     }
 }
