@@ -23,6 +23,12 @@ if "$tmp/prog" "$tmp/bad.gguf" >"$tmp/out" 2>&1; then bad=1; else
 fi
 verdict "and refuses a truncated file with one line" "$bad" "$tmp/out"
 
+n_archs=$(grep -c '^| \*\*' "$srcdir/doc/architectures.md")
+grep "^Evaluation: $n_archs architectures " "$srcdir/README" >"$tmp/out" 2>&1
+verdict "README says how many architectures are evaluated ($n_archs)" $? "$tmp/out"
+grep "Evaluates $n_archs architectures " "$srcdir/ChangeLog" >"$tmp/out" 2>&1
+verdict "and ChangeLog" $? "$tmp/out"
+
 # Perplexity of the first chunks of the shipped text.
 sed -n '/^#include/,/^\.EE/p' "$srcdir/man/libgguf.3" |
     sed '/^\./d; s/\\-/-/g; s/\\e/\\/g' >"$tmp/ppl.c"
