@@ -6,6 +6,18 @@
 #include <stdlib.h>
 #include <time.h>
 
+/* Sanitizers take time and memory of their own. */
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define SCRATCH_SANITIZED 1
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SCRATCH_SANITIZED 1
+#endif
+#ifndef SCRATCH_SANITIZED
+#define SCRATCH_SANITIZED 0
+#endif
+
 /* DIR/NAME, at most 255 bytes; good for eight calls. Not for threads. */
 static inline char *scratch_path(const char *dir, const char *name)
 {

@@ -10,6 +10,7 @@
  */
 #include "config.h"
 #include "tests/hostile/hostile.h"
+#include "tests/scratch.h"
 #include "tests/tap.h"
 
 #include <errno.h>
@@ -21,16 +22,7 @@
 #include <unistd.h>
 
 /* Sanitizers take time and memory of their own, and so does an emulator. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define MEASURES 0
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define MEASURES 0
-#endif
-#ifndef MEASURES
-#define MEASURES 1
-#endif
+#define MEASURES    (!SCRATCH_SANITIZED)
 #define MAX_SECONDS 1.0
 #define MAX_MEMORY  (64L << 10) /* kB */
 enum { MAX_ARGS = 16 };
