@@ -47,7 +47,7 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
 enum { ROW_HEADER = 8, PART_BYTES = 4096 }; /* most of a header; of a part */
 
 /* Elements [at, at + n) of a row as floats. What a header says counts for all
- * of a row: a part that is not its first is put behind a copy of that. */
+ * of a row: a part that is not its first comes after a copy of that. */
 static void decode_part(gg_kern_decode_fn *decode,
                         const struct gguf_dtype_info *dt,
                         const unsigned char *row, size_t at, size_t n,
