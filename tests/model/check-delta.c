@@ -504,14 +504,8 @@ static const struct {
 
 static void check_refused(void)
 {
-    static float out[N * VARY_V];
-    for (size_t i = 0; i < GG_LEN(refused); i++) {
-        struct gguf_error err;
-        const bool opens =
-            vary_outputs(refused[i].name, refused[i].change, N, N, out, &err);
-        ok(!opens && strstr(err.message, refused[i].says), "%s: %s",
-           refused[i].name, opens ? "is evaluated" : err.message);
-    }
+    for (size_t i = 0; i < GG_LEN(refused); i++)
+        VARY_REFUSED(refused[i].name, refused[i].change, refused[i].says);
 }
 
 int main(void)

@@ -231,35 +231,7 @@ static void check_yarn(void)
     }
 }
 
-/* ---- more layers ---- */
-
-static const char *const idx_weights[] = { "indexer.k_norm.weight",
-                                           "indexer.proj.weight",
-                                           "indexer.attn_k.weight",
-                                           "indexer.attn_q_b.weight" };
-
-/* Layers like the second, up to n. */
-static void more_layers(uint32_t n)
-{
-    struct gen *g = &vary_model.g;
-    const size_t had = g->n;
-    vary_u32(key("block_count"), n);
-    for (size_t i = 0; i < had; i++)
-        for (uint32_t il = LAYERS; il < n; il++)
-            if (!strncmp(g->t[i].name, "blk.1.", 6)) {
-                g->t[g->n] = g->t[i];
-                snprintf(g->t[g->n].name, sizeof g->t[g->n].name,
-                         "blk.%" PRIu32 ".%s", il, g->t[i].name + 6);
-                g->n++;
-            }
-}
-
 /* ---- refused ---- */
-
-static void none_indexes(void);
-static void second_lacks(void);
-static void narrow_index(void);
-static void heads_of_index(void);
 
 static void one_width(void)
 {
@@ -305,13 +277,6 @@ static const struct {
     { "deepseek2", all_turned,
       "deepseek2.rope.dimension_count is 48, must be 2 to 47" },
     { "deepseek2", no_matrix, "'blk.1.attn_v_b.weight' is missing" },
-    { "glm-dsa", none_indexes,
-      "glm-dsa.attention.indexer.types: the first layer has none" },
-    { "glm-dsa", second_lacks, "'blk.1.indexer.proj.weight' is missing" },
-    { "deepseek32", narrow_index,
-      "deepseek32.attention.indexer.key_length is 16, must be 32 to" },
-    { "minimax-m3", heads_of_index,
-      "minimax-m3.attention.indexer.head_count is 4, must be 2 to 2" },
     { "bailingmoe2", three_groups,
       "expert_group_count is 3, does not divide expert_count 4" },
     { "bailingmoe2", no_group_used, "expert_group_used_count' is missing" },
@@ -323,14 +288,8 @@ static const struct {
 
 static void check_refused(void)
 {
-    static float out[N * V];
-    for (size_t i = 0; i < GG_LEN(refused); i++) {
-        struct gguf_error err;
-        const bool opens =
-            vary_outputs(refused[i].name, refused[i].change, N, N, out, &err);
-        ok(!opens && strstr(err.message, refused[i].says), "%s: %s",
-           refused[i].name, opens ? "is evaluated" : err.message);
-    }
+    for (size_t i = 0; i < GG_LEN(refused); i++)
+        VARY_REFUSED(refused[i].name, refused[i].change, refused[i].says);
 }
 
 /* ---- groups of experts ---- */
@@ -464,199 +423,16 @@ static void check_sizes(void)
 
 /* ---- what is kept ---- */
 
-static uint64_t kept(const char *name, vary_fn *change)
-{
-    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
-    uint64_t cache = 0, graphs;
-    struct run r;
-    size_t size;
-    if (!skeleton_open(&vary_model, name))
-        abort();
-    if (change)
-        change();
-    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
-    p.n_ctx = N;
-    if (run_open(&r, file, size, 1, &p))
-        gguf_session_memory(r.session, &cache, &graphs);
-    run_close(&r);
-    free(file);
-    skeleton_close(&vary_model);
-    return cache;
-}
-
 static void check_kept(void)
 {
     const uint64_t n = (uint64_t)N * LAYERS * sizeof(float);
-    uint64_t k = kept("deepseek2", NULL);
+    uint64_t k = vary_kept("deepseek2", NULL);
     ok(k == n * (C + ROT), "a short row of a token is kept: %" PRIu64, k);
-    k = kept("deepseek2", old_file);
+    k = vary_kept("deepseek2", old_file);
     ok(k == n * H * (NOPE + ROT + DV),
        "of an old file keys and values: %" PRIu64, k);
-    k = kept("plm", NULL);
+    k = vary_kept("plm", NULL);
     ok(k == n * H * (NOPE + ROT + DV), "and of plm: %" PRIu64, k);
-}
-
-/* ---- an indexer ---- */
-
-static void top(uint32_t n)
-{
-    vary_u32(key("attention.indexer.top_k"), n);
-}
-static void top_64(void)
-{
-    top(64);
-}
-static void top_200(void)
-{
-    top(200);
-}
-static void top_1(void)
-{
-    top(1);
-}
-static void no_indexer(void)
-{
-    top(64);
-    vary_gain("indexer.proj", 0);
-}
-static void types(int32_t a, int32_t b)
-{
-    const uint8_t v[] = { (uint8_t)a, (uint8_t)b };
-    vary_must(gguf_meta_set_array(vary_model.g.meta,
-                                  "glm-dsa.attention.indexer.types",
-                                  GGUF_VAL_BOOL, v, 2, NULL));
-}
-static void all_index(void)
-{
-    types(1, 1);
-}
-static void second_shares(void)
-{
-    types(1, 0);
-    for (size_t i = 0; i < GG_LEN(idx_weights); i++)
-        vary_drop_tensor(name_of(1, idx_weights[i]));
-}
-static void none_indexes(void)
-{
-    types(0, 1);
-}
-static void second_lacks(void)
-{
-    vary_drop_tensor(name_of(1, "indexer.proj.weight"));
-}
-static void narrow_index(void)
-{
-    vary_u32("deepseek32.attention.indexer.key_length", 16);
-}
-/* Four layers, of which the last shares with the third. */
-static void by_context(void)
-{
-    vary_u32("glm-dsa.context_length", 1 << 20);
-    more_layers(4);
-}
-static void by_key(void)
-{
-    static const uint8_t v[] = { 1, 1, 1, 0 };
-    more_layers(4);
-    vary_must(gguf_meta_set_array(vary_model.g.meta,
-                                  "glm-dsa.attention.indexer.types",
-                                  GGUF_VAL_BOOL, v, 4, NULL));
-}
-static void four_index(void)
-{
-    more_layers(4);
-}
-
-/* All that a layer can have, many times. */
-static void many_layers(void)
-{
-    more_layers(12);
-    vary_u32(key("leading_dense_block_count"), 1);
-    vary_u32(key("expert_group_count"), 2);
-    vary_u32(key("expert_group_used_count"), 1);
-    scaled("yarn", LOG, 1);
-}
-static void many_layers_of_one_group(void)
-{
-    many_layers();
-    vary_u32(key("expert_group_used_count"), 2);
-}
-
-static void check_indexer(void)
-{
-    arch = "deepseek32";
-    differ(arch, NULL, top_64, "what is chosen counts");
-    same(arch, top_64, top_200, 1e-30, "all keys, and more");
-    same(arch, top_64, no_indexer, 1e-30, "which needs no scores");
-    differ(arch, NULL, top_1, "one key alone");
-    differ(arch, many_layers, many_layers_of_one_group, "groups, 12 layers");
-    arch = "glm-dsa";
-    same(arch, NULL, all_index, 1e-30, "without types all have one");
-    differ(arch, NULL, second_shares, "layers share");
-    same(arch, by_context, by_key, 1e-30, "or by the context");
-    differ(arch, by_context, four_index, "which counts");
-}
-
-static void check_indexer_kept(void)
-{
-    enum { IDX = 64, WIDE = 32 };
-    const uint64_t n = (uint64_t)N * sizeof(float);
-    uint64_t k = kept("glm-dsa", NULL);
-    ok(k == n * LAYERS * (C + WIDE + IDX), "a key more is kept: %" PRIu64, k);
-    k = kept("glm-dsa", second_shares);
-    ok(k == n * (LAYERS * (C + WIDE) + IDX),
-       "but of layers that share: %" PRIu64, k);
-    k = kept("minimax-m3", NULL);
-    ok(k == n * (LAYERS * 2 * 2 * 32 + IDX),
-       "and of those that choose blocks: %" PRIu64, k);
-}
-
-/* ---- blocks ---- */
-
-static void blocks(uint32_t n, uint32_t size, uint32_t local)
-{
-    vary_u32("minimax-m3.attention.indexer.top_k", n);
-    vary_u32("minimax-m3.attention.indexer.block_size", size);
-    vary_u32("minimax-m3.attention.indexer.local_blocks", local);
-}
-static void all_blocks(void)
-{
-    blocks(64, 1, 0);
-}
-static void half_blocks(void)
-{
-    blocks(8, 4, 1);
-}
-static void one_block(void)
-{
-    blocks(1, 64, 0);
-}
-/* Of three blocks of 8 the last two are local: a window that begins at a
- * multiple of 8, 8 to 15 back. */
-static void local_blocks(void)
-{
-    blocks(2, 8, 2);
-}
-static void local_blocks_unscored(void)
-{
-    blocks(2, 8, 2);
-    vary_gain("indexer.q_proj", 0);
-}
-static void heads_of_index(void)
-{
-    vary_u32("minimax-m3.attention.indexer.head_count", 4);
-    vary_find("blk.1.indexer.q_proj.weight")->ne[1] = 4 * 64;
-}
-
-static void check_blocks(void)
-{
-    arch = "minimax-m3";
-    same(arch, NULL, all_blocks, 1e-30, "all blocks");
-    same(arch, NULL, one_block, 1e-30, "or one of all");
-    differ(arch, NULL, half_blocks, "half of them");
-    differ(arch, NULL, local_blocks, "local ones");
-    same(arch, local_blocks, local_blocks_unscored, 1e-30,
-         "which have no score");
 }
 
 /* ---- minicpm3 ---- */
@@ -702,8 +478,5 @@ int main(void)
     check_sizes();
     check_kept();
     check_minicpm3();
-    check_indexer();
-    check_indexer_kept();
-    check_blocks();
     return done_testing();
 }

@@ -168,3 +168,23 @@ double vary_apart(const char *name, vary_fn *a, vary_fn *b, uint32_t n_ctx,
     printf("# %s: %s\n", name, err.message);
     return 9;
 }
+
+uint64_t vary_kept(const char *name, vary_fn *change)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    uint64_t cache = 0, graphs;
+    struct run r;
+    size_t size;
+    if (!skeleton_open(&vary_model, name))
+        abort();
+    if (change)
+        change();
+    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
+    p.n_ctx = VARY_N;
+    if (run_open(&r, file, size, 1, &p))
+        gguf_session_memory(r.session, &cache, &graphs);
+    run_close(&r);
+    free(file);
+    skeleton_close(&vary_model);
+    return cache;
+}

@@ -54,6 +54,10 @@ bool vary_part(const char *name, vary_fn *change, uint32_t n_ctx, size_t from,
 double vary_apart(const char *name, vary_fn *a, vary_fn *b, uint32_t n_ctx,
                   size_t n_tok);
 
+/* Bytes that a session of a context of VARY_N tokens keeps of a changed model;
+ * 0: it cannot be opened. */
+uint64_t vary_kept(const char *name, vary_fn *change);
+
 /* ---- tests, for those who include tests/tap.h ---- */
 
 /* The outputs are the same to this bound, they are others, or opening fails
