@@ -142,8 +142,8 @@ static void count(void *user, const char *message)
 static void check_quiet(void)
 {
     struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
-    struct gguf_file *file;
-    struct gguf_model *model;
+    struct gguf_file *file = NULL;
+    struct gguf_model *model = NULL;
     struct gguf_error err;
     unsigned n_warned = 0;
     size_t size;
