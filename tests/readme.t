@@ -54,4 +54,37 @@ compile tour
 verdict "it compiles" $? "$tmp/log"
 "$tmp/tour" >"$tmp/out" 2>&1 && cmp "$tmp/out" "$tmp/want" >>"$tmp/out" 2>&1
 verdict "it prints what the tour says" $? "$tmp/out"
+
+# The program that writes.
+cp "$srcdir/doc/generate.c" "$tmp/generate.c"
+test "$(wc -l <"$tmp/generate.c")" -lt 100
+verdict "doc/generate.c has less than 100 lines" $? "$tmp/generate.c"
+TEST_LIBS=-lm
+compile generate
+verdict "it compiles" $? "$tmp/log"
+begin='Once upon a time'
+said() { sed -n "/generate .* '$begin' $1\$/{n;s/^    //p;}" "$srcdir/doc/from-ggml.md"; }
+"$tmp/generate" "$model" "$begin" 20 >"$tmp/greedy" 2>&1 &&
+    test "$(cat "$tmp/greedy")" = "$(said 20)"
+verdict "it goes on as doc/from-ggml.md says" $? "$tmp/greedy"
+"$tmp/generate" "$model" "$begin" 20 0.8 1 >"$tmp/out" 2>&1 &&
+    cmp "$tmp/greedy" "$tmp/out" >>"$tmp/out" 2>&1
+verdict "the best one of all is the most probable" $? "$tmp/out"
+"$tmp/generate" "$model" "$begin" 20 0.8 40 0.95 7 >"$tmp/out" 2>&1 &&
+    test "$(cat "$tmp/out")" = "$(said '20 0.8 40 0.95 7')"
+verdict "a seed says what is drawn" $? "$tmp/out"
+"$tmp/generate" "$model" "$begin" 20 0.8 40 0.95 8 >"$tmp/again" 2>&1 &&
+    ! cmp -s "$tmp/out" "$tmp/again"
+verdict "another one something else" $? "$tmp/again"
+# Every function that the page names is there.
+grep -o '`gguf_[a-z0-9_]*`' "$srcdir/doc/from-ggml.md" | tr -d '`' |
+    grep -v -e '_$' -e '^gguf_\(init_from_file\|find_key\|get_val_u32\|find_tensor\|get_tensor_offset\|write_to_file\)$' |
+    sort -u >"$tmp/named"
+grep -ohw 'gguf_[a-z0-9_]*' "$srcdir"/lib/gguf/*.h | sort -u >"$tmp/there"
+comm -23 "$tmp/named" "$tmp/there" >"$tmp/out"
+test -s "$tmp/named" && test ! -s "$tmp/out"
+verdict "what the page calls ours is in the headers" $? "$tmp/out"
+"$tmp/generate" "$model" "$begin" 9999 >"$tmp/out" 2>"$tmp/err"
+test $? = 1 && test "$(sed '/^$/d' "$tmp/err" | wc -l)" = 1
+verdict "a full context is an error of one line" $? "$tmp/err"
 done_testing
