@@ -40,7 +40,7 @@ enum gguf_status gg_data_rows_of(const struct gguf_rows *rows,
                                  struct gg_data_rows *out,
                                  struct gguf_error *err)
 {
-    const struct gg_source from = { NULL, file };
+    const struct gg_source from = { .file = file };
     struct gg_data_gguf d;
     if (i >= gguf_file_n_tensors(file))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,

@@ -3,6 +3,11 @@
 #include "data/source.h"
 #include "file/split.h"
 
+const struct gguf_file *gg_source_meta(const struct gg_source *s)
+{
+    return s->meta ? s->meta : s->file;
+}
+
 size_t gg_source_n_files(const struct gg_source *s)
 {
     return s->set ? gguf_split_n_files(s->set) : 1;

@@ -10,7 +10,12 @@
 struct gg_source {
     const struct gguf_split *set; /* NULL: one file */
     const struct gguf_file *file; /* with the metadata; of a set, the first */
+    const struct gguf_file *meta; /* whose pairs count instead of those of file
+                                   * (gg_file_with_pairs); NULL: its own */
 };
+
+/* What keys are looked up in. */
+const struct gguf_file *gg_source_meta(const struct gg_source *s);
 
 size_t gg_source_n_files(const struct gg_source *s);
 /* NULL if i is out of range. */

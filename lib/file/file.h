@@ -54,4 +54,14 @@ enum gguf_status gg_file_plan(struct gguf_file **out,
                               const struct gguf_allocator *a,
                               struct gguf_error *err);
 
+/* What like says with the pairs of changes set: pairs of like, in its order and
+ * at its bytes, where changes has no other; then those that like does not have.
+ * It has pairs only, no tensors and no bytes. like and changes are kept, as the
+ * values are theirs. GGUF_E_NOMEM. */
+enum gguf_status gg_file_with_pairs(struct gguf_file **out,
+                                    const struct gguf_file *like,
+                                    const struct gguf_meta *changes,
+                                    const struct gguf_allocator *a,
+                                    struct gguf_error *err);
+
 #endif

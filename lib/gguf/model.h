@@ -36,11 +36,13 @@ struct gguf_model_params {
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
     gguf_warn_fn *warn;                     /* or NULL */
     void *warn_user;
-    const char *pre; /* as in gguf_vocab_params; kept */
+    const char *pre;              /* as in gguf_vocab_params; kept */
+    const struct gguf_meta *meta; /* pairs that count instead of those of the
+                                   * file, or beside them; NULL: none; kept */
 };
 #define GGUF_MODEL_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_model_params), NULL, NULL, NULL, NULL              \
+        sizeof(struct gguf_model_params), NULL, NULL, NULL, NULL, NULL        \
     }
 
 /* file is kept: it must outlive the model, and stay as it is on disk.
@@ -55,8 +57,12 @@ struct gguf_model_params {
  *                    fit: its name, what was found, what was expected
  * GGUF_E_UNSUPPORTED something well formed that is not evaluated yet; a file
  *                    that is one shard of several
+ * GGUF_E_INVALID     params; params->meta has a key that says how files are
+ *                    laid out: general.alignment, split.*
  * GGUF_E_NOMEM
- * Tensors that the model does not use are warned of. Since: 0.1 */
+ * Tensors that the model does not use, and keys of params->meta that nothing
+ * reads, are warned of. A value of params->meta is checked as if it were in the
+ * file, without an offset in errors. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_open(struct gguf_model **out, const struct gguf_file *file,
                 const struct gguf_model_params *params,

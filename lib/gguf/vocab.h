@@ -64,10 +64,12 @@ struct gguf_vocab_params {
     void *warn_user;
     const char
         *pre; /* instead of tokenizer.ggml.pre; NULL: the file's; kept */
+    const struct gguf_meta *meta; /* pairs that count instead of those of the
+                                   * file, or beside them; NULL: none; kept */
 };
 #define GGUF_VOCAB_PARAMS_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_vocab_params), NULL, NULL, NULL, NULL              \
+        sizeof(struct gguf_vocab_params), NULL, NULL, NULL, NULL, NULL        \
     }
 
 /* The vocabulary of a file. file is kept: token texts stay in its mapping.

@@ -99,7 +99,8 @@ static enum gguf_status refuse_key(const struct gguf_model *m, const char *key,
 {
     char name[128];
     snprintf(name, sizeof name, "%s.%s", m->arch->name, key);
-    const struct gguf_kv *kv = gguf_file_kv_find(m->src.file, name);
+    const struct gguf_kv *kv =
+        gguf_file_kv_find(gg_source_meta(&m->src), name);
     return gg_error_set(err, GGUF_E_UNSUPPORTED, kv ? kv->off : GGUF_NO_OFFSET,
                         "%s: %s", name, why);
 }

@@ -83,7 +83,7 @@ const struct gguf_kv *gg_hparams_find(struct gg_hparams_reader *r,
         snprintf(r->key, sizeof r->key, "%s", key + 1);
     else
         snprintf(r->key, sizeof r->key, "%s.%s", r->arch->name, key);
-    return gguf_file_kv_find(r->src->file, r->key);
+    return gguf_file_kv_find(gg_source_meta(r->src), r->key);
 }
 
 enum gguf_status gg_hparams_fault(struct gg_hparams_reader *r,

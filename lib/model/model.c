@@ -10,7 +10,8 @@ static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
 {
     const struct gguf_kv *kv;
     struct gg_str_esc e;
-    GG_TRY(gguf_file_kv_get(m->src.file, "general.architecture", &kv, err));
+    GG_TRY(gguf_file_kv_get(gg_source_meta(&m->src), "general.architecture",
+                            &kv, err));
     GG_TRY(gguf_kv_get_str(kv, &m->arch_name, err));
     if (!m->arch)
         m->arch = gg_arch_find(m->arch_name);
@@ -52,7 +53,7 @@ static enum gguf_status load_metadata(struct gguf_model *m,
     if (st == GGUF_OK)
         st = check_file(&m->src, err);
     if (st == GGUF_OK)
-        st = gguf_vocab_create(&m->vocab, m->src.file, &vp, err);
+        st = gguf_vocab_create(&m->vocab, gg_source_meta(&m->src), &vp, err);
     if (st != GGUF_OK)
         return gg_source_fail(&m->src, 0, st, err);
     const struct gg_report report = { NULL, &m->src, err };
@@ -100,7 +101,11 @@ enum gguf_status gg_model_open(struct gguf_model **out,
     m->warn = p.warn;
     m->warn_user = p.warn_user;
     m->vocab_pre = p.pre;
-    enum gguf_status st = load_metadata(m, err);
+    enum gguf_status st = p.meta ? gg_model_override(m, p.meta, err) : GGUF_OK;
+    if (st == GGUF_OK)
+        st = load_metadata(m, err);
+    if (st == GGUF_OK && p.meta)
+        gg_model_override_warn(m, p.meta);
     if (st == GGUF_OK)
         st = gg_build_check(m, err);
     if (st == GGUF_OK)
@@ -119,7 +124,7 @@ enum gguf_status gguf_model_open(struct gguf_model **out,
                                  const struct gguf_model_params *params,
                                  struct gguf_error *err)
 {
-    const struct gg_source src = { NULL, file };
+    const struct gg_source src = { .file = file };
     return gg_model_open(out, &src, NULL, params, err);
 }
 
@@ -128,7 +133,9 @@ enum gguf_status gguf_model_open_split(struct gguf_model **out,
                                        const struct gguf_model_params *params,
                                        struct gguf_error *err)
 {
-    const struct gg_source src = { set, set ? gguf_split_file(set, 0) : NULL };
+    const struct gg_source src = { .set = set,
+                                   .file =
+                                       set ? gguf_split_file(set, 0) : NULL };
     return gg_model_open(out, &src, NULL, params, err);
 }
 
@@ -146,6 +153,7 @@ void gguf_model_destroy(struct gguf_model *m)
     gg_mem_free(m->allocator, m->used);
     gg_mem_free(m->allocator, m->hp.layer);
     gguf_vocab_destroy(m->vocab);
+    gguf_file_close(m->altered);
     gg_mem_free(m->allocator, m);
 }
 

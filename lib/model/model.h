@@ -18,6 +18,7 @@ struct gg_weights {
 struct gguf_model {
     const struct gguf_allocator *allocator;
     struct gg_source src;
+    struct gguf_file *altered; /* src.meta, if pairs were given; or NULL */
     gguf_warn_fn *warn;
     void *warn_user;
     const char *vocab_pre; /* instead of tokenizer.ggml.pre, or NULL */
@@ -41,6 +42,14 @@ struct gguf_model {
 /* weights.c: fill the weights from the files. GGUF_E_TENSOR,
  * GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. */
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err);
+
+/* override.c: let the pairs of meta count. GGUF_E_INVALID, GGUF_E_NOMEM. */
+enum gguf_status gg_model_override(struct gguf_model *m,
+                                   const struct gguf_meta *meta,
+                                   struct gguf_error *err);
+/* Once the architecture is known: warn of those that nothing reads. */
+void gg_model_override_warn(const struct gguf_model *m,
+                            const struct gguf_meta *meta);
 
 /* model.c: gguf_model_open of what may be a set, as an architecture that need
  * not be in the table; arch NULL: the one that the file names. */

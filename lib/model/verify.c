@@ -147,7 +147,8 @@ enum gguf_status gguf_split_verify(const struct gguf_split *set,
                                    gguf_finding_fn *report, void *user,
                                    struct gguf_error *err)
 {
-    struct verify v = { .src = { set, gguf_split_file(set, 0) } };
+    struct verify v = { .src = { .set = set,
+                                 .file = gguf_split_file(set, 0) } };
     GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
     return verify(&v, err);
 }
@@ -157,7 +158,7 @@ enum gguf_status gguf_file_verify(const struct gguf_file *file,
                                   gguf_finding_fn *report, void *user,
                                   struct gguf_error *err)
 {
-    struct verify v = { .src = { NULL, file } };
+    struct verify v = { .src = { .file = file } };
     GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
     return verify(&v, err);
 }
@@ -170,7 +171,7 @@ static enum gguf_status verify_meta(const struct gguf_split *set,
                                     gguf_finding_fn *report, void *user,
                                     struct gguf_error *err)
 {
-    struct verify v = { .src = { set, file } };
+    struct verify v = { .src = { .set = set, .file = file } };
     struct gguf_file *planned;
     GG_TRY(gg_file_checker_init(&v.c, params, report, user, err));
     if (v.c.params.payload)

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
+#include "file/file.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,7 +41,13 @@ enum gguf_status gguf_vocab_create(struct gguf_vocab **out,
     v->warn = p.warn;
     v->warn_user = p.warn_user;
     v->pre = p.pre;
-    enum gguf_status st = gg_vocab_load(v, err);
+    enum gguf_status st = GGUF_OK;
+    if (p.meta)
+        st = gg_file_with_pairs(&v->altered, file, p.meta, p.allocator, err);
+    if (v->altered)
+        v->file = v->altered;
+    if (st == GGUF_OK)
+        st = gg_vocab_load(v, err);
     if (st != GGUF_OK) {
         gguf_vocab_destroy(v);
         return st;
@@ -67,6 +74,7 @@ void gguf_vocab_destroy(struct gguf_vocab *v)
     gg_mem_free(v->allocator, v->ugm_score);
     gg_mem_free(v->allocator, v->plamo2_score);
     gg_mem_free(v->allocator, v->token);
+    gguf_file_close(v->altered);
     gg_mem_free(v->allocator, v);
 }
 

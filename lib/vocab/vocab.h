@@ -106,6 +106,7 @@ bool gg_vocab_known(struct gguf_str model);
 struct gguf_vocab {
     const struct gguf_allocator *allocator;
     const struct gguf_file *file;
+    struct gguf_file *altered; /* file, if pairs were given; or NULL */
     const struct gg_vocab_algo *algo;
     gguf_warn_fn *warn;
     void *warn_user;

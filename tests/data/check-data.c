@@ -191,7 +191,7 @@ int main(void)
     char *path = scratch_path(dir, "f.gguf");
     write_file(path);
 
-    struct gg_source from = { NULL, NULL }, parts = { NULL, NULL };
+    struct gg_source from = { .set = NULL }, parts = { .set = NULL };
     struct gguf_file *file;
     struct gguf_split *one, *set;
     struct gguf_split_plan *plan;
@@ -204,7 +204,7 @@ int main(void)
         gguf_split_open(&set, scratch_path(dir, "s"), NULL, NULL))
         return 99;
     from.file = file;
-    parts = (struct gg_source){ set, gguf_split_file(set, 0) };
+    parts = (struct gg_source){ .set = set, .file = gguf_split_file(set, 0) };
     struct gg_data_gguf plain, whole, shards, alone;
     gg_data_gguf_init(&plain, &from, codec, false);
     gg_data_gguf_init(&whole, &from, codec, true);

@@ -9,11 +9,11 @@
 
 static enum gguf_status open_model(struct run *r)
 {
-    const struct gg_source alone = { NULL, r->file };
+    const struct gg_source alone = { .file = r->file };
     if (r->set)
-        return gguf_model_open_split(&r->model, r->set, NULL, &r->err);
+        return gguf_model_open_split(&r->model, r->set, r->params, &r->err);
     return r->arch ? gg_model_open(&r->model, &alone, r->arch, NULL, &r->err)
-                   : gguf_model_open(&r->model, r->file, NULL, &r->err);
+                   : gguf_model_open(&r->model, r->file, r->params, &r->err);
 }
 
 static bool start(struct run *r, unsigned n_threads,
@@ -45,6 +45,17 @@ bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
     return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
                GGUF_OK &&
            start(r, n_threads, p);
+}
+
+bool run_open_params(struct run *r, const void *data, size_t size,
+                     const struct gguf_model_params *mp,
+                     const struct gguf_session_params *p)
+{
+    memset(r, 0, sizeof *r);
+    r->params = mp;
+    return gguf_file_open_memory(&r->file, data, size, NULL, &r->err) ==
+               GGUF_OK &&
+           start(r, 1, p);
 }
 
 bool run_open_arch(struct run *r, const void *data, size_t size,

@@ -9,7 +9,8 @@
 struct run {
     struct gguf_file *file; /* or */
     struct gguf_split *set;
-    const struct gg_arch *arch; /* or NULL: the file's */
+    const struct gg_arch *arch;             /* or NULL: the file's */
+    const struct gguf_model_params *params; /* or NULL */
     struct gguf_model *model;
     struct gguf_pool *pool;
     struct gguf_backend *backend;
@@ -23,6 +24,10 @@ struct run {
  * false: err says why; close all the same. */
 bool run_open(struct run *r, const void *data, size_t size, unsigned n_threads,
               const struct gguf_session_params *p);
+/* The same with parameters of the model, on one thread. */
+bool run_open_params(struct run *r, const void *data, size_t size,
+                     const struct gguf_model_params *mp,
+                     const struct gguf_session_params *p);
 /* The same as an architecture that need not be in the table. */
 struct gg_arch;
 bool run_open_arch(struct run *r, const void *data, size_t size,

@@ -58,7 +58,8 @@ static enum gguf_status open_path(struct gguf_quant *q, const char *path,
     fp.allocator = q->p.allocator;
     fp.limits = q->p.limits;
     GG_TRY(gguf_split_open(&q->own, path, &fp, err));
-    q->in = (struct gg_source){ q->own, gguf_split_file(q->own, 0) };
+    q->in = (struct gg_source){ .set = q->own,
+                                .file = gguf_split_file(q->own, 0) };
     return GGUF_OK;
 }
 
@@ -106,7 +107,7 @@ enum gguf_status gguf_quant_create(struct gguf_quant **out, const char *path,
                                    const struct gguf_quant_params *params,
                                    struct gguf_error *err)
 {
-    return create(out, path, (struct gg_source){ NULL, NULL }, params, err);
+    return create(out, path, (struct gg_source){ .set = NULL }, params, err);
 }
 
 enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
@@ -114,7 +115,7 @@ enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
                                         const struct gguf_quant_params *params,
                                         struct gguf_error *err)
 {
-    return create(out, NULL, (struct gg_source){ NULL, file }, params, err);
+    return create(out, NULL, (struct gg_source){ .file = file }, params, err);
 }
 
 enum gguf_status
@@ -122,7 +123,8 @@ gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
                         const struct gguf_quant_params *params,
                         struct gguf_error *err)
 {
-    const struct gg_source in = { set, gguf_split_file(set, 0) };
+    const struct gg_source in = { .set = set,
+                                  .file = gguf_split_file(set, 0) };
     return create(out, NULL, in, params, err);
 }
 
