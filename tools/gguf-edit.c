@@ -412,9 +412,11 @@ static bool edit(const struct options *o, const char *path)
     bool good = open_job(&j);
     for (size_t i = 0; good && i < o->n_ops; i++)
         good = run_op(&j, &o->op[i]);
-    struct guard g = {
-        path, NULL, j.file, j.before, j.after, o->force, false
-    };
+    struct guard g = { .name = path,
+                       .file = j.file,
+                       .before = j.before,
+                       .after = j.after,
+                       .force = o->force };
     good = good && (!o->n_ops || guard_check(&g));
     if (good && o->dry_run)
         say_changes(&j);

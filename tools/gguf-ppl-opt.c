@@ -74,6 +74,13 @@ static const struct opt table[] = {
       "cut words as this name of tokenizer.ggml.pre says, whatever the file "
       "says",
       OPT_STR, AT(pre) },
+    { "--override-kv", "KEY=TYPE:VALUE",
+      "evaluate as if the file had this value of a key; TYPE is int, float, "
+      "bool, str, or one of GGUF's such as u32; may be given again",
+      OPT_LIST, AT(kv_texts) },
+    { "--force", NULL,
+      "with --override-kv: also where gguf-edit would refuse it", OPT_FLAG,
+      AT(force) },
     { "--no-check", NULL,
       "do not look for NaN and infinities among the weights first", OPT_FLAG,
       AT(no_check) },
@@ -167,6 +174,7 @@ static const struct opt_rule rules[] = {
     { "--parse-special", OPT_NEEDS, "--tokenize" },
     { "--no-bos", OPT_NEEDS, "--tokenize" },
     { "--tolerance", OPT_NEEDS, "--compare-backends" },
+    { "--force", OPT_NEEDS, "--override-kv" },
     { "--json", OPT_EXCLUDES, PRINTS },
     { "--cpus", OPT_EXCLUDES, "--numa" },
     { .a = NULL },

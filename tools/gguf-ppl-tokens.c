@@ -13,6 +13,7 @@
 /* A vocabulary needs no weights, so that any file with one will do. */
 struct vocab {
     struct gguf_split *set;
+    struct gguf_meta *meta;
     struct gguf_vocab *v;
 };
 
@@ -31,9 +32,15 @@ static bool open_vocab(struct vocab *m, const struct ppl_options *o)
     p.warn_user = (void *)(uintptr_t)o;
     p.pre = o->pre;
     load_raise_limits();
-    if (gguf_split_open(&m->set, o->model, NULL, &err) != GGUF_OK ||
-        gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) !=
-            GGUF_OK) {
+    if (gguf_split_open(&m->set, o->model, NULL, &err) != GGUF_OK) {
+        msg_fail(o->model, &err);
+        return false;
+    }
+    if (!ppl_overrides(o, m->set, &m->meta))
+        return false;
+    p.meta = m->meta;
+    if (gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) !=
+        GGUF_OK) {
         msg_fail(o->model, &err);
         return false;
     }
@@ -43,6 +50,7 @@ static bool open_vocab(struct vocab *m, const struct ppl_options *o)
 static void close_vocab(struct vocab *m)
 {
     gguf_vocab_destroy(m->v);
+    gguf_meta_destroy(m->meta);
     gguf_split_close(m->set);
 }
 
@@ -147,7 +155,7 @@ static void print_json(const struct ppl_options *o, const struct gguf_vocab *v,
 
 bool ppl_tokenize(const struct ppl_options *o)
 {
-    struct vocab m = { NULL, NULL };
+    struct vocab m = { .v = NULL };
     struct gguf_tokens t = GGUF_TOKENS_INIT;
     struct gguf_error err;
     char *text = NULL;
@@ -250,7 +258,7 @@ static void print_text(const struct ppl_options *o, const struct gguf_vocab *v,
 
 bool ppl_detokenize(const struct ppl_options *o)
 {
-    struct vocab m = { NULL, NULL };
+    struct vocab m = { .v = NULL };
     struct ppl_ids ids = { NULL, 0, 0 };
     bool good =
         open_vocab(&m, o) &&

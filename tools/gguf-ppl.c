@@ -17,6 +17,7 @@ struct job {
     struct gguf_session *session;
     struct gguf_pool *pool;
     struct gguf_model *model;
+    struct gguf_meta *meta;
     struct gguf_split *set;
     struct gguf_tokens tokens;
     struct ppl_ids ids;
@@ -68,6 +69,9 @@ static bool open_model(struct job *j, const struct ppl_options *o)
     load_raise_limits();
     if (gguf_split_open(&j->set, o->model, NULL, &err) != GGUF_OK)
         return fail(o->model, &err);
+    if (!ppl_overrides(o, j->set, &j->meta))
+        return false;
+    mp.meta = j->meta;
     if (gguf_model_open_split(&j->model, j->set, &mp, &err) != GGUF_OK)
         return fail_model(j, &err);
     j->run.model = *gguf_model_get_info(j->model);
@@ -276,10 +280,12 @@ int main(int argc, char **argv)
     ppl_backends_close(&j.run.backends);
     gguf_pool_destroy(j.pool);
     gguf_model_destroy(j.model);
+    gguf_meta_destroy(j.meta);
     gguf_split_close(j.set);
     gguf_tokens_fini(&j.tokens);
     free(j.ids.id);
     free(j.text);
     free(j.run.nll);
+    opt_list_fini(&o.kv_texts);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -2,6 +2,7 @@
 #ifndef TOOLS_GGUF_PPL_H
 #define TOOLS_GGUF_PPL_H
 
+#include "tools/common/opt.h"
 #include "tools/common/progress.h"
 
 #include <gguf/gguf.h>
@@ -26,9 +27,11 @@ struct ppl_options {
     int print_graph;      /* PPL_GRAPH_..., or 0 */
     bool print_assignments, print_plan;
     bool tokenize, detokenize, no_bos, parse_special;
-    const char *pre;  /* instead of tokenizer.ggml.pre, or NULL */
-    const char *cpus; /* processors to run on, "0-3,8", or NULL */
-    bool numa;        /* spread threads and memory over nodes */
+    const char *pre;          /* instead of tokenizer.ggml.pre, or NULL */
+    const char *cpus;         /* processors to run on, "0-3,8", or NULL */
+    bool numa;                /* spread threads and memory over nodes */
+    struct opt_list kv_texts; /* of --override-kv */
+    bool force;               /* whatever the guard says of them */
 };
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
@@ -41,6 +44,11 @@ bool ppl_only_prints(const struct ppl_options *o);
 /* The pool that o asks for, its threads and this one bound; first of all, since
  * it decides where memory lies. false: a message was printed. */
 bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o);
+
+/* gguf-ppl-load.c: the pairs of --override-kv; NULL where none were given. To
+ * be destroyed by the caller. false: a message was printed. */
+bool ppl_overrides(const struct ppl_options *o, const struct gguf_split *set,
+                   struct gguf_meta **meta);
 
 /* The backends of a run, in order of preference; the CPU is the last. */
 enum { PPL_MAX_BACKENDS = 8 };

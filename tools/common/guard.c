@@ -215,6 +215,7 @@ bool guard_check(struct guard *g)
     if (!g->broken) /* else it would be reported twice */
         guard_verify(g, complain_error);
     if (g->broken && !g->force)
-        msg_error(g->name, "nothing was written; --force does it anyway");
+        msg_error(g->name, "%s; --force does it anyway",
+                  g->verdict ? g->verdict : "nothing was written");
     return !g->broken || g->force;
 }

@@ -15,8 +15,10 @@ struct guard {
     const struct gguf_split *set; /* NULL: file alone */
     const struct gguf_file *file; /* the first one of the set */
     const struct gguf_meta *before, *after;
-    bool force;  /* what would break is a warning */
-    bool broken; /* guard_check: something would */
+    const char *verdict; /* the last message where it would: NULL says that
+                          * nothing was written */
+    bool force;          /* what would break is a warning */
+    bool broken;         /* guard_check: something would */
 };
 
 /* Prints a message for each fault of after that before does not have, for

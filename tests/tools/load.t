@@ -1,0 +1,84 @@
+#!/bin/sh
+# gguf-ppl: how a model is loaded.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+ppl=$builddir/gguf-ppl
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+t=$tmp/text
+head -c 2000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
+
+figure() # the perplexity, with all digits
+{
+    run "$ppl" -q -j -m "$m" -f "$t" -c 64 --chunks 2 "$@"
+    sed -n 's/.*"ppl": \([0-9.e+]*\).*/\1/p' "$tmp/out"
+}
+
+# --- values of keys -------------------------------------------------------
+plain=$(figure)
+test -n "$plain"
+ok "the figure of the model as it is: $plain"
+changed=$(figure --override-kv llama.rope.freq_base=float:500)
+test -n "$changed" -a "$changed" != "$plain"
+ok "another base of positions: $changed"
+"$builddir/gguf-edit" -q -o "$tmp/edited.gguf" \
+    --set llama.rope.freq_base=f32:500 "$m" >"$tmp/out" 2>"$tmp/err"
+run "$ppl" -q -j -m "$tmp/edited.gguf" -f "$t" -c 64 --chunks 2
+test "$(sed -n 's/.*"ppl": \([0-9.e+]*\).*/\1/p' "$tmp/out")" = "$changed"
+ok 'the digits of a file that gguf-edit gave the same value'
+"$builddir/gguf-split" --split --split-max-tensors 6 "$m" "$tmp/split" \
+    >"$tmp/out" 2>"$tmp/err"
+run "$ppl" -q -j -m "$tmp/split" -f "$t" -c 64 --chunks 2 \
+    --override-kv llama.rope.freq_base=float:500
+test "$(sed -n 's/.*"ppl": \([0-9.e+]*\).*/\1/p' "$tmp/out")" = "$changed"
+ok 'the same of a split model'
+test "$(figure --override-kv llama.rope.freq_base=float:3 \
+    --override-kv llama.rope.freq_base=float:500)" = "$changed"
+ok 'of one key the last value counts'
+run "$ppl" -m "$m" -f "$t" -c 64 --chunks 2 --override-kv llama.ropes=int:1
+test $rc -eq 0 && grep -q "'llama.ropes' is given a value that no" "$tmp/err"
+ok 'a key that nothing reads is warned of'
+run "$ppl" -m "$m" -f "$t" -c 80 --override-kv llama.context_length=int:70
+test $rc -eq 0 && grep -q 'context is longer than the model was' "$tmp/err" &&
+    test "$(wc -l <"$tmp/err")" -eq 1
+ok 'int has the type that the file has'
+bos=$("$builddir/gguf-info" --key tokenizer.ggml.bos_token_id "$m")
+run "$ppl" -m "$m" -f "$t" --tokenize
+test "$(head -n 1 "$tmp/out" | cut -f1)" = "$bos"
+ok "a text begins with token $bos"
+run "$ppl" -m "$m" -f "$t" --tokenize \
+    --override-kv tokenizer.ggml.bos_token_id=int:$((bos + 1))
+test $rc -eq 0 -a "$(head -n 1 "$tmp/out" | cut -f1)" = $((bos + 1))
+ok 'with another BOS by that one'
+
+while IFS='|' read -r kv message; do
+    run "$ppl" -m "$m" -f "$t" -c 64 --chunks 2 --override-kv "$kv"
+    test $rc -eq 1 -a ! -s "$tmp/out" && grep -q -e "$message" "$tmp/err" &&
+        grep -q 'nothing was evaluated; --force does it anyway' "$tmp/err"
+    ok "refused: $kv"
+    run "$ppl" -m "$m" -f "$t" --tokenize --override-kv "$kv"
+    test $rc -eq 1 -a ! -s "$tmp/out" && grep -q -e "$message" "$tmp/err"
+    ok "and by --tokenize: $kv"
+done <<'END'
+llama.embedding_length=int:16|key 'llama.embedding_length'\|refused: tensor '.*' has shape
+general.architecture=str:gpt2|refused: key 'general.architecture': .* would become .*gpt2
+llama.context_length=str:long|key 'llama.context_length': .* would become .*long.*: str, was u32
+tokenizer.ggml.bos_token_id=int:99999|'tokenizer.ggml.bos_token_id' is 99999, but tokens are 0 to
+general.alignment=int:64|key 'general.alignment': 32 would become 64
+END
+run "$ppl" -m "$m" -f "$t" -c 64 --chunks 2 --force \
+    --override-kv llama.rope.freq_base=u32:500
+test $rc -eq 0 && test "$(sed -n 's/^Final .* PPL = //p' "$tmp/out")" &&
+    grep -q "warning: .*freq_base.*u32, was f32" "$tmp/err"
+ok 'another type that an evaluation can read, by force'
+run "$ppl" -m "$m" -f "$t" -c 64 --force --override-kv general.alignment=int:64
+test $rc -eq 1 && grep -q "'general.alignment' says how the file" "$tmp/err"
+ok 'not even by force: how the file is laid out'
+for kv in a a=int a=int:x a=u8:256 a=bool:1 a=float:x a=what:1 a=arr:1; do
+    run "$ppl" -m "$m" -f "$t" --override-kv "$kv"
+    test $rc -eq 2 -a ! -s "$tmp/out" && grep -q -e "--override-kv: .*'a" "$tmp/err"
+    ok "wrong usage: --override-kv $kv"
+done
+run "$ppl" -m "$m" -f "$t" --force
+test $rc -eq 2
+ok 'wrong usage: --force alone'
+done_testing
