@@ -63,18 +63,52 @@ struct gguf_session_params {
     unsigned n_preferred;                  /* 0 to 15 */
     gguf_session_graph_fn *on_graph;       /* or NULL */
     void *user;                            /* of on_graph */
-    uint32_t n_ctx;       /* most most tokens of a sequence; 0: as trained */
+    uint32_t n_ctx;       /* most tokens of a sequence; 0: as trained */
     uint32_t n_seq;       /* sequences */
     uint32_t n_ubatch;    /* most tokens computed together; 0: chosen. Raised
                            * to what the backends need for results that do not
                            * depend on it: 4 on the CPU */
-    uint32_t cache_dtype; /* of keys and values: GGUF_DTYPE_F32 or _F16 */
+    uint32_t cache_dtype; /* type of keys and values in memory, below */
+    uint32_t key_dtype;   /* of keys; 0: cache_dtype */
+    uint32_t value_dtype; /* of values; 0: cache_dtype */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL,  \
-            0, 1, 0, 0 /* GGUF_DTYPE_F32 */                                   \
+            0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0                             \
     }
+
+/* Keys and values are kept as F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_0, Q4_1 or
+ * IQ4_NL; for two types of which one is F32 leave cache_dtype at F32. Rows that
+ * latent attention keeps instead of both, and keys by which keys are chosen,
+ * have the type of keys; states of recurrences are F32 always, and an encoder
+ * keeps nothing. A token's rows are encoded once, by the type's encoder without
+ * importances, and attention computes with what they decode to: on the CPU
+ * nothing else is rounded, and a single token decodes each row that it sees
+ * once. A number x of a block of 32, m the greatest magnitude in it and w the
+ * span from the least number to the greatest, comes back within
+ *
+ *     F16     2^-11 |x|, or 2^-25 where that is more, up to 65504
+ *     BF16    2^-8 |x|
+ *     Q8_0    m / 254         half a step, a step being m / 127
+ *     Q5_0    m / 32          half a step; a whole one, m / 16, where the sign
+ *                             is not the extreme number's
+ *     Q4_0    m / 16          likewise; m / 8
+ *     Q5_1    w / 62          half a step, w / 31
+ *     Q4_1    w / 30          likewise, w / 15
+ *     IQ4_NL  the squares of errors, each times x^2, have a sum that is not
+ *             more than with the scale that makes the extreme number -127 of
+ *             the table; 14 m / 127 is that one's error at most
+ *
+ * and what rounding the block's scale to F16 adds: 2^-11 of the result and, of
+ * Q5_1 and Q4_1, 2^-11 of the span and of the least number; of blocks so small
+ * that the scale is a subnormal number of F16, 2^-25 for each step of the code
+ * (127 of Q8_0 and IQ4_NL, 31, 16, 15 and 8 of the others) instead.
+ *
+ * gguf_session_create refuses a type that is not one of these
+ * (GGUF_E_INVALID), and one whose blocks of 32 do not divide a head's keys or
+ * values, or the parts of a latent row (GGUF_E_UNSUPPORTED, with the key that
+ * says how long they are). */
 
 /* model is kept. All memory is allocated here: for keys, values, the largest
  * graphs, and what computing them on the CPU takes. Decoding allocates more

@@ -136,9 +136,24 @@ void gg_model_layer_states(const struct gguf_model *m, uint32_t il,
 
 /* Elements of a token's key and value in a layer that keeps keys: of all heads
  * together. Values may be a part of keys, and are not kept then. */
+struct gg_model_key_part {
+    int64_t n;
+    enum gg_model_hparam key; /* says so */
+};
+enum gg_model_key_parts {
+    GG_KEY_PART_K,
+    GG_KEY_PART_K_REST, /* of a key that begins with the value */
+    GG_KEY_PART_V,
+    GG_KEY_PART_INDEX,
+    GG_N_KEY_PARTS
+};
 struct gg_model_key_sizes {
     int64_t k, v;  /* v 0: it is not kept */
     int64_t index; /* of the key by which keys are chosen; 0: it has none */
+    /* Elements that are read by themselves, of a head or for a purpose: whole
+     * blocks in any type that tokens are kept as. n 0: there is no such part.
+     */
+    struct gg_model_key_part part[GG_N_KEY_PARTS];
 };
 void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
                          struct gg_model_key_sizes *n);

@@ -164,8 +164,10 @@ tensor *gg_model_kept(const struct gg_model_at *at, tensor *all, int64_t n_kv,
     const struct gg_model_pass *p = at->p;
     if (!all)
         return NULL;
-    const int64_t row = all->nb[1], es = all->nb[0];
-    return gguf_op_view_4d(at->c, all, d, n_kv, h, p->n_seq, row, d * es,
+    /* whole blocks: gg_run_types_check */
+    const int64_t len = gguf_dtype_find(all->dtype)->block_len;
+    const int64_t row = all->nb[1], head = d / len * all->nb[0];
+    return gguf_op_view_4d(at->c, all, d, n_kv, h, p->n_seq, row, head,
                            p->keys.n_ctx * row,
                            (uint64_t)(p->first_stream * p->keys.n_ctx * row));
 }
@@ -219,8 +221,15 @@ void gg_model_keys_heads(const struct gguf_model *m, uint32_t il,
                          struct gg_model_key_sizes *n)
 {
     const struct gg_model_layer *l = &m->hp.layer[il];
+    const struct gg_hparams *hp = &m->hp;
     n->k = (int64_t)l->dim_k * l->n_head_kv;
     n->v = (int64_t)l->dim_v * l->n_head_kv;
+    n->part[GG_KEY_PART_K] = (struct gg_model_key_part){
+        l->dim_k, l->dim_k == hp->dim_k ? GG_HP_dim_k : GG_HP_dim_k_swa
+    };
+    n->part[GG_KEY_PART_V] = (struct gg_model_key_part){
+        l->dim_v, l->dim_v == hp->dim_v ? GG_HP_dim_v : GG_HP_dim_v_swa
+    };
 }
 
 /* What heads took, [d, h, ..], times the sigmoid of gates, if there are any:

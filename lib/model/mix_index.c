@@ -61,6 +61,8 @@ void gg_model_keys_sparse(const struct gguf_model *m, uint32_t il,
 {
     gg_model_keys_latent(m, il, n);
     n->index = m->hp.layer[il].indexes ? m->hp.dim_idx : 0;
+    n->part[GG_KEY_PART_INDEX] =
+        (struct gg_model_key_part){ n->index, GG_HP_dim_idx };
 }
 
 /* The mask of the keys that are chosen. */
@@ -97,6 +99,8 @@ void gg_model_keys_blocks(const struct gguf_model *m, uint32_t il,
 {
     gg_model_keys_heads(m, il, n);
     n->index = m->hp.dim_idx;
+    n->part[GG_KEY_PART_INDEX] =
+        (struct gg_model_key_part){ n->index, GG_HP_dim_idx };
 }
 
 tensor *gg_model_mix_blocks(const struct gg_model_at *at, tensor *x)

@@ -52,6 +52,19 @@ void gg_model_keys_latent(const struct gguf_model *m, uint32_t il,
     n->k = absorbed ? (int64_t)hp->rank_kv + hp->n_rot
                     : (int64_t)l->dim_k * l->n_head;
     n->v = absorbed ? 0 : (int64_t)l->dim_v * l->n_head;
+    if (absorbed) {
+        n->part[GG_KEY_PART_K] =
+            (struct gg_model_key_part){ hp->rank_kv, GG_HP_rank_kv };
+        n->part[GG_KEY_PART_K_REST] =
+            (struct gg_model_key_part){ hp->n_rot, GG_HP_n_rot };
+        return;
+    }
+    n->part[GG_KEY_PART_K] = (struct gg_model_key_part){
+        l->dim_k, hp->has[GG_HP_dim_k_mla] ? GG_HP_dim_k_mla : GG_HP_dim_k
+    };
+    n->part[GG_KEY_PART_V] = (struct gg_model_key_part){
+        l->dim_v, hp->has[GG_HP_dim_v_mla] ? GG_HP_dim_v_mla : GG_HP_dim_v
+    };
 }
 
 /* Elements [first, first + d) of each of h rows of x [.., N], which are of all

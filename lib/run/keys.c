@@ -20,7 +20,8 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
     struct gg_model_key_sizes n = { 0 };
     gg_model_layer_keys(m->model, il, &n);
     const int64_t d = which == 0 ? n.k : which == 1 ? n.v : n.index;
-    return d ? gguf_tensor_2d(c, m->dtype, d, (int64_t)m->n_ctx * m->n_streams)
+    const uint32_t type = which == 1 ? m->types.v : m->types.k;
+    return d ? gguf_tensor_2d(c, type, d, (int64_t)m->n_ctx * m->n_streams)
              : NULL;
 }
 

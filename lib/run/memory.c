@@ -32,7 +32,8 @@ static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
                                 const struct gguf_model *model, uint32_t n_ctx,
                                 uint32_t n_streams, uint32_t n_ubatch,
-                                uint32_t dtype, const struct gguf_allocator *a,
+                                const struct gg_run_types *types,
+                                const struct gguf_allocator *a,
                                 struct gguf_ctx *c, struct gguf_error *err)
 {
     const bool kept = !gg_model_is_whole(model);
@@ -41,7 +42,7 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
                                    .allocator = a,
                                    .n_ctx = n_ctx,
                                    .n_streams = n_streams,
-                                   .dtype = dtype,
+                                   .types = *types,
                                    .kept = kept };
         if (!(gg_model_keeps(model) & kinds[i]->id))
             continue;

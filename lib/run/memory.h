@@ -10,6 +10,7 @@
 #define GG_RUN_MEMORY_H
 
 #include "model/build.h"
+#include "run/types.h"
 #include "run/ubatch.h"
 
 enum { GG_MEMORY_TENSORS = 3 }; /* of a layer, at most */
@@ -19,7 +20,8 @@ struct gg_memory {
                                         * kind */
     const struct gguf_model *model;
     const struct gguf_allocator *allocator;
-    uint32_t n_ctx, n_streams, dtype;
+    uint32_t n_ctx, n_streams;
+    struct gg_run_types types;
     bool kept;              /* else of the pass alone */
     struct gguf_tensor **t; /* GG_MEMORY_TENSORS for each layer, the first of
                              * all layers first; NULL where a layer has another
@@ -66,7 +68,8 @@ enum { GG_N_MEMORIES = 3 };
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
                                 const struct gguf_model *model, uint32_t n_ctx,
                                 uint32_t n_streams, uint32_t n_ubatch,
-                                uint32_t dtype, const struct gguf_allocator *a,
+                                const struct gg_run_types *types,
+                                const struct gguf_allocator *a,
                                 struct gguf_ctx *c, struct gguf_error *err);
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES]);
 

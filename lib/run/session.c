@@ -16,6 +16,15 @@
  * matrix products to run at their best, and no more activations than that. */
 #define DEFAULT_UBATCH 512
 
+/* 0 is F32, too: then cache_dtype is the same, or meant. */
+static struct gg_run_types types_of(const struct gguf_session_params *p)
+{
+    return (struct gg_run_types){
+        .k = p->key_dtype ? p->key_dtype : p->cache_dtype,
+        .v = p->value_dtype ? p->value_dtype : p->cache_dtype,
+    };
+}
+
 static enum gguf_status check_params(const struct gguf_model *model,
                                      const struct gguf_session_params *p,
                                      struct gguf_error *err)
@@ -31,11 +40,8 @@ static enum gguf_status check_params(const struct gguf_model *model,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "backend %s does not work in host memory",
                             gguf_backend_name(p->backend));
-    if (p->cache_dtype != GGUF_DTYPE_F32 && p->cache_dtype != GGUF_DTYPE_F16)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "keys and values of type %" PRIu32
-                            ", must be F32 or F16",
-                            p->cache_dtype);
+    const struct gg_run_types types = types_of(p);
+    GG_TRY(gg_run_types_check(&types, model, err));
     uint64_t n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     if (!p->n_seq || n_ctx > INT32_MAX || n_ctx * p->n_seq > INT32_MAX)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -57,14 +63,15 @@ static enum gguf_status make_ctx(struct gguf_session *s, size_t n_tensors,
     return gguf_ctx_create(out, &p, err);
 }
 
-static enum gguf_status make_memory(struct gguf_session *s, uint32_t dtype,
+static enum gguf_status make_memory(struct gguf_session *s,
+                                    const struct gg_run_types *types,
                                     struct gguf_error *err)
 {
     const size_t n = GG_MEMORY_TENSORS * GG_N_MEMORIES *
                      (size_t)gg_model_n_places(s->model);
     GG_TRY(make_ctx(s, n, 0, &s->cache_ctx, err));
     GG_TRY(gg_memory_init(s->memory, s->model, s->n_ctx, s->n_seq, s->n_ubatch,
-                          dtype, s->allocator, s->cache_ctx, err));
+                          types, s->allocator, s->cache_ctx, err));
     if (gguf_ctx_first(s->cache_ctx)) {
         GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, s->buft, s->allocator,
                                       &s->cache_buffer, err));
@@ -152,7 +159,8 @@ static enum gguf_status create(struct gguf_session **out,
     s->max_logits = LOGITS_SIZE / sizeof(float) / model->hp.n_vocab;
     s->max_logits =
         GG_MIN(GG_MAX(s->max_logits, (size_t)s->n_wide), (size_t)MAX_LOGITS);
-    enum gguf_status st = make_memory(s, p->cache_dtype, err);
+    const struct gg_run_types types = types_of(p);
+    enum gguf_status st = make_memory(s, &types, err);
     if (st == GGUF_OK)
         st = make_graphs(s, p, measure, err);
     if (st != GGUF_OK) {

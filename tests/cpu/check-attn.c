@@ -45,11 +45,27 @@ static const struct shape shapes[] = {
 };
 #define N_SHAPES (sizeof shapes / sizeof shapes[0])
 
+/* What a cache may be: types of keys and of values, in heads of whole blocks.
+ */
+static const int types[][2] = {
+    { GG_DT_F16, GG_DT_F32 },    { GG_DT_BF16, GG_DT_BF16 },
+    { GG_DT_Q8_0, GG_DT_Q8_0 },  { GG_DT_Q4_0, GG_DT_Q4_0 },
+    { GG_DT_Q4_1, GG_DT_Q4_1 },  { GG_DT_Q5_0, GG_DT_Q5_0 },
+    { GG_DT_Q5_1, GG_DT_Q5_1 },  { GG_DT_IQ4_NL, GG_DT_IQ4_NL },
+    { GG_DT_Q8_0, GG_DT_Q5_1 },  { GG_DT_F32, GG_DT_Q4_0 },
+    { GG_DT_IQ4_NL, GG_DT_F16 },
+};
+#define N_TYPES (sizeof types / sizeof types[0])
+static const struct shape typed[] = {
+    { "one token", 64, 32, 1, 300, 8, 2, 2, RANDOM, false, 0, 0 },
+    { "causal, grouped", 32, 96, 37, 140, 6, 2, 1, CAUSAL, false, 0, 0 },
+};
+
 struct problem {
     const struct shape *s;
     struct gg_attn_args a;
     float *q, *k, *v, *mask; /* f32 values, contiguous */
-    void *k16, *v16, *mask16;
+    void *k_rows, *v_rows, *mask16;
     float *out;
     size_t out_floats;
     void *work;
@@ -74,6 +90,23 @@ static float *values(size_t n, float size)
     return x;
 }
 
+/* x, n of them in heads of d, as a type; then x is what they decode to. */
+static void *rows_of(const struct gg_kern *kern, int type, float *x, size_t n,
+                     size_t d)
+{
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(type);
+    unsigned char *rows = must(malloc(n / dt->block_len * dt->block_size + 1));
+    kern->codec[type].encode(x, rows, n / d, d, NULL);
+    kern->codec[type].decode(rows, x, n);
+    return rows;
+}
+
+static size_t bytes_of(int type, size_t n)
+{
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(type);
+    return n / dt->block_len * dt->block_size;
+}
+
 static void *halves(const float *x, size_t n)
 {
     uint16_t *h = must(malloc((n + 1) * sizeof *h));
@@ -95,9 +128,9 @@ static float mask_at(const struct shape *s, size_t tok, size_t pos)
 }
 
 /* k, v lie position by head by element, as a cache does; q and out head by
- * token. */
+ * token. type: of k and v, or NULL. */
 static void problem_init(struct problem *p, const struct shape *s,
-                         const struct gg_kern *kern)
+                         const int type[2], const struct gg_kern *kern)
 {
     const size_t n_rows = s->n_tok * (s->mask == HEADS    ? s->n_head
                                       : s->mask == GROUPS ? s->n_head_kv
@@ -111,8 +144,15 @@ static void problem_init(struct problem *p, const struct shape *s,
     for (size_t t = 0; t < n_rows; t++)
         for (size_t i = 0; i < s->n_kv; i++)
             p->mask[t * s->n_kv + i] = mask_at(s, t, i);
-    p->k16 = halves(p->k, s->d * s->n_kv * s->n_head_kv * s->n_seq);
-    p->v16 = halves(p->v, s->dv * s->n_kv * s->n_head_kv * s->n_seq);
+    const int plain = s->half ? GG_DT_F16 : GG_DT_F32;
+    const int k_type = type ? type[0] : plain;
+    const int v_type = type ? type[1] : plain;
+    p->k_rows = rows_of(kern, k_type, p->k,
+                        s->d * s->n_kv * s->n_head_kv * s->n_seq, s->d);
+    p->v_rows = rows_of(kern, v_type, p->v,
+                        s->dv * s->n_kv * s->n_head_kv * s->n_seq, s->dv);
+    const size_t k_head = bytes_of(k_type, s->d);
+    const size_t v_head = bytes_of(v_type, s->dv);
     p->mask16 = halves(p->mask, n_mask);
     p->out_floats = (s->dv + 3) * s->n_head * s->n_tok * s->n_seq;
     p->out = values(p->out_floats, 0);
@@ -120,16 +160,16 @@ static void problem_init(struct problem *p, const struct shape *s,
     p->a = (struct gg_attn_args){
         .kern = kern,
         .q = p->q,
-        .k = s->half ? p->k16 : p->k,
-        .v = s->half ? p->v16 : p->v,
+        .k = p->k_rows,
+        .v = p->v_rows,
         .q_nb = { s->d * f, s->d * s->n_tok * f,
                   s->d * s->n_tok * s->n_head * f },
-        .k_nb = { s->d * s->n_head_kv * e, s->d * e,
-                  s->d * s->n_head_kv * s->n_kv * e },
-        .v_nb = { s->dv * s->n_head_kv * e, s->dv * e,
-                  s->dv * s->n_head_kv * s->n_kv * e },
-        .k_type = s->half ? GG_DT_F16 : GG_DT_F32,
-        .v_type = s->half ? GG_DT_F16 : GG_DT_F32,
+        .k_nb = { s->n_head_kv * k_head, k_head,
+                  s->n_head_kv * s->n_kv * k_head },
+        .v_nb = { s->n_head_kv * v_head, v_head,
+                  s->n_head_kv * s->n_kv * v_head },
+        .k_type = k_type,
+        .v_type = v_type,
         .mask = s->mask == NONE ? NULL
                 : s->half       ? p->mask16
                                 : p->mask,
@@ -159,8 +199,8 @@ static void problem_fini(struct problem *p)
     free(p->k);
     free(p->v);
     free(p->mask);
-    free(p->k16);
-    free(p->v16);
+    free(p->k_rows);
+    free(p->v_rows);
     free(p->mask16);
     free(p->out);
 }
@@ -253,17 +293,22 @@ static double token_error(const struct problem *p, size_t seq, size_t h,
 }
 
 static void check_shape(const char *level, const struct gg_kern *kern,
-                        const struct shape *s, struct gguf_pool *const pool[4])
+                        const struct shape *s, const int type[2],
+                        struct gguf_pool *const pool[4])
 {
     struct problem p;
-    problem_init(&p, s, kern);
+    char name[96];
+    snprintf(name, sizeof name, "%s%s%s%s%s", s->name, type ? ", " : "",
+             type ? gg_dtype_by_index(type[0])->name : "", type ? " and " : "",
+             type ? gg_dtype_by_index(type[1])->name : "");
+    problem_init(&p, s, type, kern);
     problem_run(&p, pool[0]);
     double worst = 0;
     for (size_t seq = 0; seq < s->n_seq; seq++)
         for (size_t h = 0; h < s->n_head; h++)
             for (size_t t = 0; t < s->n_tok; t++)
                 worst = fmax(worst, token_error(&p, seq, h, t));
-    ok(worst <= 1, "%s: %s: largest error %.3f of the bound", level, s->name,
+    ok(worst <= 1, "%s: %s: largest error %.3f of the bound", level, name,
        worst);
     float *first = must(malloc(p.out_floats * sizeof *first));
     memcpy(first, p.out, p.out_floats * sizeof *first);
@@ -272,7 +317,7 @@ static void check_shape(const char *level, const struct gg_kern *kern,
         problem_run(&p, pool[t]);
         same = same && !memcmp(first, p.out, p.out_floats * sizeof *first);
     }
-    ok(same, "%s: %s: same bits with 1 to 4 threads", level, s->name);
+    ok(same, "%s: %s: same bits with 1 to 4 threads", level, name);
     free(first);
     problem_fini(&p);
 }
@@ -284,7 +329,7 @@ static void check_alone(const char *level, const struct gg_kern *kern,
 {
     struct problem p;
     const struct shape *s = &shapes[3];
-    problem_init(&p, s, kern);
+    problem_init(&p, s, NULL, kern);
     problem_run(&p, pool);
     const size_t row = (s->dv + 3) * s->n_head;
     float *last = must(malloc(row * sizeof *last));
@@ -334,7 +379,10 @@ int main(void)
         gg_kern_init(&kern, level[i].mask);
         gg_codec_kern_native(kern.codec);
         for (size_t s = 0; s < N_SHAPES; s++)
-            check_shape(level[i].name, &kern, &shapes[s], pool);
+            check_shape(level[i].name, &kern, &shapes[s], NULL, pool);
+        for (size_t t = 0; t < N_TYPES; t++)
+            for (size_t s = 0; s < sizeof typed / sizeof typed[0]; s++)
+                check_shape(level[i].name, &kern, &typed[s], types[t], pool);
         check_alone(level[i].name, &kern, pool[0]);
     }
     for (unsigned t = 0; t < 4; t++)

@@ -124,17 +124,25 @@ static const struct {
 } sizes[] = {
     { 8, 1, 1, 1, 1, 1 },     { 16, 40, 5, 3, 1, 1 },
     { 32, 131, 21, 4, 2, 2 }, { 24, 100, 17, 2, 2, 1 },
-    { 64, 128, 40, 2, 1, 1 },
+    { 64, 128, 40, 2, 1, 1 }, { 96, 70, 9, 3, 2, 1 },
 };
+
+/* What keys are kept as: those of single elements first. */
+static const uint32_t types[] = { GGUF_DTYPE_F16,   GGUF_DTYPE_F32,
+                                  GGUF_DTYPE_BF16,  GGUF_DTYPE_Q8_0,
+                                  GGUF_DTYPE_Q4_0,  GGUF_DTYPE_Q4_1,
+                                  GGUF_DTYPE_Q5_0,  GGUF_DTYPE_Q5_1,
+                                  GGUF_DTYPE_IQ4_NL };
 
 static void check_index(void)
 {
+    size_t n = 0;
     for (size_t i = 0; i < GG_LEN(sizes); i++)
         for (int64_t top = 1; top < 200; top = top * 3 + 1) {
             const int64_t d = sizes[i].d, n_kv = sizes[i].n_kv;
             const int64_t n_tok = sizes[i].n_tok, h = sizes[i].n_head;
             const int64_t n_seq = sizes[i].n_seq;
-            const uint32_t type = top % 2 ? GGUF_DTYPE_F32 : GGUF_DTYPE_F16;
+            const uint32_t type = d % 32 ? types[top % 2] : types[n++ % 9];
             ctx_t *c = new_ctx();
             tensor *k = source(c, type, PADDED, d, n_kv, 1, n_seq);
             tensor *q = source(c, GGUF_DTYPE_F32, i % 2 ? SWAPPED : PLAIN, d,

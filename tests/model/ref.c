@@ -151,7 +151,8 @@ static void attend(const double *q, const double *k, const double *v, int t,
 
 /* x += attention of layer il */
 static void attention(const struct gen *g, const struct gen_spec *s,
-                      unsigned il, double *x, int n)
+                      unsigned il, const struct ref_kept *kept, double *x,
+                      int n)
 {
     int e = (int)s->n_embd, h = (int)s->n_head;
     int d = s->head_dim ? (int)s->head_dim : e / h;
@@ -169,6 +170,10 @@ static void attention(const struct gen *g, const struct gen_spec *s,
     project(g, s, "q", il, z, n, d, h, 1, q);
     project(g, s, "k", il, z, n, d, hk, 1, k);
     project(g, s, "v", il, z, n, d, hk, 0, v);
+    for (int i = 0; kept && i < n * hk * d; i++) {
+        k[i] = (double)kept->k[il][i];
+        v[i] = (double)kept->v[il][i];
+    }
     for (int t = 0; t < n; t++) {
         for (int i = 0; i < h; i++)
             attend(q + (t * h + i) * d, k + i / (h / hk) * d,
@@ -227,6 +232,13 @@ static void feed_forward(const struct gen *g, const struct gen_spec *s,
 void ref_logits(const struct gen *g, const struct gen_spec *s,
                 const gguf_token *token, int n, double *logits)
 {
+    ref_logits_of(g, s, token, n, NULL, logits);
+}
+
+void ref_logits_of(const struct gen *g, const struct gen_spec *s,
+                   const gguf_token *token, int n, const struct ref_kept *kept,
+                   double *logits)
+{
     int e = (int)s->n_embd, v = (int)s->n_vocab;
     double *x = ref_doubles((size_t)(n * e));
     float *embd = ref_weights(g, "token_embd.weight");
@@ -236,7 +248,7 @@ void ref_logits(const struct gen *g, const struct gen_spec *s,
         for (int i = 0; i < e; i++)
             x[t * e + i] = (double)embd[token[t] * e + i];
     for (unsigned il = 0; il < s->n_layer; il++) {
-        attention(g, s, il, x, n);
+        attention(g, s, il, kept, x, n);
         feed_forward(g, s, il, x, n);
     }
     for (int t = 0; t < n; t++) {

@@ -9,6 +9,15 @@
 void ref_logits(const struct gen *g, const struct gen_spec *s,
                 const gguf_token *token, int n, double *logits);
 
+/* The same with keys and values [n][n_head_kv * d] of each layer instead of
+ * what its matrices give: those that a session kept. */
+struct ref_kept {
+    const float *k[4], *v[4]; /* of layers */
+};
+void ref_logits_of(const struct gen *g, const struct gen_spec *s,
+                   const gguf_token *token, int n, const struct ref_kept *kept,
+                   double *logits);
+
 /* ---- what such passes are made of ---- */
 
 /* Weights by name; NULL if the model has none of that name. free(). */
