@@ -9,9 +9,11 @@
 enum { MOST_TOKENS = 1 << 24, NOT_GIVEN = 1 << 24 };
 
 static const struct opt_word cache_types[] = {
-    { "f32", GGUF_DTYPE_F32 },
-    { "f16", GGUF_DTYPE_F16 },
-    { NULL, 0 },
+    { "f32", GGUF_DTYPE_F32 },       { "f16", GGUF_DTYPE_F16 },
+    { "bf16", GGUF_DTYPE_BF16 },     { "q8_0", GGUF_DTYPE_Q8_0 },
+    { "q4_0", GGUF_DTYPE_Q4_0 },     { "q4_1", GGUF_DTYPE_Q4_1 },
+    { "q5_0", GGUF_DTYPE_Q5_0 },     { "q5_1", GGUF_DTYPE_Q5_1 },
+    { "iq4_nl", GGUF_DTYPE_IQ4_NL }, { NULL, 0 },
 };
 static const struct opt_word graph_forms[] = {
     { "text", PPL_GRAPH_TEXT },
@@ -63,12 +65,13 @@ static const struct opt table[] = {
     { "--numa", NULL,
       "spread threads and memory over the memory nodes of the machine",
       OPT_FLAG, AT(numa) },
-    { "-ctk --cache-type --cache-type-k", "TYPE",
-      "type of the keys and values in memory: f32 (without this option) or "
-      "f16",
+    { "--cache-type", "TYPE",
+      "type of the keys and values in memory: f32 (without this option), f16, "
+      "bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
       OPT_WORD, AT(cache_dtype), .words = cache_types },
-    { "-ctv --cache-type-v", "TYPE",
-      "the same option; if both are given they must agree", OPT_WORD,
+    { "-ctk --cache-type-k", "TYPE", "of the keys alone", OPT_WORD,
+      AT(key_dtype), .words = cache_types },
+    { "-ctv --cache-type-v", "TYPE", "of the values alone", OPT_WORD,
       AT(value_dtype), .words = cache_types },
     { "--pre", "NAME",
       "cut words as this name of tokenizer.ggml.pre says, whatever the file "
@@ -198,16 +201,13 @@ bool ppl_only_prints(const struct ppl_options *o)
     return o->print_graph || o->print_assignments || o->print_plan;
 }
 
-/* Keys and values have one type, which may be given by either's name. */
-static void choose_cache_type(struct ppl_options *o)
+/* --cache-type is of what has no type of its own. */
+static void choose_cache_types(struct ppl_options *o)
 {
-    uint32_t *k = &o->cache_dtype, *v = &o->value_dtype;
-    if (*k != NOT_GIVEN && *v != NOT_GIVEN && *k != *v)
-        opt_usage("--cache-type-v: values have the type of the keys, "
-                  "--cache-type-k");
-    if (*k == NOT_GIVEN)
-        *k = *v == NOT_GIVEN ? GGUF_DTYPE_F32 : *v;
-    *v = *k;
+    if (o->key_dtype == NOT_GIVEN)
+        o->key_dtype = o->cache_dtype;
+    if (o->value_dtype == NOT_GIVEN)
+        o->value_dtype = o->cache_dtype;
 }
 
 void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
@@ -216,7 +216,8 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
                                .n_batch = 2048,
                                .n_ubatch = 512,
                                .max_text = UINT64_C(1) << 30,
-                               .cache_dtype = NOT_GIVEN,
+                               .cache_dtype = GGUF_DTYPE_F32,
+                               .key_dtype = NOT_GIVEN,
                                .value_dtype = NOT_GIVEN,
                                .tolerance = 1e-5 };
     (void)opt_parse(&tool, argc, argv, o);
@@ -231,5 +232,5 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
         o->n_threads = o->n_threads_batch;
     if (!o->n_threads)
         o->n_threads = gguf_cpu_count();
-    choose_cache_type(o);
+    choose_cache_types(o);
 }

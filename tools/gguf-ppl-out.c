@@ -54,6 +54,11 @@ static void print_mode(const struct ppl_run *r)
     printf("mode    %s (weights decoded to f32, f32 activations), "
            "%" PRIu32 " threads, %s\n",
            MODE, r->o->n_threads, levels(cpu));
+    if (r->o->key_dtype != GGUF_DTYPE_F32 ||
+        r->o->value_dtype != GGUF_DTYPE_F32)
+        printf("cache   keys in %s, values in %s\n",
+               gguf_dtype_find(r->o->key_dtype)->name,
+               gguf_dtype_find(r->o->value_dtype)->name);
     if (r->backends.n > 1) {
         printf("backend ");
         for (unsigned i = 0; i < r->backends.n; i++)
@@ -118,7 +123,8 @@ static void json_settings(struct json *j, const struct ppl_run *r)
     for (unsigned i = 0; i < r->backends.n; i++)
         json_strz(j, NULL, gguf_backend_name(r->backends.list[i]));
     json_close(j);
-    json_strz(j, "cache_type", gguf_dtype_find(r->o->cache_dtype)->name);
+    json_strz(j, "cache_type_k", gguf_dtype_find(r->o->key_dtype)->name);
+    json_strz(j, "cache_type_v", gguf_dtype_find(r->o->value_dtype)->name);
     json_bool(j, "add_bos", r->add_bos);
     json_close(j);
 }

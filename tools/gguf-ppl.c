@@ -162,7 +162,8 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     }
     sp.n_ctx = o->n_ctx;
     sp.n_seq = n_seq ? n_seq : 1;
-    sp.cache_dtype = o->cache_dtype;
+    sp.key_dtype = o->key_dtype;
+    sp.value_dtype = o->value_dtype;
     j->run.n_seq = sp.n_seq;
     if (gguf_session_create(&j->session, j->model, &sp, &err) != GGUF_OK)
         return fail(o->model, &err);

@@ -18,8 +18,8 @@ struct ppl_options {
     uint32_t n_threads_batch; /* 0: not given; once parsed n_threads is it */
     uint64_t n_chunks;        /* 0: all */
     uint64_t max_text;        /* bytes */
-    uint32_t cache_dtype;
-    uint32_t value_dtype; /* of --cache-type-v; once parsed it is the same */
+    uint32_t cache_dtype; /* of --cache-type; once parsed the next two count */
+    uint32_t key_dtype, value_dtype;
     bool json, quiet, no_check;
     const char *backends; /* names, separated by commas; NULL: the CPU */
     const char *compare;  /* two names, or NULL */

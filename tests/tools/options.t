@@ -44,8 +44,7 @@ ppl|-model M -f T|unknown option '-model': is '--model' meant?
 ppl|-m M|--file or --tokens is missing
 ppl|-f T|--model is missing
 ppl|-m M -f T T|'
-ppl|-m M -f T -ctk f16 -ctv f32|--cache-type-v: values have the type of the keys
-ppl|-m M -f T -ctv q8_0|-ctv: 'q8_0' is not 'f32' or 'f16'
+ppl|-m M -f T -ctv q4_k|-ctv: 'q4_k' is not 'f32', 'f16'
 ppl|-m M -f T --tolerance 1|'--tolerance' needs --compare-backends
 ppl|-m M -f T -j --print-plan|'-j' and '--print-plan' exclude each other
 ppl|-m M -f T --cpus 0 --numa|'--cpus' and '--numa' exclude each other
@@ -114,11 +113,19 @@ if test -f "$tiny"; then
     ok 'gguf-ppl -tb 2: two threads'
     key='"ubatch_size"' digits -ub=64 && grep -q '"ubatch_size": 64' "$tmp/out"
     ok 'gguf-ppl -ub=64'
-    key='"cache_type"' digits -ctk f16 && cp "$tmp/digits" "$tmp/f16" &&
-        key='"cache_type"' digits -ctv F16 && cmp -s "$tmp/digits" "$tmp/f16" &&
-        key='"cache_type"' digits -ctk f16 -ctv f16 &&
-        cmp -s "$tmp/digits" "$tmp/f16" && grep -q '"F16"' "$tmp/f16"
-    ok 'gguf-ppl -ctv f16: as -ctk f16'
+    key='"cache_type_[kv]"'
+    digits --cache-type F16 && cp "$tmp/digits" "$tmp/both" &&
+        digits -ctk f16 -ctv f16 && cmp -s "$tmp/digits" "$tmp/both" &&
+        digits --cache-type q4_0 -ctv f16 --cache-type-k f16 &&
+        cmp -s "$tmp/digits" "$tmp/both"
+    ok 'gguf-ppl --cache-type: what -ctk and -ctv do not say'
+    digits -ctk q8_0 && ! cmp -s "$tmp/digits" "$tmp/both" &&
+        grep -q '"cache_type_k": "Q8_0"' "$tmp/digits" &&
+        grep -q '"cache_type_v": "F32"' "$tmp/digits"
+    ok 'gguf-ppl -ctk: of keys alone'
+    digits -ctv iq4_nl && grep -q '"cache_type_k": "F32"' "$tmp/digits" &&
+        grep -q '"cache_type_v": "IQ4_NL"' "$tmp/digits"
+    ok 'gguf-ppl -ctv: of values alone'
 fi
 
 done_testing

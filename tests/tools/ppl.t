@@ -72,7 +72,9 @@ test -n "$n1" -a "$n1" = "$n2"
 ok 'one newline at the end does not count'
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -ctk f16
 test $rc -eq 0 && ! figures | cmp -s - "$tmp/one"
-ok 'keys and values in f16 change the last digits'
+ok 'keys in f16 change the last digits'
+grep -q '^cache *keys in F16, values in F32$' "$tmp/out"
+ok 'and the heading says so'
 
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --json
 test $rc -eq 0 && grep -q '"mode": "exact"' "$tmp/out" &&
@@ -444,7 +446,7 @@ done
 for args in '' "-m $m" "-f $t" "-m $m -f $t -c 3" "-m $m -f $t -t 0" \
     "-m $m --tokens $t" "-m $m --tokens $t --save-logits -" \
     "-m $m --tokens $t --save-logits $tmp/x --print-plan" \
-    "-m $m -f $t --chunks 0" "-m $m -f $t -ctk q8_0" "-m $m -f $t more"; do
+    "-m $m -f $t --chunks 0" "-m $m -f $t -ctk q4_k" "-m $m -f $t more"; do
     # shellcheck disable=SC2086
     run "$ppl" $args
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
