@@ -82,6 +82,21 @@ GGUF_API void gguf_model_destroy(struct gguf_model *model);
 
 /* The model does not change: any thread may call what follows. */
 
+/* How states of a sequence's tokens become one vector. */
+enum gguf_pooling {
+    GGUF_POOLING_MODEL, /* as the file's pooling_type says; without it NONE */
+    GGUF_POOLING_NONE,  /* they do not */
+    GGUF_POOLING_MEAN,
+    GGUF_POOLING_CLS,  /* the token at the lowest position */
+    GGUF_POOLING_LAST, /* the one at the highest */
+    GGUF_POOLING_RANK  /* scores: of the first token (or as the architecture
+                        * has it), through the classifier cls and cls.output
+                        * as far as the file has them */
+};
+
+/* "none", "mean", "cls", "last", "rank"; "?" for others. Since: 0.1 */
+GGUF_API const char *gguf_pooling_name(enum gguf_pooling pooling);
+
 /* Made by the library: it may grow at its end. */
 struct gguf_model_info {
     struct gguf_str arch; /* general.architecture; borrowed of the file */
@@ -96,8 +111,10 @@ struct gguf_model_info {
     bool is_whole;      /* nothing is kept of a sequence, which is one batch */
     bool encodes_first; /* an encoder and a decoder: a text is encoded, then
                          * another is decoded (session.h) */
-    gguf_token decoder_start; /* the token that decoding begins with, or
+    gguf_token decoder_start;  /* the token that decoding begins with, or
                                * GGUF_TOKEN_NONE */
+    enum gguf_pooling pooling; /* that the file asks for, or NONE */
+    uint32_t n_label;          /* names of what RANK gives; 0: it has none */
 };
 /* Owned by the model. Since: 0.1 */
 GGUF_API const struct gguf_model_info *
@@ -106,6 +123,12 @@ gguf_model_get_info(const struct gguf_model *model);
 /* Owned by the model. Since: 0.1 */
 GGUF_API const struct gguf_vocab *
 gguf_model_vocab(const struct gguf_model *model);
+
+/* What number i of n_label that RANK gives is of, by classifier.output_labels:
+ * *label is borrowed of the file. GGUF_E_INVALID. Since: 0.1 */
+GGUF_API enum gguf_status gguf_model_label(const struct gguf_model *model,
+                                           size_t i, struct gguf_str *label,
+                                           struct gguf_error *err);
 
 /* Read every weight that is used, which takes a while, and look for NaN and
  * infinities. (gguf_file_check looks at a file as a container.)

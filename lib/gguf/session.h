@@ -71,11 +71,12 @@ struct gguf_session_params {
     uint32_t cache_dtype; /* type of keys and values in memory, below */
     uint32_t key_dtype;   /* of keys; 0: cache_dtype */
     uint32_t value_dtype; /* of values; 0: cache_dtype */
+    enum gguf_pooling pooling; /* of gguf_session_embedding (model.h) */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL,  \
-            0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0                             \
+            0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0, GGUF_POOLING_MODEL         \
     }
 
 /* Keys and values are kept as F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_0, Q4_1 or
@@ -207,6 +208,23 @@ GGUF_API enum gguf_status gguf_session_states(const struct gguf_session *s,
                                               size_t first, size_t n,
                                               const float **states,
                                               struct gguf_error *err);
+
+/* One vector for all tokens that the last decode or encode had of a sequence,
+ * whether they were wanted or not: their states, pooled as pooling says, then
+ * through the classifier (RANK), dense_2 and dense_3, where the model has
+ * those. *row is *n floats, valid until the next call on the session; they are
+ * not normalised. Sums of MEAN are double precision in the order of the
+ * sequence's tokens; no digit depends on other sequences or on n_ubatch.
+ * GGUF_E_UNSUPPORTED (pooling is NONE), GGUF_E_INVALID (the last batch had no
+ * token of the sequence), GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_embedding(struct gguf_session *s,
+                                                 uint32_t seq,
+                                                 const float **row, size_t *n,
+                                                 struct gguf_error *err);
+
+/* How it pools: the file's pooling where the parameters had MODEL.
+ * Since: 0.1 */
+GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
 
 /* Tokens that a sequence keeps, encoded ones not counted; 0 if seq is out of
  * range. Since: 0.1 */

@@ -446,6 +446,18 @@ enum gg_model_logit_scale {
         GG_N_LOGIT_SCALES
 };
 
+/* What a reranker's score is made of (pooled.c). */
+#define GG_RANK_LIST(X)                                                       \
+    X(FIRST, "")                                                              \
+    X(MEAN, "ranks by the mean, GELU and a norm")                             \
+    X(LAST, "ranks by the last token and a softmax")
+enum gg_model_rank {
+#define X(ID, TEXT) GG_RANK_##ID,
+    GG_RANK_LIST(X)
+#undef X
+        GG_N_RANKS
+};
+
 /* ---- the row ---- */
 
 struct gg_arch {
@@ -512,6 +524,7 @@ struct gg_arch {
     uint8_t output_b; /* enum gg_model_use */
     uint8_t logit_scale; /* enum gg_model_logit_scale */
     float logit_default; /* logit_scale, unless it is there; 0: 1 */
+    uint8_t rank;        /* enum gg_model_rank */
     struct {
         uint16_t first, end;
     } struck;            /* tokens whose logits are struck out */

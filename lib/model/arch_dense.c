@@ -203,8 +203,10 @@ static const struct gg_arch rows[] = {
       .rope_axes = true, .output_b = GG_MAY, IDLE(W(OUTPUT_B)),
       .odd = "output.bias is not added; norms have the key's epsilon, "
              "llama.cpp's have none" },
-    { .name = "qwen3", .runs = true, LLAMA, NEOX, HEAD_NORM },
+    { .name = "qwen3", .runs = true, LLAMA, NEOX, HEAD_NORM,
+      .rank = GG_RANK_LAST },
     { .name = "qwen3vl", .runs = true, LLAMA, HEAD_NORM,
+      .rank = GG_RANK_LAST,
       .rope = GGUF_ROPE_IMROPE, .rope_axes = true, MORE(KM(n_deepstack)),
       .odd = "pairs of no section do not turn in texts; the definition turns "
              "them by time, unlike llama.cpp" },

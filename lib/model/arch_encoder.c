@@ -41,6 +41,7 @@ static const struct gg_arch rows[] = {
       .norm = GG_NORM_LAYER, .first_bare = true,
       .embd_norm = GG_MAY, .qkv = GG_QKV_SQUARE, .ffn = GG_FFN_FUSED,
       .act = GG_ACT_BY_KEY, .output = GG_OUTPUT_NONE, .no_memory = true,
+      .rank = GG_RANK_MEAN,
       .window = { GG_WINDOW_FIRST_FULL, GG_MAY, 3, .centred = true,
                   .rope = GG_WINDOW_ROPE_OWN },
       MORE(M(CLS_NORM), KM(activation)) },

@@ -171,6 +171,31 @@ struct gguf_tensor *gg_build_logits(const struct gguf_model *m,
                                     struct gguf_ctx *ctx,
                                     struct gguf_tensor *states);
 
+/* ---- one vector of a sequence (pooled.c) ---- */
+
+/* Which tokens' states it is made of: MEAN, CLS, LAST or NONE, for a kind, of
+ * which MODEL is the file's. */
+enum gguf_pooling gg_model_pooling(const struct gguf_model *m,
+                                   enum gguf_pooling kind);
+enum gguf_pooling gg_model_pools(const struct gguf_model *m,
+                                 enum gguf_pooling kind);
+
+/* Is a kind's vector more than the pooled states? */
+bool gg_model_has_pooled_head(const struct gguf_model *m,
+                              enum gguf_pooling kind);
+
+/* Do the matrices that make it fit each other, and the labels? GGUF_E_TENSOR,
+ * GGUF_E_HPARAM. */
+enum gguf_status gg_model_check_pooled(const struct gguf_model *m,
+                                       enum gguf_pooling kind,
+                                       struct gguf_error *err);
+
+/* Vectors of pooled states f32 [n_embd, n]: [numbers of one, n]. */
+struct gguf_tensor *gg_build_pooled(const struct gguf_model *m,
+                                    struct gguf_ctx *ctx,
+                                    enum gguf_pooling kind,
+                                    struct gguf_tensor *states);
+
 /* Nodes of logits, and of a pass, at most. */
 enum { GG_BUILD_HEAD_NODES = 24 };
 size_t gg_build_n_nodes(const struct gguf_model *m);

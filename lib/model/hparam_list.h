@@ -291,6 +291,8 @@
       0, NULL, "first token of the decoder", "decoder_start_token_id")        \
     X(pooling, UINT, MODEL, "pooling_type", 0, 4, none, 0, NULL, "pooling",   \
       NULL)                                                                   \
+    X(labels, SEEN, MODEL, "classifier.output_labels", 0, 0, none, 0, NULL,   \
+      "labels", NULL)                                                         \
     X(activation, TEXT, MODEL, "hidden_activation", 0, 0, none, 0, NULL,      \
       "activation", "hidden_activation")                                      \
     X(xielu_n, FLOAT, LAYER, "/xielu.alpha_n", -1e6, 1e6, none, 0, NULL,      \

@@ -6,6 +6,8 @@
 #include "base/params.h"
 #include "base/str.h"
 
+#include <stdio.h>
+
 static enum gguf_status load_arch(struct gguf_model *m, struct gguf_error *err)
 {
     const struct gguf_kv *kv;
@@ -62,6 +64,18 @@ static enum gguf_status load_metadata(struct gguf_model *m,
                            &report);
 }
 
+/* The names of what a classifier gives, or NULL. */
+static const struct gguf_kv *labels_of(const struct gguf_model *m)
+{
+    char key[128];
+    snprintf(key, sizeof key, "%s.classifier.output_labels", m->arch->name);
+    const struct gguf_kv *kv = gguf_file_kv_find(gg_source_meta(&m->src), key);
+    return kv && kv->type == GGUF_VAL_ARR && kv->elem_type == GGUF_VAL_STR &&
+                   kv->n <= UINT32_MAX
+               ? kv
+               : NULL;
+}
+
 static void fill_info(struct gguf_model *m)
 {
     m->info = (struct gguf_model_info){
@@ -78,7 +92,10 @@ static void fill_info(struct gguf_model *m)
         .decoder_start = m->hp.has[GG_HP_dec_start]
                              ? (gguf_token)m->hp.dec_start
                              : GGUF_TOKEN_NONE,
+        .pooling = gg_model_pooling(m, GGUF_POOLING_MODEL),
     };
+    const struct gguf_kv *labels = labels_of(m);
+    m->info.n_label = labels ? (uint32_t)labels->n : 0;
 }
 
 enum gguf_status gg_model_open(struct gguf_model **out,
@@ -160,6 +177,19 @@ void gguf_model_destroy(struct gguf_model *m)
 const struct gguf_model_info *gguf_model_get_info(const struct gguf_model *m)
 {
     return &m->info;
+}
+
+enum gguf_status gguf_model_label(const struct gguf_model *m, size_t i,
+                                  struct gguf_str *label,
+                                  struct gguf_error *err)
+{
+    struct gguf_kv name;
+    if (i >= m->info.n_label)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "label %zu of a model of %" PRIu32, i,
+                            m->info.n_label);
+    GG_TRY(gguf_kv_elem(labels_of(m), i, &name, err));
+    return gguf_kv_get_str(&name, label, err);
 }
 
 const struct gguf_vocab *gguf_model_vocab(const struct gguf_model *m)

@@ -405,7 +405,8 @@ LIST(k_all, GG_KEY(n_ctx_train), GG_KEY(n_layer), GG_KEY(n_embd),
      GG_KEY_MAYBE(yarn_attn), GG_KEY_MAYBE(yarn_fast), GG_KEY_MAYBE(yarn_slow),
      GG_KEY_MAYBE(n_expert), GG_KEY_MAYBE(n_expert_used),
      GG_KEY_MAYBE(n_dense), GG_KEY_MAYBE(n_shared), GG_KEY_MAYBE(n_ff_expert),
-     GG_KEY_MAYBE(n_ff_shared), GG_KEY_MAYBE(causal));
+     GG_KEY_MAYBE(n_ff_shared), GG_KEY_MAYBE(causal), GG_KEY_MAYBE(pooling),
+     GG_KEY_MAYBE(labels));
 LIST(k_moe, GG_KEY_MAYBE(expert_gating), GG_KEY_MAYBE(expert_norm),
      GG_KEY_MAYBE(expert_scale), GG_KEY_MAYBE(n_group),
      GG_KEY_MAYBE(n_group_used));

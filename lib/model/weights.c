@@ -67,8 +67,7 @@ static bool is_idle(const struct gg_arch *a, enum gg_weight id)
     for (const uint16_t *p = a->idle; p && *p; p++)
         if (*p == id)
             return true;
-    return (id >= GG_W_CLS && id <= GG_W_DENSE_3) ||
-           (id >= GG_W_NEXTN_PROJ && id <= GG_W_NEXTN_NORM);
+    return id >= GG_W_NEXTN_PROJ && id <= GG_W_NEXTN_NORM;
 }
 
 /* The tensor at place i of those of all files is a weight, and was checked. */

@@ -22,7 +22,7 @@ void gg_batch_fini(struct gg_batch_plan *p)
 enum gguf_status gg_batch_room(struct gg_batch_plan *p, size_t n,
                                struct gguf_error *err)
 {
-    const size_t n_words = 2 * n + p->n_seq + 1;
+    const size_t n_words = 2 * n + 2 * (size_t)p->n_seq + 1;
     if (n_words <= p->words_cap)
         return GGUF_OK;
     gg_batch_fini(p);
@@ -80,6 +80,24 @@ static enum gguf_status check_room(const struct gguf_batch *b,
     return GGUF_OK;
 }
 
+/* The first token at a sequence's lowest position, or the last one at its
+ * highest. Without positions they count up. */
+static void choose_pooled(struct gg_batch_plan *p)
+{
+    const int32_t *pos = p->batch->pos;
+    const bool last = p->pools == GGUF_POOLING_LAST;
+    for (uint32_t q = 0; q < p->n_seq; q++) {
+        uint32_t best = UINT32_MAX;
+        for (uint32_t k = p->begin[q]; k < p->begin[q + 1]; k++) {
+            const uint32_t i = p->order[k];
+            if (best == UINT32_MAX ||
+                (pos ? last ? pos[i] >= pos[best] : pos[i] < pos[best] : last))
+                best = i;
+        }
+        p->pooled[q] = best;
+    }
+}
+
 enum gguf_status gg_batch_sort(struct gg_batch_plan *p,
                                const struct gguf_batch *b,
                                const struct gg_cells *cells, uint32_t most,
@@ -90,6 +108,7 @@ enum gguf_status gg_batch_sort(struct gg_batch_plan *p,
     p->order = p->words;
     p->out_at = p->order + b->n;
     p->begin = p->out_at + b->n;
+    p->pooled = p->begin + p->n_seq + 1;
     memset(p->begin, 0, ((size_t)p->n_seq + 1) * sizeof *p->begin);
     for (size_t i = 0; i < b->n; i++)
         p->begin[seq_of(b, i) + 1]++;
@@ -105,5 +124,7 @@ enum gguf_status gg_batch_sort(struct gg_batch_plan *p,
     }
     memmove(p->begin + 1, p->begin, p->n_seq * sizeof *p->begin);
     p->begin[0] = 0;
+    if (p->pools == GGUF_POOLING_CLS || p->pools == GGUF_POOLING_LAST)
+        choose_pooled(p);
     return GGUF_OK;
 }

@@ -9,11 +9,14 @@
 struct gg_batch_plan {
     const struct gguf_allocator *allocator;
     const struct gguf_batch *batch;
-    uint32_t n_seq;   /* of the session */
-    uint32_t n_out;   /* outputs that are wanted */
+    uint32_t n_seq;          /* of the session */
+    enum gguf_pooling pools; /* which tokens are pooled: MEAN (all), CLS, LAST
+                              * or NONE */
+    uint32_t n_out;          /* outputs that are wanted */
     uint32_t *order;  /* [n] indices into the batch, sequence by sequence */
     uint32_t *begin;  /* [n_seq + 1] where each sequence begins in order */
     uint32_t *out_at; /* [n] place among the outputs, or UINT32_MAX */
+    uint32_t *pooled; /* [n_seq] of CLS and LAST: which token of the batch */
     uint32_t *words;
     size_t words_cap;
 };
@@ -44,6 +47,14 @@ static inline uint32_t gg_batch_n_tok(const struct gg_batch_plan *p,
                                       uint32_t q)
 {
     return p->begin[q + 1] - p->begin[q];
+}
+
+/* Is token i, of sequence q, pooled? */
+static inline bool gg_batch_pools(const struct gg_batch_plan *p, uint32_t q,
+                                  uint32_t i)
+{
+    return p->pools == GGUF_POOLING_MEAN ||
+           (p->pools != GGUF_POOLING_NONE && p->pooled[q] == i);
 }
 
 #endif

@@ -6,15 +6,20 @@
 
 #include <inttypes.h>
 
-/* The states of a pass to their places among the outputs. */
+/* The states of a pass to their places among the outputs, and what is pooled to
+ * its sequence's vector. */
 static enum gguf_status get_outputs(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     const size_t n_embd = s->model->hp.n_embd, row = n_embd * sizeof *s->out;
     for (uint32_t k = 0; k < s->ubatch.n_out; k++) {
-        const uint32_t to = gg_ubatch_output(&s->ubatch, &s->plan, k);
-        GG_TRY(gguf_tensor_get(s->states, s->out + to * n_embd,
-                               (uint64_t)k * row, row, err));
+        uint32_t seq;
+        const uint32_t i = gg_ubatch_output(&s->ubatch, &s->plan, k, &seq);
+        const uint32_t to = s->plan.out_at[i];
+        float *x = to != UINT32_MAX ? s->out + to * n_embd : s->embed.row;
+        GG_TRY(gguf_tensor_get(s->states, x, (uint64_t)k * row, row, err));
+        if (gg_batch_pools(&s->plan, seq, i))
+            gg_embed_add(&s->embed, seq, x);
     }
     return GGUF_OK;
 }
@@ -61,6 +66,7 @@ static enum gguf_status run(struct gguf_session *s, struct way way,
     const enum gguf_status room = gg_batch_room(&s->plan, batch->n, err);
     if (room != GGUF_OK) {
         s->n_out = 0;
+        gg_embed_clear(&s->embed);
         return room;
     }
     GG_TRY(gg_batch_sort(&s->plan, batch, way.whole ? NULL : way.cells,
@@ -69,6 +75,7 @@ static enum gguf_status run(struct gguf_session *s, struct way way,
         GG_TRY(check_encoded(s, err));
     GG_TRY(gg_session_out_room(s, s->plan.n_out, err));
     s->n_out = 0;
+    gg_embed_clear(&s->embed);
     for (uint32_t q = 0; way.whole && q < s->n_seq; q++)
         if (gg_batch_n_tok(&s->plan, q))
             GG_TRY(gg_session_begin(s, q, err));
@@ -78,6 +85,7 @@ static enum gguf_status run(struct gguf_session *s, struct way way,
         if (!way.whole || way.encodes || s->ubatch.n_out)
             GG_TRY(run_pass(s, err));
     s->n_out = s->plan.n_out;
+    s->embed.done = true;
     s->wide = batch->n >= s->n_wide;
     s->out_encoded = way.encodes;
     return GGUF_OK;

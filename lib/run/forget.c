@@ -69,6 +69,7 @@ enum gguf_status gguf_session_clear(struct gguf_session *s,
     for (uint32_t q = 0; q < s->n_seq; q++)
         GG_TRY(gg_session_begin(s, q, err));
     s->n_out = 0;
+    gg_embed_clear(&s->embed);
     s->out_encoded = false;
     return GGUF_OK;
 }

@@ -42,6 +42,10 @@ static enum gguf_status check_params(const struct gguf_model *model,
                             gguf_backend_name(p->backend));
     const struct gg_run_types types = types_of(p);
     GG_TRY(gg_run_types_check(&types, model, err));
+    if ((unsigned)p->pooling > GGUF_POOLING_RANK)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "pooling %d, must be 0 to %d", (int)p->pooling,
+                            (int)GGUF_POOLING_RANK);
     uint64_t n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
     if (!p->n_seq || n_ctx > INT32_MAX || n_ctx * p->n_seq > INT32_MAX)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -90,6 +94,7 @@ static enum gguf_status make_scratch(struct gguf_session *s,
 {
     s->plan.allocator = s->allocator;
     s->plan.n_seq = s->n_seq;
+    s->plan.pools = gg_model_pools(s->model, s->embed.kind);
     GG_TRY(gg_batch_room(&s->plan, (size_t)s->n_ctx * s->n_seq, err));
     GG_TRY(
         gg_ubatch_init(&s->ubatch, &s->cells, s->n_ubatch, s->allocator, err));
@@ -118,7 +123,8 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
     if (!measure)
         GG_TRY(make_scratch(s, err));
-    return gg_session_reserve(s, measure, err);
+    GG_TRY(gg_session_reserve(s, measure, err));
+    return gg_embed_reserve(&s->embed, &sp, s->n_wide, measure, err);
 }
 
 static uint32_t most_wide(const struct gguf_session_params *p)
@@ -162,6 +168,9 @@ static enum gguf_status create(struct gguf_session **out,
     const struct gg_run_types types = types_of(p);
     enum gguf_status st = make_memory(s, &types, err);
     if (st == GGUF_OK)
+        st = gg_embed_init(&s->embed, model, p->pooling, s->n_seq,
+                           s->allocator, err);
+    if (st == GGUF_OK)
         st = make_graphs(s, p, measure, err);
     if (st != GGUF_OK) {
         gguf_session_destroy(s);
@@ -197,6 +206,7 @@ void gguf_session_destroy(struct gguf_session *s)
 {
     if (!s)
         return;
+    gg_embed_fini(&s->embed);
     gguf_sched_destroy(s->head_sched);
     gguf_sched_destroy(s->sched);
     gguf_ctx_destroy(s->head_ctx);

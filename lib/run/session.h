@@ -3,6 +3,7 @@
 #define GG_RUN_SESSION_H
 
 #include "gguf/session.h"
+#include "run/embed.h"
 #include "run/memory.h"
 
 struct gguf_session {
@@ -48,6 +49,8 @@ struct gguf_session {
     size_t n_out, out_cap;
     bool wide;        /* its batch had n_wide tokens */
     bool out_encoded; /* it was encoded, for a decoder */
+
+    struct gg_run_embed embed; /* of the last batch's sequences */
 
     /* the batch, and what is computed of it at a time */
     struct gg_batch_plan plan;

@@ -150,7 +150,7 @@ bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
             }
             const uint32_t i = p->order[p->begin[q] + u->begin + (uint32_t)t];
             take(u, p->batch, i, q, k);
-            if (p->out_at[i] != UINT32_MAX)
+            if (p->out_at[i] != UINT32_MAX || gg_batch_pools(p, q, i))
                 u->out_row[h->n_out++] = (int32_t)k;
         }
         end = GG_MAX(end, u->cells->stream[q].end);
@@ -167,13 +167,14 @@ bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
 }
 
 uint32_t gg_ubatch_output(const struct gg_run_ubatch *u,
-                          const struct gg_batch_plan *p, uint32_t k)
+                          const struct gg_batch_plan *p, uint32_t k,
+                          uint32_t *seq)
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const int64_t at = u->out_row[k];
     const uint32_t q = (uint32_t)(h->first_stream + at / h->n_tok);
-    return p
-        ->out_at[p->order[p->begin[q] + u->begin + (uint32_t)(at % h->n_tok)]];
+    *seq = q;
+    return p->order[p->begin[q] + u->begin + (uint32_t)(at % h->n_tok)];
 }
 
 /* ---- what each of them sees ---- */

@@ -58,9 +58,11 @@ void gg_ubatch_start(struct gg_run_ubatch *u, struct gg_cells *cells,
 /* The next tokens of a batch; false after the last. Their cells are taken. */
 bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p);
 
-/* Where output k of a micro-batch goes among those of its batch. */
+/* Which token of its batch output k of a micro-batch is, and of which
+ * sequence. */
 uint32_t gg_ubatch_output(const struct gg_run_ubatch *u,
-                          const struct gg_batch_plan *p, uint32_t k);
+                          const struct gg_batch_plan *p, uint32_t k,
+                          uint32_t *seq);
 
 /* What a token sees, in attention. */
 struct gg_ubatch_sight {

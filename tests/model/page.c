@@ -34,6 +34,7 @@ static const char *const shareds[] = { GG_SHARED_LIST(X) };
 static const char *const outputs[] = { GG_OUTPUT_LIST(X) };
 static const char *const embd_scales[] = { GG_EMBD_SCALE_LIST(X) };
 static const char *const logit_scales[] = { GG_LOGIT_SCALE_LIST(X) };
+static const char *const ranks[] = { GG_RANK_LIST(X) };
 #undef X
 
 /* ---- a cell: phrases with commas between ---- */
@@ -225,6 +226,7 @@ static void ends(struct cell *c, const struct gg_arch *a)
         add(c, "output with a bias%s", use(a->output_b));
     if (a->logit_scale)
         add(c, "logits %s", logit_scales[a->logit_scale]);
+    add(c, "%s", ranks[a->rank]);
     if (a->cap)
         add(c, "logits capped%s", a->cap == 2 ? " at 30" : " by key");
     add_if(c, a->residual_scale,

@@ -1,0 +1,158 @@
+/* pooled.c - one vector of a sequence: which tokens count, what becomes of them
+ *
+ * A reranker's numbers are its classifier's: a dense layer with an activation,
+ * a norm, an output matrix, each of which files may lack (BERT's pooler and
+ * classifier, Devlin et al., arXiv 1810.04805; ModernBERT's, Warner et al.,
+ * arXiv 2412.13663; Qwen3's, probabilities of "yes" and "no"). Any vector then
+ * goes through dense_2 and dense_3, where a file has those.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+#include "base/str.h"
+
+#include <inttypes.h>
+
+typedef struct gguf_tensor tensor;
+typedef tensor *act_fn(struct gguf_ctx *c, tensor *x);
+
+static const struct {
+    enum gguf_pooling pools;
+    act_fn *act; /* of cls.weight's result */
+    bool softmax;
+} ranks[GG_N_RANKS] = {
+    [GG_RANK_FIRST] = { GGUF_POOLING_CLS, gguf_op_tanh, false },
+    [GG_RANK_MEAN] = { GGUF_POOLING_MEAN, gguf_op_gelu, false },
+    [GG_RANK_LAST] = { GGUF_POOLING_LAST, gguf_op_tanh, true },
+};
+
+static const char *const names[] = {
+    [GGUF_POOLING_NONE] = "none", [GGUF_POOLING_MEAN] = "mean",
+    [GGUF_POOLING_CLS] = "cls",   [GGUF_POOLING_LAST] = "last",
+    [GGUF_POOLING_RANK] = "rank",
+};
+
+const char *gguf_pooling_name(enum gguf_pooling p)
+{
+    return p >= GGUF_POOLING_NONE && p <= GGUF_POOLING_RANK ? names[p] : "?";
+}
+
+enum gguf_pooling gg_model_pooling(const struct gguf_model *m,
+                                   enum gguf_pooling kind)
+{
+    if (kind != GGUF_POOLING_MODEL)
+        return kind;
+    /* pooling_type counts from 0, none */
+    return (enum gguf_pooling)(GGUF_POOLING_NONE + m->hp.pooling);
+}
+
+enum gguf_pooling gg_model_pools(const struct gguf_model *m,
+                                 enum gguf_pooling kind)
+{
+    kind = gg_model_pooling(m, kind);
+    return kind == GGUF_POOLING_RANK ? ranks[m->arch->rank].pools : kind;
+}
+
+/* ---- the matrices ---- */
+
+/* Those that a kind's vector goes through, in this order. */
+static const struct {
+    enum gg_weight id;
+    bool rank; /* of RANK alone */
+} heads[] = {
+    { GG_W_CLS, true },
+    { GG_W_CLS_OUT, true },
+    { GG_W_DENSE_2, false },
+    { GG_W_DENSE_3, false },
+};
+
+static bool counts(const struct gguf_model *m, enum gguf_pooling kind,
+                   size_t i)
+{
+    return m->top.w[heads[i].id] &&
+           (kind == GGUF_POOLING_RANK || !heads[i].rank);
+}
+
+bool gg_model_has_pooled_head(const struct gguf_model *m,
+                              enum gguf_pooling kind)
+{
+    bool any = false;
+    kind = gg_model_pooling(m, kind);
+    for (size_t i = 0; i < GG_LEN(heads); i++)
+        any = any || counts(m, kind, i);
+    return any || (kind == GGUF_POOLING_RANK && ranks[m->arch->rank].softmax);
+}
+
+static enum gguf_status bad(const tensor *t, const char *what, int64_t has,
+                            int64_t must, struct gguf_error *err)
+{
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "tensor '%s' %s %" PRId64 " numbers, must be %" PRId64,
+                        t->name, what, has, must);
+}
+
+/* A matrix of vectors of width numbers, which becomes that of its results. */
+static enum gguf_status check_matrix(const struct gguf_model *m,
+                                     enum gg_weight id, int64_t *width,
+                                     struct gguf_error *err)
+{
+    const tensor *w = m->top.w[id];
+    const enum gg_weight bias = gg_weight_bias(id);
+    const tensor *b = m->top.w[bias];
+    if (w->ne[0] != *width)
+        return bad(w, "takes", w->ne[0], *width, err);
+    *width = w->ne[1];
+    return b && b->ne[0] != *width ? bad(b, "has", b->ne[0], *width, err)
+                                   : GGUF_OK;
+}
+
+enum gguf_status gg_model_check_pooled(const struct gguf_model *m,
+                                       enum gguf_pooling kind,
+                                       struct gguf_error *err)
+{
+    const tensor *norm = m->top.w[GG_W_CLS_NORM];
+    int64_t width = m->hp.n_embd;
+    kind = gg_model_pooling(m, kind);
+    for (size_t i = 0; i < GG_LEN(heads); i++) {
+        if (!counts(m, kind, i))
+            continue;
+        GG_TRY(check_matrix(m, heads[i].id, &width, err));
+        if (heads[i].id == GG_W_CLS && norm && norm->ne[0] != width)
+            return bad(norm, "has", norm->ne[0], width, err);
+    }
+    if (kind == GGUF_POOLING_RANK && m->info.n_label &&
+        m->info.n_label != width)
+        return gg_error_set(err, GGUF_E_HPARAM, GGUF_NO_OFFSET,
+                            "classifier.output_labels has %" PRIu32
+                            " names, the classifier gives %" PRId64 " numbers",
+                            m->info.n_label, width);
+    return GGUF_OK;
+}
+
+/* ---- the graph ---- */
+
+static tensor *ranked(const struct gg_model_at *at, tensor *x)
+{
+    const unsigned rank = at->arch->rank;
+    if (gg_weight_at(at, GG_W_CLS)) {
+        x = ranks[rank].act(at->c, gg_model_linear(at, GG_W_CLS, x));
+        if (gg_weight_at(at, GG_W_CLS_NORM))
+            x = gg_model_normed(at, GG_NORM_LAYER, GG_W_CLS_NORM, x);
+    }
+    if (gg_weight_at(at, GG_W_CLS_OUT))
+        x = gg_model_linear(at, GG_W_CLS_OUT, x);
+    return ranks[rank].softmax ? gguf_op_soft_max(at->c, x, NULL, 1, 0) : x;
+}
+
+tensor *gg_build_pooled(const struct gguf_model *m, struct gguf_ctx *ctx,
+                        enum gguf_pooling kind, tensor *x)
+{
+    const struct gg_model_at at = { .m = m, .c = ctx, .arch = m->arch };
+    if (gg_model_pooling(m, kind) == GGUF_POOLING_RANK)
+        x = ranked(&at, x);
+    if (gg_weight_at(&at, GG_W_DENSE_2))
+        x = gg_model_linear(&at, GG_W_DENSE_2, x);
+    if (gg_weight_at(&at, GG_W_DENSE_3))
+        x = gg_model_linear(&at, GG_W_DENSE_3, x);
+    return x;
+}

@@ -1,0 +1,154 @@
+/* embed.c - pooled states, and what models make of them */
+#include "config.h"
+#include "run/session.h"
+
+#include "base/ckd.h"
+#include "base/mem.h"
+#include "sched/sched.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static enum gguf_status make_ctx(struct gg_run_embed *e,
+                                 struct gguf_error *err)
+{
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    p.allocator = e->allocator;
+    p.mem_size = GG_BUILD_HEAD_NODES * gguf_tensor_overhead() +
+                 gguf_graph_overhead(GG_BUILD_HEAD_NODES);
+    p.no_alloc = true;
+    return gguf_ctx_create(&e->ctx, &p, err);
+}
+
+enum gguf_status gg_embed_init(struct gg_run_embed *e,
+                               const struct gguf_model *model,
+                               enum gguf_pooling kind, uint32_t n_seq,
+                               const struct gguf_allocator *a,
+                               struct gguf_error *err)
+{
+    const size_t n_embd = model->hp.n_embd;
+    size_t size;
+    *e = (struct gg_run_embed){ .allocator = a,
+                                .model = model,
+                                .kind = gg_model_pooling(model, kind),
+                                .n_seq = n_seq,
+                                .n_embd = n_embd };
+    if (e->kind == GGUF_POOLING_NONE)
+        return GGUF_OK;
+    GG_TRY(gg_model_check_pooled(model, e->kind, err));
+    if (gg_ckd_array(&size, n_seq, n_embd * sizeof *e->sum))
+        return gg_error_set_nomem(err, SIZE_MAX);
+    e->sum = gg_mem_alloc(a, size);
+    e->n_tok = gg_mem_alloc_zero(a, n_seq, sizeof *e->n_tok);
+    e->row = gg_mem_alloc_zero(a, n_embd, sizeof *e->row);
+    if (!e->sum || !e->n_tok || !e->row)
+        return gg_error_set_nomem(err, size);
+    return gg_model_has_pooled_head(model, e->kind) ? make_ctx(e, err)
+                                                    : GGUF_OK;
+}
+
+/* As many columns as any product of a wide batch has, so that the digits are
+ * always the same. */
+static enum gguf_status plan(struct gg_run_embed *e, struct gguf_error *err)
+{
+    struct gguf_ctx *c = e->ctx;
+    gguf_ctx_reset(c);
+    e->graph = gguf_graph_create(c, GG_BUILD_HEAD_NODES);
+    e->in = gguf_tensor_flag(
+        gguf_tensor_2d(c, GGUF_DTYPE_F32, (int64_t)e->n_embd, e->n_wide),
+        GGUF_TENSOR_INPUT);
+    e->out = gguf_tensor_flag(gg_build_pooled(e->model, c, e->kind, e->in),
+                              GGUF_TENSOR_OUTPUT);
+    GG_TRY(gguf_graph_finish(c, e->graph, e->out, err));
+    return gguf_sched_alloc(e->sched, e->graph, err);
+}
+
+enum gguf_status gg_embed_reserve(struct gg_run_embed *e,
+                                  const struct gguf_sched_params *p,
+                                  uint32_t n_wide, bool measure,
+                                  struct gguf_error *err)
+{
+    if (!e->ctx)
+        return GGUF_OK;
+    e->n_wide = n_wide;
+    GG_TRY(gguf_sched_create(&e->sched, p, err));
+    GG_TRY(plan(e, err));
+    if (measure)
+        return GGUF_OK;
+    const size_t n = (size_t)e->out->ne[0];
+    e->result = gg_mem_alloc_zero(e->allocator, n, sizeof *e->result);
+    if (!e->result)
+        return gg_error_set_nomem(err, n * sizeof *e->result);
+    return gg_sched_prepare(e->sched, err);
+}
+
+void gg_embed_fini(struct gg_run_embed *e)
+{
+    gguf_sched_destroy(e->sched);
+    gguf_ctx_destroy(e->ctx);
+    gg_mem_free(e->allocator, e->result);
+    gg_mem_free(e->allocator, e->row);
+    gg_mem_free(e->allocator, e->n_tok);
+    gg_mem_free(e->allocator, e->sum);
+}
+
+void gg_embed_clear(struct gg_run_embed *e)
+{
+    e->done = false;
+    if (e->n_tok)
+        memset(e->n_tok, 0, e->n_seq * sizeof *e->n_tok);
+}
+
+void gg_embed_add(struct gg_run_embed *e, uint32_t seq, const float *x)
+{
+    double *sum = e->sum + seq * e->n_embd;
+    if (!e->n_tok[seq]++)
+        memset(sum, 0, e->n_embd * sizeof *sum);
+    for (size_t i = 0; i < e->n_embd; i++)
+        sum[i] += (double)x[i];
+}
+
+/* ---- a session's ---- */
+
+static enum gguf_status compute(struct gguf_session *s, struct gguf_error *err)
+{
+    struct gg_run_embed *e = &s->embed;
+    const size_t row = e->n_embd * sizeof *e->row;
+    if (gg_sched_is_stale(e->sched))
+        GG_TRY(plan(e, err));
+    for (uint32_t i = 0; i < e->n_wide; i++)
+        GG_TRY(gguf_tensor_set(e->in, e->row, i * row, row, err));
+    GG_TRY(gg_session_compute(s, e->sched, e->graph, err));
+    return gguf_tensor_get(e->out, e->result, 0,
+                           (size_t)e->out->ne[0] * sizeof *e->result, err);
+}
+
+enum gguf_pooling gguf_session_pooling(const struct gguf_session *s)
+{
+    return s->embed.kind;
+}
+
+enum gguf_status gguf_session_embedding(struct gguf_session *s, uint32_t seq,
+                                        const float **row, size_t *n,
+                                        struct gguf_error *err)
+{
+    struct gg_run_embed *e = &s->embed;
+    *row = NULL;
+    *n = 0;
+    if (e->kind == GGUF_POOLING_NONE)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "the session does not pool: states of tokens are "
+                            "its result");
+    if (seq >= e->n_seq || !e->done || !e->n_tok[seq])
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the last batch had no tokens of sequence "
+                            "%" PRIu32,
+                            seq);
+    for (size_t i = 0; i < e->n_embd; i++)
+        e->row[i] = (float)(e->sum[seq * e->n_embd + i] / e->n_tok[seq]);
+    if (e->ctx)
+        GG_TRY(compute(s, err));
+    *row = e->ctx ? e->result : e->row;
+    *n = e->ctx ? (size_t)e->out->ne[0] : e->n_embd;
+    return GGUF_OK;
+}
