@@ -26,3 +26,38 @@ bool ppl_overrides(const struct ppl_options *o, const struct gguf_split *set,
                        .force = o->force };
     return override_guard(&g, *meta);
 }
+
+/* Jobs on all weights: how each is begun. */
+typedef enum gguf_status job_fn(struct gguf_model *model,
+                                const struct gguf_model_job *job,
+                                struct gguf_error *err);
+
+static bool run_job(struct gguf_model *model, struct gguf_pool *pool,
+                    const struct ppl_options *o, const char *label, job_fn *fn)
+{
+    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
+    struct gguf_error err;
+    struct progress bar;
+    progress_init(&bar, label, NULL, o->quiet);
+    job.pool = pool;
+    job.progress = progress_report;
+    job.user = &bar;
+    const enum gguf_status st = fn(model, &job, &err);
+    progress_clear(&bar);
+    if (st != GGUF_OK)
+        msg_fail(o->model, &err);
+    return st == GGUF_OK;
+}
+
+static enum gguf_status check(struct gguf_model *model,
+                              const struct gguf_model_job *job,
+                              struct gguf_error *err)
+{
+    return gguf_model_scan_finite(model, job, err);
+}
+
+bool ppl_check(struct gguf_model *model, struct gguf_pool *pool,
+               const struct ppl_options *o)
+{
+    return run_job(model, pool, o, "checking", check);
+}

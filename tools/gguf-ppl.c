@@ -84,10 +84,7 @@ static bool open_model(struct job *j, const struct ppl_options *o)
                                           &j->tokens, &err) != GGUF_OK)
         return fail(o->model, &err);
     j->tokens.n = 0;
-    if (!o->no_check &&
-        gguf_model_scan_finite(j->model, j->pool, &err) != GGUF_OK)
-        return fail(o->model, &err);
-    return true;
+    return o->no_check || ppl_check(j->model, j->pool, o);
 }
 
 static bool read_tokens(struct job *j, const struct ppl_options *o)

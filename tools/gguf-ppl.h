@@ -50,6 +50,11 @@ bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o);
 bool ppl_overrides(const struct ppl_options *o, const struct gguf_split *set,
                    struct gguf_meta **meta);
 
+/* Look at all weights, with a bar; a signal ends the program. false: a message
+ * was printed. */
+bool ppl_check(struct gguf_model *model, struct gguf_pool *pool,
+               const struct ppl_options *o);
+
 /* The backends of a run, in order of preference; the CPU is the last. */
 enum { PPL_MAX_BACKENDS = 8 };
 struct ppl_backends {

@@ -93,8 +93,10 @@ static enum gguf_status blame(const struct ppl *s, size_t chunk,
                               uint32_t token, struct gguf_error *err)
 {
     struct gguf_error why;
+    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
+    job.pool = s->p->pool;
     enum gguf_status st = gguf_model_scan_finite(
-        gguf_session_model(s->info->session), s->p->pool, &why);
+        gguf_session_model(s->info->session), &job, &why);
     return gg_error_set(
         err, GGUF_E_NONFINITE,
         st == GGUF_E_NONFINITE ? why.offset : GGUF_NO_OFFSET,

@@ -20,6 +20,7 @@
 
 #include <gguf/file.h>
 #include <gguf/pool.h>
+#include <gguf/progress.h>
 #include <gguf/split.h>
 #include <gguf/vocab.h>
 
@@ -130,13 +131,28 @@ GGUF_API enum gguf_status gguf_model_label(const struct gguf_model *model,
                                            size_t i, struct gguf_str *label,
                                            struct gguf_error *err);
 
-/* Read every weight that is used, which takes a while, and look for NaN and
- * infinities. (gguf_file_check looks at a file as a container.)
- * GGUF_E_NONFINITE names the tensor and the element; the offset is that of the
- * element, or of its block. pool may be NULL.
- * Since: 0.1 */
+/* How work on all weights is done, which takes a while. */
+struct gguf_model_job {
+    size_t struct_size;
+    struct gguf_pool *pool;     /* NULL: the calling thread does it all */
+    gguf_progress_fn *progress; /* or NULL; in bytes of the weights; called by
+                                 * the calling thread, and at the end with all
+                                 * of them */
+    void *user;                 /* of progress */
+};
+#define GGUF_MODEL_JOB_INIT                                                   \
+    {                                                                         \
+        sizeof(struct gguf_model_job), NULL, NULL, NULL                       \
+    }
+
+/* Read every weight that is used, and look for NaN and infinities.
+ * (gguf_file_check looks at a file as a container.) GGUF_E_NONFINITE names the
+ * first element that is none in the order of tensors, whatever the number of
+ * threads; the offset is that of the element, or of its block. job may be NULL.
+ * GGUF_E_CANCELLED (progress), GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
-gguf_model_scan_finite(const struct gguf_model *model, struct gguf_pool *pool,
+gguf_model_scan_finite(const struct gguf_model *model,
+                       const struct gguf_model_job *job,
                        struct gguf_error *err);
 
 /* The n-th architecture that can be evaluated, or NULL after the last.

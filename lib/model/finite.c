@@ -1,11 +1,12 @@
 /* finite.c - looking for weights that are not finite
  *
- * Every row is decoded to floats and its exponents are looked at. Rows are
- * dealt out to the threads in turn; the first bad element in file order wins,
- * so that the answer does not depend on the number of threads.
+ * Every row is decoded to floats and its exponents are looked at. Threads take
+ * pieces of some rows (work.h); the first bad element in the order of tensors
+ * wins, so that the answer does not depend on the number of threads.
  */
 #include "config.h"
 #include "model/model.h"
+#include "model/work.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -13,25 +14,23 @@
 #include "kern/kern.h"
 #include "data/gguf.h"
 
-enum { PIECE = 4096 }; /* elements decoded at once: a multiple of all blocks */
+enum { BLOCK = 4096 }; /* elements decoded at once: a multiple of all blocks */
 
-struct finding {
-    size_t tensor;         /* SIZE_MAX: none */
-    uint64_t element, off; /* in the tensor's data */
-    float value;
-};
-
+/* What is looked at: of the weights that were loaded, the rows. */
 struct check {
     const struct gguf_model *m;
     struct gg_kern kern;
-    struct finding *found; /* one per thread */
+    struct gg_data_rows *rows;
+    struct gg_work_item *item;
+    size_t *tensor; /* place in the files */
+    size_t n;
 };
 
 /* Index of the first element that is NaN or infinite, or n. */
 static size_t first_bad(const struct gg_vec_kern *vec, const float *x,
                         size_t n)
 {
-    static const float zero[PIECE];
+    static const float zero[BLOCK];
     /* 0 times anything but a number is NaN, and so is a sum with it */
     if (vec->dot(x, zero, n) == 0)
         return n;
@@ -41,84 +40,88 @@ static size_t first_bad(const struct gg_vec_kern *vec, const float *x,
     return i;
 }
 
-/* Rows [first, last) of a tensor; true if something was found. */
-static bool check_rows(const struct gg_vec_kern *vec,
-                       const struct gg_data_rows *rows, uint64_t first,
-                       uint64_t last, struct finding *f)
+static enum gguf_status fail(const struct check *c, size_t item,
+                             uint64_t element, float value,
+                             struct gguf_error *err)
 {
-    float x[PIECE];
-    uint64_t ne0 = rows->stored.ne0;
-    for (uint64_t r = first; r < last; r++) {
-        for (uint64_t i = 0; i < ne0; i += PIECE) {
-            size_t n = (size_t)GG_MIN(ne0 - i, (uint64_t)PIECE);
-            gg_data_read(rows, r * ne0 + i, n, x);
-            size_t bad = first_bad(vec, x, n);
-            if (bad < n) {
-                f->element = r * ne0 + i + bad;
-                f->off = gg_stored_offset(&rows->stored, f->element);
-                f->value = x[bad];
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static void check_thread(void *user, unsigned ith, unsigned nth)
-{
-    struct check *c = user;
-    struct gg_data_gguf list;
-    struct finding *f = &c->found[ith];
-    f->tensor = SIZE_MAX;
-    gg_data_gguf_init(&list, &c->m->src, c->kern.codec, false);
-    for (size_t k = 0; k < gg_data_n_tensors(&list.list); k++) {
-        struct gg_data_info t;
-        struct gg_data_rows rows;
-        if (!c->m->used[k] ||
-            gg_data_rows(&list.list, k, &rows, NULL) != GGUF_OK)
-            continue; /* not a weight that was loaded */
-        gg_data_info(&list.list, k, &t);
-        uint64_t n = t.n_elements / rows.stored.ne0;
-        if (check_rows(&c->kern.vec, &rows, n * ith / nth, n * (ith + 1) / nth,
-                       f)) {
-            f->tensor = k;
-            return;
-        }
-    }
-}
-
-/* The first weight that is not finite. */
-static enum gguf_status fail(const struct gguf_model *m,
-                             const struct finding *f, struct gguf_error *err)
-{
-    const struct gguf_split_tensor t = gg_source_tensor(&m->src, f->tensor);
+    const struct gguf_model *m = c->m;
+    const struct gguf_split_tensor t =
+        gg_source_tensor(&m->src, c->tensor[item]);
     struct gg_str_esc e;
     enum gguf_status st =
         gg_error_set(err, GGUF_E_NONFINITE,
-                     gguf_file_data_off(t.file) + t.info->off + f->off,
+                     gguf_file_data_off(t.file) + t.info->off +
+                         gg_stored_offset(&c->rows[item].stored, element),
                      "tensor '%s': element %" PRIu64 " is %s",
-                     gg_str_esc(&e, t.info->name), f->element,
-                     f->value != f->value ? "not a number"
-                     : f->value > 0       ? "infinite"
-                                          : "minus infinity");
+                     gg_str_esc(&e, t.info->name), element,
+                     value != value ? "not a number"
+                     : value > 0    ? "infinite"
+                                    : "minus infinity");
     return gg_source_fail(&m->src, t.file_no, st, err);
 }
 
+/* Some rows of a tensor. */
+static enum gguf_status check_rows(void *user, unsigned ith, size_t item,
+                                   uint64_t off, uint64_t size,
+                                   struct gguf_error *err)
+{
+    const struct check *c = user;
+    const struct gg_data_rows *rows = &c->rows[item];
+    const uint64_t row_size = c->item[item].step, ne0 = rows->stored.ne0;
+    float x[BLOCK];
+    (void)ith;
+    for (uint64_t r = off / row_size; r < (off + size) / row_size; r++)
+        for (uint64_t i = 0; i < ne0; i += BLOCK) {
+            size_t n = (size_t)GG_MIN(ne0 - i, (uint64_t)BLOCK);
+            gg_data_read(rows, r * ne0 + i, n, x);
+            size_t bad = first_bad(&c->kern.vec, x, n);
+            if (bad < n)
+                return fail(c, item, r * ne0 + i + bad, x[bad], err);
+        }
+    return GGUF_OK;
+}
+
+/* The weights that can be read. */
+static void list_rows(struct check *c, const struct gg_data *list)
+{
+    for (size_t k = 0; k < gg_data_n_tensors(list); k++) {
+        struct gg_data_info t;
+        struct gg_data_rows *rows = &c->rows[c->n];
+        if (!c->m->used[k] || gg_data_rows(list, k, rows, NULL) != GGUF_OK)
+            continue; /* not a weight that was loaded */
+        gg_data_info(list, k, &t);
+        const uint64_t n_rows = t.n_elements / rows->stored.ne0;
+        const uint64_t row_size = t.size / n_rows;
+        c->item[c->n] = (struct gg_work_item){ n_rows * row_size, row_size };
+        c->tensor[c->n++] = k;
+    }
+}
+
 enum gguf_status gguf_model_scan_finite(const struct gguf_model *m,
-                                        struct gguf_pool *pool,
+                                        const struct gguf_model_job *job,
                                         struct gguf_error *err)
 {
     struct check c = { .m = m };
-    unsigned n = gguf_pool_n_threads(pool);
+    struct gguf_model_job own;
+    struct gg_data_gguf list;
+    const size_t n = gg_source_n_tensors(&m->src);
+    GG_TRY(gg_work_job(&own, job, err));
+    const struct gg_work work = { m->allocator, &own, (uint64_t)1 << 20,
+                                  check_rows, &c };
     gg_kern_init(&c.kern, gg_kern_cpu_detect());
-    c.found = gg_mem_alloc_zero(m->allocator, n, sizeof *c.found);
-    if (!c.found)
-        return gg_error_set_nomem(err, n * sizeof *c.found);
-    gguf_pool_run(pool, check_thread, &c);
-    struct finding best = { .tensor = SIZE_MAX };
-    for (unsigned i = 0; i < n; i++)
-        if (c.found[i].tensor < best.tensor)
-            best = c.found[i]; /* of one tensor: lower threads, lower rows */
-    gg_mem_free(m->allocator, c.found);
-    return best.tensor == SIZE_MAX ? GGUF_OK : fail(m, &best, err);
+    gg_data_gguf_init(&list, &m->src, c.kern.codec, false);
+    c.rows = gg_mem_alloc_zero(m->allocator, n + 1, sizeof *c.rows);
+    c.item = gg_mem_alloc_zero(m->allocator, n + 1, sizeof *c.item);
+    c.tensor = gg_mem_alloc_zero(m->allocator, n + 1, sizeof *c.tensor);
+    enum gguf_status st;
+    if (c.rows && c.item && c.tensor) {
+        list_rows(&c, &list.list);
+        st = gg_work_run(&work, c.item, c.n, err);
+    } else {
+        st = gg_error_set_nomem(err, (n + 1) * sizeof *c.rows);
+    }
+    gg_mem_free(m->allocator, c.tensor);
+    gg_mem_free(m->allocator, c.item);
+    gg_mem_free(m->allocator, c.rows);
+    return st;
 }

@@ -355,8 +355,7 @@ static void check_turned(const void *file, size_t size, const char *type)
     if (good) {
         run_close(&r);
         good = run_open_path(&r, path, 1, &session_init) &&
-               gguf_file_is_big_endian(r.file) &&
-               gguf_model_scan_finite(r.model, r.pool, &r.err) == GGUF_OK &&
+               gguf_file_is_big_endian(r.file) && run_scan(&r) &&
                run_logits(&r, &batch, b);
         err = r.err;
     }

@@ -88,8 +88,7 @@ static bool logits(const char *path, unsigned n_threads, float *out,
     for (int i = 0; i < N_TOK; i++)
         tok[i] = i * 7 % N_VOCAB;
     bool good = run_open_split(&r, path, n_threads, &p) &&
-                run_logits(&r, &b, out) &&
-                gguf_model_scan_finite(r.model, r.pool, &r.err) == GGUF_OK;
+                run_logits(&r, &b, out) && run_scan(&r);
     if (good)
         *info = *gguf_model_get_info(r.model);
     else

@@ -95,6 +95,13 @@ void run_close(struct run *r)
     gguf_split_close(r->set);
 }
 
+bool run_scan(struct run *r)
+{
+    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
+    job.pool = r->pool;
+    return gguf_model_scan_finite(r->model, &job, &r->err) == GGUF_OK;
+}
+
 bool run_encode(struct run *r, const gguf_token *tok, size_t n)
 {
     struct gguf_batch b = GGUF_BATCH_INIT;

@@ -40,6 +40,9 @@ bool run_open_split(struct run *r, const char *path, unsigned n_threads,
                     const struct gguf_session_params *p);
 void run_close(struct run *r);
 
+/* gguf_model_scan_finite on its threads. */
+bool run_scan(struct run *r);
+
 /* Of an encoder and a decoder n tokens encoded; else nothing. false: err says
  * why. */
 bool run_encode(struct run *r, const gguf_token *tok, size_t n);

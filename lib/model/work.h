@@ -1,0 +1,41 @@
+/* work.h - one thing done to all bytes of many items, on a pool
+ *
+ * Items are cut into pieces of about a size, which threads take in order. What
+ * comes of it does not depend on their number: of several failures that of the
+ * first piece counts.
+ */
+#ifndef GG_MODEL_WORK_H
+#define GG_MODEL_WORK_H
+
+#include "base/error.h"
+#include "gguf/model.h"
+
+struct gg_work_item {
+    uint64_t size; /* bytes */
+    uint64_t step; /* pieces are multiples of so many; not 0 */
+};
+
+/* Bytes off .. off + size of an item, on thread ith. */
+typedef enum gguf_status gg_work_fn(void *user, unsigned ith, size_t item,
+                                    uint64_t off, uint64_t size,
+                                    struct gguf_error *err);
+
+struct gg_work {
+    const struct gguf_allocator *allocator;
+    const struct gguf_model_job *job; /* pool, progress in bytes */
+    uint64_t piece;                   /* bytes of a piece, about */
+    gg_work_fn *fn;
+    void *user;
+};
+
+/* Take over a caller's job, which may be NULL. GGUF_E_INVALID. */
+enum gguf_status gg_work_job(struct gguf_model_job *own,
+                             const struct gguf_model_job *given,
+                             struct gguf_error *err);
+
+/* What fn returns, GGUF_E_CANCELLED, GGUF_E_NOMEM. */
+enum gguf_status gg_work_run(const struct gg_work *w,
+                             const struct gg_work_item *items, size_t n,
+                             struct gguf_error *err);
+
+#endif
