@@ -7,6 +7,14 @@
  * tokens each. A batch appends tokens to sequences and marks those whose
  * logits are wanted.
  *
+ * Each sequence has memory of its own, and those with equally many tokens in a
+ * batch are computed side by side; or, unified, all take theirs from one pool
+ * of n_ctx tokens, where a token that several sequences have in common takes
+ * room once, and copying a sequence copies nothing but states. Attention then
+ * looks through all of the pool for each token. Layers that see a window of the
+ * last tokens keep no more than that and a micro-batch, unless full_windows
+ * says so.
+ *
  *     struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
  *     p.backend = cpu;                                       (gguf/cpu.h)
  *     st = gguf_session_create(&s, model, &p, &err);
@@ -72,11 +80,18 @@ struct gguf_session_params {
     uint32_t key_dtype;   /* of keys; 0: cache_dtype */
     uint32_t value_dtype; /* of values; 0: cache_dtype */
     enum gguf_pooling pooling; /* of gguf_session_embedding (model.h) */
+    bool unified;      /* sequences share n_ctx tokens' memory of keys and
+                           * values; each has its own states, and of an encoder
+                           * and a decoder what was encoded */
+    bool full_windows; /* layers that see a window keep all tokens too: what
+                           * comes last can be removed, however much it is, and
+                           * positions may be any */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL,  \
-            0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0, GGUF_POOLING_MODEL         \
+            0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0, GGUF_POOLING_MODEL, false, \
+            false                                                             \
     }
 
 /* Keys and values are kept as F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_0, Q4_1 or
@@ -150,23 +165,30 @@ struct gguf_batch {
     size_t struct_size;
     size_t n;
     const gguf_token *token;
-    const int32_t *pos;  /* NULL: each sequence goes on where it ended */
-    const int32_t *seq;  /* NULL: all 0 */
-    const uint8_t *want; /* not 0: logits wanted; NULL: of the last token */
+    const int32_t *pos;    /* NULL: each sequence goes on where it ended */
+    const int32_t *seq;    /* NULL: all 0 */
+    const uint8_t *want;   /* not 0: logits wanted; NULL: of the last token */
+    const uint32_t *n_seq; /* how many sequences each token is of, 1 and more,
+                            * which seq lists token after token; NULL: one */
 };
 #define GGUF_BATCH_INIT                                                       \
     {                                                                         \
-        sizeof(struct gguf_batch), 0, NULL, NULL, NULL, NULL                  \
+        sizeof(struct gguf_batch), 0, NULL, NULL, NULL, NULL, NULL            \
     }
 
 /* Run the batch, in as many pieces as n_ubatch asks for. A token sees the
  * tokens of its sequence at its position and before, if they were run before
- * it or in the same piece. GGUF_E_INVALID (a token, a position or a sequence
- * out of range: names the index; the struct's size; nothing was encoded for a
- * sequence that needs it), GGUF_E_FULL (more than
- * n_ctx tokens in a sequence), GGUF_E_CANCELLED, GGUF_E_NOMEM. After the first
- * two nothing has changed; after the others there are no outputs, and the
- * sequences of the batch must be cleared. Since: 0.1 */
+ * it or in the same piece. One of several sequences is as if it were given to
+ * each of them, and its output is that of the first that is listed; it is
+ * computed once, unified, for those that have had no token apart from each
+ * other, if there is nothing but keys and values to keep. GGUF_E_INVALID (a
+ * token, a position or a sequence out of range: names the index; the struct's
+ * size; nothing was encoded for a sequence that needs it), GGUF_E_FULL (more
+ * than n_ctx tokens in a sequence or, unified, in all), GGUF_E_UNSUPPORTED
+ * (layers that see a window have forgotten what a token would see, or positions
+ * do not grow: see full_windows), GGUF_E_CANCELLED, GGUF_E_NOMEM. After the
+ * first three nothing has changed; after the others there are no outputs, and
+ * the sequences of the batch must be cleared. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
@@ -231,15 +253,42 @@ GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
 GGUF_API uint32_t gguf_session_n_tokens(const struct gguf_session *s,
                                         uint32_t seq);
 
+/* The position that the next token of a sequence gets, if none is given: after
+ * its highest; 0 if it has none or is out of range. Since: 0.1 */
+GGUF_API int32_t gguf_session_next_pos(const struct gguf_session *s,
+                                       uint32_t seq);
+
 /* Forget the tokens of a sequence at positions begin to end - 1 (end < 0: to
  * the last), not what was encoded. Positions out of range are ignored.
  * GGUF_E_UNSUPPORTED: the model has a state that every token changes, so that
- * only the whole sequence can be forgotten; nothing is forgotten then.
+ * only the whole sequence can be forgotten; or layers that see a window have
+ * forgotten tokens that the next one would see again (see full_windows).
+ * Nothing is forgotten then. What removing leaves in the middle is moved
+ * together when a batch comes and fewer cells are read for it then.
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_session_remove(struct gguf_session *s,
                                               uint32_t seq, int32_t begin,
                                               int32_t end,
                                               struct gguf_error *err);
+
+/* Forget all of the other sequences. GGUF_E_INVALID (seq is out of range); else
+ * fails as clear does. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_keep(struct gguf_session *s,
+                                            uint32_t seq,
+                                            struct gguf_error *err);
+
+/* Give a sequence the tokens of another at positions begin to end - 1 (end < 0:
+ * to the last), instead of what it has there, and of an encoder and a decoder
+ * what was encoded. Both go on by themselves afterwards. Unified, keys and
+ * values are not copied: both have the same. GGUF_E_INVALID (a sequence is out
+ * of range), GGUF_E_FULL, GGUF_E_UNSUPPORTED: a state is of all tokens, so that
+ * all are copied, to a sequence that has no others, and what was encoded goes
+ * with all tokens of a sequence; or windows, as with remove. Nothing is copied
+ * then. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_copy(struct gguf_session *s,
+                                            uint32_t from, uint32_t to,
+                                            int32_t begin, int32_t end,
+                                            struct gguf_error *err);
 
 /* Forget everything. Fails as the device does whose memory has to be cleared:
  * nothing is known to be forgotten then, and it may be tried again.

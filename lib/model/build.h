@@ -11,20 +11,25 @@
 #include "gguf/graph.h"
 #include "model/model.h"
 
-/* Keys and values of attention. Per layer k and v, [elements of a token, n_ctx
- * * streams]; NULL where a layer has none. */
+/* Keys and values of attention. Per layer k and v, [elements of a token,
+ * n_cells * streams]; NULL where a layer has none. Layers that see windows may
+ * have fewer cells of their own. */
 struct gg_model_pass_keys {
     struct gguf_tensor **index; /* keys by which keys are chosen, likewise */
     struct gguf_tensor *pos; /* gg_model_reads_positions: i32 [n_kv, 1, 1, as
                                  * masks], positions of keys, -1: none */
     struct gguf_tensor **k, **v; /* NULL: nothing is kept, and tokens see each
                                   * other within the pass */
-    struct gguf_tensor *rows;    /* i32 [N]: rows of the whole memory that the
-                                  * pass writes */
-    struct gguf_tensor *mask[GG_N_SIGHTS]; /* of layers that see so much: f32
-                                            * [n_kv, n_tok, 1, 1 or n_seq] */
-    int64_t n_kv;                /* rows of each sequence that are read */
-    int64_t n_ctx;               /* rows of a stream */
+    int64_t n_tok, n_seq; /* tokens as attention takes them: so many of each
+                           * of so many streams, N in all */
+    int64_t first_stream; /* those are this and the following */
+    /* of layers that see so much: */
+    struct gguf_tensor *rows[GG_N_SIGHTS]; /* i32 [N]: rows of the whole memory
+                                            * that the pass writes */
+    struct gguf_tensor *mask[GG_N_SIGHTS]; /* f32 [n_kv, n_tok, 1, 1 or
+                                            * n_seq] */
+    int64_t n_kv[GG_N_SIGHTS];    /* rows of each stream that are read */
+    int64_t n_cells[GG_N_SIGHTS]; /* rows that a stream has */
     struct gguf_tensor *buckets; /* i32 [n_kv * n_tok * (1 or n_seq)]: for each
                                   * element of the mask, how far the key is
                                   * (gg_model_bucket); NULL where that is of no
@@ -38,6 +43,7 @@ struct gg_model_pass_cross {
     struct gguf_tensor *mask; /* f32 [n_kv, n_tok, 1, 1 or n_seq], of a
                                * decoder's */
     int64_t n_kv;             /* rows of each sequence that are read */
+    int64_t n_cells;          /* rows that it has */
 };
 
 /* States of recurrences. Per layer, f32: what tokens were, before a convolution

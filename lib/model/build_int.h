@@ -184,16 +184,21 @@ struct gguf_tensor *gg_model_attend_heads(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_rope(const struct gg_model_at *at,
                                   struct gguf_tensor *x);
 
-/* x [d, h, N] as attention reads it, of the pass alone: [d, n_tok, h, n_seq].
- */
+/* x [d, h, N] as attention reads it, of the pass alone: [d, n_tok, h, n_seq],
+ * tokens and streams as pass->keys has them. */
 struct gguf_tensor *gg_model_in_pass(const struct gg_model_at *at,
                                      struct gguf_tensor *x, int64_t d,
                                      int64_t h);
-/* The first n_kv rows of each sequence of the pass, of a memory of all [d * h,
- * n_ctx * streams]: [d, n_kv, h, n_seq]. */
+/* Rows of a memory that are read: the first n_kv of n_cells of each of n
+ * streams. */
+struct gg_model_rows {
+    int64_t n_kv, n_cells, first_stream, n;
+};
+/* Those of a memory of all [d * h, n_cells * streams]: [d, n_kv, h, n]. */
 struct gguf_tensor *gg_model_kept(const struct gg_model_at *at,
-                                  struct gguf_tensor *all, int64_t n_kv,
-                                  int64_t d, int64_t h);
+                                  struct gguf_tensor *all,
+                                  const struct gg_model_rows *rows, int64_t d,
+                                  int64_t h);
 /* Keys or values x that tokens see: those that are kept, if memory is not
  * NULL, of which x becomes part, or of the pass: [d, n_kv, h, n_seq]. */
 struct gguf_tensor *gg_model_seen(const struct gg_model_at *at,

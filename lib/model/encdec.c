@@ -88,12 +88,14 @@ static tensor *mask_of(const struct gg_model_at *at, const struct half *h,
     return mask;
 }
 
-/* Queries q [d * n_head, N] to keys k and values v as attention reads them. */
-static tensor *attend(const struct gg_model_at *at, tensor *q, tensor *k,
-                      tensor *v, tensor *mask)
+/* Queries q [d * n_head, N] to keys k and values v as attention reads them,
+ * n_tok of each of n_seq streams. */
+static tensor *attend(const struct gg_model_at *at, tensor *q, int64_t n_tok,
+                      int64_t n_seq, tensor *k, tensor *v, tensor *mask)
 {
     const int64_t n_head = at->layer->n_head;
-    q = gg_model_in_pass(at, q, at->layer->dim_k, n_head);
+    q = gguf_op_reshape_4d(at->c, q, at->layer->dim_k, n_head, n_tok, n_seq);
+    q = gguf_op_permute(at->c, q, 0, 2, 1, 3);
     tensor *y =
         gguf_op_attention(at->c, q, k, v, mask, at->layer->score_scale, 0, 0);
     return gguf_op_reshape_2d(at->c, y, at->layer->dim_v * n_head,
@@ -112,7 +114,7 @@ static tensor *self_attention(const struct gg_model_at *at,
                               at->layer->dim_k, n_kv);
     tensor *v = gg_model_seen(at, keys->v, gg_model_linear(at, h->v, x),
                               at->layer->dim_v, n_kv);
-    return attend(at, q, k, v, mask);
+    return attend(at, q, keys->n_tok, keys->n_seq, k, v, mask);
 }
 
 /* GEGLU, or as in the first T5 ReLU without a gate. */
@@ -196,13 +198,16 @@ static tensor *encode(const struct gg_model_pass *p, tensor *x)
 static tensor *cross_attention(const struct gg_model_at *at, tensor *x)
 {
     const struct gg_model_pass_cross *cross = &at->p->cross;
+    const struct gg_model_pass *p = at->p;
+    const struct gg_model_rows rows = { cross->n_kv, cross->n_cells,
+                                        p->first_stream, p->n_seq };
     const int64_t n_kv = at->layer->n_head_kv;
     tensor *q = gg_model_linear(at, GG_W_CROSS_Q, x);
-    tensor *k = gg_model_kept(at, cross->k[at->il], cross->n_kv,
-                              at->layer->dim_k, n_kv);
-    tensor *v = gg_model_kept(at, cross->v[at->il], cross->n_kv,
-                              at->layer->dim_v, n_kv);
-    return attend(at, q, k, v, cross->mask);
+    tensor *k =
+        gg_model_kept(at, cross->k[at->il], &rows, at->layer->dim_k, n_kv);
+    tensor *v =
+        gg_model_kept(at, cross->v[at->il], &rows, at->layer->dim_v, n_kv);
+    return attend(at, q, p->n_tok, p->n_seq, k, v, cross->mask);
 }
 
 static tensor *decode(const struct gg_model_pass *p, tensor *x)

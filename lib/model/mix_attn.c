@@ -158,18 +158,17 @@ static tensor *placed(const struct gg_model_at *at, enum gg_weight id,
     return late ? head_norm(at, id, x) : x;
 }
 
-tensor *gg_model_kept(const struct gg_model_at *at, tensor *all, int64_t n_kv,
-                      int64_t d, int64_t h)
+tensor *gg_model_kept(const struct gg_model_at *at, tensor *all,
+                      const struct gg_model_rows *rows, int64_t d, int64_t h)
 {
-    const struct gg_model_pass *p = at->p;
     if (!all)
         return NULL;
     /* whole blocks: gg_run_types_check */
     const int64_t len = gguf_dtype_find(all->dtype)->block_len;
-    const int64_t row = all->nb[1], head = d / len * all->nb[0];
-    return gguf_op_view_4d(at->c, all, d, n_kv, h, p->n_seq, row, head,
-                           p->keys.n_ctx * row,
-                           (uint64_t)(p->first_stream * p->keys.n_ctx * row));
+    const int64_t row = all->nb[1], head = d / len * all->nb[0],
+                  stream = rows->n_cells * row;
+    return gguf_op_view_4d(at->c, all, d, rows->n_kv, h, rows->n, row, head,
+                           stream, (uint64_t)(rows->first_stream * stream));
 }
 
 /* Put x [d, h, N] into the cache, and see the rows that are read: [d, n_kv,
@@ -178,21 +177,27 @@ static tensor *through_cache(const struct gg_model_at *at, tensor *cache,
                              tensor *x, int64_t d, int64_t h)
 {
     const struct gg_model_pass *p = at->p;
+    const struct gg_model_pass_keys *keys = &p->keys;
+    const unsigned sight = at->layer->sight;
+    const struct gg_model_rows rows = { keys->n_kv[sight],
+                                        keys->n_cells[sight],
+                                        keys->first_stream, keys->n_seq };
     if (x && !gguf_tensor_is_contiguous(x))
         x = gguf_op_cont(at->c, x);
     x = gguf_op_reshape_2d(at->c, x, d * h, p->n_tok * p->n_seq);
-    tensor *all = gguf_op_set_rows(at->c, cache, x, p->keys.rows);
+    tensor *all = gguf_op_set_rows(at->c, cache, x, keys->rows[sight]);
     if (!p->n_out) /* the last layer of a pass without outputs reads nothing */
         gguf_graph_add(p->graph, all);
-    return gg_model_kept(at, all, p->keys.n_kv, d, h);
+    return gg_model_kept(at, all, &rows, d, h);
 }
 
 tensor *gg_model_in_pass(const struct gg_model_at *at, tensor *x, int64_t d,
                          int64_t h)
 {
+    const struct gg_model_pass_keys *keys = &at->p->keys;
     if (x && !gguf_tensor_is_contiguous(x))
         x = gguf_op_cont(at->c, x);
-    x = gguf_op_reshape_4d(at->c, x, d, h, at->p->n_tok, at->p->n_seq);
+    x = gguf_op_reshape_4d(at->c, x, d, h, keys->n_tok, keys->n_seq);
     return gguf_op_permute(at->c, x, 0, 2, 1, 3);
 }
 

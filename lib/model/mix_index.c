@@ -42,7 +42,7 @@ static tensor *seen(const struct gg_model_at *at, tensor *k)
 
 static bool is_choice(const struct gg_model_at *at)
 {
-    return at->m->hp.idx_top < at->p->keys.n_kv;
+    return at->m->hp.idx_top < at->p->keys.n_kv[at->layer->sight];
 }
 
 static tensor *layer_norm(const struct gg_model_at *at, tensor *x)
@@ -78,7 +78,8 @@ static tensor *chosen(const struct gg_model_at *at, tensor *x, tensor *rank_q)
         return mask;
     tensor *q = turned(at, heads(at, GG_W_IDX_Q_B, rank_q, hp->n_idx));
     tensor *w = gg_model_linear(at, GG_W_IDX_PROJ, x);
-    w = gguf_op_reshape_4d(at->c, w, hp->n_idx, p->n_tok, 1, p->n_seq);
+    w = gguf_op_reshape_4d(at->c, w, hp->n_idx, p->keys.n_tok, 1,
+                           p->keys.n_seq);
     return gguf_op_index_top(at->c,
                              gg_model_in_pass(at, q, hp->dim_idx, hp->n_idx),
                              k, w, mask, hp->idx_top);

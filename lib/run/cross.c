@@ -34,7 +34,8 @@ static void inputs(struct gg_memory *m, const struct gg_ubatch_shape *h,
                                       .v = m->t + gg_model_n_places(m->model),
                                       .rows = m->in[0],
                                       .mask = m->in[1],
-                                      .n_kv = h->n_cross };
+                                      .n_kv = h->n_cross,
+                                      .n_cells = m->book[0]->n_cells };
 }
 
 /* All of its sequence. */
@@ -44,23 +45,16 @@ static enum gguf_status fill(struct gg_memory *m,
 {
     const struct gg_ubatch_shape *h = &u->shape;
     const size_t size = (size_t)h->n_cross * sizeof(float);
-    GG_TRY(gg_run_input_set(m->in[0], u->row, err));
+    GG_TRY(gg_run_input_set(m->in[0], u->row[0], err));
     if (!m->in[1] || !m->in[1]->buffer)
         return GGUF_OK;
     for (int64_t i = 0; i < h->n_seq * h->n_tok; i++) {
         const int64_t q = h->first_stream + i / h->n_tok;
         for (int64_t k = 0; k < h->n_cross; k++)
-            m->row[k] = k < u->encoded->stream[q].n_used ? 0 : -INFINITY;
+            m->row[k] = k < u->encoded->seq[q].n_used ? 0 : -INFINITY;
         GG_TRY(gguf_tensor_set(m->in[1], m->row, (size_t)i * size, size, err));
     }
     return GGUF_OK;
-}
-
-static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
-                               uint32_t cell, uint32_t n, bool all,
-                               struct gguf_error *err)
-{
-    return gg_memory_keys.forget(m, seq, cell, n, all, err);
 }
 
 const struct gg_memory_kind gg_memory_cross = {
@@ -70,5 +64,4 @@ const struct gg_memory_kind gg_memory_cross = {
     .describe = describe,
     .inputs = inputs,
     .fill = fill,
-    .forget = forget,
 };

@@ -7,19 +7,22 @@
 #include <inttypes.h>
 
 /* The states of a pass to their places among the outputs, and what is pooled to
- * its sequence's vector. */
+ * its sequences' vectors. */
 static enum gguf_status get_outputs(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     const size_t n_embd = s->model->hp.n_embd, row = n_embd * sizeof *s->out;
+    const struct gg_batch_plan *p = &s->plan;
     for (uint32_t k = 0; k < s->ubatch.n_out; k++) {
-        uint32_t seq;
-        const uint32_t i = gg_ubatch_output(&s->ubatch, &s->plan, k, &seq);
-        const uint32_t to = s->plan.out_at[i];
-        float *x = to != UINT32_MAX ? s->out + to * n_embd : s->embed.row;
+        const struct gg_batch_entry *e = gg_ubatch_output(&s->ubatch, p, k);
+        float *x =
+            e->out != UINT32_MAX ? s->out + e->out * n_embd : s->embed.row;
         GG_TRY(gguf_tensor_get(s->states, x, (uint64_t)k * row, row, err));
-        if (gg_batch_pools(&s->plan, seq, i))
-            gg_embed_add(&s->embed, seq, x);
+        for (uint32_t i = 0; i < e->n_set; i++) {
+            const uint32_t seq = p->members[e->set + i];
+            if (gg_batch_pools(p, seq, (uint32_t)(e - p->entry)))
+                gg_embed_add(&s->embed, seq, x);
+        }
     }
     return GGUF_OK;
 }
@@ -39,7 +42,7 @@ struct way {
     bool whole;   /* all of a sequence is computed at once, and what it
                              * had before is forgotten */
     bool encodes; /* for a decoder */
-    struct gg_cells *cells; /* that tokens get */
+    struct gg_cells *book[GG_N_SIGHTS]; /* whose cells tokens get */
     uint32_t most;
 };
 
@@ -48,7 +51,7 @@ static enum gguf_status check_encoded(const struct gguf_session *s,
                                       struct gguf_error *err)
 {
     for (uint32_t q = 0; q < s->n_seq; q++)
-        if (gg_batch_n_tok(&s->plan, q) && !s->encoded.stream[q].n_used)
+        if (s->plan.count[q] && !s->encoded.seq[q].n_used)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "sequence %" PRIu32
                                 ": nothing was encoded that "
@@ -62,31 +65,41 @@ static enum gguf_status run(struct gguf_session *s, struct way way,
                             struct gguf_error *err)
 {
     const bool needs = gg_model_encodes_first(s->model) && !way.encodes;
-    GG_TRY(gg_batch_check(batch, s->model->hp.n_vocab, s->n_seq, err));
-    const enum gguf_status room = gg_batch_room(&s->plan, batch->n, err);
+    const struct gg_batch_goal goal = {
+        .book = { way.whole ? NULL : way.book[0], way.book[1] },
+        .most = way.most,
+        .share = s->shares,
+        .flat = s->shares,
+    };
+    size_t n;
+    GG_TRY(gg_batch_check(batch, s->model->hp.n_vocab, s->n_seq, &n, err));
+    const enum gguf_status room = gg_batch_room(&s->plan, n, err);
     if (room != GGUF_OK) {
         s->n_out = 0;
         gg_embed_clear(&s->embed);
         return room;
     }
-    GG_TRY(gg_batch_sort(&s->plan, batch, way.whole ? NULL : way.cells,
-                         way.most, err));
+    GG_TRY(gg_batch_sort(&s->plan, batch, n, &goal, err));
+    GG_TRY(gg_session_check_windows(s, err));
     if (needs)
         GG_TRY(check_encoded(s, err));
     GG_TRY(gg_session_out_room(s, s->plan.n_out, err));
     s->n_out = 0;
     gg_embed_clear(&s->embed);
     for (uint32_t q = 0; way.whole && q < s->n_seq; q++)
-        if (gg_batch_n_tok(&s->plan, q))
+        if (s->plan.count[q])
             GG_TRY(gg_session_begin(s, q, err));
-    gg_ubatch_start(&s->ubatch, way.cells, needs ? &s->encoded : NULL,
-                    batch->n < s->n_wide ? 1 : s->n_wide, way.encodes);
-    while (gg_ubatch_next(&s->ubatch, &s->plan))
+    gg_ubatch_start(&s->ubatch, way.book, needs ? &s->encoded : NULL,
+                    s->plan.n_entry < s->n_wide ? 1 : s->n_wide, way.encodes);
+    while (gg_ubatch_next(&s->ubatch, &s->plan)) {
+        GG_TRY(gg_session_room(s, err));
+        gg_ubatch_take(&s->ubatch, &s->plan);
         if (!way.whole || way.encodes || s->ubatch.n_out)
             GG_TRY(run_pass(s, err));
+    }
     s->n_out = s->plan.n_out;
     s->embed.done = true;
-    s->wide = batch->n >= s->n_wide;
+    s->wide = s->plan.n_entry >= s->n_wide;
     s->out_encoded = way.encodes;
     return GGUF_OK;
 }
@@ -96,7 +109,7 @@ static struct way at_once(struct gguf_session *s, bool encodes)
 {
     return (struct way){ .whole = true,
                          .encodes = encodes,
-                         .cells = encodes ? &s->encoded : &s->cells,
+                         .book = { encodes ? &s->encoded : &s->cells },
                          .most = GG_MIN(s->n_ctx, s->n_ubatch) };
 }
 
@@ -108,7 +121,8 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
     if (gg_model_is_whole(s->model))
         return run(s, at_once(s, false), &own, err);
-    const struct way way = { .cells = &s->cells, .most = s->n_ctx };
+    const struct way way = { .book = { s->book[0], s->book[1] },
+                             .most = s->n_ctx };
     return run(s, way, &own, err);
 }
 

@@ -5,14 +5,17 @@
 #include "base/error.h"
 #include "sched/sched.h"
 
+#include <string.h>
+
 static bool same_shape(const struct gg_ubatch_shape *a,
                        const struct gg_ubatch_shape *b)
 {
     return a->n_tok == b->n_tok && a->n_seq == b->n_seq &&
-           a->n_real == b->n_real && a->n_kv == b->n_kv &&
-           a->n_out == b->n_out && a->n_mask == b->n_mask &&
-           a->first_stream == b->first_stream && a->n_cross == b->n_cross &&
-           a->encodes == b->encodes;
+           a->n_real == b->n_real &&
+           !memcmp(a->n_kv, b->n_kv, sizeof a->n_kv) && a->n_out == b->n_out &&
+           a->n_mask == b->n_mask && a->first_stream == b->first_stream &&
+           a->n_cross == b->n_cross && a->encodes == b->encodes &&
+           a->shared == b->shared;
 }
 
 static enum gguf_status build(struct gguf_session *s,
@@ -60,9 +63,13 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
 static struct gg_ubatch_shape largest(const struct gguf_session *s,
                                       bool encodes)
 {
-    struct gg_ubatch_shape h = { .n_kv = s->n_ctx, .encodes = encodes };
+    struct gg_ubatch_shape h = { .encodes = encodes };
+    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+        h.n_kv[b] = s->book[b] ? s->book[b]->n_cells : 0;
+    h.shared = s->shared && !encodes;
     h.n_cross = encodes ? 0 : s->n_ctx;
-    for (uint32_t n_seq = 1; n_seq <= s->n_seq && h.n_out < s->n_ubatch;
+    for (uint32_t n_seq = 1;
+         n_seq <= (s->shares ? 1 : s->n_seq) && h.n_out < s->n_ubatch;
          n_seq++) {
         int64_t n_tok = GG_MIN(s->n_ubatch / n_seq, s->n_ctx);
         if (n_tok * n_seq <= h.n_out)

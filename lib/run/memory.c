@@ -29,35 +29,51 @@ static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,
     return gguf_ctx_status(c, err);
 }
 
+static void follow(struct gg_memory *m, const struct gg_memory_params *p)
+{
+    if (m->kind->by_seq)
+        return;
+    m->book[GG_SEES_ALL] = m->kind->encoded ? p->encoded : p->book[0];
+    if (!m->kind->encoded)
+        m->book[GG_SEES_WINDOW] = p->book[GG_SEES_WINDOW];
+}
+
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
-                                const struct gguf_model *model, uint32_t n_ctx,
-                                uint32_t n_streams, uint32_t n_ubatch,
-                                const struct gg_run_types *types,
-                                const struct gguf_allocator *a,
+                                const struct gg_memory_params *p,
                                 struct gguf_ctx *c, struct gguf_error *err)
 {
-    const bool kept = !gg_model_is_whole(model);
+    const struct gguf_allocator *a = p->allocator;
+    const bool kept = !gg_model_is_whole(p->model);
     for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
-        m[i] = (struct gg_memory){ .model = model,
+        m[i] = (struct gg_memory){ .model = p->model,
                                    .allocator = a,
-                                   .n_ctx = n_ctx,
-                                   .n_streams = n_streams,
-                                   .types = *types,
+                                   .n_seq = p->n_seq,
+                                   .types = p->types,
                                    .kept = kept };
-        if (!(gg_model_keeps(model) & kinds[i]->id))
+        if (!(gg_model_keeps(p->model) & kinds[i]->id))
             continue;
         m[i].kind = kinds[i];
-        const uint32_t n_row = GG_MAX(n_ctx, n_ubatch);
+        const uint32_t n_row = GG_MAX(p->n_ctx, p->n_ubatch);
         m[i].row = gg_mem_alloc_zero(a, n_row, sizeof *m[i].row);
-        m[i].ids = gg_mem_alloc_zero(a, n_streams, sizeof *m[i].ids);
+        m[i].ids = gg_mem_alloc_zero(a, p->n_seq, sizeof *m[i].ids);
         if (!m[i].row || !m[i].ids)
             return gg_error_set_nomem(err, n_row * sizeof *m[i].row);
-        for (uint32_t q = 0; q < n_streams; q++)
+        for (uint32_t q = 0; q < p->n_seq; q++)
             m[i].ids[q] = (int32_t)q;
+        follow(&m[i], p);
         if (kept)
             GG_TRY(init(&m[i], c, err));
     }
     return GGUF_OK;
+}
+
+struct gg_cells *gg_memory_book(const struct gg_memory *m, uint32_t il)
+{
+    const struct gg_hparams *hp = &m->model->hp;
+    struct gg_cells *of_windows = m->book[GG_SEES_WINDOW];
+    return of_windows && hp->layer[il % hp->n_deep].sight == GG_SEES_WINDOW
+               ? of_windows
+               : m->book[GG_SEES_ALL];
 }
 
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES])

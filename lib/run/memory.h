@@ -3,8 +3,12 @@
  * A kind of memory for each kind of mixer: keys and values of every token
  * (keys.c), states that tokens move (states.c). Layers map to kinds
  * (model/build.h), one layer may have several. A kind describes its tensors,
- * gives a graph its inputs, fills them for a micro-batch, and forgets; which
- * cells tokens are in (cells.h) is the same for all.
+ * gives a graph its inputs and fills them for a micro-batch.
+ *
+ * What sequences keep in a tensor is rows. Those of a tensor that follows a
+ * book (cells.h) are its cells, one for each token; else a sequence has one
+ * row, which all its tokens made. Copying, moving and forgetting, and saving
+ * and restoring, know no more than that (rows.c).
  */
 #ifndef GG_RUN_MEMORY_H
 #define GG_RUN_MEMORY_H
@@ -20,15 +24,19 @@ struct gg_memory {
                                         * kind */
     const struct gguf_model *model;
     const struct gguf_allocator *allocator;
-    uint32_t n_ctx, n_streams;
+    uint32_t n_seq;
     struct gg_run_types types;
+    /* Those that its tensors follow, of layers that see so much; NULL for
+     * those of windows where they follow the other one, and in a memory whose
+     * rows are sequences. */
+    struct gg_cells *book[GG_N_SIGHTS];
     bool kept;              /* else of the pass alone */
     struct gguf_tensor **t; /* GG_MEMORY_TENSORS for each layer, the first of
                              * all layers first; NULL where a layer has another
                              * kind */
-    struct gguf_tensor *in[3 + GG_N_SIGHTS]; /* inputs of the last graph */
-    float *row;                              /* of a mask */
-    int32_t *ids;                            /* 0, 1, ... n_streams - 1 */
+    struct gguf_tensor *in[4 + 2 * GG_N_SIGHTS]; /* inputs of the last graph */
+    float *row;                                  /* of a mask */
+    int32_t *ids;                                /* 0, 1, ... n_seq - 1 */
 };
 
 struct gg_memory_kind {
@@ -46,16 +54,8 @@ struct gg_memory_kind {
     enum gguf_status (*fill)(struct gg_memory *m,
                              const struct gg_run_ubatch *u,
                              struct gguf_error *err);
-    /* Can it forget the tokens at positions [begin, end) of a sequence and
-     * keep the others? NULL where it keeps what was encoded. */
-    bool (*can_forget)(const struct gg_run_stream *s, int32_t begin,
-                       int32_t end);
-    /* Forget what n cells of a sequence hold, or all of it if that is all.
-     * Fails as clearing tensors does. */
-    enum gguf_status (*forget)(struct gg_memory *m, uint32_t seq,
-                               uint32_t cell, uint32_t n, bool all,
-                               struct gguf_error *err);
     bool encoded; /* it keeps what was encoded, in cells of that */
+    bool by_seq;  /* a sequence has one row, whatever its tokens */
 };
 
 extern const struct gg_memory_kind gg_memory_keys, gg_memory_states,
@@ -63,20 +63,63 @@ extern const struct gg_memory_kind gg_memory_keys, gg_memory_states,
 
 enum { GG_N_MEMORIES = 3 };
 
+/* What memories are made for. */
+struct gg_memory_params {
+    const struct gguf_model *model;
+    const struct gguf_allocator *allocator;
+    uint32_t n_ctx, n_seq, n_ubatch;
+    struct gg_run_types types;
+    struct gg_cells *book[GG_N_SIGHTS]; /* of tokens; [1] or NULL */
+    struct gg_cells *encoded;           /* of encoded ones */
+};
+
 /* memory.c. A memory of each kind that the model has, described in ctx, which
- * has room for GG_MEMORY_TENSORS a layer and kind. GGUF_E_NOMEM. */
+ * has room for GG_MEMORY_TENSORS a layer and kind. Books are kept.
+ * GGUF_E_NOMEM. */
 enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
-                                const struct gguf_model *model, uint32_t n_ctx,
-                                uint32_t n_streams, uint32_t n_ubatch,
-                                const struct gg_run_types *types,
-                                const struct gguf_allocator *a,
+                                const struct gg_memory_params *p,
                                 struct gguf_ctx *c, struct gguf_error *err);
 void gg_memory_fini(struct gg_memory m[GG_N_MEMORIES]);
+
+/* The book that layer il follows; NULL: rows are sequences. */
+struct gg_cells *gg_memory_book(const struct gg_memory *m, uint32_t il);
 
 /* An input of a graph, and what it is filled with; nothing, if no node of the
  * graph reads it. */
 struct gguf_tensor *gg_run_input(struct gguf_tensor *t, const char *name);
 enum gguf_status gg_run_input_set(struct gguf_tensor *t, const void *src,
                                   struct gguf_error *err);
+
+/* ---- rows.c ---- */
+
+/* Tensors i of a memory are m->t[0] to m->t[gg_memory_n_tensors() - 1], some
+ * NULL. Bytes of a row, and its book, as above. */
+size_t gg_memory_n_tensors(const struct gg_memory *m);
+uint64_t gg_memory_row_size(const struct gg_memory *m, size_t i);
+struct gg_cells *gg_memory_book_of(const struct gg_memory *m, size_t i);
+
+/* Rows that a sequence has in tensor i, in the order of its cells, as many
+ * together as lie side by side: called with the first one's offset and the
+ * bytes of all of them. A tensor that follows no book has one, if the sequence
+ * has any token. The first failure ends it. To restore a sequence: take its
+ * cells first, then put rows in the same order. */
+typedef enum gguf_status gg_memory_rows_fn(void *user, struct gguf_tensor *t,
+                                           uint64_t off, uint64_t size,
+                                           struct gguf_error *err);
+enum gguf_status gg_memory_rows(const struct gg_memory *m, size_t i,
+                                uint32_t seq, gg_memory_rows_fn *fn,
+                                void *user, struct gguf_error *err);
+
+/* Set to zero n rows of all tensors that follow a book, or of those whose rows
+ * are sequences (book NULL). What is in a row that nobody has is masked where
+ * others are read, but 0 times a NaN is a NaN. Fails as clearing tensors
+ * does. */
+enum gguf_status gg_memory_zero(struct gg_memory *m,
+                                const struct gg_cells *book, uint32_t row,
+                                uint32_t n, struct gguf_error *err);
+
+/* Copy n rows likewise; they may overlap. Memory is the host's. */
+void gg_memory_copy(struct gg_memory *m, const struct gg_cells *book,
+                    uint32_t from, uint32_t to, uint32_t n);
 
 #endif

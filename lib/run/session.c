@@ -67,25 +67,54 @@ static enum gguf_status make_ctx(struct gguf_session *s, size_t n_tensors,
     return gguf_ctx_create(out, &p, err);
 }
 
+/* Which cells tokens get. */
+static enum gguf_status make_books(struct gguf_session *s, bool full_windows,
+                                   struct gguf_error *err)
+{
+    const uint32_t n_window = gg_session_window_cells(s, full_windows);
+    GG_TRY(gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->shared,
+                         s->allocator, err));
+    s->book[GG_SEES_ALL] = &s->cells;
+    s->floor = gg_mem_alloc_zero(s->allocator, s->n_seq, sizeof *s->floor);
+    if (!s->floor)
+        return gg_error_set_nomem(err, s->n_seq * sizeof *s->floor);
+    if (n_window) {
+        GG_TRY(gg_cells_init(&s->windows, n_window, s->n_seq, s->shared,
+                             s->allocator, err));
+        s->book[GG_SEES_WINDOW] = &s->windows;
+    }
+    return gg_model_encodes_first(s->model)
+               ? gg_cells_init(&s->encoded, s->n_ctx, s->n_seq, false,
+                               s->allocator, err)
+               : GGUF_OK;
+}
+
 static enum gguf_status make_memory(struct gguf_session *s,
-                                    const struct gg_run_types *types,
+                                    const struct gguf_session_params *p,
                                     struct gguf_error *err)
 {
     const size_t n = GG_MEMORY_TENSORS * GG_N_MEMORIES *
                      (size_t)gg_model_n_places(s->model);
     GG_TRY(make_ctx(s, n, 0, &s->cache_ctx, err));
-    GG_TRY(gg_memory_init(s->memory, s->model, s->n_ctx, s->n_seq, s->n_ubatch,
-                          types, s->allocator, s->cache_ctx, err));
+    GG_TRY(make_books(s, p->full_windows, err));
+    const struct gg_memory_params mp = {
+        .model = s->model,
+        .allocator = s->allocator,
+        .n_ctx = s->n_ctx,
+        .n_seq = s->n_seq,
+        .n_ubatch = s->n_ubatch,
+        .types = types_of(p),
+        .book = { s->book[0], s->book[1] },
+        .encoded = &s->encoded,
+    };
+    GG_TRY(gg_memory_init(s->memory, &mp, s->cache_ctx, err));
     if (gguf_ctx_first(s->cache_ctx)) {
         GG_TRY(gguf_ctx_alloc_tensors(s->cache_ctx, s->buft, s->allocator,
                                       &s->cache_buffer, err));
         /* rows that were never written are masked, but 0 times NaN is NaN */
         GG_TRY(gguf_buffer_clear(s->cache_buffer, 0, err));
     }
-    if (gg_model_encodes_first(s->model))
-        GG_TRY(
-            gg_cells_init(&s->encoded, s->n_ctx, s->n_seq, s->allocator, err));
-    return gg_cells_init(&s->cells, s->n_ctx, s->n_seq, s->allocator, err);
+    return GGUF_OK;
 }
 
 /* For a batch of as many tokens as there can be, and the outputs of a pass. */
@@ -96,8 +125,7 @@ static enum gguf_status make_scratch(struct gguf_session *s,
     s->plan.n_seq = s->n_seq;
     s->plan.pools = gg_model_pools(s->model, s->embed.kind);
     GG_TRY(gg_batch_room(&s->plan, (size_t)s->n_ctx * s->n_seq, err));
-    GG_TRY(
-        gg_ubatch_init(&s->ubatch, &s->cells, s->n_ubatch, s->allocator, err));
+    GG_TRY(gg_ubatch_init(&s->ubatch, s->n_ubatch, s->allocator, err));
     return gg_session_out_room(s, s->n_ubatch, err);
 }
 
@@ -160,13 +188,15 @@ static enum gguf_status create(struct gguf_session **out,
     s->n_ubatch = p->n_ubatch ? p->n_ubatch : DEFAULT_UBATCH;
     s->n_wide = most_wide(p);
     s->n_ubatch = GG_MAX(s->n_ubatch, s->n_wide);
-    if (s->n_ubatch > s->n_ctx * s->n_seq)
-        s->n_ubatch = s->n_ctx * s->n_seq;
+    s->shared = p->unified && !gg_model_is_whole(model);
+    s->shares = s->shared && gg_model_keeps(model) == GG_KEEPS_KEYS;
+    const uint32_t n_all = s->shared ? s->n_ctx : s->n_ctx * s->n_seq;
+    if (s->n_ubatch > n_all)
+        s->n_ubatch = n_all;
     s->max_logits = LOGITS_SIZE / sizeof(float) / model->hp.n_vocab;
     s->max_logits =
         GG_MIN(GG_MAX(s->max_logits, (size_t)s->n_wide), (size_t)MAX_LOGITS);
-    const struct gg_run_types types = types_of(p);
-    enum gguf_status st = make_memory(s, &types, err);
+    enum gguf_status st = make_memory(s, p, err);
     if (st == GGUF_OK)
         st = gg_embed_init(&s->embed, model, p->pooling, s->n_seq,
                            s->allocator, err);
@@ -214,7 +244,9 @@ void gguf_session_destroy(struct gguf_session *s)
     gguf_buffer_destroy(s->cache_buffer);
     gguf_ctx_destroy(s->cache_ctx);
     gg_cells_fini(&s->encoded);
+    gg_cells_fini(&s->windows);
     gg_cells_fini(&s->cells);
+    gg_mem_free(s->allocator, s->floor);
     gg_memory_fini(s->memory);
     gg_ubatch_fini(&s->ubatch);
     gg_batch_fini(&s->plan);

@@ -6,6 +6,10 @@
 #include "run/embed.h"
 #include "run/memory.h"
 
+/* Tokens in a book of windows move by a multiple of this many cells, which is a
+ * multiple of the keys that attention takes together (cpu/attn.c). */
+enum { GG_SESSION_STEP = 128 };
+
 struct gguf_session {
     const struct gguf_allocator *allocator;
     const struct gguf_model *model;
@@ -23,8 +27,15 @@ struct gguf_session {
     struct gguf_ctx *cache_ctx;
     struct gguf_buffer *cache_buffer; /* of all kinds; NULL: nothing is kept */
     struct gg_memory memory[GG_N_MEMORIES];
-    struct gg_cells cells;
+    struct gg_cells cells;   /* of all tokens */
+    struct gg_cells windows; /* of those that layers with a window may still
+                              * see; empty where these follow the other one */
     struct gg_cells encoded; /* of texts that were encoded, for a decoder */
+    struct gg_cells *book[GG_N_SIGHTS]; /* the first two; NULL for an empty
+                                         * one */
+    bool shared;                        /* sequences share cells */
+    bool shares; /* and a token may be of several: nothing but keys is kept */
+    int32_t *floor; /* [n_seq] the first position that is still seen */
 
     /* the graph of the last pass */
     struct gguf_ctx *ctx;
@@ -62,10 +73,39 @@ struct gguf_session {
 enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
                                      struct gguf_error *err);
 
-/* forget.c: forget all of a sequence, what was encoded of it included. Fails as
- * clearing tensors does: it may be tried again. */
+/* sequence.c: forget all of a sequence, what was encoded of it included. Fails
+ * as clearing tensors does: it may be tried again. */
 enum gguf_status gg_session_begin(struct gguf_session *s, uint32_t seq,
                                   struct gguf_error *err);
+
+/* room.c: cells of a book of windows, which n_seq sequences share or have each;
+ * 0: windows need no book of their own. */
+uint32_t gg_session_window_cells(const struct gguf_session *s,
+                                 bool full_windows);
+/* Can the planned batch be decoded with what layers with windows still have?
+ * GGUF_E_UNSUPPORTED. */
+enum gguf_status gg_session_check_windows(const struct gguf_session *s,
+                                          struct gguf_error *err);
+/* Would a sequence whose next token is at a position miss tokens up to lost?
+ * Likewise. */
+enum gguf_status gg_session_check_lost(const struct gguf_session *s,
+                                       uint32_t seq, int32_t next,
+                                       int32_t lost, struct gguf_error *err);
+/* Make room for the micro-batch at the end of streams: drop what windows have
+ * passed and close holes, where there is none, or where fewer cells are read
+ * then. GGUF_E_FULL where windows keep too much, and as clearing does. */
+enum gguf_status gg_session_room(struct gguf_session *s,
+                                 struct gguf_error *err);
+/* Close the holes of a book's stream. */
+enum gguf_status gg_session_close(struct gguf_session *s,
+                                  struct gg_cells *book, uint32_t stream,
+                                  struct gguf_error *err);
+/* Clear rows of a book, or of a sequence's states (NULL). */
+enum gguf_status gg_session_zero(struct gguf_session *s,
+                                 const struct gg_cells *book, uint32_t row,
+                                 uint32_t n, struct gguf_error *err);
+void gg_session_copy_rows(struct gguf_session *s, const struct gg_cells *book,
+                          uint32_t from, uint32_t to, uint32_t n);
 
 /* graph.c: the graph for shape, built or taken again, with memory.
  * GGUF_E_NOMEM and what building and planning return. */

@@ -17,11 +17,11 @@ static struct gguf_tensor *describe(const struct gg_memory *m,
     gg_model_layer_states(m->model, il, &n);
     if (which)
         return n.scan[0] ? gguf_tensor_4d(c, GGUF_DTYPE_F32, n.scan[0],
-                                          n.scan[1], n.scan[2], m->n_streams)
+                                          n.scan[1], n.scan[2], m->n_seq)
                          : NULL;
     return n.conv[0] && n.conv[1]
                ? gguf_tensor_3d(c, GGUF_DTYPE_F32, n.conv[0], n.conv[1],
-                                m->n_streams)
+                                m->n_seq)
                : NULL;
 }
 
@@ -45,40 +45,11 @@ static enum gguf_status fill(struct gg_memory *m,
     return gg_run_input_set(m->in[0], m->ids, err);
 }
 
-/* Does anything stay, and does anything go? */
-static bool can_forget(const struct gg_run_stream *s, int32_t begin,
-                       int32_t end)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < s->end; i++)
-        n += gg_cells_between(s->pos[i], begin, end);
-    return n == 0 || n == s->n_used;
-}
-
-static enum gguf_status forget(struct gg_memory *m, uint32_t seq,
-                               uint32_t cell, uint32_t n, bool all,
-                               struct gguf_error *err)
-{
-    (void)cell;
-    (void)n;
-    for (size_t i = 0;
-         all && i < GG_MEMORY_TENSORS * (size_t)gg_model_n_places(m->model);
-         i++) {
-        struct gguf_tensor *t = m->t[i];
-        if (!t)
-            continue;
-        const uint64_t size = gguf_tensor_size(t) / m->n_streams;
-        GG_TRY(gguf_tensor_memset(t, 0, seq * size, size, err));
-    }
-    return GGUF_OK;
-}
-
 const struct gg_memory_kind gg_memory_states = {
     .id = GG_KEEPS_STATES,
     .name = { "state_conv", "state" },
     .describe = describe,
     .inputs = inputs,
     .fill = fill,
-    .can_forget = can_forget,
-    .forget = forget,
+    .by_seq = true,
 };

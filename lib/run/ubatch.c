@@ -12,20 +12,20 @@
  * token by token does not get a new graph each time. */
 enum { KV_STEP = 32 };
 
-enum gguf_status gg_ubatch_init(struct gg_run_ubatch *u,
-                                struct gg_cells *cells, uint32_t most,
+enum gguf_status gg_ubatch_init(struct gg_run_ubatch *u, uint32_t most,
                                 const struct gguf_allocator *a,
                                 struct gguf_error *err)
 {
-    *u = (struct gg_run_ubatch){
-        .allocator = a, .cells = cells, .most = most, .least = 1
-    };
-    u->tok = gg_mem_alloc_zero(a, most, 4 * sizeof *u->tok);
+    enum { LISTS = 4 + GG_N_SIGHTS };
+    *u = (struct gg_run_ubatch){ .allocator = a, .most = most, .least = 1 };
+    u->tok = gg_mem_alloc_zero(a, most, LISTS * sizeof *u->tok);
     if (!u->tok)
-        return gg_error_set_nomem(err, most * 4 * sizeof *u->tok);
+        return gg_error_set_nomem(err, most * LISTS * sizeof *u->tok);
     u->pos = u->tok + most;
-    u->row = u->pos + most;
-    u->out_row = u->row + most;
+    u->seq = u->pos + most;
+    u->out_row = u->seq + most;
+    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+        u->row[b] = u->out_row + (size_t)(b + 1) * most;
     return GGUF_OK;
 }
 
@@ -37,48 +37,50 @@ void gg_ubatch_fini(struct gg_run_ubatch *u)
 
 /* ---- where to cut ---- */
 
-void gg_ubatch_start(struct gg_run_ubatch *u, struct gg_cells *cells,
+void gg_ubatch_start(struct gg_run_ubatch *u,
+                     struct gg_cells *const book[GG_N_SIGHTS],
                      const struct gg_cells *encoded, uint32_t least,
                      bool encodes)
 {
-    u->cells = cells;
+    memcpy(u->book, book, sizeof u->book);
     u->encoded = encoded;
     u->least = least;
     u->begin = 0;
-    u->shape = (struct gg_ubatch_shape){ .encodes = encodes };
+    u->shape = (struct gg_ubatch_shape){ .encodes = encodes,
+                                         .shared = book[0]->n_words > 0 };
 }
 
-/* How many sequences from q on go side by side: neighbours with equally many
+/* How many groups from q on go side by side: neighbours with equally many
  * tokens. */
 static uint32_t n_beside(const struct gg_run_ubatch *u,
                          const struct gg_batch_plan *p, uint32_t q)
 {
     const uint32_t n = gg_batch_n_tok(p, q);
     uint32_t side = 1;
-    while (q + side < p->n_seq && (side + 1) * (uint64_t)n <= u->most &&
+    while (q + side < p->n_group && (side + 1) * (uint64_t)n <= u->most &&
            gg_batch_n_tok(p, q + side) == n)
         side++;
     return side * n < u->least ? 1 : side;
 }
 
-/* The next sequences that have tokens, or the next part of one. */
-static bool cut(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
+/* The next groups that have tokens, or the next part of one. */
+bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
 {
     struct gg_ubatch_shape *h = &u->shape;
     uint32_t q = (uint32_t)h->first_stream;
     u->begin += (uint32_t)h->n_real;
     if (!h->n_seq || u->begin == gg_batch_n_tok(p, q)) {
         q += (uint32_t)h->n_seq;
-        while (q < p->n_seq && !gg_batch_n_tok(p, q))
+        while (q < p->n_group && !gg_batch_n_tok(p, q))
             q++;
-        if (q >= p->n_seq)
+        if (q >= p->n_group)
             return false;
         u->begin = 0;
         h->first_stream = q;
         h->n_seq = n_beside(u, p, q);
     }
     h->n_real = GG_MIN(gg_batch_n_tok(p, q) - u->begin, u->most);
-    /* several sequences have enough tokens already */
+    /* several groups have enough tokens already */
     h->n_tok = h->n_seq > 1 ? h->n_real : GG_MAX(h->n_real, (int64_t)u->least);
     return true;
 }
@@ -90,35 +92,77 @@ static void repeat(struct gg_run_ubatch *u, size_t k)
 {
     u->tok[k] = u->tok[k - 1];
     u->pos[k] = u->pos[k - 1];
-    u->row[k] = u->row[k - 1];
+    u->seq[k] = u->seq[k - 1];
+    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+        u->row[b][k] = u->row[b][k - 1];
 }
 
-/* Token i of the batch, of sequence q, as the kth. */
-static void take(struct gg_run_ubatch *u, const struct gguf_batch *b, size_t i,
-                 uint32_t q, size_t k)
+/* A cell of a book for sequences of which the first takes it. */
+static int32_t take_cell(struct gg_cells *c, int32_t pos, const uint32_t *seq,
+                         uint32_t n)
 {
-    u->tok[k] = b->token[i];
-    u->pos[k] = b->pos ? b->pos[i] : u->cells->stream[q].next_pos;
-    u->row[k] =
-        (int32_t)(q * u->cells->n_ctx + gg_cells_take(u->cells, q, u->pos[k]));
+    const uint32_t cell = gg_cells_take(c, seq[0], pos);
+    for (uint32_t i = 1; i < n; i++)
+        gg_cells_join(c, seq[i], cell);
+    return (int32_t)gg_cells_row(c, seq[0], cell);
 }
 
-/* Whether all sequences see the same. */
-static bool masks_equal(const struct gg_run_ubatch *u)
+/* An entry of the plan as the kth. */
+static void take(struct gg_run_ubatch *u, const struct gg_batch_plan *p,
+                 const struct gg_batch_entry *e, size_t k)
 {
-    const struct gg_ubatch_shape *h = &u->shape;
-    const struct gg_run_stream *a = &u->cells->stream[h->first_stream];
-    for (int64_t q = 1; q < h->n_seq; q++)
-        if (memcmp(u->pos, u->pos + q * h->n_tok,
-                   (size_t)h->n_tok * sizeof *u->pos) != 0 ||
-            memcmp(a->pos, a[q].pos, (size_t)h->n_kv * sizeof *a->pos) != 0)
+    const uint32_t *seq = p->members + e->set;
+    u->tok[k] = p->batch->token[e->tok];
+    u->pos[k] = p->batch->pos ? p->batch->pos[e->tok]
+                              : u->book[0]->seq[seq[0]].next_pos;
+    u->seq[k] = (int32_t)seq[0];
+    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+        if (u->book[b])
+            u->row[b][k] = take_cell(u->book[b], u->pos[k], seq, e->n_set);
+}
+
+/* Whether these streams' cells are at the same positions. */
+static bool streams_equal(const struct gg_cells *c, int64_t first, int64_t n,
+                          int64_t n_kv)
+{
+    const struct gg_run_stream *a = &c->stream[first];
+    for (int64_t q = 1; q < n; q++)
+        if (memcmp(a->pos, a[q].pos, (size_t)n_kv * sizeof *a->pos) != 0)
             return false;
     return true;
 }
 
-static int64_t whole_steps(uint32_t n, uint32_t most)
+/* Whether all groups see the same. */
+static bool masks_equal(const struct gg_run_ubatch *u)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    if (h->shared) /* a row of the mask for each token */
+        return true;
+    for (int64_t q = 1; q < h->n_seq; q++)
+        if (memcmp(u->pos, u->pos + q * h->n_tok,
+                   (size_t)h->n_tok * sizeof *u->pos) != 0)
+            return false;
+    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+        if (u->book[b] &&
+            !streams_equal(u->book[b], h->first_stream, h->n_seq, h->n_kv[b]))
+            return false;
+    return true;
+}
+
+int64_t gg_ubatch_n_read(uint32_t n, uint32_t most)
 {
     return GG_MIN((n + KV_STEP - 1) / KV_STEP * KV_STEP, most);
+}
+
+/* Cells of a book that are read. */
+static int64_t n_read(const struct gg_run_ubatch *u, const struct gg_cells *c)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    uint32_t end = 0;
+    for (int64_t q = 0; c && q < h->n_seq; q++)
+        end =
+            GG_MAX(end, gg_cells_of(c, (uint32_t)(h->first_stream + q))->end);
+    return c ? gg_ubatch_n_read(end, c->n_cells) : 0;
 }
 
 /* Cells of encoded texts that are read. */
@@ -130,32 +174,36 @@ static int64_t n_cross(const struct gg_run_ubatch *u)
         return 0;
     for (int64_t q = 0; q < h->n_seq; q++)
         n = GG_MAX(n, u->encoded->stream[h->first_stream + q].n_used);
-    return whole_steps(n, u->encoded->n_ctx);
+    return gg_ubatch_n_read(n, u->encoded->n_cells);
 }
 
-bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
+const struct gg_batch_entry *gg_ubatch_entry(const struct gg_run_ubatch *u,
+                                             const struct gg_batch_plan *p,
+                                             int64_t g, int64_t i)
+{
+    const uint32_t q = (uint32_t)(u->shape.first_stream + g);
+    return gg_batch_entry(p, p->begin[q] + u->begin + (uint32_t)i);
+}
+
+void gg_ubatch_take(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
 {
     struct gg_ubatch_shape *h = &u->shape;
     size_t k = 0;
-    uint32_t end = 0;
-    if (!cut(u, p))
-        return false;
     h->n_out = 0;
     for (int64_t s = 0; s < h->n_seq; s++) {
-        const uint32_t q = (uint32_t)(h->first_stream + s);
         for (int64_t t = 0; t < h->n_tok; t++, k++) {
             if (t >= h->n_real) {
                 repeat(u, k);
                 continue;
             }
-            const uint32_t i = p->order[p->begin[q] + u->begin + (uint32_t)t];
-            take(u, p->batch, i, q, k);
-            if (p->out_at[i] != UINT32_MAX || gg_batch_pools(p, q, i))
+            const struct gg_batch_entry *e = gg_ubatch_entry(u, p, s, t);
+            take(u, p, e, k);
+            if (gg_batch_gives(p, (uint32_t)(e - p->entry)))
                 u->out_row[h->n_out++] = (int32_t)k;
         }
-        end = GG_MAX(end, u->cells->stream[q].end);
     }
-    h->n_kv = whole_steps(end, u->cells->n_ctx);
+    for (unsigned b = 0; b < GG_N_SIGHTS; b++)
+        h->n_kv[b] = n_read(u, u->book[b]);
     h->n_mask = masks_equal(u) ? 1 : h->n_seq;
     h->n_cross = n_cross(u);
     u->n_out = (uint32_t)h->n_out;
@@ -163,18 +211,14 @@ bool gg_ubatch_next(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
         u->out_row[h->n_out] = u->out_row[h->n_out - 1];
         h->n_out++;
     }
-    return true;
 }
 
-uint32_t gg_ubatch_output(const struct gg_run_ubatch *u,
-                          const struct gg_batch_plan *p, uint32_t k,
-                          uint32_t *seq)
+const struct gg_batch_entry *gg_ubatch_output(const struct gg_run_ubatch *u,
+                                              const struct gg_batch_plan *p,
+                                              uint32_t k)
 {
-    const struct gg_ubatch_shape *h = &u->shape;
-    const int64_t at = u->out_row[k];
-    const uint32_t q = (uint32_t)(h->first_stream + at / h->n_tok);
-    *seq = q;
-    return p->order[p->begin[q] + u->begin + (uint32_t)(at % h->n_tok)];
+    const int64_t at = u->out_row[k], n = u->shape.n_tok;
+    return gg_ubatch_entry(u, p, at / n, at % n);
 }
 
 /* ---- what each of them sees ---- */
@@ -199,14 +243,24 @@ static struct span seen_from(int32_t pos, const struct gg_hparams_reach *r)
     return s;
 }
 
-/* Cells of a sequence; those that are free are at no position. */
-static void mask_cells(const struct gg_run_stream *st, int32_t pos,
-                       struct span span, int64_t n_kv, bool far, float *mask)
+int32_t gg_ubatch_first_seen(int32_t pos, const struct gg_hparams_reach *r)
 {
-    for (int64_t k = 0; k < n_kv; k++)
+    return seen_from(pos, r).first;
+}
+
+/* Cells of a sequence; those that are free are at no position. */
+static void mask_cells(const struct gg_cells *c, uint32_t seq, int32_t pos,
+                       struct span span, const struct gg_ubatch_sight *sight,
+                       float *mask)
+{
+    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    for (int64_t k = 0; k < sight->n_kv; k++)
         mask[k] = st->pos[k] < span.first || st->pos[k] > span.last ? -INFINITY
-                  : far ? (float)(st->pos[k] - pos)
-                        : 0;
+                  : sight->far ? (float)(st->pos[k] - pos)
+                               : 0;
+    for (int64_t k = 0; st->set && k < sight->n_kv; k++)
+        if (!gg_cells_has(c, seq, (uint32_t)k))
+            mask[k] = -INFINITY;
 }
 
 /* All but repetitions. */
@@ -230,21 +284,20 @@ void gg_ubatch_mask(const struct gg_run_ubatch *u, int64_t i,
     if (sight->causal || sight->kept)
         span.last = GG_MIN(span.last, pos);
     if (sight->kept)
-        mask_cells(&u->cells->stream[h->first_stream + q], pos, span, h->n_kv,
-                   sight->far, mask);
+        mask_cells(sight->kept, (uint32_t)u->seq[i], pos, span, sight, mask);
     else
         mask_beside(h, u->pos + q * h->n_tok, pos, span, sight->far, mask);
 }
 
-void gg_ubatch_far(const struct gg_run_ubatch *u, int64_t i, bool kept,
-                   int32_t most, int32_t *far)
+void gg_ubatch_far(const struct gg_run_ubatch *u, int64_t i,
+                   const struct gg_ubatch_sight *sight, int32_t most,
+                   int32_t *far)
 {
     const struct gg_ubatch_shape *h = &u->shape;
-    const int64_t q = i / h->n_tok;
-    const int32_t *all = kept ? u->cells->stream[h->first_stream + q].pos
-                              : u->pos + q * h->n_tok;
-    const int64_t n = kept ? h->n_kv : h->n_tok;
-    for (int64_t k = 0; k < n; k++) {
+    const int32_t *all =
+        sight->kept ? gg_cells_of(sight->kept, (uint32_t)u->seq[i])->pos
+                    : u->pos + i / h->n_tok * h->n_tok;
+    for (int64_t k = 0; k < sight->n_kv; k++) {
         const int64_t d = (int64_t)all[k] - u->pos[i];
         far[k] = (int32_t)GG_MAX(-most, GG_MIN(d, most));
     }

@@ -1,0 +1,313 @@
+/* sequence.c - what a session remembers of sequences: copy it, and forget it
+ *
+ * What is asked is refused before anything changes where a state, or a layer
+ * that sees a window, has no more of the past than it needs to go on.
+ */
+#include "config.h"
+#include "run/session.h"
+
+#include <inttypes.h>
+
+uint32_t gguf_session_n_tokens(const struct gguf_session *s, uint32_t seq)
+{
+    return seq < s->n_seq ? s->cells.seq[seq].n_used : 0;
+}
+
+int32_t gguf_session_next_pos(const struct gguf_session *s, uint32_t seq)
+{
+    return seq < s->n_seq ? s->cells.seq[seq].next_pos : 0;
+}
+
+static enum gguf_status check_seq(const struct gguf_session *s, uint32_t seq,
+                                  struct gguf_error *err)
+{
+    return seq < s->n_seq
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                              "sequence %" PRIu32 ": the session has %" PRIu32,
+                              seq, s->n_seq);
+}
+
+/* ---- what is left ---- */
+
+/* Tokens of a sequence at positions [begin, end), and the others. */
+struct parts {
+    uint32_t n_in, n_out;
+    int32_t last_in, last_out; /* positions, -1: none */
+    int32_t lost_in, lost_out; /* those that windows lost, likewise */
+};
+
+static struct parts parts_of(const struct gguf_session *s, uint32_t seq,
+                             int32_t begin, int32_t end)
+{
+    const struct gg_cells *c = &s->cells, *w = s->book[GG_SEES_WINDOW];
+    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    const int32_t lost = w ? w->seq[seq].lost : -1;
+    struct parts p = { 0, 0, -1, -1, -1, -1 };
+    for (uint32_t i = 0; i < st->end; i++) {
+        const int32_t pos = st->pos[i];
+        if (!gg_cells_has(c, seq, i))
+            continue;
+        const bool in = gg_cells_between(pos, begin, end);
+        int32_t *last = in ? &p.last_in : &p.last_out,
+                *gone = in ? &p.lost_in : &p.lost_out;
+        *(in ? &p.n_in : &p.n_out) += 1;
+        *last = GG_MAX(*last, pos);
+        if (pos <= lost)
+            *gone = GG_MAX(*gone, pos);
+    }
+    return p;
+}
+
+static bool has_states(const struct gguf_session *s)
+{
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++)
+        if (s->memory[i].kind && s->memory[i].kept &&
+            s->memory[i].kind->by_seq)
+            return true;
+    return false;
+}
+
+/* A state is of all tokens of a sequence. */
+static enum gguf_status check_states(const struct gguf_session *s,
+                                     uint32_t seq, const struct parts *p,
+                                     const char *what, struct gguf_error *err)
+{
+    if (!p->n_in || !p->n_out || !has_states(s))
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                        "sequence %" PRIu32 ": a state cannot %s some of its "
+                        "tokens",
+                        seq, what);
+}
+
+/* ---- forget ---- */
+
+/* Take a range from a sequence in one book. Cells that are free then are
+ * cleared first, as many at once as lie side by side. */
+static enum gguf_status remove_cells(struct gguf_session *s,
+                                     struct gg_cells *c, uint32_t seq,
+                                     int32_t begin, int32_t end,
+                                     struct gguf_error *err)
+{
+    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    for (uint32_t i = 0, n; i < st->end; i += n + 1) {
+        for (n = 0; i + n < st->end &&
+                    gg_cells_between(st->pos[i + n], begin, end) &&
+                    gg_cells_alone(c, seq, i + n);)
+            n++;
+        GG_TRY(gg_session_zero(s, c, gg_cells_row(c, seq, i), n, err));
+    }
+    gg_cells_remove(c, seq, begin, end);
+    return GGUF_OK;
+}
+
+static enum gguf_status remove_range(struct gguf_session *s, uint32_t seq,
+                                     int32_t begin, int32_t end,
+                                     const struct parts *p,
+                                     struct gguf_error *err)
+{
+    struct gg_cells *w = s->book[GG_SEES_WINDOW];
+    if (!p->n_out && has_states(s))
+        GG_TRY(gg_session_zero(s, NULL, seq, 1, err));
+    if (w) {
+        GG_TRY(remove_cells(s, w, seq, begin, end, err));
+        w->seq[seq].lost = p->lost_out;
+    }
+    return remove_cells(s, &s->cells, seq, begin, end, err);
+}
+
+static enum gguf_status forget_encoded(struct gguf_session *s, uint32_t seq,
+                                       struct gguf_error *err)
+{
+    return gg_model_encodes_first(s->model)
+               ? remove_cells(s, &s->encoded, seq, 0, -1, err)
+               : GGUF_OK;
+}
+
+enum gguf_status gg_session_begin(struct gguf_session *s, uint32_t seq,
+                                  struct gguf_error *err)
+{
+    const struct parts none = { 0, 0, -1, -1, -1, -1 };
+    GG_TRY(remove_range(s, seq, 0, -1, &none, err));
+    return forget_encoded(s, seq, err);
+}
+
+enum gguf_status gguf_session_remove(struct gguf_session *s, uint32_t seq,
+                                     int32_t begin, int32_t end,
+                                     struct gguf_error *err)
+{
+    if (seq >= s->n_seq)
+        return GGUF_OK;
+    const struct parts p = parts_of(s, seq, begin, end);
+    if (!p.n_in)
+        return GGUF_OK;
+    GG_TRY(check_states(s, seq, &p, "forget", err));
+    GG_TRY(gg_session_check_lost(s, seq, p.last_out + 1, p.lost_out, err));
+    return remove_range(s, seq, begin, end, &p, err);
+}
+
+enum gguf_status gguf_session_keep(struct gguf_session *s, uint32_t seq,
+                                   struct gguf_error *err)
+{
+    GG_TRY(check_seq(s, seq, err));
+    for (uint32_t q = 0; q < s->n_seq; q++)
+        if (q != seq)
+            GG_TRY(gg_session_begin(s, q, err));
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_session_clear(struct gguf_session *s,
+                                    struct gguf_error *err)
+{
+    for (uint32_t q = 0; q < s->n_seq; q++)
+        GG_TRY(gg_session_begin(s, q, err));
+    s->n_out = 0;
+    gg_embed_clear(&s->embed);
+    s->out_encoded = false;
+    return GGUF_OK;
+}
+
+/* ---- copy ---- */
+
+/* A range of cells of a book for one more sequence: the same ones, where they
+ * share. */
+static void share_cells(struct gg_cells *c, uint32_t from, uint32_t to,
+                        int32_t begin, int32_t end)
+{
+    const struct gg_run_stream *st = &c->stream[0];
+    for (uint32_t i = 0; i < st->end; i++)
+        if (gg_cells_has(c, from, i) &&
+            gg_cells_between(st->pos[i], begin, end))
+            gg_cells_join(c, to, i);
+}
+
+/* Where the first of them comes in an empty stream: as far from a whole step as
+ * it was, in a book of windows. */
+static uint32_t skip_of(const struct gguf_session *s, const struct gg_cells *c,
+                        uint32_t from)
+{
+    const struct gg_run_stream *st = gg_cells_of(c, from);
+    uint32_t i = 0;
+    while (c == s->book[GG_SEES_WINDOW] && i < st->end && st->pos[i] < 0)
+        i++;
+    return i % GG_SESSION_STEP;
+}
+
+/* The same as cells of its own, after those that it has. */
+static enum gguf_status copy_cells(struct gguf_session *s, struct gg_cells *c,
+                                   uint32_t from, uint32_t to, int32_t begin,
+                                   int32_t end, struct gguf_error *err)
+{
+    const struct gg_run_stream *a = gg_cells_of(c, from);
+    struct gg_run_stream *b = gg_cells_of(c, to);
+    GG_TRY(gg_session_close(s, c, to, err));
+    if (!b->n_used)
+        b->end = skip_of(s, c, from);
+    for (uint32_t i = 0, n; i < a->end; i += n + 1) {
+        for (n = 0;
+             i + n < a->end && gg_cells_between(a->pos[i + n], begin, end);)
+            n++;
+        if (!n)
+            continue;
+        gg_session_copy_rows(s, c, gg_cells_row(c, from, i),
+                             gg_cells_row(c, to, b->end), n);
+        for (uint32_t k = 0; k < n; k++)
+            (void)gg_cells_take(c, to, a->pos[i + k]);
+    }
+    gg_cells_count(c, to);
+    return GGUF_OK;
+}
+
+static enum gguf_status copy_range(struct gguf_session *s, struct gg_cells *c,
+                                   uint32_t from, uint32_t to, int32_t begin,
+                                   int32_t end, struct gguf_error *err)
+{
+    if (!c)
+        return GGUF_OK;
+    if (!c->n_words)
+        return copy_cells(s, c, from, to, begin, end, err);
+    share_cells(c, from, to, begin, end);
+    return GGUF_OK;
+}
+
+static uint32_t n_between(const struct gg_cells *c, uint32_t seq,
+                          int32_t begin, int32_t end)
+{
+    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < st->end; i++)
+        n += gg_cells_has(c, seq, i) &&
+             gg_cells_between(st->pos[i], begin, end);
+    return n;
+}
+
+/* Have the cells of a copy room? */
+static enum gguf_status check_copy_room(const struct gguf_session *s,
+                                        uint32_t from, uint32_t to,
+                                        int32_t begin, int32_t end,
+                                        struct gguf_error *err)
+{
+    for (unsigned b = 0; b < GG_N_SIGHTS; b++) {
+        const struct gg_cells *c = s->book[b];
+        if (!c || c->n_words)
+            continue; /* nothing is taken */
+        const uint32_t n = n_between(c, from, begin, end),
+                       left = n_between(c, to, 0, -1) -
+                              n_between(c, to, begin, end),
+                       most = b ? c->n_cells - GG_SESSION_STEP : c->n_cells;
+        if (left && (uint64_t)n + left > most)
+            return gg_error_set(err, GGUF_E_FULL, GGUF_NO_OFFSET,
+                                "sequence %" PRIu32 " gets %" PRIu32
+                                " tokens of sequence %" PRIu32
+                                ", has room for %" PRIu32,
+                                to, n, from, most - GG_MIN(left, most));
+    }
+    return GGUF_OK;
+}
+
+/* What is copied and what is left of the other one must go together. */
+static enum gguf_status check_copy(const struct gguf_session *s,
+                                   const struct parts *a, uint32_t from,
+                                   const struct parts *b, uint32_t to,
+                                   struct gguf_error *err)
+{
+    GG_TRY(check_states(s, from, a, "copy", err));
+    if (a->n_in && b->n_out &&
+        (has_states(s) || gg_model_encodes_first(s->model)))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "sequence %" PRIu32 " has %" PRIu32
+                            " tokens that stay: those of another do not "
+                            "go with them",
+                            to, b->n_out);
+    const int32_t last = GG_MAX(a->last_in, b->last_out),
+                  lost = GG_MAX(a->lost_in, b->lost_out);
+    GG_TRY(check_states(s, to, b, "forget", err));
+    return gg_session_check_lost(s, to, last + 1, lost, err);
+}
+
+enum gguf_status gguf_session_copy(struct gguf_session *s, uint32_t from,
+                                   uint32_t to, int32_t begin, int32_t end,
+                                   struct gguf_error *err)
+{
+    GG_TRY(check_seq(s, from, err));
+    GG_TRY(check_seq(s, to, err));
+    const struct parts a = parts_of(s, from, begin, end),
+                       b = parts_of(s, to, begin, end);
+    if (from == to)
+        return GGUF_OK;
+    GG_TRY(check_copy(s, &a, from, &b, to, err));
+    GG_TRY(check_copy_room(s, from, to, begin, end, err));
+    if (b.n_in)
+        GG_TRY(remove_range(s, to, begin, end, &b, err));
+    for (unsigned i = 0; i < GG_N_SIGHTS; i++)
+        GG_TRY(copy_range(s, s->book[i], from, to, begin, end, err));
+    if (s->book[GG_SEES_WINDOW])
+        s->book[GG_SEES_WINDOW]->seq[to].lost = GG_MAX(a.lost_in, b.lost_out);
+    if (a.n_in && has_states(s))
+        gg_session_copy_rows(s, NULL, from, to, 1);
+    if (!a.n_in || !gg_model_encodes_first(s->model))
+        return GGUF_OK;
+    GG_TRY(forget_encoded(s, to, err));
+    return copy_range(s, &s->encoded, from, to, 0, -1, err);
+}

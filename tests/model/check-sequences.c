@@ -1,0 +1,378 @@
+/* check-sequences.c - sequences of a session: copied, kept alone, forgotten in
+ * part, sharing a pool of cells; and what layers with windows keep
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "run/session.h"
+#include "tests/model/run.h"
+#include "tests/model/skeleton.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+enum { V = SKELETON_VOCAB, MOST = 600 };
+
+static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
+
+struct model {
+    void *file;
+    size_t size;
+};
+
+static struct model model(const char *name)
+{
+    struct model m = { NULL, 0 };
+    struct skeleton k;
+    if (!skeleton_open(&k, name))
+        exit(99);
+    m.file = gen_file(&k.g, GGUF_DTYPE_F32, &m.size);
+    skeleton_close(&k);
+    return m;
+}
+
+static struct gguf_session_params params(uint32_t n_ctx, uint32_t n_ubatch,
+                                         bool unified)
+{
+    struct gguf_session_params p = init;
+    p.n_ctx = n_ctx;
+    p.n_seq = 4;
+    p.n_ubatch = n_ubatch;
+    p.unified = unified;
+    return p;
+}
+
+static gguf_token token(int i)
+{
+    return (gguf_token)((i * 37 + 11) % V);
+}
+
+/* Tokens [first, first + n) of the text for a sequence, from where it ended
+ * on: all logits. */
+static bool say(struct run *r, int32_t seq, int first, int n, float *out)
+{
+    static gguf_token tok[MOST];
+    static int32_t seqs[MOST];
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    for (int i = 0; i < n; i++) {
+        tok[i] = token(first + i);
+        seqs[i] = seq;
+    }
+    b.n = (size_t)n;
+    b.token = tok;
+    b.seq = seqs;
+    return run_logits(r, &b, out);
+}
+
+static void open_run(struct run *r, const struct model *m,
+                     const struct gguf_session_params *p)
+{
+    if (run_open(r, m->file, m->size, 1, p))
+        return;
+    printf("# %s\n", r->err.message);
+    exit(99);
+}
+
+static float whole[MOST * V], some[MOST * V];
+
+static bool same(const float *a, const float *b, int n, bool bits)
+{
+    const double d = run_nmse(a, b, (size_t)n * V);
+    if (!bits && d >= 1e-11)
+        printf("# %.2g\n", d);
+    return bits ? !memcmp(a, b, (size_t)n * V * sizeof *a) : d < 1e-11;
+}
+
+/* ---- copies ---- */
+
+/* Half of a text is copied, and each copy goes on. States are copied whole, so
+ * that what is copied is a sequence. */
+static void check_copy(const char *name, bool unified, bool part)
+{
+    enum { N = 40, HALF = 20, FROM = 24 };
+    const struct model m = model(name);
+    struct gguf_session_params p = params(unified ? 256 : 64, 16, unified);
+    struct run r;
+    open_run(&r, &m, &p);
+    bool good = run_encode(&r, (gguf_token[]){ 1, 2, 3, 4, 5 }, 5) &&
+                say(&r, 0, 0, N, whole);
+    (void)gguf_session_remove(r.session, 0, 0, -1, NULL);
+    good = good && say(&r, 0, 0, part ? FROM : HALF, some);
+    for (uint32_t q = 1; good && q < 4; q++)
+        good = !gguf_session_copy(r.session, q - 1, q, 0, HALF, &r.err) &&
+               gguf_session_n_tokens(r.session, q) == HALF &&
+               gguf_session_next_pos(r.session, q) == HALF;
+    const uint32_t n_used = r.session->cells.stream[0].n_used;
+    for (int q = 1; good && q < 4; q++)
+        good = say(&r, q, HALF, N - HALF, some) &&
+               same(whole + HALF * V, some, N - HALF, !unified);
+    ok(good, "%s, %s: copies go on %s", name, unified ? "unified" : "streams",
+       good ? "" : r.err.message);
+    if (unified)
+        ok(n_used == (part ? FROM : HALF), "%s: %u cells for four", name,
+           n_used);
+    /* what the first one said since is not forgotten with a copy */
+    good = good && !gguf_session_remove(r.session, 1, 0, -1, &r.err) &&
+           !gguf_session_keep(r.session, 2, &r.err) &&
+           gguf_session_n_tokens(r.session, 2) == N &&
+           gguf_session_n_tokens(r.session, 0) == 0 &&
+           gguf_session_n_tokens(r.session, 1) == 0;
+    ok(good && say(&r, 2, 7, 9, some) &&
+           r.session->cells.stream[unified ? 0 : 2].n_used == N + 9,
+       "%s: one is kept %s", name, good ? "" : r.err.message);
+    run_close(&r);
+    free(m.file);
+}
+
+static void check_refused(void)
+{
+    const struct model m = model("mamba");
+    struct gguf_session_params p = params(64, 16, false);
+    struct run r;
+    open_run(&r, &m, &p);
+    bool good = say(&r, 0, 0, 9, some) && say(&r, 1, 5, 5, some);
+    ok(good &&
+           gguf_session_copy(r.session, 0, 2, 0, 8, &r.err) ==
+               GGUF_E_UNSUPPORTED &&
+           gguf_session_n_tokens(r.session, 2) == 0,
+       "a state cannot be copied in part: %s", r.err.message);
+    ok(good &&
+           gguf_session_copy(r.session, 1, 0, 0, 5, &r.err) ==
+               GGUF_E_UNSUPPORTED &&
+           gguf_session_n_tokens(r.session, 0) == 9,
+       "nor over a part: %s", r.err.message);
+    ok(gguf_session_copy(r.session, 4, 0, 0, -1, &r.err) == GGUF_E_INVALID &&
+           gguf_session_copy(r.session, 0, 4, 0, -1, &r.err) ==
+               GGUF_E_INVALID &&
+           gguf_session_keep(r.session, 4, &r.err) == GGUF_E_INVALID &&
+           strstr(r.err.message, "4"),
+       "sequences that there are not: %s", r.err.message);
+    run_close(&r);
+    free(m.file);
+}
+
+/* ---- tokens of several sequences ---- */
+
+static bool say_both(struct run *r, const int32_t *seqs, const uint32_t *n_seq,
+                     int first, int n, float *out)
+{
+    gguf_token tok[MOST];
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    for (int i = 0; i < n; i++)
+        tok[i] = token(first + i);
+    b.n = (size_t)n;
+    b.token = tok;
+    b.seq = seqs;
+    b.n_seq = n_seq;
+    return run_logits(r, &b, out);
+}
+
+static void check_several(const char *name, bool unified, uint32_t n_cells)
+{
+    enum { N = 24, BOTH = 8 };
+    const struct model m = model(name);
+    struct gguf_session_params p = params(64, 16, unified);
+    struct run r;
+    int32_t seqs[2 * BOTH + 2];
+    uint32_t n_seq[BOTH + 1];
+    open_run(&r, &m, &p);
+    bool good =
+        say(&r, 3, 0, N, whole) && !gguf_session_clear(r.session, &r.err);
+    for (int i = 0; i < BOTH; i++) {
+        seqs[2 * i] = 2;
+        seqs[2 * i + 1] = 1;
+        n_seq[i] = 2;
+    }
+    good = good && say_both(&r, seqs, n_seq, 0, BOTH, some) &&
+           same(whole, some, BOTH, !unified) &&
+           gguf_session_n_tokens(r.session, 1) == BOTH &&
+           gguf_session_n_tokens(r.session, 2) == BOTH;
+    const uint32_t n_used =
+        r.session->cells.stream[0].n_used + (unified ? 0 : 2 * BOTH);
+    for (int q = 1; good && q < 3; q++)
+        good = say(&r, q, BOTH, 4, some) &&
+               same(whole + BOTH * V, some, 4, !unified);
+    /* they are not the same any more, but what is said is */
+    good =
+        good && say(&r, 1, BOTH + 4, 4, some) && say(&r, 2, BOTH + 4, 4, some);
+    good = good && say_both(&r, seqs, n_seq, 16, BOTH, some) &&
+           same(whole + 16 * V, some, BOTH, !unified) &&
+           gguf_session_n_tokens(r.session, 1) == N;
+    ok(good && n_used == n_cells, "%s, %s: tokens of two, in %u cells %s",
+       name, unified ? "unified" : "streams", n_used,
+       good ? "" : r.err.message);
+    seqs[0] = seqs[1];
+    ok(gguf_session_decode(r.session,
+                           &(struct gguf_batch){ sizeof(struct gguf_batch), 1,
+                                                 (gguf_token[]){ 1 }, NULL,
+                                                 seqs, NULL, n_seq },
+                           &r.err) == GGUF_E_INVALID &&
+           strstr(r.err.message, "twice"),
+       "a sequence named twice: %s", r.err.message);
+    n_seq[0] = 5;
+    ok(!say_both(&r, seqs, n_seq, 0, 1, some) &&
+           r.err.status == GGUF_E_INVALID,
+       "too many sequences: %s", r.err.message);
+    run_close(&r);
+    free(m.file);
+}
+
+/* All of a pool for one, and no more. */
+static void check_full(void)
+{
+    const struct model m = model("llama");
+    struct gguf_session_params p = params(64, 16, true);
+    struct run r;
+    open_run(&r, &m, &p);
+    bool good = say(&r, 0, 0, 40, whole) && say(&r, 1, 0, 20, some);
+    ok(good && !say(&r, 2, 0, 5, some) && r.err.status == GGUF_E_FULL &&
+           gguf_session_n_tokens(r.session, 2) == 0,
+       "a pool that is full: %s", r.err.message);
+    good = good && !gguf_session_remove(r.session, 0, 10, 30, &r.err) &&
+           say(&r, 2, 0, 24, some) && same(whole, some, 24, false);
+    ok(good && r.session->cells.stream[0].n_used == 64,
+       "what one forgets another gets");
+    run_close(&r);
+    free(m.file);
+}
+
+/* ---- holes ---- */
+
+static void check_holes(bool unified)
+{
+    const struct model m = model("llama");
+    struct gguf_session_params p = params(256, 32, unified);
+    struct run r;
+    open_run(&r, &m, &p);
+    bool good = say(&r, 1, 0, 200, whole);
+    const int64_t before = r.session->ubatch.shape.n_kv[0];
+    good = good && !gguf_session_remove(r.session, 1, 10, 30, &r.err) &&
+           say(&r, 1, 200, 4, some);
+    const int64_t few = r.session->ubatch.shape.n_kv[0];
+    good = good && !gguf_session_remove(r.session, 1, 40, 150, &r.err);
+    /* tokens that stay lie together, in their order: cells tell positions */
+    good = good && say(&r, 1, 204, 4, some);
+    const struct gg_cells *c = &r.session->cells;
+    const struct gg_run_stream *st = gg_cells_of(c, 1);
+    bool ordered = true;
+    for (uint32_t i = 1; i < st->end; i++)
+        ordered = ordered && st->pos[i] > st->pos[i - 1];
+    ok(good && before == 224 && few == 192 &&
+           r.session->ubatch.shape.n_kv[0] == 96 && st->end == 78 && ordered,
+       "%s: holes are closed where fewer cells are read: %d, %d, %d",
+       unified ? "unified" : "streams", (int)before, (int)few,
+       (int)r.session->ubatch.shape.n_kv[0]);
+    /* the same with everything forgotten in the middle of what is read */
+    good = good && !gguf_session_remove(r.session, 1, 0, -1, &r.err) &&
+           say(&r, 1, 0, 200, some) && same(whole, some, 200, true);
+    ok(good, "and all forgotten the next one begins anew");
+    run_close(&r);
+    free(m.file);
+}
+
+/* ---- windows ---- */
+
+static uint64_t n_bytes(struct run *r)
+{
+    uint64_t cache, graph;
+    gguf_session_memory(r->session, &cache, &graph);
+    return cache;
+}
+
+/* gemma2's first layer sees 16 tokens, the second all. */
+static void check_window(uint32_t n_ubatch, bool unified)
+{
+    enum { N = 500 };
+    const struct model m = model("gemma2");
+    struct gguf_session_params p = params(N + 20, n_ubatch, unified);
+    const uint64_t row = 2 * 96 * sizeof(float), /* of a key and a value */
+        n_streams = unified ? 1 : p.n_seq;
+    uint64_t cache, graph, all;
+    struct run r;
+    p.full_windows = true;
+    open_run(&r, &m, &p);
+    bool good = say(&r, 1, 0, N, whole);
+    all = n_bytes(&r);
+    run_close(&r);
+    p.full_windows = false;
+    open_run(&r, &m, &p);
+    good = good && say(&r, 1, 0, N, some) && same(whole, some, N, true);
+    const uint64_t cells = 16 * (unified ? 4 : 1) + n_ubatch + 128;
+    ok(good, "passes of %u, %s: the same bits in a window's cells %s",
+       n_ubatch, unified ? "unified" : "streams", good ? "" : r.err.message);
+    ok(all == 2 * (N + 20) * n_streams * row &&
+           n_bytes(&r) == (N + 20 + cells) * n_streams * row &&
+           r.session->book[1]->n_cells == cells,
+       "%" PRIu64 " bytes instead of %" PRIu64, n_bytes(&r), all);
+    p.backend = r.backend;
+    ok(!gguf_session_estimate(r.model, &p, &cache, &graph, &r.err) &&
+           cache == n_bytes(&r),
+       "which is foretold");
+    const int32_t lost = r.session->book[1]->seq[1].lost;
+    ok(gguf_session_remove(r.session, 1, lost + 15, -1, &r.err) ==
+               GGUF_E_UNSUPPORTED &&
+           gguf_session_n_tokens(r.session, 1) == N,
+       "what the next one would see is forgotten: %s", r.err.message);
+    good = !gguf_session_remove(r.session, 1, lost + 16, -1, &r.err) &&
+           say(&r, 1, lost + 16, 20, some) &&
+           same(whole + (size_t)(lost + 16) * V, some, 20, !unified);
+    ok(good, "but not one later %s", good ? "" : r.err.message);
+    good = !gguf_session_copy(r.session, 1, 2, 0, -1, &r.err) &&
+           say(&r, 2, lost + 36, 10, some) &&
+           same(whole + (size_t)(lost + 36) * V, some, 10, !unified);
+    ok(good, "copies go on %s", good ? "" : r.err.message);
+    ok(gguf_session_copy(r.session, 1, 3, 0, 200, &r.err) ==
+               GGUF_E_UNSUPPORTED &&
+           gguf_session_n_tokens(r.session, 3) == 0,
+       "not from the middle on: %s", r.err.message);
+    run_close(&r);
+    free(m.file);
+}
+
+/* Positions that do not grow are refused before anything changes. */
+static void check_positions(void)
+{
+    const struct model m = model("gemma2");
+    struct gguf_session_params p = params(400, 16, false);
+    const gguf_token tok[4] = { 1, 2, 3, 4 };
+    int32_t pos[4] = { 100, 101, 101, 102 };
+    struct gguf_batch b = {
+        .struct_size = sizeof b, .n = 4, .token = tok, .pos = pos
+    };
+    struct run r;
+    open_run(&r, &m, &p);
+    ok(gguf_session_decode(r.session, &b, &r.err) == GGUF_E_UNSUPPORTED &&
+           strstr(r.err.message, "101") &&
+           gguf_session_n_tokens(r.session, 0) == 0,
+       "a position twice: %s", r.err.message);
+    run_close(&r);
+    p.full_windows = true;
+    open_run(&r, &m, &p);
+    ok(gguf_session_decode(r.session, &b, &r.err) == GGUF_OK,
+       "but where everything is kept");
+    run_close(&r);
+    free(m.file);
+}
+
+int main(void)
+{
+    static const char *const names[] = { "llama",     "gemma2", "llama4",
+                                         "deepseek2", "bloom",  "minimax-m3" };
+    static const char *const states[] = { "mamba", "rwkv7", "jamba", "t5" };
+    for (int unified = 0; unified < 2; unified++) {
+        for (size_t i = 0; i < GG_LEN(names); i++)
+            check_copy(names[i], unified, true);
+        for (size_t i = 0; i < GG_LEN(states); i++)
+            check_copy(states[i], unified, false);
+        check_holes(unified);
+        check_window(16, unified);
+        check_window(100, unified);
+    }
+    check_several("llama", false, 16);
+    check_several("llama", true, 8);
+    check_several("jamba", false, 16);
+    check_several("jamba", true, 16);
+    check_refused();
+    check_full();
+    check_positions();
+    return done_testing();
+}
