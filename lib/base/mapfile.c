@@ -209,6 +209,31 @@ void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
 #endif
 }
 
+enum gguf_status gg_mapfile_read(const struct gg_mapfile *m, uint64_t off,
+                                 size_t size, void *dst,
+                                 struct gguf_error *err)
+{
+    if (m->fd < 0) {
+        memcpy(dst, m->data + off, size);
+        return GGUF_OK;
+    }
+    for (size_t done = 0; done < size;) {
+        ssize_t n = pread(m->fd, (char *)dst + done, size - done,
+                          (off_t)(m->off + off + done));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return gg_error_set_errno(err, errno, "cannot be read");
+        if (n == 0)
+            return gg_error_set(err, GGUF_E_TRUNCATED, off + done,
+                                "has changed since it was opened: it ends at "
+                                "byte %" PRIu64,
+                                off + done);
+        done += (size_t)n;
+    }
+    return GGUF_OK;
+}
+
 enum gguf_status gg_mapfile_check(const struct gg_mapfile *m, int fd,
                                   struct gguf_error *err)
 {

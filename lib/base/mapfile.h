@@ -67,6 +67,13 @@ enum gg_mapfile_advice {
 void gg_mapfile_advise(const struct gg_mapfile *m, uint64_t off, uint64_t size,
                        enum gg_mapfile_advice advice);
 
+/* Copy bytes off .. off + size, which m has, as the file has them now, without
+ * touching the mapping (but of memory). GGUF_E_IO, GGUF_E_TRUNCATED (the file
+ * became shorter). */
+enum gguf_status gg_mapfile_read(const struct gg_mapfile *m, uint64_t off,
+                                 size_t size, void *dst,
+                                 struct gguf_error *err);
+
 /* Is the file that fd has open the one that m maps, as it was then? A file
  * that was truncated reads as zeros up to the end of its last page, without
  * any signal: a caller that has read all of it checks this before it uses the

@@ -518,3 +518,11 @@ void gguf_file_advise(const struct gguf_file *f, size_t i, uint64_t off,
     gg_mapfile_advise(&f->map, f->data_off + f->tensor[i].off + off, size,
                       how[advice]);
 }
+
+enum gguf_status gg_file_read_tensor(const struct gguf_file *f, size_t i,
+                                     uint64_t off, uint64_t size, void *dst,
+                                     struct gguf_error *err)
+{
+    return gg_mapfile_read(&f->map, f->data_off + f->tensor[i].off + off,
+                           (size_t)size, dst, err);
+}

@@ -44,6 +44,12 @@ enum gguf_status gg_file_note(const struct gguf_file *f,
 enum gguf_status gg_file_check(const struct gguf_file *f,
                                struct gguf_error *err);
 
+/* Copy size bytes from byte off on of tensor i, which it has, as they are in
+ * the file now. Fails as gg_mapfile_read. */
+enum gguf_status gg_file_read_tensor(const struct gguf_file *f, size_t i,
+                                     uint64_t off, uint64_t size, void *dst,
+                                     struct gguf_error *err);
+
 /* The file that like would be with the pairs of meta and no others. It has a
  * header only: nothing after it may be read. like is kept; the limits that it
  * was opened with hold. GGUF_E_NOMEM, and for faults of meta: GGUF_E_FORMAT,

@@ -27,6 +27,7 @@
 #include <gguf/imatrix.h>
 #include <gguf/kv.h>
 #include <gguf/memory.h>
+#include <gguf/load.h>
 #include <gguf/model.h>
 #include <gguf/op.h>
 #include <gguf/op_base.h>

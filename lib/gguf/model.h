@@ -116,6 +116,8 @@ struct gguf_model_info {
                                * GGUF_TOKEN_NONE */
     enum gguf_pooling pooling; /* that the file asks for, or NONE */
     uint32_t n_label;          /* names of what RANK gives; 0: it has none */
+    uint64_t copied_size; /* of weight_size, bytes in memory of the model's own
+                           * rather than in the file's mapping */
 };
 /* Owned by the model. Since: 0.1 */
 GGUF_API const struct gguf_model_info *

@@ -86,6 +86,7 @@ static void fill_info(struct gguf_model *m)
         .n_ctx_train = m->hp.n_ctx_train,
         .n_params = m->n_params,
         .weight_size = m->weight_size,
+        .copied_size = m->copy_used,
         .has_logits = gg_model_has_logits(m),
         .is_whole = gg_model_is_whole(m),
         .encodes_first = gg_model_encodes_first(m),
@@ -160,6 +161,11 @@ void gguf_model_destroy(struct gguf_model *m)
 {
     if (!m)
         return;
+    if (m->of)
+        gg_weights_unlock(m);
+    for (size_t i = 0; i < m->n_moved; i++)
+        gguf_buffer_destroy(m->moved[i]);
+    gg_mem_free(m->allocator, m->moved);
     gguf_buffer_destroy(m->copy_buffer);
     for (size_t i = 0; m->buffer && i < gg_source_n_files(&m->src); i++)
         gguf_buffer_destroy(m->buffer[i]);
@@ -168,6 +174,7 @@ void gguf_model_destroy(struct gguf_model *m)
     gg_mem_free_aligned(m->allocator, m->copy);
     gg_mem_free(m->allocator, m->layer);
     gg_mem_free(m->allocator, m->used);
+    gg_mem_free(m->allocator, m->of);
     gg_mem_free(m->allocator, m->hp.layer);
     gguf_vocab_destroy(m->vocab);
     gguf_file_close(m->altered);

@@ -35,6 +35,10 @@ struct gguf_model {
     struct gg_weights top, *layer; /* hp.n_deep of them */
 
     uint8_t *used; /* per tensor of all files: a weight of the model */
+    struct gguf_tensor **of;    /* and which, or NULL */
+    struct gguf_buffer **moved; /* of weights that lie elsewhere (move.h) */
+    size_t n_moved;
+    bool locked; /* gguf_model_lock */
     uint64_t n_params, weight_size;
     struct gguf_model_info info;
 };
@@ -42,6 +46,9 @@ struct gguf_model {
 /* weights.c: fill the weights from the files. GGUF_E_TENSOR,
  * GGUF_E_UNSUPPORTED, GGUF_E_NOMEM. */
 enum gguf_status gg_weights_load(struct gguf_model *m, struct gguf_error *err);
+
+/* load.c: undo gguf_model_lock, if it was called. */
+void gg_weights_unlock(struct gguf_model *m);
 
 /* override.c: let the pairs of meta count. GGUF_E_INVALID, GGUF_E_NOMEM. */
 enum gguf_status gg_model_override(struct gguf_model *m,

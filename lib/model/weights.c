@@ -86,6 +86,7 @@ static enum gguf_status take(struct gguf_model *m, size_t i,
     gg_str_join(name, sizeof name, info->name, "");
     *slot = gguf_tensor_name(t, name);
     m->used[i] = 1;
+    m->of[i] = t;
     m->n_params += info->n_elements;
     m->weight_size += info->size;
     return GGUF_OK;
@@ -206,7 +207,8 @@ static enum gguf_status make_room(struct gguf_model *m, struct gguf_error *err)
     GG_TRY(gguf_ctx_create(&m->ctx, &p, err));
     m->used = gg_mem_alloc_zero(m->allocator, n ? n : 1, 1);
     m->layer = gg_mem_alloc_zero(m->allocator, m->hp.n_deep, sizeof *m->layer);
-    if (!m->used || !m->layer)
+    m->of = gg_mem_alloc_zero(m->allocator, n ? n : 1, sizeof(void *));
+    if (!m->used || !m->of || !m->layer)
         return gg_error_set_nomem(err, n + m->hp.n_deep * sizeof *m->layer);
     return GGUF_OK;
 }

@@ -1,0 +1,62 @@
+/* load.h - the weights of a model in memory
+ *
+ * A model uses its weights where they lie in the mapping of the file: pages
+ * come into memory when they are touched first, and the system may drop them
+ * and read them again. This is for programs that want it otherwise. Results
+ * are the same bits in any case.
+ *
+ *     gguf_model_open(&model, file, NULL, &err);
+ *     job.pool = pool;
+ *     job.progress = show;
+ *     gguf_model_prefetch(model, &job, &err);      read ahead, or
+ *     gguf_model_read(model, &job, &err);          into memory of its own
+ *     gguf_model_lock(model, &err);                and stay there
+ *
+ * What takes a model that is not const is called before there are sessions on
+ * it, by one thread.
+ */
+#ifndef GGUF_LOAD_H
+#define GGUF_LOAD_H
+
+#include <gguf/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Bring the pages of all weights that are used in a mapping into memory, on
+ * the threads of the job; the system is told of each piece before it is
+ * touched. Whether they stay is the system's business. GGUF_E_CANCELLED
+ * (progress), GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status gguf_model_prefetch(const struct gguf_model *model,
+                                              const struct gguf_model_job *job,
+                                              struct gguf_error *err);
+
+/* Read all weights that are used in a mapping into memory of the model's own,
+ * from its allocator, on the threads of the job, and let the mapping's pages
+ * go: gguf_model_info says in copied_size how much the model has. The file is
+ * still needed, for its metadata. All or nothing: after a failure weights are
+ * where they were.
+ * GGUF_E_NOMEM, GGUF_E_IO, GGUF_E_TRUNCATED (the file became shorter),
+ * GGUF_E_CANCELLED (progress), GGUF_E_INVALID (the weights are locked).
+ * Since: 0.1 */
+GGUF_API enum gguf_status gguf_model_read(struct gguf_model *model,
+                                          const struct gguf_model_job *job,
+                                          struct gguf_error *err);
+
+/* Lock the weights that lie in host memory, so that the system keeps them
+ * there until the model is destroyed. All or nothing. GGUF_E_LIMIT (the bytes,
+ * and how many the process may lock), GGUF_E_IO, GGUF_E_UNSUPPORTED (the
+ * system locks nothing). Since: 0.1 */
+GGUF_API enum gguf_status gguf_model_lock(struct gguf_model *model,
+                                          struct gguf_error *err);
+
+/* Let the pages of the mappings go that no weight of the model lies in: of
+ * tensors that it does not use, and of weights that are elsewhere. They are
+ * read again if somebody touches them. Cannot fail; any thread. Since: 0.1 */
+GGUF_API void gguf_model_release(const struct gguf_model *model);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,162 @@
+/* move.c - weights into other memory */
+#include "config.h"
+#include "model/move.h"
+
+#include "base/mem.h"
+#include "file/file.h"
+#include "gguf/load.h"
+
+#include <string.h>
+
+bool gg_weight_is_mapped(const struct gguf_model *m, size_t i)
+{
+    return m->of[i] &&
+           m->of[i]->buffer == m->buffer[gg_source_tensor(&m->src, i).file_no];
+}
+
+struct mover {
+    struct gguf_model *m;
+    struct gg_weight_move *move;
+    size_t n;
+    struct gguf_buffer **added; /* one for each type, n_added of them */
+    size_t n_added;
+};
+
+/* Back to where they were. */
+static void put_back(const struct mover *v)
+{
+    for (size_t k = 0; k < v->n; k++) {
+        struct gguf_tensor *t = v->m->of[v->move[k].i];
+        t->data = v->move[k].data;
+        t->buffer = v->move[k].buffer;
+    }
+    for (size_t k = 0; k < v->n_added; k++)
+        gguf_buffer_destroy(v->added[k]);
+}
+
+/* Memory for all weights that go where the k-th goes, the first of them. */
+static enum gguf_status place_kind(struct mover *v, size_t k,
+                                   struct gguf_error *err)
+{
+    const struct gguf_buft *to = v->move[k].to;
+    struct gguf_buffer *b;
+    for (size_t i = k; i < v->n; i++)
+        if (v->move[i].to == to) {
+            v->m->of[v->move[i].i]->data = NULL;
+            v->m->of[v->move[i].i]->buffer = NULL;
+        }
+    GG_TRY(gguf_ctx_alloc_tensors(v->m->ctx, to, v->m->allocator, &b, err));
+    gguf_buffer_set_usage(b, GGUF_USAGE_WEIGHTS);
+    v->added[v->n_added++] = b;
+    return GGUF_OK;
+}
+
+static enum gguf_status place_all(struct mover *v, struct gguf_error *err)
+{
+    for (size_t k = 0; k < v->n; k++) {
+        size_t first = 0;
+        while (v->move[first].to != v->move[k].to)
+            first++;
+        if (first == k)
+            GG_TRY(place_kind(v, k, err));
+    }
+    return GGUF_OK;
+}
+
+/* A piece of weight number item. */
+static enum gguf_status copy(void *user, unsigned ith, size_t item,
+                             uint64_t off, uint64_t size,
+                             struct gguf_error *err)
+{
+    const struct mover *v = user;
+    const struct gg_weight_move *move = &v->move[item];
+    const struct gguf_split_tensor from =
+        gg_source_tensor(&v->m->src, move->i);
+    struct gguf_tensor *t = v->m->of[move->i];
+    (void)ith;
+    if (!gguf_buft_is_host(move->to))
+        return gguf_tensor_set(t, (const uint8_t *)move->data + off, off, size,
+                               err);
+    if (move->buffer == v->m->buffer[from.file_no])
+        return gg_source_fail(
+            &v->m->src, from.file_no,
+            gg_file_read_tensor(from.file, from.info->index, off, size,
+                                (uint8_t *)t->data + off, err),
+            err);
+    memcpy((uint8_t *)t->data + off, (const uint8_t *)move->data + off,
+           (size_t)size);
+    return GGUF_OK;
+}
+
+static enum gguf_status copy_all(struct mover *v,
+                                 const struct gguf_model_job *job,
+                                 struct gguf_error *err)
+{
+    struct gguf_model_job own = *job;
+    struct gg_work_item *item =
+        gg_mem_alloc_zero(v->m->allocator, v->n + 1, sizeof *item);
+    if (!item)
+        return gg_error_set_nomem(err, (v->n + 1) * sizeof *item);
+    for (size_t k = 0; k < v->n; k++) {
+        item[k] = (struct gg_work_item){
+            gg_source_tensor(&v->m->src, v->move[k].i).info->size, 1
+        };
+        if (!gguf_buft_is_host(v->move[k].to))
+            own.pool = NULL; /* a buffer is set by one thread at a time */
+    }
+    const struct gg_work work = { v->m->allocator, &own, (uint64_t)4 << 20,
+                                  copy, v };
+    enum gguf_status st = gg_work_run(&work, item, v->n, err);
+    gg_mem_free(v->m->allocator, item);
+    return st;
+}
+
+/* The model owns the new memory, and needs some of the mapping no longer. */
+static void settle(struct mover *v)
+{
+    struct gguf_model *m = v->m;
+    for (size_t k = 0; k < v->n_added; k++)
+        m->moved[m->n_moved++] = v->added[k];
+    for (size_t k = 0; k < v->n; k++) {
+        const struct gguf_split_tensor from =
+            gg_source_tensor(&m->src, v->move[k].i);
+        if (v->move[k].buffer == m->buffer[from.file_no])
+            m->info.copied_size += from.info->size;
+    }
+    gguf_model_release(m);
+}
+
+enum gguf_status gg_weights_move(struct gguf_model *m,
+                                 struct gg_weight_move *move, size_t n,
+                                 const struct gguf_model_job *job,
+                                 struct gguf_error *err)
+{
+    struct mover v = { .m = m, .move = move, .n = n };
+    if (m->locked)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "weights that are locked stay where they are");
+    for (size_t k = 0; k < n; k++) {
+        move[k].data = m->of[move[k].i]->data;
+        move[k].buffer = m->of[move[k].i]->buffer;
+    }
+    v.added = gg_mem_alloc_zero(m->allocator, n + 1, sizeof(void *));
+    void *grown =
+        gg_mem_alloc_zero(m->allocator, m->n_moved + n + 1, sizeof(void *));
+    enum gguf_status st = v.added && grown
+                              ? place_all(&v, err)
+                              : gg_error_set_nomem(err, n * sizeof(void *));
+    if (st == GGUF_OK)
+        st = copy_all(&v, job, err);
+    if (st == GGUF_OK) {
+        if (m->n_moved)
+            memcpy(grown, m->moved, m->n_moved * sizeof(void *));
+        gg_mem_free(m->allocator, m->moved);
+        m->moved = grown;
+        settle(&v);
+    } else {
+        put_back(&v);
+        gg_mem_free(m->allocator, grown);
+    }
+    gg_mem_free(m->allocator, v.added);
+    return st;
+}
