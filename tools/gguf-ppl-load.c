@@ -56,8 +56,21 @@ static enum gguf_status check(struct gguf_model *model,
     return gguf_model_scan_finite(model, job, err);
 }
 
-bool ppl_check(struct gguf_model *model, struct gguf_pool *pool,
-               const struct ppl_options *o)
+static enum gguf_status prefetch(struct gguf_model *model,
+                                 const struct gguf_model_job *job,
+                                 struct gguf_error *err)
 {
-    return run_job(model, pool, o, "checking", check);
+    return gguf_model_prefetch(model, job, err);
+}
+
+bool ppl_weights(struct gguf_model *model, struct gguf_pool *pool,
+                 const struct ppl_options *o)
+{
+    struct gguf_error err;
+    if ((o->prefetch && !run_job(model, pool, o, "prefetching", prefetch)) ||
+        (o->no_mmap && !run_job(model, pool, o, "reading", gguf_model_read)))
+        return false;
+    if (o->mlock && gguf_model_lock(model, &err) != GGUF_OK && !o->quiet)
+        msg_warn(o->model, "%s", err.message);
+    return o->no_check || run_job(model, pool, o, "checking", check);
 }

@@ -84,7 +84,7 @@ static bool open_model(struct job *j, const struct ppl_options *o)
                                           &j->tokens, &err) != GGUF_OK)
         return fail(o->model, &err);
     j->tokens.n = 0;
-    return o->no_check || ppl_check(j->model, j->pool, o);
+    return ppl_weights(j->model, j->pool, o);
 }
 
 static bool read_tokens(struct job *j, const struct ppl_options *o)

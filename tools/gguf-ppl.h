@@ -32,6 +32,7 @@ struct ppl_options {
     bool numa;                /* spread threads and memory over nodes */
     struct opt_list kv_texts; /* of --override-kv */
     bool force;               /* whatever the guard says of them */
+    bool prefetch, no_mmap, mlock;
 };
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
@@ -50,10 +51,10 @@ bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o);
 bool ppl_overrides(const struct ppl_options *o, const struct gguf_split *set,
                    struct gguf_meta **meta);
 
-/* Look at all weights, with a bar; a signal ends the program. false: a message
- * was printed. */
-bool ppl_check(struct gguf_model *model, struct gguf_pool *pool,
-               const struct ppl_options *o);
+/* Read, lock and look at all weights as o says, with bars; a signal ends the
+ * program. false: a message was printed. */
+bool ppl_weights(struct gguf_model *model, struct gguf_pool *pool,
+                 const struct ppl_options *o);
 
 /* The backends of a run, in order of preference; the CPU is the last. */
 enum { PPL_MAX_BACKENDS = 8 };

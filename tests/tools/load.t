@@ -81,4 +81,19 @@ done
 run "$ppl" -m "$m" -f "$t" --force
 test $rc -eq 2
 ok 'wrong usage: --force alone'
+
+# --- weights in memory ----------------------------------------------------
+for how in --prefetch --no-mmap --mlock '--no-mmap --mlock' \
+    '--prefetch --no-check' '--no-mmap -t 3'; do
+    # shellcheck disable=SC2086
+    test "$(figure $how)" = "$plain" -a ! -s "$tmp/err"
+    ok "the same digits: $how"
+    # shellcheck disable=SC2086
+    run "$ppl" -q -j -m "$tmp/split" -f "$t" -c 64 --chunks 2 $how
+    test "$(sed -n 's/.*"ppl": \([0-9.e+]*\).*/\1/p' "$tmp/out")" = "$plain"
+    ok "of a split model, too: $how"
+done
+run "$ppl" -m "$m" -f "$t" --prefetch --no-mmap
+test $rc -eq 2
+ok 'wrong usage: --prefetch --no-mmap'
 done_testing
