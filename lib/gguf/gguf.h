@@ -12,6 +12,7 @@
 #ifndef GGUF_GGUF_H
 #define GGUF_GGUF_H
 
+#include <gguf/adapter.h>
 #include <gguf/backend.h>
 #include <gguf/backend_impl.h>
 #include <gguf/blas.h>

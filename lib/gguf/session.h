@@ -44,7 +44,7 @@
 #ifndef GGUF_SESSION_H
 #define GGUF_SESSION_H
 
-#include <gguf/model.h>
+#include <gguf/adapter.h>
 #include <gguf/sched.h>
 
 #ifdef __cplusplus
@@ -86,12 +86,16 @@ struct gguf_session_params {
     bool full_windows; /* layers that see a window keep all tokens too: what
                            * comes last can be removed, however much it is, and
                            * positions may be any */
+    const struct gguf_adapter_use *adapters; /* n_adapters that count from the
+                           * beginning; borrowed, the adapters themselves are
+                           * kept */
+    size_t n_adapters;
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL,  \
             0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0, GGUF_POOLING_MODEL, false, \
-            false                                                             \
+            false, NULL, 0                                                    \
     }
 
 /* Keys and values are kept as F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_0, Q4_1 or
@@ -139,6 +143,28 @@ gguf_session_create(struct gguf_session **out, const struct gguf_model *model,
 
 /* NULL is fine. Since: 0.1 */
 GGUF_API void gguf_session_destroy(struct gguf_session *s);
+
+/* From now on the session computes with these adapters, n of them in this
+ * order, and with no others; 0 of them: with the model alone. What sequences
+ * have kept so far was computed with the adapters of that time, and stays. The
+ * list is borrowed, the adapters are kept, until they are replaced. Graphs with
+ * them are planned here, and their memory is taken: decoding allocates no more
+ * than before. Where only scales change, and none becomes 0 or was, nothing is
+ * allocated here either. With scale 0 results are the bits of a session without
+ * the adapter. A failure changes nothing. GGUF_E_INVALID (an adapter of another
+ * model; a scale that is not from -1e9 to 1e9), GGUF_E_UNSUPPORTED (an adapter
+ * changes a weight that counts elsewhere than in products of layers, in logits
+ * or by tokens: names it), GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_set_adapters(struct gguf_session *s,
+                          const struct gguf_adapter_use *use, size_t n,
+                          struct gguf_error *err);
+
+/* The adapters that count now; NULL if i is out of range. Owned by the session,
+ * until they are replaced. Since: 0.1 */
+GGUF_API size_t gguf_session_n_adapters(const struct gguf_session *s);
+GGUF_API const struct gguf_adapter_use *
+gguf_session_adapter(const struct gguf_session *s, size_t i);
 
 /* Bytes of key/value memory and of graphs that such a session would take. The
  * graphs are planned as by create; nothing of that size is allocated. Fails

@@ -295,6 +295,7 @@ struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
                                  .layer = &m->hp.layer[of],
                                  .weights = &m->layer[of],
                                  .across = across,
+                                 .added = p->added,
                                  .il = il };
 }
 
@@ -466,14 +467,13 @@ static tensor *embeddings(const struct gg_model_at *at)
     const struct gg_arch *a = at->arch;
     tensor *types = gg_weight_at(at, GG_W_TOKEN_TYPES);
     tensor *position = gg_weight_at(at, GG_W_POSITION);
-    tensor *x =
-        gguf_op_get_rows(c, gg_weight_at(at, GG_W_TOKEN_EMBD), at->p->tokens);
-    x = gg_model_beside(at, GG_W_TOKEN_EMBD, x);
+    tensor *x = gg_model_looked_up(at, GG_W_TOKEN_EMBD, at->p->tokens);
     x = gg_model_scaled(at, x, embd_scale(at));
     if (types) /* all tokens are of the first type */
         x = gguf_op_add(c, x, gguf_op_view_1d(c, types, types->ne[0], 0));
     if (position)
-        x = gguf_op_add(c, x, gguf_op_get_rows(c, position, at->p->pos));
+        x = gguf_op_add(c, x,
+                        gg_model_looked_up(at, GG_W_POSITION, at->p->pos));
     return a->embd_norm ? gg_model_norm_if(at, GG_W_EMBD_NORM, x) : x;
 }
 
@@ -572,10 +572,13 @@ static tensor *struck(const struct gg_model_at *at, tensor *y)
     return all;
 }
 
-tensor *gg_build_logits(const struct gguf_model *m, struct gguf_ctx *ctx,
-                        tensor *states)
+tensor *gg_build_logits(const struct gguf_model *m,
+                        const struct gg_model_added *added,
+                        struct gguf_ctx *ctx, tensor *states)
 {
-    const struct gg_model_at at = { .m = m, .c = ctx, .arch = m->arch };
+    const struct gg_model_at at = {
+        .m = m, .c = ctx, .arch = m->arch, .added = added
+    };
     const float scale = m->hp.logit_scale;
     tensor *y = gg_model_linear(&at, GG_W_OUTPUT, states);
     if (m->arch->logit_scale == GG_LOGIT_SCALE_WIDTH)

@@ -9,7 +9,7 @@
 #define GG_MODEL_BUILD_H
 
 #include "gguf/graph.h"
-#include "model/model.h"
+#include "model/adapter.h"
 
 /* Keys and values of attention. Per layer k and v, [elements of a token,
  * n_cells * streams]; NULL where a layer has none. Layers that see windows may
@@ -79,6 +79,7 @@ struct gg_model_pass {
     struct gg_model_pass_states states;
     struct gg_model_pass_cross cross;
     bool encodes; /* of an encoder and a decoder: by the encoder */
+    const struct gg_model_added *added; /* adapters; NULL: none */
 };
 
 /* Is there a function for every part of the model? GGUF_E_UNSUPPORTED names
@@ -172,8 +173,9 @@ struct gguf_tensor *gg_build_pass(const struct gg_model_pass *p);
 /* Has the model an output matrix? An encoder's states are its result. */
 bool gg_model_has_logits(const struct gguf_model *m);
 
-/* Logits of states f32 [n_embd, n]: [n_vocab, n]. */
+/* Logits of states f32 [n_embd, n]: [n_vocab, n]. added may be NULL. */
 struct gguf_tensor *gg_build_logits(const struct gguf_model *m,
+                                    const struct gg_model_added *added,
                                     struct gguf_ctx *ctx,
                                     struct gguf_tensor *states);
 
@@ -202,7 +204,8 @@ struct gguf_tensor *gg_build_pooled(const struct gguf_model *m,
                                     enum gguf_pooling kind,
                                     struct gguf_tensor *states);
 
-/* Nodes of logits, and of a pass, at most. */
+/* Nodes of logits, and of a pass, at most; with adapters there are more
+ * (gg_model_added_nodes). */
 enum { GG_BUILD_HEAD_NODES = 24 };
 size_t gg_build_n_nodes(const struct gguf_model *m);
 

@@ -24,6 +24,7 @@ struct gg_model_at {
     const struct gg_model_layer *layer; /* of layer il */
     const struct gg_weights *weights;
     struct gg_model_across *across;
+    const struct gg_model_added *added; /* adapters; NULL: none */
     uint32_t il;
     struct gguf_tensor *in;  /* what the layer reads, of tokens that count */
     struct gguf_tensor *sum; /* the stream before the feed-forward part */
@@ -55,6 +56,11 @@ struct gguf_tensor *gg_model_linear_id(const struct gg_model_at *at,
                                        struct gguf_tensor *x,
                                        struct gguf_tensor *ids);
 
+/* Rows of matrix id, [n, N], that ids [N] name, times the scale beside it. */
+struct gguf_tensor *gg_model_looked_up(const struct gg_model_at *at,
+                                       enum gg_weight id,
+                                       struct gguf_tensor *ids);
+
 /* What attention took of x, [d * h, N], through the gates that the layer has.
  */
 struct gguf_tensor *gg_model_gated(const struct gg_model_at *at,
@@ -81,6 +87,21 @@ struct gguf_tensor *gg_model_scaled(const struct gg_model_at *at,
 /* Queries x [d, h, N] times their temperature, in layers that have one. */
 struct gguf_tensor *gg_model_tempered(const struct gg_model_at *at,
                                       struct gguf_tensor *x);
+
+/* ---- adapted.c: what adapters add ---- */
+
+/* y, which is weight times x (by ids, if not NULL, as in gg_model_linear_id),
+ * and what x gives with the pairs of thin matrices that the weight has. */
+struct gguf_tensor *gg_model_adapted(const struct gg_model_at *at,
+                                     struct gguf_tensor *weight,
+                                     struct gguf_tensor *x,
+                                     struct gguf_tensor *ids,
+                                     struct gguf_tensor *y);
+/* The same of y, which is rows of weight. */
+struct gguf_tensor *gg_model_adapted_rows(const struct gg_model_at *at,
+                                          struct gguf_tensor *weight,
+                                          struct gguf_tensor *ids,
+                                          struct gguf_tensor *y);
 
 /* ---- build.c ---- */
 

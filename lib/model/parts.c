@@ -41,6 +41,7 @@ tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
     tensor *b = gg_weight_at(at, gg_weight_bias(id));
     tensor *y = gguf_op_matmul(at->c, gg_weight_at(at, id), x);
     y = gg_model_beside(at, id, y);
+    y = gg_model_adapted(at, gg_weight_at(at, id), x, NULL, y);
     return b ? gguf_op_add(at->c, y, b) : y;
 }
 
@@ -71,7 +72,16 @@ tensor *gg_model_linear_id(const struct gg_model_at *at, enum gg_weight id,
     } else {
         y = gg_model_beside(at, id, y);
     }
+    y = gg_model_adapted(at, gg_weight_at(at, id), x, ids, y);
     return b ? gguf_op_add(c, y, chosen_rows(at, b, ids)) : y;
+}
+
+tensor *gg_model_looked_up(const struct gg_model_at *at, enum gg_weight id,
+                           tensor *ids)
+{
+    tensor *w = gg_weight_at(at, id);
+    tensor *y = gg_model_beside(at, id, gguf_op_get_rows(at->c, w, ids));
+    return gg_model_adapted_rows(at, w, ids, y);
 }
 
 tensor *gg_model_normed(const struct gg_model_at *at, unsigned kind,

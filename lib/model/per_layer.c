@@ -16,8 +16,7 @@ tensor *gg_model_layer_inputs(const struct gg_model_at *at, tensor *x)
     if (!width || !x)
         return NULL;
     const int64_t n_tok = x->ne[1];
-    tensor *own = gguf_op_get_rows(c, gg_weight_at(at, GG_W_PER_LAYER_EMBD),
-                                   at->p->tokens);
+    tensor *own = gg_model_looked_up(at, GG_W_PER_LAYER_EMBD, at->p->tokens);
     own = gguf_op_scale(c, own, sqrtf((float)width));
     own = gguf_op_reshape_3d(c, own, width, n_layer, n_tok);
     tensor *part = gg_model_linear(at, GG_W_PER_LAYER_PROJ, x);

@@ -27,7 +27,9 @@ static enum gguf_status build(struct gguf_session *s,
     s->pass = (struct gg_model_pass){
         .model = s->model,
         .ctx = c,
-        .graph = gguf_graph_create(c, gg_build_n_nodes(s->model)),
+        .graph = gguf_graph_create(
+            c, gg_build_n_nodes(s->model) +
+                   gg_model_added_nodes(s->model, &s->added)),
         .n_tok = h->n_tok,
         .n_seq = h->n_seq,
         .n_real = h->n_real,
@@ -35,6 +37,7 @@ static enum gguf_status build(struct gguf_session *s,
         .n_ctx = s->n_ctx,
         .first_stream = h->first_stream,
         .encodes = h->encodes,
+        .added = &s->added,
     };
     gg_session_inputs(s, h->n_tok * h->n_seq, h->n_out);
     for (unsigned i = 0; i < GG_N_MEMORIES; i++)
@@ -90,6 +93,7 @@ static enum gguf_status reserve(struct gguf_session *s, bool encodes,
         struct gg_ubatch_shape h = largest(s, encodes);
         h.n_out = with_out ? h.n_out : 0;
         GG_TRY(build(s, &h, err));
+        gg_model_added_note(&s->added, s->pass.graph);
         GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
         if (!measure)
             GG_TRY(gg_sched_prepare(s->sched, err));
@@ -107,6 +111,7 @@ enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
     if (!gg_model_has_logits(s->model))
         return GGUF_OK;
     GG_TRY(gg_session_head(s, GG_MIN(s->max_logits, n_all), err));
+    gg_model_added_note(&s->added, s->head_graph);
     return measure ? GGUF_OK : gg_sched_prepare(s->head_sched, err);
 }
 

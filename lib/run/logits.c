@@ -41,12 +41,14 @@ enum gguf_status gg_session_head(struct gguf_session *s, size_t n,
     struct gguf_ctx *c = s->head_ctx;
     s->head_n = 0;
     gguf_ctx_reset(c);
-    s->head_graph = gguf_graph_create(c, GG_BUILD_HEAD_NODES);
+    s->head_graph = gguf_graph_create(
+        c, GG_BUILD_HEAD_NODES + gg_model_added_nodes(s->model, &s->added));
     s->head_in = gguf_tensor_flag(
         gguf_tensor_2d(c, GGUF_DTYPE_F32, s->model->hp.n_embd, (int64_t)n),
         GGUF_TENSOR_INPUT);
-    s->head_out = gguf_tensor_flag(gg_build_logits(s->model, c, s->head_in),
-                                   GGUF_TENSOR_OUTPUT);
+    s->head_out =
+        gguf_tensor_flag(gg_build_logits(s->model, &s->added, c, s->head_in),
+                         GGUF_TENSOR_OUTPUT);
     GG_TRY(gguf_graph_finish(c, s->head_graph, s->head_out, err));
     GG_TRY(gguf_sched_alloc(s->head_sched, s->head_graph, err));
     s->head_n = n;

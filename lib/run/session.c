@@ -133,7 +133,6 @@ static enum gguf_status make_graphs(struct gguf_session *s,
                                     const struct gguf_session_params *p,
                                     bool measure, struct gguf_error *err)
 {
-    size_t n = gg_build_n_nodes(s->model);
     struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
     struct gguf_sched_params sp = GGUF_SCHED_PARAMS_INIT;
     for (unsigned i = 0; i < p->n_preferred; i++)
@@ -143,16 +142,14 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.backends = backends;
     sp.n_backends = p->n_preferred + 1;
     sp.measure = measure;
-    GG_TRY(make_ctx(s, n, n, &s->ctx, err));
-    GG_TRY(make_ctx(s, GG_BUILD_HEAD_NODES, GG_BUILD_HEAD_NODES, &s->head_ctx,
-                    err));
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
     sp.memory_of = s->sched;
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
     if (!measure)
         GG_TRY(make_scratch(s, err));
-    GG_TRY(gg_session_reserve(s, measure, err));
-    return gg_embed_reserve(&s->embed, &sp, s->n_wide, measure, err);
+    GG_TRY(gg_session_adapt(s, p->adapters, p->n_adapters, measure, err));
+    GG_TRY(gg_embed_reserve(&s->embed, &sp, s->n_wide, measure, err));
+    return gg_session_adapt_check(s, err);
 }
 
 static uint32_t most_wide(const struct gguf_session_params *p)
@@ -239,8 +236,7 @@ void gguf_session_destroy(struct gguf_session *s)
     gg_embed_fini(&s->embed);
     gguf_sched_destroy(s->head_sched);
     gguf_sched_destroy(s->sched);
-    gguf_ctx_destroy(s->head_ctx);
-    gguf_ctx_destroy(s->ctx);
+    gg_session_adapt_fini(s);
     gguf_buffer_destroy(s->cache_buffer);
     gguf_ctx_destroy(s->cache_ctx);
     gg_cells_fini(&s->encoded);

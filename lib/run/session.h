@@ -37,6 +37,9 @@ struct gguf_session {
     bool shares; /* and a token may be of several: nothing but keys is kept */
     int32_t *floor; /* [n_seq] the first position that is still seen */
 
+    struct gguf_adapter_use *use; /* its adapters: as many as added has */
+    struct gg_model_added added;
+
     /* the graph of the last pass */
     struct gguf_ctx *ctx;
     struct gguf_sched *sched;
@@ -106,6 +109,16 @@ enum gguf_status gg_session_zero(struct gguf_session *s,
                                  uint32_t n, struct gguf_error *err);
 void gg_session_copy_rows(struct gguf_session *s, const struct gg_cells *book,
                           uint32_t from, uint32_t to, uint32_t n);
+/* adapters.c: make contexts for graphs with these n adapters, copied, in place
+ * of those that there are, and gg_session_reserve. After a failure everything
+ * is as it was; see gguf_session_set_adapters. */
+enum gguf_status gg_session_adapt(struct gguf_session *s,
+                                  const struct gguf_adapter_use *use, size_t n,
+                                  bool measure, struct gguf_error *err);
+/* Have graphs all that they change? GGUF_E_UNSUPPORTED. */
+enum gguf_status gg_session_adapt_check(const struct gguf_session *s,
+                                        struct gguf_error *err);
+void gg_session_adapt_fini(struct gguf_session *s);
 
 /* graph.c: the graph for shape, built or taken again, with memory.
  * GGUF_E_NOMEM and what building and planning return. */

@@ -1,0 +1,89 @@
+/* adapter.h - adapters: small files that change what a model computes
+ *
+ * A LoRA adapter adds a product of two thin matrices to some of the weights: y
+ * = W x becomes y = W x + scale * alpha / rank * B (A x), whatever type W has,
+ * which stays as it is. The weights are matrices of layers, experts, the output
+ * and what is looked up for tokens; an output that is the embeddings again
+ * changes with them.
+ *
+ *     gguf_file_open(&file, "lora.gguf", NULL, &err);
+ *     gguf_adapter_open(&adapter, model, file, NULL, &err);
+ *     gguf_file_close(file);
+ *     struct gguf_adapter_use use[] = { { adapter, 1 } };
+ *     gguf_session_set_adapters(session, use, 1, &err);      (session.h)
+ *
+ * The file's form is that of llama.cpp: general.type is "adapter", adapter.type
+ * is "lora", general.architecture the model's, adapter.lora.alpha a number
+ * (without it, or with 0, the factor is the scale alone); each weight NAME that
+ * changes has two tensors of any type that decodes, NAME.lora_a [columns, rank]
+ * and NAME.lora_b [rank, rows], of experts with a third dimension. Of
+ * token_embd.weight these are [rank, rows] and [rank, columns].
+ */
+#ifndef GGUF_ADAPTER_H
+#define GGUF_ADAPTER_H
+
+#include <gguf/model.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_adapter;
+
+struct gguf_adapter_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+};
+#define GGUF_ADAPTER_PARAMS_INIT                                              \
+    {                                                                         \
+        sizeof(struct gguf_adapter_params), NULL                              \
+    }
+
+/* Read an adapter and check it against the model, which is kept. Its numbers
+ * are decoded to floats in memory of its own (size in the info below): the file
+ * may be closed. params may be NULL.
+ *
+ * GGUF_E_MISMATCH     the file is no adapter, or one for another architecture
+ * GGUF_E_NOTFOUND     a key that is missing
+ * GGUF_E_TYPE         a key of the wrong type
+ * GGUF_E_HPARAM       alpha is not finite, or not from -1e9 to 1e9
+ * GGUF_E_TENSOR       names the tensor, its shape and the weight's: a half
+ *                     without the other, two of different ranks, one for a
+ *                     weight that the model does not have or of another shape,
+ *                     one that is no half of a pair
+ * GGUF_E_NONFINITE    names the tensor and the element
+ * GGUF_E_UNSUPPORTED  a type that is not decoded; an adapter that counts from a
+ *                     sequence of tokens on (adapter.alora.invocation_tokens)
+ * GGUF_E_INVALID (params), GGUF_E_NOMEM
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_adapter_open(struct gguf_adapter **out, const struct gguf_model *model,
+                  const struct gguf_file *file,
+                  const struct gguf_adapter_params *params,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. No session may use it any more. Since: 0.1 */
+GGUF_API void gguf_adapter_destroy(struct gguf_adapter *adapter);
+
+/* Made by the library: it may grow at its end. */
+struct gguf_adapter_info {
+    size_t n_weights; /* that it changes */
+    int64_t rank_min, rank_max;
+    double alpha;      /* 0: none */
+    uint64_t n_params; /* elements of its tensors */
+    uint64_t size;     /* bytes of memory for them */
+};
+/* Owned by the adapter, which does not change: any thread. Since: 0.1 */
+GGUF_API const struct gguf_adapter_info *
+gguf_adapter_get_info(const struct gguf_adapter *adapter);
+
+/* An adapter and how much of it. It never grows. */
+struct gguf_adapter_use {
+    const struct gguf_adapter *adapter;
+    float scale; /* finite; 0: as if it were not there; may be negative */
+};
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,101 @@
+/* adapted.c - what adapters add to products and to rows that are looked up
+ *
+ * Where nothing is added, the graph is the one without adapters.
+ */
+#include "config.h"
+#include "model/adapter.h"
+#include "model/build_int.h"
+
+typedef struct gguf_tensor tensor;
+
+/* The next pair of a weight that counts, from use *i on, which becomes the one
+ * after it; NULL: there is no more. */
+static const struct gg_adapter_pair *next(const struct gg_model_at *at,
+                                          const tensor *weight, size_t *i,
+                                          float *scale)
+{
+    const struct gg_model_added *added = at->added;
+    size_t before = 0;
+    for (size_t k = 0; added && weight && k < added->n; k++) {
+        const struct gguf_adapter *a = added->use[k].adapter;
+        const size_t no = gg_adapter_find(a, weight);
+        if (k >= *i && no < a->n_pairs) {
+            *i = k + 1;
+            *scale = added->use[k].scale * a->pair[no].factor;
+            if (added->seen)
+                added->seen[before + no] |= GG_PAIR_COUNTS;
+            if (*scale != 0)
+                return &a->pair[no];
+        }
+        before += a->n_pairs;
+    }
+    return NULL;
+}
+
+tensor *gg_model_adapted(const struct gg_model_at *at, tensor *weight,
+                         tensor *x, tensor *ids, tensor *y)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_adapter_pair *p;
+    float scale = 0;
+    for (size_t i = 0; (p = next(at, weight, &i, &scale));) {
+        tensor *h = ids ? gguf_op_matmul_id(c, p->a, x, ids)
+                        : gguf_op_matmul(c, p->a, x);
+        h = gguf_op_scale(c, h, scale);
+        h = ids ? gguf_op_matmul_id(c, p->b, h, ids)
+                : gguf_op_matmul(c, p->b, h);
+        y = gguf_op_add(c, y, h);
+    }
+    return y;
+}
+
+tensor *gg_model_adapted_rows(const struct gg_model_at *at, tensor *weight,
+                              tensor *ids, tensor *y)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_adapter_pair *p;
+    float scale = 0;
+    for (size_t i = 0; (p = next(at, weight, &i, &scale));) {
+        tensor *back = gguf_op_cont(c, gguf_op_transpose(c, p->a));
+        tensor *h = gguf_op_scale(c, gguf_op_get_rows(c, p->b, ids), scale);
+        y = gguf_op_add(c, y, gguf_op_matmul(c, back, h));
+    }
+    return y;
+}
+
+/* A node reads t. */
+static void note(const struct gg_model_added *added, const tensor *t)
+{
+    size_t before = 0;
+    for (size_t k = 0; k < added->n; k++) {
+        const struct gguf_adapter *a = added->use[k].adapter;
+        const size_t no = gg_adapter_find(a, t);
+        if (no < a->n_pairs)
+            added->seen[before + no] |= GG_WEIGHT_COUNTS;
+        before += a->n_pairs;
+    }
+}
+
+void gg_model_added_note(const struct gg_model_added *added,
+                         const struct gguf_graph *graph)
+{
+    const size_t n = added->n ? gguf_graph_n_nodes(graph) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const tensor *t = gguf_graph_node(graph, i);
+        for (unsigned k = 0; k < GGUF_TENSOR_SRC; k++)
+            if (t->src[k])
+                note(added,
+                     t->src[k]->view_src ? t->src[k]->view_src : t->src[k]);
+    }
+}
+
+size_t gg_model_added_nodes(const struct gguf_model *m,
+                            const struct gg_model_added *added)
+{
+    /* a weight may be multiplied and looked up: with views, 4 and 6 */
+    const size_t per_pair = 10, loops = gg_model_n_places(m) / m->hp.n_deep;
+    size_t n = 0;
+    for (size_t i = 0; i < added->n; i++)
+        n += added->use[i].adapter->n_pairs * per_pair * loops;
+    return n;
+}

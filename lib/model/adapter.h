@@ -1,0 +1,54 @@
+/* adapter.h - an adapter inside: pairs of thin matrices by the weights that
+ * they change */
+#ifndef GG_MODEL_ADAPTER_H
+#define GG_MODEL_ADAPTER_H
+
+#include "gguf/adapter.h"
+#include "gguf/graph.h"
+#include "model/model.h"
+
+/* What is added to a weight is b a: f32, a [columns, rank], b [rank, rows], of
+ * experts with a third dimension, whichever form the file has them in. */
+struct gg_adapter_pair {
+    const struct gguf_tensor *weight; /* of the model */
+    struct gguf_tensor *a, *b;
+    float factor; /* alpha / rank, or 1 */
+};
+
+struct gguf_adapter {
+    const struct gguf_allocator *allocator;
+    const struct gguf_model *model;
+    struct gguf_ctx *ctx;
+    struct gguf_buffer *buffer;
+    struct gg_adapter_pair *pair; /* by the addresses of the weights */
+    size_t n_pairs;
+    struct gguf_adapter_info info;
+};
+
+/* The place of a weight's pair, or n_pairs. */
+size_t gg_adapter_find(const struct gguf_adapter *a,
+                       const struct gguf_tensor *weight);
+
+/* The adapters of a graph. Zeroed: none. */
+struct gg_model_added {
+    const struct gguf_adapter_use *use;
+    size_t n;
+    uint8_t *seen; /* of the pairs of all of them, one after another, what
+                    * building graphs showed: enum gg_model_pair_seen; NULL:
+                    * that is of no interest */
+};
+
+enum gg_model_pair_seen {
+    GG_PAIR_COUNTS = 1,  /* a graph has it */
+    GG_WEIGHT_COUNTS = 2 /* a graph has its weight */
+};
+
+/* Note which weights of pairs graph has. */
+void gg_model_added_note(const struct gg_model_added *added,
+                         const struct gguf_graph *graph);
+
+/* Nodes that they make more in a graph of m, at most. */
+size_t gg_model_added_nodes(const struct gguf_model *m,
+                            const struct gg_model_added *added);
+
+#endif

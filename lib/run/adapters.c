@@ -1,0 +1,197 @@
+/* adapters.c - the adapters of a session, and room for the graphs that they
+ * make larger */
+#include "config.h"
+#include "run/session.h"
+
+#include "base/mem.h"
+
+#include <math.h>
+#include <string.h>
+
+#define MOST_SCALE 1e9f
+
+/* What adapters decide about, of a session. */
+struct set {
+    struct gguf_adapter_use *use;
+    struct gg_model_added added;
+    struct gguf_ctx *ctx, *head_ctx;
+};
+
+static enum gguf_status check(const struct gguf_session *s,
+                              const struct gguf_adapter_use *use, size_t n,
+                              struct gguf_error *err)
+{
+    if (n && !use)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%zu adapters, but no list of them", n);
+    for (size_t i = 0; i < n; i++) {
+        if (!use[i].adapter || use[i].adapter->model != s->model)
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "adapter %zu was not opened for the session's "
+                                "model",
+                                i);
+        if (!(fabsf(use[i].scale) <= MOST_SCALE))
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "adapter %zu has scale %g, must be from -1e9 "
+                                "to 1e9",
+                                i, (double)use[i].scale);
+    }
+    return GGUF_OK;
+}
+
+static size_t n_pairs(const struct gg_model_added *added)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < added->n; i++)
+        n += added->use[i].adapter->n_pairs;
+    return n;
+}
+
+static enum gguf_status make_ctx(const struct gguf_session *s, size_t n,
+                                 struct gguf_ctx **out, struct gguf_error *err)
+{
+    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
+    p.allocator = s->allocator;
+    p.mem_size = n * gguf_tensor_overhead() + gguf_graph_overhead(n);
+    p.no_alloc = true;
+    return gguf_ctx_create(out, &p, err);
+}
+
+static enum gguf_status make(const struct gguf_session *s, struct set *x,
+                             const struct gguf_adapter_use *use, size_t n,
+                             struct gguf_error *err)
+{
+    const struct gguf_allocator *a = s->allocator;
+    x->use = gg_mem_alloc_zero(a, n ? n : 1, sizeof *x->use);
+    if (!x->use)
+        return gg_error_set_nomem(err, n * sizeof *x->use);
+    if (n)
+        memcpy(x->use, use, n * sizeof *use);
+    x->added = (struct gg_model_added){ .use = x->use, .n = n };
+    const size_t pairs = n_pairs(&x->added);
+    x->added.seen = gg_mem_alloc_zero(a, pairs ? pairs : 1, 1);
+    if (!x->added.seen)
+        return gg_error_set_nomem(err, pairs);
+    const size_t more = gg_model_added_nodes(s->model, &x->added);
+    GG_TRY(make_ctx(s, gg_build_n_nodes(s->model) + more, &x->ctx, err));
+    return make_ctx(s, GG_BUILD_HEAD_NODES + more, &x->head_ctx, err);
+}
+
+static void fini(const struct gguf_session *s, struct set *x)
+{
+    gguf_ctx_destroy(x->head_ctx);
+    gguf_ctx_destroy(x->ctx);
+    gg_mem_free(s->allocator, x->added.seen);
+    gg_mem_free(s->allocator, x->use);
+}
+
+static void swap(struct gguf_session *s, struct set *x)
+{
+    const struct set old = { s->use, s->added, s->ctx, s->head_ctx };
+    s->use = x->use;
+    s->added = x->added;
+    s->ctx = x->ctx;
+    s->head_ctx = x->head_ctx;
+    *x = old;
+}
+
+/* No graph is known any more. */
+static enum gguf_status forget_graphs(struct gguf_session *s,
+                                      struct gguf_error *err)
+{
+    s->has_graph = false;
+    s->head_n = 0;
+    GG_TRY(gguf_sched_reset(s->head_sched, err));
+    return gguf_sched_reset(s->sched, err);
+}
+
+/* A pair of a weight that counts would have no effect where no graph has it;
+ * of one that no graph has it has none. */
+enum gguf_status gg_session_adapt_check(const struct gguf_session *s,
+                                        struct gguf_error *err)
+{
+    const struct gg_model_added *added = &s->added;
+    size_t at = 0;
+    if (s->embed.graph) /* which adapters are no part of */
+        gg_model_added_note(added, s->embed.graph);
+    for (size_t i = 0; i < added->n; i++) {
+        const struct gguf_adapter *a = added->use[i].adapter;
+        for (size_t k = 0; k < a->n_pairs; k++)
+            if (added->seen[at++] == GG_WEIGHT_COUNTS)
+                return gg_error_set(
+                    err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                    "adapter %zu changes '%s': for this weight "
+                    "that is not supported",
+                    i, a->pair[k].weight->name);
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_session_adapt(struct gguf_session *s,
+                                  const struct gguf_adapter_use *use, size_t n,
+                                  bool measure, struct gguf_error *err)
+{
+    struct set x = { 0 };
+    enum gguf_status st = check(s, use, n, err);
+    if (st == GGUF_OK)
+        st = make(s, &x, use, n, err);
+    if (st == GGUF_OK)
+        st = forget_graphs(s, err);
+    if (st == GGUF_OK) {
+        swap(s, &x);
+        st = gg_session_reserve(s, measure, err);
+        if (st == GGUF_OK)
+            st = gg_session_adapt_check(s, err);
+        if (st != GGUF_OK) {
+            (void)forget_graphs(s, NULL);
+            swap(s, &x);
+        }
+    }
+    fini(s, &x);
+    return st;
+}
+
+void gg_session_adapt_fini(struct gguf_session *s)
+{
+    struct set x = { s->use, s->added, s->ctx, s->head_ctx };
+    fini(s, &x);
+}
+
+/* Are graphs of the same structure, so that they differ by factors only? */
+static bool same_graphs(const struct gg_model_added *old,
+                        const struct gguf_adapter_use *use, size_t n)
+{
+    bool same = n == old->n;
+    for (size_t i = 0; same && i < n; i++)
+        same = use[i].adapter == old->use[i].adapter &&
+               (use[i].scale == 0) == (old->use[i].scale == 0);
+    return same;
+}
+
+enum gguf_status gguf_session_set_adapters(struct gguf_session *s,
+                                           const struct gguf_adapter_use *use,
+                                           size_t n, struct gguf_error *err)
+{
+    GG_TRY(check(s, use, n, err));
+    if (!same_graphs(&s->added, use, n))
+        return gg_session_adapt(s, use, n, false, err);
+    for (size_t i = 0; i < n; i++) {
+        if (use[i].scale != s->use[i].scale)
+            s->has_graph = false;
+        s->use[i].scale = use[i].scale;
+    }
+    if (!s->has_graph)
+        s->head_n = 0;
+    return GGUF_OK;
+}
+
+size_t gguf_session_n_adapters(const struct gguf_session *s)
+{
+    return s->added.n;
+}
+
+const struct gguf_adapter_use *
+gguf_session_adapter(const struct gguf_session *s, size_t i)
+{
+    return i < s->added.n ? &s->use[i] : NULL;
+}

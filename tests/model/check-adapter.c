@@ -1,0 +1,316 @@
+/* check-adapter.c - LoRA adapters compute what the model does with their
+ * products added in */
+#include "config.h"
+#include "base/compiler.h"
+#include "tests/failalloc.h"
+#include "tests/model/lora.h"
+#include "tests/model/ref.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <unistd.h>
+
+enum { N = LORA_TOKENS };
+
+static const struct gguf_session_params *small(void)
+{
+    static struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    p.n_ctx = 64;
+    return &p;
+}
+
+/* ---- a dense model, against doubles ---- */
+
+static struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = 96 };
+static gguf_token tokens[N];
+
+/* The logits of the model with products added in; rounded weights, all else in
+ * double precision. */
+static void reference(struct gen *g, const struct lora *const *l,
+                      const double *scale, size_t n, double *out)
+{
+    lora_add_in(g, l, scale, n);
+    ref_logits(g, &spec, tokens, N, out);
+    lora_drop_values(g);
+}
+
+static double apart(const float *x, const double *y, size_t n)
+{
+    double d = 0, s = 0;
+    for (size_t i = 0; i < n; i++) {
+        d += ((double)x[i] - y[i]) * ((double)x[i] - y[i]);
+        s += y[i] * y[i];
+    }
+    return d / s;
+}
+
+enum { DENSE = N * 96 };
+
+/* Two adapters, their scales changed between decodes: nothing is allocated for
+ * that, and results are those of the sums. */
+static void check_dense(int tied)
+{
+    static float plain[DENSE], out[DENSE];
+    static double ref[DENSE];
+    struct gen g;
+    struct lora l[2];
+    const struct lora *ls[2] = { &l[0], &l[1] };
+    struct lora_opened o[2] = { { 0 } };
+    struct run r;
+    struct failalloc f;
+    struct gguf_session_params p = *small();
+    size_t size;
+    spec.tied = tied;
+    gen_init(&g, 5);
+    gen_model(&g, &spec);
+    lora_of_llama(&l[0], &g, 3, 6);
+    lora_of_llama(&l[1], &g, 1, 0);
+    void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+    p.allocator = failalloc_init(&f, UINT_MAX);
+    bool good = run_open(&r, data, size, 1, &p) &&
+                lora_outputs(&r, tokens, plain) &&
+                !lora_open(&o[0], r.model, &l[0], &r.err) &&
+                !lora_open(&o[1], r.model, &l[1], &r.err);
+    const struct gguf_adapter_info *info =
+        good ? gguf_adapter_get_info(o[0].adapter) : NULL;
+    ok(good && info->n_weights == (tied ? 8 : 9) && info->rank_min == 3 &&
+           info->rank_max == 3 && info->alpha == 6 &&
+           info->size >= info->n_params * sizeof(float),
+       "%s: two adapters are opened %s", tied ? "tied" : "dense",
+       good ? "" : r.err.message);
+    static const double scales[][2] = { { 1, 1 }, { 0.5, -1.5 }, { -0.25, 1 },
+                                        { 1, 0 }, { 0, 0 },      { 2, 1 } };
+    for (size_t i = 0; good && i < GG_LEN(scales); i++) {
+        const struct gguf_adapter_use use[] = {
+            { o[0].adapter, (float)scales[i][0] },
+            { o[1].adapter, (float)scales[i][1] }
+        };
+        const unsigned calls = f.calls;
+        good = !gguf_session_set_adapters(r.session, use, 2, &r.err);
+        const unsigned set_calls = f.calls - calls;
+        good = good && lora_outputs(&r, tokens, out);
+        reference(&g, ls, scales[i], 2, ref);
+        ok(good && apart(out, ref, DENSE) < 1e-10,
+           "%s: scales %g and %g: %.2g from the sum in doubles %s",
+           tied ? "tied" : "dense", scales[i][0], scales[i][1],
+           apart(out, ref, DENSE), good ? "" : r.err.message);
+        ok(f.calls - calls == set_calls &&
+               (i != 1 && i != 2 ? set_calls > 0 : set_calls == 0),
+           "allocations: %u when they are set, %u when they are used",
+           set_calls, f.calls - calls - set_calls);
+        ok(gguf_session_n_adapters(r.session) == 2 &&
+               gguf_session_adapter(r.session, 1)->scale == use[1].scale &&
+               !gguf_session_adapter(r.session, 2),
+           "the session says which count");
+        if (i == 4)
+            ok(!memcmp(out, plain, sizeof out), "scale 0: the same bits");
+    }
+    good = good && !gguf_session_set_adapters(r.session, NULL, 0, &r.err) &&
+           lora_outputs(&r, tokens, out);
+    ok(good && !memcmp(out, plain, sizeof out), "without: the same bits");
+    run_close(&r);
+    lora_close(&o[0]);
+    lora_close(&o[1]);
+    ok(!f.live, "all is freed");
+    lora_fini(&l[0]);
+    lora_fini(&l[1]);
+    free(data);
+    gen_fini(&g);
+    spec.tied = 0;
+}
+
+/* ---- weights of other types ---- */
+
+/* Blocks of the base, halves of the adapter in F16: against the blocks'
+ * numbers with the products added in. */
+static void check_quantized(void)
+{
+    static float with[DENSE], added[DENSE];
+    char dir[] = "check-adapter.XXXXXX";
+    struct gguf_quant_params qp = GGUF_QUANT_PARAMS_INIT;
+    struct gguf_recipe *recipe = NULL;
+    struct gguf_quant *job = NULL;
+    struct gguf_rows *rows = NULL;
+    struct gguf_file *from = NULL;
+    struct gguf_error err;
+    struct gen g;
+    struct lora l;
+    struct lora_opened o = { 0 };
+    struct run r, sum;
+    size_t size;
+    if (!mkdtemp(dir))
+        exit(99);
+    const char *path = scratch_path(dir, "q8.gguf");
+    gen_init(&g, 6);
+    gen_model(&g, &spec);
+    lora_of_llama(&l, &g, 4, 4);
+    void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+    qp.pure = 1;
+    bool good = !gguf_recipe_preset(&recipe, "Q8_0", NULL, &err) &&
+                !gguf_file_open_memory(&from, data, size, NULL, &err);
+    qp.recipe = recipe;
+    good = good && !gguf_quant_create_file(&job, from, &qp, &err) &&
+           !gguf_quant_run(job, path, NULL, &err) &&
+           run_open_path(&r, path, 1, small()) &&
+           !gguf_rows_create(&rows, NULL, &err);
+    void *halves = lora_file(&l, GGUF_DTYPE_F16, &size);
+    struct gguf_adapter_use use = { NULL, 1 };
+    good = good && !lora_open_data(&o, r.model, halves, size, &err);
+    use.adapter = o.adapter;
+    good = good && !gguf_session_set_adapters(r.session, &use, 1, &err) &&
+           lora_outputs(&r, tokens, with);
+    size_t n_q8 = 0;
+    for (size_t i = 0; good && i < g.n; i++) {
+        const struct gguf_tensor_info *t =
+            gguf_file_tensor_find(r.file, g.t[i].name);
+        float *v = malloc(t->n_elements * sizeof *v);
+        good =
+            !gguf_rows_get(rows, r.file, t->index, 0, t->n_elements, v, &err);
+        n_q8 += t->dtype == GGUF_DTYPE_Q8_0;
+        g.t[i].values = v;
+    }
+    const struct lora *ls[] = { &l };
+    lora_add_in(&g, ls, (const double[]){ 1 }, 1);
+    void *both = gen_file(&g, GGUF_DTYPE_F32, &size);
+    lora_drop_values(&g);
+    good = good && run_open(&sum, both, size, 1, small()) &&
+           lora_outputs(&sum, tokens, added);
+    ok(good && n_q8 == 9 && run_nmse(with, added, DENSE) < 1e-10,
+       "%zu matrices of Q8_0, pairs of F16: %.2g from the sum %s", n_q8,
+       good ? run_nmse(with, added, DENSE) : 9, good ? "" : err.message);
+    if (good)
+        run_close(&sum);
+    run_close(&r);
+    lora_close(&o);
+    gguf_rows_destroy(rows);
+    gguf_quant_destroy(job);
+    gguf_recipe_destroy(recipe);
+    gguf_file_close(from);
+    lora_fini(&l);
+    gen_fini(&g);
+    free(both);
+    free(data);
+    scratch_clean(dir);
+    rmdir(dir);
+}
+
+/* ---- memory ---- */
+
+/* What is estimated is what a session takes that has them from the beginning,
+ * and what one takes that gets them. */
+static void check_memory(void)
+{
+    struct gen g;
+    struct lora l;
+    struct lora_opened o = { 0 };
+    struct run r, s;
+    struct gguf_session_params p = *small();
+    size_t size;
+    uint64_t cache[3] = { 0 }, graphs[4] = { 0 };
+    gen_init(&g, 7);
+    gen_model(&g, &spec);
+    lora_of_llama(&l, &g, 32, 8);
+    void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+    bool good =
+        run_open(&r, data, size, 1, &p) && !lora_open(&o, r.model, &l, &r.err);
+    struct gguf_adapter_use use = { o.adapter, 1 };
+    gguf_session_memory(r.session, &cache[0], &graphs[0]);
+    p.adapters = &use;
+    p.n_adapters = 1;
+    p.backend = r.backend;
+    good = good &&
+           !gguf_session_estimate(r.model, &p, &cache[1], &graphs[1], &r.err);
+    good = good && !gguf_session_set_adapters(r.session, &use, 1, &r.err);
+    gguf_session_memory(r.session, &cache[2], &graphs[2]);
+    gguf_session_destroy(r.session);
+    good = !gguf_session_create(&s.session, r.model, &p, &r.err) && good;
+    r.session = s.session;
+    gguf_session_memory(r.session, &cache[0], &graphs[3]);
+    ok(good && cache[0] == cache[1] && cache[1] == cache[2] &&
+           graphs[1] > graphs[0] && graphs[1] == graphs[2] &&
+           graphs[1] == graphs[3],
+       "graphs take %llu bytes, with adapters %llu as estimated %s",
+       (unsigned long long)graphs[0], (unsigned long long)graphs[1],
+       good ? "" : r.err.message);
+    run_close(&r);
+    lora_close(&o);
+    lora_fini(&l);
+    gen_fini(&g);
+    free(data);
+}
+
+/* Each allocation fails once, when an adapter is opened and when it is set: all
+ * is as it was, and it can be tried again. */
+static void check_failures(void)
+{
+    static float before[DENSE], with[DENSE], after[DENSE];
+    struct gen g;
+    struct lora l;
+    struct gguf_file *file;
+    struct gguf_adapter *adapter = NULL;
+    struct gguf_adapter_params ap = GGUF_ADAPTER_PARAMS_INIT;
+    struct failalloc f, fs;
+    struct run r;
+    struct gguf_session_params p = *small();
+    size_t size;
+    unsigned n;
+    bool good = true;
+    gen_init(&g, 8);
+    gen_model(&g, &spec);
+    lora_of_llama(&l, &g, 2, 1);
+    void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+    p.allocator = failalloc_init(&fs, UINT_MAX);
+    if (!run_open(&r, data, size, 1, &p) || !lora_outputs(&r, tokens, before))
+        abort();
+    void *bytes = lora_file(&l, GGUF_DTYPE_F32, &size);
+    if (gguf_file_open_memory(&file, bytes, size, NULL, &r.err))
+        abort();
+    for (n = 0; good; n++) {
+        ap.allocator = failalloc_init(&f, n);
+        const enum gguf_status st =
+            gguf_adapter_open(&adapter, r.model, file, &ap, &r.err);
+        if (st == GGUF_OK && f.calls <= n)
+            break;
+        good = st == GGUF_E_NOMEM && !adapter && !f.live;
+    }
+    ok(good && n > 4, "each of %u allocations of opening fails", n);
+    const struct gguf_adapter_use use = { adapter, 1 };
+    unsigned failed = 0;
+    for (unsigned k = 0; good; k++) {
+        fs.fail_at = fs.last = fs.calls + k;
+        const enum gguf_status st =
+            gguf_session_set_adapters(r.session, &use, 1, &r.err);
+        fs.fail_at = fs.last = UINT_MAX;
+        if (st == GGUF_OK)
+            break;
+        failed++;
+        good = st == GGUF_E_NOMEM && !gguf_session_n_adapters(r.session) &&
+               lora_outputs(&r, tokens, after) &&
+               !memcmp(before, after, sizeof after);
+    }
+    good = good && lora_outputs(&r, tokens, with);
+    ok(good && failed > 2 && run_nmse(with, before, DENSE) > 1e-4,
+       "and each of %u when it is set, which changes nothing %s", failed,
+       good ? "" : r.err.message);
+    run_close(&r);
+    gguf_adapter_destroy(adapter);
+    ok(!f.live && !fs.live, "all is freed");
+    gguf_file_close(file);
+    free(bytes);
+    free(data);
+    lora_fini(&l);
+    gen_fini(&g);
+}
+
+int main(void)
+{
+    for (int i = 0; i < N; i++)
+        tokens[i] = (gguf_token)((37 * i + 11) % 96);
+    check_dense(0);
+    check_dense(1);
+    check_quantized();
+    check_memory();
+    check_failures();
+    return done_testing();
+}
