@@ -17,6 +17,7 @@
 #include <gguf/backend_impl.h>
 #include <gguf/blas.h>
 #include <gguf/check.h>
+#include <gguf/collect.h>
 #include <gguf/compare.h>
 #include <gguf/cpu.h>
 #include <gguf/digest.h>

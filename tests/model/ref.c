@@ -43,6 +43,21 @@ double *ref_doubles(size_t n)
     return p;
 }
 
+/* Who looks at what matrices multiply. */
+struct watch {
+    ref_seen_fn *seen;
+    void *user;
+};
+
+static void show(const struct watch *w, const char *part, unsigned il,
+                 int token, const double *x, int n)
+{
+    char name[64];
+    snprintf(name, sizeof name, "blk.%u.%s.weight", il, part);
+    if (w->seen)
+        w->seen(w->user, name, token, x, n);
+}
+
 static void rms_norm(double *y, const double *x, const float *w, int n,
                      double eps)
 {
@@ -152,7 +167,7 @@ static void attend(const double *q, const double *k, const double *v, int t,
 /* x += attention of layer il */
 static void attention(const struct gen *g, const struct gen_spec *s,
                       unsigned il, const struct ref_kept *kept, double *x,
-                      int n)
+                      int n, const struct watch *seen)
 {
     int e = (int)s->n_embd, h = (int)s->n_head;
     int d = s->head_dim ? (int)s->head_dim : e / h;
@@ -165,8 +180,12 @@ static void attention(const struct gen *g, const struct gen_spec *s,
     float *norm = ref_weights(g, "blk.%u.attn_norm.weight", il);
     float *w = ref_weights(g, "blk.%u.attn_output.weight", il);
     float *b = ref_weights(g, "blk.%u.attn_output.bias", il);
-    for (int t = 0; t < n; t++)
+    for (int t = 0; t < n; t++) {
         rms_norm(z + t * e, x + t * e, norm, e, (double)s->eps);
+        show(seen, "attn_q", il, t, z + t * e, e);
+        show(seen, "attn_k", il, t, z + t * e, e);
+        show(seen, "attn_v", il, t, z + t * e, e);
+    }
     project(g, s, "q", il, z, n, d, h, 1, q);
     project(g, s, "k", il, z, n, d, hk, 1, k);
     project(g, s, "v", il, z, n, d, hk, 0, v);
@@ -178,6 +197,7 @@ static void attention(const struct gen *g, const struct gen_spec *s,
         for (int i = 0; i < h; i++)
             attend(q + (t * h + i) * d, k + i / (h / hk) * d,
                    v + i / (h / hk) * d, t, d, hk * d, y + i * d);
+        show(seen, "attn_output", il, t, y, h * d);
         ref_linear(o, w, b, y, h * d, e);
         for (int i = 0; i < e; i++)
             x[t * e + i] += o[i];
@@ -194,7 +214,8 @@ static void attention(const struct gen *g, const struct gen_spec *s,
 }
 
 static void feed_forward(const struct gen *g, const struct gen_spec *s,
-                         unsigned il, double *x, int n)
+                         unsigned il, double *x, int n,
+                         const struct watch *seen)
 {
     int e = (int)s->n_embd;
     int f = (int)(s->ff_layer ? s->ff_layer[il] : s->n_ff);
@@ -209,10 +230,13 @@ static void feed_forward(const struct gen *g, const struct gen_spec *s,
     float *bd = ref_weights(g, "blk.%u.ffn_down.bias", il);
     for (int t = 0; t < n; t++) {
         rms_norm(z, x + t * e, norm, e, (double)s->eps);
+        show(seen, "ffn_gate", il, t, z, e);
+        show(seen, "ffn_up", il, t, z, e);
         ref_linear(gate, wg, bg, z, e, f);
         ref_linear(up, wu, bu, z, e, f);
         for (int i = 0; i < f; i++)
             up[i] *= gate[i] / (1 + exp(-gate[i]));
+        show(seen, "ffn_down", il, t, up, f);
         ref_linear(z, wd, bd, up, f, e);
         for (int i = 0; i < e; i++)
             x[t * e + i] += z[i];
@@ -229,16 +253,12 @@ static void feed_forward(const struct gen *g, const struct gen_spec *s,
     free(bd);
 }
 
-void ref_logits(const struct gen *g, const struct gen_spec *s,
-                const gguf_token *token, int n, double *logits)
+static void logits_of(const struct gen *g, const struct gen_spec *s,
+                      const gguf_token *token, int n,
+                      const struct ref_kept *kept, double *logits,
+                      ref_seen_fn *seen, void *user)
 {
-    ref_logits_of(g, s, token, n, NULL, logits);
-}
-
-void ref_logits_of(const struct gen *g, const struct gen_spec *s,
-                   const gguf_token *token, int n, const struct ref_kept *kept,
-                   double *logits)
-{
+    const struct watch watch = { seen, user };
     int e = (int)s->n_embd, v = (int)s->n_vocab;
     double *x = ref_doubles((size_t)(n * e));
     float *embd = ref_weights(g, "token_embd.weight");
@@ -248,15 +268,38 @@ void ref_logits_of(const struct gen *g, const struct gen_spec *s,
         for (int i = 0; i < e; i++)
             x[t * e + i] = (double)embd[token[t] * e + i];
     for (unsigned il = 0; il < s->n_layer; il++) {
-        attention(g, s, il, kept, x, n);
-        feed_forward(g, s, il, x, n);
+        attention(g, s, il, kept, x, n, &watch);
+        feed_forward(g, s, il, x, n, &watch);
     }
     for (int t = 0; t < n; t++) {
         rms_norm(x + t * e, x + t * e, norm, e, (double)s->eps);
+        if (seen)
+            seen(user, out ? "output.weight" : "token_embd.weight", t,
+                 x + t * e, e);
         ref_linear(logits + t * v, out ? out : embd, NULL, x + t * e, e, v);
     }
     free(x);
     free(embd);
     free(norm);
     free(out);
+}
+
+void ref_logits(const struct gen *g, const struct gen_spec *s,
+                const gguf_token *token, int n, double *logits)
+{
+    logits_of(g, s, token, n, NULL, logits, NULL, NULL);
+}
+
+void ref_logits_of(const struct gen *g, const struct gen_spec *s,
+                   const gguf_token *token, int n, const struct ref_kept *kept,
+                   double *logits)
+{
+    logits_of(g, s, token, n, kept, logits, NULL, NULL);
+}
+
+void ref_logits_seen(const struct gen *g, const struct gen_spec *s,
+                     const gguf_token *token, int n, double *logits,
+                     ref_seen_fn *seen, void *user)
+{
+    logits_of(g, s, token, n, NULL, logits, seen, user);
 }

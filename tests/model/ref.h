@@ -18,6 +18,14 @@ void ref_logits_of(const struct gen *g, const struct gen_spec *s,
                    const gguf_token *token, int n, const struct ref_kept *kept,
                    double *logits);
 
+/* The same, and what each matrix multiplies: called with its name, the token
+ * and n numbers. */
+typedef void ref_seen_fn(void *user, const char *name, int token,
+                         const double *x, int n);
+void ref_logits_seen(const struct gen *g, const struct gen_spec *s,
+                     const gguf_token *token, int n, double *logits,
+                     ref_seen_fn *seen, void *user);
+
 /* ---- what such passes are made of ---- */
 
 /* Weights by name; NULL if the model has none of that name. free(). */

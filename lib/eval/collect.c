@@ -1,0 +1,550 @@
+/* collect.c - importance data: chunk after chunk of a text through a model */
+#include "config.h"
+#include "eval/collect.h"
+
+#include "base/bytes.h"
+#include "base/params.h"
+#include "base/str.h"
+#include "gguf/digest.h"
+#include "run/session.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xxhash.h>
+
+/* ---- objects ---- */
+
+static struct gguf_str entry_name(const void *user, uint32_t id)
+{
+    return gg_str_z(((const struct gguf_collect *)user)->entries[id]->name);
+}
+
+/* The texts of both lists as one: "+TEXT\n" and "-TEXT\n". */
+static enum gguf_status make_filter(struct gguf_collect *c,
+                                    const struct gguf_collect_params *p,
+                                    struct gguf_error *err)
+{
+    size_t size = 1;
+    for (size_t i = 0; i < p->n_include + p->n_exclude; i++) {
+        const char *text =
+            i < p->n_include ? p->include[i] : p->exclude[i - p->n_include];
+        if (!text || strchr(text, '\n'))
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "a part of a name must be one line");
+        size += strlen(text) + 2;
+    }
+    char *at = gg_mem_arena_alloc(&c->arena, size);
+    if (!at)
+        return gg_error_set_nomem(err, size);
+    c->filter = at;
+    for (size_t i = 0; i < p->n_include + p->n_exclude; i++) {
+        const bool in = i < p->n_include;
+        const char *text = in ? p->include[i] : p->exclude[i - p->n_include];
+        const size_t n = strlen(text);
+        *at++ = in ? '+' : '-';
+        memcpy(at, text, n);
+        at[n] = '\n';
+        at += n + 1;
+    }
+    *at = 0;
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_collect_create(struct gguf_collect **out,
+                                     const struct gguf_collect_params *params,
+                                     struct gguf_error *err)
+{
+    struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
+    *out = NULL;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_collect_params", err));
+    if (!p.n_ctx)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "chunks of 0 tokens: must be 1 or more");
+    struct gguf_collect *c = gg_mem_alloc_zero(p.allocator, 1, sizeof *c);
+    if (!c)
+        return gg_error_set_nomem(err, sizeof *c);
+    c->allocator = p.allocator;
+    c->n_ctx = p.n_ctx;
+    c->output = p.output;
+    gg_mem_arena_init(&c->arena, p.allocator);
+    enum gguf_status st =
+        gg_index_init(&c->index, p.allocator, 0, entry_name, c, err);
+    if (st == GGUF_OK)
+        st = make_filter(c, &p, err);
+    if (st == GGUF_OK)
+        *out = c;
+    else
+        gguf_collect_destroy(c);
+    return st;
+}
+
+void gguf_collect_destroy(struct gguf_collect *c)
+{
+    if (!c)
+        return;
+    gg_index_fini(&c->index);
+    gg_mem_arena_fini(&c->arena);
+    gg_mem_free(c->allocator, c->entries);
+    gg_mem_free(c->allocator, c->datasets);
+    gg_mem_free(c->allocator, c->state);
+    gg_mem_free(c->allocator, c);
+}
+
+/* ---- of what ---- */
+
+static void hex(char out[33], XXH3_state_t *x)
+{
+    struct gguf_digest d = { .algo = GGUF_DIGEST_XXH3_128 };
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(x));
+    memcpy(d.bytes, canonical.digest, sizeof d.bytes);
+    gguf_digest_hex(&d, out);
+}
+
+static void add_number(XXH3_state_t *x, uint64_t v)
+{
+    uint8_t b[8];
+    gg_bytes_store64le(b, v);
+    (void)XXH3_128bits_update(x, b, sizeof b);
+}
+
+static void add_text(XXH3_state_t *x, struct gguf_str s)
+{
+    add_number(x, s.size);
+    (void)XXH3_128bits_update(x, s.data, s.size);
+}
+
+/* Name, type and shape, and 16 pieces of the data at equal distances: another
+ * fine-tuning or another quantization changes most bytes, and a large model
+ * need not be read for it. */
+static void add_tensor(XXH3_state_t *x, const struct gguf_file *f,
+                       const struct gguf_tensor_info *t)
+{
+    enum { PIECES = 16, PIECE = 4096 };
+    const uint8_t *data = gguf_file_tensor_data(f, t->index);
+    add_text(x, t->name);
+    add_number(x, t->dtype);
+    for (unsigned d = 0; d < 4; d++)
+        add_number(x, (uint64_t)t->ne[d]);
+    if (t->size <= PIECES * PIECE) {
+        (void)XXH3_128bits_update(x, data, (size_t)t->size);
+        return;
+    }
+    for (uint64_t i = 0; i < PIECES; i++)
+        (void)XXH3_128bits_update(
+            x, data + (t->size - PIECE) / (PIECES - 1) * i, PIECE);
+}
+
+/* Keys that an evaluation reads: those of the architecture. */
+static void add_keys(XXH3_state_t *x, const struct gguf_model *m)
+{
+    const struct gguf_file *f = gg_source_meta(&m->src);
+    for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
+        const struct gguf_kv *kv = gguf_file_kv(f, i);
+        if (kv->key.size <= m->arch_name.size ||
+            memcmp(kv->key.data, m->arch_name.data, m->arch_name.size) != 0)
+            continue;
+        add_text(x, kv->key);
+        add_text(x, (struct gguf_str){ kv->data, kv->size });
+    }
+}
+
+static void digest_model(char out[33], XXH3_state_t *x,
+                         const struct gguf_model *m)
+{
+    (void)XXH3_128bits_reset(x);
+    add_text(x, m->arch_name);
+    add_keys(x, m);
+    for (size_t i = 0; i < gg_source_n_files(&m->src); i++) {
+        const struct gguf_file *f = gg_source_file(&m->src, i);
+        for (size_t k = 0; k < gguf_file_n_tensors(f); k++)
+            add_tensor(x, f, gguf_file_tensor(f, k));
+    }
+    hex(out, x);
+}
+
+static void digest_text(char out[33], XXH3_state_t *x, const gguf_token *token,
+                        size_t n)
+{
+    (void)XXH3_128bits_reset(x);
+    for (size_t i = 0; i < n; i++)
+        add_number(x, (uint64_t)token[i]);
+    hex(out, x);
+}
+
+/* Types of keys and values in memory, which decide digits. */
+static void name_cache(char out[32], const struct gguf_session *s)
+{
+    snprintf(out, 32, "none");
+    for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
+        const struct gg_memory *m = &s->memory[i];
+        if (m->kind && m->kind->id == GG_KEEPS_KEYS)
+            snprintf(out, 32, "%s %s", gguf_dtype_find(m->types.k)->name,
+                     gguf_dtype_find(m->types.v)->name);
+    }
+}
+
+static enum gguf_status differ(const char *what, const char *a, const char *b,
+                               struct gguf_error *err)
+{
+    return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                        "importance data of another %s: %s, not %s", what, b,
+                        a);
+}
+
+/* Is it of the same model, text and settings? */
+static enum gguf_status check_same(const struct gguf_collect *c,
+                                   const char *model, const char *text,
+                                   const char *cache, uint64_t n_tokens,
+                                   struct gguf_error *err)
+{
+    if (strcmp(c->model, model) != 0)
+        return differ("model", c->model, model, err);
+    if (c->n_tokens != n_tokens)
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "importance data of another text: %" PRIu64
+                            " tokens, not %" PRIu64,
+                            n_tokens, c->n_tokens);
+    if (strcmp(c->text, text) != 0)
+        return differ("text", c->text, text, err);
+    return strcmp(c->cache, cache) != 0
+               ? differ("type of keys and values", c->cache, cache, err)
+               : GGUF_OK;
+}
+
+/* What c is of from now on, or was before. */
+static enum gguf_status tell(struct gguf_collect *c,
+                             const struct gguf_session *s,
+                             const gguf_token *token, size_t n,
+                             struct gguf_error *err)
+{
+    char model[33], text[33], cache[32];
+    XXH3_state_t *x = XXH3_createState();
+    if (!x)
+        return gg_error_set_nomem(err, sizeof x);
+    digest_model(model, x, s->model);
+    digest_text(text, x, token, n);
+    (void)XXH3_freeState(x);
+    name_cache(cache, s);
+    if (c->n_chunks)
+        return check_same(c, model, text, cache, n, err);
+    c->state = gg_mem_alloc_zero(c->allocator, n / c->n_ctx, 1);
+    if (!c->state)
+        return gg_error_set_nomem(err, n / c->n_ctx);
+    c->n_chunks = n / c->n_ctx;
+    c->n_tokens = n;
+    memcpy(c->model, model, sizeof model);
+    memcpy(c->text, text, sizeof text);
+    memcpy(c->cache, cache, sizeof cache);
+    return GGUF_OK;
+}
+
+/* ---- a run ---- */
+
+struct job {
+    struct gguf_collect *c;
+    const struct gguf_collect_run *run;
+    struct gguf_session *s;
+    struct gg_collect_watch *w;
+    const gguf_token *text;
+    gguf_token bos;
+    gguf_token *token; /* of a chunk */
+    uint8_t *want;     /* all */
+    size_t begin, end, n_done, n_all;
+};
+
+static enum gguf_status check(const struct gguf_collect *c,
+                              const struct gguf_session *s, size_t n,
+                              const struct gguf_collect_run *r,
+                              struct gguf_error *err)
+{
+    if (!s || c->n_ctx > gguf_session_n_ctx(s))
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "chunks of %" PRIu32
+                            " tokens: the session has room for %" PRIu32,
+                            c->n_ctx, s ? gguf_session_n_ctx(s) : 0);
+    if (gg_model_encodes_first(s->model))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "architecture '%s' encodes a text and decodes "
+                            "another: importance data are of one text",
+                            s->model->arch->name);
+    if (n < c->n_ctx)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the text has %zu tokens, a chunk %" PRIu32, n,
+                            c->n_ctx);
+    if (r->first_chunk >= n / c->n_ctx)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the first chunk is %zu, the text has %zu",
+                            r->first_chunk, n / c->n_ctx);
+    return GGUF_OK;
+}
+
+static enum gguf_status setup(struct job *j, struct gguf_error *err)
+{
+    const struct gguf_collect *c = j->c;
+    const struct gguf_vocab *v = gguf_model_vocab(j->s->model);
+    j->begin = j->run->first_chunk;
+    j->end = c->n_chunks;
+    if (j->run->max_chunks && j->run->max_chunks < j->end - j->begin)
+        j->end = j->begin + j->run->max_chunks;
+    for (size_t k = j->begin; k < j->end; k++)
+        j->n_all += c->state[k] == GGUF_COLLECT_MISSING;
+    j->bos = gguf_vocab_add_bos(v) ? gguf_vocab_special(v, GGUF_SPECIAL_BOS)
+                                   : GGUF_TOKEN_NONE;
+    j->token = gg_mem_alloc_zero(c->allocator, c->n_ctx, sizeof *j->token);
+    j->want = gg_mem_alloc_zero(c->allocator, c->n_ctx, 1);
+    if (!j->token || !j->want)
+        return gg_error_set_nomem(err, c->n_ctx * sizeof *j->token);
+    memset(j->want, 1, c->n_ctx);
+    return GGUF_OK;
+}
+
+static enum gguf_status run_chunk(struct job *j, size_t chunk,
+                                  struct gguf_error *err)
+{
+    struct gguf_collect *c = j->c;
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    memcpy(j->token, j->text + chunk * c->n_ctx, c->n_ctx * sizeof *j->token);
+    if (j->bos != GGUF_TOKEN_NONE)
+        j->token[0] = j->bos;
+    b.n = c->n_ctx;
+    b.token = j->token;
+    b.want = j->want;
+    gg_collect_begin_chunk(c);
+    GG_TRY(gguf_session_clear(j->s, err));
+    GG_TRY(gguf_session_decode(j->s, &b, err));
+    if (c->output && gg_model_has_logits(j->s->model)) {
+        const float *states;
+        GG_TRY(gguf_session_states(j->s, 0, b.n, &states, err));
+        GG_TRY(gg_collect_states(j->w, states, b.n, err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status report(const struct job *j, struct gguf_error *err)
+{
+    const uint64_t n_ctx = j->c->n_ctx;
+    if (j->run->progress &&
+        j->run->progress(j->run->user, j->n_done * n_ctx, j->n_all * n_ctx))
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "cancelled");
+    return GGUF_OK;
+}
+
+static enum gguf_status run_all(struct job *j, struct gguf_error *err)
+{
+    struct gguf_collect *c = j->c;
+    GG_TRY(report(j, err));
+    for (size_t k = j->begin; k < j->end; k++) {
+        if (c->state[k] != GGUF_COLLECT_MISSING)
+            continue;
+        GG_TRY(run_chunk(j, k, err));
+        struct gguf_collect_chunk through = { .chunk = k,
+                                              .n_done = ++j->n_done,
+                                              .n_all = j->n_all };
+        through.bad = gg_collect_end_chunk(c);
+        c->state[k] = through.bad ? GGUF_COLLECT_SKIPPED : GGUF_COLLECT_DONE;
+        if (j->run->on_chunk && j->run->on_chunk(j->run->user, &through))
+            return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                                "cancelled");
+        GG_TRY(report(j, err));
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_collect_run(struct gguf_collect *c,
+                                  struct gguf_session *session,
+                                  const gguf_token *token, size_t n,
+                                  const struct gguf_collect_run *run,
+                                  struct gguf_error *err)
+{
+    struct gguf_collect_run r = GGUF_COLLECT_RUN_INIT;
+    struct gguf_error why;
+    gguf_error_clear(&why);
+    GG_TRY(gg_params_take(&r, sizeof r, run, "gguf_collect_run", err));
+    GG_TRY(check(c, session, n, &r, err));
+    GG_TRY(tell(c, session, token, n, err));
+    if (r.dataset)
+        GG_TRY(gg_collect_add_dataset(c, gg_str_z(r.dataset), err));
+    struct job j = { .c = c, .run = &r, .s = session, .text = token };
+    enum gguf_status st = setup(&j, err);
+    if (st == GGUF_OK)
+        st = gg_collect_watch(&j.w, c, session, r.pool, err);
+    if (st == GGUF_OK)
+        st = run_all(&j, err);
+    enum gguf_status watched = gg_collect_unwatch(j.w, &why);
+    if (watched == GGUF_OK)
+        watched = gguf_session_clear(session, &why);
+    /* the callback's reason says more than that it stopped */
+    if (watched != GGUF_OK && (st == GGUF_OK || st == GGUF_E_CANCELLED)) {
+        st = watched;
+        if (err)
+            *err = why;
+    }
+    gg_mem_free(c->allocator, j.token);
+    gg_mem_free(c->allocator, j.want);
+    return st;
+}
+
+/* ---- what there is ---- */
+
+static size_t count(const struct gguf_collect *c, enum gguf_collect_state s)
+{
+    size_t n = 0;
+    for (size_t k = 0; k < c->n_chunks; k++)
+        n += c->state[k] == s;
+    return n;
+}
+
+enum gguf_status gguf_collect_info(const struct gguf_collect *c,
+                                   struct gguf_collect_info *out,
+                                   struct gguf_error *err)
+{
+    const struct gguf_collect_info info = {
+        .struct_size = sizeof info,
+        .n_ctx = c->n_ctx,
+        .output = c->output,
+        .n_chunks = c->n_chunks,
+        .n_done = count(c, GGUF_COLLECT_DONE),
+        .n_skipped = count(c, GGUF_COLLECT_SKIPPED),
+        .n_tensors = c->n_entries,
+    };
+    return gg_params_give(out, &info, sizeof info, "gguf_collect_info", err);
+}
+
+enum gguf_collect_state gguf_collect_chunk_state(const struct gguf_collect *c,
+                                                 size_t chunk)
+{
+    return chunk < c->n_chunks ? (enum gguf_collect_state)c->state[chunk]
+                               : GGUF_COLLECT_MISSING;
+}
+
+static enum gguf_status give_entry(const struct gg_collect_entry *e,
+                                   struct gguf_imatrix *im, float *sums,
+                                   struct gguf_error *err)
+{
+    const uint64_t n = e->n_cols * e->n_mats;
+    float *counts = sums + n;
+    bool some = false;
+    for (uint64_t i = 0; i < n; i++)
+        sums[i] = (float)gg_collect_value(&e->total, i);
+    for (uint64_t m = 0; m < e->n_mats; m++) {
+        counts[m] = (float)e->count[m];
+        some |= e->count[m] > 0;
+    }
+    return some ? gguf_imatrix_add(im, e->name, e->n_cols, e->n_mats, sums,
+                                   counts, err)
+                : GGUF_OK;
+}
+
+static enum gguf_status give(const struct gguf_collect *c,
+                             struct gguf_imatrix *im, struct gguf_error *err)
+{
+    enum gguf_status st = GGUF_OK;
+    for (size_t k = 0; k < c->n_entries && st == GGUF_OK; k++) {
+        const struct gg_collect_entry *e = c->entries[k];
+        size_t size = 0;
+        if (gg_ckd_array(&size, e->n_mats, (size_t)(4 * e->n_cols + 4)))
+            return gg_error_set_nomem(err, SIZE_MAX);
+        float *values = gg_mem_alloc(c->allocator, size);
+        st = values ? give_entry(e, im, values, err)
+                    : gg_error_set_nomem(err, size);
+        gg_mem_free(c->allocator, values);
+    }
+    for (size_t i = 0; i < c->n_datasets && st == GGUF_OK; i++)
+        st = gguf_imatrix_add_chunks(im, c->datasets[i], 0, 0, err);
+    return st == GGUF_OK
+               ? gguf_imatrix_add_chunks(im, NULL, count(c, GGUF_COLLECT_DONE),
+                                         c->n_ctx, err)
+               : st;
+}
+
+enum gguf_status gguf_collect_result(const struct gguf_collect *c,
+                                     struct gguf_imatrix **out,
+                                     struct gguf_error *err)
+{
+    struct gguf_imatrix *im;
+    *out = NULL;
+    if (!count(c, GGUF_COLLECT_DONE))
+        return count(c, GGUF_COLLECT_SKIPPED)
+                   ? gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
+                                  "every chunk has inputs that are NaN or "
+                                  "infinite")
+                   : gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                                  "nothing was collected");
+    GG_TRY(gguf_imatrix_create(&im, c->allocator, err));
+    enum gguf_status st = give(c, im, err);
+    if (st == GGUF_OK)
+        *out = im;
+    else
+        gguf_imatrix_destroy(im);
+    return st;
+}
+
+/* ---- parts together ---- */
+
+static enum gguf_status check_parts(const struct gguf_collect *c,
+                                    const struct gguf_collect *other,
+                                    struct gguf_error *err)
+{
+    if (!c->n_chunks || !other->n_chunks)
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "a part that nothing was collected for");
+    if (c->n_ctx != other->n_ctx || c->output != other->output)
+        return gg_error_set(
+            err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+            "importance data of another setting: chunks of %" PRIu32
+            " tokens%s, not of %" PRIu32 "%s",
+            other->n_ctx, other->output ? " with the output matrix" : "",
+            c->n_ctx, c->output ? " with the output matrix" : "");
+    if (strcmp(c->filter, other->filter) != 0)
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "importance data of another setting: of other "
+                            "matrices");
+    GG_TRY(check_same(c, other->model, other->text, other->cache,
+                      other->n_tokens, err));
+    for (size_t k = 0; k < c->n_chunks; k++)
+        if (c->state[k] && other->state[k])
+            return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                                "chunk %zu is in both parts", k);
+    for (size_t k = 0; k < other->n_entries; k++) {
+        const struct gg_collect_entry *b = other->entries[k];
+        const struct gg_collect_entry *a =
+            gg_collect_find(c, gg_str_z(b->name));
+        if (a && (a->n_cols != b->n_cols || a->n_mats != b->n_mats))
+            return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                                "'%s' has another shape in the other part",
+                                a->name);
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status merge_entry(struct gguf_collect *c,
+                                    const struct gg_collect_entry *b,
+                                    struct gguf_error *err)
+{
+    struct gg_collect_entry *a = gg_collect_find(c, gg_str_z(b->name));
+    if (!a)
+        GG_TRY(gg_collect_add_entry(c, gg_str_z(b->name), b->n_cols, b->n_mats,
+                                    &a, err));
+    for (uint64_t i = 0; i < a->n_cols * a->n_mats; i++)
+        gg_collect_put_total(&a->total, i, b->total.high[i], b->total.low[i],
+                             b->total.place[i]);
+    for (uint64_t m = 0; m < a->n_mats; m++)
+        a->count[m] += b->count[m];
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_collect_merge(struct gguf_collect *c,
+                                    const struct gguf_collect *other,
+                                    struct gguf_error *err)
+{
+    GG_TRY(check_parts(c, other, err));
+    for (size_t k = 0; k < other->n_entries; k++)
+        GG_TRY(merge_entry(c, other->entries[k], err));
+    for (size_t i = 0; i < other->n_datasets; i++)
+        GG_TRY(gg_collect_add_dataset(c, gg_str_z(other->datasets[i]), err));
+    for (size_t k = 0; k < c->n_chunks; k++)
+        c->state[k] |= other->state[k];
+    return GGUF_OK;
+}

@@ -1,0 +1,101 @@
+/* collect.h - importance data while they are collected
+ *
+ * A matrix has an entry. Within a chunk squares are added in double; a whole
+ * chunk is then added to the totals, or forgotten.
+ */
+#ifndef GG_EVAL_COLLECT_H
+#define GG_EVAL_COLLECT_H
+
+#include "base/index.h"
+#include "base/mem.h"
+#include "gguf/collect.h"
+
+/* A total is a number of two digits in base 2^32, of which each may be as large
+ * as a uint64_t: (high * 2^32 + low) * 2^(32 * (place - 1)). Numbers are cut
+ * into digits at multiples of 32 bits wherever they are, and digits below these
+ * two are dropped. place is that of the largest number that was added, so that
+ * a digit that is kept was always kept: the order of additions does not matter.
+ * 2^31 chunks fit. */
+struct gg_collect_total {
+    uint64_t *high, *low;
+    int8_t *place;
+};
+enum { GG_COLLECT_NO_PLACE = -128 }; /* nothing above 0 was added */
+
+struct gg_collect_entry {
+    const char *name;
+    uint64_t n_cols, n_mats;
+    double *chunk;         /* [n_mats][n_cols]: sums of the chunk */
+    uint64_t *chunk_count; /* [n_mats] */
+    struct gg_collect_total total;
+    uint64_t *count; /* [n_mats] */
+};
+
+struct gguf_collect {
+    const struct gguf_allocator *allocator;
+    struct gg_mem_arena arena;
+    uint32_t n_ctx;
+    bool output;
+    const char *filter; /* "+TEXT\n" and "-TEXT\n", one after another */
+
+    /* of what; "": not known yet */
+    char model[33], text[33], cache[32];
+    uint64_t n_tokens;
+
+    struct gg_collect_entry **entries;
+    size_t n_entries, cap_entries;
+    struct gg_index index;
+    uint8_t *state; /* enum gguf_collect_state of each chunk */
+    size_t n_chunks;
+    const char **datasets;
+    size_t n_datasets, cap_datasets;
+};
+
+/* ---- collect_sum.c ---- */
+
+/* Entry of this name, or NULL. */
+struct gg_collect_entry *gg_collect_find(const struct gguf_collect *c,
+                                         struct gguf_str name);
+/* A new one, with zeros. GGUF_E_NOMEM, GGUF_E_OVERFLOW. */
+enum gguf_status gg_collect_add_entry(struct gguf_collect *c,
+                                      struct gguf_str name, uint64_t n_cols,
+                                      uint64_t n_mats,
+                                      struct gg_collect_entry **out,
+                                      struct gguf_error *err);
+/* Are matrices of this name collected? */
+bool gg_collect_wants(const struct gguf_collect *c, const char *name);
+enum gguf_status gg_collect_add_dataset(struct gguf_collect *c,
+                                        struct gguf_str name,
+                                        struct gguf_error *err);
+
+/* Add v >= 0, finite, to total i; its value. */
+void gg_collect_put(struct gg_collect_total *t, uint64_t i, double v);
+void gg_collect_put_total(struct gg_collect_total *t, uint64_t i,
+                          uint64_t high, uint64_t low, int place);
+double gg_collect_value(const struct gg_collect_total *t, uint64_t i);
+
+/* Forget the chunk's sums; add them to the totals, or, where one is not
+ * finite, forget them all and return that entry's name. */
+void gg_collect_begin_chunk(struct gguf_collect *c);
+const char *gg_collect_end_chunk(struct gguf_collect *c);
+
+/* ---- collect_node.c ---- */
+
+/* What looks at a session's graphs. */
+struct gg_collect_watch;
+/* GGUF_E_NOMEM. */
+enum gguf_status gg_collect_watch(struct gg_collect_watch **out,
+                                  struct gguf_collect *c,
+                                  struct gguf_session *s,
+                                  struct gguf_pool *pool,
+                                  struct gguf_error *err);
+/* The graphs of s are its own again. *err: why the watch stopped a computation,
+ * if it did. */
+enum gguf_status gg_collect_unwatch(struct gg_collect_watch *w,
+                                    struct gguf_error *err);
+/* n rows of states that the output matrix would take. */
+enum gguf_status gg_collect_states(struct gg_collect_watch *w,
+                                   const float *states, size_t n,
+                                   struct gguf_error *err);
+
+#endif

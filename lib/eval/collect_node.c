@@ -1,0 +1,325 @@
+/* collect_node.c - the inputs of matrices, as a session's graphs compute them
+ *
+ * A scheduler's callback asks for each product of a weight. When it has been
+ * computed its input is still there: that is read. One sequence is computed at
+ * a time, so that the columns of an input are the tokens of one chunk.
+ */
+#include "config.h"
+#include "eval/collect.h"
+
+#include "base/str.h"
+#include "gguf/op.h"
+#include "run/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct weight {
+    const struct gguf_tensor *t;
+    struct gg_collect_entry *entry; /* NULL: not seen yet */
+    bool unwanted;
+};
+
+struct gg_collect_watch {
+    struct gguf_collect *c;
+    struct gguf_session *s;
+    struct gguf_pool *pool;
+    gguf_session_graph_fn *on_graph; /* the session's own */
+    void *user;
+    struct weight *weight; /* by address */
+    size_t n_weights;
+    uint8_t *copy[2]; /* of tensors that do not lie in host memory */
+    size_t copy_size[2];
+    struct gguf_error err; /* of the callback */
+};
+
+/* ---- weights ---- */
+
+static int by_address(const void *a, const void *b)
+{
+    const struct weight *x = a, *y = b;
+    const uintptr_t p = (uintptr_t)x->t, q = (uintptr_t)y->t;
+    return (p > q) - (p < q);
+}
+
+static void list(struct gg_collect_watch *w, const struct gg_weights *of)
+{
+    for (unsigned i = 0; i < GG_N_WEIGHTS; i++)
+        if (of->w[i])
+            w->weight[w->n_weights++].t = of->w[i];
+}
+
+static enum gguf_status list_weights(struct gg_collect_watch *w,
+                                     struct gguf_error *err)
+{
+    const struct gguf_model *m = w->s->model;
+    const uint64_t most = ((uint64_t)m->hp.n_deep + 1) * GG_N_WEIGHTS;
+    w->weight = gg_mem_alloc_zero(w->c->allocator, most, sizeof *w->weight);
+    if (!w->weight)
+        return gg_error_set_nomem(err, (size_t)most * sizeof *w->weight);
+    list(w, &m->top);
+    for (uint32_t il = 0; il < m->hp.n_deep; il++)
+        list(w, &m->layer[il]);
+    qsort(w->weight, w->n_weights, sizeof *w->weight, by_address);
+    return GGUF_OK;
+}
+
+static const struct gguf_tensor *root_of(const struct gguf_tensor *t)
+{
+    return t->view_src ? t->view_src : t;
+}
+
+/* The weight that t, the matrix of a product, is or is a part of; NULL: none,
+ * or a part of its columns. */
+static struct weight *weight_of(const struct gg_collect_watch *w,
+                                const struct gguf_tensor *t)
+{
+    const struct weight key = { .t = root_of(t) };
+    if (t->ne[0] != key.t->ne[0])
+        return NULL;
+    return bsearch(&key, w->weight, w->n_weights, sizeof key, by_address);
+}
+
+static enum gguf_status entry_of(struct gg_collect_watch *w, struct weight *of,
+                                 struct gguf_error *err)
+{
+    const struct gguf_tensor *t = of->t;
+    const uint64_t n_cols = (uint64_t)t->ne[0];
+    const uint64_t n_mats = (uint64_t)(t->ne[2] * t->ne[3]);
+    if (of->entry || of->unwanted)
+        return GGUF_OK;
+    of->unwanted = !gg_collect_wants(w->c, t->name);
+    if (of->unwanted)
+        return GGUF_OK;
+    of->entry = gg_collect_find(w->c, gg_str_z(t->name));
+    if (!of->entry)
+        return gg_collect_add_entry(w->c, gg_str_z(t->name), n_cols, n_mats,
+                                    &of->entry, err);
+    if (of->entry->n_cols == n_cols && of->entry->n_mats == n_mats)
+        return GGUF_OK;
+    return gg_error_set(
+        err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+        "'%s': %" PRIu64 " columns of %" PRIu64 " matrices, %" PRIu64
+        " of %" PRIu64 " were collected before",
+        of->entry->name, n_cols, n_mats, of->entry->n_cols, of->entry->n_mats);
+}
+
+/* ---- sums ---- */
+
+/* Rows of an input, and the matrix that each meets. */
+struct rows {
+    struct gg_collect_entry *e;
+    const struct gguf_tensor *x;
+    const uint8_t *data; /* of x */
+    int64_t n_real;      /* tokens; the others are repetitions */
+    /* products: matrices first + i2 / (x2 / m2) + m2 * (i3 / (x3 / m3)) */
+    int64_t first, m2, m3;
+    bool by_matrix; /* tokens are the second dimension; else the third, if
+                     * there is one */
+    /* or chosen ones */
+    const struct gguf_tensor *ids;
+    const uint8_t *id_data;
+};
+
+static void add_row(double *sum, const float *x, uint64_t begin, uint64_t end)
+{
+    for (uint64_t j = begin; j < end; j++)
+        sum[j] += (double)x[j] * (double)x[j];
+}
+
+static void add_products(const struct rows *r, uint64_t begin, uint64_t end)
+{
+    const struct gguf_tensor *x = r->x;
+    const bool second = r->by_matrix || x->ne[2] * x->ne[3] == 1;
+    for (int64_t i3 = 0; i3 < x->ne[3]; i3++)
+        for (int64_t i2 = 0; i2 < x->ne[2]; i2++) {
+            const int64_t mat = r->first + i2 / (x->ne[2] / r->m2) +
+                                r->m2 * (i3 / (x->ne[3] / r->m3));
+            double *sum = r->e->chunk + (uint64_t)mat * r->e->n_cols;
+            for (int64_t i1 = 0; i1 < x->ne[1]; i1++) {
+                if ((second ? i1 : i2) >= r->n_real)
+                    continue;
+                add_row(sum,
+                        (const float *)(const void *)(r->data + i1 * x->nb[1] +
+                                                      i2 * x->nb[2] +
+                                                      i3 * x->nb[3]),
+                        begin, end);
+                if (begin == 0)
+                    r->e->chunk_count[mat]++;
+            }
+        }
+}
+
+static void add_chosen(const struct rows *r, uint64_t begin, uint64_t end)
+{
+    const struct gguf_tensor *x = r->x, *ids = r->ids;
+    for (int64_t t = 0; t < ids->ne[1] && t < r->n_real; t++)
+        for (int64_t u = 0; u < ids->ne[0]; u++) {
+            int32_t mat;
+            memcpy(&mat, r->id_data + u * ids->nb[0] + t * ids->nb[1],
+                   sizeof mat);
+            add_row(r->e->chunk + (uint64_t)mat * r->e->n_cols,
+                    (const float *)(const void *)(r->data +
+                                                  u % x->ne[1] * x->nb[1] +
+                                                  t * x->nb[2]),
+                    begin, end);
+            if (begin == 0)
+                r->e->chunk_count[mat]++;
+        }
+}
+
+/* Each thread has columns of its own: the order of a column's sum is that of
+ * the tokens. The first one counts. */
+static void add(void *user, unsigned ith, unsigned nth)
+{
+    const struct rows *r = user;
+    const uint64_t n = r->e->n_cols;
+    const uint64_t begin = n * ith / nth, end = n * (ith + 1) / nth;
+    if (begin == end)
+        return;
+    if (r->ids)
+        add_chosen(r, begin, end);
+    else
+        add_products(r, begin, end);
+}
+
+/* ---- where they are ---- */
+
+/* t's bytes on the host: where they are, or copied to place i. */
+static enum gguf_status host(struct gg_collect_watch *w,
+                             const struct gguf_tensor *t, unsigned i,
+                             const uint8_t **out, struct gguf_error *err)
+{
+    const uint64_t size = gguf_tensor_size(t);
+    *out = t->data;
+    if (!t->buffer || gguf_buft_is_host(gguf_buffer_buft(t->buffer)))
+        return GGUF_OK;
+    if (w->copy_size[i] < size) {
+        gg_mem_free(w->c->allocator, w->copy[i]);
+        w->copy_size[i] = 0;
+        w->copy[i] = gg_mem_alloc(w->c->allocator, (size_t)size);
+        if (!w->copy[i])
+            return gg_error_set_nomem(err, (size_t)size);
+        w->copy_size[i] = (size_t)size;
+    }
+    *out = w->copy[i];
+    return gguf_tensor_get(t, w->copy[i], 0, size, err);
+}
+
+static enum gguf_status take(struct gg_collect_watch *w,
+                             const struct gguf_tensor *node,
+                             struct gguf_error *err)
+{
+    const struct gguf_tensor *m = node->src[0], *root = root_of(m);
+    struct weight *of = weight_of(w, m);
+    const bool parts = root->ne[2] * root->ne[3] > 1; /* m has some of them */
+    struct rows r = {
+        .x = node->src[1],
+        .n_real = w->s->ubatch.shape.n_real,
+        .first = parts ? (int64_t)(m->view_off / (uint64_t)root->nb[2]) : 0,
+        .m2 = parts ? m->ne[2] : 1,
+        .m3 = parts ? m->ne[3] : 1,
+        .by_matrix = m->ne[2] > 1,
+    };
+    GG_TRY(entry_of(w, of, err));
+    r.e = of->entry;
+    if (!r.e || (uint64_t)(r.first + r.m2 * r.m3) > r.e->n_mats)
+        return GGUF_OK; /* or cut in another way than into matrices */
+    GG_TRY(host(w, r.x, 0, &r.data, err));
+    if (node->op == GGUF_OP_MATMUL_ID) {
+        r.ids = node->src[2];
+        GG_TRY(host(w, r.ids, 1, &r.id_data, err));
+    }
+    gguf_pool_run(w->pool, add, &r);
+    return GGUF_OK;
+}
+
+static int on_node(void *user, struct gguf_tensor *t, bool done)
+{
+    struct gg_collect_watch *w = user;
+    if (t->op != GGUF_OP_MATMUL && t->op != GGUF_OP_MATMUL_ID)
+        return 0;
+    if (done)
+        return take(w, t, &w->err) == GGUF_OK;
+    const struct weight *of = weight_of(w, t->src[0]);
+    return of && !of->unwanted;
+}
+
+static int on_graph(void *user, struct gguf_graph *graph,
+                    struct gguf_sched *sched)
+{
+    struct gg_collect_watch *w = user;
+    if (w->on_graph && w->on_graph(w->user, graph, sched))
+        return 1;
+    return gguf_sched_set_eval(sched, on_node, w, &w->err) != GGUF_OK;
+}
+
+/* ---- the whole ---- */
+
+enum gguf_status gg_collect_watch(struct gg_collect_watch **out,
+                                  struct gguf_collect *c,
+                                  struct gguf_session *s,
+                                  struct gguf_pool *pool,
+                                  struct gguf_error *err)
+{
+    struct gg_collect_watch *w = gg_mem_alloc_zero(c->allocator, 1, sizeof *w);
+    *out = w;
+    if (!w)
+        return gg_error_set_nomem(err, sizeof *w);
+    w->c = c;
+    w->s = s;
+    w->pool = pool;
+    w->on_graph = s->on_graph;
+    w->user = s->user;
+    gguf_error_clear(&w->err);
+    s->on_graph = on_graph;
+    s->user = w;
+    return list_weights(w, err);
+}
+
+enum gguf_status gg_collect_unwatch(struct gg_collect_watch *w,
+                                    struct gguf_error *err)
+{
+    if (!w)
+        return GGUF_OK;
+    const struct gguf_error why = w->err;
+    w->s->on_graph = w->on_graph;
+    w->s->user = w->user;
+    enum gguf_status st = gguf_sched_set_eval(w->s->sched, NULL, NULL, err);
+    if (why.status != GGUF_OK) {
+        st = why.status;
+        if (err)
+            *err = why;
+    }
+    gg_mem_free(w->c->allocator, w->weight);
+    gg_mem_free(w->c->allocator, w->copy[0]);
+    gg_mem_free(w->c->allocator, w->copy[1]);
+    gg_mem_free(w->c->allocator, w);
+    return st;
+}
+
+enum gguf_status gg_collect_states(struct gg_collect_watch *w,
+                                   const float *states, size_t n,
+                                   struct gguf_error *err)
+{
+    const struct gguf_tensor *m = w->s->model->top.w[GG_W_OUTPUT];
+    const int64_t n_embd = w->s->model->hp.n_embd;
+    struct weight *of = m && m->ne[0] == n_embd ? weight_of(w, m) : NULL;
+    if (!of)
+        return GGUF_OK;
+    struct gguf_tensor x = {
+        .ne = { n_embd, (int64_t)n, 1, 1 },
+        .nb = { 4, 4 * n_embd, 4 * n_embd * (int64_t)n,
+                4 * n_embd * (int64_t)n },
+    };
+    struct rows r = { .x = &x,
+                      .data = (const uint8_t *)states,
+                      .n_real = (int64_t)n,
+                      .m2 = 1,
+                      .m3 = 1 };
+    GG_TRY(entry_of(w, of, err));
+    r.e = of->entry;
+    if (r.e)
+        gguf_pool_run(w->pool, add, &r);
+    return GGUF_OK;
+}

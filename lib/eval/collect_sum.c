@@ -1,0 +1,200 @@
+/* collect_sum.c - entries of importance data, and their sums */
+#include "config.h"
+#include "eval/collect.h"
+
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { DIGIT = 32 }; /* bits */
+
+/* ---- entries ---- */
+
+struct gg_collect_entry *gg_collect_find(const struct gguf_collect *c,
+                                         struct gguf_str name)
+{
+    const uint32_t i = gg_index_find(&c->index, name);
+    return i == GG_INDEX_NONE ? NULL : c->entries[i];
+}
+
+static void *array(struct gguf_collect *c, uint64_t n, size_t size)
+{
+    size_t bytes;
+    if (gg_ckd_array(&bytes, n, size))
+        return NULL;
+    void *p = gg_mem_arena_alloc(&c->arena, bytes);
+    return p ? memset(p, 0, bytes) : NULL;
+}
+
+enum gguf_status gg_collect_add_entry(struct gguf_collect *c,
+                                      struct gguf_str name, uint64_t n_cols,
+                                      uint64_t n_mats,
+                                      struct gg_collect_entry **out,
+                                      struct gguf_error *err)
+{
+    uint64_t n;
+    uint32_t other;
+    *out = NULL;
+    if (!n_cols || !n_mats || gg_ckd_mul(&n, n_cols, n_mats))
+        return gg_error_set(err, GGUF_E_OVERFLOW, GGUF_NO_OFFSET,
+                            "%" PRIu64 " columns of %" PRIu64 " matrices",
+                            n_cols, n_mats);
+    if (c->n_entries == c->cap_entries) {
+        void *grown = gg_mem_grow(c->allocator, c->entries, &c->cap_entries,
+                                  sizeof *c->entries, 64, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        c->entries = grown;
+    }
+    struct gg_collect_entry *e = array(c, 1, sizeof *e);
+    if (!e)
+        return gg_error_set_nomem(err, sizeof *e);
+    *e = (struct gg_collect_entry){
+        .name = gg_mem_arena_strndup(&c->arena, name.data, name.size),
+        .n_cols = n_cols,
+        .n_mats = n_mats,
+        .chunk = array(c, n, sizeof *e->chunk),
+        .chunk_count = array(c, n_mats, sizeof *e->chunk_count),
+        .total = { array(c, n, sizeof *e->total.high),
+                   array(c, n, sizeof *e->total.low), array(c, n, 1) },
+        .count = array(c, n_mats, sizeof *e->count),
+    };
+    if (!e->name || !e->chunk || !e->chunk_count || !e->total.high ||
+        !e->total.low || !e->total.place || !e->count)
+        return gg_error_set_nomem(err, (size_t)n);
+    memset(e->total.place, GG_COLLECT_NO_PLACE, (size_t)n);
+    c->entries[c->n_entries] = e;
+    GG_TRY(gg_index_add(&c->index, (uint32_t)c->n_entries, &other, err));
+    if (other != GG_INDEX_NONE)
+        return gg_error_set(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
+                            "'%s' is there twice", e->name);
+    c->n_entries++;
+    *out = e;
+    return GGUF_OK;
+}
+
+/* Is one of the texts that begin with that sign in name? *any: there is one. */
+static bool in_filter(const char *filter, char sign, const char *name,
+                      bool *any)
+{
+    *any = false;
+    for (const char *p = filter, *end; *p; p = end + 1) {
+        end = strchr(p, '\n');
+        if (*p != sign)
+            continue;
+        const size_t n = (size_t)(end - p - 1);
+        *any = true;
+        for (const char *at = name; strlen(at) >= n; at++)
+            if (!memcmp(at, p + 1, n))
+                return true;
+    }
+    return false;
+}
+
+bool gg_collect_wants(const struct gguf_collect *c, const char *name)
+{
+    bool any;
+    if (in_filter(c->filter, '-', name, &any))
+        return false;
+    return in_filter(c->filter, '+', name, &any) || !any;
+}
+
+enum gguf_status gg_collect_add_dataset(struct gguf_collect *c,
+                                        struct gguf_str name,
+                                        struct gguf_error *err)
+{
+    for (size_t i = 0; i < c->n_datasets; i++)
+        if (gg_str_eqz(name, c->datasets[i]))
+            return GGUF_OK;
+    if (c->n_datasets == c->cap_datasets) {
+        void *grown = gg_mem_grow(c->allocator, c->datasets, &c->cap_datasets,
+                                  sizeof *c->datasets, 4, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        c->datasets = grown;
+    }
+    const char *copy = gg_mem_arena_strndup(&c->arena, name.data, name.size);
+    if (!copy)
+        return gg_error_set_nomem(err, name.size + 1);
+    c->datasets[c->n_datasets++] = copy;
+    return GGUF_OK;
+}
+
+/* ---- totals ---- */
+
+void gg_collect_put_total(struct gg_collect_total *t, uint64_t i,
+                          uint64_t high, uint64_t low, int place)
+{
+    if (place == GG_COLLECT_NO_PLACE)
+        return;
+    if (place > t->place[i]) {
+        t->low[i] = place == t->place[i] + 1 ? t->high[i] : 0;
+        t->high[i] = 0;
+        t->place[i] = (int8_t)place;
+    }
+    if (place == t->place[i]) {
+        t->high[i] += high;
+        t->low[i] += low;
+    } else if (place == t->place[i] - 1) {
+        t->low[i] += high;
+    }
+}
+
+void gg_collect_put(struct gg_collect_total *t, uint64_t i, double v)
+{
+    int exp;
+    if (!(v > 0))
+        return;
+    (void)frexp(v, &exp); /* v < 2^exp */
+    /* rounded down: 1100 is more than any exponent of a double */
+    const int place = (exp - 1 + 1100 * DIGIT) / DIGIT - 1100;
+    v = ldexp(v, -DIGIT * place);
+    const double high = floor(v);
+    gg_collect_put_total(t, i, (uint64_t)high,
+                         (uint64_t)ldexp(v - high, DIGIT), place);
+}
+
+double gg_collect_value(const struct gg_collect_total *t, uint64_t i)
+{
+    const int place = t->place[i];
+    if (place == GG_COLLECT_NO_PLACE)
+        return 0;
+    return ldexp((double)t->high[i], DIGIT * place) +
+           ldexp((double)t->low[i], DIGIT * (place - 1));
+}
+
+/* ---- a chunk ---- */
+
+void gg_collect_begin_chunk(struct gguf_collect *c)
+{
+    for (size_t k = 0; k < c->n_entries; k++) {
+        struct gg_collect_entry *e = c->entries[k];
+        const size_t n = (size_t)(e->n_cols * e->n_mats);
+        memset(e->chunk, 0, n * sizeof *e->chunk);
+        memset(e->chunk_count, 0, (size_t)e->n_mats * sizeof *e->chunk_count);
+    }
+}
+
+static bool is_finite(const struct gg_collect_entry *e)
+{
+    for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
+        if (!isfinite(e->chunk[i]))
+            return false;
+    return true;
+}
+
+const char *gg_collect_end_chunk(struct gguf_collect *c)
+{
+    for (size_t k = 0; k < c->n_entries; k++)
+        if (!is_finite(c->entries[k]))
+            return c->entries[k]->name;
+    for (size_t k = 0; k < c->n_entries; k++) {
+        struct gg_collect_entry *e = c->entries[k];
+        for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
+            gg_collect_put(&e->total, i, e->chunk[i]);
+        for (uint64_t m = 0; m < e->n_mats; m++)
+            e->count[m] += e->chunk_count[m];
+    }
+    return NULL;
+}

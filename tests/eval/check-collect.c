@@ -1,0 +1,571 @@
+/* check-collect.c - importance data: sums against a forward pass in double, and
+ * the same digits however they are collected
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "eval/collect.h"
+#include "gguf/collect.h"
+#include "run/session.h"
+#include "tests/failalloc.h"
+#include "tests/model/gen.h"
+#include "tests/model/ref.h"
+#include "tests/model/run.h"
+#include "tests/model/skeleton.h"
+#include "tests/scratch.h"
+#include "tests/tap.h"
+
+#include <float.h>
+#include <math.h>
+#include <unistd.h>
+
+enum { CTX = 24, CHUNKS = 7, V = 300, N = CHUNKS * CTX + 5 };
+
+static const struct gen_spec spec = { .arch = "llama",
+                                      .n_vocab = V,
+                                      .n_ctx = 64,
+                                      .n_embd = 32,
+                                      .n_layer = 2,
+                                      .n_ff = 64,
+                                      .n_head = 4,
+                                      .n_head_kv = 2,
+                                      .eps = 1e-5f,
+                                      .freq_base = 10000 };
+
+static struct gen g;
+static void *file;
+static size_t file_size;
+static gguf_token text[N];
+static char dir[] = "/tmp/check-collect-XXXXXX";
+
+/* ---- a collection ---- */
+
+struct how {
+    unsigned n_threads;
+    uint32_t n_ubatch;
+    size_t first, max;
+    const struct gguf_allocator *a;
+};
+
+static bool open_session(struct run *r, const struct how *h)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    p.n_ctx = CTX;
+    p.n_ubatch = h->n_ubatch;
+    bool good = run_open(r, file, file_size, h->n_threads, &p);
+    if (!good)
+        printf("# %s\n", r->err.message);
+    return good;
+}
+
+static struct gguf_collect *make(const struct gguf_allocator *a)
+{
+    struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
+    struct gguf_collect *c;
+    p.allocator = a;
+    p.n_ctx = CTX;
+    p.output = true;
+    return gguf_collect_create(&c, &p, NULL) == GGUF_OK ? c : NULL;
+}
+
+static enum gguf_status add(struct gguf_collect *c, const struct how *h,
+                            struct gguf_error *err)
+{
+    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct run r;
+    enum gguf_status st = GGUF_E_IO;
+    cr.dataset = "a text";
+    cr.first_chunk = h->first;
+    cr.max_chunks = h->max;
+    if (open_session(&r, h)) {
+        cr.pool = r.pool;
+        st = gguf_collect_run(c, r.session, text, N, &cr, err);
+    }
+    run_close(&r);
+    return st;
+}
+
+static struct gguf_collect *collect(const struct how *h)
+{
+    struct gguf_error err;
+    struct gguf_collect *c = make(h->a);
+    if (c && add(c, h, &err) != GGUF_OK) {
+        printf("# %s\n", err.message);
+        gguf_collect_destroy(c);
+        c = NULL;
+    }
+    return c;
+}
+
+/* The same digits and counts of the same matrices? */
+static bool same(const struct gguf_collect *a, const struct gguf_collect *b)
+{
+    if (!a || !b || a->n_entries != b->n_entries || !a->n_entries)
+        return false;
+    for (size_t k = 0; k < a->n_entries; k++) {
+        const struct gg_collect_entry *x = a->entries[k];
+        const struct gg_collect_entry *y =
+            gg_collect_find(b, (struct gguf_str){ x->name, strlen(x->name) });
+        const size_t n = (size_t)(x->n_cols * x->n_mats);
+        if (!y || x->n_cols != y->n_cols || x->n_mats != y->n_mats ||
+            memcmp(x->total.high, y->total.high, 8 * n) != 0 ||
+            memcmp(x->total.low, y->total.low, 8 * n) != 0 ||
+            memcmp(x->total.place, y->total.place, n) != 0 ||
+            memcmp(x->count, y->count, 8 * (size_t)x->n_mats) != 0) {
+            printf("# '%s' differs: counts %d and %d, digits %d %d %d\n",
+                   x->name, (int)x->count[0], y ? (int)y->count[0] : -1,
+                   y ? memcmp(x->total.high, y->total.high, 8 * n) : 0,
+                   y ? memcmp(x->total.low, y->total.low, 8 * n) : 0,
+                   y ? memcmp(x->total.place, y->total.place, n) : 0);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- totals ---- */
+
+/* Numbers in any order, and in any parts: the same digits, close to their sum
+ * in long double. */
+static void check_totals(void)
+{
+    enum { N_NUMBERS = 1000, N_TOTALS = 4 };
+    static double x[N_NUMBERS];
+    static const struct {
+        double factor, spread;
+        const char *what;
+    } cases[] = {
+        { 1, 0, "near 1" },
+        { 1e-300, 0, "near the smallest" },
+        { 1e300, 0, "near the largest" },
+        { 1, 40, "of 24 powers of ten" },
+    };
+    for (size_t k = 0; k < GG_LEN(cases); k++) {
+        uint64_t high[N_TOTALS] = { 0 }, low[N_TOTALS] = { 0 };
+        int8_t place[N_TOTALS];
+        struct gg_collect_total t = { high, low, place };
+        long double sum = 0;
+        double most = 0;
+        memset(place, GG_COLLECT_NO_PLACE, sizeof place);
+        for (int i = 0; i < N_NUMBERS; i++) {
+            x[i] = cases[k].factor * fabs((double)rnd_f32()) *
+                   exp(cases[k].spread * (double)rnd_f32());
+            sum += (long double)x[i];
+            most = fmax(most, x[i]);
+        }
+        for (int i = 0; i < N_NUMBERS; i++) {
+            gg_collect_put(&t, 0, x[i]);
+            gg_collect_put(&t, 1, x[N_NUMBERS - 1 - i]);
+            gg_collect_put(&t, 2 + (uint64_t)(i % 3 == 1), x[i]);
+        }
+        gg_collect_put_total(&t, 3, high[2], low[2], place[2]);
+        const double v = gg_collect_value(&t, 0);
+        const double bound = N_NUMBERS * 0x1p-32 * most + 0x1p-52 * v;
+        ok(high[0] == high[1] && low[0] == low[1] && place[0] == place[1] &&
+               high[0] == high[3] && low[0] == low[3] && place[0] == place[3],
+           "numbers %s: one sum in three orders", cases[k].what);
+        ok(v > 0 && fabsl(sum - (long double)v) <= (long double)bound &&
+               (long double)v <= sum * (1 + 0x1p-40L),
+           "and it is theirs, %g", v);
+    }
+    uint64_t high = 0, low = 0;
+    int8_t place = GG_COLLECT_NO_PLACE;
+    struct gg_collect_total t = { &high, &low, &place };
+    gg_collect_put(&t, 0, 0);
+    ok(gg_collect_value(&t, 0) == 0 && place == GG_COLLECT_NO_PLACE,
+       "zeros make 0");
+    gg_collect_put(&t, 0, 3);
+    gg_collect_put(&t, 0, 5.5);
+    ok(gg_collect_value(&t, 0) == 8.5, "3 and 5.5 make 8.5");
+    gg_collect_put(&t, 0, 0x1p-1074);
+    gg_collect_put(&t, 0, DBL_MAX);
+    ok(gg_collect_value(&t, 0) == DBL_MAX, "the smallest and the largest");
+}
+
+/* ---- against double precision ---- */
+
+struct wanted {
+    const struct gguf_collect *c;
+    double sum[64][64]; /* of entry, column */
+    uint64_t n[64];
+    int n_unknown;
+};
+
+static void on_seen(void *user, const char *name, int token, const double *x,
+                    int n)
+{
+    struct wanted *w = user;
+    size_t k = 0;
+    (void)token;
+    while (k < w->c->n_entries && strcmp(w->c->entries[k]->name, name) != 0)
+        k++;
+    if (k == w->c->n_entries || w->c->entries[k]->n_cols != (uint64_t)n) {
+        w->n_unknown++;
+        return;
+    }
+    for (int j = 0; j < n; j++)
+        w->sum[k][j] += x[j] * x[j];
+    w->n[k]++;
+}
+
+static void check_reference(void)
+{
+    static struct wanted w;
+    const struct how h = { .n_threads = 2 };
+    struct gguf_collect *c = collect(&h);
+    double *logits = ref_doubles(CTX * V), worst = 0;
+    size_t n_counts = 0;
+    w.c = c;
+    for (int k = 0; c && k < CHUNKS; k++)
+        ref_logits_seen(&g, &spec, text + k * CTX, CTX, logits, on_seen, &w);
+    for (size_t k = 0; c && k < c->n_entries; k++) {
+        const struct gg_collect_entry *e = c->entries[k];
+        n_counts += e->count[0] == CHUNKS * CTX && w.n[k] == CHUNKS * CTX;
+        for (uint64_t j = 0; j < e->n_cols; j++)
+            worst = fmax(
+                worst, fabs(gg_collect_value(&e->total, j) / w.sum[k][j] - 1));
+    }
+    ok(c && c->n_entries == 15 && n_counts == 15 && !w.n_unknown,
+       "the matrices of two layers and the output: %d rows each",
+       CHUNKS * CTX);
+    ok(c && worst < 1e-6,
+       "every sum within 1e-6 of one in double precision: %.2g", worst);
+    free(logits);
+    gguf_collect_destroy(c);
+}
+
+/* ---- the same digits ---- */
+
+static void check_digits(void)
+{
+    static const struct how ways[] = {
+        { .n_threads = 1 },
+        { .n_threads = 3, .n_ubatch = 11 }, /* 11, 11 and 2 */
+        { .n_threads = 2, .n_ubatch = 5 },
+        { .n_threads = 2, .n_ubatch = 4 * CTX },
+    };
+    const struct how h = { .n_threads = 2 };
+    struct gguf_collect *c = collect(&h);
+    for (size_t k = 0; k < GG_LEN(ways); k++) {
+        struct gguf_collect *other = collect(&ways[k]);
+        ok(same(c, other), "%u threads, %u tokens together", ways[k].n_threads,
+           ways[k].n_ubatch);
+        gguf_collect_destroy(other);
+    }
+    gguf_collect_destroy(c);
+}
+
+static int stop_at_third(void *user, const struct gguf_collect_chunk *chunk)
+{
+    (void)user;
+    return chunk->n_done == 3;
+}
+
+/* Parts, through files, in another order than the text's; and a run that was
+ * stopped and goes on. */
+static void check_parts(void)
+{
+    static const struct how parts[] = {
+        { .n_threads = 1, .first = 5 },
+        { .n_threads = 2, .first = 0, .max = 2, .n_ubatch = 9 },
+        { .n_threads = 2, .first = 2, .max = 3 },
+    };
+    const struct how h = { .n_threads = 2 };
+    struct gguf_collect *c = collect(&h), *all = NULL;
+    struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
+    struct gguf_error err;
+    bool good = true;
+    for (size_t k = 0; k < GG_LEN(parts); k++) {
+        struct gguf_collect *one = collect(&parts[k]), *back = NULL;
+        const char *path = scratch_path(dir, "part");
+        good = good && one && !gguf_collect_save(one, path, 1, &err) &&
+               !gguf_collect_load(&back, path, NULL, &err) && same(one, back);
+        gguf_collect_destroy(one);
+        if (!all) {
+            all = back;
+            continue;
+        }
+        good = good && !gguf_collect_merge(all, back, &err);
+        gguf_collect_destroy(back);
+    }
+    good = good && all && !gguf_collect_info(all, &info, &err);
+    ok(good && same(c, all) && info.n_done == CHUNKS &&
+           info.n_chunks == CHUNKS && info.n_ctx == CTX && info.output,
+       "three parts from files make the digits of one run%s",
+       good ? "" : err.message);
+    ok(c && all && gguf_collect_merge(all, c, &err) == GGUF_E_MISMATCH &&
+           same(c, all),
+       "a chunk that both have is refused: %s", err.message);
+    gguf_collect_destroy(all);
+
+    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect *on = NULL;
+    struct run r;
+    cr.on_chunk = stop_at_third;
+    all = make(NULL);
+    good = open_session(&r, &h) &&
+           gguf_collect_run(all, r.session, text, N, &cr, &err) ==
+               GGUF_E_CANCELLED &&
+           !gguf_collect_save(all, scratch_path(dir, "stopped"), 0, &err) &&
+           !gguf_collect_load(&on, scratch_path(dir, "stopped"), NULL, &err);
+    run_close(&r);
+    good = good && on &&
+           gguf_collect_chunk_state(on, 2) == GGUF_COLLECT_DONE &&
+           gguf_collect_chunk_state(on, 3) == GGUF_COLLECT_MISSING &&
+           !add(on, &h, &err) && !gguf_collect_info(on, &info, &err);
+    ok(good && same(c, on) && info.n_done == CHUNKS,
+       "a run that was stopped after three chunks goes on");
+    gguf_collect_destroy(all);
+    gguf_collect_destroy(on);
+    gguf_collect_destroy(c);
+}
+
+/* ---- the result ---- */
+
+static void check_result(void)
+{
+    const struct how h = { .n_threads = 2 };
+    struct gguf_collect *c = collect(&h), *empty = make(NULL);
+    struct gguf_imatrix *im = NULL, *none = NULL;
+    struct gguf_error err;
+    float sums[64], count = 0;
+    size_t i = 0, n_wrong = 0;
+    bool good = c && !gguf_collect_result(c, &im, &err);
+    for (size_t k = 0; good && k < c->n_entries; k++) {
+        const struct gg_collect_entry *e = c->entries[k];
+        const struct gguf_str name = { e->name, strlen(e->name) };
+        good = gguf_imatrix_find(im, name, &i) &&
+               !gguf_imatrix_sums(im, i, 0, (size_t)e->n_cols, sums, &err) &&
+               !gguf_imatrix_counts(im, i, 0, 1, &count, &err);
+        for (uint64_t j = 0; good && j < e->n_cols; j++)
+            n_wrong += sums[j] != (float)gg_collect_value(&e->total, j);
+        n_wrong += count != CHUNKS * CTX;
+    }
+    ok(good && !n_wrong && gguf_imatrix_n_entries(im) == 15 &&
+           gguf_imatrix_n_chunks(im) == CHUNKS &&
+           gguf_imatrix_chunk_size(im) == CTX &&
+           !strcmp(gguf_imatrix_dataset(im, 0), "a text"),
+       "the result has the sums in single precision");
+    ok(gguf_collect_result(empty, &none, &err) == GGUF_E_NOTFOUND && !none &&
+           gguf_collect_save(empty, scratch_path(dir, "x"), 0, &err) ==
+               GGUF_E_INVALID,
+       "where nothing was collected there is neither result nor part");
+    gguf_imatrix_destroy(im);
+    gguf_collect_destroy(c);
+    gguf_collect_destroy(empty);
+}
+
+static void check_filter(void)
+{
+    static const char *const in[] = { "ffn_", "attn_q" }, *ex[] = { "blk.1" };
+    struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
+    const struct how h = { .n_threads = 2 };
+    struct gguf_collect *c, *plain, *back = NULL;
+    struct gguf_error err;
+    p.n_ctx = CTX;
+    plain = gguf_collect_create(&plain, &p, &err) ? NULL : plain;
+    p.include = in;
+    p.n_include = 2;
+    p.exclude = ex;
+    p.n_exclude = 1;
+    bool good = plain && !gguf_collect_create(&c, &p, &err) &&
+                !add(c, &h, &err) && !add(plain, &h, &err);
+    ok(good && c->n_entries == 4 &&
+           gg_collect_find(c, (struct gguf_str){ "blk.0.attn_q.weight", 19 }),
+       "only matrices that are asked for");
+    ok(good && plain->n_entries == 14, "without the output matrix 14");
+    ok(good && gguf_collect_merge(plain, c, &err) == GGUF_E_MISMATCH, "%s",
+       err.message);
+    good = good && !gguf_collect_save(c, scratch_path(dir, "f"), 0, &err) &&
+           !gguf_collect_load(&back, scratch_path(dir, "f"), NULL, &err);
+    ok(good && !strcmp(back->filter, "+ffn_\n+attn_q\n-blk.1\n"),
+       "a part knows for what it was asked");
+    gguf_collect_destroy(c);
+    gguf_collect_destroy(plain);
+    gguf_collect_destroy(back);
+}
+
+/* ---- what does not belong together ---- */
+
+static void check_refused(void)
+{
+    const struct how h = { .n_threads = 2, .max = 1 };
+    struct gguf_collect *c = collect(&h), *d = make(NULL);
+    struct gguf_error err;
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct run r;
+    sp.n_ctx = CTX;
+    sp.cache_dtype = GGUF_DTYPE_F16;
+    bool good = c && d && run_open(&r, file, file_size, 1, &sp);
+#define REFUSED(tokens, n, st, what)                                          \
+    ok(good &&gguf_collect_run(c, r.session, tokens, n, NULL, &err) ==        \
+               (st) &&                                                        \
+           strstr(err.message, what) && !r.session->on_graph,                 \
+       "%s", err.message)
+    REFUSED(text, N, GGUF_E_MISMATCH,
+            "another type of keys and values: F16 F16, not F32 F32");
+    run_close(&r);
+    sp.cache_dtype = GGUF_DTYPE_F32;
+    good = good && run_open(&r, file, file_size, 1, &sp);
+    REFUSED(text, N - 1, GGUF_E_MISMATCH, "another text: 172 tokens, not 173");
+    REFUSED(text, CTX - 1, GGUF_E_INVALID, "23 tokens, a chunk 24");
+    text[3] ^= 1;
+    REFUSED(text, N, GGUF_E_MISMATCH, "another text: ");
+    text[3] ^= 1;
+    run_close(&r);
+    sp.n_ctx = CTX - 1;
+    good = good && run_open(&r, file, file_size, 1, &sp);
+    REFUSED(text, N, GGUF_E_INVALID, "the session has room for 23");
+    run_close(&r);
+    sp.n_ctx = CTX;
+    /* one weight is another one */
+    float *some = (float *)(void *)((char *)file + file_size - 64);
+    const float kept = *some;
+    *some = kept + 1;
+    good = good && run_open(&r, file, file_size, 1, &sp);
+    REFUSED(text, N, GGUF_E_MISMATCH, "another model: ");
+    run_close(&r);
+    *some = kept;
+#undef REFUSED
+    gguf_collect_destroy(c);
+    gguf_collect_destroy(d);
+}
+
+static size_t n_bad;
+static int on_bad(void *user, const struct gguf_collect_chunk *chunk)
+{
+    (void)user;
+    n_bad += chunk->bad && !strcmp(chunk->bad, "blk.0.attn_q.weight") &&
+             chunk->chunk == 2;
+    return 0;
+}
+
+/* A token whose embedding is infinite spoils its chunk, and nothing else. */
+static void check_nonfinite(void)
+{
+    const struct gguf_tensor_info *t;
+    struct gguf_file *f = NULL;
+    struct gguf_error err;
+    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    const struct how h = { .n_threads = 2 };
+    struct gguf_collect *c = make(NULL), *rest = make(NULL);
+    struct gguf_collect_info info = GGUF_COLLECT_INFO_INIT;
+    struct gguf_imatrix *im = NULL;
+    struct run r;
+    int *used = calloc(V, sizeof *used);
+    size_t odd = 0;
+    for (size_t i = 0; used && i < CHUNKS * CTX; i++)
+        used[text[i]] |= i / CTX == 2 ? 1 : 2;
+    for (size_t i = 2 * CTX; used && i < 3 * CTX; i++)
+        odd = used[text[i]] == 1 ? (size_t)text[i] : odd;
+    bool good = odd && !gguf_file_open_memory(&f, file, file_size, NULL, &err);
+    t = good ? gguf_file_tensor_find(f, "token_embd.weight") : NULL;
+    float *row =
+        t ? (float *)(void *)((char *)file + gguf_file_data_off(f) + t->off) +
+                odd * (size_t)t->ne[0]
+          : NULL;
+    const float kept = row ? *row : 0;
+    gguf_file_close(f);
+    if (row)
+        *row = INFINITY;
+    cr.on_chunk = on_bad;
+    good = good && row && open_session(&r, &h) &&
+           !gguf_collect_run(c, r.session, text, N, &cr, &err) &&
+           !gguf_collect_info(c, &info, &err);
+    ok(good && info.n_skipped == 1 && info.n_done == CHUNKS - 1 &&
+           n_bad == 1 &&
+           gguf_collect_chunk_state(c, 2) == GGUF_COLLECT_SKIPPED,
+       "a chunk with an infinite input is left out and reported");
+    cr.on_chunk = NULL;
+    cr.max_chunks = 2;
+    good = good && !gguf_collect_run(rest, r.session, text, N, &cr, &err);
+    cr.first_chunk = 3;
+    cr.max_chunks = 0;
+    good = good && !gguf_collect_run(rest, r.session, text, N, &cr, &err);
+    ok(good && same(c, rest), "the sums are those of the other chunks");
+    gguf_collect_destroy(rest);
+    rest = make(NULL);
+    cr.first_chunk = 2;
+    cr.max_chunks = 1;
+    ok(good && !gguf_collect_run(rest, r.session, text, N, &cr, &err) &&
+           gguf_collect_result(rest, &im, &err) == GGUF_E_NONFINITE && !im,
+       "where all were left out: %s", err.message);
+    run_close(&r);
+    if (row)
+        *row = kept;
+    free(used);
+    gguf_collect_destroy(c);
+    gguf_collect_destroy(rest);
+}
+
+/* Every allocation of a collection and of its part fails once. */
+static void check_no_memory(void)
+{
+    struct failalloc f;
+    struct run r;
+    const struct how h = { .n_threads = 1 };
+    unsigned n_failed = 0;
+    bool good = open_session(&r, &h);
+    for (bool more = good; more;) {
+        struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
+        struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+        struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+        struct gguf_collect *c = NULL, *back = NULL;
+        struct gguf_imatrix *im = NULL;
+        const char *path = scratch_path(dir, "memory");
+        p.allocator = fp.allocator = failalloc_init(&f, n_failed);
+        p.n_ctx = CTX;
+        p.output = true;
+        cr.dataset = "a text";
+        cr.max_chunks = 1;
+        enum gguf_status st = gguf_collect_create(&c, &p, &r.err);
+        if (!st)
+            st = gguf_collect_run(c, r.session, text, N, &cr, &r.err);
+        if (!st)
+            st = gguf_collect_save(c, path, 1, &r.err);
+        if (!st)
+            st = gguf_collect_load(&back, path, &fp, &r.err);
+        if (!st)
+            st = gguf_collect_result(back, &im, &r.err);
+        more = f.calls > n_failed;
+        good = good && st == (more ? GGUF_E_NOMEM : GGUF_OK) &&
+               r.err.status == st * more && !r.session->on_graph;
+        if (!good)
+            printf("# allocation %u: %s\n", n_failed, r.err.message);
+        gguf_imatrix_destroy(im);
+        gguf_collect_destroy(c);
+        gguf_collect_destroy(back);
+        good = good && f.live == 0;
+        more = more && good;
+        n_failed += more;
+        gguf_error_clear(&r.err);
+    }
+    ok(good && n_failed >= 20, "each of %u allocations failed once", n_failed);
+    run_close(&r);
+}
+
+int main(void)
+{
+    gen_init(&g, 5);
+    gen_model(&g, &spec);
+    file = gen_file(&g, GGUF_DTYPE_F32, &file_size);
+    for (int i = 0; i < N; i++)
+        text[i] = (gguf_token)rnd_below(V);
+    if (!file || !mkdtemp(dir)) {
+        printf("Bail out! no model\n");
+        return 1;
+    }
+    check_totals();
+    check_reference();
+    check_digits();
+    check_parts();
+    check_result();
+    check_filter();
+    check_refused();
+    check_nonfinite();
+    check_no_memory();
+    scratch_clean(dir);
+    rmdir(dir);
+    gen_fini(&g);
+    free(file);
+    return done_testing();
+}
