@@ -1,5 +1,6 @@
-/* gguf-imatrix - importance data: show, merge, convert */
+/* gguf-imatrix - importance data: collect, show, merge, convert */
 #include "config.h"
+#include "tools/gguf-imatrix.h"
 #include "tools/common/json.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
@@ -16,79 +17,6 @@
 
 #include <gguf/imatrix.h>
 #include <gguf/text.h>
-
-struct options {
-    const char *out, *model;
-    struct opt_list include, exclude;
-    bool keep_paths, force, show, json, quiet;
-    int form; /* enum gguf_imatrix_form; -1: by the name */
-    struct gguf_limits limits;
-    struct gguf_file_params files; /* with these */
-};
-
-#define AT(member) OPT_AT(struct options, member)
-
-static const struct opt_word forms[] = {
-    { "gguf", GGUF_IMATRIX_GGUF },
-    { "dat", GGUF_IMATRIX_DAT },
-    { NULL, 0 },
-};
-
-static const struct opt table[] = {
-    { .help = "What is written:" },
-    { "-o --output --output-file", "OUT",
-      "write what all IN together have; without it they are shown", OPT_OUT,
-      AT(out) },
-    { "--output-format", "FORM",
-      "gguf or dat; the default is dat where OUT ends so, else gguf", OPT_WORD,
-      AT(form), .words = forms },
-    { "--include", "TEXT",
-      "only tensors whose names contain TEXT; may be given again", OPT_LIST,
-      AT(include) },
-    { "--exclude", "TEXT", "no such tensors; excludes --include", OPT_LIST,
-      AT(exclude) },
-    { "--keep-paths", NULL,
-      "keep the folders in the names of the texts that were read", OPT_FLAG,
-      AT(keep_paths) },
-    { "-f --force", NULL, "replace OUT if it exists", OPT_FLAG, AT(force) },
-    { .help = "What is shown:" },
-    { "-s --show --show-statistics", NULL, "statistics, also with --output",
-      OPT_FLAG, AT(show) },
-    { "-m --model", "FILE",
-      "compare with a model: which tensors have no data, or of another "
-      "shape",
-      OPT_STR, AT(model) },
-    { "-j --json", NULL, "print one JSON document", OPT_FLAG, AT(json) },
-    { "-q --quiet", NULL, "no summary", OPT_FLAG, AT(quiet) },
-    { .help = "How:" },
-    { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
-    /* of llama-imatrix */
-    { "--in-file", "FILE", "files to read are operands, without an option",
-      OPT_REFUSED, OPT_NO_MEMBER },
-    { "-ofreq --output-frequency --save-frequency --process-output --no-ppl "
-      "--chunk --from-chunk --chunks --parse-special -ngl --gpu-layers "
-      "--n-gpu-layers -mg --main-gpu -fa --flash-attn -hf --hf-repo",
-      "X", "data are read here, not collected from a text", OPT_REFUSED,
-      OPT_NO_MEMBER },
-    { .names = NULL },
-};
-
-static const struct opt_rule rules[] = {
-    { "--include", OPT_EXCLUDES, "--exclude" },
-    { "--output-format", OPT_NEEDS, "--output" },
-    { .a = NULL },
-};
-
-static const struct opt_tool tool = {
-    "gguf-imatrix",
-    "[OPTION]... IN...",
-    "Show importance data, as gguf-quantize --imatrix reads them, in GGUF or "
-    "in the older form (.dat); add up several, and write them in either.",
-    table,
-    rules,
-    "IN...",
-    NULL
-};
 
 /* ------------------------------------------------------------- figures --- */
 
@@ -203,7 +131,7 @@ static void add_missing(struct comparison *c, struct gguf_str name,
 
 /* Which weights of the model have data? False: the model cannot be read; a
  * message was printed. */
-static bool compare(const struct gguf_imatrix *im, const struct options *o,
+static bool compare(const struct gguf_imatrix *im, const struct im_options *o,
                     struct comparison *c)
 {
     struct load l = { NULL, NULL, NULL };
@@ -307,6 +235,28 @@ static void print_json(const struct gguf_imatrix *im, const char *path,
     json_end(&j);
 }
 
+/* Experts that saw less than a hundredth of what they see on average. */
+static void warn_little(const struct gguf_imatrix *im, size_t i,
+                        const struct row *r, const char *path,
+                        const char *name)
+{
+    double sum = 0;
+    float count = 0;
+    uint64_t n_little = 0;
+    for (uint64_t m = 0; m < r->e.n_mats; m++)
+        if (gguf_imatrix_counts(im, i, m, 1, &count, NULL) == GGUF_OK)
+            sum += (double)count;
+    for (uint64_t m = 0; m < r->e.n_mats; m++)
+        if (gguf_imatrix_counts(im, i, m, 1, &count, NULL) == GGUF_OK)
+            n_little += (double)count * 100 * (double)r->e.n_mats < sum;
+    if (n_little)
+        msg_warn(path,
+                 "tensor '%s': %" PRIu64 " of %" PRIu64
+                 " matrices saw less than 1%% of the average, one only "
+                 "%g rows",
+                 name, n_little, r->e.n_mats, r->s.min_count);
+}
+
 /* Of each tensor once: what quantizing would replace. path: NULL if the data
  * are of several files. */
 static void warn_bad(const struct gguf_imatrix *im, const char *path)
@@ -331,14 +281,17 @@ static void warn_bad(const struct gguf_imatrix *im, const char *path)
                      "tensor '%s': %" PRIu64 " of %" PRIu64
                      " matrices saw no input",
                      name, r.s.n_empty, r.e.n_mats ? r.e.n_mats : 1);
+        else
+            warn_little(im, i, &r, path, name);
     }
 }
 
 /* ---------------------------------------------------------------- main --- */
 
 static enum gguf_status load_all(struct gguf_imatrix **im,
-                                 const struct options *o, char **paths, int n,
-                                 const char **about, struct gguf_error *err)
+                                 const struct im_options *o, char **paths,
+                                 int n, const char **about,
+                                 struct gguf_error *err)
 {
     enum gguf_status st = gguf_imatrix_create(im, NULL, err);
     for (int i = 0; i < n && st == GGUF_OK; i++) {
@@ -358,7 +311,7 @@ static enum gguf_status load_all(struct gguf_imatrix **im,
     return st;
 }
 
-static enum gguf_status save(const struct options *o,
+static enum gguf_status save(const struct im_options *o,
                              const struct gguf_imatrix *im, const char **about,
                              struct gguf_error *err)
 {
@@ -376,18 +329,26 @@ static enum gguf_status save(const struct options *o,
 }
 
 /* What is read is not overwritten. */
-static void check_paths(const struct options *o, char **in, int n)
+static void check_paths(const struct im_options *o, char **in, int n)
 {
     struct gguf_paths *p = paths_new();
     for (int i = 0; i < n; i++)
         paths_read(p, in[i], "input");
     paths_read_model(p, o->model, &o->files, "--model");
+    paths_read(p, o->text, "--file");
     paths_write(p, o->out, "output");
+    paths_write(p, o->part, "part");
+    struct text checkpoint = { NULL, 0, 0 };
+    if (o->out && !o->part && (o->save_every || o->resume)) {
+        text_addf(&checkpoint, "%s.part", o->out);
+        paths_write(p, checkpoint.s, "checkpoint");
+    }
+    text_fini(&checkpoint);
     gguf_paths_destroy(p);
 }
 
 /* Data that every reader refuses are neither shown nor written. */
-static bool is_some_left(const struct options *o,
+static bool is_some_left(const struct im_options *o,
                          const struct gguf_imatrix *im)
 {
     if (gguf_imatrix_n_entries(im))
@@ -397,49 +358,77 @@ static bool is_some_left(const struct options *o,
     return false;
 }
 
-int main(int argc, char **argv)
+/* What the command line asks for; false: a message was printed. */
+static bool get(struct gguf_imatrix **im, const struct im_options *o,
+                char **paths, int n, const char **about)
 {
-    struct options o = { .form = -1,
-                         .limits = GGUF_LIMITS_INIT,
-                         .files = GGUF_FILE_PARAMS_INIT };
+    struct gguf_error err;
+    gguf_error_clear(&err);
+    if (o->text)
+        return im_collect(im, o);
+    if (o->merge_parts)
+        return im_merge_parts(im, o, paths, n);
+    if (load_all(im, o, paths, n, about, &err) == GGUF_OK) {
+        *about = n > 1 ? NULL : *about;
+        return true;
+    }
+    msg_fail(*about, &err);
+    return false;
+}
+
+/* Show what was asked for. */
+static void show_all(const struct im_options *o, const struct gguf_imatrix *im,
+                     const struct comparison *c)
+{
+    const bool model = o->model && !o->text;
+    if (o->json)
+        print_json(im, o->model, model ? c : NULL);
+    else if (o->show || (!o->out && !o->part && !model))
+        show(im);
+    if (model && !o->json)
+        show_comparison(c);
+}
+
+/* All but the text of options. false: a message was printed. */
+static bool work(const struct im_options *o, char **paths, int n)
+{
     struct gguf_imatrix *im = NULL;
     struct gguf_error err;
-    int n = opt_parse(&tool, argc, argv, &o);
-    o.files.limits = &o.limits;
-    gguf_error_clear(&err);
-    load_raise_limits();
-    const char *about = NULL;
-    char **paths = argv + 1;
-    if (o.out)
-        check_paths(&o, paths, n);
-    enum gguf_status st = load_all(&im, &o, paths, n, &about, &err);
-    if (st == GGUF_OK && !o.keep_paths)
-        gguf_imatrix_hide_paths(im);
-    const struct opt_list *texts = o.include.n ? &o.include : &o.exclude;
-    if (st == GGUF_OK && texts->n)
-        gguf_imatrix_filter(im, texts->arg, texts->n, o.include.n != 0);
-    if (st == GGUF_OK && !o.quiet)
-        warn_bad(im, n > 1 ? NULL : about);
     struct comparison c = { .n = 0 };
-    bool failed = st == GGUF_OK && texts->n && !is_some_left(&o, im);
-    if (st == GGUF_OK && !failed && o.model)
-        failed = !compare(im, &o, &c);
-    bool good = st == GGUF_OK && !failed;
-    if (good && o.json)
-        print_json(im, o.model, o.model ? &c : NULL);
-    else if (good && (o.show || (!o.out && !o.model)))
-        show(im);
-    if (good && o.model && !o.json)
-        show_comparison(&c);
+    const char *about = o->text && strcmp(o->text, "-") ? o->text : NULL;
+    const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
+    bool good = get(&im, o, paths, n, &about);
+    if (good && !o->keep_paths)
+        gguf_imatrix_hide_paths(im);
+    if (good && texts->n)
+        gguf_imatrix_filter(im, texts->arg, texts->n, o->include.n != 0);
+    if (good && !o->quiet)
+        warn_bad(im, about);
+    good = good && (!texts->n || is_some_left(o, im)) &&
+           (!o->model || o->text || compare(im, o, &c));
+    if (good)
+        show_all(o, im, &c);
     progress_catch_signals(); /* a file that is being named is finished */
-    if (good && o.out)
-        st = save(&o, im, &about, &err);
-    if (st != GGUF_OK)
+    if (good && o->out && save(o, im, &about, &err) != GGUF_OK) {
         msg_fail(about, &err);
+        good = false;
+    }
+    if (good && o->text)
+        im_end_collect(o);
     comparison_fini(&c);
+    gguf_imatrix_destroy(im);
+    return good;
+}
+
+int main(int argc, char **argv)
+{
+    struct im_options o;
+    const int n = im_parse_options(&o, argc, argv);
+    load_raise_limits();
+    check_paths(&o, argv + 1, n);
+    const bool good = work(&o, argv + 1, n);
     opt_list_fini(&o.include);
     opt_list_fini(&o.exclude);
-    gguf_imatrix_destroy(im);
     progress_raise();
-    return msg_exit(st == GGUF_OK && !failed ? MSG_DONE : MSG_FAILED);
+    return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -4,6 +4,7 @@
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
 #include "tools/common/text.h"
+#include "tools/common/textfile.h"
 #include "tools/gguf-ppl.h"
 
 #include <inttypes.h>
@@ -164,7 +165,7 @@ bool ppl_tokenize(const struct ppl_options *o)
         (o->no_bos ? 0u : (unsigned)GGUF_TOKENIZE_ADD_SPECIAL) |
         (o->parse_special ? (unsigned)GGUF_TOKENIZE_PARSE_SPECIAL : 0u);
     bool good =
-        open_vocab(&m, o) && ppl_read_text(o->text, o->max_text, &text, &size);
+        open_vocab(&m, o) && textfile_read(o->text, o->max_text, &text, &size);
     if (good &&
         gguf_vocab_tokenize(m.v, text, size, flags, &t, &err) != GGUF_OK) {
         msg_fail(o->text, &err);
@@ -227,7 +228,7 @@ bool ppl_read_ids(const char *path, uint64_t limit, size_t n_vocab,
 {
     char *text = NULL;
     size_t size = 0;
-    const bool good = ppl_read_text(path, limit, &text, &size) &&
+    const bool good = textfile_read(path, limit, &text, &size) &&
                       parse_ids(path, text, size, n_vocab, ids);
     free(text);
     return good;

@@ -4,6 +4,7 @@
 #include "tools/common/json.h"
 #include "tools/common/load.h"
 #include "tools/common/msg.h"
+#include "tools/common/textfile.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -95,7 +96,7 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
                ppl_check_ids(&j->run, &j->ids);
     struct gguf_error err;
     const struct gguf_vocab *v = gguf_model_vocab(j->model);
-    if (!ppl_read_text(o->text, o->max_text, &j->text, &j->run.text_size))
+    if (!textfile_read(o->text, o->max_text, &j->text, &j->run.text_size))
         return false;
     /* as llama.cpp does: editors end a file with one that nobody wrote */
     if (j->run.text_size && j->text[j->run.text_size - 1] == '\n')

@@ -86,12 +86,6 @@ struct ppl_compare {
     struct ppl_finding first, largest; /* node's graph 0: none */
 };
 
-/* The whole of a text file: plain or gzip, "-" for standard input; of more than
- * limit bytes, unpacked, it is refused. *data is owned, free(), and NULL after
- * a failure. false: a message was printed. */
-bool ppl_read_text(const char *path, uint64_t limit, char **data,
-                   size_t *size);
-
 /* Token ids of a file: decimal, with white space between, each less than
  * n_vocab. What is there before is to be given back, free(), all the same.
  * false: a message was printed. */

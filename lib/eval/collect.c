@@ -487,7 +487,7 @@ static enum gguf_status check_parts(const struct gguf_collect *c,
                                     const struct gguf_collect *other,
                                     struct gguf_error *err)
 {
-    if (!c->n_chunks || !other->n_chunks)
+    if (!other->n_chunks)
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "a part that nothing was collected for");
     if (c->n_ctx != other->n_ctx || c->output != other->output)
@@ -501,6 +501,8 @@ static enum gguf_status check_parts(const struct gguf_collect *c,
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "importance data of another setting: of other "
                             "matrices");
+    if (!c->n_chunks)
+        return GGUF_OK;
     GG_TRY(check_same(c, other->model, other->text, other->cache,
                       other->n_tokens, err));
     for (size_t k = 0; k < c->n_chunks; k++)
@@ -516,6 +518,22 @@ static enum gguf_status check_parts(const struct gguf_collect *c,
                                 "'%s' has another shape in the other part",
                                 a->name);
     }
+    return GGUF_OK;
+}
+
+/* c has nothing yet: it will be of what other is of. */
+static enum gguf_status begin_as(struct gguf_collect *c,
+                                 const struct gguf_collect *other,
+                                 struct gguf_error *err)
+{
+    c->state = gg_mem_alloc_zero(c->allocator, other->n_chunks, 1);
+    if (!c->state)
+        return gg_error_set_nomem(err, other->n_chunks);
+    c->n_chunks = other->n_chunks;
+    c->n_tokens = other->n_tokens;
+    memcpy(c->model, other->model, sizeof c->model);
+    memcpy(c->text, other->text, sizeof c->text);
+    memcpy(c->cache, other->cache, sizeof c->cache);
     return GGUF_OK;
 }
 
@@ -540,6 +558,8 @@ enum gguf_status gguf_collect_merge(struct gguf_collect *c,
                                     struct gguf_error *err)
 {
     GG_TRY(check_parts(c, other, err));
+    if (!c->n_chunks)
+        GG_TRY(begin_as(c, other, err));
     for (size_t k = 0; k < other->n_entries; k++)
         GG_TRY(merge_entry(c, other->entries[k], err));
     for (size_t i = 0; i < other->n_datasets; i++)

@@ -161,7 +161,8 @@ gguf_collect_load(struct gguf_collect **out, const char *path,
                   const struct gguf_file_params *params,
                   struct gguf_error *err) GGUF_MUST_CHECK;
 
-/* Add what other has. GGUF_E_MISMATCH (another model, text, setting; a chunk
+/* Add what other has; if c has nothing yet, only settings must be the same.
+ * GGUF_E_MISMATCH (another model, text, setting; a chunk
  * that both have: the message says which), GGUF_E_NOMEM. Nothing has changed
  * then, but for GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_collect_merge(struct gguf_collect *c,

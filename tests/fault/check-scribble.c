@@ -35,7 +35,7 @@ static const char *const commands[] = {
     "gguf-split -f --split-max-tensors 3 x.gguf out",
     "gguf-quantize -f --allow-requantize x.gguf out Q8_0 1",
     "gguf-quantize -n --explain --allow-requantize x.gguf out Q4_K_M 1",
-    "gguf-imatrix -f -o out x.gguf",
+    "gguf-imatrix --force -o out x.gguf",
     "gguf-imatrix -m x.gguf y.imatrix",
     "gguf-ppl --print-plan -c 16 -m x.gguf -f text",
     "gguf-ppl --chunks=1 -c 16 -t 1 -m x.gguf -f text",

@@ -117,7 +117,7 @@ const struct command commands[] = {
       .args = "gguf-imatrix -o out.dat i.gguf",
       .files = "i.gguf" },
     { .name = "a sum of importance data over a file",
-      .args = "gguf-imatrix -f -o out.gguf i.dat j.dat",
+      .args = "gguf-imatrix --force -o out.gguf i.dat j.dat",
       .files = "i.dat j.dat",
       .old = "old=out.gguf" },
     { .name = "importance data shown",

@@ -45,7 +45,7 @@ ok 'sums and counts are added'
 run "$im" -q -o "$tmp/all.gguf" "$tmp/a.dat"
 test $rc -eq 1 && grep -q 'all.gguf: .*exists (--force' "$tmp/err"
 ok 'an output that exists is kept'
-run "$im" -q -f -o "$tmp/all.gguf" --include attn --output-format dat \
+run "$im" -q --force -o "$tmp/all.gguf" --include attn --output-format dat \
     "$tmp/a.dat"
 test $rc -eq 0 && ! grep -q GGUF "$tmp/all.gguf" &&
     "$im" "$tmp/all.gguf" | grep -vq ffn_down
@@ -121,13 +121,13 @@ for v in "$tmp/imat-made" "$GGUF_SHARED"/golden/files/imatrix/imat-llama \
     run "$im" -j "$v.gguf"
     test $rc -eq 0 && grep -q '"n_mats": ' "$tmp/out"
     ok "$f.gguf is read"
-    run "$im" -q -f -o "$tmp/v.gguf" "$v.gguf"
+    run "$im" -q --force -o "$tmp/v.gguf" "$v.gguf"
     run "$im" -j "$tmp/v.gguf"
     cp "$tmp/out" "$tmp/v.json"
     run "$im" -j "$v.gguf"
     test $rc -eq 0 && cmp -s "$tmp/out" "$tmp/v.json"
     ok "$f.gguf: written and read it is the same"
-    run "$im" -q -f -o "$tmp/v.gguf" "$v.gguf" "$v.gguf"
+    run "$im" -q --force -o "$tmp/v.gguf" "$v.gguf" "$v.gguf"
     run "$im" -j "$tmp/v.gguf"
     grep -v 'count\|n_chunks' "$tmp/out" >"$tmp/twice"
     grep -v 'count\|n_chunks' "$tmp/v.json" | cmp -s - "$tmp/twice" &&

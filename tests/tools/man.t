@@ -68,16 +68,16 @@ commands() # page: one a line
 for tool in gguf-info gguf-split gguf-edit gguf-imatrix gguf-quantize gguf-ppl; do
     rm -rf "$tmp/run" && mkdir "$tmp/run" || exit 99
     case $tool in
-    gguf-ppl)
+    gguf-ppl | gguf-imatrix)
         ln -s "$share/tiny-llama-f16.gguf" "$tmp/run/model.gguf"
         head -c 4000 "$share/persuasion.txt" >"$tmp/run/test.txt"
         gzip -k "$tmp/run/test.txt"
+        "$builddir/tests/tools/mkimatrix" "$tmp/run/a.dat"
+        cp "$tmp/run/a.dat" "$tmp/run/b.dat"
         ;;
     *)
         cp "$tmp/small.gguf" "$tmp/run/model.gguf"
         cp "$tmp/small.gguf" "$tmp/run/model-f16.gguf"
-        "$builddir/tests/tools/mkimatrix" "$tmp/run/a.dat"
-        cp "$tmp/run/a.dat" "$tmp/run/b.dat"
         "$builddir/tests/tools/mkimatrix" "$tmp/run/im.gguf" tensor blk.0.t0 256
         ;;
     esac

@@ -78,7 +78,16 @@ imatrix||IN is missing
 imatrix|--include a --exclude b M|'--include' and '--exclude' exclude each other
 imatrix|--output-format dat M|'--output-format' needs --output
 imatrix|-o O --output-format xml M|--output-format: 'xml' is not 'gguf' or 'dat'
-imatrix|-ofreq 5 M|there is no '-ofreq' here: data are read here
+imatrix|-ofreq 5 M|'-ofreq' needs --file
+imatrix|-f T -o O|'-f' needs --model
+imatrix|-f T -m M|'-f' needs --output, --save-part, --show or --json
+imatrix|-f T -m M -o O IN|--file collects data: files cannot be read as well
+imatrix|-f T -m M -o O --chunks 5..5|--chunks: '5..5' is not a number of chunks, or A..B
+imatrix|-f T -m M -o O --chunks 0|--chunks: '0' is not a number of chunks, or A..B
+imatrix|-f T -m M -o O --chunks 2.. --chunk 3|--from-chunk: --chunks 2.. says it, too
+imatrix|-f T --merge-parts -m M -o O|'-f' and '--merge-parts' exclude each other
+imatrix|--resume -o O IN|'--resume' needs --file
+imatrix|-f T -m M -j --save-every 2|'--save-every' needs --output or --save-part
 imatrix|--in-file M|there is no '--in-file' here: files to read are operands
 imatrix|-o O --output-file O M|'-o' and '--output-file' say the same thing
 quantize||IN is missing

@@ -185,18 +185,18 @@ ok 'one output needs no name'
 
 # ------------------------------------------------------------ gguf-imatrix ---
 for name in i.dat hard sub/../i.dat; do
-    refused 'both input and output' "$imatrix" -q -f -o "$d/$name" "$d/i.dat"
+    refused 'both input and output' "$imatrix" -q --force -o "$d/$name" "$d/i.dat"
     ok "gguf-imatrix: IN is not OUT: $name"
 done
 for name in m.gguf link; do
-    refused 'both --model and output' "$imatrix" -q -f --model "$m" \
+    refused 'both --model and output' "$imatrix" -q --force --model "$m" \
         -o "$d/$name" "$d/i.dat"
     ok "gguf-imatrix: --model is not OUT: $name"
 done
-refused 'both --model and output' "$imatrix" -q -f \
+refused 'both --model and output' "$imatrix" -q --force \
     --model "$d/s-00001-of-00003.gguf" -o "$d/s-00003-of-00003.gguf" "$d/i.dat"
 ok 'gguf-imatrix: nor is a shard of it'
-run "$imatrix" -q -f -o "$d/x.gguf" "$d/i.dat"
+run "$imatrix" -q --force -o "$d/x.gguf" "$d/i.dat"
 test $rc -eq 0 -a -s "$d/x.gguf"
 ok 'gguf-imatrix: another name is'
 rm -f "$d/x.gguf"

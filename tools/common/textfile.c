@@ -1,6 +1,6 @@
-/* gguf-ppl-text.c - reading the text that is evaluated */
+/* textfile.c - reading a text that is evaluated */
 #include "config.h"
-#include "tools/gguf-ppl.h"
+#include "tools/common/textfile.h"
 #include "tools/common/msg.h"
 
 #include <errno.h>
@@ -83,7 +83,7 @@ static char *read_all(gzFile f, const char *path, uint64_t limit, size_t *size)
     return p;
 }
 
-bool ppl_read_text(const char *path, uint64_t limit, char **data, size_t *size)
+bool textfile_read(const char *path, uint64_t limit, char **data, size_t *size)
 {
     int fd = open_text(path);
     *data = NULL;

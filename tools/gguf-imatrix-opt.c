@@ -1,0 +1,195 @@
+/* gguf-imatrix-opt.c - the command line of gguf-imatrix */
+#include "config.h"
+#include "tools/gguf-imatrix.h"
+
+#include <string.h>
+
+#define AT(member) OPT_AT(struct im_options, member)
+enum { MOST_TOKENS = 1 << 24 };
+
+static const struct opt_word forms[] = {
+    { "gguf", GGUF_IMATRIX_GGUF },
+    { "dat", GGUF_IMATRIX_DAT },
+    { NULL, 0 },
+};
+
+static const struct opt table[] = {
+    { .help = "What is read:" },
+    { "-m --model", "MODEL",
+      "with --file: the model that is evaluated. Without: compare with it: "
+      "which tensors have no data, or of another shape",
+      OPT_STR, AT(model) },
+    { "-f --file", "TEXT",
+      "collect data: evaluate the model on this text, plain or compressed by "
+      "gzip; - for standard input",
+      OPT_STR, AT(text) },
+    { "--merge-parts", NULL, "the files are parts, from --save-part", OPT_FLAG,
+      AT(merge_parts) },
+    { "--limit", "NAME=N", OPT_LIMIT_HELP, OPT_LIMIT, AT(limits) },
+    { .help = "How data are collected:" },
+    { "-c --ctx-size", "N",
+      "tokens of a chunk, of which each counts; 512 without this option",
+      OPT_UINT, AT(n_ctx), .min = 1, .max = MOST_TOKENS },
+    { "--chunks", "N|A..B",
+      "only N chunks; or those from A up to, without, B, counted from 0. B "
+      "may be left out",
+      OPT_STR, AT(chunks) },
+    { "--from-chunk --chunk", "N", "not the first N chunks", OPT_UINT,
+      AT(from_chunk), .min = 0, .max = UINT32_MAX },
+    { "--process-output", NULL, "data of the output matrix, too", OPT_FLAG,
+      AT(output) },
+    { "--parse-special", NULL,
+      "texts of control tokens, such as </s>, are tokens", OPT_FLAG,
+      AT(parse_special) },
+    { "-ub --ubatch-size", "N",
+      "tokens that go through the matrices together, at most; 512 without "
+      "this option. No digit depends on it",
+      OPT_UINT, AT(n_ubatch), .min = 1, .max = MOST_TOKENS },
+    { "-b --batch-size", "N", "the same, where it is less", OPT_UINT,
+      AT(n_batch), .min = 1, .max = MOST_TOKENS },
+    { "-t --threads", "N",
+      "threads; without this option, one for each processor. No digit "
+      "depends on it",
+      OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
+    { "--max-text", "SIZE",
+      "refuse a text of more bytes, unpacked; 1Gi without this option",
+      OPT_SIZE, AT(max_text) },
+    { "--no-check", NULL,
+      "do not look for NaN and infinities among the weights first", OPT_FLAG,
+      AT(no_check) },
+    { "--no-ppl", NULL, "for scripts: perplexity is not computed anyway",
+      OPT_FLAG, AT(no_ppl) },
+    { .help = "What is written:" },
+    { "-o --output --output-file", "OUT",
+      "write the data, of several files all together; without it they are "
+      "shown",
+      OPT_OUT, AT(out) },
+    { "--output-format", "FORM",
+      "gguf or dat; the default is dat where OUT ends so, else gguf", OPT_WORD,
+      AT(form), .words = forms },
+    { "--save-part", "PART",
+      "write all that is known of these chunks, exactly, to merge it with "
+      "other parts of the text",
+      OPT_OUT, AT(part) },
+    { "--save-every --save-frequency -ofreq --output-frequency", "N",
+      "after every N chunks write PART, or OUT.part, from which --resume "
+      "goes on; OUT.part is removed at the end",
+      OPT_UINT, AT(save_every), .min = 1, .max = UINT32_MAX },
+    { "--resume", NULL,
+      "go on with PART or OUT.part, if it is there; chunks that it has are "
+      "not evaluated again",
+      OPT_FLAG, AT(resume) },
+    { "--include", "TEXT",
+      "only tensors whose names contain TEXT; may be given again", OPT_LIST,
+      AT(include) },
+    { "--exclude", "TEXT", "no such tensors; excludes --include", OPT_LIST,
+      AT(exclude) },
+    { "--keep-paths", NULL,
+      "keep the folders in the names of the texts that were read", OPT_FLAG,
+      AT(keep_paths) },
+    { "--force", NULL, "replace files that exist", OPT_FLAG, AT(force) },
+    { .help = "What is shown:" },
+    { "-s --show --show-statistics", NULL, "statistics, also with --output",
+      OPT_FLAG, AT(show) },
+    { "-j --json", NULL, "print one JSON document", OPT_FLAG, AT(json) },
+    { "-q --quiet", NULL, "no progress bar, no summary, no warnings", OPT_FLAG,
+      AT(quiet) },
+    /* of llama-imatrix */
+    { "--in-file", "FILE", "files to read are operands, without an option",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { "-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -fa --flash-attn", "X",
+      "the processor computes, in one way, exactly; leave it out", OPT_REFUSED,
+      OPT_NO_MEMBER },
+    { "-hf --hf-repo", "X", "nothing is downloaded; give a file by --model",
+      OPT_REFUSED, OPT_NO_MEMBER },
+    { .names = NULL },
+};
+
+#define COLLECTS                                                              \
+    "--ctx-size --chunks --from-chunk --process-output --parse-special "      \
+    "--ubatch-size --batch-size --threads --max-text --no-check --no-ppl "    \
+    "--save-every --resume"
+
+static const struct opt_rule rules[] = {
+    { "--include", OPT_EXCLUDES, "--exclude" },
+    { "--output-format", OPT_NEEDS, "--output" },
+    { "--file", OPT_NEEDS, "--model" },
+    { "--file", OPT_NEEDS, "--output --save-part --show --json" },
+    { "--file", OPT_EXCLUDES, "--merge-parts" },
+    { COLLECTS, OPT_NEEDS, "--file" },
+    { "--save-part", OPT_NEEDS, "--file --merge-parts" },
+    { "--save-every --resume", OPT_NEEDS, "--output --save-part" },
+    { .a = NULL },
+};
+
+static const struct opt_tool tool = {
+    "gguf-imatrix",
+    "[OPTION]... -m MODEL -f TEXT -o OUT\n"
+    "[OPTION]... IN...",
+    "Collect importance data, as gguf-quantize --imatrix reads them, by "
+    "evaluating a model on a text; or show, in GGUF or in the older form "
+    "(.dat), those of files, add up several, and write them in either.",
+    table,
+    rules,
+    "[IN]...",
+    NULL
+};
+
+/* A number at *p, which is moved behind it. */
+static bool number(const char **p, uint64_t *out)
+{
+    const char *begin = *p;
+    uint64_t v = 0;
+    for (; **p >= '0' && **p <= '9' && v <= UINT32_MAX; (*p)++)
+        v = v * 10 + (uint64_t)(**p - '0');
+    *out = v;
+    return *p > begin && v <= UINT32_MAX;
+}
+
+/* "N", "A..B" or "A.." into first and number. */
+static void parse_chunks(struct im_options *o)
+{
+    const char *p = o->chunks;
+    uint64_t first, end = 0;
+    bool good = number(&p, &first);
+    const bool range = good && p[0] == '.' && p[1] == '.';
+    if (range) {
+        p += 2;
+        good = !*p || (number(&p, &end) && end > first);
+    }
+    if (!good || *p || (!range && !first))
+        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
+                  o->chunks);
+    if (range && o->from_chunk)
+        opt_usage("--from-chunk: --chunks %s says it, too", o->chunks);
+    if (range) {
+        o->from_chunk = first;
+        o->n_chunks = end ? end - first : 0;
+    } else {
+        o->n_chunks = first;
+    }
+}
+
+int im_parse_options(struct im_options *o, int argc, char **argv)
+{
+    *o = (struct im_options){ .form = -1,
+                              .n_ctx = 512,
+                              .n_batch = MOST_TOKENS,
+                              .n_ubatch = 512,
+                              .max_text = UINT64_C(1) << 30,
+                              .limits = GGUF_LIMITS_INIT,
+                              .files = GGUF_FILE_PARAMS_INIT };
+    const int n = opt_parse(&tool, argc, argv, o);
+    o->files.limits = &o->limits;
+    if (o->text && n)
+        opt_usage("--file collects data: files cannot be read as well");
+    if (!o->text && !n)
+        opt_usage("IN is missing");
+    if (o->chunks)
+        parse_chunks(o);
+    if (!o->n_threads)
+        o->n_threads = gguf_cpu_count();
+    if (o->n_batch < o->n_ubatch)
+        o->n_ubatch = o->n_batch;
+    return n;
+}

@@ -1,0 +1,40 @@
+/* gguf-imatrix.h - the parts of gguf-imatrix */
+#ifndef TOOLS_GGUF_IMATRIX_H
+#define TOOLS_GGUF_IMATRIX_H
+
+#include "tools/common/opt.h"
+
+#include <gguf/gguf.h>
+
+#include <stdbool.h>
+
+struct im_options {
+    const char *out, *model, *text, *part;
+    const char *chunks; /* "N" or "A..B", or NULL */
+    struct opt_list include, exclude;
+    bool keep_paths, force, show, json, quiet;
+    bool output, parse_special, no_check, no_ppl, resume, merge_parts;
+    int form; /* enum gguf_imatrix_form; -1: by the name */
+    uint32_t n_ctx, n_batch, n_ubatch, n_threads;
+    uint64_t save_every; /* chunks; 0: only at the end */
+    uint64_t max_text;   /* bytes */
+    uint64_t from_chunk; /* once parsed first and number, of --chunks too */
+    uint64_t n_chunks;   /* 0: all */
+    struct gguf_limits limits;
+    struct gguf_file_params files; /* with these */
+};
+
+/* What the command line says, and how many operands; ends the program where
+ * something is wrong. */
+int im_parse_options(struct im_options *o, int argc, char **argv);
+
+/* Evaluate the model on the text, or add up parts. false: a message was
+ * printed. */
+bool im_collect(struct gguf_imatrix **im, const struct im_options *o);
+bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
+                    char **paths, int n);
+
+/* The output is written: a checkpoint is not needed any more. */
+void im_end_collect(const struct im_options *o);
+
+#endif
