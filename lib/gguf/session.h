@@ -59,6 +59,15 @@ struct gguf_session;
 typedef int gguf_session_graph_fn(void *user, struct gguf_graph *graph,
                                   struct gguf_sched *sched);
 
+/* What positions are scaled by (rope.scaling.type). */
+enum gguf_rope_scaling {
+    GGUF_ROPE_SCALING_MODEL, /* as the file says */
+    GGUF_ROPE_SCALING_NONE,
+    GGUF_ROPE_SCALING_LINEAR,
+    GGUF_ROPE_SCALING_YARN,    /* Peng et al., arXiv 2309.00071 */
+    GGUF_ROPE_SCALING_LONGROPE /* by factors in the file */
+};
+
 struct gguf_session_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
@@ -90,12 +99,28 @@ struct gguf_session_params {
                            * beginning; borrowed, the adapters themselves are
                            * kept */
     size_t n_adapters;
+
+    /* How positions turn queries and keys, and how far windows reach: each
+     * counts as if the file had its key, with the same digits. 0: the file's.
+     * GGUF_E_UNSUPPORTED for a model that has no use for one. */
+    enum gguf_rope_scaling rope_scaling; /* rope.scaling.type */
+    float rope_freq_base;                /* rope.freq_base */
+    float rope_factor;      /* rope.scaling.factor: positions are divided by
+                               * it; 1 / llama.cpp's rope_freq_scale */
+    uint32_t yarn_orig_ctx; /* rope.scaling.original_context_length */
+    float yarn_ext_factor;  /* rope.scaling.yarn_ext_factor; < 0 means 0.
+                               * This and what follows: GGUF_E_INVALID if the
+                               * scaling is not yarn */
+    float yarn_attn_factor; /* rope.scaling.yarn_attn_factor */
+    float yarn_beta_fast;   /* rope.scaling.yarn_beta_fast */
+    float yarn_beta_slow;   /* rope.scaling.yarn_beta_slow */
+    uint32_t n_window;      /* attention.sliding_window; UINT32_MAX: none */
 };
 #define GGUF_SESSION_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_session_params), NULL, NULL, NULL, 0, NULL, NULL,  \
             0, 1, 0, 0 /* GGUF_DTYPE_F32 */, 0, 0, GGUF_POOLING_MODEL, false, \
-            false, NULL, 0                                                    \
+            false, NULL, 0, GGUF_ROPE_SCALING_MODEL, 0, 0, 0, 0, 0, 0, 0, 0   \
     }
 
 /* Keys and values are kept as F32, F16, BF16, Q8_0, Q5_0, Q5_1, Q4_0, Q4_1 or
@@ -135,7 +160,8 @@ struct gguf_session_params {
  * only for more than n_ubatch outputs in one batch, and where preferred
  * backends allocate by themselves or divide a graph into more parts than the
  * largest one. GGUF_E_NOMEM, GGUF_E_INVALID (params), GGUF_E_OP (the backends
- * lack an operation). Since: 0.1 */
+ * lack an operation), and as opening a model whose file has such keys fails.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_create(struct gguf_session **out, const struct gguf_model *model,
                     const struct gguf_session_params *params,

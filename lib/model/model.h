@@ -58,6 +58,15 @@ enum gguf_status gg_model_override(struct gguf_model *m,
 void gg_model_override_warn(const struct gguf_model *m,
                             const struct gguf_meta *meta);
 
+/* variant.c: like, whose weights and vocabulary it uses, as if its file had the
+ * pairs of meta; both are kept. Fails as opening such a file does. */
+enum gguf_status gg_model_variant(struct gguf_model **out,
+                                  const struct gguf_model *like,
+                                  const struct gguf_meta *meta,
+                                  const struct gguf_allocator *a,
+                                  struct gguf_error *err);
+void gg_model_variant_destroy(struct gguf_model *m);
+
 /* model.c: gguf_model_open of what may be a set, as an architecture that need
  * not be in the table; arch NULL: the one that the file names. */
 enum gguf_status gg_model_open(struct gguf_model **out,

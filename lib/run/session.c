@@ -175,7 +175,7 @@ static enum gguf_status create(struct gguf_session **out,
     if (!s)
         return gg_error_set_nomem(err, sizeof *s);
     s->allocator = p->allocator;
-    s->model = model;
+    s->model = s->given = model;
     s->backend = p->backend;
     s->buft = measure ? gg_measure_buft() : gguf_backend_buft(p->backend);
     s->on_graph = p->on_graph;
@@ -193,9 +193,11 @@ static enum gguf_status create(struct gguf_session **out,
     s->max_logits = LOGITS_SIZE / sizeof(float) / model->hp.n_vocab;
     s->max_logits =
         GG_MIN(GG_MAX(s->max_logits, (size_t)s->n_wide), (size_t)MAX_LOGITS);
-    enum gguf_status st = make_memory(s, p, err);
+    enum gguf_status st = gg_session_positions(s, p, err);
     if (st == GGUF_OK)
-        st = gg_embed_init(&s->embed, model, p->pooling, s->n_seq,
+        st = make_memory(s, p, err);
+    if (st == GGUF_OK)
+        st = gg_embed_init(&s->embed, s->model, p->pooling, s->n_seq,
                            s->allocator, err);
     if (st == GGUF_OK)
         st = make_graphs(s, p, measure, err);
@@ -246,6 +248,8 @@ void gguf_session_destroy(struct gguf_session *s)
     gg_memory_fini(s->memory);
     gg_ubatch_fini(&s->ubatch);
     gg_batch_fini(&s->plan);
+    gg_model_variant_destroy(s->variant);
+    gguf_meta_destroy(s->pairs);
     gg_mem_free(s->allocator, s->out);
     gg_mem_free(s->allocator, s->logits);
     gg_mem_free(s->allocator, s);
@@ -253,7 +257,7 @@ void gguf_session_destroy(struct gguf_session *s)
 
 const struct gguf_model *gguf_session_model(const struct gguf_session *s)
 {
-    return s->model;
+    return s->given;
 }
 
 uint32_t gguf_session_n_ctx(const struct gguf_session *s)

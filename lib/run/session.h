@@ -12,7 +12,10 @@ enum { GG_SESSION_STEP = 128 };
 
 struct gguf_session {
     const struct gguf_allocator *allocator;
-    const struct gguf_model *model;
+    const struct gguf_model *model; /* given, or variant */
+    const struct gguf_model *given;
+    struct gguf_model *variant; /* with the session's own positions, or NULL */
+    struct gguf_meta *pairs;    /* in which it differs */
     struct gguf_backend *backend; /* the last one of the schedulers */
     const struct gguf_buft *buft; /* of keys and values */
     gguf_session_graph_fn *on_graph;
@@ -70,6 +73,13 @@ struct gguf_session {
     struct gg_batch_plan plan;
     struct gg_run_ubatch ubatch;
 };
+
+/* positions.c: the model as the parameters want its positions and windows.
+ * GGUF_E_INVALID, GGUF_E_UNSUPPORTED (it turns nothing, has no windows), and as
+ * opening a model fails; destroying the session is fine after it. */
+enum gguf_status gg_session_positions(struct gguf_session *s,
+                                      const struct gguf_session_params *p,
+                                      struct gguf_error *err);
 
 /* logits.c: room for n outputs of a batch; what was there is lost where there
  * was too little. GGUF_E_NOMEM. */
