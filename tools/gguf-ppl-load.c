@@ -74,3 +74,24 @@ bool ppl_weights(struct gguf_model *model, struct gguf_pool *pool,
         msg_warn(o->model, "%s", err.message);
     return o->no_check || run_job(model, pool, o, "checking", check);
 }
+
+void ppl_set_positions(const struct ppl_positions *pos,
+                       struct gguf_session_params *p)
+{
+    const double factor =
+        pos->freq_scale > 0 ? 1 / pos->freq_scale : pos->scale;
+    p->rope_freq_base = (float)pos->base;
+    p->rope_factor = (float)factor;
+    p->rope_scaling = (enum gguf_rope_scaling)pos->scaling;
+    p->yarn_orig_ctx = pos->yarn_ctx;
+    /* the session takes 0 for the file's, and less for 0 */
+    p->yarn_ext_factor = pos->yarn_ext < 0    ? 0
+                         : pos->yarn_ext == 0 ? -1
+                                              : (float)pos->yarn_ext;
+    p->yarn_attn_factor = (float)pos->yarn_attn;
+    p->yarn_beta_fast = (float)pos->yarn_fast;
+    p->yarn_beta_slow = (float)pos->yarn_slow;
+    p->n_window = pos->window == UINT32_MAX ? 0
+                  : pos->window == 0        ? UINT32_MAX
+                                            : pos->window;
+}

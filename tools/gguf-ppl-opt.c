@@ -15,6 +15,13 @@ static const struct opt_word cache_types[] = {
     { "q5_0", GGUF_DTYPE_Q5_0 },     { "q5_1", GGUF_DTYPE_Q5_1 },
     { "iq4_nl", GGUF_DTYPE_IQ4_NL }, { NULL, 0 },
 };
+static const struct opt_word scalings[] = {
+    { "none", GGUF_ROPE_SCALING_NONE },
+    { "linear", GGUF_ROPE_SCALING_LINEAR },
+    { "yarn", GGUF_ROPE_SCALING_YARN },
+    { "longrope", GGUF_ROPE_SCALING_LONGROPE },
+    { NULL, 0 },
+};
 static const struct opt_word graph_forms[] = {
     { "text", PPL_GRAPH_TEXT },
     { "dot", PPL_GRAPH_DOT },
@@ -73,6 +80,31 @@ static const struct opt table[] = {
       AT(key_dtype), .words = cache_types },
     { "-ctv --cache-type-v", "TYPE", "of the values alone", OPT_WORD,
       AT(value_dtype), .words = cache_types },
+    { "--rope-freq-base", "N",
+      "base of the angles by which positions turn; without this option, that "
+      "of the file",
+      OPT_DOUBLE, AT(pos.base), .low = 1, .high = 1e15 },
+    { "--rope-scale", "N", "divide positions by N", OPT_DOUBLE, AT(pos.scale),
+      .low = 1e-6, .high = 1e6 },
+    { "--rope-freq-scale", "N", "multiply them by N: the other way round",
+      OPT_DOUBLE, AT(pos.freq_scale), .low = 1e-6, .high = 1e6 },
+    { "--rope-scaling", "KIND", "how: none, linear, yarn or longrope",
+      OPT_WORD, AT(pos.scaling), .words = scalings },
+    { "--yarn-orig-ctx", "N", "context of the model before it was scaled",
+      OPT_UINT, AT(pos.yarn_ctx), .min = 1, .max = INT32_MAX },
+    { "--yarn-ext-factor", "X",
+      "with YaRN: how much is extrapolated, 0 to interpolate all", OPT_DOUBLE,
+      AT(pos.yarn_ext), .low = 0, .high = 1e6 },
+    { "--yarn-attn-factor", "X", "with YaRN: the magnitude", OPT_DOUBLE,
+      AT(pos.yarn_attn), .low = 1e-6, .high = 1e6 },
+    { "--yarn-beta-fast", "X",
+      "with YaRN: turns in the context from which nothing is interpolated",
+      OPT_DOUBLE, AT(pos.yarn_fast), .low = 1e-6, .high = 1e6 },
+    { "--yarn-beta-slow", "X", "with YaRN: turns up to which all is",
+      OPT_DOUBLE, AT(pos.yarn_slow), .low = 1e-6, .high = 1e6 },
+    { "--window", "N",
+      "tokens that layers with a sliding window see; 0 for all of them",
+      OPT_UINT, AT(pos.window), .min = 0, .max = INT32_MAX },
     { "--pre", "NAME",
       "cut words as this name of tokenizer.ggml.pre says, whatever the file "
       "says",
@@ -191,6 +223,7 @@ static const struct opt_rule rules[] = {
     { "--force", OPT_NEEDS, "--override-kv" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
+    { "--rope-scale", OPT_EXCLUDES, "--rope-freq-scale" },
     { "--cpus", OPT_EXCLUDES, "--numa" },
     { .a = NULL },
 };
@@ -231,7 +264,9 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
                                .cache_dtype = GGUF_DTYPE_F32,
                                .key_dtype = NOT_GIVEN,
                                .value_dtype = NOT_GIVEN,
-                               .tolerance = 1e-5 };
+                               .tolerance = 1e-5,
+                               .pos = { .yarn_ext = -1,
+                                        .window = UINT32_MAX } };
     (void)opt_parse(&tool, argc, argv, o);
     const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
     if (o->compare &&

@@ -163,6 +163,7 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     sp.key_dtype = o->key_dtype;
     sp.value_dtype = o->value_dtype;
     sp.pooling = GGUF_POOLING_NONE;
+    ppl_set_positions(&o->pos, &sp);
     j->run.n_seq = sp.n_seq;
     if (gguf_session_create(&j->session, j->model, &sp, &err) != GGUF_OK)
         return fail(o->model, &err);

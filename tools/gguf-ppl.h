@@ -33,6 +33,14 @@ struct ppl_options {
     struct opt_list kv_texts; /* of --override-kv */
     bool force;               /* whatever the guard says of them */
     bool prefetch, no_mmap, mlock;
+    struct ppl_positions { /* 0: as the file says; but yarn_ext < 0, and a
+                               * window of UINT32_MAX */
+        double base, scale, freq_scale;
+        int scaling; /* enum gguf_rope_scaling */
+        uint32_t yarn_ctx;
+        double yarn_ext, yarn_attn, yarn_fast, yarn_slow;
+        uint32_t window;
+    } pos;
 };
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
@@ -55,6 +63,10 @@ bool ppl_overrides(const struct ppl_options *o, const struct gguf_split *set,
  * program. false: a message was printed. */
 bool ppl_weights(struct gguf_model *model, struct gguf_pool *pool,
                  const struct ppl_options *o);
+
+/* gguf-ppl-load.c: how positions turn, and windows. */
+void ppl_set_positions(const struct ppl_positions *pos,
+                       struct gguf_session_params *p);
 
 /* The backends of a run, in order of preference; the CPU is the last. */
 enum { PPL_MAX_BACKENDS = 8 };

@@ -25,7 +25,7 @@ static enum gguf_status check(const struct gguf_session *s,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%zu adapters, but no list of them", n);
     for (size_t i = 0; i < n; i++) {
-        if (!use[i].adapter || use[i].adapter->model != s->model)
+        if (!use[i].adapter || use[i].adapter->model != s->given)
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                                 "adapter %zu was not opened for the session's "
                                 "model",

@@ -13,6 +13,32 @@ figure() # the perplexity, with all digits
     sed -n 's/.*"ppl": \([0-9.e+]*\).*/\1/p' "$tmp/out"
 }
 
+# --- positions ------------------------------------------------------------
+while IFS='|' read -r options kv; do
+    # shellcheck disable=SC2046,SC2086
+    a=$(figure $options)
+    # shellcheck disable=SC2046
+    b=$(figure $(for x in $kv; do echo "--override-kv llama.rope.$x"; done))
+    test -n "$a" -a "$a" = "$b" -a "$a" != "$(figure)"
+    ok "$options: the digits of such keys"
+done <<'END'
+--rope-freq-base 500|freq_base=float:500
+--rope-scale 4|scaling.factor=float:4
+--rope-freq-scale 0.25|scaling.factor=float:4
+--rope-scaling yarn --rope-scale 4 --yarn-orig-ctx 32|scaling.type=str:yarn scaling.factor=float:4 scaling.original_context_length=int:32
+--rope-scaling yarn --rope-scale 4 --yarn-ext-factor 0|scaling.type=str:yarn scaling.factor=float:4 scaling.yarn_ext_factor=float:0
+--rope-scaling yarn --rope-scale 4 --yarn-attn-factor 2 --yarn-beta-fast 8 --yarn-beta-slow 2|scaling.type=str:yarn scaling.factor=float:4 scaling.yarn_attn_factor=float:2 scaling.yarn_beta_fast=float:8 scaling.yarn_beta_slow=float:2
+END
+run "$ppl" -m "$m" -f "$t" -c 64 --window 7
+test $rc -eq 1 -a ! -s "$tmp/out" && grep -q "'llama' have no windows" "$tmp/err"
+ok 'a window of a model that has none is refused'
+run "$ppl" -m "$m" -f "$t" -c 64 --yarn-beta-fast 7
+test $rc -eq 1 && grep -q 'yarn_beta_fast counts with the scaling yarn' "$tmp/err"
+ok 'so are numbers of YaRN without YaRN'
+run "$ppl" -m "$m" -f "$t" -c 64 --rope-scale 2 --rope-freq-scale 2
+test $rc -eq 2
+ok 'wrong usage: two scales'
+
 # --- values of keys -------------------------------------------------------
 plain=$(figure)
 test -n "$plain"
