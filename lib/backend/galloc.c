@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { N_LAYOUTS = 4 };
+enum { N_LAYOUTS = 24 };
 
 struct gguf_galloc {
     const struct gguf_allocator *allocator;
@@ -231,16 +231,13 @@ static struct gg_alloc_layout *to_front(struct gguf_galloc *ga, unsigned k)
     return ga->layouts;
 }
 
-/* A new layout, in place of the one of that structure or of the one that was
- * not used for longest; the first one from now on. */
+/* A new layout, in place of the one that was not used for longest; the first
+ * one from now on. */
 static enum gguf_status plan(struct gguf_galloc *ga,
                              const struct gg_alloc_layout_in *in,
                              struct gguf_error *err)
 {
-    unsigned k = 0;
-    while (k + 1 < N_LAYOUTS && ga->layouts[k].hash != in->hash)
-        k++;
-    struct gg_alloc_layout *l = to_front(ga, k);
+    struct gg_alloc_layout *l = to_front(ga, N_LAYOUTS - 1);
     GG_TRY(gg_alloc_layout_make(l, in, err));
     ga->n_plans++;
     for (unsigned i = 0; i < ga->n_pools; i++) {
