@@ -84,15 +84,57 @@ static struct gg_ubatch_shape largest(const struct gguf_session *s,
     return h;
 }
 
-/* With and without outputs, since these are graphs of two structures. */
+/* A pass of so many tokens of each of n_seq sequences, the first n_real of them
+ * no repetitions, with the cells of h. */
+static struct gg_ubatch_shape pass_of(struct gg_ubatch_shape h, int64_t n_tok,
+                                      int64_t n_real, int64_t n_seq)
+{
+    h.n_tok = n_tok;
+    h.n_real = n_real;
+    h.n_seq = h.n_mask = n_seq;
+    h.n_out = n_tok * n_seq;
+    return h;
+}
+
+enum { N_RESERVED = 8 };
+
+/* Passes of which others are smaller ones, or have the structure: the largest,
+ * and those of most sequences, of one token, and filled up. */
+static int reserved(const struct gguf_session *s, bool encodes,
+                    struct gg_ubatch_shape h[N_RESERVED])
+{
+    const int64_t most = s->shares ? 1 : GG_MIN(s->n_seq, s->n_ubatch);
+    const int64_t each =
+        GG_MIN((s->n_ubatch + most - 1) / most, (int64_t)s->n_ctx);
+    int n = 0;
+    h[n++] = largest(s, encodes);
+    if (most > 1) {
+        h[n++] = pass_of(h[0], each, each, most);
+        h[n++] = pass_of(h[0], 1, 1, most);
+    }
+    if (h[0].n_seq > 1)
+        h[n++] = pass_of(h[0], GG_MIN(s->n_ubatch, s->n_ctx),
+                         GG_MIN(s->n_ubatch, s->n_ctx), 1);
+    /* of few tokens what is real and what repeats differ in size each time */
+    for (uint32_t real = 1; real < s->n_wide && n < N_RESERVED - 1; real++)
+        h[n++] = pass_of(h[0], s->n_wide, real, 1);
+    h[n++] = pass_of(h[0], 1, 1, 1);
+    return n;
+}
+
+/* Each with and without outputs, since these are graphs of two structures. */
 static enum gguf_status reserve(struct gguf_session *s, bool encodes,
                                 bool measure, struct gguf_error *err)
 {
     const int first = gg_model_is_whole(s->model) ? 1 : 0;
-    for (int with_out = first; with_out < 2; with_out++) {
-        struct gg_ubatch_shape h = largest(s, encodes);
-        h.n_out = with_out ? h.n_out : 0;
-        GG_TRY(build(s, &h, err));
+    struct gg_ubatch_shape h[N_RESERVED];
+    const int n = reserved(s, encodes, h);
+    for (int i = 0; i < 2 * n; i++) {
+        const bool with_out = i & 1;
+        if (i % 2 < first)
+            continue;
+        h[i / 2].n_out = with_out ? h[i / 2].n_tok * h[i / 2].n_seq : 0;
+        GG_TRY(build(s, &h[i / 2], err));
         gg_model_added_note(&s->added, s->pass.graph);
         GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
         if (!measure)
