@@ -45,6 +45,11 @@ static const struct opt table[] = {
     { "--max-text", "SIZE",
       "refuse a text of more bytes, unpacked; 1Gi without this option",
       OPT_SIZE, AT(max_text) },
+    { "--lora", "FILE[=SCALE]",
+      "add a LoRA adapter, times a scale; 1 without one. May be given again",
+      OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
+    { "--lora-scaled", "FILE:SCALE", "the same, as llama.cpp writes it",
+      OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
     { .help = "How:" },
     { "-c --ctx-size", "N",
       "tokens of a chunk: the context in which they are predicted (with "
@@ -280,4 +285,5 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     if (!o->n_threads)
         o->n_threads = gguf_cpu_count();
     choose_cache_types(o);
+    scaled_parse(&o->loras, "--lora", &o->lora_texts);
 }

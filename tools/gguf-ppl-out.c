@@ -45,6 +45,7 @@ static void print_model(const struct ppl_run *r)
     printf("model   %s: %s, %s parameters, %s\n", name, arch,
            table_count(count, r->model.n_params),
            table_size(size, r->model.weight_size));
+    ppl_print_loras(r);
 }
 
 /* How it is computed, and by what. */
@@ -136,6 +137,7 @@ static void json_model(struct json *j, const struct ppl_run *r)
     json_str(j, "architecture", r->model.arch);
     json_u64(j, "parameters", r->model.n_params);
     json_u64(j, "size", r->model.weight_size);
+    ppl_json_loras(j, r);
     json_close(j);
 }
 

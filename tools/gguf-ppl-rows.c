@@ -22,6 +22,8 @@ void ppl_check_paths(const struct ppl_options *o)
     struct gguf_paths *p = paths_new();
     paths_read_model(p, o->model, NULL, "--model");
     paths_read(p, o->tokens, "--tokens");
+    for (size_t i = 0; i < o->loras.n; i++)
+        paths_read(p, o->loras.file[i].path, "--lora");
     paths_write(p, o->logits, "--save-logits");
     gguf_paths_destroy(p);
 }

@@ -164,6 +164,8 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     sp.value_dtype = o->value_dtype;
     sp.pooling = GGUF_POOLING_NONE;
     ppl_set_positions(&o->pos, &sp);
+    sp.adapters = j->run.loras.use;
+    sp.n_adapters = j->run.loras.n;
     j->run.n_seq = sp.n_seq;
     if (gguf_session_create(&j->session, j->model, &sp, &err) != GGUF_OK)
         return fail(o->model, &err);
@@ -269,8 +271,9 @@ int main(int argc, char **argv)
     ppl_check_paths(&o);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
-    bool good =
-        open_model(&j, &o) && read_tokens(&j, &o) && open_session(&j, &o);
+    bool good = open_model(&j, &o) &&
+                ppl_loras_open(&j.run.loras, &o, j.model) &&
+                read_tokens(&j, &o) && open_session(&j, &o);
     /* nothing before this point checks for a caught signal */
     progress_catch_signals();
     good = good && (o.logits    ? ppl_save_rows(&j.run, j.session, &j.ids)
@@ -280,6 +283,7 @@ int main(int argc, char **argv)
     gguf_session_destroy(j.session);
     ppl_backends_close(&j.run.backends);
     gguf_pool_destroy(j.pool);
+    ppl_loras_close(&j.run.loras);
     gguf_model_destroy(j.model);
     gguf_meta_destroy(j.meta);
     gguf_split_close(j.set);
@@ -288,5 +292,7 @@ int main(int argc, char **argv)
     free(j.text);
     free(j.run.nll);
     opt_list_fini(&o.kv_texts);
+    opt_list_fini(&o.lora_texts);
+    scaled_fini(&o.loras);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -2,8 +2,10 @@
 #ifndef TOOLS_GGUF_PPL_H
 #define TOOLS_GGUF_PPL_H
 
+#include "tools/common/json.h"
 #include "tools/common/opt.h"
 #include "tools/common/progress.h"
+#include "tools/common/scaled.h"
 
 #include <gguf/gguf.h>
 
@@ -31,6 +33,8 @@ struct ppl_options {
     const char *cpus;         /* processors to run on, "0-3,8", or NULL */
     bool numa;                /* spread threads and memory over nodes */
     struct opt_list kv_texts; /* of --override-kv */
+    struct opt_list lora_texts;
+    struct scaled_list loras; /* once parsed, of these */
     bool force;               /* whatever the guard says of them */
     bool prefetch, no_mmap, mlock;
     struct ppl_positions { /* 0: as the file says; but yarn_ext < 0, and a
@@ -67,6 +71,19 @@ bool ppl_weights(struct gguf_model *model, struct gguf_pool *pool,
 /* gguf-ppl-load.c: how positions turn, and windows. */
 void ppl_set_positions(const struct ppl_positions *pos,
                        struct gguf_session_params *p);
+
+/* gguf-ppl-lora.c: the adapters of a run. */
+struct ppl_loras {
+    struct gguf_adapter **adapter;
+    struct gguf_adapter_use *use;
+    size_t n;
+};
+
+/* Open those that o asks for; close them after sessions in any case. false: a
+ * message was printed. */
+bool ppl_loras_open(struct ppl_loras *l, const struct ppl_options *o,
+                    const struct gguf_model *model);
+void ppl_loras_close(struct ppl_loras *l);
 
 /* The backends of a run, in order of preference; the CPU is the last. */
 enum { PPL_MAX_BACKENDS = 8 };
@@ -117,6 +134,7 @@ bool ppl_detokenize(const struct ppl_options *o);
 struct ppl_run {
     const struct ppl_options *o;
     struct ppl_backends backends;
+    struct ppl_loras loras;
     struct gguf_model_info model;
     size_t text_size, n_tokens; /* bytes, tokens */
     size_t n_chunks;            /* that will be evaluated */
@@ -130,6 +148,10 @@ struct ppl_run {
     struct gguf_ppl total;
     double seconds;
 };
+
+/* A line for each adapter; the same as a member of a JSON object. */
+void ppl_print_loras(const struct ppl_run *r);
+void ppl_json_loras(struct json *j, const struct ppl_run *r);
 
 /* Text output: heading, a value for each chunk, the end. */
 void ppl_print_head(const struct ppl_run *r);
