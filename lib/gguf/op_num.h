@@ -82,6 +82,8 @@ enum gguf_op {
     GGUF_OP_ATTENTION,
     GGUF_OP_INDEX_TOP,
     GGUF_OP_INDEX_BLOCKS,
+    /* streams */
+    GGUF_OP_HYPER,
     /* convolution and pooling */
     GGUF_OP_IM2COL,
     GGUF_OP_CONV,

@@ -102,6 +102,8 @@
     X(ATTENTION, attention, 3, 2, 0, WORK, own, attention, attention)         \
     X(INDEX_TOP, index_top, 4, 0, 0, WORK, own, index_top, index)             \
     X(INDEX_BLOCKS, index_blocks, 4, 0, 0, WORK, own, index_blocks, index)    \
+    /* streams */                                                             \
+    X(HYPER, hyper, 3, 0, 1, WORK, own, hyper, out)                           \
     /* convolution and pooling */                                             \
     X(IM2COL, im2col, 1, 0, 0, WORK, own, im2col, out)                        \
     X(CONV, conv, 2, 0, 0, WORK, own, conv, conv)                             \

@@ -147,6 +147,9 @@ ROW(index_top, gguf_op_index_top(r->ctx, A(8, 3, 4, 1), B(8, 9, 1, 1),
 ROW(index_blocks, gguf_op_index_blocks(r->ctx, A(8, 3, 2, 1), B(8, 9, 1, 1),
                                        IDS(9, 1), B(9, 3, 1, 1), 2, 3, 1))
 
+ROW(hyper, gguf_op_hyper(r->ctx, SMALL(A(24, 3, 2, 1)), B(24, 1, 1, 1),
+                         B(3, 1, 1, 1), 4, 3, 1e-3f))
+
 /* --- convolution, recurrences --------------------------------------------- */
 
 static const struct gguf_window window = {
