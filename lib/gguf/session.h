@@ -91,7 +91,8 @@ struct gguf_session_params {
     enum gguf_pooling pooling; /* of gguf_session_embedding (model.h) */
     bool unified;      /* sequences share n_ctx tokens' memory of keys and
                            * values; each has its own states, and of an encoder
-                           * and a decoder what was encoded */
+                           * and a decoder what was encoded. Not where keys are
+                           * of blocks of tokens (deepseek4) */
     bool full_windows; /* layers that see a window keep all tokens too: what
                            * comes last can be removed, however much it is, and
                            * positions may be any */

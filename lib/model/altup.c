@@ -10,7 +10,7 @@
 
 typedef struct gguf_tensor tensor;
 
-enum { N = GG_ALTUP_STREAMS };
+enum { N = 4 };
 
 /* Row i of x [n, N], [1, N]. */
 static tensor *row(const struct gg_model_at *at, tensor *x, int64_t i)
@@ -39,14 +39,16 @@ static tensor *as_long(const struct gg_model_at *at, enum gg_weight id,
     return gguf_op_mul(c, x, gguf_op_div(c, length(at, y), length(at, x)));
 }
 
-void gg_altup_begin(const struct gg_model_at *at, tensor *x, tensor *h[N])
+/* Streams of embeddings x. */
+static void begin(const struct gg_model_at *at, tensor *x, tensor *h[N])
 {
     h[0] = x;
     for (int j = 1; j < N; j++)
         h[j] = as_long(at, GG_W_ALTUP_PROJ, j - 1, x, x);
 }
 
-tensor *gg_altup_end(const struct gg_model_at *at, tensor *const h[N])
+/* What they are together. */
+static tensor *end(const struct gg_model_at *at, tensor *const h[N])
 {
     tensor *sum = h[0];
     for (int j = 1; j < N; j++)
@@ -99,7 +101,8 @@ static tensor *laurel(const struct gg_model_at *at, tensor *x)
     return gguf_op_add(at->c, x, y);
 }
 
-bool gg_altup_layer(const struct gg_model_at *at, tensor *h[N])
+/* A layer; false: the last one of a pass without outputs. */
+static bool layer(const struct gg_model_at *at, tensor *h[N])
 {
     struct gguf_ctx *c = at->c;
     const struct gg_arch *a = at->arch;
@@ -127,4 +130,18 @@ bool gg_altup_layer(const struct gg_model_at *at, tensor *h[N])
     for (int j = 1; j < N; j++)
         h[j] = gguf_op_add(c, h[j], y);
     return true;
+}
+
+tensor *gg_altup_layers(const struct gg_model_pass *p,
+                        struct gg_model_across *across, tensor *x)
+{
+    tensor *h[N];
+    struct gg_model_at at = gg_model_at_layer(p, across, 0);
+    begin(&at, x, h);
+    for (uint32_t il = 0; il < gg_model_n_run(p->model); il++) {
+        at = gg_model_at_layer(p, across, il);
+        if (!layer(&at, h))
+            return NULL;
+    }
+    return end(&at, h);
 }

@@ -404,6 +404,7 @@ struct gg_moe {
     uint8_t router;   /* enum gg_model_router */
     bool gate_maybe;  /* without gates they are up and down */
     uint8_t beside;   /* enum gg_model_beside */
+    bool clamp_first; /* gates are clamped before their activation */
 };
 
 /* ---- ends ---- */

@@ -5,7 +5,6 @@
 
 #include "base/compiler.h"
 
-#include <float.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -38,6 +37,11 @@ const struct gg_model_mixer_fn gg_model_mixers[GG_N_MIXERS] = {
     [GG_MIX_BLOCKS] = {
         .mix = gg_model_mix_blocks, .out = GG_W_ATTN_OUT, KEYS,
         .keys = gg_model_keys_blocks },
+    [GG_MIX_COMPRESSED] = {
+        .mix = gg_model_mix_compressed, .out = GG_W_DS4_OUT_B,
+        .keeps = GG_KEEPS_KEYS | GG_KEEPS_COMPRESSED,
+        .keys = gg_model_keys_compressed,
+        .loaded = gg_model_loaded_compressed },
     [GG_MIX_MAMBA] = {
         .mix = gg_model_mix_mamba, .out = GG_W_SSM_OUT, STATES(mamba) },
     [GG_MIX_MAMBA_NORM] = {
@@ -88,8 +92,7 @@ uint32_t gg_model_n_places(const struct gguf_model *m)
     return m->hp.n_deep * n_loops(m);
 }
 
-/* Layers that are computed: those that draft come last. */
-static uint32_t n_run(const struct gguf_model *m)
+uint32_t gg_model_n_run(const struct gguf_model *m)
 {
     return gg_model_n_places(m) - (m->arch->nextn ? m->hp.n_nextn : 0);
 }
@@ -124,7 +127,7 @@ static enum gguf_status check_keys(const struct gguf_model *m,
                           "it is missing, or of a kind that is not evaluated "
                           "yet",
                           err);
-    if (!n_run(m))
+    if (!gg_model_n_run(m))
         return refuse_key(m, "nextn_predict_layers",
                           "the file has only layers that draft", err);
     return GGUF_OK;
@@ -189,7 +192,7 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err)
 {
     GG_TRY(check_keys(m, err));
-    for (uint32_t il = 0; il < m->hp.n_layer && il < n_run(m); il++) {
+    for (uint32_t il = 0; il < m->hp.n_layer && il < gg_model_n_run(m); il++) {
         const struct gg_model_layer *l = &m->hp.layer[il];
         GG_TRY(check_latent(m, il, err));
         GG_TRY(check_beside(m, il, err));
@@ -197,7 +200,7 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
         const struct gg_model_mixer_fn *mixer = &gg_model_mixers[l->mixer];
         const bool mixes = l->mixer == GG_MIX_NONE || mixer->mix;
         if (!m->hp.causal && !mixer->looks_ahead &&
-            mixer->keeps & (GG_KEEPS_STATES | GG_KEEPS_CROSS))
+            mixer->keeps & ~(unsigned)GG_KEEPS_KEYS)
             return refuse_key(m, "attention.causal",
                               "it is false, and layers only look back", err);
         if (mixer->check)
@@ -209,6 +212,17 @@ enum gguf_status gg_build_check(const struct gguf_model *m,
                                 "layer %" PRIu32 " is of a kind that is not "
                                 "evaluated yet",
                                 il);
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
+                                       struct gguf_error *err)
+{
+    for (uint32_t il = 0; il < gg_model_n_run(m) && il < m->hp.n_layer; il++) {
+        const uint8_t mixer = m->hp.layer[il].mixer;
+        if (gg_model_mixers[mixer].loaded)
+            GG_TRY(gg_model_mixers[mixer].loaded(m, il, err));
     }
     return GGUF_OK;
 }
@@ -303,7 +317,7 @@ struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
 
 bool gg_model_is_last(const struct gg_model_at *at)
 {
-    return at->il == n_run(at->m) - 1;
+    return at->il == gg_model_n_run(at->m) - 1;
 }
 
 tensor *gg_model_wanted(const struct gg_model_at *at, tensor *x)
@@ -477,28 +491,12 @@ static tensor *embeddings(const struct gg_model_at *at)
     return a->embd_norm ? gg_model_norm_if(at, GG_W_EMBD_NORM, x) : x;
 }
 
-/* All layers of a model of several streams; NULL after a pass without outputs.
- */
-static tensor *streams(const struct gg_model_pass *p,
-                       struct gg_model_across *across, tensor *x)
-{
-    tensor *h[GG_ALTUP_STREAMS];
-    struct gg_model_at at = gg_model_at_layer(p, across, 0);
-    gg_altup_begin(&at, x, h);
-    for (uint32_t il = 0; il < n_run(p->model); il++) {
-        at = gg_model_at_layer(p, across, il);
-        if (!gg_altup_layer(&at, h))
-            return NULL;
-    }
-    return gg_altup_end(&at, h);
-}
-
-/* The same of one stream. */
+/* All layers, of one stream. */
 static tensor *stream(const struct gg_model_pass *p,
                       struct gg_model_across *across, tensor *x)
 {
     const struct gguf_model *m = p->model;
-    for (uint32_t il = 0; il < n_run(m); il++) {
+    for (uint32_t il = 0; il < gg_model_n_run(m); il++) {
         struct gg_model_at at = gg_model_at_layer(p, across, il);
         if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
             x = gg_model_norm_if(&at, m->arch->final_norm, x);
@@ -509,12 +507,16 @@ static tensor *stream(const struct gg_model_pass *p,
 
 static tensor *layers(const struct gg_model_pass *p, tensor *x)
 {
+    static gg_model_streams_fn *const several[GG_N_ORDERS] = {
+        [GG_ORDER_ALTUP] = gg_altup_layers,
+        [GG_ORDER_STREAMS] = gg_hyper_layers
+    };
     const struct gguf_model *m = p->model;
-    const bool several = m->arch->order == GG_ORDER_ALTUP;
+    gg_model_streams_fn *all = several[m->arch->order];
     struct gg_model_across across = { .first = x };
     const struct gg_model_at at = gg_model_at_layer(p, &across, 0);
     across.inputs = gg_model_layer_inputs(&at, x);
-    x = (several ? streams : stream)(p, &across, x);
+    x = (all ? all : stream)(p, &across, x);
     return p->n_out ? gg_model_norm_if(&at, m->arch->final_norm, x) : NULL;
 }
 
@@ -535,68 +537,14 @@ bool gg_model_has_logits(const struct gguf_model *m)
     return m->arch->output != GG_OUTPUT_NONE;
 }
 
-/* Logits that stay within a cap, softly. */
-static tensor *capped(const struct gg_model_at *at, tensor *y)
-{
-    const struct gg_hparams *hp = &at->m->hp;
-    float cap = at->arch->cap == 2 ? 30 : 0;
-    if (at->arch->cap && hp->has[GG_HP_logit_cap])
-        cap = hp->logit_cap;
-    if (cap == 0)
-        return y;
-    y = gguf_op_tanh(at->c, gguf_op_scale(at->c, y, 1 / cap));
-    return gguf_op_scale(at->c, y, cap);
-}
-
-/* Logits of tokens that are never to come become the least float. */
-static tensor *struck(const struct gg_model_at *at, tensor *y)
-{
-    struct gguf_ctx *c = at->c;
-    if (!y || !at->arch->struck.end)
-        return y;
-    const int64_t n = y->ne[0],
-                  cuts[] = { 0, GG_MIN(at->arch->struck.first, n),
-                             GG_MIN(at->arch->struck.end, n), n };
-    tensor *all = NULL;
-    for (int i = 0; i < 3; i++) {
-        if (cuts[i] == cuts[i + 1])
-            continue;
-        tensor *part =
-            gguf_op_view_2d(c, y, cuts[i + 1] - cuts[i], y->ne[1], y->nb[1],
-                            (uint64_t)(cuts[i] * y->nb[0]));
-        part = gguf_op_cont(c, part);
-        if (i == 1)
-            part = gguf_op_clamp(c, part, -FLT_MAX, -FLT_MAX);
-        all = all ? gguf_op_concat(c, all, part, 0) : part;
-    }
-    return all;
-}
-
-tensor *gg_build_logits(const struct gguf_model *m,
-                        const struct gg_model_added *added,
-                        struct gguf_ctx *ctx, tensor *states)
-{
-    const struct gg_model_at at = {
-        .m = m, .c = ctx, .arch = m->arch, .added = added
-    };
-    const float scale = m->hp.logit_scale;
-    tensor *y = gg_model_linear(&at, GG_W_OUTPUT, states);
-    if (m->arch->logit_scale == GG_LOGIT_SCALE_WIDTH)
-        y = gg_model_scaled(&at, y, 256.0f / (float)m->hp.n_embd);
-    if (m->arch->logit_scale == GG_LOGIT_SCALE_TIMES)
-        y = gg_model_scaled(&at, y, scale);
-    if ((m->arch->logit_scale == GG_LOGIT_SCALE_OVER ||
-         m->arch->logit_scale == GG_LOGIT_SCALE_OVER_OR_WIDTH) &&
-        scale != 0)
-        y = gg_model_scaled(&at, y, 1 / scale);
-    return struck(&at, capped(&at, y));
-}
-
 size_t gg_build_n_nodes(const struct gguf_model *m)
 {
     const size_t experts = 32 + 2 * (size_t)m->hp.n_expert_used;
     const size_t states = gg_model_keeps(m) & GG_KEEPS_STATES ? 128 : 0;
-    const size_t streams = m->arch->order == GG_ORDER_ALTUP ? 192 : 0;
+    const size_t streams =
+        m->arch->order == GG_ORDER_ALTUP || m->arch->order == GG_ORDER_STREAMS
+            ? 192
+            : 0;
     const size_t inputs = m->hp.n_per_layer ? 16 : 0;
     return 96 +
            (size_t)gg_model_n_places(m) * (64 + states + streams + inputs +

@@ -54,6 +54,48 @@ struct gg_model_pass_states {
     struct gguf_tensor *ids; /* i32 [n_seq]: 0, 1, ... */
 };
 
+/* Compressed keys of one ratio r. A pass finishes at most n blocks of r tokens
+ * for each sequence, n_real / r rounded up; what is left of these has a row that
+ * nobody reads. Each takes T tokens, r or 2 r, from the n_ring of the memory,
+ * followed by the n_real of the pass. */
+struct gg_model_pass_blocks {
+    struct gguf_tensor *phase;  /* i32 [N]: positions mod r */
+    struct gguf_tensor *from;   /* i32 [T n, n_seq]: tokens of blocks, among
+                                * those */
+    struct gguf_tensor *absent; /* f32 [1, T, n, n_seq]: minus infinity for
+                                 * those before the first, else 0 */
+    struct gguf_tensor *pos;    /* i32 [n n_seq]: positions of blocks */
+    struct gguf_tensor *to;     /* i32 [n n_seq]: rows of the whole memory that
+                               * they are written to */
+    struct gguf_tensor *ring; /* i32 [n_ring, n_seq]: tokens that later passes
+                               * need, among those as from */
+    struct gguf_tensor *mask; /* f32 [n_rows, n_tok, 1, 1 or n_seq] */
+    int64_t n, n_rows; /* of each sequence: blocks, rows that are read */
+    int64_t n_all;     /* rows of a stream */
+};
+
+/* How many ratios there are, and which; 0: there is none of that number. */
+enum { GG_N_RATIOS = 2 };
+static inline uint32_t gg_model_ratio(unsigned i)
+{
+    return i == 0 ? GG_RATIO_NEAR : i == 1 ? GG_RATIO_FAR : 0;
+}
+/* Tokens that a block takes. */
+static inline uint32_t gg_model_block_takes(uint32_t ratio)
+{
+    return ratio == GG_RATIO_NEAR ? 2 * ratio : ratio;
+}
+
+/* Compressed keys, and what they are made of. Per layer rows and keys by which
+ * rows are chosen, [elements, rows of all streams], and tokens that are not yet
+ * of a block, f32 [.., gg_model_block_takes, streams]; NULL where a layer has
+ * none. */
+struct gg_model_pass_compressed {
+    struct gguf_tensor **rows, **index, **ring;
+    struct gguf_tensor *back; /* i32 [N]: minus positions */
+    struct gg_model_pass_blocks of[GG_N_RATIOS];
+};
+
 /* What a pass reads: inputs and memory, made by the caller. */
 struct gg_model_pass {
     const struct gguf_model *model;
@@ -78,6 +120,7 @@ struct gg_model_pass {
     struct gg_model_pass_keys keys;
     struct gg_model_pass_states states;
     struct gg_model_pass_cross cross;
+    struct gg_model_pass_compressed compressed;
     bool encodes; /* of an encoder and a decoder: by the encoder */
     const struct gg_model_added *added; /* adapters; NULL: none */
 };
@@ -87,11 +130,17 @@ struct gg_model_pass {
 enum gguf_status gg_build_check(const struct gguf_model *m,
                                 struct gguf_error *err);
 
+/* Once weights are loaded: are values good that no shape says?
+ * GGUF_E_TENSOR. */
+enum gguf_status gg_build_check_loaded(const struct gguf_model *m,
+                                       struct gguf_error *err);
+
 /* Kinds of memory. */
 enum gg_model_memory_kinds {
     GG_KEEPS_KEYS = 1,
     GG_KEEPS_STATES = 2,
-    GG_KEEPS_CROSS = 4 /* what was encoded */
+    GG_KEEPS_CROSS = 4, /* what was encoded */
+    GG_KEEPS_COMPRESSED = 8
 };
 /* Which of them a layer has, or all layers together. */
 unsigned gg_model_layer_keeps(const struct gguf_model *m, uint32_t il);
@@ -164,6 +213,15 @@ struct gg_model_key_sizes {
 };
 void gg_model_layer_keys(const struct gguf_model *m, uint32_t il,
                          struct gg_model_key_sizes *n);
+
+/* Elements of a layer with compressed keys: of a row, of the key by which rows
+ * are chosen (0: all are read), and of what is kept of a token until its block
+ * is finished. */
+struct gg_model_compressed_sizes {
+    int64_t row, index, token;
+};
+void gg_model_layer_compressed(const struct gguf_model *m, uint32_t il,
+                               struct gg_model_compressed_sizes *n);
 
 /* The states after the last norm, f32 [n_embd, n_out] in the order of
  * out_rows, an output of the graph; NULL with n_out 0, and after a failure,

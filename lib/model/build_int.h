@@ -105,6 +105,8 @@ struct gguf_tensor *gg_model_adapted_rows(const struct gg_model_at *at,
 
 /* ---- build.c ---- */
 
+/* Layers that are computed: those that draft come last. */
+uint32_t gg_model_n_run(const struct gguf_model *m);
 /* Is it the last layer that is computed? From its mixer's result on only those
  * columns count that are wanted: those of x. */
 bool gg_model_is_last(const struct gg_model_at *at);
@@ -120,20 +122,15 @@ struct gguf_tensor *gg_model_layer_inputs(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_layer_input(const struct gg_model_at *at,
                                          struct gguf_tensor *x);
 
-/* ---- altup.c: layers on several streams ---- */
+/* ---- layers on several streams ---- */
 
-enum { GG_ALTUP_STREAMS = 4 };
-
-/* Streams of embeddings x. */
-void gg_altup_begin(const struct gg_model_at *at, struct gguf_tensor *x,
-                    struct gguf_tensor *h[GG_ALTUP_STREAMS]);
-/* A layer; false: the last one of a pass without outputs. */
-bool gg_altup_layer(const struct gg_model_at *at,
-                    struct gguf_tensor *h[GG_ALTUP_STREAMS]);
-/* What they are together. */
-struct gguf_tensor *
-gg_altup_end(const struct gg_model_at *at,
-             struct gguf_tensor *const h[GG_ALTUP_STREAMS]);
+/* All layers, of embeddings x [n_embd, N], together at the end [n_embd, n_out];
+ * NULL after a pass without outputs. */
+typedef struct gguf_tensor *gg_model_streams_fn(const struct gg_model_pass *p,
+                                                struct gg_model_across *across,
+                                                struct gguf_tensor *x);
+gg_model_streams_fn gg_altup_layers, /* altup.c */
+    gg_hyper_layers;                 /* hyper.c */
 
 /* ---- mixers ---- */
 
@@ -165,6 +162,7 @@ struct gg_model_mixer_fn {
     /* Is a layer of the file one that it builds, beyond what shapes say? NULL:
      * it is. GGUF_E_TENSOR, GGUF_E_UNSUPPORTED. */
     gg_model_mix_check_fn *check;
+    gg_model_mix_check_fn *loaded; /* the same, once weights are loaded */
     /* instead of all that: layers of its own */
     gg_model_stack_fn *stack;
     bool looks_ahead; /* it needs no state where all of a sequence is there */
@@ -183,7 +181,9 @@ gg_model_states_fn gg_model_states_delta, gg_model_states_kda,
     gg_model_states_shortconv;
 gg_model_mix_check_fn gg_model_check_shortconv;
 gg_model_keys_fn gg_model_keys_heads, gg_model_keys_latent,
-    gg_model_keys_sparse, gg_model_keys_blocks;
+    gg_model_keys_sparse, gg_model_keys_blocks, gg_model_keys_compressed;
+gg_model_mix_fn gg_model_mix_compressed;
+gg_model_mix_check_fn gg_model_loaded_compressed;
 gg_model_mix_check_fn gg_model_check_gate, gg_model_check_rwkv;
 
 /* Has the file a tensor of that name? It is known before weights are loaded. */

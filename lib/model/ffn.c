@@ -38,8 +38,12 @@ tensor *gg_model_activated(const struct gg_model_at *at, tensor *gate,
     const struct gg_model_act_fn *act = &gg_model_acts[at->m->hp.act];
     if (!(limit > LEAST_LIMIT))
         return act->gated(at->c, gate, up);
+    up = gguf_op_clamp(at->c, up, -limit, limit);
+    if (at->arch->moe.clamp_first)
+        return act->gated(at->c, gguf_op_clamp(at->c, gate, -INFINITY, limit),
+                          up);
     gate = gguf_op_clamp(at->c, act->alone(at->c, gate), -INFINITY, limit);
-    return gguf_op_mul(at->c, gate, gguf_op_clamp(at->c, up, -limit, limit));
+    return gguf_op_mul(at->c, gate, up);
 }
 
 tensor *gg_model_alone(const struct gg_model_at *at, tensor *x)

@@ -443,6 +443,7 @@ enum gguf_status gg_hparams_load(struct gg_hparams *hp,
     gg_hparams_fill_magnitude(&r);
     GG_TRY(gg_hparams_check_positions(&r));
     GG_TRY(gg_hparams_check_window_rope(&r));
+    GG_TRY(gg_hparams_check_compress(&r));
     gg_hparams_fill_scales(&r);
     gg_hparams_fill_layers(&r);
     return GGUF_OK;

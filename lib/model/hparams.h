@@ -41,6 +41,10 @@ struct gg_hparams_reach {
     int32_t chunk;         /* positions of a chunk; 0: there are none */
 };
 
+/* Tokens whose keys become one: of few each block takes half of its numbers
+ * from the block before it. */
+enum { GG_RATIO_NEAR = 4, GG_RATIO_FAR = 128 };
+
 /* One layer: its numbers, and what it is. */
 struct gg_model_layer {
 #define X(FIELD, KIND, WHERE, ...)                                            \
@@ -55,8 +59,11 @@ struct gg_model_layer {
     bool indexes;  /* it chooses which keys are attended to */
     bool tempers;  /* its queries have a temperature */
     uint8_t sight; /* enum gg_hparams_sight */
-    bool reads;  /* keys of the last layer that keeps some and sees as much */
-    bool sparse; /* only gates far above their mean count */
+    bool reads; /* keys of the last layer that keeps some and sees as much */
+    uint32_t ratio; /* tokens of a compressed key: 0, there are none, or one
+                     * of GG_RATIO_... */
+    bool hashes;    /* tokens choose experts by their number */
+    bool sparse;    /* only gates far above their mean count */
     uint32_t dim_k, dim_v; /* elements of a key and of a value of a head */
     float score_scale;     /* of attention */
 };

@@ -309,7 +309,8 @@ void gg_hparams_sizes(const struct gg_hparams *hp, const struct gg_arch *a,
     z->n_layer = known(hp->n_layer);
     z->streams = altup ? 4 : known(hp->n_streams);
     z->types = known(hp->n_types);
-    z->ratio = z->wide = NAN;
+    z->ratio = known(l->ratio);
+    z->wide = l->ratio == GG_RATIO_NEAR ? 2 : 1;
     z->dense_2 = known(hp->dense_2_out ? hp->dense_2_out : hp->n_embd_out);
     z->dense_3 = known(hp->dense_3_in);
 }

@@ -128,6 +128,8 @@ enum gguf_status gg_model_open(struct gguf_model **out,
         st = gg_build_check(m, err);
     if (st == GGUF_OK)
         st = gg_weights_load(m, err);
+    if (st == GGUF_OK)
+        st = gg_build_check_loaded(m, err);
     if (st != GGUF_OK) {
         gguf_model_destroy(m);
         return st;

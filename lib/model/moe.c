@@ -95,6 +95,19 @@ static tensor *normal(const struct gg_model_at *at, tensor *w)
                        gguf_op_clamp(at->c, sum, LEAST_SUM, INFINITY));
 }
 
+/* Experts that a table has for each token's number, i32 [n_used, N]. */
+static tensor *hashed(const struct gg_model_at *at)
+{
+    struct gguf_ctx *c = at->c;
+    tensor *tokens = at->p->tokens;
+    if (at->p->out_rows && gg_model_is_last(at)) {
+        tokens = gguf_op_reshape_2d(c, tokens, 1, tokens->ne[0]);
+        tokens = gguf_op_get_rows(c, tokens, at->p->out_rows);
+        tokens = gguf_op_reshape_1d(c, tokens, at->p->n_out);
+    }
+    return gguf_op_get_rows(c, gg_weight_at(at, GG_W_ROUTER_HASH), tokens);
+}
+
 static struct choice choose(const struct gg_model_at *at, tensor *x)
 {
     struct gguf_ctx *c = at->c;
@@ -107,8 +120,10 @@ static struct choice choose(const struct gg_model_at *at, tensor *x)
     struct choice y;
     if (!b)
         b = gg_weight_at(at, GG_W_ROUTER_SELECT_BARE);
-    y.ids =
-        gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p), used);
+    y.ids = at->layer->hashes
+                ? hashed(at)
+                : gguf_op_top_k(c, in_groups(at, b ? gguf_op_add(c, p, b) : p),
+                                used);
     p = gguf_op_reshape_3d(c, p, 1, n, n_tok);
     tensor *w = gguf_op_get_rows(c, p, y.ids); /* without that bias */
     w = gguf_op_reshape_2d(c, w, used, n_tok);

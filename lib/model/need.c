@@ -59,6 +59,10 @@ LIST(w_compressed, N(DS4_KV), N(DS4_KV_NORM), N(DS4_OUT_A), N(DS4_OUT_B),
      N(HC_FFN_BASE), N(HC_FFN_SCALE), M(COMP_KV), M(COMP_GATE), M(COMP_APE),
      M(COMP_NORM), M(IDX_PROJ), M(IDX_Q_B), M(IDX_COMP_KV), M(IDX_COMP_GATE),
      M(IDX_COMP_APE), M(IDX_COMP_NORM), M(ROUTER_HASH));
+LIST(w_far, N(COMP_KV), N(COMP_GATE), N(COMP_APE), N(COMP_NORM));
+LIST(w_near, N(COMP_KV), N(COMP_GATE), N(COMP_APE), N(COMP_NORM), N(IDX_PROJ),
+     N(IDX_Q_B), N(IDX_COMP_KV), N(IDX_COMP_GATE), N(IDX_COMP_APE),
+     N(IDX_COMP_NORM));
 LIST(w_linear, N(ATTN_LINEAR));
 LIST(w_mamba, N(M1_IN), N(M1_CONV), N(M1_CONV_B), N(M1_X), N(M1_DT),
      N(M1_DT_B), N(M1_A), N(M1_D), N(SSM_OUT));
@@ -193,6 +197,16 @@ static void put_mixer(struct gg_model_needs *n, const struct gg_arch *a,
     if (mixers[mixer].latent)
         put(n, hp->rank_q ? w_rank_q : w_direct_q);
     set(n, GG_W_ATTN_SINKS, a->sinks);
+}
+
+/* What layers with compressed keys have, and those that tokens choose experts
+ * of by their number; the others have a bias for choosing. */
+static void put_compressed(struct gg_model_needs *n,
+                           const struct gg_model_layer *l)
+{
+    if (l->ratio)
+        put(n, l->ratio == GG_RATIO_NEAR ? w_near : w_far);
+    set(n, l->hashes ? GG_W_ROUTER_HASH : GG_W_ROUTER_SELECT_B, GG_MUST);
 }
 
 /* What later layers need not have since they use the first one's. */
@@ -383,6 +397,8 @@ void gg_model_needs_weights(const struct gg_arch *a,
     }
     if (hp->n_per_layer)
         put(n, w_input);
+    if (l->mixer == GG_MIX_COMPRESSED)
+        put_compressed(n, l);
     set(n, GG_W_LAYER_OUT_SCALE, a->layer_scale);
     put_scope(n, a->more, true);
     if (!l->drafts)

@@ -31,12 +31,13 @@ static bool turned(const struct gguf_split_tensor *t)
            gg_order_differs(type, gguf_file_is_big_endian(t->file));
 }
 
-/* Can it not be used where it lies: turned, or floats that C would read off
- * their alignment? */
+/* Can it not be used where it lies: turned, or numbers that C would read
+ * off their alignment? */
 static bool moves(const struct gguf_split_tensor *t)
 {
     return turned(t) ||
-           (t->info->dtype == GGUF_DTYPE_F32 &&
+           ((t->info->dtype == GGUF_DTYPE_F32 ||
+             t->info->dtype == GGUF_DTYPE_I32) &&
             (uintptr_t)gguf_file_tensor_data(t->file, t->info->index) %
                 sizeof(float));
 }

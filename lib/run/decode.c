@@ -80,6 +80,8 @@ static enum gguf_status run(struct gguf_session *s, struct way way,
         return room;
     }
     GG_TRY(gg_batch_sort(&s->plan, batch, n, &goal, err));
+    if (s->ubatch.counts_past)
+        GG_TRY(gg_compressed_check(&s->plan, &s->cells, err));
     GG_TRY(gg_session_check_windows(s, err));
     if (needs)
         GG_TRY(check_encoded(s, err));

@@ -14,8 +14,8 @@ static bool same_shape(const struct gg_ubatch_shape *a,
            a->n_real == b->n_real &&
            !memcmp(a->n_kv, b->n_kv, sizeof a->n_kv) && a->n_out == b->n_out &&
            a->n_mask == b->n_mask && a->first_stream == b->first_stream &&
-           a->n_cross == b->n_cross && a->encodes == b->encodes &&
-           a->shared == b->shared;
+           a->n_cross == b->n_cross && a->n_past == b->n_past &&
+           a->encodes == b->encodes && a->shared == b->shared;
 }
 
 static enum gguf_status build(struct gguf_session *s,
@@ -71,6 +71,7 @@ static struct gg_ubatch_shape largest(const struct gguf_session *s,
         h.n_kv[b] = s->book[b] ? s->book[b]->n_cells : 0;
     h.shared = s->shared && !encodes;
     h.n_cross = encodes ? 0 : s->n_ctx;
+    h.n_past = s->n_ctx;
     for (uint32_t n_seq = 1;
          n_seq <= (s->shares ? 1 : s->n_seq) && h.n_out < s->n_ubatch;
          n_seq++) {

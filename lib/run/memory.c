@@ -8,7 +8,7 @@
 #include <inttypes.h>
 
 static const struct gg_memory_kind *const kinds[GG_N_MEMORIES] = {
-    &gg_memory_keys, &gg_memory_states, &gg_memory_cross
+    &gg_memory_keys, &gg_memory_states, &gg_memory_cross, &gg_memory_compressed
 };
 
 static enum gguf_status init(struct gg_memory *m, struct gguf_ctx *c,
@@ -47,13 +47,15 @@ enum gguf_status gg_memory_init(struct gg_memory m[GG_N_MEMORIES],
     for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
         m[i] = (struct gg_memory){ .model = p->model,
                                    .allocator = a,
+                                   .n_ctx = p->n_ctx,
                                    .n_seq = p->n_seq,
                                    .types = p->types,
                                    .kept = kept };
         if (!(gg_model_keeps(p->model) & kinds[i]->id))
             continue;
         m[i].kind = kinds[i];
-        const uint32_t n_row = GG_MAX(p->n_ctx, p->n_ubatch);
+        /* of compressed keys there is room for so many, at least */
+        const uint32_t n_row = GG_MAX(GG_MAX(p->n_ctx, p->n_ubatch), 128);
         m[i].row = gg_mem_alloc_zero(a, n_row, sizeof *m[i].row);
         m[i].ids = gg_mem_alloc_zero(a, p->n_seq, sizeof *m[i].ids);
         if (!m[i].row || !m[i].ids)

@@ -1,9 +1,10 @@
 /* memory.h - what a session keeps of the tokens that it has seen
  *
  * A kind of memory for each kind of mixer: keys and values of every token
- * (keys.c), states that tokens move (states.c). Layers map to kinds
- * (model/build.h), one layer may have several. A kind describes its tensors,
- * gives a graph its inputs and fills them for a micro-batch.
+ * (keys.c), states that tokens move (states.c), keys of blocks of them
+ * (compressed.c). Layers map to kinds (model/build.h), one layer may have
+ * several. A kind describes its tensors, gives a graph its inputs and fills
+ * them for a micro-batch.
  *
  * What sequences keep in a tensor is rows. Those of a tensor that follows a
  * book (cells.h) are its cells, one for each token; else a sequence has one
@@ -17,14 +18,17 @@
 #include "run/types.h"
 #include "run/ubatch.h"
 
-enum { GG_MEMORY_TENSORS = 3 }; /* of a layer, at most */
+enum {
+    GG_MEMORY_TENSORS = 3, /* of a layer, at most */
+    GG_MEMORY_INPUTS = 16  /* of a graph */
+};
 
 struct gg_memory {
     const struct gg_memory_kind *kind; /* NULL: the model has none of this
                                         * kind */
     const struct gguf_model *model;
     const struct gguf_allocator *allocator;
-    uint32_t n_seq;
+    uint32_t n_ctx, n_seq;
     struct gg_run_types types;
     /* Those that its tensors follow, of layers that see so much; NULL for
      * those of windows where they follow the other one, and in a memory whose
@@ -34,9 +38,9 @@ struct gg_memory {
     struct gguf_tensor **t; /* GG_MEMORY_TENSORS for each layer, the first of
                              * all layers first; NULL where a layer has another
                              * kind */
-    struct gguf_tensor *in[4 + 2 * GG_N_SIGHTS]; /* inputs of the last graph */
-    float *row;                                  /* of a mask */
-    int32_t *ids;                                /* 0, 1, ... n_seq - 1 */
+    struct gguf_tensor *in[GG_MEMORY_INPUTS]; /* of the last graph */
+    float *row;                               /* of a mask */
+    int32_t *ids;                             /* 0, 1, ... n_seq - 1 */
 };
 
 struct gg_memory_kind {
@@ -59,9 +63,16 @@ struct gg_memory_kind {
 };
 
 extern const struct gg_memory_kind gg_memory_keys, gg_memory_states,
-    gg_memory_cross;
+    gg_memory_cross, gg_memory_compressed;
 
-enum { GG_N_MEMORIES = 3 };
+enum { GG_N_MEMORIES = 4 };
+
+/* compressed.c. Blocks are told by positions: the tokens of a sequence must be
+ * at 0, 1, ... GGUF_E_INVALID names the first that is not, of a batch that is
+ * planned. */
+enum gguf_status gg_compressed_check(const struct gg_batch_plan *p,
+                                     const struct gg_cells *cells,
+                                     struct gguf_error *err);
 
 /* What memories are made for. */
 struct gg_memory_params {

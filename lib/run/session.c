@@ -52,6 +52,11 @@ static enum gguf_status check_params(const struct gguf_model *model,
                             "%" PRIu32 " sequences of %" PRIu64
                             " tokens: must be 1 to 2^31 - 1 in all",
                             p->n_seq, n_ctx);
+    if (p->unified && (gg_model_keeps(model) & GG_KEEPS_COMPRESSED))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "unified: models of architecture '%s' keep keys "
+                            "of blocks, which are a sequence's own",
+                            model->arch->name);
     return GGUF_OK;
 }
 
@@ -126,6 +131,8 @@ static enum gguf_status make_scratch(struct gguf_session *s,
     s->plan.pools = gg_model_pools(s->model, s->embed.kind);
     GG_TRY(gg_batch_room(&s->plan, (size_t)s->n_ctx * s->n_seq, err));
     GG_TRY(gg_ubatch_init(&s->ubatch, s->n_ubatch, s->allocator, err));
+    s->ubatch.counts_past =
+        (gg_model_keeps(s->model) & GG_KEEPS_COMPRESSED) != 0;
     return gg_session_out_room(s, s->n_ubatch, err);
 }
 

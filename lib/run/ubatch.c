@@ -177,6 +177,16 @@ static int64_t n_cross(const struct gg_run_ubatch *u)
     return gg_ubatch_n_read(n, u->encoded->n_cells);
 }
 
+/* Positions that sequences have come to. */
+static int64_t past(const struct gg_run_ubatch *u)
+{
+    const struct gg_ubatch_shape *h = &u->shape;
+    int64_t n = 0;
+    for (int64_t k = 0; k < h->n_seq * h->n_tok; k++)
+        n = GG_MAX(n, (int64_t)u->pos[k] + 1);
+    return (n + GG_PAST_STEP - 1) / GG_PAST_STEP * GG_PAST_STEP;
+}
+
 const struct gg_batch_entry *gg_ubatch_entry(const struct gg_run_ubatch *u,
                                              const struct gg_batch_plan *p,
                                              int64_t g, int64_t i)
@@ -206,6 +216,7 @@ void gg_ubatch_take(struct gg_run_ubatch *u, const struct gg_batch_plan *p)
         h->n_kv[b] = n_read(u, u->book[b]);
     h->n_mask = masks_equal(u) ? 1 : h->n_seq;
     h->n_cross = n_cross(u);
+    h->n_past = u->counts_past ? past(u) : 0;
     u->n_out = (uint32_t)h->n_out;
     while (h->n_out && h->n_out < u->least) {
         u->out_row[h->n_out] = u->out_row[h->n_out - 1];

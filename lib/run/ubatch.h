@@ -14,6 +14,9 @@
 #include "model/hparams.h"
 #include "run/batch.h"
 
+/* So many that a text that grows does not get a new graph each time. */
+enum { GG_PAST_STEP = 512 };
+
 /* What the graph of a pass depends on: equal shapes, the same graph. */
 struct gg_ubatch_shape {
     int64_t n_tok;             /* of each group, repetitions included */
@@ -24,6 +27,8 @@ struct gg_ubatch_shape {
     int64_t n_out;             /* rows of output, repetitions included */
     int64_t n_mask; /* 1 where all groups see the same, else n_seq */
     int64_t first_stream;
+    int64_t n_past;  /* positions up to which sequences have come, in steps of
+                     * GG_PAST_STEP */
     int64_t n_cross; /* cells of each sequence's encoded text that are read */
     bool encodes;    /* the text is encoded, for a decoder */
     bool shared;     /* groups see cells of one stream */
@@ -35,7 +40,8 @@ struct gg_run_ubatch {
                                          * windows, may be NULL */
     const struct gg_cells *encoded;     /* those of encoded texts, or NULL */
     uint32_t most;                      /* tokens of one */
-    uint32_t least; /* columns of a product: fewer are filled up */
+    uint32_t least;   /* columns of a product: fewer are filled up */
+    bool counts_past; /* the shape has n_past, else 0 */
     struct gg_ubatch_shape shape;
     uint32_t begin;            /* tokens of its groups that earlier ones had */
     uint32_t n_out;            /* outputs without repetitions */

@@ -1,0 +1,321 @@
+/* mix_compress.c - attention to a window and to compressed keys (DeepSeek-V4)
+ *
+ * A token has one row, of all heads, that is key and value at once. Queries see
+ * the rows of a window, and in the same softmax rows of blocks of 4 or 128
+ * tokens each that are complete. A block's row is a sum of its tokens' inputs,
+ * each number of which has weights of its own: a softmax over the tokens. Of
+ * blocks of 4 tokens each takes the block before it, too, with weights of its
+ * own, and an indexer chooses the best; its keys are made the same way, and an
+ * orthonormal Hadamard matrix on both, which changes no product, is left out.
+ *
+ * Rows turn by the position of the block's begin, and what queries took is
+ * turned back by theirs: so what they see is how far back a block is.
+ */
+#include "config.h"
+#include "model/build_int.h"
+
+#include <inttypes.h>
+
+typedef struct gguf_tensor tensor;
+
+/* Blocks of the layer. */
+static const struct gg_model_pass_blocks *
+blocks_of(const struct gg_model_at *at)
+{
+    unsigned i = 0;
+    while (gg_model_ratio(i) != at->layer->ratio)
+        i++;
+    return &at->p->compressed.of[i];
+}
+
+static bool is_near(const struct gg_model_layer *l)
+{
+    return l->ratio == GG_RATIO_NEAR;
+}
+
+/* ---- sizes, and what must hold ---- */
+
+void gg_model_keys_compressed(const struct gguf_model *m, uint32_t il,
+                              struct gg_model_key_sizes *n)
+{
+    const struct gg_model_layer *l = &m->hp.layer[il];
+    n->k = l->dim_k;
+    n->part[GG_KEY_PART_K] = (struct gg_model_key_part){ n->k, GG_HP_dim_k };
+    if (is_near(l)) /* in the memory of compressed keys */
+        n->part[GG_KEY_PART_INDEX] =
+            (struct gg_model_key_part){ m->hp.dim_idx, GG_HP_dim_idx };
+}
+
+void gg_model_layer_compressed(const struct gguf_model *m, uint32_t il,
+                               struct gg_model_compressed_sizes *n)
+{
+    const struct gg_model_layer *l = &m->hp.layer[il];
+    const int64_t wide = is_near(l) ? 2 : 1;
+    *n = (struct gg_model_compressed_sizes){ 0 };
+    if (!l->ratio)
+        return;
+    n->row = l->dim_k;
+    n->index = is_near(l) ? m->hp.dim_idx : 0;
+    n->token = 2 * wide * (n->row + n->index);
+}
+
+/* The byte where element i of a tensor of 4 byte elements lies. */
+static uint64_t byte_of(const struct gguf_model *m, const tensor *t, int64_t i)
+{
+    size_t at = 0;
+    if (!gg_source_find(&m->src, t->name, &at))
+        return GGUF_NO_OFFSET;
+    const struct gguf_split_tensor from = gg_source_tensor(&m->src, at);
+    return gguf_file_data_off(from.file) + from.info->off + 4 * (uint64_t)i;
+}
+
+/* The output's first matrix has the rows of all groups; a table names experts
+ * that there are. */
+enum gguf_status gg_model_loaded_compressed(const struct gguf_model *m,
+                                            uint32_t il,
+                                            struct gguf_error *err)
+{
+    const struct gg_hparams *hp = &m->hp;
+    const tensor *out = m->layer[il].w[GG_W_DS4_OUT_A];
+    const tensor *table = m->layer[il].w[GG_W_ROUTER_HASH];
+    const int64_t rows = (int64_t)hp->out_rank * hp->out_groups;
+    if (out->ne[1] * out->ne[2] != rows)
+        return gg_error_set(
+            err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+            "tensor '%s' has %" PRId64 " rows, must have %" PRIu32
+            " for each of %" PRIu32 " groups",
+            out->name, out->ne[1] * out->ne[2], hp->out_rank, hp->out_groups);
+    if (!hp->layer[il].hashes)
+        return GGUF_OK;
+    const int32_t *id = table->data;
+    for (int64_t i = 0; i < gguf_tensor_n_elements(table); i++)
+        if (id[i] < 0 || (uint32_t)id[i] >= hp->n_expert)
+            return gg_error_set(err, GGUF_E_TENSOR, byte_of(m, table, i),
+                                "tensor '%s': element %" PRId64 " is %" PRId32
+                                ", there are %" PRIu32 " experts",
+                                table->name, i, id[i], hp->n_expert);
+    return GGUF_OK;
+}
+
+/* ---- positions ---- */
+
+/* The last elements of each head of x [d, h, n] turned by positions. */
+static tensor *turned(const struct gg_model_at *at, tensor *x, tensor *pos)
+{
+    struct gguf_ctx *c = at->c;
+    struct gguf_rope rope =
+        at->layer->ratio ? at->m->hp.rope : at->m->hp.rope_window;
+    if (!x)
+        return NULL;
+    const int64_t rot = rope.n_dims, own = x->ne[0] - rot;
+    if (!own)
+        return gguf_op_rope(c, x, pos, NULL, &rope);
+    tensor *still =
+        gguf_op_view_3d(c, x, own, x->ne[1], x->ne[2], x->nb[1], x->nb[2], 0);
+    tensor *last = gguf_op_view_3d(c, x, rot, x->ne[1], x->ne[2], x->nb[1],
+                                   x->nb[2], (uint64_t)(own * x->nb[0]));
+    return gguf_op_concat(c, still, gguf_op_rope(c, last, pos, NULL, &rope),
+                          0);
+}
+
+/* A product as heads, [d, h, N]. */
+static tensor *heads(const struct gg_model_at *at, enum gg_weight id,
+                     tensor *x, int64_t d, int64_t h)
+{
+    return gguf_op_reshape_3d(at->c, gg_model_linear(at, id, x), d, h,
+                              at->p->n_tok * at->p->n_seq);
+}
+
+/* ---- blocks ---- */
+
+/* What a compressor is made of. */
+struct compressor {
+    enum gg_weight kv, gate, ape, norm;
+};
+static const struct compressor of_rows = { GG_W_COMP_KV, GG_W_COMP_GATE,
+                                           GG_W_COMP_APE, GG_W_COMP_NORM },
+                               of_index = { GG_W_IDX_COMP_KV,
+                                            GG_W_IDX_COMP_GATE,
+                                            GG_W_IDX_COMP_APE,
+                                            GG_W_IDX_COMP_NORM };
+
+/* What a block takes of a token: numbers, and their scores, side by side. */
+static tensor *inputs(const struct gg_model_at *at,
+                      const struct compressor *of, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    tensor *ape = gg_model_looked_up(at, of->ape, blocks_of(at)->phase);
+    tensor *gate = gguf_op_add(c, gg_model_linear(at, of->gate, x), ape);
+    return gguf_op_concat(c, gg_model_linear(at, of->kv, x), gate, 0);
+}
+
+/* Elements [first, first + d) of the tokens of blocks x [.., T n, n_seq], or
+ * where blocks overlap of the earlier half, and of the later one the next d:
+ * [T, d, n, n_seq]. */
+static tensor *taken(const struct gg_model_at *at, tensor *x, int64_t first,
+                     int64_t d, tensor *add)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass_blocks *b = blocks_of(at);
+    const int64_t t = gg_model_block_takes(at->layer->ratio);
+    const int64_t halves = is_near(at->layer) ? 2 : 1;
+    tensor *all = NULL;
+    for (int64_t i = 0; x && i < halves; i++) {
+        tensor *y = gguf_op_view_4d(
+            c, x, d, t / halves, b->n, at->p->n_seq, x->nb[1], t * x->nb[1],
+            x->nb[2],
+            (uint64_t)((first + i * d) * x->nb[0] + i * t / 2 * x->nb[1]));
+        all = all ? gguf_op_concat(c, all, y, 1) : y;
+    }
+    if (add)
+        all = gguf_op_add(c, all, add);
+    return gguf_op_cont(c, gguf_op_permute(c, all, 1, 0, 2, 3));
+}
+
+/* Rows of blocks, [d, n n_seq], of inputs that begin at element first. */
+static tensor *compressed(const struct gg_model_at *at,
+                          const struct compressor *of, tensor *x,
+                          int64_t first, int64_t d)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass_blocks *b = blocks_of(at);
+    const int64_t width = (is_near(at->layer) ? 2 : 1) * d;
+    const int64_t n = b->n * at->p->n_seq;
+    tensor *w = taken(at, x, first + width, d, b->absent);
+    w = gguf_op_soft_max(c, w, NULL, 1, 0);
+    w = gguf_op_mul(c, w, taken(at, x, first, d, NULL));
+    tensor *y = gguf_op_reshape_2d(c, gguf_op_sum_rows(c, w), d, n);
+    y = gg_model_normed(at, GG_NORM_RMS, of->norm, y);
+    y = turned(at, gguf_op_reshape_3d(c, y, d, 1, n), b->pos);
+    return gguf_op_reshape_2d(c, y, d, n);
+}
+
+/* Put rows of blocks into a memory, and see those that are read: [d, n_rows, 1,
+ * n_seq]. They are kept whether or not somebody reads them now. */
+static tensor *kept(const struct gg_model_at *at, tensor *memory, tensor *rows)
+{
+    const struct gg_model_pass *p = at->p;
+    const struct gg_model_pass_blocks *b = blocks_of(at);
+    tensor *all = gguf_op_set_rows(at->c, memory, rows, b->to);
+    gguf_graph_add(p->graph, all);
+    if (!all)
+        return NULL;
+    const int64_t row = all->nb[1];
+    return gguf_op_view_4d(at->c, all, all->ne[0], b->n_rows, 1, p->n_seq, row,
+                           row, b->n_all * row,
+                           (uint64_t)(p->first_stream * b->n_all * row));
+}
+
+/* Tokens of blocks that are finished, [.., T n, n_seq], of inputs x [.., N];
+ * those that later blocks need are kept. */
+static tensor *gathered(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass_blocks *b = blocks_of(at);
+    if (!x)
+        return NULL;
+    tensor *ring = gg_model_streams(at, at->p->compressed.ring[at->il], 3);
+    tensor *all =
+        gguf_op_concat(c, ring, gg_model_real(at, x, 0, x->ne[0]), 1);
+    tensor *y = gguf_op_get_rows(c, all, b->from);
+    gg_model_keep(at, gguf_op_get_rows(c, all, b->ring), ring);
+    return y;
+}
+
+/* ---- which rows are read ---- */
+
+/* The indexer's keys are k; of x queries of rank_q's heads are weighted. */
+static tensor *chosen(const struct gg_model_at *at, tensor *x, tensor *rank_q,
+                      tensor *k)
+{
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_model_pass *p = at->p;
+    const struct gg_model_pass_blocks *b = blocks_of(at);
+    if (hp->idx_top >= b->n_rows)
+        return b->mask;
+    tensor *q = heads(at, GG_W_IDX_Q_B, rank_q, hp->dim_idx, hp->n_idx);
+    q = gg_model_in_pass(at, turned(at, q, p->pos), hp->dim_idx, hp->n_idx);
+    tensor *w = gg_model_linear(at, GG_W_IDX_PROJ, x);
+    w = gguf_op_reshape_4d(at->c, w, hp->n_idx, p->n_tok, 1, p->n_seq);
+    return gguf_op_index_top(at->c, q, k, w, b->mask, hp->idx_top);
+}
+
+/* Rows of blocks that are seen, and which of them by whom. */
+static tensor *seen(const struct gg_model_at *at, tensor *x, tensor *rank_q,
+                    tensor **mask)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    const struct gg_model_pass_compressed *of = &at->p->compressed;
+    const int64_t d = at->layer->dim_k, d_idx = hp->dim_idx;
+    const bool near = is_near(at->layer);
+    tensor *in = inputs(at, &of_rows, x);
+    if (near)
+        in = gguf_op_concat(c, in, inputs(at, &of_index, x), 0);
+    in = gathered(at, in);
+    *mask = blocks_of(at)->mask;
+    if (near)
+        *mask = chosen(at, x, rank_q,
+                       kept(at, of->index[at->il],
+                            compressed(at, &of_index, in, 4 * d, d_idx)));
+    return kept(at, of->rows[at->il], compressed(at, &of_rows, in, 0, d));
+}
+
+/* A mask for each sequence, if others are. */
+static tensor *for_each(const struct gg_model_at *at, tensor *mask, int64_t n)
+{
+    if (!mask || mask->ne[3] == n)
+        return mask;
+    return gguf_op_repeat(at->c, mask, mask->ne[0], mask->ne[1], 1, n);
+}
+
+/* ---- the mixer ---- */
+
+/* Groups of heads through a part of a matrix each: [out_rank * groups, N]. */
+static tensor *grouped(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_hparams *hp = &at->m->hp;
+    tensor *w = gg_weight_at(at, GG_W_DS4_OUT_A);
+    const int64_t n = hp->out_groups, rank = hp->out_rank;
+    const int64_t n_tok = at->p->n_tok * at->p->n_seq;
+    x = gguf_op_reshape_3d(c, x, w->ne[0], n, n_tok);
+    x = gguf_op_permute(c, x, 0, 2, 1, 3);
+    if (w->ne[2] == n) {
+        x = gg_model_linear(at, GG_W_DS4_OUT_A, x);
+    } else { /* rows of all groups in two dimensions */
+        w = gguf_op_reshape_3d(c, w, w->ne[0], rank, n);
+        x = gg_model_beside(at, GG_W_DS4_OUT_A, gguf_op_matmul(c, w, x));
+    }
+    x = gguf_op_cont(c, gguf_op_permute(c, x, 0, 2, 1, 3));
+    return gguf_op_reshape_2d(c, x, rank * n, n_tok);
+}
+
+tensor *gg_model_mix_compressed(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_ctx *c = at->c;
+    const struct gg_model_pass *p = at->p;
+    const struct gg_model_layer *l = at->layer;
+    const int64_t d = l->dim_k, h = l->n_head, n = p->n_tok * p->n_seq;
+    tensor *rank_q = gg_model_rank_q(at, x);
+    tensor *q = heads(at, GG_W_MLA_Q_B, rank_q, d, h);
+    q = turned(at, gg_model_normed(at, GG_NORM_RMS, GG_W_NONE, q), p->pos);
+    tensor *k = gg_model_normed(at, GG_NORM_RMS, GG_W_DS4_KV_NORM,
+                                gg_model_linear(at, GG_W_DS4_KV, x));
+    k = turned(at, gguf_op_reshape_3d(c, k, d, 1, n), p->pos);
+    k = gg_model_seen(at, p->keys.k, k, d, 1);
+    tensor *mask = p->keys.mask[l->sight];
+    if (l->ratio) {
+        tensor *closed, *rows = seen(at, x, rank_q, &closed);
+        const int64_t n_mask =
+            closed && mask ? GG_MAX(closed->ne[3], mask->ne[3]) : 1;
+        k = gguf_op_concat(c, rows, k, 1);
+        mask = gguf_op_concat(c, for_each(at, closed, n_mask),
+                              for_each(at, mask, n_mask), 0);
+    }
+    q = gguf_op_attention_sinks(c, gg_model_in_pass(at, q, d, h), k, k, mask,
+                                gg_weight_at(at, GG_W_ATTN_SINKS),
+                                l->score_scale, 0, 0);
+    q = gguf_op_reshape_3d(c, q, d, h, n);
+    return grouped(at, turned(at, q, p->compressed.back));
+}
