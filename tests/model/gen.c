@@ -46,6 +46,7 @@ void gen_tensor(struct gen *g, int64_t ne0, int64_t ne1, const char *fmt, ...)
     t->ne[1] = ne1 ? ne1 : 1;
     t->ne[2] = t->ne[3] = 1;
     t->values = NULL;
+    t->ints = NULL;
 }
 
 /* ---- weights: FNV-1a of the name seeds splitmix64, whose four 16-bit parts
@@ -160,12 +161,14 @@ static void put_tensor(uint8_t *to, const struct gen *g,
     float *w = malloc(n * sizeof *w);
     if (!w)
         abort();
-    gen_weights(w, g, t);
+    if (!t->ints)
+        gen_weights(w, g, t);
     for (size_t i = 0; i < n; i++) {
         if (dtype == GGUF_DTYPE_F16)
             gg_bytes_store16le(to + 2 * i, gg_dtype_f32_to_f16(w[i]));
         else
-            gg_bytes_store32le(to + 4 * i, gg_bytes_f32_bits(w[i]));
+            gg_bytes_store32le(to + 4 * i, t->ints ? (uint32_t)t->ints[i]
+                                                   : gg_bytes_f32_bits(w[i]));
     }
     free(w);
 }
@@ -184,7 +187,9 @@ static void *make_file(const struct gen *g, uint32_t dtype, int weights,
         const struct gen_tensor *t = &g->t[i];
         struct gguf_str name = { t->name, strlen(t->name) };
         st = gguf_writer_add_tensor(w, name,
-                                    t->n_dims > 1 ? dtype : GGUF_DTYPE_F32,
+                                    t->ints         ? GGUF_DTYPE_I32
+                                    : t->n_dims > 1 ? dtype
+                                                    : GGUF_DTYPE_F32,
                                     t->n_dims, t->ne, err);
     }
     if (st == GGUF_OK)

@@ -16,6 +16,7 @@ struct gen_tensor {
     unsigned n_dims;
     int64_t ne[4];
     const float *values; /* NULL: from its name */
+    const int32_t *ints; /* or these, of type I32 */
 };
 
 struct gen {

@@ -25,7 +25,7 @@ float *ref_weights(const struct gen *g, const char *fmt, ...)
         const struct gen_tensor *t = &g->t[i];
         if (strcmp(t->name, name) != 0)
             continue;
-        size_t n = (size_t)(t->ne[0] * t->ne[1]);
+        size_t n = (size_t)(t->ne[0] * t->ne[1] * t->ne[2] * t->ne[3]);
         float *w = malloc(n * sizeof *w);
         if (!w)
             abort();
