@@ -24,7 +24,7 @@ fi
 verdict "and refuses a truncated file with one line" "$bad" "$tmp/out"
 
 n_archs=$(grep -c '^| \*\*' "$srcdir/doc/architectures.md")
-grep "^Evaluation: $n_archs architectures " "$srcdir/README" >"$tmp/out" 2>&1
+grep "^Evaluation: $n_archs architectures: " "$srcdir/README" >"$tmp/out" 2>&1
 verdict "README says how many architectures are evaluated ($n_archs)" $? "$tmp/out"
 grep "Evaluates $n_archs architectures " "$srcdir/ChangeLog" >"$tmp/out" 2>&1
 verdict "and ChangeLog" $? "$tmp/out"

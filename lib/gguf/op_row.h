@@ -100,12 +100,12 @@ struct gguf_group_norm_params {
  *   c[dst, src] = z[2n + dst + n src] scale[2] + base[2n + dst + n src]
  *
  * in that order, z's shape and type; with n elements pre alone. c becomes
- * nearly doubly stochastic: for each src the softmax over dst plus eps, then for
- * each dst divided by its sum over src plus eps, and n_iter - 1 times more by
- * the sums over dst and over src, plus eps each (Sinkhorn and Knopp 1967).
- * Streams x [d, n, ..] times pre are gguf_op_out_prod of them and a view of pre
- * as [1, n, ..]; of c as [n, n, ..] it is what each stream takes of all. n is 1
- * to 64, eps >= 0. Since: 0.1 */
+ * nearly doubly stochastic: for each src the softmax over dst plus eps, then
+ * for each dst divided by its sum over src plus eps, and n_iter - 1 times more
+ * by the sums over dst and over src, plus eps each (Sinkhorn and Knopp 1967).
+ * Streams x [d, n, ..] times pre are gguf_op_out_prod of them and a view of
+ * pre as [1, n, ..]; of c as [n, n, ..] it is what each stream takes of all. n
+ * is 1 to 64, eps >= 0. Since: 0.1 */
 GGUF_API struct gguf_tensor *
 gguf_op_hyper(struct gguf_ctx *ctx, struct gguf_tensor *z,
               struct gguf_tensor *base, struct gguf_tensor *scale, int32_t n,

@@ -55,9 +55,9 @@ struct gg_model_pass_states {
 };
 
 /* Compressed keys of one ratio r. A pass finishes at most n blocks of r tokens
- * for each sequence, n_real / r rounded up; what is left of these has a row that
- * nobody reads. Each takes T tokens, r or 2 r, from the n_ring of the memory,
- * followed by the n_real of the pass. */
+ * for each sequence, n_real / r rounded up; what is left of these has a row
+ * that nobody reads. Each takes T tokens, r or 2 r, from the n_ring of the
+ * memory, followed by the n_real of the pass. */
 struct gg_model_pass_blocks {
     struct gguf_tensor *phase;  /* i32 [N]: positions mod r */
     struct gguf_tensor *from;   /* i32 [T n, n_seq]: tokens of blocks, among

@@ -1,8 +1,8 @@
 /* hyper.c - layers on hyper-connected streams (Xie et al., mHC, arXiv
  * 2512.24880, as in DeepSeek-V4)
  *
- * The state of a token is n streams of n_embd numbers. A part of a layer reads a
- * weighted sum of them; its result is added to each as weights say, and each
+ * The state of a token is n streams of n_embd numbers. A part of a layer reads
+ * a weighted sum of them; its result is added to each as weights say, and each
  * takes some of all. The weights are made of all streams (gguf_op_hyper). There
  * is no other stream that results are added to.
  */
