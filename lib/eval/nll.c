@@ -2,6 +2,7 @@
 #include "config.h"
 #include "eval/nll.h"
 
+#include "base/error.h"
 #include "kern/cpu.h"
 #include "kern/vec.h"
 
@@ -37,4 +38,21 @@ void gg_nll_rows(struct gguf_pool *pool, const float *logits, size_t n_vocab,
                      .nll = nll };
     gg_vec_kern_init(&j.vec, gg_kern_cpu_detect());
     gguf_pool_run(pool, run, &j);
+}
+
+enum gguf_status gg_nll_blame(const struct gguf_session *session,
+                              struct gguf_pool *pool, size_t chunk,
+                              uint32_t token, struct gguf_error *err)
+{
+    struct gguf_error why;
+    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
+    job.pool = pool;
+    enum gguf_status st =
+        gguf_model_scan_finite(gguf_session_model(session), &job, &why);
+    return gg_error_set(
+        err, GGUF_E_NONFINITE,
+        st == GGUF_E_NONFINITE ? why.offset : GGUF_NO_OFFSET,
+        "chunk %zu: the probability of token %" PRIu32 " is not a number: %s",
+        chunk + 1, token,
+        st == GGUF_E_NONFINITE ? why.message : "the model's sums overflow");
 }

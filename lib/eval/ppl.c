@@ -8,6 +8,7 @@
 #include "base/compiler.h"
 #include "base/mem.h"
 #include "base/params.h"
+#include "eval/nll.h"
 #include "gguf/eval.h"
 #include "run/session.h"
 
@@ -87,24 +88,6 @@ static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
     return GGUF_OK;
 }
 
-/* Say which token has a probability that is not a number, and why if the
- * weights show it. */
-static enum gguf_status blame(const struct ppl *s, size_t chunk,
-                              uint32_t token, struct gguf_error *err)
-{
-    struct gguf_error why;
-    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
-    job.pool = s->p->pool;
-    enum gguf_status st = gguf_model_scan_finite(
-        gguf_session_model(s->info->session), &job, &why);
-    return gg_error_set(
-        err, GGUF_E_NONFINITE,
-        st == GGUF_E_NONFINITE ? why.offset : GGUF_NO_OFFSET,
-        "chunk %zu: the probability of token %" PRIu32 " is not a number: %s",
-        chunk + 1, token,
-        st == GGUF_E_NONFINITE ? why.message : "the model's sums overflow");
-}
-
 static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
                                  struct gguf_error *err)
 {
@@ -112,7 +95,8 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     const double *x = gguf_scan_nll(rows);
     for (uint32_t i = 0; i < rows->n; i++) {
         if (!isfinite(x[i]))
-            return blame(s, rows->chunk, rows->first + i + 1, err);
+            return gg_nll_blame(s->info->session, s->p->pool, rows->chunk,
+                                rows->first + i + 1, err);
         s->one.sum += x[i];
         s->one.sum_sq += x[i] * x[i];
     }

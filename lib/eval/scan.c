@@ -1,16 +1,20 @@
-/* scan.c - a text through a model: chunks, sequences, batches, rows
+/* scan.c - a text through models: chunks, sequences, batches, rows
  *
- * Chunks are sequences of the session, as many at a time as go through the
- * model together: a group. Its logits are computed in as large pieces as the
- * session gives, which are handed on chunk by chunk.
+ * Chunks are sequences of a session, as many at a time as go through the model
+ * together: a group. Each model decodes the group; then its logits are computed
+ * in as large pieces as every session gives, and handed on chunk by chunk: of
+ * each model one piece is there at a time, whatever the text and the chunk.
  */
 #include "config.h"
 #include "eval/nll.h"
+#include "eval/same.h"
 
 #include "base/mem.h"
 #include "base/params.h"
 #include "gguf/eval.h"
 #include "run/session.h"
+
+#include <string.h>
 
 struct gguf_scan {
     const struct gguf_scan_params *p;
@@ -20,30 +24,49 @@ struct gguf_scan {
     struct gguf_sink *sinks;
     size_t n_sinks, n_begun;
 
+    struct gguf_session *const *session;
+    size_t n_models;
+    size_t most; /* rows of logits at once: what every session gives */
+    const float **logits; /* [n_models], of the piece at hand */
+    const float **rows;   /* [n_models], of the rows at hand */
+
     uint32_t group;    /* chunks that are computed together, at most */
     gguf_token *token; /* their batch: n_ctx * group each */
     int32_t *seq;
     uint8_t *want;
 
     bool wants_rows; /* some sink does */
-    double *nll;     /* [n_rows], of the rows at hand */
-    bool has_nll;
+    double *nll;     /* [n_models][n_rows], of the rows at hand */
+    bool *has_nll;   /* [n_models] */
 };
 
 /* ---- setting up ---- */
 
-static enum gguf_status check(const struct gguf_session *s, size_t n,
-                              const struct gguf_scan_params *p,
-                              struct gguf_error *err)
+static enum gguf_status check_models(struct gguf_session *const *s, size_t n,
+                                     uint32_t n_ctx, struct gguf_error *err)
 {
-    if (!s)
+    if (!s || !n)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a scan needs a session");
-    if (p->n_ctx < 2 || p->n_ctx > gguf_session_n_ctx(s))
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "chunks of %" PRIu32
-                            " tokens: must be 2 to %" PRIu32,
-                            p->n_ctx, gguf_session_n_ctx(s));
+    for (size_t i = 0; i < n; i++) {
+        if (!s[i])
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "a scan needs a session");
+        if (n_ctx < 2 || n_ctx > gguf_session_n_ctx(s[i]))
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "chunks of %" PRIu32
+                                " tokens: must be 2 to %" PRIu32,
+                                n_ctx, gguf_session_n_ctx(s[i]));
+        if (i)
+            GG_TRY(gg_eval_same_vocab(gguf_session_model(s[0]),
+                                      gguf_session_model(s[i]), err));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status check(size_t n, const struct gguf_scan_params *p,
+                              struct gguf_error *err)
+{
     if (p->first != GGUF_SCAN_HALF && p->first > p->n_ctx - 2)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "rows from position %" PRIu32
@@ -61,12 +84,32 @@ static enum gguf_status check(const struct gguf_session *s, size_t n,
     return GGUF_OK;
 }
 
-static void plan(struct gguf_scan *j, struct gguf_session *s, size_t n)
+/* Chunks that every session takes together: those that go through the model in
+ * one pass, since more would only wait. */
+static void plan_group(struct gguf_scan *j)
+{
+    j->group = UINT32_MAX;
+    j->most = SIZE_MAX;
+    for (size_t i = 0; i < j->n_models; i++) {
+        const struct gguf_session *s = j->session[i];
+        const uint32_t n = gguf_session_n_ubatch(s) / j->info.n_ctx;
+        j->group = GG_MIN(j->group, GG_MIN(n, gguf_session_n_seq(s)));
+        j->most = GG_MIN(j->most, gguf_session_max_logits(s));
+    }
+    j->group = GG_MAX(1, j->group);
+    if (j->group > j->info.end - j->info.begin)
+        j->group = (uint32_t)(j->info.end - j->info.begin);
+}
+
+static void plan(struct gguf_scan *j, size_t n)
 {
     const struct gguf_scan_params *p = j->p;
+    struct gguf_session *s = j->session[0];
     const struct gguf_vocab *v = gguf_model_vocab(gguf_session_model(s));
     struct gguf_scan_info *info = &j->info;
     info->session = s;
+    info->sessions = j->session;
+    info->n_models = j->n_models;
     info->n_ctx = p->n_ctx;
     info->n_vocab = gguf_model_get_info(gguf_session_model(s))->n_vocab;
     /* half of 2 or 3 tokens is the last but one at most, too */
@@ -79,13 +122,10 @@ static void plan(struct gguf_scan *j, struct gguf_session *s, size_t n)
     info->end = info->n_chunks;
     if (p->max_chunks && p->max_chunks < info->end - info->begin)
         info->end = info->begin + p->max_chunks;
+    info->text = j->text;
     j->bos = gguf_vocab_add_bos(v) ? gguf_vocab_special(v, GGUF_SPECIAL_BOS)
                                    : GGUF_TOKEN_NONE;
-    /* those that go through the model in one pass: more would only wait */
-    j->group = gguf_session_n_ubatch(s) / p->n_ctx;
-    j->group = GG_MAX(1, GG_MIN(j->group, gguf_session_n_seq(s)));
-    if (j->group > info->end - info->begin)
-        j->group = (uint32_t)(info->end - info->begin);
+    plan_group(j);
 }
 
 static enum gguf_status setup(struct gguf_scan *j,
@@ -97,9 +137,14 @@ static enum gguf_status setup(struct gguf_scan *j,
     j->token = gg_mem_alloc_zero(a, n_tok, sizeof *j->token);
     j->seq = gg_mem_alloc_zero(a, n_tok, sizeof *j->seq);
     j->want = gg_mem_alloc_zero(a, n_tok, sizeof *j->want);
-    j->nll = gg_mem_alloc_zero(a, j->info.n_rows, sizeof *j->nll);
+    j->nll = gg_mem_alloc_zero(a, j->info.n_rows * (uint64_t)j->n_models,
+                               sizeof *j->nll);
+    j->has_nll = gg_mem_alloc_zero(a, j->n_models, sizeof *j->has_nll);
+    j->logits = gg_mem_alloc_zero(a, j->n_models, sizeof *j->logits);
+    j->rows = gg_mem_alloc_zero(a, j->n_models, sizeof *j->rows);
     j->sinks = gg_mem_alloc_zero(a, GG_MAX(n, 1), sizeof *j->sinks);
-    if (!j->token || !j->seq || !j->want || !j->nll || !j->sinks)
+    if (!j->token || !j->seq || !j->want || !j->nll || !j->has_nll ||
+        !j->logits || !j->rows || !j->sinks)
         return gg_error_set_nomem(err, (size_t)n_tok * sizeof *j->token);
     for (size_t i = 0; i < n; i++) {
         if (!sinks[i])
@@ -140,7 +185,7 @@ static enum gguf_status hand_rows(struct gguf_scan *j,
                                   const struct gguf_scan_rows *rows,
                                   struct gguf_error *err)
 {
-    j->has_nll = false;
+    memset(j->has_nll, 0, j->n_models * sizeof *j->has_nll);
     for (size_t i = 0; i < j->n_sinks; i++) {
         const struct gguf_sink *s = &j->sinks[i];
         if (s->rows)
@@ -176,14 +221,20 @@ static enum gguf_status end(struct gguf_scan *j, enum gguf_status st,
     return st;
 }
 
-const double *gguf_scan_nll(const struct gguf_scan_rows *rows)
+const double *gguf_scan_nll_of(const struct gguf_scan_rows *rows, size_t model)
 {
     struct gguf_scan *j = rows->scan;
-    if (!j->has_nll)
-        gg_nll_rows(j->p->pool, rows->logits, rows->n_vocab, rows->n,
-                    rows->token + rows->first + 1, j->nll);
-    j->has_nll = true;
-    return j->nll;
+    double *nll = j->nll + model * j->info.n_rows;
+    if (!j->has_nll[model])
+        gg_nll_rows(j->p->pool, rows->logits_of[model], rows->n_vocab, rows->n,
+                    rows->token + rows->first + 1, nll);
+    j->has_nll[model] = true;
+    return nll;
+}
+
+const double *gguf_scan_nll(const struct gguf_scan_rows *rows)
+{
+    return gguf_scan_nll_of(rows, 0);
 }
 
 /* ---- a group of chunks ---- */
@@ -207,16 +258,20 @@ static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
     b.token = j->token;
     b.seq = j->seq;
     b.want = j->want;
-    GG_TRY(gguf_session_clear(info->session, err));
-    return gguf_session_decode(info->session, &b, err);
+    for (size_t i = 0; i < j->n_models; i++) {
+        GG_TRY(gguf_session_clear(j->session[i], err));
+        GG_TRY(gguf_session_decode(j->session[i], &b, err));
+    }
+    return GGUF_OK;
 }
 
-/* Hand on n rows of the group that begins with that chunk, from row at on. */
+/* Hand on the n rows at hand of the group that begins with that chunk, which
+ * are its rows from at on. */
 static enum gguf_status hand_on(struct gguf_scan *j, size_t chunk, size_t at,
-                                size_t n, const float *logits,
-                                struct gguf_error *err)
+                                size_t n, struct gguf_error *err)
 {
     const struct gguf_scan_info *info = &j->info;
+    memcpy(j->rows, j->logits, j->n_models * sizeof *j->rows);
     for (size_t end = at + n; at < end; at += n) {
         const uint32_t row = (uint32_t)(at % info->n_rows);
         n = GG_MIN(info->n_rows - row, end - at);
@@ -227,12 +282,15 @@ static enum gguf_status hand_on(struct gguf_scan *j, size_t chunk, size_t at,
             .first = info->first + row,
             .n = (uint32_t)n,
             .n_vocab = info->n_vocab,
-            .logits = logits,
+            .logits = j->rows[0],
+            .n_models = j->n_models,
+            .logits_of = j->rows,
         };
         GG_TRY(hand_rows(j, &rows, err));
         if (row + n == info->n_rows)
             GG_TRY(end_chunk(j, rows.chunk, err));
-        logits += n * info->n_vocab;
+        for (size_t i = 0; i < j->n_models; i++)
+            j->rows[i] += n * info->n_vocab;
     }
     return GGUF_OK;
 }
@@ -252,14 +310,13 @@ static enum gguf_status report(const struct gguf_scan *j, size_t chunk,
 static enum gguf_status hand_group(struct gguf_scan *j, size_t chunk,
                                    uint32_t n, struct gguf_error *err)
 {
-    struct gguf_session *s = j->info.session;
     const size_t all = (size_t)n * j->info.n_rows;
-    const size_t most = gguf_session_max_logits(s);
-    for (size_t i = 0; j->wants_rows && i < all; i += most) {
-        const size_t rows = GG_MIN(most, all - i);
-        const float *logits;
-        GG_TRY(gguf_session_logits(s, i, rows, &logits, err));
-        GG_TRY(hand_on(j, chunk, i, rows, logits, err));
+    for (size_t i = 0; j->wants_rows && i < all; i += j->most) {
+        const size_t rows = GG_MIN(j->most, all - i);
+        for (size_t k = 0; k < j->n_models; k++)
+            GG_TRY(gguf_session_logits(j->session[k], i, rows, &j->logits[k],
+                                       err));
+        GG_TRY(hand_on(j, chunk, i, rows, err));
     }
     for (uint32_t q = 0; !j->wants_rows && q < n; q++)
         GG_TRY(end_chunk(j, chunk + q, err));
@@ -282,31 +339,54 @@ static enum gguf_status scan(struct gguf_scan *j, struct gguf_error *err)
     return GGUF_OK;
 }
 
-enum gguf_status gguf_scan_run(struct gguf_session *session,
-                               const gguf_token *token, size_t n,
-                               const struct gguf_scan_params *params,
-                               const struct gguf_sink *const *sinks,
-                               size_t n_sinks, struct gguf_error *err)
+static void fini(struct gguf_scan *j, const struct gguf_allocator *a)
+{
+    gg_mem_free(a, j->token);
+    gg_mem_free(a, j->seq);
+    gg_mem_free(a, j->want);
+    gg_mem_free(a, j->nll);
+    gg_mem_free(a, j->has_nll);
+    gg_mem_free(a, j->logits);
+    gg_mem_free(a, j->rows);
+    gg_mem_free(a, j->sinks);
+}
+
+enum gguf_status gguf_scan_run_models(struct gguf_session *const *sessions,
+                                      size_t n_models, const gguf_token *token,
+                                      size_t n,
+                                      const struct gguf_scan_params *params,
+                                      const struct gguf_sink *const *sinks,
+                                      size_t n_sinks, struct gguf_error *err)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct gguf_error own; /* sinks have one in any case */
     err = err ? err : &own;
     gguf_error_clear(err);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_scan_params", err));
-    GG_TRY(check(session, n, &p, err));
-    const struct gguf_allocator *a = session->allocator;
-    struct gguf_scan j = { .p = &p, .text = token };
-    plan(&j, session, n);
+    GG_TRY(check_models(sessions, n_models, p.n_ctx, err));
+    GG_TRY(check(n, &p, err));
+    struct gguf_scan j = {
+        .p = &p, .text = token, .session = sessions, .n_models = n_models
+    };
+    plan(&j, n);
     enum gguf_status st = setup(&j, sinks, n_sinks, err);
     if (st == GGUF_OK)
         st = end(&j, scan(&j, err), err);
-    const enum gguf_status cleared =
-        gguf_session_clear(session, st == GGUF_OK ? err : NULL);
-    st = st == GGUF_OK ? cleared : st;
-    gg_mem_free(a, j.token);
-    gg_mem_free(a, j.seq);
-    gg_mem_free(a, j.want);
-    gg_mem_free(a, j.nll);
-    gg_mem_free(a, j.sinks);
+    for (size_t i = 0; i < n_models; i++) {
+        const enum gguf_status cleared =
+            gguf_session_clear(sessions[i], st == GGUF_OK ? err : NULL);
+        st = st == GGUF_OK ? cleared : st;
+    }
+    fini(&j, sessions[0]->allocator);
     return st;
+}
+
+enum gguf_status gguf_scan_run(struct gguf_session *session,
+                               const gguf_token *token, size_t n,
+                               const struct gguf_scan_params *params,
+                               const struct gguf_sink *const *sinks,
+                               size_t n_sinks, struct gguf_error *err)
+{
+    return gguf_scan_run_models(&session, 1, token, n, params, sinks, n_sinks,
+                                err);
 }

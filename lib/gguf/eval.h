@@ -41,6 +41,10 @@ struct gguf_scan_info {
                              * n_rows - 1 */
     size_t n_chunks;        /* of the text */
     size_t begin, end;      /* chunks that are scanned: begin to end - 1 */
+    struct gguf_session *const *sessions; /* n_models, side by side; the first
+                                           * is session */
+    size_t n_models;
+    const gguf_token *text; /* all of it: n_chunks * n_ctx tokens or more */
 };
 
 struct gguf_scan;
@@ -54,7 +58,9 @@ struct gguf_scan_rows {
     const gguf_token *token; /* [n_ctx] of the chunk, as in the text */
     uint32_t first, n;
     uint32_t n_vocab;
-    const float *logits; /* [n][n_vocab] */
+    const float *logits; /* [n][n_vocab], of the first model */
+    size_t n_models;
+    const float *const *logits_of; /* [n_models], of each model likewise */
 };
 
 /* -ln p(token[first + i + 1]) for each of the rows, natural logarithms,
@@ -62,6 +68,9 @@ struct gguf_scan_rows {
  * logits are not. To be called only from a sink's rows function; valid as long
  * as rows. Since: 0.1 */
 GGUF_API const double *gguf_scan_nll(const struct gguf_scan_rows *rows);
+/* The same of one of the models, from 0. Since: 0.1 */
+GGUF_API const double *gguf_scan_nll_of(const struct gguf_scan_rows *rows,
+                                        size_t model);
 
 /* The functions of a sink. A status other than GGUF_OK ends the scan with that
  * status and with the message in err, which is never NULL. */
@@ -123,6 +132,19 @@ gguf_scan_run(struct gguf_session *session, const gguf_token *token, size_t n,
               const struct gguf_scan_params *params,
               const struct gguf_sink *const *sinks, size_t n_sinks,
               struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Take the same text through n_models models side by side, each with a session
+ * and a backend of its own: every model computes a group of chunks, and then
+ * sinks get some rows of all of them at once. No more rows are there at a time
+ * than one session gives (gguf_session_max_logits). What a row holds does not
+ * depend on the models beside it. GGUF_E_INVALID also where a model has another
+ * vocabulary than the first one: the message says what differs. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_scan_run_models(struct gguf_session *const *sessions, size_t n_models,
+                     const gguf_token *token, size_t n,
+                     const struct gguf_scan_params *params,
+                     const struct gguf_sink *const *sinks, size_t n_sinks,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
 
 /* ---- perplexity ---- */
 

@@ -27,6 +27,7 @@
 #include <gguf/file.h>
 #include <gguf/graph.h>
 #include <gguf/imatrix.h>
+#include <gguf/kld.h>
 #include <gguf/kv.h>
 #include <gguf/memory.h>
 #include <gguf/load.h>

@@ -1,0 +1,111 @@
+/* divergence.c - the divergence of rows of logits from a base's
+ *
+ * In double throughout, in the order of the vocabulary: what a row gives
+ * depends on nothing else. exp of the C library is within a unit in the last
+ * place of a double; the logits have 24 bits.
+ */
+#include "config.h"
+#include "eval/divergence.h"
+
+#include "base/compiler.h"
+
+#include <math.h>
+
+double gg_divergence_norm(const float *row, size_t n)
+{
+    float max = -INFINITY;
+    double sum = 0;
+    for (size_t i = 0; i < n; i++)
+        max = row[i] > max ? row[i] : max;
+    for (size_t i = 0; i < n; i++)
+        sum += exp((double)row[i] - (double)max);
+    return (double)max + log(sum);
+}
+
+/* ---- a model as base ---- */
+
+static double logits_norm(const void *user, size_t i)
+{
+    const struct gg_divergence_logits *l = user;
+    return gg_divergence_norm(l->logits + i * l->n_vocab, l->n_vocab);
+}
+
+static void logits_block(const void *user, size_t i, double norm, size_t first,
+                         size_t n, double *p)
+{
+    const struct gg_divergence_logits *l = user;
+    const float *row = l->logits + i * l->n_vocab + first;
+    for (size_t k = 0; k < n; k++)
+        p[k] = (double)row[k] - norm;
+}
+
+void gg_divergence_of_logits(struct gg_divergence_base *rows,
+                             const struct gg_divergence_logits *l)
+{
+    rows->user = l;
+    rows->norm = logits_norm;
+    rows->block = logits_block;
+    rows->floor = -(double)INFINITY;
+}
+
+/* ---- rows ---- */
+
+/* The first of the largest numbers seen. */
+struct top {
+    double value;
+    size_t at;
+};
+
+static void look(struct top *t, double v, size_t at)
+{
+    if (v > t->value)
+        *t = (struct top){ v, at };
+}
+
+static void one_row(const struct gg_divergence_base *base, size_t row,
+                    const float *logits, size_t n_vocab,
+                    struct gguf_kld_token *token)
+{
+    const double nq = gg_divergence_norm(logits, n_vocab);
+    const double nb = base->norm(base->user, row);
+    struct top tq = { -(double)INFINITY, 0 }, tb = tq;
+    double b[GG_DIVERGENCE_BLOCK], sum = 0;
+    for (size_t at = 0, n; at < n_vocab; at += n) {
+        n = GG_MIN((size_t)GG_DIVERGENCE_BLOCK, n_vocab - at);
+        base->block(base->user, row, nb, at, n, b);
+        for (size_t i = 0; i < n; i++) {
+            const double q = (double)logits[at + i] - nq;
+            look(&tq, q, at + i);
+            look(&tb, b[i], at + i);
+            const double p = b[i] > base->floor ? exp(b[i]) : 0;
+            sum += p > 0 ? p * (b[i] - q) : 0;
+        }
+    }
+    token->kld = sum;
+    token->same_top = tq.at == tb.at;
+}
+
+struct job {
+    const struct gg_divergence_base *base;
+    const float *logits;
+    size_t n_vocab, n;
+    struct gguf_kld_token *token;
+};
+
+static void run(void *user, unsigned ith, unsigned nth)
+{
+    const struct job *j = user;
+    const size_t end = j->n * (ith + 1) / nth;
+    for (size_t i = j->n * ith / nth; i < end; i++)
+        one_row(j->base, i, j->logits + i * j->n_vocab, j->n_vocab,
+                &j->token[i]);
+}
+
+void gg_divergence_rows(struct gguf_pool *pool,
+                        const struct gg_divergence_base *base,
+                        const float *logits, size_t n_vocab, size_t n,
+                        struct gguf_kld_token *token)
+{
+    struct job j = { base, logits, n_vocab, n, token };
+    gguf_pool_run(pool, run, &j);
+}

@@ -1,0 +1,212 @@
+/* kld.c - the sink that compares a model with a base
+ *
+ * What is known of each token is kept, since quantiles need all of it; sums are
+ * added up chunk by chunk, so that chunks scored elsewhere give the same ones.
+ */
+#include "config.h"
+#include "eval/kld.h"
+
+#include "base/mem.h"
+#include "base/params.h"
+#include "eval/divergence.h"
+#include "eval/nll.h"
+#include "gguf/session.h"
+
+#include <math.h>
+
+double gg_kld_dp(const struct gguf_kld_token *t)
+{
+    return exp(-t->x) - exp(-t->x_base);
+}
+
+/* ---- sums ---- */
+
+static void add_token(struct gg_kld_sums *s, const struct gguf_kld_token *t)
+{
+    const double x = t->x, b = t->x_base, d = x - b;
+    const double dp = gg_kld_dp(t), dp2 = dp * dp;
+    s->n++;
+    s->same += t->same_top != 0;
+    s->x += x;
+    s->xx += x * x;
+    s->b += b;
+    s->bb += b * b;
+    s->xb += x * b;
+    s->d += d;
+    s->dd += d * d;
+    s->kld += t->kld;
+    s->kld2 += t->kld * t->kld;
+    s->dp += dp;
+    s->dp2 += dp2;
+    s->dp4 += dp2 * dp2;
+}
+
+/* The tokens that were added since the last chunk are one. */
+static void sum_chunk(struct gguf_kld *k)
+{
+    struct gg_kld_sums one = { .n = 0 }, *s = &k->sums;
+    for (; k->n_summed < k->n; k->n_summed++)
+        add_token(&one, &k->token[k->n_summed]);
+    s->n += one.n;
+    s->same += one.same;
+    s->x += one.x;
+    s->xx += one.xx;
+    s->b += one.b;
+    s->bb += one.bb;
+    s->xb += one.xb;
+    s->d += one.d;
+    s->dd += one.dd;
+    s->kld += one.kld;
+    s->kld2 += one.kld2;
+    s->dp += one.dp;
+    s->dp2 += one.dp2;
+    s->dp4 += one.dp4;
+}
+
+static enum gguf_status reserve(struct gguf_kld *k, size_t n,
+                                struct gguf_error *err)
+{
+    size_t least;
+    if (gg_ckd_add(&least, k->n, n))
+        return gg_error_set_nomem(err, SIZE_MAX);
+    if (least <= k->room)
+        return GGUF_OK;
+    struct gguf_kld_token *more = gg_mem_grow(
+        k->p.allocator, k->token, &k->room, sizeof *more, least, err);
+    if (!more)
+        return GGUF_E_NOMEM;
+    k->token = more;
+    return GGUF_OK;
+}
+
+/* ---- the sink ---- */
+
+static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
+                              struct gguf_error *err)
+{
+    struct gguf_kld *k = user;
+    const size_t last = GG_MAX(k->p.model, k->p.base);
+    if (last >= info->n_models)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "divergence of model %zu: the scan has %zu", last,
+                            info->n_models);
+    k->info = info;
+    return GGUF_OK;
+}
+
+static enum gguf_status check_finite(const struct gguf_kld *k,
+                                     const struct gguf_scan_rows *rows,
+                                     const struct gguf_kld_token *t,
+                                     struct gguf_error *err)
+{
+    for (uint32_t i = 0; i < rows->n; i++) {
+        const bool base = !isfinite(t[i].x_base);
+        if (!base && isfinite(t[i].x) && isfinite(t[i].kld))
+            continue;
+        return gg_nll_blame(k->info->sessions[base ? k->p.base : k->p.model],
+                            k->p.pool, rows->chunk, rows->first + i + 1, err);
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
+                                 struct gguf_error *err)
+{
+    struct gguf_kld *k = user;
+    GG_TRY(reserve(k, rows->n, err));
+    struct gguf_kld_token *t = k->token + k->n;
+    const double *x = gguf_scan_nll_of(rows, k->p.model);
+    const double *b = gguf_scan_nll_of(rows, k->p.base);
+    for (uint32_t i = 0; i < rows->n; i++)
+        t[i] = (struct gguf_kld_token){ .x = x[i], .x_base = b[i] };
+    const struct gg_divergence_logits l = { rows->logits_of[k->p.base],
+                                            rows->n_vocab };
+    struct gg_divergence_base base;
+    gg_divergence_of_logits(&base, &l);
+    gg_divergence_rows(k->p.pool, &base, rows->logits_of[k->p.model],
+                       rows->n_vocab, rows->n, t);
+    GG_TRY(check_finite(k, rows, t, err));
+    k->n += rows->n;
+    return GGUF_OK;
+}
+
+static enum gguf_status end_chunk(void *user, size_t chunk,
+                                  struct gguf_error *err)
+{
+    struct gguf_kld *k = user;
+    sum_chunk(k);
+    if (k->p.on_chunk && k->p.on_chunk(k->p.user, chunk, k->info->n_chunks, k))
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "cancelled");
+    return GGUF_OK;
+}
+
+static enum gguf_status end(void *user, enum gguf_status st,
+                            struct gguf_error *err)
+{
+    struct gguf_kld *k = user;
+    (void)st;
+    (void)err;
+    k->n = k->n_summed; /* of a chunk that was cut off nothing counts */
+    k->info = NULL;
+    return GGUF_OK;
+}
+
+/* ---- the object ---- */
+
+enum gguf_status gguf_kld_create(struct gguf_kld **out,
+                                 const struct gguf_kld_params *params,
+                                 struct gguf_error *err)
+{
+    struct gguf_kld_params p = GGUF_KLD_PARAMS_INIT;
+    *out = NULL;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_kld_params", err));
+    struct gguf_kld *k = gg_mem_alloc_zero(p.allocator, 1, sizeof *k);
+    if (!k)
+        return gg_error_set_nomem(err, sizeof *k);
+    k->p = p;
+    k->sink = (struct gguf_sink)GGUF_SINK_INIT;
+    k->sink.user = k;
+    k->sink.begin = begin;
+    k->sink.rows = add_rows;
+    k->sink.chunk = end_chunk;
+    k->sink.end = end;
+    *out = k;
+    return GGUF_OK;
+}
+
+void gguf_kld_destroy(struct gguf_kld *kld)
+{
+    if (!kld)
+        return;
+    gg_mem_free(kld->p.allocator, kld->token);
+    gg_mem_free(kld->p.allocator, kld);
+}
+
+const struct gguf_sink *gguf_kld_sink(struct gguf_kld *kld)
+{
+    return &kld->sink;
+}
+
+const struct gguf_kld_token *gguf_kld_tokens(const struct gguf_kld *kld,
+                                             size_t *n)
+{
+    *n = kld->n;
+    return kld->token;
+}
+
+enum gguf_status gguf_kld_add(struct gguf_kld *kld,
+                              const struct gguf_kld_token *token, size_t n,
+                              struct gguf_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(token[i].x) || !isfinite(token[i].x_base) ||
+            !isfinite(token[i].kld))
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "token %zu of %zu: not a number", i + 1, n);
+    GG_TRY(reserve(kld, n, err));
+    for (size_t i = 0; i < n; i++)
+        kld->token[kld->n++] = token[i];
+    sum_chunk(kld);
+    return GGUF_OK;
+}
