@@ -4,8 +4,8 @@
 #include "tools/common/msg.h"
 #include "tools/common/override.h"
 
-bool ppl_overrides(const struct ppl_options *o, const struct gguf_split *set,
-                   struct gguf_meta **meta)
+bool ppl_overrides(const struct ppl_options *o, const char *path,
+                   const struct gguf_split *set, struct gguf_meta **meta)
 {
     struct gguf_error err;
     *meta = NULL;
@@ -19,7 +19,7 @@ bool ppl_overrides(const struct ppl_options *o, const struct gguf_split *set,
                                  .like = gguf_split_file(set, 0) };
     for (size_t i = 0; i < o->kv_texts.n; i++)
         override_add(&to, o->kv_texts.arg[i]);
-    struct guard g = { .name = o->model,
+    struct guard g = { .name = path,
                        .set = set,
                        .file = to.like,
                        .verdict = "nothing was evaluated",
@@ -32,8 +32,9 @@ typedef enum gguf_status job_fn(struct gguf_model *model,
                                 const struct gguf_model_job *job,
                                 struct gguf_error *err);
 
-static bool run_job(struct gguf_model *model, struct gguf_pool *pool,
-                    const struct ppl_options *o, const char *label, job_fn *fn)
+static bool run_job(struct gguf_model *model, const char *path,
+                    struct gguf_pool *pool, const struct ppl_options *o,
+                    const char *label, job_fn *fn)
 {
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
     struct gguf_error err;
@@ -45,7 +46,7 @@ static bool run_job(struct gguf_model *model, struct gguf_pool *pool,
     const enum gguf_status st = fn(model, &job, &err);
     progress_clear(&bar);
     if (st != GGUF_OK)
-        msg_fail(o->model, &err);
+        msg_fail(path, &err);
     return st == GGUF_OK;
 }
 
@@ -63,16 +64,18 @@ static enum gguf_status prefetch(struct gguf_model *model,
     return gguf_model_prefetch(model, job, err);
 }
 
-bool ppl_weights(struct gguf_model *model, struct gguf_pool *pool,
-                 const struct ppl_options *o)
+bool ppl_weights(struct gguf_model *model, const char *path,
+                 struct gguf_pool *pool, const struct ppl_options *o)
 {
     struct gguf_error err;
-    if ((o->prefetch && !run_job(model, pool, o, "prefetching", prefetch)) ||
-        (o->no_mmap && !run_job(model, pool, o, "reading", gguf_model_read)))
+    if ((o->prefetch &&
+         !run_job(model, path, pool, o, "prefetching", prefetch)) ||
+        (o->no_mmap &&
+         !run_job(model, path, pool, o, "reading", gguf_model_read)))
         return false;
     if (o->mlock && gguf_model_lock(model, &err) != GGUF_OK && !o->quiet)
-        msg_warn(o->model, "%s", err.message);
-    return o->no_check || run_job(model, pool, o, "checking", check);
+        msg_warn(path, "%s", err.message);
+    return o->no_check || run_job(model, path, pool, o, "checking", check);
 }
 
 void ppl_set_positions(const struct ppl_positions *pos,

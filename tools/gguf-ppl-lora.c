@@ -50,12 +50,12 @@ void ppl_loras_close(struct ppl_loras *l)
     *l = (struct ppl_loras){ 0 };
 }
 
-void ppl_print_loras(const struct ppl_run *r)
+void ppl_print_loras(const struct ppl_options *o, const struct ppl_loras *l)
 {
-    for (size_t i = 0; i < r->loras.n; i++) {
-        const struct scaled *s = &r->o->loras.file[i];
+    for (size_t i = 0; i < l->n; i++) {
+        const struct scaled *s = &o->loras.file[i];
         const struct gguf_adapter_info *info =
-            gguf_adapter_get_info(r->loras.adapter[i]);
+            gguf_adapter_get_info(l->adapter[i]);
         char name[256];
         gguf_text_escape(name, sizeof name,
                          (struct gguf_str){ s->path, strlen(s->path) });
@@ -67,13 +67,14 @@ void ppl_print_loras(const struct ppl_run *r)
     }
 }
 
-void ppl_json_loras(struct json *j, const struct ppl_run *r)
+void ppl_json_loras(struct json *j, const struct ppl_options *o,
+                    const struct ppl_loras *l)
 {
     json_open(j, "lora", '[');
-    for (size_t i = 0; i < r->loras.n; i++) {
+    for (size_t i = 0; i < l->n; i++) {
         json_open(j, NULL, '{');
-        json_strz(j, "file", r->o->loras.file[i].path);
-        json_f64(j, "scale", (double)r->o->loras.file[i].scale);
+        json_strz(j, "file", o->loras.file[i].path);
+        json_f64(j, "scale", (double)o->loras.file[i].scale);
         json_close(j);
     }
     json_close(j);

@@ -31,8 +31,13 @@ static const struct opt_word graph_forms[] = {
 static const struct opt table[] = {
     { .help = "What is evaluated:" },
     { "-m --model", "MODEL",
-      "the GGUF file, or a shard, the folder or the prefix of a split model",
-      OPT_STR, AT(model) },
+      "the GGUF file, or a shard, the folder or the prefix of a split model; "
+      "with --base it may be given several times",
+      OPT_LIST, AT(models) },
+    { "--base", "MODEL",
+      "compare with this model, which is evaluated beside: the divergence of "
+      "probabilities, and how they and the perplexity change",
+      OPT_STR, AT(base) },
     { "-f --file", "TEXT",
       "the text, plain or compressed by gzip; - for standard input", OPT_STR,
       AT(text) },
@@ -218,6 +223,8 @@ static const struct opt_rule rules[] = {
     { "--tokens", OPT_EXCLUDES,
       "--file --chunks --compare-backends " PRINTS " " TOKENS },
     { "--tokens", OPT_NEEDS, "--save-logits" },
+    { "--base", OPT_EXCLUDES,
+      "--tokens --compare-backends " PRINTS " " TOKENS },
     { "--save-logits", OPT_NEEDS, "--tokens" },
     { "--compare-backends", OPT_EXCLUDES, "--backend " PRINTS " " TOKENS },
     { "--tokenize", OPT_EXCLUDES, "--detokenize " PRINTS },
@@ -236,6 +243,7 @@ static const struct opt_rule rules[] = {
 static const struct opt_tool tool = {
     "gguf-ppl",
     "[OPTION]... -m MODEL -f TEXT\n"
+    "[OPTION]... -m MODEL [-m MODEL]... --base MODEL -f TEXT\n"
     "[OPTION]... -m MODEL --tokens FILE --save-logits FILE",
     "Evaluate a model on a text: the perplexity, exp of the mean negative "
     "log-likelihood of the second half of each chunk's tokens, and its "
@@ -273,6 +281,10 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
                                .pos = { .yarn_ext = -1,
                                         .window = UINT32_MAX } };
     (void)opt_parse(&tool, argc, argv, o);
+    o->model = o->models.arg[0];
+    if (o->models.n > 1 && !o->base)
+        opt_usage("%zu models: --base says what they are compared with",
+                  o->models.n);
     const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
     if (o->compare &&
         (!comma || comma == o->compare || !comma[1] || strchr(comma + 1, ',')))

@@ -37,19 +37,21 @@ static void print_backend(const struct gguf_backend *b, const char *lead)
            gguf_device_description(gguf_backend_device(b)));
 }
 
-static void print_model(const struct ppl_run *r)
+void ppl_print_model(const char *label, const struct ppl_options *o,
+                     const struct ppl_model *m)
 {
+    const struct gguf_model_info *model = &m->info;
     char name[256], arch[64], size[24], count[24];
-    escape(name, r->o->model);
-    gguf_text_escape(arch, sizeof arch, r->model.arch);
-    printf("model   %s: %s, %s parameters, %s\n", name, arch,
-           table_count(count, r->model.n_params),
-           table_size(size, r->model.weight_size));
-    ppl_print_loras(r);
+    escape(name, m->path);
+    gguf_text_escape(arch, sizeof arch, model->arch);
+    printf("%-7s %s: %s, %s parameters, %s\n", label, name, arch,
+           table_count(count, model->n_params),
+           table_size(size, model->weight_size));
+    ppl_print_loras(o, &m->loras);
 }
 
 /* How it is computed, and by what. */
-static void print_mode(const struct ppl_run *r)
+void ppl_print_mode(const struct ppl_run *r)
 {
     char cpu[64];
     printf("mode    %s (weights decoded to f32, f32 activations), "
@@ -60,18 +62,17 @@ static void print_mode(const struct ppl_run *r)
         printf("cache   keys in %s, values in %s\n",
                gguf_dtype_find(r->o->key_dtype)->name,
                gguf_dtype_find(r->o->value_dtype)->name);
-    if (r->backends.n > 1) {
+    if (r->own->backends.n > 1) {
         printf("backend ");
-        for (unsigned i = 0; i < r->backends.n; i++)
-            print_backend(r->backends.list[i], i ? ", then " : "");
+        for (unsigned i = 0; i < r->own->backends.n; i++)
+            print_backend(r->own->backends.list[i], i ? ", then " : "");
         putchar('\n');
     }
 }
 
-void ppl_print_head(const struct ppl_run *r)
+void ppl_print_text(const struct ppl_run *r)
 {
     char name[256];
-    print_model(r);
     escape(name, r->o->text);
     printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
            r->n_tokens);
@@ -79,7 +80,13 @@ void ppl_print_head(const struct ppl_run *r)
            " together, the last %" PRIu64 " of each scored%s\n",
            r->n_chunks, r->o->n_ctx, r->n_seq, r->n_scored_chunk,
            r->add_bos ? ", BOS first" : "");
-    print_mode(r);
+}
+
+void ppl_print_head(const struct ppl_run *r)
+{
+    ppl_print_model("model", r->o, r->own);
+    ppl_print_text(r);
+    ppl_print_mode(r);
     fflush(stdout);
 }
 
@@ -110,7 +117,7 @@ void ppl_print_end(const struct ppl_run *r)
            gguf_ppl_error(&r->total));
 }
 
-static void json_settings(struct json *j, const struct ppl_run *r)
+void ppl_json_settings(struct json *j, const struct ppl_run *r)
 {
     char cpu[64];
     json_open(j, "settings", '{');
@@ -121,8 +128,8 @@ static void json_settings(struct json *j, const struct ppl_run *r)
     json_u64(j, "threads", r->o->n_threads);
     json_strz(j, "cpu", levels(cpu));
     json_open(j, "backends", '(');
-    for (unsigned i = 0; i < r->backends.n; i++)
-        json_strz(j, NULL, gguf_backend_name(r->backends.list[i]));
+    for (unsigned i = 0; i < r->own->backends.n; i++)
+        json_strz(j, NULL, gguf_backend_name(r->own->backends.list[i]));
     json_close(j);
     json_strz(j, "cache_type_k", gguf_dtype_find(r->o->key_dtype)->name);
     json_strz(j, "cache_type_v", gguf_dtype_find(r->o->value_dtype)->name);
@@ -130,14 +137,24 @@ static void json_settings(struct json *j, const struct ppl_run *r)
     json_close(j);
 }
 
-static void json_model(struct json *j, const struct ppl_run *r)
+void ppl_json_model(struct json *j, const char *key,
+                    const struct ppl_options *o, const struct ppl_model *m)
 {
-    json_open(j, "model", '{');
-    json_strz(j, "file", r->o->model);
-    json_str(j, "architecture", r->model.arch);
-    json_u64(j, "parameters", r->model.n_params);
-    json_u64(j, "size", r->model.weight_size);
-    ppl_json_loras(j, r);
+    const struct gguf_model_info *model = &m->info;
+    json_open(j, key, '{');
+    json_strz(j, "file", m->path);
+    json_str(j, "architecture", model->arch);
+    json_u64(j, "parameters", model->n_params);
+    json_u64(j, "size", model->weight_size);
+    ppl_json_loras(j, o, &m->loras);
+}
+
+void ppl_json_text(struct json *j, const struct ppl_run *r)
+{
+    json_open(j, "text", '{');
+    json_strz(j, "file", r->o->text);
+    json_u64(j, "size", r->text_size);
+    json_u64(j, "tokens", r->n_tokens);
     json_close(j);
 }
 
@@ -147,13 +164,10 @@ void ppl_print_json(const struct ppl_run *r)
     double n = (double)r->n_done * r->o->n_ctx;
     json_begin(&j, stdout);
     json_open(&j, NULL, '{');
-    json_model(&j, r);
-    json_open(&j, "text", '{');
-    json_strz(&j, "file", r->o->text);
-    json_u64(&j, "size", r->text_size);
-    json_u64(&j, "tokens", r->n_tokens);
+    ppl_json_model(&j, "model", r->o, r->own);
     json_close(&j);
-    json_settings(&j, r);
+    ppl_json_text(&j, r);
+    ppl_json_settings(&j, r);
     json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
     json_open(&j, "chunk_nll", '(');
     for (size_t i = 0; i < r->n_done; i++)
@@ -176,12 +190,13 @@ static void json_rows(const struct ppl_run *r)
     struct json j;
     json_begin(&j, stdout);
     json_open(&j, NULL, '{');
-    json_model(&j, r);
+    ppl_json_model(&j, "model", r->o, r->own);
+    json_close(&j);
     json_open(&j, "tokens", '{');
     json_strz(&j, "file", r->o->tokens);
     json_u64(&j, "tokens", r->n_tokens);
     json_close(&j);
-    json_settings(&j, r);
+    ppl_json_settings(&j, r);
     json_open(&j, "rows", '{');
     json_strz(&j, "file", r->o->logits);
     json_strz(&j, "of", r->model.has_logits ? "logits" : "states");
@@ -200,11 +215,11 @@ void ppl_print_rows(const struct ppl_run *r)
         json_rows(r);
         return;
     }
-    print_model(r);
+    ppl_print_model("model", r->o, r->own);
     escape(name, r->o->tokens);
     printf("tokens  %s: %zu, in a context of %" PRIu32 "\n", name, r->n_tokens,
            r->o->n_ctx);
-    print_mode(r);
+    ppl_print_mode(r);
     escape(name, r->o->logits);
     printf("rows    %s: %zu of %zu %s, f32, little-endian\n", name,
            r->n_tokens, r->width, r->model.has_logits ? "logits" : "states");

@@ -37,7 +37,7 @@ static bool open_vocab(struct vocab *m, const struct ppl_options *o)
         msg_fail(o->model, &err);
         return false;
     }
-    if (!ppl_overrides(o, m->set, &m->meta))
+    if (!ppl_overrides(o, o->model, m->set, &m->meta))
         return false;
     p.meta = m->meta;
     if (gguf_vocab_create(&m->v, gguf_split_file(m->set, 0), &p, &err) !=

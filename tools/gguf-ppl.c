@@ -1,8 +1,6 @@
 /* gguf-ppl - perplexity of a model on a text */
 #include "config.h"
 #include "tools/gguf-ppl.h"
-#include "tools/common/json.h"
-#include "tools/common/load.h"
 #include "tools/common/msg.h"
 #include "tools/common/textfile.h"
 
@@ -15,23 +13,14 @@
 /* What is open, torn down in this order. */
 struct job {
     char *text;
-    struct gguf_session *session;
+    struct ppl_model own; /* or the base, with others beside it */
+    struct ppl_side side;
     struct gguf_pool *pool;
-    struct gguf_model *model;
-    struct gguf_meta *meta;
-    struct gguf_split *set;
     struct gguf_tokens tokens;
     struct ppl_ids ids;
     struct ppl_run run;
     struct ppl_compare compare;
 };
-
-static void warn(void *user, const char *message)
-{
-    const struct ppl_options *o = user;
-    if (!o->quiet)
-        msg_warn(o->model, "%s", message);
-}
 
 static bool fail(const char *file, const struct gguf_error *err)
 {
@@ -39,53 +28,23 @@ static bool fail(const char *file, const struct gguf_error *err)
     return false;
 }
 
-/* For an architecture that cannot be evaluated: say what else can be done with
- * the file. */
-static bool fail_model(const struct job *j, const struct gguf_error *err)
-{
-    const struct gguf_kv *kv =
-        gguf_file_kv_find(gguf_split_file(j->set, 0), "general.architecture");
-    struct gguf_str name;
-    char esc[128];
-    if (err->status != GGUF_E_ARCH ||
-        gguf_kv_get_str(kv, &name, NULL) != GGUF_OK)
-        return fail(j->run.o->model, err);
-    gguf_text_escape(esc, sizeof esc, name);
-    msg_error(j->run.o->model,
-              "architecture '%s' is not supported by gguf-ppl yet; gguf-info, "
-              "gguf-split and gguf-quantize work on it",
-              esc);
-    return false;
-}
-
 static bool open_model(struct job *j, const struct ppl_options *o)
 {
-    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
     struct gguf_error err;
-    mp.warn = warn;
-    mp.warn_user = (void *)(uintptr_t)o;
-    mp.pre = o->pre;
-    if (!ppl_pool_open(&j->pool, o))
+    if (!ppl_pool_open(&j->pool, o) ||
+        !ppl_model_open(&j->own, o->base ? o->base : o->model, o))
         return false;
-    load_raise_limits();
-    if (gguf_split_open(&j->set, o->model, NULL, &err) != GGUF_OK)
-        return fail(o->model, &err);
-    if (!ppl_overrides(o, j->set, &j->meta))
-        return false;
-    mp.meta = j->meta;
-    if (gguf_model_open_split(&j->model, j->set, &mp, &err) != GGUF_OK)
-        return fail_model(j, &err);
-    j->run.model = *gguf_model_get_info(j->model);
-    if (o->n_ctx > j->run.model.n_ctx_train)
-        warn((void *)(uintptr_t)o,
-             "the context is longer than the model was trained on");
+    j->run.own = &j->own;
+    j->run.model = j->own.info;
     /* before a text is waited for: can the vocabulary cut one? */
-    if (!o->tokens && gguf_vocab_tokenize(gguf_model_vocab(j->model), "", 0,
-                                          GGUF_TOKENIZE_ADD_SPECIAL,
+    if (!o->tokens && gguf_vocab_tokenize(gguf_model_vocab(j->own.model), "",
+                                          0, GGUF_TOKENIZE_ADD_SPECIAL,
                                           &j->tokens, &err) != GGUF_OK)
-        return fail(o->model, &err);
+        return fail(j->own.path, &err);
     j->tokens.n = 0;
-    return ppl_weights(j->model, j->pool, o);
+    return (o->base || ppl_loras_open(&j->own.loras, o, j->own.model)) &&
+           ppl_weights(j->own.model, j->own.path, j->pool, o) &&
+           (!o->base || ppl_side_open(&j->side, o, &j->own, j->pool));
 }
 
 static bool read_tokens(struct job *j, const struct ppl_options *o)
@@ -95,7 +54,7 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
                             &j->ids) &&
                ppl_check_ids(&j->run, &j->ids);
     struct gguf_error err;
-    const struct gguf_vocab *v = gguf_model_vocab(j->model);
+    const struct gguf_vocab *v = gguf_model_vocab(j->own.model);
     if (!textfile_read(o->text, o->max_text, &j->text, &j->run.text_size))
         return false;
     /* as llama.cpp does: editors end a file with one that nobody wrote */
@@ -125,18 +84,9 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     return true;
 }
 
-/* Asked by the backend between operations. */
-static int stopped(void *user)
-{
-    (void)user;
-    return progress_stopped();
-}
-
 static bool open_session(struct job *j, const struct ppl_options *o)
 {
-    struct ppl_backends *b = &j->run.backends;
     struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
-    struct gguf_error err;
     uint32_t n_batch = o->n_batch < o->n_ubatch ? o->n_batch : o->n_ubatch;
     uint32_t n_seq = n_batch / o->n_ctx;
     if (n_seq > j->run.n_chunks)
@@ -144,32 +94,20 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     sp.n_ubatch = o->tokens ? n_batch : o->n_ubatch;
     if (o->tokens && (j->run.model.is_whole || j->run.model.encodes_first))
         sp.n_ubatch = (uint32_t)j->ids.n; /* which -c bounds */
-    if (!ppl_backends_open(b, o, j->pool, stopped))
+    if (!ppl_model_backends(&j->own, o, j->pool))
         return false;
-    sp.backend = b->list[b->n - 1];
     sp.user = &j->run;
     if (o->compare) {
         j->compare.o = o;
-        j->compare.backends = b;
+        j->compare.backends = &j->own.backends;
         sp.on_graph = ppl_compare_graph;
         sp.user = &j->compare;
     } else {
-        sp.preferred = b->list;
-        sp.n_preferred = b->n - 1;
         sp.on_graph = ppl_only_prints(o) ? ppl_print_graph : NULL;
     }
-    sp.n_ctx = o->n_ctx;
-    sp.n_seq = n_seq ? n_seq : 1;
-    sp.key_dtype = o->key_dtype;
-    sp.value_dtype = o->value_dtype;
-    sp.pooling = GGUF_POOLING_NONE;
-    ppl_set_positions(&o->pos, &sp);
-    sp.adapters = j->run.loras.use;
-    sp.n_adapters = j->run.loras.n;
-    j->run.n_seq = sp.n_seq;
-    if (gguf_session_create(&j->session, j->model, &sp, &err) != GGUF_OK)
-        return fail(o->model, &err);
-    return true;
+    sp.n_seq = j->run.n_seq = n_seq ? n_seq : 1;
+    return ppl_model_start(&j->own, o, &sp) &&
+           (!o->base || ppl_side_start(&j->side, o, &sp, j->pool));
 }
 
 static int on_chunk(void *user, size_t chunk, size_t n_chunks,
@@ -206,8 +144,8 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     p.user = r;
     progress_init(&r->bar, what, "tokens", r->o->quiet);
     double begin = progress_clock();
-    enum gguf_status st = gguf_ppl_run(j->session, j->tokens.id, j->tokens.n,
-                                       &p, &r->total, err);
+    enum gguf_status st = gguf_ppl_run(j->own.session, j->tokens.id,
+                                       j->tokens.n, &p, &r->total, err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped())
@@ -245,7 +183,7 @@ static bool compare(struct job *j)
  * that there are states for the second one. */
 static bool print_graphs(struct job *j)
 {
-    struct gguf_session *s = j->session;
+    struct gguf_session *s = j->own.session;
     const uint32_t n = gguf_session_n_ubatch(s) < j->run.o->n_ctx
                            ? gguf_session_n_ubatch(s)
                            : j->run.o->n_ctx;
@@ -271,26 +209,23 @@ int main(int argc, char **argv)
     ppl_check_paths(&o);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
-    bool good = open_model(&j, &o) &&
-                ppl_loras_open(&j.run.loras, &o, j.model) &&
-                read_tokens(&j, &o) && open_session(&j, &o);
+    bool good =
+        open_model(&j, &o) && read_tokens(&j, &o) && open_session(&j, &o);
     /* nothing before this point checks for a caught signal */
     progress_catch_signals();
-    good = good && (o.logits    ? ppl_save_rows(&j.run, j.session, &j.ids)
+    good = good && (o.logits    ? ppl_save_rows(&j.run, j.own.session, &j.ids)
                     : o.compare ? compare(&j)
+                    : o.base    ? ppl_side_run(&j.side, &j.run, &j.tokens)
                     : ppl_only_prints(&o) ? print_graphs(&j)
                                           : run(&j));
-    gguf_session_destroy(j.session);
-    ppl_backends_close(&j.run.backends);
+    ppl_side_close(&j.side);
+    ppl_model_close(&j.own);
     gguf_pool_destroy(j.pool);
-    ppl_loras_close(&j.run.loras);
-    gguf_model_destroy(j.model);
-    gguf_meta_destroy(j.meta);
-    gguf_split_close(j.set);
     gguf_tokens_fini(&j.tokens);
     free(j.ids.id);
     free(j.text);
     free(j.run.nll);
+    opt_list_fini(&o.models);
     opt_list_fini(&o.kv_texts);
     opt_list_fini(&o.lora_texts);
     scaled_fini(&o.loras);

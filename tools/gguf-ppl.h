@@ -12,8 +12,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+struct json;
+
 struct ppl_options {
-    const char *model, *text;
+    struct opt_list models; /* as given; */
+    const char *model;      /* the first of them */
+    const char *base;       /* what they are compared with, or NULL */
+    const char *text;
     const char *tokens; /* a file of token ids instead of text, or NULL */
     const char *logits; /* where what they give is saved, or NULL */
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
@@ -58,15 +63,16 @@ bool ppl_only_prints(const struct ppl_options *o);
  * it decides where memory lies. false: a message was printed. */
 bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o);
 
-/* gguf-ppl-load.c: the pairs of --override-kv; NULL where none were given. To
- * be destroyed by the caller. false: a message was printed. */
-bool ppl_overrides(const struct ppl_options *o, const struct gguf_split *set,
-                   struct gguf_meta **meta);
+/* gguf-ppl-load.c: the pairs of --override-kv for the model that is path; NULL
+ * where none were given. To be destroyed by the caller. false: a message was
+ * printed. */
+bool ppl_overrides(const struct ppl_options *o, const char *path,
+                   const struct gguf_split *set, struct gguf_meta **meta);
 
-/* Read, lock and look at all weights as o says, with bars; a signal ends the
- * program. false: a message was printed. */
-bool ppl_weights(struct gguf_model *model, struct gguf_pool *pool,
-                 const struct ppl_options *o);
+/* Read, lock and look at all weights of the model that is path, as o says, with
+ * bars; a signal ends the program. false: a message was printed. */
+bool ppl_weights(struct gguf_model *model, const char *path,
+                 struct gguf_pool *pool, const struct ppl_options *o);
 
 /* gguf-ppl-load.c: how positions turn, and windows. */
 void ppl_set_positions(const struct ppl_positions *pos,
@@ -99,6 +105,29 @@ struct ppl_backends {
 bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
                        struct gguf_pool *pool, gguf_abort_fn *abort);
 void ppl_backends_close(struct ppl_backends *b);
+
+/* A model that is evaluated. Zeroed is empty. */
+struct ppl_model {
+    const char *path; /* kept */
+    struct gguf_split *set;
+    struct gguf_meta *meta; /* of --override-kv, or NULL */
+    struct gguf_model *model;
+    struct gguf_model_info info;
+    struct ppl_loras loras; /* not of a base */
+    struct ppl_backends backends;
+    struct gguf_session *session;
+};
+
+/* Open the file; open backends of its own; begin a session on them, with o's
+ * context and type of keys and the rest of params. false: a message was
+ * printed. */
+bool ppl_model_open(struct ppl_model *m, const char *path,
+                    const struct ppl_options *o);
+bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,
+                        struct gguf_pool *pool);
+bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
+                     const struct gguf_session_params *params);
+void ppl_model_close(struct ppl_model *m);
 
 /* What comparing two backends found. */
 struct ppl_finding {
@@ -133,8 +162,7 @@ bool ppl_detokenize(const struct ppl_options *o);
 /* What was measured, in the order in which it becomes known. */
 struct ppl_run {
     const struct ppl_options *o;
-    struct ppl_backends backends;
-    struct ppl_loras loras;
+    const struct ppl_model *own; /* the model, or the base */
     struct gguf_model_info model;
     size_t text_size, n_tokens; /* bytes, tokens */
     size_t n_chunks;            /* that will be evaluated */
@@ -150,8 +178,40 @@ struct ppl_run {
 };
 
 /* A line for each adapter; the same as a member of a JSON object. */
-void ppl_print_loras(const struct ppl_run *r);
-void ppl_json_loras(struct json *j, const struct ppl_run *r);
+void ppl_print_loras(const struct ppl_options *o, const struct ppl_loras *l);
+void ppl_json_loras(struct json *j, const struct ppl_options *o,
+                    const struct ppl_loras *l);
+
+/* ---- models side by side ---- */
+
+/* Models that are compared with a base, in step with it. Zeroed is empty. */
+struct ppl_side {
+    const struct ppl_model *base;
+    struct ppl_model *model; /* n of them */
+    struct gguf_kld **kld;   /* of each */
+    size_t n;
+    struct ppl_run *run;
+    struct gguf_pool *pool; /* of all */
+};
+
+/* Open the models that o has beside the base; sessions on them, as the base's
+ * is; compare them, and print what was found. false: a message was printed. */
+bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
+                   const struct ppl_model *base, struct gguf_pool *pool);
+bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
+                    const struct gguf_session_params *params,
+                    struct gguf_pool *pool);
+bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
+                  const struct gguf_tokens *tokens);
+void ppl_side_close(struct ppl_side *s);
+
+/* Text output: heading; after a chunk; the end. The same as JSON. */
+void ppl_print_side_head(const struct ppl_side *s);
+void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk);
+void ppl_print_side_end(const struct ppl_side *s,
+                        const struct gguf_kld_stats *stats);
+void ppl_print_side_json(const struct ppl_side *s,
+                         const struct gguf_kld_stats *stats);
 
 /* Text output: heading, a value for each chunk, the end. */
 void ppl_print_head(const struct ppl_run *r);
@@ -168,6 +228,15 @@ bool ppl_check_ids(const struct ppl_run *r, const struct ppl_ids *ids);
 bool ppl_save_rows(struct ppl_run *r, struct gguf_session *session,
                    const struct ppl_ids *ids);
 void ppl_print_rows(const struct ppl_run *r);
+/* Parts of them: how it is computed; members of a document. */
+void ppl_print_model(const char *label, const struct ppl_options *o,
+                     const struct ppl_model *m);
+void ppl_print_text(const struct ppl_run *r);
+void ppl_print_mode(const struct ppl_run *r);
+void ppl_json_model(struct json *j, const char *key,
+                    const struct ppl_options *o, const struct ppl_model *m);
+void ppl_json_text(struct json *j, const struct ppl_run *r);
+void ppl_json_settings(struct json *j, const struct ppl_run *r);
 
 /* on_graph of a session (gguf/session.h): print the graph as the options say;
  * compare it on two backends. user: struct ppl_run, struct ppl_compare. */

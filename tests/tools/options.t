@@ -38,7 +38,9 @@ ppl|-hf x -f T|there is no '-hf' here: nothing is downloaded
 ppl|-m M -f T -ngl 99|there is no '-ngl' here: --backend
 ppl|-m M -f T -tx 2|unknown option '-tx'
 ppl|-m M -f T -c 128 -c 256|option '-c' is given twice
-ppl|-m M -f T -m M|option '-m' is given twice
+ppl|-m M -f T -m M|2 models: --base says what they are compared with
+ppl|-m M -f T --base M --base M|option '--base' is given twice
+ppl|-m M -f T --base M --tokenize|'--base' and '--tokenize' exclude each other
 ppl|-m M -f T -t 1 --threads 2|'-t' and '--threads' say the same thing
 ppl|-model M -f T|unknown option '-model': is '--model' meant?
 ppl|-m M|--file or --tokens is missing

@@ -1,0 +1,155 @@
+#!/bin/sh
+# gguf-ppl with --base: models side by side, and the divergence of one from the
+# other.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+ppl=$bin/gguf-ppl
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+schema=$srcdir/share/gguf-ppl.schema.json
+t=$tmp/text
+q4=$tmp/q4.gguf
+q8=$tmp/q8.gguf
+head -c 4000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
+"$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M && "$bin/gguf-quantize" -q "$m" "$q8" Q8_0 || exit 99
+
+fails() # what is expected in the one line of the message
+{
+    test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
+        grep -q -e "$1" "$tmp/err"
+}
+
+# What does not depend on the time, nor on how work was shared out.
+digits()
+{
+    grep -v -e '"seconds"' -e '"tokens_per_second"' -e '"sequences"' \
+        -e '"ubatch_size"' -e '"threads"' "$tmp/out"
+}
+
+run "$ppl" -q -m "$q4" -f "$t" -c 128 --chunks 5
+final=$(sed -n 's/^Final estimate: PPL = //p' "$tmp/out" | sed 's/ +.*//')
+run "$ppl" -q -m "$q4" --base "$m" -f "$t" -c 128 --chunks 5
+test $rc -eq 0 -a ! -s "$tmp/err" && test "$(grep -c '^base ' "$tmp/out")" -eq 1 &&
+    test "$(grep -c '^ *[1-5]  *[0-9.]* .* %$' "$tmp/out")" -eq 5
+ok 'a model and its base: a line for each chunk'
+mean=$(sed -n 's/^Mean PPL(Q) *: *\([0-9.]*\) .*/\1/p' "$tmp/out")
+test "$(LC_ALL=C awk "BEGIN { printf \"%.4f\", $mean }")" = "$final"
+ok "the model's perplexity is that of a run by itself: $final"
+test "$(grep -c '\( KLD\|p\): ' "$tmp/out")" -eq 29
+ok 'all figures are printed'
+
+run "$ppl" -j -m "$q4" --base "$m" -f "$t" -c 128 --chunks 5 -t 1
+test $rc -eq 0
+ok 'as JSON'
+digits >"$tmp/one"
+cp "$tmp/out" "$tmp/one.json"
+for args in "-t 3" "-ub 128" "-b 1024 -ub 640" "-ub 5 -t 2"; do
+    # shellcheck disable=SC2086
+    run "$ppl" -j -m "$q4" --base "$m" -f "$t" -c 128 --chunks 5 $args
+    digits | cmp -s - "$tmp/one"
+    ok "all digits of JSON, $args"
+done
+run "$ppl" -j -m "$q4" -m "$q8" -m "$m" --base "$m" -f "$t" -c 128 --chunks 5
+test $rc -eq 0
+ok 'three models and a base'
+cp "$tmp/out" "$tmp/three.json"
+run "$ppl" -j -m "$q8" --base "$m" -f "$t" -c 128 --chunks 5
+cp "$tmp/out" "$tmp/two.json"
+if command -v python3 >/dev/null 2>&1; then
+    run python3 -c 'import json, sys
+three, one, two = [json.load(open(f)) for f in sys.argv[1:]]
+assert three["models"][0] == one["models"][0]
+assert three["models"][1] == two["models"][0]
+assert three["base"] == one["base"] == two["base"]
+same = three["models"][2]
+assert same["kld"] == {"value": 0, "error": 0}
+assert same["ratio"] == {"value": 1, "error": 0}
+assert same["same_top"] == {"value": 1, "error": 0}
+assert same["ppl"] == three["base"]["ppl"]
+kld = [m["kld"]["value"] for m in three["models"]]
+assert kld[0] > kld[1] > 0' "$tmp/three.json" "$tmp/one.json" "$tmp/two.json"
+    test $rc -eq 0
+    ok 'each has the figures of a run by itself, the base none'
+    for f in one two three; do
+        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/$f.json"
+        test $rc -eq 0
+        ok "JSON keeps to the schema: $f"
+    done
+    run "$ppl" -j -m "$m" -f "$t" -c 128 --chunks 2
+    cp "$tmp/out" "$tmp/plain.json"
+    run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/plain.json"
+    test $rc -eq 0
+    ok 'and without a base'
+
+    # The divergence of one chunk from rows of logits that are saved.
+    run "$ppl" -m "$m" -f "$t" --tokenize
+    cut -f1 "$tmp/out" | head -n 64 >"$tmp/ids"
+    "$ppl" -q -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/b" -c 64 \
+        >"$tmp/out" 2>&1
+    "$ppl" -q -m "$q4" --tokens "$tmp/ids" --save-logits "$tmp/q" -c 64 \
+        >"$tmp/out" 2>&1
+    "$ppl" -j -m "$q4" --base "$m" -f "$t" -c 64 --chunks 1 >"$tmp/json"
+    run python3 -c 'import array, json, math, sys
+ids = [int(x) for x in open(sys.argv[1]).read().split()]
+def rows(path):
+    a = array.array("f", open(path, "rb").read())
+    if sys.byteorder == "big":
+        a.byteswap()
+    for i in range(len(ids)):
+        row = a[i * 2048:(i + 1) * 2048]
+        top = max(row)
+        norm = top + math.log(math.fsum(math.exp(x - top) for x in row))
+        yield [x - norm for x in row]
+b, q = list(rows(sys.argv[2])), list(rows(sys.argv[3]))
+kld, dp, same, x = [], [], [], []
+for i in range(32, 63):
+    kld.append(math.fsum(math.exp(p) * (p - r) for p, r in zip(b[i], q[i])))
+    dp.append(math.exp(q[i][ids[i + 1]]) - math.exp(b[i][ids[i + 1]]))
+    x.append(-q[i][ids[i + 1]])
+    same.append(b[i].index(max(b[i])) == q[i].index(max(q[i])))
+n = len(kld)
+def mean(v):
+    return math.fsum(v) / n
+d = json.load(open(sys.argv[4]))
+m = d["models"][0]
+def near(a, want):
+    assert abs(a - want) < 1e-6 * max(abs(want), 1e-3), (a, want)
+assert d["tokens_scored"] == n
+near(m["ppl"]["value"], math.exp(mean(x)))
+near(m["kld"]["value"], mean(kld))
+near(m["kld"]["error"], math.sqrt(mean([(v - mean(kld)) ** 2 for v in kld]) / (n - 1)))
+near(m["kld_quantiles"][0]["value"], min(kld))
+near(m["kld_quantiles"][12]["value"], max(kld))
+near(m["kld_quantiles"][6]["value"], sorted(kld)[n // 2])
+near(m["dp"]["value"], mean(dp))
+near(m["dp_rms"]["value"], math.sqrt(mean([v * v for v in dp])))
+near(m["same_top"]["value"], mean(same))' "$tmp/ids" "$tmp/b" "$tmp/q" "$tmp/json"
+    test $rc -eq 0
+    ok 'what rows of logits give, computed elsewhere'
+else
+    skip 'figures of JSON' 'no python3'
+fi
+run "$ppl" -q -m "$q4" -m "$q8" --base "$m" -f "$t" -c 128 --chunks 5
+test $rc -eq 0 && grep -q '^q4.gguf .* ± .* ± ' "$tmp/out" &&
+    grep -q '^tiny-llama-f16.gguf .* base *$' "$tmp/out" &&
+    ! grep -q '^Mean' "$tmp/out"
+ok 'several models: one table'
+
+"$builddir/tests/mkfix" "$tmp" >/dev/null 2>&1
+"$bin/gguf-edit" -qf --set tokenizer.ggml.add_bos_token=false -o "$tmp/bos.gguf" "$m"
+run "$ppl" -j -m "$tmp/bos.gguf" --base "$m" -f "$t" -c 128
+fails 'different vocabularies: one begins a text with a BOS, the other does not$'
+ok 'another first token is refused'
+run "$ppl" -j -m "$q4" --base "$tmp/none" -f "$t"
+fails 'none: '
+ok 'a base that is not there'
+run "$ppl" -j -m "$q4" -m "$tmp/none" --base "$m" -f "$t"
+fails 'none: '
+ok 'a model that is not there'
+for args in "" "--base $m --print-plan" "--base $m --tokenize" \
+    "--base $m --compare-backends CPU,CPU"; do
+    # shellcheck disable=SC2086
+    run "$ppl" -m "$q4" -m "$q8" -f "$t" $args
+    test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
+    ok "wrong usage: two models $(echo "$args" | sed "s|$srcdir/||g")"
+done
+done_testing

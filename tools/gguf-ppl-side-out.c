@@ -1,0 +1,231 @@
+/* gguf-ppl-side-out.c - what gguf-ppl prints of models beside a base
+ *
+ * One model: a line for each chunk and all figures, in the words and the digits
+ * of llama.cpp's perplexity tool. Several: a table, a row for each.
+ */
+#include "config.h"
+#include "tools/gguf-ppl.h"
+#include "tools/common/json.h"
+#include "tools/common/table.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define PM    "\302\261" /* plus or minus */
+#define DELTA "\316\224" /* Greek capital delta */
+
+void ppl_print_side_head(const struct ppl_side *s)
+{
+    ppl_print_model("base", s->run->o, s->base);
+    for (size_t i = 0; i < s->n; i++)
+        ppl_print_model("model", s->run->o, &s->model[i]);
+    ppl_print_text(s->run);
+    ppl_print_mode(s->run);
+    if (s->n == 1)
+        printf("\nchunk             PPL               ln(PPL(Q)/PPL(base))   "
+               "       KL Divergence              " DELTA "p RMS            "
+               "Same top p\n");
+    fflush(stdout);
+}
+
+void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk)
+{
+    struct gguf_kld_stats k = GGUF_KLD_STATS_INIT;
+    if (s->n > 1 || gguf_kld_means(s->kld[0], &k, NULL) != GGUF_OK)
+        return;
+    printf("%4zu  %10.4lf " PM " %9.4lf  %10.5lf " PM " %10.5lf  %10.5f " PM
+           " %10.5lf  %6.3lf " PM " %6.3lf %%    %6.3lf " PM " %6.3lf %%\n",
+           chunk + 1, k.ppl.value, k.ppl.error, k.ln_ratio.value,
+           k.ln_ratio.error, k.kld.value, k.kld.error, 100 * k.dp_rms.value,
+           100 * k.dp_rms.error, 100 * k.same_top.value,
+           100 * k.same_top.error);
+    fflush(stdout);
+}
+
+/* ---- one model ---- */
+
+static void line(const char *name, struct gguf_figure f)
+{
+    printf("%-30s: %10.6lf " PM " %10.6lf\n", name, f.value, f.error);
+}
+
+/* In the order of gguf_kld_quantile. */
+static const char *const quantile_names[GGUF_KLD_N_QUANTILES] = {
+    "Minimum", " 0.1%  ", " 1.0%  ", " 5.0%  ", "10.0%  ",
+    "25.0%  ", "Median ", "75.0%  ", "90.0%  ", "95.0%  ",
+    "99.0%  ", "99.9%  ", "Maximum"
+};
+
+static void quantiles(const char *what, const struct gguf_figure *at,
+                      double factor, int digits, const char *unit)
+{
+    for (int i = GGUF_KLD_N_QUANTILES - 1; i >= 0; i--) {
+        printf("%s %s: %*.*lf", quantile_names[i], what, digits + 4, digits,
+               factor * at[i].value);
+        if (isnan(at[i].error))
+            printf("%s\n", unit);
+        else
+            printf(" " PM " %*.*lf%s\n", digits + 4, digits,
+                   factor * at[i].error, unit);
+    }
+}
+
+static void print_all(const struct gguf_kld_stats *k)
+{
+    printf("\n====== Perplexity statistics ======\n");
+    line("Mean PPL(Q)", k->ppl);
+    line("Mean PPL(base)", k->ppl_base);
+    printf("%-30s: %6.2lf%% " PM " %.4lf%%\n",
+           "Cor(ln(PPL(Q)), ln(PPL(base)))", 100 * k->correlation.value,
+           100 * k->correlation.error);
+    line("Mean ln(PPL(Q)/PPL(base))", k->ln_ratio);
+    line("Mean PPL(Q)/PPL(base)", k->ratio);
+    line("Mean PPL(Q)-PPL(base)", k->difference);
+    printf("\n====== KL divergence statistics ======\n");
+    printf("Mean    KLD: %10.6lf " PM " %10.6lf\n", k->kld.value,
+           k->kld.error);
+    quantiles("KLD", k->kld_at, 1, 6, "");
+    printf("\n====== Token probability statistics ======\n");
+    printf("Mean    " DELTA "p: %6.3lf " PM " %5.3lf %%\n", 100 * k->dp.value,
+           100 * k->dp.error);
+    quantiles(DELTA "p", k->dp_at, 100, 3, "%");
+    printf("RMS " DELTA "p    : %6.3lf " PM " %5.3lf %%\n",
+           100 * k->dp_rms.value, 100 * k->dp_rms.error);
+    printf("Same top p: %6.3lf " PM " %5.3lf %%\n", 100 * k->same_top.value,
+           100 * k->same_top.error);
+}
+
+/* ---- several ---- */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+static void add_figure(struct table *t, struct gguf_figure f, double factor,
+                       int digits)
+{
+    table_addf(t, "%.*f " PM " %.*f", digits, factor * f.value, digits,
+               factor * f.error);
+}
+
+enum { COLUMNS = 8, P99 = 10 }; /* of the quantiles */
+
+static void print_table(const struct ppl_side *s,
+                        const struct gguf_kld_stats *stats)
+{
+    static const char *const heads[COLUMNS] = { "model",
+                                                "size",
+                                                "PPL",
+                                                "ln(PPL/base)",
+                                                "KLD",
+                                                "99%",
+                                                "RMS " DELTA "p %",
+                                                "same top %" };
+    struct table t;
+    char size[24];
+    table_init(&t, "lrrrrrrr", 0);
+    table_add_row(&t, heads);
+    table_add_strz(&t, base_name(s->base->path));
+    table_add(&t, table_size(size, s->base->info.weight_size));
+    add_figure(&t, stats[0].ppl_base, 1, 4);
+    for (int i = 3; i < COLUMNS; i++)
+        table_add(&t, i == 3 ? "base" : "");
+    for (size_t i = 0; i < s->n; i++) {
+        const struct gguf_kld_stats *k = &stats[i];
+        table_add_strz(&t, base_name(s->model[i].path));
+        table_add(&t, table_size(size, s->model[i].info.weight_size));
+        add_figure(&t, k->ppl, 1, 4);
+        add_figure(&t, k->ln_ratio, 1, 5);
+        add_figure(&t, k->kld, 1, 6);
+        table_addf(&t, "%.6f", k->kld_at[P99].value);
+        add_figure(&t, k->dp_rms, 100, 3);
+        add_figure(&t, k->same_top, 100, 3);
+    }
+    putchar('\n');
+    table_print(&t, stdout);
+    table_fini(&t);
+}
+
+void ppl_print_side_end(const struct ppl_side *s,
+                        const struct gguf_kld_stats *stats)
+{
+    const struct ppl_run *r = s->run;
+    const double n = (double)r->n_done * r->o->n_ctx * (double)(s->n + 1);
+    if (s->n == 1)
+        print_all(&stats[0]);
+    else
+        print_table(s, stats);
+    printf("\ntime    %.1f s, %.0f tokens/s\n", r->seconds,
+           r->seconds > 0 ? n / r->seconds : 0);
+}
+
+/* ---- JSON ---- */
+
+static void json_figure(struct json *j, const char *key, struct gguf_figure f)
+{
+    json_open(j, key, '{');
+    json_f64(j, "value", f.value);
+    json_f64(j, "error", f.error);
+    json_close(j);
+}
+
+static void json_quantiles(struct json *j, const char *key,
+                           const struct gguf_figure *at)
+{
+    json_open(j, key, '[');
+    for (unsigned i = 0; i < GGUF_KLD_N_QUANTILES; i++) {
+        json_open(j, NULL, '{');
+        json_f64(j, "quantile", gguf_kld_quantile(i));
+        json_f64(j, "value", at[i].value);
+        json_f64(j, "error", at[i].error);
+        json_close(j);
+    }
+    json_close(j);
+}
+
+static void json_stats(struct json *j, const struct gguf_kld_stats *k)
+{
+    json_figure(j, "ppl", k->ppl);
+    json_figure(j, "correlation", k->correlation);
+    json_figure(j, "ln_ratio", k->ln_ratio);
+    json_figure(j, "ratio", k->ratio);
+    json_figure(j, "difference", k->difference);
+    json_figure(j, "kld", k->kld);
+    json_quantiles(j, "kld_quantiles", k->kld_at);
+    json_figure(j, "dp", k->dp);
+    json_figure(j, "dp_rms", k->dp_rms);
+    json_quantiles(j, "dp_quantiles", k->dp_at);
+    json_figure(j, "same_top", k->same_top);
+}
+
+void ppl_print_side_json(const struct ppl_side *s,
+                         const struct gguf_kld_stats *stats)
+{
+    const struct ppl_run *r = s->run;
+    const double n = (double)r->n_done * r->o->n_ctx * (double)(s->n + 1);
+    struct json j;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    ppl_json_model(&j, "base", r->o, s->base);
+    json_figure(&j, "ppl", stats[0].ppl_base);
+    json_close(&j);
+    ppl_json_text(&j, r);
+    ppl_json_settings(&j, r);
+    json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
+    json_u64(&j, "chunks", r->n_done);
+    json_u64(&j, "tokens_scored", stats[0].n);
+    json_open(&j, "models", '[');
+    for (size_t i = 0; i < s->n; i++) {
+        ppl_json_model(&j, NULL, r->o, &s->model[i]);
+        json_stats(&j, &stats[i]);
+        json_close(&j);
+    }
+    json_close(&j);
+    json_f64(&j, "seconds", r->seconds);
+    json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
+    json_close(&j);
+    json_end(&j);
+}
