@@ -45,6 +45,7 @@
 #define GGUF_SESSION_H
 
 #include <gguf/adapter.h>
+#include <gguf/progress.h>
 #include <gguf/sched.h>
 
 #ifdef __cplusplus
@@ -258,6 +259,37 @@ gguf_session_decode(struct gguf_session *s, const struct gguf_batch *batch,
 GGUF_API enum gguf_status
 gguf_session_encode(struct gguf_session *s, const struct gguf_batch *batch,
                     struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* --- layer by layer ------------------------------------------------------- */
+
+/* The outputs of batch i are there, as after its decode: 0 to n_outputs - 1
+ * give logits and states. A status other than GGUF_OK ends the call with it. */
+typedef enum gguf_status gguf_session_outputs_fn(void *user, size_t i,
+                                                 struct gguf_error *err);
+
+/* Decode n batches that have nothing to do with each other, all of them through
+ * one layer before any goes through the next: so weights that do not fit into
+ * memory are read once, and not once for each batch. Each begins with empty
+ * sequences, and all are empty afterwards. Outputs are the same bits as decode
+ * gives, and are handed out batch by batch after the last layer. Stored
+ * meanwhile is what each micro-batch leaves for the next layer
+ * (gguf_session_layered_size). Layers that use keys and values of an earlier
+ * one are computed together with it. on_graph is called for each part of a
+ * graph that is computed, of which the scheduler's callback gets the nodes.
+ * progress (or NULL) gets tokens times layers; both functions get user.
+ * GGUF_E_UNSUPPORTED (encoders; more than one backend), GGUF_E_CANCELLED, and
+ * as decode fails. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_decode_layered(
+    struct gguf_session *s, const struct gguf_batch *const *batches, size_t n,
+    gguf_session_outputs_fn *on_outputs, gguf_progress_fn *progress,
+    void *user, struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* Bytes that are stored of such a batch. The session is cleared. Fails like
+ * it. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_layered_size(struct gguf_session *s,
+                          const struct gguf_batch *batch, uint64_t *size,
+                          struct gguf_error *err);
 
 /* Number of rows of logits of the last decode, in batch order. Since: 0.1 */
 GGUF_API size_t gguf_session_n_outputs(const struct gguf_session *s);

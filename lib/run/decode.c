@@ -6,10 +6,8 @@
 
 #include <inttypes.h>
 
-/* The states of a pass to their places among the outputs, and what is pooled to
- * its sequences' vectors. */
-static enum gguf_status get_outputs(struct gguf_session *s,
-                                    struct gguf_error *err)
+enum gguf_status gg_session_get_outputs(struct gguf_session *s,
+                                        struct gguf_error *err)
 {
     const size_t n_embd = s->model->hp.n_embd, row = n_embd * sizeof *s->out;
     const struct gg_batch_plan *p = &s->plan;
@@ -33,7 +31,7 @@ static enum gguf_status run_pass(struct gguf_session *s,
     GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
     GG_TRY(gg_session_set_inputs(s, err));
     GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
-    return get_outputs(s, err);
+    return gg_session_get_outputs(s, err);
 }
 
 /* What is done with a batch: where its tokens go, and how many a sequence may
@@ -60,9 +58,9 @@ static enum gguf_status check_encoded(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-static enum gguf_status run(struct gguf_session *s, struct way way,
-                            const struct gguf_batch *batch,
-                            struct gguf_error *err)
+static enum gguf_status plan(struct gguf_session *s, struct way way,
+                             const struct gguf_batch *batch,
+                             struct gguf_error *err)
 {
     const bool needs = gg_model_encodes_first(s->model) && !way.encodes;
     const struct gg_batch_goal goal = {
@@ -93,17 +91,55 @@ static enum gguf_status run(struct gguf_session *s, struct way way,
             GG_TRY(gg_session_begin(s, q, err));
     gg_ubatch_start(&s->ubatch, way.book, needs ? &s->encoded : NULL,
                     s->plan.n_entry < s->n_wide ? 1 : s->n_wide, way.encodes);
-    while (gg_ubatch_next(&s->ubatch, &s->plan)) {
-        GG_TRY(gg_session_room(s, err));
-        gg_ubatch_take(&s->ubatch, &s->plan);
-        if (!way.whole || way.encodes || s->ubatch.n_out)
-            GG_TRY(run_pass(s, err));
-    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_session_next(struct gguf_session *s, bool *more,
+                                 struct gguf_error *err)
+{
+    *more = gg_ubatch_next(&s->ubatch, &s->plan);
+    if (!*more)
+        return GGUF_OK;
+    GG_TRY(gg_session_room(s, err));
+    gg_ubatch_take(&s->ubatch, &s->plan);
+    return GGUF_OK;
+}
+
+void gg_session_has_outputs(struct gguf_session *s, bool encoded)
+{
     s->n_out = s->plan.n_out;
     s->embed.done = true;
     s->wide = s->plan.n_entry >= s->n_wide;
-    s->out_encoded = way.encodes;
+    s->out_encoded = encoded;
+}
+
+static enum gguf_status run(struct gguf_session *s, struct way way,
+                            const struct gguf_batch *batch,
+                            struct gguf_error *err)
+{
+    bool more = true;
+    GG_TRY(plan(s, way, batch, err));
+    while (more) {
+        GG_TRY(gg_session_next(s, &more, err));
+        if (more && (!way.whole || way.encodes || s->ubatch.n_out))
+            GG_TRY(run_pass(s, err));
+    }
+    gg_session_has_outputs(s, way.encodes);
     return GGUF_OK;
+}
+
+/* After what is there of their sequences. */
+static struct way one_by_one(struct gguf_session *s)
+{
+    return (struct way){ .book = { s->book[0], s->book[1] },
+                         .most = s->n_ctx };
+}
+
+enum gguf_status gg_session_plan(struct gguf_session *s,
+                                 const struct gguf_batch *batch,
+                                 struct gguf_error *err)
+{
+    return plan(s, one_by_one(s), batch, err);
 }
 
 /* All of a sequence at once. */
@@ -123,9 +159,7 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
     if (gg_model_is_whole(s->model))
         return run(s, at_once(s, false), &own, err);
-    const struct way way = { .book = { s->book[0], s->book[1] },
-                             .most = s->n_ctx };
-    return run(s, way, &own, err);
+    return run(s, one_by_one(s), &own, err);
 }
 
 enum gguf_status gguf_session_encode(struct gguf_session *s,

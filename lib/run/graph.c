@@ -158,13 +158,27 @@ enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
     return measure ? GGUF_OK : gg_sched_prepare(s->head_sched, err);
 }
 
+static enum gguf_status show(struct gguf_session *s, struct gguf_sched *sched,
+                             struct gguf_graph *graph, struct gguf_error *err)
+{
+    if (s->on_graph && s->on_graph(s->user, graph, sched))
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "stopped before a graph was computed");
+    return GGUF_OK;
+}
+
 enum gguf_status gg_session_compute(struct gguf_session *s,
                                     struct gguf_sched *sched,
                                     struct gguf_graph *graph,
                                     struct gguf_error *err)
 {
-    if (s->on_graph && s->on_graph(s->user, graph, sched))
-        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
-                            "stopped before a graph was computed");
+    GG_TRY(show(s, sched, graph, err));
     return gguf_sched_compute(sched, graph, err);
+}
+
+enum gguf_status gg_session_compute_nodes(struct gguf_session *s, size_t begin,
+                                          size_t end, struct gguf_error *err)
+{
+    GG_TRY(show(s, s->sched, s->pass.graph, err));
+    return gg_sched_compute_nodes(s->sched, s->pass.graph, begin, end, err);
 }

@@ -86,6 +86,22 @@ enum gguf_status gg_session_positions(struct gguf_session *s,
 enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
                                      struct gguf_error *err);
 
+/* decode.c: plan a batch that goes on with sequences that are decoded, whole
+ * ones apart; fails as decoding does, before anything is computed. */
+enum gguf_status gg_session_plan(struct gguf_session *s,
+                                 const struct gguf_batch *batch,
+                                 struct gguf_error *err);
+/* The next micro-batch of it, whose cells are taken; *more is false after the
+ * last. Fails as making room among windows' cells does. */
+enum gguf_status gg_session_next(struct gguf_session *s, bool *more,
+                                 struct gguf_error *err);
+/* The states of a micro-batch's graph, computed, to their places among the
+ * outputs, and what is pooled to its sequence's vector; and, after the last
+ * one, that these are those of the batch. */
+enum gguf_status gg_session_get_outputs(struct gguf_session *s,
+                                        struct gguf_error *err);
+void gg_session_has_outputs(struct gguf_session *s, bool encoded);
+
 /* sequence.c: forget all of a sequence, what was encoded of it included. Fails
  * as clearing tensors does: it may be tried again. */
 enum gguf_status gg_session_begin(struct gguf_session *s, uint32_t seq,
@@ -155,5 +171,9 @@ enum gguf_status gg_session_compute(struct gguf_session *s,
                                     struct gguf_sched *sched,
                                     struct gguf_graph *graph,
                                     struct gguf_error *err);
+/* The same with nodes begin to end - 1 of the pass's graph, where the session
+ * has one backend. */
+enum gguf_status gg_session_compute_nodes(struct gguf_session *s, size_t begin,
+                                          size_t end, struct gguf_error *err);
 
 #endif

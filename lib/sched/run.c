@@ -242,3 +242,21 @@ enum gguf_status gguf_sched_compute(struct gguf_sched *s,
     GG_TRY(gguf_sched_compute_async(s, graph, err));
     return gguf_sched_sync(s, err);
 }
+
+enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
+                                        struct gguf_graph *graph, size_t begin,
+                                        size_t end, struct gguf_error *err)
+{
+    struct gg_sched_lane *l = &s->lanes[0];
+    assert(gg_sched_is_plain(s) && gg_sched_has_placed(s, graph));
+    if (begin == end)
+        return GGUF_OK;
+    struct gg_sched_split some = l->splits[0];
+    some.copies_end = begin;
+    some.end = end;
+    if (s->eval)
+        return run_asking(s, l, &some, err);
+    some.part.nodes = graph->nodes + begin;
+    some.part.capacity = some.part.n_nodes = end - begin;
+    return gguf_backend_compute(s->backends[some.backend], &some.part, err);
+}

@@ -148,6 +148,12 @@ void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
 enum gguf_status gg_sched_prepare(struct gguf_sched *s,
                                   struct gguf_error *err);
 
+/* Compute nodes begin to end - 1 of the last alloc's graph, which is plain
+ * (below), and wait. Inputs and what these nodes read of others are set. */
+enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
+                                        struct gguf_graph *graph, size_t begin,
+                                        size_t end, struct gguf_error *err);
+
 /* Fill backend_of for graph. GGUF_E_OP. */
 enum gguf_status gg_sched_assign(struct gguf_sched *s,
                                  const struct gguf_graph *graph,

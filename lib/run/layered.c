@@ -1,0 +1,256 @@
+/* layered.c - many batches through one layer after another
+ *
+ * Each micro-batch has its graph, as when it is decoded alone, and is computed
+ * up to the cut (cuts.h) after the layer; what crosses the cut is stored, and
+ * put back into the same graph when the next layer's turn comes. Sequences
+ * begin anew in each layer, so that a session's memory is that of one batch.
+ */
+#include "config.h"
+#include "run/cuts.h"
+#include "run/session.h"
+
+#include "base/ckd.h"
+#include "base/mem.h"
+#include "base/params.h"
+#include "sched/sched.h"
+
+struct layered {
+    struct gguf_session *s;
+    const struct gguf_batch *const *batch;
+    size_t n;
+    gguf_session_outputs_fn *on_outputs;
+    gguf_progress_fn *progress;
+    void *user;
+    struct gguf_batch now; /* the one that is computed */
+    struct gg_cuts cuts;
+    size_t *at;  /* [n + 1] where a batch's part of the store begins */
+    char *store; /* what micro-batches carry, one after another */
+    uint64_t done, total; /* tokens of layers */
+};
+
+/* ---- one batch ---- */
+
+/* All sequences begin, and the batch is planned. */
+static enum gguf_status start(struct layered *j,
+                              const struct gguf_batch *batch,
+                              struct gguf_error *err)
+{
+    j->now = (struct gguf_batch)GGUF_BATCH_INIT;
+    GG_TRY(gg_params_take(&j->now, sizeof j->now, batch, "gguf_batch", err));
+    GG_TRY(gguf_session_clear(j->s, err));
+    return gg_session_plan(j->s, &j->now, err);
+}
+
+/* Bytes that the micro-batches of a batch carry over the widest cut. */
+static enum gguf_status measure(struct layered *j,
+                                const struct gguf_batch *batch, size_t *size,
+                                struct gguf_error *err)
+{
+    struct gguf_session *s = j->s;
+    bool more;
+    *size = 0;
+    GG_TRY(start(j, batch, err));
+    for (;;) {
+        GG_TRY(gg_session_next(s, &more, err));
+        if (!more)
+            return GGUF_OK;
+        GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
+        GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
+        if (gg_ckd_add(size, *size, j->cuts.most))
+            return gg_error_set_nomem(err, SIZE_MAX);
+    }
+}
+
+typedef enum gguf_status move_fn(struct gguf_tensor *t, char *at,
+                                 struct gguf_error *err);
+
+static enum gguf_status put(struct gguf_tensor *t, char *at,
+                            struct gguf_error *err)
+{
+    return gguf_tensor_set(t, at, 0, (size_t)gguf_tensor_size(t), err);
+}
+
+static enum gguf_status take(struct gguf_tensor *t, char *at,
+                             struct gguf_error *err)
+{
+    return gguf_tensor_get(t, at, 0, (size_t)gguf_tensor_size(t), err);
+}
+
+/* What is carried over the cut after a layer, to the store or from it. */
+static enum gguf_status move(struct layered *j, uint32_t layer, char *at,
+                             move_fn *fn, struct gguf_error *err)
+{
+    struct gguf_tensor *t;
+    for (size_t i = 0;
+         (t = gg_cuts_carried(&j->cuts, j->s->pass.graph, layer, &i));) {
+        GG_TRY(fn(t, at, err));
+        at += gguf_tensor_size(t);
+    }
+    return GGUF_OK;
+}
+
+/* One layer of a micro-batch, whose part of the store begins at *at and is
+ * passed. */
+static enum gguf_status run_layer(struct layered *j, uint32_t il, char **at,
+                                  struct gguf_error *err)
+{
+    struct gguf_session *s = j->s;
+    GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
+    GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
+    const size_t begin = il ? j->cuts.end[il - 1] : 0, end = j->cuts.end[il];
+    if (begin < end) {
+        GG_TRY(gg_session_set_inputs(s, err));
+        if (il)
+            GG_TRY(move(j, il - 1, *at, put, err));
+        GG_TRY(gg_session_compute_nodes(s, begin, end, err));
+        GG_TRY(move(j, il, *at, take, err));
+    }
+    *at += j->cuts.most;
+    return GGUF_OK;
+}
+
+static enum gguf_status report(struct layered *j, size_t n_tok,
+                               struct gguf_error *err)
+{
+    j->done += n_tok;
+    if (j->progress && j->progress(j->user, j->done, j->total))
+        return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
+                            "cancelled");
+    return GGUF_OK;
+}
+
+static enum gguf_status run_batch(struct layered *j, uint32_t il, size_t b,
+                                  struct gguf_error *err)
+{
+    struct gguf_session *s = j->s;
+    char *at = j->store + j->at[b];
+    bool more = true;
+    GG_TRY(start(j, j->batch[b], err));
+    while (more) {
+        GG_TRY(gg_session_next(s, &more, err));
+        if (more)
+            GG_TRY(run_layer(j, il, &at, err));
+    }
+    return report(j, j->now.n, err);
+}
+
+/* A batch that has passed all layers: its states become the session's outputs.
+ */
+static enum gguf_status hand_out(struct layered *j, size_t b,
+                                 struct gguf_error *err)
+{
+    struct gguf_session *s = j->s;
+    char *at = j->store + j->at[b];
+    bool more = true;
+    GG_TRY(start(j, j->batch[b], err));
+    while (more) {
+        GG_TRY(gg_session_next(s, &more, err));
+        if (!more)
+            break;
+        GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
+        GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
+        GG_TRY(move(j, j->cuts.n_layers - 1, at, put, err));
+        GG_TRY(gg_session_get_outputs(s, err));
+        at += j->cuts.most;
+    }
+    gg_session_has_outputs(s, false);
+    return j->on_outputs(j->user, b, err);
+}
+
+/* ---- all of them ---- */
+
+static enum gguf_status check(const struct gguf_session *s, size_t n,
+                              struct gguf_error *err)
+{
+    if (!n)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "no batches to decode layer by layer");
+    if (gg_model_is_whole(s->model) || gg_model_encodes_first(s->model))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "models of architecture '%s' are not computed "
+                            "layer by layer: they encode",
+                            s->model->arch->name);
+    if (gguf_sched_n_backends(s->sched) > 1)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "layer by layer only one backend computes");
+    return GGUF_OK;
+}
+
+static enum gguf_status prepare(struct layered *j, struct gguf_error *err)
+{
+    const struct gguf_allocator *a = j->s->allocator;
+    const uint32_t n_layers = gg_model_n_places(j->s->model);
+    size_t size;
+    GG_TRY(gg_cuts_init(&j->cuts, n_layers, a, err));
+    j->at = gg_mem_alloc_zero(a, (uint64_t)j->n + 1, sizeof *j->at);
+    if (!j->at)
+        return gg_error_set_nomem(err, (j->n + 1) * sizeof *j->at);
+    for (size_t b = 0; b < j->n; b++) {
+        GG_TRY(measure(j, j->batch[b], &size, err));
+        if (gg_ckd_add(&j->at[b + 1], j->at[b], size))
+            return gg_error_set_nomem(err, SIZE_MAX);
+        j->total += (uint64_t)n_layers * j->batch[b]->n;
+    }
+    j->store = gg_mem_alloc(a, j->at[j->n]);
+    return j->store ? GGUF_OK : gg_error_set_nomem(err, j->at[j->n]);
+}
+
+static enum gguf_status run(struct layered *j, struct gguf_error *err)
+{
+    GG_TRY(check(j->s, j->n, err));
+    GG_TRY(prepare(j, err));
+    for (uint32_t il = 0; il < j->cuts.n_layers; il++)
+        for (size_t b = 0; b < j->n; b++)
+            GG_TRY(run_batch(j, il, b, err));
+    for (size_t b = 0; b < j->n; b++)
+        GG_TRY(hand_out(j, b, err));
+    return GGUF_OK;
+}
+
+static void fini(struct layered *j)
+{
+    const struct gguf_allocator *a = j->s->allocator;
+    gg_cuts_fini(&j->cuts);
+    gg_mem_free(a, j->at);
+    gg_mem_free(a, j->store);
+}
+
+enum gguf_status gguf_session_decode_layered(
+    struct gguf_session *s, const struct gguf_batch *const *batches, size_t n,
+    gguf_session_outputs_fn *on_outputs, gguf_progress_fn *progress,
+    void *user, struct gguf_error *err)
+{
+    struct layered j = { .s = s,
+                         .batch = batches,
+                         .n = n,
+                         .on_outputs = on_outputs,
+                         .progress = progress,
+                         .user = user,
+                         .cuts.allocator = s->allocator };
+    const enum gguf_status st = run(&j, err);
+    const enum gguf_status cleared =
+        gguf_session_clear(s, st == GGUF_OK ? err : NULL);
+    fini(&j);
+    return st == GGUF_OK ? cleared : st;
+}
+
+enum gguf_status gguf_session_layered_size(struct gguf_session *s,
+                                           const struct gguf_batch *batch,
+                                           uint64_t *size,
+                                           struct gguf_error *err)
+{
+    struct layered j = { .s = s, .cuts.allocator = s->allocator };
+    size_t bytes = 0;
+    *size = 0;
+    enum gguf_status st = check(s, 1, err);
+    if (st == GGUF_OK)
+        st = gg_cuts_init(&j.cuts, gg_model_n_places(s->model), s->allocator,
+                          err);
+    if (st == GGUF_OK)
+        st = measure(&j, batch, &bytes, err);
+    const enum gguf_status cleared =
+        gguf_session_clear(s, st == GGUF_OK ? err : NULL);
+    fini(&j);
+    *size = st == GGUF_OK ? bytes : 0;
+    return st == GGUF_OK ? cleared : st;
+}

@@ -1,0 +1,294 @@
+/* check-layered.c - batches layer by layer against batches one by one
+ *
+ * Of a model of each architecture: the same bits, and each layer is done with
+ * before the next begins, which is what it is for.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "gguf/gguf.h"
+#include "tests/failalloc.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+#include "tests/model/skeleton.h"
+#include "tests/tap.h"
+
+#include <stdbool.h>
+
+enum { N_BATCHES = 3, N_TOK = SKELETON_TOKENS, UBATCH = 16 };
+
+/* Three batches: one sequence, two side by side, and a short one of which one
+ * row is wanted. */
+struct batches {
+    gguf_token tok[N_BATCHES][N_TOK];
+    int32_t seq[N_TOK];
+    uint8_t all[N_TOK];
+    struct gguf_batch b[N_BATCHES];
+    const struct gguf_batch *list[N_BATCHES];
+};
+
+static void make(struct batches *w, const struct skeleton *m)
+{
+    memset(w->all, 1, sizeof w->all);
+    for (size_t k = 0; k < N_BATCHES; k++) {
+        skeleton_tokens_of(m, w->tok[k]);
+        for (size_t i = 0; k && i < N_TOK / 2; i++) {
+            const gguf_token t = w->tok[k][i];
+            w->tok[k][i] = w->tok[k][N_TOK - 1 - i];
+            w->tok[k][N_TOK - 1 - i] = t;
+        }
+        w->b[k] = (struct gguf_batch)GGUF_BATCH_INIT;
+        w->b[k].token = w->tok[k] + k;
+        w->b[k].n = k == 2 ? 9 : N_TOK - k;
+        w->list[k] = &w->b[k];
+    }
+    for (size_t i = 0; i < N_TOK; i++)
+        w->seq[i] = i >= N_TOK / 2;
+    w->b[0].want = w->b[1].want = w->all;
+    w->b[1].seq = w->seq;
+    w->b[1].n = N_TOK;
+    w->b[1].token = w->tok[1];
+}
+
+/* What all batches gave: states, then logits, if there are any. */
+struct got {
+    struct run *r;
+    size_t width, n, next; /* floats; the batch that has to come next */
+    float x[N_BATCHES * N_TOK * 2 * 512];
+    enum gguf_status stop; /* instead of GGUF_OK, at the second batch */
+};
+
+static enum gguf_status take(void *user, size_t i, struct gguf_error *err)
+{
+    struct got *g = user;
+    struct gguf_session *s = g->r->session;
+    const struct gguf_model_info *info = gguf_model_get_info(g->r->model);
+    const size_t n = gguf_session_n_outputs(s);
+    const float *x;
+    if (i != g->next++)
+        return GGUF_E_MISMATCH;
+    if (i == 1 && g->stop)
+        return gguf_error_set(err, g->stop, "that is enough");
+    for (size_t k = 0; k < n; k++) {
+        enum gguf_status st = gguf_session_states(s, k, 1, &x, err);
+        if (st != GGUF_OK)
+            return st;
+        memcpy(g->x + g->n, x, info->n_embd * sizeof *x);
+        g->n += info->n_embd;
+    }
+    const size_t most = gguf_session_max_logits(s);
+    for (size_t k = 0; info->has_logits && k < n; k += most) {
+        const size_t rows = GG_MIN(most, n - k);
+        enum gguf_status st = gguf_session_logits(s, k, rows, &x, err);
+        if (st != GGUF_OK)
+            return st;
+        memcpy(g->x + g->n, x, rows * info->n_vocab * sizeof *x);
+        g->n += rows * info->n_vocab;
+    }
+    return GGUF_OK;
+}
+
+/* Which layers' weights are read, one node after another. */
+struct order {
+    int64_t last;
+    unsigned n,
+        back; /* nodes with weights; those of a layer before the last */
+};
+
+static int look(void *user, struct gguf_tensor *t, bool done)
+{
+    struct order *o = user;
+    if (done)
+        return 1;
+    for (unsigned i = 0; i < GGUF_TENSOR_SRC && t->src[i]; i++) {
+        const char *name = t->src[i]->name;
+        const int64_t il =
+            gguf_name_layer((struct gguf_str){ name, strlen(name) }, NULL);
+        if (il < 0)
+            continue;
+        o->n++;
+        o->back += il < o->last;
+        o->last = il;
+    }
+    return 0;
+}
+
+static int on_graph(void *user, struct gguf_graph *graph,
+                    struct gguf_sched *sched)
+{
+    (void)graph;
+    return gguf_sched_set_eval(sched, look, user, NULL) != GGUF_OK;
+}
+
+static bool one_by_one(struct got *g, const struct batches *w)
+{
+    struct gguf_error *err = &g->r->err;
+    for (size_t i = 0; i < N_BATCHES; i++)
+        if (gguf_session_clear(g->r->session, err) ||
+            gguf_session_decode(g->r->session, w->list[i], err) ||
+            take(g, i, err))
+            return false;
+    return true;
+}
+
+static bool layered(struct got *g, const struct batches *w)
+{
+    return gguf_session_decode_layered(g->r->session, w->list, N_BATCHES, take,
+                                       NULL, g, &g->r->err) == GGUF_OK;
+}
+
+static struct gguf_session_params params(struct order *o)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    p.n_ctx = N_TOK;
+    p.n_seq = 2;
+    p.n_ubatch = UBATCH;
+    p.on_graph = o ? on_graph : NULL;
+    p.user = o;
+    return p;
+}
+
+/* Layers that look at keys and values of earlier ones are computed with them,
+ * and those that have the same weights. */
+static bool shares(const struct skeleton *m)
+{
+    return !strcmp(m->name, "gemma3n") || !strcmp(m->name, "nanbeige");
+}
+
+static void check_model(const struct skeleton *m)
+{
+    static struct got want, got;
+    struct order one = { 0 }, all = { 0 };
+    const struct gguf_session_params p = params(&one), q = params(&all);
+    struct batches w;
+    struct run a, b;
+    size_t size;
+    make(&w, m);
+    void *file = gen_file(&m->g, GGUF_DTYPE_F32, &size);
+    want = (struct got){ .r = &a };
+    got = (struct got){ .r = &b };
+    const bool good = run_open(&a, file, size, 1, &p) && one_by_one(&want, &w);
+    const bool too = run_open(&b, file, size, 2, &q) && layered(&got, &w);
+    const struct gguf_error *err = good ? &b.err : &a.err;
+    if (!too && b.err.status == GGUF_E_UNSUPPORTED)
+        ok(gguf_model_get_info(b.model)->is_whole ||
+               gguf_model_get_info(b.model)->encodes_first,
+           "%s: %s", m->name, b.err.message);
+    else
+        ok(good && too && want.n && want.n == got.n &&
+               !memcmp(want.x, got.x, want.n * sizeof *want.x) &&
+               one.n == all.n && one.back && (!all.back || shares(m)),
+           "%s: the same %zu floats, %u weights read, %u times back%s%s",
+           m->name, got.n, all.n, all.back, good && too ? "" : ": ",
+           good && too ? "" : err->message);
+    run_close(&a);
+    run_close(&b);
+    free(file);
+}
+
+/* ---- what it costs, and how it ends ---- */
+
+static int stop_at(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    return done * 2 > total;
+}
+
+/* Of a plain model the stream of each token is all that crosses a cut. */
+static void check_size(struct run *r, const struct batches *w)
+{
+    uint64_t size;
+    const uint64_t row = gguf_model_get_info(r->model)->n_embd * 4;
+    const enum gguf_status st =
+        gguf_session_layered_size(r->session, w->list[0], &size, &r->err);
+    ok(st == GGUF_OK && size == N_TOK * row,
+       "a token takes %u bytes, its stream %u", (unsigned)(size / N_TOK),
+       (unsigned)row);
+}
+
+static void check_ends(struct run *r, const struct batches *w)
+{
+    static struct got g;
+    struct gguf_batch bad = w->b[0];
+    const struct gguf_batch *list[] = { &w->b[0], &bad };
+    g = (struct got){ .r = r, .stop = GGUF_E_FORMAT };
+    ok(!layered(&g, w) && r->err.status == GGUF_E_FORMAT &&
+           !strcmp(r->err.message, "that is enough"),
+       "the caller ends it: %s", r->err.message);
+    g = (struct got){ .r = r };
+    ok(gguf_session_decode_layered(r->session, w->list, N_BATCHES, take,
+                                   stop_at, &g, &r->err) == GGUF_E_CANCELLED &&
+           !g.next && !gguf_session_n_tokens(r->session, 0),
+       "and progress: %s", r->err.message);
+    ok(gguf_session_decode_layered(r->session, w->list, 0, take, NULL, &g,
+                                   &r->err) == GGUF_E_INVALID,
+       "%s", r->err.message);
+    bad.n = N_TOK + 1;
+    ok(gguf_session_decode_layered(r->session, list, 2, take, NULL, &g,
+                                   &r->err) == GGUF_E_FULL &&
+           !g.next,
+       "before anything is computed: %s", r->err.message);
+    g = (struct got){ .r = r };
+    ok(layered(&g, w) && g.n, "after all that it goes on");
+}
+
+static void check_memory(const void *file, size_t size,
+                         const struct batches *w)
+{
+    static struct got g;
+    struct failalloc fa;
+    struct gguf_session_params p = params(NULL);
+    struct run r;
+    unsigned n_failed = 0, bad = 0;
+    p.allocator = failalloc_init(&fa, UINT_MAX);
+    if (!run_open(&r, file, size, 1, &p))
+        abort();
+    for (unsigned i = 0;; i++) {
+        g = (struct got){ .r = &r };
+        fa.calls = 0;
+        fa.fail_at = fa.last = i;
+        const bool good = layered(&g, w);
+        bad += good ? 0 : r.err.status != GGUF_E_NOMEM;
+        if (fa.calls <= i)
+            break;
+        n_failed++;
+    }
+    ok(n_failed > 2 && !bad, "%u allocations fail, each time by name",
+       n_failed);
+    run_close(&r);
+    ok(!fa.live, "and nothing at the end");
+}
+
+static void check_ways(void)
+{
+    static struct skeleton m;
+    const struct gguf_session_params p = params(NULL);
+    struct batches w;
+    struct run r;
+    size_t size;
+    if (!skeleton_open(&m, "llama"))
+        abort();
+    make(&w, &m);
+    void *file = gen_file(&m.g, GGUF_DTYPE_F32, &size);
+    if (!run_open(&r, file, size, 1, &p))
+        abort();
+    check_size(&r, &w);
+    check_ends(&r, &w);
+    run_close(&r);
+    check_memory(file, size, &w);
+    free(file);
+    skeleton_close(&m);
+}
+
+int main(void)
+{
+    static char names[512][64];
+    static struct skeleton m;
+    const size_t n = skeleton_names(names, GG_LEN(names));
+    for (size_t i = 0; i < n; i++) {
+        if (skeleton_open(&m, names[i]) && m.n_rows)
+            check_model(&m);
+        skeleton_close(&m);
+    }
+    check_ways();
+    return done_testing();
+}
