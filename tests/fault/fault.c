@@ -107,6 +107,9 @@ static enum fault turn(const char *name, unsigned kind, const char *path,
     struct fault_log *l = call_log;
     if (!l || getpid() != counted)
         return FAULT_NONE;
+    if (!path && fd < 0)
+        return FAULT_NONE; /* memory that is no file's: a library's threads map
+                            * it at any time */
     uint32_t n = __atomic_add_fetch(&l->n_calls, 1, __ATOMIC_RELAXED);
     if (n <= FAULT_MAX_CALLS)
         note(&l->calls[n - 1], name, kind, path, fd);
