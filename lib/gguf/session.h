@@ -113,7 +113,8 @@ struct gguf_session_params {
     float yarn_ext_factor;  /* rope.scaling.yarn_ext_factor; < 0 means 0.
                                * This and what follows: GGUF_E_INVALID if the
                                * scaling is not yarn */
-    float yarn_attn_factor; /* rope.scaling.yarn_attn_factor */
+    float yarn_attn_factor; /* rope.scaling.yarn_attn_factor: the magnitude
+                               * where the extrapolation is 0 */
     float yarn_beta_fast;   /* rope.scaling.yarn_beta_fast */
     float yarn_beta_slow;   /* rope.scaling.yarn_beta_slow */
     uint32_t n_window;      /* attention.sliding_window; UINT32_MAX: none */

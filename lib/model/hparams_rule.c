@@ -307,8 +307,8 @@ static void scale_yarn(const struct gg_arch *a, struct gg_hparams *hp)
     rope->ext_factor = has[GG_HP_yarn_ext] ? hp->yarn_ext : 1;
     rope->n_ctx_orig =
         (int32_t)(has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train);
-    if (has[GG_HP_yarn_attn])
-        rope->attn_factor *= hp->yarn_attn;
+    if (has[GG_HP_yarn_attn] && rope->ext_factor == 0)
+        rope->attn_factor *= hp->yarn_attn; /* else the magnitude is YaRN's */
     if (a->yarn_fast)
         rope->beta_fast = a->yarn_fast;
     if (has[GG_HP_yarn_fast])

@@ -145,15 +145,28 @@ static void no_log(void)
 static void attn_factor(void)
 {
     no_log();
-    vary_f32(".rope.scaling.yarn_attn_factor",
-             (float)(1 / (1 + 0.05 * log(16))));
+    vary_f32(".rope.scaling.attn_factor", (float)(1 / (1 + 0.05 * log(16))));
+}
+static void yarn_factor(void)
+{
+    no_log();
+    vary_f32(".rope.scaling.yarn_attn_factor", 1.25f);
+}
+static void no_extrapolation(void)
+{
+    no_log();
+    vary_f32(".rope.scaling.yarn_ext_factor", 0);
+}
+static void one_factor(void)
+{
+    no_extrapolation();
+    vary_f32(".rope.scaling.attn_factor", 1.25f);
 }
 static void two_factors(void)
 {
-    no_log();
+    no_extrapolation();
     vary_f32(".rope.scaling.attn_factor", 0.5f);
-    vary_f32(".rope.scaling.yarn_attn_factor",
-             (float)(2 / (1 + 0.05 * log(16))));
+    vary_f32(".rope.scaling.yarn_attn_factor", 2.5f);
 }
 
 static void by_one_key(void)
@@ -182,8 +195,12 @@ static void check_temper(void)
               "which is all of it without the key");
     VARY_SAME("mistral3", half_log, attn_factor, 1e-12,
               "the log multiplier divides the magnitude");
-    VARY_SAME("mistral3", half_log, two_factors, 1e-12,
-              "magnitudes multiply each other");
+    VARY_SAME("mistral3", yarn_factor, no_log, 0,
+              "YaRN's own magnitude stands in the place of its key");
+    VARY_COUNTS("mistral3", one_factor, no_extrapolation,
+                "without extrapolation there is none but those of keys");
+    VARY_SAME("mistral3", one_factor, two_factors, 0,
+              "which multiply each other");
     VARY_COUNTS("mistral3", NULL, half_log, "the log multiplier counts");
     VARY_COUNTS("mistral4", NULL, by_two_keys, "a temperature of two keys");
     VARY_SAME("mistral4", NULL, by_long_key, 0, "none before its length");

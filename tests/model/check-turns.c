@@ -77,9 +77,9 @@ BOTH(ext, YARN; FACTOR;
 BOTH(no_ext, YARN; FACTOR;
      vary_f32(".rope.scaling.yarn_ext_factor", 0), P_YARN;
      p->yarn_ext_factor = -1)
-BOTH(attn, YARN; FACTOR;
+BOTH(attn, YARN; FACTOR; vary_f32(".rope.scaling.yarn_ext_factor", 0);
      vary_f32(".rope.scaling.yarn_attn_factor", 1.25f), P_YARN;
-     p->yarn_attn_factor = 1.25f)
+     p->yarn_ext_factor = -1; p->yarn_attn_factor = 1.25f)
 BOTH(betas, YARN; FACTOR; vary_f32(".rope.scaling.yarn_beta_fast", 8);
      vary_f32(".rope.scaling.yarn_beta_slow", 2), P_YARN;
      p->yarn_beta_fast = 8; p->yarn_beta_slow = 2)
