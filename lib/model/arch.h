@@ -539,7 +539,8 @@ struct gg_arch {
     uint8_t own_keys;   /* layers that keep keys, unless
                          * attention.shared_kv_layers says: the others read
                          * those of the last that sees as much; 0: all */
-    uint8_t sparse;     /* first layers of which only gates far above their
+    uint8_t sparse;     /* unless activation_sparsity_scale says: first layers
+                         * of which only gates far above their
                          * mean count */
     uint8_t layer_scale; /* enum gg_model_use: a layer's result is scaled */
     bool nextn;          /* the last layers may draft */

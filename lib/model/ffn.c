@@ -67,10 +67,6 @@ static tensor *sub_norm(const struct gg_model_at *at, tensor *x)
                : x;
 }
 
-/* Quantile 0.95 of a normal distribution: one gate of twenty counts (Gemma 3n's
- * first layers; You et al., arXiv 2506.06644). */
-#define SPARSE_ABOVE 1.6448533535003662f
-
 /* What gates are above their mean and so many deviations. */
 static tensor *sparse(const struct gg_model_at *at, tensor *gate)
 {
@@ -81,14 +77,14 @@ static tensor *sparse(const struct gg_model_at *at, tensor *gate)
     gate = gguf_op_sub(c, gate, gguf_op_mean(c, gate));
     tensor *var = gguf_op_sum_rows(c, gguf_op_sqr(c, gate));
     tensor *dev = gguf_op_sqrt(c, gguf_op_scale(c, var, 1 / (n - 1)));
-    dev = gguf_op_scale(c, dev, SPARSE_ABOVE);
+    dev = gguf_op_scale(c, dev, at->layer->sparse_above);
     return gguf_op_relu(c, gguf_op_sub(c, gate, dev));
 }
 
 static tensor *gated(const struct gg_model_at *at, tensor *x)
 {
     tensor *gate = gg_model_linear(at, GG_W_FFN_GATE, x);
-    if (at->layer->sparse)
+    if (at->layer->sparse_above > -INFINITY)
         gate = sparse(at, gate);
     tensor *up = gg_model_linear(at, GG_W_FFN_UP, x);
     tensor *y = gg_model_activated(at, gate, up, at->layer->clamp_shexp);

@@ -2,6 +2,8 @@
 #ifndef GG_MODEL_HPARAM_LIST_H
 #define GG_MODEL_HPARAM_LIST_H
 
+#include <math.h>
+
 /* X(FIELD, KIND, WHERE, KEY, MIN, MAX, MOST, FLAGS, JSON, LABEL, HF)
  *
  * FIELD  member of struct gg_hparams (WHERE is MODEL), or of struct
@@ -207,6 +209,9 @@
       "clamp of experts", "swiglu_limits")                                    \
     X(clamp_shexp, FLOAT, LAYER, "swiglu_clamp_shexp", 0, 1e9, none, 0, NULL, \
       "clamp of shared experts", "swiglu_limits_shared")                      \
+    X(sparse_above, FLOAT, LAYER, "activation_sparsity_scale", -INFINITY,     \
+      1e6, none, 0, NULL, "deviations above which gates count",               \
+      "activation_sparsity_pattern")                                          \
     X(router_cap, FLOAT, MODEL, "router_logit_softcapping", 0, 1e6, none, 0,  \
       NULL, "cap of the router", "router_logit_softcapping")
 

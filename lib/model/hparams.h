@@ -63,7 +63,6 @@ struct gg_model_layer {
     uint32_t ratio; /* tokens of a compressed key: 0, there are none, or one
                      * of GG_RATIO_... */
     bool hashes;    /* tokens choose experts by their number */
-    bool sparse;    /* only gates far above their mean count */
     uint32_t dim_k, dim_v; /* elements of a key and of a value of a head */
     float score_scale;     /* of attention */
 };

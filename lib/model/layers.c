@@ -15,6 +15,11 @@ bool gg_arch_mixes(const struct gg_arch *a)
            (a->mixer >= GG_MIX_MAMBA && a->mixer <= GG_MIX_RWKV7);
 }
 
+/* Quantile 0.95 of a normal distribution: one gate of twenty counts (Gemma 3n's
+ * first layers; You et al., arXiv 2506.06644). A file may have a number for
+ * each layer, minus infinity where all count. */
+#define SPARSE_ABOVE 1.6448533535003662f
+
 /* ---- which mixer ---- */
 
 /* Layers that draft are made like those that attend to everything. */
@@ -176,7 +181,8 @@ void gg_hparams_fill_layers(struct gg_hparams_reader *r)
         l->indexes = indexes(a, hp, il);
         l->tempers = hp->temper.scale != 0 &&
                      !(a->temper == GG_TEMPER_STILL && l->ropes);
-        l->sparse = il < a->sparse;
+        if (!hp->has[GG_HP_sparse_above])
+            l->sparse_above = il < a->sparse ? SPARSE_ABOVE : -INFINITY;
         l->ffn = a->ffn == GG_FFN_EITHER ? ffn_by_weights(r, il) : a->ffn;
         if ((l->moe && a->order != GG_ORDER_BESIDE &&
              a->moe.beside != GG_BESIDE_NORMED) ||

@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "tests/model/vary_tap.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -352,12 +353,70 @@ static void wide_laurel(void)
     vary_find("blk.3.laurel_l.weight")->ne[1] = 32;
 }
 
+/* Numbers of layers: of the first n this, of the others minus infinity. */
+static void above(int n, float v)
+{
+    float all[22];
+    for (int i = 0; i < 22; i++)
+        all[i] = i < n ? v : -INFINITY;
+    vary_array(".activation_sparsity_scale", GGUF_VAL_F32, all, 22);
+}
+static void above_as_usual(void)
+{
+    above(10, 1.6448533535003662f);
+}
+static void above_in_12(void)
+{
+    above(12, 1.6448533535003662f);
+}
+static void above_mean(void)
+{
+    above(10, 0);
+}
+static void above_none(void)
+{
+    above(0, 0);
+}
+static void above_all(void)
+{
+    above(4, 30); /* no gate of 48 is that far above their mean */
+}
+static void nothing_in_4(void)
+{
+    above_none();
+    vary_gain("blk.[0-3].ffn_down", 0);
+}
+static void above_few(void)
+{
+    const float v[] = { 1, 2 };
+    vary_array(".activation_sparsity_scale", GGUF_VAL_F32, v, 2);
+}
+static void above_nothing_known(void)
+{
+    above(3, NAN);
+}
+
+static void check_sparse(void)
+{
+    vary_same("gemma3n", NULL, above_as_usual, 0,
+              "a number for each layer that says what is usual");
+    vary_counts("gemma3n", NULL, above_in_12, "in two more layers");
+    vary_counts("gemma3n", NULL, above_mean, "all gates above their mean");
+    vary_counts("gemma3n", NULL, above_none, "in no layer");
+    vary_same("gemma3n", above_all, nothing_in_4, 0,
+              "where no gate counts nothing is added");
+    vary_refused("gemma3n", above_few, "activation_sparsity_scale has 2 elem");
+    vary_refused("gemma3n", above_nothing_known,
+                 "activation_sparsity_scale is ");
+}
+
 static void check_streams(void)
 {
     vary_same("gemma3n", NULL, said, 0, "keys that say what is usual");
     vary_same("gemma3n", NULL, listed, 0, "an array of windows");
     vary_counts("gemma3n", NULL, one_more, "how many layers share keys");
     vary_same("gemma3n", NULL, bare, 0, "those need none of their own");
+    check_sparse();
     vary_refused("gemma3n", wide_laurel, "'blk.3.laurel_l.weight' has shape");
 }
 
