@@ -1,5 +1,5 @@
-/* check-dense.c - what rows of dense models and of models with experts say
- * beyond their samples */
+/* check-dense.c - what rows of dense models say beyond their samples, and
+ * scales beside matrices */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/vary.h"
@@ -11,38 +11,13 @@
 
 enum { N = VARY_N, V = VARY_V };
 
-/* ---- values of one tensor for another ---- */
-
-/* Room for values, which is kept to the end of the test. */
-static float *room(size_t n)
-{
-    static float *kept[256];
-    static size_t n_kept;
-    float *v = malloc(n * sizeof *v);
-    if (!v || n_kept == GG_LEN(kept))
-        abort();
-    return kept[n_kept++] = v;
-}
-
-/* Those that the description gives a tensor. */
-static float *values_of(const char *name)
-{
-    const struct gen_tensor *t = vary_find(name);
-    size_t n = 1;
-    for (unsigned d = 0; d < t->n_dims; d++)
-        n *= (size_t)t->ne[d];
-    float *v = room(n);
-    gen_weights(v, &vary_model.g, t);
-    return v;
-}
+/* ---- scales beside matrices ---- */
 
 static void scale(const char *name, int64_t n, const float *v)
 {
     gen_tensor(&vary_model.g, n, 0, "%s", name);
     vary_values(name, v);
 }
-
-/* ---- scales beside matrices ---- */
 
 static const float twos[] = { 2, 2, 2, 2 }, halves[] = { 1, 2, 4, 0.5f };
 
@@ -80,7 +55,7 @@ static void own_scales(void)
 }
 static void own_gains(void)
 {
-    float *v = values_of("blk.0.ffn_up_exps.weight");
+    float *v = vary_values_of("blk.0.ffn_up_exps.weight");
     const struct gen_tensor *t = vary_find("blk.0.ffn_up_exps.weight");
     const int64_t n = t->ne[0] * t->ne[1];
     for (int64_t i = 0; i < n * t->ne[2]; i++)
@@ -410,7 +385,7 @@ static void one_table(void)
 }
 static void equal_tables(void)
 {
-    vary_values("token_embd.weight", values_of("output.weight"));
+    vary_values("token_embd.weight", vary_values_of("output.weight"));
 }
 static void act_scales(void)
 {
@@ -476,282 +451,6 @@ static void check_some(void)
     VARY_COUNTS("arctic", NULL, no_input, "and count");
 }
 
-/* ---- experts ---- */
-
-static void no_gates(void)
-{
-    vary_drop_tensor("blk.0.ffn_gate_exps.weight");
-    vary_drop_tensor("blk.1.ffn_gate_exps.weight");
-}
-static void fused_apart(void)
-{
-    for (int il = 1; il < 2; il++) { /* the first is dense */
-        char name[64];
-        snprintf(name, sizeof name, "blk.%d.ffn_gate_up_exps.weight", il);
-        const struct gen_tensor t = *vary_find(name);
-        const int64_t half = t.ne[0] * t.ne[1] / 2;
-        const float *both = values_of(name);
-        vary_drop_tensor(name);
-        for (int up = 0; up < 2; up++) {
-            float *v = room((size_t)(half * t.ne[2]));
-            for (int64_t e = 0; e < t.ne[2]; e++)
-                memcpy(v + e * half, both + (2 * e + up) * half,
-                       (size_t)half * sizeof *v);
-            snprintf(name, sizeof name, "blk.%d.ffn_%s_exps.weight", il,
-                     up ? "up" : "gate");
-            gen_tensor(&vary_model.g, t.ne[0], t.ne[1] / 2, "%s", name);
-            struct gen_tensor *to = vary_find(name);
-            to->ne[2] = t.ne[2];
-            to->n_dims = 3;
-            to->values = v;
-        }
-    }
-}
-static void no_gating(void)
-{
-    vary_drop(".expert_gating_func");
-}
-static void softmax(void)
-{
-    vary_u32(".expert_gating_func", 1);
-}
-static void no_select(void)
-{
-    vary_drop_tensor("blk.1.exp_probs_b");
-}
-static void no_count(void)
-{
-    vary_drop(".expert_count");
-    vary_drop(".expert_used_count");
-}
-static void not_whole(void)
-{
-    vary_u32(".experts_per_group", 3);
-}
-static void no_groups(void)
-{
-    vary_f32(".expert_group_scale", 0);
-}
-static void zero_groups(void)
-{
-    vary_gain("ffn_down_chexps", 0);
-}
-/* One chunk expert: whoever is chosen, it comes once, with a weight of 1. */
-static void one_chunk(void)
-{
-    vary_u32(".experts_per_group", 4);
-    for (int il = 0; il < 2; il++) {
-        static const char *const names[] = { "gate", "up", "down" };
-        for (int i = 0; i < 3; i++) {
-            char name[64];
-            snprintf(name, sizeof name, "blk.%d.ffn_%s_chexps.weight", il,
-                     names[i]);
-            vary_find(name)->ne[2] = 1;
-        }
-    }
-}
-static void equal_chunks(void)
-{
-    static const char *const names[] = { "gate", "up", "down" };
-    for (int il = 0; il < 2; il++)
-        for (int i = 0; i < 3; i++) {
-            char name[64];
-            snprintf(name, sizeof name, "blk.%d.ffn_%s_chexps.weight", il,
-                     names[i]);
-            const struct gen_tensor *t = vary_find(name);
-            const size_t n = (size_t)(t->ne[0] * t->ne[1]);
-            float *v = values_of(name);
-            memcpy(v + n, v, n * sizeof *v);
-            vary_values(name, v);
-        }
-}
-/* Where the router says 0, each expert counts sigmoid(0) = 1/2, or
- * sqrt(softplus(0)) = sqrt(ln 2). */
-static void no_router(void)
-{
-    vary_gain("ffn_gate_inp", 0);
-    vary_bool(".expert_weights_norm", false);
-    vary_f32(".expert_weights_scale", (float)(2 * sqrt(log(2))));
-}
-static void no_router_softplus(void)
-{
-    no_router();
-    vary_u32(".expert_gating_func", 4);
-    vary_f32(".expert_weights_scale", 1);
-}
-static void softplus(void)
-{
-    vary_u32(".expert_gating_func", 4);
-}
-static void layer_eps(void)
-{
-    vary_drop(".attention.layer_norm_rms_epsilon");
-    vary_f32(".attention.layer_norm_epsilon", 1e-5f);
-}
-static void no_eps(void)
-{
-    vary_drop(".attention.layer_norm_rms_epsilon");
-}
-static void out_biases(void)
-{
-    for (int il = 0; il < 2; il++)
-        gen_tensor(&vary_model.g, V, 0, "blk.%d.attn_output.bias", il);
-}
-
-static void check_experts(void)
-{
-    VARY_COUNTS("llama-moe", NULL, no_gates, "experts without gates");
-    VARY_SAME("hy_v3", NULL, fused_apart, 1e-13, "gate and up in one or two");
-    VARY_SAME("hy_v3", NULL, no_gating, 0, "a sigmoid without the key");
-    VARY_COUNTS("hy_v3", NULL, softmax, "softmax by the key");
-    VARY_COUNTS("hy_v3", NULL, no_select, "the bias for choosing");
-    VARY_REFUSED("hy_v3", no_count, "hy_v3.expert_count: it is missing");
-    VARY_REFUSED("grovemoe", not_whole,
-                 "grovemoe.experts_per_group is 3, does not divide");
-    VARY_SAME("grovemoe", no_groups, zero_groups, 0, "chunks of zeros");
-    VARY_COUNTS("grovemoe", NULL, no_groups, "chunk experts count");
-    VARY_SAME("grovemoe", one_chunk, equal_chunks, 1e-12,
-              "weights of chunks add to 1");
-    VARY_COUNTS("bailingmoe2", NULL, softplus, "the root of softplus by key");
-    VARY_SAME("bailingmoe2", no_router, no_router_softplus, 1e-12,
-              "as its name says");
-    VARY_COUNTS("phimoe", NULL, layer_eps, "layer norms by their key");
-    VARY_REFUSED("phimoe", no_eps,
-                 "'phimoe.attention.layer_norm_rms_epsilon' is missing");
-    VARY_SAME("ernie4_5", NULL, out_biases, 0, "biases of outputs are idle");
-}
-
-/* ---- nanbeige: loops ---- */
-
-static void once(void)
-{
-    vary_u32(".num_loops", 1);
-}
-static void once_by_default(void)
-{
-    vary_drop(".num_loops");
-}
-/* Four layers, of which the last two have the weights of the first. */
-static void unrolled(void)
-{
-    const size_t n = vary_model.g.n;
-    once();
-    vary_u32(".block_count", 4);
-    for (size_t i = 0; i < n; i++) {
-        const struct gen_tensor t = vary_model.g.t[i];
-        int il, at;
-        if (sscanf(t.name, "blk.%d.%n", &il, &at) != 1)
-            continue;
-        gen_tensor(&vary_model.g, 1, 0, "blk.%d.%s", il + 2, t.name + at);
-        struct gen_tensor *to = &vary_model.g.t[vary_model.g.n - 1];
-        to->n_dims = t.n_dims;
-        memcpy(to->ne, t.ne, sizeof t.ne);
-        to->values = values_of(t.name);
-    }
-}
-static void between(void)
-{
-    vary_bool(".skip_loop_final_norm", false);
-}
-static void between_by_default(void)
-{
-    vary_drop(".skip_loop_final_norm");
-}
-static void many_loops(void)
-{
-    vary_u32(".num_loops", 65);
-}
-
-static void check_loops(void)
-{
-    VARY_SAME("nanbeige", once, once_by_default, 0, "one loop by default");
-    VARY_COUNTS("nanbeige", NULL, once, "two are more");
-    VARY_SAME("nanbeige", NULL, unrolled, 0, "as much as twice the layers");
-    VARY_COUNTS("nanbeige", NULL, between, "a norm between them");
-    VARY_SAME("nanbeige", between, between_by_default, 0, "by default");
-    VARY_REFUSED("nanbeige", many_loops, "nanbeige.num_loops is 65");
-}
-
-/* ---- chameleon ---- */
-
-static void swin(void)
-{
-    vary_bool(".swin_norm", true);
-}
-static void swin_nothing(void)
-{
-    swin();
-    vary_gain("attn_norm|ffn_norm", 0);
-}
-static void nothing(void)
-{
-    vary_gain("attn_output|ffn_down", 0);
-}
-/* Queries and keys of no length: only the norm's own epsilon, not the key's,
- * says how long they become. */
-static void short_q(void)
-{
-    vary_gain("attn_q.weight", 1e-3);
-}
-static void short_q_other_eps(void)
-{
-    short_q();
-    vary_f32(".attention.layer_norm_rms_epsilon", 1e-6f);
-}
-static void head_biases(void)
-{
-    for (int il = 0; il < 2; il++) {
-        gen_tensor(&vary_model.g, 32, 4, "blk.%d.attn_q_norm.bias", il);
-        gen_tensor(&vary_model.g, 32, 2, "blk.%d.attn_k_norm.bias", il);
-    }
-}
-
-static void check_struck(void)
-{
-    static float x[N * V];
-    struct gguf_error err;
-    unsigned n_struck = 0, n_left = 0;
-    const bool good = vary_outputs("chameleon", NULL, N, N, x, &err);
-    for (int i = 0; good && i < N * V; i++)
-        if (i % V < 4)
-            n_left += fabsf(x[i]) < 100;
-        else
-            n_struck += x[i] == -FLT_MAX;
-    ok(n_left == 4 * N && n_struck == (V - 4) * N,
-       "chameleon: logits of images are struck out in every row: %s",
-       good ? "" : err.message);
-}
-
-/* Logits that are left, of the first four tokens. */
-static double left_apart(vary_fn *a, vary_fn *b)
-{
-    static float x[N * V], y[N * V];
-    struct gguf_error err;
-    double d = 0, s = 0;
-    if (!vary_outputs("chameleon", a, N, N, x, &err) ||
-        !vary_outputs("chameleon", b, N, N, y, &err))
-        return 9;
-    for (int i = 0; i < N * V; i++)
-        if (i % V < 4) {
-            d += pow((double)x[i] - (double)y[i], 2);
-            s += pow((double)y[i], 2);
-        }
-    return d / s;
-}
-
-static void check_chameleon(void)
-{
-    check_struck();
-    double d = left_apart(NULL, swin);
-    ok(d > 1e-4 && d < 9, "chameleon: swin_norm counts: %.2g", d);
-    d = left_apart(swin_nothing, nothing);
-    ok(d < 1e-12, "chameleon: norms are of the results then: %.2g", d);
-    d = left_apart(NULL, head_biases);
-    ok(d > 1e-6 && d < 9, "chameleon: biases of head norms: %.2g", d);
-    d = left_apart(short_q, short_q_other_eps);
-    ok(d < 1e-6, "chameleon: head norms have 1e-5: %.2g", d);
-}
-
 int main(void)
 {
     check_scales();
@@ -760,8 +459,5 @@ int main(void)
     check_grok();
     check_deci();
     check_some();
-    check_experts();
-    check_loops();
-    check_chameleon();
     return done_testing();
 }

@@ -264,9 +264,9 @@ static const char intro[] =
 /* ---- how it was checked ---- */
 
 static const char *const by_doubles[] = {
-    "bert",           "deepseek4", "eurobert", "jina-bert-v2",
-    "jina-bert-v3",   "llama",     "neo-bert", "nomic-bert",
-    "nomic-bert-moe", "qwen2",     "t5",       "t5encoder"
+    "bert",         "chameleon", "deepseek4", "eurobert",   "jina-bert-v2",
+    "jina-bert-v3", "llama",     "neo-bert",  "nomic-bert", "nomic-bert-moe",
+    "qwen2",        "t5",        "t5encoder"
 };
 
 /* Does a model of the architecture carry a digest of logits? */

@@ -60,6 +60,8 @@ static void put_keys(struct gen *g, const struct refbert *s, int n_vocab)
     if (s->types)
         must(gguf_meta_set_u32(g->meta, "tokenizer.ggml.token_type_count",
                                (uint32_t)s->types, NULL));
+    if (s->swin)
+        must(gguf_meta_set_bool(g->meta, key(s, "swin_norm"), 1, NULL));
     if (s->every)
         put(g, s, "moe_every_n_layers", s->every);
     if (s->experts) {
@@ -107,9 +109,19 @@ static void put_ffn(struct gen *g, const struct refbert *s, int il)
     pair(g, in(il, "ffn_down"), ff, e, b);
 }
 
+static void put_head_norms(struct gen *g, const struct refbert *s, int il)
+{
+    const int d = s->n_embd / s->n_head;
+    for (int i = 0; i < 2 * s->head_norm; i++)
+        gen_tensor(g, d, i % 2 ? s->n_head_kv : s->n_head,
+                   "blk.%d.attn_%s_norm.%s", il, i % 2 ? "k" : "q",
+                   i < 2 ? "weight" : "bias");
+}
+
 static void put_layer(struct gen *g, const struct refbert *s, int il)
 {
     const int e = s->n_embd, kv = e / s->n_head * s->n_head_kv;
+    put_head_norms(g, s, il);
     if (s->pre) {
         pair(g, in(il, "attn_norm"), e, 0, 0);
         pair(g, in(il, "ffn_norm"), e, 0, 0);
@@ -225,6 +237,28 @@ static void attend(const struct pass *p, const double *q, const double *k,
     free(w);
 }
 
+/* Layer norms of all heads of queries or keys, of their own epsilon. */
+static void head_norms(const struct pass *p, const char *which, double *x,
+                       int h)
+{
+    const int d = p->s->n_embd / p->s->n_head;
+    float *w = ref_weights(p->g, "blk.%d.%s_norm.weight", p->il, which);
+    float *b = ref_weights(p->g, "blk.%d.%s_norm.bias", p->il, which);
+    for (int i = 0; i < p->n * h; i++) {
+        double *y = x + i * d, mean = 0, var = 0;
+        for (int j = 0; j < d; j++)
+            mean += y[j] / d;
+        for (int j = 0; j < d; j++)
+            var += (y[j] - mean) * (y[j] - mean) / d;
+        for (int j = 0; j < d; j++)
+            y[j] =
+                (y[j] - mean) / sqrt(var + 1e-5) * (double)w[i % h * d + j] +
+                (b ? (double)b[i % h * d + j] : 0);
+    }
+    free(w);
+    free(b);
+}
+
 static void attention(const struct pass *p, const double *x, double *y)
 {
     const struct refbert *s = p->s;
@@ -236,6 +270,8 @@ static void attention(const struct pass *p, const double *x, double *y)
         of[i] = ref_doubles((size_t)(p->n * m[i]));
         product(p, s->fused ? "attn_qkv" : apart[i], s->qkv_bias, x, e,
                 s->fused ? first[i] : 0, m[i], of[i]);
+        if (i < 2 && s->head_norm)
+            head_norms(p, apart[i], of[i], m[i] / d);
         for (int j = 0; i < 2 && j < p->n * m[i] / d; j++)
             turn(s, of[i] + j * d, d, j / (m[i] / d));
     }
@@ -344,9 +380,11 @@ static void part(const struct pass *p, const char *what, double *x,
     char name[64];
     snprintf(name, sizeof name, "blk.%d.%s", p->il, what);
     memcpy(in_part, x, (size_t)n * sizeof *x);
-    if (p->s->pre)
+    if (p->s->pre && !p->s->swin)
         norm(p, name, in_part);
     fn(p, in_part, y);
+    if (p->s->swin)
+        norm(p, name, y);
     for (int i = 0; i < n; i++)
         x[i] += y[i];
     if (!p->s->pre)

@@ -103,6 +103,27 @@ void vary_values(const char *name, const float *v)
     vary_find(name)->values = v;
 }
 
+float *vary_room(size_t n)
+{
+    static float *kept[256];
+    static size_t n_kept;
+    float *v = malloc(n * sizeof *v);
+    if (!v || n_kept == sizeof kept / sizeof *kept)
+        abort();
+    return kept[n_kept++] = v;
+}
+
+float *vary_values_of(const char *name)
+{
+    const struct gen_tensor *t = vary_find(name);
+    size_t n = 1;
+    for (unsigned d = 0; d < t->n_dims; d++)
+        n *= (size_t)t->ne[d];
+    float *v = vary_room(n);
+    gen_weights(v, &vary_model.g, t);
+    return v;
+}
+
 /* ---- outputs ---- */
 
 static bool rows_of(struct run *r, const struct gguf_batch *b, float *out)

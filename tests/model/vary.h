@@ -37,6 +37,11 @@ struct gen_tensor *vary_find(const char *name);
 /* Values of a tensor, which are kept, instead of those that its name gives. */
 void vary_values(const char *name, const float *v);
 
+/* Room for n values, which is kept to the end of the test; and the values that
+ * the description gives a tensor, in such room. */
+float *vary_room(size_t n);
+float *vary_values_of(const char *name);
+
 /* ---- outputs ---- */
 
 /* Logits or states of a changed model of that name, of n_tok tokens in a
