@@ -334,6 +334,68 @@ GGUF_API enum gguf_status gguf_session_embedding(struct gguf_session *s,
  * Since: 0.1 */
 GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
 
+/* ---- saved states --------------------------------------------------------
+ *
+ * What a session keeps of one sequence, or of all, as bytes that another
+ * session takes over: on another number of threads, in another process, with
+ * another n_ubatch, n_ctx and n_seq. It goes on with the same digits, unless
+ * the state of one sequence has to lie beside others that share cells with it
+ * (unified), which may change last bits. The model must have the same
+ * hyperparameters and weights of the same types and shapes, positions must turn
+ * in the same way, keys and values have the same types; else it is refused.
+ * Whether weights have the same values, and which adapters there were, is not
+ * known. Outputs of the last batch are no part of it. Bytes are the same on
+ * every machine; a checksum (XXH3) is in them.
+ *
+ *     st = gguf_session_save(s, 0, "prompt.state", 0, &err);
+ *     st = gguf_session_restore(other, 3, "prompt.state", &err);
+ */
+#define GGUF_ALL_SEQUENCES UINT32_MAX /* for seq */
+
+/* Bytes of the state of a sequence, or of all. GGUF_E_INVALID (seq),
+ * GGUF_E_UNSUPPORTED (an encoder keeps nothing). Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_state_size(struct gguf_session *s,
+                                                  uint32_t seq, uint64_t *size,
+                                                  struct gguf_error *err);
+/* Write it to state, of so many bytes: GGUF_E_INVALID if these are not as many
+ * as there are. GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_state_get(struct gguf_session *s,
+                                                 uint32_t seq, void *state,
+                                                 uint64_t size,
+                                                 struct gguf_error *err);
+/* Put the state of a sequence, which may have had another number, in the place
+ * of what seq has; or that of all sequences, in the place of everything. All is
+ * checked before anything changes. Errors have the byte of the state.
+ *
+ * GGUF_E_FORMAT      it is no state, or its parts contradict each other
+ * GGUF_E_TRUNCATED   it ends too early
+ * GGUF_E_VERSION     it is of a later version
+ * GGUF_E_MISMATCH    it was altered (the checksum); it is of another model, of
+ *                    other types of keys and values, of one sequence instead
+ *                    of all, of a unified session or not; of more sequences
+ * GGUF_E_FULL        it has more tokens than there is room for
+ * GGUF_E_UNSUPPORTED layers that see a window have forgotten tokens that this
+ *                    session would keep; as state_size
+ * GGUF_E_INVALID, GGUF_E_NOMEM
+ * After a failure of a device the sequences are to be cleared. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_state_set(struct gguf_session *s, uint32_t seq, const void *state,
+                       uint64_t size, struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* The same to a file, which appears complete or not at all (outfile.h). Without
+ * force one that is there is kept: GGUF_E_EXIST. GGUF_E_IO, GGUF_E_NOSPACE, and
+ * as state_get. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_save(struct gguf_session *s,
+                                            uint32_t seq, const char *path,
+                                            int force, struct gguf_error *err);
+/* The same from one, which must not change meanwhile. GGUF_E_IO, and as
+ * state_set. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_restore(struct gguf_session *s, uint32_t seq, const char *path,
+                     struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* ---- what it keeps ---- */
+
 /* Tokens that a sequence keeps, encoded ones not counted; 0 if seq is out of
  * range. Since: 0.1 */
 GGUF_API uint32_t gguf_session_n_tokens(const struct gguf_session *s,

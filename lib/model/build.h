@@ -174,6 +174,10 @@ float gg_model_alibi(const struct gguf_model *m);
  * position, the last is 0. */
 bool gg_model_has_axes(const struct gguf_model *m);
 
+/* Are there rotary factors for long contexts, and do they count for one of so
+ * many tokens? */
+bool gg_model_is_long(const struct gguf_model *m, int64_t n_ctx);
+
 /* Do mixers take keys by their positions? */
 bool gg_model_reads_positions(const struct gguf_model *m);
 

@@ -58,6 +58,9 @@ enum gguf_status gg_model_override(struct gguf_model *m,
 void gg_model_override_warn(const struct gguf_model *m,
                             const struct gguf_meta *meta);
 
+/* digest.c: what is computed with, but for the weights' values. */
+uint64_t gg_model_digest(const struct gguf_model *m);
+
 /* variant.c: like, whose weights and vocabulary it uses, as if its file had the
  * pairs of meta; both are kept. Fails as opening such a file does. */
 enum gguf_status gg_model_variant(struct gguf_model **out,

@@ -8,6 +8,14 @@
 
 typedef struct gguf_tensor tensor;
 
+bool gg_model_is_long(const struct gguf_model *m, int64_t n_ctx)
+{
+    const struct gg_hparams *hp = &m->hp;
+    const int64_t before =
+        hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train;
+    return m->top.w[GG_W_ROPE_LONG] && n_ctx > before;
+}
+
 tensor *gg_weight_at(const struct gg_model_at *at, enum gg_weight id)
 {
     const struct gg_weights *of =

@@ -1,0 +1,172 @@
+/* state_place.c - cells of a session for the tokens of a state
+ *
+ * Sums are made in the order of cells, in parts of GG_SESSION_STEP of them. So
+ * that a restored sequence goes on with the same digits, its tokens get the
+ * cells that they had or, in books of windows, which move them so, some whole
+ * steps before. Only where they do not fit, or others are there already, do
+ * they get other ones, in their order.
+ */
+#include "config.h"
+#include "run/state_int.h"
+
+#include <inttypes.h>
+
+static uint32_t shift_of(const struct gg_state_token *t)
+{
+    return t->cell - t->cell % GG_SESSION_STEP;
+}
+
+/* Can no later token see it, of any of its sequences? */
+static bool is_passed(const struct gg_state_reader *r, unsigned from,
+                      const struct gg_state_token *t)
+{
+    const struct gg_hparams_reach *reach =
+        &r->s->model->hp.reach[GG_SEES_WINDOW];
+    uint32_t q = gg_state_next_seq(r, from, t, 0);
+    for (; q != UINT32_MAX; q = gg_state_next_seq(r, from, t, q + 1))
+        if (t->pos >= gg_ubatch_first_seen(r->of[q].next_pos, reach))
+            return false;
+    return true;
+}
+
+/* What a part's tokens get: cells as they were, some steps before, or one after
+ * the other. */
+struct fit {
+    unsigned from, which; /* book of the state, and which of a token's cells */
+    uint32_t n_cells;
+    bool windows, drops;
+};
+
+static bool counts(const struct gg_state_reader *r, const struct fit *f,
+                   const struct gg_state_token *t)
+{
+    return !f->drops || !is_passed(r, f->from, t);
+}
+
+static bool try_cells(const struct gg_state_reader *r, const struct fit *f,
+                      struct gg_state_token *tok, uint32_t n, bool moves,
+                      bool closes)
+{
+    uint32_t shift = 0, next = 0;
+    bool first = true;
+    for (uint32_t i = 0; i < n; i++) {
+        struct gg_state_token *t = &tok[i];
+        t->to[f->which] = GG_STATE_DROPPED;
+        if (!counts(r, f, t))
+            continue;
+        if (first && f->windows && (moves || closes))
+            shift = shift_of(t);
+        if (first && closes)
+            next = f->windows ? t->cell - shift : 0;
+        first = false;
+        t->to[f->which] = closes ? next++ : t->cell - shift;
+        if (t->to[f->which] >= f->n_cells)
+            return false;
+    }
+    return true;
+}
+
+static bool fit_part(const struct gg_state_reader *r, struct fit f,
+                     struct gg_state_token *tok, uint32_t n)
+{
+    if (try_cells(r, &f, tok, n, false, false) ||
+        try_cells(r, &f, tok, n, true, false))
+        return true;
+    f.drops = f.windows;
+    return (f.drops && try_cells(r, &f, tok, n, true, false)) ||
+           try_cells(r, &f, tok, n, true, true);
+}
+
+/* Cells of the sequence's stream that stay when it is forgotten, since others
+ * have them. */
+static uint32_t n_others(const struct gg_cells *c, uint32_t seq)
+{
+    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < st->end; i++)
+        n += st->pos[i] >= 0 && !gg_cells_alone(c, seq, i);
+    return n;
+}
+
+/* After the cells of others: numbers from 0 on, to which is added where they
+ * end. */
+static bool append(const struct gg_state_reader *r, struct fit f,
+                   uint32_t others, struct gg_state_token *tok, uint32_t n)
+{
+    const uint32_t step = f.windows ? GG_SESSION_STEP : 0;
+    uint32_t left = f.n_cells - others, k = 0;
+    left = left > step ? left - step : 0;
+    f.drops = f.windows && n > left;
+    for (uint32_t i = 0; i < n; i++)
+        tok[i].to[f.which] = counts(r, &f, &tok[i]) ? k++ : GG_STATE_DROPPED;
+    return k <= left;
+}
+
+static enum gguf_status place(struct gg_state_reader *r, unsigned number,
+                              struct gguf_error *err)
+{
+    const struct gg_cells *c = gg_state_book(r->s, number);
+    struct fit f = { .n_cells = c->n_cells,
+                     .windows = number == GG_STATE_WINDOWS };
+    f.from = gg_state_from(r, number, &f.which);
+    struct gg_state_side *side = &r->side[f.from];
+    const uint32_t others = !r->all && c->n_words ? n_others(c, r->seq) : 0;
+    r->appends[number] = others > 0;
+    for (uint32_t i = 0, n; i < side->n; i += n) {
+        for (n = 1;
+             i + n < side->n && side->tok[i + n].part == side->tok[i].part;)
+            n++;
+        if (others ? append(r, f, others, side->tok + i, n)
+                   : fit_part(r, f, side->tok + i, n))
+            continue;
+        return gg_error_set(err, GGUF_E_FULL, side->tok[i].at,
+                            "state, byte %" PRIu64 ": %" PRIu32
+                            " tokens, the session has %" PRIu32
+                            " cells for them%s",
+                            side->tok[i].at, n, c->n_cells,
+                            others ? " and those of other sequences" : "");
+    }
+    for (uint32_t i = 0; f.windows && i < side->n; i++) {
+        const struct gg_state_token *t = &side->tok[i];
+        uint32_t q = gg_state_next_seq(r, f.from, t, 0);
+        for (; t->to[f.which] == GG_STATE_DROPPED && q != UINT32_MAX;
+             q = gg_state_next_seq(r, f.from, t, q + 1))
+            r->of[q].lost = GG_MAX(r->of[q].lost, t->pos);
+    }
+    return GGUF_OK;
+}
+
+/* The session keeps all tokens in one book: so must windows of the state. */
+static enum gguf_status join_windows(struct gg_state_reader *r,
+                                     struct gguf_error *err)
+{
+    const struct gg_state_side *a = &r->side[0];
+    struct gg_state_side *w = &r->side[GG_STATE_WINDOWS];
+    bool same = a->n == w->n;
+    for (uint32_t i = 0; same && i < a->n; i++) {
+        same =
+            a->tok[i].pos == w->tok[i].pos && a->tok[i].part == w->tok[i].part;
+        w->tok[i].to[0] = a->tok[i].to[0];
+    }
+    const uint64_t at = w->n ? w->tok[0].at : GG_STATE_HEAD;
+    return same
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_UNSUPPORTED, at,
+                              "state, byte %" PRIu64
+                              ": layers that see a window have %" PRIu32
+                              " of %" PRIu32 " tokens, this session keeps all "
+                              "(full_windows, or micro-batches as long as "
+                              "its context)",
+                              at, w->n, a->n);
+}
+
+enum gguf_status gg_state_place(struct gg_state_reader *r,
+                                struct gguf_error *err)
+{
+    for (unsigned b = 0; b < GG_STATE_BOOKS; b++)
+        if (gg_state_book(r->s, b))
+            GG_TRY(place(r, b, err));
+    return r->side[1].there && !gg_state_book(r->s, GG_STATE_WINDOWS)
+               ? join_windows(r, err)
+               : GGUF_OK;
+}
