@@ -149,3 +149,42 @@ void use_imatrix(struct options *o)
     o->params.imatrix = o->imatrix;
     o->params.imatrix_name = slash && !o->params.compat ? slash + 1 : path;
 }
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+void use_loras(struct options *o)
+{
+    const size_t n = o->loras.n;
+    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
+    struct gguf_error err;
+    if (!n)
+        return;
+    fp.limits = &o->limits;
+    o->lora_files = msg_must(calloc(n, sizeof(struct gguf_file *)));
+    o->lora_list = msg_must(calloc(n, sizeof *o->lora_list));
+    for (size_t i = 0; i < n; i++) {
+        const struct scaled *s = &o->loras.file[i];
+        if (gguf_file_open(&o->lora_files[i], s->path, &fp, &err) != GGUF_OK) {
+            msg_fail(s->path, &err);
+            exit(MSG_FAILED);
+        }
+        o->lora_list[i] = (struct gguf_quant_lora){ o->lora_files[i], s->scale,
+                                                    base_name(s->path) };
+    }
+    o->params.loras = o->lora_list;
+    o->params.n_loras = n;
+}
+
+void close_loras(struct options *o)
+{
+    for (size_t i = 0; i < o->loras.n && o->lora_files; i++)
+        gguf_file_close(o->lora_files[i]);
+    free(o->lora_files);
+    free(o->lora_list);
+    opt_list_fini(&o->lora_texts);
+    scaled_fini(&o->loras);
+}

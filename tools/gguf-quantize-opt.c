@@ -65,6 +65,12 @@ static const struct opt table[] = {
     { "-o --output", "OUT=TYPE",
       "another output; may be given again. The input is read once for all",
       OPT_LIST, AT(outputs) },
+    { "--lora", "FILE[=SCALE]",
+      "merge a LoRA adapter into the weights, times a scale; 1 without one. May "
+      "be given again. Tensors that it changes are never copied",
+      OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
+    { "--lora-scaled", "FILE:SCALE", "the same, as llama.cpp writes it",
+      OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
     { "--override-kv", "KEY=TYPE:VALUE",
       "set a metadata key; TYPE is int, float, bool, str, or a type of GGUF "
       "such as u64 or i8. May be given again",
@@ -128,6 +134,7 @@ static const struct opt_rule rules[] = {
     { "--keep-split", OPT_EXCLUDES, "--split-max-size" },
     { "--include-weights", OPT_EXCLUDES, "--exclude-weights" },
     { "--include-weights --exclude-weights", OPT_NEEDS, "--imatrix" },
+    { "--lora --lora-scaled", OPT_EXCLUDES, "--compat" },
     { .a = NULL },
 };
 
@@ -276,9 +283,11 @@ void parse_command_line(struct options *o, int argc, char **argv)
     o->params.limits = &o->limits;
     for (size_t i = 0; i < o->outputs.n; i++)
         parse_output(o, (char *)(uintptr_t)o->outputs.arg[i]);
+    scaled_parse(&o->loras, "--lora", &o->lora_texts);
     use_types(o);
     parse_operands(o, argv + 1, n);
     use_imatrix(o);
+    use_loras(o);
     use_kv_texts(o);
 }
 
@@ -294,6 +303,7 @@ void options_fini(struct options *o)
         free((char *)o->overrides[i].pattern);
     free(o->overrides);
     gguf_imatrix_destroy(o->imatrix);
+    close_loras(o);
     gguf_meta_destroy(o->meta);
     free(o->default_out);
 }

@@ -57,6 +57,8 @@ void print_plan(const struct target *target, bool explain)
             text_addz(&text, "; needs importance data");
         else if (q->lacks_imatrix)
             text_addz(&text, "; no importance data");
+        if (q->merged)
+            text_addz(&text, "; with adapters added in");
         table_add(&t, text.s ? text.s : "");
     }
     table_print(&t, stdout);
@@ -249,6 +251,7 @@ static void json_tensor(struct json *j, const struct gguf_quant_tensor *q)
     json_bool(j, "has_imatrix", q->has_imatrix);
     json_bool(j, "needs_imatrix", q->needs_imatrix);
     json_bool(j, "lacks_imatrix", q->lacks_imatrix);
+    json_bool(j, "merged", q->merged);
     json_u64(j, "n_mended", q->n_mended);
     json_u64(j, "n_nonfinite", q->n_nonfinite);
     if (q->n_nonfinite) {

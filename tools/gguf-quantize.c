@@ -89,6 +89,8 @@ static struct gguf_paths *note_paths(const struct options *o)
     for (size_t i = 0; i < o->types.n; i++)
         if (o->types.value[i] == TYPE_FILE)
             paths_read(p, o->types.arg[i], "--tensor-type-file");
+    for (size_t i = 0; i < o->loras.n; i++)
+        paths_read(p, o->loras.file[i].path, "--lora");
     paths_read(p, o->recipe_file, "--recipe");
     paths_write(p, o->report, "report");
     return p;

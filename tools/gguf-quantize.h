@@ -3,6 +3,7 @@
 #define TOOLS_GGUF_QUANTIZE_H
 
 #include "tools/common/opt.h"
+#include "tools/common/scaled.h"
 
 #include <gguf/target.h>
 
@@ -45,6 +46,10 @@ struct options {
     uint32_t prune[MAX_PRUNE]; /* and what they are */
     struct gguf_imatrix *imatrix;
     struct opt_list imatrix_paths, include, exclude;
+    struct opt_list lora_texts;
+    struct scaled_list loras; /* once parsed, of these */
+    struct gguf_file **lora_files;
+    struct gguf_quant_lora *lora_list;
     struct gguf_limits limits;
     unsigned threads;
     const char *report; /* a file's name */
@@ -70,6 +75,9 @@ void options_fini(struct options *o);
  * not the path, which tells about the machine. */
 void use_types(struct options *o);
 void use_imatrix(struct options *o);
+/* Open the adapters that o names; they are closed when the jobs are gone. */
+void use_loras(struct options *o);
+void close_loras(struct options *o);
 
 /* gguf-quantize-kv.c: the keys of --override-kv, once --compat is known. */
 void use_kv_texts(struct options *o);

@@ -53,6 +53,21 @@ struct gguf_quant_override {
     uint32_t dtype;
 };
 
+/* A LoRA adapter (adapter.h says what its file has). It never grows.
+ *
+ * Of each of its pairs the product is added to its tensor as that is read:
+ * decoded, added in single precision (w + factor * sum, the sum in the order of
+ * the rank, one adapter after another), encoded with importance data as any
+ * other, a few rows at a time. A tensor that something is added to is never
+ * copied: where the recipe leaves it its type it is encoded in that again,
+ * which for a type that is quantized already needs allow_requantize. */
+struct gguf_quant_lora {
+    const struct gguf_file *file; /* kept */
+    float scale;                  /* from -1e9 to 1e9; 0: not merged */
+    const char *name; /* for quantize.lora.files, visible to all readers of the
+                       * output; borrowed; NULL: "" */
+};
+
 /* What to do about a weight that is NaN or infinite, or would be in the type
  * that it gets. The largest is 65504 in F16; in blocks with F16 scales about
  * 2^23 with 8 bits, and less with fewer bits. */
@@ -102,12 +117,15 @@ struct gguf_quant_params {
     uint64_t max_memory;        /* bytes of buffers; 0: 128 MiB */
     gguf_progress_fn *progress; /* bytes of input; NULL: none */
     void *progress_user;
+    const struct gguf_quant_lora *loras; /* n_loras of them; borrowed */
+    size_t n_loras;                      /* not with compat */
 };
 #define GGUF_QUANT_PARAMS_INIT                                                \
     {                                                                         \
         sizeof(struct gguf_quant_params), NULL, NULL, NULL, NULL, NULL, NULL, \
             NULL, 0, GGUF_DTYPE_NONE, GGUF_DTYPE_NONE, 0, 0, 0, 0,            \
-            GGUF_NONFINITE_ERROR, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL    \
+            GGUF_NONFINITE_ERROR, NULL, NULL, 0, 0, 0, 0, 0, 0, NULL, NULL,   \
+            NULL, 0                                                           \
     }
 
 /* ------------------------------------------------------------ the plan --- */
@@ -127,6 +145,9 @@ struct gguf_quant_params {
  *                     name with the input (compat accepts that), or their
  *                     columns differ, except for token_embd.weight, where they
  *                     are ignored then
+ * GGUF_E_MISMATCH     a lora is no adapter, or of another architecture
+ * GGUF_E_TENSOR       a tensor of a lora is no half of a pair, or does not go
+ *                     with the tensor that it is for, or there is none
  * GGUF_E_INVALID      params
  * Since: 0.1 */
 GGUF_API enum gguf_status
@@ -210,6 +231,7 @@ struct gguf_quant_tensor {
     uint64_t first_nonfinite;
     double noise; /* for GGUF_WHY_TARGET: the noise it expects, see target.h */
     struct gguf_quant_loss loss; /* filled by run */
+    int merged;                  /* products of loras are added to it */
 };
 
 /* In the order of the output. NULL if i is out of range. Since: 0.1 */

@@ -1,5 +1,5 @@
 #!/bin/sh
-# LoRA adapters: gguf-ppl evaluates with them.
+# LoRA adapters: gguf-ppl evaluates with them, gguf-quantize merges them.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$builddir/gguf-ppl
@@ -58,4 +58,56 @@ run "$ppl" -m "$m" --tokens "$tmp/ids" --save-logits "$tmp/copy.gguf" \
 fails "copy.gguf' would be both --lora and --save-logits" &&
     cmp -s "$tmp/a.gguf" "$tmp/copy.gguf"
 ok 'rows over an adapter'
+
+quantize=$builddir/gguf-quantize
+ppl_of() # of a model with these options
+{
+    run "$ppl" -f "$t" -c 128 --chunks 4 -t 1 "$@"
+    test $rc -eq 0 && sed -n 's/^Final estimate: PPL = \([0-9.]*\) .*/\1/p' "$tmp/out"
+}
+run "$quantize" -q --lora "$tmp/a.gguf=0.5" --lora-scaled "$tmp/b.gguf:-1" \
+    "$m" "$tmp/merged.gguf" F32 2
+test $rc -eq 0 -a ! -s "$tmp/out" -a ! -s "$tmp/err"
+ok 'two adapters are merged'
+with=$(ppl_of -m "$m" --lora "$tmp/a.gguf=0.5" --lora "$tmp/b.gguf=-1")
+merged=$(ppl_of -m "$tmp/merged.gguf")
+plain=$(ppl_of -m "$m")
+test -n "$with" -a "$with" != "$plain" &&
+    awk -v a="$with" -v b="$merged" 'BEGIN { exit !((a - b) ^ 2 <= 4e-8) }'
+ok "which gives the same perplexity: $with, $merged (without: $plain)"
+"$builddir/gguf-info" "$tmp/merged.gguf" >"$tmp/out"
+grep -q 'quantize.lora.files  *\["a.gguf", "b.gguf"\]' "$tmp/out" &&
+    grep -q 'quantize.lora.scales  *\[0.5, -1\]' "$tmp/out"
+ok 'metadata say what was merged'
+run "$quantize" -q -n --explain --lora "$tmp/c=1.gguf" "$m" "$tmp/x.gguf" COPY
+test $rc -eq 0 -a "$(grep -c 'with adapters added in' "$tmp/out")" -eq 6 &&
+    grep -q 'blk.0.ffn_up.weight .* F16 *-> F16 .*with adapters' "$tmp/out" &&
+    test ! -e "$tmp/x.gguf"
+ok 'the plan says which tensors are encoded again'
+run "$quantize" -q -n --json --lora "$tmp/c=1.gguf" "$m" "$tmp/x.gguf" Q8_0
+test $rc -eq 0 -a "$(grep -c '"merged": true' "$tmp/out")" -eq 6
+ok 'and so does JSON'
+run "$quantize" -q --lora "$m" "$m" "$tmp/x.gguf" Q8_0
+fails 'no LoRA adapter' && test ! -e "$tmp/x.gguf"
+ok 'a model is no adapter'
+run "$quantize" -q --lora "$tmp/none.gguf" "$m" "$tmp/x.gguf" Q8_0
+fails 'none.gguf: '
+ok 'one that is not there'
+run "$quantize" -q -f --lora "$tmp/copy.gguf" "$m" "$tmp/copy.gguf" Q8_0
+test $rc -eq 1 && cmp -s "$tmp/a.gguf" "$tmp/copy.gguf"
+ok 'the output over an adapter'
+# a run that is not the same does not go on from it
+"$quantize" -q --resume --lora "$tmp/a.gguf" "$m" "$tmp/r.gguf" Q4_K_M 1 &
+pid=$!
+while test ! -e "$tmp/r.gguf.resume" && kill -0 $pid 2>/dev/null; do :; done
+kill -KILL $pid 2>/dev/null
+wait $pid 2>/dev/null
+if test -e "$tmp/r.gguf.resume" && test ! -e "$tmp/r.gguf"; then
+    run "$quantize" -q --resume --lora "$tmp/a.gguf=2" "$m" "$tmp/r.gguf" \
+        Q4_K_M
+    test $rc -eq 1 && grep -q 'r.gguf' "$tmp/err" && test ! -e "$tmp/r.gguf"
+    ok 'another scale is another plan'
+else
+    skip "another scale is another plan" "the run was over before it was killed"
+fi
 done_testing

@@ -51,6 +51,7 @@ ppl|-m M -f T --lora-scaled x|--lora-scaled: 'x' is not FILE:SCALE
 ppl|-m M -f T --lora x=1e10|--lora: 'x=1e10': the scale is not from -1e9 to 1e9
 ppl|-m M -f T --lora x=nan|--lora: 'x=nan': the scale is not
 ppl|-m M -f T --lora =2|--lora: '=2' names no file
+quantize|--lora A --compat M O Q8_0|'--lora' and '--compat' exclude each other
 ppl|-m M -f T --tolerance 1|'--tolerance' needs --compare-backends
 ppl|-m M -f T -j --print-plan|'-j' and '--print-plan' exclude each other
 ppl|-m M -f T --cpus 0 --numa|'--cpus' and '--numa' exclude each other

@@ -66,6 +66,7 @@ static enum gguf_status open_path(struct gguf_quant *q, const char *path,
 static enum gguf_status build(struct gguf_quant *q, struct gguf_error *err)
 {
     gg_data_gguf_init(&q->data, &q->in, q->kern.codec, !q->p.compat);
+    GG_TRY(gg_job_merge(q, err));
     GG_TRY(gg_job_plan(q, err));
     GG_TRY(gg_job_meta(q, err));
     return gg_job_shards(q, &q->totals.file_size, err);
@@ -95,6 +96,7 @@ static enum gguf_status create(struct gguf_quant **out, const char *path,
     q->p.n_overrides = 0;
     q->p.meta = NULL;
     q->p.prune = NULL;
+    q->p.loras = NULL; /* what they are is in q->merge */
     if (st != GGUF_OK) {
         gguf_quant_destroy(q);
         return st;
@@ -133,6 +135,7 @@ void gguf_quant_destroy(struct gguf_quant *q)
     if (!q)
         return;
     gguf_meta_destroy(q->meta);
+    gg_job_merge_fini(q);
     gguf_split_close(q->own);
     gg_mem_free(q->p.allocator, q->all);
     gg_mem_free(q->p.allocator, q->t);

@@ -4,6 +4,7 @@
 
 #include "base/mem.h"
 #include "data/gguf.h"
+#include "data/merged.h"
 #include "gguf/quant.h"
 #include "gguf/split.h"
 #include "gguf/writer.h"
@@ -34,6 +35,8 @@ struct gguf_quant {
     struct gguf_split *own;     /* it, if the job opened it; else NULL */
     struct gguf_split_tensor *all; /* its tensors */
     struct gg_data_gguf data;      /* their numbers, by the same places */
+    struct gg_merged_lora *merge;  /* p.n_loras adapters, */
+    struct gg_data_merged merged;  /* and the numbers with these added in */
     struct gg_job_tensor *t;       /* in the order of writing */
     size_t n_t;
     size_t n_all;           /* with what is left out, which comes last */
@@ -68,8 +71,20 @@ static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
                                            struct gg_data_rows *out,
                                            struct gguf_error *err)
 {
-    return gg_data_rows(&q->data.list, (size_t)(t->src - q->all), out, err);
+    const struct gg_data *list = q->merge ? &q->merged.list : &q->data.list;
+    return gg_data_rows(list, (size_t)(t->src - q->all), out, err);
 }
+
+/* loras.c: open the adapters of q->p and see that they fit. The statuses of
+ * gguf_quant_create. */
+enum gguf_status gg_job_merge(struct gguf_quant *q, struct gguf_error *err);
+void gg_job_merge_fini(struct gguf_quant *q);
+/* Are the same products added to the tensors of both? */
+bool gg_job_merges_same(const struct gguf_quant *a,
+                        const struct gguf_quant *b);
+/* What q->meta says of them. */
+enum gguf_status gg_job_merge_meta(struct gguf_quant *q,
+                                   struct gguf_error *err);
 
 /* plan.c: fill q->all from q->in, then q->t from that and q->p: order and
  * types. */

@@ -174,8 +174,9 @@ enum gguf_status gg_job_meta(struct gguf_quant *q, struct gguf_error *err)
     else if (old && q->p.recipe->base == GG_RECIPE_KEEP)
         GG_TRY(gguf_meta_set_kv(q->meta, NULL, old, err));
     /* else there is no number for what this recipe makes */
-    if (!q->p.compat && q->p.recipe->base != GG_RECIPE_KEEP)
+    if (!q->p.compat && (q->p.recipe->base != GG_RECIPE_KEEP || q->merge))
         GG_TRY(tool_key(q, err));
+    GG_TRY(gg_job_merge_meta(q, err));
     q->ftype_given = q->p.meta && gguf_meta_find(q->p.meta, type);
     for (size_t i = 0; q->p.meta && i < gguf_meta_n_kv(q->p.meta); i++)
         GG_TRY(replace(q, gguf_meta_kv(q->p.meta, i), err));

@@ -91,7 +91,9 @@ enum gguf_status gg_job_set_type(struct gguf_quant *q,
     t->to = to;
     t->wanted = wanted;
     t->why = why;
-    t->copied = t->to == t->from;
+    t->merged =
+        q->merge && gg_data_is_merged(&q->merged, (size_t)(jt->src - q->all));
+    t->copied = t->to == t->from && !t->merged;
     t->has_imatrix = t->needs_imatrix = t->bad_imatrix = 0;
     t->lacks_imatrix = 0;
     t->n_mended = 0;

@@ -83,22 +83,31 @@ static enum gguf_status add_samples(XXH3_state_t *s, const struct gguf_file *f,
     return GGUF_OK;
 }
 
-/* The files of the input: size, time, inode, header and samples of the data.
- * Not the device: a disk may have another number when the machine is on again,
- * nor the time of the inode, which a new name changes. */
+/* A file that is read: size, time, inode, header and samples of the data. Not
+ * the device: a disk may have another number when the machine is on again, nor
+ * the time of the inode, which a new name changes. */
+static enum gguf_status add_file(XXH3_state_t *s, const struct gguf_file *f,
+                                 struct gguf_error *err)
+{
+    GG_TRY(gg_file_check(f, err));
+    update_u64(s, f->map.file_size);
+    update_u64(s, (uint64_t)f->map.mtime.tv_sec);
+    update_u64(s, (uint64_t)f->map.mtime.tv_nsec);
+    update_u64(s, (uint64_t)f->map.ino);
+    (void)XXH3_128bits_update(s, f->map.data,
+                              (size_t)GG_MIN(f->data_off, f->map.size));
+    return add_samples(s, f, err);
+}
+
+/* The files of the input, and the adapters with their scales. */
 static enum gguf_status add_inputs(XXH3_state_t *s, const struct gguf_quant *q,
                                    struct gguf_error *err)
 {
-    for (size_t i = 0; i < gg_source_n_files(&q->in); i++) {
-        const struct gguf_file *f = gg_source_file(&q->in, i);
-        GG_TRY(gg_file_check(f, err));
-        update_u64(s, f->map.file_size);
-        update_u64(s, (uint64_t)f->map.mtime.tv_sec);
-        update_u64(s, (uint64_t)f->map.mtime.tv_nsec);
-        update_u64(s, (uint64_t)f->map.ino);
-        (void)XXH3_128bits_update(s, f->map.data,
-                                  (size_t)GG_MIN(f->data_off, f->map.size));
-        GG_TRY(add_samples(s, f, err));
+    for (size_t i = 0; i < gg_source_n_files(&q->in); i++)
+        GG_TRY(add_file(s, gg_source_file(&q->in, i), err));
+    for (size_t i = 0; i < q->p.n_loras; i++) {
+        GG_TRY(add_file(s, q->merge[i].lora.file, err));
+        update_u64(s, gg_bytes_f32_bits(q->merge[i].scale));
     }
     return GGUF_OK;
 }

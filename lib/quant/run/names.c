@@ -36,6 +36,8 @@ static enum gguf_status note_inputs(const struct gg_quant_run *r,
          k++) /* each opened the input by itself */
         for (size_t i = 0; i < gg_source_n_files(&r->jobs[k]->in); i++)
             GG_TRY(gg_file_note(gg_source_file(&r->jobs[k]->in, i), p, err));
+    for (size_t i = 0; i < r->jobs[0]->p.n_loras; i++)
+        GG_TRY(gg_file_note(r->jobs[0]->merge[i].lora.file, p, err));
     return GGUF_OK;
 }
 
@@ -76,6 +78,8 @@ static enum gguf_status check_inputs(const struct gg_quant_run *r,
         const struct gguf_quant *q = r->jobs[k];
         for (size_t i = 0; i < gg_source_n_files(&q->in); i++)
             GG_TRY(gg_file_check(gg_source_file(&q->in, i), err));
+        for (size_t i = 0; i < q->p.n_loras; i++)
+            GG_TRY(gg_file_check(q->merge[i].lora.file, err));
         if (q->p.imatrix)
             GG_TRY(gg_imatrix_check(q->p.imatrix, err));
     }

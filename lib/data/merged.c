@@ -1,0 +1,289 @@
+/* merged.c - the tensors of a list with products of adapters added in */
+#include "config.h"
+#include "data/merged.h"
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/str.h"
+
+#include <string.h>
+
+/* Rows, columns and terms of a sum that are held at a time. A block of any type
+ * divides TILE. */
+enum { ROWS = 8, TILE = 256 };
+
+struct part {
+    struct gg_data_rows a, b; /* as the file names them */
+    int64_t rank;
+    uint64_t a_block, b_block; /* elements of a block */
+    bool looked_up;
+    float factor;
+};
+
+struct gg_merged_tensor {
+    struct gg_data_rows base;
+    uint64_t ne0, ne1;
+    size_t n_parts;
+    struct part part[];
+};
+
+static const struct gg_data_merged *self(const struct gg_data *d)
+{
+    return (const struct gg_data_merged *)d;
+}
+
+/* ---- numbers ---- */
+
+/* Where one is: rows [row, row + n) of a matrix, columns [from, to) of one tile
+ * of columns, of which dst has those of the first row, and others stride
+ * later. */
+struct spot {
+    uint64_t row, from, to;
+    unsigned n;
+    uint64_t stride;
+};
+
+/* Elements [from, to) of a row of ne0, in blocks that lie in one tile; *out is
+ * element from. buf has TILE of them. */
+static const float *read(const struct gg_data_rows *r, uint64_t block,
+                         uint64_t row, uint64_t ne0, uint64_t from,
+                         uint64_t to, float *buf)
+{
+    const uint64_t begin = from - from % block;
+    uint64_t end = to + (block - to % block) % block;
+    gg_data_read(r, row * ne0 + begin, end - begin, buf);
+    return buf + (from - begin);
+}
+
+/* sum += b a of the terms [r, r + n): rows of a, one term each. */
+static void add_rows(const struct part *p, const struct gg_merged_tensor *t,
+                     const struct spot *at, uint64_t r, uint64_t n,
+                     float (*b)[TILE], float (*sum)[TILE])
+{
+    const uint64_t mat = at->row / t->ne1, rank = (uint64_t)p->rank;
+    const size_t n_col = (size_t)(at->to - at->from);
+    float buf[TILE];
+    for (uint64_t k = 0; k < n; k++) {
+        const float *a = read(&p->a, p->a_block, mat * rank + r + k, t->ne0,
+                              at->from, at->to, buf);
+        for (unsigned j = 0; j < at->n; j++)
+            for (size_t i = 0; i < n_col; i++)
+                sum[j][i] += b[j][k] * a[i];
+    }
+}
+
+/* The same of a that is turned: its rows are columns. */
+static void add_columns(const struct part *p, const struct spot *at,
+                        uint64_t r, uint64_t n, float (*b)[TILE],
+                        float (*sum)[TILE])
+{
+    float buf[TILE];
+    for (uint64_t i = at->from; i < at->to; i++) {
+        const float *a =
+            read(&p->b, p->b_block, i, (uint64_t)p->rank, r, r + n, buf);
+        for (unsigned j = 0; j < at->n; j++)
+            for (uint64_t k = 0; k < n; k++)
+                sum[j][i - at->from] += b[j][k] * a[k];
+    }
+}
+
+static void add_part(const struct part *p, const struct gg_merged_tensor *t,
+                     const struct spot *at, float *dst)
+{
+    /* of token embeddings the two are the other way round */
+    const struct gg_data_rows *rows = p->looked_up ? &p->a : &p->b;
+    const uint64_t block = p->looked_up ? p->a_block : p->b_block;
+    const uint64_t rank = (uint64_t)p->rank;
+    float sum[ROWS][TILE], b[ROWS][TILE];
+    memset(sum, 0, sizeof sum);
+    for (uint64_t r = 0; r < rank; r += TILE) {
+        const uint64_t n = GG_MIN(rank - r, (uint64_t)TILE);
+        for (unsigned j = 0; j < at->n; j++)
+            (void)read(rows, block, at->row + j, rank, r, r + n, b[j]);
+        if (p->looked_up)
+            add_columns(p, at, r, n, b, sum);
+        else
+            add_rows(p, t, at, r, n, b, sum);
+    }
+    for (unsigned j = 0; j < at->n; j++)
+        for (uint64_t i = 0; i < at->to - at->from; i++)
+            dst[j * at->stride + i] += p->factor * sum[j][i];
+}
+
+/* Columns [from, to) of n rows, in tiles. */
+static void add_tiles(const struct gg_merged_tensor *t, uint64_t row,
+                      unsigned n, uint64_t from, uint64_t to, float *dst)
+{
+    for (uint64_t at = from; at < to;) {
+        const uint64_t end = GG_MIN(to, at - at % TILE + TILE);
+        const struct spot s = { row, at, end, n, to - from };
+        for (size_t k = 0; k < t->n_parts; k++)
+            add_part(&t->part[k], t, &s, dst + (at - from));
+        at = end;
+    }
+}
+
+static void read_merged(const struct gg_data_rows *r, uint64_t first,
+                        uint64_t n, float *dst)
+{
+    const struct gg_merged_tensor *t = r->source;
+    gg_data_read(&t->base, first, n, dst);
+    while (n) {
+        const uint64_t row = first / t->ne0, from = first % t->ne0;
+        uint64_t n_rows = 1, to = GG_MIN(t->ne0, from + n);
+        if (!from && n >= t->ne0) { /* rows of one matrix */
+            n_rows = GG_MIN(n / t->ne0, (uint64_t)ROWS);
+            n_rows = GG_MIN(n_rows, t->ne1 - row % t->ne1);
+        }
+        const uint64_t done = n_rows * (to - from);
+        add_tiles(t, row, (unsigned)n_rows, from, to, dst);
+        first += done;
+        dst += done;
+        n -= done;
+    }
+}
+
+/* ---- the list ---- */
+
+static size_t n_tensors(const struct gg_data *d)
+{
+    return gg_data_n_tensors(self(d)->base);
+}
+
+static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
+{
+    gg_data_info(self(d)->base, i, out);
+}
+
+static enum gguf_status rows(const struct gg_data *d, size_t i,
+                             struct gg_data_rows *out, struct gguf_error *err)
+{
+    const struct gg_data_merged *m = self(d);
+    if (!gg_data_is_merged(m, i))
+        return gg_data_rows(m->base, i, out, err);
+    *out =
+        (struct gg_data_rows){ .read = read_merged, .source = m->tensor[i] };
+    return GGUF_OK;
+}
+
+static const uint8_t *bytes(const struct gg_data *d, size_t i)
+{
+    const struct gg_data_merged *m = self(d);
+    return gg_data_is_merged(m, i) ? NULL : gg_data_bytes(m->base, i);
+}
+
+/* ---- making it ---- */
+
+static enum gguf_status half(const struct gg_merged_lora *with,
+                             const struct gguf_tensor_info *t,
+                             struct gg_data_rows *out, uint64_t *block,
+                             struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    GG_TRY(gg_data_rows(&with->data.list, t->index, out, err));
+    *block = gguf_dtype_find(t->dtype)->block_len;
+    return TILE % *block == 0
+               ? GGUF_OK
+               : gg_error_set(err, GGUF_E_UNSUPPORTED, t->info_off,
+                              "tensor '%s': blocks of %" PRIu64
+                              " elements are not merged",
+                              gg_str_esc(&e, t->name), *block);
+}
+
+/* Tensor i of base, if some adapter has a pair for it. */
+static enum gguf_status make(struct gg_data_merged *m, size_t i,
+                             const struct gg_merged_lora *with, size_t n,
+                             struct gguf_error *err)
+{
+    struct gg_data_info t;
+    size_t n_parts = 0;
+    gg_data_info(m->base, i, &t);
+    for (size_t k = 0; k < n; k++)
+        n_parts += gg_lora_find(&with[k].lora, t.name) != NULL;
+    if (!n_parts)
+        return GGUF_OK;
+    struct gg_merged_tensor *to = gg_mem_alloc_zero(
+        m->allocator, 1, sizeof *to + n_parts * sizeof *to->part);
+    if (!to)
+        return gg_error_set_nomem(err, sizeof *to);
+    m->tensor[i] = to;
+    to->ne0 = (uint64_t)t.ne[0];
+    to->ne1 = (uint64_t)t.ne[1];
+    GG_TRY(gg_data_rows(m->base, i, &to->base, err));
+    for (size_t k = 0; k < n; k++) {
+        const struct gg_lora_pair *p = gg_lora_find(&with[k].lora, t.name);
+        if (!p)
+            continue;
+        struct part *q = &to->part[to->n_parts++];
+        GG_TRY(gg_lora_check_shape(p, t.ne, err));
+        GG_TRY(half(&with[k], p->a, &q->a, &q->a_block, err));
+        GG_TRY(half(&with[k], p->b, &q->b, &q->b_block, err));
+        q->rank = p->rank;
+        q->looked_up = p->looked_up;
+        q->factor = gg_lora_factor(&with[k].lora, p, with[k].scale);
+        to->n_parts -= q->factor == 0; /* as if it were not there */
+    }
+    if (!to->n_parts) {
+        gg_mem_free(m->allocator, to);
+        m->tensor[i] = NULL;
+    }
+    return GGUF_OK;
+}
+
+/* Every pair must be of some tensor. */
+static enum gguf_status check_found(const struct gg_data_merged *m,
+                                    const struct gg_merged_lora *with,
+                                    size_t n, struct gguf_error *err)
+{
+    for (size_t k = 0; k < n; k++) {
+        const struct gg_lora *l = &with[k].lora;
+        bool *found = gg_mem_alloc_zero(m->allocator, l->n_pairs, 1);
+        enum gguf_status st = GGUF_OK;
+        if (!found)
+            return gg_error_set_nomem(err, l->n_pairs);
+        for (size_t i = 0; i < gg_data_n_tensors(m->base); i++) {
+            struct gg_data_info t;
+            gg_data_info(m->base, i, &t);
+            const struct gg_lora_pair *p = gg_lora_find(l, t.name);
+            if (p)
+                found[p - l->pair] = true;
+        }
+        for (size_t i = 0; i < l->n_pairs && st == GGUF_OK; i++)
+            if (!found[i])
+                st = gg_lora_lacks_weight(&l->pair[i], err);
+        gg_mem_free(m->allocator, found);
+        GG_TRY(st);
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gg_data_merged_init(struct gg_data_merged *m,
+                                     const struct gg_data *base,
+                                     const struct gg_merged_lora *with,
+                                     size_t n,
+                                     const struct gguf_allocator *allocator,
+                                     struct gguf_error *err)
+{
+    static const struct gg_data_ops ops = { n_tensors, info, rows, bytes };
+    const size_t n_base = gg_data_n_tensors(base);
+    *m = (struct gg_data_merged){ { &ops }, base, allocator, NULL };
+    m->tensor =
+        gg_mem_alloc_zero(allocator, n_base ? n_base : 1, sizeof *m->tensor);
+    if (!m->tensor)
+        return gg_error_set_nomem(err, n_base * sizeof *m->tensor);
+    enum gguf_status st = check_found(m, with, n, err);
+    for (size_t i = 0; i < n_base && st == GGUF_OK; i++)
+        st = make(m, i, with, n, err);
+    if (st != GGUF_OK)
+        gg_data_merged_fini(m);
+    return st;
+}
+
+void gg_data_merged_fini(struct gg_data_merged *m)
+{
+    const size_t n = m->tensor ? gg_data_n_tensors(m->base) : 0;
+    for (size_t i = 0; i < n; i++)
+        gg_mem_free(m->allocator, (void *)(uintptr_t)m->tensor[i]);
+    gg_mem_free(m->allocator, (void *)m->tensor);
+    m->tensor = NULL;
+}
