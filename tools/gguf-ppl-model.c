@@ -90,7 +90,7 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
         sp.preferred = b->list;
         sp.n_preferred = b->n - 1;
     }
-    sp.n_ctx = o->n_ctx;
+    sp.n_ctx = sp.n_ctx ? sp.n_ctx : o->n_ctx;
     sp.key_dtype = o->key_dtype;
     sp.value_dtype = o->value_dtype;
     sp.pooling = GGUF_POOLING_NONE;

@@ -144,6 +144,20 @@ static const struct opt table[] = {
       "what computes: CPU, or before it BLAS where it was built; the first "
       "that can compute an operation does. BLAS changes last digits",
       OPT_STR, AT(backends) },
+    { .help = "Tasks instead of perplexity:" },
+    { "--hellaswag", NULL,
+      "the text is tasks of HellaSwag: which of four endings", OPT_FLAG,
+      AT(task), .value = 1 + GGUF_TASK_HELLASWAG },
+    { "--winogrande", NULL, "of WinoGrande: which of two names", OPT_FLAG,
+      AT(task), .value = 1 + GGUF_TASK_WINOGRANDE },
+    { "--multiple-choice", NULL, "questions and answers to choose from",
+      OPT_FLAG, AT(task), .value = 1 + GGUF_TASK_CHOICE },
+    { "--tasks --hellaswag-tasks --winogrande-tasks --multiple-choice-tasks",
+      "N", "only N of them, by chance, always the same of a file", OPT_UINT,
+      AT(n_tasks), .min = 0, .max = UINT32_MAX },
+    { "--compat", NULL,
+      "WinoGrande as llama.cpp scores it, which is not what its authors say",
+      OPT_FLAG, AT(compat) },
     { .help = "Instead of an evaluation:" },
     { "--compare-backends", "A,B",
       "compute a chunk, or as many as are asked for, node by node on both, "
@@ -207,7 +221,7 @@ static const struct opt table[] = {
     { "-nkvo --no-kv-offload -nr --no-repack", NULL,
       "weights are used as the file has them; leave it out", OPT_REFUSED,
       OPT_NO_MEMBER },
-    { "--ppl-stride --hellaswag --winogrande --multiple-choice "
+    { "--ppl-stride "
       "--kl-divergence --kl-divergence-base --save-all-logits",
       NULL, "only perplexities of chunks are computed", OPT_REFUSED,
       OPT_NO_MEMBER },
@@ -216,6 +230,7 @@ static const struct opt table[] = {
 
 #define PRINTS "--print-graph --print-assignments --print-plan"
 #define TOKENS "--tokenize --detokenize"
+#define TASK   "--hellaswag --winogrande --multiple-choice"
 
 static const struct opt_rule rules[] = {
     { NULL, OPT_NEEDS, "--model" },
@@ -232,6 +247,11 @@ static const struct opt_rule rules[] = {
     { "--parse-special", OPT_NEEDS, "--tokenize" },
     { "--no-bos", OPT_NEEDS, "--tokenize" },
     { "--tolerance", OPT_NEEDS, "--compare-backends" },
+    { TASK, OPT_EXCLUDES, NULL },
+    { TASK, OPT_EXCLUDES,
+      "--tokens --base --chunks --compare-backends " PRINTS " " TOKENS },
+    { "--tasks", OPT_NEEDS, TASK },
+    { "--compat", OPT_NEEDS, TASK },
     { "--force", OPT_NEEDS, "--override-kv" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
@@ -244,6 +264,7 @@ static const struct opt_tool tool = {
     "gguf-ppl",
     "[OPTION]... -m MODEL -f TEXT\n"
     "[OPTION]... -m MODEL [-m MODEL]... --base MODEL -f TEXT\n"
+    "[OPTION]... -m MODEL -f TASKS --hellaswag\n"
     "[OPTION]... -m MODEL --tokens FILE --save-logits FILE",
     "Evaluate a model on a text: the perplexity, exp of the mean negative "
     "log-likelihood of the second half of each chunk's tokens, and its "

@@ -55,6 +55,8 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
                ppl_check_ids(&j->run, &j->ids);
     struct gguf_error err;
     const struct gguf_vocab *v = gguf_model_vocab(j->own.model);
+    if (o->task)
+        return ppl_read_tasks(&j->run, v);
     if (!textfile_read(o->text, o->max_text, &j->text, &j->run.text_size))
         return false;
     /* as llama.cpp does: editors end a file with one that nobody wrote */
@@ -105,7 +107,10 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     } else {
         sp.on_graph = ppl_only_prints(o) ? ppl_print_graph : NULL;
     }
-    sp.n_seq = j->run.n_seq = n_seq ? n_seq : 1;
+    if (!o->task)
+        j->run.n_seq = n_seq ? n_seq : 1;
+    sp.n_seq = j->run.n_seq;
+    sp.n_ctx = o->task ? (uint32_t)j->run.n_tokens : 0;
     return ppl_model_start(&j->own, o, &sp) &&
            (!o->base || ppl_side_start(&j->side, o, &sp, j->pool));
 }
@@ -214,6 +219,7 @@ int main(int argc, char **argv)
     /* nothing before this point checks for a caught signal */
     progress_catch_signals();
     good = good && (o.logits    ? ppl_save_rows(&j.run, j.own.session, &j.ids)
+                    : o.task    ? ppl_run_tasks(&j.run, j.own.session, j.pool)
                     : o.compare ? compare(&j)
                     : o.base    ? ppl_side_run(&j.side, &j.run, &j.tokens)
                     : ppl_only_prints(&o) ? print_graphs(&j)
@@ -222,6 +228,7 @@ int main(int argc, char **argv)
     ppl_model_close(&j.own);
     gguf_pool_destroy(j.pool);
     gguf_tokens_fini(&j.tokens);
+    gguf_tasks_destroy(j.run.tasks);
     free(j.ids.id);
     free(j.text);
     free(j.run.nll);

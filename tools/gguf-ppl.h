@@ -28,6 +28,9 @@ struct ppl_options {
     uint32_t cache_dtype; /* of --cache-type; once parsed the next two count */
     uint32_t key_dtype, value_dtype;
     bool json, quiet, no_check;
+    int task;         /* 1 + enum gguf_task_kind: the text is tasks; or 0 */
+    uint64_t n_tasks; /* 0: all */
+    bool compat;      /* figures as llama.cpp has them */
     const char *backends; /* names, separated by commas; NULL: the CPU */
     const char *compare;  /* two names, or NULL */
     double tolerance;     /* relative error that is a difference */
@@ -174,6 +177,8 @@ struct ppl_run {
     size_t n_done;           /* chunks */
     uint64_t n_scored_chunk; /* tokens scored in each */
     struct gguf_ppl total;
+    struct gguf_tasks *tasks; /* or NULL */
+    size_t n_tasks_read;      /* that the file has */
     double seconds;
 };
 
@@ -219,6 +224,12 @@ void ppl_print_chunk(struct ppl_run *r);
 void ppl_print_end(const struct ppl_run *r);
 /* The same as one JSON document, at the end. */
 void ppl_print_json(const struct ppl_run *r);
+
+/* gguf-ppl-task.c: the tasks of the text, and how many sequences of how many
+ * tokens they take; then all of them. false: a message was printed. */
+bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab);
+bool ppl_run_tasks(struct ppl_run *r, struct gguf_session *session,
+                   struct gguf_pool *pool);
 
 /* Ends the program where an output is an input. */
 void ppl_check_paths(const struct ppl_options *o);

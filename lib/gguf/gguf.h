@@ -53,6 +53,7 @@
 #include <gguf/stats.h>
 #include <gguf/status.h>
 #include <gguf/target.h>
+#include <gguf/task.h>
 #include <gguf/tensor.h>
 #include <gguf/text.h>
 #include <gguf/verify.h>
