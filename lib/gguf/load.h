@@ -11,6 +11,7 @@
  *     gguf_model_prefetch(model, &job, &err);      read ahead, or
  *     gguf_model_read(model, &job, &err);          into memory of its own
  *     gguf_model_lock(model, &err);                and stay there
+ *     gguf_model_place(model, &sp, NULL, &err);    onto devices
  *
  * What takes a model that is not const is called before there are sessions on
  * it, by one thread.
@@ -18,7 +19,7 @@
 #ifndef GGUF_LOAD_H
 #define GGUF_LOAD_H
 
-#include <gguf/model.h>
+#include <gguf/session.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -55,6 +56,44 @@ GGUF_API enum gguf_status gguf_model_lock(struct gguf_model *model,
  * tensors that it does not use, and of weights that are elsewhere. They are
  * read again if somebody touches them. Cannot fail; any thread. Since: 0.1 */
 GGUF_API void gguf_model_release(const struct gguf_model *model);
+
+/* Weights whose name matches go to memory of a type. It never grows. */
+struct gguf_place_rule {
+    const char *pattern; /* Perl's syntax, searched in the name; letter
+                                   * case does not count; borrowed */
+    const struct gguf_buft *buft; /* kept */
+};
+
+struct gguf_place_params {
+    size_t struct_size;
+    const struct gguf_place_rule *rules; /* n_rules; the first that matches a
+                                          * weight counts */
+    size_t n_rules;
+    const struct gguf_model_job *job; /* of the copies; NULL: no progress */
+};
+#define GGUF_PLACE_PARAMS_INIT                                                \
+    {                                                                         \
+        sizeof(struct gguf_place_params), NULL, 0, NULL                       \
+    }
+
+/* Copy each weight, once, to the memory of the backend that will compute with
+ * it: of the session's backends, the preferred ones first, the first one that
+ * supports every operation that reads the weight, in passes of many tokens and
+ * of one. The operations are those of the session's graphs. Where that backend
+ * computes in host memory, and where no operation reads it, a weight stays.
+ * Without this call the scheduler copies weights to such a backend for each
+ * graph (if it wants them so much: gguf_device_offloads_op), or does without
+ * it.
+ *
+ * session: as for gguf_session_create later; its backends' devices must outlive
+ * the model. params may be NULL. All or nothing. GGUF_E_OP (no backend computes
+ * what reads a weight in the memory that a rule gives it: names both),
+ * GGUF_E_NOTFOUND (a pattern matches no weight), GGUF_E_FORMAT (a pattern),
+ * GGUF_E_INVALID, GGUF_E_LIMIT, GGUF_E_NOMEM, GGUF_E_CANCELLED, what devices
+ * return. Since: 0.1 */
+GGUF_API enum gguf_status gguf_model_place(
+    struct gguf_model *model, const struct gguf_session_params *session,
+    const struct gguf_place_params *params, struct gguf_error *err);
 
 #ifdef __cplusplus
 }

@@ -158,6 +158,28 @@ enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
     return measure ? GGUF_OK : gg_sched_prepare(s->head_sched, err);
 }
 
+/* The passes that are planned, and the logits of most and of one. */
+enum gguf_status gg_session_each_graph(struct gguf_session *s,
+                                       gg_session_see_fn *see, void *user,
+                                       struct gguf_error *err)
+{
+    const int first = gg_model_encodes_first(s->model) ? 0 : 1;
+    struct gg_ubatch_shape h[N_RESERVED];
+    s->has_graph = false;
+    for (int decodes = first; decodes < 2; decodes++)
+        for (int i = 0, n = reserved(s, !decodes, h); i < n; i++) {
+            GG_TRY(build(s, &h[i], err));
+            see(user, s->pass.graph);
+        }
+    if (!gg_model_has_logits(s->model))
+        return GGUF_OK;
+    for (int narrow = 0; narrow < 2; narrow++) {
+        GG_TRY(gg_session_head(s, narrow ? 1 : s->max_logits, err));
+        see(user, s->head_graph);
+    }
+    return GGUF_OK;
+}
+
 static enum gguf_status show(struct gguf_session *s, struct gguf_sched *sched,
                              struct gguf_graph *graph, struct gguf_error *err)
 {

@@ -224,6 +224,14 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
     return create(out, model, p, false, err);
 }
 
+enum gguf_status gg_session_measure(struct gguf_session **out,
+                                    const struct gguf_model *model,
+                                    const struct gguf_session_params *p,
+                                    struct gguf_error *err)
+{
+    return create(out, model, p, true, err);
+}
+
 enum gguf_status gguf_session_estimate(const struct gguf_model *model,
                                        const struct gguf_session_params *p,
                                        uint64_t *cache_size,

@@ -155,6 +155,16 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
  * computing them takes, so that decoding allocates nothing. */
 enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
                                     struct gguf_error *err);
+/* Show each kind of graph that there can be, described, not placed. */
+typedef void gg_session_see_fn(void *user, const struct gguf_graph *graph);
+enum gguf_status gg_session_each_graph(struct gguf_session *s,
+                                       gg_session_see_fn *see, void *user,
+                                       struct gguf_error *err);
+/* session.c: a session that can only be measured, and asked for graphs. */
+enum gguf_status gg_session_measure(struct gguf_session **out,
+                                    const struct gguf_model *model,
+                                    const struct gguf_session_params *p,
+                                    struct gguf_error *err);
 /* inputs.c: make the inputs of a pass of n_tok tokens and n_out outputs, in its
  * context; fill them, and those of memory, for the micro-batch. Filling
  * allocates nothing and fails as copying to a device does. */
