@@ -3,6 +3,11 @@
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
 #include "tools/common/override.h"
+#include "tools/common/text.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 bool ppl_overrides(const struct ppl_options *o, const char *path,
                    const struct gguf_split *set, struct gguf_meta **meta)
@@ -97,4 +102,98 @@ void ppl_set_positions(const struct ppl_positions *pos,
     p->n_window = pos->window == UINT32_MAX ? 0
                   : pos->window == 0        ? UINT32_MAX
                                             : pos->window;
+}
+
+/* ---- where weights lie ---- */
+
+/* The type of memory that a backend computes in, by its own name or that of the
+ * backend; NULL: there is none of that name. */
+static const struct gguf_buft *find_buft(const struct ppl_backends *b,
+                                         const char *name)
+{
+    for (unsigned i = 0; i < b->n; i++) {
+        const struct gguf_buft *t = gguf_backend_buft(b->list[i]);
+        if (!strcasecmp(name, gguf_buft_name(t)) ||
+            !strcasecmp(name, gguf_backend_name(b->list[i])))
+            return t;
+    }
+    return NULL;
+}
+
+static bool is_new(const struct ppl_backends *b, unsigned i)
+{
+    for (unsigned k = 0; k < i; k++)
+        if (gguf_backend_buft(b->list[k]) == gguf_backend_buft(b->list[i]))
+            return false;
+    return true;
+}
+
+static void unknown_buft(const struct ppl_backends *b, const char *name)
+{
+    struct text t = { NULL, 0, 0 };
+    for (unsigned i = 0; i < b->n; i++)
+        if (is_new(b, i))
+            text_addf(&t, "%s%s", t.n ? ", " : "",
+                      gguf_buft_name(gguf_backend_buft(b->list[i])));
+    msg_error(NULL,
+              "--override-tensor: there is no type of memory '%s' here, but "
+              "%s",
+              name, t.s);
+    text_fini(&t);
+}
+
+/* Rules of the option's arguments; their patterns are cut out of copy, which
+ * has all of them. */
+static bool make_rules(struct gguf_place_rule *rule, char *copy,
+                       const struct ppl_backends *b,
+                       const struct ppl_options *o)
+{
+    for (size_t i = 0; i < o->places.n; i++) {
+        const char *arg = o->places.arg[i];
+        const char *eq = strrchr(arg, '='); /* there is one: parsed */
+        const size_t n = (size_t)(eq - arg);
+        memcpy(copy, arg, n);
+        copy[n] = 0;
+        rule[i].pattern = copy;
+        rule[i].buft = find_buft(b, eq + 1);
+        copy += n + 1;
+        if (!rule[i].buft) {
+            unknown_buft(b, eq + 1);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool ppl_place(struct ppl_model *m, const struct gguf_session_params *sp,
+               const struct ppl_options *o)
+{
+    struct gguf_place_params p = GGUF_PLACE_PARAMS_INIT;
+    struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
+    struct gguf_error err;
+    struct progress bar;
+    size_t size = 1;
+    if (!sp->n_preferred && !o->places.n)
+        return true;
+    for (size_t i = 0; i < o->places.n; i++)
+        size += strlen(o->places.arg[i]) + 1;
+    char *copy = msg_must(malloc(size));
+    struct gguf_place_rule *rule =
+        msg_must(calloc(o->places.n + 1, sizeof *rule));
+    progress_init(&bar, "placing", NULL, o->quiet);
+    job.progress = progress_report;
+    job.user = &bar;
+    p.job = &job;
+    p.rules = rule;
+    p.n_rules = o->places.n;
+    bool good = make_rules(rule, copy, &m->backends, o);
+    if (good && gguf_model_place(m->model, sp, &p, &err) != GGUF_OK) {
+        progress_clear(&bar);
+        msg_fail(m->path, &err);
+        good = false;
+    }
+    progress_clear(&bar);
+    free(rule);
+    free(copy);
+    return good;
 }

@@ -97,6 +97,8 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
     ppl_set_positions(&o->pos, &sp);
     sp.adapters = m->loras.use;
     sp.n_adapters = m->loras.n;
+    if (!ppl_place(m, &sp, o))
+        return false;
     return gguf_session_create(&m->session, m->model, &sp, &err) == GGUF_OK ||
            fail(m->path, &err);
 }
@@ -104,9 +106,9 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
 void ppl_model_close(struct ppl_model *m)
 {
     gguf_session_destroy(m->session);
-    ppl_backends_close(&m->backends);
     ppl_loras_close(&m->loras);
-    gguf_model_destroy(m->model);
+    gguf_model_destroy(m->model); /* weights may lie on a backend's device */
+    ppl_backends_close(&m->backends);
     gguf_meta_destroy(m->meta);
     gguf_split_close(m->set);
 }

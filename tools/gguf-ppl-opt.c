@@ -137,6 +137,10 @@ static const struct opt table[] = {
     { "--mlock", NULL,
       "keep all weights in memory, that none goes to disk meanwhile", OPT_FLAG,
       AT(mlock) },
+    { "-ot --override-tensor", "PATTERN=BUFFER",
+      "weights whose name matches lie in this type of memory, not where they "
+      "would; may be given again, the first that matches counts",
+      OPT_LIST, AT(places) },
     { "--no-check", NULL,
       "do not look for NaN and infinities among the weights first", OPT_FLAG,
       AT(no_check) },
@@ -209,8 +213,8 @@ static const struct opt table[] = {
       OPT_NO_MEMBER },
     { "-p --prompt", "X", "the text is a file; give it by --file", OPT_REFUSED,
       OPT_NO_MEMBER },
-    { "-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -dev --device -ot "
-      "--override-tensor -sm --split-mode -ts --tensor-split",
+    { "-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -dev --device "
+      "-sm --split-mode -ts --tensor-split",
       "X", "--backend says what computes; leave it out", OPT_REFUSED,
       OPT_NO_MEMBER },
     { "-np --parallel", "N",
@@ -241,7 +245,8 @@ static const struct opt_rule rules[] = {
     { "--base", OPT_EXCLUDES,
       "--tokens --compare-backends " PRINTS " " TOKENS },
     { "--save-logits", OPT_NEEDS, "--tokens" },
-    { "--compare-backends", OPT_EXCLUDES, "--backend " PRINTS " " TOKENS },
+    { "--compare-backends", OPT_EXCLUDES,
+      "--backend --override-tensor " PRINTS " " TOKENS },
     { "--tokenize", OPT_EXCLUDES, "--detokenize " PRINTS },
     { "--detokenize", OPT_EXCLUDES, PRINTS },
     { "--parse-special", OPT_NEEDS, "--tokenize" },
@@ -289,6 +294,16 @@ static void choose_cache_types(struct ppl_options *o)
         o->value_dtype = o->cache_dtype;
 }
 
+static void check_places(const struct opt_list *l)
+{
+    for (size_t i = 0; i < l->n; i++) {
+        const char *eq = strrchr(l->arg[i], '=');
+        if (!eq || eq == l->arg[i] || !eq[1])
+            opt_usage("--override-tensor: '%s' is not PATTERN=BUFFER",
+                      l->arg[i]);
+    }
+}
+
 void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 {
     *o = (struct ppl_options){ .n_ctx = 512,
@@ -306,6 +321,7 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     if (o->models.n > 1 && !o->base)
         opt_usage("%zu models: --base says what they are compared with",
                   o->models.n);
+    check_places(&o->places);
     const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
     if (o->compare &&
         (!comma || comma == o->compare || !comma[1] || strchr(comma + 1, ',')))

@@ -207,10 +207,12 @@ int main(int argc, char **argv)
 {
     struct ppl_options o;
     ppl_parse_options(&o, argc, argv);
-    if (o.tokenize || o.detokenize)
-        return msg_exit((o.tokenize ? ppl_tokenize(&o) : ppl_detokenize(&o))
-                            ? MSG_DONE
-                            : MSG_FAILED);
+    if (o.tokenize || o.detokenize) {
+        const bool done = o.tokenize ? ppl_tokenize(&o) : ppl_detokenize(&o);
+        opt_list_fini(&o.kv_texts);
+        opt_list_fini(&o.places);
+        return msg_exit(done ? MSG_DONE : MSG_FAILED);
+    }
     ppl_check_paths(&o);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
@@ -236,5 +238,6 @@ int main(int argc, char **argv)
     opt_list_fini(&o.kv_texts);
     opt_list_fini(&o.lora_texts);
     scaled_fini(&o.loras);
+    opt_list_fini(&o.places);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

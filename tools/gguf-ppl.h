@@ -53,6 +53,7 @@ struct ppl_options {
         double yarn_ext, yarn_attn, yarn_fast, yarn_slow;
         uint32_t window;
     } pos;
+    struct opt_list places; /* of --override-tensor */
 };
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
@@ -131,6 +132,10 @@ bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,
 bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
                      const struct gguf_session_params *params);
 void ppl_model_close(struct ppl_model *m);
+/* gguf-ppl-load.c: weights to where the model's backends will compute with
+ * them, and to where o says. false: a message was printed. */
+bool ppl_place(struct ppl_model *m, const struct gguf_session_params *sp,
+               const struct ppl_options *o);
 
 /* What comparing two backends found. */
 struct ppl_finding {

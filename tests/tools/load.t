@@ -119,6 +119,27 @@ for how in --prefetch --no-mmap --mlock '--no-mmap --mlock' \
     test "$(sed -n 's/.*"ppl": \([0-9.e+]*\).*/\1/p' "$tmp/out")" = "$plain"
     ok "of a split model, too: $how"
 done
+# --- where weights lie ----------------------------------------------------
+for how in '-ot ffn=host' '-ot blk\.0=CPU -ot .=host' '--override-tensor=.=HOST'; do
+    # shellcheck disable=SC2086
+    test "$(figure $how)" = "$plain" -a ! -s "$tmp/err"
+    ok "the same digits: $how"
+done
+run "$ppl" -m "$m" -f "$t" -c 64 --chunks 1 -ot 'exps=CPU'
+test $rc -eq 1 && grep -q "pattern 'exps' matches no weight" "$tmp/err"
+ok 'a pattern that matches nothing'
+run "$ppl" -m "$m" -f "$t" -c 64 --chunks 1 -ot 'ffn=CUDA0'
+test $rc -eq 1 &&
+    grep -q "there is no type of memory 'CUDA0' here, but host$" "$tmp/err"
+ok 'memory that is not there: the names of what is'
+run "$ppl" -m "$m" -f "$t" -c 64 --chunks 1 -ot 'ff(n=host'
+test $rc -eq 1 && grep -q "pattern 'ff(n': missing" "$tmp/err"
+ok 'a pattern that is none'
+for how in ffn ffn= =host; do
+    run "$ppl" -m "$m" -f "$t" -ot "$how"
+    test $rc -eq 2 && grep -q "'$how' is not PATTERN=BUFFER" "$tmp/err"
+    ok "wrong usage: -ot $how"
+done
 run "$ppl" -m "$m" -f "$t" --prefetch --no-mmap
 test $rc -eq 2
 ok 'wrong usage: --prefetch --no-mmap'
