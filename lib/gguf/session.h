@@ -438,6 +438,36 @@ GGUF_API enum gguf_status gguf_session_copy(struct gguf_session *s,
                                             int32_t begin, int32_t end,
                                             struct gguf_error *err);
 
+/* Move tokens of a sequence at positions begin to end - 1 (end < 0: to the
+ * last) by delta positions, or to position / divisor. Keys that positions
+ * turned are turned on by the difference, so that the sequence is, for tokens
+ * to come, as if they had come there, and what they took from each other stays.
+ * A key that is kept in a shorter type is rounded to it again.
+ *
+ * A turn multiplies both numbers of a pair of length r by a cosine and a sine
+ * that are rounded, and rounds two products and a sum: each number is off by at
+ * most 3 u r, u = 2^-24. So a number of a key that was turned twice differs
+ * from that of a token that came to the new position by less than 11 u r: 3 and
+ * 3 sqrt(2), since the second turn turns the first one's error, and 3 of the
+ * other; and by what its type rounds, twice.
+ *
+ * GGUF_E_INVALID (the sequence is out of range; a position would be negative
+ * or too large; divisor < 1), GGUF_E_UNSUPPORTED (a state is of all tokens:
+ * all move or none; positions are a part of what is kept otherwise; with
+ * windows two tokens would come to one position, or as with remove),
+ * GGUF_E_FULL (unified, tokens of other sequences too, which stay, need cells
+ * of their own), GGUF_E_NOMEM before anything has changed. After what computing
+ * on a device fails with, or GGUF_E_CANCELLED, the sequence must be cleared.
+ * Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_shift(struct gguf_session *s,
+                                             uint32_t seq, int32_t begin,
+                                             int32_t end, int32_t delta,
+                                             struct gguf_error *err);
+GGUF_API enum gguf_status gguf_session_divide(struct gguf_session *s,
+                                              uint32_t seq, int32_t begin,
+                                              int32_t end, int32_t divisor,
+                                              struct gguf_error *err);
+
 /* Forget everything. Fails as the device does whose memory has to be cleared:
  * nothing is known to be forgotten then, and it may be tried again.
  * Since: 0.1 */

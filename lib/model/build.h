@@ -210,6 +210,8 @@ enum gg_model_key_parts {
 struct gg_model_key_sizes {
     int64_t k, v;  /* v 0: it is not kept */
     int64_t index; /* of the key by which keys are chosen; 0: it has none */
+    int64_t head, turned; /* of the key of a head, and the first of them that
+                           * positions turn, if they do */
     /* Elements that are read by themselves, of a head or for a purpose: whole
      * blocks in any type that tokens are kept as. n 0: there is no such part.
      */
@@ -226,6 +228,31 @@ struct gg_model_compressed_sizes {
 };
 void gg_model_layer_compressed(const struct gguf_model *m, uint32_t il,
                                struct gg_model_compressed_sizes *n);
+
+/* Can keys that are kept be turned on to other positions, so that they are as
+ * if tokens had come there? GGUF_E_UNSUPPORTED: positions are added to
+ * embeddings, keys are normed with weights after they were turned, or
+ * compressed. */
+enum gguf_status gg_model_check_turn(const struct gguf_model *m,
+                                     struct gguf_error *err);
+/* Do positions turn what is kept of layer il? */
+bool gg_model_turns(const struct gguf_model *m, uint32_t il);
+
+/* Keys of a layer that are to turn on. */
+struct gg_model_turn {
+    struct gguf_tensor *k, *index; /* as in a pass; index or NULL */
+    struct gguf_tensor *rows;      /* i32 [n] which of them */
+    struct gguf_tensor *by; /* i32 [n], of axes [4 n]: by so many positions */
+    int64_t n_ctx;          /* as in a pass */
+};
+/* The nodes that do it, added to a graph; GG_TURN_NODES at most. They are
+ * turned by the angles of the difference, as by a rotary embedding of their
+ * layer without its scaling, in f32, and kept again (gguf/session.h has what
+ * that takes from them). */
+enum { GG_TURN_NODES = 12 };
+void gg_build_turn(const struct gguf_model *m, struct gguf_ctx *c,
+                   struct gguf_graph *g, uint32_t il,
+                   const struct gg_model_turn *t);
 
 /* The states after the last norm, f32 [n_embd, n_out] in the order of
  * out_rows, an output of the graph; NULL with n_out 0, and after a failure,

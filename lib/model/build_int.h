@@ -205,6 +205,13 @@ struct gguf_tensor *gg_model_attend_heads(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_rope(const struct gg_model_at *at,
                                   struct gguf_tensor *x);
 
+/* The same of x that was turned already, and scaled: on to a position that is
+ * so much later. */
+struct gguf_tensor *gg_model_rope_on(const struct gg_model_at *at,
+                                     struct gguf_tensor *x);
+/* Turn only, whatever YaRN or a key says of scaling. */
+void gg_model_unscale(struct gguf_rope *rope);
+
 /* x [d, h, N] as attention reads it, of the pass alone: [d, n_tok, h, n_seq],
  * tokens and streams as pass->keys has them. */
 struct gguf_tensor *gg_model_in_pass(const struct gg_model_at *at,
@@ -225,6 +232,11 @@ struct gguf_tensor *gg_model_kept(const struct gg_model_at *at,
 struct gguf_tensor *gg_model_seen(const struct gg_model_at *at,
                                   struct gguf_tensor **memory,
                                   struct gguf_tensor *x, int64_t d, int64_t h);
+
+/* ---- mix_index.c ---- */
+
+/* How heads of an indexer turn. */
+struct gguf_rope gg_model_index_rope(const struct gg_model_at *at);
 
 /* ---- recur.c: what mixers with a state share ---- */
 

@@ -2,6 +2,8 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include <math.h>
+
 typedef struct gguf_tensor tensor;
 
 /* Queries, keys or values of all heads, [d, h, N], and what their results are
@@ -136,15 +138,37 @@ static tensor *rope_factors(const struct gg_model_at *at)
     return top->w[at->p->n_ctx > before ? GG_W_ROPE_LONG : GG_W_ROPE_SHORT];
 }
 
-tensor *gg_model_rope(const struct gg_model_at *at, tensor *x)
+static struct gguf_rope rope_of(const struct gg_model_at *at)
 {
     const struct gg_hparams *hp = &at->m->hp;
-    const bool window = at->layer->sight == GG_SEES_WINDOW;
-    if (!at->layer->ropes)
-        return x;
+    return at->layer->sight == GG_SEES_WINDOW ? hp->rope_window : hp->rope;
+}
+
+static tensor *turned(const struct gg_model_at *at, tensor *x,
+                      const struct gguf_rope *rope)
+{
     tensor *pos = gg_model_has_axes(at->m) ? at->p->axes : at->p->pos;
-    return gguf_op_rope(at->c, x, pos, rope_factors(at),
-                        window ? &hp->rope_window : &hp->rope);
+    return gguf_op_rope(at->c, x, pos, rope_factors(at), rope);
+}
+
+tensor *gg_model_rope(const struct gg_model_at *at, tensor *x)
+{
+    const struct gguf_rope rope = rope_of(at);
+    return at->layer->ropes ? turned(at, x, &rope) : x;
+}
+
+void gg_model_unscale(struct gguf_rope *rope)
+{
+    const double scale =
+        rope->ext_factor != 0 ? 1 - 0.1 * log((double)rope->freq_scale) : 1;
+    rope->attn_factor = (float)(1 / scale);
+}
+
+tensor *gg_model_rope_on(const struct gg_model_at *at, tensor *x)
+{
+    struct gguf_rope rope = rope_of(at);
+    gg_model_unscale(&rope);
+    return turned(at, x, &rope);
 }
 
 /* Norms of heads and positions, in the architecture's order. */
@@ -229,6 +253,7 @@ void gg_model_keys_heads(const struct gguf_model *m, uint32_t il,
     const struct gg_hparams *hp = &m->hp;
     n->k = (int64_t)l->dim_k * l->n_head_kv;
     n->v = (int64_t)l->dim_v * l->n_head_kv;
+    n->head = l->dim_k;
     n->part[GG_KEY_PART_K] = (struct gg_model_key_part){
         l->dim_k, l->dim_k == hp->dim_k ? GG_HP_dim_k : GG_HP_dim_k_swa
     };

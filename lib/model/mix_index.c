@@ -23,11 +23,17 @@ static tensor *heads(const struct gg_model_at *at, enum gg_weight id,
                               at->p->n_tok * at->p->n_seq);
 }
 
-/* Turned by positions, as far as heads are. */
-static tensor *turned(const struct gg_model_at *at, tensor *x)
+struct gguf_rope gg_model_index_rope(const struct gg_model_at *at)
 {
     struct gguf_rope rope = at->m->hp.rope;
     rope.kind = at->arch->idx_rope;
+    return rope;
+}
+
+/* Turned by positions, as far as heads are. */
+static tensor *turned(const struct gg_model_at *at, tensor *x)
+{
+    const struct gguf_rope rope = gg_model_index_rope(at);
     return gguf_op_rope(at->c, x, at->p->pos, NULL, &rope);
 }
 

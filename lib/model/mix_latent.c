@@ -52,6 +52,8 @@ void gg_model_keys_latent(const struct gguf_model *m, uint32_t il,
     n->k = absorbed ? (int64_t)hp->rank_kv + hp->n_rot
                     : (int64_t)l->dim_k * l->n_head;
     n->v = absorbed ? 0 : (int64_t)l->dim_v * l->n_head;
+    n->head = absorbed ? n->k : (int64_t)l->dim_k;
+    n->turned = n->head - hp->n_rot;
     if (absorbed) {
         n->part[GG_KEY_PART_K] =
             (struct gg_model_key_part){ hp->rank_kv, GG_HP_rank_kv };

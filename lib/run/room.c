@@ -88,7 +88,7 @@ enum gguf_status gg_session_close(struct gguf_session *s,
 
 /* ---- windows ---- */
 
-static int32_t first_seen(const struct gguf_session *s, int32_t pos)
+int32_t gg_session_first_seen(const struct gguf_session *s, int32_t pos)
 {
     return gg_ubatch_first_seen(pos, &s->model->hp.reach[GG_SEES_WINDOW]);
 }
@@ -97,14 +97,14 @@ enum gguf_status gg_session_check_lost(const struct gguf_session *s,
                                        uint32_t seq, int32_t next,
                                        int32_t lost, struct gguf_error *err)
 {
-    if (!s->book[GG_SEES_WINDOW] || first_seen(s, next) > lost)
+    if (!s->book[GG_SEES_WINDOW] || gg_session_first_seen(s, next) > lost)
         return GGUF_OK;
     return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                         "sequence %" PRIu32 ": a token at position %" PRId32
                         " sees those from %" PRId32
                         " on, and layers that see a window have "
                         "forgotten up to %" PRId32 " (full_windows keeps all)",
-                        seq, next, first_seen(s, next), lost);
+                        seq, next, gg_session_first_seen(s, next), lost);
 }
 
 enum gguf_status gg_session_check_windows(const struct gguf_session *s,
@@ -152,16 +152,16 @@ static void find_floor(struct gguf_session *s)
                 s->floor[p->members[e->set + k]] = p->batch->pos[e->tok];
         }
     for (uint32_t q = 0; q < s->n_seq; q++)
-        s->floor[q] = first_seen(s, s->floor[q]);
+        s->floor[q] = gg_session_first_seen(s, s->floor[q]);
 }
 
-/* Take from a sequence what it does not see any more. */
-static void drop(struct gguf_session *s, struct gg_cells *w, uint32_t seq)
+void gg_session_drop(struct gguf_session *s, uint32_t seq, int32_t floor)
 {
+    struct gg_cells *w = s->book[GG_SEES_WINDOW];
     const struct gg_run_stream *st = gg_cells_of(w, seq);
     struct gg_run_seq *q = &w->seq[seq];
     for (uint32_t i = 0; i < st->end; i++)
-        if (gg_cells_has(w, seq, i) && st->pos[i] < s->floor[seq]) {
+        if (gg_cells_has(w, seq, i) && st->pos[i] < floor) {
             q->lost = GG_MAX(q->lost, st->pos[i]);
             q->n_used--;
             gg_cells_leave(w, seq, i);
@@ -190,7 +190,7 @@ static enum gguf_status make_room(struct gguf_session *s, struct gg_cells *c,
         find_floor(s);
         for (uint32_t q = 0; q < s->n_seq; q++)
             if (gg_cells_stream(c, q) == stream)
-                drop(s, c, q);
+                gg_session_drop(s, q, s->floor[q]);
     }
     GG_TRY(gg_session_close(s, c, stream, err));
     return fits(c, stream, n)

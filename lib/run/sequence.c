@@ -223,8 +223,6 @@ static enum gguf_status copy_range(struct gguf_session *s, struct gg_cells *c,
                                    uint32_t from, uint32_t to, int32_t begin,
                                    int32_t end, struct gguf_error *err)
 {
-    if (!c)
-        return GGUF_OK;
     if (!c->n_words)
         return copy_cells(s, c, from, to, begin, end, err);
     share_cells(c, from, to, begin, end);
@@ -242,28 +240,46 @@ static uint32_t n_between(const struct gg_cells *c, uint32_t seq,
     return n;
 }
 
-/* Have the cells of a copy room? */
+/* How many more cells the stream of a copy would need than it has, if it keeps
+ * so many of its own. */
+static uint32_t n_missing(const struct gg_cells *c, uint32_t from, uint32_t to,
+                          int32_t begin, int32_t end, uint32_t skip)
+{
+    if (!c || c->n_words)
+        return 0; /* none is taken */
+    const uint32_t n = n_between(c, from, begin, end),
+                   left =
+                       n_between(c, to, 0, -1) - n_between(c, to, begin, end),
+                   most = c->n_cells - skip;
+    return left && n + left > most ? n + left - most : 0;
+}
+
 static enum gguf_status check_copy_room(const struct gguf_session *s,
                                         uint32_t from, uint32_t to,
                                         int32_t begin, int32_t end,
                                         struct gguf_error *err)
 {
-    for (unsigned b = 0; b < GG_N_SIGHTS; b++) {
-        const struct gg_cells *c = s->book[b];
-        if (!c || c->n_words)
-            continue; /* nothing is taken */
-        const uint32_t n = n_between(c, from, begin, end),
-                       left = n_between(c, to, 0, -1) -
-                              n_between(c, to, begin, end),
-                       most = b ? c->n_cells - GG_SESSION_STEP : c->n_cells;
-        if (left && (uint64_t)n + left > most)
-            return gg_error_set(err, GGUF_E_FULL, GGUF_NO_OFFSET,
-                                "sequence %" PRIu32 " gets %" PRIu32
-                                " tokens of sequence %" PRIu32
-                                ", has room for %" PRIu32,
-                                to, n, from, most - GG_MIN(left, most));
-    }
-    return GGUF_OK;
+    const uint32_t n = n_missing(&s->cells, from, to, begin, end, 0);
+    return !n ? GGUF_OK
+              : gg_error_set(err, GGUF_E_FULL, GGUF_NO_OFFSET,
+                             "sequence %" PRIu32 " gets tokens of sequence "
+                             "%" PRIu32 ", %" PRIu32 " more than there is "
+                             "room for in %" PRIu32,
+                             to, from, n, s->n_ctx);
+}
+
+/* Where there are too many for a window's cells, those that no token to come
+ * can see are left out: the first position that is copied. */
+static int32_t make_room(struct gguf_session *s, uint32_t from, uint32_t to,
+                         int32_t begin, int32_t end, int32_t next)
+{
+    struct gg_cells *w = s->book[GG_SEES_WINDOW];
+    if (!n_missing(w, from, to, begin, end, GG_SESSION_STEP))
+        return begin;
+    const int32_t floor = gg_session_first_seen(s, next);
+    gg_session_drop(s, to, floor);
+    w->seq[to].lost = GG_MAX(w->seq[to].lost, floor - 1);
+    return GG_MAX(begin, floor);
 }
 
 /* What is copied and what is left of the other one must go together. */
@@ -300,10 +316,14 @@ enum gguf_status gguf_session_copy(struct gguf_session *s, uint32_t from,
     GG_TRY(check_copy_room(s, from, to, begin, end, err));
     if (b.n_in)
         GG_TRY(remove_range(s, to, begin, end, &b, err));
-    for (unsigned i = 0; i < GG_N_SIGHTS; i++)
-        GG_TRY(copy_range(s, s->book[i], from, to, begin, end, err));
-    if (s->book[GG_SEES_WINDOW])
-        s->book[GG_SEES_WINDOW]->seq[to].lost = GG_MAX(a.lost_in, b.lost_out);
+    if (s->book[GG_SEES_WINDOW]) {
+        struct gg_cells *w = s->book[GG_SEES_WINDOW];
+        const int32_t next = GG_MAX(a.last_in, b.last_out) + 1;
+        w->seq[to].lost = GG_MAX(a.lost_in, b.lost_out);
+        const int32_t first = make_room(s, from, to, begin, end, next);
+        GG_TRY(copy_range(s, w, from, to, first, end, err));
+    }
+    GG_TRY(copy_range(s, &s->cells, from, to, begin, end, err));
     if (a.n_in && has_states(s))
         gg_session_copy_rows(s, NULL, from, to, 1);
     if (!a.n_in || !gg_model_encodes_first(s->model))

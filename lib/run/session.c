@@ -155,6 +155,7 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     if (!measure)
         GG_TRY(make_scratch(s, err));
     GG_TRY(gg_session_adapt(s, p->adapters, p->n_adapters, measure, err));
+    GG_TRY(gg_run_turn_init(s, &sp, s->n_ubatch, measure, err));
     GG_TRY(gg_embed_reserve(&s->embed, &sp, s->n_wide, measure, err));
     return gg_session_adapt_check(s, err);
 }
@@ -251,6 +252,7 @@ void gguf_session_destroy(struct gguf_session *s)
     if (!s)
         return;
     gg_embed_fini(&s->embed);
+    gg_run_turn_fini(s);
     gguf_sched_destroy(s->head_sched);
     gguf_sched_destroy(s->sched);
     gg_session_adapt_fini(s);

@@ -5,6 +5,7 @@
 #include "gguf/session.h"
 #include "run/embed.h"
 #include "run/memory.h"
+#include "run/turn.h"
 
 /* Tokens in a book of windows move by a multiple of this many cells, which is a
  * multiple of the keys that attention takes together (cpu/attn.c). */
@@ -60,6 +61,8 @@ struct gguf_session {
     size_t max_logits;
     float *logits; /* max_logits rows on the host, if they are computed
                           elsewhere */
+
+    struct gg_run_turn turn; /* a graph for changes of positions */
 
     /* outputs of the last decode, [n_embd] each */
     float *out;
@@ -120,6 +123,11 @@ enum gguf_status gg_session_check_windows(const struct gguf_session *s,
 enum gguf_status gg_session_check_lost(const struct gguf_session *s,
                                        uint32_t seq, int32_t next,
                                        int32_t lost, struct gguf_error *err);
+/* The first position that a token at this one sees in a window; and forget, in
+ * layers that see windows, tokens of a sequence before one, whose cells are not
+ * cleared. */
+int32_t gg_session_first_seen(const struct gguf_session *s, int32_t pos);
+void gg_session_drop(struct gguf_session *s, uint32_t seq, int32_t floor);
 /* Make room for the micro-batch at the end of streams: drop what windows have
  * passed and close holes, where there is none, or where fewer cells are read
  * then. GGUF_E_FULL where windows keep too much, and as clearing does. */

@@ -235,6 +235,128 @@ static void check_full(void)
     free(m.file);
 }
 
+/* ---- positions ---- */
+
+/* The same tokens at places apart, and moved there: the first layer's keys do
+ * not depend on what tokens see. The greatest difference, by the length of its
+ * pair. */
+static double apart(const struct run *a, const struct run *b, int n, int d,
+                    bool neox)
+{
+    const float *x = a->session->memory[0].t[0]->data,
+                *y = b->session->memory[0].t[0]->data;
+    const int64_t row = a->session->memory[0].t[0]->ne[0];
+    double most = 0;
+    for (int64_t i = 0; i < n * row; i++) {
+        const int64_t j = i % d,
+                      other =
+                          neox ? (j < d / 2 ? i + d / 2 : i - d / 2) : i ^ 1;
+        const double r = hypot((double)y[i], (double)y[other]);
+        most = fmax(most, fabs((double)x[i] - (double)y[i]) / r);
+    }
+    return most;
+}
+
+static void check_turned(const char *name, int d, bool neox, int32_t delta,
+                         int32_t divisor)
+{
+    enum { N = 50 };
+    const struct model m = model(name);
+    struct gguf_session_params p = params(64, 16, false);
+    gguf_token tok[N];
+    int32_t from[N], to[N];
+    struct gguf_batch b = {
+        .struct_size = sizeof b, .n = N, .token = tok, .pos = from
+    };
+    struct run r[2];
+    open_run(&r[0], &m, &p);
+    open_run(&r[1], &m, &p);
+    for (int i = 0; i < N; i++) {
+        tok[i] = token(i);
+        from[i] = 3000 * i;
+        to[i] = from[i] / divisor + delta;
+    }
+    bool good =
+        run_logits(&r[0], &b, some) &&
+        !gguf_session_divide(r[0].session, 0, 0, -1, divisor, &r[0].err) &&
+        !gguf_session_shift(r[0].session, 0, 0, -1, delta, &r[0].err);
+    b.pos = to;
+    good = good && run_logits(&r[1], &b, some);
+    const double u = apart(&r[0], &r[1], N, d, neox) * 0x1p24;
+    const double most = 11 + (divisor > 1 && delta ? 3 * sqrt(2) : 0);
+    ok(good && u > 0 && u < most &&
+           gguf_session_next_pos(r[0].session, 0) == to[N - 1] + 1,
+       "%s: keys of positions / %d + %d differ by %.2g u of %.2g %s", name,
+       divisor, delta, u, most, good ? "" : r[0].err.message);
+    run_close(&r[0]);
+    run_close(&r[1]);
+    free(m.file);
+}
+
+static void check_moves_refused(void)
+{
+    static const char *const names[] = { "gpt2", "mamba", "hunyuan-dense",
+                                         "deepseek4-moe" };
+    static const char *const says[] = { "embeddings", "state", "normed",
+                                        "state" };
+    struct gguf_session_params p = params(64, 16, false);
+    struct run r;
+    for (int i = 0; i < 4; i++) {
+        const struct model m = model(names[i]);
+        open_run(&r, &m, &p);
+        ok(say(&r, 0, 0, 9, some) &&
+               gguf_session_shift(r.session, 0, 3, -1, 5, &r.err) ==
+                   GGUF_E_UNSUPPORTED &&
+               strstr(r.err.message, says[i]) &&
+               gguf_session_next_pos(r.session, 0) == 9,
+           "%s: %s", names[i], r.err.message);
+        run_close(&r);
+        free(m.file);
+    }
+    const struct model m = model("llama");
+    open_run(&r, &m, &p);
+    ok(say(&r, 0, 0, 9, some) &&
+           gguf_session_shift(r.session, 0, 3, -1, -4, &r.err) ==
+               GGUF_E_INVALID &&
+           strstr(r.err.message, "-1") &&
+           gguf_session_next_pos(r.session, 0) == 9,
+       "%s", r.err.message);
+    ok(gguf_session_shift(r.session, 0, 3, 4, INT32_MAX - 3, &r.err) ==
+               GGUF_E_INVALID &&
+           gguf_session_divide(r.session, 0, 0, -1, 0, &r.err) ==
+               GGUF_E_INVALID &&
+           gguf_session_shift(r.session, 4, 0, -1, 1, &r.err) ==
+               GGUF_E_INVALID &&
+           gguf_session_next_pos(r.session, 0) == 9,
+       "positions that are too large, a divisor of 0, no such sequence");
+    run_close(&r);
+    free(m.file);
+}
+
+/* A range that is shared gets cells of its own, if there are any. */
+static void check_split(void)
+{
+    const struct model m = model("llama");
+    struct gguf_session_params p = params(64, 16, true);
+    struct run r;
+    open_run(&r, &m, &p);
+    bool good = say(&r, 0, 0, 40, whole) &&
+                !gguf_session_copy(r.session, 0, 1, 0, -1, &r.err);
+    ok(good &&
+           gguf_session_shift(r.session, 1, 10, -1, 5, &r.err) ==
+               GGUF_E_FULL &&
+           gguf_session_next_pos(r.session, 1) == 40 &&
+           r.session->cells.stream[0].n_used == 40,
+       "no cells for a part that moves: %s", r.err.message);
+    good = good && !gguf_session_shift(r.session, 1, 20, -1, 5, &r.err) &&
+           gguf_session_next_pos(r.session, 1) == 45 &&
+           gguf_session_next_pos(r.session, 0) == 40 &&
+           r.session->cells.stream[0].n_used == 60;
+    ok(good, "cells for one that is smaller %s", good ? "" : r.err.message);
+    run_close(&r);
+    free(m.file);
+}
+
 /* ---- holes ---- */
 
 static void check_holes(bool unified)
@@ -372,6 +494,13 @@ int main(void)
     check_several("jamba", false, 16);
     check_several("jamba", true, 16);
     check_refused();
+    check_turned("llama", 32, false, 77, 1);
+    check_turned("llama", 32, false, 0, 3);
+    check_turned("llama", 32, false, 77, 3);
+    check_turned("gpt-oss", 32, true, 1000, 1); /* YaRN */
+    check_turned("qwen2vl", 32, true, 1000, 1); /* positions of axes */
+    check_moves_refused();
+    check_split();
     check_full();
     check_positions();
     return done_testing();

@@ -1,0 +1,36 @@
+/* turn.h - keys that are kept, turned on as tokens change positions */
+#ifndef GG_RUN_TURN_H
+#define GG_RUN_TURN_H
+
+#include "gguf/sched.h"
+#include "run/memory.h"
+
+struct gg_run_turn {
+    struct gguf_ctx *ctx; /* NULL: positions turn nothing */
+    struct gguf_sched *sched;
+    struct gguf_graph *graph;
+    struct gguf_tensor *rows, *by; /* its inputs */
+    uint32_t most;                 /* rows at a time */
+    int32_t *row;                  /* [most] */
+    int32_t *delta;                /* [most], of axes [4 most] */
+};
+
+struct gguf_session;
+
+/* Plan the largest graphs, on a scheduler made of p, which shares another one's
+ * memory; with measure only that. For so many rows at a time. GGUF_E_NOMEM and
+ * what planning returns; fini is fine after it. */
+enum gguf_status gg_run_turn_init(struct gguf_session *s,
+                                  const struct gguf_sched_params *p,
+                                  uint32_t most, bool measure,
+                                  struct gguf_error *err);
+void gg_run_turn_fini(struct gguf_session *s);
+
+/* Turn keys of a book's stream: cell i by so many positions more, by[i], n of
+ * them. Fails as computing does, with some of them turned. */
+enum gguf_status gg_run_turn_cells(struct gguf_session *s,
+                                   const struct gg_cells *book,
+                                   uint32_t stream, const int32_t *by,
+                                   uint32_t n, struct gguf_error *err);
+
+#endif

@@ -1,0 +1,82 @@
+/* check-story.c - random calls on sessions of every kind of memory: decode,
+ * copy, keep, remove, shift, divide, clear, thousands of them
+ *
+ * Keys that are turned on are off by 11 u of a pair's length, u = 2^-24
+ * (gguf/session.h, and check-sequences holds them to it), which is less than
+ * what exact mode's products are off by: one bound is for both, 1e-9 of a row's
+ * squares. With GGUF_TEST_LONG twenty times as many calls.
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "tests/model/story.h"
+#include "tests/tap.h"
+
+#define STREAMS                                                               \
+    {                                                                         \
+        "streams", false, true, 16                                            \
+    }
+#define UNIFIED                                                               \
+    {                                                                         \
+        "unified", true, true, 24                                             \
+    }
+#define WINDOWS                                                               \
+    {                                                                         \
+        "windows", false, false, 16                                           \
+    }
+#define SHARED_WINDOWS                                                        \
+    {                                                                         \
+        "unified windows", true, false, 8                                     \
+    }
+#define PLAIN .kind = { STREAMS, UNIFIED }, .n_kinds = 2
+
+static const struct {
+    int calls;
+    struct story_model m;
+} stories[] = {
+    { 700, { NULL, PLAIN, .most = 96 } },
+    { 400,
+      { NULL, .window = 12, .kind = { WINDOWS, STREAMS, UNIFIED },
+        .n_kinds = 3, .most = 224 } },
+    { 300,
+      { NULL, .window = 12, .kind = { SHARED_WINDOWS, STREAMS }, .n_kinds = 2,
+        .most = 192 } },
+    { 150,
+      { "gemma2", .kind = { WINDOWS, STREAMS, UNIFIED }, .n_kinds = 3,
+        .most = 224 } },
+    { 150,
+      { "llama4", .absolute = true, .kind = { WINDOWS, STREAMS, UNIFIED },
+        .n_kinds = 3, .most = 224 } },
+    { 150, { "deepseek2", PLAIN, .most = 96 } },
+    { 150, { "minicpm3", PLAIN, .most = 96 } },
+    { 100, { "mistral3", .absolute = true, PLAIN, .most = 96 } },
+    { 100, { "qwen2vl", PLAIN, .most = 96 } },
+    { 100, { "bloom", PLAIN, .most = 96 } },
+    { 100, { "gpt2", .still = true, PLAIN, .most = 48 } },
+    { 200, { "mamba", .states = true, PLAIN, .most = 96 } },
+    { 150, { "rwkv7", .states = true, PLAIN, .most = 96 } },
+    { 200, { "jamba", .states = true, PLAIN, .most = 96 } },
+    { 150, { "falcon-h1", .states = true, PLAIN, .most = 96 } },
+    { 200, { "t5", PLAIN, .most = 64 } },
+};
+
+int main(int argc, char **argv)
+{
+    static struct story s;
+    const int more = getenv("GGUF_TEST_LONG") ? 20 : 1;
+    const uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
+    for (size_t i = 0; i < GG_LEN(stories); i++) {
+        const struct story_model *m = &stories[i].m;
+        story_seed(seed + i);
+        bool good = story_open(&s, m);
+        while (good && s.n_calls < more * stories[i].calls)
+            good = story_go_on(&s);
+        ok(good,
+           "%s%s: %d calls, %d refused, %d tokens; rows: %d the same bits, "
+           "%d by lineage, %d from scratch, %d of two kinds, %.2g apart%s%s",
+           m->name ? m->name : "llama", m->window ? " with windows" : "",
+           s.n_calls, s.n_refused, s.n_tok, s.n_exact, s.n_lined, s.n_plain,
+           s.n_kinds, s.worst, good ? "" : ": ", s.why);
+        story_close(&s);
+    }
+    return done_testing();
+}

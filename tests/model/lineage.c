@@ -1,0 +1,197 @@
+/* lineage.c - tokens in double precision, one by one */
+#include "config.h"
+#include "tests/model/lineage.h"
+
+#include "tests/model/ref.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { Q, K, V, OUT, GATE, UP, DOWN, NORM, FFN_NORM, N_WEIGHTS };
+
+struct line_layer {
+    float *w[N_WEIGHTS];
+};
+
+void line_init(struct line_model *m, const struct gen *g,
+               const struct gen_spec *spec, int window)
+{
+    static const char *const name[N_WEIGHTS] = {
+        [Q] = "attn_q",        [K] = "attn_k",       [V] = "attn_v",
+        [OUT] = "attn_output", [GATE] = "ffn_gate",  [UP] = "ffn_up",
+        [DOWN] = "ffn_down",   [NORM] = "attn_norm", [FFN_NORM] = "ffn_norm"
+    };
+    *m = (struct line_model){ .spec = spec, .window = window };
+    m->layer = calloc(spec->n_layer, sizeof *m->layer);
+    if (!m->layer)
+        abort();
+    const int d = (int)(spec->n_embd / spec->n_head);
+    m->freq = ref_doubles((size_t)d / 2);
+    for (int i = 0; i < d; i += 2)
+        m->freq[i / 2] = pow((double)spec->freq_base, -(double)i / d);
+    m->embd = ref_weights(g, "token_embd.weight");
+    m->norm = ref_weights(g, "output_norm.weight");
+    m->out = ref_weights(g, "output.weight");
+    for (unsigned il = 0; il < spec->n_layer; il++)
+        for (int i = 0; i < N_WEIGHTS; i++)
+            m->layer[il].w[i] =
+                ref_weights(g, "blk.%u.%s.weight", il, name[i]);
+}
+
+void line_fini(struct line_model *m)
+{
+    for (unsigned il = 0; il < m->spec->n_layer; il++)
+        for (int i = 0; i < N_WEIGHTS; i++)
+            free(m->layer[il].w[i]);
+    for (struct line_token *t = m->pool, *next; t; t = next) {
+        next = t->next;
+        free(t->k);
+        free(t->v);
+        free(t);
+    }
+    free(m->layer);
+    free(m->freq);
+    free(m->embd);
+    free(m->norm);
+    free(m->out);
+}
+
+static void normed(const struct line_model *m, const float *w, const double *x,
+                   double *y)
+{
+    const int n = (int)m->spec->n_embd;
+    double sum = 0;
+    for (int i = 0; i < n; i++)
+        sum += x[i] * x[i];
+    for (int i = 0; i < n; i++)
+        y[i] = x[i] / sqrt(sum / n + (double)m->spec->eps) * (double)w[i];
+}
+
+static int head_dim(const struct line_model *m)
+{
+    return (int)(m->spec->n_embd / m->spec->n_head);
+}
+
+/* The product of a query, turned already, and a key that is at a position. */
+static double product(const struct line_model *m, const double *q,
+                      const double *k, int pos)
+{
+    const int d = head_dim(m);
+    double sum = 0;
+    for (int i = 0; i < d; i += 2) {
+        const double a = pos * m->freq[i / 2];
+        sum += q[i] * (k[i] * cos(a) - k[i + 1] * sin(a)) +
+               q[i + 1] * (k[i] * sin(a) + k[i + 1] * cos(a));
+    }
+    return sum;
+}
+
+static void turn(const struct line_model *m, double *q, int pos)
+{
+    const int d = head_dim(m);
+    for (int i = 0; i < d; i += 2) {
+        const double a = pos * m->freq[i / 2];
+        const double x = q[i], y = q[i + 1];
+        q[i] = x * cos(a) - y * sin(a);
+        q[i + 1] = x * sin(a) + y * cos(a);
+    }
+}
+
+/* One head's result y[d]. */
+static void attend(const struct line_model *m, unsigned il, const double *q,
+                   int head, int pos, const struct line_seen *seen, int n,
+                   double *y)
+{
+    const int d = head_dim(m), n_kv = (int)m->spec->n_head_kv;
+    const int at = ((int)il * n_kv + head / ((int)m->spec->n_head / n_kv)) * d;
+    const int first = m->window && il % 2 == 0 ? pos - m->window + 1 : 0;
+    double *p = ref_doubles((size_t)n), max = -INFINITY, sum = 0;
+    for (int i = 0; i < n; i++) {
+        p[i] = seen[i].pos < first
+                   ? -INFINITY
+                   : product(m, q, seen[i].t->k + at, seen[i].pos) / sqrt(d);
+        max = fmax(max, p[i]);
+    }
+    memset(y, 0, (size_t)d * sizeof *y);
+    for (int i = 0; i < n; i++) {
+        const double w = exp(p[i] - max);
+        sum += w;
+        for (int j = 0; j < d; j++)
+            y[j] += w * seen[i].t->v[at + j];
+    }
+    for (int j = 0; j < d; j++)
+        y[j] /= sum;
+    free(p);
+}
+
+static void attention(const struct line_model *m, unsigned il,
+                      struct line_token *t, int pos,
+                      const struct line_seen *seen, int n, double *x)
+{
+    const struct gen_spec *s = m->spec;
+    const struct line_layer *l = &m->layer[il];
+    const int e = (int)s->n_embd, d = head_dim(m), kv = (int)s->n_head_kv * d;
+    double *z = ref_doubles(3 * (size_t)e), *q = z + e, *y = q + e;
+    normed(m, l->w[NORM], x, z);
+    ref_linear(q, l->w[Q], NULL, z, e, e);
+    ref_linear(t->k + (int)il * kv, l->w[K], NULL, z, e, kv);
+    ref_linear(t->v + (int)il * kv, l->w[V], NULL, z, e, kv);
+    for (int h = 0; h < (int)s->n_head; h++) {
+        turn(m, q + h * d, pos);
+        attend(m, il, q + h * d, h, pos, seen, n, y + h * d);
+    }
+    ref_linear(z, l->w[OUT], NULL, y, e, e);
+    for (int i = 0; i < e; i++)
+        x[i] += z[i];
+    free(z);
+}
+
+static void feed_forward(const struct line_model *m, unsigned il, double *x)
+{
+    const struct line_layer *l = &m->layer[il];
+    const int e = (int)m->spec->n_embd, f = (int)m->spec->n_ff;
+    double *z = ref_doubles((size_t)(e + 2 * f)), *gate = z + e,
+           *up = gate + f;
+    normed(m, l->w[FFN_NORM], x, z);
+    ref_linear(gate, l->w[GATE], NULL, z, e, f);
+    ref_linear(up, l->w[UP], NULL, z, e, f);
+    for (int i = 0; i < f; i++)
+        up[i] *= gate[i] / (1 + exp(-gate[i]));
+    ref_linear(z, l->w[DOWN], NULL, up, f, e);
+    for (int i = 0; i < e; i++)
+        x[i] += z[i];
+    free(z);
+}
+
+const struct line_token *line_add(struct line_model *m, int token, int pos,
+                                  const struct line_seen *seen, int n,
+                                  double *logits)
+{
+    const struct gen_spec *s = m->spec;
+    const size_t e = s->n_embd;
+    const size_t kv = s->n_layer * s->n_head_kv * (size_t)head_dim(m);
+    struct line_token *t = calloc(1, sizeof *t);
+    struct line_seen *all = calloc((size_t)n + 1, sizeof *all);
+    double *x = ref_doubles(2 * e);
+    if (!t || !all)
+        abort();
+    *t = (struct line_token){ m->pool, ref_doubles(kv), ref_doubles(kv) };
+    m->pool = t;
+    if (n)
+        memcpy(all, seen, (size_t)n * sizeof *all);
+    all[n] = (struct line_seen){ t, pos };
+    for (size_t i = 0; i < e; i++)
+        x[i] = (double)m->embd[(size_t)token * e + i];
+    for (unsigned il = 0; il < s->n_layer; il++) {
+        attention(m, il, t, pos, all, n + 1, x);
+        feed_forward(m, il, x);
+    }
+    if (logits) {
+        normed(m, m->norm, x, x + e);
+        ref_linear(logits, m->out, NULL, x + e, (int)e, (int)s->n_vocab);
+    }
+    free(all);
+    free(x);
+    return t;
+}

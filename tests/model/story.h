@@ -1,0 +1,81 @@
+/* story.h - random calls on sessions of one model, and what their sequences
+ * must then hold
+ *
+ * Several sessions of a model, which differ in how they keep what they keep,
+ * are told the same. A tale is what a sequence holds by the calls' definition.
+ * A model of which lineage.h knows every token is compared with that. Of others
+ * a tale is plain while each of its tokens has seen just those before it, at
+ * the distances that they have now: then a session that is told all of it at
+ * once must give the same. And all sessions must give the same always.
+ */
+#ifndef TESTS_MODEL_STORY_H
+#define TESTS_MODEL_STORY_H
+
+#include "tests/model/lineage.h"
+#include "tests/model/run.h"
+
+enum { STORY_SEQS = 4, STORY_MOST = 256, STORY_KINDS = 3, STORY_BATCH = 64 };
+
+struct story_token {
+    gguf_token tok;
+    int32_t pos;
+    const struct line_token *of; /* or NULL */
+};
+
+struct story_tale {
+    struct story_token t[STORY_MOST];
+    int n;
+    bool plain;
+    bool exact; /* and nothing was computed in another way: the same bits */
+    gguf_token text[8]; /* encoded, for a decoder */
+    int n_text;
+};
+
+/* A way of keeping. */
+struct story_kind {
+    const char *name;
+    bool unified, full_windows;
+    uint32_t n_ubatch;
+};
+
+/* What is to be known of a model. */
+struct story_model {
+    const char *name; /* of tests/model/arch; or */
+    int window;       /* a llama whose even layers see a window; 0: all */
+    bool states;      /* sequences are forgotten, copied and shifted whole */
+    bool absolute;    /* a shift is something else */
+    bool still;       /* and is refused */
+    struct story_kind kind[STORY_KINDS]; /* the first may forget what windows
+                                          * passed, no other may */
+    int n_kinds;
+    int most;      /* tokens of a tale */
+    uint32_t more; /* cells that streams have beyond that */
+};
+
+struct story {
+    const struct story_model *m;
+    void *file;
+    struct run run[STORY_KINDS];
+    struct run scratch;
+    struct line_model line;
+    bool lined, encodes;
+    int n_vocab;
+    struct story_tale tale[STORY_SEQS];
+    /* what was done: calls, calls that were refused, tokens that were computed,
+     * rows of logits that were compared: by bits, by lineage, with a session
+     * from scratch, with another kind's */
+    int n_calls, n_refused, n_tok, n_exact, n_lined, n_plain, n_kinds;
+    double worst;  /* sum (a - b)^2 / sum b^2 of a row */
+    char why[400]; /* what went wrong */
+};
+
+/* Where chance begins. */
+void story_seed(uint64_t seed);
+
+/* Open sessions; false: why says. */
+bool story_open(struct story *s, const struct story_model *m);
+void story_close(struct story *s);
+/* One random call; false: something is not as it must be, and why says what. */
+bool story_go_on(struct story *s);
+
+#endif
