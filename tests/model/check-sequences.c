@@ -333,6 +333,31 @@ static void check_moves_refused(void)
     free(m.file);
 }
 
+/* Bytes are foretold, and nothing takes more: not the first shift either. */
+static void check_estimate(const char *name, bool unified)
+{
+    const struct model m = model(name);
+    struct gguf_session_params p = params(100, 40, unified);
+    uint64_t cache[2], graph[2];
+    struct run r;
+    open_run(&r, &m, &p);
+    bool good = say(&r, 0, 0, 60, some) && say(&r, 1, 0, 40, some) &&
+                !gguf_session_shift(r.session, 0, 0, -1, 9, &r.err) &&
+                !gguf_session_copy(r.session, 1, 2, 0, -1, &r.err) &&
+                !gguf_session_remove(r.session, 0, 0, -1, &r.err) &&
+                say(&r, 2, 40, 20, some);
+    gguf_session_memory(r.session, &cache[0], &graph[0]);
+    p.backend = r.backend;
+    ok(good &&
+           !gguf_session_estimate(r.model, &p, &cache[1], &graph[1], &r.err) &&
+           cache[0] == cache[1] && graph[0] == graph[1],
+       "%s, %s: %" PRIu64 " and %" PRIu64 " bytes are foretold %s", name,
+       unified ? "unified" : "streams", cache[1], graph[1],
+       good ? "" : r.err.message);
+    run_close(&r);
+    free(m.file);
+}
+
 /* A range that is shared gets cells of its own, if there are any. */
 static void check_split(void)
 {
@@ -408,7 +433,7 @@ static void check_window(uint32_t n_ubatch, bool unified)
     struct gguf_session_params p = params(N + 20, n_ubatch, unified);
     const uint64_t row = 2 * 96 * sizeof(float), /* of a key and a value */
         n_streams = unified ? 1 : p.n_seq;
-    uint64_t cache, graph, all;
+    uint64_t cache, graph, had, all;
     struct run r;
     p.full_windows = true;
     open_run(&r, &m, &p);
@@ -426,9 +451,10 @@ static void check_window(uint32_t n_ubatch, bool unified)
            r.session->book[1]->n_cells == cells,
        "%" PRIu64 " bytes instead of %" PRIu64, n_bytes(&r), all);
     p.backend = r.backend;
+    gguf_session_memory(r.session, &all, &had);
     ok(!gguf_session_estimate(r.model, &p, &cache, &graph, &r.err) &&
-           cache == n_bytes(&r),
-       "which is foretold");
+           cache == all && graph == had,
+       "which is foretold, and %" PRIu64 " of graphs", had);
     const int32_t lost = r.session->book[1]->seq[1].lost;
     ok(gguf_session_remove(r.session, 1, lost + 15, -1, &r.err) ==
                GGUF_E_UNSUPPORTED &&
@@ -501,6 +527,11 @@ int main(void)
     check_turned("qwen2vl", 32, true, 1000, 1); /* positions of axes */
     check_moves_refused();
     check_split();
+    for (int unified = 0; unified < 2; unified++) {
+        check_estimate("llama", unified);
+        check_estimate("jamba", unified);
+        check_estimate("deepseek2", unified);
+    }
     check_full();
     check_positions();
     return done_testing();

@@ -249,6 +249,8 @@ static void check_reserved(const void *file, size_t size, uint32_t n_ctx,
     run_close(&r);
 }
 
+enum { KEPT = 300 }; /* tokens of a sequence */
+
 /* Batches of any shape: some sequences, some tokens of each, some wanted. */
 static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
 {
@@ -262,8 +264,7 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
                    kind = (uint32_t)rnd_below(4);
     for (uint32_t q = 0; q < n_seq; q++) {
         uint32_t n = kind == 3 ? (uint32_t)rnd_below(most + 1) : each;
-        if (gguf_session_n_tokens(r->session, q) + n >
-            gguf_session_n_ctx(r->session))
+        if (gguf_session_n_tokens(r->session, q) + n > KEPT)
             (void)gguf_session_remove(r->session, q, (int32_t)rnd_below(40),
                                       -1, NULL);
         for (; n && b.n < N; n--, b.n++) {
@@ -285,16 +286,18 @@ static bool decode_any(struct run *r, uint32_t n_seq, uint32_t most)
 
 /* A decode allocates nothing, the first one too, and a sequence that grows is
  * not planned again. */
-static void check_no_allocations(const void *file, size_t size, uint32_t n_seq)
+static void check_no_allocations(const void *file, size_t size, uint32_t n_seq,
+                                 bool unified)
 {
     struct gguf_session_params p = init;
     struct failalloc f;
     struct run r;
     const float *rows;
     p.allocator = failalloc_init(&f, UINT_MAX);
-    p.n_ctx = 300;
+    p.n_ctx = unified ? KEPT * n_seq : KEPT;
     p.n_seq = n_seq;
     p.n_ubatch = N;
+    p.unified = unified;
     bool good = run_open(&r, file, size, 2, &p);
     const unsigned at_first = f.calls;
     struct gguf_galloc *memory = good ? r.session->sched->galloc : NULL;
@@ -309,9 +312,10 @@ static void check_no_allocations(const void *file, size_t size, uint32_t n_seq)
     }
     const unsigned grown = f.calls - at_first;
     ok(good && !grown && gguf_galloc_n_plans(memory) == n_plans,
-       "%u sequences: %u allocations and %u plans while one grows by 290 "
+       "%u sequences%s: %u allocations and %u plans while one grows by 290 "
        "tokens",
-       n_seq, grown, good ? gguf_galloc_n_plans(memory) - n_plans : 0);
+       n_seq, unified ? " unified" : "", grown,
+       good ? gguf_galloc_n_plans(memory) - n_plans : 0);
     tap_rng = n_seq;
     for (int i = 0; good && i < 200; i++)
         good = decode_any(&r, n_seq, N / n_seq);
@@ -456,7 +460,8 @@ int main(void)
     check_reserved(file, size, 400, 1, 16);
     check_no_memory(file, size);
     for (uint32_t n_seq = 1; n_seq <= 3; n_seq++)
-        check_no_allocations(file, size, n_seq);
+        for (int unified = 0; unified < 2; unified++)
+            check_no_allocations(file, size, n_seq, unified);
     check_forgotten(file, size);
     free(file);
     return done_testing();
