@@ -45,6 +45,7 @@ struct story_model {
     bool states;      /* sequences are forgotten, copied and shifted whole */
     bool absolute;    /* a shift is something else */
     bool still;       /* and is refused */
+    bool close;       /* positions have no gaps */
     struct story_kind kind[STORY_KINDS]; /* the first may forget what windows
                                           * passed, no other may */
     int n_kinds;

@@ -154,7 +154,8 @@ static bool make_room(struct story *s, uint32_t q)
 /* Tokens for some sequences, one after the other, or for them together. */
 static bool make_batch(struct story *s, struct told_batch *x)
 {
-    const bool together = story_rnd(4) == 0, placed = story_rnd(3) == 0;
+    const bool together = story_rnd(4) == 0,
+               placed = story_rnd(3) == 0 && !s->m->close;
     uint32_t some[STORY_SEQS];
     int n_some = 0, at = 0;
     *x = (struct told_batch){ .b = GGUF_BATCH_INIT };
