@@ -93,7 +93,8 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
     sp.n_ctx = sp.n_ctx ? sp.n_ctx : o->n_ctx;
     sp.key_dtype = o->key_dtype;
     sp.value_dtype = o->value_dtype;
-    sp.pooling = GGUF_POOLING_NONE;
+    sp.pooling =
+        o->embeddings ? (enum gguf_pooling)o->pooling : GGUF_POOLING_NONE;
     ppl_set_positions(&o->pos, &sp);
     sp.adapters = m->loras.use;
     sp.n_adapters = m->loras.n;

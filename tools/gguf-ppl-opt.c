@@ -15,6 +15,13 @@ static const struct opt_word cache_types[] = {
     { "q5_0", GGUF_DTYPE_Q5_0 },     { "q5_1", GGUF_DTYPE_Q5_1 },
     { "iq4_nl", GGUF_DTYPE_IQ4_NL }, { NULL, 0 },
 };
+static const struct opt_word poolings[] = {
+    { "mean", GGUF_POOLING_MEAN },
+    { "cls", GGUF_POOLING_CLS },
+    { "last", GGUF_POOLING_LAST },
+    { "rank", GGUF_POOLING_RANK },
+    { NULL, 0 },
+};
 static const struct opt_word scalings[] = {
     { "none", GGUF_ROPE_SCALING_NONE },
     { "linear", GGUF_ROPE_SCALING_LINEAR },
@@ -198,6 +205,17 @@ static const struct opt table[] = {
       "with --tokens: for each token a row of 32-bit floats, little-endian: "
       "the logits, or an encoder's states after the last layer",
       OPT_OUT, AT(logits) },
+    { "--save-embeddings", "FILE",
+      "for each line of the text a row of 32-bit floats, little-endian: its "
+      "states as one vector, or the scores of a classifier",
+      OPT_OUT, AT(embeddings) },
+    { "--pooling", "KIND",
+      "with --save-embeddings: mean, cls (the first token), last or rank (the "
+      "classifier); without this option, what the file says",
+      OPT_WORD, AT(pooling), .words = poolings },
+    { "--normalize", NULL,
+      "with --save-embeddings: divide each row by its Euclidean length",
+      OPT_FLAG, AT(normalize) },
     { "-j --json", NULL, "one JSON document at the end", OPT_FLAG, AT(json) },
     { "-q --quiet", NULL, "no progress bar, no warnings", OPT_FLAG,
       AT(quiet) },
@@ -262,6 +280,11 @@ static const struct opt_rule rules[] = {
     { "--json", OPT_EXCLUDES, PRINTS },
     { "--rope-scale", OPT_EXCLUDES, "--rope-freq-scale" },
     { "--cpus", OPT_EXCLUDES, "--numa" },
+    { "--save-embeddings", OPT_EXCLUDES,
+      "--tokens --save-logits --base --chunks --compare-backends " PRINTS
+      " " TOKENS },
+    { "--pooling", OPT_NEEDS, "--save-embeddings" },
+    { "--normalize", OPT_NEEDS, "--save-embeddings" },
     { .a = NULL },
 };
 

@@ -185,6 +185,18 @@ void ppl_print_json(const struct ppl_run *r)
 
 /* ---- rows that were saved ---- */
 
+static const char *rows_of(const struct ppl_run *r)
+{
+    return r->o->embeddings      ? "embeddings"
+           : r->model.has_logits ? "logits"
+                                 : "states";
+}
+
+static const char *rows_file(const struct ppl_run *r)
+{
+    return r->o->embeddings ? r->o->embeddings : r->o->logits;
+}
+
 static void json_rows(const struct ppl_run *r)
 {
     struct json j;
@@ -193,15 +205,17 @@ static void json_rows(const struct ppl_run *r)
     ppl_json_model(&j, "model", r->o, r->own);
     json_close(&j);
     json_open(&j, "tokens", '{');
-    json_strz(&j, "file", r->o->tokens);
+    json_strz(&j, "file", r->o->tokens ? r->o->tokens : r->o->text);
     json_u64(&j, "tokens", r->n_tokens);
     json_close(&j);
     ppl_json_settings(&j, r);
     json_open(&j, "rows", '{');
-    json_strz(&j, "file", r->o->logits);
-    json_strz(&j, "of", r->model.has_logits ? "logits" : "states");
-    json_u64(&j, "rows", r->n_tokens);
+    json_strz(&j, "file", rows_file(r));
+    json_strz(&j, "of", rows_of(r));
+    json_u64(&j, "rows", r->n_rows);
     json_u64(&j, "width", r->width);
+    if (r->pooling)
+        json_strz(&j, "pooling", gguf_pooling_name(r->pooling));
     json_close(&j);
     json_f64(&j, "seconds", r->seconds);
     json_close(&j);
@@ -216,12 +230,14 @@ void ppl_print_rows(const struct ppl_run *r)
         return;
     }
     ppl_print_model("model", r->o, r->own);
-    escape(name, r->o->tokens);
+    escape(name, r->o->tokens ? r->o->tokens : r->o->text);
     printf("tokens  %s: %zu, in a context of %" PRIu32 "\n", name, r->n_tokens,
            r->o->n_ctx);
     ppl_print_mode(r);
-    escape(name, r->o->logits);
-    printf("rows    %s: %zu of %zu %s, f32, little-endian\n", name,
-           r->n_tokens, r->width, r->model.has_logits ? "logits" : "states");
+    if (r->pooling)
+        printf("pooling %s\n", gguf_pooling_name(r->pooling));
+    escape(name, rows_file(r));
+    printf("rows    %s: %zu of %zu %s, f32, little-endian\n", name, r->n_rows,
+           r->width, rows_of(r));
     printf("time    %.1f s\n", r->seconds);
 }

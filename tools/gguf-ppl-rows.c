@@ -165,7 +165,7 @@ bool ppl_save_rows(struct ppl_run *r, struct gguf_session *session,
 {
     struct saving s = { .run = r, .session = session, .n_tokens = ids->n };
     const double begin = progress_clock();
-    r->n_tokens = ids->n;
+    r->n_tokens = r->n_rows = ids->n;
     r->width = r->model.has_logits ? r->model.n_vocab : r->model.n_embd;
     /* they can be computed again: what is there is replaced, when all are */
     if (gguf_outfile_open(&s.file, r->o->logits, 1, NULL, &s.err) != GGUF_OK)

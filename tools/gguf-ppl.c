@@ -59,6 +59,8 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
         return ppl_read_tasks(&j->run, v);
     if (!textfile_read(o->text, o->max_text, &j->text, &j->run.text_size))
         return false;
+    if (o->embeddings)
+        return true;
     /* as llama.cpp does: editors end a file with one that nobody wrote */
     if (j->run.text_size && j->text[j->run.text_size - 1] == '\n')
         j->run.text_size--;
@@ -96,6 +98,8 @@ static bool open_session(struct job *j, const struct ppl_options *o)
     sp.n_ubatch = o->tokens ? n_batch : o->n_ubatch;
     if (o->tokens && (j->run.model.is_whole || j->run.model.encodes_first))
         sp.n_ubatch = (uint32_t)j->ids.n; /* which -c bounds */
+    if (o->embeddings && (j->run.model.is_whole || j->run.model.encodes_first))
+        sp.n_ubatch = o->n_ctx;
     if (!ppl_model_backends(&j->own, o, j->pool))
         return false;
     sp.user = &j->run;
@@ -162,6 +166,8 @@ static bool run(struct job *j)
 {
     struct ppl_run *r = &j->run;
     struct gguf_error err;
+    if (r->o->embeddings)
+        return ppl_save_embeddings(r, j->own.session, j->text);
     if (!r->o->json)
         ppl_print_head(r);
     if (evaluate(j, r->n_chunks, on_chunk, "perplexity", &err) != GGUF_OK)

@@ -19,8 +19,11 @@ struct ppl_options {
     const char *model;      /* the first of them */
     const char *base;       /* what they are compared with, or NULL */
     const char *text;
-    const char *tokens; /* a file of token ids instead of text, or NULL */
-    const char *logits; /* where what they give is saved, or NULL */
+    const char *tokens;     /* a file of token ids instead of text, or NULL */
+    const char *logits;     /* where what they give is saved, or NULL */
+    const char *embeddings; /* likewise a vector for each line, or NULL */
+    int pooling;            /* enum gguf_pooling */
+    bool normalize;
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
     uint32_t n_threads_batch; /* 0: not given; once parsed n_threads is it */
     uint64_t n_chunks;        /* 0: all */
@@ -174,7 +177,8 @@ struct ppl_run {
     struct gguf_model_info model;
     size_t text_size, n_tokens; /* bytes, tokens */
     size_t n_chunks;            /* that will be evaluated */
-    size_t width;               /* of the rows that are saved */
+    size_t n_rows, width;       /* that are saved */
+    enum gguf_pooling pooling;  /* of embeddings */
     uint32_t n_seq;             /* of them together */
     bool add_bos;
     struct progress bar;
@@ -244,6 +248,9 @@ bool ppl_check_ids(const struct ppl_run *r, const struct ppl_ids *ids);
 bool ppl_save_rows(struct ppl_run *r, struct gguf_session *session,
                    const struct ppl_ids *ids);
 void ppl_print_rows(const struct ppl_run *r);
+/* The same of a vector for each line of the text. */
+bool ppl_save_embeddings(struct ppl_run *r, struct gguf_session *session,
+                         const char *text);
 /* Parts of them: how it is computed; members of a document. */
 void ppl_print_model(const char *label, const struct ppl_options *o,
                      const struct ppl_model *m);
