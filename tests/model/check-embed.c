@@ -426,6 +426,52 @@ static void check_pieces(void)
     free(file);
 }
 
+/* Tokens of two sequences count for each of them, computed once or twice. */
+static void check_several(void)
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    gguf_token tok[20];
+    int32_t seq[40];
+    uint32_t n_seq[20];
+    uint8_t none[20] = { 0 };
+    size_t size, n;
+    void *file = llama_file(&size);
+    for (int32_t i = 0; i < 20; i++) {
+        tok[i] = (i * 37 + 11) % V;
+        seq[2 * i] = 1;
+        seq[2 * i + 1] = 0;
+        n_seq[i] = 2;
+    }
+    b.n = 20;
+    b.token = tok;
+    b.want = none;
+    for (size_t k = 0; k < 6; k++) {
+        struct gguf_session_params p = init;
+        float alone[32], both[32];
+        const float *row;
+        struct run r;
+        p.n_seq = 2;
+        p.n_ubatch = 8;
+        p.unified = k >= 3;
+        p.pooling = kinds[k % 3];
+        b.seq = NULL;
+        b.n_seq = NULL;
+        bool good = run_open(&r, file, size, 1, &p) && embed(&r, &b, 0, alone);
+        b.seq = seq;
+        b.n_seq = n_seq;
+        good = good && !gguf_session_clear(r.session, &r.err) &&
+               embed(&r, &b, 0, both) &&
+               !gguf_session_embedding(r.session, 1, &row, &n, &r.err);
+        ok(good && !memcmp(alone, both, sizeof both) &&
+               !memcmp(alone, row, sizeof both),
+           "tokens of two sequences%s, %s%s%s", p.unified ? ", unified" : "",
+           gguf_pooling_name(p.pooling), good ? "" : ": ",
+           good ? "" : r.err.message);
+        run_close(&r);
+    }
+    free(file);
+}
+
 /* The file's way, which is the last token; positions decide, not the order in
  * the batch; and what is wanted is as ever. */
 static void check_positions(void)
@@ -667,6 +713,7 @@ int main(void)
     for (size_t i = 0; i < GG_LEN(models); i++)
         check_model(&models[i]);
     check_pieces();
+    check_several();
     check_positions();
     check_refused();
     check_misfits();
