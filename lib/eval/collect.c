@@ -82,6 +82,8 @@ void gguf_collect_destroy(struct gguf_collect *c)
 {
     if (!c)
         return;
+    for (size_t k = 0; k < c->n_entries; k++)
+        gg_mem_free(c->allocator, c->entries[k]->again);
     gg_index_fini(&c->index);
     gg_mem_arena_fini(&c->arena);
     gg_mem_free(c->allocator, c->entries);

@@ -27,6 +27,12 @@ struct gg_collect_entry {
     uint64_t n_cols, n_mats;
     double *chunk;         /* [n_mats][n_cols]: sums of the chunk */
     uint64_t *chunk_count; /* [n_mats] */
+    /* A matrix that a pass uses more than once has sums for each further time,
+     * so that their order is that of the tokens, however these are cut into
+     * passes. */
+    double **again;
+    size_t n_again, cap_again;
+    size_t n_used; /* times in this pass, so far */
     struct gg_collect_total total;
     uint64_t *count; /* [n_mats] */
 };
@@ -74,6 +80,11 @@ void gg_collect_put_total(struct gg_collect_total *t, uint64_t i,
                           uint64_t high, uint64_t low, int place);
 double gg_collect_value(const struct gg_collect_total *t, uint64_t i);
 
+/* Where the sums of the entry's next use in this pass go; NULL: no memory. */
+double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
+                        struct gguf_error *err);
+/* A pass begins. */
+void gg_collect_begin_pass(struct gguf_collect *c);
 /* Forget the chunk's sums; add them to the totals, or, where one is not
  * finite, forget them all and return that entry's name. */
 void gg_collect_begin_chunk(struct gguf_collect *c);

@@ -109,6 +109,7 @@ static enum gguf_status entry_of(struct gg_collect_watch *w, struct weight *of,
 /* Rows of an input, and the matrix that each meets. */
 struct rows {
     struct gg_collect_entry *e;
+    double *sum; /* of e, for this use */
     const struct gguf_tensor *x;
     const uint8_t *data; /* of x */
     int64_t n_real;      /* tokens; the others are repetitions */
@@ -135,7 +136,7 @@ static void add_products(const struct rows *r, uint64_t begin, uint64_t end)
         for (int64_t i2 = 0; i2 < x->ne[2]; i2++) {
             const int64_t mat = r->first + i2 / (x->ne[2] / r->m2) +
                                 r->m2 * (i3 / (x->ne[3] / r->m3));
-            double *sum = r->e->chunk + (uint64_t)mat * r->e->n_cols;
+            double *sum = r->sum + (uint64_t)mat * r->e->n_cols;
             for (int64_t i1 = 0; i1 < x->ne[1]; i1++) {
                 if ((second ? i1 : i2) >= r->n_real)
                     continue;
@@ -158,7 +159,7 @@ static void add_chosen(const struct rows *r, uint64_t begin, uint64_t end)
             int32_t mat;
             memcpy(&mat, r->id_data + u * ids->nb[0] + t * ids->nb[1],
                    sizeof mat);
-            add_row(r->e->chunk + (uint64_t)mat * r->e->n_cols,
+            add_row(r->sum + (uint64_t)mat * r->e->n_cols,
                     (const float *)(const void *)(r->data +
                                                   u % x->ne[1] * x->nb[1] +
                                                   t * x->nb[2]),
@@ -230,6 +231,9 @@ static enum gguf_status take(struct gg_collect_watch *w,
         r.ids = node->src[2];
         GG_TRY(host(w, r.ids, 1, &r.id_data, err));
     }
+    r.sum = gg_collect_next(w->c, r.e, err);
+    if (!r.sum)
+        return GGUF_E_NOMEM;
     gguf_pool_run(w->pool, add, &r);
     return GGUF_OK;
 }
@@ -251,6 +255,7 @@ static int on_graph(void *user, struct gguf_graph *graph,
     struct gg_collect_watch *w = user;
     if (w->on_graph && w->on_graph(w->user, graph, sched))
         return 1;
+    gg_collect_begin_pass(w->c);
     return gguf_sched_set_eval(sched, on_node, w, &w->err) != GGUF_OK;
 }
 
@@ -319,7 +324,11 @@ enum gguf_status gg_collect_states(struct gg_collect_watch *w,
                       .m3 = 1 };
     GG_TRY(entry_of(w, of, err));
     r.e = of->entry;
-    if (r.e)
-        gguf_pool_run(w->pool, add, &r);
+    if (!r.e)
+        return GGUF_OK;
+    /* no pass uses it */
+    r.e->n_used = 0;
+    r.sum = gg_collect_next(w->c, r.e, err);
+    gguf_pool_run(w->pool, add, &r);
     return GGUF_OK;
 }

@@ -166,12 +166,44 @@ double gg_collect_value(const struct gg_collect_total *t, uint64_t i)
 
 /* ---- a chunk ---- */
 
+void gg_collect_begin_pass(struct gguf_collect *c)
+{
+    for (size_t k = 0; k < c->n_entries; k++)
+        c->entries[k]->n_used = 0;
+}
+
+double *gg_collect_next(struct gguf_collect *c, struct gg_collect_entry *e,
+                        struct gguf_error *err)
+{
+    const uint64_t n = e->n_cols * e->n_mats;
+    const size_t i = e->n_used++;
+    if (!i)
+        return e->chunk;
+    if (i <= e->n_again)
+        return e->again[i - 1];
+    if (e->n_again == e->cap_again) {
+        void *grown = gg_mem_grow(c->allocator, e->again, &e->cap_again,
+                                  sizeof *e->again, 2, err);
+        if (!grown)
+            return NULL;
+        e->again = grown;
+    }
+    double *sums = array(c, n, sizeof *sums);
+    if (sums)
+        e->again[e->n_again++] = sums;
+    else
+        (void)gg_error_set_nomem(err, (size_t)n * sizeof *sums);
+    return sums;
+}
+
 void gg_collect_begin_chunk(struct gguf_collect *c)
 {
     for (size_t k = 0; k < c->n_entries; k++) {
         struct gg_collect_entry *e = c->entries[k];
         const size_t n = (size_t)(e->n_cols * e->n_mats);
         memset(e->chunk, 0, n * sizeof *e->chunk);
+        for (size_t i = 0; i < e->n_again; i++)
+            memset(e->again[i], 0, n * sizeof *e->chunk);
         memset(e->chunk_count, 0, (size_t)e->n_mats * sizeof *e->chunk_count);
     }
 }
@@ -186,6 +218,12 @@ static bool is_finite(const struct gg_collect_entry *e)
 
 const char *gg_collect_end_chunk(struct gguf_collect *c)
 {
+    for (size_t k = 0; k < c->n_entries; k++) {
+        struct gg_collect_entry *e = c->entries[k];
+        for (size_t u = 0; u < e->n_again; u++)
+            for (uint64_t i = 0; i < e->n_cols * e->n_mats; i++)
+                e->chunk[i] += e->again[u][i];
+    }
     for (size_t k = 0; k < c->n_entries; k++)
         if (!is_finite(c->entries[k]))
             return c->entries[k]->name;

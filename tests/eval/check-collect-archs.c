@@ -1,0 +1,246 @@
+/* check-collect-archs.c - importance data of every architecture: which matrices
+ * have some, of each expert what it saw, the same digits in pieces
+ */
+#include "config.h"
+#include "base/compiler.h"
+#include "eval/collect.h"
+#include "gguf/collect.h"
+#include "gguf/op.h"
+#include "run/session.h"
+#include "tests/model/run.h"
+#include "tests/model/skeleton.h"
+#include "tests/tap.h"
+
+#include <math.h>
+
+enum { CTX = 32, MOST = 256 };
+
+/* ---- what a graph's products read, added up by a loop of its own ---- */
+
+struct sums {
+    char name[64];
+    int64_t n_cols, n_mats;
+    double *sum;
+    uint64_t *n;
+};
+
+struct loop {
+    struct sums list[MOST];
+    size_t n;
+};
+
+static struct sums *find(struct loop *l, const struct gguf_tensor *w)
+{
+    size_t i = 0;
+    while (i < l->n && strcmp(l->list[i].name, w->name) != 0)
+        i++;
+    struct sums *s = &l->list[i];
+    if (i < l->n || i == MOST)
+        return i < l->n ? s : NULL;
+    l->n++;
+    memcpy(s->name, w->name, sizeof s->name);
+    s->n_cols = w->ne[0];
+    s->n_mats = w->ne[2] * w->ne[3];
+    s->sum = calloc((size_t)(s->n_cols * s->n_mats), sizeof *s->sum);
+    s->n = calloc((size_t)s->n_mats, sizeof *s->n);
+    return s;
+}
+
+static float at(const struct gguf_tensor *t, int64_t i, int64_t j, int64_t k,
+                int64_t l)
+{
+    float v;
+    memcpy(&v,
+           (const char *)t->data + i * t->nb[0] + j * t->nb[1] + k * t->nb[2] +
+               l * t->nb[3],
+           sizeof v);
+    return v;
+}
+
+static void add_row(struct sums *s, int64_t mat, const struct gguf_tensor *x,
+                    int64_t j, int64_t k, int64_t l)
+{
+    for (int64_t i = 0; i < s->n_cols; i++) {
+        const double v = (double)at(x, i, j, k, l);
+        s->sum[mat * s->n_cols + i] += v * v;
+    }
+    s->n[mat]++;
+}
+
+static int on_node(void *user, struct gguf_tensor *t, bool done)
+{
+    const bool chosen = t->op == GGUF_OP_MATMUL_ID;
+    const struct gguf_tensor *w = t->src[0], *x = t->src[1];
+    if ((!chosen && t->op != GGUF_OP_MATMUL) || w->view_src ||
+        !strstr(w->name, ".weight"))
+        return 0;
+    struct sums *s = done ? find(user, w) : NULL;
+    if (!s)
+        return 1;
+    if (!chosen) {
+        for (int64_t l = 0; l < x->ne[3]; l++)
+            for (int64_t k = 0; k < x->ne[2]; k++)
+                for (int64_t j = 0; j < x->ne[1]; j++)
+                    add_row(s, k * w->ne[2] / x->ne[2], x, j, k, l);
+        return 1;
+    }
+    const struct gguf_tensor *ids = t->src[2];
+    for (int64_t tok = 0; tok < ids->ne[1]; tok++)
+        for (int64_t u = 0; u < ids->ne[0]; u++) {
+            int32_t mat;
+            memcpy(&mat,
+                   (const char *)ids->data + u * ids->nb[0] + tok * ids->nb[1],
+                   sizeof mat);
+            add_row(s, mat, x, u % x->ne[1], tok, 0);
+        }
+    return 1;
+}
+
+static int on_graph(void *user, struct gguf_graph *graph,
+                    struct gguf_sched *sched)
+{
+    (void)graph;
+    return gguf_sched_set_eval(sched, on_node, user, NULL) != GGUF_OK;
+}
+
+/* ---- an architecture ---- */
+
+static bool open_session(struct run *r, const void *file, size_t size,
+                         unsigned n_threads, uint32_t n_ubatch,
+                         struct loop *loop)
+{
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    p.n_ctx = CTX;
+    p.n_ubatch = n_ubatch;
+    p.on_graph = loop ? on_graph : NULL;
+    p.user = loop;
+    return run_open(r, file, size, n_threads, &p);
+}
+
+static struct gguf_collect *collect(const void *file, size_t size,
+                                    unsigned n_threads, uint32_t n_ubatch,
+                                    const gguf_token *tok,
+                                    struct gguf_error *err)
+{
+    struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
+    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
+    struct gguf_collect *c = NULL;
+    struct run r;
+    p.n_ctx = CTX;
+    bool good = open_session(&r, file, size, n_threads, n_ubatch, NULL);
+    if (good && gguf_model_get_info(r.model)->is_whole && n_ubatch < CTX) {
+        run_close(&r); /* a sequence cannot be cut */
+        good = open_session(&r, file, size, n_threads, CTX, NULL);
+    }
+    *err = r.err;
+    cr.pool = r.pool;
+    good = good && !gguf_collect_create(&c, &p, err) &&
+           !gguf_collect_run(c, r.session, tok, SKELETON_TOKENS, &cr, err);
+    run_close(&r);
+    if (good)
+        return c;
+    gguf_collect_destroy(c);
+    return NULL;
+}
+
+static bool same(const struct gguf_collect *a, const struct gguf_collect *b)
+{
+    if (!a || !b || a->n_entries != b->n_entries || !a->n_entries)
+        return false;
+    for (size_t k = 0; k < a->n_entries; k++) {
+        const struct gg_collect_entry *x = a->entries[k];
+        const struct gg_collect_entry *y =
+            gg_collect_find(b, (struct gguf_str){ x->name, strlen(x->name) });
+        if (!y || memcmp(x->count, y->count, 8 * (size_t)x->n_mats) != 0) {
+            printf("# counts of '%s' differ\n", x->name);
+            return false;
+        }
+        for (uint64_t i = 0; i < x->n_cols * x->n_mats; i++)
+            if (gg_collect_value(&x->total, i) !=
+                gg_collect_value(&y->total, i)) {
+                printf("# column %u of '%s' differs\n", (unsigned)i, x->name);
+                return false;
+            }
+    }
+    return true;
+}
+
+/* Sums as those of the loop, counts the same, no matrix more or less. */
+static bool as_loop(const struct gguf_collect *c, const struct loop *l)
+{
+    bool good = c->n_entries >= l->n && l->n;
+    for (size_t k = 0; k < l->n && good; k++) {
+        const struct sums *s = &l->list[k];
+        const struct gg_collect_entry *e =
+            gg_collect_find(c, (struct gguf_str){ s->name, strlen(s->name) });
+        good = e && e->n_cols == (uint64_t)s->n_cols &&
+               e->n_mats == (uint64_t)s->n_mats &&
+               !memcmp(e->count, s->n, 8 * (size_t)s->n_mats);
+        for (int64_t i = 0; good && i < s->n_cols * s->n_mats; i++)
+            good = fabs(gg_collect_value(&e->total, (uint64_t)i) -
+                        s->sum[i]) <= 1e-8 * s->sum[i];
+        if (!good)
+            printf("# '%s'\n", s->name);
+    }
+    return good;
+}
+
+static bool run_loop(struct loop *l, const void *file, size_t size,
+                     const gguf_token *tok)
+{
+    struct run r;
+    uint8_t want[CTX];
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    bool good = open_session(&r, file, size, 1, CTX, l);
+    memset(want, 1, sizeof want);
+    b.n = CTX;
+    b.want = want;
+    for (int k = 0; k < SKELETON_TOKENS / CTX && good; k++) {
+        b.token = tok + k * CTX;
+        good = !gguf_session_clear(r.session, &r.err) &&
+               !gguf_session_decode(r.session, &b, &r.err);
+    }
+    run_close(&r);
+    return good;
+}
+
+static void check_arch(const char *name)
+{
+    static struct loop l;
+    struct skeleton s;
+    struct gguf_error err;
+    gguf_token tok[SKELETON_TOKENS];
+    size_t size = 0;
+    if (!skeleton_open(&s, name) || !s.n_rows || strstr(s.run, "encode+")) {
+        skeleton_close(&s);
+        return; /* not evaluated, or of two texts */
+    }
+    skeleton_tokens_of(&s, tok);
+    void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
+    l.n = 0;
+    gguf_error_clear(&err);
+    struct gguf_collect *a = collect(file, size, 2, CTX, tok, &err);
+    struct gguf_collect *b = collect(file, size, 1, 10, tok, &err);
+    ok(same(a, b), "%s: %zu matrices, the same digits in pieces%s%s", name,
+       a ? a->n_entries : 0, err.status ? ": " : "", err.message);
+    ok(a && run_loop(&l, file, size, tok) && as_loop(a, &l),
+       "%s: what a loop over its graphs adds up", name);
+    for (size_t k = 0; k < l.n; k++) {
+        free(l.list[k].sum);
+        free(l.list[k].n);
+    }
+    gguf_collect_destroy(a);
+    gguf_collect_destroy(b);
+    free(file);
+    skeleton_close(&s);
+}
+
+int main(int argc, char **argv)
+{
+    static char names[200][64];
+    const size_t n = skeleton_names(names, GG_LEN(names));
+    for (size_t i = 0; i < n; i++)
+        if (argc < 2 || !strcmp(argv[1], names[i]))
+            check_arch(names[i]);
+    return done_testing();
+}
