@@ -62,6 +62,15 @@ static const struct opt table[] = {
       OPT_LIST, AT(lora_texts), .value = SCALED_MAYBE },
     { "--lora-scaled", "FILE:SCALE", "the same, as llama.cpp writes it",
       OPT_LIST, AT(lora_texts), .value = SCALED_ALWAYS },
+    { "--control-vector", "FILE[=SCALE]",
+      "add a control vector after layers, times a scale; 1 without one. May be "
+      "given again",
+      OPT_LIST, AT(control_texts), .value = SCALED_MAYBE },
+    { "--control-vector-scaled", "FILE:SCALE",
+      "the same, as llama.cpp writes it", OPT_LIST, AT(control_texts),
+      .value = SCALED_ALWAYS },
+    { "--control-vector-layer-range", "FIRST,LAST",
+      "only after these layers; from 1 on", OPT_STR, AT(control_range) },
     { .help = "How:" },
     { "-c --ctx-size", "N",
       "tokens of a chunk: the context in which they are predicted (with "
@@ -275,6 +284,8 @@ static const struct opt_rule rules[] = {
       "--tokens --base --chunks --compare-backends " PRINTS " " TOKENS },
     { "--tasks", OPT_NEEDS, TASK },
     { "--compat", OPT_NEEDS, TASK },
+    { "--control-vector-layer-range", OPT_NEEDS,
+      "--control-vector --control-vector-scaled" },
     { "--force", OPT_NEEDS, "--override-kv" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
@@ -327,6 +338,30 @@ static void check_places(const struct opt_list *l)
     }
 }
 
+/* Of --control-vector-layer-range. */
+static void parse_range(struct ppl_options *o)
+{
+    uint64_t first, last;
+    char text[24];
+    const char *range = o->control_range;
+    const char *comma = range ? strchr(range, ',') : NULL;
+    if (!range)
+        return;
+    if (comma && comma - range < (ptrdiff_t)sizeof text) {
+        memcpy(text, range, (size_t)(comma - range));
+        text[comma - range] = '\0';
+        if (opt_parse_u64(text, &first) && opt_parse_u64(comma + 1, &last) &&
+            first >= 1 && first <= last && last <= UINT32_MAX) {
+            o->control_first = (uint32_t)first;
+            o->control_last = (uint32_t)last;
+            return;
+        }
+    }
+    opt_usage("--control-vector-layer-range: '%s' is not FIRST,LAST, two "
+              "layers from 1 on",
+              range);
+}
+
 void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 {
     *o = (struct ppl_options){ .n_ctx = 512,
@@ -358,4 +393,6 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
         o->n_threads = gguf_cpu_count();
     choose_cache_types(o);
     scaled_parse(&o->loras, "--lora", &o->lora_texts);
+    scaled_parse(&o->controls, "--control-vector", &o->control_texts);
+    parse_range(o);
 }

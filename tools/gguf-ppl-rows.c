@@ -24,6 +24,8 @@ void ppl_check_paths(const struct ppl_options *o)
     paths_read(p, o->tokens, "--tokens");
     for (size_t i = 0; i < o->loras.n; i++)
         paths_read(p, o->loras.file[i].path, "--lora");
+    for (size_t i = 0; i < o->controls.n; i++)
+        paths_read(p, o->controls.file[i].path, "--control-vector");
     paths_write(p, o->logits, "--save-logits");
     gguf_paths_destroy(p);
 }

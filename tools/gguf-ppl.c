@@ -243,7 +243,9 @@ int main(int argc, char **argv)
     opt_list_fini(&o.models);
     opt_list_fini(&o.kv_texts);
     opt_list_fini(&o.lora_texts);
+    opt_list_fini(&o.control_texts);
     scaled_fini(&o.loras);
     opt_list_fini(&o.places);
+    scaled_fini(&o.controls);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -46,7 +46,11 @@ struct ppl_options {
     struct opt_list kv_texts; /* of --override-kv */
     struct opt_list lora_texts;
     struct scaled_list loras; /* once parsed, of these */
-    bool force;               /* whatever the guard says of them */
+    struct opt_list control_texts;
+    struct scaled_list controls;          /* likewise, control vectors */
+    const char *control_range;            /* FIRST,LAST or NULL, */
+    uint32_t control_first, control_last; /* and what they are; 0: all */
+    bool force;                           /* whatever the guard says of them */
     bool prefetch, no_mmap, mlock;
     struct ppl_positions { /* 0: as the file says; but yarn_ext < 0, and a
                                * window of UINT32_MAX */
@@ -85,7 +89,7 @@ bool ppl_weights(struct gguf_model *model, const char *path,
 void ppl_set_positions(const struct ppl_positions *pos,
                        struct gguf_session_params *p);
 
-/* gguf-ppl-lora.c: the adapters of a run. */
+/* gguf-ppl-lora.c: the adapters of a run, those of --lora first. */
 struct ppl_loras {
     struct gguf_adapter **adapter;
     struct gguf_adapter_use *use;
@@ -191,7 +195,7 @@ struct ppl_run {
     double seconds;
 };
 
-/* A line for each adapter; the same as a member of a JSON object. */
+/* A line for each adapter; the same as members of a JSON object. */
 void ppl_print_loras(const struct ppl_options *o, const struct ppl_loras *l);
 void ppl_json_loras(struct json *j, const struct ppl_options *o,
                     const struct ppl_loras *l);

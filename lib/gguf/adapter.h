@@ -18,6 +18,13 @@
  * changes has two tensors of any type that decodes, NAME.lora_a [columns, rank]
  * and NAME.lora_b [rank, rows], of experts with a third dimension. Of
  * token_embd.weight these are [rank, rows] and [rank, columns].
+ *
+ * A control vector (repeng; llama.cpp's cvector-generator) adds, after a layer,
+ * scale times a direction to what flows from layer to layer. Its file has
+ * general.architecture "controlvector", controlvector.model_hint, which must be
+ * the model's architecture where it is there, controlvector.layer_count, and
+ * tensors direction.N of n_embd numbers for layers N from 1 on, counted from 0.
+ * It is opened and used like the other kind.
  */
 #ifndef GGUF_ADAPTER_H
 #define GGUF_ADAPTER_H
@@ -33,10 +40,13 @@ struct gguf_adapter;
 struct gguf_adapter_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    uint32_t first_layer,
+        last_layer; /* of a control vector: only directions of
+                                       * these count; last 0: all */
 };
 #define GGUF_ADAPTER_PARAMS_INIT                                              \
     {                                                                         \
-        sizeof(struct gguf_adapter_params), NULL                              \
+        sizeof(struct gguf_adapter_params), NULL, 0, 0                        \
     }
 
 /* Read an adapter and check it against the model, which is kept. Its numbers
@@ -50,7 +60,8 @@ struct gguf_adapter_params {
  * GGUF_E_TENSOR       names the tensor, its shape and the weight's: a half
  *                     without the other, two of different ranks, one for a
  *                     weight that the model does not have or of another shape,
- *                     one that is no half of a pair
+ *                     one that is no half of a pair; of a control vector one
+ *                     of a layer that there is not, or of another width
  * GGUF_E_NONFINITE    names the tensor and the element
  * GGUF_E_UNSUPPORTED  a type that is not decoded; an adapter that counts from a
  *                     sequence of tokens on (adapter.alora.invocation_tokens)
@@ -69,9 +80,11 @@ GGUF_API void gguf_adapter_destroy(struct gguf_adapter *adapter);
 struct gguf_adapter_info {
     size_t n_weights; /* that it changes */
     int64_t rank_min, rank_max;
-    double alpha;      /* 0: none */
-    uint64_t n_params; /* elements of its tensors */
-    uint64_t size;     /* bytes of memory for them */
+    double alpha;        /* 0: none */
+    uint64_t n_params;   /* elements of its tensors */
+    uint64_t size;       /* bytes of memory for them */
+    size_t n_directions; /* layers after which something is added: of a control
+                          * vector alone */
 };
 /* Owned by the adapter, which does not change: any thread. Since: 0.1 */
 GGUF_API const struct gguf_adapter_info *

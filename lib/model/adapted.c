@@ -27,7 +27,7 @@ static const struct gg_adapter_pair *next(const struct gg_model_at *at,
             if (*scale != 0)
                 return &a->pair[no];
         }
-        before += a->n_pairs;
+        before += gg_adapter_n_parts(a);
     }
     return NULL;
 }
@@ -63,6 +63,24 @@ tensor *gg_model_adapted_rows(const struct gg_model_at *at, tensor *weight,
     return y;
 }
 
+tensor *gg_model_steered(const struct gg_model_at *at, tensor *x)
+{
+    const struct gg_model_added *added = at->added;
+    const size_t il = at->il % at->m->hp.n_deep;
+    size_t before = 0;
+    for (size_t k = 0; x && added && k < added->n; k++) {
+        const struct gguf_adapter *a = added->use[k].adapter;
+        tensor *d = il < a->n_directions ? a->direction[il] : NULL;
+        if (d && added->seen)
+            added->seen[before + a->n_pairs + il] |= GG_PAIR_COUNTS;
+        if (d && added->use[k].scale != 0)
+            x = gguf_op_add(at->c, x,
+                            gguf_op_scale(at->c, d, added->use[k].scale));
+        before += gg_adapter_n_parts(a);
+    }
+    return x;
+}
+
 /* A node reads t. */
 static void note(const struct gg_model_added *added, const tensor *t)
 {
@@ -72,7 +90,7 @@ static void note(const struct gg_model_added *added, const tensor *t)
         const size_t no = gg_adapter_find(a, t);
         if (no < a->n_pairs)
             added->seen[before + no] |= GG_WEIGHT_COUNTS;
-        before += a->n_pairs;
+        before += gg_adapter_n_parts(a);
     }
 }
 
@@ -96,6 +114,8 @@ size_t gg_model_added_nodes(const struct gguf_model *m,
     const size_t per_pair = 10, loops = gg_model_n_places(m) / m->hp.n_deep;
     size_t n = 0;
     for (size_t i = 0; i < added->n; i++)
-        n += added->use[i].adapter->n_pairs * per_pair * loops;
+        n += (added->use[i].adapter->n_pairs * per_pair +
+              added->use[i].adapter->n_directions * 2) *
+             loops;
     return n;
 }

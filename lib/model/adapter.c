@@ -207,7 +207,9 @@ enum gguf_status gguf_adapter_open(struct gguf_adapter **out,
         *a = (struct gguf_adapter){ .allocator = p.allocator, .model = model };
     if (a && o) {
         o->to = a;
-        st = open_lora(o, file, err);
+        st = gg_control_is(file)
+                 ? gg_control_open(a, file, p.first_layer, p.last_layer, err)
+                 : open_lora(o, file, err);
     } else {
         st = gg_error_set_nomem(err, sizeof *a + sizeof *o);
     }
@@ -227,6 +229,7 @@ void gguf_adapter_destroy(struct gguf_adapter *a)
     gguf_buffer_destroy(a->buffer);
     gguf_ctx_destroy(a->ctx);
     gg_mem_free(a->allocator, a->pair);
+    gg_mem_free(a->allocator, a->direction);
     gg_mem_free(a->allocator, a);
 }
 

@@ -1,5 +1,5 @@
 /* adapter.h - an adapter inside: pairs of thin matrices by the weights that
- * they change */
+ * they change, or directions by the layers that they follow */
 #ifndef GG_MODEL_ADAPTER_H
 #define GG_MODEL_ADAPTER_H
 
@@ -22,8 +22,25 @@ struct gguf_adapter {
     struct gguf_buffer *buffer;
     struct gg_adapter_pair *pair; /* by the addresses of the weights */
     size_t n_pairs;
+    struct gguf_tensor **direction; /* [n_directions], by layer: f32 [n_embd];
+                                     * NULL where a layer has none */
+    size_t n_directions;
     struct gguf_adapter_info info;
 };
+
+/* What of it a graph may have: pairs, then directions. */
+static inline size_t gg_adapter_n_parts(const struct gguf_adapter *a)
+{
+    return a->n_pairs + a->n_directions;
+}
+
+/* control.c: is it the file of a control vector? */
+bool gg_control_is(const struct gguf_file *file);
+/* Fill a, which has its model, from the file of a control vector:
+ * directions of the layers [first, last]. As gguf_adapter_open fails. */
+enum gguf_status gg_control_open(struct gguf_adapter *a,
+                                 const struct gguf_file *file, uint32_t first,
+                                 uint32_t last, struct gguf_error *err);
 
 /* The place of a weight's pair, or n_pairs. */
 size_t gg_adapter_find(const struct gguf_adapter *a,
@@ -33,7 +50,7 @@ size_t gg_adapter_find(const struct gguf_adapter *a,
 struct gg_model_added {
     const struct gguf_adapter_use *use;
     size_t n;
-    uint8_t *seen; /* of the pairs of all of them, one after another, what
+    uint8_t *seen; /* of the parts of all of them, one after another, what
                     * building graphs showed: enum gg_model_pair_seen; NULL:
                     * that is of no interest */
 };

@@ -500,7 +500,7 @@ static tensor *stream(const struct gg_model_pass *p,
         struct gg_model_at at = gg_model_at_layer(p, across, il);
         if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
             x = gg_model_norm_if(&at, m->arch->final_norm, x);
-        x = layer(&at, x);
+        x = gg_model_steered(&at, layer(&at, x));
     }
     return x;
 }

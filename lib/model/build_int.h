@@ -103,6 +103,10 @@ struct gguf_tensor *gg_model_adapted_rows(const struct gg_model_at *at,
                                           struct gguf_tensor *ids,
                                           struct gguf_tensor *y);
 
+/* The stream x after a layer, with the directions that it has; NULL of NULL. */
+struct gguf_tensor *gg_model_steered(const struct gg_model_at *at,
+                                     struct gguf_tensor *x);
+
 /* ---- build.c ---- */
 
 /* Layers that are computed: those that draft come last. */

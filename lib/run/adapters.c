@@ -39,11 +39,11 @@ static enum gguf_status check(const struct gguf_session *s,
     return GGUF_OK;
 }
 
-static size_t n_pairs(const struct gg_model_added *added)
+static size_t n_parts(const struct gg_model_added *added)
 {
     size_t n = 0;
     for (size_t i = 0; i < added->n; i++)
-        n += added->use[i].adapter->n_pairs;
+        n += gg_adapter_n_parts(added->use[i].adapter);
     return n;
 }
 
@@ -68,10 +68,10 @@ static enum gguf_status make(const struct gguf_session *s, struct set *x,
     if (n)
         memcpy(x->use, use, n * sizeof *use);
     x->added = (struct gg_model_added){ .use = x->use, .n = n };
-    const size_t pairs = n_pairs(&x->added);
-    x->added.seen = gg_mem_alloc_zero(a, pairs ? pairs : 1, 1);
+    const size_t parts = n_parts(&x->added);
+    x->added.seen = gg_mem_alloc_zero(a, parts ? parts : 1, 1);
     if (!x->added.seen)
-        return gg_error_set_nomem(err, pairs);
+        return gg_error_set_nomem(err, parts);
     const size_t more = gg_model_added_nodes(s->model, &x->added);
     GG_TRY(make_ctx(s, gg_build_n_nodes(s->model) + more, &x->ctx, err));
     return make_ctx(s, GG_BUILD_HEAD_NODES + more, &x->head_ctx, err);
@@ -123,6 +123,12 @@ enum gguf_status gg_session_adapt_check(const struct gguf_session *s,
                     "adapter %zu changes '%s': for this weight "
                     "that is not supported",
                     i, a->pair[k].weight->name);
+        for (size_t il = 0; il < a->n_directions; il++, at++)
+            if (a->direction[il] && !added->seen[at])
+                return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                                    "adapter %zu has a direction after layer "
+                                    "%zu: of this model that is not supported",
+                                    i, il);
     }
     return GGUF_OK;
 }

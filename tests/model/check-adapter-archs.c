@@ -190,6 +190,46 @@ static void check_classifier(void)
     skeleton_close(&s);
 }
 
+/* A direction after layer 1: of a model of one stream it counts, of an encoder
+ * and a decoder or of several streams it is refused. */
+static void check_direction(const char *name, bool counts)
+{
+    struct skeleton s;
+    struct gen g;
+    struct lora_opened o = { 0 };
+    struct run r;
+    size_t size, g_size;
+    if (!skeleton_open(&s, name))
+        abort();
+    const int64_t n = s.g.t[0].ne[0];
+    float *v = calloc((size_t)n, sizeof *v);
+    gen_init(&g, 1);
+    if (!v || gguf_meta_set_strz(g.meta, "general.architecture",
+                                 "controlvector", NULL))
+        abort();
+    gen_tensor(&g, n, 0, "direction.1");
+    g.t[0].values = v;
+    void *data = gen_file(&s.g, GGUF_DTYPE_F32, &size);
+    void *control = gen_file(&g, GGUF_DTYPE_F32, &g_size);
+    bool good = run_open(&r, data, size, 1, small()) &&
+                !lora_open_data(&o, r.model, control, g_size, &r.err);
+    const struct gguf_adapter_use use = { o.adapter, 1 };
+    gguf_error_clear(&r.err);
+    const enum gguf_status st =
+        good ? gguf_session_set_adapters(r.session, &use, 1, &r.err)
+             : GGUF_E_INVALID;
+    ok(counts ? st == GGUF_OK
+              : st == GGUF_E_UNSUPPORTED && strstr(r.err.message, "layer 1"),
+       "%s: a direction %s%s", name,
+       counts ? "counts" : "is refused: ", r.err.message);
+    run_close(&r);
+    lora_close(&o);
+    gen_fini(&g);
+    free(v);
+    free(data);
+    skeleton_close(&s);
+}
+
 int main(void)
 {
     static char names[256][64];
@@ -197,5 +237,10 @@ int main(void)
     for (size_t i = 0; i < n; i++)
         check_arch(names[i]);
     check_classifier();
+    check_direction("qwen3moe", true);
+    check_direction("rwkv7", true);
+    check_direction("bert", true);
+    check_direction("t5", false);
+    check_direction("gemma3n", false);
     return done_testing();
 }

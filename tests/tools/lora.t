@@ -59,6 +59,32 @@ fails "copy.gguf' would be both --lora and --save-logits" &&
     cmp -s "$tmp/a.gguf" "$tmp/copy.gguf"
 ok 'rows over an adapter'
 
+# control vectors
+"$mklora" "$tmp/v.gguf" "$m" control 5 && "$mklora" "$tmp/v9.gguf" "$m" control 9 ||
+    exit 99
+v=$(nll --control-vector "$tmp/v.gguf")
+test -n "$v" -a "$v" != "$plain" &&
+    test "$v" = "$(nll --control-vector-scaled "$tmp/v.gguf:1")" &&
+    test "$v" = "$(nll --control-vector "$tmp/v.gguf" \
+        --control-vector-layer-range 1,99)"
+ok 'a control vector counts'
+few=$(nll --control-vector "$tmp/v.gguf=2" --control-vector-layer-range 2,3)
+test -n "$few" -a "$few" != "$plain" -a "$few" != "$v"
+ok 'after some layers, twice'
+test "$plain" = "$(nll --control-vector "$tmp/v.gguf=0")"
+ok 'times 0: the same digits'
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 1 --lora "$tmp/a.gguf" \
+    --control-vector "$tmp/v.gguf=0.5" --control-vector-layer-range 2,9
+test $rc -eq 0 && grep -q '^lora    .*/a.gguf: 44 weights' "$tmp/out" &&
+    grep -q '^control .*/v.gguf: 4 layers, scale 0.5$' "$tmp/out"
+ok 'beside an adapter; the settings say so'
+run "$ppl" -m "$m" -f "$t" --control-vector "$tmp/v9.gguf"
+fails "'direction.6' is of a layer that the model does not have"
+ok 'too many layers'
+run "$ppl" -m "$m" -f "$t" --lora "$tmp/v.gguf"
+fails 'v.gguf: this is no LoRA adapter; --control-vector'
+ok 'one for the other'
+
 quantize=$builddir/gguf-quantize
 ppl_of() # of a model with these options
 {

@@ -3,6 +3,10 @@
  *     mklora OUT MODEL RANK ALPHA [PART]
  *
  * A pair for each matrix of the file MODEL, or for those whose names have PART.
+ *
+ *     mklora OUT MODEL control LAYERS
+ *
+ * Instead a control vector, with directions after the layers 1 to LAYERS.
  */
 #include "config.h"
 #include "tests/model/lora.h"
@@ -16,6 +20,32 @@ static _Noreturn void stop(const char *what, const char *why)
 {
     fprintf(stderr, "mklora: %s: %s\n", what, why);
     exit(99);
+}
+
+static float direction[4096];
+
+static void steer(struct gen *g, const char *arch, int64_t n_embd, int n)
+{
+    gen_init(g, 1);
+    if (n_embd > 4096 ||
+        gguf_meta_set_strz(g->meta, "general.architecture", "controlvector",
+                           NULL) ||
+        gguf_meta_set_strz(g->meta, "controlvector.model_hint", arch, NULL))
+        stop(arch, "no metadata");
+    for (int64_t i = 0; i < n_embd; i++)
+        direction[i] = (float)(i % 5 - 2) / 32;
+    for (int il = 1; il <= n; il++) {
+        gen_tensor(g, n_embd, 0, "direction.%d", il);
+        g->t[g->n - 1].values = direction;
+    }
+}
+
+static void put(const char *path, void *data, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    if (!f || fwrite(data, 1, size, f) != size || fclose(f))
+        stop(path, "cannot be written");
+    free(data);
 }
 
 int main(int argc, char **argv)
@@ -33,6 +63,17 @@ int main(int argc, char **argv)
                         &err))
         stop(argv[2], err.message);
     snprintf(name, sizeof name, "%.*s", (int)arch.size, arch.data);
+    if (!strcmp(argv[3], "control")) {
+        static struct gen g;
+        const struct gguf_tensor_info *t =
+            gguf_file_tensor_find(file, "token_embd.weight");
+        steer(&g, name, t ? t->ne[0] : 0, atoi(argv[4]));
+        void *data = gen_file(&g, GGUF_DTYPE_F32, &size);
+        put(argv[1], data, size);
+        gen_fini(&g);
+        gguf_file_close(file);
+        return 0;
+    }
     lora_init(&l, name, atof(argv[4]));
     for (size_t i = 0; i < gguf_file_n_tensors(file); i++) {
         const struct gguf_tensor_info *t = gguf_file_tensor(file, i);
@@ -44,10 +85,7 @@ int main(int argc, char **argv)
             lora_pair(&l, &w, atoi(argv[3]), 0.1 / sqrt((double)t->ne[0]));
     }
     void *data = lora_file(&l, GGUF_DTYPE_F16, &size);
-    FILE *f = fopen(argv[1], "wb");
-    if (!f || fwrite(data, 1, size, f) != size || fclose(f))
-        stop(argv[1], "cannot be written");
-    free(data);
+    put(argv[1], data, size);
     lora_fini(&l);
     gguf_file_close(file);
     return 0;

@@ -50,6 +50,10 @@ ppl|-m M -f T -ctv q4_k|-ctv: 'q4_k' is not 'f32', 'f16'
 ppl|-m M -f T --lora-scaled x|--lora-scaled: 'x' is not FILE:SCALE
 ppl|-m M -f T --lora x=1e10|--lora: 'x=1e10': the scale is not from -1e9 to 1e9
 ppl|-m M -f T --lora x=nan|--lora: 'x=nan': the scale is not
+ppl|-m M -f T --control-vector-scaled x|--control-vector-scaled: 'x' is not FILE:SCALE
+ppl|-m M -f T --control-vector x --control-vector-layer-range 2|--control-vector-layer-range: '2' is not FIRST,LAST
+ppl|-m M -f T --control-vector x --control-vector-layer-range 3,2|--control-vector-layer-range: '3,2' is not FIRST,LAST
+ppl|-m M -f T --control-vector-layer-range 1,2|'--control-vector-layer-range' needs
 ppl|-m M -f T --lora =2|--lora: '=2' names no file
 quantize|--lora A --compat M O Q8_0|'--lora' and '--compat' exclude each other
 ppl|-m M -f T --tolerance 1|'--tolerance' needs --compare-backends
