@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "base/params.h"
+#include "eval/baseline.h"
 #include "eval/divergence.h"
 #include "eval/nll.h"
 #include "gguf/session.h"
@@ -85,13 +86,15 @@ static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
                               struct gguf_error *err)
 {
     struct gguf_kld *k = user;
-    const size_t last = GG_MAX(k->p.model, k->p.base);
+    const size_t last =
+        k->p.baseline ? k->p.model : GG_MAX(k->p.model, k->p.base);
     if (last >= info->n_models)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "divergence of model %zu: the scan has %zu", last,
                             info->n_models);
     k->info = info;
-    return GGUF_OK;
+    return k->p.baseline ? gg_baseline_check(k->p.baseline, info, err)
+                         : GGUF_OK;
 }
 
 static enum gguf_status check_finite(const struct gguf_kld *k,
@@ -103,6 +106,11 @@ static enum gguf_status check_finite(const struct gguf_kld *k,
         const bool base = !isfinite(t[i].x_base);
         if (!base && isfinite(t[i].x) && isfinite(t[i].kld))
             continue;
+        if (base && k->p.baseline)
+            return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
+                                "chunk %zu: the base's logits after token "
+                                "%" PRIu32 " are no numbers",
+                                rows->chunk + 1, rows->first + i);
         return gg_nll_blame(k->info->sessions[base ? k->p.base : k->p.model],
                             k->p.pool, rows->chunk, rows->first + i + 1, err);
     }
@@ -116,13 +124,25 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     GG_TRY(reserve(k, rows->n, err));
     struct gguf_kld_token *t = k->token + k->n;
     const double *x = gguf_scan_nll_of(rows, k->p.model);
-    const double *b = gguf_scan_nll_of(rows, k->p.base);
-    for (uint32_t i = 0; i < rows->n; i++)
-        t[i] = (struct gguf_kld_token){ .x = x[i], .x_base = b[i] };
-    const struct gg_divergence_logits l = { rows->logits_of[k->p.base],
-                                            rows->n_vocab };
+    struct gg_baseline_rows saved;
+    struct gg_divergence_logits l;
     struct gg_divergence_base base;
-    gg_divergence_of_logits(&base, &l);
+    for (uint32_t i = 0; i < rows->n; i++)
+        t[i] = (struct gguf_kld_token){ .x = x[i] };
+    if (k->p.baseline) {
+        gg_baseline_rows(k->p.baseline, rows->chunk, rows->first, &saved,
+                         &base);
+        for (uint32_t i = 0; i < rows->n; i++)
+            t[i].x_base =
+                gg_baseline_nll(&saved, i, rows->token[rows->first + i + 1]);
+    } else {
+        const double *b = gguf_scan_nll_of(rows, k->p.base);
+        for (uint32_t i = 0; i < rows->n; i++)
+            t[i].x_base = b[i];
+        l = (struct gg_divergence_logits){ rows->logits_of[k->p.base],
+                                           rows->n_vocab };
+        gg_divergence_of_logits(&base, &l);
+    }
     gg_divergence_rows(k->p.pool, &base, rows->logits_of[k->p.model],
                        rows->n_vocab, rows->n, t);
     GG_TRY(check_finite(k, rows, t, err));

@@ -15,6 +15,7 @@
 #include <gguf/adapter.h>
 #include <gguf/backend.h>
 #include <gguf/backend_impl.h>
+#include <gguf/baseline.h>
 #include <gguf/blas.h>
 #include <gguf/check.h>
 #include <gguf/collect.h>

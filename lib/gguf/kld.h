@@ -38,6 +38,7 @@
 #ifndef GGUF_KLD_H
 #define GGUF_KLD_H
 
+#include <gguf/baseline.h>
 #include <gguf/eval.h>
 
 #ifdef __cplusplus
@@ -89,10 +90,12 @@ struct gguf_kld_params {
     struct gguf_pool *pool; /* kept; NULL: the thread that scans */
     gguf_kld_fn *on_chunk;  /* or NULL */
     void *user;             /* of on_chunk */
+    const struct gguf_baseline *baseline; /* kept; NULL: base is a model of
+                                           * the scan */
 };
 #define GGUF_KLD_PARAMS_INIT                                                  \
     {                                                                         \
-        sizeof(struct gguf_kld_params), NULL, 1, 0, NULL, NULL, NULL          \
+        sizeof(struct gguf_kld_params), NULL, 1, 0, NULL, NULL, NULL, NULL    \
     }
 
 /* Nothing scored yet. GGUF_E_INVALID (params), GGUF_E_NOMEM. Since: 0.1 */
@@ -106,7 +109,8 @@ GGUF_API void gguf_kld_destroy(struct gguf_kld *kld);
 /* The sink by which scans add to it (gguf_scan_run_models in eval.h); owned by
  * it. One scan at a time; a further one goes on where the last one ended. Of a
  * scanned token 32 bytes are kept, and nothing of its logits. The scan fails
- * with GGUF_E_INVALID (it has no such model), GGUF_E_NOMEM, GGUF_E_CANCELLED
+ * with GGUF_E_INVALID (it has no such model; the baseline is of another
+ * vocabulary, context or text: what differs), GGUF_E_NOMEM, GGUF_E_CANCELLED
  * (by on_chunk), and GGUF_E_NONFINITE where logits are NaN or infinite: the
  * message names chunk and position, and the weight that is the cause if there
  * is one. Since: 0.1 */

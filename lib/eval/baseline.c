@@ -1,0 +1,248 @@
+/* baseline.c - reading a base's logits */
+#include "config.h"
+#include "eval/baseline.h"
+
+#include "base/bytes.h"
+#include "base/ckd.h"
+#include "base/mapfile.h"
+#include "base/mem.h"
+
+#include <fcntl.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+struct gguf_baseline {
+    const struct gguf_allocator *allocator;
+    struct gg_mapfile map;
+    uint32_t n_ctx, n_vocab, n_chunks;
+    gguf_token *token; /* [n_chunks * n_ctx] */
+    uint64_t first;    /* byte of the first record */
+};
+
+/* What a chunk or a vocabulary has at most: 2^28 of either. */
+enum { MOST = 1 << 28 };
+
+int gguf_baseline_is(const char *path)
+{
+    char magic[8];
+    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return 0;
+    const ssize_t n = pread(fd, magic, sizeof magic, 0);
+    close(fd);
+    return n == (ssize_t)sizeof magic &&
+           !memcmp(magic, GG_BASELINE_MAGIC, sizeof magic);
+}
+
+/* ---- opening ---- */
+
+static float load_float(const uint8_t *p)
+{
+    const uint32_t u = gg_bytes_load32le(p);
+    float f;
+    memcpy(&f, &u, sizeof f);
+    return f;
+}
+
+static uint32_t n_rows(const struct gguf_baseline *b)
+{
+    return b->n_ctx - 1 - b->n_ctx / 2;
+}
+
+static enum gguf_status number(const struct gguf_baseline *b, uint64_t at,
+                               const char *name, uint32_t least, uint32_t *out,
+                               struct gguf_error *err)
+{
+    *out = gg_bytes_load32le(b->map.data + at);
+    if (*out >= least && *out <= MOST)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_INVALID, at,
+                        "%s is %" PRIi32 ", must be %" PRIu32 " to %d", name,
+                        (int32_t)*out, least, (int)MOST);
+}
+
+static enum gguf_status read_head(struct gguf_baseline *b,
+                                  struct gguf_error *err)
+{
+    uint64_t rows, size;
+    if (b->map.size < GG_BASELINE_HEAD ||
+        memcmp(b->map.data, GG_BASELINE_MAGIC, 8) != 0)
+        return gg_error_set(err, GGUF_E_FORMAT, 0,
+                            "is no file of a base's logits: it does not begin "
+                            "with '%s' and three numbers",
+                            GG_BASELINE_MAGIC);
+    GG_TRY(number(b, 8, "the context", 4, &b->n_ctx, err));
+    GG_TRY(number(b, 12, "the vocabulary", 1, &b->n_vocab, err));
+    GG_TRY(number(b, 16, "the number of chunks", 1, &b->n_chunks, err));
+    const uint64_t record = gg_baseline_record_size(b->n_vocab);
+    b->first =
+        GG_BASELINE_HEAD + UINT64_C(4) * b->n_ctx * (uint64_t)b->n_chunks;
+    if (gg_ckd_mul(&rows, (uint64_t)n_rows(b), (uint64_t)b->n_chunks) ||
+        gg_ckd_mul(&size, rows, record) || gg_ckd_add(&size, size, b->first))
+        size = UINT64_MAX;
+    if (size != b->map.size)
+        return gg_error_set(
+            err, GGUF_E_TRUNCATED, b->map.size,
+            "the file has %" PRIu64 " bytes; %" PRIu32 " chunks of %" PRIu32
+            " tokens and a vocabulary of %" PRIu32 " take %" PRIu64,
+            b->map.size, b->n_chunks, b->n_ctx, b->n_vocab, size);
+    return GGUF_OK;
+}
+
+static enum gguf_status read_tokens(struct gguf_baseline *b,
+                                    struct gguf_error *err)
+{
+    const uint64_t n = (uint64_t)b->n_ctx * b->n_chunks;
+    b->token = gg_mem_alloc_zero(b->allocator, n, sizeof *b->token);
+    if (!b->token)
+        return gg_error_set_nomem(err, (size_t)n * sizeof *b->token);
+    for (uint64_t i = 0; i < n; i++) {
+        const uint64_t at = GG_BASELINE_HEAD + 4 * i;
+        const uint32_t id = gg_bytes_load32le(b->map.data + at);
+        if (id >= b->n_vocab)
+            return gg_error_set(err, GGUF_E_INVALID, at,
+                                "token %" PRIu64 " is %" PRIi32
+                                ", the vocabulary has %" PRIu32,
+                                i, (int32_t)id, b->n_vocab);
+        b->token[i] = (gguf_token)id;
+    }
+    return GGUF_OK;
+}
+
+enum gguf_status gguf_baseline_open(struct gguf_baseline **out,
+                                    const char *path,
+                                    const struct gguf_allocator *allocator,
+                                    struct gguf_error *err)
+{
+    *out = NULL;
+    struct gguf_baseline *b = gg_mem_alloc_zero(allocator, 1, sizeof *b);
+    if (!b)
+        return gg_error_set_nomem(err, sizeof *b);
+    b->allocator = allocator;
+    enum gguf_status st = gg_mapfile_open(&b->map, path, 0, 0, err);
+    if (st == GGUF_OK)
+        st = read_head(b, err);
+    if (st == GGUF_OK)
+        st = read_tokens(b, err);
+    if (st == GGUF_OK)
+        *out = b;
+    else
+        gguf_baseline_close(b);
+    return st;
+}
+
+void gguf_baseline_close(struct gguf_baseline *b)
+{
+    if (!b)
+        return;
+    gg_mapfile_close(&b->map);
+    gg_mem_free(b->allocator, b->token);
+    gg_mem_free(b->allocator, b);
+}
+
+uint32_t gguf_baseline_n_ctx(const struct gguf_baseline *b)
+{
+    return b->n_ctx;
+}
+
+uint32_t gguf_baseline_n_vocab(const struct gguf_baseline *b)
+{
+    return b->n_vocab;
+}
+
+size_t gguf_baseline_n_chunks(const struct gguf_baseline *b)
+{
+    return b->n_chunks;
+}
+
+const gguf_token *gguf_baseline_tokens(const struct gguf_baseline *b)
+{
+    return b->token;
+}
+
+/* ---- does a scan fit? ---- */
+
+static enum gguf_status differ(const char *what, uint64_t file, uint64_t scan,
+                               struct gguf_error *err)
+{
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "the base's logits are of another run: %s %" PRIu64
+                        " there, %" PRIu64 " here",
+                        what, file, scan);
+}
+
+enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
+                                   const struct gguf_scan_info *info,
+                                   struct gguf_error *err)
+{
+    if (b->n_vocab != info->n_vocab)
+        return differ("a vocabulary of", b->n_vocab, info->n_vocab, err);
+    if (b->n_ctx != info->n_ctx)
+        return differ("chunks of", b->n_ctx, info->n_ctx, err);
+    if (info->first != b->n_ctx / 2)
+        return differ("the first row is", b->n_ctx / 2, info->first, err);
+    if (info->end > b->n_chunks)
+        return differ("chunks:", b->n_chunks, info->end, err);
+    for (size_t i = info->begin * info->n_ctx; i < info->end * info->n_ctx;
+         i++)
+        if (b->token[i] != info->text[i])
+            return gg_error_set(
+                err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                "the base's logits are of another text or tokenizer: token "
+                "%zu of chunk %zu is %" PRIi32 " there, %" PRIi32 " here",
+                i % info->n_ctx + 1, i / info->n_ctx + 1, b->token[i],
+                info->text[i]);
+    return GGUF_OK;
+}
+
+/* ---- rows ---- */
+
+static const uint8_t *record_of(const struct gg_baseline_rows *r, size_t i)
+{
+    return r->record + i * gg_baseline_record_size(r->n_vocab);
+}
+
+static double no_norm(const void *user, size_t i)
+{
+    (void)user;
+    (void)i;
+    return 0;
+}
+
+/* In single precision, as llama.cpp has it: the same digits. */
+static double log_p(const uint8_t *record, size_t token)
+{
+    const uint8_t *q = record + GG_BASELINE_RECORD_HEAD + 2 * token;
+    const float step = load_float(record) * (float)gg_bytes_load16le(q);
+    return (double)(step + load_float(record + 4));
+}
+
+static void block(const void *user, size_t i, double norm, size_t first,
+                  size_t n, double *p)
+{
+    const uint8_t *record = record_of(user, i);
+    (void)norm;
+    for (size_t k = 0; k < n; k++)
+        p[k] = log_p(record, first + k);
+}
+
+void gg_baseline_rows(const struct gguf_baseline *b, size_t chunk,
+                      uint32_t first, struct gg_baseline_rows *rows,
+                      struct gg_divergence_base *base)
+{
+    const uint64_t row = chunk * (uint64_t)n_rows(b) + first - b->n_ctx / 2;
+    rows->record =
+        b->map.data + b->first + row * gg_baseline_record_size(b->n_vocab);
+    rows->n_vocab = b->n_vocab;
+    base->user = rows;
+    base->norm = no_norm;
+    base->block = block;
+    base->floor = -16;
+}
+
+double gg_baseline_nll(const struct gg_baseline_rows *rows, size_t i,
+                       gguf_token token)
+{
+    return -log_p(record_of(rows, i), (size_t)token);
+}
