@@ -42,9 +42,17 @@ static const struct opt table[] = {
       "with --base it may be given several times",
       OPT_LIST, AT(models) },
     { "--base", "MODEL",
-      "compare with this model, which is evaluated beside: the divergence of "
-      "probabilities, and how they and the perplexity change",
+      "compare with this model, which is evaluated beside, or with a file of "
+      "its logits: the divergence of probabilities, and how they and the "
+      "perplexity change",
       OPT_STR, AT(base) },
+    { "--kl-divergence-base --save-all-logits", "FILE",
+      "as llama-perplexity has it: --base with --kl-divergence, else "
+      "--save-base",
+      OPT_STR, AT(kl_base) },
+    { "--kl-divergence", NULL,
+      "with --kl-divergence-base: compare with it, do not save it", OPT_FLAG,
+      AT(kl) },
     { "-f --file", "TEXT",
       "the text, plain or compressed by gzip; - for standard input", OPT_STR,
       AT(text) },
@@ -140,8 +148,10 @@ static const struct opt table[] = {
       "bool, str, or one of GGUF's such as u32; may be given again",
       OPT_LIST, AT(kv_texts) },
     { "--force", NULL,
-      "with --override-kv: also where gguf-edit would refuse it", OPT_FLAG,
-      AT(force) },
+      "with --override-kv: also where gguf-edit would refuse it; with "
+      "--save-base: over a file that is there; with --base: logits of "
+      "another tokenizer, too",
+      OPT_FLAG, AT(force) },
     { "--prefetch", NULL,
       "read all weights into memory before anything else, with all threads; "
       "without this option, when they are touched first",
@@ -210,6 +220,10 @@ static const struct opt table[] = {
       "with --tokenize: no tokens go round the text, such as a BOS", OPT_FLAG,
       AT(no_bos) },
     { .help = "Output:" },
+    { "--save-base", "FILE",
+      "save the logits of what is scored, for --base, as llama-perplexity "
+      "does",
+      OPT_OUT, AT(save_base) },
     { "--save-logits", "FILE",
       "with --tokens: for each token a row of 32-bit floats, little-endian: "
       "the logits, or an encoder's states after the last layer",
@@ -252,10 +266,8 @@ static const struct opt table[] = {
     { "-nkvo --no-kv-offload -nr --no-repack", NULL,
       "weights are used as the file has them; leave it out", OPT_REFUSED,
       OPT_NO_MEMBER },
-    { "--ppl-stride "
-      "--kl-divergence --kl-divergence-base --save-all-logits",
-      NULL, "only perplexities of chunks are computed", OPT_REFUSED,
-      OPT_NO_MEMBER },
+    { "--ppl-stride", NULL, "only perplexities of chunks are computed",
+      OPT_REFUSED, OPT_NO_MEMBER },
     { .names = NULL },
 };
 
@@ -265,12 +277,15 @@ static const struct opt table[] = {
 
 static const struct opt_rule rules[] = {
     { NULL, OPT_NEEDS, "--model" },
-    { NULL, OPT_NEEDS, "--file --tokens" },
+    { NULL, OPT_NEEDS, "--file --tokens --base --kl-divergence-base" },
     { "--tokens", OPT_EXCLUDES,
       "--file --chunks --compare-backends " PRINTS " " TOKENS },
     { "--tokens", OPT_NEEDS, "--save-logits" },
-    { "--base", OPT_EXCLUDES,
+    { "--base --kl-divergence-base --save-base", OPT_EXCLUDES,
       "--tokens --compare-backends " PRINTS " " TOKENS },
+    { "--base", OPT_EXCLUDES, "--save-base" },
+    { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
+    { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },
     { "--save-logits", OPT_NEEDS, "--tokens" },
     { "--compare-backends", OPT_EXCLUDES,
       "--backend --override-tensor " PRINTS " " TOKENS },
@@ -281,12 +296,14 @@ static const struct opt_rule rules[] = {
     { "--tolerance", OPT_NEEDS, "--compare-backends" },
     { TASK, OPT_EXCLUDES, NULL },
     { TASK, OPT_EXCLUDES,
-      "--tokens --base --chunks --compare-backends " PRINTS " " TOKENS },
+      "--tokens --base --kl-divergence-base --save-base --chunks "
+      "--compare-backends " PRINTS " " TOKENS },
     { "--tasks", OPT_NEEDS, TASK },
     { "--compat", OPT_NEEDS, TASK },
     { "--control-vector-layer-range", OPT_NEEDS,
       "--control-vector --control-vector-scaled" },
-    { "--force", OPT_NEEDS, "--override-kv" },
+    { "--force", OPT_NEEDS,
+      "--override-kv --save-base --base --kl-divergence-base" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
     { "--rope-scale", OPT_EXCLUDES, "--rope-freq-scale" },
@@ -303,6 +320,7 @@ static const struct opt_tool tool = {
     "gguf-ppl",
     "[OPTION]... -m MODEL -f TEXT\n"
     "[OPTION]... -m MODEL [-m MODEL]... --base MODEL -f TEXT\n"
+    "[OPTION]... -m MODEL [-m MODEL]... --base LOGITS\n"
     "[OPTION]... -m MODEL -f TASKS --hellaswag\n"
     "[OPTION]... -m MODEL --tokens FILE --save-logits FILE",
     "Evaluate a model on a text: the perplexity, exp of the mean negative "
@@ -362,10 +380,25 @@ static void parse_range(struct ppl_options *o)
               range);
 }
 
+/* What the models are compared with, if with anything. */
+static void choose_base(struct ppl_options *o)
+{
+    o->model = o->models.arg[0];
+    if (o->kl_base)
+        *(o->kl ? &o->base : &o->save_base) = o->kl_base;
+    o->base_is_saved = o->base && gguf_baseline_is(o->base);
+    if (o->models.n > 1 && !o->base)
+        opt_usage("%zu models: --base says what they are compared with",
+                  o->models.n);
+    if (!o->text && !o->tokens && !o->base_is_saved)
+        opt_usage("--file is missing: only a file of logits has its text");
+    if (!o->n_ctx && !o->base_is_saved)
+        o->n_ctx = 512;
+}
+
 void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 {
-    *o = (struct ppl_options){ .n_ctx = 512,
-                               .n_batch = 2048,
+    *o = (struct ppl_options){ .n_batch = 2048,
                                .n_ubatch = 512,
                                .max_text = UINT64_C(1) << 30,
                                .cache_dtype = GGUF_DTYPE_F32,
@@ -375,10 +408,7 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
                                .pos = { .yarn_ext = -1,
                                         .window = UINT32_MAX } };
     (void)opt_parse(&tool, argc, argv, o);
-    o->model = o->models.arg[0];
-    if (o->models.n > 1 && !o->base)
-        opt_usage("%zu models: --base says what they are compared with",
-                  o->models.n);
+    choose_base(o);
     check_places(&o->places);
     const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
     if (o->compare &&

@@ -73,9 +73,12 @@ void ppl_print_mode(const struct ppl_run *r)
 void ppl_print_text(const struct ppl_run *r)
 {
     char name[256];
-    escape(name, r->o->text);
-    printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
-           r->n_tokens);
+    escape(name, r->o->text ? r->o->text : r->o->base);
+    if (r->o->text)
+        printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
+               r->n_tokens);
+    else
+        printf("text    that of %s: %zu tokens\n", name, r->n_tokens);
     printf("chunks  %zu of %" PRIu32 " tokens, %" PRIu32
            " together, the last %" PRIu64 " of each scored%s\n",
            r->n_chunks, r->o->n_ctx, r->n_seq, r->n_scored_chunk,
@@ -152,7 +155,7 @@ void ppl_json_model(struct json *j, const char *key,
 void ppl_json_text(struct json *j, const struct ppl_run *r)
 {
     json_open(j, "text", '{');
-    json_strz(j, "file", r->o->text);
+    json_strz(j, "file", r->o->text ? r->o->text : r->o->base);
     json_u64(j, "size", r->text_size);
     json_u64(j, "tokens", r->n_tokens);
     json_close(j);

@@ -17,16 +17,18 @@ enum { LEAST_PIECE = 64 };
 
 void ppl_check_paths(const struct ppl_options *o)
 {
-    if (!o->logits)
+    if (!o->logits && !o->save_base)
         return;
     struct gguf_paths *p = paths_new();
     paths_read_model(p, o->model, NULL, "--model");
     paths_read(p, o->tokens, "--tokens");
+    paths_read(p, o->text, "--file");
     for (size_t i = 0; i < o->loras.n; i++)
         paths_read(p, o->loras.file[i].path, "--lora");
     for (size_t i = 0; i < o->controls.n; i++)
         paths_read(p, o->controls.file[i].path, "--control-vector");
     paths_write(p, o->logits, "--save-logits");
+    paths_write(p, o->save_base, "--save-base");
     gguf_paths_destroy(p);
 }
 

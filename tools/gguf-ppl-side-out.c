@@ -15,11 +15,23 @@
 #define PM    "\302\261" /* plus or minus */
 #define DELTA "\316\224" /* Greek capital delta */
 
+static const char *text_escaped(char out[256], const char *s)
+{
+    gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
+    return out;
+}
+
 void ppl_print_side_head(const struct ppl_side *s)
 {
-    ppl_print_model("base", s->run->o, s->base);
+    char name[256];
+    if (s->base)
+        ppl_print_model("base", s->run->o, s->base);
+    else
+        printf("base    %s: logits of %zu chunks\n",
+               text_escaped(name, s->run->o->base),
+               gguf_baseline_n_chunks(s->saved));
     for (size_t i = 0; i < s->n; i++)
-        ppl_print_model("model", s->run->o, &s->model[i]);
+        ppl_print_model("model", s->run->o, s->model[i]);
     ppl_print_text(s->run);
     ppl_print_mode(s->run);
     if (s->n == 1)
@@ -128,15 +140,15 @@ static void print_table(const struct ppl_side *s,
     char size[24];
     table_init(&t, "lrrrrrrr", 0);
     table_add_row(&t, heads);
-    table_add_strz(&t, base_name(s->base->path));
-    table_add(&t, table_size(size, s->base->info.weight_size));
+    table_add_strz(&t, base_name(s->run->o->base));
+    table_add(&t, s->base ? table_size(size, s->base->info.weight_size) : "");
     add_figure(&t, stats[0].ppl_base, 1, 4);
     for (int i = 3; i < COLUMNS; i++)
         table_add(&t, i == 3 ? "base" : "");
     for (size_t i = 0; i < s->n; i++) {
         const struct gguf_kld_stats *k = &stats[i];
-        table_add_strz(&t, base_name(s->model[i].path));
-        table_add(&t, table_size(size, s->model[i].info.weight_size));
+        table_add_strz(&t, base_name(s->model[i]->path));
+        table_add(&t, table_size(size, s->model[i]->info.weight_size));
         add_figure(&t, k->ppl, 1, 4);
         add_figure(&t, k->ln_ratio, 1, 5);
         add_figure(&t, k->kld, 1, 6);
@@ -153,7 +165,8 @@ void ppl_print_side_end(const struct ppl_side *s,
                         const struct gguf_kld_stats *stats)
 {
     const struct ppl_run *r = s->run;
-    const double n = (double)r->n_done * r->o->n_ctx * (double)(s->n + 1);
+    const double n =
+        (double)r->n_done * r->o->n_ctx * (double)(s->n + (s->base != NULL));
     if (s->n == 1)
         print_all(&stats[0]);
     else
@@ -205,11 +218,18 @@ void ppl_print_side_json(const struct ppl_side *s,
                          const struct gguf_kld_stats *stats)
 {
     const struct ppl_run *r = s->run;
-    const double n = (double)r->n_done * r->o->n_ctx * (double)(s->n + 1);
+    const double n =
+        (double)r->n_done * r->o->n_ctx * (double)(s->n + (s->base != NULL));
     struct json j;
     json_begin(&j, stdout);
     json_open(&j, NULL, '{');
-    ppl_json_model(&j, "base", r->o, s->base);
+    if (s->base) {
+        ppl_json_model(&j, "base", r->o, s->base);
+    } else {
+        json_open(&j, "base", '{');
+        json_strz(&j, "file", r->o->base);
+        json_u64(&j, "chunks", gguf_baseline_n_chunks(s->saved));
+    }
     json_figure(&j, "ppl", stats[0].ppl_base);
     json_close(&j);
     ppl_json_text(&j, r);
@@ -219,7 +239,7 @@ void ppl_print_side_json(const struct ppl_side *s,
     json_u64(&j, "tokens_scored", stats[0].n);
     json_open(&j, "models", '[');
     for (size_t i = 0; i < s->n; i++) {
-        ppl_json_model(&j, NULL, r->o, &s->model[i]);
+        ppl_json_model(&j, NULL, r->o, s->model[i]);
         json_stats(&j, &stats[i]);
         json_close(&j);
     }

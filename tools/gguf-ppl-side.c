@@ -3,18 +3,90 @@
 #include "tools/gguf-ppl.h"
 #include "tools/common/msg.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+
+/* Tokens of a file of logits that are cut again. */
+enum { LOOK_AT = 1024 };
+
+/* ---- what is compared ---- */
+
+bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o)
+{
+    struct gguf_error err;
+    if (gguf_baseline_open(&s->saved, o->base, NULL, &err) != GGUF_OK) {
+        msg_fail(o->base, &err);
+        return false;
+    }
+    const uint32_t n_ctx = gguf_baseline_n_ctx(s->saved);
+    if (o->n_ctx && o->n_ctx != n_ctx) {
+        msg_error(o->base,
+                  "its chunks have %" PRIu32 " tokens, -c asks for %" PRIu32,
+                  n_ctx, o->n_ctx);
+        return false;
+    }
+    o->n_ctx = n_ctx;
+    return true;
+}
+
+/* Nothing in the file says which tokenizer it is from: is the text of its
+ * tokens cut the same way again? The end may not be, where it was cut off. */
+static bool same_tokenizer(const struct ppl_side *s,
+                           const struct ppl_options *o,
+                           const struct gguf_tokens *tokens)
+{
+    const struct gguf_vocab *v = gguf_model_vocab(s->model[0]->model);
+    struct gguf_tokens again = GGUF_TOKENS_INIT;
+    const unsigned flags = GGUF_DETOKENIZE_STRIP;
+    const size_t n = tokens->n < LOOK_AT ? tokens->n : LOOK_AT;
+    const size_t size =
+        gguf_vocab_detokenize(v, tokens->id, n, flags, NULL, 0);
+    char *text = msg_must(malloc(size + 1));
+    size_t i = 0;
+    (void)gguf_vocab_detokenize(v, tokens->id, n, flags, text, size);
+    if (gguf_vocab_tokenize(v, text, size, GGUF_TOKENIZE_ADD_SPECIAL, &again,
+                            NULL) == GGUF_OK)
+        while (i < n && i < again.n && again.id[i] == tokens->id[i])
+            i++;
+    if (i < n / 2)
+        msg_error(o->base,
+                  "is of another tokenizer than that of %s: token %zu is "
+                  "%" PRIi32 " there, and another if its text is cut again; "
+                  "--force goes on",
+                  s->model[0]->path, i + 1, tokens->id[i]);
+    gguf_tokens_fini(&again);
+    free(text);
+    return i >= n / 2;
+}
+
+bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
+                     struct gguf_tokens *tokens)
+{
+    const size_t n =
+        gguf_baseline_n_chunks(s->saved) * gguf_baseline_n_ctx(s->saved);
+    tokens->id = msg_must(malloc(n * sizeof *tokens->id));
+    memcpy(tokens->id, gguf_baseline_tokens(s->saved), n * sizeof *tokens->id);
+    tokens->n = tokens->cap = n;
+    return o->force || same_tokenizer(s, o, tokens);
+}
 
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
-                   const struct ppl_model *base, struct gguf_pool *pool)
+                   struct ppl_model *own, struct gguf_pool *pool)
 {
-    s->base = base;
+    const size_t n = o->models.n;
     s->pool = pool;
-    s->model = msg_must(calloc(o->models.n, sizeof *s->model));
-    s->kld = msg_must(calloc(o->models.n, sizeof *s->kld));
-    for (s->n = 0; s->n < o->models.n;) {
-        struct ppl_model *m = &s->model[s->n++];
-        if (!ppl_model_open(m, o->models.arg[s->n - 1], o) ||
+    s->model = msg_must(calloc(n, sizeof(struct ppl_model *)));
+    s->kld = msg_must(calloc(n, sizeof(struct gguf_kld *)));
+    s->list = msg_must(calloc(n, sizeof *s->list));
+    s->base = s->saved ? NULL : own;
+    if (s->saved)
+        s->model[s->n++] = own;
+    while (s->n < n) {
+        struct ppl_model *m = &s->list[s->n_list++];
+        const char *path = o->models.arg[s->n];
+        s->model[s->n++] = m;
+        if (!ppl_model_open(m, path, o) ||
             !ppl_loras_open(&m->loras, o, m->model) ||
             !ppl_weights(m->model, m->path, pool, o))
             return false;
@@ -26,19 +98,21 @@ bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
                     const struct gguf_session_params *params,
                     struct gguf_pool *pool)
 {
-    for (size_t i = 0; i < s->n; i++)
-        if (!ppl_model_backends(&s->model[i], o, pool) ||
-            !ppl_model_start(&s->model[i], o, params))
+    for (size_t i = 0; i < s->n_list; i++)
+        if (!ppl_model_backends(&s->list[i], o, pool) ||
+            !ppl_model_start(&s->list[i], o, params))
             return false;
     return true;
 }
 
 void ppl_side_close(struct ppl_side *s)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        ppl_model_close(&s->model[i]);
+    for (size_t i = 0; i < s->n; i++)
         gguf_kld_destroy(s->kld[i]);
-    }
+    for (size_t i = 0; i < s->n_list; i++)
+        ppl_model_close(&s->list[i]);
+    gguf_baseline_close(s->saved);
+    free(s->list);
     free(s->model);
     free(s->kld);
 }
@@ -75,15 +149,18 @@ static enum gguf_status scan(struct ppl_side *s,
     struct gguf_session **all = msg_must(calloc(s->n + 1, sizeof *all));
     const struct gguf_sink **sinks = msg_must(calloc(s->n, sizeof *sinks));
     enum gguf_status st = GGUF_OK;
-    all[0] = s->base->session;
+    size_t n_all = 0;
+    if (s->base)
+        all[n_all++] = s->base->session;
     for (size_t i = 0; i < s->n && st == GGUF_OK; i++) {
         struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
-        kp.model = i + 1;
+        kp.model = n_all;
+        kp.baseline = s->saved;
         kp.pool = s->pool;
         kp.on_chunk = on_chunk;
         kp.user = s;
         st = gguf_kld_create(&s->kld[i], &kp, err);
-        all[i + 1] = s->model[i].session;
+        all[n_all++] = s->model[i]->session;
         sinks[i] = st == GGUF_OK ? gguf_kld_sink(s->kld[i]) : NULL;
     }
     p.n_ctx = s->run->o->n_ctx;
@@ -92,8 +169,8 @@ static enum gguf_status scan(struct ppl_side *s,
     p.progress = on_progress;
     p.user = s;
     if (st == GGUF_OK)
-        st = gguf_scan_run_models(all, s->n + 1, tokens->id, tokens->n, &p,
-                                  sinks, s->n, err);
+        st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
+                                  s->n, err);
     free(all);
     free(sinks);
     return st;
@@ -133,7 +210,10 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();
     if (st != GGUF_OK) {
-        msg_fail(s->n == 1 ? s->model[0].path : NULL, &err);
+        msg_fail(s->saved    ? r->o->base
+                 : s->n == 1 ? s->model[0]->path
+                             : NULL,
+                 &err);
         return false;
     }
     return report(s);

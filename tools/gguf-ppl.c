@@ -15,6 +15,7 @@ struct job {
     char *text;
     struct ppl_model own; /* or the base, with others beside it */
     struct ppl_side side;
+    const struct gguf_sink *saving; /* logits, or NULL */
     struct gguf_pool *pool;
     struct gguf_tokens tokens;
     struct ppl_ids ids;
@@ -32,7 +33,8 @@ static bool open_model(struct job *j, const struct ppl_options *o)
 {
     struct gguf_error err;
     if (!ppl_pool_open(&j->pool, o) ||
-        !ppl_model_open(&j->own, o->base ? o->base : o->model, o))
+        !ppl_model_open(&j->own,
+                        o->base && !o->base_is_saved ? o->base : o->model, o))
         return false;
     j->run.own = &j->own;
     j->run.model = j->own.info;
@@ -42,9 +44,37 @@ static bool open_model(struct job *j, const struct ppl_options *o)
                                           &j->tokens, &err) != GGUF_OK)
         return fail(j->own.path, &err);
     j->tokens.n = 0;
-    return (o->base || ppl_loras_open(&j->own.loras, o, j->own.model)) &&
+    return ((o->base && !o->base_is_saved) ||
+            ppl_loras_open(&j->own.loras, o, j->own.model)) &&
            ppl_weights(j->own.model, j->own.path, j->pool, o) &&
            (!o->base || ppl_side_open(&j->side, o, &j->own, j->pool));
+}
+
+/* Chunks of the tokens, those that are evaluated. */
+static bool plan_chunks(struct job *j, const struct ppl_options *o)
+{
+    size_t n = gguf_ppl_n_chunks(j->tokens.n, o->n_ctx);
+    if (j->side.saved) /* which may have one chunk */
+        n = j->tokens.n / o->n_ctx;
+    if (!n) {
+        msg_error(o->text,
+                  "%zu tokens are too few: with -c %" PRIu32
+                  " at least %" PRIu64 " are needed",
+                  j->tokens.n, o->n_ctx, 2 * (uint64_t)o->n_ctx);
+        return false;
+    }
+    if (j->side.saved && n > gguf_baseline_n_chunks(j->side.saved))
+        n = gguf_baseline_n_chunks(j->side.saved);
+    j->run.n_tokens = j->tokens.n;
+    j->run.n_chunks = o->n_chunks && o->n_chunks < n ? (size_t)o->n_chunks : n;
+    j->run.n_scored_chunk = o->n_ctx - o->n_ctx / 2 - 1;
+    j->run.add_bos = gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
+    j->run.nll = calloc(j->run.n_chunks, sizeof *j->run.nll);
+    if (!j->run.nll) {
+        msg_error(NULL, "out of memory");
+        return false;
+    }
+    return true;
 }
 
 static bool read_tokens(struct job *j, const struct ppl_options *o)
@@ -57,6 +87,8 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     const struct gguf_vocab *v = gguf_model_vocab(j->own.model);
     if (o->task)
         return ppl_read_tasks(&j->run, v);
+    if (!o->text)
+        return ppl_side_tokens(&j->side, o, &j->tokens) && plan_chunks(j, o);
     if (!textfile_read(o->text, o->max_text, &j->text, &j->run.text_size))
         return false;
     if (o->embeddings)
@@ -68,24 +100,7 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
                             GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
                             &err) != GGUF_OK)
         return fail(o->text, &err);
-    size_t n = gguf_ppl_n_chunks(j->tokens.n, o->n_ctx);
-    if (!n) {
-        msg_error(o->text,
-                  "%zu tokens are too few: with -c %" PRIu32
-                  " at least %" PRIu64 " are needed",
-                  j->tokens.n, o->n_ctx, 2 * (uint64_t)o->n_ctx);
-        return false;
-    }
-    j->run.n_tokens = j->tokens.n;
-    j->run.n_chunks = o->n_chunks && o->n_chunks < n ? (size_t)o->n_chunks : n;
-    j->run.n_scored_chunk = o->n_ctx - o->n_ctx / 2 - 1;
-    j->run.add_bos = gguf_vocab_add_bos(v);
-    j->run.nll = calloc(j->run.n_chunks, sizeof *j->run.nll);
-    if (!j->run.nll) {
-        msg_error(NULL, "out of memory");
-        return false;
-    }
-    return true;
+    return plan_chunks(j, o);
 }
 
 static bool open_session(struct job *j, const struct ppl_options *o)
@@ -151,6 +166,8 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     p.on_chunk = fn;
     p.progress = on_progress;
     p.user = r;
+    p.sinks = &j->saving;
+    p.n_sinks = j->saving != NULL;
     progress_init(&r->bar, what, "tokens", r->o->quiet);
     double begin = progress_clock();
     enum gguf_status st = gguf_ppl_run(j->own.session, j->tokens.id,
@@ -162,16 +179,35 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     return st;
 }
 
+/* Evaluate, and save logits on the way if that is asked for. */
+static bool evaluate_and_save(struct job *j)
+{
+    const struct ppl_options *o = j->run.o;
+    struct gguf_baseline_writer *w = NULL;
+    struct gguf_error err;
+    if (o->save_base &&
+        gguf_baseline_writer_create(&w, o->save_base, o->force, j->pool, NULL,
+                                    &err) != GGUF_OK)
+        return fail(o->save_base, &err);
+    j->saving = w ? gguf_baseline_writer_sink(w) : NULL;
+    bool good = evaluate(j, j->run.n_chunks, on_chunk, "perplexity", &err) ==
+                    GGUF_OK ||
+                fail(o->model, &err);
+    if (good && w && gguf_baseline_writer_commit(w, &err) != GGUF_OK)
+        good = fail(o->save_base, &err);
+    gguf_baseline_writer_destroy(w);
+    return good;
+}
+
 static bool run(struct job *j)
 {
     struct ppl_run *r = &j->run;
-    struct gguf_error err;
     if (r->o->embeddings)
         return ppl_save_embeddings(r, j->own.session, j->text);
     if (!r->o->json)
         ppl_print_head(r);
-    if (evaluate(j, r->n_chunks, on_chunk, "perplexity", &err) != GGUF_OK)
-        return fail(r->o->model, &err);
+    if (!evaluate_and_save(j))
+        return false;
     if (r->o->json)
         ppl_print_json(r);
     else
@@ -222,8 +258,9 @@ int main(int argc, char **argv)
     ppl_check_paths(&o);
     struct job j = { .tokens = GGUF_TOKENS_INIT,
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
-    bool good =
-        open_model(&j, &o) && read_tokens(&j, &o) && open_session(&j, &o);
+    bool good = (!o.base_is_saved || ppl_side_saved(&j.side, &o)) &&
+                open_model(&j, &o) && read_tokens(&j, &o) &&
+                open_session(&j, &o);
     /* nothing before this point checks for a caught signal */
     progress_catch_signals();
     good = good && (o.logits    ? ppl_save_rows(&j.run, j.own.session, &j.ids)

@@ -18,6 +18,10 @@ struct ppl_options {
     struct opt_list models; /* as given; */
     const char *model;      /* the first of them */
     const char *base;       /* what they are compared with, or NULL */
+    bool base_is_saved;     /* it is a file of logits */
+    const char *save_base;  /* where logits are saved, or NULL */
+    const char *kl_base;    /* of --kl-divergence-base; once parsed one of */
+    bool kl;                /* the two above */
     const char *text;
     const char *tokens;     /* a file of token ids instead of text, or NULL */
     const char *logits;     /* where what they give is saved, or NULL */
@@ -204,18 +208,28 @@ void ppl_json_loras(struct json *j, const struct ppl_options *o,
 
 /* Models that are compared with a base, in step with it. Zeroed is empty. */
 struct ppl_side {
-    const struct ppl_model *base;
-    struct ppl_model *model; /* n of them */
-    struct gguf_kld **kld;   /* of each */
+    struct gguf_baseline *saved;  /* the base's logits, or */
+    const struct ppl_model *base; /* the base */
+    struct ppl_model **model;     /* n of them */
+    struct gguf_kld **kld;        /* of each */
     size_t n;
+    struct ppl_model *list; /* n_list of these, opened here */
+    size_t n_list;
     struct ppl_run *run;
     struct gguf_pool *pool; /* of all */
 };
 
-/* Open the models that o has beside the base; sessions on them, as the base's
- * is; compare them, and print what was found. false: a message was printed. */
+/* Open a base that is a file of logits, whose context o gets. The tokens of its
+ * text, in place of a text. false: a message was printed. */
+bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o);
+bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
+                     struct gguf_tokens *tokens);
+
+/* Open the models that o has beside own, which is the base, or the first of
+ * them where logits of the base are saved; sessions on them, as on own; compare
+ * them, and print what was found. false: a message was printed. */
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
-                   const struct ppl_model *base, struct gguf_pool *pool);
+                   struct ppl_model *own, struct gguf_pool *pool);
 bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
                     const struct gguf_session_params *params,
                     struct gguf_pool *pool);

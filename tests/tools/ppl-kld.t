@@ -1,6 +1,6 @@
 #!/bin/sh
 # gguf-ppl with --base: models side by side, and the divergence of one from the
-# other.
+# other; files of logits.
 set -u
 . "${srcdir:-.}/tests/tools/lib.sh"
 ppl=$bin/gguf-ppl
@@ -152,4 +152,102 @@ for args in "" "--base $m --print-plan" "--base $m --tokenize" \
     test $rc -eq 2 -a ! -s "$tmp/out" && test "$(wc -l <"$tmp/err")" -eq 1
     ok "wrong usage: two models $(echo "$args" | sed "s|$srcdir/||g")"
 done
+
+# Files of logits.
+run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 5 --save-base "$tmp/logits"
+test $rc -eq 0 && test "$(wc -c <"$tmp/logits")" -eq \
+    $((20 + 4 * 5 * 128 + 5 * 63 * (2 * 2048 + 8)))
+ok 'logits are saved'
+cp "$tmp/out" "$tmp/saved"
+run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 5
+test "$(tail -n 1 "$tmp/out")" = "$(tail -n 1 "$tmp/saved")"
+ok 'with the perplexity of a run that saves none'
+cp "$tmp/logits" "$tmp/kept"
+run "$ppl" -q -j -m "$q4" -f "$t" -c 128 --chunks 5 --save-base "$tmp/logits"
+fails 'logits: ' && cmp -s "$tmp/logits" "$tmp/kept"
+ok 'a file that is there stays'
+run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 5 \
+    --kl-divergence-base "$tmp/logits" --force -b 256 -ub 100 -t 3
+test $rc -eq 0 && cmp -s "$tmp/logits" "$tmp/kept"
+ok 'but with --force: the same bytes in other batches'
+cp "$m" "$tmp/copy.gguf"
+run "$ppl" -q -m "$tmp/copy.gguf" -f "$t" -c 128 --save-base "$tmp/copy.gguf" \
+    --force
+fails 'would be both --model and --save-base' && cmp -s "$m" "$tmp/copy.gguf"
+ok 'not over the model'
+
+run "$ppl" -q -j -m "$q4" --base "$tmp/logits"
+test $rc -eq 0
+ok 'a base of logits: no text is needed'
+cp "$tmp/out" "$tmp/file.json"
+digits >"$tmp/file"
+for args in "--base $tmp/logits -f $t" "--base $tmp/logits -c 128 -t 1 -ub 77" \
+    "--kl-divergence-base $tmp/logits --kl-divergence"; do
+    # shellcheck disable=SC2086
+    run "$ppl" -q -j -m "$q4" $args
+    digits >"$tmp/again"
+    test $rc -eq 0 &&
+        test "$(grep -v '"file"\|"size"\|"tokens"' "$tmp/again")" = \
+            "$(grep -v '"file"\|"size"\|"tokens"' "$tmp/file")"
+    ok "the same digits: $(echo "$args" | sed "s|$tmp/||g")"
+done
+if command -v python3 >/dev/null 2>&1; then
+    run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/file.json"
+    test $rc -eq 0
+    ok 'JSON of a base of logits keeps to the schema'
+    run python3 -c 'import json, sys
+one, file = [json.load(open(f)) for f in sys.argv[1:]]
+a, b = one["models"][0], file["models"][0]
+assert a["ppl"] == b["ppl"]
+assert abs(a["kld"]["value"] / b["kld"]["value"] - 1) < 0.01
+assert abs(a["ln_ratio"]["value"] - b["ln_ratio"]["value"]) < 2e-4' \
+        "$tmp/one.json" "$tmp/file.json"
+    test $rc -eq 0
+    ok 'and has nearly the figures of both models side by side'
+fi
+run "$ppl" -q -m "$q4" -m "$q8" --base "$tmp/logits"
+test $rc -eq 0 && grep -q '^q8.gguf ' "$tmp/out" && grep -q '^logits ' "$tmp/out"
+ok 'several models and a base of logits'
+run "$ppl" -q -m "$q4" --base "$tmp/logits" -c 64
+fails 'logits: its chunks have 128 tokens, -c asks for 64$'
+ok 'another context'
+tail -c 3500 "$t" >"$tmp/other"
+run "$ppl" -q -j -m "$q4" --base "$tmp/logits" -f "$tmp/other"
+fails 'another text or tokenizer: token [0-9]* of chunk 1 is [0-9]* there, [0-9]* here$'
+ok 'another text'
+head -c 3000 "$tmp/kept" >"$tmp/short"
+run "$ppl" -q -m "$q4" --base "$tmp/short"
+fails 'short: .*the file has 3000 bytes; 5 chunks of 128 tokens'
+ok 'a file that was cut off'
+cp "$tmp/kept" "$tmp/shuffled"
+dd if="$tmp/kept" of="$tmp/shuffled" bs=4 skip=105 seek=5 count=100 \
+    conv=notrunc 2>/dev/null
+run "$ppl" -q -m "$q4" --base "$tmp/shuffled"
+fails 'shuffled: is of another tokenizer than that of .*q4.gguf: token 1 '
+ok 'tokens that the tokenizer does not make'
+run "$ppl" -q -j -m "$q4" --base "$tmp/shuffled" --force
+test $rc -eq 0
+ok 'but with --force'
+
+# What llama-perplexity printed of its own files: all of the base's figures.
+golden=$GGUF_SHARED/golden/ppl/trained
+for name in llama qwen2; do
+    f=$GGUF_SHARED/models/$name-f16.gguf
+    if test -f "$f" -a -f "$golden/$name-f16.kld"; then
+        run "$ppl" -q -m "$f" --base "$golden/$name-f16.kld"
+        test $rc -eq 0 && test "$(grep '^Mean PPL(base) ' "$tmp/out")" = \
+            "$(grep '^Mean PPL(base) ' "$golden/logs/$name.Q8_0.kld.txt")"
+        ok "a file of llama-perplexity, $name: the digits that it printed"
+    else
+        skip "a file of llama-perplexity, $name" 'no such files'
+    fi
+done
+f=$GGUF_SHARED/models/qwen2-f16.gguf
+if test -f "$f" -a -f "$golden/llama-f16.kld"; then
+    run "$ppl" -q -m "$f" --base "$golden/llama-f16.kld"
+    fails 'is of another tokenizer than that of .*qwen2'
+    ok 'for another model with as many tokens'
+else
+    skip 'for another model with as many tokens' 'no such files'
+fi
 done_testing
