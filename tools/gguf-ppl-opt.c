@@ -149,8 +149,8 @@ static const struct opt table[] = {
       OPT_LIST, AT(kv_texts) },
     { "--force", NULL,
       "with --override-kv: also where gguf-edit would refuse it; with "
-      "--save-base: over a file that is there; with --base: logits of "
-      "another tokenizer, too",
+      "--save-base and --per-token: over a file that is there; with --base: "
+      "logits of another tokenizer, too",
       OPT_FLAG, AT(force) },
     { "--prefetch", NULL,
       "read all weights into memory before anything else, with all threads; "
@@ -220,6 +220,10 @@ static const struct opt table[] = {
       "with --tokenize: no tokens go round the text, such as a BOS", OPT_FLAG,
       AT(no_bos) },
     { .help = "Output:" },
+    { "--per-token", "FILE",
+      "save a line for each scored token: id, text, likelihood, divergence; "
+      "CSV if FILE ends in .csv, else JSON lines",
+      OPT_OUT, AT(each) },
     { "--save-base", "FILE",
       "save the logits of what is scored, for --base, as llama-perplexity "
       "does",
@@ -281,7 +285,7 @@ static const struct opt_rule rules[] = {
     { "--tokens", OPT_EXCLUDES,
       "--file --chunks --compare-backends " PRINTS " " TOKENS },
     { "--tokens", OPT_NEEDS, "--save-logits" },
-    { "--base --kl-divergence-base --save-base", OPT_EXCLUDES,
+    { "--base --kl-divergence-base --save-base --per-token", OPT_EXCLUDES,
       "--tokens --compare-backends " PRINTS " " TOKENS },
     { "--base", OPT_EXCLUDES, "--save-base" },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
@@ -296,14 +300,14 @@ static const struct opt_rule rules[] = {
     { "--tolerance", OPT_NEEDS, "--compare-backends" },
     { TASK, OPT_EXCLUDES, NULL },
     { TASK, OPT_EXCLUDES,
-      "--tokens --base --kl-divergence-base --save-base --chunks "
+      "--tokens --base --kl-divergence-base --save-base --per-token --chunks "
       "--compare-backends " PRINTS " " TOKENS },
     { "--tasks", OPT_NEEDS, TASK },
     { "--compat", OPT_NEEDS, TASK },
     { "--control-vector-layer-range", OPT_NEEDS,
       "--control-vector --control-vector-scaled" },
     { "--force", OPT_NEEDS,
-      "--override-kv --save-base --base --kl-divergence-base" },
+      "--override-kv --save-base --base --kl-divergence-base --per-token" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
     { "--rope-scale", OPT_EXCLUDES, "--rope-freq-scale" },

@@ -17,7 +17,7 @@ enum { LEAST_PIECE = 64 };
 
 void ppl_check_paths(const struct ppl_options *o)
 {
-    if (!o->logits && !o->save_base)
+    if (!o->logits && !o->save_base && !o->each)
         return;
     struct gguf_paths *p = paths_new();
     paths_read_model(p, o->model, NULL, "--model");
@@ -29,6 +29,7 @@ void ppl_check_paths(const struct ppl_options *o)
         paths_read(p, o->controls.file[i].path, "--control-vector");
     paths_write(p, o->logits, "--save-logits");
     paths_write(p, o->save_base, "--save-base");
+    paths_write(p, o->each, "--per-token");
     gguf_paths_destroy(p);
 }
 

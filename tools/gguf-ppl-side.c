@@ -141,13 +141,13 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     return progress_report(&s->run->bar, done, total);
 }
 
-static enum gguf_status scan(struct ppl_side *s,
+static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
                              const struct gguf_tokens *tokens,
                              struct gguf_error *err)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct gguf_session **all = msg_must(calloc(s->n + 1, sizeof *all));
-    const struct gguf_sink **sinks = msg_must(calloc(s->n, sizeof *sinks));
+    const struct gguf_sink **sinks = msg_must(calloc(s->n + 1, sizeof *sinks));
     enum gguf_status st = GGUF_OK;
     size_t n_all = 0;
     if (s->base)
@@ -163,6 +163,8 @@ static enum gguf_status scan(struct ppl_side *s,
         all[n_all++] = s->model[i]->session;
         sinks[i] = st == GGUF_OK ? gguf_kld_sink(s->kld[i]) : NULL;
     }
+    if (each)
+        sinks[s->n] = ppl_each_sink(each);
     p.n_ctx = s->run->o->n_ctx;
     p.max_chunks = s->run->n_chunks;
     p.pool = s->pool;
@@ -170,7 +172,7 @@ static enum gguf_status scan(struct ppl_side *s,
     p.user = s;
     if (st == GGUF_OK)
         st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
-                                  s->n, err);
+                                  s->n + (each != NULL), err);
     free(all);
     free(sinks);
     return st;
@@ -195,26 +197,35 @@ static bool report(const struct ppl_side *s)
     return good;
 }
 
+static bool fail(const struct ppl_side *s, enum gguf_status st,
+                 const struct gguf_error *err)
+{
+    if (st == GGUF_E_CANCELLED && progress_stopped())
+        progress_raise();
+    msg_fail(s->saved    ? s->run->o->base
+             : s->n == 1 ? s->model[0]->path
+                         : NULL,
+             err);
+    return false;
+}
+
 bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
                   const struct gguf_tokens *tokens)
 {
     struct gguf_error err;
+    struct ppl_each *each;
     s->run = r;
+    if (!ppl_each_open(&each, r->o, gguf_model_vocab(s->model[0]->model), s))
+        return ppl_each_close(each, false);
     if (!r->o->json)
         ppl_print_side_head(s);
     progress_init(&r->bar, "divergence", "tokens", r->o->quiet);
     const double begin = progress_clock();
-    const enum gguf_status st = scan(s, tokens, &err);
+    const enum gguf_status st = scan(s, each, tokens, &err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
-    if (st == GGUF_E_CANCELLED && progress_stopped())
-        progress_raise();
-    if (st != GGUF_OK) {
-        msg_fail(s->saved    ? r->o->base
-                 : s->n == 1 ? s->model[0]->path
-                             : NULL,
-                 &err);
-        return false;
-    }
-    return report(s);
+    const bool saved = ppl_each_close(each, st == GGUF_OK);
+    if (st != GGUF_OK)
+        return fail(s, st, &err);
+    return saved && report(s);
 }

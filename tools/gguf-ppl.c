@@ -15,7 +15,8 @@ struct job {
     char *text;
     struct ppl_model own; /* or the base, with others beside it */
     struct ppl_side side;
-    const struct gguf_sink *saving; /* logits, or NULL */
+    const struct gguf_sink *saving[2]; /* that write files, */
+    size_t n_saving;                   /* of this run */
     struct gguf_pool *pool;
     struct gguf_tokens tokens;
     struct ppl_ids ids;
@@ -166,37 +167,46 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     p.on_chunk = fn;
     p.progress = on_progress;
     p.user = r;
-    p.sinks = &j->saving;
-    p.n_sinks = j->saving != NULL;
+    p.sinks = j->saving;
+    p.n_sinks = j->n_saving;
     progress_init(&r->bar, what, "tokens", r->o->quiet);
     double begin = progress_clock();
     enum gguf_status st = gguf_ppl_run(j->own.session, j->tokens.id,
                                        j->tokens.n, &p, &r->total, err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
-    if (st == GGUF_E_CANCELLED && progress_stopped())
+    if (st == GGUF_E_CANCELLED && progress_stopped() && !j->n_saving)
         progress_raise();
     return st;
 }
 
-/* Evaluate, and save logits on the way if that is asked for. */
+/* Evaluate, and save on the way what is asked for. */
 static bool evaluate_and_save(struct job *j)
 {
     const struct ppl_options *o = j->run.o;
     struct gguf_baseline_writer *w = NULL;
+    struct ppl_each *each;
     struct gguf_error err;
     if (o->save_base &&
         gguf_baseline_writer_create(&w, o->save_base, o->force, j->pool, NULL,
                                     &err) != GGUF_OK)
         return fail(o->save_base, &err);
-    j->saving = w ? gguf_baseline_writer_sink(w) : NULL;
-    bool good = evaluate(j, j->run.n_chunks, on_chunk, "perplexity", &err) ==
-                    GGUF_OK ||
-                fail(o->model, &err);
-    if (good && w && gguf_baseline_writer_commit(w, &err) != GGUF_OK)
-        good = fail(o->save_base, &err);
+    bool good = ppl_each_open(&each, o, gguf_model_vocab(j->own.model), NULL);
+    if (w)
+        j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
+    if (each)
+        j->saving[j->n_saving++] = ppl_each_sink(each);
+    enum gguf_status st = GGUF_OK;
+    if (good)
+        st = evaluate(j, j->run.n_chunks, on_chunk, "perplexity", &err);
+    const char *file = st == GGUF_OK && w ? o->save_base : o->model;
+    if (st == GGUF_OK && good && w)
+        st = gguf_baseline_writer_commit(w, &err);
     gguf_baseline_writer_destroy(w);
-    return good;
+    good = ppl_each_close(each, good && st == GGUF_OK);
+    if (st == GGUF_E_CANCELLED && progress_stopped())
+        progress_raise();
+    return st == GGUF_OK ? good : fail(file, &err);
 }
 
 static bool run(struct job *j)

@@ -20,6 +20,7 @@ struct ppl_options {
     const char *base;       /* what they are compared with, or NULL */
     bool base_is_saved;     /* it is a file of logits */
     const char *save_base;  /* where logits are saved, or NULL */
+    const char *each;       /* where each token gets a line, or NULL */
     const char *kl_base;    /* of --kl-divergence-base; once parsed one of */
     bool kl;                /* the two above */
     const char *text;
@@ -236,6 +237,19 @@ bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
 bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
                   const struct gguf_tokens *tokens);
 void ppl_side_close(struct ppl_side *s);
+
+/* ---- a line for each token ---- */
+
+struct ppl_each;
+/* Begin the file that o asks for, of a model alone (side NULL) or of those that
+ * are compared; *out NULL: none. Its sink, after those of divergences. Close in
+ * any case: good, the file appears. false: good was, or a message was
+ * printed. */
+bool ppl_each_open(struct ppl_each **out, const struct ppl_options *o,
+                   const struct gguf_vocab *vocab,
+                   const struct ppl_side *side);
+const struct gguf_sink *ppl_each_sink(struct ppl_each *e);
+bool ppl_each_close(struct ppl_each *e, bool good);
 
 /* Text output: heading; after a chunk; the end. The same as JSON. */
 void ppl_print_side_head(const struct ppl_side *s);

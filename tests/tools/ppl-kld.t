@@ -250,4 +250,55 @@ if test -f "$f" -a -f "$golden/llama-f16.kld"; then
 else
     skip 'for another model with as many tokens' 'no such files'
 fi
+
+# A line for each token.
+run "$ppl" -q -j -m "$q4" -f "$t" -c 128 --chunks 3 --per-token "$tmp/each.jsonl"
+test $rc -eq 0 && test "$(wc -l <"$tmp/each.jsonl")" -eq $((3 * 63))
+ok 'a line for each scored token'
+cp "$tmp/out" "$tmp/each.json"
+cp "$tmp/each.jsonl" "$tmp/each.kept"
+run "$ppl" -q -j -m "$q4" -f "$t" -c 128 --chunks 3 -ub 50 -t 3 --force \
+    --per-token "$tmp/each.jsonl"
+test $rc -eq 0 && cmp -s "$tmp/each.jsonl" "$tmp/each.kept"
+ok 'the same bytes in other batches'
+run "$ppl" -q -j -m "$q4" -f "$t" -c 128 --chunks 3 --per-token "$tmp/each.jsonl"
+fails 'each.jsonl: ' && cmp -s "$tmp/each.jsonl" "$tmp/each.kept"
+ok 'over a file that is there only with --force'
+run "$ppl" -q -j -m "$q4" -m "$q8" --base "$m" -f "$t" -c 128 --chunks 3 \
+    --per-token "$tmp/each.csv"
+test $rc -eq 0 && test "$(wc -l <"$tmp/each.csv")" -eq $((2 * 3 * 63 + 1)) &&
+    test "$(head -n 1 "$tmp/each.csv")" = \
+        chunk,position,id,text,model,nll,nll_base,kld,same_top
+ok 'as CSV, of two models and their base'
+cp "$tmp/out" "$tmp/both.json"
+if command -v python3 >/dev/null 2>&1; then
+    run python3 -c 'import csv, json, math, sys
+lines = [json.loads(s) for s in open(sys.argv[1], encoding="utf-8")]
+d = json.load(open(sys.argv[2]))
+assert abs(sum(t["nll"] for t in lines) / len(lines) - d["nll"]) < 1e-12
+for c in range(3):
+    one = [t for t in lines if t["chunk"] == c + 1]
+    assert [t["position"] for t in one] == list(range(65, 128))
+    assert abs(sum(t["nll"] for t in one) - d["chunk_nll"][c]) < 1e-9
+e = json.load(open(sys.argv[4]))
+rows = list(csv.DictReader(open(sys.argv[3], encoding="utf-8")))
+for m in e["models"]:
+    mine = [r for r in rows if r["model"] == m["file"]]
+    assert len(mine) == e["tokens_scored"] == len(lines)
+    kld = [float(r["kld"]) for r in mine]
+    assert abs(math.fsum(kld) / len(kld) - m["kld"]["value"]) < 1e-12
+    assert max(kld) == m["kld_quantiles"][12]["value"]
+    same = sum(int(r["same_top"]) for r in mine) / len(mine)
+    assert abs(same - m["same_top"]["value"]) < 1e-12
+    base = math.fsum(float(r["nll_base"]) for r in mine) / len(mine)
+    assert abs(math.exp(base) / e["base"]["ppl"]["value"] - 1) < 1e-12
+    assert [int(r["id"]) for r in mine] == [t["id"] for t in lines]
+first = [float(r["nll"]) for r in rows if r["model"] == e["models"][0]["file"]]
+assert first == [t["nll"] for t in lines]' \
+        "$tmp/each.jsonl" "$tmp/each.json" "$tmp/each.csv" "$tmp/both.json"
+    test $rc -eq 0
+    ok 'which add up to the figures'
+else
+    skip 'which add up to the figures' 'no python3'
+fi
 done_testing
