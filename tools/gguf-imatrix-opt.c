@@ -1,6 +1,7 @@
 /* gguf-imatrix-opt.c - the command line of gguf-imatrix */
 #include "config.h"
 #include "tools/gguf-imatrix.h"
+#include "tools/common/range.h"
 
 #include <string.h>
 
@@ -135,39 +136,19 @@ static const struct opt_tool tool = {
     NULL
 };
 
-/* A number at *p, which is moved behind it. */
-static bool number(const char **p, uint64_t *out)
-{
-    const char *begin = *p;
-    uint64_t v = 0;
-    for (; **p >= '0' && **p <= '9' && v <= UINT32_MAX; (*p)++)
-        v = v * 10 + (uint64_t)(**p - '0');
-    *out = v;
-    return *p > begin && v <= UINT32_MAX;
-}
-
 /* "N", "A..B" or "A.." into first and number. */
 static void parse_chunks(struct im_options *o)
 {
-    const char *p = o->chunks;
-    uint64_t first, end = 0;
-    bool good = number(&p, &first);
-    const bool range = good && p[0] == '.' && p[1] == '.';
-    if (range) {
-        p += 2;
-        good = !*p || (number(&p, &end) && end > first);
-    }
-    if (!good || *p || (!range && !first))
+    uint64_t first, n;
+    const bool range = strstr(o->chunks, "..") != NULL;
+    if (!range_parse(o->chunks, &first, &n))
         opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
                   o->chunks);
     if (range && o->from_chunk)
         opt_usage("--from-chunk: --chunks %s says it, too", o->chunks);
-    if (range) {
+    if (range)
         o->from_chunk = first;
-        o->n_chunks = end ? end - first : 0;
-    } else {
-        o->n_chunks = first;
-    }
+    o->n_chunks = n;
 }
 
 int im_parse_options(struct im_options *o, int argc, char **argv)

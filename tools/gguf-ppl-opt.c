@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/opt.h"
+#include "tools/common/range.h"
 
 #include <string.h>
 
@@ -60,8 +61,10 @@ static const struct opt table[] = {
       "instead of a text: token ids, decimal with white space between, as "
       "one chunk without a BOS; needs --save-logits",
       OPT_STR, AT(tokens) },
-    { "--chunks", "N", "only the first N chunks; without this option, all",
-      OPT_UINT, AT(n_chunks), .min = 1, .max = UINT32_MAX },
+    { "--chunks", "N|A..B",
+      "only the first N chunks; or those from A up to, without, B, counted "
+      "from 0. B may be left out. Without this option, all",
+      OPT_STR, AT(chunks) },
     { "--max-text", "SIZE",
       "refuse a text of more bytes, unpacked; 1Gi without this option",
       OPT_SIZE, AT(max_text) },
@@ -414,6 +417,9 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     (void)opt_parse(&tool, argc, argv, o);
     choose_base(o);
     check_places(&o->places);
+    if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
+        opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
+                  o->chunks);
     const char *comma = o->compare ? strchr(o->compare, ',') : NULL;
     if (o->compare &&
         (!comma || comma == o->compare || !comma[1] || strchr(comma + 1, ',')))

@@ -79,9 +79,12 @@ void ppl_print_text(const struct ppl_run *r)
                r->n_tokens);
     else
         printf("text    that of %s: %zu tokens\n", name, r->n_tokens);
-    printf("chunks  %zu of %" PRIu32 " tokens, %" PRIu32
-           " together, the last %" PRIu64 " of each scored%s\n",
-           r->n_chunks, r->o->n_ctx, r->n_seq, r->n_scored_chunk,
+    printf("chunks  %zu", r->n_chunks);
+    if (r->first_chunk)
+        printf(" from %zu on", r->first_chunk);
+    printf(" of %" PRIu32 " tokens, %" PRIu32 " together, the last %" PRIu64
+           " of each scored%s\n",
+           r->o->n_ctx, r->n_seq, r->n_scored_chunk,
            r->add_bos ? ", BOS first" : "");
 }
 
@@ -104,7 +107,7 @@ void ppl_print_chunk(struct ppl_run *r)
     for (size_t i = 0; i < r->n_done; i++) {
         sum += r->nll[i];
         if (i >= begin)
-            printf("[%zu]%.4f,", i + 1,
+            printf("[%zu]%.4f,", r->first_chunk + i + 1,
                    exp(sum / (double)((i + 1) * r->n_scored_chunk)));
     }
     putchar('\n');
@@ -172,6 +175,7 @@ void ppl_print_json(const struct ppl_run *r)
     ppl_json_text(&j, r);
     ppl_json_settings(&j, r);
     json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
+    json_u64(&j, "first_chunk", r->first_chunk);
     json_open(&j, "chunk_nll", '(');
     for (size_t i = 0; i < r->n_done; i++)
         json_f64(&j, NULL, r->nll[i]);

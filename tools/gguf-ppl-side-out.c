@@ -235,6 +235,7 @@ void ppl_print_side_json(const struct ppl_side *s,
     ppl_json_text(&j, r);
     ppl_json_settings(&j, r);
     json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
+    json_u64(&j, "first_chunk", r->first_chunk);
     json_u64(&j, "chunks", r->n_done);
     json_u64(&j, "tokens_scored", stats[0].n);
     json_open(&j, "models", '[');

@@ -127,7 +127,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     (void)n_chunks;
     if (kld != s->kld[s->n - 1])
         return 0;
-    r->n_done = chunk + 1; /* by all */
+    r->n_done = chunk - r->first_chunk + 1; /* by all */
     if (!r->o->json) {
         progress_clear(&r->bar);
         ppl_print_side_chunk(s, chunk);
@@ -166,6 +166,7 @@ static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
     if (each)
         sinks[s->n] = ppl_each_sink(each);
     p.n_ctx = s->run->o->n_ctx;
+    p.first_chunk = s->run->first_chunk;
     p.max_chunks = s->run->n_chunks;
     p.pool = s->pool;
     p.progress = on_progress;

@@ -67,6 +67,15 @@ static bool plan_chunks(struct job *j, const struct ppl_options *o)
     if (j->side.saved && n > gguf_baseline_n_chunks(j->side.saved))
         n = gguf_baseline_n_chunks(j->side.saved);
     j->run.n_tokens = j->tokens.n;
+    if (o->first_chunk >= n) {
+        msg_error(o->text ? o->text : o->base,
+                  "there are %zu chunks: none from %" PRIu64
+                  " on, counted from 0",
+                  n, o->first_chunk);
+        return false;
+    }
+    n -= (size_t)o->first_chunk;
+    j->run.first_chunk = (size_t)o->first_chunk;
     j->run.n_chunks = o->n_chunks && o->n_chunks < n ? (size_t)o->n_chunks : n;
     j->run.n_scored_chunk = o->n_ctx - o->n_ctx / 2 - 1;
     j->run.add_bos = gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
@@ -140,8 +149,8 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
 {
     struct ppl_run *r = user;
     (void)n_chunks;
-    r->nll[chunk] = one->sum;
-    r->n_done = chunk + 1;
+    r->n_done = chunk - r->first_chunk + 1;
+    r->nll[r->n_done - 1] = one->sum;
     r->total = *all;
     if (!r->o->json)
         ppl_print_chunk(r);
@@ -162,6 +171,7 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     struct ppl_run *r = &j->run;
     struct gguf_ppl_params p = GGUF_PPL_PARAMS_INIT;
     p.n_ctx = r->o->n_ctx;
+    p.first_chunk = r->first_chunk;
     p.max_chunks = n_chunks;
     p.pool = j->pool;
     p.on_chunk = fn;

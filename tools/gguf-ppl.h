@@ -31,8 +31,9 @@ struct ppl_options {
     bool normalize;
     uint32_t n_ctx, n_batch, n_ubatch, n_threads;
     uint32_t n_threads_batch; /* 0: not given; once parsed n_threads is it */
-    uint64_t n_chunks;        /* 0: all */
-    uint64_t max_text;        /* bytes */
+    const char *chunks;       /* of --chunks, or NULL; once parsed */
+    uint64_t first_chunk, n_chunks; /* these; 0: all */
+    uint64_t max_text;              /* bytes */
     uint32_t cache_dtype; /* of --cache-type; once parsed the next two count */
     uint32_t key_dtype, value_dtype;
     bool json, quiet, no_check;
@@ -185,7 +186,8 @@ struct ppl_run {
     const struct ppl_model *own; /* the model, or the base */
     struct gguf_model_info model;
     size_t text_size, n_tokens; /* bytes, tokens */
-    size_t n_chunks;            /* that will be evaluated */
+    size_t first_chunk;         /* of those that will be evaluated, */
+    size_t n_chunks;            /* and how many */
     size_t n_rows, width;       /* that are saved */
     enum gguf_pooling pooling;  /* of embeddings */
     uint32_t n_seq;             /* of them together */

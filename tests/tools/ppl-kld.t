@@ -301,4 +301,40 @@ assert first == [t["nll"] for t in lines]' \
 else
     skip 'which add up to the figures' 'no python3'
 fi
+
+# Some chunks of a text.
+for part in 0..2 2..3 3.. 1..9999; do
+    run "$ppl" -q -j -m "$q4" -f "$t" -c 128 --chunks $part
+    test $rc -eq 0
+    ok "chunks $part"
+    cp "$tmp/out" "$tmp/plain.$part"
+    run "$ppl" -q -j -m "$q4" --base "$m" -f "$t" -c 128 --chunks $part \
+        --per-token "$tmp/tokens.$part"
+    test $rc -eq 0
+    ok "beside a base"
+done
+run "$ppl" -q -j -m "$q4" -f "$t" -c 128
+cp "$tmp/out" "$tmp/plain.all"
+run "$ppl" -q -j -m "$q4" --base "$m" -f "$t" -c 128 --per-token "$tmp/tokens.all"
+cat "$tmp/tokens.0..2" "$tmp/tokens.2..3" "$tmp/tokens.3.." |
+    cmp -s - "$tmp/tokens.all"
+ok 'parts have the tokens of the whole, bit for bit'
+if command -v python3 >/dev/null 2>&1; then
+    run python3 -c 'import json, sys
+all, *parts = [json.load(open(f)) for f in sys.argv[1:]]
+assert sum([p["chunk_nll"] for p in parts[:3]], []) == all["chunk_nll"]
+assert [p["first_chunk"] for p in parts] == [0, 2, 3, 1]
+assert parts[3]["chunk_nll"] == all["chunk_nll"][1:]' "$tmp/plain.all" \
+        "$tmp/plain.0..2" "$tmp/plain.2..3" "$tmp/plain.3.." "$tmp/plain.1..9999"
+    test $rc -eq 0
+    ok 'and its sums'
+fi
+run "$ppl" -q -j -m "$q4" -f "$t" -c 128 --chunks 900..
+fails 'text: there are [0-9]* chunks: none from 900 on, counted from 0$'
+ok 'chunks that there are not'
+for part in 0 2..2 3..1 .. ..2 -1 1..2..3 2. x; do
+    run "$ppl" -m "$q4" -f "$t" --chunks=$part
+    test $rc -eq 2 && grep -q 'is not a number of chunks, or A..B (' "$tmp/err"
+    ok "no chunks: $part"
+done
 done_testing

@@ -1,0 +1,35 @@
+/* range.c - which of many */
+#include "config.h"
+#include "tools/common/range.h"
+
+/* Reads digits at *p, and goes on after them. */
+static bool number(const char **p, uint64_t *out)
+{
+    const char *begin = *p;
+    uint64_t v = 0;
+    for (; **p >= '0' && **p <= '9' && v <= UINT32_MAX; (*p)++)
+        v = v * 10 + (uint64_t)(**p - '0');
+    *out = v;
+    return *p > begin && v <= UINT32_MAX;
+}
+
+bool range_parse(const char *text, uint64_t *first, uint64_t *n)
+{
+    const char *p = text;
+    uint64_t a, b = 0;
+    if (!number(&p, &a))
+        return false;
+    if (!*p && a) {
+        *first = 0;
+        *n = a;
+        return true;
+    }
+    if (p[0] != '.' || p[1] != '.')
+        return false;
+    p += 2;
+    if (*p && (!number(&p, &b) || *p || b <= a))
+        return false;
+    *first = a;
+    *n = b ? b - a : 0;
+    return true;
+}
