@@ -281,7 +281,7 @@
     X(n_streams, UINT, MODEL, "hyper_connection.count", 1, 64, none, 0, NULL, \
       "streams", "hc_mult")                                                   \
     X(n_sinkhorn, UINT, MODEL, "hyper_connection.sinkhorn_iterations", 0,     \
-      1 << 16, none, 0, NULL, "Sinkhorn iterations", "hc_sinkhorn_iters")     \
+      1 << 10, none, 0, NULL, "Sinkhorn iterations", "hc_sinkhorn_iters")     \
     X(streams_eps, FLOAT, MODEL, "hyper_connection.epsilon", 0, 1, none, 0,   \
       NULL, "epsilon of streams", "hc_eps")                                   \
     X(n_deepstack, UINT, MODEL, "n_deepstack_layers", 0, GG_SPAN_MAX, none,   \

@@ -95,6 +95,25 @@ static const struct lie {
     KEY("gemma2", "attention.sliding_window", NUMBER, UINT32_MAX),
     KEY("glm4", "nextn_predict_layers", NUMBER, 7),
     KEY("minicpm3", "attention.q_lora_rank", TEXT, 0),
+    /* blocks and streams, ids */
+    KEY("deepseek4-moe", "attention.compress_ratios", NUMBER, 4),
+    KEY("deepseek4-moe", "attention.compress_ratios", SHORT, 4),
+    KEY("deepseek4-moe", "attention.compress_ratios", LONG, UINT32_MAX),
+    KEY("deepseek4-moe", "attention.compress_ratios", TEXTS, 0),
+    KEY("deepseek4-moe", "attention.output_group_count", NUMBER, 0),
+    KEY("deepseek4-moe", "attention.output_group_count", NUMBER, 3),
+    KEY("deepseek4-moe", "attention.indexer.top_k", NUMBER, 0),
+    KEY("deepseek4-moe", "attention.indexer.key_length", NUMBER, 16),
+    KEY("deepseek4-moe", "hyper_connection.count", NUMBER, 0),
+    KEY("deepseek4-moe", "hyper_connection.count", NUMBER, UINT32_MAX),
+    KEY("deepseek4-moe", "hyper_connection.epsilon", REAL, 2),
+    KEY("deepseek4-moe", "hyper_connection.sinkhorn_iterations", NUMBER,
+        1u << 31),
+    KEY("deepseek4-moe", "hash_layer_count", NUMBER, UINT32_MAX),
+    { "deepseek4-moe", "hash_layer_count", NUMBER, 1,
+      "tensor 'blk.0.ffn_gate_tid2eid.weight' is missing" },
+    KEY("t5", "decoder_start_token_id", NUMBER, 128),
+    KEY("t5", "decoder_start_token_id", NUMBER, UINT32_MAX),
 #undef KEY
 };
 

@@ -1,0 +1,252 @@
+/* check-spoilt.c - vocabularies that are wrong: merges that are malformed or go
+ * round, arrays of other lengths, ids of no token. What cannot be meant is
+ * refused with its key; what need not be used is not, and a warning names it;
+ * checking a file finds each.
+ */
+#include "config.h"
+#include "gguf/verify.h"
+#include "tests/vocab/own.h"
+
+#include <string.h>
+
+static const struct own_token tokens[] = {
+    { "a", 0, 1 },    { "b", 0, 1 },   { "ab", 0, 1 }, { "ba", 0, 1 },
+    { "aba", 0, 1 },  { "bab", 0, 1 }, { "aa", 0, 1 }, { "aaaa", 0, 1 },
+    { "abab", 0, 1 }, { "x y", 0, 1 },
+};
+
+/* ---- a vocabulary with one thing wrong ---- */
+
+static char said[1024]; /* all warnings */
+
+static void on_warn(void *user, const char *message)
+{
+    const size_t n = strlen(said);
+    (void)user;
+    snprintf(said + n, sizeof said - n, "%s\n", message);
+}
+
+static int on_find(void *user, const struct gguf_finding *f)
+{
+    char *all = user;
+    const size_t n = strlen(all);
+    if (f->severity != GGUF_SEVERITY_NOTE)
+        snprintf(all + n, 4096 - n, "%s\n", f->message);
+    return 0;
+}
+
+/* Merges of one text, entries with commas between. */
+static void put_merges(struct own *o, const char *list)
+{
+    struct gguf_str s[16];
+    size_t n = 0;
+    for (const char *p = list, *end; n < GG_LEN(s); p = end + 1) {
+        end = strchr(p, ',');
+        s[n++] = (struct gguf_str){ p, end ? (size_t)(end - p) : strlen(p) };
+        if (!end)
+            break;
+    }
+    if (gguf_meta_set_str_array(o->meta, "tokenizer.ggml.merges", s, n, NULL))
+        abort();
+}
+
+static void begin(struct own *o, const char *model, const char *merges)
+{
+    *o = (struct own){ 0 };
+    own_tokens(o, tokens, GG_LEN(tokens), model);
+    if (merges)
+        put_merges(o, merges);
+    if (gguf_meta_set_strz(o->meta, "tokenizer.ggml.pre", "gpt-2", NULL))
+        abort();
+}
+
+static enum gguf_status open_it(struct own *o)
+{
+    struct gguf_vocab_params p = GGUF_VOCAB_PARAMS_INIT;
+    p.warn = on_warn;
+    said[0] = 0;
+    return own_open(o, &p);
+}
+
+static void end(struct own *o)
+{
+    own_close(o);
+    gguf_meta_destroy(o->meta);
+}
+
+/* What checking the file finds. */
+static const char *found(struct own *o)
+{
+    static char all[4096];
+    all[0] = 0;
+    if (gguf_file_verify(o->file, NULL, on_find, all, NULL) != GGUF_OK)
+        return "";
+    return all;
+}
+
+/* ---- merges ---- */
+
+static const struct {
+    const char *merges, *element;
+} malformed[] = {
+    { "a b,ab", "element 1 'ab'" },
+    { "ab a,", "element 1 ''" },
+    { " ", "element 0 ' '" },
+    { " a", "element 0 ' a'" },
+    { "a ", "element 0 'a '" },
+    { " a b", "element 0 ' a b'" },
+    { "a b,b a,aa aa,x", "element 3 'x'" },
+};
+
+static void check_malformed(void)
+{
+    for (size_t i = 0; i < GG_LEN(malformed); i++) {
+        struct own o;
+        begin(&o, "gpt2", malformed[i].merges);
+        const bool refused = open_it(&o) == GGUF_E_VOCAB;
+        const char *all = found(&o);
+        ok(refused && strstr(o.err.message, "tokenizer.ggml.merges: ") &&
+               strstr(o.err.message, malformed[i].element) &&
+               strstr(all, "tokenizer.ggml.merges: 1 of ") &&
+               o.err.offset != GGUF_NO_OFFSET,
+           "malformed: %s", o.err.message);
+        end(&o);
+    }
+}
+
+/* Rules that make what they are made of, or of each other, in any order: each
+ * joining leaves fewer pieces, and the text stays what it is. */
+static void check_round(void)
+{
+    static const char *const lists[] = {
+        "a b,b a,ab a,ba b,ab ab",
+        "ab ab,ab a,ba b,b a,a b",
+        "a a,aa aa,a a,aa aa",
+        "ba b,a ba,ab a,a b",
+        "aa aa,a a",
+        "x y,a b",
+    };
+    static const char *const texts[] = { "abababababab", "aaaaaaaaaaaaaaa",
+                                         "babbaabbab", "a", "x y" };
+    for (size_t i = 0; i < GG_LEN(lists); i++) {
+        struct own o;
+        unsigned bad = 0;
+        begin(&o, "gpt2", lists[i]);
+        const bool good = open_it(&o) == GGUF_OK;
+        for (size_t k = 0; good && k < GG_LEN(texts); k++) {
+            struct gguf_tokens t = GGUF_TOKENS_INIT;
+            char back[64];
+            const size_t n = strlen(texts[k]);
+            if (gguf_vocab_tokenize(o.v, texts[k], n, 0, &t, NULL) != GGUF_OK)
+                bad++;
+            for (size_t j = 0; j < t.n; j++)
+                bad += t.id[j] < 0 || (size_t)t.id[j] >= GG_LEN(tokens);
+            const size_t m =
+                gguf_vocab_detokenize(o.v, t.id, t.n, 0, back, sizeof back);
+            /* bytes without a token are dropped */
+            bad += k < 4 && (m != n || memcmp(back, texts[k], n));
+            gguf_tokens_fini(&t);
+        }
+        ok(good && !bad, "merges that go round: %s", lists[i]);
+        end(&o);
+    }
+}
+
+static void check_doubtful(void)
+{
+    static const struct {
+        const char *merges, *warns, *finds;
+    } cases[] = {
+        { "a c,a b", "merges: 1 join or make", "join or make texts that are" },
+        { "ab b", "merges: 1 join or make", "join or make texts that are" },
+        { "a b,a b", "", "are there before" },
+        { "a b c", "merges: 1 join or make", "have more than one blank" },
+    };
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct own o;
+        begin(&o, "gpt2", cases[i].merges);
+        const bool good = open_it(&o) == GGUF_OK;
+        ok(good && strstr(said, cases[i].warns) &&
+               strstr(found(&o), cases[i].finds),
+           "merges '%s': %s", cases[i].merges, cases[i].finds);
+        end(&o);
+    }
+}
+
+/* ---- arrays ---- */
+
+static void check_arrays(void)
+{
+    static const uint32_t numbers[12];
+    static const float reals[12];
+    static const struct {
+        const char *key;
+        enum gguf_val_type type;
+        size_t n;
+        enum gguf_status st;
+    } cases[] = {
+        { "merges", GGUF_VAL_U32, 2, GGUF_E_TYPE },
+        { "tokens", GGUF_VAL_U32, 10, GGUF_E_TYPE },
+        { "scores", GGUF_VAL_F32, 9, GGUF_E_VOCAB },
+        { "scores", GGUF_VAL_F32, 12, GGUF_E_VOCAB },
+        { "scores", GGUF_VAL_U32, 10, GGUF_E_TYPE },
+        { "token_type", GGUF_VAL_I32, 9, GGUF_E_VOCAB },
+        { "token_type", GGUF_VAL_I32, 11, GGUF_E_VOCAB },
+        { "token_type", GGUF_VAL_F32, 10, GGUF_E_TYPE },
+    };
+    for (size_t i = 0; i < GG_LEN(cases); i++) {
+        struct own o;
+        char key[64];
+        begin(&o, "gpt2", "a b");
+        snprintf(key, sizeof key, "tokenizer.ggml.%s", cases[i].key);
+        if (gguf_meta_set_array(
+                o.meta, key, cases[i].type,
+                cases[i].type == GGUF_VAL_F32 ? (const void *)reals : numbers,
+                cases[i].n, NULL))
+            abort();
+        const enum gguf_status st = open_it(&o);
+        ok(st == cases[i].st && strstr(o.err.message, key) &&
+               strstr(found(&o), key),
+           "%s: %s", key, o.err.message);
+        end(&o);
+    }
+}
+
+/* ---- ids ---- */
+
+static void check_ids(void)
+{
+    static const char *const names[] = { "bos",     "eos",  "unknown",
+                                         "padding", "mask", "eot" };
+    static const int64_t ids[] = { 10, -1, UINT32_MAX, INT64_MAX, INT64_MIN };
+    for (size_t i = 0; i < GG_LEN(names); i++)
+        for (size_t k = 0; k < GG_LEN(ids); k++) {
+            struct own o;
+            char key[64];
+            begin(&o, "gpt2", "a b");
+            snprintf(key, sizeof key, "tokenizer.ggml.%s_token_id", names[i]);
+            if (gguf_meta_set_i64(o.meta, key, ids[k], NULL))
+                abort();
+            const bool good = open_it(&o) == GGUF_OK;
+            unsigned bad = 0;
+            for (unsigned s = 0; good && s < GGUF_N_SPECIAL; s++) {
+                const gguf_token id =
+                    gguf_vocab_special(o.v, (enum gguf_special)s);
+                bad += id != GGUF_TOKEN_NONE &&
+                       (id < 0 || (size_t)id >= GG_LEN(tokens));
+            }
+            ok(good && !bad && strstr(said, key) && strstr(found(&o), key),
+               "%s of %lld is not used, and said", key, (long long)ids[k]);
+            end(&o);
+        }
+}
+
+int main(void)
+{
+    check_malformed();
+    check_round();
+    check_doubtful();
+    check_arrays();
+    check_ids();
+    return done_testing();
+}
