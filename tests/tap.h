@@ -72,6 +72,15 @@ static inline uint64_t rnd64(void)
     return tap_rng * UINT64_C(0x2545F4914F6CDD1D);
 }
 
+/* Another beginning, which an argument of a test names; what it is, is printed.
+ */
+static inline void rnd_seed(int argc, char **argv)
+{
+    if (argc > 1)
+        tap_rng ^= strtoull(argv[1], NULL, 0) << 1;
+    printf("# seed state %#llx\n", (unsigned long long)tap_rng);
+}
+
 /* Uniform in [0, n), n > 0. */
 static inline uint64_t rnd_below(uint64_t n)
 {

@@ -305,9 +305,7 @@ static void check_passes(const char *level, const struct gg_kern *kern,
 
 int main(int argc, char **argv)
 {
-    if (argc > 1)
-        tap_rng ^= strtoull(argv[1], NULL, 0) << 1;
-    printf("# seed state %#llx\n", (unsigned long long)tap_rng);
+    rnd_seed(argc, argv);
     struct gguf_pool *pool[4];
     for (unsigned t = 0; t < 4; t++) {
         struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;

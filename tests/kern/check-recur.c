@@ -322,23 +322,19 @@ static void check(const struct gg_vec_kern *k, const char *name, run_fn *run,
     ok(same, "%s: %s's bits do not depend on parts", level_name, name);
 }
 
+static void check_level(const struct gg_kern *k, const char *level)
+{
+    level_name = level;
+    check(&k->vec, "scan", scan_one, ref_scan_one, false);
+    check(&k->vec, "scan with decays of each", scan_own, ref_scan_own, false);
+    check(&k->vec, "wkv7", wkv7, ref_wkv7, false);
+    check(&k->vec, "wkv6", wkv6_own, ref_wkv6_own, true);
+    check(&k->vec, "wkv6 after the decay", wkv6_late, ref_wkv6_late, true);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc > 1)
-        tap_rng ^= strtoull(argv[1], NULL, 0) << 1;
-    printf("# seed state %#llx\n", (unsigned long long)tap_rng);
-    struct test_level level[8];
-    const unsigned n = test_levels(level);
-    for (unsigned i = 0; i < n; i++) {
-        struct gg_kern k;
-        gg_kern_init(&k, level[i].mask);
-        level_name = level[i].name;
-        check(&k.vec, "scan", scan_one, ref_scan_one, false);
-        check(&k.vec, "scan with decays of each", scan_own, ref_scan_own,
-              false);
-        check(&k.vec, "wkv7", wkv7, ref_wkv7, false);
-        check(&k.vec, "wkv6", wkv6_own, ref_wkv6_own, true);
-        check(&k.vec, "wkv6 after the decay", wkv6_late, ref_wkv6_late, true);
-    }
+    rnd_seed(argc, argv);
+    test_each_level(check_level);
     return done_testing();
 }

@@ -152,8 +152,7 @@ int main(int argc, char **argv)
     struct test_level level[8];
     unsigned n_levels = test_levels(level);
     bool good[4] = { true, true, true, true }, same[8];
-    if (argc > 1)
-        tap_rng ^= strtoull(argv[1], NULL, 0) << 1;
+    rnd_seed(argc, argv);
     for (unsigned v = 0; v < n_levels; v++)
         same[v] = true;
     for (size_t l = 0; l < sizeof lengths / sizeof *lengths; l++)

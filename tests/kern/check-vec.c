@@ -522,30 +522,27 @@ static void check_delta(const struct gg_vec_kern *k)
     ok(same, "%s: delta's bits do not depend on parts", level_name);
 }
 
+static void check_level(const struct gg_kern *k, const char *level)
+{
+    level_name = level;
+    check_binary("add", k->vec.add, gg_vec_add_c);
+    check_binary("mul", k->vec.mul, gg_vec_mul_c);
+    check_scale(&k->vec);
+    check_silu(&k->vec);
+    check_softplus(&k->vec);
+    check_exp(&k->vec);
+    check_sums(&k->vec);
+    check_scores(&k->vec);
+    check_soft_max(&k->vec);
+    check_rms_norm(&k->vec);
+    check_rope(&k->vec);
+    check_taps(&k->vec);
+    check_delta(&k->vec);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc > 1)
-        tap_rng ^= strtoull(argv[1], NULL, 0) << 1;
-    printf("# seed state %#llx\n", (unsigned long long)tap_rng);
-    struct test_level level[8];
-    const unsigned n = test_levels(level);
-    for (unsigned i = 0; i < n; i++) {
-        struct gg_kern k;
-        gg_kern_init(&k, level[i].mask);
-        level_name = level[i].name;
-        check_binary("add", k.vec.add, gg_vec_add_c);
-        check_binary("mul", k.vec.mul, gg_vec_mul_c);
-        check_scale(&k.vec);
-        check_silu(&k.vec);
-        check_softplus(&k.vec);
-        check_exp(&k.vec);
-        check_sums(&k.vec);
-        check_scores(&k.vec);
-        check_soft_max(&k.vec);
-        check_rms_norm(&k.vec);
-        check_rope(&k.vec);
-        check_taps(&k.vec);
-        check_delta(&k.vec);
-    }
+    rnd_seed(argc, argv);
+    test_each_level(check_level);
     return done_testing();
 }

@@ -21,6 +21,17 @@ unsigned test_levels(struct test_level out[8])
     return n;
 }
 
+void test_each_level(void (*fn)(const struct gg_kern *k, const char *level))
+{
+    struct test_level level[8];
+    const unsigned n = test_levels(level);
+    for (unsigned i = 0; i < n; i++) {
+        struct gg_kern k;
+        gg_kern_init(&k, level[i].mask);
+        fn(&k, level[i].name);
+    }
+}
+
 unsigned test_fields(char *line, char **field, unsigned max)
 {
     unsigned n = 0;

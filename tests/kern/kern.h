@@ -14,6 +14,9 @@ struct test_level {
 };
 unsigned test_levels(struct test_level out[8]);
 
+/* Do something with the kernels of each. */
+void test_each_level(void (*fn)(const struct gg_kern *k, const char *level));
+
 /* Split a line of tab-separated fields in place; returns how many. */
 unsigned test_fields(char *line, char **field, unsigned max);
 
