@@ -21,6 +21,7 @@ enum {
     MAX_CHANGES = 8,
     N_TOKENS = 6,
     MAX_LAYERS = 64,
+    OWN_WEIGHTS = 509,
     MAX_ELEMENTS = 1 << 20, /* of all weights */
     MAX_GRAPH = 64 << 20    /* bytes of a session */
 };
@@ -403,6 +404,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const size_t i = take(&in) | (size_t)take(&in) << 8;
     const uint32_t dtype = take(&in) & 1 ? GGUF_DTYPE_F16 : GGUF_DTYPE_F32;
     MUST(skeleton_open(&model, names[i % n_names]));
+    model.g.own = OWN_WEIGHTS;
     for (unsigned k = 0; in.n && k < MAX_CHANGES; k++)
         changes[take(&in) % (sizeof changes / sizeof *changes)](&in);
     void *file =

@@ -141,17 +141,6 @@ static void check_form(const struct refbert *s, const char *what)
 
 /* ---- what must be there ---- */
 
-static void drop(const char *name)
-{
-    size_t i = 0;
-    while (i < g.n && strcmp(g.t[i].name, name))
-        i++;
-    if (i == g.n)
-        abort();
-    g.n--;
-    memmove(&g.t[i], &g.t[i + 1], (g.n - i) * sizeof g.t[0]);
-}
-
 static void check_needs(void)
 {
     static const struct {
@@ -188,7 +177,7 @@ static void check_needs(void)
         size_t size;
         refbert_model(&g, &cases[i].s, V);
         if (name) {
-            drop(name);
+            gen_drop(&g, name);
         } else {
             snprintf(key, sizeof key, "%s.%s", cases[i].s.arch, cases[i].key);
             gguf_meta_remove(g.meta, key);

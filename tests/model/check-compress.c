@@ -417,31 +417,21 @@ static void other_rank(void)
 {
     set_u32("attention.output_lora_rank", 5);
 }
-static void drop(const char *name)
-{
-    size_t i = 0;
-    while (i < g.n && strcmp(g.t[i].name, name))
-        i++;
-    if (i == g.n)
-        abort();
-    g.n--;
-    memmove(&g.t[i], &g.t[i + 1], (g.n - i) * sizeof g.t[0]);
-}
 static void no_table(void)
 {
-    drop("blk.0.ffn_gate_tid2eid.weight");
+    gen_drop(&g, "blk.0.ffn_gate_tid2eid.weight");
 }
 static void no_bias(void)
 {
-    drop("blk.1.exp_probs_b.bias");
+    gen_drop(&g, "blk.1.exp_probs_b.bias");
 }
 static void no_ape(void)
 {
-    drop("blk.2.attn_compressor_ape.weight");
+    gen_drop(&g, "blk.2.attn_compressor_ape.weight");
 }
 static void no_index(void)
 {
-    drop("blk.1.indexer.proj.weight");
+    gen_drop(&g, "blk.1.indexer.proj.weight");
 }
 static void bad_id(int32_t id)
 {

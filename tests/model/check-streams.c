@@ -89,27 +89,6 @@ static void no_own_keys(void)
     vary_drop_tensor("blk.2.attn_k.weight");
 }
 
-/* Bytes that a session keeps. */
-static uint64_t kept(vary_fn *change)
-{
-    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
-    uint64_t cache = 0, graph = 0;
-    struct run r;
-    size_t size;
-    if (!skeleton_open(&vary_model, "gemma4"))
-        abort();
-    if (change)
-        change();
-    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
-    p.n_ctx = VARY_N;
-    if (run_open(&r, file, size, 1, &p))
-        gguf_session_memory(r.session, &cache, &graph);
-    run_close(&r);
-    free(file);
-    skeleton_close(&vary_model);
-    return cache;
-}
-
 static void check_shared(void)
 {
     vary_counts("gemma4", alternate, shared, "keys of other layers");
@@ -122,7 +101,8 @@ static void check_shared(void)
     vary_refused("gemma4", shared_none_full, "layer 4 finds no keys of 2");
     vary_refused("gemma4", shared_other_heads, "layer 3 finds no keys of 1");
     vary_refused("gemma4", no_own_keys, "'blk.2.attn_k.weight' is missing");
-    const uint64_t all = kept(NULL), some = kept(shared);
+    const uint64_t all = vary_kept("gemma4", NULL),
+                   some = vary_kept("gemma4", shared);
     ok(all && some * L == all * 3,
        "gemma4: three of five layers keep keys: %d"
        " of %d bytes",

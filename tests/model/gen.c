@@ -49,6 +49,17 @@ void gen_tensor(struct gen *g, int64_t ne0, int64_t ne1, const char *fmt, ...)
     t->ints = NULL;
 }
 
+void gen_drop(struct gen *g, const char *name)
+{
+    size_t i = 0;
+    while (i < g->n && strcmp(g->t[i].name, name))
+        i++;
+    if (i == g->n)
+        abort();
+    g->n--;
+    memmove(&g->t[i], &g->t[i + 1], (g->n - i) * sizeof g->t[0]);
+}
+
 /* ---- weights: FNV-1a of the name seeds splitmix64, whose four 16-bit parts
  * add up to a nearly normal number ---- */
 
@@ -93,13 +104,35 @@ static const struct {
     { "(^|\\.)bias$", 0, 0.1, 0 },
 };
 
+/* The pattern compiled: the first ones once, as that takes much of the time of
+ * small models; others into *own. */
+static const regex_t *compiled(const char *pattern, regex_t *own)
+{
+    enum { MOST = 32 };
+    static struct {
+        char *pattern;
+        regex_t re;
+    } known[MOST];
+    size_t i = 0;
+    while (i < MOST && known[i].pattern && strcmp(known[i].pattern, pattern))
+        i++;
+    if (i < MOST && known[i].pattern)
+        return &known[i].re;
+    regex_t *to = i < MOST ? &known[i].re : own;
+    if (regcomp(to, pattern, REG_EXTENDED | REG_NOSUB))
+        abort();
+    if (i < MOST && !(known[i].pattern = strdup(pattern)))
+        abort();
+    return to;
+}
+
 static int fits(const char *name, const char *pattern)
 {
-    regex_t re;
-    if (regcomp(&re, pattern, REG_EXTENDED | REG_NOSUB))
-        abort();
-    int r = regexec(&re, name, 0, NULL, 0);
-    regfree(&re);
+    regex_t own;
+    const regex_t *re = compiled(pattern, &own);
+    const int r = regexec(re, name, 0, NULL, 0);
+    if (re == &own)
+        regfree(&own);
     return r == 0;
 }
 
@@ -146,9 +179,14 @@ void gen_weights(float *out, const struct gen *g, const struct gen_tensor *t)
         dev = gain / sqrt((double)t->ne[0]);
         gains = 0;
     }
-    for (size_t i = 0; i < elements(t); i++) {
+    const size_t n = elements(t), own = g->own && g->own < n ? g->own : n;
+    for (size_t i = 0; i < own; i++) {
         double v = mean + dev * normal(state, i);
         out[i] = (float)(gains ? v * gain : v);
+    }
+    for (size_t i = own, m; i < n; i += m) { /* again and again */
+        m = n - i < own ? n - i : own;
+        memcpy(out + i, out, m * sizeof *out);
     }
 }
 

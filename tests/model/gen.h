@@ -29,6 +29,8 @@ struct gen {
         double factor;
     } gain[GEN_MAX_GAINS];
     size_t n_gain;
+    size_t own; /* of a tensor so many weights are its own, the others repeat
+                 * these: that takes less time; 0: all */
 };
 
 /* Empty; aborts the test when memory runs out. */
@@ -37,6 +39,9 @@ void gen_fini(struct gen *g);
 /* ne1 0: one dimension. */
 void gen_tensor(struct gen *g, int64_t ne0, int64_t ne1, const char *fmt, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Take away the tensor of that name, which g must have. */
+void gen_drop(struct gen *g, const char *name);
 
 /* Weights whose name matches an extended regular expression are such a factor
  * larger, where their kind has one; the last that matches counts. 0: no

@@ -86,10 +86,7 @@ struct gen_tensor *vary_find(const char *name)
 
 void vary_drop_tensor(const char *name)
 {
-    struct gen *g = &vary_model.g;
-    struct gen_tensor *t = vary_find(name);
-    g->n--;
-    memmove(t, t + 1, (size_t)(g->t + g->n - t) * sizeof *t);
+    gen_drop(&vary_model.g, name);
 }
 
 void vary_gain(const char *pattern, double factor)
