@@ -324,6 +324,33 @@ static void check_unified(void)
     gen_fini(&g);
 }
 
+/* What is planned is what a session takes. */
+static void check_planned(void)
+{
+    const struct refds4 s = plain;
+    static const uint32_t contexts[] = { 7, 64, 513, 1000 };
+    size_t size, n_same = 0;
+    void *file = make(&s, &size);
+    for (size_t i = 0; i < GG_LEN(contexts); i++) {
+        struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+        uint64_t cache[2] = { 0, 1 }, graph[2] = { 0, 1 };
+        struct run r;
+        p.n_ctx = contexts[i];
+        p.n_seq = 1 + (uint32_t)i % 3;
+        const bool good = run_open(&r, file, size, 1, &p);
+        p.backend = r.backend;
+        if (good && gguf_session_estimate(r.model, &p, &cache[0], &graph[0],
+                                          &r.err) == GGUF_OK)
+            gguf_session_memory(r.session, &cache[1], &graph[1]);
+        n_same += cache[0] == cache[1] && graph[0] == graph[1];
+        run_close(&r);
+    }
+    ok(n_same == GG_LEN(contexts), "as much memory as is planned: %zu of %zu",
+       n_same, GG_LEN(contexts));
+    free(file);
+    gen_fini(&g);
+}
+
 /* ---- types of keys ---- */
 
 static void check_types(void)
@@ -509,6 +536,7 @@ int main(void)
     check_sequences();
     check_positions();
     check_unified();
+    check_planned();
     check_types();
     check_refused();
     return done_testing();
