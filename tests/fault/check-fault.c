@@ -278,7 +278,7 @@ static const char *again(const struct job *j, const struct program_run *before)
     job_run(&r, j->c->args, "", FAULT_NONE, 0, 0);
     if (r.rc == 1 && strstr(r.last, "(--force replaces it)")) {
         program_run_free(&r);
-        job_run(&r, j->c->args, "-f", FAULT_NONE, 0, 0);
+        job_run(&r, j->c->args, "--force", FAULT_NONE, 0, 0);
     }
     snprintf(why, sizeof why, "%s", r.last);
     struct program_run first = r;
