@@ -170,6 +170,15 @@ static const struct opt table[] = {
       "weights whose name matches lie in this type of memory, not where they "
       "would; may be given again, the first that matches counts",
       OPT_LIST, AT(places) },
+    { "--layer-major", NULL,
+      "compute as many chunks as --max-memory has room for through one layer "
+      "before any goes through the next: weights that do not fit into memory "
+      "are read once for all of them. No digit depends on it",
+      OPT_FLAG, AT(layer_major) },
+    { "--max-memory", "SIZE",
+      "with --layer-major: use so many bytes beside the weights; 1Gi without "
+      "this option",
+      OPT_SIZE, AT(max_memory) },
     { "--no-check", NULL,
       "do not look for NaN and infinities among the weights first", OPT_FLAG,
       AT(no_check) },
@@ -320,6 +329,10 @@ static const struct opt_rule rules[] = {
       " " TOKENS },
     { "--pooling", OPT_NEEDS, "--save-embeddings" },
     { "--normalize", OPT_NEEDS, "--save-embeddings" },
+    { "--max-memory", OPT_NEEDS, "--layer-major" },
+    { "--layer-major", OPT_EXCLUDES,
+      "--tokens --base --save-embeddings --compare-backends " TASK " " PRINTS
+      " " TOKENS },
     { .a = NULL },
 };
 
@@ -408,6 +421,7 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     *o = (struct ppl_options){ .n_batch = 2048,
                                .n_ubatch = 512,
                                .max_text = UINT64_C(1) << 30,
+                               .max_memory = UINT64_C(1) << 30,
                                .cache_dtype = GGUF_DTYPE_F32,
                                .key_dtype = NOT_GIVEN,
                                .value_dtype = NOT_GIVEN,

@@ -163,6 +163,27 @@ static int on_progress(void *user, uint64_t done, uint64_t total)
     return progress_report(&r->bar, done, total);
 }
 
+/* What chunks may leave for the next layer, where they are computed layer by
+ * layer: what keys, values and graphs do not take. */
+static enum gguf_status room_to_store(const struct job *j, uint64_t *most,
+                                      struct gguf_error *err)
+{
+    const struct ppl_options *o = j->run.o;
+    uint64_t cache, graph;
+    *most = 0;
+    if (!o->layer_major)
+        return GGUF_OK;
+    gguf_session_memory(j->own.session, &cache, &graph);
+    if (cache + graph >= o->max_memory)
+        return gguf_error_set(err, GGUF_E_LIMIT,
+                              "a chunk takes %" PRIu64
+                              " bytes beside what it leaves for the next "
+                              "layer: --max-memory must be more",
+                              cache + graph);
+    *most = o->max_memory - cache - graph;
+    return GGUF_OK;
+}
+
 /* Evaluate n_chunks chunks; what is printed of it is the caller's business. */
 static enum gguf_status evaluate(struct job *j, size_t n_chunks,
                                  gguf_ppl_fn *fn, const char *what,
@@ -179,10 +200,13 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     p.user = r;
     p.sinks = j->saving;
     p.n_sinks = j->n_saving;
+    enum gguf_status st = room_to_store(j, &p.max_stored, err);
+    if (st != GGUF_OK)
+        return st;
     progress_init(&r->bar, what, "tokens", r->o->quiet);
     double begin = progress_clock();
-    enum gguf_status st = gguf_ppl_run(j->own.session, j->tokens.id,
-                                       j->tokens.n, &p, &r->total, err);
+    st = gguf_ppl_run(j->own.session, j->tokens.id, j->tokens.n, &p, &r->total,
+                      err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped() && !j->n_saving)

@@ -58,6 +58,8 @@ struct ppl_options {
     uint32_t control_first, control_last; /* and what they are; 0: all */
     bool force;                           /* whatever the guard says of them */
     bool prefetch, no_mmap, mlock;
+    bool layer_major;
+    uint64_t max_memory;   /* with layer_major: bytes beside the weights */
     struct ppl_positions { /* 0: as the file says; but yarn_ext < 0, and a
                                * window of UINT32_MAX */
         double base, scale, freq_scale;

@@ -144,6 +144,7 @@ static enum gguf_status run(struct gguf_session *session,
     sp.pool = p->pool;
     sp.progress = p->progress;
     sp.user = p->user;
+    sp.max_stored = p->max_stored;
     enum gguf_status st =
         gguf_scan_run(session, token, n, &sp, sinks, p->n_sinks + 1, err);
     gg_mem_free(a, sinks);

@@ -31,9 +31,14 @@ struct gguf_scan {
     const float **rows;   /* [n_models], of the rows at hand */
 
     uint32_t group;    /* chunks that are computed together, at most */
-    gguf_token *token; /* their batch: n_ctx * group each */
+    size_t n_groups;   /* that go through a layer before it is the next one's
+                        * turn */
+    size_t at;         /* the first chunk of the groups at hand */
+    gguf_token *token; /* of each group n_ctx * group, as the rest */
     int32_t *seq;
     uint8_t *want;
+    struct gguf_batch *batch; /* of each group */
+    const struct gguf_batch **list;
 
     bool wants_rows; /* some sink does */
     double *nll;     /* [n_models][n_rows], of the rows at hand */
@@ -128,24 +133,45 @@ static void plan(struct gguf_scan *j, size_t n)
     plan_group(j);
 }
 
+static void drop_batches(struct gguf_scan *j)
+{
+    const struct gguf_allocator *a = j->info.session->allocator;
+    gg_mem_free(a, j->token);
+    gg_mem_free(a, j->seq);
+    gg_mem_free(a, j->want);
+    gg_mem_free(a, j->batch);
+    gg_mem_free(a, (void *)j->list);
+}
+
+static enum gguf_status make_batches(struct gguf_scan *j,
+                                     struct gguf_error *err)
+{
+    const struct gguf_allocator *a = j->info.session->allocator;
+    const uint64_t n_tok = (uint64_t)j->info.n_ctx * j->group * j->n_groups;
+    j->token = gg_mem_alloc_zero(a, n_tok, sizeof *j->token);
+    j->seq = gg_mem_alloc_zero(a, n_tok, sizeof *j->seq);
+    j->want = gg_mem_alloc_zero(a, n_tok, sizeof *j->want);
+    j->batch = gg_mem_alloc_zero(a, j->n_groups, sizeof *j->batch);
+    j->list = gg_mem_alloc_zero(a, j->n_groups, sizeof *j->list);
+    if (!j->token || !j->seq || !j->want || !j->batch || !j->list)
+        return gg_error_set_nomem(err, (size_t)n_tok * sizeof *j->token);
+    return GGUF_OK;
+}
+
 static enum gguf_status setup(struct gguf_scan *j,
                               const struct gguf_sink *const *sinks, size_t n,
                               struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->info.session->allocator;
-    const uint64_t n_tok = (uint64_t)j->info.n_ctx * j->group;
-    j->token = gg_mem_alloc_zero(a, n_tok, sizeof *j->token);
-    j->seq = gg_mem_alloc_zero(a, n_tok, sizeof *j->seq);
-    j->want = gg_mem_alloc_zero(a, n_tok, sizeof *j->want);
+    GG_TRY(make_batches(j, err));
     j->nll = gg_mem_alloc_zero(a, j->info.n_rows * (uint64_t)j->n_models,
                                sizeof *j->nll);
     j->has_nll = gg_mem_alloc_zero(a, j->n_models, sizeof *j->has_nll);
     j->logits = gg_mem_alloc_zero(a, j->n_models, sizeof *j->logits);
     j->rows = gg_mem_alloc_zero(a, j->n_models, sizeof *j->rows);
     j->sinks = gg_mem_alloc_zero(a, GG_MAX(n, 1), sizeof *j->sinks);
-    if (!j->token || !j->seq || !j->want || !j->nll || !j->has_nll ||
-        !j->logits || !j->rows || !j->sinks)
-        return gg_error_set_nomem(err, (size_t)n_tok * sizeof *j->token);
+    if (!j->nll || !j->has_nll || !j->logits || !j->rows || !j->sinks)
+        return gg_error_set_nomem(err, j->info.n_rows * sizeof *j->nll);
     for (size_t i = 0; i < n; i++) {
         if (!sinks[i])
             return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
@@ -239,12 +265,13 @@ const double *gguf_scan_nll(const struct gguf_scan_rows *rows)
 
 /* ---- a group of chunks ---- */
 
-static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
-                               struct gguf_error *err)
+/* Group g of those at hand: n chunks. */
+static void fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
 {
     const struct gguf_scan_info *info = &j->info;
     const uint32_t n_ctx = info->n_ctx;
-    size_t k = 0;
+    const size_t begin = g * j->group * n_ctx;
+    size_t k = begin;
     for (uint32_t q = 0; q < n; q++) {
         const gguf_token *text = j->text + (chunk + q) * n_ctx;
         for (uint32_t i = 0; i < n_ctx; i++, k++) {
@@ -253,14 +280,21 @@ static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
             j->want[k] = i >= info->first && i + 1 < n_ctx;
         }
     }
-    struct gguf_batch b = GGUF_BATCH_INIT;
-    b.n = k;
-    b.token = j->token;
-    b.seq = j->seq;
-    b.want = j->want;
+    j->batch[g] = (struct gguf_batch)GGUF_BATCH_INIT;
+    j->batch[g].n = k - begin;
+    j->batch[g].token = j->token + begin;
+    j->batch[g].seq = j->seq + begin;
+    j->batch[g].want = j->want + begin;
+    j->list[g] = &j->batch[g];
+}
+
+static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
+                               struct gguf_error *err)
+{
+    fill(j, 0, chunk, n);
     for (size_t i = 0; i < j->n_models; i++) {
         GG_TRY(gguf_session_clear(j->session[i], err));
-        GG_TRY(gguf_session_decode(j->session[i], &b, err));
+        GG_TRY(gguf_session_decode(j->session[i], j->batch, err));
     }
     return GGUF_OK;
 }
@@ -295,12 +329,17 @@ static enum gguf_status hand_on(struct gguf_scan *j, size_t chunk, size_t at,
     return GGUF_OK;
 }
 
-static enum gguf_status report(const struct gguf_scan *j, size_t chunk,
+/* Tokens of the chunks that are done when that one is next. */
+static uint64_t tokens_up_to(const struct gguf_scan *j, size_t chunk)
+{
+    return (uint64_t)(chunk - j->info.begin) * j->info.n_ctx;
+}
+
+static enum gguf_status report(const struct gguf_scan *j, uint64_t n_tok,
                                struct gguf_error *err)
 {
-    const uint64_t n_ctx = j->info.n_ctx, first = j->info.begin;
-    if (j->p->progress && j->p->progress(j->p->user, (chunk - first) * n_ctx,
-                                         (j->info.end - first) * n_ctx))
+    if (j->p->progress &&
+        j->p->progress(j->p->user, n_tok, tokens_up_to(j, j->info.end)))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -323,27 +362,108 @@ static enum gguf_status hand_group(struct gguf_scan *j, size_t chunk,
     return GGUF_OK;
 }
 
+/* Chunks of the group that begins with that one. */
+static uint32_t group_at(const struct gguf_scan *j, size_t chunk)
+{
+    return (uint32_t)GG_MIN((size_t)j->group, j->info.end - chunk);
+}
+
 static enum gguf_status scan(struct gguf_scan *j, struct gguf_error *err)
 {
-    size_t chunk = j->info.begin;
-    GG_TRY(begin(j, err));
-    GG_TRY(report(j, chunk, err));
-    while (chunk < j->info.end) {
-        const uint32_t n =
-            (uint32_t)GG_MIN((size_t)j->group, j->info.end - chunk);
+    for (size_t chunk = j->info.begin; chunk < j->info.end;) {
+        const uint32_t n = group_at(j, chunk);
         GG_TRY(decode(j, chunk, n, err));
         GG_TRY(hand_group(j, chunk, n, err));
         chunk += n;
-        GG_TRY(report(j, chunk, err));
+        GG_TRY(report(j, tokens_up_to(j, chunk), err));
     }
     return GGUF_OK;
 }
 
+/* ---- layer by layer ---- */
+
+static enum gguf_status hand_layered(void *user, size_t g,
+                                     struct gguf_error *err)
+{
+    struct gguf_scan *j = user;
+    const size_t chunk = j->at + g * j->group;
+    return hand_group(j, chunk, group_at(j, chunk), err);
+}
+
+/* The groups at hand are done as far as their layers are. */
+static int report_layered(void *user, uint64_t done, uint64_t total)
+{
+    const struct gguf_scan *j = user;
+    const size_t end = GG_MIN(j->at + j->n_groups * j->group, j->info.end);
+    const uint64_t from = tokens_up_to(j, j->at);
+    const double n = (double)(tokens_up_to(j, end) - from);
+    const double part = (double)done / (double)total;
+    return report(j, from + (uint64_t)(n * part), NULL) != GGUF_OK;
+}
+
+static enum gguf_status scan_layered(struct gguf_scan *j,
+                                     struct gguf_error *err)
+{
+    const struct gguf_scan_info *info = &j->info;
+    for (j->at = info->begin; j->at < info->end;) {
+        size_t g = 0, chunk = j->at;
+        for (; g < j->n_groups && chunk < info->end; g++) {
+            const uint32_t n = group_at(j, chunk);
+            fill(j, g, chunk, n);
+            chunk += n;
+        }
+        GG_TRY(gguf_session_decode_layered(
+            info->session, j->list, g, hand_layered, report_layered, j, err));
+        j->at = chunk;
+    }
+    return GGUF_OK;
+}
+
+/* How many groups fit into what may be stored: room for these instead of
+ * one. */
+static enum gguf_status plan_layered(struct gguf_scan *j,
+                                     struct gguf_error *err)
+{
+    const uint64_t most = j->p->max_stored;
+    const size_t first = j->info.begin, n = j->info.end - first;
+    uint64_t size;
+    if (j->n_models > 1)
+        return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
+                            "layer by layer one model is scanned, not %zu",
+                            j->n_models);
+    fill(j, 0, first, group_at(j, first));
+    GG_TRY(gguf_session_layered_size(j->info.session, j->batch, &size, err));
+    if (size > most)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "chunks that are computed together leave %" PRIu64
+                            " bytes for the next layer, at most %" PRIu64
+                            " may be stored",
+                            size, most);
+    const uint64_t fit = size ? most / size : n;
+    j->n_groups = (size_t)GG_MIN(fit, (uint64_t)(n - 1) / j->group + 1);
+    drop_batches(j);
+    return make_batches(j, err);
+}
+
+/* ---- all of it ---- */
+
+static enum gguf_status run(struct gguf_scan *j,
+                            const struct gguf_sink *const *sinks,
+                            size_t n_sinks, struct gguf_error *err)
+{
+    const bool layered = j->p->max_stored != 0;
+    j->n_groups = 1;
+    GG_TRY(setup(j, sinks, n_sinks, err));
+    if (layered)
+        GG_TRY(plan_layered(j, err));
+    GG_TRY(begin(j, err));
+    GG_TRY(report(j, 0, err));
+    return layered ? scan_layered(j, err) : scan(j, err);
+}
+
 static void fini(struct gguf_scan *j, const struct gguf_allocator *a)
 {
-    gg_mem_free(a, j->token);
-    gg_mem_free(a, j->seq);
-    gg_mem_free(a, j->want);
+    drop_batches(j);
     gg_mem_free(a, j->nll);
     gg_mem_free(a, j->has_nll);
     gg_mem_free(a, j->logits);
@@ -369,9 +489,7 @@ enum gguf_status gguf_scan_run_models(struct gguf_session *const *sessions,
         .p = &p, .text = token, .session = sessions, .n_models = n_models
     };
     plan(&j, n);
-    enum gguf_status st = setup(&j, sinks, n_sinks, err);
-    if (st == GGUF_OK)
-        st = end(&j, scan(&j, err), err);
+    enum gguf_status st = end(&j, run(&j, sinks, n_sinks, err), err);
     for (size_t i = 0; i < n_models; i++) {
         const enum gguf_status cleared =
             gguf_session_clear(sessions[i], st == GGUF_OK ? err : NULL);

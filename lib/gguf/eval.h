@@ -113,20 +113,27 @@ struct gguf_scan_params {
     struct gguf_pool *pool;     /* for log-probabilities; NULL: this thread */
     gguf_progress_fn *progress; /* in tokens; or NULL */
     void *user;                 /* of progress */
+    uint64_t max_stored; /* 0: chunks go through all layers, as many as are
+                          * computed together at a time. Else layer by layer
+                          * (gguf_session_decode_layered), as many as can store
+                          * in so many bytes what they leave for the next layer:
+                          * the same digits, and weights are read once for all
+                          * of these. Of one model */
 };
 #define GGUF_SCAN_HALF UINT32_MAX
 #define GGUF_SCAN_PARAMS_INIT                                                 \
     {                                                                         \
         sizeof(struct gguf_scan_params), 512, GGUF_SCAN_HALF, 0, 0, NULL,     \
-            NULL, NULL                                                        \
+            NULL, NULL, 0                                                     \
     }
 
 /* Scan n tokens (tokenized with GGUF_TOKENIZE_ADD_SPECIAL) into n_sinks sinks,
  * which get each piece in turn. As many chunks as the session has sequences
  * and n_ubatch has room for are computed together; the session is cleared.
  * Where no sink takes rows, no logits are computed. GGUF_E_INVALID (too few
- * tokens, params, a sink), GGUF_E_CANCELLED (by progress), GGUF_E_NOMEM, and
- * the statuses of sinks and of the session. Since: 0.1 */
+ * tokens, params, a sink), GGUF_E_LIMIT (max_stored is too little: both sizes),
+ * GGUF_E_CANCELLED (by progress), GGUF_E_NOMEM, and the statuses of sinks and
+ * of the session. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_scan_run(struct gguf_session *session, const gguf_token *token, size_t n,
               const struct gguf_scan_params *params,
@@ -190,11 +197,12 @@ struct gguf_ppl_params {
     const struct gguf_sink *const *sinks; /* n_sinks more sinks of the same
                                            * scan, */
     size_t n_sinks;                       /* after perplexity's own */
+    uint64_t max_stored;                  /* as in gguf_scan_params */
 };
 #define GGUF_PPL_PARAMS_INIT                                                  \
     {                                                                         \
         sizeof(struct gguf_ppl_params), 512, 0, 0, NULL, NULL, NULL, NULL,    \
-            NULL, 0                                                           \
+            NULL, 0, 0                                                        \
     }
 
 /* Chunks of n_ctx tokens in n_tokens; 0 if there are fewer than two, which is

@@ -172,12 +172,18 @@ static void check_order(void)
     static const struct {
         uint32_t n_seq, n_ubatch, first;
         size_t first_chunk, max_chunks, most, n_pieces; /* most rows at once */
+        uint64_t max_stored;
     } cases[] = {
-        { 1, 0, GGUF_SCAN_HALF, 0, 0, 4096, 7 },
-        { 3, 3 * CTX, GGUF_SCAN_HALF, 0, 0, 4096, 7 },
-        { 3, 3 * CTX, 0, 1, 5, 4, 18 }, /* 33 rows, 22 rows, cut at each 11 */
-        { 5, 4 * CTX + 3, 10, 2, 0, 4096, 5 },
-        { 2, 5, 4, 0, 3, 5, 6 },
+        { 1, 0, GGUF_SCAN_HALF, 0, 0, 4096, 7, 0 },
+        { 3, 3 * CTX, GGUF_SCAN_HALF, 0, 0, 4096, 7, 0 },
+        /* 33 rows, 22 rows, cut at each 11 */
+        { 3, 3 * CTX, 0, 1, 5, 4, 18, 0 },
+        { 5, 4 * CTX + 3, 10, 2, 0, 4096, 5, 0 },
+        { 2, 5, 4, 0, 3, 5, 6, 0 },
+        /* layer by layer: all at once, and by twos and threes */
+        { 1, 0, GGUF_SCAN_HALF, 0, 0, 4096, 7, UINT64_MAX },
+        { 2, 2 * CTX, 4, 1, 5, 4, 12, 16000 },
+        { 2, 5, 4, 0, 3, 5, 6, 8000 },
     };
     for (size_t i = 0; i < GG_LEN(cases); i++) {
         struct seen a = { .n_wrong = 0 }, b = { .before = &a };
@@ -191,6 +197,7 @@ static void check_order(void)
         p.first = cases[i].first;
         p.first_chunk = cases[i].first_chunk;
         p.max_chunks = cases[i].max_chunks;
+        p.max_stored = cases[i].max_stored;
         const uint32_t first = p.first == GGUF_SCAN_HALF ? CTX / 2 : p.first;
         const size_t end =
             p.max_chunks ? p.first_chunk + p.max_chunks : CHUNKS;
@@ -322,6 +329,12 @@ static void check_refused(void)
     ok(gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err) == GGUF_OK &&
            !strcmp(s.log, "brc0rc1"),
        "a shorter sink of an older program");
+    p.max_stored = 1;
+    ok(gguf_scan_run(r.session, text, N, &p, sinks, 1, &r.err) ==
+               GGUF_E_LIMIT &&
+           strstr(r.err.message, "at most 1 may be stored"),
+       "%s", r.err.message);
+    p.max_stored = 0;
     p.max_chunks = 0;
     p.progress = stop_at_third;
     p.user = &n_reports;

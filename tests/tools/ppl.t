@@ -44,6 +44,16 @@ run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 -b 640 -ub 64
 figures | grep -v ^chunks >"$tmp/two"
 grep -v ^chunks "$tmp/one" | cmp -s - "$tmp/two"
 ok 'the same digits in other batches'
+for size in 100M 10M; do
+    run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --layer-major \
+        --max-memory $size
+    figures | cmp -s - "$tmp/one"
+    ok "the same digits layer by layer, in $size"
+done
+run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --layer-major --max-memory 1000
+test $rc -eq 1 &&
+    grep -q 'a chunk takes [0-9]* bytes .* --max-memory must be more$' "$tmp/err"
+ok 'no room for a chunk'
 for ub in 1 3 64 127; do
     run "$ppl" -j -m "$m" -f "$t" -c 128 --chunks 5 -ub $ub
     grep -e '"chunk_nll"' -e '"ppl"' "$tmp/out" >"$tmp/ub$ub"
