@@ -413,10 +413,11 @@ static void guess_type(struct value *v, const char *key, const char *arg)
         v->depth = 1;
         return;
     }
-    bool number =
-        strncmp(key, "general.", 8) || !strcmp(key, "general.alignment") ||
-        !strcmp(key, "general.file_type") ||
-        !strcmp(key, "general.quantization_version") || ends_in(key, ".count");
+    bool number = strncmp(key, "general.", 8) != 0 ||
+                  !strcmp(key, "general.alignment") ||
+                  !strcmp(key, "general.file_type") ||
+                  !strcmp(key, "general.quantization_version") ||
+                  ends_in(key, ".count");
     if (number && (text_is(s, "true") || text_is(s, "false")))
         v->type = GGUF_VAL_BOOL;
     else if (number && parse_int(s, &neg, &u))

@@ -285,7 +285,7 @@ static bool changed(const struct job *j)
         const struct gguf_kv *a = gguf_meta_kv(j->before, i);
         const struct gguf_kv *b = gguf_meta_kv(j->after, i);
         if (a->key.size != b->key.size ||
-            memcmp(a->key.data, b->key.data, a->key.size) ||
+            memcmp(a->key.data, b->key.data, a->key.size) != 0 ||
             !gguf_kv_equal(a, b))
             return true;
     }

@@ -395,7 +395,7 @@ static bool work(const struct im_options *o, char **paths, int n)
     struct gguf_imatrix *im = NULL;
     struct gguf_error err;
     struct comparison c = { .n = 0 };
-    const char *about = o->text && strcmp(o->text, "-") ? o->text : NULL;
+    const char *about = o->text && strcmp(o->text, "-") != 0 ? o->text : NULL;
     const struct opt_list *texts = o->include.n ? &o->include : &o->exclude;
     bool good = get(&im, o, paths, n, &about);
     if (good && !o->keep_paths)

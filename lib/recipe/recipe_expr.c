@@ -99,7 +99,7 @@ static bool accept(struct parser *p, const char *token)
 {
     skip_blanks(p);
     size_t n = strlen(token);
-    if ((size_t)(p->end - p->p) < n || memcmp(p->p, token, n))
+    if ((size_t)(p->end - p->p) < n || memcmp(p->p, token, n) != 0)
         return false;
     if (token[0] >= 'a' && token[0] <= 'z' && peek_word(p, false).size != n)
         return false;

@@ -89,7 +89,7 @@ void gg_vocab_dna_put(const struct gguf_vocab *v, gguf_token id,
     struct gguf_str t = v->token[id].text;
     gguf_token oov = find_ids(v).oov;
     if (oov == GGUF_TOKEN_NONE || id <= oov || t.size <= MARK_SIZE ||
-        memcmp(t.data + t.size - MARK_SIZE, MARK, MARK_SIZE)) {
+        memcmp(t.data + t.size - MARK_SIZE, MARK, MARK_SIZE) != 0) {
         gg_bpe_put(v, id, s);
         return;
     }

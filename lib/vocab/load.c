@@ -12,7 +12,7 @@
 int gg_vocab_byte_text(struct gguf_str t)
 {
     int value = 0;
-    if (t.size != 6 || memcmp(t.data, "<0x", 3) || t.data[5] != '>')
+    if (t.size != 6 || memcmp(t.data, "<0x", 3) != 0 || t.data[5] != '>')
         return -1;
     for (int i = 3; i < 5; i++) {
         char c = t.data[i];

@@ -65,7 +65,7 @@ static void check_key(struct guard *g, const char *key, bool value,
     const struct gguf_kv *old = gguf_meta_find(g->before, key);
     const struct gguf_kv *now = gguf_meta_find(g->after, key);
     /* An architecture may be added; numbers of a shard may not. */
-    const bool added = !old && now && strncmp(key, "split.", 6);
+    const bool added = !old && now && strncmp(key, "split.", 6) != 0;
     if (!added && !gguf_kv_equal(old, now) && (!now || value))
         complain_change(g, (struct gguf_str){ key, strlen(key) }, old, now,
                         why);

@@ -144,7 +144,7 @@ void json_i64(struct json *j, const char *key, int64_t v)
 void json_format_f64(char *out, double v)
 {
     if (isnan(v)) {
-        strcpy(out, "nan");
+        memcpy(out, "nan", sizeof "nan");
         return;
     }
     for (int digits = 15; digits <= 17; digits++) {
@@ -157,7 +157,7 @@ void json_format_f64(char *out, double v)
 void json_format_f32(char *out, float v)
 {
     if (isnan(v)) {
-        strcpy(out, "nan");
+        memcpy(out, "nan", sizeof "nan");
         return;
     }
     for (int digits = 6; digits <= 9; digits++) {

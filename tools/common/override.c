@@ -117,7 +117,7 @@ static enum gguf_status set_pair(const struct override *o,
     if (id == GGUF_VAL_STR)
         return gguf_meta_set_strz(o->meta, p->key, p->value, err);
     if (id == GGUF_VAL_BOOL) {
-        if (strcmp(p->value, "true") && strcmp(p->value, "false"))
+        if (strcmp(p->value, "true") != 0 && strcmp(p->value, "false") != 0)
             opt_usage("--override-kv: key '%s': '%s' is neither true nor "
                       "false",
                       p->key, p->value);
@@ -144,7 +144,7 @@ void override_add(const struct override *o, const char *text)
 {
     struct gguf_error err;
     char *copy = msg_must(malloc(strlen(text) + 1));
-    strcpy(copy, text);
+    memcpy(copy, text, strlen(text) + 1);
     char *eq = strchr(copy, '='), *colon = eq ? strchr(eq, ':') : NULL;
     if (!colon || eq == copy)
         opt_usage("--override-kv: '%s' is not KEY=TYPE:VALUE", copy);

@@ -358,9 +358,9 @@ static enum gguf_status read_all(struct gg_resume *r,
     ssize_t n = read_at(r->fd, head, HEAD_SIZE, 0);
     if (n < 0)
         return gg_error_set_errno(err, errno, "the journal cannot be read");
-    if (n < HEAD_SIZE || memcmp(head, want, 16))
+    if (n < HEAD_SIZE || memcmp(head, want, 16) != 0)
         return mismatch(r, "no journal of this program", err);
-    if (memcmp(head, want, HEAD_SIZE))
+    if (memcmp(head, want, HEAD_SIZE) != 0)
         return mismatch(r,
                         "the journal of a run of another input, recipe, "
                         "option or version",

@@ -35,7 +35,7 @@ static enum gguf_status check_tensor(const struct gg_job_tensor *a,
     struct gg_str_esc esc;
     if (!gg_str_eq(a->src->info->name, b->src->info->name) ||
         a->pub.from != b->pub.from || a->src->info->off != b->src->info->off ||
-        memcmp(a->pub.ne, b->pub.ne, sizeof a->pub.ne))
+        memcmp(a->pub.ne, b->pub.ne, sizeof a->pub.ne) != 0)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "tensor '%s': the input has changed",
                             gg_str_esc(&esc, a->src->info->name));

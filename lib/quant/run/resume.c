@@ -95,7 +95,7 @@ static bool is_complete(struct gg_quant_run *r, size_t i)
         bool looked = t->nonfinite == p->nonfinite ||
                       t->nonfinite == GGUF_NONFINITE_ERROR;
         if (!t->have || !looked || !read_back(r, k, i, 0, &digest) ||
-            memcmp(&digest, &t->digest, sizeof digest))
+            memcmp(&digest, &t->digest, sizeof digest) != 0)
             return false;
     }
     return true;
