@@ -70,14 +70,20 @@ static bool open_one(struct story *s, struct run *r, size_t size,
     return good || story_fault(s, "%s: %s", k->name, r->err.message);
 }
 
-/* A llama with windows is no architecture of its own. */
+/* A llama with windows is no architecture of its own, nor is one with shorter
+ * ones. */
 static bool open_all(struct story *s, size_t size)
 {
     const struct story_kind alone = { "from scratch", false, true, 64 };
-    struct gg_arch arch = *gg_arch_find(gg_str_z("llama"));
-    arch.window = (struct gg_model_windows){ .rule = GG_WINDOW_LAST_FULL,
-                                             .period = 2,
-                                             .size = (uint16_t)s->m->window };
+    const char *name = s->m->name ? s->m->name : "llama";
+    struct gg_arch arch = *gg_arch_find(gg_str_z(name));
+    if (s->m->name)
+        arch.window.exact = (uint16_t)s->m->window;
+    else
+        arch.window =
+            (struct gg_model_windows){ .rule = GG_WINDOW_LAST_FULL,
+                                       .period = 2,
+                                       .size = (uint16_t)s->m->window };
     const struct gg_arch *as = s->m->window ? &arch : NULL;
     bool good = open_one(s, &s->scratch, size, as, &alone);
     for (int i = 0; good && i < s->m->n_kinds; i++)

@@ -41,7 +41,8 @@ struct story_kind {
 /* What is to be known of a model. */
 struct story_model {
     const char *name; /* of tests/model/arch; or */
-    int window;       /* a llama whose even layers see a window; 0: all */
+    int window;       /* a llama whose even layers see a window; 0: all. With a
+                       * name: how long its windows are; 0: as it says */
     bool states;      /* sequences are forgotten, copied and shifted whole */
     bool absolute;    /* a shift is something else */
     bool still;       /* and is refused */
