@@ -342,7 +342,8 @@ GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
  * the state of one sequence has to lie beside others that share cells with it
  * (unified), which may change last bits. The model must have the same
  * hyperparameters and weights of the same types and shapes, positions must turn
- * in the same way, keys and values have the same types; else it is refused.
+ * in the same way, keys and values have the same types and, where keys are
+ * compressed, n_ctx is the same; else it is refused.
  * Whether weights have the same values, and which adapters there were, is not
  * known. Outputs of the last batch are no part of it. Bytes are the same on
  * every machine; a checksum (XXH3) is in them.

@@ -208,6 +208,7 @@ static void check_kinds(void)
         { "kimi-linear", GGUF_DTYPE_F32, false, false, false },
         { "qwen3next", GGUF_DTYPE_F32, true, false, false },
         { "t5", GGUF_DTYPE_F32, false, false, false },
+        { "deepseek4-moe", GGUF_DTYPE_F32, false, false, false },
     };
     for (size_t i = 0; i < GG_LEN(kinds); i++)
         check_kind(&kinds[i]);
