@@ -475,6 +475,47 @@ GGUF_API enum gguf_status gguf_session_divide(struct gguf_session *s,
 GGUF_API enum gguf_status gguf_session_clear(struct gguf_session *s,
                                              struct gguf_error *err);
 
+/* ---- how long it takes ---- */
+
+/* A stage: n things in n_calls calls of the library's own took so many seconds,
+ * of a clock that only goes forward. Calls that failed do not count. It never
+ * grows. */
+struct gguf_session_stage {
+    uint64_t n, n_calls;
+    double seconds;
+};
+
+/* Stages of a session since it was created, or since the last reset. On
+ * backends that compute by themselves time is where it is waited for. Made by
+ * the library: it may grow at its end. */
+struct gguf_session_timings {
+    double create;                     /* seconds that making the session took:
+                                       * memory and plans; reset leaves it */
+    struct gguf_session_stage plan;    /* graphs that were built and laid out,
+                                       * which counts for the pass, too */
+    struct gguf_session_stage prompt;  /* tokens of batches of several, in so
+                                       * many micro-batches, or layers of
+                                       * them (decode_layered) */
+    struct gguf_session_stage single;  /* batches of one token: generation */
+    struct gguf_session_stage logits;  /* rows of logits */
+    struct gguf_session_stage encode;  /* tokens that were encoded, in so many
+                                       * micro-batches; of an encoder all */
+    struct gguf_session_stage warm_up; /* bytes of weights */
+};
+/* Owned by the session, and changed by its calls. Since: 0.1 */
+GGUF_API const struct gguf_session_timings *
+gguf_session_get_timings(const struct gguf_session *s);
+/* Begin to count again. Since: 0.1 */
+GGUF_API void gguf_session_reset_timings(struct gguf_session *s);
+
+/* Have the first decode take no longer than others: read every page of weights
+ * that lie in host memory, and plan the passes that create plans again, as
+ * after adapters changed. Changes nothing that is remembered and no digit: the
+ * last decode's logits can be asked for again. Fails as gguf_session_create
+ * does when it plans. Since: 0.1 */
+GGUF_API enum gguf_status gguf_session_warm_up(struct gguf_session *s,
+                                               struct gguf_error *err);
+
 #ifdef __cplusplus
 }
 #endif

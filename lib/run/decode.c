@@ -26,12 +26,26 @@ enum gguf_status gg_session_get_outputs(struct gguf_session *s,
 }
 
 static enum gguf_status run_pass(struct gguf_session *s,
+                                 struct gguf_session_stage *stage,
                                  struct gguf_error *err)
 {
-    GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
+    const struct gg_ubatch_shape *h = &s->ubatch.shape;
+    const double begin = gg_session_clock();
+    GG_TRY(gg_session_graph(s, h, err));
     GG_TRY(gg_session_set_inputs(s, err));
     GG_TRY(gg_session_compute(s, s->sched, s->pass.graph, err));
-    return gg_session_get_outputs(s, err);
+    GG_TRY(gg_session_get_outputs(s, err));
+    gg_session_took(stage, (uint64_t)(h->n_real * h->n_seq), begin);
+    return GGUF_OK;
+}
+
+/* The stage that a batch is. */
+static struct gguf_session_stage *stage_of(struct gguf_session *s,
+                                           bool encodes)
+{
+    if (encodes || gg_model_is_whole(s->model))
+        return &s->timings.encode;
+    return s->plan.n_entry == 1 ? &s->timings.single : &s->timings.prompt;
 }
 
 /* What is done with a batch: where its tokens go, and how many a sequence may
@@ -122,7 +136,7 @@ static enum gguf_status run(struct gguf_session *s, struct way way,
     while (more) {
         GG_TRY(gg_session_next(s, &more, err));
         if (more && (!way.whole || way.encodes || s->ubatch.n_out))
-            GG_TRY(run_pass(s, err));
+            GG_TRY(run_pass(s, stage_of(s, way.encodes), err));
     }
     gg_session_has_outputs(s, way.encodes);
     return GGUF_OK;

@@ -54,11 +54,13 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
     if (s->has_graph && same_shape(&s->shape, shape) &&
         !gg_sched_is_stale(s->sched))
         return GGUF_OK;
+    const double begin = gg_session_clock();
     s->has_graph = false;
     GG_TRY(build(s, shape, err));
     GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
     s->shape = *shape;
     s->has_graph = true;
+    gg_session_took(&s->timings.plan, 1, begin);
     return GGUF_OK;
 }
 

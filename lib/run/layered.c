@@ -95,7 +95,9 @@ static enum gguf_status run_layer(struct layered *j, uint32_t il, char **at,
                                   struct gguf_error *err)
 {
     struct gguf_session *s = j->s;
-    GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
+    const struct gg_ubatch_shape *h = &s->ubatch.shape;
+    const double before = gg_session_clock();
+    GG_TRY(gg_session_graph(s, h, err));
     GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
     const size_t begin = il ? j->cuts.end[il - 1] : 0, end = j->cuts.end[il];
     if (begin < end) {
@@ -106,6 +108,8 @@ static enum gguf_status run_layer(struct layered *j, uint32_t il, char **at,
         GG_TRY(move(j, il, *at, take, err));
     }
     *at += j->cuts.most;
+    gg_session_took(&s->timings.prompt,
+                    il ? 0 : (uint64_t)(h->n_real * h->n_seq), before);
     return GGUF_OK;
 }
 

@@ -90,6 +90,7 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
             err, GGUF_E_INVALID, GGUF_NO_OFFSET,
             "logits %zu to %zu: there are %zu, at most %zu at once", first,
             first + n, s->n_out, s->max_logits);
+    const double begin = gg_session_clock();
     const size_t rows = s->wide ? GG_MAX(n, (size_t)s->n_wide) : n;
     const size_t row = s->model->hp.n_embd * sizeof *s->out;
     const float *states = s->out + first * s->model->hp.n_embd;
@@ -98,7 +99,9 @@ enum gguf_status gguf_session_logits(struct gguf_session *s, size_t first,
     for (size_t i = n; i < rows; i++)
         GG_TRY(gguf_tensor_set(s->head_in, states, i * row, row, err));
     GG_TRY(gg_session_compute(s, s->head_sched, s->head_graph, err));
-    return on_host(s, n, logits, err);
+    GG_TRY(on_host(s, n, logits, err));
+    gg_session_took(&s->timings.logits, n, begin);
+    return GGUF_OK;
 }
 
 enum gguf_status gguf_session_states(const struct gguf_session *s,

@@ -175,6 +175,7 @@ static enum gguf_status create(struct gguf_session **out,
 {
     struct gguf_session_params own = GGUF_SESSION_PARAMS_INIT;
     const struct gguf_session_params *p = &own;
+    const double begin = gg_session_clock();
     *out = NULL;
     GG_TRY(
         gg_params_take(&own, sizeof own, params, "gguf_session_params", err));
@@ -213,6 +214,7 @@ static enum gguf_status create(struct gguf_session **out,
         gguf_session_destroy(s);
         return st;
     }
+    s->timings.create = gg_session_clock() - begin;
     *out = s;
     return GGUF_OK;
 }

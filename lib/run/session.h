@@ -72,10 +72,18 @@ struct gguf_session {
 
     struct gg_run_embed embed; /* of the last batch's sequences */
 
+    struct gguf_session_timings timings;
+
     /* the batch, and what is computed of it at a time */
     struct gg_batch_plan plan;
     struct gg_run_ubatch ubatch;
 };
+
+/* timings.c: seconds of a clock that only goes forward; and one more call of a
+ * stage, of n things, that began then. */
+double gg_session_clock(void);
+void gg_session_took(struct gguf_session_stage *stage, uint64_t n,
+                     double begin);
 
 /* positions.c: the model as the parameters want its positions and windows.
  * GGUF_E_INVALID, GGUF_E_UNSUPPORTED (it turns nothing, has no windows), and as

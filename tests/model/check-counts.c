@@ -108,6 +108,10 @@ static bool open_any(struct run *r, const void *file, size_t size,
     if (r->err.status != GGUF_E_UNSUPPORTED)
         return false;
     run_close(r);
+    p->unified = p->unified && !strstr(r->err.message, "unified");
+    if (run_open(r, file, size, 1, p))
+        return true;
+    run_close(r);
     p->cache_dtype = GGUF_DTYPE_BF16;
     return run_open(r, file, size, 1, p);
 }

@@ -1,0 +1,64 @@
+/* timings.c - how long the stages of a session took; warming up */
+#include "config.h"
+#include "run/session.h"
+
+#include <string.h>
+#include <time.h>
+
+double gg_session_clock(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+void gg_session_took(struct gguf_session_stage *stage, uint64_t n,
+                     double begin)
+{
+    stage->n += n;
+    stage->n_calls++;
+    stage->seconds += gg_session_clock() - begin;
+}
+
+const struct gguf_session_timings *
+gguf_session_get_timings(const struct gguf_session *s)
+{
+    return &s->timings;
+}
+
+void gguf_session_reset_timings(struct gguf_session *s)
+{
+    s->timings = (struct gguf_session_timings){ .create = s->timings.create };
+}
+
+/* ---- warming up ---- */
+
+/* No page is smaller. */
+enum { PAGE = 4096 };
+
+/* One byte of each page. volatile: the reading is what is wanted. */
+static void touch(const struct gguf_tensor *t)
+{
+    const volatile unsigned char *p = t->data;
+    const uint64_t size = gguf_tensor_size(t);
+    if (!t->buffer || !gguf_buft_is_host(gguf_buffer_buft(t->buffer)))
+        return;
+    for (uint64_t i = 0; i < size; i += PAGE)
+        (void)p[i];
+    if (size)
+        (void)p[size - 1];
+}
+
+enum gguf_status gguf_session_warm_up(struct gguf_session *s,
+                                      struct gguf_error *err)
+{
+    const double begin = gg_session_clock();
+    const struct gguf_ctx *weights = s->given->ctx;
+    for (const struct gguf_tensor *t = gguf_ctx_first(weights); t;
+         t = gguf_ctx_next(weights, t))
+        touch(t);
+    s->has_graph = false;
+    GG_TRY(gg_session_reserve(s, false, err));
+    gg_session_took(&s->timings.warm_up, s->given->weight_size, begin);
+    return GGUF_OK;
+}
