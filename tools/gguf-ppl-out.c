@@ -164,6 +164,31 @@ void ppl_json_text(struct json *j, const struct ppl_run *r)
     json_close(j);
 }
 
+static void json_stage(struct json *j, const char *name, const char *unit,
+                       const char *calls, const struct gguf_session_stage *s)
+{
+    json_open(j, name, '{');
+    json_u64(j, unit, s->n);
+    if (calls)
+        json_u64(j, calls, s->n_calls);
+    json_f64(j, "seconds", s->seconds);
+    json_close(j);
+}
+
+/* Of the session's stages. */
+static void json_timings(struct json *j, const struct ppl_run *r)
+{
+    const struct gguf_session_timings *t = &r->timings;
+    json_open(j, "timings", '{');
+    json_f64(j, "create", t->create);
+    json_stage(j, "plan", "graphs", NULL, &t->plan);
+    json_stage(j, "prompt", "tokens", "passes", &t->prompt);
+    json_stage(j, "single", "tokens", "passes", &t->single);
+    json_stage(j, "logits", "rows", "passes", &t->logits);
+    json_stage(j, "encode", "tokens", "passes", &t->encode);
+    json_close(j);
+}
+
 void ppl_print_json(const struct ppl_run *r)
 {
     struct json j;
@@ -186,6 +211,7 @@ void ppl_print_json(const struct ppl_run *r)
     json_f64(&j, "ppl_error", gguf_ppl_error(&r->total));
     json_f64(&j, "seconds", r->seconds);
     json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
+    json_timings(&j, r);
     json_close(&j);
     json_end(&j);
 }
@@ -225,6 +251,7 @@ static void json_rows(const struct ppl_run *r)
         json_strz(&j, "pooling", gguf_pooling_name(r->pooling));
     json_close(&j);
     json_f64(&j, "seconds", r->seconds);
+    json_timings(&j, r);
     json_close(&j);
     json_end(&j);
 }

@@ -182,6 +182,7 @@ bool ppl_save_rows(struct ppl_run *r, struct gguf_session *session,
     if (good && gguf_outfile_commit(s.file, &s.err) != GGUF_OK)
         good = fail(&s, r->o->logits);
     r->seconds = progress_clock() - begin;
+    r->timings = *gguf_session_get_timings(session);
     gguf_outfile_destroy(s.file);
     free(s.bytes);
     if (good)

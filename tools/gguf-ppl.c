@@ -208,6 +208,7 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     st = gguf_ppl_run(j->own.session, j->tokens.id, j->tokens.n, &p, &r->total,
                       err);
     r->seconds = progress_clock() - begin;
+    r->timings = *gguf_session_get_timings(j->own.session);
     progress_clear(&r->bar);
     if (st == GGUF_E_CANCELLED && progress_stopped() && !j->n_saving)
         progress_raise();

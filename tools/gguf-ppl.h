@@ -202,6 +202,7 @@ struct ppl_run {
     struct gguf_tasks *tasks; /* or NULL */
     size_t n_tasks_read;      /* that the file has */
     double seconds;
+    struct gguf_session_timings timings;
 };
 
 /* A line for each adapter; the same as members of a JSON object. */

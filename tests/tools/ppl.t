@@ -92,6 +92,9 @@ test $rc -eq 0 && grep -q '"mode": "exact"' "$tmp/out" &&
     test "$(sed -n 's/.*"ppl": \([0-9.]*\).*/\1/p' "$tmp/out" |
         LC_ALL=C awk '{ printf "%.4f", $1 }')" = "$final"
 ok 'JSON has the same figure'
+tr -d '\n ' <"$tmp/out" | grep -q '"prompt":{"tokens":640,"passes":2,"sec' &&
+    tr -d '\n ' <"$tmp/out" | grep -q '"logits":{"rows":315,"passes":'
+ok 'JSON has what each stage took'
 if command -v python3 >/dev/null 2>&1; then
     python3 -c 'import json, sys
 d = json.load(open(sys.argv[1]))
