@@ -256,6 +256,41 @@ static void check_sums(const struct gg_vec_kern *k)
     ok(max_good, "%s: max finds the largest", level_name);
 }
 
+/* Numbers of any type where they lie, against dot of what they decode to: any
+ * finite bits, several columns, every length, any address. */
+static void check_dots(const struct gg_kern *kern, int type,
+                       gg_vec_dots_fn *dots)
+{
+    enum { LONGEST = 1030, STRIDE = LONGEST + 5 };
+    static unsigned char w[LONGEST * sizeof(float) + 1];
+    static float x[3 * STRIDE];
+    const size_t size = gg_dtype_by_index(type)->block_size;
+    struct gg_kern native = *kern;
+    const struct gg_kern *k = &native;
+    bool good = true;
+    gg_codec_kern_native(native.codec);
+    for (size_t n = 0; n <= LONGEST; n += n < 140 ? 1 : 89) {
+        fill(x, 3 * STRIDE, 3, false);
+        for (size_t i = 0; i < n; i++) {
+            /* some are subnormal numbers of a half */
+            float v = (float)ldexp((double)rnd_f32(), rnd_below(20) ? 0 : -17);
+            k->codec[type].encode(&v, w + 1 + i * size, 1, 1, NULL);
+        }
+        k->codec[type].decode(w + 1, in1, n);
+        for (size_t n_cols = 1; n_cols <= GG_VEC_DOTS_COLS; n_cols++) {
+            float sum[4] = { 7, 7, 7, 7 };
+            dots(sum, w + 1, x + 1, STRIDE, n_cols, n);
+            for (size_t j = 0; j < 4; j++) {
+                const float want =
+                    j < n_cols ? k->vec.dot(in1, x + 1 + j * STRIDE, n) : 7;
+                good = good && !memcmp(&sum[j], &want, sizeof want);
+            }
+        }
+    }
+    ok(good, "%s: dots of %s are those of its floats", level_name,
+       gg_dtype_by_index(type)->name);
+}
+
 static void check_scores(const struct gg_vec_kern *k)
 {
     bool good = true;
@@ -532,6 +567,9 @@ static void check_level(const struct gg_kern *k, const char *level)
     check_softplus(&k->vec);
     check_exp(&k->vec);
     check_sums(&k->vec);
+    check_dots(k, GG_DT_F32, k->vec.dots_f32);
+    check_dots(k, GG_DT_F16, k->vec.dots_f16);
+    check_dots(k, GG_DT_BF16, k->vec.dots_bf16);
     check_scores(&k->vec);
     check_soft_max(&k->vec);
     check_rms_norm(&k->vec);

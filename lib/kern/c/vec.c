@@ -2,7 +2,11 @@
 #include "config.h"
 #include "kern/vec.h"
 
+#include "base/bytes.h"
+#include "dtype/f16.h"
+
 #include <math.h>
+#include <string.h>
 
 void gg_vec_add_c(float *y, const float *a, const float *b, size_t n)
 {
@@ -73,6 +77,49 @@ float gg_vec_dot_c(const float *x, const float *y, size_t n)
             acc[l] += acc[l + half];
     return acc[0];
 }
+
+/* acc = acc + w x, sixteen chains for each column, of n <= 16 numbers. */
+static void add_products(float acc[GG_VEC_DOTS_COLS][16], const float *w,
+                         const float *x, size_t x_stride, size_t n_cols,
+                         size_t n)
+{
+    for (size_t j = 0; j < n_cols; j++, x += x_stride)
+        for (size_t l = 0; l < n; l++)
+            acc[j][l] += w[l] * x[l];
+}
+
+/* As dot, of FLOAT(v) for each number v of BITS bits, once for all columns. */
+#define DOTS(NAME, BITS, FLOAT)                                               \
+    static void get_##NAME(float *to, const unsigned char *w, size_t n)       \
+    {                                                                         \
+        uint##BITS##_t v;                                                     \
+        for (size_t i = 0; i < n; i++) {                                      \
+            memcpy(&v, w + i * sizeof v, sizeof v);                           \
+            to[i] = FLOAT(v);                                                 \
+        }                                                                     \
+    }                                                                         \
+    void gg_vec_dots_##NAME##_c(float *sum, const void *w, const float *x,    \
+                                size_t x_stride, size_t n_cols, size_t n)     \
+    {                                                                         \
+        const unsigned char *at = w;                                          \
+        float acc[GG_VEC_DOTS_COLS][16] = { { 0 } }, v[16];                   \
+        size_t i = 0;                                                         \
+        for (; i + 16 <= n; i += 16) {                                        \
+            get_##NAME(v, at + i * (BITS / 8), 16);                           \
+            add_products(acc, v, x + i, x_stride, n_cols, 16);                \
+        }                                                                     \
+        get_##NAME(v, at + i * (BITS / 8), n - i);                            \
+        add_products(acc, v, x + i, x_stride, n_cols, n - i);                 \
+        for (size_t j = 0; j < n_cols; j++) {                                 \
+            for (size_t half = 8; half; half /= 2)                            \
+                for (size_t l = 0; l < half; l++)                             \
+                    acc[j][l] += acc[j][l + half];                            \
+            sum[j] = acc[j][0];                                               \
+        }                                                                     \
+    }
+DOTS(f32, 32, gg_bytes_f32_from_bits)
+DOTS(f16, 16, gg_dtype_f16_to_f32)
+DOTS(bf16, 16, gg_dtype_bf16_to_f32)
 
 double gg_vec_exp_sum_c(float *y, const float *x, size_t n, float max)
 {

@@ -8,6 +8,7 @@
 #include <immintrin.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #define FN(name) name##_avx2
 
@@ -135,6 +136,18 @@ static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
         _mm256_castps128_ps256(_mm_loadu_ps(sine)), twice);
     return _mm256_addsub_ps(vf_mul(x, c),
                             vf_mul(_mm256_permute_ps(x, 0xb1), s));
+}
+
+static inline VF get_f16(const unsigned char *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
+}
+
+static inline VF get_bf16(const unsigned char *p)
+{
+    const __m128i h = _mm_loadu_si128((const void *)p);
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
 }
 
 #include "kern/x86/vec_impl.h"

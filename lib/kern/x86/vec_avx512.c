@@ -7,6 +7,7 @@
 #include <immintrin.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 #define FN(name) name##_avx512
 
@@ -132,6 +133,18 @@ static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
     /* even lanes subtract */
     return _mm512_mask_sub_ps(vf_add(vf_mul(x, c), t), 0x5555, vf_mul(x, c),
                               t);
+}
+
+static inline VF get_f16(const unsigned char *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const void *)p));
+}
+
+static inline VF get_bf16(const unsigned char *p)
+{
+    const __m256i h = _mm256_loadu_si256((const void *)p);
+    return _mm512_castsi512_ps(
+        _mm512_slli_epi32(_mm512_cvtepu16_epi32(h), 16));
 }
 
 #include "kern/x86/vec_impl.h"

@@ -13,6 +13,7 @@
  *     vf_hmax             largest lane
  *     vf_hsum, vf_hsum4(v)  sum of all lanes; of each of four vectors, in an
  *                         order that does not depend on the others
+ *     get_f16, get_bf16(p)  LANES numbers of two bytes, unaligned, as floats
  *     VD, vd_add(s, x), vd_add_sq(s, x), vd_sum    sums in double
  *     vf_rotate(x, c, s)  LANES/2 interleaved pairs, c and s LANES/2 values
  *
@@ -145,6 +146,77 @@ float FN(gg_vec_dot)(const float *x, const float *y, size_t n)
         s1 = vf_fma(vf_load_n(x + i, n - i), vf_load_n(y + i, n - i), s1);
     return vf_hsum(vf_add(vf_add(s0, s1), vf_add(s2, s3)));
 }
+
+/* Rows of numbers of a type, as LANES of them become floats. */
+typedef const unsigned char *numbers;
+
+static inline VF get_f32(numbers w)
+{
+    return vf_load((const float *)(const void *)w);
+}
+
+/* Vector K of four times those of the columns, added to their sums. */
+#define DOTS_STEP(K, S0, S1, S2)                                              \
+    do {                                                                      \
+        const VF a = get(w + (i + (K)*LANES) * size);                         \
+        S0 = vf_fma(a, vf_load(x0 + i + (K)*LANES), S0);                      \
+        if (n_cols > 1)                                                       \
+            S1 = vf_fma(a, vf_load(x1 + i + (K)*LANES), S1);                  \
+        if (n_cols > 2)                                                       \
+            S2 = vf_fma(a, vf_load(x2 + i + (K)*LANES), S2);                  \
+    } while (0)
+
+/* As dot, of n numbers of size bytes at w and up to three columns: each vector
+ * of w is made once for all of them. */
+static GG_ALWAYS_INLINE void dots(float *sum, numbers w, size_t size,
+                                  VF (*get)(numbers), const float *x0,
+                                  size_t x_stride, size_t n_cols, size_t n)
+{
+    const float *x1 = n_cols > 1 ? x0 + x_stride : x0;
+    const float *x2 = n_cols > 2 ? x1 + x_stride : x0;
+    const VF zero = vf_set1(0.0f);
+    VF a0 = zero, a1 = zero, a2 = zero, a3 = zero;
+    VF b0 = zero, b1 = zero, b2 = zero, b3 = zero;
+    VF c0 = zero, c1 = zero, c2 = zero, c3 = zero;
+    size_t i = 0;
+    for (; n - i >= 4 * LANES; i += 4 * LANES) {
+        DOTS_STEP(0, a0, b0, c0);
+        DOTS_STEP(1, a1, b1, c1);
+        DOTS_STEP(2, a2, b2, c2);
+        DOTS_STEP(3, a3, b3, c3);
+    }
+    for (; n - i >= LANES; i += LANES)
+        DOTS_STEP(0, a0, b0, c0);
+    if (i < n) {
+        unsigned char last[LANES * sizeof(float)] = { 0 };
+        memcpy(last, w + i * size, (n - i) * size);
+        const VF a = get(last);
+        a1 = vf_fma(a, vf_load_n(x0 + i, n - i), a1);
+        b1 = vf_fma(a, vf_load_n(x1 + i, n - i), b1);
+        c1 = vf_fma(a, vf_load_n(x2 + i, n - i), c1);
+    }
+    sum[0] = vf_hsum(vf_add(vf_add(a0, a1), vf_add(a2, a3)));
+    if (n_cols > 1)
+        sum[1] = vf_hsum(vf_add(vf_add(b0, b1), vf_add(b2, b3)));
+    if (n_cols > 2)
+        sum[2] = vf_hsum(vf_add(vf_add(c0, c1), vf_add(c2, c3)));
+}
+
+/* A copy for each number of columns, whose sums stay in registers. */
+#define DOTS(NAME, SIZE)                                                      \
+    void FN(gg_vec_dots_##NAME)(float *sum, const void *w, const float *x,    \
+                                size_t x_stride, size_t n_cols, size_t n)     \
+    {                                                                         \
+        if (n_cols == 1)                                                      \
+            dots(sum, w, SIZE, get_##NAME, x, x_stride, 1, n);                \
+        else if (n_cols == 2)                                                 \
+            dots(sum, w, SIZE, get_##NAME, x, x_stride, 2, n);                \
+        else                                                                  \
+            dots(sum, w, SIZE, get_##NAME, x, x_stride, 3, n);                \
+    }
+DOTS(f32, 4)
+DOTS(f16, 2)
+DOTS(bf16, 2)
 
 static inline double exp_sum(float *y, const float *x, size_t n, float max)
 {
