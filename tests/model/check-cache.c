@@ -338,7 +338,8 @@ static bool compare_kept(const struct run *r, const struct run *f,
     const char *first = NULL;
     for (; t; t = gguf_ctx_next(r->session->cache_ctx, t)) {
         const char *name = t->name;
-        if (!strncmp(name, "state", 5)) {
+        /* a state, or of tokens whose block is not finished */
+        if (!strncmp(name, "state", 5) || strstr(name, "ring")) {
             n->n_states++;
             if (t->dtype != GGUF_DTYPE_F32)
                 return false;
