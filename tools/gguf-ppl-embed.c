@@ -160,6 +160,7 @@ bool ppl_save_embeddings(struct ppl_run *r, struct gguf_session *session,
     if (good && gguf_outfile_commit(e.file, &e.err) != GGUF_OK)
         good = fail(&e, r->o->embeddings);
     r->seconds = progress_clock() - begin;
+    r->timings = *gguf_session_get_timings(session);
     gguf_outfile_destroy(e.file);
     gguf_tokens_fini(&e.tokens);
     free(e.bytes);
