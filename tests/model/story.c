@@ -76,7 +76,8 @@ static bool open_all(struct story *s, size_t size)
 {
     const struct story_kind alone = { "from scratch", false, true, 64 };
     const char *name = s->m->name ? s->m->name : "llama";
-    struct gg_arch arch = *gg_arch_find(gg_str_z(name));
+    const struct gg_arch *row = gg_arch_find(gg_str_z(name));
+    struct gg_arch arch = row ? *row : (struct gg_arch){ .name = name };
     if (s->m->name)
         arch.window.exact = (uint16_t)s->m->window;
     else
@@ -84,7 +85,7 @@ static bool open_all(struct story *s, size_t size)
             (struct gg_model_windows){ .rule = GG_WINDOW_LAST_FULL,
                                        .period = 2,
                                        .size = (uint16_t)s->m->window };
-    const struct gg_arch *as = s->m->window ? &arch : NULL;
+    const struct gg_arch *as = row && s->m->window ? &arch : NULL;
     bool good = open_one(s, &s->scratch, size, as, &alone);
     for (int i = 0; good && i < s->m->n_kinds; i++)
         good = open_one(s, &s->run[i], size, as, &s->m->kind[i]);
