@@ -1,9 +1,10 @@
 /* check-embed.c - one vector for each sequence of a batch: every way of
- * pooling, classifiers, and batches in pieces
+ * pooling and classifiers, against double precision
  */
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/failalloc.h"
+#include "tests/model/embed.h"
 #include "tests/model/refenc.h"
 #include "tests/model/ref.h"
 #include "tests/model/run.h"
@@ -12,7 +13,7 @@
 
 #include <math.h>
 
-enum { V = 96, E = 48, N = 41, MOST = 512 };
+enum { E = 48, N = 41, MOST = 512 };
 static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
 static const enum gguf_pooling kinds[] = { GGUF_POOLING_MEAN, GGUF_POOLING_CLS,
                                            GGUF_POOLING_LAST,
@@ -26,17 +27,6 @@ static double far_from(const float *got, const double *want, size_t n)
         s += want[i] * want[i];
     }
     return d / s;
-}
-
-static bool says(const struct run *r, enum gguf_status st, const char *text)
-{
-    return r->err.status == st && strstr(r->err.message, text);
-}
-
-static void must(enum gguf_status st)
-{
-    if (st != GGUF_OK)
-        abort();
 }
 
 /* ---- in double precision ---- */
@@ -124,52 +114,9 @@ static size_t through(const struct gen *g, const struct head *h,
 
 /* ---- an encoder, all of it in double precision ---- */
 
-static void add_classifier(struct gen *g, const char *arch, int e, int n_cls,
-                           bool dense)
-{
-    static const struct gguf_str names[] = { { "yes", 3 },
-                                             { "no", 2 },
-                                             { "perhaps", 7 } };
-    char key[96];
-    if (dense) {
-        gen_tensor(g, e, e, "cls.weight");
-        gen_tensor(g, e, 0, "cls.bias");
-    }
-    gen_tensor(g, e, n_cls, "cls.output.weight");
-    gen_tensor(g, n_cls, 0, "cls.output.bias");
-    snprintf(key, sizeof key, "%s.classifier.output_labels", arch);
-    must(gguf_meta_set_str_array(g->meta, key, names, (size_t)n_cls, NULL));
-}
-
-/* Two texts whose tokens alternate as long as there are some of both. */
-static void mix(struct gguf_batch *b, gguf_token *tok, int32_t *seq, size_t n,
-                size_t m)
-{
-    size_t i = 0, j = 0, k = 0;
-    for (; i < n || j < m; k++) {
-        const bool first = i < n && (j >= m || k % 2 == 0);
-        seq[k] = first ? 0 : 1;
-        tok[k] = first ? (gguf_token)((i++ * 37 + 11) % V)
-                       : (gguf_token)((j++ * 53 + 7) % V);
-    }
-    b->n = k;
-    b->token = tok;
-    b->seq = seq;
-}
-
-/* The tokens of one of them. */
-static size_t text_of(const struct gguf_batch *b, int q, gguf_token *out)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < b->n; i++)
-        if (b->seq[i] == q)
-            out[n++] = b->token[i];
-    return n;
-}
-
 static void check_encoder(void)
 {
-    static const struct refenc_jina spec = { V,           E, 64, 4, 2,
+    static const struct refenc_jina spec = { EMBED_VOCAB, E, 64, 4, 2,
                                              REFENC_GATE, 0, 0,  0 };
     static struct gen g;
     static double states[2][N * E];
@@ -179,11 +126,11 @@ static void check_encoder(void)
     const struct head head = { 0, 0, 0 };
     size_t size, n[2];
     refenc_jina_model(&g, &spec);
-    add_classifier(&g, "jina-bert-v2", E, 3, true);
+    embed_classifier(&g, "jina-bert-v2", E, 3, true);
     void *file = gen_file(&g, GGUF_DTYPE_F32, &size);
-    mix(&b, tok, seq, N, 23);
+    embed_mix(&b, tok, seq, N, 23);
     for (int q = 0; q < 2; q++) {
-        n[q] = text_of(&b, q, text);
+        n[q] = embed_text(&b, q, text);
         refenc_jina_run(&g, &spec, text, (int)n[q], states[q]);
     }
     for (size_t k = 0; k < GG_LEN(kinds); k++) {
@@ -244,21 +191,14 @@ static bool states_of(const void *file, size_t size,
     return good;
 }
 
-static void put_u32(struct gen *g, const char *arch, const char *key, int v)
-{
-    char name[96];
-    snprintf(name, sizeof name, "%s.%s", arch, key);
-    must(gguf_meta_set_u32(g->meta, name, (uint32_t)v, NULL));
-}
-
 /* Models whose vectors are more than pooled states. */
 static void bert(struct gen *g, int e)
 {
-    add_classifier(g, "bert", e, 2, true);
+    embed_classifier(g, "bert", e, 2, true);
 }
 static void bert_out(struct gen *g, int e)
 {
-    add_classifier(g, "bert", e, 1, false);
+    embed_classifier(g, "bert", e, 1, false);
 }
 static void jina(struct gen *g, int e)
 {
@@ -278,14 +218,14 @@ static void qwen(struct gen *g, int e)
 }
 static void lfm(struct gen *g, int e)
 {
-    put_u32(g, "lfm2", "embedding_length_out", 40);
+    embed_u32(g, "lfm2", "embedding_length_out", 40);
     gen_tensor(g, e, 40, "dense_2.weight");
     gen_tensor(g, 40, 0, "dense_2.bias");
 }
 static void gemma(struct gen *g, int e)
 {
-    put_u32(g, "gemma-embedding", "dense_2_feat_out", 96);
-    put_u32(g, "gemma-embedding", "dense_3_feat_in", 96);
+    embed_u32(g, "gemma-embedding", "dense_2_feat_out", 96);
+    embed_u32(g, "gemma-embedding", "dense_3_feat_in", 96);
     gen_tensor(g, e, 96, "dense_2.weight");
     gen_tensor(g, 96, e, "dense_3.weight");
 }
@@ -360,284 +300,6 @@ static void check_model(const struct model *m)
     skeleton_close(&s);
 }
 
-/* ---- batches in pieces ---- */
-
-static void *llama_file(size_t *size)
-{
-    static const struct gen_spec llama = { GEN_ONE_LAYER, .n_vocab = V };
-    static struct gen g;
-    gen_init(&g, 1);
-    gen_model(&g, &llama);
-    put_u32(&g, "llama", "pooling_type", 3);
-    void *file = gen_file(&g, GGUF_DTYPE_F32, size);
-    gen_fini(&g);
-    return file;
-}
-
-static bool embed(struct run *r, const struct gguf_batch *b, uint32_t seq,
-                  float out[32])
-{
-    const float *row;
-    size_t n;
-    if (gguf_session_decode(r->session, b, &r->err) != GGUF_OK ||
-        gguf_session_embedding(r->session, seq, &row, &n, &r->err) !=
-            GGUF_OK ||
-        n != 32)
-        return false;
-    memcpy(out, row, 32 * sizeof *row);
-    return true;
-}
-
-/* The vector of a text, alone, must be that of the same text beside another,
- * whatever micro-batches and threads. */
-static void check_pieces(void)
-{
-    struct gguf_batch both = GGUF_BATCH_INIT, one = GGUF_BATCH_INIT;
-    gguf_token tok[2 * N], text[N];
-    int32_t seq[2 * N];
-    size_t size;
-    void *file = llama_file(&size);
-    mix(&both, tok, seq, N, 23);
-    one.n = text_of(&both, 0, text);
-    one.token = text;
-    for (size_t k = 0; k + 1 < GG_LEN(kinds); k++) {
-        float want[32] = { 0 }, got[32];
-        unsigned bad = 0, ways = 0;
-        for (uint32_t ub = 0; ub < 70; ub += ub < 8 ? 4 : 11) {
-            struct gguf_session_params p = init;
-            struct run r;
-            p.pooling = kinds[k];
-            p.n_seq = 2;
-            p.n_ubatch = ub;
-            bad += !run_open(&r, file, size, 1 + ub % 3, &p);
-            for (uint32_t q = 0; q < 2; q++) {
-                const bool good = embed(&r, q ? &both : &one, 0, got) &&
-                                  !gguf_session_clear(r.session, &r.err);
-                if (!ub && !q)
-                    memcpy(want, got, sizeof want);
-                bad += !good || memcmp(got, want, sizeof got) != 0;
-                ways++;
-            }
-            run_close(&r);
-        }
-        ok(!bad, "a decoder, %s: %u of %u ways give other bits",
-           gguf_pooling_name(kinds[k]), bad, ways);
-    }
-    free(file);
-}
-
-/* Tokens of two sequences count for each of them, computed once or twice. */
-static void check_several(void)
-{
-    struct gguf_batch b = GGUF_BATCH_INIT;
-    gguf_token tok[20];
-    int32_t seq[40];
-    uint32_t n_seq[20];
-    uint8_t none[20] = { 0 };
-    size_t size, n;
-    void *file = llama_file(&size);
-    for (int32_t i = 0; i < 20; i++) {
-        tok[i] = (i * 37 + 11) % V;
-        seq[2 * i] = 1;
-        seq[2 * i + 1] = 0;
-        n_seq[i] = 2;
-    }
-    b.n = 20;
-    b.token = tok;
-    b.want = none;
-    for (size_t k = 0; k < 6; k++) {
-        struct gguf_session_params p = init;
-        float alone[32], both[32];
-        const float *row;
-        struct run r;
-        p.n_seq = 2;
-        p.n_ubatch = 8;
-        p.unified = k >= 3;
-        p.pooling = kinds[k % 3];
-        b.seq = NULL;
-        b.n_seq = NULL;
-        bool good = run_open(&r, file, size, 1, &p) && embed(&r, &b, 0, alone);
-        b.seq = seq;
-        b.n_seq = n_seq;
-        good = good && !gguf_session_clear(r.session, &r.err) &&
-               embed(&r, &b, 0, both) &&
-               !gguf_session_embedding(r.session, 1, &row, &n, &r.err);
-        ok(good && !memcmp(alone, both, sizeof both) &&
-               !memcmp(alone, row, sizeof both),
-           "tokens of two sequences%s, %s%s%s", p.unified ? ", unified" : "",
-           gguf_pooling_name(p.pooling), good ? "" : ": ",
-           good ? "" : r.err.message);
-        run_close(&r);
-    }
-    free(file);
-}
-
-/* The file's way, which is the last token; positions decide, not the order in
- * the batch; and what is wanted is as ever. */
-static void check_positions(void)
-{
-    struct gguf_batch b = GGUF_BATCH_INIT;
-    static const int32_t pos[5] = { 3, 1, 4, 0, 2 };
-    gguf_token tok[5] = { 5, 6, 7, 8, 9 };
-    uint8_t want[5] = { 1, 1, 0, 1, 1 }, none[5] = { 0 };
-    float a[32], c[32], rows[4 * 32];
-    const float *states;
-    size_t size;
-    struct run r;
-    void *file = llama_file(&size);
-    struct gguf_session_params p = init;
-    b.n = 5;
-    b.token = tok;
-    b.pos = pos;
-    b.want = want;
-    bool good = run_open(&r, file, size, 1, &p) && embed(&r, &b, 0, a) &&
-                gguf_session_n_outputs(r.session) == 4 &&
-                !gguf_session_states(r.session, 0, 4, &states, &r.err) &&
-                gguf_model_get_info(r.model)->pooling == GGUF_POOLING_LAST &&
-                gguf_session_pooling(r.session) == GGUF_POOLING_LAST;
-    if (good)
-        memcpy(rows, states, sizeof rows);
-    good = good && !gguf_session_clear(r.session, &r.err);
-    b.want = none;
-    good = good && embed(&r, &b, 0, c) && !memcmp(a, c, sizeof a) &&
-           gguf_session_n_outputs(r.session) == 0;
-    run_close(&r);
-    p.pooling = GGUF_POOLING_NONE;
-    memset(want, 1, sizeof want);
-    b.want = want;
-    good = good && run_open(&r, file, size, 1, &p) &&
-           !gguf_session_decode(r.session, &b, &r.err) &&
-           !gguf_session_states(r.session, 0, 5, &states, &r.err);
-    ok(good && !memcmp(states + 2 * 32, a, sizeof a),
-       "last is the token at the highest position: %s", r.err.message);
-    ok(good && !memcmp(rows, states, 2 * sizeof a) &&
-           !memcmp(rows + 64, states + 96, 2 * sizeof a),
-       "wanted states are as without pooling");
-    p.pooling = GGUF_POOLING_CLS;
-    float first[32];
-    memcpy(first, states + 3 * 32, sizeof first);
-    run_close(&r);
-    good = good && run_open(&r, file, size, 1, &p) && embed(&r, &b, 0, a);
-    ok(good && !memcmp(first, a, sizeof a),
-       "cls is the token at the lowest position");
-    run_close(&r);
-    free(file);
-}
-
-/* ---- refusals ---- */
-
-static int stop(void *user, struct gguf_graph *graph, struct gguf_sched *sched)
-{
-    (void)graph;
-    (void)sched;
-    return (*(int *)user)-- <= 0;
-}
-
-static void check_refused(void)
-{
-    struct gguf_session_params p = init;
-    struct gguf_batch b = GGUF_BATCH_INIT;
-    gguf_token tok[20] = { 1, 2, 3 };
-    const float *row;
-    struct run r;
-    size_t size, n;
-    int passes = 1 << 30;
-    void *file = llama_file(&size);
-    b.n = 3;
-    b.token = tok;
-    p.on_graph = stop;
-    p.user = &passes;
-    p.n_ubatch = 4;
-    p.n_seq = 2;
-    bool good = run_open(&r, file, size, 1, &p) &&
-                gguf_session_embedding(r.session, 0, &row, &n, &r.err) &&
-                says(&r, GGUF_E_INVALID, "no tokens of sequence 0");
-    ok(good && !row && !n, "before a batch: %s", r.err.message);
-    good = !gguf_session_decode(r.session, &b, &r.err) &&
-           !gguf_session_embedding(r.session, 0, &row, &n, &r.err);
-    for (uint32_t q = 1; q < 3; q++)
-        good = good &&
-               gguf_session_embedding(r.session, q, &row, &n, &r.err) &&
-               says(&r, GGUF_E_INVALID, "no tokens of sequence");
-    ok(good, "of another sequence: %s", r.err.message);
-    good = !gguf_session_clear(r.session, &r.err) &&
-           gguf_session_embedding(r.session, 0, &row, &n, &r.err);
-    ok(good, "after it is cleared: %s", r.err.message);
-    passes = 3;
-    b.n = 20;
-    good = gguf_session_decode(r.session, &b, &r.err) == GGUF_E_CANCELLED &&
-           gguf_session_embedding(r.session, 0, &row, &n, &r.err);
-    ok(good, "after a batch that was stopped: %s", r.err.message);
-    run_close(&r);
-    p.on_graph = NULL;
-    p.pooling = GGUF_POOLING_NONE;
-    good = run_open(&r, file, size, 1, &p) &&
-           !gguf_session_decode(r.session, &b, &r.err) &&
-           gguf_session_embedding(r.session, 0, &row, &n, &r.err) &&
-           says(&r, GGUF_E_UNSUPPORTED, "does not pool");
-    ok(good, "no pooling: %s", r.err.message);
-    run_close(&r);
-    p.pooling = (enum gguf_pooling)6;
-    good = !run_open(&r, file, size, 1, &p) &&
-           says(&r, GGUF_E_INVALID, "pooling 6");
-    ok(good, "no such pooling: %s", r.err.message);
-    run_close(&r);
-    free(file);
-}
-
-/* Classifiers that do not fit: ranking is refused, other ways are not. */
-static void wide_out(struct gen *g, int e)
-{
-    gen_tensor(g, e, 7, "cls.weight");
-    gen_tensor(g, e, 2, "cls.output.weight");
-}
-static void short_bias(struct gen *g, int e)
-{
-    gen_tensor(g, e, 3, "cls.output.weight");
-    gen_tensor(g, 2, 0, "cls.output.bias");
-}
-static void few_labels(struct gen *g, int e)
-{
-    static const struct gguf_str name = { "one", 3 };
-    gen_tensor(g, e, 2, "cls.output.weight");
-    must(gguf_meta_set_str_array(g->meta, "bert.classifier.output_labels",
-                                 &name, 1, NULL));
-}
-
-static void check_misfits(void)
-{
-    static const struct {
-        void (*add)(struct gen *g, int e);
-        enum gguf_status st;
-        const char *says;
-    } misfits[] = {
-        { wide_out, GGUF_E_TENSOR, "'cls.output.weight' takes" },
-        { short_bias, GGUF_E_TENSOR, "'cls.output.bias' has 2 numbers" },
-        { few_labels, GGUF_E_HPARAM, "output_labels has 1 names" },
-    };
-    for (size_t i = 0; i < GG_LEN(misfits); i++) {
-        struct gguf_session_params p = init;
-        struct skeleton s;
-        struct run r;
-        size_t size;
-        if (!skeleton_open(&s, "bert"))
-            abort();
-        misfits[i].add(&s.g, (int)s.g.t[0].ne[0]);
-        void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
-        p.pooling = GGUF_POOLING_RANK;
-        bool good = !run_open(&r, file, size, 1, &p) &&
-                    says(&r, misfits[i].st, misfits[i].says);
-        ok(good, "%s", r.err.message);
-        run_close(&r);
-        p.pooling = GGUF_POOLING_MEAN;
-        good = run_open(&r, file, size, 1, &p);
-        ok(good, "and the mean is not refused");
-        run_close(&r);
-        free(file);
-        skeleton_close(&s);
-    }
-}
-
 /* ---- labels, and allocations ---- */
 
 static void check_labels(void)
@@ -648,7 +310,7 @@ static void check_labels(void)
     size_t size;
     if (!skeleton_open(&s, "bert"))
         abort();
-    add_classifier(&s.g, "bert", (int)s.g.t[0].ne[0], 3, true);
+    embed_classifier(&s.g, "bert", (int)s.g.t[0].ne[0], 3, true);
     void *file = gen_file(&s.g, GGUF_DTYPE_F32, &size);
     bool good = run_open(&r, file, size, 1, &init) &&
                 gguf_model_get_info(r.model)->n_label == 3 &&
@@ -712,11 +374,6 @@ int main(void)
     check_encoder();
     for (size_t i = 0; i < GG_LEN(models); i++)
         check_model(&models[i]);
-    check_pieces();
-    check_several();
-    check_positions();
-    check_refused();
-    check_misfits();
     check_labels();
     check_allocations();
     return done_testing();
