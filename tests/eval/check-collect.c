@@ -14,7 +14,6 @@
 #include "tests/scratch.h"
 #include "tests/tap.h"
 
-#include <float.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -120,65 +119,6 @@ static bool same(const struct gguf_collect *a, const struct gguf_collect *b)
         }
     }
     return true;
-}
-
-/* ---- totals ---- */
-
-/* Numbers in any order, and in any parts: the same digits, close to their sum
- * in long double. */
-static void check_totals(void)
-{
-    enum { N_NUMBERS = 1000, N_TOTALS = 4 };
-    static double x[N_NUMBERS];
-    static const struct {
-        double factor, spread;
-        const char *what;
-    } cases[] = {
-        { 1, 0, "near 1" },
-        { 1e-300, 0, "near the smallest" },
-        { 1e300, 0, "near the largest" },
-        { 1, 40, "of 24 powers of ten" },
-    };
-    for (size_t k = 0; k < GG_LEN(cases); k++) {
-        uint64_t high[N_TOTALS] = { 0 }, low[N_TOTALS] = { 0 };
-        int8_t place[N_TOTALS];
-        struct gg_collect_total t = { high, low, place };
-        long double sum = 0;
-        double most = 0;
-        memset(place, GG_COLLECT_NO_PLACE, sizeof place);
-        for (int i = 0; i < N_NUMBERS; i++) {
-            x[i] = cases[k].factor * fabs((double)rnd_f32()) *
-                   exp(cases[k].spread * (double)rnd_f32());
-            sum += (long double)x[i];
-            most = fmax(most, x[i]);
-        }
-        for (int i = 0; i < N_NUMBERS; i++) {
-            gg_collect_put(&t, 0, x[i]);
-            gg_collect_put(&t, 1, x[N_NUMBERS - 1 - i]);
-            gg_collect_put(&t, 2 + (uint64_t)(i % 3 == 1), x[i]);
-        }
-        gg_collect_put_total(&t, 3, high[2], low[2], place[2]);
-        const double v = gg_collect_value(&t, 0);
-        const double bound = N_NUMBERS * 0x1p-32 * most + 0x1p-52 * v;
-        ok(high[0] == high[1] && low[0] == low[1] && place[0] == place[1] &&
-               high[0] == high[3] && low[0] == low[3] && place[0] == place[3],
-           "numbers %s: one sum in three orders", cases[k].what);
-        ok(v > 0 && fabsl(sum - (long double)v) <= (long double)bound &&
-               (long double)v <= sum * (1 + 0x1p-40L),
-           "and it is theirs, %g", v);
-    }
-    uint64_t high = 0, low = 0;
-    int8_t place = GG_COLLECT_NO_PLACE;
-    struct gg_collect_total t = { &high, &low, &place };
-    gg_collect_put(&t, 0, 0);
-    ok(gg_collect_value(&t, 0) == 0 && place == GG_COLLECT_NO_PLACE,
-       "zeros make 0");
-    gg_collect_put(&t, 0, 3);
-    gg_collect_put(&t, 0, 5.5);
-    ok(gg_collect_value(&t, 0) == 8.5, "3 and 5.5 make 8.5");
-    gg_collect_put(&t, 0, 0x1p-1074);
-    gg_collect_put(&t, 0, DBL_MAX);
-    ok(gg_collect_value(&t, 0) == DBL_MAX, "the smallest and the largest");
 }
 
 /* ---- against double precision ---- */
@@ -543,102 +483,6 @@ static void check_no_memory(void)
     run_close(&r);
 }
 
-/* ---- against llama-imatrix ---- */
-
-/* Counts the same; sums within 1e-3: its keys and values were F16, and so were
- * its products of activations. *worst: of columns; *mean: of a matrix. */
-static size_t n_golden_wrong(const struct gguf_imatrix *a,
-                             const struct gguf_imatrix *b, double *worst)
-{
-    struct gguf_imatrix_entry x = GGUF_IMATRIX_ENTRY_INIT, y = x;
-    size_t n_wrong = gguf_imatrix_n_entries(a) != gguf_imatrix_n_entries(b);
-    for (size_t i = 0; !n_wrong && i < gguf_imatrix_n_entries(a); i++) {
-        float u, v;
-        n_wrong += gguf_imatrix_entry(a, i, &x, NULL) ||
-                   gguf_imatrix_entry(b, i, &y, NULL) ||
-                   strcmp(x.name, y.name) != 0 || x.n_values != y.n_values ||
-                   x.n_mats != y.n_mats || x.n_calls != y.n_calls ||
-                   gguf_imatrix_counts(a, i, 0, 1, &u, NULL) ||
-                   gguf_imatrix_counts(b, i, 0, 1, &v, NULL) || u != v;
-        for (uint64_t j = 0; !n_wrong && j < x.n_values; j++) {
-            n_wrong += gguf_imatrix_sums(a, i, j, 1, &u, NULL) ||
-                       gguf_imatrix_sums(b, i, j, 1, &v, NULL);
-            *worst = fmax(*worst, fabs((double)u / (double)v - 1));
-        }
-    }
-    return n_wrong;
-}
-
-/* Collect of the trained model as llama-imatrix did, with or without the
- * output matrix. */
-static bool collect_golden(struct gguf_imatrix **im, bool output)
-{
-    const char *path = shared_path("models/llama-f16.gguf");
-    static char bytes[1 << 17];
-    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
-    struct gguf_collect_params cp = GGUF_COLLECT_PARAMS_INIT;
-    struct gguf_collect_run cr = GGUF_COLLECT_RUN_INIT;
-    struct gguf_tokens t = GGUF_TOKENS_INIT;
-    struct gguf_collect *c = NULL;
-    struct run r;
-    sp.n_ctx = 512;
-    bool good = path && run_open_path(&r, path, 2, &sp);
-    path = shared_path("models/calib.txt");
-    FILE *f = path ? fopen(path, "rb") : NULL;
-    const size_t n = f ? fread(bytes, 1, sizeof bytes, f) : 0;
-    if (f)
-        fclose(f);
-    cp.output = output;
-    cr.max_chunks = 16;
-    cr.dataset = "calib.txt";
-    good = good && n && !gguf_collect_create(&c, &cp, &r.err) &&
-           !gguf_vocab_tokenize(gguf_model_vocab(r.model), bytes, n - 1,
-                                GGUF_TOKENIZE_ADD_SPECIAL, &t, &r.err) &&
-           !gguf_collect_run(c, r.session, t.id, t.n, &cr, &r.err) &&
-           !gguf_collect_result(c, im, &r.err);
-    if (!good)
-        printf("# %s\n", r.err.message);
-    gguf_tokens_fini(&t);
-    gguf_collect_destroy(c);
-    run_close(&r);
-    return good;
-}
-
-static void check_golden(void)
-{
-    static const struct {
-        const char *name;
-        bool output;
-        enum gguf_imatrix_form form;
-    } forms[] = {
-        { "golden/imatrix/llama.c512.n16.gguf", true, GGUF_IMATRIX_GGUF },
-        { "golden/imatrix/llama.c512.n16.dat", false, GGUF_IMATRIX_DAT },
-    };
-    for (size_t k = 0; k < GG_LEN(forms); k++) {
-        const char *path = shared_path(forms[k].name);
-        const char *own = scratch_path(dir, "golden");
-        struct gguf_imatrix *a = NULL, *back = NULL, *b = NULL;
-        struct gguf_error err;
-        double worst = 0;
-        if (!path || gguf_imatrix_load(&b, path, NULL, &err) != GGUF_OK) {
-            skip("no %s", forms[k].name);
-            continue;
-        }
-        const bool good =
-            collect_golden(&a, forms[k].output) &&
-            !gguf_imatrix_save(a, own, forms[k].form, 1, &err) &&
-            !gguf_imatrix_load(&back, own, NULL, &err) &&
-            gguf_imatrix_n_chunks(back) == gguf_imatrix_n_chunks(b) &&
-            gguf_imatrix_chunk_size(back) == gguf_imatrix_chunk_size(b) &&
-            !strcmp(gguf_imatrix_dataset(back, 0), "calib.txt");
-        ok(good && !n_golden_wrong(back, b, &worst) && worst < 1e-3,
-           "%s: counts the same, sums within %.2g", forms[k].name, worst);
-        gguf_imatrix_destroy(a);
-        gguf_imatrix_destroy(back);
-        gguf_imatrix_destroy(b);
-    }
-}
-
 int main(void)
 {
     gen_init(&g, 5);
@@ -650,7 +494,6 @@ int main(void)
         printf("Bail out! no model\n");
         return 1;
     }
-    check_totals();
     check_reference();
     check_digits();
     check_parts();
@@ -659,7 +502,6 @@ int main(void)
     check_refused();
     check_nonfinite();
     check_no_memory();
-    check_golden();
     scratch_clean(dir);
     rmdir(dir);
     gen_fini(&g);
