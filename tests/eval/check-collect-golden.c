@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 /* Counts the same; sums within 1e-3: its keys and values were F16, and so were
- * its products of activations. *worst: of columns; *mean: of a matrix. */
+ * its products of activations. *worst: of columns. */
 static size_t n_golden_wrong(const struct gguf_imatrix *a,
                              const struct gguf_imatrix *b, double *worst)
 {

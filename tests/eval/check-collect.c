@@ -299,7 +299,7 @@ static void check_filter(void)
     static const char *const in[] = { "ffn_", "attn_q" }, *ex[] = { "blk.1" };
     struct gguf_collect_params p = GGUF_COLLECT_PARAMS_INIT;
     const struct how h = { .n_threads = 2 };
-    struct gguf_collect *c, *plain, *back = NULL;
+    struct gguf_collect *c = NULL, *plain, *back = NULL;
     struct gguf_error err;
     p.n_ctx = CTX;
     plain = gguf_collect_create(&plain, &p, &err) ? NULL : plain;

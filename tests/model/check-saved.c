@@ -422,7 +422,7 @@ static void check_damage(void)
 {
     const struct kind k = { "llama", GGUF_DTYPE_F16, true, false, false };
     struct gguf_session_params p = params_of(&k);
-    struct bytes b, now, cut;
+    struct bytes b = { NULL, 0 }, now = b, cut;
     struct run r;
     size_t size, shorter = 0, other = 0, taken = 0;
     void *file = file_of("llama", NULL, &size);
