@@ -37,6 +37,7 @@ struct gg_state_reader {
                             * windows will have lost */
     /* Are tokens added after those of others, in the session's books? */
     bool appends[GG_STATE_BOOKS];
+    bool drops; /* tokens of others that windows have passed, before that */
 };
 
 /* Sequence q of the state in the session. */

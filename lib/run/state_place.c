@@ -77,14 +77,30 @@ static bool fit_part(const struct gg_state_reader *r, struct fit f,
            try_cells(r, &f, tok, n, true, true);
 }
 
-/* Cells of the sequence's stream that stay when it is forgotten, since others
- * have them. */
-static uint32_t n_others(const struct gg_cells *c, uint32_t seq)
+/* Does a sequence other than seq have a cell, and, of windows, does a token to
+ * come of it see it? */
+static bool others_see(const struct gg_state_reader *r,
+                       const struct gg_cells *c, uint32_t cell)
 {
-    const struct gg_run_stream *st = gg_cells_of(c, seq);
+    const struct gguf_session *s = r->s;
+    const int32_t pos = gg_cells_of(c, r->seq)->pos[cell];
+    for (uint32_t q = 0; q < s->n_seq; q++)
+        if (q != r->seq && gg_cells_has(c, q, cell) &&
+            pos >= gg_session_first_seen(s, s->cells.seq[q].next_pos))
+            return true;
+    return false;
+}
+
+/* Cells of the sequence's stream that stay when it is forgotten, since others
+ * have them; of windows those only that others see, if drops. */
+static uint32_t n_others(const struct gg_state_reader *r,
+                         const struct gg_cells *c, bool drops)
+{
+    const struct gg_run_stream *st = gg_cells_of(c, r->seq);
     uint32_t n = 0;
     for (uint32_t i = 0; i < st->end; i++)
-        n += st->pos[i] >= 0 && !gg_cells_alone(c, seq, i);
+        n += st->pos[i] >= 0 && !gg_cells_alone(c, r->seq, i) &&
+             (!drops || others_see(r, c, i));
     return n;
 }
 
@@ -102,6 +118,20 @@ static bool append(const struct gg_state_reader *r, struct fit f,
     return k <= left;
 }
 
+/* A sequence's tokens beside those of others. Windows' cells that are full of
+ * what no token to come sees have room for what one does: such a token of
+ * another sequence is dropped when a batch needs its cell, and so it is here.
+ * (They were counted as taken, and a state that fits was refused.) */
+static bool append_some(struct gg_state_reader *r, struct fit f,
+                        const struct gg_cells *c, struct gg_state_token *tok,
+                        uint32_t n)
+{
+    if (append(r, f, n_others(r, c, false), tok, n))
+        return true;
+    r->drops = f.windows;
+    return f.windows && append(r, f, n_others(r, c, true), tok, n);
+}
+
 static enum gguf_status place(struct gg_state_reader *r, unsigned number,
                               struct gguf_error *err)
 {
@@ -110,13 +140,13 @@ static enum gguf_status place(struct gg_state_reader *r, unsigned number,
                      .windows = number == GG_STATE_WINDOWS };
     f.from = gg_state_from(r, number, &f.which);
     struct gg_state_side *side = &r->side[f.from];
-    const uint32_t others = !r->all && c->n_words ? n_others(c, r->seq) : 0;
-    r->appends[number] = others > 0;
+    const bool others = !r->all && c->n_words && n_others(r, c, false);
+    r->appends[number] = others;
     for (uint32_t i = 0, n; i < side->n; i += n) {
         for (n = 1;
              i + n < side->n && side->tok[i + n].part == side->tok[i].part;)
             n++;
-        if (others ? append(r, f, others, side->tok + i, n)
+        if (others ? append_some(r, f, c, side->tok + i, n)
                    : fit_part(r, f, side->tok + i, n))
             continue;
         return gg_error_set(err, GGUF_E_FULL, side->tok[i].at,

@@ -211,6 +211,16 @@ static void take(const struct gg_state_reader *r, struct gg_cells *c,
         gg_cells_join(c, gg_state_seq(r, q), cell);
 }
 
+/* What windows have passed of the other sequences. */
+static void drop_others(struct gg_state_reader *r)
+{
+    struct gguf_session *s = r->s;
+    for (uint32_t q = 0; q < s->n_seq; q++)
+        if (q != r->seq)
+            gg_session_drop(
+                s, q, gg_session_first_seen(s, s->cells.seq[q].next_pos));
+}
+
 static enum gguf_status take_cells(struct gg_state_reader *r, unsigned number,
                                    struct gguf_error *err)
 {
@@ -219,6 +229,8 @@ static enum gguf_status take_cells(struct gg_state_reader *r, unsigned number,
     const unsigned from = gg_state_from(r, number, &which);
     struct gg_state_side *side = &r->side[from];
     uint32_t base = 0;
+    if (number == GG_STATE_WINDOWS && r->drops)
+        drop_others(r);
     if (r->appends[number]) {
         GG_TRY(gg_session_close(r->s, c, 0, err));
         base = c->stream[0].end;

@@ -1,5 +1,5 @@
 /* check-story.c - random calls on sessions of every kind of memory: decode,
- * copy, keep, remove, shift, divide, clear, thousands of them
+ * copy, keep, remove, shift, divide, clear, save, restore, thousands of them
  *
  * Keys that are turned on are off by 11 u of a pair's length, u = 2^-24
  * (gguf/session.h, and check-sequences holds them to it), which is less than
@@ -74,11 +74,13 @@ int main(int argc, char **argv)
         while (good && s.n_calls < more * stories[i].calls)
             good = story_go_on(&s);
         ok(good,
-           "%s%s: %d calls, %d refused, %d tokens; rows: %d the same bits, "
+           "%s%s: %d calls, %d refused, %d tokens; %d states saved, %d "
+           "restored, %d the same bytes, %d rows after one; rows: %d the same bits, "
            "%d by lineage, %d from scratch, %d of two kinds, %.2g apart%s%s",
            m->name ? m->name : "llama", m->window ? " with windows" : "",
-           s.n_calls, s.n_refused, s.n_tok, s.n_exact, s.n_lined, s.n_plain,
-           s.n_kinds, s.worst, good ? "" : ": ", s.why);
+           s.n_calls, s.n_refused, s.n_tok, s.n_saved, s.n_restored, s.n_same,
+           s.n_lent, s.n_exact, s.n_lined, s.n_plain, s.n_kinds, s.worst,
+           good ? "" : ": ", s.why);
         story_close(&s);
     }
     return done_testing();

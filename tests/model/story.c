@@ -5,6 +5,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "model/arch.h"
+#include "tests/model/kept.h"
 #include "tests/model/skeleton.h"
 #include "tests/model/told.h"
 
@@ -126,6 +127,7 @@ void story_close(struct story *s)
     run_close(&s->scratch);
     if (s->lined)
         line_fini(&s->line);
+    kept_free(s);
     free(s->file);
 }
 
@@ -207,6 +209,25 @@ static bool call_all(struct story *s, const struct call *c, bool *done)
 
 /* ---- one call ---- */
 
+/* Sessions have as many tokens as tales. */
+static bool check_counts(struct story *s, const char *after)
+{
+    for (int i = 0; i < s->m->n_kinds; i++)
+        for (uint32_t q = 0; q < STORY_SEQS; q++)
+            if (gguf_session_n_tokens(s->run[i].session, q) !=
+                    (uint32_t)s->tale[q].n ||
+                gguf_session_next_pos(s->run[i].session, q) !=
+                    told_next(&s->tale[q]))
+                return story_fault(s,
+                                   "%s after %s: sequence %u has %u tokens, "
+                                   "next %d, must be %d, %d",
+                                   s->m->kind[i].name, after, q,
+                                   gguf_session_n_tokens(s->run[i].session, q),
+                                   gguf_session_next_pos(s->run[i].session, q),
+                                   s->tale[q].n, told_next(&s->tale[q]));
+    return true;
+}
+
 /* Some of the positions that a tale has, or those from one on, or all. */
 static void choose_range(const struct story_tale *t, struct call *c)
 {
@@ -262,20 +283,7 @@ static bool change(struct story *s, struct call *c)
         told_move(t, c->begin, c->end, c->op == SHIFT ? c->by : 0,
                   c->op == DIVIDE ? c->by : 1, s->m->absolute);
     }
-    for (int i = 0; i < s->m->n_kinds; i++)
-        for (uint32_t q = 0; q < STORY_SEQS; q++)
-            if (gguf_session_n_tokens(s->run[i].session, q) !=
-                    (uint32_t)s->tale[q].n ||
-                gguf_session_next_pos(s->run[i].session, q) !=
-                    told_next(&s->tale[q]))
-                return story_fault(s,
-                                   "%s after %s: sequence %u has %u tokens, "
-                                   "next %d, must be %d, %d",
-                                   s->m->kind[i].name, c->name, q,
-                                   gguf_session_n_tokens(s->run[i].session, q),
-                                   gguf_session_next_pos(s->run[i].session, q),
-                                   s->tale[q].n, told_next(&s->tale[q]));
-    return true;
+    return check_counts(s, c->name);
 }
 
 bool story_go_on(struct story *s)
@@ -284,13 +292,17 @@ bool story_go_on(struct story *s)
                       .to = (uint32_t)story_rnd(STORY_SEQS) };
     s->n_calls++;
     const int kind = story_rnd(100);
-    if (kind < 55)
+    if (kind < 50)
         return told_decode(s);
-    c.op = kind < 70   ? REMOVE
-           : kind < 82 ? COPY
-           : kind < 85 ? KEEP
-           : kind < 93 ? SHIFT
-           : kind < 98 ? DIVIDE
+    if (kind < 56)
+        return kept_save(s);
+    if (kind < 64)
+        return kept_restore(s) && check_counts(s, "restore");
+    c.op = kind < 76   ? REMOVE
+           : kind < 86 ? COPY
+           : kind < 88 ? KEEP
+           : kind < 95 ? SHIFT
+           : kind < 99 ? DIVIDE
                        : CLEAR;
     return change(s, &c);
 }

@@ -15,6 +15,7 @@
 #include "tests/model/run.h"
 
 enum { STORY_SEQS = 4, STORY_MOST = 256, STORY_KINDS = 3, STORY_BATCH = 64 };
+enum { STORY_STATES = 4 };
 
 struct story_token {
     gguf_token tok;
@@ -54,6 +55,18 @@ struct story_model {
     uint32_t more; /* cells that streams have beyond that */
 };
 
+struct story_bytes {
+    unsigned char *p; /* NULL: there are none */
+    uint64_t size;
+};
+
+/* What was saved of a sequence, or of all. */
+struct story_state {
+    bool all;
+    struct story_bytes of[STORY_KINDS];
+    struct story_tale tale[STORY_SEQS]; /* of one: the first */
+};
+
 struct story {
     const struct story_model *m;
     void *file;
@@ -63,10 +76,13 @@ struct story {
     bool lined, encodes;
     int n_vocab;
     struct story_tale tale[STORY_SEQS];
+    struct story_state state[STORY_STATES];
     /* what was done: calls, calls that were refused, tokens that were computed,
      * rows of logits that were compared: by bits, by lineage, with a session
      * from scratch, with another kind's */
     int n_calls, n_refused, n_tok, n_exact, n_lined, n_plain, n_kinds;
+    /* states; those with the same bytes; rows after them, with the same bits */
+    int n_saved, n_restored, n_same, n_lent;
     double worst;  /* sum (a - b)^2 / sum b^2 of a row */
     char why[400]; /* what went wrong */
 };

@@ -1,0 +1,207 @@
+/* kept.c - states that are saved in the middle of a story, and restored */
+#include "config.h"
+#include "tests/model/kept.h"
+
+#include "base/compiler.h"
+#include "tests/model/told.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+void kept_free(struct story *s)
+{
+    for (int k = 0; k < STORY_STATES; k++)
+        for (int i = 0; i < STORY_KINDS; i++)
+            free(s->state[k].of[i].p);
+}
+
+static bool get(struct story *s, int i, uint32_t seq, struct story_bytes *b)
+{
+    struct run *r = &s->run[i];
+    free(b->p);
+    b->p = NULL;
+    if (gguf_session_state_size(r->session, seq, &b->size, &r->err) ||
+        !(b->p = malloc((size_t)b->size)) ||
+        gguf_session_state_get(r->session, seq, b->p, b->size, &r->err))
+        return story_fault(s, "%s, save: %s", s->m->kind[i].name,
+                           r->err.message);
+    return true;
+}
+
+static enum gguf_status set(struct story *s, int i, uint32_t seq,
+                            const struct story_bytes *b)
+{
+    struct run *r = &s->run[i];
+    return gguf_session_state_set(r->session, seq, b->p, b->size, &r->err);
+}
+
+/* A session's state is the same bytes as before. */
+static bool is_same(struct story *s, int i, uint32_t seq,
+                    const struct story_bytes *was, const char *after)
+{
+    struct story_bytes now = { NULL, 0 };
+    bool good = get(s, i, seq, &now);
+    if (good && (now.size != was->size ||
+                 memcmp(now.p, was->p, (size_t)now.size) != 0)) {
+        uint64_t at = 0;
+        while (at < now.size && at < was->size && now.p[at] == was->p[at])
+            at++;
+        good = story_fault(s,
+                           "%s: %s has other bytes after %s, the first is "
+                           "%" PRIu64 " of %" PRIu64 " and %" PRIu64,
+                           s->m->kind[i].name,
+                           seq == GGUF_ALL_SEQUENCES ? "all" : "a sequence",
+                           after, at, was->size, now.size);
+    }
+    s->n_same += good;
+    free(now.p);
+    return good;
+}
+
+bool kept_save(struct story *s)
+{
+    struct story_state *k = &s->state[story_rnd(STORY_STATES)];
+    uint32_t seq = (uint32_t)story_rnd(STORY_SEQS);
+    k->all = story_rnd(4) == 0;
+    if (!s->tale[seq].n) /* rather one that has tokens */
+        seq = (uint32_t)story_rnd(STORY_SEQS);
+    for (int i = 0; i < s->m->n_kinds; i++)
+        if (!get(s, i, k->all ? GGUF_ALL_SEQUENCES : seq, &k->of[i]))
+            return false;
+    k->tale[0] = s->tale[seq];
+    if (k->all)
+        memcpy(k->tale, s->tale, sizeof k->tale);
+    s->n_saved++;
+    return true;
+}
+
+/* ---- restoring ---- */
+
+/* What a session must say to the state of session from. */
+enum answer { TAKES, MAY_REFUSE, REFUSES };
+
+/* May windows have lost tokens of a tale? */
+static bool has_passed(const struct story *s, const struct story_tale *t)
+{
+    const int32_t first = told_next(t) - s->m->window + 1;
+    for (int i = 0; i < t->n; i++)
+        if (!s->lined || t->t[i].pos < first)
+            return true;
+    return false;
+}
+
+static enum answer answer_of(const struct story *s,
+                             const struct story_state *k, uint32_t seq,
+                             int from, int i)
+{
+    const struct story_kind *a = &s->m->kind[from], *b = &s->m->kind[i];
+    if (k->all != (seq == GGUF_ALL_SEQUENCES) ||
+        (k->all && a->unified != b->unified))
+        return REFUSES;
+    if (a->full_windows || !b->full_windows)
+        return TAKES;
+    for (int q = 0; q < (k->all ? STORY_SEQS : 1); q++)
+        if (has_passed(s, &k->tale[q]))
+            return MAY_REFUSE;
+    return TAKES;
+}
+
+/* Session i is told to take over a state, after others did if *taken, or were
+ * refused if *refused. */
+static bool restore_one(struct story *s, const struct story_state *k,
+                        uint32_t seq, int from, int i, bool *taken,
+                        bool *refused)
+{
+    struct story_bytes was = { NULL, 0 };
+    const enum answer must = answer_of(s, k, seq, from, i);
+    bool good = must == TAKES || get(s, i, GGUF_ALL_SEQUENCES, &was);
+    if (!good)
+        return false;
+    const enum gguf_status st = set(s, i, seq, &k->of[from]);
+    if ((must == REFUSES && st == GGUF_E_MISMATCH) ||
+        (must == MAY_REFUSE && st == GGUF_E_UNSUPPORTED && !*taken)) {
+        *refused = true;
+        good = is_same(s, i, GGUF_ALL_SEQUENCES, &was, "a refusal");
+    } else if (must != REFUSES && st == GGUF_OK && !*refused) {
+        *taken = true;
+        /* unified, others may have its cells */
+        if (from == i && (k->all || !s->m->kind[i].unified))
+            good = is_same(s, i, seq, &k->of[i], "restoring it");
+    } else {
+        good = story_fault(
+            s, "%s, restore %s, that of %s: %s, which must%s be refused",
+            s->m->kind[i].name, k->all ? "all" : "a sequence",
+            s->m->kind[from].name, st ? s->run[i].err.message : "taken",
+            must == REFUSES || *refused ? "" : " not");
+    }
+    free(was.p);
+    return good;
+}
+
+/* Those first that refuse it, whose refusal spares the others. */
+static bool restore_all(struct story *s, const struct story_state *k,
+                        uint32_t seq, int from, bool *refused)
+{
+    bool taken = false;
+    for (int must = REFUSES; must >= TAKES && !*refused; must--)
+        for (int i = 0; i < s->m->n_kinds; i++) {
+            const int of = from < 0 ? i : from;
+            if ((int)answer_of(s, k, seq, of, i) == must &&
+                !restore_one(s, k, seq, of, i, &taken, refused))
+                return false;
+        }
+    return true;
+}
+
+static void tell(struct story *s, const struct story_state *k, uint32_t seq,
+                 bool exact)
+{
+    for (int i = 0; i < (k->all ? STORY_SEQS : 1); i++) {
+        struct story_tale *t = &s->tale[k->all ? i : (int)seq];
+        *t = k->tale[i];
+        t->exact = t->exact && (exact || !t->n);
+    }
+}
+
+bool kept_restore(struct story *s)
+{
+    const struct story_state *k = NULL;
+    const int first = story_rnd(STORY_STATES);
+    for (int i = 0; i < STORY_STATES && !k; i++)
+        if (s->state[(first + i) % STORY_STATES].of[0].p)
+            k = &s->state[(first + i) % STORY_STATES];
+    if (!k)
+        return kept_save(s);
+    const bool wrong = story_rnd(10) == 0;
+    const uint32_t seq =
+        k->all != wrong ? GGUF_ALL_SEQUENCES : (uint32_t)story_rnd(STORY_SEQS);
+    const int from = story_rnd(3) ? -1 : story_rnd(s->m->n_kinds);
+    bool refused = false;
+    if (!restore_all(s, k, seq, from, &refused))
+        return false;
+    s->n_refused += refused;
+    s->n_restored += !refused;
+    if (!refused) /* what a unified session computed may have other bits */
+        tell(s, k, seq, from < 0 || !s->m->kind[from].unified);
+    return true;
+}
+
+bool kept_lend(struct story *s, uint32_t q, int i, uint32_t to, bool *taken)
+{
+    struct story_bytes b = { NULL, 0 };
+    struct run *r = &s->scratch;
+    *taken = false;
+    if (!get(s, i, q, &b))
+        return false;
+    enum gguf_status st = gguf_session_clear(r->session, &r->err);
+    if (st == GGUF_OK)
+        st = gguf_session_state_set(r->session, to, b.p, b.size, &r->err);
+    free(b.p);
+    *taken = st == GGUF_OK;
+    return *taken ||
+           (st == GGUF_E_UNSUPPORTED && !s->m->kind[i].full_windows &&
+            has_passed(s, &s->tale[q])) ||
+           story_fault(s, "a sequence of %s, restored: %s", s->m->kind[i].name,
+                       r->err.message);
+}
