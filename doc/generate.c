@@ -1,9 +1,6 @@
-/* generate MODEL PROMPT [TOKENS [TEMPERATURE [TOP_K [TOP_P [SEED]]]]]
- *
- * Goes on with a text. A temperature of 0, as when it is not given, takes the
- * most probable token each time. */
+/* generate MODEL PROMPT [TOKENS [TEMPERATURE [TOP_K [TOP_P [SEED]]]]] goes on
+ * with a text; without a temperature by the most probable token each time. */
 #include <gguf/gguf.h>
-
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,22 +75,25 @@ int main(int argc, char **argv)
     gguf_token id;
     batch.token = t.id;
     batch.n = t.n;
-    for (long i = 0; c && i < left; i++, batch.token = &id, batch.n = 1) {
+    int bad = !c;
+    for (long i = 0; !bad && i < left; i++, batch.token = &id, batch.n = 1) {
         const float *logits;
         char text[256];
-        if (gguf_session_decode(s, &batch, &err) ||
-            gguf_session_logits(s, 0, 1, &logits, &err))
-            return fprintf(stderr, "\n%s\n", err.message), 1;
-        id = sample(logits, n, c, temp, top_k, top_p, &rng);
+        bad = gguf_session_decode(s, &batch, &err) ||
+              gguf_session_logits(s, 0, 1, &logits, &err);
+        id = bad ? 0 : sample(logits, n, c, temp, top_k, top_p, &rng);
         const size_t size = gguf_vocab_piece(v, id, 0, text, sizeof text);
-        if (gguf_vocab_is_eog(v, id))
+        if (bad || gguf_vocab_is_eog(v, id))
             break;
         fwrite(text, 1, size < sizeof text ? size : sizeof text, stdout);
     }
+    if (bad)
+        fprintf(stderr, "\n%s\n", c ? err.message : "out of memory");
     free(c);
     gguf_tokens_fini(&t);
     gguf_session_destroy(s);
     gguf_backend_destroy(p.backend);
     gguf_model_destroy(m);
     gguf_file_close(f);
+    return bad;
 }

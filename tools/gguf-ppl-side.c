@@ -65,6 +65,7 @@ bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
 {
     const size_t n =
         gguf_baseline_n_chunks(s->saved) * gguf_baseline_n_ctx(s->saved);
+    gguf_tokens_fini(tokens);
     tokens->id = msg_must(malloc(n * sizeof *tokens->id));
     memcpy(tokens->id, gguf_baseline_tokens(s->saved), n * sizeof *tokens->id);
     tokens->n = tokens->cap = n;

@@ -290,14 +290,24 @@ static bool print_graphs(struct job *j)
     return true;
 }
 
+static void fini_options(struct ppl_options *o)
+{
+    opt_list_fini(&o->models);
+    opt_list_fini(&o->kv_texts);
+    opt_list_fini(&o->lora_texts);
+    opt_list_fini(&o->control_texts);
+    opt_list_fini(&o->places);
+    scaled_fini(&o->loras);
+    scaled_fini(&o->controls);
+}
+
 int main(int argc, char **argv)
 {
     struct ppl_options o;
     ppl_parse_options(&o, argc, argv);
     if (o.tokenize || o.detokenize) {
         const bool done = o.tokenize ? ppl_tokenize(&o) : ppl_detokenize(&o);
-        opt_list_fini(&o.kv_texts);
-        opt_list_fini(&o.places);
+        fini_options(&o);
         return msg_exit(done ? MSG_DONE : MSG_FAILED);
     }
     ppl_check_paths(&o);
@@ -322,12 +332,6 @@ int main(int argc, char **argv)
     free(j.ids.id);
     free(j.text);
     free(j.run.nll);
-    opt_list_fini(&o.models);
-    opt_list_fini(&o.kv_texts);
-    opt_list_fini(&o.lora_texts);
-    opt_list_fini(&o.control_texts);
-    scaled_fini(&o.loras);
-    opt_list_fini(&o.places);
-    scaled_fini(&o.controls);
+    fini_options(&o);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }
