@@ -243,7 +243,9 @@ size_t gg_adapter_find(const struct gguf_adapter *a,
                        const struct gguf_tensor *weight)
 {
     const struct gg_adapter_pair key = { .weight = weight };
-    const struct gg_adapter_pair *p =
-        bsearch(&key, a->pair, a->n_pairs, sizeof *a->pair, compare_weights);
+    const struct gg_adapter_pair *p = NULL;
+    if (a->n_pairs) /* a control vector has none */
+        p = bsearch(&key, a->pair, a->n_pairs, sizeof *a->pair,
+                    compare_weights);
     return p ? (size_t)(p - a->pair) : a->n_pairs;
 }
