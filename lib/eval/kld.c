@@ -67,13 +67,13 @@ static void sum_chunk(struct gguf_kld *k)
 static enum gguf_status reserve(struct gguf_kld *k, size_t n,
                                 struct gguf_error *err)
 {
-    size_t least;
-    if (gg_ckd_add(&least, k->n, n))
+    uint64_t least;
+    if (gg_ckd_add(&least, k->n, n) || least > SIZE_MAX)
         return gg_error_set_nomem(err, SIZE_MAX);
     if (least <= k->room)
         return GGUF_OK;
     struct gguf_kld_token *more = gg_mem_grow(
-        k->p.allocator, k->token, &k->room, sizeof *more, least, err);
+        k->p.allocator, k->token, &k->room, sizeof *more, (size_t)least, err);
     if (!more)
         return GGUF_E_NOMEM;
     k->token = more;

@@ -23,8 +23,8 @@ struct layered {
     void *user;
     struct gguf_batch now; /* the one that is computed */
     struct gg_cuts cuts;
-    size_t *at;  /* [n + 1] where a batch's part of the store begins */
-    char *store; /* what micro-batches carry, one after another */
+    uint64_t *at; /* [n + 1] where a batch's part of the store begins */
+    char *store;  /* what micro-batches carry, one after another */
     uint64_t done, total; /* tokens of layers */
 };
 
@@ -43,7 +43,7 @@ static enum gguf_status start(struct layered *j,
 
 /* Bytes that the micro-batches of a batch carry over the widest cut. */
 static enum gguf_status measure(struct layered *j,
-                                const struct gguf_batch *batch, size_t *size,
+                                const struct gguf_batch *batch, uint64_t *size,
                                 struct gguf_error *err)
 {
     struct gguf_session *s = j->s;
@@ -184,7 +184,7 @@ static enum gguf_status prepare(struct layered *j, struct gguf_error *err)
 {
     const struct gguf_allocator *a = j->s->allocator;
     const uint32_t n_layers = gg_model_n_places(j->s->model);
-    size_t size;
+    uint64_t size;
     GG_TRY(gg_cuts_init(&j->cuts, n_layers, a, err));
     j->at = gg_mem_alloc_zero(a, (uint64_t)j->n + 1, sizeof *j->at);
     if (!j->at)
@@ -195,8 +195,10 @@ static enum gguf_status prepare(struct layered *j, struct gguf_error *err)
             return gg_error_set_nomem(err, SIZE_MAX);
         j->total += (uint64_t)n_layers * j->batch[b]->n;
     }
-    j->store = gg_mem_alloc(a, j->at[j->n]);
-    return j->store ? GGUF_OK : gg_error_set_nomem(err, j->at[j->n]);
+    size = j->at[j->n];
+    j->store = size <= SIZE_MAX ? gg_mem_alloc(a, (size_t)size) : NULL;
+    return j->store ? GGUF_OK
+                    : gg_error_set_nomem(err, (size_t)GG_MIN(size, SIZE_MAX));
 }
 
 static enum gguf_status run(struct layered *j, struct gguf_error *err)
@@ -244,7 +246,7 @@ enum gguf_status gguf_session_layered_size(struct gguf_session *s,
                                            struct gguf_error *err)
 {
     struct layered j = { .s = s, .cuts.allocator = s->allocator };
-    size_t bytes = 0;
+    uint64_t bytes = 0;
     *size = 0;
     enum gguf_status st = check(s, 1, err);
     if (st == GGUF_OK)
