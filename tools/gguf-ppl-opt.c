@@ -282,7 +282,7 @@ static const struct opt table[] = {
     { "-nkvo --no-kv-offload -nr --no-repack", NULL,
       "weights are used as the file has them; leave it out", OPT_REFUSED,
       OPT_NO_MEMBER },
-    { "--ppl-stride", NULL, "only perplexities of chunks are computed",
+    { "--ppl-stride", NULL, "windows that overlap are not computed",
       OPT_REFUSED, OPT_NO_MEMBER },
     { .names = NULL },
 };

@@ -49,7 +49,7 @@ struct gg_lora {
  * GGUF_E_UNSUPPORTED  an adapter that begins to count at a sequence of tokens
  *                     (adapter.alora.invocation_tokens)
  * GGUF_E_TENSOR       a half without the other, two of different ranks, a
- *                     tensor that is none: its name, and the shapes
+ *                     tensor that is not a half: its name, shapes
  * GGUF_E_NOMEM */
 enum gguf_status gg_lora_init(struct gg_lora *l, const struct gguf_file *file,
                               const struct gguf_allocator *allocator,

@@ -59,8 +59,8 @@ enum gguf_status gg_eval_task_read_json(struct gguf_tasks *t, const char *data,
                                         struct gg_eval_task_raw *raw,
                                         struct gguf_error *err);
 
-/* The next line without its end; false: there is none. *data and *size are
- * moved behind it. */
+/* The next line without its end; false: there is none. *data and *size
+ * become what comes after it. */
 bool gg_eval_task_line(const char **data, size_t *size, struct gguf_str *line);
 
 #endif

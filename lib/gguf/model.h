@@ -149,8 +149,8 @@ struct gguf_model_job {
 
 /* Read every weight that is used, and look for NaN and infinities.
  * (gguf_file_check looks at a file as a container.) GGUF_E_NONFINITE names the
- * first element that is none in the order of tensors, whatever the number of
- * threads; the offset is that of the element, or of its block. job may be NULL.
+ * first such element in the order of tensors, whatever the number of threads;
+ * the offset is that of the element, or of its block. job may be NULL.
  * GGUF_E_CANCELLED (progress), GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_model_scan_finite(const struct gguf_model *model,

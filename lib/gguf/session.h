@@ -340,7 +340,8 @@ GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
  * session takes over: on another number of threads, in another process, with
  * another n_ubatch, n_ctx and n_seq. It goes on with the same digits, unless
  * the state of one sequence has to lie beside others that share cells with it
- * (unified), which may change last bits. The model must have the same
+ * (unified), or windows lie otherwise in the other session (full_windows),
+ * which may change last bits. The model must have the same
  * hyperparameters and weights of the same types and shapes, positions must turn
  * in the same way, keys and values have the same types and, where keys are
  * compressed, n_ctx is the same; else it is refused.
