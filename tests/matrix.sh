@@ -55,7 +55,7 @@ after() {
 can_link() {
     echo 'int main(void) { return 0; }' >matrix/probe.c
     # shellcheck disable=SC2086 # a compiler may have options
-    $1 -o matrix/probe matrix/probe.c -lxxhash -lz -lpcre2-8 -lutf8proc \
+    $1 -o matrix/probe matrix/probe.c -lxxhash -lz -lpcre2-8 -lutf8proc -ljansson \
         2>/dev/null
     set -- $?
     rm -f matrix/probe matrix/probe.c

@@ -1,0 +1,59 @@
+/* json.h - JSON texts from strangers, read by Jansson
+ *
+ * What is added to Jansson: a limit of depth and of values, the byte of the
+ * file where any value stands, for messages, and the texts that Python's json
+ * module writes, which are not quite JSON. Jansson itself refuses bytes that
+ * are not UTF-8, halves of surrogate pairs, two members of one name, numbers
+ * that no double or 64-bit integer holds, NUL in names, and all that RFC 8259
+ * does not have; its tables are seeded, so that names cannot be chosen such
+ * that they collide; members are kept in the order of the text. It allocates
+ * with malloc.
+ */
+#ifndef GG_BASE_JSON_H
+#define GG_BASE_JSON_H
+
+#include "base/error.h"
+#include "gguf/memory.h"
+
+#include <jansson.h>
+#include <stdbool.h>
+
+enum {
+    GG_JSON_DEPTH = 64,       /* containers in containers */
+    GG_JSON_VALUES = 1 << 24, /* in one text: at most 250 bytes each */
+    /* A flag: take what Python's json module writes: Infinity and -Infinity,
+     * which become null, and integers of more than 18 digits, which become
+     * real numbers of thirteen. */
+    GG_JSON_PYTHON = 1
+};
+
+struct gg_json {
+    json_t *root; /* an object or an array */
+    const char *text;
+    size_t size;
+    uint64_t off; /* byte of the file where text begins */
+};
+
+/* Read the one object or array that text is; text is kept, and begins at byte
+ * off of its file. After a failure there is nothing to free. GGUF_E_FORMAT
+ * (with the byte where it was noticed), GGUF_E_DUPLICATE (names), GGUF_E_LIMIT
+ * (depth, number of values, 2 GiB), GGUF_E_NOMEM. */
+enum gguf_status gg_json_read(struct gg_json *j, const char *text, size_t size,
+                              uint64_t off, unsigned flags,
+                              struct gguf_error *err);
+/* Fine on a zeroed struct. */
+void gg_json_fini(struct gg_json *j);
+
+/* The byte of the file where value v of j begins (GGUF_NO_OFFSET: it is none
+ * of j's; of true, false and null, which are one thing each, the first).
+ * Searched for: for messages only. */
+uint64_t gg_json_place(const struct gg_json *j, const json_t *v);
+
+/* Is v (NULL: it is not there) a text, a whole number, a number? false leaves
+ * *out. A whole number may be written with a point or exponent, up to 2^53.
+ * What *out points to is v's. */
+bool gg_json_str(const json_t *v, struct gguf_str *out);
+bool gg_json_int(const json_t *v, int64_t *out);
+bool gg_json_num(const json_t *v, double *out);
+
+#endif
