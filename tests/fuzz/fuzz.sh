@@ -23,7 +23,7 @@ max_len() {
     decode) echo 600 ;;
     encode | meta) echo 1024 ;;
     arch | text) echo 256 ;;
-    split) echo 8192 ;;
+    adapter | split) echo 8192 ;;
     model) echo 32768 ;;
     *) echo 4096 ;;
     esac
