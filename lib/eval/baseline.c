@@ -172,10 +172,22 @@ static enum gguf_status differ(const char *what, uint64_t file, uint64_t scan,
                         what, file, scan);
 }
 
+enum gguf_status gg_baseline_check_cut(const struct gguf_scan_info *info,
+                                       struct gguf_error *err)
+{
+    if (info->cut == GGUF_SCAN_CHUNKS && info->n_texts == 1)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "a file of logits is of one text in chunks side by "
+                        "side, the scan of %zu with a stride of %" PRIu32,
+                        info->n_texts, info->stride);
+}
+
 enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
                                    const struct gguf_scan_info *info,
                                    struct gguf_error *err)
 {
+    GG_TRY(gg_baseline_check_cut(info, err));
     if (b->n_vocab != info->n_vocab)
         return differ("a vocabulary of", b->n_vocab, info->n_vocab, err);
     if (b->n_ctx != info->n_ctx)

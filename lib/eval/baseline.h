@@ -18,6 +18,10 @@ static inline uint64_t gg_baseline_record_size(uint32_t n_vocab)
 /* The record of a row. Not finite logits make numbers that are not finite. */
 void gg_baseline_encode(const float *row, uint32_t n_vocab, uint8_t *record);
 
+/* Is a scan of one text, cut into chunks side by side? GGUF_E_INVALID: no. */
+enum gguf_status gg_baseline_check_cut(const struct gguf_scan_info *info,
+                                       struct gguf_error *err);
+
 /* Are chunks begin to end - 1 of a text those of the file, and all else that
  * the scan has? GGUF_E_INVALID: what differs. */
 enum gguf_status gg_baseline_check(const struct gguf_baseline *b,

@@ -85,6 +85,7 @@ static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "the file of logits has a scan already");
     w->begun = true;
+    GG_TRY(gg_baseline_check_cut(info, err));
     if (info->first != info->n_ctx / 2 || info->n_ctx < 4)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "a file of logits has the second half of each "

@@ -63,7 +63,8 @@ static enum gguf_status check(const struct gguf_session *s, size_t n,
                             "chunks of %" PRIu32
                             " tokens: must be 4 to %" PRIu32,
                             p->n_ctx, gguf_session_n_ctx(s));
-    if (!gguf_ppl_n_chunks(n, p->n_ctx))
+    if (p->cut != GGUF_SCAN_SLIDING && !p->text_end &&
+        !gguf_ppl_n_chunks(n, p->n_ctx))
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "the text has %zu tokens; with chunks of %" PRIu32
                             " at least %" PRIu64 " are needed",
@@ -145,6 +146,11 @@ static enum gguf_status run(struct gguf_session *session,
     sp.progress = p->progress;
     sp.user = p->user;
     sp.max_stored = p->max_stored;
+    sp.cut = p->cut;
+    sp.stride = p->stride;
+    sp.no_bos = p->no_bos;
+    sp.text_end = p->text_end;
+    sp.n_texts = p->n_texts;
     enum gguf_status st =
         gguf_scan_run(session, token, n, &sp, sinks, p->n_sinks + 1, err);
     gg_mem_free(a, sinks);

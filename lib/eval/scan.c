@@ -8,6 +8,7 @@
 #include "config.h"
 #include "eval/nll.h"
 #include "eval/same.h"
+#include "eval/window.h"
 
 #include "base/mem.h"
 #include "base/params.h"
@@ -20,7 +21,8 @@ struct gguf_scan {
     const struct gguf_scan_params *p;
     struct gguf_scan_info info;
     const gguf_token *text;
-    gguf_token bos; /* or GGUF_TOKEN_NONE: none is put in */
+    struct gg_window_list windows; /* its chunks */
+    gguf_token bos;                /* or GGUF_TOKEN_NONE: none is put in */
     struct gguf_sink *sinks;
     size_t n_sinks, n_begun;
 
@@ -33,7 +35,10 @@ struct gguf_scan {
     uint32_t group;    /* chunks that are computed together, at most */
     size_t n_groups;   /* that go through a layer before it is the next one's
                         * turn */
-    size_t at;         /* the first chunk of the groups at hand */
+    size_t at;         /* the first chunk of the groups at hand, */
+    size_t n_filled;   /* and how many there are */
+    uint64_t n_tok;    /* tokens of all chunks that are scanned, */
+    uint64_t n_done;   /* and of those before the groups at hand */
     gguf_token *token; /* of each group n_ctx * group, as the rest */
     int32_t *seq;
     uint8_t *want;
@@ -69,26 +74,6 @@ static enum gguf_status check_models(struct gguf_session *const *s, size_t n,
     return GGUF_OK;
 }
 
-static enum gguf_status check(size_t n, const struct gguf_scan_params *p,
-                              struct gguf_error *err)
-{
-    if (p->first != GGUF_SCAN_HALF && p->first > p->n_ctx - 2)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "rows from position %" PRIu32
-                            " of chunks of %" PRIu32
-                            " tokens: must be 0 to %" PRIu32,
-                            p->first, p->n_ctx, p->n_ctx - 2);
-    if (n < p->n_ctx)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the text has %zu tokens, a chunk %" PRIu32, n,
-                            p->n_ctx);
-    if (p->first_chunk >= n / p->n_ctx)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "the first chunk is %zu, the text has %zu",
-                            p->first_chunk, n / p->n_ctx);
-    return GGUF_OK;
-}
-
 /* Chunks that every session takes together: those that go through the model in
  * one pass, since more would only wait. */
 static void plan_group(struct gguf_scan *j)
@@ -106,36 +91,49 @@ static void plan_group(struct gguf_scan *j)
         j->group = (uint32_t)(j->info.end - j->info.begin);
 }
 
-static void plan(struct gguf_scan *j, size_t n)
+static enum gguf_status plan(struct gguf_scan *j, size_t n,
+                             struct gguf_error *err)
 {
     const struct gguf_scan_params *p = j->p;
     struct gguf_session *s = j->session[0];
     const struct gguf_vocab *v = gguf_model_vocab(gguf_session_model(s));
     struct gguf_scan_info *info = &j->info;
+    GG_TRY(gg_window_init(&j->windows, p, n, s->allocator, err));
     info->session = s;
     info->sessions = j->session;
     info->n_models = j->n_models;
     info->n_ctx = p->n_ctx;
     info->n_vocab = gguf_model_get_info(gguf_session_model(s))->n_vocab;
-    /* half of 2 or 3 tokens is the last but one at most, too */
-    info->first = p->first == GGUF_SCAN_HALF
-                      ? GG_MIN(p->n_ctx / 2, p->n_ctx - 2)
-                      : p->first;
-    info->n_rows = p->n_ctx - info->first - 1;
-    info->n_chunks = n / p->n_ctx;
+    info->first = p->cut == GGUF_SCAN_CHUNKS ? j->windows.first : 0;
+    info->n_rows = gg_window_most_rows(&j->windows);
+    info->n_chunks = gg_window_count(&j->windows);
+    if (p->first_chunk >= info->n_chunks)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "the first chunk is %zu, the text has %zu",
+                            p->first_chunk, info->n_chunks);
     info->begin = p->first_chunk;
     info->end = info->n_chunks;
     if (p->max_chunks && p->max_chunks < info->end - info->begin)
         info->end = info->begin + p->max_chunks;
     info->text = j->text;
-    j->bos = gguf_vocab_add_bos(v) ? gguf_vocab_special(v, GGUF_SPECIAL_BOS)
-                                   : GGUF_TOKEN_NONE;
+    info->cut = p->cut;
+    info->stride = p->stride;
+    info->text_end = j->windows.end;
+    info->n_texts = j->windows.n_texts;
+    const bool bos =
+        !p->no_bos && gg_window_put_bos(&j->windows) && gguf_vocab_add_bos(v);
+    j->bos = bos ? gguf_vocab_special(v, GGUF_SPECIAL_BOS) : GGUF_TOKEN_NONE;
+    for (size_t i = info->begin; i < info->end; i++) {
+        const struct gg_window w = gg_window_at(&j->windows, i);
+        j->n_tok += w.n;
+        info->n_scored += w.n_rows;
+    }
     plan_group(j);
+    return GGUF_OK;
 }
 
-static void drop_batches(struct gguf_scan *j)
+static void drop_batches(struct gguf_scan *j, const struct gguf_allocator *a)
 {
-    const struct gguf_allocator *a = j->info.session->allocator;
     gg_mem_free(a, j->token);
     gg_mem_free(a, j->seq);
     gg_mem_free(a, j->want);
@@ -268,16 +266,15 @@ const double *gguf_scan_nll(const struct gguf_scan_rows *rows)
 /* Group g of those at hand: n chunks. */
 static void fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
 {
-    const struct gguf_scan_info *info = &j->info;
-    const uint32_t n_ctx = info->n_ctx;
-    const size_t begin = g * j->group * n_ctx;
+    const size_t begin = g * j->group * j->info.n_ctx;
     size_t k = begin;
     for (uint32_t q = 0; q < n; q++) {
-        const gguf_token *text = j->text + (chunk + q) * n_ctx;
-        for (uint32_t i = 0; i < n_ctx; i++, k++) {
+        const struct gg_window w = gg_window_at(&j->windows, chunk + q);
+        const gguf_token *text = j->text + w.begin;
+        for (uint32_t i = 0; i < w.n; i++, k++) {
             j->token[k] = i || j->bos == GGUF_TOKEN_NONE ? text[i] : j->bos;
             j->seq[k] = (int32_t)q;
-            j->want[k] = i >= info->first && i + 1 < n_ctx;
+            j->want[k] = i >= w.first && i - w.first < w.n_rows;
         }
     }
     j->batch[g] = (struct gguf_batch)GGUF_BATCH_INIT;
@@ -299,47 +296,51 @@ static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
     return GGUF_OK;
 }
 
-/* Hand on the n rows at hand of the group that begins with that chunk, which
- * are its rows from at on. */
-static enum gguf_status hand_on(struct gguf_scan *j, size_t chunk, size_t at,
+/* Where a group's rows are handed on: row of chunk. */
+struct place {
+    size_t chunk;
+    uint32_t row;
+};
+
+/* Hand on the n rows at hand, from there on, and step over them. */
+static enum gguf_status hand_on(struct gguf_scan *j, struct place *at,
                                 size_t n, struct gguf_error *err)
 {
     const struct gguf_scan_info *info = &j->info;
     memcpy(j->rows, j->logits, j->n_models * sizeof *j->rows);
-    for (size_t end = at + n; at < end; at += n) {
-        const uint32_t row = (uint32_t)(at % info->n_rows);
-        n = GG_MIN(info->n_rows - row, end - at);
+    for (size_t k; n; n -= k) {
+        const struct gg_window w = gg_window_at(&j->windows, at->chunk);
+        k = GG_MIN(w.n_rows - at->row, n);
         const struct gguf_scan_rows rows = {
             .scan = j,
-            .chunk = chunk + at / info->n_rows,
-            .token = j->text + (chunk + at / info->n_rows) * info->n_ctx,
-            .first = info->first + row,
-            .n = (uint32_t)n,
+            .chunk = at->chunk,
+            .token = j->text + w.begin,
+            .first = w.first + at->row,
+            .n = (uint32_t)k,
             .n_vocab = info->n_vocab,
             .logits = j->rows[0],
             .n_models = j->n_models,
             .logits_of = j->rows,
+            .text = w.text,
+            .at = w.begin,
+            .n_tokens = w.n,
         };
         GG_TRY(hand_rows(j, &rows, err));
-        if (row + n == info->n_rows)
-            GG_TRY(end_chunk(j, rows.chunk, err));
+        at->row += (uint32_t)k;
+        if (at->row == w.n_rows) {
+            GG_TRY(end_chunk(j, at->chunk, err));
+            *at = (struct place){ at->chunk + 1, 0 };
+        }
         for (size_t i = 0; i < j->n_models; i++)
-            j->rows[i] += n * info->n_vocab;
+            j->rows[i] += k * info->n_vocab;
     }
     return GGUF_OK;
-}
-
-/* Tokens of the chunks that are done when that one is next. */
-static uint64_t tokens_up_to(const struct gguf_scan *j, size_t chunk)
-{
-    return (uint64_t)(chunk - j->info.begin) * j->info.n_ctx;
 }
 
 static enum gguf_status report(const struct gguf_scan *j, uint64_t n_tok,
                                struct gguf_error *err)
 {
-    if (j->p->progress &&
-        j->p->progress(j->p->user, n_tok, tokens_up_to(j, j->info.end)))
+    if (j->p->progress && j->p->progress(j->p->user, n_tok, j->n_tok))
         return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                             "cancelled");
     return GGUF_OK;
@@ -349,13 +350,16 @@ static enum gguf_status report(const struct gguf_scan *j, uint64_t n_tok,
 static enum gguf_status hand_group(struct gguf_scan *j, size_t chunk,
                                    uint32_t n, struct gguf_error *err)
 {
-    const size_t all = (size_t)n * j->info.n_rows;
+    struct place at = { chunk, 0 };
+    size_t all = 0;
+    for (uint32_t q = 0; q < n; q++)
+        all += gg_window_at(&j->windows, chunk + q).n_rows;
     for (size_t i = 0; j->wants_rows && i < all; i += j->most) {
         const size_t rows = GG_MIN(j->most, all - i);
         for (size_t k = 0; k < j->n_models; k++)
             GG_TRY(gguf_session_logits(j->session[k], i, rows, &j->logits[k],
                                        err));
-        GG_TRY(hand_on(j, chunk, i, rows, err));
+        GG_TRY(hand_on(j, &at, rows, err));
     }
     for (uint32_t q = 0; !j->wants_rows && q < n; q++)
         GG_TRY(end_chunk(j, chunk + q, err));
@@ -375,7 +379,8 @@ static enum gguf_status scan(struct gguf_scan *j, struct gguf_error *err)
         GG_TRY(decode(j, chunk, n, err));
         GG_TRY(hand_group(j, chunk, n, err));
         chunk += n;
-        GG_TRY(report(j, tokens_up_to(j, chunk), err));
+        j->n_done += j->batch[0].n;
+        GG_TRY(report(j, j->n_done, err));
     }
     return GGUF_OK;
 }
@@ -390,15 +395,22 @@ static enum gguf_status hand_layered(void *user, size_t g,
     return hand_group(j, chunk, group_at(j, chunk), err);
 }
 
+/* Tokens of n groups at hand. */
+static uint64_t tokens_of(const struct gguf_scan *j, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t g = 0; g < n; g++)
+        sum += j->batch[g].n;
+    return sum;
+}
+
 /* The groups at hand are done as far as their layers are. */
 static int report_layered(void *user, uint64_t done, uint64_t total)
 {
     const struct gguf_scan *j = user;
-    const size_t end = GG_MIN(j->at + j->n_groups * j->group, j->info.end);
-    const uint64_t from = tokens_up_to(j, j->at);
-    const double n = (double)(tokens_up_to(j, end) - from);
+    const double n = (double)tokens_of(j, j->n_filled);
     const double part = (double)done / (double)total;
-    return report(j, from + (uint64_t)(n * part), NULL) != GGUF_OK;
+    return report(j, j->n_done + (uint64_t)(n * part), NULL) != GGUF_OK;
 }
 
 static enum gguf_status scan_layered(struct gguf_scan *j,
@@ -412,11 +424,28 @@ static enum gguf_status scan_layered(struct gguf_scan *j,
             fill(j, g, chunk, n);
             chunk += n;
         }
+        j->n_filled = g;
         GG_TRY(gguf_session_decode_layered(
             info->session, j->list, g, hand_layered, report_layered, j, err));
+        j->n_done += tokens_of(j, g);
         j->at = chunk;
     }
     return GGUF_OK;
+}
+
+/* The group that has the most tokens, of which all others leave no more. */
+static void fill_largest(struct gguf_scan *j)
+{
+    size_t largest = j->info.begin;
+    uint64_t most = 0;
+    for (size_t i = j->info.begin; i < j->info.end; i += group_at(j, i)) {
+        uint64_t n = 0;
+        for (uint32_t q = 0; q < group_at(j, i); q++)
+            n += gg_window_at(&j->windows, i + q).n;
+        largest = n > most ? i : largest;
+        most = GG_MAX(most, n);
+    }
+    fill(j, 0, largest, group_at(j, largest));
 }
 
 /* How many groups fit into what may be stored: room for these instead of
@@ -431,7 +460,7 @@ static enum gguf_status plan_layered(struct gguf_scan *j,
         return gg_error_set(err, GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET,
                             "layer by layer one model is scanned, not %zu",
                             j->n_models);
-    fill(j, 0, first, group_at(j, first));
+    fill_largest(j);
     GG_TRY(gguf_session_layered_size(j->info.session, j->batch, &size, err));
     if (size > most)
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
@@ -441,18 +470,19 @@ static enum gguf_status plan_layered(struct gguf_scan *j,
                             size, most);
     const uint64_t fit = size ? most / size : n;
     j->n_groups = (size_t)GG_MIN(fit, (uint64_t)(n - 1) / j->group + 1);
-    drop_batches(j);
+    drop_batches(j, j->info.session->allocator);
     return make_batches(j, err);
 }
 
 /* ---- all of it ---- */
 
-static enum gguf_status run(struct gguf_scan *j,
+static enum gguf_status run(struct gguf_scan *j, size_t n,
                             const struct gguf_sink *const *sinks,
                             size_t n_sinks, struct gguf_error *err)
 {
     const bool layered = j->p->max_stored != 0;
     j->n_groups = 1;
+    GG_TRY(plan(j, n, err));
     GG_TRY(setup(j, sinks, n_sinks, err));
     if (layered)
         GG_TRY(plan_layered(j, err));
@@ -463,7 +493,8 @@ static enum gguf_status run(struct gguf_scan *j,
 
 static void fini(struct gguf_scan *j, const struct gguf_allocator *a)
 {
-    drop_batches(j);
+    drop_batches(j, a);
+    gg_window_fini(&j->windows);
     gg_mem_free(a, j->nll);
     gg_mem_free(a, j->has_nll);
     gg_mem_free(a, j->logits);
@@ -484,12 +515,10 @@ enum gguf_status gguf_scan_run_models(struct gguf_session *const *sessions,
     gguf_error_clear(err);
     GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_scan_params", err));
     GG_TRY(check_models(sessions, n_models, p.n_ctx, err));
-    GG_TRY(check(n, &p, err));
     struct gguf_scan j = {
         .p = &p, .text = token, .session = sessions, .n_models = n_models
     };
-    plan(&j, n);
-    enum gguf_status st = end(&j, run(&j, sinks, n_sinks, err), err);
+    enum gguf_status st = end(&j, run(&j, n, sinks, n_sinks, err), err);
     for (size_t i = 0; i < n_models; i++) {
         const enum gguf_status cleared =
             gguf_session_clear(sessions[i], st == GGUF_OK ? err : NULL);

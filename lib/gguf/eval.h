@@ -1,16 +1,18 @@
 /* eval.h - numbers about models
  *
- * A scan takes a text through a model once. The text is tokenized as the
- * vocabulary asks (BOS) and cut into chunks of n_ctx tokens; tokens left over
- * at the end are dropped. If the vocabulary adds a BOS, it takes the place of
- * each chunk's first token. Each chunk is a sequence of its own, and as many
- * go through the model together as there is room for. Logits are handed to
- * sinks as they are computed, some rows at a time and in the order of the
- * text; they are not kept. Code that looks at other tensors than logits uses
- * the session's graphs (on_graph in session.h) and scans without a sink.
+ * A scan takes a text, or several, through a model once. A text is tokenized
+ * as the vocabulary asks (BOS) and cut into chunks of n_ctx tokens, side by
+ * side or overlapping (enum gguf_scan_cut). If the vocabulary adds a BOS, it
+ * takes the place of each chunk's first token. Each chunk is a sequence of its
+ * own, and as many go through the model together as there is room for. Logits
+ * are handed to sinks as they are computed, some rows at a time and in the
+ * order of the text; they are not kept. Code that looks at other tensors than
+ * logits uses the session's graphs (on_graph in session.h) and scans without a
+ * sink.
  *
- * Perplexity is a sink. Of each chunk the tokens at positions n_ctx / 2 + 1 to
- * n_ctx - 1 are scored: x = -ln p(token | those before it). Then
+ * Perplexity is a sink. The tokens that a chunk scores (side by side those at
+ * positions n_ctx / 2 + 1 to n_ctx - 1) have x = -ln p(token | those before it
+ * in the chunk). Then
  *
  *     perplexity  = exp(mean x)
  *     uncertainty = perplexity * sqrt((mean x^2 - (mean x)^2) / (n - 1))
@@ -32,19 +34,48 @@ extern "C" {
 
 /* ---- scans ---- */
 
+/* How a text of n tokens is cut into chunks, with C = n_ctx and S = stride; and
+ * which tokens each of them scores, that is predicts in its rows. */
+enum gguf_scan_cut {
+    /* Chunk i has tokens i C to (i + 1) C - 1, and scores those after its token
+     * first. A rest is dropped. stride is 0. */
+    GGUF_SCAN_CHUNKS,
+    /* The sliding window: chunk i has tokens i S to min(i S + C, n) - 1; the
+     * last is the first that reaches the end of the text. Scored are those that
+     * no chunk before has: each token of the text but the first once, and each
+     * but those of the first chunk with C - S to C - 1 tokens before it. S is 1
+     * to C; of S = C nothing predicts the first token of a chunk. Texts have 4
+     * tokens or more, and so has the last chunk: where it would have fewer, it
+     * begins earlier. */
+    GGUF_SCAN_SLIDING,
+    /* --ppl-stride of llama.cpp's perplexity tool (commit d32676d), for its
+     * figures: chunk i has tokens i S to i S + C - 1 and scores the last S of
+     * them; there are ceil((n - C) / S). The first C - S tokens and a rest are
+     * not scored, and no BOS is put in. S is 1 to C - 1. C is
+     * gguf_scan_strided_ctx of what the tool is asked for. */
+    GGUF_SCAN_STRIDED
+};
+
 /* What a scan will hand to its sinks; borrowed from the scan. Made by the
  * library: it may grow at its end. */
 struct gguf_scan_info {
     struct gguf_session *session;
     uint32_t n_ctx, n_vocab;
     uint32_t first, n_rows; /* rows of each chunk: positions first to first +
-                             * n_rows - 1 */
+                             * n_rows - 1; but with a stride first is 0, and
+                             * n_rows what a chunk has at most */
     size_t n_chunks;        /* of the text */
     size_t begin, end;      /* chunks that are scanned: begin to end - 1 */
     struct gguf_session *const *sessions; /* n_models, side by side; the first
                                            * is session */
     size_t n_models;
-    const gguf_token *text; /* all of it: n_chunks * n_ctx tokens or more */
+    const gguf_token *text; /* all of it; side by side n_chunks * n_ctx tokens
+                             * or more */
+    enum gguf_scan_cut cut;
+    uint32_t stride;        /* or 0 */
+    const size_t *text_end; /* [n_texts]: the token after the last of each */
+    size_t n_texts;
+    uint64_t n_scored; /* rows of all chunks that are scanned */
 };
 
 struct gguf_scan;
@@ -55,12 +86,15 @@ struct gguf_scan;
 struct gguf_scan_rows {
     struct gguf_scan *scan;
     size_t chunk;            /* from 0, of the text */
-    const gguf_token *token; /* [n_ctx] of the chunk, as in the text */
+    const gguf_token *token; /* [n_tokens] of the chunk, as in the text */
     uint32_t first, n;
     uint32_t n_vocab;
     const float *logits; /* [n][n_vocab], of the first model */
     size_t n_models;
     const float *const *logits_of; /* [n_models], of each model likewise */
+    size_t text;                   /* which one, from 0 */
+    size_t at;                     /* token[0] is that token of all texts */
+    uint32_t n_tokens;             /* of the chunk */
 };
 
 /* -ln p(token[first + i + 1]) for each of the rows, natural logarithms,
@@ -107,7 +141,8 @@ struct gguf_scan_params {
     uint32_t n_ctx;             /* tokens of a chunk: at least 2, at most the
                                session's */
     uint32_t first;             /* position of each chunk's first row, at most
-                               n_ctx - 2; GGUF_SCAN_HALF: n_ctx / 2 */
+                               n_ctx - 2; GGUF_SCAN_HALF: n_ctx / 2, and for
+                               other cuts than GGUF_SCAN_CHUNKS */
     size_t first_chunk;         /* chunks before it are not scanned */
     size_t max_chunks;          /* 0: all */
     struct gguf_pool *pool;     /* for log-probabilities; NULL: this thread */
@@ -119,13 +154,33 @@ struct gguf_scan_params {
                           * in so many bytes what they leave for the next layer:
                           * the same digits, and weights are read once for all
                           * of these. Of one model */
+    enum gguf_scan_cut cut;
+    uint32_t stride;        /* as the cut says */
+    int no_bos;             /* none takes the place of a chunk's first token */
+    const size_t *text_end; /* NULL: the tokens are one text. Else n_texts of
+                             * them, one after another: for each the number of
+                             * the token after its last. Each is cut by itself,
+                             * and has a chunk at least; chunks are counted
+                             * through all of them */
+    size_t n_texts;
 };
 #define GGUF_SCAN_HALF UINT32_MAX
 #define GGUF_SCAN_PARAMS_INIT                                                 \
     {                                                                         \
         sizeof(struct gguf_scan_params), 512, GGUF_SCAN_HALF, 0, 0, NULL,     \
-            NULL, NULL, 0                                                     \
+            NULL, NULL, 0, GGUF_SCAN_CHUNKS, 0, 0, NULL, 0                    \
     }
+
+/* Chunks of one text of so many tokens, cut as params say: n_ctx, first, cut
+ * and stride; first_chunk and max_chunks do not count. 0: it is too short, or
+ * params are wrong. Since: 0.1 */
+GGUF_API size_t gguf_scan_n_chunks(size_t n_tokens,
+                                   const struct gguf_scan_params *params);
+
+/* Tokens of a chunk of GGUF_SCAN_STRIDED where llama.cpp's tool is asked for
+ * n_ctx: n_ctx + stride / 2, rounded up to a multiple of 256; 0: too many.
+ * Since: 0.1 */
+GGUF_API uint32_t gguf_scan_strided_ctx(uint32_t n_ctx, uint32_t stride);
 
 /* Scan n tokens (tokenized with GGUF_TOKENIZE_ADD_SPECIAL) into n_sinks sinks,
  * which get each piece in turn. As many chunks as the session has sequences
@@ -197,20 +252,26 @@ struct gguf_ppl_params {
     const struct gguf_sink *const *sinks; /* n_sinks more sinks of the same
                                            * scan, */
     size_t n_sinks;                       /* after perplexity's own */
-    uint64_t max_stored;                  /* as in gguf_scan_params */
+    uint64_t max_stored;                  /* as in gguf_scan_params, */
+    enum gguf_scan_cut cut;               /* and so are these */
+    uint32_t stride;
+    int no_bos;
+    const size_t *text_end;
+    size_t n_texts;
 };
 #define GGUF_PPL_PARAMS_INIT                                                  \
     {                                                                         \
         sizeof(struct gguf_ppl_params), 512, 0, 0, NULL, NULL, NULL, NULL,    \
-            NULL, 0, 0                                                        \
+            NULL, 0, 0, GGUF_SCAN_CHUNKS, 0, 0, NULL, 0                       \
     }
 
-/* Chunks of n_ctx tokens in n_tokens; 0 if there are fewer than two, which is
- * too little for an estimate. Since: 0.1 */
+/* Chunks of n_ctx tokens, side by side, in n_tokens; 0 if there are fewer than
+ * two, which is too little for an estimate. Since: 0.1 */
 GGUF_API size_t gguf_ppl_n_chunks(size_t n_tokens, uint32_t n_ctx);
 
-/* Perplexity of n tokens: one scan. Fails like gguf_scan_run, and with
- * GGUF_E_NONFINITE if logits are NaN or infinite: the message names chunk,
+/* Perplexity of n tokens: one scan. One text must have 2 n_ctx tokens, but for
+ * GGUF_SCAN_SLIDING; of several each a chunk. Fails like gguf_scan_run, and
+ * with GGUF_E_NONFINITE if logits are NaN or infinite: it names chunk,
  * position, and the weight that is the cause if there is one. *out,
  * initialised with GGUF_PPL_INIT, holds what was summed until then.
  * Since: 0.1 */

@@ -1,0 +1,278 @@
+/* window.c - how texts are cut into the chunks of a scan
+ *
+ * A way to cut is a row: how many chunks a text of n tokens has, and which
+ * tokens and rows chunk i of them has. It is a function of i alone, so that any
+ * chunk can be computed without those before it.
+ */
+#include "config.h"
+#include "eval/window.h"
+
+#include "base/compiler.h"
+#include "base/mem.h"
+#include "base/params.h"
+
+#include <stdio.h>
+
+struct gg_window_cut {
+    bool strides;    /* it has a stride, */
+    uint32_t less;   /* of n_ctx - less tokens at most */
+    bool has_bos;    /* a BOS takes the place of the first token */
+    bool takes_rows; /* params say which rows */
+    bool any_length; /* a text may be shorter than a chunk */
+    uint32_t (*most_rows)(const struct gg_window_list *w); /* of a chunk */
+    size_t (*n_chunks)(const struct gg_window_list *w, size_t n);
+    /* begin is counted from the text's first token */
+    void (*at)(const struct gg_window_list *w, size_t n, size_t i,
+               struct gg_window *out);
+};
+
+static void put(struct gg_window *out, size_t begin, size_t end, size_t scored,
+                size_t scored_end)
+{
+    out->begin = begin;
+    out->n = (uint32_t)(end - begin);
+    out->first = (uint32_t)(scored - 1 - begin);
+    out->n_rows = (uint32_t)(scored_end - scored);
+}
+
+static size_t ceil_div(size_t a, size_t b)
+{
+    return a / b + (a % b != 0);
+}
+
+/* ---- side by side ---- */
+
+static size_t n_side(const struct gg_window_list *w, size_t n)
+{
+    return n / w->n_ctx;
+}
+
+static void side_at(const struct gg_window_list *w, size_t n, size_t i,
+                    struct gg_window *out)
+{
+    const size_t begin = i * w->n_ctx, end = begin + w->n_ctx;
+    (void)n;
+    put(out, begin, end, begin + w->first + 1, end);
+}
+
+static uint32_t side_rows(const struct gg_window_list *w)
+{
+    return w->n_ctx - w->first - 1;
+}
+
+/* ---- sliding ---- */
+
+/* Windows end where one reaches the end of the text. Where they do not overlap,
+ * a last one of a single token predicts nothing. */
+static size_t n_sliding(const struct gg_window_list *w, size_t n)
+{
+    if (n < GG_WINDOW_LEAST)
+        return 0;
+    if (n <= w->n_ctx)
+        return 1;
+    const size_t rest = n - w->n_ctx;
+    return 1 + ceil_div(rest, w->stride) -
+           (w->stride == w->n_ctx && rest % w->stride == 1);
+}
+
+static void sliding_at(const struct gg_window_list *w, size_t n, size_t i,
+                       struct gg_window *out)
+{
+    size_t begin = i * w->stride;
+    const size_t end = GG_MIN(begin + w->n_ctx, n);
+    /* the end of the window before */
+    const size_t done = i ? begin - w->stride + w->n_ctx : 0;
+    const size_t scored = GG_MAX(begin + 1, done);
+    if (end - begin < GG_WINDOW_LEAST)
+        begin = end - GG_WINDOW_LEAST;
+    put(out, begin, end, scored, end);
+}
+
+static uint32_t sliding_rows(const struct gg_window_list *w)
+{
+    return w->n_ctx - 1;
+}
+
+/* ---- as llama.cpp has it ---- */
+
+static size_t n_strided(const struct gg_window_list *w, size_t n)
+{
+    return n > w->n_ctx ? ceil_div(n - w->n_ctx, w->stride) : 0;
+}
+
+static void strided_at(const struct gg_window_list *w, size_t n, size_t i,
+                       struct gg_window *out)
+{
+    const size_t begin = i * w->stride, end = begin + w->n_ctx;
+    (void)n;
+    put(out, begin, end, end - w->stride, end);
+}
+
+static uint32_t strided_rows(const struct gg_window_list *w)
+{
+    return w->stride;
+}
+
+/* ---- all of them ---- */
+
+static const struct gg_window_cut cuts[] = {
+    [GGUF_SCAN_CHUNKS] = { .has_bos = true,
+                           .takes_rows = true,
+                           .most_rows = side_rows,
+                           .n_chunks = n_side,
+                           .at = side_at },
+    [GGUF_SCAN_SLIDING] = { .strides = true,
+                            .has_bos = true,
+                            .any_length = true,
+                            .most_rows = sliding_rows,
+                            .n_chunks = n_sliding,
+                            .at = sliding_at },
+    [GGUF_SCAN_STRIDED] = { .strides = true,
+                            .less = 1,
+                            .most_rows = strided_rows,
+                            .n_chunks = n_strided,
+                            .at = strided_at },
+};
+
+static enum gguf_status check(const struct gguf_scan_params *p,
+                              struct gguf_error *err)
+{
+    if ((size_t)p->cut >= GG_LEN(cuts))
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "there is no way %d to cut a text", (int)p->cut);
+    const struct gg_window_cut *c = &cuts[p->cut];
+    const uint32_t most = c->strides ? p->n_ctx - c->less : 0;
+    if (p->stride > most || (c->strides && !p->stride))
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a stride of %" PRIu32 " tokens: must be %d to "
+                            "%" PRIu32 " where chunks have %" PRIu32,
+                            p->stride, c->strides, most, p->n_ctx);
+    if (p->first != GGUF_SCAN_HALF &&
+        (p->first > p->n_ctx - 2 || !c->takes_rows))
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "rows from position %" PRIu32
+                            " of chunks of %" PRIu32
+                            " tokens: must be 0 to %" PRIu32 "%s",
+                            p->first, p->n_ctx, p->n_ctx - 2,
+                            c->takes_rows ? "" : ", of chunks side by side");
+    return GGUF_OK;
+}
+
+static enum gguf_status too_short(const struct gg_window_list *w, size_t i,
+                                  size_t n, struct gguf_error *err)
+{
+    char which[64] = "the text";
+    if (w->n_texts > 1)
+        snprintf(which, sizeof which, "text %zu of %zu", i + 1, w->n_texts);
+    if (w->cut->any_length)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "%s has %zu tokens: must be %d or more", which, n,
+                            GG_WINDOW_LEAST);
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "%s has %zu tokens, a chunk %" PRIu32, which, n,
+                        w->n_ctx);
+}
+
+/* Where texts end, and how many chunks are before each. */
+static enum gguf_status count(struct gg_window_list *w, const size_t *text_end,
+                              size_t n, struct gguf_error *err)
+{
+    for (size_t i = 0, begin = 0; i < w->n_texts; begin = w->end[i++]) {
+        w->end[i] = text_end ? text_end[i] : n;
+        if (w->end[i] < begin || w->end[i] > n)
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "text %zu of %zu ends at token %zu: must be "
+                                "%zu to %zu",
+                                i + 1, w->n_texts, w->end[i], begin, n);
+        const size_t n_chunks = w->cut->n_chunks(w, w->end[i] - begin);
+        if (!n_chunks)
+            return too_short(w, i, w->end[i] - begin, err);
+        w->before[i + 1] = w->before[i] + n_chunks;
+    }
+    return GGUF_OK;
+}
+
+static void set(struct gg_window_list *w, const struct gguf_scan_params *p)
+{
+    w->cut = &cuts[p->cut];
+    w->n_ctx = p->n_ctx;
+    w->stride = p->stride;
+    /* half of 2 or 3 tokens is the last but one at most, too */
+    w->first = p->first == GGUF_SCAN_HALF ? GG_MIN(p->n_ctx / 2, p->n_ctx - 2)
+                                          : p->first;
+}
+
+enum gguf_status gg_window_init(struct gg_window_list *w,
+                                const struct gguf_scan_params *p, size_t n,
+                                const struct gguf_allocator *a,
+                                struct gguf_error *err)
+{
+    GG_TRY(check(p, err));
+    set(w, p);
+    w->allocator = a;
+    w->n_texts = p->text_end ? p->n_texts : 1;
+    if (!w->n_texts)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "there is no text");
+    w->end = gg_mem_alloc_zero(a, w->n_texts, sizeof *w->end);
+    w->before =
+        gg_mem_alloc_zero(a, (uint64_t)w->n_texts + 1, sizeof *w->before);
+    if (!w->end || !w->before)
+        return gg_error_set_nomem(err, w->n_texts * sizeof *w->end);
+    return count(w, p->text_end, n, err);
+}
+
+void gg_window_fini(struct gg_window_list *w)
+{
+    gg_mem_free(w->allocator, w->end);
+    gg_mem_free(w->allocator, w->before);
+}
+
+struct gg_window gg_window_at(const struct gg_window_list *w, size_t chunk)
+{
+    size_t low = 0, high = w->n_texts; /* its text is there */
+    while (high - low > 1) {
+        const size_t mid = low + (high - low) / 2;
+        if (w->before[mid] <= chunk)
+            low = mid;
+        else
+            high = mid;
+    }
+    const size_t begin = low ? w->end[low - 1] : 0;
+    struct gg_window out = { .text = low };
+    w->cut->at(w, w->end[low] - begin, chunk - w->before[low], &out);
+    out.begin += begin;
+    return out;
+}
+
+uint32_t gg_window_most_rows(const struct gg_window_list *w)
+{
+    return w->cut->most_rows(w);
+}
+
+bool gg_window_put_bos(const struct gg_window_list *w)
+{
+    return w->cut->has_bos;
+}
+
+/* ---- for callers ---- */
+
+size_t gguf_scan_n_chunks(size_t n_tokens,
+                          const struct gguf_scan_params *params)
+{
+    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    struct gg_window_list w = { .n_texts = 1 };
+    if (gg_params_take(&p, sizeof p, params, "gguf_scan_params", NULL) !=
+            GGUF_OK ||
+        p.n_ctx < 2 || check(&p, NULL) != GGUF_OK)
+        return 0;
+    set(&w, &p);
+    return w.cut->n_chunks(&w, n_tokens);
+}
+
+uint32_t gguf_scan_strided_ctx(uint32_t n_ctx, uint32_t stride)
+{
+    const uint64_t n = (uint64_t)n_ctx + stride / 2;
+    const uint64_t up = (n + 255) / 256 * 256;
+    return up > UINT32_MAX ? 0 : (uint32_t)up;
+}
