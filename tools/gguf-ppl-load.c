@@ -69,18 +69,20 @@ static enum gguf_status prefetch(struct gguf_model *model,
     return gguf_model_prefetch(model, job, err);
 }
 
-bool ppl_weights(struct gguf_model *model, const char *path,
-                 struct gguf_pool *pool, const struct ppl_options *o)
+bool ppl_weights(struct ppl_model *m, struct gguf_pool *pool,
+                 const struct ppl_options *o)
 {
     struct gguf_error err;
     if ((o->prefetch &&
-         !run_job(model, path, pool, o, "prefetching", prefetch)) ||
+         !run_job(m->model, m->path, pool, o, "prefetching", prefetch)) ||
+        !ppl_digest_model(m, pool, o) ||
         (o->no_mmap &&
-         !run_job(model, path, pool, o, "reading", gguf_model_read)))
+         !run_job(m->model, m->path, pool, o, "reading", gguf_model_read)))
         return false;
-    if (o->mlock && gguf_model_lock(model, &err) != GGUF_OK && !o->quiet)
-        msg_warn(path, "%s", err.message);
-    return o->no_check || run_job(model, path, pool, o, "checking", check);
+    if (o->mlock && gguf_model_lock(m->model, &err) != GGUF_OK && !o->quiet)
+        msg_warn(m->path, "%s", err.message);
+    return o->no_check ||
+           run_job(m->model, m->path, pool, o, "checking", check);
 }
 
 void ppl_set_positions(const struct ppl_positions *pos,

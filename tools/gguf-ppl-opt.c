@@ -182,6 +182,10 @@ static const struct opt table[] = {
     { "--no-check", NULL,
       "do not look for NaN and infinities among the weights first", OPT_FLAG,
       AT(no_check) },
+    { "--no-digest", NULL,
+      "with --json: no checksums of files, which take one more reading of the "
+      "weights",
+      OPT_FLAG, AT(no_digest) },
     { "--backend", "NAME[,NAME]...",
       "what computes: CPU, or before it BLAS where it was built; the first "
       "that can compute an operation does. BLAS changes last digits",
@@ -322,6 +326,7 @@ static const struct opt_rule rules[] = {
       "--override-kv --save-base --base --kl-divergence-base --per-token" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
+    { "--no-digest", OPT_NEEDS, "--json" },
     { "--rope-scale", OPT_EXCLUDES, "--rope-freq-scale" },
     { "--cpus", OPT_EXCLUDES, "--numa" },
     { "--save-embeddings", OPT_EXCLUDES,
@@ -355,6 +360,14 @@ static const struct opt_tool tool = {
 bool ppl_only_prints(const struct ppl_options *o)
 {
     return o->print_graph || o->print_assignments || o->print_plan;
+}
+
+const char *ppl_scaling_name(int scaling)
+{
+    const struct opt_word *w = scalings;
+    while (w->word && w->value != (uint64_t)scaling)
+        w++;
+    return w->word;
 }
 
 /* --cache-type is of what has no type of its own. */

@@ -123,12 +123,24 @@ void ppl_print_end(const struct ppl_run *r)
            gguf_ppl_error(&r->total));
 }
 
+/* What is cut out of the text, and scored or saved. */
+static const char *mode_of(const struct ppl_options *o)
+{
+    return o->task         ? "tasks"
+           : o->tokens     ? "tokens"
+           : o->embeddings ? "lines"
+                           : "chunks";
+}
+
 void ppl_json_settings(struct json *j, const struct ppl_run *r)
 {
     char cpu[64];
     json_open(j, "settings", '{');
-    json_strz(j, "mode", MODE);
+    json_strz(j, "version", gguf_version_string());
+    json_strz(j, "precision", MODE);
+    json_strz(j, "mode", mode_of(r->o));
     json_u64(j, "ctx_size", r->o->n_ctx);
+    json_u64(j, "batch_size", r->o->n_batch);
     json_u64(j, "sequences", r->n_seq);
     json_u64(j, "ubatch_size", r->o->n_ubatch);
     json_u64(j, "threads", r->o->n_threads);
@@ -140,6 +152,7 @@ void ppl_json_settings(struct json *j, const struct ppl_run *r)
     json_strz(j, "cache_type_k", gguf_dtype_find(r->o->key_dtype)->name);
     json_strz(j, "cache_type_v", gguf_dtype_find(r->o->value_dtype)->name);
     json_bool(j, "add_bos", r->add_bos);
+    ppl_json_changes(j, r->o);
     json_close(j);
 }
 
@@ -149,9 +162,12 @@ void ppl_json_model(struct json *j, const char *key,
     const struct gguf_model_info *model = &m->info;
     json_open(j, key, '{');
     json_strz(j, "file", m->path);
+    json_str(j, "name", ppl_model_name(m));
+    ppl_json_digest(j, "digest", m->has_digest ? &m->digest : NULL);
     json_str(j, "architecture", model->arch);
     json_u64(j, "parameters", model->n_params);
     json_u64(j, "size", model->weight_size);
+    ppl_json_tokenizer(j, o, m);
     ppl_json_loras(j, o, &m->loras);
 }
 
@@ -160,6 +176,7 @@ void ppl_json_text(struct json *j, const struct ppl_run *r)
     json_open(j, "text", '{');
     json_strz(j, "file", r->o->text ? r->o->text : r->o->base);
     json_u64(j, "size", r->text_size);
+    ppl_json_digest(j, "digest", r->has_digest ? &r->digest : NULL);
     json_u64(j, "tokens", r->n_tokens);
     json_close(j);
 }

@@ -229,6 +229,7 @@ void ppl_print_side_json(const struct ppl_side *s,
         json_open(&j, "base", '{');
         json_strz(&j, "file", r->o->base);
         json_u64(&j, "chunks", gguf_baseline_n_chunks(s->saved));
+        ppl_json_digest(&j, "digest", s->has_digest ? &s->digest : NULL);
     }
     json_figure(&j, "ppl", stats[0].ppl_base);
     json_close(&j);

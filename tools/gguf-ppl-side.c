@@ -4,6 +4,7 @@
 #include "tools/common/msg.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,7 +28,7 @@ bool ppl_side_saved(struct ppl_side *s, struct ppl_options *o)
         return false;
     }
     o->n_ctx = n_ctx;
-    return true;
+    return ppl_digest_saved(s, o);
 }
 
 /* Nothing in the file says which tokenizer it is from: is the text of its
@@ -89,7 +90,7 @@ bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
         s->model[s->n++] = m;
         if (!ppl_model_open(m, path, o) ||
             !ppl_loras_open(&m->loras, o, m->model) ||
-            !ppl_weights(m->model, m->path, pool, o))
+            !ppl_weights(m, pool, o))
             return false;
     }
     return true;
@@ -120,6 +121,25 @@ void ppl_side_close(struct ppl_side *s)
 
 /* ---- the run ---- */
 
+/* Beside the bar: the divergence so far, or the range of all models'. */
+static void note(struct ppl_side *s)
+{
+    struct progress *bar = &s->run->bar;
+    double low = INFINITY, high = -INFINITY, error = NAN;
+    for (size_t i = 0; bar->on && i < s->n; i++) {
+        struct gguf_kld_stats k = GGUF_KLD_STATS_INIT;
+        if (gguf_kld_means(s->kld[i], &k, NULL) != GGUF_OK)
+            return;
+        low = fmin(low, k.kld.value);
+        high = fmax(high, k.kld.value);
+        error = k.kld.error;
+    }
+    if (s->n == 1)
+        snprintf(bar->note, sizeof bar->note, "%.3g +/- %.2g", low, error);
+    else
+        snprintf(bar->note, sizeof bar->note, "%.3g to %.3g", low, high);
+}
+
 static int on_chunk(void *user, size_t chunk, size_t n_chunks,
                     const struct gguf_kld *kld)
 {
@@ -129,6 +149,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     if (kld != s->kld[s->n - 1])
         return 0;
     r->n_done = chunk - r->first_chunk + 1; /* by all */
+    note(s);
     if (!r->o->json) {
         progress_clear(&r->bar);
         ppl_print_side_chunk(s, chunk);

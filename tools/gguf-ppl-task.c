@@ -32,6 +32,10 @@ bool ppl_read_tasks(struct ppl_run *r, const struct gguf_vocab *vocab)
         return false;
     enum gguf_status st = gguf_tasks_parse(&r->tasks, kind_of(o), data,
                                            r->text_size, NULL, &err);
+    if (st == GGUF_OK && !ppl_digest_text(r, data, r->text_size)) {
+        free(data);
+        return false;
+    }
     free(data);
     if (st == GGUF_OK) {
         r->n_tasks_read = gguf_tasks_n(r->tasks);
@@ -75,6 +79,8 @@ static int on_task(void *user, const struct gguf_task_scores *s)
     const bool right = s->right[s->chosen];
     out->n_right += right;
     out->n++;
+    snprintf(out->r->bar.note, sizeof out->r->bar.note, "%.1f%%",
+             100 * (double)out->n_right / (double)out->n);
     if (!out->r->o->json)
         return 0;
     const size_t n = s->n_answers;
@@ -165,6 +171,7 @@ static void print_json(const struct out *out, const struct gguf_task_result *x)
     json_open(&j, "text", '{');
     json_strz(&j, "file", r->o->text);
     json_u64(&j, "size", r->text_size);
+    ppl_json_digest(&j, "digest", r->has_digest ? &r->digest : NULL);
     json_u64(&j, "tasks", r->n_tasks_read);
     json_close(&j);
     json_strz(&j, "task", kinds[kind_of(r->o)].name);

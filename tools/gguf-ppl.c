@@ -39,6 +39,8 @@ static bool open_model(struct job *j, const struct ppl_options *o)
         return false;
     j->run.own = &j->own;
     j->run.model = j->own.info;
+    j->run.add_bos =
+        !o->tokens && gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
     /* before a text is waited for: can the vocabulary cut one? */
     if (!o->tokens && gguf_vocab_tokenize(gguf_model_vocab(j->own.model), "",
                                           0, GGUF_TOKENIZE_ADD_SPECIAL,
@@ -47,7 +49,7 @@ static bool open_model(struct job *j, const struct ppl_options *o)
     j->tokens.n = 0;
     return ((o->base && !o->base_is_saved) ||
             ppl_loras_open(&j->own.loras, o, j->own.model)) &&
-           ppl_weights(j->own.model, j->own.path, j->pool, o) &&
+           ppl_weights(&j->own, j->pool, o) &&
            (!o->base || ppl_side_open(&j->side, o, &j->own, j->pool));
 }
 
@@ -78,7 +80,6 @@ static bool plan_chunks(struct job *j, const struct ppl_options *o)
     j->run.first_chunk = (size_t)o->first_chunk;
     j->run.n_chunks = o->n_chunks && o->n_chunks < n ? (size_t)o->n_chunks : n;
     j->run.n_scored_chunk = o->n_ctx - o->n_ctx / 2 - 1;
-    j->run.add_bos = gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
     j->run.nll = calloc(j->run.n_chunks, sizeof *j->run.nll);
     if (!j->run.nll) {
         msg_error(NULL, "out of memory");
@@ -100,6 +101,8 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     if (!o->text)
         return ppl_side_tokens(&j->side, o, &j->tokens) && plan_chunks(j, o);
     if (!textfile_read(o->text, o->max_text, &j->text, &j->run.text_size))
+        return false;
+    if (!ppl_digest_text(&j->run, j->text, j->run.text_size))
         return false;
     if (o->embeddings)
         return true;
@@ -152,6 +155,8 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     r->n_done = chunk - r->first_chunk + 1;
     r->nll[r->n_done - 1] = one->sum;
     r->total = *all;
+    snprintf(r->bar.note, sizeof r->bar.note, "%.4g +/- %.2g",
+             gguf_ppl_value(all), gguf_ppl_error(all));
     if (!r->o->json)
         ppl_print_chunk(r);
     return 0;

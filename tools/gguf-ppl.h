@@ -36,7 +36,7 @@ struct ppl_options {
     uint64_t max_text;              /* bytes */
     uint32_t cache_dtype; /* of --cache-type; once parsed the next two count */
     uint32_t key_dtype, value_dtype;
-    bool json, quiet, no_check;
+    bool json, quiet, no_check, no_digest;
     int task;         /* 1 + enum gguf_task_kind: the text is tasks; or 0 */
     uint64_t n_tasks; /* 0: all */
     bool compat;      /* figures as llama.cpp has them */
@@ -88,11 +88,6 @@ bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o);
 bool ppl_overrides(const struct ppl_options *o, const char *path,
                    const struct gguf_split *set, struct gguf_meta **meta);
 
-/* Read, lock and look at all weights of the model that is path, as o says, with
- * bars; a signal ends the program. false: a message was printed. */
-bool ppl_weights(struct gguf_model *model, const char *path,
-                 struct gguf_pool *pool, const struct ppl_options *o);
-
 /* gguf-ppl-load.c: how positions turn, and windows. */
 void ppl_set_positions(const struct ppl_positions *pos,
                        struct gguf_session_params *p);
@@ -135,6 +130,8 @@ struct ppl_model {
     struct ppl_loras loras; /* not of a base */
     struct ppl_backends backends;
     struct gguf_session *session;
+    bool has_digest;
+    struct gguf_digest digest; /* of the file's tensors */
 };
 
 /* Open the file; open backends of its own; begin a session on them, with o's
@@ -147,6 +144,10 @@ bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,
 bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
                      const struct gguf_session_params *params);
 void ppl_model_close(struct ppl_model *m);
+/* gguf-ppl-load.c: read, hash, lock and look at all weights of the model, as o
+ * says, with bars; a signal ends the program. false: a message was printed. */
+bool ppl_weights(struct ppl_model *m, struct gguf_pool *pool,
+                 const struct ppl_options *o);
 /* gguf-ppl-load.c: weights to where the model's backends will compute with
  * them, and to where o says. false: a message was printed. */
 bool ppl_place(struct ppl_model *m, const struct gguf_session_params *sp,
@@ -199,8 +200,10 @@ struct ppl_run {
     size_t n_done;           /* chunks */
     uint64_t n_scored_chunk; /* tokens scored in each */
     struct gguf_ppl total;
-    struct gguf_tasks *tasks; /* or NULL */
-    size_t n_tasks_read;      /* that the file has */
+    bool has_digest;
+    struct gguf_digest digest; /* of the text, with its last newline */
+    struct gguf_tasks *tasks;  /* or NULL */
+    size_t n_tasks_read;       /* that the file has */
     double seconds;
     struct gguf_session_timings timings;
 };
@@ -209,6 +212,25 @@ struct ppl_run {
 void ppl_print_loras(const struct ppl_options *o, const struct ppl_loras *l);
 void ppl_json_loras(struct json *j, const struct ppl_options *o,
                     const struct ppl_loras *l);
+
+/* ---- what a figure belongs to (gguf-ppl-identity.c) ---- */
+
+/* Where a document is asked for: the digest of the model's tensors, before they
+ * are read otherwise; of the text. false: a message was printed. */
+bool ppl_digest_model(struct ppl_model *m, struct gguf_pool *pool,
+                      const struct ppl_options *o);
+bool ppl_digest_text(struct ppl_run *r, const char *text, size_t size);
+/* "xxh64:0123456789abcdef"; d NULL: null. */
+void ppl_json_digest(struct json *j, const char *key,
+                     const struct gguf_digest *d);
+void ppl_json_tokenizer(struct json *j, const struct ppl_options *o,
+                        const struct ppl_model *m);
+/* What options say of positions and keys in place of the file. */
+void ppl_json_changes(struct json *j, const struct ppl_options *o);
+/* general.name; borrowed of the model. */
+struct gguf_str ppl_model_name(const struct ppl_model *m);
+/* gguf-ppl-opt.c: the word of enum gguf_rope_scaling. */
+const char *ppl_scaling_name(int scaling);
 
 /* ---- models side by side ---- */
 
@@ -223,7 +245,12 @@ struct ppl_side {
     size_t n_list;
     struct ppl_run *run;
     struct gguf_pool *pool; /* of all */
+    bool has_digest;
+    struct gguf_digest digest; /* of the base's file of logits */
 };
+
+/* As ppl_digest_model: of all bytes of the file. */
+bool ppl_digest_saved(struct ppl_side *s, const struct ppl_options *o);
 
 /* Open a base that is a file of logits, whose context o gets. The tokens of its
  * text, in place of a text. false: a message was printed. */

@@ -234,6 +234,33 @@ static void work(void *user, unsigned ith, unsigned nth)
     }
 }
 
+static enum gguf_status check_algo(enum gguf_digest_algo algo,
+                                   struct gguf_error *err)
+{
+    if ((unsigned)algo < GGUF_N_DIGESTS)
+        return GGUF_OK;
+    return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                        "no digest has number %u", (unsigned)algo);
+}
+
+enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
+                                   enum gguf_digest_algo algo,
+                                   const void *data, size_t size,
+                                   struct gguf_error *err)
+{
+    union state s;
+    GG_TRY(check_algo(algo, err));
+    const bool good = algos[algo].begin(&s);
+    if (good) {
+        if (size)
+            algos[algo].update(&s, data, size);
+        out->algo = algo;
+        algos[algo].end(&s, out->bytes);
+    }
+    algos[algo].free(&s);
+    return good ? GGUF_OK : gg_error_set_nomem(err, sizeof(XXH3_state_t *));
+}
+
 enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
                                    size_t n_files,
                                    const struct gguf_digest_params *params,
@@ -248,9 +275,7 @@ enum gguf_status gguf_digest_files(const struct gguf_file *const *files,
                      .model = model };
     GG_TRY(
         gg_params_take(&j.p, sizeof j.p, params, "gguf_digest_params", err));
-    if ((unsigned)j.p.algo >= GGUF_N_DIGESTS)
-        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
-                            "no digest has number %u", (unsigned)j.p.algo);
+    GG_TRY(check_algo(j.p.algo, err));
     for (size_t k = 0; k < n_files; k++) {
         j.n_tensors += gguf_file_n_tensors(files[k]);
         for (size_t i = 0; i < gguf_file_n_tensors(files[k]); i++)

@@ -72,6 +72,13 @@ gguf_digest_files(const struct gguf_file *const *files, size_t n_files,
                   struct gguf_digest *tensors, struct gguf_digest *model,
                   struct gguf_error *err);
 
+/* The digest of size bytes at data, of a text for example. GGUF_E_NOMEM,
+ * GGUF_E_INVALID. Any thread. Since: 0.1 */
+GGUF_API enum gguf_status gguf_digest_bytes(struct gguf_digest *out,
+                                            enum gguf_digest_algo algo,
+                                            const void *data, size_t size,
+                                            struct gguf_error *err);
+
 /* ----------------------------------------------------------- manifests ---
  *
  * Lines as llama-gguf-hash writes them: the algorithm in 8 columns, two

@@ -84,6 +84,27 @@ static int equal(const struct gguf_digest *a, const struct gguf_digest *b,
     return 1;
 }
 
+static void check_bytes(enum gguf_digest_algo algo)
+{
+    /* What xxhsum gives for "", "a" and "abc". */
+    static const char *const want[2][3] = {
+        { "ef46db3751d8e999", "d24ec4f1a98c6e5b", "44bc2cf5ad770999" },
+        { "99aa06d3014798d86001c324468d497f",
+          "a96faf705af16834e6c632b61e964e1f",
+          "06b05ab6733a618578af5f94892f3950" },
+    };
+    static const char *const text[3] = { "", "a", "abc" };
+    for (int i = 0; i < 3; i++) {
+        struct gguf_digest d;
+        char hex[33] = "";
+        if (gguf_digest_bytes(&d, algo, i ? text[i] : NULL, strlen(text[i]),
+                              NULL) == GGUF_OK)
+            gguf_digest_hex(&d, hex);
+        ok(!strcmp(hex, want[algo][i]), "%s of \"%s\": %s",
+           gguf_digest_algo_name(algo), text[i], hex);
+    }
+}
+
 static int stop_at_second(void *user, uint64_t done, uint64_t total)
 {
     unsigned *n = user;
@@ -267,6 +288,14 @@ int main(void)
         return 99;
     check_digests(f, GGUF_DIGEST_XXH64);
     check_digests(f, GGUF_DIGEST_XXH3_128);
+    check_bytes(GGUF_DIGEST_XXH64);
+    check_bytes(GGUF_DIGEST_XXH3_128);
+    struct gguf_digest d;
+    struct gguf_error err;
+    ok(gguf_digest_bytes(&d, (enum gguf_digest_algo)7, "", 0, &err) ==
+               GGUF_E_INVALID &&
+           strstr(err.message, "number 7"),
+       "no such digest");
     check_nomem(f);
     gguf_file_close(f);
     check_manifest();

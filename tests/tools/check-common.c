@@ -276,11 +276,32 @@ static void test_width(const char *label, const char *unit)
        "at 80: %s", line);
 }
 
+/* A running estimate goes as a whole, after the rate and the time. */
+static void test_note(void)
+{
+    struct progress p;
+    char line[PROGRESS_LINE];
+    int whole = 0, bad = 0;
+    progress_init(&p, "perplexity", "tokens", true);
+    snprintf(p.note, sizeof p.note, "60.52 +/- 0.68");
+    for (int width = 1; width < 200; width++) {
+        progress_format(&p, line, width, 1, 2, 400);
+        whole += strstr(line, "perplexity 60.52 +/- 0.68 ") != NULL;
+        bad += (int)strlen(line) >= width ||
+               (strstr(line, " 60") && !strstr(line, "0.68 ")) ||
+               (strstr(line, "left") && !strstr(line, "0.68 "));
+    }
+    ok(!bad && whole == 199 - 30, "a note of 14 columns, in %d widths", whole);
+    progress_format(&p, line, 80, 1, 2, 400);
+    ok(strstr(line, "0.68 [###") && strstr(line, " left"), "at 80: %s", line);
+}
+
 static void test_progress(void)
 {
     struct progress p;
     test_width("reading output", NULL);
     test_width("perplexity", "tokens");
+    test_note();
     progress_init(&p, "x", NULL, true);
     ok(progress_report(&p, 1, 2) == 0, "nobody asked to stop");
     progress_catch_signals();

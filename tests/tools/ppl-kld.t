@@ -22,7 +22,7 @@ fails() # what is expected in the one line of the message
 digits()
 {
     grep -v -e '"seconds"' -e '"tokens_per_second"' -e '"sequences"' \
-        -e '"ubatch_size"' -e '"threads"' "$tmp/out"
+        -e '"batch_size"' -e '"ubatch_size"' -e '"threads"' "$tmp/out"
 }
 
 run "$ppl" -q -m "$q4" -f "$t" -c 128 --chunks 5

@@ -87,7 +87,7 @@ grep -q '^cache *keys in F16, values in F32$' "$tmp/out"
 ok 'and the heading says so'
 
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --json
-test $rc -eq 0 && grep -q '"mode": "exact"' "$tmp/out" &&
+test $rc -eq 0 && grep -q '"precision": "exact"' "$tmp/out" &&
     grep -q '"tokens_scored": 315' "$tmp/out" &&
     test "$(sed -n 's/.*"ppl": \([0-9.]*\).*/\1/p' "$tmp/out" |
         LC_ALL=C awk '{ printf "%.4f", $1 }')" = "$final"

@@ -74,6 +74,28 @@ if $pty && test -f "$tiny"; then
             "$AWK" -v n=$columns 'length >= n { exit 1 }' "$tmp/out"
         ok "the bar fits $columns columns"
     done
+    bar() # gguf-ppl's arguments...: its bar, a line for each time it is drawn
+    {
+        "$onpty" 100 "$bin/gguf-ppl" -t 1 -j -c 64 "$@" | tr '\r' '\n' |
+            sed "s/$esc\\[K//g" | grep '% .* left$' >"$tmp/out"
+    }
+    bar -m "$tiny" -f "$tmp/text"
+    grep -q '^perplexity [0-9.]* +/- [0-9.]* \[#.*\] .* tokens/s .* left$' \
+        "$tmp/out"
+    ok 'the bar has a running estimate, rate and time left'
+    bar -m "$tiny" --base "$tiny" -f "$tmp/text"
+    grep -q '^divergence 0 +/- 0 \[#' "$tmp/out"
+    ok 'so it has with a base'
+    bar -m "$tiny" -m "$tiny" --base "$tiny" -f "$tmp/text"
+    grep -q '^divergence 0 to 0 \[#' "$tmp/out"
+    ok 'and with several models'
+    for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do
+        echo '{"question": "Who was", "choices": ["Anne", "the sea"], "label": 0}'
+    done >"$tmp/tasks"
+    cat "$tmp/tasks" "$tmp/tasks" "$tmp/tasks" "$tmp/tasks" >"$tmp/many"
+    bar -m "$tiny" -f "$tmp/many" --multiple-choice
+    grep -q '^multiple-choice [0-9.]*% \[#' "$tmp/out"
+    ok 'and with tasks'
 fi
 
 # What --help prints, but for the names of an option.

@@ -4,7 +4,13 @@
 #include "tools/common/msg.h"
 #include "tools/common/progress.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
                               struct gguf_pool *pool, const char *label,
@@ -26,5 +32,35 @@ enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
     enum gguf_status st = gguf_digest_files(files, n, &p, tensors, model, err);
     progress_clear(&bar);
     free(files);
+    return st;
+}
+
+static enum gguf_status fail(struct gguf_error *err)
+{
+    const int reason = errno;
+    const enum gguf_status st =
+        gguf_error_set(err, GGUF_E_IO, "cannot be read: %s", strerror(reason));
+    err->sys_errno = reason;
+    return st;
+}
+
+enum gguf_status digest_path(const char *path, enum gguf_digest_algo algo,
+                             struct gguf_digest *out, struct gguf_error *err)
+{
+    struct stat s;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return fail(err);
+    void *p = MAP_FAILED;
+    if (fstat(fd, &s) == 0)
+        p = mmap(NULL, (size_t)s.st_size + !s.st_size, PROT_READ, MAP_PRIVATE,
+                 fd, 0);
+    enum gguf_status st =
+        p == MAP_FAILED
+            ? fail(err)
+            : gguf_digest_bytes(out, algo, p, (size_t)s.st_size, err);
+    if (p != MAP_FAILED)
+        munmap(p, (size_t)s.st_size + !s.st_size);
+    close(fd);
     return st;
 }

@@ -14,4 +14,8 @@ enum gguf_status digest_model(const struct load *l, enum gguf_digest_algo algo,
                               struct gguf_digest *model,
                               struct gguf_error *err);
 
+/* Of all bytes of a file, which is mapped. GGUF_E_IO, GGUF_E_NOMEM. */
+enum gguf_status digest_path(const char *path, enum gguf_digest_algo algo,
+                             struct gguf_digest *out, struct gguf_error *err);
+
 #endif

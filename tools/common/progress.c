@@ -64,25 +64,30 @@ void progress_format(const struct progress *p, char out[PROGRESS_LINE],
                      int width, uint64_t done, uint64_t total, double spent)
 {
     char percent[8], rate_text[48], left[24], bar[PROGRESS_LINE];
+    char name[PROGRESS_LINE];
     done = done < total ? done : total;
     double f = total ? (double)done / (double)total : 1;
     double rate = spent > 0 ? (double)(done - p->done0) / spent : 0;
     snprintf(percent, sizeof percent, " %3d%%", (int)(100 * f));
     format_rate(rate_text, p->unit, rate);
     format_time(left, rate > 0 ? (double)(total - done) / rate : -1);
+    snprintf(name, sizeof name, "%s%s%s", p->label, p->note[0] ? " " : "",
+             p->note);
     /* What is left out where there is no room: the rate, then the time, then
-     * the end of the label. */
+     * the note, then the end of the label. */
     int room = (width < PROGRESS_LINE ? width : PROGRESS_LINE) - 1 -
                (int)strlen(percent);
-    int label = (int)strlen(p->label);
+    int label = (int)strlen(name);
     if (label + (int)(strlen(rate_text) + strlen(left)) > room)
         rate_text[0] = '\0';
     if (label + (int)strlen(left) > room)
         left[0] = '\0';
+    if (label > room && p->note[0]) /* no part of a number */
+        label = (int)strlen(p->label);
     room = room < 0 ? 0 : room;
     label = label < room ? label : room;
     format_bar(bar, f, room - label - (int)(strlen(rate_text) + strlen(left)));
-    snprintf(out, PROGRESS_LINE, "%.*s%s%s%s%s", label, p->label, bar, percent,
+    snprintf(out, PROGRESS_LINE, "%.*s%s%s%s%s", label, name, bar, percent,
              rate_text, left);
     if (width > 0 && width <= (int)strlen(out))
         out[width - 1] = '\0';

@@ -17,6 +17,7 @@ struct progress {
     bool linger; /* a stopped job leaves a file to be closed: linger.h */
     double begin, last; /* seconds of a steady clock */
     uint64_t done0;     /* where the first report stood */
+    char note[32];      /* after the label; may be changed at any time */
 };
 
 /* Nothing is drawn before the first call of progress_report. */
@@ -25,7 +26,7 @@ void progress_init(struct progress *p, const char *label, const char *unit,
 
 /* The line of a terminal of width columns, one of which stays free, after
  * spent seconds. Where there is no room, the rate goes first, then the time
- * that is left, then the end of the label. */
+ * that is left, then the note, then the end of the label. */
 enum { PROGRESS_LINE = 160 };
 void progress_format(const struct progress *p, char out[PROGRESS_LINE],
                      int width, uint64_t done, uint64_t total, double spent);
