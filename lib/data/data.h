@@ -14,6 +14,7 @@
 #define GG_DATA_DATA_H
 
 #include "base/error.h"
+#include "base/mapfile.h"
 #include "data/stored.h"
 #include "gguf/file.h"
 
@@ -61,6 +62,14 @@ struct gg_data_ops {
     enum gguf_status (*rows)(const struct gg_data *d, size_t i,
                              struct gg_data_rows *out, struct gguf_error *err);
     const uint8_t *(*bytes)(const struct gg_data *d, size_t i);
+    /* The i-th file that numbers are read from, NULL after the last; *path is
+     * its path, or NULL. No function: files are known by other means. */
+    const struct gg_mapfile *(*map)(const struct gg_data *d, size_t i,
+                                    const char **path);
+    /* The file that tensor i lies in as it is stored, and where; NULL: it is
+     * computed. Only if there is map. */
+    const struct gg_mapfile *(*lies)(const struct gg_data *d, size_t i,
+                                     uint64_t *off);
 };
 struct gg_data {
     const struct gg_data_ops *ops;

@@ -264,7 +264,8 @@ enum gguf_status gg_data_merged_init(struct gg_data_merged *m,
                                      const struct gguf_allocator *allocator,
                                      struct gguf_error *err)
 {
-    static const struct gg_data_ops ops = { n_tensors, info, rows, bytes };
+    static const struct gg_data_ops ops = { n_tensors, info, rows,
+                                            bytes,     NULL, NULL };
     const size_t n_base = gg_data_n_tensors(base);
     *m = (struct gg_data_merged){ { &ops }, base, allocator, NULL };
     m->tensor =

@@ -160,8 +160,9 @@ static const uint8_t *turned_bytes(const struct gg_data *d, size_t i)
 
 static void check_turned(const struct gg_data *of)
 {
-    static const struct gg_data_ops ops = { turned_n, turned_info, turned_rows,
-                                            turned_bytes };
+    static const struct gg_data_ops ops = { turned_n,    turned_info,
+                                            turned_rows, turned_bytes,
+                                            NULL,        NULL };
     struct turned t = { { &ops }, of, { { 0 } } };
     float x[N], y[N];
     bool good = true;

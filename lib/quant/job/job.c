@@ -120,6 +120,16 @@ enum gguf_status gguf_quant_create_file(struct gguf_quant **out,
     return create(out, NULL, (struct gg_source){ .file = file }, params, err);
 }
 
+enum gguf_status gg_job_create(struct gguf_quant **out,
+                               const struct gguf_file *plan,
+                               const struct gg_data *numbers,
+                               const struct gguf_quant_params *params,
+                               struct gguf_error *err)
+{
+    const struct gg_source in = { .file = plan, .numbers = numbers };
+    return create(out, NULL, in, params, err);
+}
+
 enum gguf_status
 gguf_quant_create_split(struct gguf_quant **out, const struct gguf_split *set,
                         const struct gguf_quant_params *params,

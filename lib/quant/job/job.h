@@ -64,6 +64,12 @@ static inline size_t gg_job_n_written(const struct gg_job_tensor *t)
     return t->outer ? 2 : 1;
 }
 
+/* The tensors of the input as numbers, without adapters. */
+static inline const struct gg_data *gg_job_numbers(const struct gguf_quant *q)
+{
+    return q->in.numbers ? q->in.numbers : &q->data.list;
+}
+
 /* The tensor of the input as numbers. With compat they are without the scales
  * outside of the blocks. The statuses of gg_data_rows. */
 static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
@@ -71,9 +77,29 @@ static inline enum gguf_status gg_job_rows(const struct gguf_quant *q,
                                            struct gg_data_rows *out,
                                            struct gguf_error *err)
 {
-    const struct gg_data *list = q->merge ? &q->merged.list : &q->data.list;
+    const struct gg_data *list =
+        q->merge ? &q->merged.list : gg_job_numbers(q);
     return gg_data_rows(list, (size_t)(t->src - q->all), out, err);
 }
+
+/* Its bytes as they are stored, in the type that it has; NULL: its numbers are
+ * computed. */
+static inline const uint8_t *gg_job_bytes(const struct gguf_quant *q,
+                                          const struct gg_job_tensor *t)
+{
+    return q->in.numbers
+               ? gg_data_bytes(q->in.numbers, t->src->info->index)
+               : gguf_file_tensor_data(t->src->file, t->src->info->index);
+}
+
+/* A job over a planned file (gg_file_plan) whose tensors' numbers are those of
+ * a list, by the same places; the list says which files it reads (map). Both
+ * are kept. The statuses of gguf_quant_create. */
+enum gguf_status gg_job_create(struct gguf_quant **out,
+                               const struct gguf_file *plan,
+                               const struct gg_data *numbers,
+                               const struct gguf_quant_params *params,
+                               struct gguf_error *err);
 
 /* loras.c: open the adapters of q->p and see that they fit. The statuses of
  * gguf_quant_create. */
@@ -85,6 +111,25 @@ bool gg_job_merges_same(const struct gguf_quant *a,
 /* What q->meta says of them. */
 enum gguf_status gg_job_merge_meta(struct gguf_quant *q,
                                    struct gguf_error *err);
+
+/* inputs.c: the i-th file that the job reads weights from; false after the
+ * last. */
+struct gg_job_input {
+    const struct gg_mapfile *map;
+    const char *path; /* or NULL */
+    uint64_t header;  /* bytes before the weights */
+};
+bool gg_job_input(const struct gguf_quant *q, size_t i,
+                  struct gg_job_input *out);
+/* Note all of them in paths; have they changed since they were opened?
+ * GGUF_E_MISMATCH. */
+enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
+                                    struct gguf_paths *paths,
+                                    struct gguf_error *err);
+enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
+                                     struct gguf_error *err);
+enum gguf_status gg_job_check_input(const struct gg_job_input *in,
+                                    struct gguf_error *err);
 
 /* plan.c: fill q->all from q->in, then q->t from that and q->p: order and
  * types. */

@@ -50,7 +50,7 @@ enum gguf_status gg_job_merge(struct gguf_quant *q, struct gguf_error *err)
         return gg_error_set_nomem(err, n * sizeof *q->merge);
     for (size_t i = 0; i < n; i++)
         GG_TRY(open_one(q, i, err));
-    return gg_data_merged_init(&q->merged, &q->data.list, q->merge, n,
+    return gg_data_merged_init(&q->merged, gg_job_numbers(q), q->merge, n,
                                q->p.allocator, err);
 }
 

@@ -41,19 +41,19 @@ static enum gguf_status add_headers(XXH3_state_t *s,
     return GGUF_OK;
 }
 
-/* Bytes of f, from its own first one, into piece: read, not mapped, so that a
+/* Bytes of m, from its own first one, into piece: read, not mapped, so that a
  * file that became shorter is an error here. */
-static enum gguf_status read_piece(const struct gguf_file *f, uint64_t at,
+static enum gguf_status read_piece(const struct gg_mapfile *m, uint64_t at,
                                    uint8_t *piece, size_t size,
                                    struct gguf_error *err)
 {
-    if (f->map.fd < 0) {
-        memcpy(piece, f->map.data + at, size);
+    if (m->fd < 0) {
+        memcpy(piece, m->data + at, size);
         return GGUF_OK;
     }
     for (size_t done = 0; done < size;) {
-        ssize_t n = pread(f->map.fd, piece + done, size - done,
-                          (off_t)(f->map.off + at + done));
+        ssize_t n = pread(m->fd, piece + done, size - done,
+                          (off_t)(m->off + at + done));
         if (n == 0)
             return gg_error_set(err, GGUF_E_TRUNCATED, at,
                                 "the input ends at byte %" PRIu64, at);
@@ -65,19 +65,19 @@ static enum gguf_status read_piece(const struct gguf_file *f, uint64_t at,
     return GGUF_OK;
 }
 
-/* Pieces of the tensor data, spread evenly from its first byte to its last:
- * other weights differ in each of them. */
-static enum gguf_status add_samples(XXH3_state_t *s, const struct gguf_file *f,
+/* Pieces of what comes after the header, spread evenly from its first byte to
+ * its last: other weights differ in each of them. */
+static enum gguf_status add_samples(XXH3_state_t *s,
+                                    const struct gg_job_input *in,
                                     struct gguf_error *err)
 {
     uint8_t piece[SAMPLE];
-    uint64_t from = GG_MIN(f->data_off, f->map.size),
-             size = f->map.size - from;
+    uint64_t from = in->header, size = in->map->size - from;
     uint64_t step = size > SAMPLE ? (size - SAMPLE) / (N_SAMPLES - 1) : 0;
     size_t n = (size_t)GG_MIN(size, SAMPLE);
     for (uint64_t i = 0; i < (step ? N_SAMPLES : 1); i++) {
-        uint64_t at = i + 1 < N_SAMPLES ? from + i * step : f->map.size - n;
-        GG_TRY(read_piece(f, at, piece, n, err));
+        uint64_t at = i + 1 < N_SAMPLES ? from + i * step : in->map->size - n;
+        GG_TRY(read_piece(in->map, at, piece, n, err));
         (void)XXH3_128bits_update(s, piece, n);
     }
     return GGUF_OK;
@@ -86,29 +86,28 @@ static enum gguf_status add_samples(XXH3_state_t *s, const struct gguf_file *f,
 /* A file that is read: size, time, inode, header and samples of the data. Not
  * the device: a disk may have another number when the machine is on again, nor
  * the time of the inode, which a new name changes. */
-static enum gguf_status add_file(XXH3_state_t *s, const struct gguf_file *f,
+static enum gguf_status add_file(XXH3_state_t *s,
+                                 const struct gg_job_input *in,
                                  struct gguf_error *err)
 {
-    GG_TRY(gg_file_check(f, err));
-    update_u64(s, f->map.file_size);
-    update_u64(s, (uint64_t)f->map.mtime.tv_sec);
-    update_u64(s, (uint64_t)f->map.mtime.tv_nsec);
-    update_u64(s, (uint64_t)f->map.ino);
-    (void)XXH3_128bits_update(s, f->map.data,
-                              (size_t)GG_MIN(f->data_off, f->map.size));
-    return add_samples(s, f, err);
+    GG_TRY(gg_job_check_input(in, err));
+    update_u64(s, in->map->file_size);
+    update_u64(s, (uint64_t)in->map->mtime.tv_sec);
+    update_u64(s, (uint64_t)in->map->mtime.tv_nsec);
+    update_u64(s, (uint64_t)in->map->ino);
+    (void)XXH3_128bits_update(s, in->map->data, (size_t)in->header);
+    return add_samples(s, in, err);
 }
 
 /* The files of the input, and the adapters with their scales. */
 static enum gguf_status add_inputs(XXH3_state_t *s, const struct gguf_quant *q,
                                    struct gguf_error *err)
 {
-    for (size_t i = 0; i < gg_source_n_files(&q->in); i++)
-        GG_TRY(add_file(s, gg_source_file(&q->in, i), err));
-    for (size_t i = 0; i < q->p.n_loras; i++) {
-        GG_TRY(add_file(s, q->merge[i].lora.file, err));
+    struct gg_job_input in;
+    for (size_t i = 0; gg_job_input(q, i, &in); i++)
+        GG_TRY(add_file(s, &in, err));
+    for (size_t i = 0; i < q->p.n_loras; i++)
         update_u64(s, gg_bytes_f32_bits(q->merge[i].scale));
-    }
     return GGUF_OK;
 }
 

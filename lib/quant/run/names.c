@@ -32,12 +32,8 @@ static enum gguf_status note_inputs(const struct gg_quant_run *r,
                                     struct gguf_paths *p,
                                     struct gguf_error *err)
 {
-    for (size_t k = 0; k < r->n_jobs;
-         k++) /* each opened the input by itself */
-        for (size_t i = 0; i < gg_source_n_files(&r->jobs[k]->in); i++)
-            GG_TRY(gg_file_note(gg_source_file(&r->jobs[k]->in, i), p, err));
-    for (size_t i = 0; i < r->jobs[0]->p.n_loras; i++)
-        GG_TRY(gg_file_note(r->jobs[0]->merge[i].lora.file, p, err));
+    for (size_t k = 0; k < r->n_jobs; k++) /* each may have opened its own */
+        GG_TRY(gg_job_note_inputs(r->jobs[k], p, err));
     return GGUF_OK;
 }
 
@@ -76,10 +72,7 @@ static enum gguf_status check_inputs(const struct gg_quant_run *r,
 {
     for (size_t k = 0; k < r->n_jobs; k++) {
         const struct gguf_quant *q = r->jobs[k];
-        for (size_t i = 0; i < gg_source_n_files(&q->in); i++)
-            GG_TRY(gg_file_check(gg_source_file(&q->in, i), err));
-        for (size_t i = 0; i < q->p.n_loras; i++)
-            GG_TRY(gg_file_check(q->merge[i].lora.file, err));
+        GG_TRY(gg_job_check_inputs(q, err));
         if (q->p.imatrix)
             GG_TRY(gg_imatrix_check(q->p.imatrix, err));
     }

@@ -13,6 +13,7 @@
 #include "base/compiler.h"
 #include "base/str.h"
 #include "dtype/order.h"
+#include "file/file.h"
 #include "quant/run/finite.h"
 
 #include <string.h>
@@ -243,19 +244,33 @@ static bool copy_piece(struct gg_quant_run *r, size_t i, uint64_t no,
     return !gg_quant_run_poll(r, ith);
 }
 
+/* The file that a tensor lies in, and where; NULL: its numbers are computed. */
+static const struct gg_mapfile *place_of(const struct gguf_quant *q,
+                                         const struct gg_job_tensor *t,
+                                         uint64_t *off)
+{
+    const struct gg_data *d = q->in.numbers;
+    if (d)
+        return d->ops->lies(d, t->src->info->index, off);
+    *off = t->src->file->data_off + t->src->info->off;
+    return &t->src->file->map;
+}
+
 /* Before a chunk: ask for what comes READ_AHEAD later, so that the disk works
  * while this one is computed. After it: release its pages. */
-static void advise(const struct gguf_split_tensor *t, uint64_t off,
-                   uint64_t size, bool before)
+static void advise(const struct gguf_quant *q, const struct gg_job_tensor *t,
+                   uint64_t off, uint64_t size, bool before)
 {
-    uint64_t end = t->info->size;
+    uint64_t end = t->src->info->size, begin;
+    const struct gg_mapfile *map = place_of(q, t, &begin);
+    if (!map)
+        return;
     if (!before) {
-        gguf_file_advise(t->file, t->info->index, off, size,
-                         GGUF_ADVICE_DONTNEED);
+        gg_mapfile_advise(map, begin + off, size, GG_ADVISE_DONTNEED);
     } else if (off + READ_AHEAD < end) {
         off += READ_AHEAD;
-        gguf_file_advise(t->file, t->info->index, off, GG_MIN(size, end - off),
-                         GGUF_ADVICE_WILLNEED);
+        gg_mapfile_advise(map, begin + off, GG_MIN(size, end - off),
+                          GG_ADVISE_WILLNEED);
     }
 }
 
@@ -273,15 +288,17 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
                      uint64_t no)
 {
     const struct gg_quant_run_cut *cut = &r->cuts[i];
-    const struct gguf_split_tensor *st = gg_quant_run_any(r, i)->src;
-    const uint8_t *src = gguf_file_tensor_data(st->file, st->info->index);
+    const struct gguf_quant *q = r->jobs[0];
+    const struct gg_job_tensor *jt = gg_quant_run_any(r, i);
+    const struct gguf_split_tensor *st = jt->src;
+    const uint8_t *src = gg_job_bytes(q, jt);
     uint64_t k = no - cut->first, off, size;
     bool good;
 
     if (!cut->rows) {
         off = piece_off(cut, st, k);
         size = piece_off(cut, st, k + 1) - off;
-        advise(st, off, size, true);
+        advise(q, jt, off, size, true);
         good = copy_piece(r, i, no, off, size, src + off, ith);
     } else {
         struct chunk c = { .i = i, .no = no };
@@ -290,8 +307,8 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
         c.n = GG_MIN(cut->per_chunk, cut->n_rows - c.row);
         off = (c.mat * cut->n_rows + c.row) * cut->row_from;
         size = c.n * cut->row_from;
-        c.src = src + off;
-        advise(st, off, size, true);
+        c.src = src ? src + off : NULL;
+        advise(q, jt, off, size, true);
         uint8_t *buffer = r->buffers + ith * r->buffer_size;
         uint8_t *weights = buffer + r->slice_size;
         uint8_t *out = weights + r->n_jobs * r->weight_size;
@@ -303,7 +320,7 @@ static void do_chunk(struct gg_quant_run *r, unsigned ith, size_t i,
                 gg_loss_clock() - begin;
         good = good && write_chunk(r, &c, slice, out, ith);
     }
-    advise(st, off, size, false);
+    advise(q, jt, off, size, false);
     if (good && r->resume)
         gg_quant_run_note(r, i, no, ith);
 }

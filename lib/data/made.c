@@ -1,0 +1,251 @@
+/* made.c - tensors made of those of another list */
+#include "config.h"
+#include "data/made.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "gguf/dtype.h"
+
+#include <string.h>
+
+static const struct gg_data_made *self(const struct gg_data *d)
+{
+    return (const struct gg_data_made *)d;
+}
+
+/* ---- reading ---- */
+
+/* n elements from element first of a part on. */
+static void read_part(const struct gg_made_part *p,
+                      const struct gg_data_rows *rows, uint64_t first,
+                      uint64_t n, float *dst)
+{
+    uint64_t at[GG_MADE_DIMS] = { 0 }, src = p->first, rest = first;
+    for (unsigned d = 0; d < p->n_dims; d++) {
+        at[d] = rest % p->ne[d];
+        rest /= p->ne[d];
+        src += at[d] * p->step[d];
+    }
+    while (n) {
+        const uint64_t k = GG_MIN(n, p->ne[0] - at[0]);
+        if (p->step[0] == 1)
+            gg_data_read(rows, src, k, dst);
+        else
+            for (uint64_t i = 0; i < k; i++)
+                gg_data_read(rows, src + i * p->step[0], 1, dst + i);
+        dst += k;
+        n -= k;
+        src -= at[0] * p->step[0];
+        at[0] = 0;
+        for (unsigned d = 1; d < p->n_dims; d++) {
+            src += p->step[d];
+            if (++at[d] < p->ne[d])
+                break;
+            src -= p->ne[d] * p->step[d];
+            at[d] = 0;
+        }
+    }
+}
+
+static void read_made(const struct gg_data_rows *r, uint64_t first, uint64_t n,
+                      float *dst)
+{
+    const struct gg_made_tensor *t = r->source;
+    float *x = dst;
+    const uint64_t all = n;
+    size_t low = 0, high = t->n_parts;
+    while (low < high) { /* the part that has the first */
+        const size_t mid = low + (high - low) / 2;
+        if (t->end[mid] <= first)
+            low = mid + 1;
+        else
+            high = mid;
+    }
+    for (; n; low++) {
+        const uint64_t begin = low ? t->end[low - 1] : 0;
+        const uint64_t k = GG_MIN(n, t->end[low] - first);
+        read_part(&t->part[low], &t->rows[low], first - begin, k, x);
+        first += k;
+        x += k;
+        n -= k;
+    }
+    if (t->change)
+        t->change(dst, (size_t)all);
+}
+
+/* ---- the list ---- */
+
+static uint64_t n_elements(const struct gg_made_tensor *t)
+{
+    return (uint64_t)t->ne[0] * (uint64_t)t->ne[1] * (uint64_t)t->ne[2] *
+           (uint64_t)t->ne[3];
+}
+
+static size_t n_tensors(const struct gg_data *d)
+{
+    return self(d)->n_tensors;
+}
+
+static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
+{
+    const struct gg_made_tensor *t = &self(d)->tensor[i];
+    uint64_t row = 0;
+    *out = (struct gg_data_info){ .name = t->name,
+                                  .dtype = t->dtype,
+                                  .n_dims = t->n_dims,
+                                  .n_elements = n_elements(t),
+                                  .info_off = GGUF_NO_OFFSET };
+    for (size_t k = 0; k < GGUF_MAX_DIMS; k++)
+        out->ne[k] = k < 4 ? t->ne[k] : 1;
+    if (gguf_dtype_row_size(t->dtype, (uint64_t)t->ne[0], &row, NULL) ==
+        GGUF_OK)
+        out->size = row * (out->n_elements / (uint64_t)t->ne[0]);
+}
+
+static enum gguf_status rows(const struct gg_data *d, size_t i,
+                             struct gg_data_rows *out, struct gguf_error *err)
+{
+    (void)err;
+    *out = (struct gg_data_rows){ .read = read_made,
+                                  .source = &self(d)->tensor[i] };
+    return GGUF_OK;
+}
+
+/* Is the part what the tensor of the base is, in its order? */
+static bool is_whole(const struct gg_made_tensor *t,
+                     const struct gg_data_info *base)
+{
+    const struct gg_made_part *p = t->part;
+    uint64_t step = 1;
+    for (unsigned d = 0; d < p->n_dims; d++) {
+        if (p->step[d] != step && p->ne[d] > 1)
+            return false;
+        step *= p->ne[d];
+    }
+    return t->n_parts == 1 && !t->change && !p->first &&
+           step == base->n_elements && base->dtype == t->dtype;
+}
+
+static bool is_stored(const struct gg_data_made *m, size_t i)
+{
+    struct gg_data_info base;
+    gg_data_info(m->base, m->tensor[i].part[0].from, &base);
+    return is_whole(&m->tensor[i], &base);
+}
+
+static const uint8_t *bytes(const struct gg_data *d, size_t i)
+{
+    const struct gg_data_made *m = self(d);
+    return is_stored(m, i) ? gg_data_bytes(m->base, m->tensor[i].part[0].from)
+                           : NULL;
+}
+
+static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
+                                    const char **path)
+{
+    const struct gg_data *base = self(d)->base;
+    return base->ops->map ? base->ops->map(base, i, path) : NULL;
+}
+
+static const struct gg_mapfile *lies(const struct gg_data *d, size_t i,
+                                     uint64_t *off)
+{
+    const struct gg_data_made *m = self(d);
+    return m->base->ops->lies && is_stored(m, i)
+               ? m->base->ops->lies(m->base, m->tensor[i].part[0].from, off)
+               : NULL;
+}
+
+/* ---- making it ---- */
+
+/* Put dimensions together that follow each other without a gap. */
+static void join_dims(struct gg_made_part *p)
+{
+    unsigned n = 0;
+    for (unsigned d = 0; d < p->n_dims; d++) {
+        if (p->ne[d] == 1 && (n || d + 1 < p->n_dims))
+            continue;
+        if (n && p->step[d] == p->step[n - 1] * p->ne[n - 1]) {
+            p->ne[n - 1] *= p->ne[d];
+            continue;
+        }
+        p->ne[n] = p->ne[d];
+        p->step[n++] = p->step[d];
+    }
+    p->n_dims = n;
+}
+
+/* The elements of a part; false: some are none of its tensor's n. */
+static bool count_part(const struct gg_made_part *p, uint64_t n, uint64_t *out)
+{
+    uint64_t last = p->first, far, count = 1;
+    if (!p->n_dims || p->n_dims > GG_MADE_DIMS)
+        return false;
+    for (unsigned d = 0; d < p->n_dims; d++)
+        if (!p->ne[d] || gg_ckd_mul(&count, count, p->ne[d]) ||
+            gg_ckd_mul(&far, p->ne[d] - 1, p->step[d]) ||
+            gg_ckd_add(&last, last, far))
+            return false;
+    *out = count;
+    return last < n;
+}
+
+static enum gguf_status make(struct gg_data_made *m, struct gg_made_tensor *t,
+                             struct gguf_error *err)
+{
+    uint64_t at = 0, n = 0;
+    struct gg_str_esc e;
+    t->rows = gg_mem_alloc_zero(m->allocator, t->n_parts, sizeof *t->rows);
+    t->end = gg_mem_alloc_zero(m->allocator, t->n_parts, sizeof *t->end);
+    if (!t->rows || !t->end)
+        return gg_error_set_nomem(err, t->n_parts * sizeof *t->rows);
+    for (size_t i = 0; i < t->n_parts; i++) {
+        struct gg_data_info base;
+        gg_data_info(m->base, t->part[i].from, &base);
+        if (!count_part(&t->part[i], base.n_elements, &n) ||
+            gg_ckd_add(&at, at, n) || gg_ckd_cap(at))
+            return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
+                                "tensor '%s': part %zu does not lie in what "
+                                "it is made of",
+                                gg_str_esc(&e, t->name), i);
+        t->end[i] = at;
+        join_dims(&t->part[i]);
+        GG_TRY(gg_data_rows(m->base, t->part[i].from, &t->rows[i], err));
+    }
+    if (!t->n_parts || at != n_elements(t))
+        return gg_error_set(err, GGUF_E_SHAPE, GGUF_NO_OFFSET,
+                            "tensor '%s': its parts have %" PRIu64
+                            " elements together, it has %" PRIu64,
+                            gg_str_esc(&e, t->name), at, n_elements(t));
+    return GGUF_OK;
+}
+
+enum gguf_status gg_data_made_init(struct gg_data_made *m,
+                                   const struct gg_data *base,
+                                   struct gg_made_tensor *tensor, size_t n,
+                                   const struct gguf_allocator *allocator,
+                                   struct gguf_error *err)
+{
+    static const struct gg_data_ops ops = { n_tensors, info, rows,
+                                            bytes,     map,  lies };
+    *m = (struct gg_data_made){ { &ops }, base, allocator, tensor, n };
+    for (size_t i = 0; i < n; i++) {
+        tensor[i].rows = NULL;
+        tensor[i].end = NULL;
+    }
+    enum gguf_status st = GGUF_OK;
+    for (size_t i = 0; i < n && st == GGUF_OK; i++)
+        st = make(m, &tensor[i], err);
+    if (st != GGUF_OK)
+        gg_data_made_fini(m);
+    return st;
+}
+
+void gg_data_made_fini(struct gg_data_made *m)
+{
+    for (size_t i = 0; i < m->n_tensors; i++) {
+        gg_mem_free(m->allocator, m->tensor[i].rows);
+        gg_mem_free(m->allocator, m->tensor[i].end);
+    }
+    m->n_tensors = 0;
+}

@@ -1,0 +1,395 @@
+/* safetensors.c - the tensors of a Hugging Face folder as a list */
+#include "config.h"
+#include "data/safetensors.h"
+
+#include "base/compiler.h"
+#include "base/json.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char index_name[] = "model.safetensors.index.json";
+static const char single_name[] = "model.safetensors";
+
+static const struct gg_safetensors *self(const struct gg_data *d)
+{
+    return (const struct gg_safetensors *)d;
+}
+
+/* ---- the list ---- */
+
+static size_t n_tensors(const struct gg_data *d)
+{
+    return self(d)->n_tensors;
+}
+
+static void info(const struct gg_data *d, size_t i, struct gg_data_info *out)
+{
+    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    *out = (struct gg_data_info){ .name = t->name,
+                                  .dtype = t->type->dtype,
+                                  .n_dims = t->n_dims,
+                                  .n_elements = t->n_elements,
+                                  .size = t->size,
+                                  .info_off = GGUF_NO_OFFSET };
+    memcpy(out->ne, t->ne, sizeof out->ne);
+}
+
+static void read_stored(const struct gg_data_rows *r, uint64_t first,
+                        uint64_t n, float *dst)
+{
+    gg_stored_read(&r->stored, first, n, dst);
+}
+
+static void read_f8(const struct gg_data_rows *r, uint64_t first, uint64_t n,
+                    float *dst)
+{
+    const struct gg_safetensors_tensor *t = r->source;
+    for (uint64_t k = 0; k < n; k++)
+        dst[k] = t->type->f8(t->data[first + k]);
+}
+
+/* Runs of elements that share a scale: none crosses a row. */
+static void read_scaled(const struct gg_data_rows *r, uint64_t first,
+                        uint64_t n, float *dst)
+{
+    const struct gg_safetensors_tensor *t = r->source;
+    read_f8(r, first, n, dst);
+    for (uint64_t k; n; first += k, dst += k, n -= k) {
+        uint64_t rest = first, at = 0, stride = 1;
+        const uint64_t col = first % (uint64_t)t->ne[0];
+        for (size_t d = 0; d < GGUF_MAX_DIMS; d++) {
+            const uint64_t ne = (uint64_t)t->ne[d];
+            at += rest % ne / t->per_scale[d] * stride;
+            rest /= ne;
+            stride *= t->n_scale[d];
+        }
+        k = GG_MIN(t->per_scale[0] - col % t->per_scale[0],
+                   (uint64_t)t->ne[0] - col);
+        k = GG_MIN(k, n);
+        for (uint64_t i = 0; i < k; i++)
+            dst[i] *= t->scale[at];
+    }
+}
+
+bool gg_safetensors_plain(const struct gg_safetensors *s, size_t i,
+                          struct gg_data_rows *out)
+{
+    const struct gg_safetensors_tensor *t = &s->tensor[i];
+    const uint64_t ne0 = (uint64_t)t->ne[0];
+    *out = (struct gg_data_rows){ .read = read_f8, .source = t };
+    if (!t->n_elements)
+        return false;
+    if (t->type->f8)
+        return true;
+    out->read = read_stored;
+    return gg_stored_init(&out->stored, s->codec, t->type->dtype, t->data, ne0,
+                          t->size / (t->n_elements / ne0), false);
+}
+
+static enum gguf_status rows(const struct gg_data *d, size_t i,
+                             struct gg_data_rows *out, struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    struct gg_str_esc e;
+    if (!gg_safetensors_plain(self(d), i, out))
+        return gg_error_set(
+            err, GGUF_E_UNSUPPORTED, t->off,
+            "tensor '%s': %s of %" PRIu64 " elements are not read as numbers",
+            gg_str_esc(&e, t->name), t->type->name, t->n_elements);
+    if (t->scale)
+        out->read = read_scaled;
+    return GGUF_OK;
+}
+
+static const uint8_t *bytes(const struct gg_data *d, size_t i)
+{
+    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    return t->type->dtype != UINT32_MAX ? t->data : NULL;
+}
+
+static const struct gg_mapfile *map(const struct gg_data *d, size_t i,
+                                    const char **path)
+{
+    const struct gg_safetensors *s = self(d);
+    if (i >= s->n_files)
+        return NULL;
+    *path = s->file[i].path;
+    return &s->file[i].map;
+}
+
+static const struct gg_mapfile *lies(const struct gg_data *d, size_t i,
+                                     uint64_t *off)
+{
+    const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    *off = t->off;
+    return &self(d)->file[t->file_no].map;
+}
+
+/* ---- files ---- */
+
+static struct gguf_str name_of(const void *user, uint32_t id)
+{
+    const struct gg_safetensors *s = user;
+    return s->tensor[id].name;
+}
+
+/* Put the file's name before the message. */
+static enum gguf_status in_file(const struct gguf_str name,
+                                enum gguf_status st, struct gguf_error *err)
+{
+    char message[sizeof err->message];
+    struct gg_str_esc e;
+    if (st == GGUF_OK || !err)
+        return st;
+    memcpy(message, err->message, sizeof message);
+    snprintf(err->message, sizeof err->message, "%s: %.340s",
+             gg_str_esc(&e, name), message);
+    return st;
+}
+
+/* The folder, '/', and the name: in the arena. */
+static char *path_of(struct gg_safetensors *s, const char *folder,
+                     struct gguf_str name)
+{
+    const size_t n = strlen(folder);
+    char *path = gg_mem_arena_alloc(&s->arena, n + name.size + 2);
+    if (!path)
+        return NULL;
+    memcpy(path, folder, n);
+    path[n] = '/';
+    memcpy(path + n + 1, name.data, name.size);
+    path[n + 1 + name.size] = 0;
+    return path;
+}
+
+static enum gguf_status add_file(struct gg_safetensors *s, const char *folder,
+                                 struct gguf_str name, struct gguf_error *err)
+{
+    if (s->n_files == s->room_files) {
+        void *grown = gg_mem_grow(s->allocator, s->file, &s->room_files,
+                                  sizeof *s->file, 4, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        s->file = grown;
+    }
+    struct gg_safetensors_file *f = &s->file[s->n_files];
+    *f = (struct gg_safetensors_file){ .path = path_of(s, folder, name),
+                                       .map = { .fd = -1 } };
+    f->name.data = gg_mem_arena_strndup(&s->arena, name.data, name.size);
+    f->name.size = name.size;
+    if (!f->path || !f->name.data)
+        return gg_error_set_nomem(err, name.size + 1);
+    GG_TRY(
+        in_file(f->name, gg_mapfile_open(&f->map, f->path, 0, 0, err), err));
+    s->n_files++;
+    return in_file(f->name, gg_safetensors_read(s, s->n_files - 1, err), err);
+}
+
+/* ---- the index ---- */
+
+/* Is it the name of a file in the folder itself? */
+static bool is_name(struct gguf_str s)
+{
+    return s.size && s.size < 256 && gg_str_ends(s, ".safetensors") &&
+           *s.data != '.' && !memchr(s.data, '/', s.size) &&
+           !memchr(s.data, '\\', s.size) && !memchr(s.data, 0, s.size);
+}
+
+/* A name that the same look-up gives to each file. */
+static enum gguf_status open_files(struct gg_safetensors *s,
+                                   const char *folder, const struct gg_json *j,
+                                   json_t *where, struct gguf_error *err)
+{
+    const char *key;
+    json_t *v, *seen = json_object();
+    struct gguf_str name;
+    enum gguf_status st = seen ? GGUF_OK : gg_error_set_nomem(err, 64);
+    json_object_foreach(where, key, v)
+    {
+        if (st != GGUF_OK)
+            break;
+        if (!gg_json_str(v, &name) || !is_name(name))
+            st = in_file(gg_str_z(index_name),
+                         gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
+                                      "not the name of a .safetensors file in "
+                                      "the same folder"),
+                         err);
+        else if (!json_object_get(seen, name.data))
+            st = json_object_set(seen, name.data, v)
+                     ? gg_error_set_nomem(err, 64)
+                     : add_file(s, folder, name, err);
+    }
+    json_decref(seen);
+    return st;
+}
+
+/* Has the index what the files have, and the other way round? */
+static enum gguf_status compare_index(const struct gg_safetensors *s,
+                                      const struct gg_json *j, json_t *where,
+                                      struct gguf_error *err)
+{
+    const char *key;
+    json_t *v;
+    struct gguf_str name;
+    struct gg_str_esc e;
+    for (size_t i = 0; i < s->n_tensors; i++) {
+        const struct gg_safetensors_tensor *t = &s->tensor[i];
+        const struct gguf_str file = s->file[t->file_no].name;
+        v = json_object_get(where, t->name.data);
+        if (!gg_json_str(v, &name) || !gg_str_eq(name, file))
+            return gg_error_set(
+                err, GGUF_E_MISMATCH, v ? gg_json_place(j, v) : GGUF_NO_OFFSET,
+                "%s: tensor '%s' %s", index_name, gg_str_esc(&e, t->name),
+                v ? "is in another file" : "is in a file, but not here");
+    }
+    json_object_foreach(where, key, v)
+    {
+        name = gg_str_z(key);
+        if (gg_safetensors_find(s, name) == GG_INDEX_NONE)
+            return gg_error_set(err, GGUF_E_NOTFOUND, gg_json_place(j, v),
+                                "%s: tensor '%s' is not in its file",
+                                index_name, gg_str_esc(&e, name));
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status read_index(struct gg_safetensors *s,
+                                   const char *folder, const char *path,
+                                   struct gguf_error *err)
+{
+    struct gg_mapfile m = { .fd = -1 };
+    struct gg_json j = { .root = NULL };
+    const struct gguf_str me = gg_str_z(index_name);
+    GG_TRY(in_file(me, gg_mapfile_open(&m, path, 0, 0, err), err));
+    enum gguf_status st =
+        m.size > GG_SAFETENSORS_HEADER
+            ? gg_error_set(err, GGUF_E_LIMIT, 0,
+                           "%s of %" PRIu64 " bytes, limit is %d", index_name,
+                           m.size, GG_SAFETENSORS_HEADER)
+            : in_file(me,
+                      gg_json_read(&j, (const char *)m.data, (size_t)m.size, 0,
+                                   GG_JSON_PYTHON, err),
+                      err);
+    json_t *where = json_object_get(j.root, "weight_map");
+    if (st == GGUF_OK && !json_is_object(where))
+        st = gg_error_set(err, GGUF_E_FORMAT, gg_json_place(&j, j.root),
+                          "%s: there is no object \"weight_map\"", index_name);
+    if (st == GGUF_OK)
+        st = open_files(s, folder, &j, where, err);
+    if (st == GGUF_OK)
+        st = compare_index(s, &j, where, err);
+    gg_json_fini(&j);
+    gg_mapfile_close(&m);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+static bool is_there(const char *path)
+{
+    FILE *f = path ? fopen(path, "rb") : NULL;
+    if (f)
+        fclose(f);
+    return f != NULL;
+}
+
+static enum gguf_status read_folder(struct gg_safetensors *s, const char *path,
+                                    struct gguf_error *err)
+{
+    const char *index = path_of(s, path, gg_str_z(index_name));
+    const char *single = path_of(s, path, gg_str_z(single_name));
+    if (!index || !single)
+        return gg_error_set_nomem(err, strlen(path) + sizeof index_name);
+    if (is_there(index))
+        return read_index(s, path, index, err);
+    if (is_there(single))
+        return add_file(s, path, gg_str_z(single_name), err);
+    return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                        "there is neither %s nor %s", single_name, index_name);
+}
+
+static enum gguf_status read_memory(struct gg_safetensors *s, const void *data,
+                                    size_t size, struct gguf_error *err)
+{
+    s->file = gg_mem_alloc_zero(s->allocator, 1, sizeof *s->file);
+    if (!s->file)
+        return gg_error_set_nomem(err, sizeof *s->file);
+    GG_TRY(gg_mapfile_memory(&s->file->map, data, size, 0, size, err));
+    s->n_files = s->room_files = 1;
+    return gg_safetensors_read(s, 0, err);
+}
+
+static enum gguf_status create(struct gg_safetensors **out, const char *path,
+                               const void *data, size_t size,
+                               const struct gguf_limits *limits,
+                               const struct gg_codec_kern *codec,
+                               const struct gguf_allocator *allocator,
+                               struct gguf_error *err)
+{
+    static const struct gguf_limits defaults = GGUF_LIMITS_INIT;
+    static const struct gg_data_ops ops = { n_tensors, info, rows,
+                                            bytes,     map,  lies };
+    struct gg_safetensors *s = gg_mem_alloc_zero(allocator, 1, sizeof *s);
+    *out = NULL;
+    if (!s)
+        return gg_error_set_nomem(err, sizeof *s);
+    s->list.ops = &ops;
+    s->allocator = allocator;
+    s->codec = codec;
+    s->limits = limits ? *limits : defaults;
+    gg_mem_arena_init(&s->arena, allocator);
+    enum gguf_status st =
+        gg_index_init(&s->index, allocator, 256, name_of, s, err);
+    if (st == GGUF_OK)
+        st =
+            path ? read_folder(s, path, err) : read_memory(s, data, size, err);
+    if (st == GGUF_OK)
+        st = gg_safetensors_scale(s, err);
+    if (st != GGUF_OK) {
+        gg_safetensors_close(s);
+        return st;
+    }
+    *out = s;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_safetensors_open(struct gg_safetensors **out,
+                                     const char *path,
+                                     const struct gguf_limits *limits,
+                                     const struct gg_codec_kern *codec,
+                                     const struct gguf_allocator *allocator,
+                                     struct gguf_error *err)
+{
+    return create(out, path, NULL, 0, limits, codec, allocator, err);
+}
+
+enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
+                                       const void *data, size_t size,
+                                       const struct gguf_limits *limits,
+                                       const struct gg_codec_kern *codec,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err)
+{
+    return create(out, NULL, data, size, limits, codec, allocator, err);
+}
+
+void gg_safetensors_close(struct gg_safetensors *s)
+{
+    if (!s)
+        return;
+    for (size_t i = 0; i < s->n_files; i++)
+        gg_mapfile_close(&s->file[i].map);
+    gg_index_fini(&s->index);
+    gg_mem_free(s->allocator, s->file);
+    gg_mem_free(s->allocator, s->tensor);
+    gg_mem_arena_fini(&s->arena);
+    gg_mem_free(s->allocator, s);
+}
+
+uint32_t gg_safetensors_find(const struct gg_safetensors *s,
+                             struct gguf_str name)
+{
+    return gg_index_find(&s->index, name);
+}

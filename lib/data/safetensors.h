@@ -1,0 +1,118 @@
+/* safetensors.h - the tensors of a Hugging Face folder as a list
+ *
+ * A .safetensors file is the length of a header, 8 bytes little-endian, the
+ * header, a JSON object, and then the numbers, little-endian and in C order:
+ *
+ *     { "__metadata__": { text: text, ... },
+ *       NAME: { "dtype": "F32", "shape": [rows, columns],
+ *               "data_offsets": [begin, end] }, ... }
+ *
+ * where offsets count from the end of the header; tensors follow each other
+ * without gaps and fill the file. (huggingface/safetensors, README and
+ * tensor.rs.) A folder has one, model.safetensors, or several, and then
+ * model.safetensors.index.json: { "weight_map": { NAME: file, ... } }. All of
+ * it is checked when it is opened; no file outside of the folder is named by
+ * an index (links in it are followed: the folders of Hugging Face's cache
+ * consist of them).
+ *
+ * A tensor NAME of 8-bit floats may have a scale, NAME_scale_inv or
+ * NAME_scale, by which its numbers are multiplied: one, or in each dimension
+ * one, one for each, or one for each 128.
+ */
+#ifndef GG_DATA_SAFETENSORS_H
+#define GG_DATA_SAFETENSORS_H
+
+#include "base/index.h"
+#include "base/mapfile.h"
+#include "base/mem.h"
+#include "data/data.h"
+#include "gguf/paths.h"
+
+/* A header's length at most: what the reference reads. */
+#define GG_SAFETENSORS_HEADER 100000000
+
+/* A type of numbers. */
+struct gg_safetensors_type {
+    const char *name;
+    unsigned bits;  /* of an element */
+    uint32_t dtype; /* the same in GGUF; GGUF_DTYPE_NONE: there is none */
+    float (*f8)(uint8_t x); /* what 8 bits mean where there is none, or NULL */
+};
+
+struct gg_safetensors_tensor {
+    struct gguf_str name; /* a NUL follows */
+    const struct gg_safetensors_type *type;
+    unsigned n_dims;
+    int64_t ne[GGUF_MAX_DIMS]; /* elements, fastest dimension first; 1 from
+                                * n_dims on */
+    uint64_t n_elements, size; /* size: bytes */
+    uint64_t off;              /* byte of its file where the numbers begin */
+    uint32_t file_no;
+    bool is_scale;      /* of another tensor */
+    const float *scale; /* of this one: n_scale[0] columns, n_scale[1] rows
+                         * ..., or NULL */
+    uint64_t n_scale[GGUF_MAX_DIMS], per_scale[GGUF_MAX_DIMS];
+    const uint8_t *data; /* the numbers, for rows */
+};
+
+struct gg_safetensors_file {
+    char *path; /* NULL: memory */
+    struct gguf_str name;
+    struct gg_mapfile map;
+    uint64_t data_off; /* byte after the header */
+    size_t first_tensor, n_tensors;
+};
+
+struct gg_safetensors {
+    struct gg_data list; /* in the order of files, and in each of the header */
+    const struct gguf_allocator *allocator;
+    const struct gg_codec_kern *codec; /* [GG_N_DTYPES]; kept */
+    struct gguf_limits limits;
+    struct gg_mem_arena arena;
+    struct gg_safetensors_file *file;
+    size_t n_files, room_files;
+    struct gg_safetensors_tensor *tensor;
+    size_t n_tensors, room_tensors;
+    struct gg_index index;
+};
+
+/* Open the folder at path. limits: NULL is the defaults; names and their
+ * number, dimensions. GGUF_E_NOTFOUND (there is neither an index nor
+ * model.safetensors; a tensor of the index is not in its file),
+ * GGUF_E_FORMAT, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW, GGUF_E_LIMIT,
+ * GGUF_E_DUPLICATE, GGUF_E_MISMATCH (a tensor that the index does not have, or
+ * has in another file), GGUF_E_TENSOR (scales), GGUF_E_UNSUPPORTED (types),
+ * GGUF_E_IO, GGUF_E_NOMEM; messages begin with the name of the file. */
+enum gguf_status gg_safetensors_open(struct gg_safetensors **out,
+                                     const char *path,
+                                     const struct gguf_limits *limits,
+                                     const struct gg_codec_kern *codec,
+                                     const struct gguf_allocator *allocator,
+                                     struct gguf_error *err);
+/* The same of the bytes of one file, which are kept. */
+enum gguf_status gg_safetensors_memory(struct gg_safetensors **out,
+                                       const void *data, size_t size,
+                                       const struct gguf_limits *limits,
+                                       const struct gg_codec_kern *codec,
+                                       const struct gguf_allocator *allocator,
+                                       struct gguf_error *err);
+/* NULL is fine. */
+void gg_safetensors_close(struct gg_safetensors *s);
+
+/* The place of a tensor; GG_INDEX_NONE: there is none. */
+uint32_t gg_safetensors_find(const struct gg_safetensors *s,
+                             struct gguf_str name);
+
+/* safetensors_read.c: add what the header of file no says. */
+enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
+                                     struct gguf_error *err);
+/* safetensors_scale.c: give tensors their scales. */
+enum gguf_status gg_safetensors_scale(struct gg_safetensors *s,
+                                      struct gguf_error *err);
+/* A row of the types, or NULL. */
+const struct gg_safetensors_type *gg_safetensors_type(struct gguf_str name);
+/* Numbers of tensor i as floats, without its scale; false: not decoded. */
+bool gg_safetensors_plain(const struct gg_safetensors *s, size_t i,
+                          struct gg_data_rows *out);
+
+#endif

@@ -1,0 +1,322 @@
+/* safetensors_read.c - the header of a .safetensors file */
+#include "config.h"
+#include "data/safetensors.h"
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "base/json.h"
+#include "base/str.h"
+#include "gguf/dtype.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- types ---- */
+
+/* Sign, 4 bits of exponent with bias 7, 3 of mantissa; no infinities, all
+ * ones are NaN (OCP 8-bit Floating Point Specification, E4M3). */
+static float from_e4m3(uint8_t x)
+{
+    const int e = x >> 3 & 15, m = x & 7;
+    const float v = e == 15 && m == 7 ? NAN
+                    : e               ? ldexpf((float)(8 + m), e - 10)
+                                      : ldexpf((float)m, -9);
+    return x & 0x80 ? -v : v;
+}
+
+/* Sign, 5 bits of exponent with bias 15, 2 of mantissa, as IEEE has it
+ * (E5M2). */
+static float from_e5m2(uint8_t x)
+{
+    const int e = x >> 2 & 31, m = x & 3;
+    const float v = e == 31 ? m ? NAN : INFINITY
+                    : e     ? ldexpf((float)(4 + m), e - 17)
+                            : ldexpf((float)m, -16);
+    return x & 0x80 ? -v : v;
+}
+
+/* A power of two with bias 127, all ones are NaN (OCP Microscaling Formats,
+ * E8M0). */
+static float from_e8m0(uint8_t x)
+{
+    return x == 255 ? NAN : ldexpf(1, x - 127);
+}
+
+#define NONE UINT32_MAX
+static const struct gg_safetensors_type types[] = {
+    { "F32", 32, GGUF_DTYPE_F32, NULL },
+    { "F16", 16, GGUF_DTYPE_F16, NULL },
+    { "BF16", 16, GGUF_DTYPE_BF16, NULL },
+    { "F64", 64, GGUF_DTYPE_F64, NULL },
+    { "F8_E4M3", 8, NONE, from_e4m3 },
+    { "F8_E5M2", 8, NONE, from_e5m2 },
+    { "F8_E8M0", 8, NONE, from_e8m0 },
+    { "I8", 8, GGUF_DTYPE_I8, NULL },
+    { "I16", 16, GGUF_DTYPE_I16, NULL },
+    { "I32", 32, GGUF_DTYPE_I32, NULL },
+    { "I64", 64, GGUF_DTYPE_I64, NULL },
+    { "BOOL", 8, NONE, NULL },
+    { "U8", 8, NONE, NULL },
+    { "U16", 16, NONE, NULL },
+    { "U32", 32, NONE, NULL },
+    { "U64", 64, NONE, NULL },
+    { "F4", 4, NONE, NULL },
+    { "F6_E2M3", 6, NONE, NULL },
+    { "F6_E3M2", 6, NONE, NULL },
+    { "C64", 64, NONE, NULL },
+};
+
+const struct gg_safetensors_type *gg_safetensors_type(struct gguf_str name)
+{
+    for (size_t i = 0; i < GG_LEN(types); i++)
+        if (gg_str_eqz(name, types[i].name))
+            return &types[i];
+    return NULL;
+}
+
+/* ---- one entry ---- */
+
+struct entry {
+    const struct gg_json *j;
+    const json_t *v; /* the object */
+    struct gg_str_esc name;
+    struct gg_safetensors_tensor *t;
+    uint64_t data_size; /* bytes after the header */
+};
+
+static enum gguf_status fail(const struct entry *e, const json_t *at,
+                             enum gguf_status st, const char *what,
+                             struct gguf_error *err)
+{
+    return gg_error_set(err, st, gg_json_place(e->j, at ? at : e->v),
+                        "tensor '%s': %s", e->name.s, what);
+}
+
+static enum gguf_status read_shape(const struct entry *e, uint32_t max_dims,
+                                   struct gguf_error *err)
+{
+    struct gg_safetensors_tensor *t = e->t;
+    const json_t *shape = json_object_get(e->v, "shape");
+    const size_t n = json_array_size(shape);
+    uint64_t bits;
+    if (!json_is_array(shape))
+        return fail(e, shape, GGUF_E_FORMAT, "no list \"shape\"", err);
+    if (n > GG_MIN(max_dims, GGUF_MAX_DIMS))
+        return fail(e, shape, GGUF_E_LIMIT, "too many dimensions", err);
+    t->n_dims = (unsigned)n;
+    t->n_elements = 1;
+    for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
+        t->ne[d] = 1;
+    for (size_t i = 0; i < n; i++) {
+        const json_t *v = json_array_get(shape, i);
+        const json_int_t size = json_integer_value(v);
+        if (!json_is_integer(v) || size < 0)
+            return fail(e, v, GGUF_E_FORMAT, "\"shape\" is not of sizes", err);
+        t->ne[n - 1 - i] = size;
+        if (gg_ckd_mul(&t->n_elements, t->n_elements, (uint64_t)size) ||
+            gg_ckd_cap(t->n_elements))
+            return fail(e, v, GGUF_E_OVERFLOW, "element count overflows", err);
+    }
+    if (gg_ckd_mul(&bits, t->n_elements, t->type->bits))
+        return fail(e, shape, GGUF_E_OVERFLOW, "size overflows", err);
+    if (bits % 8)
+        return fail(e, shape, GGUF_E_FORMAT, "not of whole bytes", err);
+    t->size = bits / 8;
+    return GGUF_OK;
+}
+
+static enum gguf_status read_place(const struct entry *e, uint64_t data_off,
+                                   struct gguf_error *err)
+{
+    struct gg_safetensors_tensor *t = e->t;
+    const json_t *offs = json_object_get(e->v, "data_offsets");
+    const json_t *from = json_array_get(offs, 0);
+    const json_t *to = json_array_get(offs, 1);
+    if (json_array_size(offs) != 2 || !json_is_integer(from) ||
+        !json_is_integer(to))
+        return fail(e, offs, GGUF_E_FORMAT,
+                    "\"data_offsets\" are not two numbers", err);
+    const json_int_t begin = json_integer_value(from);
+    const json_int_t end = json_integer_value(to);
+    if (begin < 0 || end < begin)
+        return fail(e, begin < 0 ? from : to, GGUF_E_FORMAT,
+                    "\"data_offsets\" go backwards", err);
+    if ((uint64_t)end > e->data_size)
+        return gg_error_set(err, GGUF_E_TRUNCATED, gg_json_place(e->j, to),
+                            "tensor '%s' ends at byte %" PRIu64
+                            " of the data, the file has %" PRIu64,
+                            e->name.s, (uint64_t)end, e->data_size);
+    if ((uint64_t)(end - begin) != t->size)
+        return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(e->j, offs),
+                            "tensor '%s' has %" PRIu64
+                            " bytes, its shape and type %" PRIu64,
+                            e->name.s, (uint64_t)(end - begin), t->size);
+    t->off = data_off + (uint64_t)begin;
+    return GGUF_OK;
+}
+
+static enum gguf_status read_entry(struct gg_safetensors *s,
+                                   const struct gg_json *j, const char *name,
+                                   const json_t *v, size_t no,
+                                   struct gguf_error *err)
+{
+    struct gg_safetensors_file *f = &s->file[no];
+    const size_t size = strlen(name);
+    struct gguf_str type;
+    uint32_t other;
+    if (s->n_tensors == s->room_tensors) {
+        void *grown = gg_mem_grow(s->allocator, s->tensor, &s->room_tensors,
+                                  sizeof *s->tensor, 64, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        s->tensor = grown;
+    }
+    struct gg_safetensors_tensor *t = &s->tensor[s->n_tensors];
+    *t = (struct gg_safetensors_tensor){ .file_no = (uint32_t)no };
+    struct entry e = {
+        .j = j, .v = v, .t = t, .data_size = f->map.size - f->data_off
+    };
+    gg_str_esc(&e.name, (struct gguf_str){ name, size });
+    if (!json_is_object(v))
+        return fail(&e, v, GGUF_E_FORMAT, "not an object", err);
+    if (!size || size > s->limits.max_name_size ||
+        s->n_tensors >= s->limits.max_tensors)
+        return fail(&e, v, size ? GGUF_E_LIMIT : GGUF_E_FORMAT,
+                    !size                            ? "no name"
+                    : size > s->limits.max_name_size ? "the name is too long"
+                                                     : "one tensor too many",
+                    err);
+    if (!gg_json_str(json_object_get(v, "dtype"), &type))
+        return fail(&e, NULL, GGUF_E_FORMAT, "no text \"dtype\"", err);
+    t->type = gg_safetensors_type(type);
+    if (!t->type)
+        return fail(&e, json_object_get(v, "dtype"), GGUF_E_UNSUPPORTED,
+                    "\"dtype\" is not known", err);
+    GG_TRY(read_shape(&e, s->limits.max_dims, err));
+    GG_TRY(read_place(&e, f->data_off, err));
+    t->name.data = gg_mem_arena_strndup(&s->arena, name, size);
+    t->name.size = size;
+    if (!t->name.data)
+        return gg_error_set_nomem(err, size + 1);
+    t->data = f->map.data + t->off;
+    GG_TRY(gg_index_add(&s->index, (uint32_t)s->n_tensors, &other, err));
+    if (other != GG_INDEX_NONE)
+        return fail(&e, NULL, GGUF_E_DUPLICATE, "it is in another file, too",
+                    err);
+    s->n_tensors++;
+    return GGUF_OK;
+}
+
+/* ---- the file ---- */
+
+static int compare_places(const void *a, const void *b)
+{
+    const struct gg_safetensors_tensor *const *x = a, *const *y = b;
+    if ((*x)->off != (*y)->off)
+        return (*x)->off < (*y)->off ? -1 : 1;
+    return ((*x)->size > (*y)->size) - ((*x)->size < (*y)->size);
+}
+
+/* Do the tensors of file no fill it, and do no two share a byte? */
+static enum gguf_status check_places(const struct gg_safetensors *s, size_t no,
+                                     const struct gg_json *j,
+                                     struct gguf_error *err)
+{
+    const struct gg_safetensors_file *f = &s->file[no];
+    const size_t n = f->n_tensors;
+    struct gg_str_esc esc;
+    uint64_t at = f->data_off;
+    enum gguf_status st = GGUF_OK;
+    const struct gg_safetensors_tensor **t =
+        gg_mem_alloc_zero(s->allocator, n + 1, sizeof *t);
+    if (!t)
+        return gg_error_set_nomem(err, n * sizeof *t);
+    for (size_t i = 0; i < n; i++)
+        t[i] = &s->tensor[f->first_tensor + i];
+    qsort(t, n, sizeof *t, compare_places);
+    for (size_t i = 0; i < n && st == GGUF_OK;
+         at = t[i]->off + t[i]->size, i++)
+        if (t[i]->off != at)
+            st = gg_error_set(
+                err, GGUF_E_FORMAT,
+                gg_json_place(j, json_object_get(j->root, t[i]->name.data)),
+                "tensor '%s' begins at byte %" PRIu64
+                " of the file, %s at byte %" PRIu64,
+                gg_str_esc(&esc, t[i]->name), t[i]->off,
+                t[i]->off < at ? "the one before it ends"
+                               : "the gap before it",
+                at);
+    if (st == GGUF_OK && at != f->map.size)
+        st = gg_error_set(err, GGUF_E_FORMAT, at,
+                          "%" PRIu64 " bytes after the last tensor",
+                          f->map.size - at);
+    gg_mem_free(s->allocator, t);
+    return st;
+}
+
+/* Texts with names. */
+static enum gguf_status check_metadata(const struct gg_json *j, json_t *meta,
+                                       struct gguf_error *err)
+{
+    const char *key;
+    json_t *v;
+    if (!json_is_object(meta))
+        return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, meta),
+                            "\"__metadata__\" is not an object");
+    json_object_foreach(meta, key, v)
+    {
+        if (!json_is_string(v))
+            return gg_error_set(err, GGUF_E_FORMAT, gg_json_place(j, v),
+                                "\"__metadata__\" has what is not a text");
+    }
+    return GGUF_OK;
+}
+
+static enum gguf_status read_entries(struct gg_safetensors *s, size_t no,
+                                     const struct gg_json *j,
+                                     struct gguf_error *err)
+{
+    const char *key;
+    json_t *v;
+    s->file[no].first_tensor = s->n_tensors;
+    json_object_foreach(j->root, key, v)
+    {
+        if (!strcmp(key, "__metadata__"))
+            GG_TRY(check_metadata(j, v, err));
+        else
+            GG_TRY(read_entry(s, j, key, v, no, err));
+    }
+    s->file[no].n_tensors = s->n_tensors - s->file[no].first_tensor;
+    return check_places(s, no, j, err);
+}
+
+enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,
+                                     struct gguf_error *err)
+{
+    struct gg_safetensors_file *f = &s->file[no];
+    struct gg_json j;
+    if (f->map.size < 8)
+        return gg_error_set(err, GGUF_E_TRUNCATED, 0,
+                            "%" PRIu64 " bytes are no .safetensors file",
+                            f->map.size);
+    const uint64_t n = gg_bytes_load64le(f->map.data);
+    if (n > GG_SAFETENSORS_HEADER)
+        return gg_error_set(err, GGUF_E_LIMIT, 0,
+                            "a header of %" PRIu64 " bytes, limit is %d", n,
+                            GG_SAFETENSORS_HEADER);
+    if (n > f->map.size - 8)
+        return gg_error_set(err, GGUF_E_TRUNCATED, 0,
+                            "a header of %" PRIu64
+                            " bytes, the file has %" PRIu64 " more",
+                            n, f->map.size - 8);
+    f->data_off = 8 + n;
+    const char *text = (const char *)f->map.data + 8;
+    if (!n || *text != '{')
+        return gg_error_set(err, GGUF_E_FORMAT, 8,
+                            "the header does not begin with '{'");
+    GG_TRY(gg_json_read(&j, text, (size_t)n, 8, 0, err));
+    enum gguf_status st = read_entries(s, no, &j, err);
+    gg_json_fini(&j);
+    return st;
+}

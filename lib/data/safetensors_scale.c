@@ -1,0 +1,85 @@
+/* safetensors_scale.c - scales of tensors of 8-bit floats */
+#include "config.h"
+#include "data/safetensors.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BLOCK = 128 }; /* elements of a dimension that share a scale */
+
+/* How many elements of a dimension share one of n scales; 0: they do not go
+ * together. */
+static uint64_t per_scale(uint64_t ne, uint64_t n)
+{
+    if (n == 1)
+        return ne ? ne : 1;
+    if (n == ne)
+        return 1;
+    return n == (ne + BLOCK - 1) / BLOCK ? BLOCK : 0;
+}
+
+/* Shapes; a scale of one dimension is of rows. */
+static bool fit(struct gg_safetensors_tensor *t,
+                const struct gg_safetensors_tensor *scale)
+{
+    const bool rows =
+        scale->n_dims == 1 && t->n_dims > 1 && scale->n_elements > 1;
+    for (size_t d = 0; d < GGUF_MAX_DIMS; d++) {
+        const uint64_t n =
+            (uint64_t)(rows ? d == 1 ? scale->ne[0] : 1 : scale->ne[d]);
+        t->n_scale[d] = n;
+        t->per_scale[d] = per_scale((uint64_t)t->ne[d], n);
+        if (!t->per_scale[d])
+            return false;
+    }
+    return true;
+}
+
+static enum gguf_status use(struct gg_safetensors *s, size_t i, size_t k,
+                            struct gguf_error *err)
+{
+    struct gg_safetensors_tensor *t = &s->tensor[i], *scale = &s->tensor[k];
+    struct gg_str_esc e;
+    struct gg_data_rows rows;
+    size_t bytes;
+    if (!fit(t, scale) || !gg_safetensors_plain(s, k, &rows))
+        return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                            "tensor '%s' has shape or type of no scale of "
+                            "what it is named after",
+                            gg_str_esc(&e, scale->name));
+    float *v = gg_ckd_array(&bytes, scale->n_elements, sizeof *v)
+                   ? NULL
+                   : gg_mem_arena_alloc(&s->arena, bytes);
+    if (!v)
+        return gg_error_set_nomem(err, SIZE_MAX);
+    gg_data_read(&rows, 0, scale->n_elements, v);
+    for (uint64_t x = 0; x < scale->n_elements; x++)
+        if (!isfinite(v[x]))
+            return gg_error_set(err, GGUF_E_TENSOR, scale->off,
+                                "tensor '%s': scale %" PRIu64 " is not finite",
+                                gg_str_esc(&e, scale->name), x);
+    t->scale = v;
+    scale->is_scale = true;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_safetensors_scale(struct gg_safetensors *s,
+                                      struct gguf_error *err)
+{
+    static const char *const suffixes[] = { "_scale_inv", "_scale" };
+    char name[512];
+    for (size_t i = 0; i < s->n_tensors; i++)
+        for (size_t x = 0; x < GG_LEN(suffixes); x++) {
+            const struct gg_safetensors_tensor *t = &s->tensor[i];
+            if (!t->type->f8 || t->scale || !t->n_elements ||
+                !gg_str_join(name, sizeof name, t->name, suffixes[x]))
+                continue;
+            const uint32_t k = gg_safetensors_find(s, gg_str_z(name));
+            if (k != GG_INDEX_NONE && s->tensor[k].n_elements)
+                GG_TRY(use(s, i, k, err));
+        }
+    return GGUF_OK;
+}

@@ -1,0 +1,81 @@
+/* inputs.c - the files that a job reads weights from: those of the model and of
+ * adapters, in this order */
+#include "config.h"
+#include "quant/job/job.h"
+#include "base/compiler.h"
+#include "base/str.h"
+#include "file/file.h"
+
+static void of_file(const struct gguf_file *f, struct gg_job_input *out)
+{
+    *out = (struct gg_job_input){ &f->map, f->path,
+                                  GG_MIN(f->data_off, f->map.size) };
+}
+
+bool gg_job_input(const struct gguf_quant *q, size_t i,
+                  struct gg_job_input *out)
+{
+    const struct gg_data *d = q->in.numbers;
+    size_t n = 0;
+    if (d) {
+        const char *path = NULL;
+        const struct gg_mapfile *map;
+        while ((map = d->ops->map(d, n, &path)) && n < i)
+            n++;
+        *out = (struct gg_job_input){ map, path, 0 };
+        if (map)
+            return true;
+    } else {
+        n = gg_source_n_files(&q->in);
+        if (i < n) {
+            of_file(gg_source_file(&q->in, i), out);
+            return true;
+        }
+    }
+    if (i - n >= q->p.n_loras)
+        return false;
+    of_file(q->merge[i - n].lora.file, out);
+    return true;
+}
+
+enum gguf_status gg_job_note_inputs(const struct gguf_quant *q,
+                                    struct gguf_paths *paths,
+                                    struct gguf_error *err)
+{
+    const struct gg_data *d = q->in.numbers;
+    const struct gg_mapfile *map;
+    const char *path = NULL;
+    for (size_t i = 0; d && (map = d->ops->map(d, i, &path)); i++) {
+        if (map->fd >= 0)
+            GG_TRY(gguf_paths_read_fd(paths, map->fd, "input", err));
+        if (path)
+            GG_TRY(gguf_paths_read(paths, path, "input", err));
+    }
+    for (size_t i = 0; !d && i < gg_source_n_files(&q->in); i++)
+        GG_TRY(gg_file_note(gg_source_file(&q->in, i), paths, err));
+    for (size_t i = 0; i < q->p.n_loras; i++)
+        GG_TRY(gg_file_note(q->merge[i].lora.file, paths, err));
+    return GGUF_OK;
+}
+
+enum gguf_status gg_job_check_input(const struct gg_job_input *in,
+                                    struct gguf_error *err)
+{
+    struct gguf_error why;
+    struct gg_str_esc e;
+    const enum gguf_status st = gg_mapfile_check(in->map, in->map->fd, &why);
+    if (st == GGUF_OK)
+        return st;
+    return gg_error_set(err, st, GGUF_NO_OFFSET, "the input '%s' %s",
+                        in->path ? gg_str_esc(&e, gg_str_z(in->path)) : "",
+                        why.message);
+}
+
+enum gguf_status gg_job_check_inputs(const struct gguf_quant *q,
+                                     struct gguf_error *err)
+{
+    struct gg_job_input in;
+    for (size_t i = 0; gg_job_input(q, i, &in); i++)
+        GG_TRY(gg_job_check_input(&in, err));
+    return GGUF_OK;
+}
