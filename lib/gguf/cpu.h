@@ -2,7 +2,8 @@
  *
  * Computes in host memory with a pool of threads: the program's, or one of its
  * own with a thread for each processor. Same input, same bits, for any number
- * of threads.
+ * of threads; other instruction sets add products in another order or round
+ * them less often (fused multiply-add), which may change last bits.
  */
 #ifndef GGUF_CPU_H
 #define GGUF_CPU_H

@@ -346,8 +346,10 @@ GGUF_API enum gguf_pooling gguf_session_pooling(const struct gguf_session *s);
  * in the same way, keys and values have the same types and, where keys are
  * compressed, n_ctx is the same; else it is refused.
  * Whether weights have the same values, and which adapters there were, is not
- * known. Outputs of the last batch are no part of it. Bytes are the same on
- * every machine; a checksum (XXH3) is in them.
+ * known. Outputs of the last batch are no part of it. Bytes have the same order
+ * on every machine, and any machine goes on from what another one saved; the
+ * numbers in them are as they were computed, so that their last bits may differ
+ * between instruction sets (<gguf/cpu.h>). A checksum (XXH3) is in them.
  *
  *     st = gguf_session_save(s, 0, "prompt.state", 0, &err);
  *     st = gguf_session_restore(other, 3, "prompt.state", &err);
