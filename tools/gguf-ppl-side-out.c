@@ -134,7 +134,7 @@ static void print_table(const struct ppl_side *s,
                                                 "ln(PPL/base)",
                                                 "KLD",
                                                 "99%",
-                                                "RMS " DELTA "p %",
+                                                ("RMS " DELTA "p %"),
                                                 "same top %" };
     struct table t;
     char size[24];
