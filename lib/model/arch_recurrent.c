@@ -4,6 +4,19 @@
 #include "model/arch_row.h"
 
 /* clang-format off */
+/* Two names for one. */
+#define NEMOTRON                                                              \
+    ONE, NO_ROPE, .order = GG_ORDER_SINGLE,                                   \
+    .other = GG_MIX_MAMBA2, .mix_rule = GG_MIX_RULE_NO_KV_NO_FF,              \
+    .out_b = GG_MAY, .ffn = GG_FFN_PLAIN, .act = GG_ACT_RELU_SQR,             \
+    .ffn_b = GG_MAY,                                                          \
+    .moe = { .where = GG_EXPERTS_FF, .gating = GG_GATING_SIGMOID,             \
+             .select_b = GG_MUST, .norm = GG_MAY, .scale = true,              \
+             .plain = true, .ff = GG_EXPERT_FF_KEY_OR_PART,                   \
+             .shared = GG_SHARED_WIDTH_ONLY },                                \
+    MORE(SSM, K(ssm_groups), KM(moe_latent), M(LATENT_DOWN),                  \
+         M(LATENT_UP))
+
 static const struct gg_arch rows[] = {
     { .name = "arwkv7", .runs = true, LLAMA, NO_ROPE, OWN,
       .mixer = GG_MIX_RWKV7, .norm_eps_maybe = true, MORE(RANKS_7) },
@@ -13,14 +26,9 @@ static const struct gg_arch rows[] = {
       .ffn_b = GG_MAY, MORE(SSM, K(ssm_groups), M(FFN_NORM)),
       IDLE(W(ATTN_OUT_B), W(ROPE_FREQS)),
       .odd = "attn_output.bias and rope_freqs are not used" },
-    { .name = "granitehybrid", .runs = true, LLAMA, FREQS, .out_b = GG_MAY,
+    { .name = "granitehybrid", .runs = true, GRANITE,
       .other = GG_MIX_MAMBA2, .mix_rule = GG_MIX_RULE_NO_KV,
-      .rope_where = GG_ROPE_WHERE_TUNED, .scale = GG_SCALE_KEY,
-      .ffn_b = GG_MAY,
-      .moe = { .where = GG_EXPERTS_COUNT, .norm = GG_MUST,
-               .shared = GG_SHARED_WIDTH_ONLY },
-      .embd_scale = GG_EMBD_SCALE_KEY, .residual_scale = true,
-      .logit_scale = GG_LOGIT_SCALE_OVER, MORE(SSM, K(ssm_groups)) },
+      MORE(SSM, K(ssm_groups)) },
     { .name = "jamba", .runs = true, LLAMA, NO_ROPE,
       .other = GG_MIX_MAMBA_NORM, .mix_rule = GG_MIX_RULE_NO_KV,
       .moe = { .where = GG_EXPERTS_TENSOR }, MORE(SSM) },
@@ -51,28 +59,8 @@ static const struct gg_arch rows[] = {
       .mixer = GG_MIX_MAMBA, .ffn = GG_FFN_NONE, MORE(SSM, KM(ssm_rms)) },
     { .name = "mamba2", .runs = true, ONE, NO_ROPE, .order = GG_ORDER_SINGLE,
       .mixer = GG_MIX_MAMBA2, .ffn = GG_FFN_NONE, MORE(SSM, K(ssm_groups)) },
-    { .name = "nemotron_h", .runs = true,
-      ONE, NO_ROPE, .order = GG_ORDER_SINGLE,
-      .other = GG_MIX_MAMBA2, .mix_rule = GG_MIX_RULE_NO_KV_NO_FF,
-      .out_b = GG_MAY, .ffn = GG_FFN_PLAIN, .act = GG_ACT_RELU_SQR,
-      .ffn_b = GG_MAY,
-      .moe = { .where = GG_EXPERTS_FF, .gating = GG_GATING_SIGMOID,
-               .select_b = GG_MUST, .norm = GG_MAY, .scale = true,
-               .plain = true, .ff = GG_EXPERT_FF_KEY_OR_PART,
-               .shared = GG_SHARED_WIDTH_ONLY },
-      MORE(SSM, K(ssm_groups), KM(moe_latent), M(LATENT_DOWN),
-           M(LATENT_UP)) },
-    { .name = "nemotron_h_moe", .runs = true,
-      ONE, NO_ROPE, .order = GG_ORDER_SINGLE,
-      .other = GG_MIX_MAMBA2, .mix_rule = GG_MIX_RULE_NO_KV_NO_FF,
-      .out_b = GG_MAY, .ffn = GG_FFN_PLAIN, .act = GG_ACT_RELU_SQR,
-      .ffn_b = GG_MAY,
-      .moe = { .where = GG_EXPERTS_FF, .gating = GG_GATING_SIGMOID,
-               .select_b = GG_MUST, .norm = GG_MAY, .scale = true,
-               .plain = true, .ff = GG_EXPERT_FF_KEY_OR_PART,
-               .shared = GG_SHARED_WIDTH_ONLY },
-      MORE(SSM, K(ssm_groups), KM(moe_latent), M(LATENT_DOWN),
-           M(LATENT_UP)) },
+    { .name = "nemotron_h", .runs = true, NEMOTRON },
+    { .name = "nemotron_h_moe", .runs = true, NEMOTRON },
     { .name = "plamo2", .runs = true, FOUR_BARE, NEOX,
       .rope_where = GG_ROPE_WHERE_FIRST_HEADS, .other = GG_MIX_PLAMO_MAMBA,
       .mix_rule = GG_MIX_RULE_NO_KV, .qkv = GG_QKV_FUSED,

@@ -62,6 +62,14 @@
 #define FREQS .freqs = GG_MAY
 #define LONGROPE .longrope = true
 
+#define GRANITE /* without what its families add */                           \
+    LLAMA, FREQS, .out_b = GG_MAY, .rope_where = GG_ROPE_WHERE_TUNED,         \
+    .scale = GG_SCALE_KEY, .ffn_b = GG_MAY,                                   \
+    .moe = { .where = GG_EXPERTS_COUNT, .norm = GG_MUST,                      \
+             .shared = GG_SHARED_WIDTH_ONLY },                                \
+    .embd_scale = GG_EMBD_SCALE_KEY, .residual_scale = true,                  \
+    .logit_scale = GG_LOGIT_SCALE_OVER
+
 /* Experts: all layers, softmax over all. */
 #define MOE_ALL(NORM, FF)                                                     \
     { .where = GG_EXPERTS_ALL, .norm = GG_##NORM, .ff = GG_EXPERT_FF_##FF }

@@ -174,8 +174,12 @@ float gg_model_alibi(const struct gguf_model *m);
  * position, the last is 0. */
 bool gg_model_has_axes(const struct gguf_model *m);
 
-/* Are there rotary factors for long contexts, and do they count for one of so
- * many tokens? */
+/* The weight that angles are divided by in a context of so many tokens, which
+ * the model need not have: one set for all contexts, or one for those that are
+ * longer than before scaling; and is it the one for long contexts, and there?
+ */
+enum gg_weight gg_model_rope_factors(const struct gguf_model *m,
+                                     int64_t n_ctx);
 bool gg_model_is_long(const struct gguf_model *m, int64_t n_ctx);
 
 /* Do mixers take keys by their positions? */

@@ -61,6 +61,12 @@ struct gguf_tensor *gg_model_looked_up(const struct gg_model_at *at,
                                        enum gg_weight id,
                                        struct gguf_tensor *ids);
 
+/* Heads in x [.., N], a view: [d, h, N] of d rows each, the first from row
+ * first on, and from one to the next step rows. */
+struct gguf_tensor *gg_model_heads_in(const struct gg_model_at *at,
+                                      struct gguf_tensor *x, int64_t first,
+                                      int64_t d, int64_t h, int64_t step);
+
 /* What attention took of x, [d * h, N], through the gates that the layer has.
  */
 struct gguf_tensor *gg_model_gated(const struct gg_model_at *at,

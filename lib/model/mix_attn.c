@@ -26,23 +26,11 @@ static tensor *heads(const struct gg_model_at *at, tensor *x, int64_t d,
     return gguf_op_reshape_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq);
 }
 
-/* Heads of x [.., N]: d rows each, the first from row first on, and from one
- * to the next step rows. */
-static tensor *spread(const struct gg_model_at *at, tensor *x, int64_t first,
-                      int64_t d, int64_t h, int64_t step)
-{
-    if (!x)
-        return NULL;
-    const int64_t es = x->nb[0];
-    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq,
-                           step * es, x->nb[1], (uint64_t)(first * es));
-}
-
 /* Rows [first, first + d * h) of x [.., N] as heads. */
 static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
                     int64_t d, int64_t h)
 {
-    return spread(at, x, first, d, h, d);
+    return gg_model_heads_in(at, x, first, d, h, d);
 }
 
 /* A norm that takes all heads together comes before they are told apart. */
@@ -59,8 +47,8 @@ static tensor *queries(const struct gg_model_at *at, tensor *x, tensor **gate)
     const int64_t d = at->layer->dim_k, h = at->layer->n_head;
     if (at->arch->qkv == GG_QKV_GATED) {
         tensor *all = gg_model_linear(at, GG_W_ATTN_Q_GATED, x);
-        *gate = spread(at, all, d, d, h, 2 * d);
-        return spread(at, all, 0, d, h, 2 * d);
+        *gate = gg_model_heads_in(at, all, d, d, h, 2 * d);
+        return gg_model_heads_in(at, all, 0, d, h, 2 * d);
     }
     x = clamped(at, gg_model_linear(at, GG_W_ATTN_Q, x));
     return heads(at, wide_norm(at, GG_W_WIDE_Q_NORM, x), d, h);
@@ -123,19 +111,12 @@ static tensor *head_norm(const struct gg_model_at *at, enum gg_weight id,
     return gains ? gguf_op_mul(at->c, x, gg_weight_at(at, GG_W_HEAD_GAIN)) : x;
 }
 
-/* What the angles of each pair are divided by, or NULL: one set for all
- * contexts, or one for those that are longer than before scaling. */
+/* What the angles of each pair are divided by, or NULL. */
 static tensor *rope_factors(const struct gg_model_at *at)
 {
-    const struct gg_hparams *hp = &at->m->hp;
-    const struct gg_weights *top = &at->m->top;
-    if (at->layer->sight == GG_SEES_WINDOW && !hp->window_factors)
+    if (at->layer->sight == GG_SEES_WINDOW && !at->m->hp.window_factors)
         return NULL;
-    const int64_t before =
-        hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train;
-    if (top->w[GG_W_ROPE_FREQS])
-        return top->w[GG_W_ROPE_FREQS];
-    return top->w[at->p->n_ctx > before ? GG_W_ROPE_LONG : GG_W_ROPE_SHORT];
+    return gg_weight_at(at, gg_model_rope_factors(at->m, at->p->n_ctx));
 }
 
 static struct gguf_rope rope_of(const struct gg_model_at *at)

@@ -51,6 +51,7 @@ static tensor *numbers(const struct gg_model_at *at, tensor *x, int64_t heads)
 
 /* ---- one gate a head ---- */
 
+/* A head's state is square. */
 void gg_model_states_delta(const struct gguf_model *m,
                            const struct gg_model_layer *l,
                            struct gg_model_states *n)

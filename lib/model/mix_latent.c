@@ -69,18 +69,6 @@ void gg_model_keys_latent(const struct gguf_model *m, uint32_t il,
     };
 }
 
-/* Elements [first, first + d) of each of h rows of x [.., N], which are of all
- * elements: [d, h, N]. */
-static tensor *part(const struct gg_model_at *at, tensor *x, int64_t first,
-                    int64_t d, int64_t h, int64_t all)
-{
-    if (!x)
-        return NULL;
-    const int64_t es = x->nb[0];
-    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq,
-                           all * es, x->nb[1], (uint64_t)(first * es));
-}
-
 tensor *gg_model_rank_q(const struct gg_model_at *at, tensor *x)
 {
     if (!gg_weight_at(at, GG_W_MLA_Q_A))
@@ -99,11 +87,11 @@ static struct parts project(const struct gg_model_at *at, tensor *x,
     tensor *kv = gg_model_linear(at, GG_W_MLA_KV_A, x);
     const int64_t d = n.nope + n.rot;
     struct parts y = {
-        .q_own = part(at, q, 0, n.nope, n.n_head, d),
-        .q_turned = part(at, q, n.nope, n.rot, n.n_head, d),
-        .turned = part(at, kv, n.c, n.rot, 1, n.rot),
+        .q_own = gg_model_heads_in(at, q, 0, n.nope, n.n_head, d),
+        .q_turned = gg_model_heads_in(at, q, n.nope, n.rot, n.n_head, d),
+        .turned = gg_model_heads_in(at, kv, n.c, n.rot, 1, n.rot),
     };
-    tensor *c = part(at, kv, 0, n.c, 1, n.c);
+    tensor *c = gg_model_heads_in(at, kv, 0, n.c, 1, n.c);
     y.c = gg_model_norm_if(at, GG_W_MLA_KV_NORM, c);
     y.c = gguf_op_reshape_2d(at->c, y.c, n.c, n.n);
     y.q_turned = gg_model_rope(at, y.q_turned);
@@ -154,9 +142,9 @@ static tensor *expanded(const struct gg_model_at *at, const struct parts *y,
     tensor *q =
         gg_model_tempered(at, gguf_op_concat(c, y->q_own, y->q_turned, 0));
     tensor *k = gguf_op_concat(
-        c, part(at, kv, 0, n.nope, n.n_head, n.nope + n.v),
+        c, gg_model_heads_in(at, kv, 0, n.nope, n.n_head, n.nope + n.v),
         gguf_op_repeat(c, y->turned, n.rot, n.n_head, n.n, 1), 0);
-    tensor *v = part(at, kv, n.nope, n.v, n.n_head, n.nope + n.v);
+    tensor *v = gg_model_heads_in(at, kv, n.nope, n.v, n.n_head, n.nope + n.v);
     k = gg_model_seen(at, p->keys.k, k, d, n.n_head);
     v = gg_model_seen(at, p->keys.v, v, n.v, n.n_head);
     return gguf_op_attention(c, gg_model_in_pass(at, q, d, n.n_head), k, v,

@@ -100,18 +100,13 @@ tensor *gg_model_mix_mamba(const struct gg_model_at *at, tensor *x)
 
 /* ---- Mamba-2: heads, and groups of them ---- */
 
-/* Elements of a sequence's states of Mamba-2. */
+/* As those of delta rules, but heads have a width of their own. */
 void gg_model_states_mamba2(const struct gguf_model *m,
                             const struct gg_model_layer *l,
                             struct gg_model_states *n)
 {
-    const struct gg_hparams *hp = &m->hp;
-    (void)l;
-    *n = (struct gg_model_states){
-        .conv = { hp->ssm_inner + 2 * (int64_t)hp->ssm_groups * hp->ssm_state,
-                  (int64_t)hp->ssm_conv - 1 },
-        .scan = { hp->ssm_state, hp->ssm_inner / hp->ssm_dt, hp->ssm_dt }
-    };
+    gg_model_states_delta(m, l, n);
+    n->scan[1] = m->hp.ssm_inner / m->hp.ssm_dt;
 }
 
 /* Dao and Gu, arXiv 2405.21060. */

@@ -8,12 +8,20 @@
 
 typedef struct gguf_tensor tensor;
 
-bool gg_model_is_long(const struct gguf_model *m, int64_t n_ctx)
+enum gg_weight gg_model_rope_factors(const struct gguf_model *m, int64_t n_ctx)
 {
     const struct gg_hparams *hp = &m->hp;
     const int64_t before =
         hp->has[GG_HP_n_ctx_orig] ? hp->n_ctx_orig : hp->n_ctx_train;
-    return m->top.w[GG_W_ROPE_LONG] && n_ctx > before;
+    return m->top.w[GG_W_ROPE_FREQS] ? GG_W_ROPE_FREQS
+           : n_ctx > before          ? GG_W_ROPE_LONG
+                                     : GG_W_ROPE_SHORT;
+}
+
+bool gg_model_is_long(const struct gguf_model *m, int64_t n_ctx)
+{
+    return m->top.w[GG_W_ROPE_LONG] &&
+           gg_model_rope_factors(m, n_ctx) == GG_W_ROPE_LONG;
 }
 
 tensor *gg_weight_at(const struct gg_model_at *at, enum gg_weight id)
@@ -21,6 +29,16 @@ tensor *gg_weight_at(const struct gg_model_at *at, enum gg_weight id)
     const struct gg_weights *of =
         gg_weights[id].scope == GG_MODEL ? &at->m->top : at->weights;
     return of->w[id];
+}
+
+tensor *gg_model_heads_in(const struct gg_model_at *at, tensor *x,
+                          int64_t first, int64_t d, int64_t h, int64_t step)
+{
+    if (!x)
+        return NULL;
+    const int64_t es = x->nb[0];
+    return gguf_op_view_3d(at->c, x, d, h, at->p->n_tok * at->p->n_seq,
+                           step * es, x->nb[1], (uint64_t)(first * es));
 }
 
 /* The scale beside a matrix, of n numbers, or NULL. */
