@@ -123,41 +123,49 @@ static enum gguf_status report(struct layered *j, size_t n_tok,
     return GGUF_OK;
 }
 
+/* A batch that has passed all layers: states of a micro-batch become the
+ * session's outputs. */
+static enum gguf_status get_outputs(struct layered *j, uint32_t n_layers,
+                                    char **at, struct gguf_error *err)
+{
+    struct gguf_session *s = j->s;
+    GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
+    GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
+    GG_TRY(move(j, n_layers - 1, *at, put, err));
+    *at += j->cuts.most;
+    return gg_session_get_outputs(s, err);
+}
+
+typedef enum gguf_status each_fn(struct layered *j, uint32_t il, char **at,
+                                 struct gguf_error *err);
+
+/* Call fn for the micro-batches of batch b. */
+static enum gguf_status each(struct layered *j, size_t b, each_fn *fn,
+                             uint32_t il, struct gguf_error *err)
+{
+    char *at = j->store + j->at[b];
+    bool more;
+    GG_TRY(start(j, j->batch[b], err));
+    for (;;) {
+        GG_TRY(gg_session_next(j->s, &more, err));
+        if (!more)
+            return GGUF_OK;
+        GG_TRY(fn(j, il, &at, err));
+    }
+}
+
 static enum gguf_status run_batch(struct layered *j, uint32_t il, size_t b,
                                   struct gguf_error *err)
 {
-    struct gguf_session *s = j->s;
-    char *at = j->store + j->at[b];
-    bool more = true;
-    GG_TRY(start(j, j->batch[b], err));
-    while (more) {
-        GG_TRY(gg_session_next(s, &more, err));
-        if (more)
-            GG_TRY(run_layer(j, il, &at, err));
-    }
+    GG_TRY(each(j, b, run_layer, il, err));
     return report(j, j->now.n, err);
 }
 
-/* A batch that has passed all layers: its states become the session's outputs.
- */
 static enum gguf_status hand_out(struct layered *j, size_t b,
                                  struct gguf_error *err)
 {
-    struct gguf_session *s = j->s;
-    char *at = j->store + j->at[b];
-    bool more = true;
-    GG_TRY(start(j, j->batch[b], err));
-    while (more) {
-        GG_TRY(gg_session_next(s, &more, err));
-        if (!more)
-            break;
-        GG_TRY(gg_session_graph(s, &s->ubatch.shape, err));
-        GG_TRY(gg_cuts_find(&j->cuts, s->pass.graph, err));
-        GG_TRY(move(j, j->cuts.n_layers - 1, at, put, err));
-        GG_TRY(gg_session_get_outputs(s, err));
-        at += j->cuts.most;
-    }
-    gg_session_has_outputs(s, false);
+    GG_TRY(each(j, b, get_outputs, j->cuts.n_layers, err));
+    gg_session_has_outputs(j->s, false);
     return j->on_outputs(j->user, b, err);
 }
 
