@@ -72,11 +72,12 @@ static float xielu1(float x, const float *p)
            beta * x;
 }
 
-/* --- two sources ---------------------------------------------------------- */
+/* --- rows ----------------------------------------------------------------- */
 
-/* Element by element; y may be a or b. p: the operation's parameters. */
-typedef void binary_fn(float *y, const float *a, const float *b, size_t n,
-                       const struct gg_vec_kern *k, const float *p);
+/* Element by element; y may be a or b, which is NULL of operations of one
+ * source. p: the operation's parameters. */
+typedef void row_fn(float *y, const float *a, const float *b, size_t n,
+                    const struct gg_vec_kern *k, const float *p);
 
 /* A row of b as long as a's: repeated into tmp where it is shorter. */
 static const float *repeated(const float *b, int64_t nb, float *tmp, int64_t n)
@@ -90,8 +91,8 @@ static const float *repeated(const float *b, int64_t nb, float *tmp, int64_t n)
     return tmp;
 }
 
-static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
-                   binary_fn *fn)
+static void each_row(struct gguf_tensor *t, const struct gg_cpu_task *task,
+                     row_fn *fn)
 {
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     const int64_t n = t->ne[0];
@@ -104,109 +105,81 @@ static void binary(struct gguf_tensor *t, const struct gg_cpu_task *task,
          gg_cpu_rows_next(t, &rows)) {
         const struct gg_cpu_pos p = rows.p;
         const float *xa = gg_row_load(task->kern, a, gg_row(a, p), tmp_a, n);
-        const float *xb =
-            gg_row_load(task->kern, b, gg_row_mod(b, p), tmp_b, b->ne[0]);
-        xb = repeated(xb, b->ne[0], tmp_b, n);
+        const float *xb = NULL;
+        if (b) {
+            xb = gg_row_load(task->kern, b, gg_row_mod(b, p), tmp_b, b->ne[0]);
+            xb = repeated(xb, b->ne[0], tmp_b, n);
+        }
         float *y = gg_row_out(t, gg_row(t, p), tmp_y);
         fn(y, xa, xb, (size_t)n, &task->kern->vec, params);
         gg_row_store(task->kern, t, gg_row(t, p), y);
     }
 }
 
-#define RUN(name, walk)                                                       \
-    static void name##_run(struct gguf_tensor *t,                             \
-                           const struct gg_cpu_task *task)                    \
-    {                                                                         \
-        walk(t, task, name##_row);                                            \
-    }                                                                         \
-    GG_CPU_OP_ROWS(name, name##_run);
-#define BINARY(name, body)                                                    \
+#define ROW(name, body)                                                       \
     static void name##_row(float *y, const float *a, const float *b,          \
                            size_t n, const struct gg_vec_kern *k,             \
                            const float *p)                                    \
     {                                                                         \
+        (void)b;                                                              \
         (void)k;                                                              \
         (void)p;                                                              \
         body;                                                                 \
     }                                                                         \
-    RUN(name, binary)
+    static void name##_run(struct gguf_tensor *t,                             \
+                           const struct gg_cpu_task *task)                    \
+    {                                                                         \
+        each_row(t, task, name##_row);                                        \
+    }                                                                         \
+    GG_CPU_OP_ROWS(name, name##_run);
+
+/* --- two sources ---------------------------------------------------------- */
+
 #define PAIRS(expr)                                                           \
     for (size_t i = 0; i < n; i++) {                                          \
         float u = a[i], v = b[i];                                             \
         y[i] = (expr);                                                        \
     }
 
-BINARY(add, k->add(y, a, b, n))
-BINARY(sub, PAIRS(u - v))
-BINARY(mul, k->mul(y, a, b, n))
-BINARY(div, PAIRS(u / v))
-BINARY(swiglu, k->swiglu(y, a, b, n))
-BINARY(geglu, PAIRS(gelu1(u) * v))
-BINARY(geglu_erf, PAIRS(gelu_erf1(u) * v))
-BINARY(geglu_quick, PAIRS(swish1(u, 1.702f) * v))
-BINARY(reglu, PAIRS(relu1(u) * v))
-BINARY(swiglu_oai, PAIRS(swish1(u > p[1] ? p[1] : u, p[0]) *
-                         (clamp1(v, -p[1], p[1]) + 1.0f)))
+ROW(add, k->add(y, a, b, n))
+ROW(sub, PAIRS(u - v))
+ROW(mul, k->mul(y, a, b, n))
+ROW(div, PAIRS(u / v))
+ROW(swiglu, k->swiglu(y, a, b, n))
+ROW(geglu, PAIRS(gelu1(u) * v))
+ROW(geglu_erf, PAIRS(gelu_erf1(u) * v))
+ROW(geglu_quick, PAIRS(swish1(u, 1.702f) * v))
+ROW(reglu, PAIRS(relu1(u) * v))
+ROW(swiglu_oai,
+    PAIRS(swish1(u > p[1] ? p[1] : u, p[0]) * (clamp1(v, -p[1], p[1]) + 1.0f)))
 
 /* --- one source ----------------------------------------------------------- */
 
-/* Element by element; y may be x. p: the operation's parameters. */
-typedef void unary_fn(float *y, const float *x, size_t n,
-                      const struct gg_vec_kern *v, const float *p);
-
-static void unary(struct gguf_tensor *t, const struct gg_cpu_task *task,
-                  unary_fn *fn)
-{
-    const struct gguf_tensor *a = t->src[0];
-    const int64_t n = t->ne[0];
-    float *tmp_a = gg_row_tmp(task, n, N_TMP, TMP_A);
-    float *tmp_y = gg_row_tmp(task, n, N_TMP, TMP_OUT);
-    float params[GG_LEN(t->op_params)];
-    memcpy(params, t->op_params, sizeof params);
-    for (struct gg_cpu_rows rows = gg_cpu_rows_share(t, task); rows.left;
-         gg_cpu_rows_next(t, &rows)) {
-        const struct gg_cpu_pos p = rows.p;
-        const float *x = gg_row_load(task->kern, a, gg_row(a, p), tmp_a, n);
-        float *y = gg_row_out(t, gg_row(t, p), tmp_y);
-        fn(y, x, (size_t)n, &task->kern->vec, params);
-        gg_row_store(task->kern, t, gg_row(t, p), y);
-    }
-}
-
-#define UNARY(name, body)                                                     \
-    static void name##_row(float *y, const float *v, size_t n,                \
-                           const struct gg_vec_kern *k, const float *p)       \
-    {                                                                         \
-        (void)k;                                                              \
-        (void)p;                                                              \
-        body;                                                                 \
-    }                                                                         \
-    RUN(name, unary)
 #define EACH(expr)                                                            \
     for (size_t i = 0; i < n; i++) {                                          \
-        float x = v[i];                                                       \
+        float x = a[i];                                                       \
         y[i] = (expr);                                                        \
     }
 
-UNARY(scale, k->scale(y, v, n, p[0], 0.0f))
-UNARY(silu, k->silu(y, v, n))
-UNARY(gelu, EACH(gelu1(x)))
-UNARY(gelu_erf, EACH(gelu_erf1(x)))
-UNARY(gelu_quick, EACH(swish1(x, 1.702f)))
-UNARY(relu, EACH(relu1(x)))
-UNARY(sigmoid, EACH(1.0f / (1.0f + expf(-x))))
-UNARY(tanh, EACH(tanhf(x)))
-UNARY(relu_sqr, EACH(relu1(x) * relu1(x)))
-UNARY(leaky_relu, EACH(x > 0.0f ? x : x * p[0]))
-UNARY(elu, EACH(x > 0.0f ? x : expm1f(x)))
-UNARY(softplus, EACH(softplus1(x)))
-UNARY(neg, EACH(-x))
-UNARY(abs, EACH(fabsf(x)))
-UNARY(sqr, EACH((x)*x))
-UNARY(sqrt, EACH(sqrtf(x)))
-UNARY(exp, EACH(expf(x)))
-UNARY(log, EACH(logf(x)))
-UNARY(sin, EACH(sinf(x)))
-UNARY(cos, EACH(cosf(x)))
-UNARY(clamp, EACH(clamp1(x, p[0], p[1])))
-UNARY(xielu, EACH(xielu1(x, p)))
+ROW(scale, k->scale(y, a, n, p[0], 0.0f))
+ROW(silu, k->silu(y, a, n))
+ROW(gelu, EACH(gelu1(x)))
+ROW(gelu_erf, EACH(gelu_erf1(x)))
+ROW(gelu_quick, EACH(swish1(x, 1.702f)))
+ROW(relu, EACH(relu1(x)))
+ROW(sigmoid, EACH(1.0f / (1.0f + expf(-x))))
+ROW(tanh, EACH(tanhf(x)))
+ROW(relu_sqr, EACH(relu1(x) * relu1(x)))
+ROW(leaky_relu, EACH(x > 0.0f ? x : x * p[0]))
+ROW(elu, EACH(x > 0.0f ? x : expm1f(x)))
+ROW(softplus, EACH(softplus1(x)))
+ROW(neg, EACH(-x))
+ROW(abs, EACH(fabsf(x)))
+ROW(sqr, EACH((x)*x))
+ROW(sqrt, EACH(sqrtf(x)))
+ROW(exp, EACH(expf(x)))
+ROW(log, EACH(logf(x)))
+ROW(sin, EACH(sinf(x)))
+ROW(cos, EACH(cosf(x)))
+ROW(clamp, EACH(clamp1(x, p[0], p[1])))
+ROW(xielu, EACH(xielu1(x, p)))
