@@ -9,11 +9,13 @@ void gguf_backend_destroy(struct gguf_backend *b)
         return;
     const bool made = b->made;
     const struct gguf_allocator *a = b->allocator;
+    struct gguf_driver *driver = b->own_driver;
     gguf_event_destroy(b->mark);
     if (b->iface->destroy)
         b->iface->destroy(b);
     if (made)
         gg_mem_free(a, b);
+    gguf_driver_destroy(driver);
 }
 
 const char *gguf_backend_name(const struct gguf_backend *b)

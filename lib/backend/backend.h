@@ -89,8 +89,10 @@ enum gguf_status gg_galloc_alloc_n(struct gguf_galloc *ga,
 enum gguf_status gg_backend_tensor_check_data(const struct gguf_tensor *t,
                                               struct gguf_error *err);
 
-/* Memory of the machine in bytes, 0 where unknown. */
-void gg_backend_host_memory(uint64_t *n_free, uint64_t *n_total);
+/* Memory of the machine in bytes, 0 where unknown: for the table of a device
+ * that has no other. */
+void gg_backend_host_memory(const struct gguf_device *d, uint64_t *n_free,
+                            uint64_t *n_total);
 
 /* --- devices and drivers -------------------------------------------------- */
 
@@ -115,6 +117,30 @@ struct gguf_driver {
     size_t room; /* of devices, then */
 };
 
+/* A driver of one device, as the library's are: the first member of theirs. */
+struct gg_backend_single {
+    struct gguf_driver base;
+    struct gguf_device device;
+    struct gguf_device *list[1];
+};
+/* device: all but its driver, whose name is the same, and priv. */
+void gg_backend_single_init(struct gg_backend_single *s,
+                            const struct gguf_driver_iface *iface,
+                            const struct gguf_device *device, void *priv);
+/* A backend of its device, which the driver is given to; after a failure it is
+ * destroyed. */
+enum gguf_status gg_backend_single_own(struct gguf_backend **out,
+                                       struct gguf_driver *driver,
+                                       struct gguf_error *err);
+
+/* Functions by name: that of a row, or NULL. */
+struct gg_backend_named {
+    const char *name;
+    gguf_any_fn *fn;
+};
+gguf_any_fn *gg_backend_find(const struct gg_backend_named *rows, size_t n,
+                             const char *name);
+
 /* --- backends ------------------------------------------------------------- */
 
 struct gguf_event {
@@ -134,6 +160,7 @@ struct gguf_backend {
     void *priv;
     bool made;               /* by gguf_backend_create: the library frees it */
     struct gguf_event *mark; /* of gguf_backend_copy_async, when first used */
+    struct gguf_driver *own_driver; /* destroyed after it, or NULL */
 };
 
 /* Queue a copy in the order of b's work alone, if b can (*done then). Nothing

@@ -63,8 +63,10 @@ gguf_host_buft_create(struct gguf_buft **out,
     return gguf_buft_create(out, &all, err);
 }
 
-void gg_backend_host_memory(uint64_t *n_free, uint64_t *n_total)
+void gg_backend_host_memory(const struct gguf_device *d, uint64_t *n_free,
+                            uint64_t *n_total)
 {
+    (void)d;
     const long page = sysconf(_SC_PAGESIZE);
     long all = 0, avail = 0;
     *n_free = *n_total = 0;

@@ -3,6 +3,8 @@
 #include "backend/backend.h"
 #include "base/str.h"
 
+#include <string.h>
+
 const char *gguf_device_name(const struct gguf_device *d)
 {
     return d->name;
@@ -235,4 +237,43 @@ struct gguf_device *gguf_registry_best(const struct gguf_registry *r)
 {
     struct gguf_device *d = gguf_registry_find_kind(r, GGUF_DEVICE_GPU);
     return d ? d : gguf_registry_find_kind(r, GGUF_DEVICE_CPU);
+}
+
+/* ---- what the library's own drivers share ---- */
+
+void gg_backend_single_init(struct gg_backend_single *s,
+                            const struct gguf_driver_iface *iface,
+                            const struct gguf_device *device, void *priv)
+{
+    s->device = *device;
+    s->device.driver = &s->base;
+    s->device.priv = priv;
+    s->list[0] = &s->device;
+    s->base = (struct gguf_driver){ .iface = iface,
+                                    .name = device->name,
+                                    .n_devices = 1,
+                                    .devices = s->list,
+                                    .priv = priv };
+}
+
+enum gguf_status gg_backend_single_own(struct gguf_backend **out,
+                                       struct gguf_driver *driver,
+                                       struct gguf_error *err)
+{
+    const enum gguf_status st =
+        gguf_device_backend(gguf_driver_device(driver, 0), out, err);
+    if (st != GGUF_OK)
+        gguf_driver_destroy(driver);
+    else
+        (*out)->own_driver = driver;
+    return st;
+}
+
+gguf_any_fn *gg_backend_find(const struct gg_backend_named *rows, size_t n,
+                             const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(name, rows[i].name))
+            return rows[i].fn;
+    return NULL;
 }

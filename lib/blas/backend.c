@@ -16,9 +16,7 @@
 #define BACKEND_ID UINT64_C(0x9c83d6e1047fb25a)
 
 struct blas_driver {
-    struct gguf_driver base;
-    struct gguf_device device;
-    struct gguf_device *list[1];
+    struct gg_backend_single base;
     struct gguf_buft own_buft;
     struct gguf_blas_params params;
     struct gg_kern kern;
@@ -26,8 +24,7 @@ struct blas_driver {
 
 struct blas_backend {
     struct gguf_backend base;
-    struct gguf_driver *own_driver; /* destroyed with it, or NULL */
-    const struct gg_kern *kern;     /* the device's */
+    const struct gg_kern *kern; /* the device's */
     struct gg_stream *stream;
     /* of its thread, while something runs */
     gguf_abort_fn *abort;
@@ -47,11 +44,9 @@ static void destroy(struct gguf_backend *b)
 {
     struct blas_backend *c = blas_of(b);
     const struct gguf_allocator *a = b->allocator;
-    struct gguf_driver *driver = c->own_driver;
     gg_stream_destroy(c->stream);
     gg_mem_free_aligned(a, c->scratch);
     gg_mem_free(a, c);
-    gguf_driver_destroy(driver);
 }
 
 static enum gguf_status room_for(struct blas_backend *c, size_t size,
@@ -238,16 +233,9 @@ static enum gguf_status new_backend(struct gguf_device *d,
     return st;
 }
 
-static void memory(const struct gguf_device *d, uint64_t *n_free,
-                   uint64_t *n_total)
-{
-    (void)d; /* also its own memory is the machine's */
-    gg_backend_host_memory(n_free, n_total);
-}
-
 static const struct gguf_device_iface device_iface = {
     .struct_size = sizeof device_iface,
-    .memory = memory,
+    .memory = gg_backend_host_memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
     .offloads_op = offloads_op,
@@ -266,12 +254,12 @@ static void driver_destroy(struct gguf_driver *driver)
 static gguf_any_fn *driver_function(const struct gguf_driver *driver,
                                     const char *name)
 {
+    static const struct gg_backend_named rows[] = {
+        { "set_n_threads", (gguf_any_fn *)set_n_threads },
+        { "set_abort", (gguf_any_fn *)set_abort },
+    };
     (void)driver;
-    if (!strcmp(name, "set_n_threads"))
-        return (gguf_any_fn *)set_n_threads;
-    if (!strcmp(name, "set_abort"))
-        return (gguf_any_fn *)set_abort;
-    return NULL;
+    return gg_backend_find(rows, GG_LEN(rows), name);
 }
 
 static const struct gguf_driver_iface driver_iface = {
@@ -305,7 +293,7 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
                                       .alignment = GGUF_TENSOR_ALIGN,
                                       .max_size = SIZE_MAX };
     const uint32_t host = GGUF_DEVICE_HOST_BUF | GGUF_DEVICE_HOST_PTR;
-    c->device = (struct gguf_device){
+    const struct gguf_device device = {
         .iface = &device_iface,
         .name = "BLAS",
         .description = BLAS_NAME,
@@ -313,16 +301,9 @@ enum gguf_status gguf_blas_driver_create(struct gguf_driver **out,
         .caps = GGUF_DEVICE_ASYNC | GGUF_DEVICE_EVENTS |
                 (params->own_memory ? 0 : host),
         .buft = params->own_memory ? &c->own_buft : gguf_host_buft(),
-        .driver = &c->base,
-        .priv = c,
     };
-    c->list[0] = &c->device;
-    c->base = (struct gguf_driver){ .iface = &driver_iface,
-                                    .name = "BLAS",
-                                    .n_devices = 1,
-                                    .devices = c->list,
-                                    .priv = c };
-    *out = &c->base;
+    gg_backend_single_init(&c->base, &driver_iface, &device, c);
+    *out = &c->base.base;
     return GGUF_OK;
 }
 
@@ -334,11 +315,5 @@ gguf_blas_backend_create(struct gguf_backend **out,
     struct gguf_driver *driver;
     *out = NULL;
     GG_TRY(gguf_blas_driver_create(&driver, params, err));
-    enum gguf_status st =
-        gguf_device_backend(gguf_driver_device(driver, 0), out, err);
-    if (st != GGUF_OK)
-        gguf_driver_destroy(driver);
-    else
-        blas_of(*out)->own_driver = driver;
-    return st;
+    return gg_backend_single_own(out, driver, err);
 }

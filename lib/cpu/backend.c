@@ -12,9 +12,7 @@
 #define BACKEND_ID UINT64_C(0x5d1f0e7ac94b2361)
 
 struct cpu_driver {
-    struct gguf_driver base;
-    struct gguf_device device;
-    struct gguf_device *list[1];
+    struct gg_backend_single base;
     struct gguf_cpu_params params;
     struct gg_kern kern;
     char description[64];
@@ -22,8 +20,7 @@ struct cpu_driver {
 
 struct cpu_backend {
     struct gguf_backend base;
-    struct gguf_driver *own_driver; /* destroyed with it, or NULL */
-    const struct gg_kern *kern;     /* the device's */
+    const struct gg_kern *kern; /* the device's */
     struct gguf_pool *pool;
     struct gguf_pool *own_pool; /* set_n_threads made it, or NULL */
     gguf_abort_fn *abort;
@@ -45,7 +42,6 @@ static void destroy(struct gguf_backend *b)
 {
     struct cpu_backend *c = cpu_of(b);
     const struct gguf_allocator *a = b->allocator;
-    struct gguf_driver *driver = c->own_driver;
     gg_cpu_plan_fini(&c->plan);
     gg_mem_free_aligned(a, c->work);
     if (c->barrier)
@@ -53,7 +49,6 @@ static void destroy(struct gguf_backend *b)
     gg_mem_free_aligned(a, c->barrier);
     gguf_pool_destroy(c->own_pool);
     gg_mem_free(a, c);
-    gguf_driver_destroy(driver);
 }
 
 /* What a plan runs with: scratch, and a barrier for the pool's threads. */
@@ -242,13 +237,6 @@ static enum gguf_status set_n_threads(struct gguf_backend *b, unsigned n,
 
 /* --- device --------------------------------------------------------------- */
 
-static void memory(const struct gguf_device *d, uint64_t *n_free,
-                   uint64_t *n_total)
-{
-    (void)d;
-    gg_backend_host_memory(n_free, n_total);
-}
-
 static bool supports_op(const struct gguf_device *d,
                         const struct gguf_tensor *t)
 {
@@ -309,7 +297,7 @@ static enum gguf_status new_backend(struct gguf_device *d,
 
 static const struct gguf_device_iface device_iface = {
     .struct_size = sizeof device_iface,
-    .memory = memory,
+    .memory = gg_backend_host_memory,
     .supports_op = supports_op,
     .supports_buft = supports_buft,
     .wide = wide,
@@ -327,19 +315,13 @@ static void driver_destroy(struct gguf_driver *driver)
 static gguf_any_fn *driver_function(const struct gguf_driver *driver,
                                     const char *name)
 {
-    static const struct {
-        const char *name;
-        gguf_any_fn *fn;
-    } rows[] = {
+    static const struct gg_backend_named rows[] = {
         { "set_abort", (gguf_any_fn *)set_abort },
         { "set_n_threads", (gguf_any_fn *)set_n_threads },
         { "set_pool", (gguf_any_fn *)set_pool },
     };
     (void)driver;
-    for (size_t i = 0; i < GG_LEN(rows); i++)
-        if (!strcmp(name, rows[i].name))
-            return rows[i].fn;
-    return NULL;
+    return gg_backend_find(rows, GG_LEN(rows), name);
 }
 
 static const struct gguf_driver_iface driver_iface = {
@@ -381,23 +363,16 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
     gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
     gg_codec_kern_native(c->kern.codec);
     describe(c);
-    c->device = (struct gguf_device){
+    const struct gguf_device device = {
         .iface = &device_iface,
         .name = "CPU",
         .description = c->description,
         .kind = GGUF_DEVICE_CPU,
         .caps = GGUF_DEVICE_HOST_BUF | GGUF_DEVICE_HOST_PTR,
         .buft = params->buft ? params->buft : gguf_host_buft(),
-        .driver = &c->base,
-        .priv = c
     };
-    c->list[0] = &c->device;
-    c->base = (struct gguf_driver){ .iface = &driver_iface,
-                                    .name = "CPU",
-                                    .n_devices = 1,
-                                    .devices = c->list,
-                                    .priv = c };
-    *out = &c->base;
+    gg_backend_single_init(&c->base, &driver_iface, &device, c);
+    *out = &c->base.base;
     return GGUF_OK;
 }
 
@@ -408,13 +383,7 @@ enum gguf_status gguf_cpu_backend_create(struct gguf_backend **out,
     struct gguf_driver *driver;
     *out = NULL;
     GG_TRY(gguf_cpu_driver_create(&driver, params, err));
-    enum gguf_status st =
-        gguf_device_backend(gguf_driver_device(driver, 0), out, err);
-    if (st != GGUF_OK)
-        gguf_driver_destroy(driver);
-    else
-        cpu_of(*out)->own_driver = driver;
-    return st;
+    return gg_backend_single_own(out, driver, err);
 }
 
 uint32_t gguf_cpu_levels(void)
