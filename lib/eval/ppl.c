@@ -28,11 +28,61 @@ double gguf_ppl_error(const struct gguf_ppl *p)
     return var > 0 ? exp(mean) * sqrt(var / (n - 1)) : 0;
 }
 
+/* p is of any program's size. */
+static struct gguf_ppl take(const struct gguf_ppl *p)
+{
+    struct gguf_ppl own = GGUF_PPL_INIT;
+    (void)gg_params_take(&own, sizeof own, p, "gguf_ppl", NULL);
+    return own;
+}
+
+/* How many there are of a unit. */
+static double count_of(const struct gguf_ppl *p, enum gguf_ppl_unit unit)
+{
+    const uint64_t n[] = { [GGUF_PPL_TOKEN] = p->n,
+                           [GGUF_PPL_BYTE] = p->n_bytes,
+                           [GGUF_PPL_WORD] = p->n_words };
+    return (size_t)unit < GG_LEN(n) && n[unit] ? (double)n[unit] : (double)NAN;
+}
+
+/* Nats for each of a unit, and the standard error. */
+static double nats(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
+                   double *error)
+{
+    const struct gguf_ppl own = take(p);
+    const double n = count_of(&own, unit);
+    const double se = gguf_ppl_error(&own) / gguf_ppl_value(&own);
+    *error = se * (double)own.n / n;
+    return own.sum / n;
+}
+
+double gguf_ppl_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
+                    double *error)
+{
+    double e;
+    const double value = exp(nats(p, unit, &e));
+    if (error)
+        *error = value * e;
+    return value;
+}
+
+double gguf_ppl_bits(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
+                     double *error)
+{
+    double e;
+    const double value = nats(p, unit, &e) / log(2);
+    if (error)
+        *error = e / log(2);
+    return value;
+}
+
 static void add(struct gguf_ppl *sums, const struct gguf_ppl *part)
 {
     sums->n += part->n;
     sums->sum += part->sum;
     sums->sum_sq += part->sum_sq;
+    sums->n_bytes += part->n_bytes;
+    sums->n_words += part->n_words;
 }
 
 enum gguf_status gguf_ppl_add(struct gguf_ppl *sums,
@@ -102,6 +152,10 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
         s->one.sum_sq += x[i] * x[i];
     }
     s->one.n += rows->n;
+    uint64_t n_bytes, n_words;
+    GG_TRY(gguf_scan_count_text(rows, &n_bytes, &n_words, err));
+    s->one.n_bytes += n_bytes;
+    s->one.n_words += n_words;
     return GGUF_OK;
 }
 

@@ -8,6 +8,7 @@
 #include "config.h"
 #include "eval/nll.h"
 #include "eval/same.h"
+#include "eval/span.h"
 #include "eval/window.h"
 
 #include "base/mem.h"
@@ -48,6 +49,7 @@ struct gguf_scan {
     bool wants_rows; /* some sink does */
     double *nll;     /* [n_models][n_rows], of the rows at hand */
     bool *has_nll;   /* [n_models] */
+    struct gg_span span;
 };
 
 /* ---- setting up ---- */
@@ -99,6 +101,8 @@ static enum gguf_status plan(struct gguf_scan *j, size_t n,
     const struct gguf_vocab *v = gguf_model_vocab(gguf_session_model(s));
     struct gguf_scan_info *info = &j->info;
     GG_TRY(gg_window_init(&j->windows, p, n, s->allocator, err));
+    j->span.allocator = s->allocator;
+    j->span.vocab = v;
     info->session = s;
     info->sessions = j->session;
     info->n_models = j->n_models;
@@ -259,6 +263,21 @@ const double *gguf_scan_nll_of(const struct gguf_scan_rows *rows, size_t model)
 const double *gguf_scan_nll(const struct gguf_scan_rows *rows)
 {
     return gguf_scan_nll_of(rows, 0);
+}
+
+enum gguf_status gguf_scan_count_text(const struct gguf_scan_rows *rows,
+                                      uint64_t *n_bytes, uint64_t *n_words,
+                                      struct gguf_error *err)
+{
+    struct gguf_scan *j = rows->scan;
+    const size_t begin = rows->text ? j->windows.end[rows->text - 1] : 0;
+    const size_t first = rows->at + rows->first + 1 - begin;
+    j->span.n_bytes = j->span.n_words = 0;
+    GG_TRY(
+        gg_span_add(&j->span, j->text + begin, first, first + rows->n, err));
+    *n_bytes = j->span.n_bytes;
+    *n_words = j->span.n_words;
+    return GGUF_OK;
 }
 
 /* ---- a group of chunks ---- */
@@ -495,6 +514,7 @@ static void fini(struct gguf_scan *j, const struct gguf_allocator *a)
 {
     drop_batches(j, a);
     gg_window_fini(&j->windows);
+    gg_span_fini(&j->span);
     gg_mem_free(a, j->nll);
     gg_mem_free(a, j->has_nll);
     gg_mem_free(a, j->logits);

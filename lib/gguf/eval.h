@@ -106,6 +106,16 @@ GGUF_API const double *gguf_scan_nll(const struct gguf_scan_rows *rows);
 GGUF_API const double *gguf_scan_nll_of(const struct gguf_scan_rows *rows,
                                         size_t model);
 
+/* The bytes of the text that the rows' tokens (those that they predict) stand
+ * for, and the words that begin in it: of gguf_vocab_detokenize, without what
+ * tokenizing has put in front of the text; control tokens have none. What white
+ * space of ASCII parts is a word. Over all tokens of a text but a BOS they are
+ * those of the text, whatever its chunks. To be called as gguf_scan_nll is.
+ * GGUF_E_NOMEM. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_scan_count_text(const struct gguf_scan_rows *rows, uint64_t *n_bytes,
+                     uint64_t *n_words, struct gguf_error *err);
+
 /* The functions of a sink. A status other than GGUF_OK ends the scan with that
  * status and with the message in err, which is never NULL. */
 typedef enum gguf_status gguf_sink_begin_fn(void *user,
@@ -213,19 +223,35 @@ gguf_scan_run_models(struct gguf_session *const *sessions, size_t n_models,
 /* Sums over scored tokens. */
 struct gguf_ppl {
     size_t struct_size;
-    uint64_t n;    /* tokens scored */
-    double sum;    /* of x, nats */
-    double sum_sq; /* of x^2 */
+    uint64_t n;       /* tokens scored */
+    double sum;       /* of x, nats */
+    double sum_sq;    /* of x^2 */
+    uint64_t n_bytes; /* of the text that these tokens stand for, */
+    uint64_t n_words; /* and in it: as gguf_scan_count_text has them */
 };
 #define GGUF_PPL_INIT                                                         \
     {                                                                         \
-        sizeof(struct gguf_ppl), 0, 0, 0                                      \
+        sizeof(struct gguf_ppl), 0, 0, 0, 0, 0                                \
     }
 
 /* exp(sum / n); NaN for n = 0. Since: 0.1 */
 GGUF_API double gguf_ppl_value(const struct gguf_ppl *p);
 /* One standard error; NaN for n < 2. Since: 0.1 */
 GGUF_API double gguf_ppl_error(const struct gguf_ppl *p);
+
+/* What a figure is for each of. */
+enum gguf_ppl_unit { GGUF_PPL_TOKEN, GGUF_PPL_BYTE, GGUF_PPL_WORD };
+
+/* With m of a unit and se(x) the standard error of the mean x: the perplexity
+ * for each of the unit, exp(sum / m), and the bits, sum / (m ln 2). *error (or
+ * NULL) gets the standard error, value * se(x) n / m and se(x) n / (m ln 2).
+ * Figures for bytes and words can be compared between vocabularies. NaN where
+ * there are none of the unit. Since: 0.1 */
+GGUF_API double gguf_ppl_per(const struct gguf_ppl *p, enum gguf_ppl_unit unit,
+                             double *error);
+GGUF_API double gguf_ppl_bits(const struct gguf_ppl *p,
+                              enum gguf_ppl_unit unit, double *error);
+
 /* Sums over both texts: add part to sums. GGUF_E_INVALID (a struct's size).
  * Since: 0.1 */
 GGUF_API enum gguf_status gguf_ppl_add(struct gguf_ppl *sums,

@@ -484,7 +484,8 @@ static void check_ppl(void)
            fabs(gguf_ppl_value(&twice) / gguf_ppl_value(&got) - 1) < 1e-12 &&
            gguf_ppl_error(&twice) < gguf_ppl_error(&got),
        "a text and itself: the same value, a smaller error");
-    struct gguf_ppl old = { offsetof(struct gguf_ppl, sum_sq), 0, 0, -7 };
+    struct gguf_ppl old = { .struct_size = offsetof(struct gguf_ppl, sum_sq),
+                            .sum_sq = -7 };
     p.sinks = NULL;
     p.n_sinks = 0;
     sizes = (struct sizes){ old.struct_size, 0, 0 };
