@@ -4,6 +4,7 @@
 #include "tools/common/opt.h"
 #include "tools/common/range.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #define AT(member) OPT_AT(struct ppl_options, member)
@@ -65,6 +66,14 @@ static const struct opt table[] = {
       "only the first N chunks; or those from A up to, without, B, counted "
       "from 0. B may be left out. Without this option, all",
       OPT_STR, AT(chunks) },
+    { "--ppl-stride", "N",
+      "windows of -c tokens that begin N tokens after each other: each token "
+      "is scored once, by the first window that has it. 0 is without",
+      OPT_UINT, AT(stride), .min = 0, .max = MOST_TOKENS },
+    { "--hf", NULL,
+      "as the usual evaluation in Python: no BOS, windows with a stride of "
+      "512, or of half of -c where that is less",
+      OPT_FLAG, AT(hf) },
     { "--max-text", "SIZE",
       "refuse a text of more bytes, unpacked; 1Gi without this option",
       OPT_SIZE, AT(max_text) },
@@ -109,6 +118,10 @@ static const struct opt table[] = {
     { "--numa", NULL,
       "spread threads and memory over the memory nodes of the machine",
       OPT_FLAG, AT(numa) },
+    { "--compat", NULL,
+      "the figure of llama.cpp where it is another one: with --ppl-stride, "
+      "and of WinoGrande",
+      OPT_FLAG, AT(compat) },
     { "--cache-type", "TYPE",
       "type of the keys and values in memory: f32 (without this option), f16, "
       "bf16, q8_0, q5_1, q5_0, q4_1, q4_0 or iq4_nl",
@@ -201,9 +214,6 @@ static const struct opt table[] = {
     { "--tasks --hellaswag-tasks --winogrande-tasks --multiple-choice-tasks",
       "N", "only N of them, by chance, always the same of a file", OPT_UINT,
       AT(n_tasks), .min = 0, .max = UINT32_MAX },
-    { "--compat", NULL,
-      "WinoGrande as llama.cpp scores it, which is not what its authors say",
-      OPT_FLAG, AT(compat) },
     { .help = "Instead of an evaluation:" },
     { "--compare-backends", "A,B",
       "compute a chunk, or as many as are asked for, node by node on both, "
@@ -286,7 +296,7 @@ static const struct opt table[] = {
     { "-nkvo --no-kv-offload -nr --no-repack", NULL,
       "weights are used as the file has them; leave it out", OPT_REFUSED,
       OPT_NO_MEMBER },
-    { "--ppl-stride", NULL, "windows that overlap are not computed",
+    { "--ppl-output-type", "N", "--per-token has more; leave it out",
       OPT_REFUSED, OPT_NO_MEMBER },
     { .names = NULL },
 };
@@ -319,7 +329,11 @@ static const struct opt_rule rules[] = {
       "--tokens --base --kl-divergence-base --save-base --per-token --chunks "
       "--compare-backends " PRINTS " " TOKENS },
     { "--tasks", OPT_NEEDS, TASK },
-    { "--compat", OPT_NEEDS, TASK },
+    { "--compat", OPT_NEEDS, TASK " --ppl-stride" },
+    { "--compat", OPT_EXCLUDES, "--hf" },
+    { "--ppl-stride --hf", OPT_EXCLUDES,
+      "--tokens --save-base --save-embeddings --compare-backends " TASK
+      " " PRINTS " " TOKENS },
     { "--control-vector-layer-range", OPT_NEEDS,
       "--control-vector --control-vector-scaled" },
     { "--force", OPT_NEEDS,
@@ -429,6 +443,27 @@ static void choose_base(struct ppl_options *o)
         o->n_ctx = 512;
 }
 
+/* How far windows are from each other, and how long. */
+static void choose_stride(struct ppl_options *o)
+{
+    if (!o->stride && !o->hf)
+        return;
+    if (o->base_is_saved || o->save_base)
+        opt_usage("%s: a file of logits is of chunks side by side",
+                  o->hf ? "--hf" : "--ppl-stride");
+    if (!o->stride)
+        o->stride = o->n_ctx > 512 ? 512 : o->n_ctx / 2;
+    uint32_t most = o->n_ctx;
+    if (o->compat) {
+        o->n_ctx = gguf_scan_strided_ctx(o->n_ctx, o->stride);
+        most = o->n_ctx - 1;
+    }
+    if (o->stride > most)
+        opt_usage("--ppl-stride %" PRIu32 " is more than windows of %" PRIu32
+                  " tokens have: -c makes them longer",
+                  o->stride, o->n_ctx);
+}
+
 void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 {
     *o = (struct ppl_options){ .n_batch = 2048,
@@ -443,6 +478,7 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
                                         .window = UINT32_MAX } };
     (void)opt_parse(&tool, argc, argv, o);
     choose_base(o);
+    choose_stride(o);
     check_places(&o->places);
     if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
         opt_usage("--chunks: '%s' is not a number of chunks, or A..B",

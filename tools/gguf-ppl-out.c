@@ -79,13 +79,7 @@ void ppl_print_text(const struct ppl_run *r)
                r->n_tokens);
     else
         printf("text    that of %s: %zu tokens\n", name, r->n_tokens);
-    printf("chunks  %zu", r->n_chunks);
-    if (r->first_chunk)
-        printf(" from %zu on", r->first_chunk);
-    printf(" of %" PRIu32 " tokens, %" PRIu32 " together, the last %" PRIu64
-           " of each scored%s\n",
-           r->o->n_ctx, r->n_seq, r->n_scored_chunk,
-           r->add_bos ? ", BOS first" : "");
+    ppl_print_cut(r);
 }
 
 void ppl_print_head(const struct ppl_run *r)
@@ -102,13 +96,12 @@ void ppl_print_chunk(struct ppl_run *r)
     if (r->n_done % PER_LINE && r->n_done < r->n_chunks)
         return;
     size_t begin = (r->n_done - 1) / PER_LINE * PER_LINE;
-    double sum = 0;
+    struct gguf_ppl sum = GGUF_PPL_INIT;
     progress_clear(&r->bar);
     for (size_t i = 0; i < r->n_done; i++) {
-        sum += r->nll[i];
+        (void)gguf_ppl_add(&sum, &r->sums[i], NULL);
         if (i >= begin)
-            printf("[%zu]%.4f,", r->first_chunk + i + 1,
-                   exp(sum / (double)((i + 1) * r->n_scored_chunk)));
+            printf("[%zu]%.4f,", r->first_chunk + i + 1, gguf_ppl_value(&sum));
     }
     putchar('\n');
     fflush(stdout);
@@ -116,7 +109,9 @@ void ppl_print_chunk(struct ppl_run *r)
 
 void ppl_print_end(const struct ppl_run *r)
 {
-    double n = (double)r->n_done * r->o->n_ctx;
+    double n = (double)r->n_done_tokens;
+    ppl_print_units(r);
+    ppl_print_page(r);
     printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
            r->seconds > 0 ? n / r->seconds : 0);
     printf("Final estimate: PPL = %.4f +/- %.5f\n", gguf_ppl_value(&r->total),
@@ -129,7 +124,7 @@ static const char *mode_of(const struct ppl_options *o)
     return o->task         ? "tasks"
            : o->tokens     ? "tokens"
            : o->embeddings ? "lines"
-                           : "chunks";
+                           : ppl_cut_name(o);
 }
 
 void ppl_json_settings(struct json *j, const struct ppl_run *r)
@@ -152,6 +147,7 @@ void ppl_json_settings(struct json *j, const struct ppl_run *r)
     json_strz(j, "cache_type_k", gguf_dtype_find(r->o->key_dtype)->name);
     json_strz(j, "cache_type_v", gguf_dtype_find(r->o->value_dtype)->name);
     json_bool(j, "add_bos", r->add_bos);
+    ppl_json_cut(j, r->o);
     ppl_json_changes(j, r->o);
     json_close(j);
 }
@@ -209,7 +205,7 @@ static void json_timings(struct json *j, const struct ppl_run *r)
 void ppl_print_json(const struct ppl_run *r)
 {
     struct json j;
-    double n = (double)r->n_done * r->o->n_ctx;
+    double n = (double)r->n_done_tokens;
     json_begin(&j, stdout);
     json_open(&j, NULL, '{');
     ppl_json_model(&j, "model", r->o, r->own);
@@ -220,12 +216,14 @@ void ppl_print_json(const struct ppl_run *r)
     json_u64(&j, "first_chunk", r->first_chunk);
     json_open(&j, "chunk_nll", '(');
     for (size_t i = 0; i < r->n_done; i++)
-        json_f64(&j, NULL, r->nll[i]);
+        json_f64(&j, NULL, r->sums[i].sum);
     json_close(&j);
+    ppl_json_windows(&j, r);
     json_u64(&j, "tokens_scored", r->total.n);
     json_f64(&j, "nll", r->total.sum / (double)r->total.n);
     json_f64(&j, "ppl", gguf_ppl_value(&r->total));
     json_f64(&j, "ppl_error", gguf_ppl_error(&r->total));
+    ppl_json_units(&j, &r->total);
     json_f64(&j, "seconds", r->seconds);
     json_f64(&j, "tokens_per_second", r->seconds > 0 ? n / r->seconds : 0);
     json_timings(&j, r);

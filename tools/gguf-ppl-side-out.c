@@ -166,7 +166,7 @@ void ppl_print_side_end(const struct ppl_side *s,
 {
     const struct ppl_run *r = s->run;
     const double n =
-        (double)r->n_done * r->o->n_ctx * (double)(s->n + (s->base != NULL));
+        (double)r->n_done_tokens * (double)(s->n + (s->base != NULL));
     if (s->n == 1)
         print_all(&stats[0]);
     else
@@ -199,9 +199,24 @@ static void json_quantiles(struct json *j, const char *key,
     json_close(j);
 }
 
-static void json_stats(struct json *j, const struct gguf_kld_stats *k)
+/* Of a perplexity for n tokens, which have so many bytes. */
+static struct gguf_figure bits_per_byte(const struct ppl_run *r, uint64_t n,
+                                        struct gguf_figure ppl)
+{
+    const double per = (double)n / ((double)r->n_bytes * log(2));
+    struct gguf_figure f = { NAN, NAN };
+    if (r->n_bytes) {
+        f.value = log(ppl.value) * per;
+        f.error = ppl.error / ppl.value * per;
+    }
+    return f;
+}
+
+static void json_stats(struct json *j, const struct ppl_run *r,
+                       const struct gguf_kld_stats *k)
 {
     json_figure(j, "ppl", k->ppl);
+    json_figure(j, "bits_per_byte", bits_per_byte(r, k->n, k->ppl));
     json_figure(j, "correlation", k->correlation);
     json_figure(j, "ln_ratio", k->ln_ratio);
     json_figure(j, "ratio", k->ratio);
@@ -219,7 +234,7 @@ void ppl_print_side_json(const struct ppl_side *s,
 {
     const struct ppl_run *r = s->run;
     const double n =
-        (double)r->n_done * r->o->n_ctx * (double)(s->n + (s->base != NULL));
+        (double)r->n_done_tokens * (double)(s->n + (s->base != NULL));
     struct json j;
     json_begin(&j, stdout);
     json_open(&j, NULL, '{');
@@ -232,6 +247,8 @@ void ppl_print_side_json(const struct ppl_side *s,
         ppl_json_digest(&j, "digest", s->has_digest ? &s->digest : NULL);
     }
     json_figure(&j, "ppl", stats[0].ppl_base);
+    json_figure(&j, "bits_per_byte",
+                bits_per_byte(r, stats[0].n, stats[0].ppl_base));
     json_close(&j);
     ppl_json_text(&j, r);
     ppl_json_settings(&j, r);
@@ -239,10 +256,12 @@ void ppl_print_side_json(const struct ppl_side *s,
     json_u64(&j, "first_chunk", r->first_chunk);
     json_u64(&j, "chunks", r->n_done);
     json_u64(&j, "tokens_scored", stats[0].n);
+    json_u64(&j, "bytes_scored", r->n_bytes);
+    json_u64(&j, "words_scored", r->n_words);
     json_open(&j, "models", '[');
     for (size_t i = 0; i < s->n; i++) {
         ppl_json_model(&j, NULL, r->o, s->model[i]);
-        json_stats(&j, &stats[i]);
+        json_stats(&j, r, &stats[i]);
         json_close(&j);
     }
     json_close(&j);

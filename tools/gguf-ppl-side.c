@@ -160,7 +160,23 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
 static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_side *s = user;
+    s->run->n_done_tokens = done;
     return progress_report(&s->run->bar, done, total);
+}
+
+/* How much text is scored. */
+static enum gguf_status count_text(void *user,
+                                   const struct gguf_scan_rows *rows,
+                                   struct gguf_error *err)
+{
+    struct ppl_run *r = user;
+    uint64_t n_bytes, n_words;
+    enum gguf_status st = gguf_scan_count_text(rows, &n_bytes, &n_words, err);
+    if (st == GGUF_OK) {
+        r->n_bytes += n_bytes;
+        r->n_words += n_words;
+    }
+    return st;
 }
 
 static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
@@ -169,7 +185,8 @@ static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct gguf_session **all = msg_must(calloc(s->n + 1, sizeof *all));
-    const struct gguf_sink **sinks = msg_must(calloc(s->n + 1, sizeof *sinks));
+    const struct gguf_sink **sinks = msg_must(calloc(s->n + 2, sizeof *sinks));
+    struct gguf_sink counter = GGUF_SINK_INIT;
     enum gguf_status st = GGUF_OK;
     size_t n_all = 0;
     if (s->base)
@@ -185,17 +202,23 @@ static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
         all[n_all++] = s->model[i]->session;
         sinks[i] = st == GGUF_OK ? gguf_kld_sink(s->kld[i]) : NULL;
     }
+    counter.user = s->run;
+    counter.rows = count_text;
+    sinks[s->n] = &counter;
     if (each)
-        sinks[s->n] = ppl_each_sink(each);
+        sinks[s->n + 1] = ppl_each_sink(each);
     p.n_ctx = s->run->o->n_ctx;
     p.first_chunk = s->run->first_chunk;
     p.max_chunks = s->run->n_chunks;
     p.pool = s->pool;
     p.progress = on_progress;
     p.user = s;
+    p.cut = ppl_cut(s->run->o);
+    p.stride = s->run->o->stride;
+    p.no_bos = ppl_no_bos(s->run->o);
     if (st == GGUF_OK)
         st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
-                                  s->n + (each != NULL), err);
+                                  s->n + 1 + (each != NULL), err);
     free(all);
     free(sinks);
     return st;

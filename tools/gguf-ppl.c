@@ -39,8 +39,8 @@ static bool open_model(struct job *j, const struct ppl_options *o)
         return false;
     j->run.own = &j->own;
     j->run.model = j->own.info;
-    j->run.add_bos =
-        !o->tokens && gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
+    j->run.add_bos = !o->tokens && !ppl_no_bos(o) &&
+                     gguf_vocab_add_bos(gguf_model_vocab(j->own.model));
     /* before a text is waited for: can the vocabulary cut one? */
     if (!o->tokens && gguf_vocab_tokenize(gguf_model_vocab(j->own.model), "",
                                           0, GGUF_TOKENIZE_ADD_SPECIAL,
@@ -56,14 +56,14 @@ static bool open_model(struct job *j, const struct ppl_options *o)
 /* Chunks of the tokens, those that are evaluated. */
 static bool plan_chunks(struct job *j, const struct ppl_options *o)
 {
-    size_t n = gguf_ppl_n_chunks(j->tokens.n, o->n_ctx);
+    size_t n = ppl_n_chunks(o, j->tokens.n);
     if (j->side.saved) /* which may have one chunk */
         n = j->tokens.n / o->n_ctx;
     if (!n) {
         msg_error(o->text,
                   "%zu tokens are too few: with -c %" PRIu32
                   " at least %" PRIu64 " are needed",
-                  j->tokens.n, o->n_ctx, 2 * (uint64_t)o->n_ctx);
+                  j->tokens.n, o->n_ctx, ppl_least_tokens(o));
         return false;
     }
     if (j->side.saved && n > gguf_baseline_n_chunks(j->side.saved))
@@ -79,12 +79,8 @@ static bool plan_chunks(struct job *j, const struct ppl_options *o)
     n -= (size_t)o->first_chunk;
     j->run.first_chunk = (size_t)o->first_chunk;
     j->run.n_chunks = o->n_chunks && o->n_chunks < n ? (size_t)o->n_chunks : n;
-    j->run.n_scored_chunk = o->n_ctx - o->n_ctx / 2 - 1;
-    j->run.nll = calloc(j->run.n_chunks, sizeof *j->run.nll);
-    if (!j->run.nll) {
-        msg_error(NULL, "out of memory");
-        return false;
-    }
+    j->run.n_scored_chunk = ppl_most_scored(o, j->tokens.n);
+    j->run.sums = msg_must(calloc(j->run.n_chunks, sizeof *j->run.sums));
     return true;
 }
 
@@ -107,11 +103,11 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
     if (o->embeddings)
         return true;
     /* as llama.cpp does: editors end a file with one that nobody wrote */
-    if (j->run.text_size && j->text[j->run.text_size - 1] == '\n')
+    if (!o->hf && j->run.text_size && j->text[j->run.text_size - 1] == '\n')
         j->run.text_size--;
     if (gguf_vocab_tokenize(v, j->text, j->run.text_size,
-                            GGUF_TOKENIZE_ADD_SPECIAL, &j->tokens,
-                            &err) != GGUF_OK)
+                            o->hf ? 0u : (unsigned)GGUF_TOKENIZE_ADD_SPECIAL,
+                            &j->tokens, &err) != GGUF_OK)
         return fail(o->text, &err);
     return plan_chunks(j, o);
 }
@@ -153,7 +149,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     struct ppl_run *r = user;
     (void)n_chunks;
     r->n_done = chunk - r->first_chunk + 1;
-    r->nll[r->n_done - 1] = one->sum;
+    r->sums[r->n_done - 1] = *one;
     r->total = *all;
     snprintf(r->bar.note, sizeof r->bar.note, "%.4g +/- %.2g",
              gguf_ppl_value(all), gguf_ppl_error(all));
@@ -165,6 +161,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
 static int on_progress(void *user, uint64_t done, uint64_t total)
 {
     struct ppl_run *r = user;
+    r->n_done_tokens = done;
     return progress_report(&r->bar, done, total);
 }
 
@@ -205,6 +202,9 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     p.user = r;
     p.sinks = j->saving;
     p.n_sinks = j->n_saving;
+    p.cut = ppl_cut(r->o);
+    p.stride = r->o->stride;
+    p.no_bos = ppl_no_bos(r->o);
     enum gguf_status st = room_to_store(j, &p.max_stored, err);
     if (st != GGUF_OK)
         return st;
@@ -336,7 +336,7 @@ int main(int argc, char **argv)
     gguf_tasks_destroy(j.run.tasks);
     free(j.ids.id);
     free(j.text);
-    free(j.run.nll);
+    free(j.run.sums);
     fini_options(&o);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -40,6 +40,9 @@ struct ppl_options {
     int task;         /* 1 + enum gguf_task_kind: the text is tasks; or 0 */
     uint64_t n_tasks; /* 0: all */
     bool compat;      /* figures as llama.cpp has them */
+    uint32_t stride;  /* from window to window, or 0: chunks side by side; once
+                       * parsed that of hf, too */
+    bool hf;          /* as the usual program in Python has it */
     const char *backends; /* names, separated by commas; NULL: the CPU */
     const char *compare;  /* two names, or NULL */
     double tolerance;     /* relative error that is a difference */
@@ -196,9 +199,11 @@ struct ppl_run {
     uint32_t n_seq;             /* of them together */
     bool add_bos;
     struct progress bar;
-    double *nll;             /* sums per chunk, n_chunks of them */
-    size_t n_done;           /* chunks */
-    uint64_t n_scored_chunk; /* tokens scored in each */
+    struct gguf_ppl *sums;     /* of each chunk, n_chunks of them */
+    size_t n_done;             /* chunks, */
+    uint64_t n_done_tokens;    /* and all their tokens */
+    uint64_t n_scored_chunk;   /* tokens scored in each, at most */
+    uint64_t n_bytes, n_words; /* of what is scored, beside a base */
     struct gguf_ppl total;
     bool has_digest;
     struct gguf_digest digest; /* of the text, with its last newline */
@@ -282,6 +287,27 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_options *o,
                    const struct ppl_side *side);
 const struct gguf_sink *ppl_each_sink(struct ppl_each *e);
 bool ppl_each_close(struct ppl_each *e, bool good);
+
+/* ---- how a text is cut ---- */
+
+/* The members of a scan's or a perplexity's params that say it. */
+enum gguf_scan_cut ppl_cut(const struct ppl_options *o);
+const char *ppl_cut_name(const struct ppl_options *o);
+bool ppl_no_bos(const struct ppl_options *o);
+/* Chunks of a text of so many tokens; 0: too few. */
+size_t ppl_n_chunks(const struct ppl_options *o, size_t n_tokens);
+/* How many tokens a text needs at least; how many of a text's tokens a chunk
+ * scores at most. */
+uint64_t ppl_least_tokens(const struct ppl_options *o);
+uint64_t ppl_most_scored(const struct ppl_options *o, size_t n_tokens);
+/* Lines of text and members of a JSON object: how it is cut; figures that come
+ * of sums in another way. */
+void ppl_print_cut(const struct ppl_run *r);
+void ppl_json_cut(struct json *j, const struct ppl_options *o);
+void ppl_print_units(const struct ppl_run *r);
+void ppl_print_page(const struct ppl_run *r);
+void ppl_json_units(struct json *j, const struct gguf_ppl *p);
+void ppl_json_windows(struct json *j, const struct ppl_run *r);
 
 /* Text output: heading; after a chunk; the end. The same as JSON. */
 void ppl_print_side_head(const struct ppl_side *s);
