@@ -34,4 +34,17 @@ GGUF_CHECK_ISA([X86_AVX512], [avx512],
   [[#include <immintrin.h>
 ]], [[__m512 a = _mm512_setzero_ps(); a = _mm512_fmadd_ps(a, a, a);
       return (int)_mm512_cvtss_f32(a);]])
+dnl Kernels of these use the instructions by assembly (lib/kern/x86/dp.h): the
+dnl assembler has to know them, the compiler need not.
+GGUF_CHECK_ISA([X86_AVXVNNI], [avxvnni], [-mavx2 -mfma -mf16c],
+  [[#include <immintrin.h>
+]], [[__m256i a = _mm256_setzero_si256();
+      __asm__("%{vex%} vpdpwssd %1, %1, %0" : "+x"(a) : "x"(a));
+      return _mm256_cvtsi256_si32(a);]])
+GGUF_CHECK_ISA([X86_VNNI512], [vnni512],
+  [-mavx2 -mfma -mf16c -mavx512f -mavx512bw -mavx512dq -mavx512vl],
+  [[#include <immintrin.h>
+]], [[__m512i a = _mm512_setzero_si512();
+      __asm__("vpdpwssd %1, %1, %0" : "+v"(a) : "v"(a));
+      return _mm512_cvtsi512_si32(a);]])
 ])

@@ -66,7 +66,7 @@ static size_t round_up(size_t n, size_t to)
 
 static void dims_init(struct dims *s, const struct gg_attn_args *a)
 {
-    const struct gg_kern_gemm *g = &a->kern->gemm[a->precision];
+    const struct gg_kern_gemm *g = &a->kern->gemm[a->form];
     s->g = g;
     s->group = (size_t)(a->n_head / a->n_head_kv);
     s->block_tok = GG_MAX(N_COLS / s->group, 1);
@@ -166,7 +166,7 @@ static void pack_q(const struct task *t)
         for (size_t i = 0, n; i < t->n_tok; i += n) {
             const size_t col = h * t->n_tok + i;
             n = GG_MIN(t->n_tok - i, nr - col % nr);
-            g->pack_x(t->b->q + col / nr * size, col % nr, q + i * stride,
+            g->pack_x(g, t->b->q + col / nr * size, col % nr, q + i * stride,
                       stride, n, d);
         }
     }
@@ -198,7 +198,7 @@ static void pack_v(const struct task *t, size_t first, size_t n)
         unsigned char *panel = t->b->v + gg_kern_gemm_w_size(g, i);
         load_values(t, first + i, rows);
         for (size_t j = 0; j < dv; j += g->mr, panel += size)
-            g->pack_wt(panel, 0, t->b->values + j, dv, g->mr, rows);
+            g->pack_wt(g, panel, 0, t->b->values + j, dv, g->mr, rows);
     }
 }
 
@@ -290,7 +290,7 @@ static void multiply_values(const struct task *t, size_t n)
     for (size_t j = 0; j < t->n_cols; j += g->nr) {
         const size_t cols = GG_MIN((size_t)g->nr, t->n_cols - j);
         const unsigned char *v = t->b->v;
-        g->pack_x(p, 0, t->b->scores + j * keys, keys, cols, n);
+        g->pack_x(g, p, 0, t->b->scores + j * keys, keys, cols, n);
         for (size_t i = 0; i < dv; i += g->mr, v += v_size)
             g->tile(v, p, gg_kern_gemm_n_blocks(g, n), (unsigned)cols,
                     t->b->out + j * dv + i, dv, 1);

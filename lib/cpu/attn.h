@@ -25,7 +25,7 @@ struct gg_barrier; /* base/barrier.h */
 
 struct gg_attn_args {
     const struct gg_kern *kern;
-    enum gg_kern_gemm_precision precision; /* of both products */
+    enum gg_kern_gemm_form form; /* of both products */
     /* Rows are contiguous; strides are bytes, in the order of the comment.
      * q and out are f32 with strides that are multiples of 4, k and v of any
      * type with a decode kernel and no row header. */

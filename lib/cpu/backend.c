@@ -254,7 +254,10 @@ static bool supports_buft(const struct gguf_device *d,
 static uint32_t wide(const struct gguf_device *d)
 {
     const struct cpu_driver *c = d->priv;
-    return GG_MAX(c->kern.gemm[GG_GEMM_EXACT].narrow, 1);
+    uint32_t n = 1;
+    for (unsigned i = 0; i < GG_GEMM_N_FORMS; i++)
+        n = GG_MAX(n, c->kern.gemm[i].narrow);
+    return n;
 }
 
 static unsigned usable(void)
@@ -352,6 +355,10 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "%u threads of a CPU: at most %d",
                             params->n_threads, GGUF_POOL_MAX_THREADS);
+    if ((unsigned)params->precision >= GG_N_PRECISIONS)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "precision %u of a CPU: there are %d",
+                            (unsigned)params->precision, GG_N_PRECISIONS);
     if (params->buft && !params->buft->is_host)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "buffers of type '%s' are not in host memory",
@@ -362,6 +369,7 @@ enum gguf_status gguf_cpu_driver_create(struct gguf_driver **out,
     c->params = *params;
     gg_kern_init(&c->kern, gg_kern_cpu_detect() & params->levels);
     gg_codec_kern_native(c->kern.codec);
+    c->kern.precision = (enum gg_kern_precision)params->precision;
     describe(c);
     const struct gguf_device device = {
         .iface = &device_iface,
@@ -394,4 +402,17 @@ uint32_t gguf_cpu_levels(void)
 const char *gguf_cpu_level_name(unsigned i)
 {
     return i < gg_kern_cpu_n_levels ? gg_kern_cpu_levels[i].name : NULL;
+}
+
+static const char *const precisions[] = {
+    [GGUF_PRECISION_EXACT] = "exact",
+    [GGUF_PRECISION_INT16] = "int16",
+};
+_Static_assert(GG_LEN(precisions) == GG_N_PRECISIONS &&
+                   (int)GGUF_PRECISION_INT16 == (int)GG_PRECISION_INT16,
+               "kern has the same");
+
+const char *gguf_precision_name(unsigned precision)
+{
+    return precision < GG_N_PRECISIONS ? precisions[precision] : NULL;
 }

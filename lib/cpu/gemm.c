@@ -48,7 +48,7 @@ static size_t whole_lines(size_t size)
 
 static const struct gg_kern_gemm *kernels(const struct gg_cpu_gemm_args *a)
 {
-    return &a->kern->gemm[a->precision];
+    return &a->kern->gemm[a->form];
 }
 
 static bool is_narrow(const struct gg_cpu_gemm_args *a)
@@ -131,7 +131,7 @@ static void pack_x(const struct gg_cpu_gemm_args *a, const struct plan *p,
                 xp + n_panels * gg_kern_gemm_x_size(g, q) + i * size;
             if (cols < g->nr)
                 memset(panel, 0, size);
-            g->pack_x(panel, 0, a->x + (j0 + j) * stride + q, stride, cols,
+            g->pack_x(g, panel, 0, a->x + (j0 + j) * stride + q, stride, cols,
                       kc);
         }
     }

@@ -2,11 +2,11 @@
  *
  *     y[j][i] = sum over p of W[i][p] * x[j][p]     i < m, j < n, p < k
  *
- * in a precision of kern/gemm.h: the row of kernels that is asked for says
+ * in a form of kern/gemm.h: the row of kernels that is asked for says
  * what panels hold, how many bytes they are, and how few columns go another
  * way. Every thread of a team calls gg_cpu_gemm_run with the same arguments;
  * blocks of rows are handed out as threads come free. The bits of y depend on
- * the precision, the level of the kernels and the arguments, never on the
+ * the form, the level of the kernels and the arguments, never on the
  * number of threads: each element is the sum, in order, of blocks of kc steps
  * (or, for few columns, of dot products over fixed lengths), whichever thread
  * computes it.
@@ -20,7 +20,7 @@ struct gg_barrier; /* base/barrier.h */
 
 struct gg_cpu_gemm_args {
     const struct gg_kern *kern;
-    enum gg_kern_gemm_precision precision;
+    enum gg_kern_gemm_form form;
     int dtype_index; /* of w, GG_DT_...; must have a decode kernel and no row
                        * header */
     const void *w;   /* row i at w + i * w_stride; any alignment */

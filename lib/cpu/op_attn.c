@@ -16,7 +16,7 @@ static void args_init(struct gg_attn_args *a, const struct gguf_tensor *t,
     memcpy(&p, t->op_params, sizeof p);
     *a = (struct gg_attn_args){
         .kern = kern,
-        .precision = GG_GEMM_EXACT,
+        .form = GG_GEMM_EXACT,
         .q = q->data,
         .k = k->data,
         .v = v->data,

@@ -21,6 +21,21 @@ typedef int gguf_abort_fn(void *user);
 
 #define GGUF_CPU_ALL UINT32_MAX
 
+/* How products of weights with activations are computed. In each the result
+ * is the same for any number of threads. Since: 0.1 */
+enum gguf_precision {
+    GGUF_PRECISION_EXACT, /* weights as floats, activations as they are, sums
+                             in f32 */
+    GGUF_PRECISION_INT16, /* of types that are integers times scales: 256
+                             activations of a column at a time are rounded to
+                             integers of 16 bits, relative to the largest (to
+                             fewer where a sum would not fit into 32 bits),
+                             sums of products are integers, scales f32. Others,
+                             fewer than four columns and attention: exact */
+};
+/* "exact", "int16"; NULL after the last. Since: 0.1 */
+GGUF_API const char *gguf_precision_name(unsigned precision);
+
 struct gguf_cpu_params {
     size_t struct_size;
     const struct gguf_allocator *allocator; /* NULL: malloc; kept */
@@ -36,11 +51,12 @@ struct gguf_cpu_params {
     const struct gguf_buft
         *buft; /* the buffer type, in host memory, that the device prefers;
                                      NULL: gguf_host_buft(); kept */
+    enum gguf_precision precision;
 };
 #define GGUF_CPU_PARAMS_INIT                                                  \
     {                                                                         \
         sizeof(struct gguf_cpu_params), NULL, NULL, GGUF_CPU_ALL, NULL, NULL, \
-            0, NULL                                                           \
+            0, NULL, GGUF_PRECISION_EXACT                                     \
     }
 
 /* A CPU backend with a device of its own. params NULL: the defaults. Several

@@ -9,7 +9,9 @@
 
 const struct gg_kern_cpu_level gg_kern_cpu_levels[] = {
     [GG_LEVEL_AVX2 - 1] = { "avx2", GG_CPU_AVX2 },
+    [GG_LEVEL_AVXVNNI - 1] = { "avxvnni", GG_CPU_AVXVNNI },
     [GG_LEVEL_AVX512 - 1] = { "avx512", GG_CPU_AVX512 },
+    [GG_LEVEL_VNNI512 - 1] = { "vnni512", GG_CPU_VNNI512 },
 };
 const unsigned gg_kern_cpu_n_levels = GG_LEN(gg_kern_cpu_levels);
 
@@ -20,6 +22,13 @@ static int has_f16c(void)
 {
     unsigned a, b, c, d;
     return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_F16C);
+}
+
+/* Likewise: leaf 7, part 1. */
+static int has_avxvnni(void)
+{
+    unsigned a, b, c, d;
+    return __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a >> 4 & 1);
 }
 #endif
 
@@ -32,11 +41,15 @@ uint32_t gg_kern_cpu_detect(void)
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
         has_f16c())
         mask |= GG_CPU_AVX2;
+    if (mask && has_avxvnni())
+        mask |= GG_CPU_AVXVNNI;
     if (mask && __builtin_cpu_supports("avx512f") &&
         __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512vl"))
         mask |= GG_CPU_AVX512;
+    if (mask & GG_CPU_AVX512 && __builtin_cpu_supports("avx512vnni"))
+        mask |= GG_CPU_VNNI512;
 #endif
     return mask;
 }

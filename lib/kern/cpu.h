@@ -12,15 +12,19 @@
 /* In the order in which they overwrite a table of kernels. */
 enum {
     GG_LEVEL_C,
-    GG_LEVEL_AVX2,   /* AVX2, FMA, F16C */
-    GG_LEVEL_AVX512, /* AVX-512 F, BW, DQ, VL */
+    GG_LEVEL_AVX2,    /* AVX2, FMA, F16C */
+    GG_LEVEL_AVXVNNI, /* VNNI of vectors of 256 bits, and AVX2's */
+    GG_LEVEL_AVX512,  /* AVX-512 F, BW, DQ, VL */
+    GG_LEVEL_VNNI512, /* VNNI of vectors of 512 bits, and AVX-512's */
     GG_N_LEVELS
 };
 
 /* A mask has a bit for each level but C, which every machine has. */
 #define GG_CPU_BIT(level) (UINT32_C(1) << ((level)-1))
 #define GG_CPU_AVX2       GG_CPU_BIT(GG_LEVEL_AVX2)
+#define GG_CPU_AVXVNNI    GG_CPU_BIT(GG_LEVEL_AVXVNNI)
 #define GG_CPU_AVX512     GG_CPU_BIT(GG_LEVEL_AVX512)
+#define GG_CPU_VNNI512    GG_CPU_BIT(GG_LEVEL_VNNI512)
 
 static inline bool gg_kern_cpu_has_level(uint32_t cpu, unsigned level)
 {

@@ -3,6 +3,7 @@
 #include "kern/gemm.h"
 
 #include "base/compiler.h"
+#include "kern/gemm_int.h"
 #include "kern/kern.h"
 
 #include <assert.h>
@@ -12,35 +13,78 @@
 #define EXACT(NAME, LEVEL)                                                    \
     .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL, .k_block = 1,         \
     .w_block = GG_GEMM_MR_##LEVEL * sizeof(float),                            \
-    .x_block = GG_GEMM_NR_##LEVEL * sizeof(float), .narrow = GG_GEMM_NARROW,  \
-    .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_decoded,     \
+    .x_block = GG_GEMM_NR_##LEVEL * sizeof(float), .kc = GG_GEMM_KC_##LEVEL,  \
+    .mc = GG_GEMM_MC_##LEVEL, .round = GG_GEMM_ROUND_##LEVEL,                 \
+    .narrow = GG_GEMM_NARROW, .buf_size = GG_GEMM_BUF_SIZE,                   \
+    .pack_rows = gg_kern_gemm_pack_decoded,                                   \
     .pack_w = gg_kern_gemm_pack_w_##NAME,                                     \
     .pack_wt = gg_kern_gemm_pack_wt_##NAME,                                   \
     .pack_x = gg_kern_gemm_pack_x_##NAME, .tile = gg_kern_gemm_tile_##NAME,   \
     .dot = gg_kern_gemm_dot_decoded
 
+/* Integers: tiles of the exact ones' shape; of 256 steps a block. kc: panels of
+ * as many bytes as the exact ones have. */
+#define I16(SCALES, MINS, MOST, LEVEL, PACK, TILE)                            \
+    {                                                                         \
+        .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL,                   \
+        .k_block = GG_GEMM_INT_STEPS,                                         \
+        .w_block = GG_GEMM_INT_W_BLOCK(GG_GEMM_MR_##LEVEL, SCALES, MINS),     \
+        .x_block = GG_GEMM_INT_X_BLOCK(GG_GEMM_NR_##LEVEL, MINS),             \
+        .kc = 2 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,               \
+        .round = GG_GEMM_ROUND_##LEVEL, .narrow = GG_GEMM_NARROW,             \
+        .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_ints,    \
+        .pack_w = gg_kern_i16_pack_w_##PACK,                                  \
+        .pack_x = gg_kern_i16_pack_x_##PACK,                                  \
+        .tile = gg_kern_i16_tile_##SCALES##_##MINS##_##TILE,                  \
+        .dot = gg_kern_gemm_dot_decoded,                                      \
+        .ints = { SCALES, MINS, GG_GEMM_INT_LIMIT(MOST) },                    \
+    }
+#define I16_C(S, M, Q, TILE)      I16(S, M, Q, C, c, TILE),
+#define I16_AVX2(S, M, Q, TILE)   I16(S, M, Q, AVX2, avx2, TILE),
+#define I16_AVX512(S, M, Q, TILE) I16(S, M, Q, AVX512, avx2, TILE),
+
+/* In the order of their enumerators. */
+enum { N_I16 = GG_GEMM_I16_1_16 - GG_GEMM_I16_8 + 1 };
+
 /* No tile: the level below does it. */
-static const struct gg_kern_gemm table[GG_GEMM_N_PRECISIONS][GG_N_LEVELS] = {
-    [GG_GEMM_EXACT] = {
-        [GG_LEVEL_C] = { EXACT(c, C), .kc = 512, .mc = 64,
-                         .round = GG_GEMM_NR_C },
+static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
+    [GG_LEVEL_C] = { EXACT(c, C) },
 #if HAVE_X86_AVX2
-        [GG_LEVEL_AVX2] = { EXACT(avx2, AVX2), .kc = 256, .mc = 128,
-                            .round = 16 * GG_GEMM_NR_AVX2 },
+    [GG_LEVEL_AVX2] = { EXACT(avx2, AVX2) },
 #endif
 #if HAVE_X86_AVX512
-        [GG_LEVEL_AVX512] = { EXACT(avx512, AVX512), .kc = 512, .mc = 128,
-                              .round = GG_GEMM_NR_AVX512 },
+    [GG_LEVEL_AVX512] = { EXACT(avx512, AVX512) },
 #endif
-    },
 };
+/* clang-format off */
+static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
+    [GG_LEVEL_C] = { GG_GEMM_I16_FORMS(I16_C, c) },
+#if HAVE_X86_AVX2
+    [GG_LEVEL_AVX2] = { GG_GEMM_I16_FORMS(I16_AVX2, avx2) },
+#endif
+#if HAVE_X86_AVXVNNI
+    [GG_LEVEL_AVXVNNI] = { GG_GEMM_I16_FORMS(I16_AVX2, avxvnni) },
+#endif
+#if HAVE_X86_AVX512
+    [GG_LEVEL_AVX512] = { GG_GEMM_I16_FORMS(I16_AVX512, avx512) },
+#endif
+#if HAVE_X86_VNNI512
+    [GG_LEVEL_VNNI512] = { GG_GEMM_I16_FORMS(I16_AVX512, vnni512) },
+#endif
+};
+/* clang-format on */
 
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
 {
-    for (int p = 0; p < GG_GEMM_N_PRECISIONS; p++)
-        for (unsigned l = 0; l < GG_N_LEVELS; l++)
-            if (gg_kern_cpu_has_level(cpu, l) && table[p][l].tile)
-                k[p] = table[p][l];
+    for (unsigned l = 0; l < GG_N_LEVELS; l++) {
+        if (!gg_kern_cpu_has_level(cpu, l))
+            continue;
+        if (exact[l].tile)
+            k[GG_GEMM_EXACT] = exact[l];
+        for (unsigned i = 0; i < N_I16; i++)
+            if (i16[l][i].tile)
+                k[GG_GEMM_I16_8 + i] = i16[l][i];
+    }
 }
 
 /* ---- weights by way of floats ---- */
@@ -71,11 +115,9 @@ static void decode_part(gg_kern_decode_fn *decode,
     }
 }
 
-/* Ask for the n bytes after the n bytes at p: rows are far apart, and a short
- * part of each is read at a time, which hardware does not foresee. Their
- * address may be beyond the tensor: asking does no harm. */
-static void prefetch(const unsigned char *p, size_t n)
+void gg_kern_gemm_prefetch(const void *p, size_t n)
 {
+    /* their address may be beyond the tensor: asking does no harm */
     const uintptr_t next = (uintptr_t)p + n;
     for (size_t i = 0; i < n; i += 64)
         GG_PREFETCH((const void *)(next + i));
@@ -94,11 +136,12 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
         const size_t at = w->first + p;
         const unsigned char *row = w->at;
         for (size_t r = 0; r < n; r++, row += w->stride) {
-            prefetch(row + at / dt->block_len * dt->block_size, size);
+            gg_kern_gemm_prefetch(row + at / dt->block_len * dt->block_size,
+                                  size);
             decode_part(decode, dt, row, at, len,
                         buf + r * GG_GEMM_BUF_STRIDE);
         }
-        g->pack_w(panel + gg_kern_gemm_w_size(g, p), first, buf,
+        g->pack_w(g, panel + gg_kern_gemm_w_size(g, p), first, buf,
                   GG_GEMM_BUF_STRIDE, n, len);
     }
 }

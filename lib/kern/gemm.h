@@ -7,13 +7,17 @@
  * tile is stored without shuffles), columns are broadcast.
  *
  * What goes in and comes out is weights of any type, activations in f32, sums
- * in f32. What lies in panels is the business of a precision: its packers
- * write what its tile reads. The code that drives a product counts blocks
- * and bytes and names no type of a number. A precision is a row of struct
- * gg_kern_gemm for each level:
+ * in f32. What lies in panels is the business of a form: its packers write
+ * what its tile reads. The code that drives a product counts blocks and bytes
+ * and names no type of a number. A form is a row of struct gg_kern_gemm for
+ * each level:
  *
  *     exact   w panel [k][mr] f32, x panel [k][nr] f32; a block is one step.
  *             Weights are decoded by their type's kernel, then transposed.
+ *     i16...  integers of 16 bits with scales: gemm_int.h
+ *
+ * Which form multiplies a type of weights in a precision:
+ * gg_kern_gemm_form_of().
  */
 #ifndef GG_KERN_GEMM_H
 #define GG_KERN_GEMM_H
@@ -55,13 +59,15 @@ typedef void gg_kern_gemm_tile_fn(const void *w, const void *x,
  * k steps from the start of its first block; other rows of these blocks are
  * not touched. What a last block has beyond k becomes 0.
  *
+ * g        the form whose panel it is
  * src      element (r, p) at src[r * stride + p]; in the functions for steps
  *          (pack_wt) at src[p * stride + r]
  * stride   floats
  *
  * A panel of zero bytes is one of zeros. Contract of the exact ones: EXACT.
  */
-typedef void gg_kern_gemm_pack_fn(void *panel, size_t first, const float *src,
+typedef void gg_kern_gemm_pack_fn(const struct gg_kern_gemm *g, void *panel,
+                                  size_t first, const float *src,
                                   size_t stride, size_t n, size_t k);
 
 /* Pack k steps of n_rows rows into ceil(n_rows / mr) panels of weights, one
@@ -83,7 +89,16 @@ typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
                                  const float *x, size_t x_stride, size_t n,
                                  size_t k, float *y, size_t y_stride);
 
-/* A precision at a level. */
+/* What panels of integers hold (gemm_int.h); 0 in others. */
+struct gg_kern_gemm_ints {
+    unsigned n_scales; /* of a row in a block, which has as many runs of steps:
+                        * an integer sum is of one run */
+    unsigned n_mins;   /* likewise minima */
+    uint32_t most;     /* that magnitudes of a column's integers in a run may
+                        * sum up to */
+};
+
+/* A form at a level. */
 struct gg_kern_gemm {
     unsigned mr, nr;         /* tile: rows, columns */
     unsigned k_block;        /* steps of a block; divides GG_GEMM_BUF_LEN */
@@ -98,15 +113,37 @@ struct gg_kern_gemm {
     size_t buf_size; /* bytes that pack_rows needs */
     gg_kern_gemm_pack_rows_fn *pack_rows;
     gg_kern_gemm_pack_fn *pack_w;  /* rows of weights */
-    gg_kern_gemm_pack_fn *pack_wt; /* the same from a matrix of steps */
+    gg_kern_gemm_pack_fn *pack_wt; /* the same from a matrix of steps; NULL in
+                                    * forms that attention does not use */
     gg_kern_gemm_pack_fn *pack_x;  /* columns of activations */
     gg_kern_gemm_tile_fn *tile;
     gg_kern_gemm_dot_fn *dot; /* NULL if narrow is 0 */
+    struct gg_kern_gemm_ints ints;
 };
 
-enum gg_kern_gemm_precision { GG_GEMM_EXACT, GG_GEMM_N_PRECISIONS };
+/* Of integers: the number of scales, then that of minima. */
+enum gg_kern_gemm_form {
+    GG_GEMM_EXACT,
+    GG_GEMM_I16_8,
+    GG_GEMM_I16_8_8,
+    GG_GEMM_I16_1,
+    GG_GEMM_I16_1_8,
+    GG_GEMM_I16_1_16,
+    GG_GEMM_N_FORMS
+};
 
-/* Fill k[GG_GEMM_N_PRECISIONS]. */
+/* How products of weights are computed (gguf/cpu.h): exact, or with
+ * activations rounded, where the type of weights has a form for it. */
+enum gg_kern_precision {
+    GG_PRECISION_EXACT,
+    GG_PRECISION_INT16,
+    GG_N_PRECISIONS
+};
+
+enum gg_kern_gemm_form gg_kern_gemm_form_of(enum gg_kern_precision precision,
+                                            int dtype_index);
+
+/* Fill k[GG_GEMM_N_FORMS]. */
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu);
 
 /* Blocks of k steps, and bytes of a panel of so many. */
@@ -128,7 +165,7 @@ static inline size_t gg_kern_gemm_x_size(const struct gg_kern_gemm *g,
     return gg_kern_gemm_n_blocks(g, k) * g->x_block;
 }
 
-/* For precisions that have nothing better: rows are decoded and handed on to
+/* For forms that have nothing better: rows are decoded and handed on to
  * pack_w some at a time, or multiplied as f32. Rows lie a cache line further
  * apart than their length in the buffer, so that a column of them does not fall
  * into one set of the cache. */
@@ -144,6 +181,9 @@ enum {
     GG_GEMM_NARROW = 4
 };
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_decoded;
+/* Ask for the n bytes after the n bytes at p: rows are far apart, and a short
+ * part of each is read at a time, which hardware does not foresee. */
+void gg_kern_gemm_prefetch(const void *p, size_t n);
 gg_kern_gemm_dot_fn gg_kern_gemm_dot_decoded; /* n < GG_GEMM_NARROW */
 
 gg_kern_gemm_tile_fn gg_kern_gemm_tile_c, gg_kern_gemm_tile_avx2,
@@ -155,14 +195,24 @@ gg_kern_gemm_pack_fn gg_kern_gemm_pack_wt_c, gg_kern_gemm_pack_wt_avx2,
 gg_kern_gemm_pack_fn gg_kern_gemm_pack_x_c, gg_kern_gemm_pack_x_avx2,
     gg_kern_gemm_pack_x_avx512;
 
-/* Shapes of exact tiles, shared by a kernel and its row. */
+/* Shapes of tiles and blocks of a vector's length: for kernels and rows. KC is
+ * of exact panels. */
 enum {
     GG_GEMM_MR_C = 8,
     GG_GEMM_NR_C = 4,
+    GG_GEMM_KC_C = 512,
+    GG_GEMM_MC_C = 64,
+    GG_GEMM_ROUND_C = GG_GEMM_NR_C,
     GG_GEMM_MR_AVX2 = 16,
     GG_GEMM_NR_AVX2 = 6,
+    GG_GEMM_KC_AVX2 = 256,
+    GG_GEMM_MC_AVX2 = 128,
+    GG_GEMM_ROUND_AVX2 = 16 * GG_GEMM_NR_AVX2,
     GG_GEMM_MR_AVX512 = 32,
-    GG_GEMM_NR_AVX512 = 12
+    GG_GEMM_NR_AVX512 = 12,
+    GG_GEMM_KC_AVX512 = 512,
+    GG_GEMM_MC_AVX512 = 128,
+    GG_GEMM_ROUND_AVX512 = GG_GEMM_NR_AVX512
 };
 
 #endif

@@ -15,24 +15,24 @@
 #include <string.h>
 
 #define GG_GEMM_EXACT_PACKERS(level)                                          \
-    void gg_kern_gemm_pack_w_##level(void *panel, size_t first,               \
-                                     const float *src, size_t stride,         \
-                                     size_t n, size_t k)                      \
+    void gg_kern_gemm_pack_w_##level(                                         \
+        const struct gg_kern_gemm *g, void *panel, size_t first,              \
+        const float *src, size_t stride, size_t n, size_t k)                  \
     {                                                                         \
-        pack((float *)panel + first, MR, src, stride, n, k);                  \
+        pack((float *)panel + first, g->mr, src, stride, n, k);               \
     }                                                                         \
-    void gg_kern_gemm_pack_x_##level(void *panel, size_t first,               \
-                                     const float *src, size_t stride,         \
-                                     size_t n, size_t k)                      \
+    void gg_kern_gemm_pack_x_##level(                                         \
+        const struct gg_kern_gemm *g, void *panel, size_t first,              \
+        const float *src, size_t stride, size_t n, size_t k)                  \
     {                                                                         \
-        pack((float *)panel + first, NR, src, stride, n, k);                  \
+        pack((float *)panel + first, g->nr, src, stride, n, k);               \
     }                                                                         \
-    void gg_kern_gemm_pack_wt_##level(void *panel, size_t first,              \
-                                      const float *src, size_t stride,        \
-                                      size_t n, size_t k)                     \
+    void gg_kern_gemm_pack_wt_##level(                                        \
+        const struct gg_kern_gemm *g, void *panel, size_t first,              \
+        const float *src, size_t stride, size_t n, size_t k)                  \
     {                                                                         \
         float *dst = (float *)panel + first;                                  \
-        for (size_t p = 0; p < k; p++, dst += MR, src += stride) {            \
+        for (size_t p = 0; p < k; p++, dst += g->mr, src += stride) {         \
             if (n == MR) /* a length that the compiler knows */               \
                 memcpy(dst, src, MR * sizeof *dst);                           \
             else                                                              \

@@ -12,6 +12,7 @@
 #include "base/barrier.h"
 #include "base/compiler.h"
 #include "cpu/gemm.h"
+#include "gguf/cpu.h"
 #include "gguf/pool.h"
 #include "peak.h"
 #include "tests/scratch.h"
@@ -68,7 +69,7 @@ static void best_median(double *t, unsigned n, double *best, double *median)
 }
 
 static void bench(struct job *job, struct gguf_pool *pool, unsigned rounds,
-                  const char *level)
+                  enum gg_kern_precision precision, const char *level)
 {
     double peak[MAX_ROUNDS], product[MAX_ROUNDS];
     const struct gg_cpu_gemm_args *a = &job->args;
@@ -87,11 +88,12 @@ static void bench(struct job *job, struct gguf_pool *pool, unsigned rounds,
     best_median(product, rounds, &b, &m);
     const double peak_rate = 2000000 * nth * peak_flops(job->level) / pb;
     const double rate = flops / b;
-    printf("%-7s %-5s %5d x %4d x %5d  %7.1f GFLOP/s %5.1f%% of %6.1f "
+    printf("%-7s %s %-5s %5d x %4d x %5d  %7.1f GFLOP/s %5.1f%% of %6.1f "
            "(median %4.1f%% slower, peak's %4.1f%%)\n",
-           level, gg_dtype_by_index(a->dtype_index)->name, (int)a->m,
-           (int)a->n, (int)a->k, rate * 1e-9, 100 * rate / peak_rate,
-           peak_rate * 1e-9, 100 * (m / b - 1), 100 * (pm / pb - 1));
+           level, gguf_precision_name(precision),
+           gg_dtype_by_index(a->dtype_index)->name, (int)a->m, (int)a->n,
+           (int)a->k, rate * 1e-9, 100 * rate / peak_rate, peak_rate * 1e-9,
+           100 * (m / b - 1), 100 * (pm / pb - 1));
     fflush(stdout);
 }
 
@@ -105,13 +107,17 @@ static void *must(void *p)
 }
 
 static void bench_shape(struct job *job, struct gguf_pool *pool,
-                        unsigned rounds, int dtype, const char *level)
+                        unsigned rounds, int dtype,
+                        enum gg_kern_precision precision, const char *level)
 {
     struct gg_cpu_gemm_args *a = &job->args;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
     if (!a->kern->codec[dtype].decode || a->k % dt->block_len)
         return;
     a->dtype_index = dtype;
+    a->form = gg_kern_gemm_form_of(precision, dtype);
+    if (precision && a->form == GG_GEMM_EXACT)
+        return;
     a->w_stride = (size_t)a->k / dt->block_len * dt->block_size;
     a->x_stride = (size_t)a->k * sizeof(float);
     a->y_stride = (size_t)a->m * sizeof(float);
@@ -128,7 +134,7 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
         x[i] = (float)(i % 17) - 8;
     a->w = w;
     a->x = x;
-    bench(job, pool, rounds, level);
+    bench(job, pool, rounds, precision, level);
     free(w);
     free(x);
     free(a->y);
@@ -178,8 +184,10 @@ int main(int argc, char **argv)
                 job.args.m = shapes[s][0];
                 job.args.n = shapes[s][1];
                 job.args.k = shapes[s][2];
-                bench_shape(&job, pool, rounds, types[t],
-                            l ? gg_kern_cpu_levels[l - 1].name : "c");
+                for (unsigned p = 0; p < GG_N_PRECISIONS; p++)
+                    bench_shape(&job, pool, rounds, types[t],
+                                (enum gg_kern_precision)p,
+                                l ? gg_kern_cpu_levels[l - 1].name : "c");
             }
     }
     gg_barrier_fini(&job.barrier);

@@ -95,16 +95,16 @@ static inline void peak_c(size_t rounds)
 
 static inline double peak_flops(unsigned level)
 {
-    static const double lanes[] = { 4, 8, 16 };
+    static const double lanes[] = { 4, 8, 8, 16, 16 };
     return 2 * PEAK_CHAINS * lanes[level];
 }
 
 static inline void peak_run(unsigned level, size_t rounds)
 {
 #if PEAK_X86
-    if (level == 1)
+    if (level == 1 || level == 2)
         peak_avx2(rounds);
-    else if (level == 2)
+    else if (level > 2)
         peak_avx512(rounds);
     else
 #endif

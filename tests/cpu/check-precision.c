@@ -59,22 +59,25 @@ static void put_weights(struct w_block *b, size_t first, const float *src,
     }
 }
 
-static void pack_w(void *panel, size_t first, const float *src, size_t stride,
-                   size_t n, size_t k)
+static void pack_w(const struct gg_kern_gemm *g, void *panel, size_t first,
+                   const float *src, size_t stride, size_t n, size_t k)
 {
+    (void)g;
     put_weights(panel, first, src, stride, 1, n, k);
 }
 
-static void pack_wt(void *panel, size_t first, const float *src, size_t stride,
-                    size_t n, size_t k)
+static void pack_wt(const struct gg_kern_gemm *g, void *panel, size_t first,
+                    const float *src, size_t stride, size_t n, size_t k)
 {
+    (void)g;
     put_weights(panel, first, src, 1, stride, n, k);
 }
 
-static void pack_x(void *panel, size_t first, const float *src, size_t stride,
-                   size_t n, size_t k)
+static void pack_x(const struct gg_kern_gemm *g, void *panel, size_t first,
+                   const float *src, size_t stride, size_t n, size_t k)
 {
     struct x_block *b = panel;
+    (void)g;
     for (size_t p = 0; p < k; p += STEPS, b++) {
         const size_t len = GG_MIN(k - p, (size_t)STEPS);
         for (size_t c = 0; c < n; c++) {

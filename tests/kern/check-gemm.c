@@ -42,7 +42,8 @@ static void fill(float *x, size_t n, bool exact)
 
 /* A packer of panels of that width into every place; trans: src is a matrix of
  * steps. */
-static bool pack_good(gg_kern_gemm_pack_fn *pack, size_t width, bool trans)
+static bool pack_good(const struct gg_kern_gemm *g, gg_kern_gemm_pack_fn *pack,
+                      size_t width, bool trans)
 {
     enum { MAX_K = 53, STRIDE = 61, PAD = 8 };
     static float src[STRIDE * STRIDE], dst[32 * MAX_K + 2 * PAD];
@@ -53,7 +54,7 @@ static bool pack_good(gg_kern_gemm_pack_fn *pack, size_t width, bool trans)
             for (size_t k = 0; k <= MAX_K; k += 1 + k / 4) {
                 for (size_t i = 0; i < sizeof dst / sizeof *dst; i++)
                     dst[i] = guard;
-                pack(dst + PAD, first, src, STRIDE, n, k);
+                pack(g, dst + PAD, first, src, STRIDE, n, k);
                 for (size_t i = 0; i < PAD; i++)
                     good = good && dst[i] == guard &&
                            dst[PAD + width * k + i] == guard;
@@ -69,9 +70,9 @@ static bool pack_good(gg_kern_gemm_pack_fn *pack, size_t width, bool trans)
 
 static void check_pack(const char *level, const struct gg_kern_gemm *g)
 {
-    ok(pack_good(g->pack_w, g->mr, false) &&
-           pack_good(g->pack_wt, g->mr, true) &&
-           pack_good(g->pack_x, g->nr, false),
+    ok(pack_good(g, g->pack_w, g->mr, false) &&
+           pack_good(g, g->pack_wt, g->mr, true) &&
+           pack_good(g, g->pack_x, g->nr, false),
        "%s: packers transpose and touch nothing else", level);
 }
 

@@ -1,0 +1,258 @@
+/* gemm_int.c - types as integers times scales, and their rows into panels
+ *
+ * The decoder of a type gives its integers if the scale of a block is replaced
+ * by 1, and the scale of its minima by 0; where steps are fractions of the
+ * scale, by the power of two that makes them whole. So there is one decoder of
+ * a type for all forms, and here is only where the scales are.
+ */
+#include "config.h"
+#include "kern/gemm_int.h"
+
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "dtype/block.h"
+#include "kern/c/block_io.h"
+#include "kern/c/fp4.h"
+#include "kern/kern.h"
+
+#include <stddef.h>
+#include <string.h>
+
+enum { MOST_BLOCK = 512 }; /* bytes of 256 steps, at most */
+
+struct ints_type;
+
+/* The scale of a block, which gets the unit instead. */
+typedef float take_fn(const struct ints_type *t, uint8_t *block);
+/* Minima of a block's groups with their sign turned, to m[i * mr], of which the
+ * block gets rid. */
+typedef void mins_fn(const struct ints_type *t, uint8_t *block, float *m,
+                     size_t mr);
+
+struct ints_type {
+    unsigned form; /* 0: none */
+    take_fn *take;
+    unsigned d;      /* where the scale is */
+    int unit;        /* log2 */
+    mins_fn *min;    /* or NULL */
+    unsigned m;      /* where the scale of minima is */
+    unsigned scales; /* and what it is multiplied by */
+};
+
+static float take_f16(const struct ints_type *t, uint8_t *block)
+{
+    const float d = gg_kern_get_half(block + t->d);
+    gg_bytes_store16le(block + t->d, (uint16_t)((15 + t->unit) << 10));
+    return d;
+}
+
+static float take_f32(const struct ints_type *t, uint8_t *block)
+{
+    const float d = gg_bytes_f32_from_bits(gg_bytes_load32le(block + t->d));
+    gg_bytes_store32le(block + t->d, gg_bytes_f32_bits(1));
+    return d;
+}
+
+static float take_e8m0(const struct ints_type *t, uint8_t *block)
+{
+    const float d = gg_kern_e8m0_half(block[t->d]);
+    block[t->d] = 128; /* 1 */
+    return d;
+}
+
+/* The bits of an f16 are the upper nibbles of four words. */
+static float take_iq1_m(const struct ints_type *t, uint8_t *block)
+{
+    const unsigned one = (15u + (unsigned)t->unit) << 10;
+    unsigned half = 0;
+    for (unsigned i = 0; i < 4; i++) {
+        uint8_t *at = block + t->d + 2 * i + 1; /* the upper byte */
+        half |= (unsigned)(*at >> 4) << 4 * i;
+        *at = (uint8_t)((*at & 15) | (one >> 4 * i & 15) << 4);
+    }
+    return gg_dtype_f16_to_f32((uint16_t)half);
+}
+
+static float take_min(const struct ints_type *t, uint8_t *block)
+{
+    const float m = gg_kern_get_half(block + t->m);
+    gg_bytes_store16le(block + t->m, 0);
+    return m;
+}
+
+static void min_plus(const struct ints_type *t, uint8_t *block, float *m,
+                     size_t mr)
+{
+    (void)mr;
+    *m = take_min(t, block);
+}
+
+static void min_q2_k(const struct ints_type *t, uint8_t *block, float *m,
+                     size_t mr)
+{
+    const float dmin = take_min(t, block);
+    const uint8_t *s = block + t->scales;
+    for (unsigned i = 0; i < 16; i++)
+        m[i * mr] = -dmin * (float)(s[i] >> 4);
+}
+
+static void min_k4(const struct ints_type *t, uint8_t *block, float *m,
+                   size_t mr)
+{
+    const float dmin = take_min(t, block);
+    const uint8_t *s = block + t->scales;
+    for (unsigned i = 0; i < 8; i++)
+        m[i * mr] = -dmin * (float)gg_kern_k4_min(s, i);
+}
+
+/* A type's row: its form is for integers at least as large as these.
+ *
+ *     Q8_0, Q8_K        -128 .. 127
+ *     Q4_0 .. Q6_0      -32 .. 31; Q4_1, Q5_1: 0 .. 31
+ *     IQ4_NL, MXFP4     -127 .. 113, -12 .. 12
+ *     Q1_0, Q2_0, TQ    -1 .. 2
+ *     Q2_K              15 * 3
+ *     Q3_K              32 * 4
+ *     Q4_K, Q5_K        63 * 15 = 945, 63 * 31 = 1953
+ *     Q6_K              128 * 32 = 4096
+ *     IQ4_XS            32 * 127 = 4064
+ *     IQ2, in eighths   31 * 43 = 1333
+ *     IQ3_XXS, quarters 31 * 62 = 1922
+ *     IQ3_S             31 * 15
+ *     IQ1, in eighths   15 * 9 */
+#define ROW(ID, NAME, FORM, UNIT)                                             \
+    [GG_DT_##ID] = { .form = GG_GEMM_I16_##FORM,                              \
+                     .take = take_f16,                                        \
+                     .d = offsetof(struct gg_block_##NAME, d),                \
+                     .unit = UNIT },
+#define ROW_MIN(ID, NAME, FORM, MIN, M, SCALES)                               \
+    [GG_DT_##ID] = { .form = GG_GEMM_I16_##FORM,                              \
+                     .take = take_f16,                                        \
+                     .d = offsetof(struct gg_block_##NAME, d),                \
+                     .min = MIN,                                              \
+                     .m = offsetof(struct gg_block_##NAME, M),                \
+                     .scales = offsetof(struct gg_block_##NAME, SCALES) },
+/* clang-format off */
+static const struct ints_type types[GG_N_DTYPES] = {
+    ROW(Q4_0, q4_0, 8, 0)
+    ROW(Q5_0, q5_0, 8, 0)
+    ROW(Q8_0, q8_0, 8, 0)
+    ROW(Q8_1, q8_1, 8, 0)
+    ROW(Q6_0, q6_0, 8, 0)
+    ROW(IQ4_NL, iq4_nl, 8, 0)
+    ROW(Q1_0, q1_0, 8, 0)
+    ROW(Q2_0, q2_0, 8, 0)
+    ROW_MIN(Q4_1, q4_1, 8_8, min_plus, m, m)
+    ROW_MIN(Q5_1, q5_1, 8_8, min_plus, m, m)
+    ROW_MIN(Q2_K, q2_k, 1_16, min_q2_k, dmin, scales)
+    ROW(Q3_K, q3_k, 1, 0)
+    ROW_MIN(Q4_K, q4_k, 1_8, min_k4, dmin, scales)
+    ROW_MIN(Q5_K, q5_k, 1_8, min_k4, dmin, scales)
+    ROW(Q6_K, q6_k, 1, 0)
+    ROW(IQ4_XS, iq4_xs, 1, 0)
+    ROW(IQ2_XXS, iq2_xxs, 1, 3)
+    ROW(IQ2_XS, iq2_xs, 1, 3)
+    ROW(IQ2_S, iq2_s, 1, 3)
+    ROW(IQ3_XXS, iq3_xxs, 1, 2)
+    ROW(IQ3_S, iq3_s, 1, 0)
+    ROW(IQ1_S, iq1_s, 1, 3)
+    ROW(TQ1_0, tq1_0, 1, 0)
+    ROW(TQ2_0, tq2_0, 1, 0)
+    [GG_DT_Q8_K] = { GG_GEMM_I16_1, take_f32,
+                     offsetof(struct gg_block_q8_k, d), 0, NULL, 0, 0 },
+    [GG_DT_MXFP4] = { GG_GEMM_I16_8, take_e8m0,
+                      offsetof(struct gg_block_mxfp4, e), 0, NULL, 0, 0 },
+    [GG_DT_IQ1_M] = { GG_GEMM_I16_1, take_iq1_m,
+                      offsetof(struct gg_block_iq1_m, scales), 3, NULL, 0, 0 },
+};
+/* clang-format on */
+
+enum gg_kern_gemm_form gg_kern_gemm_form_of(enum gg_kern_precision precision,
+                                            int dtype_index)
+{
+    return precision == GG_PRECISION_INT16
+               ? (enum gg_kern_gemm_form)types[dtype_index].form
+               : GG_GEMM_EXACT;
+}
+
+/* len elements of a row, whole blocks, to floats that are integers; scales and
+ * minima to the panel's row r. */
+static void decode_ints(gg_kern_decode_fn *decode,
+                        const struct gguf_dtype_info *dt,
+                        const struct ints_type *t,
+                        const struct gg_kern_gemm *g, const uint8_t *src,
+                        size_t len, struct gg_gemm_int_w to, size_t r,
+                        float *dst)
+{
+    uint8_t block[MOST_BLOCK];
+    const size_t mr = g->mr, n = len / dt->block_len;
+    const size_t n_scales = g->ints.n_scales * dt->block_len / 256;
+    const size_t n_mins = g->ints.n_mins * dt->block_len / 256;
+    const float unit = 1.0f / (float)(1 << t->unit);
+    float *d = to.d + r, *m = to.m + r;
+    memcpy(block, src, n * dt->block_size);
+    for (size_t b = 0; b < n; b++, m += n_mins * mr) {
+        uint8_t *at = block + b * dt->block_size;
+        const float scale = t->take(t, at) * unit;
+        for (size_t i = 0; i < n_scales; i++, d += mr)
+            *d = scale;
+        if (t->min)
+            t->min(t, at, m, mr);
+    }
+    decode(block, dst, len);
+}
+
+/* Rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */
+static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
+                      const struct gg_kern_gemm_rows *w, size_t first,
+                      size_t n, size_t k, void *panel, float *buf)
+{
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
+    gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
+    for (size_t p = 0; p < k; p += GG_GEMM_INT_STEPS) {
+        const size_t len = GG_MIN(k - p, (size_t)GG_GEMM_INT_STEPS);
+        const size_t size = len / dt->block_len * dt->block_size;
+        const struct gg_gemm_int_w to =
+            gg_gemm_int_w_at(g, panel, p / GG_GEMM_INT_STEPS);
+        const uint8_t *src = (const uint8_t *)w->at +
+                             (w->first + p) / dt->block_len * dt->block_size;
+        for (size_t r = 0; r < n; r++, src += w->stride) {
+            gg_kern_gemm_prefetch(src, size);
+            decode_ints(decode, dt, &types[w->dtype_index], g, src, len, to,
+                        first + r, buf + r * GG_GEMM_BUF_STRIDE);
+        }
+        g->pack_w(g, to.q, first, buf, GG_GEMM_BUF_STRIDE, n, len);
+    }
+}
+
+/* Scales and minima are 0 where a block has not all its steps. */
+static void clear_last(const struct gg_kern_gemm *g, void *panel, size_t k)
+{
+    const struct gg_gemm_int_w last =
+        gg_gemm_int_w_at(g, panel, k / GG_GEMM_INT_STEPS);
+    if (k % GG_GEMM_INT_STEPS)
+        memset(last.d, 0,
+               (g->ints.n_scales + g->ints.n_mins) * g->mr * sizeof(float));
+}
+
+void gg_kern_gemm_pack_ints(const struct gg_kern *kern,
+                            const struct gg_kern_gemm *g,
+                            const struct gg_kern_gemm_rows *w, size_t n_rows,
+                            size_t k, void *panels, void *buf)
+{
+    const size_t size = gg_kern_gemm_w_size(g, k);
+    unsigned char *panel = panels;
+    struct gg_kern_gemm_rows part = *w;
+    for (size_t i = 0; i < n_rows; i += g->mr, panel += size) {
+        const size_t rows = GG_MIN((size_t)g->mr, n_rows - i);
+        if (rows < g->mr)
+            memset(panel, 0, size);
+        clear_last(g, panel, k);
+        for (size_t r = 0; r < rows; r += GG_GEMM_BUF_ROWS) {
+            part.at = (const unsigned char *)w->at + (i + r) * w->stride;
+            pack_some(kern, g, &part, r,
+                      GG_MIN(rows - r, (size_t)GG_GEMM_BUF_ROWS), k, panel,
+                      buf);
+        }
+    }
+}

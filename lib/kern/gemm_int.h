@@ -1,0 +1,134 @@
+/* gemm_int.h - products of integers: what the types store, with scales
+ *
+ * Weights of most types are integers times a scale, less a minimum:
+ * w = d * q - m. Activations of a block of 256 steps are rounded to integers
+ * of 16 bits, x = s * i, relative to the block's largest. Then
+ *
+ *     sum of w * x = s * (sum over runs of d * sum of q * i
+ *                         - sum over groups of m * sum of i)
+ *
+ * where a run is the steps that share d and a group those that share m. Sums
+ * of q * i and of i are integers and exact; the rest is in f32. So the result
+ * is that of exact products but for the rounding of x, and of f32.
+ *
+ * A sum over a run has to fit into 32 bits: with |q| <= Q it does if
+ * magnitudes of i add up to no more than (2^31 - 1) / Q. Where 32767 for the
+ * largest would go beyond, the packer takes a coarser s. So no product can
+ * overflow, whatever the weights and activations are, and long runs cost no
+ * more of the precision than the activations at hand ask for: 256 of a normal
+ * distribution still have their largest at 7000 and more if Q is 4096.
+ *
+ * A panel's block of weights has 256 steps of mr rows:
+ *
+ *     int16_t q[128][mr][2], float d[n_scales][mr], float m[n_mins][mr]
+ *
+ * m with its sign turned; one of activations likewise
+ *
+ *     int16_t i[128][nr][2], float s[nr], float sum[n_mins][nr]
+ *
+ * where pair t of each 32 steps is of steps t and t + 16.
+ */
+#ifndef GG_KERN_GEMM_INT_H
+#define GG_KERN_GEMM_INT_H
+
+#include "kern/gemm.h"
+
+#include <limits.h>
+
+enum {
+    GG_GEMM_INT_STEPS = 256,
+    GG_GEMM_INT_PAIRS = GG_GEMM_INT_STEPS / 2,
+    GG_GEMM_INT_MOST = 32767 /* magnitude of an activation */
+};
+
+/* Bytes of a block of panels that are width wide. */
+#define GG_GEMM_INT_W_BLOCK(width, n_scales, n_mins)                          \
+    ((width)*4 * (GG_GEMM_INT_PAIRS + (n_scales) + (n_mins)))
+#define GG_GEMM_INT_X_BLOCK(width, n_mins)                                    \
+    ((width)*4 * (GG_GEMM_INT_PAIRS + 1 + (n_mins)))
+
+/* The parts of a block. */
+struct gg_gemm_int_w {
+    int16_t *q; /* of pair p, row r: q[(p * mr + r) * 2] and the next */
+    float *d, *m;
+};
+struct gg_gemm_int_x {
+    int16_t *i;
+    float *s, *sum;
+};
+
+static inline struct gg_gemm_int_w
+gg_gemm_int_w_at(const struct gg_kern_gemm *g, void *panel, size_t block)
+{
+    unsigned char *p = (unsigned char *)panel + block * g->w_block;
+    float *d = (float *)(void *)(p + (size_t)GG_GEMM_INT_PAIRS * g->mr * 4);
+    return (struct gg_gemm_int_w){ (int16_t *)(void *)p, d,
+                                   d + (size_t)g->ints.n_scales * g->mr };
+}
+
+static inline struct gg_gemm_int_x
+gg_gemm_int_x_at(const struct gg_kern_gemm *g, void *panel, size_t block)
+{
+    unsigned char *p = (unsigned char *)panel + block * g->x_block;
+    float *s = (float *)(void *)(p + (size_t)GG_GEMM_INT_PAIRS * g->nr * 4);
+    return (struct gg_gemm_int_x){ (int16_t *)(void *)p, s, s + g->nr };
+}
+
+/* Largest magnitudes of the integers of the types that a form is for, and from
+ * them what magnitudes of a column's integers in a run may sum up to. A run of
+ * 32 steps adds up to 32 * 32767 at most, which times 128 is below 2^31. */
+#define GG_GEMM_INT_LIMIT(q) (INT32_MAX / (q))
+
+/* What follows from the integers i that are largest at 32767: by what their
+ * scale is to be multiplied so that in no run magnitudes sum up to more than
+ * most. sum: the largest such sum now, of n_steps.
+ *
+ * With f = (sum + n + 8) / (most - n - 8), n = n_steps / 2: |x / s| <=
+ * |i| + 1/2, so after dividing by f and rounding again the sum is at most
+ * (sum + n) / f + n < most - 8 + the errors of a few roundings of f32, which
+ * are 2^-22 of most: less than 8 where this is called, for most < 2^23. */
+static inline float gg_gemm_int_coarser(int32_t sum, uint32_t most,
+                                        unsigned n_steps)
+{
+    const int32_t n = (int32_t)n_steps / 2 + 8;
+    if ((uint32_t)sum <= most)
+        return 1;
+    return (float)(sum + n) / (float)((int32_t)most - n);
+}
+
+/* Below it a block's largest activation counts as 0, so that 32767 / largest
+ * is finite. */
+#define GG_GEMM_INT_LEAST 0x1p-110f
+
+/* Rows by way of floats: blocks are decoded with 1 (or what makes integers)
+ * for their scale. Multiplies w->dtype_index only if the form is its own. */
+gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_ints;
+
+/* pack_w takes floats that are integers and leaves scales and minima alone. A
+ * block without 256 steps is filled up with 0. */
+gg_kern_gemm_pack_fn gg_kern_i16_pack_w_c, gg_kern_i16_pack_w_avx2;
+/* Rounded to nearest, ties to even; a block with an infinity or a NaN is 0
+ * times NaN. Contract: EXACT. */
+gg_kern_gemm_pack_fn gg_kern_i16_pack_x_c, gg_kern_i16_pack_x_avx2;
+
+/* gg_kern_i16_tile_8_8_avx2 and so on: of scales, of minima, level. Tiles have
+ * the shapes of the exact ones. Integer sums are exact; in f32, each element is
+ * a chain over the runs and groups of a block, times s, added to those of the
+ * blocks before. All columns of a panel are read, which are there: pack_x or
+ * zeros fill them. */
+#define GG_GEMM_I16_FORMS(X, level)                                           \
+    X(8, 0, 128, level)                                                       \
+    X(8, 8, 128, level)                                                       \
+    X(1, 0, 4096, level)                                                      \
+    X(1, 8, 1953, level)                                                      \
+    X(1, 16, 45, level)
+#define X(scales, mins, most, level)                                          \
+    gg_kern_gemm_tile_fn gg_kern_i16_tile_##scales##_##mins##_##level;
+GG_GEMM_I16_FORMS(X, c)
+GG_GEMM_I16_FORMS(X, avx2)
+GG_GEMM_I16_FORMS(X, avxvnni)
+GG_GEMM_I16_FORMS(X, avx512)
+GG_GEMM_I16_FORMS(X, vnni512)
+#undef X
+
+#endif

@@ -1,0 +1,31 @@
+/* gemm_i16_512.h - tiles of 32 rows by 12 columns in vectors of 512 bits
+ *
+ * Included once by the file of a level, which has defined LEVEL and VI_DP. 24
+ * sums, two vectors of weights and a broadcast are in registers, and without
+ * VNNI a product.
+ */
+#include <immintrin.h>
+
+#define VI         __m512i
+#define VF         __m512
+#define vi_zero    _mm512_setzero_si512
+#define vi_load(p) _mm512_load_si512(p)
+#define vi_all(p)  _mm512_castps_si512(_mm512_set1_ps(*(p)))
+#define vf_loadu   _mm512_loadu_ps
+#define vf_storeu  _mm512_storeu_ps
+#define vf_all(p)  _mm512_set1_ps(*(p))
+#define vf_mul     _mm512_mul_ps
+#define vf_fma     _mm512_fmadd_ps
+#define vf_of      _mm512_cvtepi32_ps
+/* clang-format off */
+#define CASES CASE(4) CASE(8) CASE(12)
+/* clang-format on */
+
+enum {
+    MR = GG_GEMM_MR_AVX512,
+    NR = GG_GEMM_NR_AVX512,
+    LANES = 16,
+    ROUND_TO = 4
+};
+
+#include "kern/x86/gemm_i16_impl.h"

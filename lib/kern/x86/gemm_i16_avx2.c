@@ -1,0 +1,215 @@
+/* gemm_i16_avx2.c - products of 16-bit integers for AVX2: tiles of 16 by 6
+ *
+ * The packers here are those of all x86 levels.
+ */
+#include "config.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "kern/gemm_int.h"
+#include "kern/x86/dp.h"
+#include "kern/x86/x86.h"
+
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+#define LEVEL          avx2
+#define VI_DP(c, a, b) GG_X86_MADDWD_256(c, a, b)
+#include "kern/x86/gemm_i16_256.h"
+
+enum { STEPS = GG_GEMM_INT_STEPS, PAIRS = GG_GEMM_INT_PAIRS };
+
+/* Pairs t .. t + 7 of 32 floats that are integers. */
+static GG_ALWAYS_INLINE __m256i pairs_of(const float *x, int t)
+{
+    const __m256i lo = _mm256_cvtps_epi32(_mm256_loadu_ps(x + t));
+    const __m256i hi = _mm256_cvtps_epi32(_mm256_loadu_ps(x + t + 16));
+    return _mm256_blend_epi16(lo, _mm256_slli_epi32(hi, 16), 0xaa);
+}
+
+/* Eight rows of 32 steps to 16 pairs, width rows apart. */
+static void put_8(int32_t *dst, size_t width, const float *src, size_t stride)
+{
+    for (int t = 0; t < 16; t += 8) {
+        __m256 v[8];
+        GG_UNROLL
+        for (int r = 0; r < 8; r++)
+            v[r] = _mm256_castsi256_ps(pairs_of(src + (size_t)r * stride, t));
+        gg_x86_transpose8(v);
+        GG_UNROLL
+        for (int i = 0; i < 8; i++)
+            _mm256_storeu_ps((float *)(void *)(dst + (size_t)(t + i) * width),
+                             v[i]);
+    }
+}
+
+static void put_1(int32_t *dst, size_t width, const float *src)
+{
+    _Alignas(32) int32_t pair[16];
+    for (int t = 0; t < 16; t += 8)
+        _mm256_store_si256((__m256i *)(void *)(pair + t), pairs_of(src, t));
+    for (size_t t = 0; t < 16; t++)
+        dst[t * width] = pair[t];
+}
+
+/* Rows first and up of the 16 pairs of 32 steps. */
+static void put_pairs(int32_t *dst, size_t width, const float *src,
+                      size_t stride, size_t n)
+{
+    size_t r = 0;
+    for (; r + 8 <= n; r += 8)
+        put_8(dst + r, width, src + r * stride, stride);
+    for (; r < n; r++)
+        put_1(dst + r, width, src + r * stride);
+}
+
+static void put_zeros(int32_t *dst, size_t width, size_t n)
+{
+    for (size_t t = 0; t < 16; t++, dst += width)
+        memset(dst, 0, n * sizeof *dst);
+}
+
+void gg_kern_i16_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
+                             size_t first, const float *src, size_t stride,
+                             size_t n, size_t k)
+{
+    const size_t end = (k + STEPS - 1) / STEPS * STEPS;
+    for (size_t p = 0; p < end; p += 32) {
+        int32_t *dst =
+            (int32_t *)(void *)gg_gemm_int_w_at(g, panel, p / STEPS).q +
+            p % STEPS / 2 * g->mr + first;
+        if (p + 32 <= k) {
+            put_pairs(dst, g->mr, src + p, stride, n);
+            continue;
+        }
+        put_zeros(dst, g->mr, n);
+        for (size_t r = 0; p < k && r < n; r++) {
+            float part[32] = { 0 };
+            memcpy(part, src + r * stride + p, (k - p) * sizeof *part);
+            put_1(dst + r, g->mr, part);
+        }
+    }
+}
+
+/* Pairs of 256 floats, rounded. */
+static void round_all(const float *x, float inverse, int32_t *pair)
+{
+    const __m256 f = _mm256_set1_ps(inverse);
+    for (int p = 0; p < STEPS; p += 32)
+        for (int t = 0; t < 16; t += 8) {
+            const __m256 lo = _mm256_loadu_ps(x + p + t);
+            const __m256 hi = _mm256_loadu_ps(x + p + t + 16);
+            const __m256i a = _mm256_cvtps_epi32(_mm256_mul_ps(lo, f));
+            const __m256i b = _mm256_cvtps_epi32(_mm256_mul_ps(hi, f));
+            _mm256_storeu_si256(
+                (__m256i *)(void *)(pair + p / 2 + t),
+                _mm256_blend_epi16(a, _mm256_slli_epi32(b, 16), 0xaa));
+        }
+}
+
+static int32_t sum_epi32(__m256i v)
+{
+    __m128i s = _mm_add_epi32(_mm256_castsi256_si128(v),
+                              _mm256_extracti128_si256(v, 1));
+    s = _mm_add_epi32(s, _mm_shuffle_epi32(s, 0x4e));
+    return _mm_cvtsi128_si32(_mm_add_epi32(s, _mm_shuffle_epi32(s, 0xb1)));
+}
+
+/* Largest sum of magnitudes of a run. */
+static int32_t largest_sum(const int32_t *pair, unsigned n_runs)
+{
+    const __m256i one = _mm256_set1_epi16(1);
+    int32_t most = 0;
+    for (unsigned r = 0; r < n_runs; r++) {
+        __m256i sum = _mm256_setzero_si256();
+        for (unsigned i = 0; i < PAIRS / n_runs; i += 8, pair += 8)
+            sum = _mm256_add_epi32(
+                sum, _mm256_madd_epi16(_mm256_abs_epi16(gg_x86_load256(pair)),
+                                       one));
+        most = GG_MAX(most, sum_epi32(sum));
+    }
+    return most;
+}
+
+static uint32_t largest(const float *x)
+{
+    __m256i m = _mm256_setzero_si256();
+    for (size_t i = 0; i < STEPS; i += 8)
+        m = _mm256_max_epi32(m, gg_x86_abs_bits(_mm256_loadu_ps(x + i)));
+    return (uint32_t)gg_x86_hmax_epi32(m);
+}
+
+/* 256 floats to pairs; returns their scale. */
+static float round_block(const struct gg_kern_gemm_ints *ints, const float *x,
+                         int32_t *pair)
+{
+    const uint32_t bits = largest(x);
+    const float max = gg_bytes_f32_from_bits(bits);
+    if (bits >= 0x7f800000 || max < GG_GEMM_INT_LEAST) {
+        memset(pair, 0, PAIRS * sizeof *pair);
+        return bits >= 0x7f800000 ? NAN : 0;
+    }
+    float inverse = GG_GEMM_INT_MOST / max;
+    float scale = max / GG_GEMM_INT_MOST;
+    round_all(x, inverse, pair);
+    const float coarser = gg_gemm_int_coarser(
+        largest_sum(pair, ints->n_scales), ints->most, STEPS / ints->n_scales);
+    if (coarser != 1) {
+        inverse /= coarser;
+        scale *= coarser;
+        round_all(x, inverse, pair);
+    }
+    return scale;
+}
+
+/* Sums of 16 steps: even ones are of low halves of pairs. */
+static void sums_16(const int32_t *pair, int32_t sum[16])
+{
+    for (unsigned i = 0; i < 8; i++, pair += 16) {
+        const __m256i a = gg_x86_load256(pair), b = gg_x86_load256(pair + 8);
+        const __m256i lo =
+            _mm256_add_epi32(_mm256_srai_epi32(_mm256_slli_epi32(a, 16), 16),
+                             _mm256_srai_epi32(_mm256_slli_epi32(b, 16), 16));
+        const __m256i hi = _mm256_add_epi32(_mm256_srai_epi32(a, 16),
+                                            _mm256_srai_epi32(b, 16));
+        sum[2 * i] = sum_epi32(lo);
+        sum[2 * i + 1] = sum_epi32(hi);
+    }
+}
+
+static void put_sums(const int32_t *pair, unsigned n, float *dst, size_t width)
+{
+    int32_t sum[16];
+    if (!n)
+        return;
+    sums_16(pair, sum);
+    for (unsigned i = 0; i < n; i++, dst += width) {
+        int32_t s = 0;
+        for (unsigned k = 0; k < 16 / n; k++)
+            s += sum[i * (16 / n) + k];
+        *dst = (float)s;
+    }
+}
+
+void gg_kern_i16_pack_x_avx2(const struct gg_kern_gemm *g, void *panel,
+                             size_t first, const float *src, size_t stride,
+                             size_t n, size_t k)
+{
+    for (size_t b = 0; b * STEPS < k; b++) {
+        const struct gg_gemm_int_x to = gg_gemm_int_x_at(g, panel, b);
+        const size_t len = GG_MIN(k - b * STEPS, (size_t)STEPS);
+        for (size_t c = first; c < first + n; c++) {
+            const float *x = src + (c - first) * stride + b * STEPS;
+            int32_t pair[PAIRS], *dst = (int32_t *)(void *)to.i + c;
+            float part[STEPS];
+            if (len < STEPS) {
+                memset(part, 0, sizeof part);
+                x = memcpy(part, x, len * sizeof *x);
+            }
+            to.s[c] = round_block(&g->ints, x, pair);
+            for (size_t t = 0; t < PAIRS; t++)
+                dst[t * g->nr] = pair[t];
+            put_sums(pair, g->ints.n_mins, to.sum + c, g->nr);
+        }
+    }
+}

@@ -1,0 +1,11 @@
+/* gemm_i16_vnni512.c - products of 16-bit integers for AVX-512 with VNNI */
+#include "config.h"
+#include "base/compiler.h"
+#include "kern/gemm_int.h"
+#include "kern/x86/dp.h"
+
+#include <stdbool.h>
+
+#define LEVEL          vnni512
+#define VI_DP(c, a, b) GG_X86_DPWSSD_512(c, a, b)
+#include "kern/x86/gemm_i16_512.h"

@@ -1,0 +1,527 @@
+/* check-int.c - products of integers: packers, tiles and the whole
+ *
+ * Integers, scales and their sums are the same at every level, bit for bit;
+ * what a tile makes of them is within the bound of any order of f32 sums; and
+ * a product is that of the decoded weights but for the rounding of activations,
+ * which is at most half a step. That no sum overflows is shown by the largest
+ * weights of each type and activations of all kinds.
+ */
+#include "config.h"
+#include "base/barrier.h"
+#include "base/compiler.h"
+#include "cpu/gemm.h"
+#include "gguf/pool.h"
+#include "kern/gemm_int.h"
+#include "tests/kern/kern.h"
+#include "tests/tap.h"
+
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+
+enum { STEPS = GG_GEMM_INT_STEPS, MAX_K = 3 * STEPS };
+
+static void *must(void *p)
+{
+    if (!p) {
+        printf("Bail out! out of memory\n");
+        exit(1);
+    }
+    return p;
+}
+
+static void *panel_of(size_t size)
+{
+    return memset(must(aligned_alloc(64, (size / 64 + 2) * 64)), 0x5a,
+                  (size / 64 + 2) * 64);
+}
+
+/* Step p of row r of a block. */
+static int at(const int16_t *q, size_t p, size_t r, size_t width)
+{
+    return q[((p / 32 * 16 + p % 16) * width + r) * 2 + p % 32 / 16];
+}
+
+/* ---- activations ---- */
+
+enum kind {
+    NORMAL,
+    EQUAL,    /* magnitudes: the largest sum that there is */
+    OUTLIER,  /* one far above the others */
+    INTEGERS, /* that are their own rounding */
+    ZEROS,
+    TINY,
+    NOT_FINITE,
+    N_KINDS
+};
+
+static void fill(float *x, size_t n, enum kind kind)
+{
+    for (size_t i = 0; i < n; i++) {
+        float v = 0;
+        for (int k = 0; k < 4; k++)
+            v += (float)rnd_below(2000) - 999.5f;
+        switch (kind) {
+        case EQUAL: v = rnd_below(2) ? 3.7f : -3.7f; break;
+        case OUTLIER: v = i % 200 == 77 ? 1e9f : v; break;
+        case INTEGERS:
+            v = i % STEPS == 5 ? -32767 : (float)rnd_below(200) - 100;
+            break;
+        case ZEROS: v = 0; break;
+        case TINY: v *= 0x1p-140f; break;
+        case NOT_FINITE: v = i % 300 == 9 ? (i & 1 ? NAN : INFINITY) : v;
+        default: break;
+        }
+        x[i] = v;
+    }
+}
+
+/* One packed column: its integers say of x what they should. */
+static bool rounds(const struct gg_kern_gemm *g, void *panel, size_t c,
+                   const float *x, size_t k)
+{
+    for (size_t b = 0; b * STEPS < k; b++) {
+        const struct gg_gemm_int_x p = gg_gemm_int_x_at(g, panel, b);
+        const double s = (double)p.s[c];
+        const size_t run = STEPS / g->ints.n_scales;
+        uint32_t sum = 0;
+        for (size_t i = 0; i < STEPS; i++) {
+            const int q = at(p.i, i, c, g->nr);
+            const double v = b * STEPS + i < k ? (double)x[b * STEPS + i] : 0;
+            sum = (i % run ? sum : 0) + (uint32_t)abs(q);
+            if (sum > g->ints.most || abs(q) > GG_GEMM_INT_MOST)
+                return false;
+            if (s == s && fabs(v) > 0x1p-100 &&
+                fabs(v - s * q) > s * (0.5 + 0x1p-8))
+                return false;
+            if (s != s && q)
+                return false;
+        }
+    }
+    return true;
+}
+
+/* Columns first and up, at one level: as the reference has them, and no
+ * others. */
+static bool same_columns(const struct gg_kern_gemm *g,
+                         const struct gg_kern_gemm *ref, const float *x,
+                         size_t first, size_t n, size_t k)
+{
+    unsigned char *a = panel_of(gg_kern_gemm_x_size(g, k));
+    unsigned char *b = panel_of(gg_kern_gemm_x_size(ref, k));
+    const size_t stride = MAX_K + 3;
+    const int untouched = 0x5a5a;
+    bool good = true;
+    g->pack_x(g, a, first, x, stride, n, k);
+    for (size_t c = 0; good && c < g->nr; c++) {
+        const bool in = c >= first && c < first + n;
+        if (in) {
+            ref->pack_x(ref, b, 0, x + (c - first) * stride, stride, 1, k);
+            good = rounds(g, a, c, x + (c - first) * stride, k);
+        }
+        for (size_t i = 0; i * STEPS < k; i++) {
+            const struct gg_gemm_int_x p = gg_gemm_int_x_at(g, a, i);
+            const struct gg_gemm_int_x q = gg_gemm_int_x_at(ref, b, i);
+            for (size_t s = 0; s < STEPS; s++)
+                good = good && at(p.i, s, c, g->nr) ==
+                                   (in ? at(q.i, s, 0, ref->nr) : untouched);
+            for (size_t m = 0; in && m < g->ints.n_mins; m++)
+                good = good && p.sum[m * g->nr + c] == q.sum[m * ref->nr];
+            good = good && (!in || !memcmp(&p.s[c], &q.s[0], sizeof(float)));
+        }
+    }
+    good = good && a[gg_kern_gemm_x_size(g, k)] == 0x5a;
+    free(a);
+    free(b);
+    return good;
+}
+
+static void check_pack_x(const char *level, const struct gg_kern_gemm *g,
+                         const struct gg_kern_gemm *ref, unsigned form)
+{
+    static float x[12 * (MAX_K + 3)];
+    static const size_t lengths[] = { MAX_K, STEPS, 300, 64, 32, 7 };
+    bool good = true;
+    for (int kind = 0; kind < N_KINDS; kind++)
+        for (size_t i = 0; i < GG_LEN(lengths); i++) {
+            const size_t first = rnd_below(g->nr),
+                         n = 1 + rnd_below(g->nr - first);
+            fill(x, sizeof x / sizeof *x, (enum kind)kind);
+            if (!same_columns(g, ref, x, first, n, lengths[i])) {
+                printf("# kind %d, %zu steps\n", kind, lengths[i]);
+                good = false;
+            }
+        }
+    ok(good, "%s: form %u: activations are rounded as the reference does",
+       level, form);
+}
+
+/* ---- weights ---- */
+
+/* Blocks of bytes that are all alike, or random; scales are finite. */
+static void random_row(const struct gg_codec_kern *codec,
+                       const struct gguf_dtype_info *dt, unsigned char *row,
+                       size_t n)
+{
+    static const unsigned char all[] = { 0, 0x80, 0x7f, 0xff };
+    float x[STEPS];
+    for (size_t b = 0; b < n; b++, row += dt->block_size) {
+        const size_t pattern = rnd_below(2 * sizeof all);
+        bool good;
+        int tries = 0;
+        do {
+            for (size_t i = 0; i < dt->block_size; i++)
+                row[i] = pattern < sizeof all && tries < 20
+                             ? all[pattern]
+                             : (unsigned char)rnd_below(256);
+            /* the scale may be any of the words of two bytes */
+            for (size_t i = 0; pattern < sizeof all && i < 2 && tries < 20;
+                 i++) {
+                row[i] = (unsigned char)rnd_below(100);
+                row[dt->block_size - 1 - i] = (unsigned char)rnd_below(100);
+            }
+            codec->decode(row, x, dt->block_len);
+            good = true;
+            for (size_t i = 0; i < dt->block_len; i++)
+                good = good && fabsf(x[i]) < 1e30f;
+            tries++;
+        } while (!good);
+    }
+}
+
+/* Panels of one level against those of another and the decoder. */
+static bool same_rows(const struct gg_kern *kern, const struct gg_kern *ref,
+                      int form, const struct gg_kern_gemm_rows *w, size_t n,
+                      size_t k, const float *decoded)
+{
+    const struct gg_kern_gemm *g = &kern->gemm[form], *h = &ref->gemm[form];
+    const size_t g_size = gg_kern_gemm_w_size(g, k),
+                 h_size = gg_kern_gemm_w_size(h, k);
+    unsigned char *a = panel_of(g_size * (n / g->mr + 1));
+    unsigned char *b = panel_of(h_size * (n / h->mr + 1));
+    void *buf = panel_of(g->buf_size);
+    bool good = true;
+    g->pack_rows(kern, g, w, n, k, a, buf);
+    h->pack_rows(ref, h, w, n, k, b, buf);
+    for (size_t r = 0; r < n; r++)
+        for (size_t p = 0; p < (k + STEPS - 1) / STEPS * STEPS; p++) {
+            const struct gg_gemm_int_w u =
+                gg_gemm_int_w_at(g, a + r / g->mr * g_size, p / STEPS);
+            const struct gg_gemm_int_w v =
+                gg_gemm_int_w_at(h, b + r / h->mr * h_size, p / STEPS);
+            const size_t step = p % STEPS, ur = r % g->mr, vr = r % h->mr;
+            const size_t run = step * g->ints.n_scales / STEPS,
+                         group = step * g->ints.n_mins / STEPS;
+            const int q = at(u.q, step, ur, g->mr);
+            const double d = (double)u.d[run * g->mr + ur],
+                         m = g->ints.n_mins ? (double)u.m[group * g->mr + ur]
+                                            : 0;
+            const double want = p < k ? (double)decoded[r * k + p] : 0;
+            good = good && q == at(v.q, step, vr, h->mr) &&
+                   (int64_t)abs(q) * g->ints.most <= INT32_MAX &&
+                   u.d[run * g->mr + ur] == v.d[run * h->mr + vr] &&
+                   fabs(d * q + m - want) <=
+                       2 * FLT_EPSILON * (fabs(d * q) + fabs(m));
+        }
+    free(a);
+    free(b);
+    free(buf);
+    return good;
+}
+
+static void check_pack_w(const char *level, const struct gg_kern *kern,
+                         const struct gg_kern *ref, int dtype, int form)
+{
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
+    const struct gg_codec_kern *codec = &kern->codec[dtype];
+    const size_t k = dt->block_len < STEPS ? MAX_K - dt->block_len : MAX_K;
+    const size_t n = 70, size = k / dt->block_len * dt->block_size, skew = 3;
+    unsigned char *w = must(malloc(n * (size + skew)));
+    float *decoded = must(malloc(n * k * sizeof *decoded));
+    for (size_t r = 0; r < n; r++) {
+        random_row(codec, dt, w + r * (size + skew), k / dt->block_len);
+        codec->decode(w + r * (size + skew), decoded + r * k, k);
+    }
+    const struct gg_kern_gemm_rows rows = { dtype, w, size + skew, 0 };
+    ok(same_rows(kern, ref, form, &rows, n, k, decoded),
+       "%s: rows of %s: integers as the reference has them, times scales the "
+       "decoder's",
+       level, dt->name);
+    free(w);
+    free(decoded);
+}
+
+/* ---- tiles ---- */
+
+struct tile_case {
+    const struct gg_kern_gemm *g;
+    unsigned char *w, *x;
+    size_t n_blocks;
+    unsigned n_cols;
+    int add;
+};
+
+/* Element (r, c) in double precision, and the sum of magnitudes; false: a sum
+ * of integers does not fit. */
+static bool element(const struct tile_case *t, size_t r, size_t c, double *sum,
+                    double *size)
+{
+    const struct gg_kern_gemm *g = t->g;
+    const size_t run = STEPS / g->ints.n_scales;
+    *sum = *size = t->add ? 3 : 0;
+    for (size_t b = 0; b < t->n_blocks; b++) {
+        const struct gg_gemm_int_w w = gg_gemm_int_w_at(g, t->w, b);
+        const struct gg_gemm_int_x x = gg_gemm_int_x_at(g, t->x, b);
+        const double s = (double)x.s[c];
+        for (size_t i = 0; i < g->ints.n_scales; i++) {
+            const double d = (double)w.d[i * g->mr + r];
+            int64_t dot = 0;
+            for (size_t p = i * run; p < (i + 1) * run; p++)
+                dot += at(w.q, p, r, g->mr) * at(x.i, p, c, g->nr);
+            if (dot > INT32_MAX || dot < -INT32_MAX)
+                return false;
+            *sum += s * d * (double)dot;
+            *size += fabs(s * d * (double)dot);
+        }
+        for (size_t i = 0; i < g->ints.n_mins; i++) {
+            const double v =
+                s * (double)w.m[i * g->mr + r] * (double)x.sum[i * g->nr + c];
+            *sum += v;
+            *size += fabs(v);
+        }
+    }
+    return true;
+}
+
+static bool tile_good(const struct tile_case *t)
+{
+    enum { STRIDE = 37, MAX_NR = 12 };
+    static float y[MAX_NR * STRIDE];
+    const struct gg_kern_gemm *g = t->g;
+    const float guard = -12345.675f;
+    for (size_t i = 0; i < GG_LEN(y); i++)
+        y[i] = guard;
+    for (size_t j = 0; j < t->n_cols; j++)
+        for (size_t i = 0; i < g->mr; i++)
+            y[1 + j * STRIDE + i] = t->add ? 3 : NAN;
+    g->tile(t->w, t->x, t->n_blocks, t->n_cols, y + 1, STRIDE, t->add);
+    for (size_t j = 0; j < MAX_NR; j++)
+        for (size_t i = 0; i < STRIDE - 1; i++) {
+            const float got = y[1 + j * STRIDE + i];
+            double want, size;
+            if (i >= g->mr || j >= t->n_cols) {
+                if (got != guard)
+                    return false;
+                continue;
+            }
+            if (!element(t, i, j, &want, &size) ||
+                !(fabs((double)got - want) <=
+                  (double)(t->n_blocks * 34 + 1) * FLT_EPSILON * size)) {
+                printf("# [%zu][%zu] = %a, not %a\n", j, i, (double)got, want);
+                return false;
+            }
+        }
+    return y[0] == guard;
+}
+
+/* Integers as large as the form has them: of one sign in both, so that sums
+ * are the largest that there are. */
+static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
+                   size_t n_blocks, bool extreme, const struct tile_case *t)
+{
+    const int most = (int)(INT32_MAX / g->ints.most);
+    for (size_t b = 0; b < n_blocks; b++) {
+        const struct gg_gemm_int_w w = gg_gemm_int_w_at(g, panel, b);
+        const struct gg_gemm_int_x x = gg_gemm_int_x_at(g, t->x, b);
+        for (size_t p = 0; p < STEPS; p++)
+            for (size_t r = 0; r < g->mr; r++) {
+                int q = (int)rnd_below(2 * (unsigned)most + 1) - most;
+                if (extreme)
+                    q = (at(x.i, p, r % g->nr, g->nr) < 0) == (r & 1) ? most
+                                                                      : -most;
+                w.q[((p / 32 * 16 + p % 16) * g->mr + r) * 2 + p % 32 / 16] =
+                    (int16_t)q;
+            }
+        for (size_t i = 0; i < g->ints.n_scales * g->mr; i++)
+            w.d[i] = rnd_f32();
+        for (size_t i = 0; i < g->ints.n_mins * g->mr; i++)
+            w.m[i] = rnd_f32();
+    }
+}
+
+static void check_tile(const char *level, const struct gg_kern_gemm *g,
+                       unsigned form)
+{
+    static float x[12 * (MAX_K + 3)];
+    struct tile_case t = { .g = g };
+    bool good = true;
+    t.w = panel_of(gg_kern_gemm_w_size(g, MAX_K));
+    t.x = panel_of(gg_kern_gemm_x_size(g, MAX_K));
+    for (int kind = 0; kind <= OUTLIER; kind++)
+        for (unsigned cols = 1; cols <= g->nr; cols++)
+            for (size_t n = 0; n <= 3; n++) {
+                fill(x, sizeof x / sizeof *x, (enum kind)kind);
+                g->pack_x(g, t.x, 0, x, MAX_K + 3, g->nr, MAX_K);
+                t.n_blocks = n;
+                t.n_cols = cols;
+                t.add = (int)rnd_below(2);
+                fill_w(g, t.w, n, (cols + n) % 2, &t);
+                good = good && tile_good(&t);
+            }
+    ok(good, "%s: form %u: tiles are what their panels say; no sum overflows",
+       level, form);
+    free(t.w);
+    free(t.x);
+}
+
+/* ---- products ---- */
+
+struct product {
+    struct gg_cpu_gemm_args args;
+    struct gg_barrier barrier;
+    void *work;
+};
+
+static void run(void *user, unsigned ith, unsigned nth)
+{
+    struct product *p = user;
+    gg_cpu_gemm_run(&p->args, ith, nth, p->work, &p->barrier);
+}
+
+static void multiply(struct product *p, struct gguf_pool *pool)
+{
+    const unsigned nth = gguf_pool_n_threads(pool);
+    p->work = must(malloc(gg_cpu_gemm_work_size(&p->args, nth) + 1));
+    if (gg_barrier_init(&p->barrier, nth, 0, NULL)) {
+        printf("Bail out! no barrier\n");
+        exit(1);
+    }
+    gguf_pool_run(pool, run, p);
+    gg_barrier_fini(&p->barrier);
+    free(p->work);
+}
+
+/* Element by element: half a step of each activation, and the f32 sums. */
+static bool product_good(const struct product *p, const float *decoded,
+                         bool integers)
+{
+    const struct gg_cpu_gemm_args *a = &p->args;
+    const struct gg_kern_gemm *g = &a->kern->gemm[a->form];
+    const size_t m = (size_t)a->m, n = (size_t)a->n, k = (size_t)a->k;
+    for (size_t j = 0; j < n; j++)
+        for (size_t i = 0; i < m; i++) {
+            const float *w = decoded + i * k, *x = a->x + j * k;
+            double want = 0, size = 0, lost = 0;
+            for (size_t b = 0; b < k; b += STEPS) {
+                double max = 0, sum = 0, all = 0;
+                for (size_t q = b; q < GG_MIN(k, b + STEPS); q++) {
+                    want += (double)w[q] * (double)x[q];
+                    size += fabs((double)w[q] * (double)x[q]);
+                    all += fabs((double)w[q]);
+                    max = fmax(max, fabs((double)x[q]));
+                    sum += fabs((double)x[q]);
+                }
+                if (!integers)
+                    lost +=
+                        all * 0.51 *
+                        fmax(max / 32767, 1.01 * sum / (double)g->ints.most);
+            }
+            /* what minima take away counts too: a few times the sum */
+            if (fabs((double)a->y[j * m + i] - want) >
+                lost + 64 * (double)k * FLT_EPSILON * size) {
+                printf("# y[%zu][%zu] = %a, not %a\n", j, i,
+                       (double)a->y[j * m + i], want);
+                return false;
+            }
+        }
+    return true;
+}
+
+static void check_products(const char *level, const struct gg_kern *kern,
+                           int dtype, int form, struct gguf_pool *const pool[])
+{
+    static const size_t shapes[][3] = {
+        { 1, 4, 256 },    { 33, 5, 512 },  { 70, 25, 1280 },
+        { 129, 13, 768 }, { 7, 50, 2304 },
+    };
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
+    bool good = true, same = true, apart = true;
+    for (size_t s = 0; s < 2 * GG_LEN(shapes); s++) {
+        const size_t *d = shapes[s / 2], m = d[0], n = d[1];
+        const size_t k = dt->block_len < STEPS ? d[2] - dt->block_len : d[2];
+        const size_t size = k / dt->block_len * dt->block_size;
+        unsigned char *w = must(malloc(m * size));
+        float *decoded = must(malloc(m * k * sizeof *decoded));
+        float *x = must(malloc(n * k * sizeof *x));
+        float *y = must(malloc(2 * n * m * sizeof *y)), *first = y + n * m;
+        for (size_t i = 0; i < m * size; i++) /* halves near 0.05 */
+            w[i] = (unsigned char)(0x28 + rnd_below(8));
+        for (size_t i = 0; i < m; i++)
+            kern->codec[dtype].decode(w + i * size, decoded + i * k, k);
+        fill(x, n * k, s & 1 ? INTEGERS : NORMAL);
+        struct product p = { .args = { .kern = kern,
+                                       .form = (enum gg_kern_gemm_form)form,
+                                       .dtype_index = dtype,
+                                       .w = w,
+                                       .w_stride = size,
+                                       .x = x,
+                                       .x_stride = k * sizeof *x,
+                                       .y = y,
+                                       .y_stride = m * sizeof *y,
+                                       .m = (int64_t)m,
+                                       .n = (int64_t)n,
+                                       .k = (int64_t)k } };
+        multiply(&p, pool[0]);
+        good = good && product_good(&p, decoded, s & 1);
+        memcpy(first, y, n * m * sizeof *y);
+        multiply(&p, pool[1]);
+        same = same && !memcmp(first, y, n * m * sizeof *y);
+        p.args.n = 4; /* as few as are not multiplied exactly */
+        multiply(&p, pool[0]);
+        apart = apart && !memcmp(first, y, 4 * m * sizeof *y);
+        free(w);
+        free(decoded);
+        free(x);
+        free(y);
+    }
+    ok(good, "%s: products with %s: exact but for rounding", level, dt->name);
+    ok(same && apart,
+       "%s: %s: same bits with 1 and 3 threads, 4 columns or "
+       "more",
+       level, dt->name);
+}
+
+int main(int argc, char **argv)
+{
+    static struct gg_kern kern, ref;
+    struct test_level level[8];
+    struct gguf_pool *pool[2];
+    rnd_seed(argc, argv);
+    for (unsigned t = 0; t < 2; t++) {
+        struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
+        params.n_threads = 1 + 2 * t;
+        if (gguf_pool_create(&pool[t], &params, NULL)) {
+            printf("Bail out! no threads\n");
+            return 1;
+        }
+    }
+    const unsigned n = test_levels(level);
+    gg_kern_init(&ref, 0);
+    for (unsigned i = 0; i < n; i++) {
+        gg_kern_init(&kern, level[i].mask);
+        for (unsigned f = GG_GEMM_I16_8; f < GG_GEMM_N_FORMS; f++) {
+            check_pack_x(level[i].name, &kern.gemm[f], &ref.gemm[f], f);
+            check_tile(level[i].name, &kern.gemm[f], f);
+        }
+        for (int t = 0; t < GG_N_DTYPES; t++) {
+            const int form = (int)gg_kern_gemm_form_of(GG_PRECISION_INT16, t);
+            if (form == GG_GEMM_EXACT)
+                continue;
+            check_pack_w(level[i].name, &kern, &ref, t, form);
+            check_products(level[i].name, &kern, t, form, pool);
+        }
+    }
+    for (unsigned t = 0; t < 2; t++)
+        gguf_pool_destroy(pool[t]);
+    return done_testing();
+}
