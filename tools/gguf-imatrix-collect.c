@@ -155,6 +155,7 @@ static bool open_session(struct job *j)
     struct gguf_error err;
     cp.pool = j->pool;
     cp.abort = stopped;
+    cp.precision = (enum gguf_precision)j->o->precision;
     if (gguf_cpu_backend_create(&j->cpu, &cp, &err) != GGUF_OK)
         return fail(NULL, &err);
     sp.backend = j->cpu;

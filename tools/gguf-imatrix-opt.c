@@ -1,6 +1,7 @@
 /* gguf-imatrix-opt.c - the command line of gguf-imatrix */
 #include "config.h"
 #include "tools/gguf-imatrix.h"
+#include "tools/common/precision.h"
 #include "tools/common/range.h"
 
 #include <string.h>
@@ -52,6 +53,8 @@ static const struct opt table[] = {
       "threads; without this option, one for each processor. No digit "
       "depends on it",
       OPT_UINT, AT(n_threads), .min = 1, .max = GGUF_POOL_MAX_THREADS },
+    { "--precision", "KIND", PRECISION_HELP, OPT_WORD, AT(precision),
+      .words = precision_words },
     { "--max-text", "SIZE",
       "refuse a text of more bytes, unpacked; 1Gi without this option",
       OPT_SIZE, AT(max_text) },
@@ -108,8 +111,8 @@ static const struct opt table[] = {
 
 #define COLLECTS                                                              \
     "--ctx-size --chunks --from-chunk --process-output --parse-special "      \
-    "--ubatch-size --batch-size --threads --max-text --no-check --no-ppl "    \
-    "--save-every --resume"
+    "--ubatch-size --batch-size --threads --precision --max-text --no-check " \
+    "--no-ppl --save-every --resume"
 
 static const struct opt_rule rules[] = {
     { "--include", OPT_EXCLUDES, "--exclude" },

@@ -77,7 +77,8 @@ bool ppl_pool_open(struct gguf_pool **pool, const struct ppl_options *o)
 /* --- backends ------------------------------------------------------------- */
 
 static bool register_all(struct ppl_backends *b, const struct ppl_options *o,
-                         struct gguf_pool *pool, gguf_abort_fn *abort)
+                         unsigned precision, struct gguf_pool *pool,
+                         gguf_abort_fn *abort)
 {
     struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
     struct gguf_blas_params bp = GGUF_BLAS_PARAMS_INIT;
@@ -85,6 +86,7 @@ static bool register_all(struct ppl_backends *b, const struct ppl_options *o,
     struct gguf_error err;
     cp.pool = pool;
     cp.abort = abort;
+    cp.precision = (enum gguf_precision)precision;
     if (gguf_registry_create_empty(&b->registry, NULL, &err) != GGUF_OK ||
         gguf_cpu_driver_create(&d, &cp, &err) != GGUF_OK ||
         gguf_registry_add(b->registry, d, &err) != GGUF_OK)
@@ -157,12 +159,13 @@ static bool put_cpu_last(struct ppl_backends *b, gguf_abort_fn *abort)
 }
 
 bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
-                       struct gguf_pool *pool, gguf_abort_fn *abort)
+                       unsigned precision, struct gguf_pool *pool,
+                       gguf_abort_fn *abort)
 {
     const char *s = o->compare    ? o->compare
                     : o->backends ? o->backends
                                   : "CPU";
-    if (!register_all(b, o, pool, abort))
+    if (!register_all(b, o, precision, pool, abort))
         return false;
     for (unsigned k = 0;; k++, s++) {
         char name[64];

@@ -49,6 +49,8 @@ bool ppl_model_open(struct ppl_model *m, const char *path,
     struct warned w = { o, path };
     struct gguf_error err;
     m->path = path;
+    m->precision =
+        (unsigned)(path == o->base ? o->base_precision : o->precision);
     mp.warn = warn;
     mp.warn_user = &w;
     mp.pre = o->pre;
@@ -76,7 +78,7 @@ static int stopped(void *user)
 bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,
                         struct gguf_pool *pool)
 {
-    return ppl_backends_open(&m->backends, o, pool, stopped);
+    return ppl_backends_open(&m->backends, o, m->precision, pool, stopped);
 }
 
 bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/opt.h"
+#include "tools/common/precision.h"
 #include "tools/common/range.h"
 
 #include <inttypes.h>
@@ -112,6 +113,11 @@ static const struct opt table[] = {
       "threads for batches, which everything is here: counts before "
       "--threads",
       OPT_UINT, AT(n_threads_batch), .min = 1, .max = GGUF_POOL_MAX_THREADS },
+    { "--precision", "KIND", PRECISION_HELP, OPT_WORD, AT(precision),
+      .words = precision_words },
+    { "--base-precision", "KIND",
+      "that of the model of --base; exact without this option", OPT_WORD,
+      AT(base_precision), .words = precision_words },
     { "--cpus", "LIST",
       "bind thread after thread to these processors, such as 0-3,8", OPT_STR,
       AT(cpus) },
@@ -317,6 +323,7 @@ static const struct opt_rule rules[] = {
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },
     { "--save-logits", OPT_NEEDS, "--tokens" },
+    { "--base-precision", OPT_NEEDS, "--base --kl-divergence-base" },
     { "--compare-backends", OPT_EXCLUDES,
       "--backend --override-tensor " PRINTS " " TOKENS },
     { "--tokenize", OPT_EXCLUDES, "--detokenize " PRINTS },

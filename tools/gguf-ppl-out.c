@@ -2,6 +2,7 @@
 #include "config.h"
 #include "tools/gguf-ppl.h"
 #include "tools/common/json.h"
+#include "tools/common/precision.h"
 #include "tools/common/table.h"
 
 #include <inttypes.h>
@@ -12,8 +13,6 @@
 enum { PER_LINE = 8 };
 
 /* Arithmetic of every figure below; see session.h. */
-#define MODE "exact"
-
 static void escape(char out[256], const char *s)
 {
     gguf_text_escape(out, 256, (struct gguf_str){ s, strlen(s) });
@@ -53,10 +52,15 @@ void ppl_print_model(const char *label, const struct ppl_options *o,
 /* How it is computed, and by what. */
 void ppl_print_mode(const struct ppl_run *r)
 {
+    const unsigned own = r->own->precision;
+    const unsigned kind = (unsigned)r->o->precision;
     char cpu[64];
-    printf("mode    %s (weights decoded to f32, f32 activations), "
-           "%" PRIu32 " threads, %s\n",
-           MODE, r->o->n_threads, levels(cpu));
+    printf("mode    %s (%s), %" PRIu32 " threads, %s\n",
+           gguf_precision_name(kind), precision_says(kind), r->o->n_threads,
+           levels(cpu));
+    if (own != kind)
+        printf("base    %s (%s)\n", gguf_precision_name(own),
+               precision_says(own));
     if (r->o->key_dtype != GGUF_DTYPE_F32 ||
         r->o->value_dtype != GGUF_DTYPE_F32)
         printf("cache   keys in %s, values in %s\n",
@@ -132,7 +136,9 @@ void ppl_json_settings(struct json *j, const struct ppl_run *r)
     char cpu[64];
     json_open(j, "settings", '{');
     json_strz(j, "version", gguf_version_string());
-    json_strz(j, "precision", MODE);
+    json_strz(j, "precision", gguf_precision_name((unsigned)r->o->precision));
+    if (r->o->base && !r->o->base_is_saved)
+        json_strz(j, "base_precision", gguf_precision_name(r->own->precision));
     json_strz(j, "mode", mode_of(r->o));
     json_u64(j, "ctx_size", r->o->n_ctx);
     json_u64(j, "batch_size", r->o->n_batch);

@@ -71,7 +71,8 @@ struct ppl_options {
         double yarn_ext, yarn_attn, yarn_fast, yarn_slow;
         uint32_t window;
     } pos;
-    struct opt_list places; /* of --override-tensor */
+    struct opt_list places;        /* of --override-tensor */
+    int precision, base_precision; /* enum gguf_precision */
 };
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
@@ -117,10 +118,11 @@ struct ppl_backends {
     struct gguf_backend *pair[2]; /* that are compared, of the list */
 };
 
-/* Open those that o asks for. abort is asked between operations. false: a
- * message was printed. */
+/* Open those that o asks for, the CPU in a precision. abort is asked between
+ * operations. false: a message was printed. */
 bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
-                       struct gguf_pool *pool, gguf_abort_fn *abort);
+                       unsigned precision, struct gguf_pool *pool,
+                       gguf_abort_fn *abort);
 void ppl_backends_close(struct ppl_backends *b);
 
 /* A model that is evaluated. Zeroed is empty. */
@@ -135,11 +137,13 @@ struct ppl_model {
     struct gguf_session *session;
     bool has_digest;
     struct gguf_digest digest; /* of the file's tensors */
+    unsigned precision;        /* enum gguf_precision, of its CPU */
 };
 
 /* Open the file; open backends of its own; begin a session on them, with o's
  * context and type of keys and the rest of params. false: a message was
- * printed. */
+ * printed. The precision of o's base is
+ * the base's. */
 bool ppl_model_open(struct ppl_model *m, const char *path,
                     const struct ppl_options *o);
 bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,

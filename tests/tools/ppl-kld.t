@@ -337,4 +337,33 @@ for part in 0 2..2 3..1 .. ..2 -1 1..2..3 2. x; do
     test $rc -eq 2 && grep -q 'is not a number of chunks, or A..B (' "$tmp/err"
     ok "no chunks: $part"
 done
+# A file in one precision against itself in exact: what is told of both, and how
+# far they are apart.
+for type in Q4_K_M Q8_0; do
+    f=$q4 && test $type = Q4_K_M || f=$q8
+    run "$ppl" -j -q -m "$f" --base "$f" -c 256 --chunks 24 \
+        -f "$srcdir/share/tiny-llama/persuasion.txt" --precision int16
+    test $rc -eq 0 && grep -q '"precision": *"int16"' "$tmp/out" &&
+        grep -q '"base_precision": *"exact"' "$tmp/out"
+    ok "int16 of $type against exact"
+    # the first member of each of these figures is its value
+    awk '/"ln_ratio": /{n = 1} /"kld": /{n = 2}
+        /"value": /{sub(/.*"value": */, ""); v[n] = $0 + 0; n = 0}
+        END{exit !(v[1] * v[1] < 1e-10 && v[2] < 1e-6 && v[2] != 0)}' \
+        "$tmp/out"
+    ok "$type: perplexity within 1e-5, mean divergence below 1e-6"
+    run "$ppl" -m "$f" --base "$f" -f "$t" -c 128 --chunks 5 \
+        --precision int16 --base-precision int16
+    grep -q '^mode *int16 ' "$tmp/out" && ! grep -q '^base *exact' "$tmp/out" &&
+        grep -q '^Mean    KLD:   0.000000 ' "$tmp/out"
+    ok "$type: int16 against itself"
+done
+for threads in 1 3; do
+    run "$ppl" -j -m "$q4" -f "$t" -c 128 --chunks 5 --precision int16 \
+        -t $threads -ub $((threads * 60))
+    grep -e '"chunk_nll"' -e '"ppl"' "$tmp/out" >"$tmp/int16-$threads"
+done
+test -s "$tmp/int16-1" && cmp -s "$tmp/int16-1" "$tmp/int16-3"
+ok 'int16: all digits of JSON, with other threads and batches'
+
 done_testing

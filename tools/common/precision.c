@@ -1,0 +1,21 @@
+/* precision.c - precisions of products, as options name them */
+#include "config.h"
+#include "tools/common/precision.h"
+
+#include <gguf/gguf.h>
+
+const struct opt_word precision_words[] = {
+    { "exact", GGUF_PRECISION_EXACT },
+    { "int16", GGUF_PRECISION_INT16 },
+    { NULL, 0 },
+};
+
+const char *precision_says(unsigned precision)
+{
+    static const char *const texts[] = {
+        [GGUF_PRECISION_EXACT] = "weights decoded to f32, f32 activations",
+        [GGUF_PRECISION_INT16] =
+            "integers of quantized weights, activations of 16 bits",
+    };
+    return texts[precision];
+}

@@ -1,0 +1,16 @@
+/* precision.h - precisions of products, as options name them */
+#ifndef TOOLS_COMMON_PRECISION_H
+#define TOOLS_COMMON_PRECISION_H
+
+#include "tools/common/opt.h"
+
+extern const struct opt_word precision_words[]; /* enum gguf_precision */
+
+#define PRECISION_HELP                                                        \
+    "how products of weights are computed: exact (without this option), or "  \
+    "faster with activations rounded to 16-bit integers, int16"
+
+/* What activations and weights are in it, for people. */
+const char *precision_says(unsigned precision);
+
+#endif
