@@ -454,7 +454,9 @@ static tensor *layer(struct gg_model_at *at, tensor *x)
         return x;
     if (order_of(at) == GG_ORDER_SERIAL)
         normed = gg_model_norm_if(at, ffn_norm(at), x);
-    x = join(at, &a->ffn_norm, x, gg_model_feed_forward(at, normed));
+    tensor *y =
+        gg_model_called(at, "ffn_output", gg_model_feed_forward(at, normed));
+    x = join(at, &a->ffn_norm, x, y);
     if (gg_model_is_last(at) && gg_model_ffn_shifts(at->layer))
         x = gg_model_wanted(at, x); /* it needed the tokens before them */
     return besides(at, halved(at, x));
@@ -500,7 +502,8 @@ static tensor *stream(const struct gg_model_pass *p,
         struct gg_model_at at = gg_model_at_layer(p, across, il);
         if (il && il % m->hp.n_layer == 0 && !m->hp.skip_loop_norm)
             x = gg_model_norm_if(&at, m->arch->final_norm, x);
-        x = gg_model_steered(&at, layer(&at, x));
+        x = gg_model_called(&at, "output",
+                            gg_model_steered(&at, layer(&at, x)));
     }
     return x;
 }

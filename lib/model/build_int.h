@@ -40,6 +40,13 @@ struct gg_model_at gg_model_at_layer(const struct gg_model_pass *p,
 struct gguf_tensor *gg_weight_at(const struct gg_model_at *at,
                                  enum gg_weight id);
 
+/* Activations have names, by which programs find them in graphs:
+ * those that are made with a weight have the weight's, "blk.3.attn_q" of
+ * "blk.3.attn_q.weight", and x gets "blk.LAYER.WHAT" here if it has none.
+ * Rows of a tensor that has a name are tokens, after all other dimensions. */
+struct gguf_tensor *gg_model_called(const struct gg_model_at *at,
+                                    const char *what, struct gguf_tensor *x);
+
 /* Products y of matrix id, times the scale beside it, if there is one. */
 struct gguf_tensor *gg_model_beside(const struct gg_model_at *at,
                                     enum gg_weight id, struct gguf_tensor *y);

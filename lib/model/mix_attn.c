@@ -289,6 +289,7 @@ tensor *gg_model_attend_heads(const struct gg_model_at *at, tensor *x,
     tensor *taken = gguf_op_attention_sinks(
         c, y.q, y.k, y.v, mask, gg_weight_at(at, GG_W_ATTN_SINKS),
         l->score_scale, gg_model_alibi(at->m), score_cap(at));
+    taken = gg_model_called(at, "attn_heads", taken);
     return gg_model_gated(at, x, through_gate(at, taken, y.gate));
 }
 

@@ -6,6 +6,9 @@
 #include "config.h"
 #include "model/build_int.h"
 
+#include <inttypes.h>
+#include <string.h>
+
 typedef struct gguf_tensor tensor;
 
 enum gg_weight gg_model_rope_factors(const struct gguf_model *m, int64_t n_ctx)
@@ -61,6 +64,32 @@ tensor *gg_model_beside(const struct gg_model_at *at, enum gg_weight id,
     return gguf_op_mul(at->c, y, gguf_op_reshape_3d(at->c, scale, 1, 1, n));
 }
 
+/* ---- names of activations ---- */
+
+tensor *gg_model_called(const struct gg_model_at *at, const char *what,
+                        tensor *x)
+{
+    if (!x || x->name[0])
+        return x;
+    return gguf_tensor_namef(x, "blk.%" PRIu32 ".%s", at->il, what);
+}
+
+/* y by the name of the weight that it is made with, or as it is. */
+static tensor *named_by(const tensor *weight, tensor *y)
+{
+    static const char end[] = ".weight";
+    const size_t n = weight ? strlen(weight->name) : 0;
+    char name[GGUF_TENSOR_NAME];
+    if (!y || y->name[0] || n < sizeof end ||
+        strcmp(weight->name + n - (sizeof end - 1), end) != 0)
+        return y;
+    memcpy(name, weight->name, n - (sizeof end - 1));
+    name[n - (sizeof end - 1)] = '\0';
+    return gguf_tensor_name(y, name);
+}
+
+/* ---- products, norms ---- */
+
 tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
                         tensor *x)
 {
@@ -68,7 +97,10 @@ tensor *gg_model_linear(const struct gg_model_at *at, enum gg_weight id,
     tensor *y = gguf_op_matmul(at->c, gg_weight_at(at, id), x);
     y = gg_model_beside(at, id, y);
     y = gg_model_adapted(at, gg_weight_at(at, id), x, NULL, y);
-    return b ? gguf_op_add(at->c, y, b) : y;
+    y = b ? gguf_op_add(at->c, y, b) : y;
+    /* with a third dimension tokens need not be the last one */
+    return y && y->ne[2] * y->ne[3] == 1 ? named_by(gg_weight_at(at, id), y)
+                                         : y;
 }
 
 /* Of rows [n, matrices] those that ids [n_used, N] name: [n, n_used, N]. */
@@ -99,7 +131,8 @@ tensor *gg_model_linear_id(const struct gg_model_at *at, enum gg_weight id,
         y = gg_model_beside(at, id, y);
     }
     y = gg_model_adapted(at, gg_weight_at(at, id), x, ids, y);
-    return b ? gguf_op_add(c, y, chosen_rows(at, b, ids)) : y;
+    return named_by(gg_weight_at(at, id),
+                    b ? gguf_op_add(c, y, chosen_rows(at, b, ids)) : y);
 }
 
 tensor *gg_model_looked_up(const struct gg_model_at *at, enum gg_weight id,
@@ -107,7 +140,7 @@ tensor *gg_model_looked_up(const struct gg_model_at *at, enum gg_weight id,
 {
     tensor *w = gg_weight_at(at, id);
     tensor *y = gg_model_beside(at, id, gguf_op_get_rows(at->c, w, ids));
-    return gg_model_adapted_rows(at, w, ids, y);
+    return named_by(w, gg_model_adapted_rows(at, w, ids, y));
 }
 
 tensor *gg_model_normed(const struct gg_model_at *at, unsigned kind,
@@ -126,7 +159,7 @@ tensor *gg_model_normed_by(const struct gg_model_at *at, unsigned kind,
     x = rms ? gguf_op_rms_norm(at->c, x, eps) : gguf_op_norm(at->c, x, eps);
     if (w)
         x = gguf_op_mul(at->c, x, w);
-    return b ? gguf_op_add(at->c, x, b) : x;
+    return named_by(w, b ? gguf_op_add(at->c, x, b) : x);
 }
 
 tensor *gg_model_norm_if(const struct gg_model_at *at, unsigned id, tensor *x)
