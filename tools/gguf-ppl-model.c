@@ -102,8 +102,10 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
     sp.n_adapters = m->loras.n;
     if (!ppl_place(m, &sp, o))
         return false;
-    return gguf_session_create(&m->session, m->model, &sp, &err) == GGUF_OK ||
-           fail(m->path, &err);
+    if (gguf_session_create(&m->session, m->model, &sp, &err) != GGUF_OK)
+        return fail(m->path, &err);
+    gguf_session_check(m->session, o->check_activations);
+    return true;
 }
 
 void ppl_model_close(struct ppl_model *m)

@@ -205,6 +205,10 @@ static const struct opt table[] = {
       "with --json: no checksums of files, which take one more reading of the "
       "weights",
       OPT_FLAG, AT(no_digest) },
+    { "--check-activations", NULL,
+      "look at the result of every operation, and stop at the first that is "
+      "NaN or infinite: which layer, operation and token",
+      OPT_FLAG, AT(check_activations) },
     { "--backend", "NAME[,NAME]...",
       "what computes: CPU, or before it BLAS where it was built; the first "
       "that can compute an operation does. BLAS changes last digits",
@@ -357,8 +361,8 @@ static const struct opt_rule rules[] = {
     { "--normalize", OPT_NEEDS, "--save-embeddings" },
     { "--max-memory", OPT_NEEDS, "--layer-major" },
     { "--layer-major", OPT_EXCLUDES,
-      "--tokens --base --save-embeddings --compare-backends " TASK " " PRINTS
-      " " TOKENS },
+      "--tokens --base --save-embeddings --compare-backends "
+      "--check-activations " TASK " " PRINTS " " TOKENS },
     { .a = NULL },
 };
 

@@ -37,6 +37,7 @@ struct ppl_options {
     uint32_t cache_dtype; /* of --cache-type; once parsed the next two count */
     uint32_t key_dtype, value_dtype;
     bool json, quiet, no_check, no_digest;
+    bool check_activations;
     int task;         /* 1 + enum gguf_task_kind: the text is tasks; or 0 */
     uint64_t n_tasks; /* 0: all */
     bool compat;      /* figures as llama.cpp has them */

@@ -6,6 +6,7 @@
  * each model one piece is there at a time, whatever the text and the chunk.
  */
 #include "config.h"
+#include "eval/fault.h"
 #include "eval/nll.h"
 #include "eval/same.h"
 #include "eval/span.h"
@@ -304,13 +305,36 @@ static void fill(struct gguf_scan *j, size_t g, size_t chunk, uint32_t n)
     j->list[g] = &j->batch[g];
 }
 
+/* The group that begins with a chunk, from its output at on. */
+static struct gg_fault_place place_of(const struct gguf_scan *j, size_t chunk,
+                                      size_t at)
+{
+    return (struct gg_fault_place){ &j->windows, j->session, j->n_models,
+                                    chunk, at };
+}
+
+/* A sink found that logits of a chunk are not finite: where does that come
+ * from? The scan ends with it. */
+static enum gguf_status find_fault(struct gguf_scan *j, size_t chunk,
+                                   enum gguf_status st, struct gguf_error *err)
+{
+    const struct gg_fault_place p = place_of(j, chunk, 0);
+    if (st != GGUF_E_NONFINITE)
+        return st;
+    fill(j, 0, chunk, 1);
+    gg_fault_find(&p, j->batch, err);
+    return st;
+}
+
 static enum gguf_status decode(struct gguf_scan *j, size_t chunk, uint32_t n,
                                struct gguf_error *err)
 {
+    const struct gg_fault_place p = place_of(j, chunk, 0);
     fill(j, 0, chunk, n);
     for (size_t i = 0; i < j->n_models; i++) {
         GG_TRY(gguf_session_clear(j->session[i], err));
-        GG_TRY(gguf_session_decode(j->session[i], j->batch, err));
+        GG_TRY(gg_fault_tell(
+            &p, i, gguf_session_decode(j->session[i], j->batch, err), err));
     }
     return GGUF_OK;
 }
@@ -344,7 +368,7 @@ static enum gguf_status hand_on(struct gguf_scan *j, struct place *at,
             .at = w.begin,
             .n_tokens = w.n,
         };
-        GG_TRY(hand_rows(j, &rows, err));
+        GG_TRY(find_fault(j, rows.chunk, hand_rows(j, &rows, err), err));
         at->row += (uint32_t)k;
         if (at->row == w.n_rows) {
             GG_TRY(end_chunk(j, at->chunk, err));
@@ -375,9 +399,12 @@ static enum gguf_status hand_group(struct gguf_scan *j, size_t chunk,
         all += gg_window_at(&j->windows, chunk + q).n_rows;
     for (size_t i = 0; j->wants_rows && i < all; i += j->most) {
         const size_t rows = GG_MIN(j->most, all - i);
+        const struct gg_fault_place p = place_of(j, chunk, i);
         for (size_t k = 0; k < j->n_models; k++)
-            GG_TRY(gguf_session_logits(j->session[k], i, rows, &j->logits[k],
-                                       err));
+            GG_TRY(gg_fault_tell(&p, k,
+                                 gguf_session_logits(j->session[k], i, rows,
+                                                     &j->logits[k], err),
+                                 err));
         GG_TRY(hand_on(j, &at, rows, err));
     }
     for (uint32_t q = 0; !j->wants_rows && q < n; q++)

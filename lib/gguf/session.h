@@ -519,6 +519,40 @@ GGUF_API void gguf_session_reset_timings(struct gguf_session *s);
 GGUF_API enum gguf_status gguf_session_warm_up(struct gguf_session *s,
                                                struct gguf_error *err);
 
+/* --- results that are not finite ------------------------------------------ */
+
+/* The first result of an operation with an element that is NaN or infinite,
+ * where no mask made it minus infinity. Made by the library: it may grow at its
+ * end. */
+struct gguf_session_fault {
+    const char *op;    /* name of the operation; static */
+    char tensor[64];   /* of the result; "" where it has none */
+    char sources[120]; /* 'NAME', 'NAME': what it was made from */
+    int32_t layer;     /* from 0; -1: before or after all layers */
+    int32_t seq, pos;  /* whose it is; -1: not known, or row is */
+    int64_t row;       /* of the last decode's outputs, for logits; else -1 */
+    float value;       /* the element */
+};
+
+/* From now on, or no longer, look at the result of each operation when it is
+ * computed: at the first that is not finite decoding and logits end with
+ * GGUF_E_NONFINITE, and the message says which it is. Digits do not change;
+ * operations are computed one at a time, which takes longer. Since: 0.1 */
+GGUF_API void gguf_session_check(struct gguf_session *s, bool check);
+
+/* What the last call that computed has found; NULL: nothing. Owned by the
+ * session, until it computes again. Since: 0.1 */
+GGUF_API const struct gguf_session_fault *
+gguf_session_get_fault(const struct gguf_session *s);
+
+/* As one line, cut to size bytes, of which GGUF_SESSION_FAULT_TEXT are enough:
+ * "layer 3: matmul 'blk.3.attn_q' of 'blk.3.attn_q.weight', 'blk.3.attn_norm'
+ * is infinite at position 17 of sequence 0". Returns out. Since: 0.1 */
+enum { GGUF_SESSION_FAULT_TEXT = 400 };
+GGUF_API const char *
+gguf_session_fault_text(const struct gguf_session_fault *f, char *out,
+                        size_t size);
+
 #ifdef __cplusplus
 }
 #endif

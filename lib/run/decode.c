@@ -149,13 +149,6 @@ static struct way one_by_one(struct gguf_session *s)
                          .most = s->n_ctx };
 }
 
-enum gguf_status gg_session_plan(struct gguf_session *s,
-                                 const struct gguf_batch *batch,
-                                 struct gguf_error *err)
-{
-    return plan(s, one_by_one(s), batch, err);
-}
-
 /* All of a sequence at once. */
 static struct way at_once(struct gguf_session *s, bool encodes)
 {
@@ -165,15 +158,25 @@ static struct way at_once(struct gguf_session *s, bool encodes)
                          .most = GG_MIN(s->n_ctx, s->n_ubatch) };
 }
 
+static struct way decoding(struct gguf_session *s)
+{
+    return gg_model_is_whole(s->model) ? at_once(s, false) : one_by_one(s);
+}
+
+enum gguf_status gg_session_plan(struct gguf_session *s,
+                                 const struct gguf_batch *batch,
+                                 struct gguf_error *err)
+{
+    return plan(s, decoding(s), batch, err);
+}
+
 enum gguf_status gguf_session_decode(struct gguf_session *s,
                                      const struct gguf_batch *batch,
                                      struct gguf_error *err)
 {
     struct gguf_batch own = GGUF_BATCH_INIT;
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
-    if (gg_model_is_whole(s->model))
-        return run(s, at_once(s, false), &own, err);
-    return run(s, one_by_one(s), &own, err);
+    return run(s, decoding(s), &own, err);
 }
 
 enum gguf_status gguf_session_encode(struct gguf_session *s,

@@ -191,18 +191,47 @@ static enum gguf_status show(struct gguf_session *s, struct gguf_sched *sched,
     return GGUF_OK;
 }
 
+/* What is computed: nodes begin to end - 1 of a graph, or all of it. */
+struct part {
+    struct gguf_sched *sched;
+    struct gguf_graph *graph;
+    size_t begin, end;
+    bool all;
+};
+
+static enum gguf_status compute(struct gguf_session *s, void *user,
+                                struct gguf_error *err)
+{
+    const struct part *p = user;
+    (void)s;
+    return p->all ? gguf_sched_compute(p->sched, p->graph, err)
+                  : gg_sched_compute_nodes(p->sched, p->graph, p->begin,
+                                           p->end, err);
+}
+
+static enum gguf_status show_and_compute(struct gguf_session *s,
+                                         struct part *p,
+                                         struct gguf_error *err)
+{
+    GG_TRY(show(s, p->sched, p->graph, err));
+    return s->look.on ? gg_look_compute(s, p->sched, p->graph, compute, p, err)
+                      : compute(s, p, err);
+}
+
 enum gguf_status gg_session_compute(struct gguf_session *s,
                                     struct gguf_sched *sched,
                                     struct gguf_graph *graph,
                                     struct gguf_error *err)
 {
-    GG_TRY(show(s, sched, graph, err));
-    return gguf_sched_compute(sched, graph, err);
+    struct part all = { .sched = sched, .graph = graph, .all = true };
+    return show_and_compute(s, &all, err);
 }
 
 enum gguf_status gg_session_compute_nodes(struct gguf_session *s, size_t begin,
                                           size_t end, struct gguf_error *err)
 {
-    GG_TRY(show(s, s->sched, s->pass.graph, err));
-    return gg_sched_compute_nodes(s->sched, s->pass.graph, begin, end, err);
+    struct part some = {
+        .sched = s->sched, .graph = s->pass.graph, .begin = begin, .end = end
+    };
+    return show_and_compute(s, &some, err);
 }

@@ -254,6 +254,7 @@ void gguf_session_destroy(struct gguf_session *s)
     if (!s)
         return;
     gg_embed_fini(&s->embed);
+    gg_look_fini(&s->look, s->allocator);
     gg_run_turn_fini(s);
     gguf_sched_destroy(s->head_sched);
     gguf_sched_destroy(s->sched);

@@ -4,8 +4,10 @@
 
 #include "gguf/session.h"
 #include "run/embed.h"
+#include "run/look.h"
 #include "run/memory.h"
 #include "run/turn.h"
+#include "sched/sched.h"
 
 /* Tokens in a book of windows move by a multiple of this many cells, which is a
  * multiple of the keys that attention takes together (cpu/attn.c). */
@@ -63,6 +65,7 @@ struct gguf_session {
                           elsewhere */
 
     struct gg_run_turn turn; /* a graph for changes of positions */
+    struct gg_look look;     /* results that are not finite */
 
     /* outputs of the last decode, [n_embd] each */
     float *out;
@@ -97,8 +100,8 @@ enum gguf_status gg_session_positions(struct gguf_session *s,
 enum gguf_status gg_session_out_room(struct gguf_session *s, size_t n,
                                      struct gguf_error *err);
 
-/* decode.c: plan a batch that goes on with sequences that are decoded, whole
- * ones apart; fails as decoding does, before anything is computed. */
+/* decode.c: plan a batch that is to be decoded; fails as decoding does, before
+ * anything is computed. */
 enum gguf_status gg_session_plan(struct gguf_session *s,
                                  const struct gguf_batch *batch,
                                  struct gguf_error *err);
@@ -112,6 +115,22 @@ enum gguf_status gg_session_next(struct gguf_session *s, bool *more,
 enum gguf_status gg_session_get_outputs(struct gguf_session *s,
                                         struct gguf_error *err);
 void gg_session_has_outputs(struct gguf_session *s, bool encoded);
+
+/* walk.c: the passes of a batch that is planned, step by step. */
+struct gg_session_walk {
+    struct gguf_session *s;
+    struct gg_sched_walk sched;
+};
+/* Begin the next one, whose graph is s->pass.graph; *more is false after the
+ * last, and then outputs are there. */
+enum gguf_status gg_session_walk_pass(struct gg_session_walk *w,
+                                      struct gguf_session *s, bool *more,
+                                      struct gguf_error *err);
+/* Compute up to node, one of the graph that comes after those of before; or all
+ * of the pass: NULL. */
+enum gguf_status gg_session_walk_to(struct gg_session_walk *w,
+                                    const struct gguf_tensor *node,
+                                    struct gguf_error *err);
 
 /* sequence.c: forget all of a sequence, what was encoded of it included. Fails
  * as clearing tensors does: it may be tried again. */

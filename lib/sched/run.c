@@ -92,26 +92,43 @@ static enum gguf_status copy_in(struct gguf_sched *s, struct gguf_tensor *t,
 
 /* --- splits --------------------------------------------------------------- */
 
+/* Compute a split's nodes from *at on up to the next one that is wanted, *node,
+ * or to the last: then *node is NULL. */
+static enum gguf_status
+run_until(struct gguf_sched *s, const struct gg_sched_lane *l,
+          const struct gg_sched_split *split, struct gg_sched_want want,
+          size_t *at, struct gguf_tensor **node, struct gguf_error *err)
+{
+    struct gguf_graph part = split->part;
+    size_t end = *at;
+    bool wanted = false;
+    *node = NULL;
+    while (end < split->end && !wanted)
+        wanted = want.fn(want.user, gg_sched_origin(l, end++), false);
+    if (end == *at)
+        return GGUF_OK;
+    part.nodes = l->shadow->nodes + *at;
+    part.capacity = part.n_nodes = end - *at;
+    *at = end;
+    GG_TRY(gguf_backend_compute(s->backends[split->backend], &part, err));
+    if (wanted)
+        *node = gg_sched_origin(l, end - 1);
+    return GGUF_OK;
+}
+
 /* Up to each node that the callback wants, then the callback. */
 static enum gguf_status run_asking(struct gguf_sched *s,
                                    const struct gg_sched_lane *l,
                                    const struct gg_sched_split *split,
                                    struct gguf_error *err)
 {
+    const struct gg_sched_want want = { s->eval, s->eval_user };
     for (size_t i = split->copies_end; i < split->end;) {
-        struct gguf_graph part = split->part;
-        size_t end = i;
-        bool wanted = false;
-        while (end < split->end && !wanted)
-            wanted = s->eval(s->eval_user, gg_sched_origin(l, end++), false);
-        part.nodes = l->shadow->nodes + i;
-        part.capacity = part.n_nodes = end - i;
-        GG_TRY(gguf_backend_compute(s->backends[split->backend], &part, err));
-        if (wanted &&
-            !s->eval(s->eval_user, gg_sched_origin(l, end - 1), true))
+        struct gguf_tensor *node;
+        GG_TRY(run_until(s, l, split, want, &i, &node, err));
+        if (node && !s->eval(s->eval_user, node, true))
             return gg_error_set(err, GGUF_E_CANCELLED, GGUF_NO_OFFSET,
                                 "stopped by the evaluation callback");
-        i = end;
     }
     return GGUF_OK;
 }
@@ -151,10 +168,11 @@ enum gguf_status gg_sched_prepare(struct gguf_sched *s, struct gguf_error *err)
     return GGUF_OK;
 }
 
-static enum gguf_status run_split(struct gguf_sched *s,
-                                  struct gg_sched_lane *l,
-                                  struct gg_sched_split *split,
-                                  struct gguf_error *err)
+/* What a split needs is copied, and who makes what it reads is waited for. */
+static enum gguf_status enter_split(struct gguf_sched *s,
+                                    struct gg_sched_lane *l,
+                                    const struct gg_sched_split *split,
+                                    struct gguf_error *err)
 {
     const int b = split->backend;
     for (size_t i = split->begin; i < split->copies_end; i++) {
@@ -167,6 +185,18 @@ static enum gguf_status run_split(struct gguf_sched *s,
     for (int a = 0; a < s->n_backends; a++)
         if (a != b && is_async(s, a) && meet(s, a, b))
             GG_TRY(wait_for(s, b, a, err));
+    return GGUF_OK;
+}
+
+static enum gguf_status run_split(struct gguf_sched *s,
+                                  struct gg_sched_lane *l,
+                                  struct gg_sched_split *split,
+                                  struct gguf_error *err)
+{
+    const int b = split->backend;
+    GG_TRY(enter_split(s, l, split, err));
+    if (split->copies_end == split->end)
+        return GGUF_OK;
     if (s->eval) {
         GG_TRY(gguf_sched_sync(s, err));
         return run_asking(s, l, split, err);
@@ -259,4 +289,45 @@ enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
     some.part.nodes = graph->nodes + begin;
     some.part.capacity = some.part.n_nodes = end - begin;
     return gguf_backend_compute(s->backends[some.backend], &some.part, err);
+}
+
+/* --- step by step --------------------------------------------------------- */
+
+enum gguf_status gg_sched_walk_begin(struct gg_sched_walk *w,
+                                     struct gguf_sched *s,
+                                     struct gguf_graph *graph,
+                                     struct gguf_error *err)
+{
+    *w = (struct gg_sched_walk){ .s = s };
+    if (!gg_sched_has_placed(s, graph))
+        GG_TRY(gguf_sched_alloc(s, graph, err));
+    w->lane = s->lane;
+    s->lane = (s->lane + 1) % s->n_lanes;
+    GG_TRY(enter(s, &s->lanes[w->lane], err));
+    return copy_inputs(s, &s->lanes[w->lane], err);
+}
+
+enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
+                                    struct gg_sched_want want,
+                                    struct gguf_tensor **node,
+                                    struct gguf_error *err)
+{
+    struct gguf_sched *s = w->s;
+    struct gg_sched_lane *l = &s->lanes[w->lane];
+    *node = NULL;
+    for (; w->split < s->n_splits; w->split++, w->entered = false) {
+        const struct gg_sched_split *split = &l->splits[w->split];
+        if (!w->entered) {
+            GG_TRY(enter_split(s, l, split, err));
+            GG_TRY(gguf_sched_sync(s, err));
+            w->at = split->copies_end;
+            w->entered = true;
+        }
+        while (w->at < split->end && !*node)
+            GG_TRY(run_until(s, l, split, want, &w->at, node, err));
+        if (*node)
+            return GGUF_OK;
+    }
+    GG_TRY(leave(s, l, err));
+    return gguf_sched_sync(s, err);
 }

@@ -154,6 +154,34 @@ enum gguf_status gg_sched_compute_nodes(struct gguf_sched *s,
                                         struct gguf_graph *graph, size_t begin,
                                         size_t end, struct gguf_error *err);
 
+/* A computation step by step. Which nodes are wanted: fn is called with done
+ * false, as the evaluation callback is. */
+struct gg_sched_want {
+    gguf_sched_eval_fn *fn;
+    void *user;
+};
+struct gg_sched_walk {
+    struct gguf_sched *s;
+    unsigned lane;
+    size_t split, at; /* the split, and the next node of it */
+    bool entered;     /* its copies are made */
+};
+
+/* Begin to compute graph, as gguf_sched_compute does; until the last step
+ * nothing else may be computed with s. The evaluation callback is not called.
+ */
+enum gguf_status gg_sched_walk_begin(struct gg_sched_walk *w,
+                                     struct gguf_sched *s,
+                                     struct gguf_graph *graph,
+                                     struct gguf_error *err);
+/* Compute up to the next node that is wanted, which is *node, a node of the
+ * caller's graph: its result is there until the next step. NULL: all is
+ * computed. */
+enum gguf_status gg_sched_walk_next(struct gg_sched_walk *w,
+                                    struct gg_sched_want want,
+                                    struct gguf_tensor **node,
+                                    struct gguf_error *err);
+
 /* Fill backend_of for graph. GGUF_E_OP. */
 enum gguf_status gg_sched_assign(struct gguf_sched *s,
                                  const struct gguf_graph *graph,

@@ -222,6 +222,17 @@ run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128 --no-check
 test $rc -eq 1 && grep -q 'probability of token [0-9]* is not a number: tensor' \
     "$tmp/err"
 ok 'and where it is noticed without the check'
+grep -q '(token 64 of the text): matmul' "$tmp/err"
+ok 'and where that comes from'
+run "$ppl" -m "$tmp/nan.gguf" -f "$t" -c 128 --no-check --check-activations
+test $rc -eq 1 && grep -q "chunk 1, position 64 (token 64 of the text): matmul" \
+    "$tmp/err"
+ok 'the first activation that is not finite'
+run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 2 -t 3
+figures >"$tmp/plain"
+run "$ppl" -q -m "$m" -f "$t" -c 128 --chunks 2 -t 3 --check-activations
+test $rc -eq 0 && test -s "$tmp/plain" && figures | cmp -s - "$tmp/plain"
+ok 'looking at activations changes no digit'
 
 run "$ppl" -m "$m" -f "$t" -c 128 --chunks 5 --backend cpu
 figures | cmp -s - "$tmp/one"
