@@ -54,6 +54,9 @@ void json_i64s(struct json *j, const char *key, size_t n, const int64_t *v);
 void json_f64(struct json *j, const char *key, double v);
 void json_f32(struct json *j, const char *key, float v);
 void json_bool(struct json *j, const char *key, bool v);
+/* Jansson, which the library uses, has a function json_null: a program's own
+ * would take its place there. */
+#define json_null json_put_null
 void json_null(struct json *j, const char *key);
 void json_str(struct json *j, const char *key, struct gguf_str v);
 void json_strz(struct json *j, const char *key, const char *v);
