@@ -29,7 +29,7 @@ static uint64_t half(const struct ppl_options *o, size_t n)
 
 static uint64_t all_but_one(const struct ppl_options *o, size_t n)
 {
-    return (n < o->n_ctx ? n : o->n_ctx) - 1;
+    return n ? (n < o->n_ctx ? n : o->n_ctx) - 1 : 0;
 }
 
 static uint64_t stride(const struct ppl_options *o, size_t n)
@@ -76,14 +76,26 @@ uint64_t ppl_most_scored(const struct ppl_options *o, size_t n_tokens)
     return cuts[ppl_cut(o)].most(o, n_tokens);
 }
 
-size_t ppl_n_chunks(const struct ppl_options *o, size_t n_tokens)
+size_t ppl_n_chunks_each(const struct ppl_options *o, size_t n_tokens)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     p.n_ctx = o->n_ctx;
     p.cut = ppl_cut(o);
     p.stride = o->stride;
-    return n_tokens < ppl_least_tokens(o) ? 0
-                                          : gguf_scan_n_chunks(n_tokens, &p);
+    return gguf_scan_n_chunks(n_tokens, &p);
+}
+
+size_t ppl_n_chunks(const struct ppl_options *o, size_t n_tokens)
+{
+    return n_tokens < ppl_least_tokens(o) ? 0 : ppl_n_chunks_each(o, n_tokens);
+}
+
+uint64_t ppl_least_each(const struct ppl_options *o)
+{
+    uint64_t n = 1;
+    while (!ppl_n_chunks_each(o, (size_t)n) && n <= o->n_ctx)
+        n++;
+    return n;
 }
 
 void ppl_print_cut(const struct ppl_run *r)
@@ -142,6 +154,14 @@ void ppl_json_units(struct json *j, const struct gguf_ppl *p)
 
 /* ---- the usual program in Python ---- */
 
+static bool begins_text(const struct ppl_run *r, size_t chunk)
+{
+    for (size_t i = 0; i < r->n_texts; i++)
+        if (r->texts[i].first_chunk == chunk)
+            return true;
+    return false;
+}
+
 /* What it prints (Hugging Face, "Perplexity of fixed-length models"; checked
  * against the page of transformers, commit 052b1dc). Earlier versions: the mean
  * over windows of each window's mean. Later ones weight windows by their scored
@@ -154,7 +174,8 @@ static void as_page(const struct ppl_run *r, double *windows, double *weighted)
     for (size_t i = 0; i < r->n_done; i++) {
         const double tokens = (double)r->sums[i].n;
         const double mean = r->sums[i].sum / tokens;
-        const bool less = (i || r->first_chunk) && r->o->stride < r->o->n_ctx;
+        const bool less =
+            !begins_text(r, r->first_chunk + i) && r->o->stride < r->o->n_ctx;
         const double weight = tokens - (less ? 1 : 0);
         sum += mean;
         sum_weighted += weight * mean;

@@ -19,7 +19,7 @@ struct ppl_each {
     const struct gguf_vocab *vocab;
     struct gguf_outfile *file;
     struct gguf_sink sink;
-    bool csv;
+    bool csv, several; /* several: texts */
     struct text line;
     char *piece;
     size_t room; /* of piece */
@@ -103,6 +103,8 @@ static enum gguf_status put_line(struct ppl_each *e,
     text_clear(&e->line);
     if (!e->csv)
         text_addz(&e->line, "{");
+    if (e->several)
+        put_count(e, "source", rows->text + 1);
     put_count(e, "chunk", rows->chunk + 1);
     put_count(e, "position", at);
     put_count(e, "id", (uint64_t)rows->token[at]);
@@ -139,10 +141,12 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
 
 /* ---- the object ---- */
 
-bool ppl_each_open(struct ppl_each **out, const struct ppl_options *o,
+bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
                    const struct gguf_vocab *vocab, const struct ppl_side *side)
 {
-    static const char heads[] = "chunk,position,id,text,";
+    const struct ppl_options *o = r->o;
+    const char *heads = r->several ? "source,chunk,position,id,text,"
+                                   : "chunk,position,id,text,";
     struct gguf_error err;
     *out = NULL;
     if (!o->each)
@@ -152,6 +156,7 @@ bool ppl_each_open(struct ppl_each **out, const struct ppl_options *o,
     e->o = o;
     e->side = side;
     e->vocab = vocab;
+    e->several = r->several;
     e->csv = n >= 4 && strcmp(o->each + n - 4, ".csv") == 0;
     e->sink = (struct gguf_sink)GGUF_SINK_INIT;
     e->sink.user = e;

@@ -57,8 +57,16 @@ static const struct opt table[] = {
       "with --kl-divergence-base: compare with it, do not save it", OPT_FLAG,
       AT(kl) },
     { "-f --file", "TEXT",
-      "the text, plain or compressed by gzip; - for standard input", OPT_STR,
-      AT(text) },
+      "the text, plain or compressed by gzip; - for standard input; a "
+      "pattern such as '*.txt' for all that it matches. May be given again",
+      OPT_LIST, AT(text_args) },
+    { "--field", "NAME",
+      "each line of a text is an object of JSON, whose member NAME is a text "
+      "by itself",
+      OPT_STR, AT(field) },
+    { "--skip-short", NULL,
+      "of several texts leave out those that are too short", OPT_FLAG,
+      AT(skip_short) },
     { "--tokens", "FILE",
       "instead of a text: token ids, decimal with white space between, as "
       "one chunk without a BOS; needs --save-logits",
@@ -170,7 +178,8 @@ static const struct opt table[] = {
       "bool, str, or one of GGUF's such as u32; may be given again",
       OPT_LIST, AT(kv_texts) },
     { "--force", NULL,
-      "with --override-kv: also where gguf-edit would refuse it; with "
+      "take a text that is binary or not UTF-8; with the option "
+      "--override-kv: also where gguf-edit would refuse it; with "
       "--save-base and --per-token: over a file that is there; with --base: "
       "logits of another tokenizer, too",
       OPT_FLAG, AT(force) },
@@ -290,8 +299,8 @@ static const struct opt table[] = {
       "nothing is downloaded; give a file by --model", OPT_REFUSED,
       OPT_NO_MEMBER },
     { "-bf --binary-file", "X",
-      "--file reads any bytes, but for one newline at the end", OPT_REFUSED,
-      OPT_NO_MEMBER },
+      "--file reads any bytes with --force, but for one newline at the end",
+      OPT_REFUSED, OPT_NO_MEMBER },
     { "-p --prompt", "X", "the text is a file; give it by --file", OPT_REFUSED,
       OPT_NO_MEMBER },
     { "-ngl --gpu-layers --n-gpu-layers -mg --main-gpu -dev --device "
@@ -342,13 +351,18 @@ static const struct opt_rule rules[] = {
     { "--tasks", OPT_NEEDS, TASK },
     { "--compat", OPT_NEEDS, TASK " --ppl-stride" },
     { "--compat", OPT_EXCLUDES, "--hf" },
+    { "--field --skip-short", OPT_NEEDS, "--file" },
+    { "--field --skip-short", OPT_EXCLUDES,
+      "--tokens --save-base --save-embeddings --compare-backends " TASK
+      " " PRINTS " " TOKENS },
     { "--ppl-stride --hf", OPT_EXCLUDES,
       "--tokens --save-base --save-embeddings --compare-backends " TASK
       " " PRINTS " " TOKENS },
     { "--control-vector-layer-range", OPT_NEEDS,
       "--control-vector --control-vector-scaled" },
     { "--force", OPT_NEEDS,
-      "--override-kv --save-base --base --kl-divergence-base --per-token" },
+      "--override-kv --file --save-base --base --kl-divergence-base "
+      "--per-token" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
     { "--no-digest", OPT_NEEDS, "--json" },
@@ -448,10 +462,17 @@ static void choose_base(struct ppl_options *o)
     if (o->models.n > 1 && !o->base)
         opt_usage("%zu models: --base says what they are compared with",
                   o->models.n);
-    if (!o->text && !o->tokens && !o->base_is_saved)
+    if (!o->text_args.n && !o->tokens && !o->base_is_saved)
         opt_usage("--file is missing: only a file of logits has its text");
     if (!o->n_ctx && !o->base_is_saved)
         o->n_ctx = 512;
+}
+
+bool ppl_takes_texts(const struct ppl_options *o)
+{
+    return !o->task && !o->tokenize && !o->detokenize && !o->embeddings &&
+           !o->compare && !o->save_base && !o->base_is_saved &&
+           !ppl_only_prints(o);
 }
 
 /* How far windows are from each other, and how long. */

@@ -78,7 +78,9 @@ void ppl_print_text(const struct ppl_run *r)
 {
     char name[256];
     escape(name, r->o->text ? r->o->text : r->o->base);
-    if (r->o->text)
+    if (r->several)
+        ppl_print_texts(r);
+    else if (r->o->text)
         printf("text    %s: %zu bytes, %zu tokens\n", name, r->text_size,
                r->n_tokens);
     else
@@ -114,6 +116,7 @@ void ppl_print_chunk(struct ppl_run *r)
 void ppl_print_end(const struct ppl_run *r)
 {
     double n = (double)r->n_done_tokens;
+    ppl_print_text_figures(r);
     ppl_print_units(r);
     ppl_print_page(r);
     printf("time    %.1f s, %.0f tokens/s\n", r->seconds,
@@ -216,7 +219,7 @@ void ppl_print_json(const struct ppl_run *r)
     json_open(&j, NULL, '{');
     ppl_json_model(&j, "model", r->o, r->own);
     json_close(&j);
-    ppl_json_text(&j, r);
+    ppl_json_texts(&j, r);
     ppl_json_settings(&j, r);
     json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
     json_u64(&j, "first_chunk", r->first_chunk);

@@ -22,7 +22,8 @@ void ppl_check_paths(const struct ppl_options *o)
     struct gguf_paths *p = paths_new();
     paths_read_model(p, o->model, NULL, "--model");
     paths_read(p, o->tokens, "--tokens");
-    paths_read(p, o->text, "--file");
+    for (size_t i = 0; i < o->n_files; i++)
+        paths_read(p, o->files[i], "--file");
     for (size_t i = 0; i < o->loras.n; i++)
         paths_read(p, o->loras.file[i].path, "--lora");
     for (size_t i = 0; i < o->controls.n; i++)

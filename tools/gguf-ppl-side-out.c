@@ -171,6 +171,7 @@ void ppl_print_side_end(const struct ppl_side *s,
         print_all(&stats[0]);
     else
         print_table(s, stats);
+    ppl_print_side_texts(s);
     printf("\ntime    %.1f s, %.0f tokens/s\n", r->seconds,
            r->seconds > 0 ? n / r->seconds : 0);
 }
@@ -250,7 +251,7 @@ void ppl_print_side_json(const struct ppl_side *s,
     json_figure(&j, "bits_per_byte",
                 bits_per_byte(r, stats[0].n, stats[0].ppl_base));
     json_close(&j);
-    ppl_json_text(&j, r);
+    ppl_json_side_texts(&j, s);
     ppl_json_settings(&j, r);
     json_u64(&j, "tokens_per_chunk", r->n_scored_chunk);
     json_u64(&j, "first_chunk", r->first_chunk);

@@ -74,10 +74,9 @@ bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
 }
 
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
-                   struct ppl_model *own, struct gguf_pool *pool)
+                   struct ppl_model *own)
 {
     const size_t n = o->models.n;
-    s->pool = pool;
     s->model = msg_must(calloc(n, sizeof(struct ppl_model *)));
     s->kld = msg_must(calloc(n, sizeof(struct gguf_kld *)));
     s->list = msg_must(calloc(n, sizeof *s->list));
@@ -89,10 +88,19 @@ bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
         const char *path = o->models.arg[s->n];
         s->model[s->n++] = m;
         if (!ppl_model_open(m, path, o) ||
-            !ppl_loras_open(&m->loras, o, m->model) ||
-            !ppl_weights(m, pool, o))
+            !ppl_loras_open(&m->loras, o, m->model))
             return false;
     }
+    return true;
+}
+
+bool ppl_side_load(struct ppl_side *s, const struct ppl_options *o,
+                   struct gguf_pool *pool)
+{
+    s->pool = pool;
+    for (size_t i = 0; i < s->n_list; i++)
+        if (!ppl_weights(&s->list[i], pool, o))
+            return false;
     return true;
 }
 
@@ -172,9 +180,15 @@ static enum gguf_status count_text(void *user,
     struct ppl_run *r = user;
     uint64_t n_bytes, n_words;
     enum gguf_status st = gguf_scan_count_text(rows, &n_bytes, &n_words, err);
-    if (st == GGUF_OK) {
-        r->n_bytes += n_bytes;
-        r->n_words += n_words;
+    if (st != GGUF_OK)
+        return st;
+    r->n_bytes += n_bytes;
+    r->n_words += n_words;
+    if (r->n_texts) {
+        struct gguf_ppl *p = &r->texts[rows->text].sums;
+        p->n += rows->n;
+        p->n_bytes += n_bytes;
+        p->n_words += n_words;
     }
     return st;
 }
@@ -216,6 +230,8 @@ static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
     p.cut = ppl_cut(s->run->o);
     p.stride = s->run->o->stride;
     p.no_bos = ppl_no_bos(s->run->o);
+    p.text_end = s->run->several ? s->run->text_end : NULL;
+    p.n_texts = s->run->n_texts;
     if (st == GGUF_OK)
         st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
                                   s->n + 1 + (each != NULL), err);
@@ -261,7 +277,7 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     struct gguf_error err;
     struct ppl_each *each;
     s->run = r;
-    if (!ppl_each_open(&each, r->o, gguf_model_vocab(s->model[0]->model), s))
+    if (!ppl_each_open(&each, r, gguf_model_vocab(s->model[0]->model), s))
         return ppl_each_close(each, false);
     if (!r->o->json)
         ppl_print_side_head(s);

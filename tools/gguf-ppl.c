@@ -49,25 +49,25 @@ static bool open_model(struct job *j, const struct ppl_options *o)
     j->tokens.n = 0;
     return ((o->base && !o->base_is_saved) ||
             ppl_loras_open(&j->own.loras, o, j->own.model)) &&
-           ppl_weights(&j->own, j->pool, o) &&
-           (!o->base || ppl_side_open(&j->side, o, &j->own, j->pool));
+           (!o->base || ppl_side_open(&j->side, o, &j->own));
+}
+
+/* The weights of all models, once the texts are known to be good. */
+static bool load_models(struct job *j, const struct ppl_options *o)
+{
+    return ppl_weights(&j->own, j->pool, o) &&
+           (!o->base || ppl_side_load(&j->side, o, j->pool));
 }
 
 /* Chunks of the tokens, those that are evaluated. */
 static bool plan_chunks(struct job *j, const struct ppl_options *o)
 {
-    size_t n = ppl_n_chunks(o, j->tokens.n);
-    if (j->side.saved) /* which may have one chunk */
+    size_t n = j->run.n_texts ? ppl_all_chunks(&j->run) : 0;
+    if (j->side.saved) { /* which may have one chunk */
         n = j->tokens.n / o->n_ctx;
-    if (!n) {
-        msg_error(o->text,
-                  "%zu tokens are too few: with -c %" PRIu32
-                  " at least %" PRIu64 " are needed",
-                  j->tokens.n, o->n_ctx, ppl_least_tokens(o));
-        return false;
+        if (n > gguf_baseline_n_chunks(j->side.saved))
+            n = gguf_baseline_n_chunks(j->side.saved);
     }
-    if (j->side.saved && n > gguf_baseline_n_chunks(j->side.saved))
-        n = gguf_baseline_n_chunks(j->side.saved);
     j->run.n_tokens = j->tokens.n;
     if (o->first_chunk >= n) {
         msg_error(o->text ? o->text : o->base,
@@ -79,7 +79,7 @@ static bool plan_chunks(struct job *j, const struct ppl_options *o)
     n -= (size_t)o->first_chunk;
     j->run.first_chunk = (size_t)o->first_chunk;
     j->run.n_chunks = o->n_chunks && o->n_chunks < n ? (size_t)o->n_chunks : n;
-    j->run.n_scored_chunk = ppl_most_scored(o, j->tokens.n);
+    j->run.n_scored_chunk = ppl_most_scored(o, ppl_longest_text(&j->run));
     j->run.sums = msg_must(calloc(j->run.n_chunks, sizeof *j->run.sums));
     return true;
 }
@@ -90,25 +90,17 @@ static bool read_tokens(struct job *j, const struct ppl_options *o)
         return ppl_read_ids(o->tokens, o->max_text, j->run.model.n_vocab,
                             &j->ids) &&
                ppl_check_ids(&j->run, &j->ids);
-    struct gguf_error err;
     const struct gguf_vocab *v = gguf_model_vocab(j->own.model);
     if (o->task)
         return ppl_read_tasks(&j->run, v);
     if (!o->text)
         return ppl_side_tokens(&j->side, o, &j->tokens) && plan_chunks(j, o);
-    if (!textfile_read(o->text, o->max_text, &j->text, &j->run.text_size))
-        return false;
-    if (!ppl_digest_text(&j->run, j->text, j->run.text_size))
-        return false;
     if (o->embeddings)
-        return true;
-    /* as llama.cpp does: editors end a file with one that nobody wrote */
-    if (!o->hf && j->run.text_size && j->text[j->run.text_size - 1] == '\n')
-        j->run.text_size--;
-    if (gguf_vocab_tokenize(v, j->text, j->run.text_size,
-                            o->hf ? 0u : (unsigned)GGUF_TOKENIZE_ADD_SPECIAL,
-                            &j->tokens, &err) != GGUF_OK)
-        return fail(o->text, &err);
+        return textfile_read(o->text, o->max_text, &j->text,
+                             &j->run.text_size) &&
+               ppl_digest_text(&j->run, j->text, j->run.text_size);
+    if (!ppl_read_texts(&j->run, v, &j->tokens))
+        return false;
     return plan_chunks(j, o);
 }
 
@@ -151,6 +143,7 @@ static int on_chunk(void *user, size_t chunk, size_t n_chunks,
     r->n_done = chunk - r->first_chunk + 1;
     r->sums[r->n_done - 1] = *one;
     r->total = *all;
+    ppl_add_to_text(r, chunk, one);
     snprintf(r->bar.note, sizeof r->bar.note, "%.4g +/- %.2g",
              gguf_ppl_value(all), gguf_ppl_error(all));
     if (!r->o->json)
@@ -205,6 +198,8 @@ static enum gguf_status evaluate(struct job *j, size_t n_chunks,
     p.cut = ppl_cut(r->o);
     p.stride = r->o->stride;
     p.no_bos = ppl_no_bos(r->o);
+    p.text_end = r->several ? r->text_end : NULL;
+    p.n_texts = r->n_texts;
     enum gguf_status st = room_to_store(j, &p.max_stored, err);
     if (st != GGUF_OK)
         return st;
@@ -231,7 +226,8 @@ static bool evaluate_and_save(struct job *j)
         gguf_baseline_writer_create(&w, o->save_base, o->force, j->pool, NULL,
                                     &err) != GGUF_OK)
         return fail(o->save_base, &err);
-    bool good = ppl_each_open(&each, o, gguf_model_vocab(j->own.model), NULL);
+    bool good =
+        ppl_each_open(&each, &j->run, gguf_model_vocab(j->own.model), NULL);
     if (w)
         j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
     if (each)
@@ -298,6 +294,8 @@ static bool print_graphs(struct job *j)
 static void fini_options(struct ppl_options *o)
 {
     opt_list_fini(&o->models);
+    opt_list_fini(&o->text_args);
+    ppl_free_files(o);
     opt_list_fini(&o->kv_texts);
     opt_list_fini(&o->lora_texts);
     opt_list_fini(&o->control_texts);
@@ -310,6 +308,10 @@ int main(int argc, char **argv)
 {
     struct ppl_options o;
     ppl_parse_options(&o, argc, argv);
+    if (!ppl_find_texts(&o)) {
+        fini_options(&o);
+        return msg_exit(MSG_FAILED);
+    }
     if (o.tokenize || o.detokenize) {
         const bool done = o.tokenize ? ppl_tokenize(&o) : ppl_detokenize(&o);
         fini_options(&o);
@@ -320,7 +322,7 @@ int main(int argc, char **argv)
                      .run = { .o = &o, .total = GGUF_PPL_INIT } };
     bool good = (!o.base_is_saved || ppl_side_saved(&j.side, &o)) &&
                 open_model(&j, &o) && read_tokens(&j, &o) &&
-                open_session(&j, &o);
+                load_models(&j, &o) && open_session(&j, &o);
     /* nothing before this point checks for a caught signal */
     progress_catch_signals();
     good = good && (o.logits    ? ppl_save_rows(&j.run, j.own.session, &j.ids)
@@ -337,6 +339,7 @@ int main(int argc, char **argv)
     free(j.ids.id);
     free(j.text);
     free(j.run.sums);
+    ppl_free_texts(&j.run);
     fini_options(&o);
     return msg_exit(good ? MSG_DONE : MSG_FAILED);
 }

@@ -23,7 +23,12 @@ struct ppl_options {
     const char *each;       /* where each token gets a line, or NULL */
     const char *kl_base;    /* of --kl-divergence-base; once parsed one of */
     bool kl;                /* the two above */
-    const char *text;
+    struct opt_list text_args; /* as given; once parsed */
+    char **files;              /* n_files texts, patterns looked up; */
+    size_t n_files, room_files;
+    const char *text;  /* the first of them, or NULL */
+    const char *field; /* texts are this member of lines of JSON; or NULL */
+    bool skip_short;
     const char *tokens;     /* a file of token ids instead of text, or NULL */
     const char *logits;     /* where what they give is saved, or NULL */
     const char *embeddings; /* likewise a vector for each line, or NULL */
@@ -191,17 +196,34 @@ bool ppl_read_ids(const char *path, uint64_t limit, size_t n_vocab,
 bool ppl_tokenize(const struct ppl_options *o);
 bool ppl_detokenize(const struct ppl_options *o);
 
+/* One of the texts. */
+struct ppl_text {
+    char *name;  /* of its file, and with --field the line */
+    size_t size; /* bytes that were tokenized */
+    size_t end;  /* the token after its last, of all */
+    size_t n_tokens, first_chunk, n_chunks;
+    bool has_digest;
+    struct gguf_digest digest;
+    struct gguf_ppl sums; /* of what was evaluated of it */
+};
+
 /* What was measured, in the order in which it becomes known. */
 struct ppl_run {
     const struct ppl_options *o;
     const struct ppl_model *own; /* the model, or the base */
     struct gguf_model_info model;
-    size_t text_size, n_tokens; /* bytes, tokens */
-    size_t first_chunk;         /* of those that will be evaluated, */
-    size_t n_chunks;            /* and how many */
-    size_t n_rows, width;       /* that are saved */
-    enum gguf_pooling pooling;  /* of embeddings */
-    uint32_t n_seq;             /* of them together */
+    size_t text_size, n_tokens; /* bytes, tokens, of all texts */
+    struct ppl_text *texts;     /* n_texts; none of a base's own tokens */
+    size_t n_texts, room_texts;
+    size_t *text_end;          /* [n_texts] of them */
+    bool several;              /* there are several, or there might be */
+    size_t n_skipped;          /* that were too short */
+    size_t text_at;            /* of the chunk at hand */
+    size_t first_chunk;        /* of those that will be evaluated, */
+    size_t n_chunks;           /* and how many */
+    size_t n_rows, width;      /* that are saved */
+    enum gguf_pooling pooling; /* of embeddings */
+    uint32_t n_seq;            /* of them together */
     bool add_bos;
     struct progress bar;
     struct gguf_ppl *sums;     /* of each chunk, n_chunks of them */
@@ -269,10 +291,13 @@ bool ppl_side_tokens(const struct ppl_side *s, const struct ppl_options *o,
                      struct gguf_tokens *tokens);
 
 /* Open the models that o has beside own, which is the base, or the first of
- * them where logits of the base are saved; sessions on them, as on own; compare
+ * them where logits of the base are saved; have their weights looked at;
+ * sessions on them, as on own; compare
  * them, and print what was found. false: a message was printed. */
 bool ppl_side_open(struct ppl_side *s, const struct ppl_options *o,
-                   struct ppl_model *own, struct gguf_pool *pool);
+                   struct ppl_model *own);
+bool ppl_side_load(struct ppl_side *s, const struct ppl_options *o,
+                   struct gguf_pool *pool);
 bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
                     const struct gguf_session_params *params,
                     struct gguf_pool *pool);
@@ -287,11 +312,38 @@ struct ppl_each;
  * are compared; *out NULL: none. Its sink, after those of divergences. Close in
  * any case: good, the file appears. false: good was, or a message was
  * printed. */
-bool ppl_each_open(struct ppl_each **out, const struct ppl_options *o,
+bool ppl_each_open(struct ppl_each **out, const struct ppl_run *r,
                    const struct gguf_vocab *vocab,
                    const struct ppl_side *side);
 const struct gguf_sink *ppl_each_sink(struct ppl_each *e);
 bool ppl_each_close(struct ppl_each *e, bool good);
+
+/* ---- texts (gguf-ppl-text.c) ---- */
+
+/* The names of texts that -f asks for. false: a message was printed. */
+bool ppl_find_texts(struct ppl_options *o);
+void ppl_free_files(struct ppl_options *o);
+/* Is there something to do with several? */
+bool ppl_takes_texts(const struct ppl_options *o);
+/* Read all of them, look whether they are texts, append their tokens; none is
+ * too short. false: a message was printed. */
+bool ppl_read_texts(struct ppl_run *r, const struct gguf_vocab *v,
+                    struct gguf_tokens *tokens);
+void ppl_free_texts(struct ppl_run *r);
+/* Tokens of the longest; 0: there is none. Chunks of all of them. */
+size_t ppl_longest_text(const struct ppl_run *r);
+size_t ppl_all_chunks(const struct ppl_run *r);
+/* A chunk's sums to those of its text; chunks in order. */
+void ppl_add_to_text(struct ppl_run *r, size_t chunk,
+                     const struct gguf_ppl *one);
+/* gguf-ppl-text-out.c: a heading; a table with the mean of texts; the members
+ * of a document. */
+void ppl_print_texts(const struct ppl_run *r);
+void ppl_print_text_figures(const struct ppl_run *r);
+void ppl_json_texts(struct json *j, const struct ppl_run *r);
+struct ppl_side;
+void ppl_print_side_texts(const struct ppl_side *s);
+void ppl_json_side_texts(struct json *j, const struct ppl_side *s);
 
 /* ---- how a text is cut ---- */
 
@@ -301,6 +353,9 @@ const char *ppl_cut_name(const struct ppl_options *o);
 bool ppl_no_bos(const struct ppl_options *o);
 /* Chunks of a text of so many tokens; 0: too few. */
 size_t ppl_n_chunks(const struct ppl_options *o, size_t n_tokens);
+/* The same of one among several texts, and how many it needs. */
+size_t ppl_n_chunks_each(const struct ppl_options *o, size_t n_tokens);
+uint64_t ppl_least_each(const struct ppl_options *o);
 /* How many tokens a text needs at least; how many of a text's tokens a chunk
  * scores at most. */
 uint64_t ppl_least_tokens(const struct ppl_options *o);
