@@ -19,16 +19,6 @@ static const enum gguf_pooling kinds[] = { GGUF_POOLING_MEAN, GGUF_POOLING_CLS,
                                            GGUF_POOLING_LAST,
                                            GGUF_POOLING_RANK };
 
-static double far_from(const float *got, const double *want, size_t n)
-{
-    double d = 0, s = 0;
-    for (size_t i = 0; i < n; i++) {
-        d += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
-        s += want[i] * want[i];
-    }
-    return d / s;
-}
-
 /* ---- in double precision ---- */
 
 /* Which states count, of n tokens in the order of their positions. */
@@ -151,7 +141,7 @@ static void check_encoder(void)
             good = gguf_session_embedding(r.session, q, &row, &m, &r.err) ==
                        GGUF_OK &&
                    m == w;
-            d = fmax(d, good ? far_from(row, want, m) : 1);
+            d = fmax(d, good ? run_far(row, want, m) : 1);
         }
         ok(good && d < 1e-11, "an encoder, %s: %.2g%s",
            gguf_pooling_name(kinds[k]), d, good ? "" : r.err.message);
@@ -291,7 +281,7 @@ static void check_model(const struct model *m)
             gguf_session_decode(r.session, &b, &r.err) == GGUF_OK &&
             gguf_session_embedding(r.session, 0, &row, &n, &r.err) == GGUF_OK;
         if (good && n == width)
-            d = far_from(row, want, n);
+            d = run_far(row, want, n);
         ok(good && d < 1e-11, "%s, %s: %zu numbers, %.2g%s", m->name,
            gguf_pooling_name(kinds[k]), n, d, good ? "" : r.err.message);
         run_close(&r);

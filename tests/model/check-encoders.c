@@ -52,17 +52,6 @@ static bool logits_of(struct run *r, const gguf_token *tok, size_t n,
     return run_logits(r, &b, out);
 }
 
-/* From floats to doubles that are right. */
-static double far_from(const float *got, const double *want, size_t n)
-{
-    double d = 0, s = 0;
-    for (size_t i = 0; i < n; i++) {
-        d += ((double)got[i] - want[i]) * ((double)got[i] - want[i]);
-        s += want[i] * want[i];
-    }
-    return d / s;
-}
-
 /* ---- buckets ---- */
 
 /* Distances at which the next bucket begins, from the formula by hand. */
@@ -129,12 +118,12 @@ static void check_t5_model(const struct refenc_t5 *s, size_t n, size_t m)
     refenc_t5_run(&g, s, text, (int)n, to, (int)m, want, want_logits);
     bool good =
         run_open(&r, file, size, 2, &p) && states_of(&r, text, n, states);
-    double d = far_from(states, want, n * (size_t)s->n_embd), e = 0;
+    double d = run_far(states, want, n * (size_t)s->n_embd), e = 0;
     if (good && s->n_dec) {
         good = logits_of(&r, to, m, logits) && states_of(&r, text, n, states);
         for (size_t i = 0; good && i < m; i++)
             good = logits_of(&r, to + i, 1, again + i * V);
-        e = fmax(far_from(logits, want_logits, m * V),
+        e = fmax(run_far(logits, want_logits, m * V),
                  run_nmse(again, logits, m * V));
     }
     ok(good && d < 1e-11 && e < 1e-11,
@@ -177,7 +166,7 @@ static void check_jina(void)
         refenc_jina_run(&g, s, text, N_ENC, want);
         const bool good = run_open(&r, file, size, 2, &init) &&
                           states_of(&r, text, N_ENC, got);
-        const double d = far_from(got, want, N_ENC * 48);
+        const double d = run_far(got, want, N_ENC * 48);
         ok(good && d < 1e-11, "jina-bert-v2, %d heads, %s%s%s%s: %.2g%s",
            s->n_head, forms[s->ffn], s->up_bias ? ", its bias" : "",
            s->qk_norm ? ", norms of queries and keys" : "",

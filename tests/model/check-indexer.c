@@ -12,20 +12,6 @@ enum { N = VARY_N, LAYERS = 2 };
 /* Of the samples with latent attention: a key's turned part, rank. */
 enum { ROT = 16, C = 64 };
 
-/* What two changes of a model do is the same but for rounding. */
-static void same(const char *name, vary_fn *a, vary_fn *b, double most,
-                 const char *what)
-{
-    const double d = vary_apart(name, a, b, N, N);
-    ok(d < most, "%s: %s: %.2g", name, what, d);
-}
-
-static void differ(const char *name, vary_fn *a, vary_fn *b, const char *what)
-{
-    const double d = vary_apart(name, a, b, N, N);
-    ok(d > 1e-4 && d < 9, "%s: %s: %.2g", name, what, d);
-}
-
 /* ---- more layers ---- */
 
 static const char *const idx_weights[] = { "blk.1.indexer.k_norm.weight",
@@ -140,16 +126,17 @@ static void many_layers_of_one_group(void)
 
 static void check_indexer(void)
 {
-    differ("deepseek32", NULL, top_64, "what is chosen counts");
-    same("deepseek32", top_64, top_200, 1e-30, "all keys, and more");
-    same("deepseek32", top_64, no_indexer, 1e-30, "which needs no scores");
-    differ("deepseek32", NULL, top_1, "one key alone");
-    differ("deepseek32", many_layers, many_layers_of_one_group,
-           "groups, 12 layers");
-    same("glm-dsa", NULL, all_index, 1e-30, "without types all have one");
-    differ("glm-dsa", NULL, second_shares, "layers share");
-    same("glm-dsa", by_context, by_key, 1e-30, "or by the context");
-    differ("glm-dsa", by_context, four_index, "which counts");
+    VARY_COUNTS("deepseek32", NULL, top_64, "what is chosen counts");
+    VARY_SAME("deepseek32", top_64, top_200, 1e-30, "all keys, and more");
+    VARY_SAME("deepseek32", top_64, no_indexer, 1e-30,
+              "which needs no scores");
+    VARY_COUNTS("deepseek32", NULL, top_1, "one key alone");
+    VARY_COUNTS("deepseek32", many_layers, many_layers_of_one_group,
+                "groups, 12 layers");
+    VARY_SAME("glm-dsa", NULL, all_index, 1e-30, "without types all have one");
+    VARY_COUNTS("glm-dsa", NULL, second_shares, "layers share");
+    VARY_SAME("glm-dsa", by_context, by_key, 1e-30, "or by the context");
+    VARY_COUNTS("glm-dsa", by_context, four_index, "which counts");
 }
 
 static void check_indexer_kept(void)
@@ -205,12 +192,12 @@ static void heads_of_index(void)
 
 static void check_blocks(void)
 {
-    same("minimax-m3", NULL, all_blocks, 1e-30, "all blocks");
-    same("minimax-m3", NULL, one_block, 1e-30, "or one of all");
-    differ("minimax-m3", NULL, half_blocks, "half of them");
-    differ("minimax-m3", NULL, local_blocks, "local ones");
-    same("minimax-m3", local_blocks, local_blocks_unscored, 1e-30,
-         "which have no score");
+    VARY_SAME("minimax-m3", NULL, all_blocks, 1e-30, "all blocks");
+    VARY_SAME("minimax-m3", NULL, one_block, 1e-30, "or one of all");
+    VARY_COUNTS("minimax-m3", NULL, half_blocks, "half of them");
+    VARY_COUNTS("minimax-m3", NULL, local_blocks, "local ones");
+    VARY_SAME("minimax-m3", local_blocks, local_blocks_unscored, 1e-30,
+              "which have no score");
 }
 
 /* ---- refused ---- */

@@ -26,23 +26,6 @@ static size_t n_bytes;
 static struct gguf_file *file;
 static struct gguf_model *model;
 
-/* A progress that looks at what it is told, and stops at a call. */
-struct watch {
-    unsigned calls, stop_at; /* 0: never */
-    uint64_t done, total;
-    bool wrong;
-};
-
-static int watch(void *user, uint64_t done, uint64_t total)
-{
-    struct watch *w = user;
-    w->wrong = w->wrong || done < w->done || done > total ||
-               (w->calls && total != w->total);
-    w->done = done;
-    w->total = total;
-    return ++w->calls == w->stop_at;
-}
-
 static uint8_t *element(const char *name, size_t i)
 {
     const struct gguf_tensor_info *t = gguf_file_tensor_find(file, name);
@@ -54,7 +37,7 @@ static void put(const char *name, size_t i, float value)
     memcpy(element(name, i), &value, sizeof value);
 }
 
-static enum gguf_status scan(unsigned n_threads, struct watch *w,
+static enum gguf_status scan(unsigned n_threads, struct run_watch *w,
                              struct gguf_error *err)
 {
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
@@ -64,7 +47,7 @@ static enum gguf_status scan(unsigned n_threads, struct watch *w,
     if (gguf_pool_create(&pool, &pp, NULL) != GGUF_OK)
         abort();
     job.pool = pool;
-    job.progress = w ? watch : NULL;
+    job.progress = w ? run_watch : NULL;
     job.user = w;
     const enum gguf_status st = gguf_model_scan_finite(model, &job, err);
     gguf_pool_destroy(pool);
@@ -109,7 +92,7 @@ static void check_progress(void)
     struct gguf_error err;
     unsigned calls = 0;
     for (unsigned t = 1; t <= 4; t += 3) {
-        struct watch w = { .calls = 0 };
+        struct run_watch w = { .calls = 0 };
         const enum gguf_status st = scan(t, &w, &err);
         ok(st == GGUF_OK && !w.wrong && w.done == size && w.total == size,
            "%u threads: %u reports, the last of all %" PRIu64 " bytes", t,
@@ -119,12 +102,12 @@ static void check_progress(void)
     ok(calls > 10, "one thread reports after each piece");
     bool good = true;
     for (unsigned k = 1; k <= calls; k++) {
-        struct watch w = { .stop_at = k };
+        struct run_watch w = { .stop_at = k };
         const enum gguf_status st = scan(1, &w, &err);
         good = good && st == GGUF_E_CANCELLED && w.calls == k;
     }
     ok(good, "stopped at any of them, it asks no more: %s", err.message);
-    struct watch w = { .stop_at = 1 };
+    struct run_watch w = { .stop_at = 1 };
     put("output.weight", 3, NAN);
     ok(scan(1, &w, &err) == GGUF_E_CANCELLED, "and finds nothing later");
     put("output.weight", 3, 0);

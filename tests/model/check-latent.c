@@ -29,20 +29,6 @@ static void weights_of(const char *name, float *to)
     gen_weights(to, &vary_model.g, vary_find(name));
 }
 
-/* What two changes of a model do is the same but for rounding. */
-static void same(const char *name, vary_fn *a, vary_fn *b, double most,
-                 const char *what)
-{
-    const double d = vary_apart(name, a, b, N, N);
-    ok(d < most, "%s: %s: %.2g", name, what, d);
-}
-
-static void differ(const char *name, vary_fn *a, vary_fn *b, const char *what)
-{
-    const double d = vary_apart(name, a, b, N, N);
-    ok(d > 1e-4 && d < 9, "%s: %s: %.2g", name, what, d);
-}
-
 /* ---- files that have both matrices in one ---- */
 
 static void join_matrices(void)
@@ -91,9 +77,12 @@ static void old_file(void)
 
 static void check_forms(void)
 {
-    same("deepseek2", NULL, old_file, 1e-11, "an old file with attn_kv_b");
-    same("deepseek2", old_file, joined, 1e-30, "with keys of widths, too");
-    same("deepseek2", NULL, all_three, 1e-30, "both forms: the short row");
+    VARY_SAME("deepseek2", NULL, old_file, 1e-11,
+              "an old file with attn_kv_b");
+    VARY_SAME("deepseek2", old_file, joined, 1e-30,
+              "with keys of widths, too");
+    VARY_SAME("deepseek2", NULL, all_three, 1e-30,
+              "both forms: the short row");
 }
 
 /* ---- queries in one step ---- */
@@ -222,12 +211,13 @@ static void check_yarn(void)
     static const char *const archs[] = { "deepseek2", "mistral4" };
     for (size_t i = 0; i < GG_LEN(archs); i++) {
         arch = archs[i];
-        differ(arch, NULL, yarn, "YaRN counts");
-        differ(arch, yarn, yarn_log, "and its multiplier");
-        same(arch, yarn_log, yarn_log_by_weights, 1e-10,
-             "magnitudes with a multiplier");
-        same(arch, yarn, yarn_by_weights, 1e-10, "and without");
-        same(arch, linear, linear_by_weights, 1e-10, "and of another kind");
+        VARY_COUNTS(arch, NULL, yarn, "YaRN counts");
+        VARY_COUNTS(arch, yarn, yarn_log, "and its multiplier");
+        VARY_SAME(arch, yarn_log, yarn_log_by_weights, 1e-10,
+                  "magnitudes with a multiplier");
+        VARY_SAME(arch, yarn, yarn_by_weights, 1e-10, "and without");
+        VARY_SAME(arch, linear, linear_by_weights, 1e-10,
+                  "and of another kind");
     }
 }
 
@@ -350,10 +340,11 @@ static void single_groups(void)
 static void check_groups(void)
 {
     const char *a = "bailingmoe2";
-    same(a, NULL, all_groups, 1e-30, "all groups are as none");
-    same(a, sums_decide, last_two, 1e-30, "a group counts by its two best");
-    same(a, two_decide, first_two, 1e-30, "and by no more");
-    same(a, NULL, single_groups, 1e-30, "groups of one expert");
+    VARY_SAME(a, NULL, all_groups, 1e-30, "all groups are as none");
+    VARY_SAME(a, sums_decide, last_two, 1e-30,
+              "a group counts by its two best");
+    VARY_SAME(a, two_decide, first_two, 1e-30, "and by no more");
+    VARY_SAME(a, NULL, single_groups, 1e-30, "groups of one expert");
 }
 
 /* ---- what is told by size ---- */
@@ -417,8 +408,8 @@ static void check_sizes(void)
                hp.rank_q == rows[i].rank && hp.expert_gating == rows[i].gating,
            "%" PRIu32 " layers, %zu tokens: rank %" PRIu32 ", gate %" PRIu32,
            rows[i].n_layer, rows[i].n_vocab, hp.rank_q, hp.expert_gating);
-    same("deepseek2", no_key, softmax_key, 1e-30, "else softmax");
-    differ("deepseek2", NULL, softmax_key, "which is another");
+    VARY_SAME("deepseek2", no_key, softmax_key, 1e-30, "else softmax");
+    VARY_COUNTS("deepseek2", NULL, softmax_key, "which is another");
 }
 
 /* ---- what is kept ---- */
@@ -462,16 +453,16 @@ static void no_attention(void)
 
 static void check_minicpm3(void)
 {
-    differ("minicpm3", NULL, long_factors, "long factors count");
-    same("minicpm3", no_attention, wide_values_of_zeros, 1e-30,
-         "values have their own width");
-    differ("minicpm3", NULL, wide_values, "which counts");
+    VARY_COUNTS("minicpm3", NULL, long_factors, "long factors count");
+    VARY_SAME("minicpm3", no_attention, wide_values_of_zeros, 1e-30,
+              "values have their own width");
+    VARY_COUNTS("minicpm3", NULL, wide_values, "which counts");
 }
 
 int main(void)
 {
     check_forms();
-    same("deepseek2", two_steps, one_step, 1e-8, "queries in one step");
+    VARY_SAME("deepseek2", two_steps, one_step, 1e-8, "queries in one step");
     check_yarn();
     check_refused();
     check_groups();

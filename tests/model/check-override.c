@@ -216,19 +216,11 @@ static enum gguf_status open_bytes(const void *data, size_t size,
                                    const struct gguf_allocator *a,
                                    struct gguf_error *err)
 {
-    struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_model_params mp = GGUF_MODEL_PARAMS_INIT;
-    struct gguf_file *file;
-    struct gguf_model *model = NULL;
-    fp.allocator = mp.allocator = a;
-    mp.meta = meta;
-    mp.warn = keep_warning;
-    enum gguf_status st = gguf_file_open_memory(&file, data, size, &fp, err);
-    if (st == GGUF_OK)
-        st = gguf_model_open(&model, file, &mp, err);
-    gguf_model_destroy(model);
-    gguf_file_close(file);
-    return st;
+    struct gguf_model_params p = GGUF_MODEL_PARAMS_INIT;
+    p.allocator = a;
+    p.meta = meta;
+    p.warn = keep_warning;
+    return run_try(data, size, &p, err);
 }
 
 static void check_refused(void)

@@ -5,6 +5,7 @@
 #include "gguf/eval.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
+#include "tests/source.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -184,15 +185,6 @@ static char *read_file(const char *path, size_t *size)
     p[*size] = 0;
     fclose(f);
     return p;
-}
-
-/* A file of the source tree. */
-static const char *source_path(const char *name)
-{
-    static char path[4096];
-    const char *top = getenv("srcdir");
-    snprintf(path, sizeof path, "%s/%s", top ? top : ".", name);
-    return path;
 }
 
 #define TINY_LLAMA "share/tiny-llama/tiny-llama-f16.gguf"

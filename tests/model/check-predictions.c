@@ -7,6 +7,7 @@
 #include "config.h"
 #include "base/compiler.h"
 #include "tests/model/run.h"
+#include "tests/source.h"
 #include "tests/tap.h"
 
 #include <math.h>
@@ -26,20 +27,12 @@ static const char *name_of(uint32_t type)
 
 #define TINY_LLAMA "share/tiny-llama/"
 
-static const char *source_path(const char *name)
-{
-    static char path[4096];
-    const char *top = getenv("srcdir");
-    snprintf(path, sizeof path, "%s/" TINY_LLAMA "%s", top ? top : ".", name);
-    return path;
-}
-
 /* The first n tokens of the text. */
 static bool tokenize(struct run *r, struct gguf_tokens *t)
 {
     enum { MOST = 40000 };
     char *text = malloc(MOST);
-    FILE *f = fopen(source_path("persuasion.txt"), "rb");
+    FILE *f = fopen(source_path(TINY_LLAMA "persuasion.txt"), "rb");
     const size_t size = f ? fread(text, 1, MOST, f) : 0;
     const bool good =
         size &&
@@ -81,8 +74,10 @@ static float *logits_of(uint32_t k, uint32_t v, uint32_t n_ctx,
     p.n_ctx = n_ctx;
     p.key_dtype = k;
     p.value_dtype = v;
-    bool good = run_open_path(&r, source_path("tiny-llama-f16.gguf"), 2, &p) &&
-                tokenize(&r, &t) && t.n >= n_ctx * n_chunks;
+    bool good =
+        run_open_path(&r, source_path(TINY_LLAMA "tiny-llama-f16.gguf"), 2,
+                      &p) &&
+        tokenize(&r, &t) && t.n >= n_ctx * n_chunks;
     *width = r.n_vocab;
     if (good)
         out = malloc(n_ctx * n_chunks * *width * sizeof *out);

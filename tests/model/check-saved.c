@@ -22,11 +22,7 @@ static const struct gguf_session_params init = GGUF_SESSION_PARAMS_INIT;
 
 static void *file_of(const char *name, vary_fn *change, size_t *size)
 {
-    if (!skeleton_open(&vary_model, name))
-        abort();
-    if (change)
-        change();
-    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, size);
+    void *file = vary_file(name, change, size);
     skeleton_close(&vary_model);
     return file;
 }

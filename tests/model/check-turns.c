@@ -22,11 +22,7 @@ static bool logits(const char *name, vary_fn *change, set_fn *set, float *out,
     gguf_token tok[VARY_N];
     struct run r;
     size_t size;
-    if (!skeleton_open(&vary_model, name))
-        abort();
-    if (change)
-        change();
-    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
+    void *file = vary_file(name, change, &size);
     skeleton_tokens_of(&vary_model, tok);
     p.n_ctx = VARY_N;
     if (set)

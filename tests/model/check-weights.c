@@ -114,21 +114,6 @@ static int64_t resident(void)
     return any ? size : -1;
 }
 
-struct watch {
-    unsigned calls, stop_at; /* 0: never */
-    uint64_t done, total;
-    bool wrong;
-};
-
-static int watch(void *user, uint64_t done, uint64_t total)
-{
-    struct watch *w = user;
-    w->wrong = w->wrong || done < w->done || done > total;
-    w->done = done;
-    w->total = total;
-    return ++w->calls == w->stop_at;
-}
-
 typedef enum gguf_status job_fn(struct gguf_model *model,
                                 const struct gguf_model_job *job,
                                 struct gguf_error *err);
@@ -140,12 +125,12 @@ static enum gguf_status prefetch(struct gguf_model *model,
     return gguf_model_prefetch(model, job, err);
 }
 
-static enum gguf_status with(struct opened *o, job_fn *fn, struct watch *w,
+static enum gguf_status with(struct opened *o, job_fn *fn, struct run_watch *w,
                              bool threads)
 {
     struct gguf_model_job job = GGUF_MODEL_JOB_INIT;
     job.pool = threads ? o->pool : NULL;
-    job.progress = watch;
+    job.progress = run_watch;
     job.user = w;
     return fn(o->model, &job, &o->err);
 }
@@ -155,7 +140,7 @@ static enum gguf_status with(struct opened *o, job_fn *fn, struct watch *w,
 static void check_prefetch(void)
 {
     struct opened o;
-    struct watch w = { .calls = 0 }, stop = { .stop_at = 2 };
+    struct run_watch w = { .calls = 0 }, stop = { .stop_at = 2 };
     if (!open_it(&o, NULL)) {
         ok(0, "%s", o.err.message);
         return;
@@ -203,7 +188,7 @@ static void check_read(void)
 {
     struct opened o;
     for (int threads = 0; threads < 2; threads++) {
-        struct watch w = { .calls = 0 };
+        struct run_watch w = { .calls = 0 };
         if (!open_it(&o, NULL)) {
             ok(0, "%s", o.err.message);
             return;
@@ -220,12 +205,12 @@ static void check_read(void)
         else
             ok(left < 1 << 18, "%" PRId64 " of the mapping stay", left);
         ok(same_logits(&o), "the same logits");
-        w = (struct watch){ .calls = 0 };
+        w = (struct run_watch){ .calls = 0 };
         ok(with(&o, gguf_model_read, &w, threads) == GGUF_OK &&
                copied(&o) == weight_size(&o) &&
                gguf_model_scan_finite(o.model, NULL, NULL) == GGUF_OK,
            "once more: nothing is left to copy");
-        w = (struct watch){ .calls = 0 };
+        w = (struct run_watch){ .calls = 0 };
         ok(with(&o, prefetch, &w, threads) == GGUF_OK && w.total == 0,
            "nor to prefetch");
         close_it(&o);
@@ -238,7 +223,7 @@ static void check_cancel(void)
     unsigned n = 0;
     for (unsigned k = 1; good && k < 100; k++) {
         struct opened o;
-        struct watch w = { .stop_at = k };
+        struct run_watch w = { .stop_at = k };
         good = open_it(&o, NULL);
         const enum gguf_status st = with(&o, gguf_model_read, &w, k % 2);
         const bool all = st == GGUF_OK && copied(&o) == weight_size(&o);

@@ -142,3 +142,39 @@ double run_nmse(const float *a, const float *b, size_t n)
     }
     return d / s;
 }
+
+double run_far(const float *a, const double *b, size_t n)
+{
+    double d = 0, s = 0;
+    for (size_t i = 0; i < n; i++) {
+        d += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+        s += b[i] * b[i];
+    }
+    return d / s;
+}
+
+int run_watch(void *watch, uint64_t done, uint64_t total)
+{
+    struct run_watch *w = watch;
+    w->wrong = w->wrong || done < w->done || done > total ||
+               (w->calls && total != w->total);
+    w->done = done;
+    w->total = total;
+    return ++w->calls == w->stop_at;
+}
+
+enum gguf_status run_try(const void *data, size_t size,
+                         const struct gguf_model_params *params,
+                         struct gguf_error *err)
+{
+    struct gguf_file_params p = GGUF_FILE_PARAMS_INIT;
+    struct gguf_file *file;
+    struct gguf_model *model = NULL;
+    p.allocator = params->allocator;
+    enum gguf_status st = gguf_file_open_memory(&file, data, size, &p, err);
+    if (st == GGUF_OK)
+        st = gguf_model_open(&model, file, params, err);
+    gguf_model_destroy(model);
+    gguf_file_close(file);
+    return st;
+}

@@ -53,5 +53,21 @@ bool run_logits(struct run *r, const struct gguf_batch *b, float *out);
 
 /* sum (a - b)^2 / sum b^2 */
 double run_nmse(const float *a, const float *b, size_t n);
+/* The same, of b in double precision. */
+double run_far(const float *a, const double *b, size_t n);
+
+/* A progress that looks at what it is told, and stops at a call. */
+struct run_watch {
+    unsigned calls, stop_at; /* 0: never */
+    uint64_t done, total;
+    bool wrong;
+};
+int run_watch(void *watch, uint64_t done, uint64_t total);
+
+/* Open a model of bytes and close it again; the allocator of params is the
+ * file's, too. */
+enum gguf_status run_try(const void *data, size_t size,
+                         const struct gguf_model_params *params,
+                         struct gguf_error *err);
 
 #endif

@@ -135,6 +135,15 @@ static bool rows_of(struct run *r, const struct gguf_batch *b, float *out)
     return true;
 }
 
+void *vary_file(const char *name, vary_fn *change, size_t *size)
+{
+    if (!skeleton_open(&vary_model, name))
+        abort();
+    if (change)
+        change();
+    return gen_file(&vary_model.g, GGUF_DTYPE_F32, size);
+}
+
 bool vary_part(const char *name, vary_fn *change, uint32_t n_ctx, size_t from,
                size_t to, int32_t first, float *out, struct gguf_error *err)
 {
@@ -145,11 +154,7 @@ bool vary_part(const char *name, vary_fn *change, uint32_t n_ctx, size_t from,
     uint8_t want[VARY_N];
     struct run r;
     size_t size;
-    if (!skeleton_open(&vary_model, name))
-        abort();
-    if (change)
-        change();
-    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
+    void *file = vary_file(name, change, &size);
     p.n_ctx = n_ctx;
     skeleton_tokens_of(&vary_model, tok);
     memset(want, 1, sizeof want);
@@ -193,11 +198,7 @@ uint64_t vary_kept(const char *name, vary_fn *change)
     uint64_t cache = 0, graphs;
     struct run r;
     size_t size;
-    if (!skeleton_open(&vary_model, name))
-        abort();
-    if (change)
-        change();
-    void *file = gen_file(&vary_model.g, GGUF_DTYPE_F32, &size);
+    void *file = vary_file(name, change, &size);
     p.n_ctx = VARY_N;
     if (run_open(&r, file, size, 1, &p))
         gguf_session_memory(r.session, &cache, &graphs);

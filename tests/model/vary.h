@@ -42,6 +42,11 @@ void vary_values(const char *name, const float *v);
 float *vary_room(size_t n);
 float *vary_values_of(const char *name);
 
+/* Open vary_model by that name and change it, unless change is NULL: its file,
+ * to be freed. skeleton_close(&vary_model) when nothing looks at it any more.
+ */
+void *vary_file(const char *name, vary_fn *change, size_t *size);
+
 /* ---- outputs ---- */
 
 /* Logits or states of a changed model of that name, of n_tok tokens in a
@@ -75,7 +80,7 @@ uint64_t vary_kept(const char *name, vary_fn *change);
 #define VARY_COUNTS(NAME, A, B, WHAT)                                         \
     do {                                                                      \
         const double d_ = vary_apart(NAME, A, B, VARY_N, VARY_N);             \
-        ok(d_ > 1e-5 && d_ < 9, "%s: %s: %.2g", NAME, WHAT, d_);              \
+        ok(d_ > 5e-5 && d_ < 9, "%s: %s: %.2g", NAME, WHAT, d_);              \
     } while (0)
 #define VARY_REFUSED(NAME, A, SAYS)                                           \
     do {                                                                      \

@@ -12,6 +12,7 @@
 #include "base/compiler.h"
 #include "gguf/quant.h"
 #include "gguf/split.h"
+#include "tests/source.h"
 #include "tests/tap.h"
 
 #include <stdbool.h>
@@ -202,15 +203,6 @@ static unsigned sample_step(void)
     if (getenv("GGUF_TEST_LONG"))
         return 1;
     return n && atoi(n) > 0 ? (unsigned)atoi(n) : 3;
-}
-
-/* A file of the source tree. */
-static const char *source_path(const char *name)
-{
-    static char path[4096];
-    const char *top = getenv("srcdir");
-    snprintf(path, sizeof path, "%.3000s/%s", top ? top : ".", name);
-    return path;
 }
 
 static FILE *open_runs(void)

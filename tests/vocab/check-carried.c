@@ -20,6 +20,7 @@
 #include "gguf/vocab.h"
 #include "tests/scratch.h"
 #include "tests/slurp.h"
+#include "tests/source.h"
 #include "tests/tap.h"
 #include "vocab/pretok.h"
 
@@ -42,14 +43,6 @@ static const struct {
     { "special+parse",
       GGUF_TOKENIZE_ADD_SPECIAL | GGUF_TOKENIZE_PARSE_SPECIAL },
 };
-
-static const char *source_path(const char *name)
-{
-    static char path[4096];
-    const char *top = getenv("srcdir");
-    snprintf(path, sizeof path, "%s/%s", top ? top : ".", name);
-    return path;
-}
 
 #define TINY_LLAMA "share/tiny-llama/tiny-llama-f16.gguf"
 #define FNV_BEGIN  UINT64_C(0xcbf29ce484222325)

@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "gguf/vocab.h"
 #include "tests/tap.h"
+#include "tests/vocab/ids.h"
 
 /* ---- vectors: index TAB mode TAB ids TAB text of ids ---- */
 
@@ -61,24 +62,6 @@ static void load_corpus(const char *path)
         corpus[n_corpus++] = from_hex(hex);
     }
     fclose(f);
-}
-
-static int same_ids(const struct gguf_tokens *t, const char *want)
-{
-    size_t i = 0;
-    for (char *end; *want; want = end + (*end == ',')) {
-        long id = strtol(want, &end, 10);
-        if (end == want || i >= t->n || t->id[i++] != id)
-            return 0;
-    }
-    return i == t->n;
-}
-
-static void print_ids(const struct gguf_tokens *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        printf("%s%d", i ? "," : "", t->id[i]);
-    putchar('\n');
 }
 
 static int check_line(const struct gguf_vocab *v, char *line)
