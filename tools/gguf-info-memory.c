@@ -2,11 +2,11 @@
  *
  * Weights are the tensor data. For models that can be evaluated here the cache
  * and what the computation needs are those of a session, planned and not
- * allocated. For others the cache is a key and a value for each layer,
- * key/value head and token of the context, in f16, which is right for models
- * in which every layer attends to everything: if the file has keys of latent
- * attention, of states, or of shared layers, no figure is given rather than a
- * wrong one.
+ * allocated; so is all that a session has in use together, on one thread. For
+ * others the cache is a key and a value for each layer, key/value head and token
+ * of the context, in f16, which is right for models in which every layer attends
+ * to everything: if the file has keys of latent attention, of states, or of
+ * shared layers, no figure is given rather than a wrong one.
  */
 #include "config.h"
 #include "tools/gguf-info.h"
@@ -68,6 +68,7 @@ enum { UBATCH = 512 };
 struct needs {
     uint64_t n_ctx;
     uint64_t cache, compute; /* bytes; 0: not known */
+    uint64_t session;        /* all of one at most; likewise */
     bool planned;            /* they are a session's: 0 means no bytes */
     const char *why;         /* it is not known */
 };
@@ -88,7 +89,9 @@ static void plan(const struct info *info, struct needs *n)
     cpu.n_threads = 1; /* nothing is computed */
     if (gguf_cpu_backend_create(&p.backend, &cpu, NULL) == GGUF_OK)
         n->planned = gguf_session_estimate(model, &p, &n->cache, &n->compute,
-                                           NULL) == GGUF_OK;
+                                           NULL) == GGUF_OK &&
+                     gguf_session_estimate_peak(model, &p, &n->session,
+                                                NULL) == GGUF_OK;
     gguf_backend_destroy(p.backend);
     gguf_model_destroy(model);
 }
@@ -132,6 +135,8 @@ void info_memory(struct json *j, const struct info *info,
             json_u64(j, "cache", n.cache);
         if (n.compute)
             json_u64(j, "compute", n.compute);
+        if (n.session)
+            json_u64(j, "session", n.session);
         json_close(j);
         return;
     }
@@ -146,6 +151,7 @@ void info_memory(struct json *j, const struct info *info,
     add(&t, label, n.cache, ", f16", n.planned ? "nothing is kept" : n.why);
     snprintf(label, sizeof label, "computing %d at once", UBATCH);
     add(&t, label, n.compute, "", n.why);
+    add(&t, "all of a session", n.session, ", on one thread", n.why);
     info_heading("Memory", o);
     info_table(&t, o);
 }

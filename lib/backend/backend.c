@@ -109,6 +109,8 @@ struct gguf_plan {
     struct gguf_graph *graph;
     uint64_t generation; /* of graph: what the plan was made for */
     void *priv;
+    const struct gguf_allocator *measure; /* only said to this one, or NULL */
+    size_t size;                          /* bytes, then */
 };
 
 enum gguf_status gguf_plan_create(struct gguf_plan **out,
@@ -165,6 +167,34 @@ enum gguf_status gg_backend_plan_make(struct gguf_plan **plan,
     return gguf_plan_create(plan, b, graph, err);
 }
 
+enum gguf_status gg_backend_plan_measure(struct gguf_plan **plan,
+                                         struct gguf_backend *b,
+                                         const struct gguf_graph *graph,
+                                         const struct gguf_allocator *a,
+                                         struct gguf_error *err)
+{
+    struct gguf_plan *p = *plan;
+    size_t size = 0, shared = 0;
+    if (b->iface->plan_memory)
+        b->iface->plan_memory(b, graph, &size, &shared);
+    const bool stays = p && p->backend == b &&
+                       (!b->iface->plan_create || b->iface->plan_remake);
+    if (!stays) {
+        gguf_plan_destroy(p);
+        *plan = p = gg_mem_alloc(a, sizeof *p);
+        if (!p)
+            return gg_error_set_nomem(err, sizeof *p);
+        *p = (struct gguf_plan){ .backend = b, .measure = a };
+    }
+    if (size > p->size) {
+        gg_measure_sub(a, p->size); /* it is freed first */
+        gg_measure_add(a, size);
+        p->size = size;
+    }
+    gg_measure_scratch(a, b, shared);
+    return GGUF_OK;
+}
+
 enum gguf_status gguf_plan_compute_async(struct gguf_plan *p,
                                          struct gguf_error *err)
 {
@@ -212,6 +242,11 @@ void gguf_plan_destroy(struct gguf_plan *p)
 {
     if (!p)
         return;
+    if (p->measure) {
+        gg_measure_sub(p->measure, p->size);
+        gg_mem_free(p->measure, p);
+        return;
+    }
     if (p->backend->iface->plan_destroy)
         p->backend->iface->plan_destroy(p->backend, p->priv);
     gg_mem_free(p->backend->allocator, p);

@@ -47,6 +47,30 @@ extern const struct gguf_buft_iface gg_backend_host_iface;
  * 0; nothing must be computed in them. */
 const struct gguf_buft *gg_measure_buft(void);
 
+/* What calls of an allocator would have in use, where some of it is only said:
+ * buffers above that have it as their allocator, and plans (below). */
+struct gg_measure {
+    struct gguf_allocator allocator; /* which counts; to be given to others */
+    const struct gguf_allocator *under; /* where its memory comes from */
+    uint64_t now, most;                 /* bytes in blocks, and at most */
+    struct {
+        const struct gguf_backend *backend;
+        uint64_t size; /* what all its plans share */
+    } scratch[16];
+    unsigned n_backends;
+};
+
+/* m stays where it is. */
+void gg_measure_init(struct gg_measure *m, const struct gguf_allocator *under);
+/* Whose allocator a is; NULL: one that does not measure. */
+struct gg_measure *gg_measure_of(const struct gguf_allocator *a);
+/* So many bytes more, or fewer, where a measures. */
+void gg_measure_add(const struct gguf_allocator *a, uint64_t size);
+void gg_measure_sub(const struct gguf_allocator *a, uint64_t size);
+/* The plans of b share so many bytes, if they had no more. */
+void gg_measure_scratch(const struct gguf_allocator *a,
+                        const struct gguf_backend *b, uint64_t size);
+
 /* Replace the memory of a buffer by size bytes of the same type; the object
  * stays, what lay in it is lost. After a failure it has 0 bytes. */
 enum gguf_status gg_buffer_resize(struct gguf_buffer *b, size_t size,
@@ -186,6 +210,13 @@ enum gguf_status gg_backend_plan_make(struct gguf_plan **plan,
                                       struct gguf_backend *b,
                                       struct gguf_graph *graph,
                                       struct gguf_error *err);
+
+/* The same, only said to a's measure: what is in *plan cannot be computed. */
+enum gguf_status gg_backend_plan_measure(struct gguf_plan **plan,
+                                         struct gguf_backend *b,
+                                         const struct gguf_graph *graph,
+                                         const struct gguf_allocator *a,
+                                         struct gguf_error *err);
 
 /* Fail unless every node can run on the device and has memory. */
 enum gguf_status gg_backend_check(const struct gguf_backend *b,

@@ -1,8 +1,93 @@
-/* measure.c - buffers that have a size and no memory */
+/* measure.c - buffers that have a size and no memory, and an allocator that
+ * counts */
 #include "config.h"
 #include "backend/backend.h"
 
+#include <stdalign.h>
+#include <stddef.h>
 #include <string.h>
+
+/* ---- an allocator ---- */
+
+/* A block's size lies before it. */
+struct block {
+    alignas(max_align_t) size_t size;
+};
+
+static void add(struct gg_measure *m, uint64_t size)
+{
+    m->now += size;
+    m->most = GG_MAX(m->most, m->now);
+}
+
+static void *count_alloc(void *user, size_t size)
+{
+    struct gg_measure *m = user;
+    struct block *b = NULL;
+    if (size <= PTRDIFF_MAX - sizeof *b)
+        b = gg_mem_alloc(m->under, sizeof *b + size);
+    if (!b)
+        return NULL;
+    b->size = size;
+    add(m, size);
+    return b + 1;
+}
+
+static void count_free(void *user, void *ptr)
+{
+    struct gg_measure *m = user;
+    struct block *b = (struct block *)ptr - 1;
+    m->now -= b->size;
+    gg_mem_free(m->under, b);
+}
+
+void gg_measure_init(struct gg_measure *m, const struct gguf_allocator *under)
+{
+    *m = (struct gg_measure){ .under = under };
+    m->allocator =
+        (struct gguf_allocator)GGUF_ALLOCATOR_INIT(count_alloc, count_free, m);
+}
+
+struct gg_measure *gg_measure_of(const struct gguf_allocator *a)
+{
+    return a && a->alloc == count_alloc ? a->user : NULL;
+}
+
+void gg_measure_add(const struct gguf_allocator *a, uint64_t size)
+{
+    struct gg_measure *m = gg_measure_of(a);
+    if (m)
+        add(m, size);
+}
+
+void gg_measure_sub(const struct gguf_allocator *a, uint64_t size)
+{
+    struct gg_measure *m = gg_measure_of(a);
+    if (m)
+        m->now -= size;
+}
+
+void gg_measure_scratch(const struct gguf_allocator *a,
+                        const struct gguf_backend *b, uint64_t size)
+{
+    struct gg_measure *m = gg_measure_of(a);
+    unsigned i = 0;
+    while (m && i < m->n_backends && m->scratch[i].backend != b)
+        i++;
+    if (!m || i == GG_LEN(m->scratch))
+        return;
+    if (i == m->n_backends)
+        m->scratch[m->n_backends++].backend = b;
+    if (size <= m->scratch[i].size)
+        return;
+    m->now -= m->scratch[i].size; /* it is freed first */
+    add(m, size);
+    m->scratch[i].size = size;
+}
+
+/* ---- buffers ---- */
+
+static const struct gguf_buft measure_buft;
 
 static enum gguf_status set(struct gguf_buffer *b, struct gguf_tensor *t,
                             const void *src, uint64_t off, uint64_t size,
@@ -41,14 +126,24 @@ static enum gguf_status alloc(const struct gguf_buft *buft,
                               struct gguf_buffer *b, size_t size,
                               struct gguf_error *err)
 {
-    (void)size, (void)err;
+    (void)err;
     gguf_buffer_set_memory(b, (void *)(uintptr_t)buft->alignment, NULL);
+    gg_measure_add(gguf_buffer_allocator(b),
+                   gg_mem_aligned_size(size, buft->alignment));
     return GGUF_OK;
+}
+
+static void free_buffer(struct gguf_buffer *b)
+{
+    gg_measure_sub(
+        gguf_buffer_allocator(b),
+        gg_mem_aligned_size(gguf_buffer_size(b), measure_buft.alignment));
 }
 
 static const struct gguf_buft_iface iface = {
     .struct_size = sizeof iface,
     .alloc = alloc,
+    .free = free_buffer,
     .set = set,
     .get = get,
     .memset = fill,

@@ -84,6 +84,11 @@ void gg_mem_free(const struct gguf_allocator *a, void *ptr)
         free(ptr);
 }
 
+size_t gg_mem_aligned_size(size_t size, size_t align)
+{
+    return size + GG_MAX(align, alignof(void *)) + sizeof(void *);
+}
+
 /* The pointer that the allocator gave lies right before the aligned block. */
 void *gg_mem_alloc_aligned(const struct gguf_allocator *a, size_t size,
                            size_t align)
@@ -91,7 +96,7 @@ void *gg_mem_alloc_aligned(const struct gguf_allocator *a, size_t size,
     align = GG_MAX(align, alignof(void *));
     if (size > PTRDIFF_MAX - align - sizeof(void *))
         return NULL;
-    char *raw = gg_mem_alloc(a, size + align + sizeof(void *));
+    char *raw = gg_mem_alloc(a, gg_mem_aligned_size(size, align));
     if (!raw)
         return NULL;
     uintptr_t at = (uintptr_t)(raw + sizeof(void *));

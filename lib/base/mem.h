@@ -27,6 +27,8 @@ void gg_mem_free(const struct gguf_allocator *a, void *ptr);
  * gg_mem_free_aligned only. */
 void *gg_mem_alloc_aligned(const struct gguf_allocator *a, size_t size,
                            size_t align);
+/* So many bytes of the allocator that takes. */
+size_t gg_mem_aligned_size(size_t size, size_t align);
 /* The same, for a block that will be filled from its begin on: where malloc
  * gives it and the system has huge pages, it gets huge pages from 1 MiB on;
  * the last page is huge if half of it is used or others come before it. The

@@ -172,10 +172,25 @@ static size_t plan_work_size(const struct gguf_backend *b, const void *plan)
     return ((const struct cpu_plan *)plan)->plan.work_size;
 }
 
+/* As plan_remake and prepare take it. */
+static void plan_memory(const struct gguf_backend *b,
+                        const struct gguf_graph *graph, size_t *plan,
+                        size_t *shared)
+{
+    const struct cpu_backend *c = b->priv;
+    const size_t work =
+        gg_cpu_plan_work(graph, gguf_pool_n_threads(c->pool), c->kern);
+    *plan = sizeof(struct cpu_plan) +
+            gguf_graph_n_nodes(graph) * sizeof(struct gg_cpu_step);
+    *shared = gg_mem_aligned_size(sizeof *c->barrier, 64) +
+              (work ? gg_mem_aligned_size(work, 64) : 0);
+}
+
 static const struct gguf_backend_iface backend_iface = {
     .struct_size = sizeof backend_iface,
     .destroy = destroy,
     .compute = compute,
+    .plan_memory = plan_memory,
     .plan_create = plan_create,
     .plan_remake = plan_remake,
     .plan_compute = plan_compute,

@@ -63,6 +63,25 @@ unsigned gg_cpu_n_threads(const struct gguf_tensor *t, unsigned nth)
     return nth == 1 || is_small(t, op) ? 1 : nth;
 }
 
+static size_t work_of(const struct gguf_tensor *t, unsigned n_threads,
+                      const struct gg_kern *kern)
+{
+    const struct gg_cpu_op *op = gg_cpu_op_row(t->op);
+    return n_threads && op->work ? op->work(t, n_threads, kern) : 0;
+}
+
+size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
+                        const struct gg_kern *kern)
+{
+    size_t most = 0;
+    for (size_t i = 0; i < gguf_graph_n_nodes(graph); i++) {
+        const struct gguf_tensor *t = gguf_graph_node(graph, i);
+        const size_t size = work_of(t, gg_cpu_n_threads(t, nth), kern);
+        most = GG_MAX(most, size);
+    }
+    return most;
+}
+
 enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
                                   const struct gguf_graph *graph, unsigned nth,
                                   const struct gg_kern *kern,
@@ -87,7 +106,7 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
             continue;
         const unsigned n = gg_cpu_n_threads(t, nth);
         struct gg_cpu_step s = { t, op->run, n == 1, false };
-        size_t work = op->work ? op->work(t, n, kern) : 0;
+        const size_t work = work_of(t, n, kern);
         p->work_size = GG_MAX(p->work_size, work);
         p->shared = p->shared || !s.single;
         if (p->n)

@@ -34,6 +34,10 @@ enum gguf_status gg_cpu_plan_make(struct gg_cpu_plan *p,
                                   const struct gg_kern *kern,
                                   struct gguf_error *err);
 
+/* Bytes of work that its largest step needs. */
+size_t gg_cpu_plan_work(const struct gguf_graph *graph, unsigned nth,
+                        const struct gg_kern *kern);
+
 /* Run it on all threads of pool, which barrier is for; work of p->work_size
  * bytes, aligned to 64. The failures of operations; GGUF_E_CANCELLED. */
 enum gguf_status gg_cpu_plan_run(const struct gg_cpu_plan *p,

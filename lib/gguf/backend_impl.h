@@ -265,6 +265,14 @@ struct gguf_backend_iface {
     enum gguf_status (*event_wait)(struct gguf_backend *b,
                                    struct gguf_event *e,
                                    struct gguf_error *err);
+
+    /* Bytes of b's allocator that plan_create would take for graph, whose
+     * tensors may have no memory: those of the plan, and those that all plans
+     * of b share, as large as the largest of them needs. Without it: not
+     * known, and no part of what gguf_session_estimate_peak says. */
+    void (*plan_memory)(const struct gguf_backend *b,
+                        const struct gguf_graph *graph, size_t *plan,
+                        size_t *shared);
 };
 
 struct gguf_backend_params {

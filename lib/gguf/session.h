@@ -202,6 +202,21 @@ GGUF_API enum gguf_status gguf_session_estimate(
     const struct gguf_model *model, const struct gguf_session_params *params,
     uint64_t *cache_size, uint64_t *graph_size, struct gguf_error *err);
 
+/* The most bytes that such a session has in use at one time, of all that it
+ * allocates: the above, the books of what is in the cache, plans, outputs, what
+ * the CPU backend computes with, if that computed nothing before, and the
+ * session itself. Creating and decoding take exactly so much, on the same
+ * number of threads, where they allocate nothing more (gguf_session_create);
+ * buffers of devices count as those of the host. Not counted: the model and
+ * adapters, what a preferred backend keeps for itself unless it says so
+ * (plan_memory in backend_impl.h), and what calls take while they last that
+ * save, restore, shift, change adapters or decode layer by layer. Fails like
+ * create. Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_session_estimate_peak(const struct gguf_model *model,
+                           const struct gguf_session_params *params,
+                           uint64_t *size, struct gguf_error *err);
+
 /* Its parameters, with the chosen values where params had 0. Since: 0.1 */
 GGUF_API const struct gguf_model *
 gguf_session_model(const struct gguf_session *s);

@@ -135,7 +135,7 @@ enum gguf_status gg_session_adapt_check(const struct gguf_session *s,
 
 enum gguf_status gg_session_adapt(struct gguf_session *s,
                                   const struct gguf_adapter_use *use, size_t n,
-                                  bool measure, struct gguf_error *err)
+                                  struct gguf_error *err)
 {
     struct set x = { 0 };
     enum gguf_status st = check(s, use, n, err);
@@ -145,7 +145,7 @@ enum gguf_status gg_session_adapt(struct gguf_session *s,
         st = forget_graphs(s, err);
     if (st == GGUF_OK) {
         swap(s, &x);
-        st = gg_session_reserve(s, measure, err);
+        st = gg_session_reserve(s, err);
         if (st == GGUF_OK)
             st = gg_session_adapt_check(s, err);
         if (st != GGUF_OK) {
@@ -180,7 +180,7 @@ enum gguf_status gguf_session_set_adapters(struct gguf_session *s,
 {
     GG_TRY(check(s, use, n, err));
     if (!same_graphs(&s->added, use, n))
-        return gg_session_adapt(s, use, n, false, err);
+        return gg_session_adapt(s, use, n, err);
     for (size_t i = 0; i < n; i++) {
         if (use[i].scale != s->use[i].scale)
             s->has_graph = false;

@@ -2,6 +2,7 @@
 #include "config.h"
 #include "run/batch.h"
 
+#include "backend/backend.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -29,6 +30,10 @@ enum gguf_status gg_batch_room(struct gg_batch_plan *p, size_t n,
     if (n_words <= p->words_cap)
         return GGUF_OK;
     gg_batch_fini(p);
+    if (gg_measure_of(p->allocator)) { /* nothing is decoded */
+        gg_measure_add(p->allocator, n_words * sizeof *p->words);
+        return GGUF_OK;
+    }
     p->words = gg_mem_alloc(p->allocator, n_words * sizeof *p->words);
     if (!p->words)
         return gg_error_set_nomem(err, n_words * sizeof *p->words);

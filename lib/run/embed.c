@@ -65,16 +65,13 @@ static enum gguf_status plan(struct gg_run_embed *e, struct gguf_error *err)
 
 enum gguf_status gg_embed_reserve(struct gg_run_embed *e,
                                   const struct gguf_sched_params *p,
-                                  uint32_t n_wide, bool measure,
-                                  struct gguf_error *err)
+                                  uint32_t n_wide, struct gguf_error *err)
 {
     if (!e->ctx)
         return GGUF_OK;
     e->n_wide = n_wide;
     GG_TRY(gguf_sched_create(&e->sched, p, err));
     GG_TRY(plan(e, err));
-    if (measure)
-        return GGUF_OK;
     const size_t n = (size_t)e->out->ne[0];
     e->result = gg_mem_alloc_zero(e->allocator, n, sizeof *e->result);
     if (!e->result)

@@ -38,11 +38,10 @@ enum gguf_status gg_embed_init(struct gg_run_embed *e,
                                const struct gguf_allocator *a,
                                struct gguf_error *err);
 /* Plan the graph, if there is one, on a scheduler made of p, which shares
- * another one's memory; with measure only that. */
+ * another one's memory. */
 enum gguf_status gg_embed_reserve(struct gg_run_embed *e,
                                   const struct gguf_sched_params *p,
-                                  uint32_t n_wide, bool measure,
-                                  struct gguf_error *err);
+                                  uint32_t n_wide, struct gguf_error *err);
 void gg_embed_fini(struct gg_run_embed *e);
 
 /* There are none of any sequence. */

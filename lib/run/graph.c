@@ -127,7 +127,7 @@ static int reserved(const struct gguf_session *s, bool encodes,
 
 /* Each with and without outputs, since these are graphs of two structures. */
 static enum gguf_status reserve(struct gguf_session *s, bool encodes,
-                                bool measure, struct gguf_error *err)
+                                struct gguf_error *err)
 {
     const int first = gg_model_is_whole(s->model) ? 1 : 0;
     struct gg_ubatch_shape h[N_RESERVED];
@@ -140,24 +140,23 @@ static enum gguf_status reserve(struct gguf_session *s, bool encodes,
         GG_TRY(build(s, &h[i / 2], err));
         gg_model_added_note(&s->added, s->pass.graph);
         GG_TRY(gguf_sched_alloc(s->sched, s->pass.graph, err));
-        if (!measure)
-            GG_TRY(gg_sched_prepare(s->sched, err));
+        GG_TRY(gg_sched_prepare(s->sched, err));
     }
     return GGUF_OK;
 }
 
-enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
+enum gguf_status gg_session_reserve(struct gguf_session *s,
                                     struct gguf_error *err)
 {
     const size_t n_all = (size_t)s->n_ctx * s->n_seq; /* outputs of a batch */
     if (gg_model_encodes_first(s->model))
-        GG_TRY(reserve(s, true, measure, err));
-    GG_TRY(reserve(s, false, measure, err));
+        GG_TRY(reserve(s, true, err));
+    GG_TRY(reserve(s, false, err));
     if (!gg_model_has_logits(s->model))
         return GGUF_OK;
     GG_TRY(gg_session_head(s, GG_MIN(s->max_logits, n_all), err));
     gg_model_added_note(&s->added, s->head_graph);
-    return measure ? GGUF_OK : gg_sched_prepare(s->head_sched, err);
+    return gg_sched_prepare(s->head_sched, err);
 }
 
 /* The passes that are planned, and the logits of most and of one. */

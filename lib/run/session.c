@@ -138,7 +138,7 @@ static enum gguf_status make_scratch(struct gguf_session *s,
 
 static enum gguf_status make_graphs(struct gguf_session *s,
                                     const struct gguf_session_params *p,
-                                    bool measure, struct gguf_error *err)
+                                    struct gguf_error *err)
 {
     struct gguf_backend *backends[GGUF_SCHED_MAX_BACKENDS];
     struct gguf_sched_params sp = GGUF_SCHED_PARAMS_INIT;
@@ -148,15 +148,14 @@ static enum gguf_status make_graphs(struct gguf_session *s,
     sp.allocator = s->allocator;
     sp.backends = backends;
     sp.n_backends = p->n_preferred + 1;
-    sp.measure = measure;
+    sp.measure = gg_measure_of(s->allocator) != NULL;
     GG_TRY(gguf_sched_create(&s->sched, &sp, err));
     sp.memory_of = s->sched;
     GG_TRY(gguf_sched_create(&s->head_sched, &sp, err));
-    if (!measure)
-        GG_TRY(make_scratch(s, err));
-    GG_TRY(gg_session_adapt(s, p->adapters, p->n_adapters, measure, err));
-    GG_TRY(gg_run_turn_init(s, &sp, s->n_ubatch, measure, err));
-    GG_TRY(gg_embed_reserve(&s->embed, &sp, s->n_wide, measure, err));
+    GG_TRY(make_scratch(s, err));
+    GG_TRY(gg_session_adapt(s, p->adapters, p->n_adapters, err));
+    GG_TRY(gg_run_turn_init(s, &sp, s->n_ubatch, err));
+    GG_TRY(gg_embed_reserve(&s->embed, &sp, s->n_wide, err));
     return gg_session_adapt_check(s, err);
 }
 
@@ -168,10 +167,11 @@ static uint32_t most_wide(const struct gguf_session_params *p)
     return n;
 }
 
+/* m: only to be measured with it, or NULL. */
 static enum gguf_status create(struct gguf_session **out,
                                const struct gguf_model *model,
                                const struct gguf_session_params *params,
-                               bool measure, struct gguf_error *err)
+                               struct gg_measure *m, struct gguf_error *err)
 {
     struct gguf_session_params own = GGUF_SESSION_PARAMS_INIT;
     const struct gguf_session_params *p = &own;
@@ -180,13 +180,16 @@ static enum gguf_status create(struct gguf_session **out,
     GG_TRY(
         gg_params_take(&own, sizeof own, params, "gguf_session_params", err));
     GG_TRY(check_params(model, p, err));
-    struct gguf_session *s = gg_mem_alloc_zero(p->allocator, 1, sizeof *s);
+    if (m)
+        gg_measure_init(m, p->allocator);
+    const struct gguf_allocator *a = m ? &m->allocator : p->allocator;
+    struct gguf_session *s = gg_mem_alloc_zero(a, 1, sizeof *s);
     if (!s)
         return gg_error_set_nomem(err, sizeof *s);
-    s->allocator = p->allocator;
+    s->allocator = a;
     s->model = s->given = model;
     s->backend = p->backend;
-    s->buft = measure ? gg_measure_buft() : gguf_backend_buft(p->backend);
+    s->buft = m ? gg_measure_buft() : gguf_backend_buft(p->backend);
     s->on_graph = p->on_graph;
     s->user = p->user;
     s->n_ctx = p->n_ctx ? p->n_ctx : model->hp.n_ctx_train;
@@ -209,7 +212,7 @@ static enum gguf_status create(struct gguf_session **out,
         st = gg_embed_init(&s->embed, s->model, p->pooling, s->n_seq,
                            s->allocator, err);
     if (st == GGUF_OK)
-        st = make_graphs(s, p, measure, err);
+        st = make_graphs(s, p, err);
     if (st != GGUF_OK) {
         gguf_session_destroy(s);
         return st;
@@ -224,15 +227,16 @@ enum gguf_status gguf_session_create(struct gguf_session **out,
                                      const struct gguf_session_params *p,
                                      struct gguf_error *err)
 {
-    return create(out, model, p, false, err);
+    return create(out, model, p, NULL, err);
 }
 
 enum gguf_status gg_session_measure(struct gguf_session **out,
                                     const struct gguf_model *model,
                                     const struct gguf_session_params *p,
+                                    struct gg_measure *m,
                                     struct gguf_error *err)
 {
-    return create(out, model, p, true, err);
+    return create(out, model, p, m, err);
 }
 
 enum gguf_status gguf_session_estimate(const struct gguf_model *model,
@@ -241,10 +245,25 @@ enum gguf_status gguf_session_estimate(const struct gguf_model *model,
                                        uint64_t *graph_size,
                                        struct gguf_error *err)
 {
+    struct gg_measure m;
     struct gguf_session *s;
     *cache_size = *graph_size = 0;
-    GG_TRY(create(&s, model, p, true, err));
+    GG_TRY(create(&s, model, p, &m, err));
     gguf_session_memory(s, cache_size, graph_size);
+    gguf_session_destroy(s);
+    return GGUF_OK;
+}
+
+enum gguf_status
+gguf_session_estimate_peak(const struct gguf_model *model,
+                           const struct gguf_session_params *p, uint64_t *size,
+                           struct gguf_error *err)
+{
+    struct gg_measure m;
+    struct gguf_session *s;
+    *size = 0;
+    GG_TRY(create(&s, model, p, &m, err));
+    *size = m.most;
     gguf_session_destroy(s);
     return GGUF_OK;
 }

@@ -175,7 +175,7 @@ void gg_session_copy_rows(struct gguf_session *s, const struct gg_cells *book,
  * is as it was; see gguf_session_set_adapters. */
 enum gguf_status gg_session_adapt(struct gguf_session *s,
                                   const struct gguf_adapter_use *use, size_t n,
-                                  bool measure, struct gguf_error *err);
+                                  struct gguf_error *err);
 /* Have graphs all that they change? GGUF_E_UNSUPPORTED. */
 enum gguf_status gg_session_adapt_check(const struct gguf_session *s,
                                         struct gguf_error *err);
@@ -186,19 +186,22 @@ void gg_session_adapt_fini(struct gguf_session *s);
 enum gguf_status gg_session_graph(struct gguf_session *s,
                                   const struct gg_ubatch_shape *shape,
                                   struct gguf_error *err);
-/* Plan the largest graphs there can be and, without measure, have all that
- * computing them takes, so that decoding allocates nothing. */
-enum gguf_status gg_session_reserve(struct gguf_session *s, bool measure,
+/* Plan the largest graphs there can be and have all that computing them takes,
+ * so that decoding allocates nothing. */
+enum gguf_status gg_session_reserve(struct gguf_session *s,
                                     struct gguf_error *err);
 /* Show each kind of graph that there can be, described, not placed. */
 typedef void gg_session_see_fn(void *user, const struct gguf_graph *graph);
 enum gguf_status gg_session_each_graph(struct gguf_session *s,
                                        gg_session_see_fn *see, void *user,
                                        struct gguf_error *err);
-/* session.c: a session that can only be measured, and asked for graphs. */
+/* session.c: a session that can only be measured, and asked for graphs. m is
+ * told all that it has in use, of which buffers and plans are not made. */
+struct gg_measure;
 enum gguf_status gg_session_measure(struct gguf_session **out,
                                     const struct gguf_model *model,
                                     const struct gguf_session_params *p,
+                                    struct gg_measure *m,
                                     struct gguf_error *err);
 /* inputs.c: make the inputs of a pass of n_tok tokens and n_out outputs, in its
  * context; fill them, and those of memory, for the micro-batch. Filling

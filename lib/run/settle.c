@@ -7,6 +7,7 @@
 #include "config.h"
 #include "run/session.h"
 
+#include "backend/backend.h"
 #include "base/mem.h"
 #include "base/params.h"
 #include "base/str.h"
@@ -88,8 +89,9 @@ static enum gguf_status ask(struct placer *v,
                             const struct gguf_session_params *sp,
                             struct gguf_error *err)
 {
+    struct gg_measure m;
     struct gguf_session *s;
-    GG_TRY(gg_session_measure(&s, v->m, sp, err));
+    GG_TRY(gg_session_measure(&s, v->m, sp, &m, err));
     enum gguf_status st = gg_session_each_graph(s, see, v, err);
     gguf_session_destroy(s);
     return st;

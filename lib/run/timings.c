@@ -58,7 +58,7 @@ enum gguf_status gguf_session_warm_up(struct gguf_session *s,
          t = gguf_ctx_next(weights, t))
         touch(t);
     s->has_graph = false;
-    GG_TRY(gg_session_reserve(s, false, err));
+    GG_TRY(gg_session_reserve(s, err));
     gg_session_took(&s->timings.warm_up, s->given->weight_size, begin);
     return GGUF_OK;
 }

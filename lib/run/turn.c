@@ -58,7 +58,7 @@ static enum gguf_status plan(struct gguf_session *s,
 }
 
 static enum gguf_status make(struct gguf_session *s, size_t n_nodes,
-                             bool measure, struct gguf_error *err)
+                             struct gguf_error *err)
 {
     struct gg_run_turn *t = &s->turn;
     struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
@@ -67,8 +67,6 @@ static enum gguf_status make(struct gguf_session *s, size_t n_nodes,
         (n_nodes + 2) * gguf_tensor_overhead() + gguf_graph_overhead(n_nodes);
     p.no_alloc = true;
     GG_TRY(gguf_ctx_create(&t->ctx, &p, err));
-    if (measure)
-        return GGUF_OK;
     t->row = gg_mem_alloc_zero(s->allocator, t->most, 5 * sizeof *t->row);
     if (!t->row)
         return gg_error_set_nomem(err, t->most * 5 * sizeof *t->row);
@@ -78,8 +76,7 @@ static enum gguf_status make(struct gguf_session *s, size_t n_nodes,
 
 enum gguf_status gg_run_turn_init(struct gguf_session *s,
                                   const struct gguf_sched_params *p,
-                                  uint32_t most, bool measure,
-                                  struct gguf_error *err)
+                                  uint32_t most, struct gguf_error *err)
 {
     struct gg_run_turn *t = &s->turn;
     bool any = false;
@@ -88,15 +85,13 @@ enum gguf_status gg_run_turn_init(struct gguf_session *s,
     if (!any || gg_model_check_turn(s->model, NULL) != GGUF_OK)
         return GGUF_OK;
     t->most = most;
-    GG_TRY(make(s, GG_TURN_NODES * (size_t)gg_model_n_places(s->model),
-                measure, err));
+    GG_TRY(make(s, GG_TURN_NODES * (size_t)gg_model_n_places(s->model), err));
     GG_TRY(gguf_sched_create(&t->sched, p, err));
     for (unsigned b = 0; b < GG_N_SIGHTS; b++) {
         if (!s->book[b] || !any_turns(s, s->book[b]))
             continue;
         GG_TRY(plan(s, s->book[b], most, err));
-        if (!measure)
-            GG_TRY(gg_sched_prepare(t->sched, err));
+        GG_TRY(gg_sched_prepare(t->sched, err));
     }
     return GGUF_OK;
 }

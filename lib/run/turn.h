@@ -18,12 +18,11 @@ struct gg_run_turn {
 struct gguf_session;
 
 /* Plan the largest graphs, on a scheduler made of p, which shares another one's
- * memory; with measure only that. For so many rows at a time. GGUF_E_NOMEM and
+ * memory. For so many rows at a time. GGUF_E_NOMEM and
  * what planning returns; fini is fine after it. */
 enum gguf_status gg_run_turn_init(struct gguf_session *s,
                                   const struct gguf_sched_params *p,
-                                  uint32_t most, bool measure,
-                                  struct gguf_error *err);
+                                  uint32_t most, struct gguf_error *err);
 void gg_run_turn_fini(struct gguf_session *s);
 
 /* Turn keys of a book's stream: cell i by so many positions more, by[i], n of

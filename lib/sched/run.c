@@ -148,11 +148,14 @@ static enum gguf_status make_plan(const struct gguf_sched *s,
                                   struct gg_sched_split *split,
                                   struct gguf_error *err)
 {
+    struct gguf_plan **plan = &l->plans[split - l->splits];
+    struct gguf_backend *b = s->backends[split->backend];
     if (split->is_planned)
         return GGUF_OK;
-    GG_TRY(gg_backend_plan_make(&l->plans[split - l->splits],
-                                s->backends[split->backend], &split->part,
-                                err));
+    GG_TRY(
+        gg_measure_of(s->allocator)
+            ? gg_backend_plan_measure(plan, b, &split->part, s->allocator, err)
+            : gg_backend_plan_make(plan, b, &split->part, err));
     split->is_planned = true;
     return GGUF_OK;
 }

@@ -144,7 +144,8 @@ void *gg_sched_array(struct gguf_sched *s, enum gg_sched_array k, size_t n,
                      size_t size, struct gguf_error *err);
 
 /* Make the plans of the last alloc's graph, which its first computation would
- * do: all memory that backends take to compute, if they take it then. */
+ * do: all memory that backends take to compute, if they take it then. Where the
+ * scheduler's allocator measures it is only said what that is. */
 enum gguf_status gg_sched_prepare(struct gguf_sched *s,
                                   struct gguf_error *err);
 

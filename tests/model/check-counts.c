@@ -130,6 +130,51 @@ static void count_kinds(const struct run *r, struct counts *n)
     n->n_cross += (keeps & (unsigned)GG_KEEPS_CROSS) != 0;
 }
 
+/* ---- all that is in use ---- */
+
+/* The most bytes of a session that is created and computes, of its allocator
+ * and the backend's; and what was foretold, with a backend of its own, of all
+ * that a session of m's takes. */
+static bool peak(const struct run *m, struct gguf_session_params p,
+                 unsigned n_threads, const gguf_token *tok, uint64_t *got,
+                 uint64_t *said, struct gguf_error *err)
+{
+    struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
+    struct gguf_cpu_params cp = GGUF_CPU_PARAMS_INIT;
+    struct failalloc f;
+    struct run r = { .model = m->model };
+    p.allocator = cp.allocator = failalloc_init(&f, UINT_MAX);
+    pp.n_threads = n_threads;
+    *got = *said = 0;
+    bool good = !gguf_pool_create(&r.pool, &pp, err);
+    cp.pool = r.pool;
+    good = good && !gguf_cpu_backend_create(&r.backend, &cp, err);
+    p.backend = r.backend;
+    good = good && !gguf_session_estimate_peak(r.model, &p, said, err);
+    const size_t before = f.most = f.now;
+    good = good && !gguf_session_create(&r.session, r.model, &p, err) &&
+           encode(&r, tok, N_UBATCH) && one_by_one(&r, tok) &&
+           any_batches(&r, tok);
+    *got = f.most - before;
+    r.model = NULL;
+    run_close(&r);
+    return good && !f.live;
+}
+
+static void check_peak(const char *name, size_t number, const struct run *m,
+                       const struct gguf_session_params *p,
+                       const gguf_token *tok)
+{
+    const unsigned n_threads = number % 4 ? 1 : 3;
+    struct gguf_error err;
+    uint64_t got, said;
+    gguf_error_clear(&err);
+    const bool good = peak(m, *p, n_threads, tok, &got, &said, &err);
+    ok(good && got == said,
+       "%s: %" PRIu64 " bytes at most, %" PRIu64 " were foretold %s", name,
+       got, said, err.message);
+}
+
 static void check_arch(const char *name, size_t number, struct counts *n)
 {
     static const uint32_t types[] = { GGUF_DTYPE_F32, GGUF_DTYPE_Q8_0,
@@ -183,6 +228,7 @@ static void check_arch(const char *name, size_t number, struct counts *n)
        " of graphs are foretold, "
        "%" PRIu64 " and %" PRIu64 " are there",
        name, said[0], said[1], got[0], got[1]);
+    check_peak(name, number, &r, &p, tok);
     run_close(&r);
     ok(!f.live, "%s: all blocks are given back", name);
     free(file);

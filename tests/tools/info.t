@@ -94,6 +94,11 @@ if test -f "$tiny"; then
     grep -Eq '^  computing 512 at once  [0-9.]+ [KM]iB \([0-9]+ bytes\)' \
         "$tmp/out"
     ok '--memory plans the computation'
+    set -- $("$info" --json --memory -c 100 "$tiny" |
+        sed -n 's/.*"\(cache\|compute\|session\)": \([0-9]*\).*/\2/p')
+    grep -Eq "^  all of a session .*\($3 bytes, on one thread\)" "$tmp/out" &&
+        test "$3" -gt $(($1 + $2))
+    ok '--memory says what a session takes in all'
     "$info" --json --memory "$tiny" | sed -n '/"memory"/,$p' >"$tmp/whole"
     "$bin/gguf-split" -q --split-max-tensors 19 "$tiny" "$tmp/tiny"
     "$info" --json --memory "$tmp/tiny" | sed -n '/"memory"/,$p' |
