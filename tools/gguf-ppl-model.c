@@ -93,6 +93,10 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
         sp.n_preferred = b->n - 1;
     }
     sp.n_ctx = sp.n_ctx ? sp.n_ctx : o->n_ctx;
+    sp.unified = o->unified;
+    if (o->unified) /* all sequences' tokens */
+        sp.n_ctx *= sp.n_seq;
+    sp.full_windows = o->full_windows;
     sp.key_dtype = o->key_dtype;
     sp.value_dtype = o->value_dtype;
     sp.pooling =

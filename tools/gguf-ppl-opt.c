@@ -144,6 +144,14 @@ static const struct opt table[] = {
       AT(key_dtype), .words = cache_types },
     { "-ctv --cache-type-v", "TYPE", "of the values alone", OPT_WORD,
       AT(value_dtype), .words = cache_types },
+    { "--unified --kv-unified -kvu", NULL,
+      "chunks that are evaluated together share one cache, instead of each "
+      "having its own",
+      OPT_FLAG, AT(unified) },
+    { "--full-windows --swa-full", NULL,
+      "layers that see a window keep the keys and values of all tokens, too. "
+      "No digit depends on it",
+      OPT_FLAG, AT(full_windows) },
     { "--rope-freq-base", "N",
       "base of the angles by which positions turn; without this option, that "
       "of the file",

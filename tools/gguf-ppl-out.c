@@ -62,10 +62,13 @@ void ppl_print_mode(const struct ppl_run *r)
         printf("base    %s (%s)\n", gguf_precision_name(own),
                precision_says(own));
     if (r->o->key_dtype != GGUF_DTYPE_F32 ||
-        r->o->value_dtype != GGUF_DTYPE_F32)
-        printf("cache   keys in %s, values in %s\n",
+        r->o->value_dtype != GGUF_DTYPE_F32 || r->o->unified ||
+        r->o->full_windows)
+        printf("cache   keys in %s, values in %s%s%s\n",
                gguf_dtype_find(r->o->key_dtype)->name,
-               gguf_dtype_find(r->o->value_dtype)->name);
+               gguf_dtype_find(r->o->value_dtype)->name,
+               r->o->unified ? ", unified" : "",
+               r->o->full_windows ? ", windows in full" : "");
     if (r->own->backends.n > 1) {
         printf("backend ");
         for (unsigned i = 0; i < r->own->backends.n; i++)
@@ -155,6 +158,8 @@ void ppl_json_settings(struct json *j, const struct ppl_run *r)
     json_close(j);
     json_strz(j, "cache_type_k", gguf_dtype_find(r->o->key_dtype)->name);
     json_strz(j, "cache_type_v", gguf_dtype_find(r->o->value_dtype)->name);
+    json_bool(j, "unified", r->o->unified);
+    json_bool(j, "full_windows", r->o->full_windows);
     json_bool(j, "add_bos", r->add_bos);
     ppl_json_cut(j, r->o);
     ppl_json_changes(j, r->o);

@@ -41,6 +41,7 @@ struct ppl_options {
     uint64_t max_text;              /* bytes */
     uint32_t cache_dtype; /* of --cache-type; once parsed the next two count */
     uint32_t key_dtype, value_dtype;
+    bool unified, full_windows; /* of the session */
     bool json, quiet, no_check, no_digest;
     bool check_activations;
     int task;         /* 1 + enum gguf_task_kind: the text is tasks; or 0 */

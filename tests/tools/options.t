@@ -149,6 +149,25 @@ if test -f "$tiny"; then
     digits -ctv iq4_nl && grep -q '"cache_type_k": "F32"' "$tmp/digits" &&
         grep -q '"cache_type_v": "IQ4_NL"' "$tmp/digits"
     ok 'gguf-ppl -ctv: of values alone'
+
+    # four chunks together, in a cache each or in one
+    key='"sequences"'
+    digits && grep -q '"sequences": [2-9]' "$tmp/out" &&
+        cp "$tmp/digits" "$tmp/apart" && digits --unified &&
+        grep -q '"unified": true' "$tmp/out" &&
+        cmp -s "$tmp/digits" "$tmp/apart" && digits -kvu -ub 64 -b 512 &&
+        grep -q '"unified": true' "$tmp/out" && digits --kv-unified &&
+        cmp -s "$tmp/digits" "$tmp/apart"
+    ok 'gguf-ppl --unified: the same digits'
+    digits --full-windows && grep -q '"full_windows": true' "$tmp/out" &&
+        cmp -s "$tmp/digits" "$tmp/apart" && digits --swa-full -kvu &&
+        grep -q '"full_windows": true' "$tmp/out" &&
+        cmp -s "$tmp/digits" "$tmp/apart"
+    ok 'gguf-ppl --full-windows: the same digits'
+    run "$bin/gguf-ppl" -m "$tiny" -f "$tmp/text" -c 128 -kvu --swa-full -ctk f16
+    grep -qx 'cache   keys in F16, values in F32, unified, windows in full' \
+        "$tmp/out"
+    ok 'gguf-ppl: and says so'
 fi
 
 done_testing
