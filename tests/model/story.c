@@ -66,6 +66,7 @@ static bool open_one(struct story *s, struct run *r, size_t size,
     p.n_ubatch = k->n_ubatch;
     p.unified = k->unified;
     p.full_windows = k->full_windows;
+    p.cache_dtype = s->m->dtype;
     const bool good = arch ? run_open_arch(r, s->file, size, arch, &p)
                            : run_open(r, s->file, size, 1, &p);
     return good || story_fault(s, "%s: %s", k->name, r->err.message);

@@ -51,8 +51,10 @@ struct story_model {
     struct story_kind kind[STORY_KINDS]; /* the first may forget what windows
                                           * passed, no other may */
     int n_kinds;
-    int most;      /* tokens of a tale */
-    uint32_t more; /* cells that streams have beyond that */
+    int most;       /* tokens of a tale */
+    uint32_t more;  /* cells that streams have beyond that */
+    uint32_t dtype; /* of keys and values, in all sessions */
+    double apart;   /* at most, sum (a - b)^2 / sum b^2 of a row; 0: 1e-9 */
 };
 
 struct story_bytes {

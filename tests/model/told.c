@@ -207,7 +207,7 @@ static bool near(struct story *s, const float *a, const float *b)
 {
     const double d = run_nmse(a, b, (size_t)s->n_vocab);
     s->worst = d > s->worst ? d : s->worst;
-    return d < 1e-9;
+    return d < (s->m->apart > 0 ? s->m->apart : 1e-9);
 }
 
 static bool check_line(struct story *s, const struct told_batch *x, size_t i,
