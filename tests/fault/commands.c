@@ -31,6 +31,8 @@ const char *const seed_commands[] = {
     "echo 'an old file' >old",
     "echo 'a text' >text",
     "echo 't0=F16 t1=Q8_0' >types",
+    "gguf-quantize -q \"${srcdir-.}/share/tiny-llama/tiny-llama-f16.gguf\" "
+    "tiny.gguf Q4_0",
     NULL
 };
 
@@ -192,6 +194,18 @@ const struct command commands[] = {
               "set-00001-of-00003.gguf out.gguf",
       .old = SET,
       .flags = COMMAND_DELETES },
+
+    { .name = "embeddings",
+      .args = "gguf-ppl -q -t 1 -m tiny.gguf -f text --pooling mean "
+              "--save-embeddings rows",
+      .files = "tiny.gguf text",
+      .flags = COMMAND_TIMES },
+    { .name = "embeddings over a file",
+      .args = "gguf-ppl -q -t 1 -m tiny.gguf -f text --pooling mean "
+              "--save-embeddings rows",
+      .files = "tiny.gguf text",
+      .old = "old=rows",
+      .flags = COMMAND_TIMES },
 
     { .name = "a half written file shown",
       .args = "gguf-info --metadata x.gguf",

@@ -8,7 +8,8 @@ enum {
     COMMAND_IN_PLACE = 2, /* x.gguf may be so, with a journal, afterwards */
     COMMAND_DELETES = 4,  /* its inputs, when all outputs are complete */
     COMMAND_REFUSED = 8,  /* it fails by itself */
-    COMMAND_SET = 16      /* its outputs are one: all are new, or none */
+    COMMAND_SET = 16,     /* its outputs are one: all are new, or none */
+    COMMAND_TIMES = 32    /* it says on standard output how long it took */
 };
 
 /* Lists are separated by blanks; in those of files, SEED=NAME is the file SEED

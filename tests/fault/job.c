@@ -200,7 +200,8 @@ static void learn_again(struct job *j)
 {
     struct program_run r;
     job_run(&r, j->c->args, "", FAULT_NONE, 0, 0);
-    j->out_varies = !bytes_equal(&r.out, &j->whole.out);
+    j->out_varies =
+        (j->c->flags & COMMAND_TIMES) || !bytes_equal(&r.out, &j->whole.out);
     program_run_free(&r);
     for (size_t i = 0; i < j->n_outputs; i++) {
         struct output *o = &j->outputs[i];
