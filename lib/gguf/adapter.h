@@ -2,9 +2,9 @@
  *
  * A LoRA adapter adds a product of two thin matrices to some of the weights: y
  * = W x becomes y = W x + scale * alpha / rank * B (A x), whatever type W has,
- * which stays as it is. The weights are matrices of layers, experts, the output
- * and what is looked up for tokens; an output that is the embeddings again
- * changes with them.
+ * which stays as it is. The weights are matrices of layers, experts, the output,
+ * classifiers and dense layers after pooling, and what is looked up for tokens;
+ * an output that is the embeddings again changes with them.
  *
  *     gguf_file_open(&file, "lora.gguf", NULL, &err);
  *     gguf_adapter_open(&adapter, model, file, NULL, &err);

@@ -182,8 +182,9 @@ GGUF_API void gguf_session_destroy(struct gguf_session *s);
  * allocated here either. With scale 0 results are the bits of a session without
  * the adapter. A failure changes nothing. GGUF_E_INVALID (an adapter of another
  * model; a scale that is not from -1e9 to 1e9), GGUF_E_UNSUPPORTED (an adapter
- * changes a weight that counts elsewhere than in products of layers, in logits
- * or by tokens: names it), GGUF_E_NOMEM. Since: 0.1 */
+ * changes a weight that counts elsewhere than in products of layers, in logits,
+ * by tokens or in what becomes of a pooled vector: names it), GGUF_E_NOMEM.
+ * Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_session_set_adapters(struct gguf_session *s,
                           const struct gguf_adapter_use *use, size_t n,

@@ -293,6 +293,7 @@ enum gguf_status gg_model_check_pooled(const struct gguf_model *m,
 
 /* Vectors of pooled states f32 [n_embd, n]: [numbers of one, n]. */
 struct gguf_tensor *gg_build_pooled(const struct gguf_model *m,
+                                    const struct gg_model_added *added,
                                     struct gguf_ctx *ctx,
                                     enum gguf_pooling kind,
                                     struct gguf_tensor *states);

@@ -144,10 +144,14 @@ static tensor *ranked(const struct gg_model_at *at, tensor *x)
     return ranks[rank].softmax ? gguf_op_soft_max(at->c, x, NULL, 1, 0) : x;
 }
 
-tensor *gg_build_pooled(const struct gguf_model *m, struct gguf_ctx *ctx,
-                        enum gguf_pooling kind, tensor *x)
+tensor *gg_build_pooled(const struct gguf_model *m,
+                        const struct gg_model_added *added,
+                        struct gguf_ctx *ctx, enum gguf_pooling kind,
+                        tensor *x)
 {
-    const struct gg_model_at at = { .m = m, .c = ctx, .arch = m->arch };
+    const struct gg_model_at at = {
+        .m = m, .c = ctx, .arch = m->arch, .added = added
+    };
     if (gg_model_pooling(m, kind) == GGUF_POOLING_RANK)
         x = ranked(&at, x);
     if (gg_weight_at(&at, GG_W_DENSE_2))

@@ -14,7 +14,7 @@
 struct set {
     struct gguf_adapter_use *use;
     struct gg_model_added added;
-    struct gguf_ctx *ctx, *head_ctx;
+    struct gguf_ctx *ctx, *head_ctx, *embed_ctx;
 };
 
 static enum gguf_status check(const struct gguf_session *s,
@@ -74,11 +74,15 @@ static enum gguf_status make(const struct gguf_session *s, struct set *x,
         return gg_error_set_nomem(err, parts);
     const size_t more = gg_model_added_nodes(s->model, &x->added);
     GG_TRY(make_ctx(s, gg_build_n_nodes(s->model) + more, &x->ctx, err));
-    return make_ctx(s, GG_BUILD_HEAD_NODES + more, &x->head_ctx, err);
+    GG_TRY(make_ctx(s, GG_BUILD_HEAD_NODES + more, &x->head_ctx, err));
+    return s->embed.has_head
+               ? make_ctx(s, GG_BUILD_HEAD_NODES + more, &x->embed_ctx, err)
+               : GGUF_OK;
 }
 
 static void fini(const struct gguf_session *s, struct set *x)
 {
+    gguf_ctx_destroy(x->embed_ctx);
     gguf_ctx_destroy(x->head_ctx);
     gguf_ctx_destroy(x->ctx);
     gg_mem_free(s->allocator, x->added.seen);
@@ -87,11 +91,13 @@ static void fini(const struct gguf_session *s, struct set *x)
 
 static void swap(struct gguf_session *s, struct set *x)
 {
-    const struct set old = { s->use, s->added, s->ctx, s->head_ctx };
+    const struct set old = { s->use, s->added, s->ctx, s->head_ctx,
+                             s->embed.ctx };
     s->use = x->use;
     s->added = x->added;
     s->ctx = x->ctx;
     s->head_ctx = x->head_ctx;
+    s->embed.ctx = x->embed_ctx;
     *x = old;
 }
 
@@ -101,6 +107,7 @@ static enum gguf_status forget_graphs(struct gguf_session *s,
 {
     s->has_graph = false;
     s->head_n = 0;
+    GG_TRY(gg_embed_forget(&s->embed, err));
     GG_TRY(gguf_sched_reset(s->head_sched, err));
     return gguf_sched_reset(s->sched, err);
 }
@@ -112,8 +119,6 @@ enum gguf_status gg_session_adapt_check(const struct gguf_session *s,
 {
     const struct gg_model_added *added = &s->added;
     size_t at = 0;
-    if (s->embed.graph) /* which adapters are no part of */
-        gg_model_added_note(added, s->embed.graph);
     for (size_t i = 0; i < added->n; i++) {
         const struct gguf_adapter *a = added->use[i].adapter;
         for (size_t k = 0; k < a->n_pairs; k++)
@@ -147,6 +152,8 @@ enum gguf_status gg_session_adapt(struct gguf_session *s,
         swap(s, &x);
         st = gg_session_reserve(s, err);
         if (st == GGUF_OK)
+            st = gg_embed_plan(&s->embed, err);
+        if (st == GGUF_OK)
             st = gg_session_adapt_check(s, err);
         if (st != GGUF_OK) {
             (void)forget_graphs(s, NULL);
@@ -159,7 +166,7 @@ enum gguf_status gg_session_adapt(struct gguf_session *s,
 
 void gg_session_adapt_fini(struct gguf_session *s)
 {
-    struct set x = { s->use, s->added, s->ctx, s->head_ctx };
+    struct set x = { s->use, s->added, s->ctx, s->head_ctx, s->embed.ctx };
     fini(s, &x);
 }
 
@@ -186,8 +193,10 @@ enum gguf_status gguf_session_set_adapters(struct gguf_session *s,
             s->has_graph = false;
         s->use[i].scale = use[i].scale;
     }
-    if (!s->has_graph)
+    if (!s->has_graph) {
         s->head_n = 0;
+        s->embed.graph = NULL;
+    }
     return GGUF_OK;
 }
 

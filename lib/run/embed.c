@@ -9,17 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static enum gguf_status make_ctx(struct gg_run_embed *e,
-                                 struct gguf_error *err)
-{
-    struct gguf_ctx_params p = GGUF_CTX_PARAMS_INIT;
-    p.allocator = e->allocator;
-    p.mem_size = GG_BUILD_HEAD_NODES * gguf_tensor_overhead() +
-                 gguf_graph_overhead(GG_BUILD_HEAD_NODES);
-    p.no_alloc = true;
-    return gguf_ctx_create(&e->ctx, &p, err);
-}
-
 enum gguf_status gg_embed_init(struct gg_run_embed *e,
                                const struct gguf_model *model,
                                enum gguf_pooling kind, uint32_t n_seq,
@@ -43,8 +32,8 @@ enum gguf_status gg_embed_init(struct gg_run_embed *e,
     e->row = gg_mem_alloc_zero(a, n_embd, sizeof *e->row);
     if (!e->sum || !e->n_tok || !e->row)
         return gg_error_set_nomem(err, size);
-    return gg_model_has_pooled_head(model, e->kind) ? make_ctx(e, err)
-                                                    : GGUF_OK;
+    e->has_head = gg_model_has_pooled_head(model, e->kind);
+    return GGUF_OK;
 }
 
 /* As many columns as any product of a wide batch has, so that the digits are
@@ -53,36 +42,56 @@ static enum gguf_status plan(struct gg_run_embed *e, struct gguf_error *err)
 {
     struct gguf_ctx *c = e->ctx;
     gguf_ctx_reset(c);
-    e->graph = gguf_graph_create(c, GG_BUILD_HEAD_NODES);
+    e->graph = NULL;
+    struct gguf_graph *graph = gguf_graph_create(
+        c, GG_BUILD_HEAD_NODES + gg_model_added_nodes(e->model, e->added));
     e->in = gguf_tensor_flag(
         gguf_tensor_2d(c, GGUF_DTYPE_F32, (int64_t)e->n_embd, e->n_wide),
         GGUF_TENSOR_INPUT);
-    e->out = gguf_tensor_flag(gg_build_pooled(e->model, c, e->kind, e->in),
-                              GGUF_TENSOR_OUTPUT);
-    GG_TRY(gguf_graph_finish(c, e->graph, e->out, err));
-    return gguf_sched_alloc(e->sched, e->graph, err);
+    e->out = gguf_tensor_flag(
+        gg_build_pooled(e->model, e->added, c, e->kind, e->in),
+        GGUF_TENSOR_OUTPUT);
+    GG_TRY(gguf_graph_finish(c, graph, e->out, err));
+    GG_TRY(gguf_sched_alloc(e->sched, graph, err));
+    e->graph = graph;
+    return GGUF_OK;
+}
+
+enum gguf_status gg_embed_plan(struct gg_run_embed *e, struct gguf_error *err)
+{
+    if (!e->sched)
+        return GGUF_OK;
+    GG_TRY(plan(e, err));
+    gg_model_added_note(e->added, e->graph);
+    return gg_sched_prepare(e->sched, err);
+}
+
+enum gguf_status gg_embed_forget(struct gg_run_embed *e,
+                                 struct gguf_error *err)
+{
+    e->graph = NULL;
+    return e->sched ? gguf_sched_reset(e->sched, err) : GGUF_OK;
 }
 
 enum gguf_status gg_embed_reserve(struct gg_run_embed *e,
                                   const struct gguf_sched_params *p,
                                   uint32_t n_wide, struct gguf_error *err)
 {
-    if (!e->ctx)
+    if (!e->has_head)
         return GGUF_OK;
     e->n_wide = n_wide;
     GG_TRY(gguf_sched_create(&e->sched, p, err));
-    GG_TRY(plan(e, err));
+    GG_TRY(gg_embed_plan(e, err));
     const size_t n = (size_t)e->out->ne[0];
     e->result = gg_mem_alloc_zero(e->allocator, n, sizeof *e->result);
     if (!e->result)
         return gg_error_set_nomem(err, n * sizeof *e->result);
-    return gg_sched_prepare(e->sched, err);
+    return GGUF_OK;
 }
 
 void gg_embed_fini(struct gg_run_embed *e)
 {
     gguf_sched_destroy(e->sched);
-    gguf_ctx_destroy(e->ctx);
     gg_mem_free(e->allocator, e->result);
     gg_mem_free(e->allocator, e->row);
     gg_mem_free(e->allocator, e->n_tok);
@@ -111,7 +120,7 @@ static enum gguf_status compute(struct gguf_session *s, struct gguf_error *err)
 {
     struct gg_run_embed *e = &s->embed;
     const size_t row = e->n_embd * sizeof *e->row;
-    if (gg_sched_is_stale(e->sched))
+    if (!e->graph || gg_sched_is_stale(e->sched))
         GG_TRY(plan(e, err));
     for (uint32_t i = 0; i < e->n_wide; i++)
         GG_TRY(gguf_tensor_set(e->in, e->row, i * row, row, err));
@@ -143,9 +152,9 @@ enum gguf_status gguf_session_embedding(struct gguf_session *s, uint32_t seq,
                             seq);
     for (size_t i = 0; i < e->n_embd; i++)
         e->row[i] = (float)(e->sum[seq * e->n_embd + i] / e->n_tok[seq]);
-    if (e->ctx)
+    if (e->has_head)
         GG_TRY(compute(s, err));
-    *row = e->ctx ? e->result : e->row;
-    *n = e->ctx ? (size_t)e->out->ne[0] : e->n_embd;
+    *row = e->has_head ? e->result : e->row;
+    *n = e->has_head ? (size_t)e->out->ne[0] : e->n_embd;
     return GGUF_OK;
 }

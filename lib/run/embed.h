@@ -21,10 +21,12 @@ struct gg_run_embed {
     float *row;      /* [n_embd] */
     bool done;       /* the batch came to its end */
 
-    /* the graph of what follows, for n_wide equal columns; NULL: nothing */
-    struct gguf_ctx *ctx;
+    /* the graph of what follows, if anything does, for n_wide equal columns */
+    bool has_head;
+    const struct gg_model_added *added; /* the session's adapters */
+    struct gguf_ctx *ctx;               /* theirs, too (adapters.c) */
     struct gguf_sched *sched;
-    struct gguf_graph *graph;
+    struct gguf_graph *graph; /* NULL: to be planned */
     struct gguf_tensor *in, *out;
     float *result; /* a column of out */
     uint32_t n_wide;
@@ -38,10 +40,15 @@ enum gguf_status gg_embed_init(struct gg_run_embed *e,
                                const struct gguf_allocator *a,
                                struct gguf_error *err);
 /* Plan the graph, if there is one, on a scheduler made of p, which shares
- * another one's memory. */
+ * another one's memory; and, once that was done, plan it again, as adapters
+ * make it. All that computing it takes is taken. */
 enum gguf_status gg_embed_reserve(struct gg_run_embed *e,
                                   const struct gguf_sched_params *p,
                                   uint32_t n_wide, struct gguf_error *err);
+enum gguf_status gg_embed_plan(struct gg_run_embed *e, struct gguf_error *err);
+/* Adapters change: the graph is not known any more. */
+enum gguf_status gg_embed_forget(struct gg_run_embed *e,
+                                 struct gguf_error *err);
 void gg_embed_fini(struct gg_run_embed *e);
 
 /* There are none of any sequence. */

@@ -211,6 +211,7 @@ static enum gguf_status create(struct gguf_session **out,
     if (st == GGUF_OK)
         st = gg_embed_init(&s->embed, s->model, p->pooling, s->n_seq,
                            s->allocator, err);
+    s->embed.added = &s->added;
     if (st == GGUF_OK)
         st = make_graphs(s, p, err);
     if (st != GGUF_OK) {

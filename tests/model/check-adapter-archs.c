@@ -148,44 +148,135 @@ static void check_arch(const char *name)
     skeleton_close(&s);
 }
 
-/* A classifier of pooled states is multiplied in a graph that adapters are no
- * part of: its pair is refused, in a session that has that graph. */
-static void check_classifier(void)
+/* ---- what becomes of pooled vectors ---- */
+
+enum { VECTOR = 256 };
+
+/* Two matrices that a kind's vector goes through, as files may have them; rows
+ * 0: as many as columns. */
+static const struct heads {
+    const char *model;
+    enum gguf_pooling pooling;
+    const char *name[2];
+    int64_t rows[2];
+} heads[] = {
+    { "bert",
+      GGUF_POOLING_RANK,
+      { "cls.weight", "cls.output.weight" },
+      { 0, 16 } },
+    { "gemma-embedding",
+      GGUF_POOLING_MEAN,
+      { "dense_2.weight", "dense_3.weight" },
+      { 96, 0 } },
+};
+
+static void add_heads(struct gen *g, const struct heads *h)
 {
-    struct skeleton s;
-    struct lora l;
-    struct lora_opened o = { 0 };
-    struct run r;
-    struct gguf_session_params p = *small();
-    size_t size;
-    if (!skeleton_open(&s, "bert"))
-        abort();
-    const int64_t n = (int64_t)skeleton_width(&s);
-    gen_tensor(&s.g, n, n, "cls.weight");
-    lora_init(&l, "bert", 1);
-    lora_pair(&l, &s.g.t[s.g.n - 1], 2, 0.1);
-    void *data = gen_file(&s.g, GGUF_DTYPE_F32, &size);
-    p.pooling = GGUF_POOLING_RANK;
-    const bool good =
-        run_open(&r, data, size, 1, &p) && !lora_open(&o, r.model, &l, &r.err);
-    const struct gguf_adapter_use use = { o.adapter, 1 };
-    ok(good &&
-           gguf_session_set_adapters(r.session, &use, 1, &r.err) ==
-               GGUF_E_UNSUPPORTED &&
-           strstr(r.err.message, "changes 'cls.weight'"),
-       "a classifier: %s", r.err.message);
-    gguf_session_destroy(r.session);
-    p.backend = r.backend;
+    static const char *const keys[] = { "gemma-embedding.dense_2_feat_out",
+                                        "gemma-embedding.dense_3_feat_in" };
+    const int64_t n = g->t[0].ne[0];
+    int64_t columns = n;
+    for (int i = 0; i < 2; i++) {
+        const int64_t rows = h->rows[i] ? h->rows[i] : n;
+        gen_tensor(g, columns, rows, "%s", h->name[i]);
+        columns = rows;
+        if (h->pooling == GGUF_POOLING_MEAN &&
+            gguf_meta_set_u32(g->meta, keys[i], 96, NULL))
+            abort();
+    }
+}
+
+/* The vector of all tokens: so many numbers, or 0. */
+static size_t vector(struct run *r, const gguf_token *tok, float out[VECTOR])
+{
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    const float *row;
+    size_t n;
+    b.n = N;
+    b.token = tok;
+    if (gguf_session_decode(r->session, &b, &r->err) != GGUF_OK ||
+        gguf_session_embedding(r->session, 0, &row, &n, &r->err) != GGUF_OK ||
+        n > VECTOR)
+        return 0;
+    memcpy(out, row, n * sizeof *out);
+    return n;
+}
+
+static size_t vector_with(struct run *r, const struct lora_opened *o,
+                          float scale, const gguf_token *tok,
+                          float out[VECTOR])
+{
+    const struct gguf_adapter_use use = { o->adapter, scale };
+    return gguf_session_set_adapters(r->session, &use, 1, &r->err) == GGUF_OK
+               ? vector(r, tok, out)
+               : 0;
+}
+
+/* The same of a session that has the adapter from the beginning. */
+static size_t vector_from(struct run *r, const struct lora_opened *o,
+                          float scale, struct gguf_session_params p,
+                          const gguf_token *tok, float out[VECTOR])
+{
+    const struct gguf_adapter_use use = { o->adapter, scale };
+    p.backend = r->backend;
     p.adapters = &use;
     p.n_adapters = 1;
-    ok(good &&
-           gguf_session_create(&r.session, r.model, &p, &r.err) ==
-               GGUF_E_UNSUPPORTED &&
-           !r.session,
-       "from the beginning: %s", r.err.message);
+    gguf_session_destroy(r->session);
+    r->session = NULL;
+    return gguf_session_create(&r->session, r->model, &p, &r->err) == GGUF_OK
+               ? vector(r, tok, out)
+               : 0;
+}
+
+/* An adapter of the first, the second (which 0, 1) or both of them, against the
+ * model with the products added in. */
+static void check_heads(const struct heads *h, int which)
+{
+    static struct skeleton s;
+    struct lora l;
+    const struct lora *const one = &l;
+    const double scale = 0.5;
+    struct lora_opened o = { 0 };
+    struct run r = { 0 }, sum = { 0 };
+    struct gguf_session_params p = *small();
+    gguf_token tok[SKELETON_TOKENS];
+    float v[6][VECTOR];
+    size_t size, sum_size, n = 0;
+    if (!skeleton_open(&s, h->model))
+        abort();
+    add_heads(&s.g, h);
+    lora_init(&l, h->model, 1);
+    for (size_t i = 0; i < 2; i++)
+        if (which == (int)i || which == 2)
+            lora_pair(&l, &s.g.t[s.g.n - 2 + i], 2, 0.1);
+    skeleton_tokens_of(&s, tok);
+    void *data = gen_file(&s.g, GGUF_DTYPE_F32, &size);
+    lora_add_in(&s.g, &one, &scale, 1);
+    void *added = gen_file(&s.g, GGUF_DTYPE_F32, &sum_size);
+    lora_drop_values(&s.g);
+    p.pooling = h->pooling;
+    const bool good = run_open(&sum, added, sum_size, 1, &p) &&
+                      run_open(&r, data, size, 1, &p) &&
+                      !lora_open(&o, r.model, &l, &r.err) &&
+                      (n = vector(&sum, tok, v[0])) &&
+                      vector(&r, tok, v[1]) == n &&
+                      vector_with(&r, &o, 0.5f, tok, v[2]) == n &&
+                      vector_with(&r, &o, -1, tok, v[3]) == n &&
+                      vector_with(&r, &o, 0, tok, v[4]) == n &&
+                      vector_from(&r, &o, 0.5f, p, tok, v[5]) == n;
+    const double d = good ? run_nmse(v[2], v[0], n) : 9;
+    const double far = good ? run_nmse(v[2], v[1], n) : 0;
+    ok(good && d < 1e-9 && far > 1e-5 && run_nmse(v[3], v[2], n) > 1e-5 &&
+           !memcmp(v[4], v[1], n * sizeof(float)) &&
+           !memcmp(v[5], v[2], n * sizeof(float)),
+       "%s, %s: %.2g from the sum, %.2g from the model %s%s", h->model,
+       which < 2 ? h->name[which] : "both", d, far, good ? "" : r.err.message,
+       good ? "" : sum.err.message);
+    run_close(&sum);
     run_close(&r);
     lora_close(&o);
     lora_fini(&l);
+    free(added);
     free(data);
     skeleton_close(&s);
 }
@@ -236,7 +327,9 @@ int main(void)
     const size_t n = skeleton_names(names, GG_LEN(names));
     for (size_t i = 0; i < n; i++)
         check_arch(names[i]);
-    check_classifier();
+    for (size_t i = 0; i < GG_LEN(heads); i++)
+        for (int which = 0; which <= 2; which++)
+            check_heads(&heads[i], which);
     check_direction("qwen3moe", true);
     check_direction("rwkv7", true);
     check_direction("bert", true);
