@@ -73,8 +73,10 @@ struct gguf_vocab_params {
     }
 
 /* The vocabulary of a file. file is kept: token texts stay in its mapping.
- * Special ids out of range, unknown token types and scores that are no
- * numbers are warned of and do without. A file whose model is "no_vocab" or
+ * Special ids that there are not, unknown token types and scores that are no
+ * numbers are warned of and do without; but an id of BOS, EOS, UNK or SEP that
+ * there is not is refused, unless it is -1 (of 32 or 64 bits), which stands for
+ * none. A file whose model is "no_vocab" or
  * "none" gives a vocabulary of 0 tokens.
  * GGUF_E_VOCAB (names key and index), GGUF_E_TYPE, GGUF_E_UNSUPPORTED
  * (algorithm; name of a way to cut words), GGUF_E_NOTFOUND, GGUF_E_LIMIT (2^32

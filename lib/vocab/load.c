@@ -5,7 +5,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #define PREFIX "tokenizer.ggml."
 
@@ -197,6 +199,42 @@ static const struct {
     { PREFIX "middle_token_id", GGUF_SPECIAL_FIM_MID },
 };
 
+/* Those that tokenizing a text puts into it. Of others, files that people have
+ * name ids that there are not: an image's is the number of tokens (llama.cpp
+ * #11212). */
+static bool is_put(enum gguf_special which)
+{
+    return which == GGUF_SPECIAL_BOS || which == GGUF_SPECIAL_EOS ||
+           which == GGUF_SPECIAL_UNK || which == GGUF_SPECIAL_SEP;
+}
+
+/* An id that is not one of a token: -1, as 32 or 64 bits, stands for none
+ * (llama.cpp #2981). GGUF_E_VOCAB. */
+static enum gguf_status no_token(const struct gguf_vocab *v,
+                                 const struct gguf_kv *kv, const char *key,
+                                 enum gguf_special which,
+                                 struct gguf_error *err)
+{
+    uint64_t u = 0;
+    int64_t i = 0;
+    const bool above = gguf_kv_get_int(kv, &i, NULL) == GGUF_E_OVERFLOW;
+    char value[24];
+    if (above)
+        GG_TRY(gguf_kv_get_uint(kv, &u, err));
+    if (above)
+        snprintf(value, sizeof value, "%" PRIu64, u);
+    else
+        snprintf(value, sizeof value, "%" PRId64, i);
+    if (is_put(which) && !(above ? u == UINT64_MAX : i == -1) &&
+        i != UINT32_MAX)
+        return gg_error_set(err, GGUF_E_VOCAB, kv->off,
+                            "%s is %s, there are %zu tokens", key, value,
+                            v->n_tokens);
+    gg_vocab_warn(v, "%s is %s, there are %zu tokens: not used", key, value,
+                  v->n_tokens);
+    return GGUF_OK;
+}
+
 static enum gguf_status load_special(struct gguf_vocab *v,
                                      struct gguf_error *err)
 {
@@ -218,8 +256,7 @@ static enum gguf_status load_special(struct gguf_vocab *v,
             *id = (gguf_token)value;
             continue;
         }
-        gg_vocab_warn(v, "%s is not a token (there are %zu): not used", key,
-                      v->n_tokens);
+        GG_TRY(no_token(v, kv, key, special_keys[i].which, err));
         *id = GGUF_TOKEN_NONE;
     }
     for (size_t i = 0; i < GGUF_N_SPECIAL; i++)

@@ -43,6 +43,11 @@ static void check_own(void)
        "EOS, and no blank in front");
     own_close(&o);
     gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id", 18, NULL);
+    ok(own_open(&o, NULL) == GGUF_E_VOCAB &&
+           strstr(o.err.message, "bos_token_id is 18, there are 18 tokens"),
+       "a BOS that there is not: %s", o.err.message);
+    own_close(&o);
+    gguf_meta_set_u64(o.meta, "tokenizer.ggml.bos_token_id", UINT64_MAX, NULL);
     ok(own_open(&o, NULL) == GGUF_OK &&
            gguf_vocab_special(o.v, GGUF_SPECIAL_BOS) == GGUF_TOKEN_NONE,
        "a BOS that is none");
