@@ -336,9 +336,10 @@ GGUF_API enum gguf_status gguf_session_states(const struct gguf_session *s,
 /* One vector for all tokens that the last decode or encode had of a sequence,
  * whether they were wanted or not: their states, pooled as pooling says, then
  * through the classifier (RANK), dense_2 and dense_3, where the model has
- * those. *row is *n floats, valid until the next call on the session; they are
- * not normalised. Sums of MEAN are double precision in the order of the
- * sequence's tokens; no digit depends on other sequences or on n_ubatch.
+ * those, which are layers of a pooled vector: states of tokens (NONE) do not go
+ * through them. *row is *n floats, valid until the next call on the session;
+ * they are not normalised. Sums of MEAN are double precision in the order of
+ * the sequence's tokens; no digit depends on other sequences or on n_ubatch.
  * GGUF_E_UNSUPPORTED (pooling is NONE), GGUF_E_INVALID (the last batch had no
  * token of the sequence), GGUF_E_CANCELLED, GGUF_E_NOMEM. Since: 0.1 */
 GGUF_API enum gguf_status gguf_session_embedding(struct gguf_session *s,

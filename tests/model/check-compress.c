@@ -306,6 +306,62 @@ static void check_positions(void)
     gen_fini(&g);
 }
 
+/* What keys that are compressed do not let happen to a sequence. Nothing
+ * changes: it goes on as if nothing had been asked. */
+static void check_calls(void)
+{
+    enum { N = 60, MORE = 9 };
+    static const struct {
+        const char *name, *says;
+    } cases[] = {
+        { "forgetting the end", "cannot forget some of its tokens" },
+        { "forgetting the beginning", "cannot forget some of its tokens" },
+        { "copying the beginning", "cannot copy some of its tokens" },
+        { "shifting all", "tokens cannot change positions" },
+        { "shifting some", "cannot shift some of its tokens" },
+        { "dividing", "tokens cannot change positions" },
+    };
+    const struct refds4 s = plain;
+    static float got[MORE * V];
+    struct gguf_session_params p = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_batch b = GGUF_BATCH_INIT;
+    struct run r;
+    size_t size;
+    void *file = make(&s, &size);
+    const bool whole =
+        run_all(file, size, N + MORE, MOST, MOST, 1, GGUF_DTYPE_F32, all);
+    p.n_ctx = MOST;
+    p.n_seq = 2;
+    bool good = run_open(&r, file, size, 1, &p);
+    b.n = N;
+    b.token = tok;
+    good = good && gguf_session_decode(r.session, &b, &r.err) == GGUF_OK;
+    struct gguf_session *x = r.session;
+    for (size_t i = 0; good && i < GG_LEN(cases); i++) {
+        gguf_error_clear(&r.err);
+        const enum gguf_status st =
+            i == 0   ? gguf_session_remove(x, 0, 50, -1, &r.err)
+            : i == 1 ? gguf_session_remove(x, 0, 0, 10, &r.err)
+            : i == 2 ? gguf_session_copy(x, 0, 1, 0, 20, &r.err)
+            : i == 3 ? gguf_session_shift(x, 0, 0, -1, 4, &r.err)
+            : i == 4 ? gguf_session_shift(x, 0, 30, -1, 4, &r.err)
+                     : gguf_session_divide(x, 0, 0, -1, 2, &r.err);
+        ok(st == GGUF_E_UNSUPPORTED && strstr(r.err.message, cases[i].says) &&
+               gguf_session_n_tokens(x, 0) == N &&
+               gguf_session_next_pos(x, 0) == N &&
+               !gguf_session_n_tokens(x, 1),
+           "%s: %s", cases[i].name, r.err.message);
+    }
+    b.n = MORE;
+    b.token = tok + N;
+    good = good && whole && run_logits(&r, &b, got);
+    const double d = good ? run_nmse(got, all + N * V, MORE * V) : 1;
+    ok(d < 1e-10, "and it goes on: %.2g", d);
+    run_close(&r);
+    free(file);
+    gen_fini(&g);
+}
+
 static void check_unified(void)
 {
     const struct refds4 s = plain;
@@ -536,6 +592,7 @@ int main(void)
     check_sequences();
     check_positions();
     check_unified();
+    check_calls();
     check_planned();
     check_types();
     check_refused();
