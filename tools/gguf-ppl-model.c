@@ -106,6 +106,9 @@ bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,
     sp.n_adapters = m->loras.n;
     if (!ppl_place(m, &sp, o))
         return false;
+    for (size_t i = 0; i < m->loras.n; i++)
+        if (gguf_adapter_place(m->loras.adapter[i], &err) != GGUF_OK)
+            return fail(m->path, &err);
     if (gguf_session_create(&m->session, m->model, &sp, &err) != GGUF_OK)
         return fail(m->path, &err);
     gguf_session_check(m->session, o->check_activations);

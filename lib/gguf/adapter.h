@@ -2,9 +2,9 @@
  *
  * A LoRA adapter adds a product of two thin matrices to some of the weights: y
  * = W x becomes y = W x + scale * alpha / rank * B (A x), whatever type W has,
- * which stays as it is. The weights are matrices of layers, experts, the output,
- * classifiers and dense layers after pooling, and what is looked up for tokens;
- * an output that is the embeddings again changes with them.
+ * which stays as it is. The weights are matrices of layers, experts, the
+ * output, classifiers and dense layers after pooling, and what is looked up for
+ * tokens; an output that is the embeddings again changes with them.
  *
  *     gguf_file_open(&file, "lora.gguf", NULL, &err);
  *     gguf_adapter_open(&adapter, model, file, NULL, &err);
@@ -75,6 +75,13 @@ gguf_adapter_open(struct gguf_adapter **out, const struct gguf_model *model,
 
 /* NULL is fine. No session may use it any more. Since: 0.1 */
 GGUF_API void gguf_adapter_destroy(struct gguf_adapter *adapter);
+
+/* Move each low-rank pair, once, to the memory of the weight that it changes:
+ * after gguf_model_place() (load.h), so that no graph copies pairs to a device.
+ * No session may use the adapter then. Directions stay in host memory. All or
+ * nothing. GGUF_E_NOMEM, GGUF_E_LIMIT, what devices return. Since: 0.1 */
+GGUF_API enum gguf_status gguf_adapter_place(struct gguf_adapter *adapter,
+                                             struct gguf_error *err);
 
 /* Made by the library: it may grow at its end. */
 struct gguf_adapter_info {

@@ -226,7 +226,7 @@ void gguf_adapter_destroy(struct gguf_adapter *a)
 {
     if (!a)
         return;
-    gguf_buffer_destroy(a->buffer);
+    gg_adapter_free_memory(a);
     gguf_ctx_destroy(a->ctx);
     gg_mem_free(a->allocator, a->pair);
     gg_mem_free(a->allocator, a->direction);

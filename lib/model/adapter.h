@@ -19,7 +19,9 @@ struct gguf_adapter {
     const struct gguf_allocator *allocator;
     const struct gguf_model *model;
     struct gguf_ctx *ctx;
-    struct gguf_buffer *buffer;
+    struct gguf_buffer *buffer; /* in which it was opened, or NULL: */
+    struct gguf_buffer **home;  /* n_homes of them, where its weights lie */
+    size_t n_homes;
     struct gg_adapter_pair *pair; /* by the addresses of the weights */
     size_t n_pairs;
     struct gguf_tensor **direction; /* [n_directions], by layer: f32 [n_embd];
@@ -41,6 +43,9 @@ bool gg_control_is(const struct gguf_file *file);
 enum gguf_status gg_control_open(struct gguf_adapter *a,
                                  const struct gguf_file *file, uint32_t first,
                                  uint32_t last, struct gguf_error *err);
+
+/* adapter_place.c: free what its tensors lie in. */
+void gg_adapter_free_memory(struct gguf_adapter *a);
 
 /* The place of a weight's pair, or n_pairs. */
 size_t gg_adapter_find(const struct gguf_adapter *a,

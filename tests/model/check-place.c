@@ -1,10 +1,12 @@
 /* check-place.c - each weight once in the memory of what computes with it */
 #include "config.h"
 #include "gguf/gguf.h"
+#include "model/adapter.h"
 #include "model/model.h"
 #include "tests/failalloc.h"
 #include "tests/graph/island.h"
 #include "tests/model/gen.h"
+#include "tests/model/lora.h"
 #include "tests/model/run.h"
 
 enum { N_TOK = 40, N_VOCAB = 96 };
@@ -72,10 +74,9 @@ static enum gguf_status place(struct world *w)
     return gguf_model_place(w->model, &w->sp, &w->pp, &w->err);
 }
 
-/* N_TOK tokens in two batches: the CPU's bits? */
-static bool evaluate(struct world *w)
+/* N_TOK tokens in two batches. */
+static void compute(struct world *w, float out[N_TOK * N_VOCAB])
 {
-    static float out[N_TOK * N_VOCAB];
     struct gguf_batch b = GGUF_BATCH_INIT;
     gguf_token tok[N_TOK];
     for (int i = 0; i < N_TOK; i++)
@@ -91,6 +92,13 @@ static bool evaluate(struct world *w)
     b.token = tok + N_TOK - 8;
     good = good && run_logits(&r, &b, out + (N_TOK - 8) * N_VOCAB);
     must(good ? GGUF_OK : r.err.status, &r.err);
+}
+
+/* Are those the CPU's bits? */
+static bool evaluate(struct world *w)
+{
+    static float out[N_TOK * N_VOCAB];
+    compute(w, out);
     return !memcmp(out, want, sizeof out);
 }
 
@@ -349,6 +357,86 @@ static void reference(void)
     run_close(&r);
 }
 
+/* ---- adapters ---- */
+
+/* Pairs that do not lie where their weight does. */
+static size_t n_elsewhere(const struct world *w, const struct gguf_adapter *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < a->n_pairs; i++) {
+        const struct gg_adapter_pair *p = &a->pair[i];
+        const char at = lies(w, p->weight);
+        n += lies(w, p->a) != at || lies(w, p->b) != at;
+    }
+    return n;
+}
+
+/* A token with an adapter brings no pair to the islands that was placed: of all
+ * matrices with one island, or of those that two share with the host. */
+static void check_adapter(uint32_t a_lacks, uint32_t b_lacks)
+{
+    static struct world w;
+    static float plain[N_TOK * N_VOCAB];
+    struct gen g;
+    struct lora l;
+    struct lora_opened o;
+    gen_init(&g, 7);
+    gen_model(&g, &spec);
+    lora_of_llama(&l, &g, 2, 2);
+    memcpy(plain, want, sizeof plain);
+    uint64_t once[2] = { 0 }, size = 0;
+    bool good = true;
+    size_t n = 0;
+    for (int i = 0; i < 3; i++) { /* by the CPU alone; not placed; placed */
+        open_world(&w, NULL);
+        w.a.refuses[a_lacks] = w.b.refuses[b_lacks] = true;
+        must(lora_open(&o, w.model, &l, &w.err), &w.err);
+        const struct gguf_adapter_use use = { o.adapter, 0.5f };
+        w.sp.adapters = &use;
+        w.sp.n_adapters = 1;
+        w.sp.n_preferred = i ? 2 : 0;
+        must(i ? place(&w) : GGUF_OK, &w.err);
+        n = n_elsewhere(&w, o.adapter);
+        good = good && (i ? n > 0 : n == 0);
+        if (i == 2) {
+            must(gguf_adapter_place(o.adapter, &w.err), &w.err);
+            const uint64_t before = w.a.n_bytes + w.b.n_bytes;
+            good = good && !n_elsewhere(&w, o.adapter) &&
+                   !gguf_adapter_place(o.adapter, &w.err) &&
+                   before == w.a.n_bytes + w.b.n_bytes;
+            /* what is looked up is read by operations of two backends */
+            for (size_t k = 0; k < o.adapter->n_pairs; k++) {
+                const struct gg_adapter_pair *x = &o.adapter->pair[k];
+                if (lies(&w, x->weight) != 'h' &&
+                    strcmp(x->weight->name, "token_embd.weight") != 0)
+                    size += gguf_tensor_size(x->a) + gguf_tensor_size(x->b);
+            }
+        }
+        w.a.offloads = w.b.offloads = true;
+        const bool same = evaluate(&w);
+        good = good && same == (i > 0);
+        if (!i) { /* what it gives is wanted from now on */
+            gguf_session_destroy(w.session);
+            w.session = NULL;
+            compute(&w, want);
+        } else {
+            decode_one(&w);
+            once[i - 1] = decode_one(&w);
+        }
+        gguf_session_destroy(w.session);
+        w.session = NULL;
+        lora_close(&o);
+        close_world(&w);
+    }
+    ok(good && size && once[0] >= once[1] + size,
+       "%zu pairs lie where their weights do: a token brings %" PRIu64
+       " bytes, before %" PRIu64 ", of which pairs %" PRIu64,
+       n, once[1], once[0], size);
+    memcpy(want, plain, sizeof plain);
+    lora_fini(&l);
+    gen_fini(&g);
+}
+
 int main(void)
 {
     struct gen g;
@@ -360,6 +448,8 @@ int main(void)
     check_all();
     check_lacks();
     check_rules();
+    check_adapter(GGUF_OP_NONE, GGUF_OP_NONE);
+    check_adapter(GGUF_OP_GET_ROWS, GGUF_OP_MATMUL);
     check_cancel();
     check_nomem();
     free(data);
