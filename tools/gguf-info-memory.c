@@ -3,10 +3,10 @@
  * Weights are the tensor data. For models that can be evaluated here the cache
  * and what the computation needs are those of a session, planned and not
  * allocated; so is all that a session has in use together, on one thread. For
- * others the cache is a key and a value for each layer, key/value head and token
- * of the context, in f16, which is right for models in which every layer attends
- * to everything: if the file has keys of latent attention, of states, or of
- * shared layers, no figure is given rather than a wrong one.
+ * others the cache is a key and a value for each layer, key/value head and
+ * token of the context, in f16, which is right for models in which every layer
+ * attends to everything: if the file has keys of latent attention, of states,
+ * or of shared layers, no figure is given rather than a wrong one.
  */
 #include "config.h"
 #include "tools/gguf-info.h"

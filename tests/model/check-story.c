@@ -8,10 +8,10 @@
  *
  * Where keys and values are kept in shorter types two sessions may round one to
  * different sides, and turned keys are rounded twice. With e what a number is
- * off by at most, as gguf/session.h says, of the greatest in its block, rows are
- * less than 16 e apart (of F16 and BF16, whose errors are of each number, 7 e
- * were seen; of the blocks' types less), which a type of 4 bits could not fail:
- * of these 4 e.
+ * off by at most, as gguf/session.h says, of the greatest in its block, rows
+ * are less than 16 e apart (of F16 and BF16, whose errors are of each number,
+ * 7 e were seen; of the blocks' types less), which a type of 4 bits could not
+ * fail: of these 4 e.
  */
 #include "config.h"
 #include "base/compiler.h"
@@ -113,8 +113,8 @@ int main(int argc, char **argv)
         const struct gguf_dtype_info *type = gguf_dtype_find(m->dtype);
         ok(good,
            "%s%s, %s: %d calls, %d refused, %d tokens; %d states saved, %d "
-           "restored, %d the same bytes, %d rows after one; rows: %d the same bits, "
-           "%d by lineage, %d from scratch, %d of two kinds, %.2g apart%s%s",
+           "restored, %d the same bytes, %d rows after one; rows: %d the same "
+           "bits, %d by lineage, %d from scratch, %d of two kinds, %.2g apart%s%s",
            m->name ? m->name : "llama", m->window ? " with windows" : "",
            type->name, s.n_calls, s.n_refused, s.n_tok, s.n_saved,
            s.n_restored, s.n_same, s.n_lent, s.n_exact, s.n_lined, s.n_plain,
