@@ -187,9 +187,9 @@ static const struct opt table[] = {
       OPT_LIST, AT(kv_texts) },
     { "--force", NULL,
       "take a text that is binary or not UTF-8; with the option "
-      "--override-kv: also where gguf-edit would refuse it; with "
-      "--save-base and --per-token: over a file that is there; with --base: "
-      "logits of another tokenizer, too",
+      "--override-kv: also where gguf-edit would refuse it; for files that "
+      "are saved: over one that is there; with --base: logits of another "
+      "tokenizer, too",
       OPT_FLAG, AT(force) },
     { "--prefetch", NULL,
       "read all weights into memory before anything else, with all threads; "
@@ -277,6 +277,10 @@ static const struct opt table[] = {
       "save a line for each scored token: id, text, likelihood, divergence; "
       "CSV if FILE ends in .csv, else JSON lines",
       OPT_OUT, AT(each) },
+    { "--plot", "FILE.svg",
+      "save a picture: the perplexity so far, and with --base the divergence "
+      "by position and how probabilities change",
+      OPT_OUT, AT(plot) },
     { "--save-base", "FILE",
       "save the logits of what is scored, for --base, as llama-perplexity "
       "does",
@@ -338,8 +342,8 @@ static const struct opt_rule rules[] = {
     { "--tokens", OPT_EXCLUDES,
       "--file --chunks --compare-backends " PRINTS " " TOKENS },
     { "--tokens", OPT_NEEDS, "--save-logits" },
-    { "--base --kl-divergence-base --save-base --per-token", OPT_EXCLUDES,
-      "--tokens --compare-backends " PRINTS " " TOKENS },
+    { "--base --kl-divergence-base --save-base --per-token --plot",
+      OPT_EXCLUDES, "--tokens --compare-backends " PRINTS " " TOKENS },
     { "--base", OPT_EXCLUDES, "--save-base" },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },
@@ -354,7 +358,8 @@ static const struct opt_rule rules[] = {
     { "--tolerance", OPT_NEEDS, "--compare-backends" },
     { TASK, OPT_EXCLUDES, NULL },
     { TASK, OPT_EXCLUDES,
-      "--tokens --base --kl-divergence-base --save-base --per-token --chunks "
+      "--tokens --base --kl-divergence-base --save-base --per-token --plot "
+      "--chunks "
       "--compare-backends " PRINTS " " TOKENS },
     { "--tasks", OPT_NEEDS, TASK },
     { "--compat", OPT_NEEDS, TASK " --ppl-stride" },
@@ -370,14 +375,14 @@ static const struct opt_rule rules[] = {
       "--control-vector --control-vector-scaled" },
     { "--force", OPT_NEEDS,
       "--override-kv --file --save-base --base --kl-divergence-base "
-      "--per-token" },
+      "--per-token --plot" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
     { "--no-digest", OPT_NEEDS, "--json" },
     { "--rope-scale", OPT_EXCLUDES, "--rope-freq-scale" },
     { "--cpus", OPT_EXCLUDES, "--numa" },
     { "--save-embeddings", OPT_EXCLUDES,
-      "--tokens --save-logits --base --chunks --compare-backends " PRINTS
+      "--tokens --save-logits --base --plot --chunks --compare-backends " PRINTS
       " " TOKENS },
     { "--pooling", OPT_NEEDS, "--save-embeddings" },
     { "--normalize", OPT_NEEDS, "--save-embeddings" },
@@ -424,6 +429,15 @@ static void choose_cache_types(struct ppl_options *o)
         o->key_dtype = o->cache_dtype;
     if (o->value_dtype == NOT_GIVEN)
         o->value_dtype = o->cache_dtype;
+}
+
+/* Programs tell by its name what a file is. */
+static void check_ending(const char *option, const char *path,
+                         const char *ending)
+{
+    const size_t n = path ? strlen(path) : 0, k = strlen(ending);
+    if (path && (n <= k || strcmp(path + n - k, ending) != 0))
+        opt_usage("%s: '%s' does not end in %s", option, path, ending);
 }
 
 static void check_places(const struct opt_list *l)
@@ -520,6 +534,7 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     choose_base(o);
     choose_stride(o);
     check_places(&o->places);
+    check_ending("--plot", o->plot, ".svg");
     if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
         opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
                   o->chunks);

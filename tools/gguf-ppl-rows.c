@@ -17,10 +17,15 @@ enum { LEAST_PIECE = 64 };
 
 void ppl_check_paths(const struct ppl_options *o)
 {
-    if (!o->logits && !o->save_base && !o->each)
+    if (!o->logits && !o->save_base && !o->each && !o->plot && !o->html)
         return;
     struct gguf_paths *p = paths_new();
-    paths_read_model(p, o->model, NULL, "--model");
+    for (size_t i = 0; i < o->models.n; i++)
+        paths_read_model(p, o->models.arg[i], NULL, "--model");
+    if (o->base && o->base_is_saved)
+        paths_read(p, o->base, "--base");
+    else if (o->base)
+        paths_read_model(p, o->base, NULL, "--base");
     paths_read(p, o->tokens, "--tokens");
     for (size_t i = 0; i < o->n_files; i++)
         paths_read(p, o->files[i], "--file");
@@ -31,6 +36,8 @@ void ppl_check_paths(const struct ppl_options *o)
     paths_write(p, o->logits, "--save-logits");
     paths_write(p, o->save_base, "--save-base");
     paths_write(p, o->each, "--per-token");
+    paths_write(p, o->plot, "--plot");
+    paths_write(p, o->html, "--html");
     gguf_paths_destroy(p);
 }
 

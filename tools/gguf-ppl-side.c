@@ -193,13 +193,16 @@ static enum gguf_status count_text(void *user,
     return st;
 }
 
-static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
-                             const struct gguf_tokens *tokens,
+/* more: n_more sinks after those of divergences. */
+static enum gguf_status scan(struct ppl_side *s,
+                             const struct gguf_sink *const *more,
+                             size_t n_more, const struct gguf_tokens *tokens,
                              struct gguf_error *err)
 {
     struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
     struct gguf_session **all = msg_must(calloc(s->n + 1, sizeof *all));
-    const struct gguf_sink **sinks = msg_must(calloc(s->n + 2, sizeof *sinks));
+    const struct gguf_sink **sinks =
+        msg_must(calloc(s->n + 1 + n_more, sizeof *sinks));
     struct gguf_sink counter = GGUF_SINK_INIT;
     enum gguf_status st = GGUF_OK;
     size_t n_all = 0;
@@ -219,8 +222,8 @@ static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
     counter.user = s->run;
     counter.rows = count_text;
     sinks[s->n] = &counter;
-    if (each)
-        sinks[s->n + 1] = ppl_each_sink(each);
+    for (size_t i = 0; i < n_more; i++)
+        sinks[s->n + 1 + i] = more[i];
     p.n_ctx = s->run->o->n_ctx;
     p.first_chunk = s->run->first_chunk;
     p.max_chunks = s->run->n_chunks;
@@ -234,13 +237,14 @@ static enum gguf_status scan(struct ppl_side *s, struct ppl_each *each,
     p.n_texts = s->run->n_texts;
     if (st == GGUF_OK)
         st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
-                                  s->n + 1 + (each != NULL), err);
+                                  s->n + 1 + n_more, err);
     free(all);
     free(sinks);
     return st;
 }
 
-static bool report(const struct ppl_side *s)
+/* Of the figures: pictures and pages, then what is printed. */
+static bool report(const struct ppl_side *s, struct ppl_report *pages)
 {
     struct gguf_kld_stats *stats = msg_must(calloc(s->n, sizeof *stats));
     struct gguf_error err;
@@ -251,9 +255,10 @@ static bool report(const struct ppl_side *s)
     }
     if (!good)
         msg_fail(NULL, &err);
-    else if (s->run->o->json)
+    good = ppl_report_close(pages, good, stats);
+    if (good && s->run->o->json)
         ppl_print_side_json(s, stats);
-    else
+    else if (good)
         ppl_print_side_end(s, stats);
     free(stats);
     return good;
@@ -276,18 +281,30 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
 {
     struct gguf_error err;
     struct ppl_each *each;
+    struct ppl_report *pages;
+    const struct gguf_sink *more[2];
+    size_t n_more = 0;
     s->run = r;
-    if (!ppl_each_open(&each, r, gguf_model_vocab(s->model[0]->model), s))
+    bool good =
+        ppl_each_open(&each, r, gguf_model_vocab(s->model[0]->model), s);
+    if (!ppl_report_open(&pages, r, s) || !good) {
+        ppl_report_close(pages, false, NULL);
         return ppl_each_close(each, false);
+    }
+    if (each)
+        more[n_more++] = ppl_each_sink(each);
+    if (pages)
+        more[n_more++] = ppl_report_sink(pages);
     if (!r->o->json)
         ppl_print_side_head(s);
     progress_init(&r->bar, "divergence", "tokens", r->o->quiet);
     const double begin = progress_clock();
-    const enum gguf_status st = scan(s, each, tokens, &err);
+    const enum gguf_status st = scan(s, more, n_more, tokens, &err);
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
-    const bool saved = ppl_each_close(each, st == GGUF_OK);
-    if (st != GGUF_OK)
-        return fail(s, st, &err);
-    return saved && report(s);
+    good = ppl_each_close(each, st == GGUF_OK);
+    if (good)
+        return report(s, pages);
+    ppl_report_close(pages, false, NULL);
+    return st != GGUF_OK && fail(s, st, &err);
 }

@@ -15,7 +15,7 @@ struct job {
     char *text;
     struct ppl_model own; /* or the base, with others beside it */
     struct ppl_side side;
-    const struct gguf_sink *saving[2]; /* that write files, */
+    const struct gguf_sink *saving[3]; /* that write files, */
     size_t n_saving;                   /* of this run */
     struct gguf_pool *pool;
     struct gguf_tokens tokens;
@@ -221,6 +221,7 @@ static bool evaluate_and_save(struct job *j)
     const struct ppl_options *o = j->run.o;
     struct gguf_baseline_writer *w = NULL;
     struct ppl_each *each;
+    struct ppl_report *report;
     struct gguf_error err;
     if (o->save_base &&
         gguf_baseline_writer_create(&w, o->save_base, o->force, j->pool, NULL,
@@ -228,10 +229,13 @@ static bool evaluate_and_save(struct job *j)
         return fail(o->save_base, &err);
     bool good =
         ppl_each_open(&each, &j->run, gguf_model_vocab(j->own.model), NULL);
+    good = ppl_report_open(&report, &j->run, NULL) && good;
     if (w)
         j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
     if (each)
         j->saving[j->n_saving++] = ppl_each_sink(each);
+    if (report)
+        j->saving[j->n_saving++] = ppl_report_sink(report);
     enum gguf_status st = GGUF_OK;
     if (good)
         st = evaluate(j, j->run.n_chunks, on_chunk, "perplexity", &err);
@@ -240,6 +244,7 @@ static bool evaluate_and_save(struct job *j)
         st = gguf_baseline_writer_commit(w, &err);
     gguf_baseline_writer_destroy(w);
     good = ppl_each_close(each, good && st == GGUF_OK);
+    good = ppl_report_close(report, good, NULL);
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();
     return st == GGUF_OK ? good : fail(file, &err);

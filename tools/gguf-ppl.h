@@ -20,6 +20,8 @@ struct ppl_options {
     const char *base;       /* what they are compared with, or NULL */
     bool base_is_saved;     /* it is a file of logits */
     const char *save_base;  /* where logits are saved, or NULL */
+    const char *plot;       /* a picture, or NULL */
+    const char *html;       /* a page, or NULL */
     const char *each;       /* where each token gets a line, or NULL */
     const char *kl_base;    /* of --kl-divergence-base; once parsed one of */
     bool kl;                /* the two above */
@@ -369,6 +371,18 @@ void ppl_print_units(const struct ppl_run *r);
 void ppl_print_page(const struct ppl_run *r);
 void ppl_json_units(struct json *j, const struct gguf_ppl *p);
 void ppl_json_windows(struct json *j, const struct ppl_run *r);
+
+/* ---- pictures and pages (gguf-ppl-report.h) ---- */
+
+struct ppl_report;
+/* Begin the files that o asks for; *out NULL: none. Its sink, after those of
+ * divergences. Close in any case: good, the files appear; stats are those of
+ * the models of side. false: good was, or a message was printed. */
+bool ppl_report_open(struct ppl_report **out, const struct ppl_run *run,
+                     const struct ppl_side *side);
+const struct gguf_sink *ppl_report_sink(struct ppl_report *r);
+bool ppl_report_close(struct ppl_report *r, bool good,
+                      const struct gguf_kld_stats *stats);
 
 /* Text output: heading; after a chunk; the end. The same as JSON. */
 void ppl_print_side_head(const struct ppl_side *s);
