@@ -27,7 +27,7 @@ static bool fail(const char *path, const struct gguf_error *err)
 
 static bool wanted(const struct ppl_options *o)
 {
-    return o->json && !o->no_digest;
+    return (o->json || o->html) && !o->no_digest;
 }
 
 /* ---- digests ---- */

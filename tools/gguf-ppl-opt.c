@@ -219,7 +219,7 @@ static const struct opt table[] = {
       "do not look for NaN and infinities among the weights first", OPT_FLAG,
       AT(no_check) },
     { "--no-digest", NULL,
-      "with --json: no checksums of files, which take one more reading of the "
+      "with --json and --html: no checksums of files, which take one more reading of the "
       "weights",
       OPT_FLAG, AT(no_digest) },
     { "--check-activations", NULL,
@@ -281,6 +281,10 @@ static const struct opt table[] = {
       "save a picture: the perplexity so far, and with --base the divergence "
       "by position and how probabilities change",
       OPT_OUT, AT(plot) },
+    { "--html", "FILE.html",
+      "save a page that compares the models: a table by size, charts, "
+      "percentiles, all settings and digests",
+      OPT_OUT, AT(html) },
     { "--save-base", "FILE",
       "save the logits of what is scored, for --base, as llama-perplexity "
       "does",
@@ -342,7 +346,7 @@ static const struct opt_rule rules[] = {
     { "--tokens", OPT_EXCLUDES,
       "--file --chunks --compare-backends " PRINTS " " TOKENS },
     { "--tokens", OPT_NEEDS, "--save-logits" },
-    { "--base --kl-divergence-base --save-base --per-token --plot",
+    { "--base --kl-divergence-base --save-base --per-token --plot --html",
       OPT_EXCLUDES, "--tokens --compare-backends " PRINTS " " TOKENS },
     { "--base", OPT_EXCLUDES, "--save-base" },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
@@ -358,7 +362,7 @@ static const struct opt_rule rules[] = {
     { "--tolerance", OPT_NEEDS, "--compare-backends" },
     { TASK, OPT_EXCLUDES, NULL },
     { TASK, OPT_EXCLUDES,
-      "--tokens --base --kl-divergence-base --save-base --per-token --plot "
+      "--tokens --base --kl-divergence-base --save-base --per-token --plot --html "
       "--chunks "
       "--compare-backends " PRINTS " " TOKENS },
     { "--tasks", OPT_NEEDS, TASK },
@@ -375,14 +379,14 @@ static const struct opt_rule rules[] = {
       "--control-vector --control-vector-scaled" },
     { "--force", OPT_NEEDS,
       "--override-kv --file --save-base --base --kl-divergence-base "
-      "--per-token --plot" },
+      "--per-token --plot --html" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
-    { "--no-digest", OPT_NEEDS, "--json" },
+    { "--no-digest", OPT_NEEDS, "--json --html" },
     { "--rope-scale", OPT_EXCLUDES, "--rope-freq-scale" },
     { "--cpus", OPT_EXCLUDES, "--numa" },
     { "--save-embeddings", OPT_EXCLUDES,
-      "--tokens --save-logits --base --plot --chunks --compare-backends " PRINTS
+      "--tokens --save-logits --base --plot --html --chunks --compare-backends " PRINTS
       " " TOKENS },
     { "--pooling", OPT_NEEDS, "--save-embeddings" },
     { "--normalize", OPT_NEEDS, "--save-embeddings" },
@@ -535,6 +539,7 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     choose_stride(o);
     check_places(&o->places);
     check_ending("--plot", o->plot, ".svg");
+    check_ending("--html", o->html, ".html");
     if (o->chunks && !range_parse(o->chunks, &o->first_chunk, &o->n_chunks))
         opt_usage("--chunks: '%s' is not a number of chunks, or A..B",
                   o->chunks);

@@ -216,11 +216,11 @@ static void json_timings(struct json *j, const struct ppl_run *r)
     json_close(j);
 }
 
-void ppl_print_json(const struct ppl_run *r)
+void ppl_print_json(const struct ppl_run *r, FILE *f)
 {
     struct json j;
     double n = (double)r->n_done_tokens;
-    json_begin(&j, stdout);
+    json_begin(&j, f);
     json_open(&j, NULL, '{');
     ppl_json_model(&j, "model", r->o, r->own);
     json_close(&j);

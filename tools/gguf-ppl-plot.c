@@ -8,24 +8,11 @@
 #define PM "\302\261" /* plus or minus */
 enum { WIDTH = 760, CHART = 300, HEAD = 66, LINE = 18 };
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
-}
-
 static void title(const struct ppl_report *r, FILE *f)
 {
-    const char *text = r->o->text ? r->o->text : r->o->base;
-    if (r->base) {
-        fputs("Compared with ", f);
-        svg_textz(f, base_name(r->o->base));
-    } else {
-        fputs("Perplexity of ", f);
-        svg_textz(f, base_name(r->run->own->path));
-    }
+    ppl_report_title(r, f);
     fputs(r->o->text ? " on " : ", on the text of ", f);
-    svg_textz(f, base_name(text));
+    ppl_report_text(r, f);
 }
 
 static void key(const struct ppl_report *r, FILE *f, double y, int series,

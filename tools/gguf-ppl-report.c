@@ -37,12 +37,31 @@ double ppl_mean_error(const struct ppl_mean *m)
 
 /* ---- names ---- */
 
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+void ppl_report_title(const struct ppl_report *r, FILE *f)
+{
+    fputs(r->base ? "Compared with " : "Perplexity of ", f);
+    svg_textz(f, base_name(r->base ? r->o->base : r->run->own->path));
+}
+
+void ppl_report_text(const struct ppl_report *r, FILE *f)
+{
+    if (r->o->n_files > 1)
+        fprintf(f, "%zu texts", r->o->n_files);
+    else
+        svg_textz(f, base_name(r->o->text ? r->o->text : r->o->base));
+}
+
 /* The last part of a path, without .gguf; printable, its end if it is long. */
 static void set_label(char out[32], const char *path)
 {
     char all[512];
-    const char *slash = strrchr(path, '/');
-    const char *name = slash && slash[1] ? slash + 1 : path;
+    const char *name = base_name(path);
     size_t n = strlen(name);
     if (n > 5 && strcmp(name + n - 5, ".gguf") == 0)
         n -= 5;
@@ -87,6 +106,23 @@ static void set_labels(struct ppl_report *r)
     if (r->base)
         set_label(r->base->label, r->o->base);
     shorten(r->curve, r->n + (r->base != NULL));
+}
+
+/* Few enough to go through them all for each place. */
+static void set_order(struct ppl_report *r)
+{
+    r->order = msg_must(calloc(r->n, sizeof *r->order));
+    for (size_t i = 0; i < r->n; i++) {
+        const uint64_t size = ppl_report_model(r, i)->info.weight_size;
+        size_t at = i;
+        for (; at > 0; at--) {
+            const size_t other = r->order[at - 1];
+            if (ppl_report_model(r, other)->info.weight_size >= size)
+                break;
+            r->order[at] = other;
+        }
+        r->order[at] = i;
+    }
 }
 
 struct gguf_figure ppl_report_ppl(const struct ppl_report *r, size_t i)
@@ -183,7 +219,7 @@ bool ppl_report_open(struct ppl_report **out, const struct ppl_run *run,
 {
     const struct ppl_options *o = run->o;
     *out = NULL;
-    if (!o->plot)
+    if (!o->plot && !o->html)
         return true;
     struct ppl_report *r = *out = msg_must(calloc(1, sizeof *r));
     r->o = o;
@@ -203,11 +239,13 @@ bool ppl_report_open(struct ppl_report **out, const struct ppl_run *run,
         r->base->series = SVG_BASE;
     }
     set_labels(r);
+    set_order(r);
     r->sink = (struct gguf_sink)GGUF_SINK_INIT;
     r->sink.user = r;
     r->sink.begin = begin;
     r->sink.rows = rows;
-    return open_output(&r->plot, o->plot, o->force);
+    return open_output(&r->plot, o->plot, o->force) &&
+           open_output(&r->html, o->html, o->force);
 }
 
 const struct gguf_sink *ppl_report_sink(struct ppl_report *r)
@@ -232,7 +270,10 @@ bool ppl_report_close(struct ppl_report *r, bool good,
     r->stats = stats;
     if (good && r->o->plot)
         ppl_report_plot(r, r->plot.f);
-    good = good && commit(&r->plot, r->o->plot);
+    if (good && r->o->html)
+        ppl_report_html(r, r->html.f);
+    good =
+        good && commit(&r->plot, r->o->plot) && commit(&r->html, r->o->html);
     outtext_abort(&r->plot);
     outtext_abort(&r->html);
     for (size_t i = 0; i < n_curves(r); i++) {
@@ -240,6 +281,7 @@ bool ppl_report_close(struct ppl_report *r, bool good,
         free(r->curve[i].change);
     }
     free(r->curve);
+    free(r->order);
     free(r);
     return good;
 }

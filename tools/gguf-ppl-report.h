@@ -37,6 +37,7 @@ struct ppl_report {
     struct gguf_sink sink;
     struct ppl_curve *curve; /* n models, in the order of the command line, */
     size_t n;
+    size_t *order; /* [n]: the same from the largest file to the smallest */
     struct ppl_curve *base; /* and the base, or NULL */
     size_t n_chunks, room;
     uint32_t first, n_rows; /* positions that may be scored */
@@ -45,6 +46,9 @@ struct ppl_report {
     const struct gguf_kld_stats *stats; /* [n], or NULL: one model alone */
 };
 
+/* XML text: what the report is about; on which text. */
+void ppl_report_title(const struct ppl_report *r, FILE *f);
+void ppl_report_text(const struct ppl_report *r, FILE *f);
 const struct ppl_model *ppl_report_model(const struct ppl_report *r, size_t i);
 /* Perplexity of model i; of the base. */
 struct gguf_figure ppl_report_ppl(const struct ppl_report *r, size_t i);
@@ -54,6 +58,18 @@ struct gguf_figure ppl_report_ppl(const struct ppl_report *r, size_t i);
 void ppl_chart_running(const struct ppl_report *r, struct svg_chart *c);
 void ppl_chart_position(const struct ppl_report *r, struct svg_chart *c);
 void ppl_chart_change(const struct ppl_report *r, struct svg_chart *c);
+
+/* gguf-ppl-chart-size.c: likewise, with a base. Dots for perplexity and for
+ * divergence; rows for percentiles. */
+void ppl_chart_ppl_size(const struct ppl_report *r, struct svg_chart *c);
+void ppl_chart_kld_size(const struct ppl_report *r, struct svg_chart *c);
+void ppl_chart_kld_boxes(const struct ppl_report *r, struct svg_chart *c);
+void ppl_chart_dp_boxes(const struct ppl_report *r, struct svg_chart *c);
+
+/* gguf-ppl-html.c: the page; gguf-ppl-html-table.c: parts of it. */
+void ppl_report_html(const struct ppl_report *r, FILE *f);
+void ppl_html_models(const struct ppl_report *r, FILE *f);
+void ppl_html_percentiles(const struct ppl_report *r, FILE *f);
 
 /* gguf-ppl-plot.c: the document. */
 void ppl_report_plot(const struct ppl_report *r, FILE *f);

@@ -231,13 +231,13 @@ static void json_stats(struct json *j, const struct ppl_run *r,
 }
 
 void ppl_print_side_json(const struct ppl_side *s,
-                         const struct gguf_kld_stats *stats)
+                         const struct gguf_kld_stats *stats, FILE *f)
 {
     const struct ppl_run *r = s->run;
     const double n =
         (double)r->n_done_tokens * (double)(s->n + (s->base != NULL));
     struct json j;
-    json_begin(&j, stdout);
+    json_begin(&j, f);
     json_open(&j, NULL, '{');
     if (s->base) {
         ppl_json_model(&j, "base", r->o, s->base);

@@ -257,7 +257,7 @@ static bool report(const struct ppl_side *s, struct ppl_report *pages)
         msg_fail(NULL, &err);
     good = ppl_report_close(pages, good, stats);
     if (good && s->run->o->json)
-        ppl_print_side_json(s, stats);
+        ppl_print_side_json(s, stats, stdout);
     else if (good)
         ppl_print_side_end(s, stats);
     free(stats);

@@ -260,7 +260,7 @@ static bool run(struct job *j)
     if (!evaluate_and_save(j))
         return false;
     if (r->o->json)
-        ppl_print_json(r);
+        ppl_print_json(r, stdout);
     else
         ppl_print_end(r);
     return true;

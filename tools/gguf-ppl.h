@@ -390,14 +390,14 @@ void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk);
 void ppl_print_side_end(const struct ppl_side *s,
                         const struct gguf_kld_stats *stats);
 void ppl_print_side_json(const struct ppl_side *s,
-                         const struct gguf_kld_stats *stats);
+                         const struct gguf_kld_stats *stats, FILE *f);
 
 /* Text output: heading, a value for each chunk, the end. */
 void ppl_print_head(const struct ppl_run *r);
 void ppl_print_chunk(struct ppl_run *r);
 void ppl_print_end(const struct ppl_run *r);
 /* The same as one JSON document, at the end. */
-void ppl_print_json(const struct ppl_run *r);
+void ppl_print_json(const struct ppl_run *r, FILE *f);
 
 /* gguf-ppl-task.c: the tasks of the text, and how many sequences of how many
  * tokens they take; then all of them. false: a message was printed. */

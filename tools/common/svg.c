@@ -12,19 +12,24 @@ enum { TOP = 30, BOTTOM = 42, LEFT = 58, RIGHT = 16 };
 
 /* ---- text and colours ---- */
 
-void svg_text(FILE *f, struct gguf_str s)
+void svg_markup(FILE *f, struct gguf_str s)
 {
-    struct text t = { NULL, 0, 0 };
-    text_add_esc(&t, s, UINT64_MAX);
-    for (const char *p = t.s ? t.s : ""; *p; p++)
-        switch (*p) {
+    for (size_t i = 0; i < s.size; i++)
+        switch (s.data[i]) {
         case '&': fputs("&amp;", f); break;
         case '<': fputs("&lt;", f); break;
         case '>': fputs("&gt;", f); break;
         case '"': fputs("&quot;", f); break;
         case '\'': fputs("&#39;", f); break;
-        default: putc(*p, f);
+        default: putc(s.data[i], f);
         }
+}
+
+void svg_text(FILE *f, struct gguf_str s)
+{
+    struct text t = { NULL, 0, 0 };
+    text_add_esc(&t, s, UINT64_MAX);
+    svg_markup(f, (struct gguf_str){ t.s, t.n });
     text_fini(&t);
 }
 
@@ -149,7 +154,7 @@ double svg_y(const struct svg_chart *c, double y)
 /* As short as it can be; -0 is 0. */
 static void tick_text(char out[32], const struct svg_axis *a, double v)
 {
-    if (a->log && v < 0.9e-4) {
+    if (a->log && v < 0.9e-3) {
         snprintf(out, 32, "%.0e", v); /* 1e-05 */
         char *e = strchr(out, 'e');
         if (e && e[2] == '0')
@@ -267,12 +272,10 @@ void svg_begin(struct svg_chart *c, const char *title, const char *desc)
     fprintf(f, "</title>\n<desc id=\"%s-d\">", c->id);
     svg_textz(f, desc);
     fputs("</desc>\n", f);
-    if (c->inside) { /* in a page the heading is above it */
-        fprintf(f, "<text class=\"ink title\" x=\"%.2f\" y=\"%.2f\">", c->ax,
-                c->ay - 11);
-        svg_textz(f, title);
-        fputs("</text>\n", f);
-    }
+    fprintf(f, "<text class=\"ink title\" x=\"%.2f\" y=\"%.2f\">",
+            c->inside ? c->ax : 10, c->ay - 11);
+    svg_textz(f, title);
+    fputs("</text>\n", f);
     x_axis(c);
     y_axis(c);
     fprintf(f,
@@ -303,6 +306,8 @@ static double bound(double v)
 
 static double px(const struct svg_chart *c, double x)
 {
+    if (c->x.log && !(x > 0))
+        return bound(c->ax - c->aw);
     return bound(svg_x(c, x));
 }
 
@@ -386,8 +391,8 @@ void svg_steps(struct svg_chart *c, int series, const char *name,
     fputs("\"/>\n", c->f);
 }
 
-void svg_dot(struct svg_chart *c, int series, double x, double y, double error,
-             const char *title)
+void svg_dot(struct svg_chart *c, int series, const char *name, double x,
+             double y, double error, const char *title)
 {
     const char *class = svg_class(series);
     fprintf(c->f, "<g class=\"%s\"><title>", class);
@@ -399,10 +404,10 @@ void svg_dot(struct svg_chart *c, int series, double x, double y, double error,
                 "%.2fh8\"/>",
                 px(c, x), py(c, y - error), py(c, y + error), px(c, x) - 4,
                 py(c, y + error), py(c, y - error) - py(c, y + error));
-    fprintf(c->f,
-            "<circle class=\"fill\" cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/>"
-            "</g>\n",
-            px(c, x), py(c, y));
+    fputs("<circle class=\"fill\"", c->f);
+    put_name(c, name);
+    fprintf(c->f, " cx=\"%.2f\" cy=\"%.2f\" r=\"4\"/></g>\n", px(c, x),
+            py(c, y));
 }
 
 static bool hits(const struct svg_box *a, const struct svg_box *b)

@@ -50,6 +50,9 @@ struct svg_chart {
 void svg_text(FILE *f, struct gguf_str s);
 void svg_textz(FILE *f, const char *s);
 
+/* The same of text that is printable: only markup is escaped. */
+void svg_markup(FILE *f, struct gguf_str s);
+
 /* Rules for everything that is drawn here, for light and dark. */
 void svg_style(FILE *f);
 /* " s3": the class of a series. */
@@ -85,8 +88,8 @@ void svg_steps(struct svg_chart *c, int series, const char *name,
                const double *x, const double *y, size_t n);
 /* A dot, with a bar of +/- error where that is a number above 0; title is shown
  * by pointing at it. */
-void svg_dot(struct svg_chart *c, int series, double x, double y, double error,
-             const char *title);
+void svg_dot(struct svg_chart *c, int series, const char *name, double x,
+             double y, double error, const char *title);
 /* A text beside a dot where it hides no other: taken has room for all that
  * were placed. */
 struct svg_box {

@@ -1,0 +1,200 @@
+/* gguf-ppl-html-table.c - the tables of a page */
+#include "config.h"
+#include "tools/gguf-ppl-report.h"
+#include "tools/common/json.h"
+#include "tools/common/table.h"
+
+#include <math.h>
+#include <string.h>
+
+#define PM    "\302\261" /* plus or minus */
+#define DELTA "\316\224" /* Greek capital delta */
+
+/* ---- cells ---- */
+
+/* v times factor as fmt says, with all digits of v in the element. */
+static void put_data(FILE *f, double v, double factor, const char *fmt)
+{
+    char value[32];
+    json_format_f64(value, v);
+    fprintf(f, "<data value=\"%s\">", value);
+    fprintf(f, fmt, factor * v);
+    fputs("</data>", f);
+}
+
+/* part: how much of the cell's width has another ground, from 0 to 1. */
+static void put_figure(FILE *f, const char *name, struct gguf_figure v,
+                       double factor, const char *fmt, const char *fmt_error,
+                       double part)
+{
+    fprintf(f, "<td data-name=\"%s\"", name);
+    if (part > 0)
+        fprintf(f, " class=\"part\" style=\"--p:%.1f%%\"", 100 * part);
+    putc('>', f);
+    put_data(f, v.value, factor, fmt);
+    if (fmt_error && isfinite(v.error)) {
+        fputs(" <span class=\"pm\">" PM " ", f);
+        put_data(f, v.error, factor, fmt_error);
+        fputs("</span>", f);
+    }
+    fputs("</td>", f);
+}
+
+static void put_model(FILE *f, const struct ppl_curve *c,
+                      const struct ppl_model *m, const char *path)
+{
+    const struct gguf_str name =
+        m ? ppl_model_name(m) : (struct gguf_str){ path, strlen(path) };
+    fprintf(f, "<tr><th scope=\"row\"><span class=\"dot %s\"></span>",
+            svg_class(c->series));
+    svg_textz(f, c->label);
+    fputs("<small>", f);
+    svg_text(f, name);
+    fputs("</small></th>", f);
+}
+
+static void put_size(FILE *f, const struct ppl_model *m)
+{
+    char size[24];
+    if (!m) {
+        fputs("<td></td><td></td>", f);
+        return;
+    }
+    fprintf(f, "<td data-name=\"size\"><data value=\"%llu\">%s</data></td>",
+            (unsigned long long)m->info.weight_size,
+            table_size(size, m->info.weight_size));
+    fprintf(f, "<td>%.2f</td>",
+            8.0 * (double)m->info.weight_size / (double)m->info.n_params);
+}
+
+/* ---- models ---- */
+
+static double most_divergence(const struct ppl_report *r)
+{
+    double most = 0;
+    for (size_t i = 0; i < r->n; i++)
+        most = fmax(most, r->stats[i].kld.value);
+    return most;
+}
+
+static void put_rest(const struct ppl_report *r, FILE *f, size_t i)
+{
+    enum { P99 = 10 };
+    const struct gguf_kld_stats *k = &r->stats[i];
+    const double most = most_divergence(r);
+    const struct gguf_figure change = { k->ratio.value - 1, k->ratio.error };
+    put_figure(f, "change", change, 100, "%+.3f%%", "%.3f", 0);
+    put_figure(f, "kld", k->kld, 1, "%.4g", "%.2g",
+               most > 0 ? k->kld.value / most : 0);
+    put_figure(f, "kld99", k->kld_at[P99], 1, "%.4g", NULL, 0);
+    put_figure(f, "dp_rms", k->dp_rms, 100, "%.3f%%", "%.3f", 0);
+    put_figure(f, "same_top", k->same_top, 100, "%.2f%%", "%.2f", 0);
+}
+
+/* A model that another one beats in both size and divergence, by more than
+ * their uncertainties. */
+static size_t beaten_by(const struct ppl_report *r, size_t i)
+{
+    const struct gguf_figure a = r->stats[i].kld;
+    for (size_t j = 0; j < r->n; j++) {
+        const struct gguf_figure b = r->stats[j].kld;
+        if (ppl_report_model(r, j)->info.weight_size <=
+                ppl_report_model(r, i)->info.weight_size &&
+            b.value + b.error < a.value - a.error)
+            return j;
+    }
+    return r->n;
+}
+
+static void put_advice(const struct ppl_report *r, FILE *f)
+{
+    for (size_t k = 0; k < r->n; k++) {
+        const size_t i = r->order[k], j = beaten_by(r, i);
+        if (j == r->n)
+            continue;
+        fputs("<p><strong>", f);
+        svg_textz(f, r->curve[i].label);
+        fputs("</strong> takes no less room than <strong>", f);
+        svg_textz(f, r->curve[j].label);
+        fputs("</strong> and is further from the base.</p>\n", f);
+    }
+}
+
+void ppl_html_models(const struct ppl_report *r, FILE *f)
+{
+    fputs("<section>\n<h2>Models by size</h2>\n<div class=\"scroll\" "
+          "tabindex=\"0\">\n<table id=\"models\">\n<thead><tr><th "
+          "scope=\"col\">model</th><th scope=\"col\">size</th><th "
+          "scope=\"col\">bits per <small>weight</small></th><th "
+          "scope=\"col\">perplexity</th>",
+          f);
+    if (r->base)
+        fputs("<th scope=\"col\">perplexity <small>against the "
+              "base</small></th><th scope=\"col\">KL divergence "
+              "<small>mean, nats</small></th><th scope=\"col\">KL divergence "
+              "<small>99% of tokens below</small></th><th scope=\"col\">"
+              "RMS " DELTA "p <small>of the right token</small></th><th "
+              "scope=\"col\">same top <small>token</small></th>",
+              f);
+    fputs("</tr></thead>\n<tbody>\n", f);
+    if (r->base) {
+        put_model(f, r->base, r->side->base, r->o->base);
+        put_size(f, r->side->base);
+        put_figure(f, "ppl", r->stats[0].ppl_base, 1, "%.4f", "%.4f", 0);
+        fputs("<td colspan=\"5\"></td></tr>\n", f);
+    }
+    for (size_t k = 0; k < r->n; k++) {
+        const size_t i = r->order[k];
+        put_model(f, &r->curve[i], ppl_report_model(r, i), "");
+        put_size(f, ppl_report_model(r, i));
+        put_figure(f, "ppl", ppl_report_ppl(r, i), 1, "%.4f", "%.4f", 0);
+        if (r->base)
+            put_rest(r, f, i);
+        fputs("</tr>\n", f);
+    }
+    fputs("</tbody>\n</table>\n</div>\n", f);
+    if (r->base) {
+        put_advice(r, f);
+        fputs("<p class=\"mute\">Uncertainties are one standard error. KL "
+              "divergence says how far the predictions of all tokens are "
+              "from the base's, and tells models apart long before "
+              "perplexity does.</p>\n",
+              f);
+    }
+    fputs("</section>\n", f);
+}
+
+/* ---- percentiles ---- */
+
+static void put_percentiles(const struct ppl_report *r, FILE *f,
+                            const char *id, bool divergence)
+{
+    fprintf(f,
+            "<details>\n<summary>Percentiles of %s</summary>\n<div "
+            "class=\"scroll\" tabindex=\"0\">\n<table id=\"%s\">\n<thead><tr>"
+            "<th scope=\"col\">model</th>",
+            divergence ? "KL divergence (nats)"
+                       : DELTA "p (percentage points)",
+            id);
+    for (unsigned q = 0; q < GGUF_KLD_N_QUANTILES; q++)
+        fprintf(f, "<th scope=\"col\">%.4g%%</th>",
+                100 * gguf_kld_quantile(q));
+    fputs("</tr></thead>\n<tbody>\n", f);
+    for (size_t k = 0; k < r->n; k++) {
+        const size_t i = r->order[k];
+        const struct gguf_kld_stats *s = &r->stats[i];
+        put_model(f, &r->curve[i], ppl_report_model(r, i), "");
+        for (unsigned q = 0; q < GGUF_KLD_N_QUANTILES; q++)
+            put_figure(f, "q", divergence ? s->kld_at[q] : s->dp_at[q],
+                       divergence ? 1 : 100, divergence ? "%.3g" : "%.3f",
+                       divergence ? "%.1g" : "%.3f", 0);
+        fputs("</tr>\n", f);
+    }
+    fputs("</tbody>\n</table>\n</div>\n</details>\n", f);
+}
+
+void ppl_html_percentiles(const struct ppl_report *r, FILE *f)
+{
+    put_percentiles(r, f, "kldq", true);
+    put_percentiles(r, f, "dpq", false);
+}
