@@ -1,0 +1,140 @@
+/* blocks_low.h - TQ1_0, Q1_0, Q2_0, MXFP4 and NVFP4, handed on as floats.h says */
+#ifndef GG_KERN_X86_BLOCKS_LOW_H
+#define GG_KERN_X86_BLOCKS_LOW_H
+
+#include "base/bytes.h"
+#include "dtype/iq_code.h"
+#include "kern/c/block_io.h"
+#include "kern/x86/x86.h"
+#include "kern/c/fp4.h"
+
+/* Digit k of 32 bytes of five ternary digits, less one: the low byte of
+ * v * 3^k, times three, shifted down by eight. */
+static inline __m256i ternary(__m256i v, int k)
+{
+    static const short pow3[5] = { 1, 3, 9, 27, 81 };
+    const __m256i byte = _mm256_set1_epi16(255),
+                  p = _mm256_set1_epi16(pow3[k]);
+    __m256i lo = _mm256_and_si256(v, byte), hi = _mm256_srli_epi16(v, 8);
+    lo = _mm256_and_si256(_mm256_mullo_epi16(lo, p), byte);
+    hi = _mm256_and_si256(_mm256_mullo_epi16(hi, p), byte);
+    lo = _mm256_srli_epi16(_mm256_add_epi16(_mm256_add_epi16(lo, lo), lo), 8);
+    hi = _mm256_add_epi16(_mm256_add_epi16(hi, hi), hi);
+    v = _mm256_or_si256(lo, _mm256_andnot_si256(byte, hi));
+    return _mm256_sub_epi8(v, _mm256_set1_epi8(1));
+}
+
+static GG_ALWAYS_INLINE void gg_kern_each_tq1_0(TO *to, const void *src,
+                                                size_t n)
+{
+    const uint8_t *p = src;
+    for (size_t i = 0; i < n / 256; i++) {
+        float d = gg_x86_half_ps(p + offsetof(struct gg_block_tq1_0, d));
+        for (int k = 0; k < 5; k++)
+            to_i8(to, ternary(gg_x86_load256(p), k), d, d);
+        /* 16 bytes of five digits: two digits at a time */
+        __m256i v = _mm256_broadcastsi128_si256(gg_x86_load128(p + 32)), t[5];
+        for (int k = 0; k < 5; k++)
+            t[k] = ternary(v, k);
+        for (int k = 0; k < 4; k += 2)
+            to_i8(to, _mm256_blend_epi32(t[k], t[k + 1], 0xf0), d, d);
+        /* the fifth digit, then four bytes of four digits */
+        uint32_t h =
+            gg_bytes_load32le(p + offsetof(struct gg_block_tq1_0, qh));
+        __m256i q = _mm256_set1_epi32((int)h);
+        __m256i u[4] = { ternary(q, 0), ternary(q, 1), ternary(q, 2),
+                         ternary(q, 3) };
+        __m256i four =
+            _mm256_blend_epi32(_mm256_blend_epi32(u[0], u[1], 0x22),
+                               _mm256_blend_epi32(u[2], u[3], 0x88), 0xcc);
+        to_i8(to, _mm256_blend_epi32(t[4], four, 0xf0), d, d);
+        p += sizeof(struct gg_block_tq1_0);
+    }
+}
+
+/* A sign: d or -d. */
+static GG_ALWAYS_INLINE void gg_kern_each_q1_0(TO *to, const void *src,
+                                               size_t n)
+{
+    const uint8_t *p = src;
+    const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    for (size_t i = 0; i < n / 128; i++) {
+        const uint8_t *qs = p + offsetof(struct gg_block_q1_0, qs);
+        __m256 d = _mm256_set1_ps(gg_x86_half_ps(p));
+        __m256 minus = _mm256_xor_ps(d, _mm256_set1_ps(-0.0f));
+        for (int s = 0; s < 4; s++, qs += 4) {
+            __m256 out[4];
+            GG_UNROLL
+            for (int k = 0; k < 4; k++) {
+                __m256i v = _mm256_and_si256(_mm256_set1_epi32(qs[k]), bit);
+                v = _mm256_cmpeq_epi32(v, bit);
+                out[k] = _mm256_blendv_ps(minus, d, _mm256_castsi256_ps(v));
+            }
+            to_ps(to, out);
+        }
+        p += sizeof(struct gg_block_q1_0);
+    }
+}
+
+static GG_ALWAYS_INLINE void gg_kern_each_q2_0(TO *to, const void *src,
+                                               size_t n)
+{
+    const uint8_t *p = src;
+    const __m256i shift = _mm256_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14);
+    for (size_t i = 0; i < n / 64; i++) {
+        const uint8_t *qs = p + offsetof(struct gg_block_q2_0, qs);
+        __m256 d = _mm256_set1_ps(gg_x86_half_ps(p));
+        for (int s = 0; s < 2; s++, qs += 8) {
+            __m256 out[4];
+            GG_UNROLL
+            for (int k = 0; k < 4; k++) {
+                __m256i v = _mm256_set1_epi32(gg_bytes_load16le(qs + 2 * k));
+                v = _mm256_and_si256(_mm256_srlv_epi32(v, shift),
+                                     _mm256_set1_epi32(3));
+                v = _mm256_sub_epi32(v, _mm256_set1_epi32(1));
+                out[k] = _mm256_mul_ps(_mm256_cvtepi32_ps(v), d);
+            }
+            to_ps(to, out);
+        }
+        p += sizeof(struct gg_block_q2_0);
+    }
+}
+
+static inline __m256i fp4_table(void)
+{
+    static const int8_t level[16] = GG_FP4_LEVELS;
+    return _mm256_broadcastsi128_si256(gg_x86_load128(level));
+}
+
+static GG_ALWAYS_INLINE void gg_kern_each_mxfp4(TO *to, const void *src,
+                                                size_t n)
+{
+    const uint8_t *p = src;
+    const __m256i table = fp4_table();
+    for (size_t i = 0; i < n / 32; i++) {
+        float d = gg_kern_e8m0_half(p[0]);
+        __m256i q = gg_x86_nibbles(p + offsetof(struct gg_block_mxfp4, qs));
+        to_i8(to, _mm256_shuffle_epi8(table, q), d, d);
+        p += sizeof(struct gg_block_mxfp4);
+    }
+}
+
+/* Sixteen elements are the low, then the high nibbles of eight bytes. */
+static GG_ALWAYS_INLINE void gg_kern_each_nvfp4(TO *to, const void *src,
+                                                size_t n)
+{
+    const uint8_t *p = src;
+    const __m256i table = fp4_table();
+    for (size_t i = 0; i < n / 64; i++) {
+        for (int s = 0; s < 4; s += 2) {
+            __m256i q = gg_x86_nibbles(
+                p + offsetof(struct gg_block_nvfp4, qs) + 8 * s);
+            q = _mm256_permute4x64_epi64(q, 0xd8);
+            to_i8(to, _mm256_shuffle_epi8(table, q), gg_kern_ue4m3_half(p[s]),
+                  gg_kern_ue4m3_half(p[s + 1]));
+        }
+        p += sizeof(struct gg_block_nvfp4);
+    }
+}
+
+#endif

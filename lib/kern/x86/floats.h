@@ -1,0 +1,54 @@
+/* floats.h - what becomes of the numbers of blocks: floats in memory
+ *
+ * blocks_*.h say how the numbers of a type lie in its blocks, and hand them on
+ * 32 at a time, in order. Who includes them says before what becomes of them:
+ * the type TO, and three functions that take the next 32 numbers.
+ *
+ *     to_i8(to, q, s0, s1)           q times a scale, 16 by each
+ *     to_u8(to, q, s0, m0, s1, m1)   q times a scale, less a minimum
+ *     to_ps(to, v)                   v[4], eight floats each
+ *
+ * Products and differences are rounded. Here they are stored; dots_impl.h
+ * multiplies them with columns of activations.
+ */
+#ifndef GG_KERN_X86_FLOATS_H
+#define GG_KERN_X86_FLOATS_H
+
+#include "kern/codec.h"
+#include "kern/x86/x86.h"
+
+struct gg_kern_floats {
+    float *next;
+};
+#define TO struct gg_kern_floats
+
+static GG_ALWAYS_INLINE void to_i8(TO *to, __m256i q, float s0, float s1)
+{
+    gg_x86_put_i8(to->next, q, s0, s1);
+    to->next += 32;
+}
+
+static GG_ALWAYS_INLINE void to_u8(TO *to, __m256i q, float s0, float m0,
+                                   float s1, float m1)
+{
+    gg_x86_put_u8(to->next, q, s0, m0, s1, m1);
+    to->next += 32;
+}
+
+static GG_ALWAYS_INLINE void to_ps(TO *to, const __m256 v[4])
+{
+    GG_UNROLL
+    for (int k = 0; k < 4; k++)
+        _mm256_storeu_ps(to->next + 8 * k, v[k]);
+    to->next += 32;
+}
+
+/* The decoder of a type (kern/codec.h). */
+#define DECODER(NAME)                                                         \
+    void gg_kern_decode_##NAME##_avx2(const void *src, float *dst, size_t n)  \
+    {                                                                         \
+        TO to = { dst };                                                      \
+        gg_kern_each_##NAME(&to, src, n);                                     \
+    }
+
+#endif
