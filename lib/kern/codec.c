@@ -9,22 +9,32 @@
 struct row {
     gg_kern_decode_fn *decode[GG_N_LEVELS];
     gg_kern_encode_fn *encode[GG_N_LEVELS];
+    gg_kern_dots_fn *dots[GG_N_LEVELS];
     uint32_t flags;
 };
 
+/* A kernel that a column of the list has, or none. */
+#define KERN_0(kernel) NULL
+#define KERN_1(kernel) kernel
+
 static const struct row rows[GG_N_DTYPES] = {
-#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, FLAGS)    \
+#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, DOTS_C,   \
+          DOTS_AVX2, DOTS_AVX512, FLAGS)                                      \
     [GG_DT_##TYPE] = {                                                        \
-        GG_CODEC_##DECODE_C(.decode[GG_LEVEL_C] =                             \
-                                gg_kern_decode_##NAME##_c, )                  \
-            GG_CODEC_##DECODE_AVX2(.decode[GG_LEVEL_AVX2] = GG_AVX2(          \
-                                       gg_kern_decode_##NAME##_avx2), )       \
-                GG_CODEC_##ENCODE_C(.encode[GG_LEVEL_C] =                     \
-                                        gg_kern_encode_##NAME##_c, )          \
-                    GG_CODEC_##ENCODE_AVX2(                                   \
-                            .encode[GG_LEVEL_AVX2] =                          \
-                                GG_AVX2(gg_kern_encode_##NAME##_avx2), )      \
-                        .flags = FLAGS,                                       \
+        .decode = { [GG_LEVEL_C] =                                            \
+                        KERN_##DECODE_C(gg_kern_decode_##NAME##_c),           \
+                    [GG_LEVEL_AVX2] = KERN_##DECODE_AVX2(                     \
+                        GG_AVX2(gg_kern_decode_##NAME##_avx2)) },             \
+        .encode = { [GG_LEVEL_C] =                                            \
+                        KERN_##ENCODE_C(gg_kern_encode_##NAME##_c),           \
+                    [GG_LEVEL_AVX2] = KERN_##ENCODE_AVX2(                     \
+                        GG_AVX2(gg_kern_encode_##NAME##_avx2)) },             \
+        .dots = { [GG_LEVEL_C] = KERN_##DOTS_C(gg_kern_dots_##NAME##_c),      \
+                  [GG_LEVEL_AVX2] =                                           \
+                      KERN_##DOTS_AVX2(GG_AVX2(gg_kern_dots_##NAME##_avx2)),  \
+                  [GG_LEVEL_AVX512] = KERN_##DOTS_AVX512(                     \
+                      GG_AVX512(gg_kern_dots_##NAME##_avx512)) },             \
+        .flags = FLAGS,                                                       \
     },
     GG_CODEC_LIST(X)
 #undef X
@@ -42,6 +52,8 @@ void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu)
                 table[i].decode = rows[i].decode[l];
             if (rows[i].encode[l])
                 table[i].encode = rows[i].encode[l];
+            if (rows[i].dots[l])
+                table[i].dots = rows[i].dots[l];
         }
     }
 }

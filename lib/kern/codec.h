@@ -50,6 +50,23 @@ typedef void gg_kern_decode_fn(const void *src, float *dst, size_t n);
 typedef void gg_kern_encode_fn(const float *src, void *dst, size_t n_rows,
                                size_t row_len, const float *weight);
 
+/* sum[j] = the sum of w * x over the n numbers that w stands for and column j
+ * of x, which begins at x + j * x_stride floats; n_cols is 1 to
+ * GG_KERN_DOTS_COLS.
+ * The bits are those of decoding the row and then gg_vec_dot_fn (vec.h) of the
+ * same level, for finite numbers.
+ *
+ * w        part of a row, as for decoding, but plain numbers are in the
+ *          machine's byte order, as in tensors in memory; a type with a row
+ *          header has no such kernel
+ * n        a multiple of the type's block_len
+ *
+ * Cannot fail; any thread.
+ */
+enum { GG_KERN_DOTS_COLS = 3 };
+typedef void gg_kern_dots_fn(float *sum, const void *w, const float *x,
+                             size_t x_stride, size_t n_cols, size_t n);
+
 #define GG_CODEC_WEIGHT       (1u << 0) /* importances change the result */
 #define GG_CODEC_NEEDS_WEIGHT (1u << 1) /* and cannot be left out */
 
@@ -57,6 +74,7 @@ typedef void gg_kern_encode_fn(const float *src, void *dst, size_t n_rows,
 struct gg_codec_kern {
     gg_kern_decode_fn *decode;
     gg_kern_encode_fn *encode;
+    gg_kern_dots_fn *dots;
     uint32_t flags; /* GG_CODEC_... */
 };
 
@@ -70,13 +88,21 @@ void gg_codec_kern_init(struct gg_codec_kern *table, uint32_t cpu);
 void gg_codec_kern_native(struct gg_codec_kern *table);
 
 /* gg_kern_decode_q4_k_c and so on. */
-#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, FLAGS)    \
+#define X(TYPE, NAME, DECODE_C, DECODE_AVX2, ENCODE_C, ENCODE_AVX2, DOTS_C,   \
+          DOTS_AVX2, DOTS_AVX512, FLAGS)                                      \
     GG_CODEC_##DECODE_C(gg_kern_decode_fn gg_kern_decode_##NAME##_c;)         \
         GG_CODEC_##DECODE_AVX2(                                               \
             gg_kern_decode_fn gg_kern_decode_##NAME##_avx2;)                  \
             GG_CODEC_##ENCODE_C(gg_kern_encode_fn gg_kern_encode_##NAME##_c;) \
                 GG_CODEC_##ENCODE_AVX2(                                       \
-                    gg_kern_encode_fn gg_kern_encode_##NAME##_avx2;)
+                    gg_kern_encode_fn gg_kern_encode_##NAME##_avx2;)          \
+                    GG_CODEC_##DOTS_C(                                        \
+                        gg_kern_dots_fn gg_kern_dots_##NAME##_c;)             \
+                        GG_CODEC_##DOTS_AVX2(                                 \
+                            gg_kern_dots_fn gg_kern_dots_##NAME##_avx2;)      \
+                            GG_CODEC_##DOTS_AVX512(                           \
+                                gg_kern_dots_fn                               \
+                                    gg_kern_dots_##NAME##_avx512;)
 GG_CODEC_LIST(X)
 #undef X
 

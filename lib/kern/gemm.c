@@ -168,35 +168,23 @@ void gg_kern_gemm_pack_decoded(const struct gg_kern *kern,
     }
 }
 
-enum { DOT_LEN = 1024 }; /* floats decoded at a time, 4 KB of L1 */
+enum { DOT_LEN = 1024 }; /* floats of a row at a time, 4 KB of L1 */
 
-/* Weights that are multiplied where they lie, with the same bits as decoded
- * ones; NULL: others. */
-static gg_vec_dots_fn *dots_of(const struct gg_kern *kern, int dtype_index)
+/* Weights are multiplied where they lie, with the same bits as decoded ones. */
+static void dot_direct(gg_kern_dots_fn *dots,
+                       const struct gg_kern_gemm_rows *w, size_t m,
+                       const float *x, size_t x_stride, size_t n, size_t k,
+                       float *y, size_t y_stride)
 {
-    const struct {
-        int type;
-        gg_vec_dots_fn *dots;
-    } rows[] = { { GG_DT_F32, kern->vec.dots_f32 },
-                 { GG_DT_F16, kern->vec.dots_f16 },
-                 { GG_DT_BF16, kern->vec.dots_bf16 } };
-    for (size_t i = 0; i < GG_LEN(rows); i++)
-        if (rows[i].type == dtype_index)
-            return rows[i].dots;
-    return NULL;
-}
-
-static void dot_direct(gg_vec_dots_fn *dots, const struct gg_kern_gemm_rows *w,
-                       size_t m, const float *x, size_t x_stride, size_t n,
-                       size_t k, float *y, size_t y_stride)
-{
-    const size_t size = gg_dtype_by_index(w->dtype_index)->block_size;
-    const unsigned char *row = (const unsigned char *)w->at + w->first * size;
+    const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
+    const size_t size = dt->block_size, block_len = dt->block_len;
+    const unsigned char *row =
+        (const unsigned char *)w->at + w->first / block_len * size;
     for (size_t i = 0; i < m; i++, row += w->stride) {
         float acc[GG_GEMM_NARROW] = { 0 }, sum[GG_GEMM_NARROW];
         for (size_t p = 0; p < k; p += DOT_LEN) {
             const size_t len = GG_MIN(k - p, (size_t)DOT_LEN);
-            dots(sum, row + p * size, x + p, x_stride, n, len);
+            dots(sum, row + p / block_len * size, x + p, x_stride, n, len);
             for (size_t j = 0; j < n; j++)
                 acc[j] += sum[j];
         }
@@ -204,7 +192,7 @@ static void dot_direct(gg_vec_dots_fn *dots, const struct gg_kern_gemm_rows *w,
             y[j * y_stride + i] = acc[j];
     }
 }
-static_assert((int)GG_GEMM_NARROW == (int)GG_VEC_DOTS_COLS + 1,
+static_assert((int)GG_GEMM_NARROW == (int)GG_KERN_DOTS_COLS + 1,
               "as many columns as narrow products have");
 
 void gg_kern_gemm_dot_decoded(const struct gg_kern *kern,
@@ -215,7 +203,7 @@ void gg_kern_gemm_dot_decoded(const struct gg_kern *kern,
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
     gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
     gg_vec_dot_fn *dot = kern->vec.dot;
-    gg_vec_dots_fn *dots = dots_of(kern, w->dtype_index);
+    gg_kern_dots_fn *dots = kern->codec[w->dtype_index].dots;
     _Alignas(64) float row[DOT_LEN];
     if (dots && n) {
         dot_direct(dots, w, m, x, x_stride, n, k, y, y_stride);

@@ -176,8 +176,8 @@ enum {
     GG_GEMM_BUF_SIZE =
         GG_GEMM_BUF_ROWS * GG_GEMM_BUF_STRIDE * (int)sizeof(float),
     /* Of as few columns decoding is most of the work, and transposing would be
-     * as much again. Floats of 16 and 32 bits are multiplied where they lie,
-     * with the bits that decoding them first would give (vec.h, dots). */
+     * as much again. What has a kernel for it is multiplied where it lies, with
+     * the bits that decoding it first would give (codec.h, dots). */
     GG_GEMM_NARROW = 4
 };
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_decoded;

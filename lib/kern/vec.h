@@ -40,14 +40,6 @@ typedef double gg_vec_sum_fn(const float *x, size_t n);
 /* sum of x * y. SUM. */
 typedef float gg_vec_dot_fn(const float *x, const float *y, size_t n);
 
-/* sum[j] = what dot gives, bit for bit, of the n floats that w stands for and
- * column j of x, which begins at x + j * x_stride; n_cols is 1 to
- * GG_VEC_DOTS_COLS. w lies as in tensors in memory, in the machine's byte order
- * (kern/codec.h): floats, halves, or the upper halves of floats. */
-enum { GG_VEC_DOTS_COLS = 3 };
-typedef void gg_vec_dots_fn(float *sum, const void *w, const float *x,
-                            size_t x_stride, size_t n_cols, size_t n);
-
 /* y = exp(x - max), each ULP(2) of exp of the rounded difference, with gradual
  * underflow; returns their sum. y NULL: only the sum. */
 typedef double gg_vec_exp_sum_fn(float *y, const float *x, size_t n,
@@ -172,9 +164,6 @@ typedef void gg_vec_wkv6_fn(const struct gg_vec_wkv6 *p);
     X(max, max)                                                               \
     X(sum, sum)                                                               \
     X(dot, dot)                                                               \
-    X(dots, dots_f32)                                                         \
-    X(dots, dots_f16)                                                         \
-    X(dots, dots_bf16)                                                        \
     X(exp_sum, exp_sum)                                                       \
     X(scores, scores)                                                         \
     X(soft_max, soft_max)                                                     \

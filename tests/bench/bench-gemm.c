@@ -150,8 +150,11 @@ int main(int argc, char **argv)
         { 4096, 8, 4096 },   { 4096, 4, 4096 },   { 4096, 2, 4096 },
         { 4096, 1, 4096 },
     };
-    static const int types[] = { GG_DT_F32,  GG_DT_F16,  GG_DT_Q8_0,
-                                 GG_DT_Q4_0, GG_DT_Q4_K, GG_DT_Q6_K };
+    static const int types[] = { GG_DT_F32,     GG_DT_F16,   GG_DT_Q8_0,
+                                 GG_DT_Q4_0,    GG_DT_Q4_K,  GG_DT_Q6_K,
+                                 GG_DT_Q5_K,    GG_DT_Q2_K,  GG_DT_Q3_K,
+                                 GG_DT_IQ2_XXS, GG_DT_IQ3_S, GG_DT_IQ4_XS,
+                                 GG_DT_MXFP4 };
     struct gguf_pool_params params = GGUF_POOL_PARAMS_INIT;
     params.n_threads = argc > 1 ? (unsigned)atoi(argv[1]) : 0;
     unsigned rounds = argc > 2 ? (unsigned)atoi(argv[2]) : 7;

@@ -1,6 +1,7 @@
 /* vec.c - reference kernels on rows */
 #include "config.h"
 #include "kern/vec.h"
+#include "kern/codec.h"
 
 #include "base/bytes.h"
 #include "dtype/f16.h"
@@ -79,7 +80,7 @@ float gg_vec_dot_c(const float *x, const float *y, size_t n)
 }
 
 /* acc = acc + w x, sixteen chains for each column, of n <= 16 numbers. */
-static void add_products(float acc[GG_VEC_DOTS_COLS][16], const float *w,
+static void add_products(float acc[GG_KERN_DOTS_COLS][16], const float *w,
                          const float *x, size_t x_stride, size_t n_cols,
                          size_t n)
 {
@@ -98,11 +99,11 @@ static void add_products(float acc[GG_VEC_DOTS_COLS][16], const float *w,
             to[i] = FLOAT(v);                                                 \
         }                                                                     \
     }                                                                         \
-    void gg_vec_dots_##NAME##_c(float *sum, const void *w, const float *x,    \
-                                size_t x_stride, size_t n_cols, size_t n)     \
+    void gg_kern_dots_##NAME##_c(float *sum, const void *w, const float *x,   \
+                                 size_t x_stride, size_t n_cols, size_t n)    \
     {                                                                         \
         const unsigned char *at = w;                                          \
-        float acc[GG_VEC_DOTS_COLS][16] = { { 0 } }, v[16];                   \
+        float acc[GG_KERN_DOTS_COLS][16] = { { 0 } }, v[16];                  \
         size_t i = 0;                                                         \
         for (; i + 16 <= n; i += 16) {                                        \
             get_##NAME(v, at + i * (BITS / 8), 16);                           \

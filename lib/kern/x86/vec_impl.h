@@ -204,8 +204,8 @@ static GG_ALWAYS_INLINE void dots(float *sum, numbers w, size_t size,
 
 /* A copy for each number of columns, whose sums stay in registers. */
 #define DOTS(NAME, SIZE)                                                      \
-    void FN(gg_vec_dots_##NAME)(float *sum, const void *w, const float *x,    \
-                                size_t x_stride, size_t n_cols, size_t n)     \
+    void FN(gg_kern_dots_##NAME)(float *sum, const void *w, const float *x,   \
+                                 size_t x_stride, size_t n_cols, size_t n)    \
     {                                                                         \
         if (n_cols == 1)                                                      \
             dots(sum, w, SIZE, get_##NAME, x, x_stride, 1, n);                \

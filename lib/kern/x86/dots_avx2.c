@@ -1,0 +1,30 @@
+/* dots_avx2.c - rows of blocks by columns of activations, for AVX2 and FMA */
+#include "config.h"
+#include "kern/codec.h"
+#include "kern/x86/vf_avx2.h"
+
+#define FN(name) name##_avx2
+
+/* 32 numbers are four vectors; codes of 16 share a scale. */
+enum { VECS = 4 };
+
+static inline VF vf_of_i8(__m256i q, int k)
+{
+    const __m128i half =
+        k < 2 ? _mm256_castsi256_si128(q) : _mm256_extracti128_si256(q, 1);
+    return gg_x86_i8_ps(k & 1 ? _mm_srli_si128(half, 8) : half);
+}
+
+static inline VF vf_of_u8(__m256i q, int k)
+{
+    const __m128i half =
+        k < 2 ? _mm256_castsi256_si128(q) : _mm256_extracti128_si256(q, 1);
+    return gg_x86_u8_ps(k & 1 ? _mm_srli_si128(half, 8) : half);
+}
+
+static inline VF vf_of_ps(const __m256 v[4], int k)
+{
+    return v[k];
+}
+
+#include "kern/x86/dots_impl.h"

@@ -1,0 +1,31 @@
+/* dots_avx512.c - rows of blocks by columns of activations, for AVX-512 */
+#include "config.h"
+#include "kern/codec.h"
+#include "kern/x86/vf_avx512.h"
+
+#define FN(name) name##_avx512
+
+/* 32 numbers are two vectors, each of codes that share a scale. */
+enum { VECS = 2 };
+
+static inline VF vf_of_i8(__m256i q, int k)
+{
+    const __m128i half =
+        k ? _mm256_extracti128_si256(q, 1) : _mm256_castsi256_si128(q);
+    return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(half));
+}
+
+static inline VF vf_of_u8(__m256i q, int k)
+{
+    const __m128i half =
+        k ? _mm256_extracti128_si256(q, 1) : _mm256_castsi256_si128(q);
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(half));
+}
+
+static inline VF vf_of_ps(const __m256 v[4], int k)
+{
+    return _mm512_insertf32x8(_mm512_castps256_ps512(v[2 * k]), v[2 * k + 1],
+                              1);
+}
+
+#include "kern/x86/dots_impl.h"

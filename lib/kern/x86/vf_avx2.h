@@ -1,0 +1,151 @@
+/* vf_avx2.h - vectors of f32 and of double, for AVX2 */
+#ifndef GG_KERN_X86_VF_AVX2_H
+#define GG_KERN_X86_VF_AVX2_H
+
+#include "kern/x86/x86.h"
+
+#include <float.h>
+#include <immintrin.h>
+#include <math.h>
+#include <stdbool.h>
+#include <string.h>
+
+typedef __m256 VF;
+enum { LANES = 8 };
+
+/* Two vectors of four sums: the lower and the upper lanes. */
+typedef struct {
+    __m256d lo, hi;
+} VD;
+
+static inline __m256i first_n(size_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+static inline VF vf_load(const float *p)
+{
+    return _mm256_loadu_ps(p);
+}
+
+static inline VF vf_load_n(const float *p, size_t n)
+{
+    return _mm256_maskload_ps(p, first_n(n));
+}
+
+static inline void vf_store(float *p, VF x)
+{
+    _mm256_storeu_ps(p, x);
+}
+
+static inline void vf_store_n(float *p, VF x, size_t n)
+{
+    _mm256_maskstore_ps(p, first_n(n), x);
+}
+
+static inline VF vf_set1(float x)
+{
+    return _mm256_set1_ps(x);
+}
+
+#define vf_add  _mm256_add_ps
+#define vf_sub  _mm256_sub_ps
+#define vf_mul  _mm256_mul_ps
+#define vf_div  _mm256_div_ps
+#define vf_fma  _mm256_fmadd_ps
+#define vf_fnma _mm256_fnmadd_ps
+#define vf_min  _mm256_min_ps
+#define vf_max  _mm256_max_ps
+
+static inline VF vf_round(VF x)
+{
+    return _mm256_round_ps(x, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}
+
+/* In two steps, of which the first is exact. */
+static inline VF vf_scale2(VF x, VF n)
+{
+    const __m256i bias = _mm256_set1_epi32(127);
+    const __m256i i = _mm256_cvtps_epi32(n);
+    const __m256i a = _mm256_srai_epi32(i, 1), b = _mm256_sub_epi32(i, a);
+    x = vf_mul(x, _mm256_castsi256_ps(
+                      _mm256_slli_epi32(_mm256_add_epi32(a, bias), 23)));
+    return vf_mul(x, _mm256_castsi256_ps(
+                         _mm256_slli_epi32(_mm256_add_epi32(b, bias), 23)));
+}
+
+static inline float vf_hsum(VF x)
+{
+    __m128 s =
+        _mm_add_ps(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+static inline void vf_hsum4(float sum[4], const VF x[4])
+{
+    const VF s =
+        _mm256_hadd_ps(_mm256_hadd_ps(x[0], x[1]), _mm256_hadd_ps(x[2], x[3]));
+    _mm_storeu_ps(sum, _mm_add_ps(_mm256_castps256_ps128(s),
+                                  _mm256_extractf128_ps(s, 1)));
+}
+
+static inline float vf_hmax(VF x)
+{
+    return gg_x86_hmax_ps(x);
+}
+
+static inline VD vd_zero(void)
+{
+    return (VD){ _mm256_setzero_pd(), _mm256_setzero_pd() };
+}
+
+static inline VD vd_add(VD s, VF x)
+{
+    s.lo = _mm256_add_pd(s.lo, _mm256_cvtps_pd(_mm256_castps256_ps128(x)));
+    s.hi = _mm256_add_pd(s.hi, _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
+    return s;
+}
+
+static inline VD vd_add_sq(VD s, VF x)
+{
+    const __m256d lo = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
+    const __m256d hi = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
+    s.lo = _mm256_fmadd_pd(lo, lo, s.lo);
+    s.hi = _mm256_fmadd_pd(hi, hi, s.hi);
+    return s;
+}
+
+static inline double vd_sum(VD s)
+{
+    const __m256d t = _mm256_add_pd(s.lo, s.hi);
+    const __m128d u =
+        _mm_add_pd(_mm256_castpd256_pd128(t), _mm256_extractf128_pd(t, 1));
+    return _mm_cvtsd_f64(_mm_add_sd(u, _mm_unpackhi_pd(u, u)));
+}
+
+static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
+{
+    const __m256i twice = _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3);
+    const VF c = _mm256_permutevar8x32_ps(
+        _mm256_castps128_ps256(_mm_loadu_ps(cosine)), twice);
+    const VF s = _mm256_permutevar8x32_ps(
+        _mm256_castps128_ps256(_mm_loadu_ps(sine)), twice);
+    return _mm256_addsub_ps(vf_mul(x, c),
+                            vf_mul(_mm256_permute_ps(x, 0xb1), s));
+}
+
+static inline VF get_f16(const unsigned char *p)
+{
+    return _mm256_cvtph_ps(_mm_loadu_si128((const void *)p));
+}
+
+static inline VF get_bf16(const unsigned char *p)
+{
+    const __m128i h = _mm_loadu_si128((const void *)p);
+    return _mm256_castsi256_ps(
+        _mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
+
+#endif
