@@ -114,8 +114,17 @@ bad=0 parts=0 k=0
 while test $k -lt 100; do
     k=$((k + 1))
     "$im" $c -t 1 -o "$tmp/killed.gguf" >"$tmp/o" 2>&1 &
-    pid=$!
-    sleep "0.0$((k % 7 + 2))"
+    pid=$! i=0
+    case $k in # the first one, too, is killed when there is a checkpoint
+    *[13579])
+        until test -e "$tmp/killed.gguf.part" -o -e "$tmp/killed.gguf" -o \
+            $i -ge 6000; do
+            i=$((i + 1))
+            sleep 0.01
+        done
+        ;;
+    esac
+    sleep "0.0$((k % 7))"
     kill -9 $pid 2>/dev/null
     wait $pid 2>/dev/null
     if test -f "$tmp/killed.gguf.part"; then
