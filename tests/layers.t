@@ -3,7 +3,7 @@
 # headers, and layers before its own in this list.
 set -u
 : "${srcdir:=.}"
-layers='base dtype kern file data imatrix recipe quant target graph alloc backend sched cpu blas vocab model run eval'
+layers='base dtype kern file data imatrix recipe quant target graph alloc backend sched cpu blas vocab model run eval convert'
 n=0
 status=0
 allowed=gguf

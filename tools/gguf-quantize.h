@@ -64,6 +64,8 @@ struct options {
 
 /* The type where a size is asked for and no type: nothing is decided. */
 #define TYPE_AUTO "auto"
+/* The recipe that changes no type. */
+#define TYPE_COPY "COPY"
 
 /* gguf-quantize-opt.c: fill o, which was initialised; ends the program where
  * something is wrong, or where nothing but text was asked for. */

@@ -123,6 +123,8 @@ static const struct gg_mapfile *lies(const struct gg_data *d, size_t i,
                                      uint64_t *off)
 {
     const struct gg_safetensors_tensor *t = &self(d)->tensor[i];
+    if (t->file_no == UINT32_MAX)
+        return NULL;
     *off = t->off;
     return &self(d)->file[t->file_no].map;
 }
@@ -392,4 +394,40 @@ uint32_t gg_safetensors_find(const struct gg_safetensors *s,
                              struct gguf_str name)
 {
     return gg_index_find(&s->index, name);
+}
+
+enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
+                                    struct gguf_str name, const uint8_t *bytes,
+                                    size_t n, struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    uint32_t other;
+    if (s->n_tensors == s->room_tensors) {
+        void *grown = gg_mem_grow(s->allocator, s->tensor, &s->room_tensors,
+                                  sizeof *s->tensor, 64, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        s->tensor = grown;
+    }
+    struct gg_safetensors_tensor *t = &s->tensor[s->n_tensors];
+    *t = (struct gg_safetensors_tensor){
+        .name = { gg_mem_arena_strndup(&s->arena, name.data, name.size),
+                  name.size },
+        .type = gg_safetensors_type(gg_str_z("F32")),
+        .n_dims = 1,
+        .ne = { (int64_t)n, 1, 1, 1, 1, 1, 1, 1 },
+        .n_elements = n,
+        .size = 4 * (uint64_t)n,
+        .file_no = UINT32_MAX,
+        .data = bytes,
+    };
+    if (!t->name.data)
+        return gg_error_set_nomem(err, name.size + 1);
+    GG_TRY(gg_index_add(&s->index, (uint32_t)s->n_tensors, &other, err));
+    if (other != GG_INDEX_NONE)
+        return gg_error_set(err, GGUF_E_DUPLICATE, GGUF_NO_OFFSET,
+                            "tensor '%s' is there already",
+                            gg_str_esc(&e, name));
+    s->n_tensors++;
+    return GGUF_OK;
 }

@@ -47,8 +47,8 @@ struct gg_safetensors_tensor {
                                 * n_dims on */
     uint64_t n_elements, size; /* size: bytes */
     uint64_t off;              /* byte of its file where the numbers begin */
-    uint32_t file_no;
-    bool is_scale;      /* of another tensor */
+    uint32_t file_no;          /* UINT32_MAX: memory */
+    bool is_scale;             /* of another tensor */
     const float *scale; /* of this one: n_scale[0] columns, n_scale[1] rows
                          * ..., or NULL */
     uint64_t n_scale[GGUF_MAX_DIMS], per_scale[GGUF_MAX_DIMS];
@@ -102,6 +102,12 @@ void gg_safetensors_close(struct gg_safetensors *s);
 /* The place of a tensor; GG_INDEX_NONE: there is none. */
 uint32_t gg_safetensors_find(const struct gg_safetensors *s,
                              struct gguf_str name);
+
+/* Add a tensor of n floats that no file has: bytes, little-endian, are kept.
+ * GGUF_E_DUPLICATE, GGUF_E_NOMEM. */
+enum gguf_status gg_safetensors_add(struct gg_safetensors *s,
+                                    struct gguf_str name, const uint8_t *bytes,
+                                    size_t n, struct gguf_error *err);
 
 /* safetensors_read.c: add what the header of file no says. */
 enum gguf_status gg_safetensors_read(struct gg_safetensors *s, size_t no,

@@ -20,6 +20,7 @@
 #include <gguf/check.h>
 #include <gguf/collect.h>
 #include <gguf/compare.h>
+#include <gguf/convert.h>
 #include <gguf/cpu.h>
 #include <gguf/digest.h>
 #include <gguf/dtype.h>

@@ -65,7 +65,8 @@ commands() # page: one a line
         /^\.EX/ { code = 1 }' "$1" |
         sed "s/\\\\-/-/g; s/\\\\(aq/'/g; s/\\\\e/\\\\/g"
 }
-for tool in gguf-info gguf-split gguf-edit gguf-imatrix gguf-quantize gguf-ppl; do
+for tool in gguf-info gguf-split gguf-edit gguf-imatrix gguf-quantize gguf-ppl \
+    gguf-convert; do
     rm -rf "$tmp/run" && mkdir "$tmp/run" || exit 99
     case $tool in
     gguf-ppl | gguf-imatrix)
@@ -75,6 +76,7 @@ for tool in gguf-info gguf-split gguf-edit gguf-imatrix gguf-quantize gguf-ppl; 
         "$builddir/tests/tools/mkimatrix" "$tmp/run/a.dat"
         cp "$tmp/run/a.dat" "$tmp/run/b.dat"
         ;;
+    gguf-convert) "$builddir/tests/tools/mkfolder" "$tmp/run/hf" wide ;;
     *)
         cp "$tmp/small.gguf" "$tmp/run/model.gguf"
         cp "$tmp/small.gguf" "$tmp/run/model-f16.gguf"

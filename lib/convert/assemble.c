@@ -1,0 +1,386 @@
+/* assemble.c - what the tensors of a folder become
+ *
+ * Each tensor of the folder meets the names of its architecture; what fits
+ * gives a part of a tensor of the output. Parts of one tensor lie together
+ * after sorting, in the order of experts or of rows.
+ */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+#include "gguf/text.h"
+#include "recipe/pattern.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- names ---- */
+
+/* Where the language model of one that sees and hears begins. */
+static const struct {
+    const char *prefix, *instead; /* NULL: it is of another part */
+} prefixes[] = {
+    { "model.language_model.", "model." },
+    { "language_model.", "" },
+    { "vision_tower.", NULL },
+    { "vision_model.", NULL },
+    { "model.vision_tower.", NULL },
+    { "model.visual.", NULL },
+    { "visual.", NULL },
+    { "multi_modal_projector.", NULL },
+    { "model.multi_modal_projector.", NULL },
+};
+
+/* Does name, n bytes, fit the pattern? Its numbers go to layer and expert. */
+static bool fits(const char *pattern, const char *name, size_t n,
+                 int64_t *layer, int64_t *expert)
+{
+    struct gguf_str rest = { name, n };
+    uint64_t v;
+    *layer = *expert = -1;
+    for (; *pattern; pattern++) {
+        if (*pattern == '%' || *pattern == '@') {
+            if (!gg_str_uint(&rest, 1000000, &v))
+                return false;
+            *(*pattern == '%' ? layer : expert) = (int64_t)v;
+        } else if (rest.size && *rest.data == *pattern) {
+            rest.data++;
+            rest.size--;
+        } else {
+            return false;
+        }
+    }
+    return !rest.size;
+}
+
+/* The name that a row gives, with the layer's number and an ending: in the
+ * arena. */
+static enum gguf_status give_name(struct gguf_convert *c, const char *to,
+                                  int64_t layer, const char *end,
+                                  struct gguf_str *out, struct gguf_error *err)
+{
+    char buf[256];
+    const char *at = strchr(to, '%');
+    const int n = at ? snprintf(buf, sizeof buf, "%.*s%" PRId64 "%s%s",
+                                (int)(at - to), to, layer, at + 1, end)
+                     : snprintf(buf, sizeof buf, "%s%s", to, end);
+    if (n < 0 || (size_t)n >= sizeof buf)
+        return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
+                            "the name '%s' becomes too long", to);
+    out->data = gg_mem_arena_strndup(&c->arena, buf, (size_t)n);
+    out->size = (size_t)n;
+    return out->data ? GGUF_OK : gg_error_set_nomem(err, (size_t)n);
+}
+
+static enum gguf_status add_item(struct gguf_convert *c,
+                                 const struct gg_convert_item *item,
+                                 struct gguf_error *err)
+{
+    if (c->n_items == c->room_items) {
+        void *grown = gg_mem_grow(c->p.allocator, c->item, &c->room_items,
+                                  sizeof *c->item, 256, err);
+        if (!grown)
+            return GGUF_E_NOMEM;
+        c->item = grown;
+    }
+    c->item[c->n_items++] = *item;
+    return GGUF_OK;
+}
+
+/* What row no of a list gives of tensor i, whose name is name. */
+static enum gguf_status try_row(struct gguf_convert *c, size_t list, size_t no,
+                                uint32_t i, const char *name, bool *found,
+                                bool *nothing, struct gguf_error *err)
+{
+    static const char *const ends[] = { "", ".weight", ".bias" };
+    const size_t n = strlen(name);
+    const struct gg_convert_name *row = &c->arch->names[list][no];
+    struct gg_convert_item item = { .row = row, .list = list, .from = i };
+    for (size_t k = 0; k < GG_LEN(ends); k++) {
+        const size_t end = strlen(ends[k]);
+        if (n < end || strcmp(name + n - end, ends[k]) != 0 ||
+            !fits(row->from, name, n - end, &item.layer, &item.expert))
+            continue;
+        *found = true;
+        *nothing |= !row->to;
+        if (!row->to)
+            return GGUF_OK;
+        GG_TRY(give_name(c, row->to, item.layer, ends[k], &item.to, err));
+        item.order = item.expert >= 0 ? (uint64_t)item.expert : no;
+        return add_item(c, &item, err);
+    }
+    return GGUF_OK;
+}
+
+/* *found: some row knows it; *nothing: and it carries nothing. */
+static enum gguf_status place(struct gguf_convert *c, uint32_t i, bool *found,
+                              bool *nothing, struct gguf_error *err)
+{
+    const struct gg_safetensors_tensor *t = &c->from->tensor[i];
+    char name[512];
+    struct gguf_str rest = t->name;
+    const char *before = "";
+    *found = *nothing = t->is_scale;
+    for (size_t k = 0; k < GG_LEN(prefixes) && !*found; k++)
+        if (gg_str_starts(rest, prefixes[k].prefix)) {
+            *found = *nothing = !prefixes[k].instead;
+            before = prefixes[k].instead ? prefixes[k].instead : "";
+            rest.data += strlen(prefixes[k].prefix);
+            rest.size -= strlen(prefixes[k].prefix);
+            break;
+        }
+    const int n = snprintf(name, sizeof name, "%s%.*s", before,
+                           (int)GG_MIN(rest.size, 1000), rest.data);
+    if (*found || n < 0 || (size_t)n >= sizeof name)
+        return GGUF_OK;
+    for (size_t k = 0; k < GG_LEN(c->arch->names) && c->arch->names[k]; k++) {
+        const struct gg_convert_name *list = c->arch->names[k];
+        for (size_t no = 0; list[no].from; no++)
+            GG_TRY(try_row(c, k, no, i, name, found, nothing, err));
+        if (*found)
+            break;
+    }
+    return GGUF_OK;
+}
+
+/* ---- what is left out ---- */
+
+static enum gguf_status is_ignored(const struct gguf_convert *c,
+                                   struct gg_pattern *const *patterns,
+                                   const char *name, bool *yes,
+                                   struct gguf_error *err)
+{
+    *yes = false;
+    for (size_t i = 0; i < c->p.n_ignore && !*yes; i++)
+        GG_TRY(gg_pattern_match(patterns[i], name, yes, err));
+    return GGUF_OK;
+}
+
+static enum gguf_status list_unknown(const struct gguf_convert *c,
+                                     const uint32_t *unknown, size_t n,
+                                     struct gguf_error *err)
+{
+    char list[320] = "";
+    size_t k = 0;
+    for (; k < n; k++) {
+        struct gg_str_esc e;
+        const size_t used = strlen(list);
+        gg_str_esc(&e, c->from->tensor[unknown[k]].name);
+        if (used + strlen(e.s) + 5 > sizeof list)
+            break;
+        snprintf(list + used, sizeof list - used, "%s'%s'", k ? ", " : "",
+                 e.s);
+    }
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "%zu tensor%s of the folder ha%s no place in a model "
+                        "of architecture %s: %s%s",
+                        n, n > 1 ? "s" : "", n > 1 ? "ve" : "s", c->arch->arch,
+                        list, k < n ? " ..." : "");
+}
+
+static enum gguf_status place_all(struct gguf_convert *c,
+                                  struct gg_pattern *const *patterns,
+                                  struct gguf_error *err)
+{
+    const size_t n = c->from->n_tensors;
+    size_t n_unknown = 0;
+    uint32_t *unknown =
+        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *unknown);
+    c->left = gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->left);
+    enum gguf_status st = unknown && c->left
+                              ? GGUF_OK
+                              : gg_error_set_nomem(err, n * sizeof *unknown);
+    for (size_t i = 0; i < n && st == GGUF_OK; i++) {
+        bool found = false, nothing = false;
+        st = is_ignored(c, patterns, c->from->tensor[i].name.data, &nothing,
+                        err);
+        found = nothing;
+        if (st == GGUF_OK && !found)
+            st = place(c, (uint32_t)i, &found, &nothing, err);
+        if (nothing)
+            c->left[c->n_left++] = (uint32_t)i;
+        else if (!found)
+            unknown[n_unknown++] = (uint32_t)i;
+    }
+    if (st == GGUF_OK && n_unknown)
+        st = list_unknown(c, unknown, n_unknown, err);
+    gg_mem_free(c->p.allocator, unknown);
+    return st;
+}
+
+/* ---- types ---- */
+
+/* Tensors that models read as F32 whatever the others are. */
+static bool is_f32(const struct gg_made_tensor *t)
+{
+    static const char *const parts[] = {
+        "ffn_gate_inp.", "ffn_gate_inp_shexp.", "position_embd.",
+        "token_types.",  "ssm_conv1d",          "shortconv.conv.",
+        "_norm.weight",
+    };
+    if (t->n_dims < 2 || !gg_str_ends(t->name, ".weight"))
+        return true;
+    for (size_t i = 0; i < GG_LEN(parts); i++)
+        if (strstr(t->name.data, parts[i]))
+            return true;
+    return false;
+}
+
+static uint32_t choose_type(const struct gg_made_tensor *t,
+                            const struct gg_safetensors_type *from)
+{
+    if (is_f32(t))
+        return GGUF_DTYPE_F32;
+    if (from->dtype == GGUF_DTYPE_F16 || from->dtype == GGUF_DTYPE_BF16)
+        return from->dtype;
+    return from->f8 ? GGUF_DTYPE_BF16 : GGUF_DTYPE_F32;
+}
+
+/* ---- putting together ---- */
+
+static int compare_items(const void *a, const void *b)
+{
+    const struct gg_convert_item *x = a, *y = b;
+    const size_t n = GG_MIN(x->to.size, y->to.size);
+    const int by_name = memcmp(x->to.data, y->to.data, n);
+    if (by_name || x->to.size != y->to.size)
+        return by_name ? by_name : x->to.size < y->to.size ? -1 : 1;
+    if (x->order != y->order)
+        return x->order < y->order ? -1 : 1;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static enum gguf_status fail_part(const struct gguf_convert *c, size_t item,
+                                  const char *what, struct gguf_error *err)
+{
+    struct gg_str_esc to, from;
+    const struct gg_convert_item *it = &c->item[item];
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET,
+                        "tensor '%s' of the folder, a part of '%s', %s",
+                        gg_str_esc(&from, c->from->tensor[it->from].name),
+                        gg_str_esc(&to, it->to), what);
+}
+
+/* Part k of tensor t: experts are stacked, others put together by their
+ * rows. */
+static enum gguf_status join_part(const struct gguf_convert *c, size_t item,
+                                  size_t k, const struct gg_convert_view *v,
+                                  struct gg_made_tensor *t,
+                                  struct gguf_error *err)
+{
+    const struct gg_convert_item *it = &c->item[item];
+    const bool stacked = it->expert >= 0;
+    const unsigned last = v->n_dims - 1;
+    if (v->n_dims > 4u - stacked)
+        return fail_part(c, item, "has too many dimensions", err);
+    if (stacked && it->expert != (int64_t)k)
+        return fail_part(c, item,
+                         it->expert < (int64_t)k ? "is there twice"
+                                                 : "comes after a gap",
+                         err);
+    if (k && !stacked &&
+        (it->order == it[-1].order || it->list != it[-1].list))
+        return fail_part(c, item, "is there twice", err);
+    if (!k) {
+        t->n_dims = v->n_dims + stacked;
+        for (unsigned d = 0; d < 4; d++)
+            t->ne[d] = v->ne[d];
+        return GGUF_OK;
+    }
+    for (unsigned d = 0; d < v->n_dims; d++)
+        if (v->ne[d] != t->ne[d] && (stacked || d != last))
+            return fail_part(c, item, "has another shape than the others",
+                             err);
+    t->ne[stacked ? v->n_dims : last] += stacked ? 1 : v->ne[last];
+    return GGUF_OK;
+}
+
+/* Tensor no of the output, of items first to end. */
+static enum gguf_status make_tensor(struct gguf_convert *c, size_t no,
+                                    size_t first, size_t end,
+                                    struct gguf_error *err)
+{
+    struct gg_made_tensor *t = &c->made[no];
+    struct gguf_convert_tensor *pub = &c->tensor[no];
+    const struct gg_safetensors_tensor *from =
+        &c->from->tensor[c->item[first].from];
+    const uint8_t how = c->item[first].row->how;
+    const size_t n = end - first;
+    size_t bytes;
+    *t = (struct gg_made_tensor){ .name = c->item[first].to, .n_parts = n };
+    t->change = gg_convert_change(how);
+    t->part = gg_ckd_array(&bytes, n, sizeof *t->part)
+                  ? NULL
+                  : gg_mem_arena_alloc(&c->arena, bytes);
+    if (!t->part)
+        return gg_error_set_nomem(err, n * sizeof *t->part);
+    for (size_t i = first; i < end; i++) {
+        struct gg_convert_view v = { .c = c,
+                                     .item = &c->item[i],
+                                     .from =
+                                         &c->from->tensor[c->item[i].from] };
+        GG_TRY(gg_convert_see(&v, err));
+        t->part[i - first] = v.part;
+        GG_TRY(join_part(c, i, i - first, &v, t, err));
+    }
+    t->dtype = choose_type(t, from->type);
+    c->first_item[no] = first;
+    *pub = (struct gguf_convert_tensor){ .name = t->name.data,
+                                         .n_dims = t->n_dims,
+                                         .dtype = t->dtype,
+                                         .from = from->name.data,
+                                         .n_from = n,
+                                         .how = gg_convert_how_text(how) };
+    if ((how == GG_HOW_ROPE_Q || how == GG_HOW_ROPE_K) && !c->arch->turned)
+        pub->how = gg_convert_how_text(GG_HOW_AS_IS);
+    memcpy(pub->ne, t->ne, sizeof pub->ne);
+    return GGUF_OK;
+}
+
+static enum gguf_status make_all(struct gguf_convert *c,
+                                 struct gguf_error *err)
+{
+    const size_t n = c->n_items;
+    c->made = gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->made);
+    c->tensor = gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->tensor);
+    c->first_item =
+        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *c->first_item);
+    if (!c->made || !c->tensor || !c->first_item)
+        return gg_error_set_nomem(err, n * sizeof *c->made);
+    if (n)
+        qsort(c->item, n, sizeof *c->item, compare_items);
+    for (size_t first = 0, end; first < n; first = end) {
+        end = first + 1;
+        while (end < n && gg_str_eq(c->item[first].to, c->item[end].to))
+            end++;
+        GG_TRY(make_tensor(c, c->n_tensors, first, end, err));
+        c->n_tensors++;
+    }
+    return gg_data_made_init(&c->data, &c->from->list, c->made, c->n_tensors,
+                             c->p.allocator, err);
+}
+
+enum gguf_status gg_convert_tensors(struct gguf_convert *c,
+                                    struct gguf_error *err)
+{
+    const size_t n = c->p.n_ignore;
+    size_t k = 0;
+    enum gguf_status st = GGUF_OK;
+    struct gg_pattern **patterns =
+        gg_mem_alloc_zero(c->p.allocator, n + 1, sizeof *patterns);
+    if (!patterns)
+        return gg_error_set_nomem(err, n * sizeof *patterns);
+    while (k < n && st == GGUF_OK) {
+        st = gg_pattern_create(&patterns[k], gg_str_z(c->p.ignore[k]),
+                               c->p.allocator, err);
+        k += st == GGUF_OK;
+    }
+    if (st == GGUF_OK)
+        st = place_all(c, patterns, err);
+    while (k)
+        gg_pattern_destroy(patterns[--k]);
+    gg_mem_free(c->p.allocator, patterns);
+    return st == GGUF_OK ? make_all(c, err) : st;
+}

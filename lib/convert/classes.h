@@ -1,0 +1,69 @@
+/* classes.h - one row for each architecture of Hugging Face's transformers
+ *
+ * A row has the classes' names (config.json, "architectures"), the name that
+ * GGUF files have, lists of names of tensors, and keys beyond those that all
+ * have. Names and transforms are facts of the checkpoints of each model and of
+ * what files of its architecture are to have (model/arch.h, model/weight.h).
+ */
+#ifndef GG_CONVERT_CLASSES_H
+#define GG_CONVERT_CLASSES_H
+
+#include "gguf/memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What is done to the numbers of a tensor. */
+enum gg_convert_how {
+    GG_HOW_AS_IS,
+    GG_HOW_ROPE_Q, /* rows of each head from halves to pairs, if the row of the
+                    * architecture says so: of queries */
+    GG_HOW_ROPE_K, /* of keys */
+    GG_HOW_PLUS_1,
+    GG_HOW_TURN,    /* rows and columns change places */
+    GG_HOW_SQUEEZE, /* dimensions of one are left out */
+    GG_HOW_NEG_EXP, /* -e^x, and squeezed */
+    GG_HOW_HALF_1,  /* the first half of the rows, the second */
+    GG_HOW_HALF_2,
+    GG_N_HOWS
+};
+
+/* What a tensor of the folder becomes. from: its name without ".weight" or
+ * ".bias", which it keeps, or the whole name; % stands for the number of the
+ * layer, @ for that of an expert. to: the name in GGUF files; NULL: it carries
+ * nothing. Several rows of one list may have one "from", which then is cut, or
+ * one "to", which is put together in their order; experts are stacked. */
+struct gg_convert_name {
+    const char *from, *to;
+    uint8_t how; /* enum gg_convert_how */
+};
+
+enum gg_convert_kind { GG_KIND_U32, GG_KIND_F32, GG_KIND_BOOL, GG_KIND_STR };
+
+/* What config.json says. key: after "ARCH."; with a '/' in front it has no
+ * prefix; hf: names in config.json, of which the first that is there counts.
+ */
+struct gg_convert_key {
+    const char *key, *hf;
+    uint8_t kind; /* enum gg_convert_kind */
+    double value; /* if hf is NULL: what it always is; else what it is if it is
+                    * not there, 0: nothing */
+};
+
+struct gg_convert_arch {
+    const char *classes; /* separated by blanks */
+    const char *arch;
+    const struct gg_convert_name *names[4]; /* lists, each ends with NULLs; the
+                                             * first that has the name counts */
+    const struct gg_convert_key *keys; /* ends with NULLs; they come before
+                                        * those of all, and instead of them */
+    bool turned;     /* queries and keys are permuted: GG_HOW_ROPE_... */
+    bool rope_count; /* rope.dimension_count is written */
+    bool vocab_size; /* vocab_size is written */
+};
+
+/* The row of a class, or NULL; the n-th row, NULL after the last. */
+const struct gg_convert_arch *gg_convert_arch_find(struct gguf_str class_name);
+const struct gg_convert_arch *gg_convert_arch_row(size_t n);
+
+#endif

@@ -1,0 +1,179 @@
+/* convert.c - a folder opened, asked, and made a job of */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/params.h"
+#include "base/str.h"
+#include "file/file.h"
+#include "kern/cpu.h"
+#include "quant/job/job.h"
+
+#include <string.h>
+
+static enum gguf_status find_arch(struct gguf_convert *c,
+                                  struct gguf_error *err)
+{
+    const struct gg_convert_text *t = &c->text[GG_CONVERT_CONFIG];
+    const json_t *list = json_object_get(t->json.root, "architectures");
+    const json_t *v = json_array_get(list, 0);
+    struct gguf_str name;
+    struct gg_str_esc e;
+    if (!gg_json_str(v, &name))
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "config.json: there is no name in "
+                            "\"architectures\"");
+    c->arch = gg_convert_arch_find(name);
+    if (!c->arch)
+        return gg_error_set(err, GGUF_E_ARCH, gg_json_place(&t->json, v),
+                            "config.json: models of class '%s' are not "
+                            "converted",
+                            gg_str_esc(&e, name));
+    return GGUF_OK;
+}
+
+/* The header of the output in its own types. */
+static enum gguf_status make_plan(struct gguf_convert *c,
+                                  struct gguf_error *err)
+{
+    struct gguf_file *like =
+        gg_mem_alloc_zero(c->p.allocator, 1, sizeof *like);
+    c->like = like;
+    if (!like)
+        return gg_error_set_nomem(err, sizeof *like);
+    like->allocator = c->p.allocator;
+    like->map.fd = -1;
+    like->version = 3;
+    like->tensor =
+        gg_mem_alloc_zero(c->p.allocator, c->n_tensors, sizeof *like->tensor);
+    if (!like->tensor)
+        return gg_error_set_nomem(err, c->n_tensors * sizeof *like->tensor);
+    like->n_tensors = like->tensor_room = c->n_tensors;
+    for (size_t i = 0; i < c->n_tensors; i++) {
+        struct gg_data_info info;
+        struct gguf_tensor_info *t = &like->tensor[i];
+        gg_data_info(&c->data.list, i, &info);
+        t->name = info.name;
+        t->dtype = info.dtype;
+        t->n_dims = info.n_dims;
+        memcpy(t->ne, info.ne, sizeof t->ne);
+        t->n_elements = info.n_elements;
+        t->size = info.size;
+        t->index = (uint32_t)i;
+    }
+    return gg_file_plan(&c->plan, like, c->meta, c->p.allocator, err);
+}
+
+static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
+{
+    GG_TRY(gg_convert_read_texts(c, err));
+    GG_TRY(find_arch(c, err));
+    GG_TRY(gg_safetensors_open(&c->from, c->path, c->p.limits, c->codec,
+                               c->p.allocator, err));
+    GG_TRY(gguf_meta_create(&c->meta, c->p.allocator, err));
+    /* keys may add tensors, and what a model is called counts these: the order
+     * of writing is that of llama.cpp's converter */
+    GG_TRY(gguf_meta_set_strz(c->meta, "general.architecture", c->arch->arch,
+                              err));
+    GG_TRY(gguf_meta_set_strz(c->meta, "general.type", "model", err));
+    GG_TRY(gguf_meta_set_strz(c->meta, "general.name", "", err));
+    GG_TRY(gguf_meta_set_strz(c->meta, "general.size_label", "", err));
+    GG_TRY(gg_convert_keys(c, err));
+    GG_TRY(gg_convert_tensors(c, err));
+    GG_TRY(gg_convert_general(c, err));
+    GG_TRY(gg_convert_vocab(c, err));
+    return make_plan(c, err);
+}
+
+enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
+                                   const struct gguf_convert_params *params,
+                                   struct gguf_error *err)
+{
+    struct gguf_convert_params p = GGUF_CONVERT_PARAMS_INIT;
+    *out = NULL;
+    GG_TRY(gg_params_take(&p, sizeof p, params, "gguf_convert_params", err));
+    if (p.n_ignore && !p.ignore)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "gguf_convert_params: n_ignore, but no ignore");
+    struct gguf_convert *c = gg_mem_alloc_zero(p.allocator, 1, sizeof *c);
+    if (!c)
+        return gg_error_set_nomem(err, sizeof *c);
+    c->p = p;
+    gg_mem_arena_init(&c->arena, p.allocator);
+    gg_codec_kern_init(c->codec, gg_kern_cpu_detect());
+    c->path = gg_mem_arena_strndup(&c->arena, path, strlen(path));
+    enum gguf_status st =
+        c->path ? build(c, err) : gg_error_set_nomem(err, strlen(path));
+    gg_convert_close_texts(c);
+    c->p.pre = NULL; /* borrowed until here */
+    c->p.ignore = NULL;
+    c->p.limits = NULL;
+    if (st != GGUF_OK) {
+        gguf_convert_close(c);
+        return st;
+    }
+    *out = c;
+    return GGUF_OK;
+}
+
+void gguf_convert_close(struct gguf_convert *c)
+{
+    if (!c)
+        return;
+    const struct gguf_allocator *a = c->p.allocator;
+    gguf_file_close(c->plan);
+    if (c->like)
+        gg_mem_free(a, c->like->tensor);
+    gg_mem_free(a, c->like);
+    gg_data_made_fini(&c->data);
+    gguf_meta_destroy(c->meta);
+    gg_safetensors_close(c->from);
+    gg_mem_free(a, c->item);
+    gg_mem_free(a, c->left);
+    gg_mem_free(a, c->made);
+    gg_mem_free(a, c->tensor);
+    gg_mem_free(a, c->first_item);
+    gg_mem_arena_fini(&c->arena);
+    gg_mem_free(a, c);
+}
+
+size_t gguf_convert_n_tensors(const struct gguf_convert *c)
+{
+    return c->n_tensors;
+}
+
+const struct gguf_convert_tensor *
+gguf_convert_tensor(const struct gguf_convert *c, size_t i)
+{
+    return i < c->n_tensors ? &c->tensor[i] : NULL;
+}
+
+const char *gguf_convert_from(const struct gguf_convert *c, size_t i,
+                              size_t no)
+{
+    return i < c->n_tensors && no < c->tensor[i].n_from
+               ? c->from->tensor[c->item[c->first_item[i] + no].from].name.data
+               : NULL;
+}
+
+size_t gguf_convert_n_left(const struct gguf_convert *c)
+{
+    return c->n_left;
+}
+
+const char *gguf_convert_left(const struct gguf_convert *c, size_t i)
+{
+    return i < c->n_left ? c->from->tensor[c->left[i]].name.data : NULL;
+}
+
+const struct gguf_meta *gguf_convert_meta(const struct gguf_convert *c)
+{
+    return c->meta;
+}
+
+enum gguf_status gguf_convert_job(struct gguf_quant **out,
+                                  struct gguf_convert *c,
+                                  const struct gguf_quant_params *params,
+                                  struct gguf_error *err)
+{
+    return gg_job_create(out, c->plan, &c->data.list, params, err);
+}

@@ -1,0 +1,121 @@
+/* convert.h - a folder that becomes a GGUF file, as it lies in memory
+ *
+ * convert.c opens it, folder.c its texts, classes.c has the rows of
+ * architectures, names.c says what becomes of a tensor's name, view.c of its
+ * numbers, assemble.c puts tensors together, keys.c writes what config.json
+ * says, general.c what it is called, vocab.c and what is called vocab_... the
+ * tokenizer.
+ */
+#ifndef GG_CONVERT_CONVERT_H
+#define GG_CONVERT_CONVERT_H
+
+#include "base/json.h"
+#include "base/mapfile.h"
+#include "base/mem.h"
+#include "convert/classes.h"
+#include "data/made.h"
+#include "data/safetensors.h"
+#include "gguf/convert.h"
+#include "kern/codec.h"
+
+/* A JSON text of the folder. */
+struct gg_convert_text {
+    const char *name; /* of the file */
+    struct gg_mapfile map;
+    struct gg_json json; /* root is NULL: there is no such file */
+};
+
+enum gg_convert_texts {
+    GG_CONVERT_CONFIG,
+    GG_CONVERT_GENERATION,
+    GG_CONVERT_TOKENIZER,
+    GG_CONVERT_TOKENIZER_CONFIG,
+    GG_CONVERT_ADDED,
+    GG_CONVERT_N_TEXTS
+};
+
+/* A part of a tensor of the output: one tensor of the folder, or a piece. */
+struct gg_convert_item {
+    struct gguf_str to;
+    const struct gg_convert_name *row;
+    size_t list;    /* of the names, that the row is of */
+    uint64_t order; /* among the parts of one tensor */
+    int64_t expert; /* or -1 */
+    int64_t layer;  /* or -1 */
+    uint32_t from;  /* tensor of the folder */
+};
+
+struct gguf_convert {
+    struct gguf_convert_params p;
+    struct gg_mem_arena arena;
+    struct gg_codec_kern codec[GG_N_DTYPES];
+    const char *path;
+    struct gg_convert_text text[GG_CONVERT_N_TEXTS];
+    const json_t *config; /* of the language model */
+    const struct gg_convert_arch *arch;
+    struct gg_safetensors *from;
+    struct gg_convert_item *item; /* by output and order */
+    size_t n_items, room_items;
+    uint32_t *left; /* tensors of the folder that are left out */
+    size_t n_left;
+    struct gg_made_tensor *made; /* of the output */
+    struct gguf_convert_tensor *tensor;
+    size_t *first_item; /* of each of them */
+    size_t n_tensors;
+    struct gg_data_made data;
+    struct gguf_meta *meta;
+    struct gguf_file *like, *plan; /* the header that the output would have */
+};
+
+/* folder.c: open what the folder has of texts. */
+enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
+                                       struct gguf_error *err);
+void gg_convert_close_texts(struct gguf_convert *c);
+/* Map a file of the folder; *there is false if there is none. */
+enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
+                                struct gg_mapfile *m, bool *there,
+                                struct gguf_error *err);
+/* st, with the name of the file before the message. */
+enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
+                               struct gguf_error *err);
+/* A value of the language model's config.json: names separated by blanks, the
+ * first that is there and not null; members of members by points. Or NULL. */
+const json_t *gg_convert_get(const struct gguf_convert *c, const char *names);
+/* A whole number above 0 of them; false: there is none. */
+bool gg_convert_count(const struct gguf_convert *c, const char *names,
+                      int64_t *out);
+
+/* assemble.c: what each tensor of the folder becomes. */
+enum gguf_status gg_convert_tensors(struct gguf_convert *c,
+                                    struct gguf_error *err);
+/* view.c: how a part's numbers lie, and the shape that it has. */
+struct gg_convert_view {
+    const struct gguf_convert *c;
+    const struct gg_convert_item *item;
+    const struct gg_safetensors_tensor *from;
+    struct gg_made_part part;
+    unsigned n_dims;
+    int64_t ne[GGUF_MAX_DIMS];
+};
+enum gguf_status gg_convert_see(struct gg_convert_view *v,
+                                struct gguf_error *err);
+/* In words. */
+const char *gg_convert_how_text(uint8_t how);
+gg_made_fn *gg_convert_change(uint8_t how);
+
+/* keys.c, rope.c, general.c: their part of the metadata. */
+enum gguf_status gg_convert_keys(struct gguf_convert *c,
+                                 struct gguf_error *err);
+enum gguf_status gg_convert_rope(struct gguf_convert *c,
+                                 struct gguf_error *err);
+enum gguf_status gg_convert_general(struct gguf_convert *c,
+                                    struct gguf_error *err);
+/* "ARCH.key" in buf. */
+const char *gg_convert_key(const struct gguf_convert *c, const char *key,
+                           char buf[128]);
+
+/* vocab.c */
+enum gguf_status gg_convert_vocab(struct gguf_convert *c,
+                                  struct gguf_error *err);
+
+#endif

@@ -1,0 +1,140 @@
+/* folder.c - the texts of a folder */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/str.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_TEXT (UINT64_C(512) << 20)
+
+enum gguf_status gg_convert_in(const char *name, enum gguf_status st,
+                               struct gguf_error *err)
+{
+    char message[sizeof err->message];
+    if (st == GGUF_OK || !err)
+        return st;
+    memcpy(message, err->message, sizeof message);
+    snprintf(err->message, sizeof err->message, "%s: %.400s", name, message);
+    return st;
+}
+
+enum gguf_status gg_convert_map(struct gguf_convert *c, const char *name,
+                                struct gg_mapfile *m, bool *there,
+                                struct gguf_error *err)
+{
+    const size_t n = strlen(c->path) + strlen(name) + 2;
+    char *path = gg_mem_alloc(c->p.allocator, n);
+    *there = false;
+    if (!path)
+        return gg_error_set_nomem(err, n);
+    snprintf(path, n, "%s/%s", c->path, name);
+    enum gguf_status st = GGUF_OK;
+    if (access(path, F_OK) == 0 || errno != ENOENT) {
+        st = gg_convert_in(name, gg_mapfile_open(m, path, 0, 0, err), err);
+        *there = st == GGUF_OK;
+    }
+    gg_mem_free(c->p.allocator, path);
+    return st;
+}
+
+static enum gguf_status read_text(struct gguf_convert *c,
+                                  struct gg_convert_text *t,
+                                  struct gguf_error *err)
+{
+    bool there;
+    GG_TRY(gg_convert_map(c, t->name, &t->map, &there, err));
+    if (!there)
+        return GGUF_OK;
+    if (t->map.size > MOST_TEXT)
+        return gg_error_set(err, GGUF_E_LIMIT, 0,
+                            "%s of %" PRIu64 " bytes, limit is %" PRIu64,
+                            t->name, t->map.size, MOST_TEXT);
+    return gg_convert_in(t->name,
+                         gg_json_read(&t->json, (const char *)t->map.data,
+                                      (size_t)t->map.size, 0, GG_JSON_PYTHON,
+                                      err),
+                         err);
+}
+
+enum gguf_status gg_convert_read_texts(struct gguf_convert *c,
+                                       struct gguf_error *err)
+{
+    static const char *const names[GG_CONVERT_N_TEXTS] = {
+        [GG_CONVERT_CONFIG] = "config.json",
+        [GG_CONVERT_GENERATION] = "generation_config.json",
+        [GG_CONVERT_TOKENIZER] = "tokenizer.json",
+        [GG_CONVERT_TOKENIZER_CONFIG] = "tokenizer_config.json",
+        [GG_CONVERT_ADDED] = "added_tokens.json",
+    };
+    for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++) {
+        c->text[i].name = names[i];
+        c->text[i].map.fd = -1;
+    }
+    for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++)
+        GG_TRY(read_text(c, &c->text[i], err));
+    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+    if (!root)
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "there is no config.json");
+    const json_t *text = json_object_get(root, "text_config");
+    c->config = json_is_object(text) ? text : root;
+    return GGUF_OK;
+}
+
+void gg_convert_close_texts(struct gguf_convert *c)
+{
+    for (size_t i = 0; i < GG_CONVERT_N_TEXTS; i++) {
+        gg_json_fini(&c->text[i].json);
+        if (c->text[i].name)
+            gg_mapfile_close(&c->text[i].map);
+    }
+}
+
+/* ---- values of config.json ---- */
+
+/* One name of n bytes, with points. */
+static const json_t *get_one(const json_t *v, const char *name, size_t n)
+{
+    char part[64];
+    while (v && n) {
+        const char *dot = memchr(name, '.', n);
+        const size_t k = dot ? (size_t)(dot - name) : n;
+        if (k >= sizeof part)
+            return NULL;
+        memcpy(part, name, k);
+        part[k] = 0;
+        v = json_object_get(v, part);
+        n -= k + (dot != NULL);
+        name += k + (dot != NULL);
+    }
+    return v;
+}
+
+const json_t *gg_convert_get(const struct gguf_convert *c, const char *names)
+{
+    const json_t *root = c->text[GG_CONVERT_CONFIG].json.root;
+    for (const char *p = names; *p;) {
+        const size_t n = strcspn(p, " ");
+        const json_t *v = get_one(c->config, p, n);
+        if (!v && c->config != root)
+            v = get_one(root, p, n);
+        if (v && !json_is_null(v))
+            return v;
+        p += n + (p[n] == ' ');
+    }
+    return NULL;
+}
+
+bool gg_convert_count(const struct gguf_convert *c, const char *names,
+                      int64_t *out)
+{
+    int64_t v;
+    if (!gg_json_int(gg_convert_get(c, names), &v) || v < 1 || v > INT32_MAX)
+        return false;
+    *out = v;
+    return true;
+}

@@ -1,0 +1,186 @@
+/* view.c - how the numbers of a tensor lie in what is made of it
+ *
+ * Where a model turns pairs of neighbours and the checkpoint the first half of
+ * each head against the second (as transformers' rotate_half does), row
+ * h d + 2 j + i of the file is row h d + i d/2 + j of the checkpoint, for heads
+ * of d rows, i of 0 and 1.
+ */
+#include "config.h"
+#include "convert/convert.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <math.h>
+#include <string.h>
+
+static enum gguf_status fail(const struct gg_convert_view *v, const char *why,
+                             struct gguf_error *err)
+{
+    struct gg_str_esc e;
+    return gg_error_set(err, GGUF_E_TENSOR, GGUF_NO_OFFSET, "tensor '%s' %s",
+                        gg_str_esc(&e, v->from->name), why);
+}
+
+/* As it is. */
+static void see_all(struct gg_convert_view *v)
+{
+    uint64_t step = 1;
+    v->part.n_dims = v->n_dims = v->from->n_dims ? v->from->n_dims : 1;
+    for (unsigned d = 0; d < v->n_dims; d++) {
+        v->part.ne[d] = (uint64_t)v->from->ne[d];
+        v->part.step[d] = step;
+        v->ne[d] = v->from->ne[d];
+        step *= (uint64_t)v->from->ne[d];
+    }
+}
+
+static enum gguf_status see_turned(struct gg_convert_view *v,
+                                   const char *names, struct gguf_error *err)
+{
+    int64_t heads,
+        rows = v->from->n_dims > 1 ? v->from->ne[1] : v->from->ne[0];
+    const uint64_t row = v->from->n_dims > 1 ? (uint64_t)v->from->ne[0] : 1;
+    if (!v->c->arch->turned)
+        return GGUF_OK;
+    if (v->from->n_dims > 2 || !gg_convert_count(v->c, names, &heads) ||
+        rows % (2 * heads))
+        return fail(v, "has no rows of whole heads", err);
+    const uint64_t half = (uint64_t)(rows / heads / 2);
+    unsigned n = 0;
+    if (v->from->n_dims > 1) {
+        v->part.ne[n] = row;
+        v->part.step[n++] = 1;
+    }
+    v->part.ne[n] = 2;
+    v->part.step[n++] = half * row;
+    v->part.ne[n] = half;
+    v->part.step[n++] = row;
+    v->part.ne[n] = (uint64_t)heads;
+    v->part.step[n++] = 2 * half * row;
+    v->part.n_dims = n;
+    return GGUF_OK;
+}
+
+static enum gguf_status rope_q(struct gg_convert_view *v,
+                               struct gguf_error *err)
+{
+    return see_turned(v, "num_attention_heads n_head", err);
+}
+
+static enum gguf_status rope_k(struct gg_convert_view *v,
+                               struct gguf_error *err)
+{
+    return see_turned(v, "num_key_value_heads num_attention_heads n_head",
+                      err);
+}
+
+static enum gguf_status turn(struct gg_convert_view *v, struct gguf_error *err)
+{
+    if (v->n_dims == 1) /* its bias */
+        return GGUF_OK;
+    if (v->n_dims != 2)
+        return fail(v, "is no matrix", err);
+    v->ne[0] = v->from->ne[1];
+    v->ne[1] = v->from->ne[0];
+    v->part.ne[0] = (uint64_t)v->ne[0];
+    v->part.ne[1] = (uint64_t)v->ne[1];
+    v->part.step[0] = (uint64_t)v->from->ne[0];
+    v->part.step[1] = 1;
+    return GGUF_OK;
+}
+
+static enum gguf_status squeeze(struct gg_convert_view *v,
+                                struct gguf_error *err)
+{
+    unsigned n = 0;
+    (void)err;
+    for (unsigned d = 0; d < v->n_dims; d++)
+        if (v->ne[d] != 1)
+            v->ne[n++] = v->ne[d];
+    if (!n)
+        v->ne[n++] = 1;
+    v->n_dims = n;
+    for (; n < GGUF_MAX_DIMS; n++)
+        v->ne[n] = 1;
+    return GGUF_OK;
+}
+
+/* Half no of the rows. */
+static enum gguf_status half(struct gg_convert_view *v, int no,
+                             struct gguf_error *err)
+{
+    const unsigned d = v->n_dims > 1 ? 1 : 0;
+    if (v->ne[d] % 2)
+        return fail(v, "has an odd number of rows: it has no halves", err);
+    v->ne[d] /= 2;
+    v->part.ne[d] /= 2;
+    v->part.first = no ? v->part.ne[d] * v->part.step[d] : 0;
+    return GGUF_OK;
+}
+
+static enum gguf_status half_1(struct gg_convert_view *v,
+                               struct gguf_error *err)
+{
+    return half(v, 0, err);
+}
+
+static enum gguf_status half_2(struct gg_convert_view *v,
+                               struct gguf_error *err)
+{
+    return half(v, 1, err);
+}
+
+static void plus_1(float *x, size_t n)
+{
+    while (n--)
+        x[n] += 1;
+}
+
+static void neg_exp(float *x, size_t n)
+{
+    while (n--)
+        x[n] = -expf(x[n]);
+}
+
+static const struct {
+    const char *text;
+    enum gguf_status (*see)(struct gg_convert_view *v, struct gguf_error *err);
+    gg_made_fn *change;
+} hows[GG_N_HOWS] = {
+    [GG_HOW_AS_IS] = { "as it is", NULL, NULL },
+    [GG_HOW_ROPE_Q] = { "rows of heads from halves to pairs", rope_q, NULL },
+    [GG_HOW_ROPE_K] = { "rows of heads from halves to pairs", rope_k, NULL },
+    [GG_HOW_PLUS_1] = { "1 added", NULL, plus_1 },
+    [GG_HOW_TURN] = { "transposed", turn, NULL },
+    [GG_HOW_SQUEEZE] = { "dimensions of one left out", squeeze, NULL },
+    [GG_HOW_NEG_EXP] = { "-exp(x)", squeeze, neg_exp },
+    [GG_HOW_HALF_1] = { "first half of the rows", half_1, NULL },
+    [GG_HOW_HALF_2] = { "second half of the rows", half_2, NULL },
+};
+
+const char *gg_convert_how_text(uint8_t how)
+{
+    return hows[how].text;
+}
+
+gg_made_fn *gg_convert_change(uint8_t how)
+{
+    return hows[how].change;
+}
+
+enum gguf_status gg_convert_see(struct gg_convert_view *v,
+                                struct gguf_error *err)
+{
+    const uint8_t how = v->item->row->how;
+    v->part = (struct gg_made_part){ .from = v->item->from };
+    for (size_t d = 0; d < GGUF_MAX_DIMS; d++)
+        v->ne[d] = 1;
+    if (v->from->n_dims > GG_MADE_DIMS || !v->from->n_elements)
+        return fail(v,
+                    v->from->n_elements ? "has too many dimensions"
+                                        : "has no elements",
+                    err);
+    see_all(v);
+    return hows[how].see ? hows[how].see(v, err) : GGUF_OK;
+}

@@ -1,0 +1,218 @@
+/* vocab_json.c - tokenizer.json: a model of pieces and merges
+ *
+ * BPE on bytes written as letters becomes "gpt2". BPE on characters with bytes
+ * to fall back to is what SentencePiece's models are in this form: it becomes
+ * "llama", whose algorithm joins the pair whose result has the highest score;
+ * so each piece gets minus the place of the first merge that makes it.
+ */
+#include "config.h"
+#include "convert/vocab.h"
+
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct gg_json *json(const struct gg_convert_vocab *v)
+{
+    return &v->c->text[GG_CONVERT_TOKENIZER].json;
+}
+
+static enum gguf_status fail(const struct gg_convert_vocab *v,
+                             const json_t *at, const char *what,
+                             struct gguf_error *err)
+{
+    return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(json(v), at), "%s",
+                        what);
+}
+
+/* Texts of JSON live until the folder's texts are closed: after the metadata
+ * has its copies. */
+static enum gguf_status read_pieces(struct gg_convert_vocab *v, json_t *vocab,
+                                    struct gguf_error *err)
+{
+    const char *key;
+    json_t *e;
+    int64_t id;
+    if (!json_object_size(vocab))
+        return fail(v, vocab, "the model has no object \"vocab\"", err);
+    json_object_foreach(vocab, key, e)
+    {
+        if (!gg_json_int(e, &id) || id < 0 || id >= GG_CONVERT_MOST_TOKENS)
+            return fail(v, e, "a piece's id is no number of one", err);
+        GG_TRY(gg_convert_vocab_grow(v, id + 1, 0, err));
+        if (v->token[id].data)
+            return fail(v, e, "two pieces have this id", err);
+        v->token[id] = gg_str_z(key);
+        v->type[id] = GG_CONVERT_NORMAL;
+    }
+    return GGUF_OK;
+}
+
+/* ---- merges ---- */
+
+/* A part of a merge: blanks in it would end it, and are written as U+0120. */
+static size_t put_part(char *out, struct gguf_str s)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < s.size; i++)
+        if (s.data[i] == ' ') {
+            out[n++] = '\xc4';
+            out[n++] = '\xa0';
+        } else {
+            out[n++] = s.data[i];
+        }
+    return n;
+}
+
+/* "left right", of a text as it is or of a pair. */
+static enum gguf_status read_merge(struct gg_convert_vocab *v, const json_t *e,
+                                   struct gguf_str *out,
+                                   struct gguf_error *err)
+{
+    struct gguf_str a, b;
+    if (gg_json_str(e, out)) {
+        const char *blank = memchr(out->data, ' ', out->size);
+        return blank && blank != out->data &&
+                       blank + 1 != out->data + out->size
+                   ? GGUF_OK
+                   : fail(v, e, "a merge is not of two pieces", err);
+    }
+    if (json_array_size(e) != 2 || !gg_json_str(json_array_get(e, 0), &a) ||
+        !gg_json_str(json_array_get(e, 1), &b) || !a.size || !b.size)
+        return fail(v, e, "a merge is not of two pieces", err);
+    char *text = gg_mem_arena_alloc(&v->c->arena, 2 * (a.size + b.size) + 1);
+    if (!text)
+        return gg_error_set_nomem(err, a.size + b.size);
+    size_t n = put_part(text, a);
+    text[n++] = ' ';
+    n += put_part(text + n, b);
+    *out = (struct gguf_str){ text, n };
+    return GGUF_OK;
+}
+
+static enum gguf_status read_merges(struct gg_convert_vocab *v,
+                                    const json_t *merges,
+                                    struct gguf_error *err)
+{
+    const size_t n = json_array_size(merges);
+    if (!json_is_array(merges))
+        return fail(v, merges, "the model has no list \"merges\"", err);
+    v->merge = gg_mem_alloc_zero(v->c->p.allocator, n + 1, sizeof *v->merge);
+    if (!v->merge)
+        return gg_error_set_nomem(err, n * sizeof *v->merge);
+    for (size_t i = 0; i < n; i++)
+        GG_TRY(read_merge(v, json_array_get(merges, i), &v->merge[i], err));
+    v->n_merges = n;
+    return GGUF_OK;
+}
+
+/* ---- scores in place of merges ---- */
+
+static bool is_byte(struct gguf_str s)
+{
+    static const char hex[] = "0123456789ABCDEF";
+    return s.size == 6 && gg_str_starts(s, "<0x") && s.data[5] == '>' &&
+           strchr(hex, s.data[3]) && strchr(hex, s.data[4]);
+}
+
+static void score_pieces(struct gg_convert_vocab *v, const json_t *model)
+{
+    const json_t *vocab = json_object_get(model, "vocab");
+    struct gguf_str unk;
+    char text[512];
+    int64_t id;
+    if (!gg_json_str(json_object_get(model, "unk_token"), &unk))
+        unk = (struct gguf_str){ NULL, 0 };
+    for (size_t i = 0; i < v->n; i++) {
+        v->score[i] = -(float)(v->n_merges + 1);
+        if (v->token[i].data && is_byte(v->token[i]))
+            v->type[i] = GG_CONVERT_BYTE;
+        else if (v->token[i].data && unk.data && gg_str_eq(v->token[i], unk))
+            v->type[i] = GG_CONVERT_UNKNOWN;
+    }
+    for (size_t k = v->n_merges; k-- > 0;) { /* the first one counts */
+        const struct gguf_str m = v->merge[k];
+        const char *blank = memchr(m.data, ' ', m.size);
+        const size_t a = (size_t)(blank - m.data), b = m.size - a - 1;
+        if (a + b >= sizeof text)
+            continue;
+        memcpy(text, m.data, a);
+        memcpy(text + a, blank + 1, b);
+        text[a + b] = 0;
+        if (gg_json_int(json_object_get(vocab, text), &id))
+            v->score[id] = -(float)(k + 1);
+    }
+    v->n_merges = 0;
+    v->has_scores = true;
+}
+
+/* Does some part of a section, however deep, have this type? */
+static const json_t *find_type(const json_t *section, const char *type)
+{
+    static const char *const lists[] = { "normalizers", "pretokenizers",
+                                         "decoders" };
+    struct gguf_str s;
+    if (gg_json_str(json_object_get(section, "type"), &s) &&
+        gg_str_eqz(s, type))
+        return section;
+    for (size_t k = 0; k < sizeof lists / sizeof *lists; k++) {
+        const json_t *list = json_object_get(section, lists[k]);
+        for (size_t i = 0; i < json_array_size(list); i++) {
+            const json_t *found = find_type(json_array_get(list, i), type);
+            if (found)
+                return found;
+        }
+    }
+    return NULL;
+}
+
+/* Is a blank put before a text? */
+static bool puts_blank(const struct gg_convert_vocab *v)
+{
+    const json_t *root = json(v)->root;
+    const json_t *meta =
+        find_type(json_object_get(root, "pre_tokenizer"), "Metaspace");
+    struct gguf_str s;
+    if (find_type(json_object_get(root, "normalizer"), "Prepend"))
+        return true;
+    if (!meta)
+        return false;
+    if (gg_json_str(json_object_get(meta, "prepend_scheme"), &s))
+        return !gg_str_eqz(s, "never");
+    return json_is_true(json_object_get(meta, "add_prefix_space"));
+}
+
+enum gguf_status gg_convert_vocab_json(struct gg_convert_vocab *v,
+                                       struct gguf_error *err)
+{
+    const json_t *root = json(v)->root;
+    json_t *model = json_object_get(root, "model");
+    struct gguf_str type;
+    struct gg_str_esc e;
+    if (!root)
+        return gg_error_set(err, GGUF_E_NOTFOUND, GGUF_NO_OFFSET,
+                            "there is neither tokenizer.json nor "
+                            "tokenizer.model");
+    if (!json_is_object(model))
+        return fail(v, model, "there is no object \"model\"", err);
+    if (!gg_json_str(json_object_get(model, "type"), &type))
+        type = GG_STR("BPE"); /* older files do not say */
+    if (!gg_str_eqz(type, "BPE"))
+        return gg_error_set(err, GGUF_E_UNSUPPORTED,
+                            gg_json_place(json(v), model),
+                            "a model of type '%s': only BPE is converted",
+                            gg_str_esc(&e, type));
+    GG_TRY(read_pieces(v, json_object_get(model, "vocab"), err));
+    GG_TRY(read_merges(v, json_object_get(model, "merges"), err));
+    const bool bytes = json_is_true(json_object_get(model, "byte_fallback"));
+    if (!bytes) {
+        v->model = "gpt2";
+        return GGUF_OK;
+    }
+    v->model = "llama";
+    v->pre = "default";
+    v->space_prefix = puts_blank(v);
+    score_pieces(v, model);
+    return GGUF_OK;
+}

@@ -1,0 +1,157 @@
+/* vocab_pre.c - how a tokenizer cuts words, recognised by its description
+ *
+ * The section pre_tokenizer of tokenizer.json is written as one line, its steps
+ * separated by blanks, and compared with the descriptions of tokenizers whose
+ * way is a row of vocab/pretok_row.c:
+ *
+ *     Split(EXPRESSION)   cut where it matches, matches are words of their own
+ *     Digits              each digit is a word; Digits+: runs of them
+ *     ByteLevel           GPT-2's expression; Bytes: none
+ *
+ * What a Split or another step has besides follows its name. Normal forms are
+ * not part of it: models that are used with them are read without.
+ */
+#include "config.h"
+#include "convert/vocab.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define CONTRACTIONS "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+#define TAIL         "|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
+#define TIKTOKEN(DIGITS)                                                      \
+    "Split(" CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}" DIGITS      \
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*" TAIL ") Bytes"
+#define UPPER "[\\p{Lu}\\p{Lt}\\p{Lm}\\p{Lo}\\p{M}]"
+#define LOWER "[\\p{Ll}\\p{Lm}\\p{Lo}\\p{M}]"
+#define CASED(DIGITS, END)                                                    \
+    "Split([^\\r\\n\\p{L}\\p{N}]?" UPPER "*" LOWER "+" END                    \
+    "|[^\\r\\n\\p{L}\\p{N}]?" UPPER "+" LOWER "*" END "|\\p{N}" DIGITS        \
+    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n/]*" TAIL ") Bytes"
+#define CJK                                                                   \
+    "[\xe4\xb8\x80-\xe9\xbe\xa5\xe3\x81\x80-\xe3\x82\x9f"                     \
+    "\xe3\x82\xa0-\xe3\x83\xbf]+"
+
+/* whole: a word that is a token is that token ("ignore_merges"); -1: either */
+static const struct {
+    const char *text, *pre;
+    int whole;
+} rows[] = {
+    { "ByteLevel", "gpt-2", -1 },
+    { "Digits ByteLevel", "starcoder", -1 },
+    { "Digits Bytes Split('s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| "
+      "?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+)",
+      "starcoder", -1 },
+    { TIKTOKEN("{1,3}"), "llama-bpe", 1 },
+    { TIKTOKEN("{1,3}"), "smaug-bpe", 0 },
+    { TIKTOKEN(""), "qwen2", -1 },
+    { "Split(" CONTRACTIONS "|[^\\r\\n\\p{L}\\p{N}]?[\\p{L}\\p{M}]+|\\p{N}"
+      "| ?[^\\s\\p{L}\\p{M}\\p{N}]+[\\r\\n]*" TAIL ") Bytes",
+      "qwen35", -1 },
+    { CASED("", ""), "tekken", -1 },
+    { CASED("{1,3}", CONTRACTIONS "?"), "gpt-4o", -1 },
+    { "Split(\\p{N}{1,3}) Split(" CJK
+      ") Split([!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|"
+      "[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+| ?[\\p{P}\\p{S}]+[\\r\\n]*" TAIL
+      ") Bytes",
+      "deepseek-v3", -1 },
+};
+
+struct text {
+    char s[4096];
+    size_t n;
+};
+
+static void put(struct text *t, const char *s, size_t n)
+{
+    n = GG_MIN(n, sizeof t->s - 1 - t->n);
+    memcpy(t->s + t->n, s, n);
+    t->n += n;
+    t->s[t->n] = 0;
+}
+
+static void put_z(struct text *t, const char *s)
+{
+    put(t, s, strlen(s));
+}
+
+static bool is(const json_t *v, const char *s)
+{
+    struct gguf_str x;
+    return gg_json_str(v, &x) && gg_str_eqz(x, s);
+}
+
+static void describe_split(struct text *t, const json_t *step)
+{
+    const json_t *pattern = json_object_get(step, "pattern");
+    const json_t *behavior = json_object_get(step, "behavior");
+    struct gguf_str s;
+    put_z(t, "Split");
+    if (!is(behavior, "Isolated"))
+        put_z(t, gg_json_str(behavior, &s) ? s.data : "?");
+    if (json_is_true(json_object_get(step, "invert")))
+        put_z(t, "!");
+    if (gg_json_str(json_object_get(pattern, "Regex"), &s)) {
+        put_z(t, "(");
+    } else {
+        put_z(t, "Text(");
+        if (!gg_json_str(json_object_get(pattern, "String"), &s))
+            s = GG_STR("?");
+    }
+    put(t, s.data, s.size);
+    put_z(t, ")");
+}
+
+static void describe(struct text *t, const json_t *step)
+{
+    const json_t *list = json_object_get(step, "pretokenizers");
+    struct gguf_str type;
+    if (!gg_json_str(json_object_get(step, "type"), &type))
+        type = GG_STR("none");
+    if (gg_str_eqz(type, "Sequence")) {
+        for (size_t i = 0; i < json_array_size(list); i++)
+            describe(t, json_array_get(list, i));
+        return;
+    }
+    if (t->n)
+        put_z(t, " ");
+    if (gg_str_eqz(type, "Split")) {
+        describe_split(t, step);
+    } else if (gg_str_eqz(type, "Digits")) {
+        put_z(t, "Digits");
+        if (!json_is_true(json_object_get(step, "individual_digits")))
+            put_z(t, "+");
+    } else if (gg_str_eqz(type, "ByteLevel")) {
+        put_z(t, json_is_false(json_object_get(step, "use_regex"))
+                     ? "Bytes"
+                     : "ByteLevel");
+        if (json_is_true(json_object_get(step, "add_prefix_space")))
+            put_z(t, "(blank)");
+    } else {
+        put(t, type.data, type.size);
+    }
+}
+
+enum gguf_status gg_convert_vocab_pre(struct gg_convert_vocab *v,
+                                      struct gguf_error *err)
+{
+    const struct gg_json *j = &v->c->text[GG_CONVERT_TOKENIZER].json;
+    const json_t *section = json_object_get(j->root, "pre_tokenizer");
+    const json_t *model = json_object_get(j->root, "model");
+    const bool whole = json_is_true(json_object_get(model, "ignore_merges"));
+    struct text t = { .n = 0 };
+    char shown[380];
+    describe(&t, section);
+    for (size_t i = 0; i < GG_LEN(rows); i++)
+        if (!strcmp(t.s, rows[i].text) &&
+            (rows[i].whole < 0 || rows[i].whole == whole)) {
+            v->pre = rows[i].pre;
+            return GGUF_OK;
+        }
+    gg_str_escape(shown, sizeof shown, t.s, t.n);
+    return gg_error_set(err, GGUF_E_UNSUPPORTED, gg_json_place(j, section),
+                        "the pre-tokenizer is not recognised: %s", shown);
+}

@@ -1,0 +1,112 @@
+/* vocab_special.c - ids with a meaning, and the chat template */
+#include "config.h"
+#include "convert/vocab.h"
+
+#include "base/compiler.h"
+#include "base/str.h"
+
+#include <stdio.h>
+
+static const struct {
+    const char *name; /* in NAME_token, NAME_token_id, add_NAME_token */
+    const char *key, *add;
+} roles[] = {
+    { "bos", "tokenizer.ggml.bos_token_id", "tokenizer.ggml.add_bos_token" },
+    { "eos", "tokenizer.ggml.eos_token_id", "tokenizer.ggml.add_eos_token" },
+    { "unk", "tokenizer.ggml.unknown_token_id", NULL },
+    { "sep", "tokenizer.ggml.seperator_token_id",
+      "tokenizer.ggml.add_sep_token" },
+    { "pad", "tokenizer.ggml.padding_token_id", NULL },
+    { "cls", "tokenizer.ggml.cls_token_id", NULL },
+    { "mask", "tokenizer.ggml.mask_token_id", NULL },
+};
+
+/* What NAME_token says: a text, or an object with one. */
+static int64_t by_text(const struct gg_convert_vocab *v, const char *name)
+{
+    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    char key[64];
+    struct gguf_str text;
+    snprintf(key, sizeof key, "%s_token", name);
+    const json_t *t = json_object_get(root, key);
+    if (json_is_object(t))
+        t = json_object_get(t, "content");
+    return gg_json_str(t, &text) ? gg_convert_vocab_find(v, text) : -1;
+}
+
+/* What NAME_token_id says; of several, the first. */
+static int64_t by_id(const struct gg_convert_vocab *v, const char *name)
+{
+    const json_t *root = v->c->text[GG_CONVERT_GENERATION].json.root;
+    char key[64];
+    int64_t id;
+    snprintf(key, sizeof key, "%s_token_id", name);
+    const json_t *t = gg_convert_get(v->c, key);
+    if (!t)
+        t = json_object_get(root, key);
+    if (json_is_array(t))
+        t = json_array_get(t, 0);
+    return gg_json_int(t, &id) && id >= 0 && id < (int64_t)v->n ? id : -1;
+}
+
+/* The template: a text, or named ones, of which "default" is it; or a file of
+ * its own. */
+static enum gguf_status set_template(const struct gg_convert_vocab *v,
+                                     struct gguf_error *err)
+{
+    static const char key[] = "tokenizer.chat_template";
+    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    const json_t *t = json_object_get(root, "chat_template"), *e;
+    struct gg_mapfile m = { .fd = -1 };
+    struct gguf_str text;
+    bool there;
+    size_t i;
+    GG_TRY(gg_convert_map(v->c, "chat_template.jinja", &m, &there, err));
+    if (there) {
+        text = (struct gguf_str){ (const char *)m.data, (size_t)m.size };
+        enum gguf_status st =
+            gg_str_utf8_valid(text.data, text.size)
+                ? gguf_meta_set_str(v->c->meta, key, text, err)
+                : gg_error_set(err, GGUF_E_FORMAT, 0,
+                               "chat_template.jinja is not UTF-8");
+        gg_mapfile_close(&m);
+        return st;
+    }
+    if (json_is_array(t))
+        json_array_foreach((json_t *)(uintptr_t)t, i, e)
+        {
+            if (gg_json_str(json_object_get(e, "name"), &text) &&
+                gg_str_eqz(text, "default")) {
+                t = json_object_get(e, "template");
+                break;
+            }
+        }
+    return gg_json_str(t, &text)
+               ? gguf_meta_set_str(v->c->meta, key, text, err)
+               : GGUF_OK;
+}
+
+enum gguf_status gg_convert_vocab_special(struct gg_convert_vocab *v,
+                                          struct gguf_error *err)
+{
+    const json_t *root = v->c->text[GG_CONVERT_TOKENIZER_CONFIG].json.root;
+    struct gguf_meta *m = v->c->meta;
+    for (size_t i = 0; i < GG_LEN(roles); i++) {
+        int64_t id = by_text(v, roles[i].name);
+        if (id < 0)
+            id = by_id(v, roles[i].name);
+        if (id >= 0)
+            GG_TRY(gguf_meta_set_u32(m, roles[i].key, (uint32_t)id, err));
+    }
+    for (size_t i = 0; i < GG_LEN(roles); i++) {
+        char key[64];
+        snprintf(key, sizeof key, "add_%s_token", roles[i].name);
+        const json_t *t = json_object_get(root, key);
+        if (roles[i].add && json_is_boolean(t))
+            GG_TRY(gguf_meta_set_bool(m, roles[i].add, json_is_true(t), err));
+    }
+    if (v->space_prefix >= 0)
+        GG_TRY(gguf_meta_set_bool(m, "tokenizer.ggml.add_space_prefix",
+                                  v->space_prefix, err));
+    return set_template(v, err);
+}

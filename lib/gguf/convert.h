@@ -1,0 +1,114 @@
+/* convert.h - from a Hugging Face folder to a GGUF file
+ *
+ * A folder has config.json, the weights as safetensors, and a tokenizer
+ * (tokenizer.json or tokenizer.model, with tokenizer_config.json,
+ * generation_config.json and a chat template where there are some). Opening it
+ * makes the plan of the GGUF file that it becomes: metadata, and tensors with
+ * their types, each made of one tensor of the folder or several. Nothing is
+ * read of the weights but their headers. Jobs of quantization (quant.h) then
+ * write it, in its own types or any others, in bounded memory:
+ *
+ *     gguf_convert_open(&c, "Qwen3-8B", NULL, &err);
+ *     gguf_recipe_preset(&recipe, "Q4_K_M", NULL, &err);
+ *     params.recipe = recipe;
+ *     gguf_convert_job(&job, c, &params, &err);
+ *     gguf_quant_run(job, "Qwen3-8B-Q4_K_M.gguf", NULL, &err);
+ *
+ * Its own types are F32 for vectors and what models read as F32, and the
+ * folder's for matrices; BF16 where these have 8 bits, F32 where they have 64.
+ *
+ * An object is used by one thread at a time.
+ */
+#ifndef GGUF_CONVERT_H
+#define GGUF_CONVERT_H
+
+#include <gguf/kv.h>
+#include <gguf/quant.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct gguf_convert;
+
+struct gguf_convert_params {
+    size_t struct_size;
+    const struct gguf_allocator *allocator; /* NULL: malloc; kept */
+    const struct gguf_limits *limits;       /* of tensors; NULL: defaults */
+    const char *pre;           /* tokenizer.ggml.pre; NULL: by the tokenizer's
+                                * description. Borrowed */
+    const char *const *ignore; /* n_ignore Perl regular expressions: tensors
+                                * whose names match are left out. Borrowed */
+    size_t n_ignore;
+};
+#define GGUF_CONVERT_PARAMS_INIT                                              \
+    {                                                                         \
+        sizeof(struct gguf_convert_params), NULL, NULL, NULL, NULL, 0         \
+    }
+
+/* Open the folder at path and make the plan. params may be NULL.
+ *
+ * GGUF_E_NOTFOUND     a file that must be there; a key of config.json
+ * GGUF_E_ARCH         no such architecture is converted
+ * GGUF_E_UNSUPPORTED  a tokenizer of another kind, or whose pre-tokenizer is
+ *                     not recognised: the message has its description
+ * GGUF_E_TENSOR       tensors that have no place in the file: it lists them;
+ *                     parts of one tensor that do not fit each other
+ * GGUF_E_VOCAB        the tokenizer is inconsistent
+ * GGUF_E_FORMAT, GGUF_E_TRUNCATED, GGUF_E_OVERFLOW, GGUF_E_LIMIT,
+ * GGUF_E_DUPLICATE, GGUF_E_MISMATCH   one of the files is malformed: its name
+ *                     begins the message
+ * GGUF_E_IO, GGUF_E_NOMEM, GGUF_E_INVALID (params)
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_convert_open(struct gguf_convert **out, const char *path,
+                  const struct gguf_convert_params *params,
+                  struct gguf_error *err) GGUF_MUST_CHECK;
+
+/* NULL is fine. Jobs that were made of it must be gone. Since: 0.1 */
+GGUF_API void gguf_convert_close(struct gguf_convert *c);
+
+/* One tensor of the plan. All it points to belongs to the object. Made by the
+ * library: it may grow at its end. */
+struct gguf_convert_tensor {
+    const char *name;
+    unsigned n_dims;
+    int64_t ne[4];    /* elements, fastest dimension first */
+    uint32_t dtype;   /* id of its own type */
+    const char *from; /* the tensor of the folder that it is made of; the
+                        * first, if it is made of several */
+    size_t n_from;    /* tensors of the folder that it is made of */
+    const char *how;  /* "as it is", or what is done to it, in words */
+};
+
+/* In the order of the folder; NULL if i is out of range. Since: 0.1 */
+GGUF_API size_t gguf_convert_n_tensors(const struct gguf_convert *c);
+GGUF_API const struct gguf_convert_tensor *
+gguf_convert_tensor(const struct gguf_convert *c, size_t i);
+
+/* The name of tensor i's source no, below n_from; NULL out of range.
+ * Since: 0.1 */
+GGUF_API const char *gguf_convert_from(const struct gguf_convert *c, size_t i,
+                                       size_t no);
+
+/* Tensors of the folder that are left out because they are known to carry
+ * nothing, or were to be ignored: how many, and their names; NULL if i is out
+ * of range. Since: 0.1 */
+GGUF_API size_t gguf_convert_n_left(const struct gguf_convert *c);
+GGUF_API const char *gguf_convert_left(const struct gguf_convert *c, size_t i);
+
+/* The metadata of the plan; the object's. Since: 0.1 */
+GGUF_API const struct gguf_meta *
+gguf_convert_meta(const struct gguf_convert *c);
+
+/* A job that writes what was planned, in the types that params->recipe
+ * chooses; it is as gguf_quant_create makes one of a file. c is kept. */
+GGUF_API enum gguf_status
+gguf_convert_job(struct gguf_quant **out, struct gguf_convert *c,
+                 const struct gguf_quant_params *params,
+                 struct gguf_error *err) GGUF_MUST_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

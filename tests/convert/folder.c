@@ -1,0 +1,202 @@
+/* folder.c - small Hugging Face folders, made on the spot */
+#include "config.h"
+#include "tests/convert/folder.h"
+
+#include "base/bytes.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static void die(const char *what)
+{
+    printf("Bail out! %s: %s\n", what, strerror(errno));
+    exit(99);
+}
+
+float folder_value(const char *name, uint64_t i)
+{
+    uint64_t h = UINT64_C(1469598103934665603); /* FNV-1a */
+    while (*name)
+        h = (h ^ (uint8_t)*name++) * UINT64_C(1099511628211);
+    h = (h ^ i) * UINT64_C(0x9E3779B97F4A7C15);
+    h ^= h >> 29;
+    h *= UINT64_C(0xBF58476D1CE4E5B9);
+    return (float)((int)(h >> 40 & 255) - 128) * 0x1p-9f; /* 8 bits */
+}
+
+void folder_begin(struct folder *f, const char *dir)
+{
+    snprintf(f->dir, sizeof f->dir, "%s", dir);
+    f->n_tensors = 0;
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        die(dir);
+}
+
+static FILE *create(const struct folder *f, const char *name)
+{
+    char path[400];
+    snprintf(path, sizeof path, "%s/%s", f->dir, name);
+    FILE *o = fopen(path, "wb");
+    if (!o)
+        die(path);
+    return o;
+}
+
+static void done(FILE *o)
+{
+    if (fclose(o) != 0)
+        die("writing");
+}
+
+void folder_text(const struct folder *f, const char *name, const char *text)
+{
+    FILE *o = create(f, name);
+    fputs(text, o);
+    done(o);
+}
+
+static void add(struct folder *f, const char *name, const char *sizes, int il,
+                int ie)
+{
+    struct folder_tensor *t = &f->tensor[f->n_tensors++];
+    char *at = t->name;
+    *t = (struct folder_tensor){ .n = 1 };
+    for (; *name && *name != ' '; name++)
+        at += *name == '%'   ? sprintf(at, "%d", il)
+              : *name == '@' ? sprintf(at, "%d", ie)
+                             : sprintf(at, "%c", *name);
+    while (*sizes == ' ') {
+        t->shape[t->n_dims] = strtoull(sizes + 1, (char **)&sizes, 10);
+        t->n *= t->shape[t->n_dims++];
+    }
+}
+
+void folder_tensors(struct folder *f, const char *lines, int n_layers,
+                    int n_experts)
+{
+    for (const char *p = lines; *p;) {
+        const size_t n = strcspn(p, "\n");
+        const char *sizes = p + strcspn(p, " \n");
+        const bool layer = memchr(p, '%', n), expert = memchr(p, '@', n);
+        for (int il = 0; il < (layer ? n_layers : 1); il++)
+            for (int ie = 0; ie < (expert ? n_experts : 1); ie++)
+                add(f, p, sizes, il, ie);
+        p += n + (p[n] == '\n');
+    }
+}
+
+const struct folder_tensor *folder_find(const struct folder *f,
+                                        const char *name)
+{
+    for (size_t i = 0; i < f->n_tensors; i++)
+        if (!strcmp(f->tensor[i].name, name))
+            return &f->tensor[i];
+    return NULL;
+}
+
+/* Every n_files-th tensor, from the no-th on. */
+static void write_file(const struct folder *f, const char *name,
+                       const char *dtype, int no, int n_files)
+{
+    const size_t width = strcmp(dtype, "F32") == 0 ? 4 : 2;
+    static char header[1 << 17];
+    size_t n =
+        (size_t)sprintf(header, "{\"__metadata__\":{\"format\":\"pt\"}");
+    uint64_t off = 0;
+    for (size_t i = (size_t)no; i < f->n_tensors; i += (size_t)n_files) {
+        const struct folder_tensor *t = &f->tensor[i];
+        n += (size_t)sprintf(header + n,
+                             ",\"%s\":{\"dtype\":\"%s\",\"shape\":[", t->name,
+                             dtype);
+        for (unsigned d = 0; d < t->n_dims; d++)
+            n += (size_t)sprintf(header + n, "%s%" PRIu64, d ? "," : "",
+                                 t->shape[d]);
+        n += (size_t)sprintf(header + n,
+                             "],\"data_offsets\":[%" PRIu64 ",%" PRIu64 "]}",
+                             off, off + t->n * width);
+        off += t->n * width;
+    }
+    header[n++] = '}';
+    while (n % 8)
+        header[n++] = ' ';
+    FILE *o = create(f, name);
+    uint8_t b[8];
+    gg_bytes_store64le(b, n);
+    fwrite(b, 1, 8, o);
+    fwrite(header, 1, n, o);
+    for (size_t i = (size_t)no; i < f->n_tensors; i += (size_t)n_files)
+        for (uint64_t k = 0; k < f->tensor[i].n; k++) {
+            gg_bytes_store32le(
+                b, gg_bytes_f32_bits(folder_value(f->tensor[i].name, k)));
+            fwrite(b + 4 - width, 1, width, o);
+        }
+    done(o);
+}
+
+void folder_weights(const struct folder *f, const char *dtype, int n_files)
+{
+    char name[64];
+    if (n_files == 1) {
+        write_file(f, "model.safetensors", dtype, 0, 1);
+        return;
+    }
+    FILE *o = create(f, "model.safetensors.index.json");
+    fputs("{\"metadata\":{},\"weight_map\":{", o);
+    for (size_t i = 0; i < f->n_tensors; i++)
+        fprintf(o, "%s\"%s\":\"model-%05d-of-%05d.safetensors\"", i ? "," : "",
+                f->tensor[i].name, (int)(i % (size_t)n_files) + 1, n_files);
+    fputs("}}", o);
+    done(o);
+    for (int no = 0; no < n_files; no++) {
+        snprintf(name, sizeof name, "model-%05d-of-%05d.safetensors", no + 1,
+                 n_files);
+        write_file(f, name, dtype, no, n_files);
+    }
+}
+
+/* The letter that byte-level BPE writes for a byte (GPT-2): itself if it is
+ * printable, else the next one from U+0100 on. */
+static void put_byte(FILE *o, int byte)
+{
+    int c = byte, n = 0;
+    for (int b = 0; b <= byte; b++) {
+        const bool same = (b >= '!' && b <= '~') || (b >= 0xa1 && b <= 0xac) ||
+                          (b >= 0xae && b <= 0xff);
+        if (b == byte)
+            c = same ? b : 256 + n;
+        n += !same;
+    }
+    fprintf(o, "\\u%04x", (unsigned)c);
+}
+
+void folder_bpe(const struct folder *f, bool pairs)
+{
+    FILE *o = create(f, "tokenizer.json");
+    fputs("{\"version\":\"1.0\",\"added_tokens\":[{\"id\":258,\"content\":"
+          "\"<|end|>\",\"special\":true}],\"normalizer\":{\"type\":\"NFC\"},"
+          "\"pre_tokenizer\":{\"type\":\"Sequence\",\"pretokenizers\":[{"
+          "\"type\":\"Split\",\"pattern\":{\"Regex\":\"(?i:'s|'t|'re|'ve|'m|"
+          "'ll|'d)|[^\\\\r\\\\n\\\\p{L}\\\\p{N}]?\\\\p{L}+|\\\\p{N}| "
+          "?[^\\\\s\\\\p{L}\\\\p{N}]+[\\\\r\\\\n]*|\\\\s*[\\\\r\\\\n]+|\\\\s+"
+          "(?!\\\\S)|\\\\s+\"},\"behavior\":\"Isolated\",\"invert\":false},{"
+          "\"type\":\"ByteLevel\",\"add_prefix_space\":false,\"use_regex\":"
+          "false}]},\"model\":{\"type\":\"BPE\",\"vocab\":{",
+          o);
+    for (int b = 0; b < 256; b++) {
+        fputc('"', o);
+        put_byte(o, b);
+        fprintf(o, "\":%d,", b);
+    }
+    fprintf(o, "\"ab\":256,\"abc\":257},\"merges\":[%s]}}",
+            pairs ? "[\"a\",\"b\"],[\"ab\",\"c\"]" : "\"a b\",\"ab c\"");
+    done(o);
+    folder_text(
+        f, "tokenizer_config.json",
+        "{\"bos_token\":null,\"eos_token\":{\"content\":\"<|end|>\"},"
+        "\"add_bos_token\":false,\"model_max_length\":"
+        "1000000000000000019884624838656,\"chat_template\":\"{{x}}\"}");
+}

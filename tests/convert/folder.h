@@ -1,0 +1,52 @@
+/* folder.h - small Hugging Face folders, made on the spot
+ *
+ * Weights are numbers that tell where they come from; the tokenizer is of
+ * bytes, in either form.
+ */
+#ifndef TESTS_CONVERT_FOLDER_H
+#define TESTS_CONVERT_FOLDER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FOLDER_VOCAB = 260 };
+
+/* The number that element i of the tensor of that name has: exact in BF16. */
+float folder_value(const char *name, uint64_t i);
+
+/* One tensor: name, shape as JSON has it (slowest dimension first). */
+struct folder_tensor {
+    char name[128];
+    unsigned n_dims;
+    uint64_t shape[4];
+    uint64_t n;
+};
+
+struct folder {
+    char dir[256];
+    struct folder_tensor tensor[512];
+    size_t n_tensors;
+};
+
+/* An empty folder at dir, which is made. */
+void folder_begin(struct folder *f, const char *dir);
+void folder_text(const struct folder *f, const char *name, const char *text);
+
+/* Add tensors: lines "NAME SIZE SIZE ...", where % in a name stands for each of
+ * n_layers, @ for each of n_experts. */
+void folder_tensors(struct folder *f, const char *lines, int n_layers,
+                    int n_experts);
+/* The one of this name; NULL. */
+const struct folder_tensor *folder_find(const struct folder *f,
+                                        const char *name);
+
+/* Write model.safetensors, or n_files of them with an index. dtype: "F32" or
+ * "BF16". */
+void folder_weights(const struct folder *f, const char *dtype, int n_files);
+
+/* tokenizer.json of bytes, with the merges "a b" and "ab c", as texts or as
+ * pairs; and <|end|>, the last but one, which is bos and eos. */
+void folder_bpe(const struct folder *f, bool pairs);
+
+#endif

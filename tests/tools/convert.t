@@ -1,0 +1,152 @@
+#!/bin/sh
+# gguf-convert: folders become files, by every option; what is refused leaves
+# nothing. Numbers and architectures are tests/convert.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+convert=$bin/gguf-convert
+info=$bin/gguf-info
+quantize=$bin/gguf-quantize
+mkfolder=$builddir/tests/tools/mkfolder
+"$mkfolder" "$tmp/hf" && "$mkfolder" "$tmp/three" bf16 files=3 wide &&
+    "$mkfolder" "$tmp/extra" extra || exit 99
+
+fails() # message
+{
+    test $rc -eq 1 -a ! -e "$tmp/o.gguf" && grep -q -e "$1" "$tmp/err"
+}
+
+# ------------------------------------------------------------- one output ---
+run "$convert" "$tmp/hf" -o "$tmp/a.gguf"
+test $rc -eq 0 && "$info" --check "$tmp/a.gguf" >"$tmp/out" 2>&1
+ok 'a folder becomes a file that is sound'
+run "$info" --json "$tmp/a.gguf"
+for key in general.architecture general.file_type llama.rope.dimension_count \
+    tokenizer.ggml.merges tokenizer.ggml.eos_token_id tokenizer.chat_template; do
+    grep -q "\"$key\"" "$tmp/out"
+    ok "it has $key"
+done
+run "$convert" "$tmp/hf" -o "$tmp/a.gguf"
+test $rc -eq 1 && grep -q 'a.gguf' "$tmp/err"
+ok 'an output that exists stays'
+run "$convert" -q -f -t 1 "$tmp/hf" -o "$tmp/b.gguf"
+test $rc -eq 0 -a ! -s "$tmp/err" && cmp "$tmp/a.gguf" "$tmp/b.gguf"
+ok 'one thread gives the same bytes'
+
+# --------------------------------------- the same as in two steps, many ways ---
+run "$convert" -q "$tmp/three" -o "$tmp/w.gguf" -o "$tmp/w4.gguf=Q4_K_M" \
+    -o "$tmp/w8.gguf=Q8_0"
+test $rc -eq 0
+ok 'three outputs of one reading'
+run "$quantize" -q "$tmp/w.gguf" "$tmp/two4.gguf" Q4_K_M
+test $rc -eq 0 && cmp "$tmp/w4.gguf" "$tmp/two4.gguf"
+ok 'Q4_K_M at once is Q4_K_M of the file, byte for byte'
+run "$quantize" -q "$tmp/w.gguf" "$tmp/two8.gguf" Q8_0
+cmp "$tmp/w8.gguf" "$tmp/two8.gguf"
+ok 'and Q8_0 that of Q8_0'
+"$builddir/tests/tools/mkimatrix" "$tmp/im.gguf" tensor blk.0.attn_q.weight 256 || exit 99
+run "$convert" -q "$tmp/three" -o "$tmp/i.gguf=Q4_K_M" --imatrix "$tmp/im.gguf" \
+    --include-weights attn_q --output-tensor-type Q8_0 --override-kv \
+    general.name=str:X --tensor-type ffn_down=Q5_K
+test $rc -eq 0 &&
+    "$quantize" -q --imatrix "$tmp/im.gguf" --include-weights attn_q \
+        --output-tensor-type Q8_0 --override-kv general.name=str:X \
+        --tensor-type ffn_down=Q5_K "$tmp/w.gguf" "$tmp/i2.gguf" Q4_K_M \
+        2>"$tmp/err" && cmp "$tmp/i.gguf" "$tmp/i2.gguf"
+ok 'importance data, types by name and keys are as in gguf-quantize'
+run "$convert" -q "$tmp/three" -o "$tmp/s.gguf" --split-max-size 1M
+test $rc -eq 0 -a -e "$tmp/s-00001-of-00002.gguf" &&
+    "$bin/gguf-split" -q --merge "$tmp/s-00001-of-00002.gguf" "$tmp/sm.gguf" &&
+    "$info" --diff "$tmp/sm.gguf" "$tmp/w.gguf" >"$tmp/out"
+ok 'several files of at most 1M are the same model'
+run "$convert" -q "$tmp/three" -o "$tmp/t.gguf=Q8_0" --target-size 900K
+test $rc -eq 0 -a "$(wc -c <"$tmp/t.gguf")" -le 921600
+ok 'a size is kept to'
+run "$convert" -q --resume "$tmp/three" -o "$tmp/r.gguf=Q4_K_M"
+test $rc -eq 0 -a ! -e "$tmp/r.gguf.resume" && cmp "$tmp/r.gguf" "$tmp/w4.gguf"
+ok 'with a journal it is the same, and the journal goes'
+
+# ------------------------------------------------------------------ the plan ---
+run "$convert" -q --dry-run "$tmp/hf"
+test $rc -eq 0 && grep -q \
+    'blk.0.attn_q.weight *F32 *model.layers.0.self_attn.q_proj.weight *rows of heads' \
+    "$tmp/out"
+ok '--dry-run says what is made of what'
+run "$convert" -q --dry-run --json "$tmp/hf" -o "$tmp/o.gguf=Q8_0"
+test $rc -eq 0 -a ! -e "$tmp/o.gguf" &&
+    python3 -c 'import json, sys
+d = json.load(open(sys.argv[1]))
+assert d["written"] is False and len(d["tensors"]) == 20
+t = {x["name"]: x for x in d["tensors"]}
+assert t["blk.1.ffn_up.weight"]["from"] == ["model.layers.1.mlp.up_proj.weight"]
+assert d["outputs"][0]["type"] == "Q8_0"' "$tmp/out" 2>"$tmp/err"
+ok '--dry-run --json is a document of it'
+
+# -------------------------------------------------------------- what is refused ---
+run "$convert" "$tmp/extra" -o "$tmp/o.gguf"
+fails "2 tensors of the folder have no place in a model of architecture llama: 'model.layers.0.odd.weight', 'model.layers.1.odd.weight'"
+ok 'a tensor without a place is listed'
+run "$convert" -q "$tmp/extra" --ignore 'odd' -o "$tmp/ig.gguf"
+test $rc -eq 0 && "$info" --diff "$tmp/ig.gguf" "$tmp/a.gguf" | grep -vq blk
+ok 'and left out where that is asked for'
+run "$convert" -n "$tmp/extra" --ignore '(' -o "$tmp/o.gguf"
+test $rc -eq 1
+ok 'a pattern that is none is refused'
+run "$convert" "$tmp" -o "$tmp/o.gguf"
+fails 'there is no config.json'
+ok 'a folder without config.json'
+run "$convert" "$tmp/none" -o "$tmp/o.gguf"
+fails 'there is no config.json'
+ok 'no folder'
+run "$convert" "$tmp/hf"
+test $rc -eq 2 && grep -q 'output is missing' "$tmp/err"
+ok 'no output'
+run "$convert" --pre nonsense "$tmp/hf" -o "$tmp/o.gguf"
+fails "'nonsense' is no name of a pre-tokenizer"
+ok 'a name of no pre-tokenizer'
+run "$convert" -q --pre llama-bpe "$tmp/hf" -o "$tmp/p.gguf"
+test $rc -eq 0 && "$info" --json "$tmp/p.gguf" | grep -q llama-bpe
+ok 'one that is'
+cp -r "$tmp/hf" "$tmp/odd"
+sed 's/p{L}+|/p{L}*|/' "$tmp/hf/tokenizer.json" >"$tmp/odd/tokenizer.json"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails 'tokenizer.json: the pre-tokenizer is not recognised: Split((?i:'
+ok 'an expression that is not known is shown'
+cp "$tmp/hf/tokenizer.json" "$tmp/odd/tokenizer.json"
+sed 's/Llama/Llamma/' "$tmp/hf/config.json" >"$tmp/odd/config.json"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails "config.json: models of class 'LlammaForCausalLM' are not converted"
+ok 'a class that is not known'
+echo '{"a":1,"a":2}' >"$tmp/odd/config.json"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails 'config.json: JSON, line 1, .*duplicate'
+ok 'JSON that is none'
+cp "$tmp/hf/config.json" "$tmp/odd/config.json"
+head -c 1000 "$tmp/hf/model.safetensors" >"$tmp/odd/model.safetensors"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails 'model.safetensors: a header of'
+ok 'weights that are cut off'
+rm "$tmp/odd/model.safetensors"
+run "$convert" "$tmp/odd" -o "$tmp/o.gguf"
+fails 'there is neither model.safetensors nor'
+ok 'no weights'
+cp -r "$tmp/hf" "$tmp/over"
+run "$convert" -f "$tmp/over" -o "$tmp/over/model.safetensors"
+test $rc -eq 1 && cmp "$tmp/over/model.safetensors" "$tmp/hf/model.safetensors"
+ok 'nothing is written over an input'
+
+# ------------------------------------------------- models beside the tree ---
+if test -n "${GGUF_SHARED-}" && test -d "$GGUF_SHARED/models/hf-llama"; then
+    models=$GGUF_SHARED/models
+    for m in llama qwen2; do
+        run "$convert" -q "$models/hf-$m" -o "$tmp/$m.gguf=F16"
+        test $rc -eq 0 && "$info" --diff "$tmp/$m.gguf" "$models/$m-f16.gguf" \
+            >"$tmp/out"
+        ! grep -v '^[-+] [a-z0-9]* *\(general\|quantize\|qwen2.vocab_size\|qwen2.rope.dim\|tokenizer.ggml.add_bos\)' \
+            "$tmp/out" >"$tmp/err"
+        ok "hf-$m is $m-f16.gguf: all numbers, tokens, scores, merges, keys"
+    done
+else
+    skip 'folders of trained models' 'they are not here'
+fi
+
+done_testing

@@ -1,0 +1,114 @@
+/* gguf-convert-print.c - what is made of what */
+#include "config.h"
+#include "tools/gguf-convert.h"
+#include "tools/common/json.h"
+#include "tools/common/table.h"
+
+#include <gguf/text.h>
+
+#include <inttypes.h>
+#include <string.h>
+
+static const char *type_name(uint32_t dtype)
+{
+    const struct gguf_dtype_info *t = gguf_dtype_find(dtype);
+    return t ? t->name : "?";
+}
+
+void print_made(const struct convert_options *o)
+{
+    static const char *const heads[] = { "tensor", "type", "made of", "how" };
+    const struct gguf_convert *c = o->from;
+    struct table t;
+    table_init(&t, "llll", 0);
+    table_add_row(&t, heads);
+    for (size_t i = 0; i < gguf_convert_n_tensors(c); i++) {
+        const struct gguf_convert_tensor *x = gguf_convert_tensor(c, i);
+        table_add_strz(&t, x->name);
+        table_add(&t, type_name(x->dtype));
+        table_add_strz(&t, x->from);
+        if (x->n_from > 1)
+            table_addf(&t, "%s; one of %zu", x->how, x->n_from);
+        else
+            table_add(&t, x->how);
+    }
+    table_print(&t, stdout);
+    table_fini(&t);
+    for (size_t i = 0; i < gguf_convert_n_left(c); i++) {
+        char name[512];
+        const char *left = gguf_convert_left(c, i);
+        gguf_text_escape(name, sizeof name,
+                         (struct gguf_str){ left, strlen(left) });
+        printf("left out: %s\n", name);
+    }
+}
+
+static void json_made(struct json *j, const struct convert_options *o)
+{
+    const struct gguf_convert *c = o->from;
+    json_open(j, "tensors", '[');
+    for (size_t i = 0; i < gguf_convert_n_tensors(c); i++) {
+        const struct gguf_convert_tensor *x = gguf_convert_tensor(c, i);
+        json_open(j, NULL, '{');
+        json_strz(j, "name", x->name);
+        json_i64s(j, "dims", x->n_dims, x->ne);
+        json_strz(j, "type", type_name(x->dtype));
+        json_open(j, "from", x->n_from > 1 ? '[' : '(');
+        for (size_t k = 0; k < x->n_from; k++)
+            json_strz(j, NULL, gguf_convert_from(c, i, k));
+        json_close(j);
+        json_strz(j, "how", x->how);
+        json_close(j);
+    }
+    json_close(j);
+    json_open(j, "left_out", '[');
+    for (size_t i = 0; i < gguf_convert_n_left(c); i++)
+        json_strz(j, NULL, gguf_convert_left(c, i));
+    json_close(j);
+}
+
+static void json_output(struct json *j, const struct target *t)
+{
+    struct gguf_quant_totals s = GGUF_QUANT_TOTALS_INIT;
+    (void)gguf_quant_totals(t->job, &s, NULL);
+    json_open(j, NULL, '{');
+    if (t->path)
+        json_strz(j, "path", t->path);
+    else
+        json_null(j, "path");
+    json_strz(j, "type", t->type);
+    json_u64(j, "n_files", gguf_quant_n_files(t->job));
+    json_u64(j, "file_size", s.file_size);
+    json_u64(j, "n_elements", s.n_elements);
+    json_u64(j, "to_size", s.to_size);
+    json_open(j, "tensors", '[');
+    for (size_t i = 0; i < gguf_quant_n_tensors(t->job); i++) {
+        const struct gguf_quant_tensor *q = gguf_quant_tensor(t->job, i);
+        json_open(j, NULL, '{');
+        json_strz(j, "name", q->name);
+        json_strz(j, "to", type_name(q->to));
+        json_strz(j, "rule", q->rule);
+        json_u64(j, "to_size", q->to_size);
+        json_close(j);
+    }
+    json_close(j);
+    json_close(j);
+}
+
+void print_made_json(const struct convert_options *o, double seconds)
+{
+    struct json j;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    json_strz(&j, "input", o->q.in);
+    json_bool(&j, "written", seconds >= 0);
+    if (seconds >= 0)
+        json_f64(&j, "seconds", seconds);
+    json_made(&j, o);
+    json_open(&j, "outputs", '[');
+    for (size_t i = 0; i < o->q.n_targets; i++)
+        json_output(&j, &o->q.targets[i]);
+    json_close(&j);
+    json_close(&j);
+    json_end(&j);
+}
