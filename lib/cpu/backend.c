@@ -422,9 +422,10 @@ const char *gguf_cpu_level_name(unsigned i)
 static const char *const precisions[] = {
     [GGUF_PRECISION_EXACT] = "exact",
     [GGUF_PRECISION_INT16] = "int16",
+    [GGUF_PRECISION_INT8] = "int8",
 };
 _Static_assert(GG_LEN(precisions) == GG_N_PRECISIONS &&
-                   (int)GGUF_PRECISION_INT16 == (int)GG_PRECISION_INT16,
+                   (int)GGUF_PRECISION_INT8 == (int)GG_PRECISION_INT8,
                "kern has the same");
 
 const char *gguf_precision_name(unsigned precision)

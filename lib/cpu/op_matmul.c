@@ -33,8 +33,7 @@ static struct gg_cpu_gemm_args gemm_args(const struct gguf_tensor *t,
     const struct gguf_tensor *a = t->src[0], *b = t->src[1];
     struct gg_cpu_gemm_args g = {
         .kern = kern,
-        .form =
-            gg_kern_gemm_form_of(kern->precision, gg_dtype_index(a->dtype)),
+        .form = gg_kern_gemm_form_of(kern, gg_dtype_index(a->dtype)),
         .dtype_index = gg_dtype_index(a->dtype),
         .w = a->data,
         .w_stride = (size_t)a->nb[1],

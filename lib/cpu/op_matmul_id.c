@@ -60,8 +60,7 @@ static struct gg_cpu_gemm_args gemm_args(const struct gguf_tensor *t,
     const struct gguf_tensor *a = t->src[0];
     return (struct gg_cpu_gemm_args){
         .kern = kern,
-        .form =
-            gg_kern_gemm_form_of(kern->precision, gg_dtype_index(a->dtype)),
+        .form = gg_kern_gemm_form_of(kern, gg_dtype_index(a->dtype)),
         .dtype_index = gg_dtype_index(a->dtype),
         .w = a->data,
         .w_stride = (size_t)a->nb[1],
@@ -141,8 +140,7 @@ static int64_t fill_up(const struct gguf_tensor *t,
 {
     const struct gg_kern *kern = task->kern;
     const int dtype = gg_dtype_index(t->src[0]->dtype);
-    const int64_t wide =
-        kern->gemm[gg_kern_gemm_form_of(kern->precision, dtype)].narrow;
+    const int64_t wide = kern->gemm[gg_kern_gemm_form_of(kern, dtype)].narrow;
     const size_t column = (size_t)t->src[1]->ne[0] * sizeof(float);
     if (t->ne[2] < wide || n >= wide)
         return n;

@@ -32,8 +32,12 @@ enum gguf_precision {
                              fewer where a sum would not fit into 32 bits),
                              sums of products are integers, scales f32. Others,
                              fewer than four columns and attention: exact */
+    GGUF_PRECISION_INT8,  /* likewise to 8 bits, 32 activations at a time, as
+                             runtimes do; codebook types, and processors
+                             without VNNI (level avxvnni or vnni512): as
+                             INT16 */
 };
-/* "exact", "int16"; NULL after the last. Since: 0.1 */
+/* "exact", "int16", "int8"; NULL after the last. Since: 0.1 */
 GGUF_API const char *gguf_precision_name(unsigned precision);
 
 struct gguf_cpu_params {

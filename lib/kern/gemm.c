@@ -3,6 +3,7 @@
 #include "kern/gemm.h"
 
 #include "base/compiler.h"
+#include "kern/gemm_i8.h"
 #include "kern/gemm_int.h"
 #include "kern/kern.h"
 
@@ -37,14 +38,36 @@
         .pack_x = gg_kern_i16_pack_x_##PACK,                                  \
         .tile = gg_kern_i16_tile_##SCALES##_##MINS##_##TILE,                  \
         .dot = gg_kern_gemm_dot_decoded,                                      \
-        .ints = { SCALES, MINS, GG_GEMM_INT_LIMIT(MOST) },                    \
+        .ints = { 2, SCALES, MINS, 0, GG_GEMM_INT_LIMIT(MOST) },              \
     }
+#define I8(SCALES, MINS, BIAS, LEVEL, PACK, TILE)                             \
+    {                                                                         \
+        .mr = GG_GEMM_MR_##LEVEL, .nr = GG_GEMM_NR_##LEVEL,                   \
+        .k_block = GG_GEMM_INT_STEPS,                                         \
+        .w_block = GG_GEMM_I8_W_BLOCK(GG_GEMM_MR_##LEVEL, SCALES, MINS),      \
+        .x_block = GG_GEMM_I8_X_BLOCK(GG_GEMM_NR_##LEVEL, SCALES, MINS),      \
+        .kc = 4 * GG_GEMM_KC_##LEVEL, .mc = GG_GEMM_MC_##LEVEL,               \
+        .round = GG_GEMM_ROUND_##LEVEL, .narrow = GG_GEMM_NARROW,             \
+        .buf_size = GG_GEMM_BUF_SIZE, .pack_rows = gg_kern_gemm_pack_ints,    \
+        .pack_w = gg_kern_i8_pack_w_##PACK,                                   \
+        .pack_x = gg_kern_i8_pack_x_##PACK,                                   \
+        .tile = gg_kern_i8_tile_##SCALES##_##MINS##_##TILE,                   \
+        .dot = gg_kern_gemm_dot_decoded,                                      \
+        .ints = { 1, SCALES, MINS, BIAS, 0 },                                 \
+    }
+#define I8_FORMS(LEVEL, PACK, TILE)                                           \
+    I8(8, 0, 128, LEVEL, PACK, TILE), I8(8, 0, 127, LEVEL, PACK, TILE),       \
+        I8(8, 8, 0, LEVEL, PACK, TILE), I8(8, 16, 0, LEVEL, PACK, TILE),      \
+        I8(16, 0, 128, LEVEL, PACK, TILE)
 #define I16_C(S, M, Q, TILE)      I16(S, M, Q, C, c, TILE),
 #define I16_AVX2(S, M, Q, TILE)   I16(S, M, Q, AVX2, avx2, TILE),
 #define I16_AVX512(S, M, Q, TILE) I16(S, M, Q, AVX512, avx2, TILE),
 
 /* In the order of their enumerators. */
-enum { N_I16 = GG_GEMM_I16_1_16 - GG_GEMM_I16_8 + 1 };
+enum {
+    N_I16 = GG_GEMM_I16_1_16 - GG_GEMM_I16_8 + 1,
+    N_I8 = GG_GEMM_I8_16 - GG_GEMM_I8_8 + 1
+};
 
 /* No tile: the level below does it. */
 static const struct gg_kern_gemm exact[GG_N_LEVELS] = {
@@ -72,6 +95,16 @@ static const struct gg_kern_gemm i16[GG_N_LEVELS][N_I16] = {
     [GG_LEVEL_VNNI512] = { GG_GEMM_I16_FORMS(I16_AVX512, vnni512) },
 #endif
 };
+/* What has no tile here takes that of the level below, but not from C. */
+static const struct gg_kern_gemm i8[GG_N_LEVELS][N_I8] = {
+    [GG_LEVEL_C] = { I8_FORMS(C, c, c) },
+#if HAVE_X86_AVXVNNI
+    [GG_LEVEL_AVXVNNI] = { I8_FORMS(AVX2, avx2, avxvnni) },
+#endif
+#if HAVE_X86_VNNI512
+    [GG_LEVEL_VNNI512] = { I8_FORMS(AVX512, avx2, vnni512) },
+#endif
+};
 /* clang-format on */
 
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
@@ -84,6 +117,9 @@ void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu)
         for (unsigned i = 0; i < N_I16; i++)
             if (i16[l][i].tile)
                 k[GG_GEMM_I16_8 + i] = i16[l][i];
+        for (unsigned i = 0; i < N_I8; i++)
+            if (i8[l][i].tile || l == GG_LEVEL_AVX2)
+                k[GG_GEMM_I8_8 + i] = i8[l][i];
     }
 }
 

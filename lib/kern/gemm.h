@@ -15,6 +15,7 @@
  *     exact   w panel [k][mr] f32, x panel [k][nr] f32; a block is one step.
  *             Weights are decoded by their type's kernel, then transposed.
  *     i16...  integers of 16 bits with scales: gemm_int.h
+ *     i8...   of 8 bits: gemm_i8.h
  *
  * Which form multiplies a type of weights in a precision:
  * gg_kern_gemm_form_of().
@@ -89,12 +90,15 @@ typedef void gg_kern_gemm_dot_fn(const struct gg_kern *kern,
                                  const float *x, size_t x_stride, size_t n,
                                  size_t k, float *y, size_t y_stride);
 
-/* What panels of integers hold (gemm_int.h); 0 in others. */
+/* What panels of integers hold (gemm_int.h, gemm_i8.h); 0 in others. */
 struct gg_kern_gemm_ints {
+    unsigned width;    /* bytes of an integer */
     unsigned n_scales; /* of a row in a block, which has as many runs of steps:
                         * an integer sum is of one run */
     unsigned n_mins;   /* likewise minima */
-    uint32_t most;     /* that magnitudes of a column's integers in a run may
+    unsigned bias;     /* of 8 bits: what weights have added */
+    uint32_t
+        most; /* of 16: that magnitudes of a column's integers in a run may
                         * sum up to */
 };
 
@@ -129,21 +133,30 @@ enum gg_kern_gemm_form {
     GG_GEMM_I16_1,
     GG_GEMM_I16_1_8,
     GG_GEMM_I16_1_16,
+    GG_GEMM_I8_8,
+    GG_GEMM_I8_8_127, /* with a bias of 127, not 128 */
+    GG_GEMM_I8_8_8,
+    GG_GEMM_I8_8_16,
+    GG_GEMM_I8_16,
     GG_GEMM_N_FORMS
 };
 
 /* How products of weights are computed (gguf/cpu.h): exact, or with
- * activations rounded, where the type of weights has a form for it. */
+ * activations rounded, where the type of weights has a form for it. To 8 bits:
+ * where the type or the processor has none, to 16. */
 enum gg_kern_precision {
     GG_PRECISION_EXACT,
     GG_PRECISION_INT16,
+    GG_PRECISION_INT8,
     GG_N_PRECISIONS
 };
 
-enum gg_kern_gemm_form gg_kern_gemm_form_of(enum gg_kern_precision precision,
+/* In kern->precision. */
+enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
                                             int dtype_index);
 
-/* Fill k[GG_GEMM_N_FORMS]. */
+/* Fill k[GG_GEMM_N_FORMS]. Those of 8 bits have no tile at levels that would
+ * not be faster with them than with 16: AVX2 and AVX-512 without VNNI. */
 void gg_kern_gemm_init(struct gg_kern_gemm *k, uint32_t cpu);
 
 /* Blocks of k steps, and bytes of a panel of so many. */

@@ -29,6 +29,10 @@ typedef float take_fn(const struct ints_type *t, uint8_t *block);
 typedef void mins_fn(const struct ints_type *t, uint8_t *block, float *m,
                      size_t mr);
 
+/* Scales of a block's runs, which are d times integers that become 1. */
+typedef void subs_fn(const struct ints_type *t, uint8_t *block, float d,
+                     float *to, size_t mr);
+
 struct ints_type {
     unsigned form; /* 0: none */
     take_fn *take;
@@ -36,7 +40,8 @@ struct ints_type {
     int unit;        /* log2 */
     mins_fn *min;    /* or NULL */
     unsigned m;      /* where the scale of minima is */
-    unsigned scales; /* and what it is multiplied by */
+    unsigned scales; /* and what it is multiplied by, or the scale */
+    subs_fn *sub;    /* NULL: runs have the block's scale */
 };
 
 static float take_f16(const struct ints_type *t, uint8_t *block)
@@ -105,6 +110,41 @@ static void min_k4(const struct ints_type *t, uint8_t *block, float *m,
         m[i * mr] = -dmin * (float)gg_kern_k4_min(s, i);
 }
 
+static void sub_k4(const struct ints_type *t, uint8_t *block, float d,
+                   float *to, size_t mr)
+{
+    static const uint8_t ones[12] = { 1, 1, 1, 1, 0, 0, 0, 0, 1, 1, 1, 1 };
+    uint8_t *s = block + t->scales;
+    for (unsigned i = 0; i < 8; i++)
+        to[i * mr] = d * (float)gg_kern_k4_scale(s, i);
+    memcpy(s, ones, sizeof ones);
+}
+
+static void sub_q6_k(const struct ints_type *t, uint8_t *block, float d,
+                     float *to, size_t mr)
+{
+    uint8_t *s = block + t->scales;
+    for (unsigned i = 0; i < 16; i++) {
+        to[i * mr] = d * (float)(int8_t)s[i];
+        s[i] = 1;
+    }
+}
+
+/* 32 is taken from what the bits say: 33 is 1. */
+static void sub_iq4_xs(const struct ints_type *t, uint8_t *block, float d,
+                       float *to, size_t mr)
+{
+    uint8_t *high = block + offsetof(struct gg_block_iq4_xs, scales_h);
+    uint8_t *low = block + t->scales;
+    for (unsigned i = 0; i < 8; i++) {
+        const int lo = low[i / 2] >> 4 * (i & 1) & 15;
+        const int hi = high[i / 4] >> 2 * (i % 4) & 3;
+        to[i * mr] = d * (float)((lo | hi << 4) - 32);
+    }
+    memset(high, 0xaa, 2);
+    memset(low, 0x11, 4);
+}
+
 /* A type's row: its form is for integers at least as large as these.
  *
  *     Q8_0, Q8_K        -128 .. 127
@@ -121,58 +161,100 @@ static void min_k4(const struct ints_type *t, uint8_t *block, float *m,
  *     IQ3_S             31 * 15
  *     IQ1, in eighths   15 * 9 */
 #define ROW(ID, NAME, FORM, UNIT)                                             \
-    [GG_DT_##ID] = { .form = GG_GEMM_I16_##FORM,                              \
+    [GG_DT_##ID] = { .form = GG_GEMM_##FORM,                                  \
                      .take = take_f16,                                        \
                      .d = offsetof(struct gg_block_##NAME, d),                \
                      .unit = UNIT },
-#define ROW_MIN(ID, NAME, FORM, MIN, M, SCALES)                               \
-    [GG_DT_##ID] = { .form = GG_GEMM_I16_##FORM,                              \
+#define ROW_SUB(ID, NAME, FORM, SUB, SCALES)                                  \
+    [GG_DT_##ID] = { .form = GG_GEMM_##FORM,                                  \
+                     .take = take_f16,                                        \
+                     .d = offsetof(struct gg_block_##NAME, d),                \
+                     .scales = offsetof(struct gg_block_##NAME, SCALES),      \
+                     .sub = SUB },
+#define ROW_MIN(ID, NAME, FORM, MIN, M, SCALES, SUB)                          \
+    [GG_DT_##ID] = { .form = GG_GEMM_##FORM,                                  \
                      .take = take_f16,                                        \
                      .d = offsetof(struct gg_block_##NAME, d),                \
                      .min = MIN,                                              \
                      .m = offsetof(struct gg_block_##NAME, M),                \
-                     .scales = offsetof(struct gg_block_##NAME, SCALES) },
+                     .scales = offsetof(struct gg_block_##NAME, SCALES),      \
+                     .sub = SUB },
 /* clang-format off */
-static const struct ints_type types[GG_N_DTYPES] = {
-    ROW(Q4_0, q4_0, 8, 0)
-    ROW(Q5_0, q5_0, 8, 0)
-    ROW(Q8_0, q8_0, 8, 0)
-    ROW(Q8_1, q8_1, 8, 0)
-    ROW(Q6_0, q6_0, 8, 0)
-    ROW(IQ4_NL, iq4_nl, 8, 0)
-    ROW(Q1_0, q1_0, 8, 0)
-    ROW(Q2_0, q2_0, 8, 0)
-    ROW_MIN(Q4_1, q4_1, 8_8, min_plus, m, m)
-    ROW_MIN(Q5_1, q5_1, 8_8, min_plus, m, m)
-    ROW_MIN(Q2_K, q2_k, 1_16, min_q2_k, dmin, scales)
-    ROW(Q3_K, q3_k, 1, 0)
-    ROW_MIN(Q4_K, q4_k, 1_8, min_k4, dmin, scales)
-    ROW_MIN(Q5_K, q5_k, 1_8, min_k4, dmin, scales)
-    ROW(Q6_K, q6_k, 1, 0)
-    ROW(IQ4_XS, iq4_xs, 1, 0)
-    ROW(IQ2_XXS, iq2_xxs, 1, 3)
-    ROW(IQ2_XS, iq2_xs, 1, 3)
-    ROW(IQ2_S, iq2_s, 1, 3)
-    ROW(IQ3_XXS, iq3_xxs, 1, 2)
-    ROW(IQ3_S, iq3_s, 1, 0)
-    ROW(IQ1_S, iq1_s, 1, 3)
-    ROW(TQ1_0, tq1_0, 1, 0)
-    ROW(TQ2_0, tq2_0, 1, 0)
+static const struct ints_type types_16[GG_N_DTYPES] = {
+    ROW(Q4_0, q4_0, I16_8, 0)
+    ROW(Q5_0, q5_0, I16_8, 0)
+    ROW(Q8_0, q8_0, I16_8, 0)
+    ROW(Q8_1, q8_1, I16_8, 0)
+    ROW(Q6_0, q6_0, I16_8, 0)
+    ROW(IQ4_NL, iq4_nl, I16_8, 0)
+    ROW(Q1_0, q1_0, I16_8, 0)
+    ROW(Q2_0, q2_0, I16_8, 0)
+    ROW_MIN(Q4_1, q4_1, I16_8_8, min_plus, m, m, NULL)
+    ROW_MIN(Q5_1, q5_1, I16_8_8, min_plus, m, m, NULL)
+    ROW_MIN(Q2_K, q2_k, I16_1_16, min_q2_k, dmin, scales, NULL)
+    ROW(Q3_K, q3_k, I16_1, 0)
+    ROW_MIN(Q4_K, q4_k, I16_1_8, min_k4, dmin, scales, NULL)
+    ROW_MIN(Q5_K, q5_k, I16_1_8, min_k4, dmin, scales, NULL)
+    ROW(Q6_K, q6_k, I16_1, 0)
+    ROW(IQ4_XS, iq4_xs, I16_1, 0)
+    ROW(IQ2_XXS, iq2_xxs, I16_1, 3)
+    ROW(IQ2_XS, iq2_xs, I16_1, 3)
+    ROW(IQ2_S, iq2_s, I16_1, 3)
+    ROW(IQ3_XXS, iq3_xxs, I16_1, 2)
+    ROW(IQ3_S, iq3_s, I16_1, 0)
+    ROW(IQ1_S, iq1_s, I16_1, 3)
+    ROW(TQ1_0, tq1_0, I16_1, 0)
+    ROW(TQ2_0, tq2_0, I16_1, 0)
     [GG_DT_Q8_K] = { GG_GEMM_I16_1, take_f32,
-                     offsetof(struct gg_block_q8_k, d), 0, NULL, 0, 0 },
+                     offsetof(struct gg_block_q8_k, d), 0, NULL, 0, 0, NULL },
     [GG_DT_MXFP4] = { GG_GEMM_I16_8, take_e8m0,
-                      offsetof(struct gg_block_mxfp4, e), 0, NULL, 0, 0 },
+                      offsetof(struct gg_block_mxfp4, e),
+                      0, NULL, 0, 0, NULL },
     [GG_DT_IQ1_M] = { GG_GEMM_I16_1, take_iq1_m,
-                      offsetof(struct gg_block_iq1_m, scales), 3, NULL, 0, 0 },
+                      offsetof(struct gg_block_iq1_m, scales),
+                      3, NULL, 0, 0, NULL },
+};
+
+/* In forms of 8 bits integers are from -bias to 255 - bias. The others,
+ * codebook types, take that of 16. */
+static const struct ints_type types_8[GG_N_DTYPES] = {
+    ROW(Q4_0, q4_0, I8_8, 0)
+    ROW(Q5_0, q5_0, I8_8, 0)
+    ROW(Q8_0, q8_0, I8_8, 0)
+    ROW(Q8_1, q8_1, I8_8, 0)
+    ROW(Q6_0, q6_0, I8_8, 0)
+    ROW(IQ4_NL, iq4_nl, I8_8, 0)
+    ROW(Q1_0, q1_0, I8_8, 0)
+    ROW(Q2_0, q2_0, I8_8, 0)
+    ROW(TQ1_0, tq1_0, I8_8, 0)
+    ROW(TQ2_0, tq2_0, I8_8, 0)
+    ROW(Q3_K, q3_k, I8_8_127, 0)
+    ROW_MIN(Q4_1, q4_1, I8_8_8, min_plus, m, m, NULL)
+    ROW_MIN(Q5_1, q5_1, I8_8_8, min_plus, m, m, NULL)
+    ROW_MIN(Q2_K, q2_k, I8_8_16, min_q2_k, dmin, scales, NULL)
+    ROW_MIN(Q4_K, q4_k, I8_8_8, min_k4, dmin, scales, sub_k4)
+    ROW_MIN(Q5_K, q5_k, I8_8_8, min_k4, dmin, scales, sub_k4)
+    ROW_SUB(Q6_K, q6_k, I8_16, sub_q6_k, scales)
+    ROW_SUB(IQ4_XS, iq4_xs, I8_8, sub_iq4_xs, scales_l)
+    [GG_DT_Q8_K] = { GG_GEMM_I8_8, take_f32,
+                     offsetof(struct gg_block_q8_k, d), 0, NULL, 0, 0, NULL },
+    [GG_DT_MXFP4] = { GG_GEMM_I8_8, take_e8m0,
+                      offsetof(struct gg_block_mxfp4, e),
+                      0, NULL, 0, 0, NULL },
 };
 /* clang-format on */
 
-enum gg_kern_gemm_form gg_kern_gemm_form_of(enum gg_kern_precision precision,
+enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
                                             int dtype_index)
 {
-    return precision == GG_PRECISION_INT16
-               ? (enum gg_kern_gemm_form)types[dtype_index].form
-               : GG_GEMM_EXACT;
+    const unsigned form_8 = types_8[dtype_index].form;
+    unsigned form = GG_GEMM_EXACT;
+    if (kern->precision != GG_PRECISION_EXACT)
+        form = types_16[dtype_index].form;
+    if (kern->precision == GG_PRECISION_INT8 && form_8 &&
+        kern->gemm[form_8].tile)
+        form = form_8;
+    return (enum gg_kern_gemm_form)form;
 }
 
 /* len elements of a row, whole blocks, to floats that are integers; scales and
@@ -194,10 +276,13 @@ static void decode_ints(gg_kern_decode_fn *decode,
     for (size_t b = 0; b < n; b++, m += n_mins * mr) {
         uint8_t *at = block + b * dt->block_size;
         const float scale = t->take(t, at) * unit;
-        for (size_t i = 0; i < n_scales; i++, d += mr)
-            *d = scale;
         if (t->min)
             t->min(t, at, m, mr);
+        if (t->sub)
+            t->sub(t, at, scale, d, mr);
+        for (size_t i = 0; i < n_scales; i++, d += mr)
+            if (!t->sub)
+                *d = scale;
     }
     decode(block, dst, len);
 }
@@ -208,6 +293,8 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
                       size_t n, size_t k, void *panel, float *buf)
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
+    const struct ints_type *t =
+        &(g->ints.width == 1 ? types_8 : types_16)[w->dtype_index];
     gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
     for (size_t p = 0; p < k; p += GG_GEMM_INT_STEPS) {
         const size_t len = GG_MIN(k - p, (size_t)GG_GEMM_INT_STEPS);
@@ -218,8 +305,8 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
                              (w->first + p) / dt->block_len * dt->block_size;
         for (size_t r = 0; r < n; r++, src += w->stride) {
             gg_kern_gemm_prefetch(src, size);
-            decode_ints(decode, dt, &types[w->dtype_index], g, src, len, to,
-                        first + r, buf + r * GG_GEMM_BUF_STRIDE);
+            decode_ints(decode, dt, t, g, src, len, to, first + r,
+                        buf + r * GG_GEMM_BUF_STRIDE);
         }
         g->pack_w(g, to.q, first, buf, GG_GEMM_BUF_STRIDE, n, len);
     }

@@ -47,9 +47,10 @@ enum {
 #define GG_GEMM_INT_X_BLOCK(width, n_mins)                                    \
     ((width)*4 * (GG_GEMM_INT_PAIRS + 1 + (n_mins)))
 
-/* The parts of a block. */
+/* The parts of a block, of weights whatever their width is. */
 struct gg_gemm_int_w {
-    int16_t *q; /* of pair p, row r: q[(p * mr + r) * 2] and the next */
+    int16_t *q; /* of pair p, row r: q[(p * mr + r) * 2] and the next; or the
+                 * bytes of gemm_i8.h */
     float *d, *m;
 };
 struct gg_gemm_int_x {
@@ -61,7 +62,8 @@ static inline struct gg_gemm_int_w
 gg_gemm_int_w_at(const struct gg_kern_gemm *g, void *panel, size_t block)
 {
     unsigned char *p = (unsigned char *)panel + block * g->w_block;
-    float *d = (float *)(void *)(p + (size_t)GG_GEMM_INT_PAIRS * g->mr * 4);
+    float *d = (float *)(void *)(p + (size_t)GG_GEMM_INT_STEPS * g->mr *
+                                         g->ints.width);
     return (struct gg_gemm_int_w){ (int16_t *)(void *)p, d,
                                    d + (size_t)g->ints.n_scales * g->mr };
 }

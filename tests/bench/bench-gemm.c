@@ -112,12 +112,17 @@ static void bench_shape(struct job *job, struct gguf_pool *pool,
 {
     struct gg_cpu_gemm_args *a = &job->args;
     const struct gguf_dtype_info *dt = gg_dtype_by_index(dtype);
+    struct gg_kern kern = *a->kern;
     if (!a->kern->codec[dtype].decode || a->k % dt->block_len)
         return;
     a->dtype_index = dtype;
-    a->form = gg_kern_gemm_form_of(precision, dtype);
-    if (precision && a->form == GG_GEMM_EXACT)
-        return;
+    kern.precision = precision;
+    a->form = gg_kern_gemm_form_of(&kern, dtype);
+    for (unsigned p = 0; p < precision; p++) { /* said already */
+        kern.precision = (enum gg_kern_precision)p;
+        if (gg_kern_gemm_form_of(&kern, dtype) == a->form)
+            return;
+    }
     a->w_stride = (size_t)a->k / dt->block_len * dt->block_size;
     a->x_stride = (size_t)a->k * sizeof(float);
     a->y_stride = (size_t)a->m * sizeof(float);

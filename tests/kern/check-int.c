@@ -11,7 +11,7 @@
 #include "base/compiler.h"
 #include "cpu/gemm.h"
 #include "gguf/pool.h"
-#include "kern/gemm_int.h"
+#include "kern/gemm_i8.h"
 #include "tests/kern/kern.h"
 #include "tests/tap.h"
 
@@ -36,10 +36,52 @@ static void *panel_of(size_t size)
                   (size / 64 + 2) * 64);
 }
 
-/* Step p of row r of a block. */
-static int at(const int16_t *q, size_t p, size_t r, size_t width)
+/* Step p of row r of a block of integers. */
+static int at(const struct gg_kern_gemm *g, const void *q, size_t p, size_t r,
+              size_t width)
 {
-    return q[((p / 32 * 16 + p % 16) * width + r) * 2 + p % 32 / 16];
+    if (g->ints.width == 1)
+        return ((const uint8_t *)q)[(p / 4 * width + r) * 4 + p % 4];
+    return ((const int16_t *)
+                q)[((p / 32 * 16 + p % 16) * width + r) * 2 + p % 32 / 16];
+}
+
+static int w_at(const struct gg_kern_gemm *g, const struct gg_gemm_int_w *w,
+                size_t p, size_t r)
+{
+    return at(g, w->q, p, r, g->mr) - (int)g->ints.bias;
+}
+
+/* A block of activations of either width. */
+struct x_block {
+    const void *i;
+    const float *s, *sum;
+    const int32_t *begin; /* or NULL */
+    size_t steps;         /* that share a scale */
+};
+
+static struct x_block x_block(const struct gg_kern_gemm *g, void *panel,
+                              size_t b)
+{
+    if (g->ints.width == 1) {
+        const struct gg_gemm_i8_x x = gg_gemm_i8_x_at(g, panel, b);
+        return (struct x_block){ x.i, x.s, x.sum, x.begin, 32 };
+    }
+    const struct gg_gemm_int_x x = gg_gemm_int_x_at(g, panel, b);
+    return (struct x_block){ x.i, x.s, x.sum, NULL, STEPS };
+}
+
+static int x_at(const struct gg_kern_gemm *g, const struct x_block *x,
+                size_t p, size_t c)
+{
+    const int i = at(g, x->i, p, c, g->nr);
+    return g->ints.width == 1 ? (int8_t)i : i;
+}
+
+static float s_at(const struct gg_kern_gemm *g, const struct x_block *x,
+                  size_t p, size_t c)
+{
+    return x->s[p / x->steps * g->nr + c];
 }
 
 /* ---- activations ---- */
@@ -81,15 +123,22 @@ static bool rounds(const struct gg_kern_gemm *g, void *panel, size_t c,
                    const float *x, size_t k)
 {
     for (size_t b = 0; b * STEPS < k; b++) {
-        const struct gg_gemm_int_x p = gg_gemm_int_x_at(g, panel, b);
-        const double s = (double)p.s[c];
+        const struct x_block p = x_block(g, panel, b);
         const size_t run = STEPS / g->ints.n_scales;
+        const int most =
+            g->ints.width == 1 ? GG_GEMM_I8_MOST : GG_GEMM_INT_MOST;
         uint32_t sum = 0;
+        int all = 0;
         for (size_t i = 0; i < STEPS; i++) {
-            const int q = at(p.i, i, c, g->nr);
+            const int q = x_at(g, &p, i, c);
+            const double s = (double)s_at(g, &p, i, c);
             const double v = b * STEPS + i < k ? (double)x[b * STEPS + i] : 0;
             sum = (i % run ? sum : 0) + (uint32_t)abs(q);
-            if (sum > g->ints.most || abs(q) > GG_GEMM_INT_MOST)
+            all = (i % run ? all : 0) + q;
+            if ((g->ints.most && sum > g->ints.most) || abs(q) > most)
+                return false;
+            if (p.begin && i % run == run - 1 &&
+                p.begin[i / run * g->nr + c] != -(int)g->ints.bias * all)
                 return false;
             if (s == s && fabs(v) > 0x1p-100 &&
                 fabs(v - s * q) > s * (0.5 + 0x1p-8))
@@ -110,7 +159,7 @@ static bool same_columns(const struct gg_kern_gemm *g,
     unsigned char *a = panel_of(gg_kern_gemm_x_size(g, k));
     unsigned char *b = panel_of(gg_kern_gemm_x_size(ref, k));
     const size_t stride = MAX_K + 3;
-    const int untouched = 0x5a5a;
+    const int untouched = g->ints.width == 1 ? 0x5a : 0x5a5a;
     bool good = true;
     g->pack_x(g, a, first, x, stride, n, k);
     for (size_t c = 0; good && c < g->nr; c++) {
@@ -120,14 +169,17 @@ static bool same_columns(const struct gg_kern_gemm *g,
             good = rounds(g, a, c, x + (c - first) * stride, k);
         }
         for (size_t i = 0; i * STEPS < k; i++) {
-            const struct gg_gemm_int_x p = gg_gemm_int_x_at(g, a, i);
-            const struct gg_gemm_int_x q = gg_gemm_int_x_at(ref, b, i);
+            const struct x_block p = x_block(g, a, i);
+            const struct x_block q = x_block(ref, b, i);
             for (size_t s = 0; s < STEPS; s++)
-                good = good && at(p.i, s, c, g->nr) ==
-                                   (in ? at(q.i, s, 0, ref->nr) : untouched);
+                good = good && x_at(g, &p, s, c) ==
+                                   (in ? x_at(ref, &q, s, 0) : untouched);
             for (size_t m = 0; in && m < g->ints.n_mins; m++)
-                good = good && p.sum[m * g->nr + c] == q.sum[m * ref->nr];
-            good = good && (!in || !memcmp(&p.s[c], &q.s[0], sizeof(float)));
+                good = good && !memcmp(&p.sum[m * g->nr + c],
+                                       &q.sum[m * ref->nr], sizeof(float));
+            for (size_t s = 0; in && s < STEPS / p.steps; s++)
+                good = good && !memcmp(&p.s[s * g->nr + c], &q.s[s * ref->nr],
+                                       sizeof(float));
         }
     }
     good = good && a[gg_kern_gemm_x_size(g, k)] == 0x5a;
@@ -212,12 +264,12 @@ static bool same_rows(const struct gg_kern *kern, const struct gg_kern *ref,
             const size_t step = p % STEPS, ur = r % g->mr, vr = r % h->mr;
             const size_t run = step * g->ints.n_scales / STEPS,
                          group = step * g->ints.n_mins / STEPS;
-            const int q = at(u.q, step, ur, g->mr);
+            const int q = w_at(g, &u, step, ur);
             const double d = (double)u.d[run * g->mr + ur],
                          m = g->ints.n_mins ? (double)u.m[group * g->mr + ur]
                                             : 0;
             const double want = p < k ? (double)decoded[r * k + p] : 0;
-            good = good && q == at(v.q, step, vr, h->mr) &&
+            good = good && q == w_at(h, &v, step, vr) &&
                    (int64_t)abs(q) * g->ints.most <= INT32_MAX &&
                    u.d[run * g->mr + ur] == v.d[run * h->mr + vr] &&
                    fabs(d * q + m - want) <=
@@ -271,19 +323,21 @@ static bool element(const struct tile_case *t, size_t r, size_t c, double *sum,
     *sum = *size = t->add ? 3 : 0;
     for (size_t b = 0; b < t->n_blocks; b++) {
         const struct gg_gemm_int_w w = gg_gemm_int_w_at(g, t->w, b);
-        const struct gg_gemm_int_x x = gg_gemm_int_x_at(g, t->x, b);
-        const double s = (double)x.s[c];
+        const struct x_block x = x_block(g, t->x, b);
         for (size_t i = 0; i < g->ints.n_scales; i++) {
             const double d = (double)w.d[i * g->mr + r];
+            const double s = (double)s_at(g, &x, i * run, c);
             int64_t dot = 0;
             for (size_t p = i * run; p < (i + 1) * run; p++)
-                dot += at(w.q, p, r, g->mr) * at(x.i, p, c, g->nr);
+                dot += w_at(g, &w, p, r) * x_at(g, &x, p, c);
             if (dot > INT32_MAX || dot < -INT32_MAX)
                 return false;
             *sum += s * d * (double)dot;
             *size += fabs(s * d * (double)dot);
         }
         for (size_t i = 0; i < g->ints.n_mins; i++) {
+            const double s =
+                g->ints.width == 1 ? 1 : (double)s_at(g, &x, 0, c);
             const double v =
                 s * (double)w.m[i * g->mr + r] * (double)x.sum[i * g->nr + c];
             *sum += v;
@@ -329,18 +383,24 @@ static bool tile_good(const struct tile_case *t)
 static void fill_w(const struct gg_kern_gemm *g, unsigned char *panel,
                    size_t n_blocks, bool extreme, const struct tile_case *t)
 {
-    const int most = (int)(INT32_MAX / g->ints.most);
+    const int least = g->ints.width == 1 ? -(int)g->ints.bias
+                                         : -(int)(INT32_MAX / g->ints.most),
+              most = g->ints.width == 1 ? 255 + least : -least;
     for (size_t b = 0; b < n_blocks; b++) {
         const struct gg_gemm_int_w w = gg_gemm_int_w_at(g, panel, b);
-        const struct gg_gemm_int_x x = gg_gemm_int_x_at(g, t->x, b);
+        const struct x_block x = x_block(g, t->x, b);
         for (size_t p = 0; p < STEPS; p++)
             for (size_t r = 0; r < g->mr; r++) {
-                int q = (int)rnd_below(2 * (unsigned)most + 1) - most;
+                int q = (int)rnd_below((unsigned)(most - least) + 1) + least;
                 if (extreme)
-                    q = (at(x.i, p, r % g->nr, g->nr) < 0) == (r & 1) ? most
-                                                                      : -most;
-                w.q[((p / 32 * 16 + p % 16) * g->mr + r) * 2 + p % 32 / 16] =
-                    (int16_t)q;
+                    q = (x_at(g, &x, p, r % g->nr) < 0) == (r & 1) ? most
+                                                                   : least;
+                if (g->ints.width == 1)
+                    ((uint8_t *)w.q)[(p / 4 * g->mr + r) * 4 + p % 4] =
+                        (uint8_t)(q - least);
+                else
+                    w.q[((p / 32 * 16 + p % 16) * g->mr + r) * 2 +
+                        p % 32 / 16] = (int16_t)q;
             }
         for (size_t i = 0; i < g->ints.n_scales * g->mr; i++)
             w.d[i] = rnd_f32();
@@ -412,16 +472,20 @@ static bool product_good(const struct product *p, const float *decoded,
         for (size_t i = 0; i < m; i++) {
             const float *w = decoded + i * k, *x = a->x + j * k;
             double want = 0, size = 0, lost = 0;
-            for (size_t b = 0; b < k; b += STEPS) {
+            const bool narrow = g->ints.width == 1;
+            const size_t steps = narrow ? 32 : STEPS;
+            for (size_t b = 0; b < k; b += steps) {
                 double max = 0, sum = 0, all = 0;
-                for (size_t q = b; q < GG_MIN(k, b + STEPS); q++) {
+                for (size_t q = b; q < GG_MIN(k, b + steps); q++) {
                     want += (double)w[q] * (double)x[q];
                     size += fabs((double)w[q] * (double)x[q]);
                     all += fabs((double)w[q]);
                     max = fmax(max, fabs((double)x[q]));
                     sum += fabs((double)x[q]);
                 }
-                if (!integers)
+                if (narrow)
+                    lost += all * 0.51 * max / 127;
+                else if (!integers)
                     lost +=
                         all * 0.51 *
                         fmax(max / 32767, 1.01 * sum / (double)g->ints.most);
@@ -491,6 +555,23 @@ static void check_products(const char *level, const struct gg_kern *kern,
        level, dt->name);
 }
 
+/* In the forms that the precisions have for it. */
+static void check_type(const char *level, struct gg_kern *kern,
+                       const struct gg_kern *ref, int dtype,
+                       struct gguf_pool *const pool[])
+{
+    int last = GG_GEMM_EXACT;
+    for (unsigned p = GG_PRECISION_INT16; p < GG_N_PRECISIONS; p++) {
+        kern->precision = (enum gg_kern_precision)p;
+        const int form = (int)gg_kern_gemm_form_of(kern, dtype);
+        if (form == last)
+            continue;
+        check_pack_w(level, kern, ref, dtype, form);
+        check_products(level, kern, dtype, form, pool);
+        last = form;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static struct gg_kern kern, ref;
@@ -510,16 +591,13 @@ int main(int argc, char **argv)
     for (unsigned i = 0; i < n; i++) {
         gg_kern_init(&kern, level[i].mask);
         for (unsigned f = GG_GEMM_I16_8; f < GG_GEMM_N_FORMS; f++) {
+            if (!kern.gemm[f].tile)
+                continue;
             check_pack_x(level[i].name, &kern.gemm[f], &ref.gemm[f], f);
             check_tile(level[i].name, &kern.gemm[f], f);
         }
-        for (int t = 0; t < GG_N_DTYPES; t++) {
-            const int form = (int)gg_kern_gemm_form_of(GG_PRECISION_INT16, t);
-            if (form == GG_GEMM_EXACT)
-                continue;
-            check_pack_w(level[i].name, &kern, &ref, t, form);
-            check_products(level[i].name, &kern, t, form, pool);
-        }
+        for (int t = 0; t < GG_N_DTYPES; t++)
+            check_type(level[i].name, &kern, &ref, t, pool);
     }
     for (unsigned t = 0; t < 2; t++)
         gguf_pool_destroy(pool[t]);

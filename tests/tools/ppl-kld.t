@@ -358,6 +358,14 @@ for type in Q4_K_M Q8_0; do
         grep -q '^Mean    KLD:   0.000000 ' "$tmp/out"
     ok "$type: int16 against itself"
 done
+# Another type, whose integers have as many bits as there are.
+run "$ppl" -j -q -m "$q8" --base "$q8" -c 256 --chunks 24 \
+    -f "$srcdir/share/tiny-llama/persuasion.txt" --precision int8
+grep -q '"precision": *"int8"' "$tmp/out" &&
+    awk '/"kld": /{n = 1}
+        n && /"value": /{sub(/.*"value": */, ""); v = $0 + 0; n = 0}
+        END{exit !(v > 0 && v < 2e-4)}' "$tmp/out"
+ok 'int8 of Q8_0 against exact: mean divergence below 2e-4'
 for threads in 1 3; do
     run "$ppl" -j -m "$q4" -f "$t" -c 128 --chunks 5 --precision int16 \
         -t $threads -ub $((threads * 60))

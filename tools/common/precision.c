@@ -7,6 +7,7 @@
 const struct opt_word precision_words[] = {
     { "exact", GGUF_PRECISION_EXACT },
     { "int16", GGUF_PRECISION_INT16 },
+    { "int8", GGUF_PRECISION_INT8 },
     { NULL, 0 },
 };
 
@@ -16,6 +17,8 @@ const char *precision_says(unsigned precision)
         [GGUF_PRECISION_EXACT] = "weights decoded to f32, f32 activations",
         [GGUF_PRECISION_INT16] =
             "integers of quantized weights, activations of 16 bits",
+        [GGUF_PRECISION_INT8] =
+            "integers of quantized weights, activations of 8 bits",
     };
     return texts[precision];
 }

@@ -8,7 +8,7 @@ extern const struct opt_word precision_words[]; /* enum gguf_precision */
 
 #define PRECISION_HELP                                                        \
     "how products of weights are computed: exact (without this option), or "  \
-    "faster with activations rounded to 16-bit integers, int16"
+    "faster with activations rounded to integers of 16 or 8 bits: int16, int8"
 
 /* What activations and weights are in it, for people. */
 const char *precision_says(unsigned precision);

@@ -135,7 +135,7 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
         .nr = NR,
         .w_block = GG_GEMM_INT_W_BLOCK(MR, n_scales, n_mins),
         .x_block = GG_GEMM_INT_X_BLOCK(NR, n_mins),
-        .ints = { .n_scales = n_scales, .n_mins = n_mins },
+        .ints = { .width = 2, .n_scales = n_scales, .n_mins = n_mins },
     };
     for (unsigned j = 0; j < n_cols; j++, y += y_stride) {
         for (unsigned r = 0; r < MR && !add; r++)

@@ -14,6 +14,10 @@
 #define GG_X86_DP_256(name, c, a, b)                                          \
     __asm__("%{vex%} " name " %2, %1, %0" : "+x"(c) : "x"(a), "x"(b))
 
+/* c += sums of the four products of bytes of a, without a sign, and of b. */
+#define GG_X86_DPBUSD_512(c, a, b) GG_X86_DP_512("vpdpbusd", c, a, b)
+#define GG_X86_DPBUSD_256(c, a, b) GG_X86_DP_256("vpdpbusd", c, a, b)
+
 /* c += sums of the two products of signed 16 bits in each lane of a and b; with
  * VNNI, and without. */
 #define GG_X86_DPWSSD_512(c, a, b) GG_X86_DP_512("vpdpwssd", c, a, b)

@@ -15,7 +15,9 @@
 
 #define LEVEL          avx2
 #define VI_DP(c, a, b) GG_X86_MADDWD_256(c, a, b)
-#include "kern/x86/gemm_i16_256.h"
+#include "kern/x86/gemm_int_256.h"
+
+#include "kern/x86/gemm_i16_impl.h"
 
 enum { STEPS = GG_GEMM_INT_STEPS, PAIRS = GG_GEMM_INT_PAIRS };
 

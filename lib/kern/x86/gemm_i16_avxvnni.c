@@ -8,4 +8,6 @@
 
 #define LEVEL          avxvnni
 #define VI_DP(c, a, b) GG_X86_DPWSSD_256(c, a, b)
-#include "kern/x86/gemm_i16_256.h"
+#include "kern/x86/gemm_int_256.h"
+
+#include "kern/x86/gemm_i16_impl.h"

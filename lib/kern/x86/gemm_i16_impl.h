@@ -1,6 +1,7 @@
 /* gemm_i16_impl.h - tiles of 16-bit integers, in terms of a level's vectors
  *
- * Included by gemm_i16_256.h and gemm_i16_512.h, which define before it:
+ * Included once by the file of a level, which has included gemm_int_256.h or
+ * gemm_int_512.h and defined LEVEL and VI_DP:
  *
  *     MR, NR           rows (two vectors) and columns of a tile
  *     VI, VF, LANES    vectors of 32-bit integers and of floats, how many

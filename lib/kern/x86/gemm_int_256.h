@@ -1,6 +1,6 @@
-/* gemm_i16_256.h - tiles of 16 rows by 6 columns in vectors of 256 bits
+/* gemm_int_256.h - tiles of 16 rows by 6 columns in vectors of 256 bits
  *
- * Included once by the file of a level, which has defined LEVEL and VI_DP.
+ * Included once by the file of a level and a width of integers.
  * Twelve sums, two vectors of weights and a broadcast are in registers, and
  * without VNNI a product.
  */
@@ -16,11 +16,10 @@
 #define vf_all     _mm256_broadcast_ss
 #define vf_mul     _mm256_mul_ps
 #define vf_fma     _mm256_fmadd_ps
+#define vf_add     _mm256_add_ps
 #define vf_of      _mm256_cvtepi32_ps
 /* clang-format off */
 #define CASES CASE(2) CASE(4) CASE(6)
 /* clang-format on */
 
 enum { MR = GG_GEMM_MR_AVX2, NR = GG_GEMM_NR_AVX2, LANES = 8, ROUND_TO = 2 };
-
-#include "kern/x86/gemm_i16_impl.h"

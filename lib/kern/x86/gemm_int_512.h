@@ -1,6 +1,6 @@
-/* gemm_i16_512.h - tiles of 32 rows by 12 columns in vectors of 512 bits
+/* gemm_int_512.h - tiles of 32 rows by 12 columns in vectors of 512 bits
  *
- * Included once by the file of a level, which has defined LEVEL and VI_DP. 24
+ * Included once by the file of a level and a width of integers. 24
  * sums, two vectors of weights and a broadcast are in registers, and without
  * VNNI a product.
  */
@@ -16,6 +16,7 @@
 #define vf_all(p)  _mm512_set1_ps(*(p))
 #define vf_mul     _mm512_mul_ps
 #define vf_fma     _mm512_fmadd_ps
+#define vf_add     _mm512_add_ps
 #define vf_of      _mm512_cvtepi32_ps
 /* clang-format off */
 #define CASES CASE(4) CASE(8) CASE(12)
@@ -27,5 +28,3 @@ enum {
     LANES = 16,
     ROUND_TO = 4
 };
-
-#include "kern/x86/gemm_i16_impl.h"

@@ -1,0 +1,69 @@
+/* gemm_i8.h - products of bytes: panels of what has activations of 8 bits
+ *
+ * As gemm_int.h, with these differences. Activations of 32 steps are rounded to
+ * integers of 8 bits, up to 127, each 32 with a scale of their own. Weights are
+ * integers of 8 bits without a sign, q + bias, where the bias is the form's
+ * own, 0 for types that have no sign. What the bias adds to the sum of a run is
+ * the same for all rows: sums begin at that with its sign turned.
+ *
+ * A run is of 32 steps, or of 16. Its sum is at most 32 * 255 * 127 and begins
+ * at most 32 * 128 * 127 from 0: below 2^21.
+ *
+ * A panel's block of weights has 256 steps of mr rows, and one of activations
+ * as many of nr columns:
+ *
+ *     uint8_t q[64][mr][4], float d[n_scales][mr], float m[n_mins][mr]
+ *     int8_t i[64][nr][4], int32_t begin[n_scales][nr], float s[8][nr],
+ *         float sum[n_mins][nr]
+ *
+ * where sum is multiplied by s already.
+ */
+#ifndef GG_KERN_GEMM_I8_H
+#define GG_KERN_GEMM_I8_H
+
+#include "kern/gemm_int.h"
+
+enum {
+    GG_GEMM_I8_QUADS = GG_GEMM_INT_STEPS / 4,
+    GG_GEMM_I8_SCALES = GG_GEMM_INT_STEPS / 32, /* of activations in a block */
+    GG_GEMM_I8_MOST = 127
+};
+
+#define GG_GEMM_I8_W_BLOCK(width, n_scales, n_mins)                           \
+    ((width)*4 * (GG_GEMM_I8_QUADS + (n_scales) + (n_mins)))
+#define GG_GEMM_I8_X_BLOCK(width, n_scales, n_mins)                           \
+    ((width)*4 *                                                              \
+     (GG_GEMM_I8_QUADS + (n_scales) + GG_GEMM_I8_SCALES + (n_mins)))
+
+struct gg_gemm_i8_x {
+    int8_t *i; /* of step p, column c: i[(p / 4 * nr + c) * 4 + p % 4] */
+    int32_t *begin;
+    float *s, *sum;
+};
+
+static inline struct gg_gemm_i8_x gg_gemm_i8_x_at(const struct gg_kern_gemm *g,
+                                                  void *panel, size_t block)
+{
+    unsigned char *p = (unsigned char *)panel + block * g->x_block;
+    int32_t *begin =
+        (int32_t *)(void *)(p + (size_t)GG_GEMM_I8_QUADS * g->nr * 4);
+    float *s = (float *)(void *)(begin + (size_t)g->ints.n_scales * g->nr);
+    return (struct gg_gemm_i8_x){ (int8_t *)p, begin, s,
+                                  s + (size_t)GG_GEMM_I8_SCALES * g->nr };
+}
+
+/* As those of 16 bits. */
+gg_kern_gemm_pack_fn gg_kern_i8_pack_w_c, gg_kern_i8_pack_w_avx2;
+gg_kern_gemm_pack_fn gg_kern_i8_pack_x_c, gg_kern_i8_pack_x_avx2;
+
+/* gg_kern_i8_tile_8_8_avxvnni and so on: of scales, of minima, level. */
+#define GG_GEMM_I8_TILES(X, level)                                            \
+    X(8, 0, level) X(8, 8, level) X(8, 16, level) X(16, 0, level)
+#define X(scales, mins, level)                                                \
+    gg_kern_gemm_tile_fn gg_kern_i8_tile_##scales##_##mins##_##level;
+GG_GEMM_I8_TILES(X, c)
+GG_GEMM_I8_TILES(X, avxvnni)
+GG_GEMM_I8_TILES(X, vnni512)
+#undef X
+
+#endif

@@ -1,0 +1,11 @@
+/* gemm_i8_avxvnni.c - products of bytes for AVX2 with AVX-VNNI */
+#include "config.h"
+#include "base/compiler.h"
+#include "kern/gemm_i8.h"
+#include "kern/x86/dp.h"
+
+#define LEVEL           avxvnni
+#define VI_DP8(c, a, b) GG_X86_DPBUSD_256(c, a, b)
+#include "kern/x86/gemm_int_256.h"
+
+#include "kern/x86/gemm_i8_impl.h"
