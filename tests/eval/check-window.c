@@ -6,6 +6,7 @@
 #include "base/compiler.h"
 #include "eval/span.h"
 #include "gguf/kld.h"
+#include "tests/failalloc.h"
 #include "tests/model/gen.h"
 #include "tests/model/run.h"
 #include "tests/tap.h"
@@ -493,6 +494,42 @@ static void check_span(void)
     run_close(&r);
 }
 
+/* ---- memory ---- */
+
+/* Of no window and no text logits are kept: more texts take no more memory
+ * but for where they end. */
+static void check_memory(void)
+{
+    static const size_t end[] = { 40, 80, 120, 160 };
+    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct failalloc f;
+    struct run r;
+    size_t most[2] = { 0, 0 };
+    static struct scores got;
+    const struct gguf_sink sink = sink_of(&got);
+    const struct gguf_sink *const sinks[] = { &sink };
+    sp.n_ctx = CTX;
+    sp.allocator = failalloc_init(&f, UINT_MAX);
+    p.n_ctx = 16;
+    p.cut = GGUF_SCAN_SLIDING;
+    p.stride = 4;
+    p.text_end = end;
+    bool good = run_open(&r, file[0], file_size[0], 1, &sp);
+    for (int i = 0; good && i < 2; i++) {
+        const size_t before = f.most = f.now;
+        got.n = 0;
+        p.n_texts = i ? 4 : 1;
+        good = gguf_scan_run(r.session, text, end[p.n_texts - 1], &p, sinks, 1,
+                             &r.err) == GGUF_OK;
+        most[i] = f.most - before;
+    }
+    ok(good && got.n == 4 * 39 && most[1] - most[0] <= 3 * 2 * sizeof(size_t),
+       "%zu bytes for a text, %zu for four of them", most[0], most[1]);
+    run_close(&r);
+    ok(f.now == 0, "and nothing stays");
+}
+
 /* ---- refused ---- */
 
 static void check_refused(void)
@@ -598,6 +635,7 @@ int main(void)
     check_same(GGUF_SCAN_STRIDED, 5, 17);
     check_kld();
     check_span();
+    check_memory();
     check_refused();
     check_baseline();
     free(file[0]);
