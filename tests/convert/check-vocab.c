@@ -1,0 +1,305 @@
+/* check-vocab.c - tokenizers of folders: what they become, what is refused */
+#include "config.h"
+#include "convert/vocab.h"
+#include "tests/convert/folder.h"
+#include "tests/scratch.h"
+#include "tests/slurp.h"
+#include "tests/tap.h"
+
+#include <unistd.h>
+
+static char top[200];
+
+/* ---- tokenizer.model ---- */
+
+/* A tokenizer.model in memory, read. */
+static enum gguf_status read_spm(const void *data, size_t size,
+                                 struct gg_convert_vocab *v,
+                                 struct gguf_convert *c, struct gguf_error *e)
+{
+    struct gg_mapfile m;
+    memset(c, 0, sizeof *c);
+    gg_mem_arena_init(&c->arena, NULL);
+    *v = (struct gg_convert_vocab){ .c = c, .space_prefix = -1 };
+    gguf_error_clear(e);
+    if (gg_mapfile_memory(&m, data, size, 0, size, e) != GGUF_OK)
+        return GGUF_E_IO;
+    enum gguf_status st = gg_convert_vocab_spm(v, &m, e);
+    gg_mapfile_close(&m);
+    return st;
+}
+
+static void forget(struct gg_convert_vocab *v, struct gguf_convert *c)
+{
+    gg_mem_free(NULL, v->token);
+    gg_mem_free(NULL, v->score);
+    gg_mem_free(NULL, v->type);
+    gg_mem_arena_fini(&c->arena);
+}
+
+#define PIECE                                                                 \
+    "\x0a\x0a\x0a\x01"                                                        \
+    "a\x15\0\0\x80\xbf\x18\x01" /* a, -1, normal */
+
+static void check_spm(void)
+{
+    /* a piece, one with defaults only, TrainerSpec of BPE with another field
+     * before it, NormalizerSpec without a blank in front, an unknown field */
+    static const char good[] = PIECE "\x0a\x05\x0a\x03\xe2\x96\x81"
+                                     "\x12\x05\x0a\x01x\x18\x02"
+                                     "\x1a\x02\x18\x00"
+                                     "\x22\x03xyz\x29"
+                                     "12345678";
+    struct gg_convert_vocab v;
+    struct gguf_convert c;
+    struct gguf_error e;
+    enum gguf_status st = read_spm(good, sizeof good - 1, &v, &c, &e);
+    ok(st == GGUF_OK && v.n == 2 && v.token[0].size == 1 &&
+           v.token[0].data[0] == 'a' && v.score[0] == -1 && v.type[0] == 1 &&
+           v.token[1].size == 3 && v.score[1] == 0 && v.type[1] == 1 &&
+           !strcmp(v.model, "llama") && v.space_prefix == 0,
+       "a tokenizer.model of two pieces %s", e.message);
+    forget(&v, &c);
+    int refused = 0;
+    for (size_t n = 0; n + 1 < sizeof good; n++) { /* cut off */
+        st = read_spm(good, n, &v, &c, &e);
+        refused += st != GGUF_OK && e.message[0];
+        forget(&v, &c);
+    }
+    /* what ends before one of the last three fields is a whole one */
+    ok(refused == (int)sizeof good - 1 - 3,
+       "%d of %zu beginnings of it are refused", refused, sizeof good - 1);
+}
+
+#define BPE "\x12\x02\x18\x02"
+
+static void check_spm_refused(void)
+{
+    static const struct {
+        const char *bytes, *word;
+        size_t size;
+        enum gguf_status status;
+        uint64_t off;
+    } rows[] = {
+#define ROW(BYTES, WORD, STATUS, OFF)                                         \
+    { BYTES, WORD, sizeof BYTES - 1, STATUS, OFF }
+        ROW("", "no pieces", GGUF_E_VOCAB, 0),
+        ROW(BPE, "no pieces", GGUF_E_VOCAB, 0),
+        ROW(PIECE, "kind 1", GGUF_E_UNSUPPORTED, GGUF_NO_OFFSET),
+        ROW("\x0a\x7f", "needs 127 bytes", GGUF_E_TRUNCATED, 2),
+        ROW("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", "needs",
+            GGUF_E_TRUNCATED, 11),
+        ROW("\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02", "64 bits",
+            GGUF_E_FORMAT, 1),
+        ROW("\x80\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", "64 bits",
+            GGUF_E_FORMAT, 0),
+        ROW("\x02\x00", "number 0", GGUF_E_FORMAT, 0),
+        ROW("\x0b", "wire type 3", GGUF_E_FORMAT, 0),
+        ROW("\x0f", "wire type 7", GGUF_E_FORMAT, 0),
+        ROW("\x08\x01", "a piece that is none", GGUF_E_FORMAT, 0),
+        ROW("\x10\x01", "specification", GGUF_E_FORMAT, 0),
+        ROW("\x0a\x02\x18\x01", "without a text", GGUF_E_FORMAT, 0),
+        ROW("\x0a\x04\x0a\x02\xff\xff", "not UTF-8", GGUF_E_FORMAT, 0),
+        ROW("\x0a\x05\x0a\x01"
+            "a\x18\x07",
+            "unknown kind", GGUF_E_FORMAT, 0),
+        ROW("\x0a\x05\x0a\x01"
+            "a\x18\x00",
+            "unknown kind", GGUF_E_FORMAT, 0),
+        ROW("\x0a\x08\x0a\x01"
+            "a\x15\0\0\xc0\x7f",
+            "not finite", GGUF_E_FORMAT, 0),
+        ROW("\x0a\x05\x0a\x01"
+            "a\x10\x07",
+            "another wire type", GGUF_E_FORMAT, 5),
+        ROW("\x0a\x04\x0a\x05"
+            "ab",
+            "needs 5 bytes", GGUF_E_TRUNCATED, 4),
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gg_convert_vocab v;
+        struct gguf_convert c;
+        struct gguf_error e;
+        enum gguf_status st =
+            read_spm(rows[i].bytes, rows[i].size, &v, &c, &e);
+        ok(st == rows[i].status && strstr(e.message, rows[i].word) &&
+               e.offset == rows[i].off,
+           "refused at %lld: %s", (long long)e.offset, e.message);
+        forget(&v, &c);
+    }
+}
+
+/* ---- tokenizer.json ---- */
+
+static struct folder f;
+
+static enum gguf_status open_folder(const char *tokenizer, const char *config,
+                                    struct gguf_convert **c,
+                                    struct gguf_error *e)
+{
+    folder_text(&f, "tokenizer.json", tokenizer);
+    folder_text(&f, "tokenizer_config.json", config);
+    gguf_error_clear(e);
+    return gguf_convert_open(c, f.dir, NULL, e);
+}
+
+#define PRE                                                                   \
+    "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},"
+
+static void check_json_refused(void)
+{
+    static const struct {
+        const char *text, *word;
+        enum gguf_status status;
+    } rows[] = {
+        { "{}", "no object \"model\"", GGUF_E_VOCAB },
+        { "{\"model\":{\"type\":\"WordPiece\"}}", "'WordPiece'",
+          GGUF_E_UNSUPPORTED },
+        { "{\"model\":{\"type\":\"BPE\"}}", "vocab", GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":\"0\"},\"merges\":[]}}", "id",
+          GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":-1},\"merges\":[]}}", "id",
+          GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":99999999},\"merges\":[]}}", "id",
+          GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":0,\"b\":0},\"merges\":[]}}",
+          "two pieces", GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":0}}}", "merges", GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"ab\"]}}",
+          "not of two", GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[\"a \"]}}",
+          "not of two", GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\"]]}}",
+          "not of two", GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[[\"a\",\"\"]]}}",
+          "not of two", GGUF_E_VOCAB },
+        { "{" PRE "\"added_tokens\":[{\"content\":\"x\"}],\"model\":{"
+          "\"vocab\":{\"a\":0},\"merges\":[]}}",
+          "no id", GGUF_E_VOCAB },
+        { "{" PRE "\"added_tokens\":[{\"id\":1}],\"model\":{\"vocab\":{\"a\":"
+          "0},\"merges\":[]}}",
+          "content", GGUF_E_VOCAB },
+        { "{\"model\":{\"vocab\":{\"a\":0},\"merges\":[]}}",
+          "not recognised: none", GGUF_E_UNSUPPORTED },
+        { "{\"pre_tokenizer\":{\"type\":\"Whitespace\"},\"model\":{\"vocab\":{"
+          "\"a\":0},\"merges\":[]}}",
+          "not recognised: Whitespace", GGUF_E_UNSUPPORTED },
+        { "[", "JSON", GGUF_E_FORMAT },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct gguf_convert *c = NULL;
+        struct gguf_error e;
+        enum gguf_status st = open_folder(rows[i].text, "{}", &c, &e);
+        ok(st == rows[i].status && !c && strstr(e.message, rows[i].word) &&
+               strstr(e.message, "tokenizer.json: ") == e.message,
+           "refused: %s", e.message);
+        gguf_convert_close(c);
+    }
+}
+
+/* An element of a key of texts, or of numbers as a text. */
+static struct gguf_str element(const struct gguf_convert *c, const char *key,
+                               uint64_t i)
+{
+    struct gguf_str s = { "", 0 };
+    struct gguf_kv e;
+    const struct gguf_kv *kv = gguf_meta_find(gguf_convert_meta(c), key);
+    if (kv && gguf_kv_elem(kv, i, &e, NULL) == GGUF_OK)
+        (void)gguf_kv_get_str(&e, &s, NULL);
+    return s;
+}
+
+static bool is(struct gguf_str s, const char *z)
+{
+    return s.size == strlen(z) && !memcmp(s.data, z, s.size);
+}
+
+/* SentencePiece's BPE in the form of tokenizer.json: merges become scores. */
+static void check_scores(void)
+{
+    static const char text[] =
+        "{\"added_tokens\":[{\"id\":0,\"content\":\"<unk>\",\"special\":true},"
+        "{\"id\":7,\"content\":\"\xe2\x96\x81user\",\"special\":false},"
+        "{\"id\":8,\"content\":\"<|x|>\",\"special\":false}],"
+        "\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":"
+        "\"Prepend\",\"prepend\":\"\xe2\x96\x81\"}]},\"model\":{\"type\":"
+        "\"BPE\",\"unk_token\":\"<unk>\",\"byte_fallback\":true,\"vocab\":{"
+        "\"<unk>\":0,\"<0x41>\":1,\"a\":2,\"b\":3,\"c\":4,\"ab\":5,\"abc\":6}"
+        ",\"merges\":[\"a b\",\"ab c\",\"a bc\"]}}";
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    float score[9] = { 0 };
+    int32_t type[9] = { 0 };
+    int b = 0;
+    enum gguf_status st = open_folder(
+        text, "{\"unk_token\":\"<unk>\",\"add_bos_token\":true}", &c, &e);
+    ok(st == GGUF_OK, "SentencePiece's BPE in tokenizer.json %s", e.message);
+    if (st != GGUF_OK)
+        return;
+    const struct gguf_meta *m = gguf_convert_meta(c);
+    const struct gguf_kv *scores = gguf_meta_find(m, "tokenizer.ggml.scores");
+    const struct gguf_kv *types =
+        gguf_meta_find(m, "tokenizer.ggml.token_type");
+    bool good = gguf_kv_elems_f32(scores, 0, 9, score, NULL) == GGUF_OK &&
+                gguf_kv_elems_i32(types, 0, 9, type, NULL) == GGUF_OK;
+    ok(good && score[5] == -1 && score[6] == -2 && score[2] < -2,
+       "the place of the first merge that makes a piece is its score");
+    ok(good && type[0] == 2 && type[1] == 6 && type[2] == 1 && type[7] == 4 &&
+           type[8] == 3 && type[9 - 1] == 3 &&
+           is(element(c, "tokenizer.ggml.tokens", 7), " user"),
+       "unknown, byte, normal, user's and control tokens");
+    ok(scores->n == FOLDER_VOCAB &&
+           is(element(c, "tokenizer.ggml.tokens", 100), "[PAD100]"),
+       "as many tokens as the model has rows");
+    ok(gguf_kv_get_bool(gguf_meta_find(m, "tokenizer.ggml.add_space_prefix"),
+                        &b, NULL) == GGUF_OK &&
+           b && gguf_meta_find(m, "tokenizer.ggml.unknown_token_id") &&
+           gguf_meta_find(m, "tokenizer.ggml.add_bos_token") &&
+           !gguf_meta_find(m, "tokenizer.ggml.merges"),
+       "a blank in front, ids, no merges");
+    gguf_convert_close(c);
+}
+
+/* Merges as pairs are those as texts; blanks within are written. */
+static void check_merges(void)
+{
+    static const char text[] =
+        "{" PRE "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0,\"b\":1},"
+        "\"merges\":[[\"a\",\"b\"],[\" a\",\"b\"]]}}";
+    struct gguf_convert *c = NULL;
+    struct gguf_error e;
+    ok(open_folder(text,
+                   "{\"chat_template\":[{\"name\":\"x\",\"template\":"
+                   "\"1\"},{\"name\":\"default\",\"template\":\"2\"}]}",
+                   &c, &e) == GGUF_OK &&
+           is(element(c, "tokenizer.ggml.merges", 0), "a b") &&
+           is(element(c, "tokenizer.ggml.merges", 1), "\xc4\xa0"
+                                                      "a b"),
+       "merges as pairs %s", e.message);
+    struct gguf_str s = { "", 0 };
+    if (c)
+        (void)gguf_kv_get_str(
+            gguf_meta_find(gguf_convert_meta(c), "tokenizer.chat_template"),
+            &s, NULL);
+    ok(is(s, "2"), "of several templates the default");
+    gguf_convert_close(c);
+}
+
+int main(void)
+{
+    snprintf(top, sizeof top, "check-vocab-convert.%d.tmp", (int)getpid());
+    check_spm();
+    check_spm_refused();
+    folder_begin(&f, top);
+    folder_text(&f, "config.json",
+                "{\"architectures\":[\"Qwen3ForCausalLM\"],\"vocab_size\":260,"
+                "\"hidden_size\":8,\"num_attention_heads\":1}");
+    folder_tensors(&f, "model.embed_tokens.weight 260 8\n", 1, 1);
+    folder_weights(&f, "F32", 1);
+    check_json_refused();
+    check_scores();
+    check_merges();
+    scratch_clean(top);
+    rmdir(top);
+    return done_testing();
+}
