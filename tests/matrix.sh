@@ -12,8 +12,8 @@
 #
 # The big-endian row is a cross build whose tests run in an emulator, against
 # the s390x libraries that the compiler finds (QEMU_LD_PREFIX, where Debian has
-# them if it is not set, tells qemu). Of what takes minutes there it does a
-# sample.
+# them if it is not set, tells qemu). It runs what depends on the order of
+# bytes, and of what takes minutes there a sample; make check-cross runs more.
 set -u
 : "${QEMU_LD_PREFIX=/usr/s390x-linux-gnu}"
 export QEMU_LD_PREFIX
@@ -32,7 +32,7 @@ c-only     | gcc   | -g -O2         | --disable-simd                            
 static     | gcc   | -g -O2         | --disable-shared                                 | check
 blas       | gcc   | -g -O2 -Werror | --enable-debug --with-blas=auto                  | check
 32-bit     | gcc -m32 | -g -O2      | --enable-debug                                   | check
-big-endian | s390x-linux-gnu-gcc | -g -O2 | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
+big-endian | s390x-linux-gnu-gcc | -g -O2 | --host=s390x-linux-gnu --enable-debug --disable-shared CC_FOR_BUILD=cc | check-cross-bytes EMULATOR=qemu-s390x-static GGUF_TEST_SAMPLE=11
 valgrind   | gcc   | -g -O1         | --enable-debug --disable-shared                  | check-valgrind
 tidy       | clang | -g -O1         |                                                  | tidy
 no-tools   | gcc   | -g -O2         | --disable-tools                                  | all
