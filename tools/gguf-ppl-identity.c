@@ -3,8 +3,8 @@
  * A model's digest is that of gguf-info --hash: one reading of the file, by one
  * thread (0.1 seconds for a GB in memory, EPYC with AVX-512), before all other
  * readings, so that on a machine with room for the model these find it in
- * memory. An evaluation reads the weights once for each batch. Only documents
- * have digests, and --no-digest leaves them out.
+ * memory. An evaluation reads the weights once for each batch. Only documents,
+ * and parts for theirs, have digests, and --no-digest leaves them out.
  */
 #include "config.h"
 #include "tools/gguf-ppl.h"
@@ -27,7 +27,7 @@ static bool fail(const char *path, const struct gguf_error *err)
 
 static bool wanted(const struct ppl_options *o)
 {
-    return (o->json || o->html) && !o->no_digest;
+    return (o->json || o->html || o->part) && !o->no_digest;
 }
 
 /* ---- digests ---- */

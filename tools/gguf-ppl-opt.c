@@ -186,10 +186,9 @@ static const struct opt table[] = {
       "bool, str, or one of GGUF's such as u32; may be given again",
       OPT_LIST, AT(kv_texts) },
     { "--force", NULL,
-      "take a text that is binary or not UTF-8; with the option "
-      "--override-kv: also where gguf-edit would refuse it; for files that "
-      "are saved: over one that is there; with --base: logits of another "
-      "tokenizer, too",
+      "replace files that are there; take a text that is binary or not UTF-8, "
+      "values of --override-kv that gguf-edit would refuse, and for --base "
+      "logits of another tokenizer",
       OPT_FLAG, AT(force) },
     { "--prefetch", NULL,
       "read all weights into memory before anything else, with all threads; "
@@ -219,7 +218,8 @@ static const struct opt table[] = {
       "do not look for NaN and infinities among the weights first", OPT_FLAG,
       AT(no_check) },
     { "--no-digest", NULL,
-      "with --json and --html: no checksums of files, which take one more reading of the "
+      "in documents, pages and parts: no checksums of files, which take one "
+      "more reading of the "
       "weights",
       OPT_FLAG, AT(no_digest) },
     { "--check-activations", NULL,
@@ -285,6 +285,14 @@ static const struct opt table[] = {
       "save a page that compares the models: a table by size, charts, "
       "percentiles, all settings and digests",
       OPT_OUT, AT(html) },
+    { "--save-part", "FILE",
+      "save the scores of these chunks, to merge them with those of other "
+      "processes",
+      OPT_OUT, AT(part) },
+    { "--merge-parts", NULL,
+      "evaluate nothing: the operands are parts of one evaluation, of which "
+      "the figures are printed",
+      OPT_FLAG, AT(merge_parts) },
     { "--save-base", "FILE",
       "save the logits of what is scored, for --base, as llama-perplexity "
       "does",
@@ -341,12 +349,19 @@ static const struct opt table[] = {
 #define TASK   "--hellaswag --winogrande --multiple-choice"
 
 static const struct opt_rule rules[] = {
-    { NULL, OPT_NEEDS, "--model" },
-    { NULL, OPT_NEEDS, "--file --tokens --base --kl-divergence-base" },
+    { NULL, OPT_NEEDS, "--model --merge-parts" },
+    { NULL, OPT_NEEDS,
+      "--file --tokens --base --kl-divergence-base --merge-parts" },
+    { "--merge-parts", OPT_EXCLUDES,
+      "--model --file --tokens --base --kl-divergence-base --save-base "
+      "--save-part --per-token --plot --html --save-embeddings --compare-backends " PRINTS
+      " " TOKENS " " TASK },
     { "--tokens", OPT_EXCLUDES,
       "--file --chunks --compare-backends " PRINTS " " TOKENS },
     { "--tokens", OPT_NEEDS, "--save-logits" },
-    { "--base --kl-divergence-base --save-base --per-token --plot --html",
+    { "--save-part", OPT_EXCLUDES, "--save-embeddings " TASK },
+    { "--base --kl-divergence-base --save-base --per-token --plot --html "
+      "--save-part",
       OPT_EXCLUDES, "--tokens --compare-backends " PRINTS " " TOKENS },
     { "--base", OPT_EXCLUDES, "--save-base" },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
@@ -379,10 +394,10 @@ static const struct opt_rule rules[] = {
       "--control-vector --control-vector-scaled" },
     { "--force", OPT_NEEDS,
       "--override-kv --file --save-base --base --kl-divergence-base "
-      "--per-token --plot --html" },
+      "--per-token --plot --html --save-part" },
     { "--prefetch", OPT_EXCLUDES, "--no-mmap" },
     { "--json", OPT_EXCLUDES, PRINTS },
-    { "--no-digest", OPT_NEEDS, "--json --html" },
+    { "--no-digest", OPT_NEEDS, "--json --html --save-part" },
     { "--rope-scale", OPT_EXCLUDES, "--rope-freq-scale" },
     { "--cpus", OPT_EXCLUDES, "--numa" },
     { "--save-embeddings", OPT_EXCLUDES,
@@ -403,13 +418,14 @@ static const struct opt_tool tool = {
     "[OPTION]... -m MODEL [-m MODEL]... --base MODEL -f TEXT\n"
     "[OPTION]... -m MODEL [-m MODEL]... --base LOGITS\n"
     "[OPTION]... -m MODEL -f TASKS --hellaswag\n"
-    "[OPTION]... -m MODEL --tokens FILE --save-logits FILE",
+    "[OPTION]... -m MODEL --tokens FILE --save-logits FILE\n"
+    "[OPTION]... --merge-parts PART...",
     "Evaluate a model on a text: the perplexity, exp of the mean negative "
     "log-likelihood of the second half of each chunk's tokens, and its "
     "uncertainty.",
     table,
     rules,
-    NULL,
+    "[PART]...",
     NULL
 };
 
@@ -481,6 +497,8 @@ static void parse_range(struct ppl_options *o)
 /* What the models are compared with, if with anything. */
 static void choose_base(struct ppl_options *o)
 {
+    if (o->merge_parts)
+        return;
     o->model = o->models.arg[0];
     if (o->kl_base)
         *(o->kl ? &o->base : &o->save_base) = o->kl_base;
@@ -522,7 +540,7 @@ static void choose_stride(struct ppl_options *o)
                   o->stride, o->n_ctx);
 }
 
-void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
+int ppl_parse_options(struct ppl_options *o, int argc, char **argv)
 {
     *o = (struct ppl_options){ .n_batch = 2048,
                                .n_ubatch = 512,
@@ -534,7 +552,11 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
                                .tolerance = 1e-5,
                                .pos = { .yarn_ext = -1,
                                         .window = UINT32_MAX } };
-    (void)opt_parse(&tool, argc, argv, o);
+    const int n = opt_parse(&tool, argc, argv, o);
+    if (o->merge_parts && !n)
+        opt_usage("--merge-parts: PART is missing");
+    if (!o->merge_parts && n)
+        opt_usage("'%s': only --merge-parts takes operands", argv[1]);
     choose_base(o);
     choose_stride(o);
     check_places(&o->places);
@@ -558,4 +580,5 @@ void ppl_parse_options(struct ppl_options *o, int argc, char **argv)
     scaled_parse(&o->loras, "--lora", &o->lora_texts);
     scaled_parse(&o->controls, "--control-vector", &o->control_texts);
     parse_range(o);
+    return n;
 }

@@ -141,6 +141,11 @@ void ppl_json_settings(struct json *j, const struct ppl_run *r)
 {
     char cpu[64];
     json_open(j, "settings", '{');
+    if (r->settings_json) {
+        json_members(j, r->settings_json);
+        json_close(j);
+        return;
+    }
     json_strz(j, "version", gguf_version_string());
     json_strz(j, "precision", gguf_precision_name((unsigned)r->o->precision));
     if (r->o->base && !r->o->base_is_saved)
@@ -171,6 +176,10 @@ void ppl_json_model(struct json *j, const char *key,
 {
     const struct gguf_model_info *model = &m->info;
     json_open(j, key, '{');
+    if (m->noted) {
+        json_members(j, m->noted);
+        return;
+    }
     json_strz(j, "file", m->path);
     json_str(j, "name", ppl_model_name(m));
     ppl_json_digest(j, "digest", m->has_digest ? &m->digest : NULL);
@@ -184,6 +193,11 @@ void ppl_json_model(struct json *j, const char *key,
 void ppl_json_text(struct json *j, const struct ppl_run *r)
 {
     json_open(j, "text", '{');
+    if (r->text_json) {
+        json_members(j, r->text_json);
+        json_close(j);
+        return;
+    }
     json_strz(j, "file", r->o->text ? r->o->text : r->o->base);
     json_u64(j, "size", r->text_size);
     ppl_json_digest(j, "digest", r->has_digest ? &r->digest : NULL);

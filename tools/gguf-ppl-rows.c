@@ -17,7 +17,8 @@ enum { LEAST_PIECE = 64 };
 
 void ppl_check_paths(const struct ppl_options *o)
 {
-    if (!o->logits && !o->save_base && !o->each && !o->plot && !o->html)
+    if (!o->logits && !o->save_base && !o->each && !o->plot && !o->html &&
+        !o->part)
         return;
     struct gguf_paths *p = paths_new();
     for (size_t i = 0; i < o->models.n; i++)
@@ -38,6 +39,7 @@ void ppl_check_paths(const struct ppl_options *o)
     paths_write(p, o->each, "--per-token");
     paths_write(p, o->plot, "--plot");
     paths_write(p, o->html, "--html");
+    paths_write(p, o->part, "--save-part");
     gguf_paths_destroy(p);
 }
 

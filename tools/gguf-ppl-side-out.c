@@ -21,6 +21,13 @@ static const char *text_escaped(char out[256], const char *s)
     return out;
 }
 
+void ppl_print_side_columns(void)
+{
+    printf("\nchunk             PPL               ln(PPL(Q)/PPL(base))   "
+           "       KL Divergence              " DELTA "p RMS            "
+           "Same top p\n");
+}
+
 void ppl_print_side_head(const struct ppl_side *s)
 {
     char name[256];
@@ -35,9 +42,7 @@ void ppl_print_side_head(const struct ppl_side *s)
     ppl_print_text(s->run);
     ppl_print_mode(s->run);
     if (s->n == 1)
-        printf("\nchunk             PPL               ln(PPL(Q)/PPL(base))   "
-               "       KL Divergence              " DELTA "p RMS            "
-               "Same top p\n");
+        ppl_print_side_columns();
     fflush(stdout);
 }
 
@@ -141,7 +146,9 @@ static void print_table(const struct ppl_side *s,
     table_init(&t, "lrrrrrrr", 0);
     table_add_row(&t, heads);
     table_add_strz(&t, base_name(s->run->o->base));
-    table_add(&t, s->base ? table_size(size, s->base->info.weight_size) : "");
+    table_add(&t, s->base && s->base->info.weight_size
+                      ? table_size(size, s->base->info.weight_size)
+                      : "");
     add_figure(&t, stats[0].ppl_base, 1, 4);
     for (int i = 3; i < COLUMNS; i++)
         table_add(&t, i == 3 ? "base" : "");
@@ -230,6 +237,18 @@ static void json_stats(struct json *j, const struct ppl_run *r,
     json_figure(j, "same_top", k->same_top);
 }
 
+void ppl_json_base(struct json *j, const struct ppl_side *s)
+{
+    if (s->base) {
+        ppl_json_model(j, "base", s->run->o, s->base);
+        return;
+    }
+    json_open(j, "base", '{');
+    json_strz(j, "file", s->run->o->base);
+    json_u64(j, "chunks", gguf_baseline_n_chunks(s->saved));
+    ppl_json_digest(j, "digest", s->has_digest ? &s->digest : NULL);
+}
+
 void ppl_print_side_json(const struct ppl_side *s,
                          const struct gguf_kld_stats *stats, FILE *f)
 {
@@ -239,14 +258,7 @@ void ppl_print_side_json(const struct ppl_side *s,
     struct json j;
     json_begin(&j, f);
     json_open(&j, NULL, '{');
-    if (s->base) {
-        ppl_json_model(&j, "base", r->o, s->base);
-    } else {
-        json_open(&j, "base", '{');
-        json_strz(&j, "file", r->o->base);
-        json_u64(&j, "chunks", gguf_baseline_n_chunks(s->saved));
-        ppl_json_digest(&j, "digest", s->has_digest ? &s->digest : NULL);
-    }
+    ppl_json_base(&j, s);
     json_figure(&j, "ppl", stats[0].ppl_base);
     json_figure(&j, "bits_per_byte",
                 bits_per_byte(r, stats[0].n, stats[0].ppl_base));

@@ -205,7 +205,7 @@ static enum gguf_status scan(struct ppl_side *s,
         msg_must(calloc(s->n + 1 + n_more, sizeof *sinks));
     struct gguf_sink counter = GGUF_SINK_INIT;
     enum gguf_status st = GGUF_OK;
-    size_t n_all = 0;
+    size_t n_all = 0, n_sinks = s->n;
     if (s->base)
         all[n_all++] = s->base->session;
     for (size_t i = 0; i < s->n && st == GGUF_OK; i++) {
@@ -221,9 +221,9 @@ static enum gguf_status scan(struct ppl_side *s,
     }
     counter.user = s->run;
     counter.rows = count_text;
-    sinks[s->n] = &counter;
+    sinks[n_sinks++] = &counter;
     for (size_t i = 0; i < n_more; i++)
-        sinks[s->n + 1 + i] = more[i];
+        sinks[n_sinks++] = more[i];
     p.n_ctx = s->run->o->n_ctx;
     p.first_chunk = s->run->first_chunk;
     p.max_chunks = s->run->n_chunks;
@@ -237,14 +237,13 @@ static enum gguf_status scan(struct ppl_side *s,
     p.n_texts = s->run->n_texts;
     if (st == GGUF_OK)
         st = gguf_scan_run_models(all, n_all, tokens->id, tokens->n, &p, sinks,
-                                  s->n + 1 + n_more, err);
+                                  n_sinks, err);
     free(all);
     free(sinks);
     return st;
 }
 
-/* Of the figures: pictures and pages, then what is printed. */
-static bool report(const struct ppl_side *s, struct ppl_report *pages)
+bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages)
 {
     struct gguf_kld_stats *stats = msg_must(calloc(s->n, sizeof *stats));
     struct gguf_error err;
@@ -282,19 +281,25 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     struct gguf_error err;
     struct ppl_each *each;
     struct ppl_report *pages;
-    const struct gguf_sink *more[2];
+    struct ppl_part *part;
+    const struct gguf_sink *more[3];
     size_t n_more = 0;
     s->run = r;
+    if (!ppl_part_open(&part, r, s))
+        return false;
     bool good =
         ppl_each_open(&each, r, gguf_model_vocab(s->model[0]->model), s);
     if (!ppl_report_open(&pages, r, s) || !good) {
         ppl_report_close(pages, false, NULL);
+        ppl_part_close(part, false);
         return ppl_each_close(each, false);
     }
     if (each)
         more[n_more++] = ppl_each_sink(each);
     if (pages)
         more[n_more++] = ppl_report_sink(pages);
+    if (part)
+        more[n_more++] = ppl_part_sink(part);
     if (!r->o->json)
         ppl_print_side_head(s);
     progress_init(&r->bar, "divergence", "tokens", r->o->quiet);
@@ -303,8 +308,9 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     r->seconds = progress_clock() - begin;
     progress_clear(&r->bar);
     good = ppl_each_close(each, st == GGUF_OK);
+    good = ppl_part_close(part, good);
     if (good)
-        return report(s, pages);
+        return ppl_side_report(s, pages);
     ppl_report_close(pages, false, NULL);
     return st != GGUF_OK && fail(s, st, &err);
 }

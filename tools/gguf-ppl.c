@@ -15,7 +15,7 @@ struct job {
     char *text;
     struct ppl_model own; /* or the base, with others beside it */
     struct ppl_side side;
-    const struct gguf_sink *saving[3]; /* that write files, */
+    const struct gguf_sink *saving[4]; /* that write files, */
     size_t n_saving;                   /* of this run */
     struct gguf_pool *pool;
     struct gguf_tokens tokens;
@@ -220,13 +220,18 @@ static bool evaluate_and_save(struct job *j)
 {
     const struct ppl_options *o = j->run.o;
     struct gguf_baseline_writer *w = NULL;
-    struct ppl_each *each;
+    struct ppl_each *each = NULL;
     struct ppl_report *report;
+    struct ppl_part *part;
     struct gguf_error err;
+    if (!ppl_part_open(&part, &j->run, NULL))
+        return false;
     if (o->save_base &&
         gguf_baseline_writer_create(&w, o->save_base, o->force, j->pool, NULL,
-                                    &err) != GGUF_OK)
+                                    &err) != GGUF_OK) {
+        ppl_part_close(part, false);
         return fail(o->save_base, &err);
+    }
     bool good =
         ppl_each_open(&each, &j->run, gguf_model_vocab(j->own.model), NULL);
     good = ppl_report_open(&report, &j->run, NULL) && good;
@@ -236,6 +241,8 @@ static bool evaluate_and_save(struct job *j)
         j->saving[j->n_saving++] = ppl_each_sink(each);
     if (report)
         j->saving[j->n_saving++] = ppl_report_sink(report);
+    if (part)
+        j->saving[j->n_saving++] = ppl_part_sink(part);
     enum gguf_status st = GGUF_OK;
     if (good)
         st = evaluate(j, j->run.n_chunks, on_chunk, "perplexity", &err);
@@ -245,6 +252,7 @@ static bool evaluate_and_save(struct job *j)
     gguf_baseline_writer_destroy(w);
     good = ppl_each_close(each, good && st == GGUF_OK);
     good = ppl_report_close(report, good, NULL);
+    good = ppl_part_close(part, good);
     if (st == GGUF_E_CANCELLED && progress_stopped())
         progress_raise();
     return st == GGUF_OK ? good : fail(file, &err);
@@ -312,7 +320,12 @@ static void fini_options(struct ppl_options *o)
 int main(int argc, char **argv)
 {
     struct ppl_options o;
-    ppl_parse_options(&o, argc, argv);
+    const int n = ppl_parse_options(&o, argc, argv);
+    if (o.merge_parts) {
+        const bool merged = ppl_merge(&o, argv + 1, n);
+        fini_options(&o);
+        return msg_exit(merged ? MSG_DONE : MSG_FAILED);
+    }
     if (!ppl_find_texts(&o)) {
         fini_options(&o);
         return msg_exit(MSG_FAILED);

@@ -23,6 +23,8 @@ struct ppl_options {
     const char *plot;       /* a picture, or NULL */
     const char *html;       /* a page, or NULL */
     const char *each;       /* where each token gets a line, or NULL */
+    const char *part;       /* where scores of the chunks are saved, or NULL */
+    bool merge_parts;       /* operands are these: nothing is evaluated */
     const char *kl_base;    /* of --kl-divergence-base; once parsed one of */
     bool kl;                /* the two above */
     struct opt_list text_args; /* as given; once parsed */
@@ -86,8 +88,9 @@ struct ppl_options {
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
 
-/* What the command line says; ends the program where something is wrong. */
-void ppl_parse_options(struct ppl_options *o, int argc, char **argv);
+/* What the command line says, and how many operands, argv[1] and on; ends the
+ * program where something is wrong. */
+int ppl_parse_options(struct ppl_options *o, int argc, char **argv);
 /* Is something printed instead of an evaluation? */
 bool ppl_only_prints(const struct ppl_options *o);
 
@@ -136,7 +139,8 @@ void ppl_backends_close(struct ppl_backends *b);
 
 /* A model that is evaluated. Zeroed is empty. */
 struct ppl_model {
-    const char *path; /* kept */
+    const char *path;  /* kept */
+    const char *noted; /* NULL, or it is elsewhere: its members in JSON */
     struct gguf_split *set;
     struct gguf_meta *meta; /* of --override-kv, or NULL */
     struct gguf_model *model;
@@ -241,6 +245,8 @@ struct ppl_run {
     size_t n_tasks_read;       /* that the file has */
     double seconds;
     struct gguf_session_timings timings;
+    const char *text_json, *settings_json; /* members that others noted; NULL:
+                                            * as here */
 };
 
 /* A line for each adapter; the same as members of a JSON object. */
@@ -384,8 +390,40 @@ const struct gguf_sink *ppl_report_sink(struct ppl_report *r);
 bool ppl_report_close(struct ppl_report *r, bool good,
                       const struct gguf_kld_stats *stats);
 
-/* Text output: heading; after a chunk; the end. The same as JSON. */
+/* gguf-ppl-side.c: the statistics of all models, to pages, which are closed,
+ * and printed. false: a message was printed. */
+bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages);
+
+/* ---- parts ---- */
+
+/* Numbers of a token in a part: the bytes and the words of the text that the
+ * chunk scores, with its first token, and 0 with others; then the likelihood, or
+ * for each model that is compared PPL_VALUES, in the order of struct
+ * gguf_kld_token. */
+enum { PPL_COUNTS = 2, PPL_VALUES = 4 };
+
+struct ppl_part;
+/* The scores that o asks to save, of a model alone (side NULL) or of those that
+ * are compared; *out NULL: none. Its sink, after those of divergences. Close in
+ * any case: good, the file appears. false: good was, or a message was
+ * printed. */
+bool ppl_part_open(struct ppl_part **out, struct ppl_run *r,
+                   const struct ppl_side *side);
+const struct gguf_sink *ppl_part_sink(struct ppl_part *p);
+bool ppl_part_close(struct ppl_part *p, bool good);
+
+/* Add up the chunks of r in a part, which has them all, and print them as they
+ * are where one process evaluates them; side as above. Merge n files of parts,
+ * and print that. false: a message was printed. */
+bool ppl_part_print(struct ppl_run *r, struct ppl_side *side,
+                    const struct gguf_part *p);
+bool ppl_merge(struct ppl_options *o, char **paths, int n);
+
+/* Text output: heading, and its last line; after a chunk; the end. The same as
+ * JSON, and the base in it, without its perplexity and its end. */
 void ppl_print_side_head(const struct ppl_side *s);
+void ppl_print_side_columns(void);
+void ppl_json_base(struct json *j, const struct ppl_side *s);
 void ppl_print_side_chunk(const struct ppl_side *s, size_t chunk);
 void ppl_print_side_end(const struct ppl_side *s,
                         const struct gguf_kld_stats *stats);

@@ -6,6 +6,7 @@
 #include "base/ckd.h"
 #include "base/mapfile.h"
 #include "base/mem.h"
+#include "eval/origin.h"
 
 #include <fcntl.h>
 #include <math.h>
@@ -159,6 +160,11 @@ size_t gguf_baseline_n_chunks(const struct gguf_baseline *b)
 const gguf_token *gguf_baseline_tokens(const struct gguf_baseline *b)
 {
     return b->token;
+}
+
+void gguf_baseline_digest(const struct gguf_baseline *b, char out[33])
+{
+    gg_origin_bytes(out, b->map.data, b->map.size);
 }
 
 /* ---- does a scan fit? ---- */

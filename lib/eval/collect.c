@@ -2,15 +2,11 @@
 #include "config.h"
 #include "eval/collect.h"
 
-#include "base/bytes.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "gguf/digest.h"
 #include "run/session.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* ---- objects ---- */
 
@@ -94,150 +90,21 @@ void gguf_collect_destroy(struct gguf_collect *c)
 
 /* ---- of what ---- */
 
-static void hex(char out[33], XXH3_state_t *x)
-{
-    struct gguf_digest d = { .algo = GGUF_DIGEST_XXH3_128 };
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(x));
-    memcpy(d.bytes, canonical.digest, sizeof d.bytes);
-    gguf_digest_hex(&d, out);
-}
-
-static void add_number(XXH3_state_t *x, uint64_t v)
-{
-    uint8_t b[8];
-    gg_bytes_store64le(b, v);
-    (void)XXH3_128bits_update(x, b, sizeof b);
-}
-
-static void add_text(XXH3_state_t *x, struct gguf_str s)
-{
-    add_number(x, s.size);
-    (void)XXH3_128bits_update(x, s.data, s.size);
-}
-
-/* Name, type and shape, and 16 pieces of the data at equal distances: another
- * fine-tuning or another quantization changes most bytes, and a large model
- * need not be read for it. */
-static void add_tensor(XXH3_state_t *x, const struct gguf_file *f,
-                       const struct gguf_tensor_info *t)
-{
-    enum { PIECES = 16, PIECE = 4096 };
-    const uint8_t *data = gguf_file_tensor_data(f, t->index);
-    add_text(x, t->name);
-    add_number(x, t->dtype);
-    for (unsigned d = 0; d < 4; d++)
-        add_number(x, (uint64_t)t->ne[d]);
-    if (t->size <= PIECES * PIECE) {
-        (void)XXH3_128bits_update(x, data, (size_t)t->size);
-        return;
-    }
-    for (uint64_t i = 0; i < PIECES; i++)
-        (void)XXH3_128bits_update(
-            x, data + (t->size - PIECE) / (PIECES - 1) * i, PIECE);
-}
-
-/* Keys that an evaluation reads: those of the architecture. */
-static void add_keys(XXH3_state_t *x, const struct gguf_model *m)
-{
-    const struct gguf_file *f = gg_source_meta(&m->src);
-    for (size_t i = 0; i < gguf_file_n_kv(f); i++) {
-        const struct gguf_kv *kv = gguf_file_kv(f, i);
-        if (kv->key.size <= m->arch_name.size ||
-            memcmp(kv->key.data, m->arch_name.data, m->arch_name.size) != 0)
-            continue;
-        add_text(x, kv->key);
-        add_text(x, (struct gguf_str){ kv->data, kv->size });
-    }
-}
-
-static void digest_model(char out[33], XXH3_state_t *x,
-                         const struct gguf_model *m)
-{
-    (void)XXH3_128bits_reset(x);
-    add_text(x, m->arch_name);
-    add_keys(x, m);
-    for (size_t i = 0; i < gg_source_n_files(&m->src); i++) {
-        const struct gguf_file *f = gg_source_file(&m->src, i);
-        for (size_t k = 0; k < gguf_file_n_tensors(f); k++)
-            add_tensor(x, f, gguf_file_tensor(f, k));
-    }
-    hex(out, x);
-}
-
-static void digest_text(char out[33], XXH3_state_t *x, const gguf_token *token,
-                        size_t n)
-{
-    (void)XXH3_128bits_reset(x);
-    for (size_t i = 0; i < n; i++)
-        add_number(x, (uint64_t)token[i]);
-    hex(out, x);
-}
-
-/* Types of keys and values in memory, which decide digits. */
-static void name_cache(char out[32], const struct gguf_session *s)
-{
-    snprintf(out, 32, "none");
-    for (unsigned i = 0; i < GG_N_MEMORIES; i++) {
-        const struct gg_memory *m = &s->memory[i];
-        if (m->kind && m->kind->id == GG_KEEPS_KEYS)
-            snprintf(out, 32, "%s %s", gguf_dtype_find(m->types.k)->name,
-                     gguf_dtype_find(m->types.v)->name);
-    }
-}
-
-static enum gguf_status differ(const char *what, const char *a, const char *b,
-                               struct gguf_error *err)
-{
-    return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                        "importance data of another %s: %s, not %s", what, b,
-                        a);
-}
-
-/* Is it of the same model, text and settings? */
-static enum gguf_status check_same(const struct gguf_collect *c,
-                                   const char *model, const char *text,
-                                   const char *cache, uint64_t n_tokens,
-                                   struct gguf_error *err)
-{
-    if (strcmp(c->model, model) != 0)
-        return differ("model", c->model, model, err);
-    if (c->n_tokens != n_tokens)
-        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
-                            "importance data of another text: %" PRIu64
-                            " tokens, not %" PRIu64,
-                            n_tokens, c->n_tokens);
-    if (strcmp(c->text, text) != 0)
-        return differ("text", c->text, text, err);
-    return strcmp(c->cache, cache) != 0
-               ? differ("type of keys and values", c->cache, cache, err)
-               : GGUF_OK;
-}
-
 /* What c is of from now on, or was before. */
 static enum gguf_status tell(struct gguf_collect *c,
                              const struct gguf_session *s,
                              const gguf_token *token, size_t n,
                              struct gguf_error *err)
 {
-    char model[33], text[33], cache[32];
-    XXH3_state_t *x = XXH3_createState();
-    if (!x)
-        return gg_error_set_nomem(err, sizeof x);
-    digest_model(model, x, s->model);
-    digest_text(text, x, token, n);
-    (void)XXH3_freeState(x);
-    name_cache(cache, s);
+    struct gg_origin of;
+    GG_TRY(gg_origin_tell(&of, s, token, n, err));
     if (c->n_chunks)
-        return check_same(c, model, text, cache, n, err);
+        return gg_origin_check(&c->of, &of, "importance data", err);
     c->state = gg_mem_alloc_zero(c->allocator, n / c->n_ctx, 1);
     if (!c->state)
         return gg_error_set_nomem(err, n / c->n_ctx);
     c->n_chunks = n / c->n_ctx;
-    c->n_tokens = n;
-    memcpy(c->model, model, sizeof model);
-    memcpy(c->text, text, sizeof text);
-    memcpy(c->cache, cache, sizeof cache);
+    c->of = of;
     return GGUF_OK;
 }
 
@@ -505,8 +372,7 @@ static enum gguf_status check_parts(const struct gguf_collect *c,
                             "matrices");
     if (!c->n_chunks)
         return GGUF_OK;
-    GG_TRY(check_same(c, other->model, other->text, other->cache,
-                      other->n_tokens, err));
+    GG_TRY(gg_origin_check(&c->of, &other->of, "importance data", err));
     for (size_t k = 0; k < c->n_chunks; k++)
         if (c->state[k] && other->state[k])
             return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
@@ -532,10 +398,7 @@ static enum gguf_status begin_as(struct gguf_collect *c,
     if (!c->state)
         return gg_error_set_nomem(err, other->n_chunks);
     c->n_chunks = other->n_chunks;
-    c->n_tokens = other->n_tokens;
-    memcpy(c->model, other->model, sizeof c->model);
-    memcpy(c->text, other->text, sizeof c->text);
-    memcpy(c->cache, other->cache, sizeof c->cache);
+    c->of = other->of;
     return GGUF_OK;
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/index.h"
 #include "base/mem.h"
+#include "eval/origin.h"
 #include "gguf/collect.h"
 
 /* A total is a number of two digits in base 2^32, of which each may be as large
@@ -44,9 +45,7 @@ struct gguf_collect {
     bool output;
     const char *filter; /* "+TEXT\n" and "-TEXT\n", one after another */
 
-    /* of what; "": not known yet */
-    char model[33], text[33], cache[32];
-    uint64_t n_tokens;
+    struct gg_origin of; /* once n_chunks is not 0 */
 
     struct gg_collect_entry **entries;
     size_t n_entries, cap_entries;

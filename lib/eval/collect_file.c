@@ -5,24 +5,23 @@
  * gguf_collect_state); and of each matrix NAME.high and NAME.low, I64 [columns,
  * matrices], NAME.place, I8 of the same shape, and NAME.counts, I64 [matrices].
  * A sum is (high * 2^32 + low) * 2^(32 * (place - 1)), or 0 if place is -128;
- * high and low are not negative.
+ * high and low are not negative. The rest is in eval/part_file.h.
  */
 #include "config.h"
 #include "eval/collect.h"
+#include "eval/part_file.h"
 
-#include "base/bytes.h"
 #include "base/params.h"
 #include "base/str.h"
-#include "gguf/writer.h"
 
 #include <string.h>
 
-enum { PART_VERSION = 1, NAME_SIZE = 256 };
+enum { NAME_SIZE = 256 };
 
-static const char part_type[] = "imatrix-part";
 static const struct gguf_str state_name = { "chunks", 6 };
 
 #define KEY "imatrix.part."
+static const struct gg_part_kind part = { "imatrix-part", KEY, 2 };
 
 /* What a matrix has, in the order of the file. */
 enum { HIGH, LOW, PLACE, COUNTS, N_KINDS };
@@ -63,29 +62,20 @@ static enum gguf_status make_meta(const struct gguf_collect *c,
         gguf_meta_set_str_array(m, "imatrix.datasets", texts, n, err);
     gg_mem_free(c->allocator, texts);
     GG_TRY(st);
-    GG_TRY(gguf_meta_set_strz(m, "general.type", part_type, err));
-    GG_TRY(gguf_meta_set_u32(m, KEY "version", PART_VERSION, err));
     GG_TRY(gguf_meta_set_u32(m, KEY "chunk_size", c->n_ctx, err));
     GG_TRY(gguf_meta_set_bool(m, KEY "output", c->output, err));
     GG_TRY(gguf_meta_set_strz(m, KEY "filter", c->filter, err));
-    GG_TRY(gguf_meta_set_strz(m, KEY "model", c->model, err));
-    GG_TRY(gguf_meta_set_strz(m, KEY "text", c->text, err));
-    GG_TRY(gguf_meta_set_strz(m, KEY "cache", c->cache, err));
-    return gguf_meta_set_u64(m, KEY "n_tokens", c->n_tokens, err);
+    GG_TRY(gguf_meta_set_strz(m, KEY "model", c->of.model, err));
+    GG_TRY(gguf_meta_set_strz(m, KEY "text", c->of.text, err));
+    GG_TRY(gguf_meta_set_strz(m, KEY "cache", c->of.cache, err));
+    return gguf_meta_set_u64(m, KEY "n_tokens", c->of.n_tokens, err);
 }
 
 static enum gguf_status plan(const struct gguf_collect *c,
-                             struct gguf_writer *w, struct gguf_error *err)
+                             struct gg_part_out *o, struct gguf_error *err)
 {
-    struct gguf_tensor_info t = { .name = state_name,
-                                  .dtype = GGUF_DTYPE_I8,
-                                  .n_dims = 1,
-                                  .ne = { 1, 1, 1, 1, 1, 1, 1, 1 },
-                                  .n_elements = c->n_chunks,
-                                  .size = c->n_chunks };
     char name[NAME_SIZE];
-    t.ne[0] = (int64_t)c->n_chunks;
-    GG_TRY(gguf_writer_add_like(w, &t, err));
+    GG_TRY(gg_part_add(o, state_name, GGUF_DTYPE_I8, c->n_chunks, 1, err));
     for (size_t i = 0; i < c->n_entries * N_KINDS; i++) {
         const struct gg_collect_entry *e = c->entries[i / N_KINDS];
         const struct kind *k = &kinds[i % N_KINDS];
@@ -94,110 +84,56 @@ static enum gguf_status plan(const struct gguf_collect *c,
             return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                                 "a name of %zu bytes, limit is %d",
                                 strlen(e->name), NAME_SIZE - 8);
-        t.name = gg_str_z(name);
-        t.dtype = k->dtype;
-        t.ne[0] = (int64_t)(counts ? e->n_mats : e->n_cols);
-        t.ne[1] = counts ? 1 : (int64_t)e->n_mats;
-        t.n_dims = t.ne[1] > 1 ? 2 : 1;
-        t.n_elements = n_of(e, i % N_KINDS);
-        t.size = t.n_elements * (k->dtype == GGUF_DTYPE_I8 ? 1 : 8);
-        GG_TRY(gguf_writer_add_like(w, &t, err));
-    }
-    return GGUF_OK;
-}
-
-static enum gguf_status write_u64(struct gguf_writer *w, const uint64_t *v,
-                                  uint64_t n, struct gguf_error *err)
-{
-    uint8_t b[4096];
-    for (uint64_t at = 0, k; at < n; at += k) {
-        k = GG_MIN(n - at, sizeof b / 8);
-        for (uint64_t i = 0; i < k; i++)
-            gg_bytes_store64le(b + 8 * i, v[at + i]);
-        GG_TRY(gguf_writer_write(w, b, 8 * k, err));
+        GG_TRY(gg_part_add(o, gg_str_z(name), k->dtype,
+                           counts ? e->n_mats : e->n_cols,
+                           counts ? 1 : e->n_mats, err));
     }
     return GGUF_OK;
 }
 
 static enum gguf_status write_all(const struct gguf_collect *c,
-                                  struct gguf_writer *w,
+                                  struct gg_part_out *o,
                                   struct gguf_error *err)
 {
-    GG_TRY(gguf_writer_begin(w, 0, err));
-    GG_TRY(gguf_writer_write(w, c->state, c->n_chunks, err));
+    GG_TRY(gg_part_next(o, err));
+    GG_TRY(gg_part_put(o, c->state, c->n_chunks, err));
     for (size_t i = 0; i < c->n_entries * N_KINDS; i++) {
         const struct gg_collect_entry *e = c->entries[i / N_KINDS];
         const unsigned kind = i % N_KINDS;
-        GG_TRY(gguf_writer_begin(w, i + 1, err));
+        GG_TRY(gg_part_next(o, err));
         if (kind == PLACE)
-            GG_TRY(gguf_writer_write(w, e->total.place, n_of(e, kind), err));
+            GG_TRY(gg_part_put(o, e->total.place, n_of(e, kind), err));
         else
-            GG_TRY(write_u64(w, array_of(e, kind), n_of(e, kind), err));
+            GG_TRY(gg_part_put64(o, array_of(e, kind), n_of(e, kind), err));
     }
-    return gguf_writer_commit(w, err);
+    return gg_part_commit(o, err);
 }
 
 enum gguf_status gguf_collect_save(const struct gguf_collect *c,
                                    const char *path, int force,
                                    struct gguf_error *err)
 {
-    struct gguf_writer_params wp = GGUF_WRITER_PARAMS_INIT;
-    struct gguf_output_params op = GGUF_OUTPUT_PARAMS_INIT;
-    struct gguf_writer *w = NULL;
+    struct gg_part_out o = { .w = NULL };
     struct gguf_meta *m;
     if (!c->n_chunks)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "nothing was collected yet");
-    wp.allocator = c->allocator;
-    op.force = force;
     GG_TRY(gguf_meta_create(&m, c->allocator, err));
     enum gguf_status st = make_meta(c, m, err);
     if (st == GGUF_OK)
-        st = gguf_writer_create(&w, m, &wp, err);
+        st = gg_part_begin(&o, &part, m, c->allocator, err);
     if (st == GGUF_OK)
-        st = plan(c, w, err);
+        st = plan(c, &o, err);
     if (st == GGUF_OK)
-        st = gguf_writer_open(w, path, &op, err);
+        st = gg_part_open(&o, path, force, err);
     if (st == GGUF_OK)
-        st = write_all(c, w, err);
-    gguf_writer_destroy(w);
+        st = write_all(c, &o, err);
+    gg_part_end(&o);
     gguf_meta_destroy(m);
     return st;
 }
 
 /* ---- reading ---- */
-
-static enum gguf_status get_text(const struct gguf_file *f, const char *key,
-                                 char *out, size_t size,
-                                 struct gguf_error *err)
-{
-    const struct gguf_kv *kv;
-    struct gguf_str s;
-    GG_TRY(gguf_file_kv_get(f, key, &kv, err));
-    GG_TRY(gguf_kv_get_str(kv, &s, err));
-    if (s.size >= size || memchr(s.data, 0, s.size))
-        return gg_error_set(err, GGUF_E_FORMAT, kv->off,
-                            "%s has %zu bytes, limit is %zu", key, s.size,
-                            size - 1);
-    memcpy(out, s.data, s.size);
-    out[s.size] = 0;
-    return GGUF_OK;
-}
-
-static enum gguf_status get_uint(const struct gguf_file *f, const char *key,
-                                 uint64_t min, uint64_t max, uint64_t *out,
-                                 struct gguf_error *err)
-{
-    const struct gguf_kv *kv;
-    GG_TRY(gguf_file_kv_get(f, key, &kv, err));
-    GG_TRY(gguf_kv_get_uint(kv, out, err));
-    return *out >= min && *out <= max
-               ? GGUF_OK
-               : gg_error_set(err, GGUF_E_FORMAT, kv->off,
-                              "%s is %" PRIu64 ", must be %" PRIu64
-                              " to %" PRIu64,
-                              key, *out, min, max);
-}
 
 /* Lines that begin with + or -. */
 static enum gguf_status get_filter(struct gguf_collect *c,
@@ -228,21 +164,16 @@ static enum gguf_status get_meta(struct gguf_collect *c,
     const struct gguf_kv *kv;
     struct gguf_kv_iter it;
     struct gguf_str s;
-    GG_TRY(get_uint(f, KEY "version", 0, UINT32_MAX, &v, err));
-    if (v != PART_VERSION)
-        return gg_error_set(err, GGUF_E_VERSION, GGUF_NO_OFFSET,
-                            "version %" PRIu64 " of parts, %d is read", v,
-                            PART_VERSION);
-    GG_TRY(get_uint(f, KEY "chunk_size", 1, UINT32_MAX, &v, err));
+    GG_TRY(gg_part_uint(f, KEY "chunk_size", 1, UINT32_MAX, &v, err));
     c->n_ctx = (uint32_t)v;
-    GG_TRY(
-        get_uint(f, KEY "n_tokens", c->n_ctx, INT64_MAX, &c->n_tokens, err));
+    GG_TRY(gg_part_uint(f, KEY "n_tokens", c->n_ctx, INT64_MAX,
+                        &c->of.n_tokens, err));
     GG_TRY(gguf_file_kv_get(f, KEY "output", &kv, err));
     GG_TRY(gguf_kv_get_bool(kv, &output, err));
     c->output = output != 0;
-    GG_TRY(get_text(f, KEY "model", c->model, sizeof c->model, err));
-    GG_TRY(get_text(f, KEY "text", c->text, sizeof c->text, err));
-    GG_TRY(get_text(f, KEY "cache", c->cache, sizeof c->cache, err));
+    GG_TRY(gg_part_text(f, KEY "model", c->of.model, sizeof c->of.model, err));
+    GG_TRY(gg_part_text(f, KEY "text", c->of.text, sizeof c->of.text, err));
+    GG_TRY(gg_part_text(f, KEY "cache", c->of.cache, sizeof c->of.cache, err));
     GG_TRY(get_filter(c, f, err));
     kv = gguf_file_kv_find(f, "imatrix.datasets");
     if (kv)
@@ -259,7 +190,7 @@ static enum gguf_status get_states(struct gguf_collect *c,
                                    struct gguf_error *err)
 {
     const struct gguf_tensor_info *t = gguf_file_tensor_find(f, "chunks");
-    const uint64_t n = c->n_tokens / c->n_ctx;
+    const uint64_t n = c->of.n_tokens / c->n_ctx;
     if (!t || t->dtype != GGUF_DTYPE_I8 || t->n_elements != n)
         return gg_error_set(err, GGUF_E_MISMATCH,
                             t ? t->info_off : GGUF_NO_OFFSET,
@@ -270,8 +201,7 @@ static enum gguf_status get_states(struct gguf_collect *c,
         return gg_error_set_nomem(err, (size_t)n);
     for (uint64_t i = 0; i < n; i++)
         if (p[i] > GGUF_COLLECT_SKIPPED)
-            return gg_error_set(err, GGUF_E_FORMAT,
-                                gguf_file_data_off(f) + t->off + i,
+            return gg_error_set(err, GGUF_E_FORMAT, gg_part_off(f, t, i, 1),
                                 "chunk %" PRIu64 " has state %u, must be 0 "
                                 "to 2",
                                 i, p[i]);
@@ -285,14 +215,11 @@ static enum gguf_status get_numbers(const struct gguf_file *f,
                                     const struct gguf_tensor_info *t,
                                     uint64_t *out, struct gguf_error *err)
 {
-    const uint8_t *p = gguf_file_tensor_data(f, t->index);
     struct gg_str_esc esc;
     for (uint64_t i = 0; i < t->n_elements; i++) {
-        uint64_t v = gg_bytes_load64le(p + 8 * i);
-        out[i] = gguf_file_is_big_endian(f) ? gg_bytes_swap64(v) : v;
+        out[i] = gg_part_get64(f, t, i);
         if (out[i] > INT64_MAX)
-            return gg_error_set(err, GGUF_E_FORMAT,
-                                gguf_file_data_off(f) + t->off + 8 * i,
+            return gg_error_set(err, GGUF_E_FORMAT, gg_part_off(f, t, i, 8),
                                 "'%s': number %" PRIu64 " is negative",
                                 gg_str_esc(&esc, t->name), i);
     }
@@ -309,8 +236,7 @@ static enum gguf_status get_places(const struct gguf_file *f,
     memcpy(out, p, (size_t)t->n_elements);
     for (uint64_t i = 0; i < t->n_elements; i++)
         if (out[i] != GG_COLLECT_NO_PLACE && (out[i] < -34 || out[i] > 31))
-            return gg_error_set(err, GGUF_E_FORMAT,
-                                gguf_file_data_off(f) + t->off + i,
+            return gg_error_set(err, GGUF_E_FORMAT, gg_part_off(f, t, i, 1),
                                 "'%s': place %" PRIu64 " is %d, must be -34 "
                                 "to 31, or -128",
                                 gg_str_esc(&esc, t->name), i, out[i]);
@@ -349,12 +275,6 @@ static enum gguf_status read_part(struct gguf_collect *c,
                                   const struct gguf_file *f,
                                   struct gguf_error *err)
 {
-    const struct gguf_kv *kv = gguf_file_kv_find(f, "general.type");
-    struct gguf_str type;
-    if (gguf_kv_get_str(kv, &type, NULL) != GGUF_OK ||
-        !gg_str_eqz(type, part_type))
-        return gg_error_set(err, GGUF_E_NOTFOUND, 0,
-                            "general.type is not '%s'", part_type);
     GG_TRY(get_meta(c, f, err));
     GG_TRY(get_states(c, f, err));
     for (size_t i = 0; i < gguf_file_n_tensors(f); i++) {
@@ -371,19 +291,12 @@ enum gguf_status gguf_collect_load(struct gguf_collect **out, const char *path,
 {
     struct gguf_collect_params cp = GGUF_COLLECT_PARAMS_INIT;
     struct gguf_file_params fp = GGUF_FILE_PARAMS_INIT;
-    struct gguf_limits limits = GGUF_LIMITS_INIT;
     struct gguf_file *f = NULL;
     *out = NULL;
     GG_TRY(gg_params_take(&fp, sizeof fp, params, "gguf_file_params", err));
-    GG_TRY(
-        gg_params_take(&limits, sizeof limits, fp.limits, "gguf_limits", err));
-    /* names of tensors, of the usual limit, have a suffix here */
-    if (limits.max_name_size < 128)
-        limits.max_name_size = 128;
-    fp.limits = &limits;
     cp.allocator = fp.allocator;
     GG_TRY(gguf_collect_create(out, &cp, err));
-    enum gguf_status st = gguf_file_open(&f, path, &fp, err);
+    enum gguf_status st = gg_part_read(&f, &part, path, &fp, err);
     if (st == GGUF_OK)
         st = read_part(*out, f, err);
     gguf_file_close(f);

@@ -59,6 +59,12 @@ GGUF_API size_t gguf_baseline_n_chunks(const struct gguf_baseline *b);
 /* n_chunks * n_ctx ids, each less than n_vocab; the file's. Since: 0.1 */
 GGUF_API const gguf_token *gguf_baseline_tokens(const struct gguf_baseline *b);
 
+/* A digest of the file, in hexadecimal: of its size and of 64 pieces of 4096
+ * bytes, or of all of it where it is shorter. It tells two such files apart
+ * that were made from different models or texts. Since: 0.1 */
+GGUF_API void gguf_baseline_digest(const struct gguf_baseline *b,
+                                   char out[33]);
+
 struct gguf_baseline_writer;
 
 /* Write such a file as a scan goes on: the writer's sink takes the rows of its

@@ -44,6 +44,7 @@
 #include <gguf/op_recur.h>
 #include <gguf/op_row.h>
 #include <gguf/outfile.h>
+#include <gguf/part.h>
 #include <gguf/paths.h>
 #include <gguf/pool.h>
 #include <gguf/progress.h>

@@ -43,11 +43,14 @@ ppl|-m M -f T --base M --base M|option '--base' is given twice
 ppl|-m M -f T --base M --tokenize|'--base' and '--tokenize' exclude each other
 ppl|-m M -f T -t 1 --threads 2|'-t' and '--threads' say the same thing
 ppl|-model M -f T|unknown option '-model': is '--model' meant?
-ppl|-m M|--file, --tokens, --base or --kl-divergence-base is missing
+ppl|-m M|--file, --tokens, --base, --kl-divergence-base or --merge-parts is missing
 ppl|-m M --base M|--file is missing: only a file of logits has its text
 ppl|-m M -f T --base M --save-base X|'--base' and '--save-base' exclude each other
 ppl|-m M -f T --kl-divergence|'--kl-divergence' needs --kl-divergence-base
-ppl|-f T|--model is missing
+ppl|-f T|--model or --merge-parts is missing
+ppl|--merge-parts|--merge-parts: PART is missing
+ppl|--merge-parts -m M x|'--merge-parts' and '-m' exclude each other
+ppl|-m M -f T --hellaswag --save-part X|'--save-part' and '--hellaswag' exclude each other
 ppl|-m M -f T T|'
 ppl|-m M -f T -ctv q4_k|-ctv: 'q4_k' is not 'f32', 'f16'
 ppl|-m M -f T --lora-scaled x|--lora-scaled: 'x' is not FILE:SCALE

@@ -129,6 +129,16 @@ void json_close(struct json *j)
     fputc(j->close[j->depth], j->f);
 }
 
+void json_members(struct json *j, const char *text)
+{
+    if (!*text)
+        return;
+    if (j->some[j->depth - 1])
+        fputc(',', j->f);
+    j->some[j->depth - 1] = true;
+    fputs(text, j->f);
+}
+
 void json_u64(struct json *j, const char *key, uint64_t v)
 {
     lead(j, key);

@@ -58,6 +58,9 @@ void json_bool(struct json *j, const char *key, bool v);
  * would take its place there. */
 #define json_null json_put_null
 void json_null(struct json *j, const char *key);
+/* Members that were written into another document's object, which was as deep:
+ * what stands between its braces. */
+void json_members(struct json *j, const char *text);
 void json_str(struct json *j, const char *key, struct gguf_str v);
 void json_strz(struct json *j, const char *key, const char *v);
 

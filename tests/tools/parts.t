@@ -1,0 +1,171 @@
+#!/bin/sh
+# gguf-ppl --save-part and --merge-parts: the same digits however a text is
+# divided, and parts that do not belong together are refused.
+set -u
+. "${srcdir:-.}/tests/tools/lib.sh"
+ppl=$bin/gguf-ppl
+m=$srcdir/share/tiny-llama/tiny-llama-f16.gguf
+schema=$srcdir/share/gguf-ppl.schema.json
+if test ! -f "$m"; then
+    skip 'parts' 'no model in share/'
+    done_testing
+    exit
+fi
+t=$tmp/text q4=$tmp/q4.gguf q8=$tmp/q8.gguf
+head -c 2000 "$srcdir/share/tiny-llama/persuasion.txt" >"$t"
+"$bin/gguf-quantize" -q "$m" "$q4" Q4_K_M && "$bin/gguf-quantize" -q "$m" "$q8" Q8_0 || exit 99
+
+fails() # what is expected in the one line of the message
+{
+    test $rc -eq 1 && test "$(wc -l <"$tmp/err")" -eq 1 &&
+        grep -q -e "$1" "$tmp/err"
+}
+
+# What does not depend on the time, nor on how work was shared out.
+digits()
+{
+    sed '/"timings": {/,/^  }/d' "$tmp/out" | grep -v -e '"seconds"' \
+        -e '"tokens_per_second"' -e '"sequences"' -e '"ubatch_size"' \
+        -e '"threads"' -e '^time ' -e '^mode ' -e '^text ' -e '^chunks ' -e '^windows ' \
+        -e '^model  ' -e '^base   ' -e '^parts '
+}
+
+# Parts of the text in another order than they lie in it, and other batches.
+save() # arguments...
+{
+    rm -f "$tmp"/part.*
+    for c in 3..4 0..3 4..; do
+        how='-t 1'
+        test $c = 3..4 || how='-t 2 -ub 96'
+        "$ppl" -q "$@" $how --chunks $c --save-part "$tmp/part.$c" \
+            >"$tmp/out" 2>"$tmp/err" || return 1
+    done
+}
+
+compared() # name, arguments...
+{
+    compared_name=$1
+    shift
+    save "$@"
+    ok "$compared_name: saved"
+    for form in '' --json; do
+        run "$ppl" -q "$@" $form
+        digits >"$tmp/one"
+        run "$ppl" $form --merge-parts "$tmp/part.4.." "$tmp/part.3..4" \
+            "$tmp/part.0..3"
+        digits >"$tmp/merged"
+        test $rc -eq 0 -a -s "$tmp/one" && cmp -s "$tmp/one" "$tmp/merged"
+        ok "$compared_name: three parts give the digits of one run $form"
+        run "$ppl" $form --merge-parts "$tmp/part.0..3" "$tmp/part.4.." \
+            "$tmp/part.3..4"
+        digits | cmp -s - "$tmp/merged"
+        ok "$compared_name: in another order, too"
+    done
+    cp "$tmp/out" "$tmp/merged.json"
+    if command -v python3 >/dev/null 2>&1; then
+        run python3 "$srcdir/tests/tools/schema.py" "$schema" "$tmp/merged.json"
+        test $rc -eq 0 -a ! -s "$tmp/out"
+        ok "$compared_name: JSON keeps to the schema"
+    else
+        skip "$compared_name: JSON keeps to the schema" 'no python3'
+    fi
+}
+
+"$ppl" -q -m "$m" -f "$t" -c 64 --save-base "$tmp/logits" >"$tmp/out" || exit 99
+compared 'two models' -m "$q4" --base "$m" -f "$t" -c 64
+compared 'three models' -m "$q4" -m "$q8" --base "$m" -f "$t" -c 64
+compared 'saved logits' -m "$q8" --base "$tmp/logits"
+compared 'windows that overlap' -m "$q4" -f "$t" -c 64 --hf --ppl-stride 24
+compared 'perplexity' -m "$m" -f "$t" -c 64
+
+# ---- what belongs together
+run "$ppl" --merge-parts "$tmp/part.0..3" "$tmp/part.4.."
+fails 'chunks 3\.\.4 of [0-9]* are in no part'
+ok 'a chunk that is missing'
+run "$ppl" --merge-parts "$tmp/part.0..3" "$tmp/part.3..4"
+fails 'chunks 4\.\.[0-9]* of [0-9]* are in no part; --chunks'
+ok 'chunks at the end that are missing'
+run "$ppl" -q -m "$m" -f "$t" -c 64 --chunks 1..4 -j
+digits >"$tmp/one"
+run "$ppl" -j --merge-parts "$tmp/part.0..3" "$tmp/part.3..4" --chunks 1..4
+digits | cmp -s - "$tmp/one" && test $rc -eq 0
+ok 'unless these are not wanted: the digits of that run'
+run "$ppl" --merge-parts "$tmp/part.0..3" --chunks 900..
+fails 'the text has [0-9]* chunks, none from 900 on'
+ok 'none of them'
+run "$ppl" --merge-parts "$tmp/part.0..3" "$tmp/part.0..3"
+fails 'part.0..3: chunk 0 is in another part, too'
+ok 'a part twice'
+other() # name, what is said, arguments...
+{
+    other_name=$1 other_said=$2
+    shift 2
+    run "$ppl" -q "$@" --chunks 3..4 --save-part "$tmp/other" --force
+    run "$ppl" --merge-parts "$tmp/part.0..3" "$tmp/other"
+    fails "other: is a part of another run: $other_said"
+    ok "$other_name"
+}
+other 'another model' "'model.0' is '[0-9a-f]*', not '[0-9a-f]*'" \
+    -m "$q4" -f "$t" -c 64
+other 'another context' "'ctx_size' is '63', not '64'" -m "$m" -f "$t" -c 63
+other 'another cache' "'cache.0' is 'F16 F16', not 'F32 F32'" -m "$m" -f "$t" \
+    -c 64 -ctk f16 -ctv f16
+other 'positions' "'model.0' is '\|'positions' is '" -m "$m" -f "$t" -c 64 \
+    --rope-freq-base 20000
+other 'a key' "'override_kv' is 'general.name=str:x', not ''" -m "$m" \
+    -f "$t" -c 64 --override-kv general.name=str:x
+sed 's/the/The/' "$t" >"$tmp/text2"
+other 'another text' "'text' is '\|'tokens' is '" -m "$m" -f "$tmp/text2" -c 64
+other 'a comparison' "'model.0' is '\|'model.1' is '" -m "$q4" --base "$m" \
+    -f "$t" -c 64
+
+# ---- files
+run "$ppl" -q -m "$m" -f "$t" -c 64 --chunks 1 --save-part "$tmp/part.0..3"
+test -z "$(grep 'Final' "$tmp/out")" &&
+    fails 'part.0..3: exists (--force replaces it)'
+ok 'a part that exists is kept, and that is known before'
+run "$ppl" -m "$m" -f "$t" -c 64 --chunks 1 --save-part "$tmp/part.0..3" --force
+test $rc -eq 0 && grep -q 'part.0..3: part, 1 of [0-9]* chunks' "$tmp/err"
+ok 'or replaced with --force'
+run "$ppl" -q -m "$m" -f "$t" -c 64 --save-part "$tmp/none/part"
+test $rc -eq 1 -a -z "$(grep 'Final' "$tmp/out")" &&
+    grep -q 'none/part: ' "$tmp/err"
+ok 'a folder that is not there is known before'
+cp "$m" "$tmp/copy.gguf"
+run "$ppl" -q -m "$tmp/copy.gguf" -f "$t" --save-part "$tmp/copy.gguf" --force
+fails 'would be both --model and --save-part' && cmp -s "$m" "$tmp/copy.gguf"
+ok 'no input is overwritten'
+head -c 1000 "$tmp/part.4.." >"$tmp/cut"
+run "$ppl" --merge-parts "$tmp/cut"
+fails 'cut: '
+ok 'a part that was cut off'
+run "$ppl" --merge-parts "$m"
+fails "general.type is not 'score-part'"
+ok 'a model is no part'
+run "$bin/gguf-imatrix" -q -m "$m" -f "$t" -c 64 --chunks 1 \
+    --save-part "$tmp/imatrix"
+run "$ppl" --merge-parts "$tmp/imatrix"
+fails "general.type is not 'score-part'"
+ok 'nor are importance data'
+
+# ---- kill -9: there is nothing or a whole part
+test -z "${EMULATOR-}" || { done_testing; exit; }
+bad=0 parts=0 k=0
+while test $k -lt 12; do
+    k=$((k + 1))
+    "$ppl" -q -m "$m" -f "$t" -c 64 --chunks 1 -t 1 --no-check \
+        --save-part "$tmp/killed" --force >"$tmp/o" 2>&1 &
+    pid=$!
+    sleep "0.0$((k % 8 + 2))"
+    kill -9 $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    if test -f "$tmp/killed"; then
+        parts=$((parts + 1))
+        "$ppl" --merge-parts "$tmp/killed" --chunks 1 >"$tmp/o" 2>&1 ||
+            bad=$((bad + 1))
+        rm "$tmp/killed"
+    fi
+done
+test $bad -eq 0 -a -z "$(find "$tmp" -name '.killed*')"
+ok "killed 12 times: nothing, or a whole part ($parts)"
+done_testing
