@@ -38,6 +38,12 @@ static const struct opt_word graph_forms[] = {
     { NULL, 0 },
 };
 
+static const struct opt_word base_forms[] = {
+    { "upstream", GGUF_BASELINE_LLAMA },
+    { "compact", GGUF_BASELINE_COMPACT },
+    { NULL, 0 },
+};
+
 static const struct opt table[] = {
     { .help = "What is evaluated:" },
     { "-m --model", "MODEL",
@@ -297,6 +303,10 @@ static const struct opt table[] = {
       "save the logits of what is scored, for --base, as llama-perplexity "
       "does",
       OPT_OUT, AT(save_base) },
+    { "--base-form", "FORM",
+      "of what is saved: upstream, as llama-perplexity has it, or compact, a "
+      "tenth of its size; upstream without this option",
+      OPT_WORD, AT(base_form), .words = base_forms },
     { "--save-logits", "FILE",
       "with --tokens: for each token a row of 32-bit floats, little-endian: "
       "the logits, or an encoder's states after the last layer",
@@ -365,6 +375,7 @@ static const struct opt_rule rules[] = {
       OPT_EXCLUDES, "--tokens --compare-backends " PRINTS " " TOKENS },
     { "--base", OPT_EXCLUDES, "--save-base" },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
+    { "--base-form", OPT_NEEDS, "--save-base --kl-divergence-base" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },
     { "--save-logits", OPT_NEEDS, "--tokens" },
     { "--base-precision", OPT_NEEDS, "--base --kl-divergence-base" },

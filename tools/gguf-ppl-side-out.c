@@ -21,6 +21,13 @@ static const char *text_escaped(char out[256], const char *s)
     return out;
 }
 
+/* The error is that of all chunks of the file: of fewer it is larger. */
+static double saved_share(const struct ppl_side *s)
+{
+    return sqrt((double)gguf_baseline_n_chunks(s->saved) /
+                (double)(s->run->n_chunks ? s->run->n_chunks : 1));
+}
+
 void ppl_print_side_columns(void)
 {
     printf("\nchunk             PPL               ln(PPL(Q)/PPL(base))   "
@@ -28,15 +35,27 @@ void ppl_print_side_columns(void)
            "Same top p\n");
 }
 
-void ppl_print_side_head(const struct ppl_side *s)
+/* A file of logits; what its form adds to the error of divergences. */
+static void print_saved(const struct ppl_side *s)
 {
     char name[256];
+    const double error = gguf_baseline_error(s->saved);
+    printf("base    %s: logits of %zu chunks",
+           text_escaped(name, s->run->o->base),
+           gguf_baseline_n_chunks(s->saved));
+    if (error > 0)
+        printf(", compact: mean KLD of a model near it within " PM
+               " %.3f%%, ln p of likely tokens within 0.00025",
+               100 * error * saved_share(s));
+    putchar('\n');
+}
+
+void ppl_print_side_head(const struct ppl_side *s)
+{
     if (s->base)
         ppl_print_model("base", s->run->o, s->base);
     else
-        printf("base    %s: logits of %zu chunks\n",
-               text_escaped(name, s->run->o->base),
-               gguf_baseline_n_chunks(s->saved));
+        print_saved(s);
     for (size_t i = 0; i < s->n; i++)
         ppl_print_model("model", s->run->o, s->model[i]);
     ppl_print_text(s->run);
@@ -246,6 +265,9 @@ void ppl_json_base(struct json *j, const struct ppl_side *s)
     json_open(j, "base", '{');
     json_strz(j, "file", s->run->o->base);
     json_u64(j, "chunks", gguf_baseline_n_chunks(s->saved));
+    json_strz(j, "form", gguf_baseline_form(s->saved));
+    json_f64(j, "kld_error", gguf_baseline_error(s->saved) * saved_share(s));
+    json_f64(j, "tail", gguf_baseline_tail(s->saved));
     ppl_json_digest(j, "digest", s->has_digest ? &s->digest : NULL);
 }
 

@@ -235,6 +235,9 @@ static bool evaluate_and_save(struct job *j)
     bool good =
         ppl_each_open(&each, &j->run, gguf_model_vocab(j->own.model), NULL);
     good = ppl_report_open(&report, &j->run, NULL) && good;
+    if (w && gguf_baseline_writer_set_form(
+                 w, (enum gguf_baseline_form)o->base_form, &err) != GGUF_OK)
+        good = fail(o->save_base, &err);
     if (w)
         j->saving[j->n_saving++] = gguf_baseline_writer_sink(w);
     if (each)

@@ -23,6 +23,7 @@ struct ppl_options {
     const char *plot;       /* a picture, or NULL */
     const char *html;       /* a page, or NULL */
     const char *each;       /* where each token gets a line, or NULL */
+    int base_form;          /* enum gguf_baseline_form, of save_base */
     const char *part;       /* where scores of the chunks are saved, or NULL */
     bool merge_parts;       /* operands are these: nothing is evaluated */
     const char *kl_base;    /* of --kl-divergence-base; once parsed one of */
@@ -397,8 +398,8 @@ bool ppl_side_report(const struct ppl_side *s, struct ppl_report *pages);
 /* ---- parts ---- */
 
 /* Numbers of a token in a part: the bytes and the words of the text that the
- * chunk scores, with its first token, and 0 with others; then the likelihood, or
- * for each model that is compared PPL_VALUES, in the order of struct
+ * chunk scores, with its first token, and 0 with others; then the likelihood,
+ * or for each model that is compared PPL_VALUES, in the order of struct
  * gguf_kld_token. */
 enum { PPL_COUNTS = 2, PPL_VALUES = 4 };
 

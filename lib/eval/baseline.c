@@ -4,8 +4,8 @@
 
 #include "base/bytes.h"
 #include "base/ckd.h"
-#include "base/mapfile.h"
 #include "base/mem.h"
+#include "eval/compact.h"
 #include "eval/origin.h"
 
 #include <fcntl.h>
@@ -13,16 +13,20 @@
 #include <string.h>
 #include <unistd.h>
 
-struct gguf_baseline {
-    const struct gguf_allocator *allocator;
-    struct gg_mapfile map;
-    uint32_t n_ctx, n_vocab, n_chunks;
-    gguf_token *token; /* [n_chunks * n_ctx] */
-    uint64_t first;    /* byte of the first record */
-};
-
 /* What a chunk or a vocabulary has at most: 2^28 of either. */
 enum { MOST = 1 << 28 };
+
+static const struct gg_baseline_form plain;
+
+static const struct gg_baseline_form *find_form(const void *magic)
+{
+    const struct gg_baseline_form *const all[] = { &plain,
+                                                   &gg_baseline_compact };
+    for (size_t i = 0; i < GG_LEN(all); i++)
+        if (!memcmp(magic, all[i]->magic, 8))
+            return all[i];
+    return NULL;
+}
 
 int gguf_baseline_is(const char *path)
 {
@@ -32,8 +36,7 @@ int gguf_baseline_is(const char *path)
         return 0;
     const ssize_t n = pread(fd, magic, sizeof magic, 0);
     close(fd);
-    return n == (ssize_t)sizeof magic &&
-           !memcmp(magic, GG_BASELINE_MAGIC, sizeof magic);
+    return n == (ssize_t)sizeof magic && find_form(magic) != NULL;
 }
 
 /* ---- opening ---- */
@@ -46,14 +49,9 @@ static float load_float(const uint8_t *p)
     return f;
 }
 
-static uint32_t n_rows(const struct gguf_baseline *b)
-{
-    return b->n_ctx - 1 - b->n_ctx / 2;
-}
-
-static enum gguf_status number(const struct gguf_baseline *b, uint64_t at,
-                               const char *name, uint32_t least, uint32_t *out,
-                               struct gguf_error *err)
+enum gguf_status gg_baseline_number(const struct gguf_baseline *b, uint64_t at,
+                                    const char *name, uint32_t least,
+                                    uint32_t *out, struct gguf_error *err)
 {
     *out = gg_bytes_load32le(b->map.data + at);
     if (*out >= least && *out <= MOST)
@@ -67,19 +65,15 @@ static enum gguf_status read_head(struct gguf_baseline *b,
                                   struct gguf_error *err)
 {
     uint64_t rows, size;
-    if (b->map.size < GG_BASELINE_HEAD ||
-        memcmp(b->map.data, GG_BASELINE_MAGIC, 8) != 0)
-        return gg_error_set(err, GGUF_E_FORMAT, 0,
-                            "is no file of a base's logits: it does not begin "
-                            "with '%s' and three numbers",
-                            GG_BASELINE_MAGIC);
-    GG_TRY(number(b, 8, "the context", 4, &b->n_ctx, err));
-    GG_TRY(number(b, 12, "the vocabulary", 1, &b->n_vocab, err));
-    GG_TRY(number(b, 16, "the number of chunks", 1, &b->n_chunks, err));
+    GG_TRY(gg_baseline_number(b, 8, "the context", 4, &b->n_ctx, err));
+    GG_TRY(gg_baseline_number(b, 12, "the vocabulary", 1, &b->n_vocab, err));
+    GG_TRY(gg_baseline_number(b, 16, "the number of chunks", 1, &b->n_chunks,
+                              err));
     const uint64_t record = gg_baseline_record_size(b->n_vocab);
     b->first =
         GG_BASELINE_HEAD + UINT64_C(4) * b->n_ctx * (uint64_t)b->n_chunks;
-    if (gg_ckd_mul(&rows, (uint64_t)n_rows(b), (uint64_t)b->n_chunks) ||
+    if (gg_ckd_mul(&rows, (uint64_t)gg_baseline_n_rows(b),
+                   (uint64_t)b->n_chunks) ||
         gg_ckd_mul(&size, rows, record) || gg_ckd_add(&size, size, b->first))
         size = UINT64_MAX;
     if (size != b->map.size)
@@ -91,6 +85,17 @@ static enum gguf_status read_head(struct gguf_baseline *b,
     return GGUF_OK;
 }
 
+static enum gguf_status choose_form(struct gguf_baseline *b,
+                                    struct gguf_error *err)
+{
+    b->form = b->map.size < GG_BASELINE_HEAD ? NULL : find_form(b->map.data);
+    return b->form ? GGUF_OK
+                   : gg_error_set(err, GGUF_E_FORMAT, 0,
+                                  "is no file of a base's logits: it does not "
+                                  "begin with '%s' or '%s' and some numbers",
+                                  plain.magic, gg_baseline_compact.magic);
+}
+
 static enum gguf_status read_tokens(struct gguf_baseline *b,
                                     struct gguf_error *err)
 {
@@ -99,7 +104,7 @@ static enum gguf_status read_tokens(struct gguf_baseline *b,
     if (!b->token)
         return gg_error_set_nomem(err, (size_t)n * sizeof *b->token);
     for (uint64_t i = 0; i < n; i++) {
-        const uint64_t at = GG_BASELINE_HEAD + 4 * i;
+        const uint64_t at = b->first - 4 * (n - i);
         const uint32_t id = gg_bytes_load32le(b->map.data + at);
         if (id >= b->n_vocab)
             return gg_error_set(err, GGUF_E_INVALID, at,
@@ -123,7 +128,9 @@ enum gguf_status gguf_baseline_open(struct gguf_baseline **out,
     b->allocator = allocator;
     enum gguf_status st = gg_mapfile_open(&b->map, path, 0, 0, err);
     if (st == GGUF_OK)
-        st = read_head(b, err);
+        st = choose_form(b, err);
+    if (st == GGUF_OK)
+        st = b->form->read_head(b, err);
     if (st == GGUF_OK)
         st = read_tokens(b, err);
     if (st == GGUF_OK)
@@ -139,6 +146,7 @@ void gguf_baseline_close(struct gguf_baseline *b)
         return;
     gg_mapfile_close(&b->map);
     gg_mem_free(b->allocator, b->token);
+    gg_mem_free(b->allocator, b->row);
     gg_mem_free(b->allocator, b);
 }
 
@@ -155,6 +163,21 @@ uint32_t gguf_baseline_n_vocab(const struct gguf_baseline *b)
 size_t gguf_baseline_n_chunks(const struct gguf_baseline *b)
 {
     return b->n_chunks;
+}
+
+const char *gguf_baseline_form(const struct gguf_baseline *b)
+{
+    return b->form->name;
+}
+
+double gguf_baseline_tail(const struct gguf_baseline *b)
+{
+    return b->tail;
+}
+
+double gguf_baseline_error(const struct gguf_baseline *b)
+{
+    return b->error;
 }
 
 const gguf_token *gguf_baseline_tokens(const struct gguf_baseline *b)
@@ -196,6 +219,13 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
     GG_TRY(gg_baseline_check_cut(info, err));
     if (b->n_vocab != info->n_vocab)
         return differ("a vocabulary of", b->n_vocab, info->n_vocab, err);
+    if (b->form == &gg_baseline_compact) {
+        const struct gguf_model *m = gguf_session_model(info->session);
+        if (b->vocab != gg_compact_vocab(gguf_model_vocab(m)))
+            return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                                "the base's logits are of another vocabulary: "
+                                "of as many tokens, but with other texts");
+    }
     if (b->n_ctx != info->n_ctx)
         return differ("chunks of", b->n_ctx, info->n_ctx, err);
     if (info->first != b->n_ctx / 2)
@@ -216,9 +246,9 @@ enum gguf_status gg_baseline_check(const struct gguf_baseline *b,
 
 /* ---- rows ---- */
 
-static const uint8_t *record_of(const struct gg_baseline_rows *r, size_t i)
+static const uint8_t *record_at(const struct gguf_baseline *b, uint64_t row)
 {
-    return r->record + i * gg_baseline_record_size(r->n_vocab);
+    return b->map.data + b->first + row * gg_baseline_record_size(b->n_vocab);
 }
 
 static double no_norm(const void *user, size_t i)
@@ -239,28 +269,40 @@ static double log_p(const uint8_t *record, size_t token)
 static void block(const void *user, size_t i, double norm, size_t first,
                   size_t n, double *p)
 {
-    const uint8_t *record = record_of(user, i);
+    const struct gg_baseline_rows *rows = user;
+    const uint8_t *record = record_at(rows->b, rows->first + i);
     (void)norm;
     for (size_t k = 0; k < n; k++)
         p[k] = log_p(record, first + k);
 }
 
+static double plain_nll(const struct gguf_baseline *b, uint64_t row,
+                        gguf_token token)
+{
+    return -log_p(record_at(b, row), (size_t)token);
+}
+
+static const struct gg_baseline_form plain = {
+    .magic = GG_BASELINE_MAGIC,
+    .name = "llama.cpp",
+    .read_head = read_head,
+    .base = { .norm = no_norm, .block = block, .floor = -16 },
+    .nll = plain_nll,
+};
+
 void gg_baseline_rows(const struct gguf_baseline *b, size_t chunk,
                       uint32_t first, struct gg_baseline_rows *rows,
                       struct gg_divergence_base *base)
 {
-    const uint64_t row = chunk * (uint64_t)n_rows(b) + first - b->n_ctx / 2;
-    rows->record =
-        b->map.data + b->first + row * gg_baseline_record_size(b->n_vocab);
-    rows->n_vocab = b->n_vocab;
+    rows->b = b;
+    rows->first =
+        chunk * (uint64_t)gg_baseline_n_rows(b) + first - b->n_ctx / 2;
+    *base = b->form->base;
     base->user = rows;
-    base->norm = no_norm;
-    base->block = block;
-    base->floor = -16;
 }
 
 double gg_baseline_nll(const struct gg_baseline_rows *rows, size_t i,
                        gguf_token token)
 {
-    return -log_p(record_of(rows, i), (size_t)token);
+    return rows->b->form->nll(rows->b, rows->first + i, token);
 }

@@ -1,6 +1,7 @@
 /* baseline_write.c - the sink that writes a base's logits */
 #include "config.h"
 #include "eval/baseline.h"
+#include "eval/compact.h"
 
 #include "base/bytes.h"
 #include "base/mem.h"
@@ -8,6 +9,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <xxhash.h>
 
 /* Rows that are encoded together: what is in memory of the file. */
 enum { SLICE = 32 };
@@ -17,11 +19,39 @@ struct gguf_baseline_writer {
     struct gguf_pool *pool;
     struct gguf_outfile *file;
     struct gguf_sink sink;
-    uint8_t *bytes;  /* SLICE records */
-    size_t record;   /* bytes of one */
-    uint64_t n_left; /* rows that are still to come */
+    const struct form *form;
+    uint8_t *bytes;           /* SLICE records */
+    size_t record;            /* bytes of one, at most */
+    uint64_t n_rows, n_chunk; /* rows in all, of a chunk */
+    uint64_t n_left;          /* rows that are still to come */
     bool begun;
+
+    /* compact: */
+    XXH3_state_t *hash;         /* of all bytes so far */
+    struct gg_compact_row *row; /* [SLICE] */
+    unsigned weight;            /* of the chunk at hand, a code */
+    uint64_t n_bytes, n_before; /* of rows: all, and before this chunk */
+    uint64_t budget;            /* of all rows */
+    double tail, spread;        /* sums over rows: what is drawn, and that
+                                 * times the weight */
 };
+
+/* How a form is written. */
+struct form {
+    enum gguf_status (*begin)(struct gguf_baseline_writer *w,
+                              const struct gguf_scan_info *info,
+                              struct gguf_error *err);
+    /* Row i of a slice, number row of the text, before the token next. */
+    void (*encode)(const struct gguf_baseline_writer *w, uint32_t i,
+                   uint64_t row, const float *logits, uint32_t n_vocab,
+                   gguf_token next);
+    /* Its bytes; 0: it has a NaN or +infinity. */
+    size_t (*size)(struct gguf_baseline_writer *w, uint32_t i);
+    void (*end_chunk)(struct gguf_baseline_writer *w);
+    enum gguf_status (*end)(struct gguf_baseline_writer *w,
+                            struct gguf_error *err);
+};
+static const struct form plain, compact;
 
 static void store_float(uint8_t *p, float f)
 {
@@ -56,26 +86,170 @@ void gg_baseline_encode(const float *row, uint32_t n_vocab, uint8_t *record)
         gg_bytes_store16le(q + 2 * (size_t)n_vocab, 0);
 }
 
-/* ---- the sink ---- */
+static enum gguf_status put(struct gguf_baseline_writer *w, const void *p,
+                            size_t n, struct gguf_error *err)
+{
+    if (w->hash)
+        (void)XXH3_64bits_update(w->hash, p, n);
+    return gguf_outfile_write(w->file, p, n, err);
+}
 
-static enum gguf_status write_head(struct gguf_baseline_writer *w,
+static enum gguf_status put_tokens(struct gguf_baseline_writer *w,
                                    const struct gguf_scan_info *info,
                                    struct gguf_error *err)
 {
-    const size_t n_chunks = info->end - info->begin;
     const gguf_token *t = info->text + info->begin * info->n_ctx;
-    uint8_t head[GG_BASELINE_HEAD] = GG_BASELINE_MAGIC;
+    const size_t n = (info->end - info->begin) * info->n_ctx;
     uint8_t id[4];
-    gg_bytes_store32le(head + 8, info->n_ctx);
-    gg_bytes_store32le(head + 12, info->n_vocab);
-    gg_bytes_store32le(head + 16, (uint32_t)n_chunks);
-    GG_TRY(gguf_outfile_write(w->file, head, sizeof head, err));
-    for (size_t i = 0; i < n_chunks * info->n_ctx; i++) {
+    for (size_t i = 0; i < n; i++) {
         gg_bytes_store32le(id, (uint32_t)t[i]);
-        GG_TRY(gguf_outfile_write(w->file, id, sizeof id, err));
+        GG_TRY(put(w, id, sizeof id, err));
     }
     return GGUF_OK;
 }
+
+/* ---- llama.cpp's form ---- */
+
+static enum gguf_status begin_plain(struct gguf_baseline_writer *w,
+                                    const struct gguf_scan_info *info,
+                                    struct gguf_error *err)
+{
+    uint8_t head[GG_BASELINE_HEAD] = GG_BASELINE_MAGIC;
+    w->record = (size_t)gg_baseline_record_size(info->n_vocab);
+    gg_bytes_store32le(head + 8, info->n_ctx);
+    gg_bytes_store32le(head + 12, info->n_vocab);
+    gg_bytes_store32le(head + 16, (uint32_t)(info->end - info->begin));
+    GG_TRY(put(w, head, sizeof head, err));
+    return put_tokens(w, info, err);
+}
+
+static void encode_plain(const struct gguf_baseline_writer *w, uint32_t i,
+                         uint64_t row, const float *logits, uint32_t n_vocab,
+                         gguf_token next)
+{
+    (void)row;
+    (void)next;
+    gg_baseline_encode(logits, n_vocab, w->bytes + i * w->record);
+}
+
+static bool is_number(const uint8_t *p)
+{
+    const uint32_t u = gg_bytes_load32le(p);
+    return (u >> 23 & 255) != 255;
+}
+
+static size_t size_plain(struct gguf_baseline_writer *w, uint32_t i)
+{
+    const uint8_t *r = w->bytes + i * w->record;
+    return is_number(r) && is_number(r + 4) ? w->record : 0;
+}
+
+static void end_chunk_plain(struct gguf_baseline_writer *w)
+{
+    (void)w;
+}
+
+static enum gguf_status end_plain(struct gguf_baseline_writer *w,
+                                  struct gguf_error *err)
+{
+    (void)w;
+    (void)err;
+    return GGUF_OK;
+}
+
+static const struct form plain = { begin_plain, encode_plain, size_plain,
+                                   end_chunk_plain, end_plain };
+
+/* ---- the compact form ---- */
+
+static enum gguf_status begin_compact(struct gguf_baseline_writer *w,
+                                      const struct gguf_scan_info *info,
+                                      struct gguf_error *err)
+{
+    const struct gguf_model *m = gguf_session_model(info->session);
+    const uint64_t n_chunks = info->end - info->begin;
+    const uint64_t tokens = 4 * n_chunks * info->n_ctx;
+    uint8_t head[32] = "ggufbase";
+    w->record = gg_compact_row_size(info->n_vocab);
+    w->weight = gg_compact_first_weight(info->n_vocab);
+    /* a tenth of the other form, tokens included, less what the last chunk may
+     * take more than it should */
+    w->budget = w->n_rows * gg_baseline_record_size(info->n_vocab) / 10;
+    w->budget -= GG_MIN(w->budget / 2, w->budget / 50 + tokens * 9 / 10 + 64);
+    w->row = gg_mem_alloc_zero(w->allocator, SLICE, sizeof *w->row);
+    w->hash = XXH3_createState();
+    if (!w->row || !w->hash)
+        return gg_error_set_nomem(err, SLICE * sizeof *w->row);
+    (void)XXH3_64bits_reset(w->hash);
+    gg_bytes_store32le(head + 8, 1);
+    gg_bytes_store32le(head + 12, info->n_ctx);
+    gg_bytes_store32le(head + 16, info->n_vocab);
+    gg_bytes_store32le(head + 20, (uint32_t)n_chunks);
+    gg_bytes_store64le(head + 24, gg_compact_vocab(gguf_model_vocab(m)));
+    GG_TRY(put(w, head, sizeof head, err));
+    return put_tokens(w, info, err);
+}
+
+static void encode_compact(const struct gguf_baseline_writer *w, uint32_t i,
+                           uint64_t row, const float *logits, uint32_t n_vocab,
+                           gguf_token next)
+{
+    gg_compact_encode(logits, n_vocab, next, w->weight, row,
+                      w->bytes + i * w->record, &w->row[i]);
+}
+
+static size_t size_compact(struct gguf_baseline_writer *w, uint32_t i)
+{
+    const struct gg_compact_row *r = &w->row[i];
+    if (!r->is_finite)
+        return 0;
+    w->n_bytes += r->size;
+    w->tail += r->tail;
+    w->spread += r->tail * exp(-(double)w->weight / (double)GG_COMPACT_STEPS);
+    return r->size;
+}
+
+/* The weight of the next chunk: so that the rows that are left take what is
+ * left, if they are like those of this one. At most half or twice of this one:
+ * a chunk may be unlike others. Chunks, not pieces of them, so that batches
+ * make no difference. */
+static void end_chunk_compact(struct gguf_baseline_writer *w)
+{
+    const double took =
+        (double)(w->n_bytes - w->n_before) / (double)GG_MAX(w->n_chunk, 1);
+    const double left =
+        w->budget > w->n_bytes ? (double)(w->budget - w->n_bytes) : 0;
+    const double may =
+        fmin(fmax(left / (double)GG_MAX(w->n_left, 1) / took, 0.5), 2);
+    const double code = w->weight + rint(log(may) * GG_COMPACT_STEPS);
+    w->weight = (unsigned)fmin(fmax(code, 0), GG_COMPACT_LEAST);
+    w->n_before = w->n_bytes;
+}
+
+static void store_double(uint8_t *p, double v)
+{
+    uint64_t u;
+    memcpy(&u, &v, sizeof u);
+    gg_bytes_store64le(p, u);
+}
+
+static enum gguf_status end_compact(struct gguf_baseline_writer *w,
+                                    struct gguf_error *err)
+{
+    const double n = (double)w->n_rows;
+    uint8_t foot[16], sum[8];
+    store_double(foot, fmin(w->tail / n, 1));
+    store_double(foot + 8, sqrt(3 * w->spread) / n);
+    GG_TRY(put(w, foot, sizeof foot, err));
+    gg_bytes_store64le(sum, XXH3_64bits_digest(w->hash));
+    return gguf_outfile_write(w->file, sum, sizeof sum, err);
+}
+
+static const struct form compact = { begin_compact, encode_compact,
+                                     size_compact, end_chunk_compact,
+                                     end_compact };
+
+/* ---- the sink ---- */
 
 static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
                               struct gguf_error *err)
@@ -95,17 +269,18 @@ static enum gguf_status begin(void *user, const struct gguf_scan_info *info,
         return gg_error_set(err, GGUF_E_LIMIT, GGUF_NO_OFFSET,
                             "%zu chunks are too many for a file of logits",
                             info->end - info->begin);
-    w->record = (size_t)gg_baseline_record_size(info->n_vocab);
-    w->n_left = (uint64_t)(info->end - info->begin) * info->n_rows;
+    w->n_chunk = info->n_rows;
+    w->n_rows = w->n_left = (uint64_t)(info->end - info->begin) * info->n_rows;
+    GG_TRY(w->form->begin(w, info, err));
     w->bytes = gg_mem_alloc_zero(w->allocator, SLICE, w->record);
-    if (!w->bytes)
-        return gg_error_set_nomem(err, SLICE * w->record);
-    return write_head(w, info, err);
+    return w->bytes ? GGUF_OK : gg_error_set_nomem(err, SLICE * w->record);
 }
 
 struct job {
     const struct gguf_baseline_writer *w;
     const float *logits;
+    const gguf_token *next;
+    uint64_t row; /* of the text */
     uint32_t n_vocab, n;
 };
 
@@ -114,14 +289,9 @@ static void run(void *user, unsigned ith, unsigned nth)
     const struct job *j = user;
     const uint32_t end = j->n * (ith + 1) / nth;
     for (uint32_t i = j->n * ith / nth; i < end; i++)
-        gg_baseline_encode(j->logits + (size_t)i * j->n_vocab, j->n_vocab,
-                           j->w->bytes + i * j->w->record);
-}
-
-static bool is_number(const uint8_t *p)
-{
-    const uint32_t u = gg_bytes_load32le(p);
-    return (u >> 23 & 255) != 255;
+        j->w->form->encode(j->w, i, j->row + i,
+                           j->logits + (size_t)i * j->n_vocab, j->n_vocab,
+                           j->next[i]);
 }
 
 static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
@@ -131,20 +301,32 @@ static enum gguf_status add_rows(void *user, const struct gguf_scan_rows *rows,
     for (uint32_t i = 0; i < rows->n;) {
         struct job j = { .w = w,
                          .logits = rows->logits + (size_t)i * rows->n_vocab,
+                         .next = rows->token + rows->first + i + 1,
+                         .row = rows->chunk * w->n_chunk + rows->first + i,
                          .n_vocab = rows->n_vocab,
                          .n = GG_MIN((uint32_t)SLICE, rows->n - i) };
         gguf_pool_run(w->pool, run, &j);
         for (uint32_t k = 0; k < j.n; k++, i++) {
-            const uint8_t *r = w->bytes + k * w->record;
-            if (!is_number(r) || !is_number(r + 4))
+            const size_t size = w->form->size(w, k);
+            if (!size)
                 return gg_error_set(err, GGUF_E_NONFINITE, GGUF_NO_OFFSET,
                                     "chunk %zu: logits after token %" PRIu32
                                     " are not numbers",
                                     rows->chunk + 1, rows->first + i);
+            GG_TRY(put(w, w->bytes + k * w->record, size, err));
         }
-        GG_TRY(gguf_outfile_write(w->file, w->bytes, j.n * w->record, err));
         w->n_left -= j.n;
     }
+    return GGUF_OK;
+}
+
+static enum gguf_status end_chunk(void *user, size_t chunk,
+                                  struct gguf_error *err)
+{
+    struct gguf_baseline_writer *w = user;
+    (void)chunk;
+    (void)err;
+    w->form->end_chunk(w);
     return GGUF_OK;
 }
 
@@ -166,6 +348,8 @@ enum gguf_status gguf_baseline_writer_create(
     w->sink.user = w;
     w->sink.begin = begin;
     w->sink.rows = add_rows;
+    w->sink.chunk = end_chunk;
+    w->form = &plain;
     enum gguf_status st =
         gguf_outfile_open(&w->file, path, force, allocator, err);
     if (st == GGUF_OK)
@@ -181,12 +365,28 @@ gguf_baseline_writer_sink(struct gguf_baseline_writer *w)
     return &w->sink;
 }
 
+enum gguf_status gguf_baseline_writer_set_form(struct gguf_baseline_writer *w,
+                                               enum gguf_baseline_form form,
+                                               struct gguf_error *err)
+{
+    static const struct form *const forms[] = {
+        [GGUF_BASELINE_LLAMA] = &plain, [GGUF_BASELINE_COMPACT] = &compact
+    };
+    if (w->begun || (unsigned)form >= GG_LEN(forms))
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "form %d of a file of logits %s", (int)form,
+                            w->begun ? "comes too late" : "is unknown");
+    w->form = forms[form];
+    return GGUF_OK;
+}
+
 enum gguf_status gguf_baseline_writer_commit(struct gguf_baseline_writer *w,
                                              struct gguf_error *err)
 {
     if (!w->begun || w->n_left)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "the file of logits is not complete");
+    GG_TRY(w->form->end(w, err));
     return gguf_outfile_commit(w->file, err);
 }
 
@@ -196,5 +396,7 @@ void gguf_baseline_writer_destroy(struct gguf_baseline_writer *w)
         return;
     gguf_outfile_destroy(w->file);
     gg_mem_free(w->allocator, w->bytes);
+    gg_mem_free(w->allocator, w->row);
+    (void)XXH3_freeState(w->hash);
     gg_mem_free(w->allocator, w);
 }

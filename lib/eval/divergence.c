@@ -46,6 +46,7 @@ void gg_divergence_of_logits(struct gg_divergence_base *rows,
     rows->norm = logits_norm;
     rows->block = logits_block;
     rows->floor = -(double)INFINITY;
+    rows->row = NULL;
 }
 
 /* ---- rows ---- */
@@ -67,6 +68,13 @@ static void one_row(const struct gg_divergence_base *base, size_t row,
                     struct gguf_kld_token *token)
 {
     const double nq = gg_divergence_norm(logits, n_vocab);
+    if (base->row) {
+        size_t top_base, top_model;
+        token->kld = base->row(base->user, row, logits, nq, n_vocab, &top_base,
+                               &top_model);
+        token->same_top = top_base == top_model;
+        return;
+    }
     const double nb = base->norm(base->user, row);
     struct top tq = { -(double)INFINITY, 0 }, tb = tq;
     double b[GG_DIVERGENCE_BLOCK], sum = 0;

@@ -1,8 +1,8 @@
-/* baseline.h - files of a base's logits, in the form of llama.cpp
+/* baseline.h - files of a base's logits: llama.cpp's form, and a compact one
  *
  * Such a file holds, for the second half of each chunk of a text, what a model
  * predicts after each token, so that others can be compared with it later
- * (gguf/kld.h). Little-endian, whatever the machine:
+ * (gguf/kld.h). Little-endian, whatever the machine. llama.cpp's form:
  *
  *     8 bytes   "_logits_"
  *     int32     n_ctx, n_vocab, n_chunks
@@ -24,6 +24,44 @@
  * more: comparisons leave out terms with ln p(i) <= -16, as llama.cpp does
  * (checked against commit d32676d and its files). 2 n_vocab + 8 bytes for each
  * scored token.
+ *
+ * The compact form takes a tenth of that at most, but for texts of few rows and
+ * for vocabularies of less than some hundred tokens:
+ *
+ *     8 bytes   "ggufbase"
+ *     uint32    version (1), n_ctx, n_vocab, n_chunks
+ *     uint64    a digest of the texts of all tokens
+ *     int32     token ids, as above
+ *     then for each row, as above:
+ *     float     -ln p of the token that follows in the text
+ *     uint16    a weight w, as its code: ln w = -code / 2048; at least 2^-14
+ *     number    the likeliest token, the first of equals
+ *     number    how many tokens follow; for each of them, in order:
+ *     number    its id less the one before and 1 (of the first one: its id)
+ *     uint16    its code: ln p = -code / 2048
+ *     and at the end:
+ *     double    tail: the mean over rows of the probability of tokens below w
+ *     double    error, see below
+ *     uint64    XXH3-64 of all bytes before it
+ *
+ * where a number has seven bits a byte, the lowest first, and 128 is added to
+ * each byte but the last. All tokens of p >= w are there, exact to 1/4096 of
+ * ln p. Of the others a token is there with probability p / w, and stands for
+ * w: with r = q / p the divergence is sum p (r - 1 - ln r), of which these
+ * terms are an unbiased estimate, once 1 / (24 * 2048^2) is taken from it,
+ * which rounding adds on average. Tokens are drawn by the row's number: the
+ * same file each time. w is chosen for each chunk so that the file comes to a tenth.
+ *
+ * The error is one standard error that the form adds to the mean divergence of
+ * a model, relative to it, over all N rows:
+ *
+ *     sqrt(3 mean(w tail) / N)
+ *
+ * if the model's log-probabilities differ from the base's like normal numbers
+ * of one variance, as those of a quantized file about do: the variance of
+ * r - 1 - ln r is then 2, and the mean of its square 3, times its mean squared.
+ * Perplexities and what is said of the tokens of the text are not touched by
+ * it; the divergence of a single token is less certain than their mean.
  */
 #ifndef GGUF_BASELINE_H
 #define GGUF_BASELINE_H
@@ -36,6 +74,8 @@ extern "C" {
 
 struct gguf_baseline;
 
+enum gguf_baseline_form { GGUF_BASELINE_LLAMA, GGUF_BASELINE_COMPACT };
+
 /* Non-zero if the file begins as one of these; 0 also if it cannot be read.
  * Since: 0.1 */
 GGUF_API int gguf_baseline_is(const char *path);
@@ -43,7 +83,9 @@ GGUF_API int gguf_baseline_is(const char *path);
 /* The file is mapped, not read. allocator: NULL: malloc; kept. GGUF_E_IO,
  * GGUF_E_FORMAT (no such file), GGUF_E_INVALID (a number in its header: name,
  * value, limit), GGUF_E_TRUNCATED (its size is not what the header says),
- * GGUF_E_NOMEM. Since: 0.1 */
+ * GGUF_E_NOMEM. A compact one is read once, and each row is checked:
+ * GGUF_E_VERSION, GGUF_E_MISMATCH (the checksum), and GGUF_E_FORMAT with the
+ * byte. Since: 0.1 */
 GGUF_API enum gguf_status
 gguf_baseline_open(struct gguf_baseline **out, const char *path,
                    const struct gguf_allocator *allocator,
@@ -58,6 +100,12 @@ GGUF_API uint32_t gguf_baseline_n_vocab(const struct gguf_baseline *b);
 GGUF_API size_t gguf_baseline_n_chunks(const struct gguf_baseline *b);
 /* n_chunks * n_ctx ids, each less than n_vocab; the file's. Since: 0.1 */
 GGUF_API const gguf_token *gguf_baseline_tokens(const struct gguf_baseline *b);
+
+/* "llama.cpp" or "compact"; tail and error as above, 0 of llama.cpp's form.
+ * Since: 0.1 */
+GGUF_API const char *gguf_baseline_form(const struct gguf_baseline *b);
+GGUF_API double gguf_baseline_tail(const struct gguf_baseline *b);
+GGUF_API double gguf_baseline_error(const struct gguf_baseline *b);
 
 /* A digest of the file, in hexadecimal: of its size and of 64 pieces of 4096
  * bytes, or of all of it where it is shorter. It tells two such files apart
@@ -77,6 +125,12 @@ GGUF_API enum gguf_status gguf_baseline_writer_create(
     struct gguf_baseline_writer **out, const char *path, int force,
     struct gguf_pool *pool, const struct gguf_allocator *allocator,
     struct gguf_error *err) GGUF_MUST_CHECK;
+/* In which form; before the scan. Without it, llama.cpp's. GGUF_E_INVALID.
+ * Since: 0.1 */
+GGUF_API enum gguf_status
+gguf_baseline_writer_set_form(struct gguf_baseline_writer *w,
+                              enum gguf_baseline_form form,
+                              struct gguf_error *err);
 /* Owned by the writer. Since: 0.1 */
 GGUF_API const struct gguf_sink *
 gguf_baseline_writer_sink(struct gguf_baseline_writer *w);

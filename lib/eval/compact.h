@@ -1,0 +1,57 @@
+/* compact.h - the compact form of a base's logits: a row as bytes */
+#ifndef GG_EVAL_COMPACT_H
+#define GG_EVAL_COMPACT_H
+
+#include "base/error.h"
+#include "gguf/vocab.h"
+
+#include <stdbool.h>
+
+/* ln p is -code / GG_COMPACT_STEPS. */
+enum {
+    GG_COMPACT_STEPS = 2048,
+    GG_COMPACT_LEAST = 19874,        /* of a weight: 2^-14 */
+    GG_COMPACT_MOST = (1 << 14) + 16 /* tokens of a row, for these weights */
+};
+
+/* ln of the weight of a vocabulary that takes a tenth of llama.cpp's form or
+ * less, whatever the row, as a code. */
+unsigned gg_compact_first_weight(uint32_t n_vocab);
+
+/* Bytes that a row takes at most. */
+size_t gg_compact_row_size(uint32_t n_vocab);
+
+/* What writing a row says of it. */
+struct gg_compact_row {
+    size_t size;    /* bytes */
+    uint32_t n;     /* tokens */
+    double tail;    /* share of probability that is in tokens below the
+                      * weight */
+    bool is_finite; /* else nothing was written */
+};
+
+/* Write a row of logits: with that weight (a code, at most GG_COMPACT_LEAST),
+ * the token that follows, and a number by which tokens are drawn. */
+void gg_compact_encode(const float *row, uint32_t n_vocab, gguf_token next,
+                       unsigned weight, uint64_t number, uint8_t *out,
+                       struct gg_compact_row *about);
+
+/* The row that begins at data, checked; *size bytes of it. left: bytes that
+ * there are; off: of data in the file. GGUF_E_TRUNCATED, GGUF_E_FORMAT: what is
+ * wrong, and where. */
+enum gguf_status gg_compact_check(const uint8_t *data, uint64_t left,
+                                  uint64_t off, uint32_t n_vocab,
+                                  uint64_t *size, struct gguf_error *err);
+
+/* Of a row that was checked: -ln p of the token that follows; the divergence of
+ * a model with logits q of normalizer nq (ln sum exp), the likeliest token of
+ * the base, and that of the model. */
+double gg_compact_nll(const uint8_t *data);
+double gg_compact_divergence(const uint8_t *data, const float *q, double nq,
+                             size_t n_vocab, size_t *top_base,
+                             size_t *top_model);
+
+/* A digest of the texts of a vocabulary's tokens. */
+uint64_t gg_compact_vocab(const struct gguf_vocab *v);
+
+#endif

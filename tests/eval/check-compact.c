@@ -1,0 +1,306 @@
+/* check-compact.c - the compact form of a base's logits: what a row holds, how
+ * near divergences come, files that are whole or refused */
+#include "config.h"
+#include "base/bytes.h"
+#include "base/compiler.h"
+#include "eval/baseline.h"
+#include "eval/compact.h"
+#include "gguf/kld.h"
+#include "tests/model/gen.h"
+#include "tests/model/run.h"
+#include "tests/scratch.h"
+#include "tests/slurp.h"
+#include "tests/tap.h"
+
+#include <math.h>
+#include <unistd.h>
+
+static char dir[] = "/tmp/check-compact-XXXXXX";
+
+/* ---- rows ---- */
+
+enum { V = 3000 };
+static float base[V], model[V];
+
+/* Steep or flat; the model differs by noise. */
+static void make_rows(double slope, double noise)
+{
+    for (int i = 0; i < V; i++) {
+        base[i] = (float)(-slope * log(1 + (double)rnd_below(V)) +
+                          (double)rnd_f32());
+        model[i] = base[i] + (float)noise * (rnd_f32() + rnd_f32());
+    }
+}
+
+static long double norm_of(const float *row)
+{
+    long double sum = 0;
+    for (int i = 0; i < V; i++)
+        sum += expl(row[i]);
+    return logl(sum);
+}
+
+static double exact(void)
+{
+    const long double nb = norm_of(base), nq = norm_of(model);
+    long double sum = 0;
+    for (int i = 0; i < V; i++) {
+        const long double b = base[i] - nb, q = model[i] - nq;
+        sum += expl(b) * (b - q);
+    }
+    return (double)sum;
+}
+
+static double estimate(unsigned weight, uint64_t number,
+                       struct gg_compact_row *about, uint8_t *bytes)
+{
+    size_t top[2];
+    gg_compact_encode(base, V, 7, weight, number, bytes, about);
+    return gg_compact_divergence(bytes, model, (double)norm_of(model), V,
+                                 &top[0], &top[1]);
+}
+
+/* The mean over many draws is the divergence, within 5 of its own errors. */
+static void check_unbiased(void)
+{
+    static const double slopes[] = { 0.2, 1, 2 }, noises[] = { 0.02, 0.3, 3 };
+    static uint8_t bytes[1 << 17];
+    enum { TIMES = 3000 };
+    for (size_t s = 0; s < GG_LEN(slopes); s++)
+        for (size_t n = 0; n < GG_LEN(noises); n++) {
+            struct gg_compact_row about = { .n = 0 };
+            double sum = 0, squares = 0;
+            make_rows(slopes[s], noises[n]);
+            const double want = exact();
+            for (uint64_t k = 0; k < TIMES; k++) {
+                const double v = estimate(gg_compact_first_weight(V), 17 * k,
+                                          &about, bytes);
+                sum += v;
+                squares += v * v;
+            }
+            const double mean = sum / TIMES;
+            const double error =
+                sqrt(fmax(squares / TIMES - mean * mean, 0) / (TIMES - 1));
+            ok(fabs(mean - want) <= 5 * error + 1e-4 * want + 1e-9 &&
+                   about.size < V / 5,
+               "slope %g, noise %g: %.7g, estimated %.7g +/- %.2g, %zu bytes, "
+               "%.2g drawn",
+               slopes[s], noises[n], want, mean, error, about.size,
+               about.tail);
+        }
+}
+
+/* A row where all that matters is stored: the divergence itself. */
+static void check_whole(void)
+{
+    static uint8_t bytes[1 << 17];
+    struct gg_compact_row about;
+    make_rows(8, 0.1);
+    const double want = exact();
+    const double got = estimate(GG_COMPACT_LEAST, 1, &about, bytes);
+    ok(about.tail < 0.02 && fabs(got / want - 1) < 0.01 &&
+           about.size <= gg_compact_row_size(V),
+       "a steep row: %.9g of %.9g, %u tokens", got, want, about.n);
+    const double nll = gg_compact_nll(bytes);
+    ok(fabs(nll - (double)(norm_of(base) - base[7])) < 1e-6 * nll,
+       "the token that follows is exact: %.9g", nll);
+    memcpy(model, base, sizeof model);
+    const double same = estimate(GG_COMPACT_LEAST, 1, &about, bytes);
+    ok(fabs(same) < 3e-8, "a model that is its base: %.3g", same);
+    size_t top[2], want_top = 0;
+    for (size_t i = 1; i < V; i++)
+        want_top = base[i] > base[want_top] ? i : want_top;
+    model[5] = 1000;
+    (void)gg_compact_divergence(bytes, model, 1000, V, &top[0], &top[1]);
+    ok(top[0] == want_top && top[1] == 5, "the likeliest tokens are known");
+    base[4] = NAN;
+    gg_compact_encode(base, V, 7, 0, 1, bytes, &about);
+    ok(!about.is_finite, "a row with a NaN is not written");
+}
+
+/* What a row says of each token, from its bytes alone. */
+static void check_tokens(void)
+{
+    static uint8_t bytes[1 << 17];
+    struct gg_compact_row about;
+    const unsigned weight = 12000;
+    make_rows(1.5, 0);
+    gg_compact_encode(base, V, 7, weight, 3, bytes, &about);
+    const double norm = (double)norm_of(base);
+    size_t at = 6, n = 0, n_wrong = 0, n_large = 0, n_sure = 0;
+    uint32_t id = 0;
+    for (int skipped = 0; skipped < 2; at++)
+        skipped += bytes[at] < 128;
+    for (; at < about.size; at += 2, n++, id++) {
+        uint32_t gap = 0;
+        for (unsigned shift = 0, more = 1; more; shift += 7) {
+            gap |= (uint32_t)(bytes[at] & 127) << shift;
+            more = bytes[at++] & 128;
+        }
+        id += gap;
+        const double ln_p = -(double)gg_bytes_load16le(bytes + at) / 2048;
+        n_wrong += fabs(ln_p - ((double)base[id] - norm)) > 1 / 4096.0 + 1e-9;
+        n_sure += gg_bytes_load16le(bytes + at) <= weight;
+    }
+    for (int i = 0; i < V; i++)
+        n_large += rint(-((double)base[i] - norm) * 2048) <= weight;
+    ok(n == about.n && !n_wrong && n_sure == n_large && n > n_large,
+       "%zu tokens: %zu above the weight, all of them, ln p to 1/4096", n,
+       n_large);
+}
+
+/* ---- files ---- */
+
+enum { CTX = 64, CHUNKS = 6, WORDS = 1200, N = CTX * CHUNKS };
+static void *file[3];
+static size_t file_size[3];
+static gguf_token text[N];
+
+static bool scan(int which, uint32_t n_seq, const struct gguf_sink *sink,
+                 struct gguf_error *err)
+{
+    struct gguf_session_params sp = GGUF_SESSION_PARAMS_INIT;
+    struct gguf_scan_params p = GGUF_SCAN_PARAMS_INIT;
+    struct run r;
+    sp.n_ctx = CTX;
+    sp.n_seq = n_seq;
+    sp.n_ubatch = n_seq * CTX;
+    p.n_ctx = CTX;
+    bool good = run_open(&r, file[which], file_size[which], 2, &sp);
+    p.pool = r.pool;
+    good = good &&
+           gguf_scan_run(r.session, text, N, &p, &sink, 1, err) == GGUF_OK;
+    run_close(&r);
+    return good;
+}
+
+static bool save(const char *path, uint32_t n_seq,
+                 enum gguf_baseline_form form)
+{
+    struct gguf_baseline_writer *w = NULL;
+    struct gguf_error err;
+    bool good = gguf_baseline_writer_create(&w, path, 1, NULL, NULL, &err) ==
+                    GGUF_OK &&
+                gguf_baseline_writer_set_form(w, form, &err) == GGUF_OK &&
+                scan(0, n_seq, gguf_baseline_writer_sink(w), &err) &&
+                gguf_baseline_writer_commit(w, &err) == GGUF_OK;
+    good =
+        good && gguf_baseline_writer_set_form(w, form, &err) == GGUF_E_INVALID;
+    gguf_baseline_writer_destroy(w);
+    return good;
+}
+
+static bool compare(const char *path, struct gguf_kld_stats *stats,
+                    struct gguf_error *err)
+{
+    struct gguf_kld_params kp = GGUF_KLD_PARAMS_INIT;
+    struct gguf_baseline *b = NULL;
+    struct gguf_kld *k = NULL;
+    *stats = (struct gguf_kld_stats)GGUF_KLD_STATS_INIT;
+    kp.model = 0;
+    bool good = gguf_baseline_open(&b, path, NULL, err) == GGUF_OK;
+    kp.baseline = b;
+    good = good && gguf_kld_create(&k, &kp, err) == GGUF_OK &&
+           scan(1, 2, gguf_kld_sink(k), err) &&
+           gguf_kld_get_stats(k, stats, err) == GGUF_OK;
+    gguf_kld_destroy(k);
+    gguf_baseline_close(b);
+    return good;
+}
+
+static void *make_model(uint64_t seed, const char *arch, uint32_t n_vocab,
+                        size_t *size)
+{
+    struct gen_spec spec = { GEN_ONE_LAYER, .n_vocab = n_vocab };
+    static struct gen g;
+    spec.arch = arch;
+    gen_init(&g, seed);
+    gen_model(&g, &spec);
+    void *p = gen_file(&g, GGUF_DTYPE_F32, size);
+    gen_fini(&g);
+    return p;
+}
+
+static void check_files(void)
+{
+    struct gguf_kld_stats plain, small;
+    struct gguf_error err;
+    size_t sizes[4];
+    const char *a = scratch_path(dir, "plain");
+    const char *b = scratch_path(dir, "compact");
+    const char *c = scratch_path(dir, "again");
+    bool good = save(a, 1, GGUF_BASELINE_LLAMA) &&
+                save(b, 1, GGUF_BASELINE_COMPACT) &&
+                save(c, 4, GGUF_BASELINE_COMPACT);
+    uint8_t *pa = slurp(a, &sizes[0]), *pb = slurp(b, &sizes[1]);
+    uint8_t *pc = slurp(c, &sizes[2]);
+    ok(good && sizes[1] == sizes[2] && !memcmp(pb, pc, sizes[1]),
+       "the same bytes however chunks are batched");
+    ok(good && 10 * sizes[1] <= sizes[0],
+       "a tenth of the size: %zu bytes of %zu", sizes[1], sizes[0]);
+    good = good && compare(a, &plain, &err) && compare(b, &small, &err);
+    struct gguf_baseline *f = NULL;
+    good = good && !gguf_baseline_open(&f, b, NULL, &err);
+    const double error = good ? gguf_baseline_error(f) : 0;
+    const double off = fabs(small.kld.value / plain.kld.value - 1);
+    ok(good && error > 0 && off < 4 * error + 1e-3,
+       "divergence %.6g, of llama.cpp's form %.6g: %.3f%%, stated %.3f%%",
+       small.kld.value, plain.kld.value, 100 * off, 100 * error);
+    ok(good && fabs(small.ppl_base.value / plain.ppl_base.value - 1) < 1e-4 &&
+           small.same_top.value >= plain.same_top.value - 0.01 &&
+           !strcmp(gguf_baseline_form(f), "compact") &&
+           gguf_baseline_tail(f) > 0 && gguf_baseline_tail(f) < 1,
+       "the base's perplexity is the same, and what its form is");
+    gguf_baseline_close(f);
+    void *swap = file[1];
+    const size_t swap_size = file_size[1];
+    file[1] = file[2];
+    file_size[1] = file_size[2];
+    ok(good && !compare(b, &small, &err) && err.status == GGUF_E_INVALID &&
+           strstr(err.message, "a vocabulary of 1200 there, 1199 here"),
+       "%s", err.message);
+    file[1] = swap;
+    file_size[1] = swap_size;
+    free(pa);
+    free(pc);
+    /* every 61st byte changed, every 83rd length */
+    size_t n_bad = 0, n_silent = 0;
+    for (size_t i = 0; pb && i < sizes[1]; i += 61) {
+        pb[i] ^= (uint8_t)(1u << rnd_below(8));
+        gguf_error_clear(&err);
+        n_bad += !spill(c, pb, sizes[1]) ||
+                 gguf_baseline_open(&f, c, NULL, &err) == GGUF_OK;
+        n_silent += !err.message[0] || err.offset > sizes[1];
+        gguf_baseline_close(f);
+        free(pb);
+        pb = slurp(b, &sizes[1]);
+    }
+    ok(good && !n_bad && !n_silent, "a changed byte is refused, with a byte");
+    for (size_t i = 0; pb && i < sizes[1]; i += 83) {
+        n_bad += !spill(c, pb, i) ||
+                 gguf_baseline_open(&f, c, NULL, &err) == GGUF_OK;
+        gguf_baseline_close(f);
+    }
+    ok(good && !n_bad, "so is a file that ends too early");
+    free(pb);
+}
+
+int main(void)
+{
+    if (!mkdtemp(dir))
+        return 99;
+    check_unbiased();
+    check_whole();
+    check_tokens();
+    file[0] = make_model(5, "llama", WORDS, &file_size[0]);
+    file[1] = make_model(6, "llama", WORDS, &file_size[1]);
+    file[2] = make_model(5, "llama", WORDS - 1, &file_size[2]);
+    for (int i = 0; i < N; i++)
+        text[i] = (gguf_token)rnd_below(WORDS - 1);
+    check_files();
+    for (int i = 0; i < 3; i++)
+        free(file[i]);
+    scratch_clean(dir);
+    rmdir(dir);
+    return done_testing();
+}
