@@ -106,6 +106,7 @@ struct merged {
     struct ppl_run run;
     struct ppl_model base, *model;
     struct ppl_side side;
+    struct ppl_text text; /* which has all chunks */
     struct gguf_part *part;
     size_t n_parts;
 };
@@ -225,6 +226,8 @@ static bool get_models(struct merged *m, struct ppl_options *o)
     o->hf = setting(m->part, "hf") != 0;
     m->run.n_done_tokens = (uint64_t)o->n_ctx * m->run.n_chunks;
     o->text = note(m->part, "text.file");
+    m->run.texts = &m->text;
+    m->run.n_texts = 1;
     m->run.text_json = note(m->part, "text.json");
     m->run.settings_json = note(m->part, "settings.json");
     return true;

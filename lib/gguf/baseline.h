@@ -50,7 +50,7 @@
  * w: with r = q / p the divergence is sum p (r - 1 - ln r), of which these
  * terms are an unbiased estimate, once 1 / (24 * 2048^2) is taken from it,
  * which rounding adds on average. Tokens are drawn by the row's number: the
- * same file each time. w is chosen for each chunk so that the file comes to a tenth.
+ * same file each time. w is chosen chunk by chunk, for a tenth in the end.
  *
  * The error is one standard error that the form adds to the mean divergence of
  * a model, relative to it, over all N rows:
