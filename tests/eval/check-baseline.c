@@ -388,7 +388,8 @@ static void check_golden(void)
         struct gg_divergence_base base;
         gg_baseline_rows(b, c, 64, &rows, &base);
         for (size_t i = 0; i < 63; i++, n++) {
-            const uint8_t *rec = rows.record + i * (8 + 2 * GV);
+            const uint8_t *rec = rows.b->map.data + rows.b->first +
+                                 (rows.first + i) * (8 + 2 * GV);
             static float l[GV];
             uint8_t again[8 + 2 * GV];
             double sum = 0;
