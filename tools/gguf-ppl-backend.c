@@ -159,12 +159,10 @@ static bool put_cpu_last(struct ppl_backends *b, gguf_abort_fn *abort)
 }
 
 bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
-                       unsigned precision, struct gguf_pool *pool,
-                       gguf_abort_fn *abort)
+                       const char *names, unsigned precision,
+                       struct gguf_pool *pool, gguf_abort_fn *abort)
 {
-    const char *s = o->compare    ? o->compare
-                    : o->backends ? o->backends
-                                  : "CPU";
+    const char *s = o->compare ? o->compare : names ? names : "CPU";
     if (!register_all(b, o, precision, pool, abort))
         return false;
     for (unsigned k = 0;; k++, s++) {

@@ -51,6 +51,8 @@ bool ppl_model_open(struct ppl_model *m, const char *path,
     m->path = path;
     m->precision =
         (unsigned)(path == o->base ? o->base_precision : o->precision);
+    m->backend_names =
+        path == o->base && o->base_backends ? o->base_backends : o->backends;
     mp.warn = warn;
     mp.warn_user = &w;
     mp.pre = o->pre;
@@ -78,7 +80,8 @@ static int stopped(void *user)
 bool ppl_model_backends(struct ppl_model *m, const struct ppl_options *o,
                         struct gguf_pool *pool)
 {
-    return ppl_backends_open(&m->backends, o, m->precision, pool, stopped);
+    return ppl_backends_open(&m->backends, o, m->backend_names, m->precision,
+                             pool, stopped);
 }
 
 bool ppl_model_start(struct ppl_model *m, const struct ppl_options *o,

@@ -1,6 +1,7 @@
 /* gguf-ppl-opt.c - the command line of gguf-ppl */
 #include "config.h"
 #include "tools/gguf-ppl.h"
+#include "tools/common/msg.h"
 #include "tools/common/opt.h"
 #include "tools/common/precision.h"
 #include "tools/common/range.h"
@@ -236,6 +237,10 @@ static const struct opt table[] = {
       "what computes: CPU, or before it BLAS where it was built; the first "
       "that can compute an operation does. BLAS changes last digits",
       OPT_STR, AT(backends) },
+    { "--base-backend", "NAME[,NAME]...",
+      "what computes the base; without this option, what --backend says. With "
+      "--layers the base may then be the model itself, without --base",
+      OPT_STR, AT(base_backends) },
     { .help = "Tasks instead of perplexity:" },
     { "--hellaswag", NULL,
       "the text is tasks of HellaSwag: which of four endings", OPT_FLAG,
@@ -248,6 +253,9 @@ static const struct opt table[] = {
       "N", "only N of them, by chance, always the same of a file", OPT_UINT,
       AT(n_tasks), .min = 0, .max = UINT32_MAX },
     { .help = "Instead of an evaluation:" },
+    { "--layers", NULL,
+      "compare with the base inside: the error of each activation of each layer",
+      OPT_FLAG, AT(layers) },
     { "--compare-backends", "A,B",
       "compute a chunk, or as many as are asked for, node by node on both, "
       "and name the first node that differs",
@@ -374,11 +382,16 @@ static const struct opt_rule rules[] = {
       "--save-part",
       OPT_EXCLUDES, "--tokens --compare-backends " PRINTS " " TOKENS },
     { "--base", OPT_EXCLUDES, "--save-base" },
+    { "--layers", OPT_NEEDS, "--base --base-backend --base-precision" },
+    { "--layers", OPT_EXCLUDES,
+      "--tokens --save-base --per-token --save-embeddings --layer-major "
+      "--ppl-stride --hf --compare-backends " TASK " " PRINTS " " TOKENS },
+    { "--base-backend", OPT_NEEDS, "--base --layers" },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
     { "--base-form", OPT_NEEDS, "--save-base --kl-divergence-base" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },
     { "--save-logits", OPT_NEEDS, "--tokens" },
-    { "--base-precision", OPT_NEEDS, "--base --kl-divergence-base" },
+    { "--base-precision", OPT_NEEDS, "--base --kl-divergence-base --layers" },
     { "--compare-backends", OPT_EXCLUDES,
       "--backend --override-tensor " PRINTS " " TOKENS },
     { "--tokenize", OPT_EXCLUDES, "--detokenize " PRINTS },
@@ -428,6 +441,7 @@ static const struct opt_tool tool = {
     "[OPTION]... -m MODEL -f TEXT\n"
     "[OPTION]... -m MODEL [-m MODEL]... --base MODEL -f TEXT\n"
     "[OPTION]... -m MODEL [-m MODEL]... --base LOGITS\n"
+    "[OPTION]... -m MODEL --base MODEL -f TEXT --layers\n"
     "[OPTION]... -m MODEL -f TASKS --hellaswag\n"
     "[OPTION]... -m MODEL --tokens FILE --save-logits FILE\n"
     "[OPTION]... --merge-parts PART...",
@@ -513,7 +527,12 @@ static void choose_base(struct ppl_options *o)
     o->model = o->models.arg[0];
     if (o->kl_base)
         *(o->kl ? &o->base : &o->save_base) = o->kl_base;
+    if (o->layers && !o->base) /* another string: who is the base? */
+        o->base = o->self = msg_must(strdup(o->model));
     o->base_is_saved = o->base && gguf_baseline_is(o->base);
+    if (o->layers && (o->base_is_saved || o->models.n > 1))
+        opt_usage("--layers compares one model with another, not %s",
+                  o->base_is_saved ? "with logits" : "several");
     if (o->models.n > 1 && !o->base)
         opt_usage("%zu models: --base says what they are compared with",
                   o->models.n);

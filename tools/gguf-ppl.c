@@ -309,6 +309,7 @@ static bool print_graphs(struct job *j)
 
 static void fini_options(struct ppl_options *o)
 {
+    free(o->self);
     opt_list_fini(&o->models);
     opt_list_fini(&o->text_args);
     ppl_free_files(o);
@@ -349,6 +350,7 @@ int main(int argc, char **argv)
     good = good && (o.logits    ? ppl_save_rows(&j.run, j.own.session, &j.ids)
                     : o.task    ? ppl_run_tasks(&j.run, j.own.session, j.pool)
                     : o.compare ? compare(&j)
+                    : o.layers  ? ppl_layers_run(&j.side, &j.run, &j.tokens)
                     : o.base    ? ppl_side_run(&j.side, &j.run, &j.tokens)
                     : ppl_only_prints(&o) ? print_graphs(&j)
                                           : run(&j));

@@ -49,6 +49,9 @@ struct ppl_options {
     bool unified, full_windows; /* of the session */
     bool json, quiet, no_check, no_digest;
     bool check_activations;
+    bool layers;               /* compare inside */
+    const char *base_backends; /* of the base; NULL: as the others */
+    char *self;                /* its path, where that is the model; or NULL */
     int task;         /* 1 + enum gguf_task_kind: the text is tasks; or 0 */
     uint64_t n_tasks; /* 0: all */
     bool compat;      /* figures as llama.cpp has them */
@@ -131,11 +134,12 @@ struct ppl_backends {
     struct gguf_backend *pair[2]; /* that are compared, of the list */
 };
 
-/* Open those that o asks for, the CPU in a precision. abort is asked between
- * operations. false: a message was printed. */
+/* Open those of names (NULL: the CPU), or that o compares, the CPU in a
+ * precision. abort is asked between operations. false: a message was
+ * printed. */
 bool ppl_backends_open(struct ppl_backends *b, const struct ppl_options *o,
-                       unsigned precision, struct gguf_pool *pool,
-                       gguf_abort_fn *abort);
+                       const char *names, unsigned precision,
+                       struct gguf_pool *pool, gguf_abort_fn *abort);
 void ppl_backends_close(struct ppl_backends *b);
 
 /* A model that is evaluated. Zeroed is empty. */
@@ -146,7 +150,8 @@ struct ppl_model {
     struct gguf_meta *meta; /* of --override-kv, or NULL */
     struct gguf_model *model;
     struct gguf_model_info info;
-    struct ppl_loras loras; /* not of a base */
+    struct ppl_loras loras;    /* not of a base */
+    const char *backend_names; /* NULL: the CPU */
     struct ppl_backends backends;
     struct gguf_session *session;
     bool has_digest;
@@ -314,6 +319,11 @@ bool ppl_side_start(struct ppl_side *s, const struct ppl_options *o,
 bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
                   const struct gguf_tokens *tokens);
 void ppl_side_close(struct ppl_side *s);
+
+/* gguf-ppl-layers.c: compare the first with the base, activation by activation,
+ * and print it. false: a message was printed. */
+bool ppl_layers_run(const struct ppl_side *s, struct ppl_run *r,
+                    const struct gguf_tokens *tokens);
 
 /* ---- a line for each token ---- */
 

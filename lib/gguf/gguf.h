@@ -31,6 +31,7 @@
 #include <gguf/imatrix.h>
 #include <gguf/kld.h>
 #include <gguf/kv.h>
+#include <gguf/layers.h>
 #include <gguf/memory.h>
 #include <gguf/load.h>
 #include <gguf/model.h>
