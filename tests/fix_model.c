@@ -374,7 +374,7 @@ const struct fix_model fix_models[] = {
     { "model-token-empty", token_empty, "empty-token" },
     { "model-token-twice", token_twice, "duplicate-token" },
     { "model-token-not-utf8", token_not_utf8, "text-not-utf8" },
-    { "model-bos-range", bos_range, "token-id" },
+    { "model-bos-range", bos_range, "special-token-id" },
     { "model-fim-range", fim_range, "token-id" },
     { "model-eos-type", eos_type, "vocab-type" },
     { "model-suppress-range", suppress_range, "token-id" },

@@ -73,6 +73,8 @@
     X(NO_SCORES, "no-scores", WARNING,                                        \
       "a tokenizer that goes by scores has none")                             \
     X(TOKEN_ID, "token-id", WARNING, "a token id that is out of range")       \
+    X(TOKEN_ID_PUT, "special-token-id", ERROR,                                \
+      "an id of BOS, EOS, UNK or SEP that is out of range")                   \
     X(NO_MERGES, "no-merges", ERROR,                                          \
       "a tokenizer that goes by merges has none")                             \
     X(MERGE, "malformed-merge", ERROR,                                        \

@@ -256,9 +256,11 @@ static enum gguf_status check_id(const struct gg_vocab_scan *s,
         snprintf(value, sizeof value, "%" PRId64, id);
     if (kv->index != GGUF_NO_INDEX)
         snprintf(place, sizeof place, "[%" PRIu64 "]", kv->index);
-    return gg_file_finding(s->c, GG_CHECK_TOKEN_ID, kv->key, off, err,
-                           "key '%s'%s is %s, there are %" PRIu32 " tokens",
-                           gg_str_esc(&e, kv->key), place, value, s->n);
+    return gg_file_finding(
+        s->c,
+        gg_vocab_refuses_id(kv) ? GG_CHECK_TOKEN_ID_PUT : GG_CHECK_TOKEN_ID,
+        kv->key, off, err, "key '%s'%s is %s, there are %" PRIu32 " tokens",
+        gg_str_esc(&e, kv->key), place, value, s->n);
 }
 
 /* Every key that names tokens: tokenizer.ggml.*_token_id and lists of ids; of

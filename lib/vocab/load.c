@@ -199,20 +199,24 @@ static const struct {
     { PREFIX "middle_token_id", GGUF_SPECIAL_FIM_MID },
 };
 
-/* Those that tokenizing a text puts into it. Of others, files that people have
- * name ids that there are not: an image's is the number of tokens (llama.cpp
- * #11212). */
-static bool is_put(enum gguf_special which)
+bool gg_vocab_refuses_id(const struct gguf_kv *kv)
 {
-    return which == GGUF_SPECIAL_BOS || which == GGUF_SPECIAL_EOS ||
-           which == GGUF_SPECIAL_UNK || which == GGUF_SPECIAL_SEP;
+    int64_t i = 0;
+    uint64_t u = 0;
+    bool is_put = false;
+    for (size_t k = 0; k < GG_LEN(special_keys); k++)
+        is_put |= special_keys[k].which <= GGUF_SPECIAL_SEP &&
+                  gg_str_eqz(kv->key, special_keys[k].key);
+    if (!is_put)
+        return false;
+    if (gguf_kv_get_int(kv, &i, NULL) == GGUF_E_OVERFLOW)
+        return gguf_kv_get_uint(kv, &u, NULL) || u != UINT64_MAX;
+    return i != -1 && i != UINT32_MAX;
 }
 
-/* An id that is not one of a token: -1, as 32 or 64 bits, stands for none
- * (llama.cpp #2981). GGUF_E_VOCAB. */
+/* An id that is not one of a token. GGUF_E_VOCAB. */
 static enum gguf_status no_token(const struct gguf_vocab *v,
                                  const struct gguf_kv *kv, const char *key,
-                                 enum gguf_special which,
                                  struct gguf_error *err)
 {
     uint64_t u = 0;
@@ -225,8 +229,7 @@ static enum gguf_status no_token(const struct gguf_vocab *v,
         snprintf(value, sizeof value, "%" PRIu64, u);
     else
         snprintf(value, sizeof value, "%" PRId64, i);
-    if (is_put(which) && !(above ? u == UINT64_MAX : i == -1) &&
-        i != UINT32_MAX)
+    if (gg_vocab_refuses_id(kv))
         return gg_error_set(err, GGUF_E_VOCAB, kv->off,
                             "%s is %s, there are %zu tokens", key, value,
                             v->n_tokens);
@@ -256,7 +259,7 @@ static enum gguf_status load_special(struct gguf_vocab *v,
             *id = (gguf_token)value;
             continue;
         }
-        GG_TRY(no_token(v, kv, key, special_keys[i].which, err));
+        GG_TRY(no_token(v, kv, key, err));
         *id = GGUF_TOKEN_NONE;
     }
     for (size_t i = 0; i < GGUF_N_SPECIAL; i++)

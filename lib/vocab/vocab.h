@@ -148,6 +148,13 @@ struct gguf_vocab {
 void gg_vocab_warn(const struct gguf_vocab *v, const char *fmt, ...)
     GG_PRINTF(2, 3);
 
+/* Of a key whose id is not one of a token: whether that is refused. It is if
+ * tokenizing puts the token into texts (BOS, EOS, UNK, SEP), unless the id is
+ * -1, of 32 or 64 bits, which stands for none (llama.cpp #2981). Of other ids,
+ * files that people have name some that there are not: an image's is the number
+ * of tokens (llama.cpp #11212). */
+bool gg_vocab_refuses_id(const struct gguf_kv *kv);
+
 /* The byte of a text <0xHH>, or -1. */
 int gg_vocab_byte_text(struct gguf_str text);
 

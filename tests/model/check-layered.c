@@ -101,6 +101,8 @@ static int look(void *user, struct gguf_tensor *t, bool done)
         return 1;
     for (unsigned i = 0; i < GGUF_TENSOR_SRC && t->src[i]; i++) {
         const char *name = t->src[i]->name;
+        if (t->src[i]->op != GGUF_OP_NONE)
+            continue; /* activations have names like weights */
         const int64_t il =
             gguf_name_layer((struct gguf_str){ name, strlen(name) }, NULL);
         if (il < 0)

@@ -104,9 +104,9 @@ for kv in a a=int a=int:x a=u8:256 a=bool:1 a=float:x a=what:1 a=arr:1; do
     test $rc -eq 2 -a ! -s "$tmp/out" && grep -q -e "--override-kv: .*'a" "$tmp/err"
     ok "wrong usage: --override-kv $kv"
 done
-run "$ppl" -m "$m" -f "$t" --force
+run "$ppl" -m "$m" --tokens "$t" --force
 test $rc -eq 2
-ok 'wrong usage: --force alone'
+ok 'wrong usage: --force without what it forces'
 
 # --- weights in memory ----------------------------------------------------
 for how in --prefetch --no-mmap --mlock '--no-mmap --mlock' \
