@@ -151,6 +151,7 @@ static void put_charts(const struct ppl_report *r, FILE *f)
         ppl_html_percentiles(r, f);
         fputs("</section>\n", f);
     }
+    ppl_html_heat(r, f);
     fputs("<section>\n<h2>Over the text</h2>\n", f);
     put_legend(r, f);
     fputs("<div class=\"charts\">\n", f);

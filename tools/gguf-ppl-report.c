@@ -282,6 +282,7 @@ bool ppl_report_close(struct ppl_report *r, bool good,
     }
     free(r->curve);
     free(r->order);
+    ppl_heat_free(r);
     free(r);
     return good;
 }

@@ -44,6 +44,8 @@ struct ppl_report {
     size_t last;            /* chunk of the scan's last rows; SIZE_MAX: none */
     /* once all is evaluated */
     const struct gguf_kld_stats *stats; /* [n], or NULL: one model alone */
+    struct gguf_layers *
+        *layers; /* [n] for a page, each may be NULL; or NULL */
 };
 
 /* XML text: what the report is about; on which text. */
@@ -70,6 +72,10 @@ void ppl_chart_dp_boxes(const struct ppl_report *r, struct svg_chart *c);
 void ppl_report_html(const struct ppl_report *r, FILE *f);
 void ppl_html_models(const struct ppl_report *r, FILE *f);
 void ppl_html_percentiles(const struct ppl_report *r, FILE *f);
+
+/* gguf-ppl-heat.c: a part of the page; after all. */
+void ppl_html_heat(const struct ppl_report *r, FILE *f);
+void ppl_heat_free(struct ppl_report *r);
 
 /* gguf-ppl-plot.c: the document. */
 void ppl_report_plot(const struct ppl_report *r, FILE *f);

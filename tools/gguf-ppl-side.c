@@ -309,8 +309,10 @@ bool ppl_side_run(struct ppl_side *s, struct ppl_run *r,
     progress_clear(&r->bar);
     good = ppl_each_close(each, st == GGUF_OK);
     good = ppl_part_close(part, good);
-    if (good)
+    if (good && ppl_heat_run(pages, tokens))
         return ppl_side_report(s, pages);
     ppl_report_close(pages, false, NULL);
+    if (good)
+        progress_raise();
     return st != GGUF_OK && fail(s, st, &err);
 }

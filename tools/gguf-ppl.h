@@ -398,6 +398,9 @@ struct ppl_report;
 bool ppl_report_open(struct ppl_report **out, const struct ppl_run *run,
                      const struct ppl_side *side);
 const struct gguf_sink *ppl_report_sink(struct ppl_report *r);
+/* gguf-ppl-heat.c: for a page, errors of layers; r may be NULL. false: a signal
+ * asked to stop. */
+bool ppl_heat_run(struct ppl_report *r, const struct gguf_tokens *tokens);
 bool ppl_report_close(struct ppl_report *r, bool good,
                       const struct gguf_kld_stats *stats);
 

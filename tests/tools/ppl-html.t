@@ -79,6 +79,10 @@ for page in sys.argv[2:]:
         assert c["ppl"] == [[d["ppl"], d["ppl_error"]]]
         assert c["size"] == [[d["model"]["size"]]]
         continue
+    heat = [k for k in charts if k.startswith("heat")]
+    assert len(heat) == (len(d["models"]) if page.endswith("page") else 0)
+    for k in heat:
+        charts.pop(k)
     assert sorted(charts) == ["change", "dpboxes", "kldboxes", "kldsize",
                               "position", "pplsize", "running"]
     models = sorted(d["models"], key=lambda m: -m["size"])
@@ -111,6 +115,32 @@ for page in sys.argv[2:]:
     ok 'tables, charts and the document in it have the figures of JSON'
 else
     skip 'figures' 'no python3'
+fi
+
+run "$ppl" -q -j -m "$q4" --base "$m" -f "$t" -c 128 --chunks 2 --layers
+cp "$tmp/out" "$tmp/layers.json"
+run "$ppl" -q -m "$q4" --base "$m" -f "$t" -c 128 --html "$tmp/heat.html"
+if command -v python3 >/dev/null 2>&1; then
+    run python3 -c 'import json, sys
+import xml.etree.ElementTree as ET
+got = {e.get("data-name"): float(e.get("data-value"))
+       for e in ET.parse(sys.argv[1]).getroot().iter() if e.get("data-value")}
+want = {}
+def walk(v):
+    if isinstance(v, dict):
+        if "error" in v and v.get("layer", -1) is not None and "name" in v:
+            want[v["name"]] = v
+        for x in v.values():
+            walk(x)
+    elif isinstance(v, list):
+        for x in v:
+            walk(x)
+walk(json.load(open(sys.argv[2])))
+assert len(got) > 30, len(got)
+for name, error in got.items():
+    assert want[name]["error"] == error, name' "$tmp/heat.html" "$tmp/layers.json"
+    test $rc -eq 0
+    ok 'squares have the errors of --layers'
 fi
 
 cp "$tmp/one.html" "$tmp/kept"
