@@ -151,7 +151,7 @@ void ppl_html_heat(const struct ppl_report *r, FILE *f)
     fprintf(f,
             "<section>\n<h2>Layer by layer</h2>\n<p class=\"mute\">How far "
             "the inside of each model is from the base's, over the first "
-            "chunks: from %.2g (pale) to %.2g (deep) of its size, on a "
+            "chunks: from %.2g (faint) to %.2g (strong) of its size, on a "
             "logarithmic scale. Errors of earlier layers are part of later "
             "ones.</p>\n<div class=\"charts\">\n",
             low, high);
