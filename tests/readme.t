@@ -29,6 +29,22 @@ verdict "README says how many architectures are evaluated ($n_archs)" $? "$tmp/o
 grep "Evaluates $n_archs architectures " "$srcdir/ChangeLog" >"$tmp/out" 2>&1
 verdict "and ChangeLog" $? "$tmp/out"
 
+# What README shows of gguf-ppl, but for the time and for what is the machine's.
+shown()
+{
+    sed -e '/^time /d' -e 's/^\(mode .*\), [0-9]* threads, .*/\1/' "$1"
+}
+said=$(sed -n '/\$ gguf-ppl -m small.gguf -f persuasion.txt --chunks 4$/,/^$/p' \
+    "$srcdir/README" | sed -e 1d -e 's/^    //')
+echo "$said" >"$tmp/said"
+"$builddir/gguf-quantize" -q "$model" "$tmp/small.gguf" Q4_K_M >"$tmp/log" 2>&1 &&
+    ln -s "$srcdir/share/tiny-llama/persuasion.txt" "$tmp/persuasion.txt" &&
+    "$builddir/gguf-ppl" -m "$tmp/small.gguf" -f "$tmp/persuasion.txt" \
+        --chunks 4 >"$tmp/ppl.out" 2>>"$tmp/log" &&
+    shown "$tmp/said" | grep . >"$tmp/want" &&
+    shown "$tmp/ppl.out" | sed "s|$tmp/||" | diff "$tmp/want" - >>"$tmp/log"
+verdict "gguf-ppl prints what README shows" $? "$tmp/log"
+
 # Perplexity of the first chunks of the shipped text.
 sed -n '/^#include/,/^\.EE/p' "$srcdir/man/libgguf.3" |
     sed '/^\./d; s/\\-/-/g; s/\\e/\\/g' >"$tmp/ppl.c"

@@ -33,6 +33,17 @@ test $rc -eq 0 -a ! -s "$tmp/err" && grep -q '^tasks .*HellaSwag, 2 of 2' "$tmp/
     grep -q '^HellaSwag: [0-9.]*% +/- [0-9.]* ([0-2] of 2), 95%: ' "$tmp/out" &&
     grep -q '^chance *25.0000%$' "$tmp/out"
 ok '--hellaswag'
+"$bin/gguf-quantize" -q "$m" "$tmp/q8.gguf" Q8_0
+run "$ppl" -m "$tmp/q8.gguf" -f "$tmp/six" --hellaswag --precision int16
+test $rc -eq 0 -a ! -s "$tmp/err" && grep -q '^mode *int16 (' "$tmp/out" &&
+    grep -q '^HellaSwag: [0-9.]*% ' "$tmp/out"
+ok '--precision int16: the mode is named'
+run "$ppl" -q -j -m "$tmp/q8.gguf" -f "$tmp/six" --hellaswag
+grep '"scores"' "$tmp/out" >"$tmp/exact"
+run "$ppl" -q -j -m "$tmp/q8.gguf" -f "$tmp/six" --hellaswag --precision int16
+grep -q '"precision": "int16"' "$tmp/out" &&
+    grep '"scores"' "$tmp/out" >"$tmp/int16" && ! cmp -s "$tmp/exact" "$tmp/int16"
+ok 'by JSON, too, and the scores are not those of exact'
 run "$ppl" -q -j -m "$m" -f "$tmp/six" --hellaswag -t 1
 grep -v '"seconds"\|"file"\|"size"\|"threads"\|"digest"\|"batch_size"' "$tmp/out" >"$tmp/j1"
 grep -q '"task": "hellaswag"' "$tmp/out" && grep -q '"accuracy_low": ' "$tmp/out" &&
