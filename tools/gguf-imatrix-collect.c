@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -181,6 +182,7 @@ static bool begin(struct job *j)
     p.n_include = o->include.n;
     p.exclude = o->exclude.arg;
     p.n_exclude = o->exclude.n;
+    p.precision = gguf_precision_name((unsigned)o->precision);
     if (gguf_collect_create(&j->c, &p, &err) != GGUF_OK)
         return fail(NULL, &err);
     if (!o->resume || access(j->part.s, F_OK) != 0)
@@ -262,7 +264,8 @@ static bool run(struct job *j)
            fail(st == GGUF_E_MISMATCH ? j->part.s : o->model, &err);
 }
 
-static bool give(struct job *j, struct gguf_imatrix **im)
+static bool give(struct job *j, struct gguf_imatrix **im,
+                 char precision[PRECISION_SIZE])
 {
     const struct im_options *o = j->o;
     struct gguf_error err;
@@ -274,8 +277,9 @@ static bool give(struct job *j, struct gguf_imatrix **im)
     if ((o->part || o->save_every) && !save_part(j))
         return false;
     if (o->part && !o->quiet)
-        msg_info(o->part, "part, %zu of %zu chunks", info.n_done,
-                 info.n_chunks);
+        msg_info(o->part, "part, %zu of %zu chunks, precision %s", info.n_done,
+                 info.n_chunks, info.precision);
+    snprintf(precision, PRECISION_SIZE, "%s", info.precision);
     return gguf_collect_result(j->c, im, &err) == GGUF_OK || part ||
            fail(o->text ? o->text : NULL, &err);
 }
@@ -293,14 +297,15 @@ static void close_job(struct job *j)
     text_fini(&j->part);
 }
 
-bool im_collect(struct gguf_imatrix **im, const struct im_options *o)
+bool im_collect(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
+                const struct im_options *o)
 {
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
     name_part(&j.part, o);
     bool good = check_outputs(&j) && begin(&j) && open_model(&j) &&
                 read_tokens(&j) && open_session(&j);
     progress_catch_signals();
-    good = good && run(&j) && give(&j, im);
+    good = good && run(&j) && give(&j, im, precision);
     close_job(&j);
     return good;
 }
@@ -317,8 +322,8 @@ void im_end_collect(const struct im_options *o)
 
 /* ---- parts ---- */
 
-bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
-                    char **paths, int n)
+bool im_merge_parts(struct gguf_imatrix **im, char precision[PRECISION_SIZE],
+                    const struct im_options *o, char **paths, int n)
 {
     struct job j = { .o = o, .tokens = GGUF_TOKENS_INIT };
     struct gguf_error err;
@@ -343,7 +348,7 @@ bool im_merge_parts(struct gguf_imatrix **im, const struct im_options *o,
         info.n_done + info.n_skipped < info.n_chunks && !o->quiet)
         msg_warn(NULL, "the parts have %zu of the text's %zu chunks",
                  info.n_done + info.n_skipped, info.n_chunks);
-    good = good && give(&j, im);
+    good = good && give(&j, im, precision);
     close_job(&j);
     return good;
 }

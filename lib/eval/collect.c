@@ -56,12 +56,20 @@ enum gguf_status gguf_collect_create(struct gguf_collect **out,
     if (!p.n_ctx)
         return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
                             "chunks of 0 tokens: must be 1 or more");
-    struct gguf_collect *c = gg_mem_alloc_zero(p.allocator, 1, sizeof *c);
+    const struct gguf_str precision =
+        gg_str_z(p.precision ? p.precision : "exact");
+    struct gguf_collect *c;
+    if (precision.size >= sizeof c->precision)
+        return gg_error_set(err, GGUF_E_INVALID, GGUF_NO_OFFSET,
+                            "a precision of %zu bytes, limit is %zu",
+                            precision.size, sizeof c->precision - 1);
+    c = gg_mem_alloc_zero(p.allocator, 1, sizeof *c);
     if (!c)
         return gg_error_set_nomem(err, sizeof *c);
     c->allocator = p.allocator;
     c->n_ctx = p.n_ctx;
     c->output = p.output;
+    memcpy(c->precision, precision.data, precision.size);
     gg_mem_arena_init(&c->arena, p.allocator);
     enum gguf_status st =
         gg_index_init(&c->index, p.allocator, 0, entry_name, c, err);
@@ -277,6 +285,7 @@ enum gguf_status gguf_collect_info(const struct gguf_collect *c,
         .n_done = count(c, GGUF_COLLECT_DONE),
         .n_skipped = count(c, GGUF_COLLECT_SKIPPED),
         .n_tensors = c->n_entries,
+        .precision = c->precision,
     };
     return gg_params_give(out, &info, sizeof info, "gguf_collect_info", err);
 }
@@ -370,6 +379,11 @@ static enum gguf_status check_parts(const struct gguf_collect *c,
         return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
                             "importance data of another setting: of other "
                             "matrices");
+    if (strcmp(c->precision, other->precision) != 0)
+        return gg_error_set(err, GGUF_E_MISMATCH, GGUF_NO_OFFSET,
+                            "importance data of another setting: precision "
+                            "%s, not %s",
+                            other->precision, c->precision);
     if (!c->n_chunks)
         return GGUF_OK;
     GG_TRY(gg_origin_check(&c->of, &other->of, "importance data", err));

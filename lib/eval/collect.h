@@ -44,6 +44,7 @@ struct gguf_collect {
     uint32_t n_ctx;
     bool output;
     const char *filter; /* "+TEXT\n" and "-TEXT\n", one after another */
+    char precision[32]; /* of products of weights, a name */
 
     struct gg_origin of; /* once n_chunks is not 0 */
 

@@ -21,7 +21,7 @@ enum { NAME_SIZE = 256 };
 static const struct gguf_str state_name = { "chunks", 6 };
 
 #define KEY "imatrix.part."
-static const struct gg_part_kind part = { "imatrix-part", KEY, 2 };
+static const struct gg_part_kind part = { "imatrix-part", KEY, 3 };
 
 /* What a matrix has, in the order of the file. */
 enum { HIGH, LOW, PLACE, COUNTS, N_KINDS };
@@ -65,6 +65,7 @@ static enum gguf_status make_meta(const struct gguf_collect *c,
     GG_TRY(gguf_meta_set_u32(m, KEY "chunk_size", c->n_ctx, err));
     GG_TRY(gguf_meta_set_bool(m, KEY "output", c->output, err));
     GG_TRY(gguf_meta_set_strz(m, KEY "filter", c->filter, err));
+    GG_TRY(gguf_meta_set_strz(m, KEY "precision", c->precision, err));
     GG_TRY(gguf_meta_set_strz(m, KEY "model", c->of.model, err));
     GG_TRY(gguf_meta_set_strz(m, KEY "text", c->of.text, err));
     GG_TRY(gguf_meta_set_strz(m, KEY "cache", c->of.cache, err));
@@ -174,6 +175,8 @@ static enum gguf_status get_meta(struct gguf_collect *c,
     GG_TRY(gg_part_text(f, KEY "model", c->of.model, sizeof c->of.model, err));
     GG_TRY(gg_part_text(f, KEY "text", c->of.text, sizeof c->of.text, err));
     GG_TRY(gg_part_text(f, KEY "cache", c->of.cache, sizeof c->of.cache, err));
+    GG_TRY(gg_part_text(f, KEY "precision", c->precision, sizeof c->precision,
+                        err));
     GG_TRY(get_filter(c, f, err));
     kv = gguf_file_kv_find(f, "imatrix.datasets");
     if (kv)

@@ -50,11 +50,14 @@ struct gguf_collect_params {
     const char *const *exclude; /* n_exclude texts: no matrices whose names
                                  * contain one; copied */
     size_t n_exclude;
+    const char *precision; /* how sessions compute products of weights, by
+                            * gguf_precision_name(); at most 31 bytes; parts of
+                            * another are refused; copied. NULL: "exact" */
 };
 #define GGUF_COLLECT_PARAMS_INIT                                              \
     {                                                                         \
         sizeof(struct gguf_collect_params), NULL, 512, false, NULL, 0, NULL,  \
-            0                                                                 \
+            0, NULL                                                           \
     }
 
 /* With nothing collected yet. params NULL: the defaults. GGUF_E_INVALID,
@@ -113,14 +116,16 @@ struct gguf_collect_info {
     size_t struct_size;
     uint32_t n_ctx;
     bool output;
-    size_t n_chunks;  /* of the text; 0: there was no run */
-    size_t n_done;    /* of them in the sums */
-    size_t n_skipped; /* left out */
-    size_t n_tensors; /* matrices with an input */
+    size_t n_chunks;       /* of the text; 0: there was no run */
+    size_t n_done;         /* of them in the sums */
+    size_t n_skipped;      /* left out */
+    size_t n_tensors;      /* matrices with an input */
+    const char *precision; /* of the params, or of the part that was loaded;
+                            * lives as long as what was collected */
 };
 #define GGUF_COLLECT_INFO_INIT                                                \
     {                                                                         \
-        sizeof(struct gguf_collect_info), 0, false, 0, 0, 0, 0                \
+        sizeof(struct gguf_collect_info), 0, false, 0, 0, 0, 0, NULL          \
     }
 /* GGUF_E_INVALID (out). Since: 0.1 */
 GGUF_API enum gguf_status gguf_collect_info(const struct gguf_collect *c,

@@ -57,7 +57,7 @@ run "$im" -q -m "$m" -f "$t" -c 32 --chunks 5.. --save-part "$tmp/p2"
 run "$im" -q -m "$m" -f "$t" -c 32 --from-chunk 2 --chunks 3 -t 1 \
     --save-part "$tmp/p1"
 run "$im" -m "$m" -f "$t" -c 32 --chunks 0..2 --save-part "$tmp/p0"
-test $rc -eq 0 && grep -q "p0: part, 2 of $nc chunks" "$tmp/err"
+test $rc -eq 0 && grep -q "p0: part, 2 of $nc chunks, precision exact" "$tmp/err"
 ok '--save-part'
 run "$im" -q --merge-parts -o "$tmp/merged.gguf" "$tmp/p1" "$tmp/p2" "$tmp/p0"
 test $rc -eq 0 && cmp -s "$tmp/all.gguf" "$tmp/merged.gguf"
@@ -74,6 +74,27 @@ run "$im" --merge-parts -j "$tmp/p1" "$tmp/p33"
 test $rc -eq 1 && grep -q 'p33: .*another setting: chunks of 33 tokens' \
     "$tmp/err"
 ok 'a part of another setting is refused'
+run "$im" -m "$m" -f "$t" -c 32 --chunks 0..2 --precision int16 \
+    --save-part "$tmp/p16"
+test $rc -eq 0 && grep -q "p16: part, 2 of $nc chunks, precision int16\$" \
+    "$tmp/err"
+ok 'a part of another precision'
+run "$im" --merge-parts -j "$tmp/p1" "$tmp/p16"
+test $rc -eq 1 && grep -q \
+    'p16: .*another setting: precision int16, not exact$' "$tmp/err"
+ok 'is not added to others'
+run "$im" -q -m "$m" -f "$t" -c 32 --chunks 4 --save-part "$tmp/p16" --resume
+test $rc -eq 1 && grep -q \
+    'p16: .*another setting: precision int16, not exact$' "$tmp/err"
+ok 'nor resumed in exact'
+run "$im" -q -m "$m" -f "$t" -c 32 --chunks 4 --save-part "$tmp/p16" --resume \
+    --precision int16
+test $rc -eq 0 && run "$im" -q --merge-parts -j "$tmp/p16" &&
+    grep -q '"precision": "int16"' "$tmp/out"
+ok 'but in its own, which JSON names'
+run "$im" -q -m "$m" -f "$t" -c 32 --chunks 1 --show
+test $rc -eq 0 && grep -q '^mode *exact (' "$tmp/out"
+ok 'data that are shown say their precision'
 head -c 3000 "$t" >"$tmp/short"
 run "$im" -q -m "$m" -f "$tmp/short" -c 32 --chunks 0..2 \
     --save-part "$tmp/pshort"
