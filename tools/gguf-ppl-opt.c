@@ -256,6 +256,13 @@ static const struct opt table[] = {
     { "--layers", NULL,
       "compare with the base inside: the error of each activation of each layer",
       OPT_FLAG, AT(layers) },
+    { "--bisect", NULL,
+      "take one weight after another from the base, the most suspicious first: "
+      "how much nearer to it that is, and the bytes that it takes",
+      OPT_FLAG, AT(bisect) },
+    { "--time-budget", "SECONDS",
+      "with --bisect: stop then, and say how many weights were measured",
+      OPT_DOUBLE, AT(time_budget), .low = 1e-3, .high = 1e9 },
     { "--compare-backends", "A,B",
       "compute a chunk, or as many as are asked for, node by node on both, "
       "and name the first node that differs",
@@ -387,6 +394,14 @@ static const struct opt_rule rules[] = {
       "--tokens --save-base --per-token --save-embeddings --layer-major "
       "--ppl-stride --hf --compare-backends " TASK " " PRINTS " " TOKENS },
     { "--base-backend", OPT_NEEDS, "--base --layers" },
+    { "--bisect", OPT_NEEDS, "--base" },
+    { "--bisect", OPT_EXCLUDES,
+      "--layers --tokens --save-base --save-part --per-token --plot --html "
+      "--save-embeddings --layer-major --ppl-stride --hf --skip-short "
+      "--compare-backends --backend --base-backend --override-tensor "
+      "--lora --lora-scaled --control-vector --control-vector-scaled " TASK
+      " " PRINTS " " TOKENS },
+    { "--time-budget", OPT_NEEDS, "--bisect" },
     { "--kl-divergence-base", OPT_EXCLUDES, "--base --save-base" },
     { "--base-form", OPT_NEEDS, "--save-base --kl-divergence-base" },
     { "--kl-divergence", OPT_NEEDS, "--kl-divergence-base" },
@@ -442,6 +457,7 @@ static const struct opt_tool tool = {
     "[OPTION]... -m MODEL [-m MODEL]... --base MODEL -f TEXT\n"
     "[OPTION]... -m MODEL [-m MODEL]... --base LOGITS\n"
     "[OPTION]... -m MODEL --base MODEL -f TEXT --layers\n"
+    "[OPTION]... -m MODEL --base MODEL -f TEXT --bisect\n"
     "[OPTION]... -m MODEL -f TASKS --hellaswag\n"
     "[OPTION]... -m MODEL --tokens FILE --save-logits FILE\n"
     "[OPTION]... --merge-parts PART...",
@@ -530,8 +546,9 @@ static void choose_base(struct ppl_options *o)
     if (o->layers && !o->base) /* another string: who is the base? */
         o->base = o->self = msg_must(strdup(o->model));
     o->base_is_saved = o->base && gguf_baseline_is(o->base);
-    if (o->layers && (o->base_is_saved || o->models.n > 1))
-        opt_usage("--layers compares one model with another, not %s",
+    if ((o->layers || o->bisect) && (o->base_is_saved || o->models.n > 1))
+        opt_usage("--%s compares one model with another, not %s",
+                  o->layers ? "layers" : "bisect",
                   o->base_is_saved ? "with logits" : "several");
     if (o->models.n > 1 && !o->base)
         opt_usage("%zu models: --base says what they are compared with",

@@ -50,6 +50,8 @@ struct ppl_options {
     bool json, quiet, no_check, no_digest;
     bool check_activations;
     bool layers;               /* compare inside */
+    bool bisect;               /* which weights cost most, */
+    double time_budget;        /* within these seconds; 0: no limit */
     const char *base_backends; /* of the base; NULL: as the others */
     char *self;                /* its path, where that is the model; or NULL */
     int task;         /* 1 + enum gguf_task_kind: the text is tasks; or 0 */
@@ -323,6 +325,11 @@ void ppl_side_close(struct ppl_side *s);
 /* gguf-ppl-layers.c: compare the first with the base, activation by activation,
  * and print it. false: a message was printed. */
 bool ppl_layers_run(const struct ppl_side *s, struct ppl_run *r,
+                    const struct gguf_tokens *tokens);
+
+/* gguf-ppl-bisect.c: each weight of the first taken from the base, and print
+ * what that gives. false: a message was printed. */
+bool ppl_bisect_run(const struct ppl_side *s, struct ppl_run *r,
                     const struct gguf_tokens *tokens);
 
 /* ---- a line for each token ---- */

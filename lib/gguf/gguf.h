@@ -16,6 +16,7 @@
 #include <gguf/backend.h>
 #include <gguf/backend_impl.h>
 #include <gguf/baseline.h>
+#include <gguf/bisect.h>
 #include <gguf/blas.h>
 #include <gguf/check.h>
 #include <gguf/collect.h>

@@ -176,7 +176,10 @@ enum gguf_status gguf_session_decode(struct gguf_session *s,
 {
     struct gguf_batch own = GGUF_BATCH_INIT;
     GG_TRY(gg_params_take(&own, sizeof own, batch, "gguf_batch", err));
-    return run(s, decoding(s), &own, err);
+    if (s->memo.replays)
+        return gg_memo_give(s, err);
+    GG_TRY(run(s, decoding(s), &own, err));
+    return s->memo.on ? gg_memo_keep(s, err) : GGUF_OK;
 }
 
 enum gguf_status gguf_session_encode(struct gguf_session *s,

@@ -64,6 +64,12 @@ enum gguf_status gg_session_graph(struct gguf_session *s,
     return GGUF_OK;
 }
 
+void gg_session_forget_graphs(struct gguf_session *s)
+{
+    s->has_graph = false;
+    s->head_n = 0;
+}
+
 /* The pass with most tokens: of as many sequences as that takes. */
 static struct gg_ubatch_shape largest(const struct gguf_session *s,
                                       bool encodes)

@@ -5,6 +5,7 @@
 #include "gguf/session.h"
 #include "run/embed.h"
 #include "run/look.h"
+#include "run/memo.h"
 #include "run/memory.h"
 #include "run/turn.h"
 #include "sched/sched.h"
@@ -70,8 +71,9 @@ struct gguf_session {
     /* outputs of the last decode, [n_embd] each */
     float *out;
     size_t n_out, out_cap;
-    bool wide;        /* its batch had n_wide tokens */
-    bool out_encoded; /* it was encoded, for a decoder */
+    bool wide;           /* its batch had n_wide tokens */
+    bool out_encoded;    /* it was encoded, for a decoder */
+    struct gg_memo memo; /* outputs that are given again; mostly none */
 
     struct gg_run_embed embed; /* of the last batch's sequences */
 
@@ -186,6 +188,9 @@ void gg_session_adapt_fini(struct gguf_session *s);
 enum gguf_status gg_session_graph(struct gguf_session *s,
                                   const struct gg_ubatch_shape *shape,
                                   struct gguf_error *err);
+/* Build all graphs anew the next time: weights of the model are of another type
+ * or elsewhere. */
+void gg_session_forget_graphs(struct gguf_session *s);
 /* Plan the largest graphs there can be and have all that computing them takes,
  * so that decoding allocates nothing. */
 enum gguf_status gg_session_reserve(struct gguf_session *s,

@@ -1,0 +1,229 @@
+/* gguf-ppl-bisect.c - which weights of a model cost most */
+#include "config.h"
+#include "tools/gguf-ppl.h"
+#include "tools/common/msg.h"
+#include "tools/common/table.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SUGGESTIONS = 10 };
+
+struct bisect {
+    struct ppl_run *r;
+    size_t n_done, n_all; /* weights */
+};
+
+static const char *type_of(uint32_t dtype)
+{
+    return gguf_dtype_find(dtype)->name;
+}
+
+static int64_t more(const struct gguf_bisect_entry *e)
+{
+    return (int64_t)e->base_size - (int64_t)e->size;
+}
+
+/* Is it better with the base's weight? */
+static bool gains(const struct gguf_bisect_entry *e)
+{
+    return e->measured && e->gain > 0;
+}
+
+/* A dot stands for itself. */
+static void print_pattern(FILE *f, const struct gguf_bisect_entry *e)
+{
+    fputc('^', f);
+    for (const char *p = e->name; *p; p++)
+        fprintf(f, *p == '.' ? "\\%c" : "%c", *p);
+    fprintf(f, "$=%s\n", type_of(e->base_dtype));
+}
+
+static void print_suggestions(const struct gguf_bisect *b)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < gguf_bisect_n_measured(b) && n < SUGGESTIONS; i++) {
+        const struct gguf_bisect_entry *e = gguf_bisect_at(b, i);
+        if (!gains(e))
+            continue;
+        if (!n++)
+            puts("\nfor gguf-quantize --tensor-type-file, best first:");
+        print_pattern(stdout, e);
+    }
+}
+
+static void add_row(struct table *t, const struct gguf_bisect_entry *e)
+{
+    table_add_strz(t, e->name);
+    table_addf(t, "%s -> %s", type_of(e->dtype), type_of(e->base_dtype));
+    table_addf(t, "%" PRId64, more(e));
+    if (e->measured) {
+        table_addf(t, "%.7f", e->kld.value);
+        table_addf(t, "%.3e", e->gain);
+        if (more(e) > 0)
+            table_addf(t, "%.3e", e->gain / (double)more(e) * 1048576);
+        else
+            table_add(t, "-");
+    } else {
+        for (int i = 0; i < 3; i++)
+            table_add(t, "-");
+    }
+    table_addf(t, "%.3e", e->suspicion);
+}
+
+static void print_text(const struct gguf_bisect *b, const struct ppl_run *r)
+{
+    static const char *const heads[] = { "weight",   "type", "bytes more",
+                                         "KLD then", "gain", "gain/MiB",
+                                         "suspicion" };
+    struct table t;
+    table_init(&t, "llrrrrr", 0);
+    table_add_row(&t, heads);
+    for (size_t i = 0; i < gguf_bisect_n(b); i++)
+        add_row(&t, gguf_bisect_at(b, i));
+    putchar('\n');
+    table_print(&t, stdout);
+    table_fini(&t);
+    printf("\nmeasured %zu of %zu weights that differ",
+           gguf_bisect_n_measured(b), gguf_bisect_n(b));
+    if (gguf_bisect_n_left_out(b))
+        printf(", %zu cannot be exchanged", gguf_bisect_n_left_out(b));
+    putchar('\n');
+    print_suggestions(b);
+    printf("\ntime    %.1f s\n", r->seconds);
+}
+
+static void json_entry(struct json *j, const struct gguf_bisect_entry *e)
+{
+    json_open(j, NULL, '{');
+    json_strz(j, "name", e->name);
+    json_strz(j, "type", type_of(e->dtype));
+    json_strz(j, "base_type", type_of(e->base_dtype));
+    json_u64(j, "size", e->size);
+    json_u64(j, "base_size", e->base_size);
+    json_f64(j, "suspicion", e->suspicion);
+    json_bool(j, "measured", e->measured);
+    if (e->measured) {
+        json_open(j, "kld", '{');
+        json_f64(j, "value", e->kld.value);
+        json_f64(j, "error", e->kld.error);
+        json_close(j);
+        json_f64(j, "gain", e->gain);
+    }
+    json_close(j);
+}
+
+static void print_json(const struct gguf_bisect *b, const struct ppl_side *s,
+                       const struct ppl_run *r)
+{
+    const struct gguf_figure kld = gguf_bisect_kld(b);
+    struct json j;
+    json_begin(&j, stdout);
+    json_open(&j, NULL, '{');
+    ppl_json_model(&j, "model", r->o, s->model[0]);
+    json_close(&j);
+    ppl_json_model(&j, "base", r->o, s->base);
+    json_close(&j);
+    ppl_json_text(&j, r);
+    ppl_json_settings(&j, r);
+    json_u64(&j, "first_chunk", r->first_chunk);
+    json_u64(&j, "chunks", r->n_chunks);
+    json_open(&j, "kld", '{');
+    json_f64(&j, "value", kld.value);
+    json_f64(&j, "error", kld.error);
+    json_close(&j);
+    json_u64(&j, "measured", gguf_bisect_n_measured(b));
+    json_u64(&j, "left_out", gguf_bisect_n_left_out(b));
+    json_open(&j, "weights", '[');
+    for (size_t i = 0; i < gguf_bisect_n(b); i++)
+        json_entry(&j, gguf_bisect_at(b, i));
+    json_close(&j);
+    json_f64(&j, "seconds", r->seconds);
+    json_close(&j);
+    json_end(&j);
+}
+
+/* ---- the run ---- */
+
+static int on_done(void *user, const struct gguf_bisect *b,
+                   const struct gguf_bisect_entry *e, size_t n_done,
+                   size_t n_all)
+{
+    struct bisect *x = user;
+    struct ppl_run *r = x->r;
+    x->n_done = n_done;
+    x->n_all = n_all;
+    progress_clear(&r->bar);
+    if (!e && !r->o->json) {
+        const struct gguf_figure kld = gguf_bisect_kld(b);
+        printf("KLD     %.7f, uncertainty %.7f\n", kld.value, kld.error);
+        fflush(stdout);
+    }
+    return 0;
+}
+
+/* The bar is of weights: those that are measured, and the one at hand. */
+static int on_progress(void *user, uint64_t done, uint64_t total)
+{
+    struct bisect *x = user;
+    enum { PARTS = 1000 };
+    const uint64_t part = total ? done * PARTS / total : 0;
+    return progress_report(&x->r->bar, x->n_done * PARTS + part % PARTS,
+                           (x->n_all + !x->n_all) * PARTS);
+}
+
+static void print_head(const struct ppl_side *s, const struct ppl_run *r)
+{
+    ppl_print_model("model", r->o, s->model[0]);
+    ppl_print_model("base", r->o, s->base);
+    ppl_print_text(r);
+    ppl_print_mode(r);
+    fflush(stdout);
+}
+
+bool ppl_bisect_run(const struct ppl_side *s, struct ppl_run *r,
+                    const struct gguf_tokens *tokens)
+{
+    struct gguf_bisect_params p = GGUF_BISECT_PARAMS_INIT;
+    struct gguf_scan_params scan = GGUF_SCAN_PARAMS_INIT;
+    struct bisect x = { .r = r };
+    struct gguf_bisect *b;
+    struct gguf_error err;
+    scan.n_ctx = r->o->n_ctx;
+    scan.first_chunk = r->first_chunk;
+    scan.max_chunks = r->n_chunks;
+    scan.pool = s->pool;
+    scan.progress = on_progress;
+    scan.user = &x;
+    p.scan = &scan;
+    p.seconds = r->o->time_budget;
+    p.on_done = on_done;
+    p.user = &x;
+    if (!r->o->json)
+        print_head(s, r);
+    progress_init(&r->bar, "weights", "", r->o->quiet);
+    const double begin = progress_clock();
+    const enum gguf_status st =
+        gguf_bisect_run(&b, s->model[0]->model, s->model[0]->session,
+                        s->base->session, tokens->id, tokens->n, &p, &err);
+    r->seconds = progress_clock() - begin;
+    progress_clear(&r->bar);
+    if (progress_stopped())
+        progress_raise();
+    if (st == GGUF_E_CANCELLED) {
+        msg_error(s->model[0]->path,
+                  "the time was over before the model was measured");
+        return false;
+    }
+    if (st != GGUF_OK) {
+        msg_fail(s->model[0]->path, &err);
+        return false;
+    }
+    if (r->o->json)
+        print_json(b, s, r);
+    else
+        print_text(b, r);
+    gguf_bisect_destroy(b);
+    return true;
+}
