@@ -124,7 +124,7 @@ enum gguf_status gg_convert_vocab_added(struct gg_convert_vocab *v,
     {
         if (!gg_json_int(e, &id))
             return gg_error_set(err, GGUF_E_VOCAB, gg_json_place(&t->json, e),
-                                "%s: what is no id", t->name);
+                                "%s: an id that is not an integer", t->name);
         GG_TRY(add(v, t->name, id, gg_str_z(key), false, err));
     }
     t = &v->c->text[GG_CONVERT_TOKENIZER];

@@ -94,7 +94,7 @@ static enum gguf_status read_piece(struct gg_convert_vocab *v,
     float score = 0;
     uint64_t type = GG_CONVERT_NORMAL;
     if (piece->wire != BYTES)
-        return wrong(piece, "a piece that is none", err);
+        return wrong(piece, "a piece that is not a message", err);
     while (gg_cursor_left(&c)) {
         struct field f;
         GG_TRY(next(&c, &f, err));
@@ -134,7 +134,7 @@ static enum gguf_status read_number(const struct field *f, uint32_t no,
 {
     struct gg_cursor c = f->in;
     if (f->wire != BYTES)
-        return wrong(f, "a specification that is none", err);
+        return wrong(f, "a specification that is not a message", err);
     while (gg_cursor_left(&c)) {
         struct field in;
         GG_TRY(next(&c, &in, err));

@@ -96,7 +96,7 @@ static void check_spm_refused(void)
         ROW("\x02\x00", "number 0", GGUF_E_FORMAT, 0),
         ROW("\x0b", "wire type 3", GGUF_E_FORMAT, 0),
         ROW("\x0f", "wire type 7", GGUF_E_FORMAT, 0),
-        ROW("\x08\x01", "a piece that is none", GGUF_E_FORMAT, 0),
+        ROW("\x08\x01", "a piece that is not a message", GGUF_E_FORMAT, 0),
         ROW("\x10\x01", "specification", GGUF_E_FORMAT, 0),
         ROW("\x0a\x02\x18\x01", "without a text", GGUF_E_FORMAT, 0),
         ROW("\x0a\x04\x0a\x02\xff\xff", "not UTF-8", GGUF_E_FORMAT, 0),
