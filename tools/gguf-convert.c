@@ -47,47 +47,6 @@ static void print_plans(const struct convert_options *o)
     }
 }
 
-static enum gguf_status run(struct convert_options *o,
-                            const struct gguf_paths *noted,
-                            struct progress *bar, const char **about,
-                            struct gguf_error *err)
-{
-    struct options *q = &o->q;
-    struct gguf_quant_output out = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_quant *jobs[MAX_TARGETS];
-    const char *paths[MAX_TARGETS];
-    out.force = q->force;
-    out.resume = q->resume;
-    out.paths = noted;
-    for (size_t i = 0; i < q->n_targets; i++) {
-        jobs[i] = q->targets[i].job;
-        paths[i] = q->targets[i].path;
-    }
-    progress_init(bar, "converting", NULL, q->quiet);
-    bar->linger = !q->resume; /* what has a name stays */
-    enum gguf_status st =
-        gguf_quant_run_many(jobs, paths, q->n_targets, &out, err);
-    /* The folder is open already, so the system refused an output. If there
-     * are several, the library names the one. */
-    bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE ||
-                  st == GGUF_E_IO || st == GGUF_E_INVALID ||
-                  st == GGUF_E_MISMATCH;
-    *about = output && q->n_targets == 1 ? paths[0] : q->in;
-    return st;
-}
-
-/* What is read besides the folder's weights, which the library knows. */
-static struct gguf_paths *note_paths(const struct options *o)
-{
-    struct gguf_paths *p = paths_new();
-    for (size_t i = 0; i < o->imatrix_paths.n; i++)
-        paths_read(p, o->imatrix_paths.arg[i], "--imatrix");
-    for (size_t i = 0; i < o->types.n; i++)
-        if (o->types.value[i] == TYPE_FILE)
-            paths_read(p, o->types.arg[i], "--tensor-type-file");
-    return p;
-}
-
 static void print_results(const struct convert_options *o, double seconds)
 {
     const struct options *q = &o->q;
@@ -111,10 +70,11 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
     struct options *q = &o->q;
     struct gguf_pool_params pp = GGUF_POOL_PARAMS_INIT;
     struct gguf_pool *pool = NULL;
-    struct gguf_paths *noted = note_paths(q);
+    struct gguf_paths *noted = paths_new();
     enum gguf_status st = GGUF_OK;
     double begin = progress_clock(), seconds = -1;
 
+    note_reads(q, noted);
     pp.n_threads = q->threads;
     q->params.overrides = q->overrides;
     q->params.n_overrides = q->n_overrides;
@@ -129,7 +89,7 @@ static enum gguf_status work(struct convert_options *o, struct progress *bar,
         print_plans(o);
     if (st == GGUF_OK && !q->dry_run) {
         fflush(stdout);
-        st = run(o, noted, bar, about, err);
+        st = run_targets(q, "converting", noted, bar, about, err);
         seconds = progress_clock() - begin;
     }
     progress_clear(bar);

@@ -50,33 +50,6 @@ static enum gguf_status make_jobs(struct options *o, struct progress *bar,
     return GGUF_OK;
 }
 
-static enum gguf_status run(struct options *o, const struct gguf_paths *noted,
-                            struct progress *bar, const char **about,
-                            struct gguf_error *err)
-{
-    struct gguf_quant_output out = GGUF_QUANT_OUTPUT_INIT;
-    struct gguf_quant *jobs[MAX_TARGETS];
-    const char *paths[MAX_TARGETS];
-    out.force = o->force;
-    out.resume = o->resume;
-    out.paths = noted;
-    for (size_t i = 0; i < o->n_targets; i++) {
-        jobs[i] = o->targets[i].job;
-        paths[i] = o->targets[i].path;
-    }
-    progress_init(bar, "quantizing", NULL, o->quiet);
-    bar->linger = !o->resume; /* what has a name stays */
-    enum gguf_status st =
-        gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
-    /* The input is open already, so the system refused an output. If there are
-     * several, the library names the one. */
-    bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE ||
-                  st == GGUF_E_IO || st == GGUF_E_INVALID ||
-                  st == GGUF_E_MISMATCH;
-    *about = output && o->n_targets == 1 ? paths[0] : o->in;
-    return st;
-}
-
 /* ---------------------------------------------------------- the report --- */
 
 /* What is read and written besides the model and the outputs, which the
@@ -84,11 +57,7 @@ static enum gguf_status run(struct options *o, const struct gguf_paths *noted,
 static struct gguf_paths *note_paths(const struct options *o)
 {
     struct gguf_paths *p = paths_new();
-    for (size_t i = 0; i < o->imatrix_paths.n; i++)
-        paths_read(p, o->imatrix_paths.arg[i], "--imatrix");
-    for (size_t i = 0; i < o->types.n; i++)
-        if (o->types.value[i] == TYPE_FILE)
-            paths_read(p, o->types.arg[i], "--tensor-type-file");
+    note_reads(o, p);
     for (size_t i = 0; i < o->loras.n; i++)
         paths_read(p, o->loras.file[i].path, "--lora");
     paths_read(p, o->recipe_file, "--recipe");
@@ -164,7 +133,7 @@ static enum gguf_status work(struct options *o, struct progress *bar,
     }
     if (st == GGUF_OK && !o->dry_run) {
         fflush(stdout);
-        st = run(o, noted, bar, about, err);
+        st = run_targets(o, "quantizing", noted, bar, about, err);
         seconds = progress_clock() - begin;
     }
     progress_clear(bar);

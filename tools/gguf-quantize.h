@@ -3,6 +3,8 @@
 #define TOOLS_GGUF_QUANTIZE_H
 
 #include "tools/common/opt.h"
+#include "tools/common/paths.h"
+#include "tools/common/progress.h"
 #include "tools/common/scaled.h"
 
 #include <gguf/target.h>
@@ -66,6 +68,15 @@ struct options {
 #define TYPE_AUTO "auto"
 /* The recipe that changes no type. */
 #define TYPE_COPY "COPY"
+
+/* gguf-quantize-run.c: make the outputs of all targets, whose jobs are planned.
+ * doing: a word for the progress; *about: the path that an error is about. */
+enum gguf_status run_targets(const struct options *o, const char *doing,
+                             const struct gguf_paths *noted,
+                             struct progress *bar, const char **about,
+                             struct gguf_error *err);
+/* What is read besides the source, which the library knows. */
+void note_reads(const struct options *o, struct gguf_paths *p);
 
 /* gguf-quantize-opt.c: fill o, which was initialised; ends the program where
  * something is wrong, or where nothing but text was asked for. */

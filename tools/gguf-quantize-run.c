@@ -1,0 +1,40 @@
+/* gguf-quantize-run.c - outputs made from one reading of their source */
+#include "config.h"
+#include "tools/gguf-quantize.h"
+
+enum gguf_status run_targets(const struct options *o, const char *doing,
+                             const struct gguf_paths *noted,
+                             struct progress *bar, const char **about,
+                             struct gguf_error *err)
+{
+    struct gguf_quant_output out = GGUF_QUANT_OUTPUT_INIT;
+    struct gguf_quant *jobs[MAX_TARGETS];
+    const char *paths[MAX_TARGETS];
+    out.force = o->force;
+    out.resume = o->resume;
+    out.paths = noted;
+    for (size_t i = 0; i < o->n_targets; i++) {
+        jobs[i] = o->targets[i].job;
+        paths[i] = o->targets[i].path;
+    }
+    progress_init(bar, doing, NULL, o->quiet);
+    bar->linger = !o->resume; /* what has a name stays */
+    enum gguf_status st =
+        gguf_quant_run_many(jobs, paths, o->n_targets, &out, err);
+    /* The source is open already, so the system refused an output. If there
+     * are several, the library names the one. */
+    bool output = st == GGUF_E_EXIST || st == GGUF_E_NOSPACE ||
+                  st == GGUF_E_IO || st == GGUF_E_INVALID ||
+                  st == GGUF_E_MISMATCH;
+    *about = output && o->n_targets == 1 ? paths[0] : o->in;
+    return st;
+}
+
+void note_reads(const struct options *o, struct gguf_paths *p)
+{
+    for (size_t i = 0; i < o->imatrix_paths.n; i++)
+        paths_read(p, o->imatrix_paths.arg[i], "--imatrix");
+    for (size_t i = 0; i < o->types.n; i++)
+        if (o->types.value[i] == TYPE_FILE)
+            paths_read(p, o->types.arg[i], "--tensor-type-file");
+}
