@@ -94,9 +94,13 @@ struct ppl_options {
 
 enum { PPL_GRAPH_TEXT = 1, PPL_GRAPH_DOT };
 
+enum { PPL_NOT_GIVEN = 1 << 24 }; /* in place of a type */
+
 /* What the command line says, and how many operands, argv[1] and on; ends the
  * program where something is wrong. */
 int ppl_parse_options(struct ppl_options *o, int argc, char **argv);
+/* The second half of it: what several options together mean. */
+void ppl_settle_options(struct ppl_options *o);
 /* Is something printed instead of an evaluation? */
 bool ppl_only_prints(const struct ppl_options *o);
 
