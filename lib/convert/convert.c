@@ -4,7 +4,7 @@
 
 #include "base/params.h"
 #include "base/str.h"
-#include "file/file.h"
+#include "data/plan.h"
 #include "kern/cpu.h"
 #include "quant/job/job.h"
 
@@ -31,38 +31,6 @@ static enum gguf_status find_arch(struct gguf_convert *c,
     return GGUF_OK;
 }
 
-/* The header of the output in its own types. */
-static enum gguf_status make_plan(struct gguf_convert *c,
-                                  struct gguf_error *err)
-{
-    struct gguf_file *like =
-        gg_mem_alloc_zero(c->p.allocator, 1, sizeof *like);
-    c->like = like;
-    if (!like)
-        return gg_error_set_nomem(err, sizeof *like);
-    like->allocator = c->p.allocator;
-    like->map.fd = -1;
-    like->version = 3;
-    like->tensor =
-        gg_mem_alloc_zero(c->p.allocator, c->n_tensors, sizeof *like->tensor);
-    if (!like->tensor)
-        return gg_error_set_nomem(err, c->n_tensors * sizeof *like->tensor);
-    like->n_tensors = like->tensor_room = c->n_tensors;
-    for (size_t i = 0; i < c->n_tensors; i++) {
-        struct gg_data_info info;
-        struct gguf_tensor_info *t = &like->tensor[i];
-        gg_data_info(&c->data.list, i, &info);
-        t->name = info.name;
-        t->dtype = info.dtype;
-        t->n_dims = info.n_dims;
-        memcpy(t->ne, info.ne, sizeof t->ne);
-        t->n_elements = info.n_elements;
-        t->size = info.size;
-        t->index = (uint32_t)i;
-    }
-    return gg_file_plan(&c->plan, like, c->meta, c->p.allocator, err);
-}
-
 static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
 {
     GG_TRY(gg_convert_read_texts(c, err));
@@ -81,7 +49,8 @@ static enum gguf_status build(struct gguf_convert *c, struct gguf_error *err)
     GG_TRY(gg_convert_tensors(c, err));
     GG_TRY(gg_convert_general(c, err));
     GG_TRY(gg_convert_vocab(c, err));
-    return make_plan(c, err);
+    return gg_data_plan(&c->plan, &c->like, &c->data.list, c->meta,
+                        c->p.allocator, err);
 }
 
 enum gguf_status gguf_convert_open(struct gguf_convert **out, const char *path,
@@ -120,10 +89,7 @@ void gguf_convert_close(struct gguf_convert *c)
     if (!c)
         return;
     const struct gguf_allocator *a = c->p.allocator;
-    gguf_file_close(c->plan);
-    if (c->like)
-        gg_mem_free(a, c->like->tensor);
-    gg_mem_free(a, c->like);
+    gg_data_plan_close(c->plan, c->like, a);
     gg_data_made_fini(&c->data);
     gguf_meta_destroy(c->meta);
     gg_safetensors_close(c->from);
