@@ -159,10 +159,9 @@ void gg_kern_gemm_prefetch(const void *p, size_t n)
         GG_PREFETCH((const void *)(next + i));
 }
 
-/* Rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */
 static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
                       const struct gg_kern_gemm_rows *w, size_t first,
-                      size_t n, size_t k, unsigned char *panel, float *buf)
+                      size_t n, size_t k, void *panel, float *buf)
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
     gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
@@ -177,16 +176,16 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
             decode_part(decode, dt, row, at, len,
                         buf + r * GG_GEMM_BUF_STRIDE);
         }
-        g->pack_w(g, panel + gg_kern_gemm_w_size(g, p), first, buf,
-                  GG_GEMM_BUF_STRIDE, n, len);
+        g->pack_w(g, (unsigned char *)panel + gg_kern_gemm_w_size(g, p), first,
+                  buf, GG_GEMM_BUF_STRIDE, n, len);
     }
 }
 
-void gg_kern_gemm_pack_decoded(const struct gg_kern *kern,
-                               const struct gg_kern_gemm *g,
-                               const struct gg_kern_gemm_rows *w,
-                               size_t n_rows, size_t k, void *panels,
-                               void *buf)
+void gg_kern_gemm_pack_panels(const struct gg_kern *kern,
+                              const struct gg_kern_gemm *g,
+                              const struct gg_kern_gemm_rows *w, size_t n_rows,
+                              size_t k, void *panels, void *buf,
+                              gg_kern_gemm_pack_some_fn *some)
 {
     const size_t size = gg_kern_gemm_w_size(g, k);
     unsigned char *panel = panels;
@@ -197,11 +196,19 @@ void gg_kern_gemm_pack_decoded(const struct gg_kern *kern,
             memset(panel, 0, size);
         for (size_t r = 0; r < rows; r += GG_GEMM_BUF_ROWS) {
             part.at = (const unsigned char *)w->at + (i + r) * w->stride;
-            pack_some(kern, g, &part, r,
-                      GG_MIN(rows - r, (size_t)GG_GEMM_BUF_ROWS), k, panel,
-                      buf);
+            some(kern, g, &part, r, GG_MIN(rows - r, (size_t)GG_GEMM_BUF_ROWS),
+                 k, panel, buf);
         }
     }
+}
+
+void gg_kern_gemm_pack_decoded(const struct gg_kern *kern,
+                               const struct gg_kern_gemm *g,
+                               const struct gg_kern_gemm_rows *w,
+                               size_t n_rows, size_t k, void *panels,
+                               void *buf)
+{
+    gg_kern_gemm_pack_panels(kern, g, w, n_rows, k, panels, buf, pack_some);
 }
 
 enum { DOT_LEN = 1024 }; /* floats of a row at a time, 4 KB of L1 */

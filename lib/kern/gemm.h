@@ -194,6 +194,18 @@ enum {
     GG_GEMM_NARROW = 4
 };
 gg_kern_gemm_pack_rows_fn gg_kern_gemm_pack_decoded;
+/* n rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */
+typedef void gg_kern_gemm_pack_some_fn(const struct gg_kern *kern,
+                                       const struct gg_kern_gemm *g,
+                                       const struct gg_kern_gemm_rows *w,
+                                       size_t first, size_t n, size_t k,
+                                       void *panel, float *buf);
+/* What pack_rows does, by some. */
+void gg_kern_gemm_pack_panels(const struct gg_kern *kern,
+                              const struct gg_kern_gemm *g,
+                              const struct gg_kern_gemm_rows *w, size_t n_rows,
+                              size_t k, void *panels, void *buf,
+                              gg_kern_gemm_pack_some_fn *some);
 /* Ask for the n bytes after the n bytes at p: rows are far apart, and a short
  * part of each is read at a time, which hardware does not foresee. */
 void gg_kern_gemm_prefetch(const void *p, size_t n);

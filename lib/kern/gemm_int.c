@@ -34,14 +34,15 @@ typedef void subs_fn(const struct ints_type *t, uint8_t *block, float d,
                      float *to, size_t mr);
 
 struct ints_type {
-    unsigned form; /* 0: none */
+    unsigned form;   /* of 16 bits; 0: none */
+    unsigned form_8; /* of 8, integers from -bias to 255 - bias; 0: as of 16 */
     take_fn *take;
     unsigned d;      /* where the scale is */
     int unit;        /* log2 */
     mins_fn *min;    /* or NULL */
     unsigned m;      /* where the scale of minima is */
     unsigned scales; /* and what it is multiplied by, or the scale */
-    subs_fn *sub;    /* NULL: runs have the block's scale */
+    subs_fn *sub;    /* of 8 bits; NULL: runs have the block's scale */
 };
 
 static float take_f16(const struct ints_type *t, uint8_t *block)
@@ -160,97 +161,67 @@ static void sub_iq4_xs(const struct ints_type *t, uint8_t *block, float d,
  *     IQ3_XXS, quarters 31 * 62 = 1922
  *     IQ3_S             31 * 15
  *     IQ1, in eighths   15 * 9 */
-#define ROW(ID, NAME, FORM, UNIT)                                             \
+#define ROW(ID, NAME, FORM, FORM_8, UNIT)                                     \
     [GG_DT_##ID] = { .form = GG_GEMM_##FORM,                                  \
+                     .form_8 = GG_GEMM_##FORM_8,                              \
                      .take = take_f16,                                        \
                      .d = offsetof(struct gg_block_##NAME, d),                \
                      .unit = UNIT },
-#define ROW_SUB(ID, NAME, FORM, SUB, SCALES)                                  \
+#define ROW_MIN(ID, NAME, FORM, FORM_8, MIN, M, SCALES, SUB)                  \
     [GG_DT_##ID] = { .form = GG_GEMM_##FORM,                                  \
-                     .take = take_f16,                                        \
-                     .d = offsetof(struct gg_block_##NAME, d),                \
-                     .scales = offsetof(struct gg_block_##NAME, SCALES),      \
-                     .sub = SUB },
-#define ROW_MIN(ID, NAME, FORM, MIN, M, SCALES, SUB)                          \
-    [GG_DT_##ID] = { .form = GG_GEMM_##FORM,                                  \
+                     .form_8 = GG_GEMM_##FORM_8,                              \
                      .take = take_f16,                                        \
                      .d = offsetof(struct gg_block_##NAME, d),                \
                      .min = MIN,                                              \
                      .m = offsetof(struct gg_block_##NAME, M),                \
                      .scales = offsetof(struct gg_block_##NAME, SCALES),      \
                      .sub = SUB },
+#define ROW_SUB(ID, NAME, FORM, FORM_8, SUB, SCALES)                          \
+    ROW_MIN(ID, NAME, FORM, FORM_8, NULL, d, SCALES, SUB)
 /* clang-format off */
-static const struct ints_type types_16[GG_N_DTYPES] = {
-    ROW(Q4_0, q4_0, I16_8, 0)
-    ROW(Q5_0, q5_0, I16_8, 0)
-    ROW(Q8_0, q8_0, I16_8, 0)
-    ROW(Q8_1, q8_1, I16_8, 0)
-    ROW(Q6_0, q6_0, I16_8, 0)
-    ROW(IQ4_NL, iq4_nl, I16_8, 0)
-    ROW(Q1_0, q1_0, I16_8, 0)
-    ROW(Q2_0, q2_0, I16_8, 0)
-    ROW_MIN(Q4_1, q4_1, I16_8_8, min_plus, m, m, NULL)
-    ROW_MIN(Q5_1, q5_1, I16_8_8, min_plus, m, m, NULL)
-    ROW_MIN(Q2_K, q2_k, I16_1_16, min_q2_k, dmin, scales, NULL)
-    ROW(Q3_K, q3_k, I16_1, 0)
-    ROW_MIN(Q4_K, q4_k, I16_1_8, min_k4, dmin, scales, NULL)
-    ROW_MIN(Q5_K, q5_k, I16_1_8, min_k4, dmin, scales, NULL)
-    ROW(Q6_K, q6_k, I16_1, 0)
-    ROW(IQ4_XS, iq4_xs, I16_1, 0)
-    ROW(IQ2_XXS, iq2_xxs, I16_1, 3)
-    ROW(IQ2_XS, iq2_xs, I16_1, 3)
-    ROW(IQ2_S, iq2_s, I16_1, 3)
-    ROW(IQ3_XXS, iq3_xxs, I16_1, 2)
-    ROW(IQ3_S, iq3_s, I16_1, 0)
-    ROW(IQ1_S, iq1_s, I16_1, 3)
-    ROW(TQ1_0, tq1_0, I16_1, 0)
-    ROW(TQ2_0, tq2_0, I16_1, 0)
-    [GG_DT_Q8_K] = { GG_GEMM_I16_1, take_f32,
+static const struct ints_type types[GG_N_DTYPES] = {
+    ROW(Q4_0, q4_0, I16_8, I8_8, 0)
+    ROW(Q5_0, q5_0, I16_8, I8_8, 0)
+    ROW(Q8_0, q8_0, I16_8, I8_8, 0)
+    ROW(Q8_1, q8_1, I16_8, I8_8, 0)
+    ROW(Q6_0, q6_0, I16_8, I8_8, 0)
+    ROW(IQ4_NL, iq4_nl, I16_8, I8_8, 0)
+    ROW(Q1_0, q1_0, I16_8, I8_8, 0)
+    ROW(Q2_0, q2_0, I16_8, I8_8, 0)
+    ROW_MIN(Q4_1, q4_1, I16_8_8, I8_8_8, min_plus, m, m, NULL)
+    ROW_MIN(Q5_1, q5_1, I16_8_8, I8_8_8, min_plus, m, m, NULL)
+    ROW_MIN(Q2_K, q2_k, I16_1_16, I8_8_16, min_q2_k, dmin, scales, NULL)
+    ROW(Q3_K, q3_k, I16_1, I8_8_127, 0)
+    ROW_MIN(Q4_K, q4_k, I16_1_8, I8_8_8, min_k4, dmin, scales, sub_k4)
+    ROW_MIN(Q5_K, q5_k, I16_1_8, I8_8_8, min_k4, dmin, scales, sub_k4)
+    ROW_SUB(Q6_K, q6_k, I16_1, I8_16, sub_q6_k, scales)
+    ROW_SUB(IQ4_XS, iq4_xs, I16_1, I8_8, sub_iq4_xs, scales_l)
+    ROW(IQ2_XXS, iq2_xxs, I16_1, EXACT, 3)
+    ROW(IQ2_XS, iq2_xs, I16_1, EXACT, 3)
+    ROW(IQ2_S, iq2_s, I16_1, EXACT, 3)
+    ROW(IQ3_XXS, iq3_xxs, I16_1, EXACT, 2)
+    ROW(IQ3_S, iq3_s, I16_1, EXACT, 0)
+    ROW(IQ1_S, iq1_s, I16_1, EXACT, 3)
+    ROW(TQ1_0, tq1_0, I16_1, I8_8, 0)
+    ROW(TQ2_0, tq2_0, I16_1, I8_8, 0)
+    [GG_DT_Q8_K] = { GG_GEMM_I16_1, GG_GEMM_I8_8, take_f32,
                      offsetof(struct gg_block_q8_k, d), 0, NULL, 0, 0, NULL },
-    [GG_DT_MXFP4] = { GG_GEMM_I16_8, take_e8m0,
+    [GG_DT_MXFP4] = { GG_GEMM_I16_8, GG_GEMM_I8_8, take_e8m0,
                       offsetof(struct gg_block_mxfp4, e),
                       0, NULL, 0, 0, NULL },
-    [GG_DT_IQ1_M] = { GG_GEMM_I16_1, take_iq1_m,
+    [GG_DT_IQ1_M] = { GG_GEMM_I16_1, GG_GEMM_EXACT, take_iq1_m,
                       offsetof(struct gg_block_iq1_m, scales),
                       3, NULL, 0, 0, NULL },
-};
-
-/* In forms of 8 bits integers are from -bias to 255 - bias. The others,
- * codebook types, take that of 16. */
-static const struct ints_type types_8[GG_N_DTYPES] = {
-    ROW(Q4_0, q4_0, I8_8, 0)
-    ROW(Q5_0, q5_0, I8_8, 0)
-    ROW(Q8_0, q8_0, I8_8, 0)
-    ROW(Q8_1, q8_1, I8_8, 0)
-    ROW(Q6_0, q6_0, I8_8, 0)
-    ROW(IQ4_NL, iq4_nl, I8_8, 0)
-    ROW(Q1_0, q1_0, I8_8, 0)
-    ROW(Q2_0, q2_0, I8_8, 0)
-    ROW(TQ1_0, tq1_0, I8_8, 0)
-    ROW(TQ2_0, tq2_0, I8_8, 0)
-    ROW(Q3_K, q3_k, I8_8_127, 0)
-    ROW_MIN(Q4_1, q4_1, I8_8_8, min_plus, m, m, NULL)
-    ROW_MIN(Q5_1, q5_1, I8_8_8, min_plus, m, m, NULL)
-    ROW_MIN(Q2_K, q2_k, I8_8_16, min_q2_k, dmin, scales, NULL)
-    ROW_MIN(Q4_K, q4_k, I8_8_8, min_k4, dmin, scales, sub_k4)
-    ROW_MIN(Q5_K, q5_k, I8_8_8, min_k4, dmin, scales, sub_k4)
-    ROW_SUB(Q6_K, q6_k, I8_16, sub_q6_k, scales)
-    ROW_SUB(IQ4_XS, iq4_xs, I8_8, sub_iq4_xs, scales_l)
-    [GG_DT_Q8_K] = { GG_GEMM_I8_8, take_f32,
-                     offsetof(struct gg_block_q8_k, d), 0, NULL, 0, 0, NULL },
-    [GG_DT_MXFP4] = { GG_GEMM_I8_8, take_e8m0,
-                      offsetof(struct gg_block_mxfp4, e),
-                      0, NULL, 0, 0, NULL },
 };
 /* clang-format on */
 
 enum gg_kern_gemm_form gg_kern_gemm_form_of(const struct gg_kern *kern,
                                             int dtype_index)
 {
-    const unsigned form_8 = types_8[dtype_index].form;
+    const unsigned form_8 = types[dtype_index].form_8;
     unsigned form = GG_GEMM_EXACT;
     if (kern->precision != GG_PRECISION_EXACT)
-        form = types_16[dtype_index].form;
+        form = types[dtype_index].form;
     if (kern->precision == GG_PRECISION_INT8 && form_8 &&
         kern->gemm[form_8].tile)
         form = form_8;
@@ -278,24 +249,35 @@ static void decode_ints(gg_kern_decode_fn *decode,
         const float scale = t->take(t, at) * unit;
         if (t->min)
             t->min(t, at, m, mr);
-        if (t->sub)
+        if (t->sub && g->ints.width == 1)
             t->sub(t, at, scale, d, mr);
-        for (size_t i = 0; i < n_scales; i++, d += mr)
-            if (!t->sub)
-                *d = scale;
+        else
+            for (size_t i = 0; i < n_scales; i++)
+                d[i * mr] = scale;
+        d += n_scales * mr;
     }
     decode(block, dst, len);
 }
 
-/* Rows of one panel, at most GG_GEMM_BUF_ROWS, as its rows first and up. */
+/* Scales and minima are 0 where a block has not all its steps. */
+static void clear_last(const struct gg_kern_gemm *g, void *panel, size_t k)
+{
+    const struct gg_gemm_int_w last =
+        gg_gemm_int_w_at(g, panel, k / GG_GEMM_INT_STEPS);
+    if (k % GG_GEMM_INT_STEPS)
+        memset(last.d, 0,
+               (g->ints.n_scales + g->ints.n_mins) * g->mr * sizeof(float));
+}
+
 static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
                       const struct gg_kern_gemm_rows *w, size_t first,
                       size_t n, size_t k, void *panel, float *buf)
 {
     const struct gguf_dtype_info *dt = gg_dtype_by_index(w->dtype_index);
-    const struct ints_type *t =
-        &(g->ints.width == 1 ? types_8 : types_16)[w->dtype_index];
+    const struct ints_type *t = &types[w->dtype_index];
     gg_kern_decode_fn *decode = kern->codec[w->dtype_index].decode;
+    if (!first)
+        clear_last(g, panel, k);
     for (size_t p = 0; p < k; p += GG_GEMM_INT_STEPS) {
         const size_t len = GG_MIN(k - p, (size_t)GG_GEMM_INT_STEPS);
         const size_t size = len / dt->block_len * dt->block_size;
@@ -312,34 +294,10 @@ static void pack_some(const struct gg_kern *kern, const struct gg_kern_gemm *g,
     }
 }
 
-/* Scales and minima are 0 where a block has not all its steps. */
-static void clear_last(const struct gg_kern_gemm *g, void *panel, size_t k)
-{
-    const struct gg_gemm_int_w last =
-        gg_gemm_int_w_at(g, panel, k / GG_GEMM_INT_STEPS);
-    if (k % GG_GEMM_INT_STEPS)
-        memset(last.d, 0,
-               (g->ints.n_scales + g->ints.n_mins) * g->mr * sizeof(float));
-}
-
 void gg_kern_gemm_pack_ints(const struct gg_kern *kern,
                             const struct gg_kern_gemm *g,
                             const struct gg_kern_gemm_rows *w, size_t n_rows,
                             size_t k, void *panels, void *buf)
 {
-    const size_t size = gg_kern_gemm_w_size(g, k);
-    unsigned char *panel = panels;
-    struct gg_kern_gemm_rows part = *w;
-    for (size_t i = 0; i < n_rows; i += g->mr, panel += size) {
-        const size_t rows = GG_MIN((size_t)g->mr, n_rows - i);
-        if (rows < g->mr)
-            memset(panel, 0, size);
-        clear_last(g, panel, k);
-        for (size_t r = 0; r < rows; r += GG_GEMM_BUF_ROWS) {
-            part.at = (const unsigned char *)w->at + (i + r) * w->stride;
-            pack_some(kern, g, &part, r,
-                      GG_MIN(rows - r, (size_t)GG_GEMM_BUF_ROWS), k, panel,
-                      buf);
-        }
-    }
+    gg_kern_gemm_pack_panels(kern, g, w, n_rows, k, panels, buf, pack_some);
 }

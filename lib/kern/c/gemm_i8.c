@@ -139,10 +139,5 @@ static void tile(const void *w_panel, const void *x_panel, size_t n_blocks,
 }
 
 #define X(scales, mins, level)                                                \
-    void gg_kern_i8_tile_##scales##_##mins##_##level(                         \
-        const void *w, const void *x, size_t n_blocks, unsigned n_cols,       \
-        float *y, size_t y_stride, int add)                                   \
-    {                                                                         \
-        tile(w, x, n_blocks, n_cols, y, y_stride, add, scales, mins);         \
-    }
+    GG_GEMM_INT_TILE(gg_kern_i8_tile_##scales##_##mins##_##level, scales, mins)
 GG_GEMM_I8_TILES(X, c)

@@ -7,6 +7,7 @@
 #include "base/compiler.h"
 #include "kern/gemm_int.h"
 #include "kern/x86/dp.h"
+#include "kern/x86/gemm_int_avx2.h"
 #include "kern/x86/x86.h"
 
 #include <math.h>
@@ -33,25 +34,18 @@ static GG_ALWAYS_INLINE __m256i pairs_of(const float *x, int t)
 static void put_8(int32_t *dst, size_t width, const float *src, size_t stride)
 {
     for (int t = 0; t < 16; t += 8) {
-        __m256 v[8];
+        __m256i v[8];
         GG_UNROLL
         for (int r = 0; r < 8; r++)
-            v[r] = _mm256_castsi256_ps(pairs_of(src + (size_t)r * stride, t));
-        gg_x86_transpose8(v);
-        GG_UNROLL
-        for (int i = 0; i < 8; i++)
-            _mm256_storeu_ps((float *)(void *)(dst + (size_t)(t + i) * width),
-                             v[i]);
+            v[r] = pairs_of(src + (size_t)r * stride, t);
+        gg_x86_put_8(dst + (size_t)t * width, width, v);
     }
 }
 
 static void put_1(int32_t *dst, size_t width, const float *src)
 {
-    _Alignas(32) int32_t pair[16];
     for (int t = 0; t < 16; t += 8)
-        _mm256_store_si256((__m256i *)(void *)(pair + t), pairs_of(src, t));
-    for (size_t t = 0; t < 16; t++)
-        dst[t * width] = pair[t];
+        gg_x86_put_1(dst + (size_t)t * width, width, pairs_of(src, t));
 }
 
 /* Rows first and up of the 16 pairs of 32 steps. */
@@ -199,16 +193,13 @@ void gg_kern_i16_pack_x_avx2(const struct gg_kern_gemm *g, void *panel,
 {
     for (size_t b = 0; b * STEPS < k; b++) {
         const struct gg_gemm_int_x to = gg_gemm_int_x_at(g, panel, b);
-        const size_t len = GG_MIN(k - b * STEPS, (size_t)STEPS);
         for (size_t c = first; c < first + n; c++) {
-            const float *x = src + (c - first) * stride + b * STEPS;
             int32_t pair[PAIRS], *dst = (int32_t *)(void *)to.i + c;
             float part[STEPS];
-            if (len < STEPS) {
-                memset(part, 0, sizeof part);
-                x = memcpy(part, x, len * sizeof *x);
-            }
-            to.s[c] = round_block(&g->ints, x, pair);
+            to.s[c] = round_block(&g->ints,
+                                  gg_x86_block_256(src + (c - first) * stride,
+                                                   b * STEPS, k, part),
+                                  pair);
             for (size_t t = 0; t < PAIRS; t++)
                 dst[t * g->nr] = pair[t];
             put_sums(pair, g->ints.n_mins, to.sum + c, g->nr);

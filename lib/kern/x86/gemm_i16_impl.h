@@ -1,35 +1,8 @@
 /* gemm_i16_impl.h - tiles of 16-bit integers, in terms of a level's vectors
  *
- * Included once by the file of a level, which has included gemm_int_256.h or
- * gemm_int_512.h and defined LEVEL and VI_DP:
- *
- *     MR, NR           rows (two vectors) and columns of a tile
- *     VI, VF, LANES    vectors of 32-bit integers and of floats, how many
- *     vi_zero, vi_load (aligned), vi_all (the 32 bits at p in all lanes)
- *     VI_DP(c, a, b)   c += the sums of products of a's and b's pairs
- *     vf_loadu, vf_storeu, vf_all, vf_mul, vf_fma (a*b + c)
- *     vf_of            integers to floats
- *     ROUND_TO, CASES  numbers of columns that there is code for: CASE(n)
- *     LEVEL            the suffix
+ * Included once by the file of a level, as gemm_int_impl.h says.
  */
-
-/* The integer sums of a run: n_pairs pairs. */
-static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
-                                  const int32_t *x, size_t n_pairs, int n_cols)
-{
-    GG_UNROLL
-    for (int j = 0; j < n_cols; j++)
-        acc[j][0] = acc[j][1] = vi_zero();
-    for (size_t p = 0; p < n_pairs; p++, w += MR, x += NR) {
-        const VI w0 = vi_load(w), w1 = vi_load(w + LANES);
-        GG_UNROLL
-        for (int j = 0; j < n_cols; j++) {
-            const VI b = vi_all((const float *)(const void *)(x + j));
-            VI_DP(acc[j][0], w0, b);
-            VI_DP(acc[j][1], w1, b);
-        }
-    }
-}
+#include "kern/x86/gemm_int_impl.h"
 
 /* A block, for numbers that the compiler knows. sums: for those of the runs so
  * far, unless there is one run. */
@@ -50,7 +23,7 @@ static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
         sums[i] = 0;
     for (int r = 0; r < n_scales; r++, d += MR) {
         VI acc[NR][2];
-        dots(acc, w, x, n_pairs, n_cols);
+        dots(acc, w, x, NULL, n_pairs, n_cols);
         w += n_pairs * MR;
         x += n_pairs * NR;
         const VF d0 = vf_loadu(d), d1 = vf_loadu(d + LANES);
@@ -77,15 +50,8 @@ static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
             v[j][1] = vf_loadu(sums + j * MR + LANES);
         }
     }
-    for (int i = 0; i < n_mins; i++, m += MR, xm += NR) {
-        const VF m0 = vf_loadu(m), m1 = vf_loadu(m + LANES);
-        GG_UNROLL
-        for (int j = 0; j < n_cols; j++) {
-            const VF b = vf_all(xm + j);
-            v[j][0] = vf_fma(m0, b, v[j][0]);
-            v[j][1] = vf_fma(m1, b, v[j][1]);
-        }
-    }
+    for (int i = 0; i < n_mins; i++, m += MR, xm += NR)
+        add_mins(v, m, xm, n_cols);
     GG_UNROLL
     for (int j = 0; j < n_cols; j++, y += y_stride) {
         const VF b = vf_all(s + j);
@@ -163,12 +129,7 @@ static GG_ALWAYS_INLINE void tile(const void *w, const void *x,
         copy_cols(y, y_stride, all, MR, n_cols);
 }
 
-#define NAME(scales, mins, level) gg_kern_i16_tile_##scales##_##mins##_##level
 #define X(scales, mins, most, level)                                          \
-    void NAME(scales, mins, level)(const void *w, const void *x,              \
-                                   size_t n_blocks, unsigned n_cols,          \
-                                   float *y, size_t y_stride, int add)        \
-    {                                                                         \
-        tile(w, x, n_blocks, n_cols, y, y_stride, add, scales, mins);         \
-    }
+    GG_GEMM_INT_TILE(gg_kern_i16_tile_##scales##_##mins##_##level, scales,    \
+                     mins)
 GG_GEMM_I16_FORMS(X, LEVEL)

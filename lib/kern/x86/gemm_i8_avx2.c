@@ -3,6 +3,7 @@
 #include "base/bytes.h"
 #include "base/compiler.h"
 #include "kern/gemm_i8.h"
+#include "kern/x86/gemm_int_avx2.h"
 #include "kern/x86/x86.h"
 
 #include <math.h>
@@ -25,22 +26,11 @@ static GG_ALWAYS_INLINE __m256i bytes_of(const float *x, __m256i bias)
 static void put_8(int32_t *dst, size_t width, const float *src, size_t stride,
                   __m256i bias)
 {
-    __m256 v[8];
+    __m256i v[8];
     GG_UNROLL
     for (int r = 0; r < 8; r++)
-        v[r] = _mm256_castsi256_ps(bytes_of(src + (size_t)r * stride, bias));
-    gg_x86_transpose8(v);
-    GG_UNROLL
-    for (int i = 0; i < 8; i++)
-        _mm256_storeu_ps((float *)(void *)(dst + (size_t)i * width), v[i]);
-}
-
-static void put_1(int32_t *dst, size_t width, const float *src, __m256i bias)
-{
-    _Alignas(32) int32_t quad[8];
-    _mm256_store_si256((__m256i *)(void *)quad, bytes_of(src, bias));
-    for (size_t t = 0; t < 8; t++)
-        dst[t * width] = quad[t];
+        v[r] = bytes_of(src + (size_t)r * stride, bias);
+    gg_x86_put_8(dst, width, v);
 }
 
 void gg_kern_i8_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
@@ -61,7 +51,7 @@ void gg_kern_i8_pack_w_avx2(const struct gg_kern_gemm *g, void *panel,
             if (p < k)
                 memcpy(part, src + r * stride + p,
                        GG_MIN(k - p, (size_t)RUN) * sizeof *part);
-            put_1(dst + r, g->mr, part, bias);
+            gg_x86_put_1(dst + r, g->mr, bytes_of(part, bias));
         }
     }
 }
@@ -130,16 +120,10 @@ void gg_kern_i8_pack_x_avx2(const struct gg_kern_gemm *g, void *panel,
                             size_t first, const float *src, size_t stride,
                             size_t n, size_t k)
 {
-    for (size_t b = 0; b * STEPS < k; b++) {
-        const size_t len = GG_MIN(k - b * STEPS, (size_t)STEPS);
+    for (size_t b = 0; b * STEPS < k; b++)
         for (size_t c = 0; c < n; c++) {
-            const float *x = src + c * stride + b * STEPS;
             float part[STEPS];
-            if (len < STEPS) {
-                memset(part, 0, sizeof part);
-                x = memcpy(part, x, len * sizeof *x);
-            }
-            put_column(g, gg_gemm_i8_x_at(g, panel, b), first + c, x);
+            put_column(g, gg_gemm_i8_x_at(g, panel, b), first + c,
+                       gg_x86_block_256(src + c * stride, b * STEPS, k, part));
         }
-    }
 }

@@ -4,8 +4,8 @@
 #include "kern/gemm_i8.h"
 #include "kern/x86/dp.h"
 
-#define LEVEL           avxvnni
-#define VI_DP8(c, a, b) GG_X86_DPBUSD_256(c, a, b)
+#define LEVEL          avxvnni
+#define VI_DP(c, a, b) GG_X86_DPBUSD_256(c, a, b)
 #include "kern/x86/gemm_int_256.h"
 
 #include "kern/x86/gemm_i8_impl.h"

@@ -1,31 +1,8 @@
 /* gemm_i8_impl.h - tiles of bytes, in terms of a level's vectors
  *
- * Included once by the file of a level, which has defined what gemm_int_256.h
- * and gemm_int_512.h say, and
- *
- *     VI_DP8(c, a, b)  c += the sums of products of a's four bytes without a
- *                      sign and b's with one
+ * Included once by the file of a level, as gemm_int_impl.h says.
  */
-
-/* The integer sums of a run. */
-static GG_ALWAYS_INLINE void dots(VI acc[NR][2], const int32_t *w,
-                                  const int32_t *x, const int32_t *begin,
-                                  size_t n_quads, int n_cols)
-{
-    GG_UNROLL
-    for (int j = 0; j < n_cols; j++)
-        acc[j][0] = acc[j][1] =
-            vi_all((const float *)(const void *)(begin + j));
-    for (size_t p = 0; p < n_quads; p++, w += MR, x += NR) {
-        const VI w0 = vi_load(w), w1 = vi_load(w + LANES);
-        GG_UNROLL
-        for (int j = 0; j < n_cols; j++) {
-            const VI b = vi_all((const float *)(const void *)(x + j));
-            VI_DP8(acc[j][0], w0, b);
-            VI_DP8(acc[j][1], w1, b);
-        }
-    }
-}
+#include "kern/x86/gemm_int_impl.h"
 
 /* A block, for numbers that the compiler knows, added to sums. */
 static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
@@ -53,15 +30,8 @@ static GG_ALWAYS_INLINE void tile_block(const int32_t *w, const int32_t *x,
             v[j][1] =
                 vf_fma(vf_of(acc[j][1]), vf_mul(d1, b), vf_loadu(sum + LANES));
         }
-        for (int i = 0; i < n_mins / n_scales; i++, m += MR, xm += NR) {
-            const VF m0 = vf_loadu(m), m1 = vf_loadu(m + LANES);
-            GG_UNROLL
-            for (int j = 0; j < n_cols; j++) {
-                const VF b = vf_all(xm + j);
-                v[j][0] = vf_fma(m0, b, v[j][0]);
-                v[j][1] = vf_fma(m1, b, v[j][1]);
-            }
-        }
+        for (int i = 0; i < n_mins / n_scales; i++, m += MR, xm += NR)
+            add_mins(v, m, xm, n_cols);
         GG_UNROLL
         for (int j = 0; j < n_cols; j++) {
             vf_storeu(sums + j * MR, v[j][0]);
@@ -111,12 +81,6 @@ static GG_ALWAYS_INLINE void tile(const void *w, const void *x,
         }
 }
 
-#define NAME(scales, mins, level) gg_kern_i8_tile_##scales##_##mins##_##level
 #define X(scales, mins, level)                                                \
-    void NAME(scales, mins, level)(const void *w, const void *x,              \
-                                   size_t n_blocks, unsigned n_cols,          \
-                                   float *y, size_t y_stride, int add)        \
-    {                                                                         \
-        tile(w, x, n_blocks, n_cols, y, y_stride, add, scales, mins);         \
-    }
+    GG_GEMM_INT_TILE(gg_kern_i8_tile_##scales##_##mins##_##level, scales, mins)
 GG_GEMM_I8_TILES(X, LEVEL)

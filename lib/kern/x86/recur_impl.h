@@ -7,6 +7,16 @@
 
 enum { RECUR_ROWS = 4 };
 
+/* f(p, row, how many) for p's rows. */
+#define BY_ROWS(p, f)                                                         \
+    do {                                                                      \
+        size_t row_ = 0;                                                      \
+        for (; (p)->n_rows - row_ >= RECUR_ROWS; row_ += RECUR_ROWS)          \
+            f(p, row_, RECUR_ROWS);                                           \
+        for (; row_ < (p)->n_rows; row_++)                                    \
+            f(p, row_, 1);                                                    \
+    } while (0)
+
 /* ---- x > 0 ? x + log(1 + e^-x) : log(1 + e^x) ----
  *
  * log(1 + u) = 2 atanh(u / (2 + u)), u in [0, 1]: atanh(z) = z + z^3 / 3 + ..,
@@ -106,57 +116,126 @@ static GG_ALWAYS_INLINE void scan_rows(const struct gg_vec_scan *p, size_t row,
         scan_block(p, row, n_rows, col, 1, p->n - col, own);
 }
 
-static void scan_one(const struct gg_vec_scan *p)
+static GG_ALWAYS_INLINE void scan_one(const struct gg_vec_scan *p, size_t row,
+                                      int n_rows)
 {
-    size_t i = 0;
-    for (; p->n_rows - i >= RECUR_ROWS; i += RECUR_ROWS)
-        scan_rows(p, i, RECUR_ROWS, false);
-    for (; i < p->n_rows; i++)
-        scan_rows(p, i, 1, false);
+    scan_rows(p, row, n_rows, false);
 }
 
-static void scan_own(const struct gg_vec_scan *p)
+static GG_ALWAYS_INLINE void scan_own(const struct gg_vec_scan *p, size_t row,
+                                      int n_rows)
 {
-    size_t i = 0;
-    for (; p->n_rows - i >= RECUR_ROWS; i += RECUR_ROWS)
-        scan_rows(p, i, RECUR_ROWS, true);
-    for (; i < p->n_rows; i++)
-        scan_rows(p, i, 1, true);
+    scan_rows(p, row, n_rows, true);
 }
 
 void FN(gg_vec_scan)(const struct gg_vec_scan *p)
 {
     if (p->a)
-        scan_own(p);
+        BY_ROWS(p, scan_own);
     else
-        scan_one(p);
+        BY_ROWS(p, scan_one);
 }
 
-/* ---- RWKV-7: rows are values ---- */
+/* ---- the delta rule and RWKV-7: rows are values ----
+ *
+ * Four of a head at a time: enough sums to hide each other's latency. n_rows is
+ * a constant, 4 or 1. */
 
-/* to = w s + value k + error b */
-static GG_ALWAYS_INLINE void wkv7_write(const struct gg_vec_wkv7 *p, float *to,
-                                        const float *s, size_t t, int n_rows,
-                                        const float *value,
-                                        const float error[RECUR_ROWS])
+/* sum of s gk, and of s gq */
+static GG_ALWAYS_INLINE void state_read(const float *s, const float *gk,
+                                        const float *gq, size_t n, int n_rows,
+                                        float before[RECUR_ROWS],
+                                        float read[RECUR_ROWS])
 {
-    const size_t n = p->n;
-    const float *w = p->w + t * n, *k = p->k + t * n, *b = p->b + t * n;
-    for (size_t j = 0; j < n; j += LANES) {
-        const size_t m = n - j < LANES ? n - j : LANES;
-        const VF c = some(w + j, m), d = some(k + j, m), e = some(b + j, m);
+    VF a[RECUR_ROWS], b[RECUR_ROWS];
+    size_t j = 0;
+    GG_UNROLL
+    for (int r = 0; r < RECUR_ROWS; r++)
+        a[r] = b[r] = vf_set1(0.0f);
+    for (; n - j >= LANES; j += LANES) {
+        const VF c = vf_load(gk + j), d = vf_load(gq + j);
         GG_UNROLL
         for (int r = 0; r < n_rows; r++) {
-            const size_t at = (size_t)r * n + j;
-            VF x = vf_mul(some(s + at, m), c);
-            x = vf_fma(vf_set1(value[r]), d, x);
-            x = vf_fma(vf_set1(error[r]), e, x);
-            if (m == LANES)
-                vf_store(to + at, x);
-            else
-                vf_store_n(to + at, x, m);
+            const VF x = vf_load(s + (size_t)r * n + j);
+            a[r] = vf_fma(x, c, a[r]);
+            b[r] = vf_fma(x, d, b[r]);
         }
     }
+    if (j < n) {
+        const VF c = vf_load_n(gk + j, n - j), d = vf_load_n(gq + j, n - j);
+        GG_UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            const VF x = vf_load_n(s + (size_t)r * n + j, n - j);
+            a[r] = vf_fma(x, c, a[r]);
+            b[r] = vf_fma(x, d, b[r]);
+        }
+    }
+    vf_hsum4(before, a);
+    vf_hsum4(read, b);
+}
+
+/* m lanes from j on of to = w s + value k + error b; k may be NULL. */
+static GG_ALWAYS_INLINE void state_write_at(float *to, const float *s,
+                                            size_t n, size_t j, size_t m,
+                                            int n_rows, const float *w,
+                                            const float *b,
+                                            const float error[RECUR_ROWS],
+                                            const float *k, const float *value)
+{
+    const VF c = some(w + j, m), e = some(b + j, m);
+    const VF d = k ? some(k + j, m) : c;
+    GG_UNROLL
+    for (int r = 0; r < n_rows; r++) {
+        const size_t at = (size_t)r * n + j;
+        VF x = vf_mul(some(s + at, m), c);
+        if (k)
+            x = vf_fma(vf_set1(value[r]), d, x);
+        x = vf_fma(vf_set1(error[r]), e, x);
+        if (m == LANES)
+            vf_store(to + at, x);
+        else
+            vf_store_n(to + at, x, m);
+    }
+}
+
+static GG_ALWAYS_INLINE void state_write(float *to, const float *s, size_t n,
+                                         int n_rows, const float *w,
+                                         const float *b,
+                                         const float error[RECUR_ROWS],
+                                         const float *k, const float *value)
+{
+    size_t j = 0;
+    for (; n - j >= LANES; j += LANES)
+        state_write_at(to, s, n, j, LANES, n_rows, w, b, error, k, value);
+    if (j < n)
+        state_write_at(to, s, n, j, n - j, n_rows, w, b, error, k, value);
+}
+
+static GG_ALWAYS_INLINE void delta_rows(const struct gg_vec_delta *p,
+                                        size_t first, int n_rows)
+{
+    const size_t n = p->n;
+    const float *from = p->from + first * n;
+    float *s = p->s + first * n;
+    for (size_t t = 0; t < p->n_tok; t++, from = s) {
+        const float *v = p->v + t * p->v_stride + first;
+        float *y = p->y + t * p->y_stride + first;
+        float before[RECUR_ROWS], read[RECUR_ROWS], error[RECUR_ROWS];
+        state_read(from, p->gk + t * n, p->gq + t * n, n, n_rows, before,
+                   read);
+        GG_UNROLL
+        for (int r = 0; r < n_rows; r++) {
+            error[r] = p->beta[t] * (v[r] - before[r]);
+            y[r] = read[r] + error[r] * p->kq[t];
+        }
+        state_write(s, from, n, n_rows, p->g + t * n, p->k + t * n, error,
+                    NULL, NULL);
+    }
+}
+
+void FN(gg_vec_delta)(const struct gg_vec_delta *p)
+{
+    BY_ROWS(p, delta_rows);
 }
 
 static GG_ALWAYS_INLINE void wkv7_rows(const struct gg_vec_wkv7 *p,
@@ -169,21 +248,18 @@ static GG_ALWAYS_INLINE void wkv7_rows(const struct gg_vec_wkv7 *p,
         const float *v = p->v + t * p->v_stride + first;
         float *y = p->y + t * p->y_stride + first;
         float error[RECUR_ROWS], read[RECUR_ROWS];
-        delta_read(from, p->a + t * n, p->wr + t * n, n, n_rows, error, read);
+        state_read(from, p->a + t * n, p->wr + t * n, n, n_rows, error, read);
         GG_UNROLL
         for (int r = 0; r < n_rows; r++)
             y[r] = read[r] + v[r] * p->kr[t] + error[r] * p->br[t];
-        wkv7_write(p, s, from, t, n_rows, v, error);
+        state_write(s, from, n, n_rows, p->w + t * n, p->b + t * n, error,
+                    p->k + t * n, v);
     }
 }
 
 void FN(gg_vec_wkv7)(const struct gg_vec_wkv7 *p)
 {
-    size_t i = 0;
-    for (; p->n_rows - i >= RECUR_ROWS; i += RECUR_ROWS)
-        wkv7_rows(p, i, RECUR_ROWS);
-    for (; i < p->n_rows; i++)
-        wkv7_rows(p, i, 1);
+    BY_ROWS(p, wkv7_rows);
 }
 
 /* ---- RWKV-6 and gated linear attention: rows are keys ----

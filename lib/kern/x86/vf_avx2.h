@@ -13,11 +13,6 @@
 typedef __m256 VF;
 enum { LANES = 8 };
 
-/* Two vectors of four sums: the lower and the upper lanes. */
-typedef struct {
-    __m256d lo, hi;
-} VD;
-
 static inline __m256i first_n(size_t n)
 {
     return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n),
@@ -96,34 +91,20 @@ static inline float vf_hmax(VF x)
     return gg_x86_hmax_ps(x);
 }
 
-static inline VD vd_zero(void)
+static inline double d_sum(__m256d s)
 {
-    return (VD){ _mm256_setzero_pd(), _mm256_setzero_pd() };
-}
-
-static inline VD vd_add(VD s, VF x)
-{
-    s.lo = _mm256_add_pd(s.lo, _mm256_cvtps_pd(_mm256_castps256_ps128(x)));
-    s.hi = _mm256_add_pd(s.hi, _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1)));
-    return s;
-}
-
-static inline VD vd_add_sq(VD s, VF x)
-{
-    const __m256d lo = _mm256_cvtps_pd(_mm256_castps256_ps128(x));
-    const __m256d hi = _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1));
-    s.lo = _mm256_fmadd_pd(lo, lo, s.lo);
-    s.hi = _mm256_fmadd_pd(hi, hi, s.hi);
-    return s;
-}
-
-static inline double vd_sum(VD s)
-{
-    const __m256d t = _mm256_add_pd(s.lo, s.hi);
     const __m128d u =
-        _mm_add_pd(_mm256_castpd256_pd128(t), _mm256_extractf128_pd(t, 1));
+        _mm_add_pd(_mm256_castpd256_pd128(s), _mm256_extractf128_pd(s, 1));
     return _mm_cvtsd_f64(_mm_add_sd(u, _mm_unpackhi_pd(u, u)));
 }
+
+#define D       __m256d
+#define d_zero  _mm256_setzero_pd
+#define d_add   _mm256_add_pd
+#define d_fma   _mm256_fmadd_pd
+#define d_lo(x) _mm256_cvtps_pd(_mm256_castps256_ps128(x))
+#define d_hi(x) _mm256_cvtps_pd(_mm256_extractf128_ps(x, 1))
+#include "kern/x86/vd_impl.h"
 
 static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
 {

@@ -11,11 +11,6 @@
 typedef __m512 VF;
 enum { LANES = 16 };
 
-/* Two vectors of eight sums: the lower and the upper lanes. */
-typedef struct {
-    __m512d lo, hi;
-} VD;
-
 static inline __mmask16 first_n(size_t n)
 {
     return (__mmask16)((1u << n) - 1);
@@ -92,31 +87,14 @@ static inline float vf_hmax(VF x)
     return _mm512_reduce_max_ps(x);
 }
 
-static inline VD vd_zero(void)
-{
-    return (VD){ _mm512_setzero_pd(), _mm512_setzero_pd() };
-}
-
-static inline VD vd_add(VD s, VF x)
-{
-    s.lo = _mm512_add_pd(s.lo, _mm512_cvtps_pd(_mm512_castps512_ps256(x)));
-    s.hi = _mm512_add_pd(s.hi, _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1)));
-    return s;
-}
-
-static inline VD vd_add_sq(VD s, VF x)
-{
-    const __m512d lo = _mm512_cvtps_pd(_mm512_castps512_ps256(x));
-    const __m512d hi = _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1));
-    s.lo = _mm512_fmadd_pd(lo, lo, s.lo);
-    s.hi = _mm512_fmadd_pd(hi, hi, s.hi);
-    return s;
-}
-
-static inline double vd_sum(VD s)
-{
-    return _mm512_reduce_add_pd(_mm512_add_pd(s.lo, s.hi));
-}
+#define D       __m512d
+#define d_zero  _mm512_setzero_pd
+#define d_add   _mm512_add_pd
+#define d_fma   _mm512_fmadd_pd
+#define d_sum   _mm512_reduce_add_pd
+#define d_lo(x) _mm512_cvtps_pd(_mm512_castps512_ps256(x))
+#define d_hi(x) _mm512_cvtps_pd(_mm512_extractf32x8_ps(x, 1))
+#include "kern/x86/vd_impl.h"
 
 static inline VF vf_rotate(VF x, const float *cosine, const float *sine)
 {

@@ -1,0 +1,45 @@
+/* gemm_int_avx2.h - what the packers of integers for AVX2 share */
+#ifndef GG_KERN_X86_GEMM_INT_AVX2_H
+#define GG_KERN_X86_GEMM_INT_AVX2_H
+
+#include "kern/gemm_int.h"
+#include "kern/x86/x86.h"
+
+#include <string.h>
+
+/* Eight rows of 32-bit groups of steps, v[r]: to dst[i * width + r]. */
+static GG_ALWAYS_INLINE void gg_x86_put_8(int32_t *dst, size_t width,
+                                          const __m256i rows[8])
+{
+    __m256 v[8];
+    GG_UNROLL
+    for (int r = 0; r < 8; r++)
+        v[r] = _mm256_castsi256_ps(rows[r]);
+    gg_x86_transpose8(v);
+    GG_UNROLL
+    for (int i = 0; i < 8; i++)
+        _mm256_storeu_ps((float *)(void *)(dst + (size_t)i * width), v[i]);
+}
+
+/* One row. */
+static GG_ALWAYS_INLINE void gg_x86_put_1(int32_t *dst, size_t width,
+                                          __m256i row)
+{
+    _Alignas(32) int32_t v[8];
+    _mm256_store_si256((__m256i *)(void *)v, row);
+    for (size_t t = 0; t < 8; t++)
+        dst[t * width] = v[t];
+}
+
+/* 256 floats of k from at on; what is missing is 0, in part. */
+static inline const float *gg_x86_block_256(const float *x, size_t at,
+                                            size_t k,
+                                            float part[GG_GEMM_INT_STEPS])
+{
+    if (k - at >= GG_GEMM_INT_STEPS)
+        return x + at;
+    memset(part, 0, GG_GEMM_INT_STEPS * sizeof *part);
+    return memcpy(part, x + at, (k - at) * sizeof *part);
+}
+
+#endif
